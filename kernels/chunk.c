@@ -1,0 +1,185 @@
+/*
+ * chunk.c: the layout of chunks: made by the producer, checked by whoever receives one.
+ */
+#include "engine.h"
+
+#include <string.h>
+
+/*
+ * Rounds up to the alignment of a chunk's arrays.
+ */
+static uint64_t
+aligned(uint64_t bytes)
+{
+	return (bytes + GS_ALIGN - 1) & ~(uint64_t) (GS_ALIGN - 1);
+}
+
+/*
+ * Bytes of a column's values: for byte strings their offsets, one more than rows.
+ */
+static uint64_t
+values_bytes(gs_type type, uint64_t rows)
+{
+	return type == GS_BYTES ? (rows + 1) * sizeof(uint32_t) : rows * gs_type_width(type);
+}
+
+/*
+ * Room for the bytes of strings.  Offsets are 32 bits wide, so more could not be used.
+ */
+static uint64_t
+heap_room(gs_type type, uint64_t rows, uint32_t bytes_per_string)
+{
+	uint64_t bytes = rows * bytes_per_string;
+
+	if (type != GS_BYTES)
+		return 0;
+	return bytes < UINT32_MAX ? bytes : UINT32_MAX;
+}
+
+/*
+ * Bytes of null bits, in whole 64-bit words.
+ */
+static uint64_t
+nulls_bytes(uint64_t rows)
+{
+	return (rows + 63) / 64 * sizeof(uint64_t);
+}
+
+/*
+ * Bytes of the header with its column table.
+ */
+static uint64_t
+header_bytes(uint64_t ncolumns)
+{
+	return sizeof(gs_chunk) + ncolumns * sizeof(gs_chunk_column);
+}
+
+/*
+ * Bytes that gs_chunk_init needs for a given number of rows: lets the producer choose a buffer size.
+ */
+size_t
+gs_chunk_bytes(const gs_column_spec *columns, uint32_t ncolumns, uint32_t rows, uint32_t bytes_per_string)
+{
+	uint64_t bytes = aligned(header_bytes(ncolumns));
+
+	for (uint32_t c = 0; c < ncolumns; c++)
+		bytes += aligned(values_bytes(columns[c].type, rows)) + aligned(nulls_bytes(rows)) +
+				 aligned(heap_room(columns[c].type, rows, bytes_per_string));
+	return bytes;
+}
+
+/*
+ * The greatest number of rows, a multiple of 64, whose chunk fits into a buffer.
+ */
+static uint32_t
+rows_that_fit(size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns, uint32_t max_rows,
+			  uint32_t bytes_per_string)
+{
+	uint32_t low = 0, high = max_rows / 64;
+
+	while (low < high)
+	{
+		uint32_t middle = low + (high - low + 1) / 2;
+
+		if (gs_chunk_bytes(columns, ncolumns, middle * 64, bytes_per_string) <= buffer_bytes)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low * 64;
+}
+
+/*
+ * Lays an empty chunk out.  Only the header and the first offset of each string column are written.
+ */
+gs_status
+gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns,
+			  uint32_t max_rows, uint32_t bytes_per_string)
+{
+	uint64_t at = aligned(header_bytes(ncolumns));
+	uint32_t rows;
+
+	if (chunk == NULL || columns == NULL || ncolumns == 0 || ncolumns > GS_MAX_COLUMNS || (uintptr_t) chunk % 8 != 0)
+		return GS_INVALID;
+	rows = rows_that_fit(buffer_bytes, columns, ncolumns, max_rows, bytes_per_string);
+	if (rows == 0)
+		return GS_INVALID;
+	for (uint32_t c = 0; c < ncolumns; c++)
+	{
+		gs_chunk_column *column = &chunk->columns[c];
+
+		memset(column, 0, sizeof(*column));
+		column->values = at;
+		at += aligned(values_bytes(columns[c].type, rows));
+		column->nulls = at;
+		at += aligned(nulls_bytes(rows));
+		column->heap = at;
+		column->heap_bytes = heap_room(columns[c].type, rows, bytes_per_string);
+		at += aligned(column->heap_bytes);
+		if (columns[c].type == GS_BYTES)
+			memset((char *) chunk + column->values, 0, sizeof(uint32_t));
+	}
+	chunk->magic = GS_CHUNK_MAGIC;
+	chunk->ncolumns = ncolumns;
+	chunk->rows = 0;
+	chunk->capacity = rows;
+	chunk->bytes = at;
+	return GS_OK;
+}
+
+/*
+ * True if an array lies behind the header, aligned, and within the chunk.  Written so that nothing can overflow.
+ */
+static bool
+array_inside(uint64_t offset, uint64_t bytes, uint64_t header, uint64_t chunk_bytes)
+{
+	return offset % GS_ALIGN == 0 && offset >= header && offset <= chunk_bytes && bytes <= chunk_bytes - offset;
+}
+
+/*
+ * True if offsets begin with 0, never fall and end within the heap, so that every string can be read.
+ */
+bool
+gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes)
+{
+	uint32_t falling = 0;
+
+	for (uint32_t r = 0; r < rows; r++)
+		falling |= offsets[r] > offsets[r + 1];
+	return offsets[0] == 0 && !falling && offsets[rows] <= heap_bytes;
+}
+
+/*
+ * GS_OK if a chunk keeps all rules.  Where another process can still write to it, the answer holds for this moment
+ * only: an engine copies first and checks its copy.
+ */
+gs_status
+gs_chunk_check(const gs_chunk *chunk, size_t available, const gs_column_spec *columns, uint32_t ncolumns)
+{
+	uint64_t header = header_bytes(ncolumns);
+	gs_chunk head;
+
+	if (chunk == NULL || columns == NULL || ncolumns == 0 || ncolumns > GS_MAX_COLUMNS ||
+		(uintptr_t) chunk % 8 != 0 || available < header)
+		return GS_INVALID;
+	head = *chunk;
+	if (head.magic != GS_CHUNK_MAGIC || head.ncolumns != ncolumns || head.rows > head.capacity ||
+		head.bytes < header || head.bytes > available)
+		return GS_INVALID;
+	for (uint32_t c = 0; c < ncolumns; c++)
+	{
+		gs_chunk_column column = chunk->columns[c];
+		gs_type type = columns[c].type;
+
+		if (!array_inside(column.values, values_bytes(type, head.rows), header, head.bytes))
+			return GS_INVALID;
+		if (column.has_nulls && !array_inside(column.nulls, nulls_bytes(head.rows), header, head.bytes))
+			return GS_INVALID;
+		if (type != GS_BYTES)
+			continue;
+		if (!array_inside(column.heap, column.heap_bytes, header, head.bytes) ||
+			!gs_offsets_valid((const uint32_t *) ((const char *) chunk + column.values), head.rows, column.heap_bytes))
+			return GS_INVALID;
+	}
+	return GS_OK;
+}

@@ -1,0 +1,259 @@
+/*
+ * engine.c: the public calls of gs.h.  Checks arguments and the order of calls, then hands over to the engine.
+ */
+#include "engine.h"
+
+/*
+ * The status in words, for messages and for the views that count fallbacks.
+ */
+const char *
+gs_status_text(gs_status status)
+{
+	static const char *const text[] = {
+		"ok",			   "invalid argument", "out of memory",	   "too large for one job", "device failed",
+		"cancelled",	   "timed out",		   "protocol violated", "sum out of range",		"wrong order",
+	};
+
+	if ((unsigned) status >= sizeof(text) / sizeof(text[0]))
+		return "unknown status";
+	return text[status];
+}
+
+/*
+ * Bytes of one element, 0 for byte strings and for what is no type: a chunk's layout follows from it.
+ */
+size_t
+gs_type_width(gs_type type)
+{
+	static const uint8_t width[] = {1, 2, 4, 8, 16, 2, 4, 8, 4, 8, 0};
+
+	return (unsigned) type < sizeof(width) ? width[type] : 0;
+}
+
+/*
+ * True if the column list can be worked on at all.
+ */
+static bool
+columns_valid(const gs_column_spec *columns, uint32_t ncolumns)
+{
+	if (columns == NULL || ncolumns == 0 || ncolumns > GS_MAX_COLUMNS)
+		return false;
+	for (uint32_t c = 0; c < ncolumns; c++)
+		if ((unsigned) columns[c].type > GS_BYTES)
+			return false;
+	return true;
+}
+
+/* ---------------------------------------------------------------- engines */
+
+void
+gs_engine_close(gs_engine *engine)
+{
+	if (engine != NULL)
+		engine->ops->close(engine);
+}
+
+const char *
+gs_engine_name(const gs_engine *engine)
+{
+	return engine->ops->name(engine);
+}
+
+gs_status
+gs_alloc(gs_engine *engine, size_t bytes, void **block)
+{
+	if (engine == NULL || block == NULL)
+		return GS_INVALID;
+	*block = NULL;
+	return engine->ops->alloc(engine, bytes, block);
+}
+
+void
+gs_free(gs_engine *engine, void *block)
+{
+	if (block != NULL)
+		engine->ops->free(engine, block);
+}
+
+gs_status
+gs_upload(gs_engine *engine, void *to, const void *from, size_t bytes)
+{
+	return bytes == 0 ? GS_OK : engine->ops->upload(engine, to, from, bytes);
+}
+
+gs_status
+gs_download(gs_engine *engine, void *to, const void *from, size_t bytes)
+{
+	return bytes == 0 ? GS_OK : engine->ops->download(engine, to, from, bytes);
+}
+
+gs_status
+gs_fill(gs_engine *engine, void *to, int byte, size_t bytes)
+{
+	return bytes == 0 ? GS_OK : engine->ops->fill(engine, to, byte, bytes);
+}
+
+gs_status
+gs_sync(gs_engine *engine)
+{
+	return engine->ops->sync(engine);
+}
+
+/* ---------------------------------------------------------------- row order */
+
+/*
+ * Plans a row order.  Checks here what both engines would have to check: types, counts, arrays that must be there.
+ */
+gs_status
+gs_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **plan)
+{
+	if (plan == NULL)
+		return GS_INVALID;
+	*plan = NULL;
+	if (engine == NULL || columns == NULL || ncolumns == 0 || ncolumns > GS_MAX_COLUMNS)
+		return GS_INVALID;
+	if (rows > GS_MAX_ROWS)
+		return GS_TOO_BIG;
+	for (uint32_t c = 0; c < ncolumns; c++)
+	{
+		if (!columns_valid(&columns[c].spec, 1))
+			return GS_INVALID;
+		if (rows > 0 && columns[c].values == NULL)
+			return GS_INVALID;
+	}
+	if (engine->ops->order_plan == NULL)
+		return GS_INVALID;
+	return engine->ops->order_plan(engine, columns, ncolumns, rows, plan);
+}
+
+size_t
+gs_order_temp_bytes(const gs_plan *plan)
+{
+	return plan->ops->order_temp_bytes(plan);
+}
+
+gs_status
+gs_order_run(gs_engine *engine, const gs_plan *plan, void *temp, size_t temp_bytes, uint32_t *order,
+			 gs_order_facts *facts)
+{
+	if (engine == NULL || plan == NULL || temp_bytes < gs_order_temp_bytes(plan))
+		return GS_INVALID;
+	return engine->ops->order_run(engine, plan, temp, temp_bytes, order, facts);
+}
+
+void
+gs_plan_free(gs_engine *engine, gs_plan *plan)
+{
+	if (plan != NULL)
+		engine->ops->plan_free(engine, plan);
+}
+
+/* ---------------------------------------------------------------- jobs */
+
+/*
+ * Begins a job.  The head is filled in here, so that job_end is safe from this moment on.
+ */
+gs_status
+gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job)
+{
+	gs_status status;
+
+	if (job == NULL)
+		return GS_INVALID;
+	*job = NULL;
+	if (engine == NULL || spec == NULL || !columns_valid(spec->columns, spec->ncolumns))
+		return GS_INVALID;
+	if (engine->ops->job_begin == NULL)
+		return GS_INVALID;
+	if (host == NULL)
+		host = &engine->host;
+	status = engine->ops->job_begin(engine, spec, host, job);
+	if (status != GS_OK)
+		return status;
+	(*job)->ops = engine->ops;
+	(*job)->engine = engine;
+	(*job)->host = *host;
+	(*job)->state = GS_JOB_ADDING;
+	(*job)->rows = 0;
+	return GS_OK;
+}
+
+/*
+ * Takes a chunk.  What the engine does with a chunk that another process can write to is the engine's care.
+ */
+gs_status
+gs_job_add(gs_job *job, const gs_chunk *chunk)
+{
+	gs_status status;
+
+	if (job == NULL || chunk == NULL || job->state != GS_JOB_ADDING)
+		return GS_INVALID;
+	job->state = GS_JOB_FAILED;
+	status = job->ops->job_add(job, chunk);
+	if (status == GS_OK)
+		job->state = GS_JOB_ADDING;
+	return status;
+}
+
+/*
+ * Ends the input and does the work; a row count that differs means that a chunk was lost or came twice.
+ */
+gs_status
+gs_job_finish(gs_job *job, uint64_t rows)
+{
+	gs_status status;
+
+	if (job == NULL || job->state != GS_JOB_ADDING)
+		return GS_INVALID;
+	job->state = GS_JOB_FAILED;
+	if (rows != job->rows)
+		return GS_INVALID;
+	status = job->ops->job_finish(job);
+	if (status == GS_OK)
+		job->state = GS_JOB_READING;
+	return status;
+}
+
+/*
+ * Hands out the next piece of the result.
+ */
+gs_status
+gs_job_next(gs_job *job, uint32_t *out, uint64_t room, uint64_t *got)
+{
+	gs_status status;
+
+	if (got == NULL)
+		return GS_INVALID;
+	*got = 0;
+	if (job == NULL || job->state != GS_JOB_READING || (out == NULL && room > 0))
+		return GS_INVALID;
+	job->state = GS_JOB_FAILED;
+	status = job->ops->job_next(job, out, room, got);
+	if (status == GS_OK)
+		job->state = GS_JOB_READING;
+	return status;
+}
+
+void
+gs_job_end(gs_job *job)
+{
+	if (job != NULL)
+		job->ops->job_end(job);
+}
+
+uint64_t
+gs_job_host_bytes(const gs_job *job)
+{
+	return job->ops->job_host_bytes(job);
+}
+
+/*
+ * What the job did.  rows is the head's, the rest the engine's.
+ */
+void
+gs_job_get_info(const gs_job *job, gs_job_info *info)
+{
+	*info = (gs_job_info){0};
+	info->rows = job->rows;
+	job->ops->job_get_info(job, info);
+}
