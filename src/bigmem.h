@@ -1,0 +1,25 @@
+/*
+ * bigmem.h: large blocks that grow without being copied.
+ */
+#ifndef GPUSORT_BIGMEM_H
+#define GPUSORT_BIGMEM_H
+
+#include "kernels/gs.h"
+
+/* Blocks owned by a memory context; all are given back when it is reset or deleted. */
+typedef struct BigMem BigMem;
+
+extern BigMem *bigmem_create(MemoryContext cxt);
+
+/* A block aligned to GS_ALIGN, or NULL when there is no memory. */
+extern void *bigmem_alloc(BigMem *mem, Size bytes);
+
+/* Makes a block larger or smaller; it may move.  NULL, with the block untouched, when there is no memory. */
+extern void *bigmem_resize(BigMem *mem, void *memory, Size bytes);
+
+extern void bigmem_free(BigMem *mem, void *memory);
+
+/* The same as callbacks for an engine, whose poll serves the backend's interrupts. */
+extern gs_host bigmem_host(BigMem *mem);
+
+#endif

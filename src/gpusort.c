@@ -1,0 +1,108 @@
+/*
+ * gpusort.c: the library's entry: settings and hooks.
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+
+#include "gpusort.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+bool		gpusort_enabled = true;
+int			gpusort_min_rows = 1000;
+int			gpusort_work_mem = 256 * 1024;
+int			gpusort_verify = VERIFY_OFF;
+bool		gpusort_explain_machine = true;
+
+static const struct config_enum_entry verify_options[] = {
+	{"off", VERIFY_OFF, false},
+	{"sample", VERIFY_SAMPLE, false},
+	{"full", VERIFY_FULL, false},
+	{NULL, 0, false}
+};
+
+/* A sort needs some room to make sense. */
+#define MIN_MEMORY_KB 1024
+
+Size
+gpusort_memory_limit(void)
+{
+	int			kilobytes = gpusort_work_mem < 0 ? work_mem : gpusort_work_mem;
+
+	return (Size) Max(kilobytes, MIN_MEMORY_KB) * 1024;
+}
+
+const char *
+sorter_fallback_text(SorterFallback fallback)
+{
+	switch (fallback)
+	{
+		case SORTER_OURS:
+			break;
+		case SORTER_DISABLED:
+			return "gpusort.enabled is off";
+		case SORTER_BOUND:
+			return "only the first rows are wanted";
+		case SORTER_NO_MEMORY:
+			return "out of memory";
+		case SORTER_WRONG_ORDER:
+			return "an order failed its check";
+	}
+	return "none";
+}
+
+/* Refuses values between "as work_mem" and a useful size. */
+static bool
+check_work_mem(int *newval, void **extra, GucSource source)
+{
+	if (*newval >= 0 && *newval < MIN_MEMORY_KB)
+	{
+		GUC_check_errdetail("\"gpusort.work_mem\" must be at least %d kB, or -1 to use \"work_mem\".", MIN_MEMORY_KB);
+		return false;
+	}
+	return true;
+}
+
+/* Defines the settings; none needs a restart. */
+static void
+define_settings(void)
+{
+	DefineCustomBoolVariable("gpusort.enabled",
+							 "Lets gpusort do the sorts it can do.",
+							 "Off makes plans that already hold a GpuSort node sort as PostgreSQL does.",
+							 &gpusort_enabled, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.min_rows",
+							"Estimated rows from which a sort is taken over.",
+							NULL,
+							&gpusort_min_rows, 1000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.work_mem",
+							"Memory that one sort may hold before it writes temporary files.",
+							"-1 means the same as work_mem.",
+							&gpusort_work_mem, 256 * 1024, -1, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB,
+							check_work_mem, NULL, NULL);
+	DefineCustomEnumVariable("gpusort.verify",
+							 "Checks orders against the types' comparison functions before any row is given out.",
+							 NULL,
+							 &gpusort_verify, VERIFY_OFF, verify_options, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.explain_machine",
+							 "Shows what depends on the machine in EXPLAIN: memory, times, device names.",
+							 NULL,
+							 &gpusort_explain_machine, true, PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+/* Runs when the library is loaded, by the postmaster or by a session. */
+void
+_PG_init(void)
+{
+	define_settings();
+	gpusort_node_init();
+	gpusort_plan_init();
+	MarkGUCPrefixReserved("gpusort");
+}

@@ -1,0 +1,77 @@
+/*
+ * rowstore.h: the rows of one sort in arrival order, fetched by row number.
+ */
+#ifndef GPUSORT_ROWSTORE_H
+#define GPUSORT_ROWSTORE_H
+
+#include "access/htup_details.h"
+#include "executor/tuptable.h"
+
+#include "bigmem.h"
+
+/* Bytes of a MinimalTuple before the data of a row without NULLs. */
+#define ROW_HEADER_BYTES MAXALIGN(SizeofMinimalTupleHeader)
+
+/*
+ * Rows lie one after another in an arena.  As long as every row has the same header (no NULLs, the same length) only their
+ * data is kept, at a fixed stride, and the header once: 16 bytes less per row and no offsets.  The first row that differs
+ * turns the store into its general form: whole MinimalTuples, found through an array of offsets.
+ */
+typedef struct RowStore
+{
+	BigMem	   *mem;
+	char	   *arena;
+	Size		used;			/* bytes of rows in the arena */
+	Size		size;			/* bytes of the arena */
+	uint32		rows;
+	uint32		stride;			/* bytes from row to row in the uniform form, 0 in the general form */
+	uint32	   *offsets;		/* general form: each row's place in units of MAXIMUM_ALIGNOF */
+	uint32		offsets_size;	/* entries there is room for */
+	MinimalTuple uniform;		/* uniform form: the common header, and room for the row given out last */
+} RowStore;
+
+extern RowStore *rowstore_create(BigMem *mem);
+
+/* Appends a copy of the slot's row; false when there is no memory or no room for more rows. */
+extern bool rowstore_put(RowStore *store, TupleTableSlot *slot);
+
+/* Forgets all rows; keeps some memory for the next ones. */
+extern void rowstore_reset(RowStore *store);
+
+/* Memory in use. */
+static inline Size
+rowstore_bytes(const RowStore *store)
+{
+	return store->used + (store->stride ? 0 : (Size) store->rows * sizeof(uint32));
+}
+
+/* Starts to load what rowstore_prefetch_row needs. */
+static inline void
+rowstore_prefetch_place(const RowStore *store, uint32 row)
+{
+	if (!store->stride)
+		__builtin_prefetch(&store->offsets[row]);
+}
+
+/* Starts to load a row; its place should be in the cache. */
+static inline void
+rowstore_prefetch_row(const RowStore *store, uint32 row)
+{
+	Size		place = store->stride ? (Size) row * store->stride : (Size) store->offsets[row] * MAXIMUM_ALIGNOF;
+
+	__builtin_prefetch(store->arena + place);
+}
+
+/* The row as a tuple, which stays valid until the next call or rowstore_put. */
+static inline MinimalTuple
+rowstore_get(RowStore *store, uint32 row)
+{
+	if (store->stride)
+	{
+		memcpy((char *) store->uniform + ROW_HEADER_BYTES, store->arena + (Size) row * store->stride, store->stride);
+		return store->uniform;
+	}
+	return (MinimalTuple) (store->arena + (Size) store->offsets[row] * MAXIMUM_ALIGNOF);
+}
+
+#endif

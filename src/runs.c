@@ -1,0 +1,534 @@
+/*
+ * runs.c: sorted runs in temporary files, and their merge.
+ *
+ * A record is the row's normalised key and the row, so that merging compares bytes and never calls a comparator.  Files are BufFiles:
+ * they obey temp_tablespaces and temp_file_limit, are logged by log_temp_files, and are gone after an abort.  Runs are merged in the
+ * order in which they were written and ties go to the earlier one, so the sort stays in arrival order.
+ */
+#include "postgres.h"
+
+#include "commands/tablespace.h"
+#include "executor/tuptable.h"
+#include "lib/binaryheap.h"
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "storage/buffile.h"
+#include "utils/memutils.h"
+
+#include "compat.h"
+#include "runs.h"
+#include "sortkey.h"
+
+/* A merge takes at least so many runs at a time, and one more for every MERGE_BYTES of memory. */
+#define MIN_FAN_IN 6
+#define MAX_FAN_IN 512
+#define MERGE_BYTES ((Size) 64 * 1024)
+
+/* The head of a record; key and the row from MINIMAL_TUPLE_DATA_OFFSET on follow. */
+typedef struct RecordHeader
+{
+	uint32		key_bytes;
+	uint32		row_bytes;		/* t_len */
+} RecordHeader;
+
+/* One run being read. */
+typedef struct Source
+{
+	BufFile    *file;
+	RecordHeader head;
+	uint64		prefix;			/* the key's first bytes, most significant first */
+	char	   *data;			/* key, then the row as a MinimalTuple at row_offset */
+	Size		data_bytes;
+	Size		row_offset;
+} Source;
+
+/* A place in the materialised result. */
+typedef struct Position
+{
+	int			file;
+	off_t		offset;
+	bool		eof;
+} Position;
+
+struct Runs
+{
+	SortColumns columns;
+	SortKey    *keys;
+	TupleTableSlot *slot;		/* to take keys from rows */
+	MemoryContext scratch;		/* for encoding one row */
+	Size		memory_limit;
+
+	BufFile   **files;			/* runs not yet merged, in arrival order */
+	int			nfiles;
+	int			files_size;
+	int			written;		/* runs ever written by runs_begin */
+	uint64		disk_bytes;
+	StringInfoData record;		/* the record being written */
+
+	Source	   *sources;		/* of the merge under way */
+	int			nsources;
+	binaryheap *heap;			/* of source numbers */
+	int			current;		/* source of the row given out last, -1 before the first */
+
+	BufFile    *result;			/* materialised, for random access */
+	Position	mark;
+	bool		eof;
+	Source		reader;			/* of the result */
+};
+
+/* Opens the keys in their exact form, which fits rows of all runs. */
+static void
+open_keys(Runs *runs)
+{
+	runs->keys = palloc0(sizeof(SortKey) * runs->columns.nkeys);
+	for (int i = 0; i < runs->columns.nkeys; i++)
+		sortkey_open(&runs->keys[i], runs->columns.sortops[i], runs->columns.collations[i],
+					 runs->columns.nulls_first[i], true);
+}
+
+Runs *
+runs_create(const SortColumns *columns, TupleDesc desc, Size memory_limit)
+{
+	Runs	   *runs = palloc0(sizeof(Runs));
+
+	PrepareTempTablespaces();
+	runs->columns = *columns;
+	open_keys(runs);
+	runs->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	runs->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort run keys", ALLOCSET_SMALL_SIZES);
+	runs->memory_limit = memory_limit;
+	initStringInfo(&runs->record);
+	runs->current = -1;
+	return runs;
+}
+
+/* Opens the file of one more run. */
+static BufFile *
+add_file(Runs *runs)
+{
+	if (runs->nfiles == runs->files_size)
+	{
+		runs->files_size = Max(8, runs->files_size * 2);
+		runs->files = runs->files ? repalloc(runs->files, runs->files_size * sizeof(BufFile *))
+			: palloc(runs->files_size * sizeof(BufFile *));
+	}
+	return runs->files[runs->nfiles++] = BufFileCreateTemp(false);
+}
+
+void
+runs_begin(Runs *runs)
+{
+	(void) add_file(runs);
+	runs->written++;
+}
+
+/* Appends the row's normalised key over all columns to the record. */
+static void
+append_key(Runs *runs, MinimalTuple tuple)
+{
+	MemoryContext old = MemoryContextSwitchTo(runs->scratch);
+
+	ExecStoreMinimalTuple(tuple, runs->slot, false);
+	for (int i = 0; i < runs->columns.nkeys; i++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(runs->slot, runs->columns.attnos[i], &isnull);
+
+		sortkey_normalise(&runs->keys[i], value, isnull, &runs->record);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(runs->scratch);
+}
+
+void
+runs_append(Runs *runs, MinimalTuple tuple)
+{
+	RecordHeader head;
+	StringInfo	record = &runs->record;
+
+	resetStringInfo(record);
+	appendBinaryStringInfo(record, (char *) &head, sizeof(head));	/* overwritten below */
+	append_key(runs, tuple);
+	head.key_bytes = record->len - sizeof(head);
+	head.row_bytes = tuple->t_len;
+	memcpy(record->data, &head, sizeof(head));
+	appendBinaryStringInfo(record, (char *) tuple + MINIMAL_TUPLE_DATA_OFFSET, tuple->t_len - MINIMAL_TUPLE_DATA_OFFSET);
+	BufFileWrite(runs->files[runs->nfiles - 1], record->data, record->len);
+	runs->disk_bytes += record->len;
+}
+
+/* Rewinds a file that has been written, to be read. */
+static void
+rewind_file(BufFile *file)
+{
+	if (BufFileSeek(file, 0, 0, SEEK_SET) != 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not rewind gpusort temporary file: %m")));
+}
+
+void
+runs_end(Runs *runs)
+{
+	rewind_file(runs->files[runs->nfiles - 1]);
+	ExecClearTuple(runs->slot);
+}
+
+/* A record is cut off. */
+static void
+unexpected_end(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("could not read gpusort temporary file: unexpected end of file")));
+}
+
+/* Reads exactly that many bytes. */
+static void
+read_exact(BufFile *file, void *to, Size bytes)
+{
+	if (BufFileRead(file, to, bytes) != bytes)
+		unexpected_end();
+}
+
+/* Makes room in a source's buffer; what it held is lost. */
+static void
+make_room(Runs *runs, Source *source, Size bytes)
+{
+	if (bytes <= source->data_bytes)
+		return;
+	if (source->data)
+		pfree(source->data);
+	source->data_bytes = Max(bytes, source->data_bytes * 2);
+	source->data = MemoryContextAllocHuge(GetMemoryChunkContext(runs), source->data_bytes);
+}
+
+/* Reads what follows the length of a row. */
+static MinimalTuple
+read_row(BufFile *file, char *place, uint32 len)
+{
+	MinimalTuple row = (MinimalTuple) place;
+
+	memset(row, 0, MINIMAL_TUPLE_DATA_OFFSET);
+	row->t_len = len;
+	read_exact(file, place + MINIMAL_TUPLE_DATA_OFFSET, len - MINIMAL_TUPLE_DATA_OFFSET);
+	return row;
+}
+
+/* Reads a piece that stands at the beginning of a record; false at the end of the file. */
+static bool
+read_start(BufFile *file, void *to, Size bytes)
+{
+	size_t		got = BufFileRead(file, to, bytes);
+
+	if (got != 0 && got != bytes)
+		unexpected_end();
+	return got != 0;
+}
+
+/* Reads the next record of a run; false at its end. */
+static bool
+read_record(Runs *runs, Source *source)
+{
+	RecordHeader *head = &source->head;
+
+	if (!read_start(source->file, head, sizeof(*head)))
+		return false;
+	source->row_offset = MAXALIGN(head->key_bytes);
+	make_room(runs, source, source->row_offset + head->row_bytes);
+	read_exact(source->file, source->data, head->key_bytes);
+	(void) read_row(source->file, source->data + source->row_offset, head->row_bytes);
+	source->prefix = 0;
+	memcpy(&source->prefix, source->data, Min(sizeof(uint64), head->key_bytes));
+	source->prefix = pg_ntoh64(source->prefix);
+	return true;
+}
+
+static inline MinimalTuple
+row_of(Source *source)
+{
+	return (MinimalTuple) (source->data + source->row_offset);
+}
+
+/* Orders two sources by key, then by age; reversed, since binaryheap keeps the greatest on top. */
+static int
+compare_sources(Datum a, Datum b, void *arg)
+{
+	Runs	   *runs = arg;
+	Source	   *x = &runs->sources[DatumGetInt32(a)];
+	Source	   *y = &runs->sources[DatumGetInt32(b)];
+	int			order;
+
+	if (x->prefix != y->prefix)
+		return x->prefix < y->prefix ? 1 : -1;
+	order = memcmp(x->data, y->data, Min(x->head.key_bytes, y->head.key_bytes));
+	if (order != 0)
+		return order < 0 ? 1 : -1;
+	return DatumGetInt32(a) < DatumGetInt32(b) ? 1 : -1;
+}
+
+/* Begins a merge of the first count runs. */
+static void
+begin_merge(Runs *runs, int count)
+{
+	runs->sources = palloc0(sizeof(Source) * Max(count, 1));
+	runs->nsources = count;
+	runs->heap = binaryheap_allocate(Max(count, 1), compare_sources, runs);
+	runs->current = -1;
+	for (int i = 0; i < count; i++)
+	{
+		runs->sources[i].file = runs->files[i];
+		if (read_record(runs, &runs->sources[i]))
+			binaryheap_add_unordered(runs->heap, Int32GetDatum(i));
+	}
+	binaryheap_build(runs->heap);
+}
+
+/* The source with the next record of the merge, NULL at the end.  The record before it is gone then. */
+static Source *
+next_merged(Runs *runs)
+{
+	if (runs->current >= 0)
+	{
+		if (read_record(runs, &runs->sources[runs->current]))
+			binaryheap_replace_first(runs->heap, Int32GetDatum(runs->current));
+		else
+			(void) binaryheap_remove_first(runs->heap);
+		runs->current = -1;
+	}
+	if (binaryheap_empty(runs->heap))
+		return NULL;
+	runs->current = DatumGetInt32(binaryheap_first(runs->heap));
+	return &runs->sources[runs->current];
+}
+
+/* Ends a merge: its input files are done with. */
+static void
+end_merge(Runs *runs)
+{
+	for (int i = 0; i < runs->nsources; i++)
+	{
+		if (runs->sources[i].data)
+			pfree(runs->sources[i].data);
+		BufFileClose(runs->sources[i].file);
+	}
+	binaryheap_free(runs->heap);
+	pfree(runs->sources);
+	memmove(runs->files, runs->files + runs->nsources, (runs->nfiles - runs->nsources) * sizeof(BufFile *));
+	runs->nfiles -= runs->nsources;
+	runs->sources = NULL;
+	runs->heap = NULL;
+	runs->nsources = 0;
+	runs->current = -1;
+}
+
+/* Merges count runs, which begin at the first, into one that takes their place in the order. */
+static BufFile *
+merge_into_file(Runs *runs, int count)
+{
+	BufFile    *file = BufFileCreateTemp(false);
+	Source	   *source;
+
+	begin_merge(runs, count);
+	while ((source = next_merged(runs)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		BufFileWrite(file, (void *) &source->head, sizeof(RecordHeader));
+		BufFileWrite(file, source->data, source->head.key_bytes);
+		BufFileWrite(file, (char *) row_of(source) + MINIMAL_TUPLE_DATA_OFFSET,
+					 source->head.row_bytes - MINIMAL_TUPLE_DATA_OFFSET);
+		runs->disk_bytes += sizeof(RecordHeader) + source->head.key_bytes + source->head.row_bytes -
+			MINIMAL_TUPLE_DATA_OFFSET;
+	}
+	end_merge(runs);
+	rewind_file(file);
+	return file;
+}
+
+/* Merges neighbouring runs, a whole round at a time, until one merge can take all that are left. */
+static void
+reduce_runs(Runs *runs, int fan_in)
+{
+	while (runs->nfiles > fan_in)
+	{
+		int			left = runs->nfiles;
+		BufFile   **merged = palloc(sizeof(BufFile *) * left);
+		int			nmerged = 0;
+
+		while (left > 0)
+		{
+			int			count = Min(left, fan_in);
+
+			merged[nmerged++] = merge_into_file(runs, count);
+			left -= count;
+		}
+		memcpy(runs->files, merged, sizeof(BufFile *) * nmerged);
+		runs->nfiles = nmerged;
+		pfree(merged);
+	}
+}
+
+/* Writes the merged rows between two copies of their length, so that they can be read in both directions. */
+static void
+materialise(Runs *runs)
+{
+	Source	   *source;
+
+	runs->result = BufFileCreateTemp(false);
+	while ((source = next_merged(runs)) != NULL)
+	{
+		uint32		len = source->head.row_bytes;
+
+		CHECK_FOR_INTERRUPTS();
+		BufFileWrite(runs->result, &len, sizeof(len));
+		BufFileWrite(runs->result, (char *) row_of(source) + MINIMAL_TUPLE_DATA_OFFSET, len - MINIMAL_TUPLE_DATA_OFFSET);
+		BufFileWrite(runs->result, &len, sizeof(len));
+		runs->disk_bytes += len - MINIMAL_TUPLE_DATA_OFFSET + 2 * sizeof(len);
+	}
+	end_merge(runs);
+	runs_rewind(runs);
+}
+
+void
+runs_merge(Runs *runs, bool random_access)
+{
+	int			fan_in = (int) Min(Max(runs->memory_limit / MERGE_BYTES, MIN_FAN_IN), MAX_FAN_IN);
+
+	reduce_runs(runs, fan_in);
+	begin_merge(runs, runs->nfiles);
+	if (random_access)
+		materialise(runs);
+}
+
+/* Reads the materialised row that begins here and moves behind it; NULL at the end. */
+static MinimalTuple
+read_result(Runs *runs)
+{
+	MinimalTuple row;
+	uint32		len;
+
+	if (!read_start(runs->result, &len, sizeof(len)))
+		return NULL;
+	make_room(runs, &runs->reader, len);
+	row = read_row(runs->result, runs->reader.data, len);
+	read_exact(runs->result, &len, sizeof(len));
+	return row;
+}
+
+/* Moves from behind a materialised row to its beginning; false at the beginning of all. */
+static bool
+step_back(Runs *runs)
+{
+	int			file;
+	off_t		offset;
+	uint32		len;
+
+	BufFileTell(runs->result, &file, &offset);
+	if (file == 0 && offset == 0)
+		return false;
+	if (BufFileSeek(runs->result, 0, -(off_t) sizeof(len), SEEK_CUR) != 0)
+		elog(ERROR, "could not seek in gpusort temporary file");
+	read_exact(runs->result, &len, sizeof(len));
+	if (BufFileSeek(runs->result, 0, -(off_t) (len - MINIMAL_TUPLE_DATA_OFFSET + 2 * sizeof(len)), SEEK_CUR) != 0)
+		elog(ERROR, "could not seek in gpusort temporary file");
+	return true;
+}
+
+/* A backward fetch: the row before the one given out last, or the last row after the end was reached. */
+static MinimalTuple
+get_backward(Runs *runs)
+{
+	if (runs->eof)
+		runs->eof = false;
+	else if (!step_back(runs))
+		return NULL;
+	return step_back(runs) ? read_result(runs) : NULL;
+}
+
+MinimalTuple
+runs_get(Runs *runs, bool forward)
+{
+	MinimalTuple row;
+
+	if (runs->result == NULL)
+	{
+		Source	   *source = next_merged(runs);
+
+		Assert(forward);
+		return source ? row_of(source) : NULL;
+	}
+	if (!forward)
+		return get_backward(runs);
+	row = read_result(runs);
+	runs->eof = row == NULL;
+	return row;
+}
+
+void
+runs_mark(Runs *runs)
+{
+	Assert(runs->result);
+	BufFileTell(runs->result, &runs->mark.file, &runs->mark.offset);
+	runs->mark.eof = runs->eof;
+}
+
+void
+runs_restore(Runs *runs)
+{
+	if (BufFileSeek(runs->result, runs->mark.file, runs->mark.offset, SEEK_SET) != 0)
+		elog(ERROR, "could not seek in gpusort temporary file");
+	runs->eof = runs->mark.eof;
+}
+
+void
+runs_rewind(Runs *runs)
+{
+	rewind_file(runs->result);
+	runs->eof = false;
+	memset(&runs->mark, 0, sizeof(runs->mark));
+}
+
+void
+runs_drain(Runs *runs, void (*take) (void *arg, MinimalTuple tuple), void *arg)
+{
+	for (int i = 0; i < runs->nfiles; i++)
+	{
+		Source		source = {.file = runs->files[i]};
+
+		while (read_record(runs, &source))
+		{
+			CHECK_FOR_INTERRUPTS();
+			take(arg, row_of(&source));
+		}
+		if (source.data)
+			pfree(source.data);
+		BufFileClose(source.file);
+	}
+	runs->nfiles = 0;
+}
+
+void
+runs_close(Runs *runs)
+{
+	if (runs->heap)
+		end_merge(runs);
+	for (int i = 0; i < runs->nfiles; i++)
+		BufFileClose(runs->files[i]);
+	if (runs->result)
+		BufFileClose(runs->result);
+	runs->nfiles = 0;
+	runs->result = NULL;
+	ExecDropSingleTupleTableSlot(runs->slot);
+	MemoryContextDelete(runs->scratch);
+	pfree(runs);
+}
+
+int
+runs_count(const Runs *runs)
+{
+	return runs->written;
+}
+
+uint64
+runs_disk_bytes(const Runs *runs)
+{
+	return runs->disk_bytes;
+}

@@ -1,0 +1,99 @@
+/*
+ * sortkey.h: sort keys from Datums, one encoder per operator family.
+ *
+ * A key's values go into one column of a chunk in the form that kernels/gs.h sorts.  Chosen by operator family and input type of
+ * the ordering operator, never by the column's type, so domains and binary-coercible types need nothing.  Two values are equal
+ * for the operator family if and only if their encoded values are equal.  Values shown to the user never come from here.
+ */
+#ifndef GPUSORT_SORTKEY_H
+#define GPUSORT_SORTKEY_H
+
+#include "kernels/gs.h"
+
+#include "lib/stringinfo.h"
+
+/* What became of a value that was to be encoded. */
+typedef enum KeyResult
+{
+	KEY_OK,
+	KEY_FULL,		/* no room for its bytes: close the chunk and put the row into the next one */
+	KEY_TOO_LARGE,	/* not even an empty chunk has room: KeyColumn.wanted says how many bytes it takes */
+	KEY_WIDEN		/* a guess about the values does not hold any longer; the key has taken its wider form, and
+					 * all rows must be encoded again from the first */
+} KeyResult;
+
+/* Where a key's values go in the chunk being filled. */
+typedef struct KeyColumn
+{
+	char	   *values;			/* elements of the key's type; GS_BYTES: uint32 offsets */
+	uint64	   *nulls;
+	Size		nulls_bytes;
+	uint8	   *heap;			/* GS_BYTES */
+	uint32		heap_bytes;		/* room there */
+	uint32		wanted;			/* after KEY_TOO_LARGE */
+	bool		has_nulls;		/* nulls has been cleared and a bit set */
+} KeyColumn;
+
+typedef struct SortKey SortKey;
+
+/* Writes a value that is not NULL as element row; for GS_BYTES also offset row + 1. */
+typedef KeyResult (*KeyEncoder) (SortKey *key, Datum value, KeyColumn *column, uint32 row);
+
+struct SortKey
+{
+	gs_column_spec spec;		/* may change when the key widens */
+	KeyEncoder	encode;
+	Oid			collation;
+	void	   *state;			/* the encoder's own, in the context of sortkey_open */
+	StringInfo	scratch;		/* for sortkey_normalise */
+};
+
+/* Can this operator's order be encoded exactly?  If not, *why says it in a few words, for messages. */
+extern bool sortkey_supported(Oid sortop, Oid collation, const char **why);
+
+/*
+ * Opens a key: sortop is the "<" or ">" of a btree family.  With exact set the key starts in its widest form and never answers
+ * KEY_WIDEN.  Memory comes from the current context.  An operator that is not supported is an error (call sortkey_supported).
+ */
+extern void sortkey_open(SortKey *key, Oid sortop, Oid collation, bool nulls_first, bool exact);
+
+/* Appends a byte string to a GS_BYTES column; for encoders. */
+extern KeyResult sortkey_put_bytes(KeyColumn *column, uint32 row, const void *bytes, Size len);
+
+/* Marks element row as NULL. */
+extern void sortkey_put_null(const SortKey *key, KeyColumn *column, uint32 row);
+
+/* Puts one value, the only thing callers need per row and key. */
+static inline KeyResult
+sortkey_put(SortKey *key, Datum value, bool isnull, KeyColumn *column, uint32 row)
+{
+	if (unlikely(isnull))
+	{
+		sortkey_put_null(key, column, row);
+		return KEY_OK;
+	}
+	return key->encode(key, value, column, row);
+}
+
+/*
+ * Appends the value's normalised form: byte strings that compare with memcmp as the key does, direction and NULLS included, and of
+ * which none is a prefix of another.  Only for keys opened as exact.
+ */
+extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out);
+
+/* Fills one chunk with rows of several keys. */
+typedef struct KeyWriter
+{
+	gs_chunk   *chunk;
+	uint32		row;			/* the row being written */
+	uint32		capacity;
+	KeyColumn  *columns;		/* one per key */
+} KeyWriter;
+
+/* Begins to fill an empty chunk; columns must have room for the chunk's columns. */
+extern void keywriter_begin(KeyWriter *writer, gs_chunk *chunk, const SortKey *keys);
+
+/* Closes the chunk over the rows written so far. */
+extern void keywriter_close(KeyWriter *writer);
+
+#endif
