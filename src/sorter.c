@@ -14,13 +14,12 @@
 #include "coresort.h"
 #include "engine.h"
 #include "gpusort.h"
+#include "roworder.h"
 #include "rowstore.h"
 #include "runs.h"
 #include "sorter.h"
 #include "sortkey.h"
-
-/* Row numbers kept at hand when rows are only read forward. */
-#define ORDER_WINDOW 16384
+#include "verify.h"
 
 /* How far ahead of the output rows, and the places of rows, are loaded. */
 #define PREFETCH_ROWS 16
@@ -49,11 +48,7 @@ struct Sorter
 	Runs	   *runs;			/* once memory did not suffice */
 	CoreSort   *core;			/* once PostgreSQL's own sort took over */
 
-	uint32	   *order;			/* row numbers from position order_base on */
-	uint64		order_base;
-	uint64		order_have;
-	uint64		order_room;
-	uint64	   *seen;			/* a bit per row number given out */
+	RowOrder	order;			/* of the rows in memory, once input has ended */
 	uint64		current;		/* rows before the next one */
 	bool		eof;
 	uint64		mark;
@@ -65,6 +60,7 @@ struct Sorter
 };
 
 static void go_core(Sorter *sorter, SorterFallback why, int64 bound);
+static void fail_over(Sorter *sorter, gs_status status);
 
 /* Milliseconds since an instant. */
 static double
@@ -81,7 +77,7 @@ ms_since(instr_time then)
 static void
 note_memory(Sorter *sorter)
 {
-	uint64		bytes = rowstore_bytes(sorter->rows) + sorter->order_room * sizeof(uint32);
+	uint64		bytes = rowstore_bytes(sorter->rows) + sorter->order.room * sizeof(uint32);
 
 	if (sorter->job)
 		bytes += sorter->engine->host_bytes(sorter->job);
@@ -231,100 +227,23 @@ put_keys(Sorter *sorter, TupleTableSlot *slot)
 		status = replay(sorter);
 	MemoryContextSwitchTo(old);
 	if (unlikely(status != GS_OK))
-		go_core(sorter, SORTER_NO_MEMORY, 0);
+		fail_over(sorter, status);
 }
 
-/* A range and duplicate check over one piece of the order: no row leaves twice, none that is not there. */
-static bool
-check_piece(Sorter *sorter, const uint32 *piece, uint64 count)
-{
-	uint32		rows = sorter->rows->rows;
-
-	for (uint64 i = 0; i < count; i++)
-	{
-		uint32		row = piece[i];
-		uint64		bit = UINT64CONST(1) << (row % 64);
-
-		if (unlikely(row >= rows || (sorter->seen[row / 64] & bit)))
-			return false;
-		sorter->seen[row / 64] |= bit;
-	}
-	return true;
-}
-
-/* Makes room for the order of all rows, or of a window of them. */
-static bool
-begin_order(Sorter *sorter)
-{
-	uint64		rows = sorter->rows->rows;
-	Size		seen_bytes = (rows + 63) / 64 * sizeof(uint64);
-
-	sorter->order_base = sorter->order_have = 0;
-	sorter->order_room = sorter->random_access ? Max(rows, 1) : Min(Max(rows, 1), ORDER_WINDOW);
-	sorter->order = bigmem_alloc(sorter->mem, sorter->order_room * sizeof(uint32));
-	sorter->seen = bigmem_alloc(sorter->mem, Max(seen_bytes, 1));
-	if (sorter->order == NULL || sorter->seen == NULL)
-		return false;
-	memset(sorter->seen, 0, seen_bytes);
-	return true;
-}
-
-/* Gives the order back. */
-static void
-end_order(Sorter *sorter)
-{
-	if (sorter->order)
-		bigmem_free(sorter->mem, sorter->order);
-	if (sorter->seen)
-		bigmem_free(sorter->mem, sorter->seen);
-	sorter->order = NULL;
-	sorter->seen = NULL;
-	sorter->order_room = 0;
-}
-
-/* Fetches the piece of the order that holds a position, which lies just behind what was fetched. */
-static void
-fetch_order(Sorter *sorter)
-{
-	uint64		got = 0;
-	uint32	   *to;
-	gs_status	status;
-
-	if (!sorter->random_access)
-	{
-		sorter->order_base += sorter->order_have;
-		sorter->order_have = 0;
-	}
-	to = sorter->order + sorter->order_have;
-	status = sorter->engine->next(sorter->job, to, Min(sorter->order_room - sorter->order_have, ORDER_WINDOW), &got);
-	if (status != GS_OK || got == 0 || !check_piece(sorter, to, got))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("gpusort got a wrong order from the %s engine", sorter->engine->name),
-				 errdetail("%s.", gs_status_text(status == GS_OK ? GS_WRONG_ORDER : status)),
-				 errhint("Set gpusort.enabled to off and report this as a bug.")));
-	sorter->order_have += got;
-}
-
-/* The row at a position; positions are asked for in ascending order unless random_access. */
-static inline uint32
-order_at(Sorter *sorter, uint64 position)
-{
-	while (unlikely(position >= sorter->order_base + sorter->order_have))
-		fetch_order(sorter);
-	return sorter->order[position - sorter->order_base];
-}
-
-/* Has the engine sort what it was given. */
+/* Has the engine sort what it was given; the first rows of the order are here and checked then. */
 static gs_status
 finish_job(Sorter *sorter)
 {
+	bool		keep_all = sorter->random_access || gpusort_verify != VERIFY_OFF;
 	gs_status	status = close_chunk(sorter);
 
 	if (status == GS_OK)
 		status = sorter->engine->finish(sorter->job, sorter->rows->rows);
-	if (status == GS_OK && !begin_order(sorter))
-		status = GS_NOMEM;
+	if (status == GS_OK)
+		status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows, keep_all);
+	if (status == GS_OK && gpusort_verify != VERIFY_OFF &&
+		!verify_order(&sorter->columns, sorter->desc, sorter->rows, &sorter->order, gpusort_verify))
+		status = GS_WRONG_ORDER;
 	note_memory(sorter);
 	return status;
 }
@@ -333,13 +252,14 @@ finish_job(Sorter *sorter)
 static inline MinimalTuple
 row_at(Sorter *sorter, uint64 position)
 {
-	uint32		row = order_at(sorter, position);
-	uint64		index = position - sorter->order_base;
+	RowOrder   *order = &sorter->order;
+	uint32		row = roworder_at(order, position);
+	uint64		index = position - order->base;
 
-	if (likely(index + PREFETCH_PLACES < sorter->order_have))
+	if (likely(index + PREFETCH_PLACES < order->have))
 	{
-		rowstore_prefetch_place(sorter->rows, sorter->order[index + PREFETCH_PLACES]);
-		rowstore_prefetch_row(sorter->rows, sorter->order[index + PREFETCH_ROWS]);
+		rowstore_prefetch_place(sorter->rows, order->numbers[index + PREFETCH_PLACES]);
+		rowstore_prefetch_row(sorter->rows, order->numbers[index + PREFETCH_ROWS]);
 	}
 	return rowstore_get(sorter->rows, row);
 }
@@ -349,10 +269,11 @@ static void
 spill(Sorter *sorter)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+	gs_status	status = finish_job(sorter);
 
-	if (finish_job(sorter) != GS_OK)
+	if (status != GS_OK)
 	{
-		go_core(sorter, SORTER_NO_MEMORY, 0);
+		fail_over(sorter, status);
 		MemoryContextSwitchTo(old);
 		return;
 	}
@@ -365,11 +286,12 @@ spill(Sorter *sorter)
 		runs_append(sorter->runs, row_at(sorter, i));
 	}
 	runs_end(sorter->runs);
-	end_order(sorter);
+	roworder_end(&sorter->order);
 	end_job(sorter);
 	rowstore_reset(sorter->rows);
-	if (begin_job(sorter) != GS_OK)
-		go_core(sorter, SORTER_NO_MEMORY, 0);
+	status = begin_job(sorter);
+	if (status != GS_OK)
+		fail_over(sorter, status);
 	MemoryContextSwitchTo(old);
 }
 
@@ -391,7 +313,7 @@ go_core(Sorter *sorter, SorterFallback why, int64 bound)
 
 	sorter->stats.fallback = why;
 	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", sorter_fallback_text(why))));
-	end_order(sorter);
+	roworder_end(&sorter->order);
 	end_job(sorter);
 	sorter->core = coresort_begin(&sorter->columns, sorter->desc, sorter->random_access, bound);
 	if (sorter->runs)
@@ -410,11 +332,19 @@ go_core(Sorter *sorter, SorterFallback why, int64 bound)
 	MemoryContextSwitchTo(old);
 }
 
+/* Hands the sort over after an engine failed. */
+static void
+fail_over(Sorter *sorter, gs_status status)
+{
+	go_core(sorter, status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY, 0);
+}
+
 /* Opens the keys and begins the first job. */
 static void
 begin_ours(Sorter *sorter)
 {
 	int			nkeys = sorter->columns.nkeys;
+	gs_status	status;
 
 	sorter->keys = palloc0(sizeof(SortKey) * nkeys);
 	sorter->specs = palloc0(sizeof(gs_column_spec) * nkeys);
@@ -422,8 +352,9 @@ begin_ours(Sorter *sorter)
 	for (int i = 0; i < nkeys; i++)
 		sortkey_open(&sorter->keys[i], sorter->columns.sortops[i], sorter->columns.collations[i],
 					 sorter->columns.nulls_first[i], false);
-	if (begin_job(sorter) != GS_OK)
-		go_core(sorter, SORTER_NO_MEMORY, 0);
+	status = begin_job(sorter);
+	if (status != GS_OK)
+		fail_over(sorter, status);
 }
 
 Sorter *
@@ -494,8 +425,10 @@ finish_ours(Sorter *sorter)
 {
 	if (sorter->runs == NULL)
 	{
-		if (finish_job(sorter) != GS_OK)
-			go_core(sorter, SORTER_NO_MEMORY, 0);
+		gs_status	status = finish_job(sorter);
+
+		if (status != GS_OK)
+			fail_over(sorter, status);
 		return;
 	}
 	if (sorter->rows->rows > 0)

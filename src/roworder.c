@@ -1,0 +1,93 @@
+/*
+ * roworder.c: the order of the rows in memory, fetched from an engine piece by piece.
+ */
+#include "postgres.h"
+
+#include "roworder.h"
+
+/* Row numbers fetched at a time: small enough for the cache, many enough to look ahead in. */
+#define PIECE_ROWS 16384
+
+gs_status
+roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool keep_all)
+{
+	Size		seen_bytes = ((Size) rows + 63) / 64 * sizeof(uint64);
+
+	memset(order, 0, sizeof(*order));
+	order->mem = mem;
+	order->job = job;
+	order->rows = rows;
+	order->keep_all = keep_all;
+	if (rows == 0)
+		return GS_OK;
+	order->room = keep_all ? rows : Min(rows, PIECE_ROWS);
+	order->numbers = bigmem_alloc(mem, order->room * sizeof(uint32));
+	order->seen = bigmem_alloc(mem, seen_bytes);
+	if (order->numbers == NULL || order->seen == NULL)
+		return GS_NOMEM;
+	memset(order->seen, 0, seen_bytes);
+	return roworder_fetch(order);
+}
+
+/* Notes the rows of a piece as given out. */
+static gs_status
+check_piece(RowOrder *order, const uint32 *piece, uint64 count)
+{
+	uint64	   *seen = order->seen;
+
+	for (uint64 i = 0; i < count; i++)
+	{
+		uint32		row = piece[i];
+		uint64		bit = UINT64CONST(1) << (row % 64);
+
+		if (unlikely(row >= order->rows || (seen[row / 64] & bit) != 0))
+			return GS_WRONG_ORDER;
+		seen[row / 64] |= bit;
+	}
+	return GS_OK;
+}
+
+gs_status
+roworder_fetch(RowOrder *order)
+{
+	uint64		got = 0;
+	uint32	   *piece;
+	gs_status	status;
+
+	if (!order->keep_all)
+	{
+		order->base += order->have;
+		order->have = 0;
+	}
+	piece = order->numbers + order->have;
+	status = order->job->ops->next(order->job, piece, Min(order->room - order->have, PIECE_ROWS), &got);
+	if (status == GS_OK && got == 0)
+		status = GS_WRONG_ORDER;
+	if (status == GS_OK)
+		status = check_piece(order, piece, got);
+	if (status == GS_OK)
+		order->have += got;
+	return status;
+}
+
+void
+roworder_failed(const RowOrder *order, gs_status status)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("gpusort cannot go on with a sort after rows of it were returned"),
+			 errdetail("Engine \"%s\": %s.", order->job->ops->name, gs_status_text(status)),
+			 errhint("Repeat the query with gpusort.enabled set to off.")));
+}
+
+void
+roworder_end(RowOrder *order)
+{
+	if (order->numbers)
+		bigmem_free(order->mem, order->numbers);
+	if (order->seen)
+		bigmem_free(order->mem, order->seen);
+	order->numbers = NULL;
+	order->seen = NULL;
+	order->room = 0;
+}
