@@ -4,10 +4,15 @@
 #include "postgres.h"
 
 #include "engine.h"
+#include "gpusort.h"
 
-/* A chunk grows from the first size to the second, so that a small sort stays small and a large one calls seldom. */
+/*
+ * A chunk grows from the first size to the second, so that a small sort stays small and a large one calls seldom; but no larger
+ * than a part of the memory limit.
+ */
 #define FIRST_CHUNK_ROWS 1024
 #define CHUNK_ROWS 16384
+#define CHUNK_SHARE 16
 #define BYTES_PER_STRING 32
 
 typedef struct CpuJob
@@ -73,6 +78,18 @@ cpu_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 	return GS_OK;
 }
 
+/* The rows that a chunk shall have room for once the first one is full. */
+static uint32
+full_chunk_rows(CpuJob *job)
+{
+	Size		room = gpusort_memory_limit() / CHUNK_SHARE;
+	uint32		rows = CHUNK_ROWS;
+
+	while (rows > FIRST_CHUNK_ROWS && gs_chunk_bytes(job->columns, job->ncolumns, rows, BYTES_PER_STRING) > room)
+		rows /= 2;
+	return rows;
+}
+
 /* Lays out the chunk again, in a larger buffer where needed. */
 static gs_status
 cpu_chunk(EngineJob *base, Size heap_bytes, gs_chunk **chunk)
@@ -108,7 +125,8 @@ cpu_add(EngineJob *base)
 {
 	CpuJob	   *job = (CpuJob *) base;
 
-	job->chunk_rows = CHUNK_ROWS;
+	if (job->chunk_rows == FIRST_CHUNK_ROWS)
+		job->chunk_rows = full_chunk_rows(job);
 	return gs_job_add(job->job, job->chunk);
 }
 

@@ -25,6 +25,9 @@
 #define PREFETCH_ROWS 16
 #define PREFETCH_PLACES 32
 
+/* A run has at least so many rows. */
+#define MIN_RUN_ROWS 4096
+
 struct Sorter
 {
 	SortColumns columns;
@@ -386,18 +389,20 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	return sorter;
 }
 
-/* Has the sort outgrown its memory? */
+/* Has the sort outgrown its memory?  Runs of a few rows help nobody, unless the rows themselves are that large. */
 static inline bool
 over_limit(Sorter *sorter)
 {
-	return rowstore_bytes(sorter->rows) > sorter->rows_limit;
+	Size		bytes = rowstore_bytes(sorter->rows);
+
+	return unlikely(bytes > sorter->rows_limit) && (sorter->rows->rows >= MIN_RUN_ROWS || bytes > sorter->limit);
 }
 
 void
 sorter_put(Sorter *sorter, TupleTableSlot *slot)
 {
 	sorter->stats.rows++;
-	if (unlikely(sorter->core == NULL && over_limit(sorter)))
+	if (sorter->core == NULL && over_limit(sorter))
 		spill(sorter);
 	if (likely(sorter->core == NULL))
 	{
