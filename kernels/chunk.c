@@ -93,8 +93,8 @@ rows_that_fit(size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolu
  * Lays an empty chunk out.  Only the header and the first offset of each string column are written.
  */
 gs_status
-gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns,
-			  uint32_t max_rows, uint32_t bytes_per_string)
+gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns, uint32_t max_rows,
+			  uint32_t bytes_per_string)
 {
 	uint64_t at = aligned(header_bytes(ncolumns));
 	uint32_t rows;
@@ -150,36 +150,62 @@ gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes)
 }
 
 /*
- * GS_OK if a chunk keeps all rules.  Where another process can still write to it, the answer holds for this moment
- * only: an engine copies first and checks its copy.
+ * Copies and checks what does not depend on columns.
  */
 gs_status
-gs_chunk_check(const gs_chunk *chunk, size_t available, const gs_column_spec *columns, uint32_t ncolumns)
+gs_view_open(gs_view *view, const gs_chunk *chunk, size_t available, uint32_t ncolumns)
 {
 	uint64_t header = header_bytes(ncolumns);
 	gs_chunk head;
 
-	if (chunk == NULL || columns == NULL || ncolumns == 0 || ncolumns > GS_MAX_COLUMNS ||
-		(uintptr_t) chunk % 8 != 0 || available < header)
+	if (chunk == NULL || (uintptr_t) chunk % 8 != 0 || available < header)
 		return GS_INVALID;
-	head = *chunk;
-	if (head.magic != GS_CHUNK_MAGIC || head.ncolumns != ncolumns || head.rows > head.capacity ||
-		head.bytes < header || head.bytes > available)
+	memcpy(&head, (const void *) chunk, sizeof(head));
+	if (head.magic != GS_CHUNK_MAGIC || head.ncolumns != ncolumns || head.rows > head.capacity || head.bytes < header ||
+		head.bytes > available)
 		return GS_INVALID;
-	for (uint32_t c = 0; c < ncolumns; c++)
-	{
-		gs_chunk_column column = chunk->columns[c];
-		gs_type type = columns[c].type;
-
-		if (!array_inside(column.values, values_bytes(type, head.rows), header, head.bytes))
-			return GS_INVALID;
-		if (column.has_nulls && !array_inside(column.nulls, nulls_bytes(head.rows), header, head.bytes))
-			return GS_INVALID;
-		if (type != GS_BYTES)
-			continue;
-		if (!array_inside(column.heap, column.heap_bytes, header, head.bytes) ||
-			!gs_offsets_valid((const uint32_t *) ((const char *) chunk + column.values), head.rows, column.heap_bytes))
-			return GS_INVALID;
-	}
+	*view = (gs_view){chunk, head.rows, header, head.bytes};
 	return GS_OK;
+}
+
+/*
+ * Copies and checks the places of one column's arrays.
+ */
+gs_status
+gs_view_column(const gs_view *view, uint32_t c, gs_type type, gs_chunk_column *column)
+{
+	memcpy(column, (const void *) &view->chunk->columns[c], sizeof(*column));
+	if (!array_inside(column->values, values_bytes(type, view->rows), view->header, view->bytes))
+		return GS_INVALID;
+	if (column->has_nulls && !array_inside(column->nulls, nulls_bytes(view->rows), view->header, view->bytes))
+		return GS_INVALID;
+	if (type == GS_BYTES && !array_inside(column->heap, column->heap_bytes, view->header, view->bytes))
+		return GS_INVALID;
+	return GS_OK;
+}
+
+/*
+ * GS_OK if a chunk keeps all rules.  Where another process can still write to it, the answer holds for this moment
+ * only; an engine works with a gs_view.
+ */
+gs_status
+gs_chunk_check(const gs_chunk *chunk, size_t available, const gs_column_spec *columns, uint32_t ncolumns)
+{
+	gs_view view;
+	gs_status status;
+
+	if (columns == NULL || ncolumns == 0 || ncolumns > GS_MAX_COLUMNS)
+		return GS_INVALID;
+	status = gs_view_open(&view, chunk, available, ncolumns);
+	for (uint32_t c = 0; c < ncolumns && status == GS_OK; c++)
+	{
+		gs_chunk_column column;
+		const char *base = (const char *) chunk;
+
+		status = gs_view_column(&view, c, columns[c].type, &column);
+		if (status == GS_OK && columns[c].type == GS_BYTES &&
+			!gs_offsets_valid((const uint32_t *) (base + column.values), view.rows, column.heap_bytes))
+			status = GS_INVALID;
+	}
+	return status;
 }

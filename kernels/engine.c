@@ -10,8 +10,8 @@ const char *
 gs_status_text(gs_status status)
 {
 	static const char *const text[] = {
-		"ok",			   "invalid argument", "out of memory",	   "too large for one job", "device failed",
-		"cancelled",	   "timed out",		   "protocol violated", "sum out of range",		"wrong order",
+		"ok",		 "invalid argument", "out of memory",	  "too large for one job", "device failed",
+		"cancelled", "timed out",		 "protocol violated", "sum out of range",	   "wrong order",
 	};
 
 	if ((unsigned) status >= sizeof(text) / sizeof(text[0]))

@@ -1,0 +1,383 @@
+/*
+ * columns.c: a job's columns, copied out of chunks into one array each, encoded, with what is known of their values.
+ */
+#include "cpu.h"
+
+#include <string.h>
+
+#define HEAP_SLICE ((uint64_t) 16 << 20) /* bytes copied between polls */
+
+/*
+ * Makes a block at least so large.  It doubles, because the host grows blocks without copying and only pages that
+ * were touched cost memory.
+ */
+gs_status
+gs_block_reserve(gs_work *work, gs_block *block, size_t bytes)
+{
+	size_t wanted = bytes > 2 * block->bytes ? bytes : 2 * block->bytes;
+	void *data;
+
+	if (bytes <= block->bytes)
+		return GS_OK;
+	wanted = (wanted + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
+	if (block->data == NULL)
+		data = work->host.alloc(work->host.arg, wanted);
+	else
+		data = work->host.resize(work->host.arg, block->data, block->bytes, wanted);
+	if (data == NULL)
+		return GS_NOMEM;
+	block->data = data;
+	block->bytes = wanted;
+	return GS_OK;
+}
+
+/*
+ * Gives a block back; safe to repeat.
+ */
+void
+gs_block_release(gs_work *work, gs_block *block)
+{
+	if (block->data != NULL)
+		work->host.release(work->host.arg, block->data, block->bytes);
+	*block = (gs_block){0};
+}
+
+/*
+ * Asks the host whether to go on.  May not return, so callers keep nothing that the job does not know.
+ */
+gs_status
+gs_work_poll(gs_work *work)
+{
+	work->done = 0;
+	return work->host.poll != NULL && work->host.poll(work->host.arg) ? GS_CANCELLED : GS_OK;
+}
+
+/*
+ * Starts an empty column.
+ */
+void
+gs_column_init(gs_cpu_column *column, const gs_column_spec *spec)
+{
+	*column = (gs_cpu_column){.spec = *spec};
+	column->width = spec->type == GS_BYTES || spec->type == GS_U128 ? 8 : gs_type_width(spec->type);
+}
+
+/*
+ * Starts an empty table over memory for its columns that the caller provides.
+ */
+void
+gs_table_init(gs_table *table, gs_work *work, const gs_loops *loops, gs_cpu_column *columns,
+			  const gs_column_spec *specs, uint32_t ncolumns)
+{
+	*table = (gs_table){.work = work, .loops = loops, .ncolumns = ncolumns, .columns = columns};
+	for (uint32_t c = 0; c < ncolumns; c++)
+		gs_column_init(&columns[c], &specs[c]);
+}
+
+/*
+ * Releases all columns.
+ */
+void
+gs_table_release(gs_table *table)
+{
+	for (uint32_t c = 0; c < table->ncolumns; c++)
+	{
+		gs_block_release(table->work, &table->columns[c].values);
+		gs_block_release(table->work, &table->columns[c].low);
+		gs_block_release(table->work, &table->columns[c].nulls);
+		gs_block_release(table->work, &table->columns[c].heap);
+	}
+}
+
+/*
+ * Bytes of the table that were written to: what it costs the host.
+ */
+uint64_t
+gs_table_bytes(const gs_table *table)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t c = 0; c < table->ncolumns; c++)
+	{
+		const gs_cpu_column *column = &table->columns[c];
+
+		if (column->values.data != NULL)
+			bytes += table->rows * column->width + (column->spec.type == GS_BYTES ? 8 : 0);
+		if (column->low.data != NULL)
+			bytes += table->rows * 8;
+		if (column->heap.data != NULL)
+			bytes += column->heap_bytes + GS_HEAP_PAD;
+		bytes += column->null_words * 8;
+	}
+	return bytes;
+}
+
+/*
+ * True if some bit is set: a producer may fill in null bits of a chunk that turns out to have no NULL.
+ */
+static bool
+any_null(const uint64_t *nulls, uint64_t rows)
+{
+	uint64_t any = 0;
+
+	for (uint64_t i = 0; i < rows / 64; i++)
+		any |= nulls[i];
+	if (rows % 64 != 0)
+		any |= nulls[rows / 64] & gs_mask(rows % 64);
+	return any != 0;
+}
+
+/*
+ * Appends null bits at a row that need not begin a word.  The bits exist only once a NULL has come.
+ */
+static gs_status
+append_nulls(gs_table *table, gs_cpu_column *column, const uint64_t *nulls, uint64_t rows)
+{
+	uint64_t words = (table->rows + rows + 63) / 64 + 1;
+	uint64_t *bits;
+
+	if (column->nulls.data == NULL && (nulls == NULL || !any_null(nulls, rows)))
+		return GS_OK;
+	GS_TRY(gs_block_reserve(table->work, &column->nulls, words * 8));
+	bits = column->nulls.data;
+	if (words > column->null_words)
+		memset(bits + column->null_words, 0, (words - column->null_words) * 8);
+	column->null_words = words;
+	for (uint64_t i = 0; nulls != NULL && i < (rows + 63) / 64; i++)
+	{
+		uint64_t word = nulls[i] & gs_mask(rows - 64 * i < 64 ? (uint32_t) (rows - 64 * i) : 64);
+		uint64_t at = table->rows + 64 * i;
+
+		bits[at / 64] |= word << at % 64;
+		if (at % 64 != 0)
+			bits[at / 64 + 1] |= word >> (64 - at % 64);
+	}
+	return GS_OK;
+}
+
+/*
+ * Reads one encoded value.
+ */
+static uint64_t
+value_at(const void *values, size_t width, uint64_t row)
+{
+	switch (width)
+	{
+		case 8:
+			return ((const uint64_t *) values)[row];
+		case 4:
+			return ((const uint32_t *) values)[row];
+		case 2:
+			return ((const uint16_t *) values)[row];
+		default:
+			return ((const uint8_t *) values)[row];
+	}
+}
+
+/*
+ * Overwrites the values of NULLs in a block with one that the column has, so that they cannot widen its range.
+ */
+static void
+hide_nulls(void *values, size_t width, const uint64_t *nulls, uint64_t row, size_t n, uint64_t fill)
+{
+	for (uint64_t r = row; r < row + n; r++)
+	{
+		if (r % 64 == 0 && nulls[r / 64] == 0)
+		{
+			r += 63;
+			continue;
+		}
+		if (!gs_is_null(nulls, r))
+			continue;
+		if (width == 8)
+			((uint64_t *) values)[r] = fill;
+		else if (width == 4)
+			((uint32_t *) values)[r] = (uint32_t) fill;
+		else if (width == 2)
+			((uint16_t *) values)[r] = (uint16_t) fill;
+		else
+			((uint8_t *) values)[r] = (uint8_t) fill;
+	}
+}
+
+/*
+ * The first row at or after row that is not NULL; end if there is none.
+ */
+static uint64_t
+first_valid(const uint64_t *nulls, uint64_t row, uint64_t end)
+{
+	while (row < end && gs_is_null(nulls, row))
+		row++;
+	return row;
+}
+
+/*
+ * Extends a half's range by a block; at the column's first value starts the range there.
+ */
+static void
+extend_range(const gs_table *table, gs_cpu_column *column, int half, uint64_t row, size_t n, uint64_t valid)
+{
+	char *values = half ? column->low.data : column->values.data;
+	gs_range *range = &column->range[half];
+
+	if (!column->has_values)
+	{
+		uint64_t v = value_at(values, column->width, valid);
+
+		*range = (gs_range){v, v, 0, v};
+	}
+	if (column->nulls.data != NULL)
+		hide_nulls(values, column->width, column->nulls.data, row, n, range->first);
+	table->loops->range(column->width, values + row * column->width, n, range);
+}
+
+/*
+ * Encodes a block of values and looks at their range while they are in the cache.
+ */
+static void
+append_block(gs_table *table, gs_cpu_column *column, const char *from, uint64_t row, size_t n)
+{
+	gs_type type = column->spec.type;
+	uint64_t valid = row;
+	char *low = column->low.data;
+
+	table->loops->encode(type, (char *) column->values.data + row * column->width, low ? low + row * 8 : NULL, from, n);
+	if (!column->has_values)
+		valid = first_valid(column->nulls.data, row, row + n);
+	if (valid == row + n)
+		return;
+	extend_range(table, column, 0, row, n, valid);
+	if (type == GS_U128)
+		extend_range(table, column, 1, row, n, valid);
+	column->has_values = true;
+}
+
+/*
+ * Appends values of a fixed width.
+ */
+static gs_status
+append_fixed(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows)
+{
+	size_t width = gs_type_width(column->spec.type);
+
+	GS_TRY(gs_block_reserve(table->work, &column->values, (table->rows + rows) * column->width));
+	if (column->spec.type == GS_U128)
+		GS_TRY(gs_block_reserve(table->work, &column->low, (table->rows + rows) * 8));
+	for (uint64_t at = 0; at < rows; at += GS_BLOCK_ROWS)
+	{
+		uint64_t n = rows - at < GS_BLOCK_ROWS ? rows - at : GS_BLOCK_ROWS;
+
+		append_block(table, column, (const char *) piece->values + at * width, table->rows + at, n);
+		GS_TRY(gs_work_add(table->work, n));
+	}
+	return GS_OK;
+}
+
+/*
+ * Bytes that two strings have in common, at most limit.
+ */
+static uint64_t
+common_bytes(const uint8_t *a, const uint8_t *b, uint64_t limit)
+{
+	uint64_t i = 0;
+
+	while (i + 8 <= limit && memcmp(a + i, b + i, 8) == 0)
+		i += 8;
+	while (i < limit && a[i] == b[i])
+		i++;
+	return i;
+}
+
+/*
+ * Tracks lengths and the common prefix over the strings just appended.
+ */
+static gs_status
+extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows)
+{
+	const uint64_t *offsets = column->values.data;
+	const uint8_t *heap = column->heap.data;
+
+	for (uint64_t r = table->rows; r < table->rows + rows; r++)
+	{
+		uint64_t length = offsets[r + 1] - offsets[r];
+
+		if (gs_is_null(column->nulls.data, r))
+			continue;
+		if (!column->has_values)
+		{
+			column->has_values = true;
+			column->first_string = r;
+			column->prefix = column->shortest = column->longest = length;
+		}
+		column->shortest = length < column->shortest ? length : column->shortest;
+		column->longest = length > column->longest ? length : column->longest;
+		if (column->prefix > 0)
+			column->prefix = common_bytes(heap + offsets[column->first_string], heap + offsets[r],
+										  length < column->prefix ? length : column->prefix);
+		GS_TRY(gs_work_add(table->work, 2 + column->prefix / 8));
+	}
+	return GS_OK;
+}
+
+/*
+ * Copies and widens offsets.  They are checked on the way, because the chunk may change after gs_chunk_check.
+ */
+static gs_status
+append_offsets(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows, uint64_t *used)
+{
+	const uint32_t *from = piece->values;
+	uint64_t *to;
+	uint64_t last = 0;
+
+	if (from[0] != 0)
+		return GS_INVALID;
+	GS_TRY(gs_block_reserve(table->work, &column->values, (table->rows + rows + 1) * 8));
+	to = (uint64_t *) column->values.data + table->rows;
+	to[0] = column->heap_bytes;
+	for (uint64_t r = 1; r <= rows; r++)
+	{
+		uint64_t offset = ((const volatile uint32_t *) from)[r];
+
+		if (offset < last || offset > piece->heap_bytes)
+			return GS_INVALID;
+		last = offset;
+		to[r] = column->heap_bytes + offset;
+	}
+	*used = last;
+	return GS_OK;
+}
+
+/*
+ * Appends byte strings.
+ */
+static gs_status
+append_strings(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows)
+{
+	uint64_t used;
+
+	GS_TRY(append_offsets(table, column, piece, rows, &used));
+	GS_TRY(gs_block_reserve(table->work, &column->heap, column->heap_bytes + used + GS_HEAP_PAD));
+	for (uint64_t at = 0; at < used; at += HEAP_SLICE)
+	{
+		uint64_t n = used - at < HEAP_SLICE ? used - at : HEAP_SLICE;
+
+		memcpy((char *) column->heap.data + column->heap_bytes + at, piece->heap + at, n);
+		GS_TRY(gs_work_add(table->work, n / 8));
+	}
+	column->heap_bytes += used;
+	return extend_strings(table, column, rows);
+}
+
+/*
+ * Appends rows to one column.  The caller appends to every column, then adds to table->rows.
+ */
+gs_status
+gs_table_append(gs_table *table, uint32_t c, const gs_piece *piece, uint64_t rows)
+{
+	gs_cpu_column *column = &table->columns[c];
+
+	GS_TRY(append_nulls(table, column, piece->nulls, rows));
+	if (column->spec.type == GS_BYTES)
+		return append_strings(table, column, piece, rows);
+	return append_fixed(table, column, piece, rows);
+}

@@ -1,0 +1,265 @@
+/*
+ * cpu.c: the CPU engine: its memory, which is the host's, and row orders of columns that lie there.
+ */
+#include "cpu.h"
+
+#include <string.h>
+
+#define HEADER 256 /* in front of a block: keeps it aligned and its size known */
+
+/* A plan: the encoded columns and the key made of them. */
+typedef struct cpu_plan
+{
+	gs_plan head;
+	gs_table table;
+	gs_key key;
+	const gs_cpu_tuning *tuning;
+	size_t bytes;
+	gs_cpu_column columns[];
+} cpu_plan;
+
+/*
+ * What the sort does unless told otherwise; measured, see doc/cpu-engine.md.
+ */
+gs_cpu_tuning
+gs_cpu_tuning_default(void)
+{
+	return (gs_cpu_tuning){.vector = true,
+						   .lanes = true,
+						   .combine = true,
+						   .partition = true,
+						   .cache_rows = 32768,
+						   .bucket_log = 12,
+						   .slack = 2};
+}
+
+/*
+ * Sets switches and sizes, for benchmarks and for tests that need a path with few rows.
+ */
+void
+gs_cpu_tune(gs_engine *engine, const gs_cpu_tuning *tuning)
+{
+	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
+
+	cpu->tuning = *tuning;
+	cpu->loops = gs_loops_choose(tuning->vector);
+}
+
+static void
+cpu_close(gs_engine *engine)
+{
+	gs_host host = engine->host;
+
+	host.release(host.arg, engine, sizeof(gs_cpu_engine));
+}
+
+static const char *
+cpu_name(const gs_engine *engine)
+{
+	(void) engine;
+	return "CPU";
+}
+
+/*
+ * Allocates a block for the engine's primitives.
+ */
+static gs_status
+cpu_alloc(gs_engine *engine, size_t bytes, void **block)
+{
+	char *base, *aligned;
+
+	if (bytes > SIZE_MAX / 2)
+		return GS_NOMEM;
+	base = engine->host.alloc(engine->host.arg, bytes + 2 * HEADER);
+	if (base == NULL)
+		return GS_NOMEM;
+	aligned = base + 2 * HEADER - ((uintptr_t) base + HEADER) % HEADER - HEADER;
+	memcpy(aligned - 16, &base, sizeof(base));
+	memcpy(aligned - 8, &bytes, sizeof(bytes));
+	*block = aligned;
+	return GS_OK;
+}
+
+static void
+cpu_free(gs_engine *engine, void *block)
+{
+	char *base;
+	size_t bytes;
+
+	memcpy(&base, (char *) block - 16, sizeof(base));
+	memcpy(&bytes, (char *) block - 8, sizeof(bytes));
+	engine->host.release(engine->host.arg, base, bytes + 2 * HEADER);
+}
+
+static gs_status
+cpu_copy(gs_engine *engine, void *to, const void *from, size_t bytes)
+{
+	(void) engine;
+	memcpy(to, from, bytes);
+	return GS_OK;
+}
+
+static gs_status
+cpu_fill(gs_engine *engine, void *to, int byte, size_t bytes)
+{
+	(void) engine;
+	memset(to, byte, bytes);
+	return GS_OK;
+}
+
+static gs_status
+cpu_sync(gs_engine *engine)
+{
+	(void) engine;
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- row order of columns */
+
+static void
+cpu_plan_free(gs_engine *engine, gs_plan *head)
+{
+	cpu_plan *plan = (cpu_plan *) head;
+
+	gs_table_release(&plan->table);
+	gs_key_release(&plan->key);
+	engine->host.release(engine->host.arg, plan, plan->bytes);
+}
+
+/*
+ * Encodes all columns of a plan.
+ */
+static gs_status
+append_columns(cpu_plan *plan, const gs_column *columns, uint64_t rows)
+{
+	for (uint32_t c = 0; rows > 0 && c < plan->table.ncolumns; c++)
+	{
+		gs_piece piece = {columns[c].values, columns[c].nulls, columns[c].heap, 0};
+
+		if (columns[c].spec.type == GS_BYTES)
+			piece.heap_bytes = ((const uint32_t *) columns[c].values)[rows];
+		GS_TRY(gs_table_append(&plan->table, c, &piece, rows));
+	}
+	plan->table.rows = rows;
+	return GS_OK;
+}
+
+/*
+ * Plans a row order.  The plan holds an encoded copy of the columns, as a job would.
+ */
+static gs_status
+cpu_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **made)
+{
+	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
+	size_t bytes = sizeof(cpu_plan) + ncolumns * sizeof(gs_cpu_column);
+	cpu_plan *plan = engine->host.alloc(engine->host.arg, bytes);
+	gs_status status;
+
+	if (plan == NULL)
+		return GS_NOMEM;
+	memset(plan, 0, bytes);
+	plan->bytes = bytes;
+	plan->head.ops = engine->ops;
+	plan->tuning = &cpu->tuning;
+	gs_table_init(&plan->table, &cpu->work, cpu->loops, plan->columns, NULL, 0);
+	plan->table.ncolumns = ncolumns;
+	for (uint32_t c = 0; c < ncolumns; c++)
+		gs_column_init(&plan->columns[c], &columns[c].spec);
+	status = append_columns(plan, columns, rows);
+	if (status == GS_OK)
+		status = gs_key_make(&plan->key, &plan->table, gs_row_bits(rows));
+	if (status != GS_OK)
+		cpu_plan_free(engine, &plan->head);
+	else
+		*made = &plan->head;
+	return status;
+}
+
+/*
+ * Bytes of one array of words, with room to align it.
+ */
+static size_t
+words_bytes(uint64_t rows)
+{
+	return (rows * 8 + 2 * GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
+}
+
+static size_t
+cpu_order_temp_bytes(const gs_plan *head)
+{
+	const cpu_plan *plan = (const cpu_plan *) head;
+
+	return 2 * words_bytes(plan->table.rows) + gs_sorter_bytes(plan->table.rows) + GS_ALIGN;
+}
+
+/*
+ * Runs a plan in the caller's memory.
+ */
+static gs_status
+cpu_order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes, uint32_t *out,
+			  gs_order_facts *facts)
+{
+	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
+	const cpu_plan *plan = (const cpu_plan *) head;
+	char *base = (char *) temp + (GS_ALIGN - (uintptr_t) temp % GS_ALIGN) % GS_ALIGN;
+	gs_order order;
+
+	(void) temp_bytes;
+	gs_order_init(&order, &plan->key, &cpu->work, plan->tuning);
+	order.words = (uint64_t *) base;
+	order.other = (uint64_t *) (base + words_bytes(order.rows));
+	order.sorter.scratch = base + 2 * words_bytes(order.rows);
+	GS_TRY(gs_order_pack(&order));
+	if (!gs_order_settled(&order))
+		GS_TRY(gs_order_sort(&order));
+	gs_order_rows(&order, out, 0, order.rows);
+	if (facts != NULL)
+		*facts = order.facts;
+	return GS_OK;
+}
+
+static const gs_engine_ops cpu_ops = {
+	.close = cpu_close,
+	.name = cpu_name,
+	.alloc = cpu_alloc,
+	.free = cpu_free,
+	.upload = cpu_copy,
+	.download = cpu_copy,
+	.fill = cpu_fill,
+	.sync = cpu_sync,
+	.order_plan = cpu_order_plan,
+	.order_temp_bytes = cpu_order_temp_bytes,
+	.order_run = cpu_order_run,
+	.plan_free = cpu_plan_free,
+	.job_begin = gs_cpu_job_begin,
+	.job_add = gs_cpu_job_add,
+	.job_finish = gs_cpu_job_finish,
+	.job_next = gs_cpu_job_next,
+	.job_end = gs_cpu_job_end,
+	.job_host_bytes = gs_cpu_job_host_bytes,
+	.job_get_info = gs_cpu_job_get_info,
+};
+
+/*
+ * Opens the CPU engine.  threads is accepted for callers that will want more than one; so far one does the work.
+ */
+gs_status
+gs_cpu_open(int threads, const gs_host *host, gs_engine **engine)
+{
+	gs_cpu_engine *cpu;
+	gs_cpu_tuning tuning = gs_cpu_tuning_default();
+
+	(void) threads;
+	if (engine == NULL)
+		return GS_INVALID;
+	*engine = NULL;
+	if (host == NULL)
+		host = gs_default_host();
+	cpu = host->alloc(host->arg, sizeof(*cpu));
+	if (cpu == NULL)
+		return GS_NOMEM;
+	*cpu = (gs_cpu_engine){.head = {&cpu_ops, *host}, .work = {*host, 0}};
+	gs_cpu_tune(&cpu->head, &tuning);
+	*engine = &cpu->head;
+	return GS_OK;
+}

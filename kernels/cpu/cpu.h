@@ -1,0 +1,322 @@
+/*
+ * cpu.h: the CPU engine's own structures.  doc/cpu-engine.md describes how they work together.
+ *
+ *   simd.c     loops over arrays, in three versions chosen at run time
+ *   columns.c  the encoded copy of a job's columns, with what is known about their values
+ *   fields.c   columns as bit fields of one long key; steps: which bits of it go into the next sort
+ *   radix.c    sorts 64-bit words
+ *   order.c    the row order: pack, sort, refine ties
+ *   refine.c   rows that the bits looked at so far do not separate
+ *   job.c      jobs; cpu.c the engine itself and the primitives
+ */
+#ifndef GS_CPU_H
+#define GS_CPU_H
+
+#include "../engine.h"
+
+#define GS_BLOCK_ROWS 1024 /* rows encoded or packed at once: a few arrays of them fit into the first-level cache */
+#define GS_HEAP_PAD	  16   /* readable bytes behind the strings, so that eight can always be loaded at once */
+#define GS_POSITIONS  12   /* characters for which an alphabet is kept */
+
+/* Switches and sizes of the sort; the benchmark turns them one by one. */
+typedef struct gs_cpu_tuning
+{
+	bool vector;		 /* AVX2, AVX-512 loops where the processor has them */
+	bool lanes;			 /* lane-private digit counts */
+	bool combine;		 /* write-combining buffers when scattering */
+	bool partition;		 /* most significant digit first down to buckets that fit the cache */
+	uint32_t cache_rows; /* the size of such a bucket at most */
+	uint32_t bucket_log; /* log2 of the rows aimed at in a bucket */
+	uint32_t slack;		 /* leading bits sorted in a bucket beyond log2 of its rows, before insertion sort ends it */
+} gs_cpu_tuning;
+
+/* A growing piece of host memory. */
+typedef struct gs_block
+{
+	void *data;
+	size_t bytes;
+} gs_block;
+
+/* What work needs wherever it runs: memory, and the count of work since the last poll. */
+typedef struct gs_work
+{
+	gs_host host;
+	uint64_t done;
+} gs_work;
+
+gs_status gs_block_reserve(gs_work *work, gs_block *block, size_t bytes);
+void gs_block_release(gs_work *work, gs_block *block);
+gs_status gs_work_poll(gs_work *work);
+
+/* Polls after enough work, in units of about one to four nanoseconds. */
+static inline gs_status
+gs_work_add(gs_work *work, uint64_t units)
+{
+	work->done += units;
+	return work->done < (uint64_t) 4 << 20 ? GS_OK : gs_work_poll(work);
+}
+
+#define GS_TRY(call)                                                                                                   \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		gs_status try_status = (call);                                                                                 \
+		if (try_status != GS_OK)                                                                                       \
+			return try_status;                                                                                         \
+	} while (0)
+
+/* Bits needed to write a number down. */
+static inline uint32_t
+gs_bits(uint64_t value)
+{
+	return value == 0 ? 0 : 64 - (uint32_t) __builtin_clzll(value);
+}
+
+/* The lowest bits set; bits may be 64. */
+static inline uint64_t
+gs_mask(uint32_t bits)
+{
+	return bits >= 64 ? ~(uint64_t) 0 : ((uint64_t) 1 << bits) - 1;
+}
+
+static inline bool
+gs_is_null(const uint64_t *nulls, uint64_t row)
+{
+	return nulls != NULL && (nulls[row / 64] >> (row % 64) & 1);
+}
+
+/* ---------------------------------------------------------------- simd.c */
+
+/* What is known about the values of a column, or of one half of it. */
+typedef struct gs_range
+{
+	uint64_t min, max;
+	uint64_t varying; /* bits in which some value differs from the first one */
+	uint64_t first;
+} gs_range;
+
+/* One part of a packed key: ((value ^ flip) - base) >> shift, plus bump, of which the lowest drop bits come later. */
+typedef struct gs_pack
+{
+	uint64_t flip, base, bump;
+	uint8_t shift;
+	uint8_t drop;
+	uint8_t bits; /* bits that it adds to the word */
+} gs_pack;
+
+#define GS_FALLS 1
+#define GS_RISES 2
+
+typedef struct gs_loops
+{
+	/* Order-preserving unsigned values; GS_U128 goes to two arrays, high and low. */
+	void (*encode)(gs_type type, void *to, void *low, const void *from, size_t n);
+	/* Extends a range by values of 1, 2, 4 or 8 bytes. */
+	void (*range)(size_t width, const void *values, size_t n, gs_range *range);
+	/* words = words << bits | part */
+	void (*pack)(size_t width, const void *values, size_t n, const gs_pack *pack, uint64_t *words);
+	/* Puts row numbers below the keys; returns GS_FALLS if some key is less than the one before, GS_RISES if not. */
+	int (*number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits, uint64_t row);
+	/* The row numbers of words. */
+	void (*extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask);
+} gs_loops;
+
+const gs_loops *gs_loops_choose(bool vector);
+
+/* ---------------------------------------------------------------- columns.c */
+
+typedef struct gs_cpu_column
+{
+	gs_column_spec spec;
+	size_t width;		 /* of an encoded value; 8 for GS_U128 and for the offsets of GS_BYTES */
+	gs_block values;	 /* GS_BYTES: 64-bit offsets into heap, one more than rows */
+	gs_block low;		 /* GS_U128: the lower halves */
+	gs_block nulls;		 /* no data: no NULL yet */
+	uint64_t null_words; /* words of it filled in */
+	gs_block heap;		 /* GS_BYTES */
+	uint64_t heap_bytes; /* of it in use */
+	bool has_values;	 /* some row is not NULL: the rest is valid */
+	gs_range range[2];	 /* [1]: of low */
+	uint64_t shortest;	 /* GS_BYTES: lengths, and bytes that all strings begin with */
+	uint64_t longest;
+	uint64_t prefix;
+	uint64_t first_string; /* the row that they begin like */
+} gs_cpu_column;
+
+/* A table of columns, encoded. */
+typedef struct gs_table
+{
+	gs_work *work;
+	const gs_loops *loops;
+	uint32_t ncolumns;
+	uint64_t rows;
+	gs_cpu_column *columns;
+} gs_table;
+
+/* A piece of one column to be appended; offsets are 32-bit ones. */
+typedef struct gs_piece
+{
+	const void *values;
+	const uint64_t *nulls;
+	const uint8_t *heap;
+	uint64_t heap_bytes;
+} gs_piece;
+
+void gs_column_init(gs_cpu_column *column, const gs_column_spec *spec);
+void gs_table_init(gs_table *table, gs_work *work, const gs_loops *loops, gs_cpu_column *columns,
+				   const gs_column_spec *specs, uint32_t ncolumns);
+gs_status gs_table_append(gs_table *table, uint32_t c, const gs_piece *piece, uint64_t rows);
+uint64_t gs_table_bytes(const gs_table *table);
+void gs_table_release(gs_table *table);
+
+/* ---------------------------------------------------------------- fields.c */
+
+typedef enum gs_field_kind
+{
+	GS_FIELD_NULL,	/* one bit: is the column NULL? */
+	GS_FIELD_VALUE, /* up to 64 bits */
+	GS_FIELD_BYTES	/* a byte string; NULL counts as empty, a GS_FIELD_NULL came before */
+} gs_field_kind;
+
+/* A field of the key.  Fields follow each other, the first most significant. */
+typedef struct gs_field
+{
+	gs_field_kind kind;
+	uint8_t bits; /* GS_FIELD_BYTES: 0, as long as the strings are */
+	uint8_t width;
+	gs_pack pack;
+	uint64_t null_code;
+	const void *values;
+	const uint64_t *nulls;
+	const gs_cpu_column *column;
+	struct gs_alphabet *alphabet; /* GS_FIELD_BYTES: NULL if there is none */
+} gs_field;
+
+/* The characters found at each of the first positions behind the common prefix, numbered in order; 0 is the end. */
+typedef struct gs_alphabet
+{
+	uint32_t positions;
+	uint8_t bits[GS_POSITIONS];
+	uint16_t end[GS_POSITIONS];
+	uint16_t rank[GS_POSITIONS][256];
+} gs_alphabet;
+
+/* The whole key. */
+typedef struct gs_key
+{
+	gs_work *work;
+	const gs_loops *loops;
+	uint64_t rows;
+	uint32_t nfields;
+	uint32_t bits; /* of all fields but strings */
+	gs_field *fields;
+	gs_block memory; /* fields and alphabets */
+} gs_key;
+
+/* How far into the key rows are sorted: a field, and bits (of strings: bytes) of it. */
+typedef struct gs_place
+{
+	uint32_t field;
+	uint64_t at;
+} gs_place;
+
+typedef struct gs_part
+{
+	const gs_field *field;
+	gs_pack pack;		/* GS_FIELD_NULL and _VALUE */
+	uint64_t null_part; /* what NULL adds */
+	uint64_t depth;		/* GS_FIELD_BYTES: bytes skipped */
+	uint32_t chars;		/* and bytes looked at */
+	bool alphabet;		/* in the alphabet's numbers */
+} gs_part;
+
+/* The bits of the key that one sort looks at. */
+typedef struct gs_step
+{
+	uint32_t nparts;
+	uint32_t bits;
+	gs_place end;
+	bool open; /* the last part is a string that may go on: end depends on the row */
+	gs_part parts[64];
+} gs_step;
+
+gs_status gs_key_make(gs_key *key, const gs_table *table, uint32_t row_bits);
+void gs_key_release(gs_key *key);
+size_t gs_key_bytes(const gs_table *table);
+uint32_t gs_table_key_bits(const gs_table *table, bool *strings);
+void gs_step_make(const gs_key *key, gs_place place, uint32_t room, gs_step *step);
+void gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uint64_t *words);
+void gs_step_gather(const gs_step *step, uint64_t *words, size_t n, uint32_t row_bits);
+gs_place gs_step_end(const gs_step *step, uint64_t row);
+uint64_t gs_field_code(const gs_field *field, uint64_t row);
+
+/* A string of a row; NULL is empty. */
+static inline const uint8_t *
+gs_string(const gs_field *field, uint64_t row, uint64_t *length)
+{
+	const uint64_t *offsets = field->values;
+
+	*length = gs_is_null(field->nulls, row) ? 0 : offsets[row + 1] - offsets[row];
+	return (const uint8_t *) field->column->heap.data + offsets[row];
+}
+
+/* ---------------------------------------------------------------- radix.c */
+
+typedef struct gs_sorter
+{
+	gs_work *work;
+	const gs_cpu_tuning *tuning;
+	void *scratch; /* gs_sorter_bytes(rows) bytes, aligned; may be NULL when that is 0 */
+	uint32_t passes;
+} gs_sorter;
+
+size_t gs_sorter_bytes(uint64_t rows);
+gs_status gs_sort_words(gs_sorter *sorter, uint64_t *words, uint64_t *other, size_t n, uint32_t low, uint32_t high);
+
+/* ---------------------------------------------------------------- order.c, refine.c */
+
+/* A row order in the making. */
+typedef struct gs_order
+{
+	gs_work *work;
+	const gs_loops *loops;
+	const gs_key *key;
+	gs_sorter sorter;
+	uint64_t rows;
+	uint32_t row_bits;
+	gs_step step;	 /* the first one */
+	bool complete;	 /* it is the whole key */
+	uint64_t *words; /* rows words, and as many for sorting */
+	uint64_t *other;
+	gs_order_facts facts;
+} gs_order;
+
+uint32_t gs_row_bits(uint64_t rows);
+void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning);
+gs_status gs_order_pack(gs_order *order);
+bool gs_order_settled(const gs_order *order);
+gs_status gs_order_sort(gs_order *order);
+void gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n);
+gs_status gs_refine(gs_order *order);
+
+/* ---------------------------------------------------------------- job.c, cpu.c */
+
+typedef struct gs_cpu_engine
+{
+	gs_engine head;
+	gs_work work;
+	const gs_loops *loops;
+	gs_cpu_tuning tuning;
+} gs_cpu_engine;
+
+void gs_cpu_tune(gs_engine *engine, const gs_cpu_tuning *tuning);
+gs_cpu_tuning gs_cpu_tuning_default(void);
+
+gs_status gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
+gs_status gs_cpu_job_add(gs_job *job, const gs_chunk *chunk);
+gs_status gs_cpu_job_finish(gs_job *job);
+gs_status gs_cpu_job_next(gs_job *job, uint32_t *out, uint64_t room, uint64_t *got);
+void gs_cpu_job_end(gs_job *job);
+uint64_t gs_cpu_job_host_bytes(const gs_job *job);
+void gs_cpu_job_get_info(const gs_job *job, gs_job_info *info);
+
+#endif

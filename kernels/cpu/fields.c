@@ -1,0 +1,514 @@
+/*
+ * fields.c: the key of a row as a sequence of fields, and steps: which of its bits go into one sort.
+ *
+ * Columns of fixed width become fields of as few bits as their values need.  A string is a field without end; a step
+ * looks at some of its characters.  Two rows whose bits of a step are equal are at the same place of the key: either
+ * both strings ended within the step, or neither did.  A string that ends exactly where the step ends counts as one
+ * that goes on, with nothing.
+ */
+#include "cpu.h"
+
+#include <string.h>
+
+#define ALPHABET_ROWS 1024 /* fewer rows than this do not repay the making of an alphabet */
+
+/*
+ * Sets a field to the values of one half of a column, less their minimum and trailing constant bits, or for a
+ * descending column their maximum less them.
+ */
+static uint64_t
+value_field(gs_field *field, const gs_cpu_column *column, int half)
+{
+	const gs_range *range = &column->range[half];
+	uint8_t shift = range->varying ? (uint8_t) __builtin_ctzll(range->varying) : 0;
+	uint64_t span = (range->max - range->min) >> shift;
+
+	*field = (gs_field){.kind = GS_FIELD_VALUE, .bits = gs_bits(span), .width = column->width, .column = column};
+	field->values = half ? column->low.data : column->values.data;
+	field->nulls = column->nulls.data;
+	field->pack.shift = shift;
+	field->pack.flip = column->spec.desc ? ~(uint64_t) 0 : 0;
+	field->pack.base = column->spec.desc ? ~range->max : range->min;
+	return span;
+}
+
+/*
+ * Sets a field to the one bit that tells NULL from all else, where NULL cannot be one more value.
+ */
+static void
+null_field(gs_field *field, const gs_cpu_column *column)
+{
+	*field = (gs_field){.kind = GS_FIELD_NULL, .bits = 1, .column = column, .nulls = column->nulls.data};
+	field->null_code = column->spec.nulls_first ? 0 : 1;
+}
+
+/*
+ * A string's fields: perhaps one for NULL, and itself unless all strings are equal.
+ */
+static uint32_t
+string_fields(const gs_cpu_column *column, gs_field *fields)
+{
+	uint32_t n = 0;
+
+	if (column->nulls.data != NULL)
+		null_field(&fields[n++], column);
+	if (column->longest > column->prefix)
+	{
+		fields[n] = (gs_field){.kind = GS_FIELD_BYTES, .column = column, .nulls = column->nulls.data};
+		fields[n++].values = column->values.data;
+	}
+	return n;
+}
+
+/*
+ * The fields of a column, at most three; none if all its rows are equal.
+ */
+static uint32_t
+column_fields(const gs_cpu_column *column, gs_field *fields)
+{
+	uint32_t n = 0;
+	uint64_t span;
+
+	if (!column->has_values)
+		return 0;
+	if (column->spec.type == GS_BYTES)
+		return string_fields(column, fields);
+	span = value_field(&fields[0], column, 0);
+	if (column->nulls.data != NULL && column->spec.type != GS_U128 && span < UINT64_MAX)
+	{
+		fields[0].bits = gs_bits(span + 1);
+		fields[0].pack.bump = column->spec.nulls_first ? 1 : 0;
+		fields[0].null_code = column->spec.nulls_first ? 0 : span + 1;
+		return 1;
+	}
+	if (column->nulls.data != NULL)
+		null_field(&fields[n++], column);
+	if (span > 0)
+		value_field(&fields[n++], column, 0);
+	if (column->spec.type == GS_U128 && value_field(&fields[n], column, 1) > 0)
+		n++;
+	return n;
+}
+
+/*
+ * Bits of all fields of fixed width, and whether there are strings.  Cheap: called for every chunk.
+ */
+uint32_t
+gs_table_key_bits(const gs_table *table, bool *strings)
+{
+	uint32_t bits = 0;
+
+	*strings = false;
+	for (uint32_t c = 0; c < table->ncolumns; c++)
+	{
+		gs_field fields[3];
+		uint32_t n = column_fields(&table->columns[c], fields);
+
+		for (uint32_t f = 0; f < n; f++)
+		{
+			bits += fields[f].bits;
+			*strings |= fields[f].kind == GS_FIELD_BYTES;
+		}
+	}
+	return bits;
+}
+
+/*
+ * Marks which characters stand at the first positions behind the prefix, and where strings end.
+ */
+static gs_status
+mark_characters(gs_key *key, const gs_field *field, gs_alphabet *alphabet)
+{
+	uint64_t prefix = field->column->prefix;
+
+	memset(alphabet, 0, sizeof(*alphabet));
+	alphabet->positions = GS_POSITIONS;
+	for (uint64_t r = 0; r < key->rows; r++)
+	{
+		uint64_t length;
+		const uint8_t *s = gs_string(field, r, &length);
+		uint64_t n = length > prefix ? length - prefix : 0;
+
+		for (uint32_t p = 0; p < GS_POSITIONS && p < n; p++)
+			alphabet->rank[p][s[prefix + p]] = 1;
+		if (n < GS_POSITIONS)
+			alphabet->end[n] = 1;
+		if (r % GS_BLOCK_ROWS == 0)
+			GS_TRY(gs_work_add(key->work, 4 * GS_BLOCK_ROWS));
+	}
+	return GS_OK;
+}
+
+/*
+ * Numbers the marked characters of each position; the end comes first where there is one, and stays the end.
+ */
+static void
+number_characters(gs_alphabet *alphabet)
+{
+	bool ended = false;
+
+	for (uint32_t p = 0; p < GS_POSITIONS; p++)
+	{
+		uint16_t next;
+
+		ended |= alphabet->end[p];
+		next = ended;
+		for (uint32_t c = 0; c < 256; c++)
+			if (alphabet->rank[p][c])
+				alphabet->rank[p][c] = next++;
+		alphabet->bits[p] = (uint8_t) gs_bits(next > 0 ? next - 1 : 0);
+	}
+}
+
+/*
+ * Makes an alphabet for the first string of the key if the first sort will look at it.
+ */
+static gs_status
+make_alphabet(gs_key *key, uint32_t row_bits, gs_alphabet *alphabet)
+{
+	uint32_t bits = row_bits;
+
+	for (uint32_t f = 0; f < key->nfields && bits < 64; f++)
+	{
+		gs_field *field = &key->fields[f];
+
+		bits += field->bits;
+		if (field->kind != GS_FIELD_BYTES)
+			continue;
+		GS_TRY(mark_characters(key, field, alphabet));
+		number_characters(alphabet);
+		field->alphabet = alphabet;
+		break;
+	}
+	return GS_OK;
+}
+
+/*
+ * Bytes that a table's key takes at most.
+ */
+size_t
+gs_key_bytes(const gs_table *table)
+{
+	return (size_t) table->ncolumns * 3 * sizeof(gs_field) + sizeof(gs_alphabet) + GS_ALIGN;
+}
+
+/*
+ * Makes the key of a table.  The table must stay as it is while the key is used.
+ */
+gs_status
+gs_key_make(gs_key *key, const gs_table *table, uint32_t row_bits)
+{
+	size_t bytes = (size_t) table->ncolumns * 3 * sizeof(gs_field);
+	bool strings;
+
+	*key = (gs_key){.work = table->work, .loops = table->loops, .rows = table->rows};
+	key->bits = gs_table_key_bits(table, &strings);
+	strings = strings && table->rows >= ALPHABET_ROWS;
+	GS_TRY(gs_block_reserve(key->work, &key->memory, bytes + (strings ? sizeof(gs_alphabet) : 0)));
+	key->fields = key->memory.data;
+	for (uint32_t c = 0; c < table->ncolumns; c++)
+		key->nfields += column_fields(&table->columns[c], key->fields + key->nfields);
+	if (strings)
+		return make_alphabet(key, row_bits, (gs_alphabet *) ((char *) key->memory.data + bytes));
+	return GS_OK;
+}
+
+/*
+ * Releases a key; safe to repeat.
+ */
+void
+gs_key_release(gs_key *key)
+{
+	if (key->work != NULL)
+		gs_block_release(key->work, &key->memory);
+}
+
+/* ---------------------------------------------------------------- steps */
+
+/*
+ * Adds as many characters of a string as there is room for; false if that is none.
+ */
+static bool
+add_string(const gs_field *field, gs_place *place, uint32_t room, gs_step *step)
+{
+	const gs_cpu_column *column = field->column;
+	gs_part *part = &step->parts[step->nparts];
+	uint32_t bits = 0;
+
+	*part = (gs_part){.field = field};
+	part->depth = place->at > column->prefix ? place->at : column->prefix;
+	if (field->alphabet != NULL && part->depth == column->prefix)
+	{
+		part->alphabet = true;
+		while (part->chars < GS_POSITIONS && bits + field->alphabet->bits[part->chars] <= room)
+			bits += field->alphabet->bits[part->chars++];
+	}
+	else if (room >= 8 + 3)
+	{
+		part->chars = (room - 3) / 8 < 7 ? (room - 3) / 8 : 7;
+		bits = 8 * part->chars + 3;
+	}
+	if (part->chars == 0)
+		return false;
+	part->pack.bits = (uint8_t) bits;
+	step->bits += bits;
+	step->nparts++;
+	step->open = column->longest >= part->depth + part->chars;
+	*place = (gs_place){place->field + 1, 0};
+	return true;
+}
+
+/*
+ * Adds as many bits of a field as there is room for.
+ */
+static void
+add_value(const gs_field *field, gs_place *place, uint32_t room, gs_step *step)
+{
+	gs_part *part = &step->parts[step->nparts++];
+	uint32_t left = field->bits - (uint32_t) place->at;
+	uint32_t take = left < room ? left : room;
+
+	*part = (gs_part){.field = field, .pack = field->pack};
+	part->pack.bits = (uint8_t) take;
+	part->pack.drop = (uint8_t) (left - take);
+	part->null_part = field->null_code >> part->pack.drop & gs_mask(take);
+	step->bits += take;
+	place->at += take;
+	if (take == left)
+		*place = (gs_place){place->field + 1, 0};
+}
+
+/*
+ * Chooses the bits that the next sort looks at, from a place on and as many as there is room for.
+ */
+void
+gs_step_make(const gs_key *key, gs_place place, uint32_t room, gs_step *step)
+{
+	step->nparts = step->bits = 0;
+	step->open = false;
+	while (place.field < key->nfields && step->bits < room && !step->open)
+	{
+		const gs_field *field = &key->fields[place.field];
+
+		if (field->kind != GS_FIELD_BYTES)
+			add_value(field, &place, room - step->bits, step);
+		else if (!add_string(field, &place, room - step->bits, step))
+			break;
+	}
+	step->end = place;
+}
+
+/*
+ * The place up to which a step has sorted a row, the same for all rows that it found equal to this one.
+ */
+gs_place
+gs_step_end(const gs_step *step, uint64_t row)
+{
+	const gs_part *part = &step->parts[step->nparts - 1];
+	uint64_t length;
+
+	if (!step->open)
+		return step->end;
+	(void) gs_string(part->field, row, &length);
+	if (length < part->depth + part->chars)
+		return step->end;
+	return (gs_place){step->end.field - 1, part->depth + part->chars};
+}
+
+/*
+ * Up to seven characters of a string, most significant first, and how many there are.
+ */
+static inline uint64_t
+string_code(const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
+{
+	uint64_t left = length > depth ? length - depth : 0;
+	uint64_t word = 0;
+
+	if (left > 0)
+	{
+		memcpy(&word, s + depth, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+		word = __builtin_bswap64(word);
+#endif
+		if (left < 8)
+			word &= ~(~(uint64_t) 0 >> 8 * left);
+	}
+	return word >> (64 - 8 * chars) << 3 | (left < chars ? left : chars);
+}
+
+/*
+ * The same characters by their numbers in the alphabet.
+ */
+static inline uint64_t
+alphabet_code(const gs_alphabet *alphabet, const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
+{
+	uint64_t left = length > depth ? length - depth : 0;
+	uint64_t code = 0;
+	uint32_t p = 0;
+
+	for (; p < chars && p < left; p++)
+		code = code << alphabet->bits[p] | alphabet->rank[p][s[depth + p]];
+	for (; p < chars; p++)
+		code <<= alphabet->bits[p];
+	return code;
+}
+
+/*
+ * A string's part of a step.
+ */
+static inline uint64_t
+part_code(const gs_part *part, uint64_t row)
+{
+	uint64_t length, code;
+	const uint8_t *s = gs_string(part->field, row, &length);
+
+	if (part->alphabet)
+		code = alphabet_code(part->field->alphabet, s, length, part->depth, part->chars);
+	else
+		code = string_code(s, length, part->depth, part->chars);
+	return part->field->column->spec.desc ? code ^ gs_mask(part->pack.bits) : code;
+}
+
+/*
+ * The whole code of a field that is no string.
+ */
+uint64_t
+gs_field_code(const gs_field *field, uint64_t row)
+{
+	const gs_pack *pack = &field->pack;
+	uint64_t value;
+
+	if (field->kind == GS_FIELD_NULL)
+		return gs_is_null(field->nulls, row) ? field->null_code : !field->null_code;
+	if (gs_is_null(field->nulls, row))
+		return field->null_code;
+	if (field->width == 8)
+		value = ((const uint64_t *) field->values)[row];
+	else if (field->width == 4)
+		value = ((const uint32_t *) field->values)[row];
+	else if (field->width == 2)
+		value = ((const uint16_t *) field->values)[row];
+	else
+		value = ((const uint8_t *) field->values)[row];
+	return (((value ^ pack->flip) - pack->base) >> pack->shift) + pack->bump;
+}
+
+/*
+ * Appends bits to a word; the shift may be by all 64.
+ */
+static inline uint64_t
+append_bits(uint64_t word, uint64_t code, uint32_t bits)
+{
+	return word << bits / 2 << (bits - bits / 2) | code;
+}
+
+/*
+ * Puts the code of NULL where rows are NULL, over what the loop made of the values there.
+ */
+static void
+patch_nulls(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
+{
+	const uint64_t *nulls = part->field->nulls;
+	uint64_t mask = gs_mask(part->pack.bits);
+
+	for (uint64_t r = row; r < row + n; r++)
+	{
+		if (r % 64 == 0 && nulls[r / 64] == 0)
+			r += 63;
+		else if (gs_is_null(nulls, r))
+			words[r - row] = (words[r - row] & ~mask) | part->null_part;
+	}
+}
+
+/*
+ * The step's bits of consecutive rows, at most GS_BLOCK_ROWS.
+ */
+void
+gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uint64_t *words)
+{
+	memset(words, 0, n * sizeof(*words));
+	for (uint32_t p = 0; p < step->nparts; p++)
+	{
+		const gs_part *part = &step->parts[p];
+		const gs_field *field = part->field;
+
+		if (field->kind == GS_FIELD_VALUE)
+		{
+			key->loops->pack(field->width, (const char *) field->values + row * field->width, n, &part->pack, words);
+			if (field->nulls != NULL)
+				patch_nulls(part, row, n, words);
+		}
+		else if (field->kind == GS_FIELD_NULL)
+			for (size_t i = 0; i < n; i++)
+				words[i] = words[i] << 1 | gs_field_code(field, row + i);
+		else
+			for (size_t i = 0; i < n; i++)
+				words[i] = append_bits(words[i], part_code(part, row + i), part->pack.bits);
+	}
+}
+
+/*
+ * Loads a string part's memory ahead of its use: offsets far ahead, then the characters that they point to.
+ */
+static inline void
+prefetch_string(const gs_part *part, const uint32_t *rows, size_t i, size_t n)
+{
+	const gs_field *field = part->field;
+	const uint64_t *offsets = field->values;
+
+	if (i + 32 < n)
+		__builtin_prefetch(&offsets[rows[i + 32]]);
+	if (i + 16 < n)
+		__builtin_prefetch((const uint8_t *) field->column->heap.data + offsets[rows[i + 16]] + part->depth);
+}
+
+/*
+ * Appends one part of scattered rows to their words.
+ */
+static void
+gather_part(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words)
+{
+	const gs_field *field = part->field;
+	uint64_t mask = gs_mask(part->pack.bits);
+
+	if (field->kind == GS_FIELD_BYTES)
+	{
+		for (size_t i = 0; i < n; i++)
+		{
+			prefetch_string(part, rows, i, n);
+			words[i] = append_bits(words[i], part_code(part, rows[i]), part->pack.bits);
+		}
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+	{
+		if (i + 16 < n && field->kind == GS_FIELD_VALUE)
+			__builtin_prefetch((const char *) field->values + (uint64_t) rows[i + 16] * field->width);
+		words[i] = append_bits(words[i], gs_field_code(field, rows[i]) >> part->pack.drop & mask, part->pack.bits);
+	}
+}
+
+/*
+ * The step's bits of scattered rows: replaces what stands above the row numbers in words.
+ */
+void
+gs_step_gather(const gs_step *step, uint64_t *words, size_t n, uint32_t row_bits)
+{
+	uint32_t rows[GS_BLOCK_ROWS];
+	uint64_t keys[GS_BLOCK_ROWS];
+
+	for (size_t at = 0; at < n; at += GS_BLOCK_ROWS)
+	{
+		size_t m = n - at < GS_BLOCK_ROWS ? n - at : GS_BLOCK_ROWS;
+
+		for (size_t i = 0; i < m; i++)
+		{
+			rows[i] = (uint32_t) (words[at + i] & gs_mask(row_bits));
+			keys[i] = 0;
+		}
+		for (uint32_t p = 0; p < step->nparts; p++)
+			gather_part(&step->parts[p], rows, m, keys);
+		for (size_t i = 0; i < m; i++)
+			words[at + i] = keys[i] << row_bits | rows[i];
+	}
+}

@@ -1,0 +1,119 @@
+/*
+ * order.c: the row order of a key.  Each row becomes one 64-bit word, the leading bits of its key above its row
+ * number; the words are sorted; rows that those bits do not separate are refined.
+ */
+#include "cpu.h"
+
+#include <string.h>
+
+/*
+ * Bits of a row number.
+ */
+uint32_t
+gs_row_bits(uint64_t rows)
+{
+	return rows > 1 ? gs_bits(rows - 1) : 1;
+}
+
+/*
+ * Starts an order: chooses the bits that stand in the words.  The caller sets words, other and the sorter's scratch.
+ */
+void
+gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning)
+{
+	*order = (gs_order){.work = work, .loops = key->loops, .key = key, .rows = key->rows};
+	order->row_bits = gs_row_bits(order->rows);
+	order->sorter.work = work;
+	order->sorter.tuning = tuning;
+	gs_step_make(key, (gs_place){0, 0}, 64 - order->row_bits, &order->step);
+	order->complete = order->step.end.field == key->nfields && !order->step.open;
+	order->facts.key_bits = key->bits;
+	order->facts.words = 1;
+	order->facts.input = order->step.nparts == 0 ? GS_ASCENDING : GS_UNORDERED;
+}
+
+/*
+ * Fills the words in.  A block is packed aside before its words are written, so words may lie over a column of 8-byte
+ * values.  Finds on the way whether the rows came in order.
+ */
+gs_status
+gs_order_pack(gs_order *order)
+{
+	uint64_t keys[GS_BLOCK_ROWS];
+	uint64_t last = 0;
+	int seen = 0;
+
+	for (uint64_t row = 0; row < order->rows && order->step.nparts > 0; row += GS_BLOCK_ROWS)
+	{
+		size_t n = order->rows - row < GS_BLOCK_ROWS ? order->rows - row : GS_BLOCK_ROWS;
+
+		gs_step_rows(order->key, &order->step, row, n, keys);
+		if (row > 0)
+			seen |= keys[0] < last ? GS_FALLS : GS_RISES;
+		last = keys[n - 1];
+		seen |= order->loops->number(order->words + row, keys, n, order->row_bits, row);
+		GS_TRY(gs_work_add(order->work, n * order->step.nparts));
+	}
+	if (!(seen & GS_FALLS))
+		order->facts.input = GS_ASCENDING;
+	else if (!(seen & GS_RISES))
+		order->facts.input = GS_DESCENDING;
+	return GS_OK;
+}
+
+/*
+ * True if nothing is left to do after packing: rows came in order as far as the whole key goes, or strictly reversed.
+ */
+bool
+gs_order_settled(const gs_order *order)
+{
+	return order->facts.input == GS_DESCENDING || (order->facts.input == GS_ASCENDING && order->complete);
+}
+
+/*
+ * True if every row is still where it came.
+ */
+static bool
+rows_in_place(const gs_order *order)
+{
+	for (uint64_t i = 0; i < order->rows; i++)
+		if ((order->words[i] & gs_mask(order->row_bits)) != i)
+			return false;
+	return true;
+}
+
+/*
+ * Sorts the words and refines ties.  Not called when the order is settled.
+ */
+gs_status
+gs_order_sort(gs_order *order)
+{
+	bool ascending = order->facts.input == GS_ASCENDING;
+	uint32_t low = order->row_bits;
+
+	order->facts.input = GS_UNORDERED;
+	if (!ascending)
+		GS_TRY(gs_sort_words(&order->sorter, order->words, order->other, order->rows, low, low + order->step.bits));
+	order->facts.passes = order->sorter.passes;
+	if (!order->complete)
+		GS_TRY(gs_refine(order));
+	if (ascending && rows_in_place(order))
+		order->facts.input = GS_ASCENDING;
+	return GS_OK;
+}
+
+/*
+ * Writes row numbers from a position of the order on.
+ */
+void
+gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n)
+{
+	if (order->facts.input == GS_ASCENDING)
+		for (uint64_t i = 0; i < n; i++)
+			out[i] = (uint32_t) (from + i);
+	else if (order->facts.input == GS_DESCENDING)
+		for (uint64_t i = 0; i < n; i++)
+			out[i] = (uint32_t) (order->rows - 1 - from - i);
+	else
+		order->loops->extract(out, order->words + from, n, gs_mask(order->row_bits));
+}

@@ -1,0 +1,409 @@
+/*
+ * radix.c: sorts 64-bit words by a range of their bits, where lower bits (the row number) rise already.
+ *
+ * Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There it is sorted by
+ * its leading bits, as many as are needed to tell its words apart, least significant digit first, and insertion sort
+ * puts right what those bits left undecided.  Where that turns out to be much, the remaining digits are sorted too,
+ * so that no input costs more than its digits.
+ */
+#include "cpu.h"
+
+#include <string.h>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#define INSERTION_ROWS 24	/* sorted by insertion from the beginning */
+#define MIN_CACHE_ROWS 8192 /* tuning->cache_rows is at least this */
+#define MAX_DIGIT	   11	/* bits of a partition's digit */
+#define MAX_BUCKETS	   (1 << MAX_DIGIT)
+#define MAX_DEPTH	   8 /* partitions within partitions: digits of 8 bits and more of less than 64 */
+#define LANES		   4
+#define COMBINE_ROWS   (1 << 18)		  /* from here on scattering goes through write-combining buffers */
+#define SLICE_ROWS	   ((size_t) 1 << 20) /* rows between polls */
+#define LINE		   8				  /* words in a cache line */
+
+/* The memory of partitions: bucket ends for each level, counters and buffers that one level at a time uses. */
+typedef struct scratch
+{
+	uint64_t lines[MAX_BUCKETS][LINE];
+	uint32_t starts[MAX_BUCKETS];
+	uint32_t counts[LANES][MAX_BUCKETS];
+	uint32_t ends[MAX_DEPTH][MAX_BUCKETS];
+} scratch;
+
+/* A sort of one range: where the words are, where they have to end up. */
+typedef struct segment
+{
+	uint64_t *from;
+	uint64_t *other;
+	size_t n;
+	uint32_t low, high; /* the bits to sort by */
+	bool to_other;		/* the result goes to other instead of from */
+} segment;
+
+/*
+ * Bytes of scratch memory; none where no partition will be made.
+ */
+size_t
+gs_sorter_bytes(uint64_t rows)
+{
+	return rows > MIN_CACHE_ROWS ? sizeof(scratch) : 0;
+}
+
+/*
+ * Sorts by whole words.  Stops after too many moves: false, with equal bits still in order of their rows.
+ */
+static bool
+insertion_sort(uint64_t *words, size_t n, size_t moves)
+{
+	for (size_t i = 1; i < n; i++)
+	{
+		uint64_t word = words[i];
+		size_t j = i;
+
+		if (words[j - 1] <= word)
+			continue;
+		while (j > 0 && words[j - 1] > word)
+		{
+			words[j] = words[j - 1];
+			j--;
+		}
+		words[j] = word;
+		if (i - j > moves)
+			return false;
+		moves -= i - j;
+	}
+	return true;
+}
+
+/* ---------------------------------------------------------------- in the cache */
+
+/*
+ * Counts the digits of all passes in one read.
+ */
+static void
+count_digits(const uint64_t *words, size_t n, uint32_t low, uint32_t width, uint32_t passes, uint32_t (*counts)[256])
+{
+	uint64_t mask = gs_mask(width);
+
+	for (uint32_t p = 0; p < passes; p++)
+		memset(counts[p], 0, sizeof(uint32_t) << width);
+	for (size_t i = 0; i < n; i++)
+	{
+		uint64_t word = words[i] >> low;
+
+		for (uint32_t p = 0; p < passes; p++, word >>= width)
+			counts[p][word & mask]++;
+	}
+}
+
+/*
+ * One pass: turns counts into positions and scatters.  False if all words have the same digit: nothing was moved.
+ */
+static bool
+digit_pass(const uint64_t *from, uint64_t *to, size_t n, uint32_t low, uint32_t width, uint32_t *counts)
+{
+	uint64_t mask = gs_mask(width);
+	uint32_t sum = 0;
+
+	if (counts[from[0] >> low & mask] == n)
+		return false;
+	for (uint32_t d = 0; d <= mask; d++)
+	{
+		uint32_t count = counts[d];
+
+		counts[d] = sum;
+		sum += count;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[counts[from[i] >> low & mask]++] = from[i];
+	return true;
+}
+
+/*
+ * Sorts by all bits of [low, high), least significant digit first.  The last digit may reach above high, where all
+ * words are equal.  Returns whether the result is in other.
+ */
+static bool
+digit_sort(uint64_t *from, uint64_t *other, size_t n, uint32_t low, uint32_t high)
+{
+	uint32_t counts[8][256];
+	uint32_t passes = (high - low + 7) / 8;
+	uint32_t width = (high - low + passes - 1) / passes;
+	bool swapped = false;
+
+	count_digits(from, n, low, width, passes, counts);
+	for (uint32_t p = 0; p < passes; p++)
+	{
+		uint64_t *target = swapped ? from : other;
+
+		if (digit_pass(swapped ? other : from, target, n, low + p * width, width, counts[p]))
+			swapped = !swapped;
+	}
+	return swapped;
+}
+
+/*
+ * Sorts a segment that fits the cache: first by its leading bits, then by insertion or, failing that, by all.
+ */
+static void
+sort_in_cache(const gs_sorter *sorter, const segment *s)
+{
+	uint32_t enough = gs_bits(s->n) + sorter->tuning->slack;
+	uint32_t low = s->high - s->low > enough + 3 ? s->high - enough : s->low;
+	bool swapped = s->high > low ? digit_sort(s->from, s->other, s->n, low, s->high) : false;
+	uint64_t *result = s->to_other ? s->other : s->from;
+
+	if (swapped != s->to_other)
+		memcpy(result, swapped ? s->other : s->from, s->n * sizeof(uint64_t));
+	if (low == s->low || insertion_sort(result, s->n, 4 * s->n))
+		return;
+	if (digit_sort(result, s->to_other ? s->from : s->other, s->n, s->low, s->high))
+		memcpy(result, s->to_other ? s->from : s->other, s->n * sizeof(uint64_t));
+}
+
+/* ---------------------------------------------------------------- partitions */
+
+/*
+ * Counts one digit.  Several lanes have counters of their own, so that equal neighbours do not wait for each other.
+ */
+static void
+count_lanes(const uint64_t *words, size_t n, uint32_t shift, uint64_t mask, uint32_t (*counts)[MAX_BUCKETS])
+{
+	size_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+	{
+		counts[0][words[i] >> shift & mask]++;
+		counts[1][words[i + 1] >> shift & mask]++;
+		counts[2][words[i + 2] >> shift & mask]++;
+		counts[3][words[i + 3] >> shift & mask]++;
+	}
+	for (; i < n; i++)
+		counts[0][words[i] >> shift & mask]++;
+}
+
+/*
+ * The same with one counter per digit, for comparison.
+ */
+static void
+count_plain(const uint64_t *words, size_t n, uint32_t shift, uint64_t mask, uint32_t *counts)
+{
+	for (size_t i = 0; i < n; i++)
+		counts[words[i] >> shift & mask]++;
+}
+
+/*
+ * Counts a segment's most significant digit and sets where each bucket begins.  *single: all words are in one.
+ */
+static gs_status
+count_buckets(gs_sorter *sorter, const segment *s, uint32_t width, uint32_t *starts, bool *single)
+{
+	scratch *space = sorter->scratch;
+	uint32_t shift = s->high - width, sum = 0;
+	uint64_t mask = gs_mask(width);
+
+	for (uint32_t lane = 0; lane < LANES; lane++)
+		memset(space->counts[lane], 0, sizeof(uint32_t) << width);
+	for (size_t at = 0; at < s->n; at += SLICE_ROWS)
+	{
+		size_t n = s->n - at < SLICE_ROWS ? s->n - at : SLICE_ROWS;
+
+		if (sorter->tuning->lanes)
+			count_lanes(s->from + at, n, shift, mask, space->counts);
+		else
+			count_plain(s->from + at, n, shift, mask, space->counts[0]);
+		GS_TRY(gs_work_add(sorter->work, n));
+	}
+	*single = false;
+	for (uint32_t d = 0; d <= mask; d++)
+	{
+		uint32_t count = space->counts[0][d] + space->counts[1][d] + space->counts[2][d] + space->counts[3][d];
+
+		starts[d] = sum;
+		sum += count;
+		*single |= count == s->n;
+	}
+	return GS_OK;
+}
+
+/*
+ * Writes a full line of a bucket past the cache: nothing reads it until the whole partition is made.
+ */
+static inline void
+store_line(uint64_t *to, const uint64_t *line)
+{
+#if defined(__x86_64__)
+	for (int i = 0; i < LINE; i += 2)
+		_mm_stream_si128((__m128i *) (to + i), _mm_load_si128((const __m128i *) (line + i)));
+#else
+	memcpy(to, line, LINE * sizeof(uint64_t));
+#endif
+}
+
+/*
+ * Scatters through one line of buffer per bucket, so that memory sees whole lines only.  to is aligned to a line; the
+ * first line of a bucket may belong to the bucket before in part, and is then written word by word.
+ */
+static void
+scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, uint32_t shift, uint64_t mask,
+			  uint32_t *cursor)
+{
+	for (size_t i = 0; i < n; i++)
+	{
+		uint64_t word = from[i];
+		uint64_t d = word >> shift & mask;
+		uint32_t at = cursor[d]++;
+
+		space->lines[d][at % LINE] = word;
+		if (at % LINE != LINE - 1)
+			continue;
+		at -= LINE - 1;
+		if (at >= space->starts[d])
+			store_line(to + at, space->lines[d]);
+		else
+			for (uint32_t k = space->starts[d]; k < at + LINE; k++)
+				to[k] = space->lines[d][k % LINE];
+	}
+}
+
+/*
+ * Writes what is left in the buffers.
+ */
+static void
+flush_lines(scratch *space, uint64_t *to, uint64_t mask, const uint32_t *cursor)
+{
+	for (uint64_t d = 0; d <= mask; d++)
+	{
+		uint32_t line = cursor[d] / LINE * LINE;
+
+		for (uint32_t k = line > space->starts[d] ? line : space->starts[d]; k < cursor[d]; k++)
+			to[k] = space->lines[d][k % LINE];
+	}
+#if defined(__x86_64__)
+	_mm_sfence();
+#endif
+}
+
+/*
+ * Moves the words of a segment to their buckets in other; cursor goes from the buckets' starts to their ends.
+ */
+static gs_status
+scatter(gs_sorter *sorter, const segment *s, uint32_t width, uint32_t *cursor)
+{
+	scratch *space = sorter->scratch;
+	uint32_t shift = s->high - width, skip = (uint32_t) ((uintptr_t) s->other / 8 % LINE);
+	uint64_t mask = gs_mask(width);
+	bool combine = sorter->tuning->combine && s->n >= COMBINE_ROWS && s->n < UINT32_MAX - 2 * LINE;
+
+	/* positions are counted from the line that other begins in */
+	for (uint64_t d = 0; combine && d <= mask; d++)
+		space->starts[d] = cursor[d] = cursor[d] + skip;
+	for (size_t at = 0; at < s->n; at += SLICE_ROWS)
+	{
+		size_t n = s->n - at < SLICE_ROWS ? s->n - at : SLICE_ROWS;
+
+		if (combine)
+			scatter_lines(space, s->from + at, n, s->other - skip, shift, mask, cursor);
+		else
+			for (size_t i = at; i < at + n; i++)
+				s->other[cursor[s->from[i] >> shift & mask]++] = s->from[i];
+		GS_TRY(gs_work_add(sorter->work, 2 * n));
+	}
+	if (combine)
+		flush_lines(space, s->other - skip, mask, cursor);
+	for (uint64_t d = 0; combine && d <= mask; d++)
+		cursor[d] -= skip;
+	return GS_OK;
+}
+
+static gs_status sort_segment(gs_sorter *sorter, segment s, uint32_t depth);
+
+/*
+ * Sorts every bucket of a partition that lies in other.
+ */
+static gs_status
+sort_buckets(gs_sorter *sorter, const segment *s, uint32_t width, const uint32_t *ends, uint32_t depth)
+{
+	size_t start = 0;
+
+	for (uint64_t d = 0; d <= gs_mask(width); d++)
+	{
+		segment bucket = {s->other + start, s->from + start, ends[d] - start, s->low, s->high - width, !s->to_other};
+
+		start = ends[d];
+		if (bucket.n > 0)
+			GS_TRY(sort_segment(sorter, bucket, depth + 1));
+	}
+	return GS_OK;
+}
+
+/*
+ * Copies a segment to where its result has to be.
+ */
+static void
+settle(const segment *s)
+{
+	if (s->to_other)
+		memcpy(s->other, s->from, s->n * sizeof(uint64_t));
+}
+
+/*
+ * The width of the digit by which a segment is partitioned: buckets as large as the tuning aims at.
+ */
+static uint32_t
+partition_width(const gs_sorter *sorter, const segment *s)
+{
+	uint32_t rows = gs_bits(s->n - 1), goal = sorter->tuning->bucket_log;
+	uint32_t width = rows > goal + 8 ? rows - goal : 8;
+
+	width = width < MAX_DIGIT ? width : MAX_DIGIT;
+	return width < s->high - s->low ? width : s->high - s->low;
+}
+
+/*
+ * Sorts a segment.  Leading digits that all words share are stepped over without moving anything.
+ */
+static gs_status
+sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
+{
+	scratch *space = sorter->scratch;
+
+	if (s.n <= INSERTION_ROWS)
+	{
+		insertion_sort(s.from, s.n, SIZE_MAX);
+		settle(&s);
+		return gs_work_add(sorter->work, s.n * 2);
+	}
+	if (s.n <= sorter->tuning->cache_rows)
+	{
+		sort_in_cache(sorter, &s);
+		return gs_work_add(sorter->work, s.n * 4);
+	}
+	while (s.high > s.low)
+	{
+		uint32_t width = partition_width(sorter, &s);
+		bool single;
+
+		GS_TRY(count_buckets(sorter, &s, width, space->ends[depth], &single));
+		if (single)
+		{
+			s.high -= width;
+			continue;
+		}
+		GS_TRY(scatter(sorter, &s, width, space->ends[depth]));
+		return sort_buckets(sorter, &s, width, space->ends[depth], depth);
+	}
+	settle(&s);
+	return GS_OK;
+}
+
+/*
+ * Sorts words by bits [low, high); the result is in words, other is scratch of the same size.
+ */
+gs_status
+gs_sort_words(gs_sorter *sorter, uint64_t *words, uint64_t *other, size_t n, uint32_t low, uint32_t high)
+{
+	return sort_segment(sorter, (segment){words, other, n, low, high, false}, 0);
+}

@@ -1,0 +1,361 @@
+/*
+ * refine.c: rows whose words are equal so far are sorted by the next bits of their keys, until the bits or the ties
+ * end.
+ *
+ * A few rows are sorted by comparison of the rest of their keys.  More get new words in place of the old ones: the
+ * next bits of the key, behind what all their strings have in common, above the same row numbers.  Of the groups
+ * found in a group only those that are not its largest are handled by recursion, so that it goes no deeper than log2
+ * of the rows, however long the keys are.
+ */
+#include "cpu.h"
+
+#include <string.h>
+
+#define FEW_ROWS	  12				   /* sorted by comparison */
+#define FAR_AHEAD	  48				   /* words ahead at which rows' offsets are loaded */
+#define AHEAD		  24				   /* and their values or characters */
+#define COMPARE_SLICE ((uint64_t) 4 << 20) /* bytes compared between polls */
+
+/* A group of rows that are equal up to a place. */
+typedef struct group
+{
+	size_t start;
+	size_t n;
+	gs_place place;
+} group;
+
+/*
+ * The depth in a string at which a place stands.
+ */
+static uint64_t
+string_depth(const gs_field *field, gs_place place)
+{
+	return place.at > field->column->prefix ? place.at : field->column->prefix;
+}
+
+/* ---------------------------------------------------------------- a few rows */
+
+/*
+ * Compares bytes like memcmp, polling on the way.
+ */
+static gs_status
+compare_bytes(gs_work *work, const uint8_t *a, const uint8_t *b, uint64_t n, int *result)
+{
+	*result = 0;
+	for (uint64_t at = 0; at < n && *result == 0; at += COMPARE_SLICE)
+	{
+		uint64_t m = n - at < COMPARE_SLICE ? n - at : COMPARE_SLICE;
+
+		*result = memcmp(a + at, b + at, m);
+		GS_TRY(gs_work_add(work, 8 + m / 16));
+	}
+	return GS_OK;
+}
+
+/*
+ * Compares a string field of two rows from a depth on.
+ */
+static gs_status
+compare_strings(gs_work *work, const gs_field *field, uint64_t depth, uint64_t a, uint64_t b, int *result)
+{
+	uint64_t length_a, length_b, shorter;
+	const uint8_t *string_a = gs_string(field, a, &length_a);
+	const uint8_t *string_b = gs_string(field, b, &length_b);
+
+	*result = 0;
+	shorter = length_a < length_b ? length_a : length_b;
+	if (shorter > depth)
+		GS_TRY(compare_bytes(work, string_a + depth, string_b + depth, shorter - depth, result));
+	if (*result == 0)
+		*result = (length_a > length_b) - (length_a < length_b);
+	if (field->column->spec.desc)
+		*result = *result > 0 ? -1 : *result < 0;
+	return GS_OK;
+}
+
+/*
+ * Compares two rows from a place of the key on.
+ */
+static gs_status
+compare_rows(const gs_order *order, gs_place place, uint64_t a, uint64_t b, int *result)
+{
+	*result = 0;
+	for (; place.field < order->key->nfields && *result == 0; place = (gs_place){place.field + 1, 0})
+	{
+		const gs_field *field = &order->key->fields[place.field];
+
+		if (field->kind == GS_FIELD_BYTES)
+			GS_TRY(compare_strings(order->work, field, string_depth(field, place), a, b, result));
+		else
+		{
+			uint64_t code_a = gs_field_code(field, a), code_b = gs_field_code(field, b);
+
+			*result = (code_a > code_b) - (code_a < code_b);
+		}
+	}
+	return GS_OK;
+}
+
+/*
+ * Sorts a few rows by comparison.  They come in order of their numbers, and equal ones stay so.
+ */
+static gs_status
+sort_few(const gs_order *order, uint64_t *words, size_t n, gs_place place)
+{
+	uint64_t mask = gs_mask(order->row_bits);
+
+	for (size_t i = 1; i < n; i++)
+	{
+		uint64_t word = words[i];
+		size_t j = i;
+
+		for (; j > 0; j--)
+		{
+			int result;
+
+			GS_TRY(compare_rows(order, place, words[j - 1] & mask, word & mask, &result));
+			if (result <= 0)
+				break;
+			words[j] = words[j - 1];
+		}
+		words[j] = word;
+	}
+	return gs_work_add(order->work, 8 * n);
+}
+
+/* ---------------------------------------------------------------- groups */
+
+static gs_status refine_group(gs_order *order, group g, uint32_t round);
+
+/*
+ * Loads ahead what sort_few will read of a row.
+ */
+static inline void
+prefetch_row(const gs_order *order, const gs_field *field, uint64_t word, bool far)
+{
+	uint64_t row = word & gs_mask(order->row_bits);
+
+	if (field->kind != GS_FIELD_BYTES)
+		__builtin_prefetch((const char *) field->values + row * field->width);
+	else if (far)
+		__builtin_prefetch((const uint64_t *) field->values + row);
+	else
+		__builtin_prefetch((const char *) field->column->heap.data + ((const uint64_t *) field->values)[row] +
+						   field->column->prefix);
+}
+
+/*
+ * Looks ahead of a scan for rows that will turn out to be tied.
+ */
+static inline void
+look_ahead(const gs_order *order, const gs_field *field, const uint64_t *words, size_t i, size_t n)
+{
+	uint32_t low = order->row_bits;
+
+	if (i + FAR_AHEAD + 1 < n && field->kind == GS_FIELD_BYTES &&
+		(words[i + FAR_AHEAD] ^ words[i + FAR_AHEAD + 1]) >> low == 0)
+	{
+		prefetch_row(order, field, words[i + FAR_AHEAD], true);
+		prefetch_row(order, field, words[i + FAR_AHEAD + 1], true);
+	}
+	if (i + AHEAD + 1 < n && (words[i + AHEAD] ^ words[i + AHEAD + 1]) >> low == 0)
+	{
+		prefetch_row(order, field, words[i + AHEAD], false);
+		prefetch_row(order, field, words[i + AHEAD + 1], false);
+	}
+}
+
+/*
+ * Handles a group of a scan: small ones at once, of larger ones all but the largest.
+ */
+static gs_status
+handle_group(gs_order *order, const gs_step *step, group g, group *largest, uint32_t round)
+{
+	uint64_t row = order->words[g.start] & gs_mask(order->row_bits);
+	group smaller = g;
+
+	g.place = gs_step_end(step, row);
+	if (g.n <= FEW_ROWS)
+		return sort_few(order, order->words + g.start, g.n, g.place);
+	smaller = g;
+	if (g.n > largest->n)
+	{
+		smaller = *largest;
+		*largest = g;
+	}
+	return smaller.n > 0 ? refine_group(order, smaller, round) : GS_OK;
+}
+
+/*
+ * Finds the groups of equal bits among sorted words and refines them; the largest is left to the caller.
+ */
+static gs_status
+scan_groups(gs_order *order, const gs_step *step, group range, group *largest, uint32_t round)
+{
+	const uint64_t *words = order->words + range.start;
+	const gs_field *next = step->open ? step->parts[step->nparts - 1].field : &order->key->fields[step->end.field];
+	uint32_t low = order->row_bits;
+
+	*largest = (group){0, 0, {0, 0}};
+	for (size_t i = 0; i < range.n;)
+	{
+		size_t end = i + 1;
+
+		look_ahead(order, next, words, i, range.n);
+		for (; end < range.n && (words[end] ^ words[i]) >> low == 0; end++)
+			if (end - i < FEW_ROWS)
+				look_ahead(order, next, words, end, range.n);
+		if (end - i > 1)
+			GS_TRY(handle_group(order, step, (group){range.start + i, end - i, {0, 0}}, largest, round));
+		GS_TRY(gs_work_add(order->work, end - i));
+		i = end;
+	}
+	return GS_OK;
+}
+
+/*
+ * Bytes that two strings have in common from a depth on, at most limit; compares in slices that grow.
+ */
+static uint64_t
+common_from(const uint8_t *a, const uint8_t *b, uint64_t limit)
+{
+	uint64_t at = 0;
+
+	while (limit - at >= 64 && memcmp(a + at, b + at, 64) == 0)
+		at += 64;
+	while (at < limit && a[at] == b[at])
+		at++;
+	return at;
+}
+
+/*
+ * Finds how many bytes all strings of a group have in common behind a depth, and whether that is all of them.
+ */
+static gs_status
+common_string(const gs_order *order, const gs_field *field, group g, uint64_t depth, uint64_t *common, bool *whole)
+{
+	const uint64_t *words = order->words + g.start;
+	uint64_t mask = gs_mask(order->row_bits), length;
+	const uint8_t *first = gs_string(field, words[0] & mask, &length);
+
+	*common = length > depth ? length - depth : 0;
+	*whole = true;
+	for (size_t i = 1; i < g.n && (*common > 0 || *whole); i++)
+	{
+		const uint8_t *s;
+		uint64_t left;
+
+		if (i + FAR_AHEAD < g.n)
+		{
+			prefetch_row(order, field, words[i + FAR_AHEAD], true);
+			prefetch_row(order, field, words[i + AHEAD], false);
+		}
+		s = gs_string(field, words[i] & mask, &length);
+		left = length > depth ? length - depth : 0;
+		if (left != *common)
+			*whole = false;
+		*common = common_from(first + depth, s + depth, left < *common ? left : *common);
+		if (left != *common)
+			*whole = false;
+		GS_TRY(gs_work_add(order->work, 16 + *common / 16));
+	}
+	return GS_OK;
+}
+
+/*
+ * Moves a group's place behind what its strings have in common; over the string if they are equal.
+ */
+static gs_status
+skip_common(const gs_order *order, group *g)
+{
+	while (g->place.field < order->key->nfields)
+	{
+		const gs_field *field = &order->key->fields[g->place.field];
+		uint64_t common;
+		bool whole;
+
+		if (field->kind != GS_FIELD_BYTES)
+			break;
+		g->place.at = string_depth(field, g->place);
+		GS_TRY(common_string(order, field, *g, g->place.at, &common, &whole));
+		g->place.at += common;
+		if (!whole)
+			break;
+		g->place = (gs_place){g->place.field + 1, 0};
+	}
+	return GS_OK;
+}
+
+/*
+ * True if words rise already.
+ */
+static bool
+words_rise(const uint64_t *words, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (words[i] < words[i - 1])
+			return false;
+	return true;
+}
+
+/*
+ * Sorts a group by the next bits of its keys; *more is false when the key ended.
+ */
+static gs_status
+sort_group(gs_order *order, group *g, gs_step *step, bool *more)
+{
+	uint64_t *words = order->words + g->start;
+	uint32_t low = order->row_bits;
+
+	GS_TRY(skip_common(order, g));
+	gs_step_make(order->key, g->place, 64 - low, step);
+	*more = step->nparts > 0 && (step->open || step->end.field < order->key->nfields);
+	if (step->nparts == 0)
+		return GS_OK;
+	for (size_t at = 0; at < g->n; at += GS_BLOCK_ROWS)
+	{
+		size_t n = g->n - at < GS_BLOCK_ROWS ? g->n - at : GS_BLOCK_ROWS;
+
+		gs_step_gather(step, words + at, n, low);
+		GS_TRY(gs_work_add(order->work, 8 * n * step->nparts));
+	}
+	if (words_rise(words, g->n))
+		return GS_OK;
+	return gs_sort_words(&order->sorter, words, order->other + g->start, g->n, low, low + step->bits);
+}
+
+/*
+ * Refines a group and the groups that it falls into.
+ */
+static gs_status
+refine_group(gs_order *order, group g, uint32_t round)
+{
+	gs_step step;
+	bool more = true;
+
+	for (; g.n > 0; round++)
+	{
+		group largest;
+
+		if (round > order->facts.refined)
+			order->facts.refined = round;
+		GS_TRY(sort_group(order, &g, &step, &more));
+		if (!more)
+			break;
+		GS_TRY(scan_groups(order, &step, g, &largest, round + 1));
+		g = largest;
+	}
+	return GS_OK;
+}
+
+/*
+ * Refines all rows that the first step left tied.
+ */
+gs_status
+gs_refine(gs_order *order)
+{
+	group largest;
+
+	GS_TRY(scan_groups(order, &order->step, (group){0, order->rows, {0, 0}}, &largest, 1));
+	return refine_group(order, largest, 1);
+}
