@@ -17,90 +17,90 @@ extern "C"
 
 #define GS_MAX_COLUMNS 2048
 
-	/*
-	 * The public function of the same name checks its arguments and passes them on.
-	 */
-	typedef struct gs_engine_ops
-	{
-		void (*close)(gs_engine *engine);
-		const char *(*name)(const gs_engine *engine);
-		gs_status (*alloc)(gs_engine *engine, size_t bytes, void **block);
-		void (*free)(gs_engine *engine, void *block);
-		gs_status (*upload)(gs_engine *engine, void *to, const void *from, size_t bytes);
-		gs_status (*download)(gs_engine *engine, void *to, const void *from, size_t bytes);
-		gs_status (*fill)(gs_engine *engine, void *to, int byte, size_t bytes);
-		gs_status (*sync)(gs_engine *engine);
+/*
+ * The public function of the same name checks its arguments and passes them on.
+ */
+typedef struct gs_engine_ops
+{
+	void (*close)(gs_engine *engine);
+	const char *(*name)(const gs_engine *engine);
+	gs_status (*alloc)(gs_engine *engine, size_t bytes, void **block);
+	void (*free)(gs_engine *engine, void *block);
+	gs_status (*upload)(gs_engine *engine, void *to, const void *from, size_t bytes);
+	gs_status (*download)(gs_engine *engine, void *to, const void *from, size_t bytes);
+	gs_status (*fill)(gs_engine *engine, void *to, int byte, size_t bytes);
+	gs_status (*sync)(gs_engine *engine);
 
-		gs_status (*order_plan)(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows,
-								gs_plan **plan);
-		size_t (*order_temp_bytes)(const gs_plan *plan);
-		gs_status (*order_run)(gs_engine *engine, const gs_plan *plan, void *temp, size_t temp_bytes, uint32_t *order,
-							   gs_order_facts *facts);
-		void (*plan_free)(gs_engine *engine, gs_plan *plan);
-
-		/*
-		 * Jobs.  job_begin allocates the engine's job with host and returns it; engine.c fills in the head.  spec and
-		 * host are the caller's and must be copied where needed (the head holds a copy of host).  job_end releases
-		 * everything, the job itself included, and is called once.
-		 */
-		gs_status (*job_begin)(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
-		gs_status (*job_add)(gs_job *job, const gs_chunk *chunk);
-		gs_status (*job_finish)(gs_job *job);
-		gs_status (*job_next)(gs_job *job, uint32_t *out, uint64_t room, uint64_t *got);
-		void (*job_end)(gs_job *job);
-		uint64_t (*job_host_bytes)(const gs_job *job);
-		void (*job_get_info)(const gs_job *job, gs_job_info *info);
-	} gs_engine_ops;
-
-	struct gs_engine
-	{
-		const gs_engine_ops *ops;
-		gs_host host;
-	};
-
-	struct gs_plan
-	{
-		const gs_engine_ops *ops; /* set by order_plan */
-	};
-
-	/* Where a job stands.  It is FAILED while a call runs, so that a longjmp out of a callback leaves it so. */
-	typedef enum gs_job_state
-	{
-		GS_JOB_ADDING,
-		GS_JOB_READING,
-		GS_JOB_FAILED
-	} gs_job_state;
-
-	struct gs_job
-	{
-		const gs_engine_ops *ops;
-		gs_engine *engine;
-		gs_host host;
-		gs_job_state state;
-		uint64_t rows; /* added so far: job_add counts them, from the one time that it reads the chunk's header */
-	};
-
-	/* The host of callers that pass none: memory from the system, large blocks on huge pages, no poll. */
-	const gs_host *gs_default_host(void);
+	gs_status (*order_plan)(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows,
+							gs_plan **plan);
+	size_t (*order_temp_bytes)(const gs_plan *plan);
+	gs_status (*order_run)(gs_engine *engine, const gs_plan *plan, void *temp, size_t temp_bytes, uint32_t *order,
+						   gs_order_facts *facts);
+	void (*plan_free)(gs_engine *engine, gs_plan *plan);
 
 	/*
-	 * A chunk's header, copied out of memory that another process may change under the reader: what was checked on the
-	 * copy stays true.  Values, null bits and strings can still change; offsets have to be checked while they are
-	 * copied.
+	 * Jobs.  job_begin allocates the engine's job with host and returns it; engine.c fills in the head.  spec and
+	 * host are the caller's and must be copied where needed (the head holds a copy of host).  job_end releases
+	 * everything, the job itself included, and is called once.
 	 */
-	typedef struct gs_view
-	{
-		const gs_chunk *chunk;
-		uint32_t rows;
-		uint64_t header;
-		uint64_t bytes;
-	} gs_view;
+	gs_status (*job_begin)(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
+	gs_status (*job_add)(gs_job *job, const gs_chunk *chunk);
+	gs_status (*job_finish)(gs_job *job);
+	gs_status (*job_next)(gs_job *job, uint32_t *out, uint64_t room, uint64_t *got);
+	void (*job_end)(gs_job *job);
+	uint64_t (*job_host_bytes)(const gs_job *job);
+	void (*job_get_info)(const gs_job *job, gs_job_info *info);
+} gs_engine_ops;
 
-	gs_status gs_view_open(gs_view *view, const gs_chunk *chunk, size_t available, uint32_t ncolumns);
-	gs_status gs_view_column(const gs_view *view, uint32_t c, gs_type type, gs_chunk_column *column);
+struct gs_engine
+{
+	const gs_engine_ops *ops;
+	gs_host host;
+};
 
-	/* gs_chunk_check on one column's offsets: first 0, never falling, at most heap_bytes. */
-	bool gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes);
+struct gs_plan
+{
+	const gs_engine_ops *ops; /* set by order_plan */
+};
+
+/* Where a job stands.  It is FAILED while a call runs, so that a longjmp out of a callback leaves it so. */
+typedef enum gs_job_state
+{
+	GS_JOB_ADDING,
+	GS_JOB_READING,
+	GS_JOB_FAILED
+} gs_job_state;
+
+struct gs_job
+{
+	const gs_engine_ops *ops;
+	gs_engine *engine;
+	gs_host host;
+	gs_job_state state;
+	uint64_t rows; /* added so far: job_add counts them, from the one time that it reads the chunk's header */
+};
+
+/* The host of callers that pass none: memory from the system, large blocks on huge pages, no poll. */
+const gs_host *gs_default_host(void);
+
+/*
+ * A chunk's header, copied out of memory that another process may change under the reader: what was checked on the
+ * copy stays true.  Values, null bits and strings can still change; offsets have to be checked while they are
+ * copied.
+ */
+typedef struct gs_view
+{
+	const gs_chunk *chunk;
+	uint32_t rows;
+	uint64_t header;
+	uint64_t bytes;
+} gs_view;
+
+gs_status gs_view_open(gs_view *view, const gs_chunk *chunk, size_t available, uint32_t ncolumns);
+gs_status gs_view_column(const gs_view *view, uint32_t c, gs_type type, gs_chunk_column *column);
+
+/* gs_chunk_check on one column's offsets: first 0, never falling, at most heap_bytes. */
+bool gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes);
 
 #ifdef __cplusplus
 }

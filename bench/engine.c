@@ -1,0 +1,558 @@
+/*
+ * engine.c: the engine alone, one thread, against libc's qsort in the same run.
+ *
+ *   bench/engine [-n rows] [-r runs] [-w words of workloads' names] [-t]
+ *
+ * The engine's time is everything between chunks and row numbers: copying and encoding, sorting, handing out.  qsort
+ * gets its array of (key, row) for nothing, and the row as last key, so that both orders are the same.  -t prints the
+ * on/off table instead.
+ */
+#include "../kernels/cpu/cpu.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHUNK_ROWS 65536
+#define MAX_RUNS 15
+
+/* A workload's columns, generated once; strings as pointers with lengths. */
+typedef struct workload
+{
+	const char *name;
+	uint32_t ncolumns;
+	gs_column_spec specs[2];
+	void (*make)(struct workload *w, uint64_t row);
+	uint64_t (*string)(uint64_t row, char *out);
+	uint64_t rows;
+	uint64_t *values[2]; /* GS_U128: values[0] high, values[1] low; GS_BYTES: offsets */
+	char *heap;
+	uint64_t parameter;
+} workload;
+
+static uint64_t state = 1;
+
+static uint64_t
+rnd(void)
+{
+	uint64_t z = state += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double) t.tv_sec * 1e9 + (double) t.tv_nsec;
+}
+
+/* ---------------------------------------------------------------- workloads */
+
+static void
+make_bits(workload *w, uint64_t row)
+{
+	w->values[0][row] = rnd() & gs_mask((uint32_t) w->parameter);
+}
+
+static void
+make_float(workload *w, uint64_t row)
+{
+	double v = ((double) (rnd() >> 11) / 9007199254740992.0 - 0.5) * 1e6;
+
+	memcpy(&w->values[0][row], &v, 8);
+}
+
+static void
+make_two(workload *w, uint64_t row)
+{
+	w->values[0][row] = rnd() & 1023;
+	w->values[1][row] = rnd();
+}
+
+static void
+make_uuid(workload *w, uint64_t row)
+{
+	w->values[0][row] = rnd();
+	w->values[1][row] = rnd();
+}
+
+static void
+make_few(workload *w, uint64_t row)
+{
+	w->values[0][row] = rnd() % 5 * 1000;
+}
+
+static void
+make_sorted(workload *w, uint64_t row)
+{
+	w->values[0][row] = row * 3;
+}
+
+static void
+make_reversed(workload *w, uint64_t row)
+{
+	w->values[0][row] = (w->rows - row) * 3;
+}
+
+static void
+make_displaced(workload *w, uint64_t row)
+{
+	w->values[0][row] = rnd() % 100 == 0 ? rnd() % (w->rows * 3) : row * 3;
+}
+
+static void
+make_zipf(workload *w, uint64_t row)
+{
+	w->values[0][row] = (uint64_t) exp((double) (rnd() >> 11) / 9007199254740992.0 * log(1e9));
+}
+
+static void
+make_outlier(workload *w, uint64_t row)
+{
+	w->values[0][row] = row == w->rows / 2 ? (uint64_t) 1 << 62 : rnd() & gs_mask(27);
+}
+
+static uint64_t
+string_hex(uint64_t row, char *out)
+{
+	(void) row;
+	return (uint64_t) sprintf(out, "%016lx", (unsigned long) rnd());
+}
+
+static uint64_t
+string_url(uint64_t row, char *out)
+{
+	uint64_t v = rnd();
+
+	(void) row;
+	return (uint64_t) sprintf(out, "https://www.example.com/products/category-%lu/item-%lu?ref=%lu",
+							  (unsigned long) (v % 50), (unsigned long) (v / 50 % 100000), (unsigned long) (v >> 40));
+}
+
+static uint64_t
+string_words(uint64_t row, char *out)
+{
+	static const char *const word[] = {"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"};
+	uint64_t v = rnd();
+
+	(void) row;
+	return (uint64_t) sprintf(out, "%s %s %s", word[v & 7], word[v >> 3 & 7], word[v >> 6 & 7]);
+}
+
+#define ONE(type) .ncolumns = 1, .specs = {{type, false, false}}
+static workload workloads[] = {
+	{.name = "bigint 20 bits", ONE(GS_I64), .make = make_bits, .parameter = 20},
+	{.name = "bigint 27 bits", ONE(GS_I64), .make = make_bits, .parameter = 27},
+	{.name = "bigint 36 bits", ONE(GS_I64), .make = make_bits, .parameter = 36},
+	{.name = "bigint 45 bits", ONE(GS_I64), .make = make_bits, .parameter = 45},
+	{.name = "bigint 64 bits", ONE(GS_I64), .make = make_bits, .parameter = 64},
+	{.name = "float8", ONE(GS_F64), .make = make_float},
+	{.name = "two columns 10, 64 bits", .ncolumns = 2, .specs = {{GS_I64, false, false}, {GS_I64, true, false}}, .make = make_two},
+	{.name = "uuid", ONE(GS_U128), .make = make_uuid},
+	{.name = "5 distinct values", ONE(GS_I64), .make = make_few},
+	{.name = "log-uniform to 1e9", ONE(GS_I64), .make = make_zipf},
+	{.name = "27 bits, one outlier", ONE(GS_I64), .make = make_outlier},
+	{.name = "sorted", ONE(GS_I64), .make = make_sorted},
+	{.name = "reversed", ONE(GS_I64), .make = make_reversed},
+	{.name = "sorted, 1 % displaced", ONE(GS_I64), .make = make_displaced},
+	{.name = "16 hex characters", ONE(GS_BYTES), .string = string_hex},
+	{.name = "URLs", ONE(GS_BYTES), .string = string_url},
+	{.name = "three words of eight", ONE(GS_BYTES), .string = string_words},
+};
+
+/*
+ * Generates a workload's values.
+ */
+static void
+generate(workload *w, uint64_t rows)
+{
+	uint64_t used = 0;
+
+	w->rows = rows;
+	state = 42;
+	w->values[0] = malloc((rows + 1) * 8);
+	w->values[1] = malloc((rows + 1) * 8);
+	w->heap = w->string ? malloc(rows * 100 + 100) : NULL;
+	for (uint64_t r = 0; r < rows; r++)
+	{
+		if (w->make != NULL)
+			w->make(w, r);
+		else
+		{
+			w->values[0][r] = used;
+			used += w->string(r, w->heap + used);
+		}
+	}
+	w->values[0][rows] = used;
+}
+
+static void
+discard(workload *w)
+{
+	free(w->values[0]);
+	free(w->values[1]);
+	free(w->heap);
+}
+
+/* ---------------------------------------------------------------- the engine */
+
+/*
+ * Fills a chunk with rows from row on.
+ */
+static void
+fill_chunk(gs_chunk *chunk, const workload *w, uint64_t row, uint32_t n)
+{
+	for (uint32_t c = 0; c < w->ncolumns; c++)
+	{
+		char *values = (char *) chunk + chunk->columns[c].values;
+
+		if (w->specs[c].type == GS_U128)
+			for (uint32_t i = 0; i < n; i++)
+			{
+				((uint64_t *) values)[2 * i] = w->values[1][row + i];
+				((uint64_t *) values)[2 * i + 1] = w->values[0][row + i];
+			}
+		else if (w->specs[c].type == GS_BYTES)
+		{
+			const uint64_t *offsets = w->values[0] + row;
+
+			for (uint32_t i = 0; i <= n; i++)
+				((uint32_t *) values)[i] = (uint32_t) (offsets[i] - offsets[0]);
+			memcpy((char *) chunk + chunk->columns[c].heap, w->heap + offsets[0], offsets[n] - offsets[0]);
+		}
+		else
+			memcpy(values, w->values[c] + row, n * 8);
+	}
+	chunk->rows = n;
+}
+
+typedef struct times
+{
+	double add, finish, next, total;
+} times;
+
+/*
+ * One job; out gets the order.
+ */
+static times
+run_engine(gs_engine *engine, const workload *w, uint32_t *out, gs_job_info *info)
+{
+	size_t bytes = gs_chunk_bytes(w->specs, w->ncolumns, CHUNK_ROWS, 100);
+	gs_chunk *chunk = aligned_alloc(GS_ALIGN, bytes);
+	gs_job_spec spec = {GS_ORDER, w->ncolumns, w->specs, w->rows};
+	gs_job *job;
+	times t = {0};
+	double start;
+	uint64_t at = 0, got = 1;
+	gs_status status;
+
+	if (gs_job_begin(engine, &spec, NULL, &job) != GS_OK)
+		abort();
+	for (uint64_t row = 0; row < w->rows; row += chunk->rows)
+	{
+		gs_chunk_init(chunk, bytes, w->specs, w->ncolumns, CHUNK_ROWS, 100);
+		fill_chunk(chunk, w, row, w->rows - row < CHUNK_ROWS ? (uint32_t) (w->rows - row) : CHUNK_ROWS);
+		start = now();
+		status = gs_job_add(job, chunk);
+		t.add += now() - start;
+		if (status != GS_OK)
+			abort();
+	}
+	start = now();
+	if (gs_job_finish(job, w->rows) != GS_OK)
+		abort();
+	t.finish = now() - start;
+	start = now();
+	for (; got > 0; at += got)
+		if (gs_job_next(job, out + at, CHUNK_ROWS, &got) != GS_OK)
+			abort();
+	t.next = now() - start;
+	gs_job_get_info(job, info);
+	gs_job_end(job);
+	free(chunk);
+	t.total = t.add + t.finish + t.next;
+	return t;
+}
+
+static int
+compare_times(const void *a, const void *b)
+{
+	double x = ((const times *) a)->total, y = ((const times *) b)->total;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * The median of several jobs.
+ */
+static times
+median(gs_engine *engine, const workload *w, uint32_t *out, int runs, gs_job_info *info)
+{
+	times t[MAX_RUNS];
+
+	for (int i = 0; i < runs; i++)
+		t[i] = run_engine(engine, w, out, info);
+	qsort(t, (size_t) runs, sizeof(t[0]), compare_times);
+	return t[runs / 2];
+}
+
+/* ---------------------------------------------------------------- qsort */
+
+typedef struct item
+{
+	int64_t key;
+	uint64_t row;
+} item;
+
+typedef struct wide_item
+{
+	uint64_t key, second;
+	uint64_t row;
+} wide_item;
+
+typedef struct string_item
+{
+	const char *s;
+	uint32_t length;
+	uint32_t row;
+} string_item;
+
+static int
+compare_items(const void *a, const void *b)
+{
+	const item *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+static int
+compare_floats(const void *a, const void *b)
+{
+	const item *x = a, *y = b;
+	double p, q;
+
+	memcpy(&p, &x->key, 8);
+	memcpy(&q, &y->key, 8);
+	if (p != q)
+		return p < q ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+static int
+compare_wide(const void *a, const void *b)
+{
+	const wide_item *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	if (x->second != y->second)
+		return x->second < y->second ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+static int
+compare_string_items(const void *a, const void *b)
+{
+	const string_item *x = a, *y = b;
+	int result = memcmp(x->s, y->s, x->length < y->length ? x->length : y->length);
+
+	if (result != 0)
+		return result;
+	if (x->length != y->length)
+		return x->length < y->length ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+/*
+ * Sorts one 8-byte column by qsort.
+ */
+static double
+qsort_items(const workload *w, uint32_t *out)
+{
+	item *items = malloc(w->rows * sizeof(item));
+	double start;
+
+	for (uint64_t r = 0; r < w->rows; r++)
+		items[r] = (item){(int64_t) w->values[0][r], r};
+	start = now();
+	qsort(items, w->rows, sizeof(item), w->specs[0].type == GS_F64 ? compare_floats : compare_items);
+	start = now() - start;
+	for (uint64_t r = 0; r < w->rows; r++)
+		out[r] = (uint32_t) items[r].row;
+	free(items);
+	return start;
+}
+
+/*
+ * Sorts two columns, or one of 16 bytes, by qsort.  The flips make both columns ascending unsigned.
+ */
+static double
+qsort_wide(const workload *w, uint32_t *out)
+{
+	wide_item *items = malloc(w->rows * sizeof(wide_item));
+	uint64_t flip = w->ncolumns == 2 ? ~((uint64_t) 1 << 63) : 0;
+	double start;
+
+	for (uint64_t r = 0; r < w->rows; r++)
+		items[r] = (wide_item){w->values[0][r], w->values[1][r] ^ flip, r};
+	start = now();
+	qsort(items, w->rows, sizeof(wide_item), compare_wide);
+	start = now() - start;
+	for (uint64_t r = 0; r < w->rows; r++)
+		out[r] = (uint32_t) items[r].row;
+	free(items);
+	return start;
+}
+
+/*
+ * Sorts strings by qsort.
+ */
+static double
+qsort_strings(const workload *w, uint32_t *out)
+{
+	string_item *items = malloc(w->rows * sizeof(string_item));
+	const uint64_t *offsets = w->values[0];
+	double start;
+
+	for (uint64_t r = 0; r < w->rows; r++)
+		items[r] = (string_item){w->heap + offsets[r], (uint32_t) (offsets[r + 1] - offsets[r]), (uint32_t) r};
+	start = now();
+	qsort(items, w->rows, sizeof(string_item), compare_string_items);
+	start = now() - start;
+	for (uint64_t r = 0; r < w->rows; r++)
+		out[r] = items[r].row;
+	free(items);
+	return start;
+}
+
+/* ---------------------------------------------------------------- tables */
+
+/*
+ * One line of the comparison; the two orders have to be the same.
+ */
+static void
+compare(gs_engine *engine, workload *w, uint64_t rows, int runs)
+{
+	uint32_t *ours = malloc((rows + 1) * 4), *theirs = malloc((rows + 1) * 4);
+	double n = (double) rows, other;
+	gs_job_info info;
+	times t;
+
+	generate(w, rows);
+	t = median(engine, w, ours, runs, &info);
+	if (w->string != NULL)
+		other = qsort_strings(w, theirs);
+	else if (w->ncolumns == 2 || w->specs[0].type == GS_U128)
+		other = qsort_wide(w, theirs);
+	else
+		other = qsort_items(w, theirs);
+	printf("| %-23s | %5.1f | %5.1f | %4.1f | %6.1f | %6.1f | %5.1f |%s\n", w->name, t.add / n, t.finish / n, t.next / n,
+		   t.total / n, other / n, other / t.total, memcmp(ours, theirs, rows * 4) == 0 ? "" : " WRONG ORDER");
+	fflush(stdout);
+	discard(w);
+	free(ours);
+	free(theirs);
+}
+
+/*
+ * The on/off table: each switch alone against the default.
+ */
+static void
+switches(gs_engine *engine, uint64_t rows, int runs)
+{
+	static const char *const name[] = {"as it is", "vector loops off", "lane-private counts off",
+									   "write combining off"};
+	uint32_t *out = malloc((rows + 1) * 4);
+
+	for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++)
+	{
+		workload *w = &workloads[i];
+
+		if (strcmp(w->name, "bigint 27 bits") && strcmp(w->name, "bigint 64 bits") && strcmp(w->name, "float8") &&
+			strcmp(w->name, "5 distinct values"))
+			continue;
+		generate(w, rows);
+		for (int s = 0; s < 4; s++)
+		{
+			gs_cpu_tuning tuning = gs_cpu_tuning_default();
+			gs_job_info info;
+			times t;
+
+			tuning.vector = s != 1;
+			tuning.lanes = s != 2;
+			tuning.combine = s != 3;
+			gs_cpu_tune(engine, &tuning);
+			t = median(engine, w, out, runs, &info);
+			printf("| %-17s | %-23s | %5.1f | %5.1f | %4.1f | %6.1f |\n", w->name, name[s], t.add / (double) rows,
+				   t.finish / (double) rows, t.next / (double) rows, t.total / (double) rows);
+			fflush(stdout);
+		}
+		discard(w);
+	}
+	free(out);
+}
+
+int
+main(int argc, char **argv)
+{
+	uint64_t rows = 10000000;
+	int runs = 3, option;
+	bool table = false;
+	const char *only = "";
+	gs_engine *engine;
+	gs_cpu_tuning tuning = gs_cpu_tuning_default();
+
+	while ((option = getopt(argc, argv, "n:r:w:tc:b:s:")) != -1)
+		switch (option)
+		{
+			case 'n':
+				rows = strtoull(optarg, NULL, 10);
+				break;
+			case 'r':
+				runs = atoi(optarg) < MAX_RUNS ? atoi(optarg) : MAX_RUNS;
+				break;
+			case 'w':
+				only = optarg;
+				break;
+			case 't':
+				table = true;
+				break;
+			case 'c':
+				tuning.cache_rows = (uint32_t) atoi(optarg);
+				break;
+			case 'b':
+				tuning.bucket_log = (uint32_t) atoi(optarg);
+				break;
+			case 's':
+				tuning.slack = (uint32_t) atoi(optarg);
+				break;
+			default:
+				return 1;
+		}
+	if (gs_cpu_open(1, NULL, &engine) != GS_OK)
+		return 1;
+	gs_cpu_tune(engine, &tuning);
+	printf("%lu rows, ns per row, median of %d\n\n", (unsigned long) rows, runs);
+	if (table)
+		switches(engine, rows, runs);
+	else
+	{
+		printf("| %-23s | %5s | %5s | %4s | %6s | %6s | %5s |\n|---|---|---|---|---|---|---|\n", "keys", "add", "sort",
+			   "out", "total", "qsort", "times");
+		for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++)
+			if (strstr(workloads[i].name, only) != NULL)
+				compare(engine, &workloads[i], rows, runs);
+	}
+	gs_engine_close(engine);
+	return 0;
+}
