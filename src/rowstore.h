@@ -45,33 +45,32 @@ rowstore_bytes(const RowStore *store)
 	return store->used + (store->stride ? 0 : (Size) store->rows * sizeof(uint32));
 }
 
-/* Starts to load what rowstore_prefetch_row needs. */
-static inline void
-rowstore_prefetch_place(const RowStore *store, uint32 row)
+/*
+ * Where a row lies, and where that is written down: for readers that know which rows come next.  (The compiler drops calls of a function
+ * that only prefetches, so prefetching is left to them.)
+ */
+static inline const char *
+rowstore_address(const RowStore *store, uint32 row)
 {
-	if (!store->stride)
-		__builtin_prefetch(&store->offsets[row]);
+	return store->arena + (store->stride ? (Size) row * store->stride : (Size) store->offsets[row] * MAXIMUM_ALIGNOF);
 }
 
-/* Starts to load a row; its place should be in the cache. */
-static inline void
-rowstore_prefetch_row(const RowStore *store, uint32 row)
+static inline const void *
+rowstore_offset_address(const RowStore *store, uint32 row)
 {
-	Size		place = store->stride ? (Size) row * store->stride : (Size) store->offsets[row] * MAXIMUM_ALIGNOF;
-
-	__builtin_prefetch(store->arena + place);
+	return store->stride ? (const void *) store->uniform : &store->offsets[row];
 }
 
 /* The row as a tuple, which stays valid until the next call or rowstore_put. */
 static inline MinimalTuple
 rowstore_get(RowStore *store, uint32 row)
 {
-	if (store->stride)
-	{
-		memcpy((char *) store->uniform + ROW_HEADER_BYTES, store->arena + (Size) row * store->stride, store->stride);
-		return store->uniform;
-	}
-	return (MinimalTuple) (store->arena + (Size) store->offsets[row] * MAXIMUM_ALIGNOF);
+	const char *row_data = rowstore_address(store, row);
+
+	if (store->stride == 0)
+		return (MinimalTuple) row_data;
+	memcpy((char *) store->uniform + ROW_HEADER_BYTES, row_data, store->stride);
+	return store->uniform;
 }
 
 #endif

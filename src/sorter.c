@@ -261,8 +261,8 @@ row_at(Sorter *sorter, uint64 position)
 
 	if (likely(index + PREFETCH_PLACES < order->have))
 	{
-		rowstore_prefetch_place(sorter->rows, order->numbers[index + PREFETCH_PLACES]);
-		rowstore_prefetch_row(sorter->rows, order->numbers[index + PREFETCH_ROWS]);
+		__builtin_prefetch(rowstore_offset_address(sorter->rows, order->numbers[index + PREFETCH_PLACES]));
+		__builtin_prefetch(rowstore_address(sorter->rows, order->numbers[index + PREFETCH_ROWS]));
 	}
 	return rowstore_get(sorter->rows, row);
 }
