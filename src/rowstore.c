@@ -17,6 +17,9 @@
 #define OFFSETS_START 1024
 #define KEEP_BYTES ((Size) 1024 * 1024)
 
+/* Rows with more data than this keep their headers: copying them on the way out would cost more than 16 bytes save. */
+#define BARE_BYTES 48
+
 /* The infomask bits that say how to read a row; the others tell of transactions and differ from row to row. */
 #define LAYOUT_BITS (HEAP_HASNULL | HEAP_HASVARWIDTH | HEAP_HASEXTERNAL)
 
@@ -51,6 +54,7 @@ rowstore_reset(RowStore *store)
 	store->used = 0;
 	store->rows = 0;
 	store->stride = 0;
+	store->bare = false;
 }
 
 /* Makes the arena at least as large as asked, at least doubling it. */
@@ -91,26 +95,23 @@ grow_offsets(RowStore *store, uint32 rows)
 static bool
 begin_uniform(RowStore *store, MinimalTuple header)
 {
-	Size		stride = MAXALIGN(header->t_len - ROW_HEADER_BYTES);
-
-	store->uniform = bigmem_alloc(store->mem, ROW_HEADER_BYTES + stride);
+	store->uniform = bigmem_alloc(store->mem, MAXALIGN(header->t_len));
 	if (store->uniform == NULL)
 		return false;
 	memcpy(store->uniform, header, ROW_HEADER_BYTES);
-	store->stride = stride;
+	store->bare = header->t_len - ROW_HEADER_BYTES <= BARE_BYTES;
+	store->stride = MAXALIGN(store->bare ? header->t_len - ROW_HEADER_BYTES : header->t_len);
 	return true;
 }
 
-/* Turns the uniform form into the general one, from the last row to the first in place. */
+/* Gives bare rows their headers, from the last row to the first in place. */
 static bool
-leave_uniform(RowStore *store)
+add_headers(RowStore *store)
 {
 	Size		stride = store->stride;
 	Size		full = stride + ROW_HEADER_BYTES;
 
 	if ((Size) store->rows * full > store->size && !grow_arena(store, (Size) store->rows * full))
-		return false;
-	if (!grow_offsets(store, store->rows + 1))
 		return false;
 	for (uint32 row = store->rows; row-- > 0;)
 	{
@@ -118,16 +119,30 @@ leave_uniform(RowStore *store)
 
 		memmove(place + ROW_HEADER_BYTES, store->arena + row * stride, stride);
 		memcpy(place, store->uniform, ROW_HEADER_BYTES);
-		store->offsets[row] = (uint32) (row * full / MAXIMUM_ALIGNOF);
 	}
 	store->used = (Size) store->rows * full;
+	store->stride = (uint32) full;
+	store->bare = false;
+	return true;
+}
+
+/* Turns the uniform form into the general one. */
+static bool
+leave_uniform(RowStore *store)
+{
+	if (store->bare && !add_headers(store))
+		return false;
+	if (!grow_offsets(store, store->rows + 1))
+		return false;
+	for (uint32 row = 0; row < store->rows; row++)
+		store->offsets[row] = (uint32) ((Size) row * store->stride / MAXIMUM_ALIGNOF);
 	store->stride = 0;
 	return true;
 }
 
 /*
  * Makes room for one more row with that header (its t_bits not included) and writes what of the header is to be kept.
- * Returns the place of the row's data (general form: of what follows the fixed header), or NULL.
+ * Returns the place of what follows the fixed header (bare rows: of the data), or NULL.
  */
 static char *
 begin_row(RowStore *store, MinimalTuple header)
@@ -152,6 +167,9 @@ begin_row(RowStore *store, MinimalTuple header)
 		if (store->rows >= store->offsets_size && !grow_offsets(store, store->rows + 1))
 			return NULL;
 		store->offsets[store->rows] = (uint32) (store->used / MAXIMUM_ALIGNOF);
+	}
+	if (!store->bare)
+	{
 		memcpy(place, header, SizeofMinimalTupleHeader);
 		place += SizeofMinimalTupleHeader;
 	}
@@ -168,7 +186,7 @@ put_formed(RowStore *store, MinimalTuple header, const char *bits)
 
 	if (place == NULL)
 		return false;
-	if (store->stride)
+	if (store->bare)
 		memcpy(place, bits + (ROW_HEADER_BYTES - SizeofMinimalTupleHeader), header->t_len - ROW_HEADER_BYTES);
 	else
 		memcpy(place, bits, header->t_len - SizeofMinimalTupleHeader);
@@ -232,7 +250,7 @@ put_values(RowStore *store, TupleTableSlot *slot)
 	place = begin_row(store, &header);
 	if (place == NULL)
 		return false;
-	if (store->stride == 0)
+	if (!store->bare)
 	{
 		memset(place, 0, hoff - SizeofMinimalTupleHeader);
 		if (infomask & HEAP_HASNULL)

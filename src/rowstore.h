@@ -13,9 +13,9 @@
 #define ROW_HEADER_BYTES MAXALIGN(SizeofMinimalTupleHeader)
 
 /*
- * Rows lie one after another in an arena.  As long as every row has the same header (no NULLs, the same length) only their
- * data is kept, at a fixed stride, and the header once: 16 bytes less per row and no offsets.  The first row that differs
- * turns the store into its general form: whole MinimalTuples, found through an array of offsets.
+ * Rows lie one after another in an arena as MinimalTuples.  As long as every row has the same header (no NULLs, the same
+ * length) they lie at a fixed stride and need no offsets; small ones are then kept bare, without the header, which stands
+ * once elsewhere: 16 bytes less per row.  The first row that differs turns the store into its general form.
  */
 typedef struct RowStore
 {
@@ -25,9 +25,10 @@ typedef struct RowStore
 	Size		size;			/* bytes of the arena */
 	uint32		rows;
 	uint32		stride;			/* bytes from row to row in the uniform form, 0 in the general form */
+	bool		bare;			/* uniform form without headers */
 	uint32	   *offsets;		/* general form: each row's place in units of MAXIMUM_ALIGNOF */
 	uint32		offsets_size;	/* entries there is room for */
-	MinimalTuple uniform;		/* uniform form: the common header, and room for the row given out last */
+	MinimalTuple uniform;		/* uniform form: the common header; bare also room for the row given out last */
 } RowStore;
 
 extern RowStore *rowstore_create(BigMem *mem);
@@ -67,7 +68,7 @@ rowstore_get(RowStore *store, uint32 row)
 {
 	const char *row_data = rowstore_address(store, row);
 
-	if (store->stride == 0)
+	if (!store->bare)
 		return (MinimalTuple) row_data;
 	memcpy((char *) store->uniform + ROW_HEADER_BYTES, row_data, store->stride);
 	return store->uniform;
