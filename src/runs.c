@@ -34,12 +34,12 @@ typedef struct RecordHeader
 /* One run being read. */
 typedef struct Source
 {
-	BufFile    *file;
+	BufFile    *file;			/* NULL: the run in memory */
 	RecordHeader head;
 	uint64		prefix;			/* the key's first bytes, most significant first */
-	char	   *data;			/* key, then the row as a MinimalTuple at row_offset */
+	char	   *data;			/* the key, and behind it a row that was read */
 	Size		data_bytes;
-	Size		row_offset;
+	MinimalTuple row;
 } Source;
 
 /* A place in the materialised result. */
@@ -69,6 +69,8 @@ struct Runs
 	int			nsources;
 	binaryheap *heap;			/* of source numbers */
 	int			current;		/* source of the row given out last, -1 before the first */
+	RunsNext	next_in_memory;
+	void	   *next_arg;
 
 	BufFile    *result;			/* materialised, for random access */
 	Position	mark;
@@ -224,28 +226,48 @@ read_start(BufFile *file, void *to, Size bytes)
 	return got != 0;
 }
 
-/* Reads the next record of a run; false at its end. */
+/* Reads the next record of a run on disk; false at its end. */
 static bool
 read_record(Runs *runs, Source *source)
 {
 	RecordHeader *head = &source->head;
+	Size		row_offset;
 
 	if (!read_start(source->file, head, sizeof(*head)))
 		return false;
-	source->row_offset = MAXALIGN(head->key_bytes);
-	make_room(runs, source, source->row_offset + head->row_bytes);
+	row_offset = MAXALIGN(head->key_bytes);
+	make_room(runs, source, row_offset + head->row_bytes);
 	read_exact(source->file, source->data, head->key_bytes);
-	(void) read_row(source->file, source->data + source->row_offset, head->row_bytes);
-	source->prefix = 0;
-	memcpy(&source->prefix, source->data, Min(sizeof(uint64), head->key_bytes));
-	source->prefix = pg_ntoh64(source->prefix);
+	source->row = read_row(source->file, source->data + row_offset, head->row_bytes);
 	return true;
 }
 
-static inline MinimalTuple
-row_of(Source *source)
+/* Takes the next row of the run in memory; false at its end. */
+static bool
+take_record(Runs *runs, Source *source)
 {
-	return (MinimalTuple) (source->data + source->row_offset);
+	source->row = runs->next_in_memory(runs->next_arg);
+	if (source->row == NULL)
+		return false;
+	resetStringInfo(&runs->record);
+	append_key(runs, source->row);
+	source->head.key_bytes = runs->record.len;
+	source->head.row_bytes = source->row->t_len;
+	make_room(runs, source, runs->record.len);
+	memcpy(source->data, runs->record.data, runs->record.len);
+	return true;
+}
+
+/* Moves a source to its next record; false at its end. */
+static bool
+advance(Runs *runs, Source *source)
+{
+	if (!(source->file ? read_record(runs, source) : take_record(runs, source)))
+		return false;
+	source->prefix = 0;
+	memcpy(&source->prefix, source->data, Min(sizeof(uint64), source->head.key_bytes));
+	source->prefix = pg_ntoh64(source->prefix);
+	return true;
 }
 
 /* Orders two sources by key, then by age; reversed, since binaryheap keeps the greatest on top. */
@@ -265,18 +287,20 @@ compare_sources(Datum a, Datum b, void *arg)
 	return DatumGetInt32(a) < DatumGetInt32(b) ? 1 : -1;
 }
 
-/* Begins a merge of the first count runs. */
+/* Begins a merge of the first count runs, and of the one in memory if asked. */
 static void
-begin_merge(Runs *runs, int count)
+begin_merge(Runs *runs, int count, bool with_memory)
 {
-	runs->sources = palloc0(sizeof(Source) * Max(count, 1));
-	runs->nsources = count;
-	runs->heap = binaryheap_allocate(Max(count, 1), compare_sources, runs);
+	int			nsources = count + (with_memory ? 1 : 0);
+
+	runs->sources = palloc0(sizeof(Source) * nsources);
+	runs->nsources = nsources;
+	runs->heap = binaryheap_allocate(nsources, compare_sources, runs);
 	runs->current = -1;
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < nsources; i++)
 	{
-		runs->sources[i].file = runs->files[i];
-		if (read_record(runs, &runs->sources[i]))
+		runs->sources[i].file = i < count ? runs->files[i] : NULL;
+		if (advance(runs, &runs->sources[i]))
 			binaryheap_add_unordered(runs->heap, Int32GetDatum(i));
 	}
 	binaryheap_build(runs->heap);
@@ -288,7 +312,7 @@ next_merged(Runs *runs)
 {
 	if (runs->current >= 0)
 	{
-		if (read_record(runs, &runs->sources[runs->current]))
+		if (advance(runs, &runs->sources[runs->current]))
 			binaryheap_replace_first(runs->heap, Int32GetDatum(runs->current));
 		else
 			(void) binaryheap_remove_first(runs->heap);
@@ -304,16 +328,22 @@ next_merged(Runs *runs)
 static void
 end_merge(Runs *runs)
 {
+	int			files = 0;
+
 	for (int i = 0; i < runs->nsources; i++)
 	{
 		if (runs->sources[i].data)
 			pfree(runs->sources[i].data);
-		BufFileClose(runs->sources[i].file);
+		if (runs->sources[i].file)
+		{
+			BufFileClose(runs->sources[i].file);
+			files++;
+		}
 	}
 	binaryheap_free(runs->heap);
 	pfree(runs->sources);
-	memmove(runs->files, runs->files + runs->nsources, (runs->nfiles - runs->nsources) * sizeof(BufFile *));
-	runs->nfiles -= runs->nsources;
+	memmove(runs->files, runs->files + files, (runs->nfiles - files) * sizeof(BufFile *));
+	runs->nfiles -= files;
 	runs->sources = NULL;
 	runs->heap = NULL;
 	runs->nsources = 0;
@@ -327,13 +357,13 @@ merge_into_file(Runs *runs, int count)
 	BufFile    *file = BufFileCreateTemp(false);
 	Source	   *source;
 
-	begin_merge(runs, count);
+	begin_merge(runs, count, false);
 	while ((source = next_merged(runs)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
 		BufFileWrite(file, (void *) &source->head, sizeof(RecordHeader));
 		BufFileWrite(file, source->data, source->head.key_bytes);
-		BufFileWrite(file, (char *) row_of(source) + MINIMAL_TUPLE_DATA_OFFSET,
+		BufFileWrite(file, (char *) source->row + MINIMAL_TUPLE_DATA_OFFSET,
 					 source->head.row_bytes - MINIMAL_TUPLE_DATA_OFFSET);
 		runs->disk_bytes += sizeof(RecordHeader) + source->head.key_bytes + source->head.row_bytes -
 			MINIMAL_TUPLE_DATA_OFFSET;
@@ -379,7 +409,7 @@ materialise(Runs *runs)
 
 		CHECK_FOR_INTERRUPTS();
 		BufFileWrite(runs->result, &len, sizeof(len));
-		BufFileWrite(runs->result, (char *) row_of(source) + MINIMAL_TUPLE_DATA_OFFSET, len - MINIMAL_TUPLE_DATA_OFFSET);
+		BufFileWrite(runs->result, (char *) source->row + MINIMAL_TUPLE_DATA_OFFSET, len - MINIMAL_TUPLE_DATA_OFFSET);
 		BufFileWrite(runs->result, &len, sizeof(len));
 		runs->disk_bytes += len - MINIMAL_TUPLE_DATA_OFFSET + 2 * sizeof(len);
 	}
@@ -388,12 +418,14 @@ materialise(Runs *runs)
 }
 
 void
-runs_merge(Runs *runs, bool random_access)
+runs_merge(Runs *runs, bool random_access, RunsNext next, void *arg)
 {
 	int			fan_in = (int) Min(Max(runs->memory_limit / MERGE_BYTES, MIN_FAN_IN), MAX_FAN_IN);
 
 	reduce_runs(runs, fan_in);
-	begin_merge(runs, runs->nfiles);
+	runs->next_in_memory = next;
+	runs->next_arg = arg;
+	begin_merge(runs, runs->nfiles, true);
 	if (random_access)
 		materialise(runs);
 }
@@ -453,7 +485,7 @@ runs_get(Runs *runs, bool forward)
 		Source	   *source = next_merged(runs);
 
 		Assert(forward);
-		return source ? row_of(source) : NULL;
+		return source ? source->row : NULL;
 	}
 	if (!forward)
 		return get_backward(runs);
@@ -496,7 +528,7 @@ runs_drain(Runs *runs, void (*take) (void *arg, MinimalTuple tuple), void *arg)
 		while (read_record(runs, &source))
 		{
 			CHECK_FOR_INTERRUPTS();
-			take(arg, row_of(&source));
+			take(arg, source.row);
 		}
 		if (source.data)
 			pfree(source.data);
@@ -524,7 +556,7 @@ runs_close(Runs *runs)
 int
 runs_count(const Runs *runs)
 {
-	return runs->written;
+	return runs->written + 1;
 }
 
 uint64

@@ -18,8 +18,14 @@ extern void runs_begin(Runs *runs);
 extern void runs_append(Runs *runs, MinimalTuple tuple);
 extern void runs_end(Runs *runs);
 
-/* Begins the merge; equal rows come in the order of their runs.  random_access materialises its result. */
-extern void runs_merge(Runs *runs, bool random_access);
+/* Gives out the rows of a sorted run that is still in memory, NULL at its end; a row is valid until the next call. */
+typedef MinimalTuple (*RunsNext) (void *arg);
+
+/*
+ * Begins the merge of all runs and of one in memory, the youngest.  Equal rows come in the order of their runs.  random_access
+ * materialises the result.
+ */
+extern void runs_merge(Runs *runs, bool random_access, RunsNext next, void *arg);
 
 /* The next row in a direction, valid until the next call; NULL past either end. */
 extern MinimalTuple runs_get(Runs *runs, bool forward);
@@ -32,6 +38,7 @@ extern void runs_drain(Runs *runs, void (*take) (void *arg, MinimalTuple tuple),
 
 extern void runs_close(Runs *runs);
 
+/* Runs merged, the one in memory included; bytes written in all. */
 extern int	runs_count(const Runs *runs);
 extern uint64 runs_disk_bytes(const Runs *runs);
 

@@ -24,6 +24,7 @@
 /* How far ahead of the output rows, and the places of rows, are loaded. */
 #define PREFETCH_ROWS 16
 #define PREFETCH_PLACES 32
+#define CACHE_LINE 64
 
 /* A run has at least so many rows. */
 #define MIN_RUN_ROWS 4096
@@ -52,6 +53,7 @@ struct Sorter
 	CoreSort   *core;			/* once PostgreSQL's own sort took over */
 
 	RowOrder	order;			/* of the rows in memory, once input has ended */
+	uint64		merged;			/* rows in memory that the merge has taken */
 	uint64		current;		/* rows before the next one */
 	bool		eof;
 	uint64		mark;
@@ -258,13 +260,26 @@ row_at(Sorter *sorter, uint64 position)
 	RowOrder   *order = &sorter->order;
 	uint32		row = roworder_at(order, position);
 	uint64		index = position - order->base;
+	const char *rows_ahead;
 
 	if (likely(index + PREFETCH_PLACES < order->have))
 	{
 		__builtin_prefetch(rowstore_offset_address(sorter->rows, order->numbers[index + PREFETCH_PLACES]));
-		__builtin_prefetch(rowstore_address(sorter->rows, order->numbers[index + PREFETCH_ROWS]));
+		rows_ahead = rowstore_address(sorter->rows, order->numbers[index + PREFETCH_ROWS]);
+		__builtin_prefetch(rows_ahead);
+		if (!sorter->rows->bare)
+			__builtin_prefetch(rows_ahead + CACHE_LINE);
 	}
 	return rowstore_get(sorter->rows, row);
+}
+
+/* Gives the rows in memory back, with their order. */
+static void
+forget_rows(Sorter *sorter)
+{
+	roworder_end(&sorter->order);
+	end_job(sorter);
+	rowstore_reset(sorter->rows);
 }
 
 /* Writes all rows in memory as a sorted run and begins again with none. */
@@ -289,9 +304,7 @@ spill(Sorter *sorter)
 		runs_append(sorter->runs, row_at(sorter, i));
 	}
 	runs_end(sorter->runs);
-	roworder_end(&sorter->order);
-	end_job(sorter);
-	rowstore_reset(sorter->rows);
+	forget_rows(sorter);
 	status = begin_job(sorter);
 	if (status != GS_OK)
 		fail_over(sorter, status);
@@ -424,24 +437,28 @@ sorter_put(Sorter *sorter, TupleTableSlot *slot)
 	coresort_put(sorter->core, slot);
 }
 
-/* Ends input on our own way: sorts what is in memory, or writes it as the last run and begins the merge. */
+/* The rows still in memory, in order, for the merge. */
+static MinimalTuple
+next_in_memory(void *arg)
+{
+	Sorter	   *sorter = arg;
+
+	return sorter->merged < sorter->rows->rows ? row_at(sorter, sorter->merged++) : NULL;
+}
+
+/* Ends input on our own way: sorts what is in memory, and merges it with the runs on disk if there are any. */
 static void
 finish_ours(Sorter *sorter)
 {
-	if (sorter->runs == NULL)
-	{
-		gs_status	status = finish_job(sorter);
+	gs_status	status = finish_job(sorter);
 
-		if (status != GS_OK)
-			fail_over(sorter, status);
-		return;
-	}
-	if (sorter->rows->rows > 0)
-		spill(sorter);
-	if (sorter->core == NULL)
+	if (status != GS_OK)
+		fail_over(sorter, status);
+	else if (sorter->runs)
 	{
-		end_job(sorter);
-		runs_merge(sorter->runs, sorter->random_access);
+		runs_merge(sorter->runs, sorter->random_access, next_in_memory, sorter);
+		if (sorter->random_access)
+			forget_rows(sorter);	/* they are in the merge's result now */
 	}
 }
 
