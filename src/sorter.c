@@ -382,7 +382,8 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	Sorter	   *sorter = palloc0(sizeof(Sorter));
 
 	sorter->columns = *columns;
-	sorter->desc = desc;
+	/* a copy of our own: slots would pin a relation's descriptor in whichever resource owner is current */
+	sorter->desc = CreateTupleDescCopy(desc);
 	sorter->random_access = random_access;
 	sorter->rows_expected = rows_expected;
 	sorter->cxt = cxt;
@@ -390,7 +391,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->limit = gpusort_memory_limit();
 	sorter->mem = bigmem_create(cxt);
 	sorter->rows = rowstore_create(sorter->mem);
-	sorter->row_slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
 	sorter->engine = &engine_cpu;
 	sorter->stats.engine = sorter->engine->name;
 	INSTR_TIME_SET_CURRENT(sorter->started);
