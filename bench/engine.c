@@ -490,7 +490,8 @@ switches(gs_engine *engine, uint64_t rows, int runs)
 
 			tuning.vector = s != 1;
 			tuning.lanes = s != 2;
-			tuning.combine = s != 3;
+			if (s == 3)
+				tuning.combine_rows = UINT32_MAX;
 			gs_cpu_tune(engine, &tuning);
 			t = median(engine, w, out, runs, &info);
 			printf("| %-17s | %-23s | %5.1f | %5.1f | %4.1f | %6.1f |\n", w->name, name[s], t.add / (double) rows,

@@ -24,13 +24,8 @@ typedef struct cpu_plan
 gs_cpu_tuning
 gs_cpu_tuning_default(void)
 {
-	return (gs_cpu_tuning){.vector = true,
-						   .lanes = true,
-						   .combine = true,
-						   .partition = true,
-						   .cache_rows = 32768,
-						   .bucket_log = 12,
-						   .slack = 2};
+	return (gs_cpu_tuning){
+		.vector = true, .lanes = true, .combine_rows = 1 << 18, .cache_rows = 32768, .bucket_log = 12, .slack = 3};
 }
 
 /*
@@ -189,7 +184,7 @@ cpu_order_temp_bytes(const gs_plan *head)
 {
 	const cpu_plan *plan = (const cpu_plan *) head;
 
-	return 2 * words_bytes(plan->table.rows) + gs_sorter_bytes(plan->table.rows) + GS_ALIGN;
+	return 2 * words_bytes(plan->table.rows) + gs_sorter_bytes(plan->table.rows, plan->tuning) + GS_ALIGN;
 }
 
 /*
@@ -208,7 +203,8 @@ cpu_order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_by
 	gs_order_init(&order, &plan->key, &cpu->work, plan->tuning);
 	order.words = (uint64_t *) base;
 	order.other = (uint64_t *) (base + words_bytes(order.rows));
-	order.sorter.scratch = base + 2 * words_bytes(order.rows);
+	if (gs_sorter_bytes(order.rows, plan->tuning) > 0)
+		order.sorter.scratch = base + 2 * words_bytes(order.rows);
 	GS_TRY(gs_order_pack(&order));
 	if (!gs_order_settled(&order))
 		GS_TRY(gs_order_sort(&order));

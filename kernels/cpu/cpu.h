@@ -23,8 +23,7 @@ typedef struct gs_cpu_tuning
 {
 	bool vector;		 /* AVX2, AVX-512 loops where the processor has them */
 	bool lanes;			 /* lane-private digit counts */
-	bool combine;		 /* write-combining buffers when scattering */
-	bool partition;		 /* most significant digit first down to buckets that fit the cache */
+	uint32_t combine_rows; /* from here on scattering goes through write-combining buffers */
 	uint32_t cache_rows; /* the size of such a bucket at most */
 	uint32_t bucket_log; /* log2 of the rows aimed at in a bucket */
 	uint32_t slack;		 /* leading bits sorted in a bucket beyond log2 of its rows, before insertion sort ends it */
@@ -265,12 +264,13 @@ typedef struct gs_sorter
 {
 	gs_work *work;
 	const gs_cpu_tuning *tuning;
-	void *scratch; /* gs_sorter_bytes(rows) bytes, aligned; may be NULL when that is 0 */
+	void *scratch; /* gs_sorter_bytes() bytes, aligned to a line; NULL where that is 0 */
 	uint32_t passes;
 } gs_sorter;
 
-size_t gs_sorter_bytes(uint64_t rows);
-gs_status gs_sort_words(gs_sorter *sorter, uint64_t *words, uint64_t *other, size_t n, uint32_t low, uint32_t high);
+size_t gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning);
+gs_status gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, uint32_t low, uint32_t high,
+						bool exchange);
 
 /* ---------------------------------------------------------------- order.c, refine.c */
 

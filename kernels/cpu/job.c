@@ -118,9 +118,17 @@ sort_words(order_job *job)
 		gs_table_release(&job->table);
 	GS_TRY(gs_block_reserve(&job->work, &job->other, job->table.rows * 8));
 	job->order.other = job->other.data;
-	GS_TRY(gs_block_reserve(&job->work, &job->scratch, gs_sorter_bytes(job->table.rows)));
+	GS_TRY(gs_block_reserve(&job->work, &job->scratch, gs_sorter_bytes(job->table.rows, &job->tuning)));
 	job->order.sorter.scratch = job->scratch.data;
-	return gs_order_sort(&job->order);
+	GS_TRY(gs_order_sort(&job->order));
+	if (job->order.words != job->words.data)
+	{
+		gs_block words = job->other;
+
+		job->other = job->words;
+		job->words = words;
+	}
+	return GS_OK;
 }
 
 /*
@@ -212,7 +220,7 @@ gs_cpu_job_host_bytes(const gs_job *head)
 
 	if (head->state != GS_JOB_ADDING)
 		return held_bytes(job);
-	fixed = job->bytes + gs_sorter_bytes(job->table.rows) + gs_key_bytes(&job->table);
+	fixed = job->bytes + gs_sorter_bytes(job->table.rows, &job->tuning) + gs_key_bytes(&job->table);
 	if (strings || bits > 64 - row_bits)
 		return fixed + columns + 2 * words;
 	return fixed + (columns > words ? columns + words : 2 * words);

@@ -14,12 +14,10 @@
 #endif
 
 #define INSERTION_ROWS 24	/* sorted by insertion from the beginning */
-#define MIN_CACHE_ROWS 8192 /* tuning->cache_rows is at least this */
 #define MAX_DIGIT	   11	/* bits of a partition's digit */
 #define MAX_BUCKETS	   (1 << MAX_DIGIT)
 #define MAX_DEPTH	   8 /* partitions within partitions: digits of 8 bits and more of less than 64 */
 #define LANES		   4
-#define COMBINE_ROWS   (1 << 18)		  /* from here on scattering goes through write-combining buffers */
 #define SLICE_ROWS	   ((size_t) 1 << 20) /* rows between polls */
 #define LINE		   8				  /* words in a cache line */
 
@@ -30,6 +28,7 @@ typedef struct scratch
 	uint32_t starts[MAX_BUCKETS];
 	uint32_t counts[LANES][MAX_BUCKETS];
 	uint32_t ends[MAX_DEPTH][MAX_BUCKETS];
+	uint64_t hot[]; /* tuning->cache_rows: the second array of a sort in the cache */
 } scratch;
 
 /* A sort of one range: where the words are, where they have to end up. */
@@ -46,9 +45,9 @@ typedef struct segment
  * Bytes of scratch memory; none where no partition will be made.
  */
 size_t
-gs_sorter_bytes(uint64_t rows)
+gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning)
 {
-	return rows > MIN_CACHE_ROWS ? sizeof(scratch) : 0;
+	return rows > tuning->cache_rows ? sizeof(scratch) + tuning->cache_rows * sizeof(uint64_t) : 0;
 }
 
 /*
@@ -80,7 +79,7 @@ insertion_sort(uint64_t *words, size_t n, size_t moves)
 /* ---------------------------------------------------------------- in the cache */
 
 /*
- * Counts the digits of all passes in one read.
+ * Counts the digits of all passes in one read.  Two passes are the usual case.
  */
 static void
 count_digits(const uint64_t *words, size_t n, uint32_t low, uint32_t width, uint32_t passes, uint32_t (*counts)[256])
@@ -89,7 +88,14 @@ count_digits(const uint64_t *words, size_t n, uint32_t low, uint32_t width, uint
 
 	for (uint32_t p = 0; p < passes; p++)
 		memset(counts[p], 0, sizeof(uint32_t) << width);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && passes == 2; i++)
+	{
+		uint64_t word = words[i] >> low;
+
+		counts[0][word & mask]++;
+		counts[1][word >> width & mask]++;
+	}
+	for (size_t i = 0; i < n && passes != 2; i++)
 	{
 		uint64_t word = words[i] >> low;
 
@@ -122,45 +128,46 @@ digit_pass(const uint64_t *from, uint64_t *to, size_t n, uint32_t low, uint32_t 
 }
 
 /*
- * Sorts by all bits of [low, high), least significant digit first.  The last digit may reach above high, where all
- * words are equal.  Returns whether the result is in other.
+ * Sorts by all bits of [low, high), least significant digit first, to and fro between two arrays; returns the one
+ * that has the result.  The last digit may reach above high, where all words are equal.
  */
-static bool
-digit_sort(uint64_t *from, uint64_t *other, size_t n, uint32_t low, uint32_t high)
+static uint64_t *
+digit_sort(uint64_t *words, uint64_t *hot, size_t n, uint32_t low, uint32_t high)
 {
 	uint32_t counts[8][256];
 	uint32_t passes = (high - low + 7) / 8;
-	uint32_t width = (high - low + passes - 1) / passes;
-	bool swapped = false;
+	uint32_t width = passes ? (high - low + passes - 1) / passes : 0;
+	uint64_t *from = words, *to = hot;
 
-	count_digits(from, n, low, width, passes, counts);
+	count_digits(words, n, low, width, passes, counts);
 	for (uint32_t p = 0; p < passes; p++)
-	{
-		uint64_t *target = swapped ? from : other;
+		if (digit_pass(from, to, n, low + p * width, width, counts[p]))
+		{
+			uint64_t *swap = from;
 
-		if (digit_pass(swapped ? other : from, target, n, low + p * width, width, counts[p]))
-			swapped = !swapped;
-	}
-	return swapped;
+			from = to;
+			to = swap;
+		}
+	return from;
 }
 
 /*
- * Sorts a segment that fits the cache: first by its leading bits, then by insertion or, failing that, by all.
+ * Sorts a segment that fits the cache: first by its leading bits, then by insertion or, failing that, by all.  Its
+ * own place and an array that stays in the cache are all that is written to at random.
  */
 static void
 sort_in_cache(const gs_sorter *sorter, const segment *s)
 {
+	scratch *space = sorter->scratch;
+	uint64_t *hot = space != NULL ? space->hot : s->other, *target = s->to_other ? s->other : s->from;
 	uint32_t enough = gs_bits(s->n) + sorter->tuning->slack;
 	uint32_t low = s->high - s->low > enough + 3 ? s->high - enough : s->low;
-	bool swapped = s->high > low ? digit_sort(s->from, s->other, s->n, low, s->high) : false;
-	uint64_t *result = s->to_other ? s->other : s->from;
+	uint64_t *sorted = digit_sort(s->from, hot, s->n, low, s->high);
 
-	if (swapped != s->to_other)
-		memcpy(result, swapped ? s->other : s->from, s->n * sizeof(uint64_t));
-	if (low == s->low || insertion_sort(result, s->n, 4 * s->n))
-		return;
-	if (digit_sort(result, s->to_other ? s->from : s->other, s->n, s->low, s->high))
-		memcpy(result, s->to_other ? s->from : s->other, s->n * sizeof(uint64_t));
+	if (low > s->low && !insertion_sort(sorted, s->n, 4 * s->n))
+		sorted = digit_sort(sorted, sorted == hot ? s->from : hot, s->n, s->low, s->high);
+	if (sorted != target)
+		memcpy(target, sorted, s->n * sizeof(uint64_t));
 }
 
 /* ---------------------------------------------------------------- partitions */
@@ -295,7 +302,7 @@ scatter(gs_sorter *sorter, const segment *s, uint32_t width, uint32_t *cursor)
 	scratch *space = sorter->scratch;
 	uint32_t shift = s->high - width, skip = (uint32_t) ((uintptr_t) s->other / 8 % LINE);
 	uint64_t mask = gs_mask(width);
-	bool combine = sorter->tuning->combine && s->n >= COMBINE_ROWS && s->n < UINT32_MAX - 2 * LINE;
+	bool combine = s->n >= sorter->tuning->combine_rows && s->n < UINT32_MAX - 2 * LINE;
 
 	/* positions are counted from the line that other begins in */
 	for (uint64_t d = 0; combine && d <= mask; d++)
@@ -400,10 +407,17 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 }
 
 /*
- * Sorts words by bits [low, high); the result is in words, other is scratch of the same size.
+ * Sorts words by bits [low, high) with another array of the same size.  The result is in words; or, if the caller
+ * can take it there, in *other when that saves a copy, and the two pointers are exchanged.
  */
 gs_status
-gs_sort_words(gs_sorter *sorter, uint64_t *words, uint64_t *other, size_t n, uint32_t low, uint32_t high)
+gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, uint32_t low, uint32_t high, bool exchange)
 {
-	return sort_segment(sorter, (segment){words, other, n, low, high, false}, 0);
+	bool to_other = exchange && n > sorter->tuning->cache_rows && high > low;
+	uint64_t *result = to_other ? *other : *words;
+
+	GS_TRY(sort_segment(sorter, (segment){*words, *other, n, low, high, to_other}, 0));
+	*other = to_other ? *words : *other;
+	*words = result;
+	return GS_OK;
 }

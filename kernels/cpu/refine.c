@@ -304,7 +304,7 @@ words_rise(const uint64_t *words, size_t n)
 static gs_status
 sort_group(gs_order *order, group *g, gs_step *step, bool *more)
 {
-	uint64_t *words = order->words + g->start;
+	uint64_t *words = order->words + g->start, *other = order->other + g->start;
 	uint32_t low = order->row_bits;
 
 	GS_TRY(skip_common(order, g));
@@ -321,7 +321,7 @@ sort_group(gs_order *order, group *g, gs_step *step, bool *more)
 	}
 	if (words_rise(words, g->n))
 		return GS_OK;
-	return gs_sort_words(&order->sorter, words, order->other + g->start, g->n, low, low + step->bits);
+	return gs_sort_words(&order->sorter, &words, &other, g->n, low, low + step->bits, false);
 }
 
 /*

@@ -1,0 +1,293 @@
+/*
+ * order_test.c: row orders of fixed-width columns: types, directions, NULLs, distributions, sizes around every limit
+ * of the CPU engine.  Orders are checked against the definition: each row once, every neighbour less by comparison of
+ * the raw values, then by arrival.
+ */
+#include "../../kernels/cpu/cpu.h"
+#include "tap.h"
+
+#include <math.h>
+
+static gs_engine *engine;
+
+static const char *const type_name[] = {"u8", "u16", "u32", "u64", "u128", "i16", "i32", "i64", "f32", "f64"};
+
+typedef enum shape
+{
+	UNIFORM,
+	FEW,
+	EQUAL,
+	ZIPF,
+	SORTED,
+	REVERSED,
+	SAWTOOTH,
+	DISPLACED,
+	OUTLIER,
+	EXTREMES,
+	GAPS,
+	SHAPES
+} shape;
+
+static const char *const shape_name[] = {"uniform",	 "few distinct",  "all equal", "zipf",	   "sorted", "reversed",
+										 "sawtooth", "1 % displaced", "outlier",   "extremes", "gaps"};
+
+/*
+ * A value of a distribution, to be cut to the type's width.
+ */
+static uint64_t
+shape_value(shape s, uint64_t row, uint64_t rows)
+{
+	switch (s)
+	{
+		case FEW:
+			return rnd_below(5) * 50;
+		case EQUAL:
+			return 77;
+		case ZIPF:
+			return (uint64_t) exp((double) (rnd() >> 11) / 9007199254740992.0 * 20);
+		case SORTED:
+			return row / 2;
+		case REVERSED:
+			return rows - row;
+		case SAWTOOTH:
+			return row % 1000;
+		case DISPLACED:
+			return rnd_below(100) ? row : rnd_below(rows);
+		case OUTLIER:
+			return row == rows / 3 ? (uint64_t) 1 << 62 : rnd_below(1000);
+		case EXTREMES:
+			return (uint64_t[]){0, 1, (uint64_t) 1 << 63, ((uint64_t) 1 << 63) - 1, ~(uint64_t) 0}[rnd_below(5)] >>
+				   (rnd_below(2) ? 0 : rnd_below(64));
+		case GAPS:
+			return (rnd() & 0x00f000f000f00f00u) | 0x1000000000000001u;
+		default:
+			return rnd();
+	}
+}
+
+/*
+ * Doubles and floats: the bits of the values, with the special ones among them.
+ */
+static uint64_t
+float_bits(gs_type type, uint64_t value)
+{
+	static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, -NAN, 1.0, -1.0, 5e-324, 1e308};
+	double d = rnd_below(8) == 0 ? special[rnd_below(10)] : (double) (int64_t) value;
+	float f = (float) d;
+	uint64_t bits = 0;
+
+	if (rnd_below(50) == 0)
+		return type == GS_F64 ? rnd() | 0x7ff0000000000001u : rnd() | 0x7f800001u;
+	memcpy(&bits, type == GS_F64 ? (void *) &d : (void *) &f, type == GS_F64 ? 8 : 4);
+	return bits;
+}
+
+/*
+ * Fills a column with a distribution.
+ */
+static void
+fill(column *c, shape s, uint64_t rows)
+{
+	for (uint64_t r = 0; r < rows; r++)
+	{
+		uint64_t v = shape_value(s, r, rows);
+
+		if (c->spec.type == GS_F32 || c->spec.type == GS_F64)
+			v = s == SORTED || s == REVERSED ? v : float_bits(c->spec.type, v);
+		column_set(c, r, v);
+	}
+}
+
+/*
+ * One column of every type, shape, direction and share of NULLs.
+ */
+static void
+one_column(gs_type type)
+{
+	static const uint64_t sizes[] = {2000, 40000};
+	static const double shares[] = {0, 0.01, 0.5, 1};
+
+	for (shape s = UNIFORM; s < SHAPES; s++)
+	{
+		bool good = true;
+
+		for (int i = 0; i < 2; i++)
+			for (int v = 0; v < 16; v++)
+			{
+				table t;
+				column *c;
+
+				if (i == 1 && v % 5 != 0)
+					continue;
+				table_start(&t, sizes[i]);
+				c = table_add(&t, type, v & 1, v & 2);
+				fill(c, s, t.rows);
+				if (shares[v / 4] > 0)
+					column_nulls(c, t.rows, shares[v / 4]);
+				good &= order_job_right(engine, &t, 997, 1013, NULL);
+				table_free(&t);
+			}
+		tap_ok(good, "%s, %s: directions, NULLs", type_name[type], shape_name[s]);
+	}
+}
+
+/*
+ * Sizes around every limit, narrow and wide keys.
+ */
+static void
+sizes(void)
+{
+	static const uint64_t limits[] = {0,	1,	  2,	12,	   24,	  63,		64,		1023,	1024,
+									  8192, 32767, 32768, 65536, 262143, 262144, 1 << 20};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		for (int wide = 0; wide < 2; wide++)
+		{
+			bool good = true;
+
+			for (uint64_t rows = limits[i]; rows < limits[i] + 2; rows++)
+			{
+				table t;
+
+				table_start(&t, rows);
+				fill(table_add(&t, wide ? GS_U128 : GS_I32, false, false), wide ? ZIPF : UNIFORM, rows);
+				good &= order_job_right(engine, &t, 65536, 100000, NULL);
+				table_free(&t);
+			}
+			tap_ok(good, "%lu rows and one more, %s", (unsigned long) limits[i], wide ? "wide key" : "narrow key");
+		}
+}
+
+/*
+ * A million rows of each shape, and what the job says about them.
+ */
+static void
+millions(void)
+{
+	for (shape s = UNIFORM; s < SHAPES; s++)
+	{
+		table t;
+		gs_job_info info;
+		bool good;
+
+		table_start(&t, 1000000);
+		fill(table_add(&t, GS_I64, false, false), s, t.rows);
+		good = order_job_right(engine, &t, 65536, 65536, &info);
+		tap_ok(good, "a million rows, %s: %u key bits, %u rounds of ties", shape_name[s], info.order.key_bits,
+			   info.order.refined);
+		if (s == SORTED || s == REVERSED || s == EQUAL)
+			tap_ok(info.order.input == (s == REVERSED ? GS_DESCENDING : GS_ASCENDING), "and its order is noticed");
+		table_free(&t);
+	}
+}
+
+/*
+ * Ties of every size in keys of several columns: giant groups, and a great many tiny ones.
+ */
+static void
+ties(void)
+{
+	static const uint64_t distinct[] = {1, 2, 100, 50000, 150000, 300000};
+
+	for (size_t i = 0; i < sizeof(distinct) / sizeof(distinct[0]); i++)
+	{
+		table t;
+		gs_job_info info;
+		uint64_t *values;
+		bool good;
+
+		table_start(&t, 300000);
+		values = table_add(&t, GS_U64, false, false)->values;
+		fill(table_add(&t, GS_I64, true, false), UNIFORM, t.rows);
+		for (uint64_t r = 0; r < t.rows; r++)
+			values[r] = rnd_below(distinct[i]) * 0x9e3779b97f4a7c15u;
+		good = order_job_right(engine, &t, 65536, 65536, &info);
+		tap_ok(good, "two 64-bit columns, %lu groups", (unsigned long) distinct[i]);
+		table_free(&t);
+	}
+}
+
+/*
+ * Every loop version and the paths of large inputs, forced on small ones.
+ */
+static void
+tunings(void)
+{
+	gs_cpu_tuning normal = gs_cpu_tuning_default();
+
+	for (int v = 0; v < 8; v++)
+	{
+		gs_cpu_tuning tuning = normal;
+		bool good = true;
+
+		tuning.vector = v & 1;
+		tuning.lanes = v & 2;
+		tuning.combine_rows = v & 4 ? 64 : UINT32_MAX;
+		tuning.cache_rows = 64;
+		tuning.bucket_log = 3;
+		gs_cpu_tune(engine, &tuning);
+		for (shape s = UNIFORM; s < SHAPES; s++)
+			for (uint64_t rows = 60; rows < 100000; rows = rows * 5 + 1)
+			{
+				table t;
+
+				table_start(&t, rows);
+				fill(table_add(&t, s % 2 ? GS_F32 : GS_I32, v & 1, false), (shape) ((s + 1) % SHAPES), rows);
+				fill(table_add(&t, GS_F64, v & 2, false), s, rows);
+				good &= order_job_right(engine, &t, 4096, 65536, NULL);
+				table_free(&t);
+			}
+		tap_ok(good, "vector %d, lanes %d, combining %d, tiny buckets", v & 1, v >> 1 & 1, v >> 2);
+	}
+	gs_cpu_tune(engine, &normal);
+}
+
+/*
+ * The primitive on columns in the engine's memory.
+ */
+static void
+plans(void)
+{
+	bool good = true;
+
+	for (uint64_t rows = 0; rows < 200000; rows = rows * 4 + 1)
+	{
+		table t;
+		gs_column columns[2];
+		gs_order_facts facts;
+		gs_plan *plan;
+		void *temp, *order;
+
+		table_start(&t, rows);
+		fill(table_add(&t, GS_I16, true, false), UNIFORM, rows);
+		fill(table_add(&t, GS_F64, false, false), UNIFORM, rows);
+		for (int i = 0; i < 2; i++)
+			columns[i] = (gs_column){t.specs[i], t.columns[i].values, NULL, NULL};
+		good &= gs_order_plan(engine, columns, 2, rows, &plan) == GS_OK;
+		good &= gs_alloc(engine, gs_order_temp_bytes(plan), &temp) == GS_OK && (uintptr_t) temp % 256 == 0;
+		good &= gs_alloc(engine, rows * 4 + 4, &order) == GS_OK;
+		good &= gs_order_run(engine, plan, temp, gs_order_temp_bytes(plan) - 1, order, NULL) == GS_INVALID;
+		good &= gs_order_run(engine, plan, temp, gs_order_temp_bytes(plan), order, &facts) == GS_OK;
+		good &= gs_sync(engine) == GS_OK && order_right(&t, order);
+		gs_free(engine, temp);
+		gs_free(engine, order);
+		gs_plan_free(engine, plan);
+		table_free(&t);
+	}
+	tap_ok(good, "plan and run");
+}
+
+int
+main(void)
+{
+	gs_cpu_open(1, NULL, &engine);
+	for (gs_type type = GS_U8; type < GS_BYTES; type++)
+		one_column(type);
+	sizes();
+	millions();
+	ties();
+	tunings();
+	plans();
+	gs_engine_close(engine);
+	return tap_done();
+}
