@@ -8,9 +8,48 @@
 #error "gpusort needs PostgreSQL 15 or later"
 #endif
 
+#include "access/stratnum.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+
 /* 16 took variable-length datums out of postgres.h */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
+
+/*
+ * Family, input type and direction of an ordering operator; 18 says the direction in its own words.
+ */
+static inline bool
+ordering_op_properties(Oid op, Oid *opfamily, Oid *opcintype, bool *desc)
+{
+#if PG_VERSION_NUM >= 180000
+	CompareType direction;
+
+	if (!get_ordering_op_properties(op, opfamily, opcintype, &direction))
+		return false;
+	*desc = direction == COMPARE_GT;
+#else
+	int16		strategy;
+
+	if (!get_ordering_op_properties(op, opfamily, opcintype, &strategy))
+		return false;
+	*desc = strategy == BTGreaterStrategyNumber;
+#endif
+	return true;
+}
+
+/*
+ * Does the server compare bytes under this collation?  18 asks the locale itself.
+ */
+static inline bool
+collation_is_c(Oid collation)
+{
+#if PG_VERSION_NUM >= 180000
+	return pg_newlocale_from_collation(collation)->collate_is_c;
+#else
+	return lc_collate_is_c(collation);
+#endif
+}
 
 #endif

@@ -37,37 +37,26 @@ keywriter_close(KeyWriter *writer)
 		writer->chunk->columns[i].has_nulls = writer->columns[i].has_nulls;
 }
 
-KeyResult
-sortkey_put_bytes(KeyColumn *column, uint32 row, const void *bytes, Size len)
-{
-	uint32	   *offsets = (uint32 *) column->values;
-	uint32		start = offsets[row];
-
-	if (unlikely(len > column->heap_bytes - start))
-	{
-		column->wanted = (uint32) len;
-		return row == 0 ? KEY_TOO_LARGE : KEY_FULL;
-	}
-	memcpy(column->heap + start, bytes, len);
-	offsets[row + 1] = start + (uint32) len;
-	return KEY_OK;
-}
-
 void
 sortkey_put_null(const SortKey *key, KeyColumn *column, uint32 row)
 {
-	Size		width = gs_type_width(key->spec.type);
-
 	if (!column->has_nulls)
 	{
 		memset(column->nulls, 0, column->nulls_bytes);
 		column->has_nulls = true;
 	}
 	column->nulls[row / 64] |= UINT64CONST(1) << (row % 64);
-	if (width == 0)
+	if (key->width == 0)
 		((uint32 *) column->values)[row + 1] = ((uint32 *) column->values)[row];
 	else
-		memset(column->values + row * width, 0, width);
+		memset(column->values + (Size) row * key->width, 0, key->width);
+}
+
+/* The unsigned integer that sorts like a float's bits: the sign flipped, or for negative ones everything. */
+static inline uint64
+float_image(uint64 bits, uint64 sign)
+{
+	return bits & sign ? ~bits & (sign | (sign - 1)) : bits | sign;
 }
 
 /* The unsigned integer that sorts like the element: sign bit flipped, floats made canonical. */
@@ -99,7 +88,7 @@ unsigned_image(gs_type type, const char *element)
 					return PG_UINT32_MAX;
 				value += 0.0f;	/* -0 becomes +0 */
 				memcpy(&bits, &value, sizeof(bits));
-				return bits & 0x80000000u ? (uint32) ~bits : bits | 0x80000000u;
+				return float_image(bits, 0x80000000u);
 			}
 		case GS_F64:
 			{
@@ -110,22 +99,13 @@ unsigned_image(gs_type type, const char *element)
 					return PG_UINT64_MAX;
 				value += 0.0;
 				memcpy(&bits, &value, sizeof(bits));
-				return bits & (UINT64CONST(1) << 63) ? ~bits : bits | (UINT64CONST(1) << 63);
+				return float_image(bits, UINT64CONST(1) << 63);
 			}
 		case GS_U128:
 		case GS_BYTES:
 			break;
 	}
 	elog(ERROR, "sort key type %d has no 64-bit image", (int) type);
-}
-
-/* Appends the low bytes of an integer, most significant first. */
-static void
-append_big_endian(StringInfo out, uint64 image, Size width)
-{
-	uint64		swapped = pg_hton64(image);
-
-	appendBinaryStringInfo(out, (char *) &swapped + (sizeof(swapped) - width), (int) width);
 }
 
 /* Appends a string so that no string is a prefix of another: each zero byte followed by 0xff, two zero bytes at the end. */
@@ -150,53 +130,71 @@ append_escaped(StringInfo out, const uint8 *bytes, Size len)
 	appendBinaryStringInfo(out, end, sizeof(end));
 }
 
-/* Encodes one value into scratch memory and returns it; *len is its size in bytes. */
-static const char *
-encode_alone(SortKey *key, Datum value, char *element, StringInfo heap, Size *len)
+/* Appends the normalised form of a value of a GS_BYTES key. */
+static void
+normalise_bytes(SortKey *key, Datum value, StringInfo out)
 {
 	KeyColumn	column = {0};
-	KeyResult	result;
 	uint32		offsets[2] = {0, 0};
+	KeyResult	result;
+	int			start = out->len;
 
-	column.values = key->spec.type == GS_BYTES ? (char *) offsets : element;
+	column.values = (char *) offsets;
 	for (;;)
 	{
-		column.heap = (uint8 *) heap->data;
-		column.heap_bytes = (uint32) heap->maxlen;
+		column.heap = (uint8 *) key->scratch->data;
+		column.heap_bytes = (uint32) key->scratch->maxlen;
 		result = key->encode(key, value, &column, 0);
 		if (result != KEY_TOO_LARGE)
 			break;
-		enlargeStringInfo(heap, (int) column.wanted);
+		enlargeStringInfo(key->scratch, (int) column.wanted);
 	}
 	if (result != KEY_OK)
 		elog(ERROR, "exact sort key answered %d", (int) result);
-	*len = key->spec.type == GS_BYTES ? offsets[1] : gs_type_width(key->spec.type);
-	return key->spec.type == GS_BYTES ? heap->data : element;
+	append_escaped(out, column.heap, offsets[1]);
+	if (key->spec.desc)
+		for (int i = start; i < out->len; i++)
+			out->data[i] = (char) ~out->data[i];
+}
+
+/* Writes the normalised form of a value of fixed width, most significant byte first; returns its end. */
+static char *
+write_fixed(SortKey *key, Datum value, char *to)
+{
+	char		element[16] pg_attribute_aligned(16);
+	KeyColumn	column = {.values = element};
+	uint64		flip = key->spec.desc ? PG_UINT64_MAX : 0;
+	uint64		words[2];
+
+	(void) sortkey_put(key, value, false, &column, 0);
+	if (key->spec.type == GS_U128)
+	{
+		memcpy(words, element, sizeof(words));
+		words[1] = pg_hton64(words[1] ^ flip);
+		words[0] = pg_hton64(words[0] ^ flip);
+		memcpy(to, &words[1], sizeof(uint64));
+		memcpy(to + sizeof(uint64), &words[0], sizeof(uint64));
+	}
+	else
+	{
+		words[0] = (unsigned_image(key->spec.type, element) ^ flip) << (64 - 8 * key->width);
+		words[0] = pg_hton64(words[0]);
+		memcpy(to, &words[0], sizeof(uint64));
+	}
+	return to + key->width;
 }
 
 void
 sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out)
 {
-	char		element[16] pg_attribute_aligned(16);
-	const char *encoded;
-	Size		len;
-	int			start;
+	char	   *to;
 
-	appendStringInfoCharMacro(out, isnull == key->spec.nulls_first ? 0 : 1);
-	if (isnull)
-		return;
-	start = out->len;
-	encoded = encode_alone(key, value, element, key->scratch, &len);
-	if (key->spec.type == GS_BYTES)
-		append_escaped(out, (const uint8 *) encoded, len);
-	else if (key->spec.type == GS_U128)
-	{
-		append_big_endian(out, ((const uint64 *) encoded)[1], sizeof(uint64));
-		append_big_endian(out, ((const uint64 *) encoded)[0], sizeof(uint64));
-	}
-	else
-		append_big_endian(out, unsigned_image(key->spec.type, encoded), len);
-	if (key->spec.desc)
-		for (int i = start; i < out->len; i++)
-			out->data[i] = (char) ~out->data[i];
+	enlargeStringInfo(out, 1 + 2 * sizeof(uint64));
+	to = out->data + out->len;
+	*to++ = isnull == key->spec.nulls_first ? 0 : 1;
+	if (!isnull && key->width > 0)
+		to = write_fixed(key, value, to);
+	out->len = (int) (to - out->data);
+	if (!isnull && key->width == 0)
+		normalise_bytes(key, value, out);
 }

@@ -5,59 +5,139 @@
 
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
-#include "utils/lsyscache.h"
+#include "utils/builtins.h"
 
-#include "compat.h"
-#include "sortkey.h"
+#include "sortkey_types.h"
 
-/* An int8: the engine sorts it as it is. */
-static KeyResult
-encode_int8(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+/* Families of PostgreSQL that have no name in its headers; the OIDs are fixed in pg_opfamily.dat. */
+#define BIT_BTREE_FAM_OID		423
+#define CHAR_BTREE_FAM_OID		429
+#define DATETIME_BTREE_FAM_OID	434
+#define FLOAT_BTREE_FAM_OID		1970
+#define MACADDR_BTREE_FAM_OID	1984
+#define NUMERIC_BTREE_FAM_OID	1988
+#define TIME_BTREE_FAM_OID		1996
+#define TIMETZ_BTREE_FAM_OID	2000
+#define VARBIT_BTREE_FAM_OID	2002
+#define MONEY_BTREE_FAM_OID		2099
+#define TID_BTREE_FAM_OID		2789
+#define UUID_BTREE_FAM_OID		2968
+#define PG_LSN_BTREE_FAM_OID	3253
+#define MACADDR8_BTREE_FAM_OID	3371
+#define ENUM_BTREE_FAM_OID		3522
+#define XID8_BTREE_FAM_OID		5067
+
+/* How a type is encoded. */
+typedef struct KeyKind
 {
-	((int64 *) column->values)[row] = DatumGetInt64(value);
-	return KEY_OK;
-}
+	Oid			opfamily;
+	Oid			opcintype;
+	gs_type		type;			/* unless open chooses one */
+	enum
+	{
+		BY_ENCODER,
+		PLAIN,					/* a by-value Datum that is the element */
+		COLLATED,				/* by encoder, if the collation orders strings by their bytes */
+		BY_OPENER				/* open sets everything */
+	}			how;
+	KeyEncoder	encode;
+	KeyOpener	open;
+} KeyKind;
 
-/* An int4: the engine sorts it as it is. */
-static KeyResult
-encode_int4(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+/* Eight-byte types are plain only where Datums have eight bytes. */
+StaticAssertDecl(sizeof(Datum) == 8, "gpusort needs a 64-bit server");
+
+static const KeyKind kinds[] = {
+	{BOOL_BTREE_FAM_OID, BOOLOID, GS_U8, PLAIN, NULL, NULL},
+	{CHAR_BTREE_FAM_OID, CHAROID, GS_U8, PLAIN, NULL, NULL},
+	{INTEGER_BTREE_FAM_OID, INT2OID, GS_I16, PLAIN, NULL, NULL},
+	{INTEGER_BTREE_FAM_OID, INT4OID, GS_I32, PLAIN, NULL, NULL},
+	{INTEGER_BTREE_FAM_OID, INT8OID, GS_I64, PLAIN, NULL, NULL},
+	{OID_BTREE_FAM_OID, OIDOID, GS_U32, PLAIN, NULL, NULL},
+	{FLOAT_BTREE_FAM_OID, FLOAT4OID, GS_F32, PLAIN, NULL, NULL},
+	{FLOAT_BTREE_FAM_OID, FLOAT8OID, GS_F64, PLAIN, NULL, NULL},
+	{DATETIME_BTREE_FAM_OID, DATEOID, GS_I32, PLAIN, NULL, NULL},
+	{DATETIME_BTREE_FAM_OID, TIMESTAMPOID, GS_I64, PLAIN, NULL, NULL},
+	{DATETIME_BTREE_FAM_OID, TIMESTAMPTZOID, GS_I64, PLAIN, NULL, NULL},
+	{TIME_BTREE_FAM_OID, TIMEOID, GS_I64, PLAIN, NULL, NULL},
+	{MONEY_BTREE_FAM_OID, MONEYOID, GS_I64, PLAIN, NULL, NULL},
+	{PG_LSN_BTREE_FAM_OID, PG_LSNOID, GS_U64, PLAIN, NULL, NULL},
+	{XID8_BTREE_FAM_OID, XID8OID, GS_U64, PLAIN, NULL, NULL},
+	{TIMETZ_BTREE_FAM_OID, TIMETZOID, GS_U128, BY_ENCODER, encode_timetz, NULL},
+	{INTERVAL_BTREE_FAM_OID, INTERVALOID, GS_U128, BY_OPENER, NULL, open_interval},
+	{TID_BTREE_FAM_OID, TIDOID, GS_U64, BY_ENCODER, encode_tid, NULL},
+	{UUID_BTREE_FAM_OID, UUIDOID, GS_U128, BY_ENCODER, encode_uuid, NULL},
+	{MACADDR_BTREE_FAM_OID, MACADDROID, GS_U64, BY_ENCODER, encode_macaddr, NULL},
+	{MACADDR8_BTREE_FAM_OID, MACADDR8OID, GS_U64, BY_ENCODER, encode_macaddr8, NULL},
+	{NETWORK_BTREE_FAM_OID, INETOID, GS_BYTES, BY_OPENER, NULL, open_inet},
+	{NUMERIC_BTREE_FAM_OID, NUMERICOID, GS_BYTES, BY_OPENER, NULL, open_numeric},
+	{ENUM_BTREE_FAM_OID, ANYENUMOID, GS_F32, BY_OPENER, NULL, open_enum},
+	{BIT_BTREE_FAM_OID, BITOID, GS_BYTES, BY_OPENER, NULL, open_bit},
+	{VARBIT_BTREE_FAM_OID, VARBITOID, GS_BYTES, BY_OPENER, NULL, open_bit},
+	{BYTEA_BTREE_FAM_OID, BYTEAOID, GS_BYTES, BY_ENCODER, encode_varlena, NULL},
+	{TEXT_BTREE_FAM_OID, TEXTOID, GS_BYTES, COLLATED, encode_varlena, NULL},
+	{TEXT_BTREE_FAM_OID, NAMEOID, GS_BYTES, COLLATED, encode_name, NULL},
+	{BPCHAR_BTREE_FAM_OID, BPCHAROID, GS_BYTES, COLLATED, encode_bpchar, NULL},
+	{TEXT_PATTERN_BTREE_FAM_OID, TEXTOID, GS_BYTES, BY_ENCODER, encode_varlena, NULL},
+	{BPCHAR_PATTERN_BTREE_FAM_OID, BPCHAROID, GS_BYTES, BY_ENCODER, encode_bpchar, NULL},
+};
+
+/* Finds how a family's type is encoded, NULL if it is not. */
+static const KeyKind *
+find_kind(Oid opfamily, Oid opcintype)
 {
-	((int32 *) column->values)[row] = DatumGetInt32(value);
-	return KEY_OK;
+	for (size_t i = 0; i < lengthof(kinds); i++)
+		if (kinds[i].opfamily == opfamily && kinds[i].opcintype == opcintype)
+			return &kinds[i];
+	return NULL;
 }
 
 bool
 sortkey_supported(Oid sortop, Oid collation, const char **why)
 {
+	const KeyKind *kind;
 	Oid			opfamily;
 	Oid			opcintype;
-	int16		strategy;
+	bool		desc;
 
-	if (!get_ordering_op_properties(sortop, &opfamily, &opcintype, &strategy))
+	if (!ordering_op_properties(sortop, &opfamily, &opcintype, &desc))
 	{
-		*why = "it is not an ordering operator";
+		*why = psprintf("operator %u does not order", sortop);
 		return false;
 	}
-	if (opfamily == 1976 && (opcintype == INT8OID || opcintype == INT4OID))
-		return true;
-	*why = "its type has no exact encoding";
-	return false;
+	kind = find_kind(opfamily, opcintype);
+	if (kind == NULL)
+	{
+		*why = psprintf("type %s has no exact encoding for operator %s",
+						format_type_be(opcintype), get_opname(sortop));
+		return false;
+	}
+	return kind->how != COLLATED || collation_orders_bytes(collation, why);
 }
 
 void
 sortkey_open(SortKey *key, Oid sortop, Oid collation, bool nulls_first, bool exact)
 {
+	const KeyKind *kind;
 	Oid			opfamily;
 	Oid			opcintype;
-	int16		strategy;
+	bool		desc;
 
-	if (!get_ordering_op_properties(sortop, &opfamily, &opcintype, &strategy))
+	if (!ordering_op_properties(sortop, &opfamily, &opcintype, &desc))
 		elog(ERROR, "operator %u is not a valid ordering operator", sortop);
+	kind = find_kind(opfamily, opcintype);
+	if (kind == NULL)
+		elog(ERROR, "operator %u has no sort key", sortop);
 	memset(key, 0, sizeof(*key));
-	key->collation = collation;
 	key->spec.nulls_first = nulls_first;
-	key->spec.desc = strategy == 5;
-	key->spec.type = opcintype == INT8OID ? GS_I64 : GS_I32;
-	key->encode = opcintype == INT8OID ? encode_int8 : encode_int4;
+	key->spec.desc = desc;
+	key->exact = exact;
+	key->context = CurrentMemoryContext;
 	key->scratch = makeStringInfo();
+	if (kind->how == BY_OPENER)
+		kind->open(key);
+	else
+		set_form(key, kind->type, kind->encode);
+	if (kind->how == PLAIN)
+		key->plain = key->width;
 }
