@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CHUNK_ROWS 65536
-#define MAX_RUNS 15
+#define MAX_RUNS   15
 
 /* A workload's columns, generated once; strings as pointers with lengths. */
 typedef struct workload
@@ -155,7 +155,10 @@ static workload workloads[] = {
 	{.name = "bigint 45 bits", ONE(GS_I64), .make = make_bits, .parameter = 45},
 	{.name = "bigint 64 bits", ONE(GS_I64), .make = make_bits, .parameter = 64},
 	{.name = "float8", ONE(GS_F64), .make = make_float},
-	{.name = "two columns 10, 64 bits", .ncolumns = 2, .specs = {{GS_I64, false, false}, {GS_I64, true, false}}, .make = make_two},
+	{.name = "two columns 10, 64 bits",
+	 .ncolumns = 2,
+	 .specs = {{GS_I64, false, false}, {GS_I64, true, false}},
+	 .make = make_two},
 	{.name = "uuid", ONE(GS_U128), .make = make_uuid},
 	{.name = "5 distinct values", ONE(GS_I64), .make = make_few},
 	{.name = "log-uniform to 1e9", ONE(GS_I64), .make = make_zipf},
@@ -456,8 +459,9 @@ compare(gs_engine *engine, workload *w, uint64_t rows, int runs)
 		other = qsort_wide(w, theirs);
 	else
 		other = qsort_items(w, theirs);
-	printf("| %-23s | %5.1f | %5.1f | %4.1f | %6.1f | %6.1f | %5.1f |%s\n", w->name, t.add / n, t.finish / n, t.next / n,
-		   t.total / n, other / n, other / t.total, memcmp(ours, theirs, rows * 4) == 0 ? "" : " WRONG ORDER");
+	printf("| %-23s | %5.1f | %5.1f | %4.1f | %6.1f | %6.1f | %5.1f |%s\n", w->name, t.add / n, t.finish / n,
+		   t.next / n, t.total / n, other / n, other / t.total,
+		   memcmp(ours, theirs, rows * 4) == 0 ? "" : " WRONG ORDER");
 	fflush(stdout);
 	discard(w);
 	free(ours);

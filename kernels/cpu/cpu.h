@@ -21,12 +21,12 @@
 /* Switches and sizes of the sort; the benchmark turns them one by one. */
 typedef struct gs_cpu_tuning
 {
-	bool vector;		 /* AVX2, AVX-512 loops where the processor has them */
-	bool lanes;			 /* lane-private digit counts */
+	bool vector;		   /* AVX2, AVX-512 loops where the processor has them */
+	bool lanes;			   /* lane-private digit counts */
 	uint32_t combine_rows; /* from here on scattering goes through write-combining buffers */
-	uint32_t cache_rows; /* the size of such a bucket at most */
-	uint32_t bucket_log; /* log2 of the rows aimed at in a bucket */
-	uint32_t slack;		 /* leading bits sorted in a bucket beyond log2 of its rows, before insertion sort ends it */
+	uint32_t cache_rows;   /* the size of such a bucket at most */
+	uint32_t bucket_log;   /* log2 of the rows aimed at in a bucket */
+	uint32_t slack;		   /* leading bits sorted in a bucket beyond log2 of its rows, before insertion sort ends it */
 } gs_cpu_tuning;
 
 /* A growing piece of host memory. */

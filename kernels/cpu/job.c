@@ -69,7 +69,8 @@ gs_cpu_job_add(gs_job *head, const gs_chunk *chunk)
 		piece = (gs_piece){(const char *) chunk + column.values, NULL, NULL, column.heap_bytes};
 		if (column.has_nulls)
 			piece.nulls = (const uint64_t *) ((const char *) chunk + column.nulls);
-		piece.heap = (const uint8_t *) chunk + column.heap;
+		if (table->columns[c].spec.type == GS_BYTES)
+			piece.heap = (const uint8_t *) chunk + column.heap;
 		GS_TRY(gs_table_append(table, c, &piece, view.rows));
 	}
 	table->rows += view.rows;
@@ -221,6 +222,7 @@ gs_cpu_job_host_bytes(const gs_job *head)
 	if (head->state != GS_JOB_ADDING)
 		return held_bytes(job);
 	fixed = job->bytes + gs_sorter_bytes(job->table.rows, &job->tuning) + gs_key_bytes(&job->table);
+	fixed += (uint64_t) job->table.ncolumns * 4 * GS_ALIGN; /* each array is a little larger than its rows */
 	if (strings || bits > 64 - row_bits)
 		return fixed + columns + 2 * words;
 	return fixed + (columns > words ? columns + words : 2 * words);

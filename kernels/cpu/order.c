@@ -93,7 +93,8 @@ gs_order_sort(gs_order *order)
 
 	order->facts.input = GS_UNORDERED;
 	if (!ascending)
-		GS_TRY(gs_sort_words(&order->sorter, &order->words, &order->other, order->rows, low, low + order->step.bits, true));
+		GS_TRY(gs_sort_words(&order->sorter, &order->words, &order->other, order->rows, low, low + order->step.bits,
+							 true));
 	order->facts.passes = order->sorter.passes;
 	if (!order->complete)
 		GS_TRY(gs_refine(order));

@@ -13,8 +13,8 @@
 #include <emmintrin.h>
 #endif
 
-#define INSERTION_ROWS 24	/* sorted by insertion from the beginning */
-#define MAX_DIGIT	   11	/* bits of a partition's digit */
+#define INSERTION_ROWS 24 /* sorted by insertion from the beginning */
+#define MAX_DIGIT	   11 /* bits of a partition's digit */
 #define MAX_BUCKETS	   (1 << MAX_DIGIT)
 #define MAX_DEPTH	   8 /* partitions within partitions: digits of 8 bits and more of less than 64 */
 #define LANES		   4
@@ -411,7 +411,8 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
  * can take it there, in *other when that saves a copy, and the two pointers are exchanged.
  */
 gs_status
-gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, uint32_t low, uint32_t high, bool exchange)
+gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, uint32_t low, uint32_t high,
+			  bool exchange)
 {
 	bool to_other = exchange && n > sorter->tuning->cache_rows && high > low;
 	uint64_t *result = to_other ? *other : *words;

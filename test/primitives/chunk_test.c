@@ -62,8 +62,19 @@ run(const gs_chunk *chunk)
 static void
 corrupt_headers(gs_chunk *chunk, size_t bytes)
 {
-	static const uint64_t bad[] = {0, 1, 63, 64, 65, 1000, 4096, 65536, UINT32_MAX, (uint64_t) 1 << 32,
-								   (uint64_t) 1 << 63, UINT64_MAX - 63, UINT64_MAX};
+	static const uint64_t bad[] = {0,
+								   1,
+								   63,
+								   64,
+								   65,
+								   1000,
+								   4096,
+								   65536,
+								   UINT32_MAX,
+								   (uint64_t) 1 << 32,
+								   (uint64_t) 1 << 63,
+								   UINT64_MAX - 63,
+								   UINT64_MAX};
 	uint64_t *words = (uint64_t *) (void *) chunk;
 	size_t n = (sizeof(gs_chunk) + 3 * sizeof(gs_chunk_column)) / 8;
 	int passed = 0, refused = 0;

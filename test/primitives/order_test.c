@@ -137,8 +137,8 @@ one_column(gs_type type)
 static void
 sizes(void)
 {
-	static const uint64_t limits[] = {0,	1,	  2,	12,	   24,	  63,		64,		1023,	1024,
-									  8192, 32767, 32768, 65536, 262143, 262144, 1 << 20};
+	static const uint64_t limits[] = {0,	1,	  2,	 12,	24,	   63,	   64,	   1023,
+									  1024, 8192, 32767, 32768, 65536, 262143, 262144, 1 << 20};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 		for (int wide = 0; wide < 2; wide++)

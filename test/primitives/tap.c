@@ -317,11 +317,15 @@ fits(const gs_chunk *chunk, const table *t, uint64_t row)
 gs_status
 feed(gs_job *job, const table *t, uint32_t chunk_rows)
 {
-	uint32_t capacity = (chunk_rows + 63) / 64 * 64, per_string = (uint32_t) (longest_string(t) / 64 + 20);
+	uint64_t most = chunk_rows < t->rows ? chunk_rows : t->rows, longest = longest_string(t);
+	uint32_t capacity = (uint32_t) (most / 64 + 1) * 64;
+	uint32_t per_string = (uint32_t) (chunk_rows < t->rows ? longest / 64 + 20 : longest);
 	size_t bytes = gs_chunk_bytes(t->specs, t->ncolumns, capacity, per_string);
-	gs_chunk *chunk = aligned_alloc(GS_ALIGN, bytes);
+	static gs_chunk *chunk; /* of the last call, which may have been left by longjmp */
 	gs_status status = GS_OK;
 
+	free(chunk);
+	chunk = aligned_alloc(GS_ALIGN, bytes);
 	for (uint64_t row = 0; row < t->rows && status == GS_OK;)
 	{
 		memset((void *) chunk, 0xa5, bytes);
@@ -336,7 +340,6 @@ feed(gs_job *job, const table *t, uint32_t chunk_rows)
 		}
 		status = gs_job_add(job, chunk);
 	}
-	free(chunk);
 	return status;
 }
 

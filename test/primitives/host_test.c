@@ -1,0 +1,307 @@
+/*
+ * host_test.c: what a job asks of its host: memory that comes back, that runs out, a poll that cancels, callbacks left
+ * by longjmp, and the bound on memory that gs_job_host_bytes gives.
+ */
+#include "../../kernels/cpu/cpu.h"
+#include "tap.h"
+
+#include <setjmp.h>
+#include <time.h>
+
+/* A host that counts, and fails or jumps when told to. */
+typedef struct counting
+{
+	uint64_t held, peak, blocks;
+	uint64_t calls, fail_at; /* this call to alloc or resize fails; 0: none */
+	uint64_t polls, stop_at; /* this call to poll asks to stop */
+	bool jump;				 /* they leave by longjmp instead */
+	double last, longest;	 /* seconds between polls */
+	jmp_buf out;
+	void *all[256];
+} counting;
+
+static double
+seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
+}
+
+static void *
+count_alloc(void *arg, size_t bytes)
+{
+	counting *c = arg;
+	void *block;
+
+	if (++c->calls == c->fail_at)
+	{
+		if (c->jump)
+			longjmp(c->out, 1);
+		return NULL;
+	}
+	block = aligned_alloc(GS_ALIGN, (bytes + GS_ALIGN - 1) / GS_ALIGN * GS_ALIGN + GS_ALIGN);
+	memset(block, 0xcd, bytes);
+	for (int i = 0; i < 256; i++)
+		if (c->all[i] == NULL)
+		{
+			c->all[i] = block;
+			break;
+		}
+	c->held += bytes;
+	c->blocks++;
+	c->peak = c->held > c->peak ? c->held : c->peak;
+	return block;
+}
+
+static void
+count_release(void *arg, void *block, size_t bytes)
+{
+	counting *c = arg;
+
+	c->held -= bytes;
+	c->blocks--;
+	for (int i = 0; i < 256; i++)
+		if (c->all[i] == block)
+			c->all[i] = NULL;
+	free(block);
+}
+
+static void *
+count_resize(void *arg, void *block, size_t old_bytes, size_t bytes)
+{
+	void *moved = count_alloc(arg, bytes);
+
+	if (moved == NULL)
+		return NULL;
+	memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
+	count_release(arg, block, old_bytes);
+	return moved;
+}
+
+static int
+count_poll(void *arg)
+{
+	counting *c = arg;
+	double now = seconds();
+
+	c->longest = c->last > 0 && now - c->last > c->longest ? now - c->last : c->longest;
+	c->last = now;
+	if (++c->polls != c->stop_at)
+		return 0;
+	if (c->jump)
+		longjmp(c->out, 1);
+	return 1;
+}
+
+/*
+ * Frees what a job left by longjmp had, as a caller's memory context would.
+ */
+static void
+free_all(counting *c)
+{
+	for (int i = 0; i < 256; i++)
+	{
+		free(c->all[i]);
+		c->all[i] = NULL;
+	}
+	c->held = c->blocks = 0;
+}
+
+/*
+ * Runs a job on a counting host.  Returns the first status that is not GS_OK; GS_TIMEOUT stands for a longjmp.
+ */
+static gs_status
+run(counting *c, const table *t, uint32_t chunk_rows, uint64_t *bound)
+{
+	gs_host host = {count_alloc, count_resize, count_release, count_poll, c};
+	gs_job_spec spec = {GS_ORDER, t->ncolumns, t->specs, 0};
+	gs_engine *engine;
+	gs_job *volatile job = NULL;
+	gs_job *made;
+	uint32_t *out = malloc((t->rows + 1) * 4);
+	volatile uint64_t at = 0;
+	uint64_t got;
+	volatile gs_status status;
+
+	gs_cpu_open(1, NULL, &engine);
+	c->last = seconds();
+	if (setjmp(c->out) == 0)
+	{
+		status = gs_job_begin(engine, &spec, &host, &made);
+		job = made;
+		if (status == GS_OK)
+			status = feed(job, t, chunk_rows);
+		if (status == GS_OK && bound != NULL)
+			*bound = gs_job_host_bytes(job);
+		c->last = seconds();
+		if (status == GS_OK)
+			status = gs_job_finish(job, t->rows);
+		for (got = 1; status == GS_OK && got > 0; at += got)
+			status = gs_job_next(job, out + at, 65536, &got);
+		if (status == GS_OK && !order_right(t, out))
+			status = GS_WRONG_ORDER;
+		if (status != GS_OK && job != NULL && gs_job_finish(job, t->rows) != GS_INVALID)
+			status = GS_PROTOCOL;
+	}
+	else
+		status = GS_TIMEOUT;
+	gs_job_end(job);
+	gs_engine_close(engine);
+	free(out);
+	return status;
+}
+
+static uint64_t
+some_string(uint64_t row, uint8_t *out, void *arg)
+{
+	(void) row;
+	return (uint64_t) sprintf((char *) out, "%s/%lu", (const char *) arg, (unsigned long) rnd_below(100000));
+}
+
+/*
+ * Tables that go different ways: one word, wide keys, strings, in order.
+ */
+static void
+make_table(table *t, int kind, uint64_t rows)
+{
+	table_start(t, rows);
+	for (int c = 0; c < (kind == 3 ? 1 : 2); c++)
+	{
+		column *made = table_add(t, kind == 1 ? GS_U128 : c == 0 && kind == 2 ? GS_BYTES : GS_I64, c, c);
+
+		if (made->spec.type == GS_BYTES)
+			column_strings(made, rows, some_string, "a common prefix");
+		else
+			for (uint64_t r = 0; r < rows; r++)
+				column_set(made, r, kind == 3 ? r : rnd() >> (kind == 0 ? 44 : 0));
+		if (kind == 2)
+			column_nulls(made, rows, 0.1);
+	}
+}
+
+/*
+ * Memory: all of it comes back, and the bound holds.
+ */
+static void
+memory(void)
+{
+	for (int kind = 0; kind < 4; kind++)
+		for (uint64_t rows = 64; rows < 300000; rows = rows * 17 + 5)
+		{
+			counting c = {0};
+			table t;
+			uint64_t bound = 0;
+			gs_status status;
+
+			make_table(&t, kind, rows);
+			status = run(&c, &t, (uint32_t) rows, &bound);
+			tap_ok(status == GS_OK && c.blocks == 0 && c.held == 0, "table %d of %lu rows: memory comes back", kind,
+				   (unsigned long) rows);
+			tap_ok(c.peak <= bound && (rows < 1000 || bound < 3 * c.peak), "peak %lu within bound %lu",
+				   (unsigned long) c.peak, (unsigned long) bound);
+			table_free(&t);
+		}
+}
+
+/*
+ * Every allocation fails once, by NULL and by longjmp.
+ */
+static void
+exhaustion(void)
+{
+	for (int kind = 0; kind < 4; kind++)
+		for (int jump = 0; jump < 2; jump++)
+		{
+			table t;
+			bool good = true;
+			uint64_t at = 1;
+
+			make_table(&t, kind, 50000);
+			for (;; at++)
+			{
+				counting c = {.fail_at = at, .jump = jump};
+				gs_status status = run(&c, &t, 9999, NULL);
+
+				if (status == GS_OK)
+					break;
+				good &= status == (jump ? GS_TIMEOUT : GS_NOMEM) && c.blocks == 0;
+				free_all(&c);
+			}
+			tap_ok(good && at > 5, "table %d: each of %lu allocations fails by %s", kind, (unsigned long) at - 1,
+				   jump ? "longjmp" : "NULL");
+			table_free(&t);
+		}
+}
+
+/*
+ * poll stops the job at every time it is asked; and it is asked often.
+ */
+static void
+polls(void)
+{
+	for (int kind = 0; kind < 3; kind++)
+	{
+		table t;
+		bool good = true;
+		counting c = {0};
+		uint64_t step;
+
+		make_table(&t, kind, 1000000);
+		good = run(&c, &t, 65536, NULL) == GS_OK;
+		tap_ok(good && c.polls > 1, "table %d: %lu polls, %.0f ms apart at most", kind, (unsigned long) c.polls,
+			   c.longest * 1000);
+		step = 1 + c.polls / 6;
+		for (uint64_t at = 1; at <= c.polls; at += step)
+			for (int jump = 0; jump < 2; jump++)
+			{
+				counting d = {.stop_at = at, .jump = jump};
+
+				good &= run(&d, &t, 65536, NULL) == (jump ? GS_TIMEOUT : GS_CANCELLED) && d.blocks == 0;
+				free_all(&d);
+			}
+		tap_ok(good, "table %d: stops when asked, by answer and by longjmp", kind);
+		table_free(&t);
+	}
+}
+
+/*
+ * Calls in the wrong order or with wrong arguments.
+ */
+static void
+misuse(void)
+{
+	gs_column_spec column = {GS_I64, false, false}, strange = {(gs_type) 77, false, false};
+	gs_job_spec spec = {GS_ORDER, 1, &column, 0}, bad = {GS_ORDER, 1, &strange, 0}, other = {GS_SCAN, 1, &column, 0};
+	gs_job_spec none = {GS_ORDER, 0, &column, 0};
+	gs_engine *engine;
+	gs_job *job;
+	uint32_t out[4];
+	uint64_t got;
+
+	tap_ok(gs_cpu_open(1, NULL, &engine) == GS_OK && strcmp(gs_engine_name(engine), "CPU") == 0, "an engine opens");
+	tap_ok(gs_job_begin(engine, &bad, NULL, &job) == GS_INVALID && job == NULL, "a type that is none");
+	tap_ok(gs_job_begin(engine, &none, NULL, &job) == GS_INVALID, "no columns");
+	tap_ok(gs_job_begin(engine, &other, NULL, &job) == GS_INVALID, "an operation that is not there");
+	tap_ok(gs_job_begin(engine, &spec, NULL, &job) == GS_OK, "a job begins");
+	tap_ok(gs_job_next(job, out, 4, &got) == GS_INVALID, "next before finish");
+	tap_ok(gs_job_finish(job, 5) == GS_INVALID, "finish with another number of rows");
+	tap_ok(gs_job_finish(job, 0) == GS_INVALID, "after an error only end may follow");
+	gs_job_end(job);
+	gs_job_end(NULL);
+	gs_job_begin(engine, &spec, NULL, &job);
+	tap_ok(gs_job_finish(job, 0) == GS_OK && gs_job_next(job, out, 4, &got) == GS_OK && got == 0, "no rows at all");
+	gs_job_end(job);
+	gs_engine_close(engine);
+}
+
+int
+main(void)
+{
+	misuse();
+	memory();
+	exhaustion();
+	polls();
+	return tap_done();
+}

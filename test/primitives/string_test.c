@@ -1,0 +1,241 @@
+/*
+ * string_test.c: row orders of byte strings, alone and between columns of fixed width.
+ */
+#include "../../kernels/cpu/cpu.h"
+#include "tap.h"
+
+static gs_engine *engine;
+
+/* How a test's strings look. */
+typedef struct recipe
+{
+	const char *name;
+	uint64_t rows;
+	uint32_t alphabet; /* number of different characters, the least of them at first */
+	uint8_t first;
+	uint32_t prefix; /* bytes that all have in common */
+	uint32_t shortest, longest;
+	uint32_t distinct; /* number of different strings; 0: as they fall */
+	uint32_t block;	   /* strings of a block of rows share a prefix of their own, this many bytes long */
+} recipe;
+
+static const recipe recipes[] = {
+	{"empty strings", 5000, 1, 'a', 0, 0, 0, 0, 0},
+	{"equal strings", 5000, 1, 'a', 9, 0, 0, 0, 0},
+	{"one character", 5000, 256, 0, 0, 1, 1, 0, 0},
+	{"none or one character", 5000, 256, 0, 0, 0, 1, 0, 0},
+	{"prefixes of each other", 20000, 1, 'x', 0, 0, 100, 0, 0},
+	{"zero bytes and prefixes of each other", 20000, 1, 0, 0, 0, 40, 0, 0},
+	{"zero bytes and ones", 20000, 2, 0, 0, 0, 24, 0, 0},
+	{"the highest bytes", 20000, 2, 254, 0, 0, 24, 0, 0},
+	{"any bytes", 50000, 256, 0, 0, 0, 20, 0, 0},
+	{"hexadecimal-like", 50000, 16, '0', 0, 16, 16, 0, 0},
+	{"200 bytes in common", 20000, 10, '0', 200, 0, 30, 0, 0},
+	{"common prefixes by block", 20000, 26, 'a', 10, 0, 6, 0, 70},
+	{"ten distinct long strings", 20000, 26, 'a', 0, 100, 100, 10, 0},
+	{"two distinct long strings", 40000, 26, 'a', 100, 300, 300, 2, 0},
+	{"tiny groups", 200000, 26, 'a', 3, 20, 40, 70000, 0},
+	{"groups of a hundred", 100000, 26, 'a', 3, 20, 40, 1000, 0},
+	{"two characters, long", 3000, 2, 'a', 0, 0, 3000, 0, 0},
+};
+
+/*
+ * Makes a string by a recipe.
+ */
+static uint64_t
+by_recipe(uint64_t row, uint8_t *out, void *arg)
+{
+	const recipe *p = arg;
+	uint64_t seed = p->distinct ? rnd_below(p->distinct) : rnd();
+	uint64_t n = 0, length;
+
+	for (; n < p->prefix; n++)
+		out[n] = (uint8_t) ('A' + n % 7);
+	for (uint64_t i = 0; i < p->block; i++)
+		out[n++] = (uint8_t) ('a' + (row / 50 * 7 + i) % 26);
+	seed = (seed + 1) * 0x9e3779b97f4a7c15u;
+	length = p->shortest + (seed >> 40) % (p->longest - p->shortest + 1);
+	for (uint64_t i = 0; i < length; i++)
+	{
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		out[n++] = (uint8_t) (p->first + (seed >> 33) % p->alphabet);
+	}
+	return n;
+}
+
+/*
+ * All recipes, in both directions, with and without NULLs.
+ */
+static void
+all_recipes(void)
+{
+	for (size_t i = 0; i < sizeof(recipes) / sizeof(recipes[0]); i++)
+	{
+		recipe p = recipes[i];
+		bool good = true;
+
+		for (int v = 0; v < 6; v++)
+		{
+			table t;
+			column *c;
+
+			table_start(&t, v < 4 ? p.rows : p.rows / (v == 4 ? 100 : 1000));
+			c = table_add(&t, GS_BYTES, v & 1, v & 2);
+			column_strings(c, t.rows, by_recipe, &p);
+			if (v & 2)
+				column_nulls(c, t.rows, 0.1);
+			good &= order_job_right(engine, &t, 1009, 65536, NULL);
+			table_free(&t);
+		}
+		tap_ok(good, "%s", p.name);
+	}
+}
+
+/*
+ * Strings longer than anything, one of them the beginning of the other.
+ */
+static uint64_t
+megabyte(uint64_t row, uint8_t *out, void *arg)
+{
+	uint64_t length = (1 << 20) - row % 3;
+
+	(void) arg;
+	memset(out, 'm', length);
+	if (row % 4 == 3)
+		out[length - 1 - row % 5] = (uint8_t) row;
+	return length;
+}
+
+/*
+ * a, aa, aaa, ...: every round of refining could part one string from the others.
+ */
+static uint64_t
+triangle(uint64_t row, uint8_t *out, void *arg)
+{
+	uint64_t length = (row * 7919) % 2000;
+
+	(void) arg;
+	memset(out, 'a', length);
+	return length;
+}
+
+/*
+ * Strings that differ in their last byte, alternately: the whole of each has to be read.
+ */
+static uint64_t
+last_byte(uint64_t row, uint8_t *out, void *arg)
+{
+	(void) arg;
+	memset(out, 'q', 500);
+	out[499] = (uint8_t) (row * 31);
+	return 500;
+}
+
+/*
+ * Runs one table of one string column.
+ */
+static void
+special(const char *name, uint64_t rows, uint64_t (*make)(uint64_t, uint8_t *, void *))
+{
+	table t;
+
+	table_start(&t, rows);
+	column_strings(table_add(&t, GS_BYTES, false, false), rows, make, NULL);
+	tap_ok(order_job_right(engine, &t, 65536, 65536, NULL), "%s", name);
+	table_free(&t);
+}
+
+/*
+ * The examples of the header: "a" < "a\0" < "ab", "" first.
+ */
+static void
+exact(void)
+{
+	static const struct
+	{
+		const char *s;
+		uint64_t n;
+	} sorted[] = {{"", 0},		   {"\0", 1},		  {"\0\0", 2},	  {"\0\1", 2},
+				  {"a", 1},		   {"a\0", 2},		  {"a\0\0", 3},	  {"a\0\0\0\0\0\0\0\0", 9},
+				  {"a\0b", 3},	   {"ab", 2},		  {"abcdefg", 7}, {"abcdefg\0", 8},
+				  {"abcdefgh", 8}, {"abcdefgh\0", 9}, {"b", 1},		  {"\xff", 1},
+				  {"\xff\xff", 2}};
+	uint32_t n = sizeof(sorted) / sizeof(sorted[0]);
+	table t;
+	column *c;
+	gs_column column;
+	uint32_t offsets[32] = {0}, order[32];
+	gs_plan *plan;
+	void *temp;
+	bool good = true;
+
+	table_start(&t, n);
+	c = table_add(&t, GS_BYTES, false, false);
+	c->heap = calloc(1, 256);
+	c->offsets = calloc(n + 1, 8);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint32_t k = (i * 5 + 3) % n;
+
+		memcpy(c->heap + c->offsets[i], sorted[k].s, sorted[k].n);
+		c->offsets[i + 1] = c->offsets[i] + sorted[k].n;
+		offsets[i + 1] = (uint32_t) c->offsets[i + 1];
+	}
+	tap_ok(order_job_right(engine, &t, 5, 3, NULL), "zero bytes and prefixes, by job");
+	column = (gs_column){c->spec, offsets, NULL, c->heap};
+	good = gs_order_plan(engine, &column, 1, n, &plan) == GS_OK;
+	good = good && gs_alloc(engine, gs_order_temp_bytes(plan), &temp) == GS_OK;
+	good = good && gs_order_run(engine, plan, temp, gs_order_temp_bytes(plan), order, NULL) == GS_OK;
+	for (uint32_t i = 0; i < n && good; i++)
+		good = (order[i] * 5 + 3) % n == i;
+	tap_ok(good, "zero bytes and prefixes, by plan");
+	gs_free(engine, temp);
+	gs_plan_free(engine, plan);
+	table_free(&t);
+}
+
+/*
+ * Strings before, between and behind other columns.
+ */
+static void
+mixed(void)
+{
+	for (int v = 0; v < 24; v++)
+	{
+		recipe p = {"", 0, 3, 'a', (uint32_t) v % 5, 0, (uint32_t) (v % 2 ? 3 : 12), 0, 0};
+		table t;
+		bool good;
+
+		table_start(&t, v % 3 == 0 ? 50000 : 900);
+		for (int c = 0; c < 4; c++)
+		{
+			bool string = (v >> c & 1) != (c == 2);
+			column *made = table_add(&t, string ? GS_BYTES : c == 1 ? GS_U128 : GS_I16, v % 7 == c, c == 2);
+
+			if (string)
+				column_strings(made, t.rows, by_recipe, &p);
+			else
+				for (uint64_t r = 0; r < t.rows; r++)
+					column_set(made, r, rnd_below(40));
+			if (v % 4 == c)
+				column_nulls(made, t.rows, 0.3);
+		}
+		good = order_job_right(engine, &t, 3001, 65536, NULL);
+		tap_ok(good, "four columns, strings among them, %d", v);
+		table_free(&t);
+	}
+}
+
+int
+main(void)
+{
+	gs_cpu_open(1, NULL, &engine);
+	exact();
+	all_recipes();
+	special("strings of a megabyte", 40, megabyte);
+	special("a, aa, aaa and so on", 10000, triangle);
+	special("different in the last byte", 20000, last_byte);
+	mixed();
+	gs_engine_close(engine);
+	return tap_done();
+}
