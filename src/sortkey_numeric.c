@@ -1,7 +1,7 @@
 /*
  * sortkey_numeric.c: numeric, in three forms.
  *
- * First guess: an int64 scaled by some power of 10000, which is what prices and counts are.  Values that do not fit take the key to more
+ * First guess: an int64 scaled by a power of ten, which is what prices and counts are.  Values that do not fit take the key to more
  * scale, to 128 bits, and at last to byte strings, which take everything: NaN, infinities, 130,000 digits.
  *
  * The layout of numeric is private to numeric.c, but has not changed since 9.1 and is on every user's disk, so it will not.  Behind the
@@ -19,25 +19,38 @@
 #define SHORT_FLAGS_MASK	0xC000
 #define SHORT_FLAGS			0x8000
 #define SHORT_SIGN			0x2000
+#define SHORT_SCALE_MASK	0x1F80
+#define SHORT_SCALE_SHIFT	7
 #define SHORT_WEIGHT_MASK	0x007F
 #define SHORT_WEIGHT_SIGN	0x0040
 #define LONG_NEGATIVE		0x4000
+#define LONG_SCALE_MASK		0x3FFF
 #define SPECIAL_NAN			0xC000
 #define SPECIAL_PLUS_INF	0xD000
 
-/* So many digits of base 10000 fit into an element; one more does where the first one is at most the limit here. */
-#define INT64_DIGITS		4
-#define INT64_FIRST_DIGIT	921
-#define INT128_DIGITS		9
-#define INT128_FIRST_DIGIT	169
+#define BASE				10000
+#define BASE_DECIMALS		4
 
-/* The guess is given up after so many corrections. */
-#define MAX_CORRECTIONS		4
+/* The greatest scales at which 1 fits. */
+#define INT64_SCALE			18
+#define INT128_SCALE		38
 
-/* The guess: fraction digits of base 10000 in an element. */
+/* Weights that can fit, from 0. */
+#define WEIGHTS				10
+
+/* From the second correction on, scale grows in steps of so many decimals; after the last one the guess is given up. */
+#define SCALE_STEP			4
+#define MAX_CORRECTIONS		5
+
+/* The guess: a value is an integer times 10^-scale. */
 typedef struct NumericState
 {
-	int			scale;
+	int			scale;			/* -1 before the first value */
+	int			groups;			/* digits of base 10000 that hold scale decimals */
+	uint32		divisor;		/* the last of them ends in so many too many: 1, 10, 100 or 1000 */
+	uint32		factor;			/* BASE / divisor */
+	uint64		reciprocal;		/* 2^32 / divisor, rounded up */
+	int32		first_limit[WEIGHTS];	/* greatest first digit that fits, by weight; -1: none does */
 	int			corrections;
 } NumericState;
 
@@ -52,17 +65,20 @@ typedef struct Parts
 		NUMBER_NAN
 	}			kind;
 	bool		negative;
+	int			scale;			/* decimals shown, at least as many as there are */
 	int			weight;			/* of the first digit; 0 for zero */
 	int			ndigits;
 	const char *digits;			/* not aligned */
 } Parts;
 
-static KeyResult encode_numeric128(SortKey *key, Datum value, KeyColumn *column, uint32 row);
+static KeyResult encode_numeric64(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 static KeyResult encode_numeric_bytes(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 
-/* Powers of 10000; the last one is for zero alone, which has no digits. */
-static const int64 powers[INT64_DIGITS + 2] = {
-	1, 10000, 100000000, INT64CONST(1000000000000), INT64CONST(10000000000000000), 0
+static const int64 powers_of_ten[INT64_SCALE + 1] = {
+	1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, INT64CONST(10000000000),
+	INT64CONST(100000000000), INT64CONST(1000000000000), INT64CONST(10000000000000), INT64CONST(100000000000000),
+	INT64CONST(1000000000000000), INT64CONST(10000000000000000), INT64CONST(100000000000000000),
+	INT64CONST(1000000000000000000)
 };
 
 /* Reads 16 bits that need not be aligned. */
@@ -100,6 +116,7 @@ take_apart(const struct varlena *varlena, Parts *parts)
 	}
 	parts->kind = NUMBER_FINITE;
 	parts->negative = (header & (is_short ? SHORT_SIGN : LONG_NEGATIVE)) != 0;
+	parts->scale = is_short ? (header & SHORT_SCALE_MASK) >> SHORT_SCALE_SHIFT : header & LONG_SCALE_MASK;
 	parts->weight = is_short ? short_weight(header) : (int16) half_at(data, 1);
 	parts->digits = data + (is_short ? 1 : 2) * sizeof(uint16);
 	parts->ndigits = halves - (is_short ? 1 : 2);
@@ -118,123 +135,216 @@ take_apart(const struct varlena *varlena, Parts *parts)
 	}
 }
 
-/* Does a number that needs so many digits fit into an element with room for so many, or one more if the first is small? */
-static inline bool
-digits_fit(int needed, const char *digits, int ndigits, int room, uint16 first_digit)
+/* Ten to the power. */
+static uint128
+power_of_ten(int exponent)
 {
-	return needed <= room || (needed == room + 1 && (ndigits == 0 || half_at(digits, 0) <= first_digit));
+	uint128		power = 1;
+
+	while (exponent-- > 0)
+		power *= 10;
+	return power;
 }
 
-/* Gives the key the next form, one that takes this value. */
+/* Sets the scale for elements of 8 or 16 bytes, which can hold values up to a limit. */
+static void
+set_scale(NumericState *state, int scale, int max_scale)
+{
+	uint128		limit = max_scale == INT64_SCALE ? (uint128) PG_INT64_MAX : ((uint128) 1 << 127) - 1;
+
+	state->scale = scale;
+	state->groups = (scale + BASE_DECIMALS - 1) / BASE_DECIMALS;
+	state->divisor = (uint32) powers_of_ten[state->groups * BASE_DECIMALS - scale];
+	state->factor = BASE / state->divisor;
+	state->reciprocal = ((UINT64CONST(1) << 32) + state->divisor - 1) / state->divisor;
+	for (int i = 0; i < WEIGHTS; i++)
+	{
+		int			decimals = i * BASE_DECIMALS + scale;
+
+		/* a number of this weight is less than its first digit plus one, times ten to the decimals */
+		if (decimals > max_scale)
+			state->first_limit[i] = -1;
+		else
+			state->first_limit[i] = (int32) Min(limit / power_of_ten(decimals), BASE) - 1;
+	}
+}
+
+/* Does the scale leave room for values as large as this one? */
+static inline bool
+size_fits(const NumericState *state, int weight, uint16 first_digit)
+{
+	return weight < 0 || (weight < WEIGHTS && first_digit <= state->first_limit[weight]);
+}
+
+/* Computes the integer that stands for a number at the key's scale, sign aside; false if there is none. */
+static bool
+scale_number(const NumericState *state, const Parts *parts, uint128 *result)
+{
+	int			fraction = parts->ndigits - 1 - parts->weight;
+	uint128		sum = 0;
+	uint16		last;
+
+	*result = 0;
+	if (parts->ndigits == 0)
+		return true;
+	if (fraction > state->groups || !size_fits(state, parts->weight, half_at(parts->digits, 0)))
+		return false;
+	for (int i = 0; i < parts->ndigits - 1; i++)
+		sum = sum * BASE + half_at(parts->digits, i);
+	last = half_at(parts->digits, parts->ndigits - 1);
+	if (fraction == state->groups)
+		*result = sum * state->factor + last / state->divisor;
+	else
+		*result = (sum * BASE + last) * power_of_ten(state->scale - fraction * BASE_DECIMALS);
+	return fraction < state->groups || last % state->divisor == 0;
+}
+
+/* The decimals that a number really has. */
+static int
+decimals_needed(const Parts *parts)
+{
+	int			fraction = parts->ndigits - 1 - parts->weight;
+	int			decimals = fraction * BASE_DECIMALS;
+	int			last;
+
+	if (parts->ndigits == 0 || fraction <= 0)
+		return 0;
+	for (last = half_at(parts->digits, parts->ndigits - 1); last % 10 == 0; last /= 10)
+		decimals--;
+	return decimals;
+}
+
+/* Takes the least scale that is at least this one and fits the number; false if elements of that size cannot hold it. */
+static bool
+try_scale(NumericState *state, const Parts *parts, int scale, int max_scale)
+{
+	uint128		ignored;
+
+	if (scale > max_scale)
+		return false;
+	set_scale(state, scale, max_scale);
+	return scale_number(state, parts, &ignored);
+}
+
+/* Finds a scale for elements of some size: with the decimals shown, as they are likely to be those of the column, or as few as do. */
+static bool
+guess_scale(NumericState *state, const Parts *parts, int max_scale)
+{
+	int			before = state->scale;
+	int			shown = Max(parts->scale, before);
+	int			needed = Max(decimals_needed(parts), before);
+
+	if (state->corrections > 1)
+		shown = TYPEALIGN(SCALE_STEP, shown);
+	return try_scale(state, parts, shown, max_scale) || try_scale(state, parts, Max(needed, 0), max_scale);
+}
+
+static KeyResult encode_numeric_slow(SortKey *key, Datum value, KeyColumn *column, uint32 row);
+
+/* Gives the key its next form, one that takes this number. */
 static KeyResult
 correct_guess(SortKey *key, const Parts *parts)
 {
 	NumericState *state = key->state;
-	int			fraction = Max(parts->ndigits - 1 - parts->weight, 0);
-	int			needed;
+	NumericState before = *state;
 
-	state->scale = Max(state->scale, fraction);
-	needed = parts->weight + 1 + state->scale;
-	if (parts->kind != NUMBER_FINITE || ++state->corrections > MAX_CORRECTIONS)
+	if (parts->kind != NUMBER_FINITE || state->corrections++ == MAX_CORRECTIONS)
 		return widen(key, GS_BYTES, encode_numeric_bytes);
-	if (key->spec.type == GS_I64 && state->scale <= INT64_DIGITS &&
-		digits_fit(needed, parts->digits, parts->ndigits, INT64_DIGITS, INT64_FIRST_DIGIT))
-		return widen(key, key->spec.type, key->encode);
-	if (state->scale <= INT128_DIGITS &&
-		digits_fit(needed, parts->digits, parts->ndigits, INT128_DIGITS, INT128_FIRST_DIGIT))
-		return widen(key, GS_U128, encode_numeric128);
+	before.corrections = state->corrections;
+	if (key->spec.type == GS_I64 && guess_scale(state, parts, INT64_SCALE))
+		return widen(key, GS_I64, encode_numeric64);
+	*state = before;
+	if (guess_scale(state, parts, INT128_SCALE))
+		return widen(key, GS_U128, encode_numeric_slow);
 	return widen(key, GS_BYTES, encode_numeric_bytes);
 }
 
-/* Encodes a value with a long header, or one that was compressed, or finds that it does not fit. */
+/* Both guesses, for all values: finds those that do not fit. */
 static pg_noinline KeyResult
-encode_numeric64_slow(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+encode_numeric_slow(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
-	NumericState *state = key->state;
 	struct varlena *varlena = open_varlena(value);
 	KeyResult	result = KEY_OK;
 	Parts		parts;
-	int			missing;
+	uint128		number;
 
 	take_apart(varlena, &parts);
-	missing = state->scale - (parts.ndigits - 1 - parts.weight);
-	if (parts.kind != NUMBER_FINITE || missing < 0 ||
-		!digits_fit(parts.weight + 1 + state->scale, parts.digits, parts.ndigits, INT64_DIGITS, INT64_FIRST_DIGIT))
+	if (parts.kind != NUMBER_FINITE || !scale_number(key->state, &parts, &number))
 		result = correct_guess(key, &parts);
 	else
 	{
-		int64		sum = 0;
-
-		for (int i = 0; i < parts.ndigits; i++)
-			sum = sum * 10000 + half_at(parts.digits, i);
-		sum *= powers[missing];
-		((int64 *) column->values)[row] = parts.negative ? -sum : sum;
+		if (parts.negative)
+			number = -number;
+		if (key->spec.type == GS_I64)
+			((int64 *) column->values)[row] = (int64) number;
+		else
+			put_uint128(column, row, (uint64) (number >> 64) ^ (UINT64CONST(1) << 63), (uint64) number);
 	}
 	close_varlena(value, varlena);
 	return result;
 }
 
-/* First guess: values with a short header and few digits, read where they lie. */
+/* First guess: numbers with a short header that fit, read where they lie. */
 static KeyResult
 encode_numeric64(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
-	NumericState *state = key->state;
+	const NumericState *state = key->state;
 	const struct varlena *varlena = (const struct varlena *) DatumGetPointer(value);
-	const char *data;
+	const char *digits;
 	int			ndigits;
 	int			weight;
-	int			missing;
+	int			fraction;
 	uint16		header;
+	uint32		last;
 	int64		sum = 0;
 
 	if (unlikely(VARATT_IS_EXTERNAL(varlena) || VARATT_IS_COMPRESSED(varlena)))
-		return encode_numeric64_slow(key, value, column, row);
-	data = VARDATA_ANY(varlena);
+		return encode_numeric_slow(key, value, column, row);
+	digits = VARDATA_ANY(varlena) + sizeof(uint16);
 	ndigits = (int) (VARSIZE_ANY_EXHDR(varlena) / sizeof(uint16)) - 1;
-	header = half_at(data, 0);
-	data += sizeof(uint16);
+	header = half_at(VARDATA_ANY(varlena), 0);
 	weight = short_weight(header);
-	missing = state->scale - (ndigits - 1 - weight);
-	if (unlikely((header & SHORT_FLAGS_MASK) != SHORT_FLAGS || missing < 0 ||
-				 !digits_fit(weight + 1 + state->scale, data, ndigits, INT64_DIGITS, INT64_FIRST_DIGIT)))
-		return encode_numeric64_slow(key, value, column, row);
-	for (int i = 0; i < ndigits; i++)
-		sum = sum * 10000 + half_at(data, i);
-	sum *= powers[missing];
+	fraction = ndigits - 1 - weight;
+	if (unlikely((header & SHORT_FLAGS_MASK) != SHORT_FLAGS))
+		return encode_numeric_slow(key, value, column, row);
+	if (ndigits == 0)
+	{
+		((int64 *) column->values)[row] = 0;
+		return KEY_OK;
+	}
+	if (unlikely(fraction > state->groups || !size_fits(state, weight, half_at(digits, 0))))
+		return encode_numeric_slow(key, value, column, row);
+	for (int i = 0; i < ndigits - 1; i++)
+		sum = sum * BASE + half_at(digits, i);
+	last = half_at(digits, ndigits - 1);
+	if (fraction == state->groups)
+	{
+		uint32		kept = (uint32) (last * state->reciprocal >> 32);
+
+		if (unlikely(kept * state->divisor != last))
+			return encode_numeric_slow(key, value, column, row);
+		sum = sum * state->factor + kept;
+	}
+	else
+		sum = (sum * BASE + last) * powers_of_ten[state->scale - fraction * BASE_DECIMALS];
 	((int64 *) column->values)[row] = header & SHORT_SIGN ? -sum : sum;
 	return KEY_OK;
 }
 
-/* Second guess: 128 bits, raised above zero. */
+/* The first value of all: its scale is the guess. */
 static KeyResult
-encode_numeric128(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+encode_numeric_first(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	NumericState *state = key->state;
 	struct varlena *varlena = open_varlena(value);
-	KeyResult	result = KEY_OK;
 	Parts		parts;
-	int			missing;
 
 	take_apart(varlena, &parts);
-	missing = state->scale - (parts.ndigits - 1 - parts.weight);
-	if (unlikely(parts.kind != NUMBER_FINITE || missing < 0 ||
-				 !digits_fit(parts.weight + 1 + state->scale, parts.digits, parts.ndigits,
-							 INT128_DIGITS, INT128_FIRST_DIGIT)))
-		result = correct_guess(key, &parts);
-	else
-	{
-		uint128		sum = 0;
-
-		for (int i = 0; i < parts.ndigits; i++)
-			sum = sum * 10000 + half_at(parts.digits, i);
-		for (int i = 0; sum != 0 && i < missing; i++)
-			sum *= 10000;
-		if (parts.negative)
-			sum = -sum;
-		put_uint128(column, row, (uint64) (sum >> 64) ^ (UINT64CONST(1) << 63), (uint64) sum);
-	}
+	if (parts.kind != NUMBER_FINITE || !guess_scale(state, &parts, INT64_SCALE))
+		set_scale(state, 0, INT64_SCALE);
 	close_varlena(value, varlena);
-	return result;
+	key->encode = encode_numeric64;
+	return encode_numeric64(key, value, column, row);
 }
 
 /*
@@ -327,9 +437,12 @@ encode_numeric_bytes(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 void
 open_numeric(SortKey *key)
 {
-	key->state = palloc0(sizeof(NumericState));
+	NumericState *state = palloc0(sizeof(NumericState));
+
+	state->scale = -1;
+	key->state = state;
 	if (key->exact)
 		set_form(key, GS_BYTES, encode_numeric_bytes);
 	else
-		set_form(key, GS_I64, encode_numeric64);
+		set_form(key, GS_I64, encode_numeric_first);
 }
