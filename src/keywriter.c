@@ -108,25 +108,55 @@ unsigned_image(gs_type type, const char *element)
 	elog(ERROR, "sort key type %d has no 64-bit image", (int) type);
 }
 
-/* Appends a string so that no string is a prefix of another: each zero byte followed by 0xff, two zero bytes at the end. */
+/* Strings up to this length are escaped byte by byte, which needs no search for the next zero byte. */
+#define SHORT_STRING 64
+
+/* Appends a short string, each zero byte followed by 0xff. */
 static void
-append_escaped(StringInfo out, const uint8 *bytes, Size len)
+append_escaped_short(StringInfo out, const uint8 *bytes, Size len)
+{
+	char	   *to;
+
+	enlargeStringInfo(out, 2 * SHORT_STRING + 1);
+	to = out->data + out->len;
+	for (Size i = 0; i < len; i++)
+	{
+		to[0] = (char) bytes[i];
+		to[1] = (char) 0xff;
+		to += 1 + (bytes[i] == 0);
+	}
+	out->len = (int) (to - out->data);
+}
+
+/* Appends a string, each zero byte followed by 0xff. */
+static void
+append_escaped_long(StringInfo out, const uint8 *bytes, Size len)
 {
 	static const char zero[2] = {0, (char) 0xff};
-	static const char end[2] = {0, 0};
+	const uint8 *stop;
 
-	while (len > 0)
+	while ((stop = memchr(bytes, 0, len)) != NULL)
 	{
-		const uint8 *stop = memchr(bytes, 0, len);
-		Size		piece = stop ? (Size) (stop - bytes) : len;
+		Size		piece = (Size) (stop - bytes);
 
 		appendBinaryStringInfo(out, (const char *) bytes, (int) piece);
-		if (stop == NULL)
-			break;
 		appendBinaryStringInfo(out, zero, sizeof(zero));
 		bytes += piece + 1;
 		len -= piece + 1;
 	}
+	appendBinaryStringInfo(out, (const char *) bytes, (int) len);
+}
+
+/* Appends a string so that no string is a prefix of another: zero bytes marked, two of them at the end. */
+static void
+append_escaped(StringInfo out, const uint8 *bytes, Size len)
+{
+	static const char end[2] = {0, 0};
+
+	if (len <= SHORT_STRING)
+		append_escaped_short(out, bytes, len);
+	else
+		append_escaped_long(out, bytes, len);
 	appendBinaryStringInfo(out, end, sizeof(end));
 }
 

@@ -7,8 +7,6 @@
  */
 #include "postgres.h"
 
-#include "utils/varbit.h"
-
 #include "sortkey_types.h"
 
 /* The remainder that all rows so far have, 0 before the first. */
@@ -43,26 +41,41 @@ write_marked(uint8 *to, const uint8 *bytes, Size len, uint8 remainder)
 	*to = remainder;
 }
 
-/* The number of bits in the last byte, 1 to 8, so that more bits are a greater number. */
-static uint8
-remainder_of(VarBit *bits)
+/* A bit string where it lies: neither the header of a short datum nor the length behind it need be aligned. */
+typedef struct BitView
 {
-	return (uint8) ((VARBITLEN(bits) + 7) % BITS_PER_BYTE + 1);
+	const uint8 *bytes;
+	Size		len;
+	uint8		remainder;		/* bits in the last byte, 1 to 8; 0 without any */
+} BitView;
+
+/* Looks at a bit string. */
+static BitView
+view_bits(const struct varlena *varlena)
+{
+	const uint8 *data = (const uint8 *) VARDATA_ANY(varlena);
+	BitView		view;
+	int32		bits;
+
+	memcpy(&bits, data, sizeof(bits));
+	view.bytes = data + sizeof(bits);
+	view.len = VARSIZE_ANY_EXHDR(varlena) - sizeof(bits);
+	view.remainder = bits == 0 ? 0 : (uint8) ((bits - 1) % BITS_PER_BYTE + 1);
+	return view;
 }
 
 /* Any bit strings: bytes, mark and remainder. */
 static KeyResult
 encode_bit_marked(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
-	VarBit	   *bits = DatumGetVarBitP(value);
-	const uint8 *bytes = (const uint8 *) VARBITS(bits);
-	Size		len = VARBITBYTES(bits);
+	struct varlena *varlena = open_varlena(value);
+	BitView		view = view_bits(varlena);
 	uint8	   *to;
-	KeyResult	result = bytes_room(column, row, marked_size(bytes, len), &to);
+	KeyResult	result = bytes_room(column, row, marked_size(view.bytes, view.len), &to);
 
 	if (result == KEY_OK)
-		write_marked(to, bytes, len, remainder_of(bits));
-	close_varlena(value, (struct varlena *) bits);
+		write_marked(to, view.bytes, view.len, view.remainder);
+	close_varlena(value, varlena);
 	return result;
 }
 
@@ -71,18 +84,18 @@ static KeyResult
 encode_bit_plain(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	BitState   *state = key->state;
-	VarBit	   *bits = DatumGetVarBitP(value);
-	uint8		remainder = remainder_of(bits);
+	struct varlena *varlena = open_varlena(value);
+	BitView		view = view_bits(varlena);
 	KeyResult	result;
 
-	/* no bits at all are no bytes, which no other value is, so they say nothing about the guess */
-	if (VARBITLEN(bits) > 0 && state->remainder == 0)
-		state->remainder = remainder;
-	if (VARBITLEN(bits) > 0 && state->remainder != remainder)
+	if (state->remainder == 0)
+		state->remainder = view.remainder;
+	/* no bits at all are no bytes, which no other value is, so they do not break the guess */
+	if (view.remainder != state->remainder && view.remainder != 0)
 		result = widen(key, GS_BYTES, encode_bit_marked);
 	else
-		result = put_bytes(column, row, VARBITS(bits), VARBITBYTES(bits));
-	close_varlena(value, (struct varlena *) bits);
+		result = put_bytes(column, row, view.bytes, view.len);
+	close_varlena(value, varlena);
 	return result;
 }
 
