@@ -3,6 +3,7 @@
  *
  *   simd.c     loops over arrays, in three versions chosen at run time
  *   columns.c  the encoded copy of a job's columns, with what is known about their values
+ *   strings.c  the strings' bits of a step, with alphabets
  *   fields.c   columns as bit fields of one long key; steps: which bits of it go into the next sort
  *   radix.c    sorts 64-bit words
  *   order.c    the row order: pack, sort, refine ties
@@ -14,9 +15,12 @@
 
 #include "../engine.h"
 
-#define GS_BLOCK_ROWS 1024 /* rows encoded or packed at once: a few arrays of them fit into the first-level cache */
-#define GS_HEAP_PAD	  16   /* readable bytes behind the strings, so that eight can always be loaded at once */
-#define GS_POSITIONS  12   /* characters for which an alphabet is kept */
+#define GS_BLOCK_ROWS	 1024 /* rows encoded or packed at once: a few arrays of them fit into the first-level cache */
+#define GS_HEAP_PAD		 16	  /* readable bytes behind the strings, so that eight can always be loaded at once */
+#define GS_POSITIONS	 12	  /* characters for which an alphabet is kept */
+#define GS_ALPHABET_ROWS 512  /* fewer rows do not repay the making of one */
+#define GS_FAR_AHEAD	 48	  /* rows ahead at which the offsets of strings are loaded */
+#define GS_AHEAD		 24	  /* and their characters, or values of other types */
 
 /* Switches and sizes of the sort; the benchmark turns them one by one. */
 typedef struct gs_cpu_tuning
@@ -52,7 +56,7 @@ static inline gs_status
 gs_work_add(gs_work *work, uint64_t units)
 {
 	work->done += units;
-	return work->done < (uint64_t) 4 << 20 ? GS_OK : gs_work_poll(work);
+	return work->done < (uint64_t) 1 << 20 ? GS_OK : gs_work_poll(work);
 }
 
 #define GS_TRY(call)                                                                                                   \
@@ -187,15 +191,16 @@ typedef struct gs_field
 	const void *values;
 	const uint64_t *nulls;
 	const gs_cpu_column *column;
-	struct gs_alphabet *alphabet; /* GS_FIELD_BYTES: NULL if there is none */
 } gs_field;
 
-/* The characters found at each of the first positions behind the common prefix, numbered in order; 0 is the end. */
+/* The characters found at each of the next positions of a string field, numbered in order; 0 is the end. */
 typedef struct gs_alphabet
 {
-	uint32_t positions;
+	uint32_t field;
+	uint64_t depth;	  /* of the first position */
+	uint64_t longest; /* length of the longest string looked at */
 	uint8_t bits[GS_POSITIONS];
-	uint16_t end[GS_POSITIONS];
+	uint8_t end[GS_POSITIONS];
 	uint16_t rank[GS_POSITIONS][256];
 } gs_alphabet;
 
@@ -208,7 +213,8 @@ typedef struct gs_key
 	uint32_t nfields;
 	uint32_t bits; /* of all fields but strings */
 	gs_field *fields;
-	gs_block memory; /* fields and alphabets */
+	gs_alphabet *alphabet; /* of the first string, if the first step looks at it */
+	gs_block memory;	   /* fields and alphabet */
 } gs_key;
 
 /* How far into the key rows are sorted: a field, and bits (of strings: bytes) of it. */
@@ -221,11 +227,11 @@ typedef struct gs_place
 typedef struct gs_part
 {
 	const gs_field *field;
-	gs_pack pack;		/* GS_FIELD_NULL and _VALUE */
-	uint64_t null_part; /* what NULL adds */
-	uint64_t depth;		/* GS_FIELD_BYTES: bytes skipped */
-	uint32_t chars;		/* and bytes looked at */
-	bool alphabet;		/* in the alphabet's numbers */
+	gs_pack pack;				 /* GS_FIELD_NULL and _VALUE */
+	uint64_t null_part;			 /* what NULL adds */
+	uint64_t depth;				 /* GS_FIELD_BYTES: bytes skipped */
+	uint32_t chars;				 /* and bytes looked at */
+	const gs_alphabet *alphabet; /* in whose numbers, if not NULL */
 } gs_part;
 
 /* The bits of the key that one sort looks at. */
@@ -234,15 +240,15 @@ typedef struct gs_step
 	uint32_t nparts;
 	uint32_t bits;
 	gs_place end;
-	bool open; /* the last part is a string that may go on: end depends on the row */
-	gs_part parts[64];
+	bool open;		   /* the last part is a string that may go on: end depends on the row */
+	gs_part parts[66]; /* of at least one bit each, but for one with an alphabet */
 } gs_step;
 
 gs_status gs_key_make(gs_key *key, const gs_table *table, uint32_t row_bits);
 void gs_key_release(gs_key *key);
 size_t gs_key_bytes(const gs_table *table);
 uint32_t gs_table_key_bits(const gs_table *table, bool *strings);
-void gs_step_make(const gs_key *key, gs_place place, uint32_t room, gs_step *step);
+void gs_step_make(const gs_key *key, const gs_alphabet *alphabet, gs_place place, uint32_t room, gs_step *step);
 void gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uint64_t *words);
 void gs_step_gather(const gs_step *step, uint64_t *words, size_t n, uint32_t row_bits);
 gs_place gs_step_end(const gs_step *step, uint64_t row);
@@ -256,6 +262,33 @@ gs_string(const gs_field *field, uint64_t row, uint64_t *length)
 
 	*length = gs_is_null(field->nulls, row) ? 0 : offsets[row + 1] - offsets[row];
 	return (const uint8_t *) field->column->heap.data + offsets[row];
+}
+
+/* Appends bits to a word; the shift may be by all 64. */
+static inline uint64_t
+gs_append_bits(uint64_t word, uint64_t code, uint32_t bits)
+{
+	return word << bits / 2 << (bits - bits / 2) | code;
+}
+
+/* ---------------------------------------------------------------- strings.c */
+
+gs_status gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f);
+gs_status gs_alphabet_of_group(gs_alphabet *alphabet, const gs_key *key, gs_place place, const uint64_t *words,
+							   size_t n, uint32_t row_bits);
+void gs_string_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words);
+void gs_string_gather(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words);
+
+static inline void
+gs_prefetch_offsets(const gs_field *field, uint64_t row)
+{
+	__builtin_prefetch((const uint64_t *) field->values + row);
+}
+
+static inline void
+gs_prefetch_string(const gs_field *field, uint64_t row, uint64_t depth)
+{
+	__builtin_prefetch((const char *) field->column->heap.data + ((const uint64_t *) field->values)[row] + depth);
 }
 
 /* ---------------------------------------------------------------- radix.c */
@@ -288,6 +321,7 @@ typedef struct gs_order
 	uint64_t *words; /* rows words, and as many for sorting */
 	uint64_t *other;
 	gs_order_facts facts;
+	gs_alphabet alphabet; /* of the group being refined */
 } gs_order;
 
 uint32_t gs_row_bits(uint64_t rows);

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#define ALPHABET_ROWS 1024 /* fewer rows than this do not repay the making of an alphabet */
-
 /*
  * Sets a field to the values of one half of a column, less their minimum and trailing constant bits, or for a
  * descending column their maximum less them.
@@ -114,71 +112,20 @@ gs_table_key_bits(const gs_table *table, bool *strings)
 }
 
 /*
- * Marks which characters stand at the first positions behind the prefix, and where strings end.
- */
-static gs_status
-mark_characters(gs_key *key, const gs_field *field, gs_alphabet *alphabet)
-{
-	uint64_t prefix = field->column->prefix;
-
-	memset(alphabet, 0, sizeof(*alphabet));
-	alphabet->positions = GS_POSITIONS;
-	for (uint64_t r = 0; r < key->rows; r++)
-	{
-		uint64_t length;
-		const uint8_t *s = gs_string(field, r, &length);
-		uint64_t n = length > prefix ? length - prefix : 0;
-
-		for (uint32_t p = 0; p < GS_POSITIONS && p < n; p++)
-			alphabet->rank[p][s[prefix + p]] = 1;
-		if (n < GS_POSITIONS)
-			alphabet->end[n] = 1;
-		if (r % GS_BLOCK_ROWS == 0)
-			GS_TRY(gs_work_add(key->work, 4 * GS_BLOCK_ROWS));
-	}
-	return GS_OK;
-}
-
-/*
- * Numbers the marked characters of each position; the end comes first where there is one, and stays the end.
- */
-static void
-number_characters(gs_alphabet *alphabet)
-{
-	bool ended = false;
-
-	for (uint32_t p = 0; p < GS_POSITIONS; p++)
-	{
-		uint16_t next;
-
-		ended |= alphabet->end[p];
-		next = ended;
-		for (uint32_t c = 0; c < 256; c++)
-			if (alphabet->rank[p][c])
-				alphabet->rank[p][c] = next++;
-		alphabet->bits[p] = (uint8_t) gs_bits(next > 0 ? next - 1 : 0);
-	}
-}
-
-/*
  * Makes an alphabet for the first string of the key if the first sort will look at it.
  */
 static gs_status
-make_alphabet(gs_key *key, uint32_t row_bits, gs_alphabet *alphabet)
+first_alphabet(gs_key *key, uint32_t row_bits, gs_alphabet *alphabet)
 {
 	uint32_t bits = row_bits;
 
 	for (uint32_t f = 0; f < key->nfields && bits < 64; f++)
 	{
-		gs_field *field = &key->fields[f];
-
-		bits += field->bits;
-		if (field->kind != GS_FIELD_BYTES)
+		bits += key->fields[f].bits;
+		if (key->fields[f].kind != GS_FIELD_BYTES)
 			continue;
-		GS_TRY(mark_characters(key, field, alphabet));
-		number_characters(alphabet);
-		field->alphabet = alphabet;
-		break;
+		key->alphabet = alphabet;
+		return gs_alphabet_of_rows(alphabet, key, f);
 	}
 	return GS_OK;
 }
@@ -203,13 +150,13 @@ gs_key_make(gs_key *key, const gs_table *table, uint32_t row_bits)
 
 	*key = (gs_key){.work = table->work, .loops = table->loops, .rows = table->rows};
 	key->bits = gs_table_key_bits(table, &strings);
-	strings = strings && table->rows >= ALPHABET_ROWS;
+	strings = strings && table->rows >= GS_ALPHABET_ROWS;
 	GS_TRY(gs_block_reserve(key->work, &key->memory, bytes + (strings ? sizeof(gs_alphabet) : 0)));
 	key->fields = key->memory.data;
 	for (uint32_t c = 0; c < table->ncolumns; c++)
 		key->nfields += column_fields(&table->columns[c], key->fields + key->nfields);
 	if (strings)
-		return make_alphabet(key, row_bits, (gs_alphabet *) ((char *) key->memory.data + bytes));
+		return first_alphabet(key, row_bits, (gs_alphabet *) ((char *) key->memory.data + bytes));
 	return GS_OK;
 }
 
@@ -229,19 +176,22 @@ gs_key_release(gs_key *key)
  * Adds as many characters of a string as there is room for; false if that is none.
  */
 static bool
-add_string(const gs_field *field, gs_place *place, uint32_t room, gs_step *step)
+add_string(const gs_field *field, const gs_alphabet *alphabet, gs_place *place, uint32_t room, gs_step *step)
 {
 	const gs_cpu_column *column = field->column;
 	gs_part *part = &step->parts[step->nparts];
+	uint64_t longest = column->longest;
 	uint32_t bits = 0;
 
 	*part = (gs_part){.field = field};
 	part->depth = place->at > column->prefix ? place->at : column->prefix;
-	if (field->alphabet != NULL && part->depth == column->prefix)
+	if (alphabet != NULL && alphabet->field == place->field && alphabet->depth == part->depth)
 	{
-		part->alphabet = true;
-		while (part->chars < GS_POSITIONS && bits + field->alphabet->bits[part->chars] <= room)
-			bits += field->alphabet->bits[part->chars++];
+		part->alphabet = alphabet;
+		while (part->chars < GS_POSITIONS && bits + alphabet->bits[part->chars] <= room)
+			bits += alphabet->bits[part->chars++];
+		if (alphabet->longest < part->depth + part->chars)
+			longest = alphabet->longest;
 	}
 	else if (room >= 8 + 3)
 	{
@@ -253,7 +203,7 @@ add_string(const gs_field *field, gs_place *place, uint32_t room, gs_step *step)
 	part->pack.bits = (uint8_t) bits;
 	step->bits += bits;
 	step->nparts++;
-	step->open = column->longest >= part->depth + part->chars;
+	step->open = longest >= part->depth + part->chars;
 	*place = (gs_place){place->field + 1, 0};
 	return true;
 }
@@ -282,7 +232,7 @@ add_value(const gs_field *field, gs_place *place, uint32_t room, gs_step *step)
  * Chooses the bits that the next sort looks at, from a place on and as many as there is room for.
  */
 void
-gs_step_make(const gs_key *key, gs_place place, uint32_t room, gs_step *step)
+gs_step_make(const gs_key *key, const gs_alphabet *alphabet, gs_place place, uint32_t room, gs_step *step)
 {
 	step->nparts = step->bits = 0;
 	step->open = false;
@@ -292,7 +242,7 @@ gs_step_make(const gs_key *key, gs_place place, uint32_t room, gs_step *step)
 
 		if (field->kind != GS_FIELD_BYTES)
 			add_value(field, &place, room - step->bits, step);
-		else if (!add_string(field, &place, room - step->bits, step))
+		else if (!add_string(field, alphabet, &place, room - step->bits, step))
 			break;
 	}
 	step->end = place;
@@ -313,60 +263,6 @@ gs_step_end(const gs_step *step, uint64_t row)
 	if (length < part->depth + part->chars)
 		return step->end;
 	return (gs_place){step->end.field - 1, part->depth + part->chars};
-}
-
-/*
- * Up to seven characters of a string, most significant first, and how many there are.
- */
-static inline uint64_t
-string_code(const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
-{
-	uint64_t left = length > depth ? length - depth : 0;
-	uint64_t word = 0;
-
-	if (left > 0)
-	{
-		memcpy(&word, s + depth, 8);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-		word = __builtin_bswap64(word);
-#endif
-		if (left < 8)
-			word &= ~(~(uint64_t) 0 >> 8 * left);
-	}
-	return word >> (64 - 8 * chars) << 3 | (left < chars ? left : chars);
-}
-
-/*
- * The same characters by their numbers in the alphabet.
- */
-static inline uint64_t
-alphabet_code(const gs_alphabet *alphabet, const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
-{
-	uint64_t left = length > depth ? length - depth : 0;
-	uint64_t code = 0;
-	uint32_t p = 0;
-
-	for (; p < chars && p < left; p++)
-		code = code << alphabet->bits[p] | alphabet->rank[p][s[depth + p]];
-	for (; p < chars; p++)
-		code <<= alphabet->bits[p];
-	return code;
-}
-
-/*
- * A string's part of a step.
- */
-static inline uint64_t
-part_code(const gs_part *part, uint64_t row)
-{
-	uint64_t length, code;
-	const uint8_t *s = gs_string(part->field, row, &length);
-
-	if (part->alphabet)
-		code = alphabet_code(part->field->alphabet, s, length, part->depth, part->chars);
-	else
-		code = string_code(s, length, part->depth, part->chars);
-	return part->field->column->spec.desc ? code ^ gs_mask(part->pack.bits) : code;
 }
 
 /*
@@ -391,15 +287,6 @@ gs_field_code(const gs_field *field, uint64_t row)
 	else
 		value = ((const uint8_t *) field->values)[row];
 	return (((value ^ pack->flip) - pack->base) >> pack->shift) + pack->bump;
-}
-
-/*
- * Appends bits to a word; the shift may be by all 64.
- */
-static inline uint64_t
-append_bits(uint64_t word, uint64_t code, uint32_t bits)
-{
-	return word << bits / 2 << (bits - bits / 2) | code;
 }
 
 /*
@@ -442,24 +329,8 @@ gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uin
 			for (size_t i = 0; i < n; i++)
 				words[i] = words[i] << 1 | gs_field_code(field, row + i);
 		else
-			for (size_t i = 0; i < n; i++)
-				words[i] = append_bits(words[i], part_code(part, row + i), part->pack.bits);
+			gs_string_rows(part, row, n, words);
 	}
-}
-
-/*
- * Loads a string part's memory ahead of its use: offsets far ahead, then the characters that they point to.
- */
-static inline void
-prefetch_string(const gs_part *part, const uint32_t *rows, size_t i, size_t n)
-{
-	const gs_field *field = part->field;
-	const uint64_t *offsets = field->values;
-
-	if (i + 32 < n)
-		__builtin_prefetch(&offsets[rows[i + 32]]);
-	if (i + 16 < n)
-		__builtin_prefetch((const uint8_t *) field->column->heap.data + offsets[rows[i + 16]] + part->depth);
 }
 
 /*
@@ -473,18 +344,14 @@ gather_part(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words
 
 	if (field->kind == GS_FIELD_BYTES)
 	{
-		for (size_t i = 0; i < n; i++)
-		{
-			prefetch_string(part, rows, i, n);
-			words[i] = append_bits(words[i], part_code(part, rows[i]), part->pack.bits);
-		}
+		gs_string_gather(part, rows, n, words);
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
 	{
 		if (i + 16 < n && field->kind == GS_FIELD_VALUE)
 			__builtin_prefetch((const char *) field->values + (uint64_t) rows[i + 16] * field->width);
-		words[i] = append_bits(words[i], gs_field_code(field, rows[i]) >> part->pack.drop & mask, part->pack.bits);
+		words[i] = gs_append_bits(words[i], gs_field_code(field, rows[i]) >> part->pack.drop & mask, part->pack.bits);
 	}
 }
 

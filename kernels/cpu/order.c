@@ -25,7 +25,7 @@ gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tu
 	order->row_bits = gs_row_bits(order->rows);
 	order->sorter.work = work;
 	order->sorter.tuning = tuning;
-	gs_step_make(key, (gs_place){0, 0}, 64 - order->row_bits, &order->step);
+	gs_step_make(key, key->alphabet, (gs_place){0, 0}, 64 - order->row_bits, &order->step);
 	order->complete = order->step.end.field == key->nfields && !order->step.open;
 	order->facts.key_bits = key->bits;
 	order->facts.words = 1;

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define FEW_ROWS	  12				   /* sorted by comparison */
-#define FAR_AHEAD	  48				   /* words ahead at which rows' offsets are loaded */
-#define AHEAD		  24				   /* and their values or characters */
+#define SOME_ROWS	  256				   /* up to here a scan loads rows ahead of their refining */
+#define SAMPLE		  16				   /* strings looked at of a group */
 #define COMPARE_SLICE ((uint64_t) 4 << 20) /* bytes compared between polls */
 
 /* A group of rows that are equal up to a place. */
@@ -128,41 +128,26 @@ sort_few(const gs_order *order, uint64_t *words, size_t n, gs_place place)
 static gs_status refine_group(gs_order *order, group g, uint32_t round);
 
 /*
- * Loads ahead what sort_few will read of a row.
+ * Looks ahead of a scan for rows that will turn out to be tied, and loads what will be read of them.
  */
 static inline void
-prefetch_row(const gs_order *order, const gs_field *field, uint64_t word, bool far)
+look_ahead(const gs_order *order, const gs_field *field, uint64_t depth, const uint64_t *words, size_t i, size_t n)
 {
-	uint64_t row = word & gs_mask(order->row_bits);
+	uint64_t mask = gs_mask(order->row_bits);
+	const uint64_t *far = words + i + GS_FAR_AHEAD, *near = words + i + GS_AHEAD;
 
+	if (i + GS_FAR_AHEAD + 1 >= n)
+		return;
 	if (field->kind != GS_FIELD_BYTES)
-		__builtin_prefetch((const char *) field->values + row * field->width);
-	else if (far)
-		__builtin_prefetch((const uint64_t *) field->values + row);
-	else
-		__builtin_prefetch((const char *) field->column->heap.data + ((const uint64_t *) field->values)[row] +
-						   field->column->prefix);
-}
-
-/*
- * Looks ahead of a scan for rows that will turn out to be tied.
- */
-static inline void
-look_ahead(const gs_order *order, const gs_field *field, const uint64_t *words, size_t i, size_t n)
-{
-	uint32_t low = order->row_bits;
-
-	if (i + FAR_AHEAD + 1 < n && field->kind == GS_FIELD_BYTES &&
-		(words[i + FAR_AHEAD] ^ words[i + FAR_AHEAD + 1]) >> low == 0)
 	{
-		prefetch_row(order, field, words[i + FAR_AHEAD], true);
-		prefetch_row(order, field, words[i + FAR_AHEAD + 1], true);
+		if ((near[0] ^ near[1]) <= mask || (near[0] ^ near[-1]) <= mask)
+			__builtin_prefetch((const char *) field->values + (near[0] & mask) * field->width);
+		return;
 	}
-	if (i + AHEAD + 1 < n && (words[i + AHEAD] ^ words[i + AHEAD + 1]) >> low == 0)
-	{
-		prefetch_row(order, field, words[i + AHEAD], false);
-		prefetch_row(order, field, words[i + AHEAD + 1], false);
-	}
+	if ((far[0] ^ far[1]) <= mask || (far[0] ^ far[-1]) <= mask)
+		gs_prefetch_offsets(field, far[0] & mask);
+	if ((near[0] ^ near[1]) <= mask || (near[0] ^ near[-1]) <= mask)
+		gs_prefetch_string(field, near[0] & mask, depth);
 }
 
 /*
@@ -193,7 +178,9 @@ static gs_status
 scan_groups(gs_order *order, const gs_step *step, group range, group *largest, uint32_t round)
 {
 	const uint64_t *words = order->words + range.start;
-	const gs_field *next = step->open ? step->parts[step->nparts - 1].field : &order->key->fields[step->end.field];
+	const gs_part *last = &step->parts[step->nparts - 1];
+	const gs_field *next = step->open ? last->field : &order->key->fields[step->end.field];
+	uint64_t depth = step->open ? last->depth : next->kind == GS_FIELD_BYTES ? next->column->prefix : 0;
 	uint32_t low = order->row_bits;
 
 	*largest = (group){0, 0, {0, 0}};
@@ -201,10 +188,10 @@ scan_groups(gs_order *order, const gs_step *step, group range, group *largest, u
 	{
 		size_t end = i + 1;
 
-		look_ahead(order, next, words, i, range.n);
+		look_ahead(order, next, depth, words, i, range.n);
 		for (; end < range.n && (words[end] ^ words[i]) >> low == 0; end++)
-			if (end - i < FEW_ROWS)
-				look_ahead(order, next, words, end, range.n);
+			if (end - i < SOME_ROWS)
+				look_ahead(order, next, depth, words, end, range.n);
 		if (end - i > 1)
 			GS_TRY(handle_group(order, step, (group){range.start + i, end - i, {0, 0}}, largest, round));
 		GS_TRY(gs_work_add(order->work, end - i));
@@ -245,10 +232,10 @@ common_string(const gs_order *order, const gs_field *field, group g, uint64_t de
 		const uint8_t *s;
 		uint64_t left;
 
-		if (i + FAR_AHEAD < g.n)
+		if (i + GS_FAR_AHEAD < g.n)
 		{
-			prefetch_row(order, field, words[i + FAR_AHEAD], true);
-			prefetch_row(order, field, words[i + AHEAD], false);
+			gs_prefetch_offsets(field, words[i + GS_FAR_AHEAD] & mask);
+			gs_prefetch_string(field, words[i + GS_AHEAD] & mask, depth);
 		}
 		s = gs_string(field, words[i] & mask, &length);
 		left = length > depth ? length - depth : 0;
@@ -260,6 +247,30 @@ common_string(const gs_order *order, const gs_field *field, group g, uint64_t de
 		GS_TRY(gs_work_add(order->work, 16 + *common / 16));
 	}
 	return GS_OK;
+}
+
+/*
+ * True if a look at a few strings of a large group shows that an alphabet will tell more than the end of what they
+ * have in common: they differ within its positions.
+ */
+static bool
+differ_soon(const gs_order *order, const gs_field *field, group g, uint64_t depth)
+{
+	const uint64_t *words = order->words + g.start;
+	uint64_t mask = gs_mask(order->row_bits), length;
+	const uint8_t *first = gs_string(field, words[0] & mask, &length);
+	uint64_t left = length > depth ? length - depth : 0;
+
+	for (size_t i = 1; i < SAMPLE && g.n >= GS_ALPHABET_ROWS; i++)
+	{
+		const uint8_t *s = gs_string(field, words[g.n / SAMPLE * i] & mask, &length);
+		uint64_t limit = length > depth ? length - depth : 0;
+
+		limit = limit < left ? limit : left;
+		if (limit < GS_POSITIONS || common_from(first + depth, s + depth, GS_POSITIONS) < GS_POSITIONS)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -277,6 +288,8 @@ skip_common(const gs_order *order, group *g)
 		if (field->kind != GS_FIELD_BYTES)
 			break;
 		g->place.at = string_depth(field, g->place);
+		if (differ_soon(order, field, *g, g->place.at))
+			break;
 		GS_TRY(common_string(order, field, *g, g->place.at, &common, &whole));
 		g->place.at += common;
 		if (!whole)
@@ -299,19 +312,33 @@ words_rise(const uint64_t *words, size_t n)
 }
 
 /*
- * Sorts a group by the next bits of its keys; *more is false when the key ended.
+ * Chooses the next bits of a group's keys, with an alphabet of its own if it is large.
  */
 static gs_status
-sort_group(gs_order *order, group *g, gs_step *step, bool *more)
+next_step(gs_order *order, group *g, gs_step *step)
+{
+	const gs_key *key = order->key;
+	gs_alphabet *alphabet = NULL;
+
+	GS_TRY(skip_common(order, g));
+	if (g->n >= GS_ALPHABET_ROWS && g->place.field < key->nfields && key->fields[g->place.field].kind == GS_FIELD_BYTES)
+	{
+		alphabet = &order->alphabet;
+		GS_TRY(gs_alphabet_of_group(alphabet, key, g->place, order->words + g->start, g->n, order->row_bits));
+	}
+	gs_step_make(key, alphabet, g->place, 64 - order->row_bits, step);
+	return GS_OK;
+}
+
+/*
+ * Sorts a group by a step.
+ */
+static gs_status
+sort_group(gs_order *order, const group *g, const gs_step *step)
 {
 	uint64_t *words = order->words + g->start, *other = order->other + g->start;
 	uint32_t low = order->row_bits;
 
-	GS_TRY(skip_common(order, g));
-	gs_step_make(order->key, g->place, 64 - low, step);
-	*more = step->nparts > 0 && (step->open || step->end.field < order->key->nfields);
-	if (step->nparts == 0)
-		return GS_OK;
 	for (size_t at = 0; at < g->n; at += GS_BLOCK_ROWS)
 	{
 		size_t n = g->n - at < GS_BLOCK_ROWS ? g->n - at : GS_BLOCK_ROWS;
@@ -331,18 +358,23 @@ static gs_status
 refine_group(gs_order *order, group g, uint32_t round)
 {
 	gs_step step;
-	bool more = true;
 
 	for (; g.n > 0; round++)
 	{
-		group largest;
+		group largest = g;
 
-		if (round > order->facts.refined)
-			order->facts.refined = round;
-		GS_TRY(sort_group(order, &g, &step, &more));
-		if (!more)
+		order->facts.refined = round > order->facts.refined ? round : order->facts.refined;
+		GS_TRY(next_step(order, &g, &step));
+		if (step.nparts == 0)
 			break;
-		GS_TRY(scan_groups(order, &step, g, &largest, round + 1));
+		if (step.bits > 0)
+			GS_TRY(sort_group(order, &g, &step));
+		if (!step.open && step.end.field == order->key->nfields)
+			break;
+		if (step.bits > 0)
+			GS_TRY(scan_groups(order, &step, g, &largest, round + 1));
+		else
+			largest.place = gs_step_end(&step, order->words[g.start] & gs_mask(order->row_bits));
 		g = largest;
 	}
 	return GS_OK;
