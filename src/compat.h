@@ -9,6 +9,7 @@
 #endif
 
 #include "access/stratnum.h"
+#include "nodes/pathnodes.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 
@@ -37,6 +38,19 @@ ordering_op_properties(Oid op, Oid *opfamily, Oid *opcintype, bool *desc)
 	*desc = strategy == BTGreaterStrategyNumber;
 #endif
 	return true;
+}
+
+/*
+ * The ordering operator of a pathkey for values of a type, InvalidOid if its family has none; 18 has its own words again.
+ */
+static inline Oid
+pathkey_operator(const PathKey *pathkey, Oid type)
+{
+#if PG_VERSION_NUM >= 180000
+	return get_opfamily_member_for_cmptype(pathkey->pk_opfamily, type, type, pathkey->pk_cmptype);
+#else
+	return get_opfamily_member(pathkey->pk_opfamily, type, type, pathkey->pk_strategy);
+#endif
 }
 
 /*

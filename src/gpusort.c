@@ -3,6 +3,7 @@
  */
 #include "postgres.h"
 
+#include <float.h>
 #include <limits.h>
 
 #include "fmgr.h"
@@ -20,6 +21,8 @@ int			gpusort_min_rows = 1000;
 int			gpusort_work_mem = 256 * 1024;
 int			gpusort_verify = VERIFY_OFF;
 bool		gpusort_explain_machine = true;
+double		gpusort_cpu_row_cost = 0.02;
+double		gpusort_cpu_key_cost = 0.0075;
 
 static const struct config_enum_entry verify_options[] = {
 	{"off", VERIFY_OFF, false},
@@ -70,6 +73,20 @@ check_work_mem(int *newval, void **extra, GucSource source)
 	return true;
 }
 
+/* Defines the cost settings, in the planner's units. */
+static void
+define_costs(void)
+{
+	DefineCustomRealVariable("gpusort.cpu_row_cost",
+							 "Sets the planner's estimate of the cost of taking a row into a sort and giving it out.",
+							 NULL,
+							 &gpusort_cpu_row_cost, 0.02, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpusort.cpu_key_cost",
+							 "Sets the planner's estimate of the cost of sorting a row by eight bytes of key.",
+							 NULL,
+							 &gpusort_cpu_key_cost, 0.0075, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+}
+
 /* Defines the settings; none needs a restart. */
 static void
 define_settings(void)
@@ -95,6 +112,7 @@ define_settings(void)
 							 "Shows what depends on the machine in EXPLAIN: memory, times, device names.",
 							 NULL,
 							 &gpusort_explain_machine, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	define_costs();
 }
 
 /* Runs when the library is loaded, by the postmaster or by a session. */

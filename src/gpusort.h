@@ -17,6 +17,8 @@ extern int	gpusort_min_rows;
 extern int	gpusort_work_mem;
 extern int	gpusort_verify;
 extern bool gpusort_explain_machine;
+extern double gpusort_cpu_row_cost;
+extern double gpusort_cpu_key_cost;
 
 typedef enum GpusortVerify
 {
