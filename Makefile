@@ -5,12 +5,53 @@ DATA = $(wildcard sql/gpusort--*.sql)
 KERNEL_OBJS = $(patsubst %.c,%.o,$(wildcard kernels/*.c kernels/cpu/*.c))
 OBJS = $(patsubst %.c,%.o,$(wildcard src/*.c)) $(KERNEL_OBJS)
 
+# test/sql/*.sql with expected/*.out; the options load the library into every session of the tests
+REGRESS = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
+REGRESS_OPTS = --inputdir=test --no-locale --encoding=UTF8 --load-extension=gpusort
+installcheck: export PGOPTIONS += -c session_preload_libraries=gpusort
+
+EXTRA_CLEAN = build results regression.diffs regression.out tmp_check log
+
 PG_CPPFLAGS = -I.
 PG_CFLAGS = -Wextra -Werror -Wno-unused-parameter
 # the primitives know nothing of the server, not even its headers
 $(KERNEL_OBJS): override CFLAGS := -std=gnu11 -O3 -g -fPIC -Wall -Wextra -Werror
 $(KERNEL_OBJS): override CPPFLAGS := -I.
+# bitcode serves the inlining of functions into compiled expressions; nothing here is called from expressions
+override with_llvm = no
 
 PG_CONFIG ?= pg_config
-PGXS := $(shell $(PG_CONFIG) --pgxs)
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
+$(OBJS): $(wildcard src/*.h kernels/*.h kernels/cpu/*.h)
+else
+all install installcheck clean:
+	@echo "PostgreSQL's server development files were not found: install them, or set PG_CONFIG." >&2; exit 1
+endif
+
+.PHONY: demo test test-large valgrind gpucheck bench-kernels bench-queries
+
+# On a fresh machine: install what is missing, build, run in temporary directories, clean up
+demo:
+	@PG_CONFIG='$(PG_CONFIG)' bench/demo.sh
+test:
+	@PG_CONFIG='$(PG_CONFIG)' test/run.sh
+
+# Hours, and sizes that need much memory
+test-large:
+	@PG_CONFIG='$(PG_CONFIG)' test/run.sh large
+
+# The server under valgrind; slow
+valgrind:
+	@PG_CONFIG='$(PG_CONFIG)' test/valgrind.sh
+
+# On a host with an NVIDIA GPU and nvcc
+gpucheck:
+	@set -e; for dir in $(dir $(wildcard test/*/Makefile)); do \
+		if grep -q '^gpucheck:' $$dir/Makefile; then $(MAKE) -C $$dir gpucheck; fi; done
+bench-kernels:
+	$(MAKE) -C bench/kernels run
+
+bench-queries:
+	@PG_CONFIG='$(PG_CONFIG)' bench/queries.sh

@@ -1,0 +1,118 @@
+# lib.sh: what the scripts for tests, demo and benchmarks share.  Sourced by bash scripts that have set root.
+#
+# Servers run in a temporary directory, as user postgres when the script runs as root, on Unix sockets only.  At exit,
+# also after an error or an interrupt, they are stopped and the directory is removed.
+
+work=
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# Runs a command as root.
+as_root() {
+	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# Runs a command as the user of the servers, in the work directory.
+as_server() {
+	if [ "$(id -u)" = 0 ]; then
+		(cd "$work" && HOME="$work" TMPDIR="$work" runuser -u postgres -- "$@")
+	else
+		(cd "$work" && HOME="$work" TMPDIR="$work" "$@")
+	fi
+}
+
+# Sets PG_CONFIG, if the one given is of no use, to that of the newest server with development files, and bindir.
+find_postgres() {
+	local candidate
+	if ! usable_pg_config "${PG_CONFIG:-pg_config}"; then
+		PG_CONFIG=
+		for candidate in $(ls -d /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -rV); do
+			if usable_pg_config "$candidate"; then PG_CONFIG=$candidate; break; fi
+		done
+		[ -n "$PG_CONFIG" ] || return 1
+	fi
+	PG_CONFIG=$(command -v "${PG_CONFIG:-pg_config}")
+	export PG_CONFIG
+	bindir=$("$PG_CONFIG" --bindir)
+	pgmajor=$("$PG_CONFIG" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+	pgtest=$(dirname "$("$PG_CONFIG" --pgxs)")/../../src
+}
+
+# Does this pg_config belong to a server with its development files?
+usable_pg_config() {
+	command -v "$1" >/dev/null 2>&1 && [ -f "$("$1" --pgxs 2>/dev/null)" ] && [ -x "$("$1" --bindir)/postgres" ]
+}
+
+# Makes the work directory and sees to its end.
+make_work() {
+	trap cleanup EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	work=$(mktemp -d "${TMPDIR:-/tmp}/gpusort.XXXXXX")
+	if [ "$(id -u)" = 0 ]; then chown postgres "$work"; fi
+	chmod 755 "$work"
+}
+
+cleanup() {
+	local status=$? pidfile
+	trap - EXIT
+	trap '' INT TERM HUP
+	if [ -n "$work" ]; then
+		find "$work" -name postmaster.pid 2>/dev/null | while read -r pidfile; do
+			as_server "$bindir/pg_ctl" stop -D "$(dirname "$pidfile")" -m immediate -s >/dev/null 2>&1 || true
+		done
+		rm -rf "$work"
+	fi
+	exit "$status"
+}
+
+# Copies the tree into the work directory, where the server's user may read and write it.
+copy_tree() {
+	mkdir "$work/tree"
+	tar -C "$root" --exclude=./.git --exclude=./build -cf - . | tar -C "$work/tree" --no-same-owner -xf -
+	if [ "$(id -u)" = 0 ]; then chown -R postgres "$work/tree"; fi
+}
+
+# start_server NAME [initdb option]...: makes and starts a server with the settings on standard input.
+# Its data are in $work/NAME, its socket in $work with the port 54321.
+start_server() {
+	local data=$work/$1
+	shift
+	as_server "$bindir/initdb" -D "$data" -U postgres -A trust "$@" >"$work/initdb.log" 2>&1 || {
+		cat "$work/initdb.log" >&2
+		die "initdb failed"
+	}
+	{
+		echo "listen_addresses = ''"
+		echo "unix_socket_directories = '$work'"
+		echo "port = 54321"
+		cat
+	} >"$work/extra.conf"
+	cat "$work/extra.conf" | as_server tee -a "$data/postgresql.conf" >/dev/null
+	as_server "$bindir/pg_ctl" start -w -t 60 -s -D "$data" -l "$data.log" || {
+		tail -n 50 "$data.log" >&2
+		die "the server did not start"
+	}
+	export PGHOST=$work PGPORT=54321 PGUSER=postgres
+	unset PGDATABASE PGOPTIONS PGSERVICE PGPASSWORD PGDATA PGHOSTADDR PGCLIENTENCODING
+}
+
+# stop_server NAME: stops it and removes its data.
+stop_server() {
+	as_server "$bindir/pg_ctl" stop -D "$work/$1" -m fast -s
+	as_server rm -rf "${work:?}/$1"
+}
+
+# Installs what is missing, builds, and installs the extension into the server that PG_CONFIG names.
+build_and_install() {
+	"$root/test/setup.sh" "$@"
+	find_postgres || die "PostgreSQL's server development files were not found."
+	say "Building for $("$PG_CONFIG" --version)"
+	make -s -C "$root" PG_CONFIG="$PG_CONFIG" >&2
+	if [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then
+		make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >&2
+	else
+		as_root make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >&2
+	fi
+}

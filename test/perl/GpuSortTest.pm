@@ -1,0 +1,85 @@
+# GpuSortTest.pm: what the TAP tests share.
+package GpuSortTest;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use File::Find;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Time::HiRes qw(time);
+
+our @EXPORT = qw(start_node plan_of temp_files rows_digest timed backend_kilobytes);
+
+# Starts a server with gpusort loaded into every session, and the given settings.
+sub start_node
+{
+	my ($name, $settings) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init;
+	$node->append_conf('postgresql.conf', <<"CONF");
+session_preload_libraries = 'gpusort'
+gpusort.min_rows = 0
+max_parallel_workers_per_gather = 0
+jit = off
+shared_buffers = 64MB
+max_wal_size = 2GB
+log_statement = none
+CONF
+	$node->append_conf('postgresql.conf', $settings) if defined $settings;
+	$node->start;
+	return $node;
+}
+
+# EXPLAIN's text.
+sub plan_of
+{
+	my ($node, $query, $options) = @_;
+	$options //= 'COSTS OFF';
+	return $node->safe_psql('postgres', "EXPLAIN ($options) $query");
+}
+
+# Names of the temporary files that the server has now.
+sub temp_files
+{
+	my ($node) = @_;
+	my @found;
+
+	find(
+		{
+			no_chdir => 1,
+			wanted => sub { push @found, $_ if m{/pgsql_tmp[^/]*/} && -f $_; }
+		},
+		$node->data_dir . '/base', glob($node->data_dir . '/pg_tblspc/*/'));
+	return @found;
+}
+
+# A query for a digest of another one's rows in their order.
+sub rows_digest
+{
+	my ($query) = @_;
+	return "SELECT count(*), md5(string_agg(md5(r::text), '')) FROM ($query) r";
+}
+
+# Runs a query that may fail: seconds, exit status, standard error.
+sub timed
+{
+	my ($node, $script) = @_;
+	my ($out, $err) = ('', '');
+	my $start = time;
+	my $status = $node->psql('postgres', $script, stdout => \$out, stderr => \$err, on_error_stop => 0);
+	return (time - $start, $status, $out, $err);
+}
+
+# Memory that a backend has, in kB.
+sub backend_kilobytes
+{
+	my ($pid) = @_;
+	my $status = slurp_file("/proc/$pid/status");
+	my ($anon) = $status =~ /^RssAnon:\s+(\d+) kB/m;
+	return $anon;
+}
+
+1;

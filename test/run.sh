@@ -1,0 +1,151 @@
+#!/bin/bash
+# run.sh [large] [SUITE]...: all tests, from a fresh machine on; the last line is "N passed, N failed".
+#
+# Suites: regress, pgtap, tap, primitives, differential; all when none is named.  "large" takes hours: bigger sizes for
+# those that have them.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/test/lib.sh"
+
+size=small
+if [ "${1:-}" = large ]; then size=large; shift; fi
+suites=${*:-primitives regress pgtap tap differential}
+passed=0
+failed=0
+failures=()
+
+# add NAME PASSED FAILED SECONDS: counts a test file
+add() {
+	passed=$((passed + $2))
+	failed=$((failed + $3))
+	printf '%-40s %5d passed %3d failed %5d s\n' "$1" "$2" "$3" "$4"
+	if [ "$3" -gt 0 ]; then failures+=("$1"); fi
+}
+
+# tap NAME LIMIT COMMAND...: runs a program that speaks TAP; what failed is printed with what is said about it
+tap() {
+	local name=$1 limit=$2 log=$work/tap.log status=0 good bad start=$SECONDS
+	shift 2
+	timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null || status=$?
+	good=$(grep -c '^ok ' "$log" || true)
+	bad=$(grep '^not ok ' "$log" | grep -vc '# TODO' || true)
+	# a program that died, or ran nothing, is a failure more
+	if [ "$bad" = 0 ] && { [ "$status" != 0 ] || { [ "$good" = 0 ] && ! grep -q '^1\.\.0' "$log"; }; }; then
+		bad=1
+		say "$name: exit status $status"
+		tail -n 60 "$log" >&2
+	elif [ "$bad" != 0 ]; then
+		grep -v '^ok ' "$log" | head -n 200 >&2
+	fi
+	add "$name" "$good" "$bad" $((SECONDS - start))
+}
+
+run_primitives() {
+	local dir target log=$work/build.log
+	for dir in "$work"/tree/test/*/; do
+		[ -f "$dir/Makefile" ] || continue
+		for target in check asan; do
+			grep -q "^$target:" "$dir/Makefile" || continue
+			tap "$(basename "$dir") $target" 900 as_server make -s -C "$dir" "$target"
+		done
+	done
+	if [ "$size" = large ] && command -v nvcc >/dev/null 2>&1; then
+		for dir in "$work"/tree/test/*/; do
+			grep -qs '^large:' "$dir/Makefile" || continue
+			tap "$(basename "$dir") large" 36000 as_server make -s -C "$dir" large
+		done
+	fi
+}
+
+# pg_regress of PostgreSQL 15 says "test NAME ... ok", later ones speak TAP
+run_regress() {
+	local log=$work/regress.log start=$SECONDS good bad
+	ls "$work"/tree/test/sql/*.sql >/dev/null 2>&1 || return 0
+	start_server regress --locale=C.UTF-8 --encoding=UTF8 <<-'CONF'
+		fsync = off
+		max_connections = 50
+		shared_buffers = 128MB
+	CONF
+	as_server env PG_CONFIG="$PG_CONFIG" timeout 1800 make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" installcheck >"$log" 2>&1 || true
+	good=$(grep -cE '^(test .* \.\.\. +ok|ok )' "$log" || true)
+	bad=$(grep -cE '^(test .* \.\.\. +FAILED|not ok )' "$log" || true)
+	if [ "$good" = 0 ] && [ "$bad" = 0 ]; then
+		bad=1
+		cat "$log" >&2
+	elif [ "$bad" != 0 ]; then
+		grep -E '^(test .* \.\.\. +FAILED|not ok )' "$log" >&2 || true
+		head -c 60000 "$work/tree/regression.diffs" >&2 || true
+	fi
+	add "regress" "$good" "$bad" $((SECONDS - start))
+	crashes regress
+	stop_server regress
+}
+
+run_pgtap() {
+	local file
+	ls "$work"/tree/test/pgtap/*.sql >/dev/null 2>&1 || return 0
+	start_server pgtap --locale=C.UTF-8 --encoding=UTF8 <<-'CONF'
+		fsync = off
+		session_preload_libraries = 'gpusort'
+	CONF
+	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
+		-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
+	for file in "$work"/tree/test/pgtap/*.sql; do
+		tap "pgtap $(basename "$file" .sql)" 900 as_server pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
+	done
+	crashes pgtap
+	stop_server pgtap
+}
+
+run_tap() {
+	local file
+	mkdir -p "$work/tap"
+	if [ "$(id -u)" = 0 ]; then chown postgres "$work/tap"; fi
+	for file in "$work"/tree/test/t/*.pl; do
+		[ -f "$file" ] || continue
+		# PostgreSQL::Test::Cluster starts its own servers, where TESTDATADIR says
+		tap "tap $(basename "$file" .pl)" 900 as_server env \
+			PATH="$bindir:$PATH" TESTDIR="$work/tap" TESTDATADIR="$work/tap" TESTLOGDIR="$work/tap/log" \
+			PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=120 \
+			perl -I "$pgtest/test/perl" -I "$work/tree/test/perl" "$file"
+	done
+}
+
+run_differential() {
+	local seconds=60
+	[ "$size" = large ] && seconds=7200
+	[ -f "$work/tree/test/differential.pl" ] || return 0
+	start_server differential --locale=C.UTF-8 --encoding=UTF8 <<-'CONF'
+		fsync = off
+		session_preload_libraries = 'gpusort'
+	CONF
+	tap differential $((seconds * 3 + 120)) as_server perl "$work/tree/test/differential.pl" --seconds "$seconds" \
+		--psql "$bindir/psql"
+	crashes differential
+	stop_server differential
+}
+
+# A server that crashed while tests ran is a failure, whatever they said.
+crashes() {
+	if grep -E 'was terminated by signal|PANIC|TRAP:' "$work/$1.log" >&2; then
+		add "$1: the server crashed" 0 1 0
+	fi
+}
+
+build_and_install test
+make_work
+copy_tree
+unset MAKEFLAGS MAKELEVEL MFLAGS
+
+started=$SECONDS
+for suite in $suites; do
+	"run_$suite"
+done
+if [ ${#failures[@]} -gt 0 ]; then
+	echo
+	printf 'failed: %s\n' "${failures[@]}"
+fi
+echo
+echo "all suites: $((SECONDS - started)) s"
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]

@@ -1,0 +1,88 @@
+#!/bin/bash
+# setup.sh [test]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need.
+#
+# Debian starts a server of its own when the server's package is installed; that is not wanted here, so neither a
+# cluster is made nor any service started while packages are installed.  Does nothing where nothing is missing.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/test/lib.sh"
+
+packages=()
+need() { # COMMAND PACKAGE
+	command -v "$1" >/dev/null 2>&1 || packages+=("$2")
+}
+need_perl() { # MODULE PACKAGE
+	perl -M"$1" -e 1 2>/dev/null || packages+=("$2")
+}
+
+need gcc gcc
+need make make
+need runuser util-linux
+need perl perl
+if [ ! -e /usr/include/stdio.h ]; then packages+=(libc6-dev); fi
+need_perl JSON::PP perl
+if find_postgres; then
+	major=$pgmajor
+else
+	# the version that this release of Debian has
+	major=15
+	if [ -r /etc/os-release ]; then
+		. /etc/os-release
+		case "${VERSION_ID:-12}" in
+			13) major=17 ;;
+		esac
+	fi
+	packages+=("postgresql-$major" "postgresql-server-dev-$major")
+fi
+if [ "${1:-}" = test ]; then
+	need_perl IPC::Run libipc-run-perl
+	need_perl Test::More perl
+	need pg_prove libtap-parser-sourcehandler-pgtap-perl
+	if [ -z "${bindir:-}" ] || [ ! -e "$("$PG_CONFIG" --sharedir)/extension/pgtap.control" ]; then
+		packages+=("postgresql-$major-pgtap")
+	fi
+	for library in libasan.so libubsan.so; do
+		if command -v gcc >/dev/null 2>&1 && [ ! -e "$(gcc -print-file-name=$library)" ]; then
+			packages+=(gcc)
+		fi
+	done
+fi
+[ ${#packages[@]} -gt 0 ] || exit 0
+
+command -v apt-get >/dev/null 2>&1 || die "Missing: ${packages[*]}; they are installed automatically on Debian only."
+if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null 2>&1; then
+	die "Missing: ${packages[*]}; run this as root, or install sudo."
+fi
+
+say "Installing ${packages[*]}"
+new_config= new_policy=
+undo() {
+	if [ -n "$new_config" ]; then as_root rm -f "$new_config"; fi
+	if [ -n "$new_policy" ]; then as_root rm -f "$new_policy"; fi
+}
+trap undo EXIT
+trap 'exit 130' INT TERM HUP
+
+# no cluster: read by the package's script through an include directory, which an existing file of the user's keeps
+if [ -d /etc/postgresql-common/createcluster.d ] || [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+	new_config=/etc/postgresql-common/createcluster.d/gpusort-setup.conf
+	as_root mkdir -p /etc/postgresql-common/createcluster.d
+	echo 'create_main_cluster = false' | as_root tee "$new_config" >/dev/null
+fi
+# no services
+if [ ! -e /usr/sbin/policy-rc.d ]; then
+	new_policy=/usr/sbin/policy-rc.d
+	printf '#!/bin/sh\nexit 101\n' | as_root tee "$new_policy" >/dev/null
+	as_root chmod 755 "$new_policy"
+fi
+
+log=$(mktemp)
+{
+	as_root apt-get update -q &&
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
+} >"$log" 2>&1 </dev/null || {
+	cat "$log" >&2
+	rm -f "$log"
+	die "Installing packages failed."
+}
+rm -f "$log"

@@ -1,0 +1,82 @@
+# A timeout or a cancel is answered quickly, whatever the sort is just doing, and leaves nothing behind.
+use strict;
+use warnings;
+
+use GpuSortTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+# what an idle machine needs is far below; others may use the machine of a test
+my $allowed = 1.0;
+
+my $node = start_node('cancel');
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE t AS SELECT hashint8extended(i, 1) k, hashint8extended(i, 2) % 1000 k2, i
+	FROM generate_series(1, 1500000::int8) i;
+VACUUM ANALYZE t;
+SQL
+
+# The whole time is cut at many points, so that every stage is hit: reading, sorting, writing runs, merging, output.
+sub cut
+{
+	my ($name, $settings, $query) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my ($worst, $missed, $wrong) = (0, 0, 0);
+
+	$session->query_safe($settings);
+	my $start = time;
+	$session->query_safe($query);
+	my $whole = time - $start;
+	for my $part (1 .. 16)
+	{
+		my $limit = int(1000 * $whole * $part / 17) + 1;
+
+		$session->query_safe("SET statement_timeout = $limit");
+		$start = time;
+		my ($out, $failed) = $session->query($query);
+		my $late = time - $start - $limit / 1000;
+		my $error = $session->{stderr};
+		$session->{stderr} = '';
+		$session->query_safe('SET statement_timeout = 0');
+		if ($error =~ /statement timeout/)
+		{
+			$worst = $late if $late > $worst;
+		}
+		elsif ($error eq '') { $missed++ }
+		else { $wrong++; diag($error) }
+	}
+	diag(sprintf '%s: %.2f s in all, answered %.0f ms late at worst', $name, $whole, 1000 * $worst);
+	cmp_ok($worst, '<', $allowed, "$name: every timeout answered in time");
+	cmp_ok($missed, '<', 10, "$name: most were hit");
+	is($wrong, 0, "$name: no other error");
+	is($session->query_safe('SELECT 1'), '1', "$name: the session goes on");
+	is(scalar(temp_files($node)), 0, "$name: no file is left");
+	$session->quit;
+}
+
+cut('in memory', "SET gpusort.work_mem = '1GB'", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
+cut('two keys', "SET gpusort.work_mem = '1GB'", 'SELECT * FROM t ORDER BY k2, k DESC OFFSET 10000000');
+cut('runs', "SET gpusort.work_mem = '4MB'", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
+cut('checked', "SET gpusort.work_mem = '1GB'; SET gpusort.verify = full", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
+
+# pg_cancel_backend from another session
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+my $pid = $session->query_safe('SELECT pg_backend_pid()');
+for my $delay (0.2, 0.5, 0.9)
+{
+	$session->{stdin} .= "SELECT * FROM t a, generate_series(1, 1000) ORDER BY k OFFSET 1000000000;\n";
+	$session->{run}->pump_nb;
+	sleep $delay;
+	my $start = time;
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+	ok( $node->poll_query_until('postgres', "SELECT state <> 'active' FROM pg_stat_activity WHERE pid = $pid"),
+		"cancelled after $delay s");
+	cmp_ok(time - $start, '<', $allowed + 0.5, 'soon');
+	is($session->query('SELECT 1'), '1', 'and the session goes on');
+}
+$session->quit;
+is(scalar(temp_files($node)), 0, 'no file is left');
+$node->stop;
+done_testing();
