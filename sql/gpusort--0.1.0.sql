@@ -19,6 +19,10 @@ BEGIN
 	END IF;
 	listed := CASE WHEN current_setting('session_preload_libraries') <> ''
 			  THEN regexp_split_to_array(current_setting('session_preload_libraries'), '\s*,\s*') ELSE '{}' END;
+	-- scripts run with notices held back, unless even warnings are
+	IF current_setting('client_min_messages') = 'warning' THEN
+		PERFORM set_config('client_min_messages', 'notice', true);
+	END IF;
 	RAISE NOTICE 'gpusort works in this session only; for all later sessions of this database run: ALTER DATABASE % SET session_preload_libraries = %;',
 		quote_ident(current_database()),
 		(SELECT string_agg(quote_literal(trim(library, '"')), ', ' ORDER BY place)

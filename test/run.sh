@@ -2,7 +2,7 @@
 # run.sh [large] [SUITE]...: all tests, from a fresh machine on; the last line is "N passed, N failed".
 #
 # Suites: regress, pgtap, tap, primitives, differential; all when none is named.  "large" takes hours: bigger sizes for
-# those that have them.
+# those that have them.  VERBOSE=1 shows all that the TAP programs say.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -26,7 +26,8 @@ add() {
 tap() {
 	local name=$1 limit=$2 log=$work/tap.log status=0 good bad start=$SECONDS
 	shift 2
-	timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null || status=$?
+	as_server timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null || status=$?
+	if [ -n "${VERBOSE:-}" ]; then cat "$log" >&2; fi
 	good=$(grep -c '^ok ' "$log" || true)
 	bad=$(grep '^not ok ' "$log" | grep -vc '# TODO' || true)
 	# a program that died, or ran nothing, is a failure more
@@ -46,13 +47,13 @@ run_primitives() {
 		[ -f "$dir/Makefile" ] || continue
 		for target in check asan; do
 			grep -q "^$target:" "$dir/Makefile" || continue
-			tap "$(basename "$dir") $target" 900 as_server make -s -C "$dir" "$target"
+			tap "$(basename "$dir") $target" 900 make -s -C "$dir" "$target"
 		done
 	done
 	if [ "$size" = large ] && command -v nvcc >/dev/null 2>&1; then
 		for dir in "$work"/tree/test/*/; do
 			grep -qs '^large:' "$dir/Makefile" || continue
-			tap "$(basename "$dir") large" 36000 as_server make -s -C "$dir" large
+			tap "$(basename "$dir") large" 36000 make -s -C "$dir" large
 		done
 	fi
 }
@@ -91,7 +92,7 @@ run_pgtap() {
 	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
 		-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
 	for file in "$work"/tree/test/pgtap/*.sql; do
-		tap "pgtap $(basename "$file" .sql)" 900 as_server pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
+		tap "pgtap $(basename "$file" .sql)" 900 pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
 	done
 	crashes pgtap
 	stop_server pgtap
@@ -101,10 +102,10 @@ run_tap() {
 	local file
 	mkdir -p "$work/tap"
 	if [ "$(id -u)" = 0 ]; then chown postgres "$work/tap"; fi
-	for file in "$work"/tree/test/t/*.pl; do
+	for file in "$work"/tree/test/t/${ONLY:-}*.pl; do
 		[ -f "$file" ] || continue
 		# PostgreSQL::Test::Cluster starts its own servers, where TESTDATADIR says
-		tap "tap $(basename "$file" .pl)" 900 as_server env \
+		tap "tap $(basename "$file" .pl)" 900 env \
 			PATH="$bindir:$PATH" TESTDIR="$work/tap" TESTDATADIR="$work/tap" TESTLOGDIR="$work/tap/log" \
 			PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=120 \
 			perl -I "$pgtest/test/perl" -I "$work/tree/test/perl" "$file"
@@ -119,7 +120,7 @@ run_differential() {
 		fsync = off
 		session_preload_libraries = 'gpusort'
 	CONF
-	tap differential $((seconds * 3 + 120)) as_server perl "$work/tree/test/differential.pl" --seconds "$seconds" \
+	tap differential $((seconds * 3 + 120)) perl "$work/tree/test/differential.pl" --seconds "$seconds" \
 		--psql "$bindir/psql"
 	crashes differential
 	stop_server differential

@@ -1,0 +1,71 @@
+# A backend gives back what its sorts took, also after errors.
+use strict;
+use warnings;
+
+use GpuSortTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = start_node('memory');
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE t AS SELECT hashint8extended(i, 1) k, repeat('x', 40) pad, i FROM generate_series(1, 400000::int8) i;
+VACUUM ANALYZE t;
+SQL
+
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+my $pid = $session->query_safe('SELECT pg_backend_pid()');
+my $contexts = 'SELECT sum(total_bytes) / 1024 FROM pg_backend_memory_contexts';
+
+# Runs a query several times: what the backend has grown by from the third time on, in kB.
+sub growth
+{
+	my ($name, $settings, $query, $error) = @_;
+	my ($rss, $palloc);
+
+	$session->query_safe($settings);
+	for my $time (1 .. 12)
+	{
+		$session->query($query);
+		if ($error)
+		{
+			like($session->{stderr}, $error, "$name: the error") if $time == 1;
+		}
+		elsif ($session->{stderr} ne '') { fail("$name: $session->{stderr}") }
+		$session->{stderr} = '';
+		if ($time == 3)
+		{
+			$palloc = $session->query_safe($contexts);
+			$rss = backend_kilobytes($pid);
+		}
+	}
+	$palloc = $session->query_safe($contexts) - $palloc;
+	$rss = backend_kilobytes($pid) - $rss;
+	cmp_ok($palloc, '<', 300, "$name: memory contexts grow by $palloc kB");
+	cmp_ok($rss, '<', 4000, "$name: the process grows by $rss kB");
+	$session->query_safe('RESET ALL');
+}
+
+my $sorted = 'SELECT * FROM t ORDER BY k OFFSET 1000000';
+growth('in memory', 'SET gpusort.work_mem = "1GB"', $sorted);
+growth('runs', 'SET gpusort.work_mem = "2MB"', $sorted);
+growth('left early', 'SET gpusort.work_mem = "1GB"', 'BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k; FETCH 1 FROM c; COMMIT');
+growth('error while reading', 'SET gpusort.work_mem = "1GB"',
+	'SELECT 1 / (i - 399999), k FROM t ORDER BY k OFFSET 1000000', qr/division by zero/);
+growth('error while writing runs', 'SET gpusort.work_mem = "2MB"; SET temp_file_limit = "4MB"',
+	$sorted, qr/temp_file_limit/);
+growth('timeout', 'SET gpusort.work_mem = "1GB"; SET statement_timeout = 60', $sorted, qr/statement timeout/);
+growth('rescans', 'SET gpusort.work_mem = "1GB"',
+	'SELECT count(x.k) FROM generate_series(1, 5) g, LATERAL (SELECT k FROM t WHERE i > g * 1000 ORDER BY k OFFSET 10) x');
+
+# after all that the process is about as large as one that never sorted much
+$session->query_safe('SELECT 1');
+my $fresh = $node->background_psql('postgres');
+$fresh->query_safe($contexts);
+$fresh->query_safe("SET gpusort.enabled = off; $sorted");
+my $more = backend_kilobytes($pid) - backend_kilobytes($fresh->query_safe('SELECT pg_backend_pid()'));
+cmp_ok($more, '<', 20000, "what a backend keeps after its sorts: $more kB more than one that sorted once without them");
+$fresh->quit;
+$session->quit;
+$node->stop;
+done_testing();
