@@ -274,13 +274,15 @@ append_fixed(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint
 }
 
 /*
- * Bytes that two strings have in common, at most limit.
+ * Bytes that two strings have in common, at most limit; mostly that is what they have.
  */
 static uint64_t
 common_bytes(const uint8_t *a, const uint8_t *b, uint64_t limit)
 {
 	uint64_t i = 0;
 
+	if (memcmp(a, b, limit) == 0)
+		return limit;
 	while (i + 8 <= limit && memcmp(a + i, b + i, 8) == 0)
 		i += 8;
 	while (i < limit && a[i] == b[i])

@@ -208,7 +208,7 @@ cpu_order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_by
 	GS_TRY(gs_order_pack(&order));
 	if (!gs_order_settled(&order))
 		GS_TRY(gs_order_sort(&order));
-	gs_order_rows(&order, out, 0, order.rows);
+	GS_TRY(gs_order_rows(&order, out, 0, order.rows));
 	if (facts != NULL)
 		*facts = order.facts;
 	return GS_OK;

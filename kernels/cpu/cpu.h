@@ -329,7 +329,7 @@ void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_c
 gs_status gs_order_pack(gs_order *order);
 bool gs_order_settled(const gs_order *order);
 gs_status gs_order_sort(gs_order *order);
-void gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n);
+gs_status gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n);
 gs_status gs_refine(gs_order *order);
 
 /* ---------------------------------------------------------------- job.c, cpu.c */

@@ -166,13 +166,7 @@ gs_cpu_job_next(gs_job *head, uint32_t *out, uint64_t room, uint64_t *got)
 	uint64_t left = job->table.rows - job->next;
 	uint64_t n = room < left ? room : left;
 
-	for (uint64_t at = 0; at < n; at += (uint64_t) 1 << 20)
-	{
-		uint64_t slice = n - at < (uint64_t) 1 << 20 ? n - at : (uint64_t) 1 << 20;
-
-		gs_order_rows(&job->order, out + at, job->next + at, slice);
-		GS_TRY(gs_work_add(&job->work, slice));
-	}
+	GS_TRY(gs_order_rows(&job->order, out, job->next, n));
 	job->next += n;
 	*got = n;
 	return GS_OK;

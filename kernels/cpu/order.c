@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define OUTPUT_ROWS ((uint64_t) 1 << 20) /* row numbers written between polls */
+
 /*
  * Bits of a row number.
  */
@@ -71,15 +73,21 @@ gs_order_settled(const gs_order *order)
 }
 
 /*
- * True if every row is still where it came.
+ * Finds whether every row is still where it came.
  */
-static bool
-rows_in_place(const gs_order *order)
+static gs_status
+rows_in_place(const gs_order *order, bool *in_place)
 {
-	for (uint64_t i = 0; i < order->rows; i++)
-		if ((order->words[i] & gs_mask(order->row_bits)) != i)
-			return false;
-	return true;
+	uint64_t mask = gs_mask(order->row_bits);
+
+	*in_place = true;
+	for (uint64_t i = 0; i < order->rows && *in_place; i++)
+	{
+		*in_place = (order->words[i] & mask) == i;
+		if (i % GS_BLOCK_ROWS == 0)
+			GS_TRY(gs_work_add(order->work, GS_BLOCK_ROWS));
+	}
+	return GS_OK;
 }
 
 /*
@@ -98,16 +106,18 @@ gs_order_sort(gs_order *order)
 	order->facts.passes = order->sorter.passes;
 	if (!order->complete)
 		GS_TRY(gs_refine(order));
-	if (ascending && rows_in_place(order))
+	if (ascending)
+		GS_TRY(rows_in_place(order, &ascending));
+	if (ascending)
 		order->facts.input = GS_ASCENDING;
 	return GS_OK;
 }
 
 /*
- * Writes row numbers from a position of the order on.
+ * Writes row numbers from a position of the order on: a piece that is short enough not to poll.
  */
-void
-gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n)
+static void
+write_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n)
 {
 	if (order->facts.input == GS_ASCENDING)
 		for (uint64_t i = 0; i < n; i++)
@@ -117,4 +127,20 @@ gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n)
 			out[i] = (uint32_t) (order->rows - 1 - from - i);
 	else
 		order->loops->extract(out, order->words + from, n, gs_mask(order->row_bits));
+}
+
+/*
+ * Writes row numbers from a position of the order on.
+ */
+gs_status
+gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n)
+{
+	for (uint64_t at = 0; at < n; at += OUTPUT_ROWS)
+	{
+		uint64_t piece = n - at < OUTPUT_ROWS ? n - at : OUTPUT_ROWS;
+
+		write_rows(order, out + at, from + at, piece);
+		GS_TRY(gs_work_add(order->work, piece));
+	}
+	return GS_OK;
 }

@@ -156,14 +156,16 @@ digit_sort(uint64_t *words, uint64_t *hot, size_t n, uint32_t low, uint32_t high
  * own place and an array that stays in the cache are all that is written to at random.
  */
 static void
-sort_in_cache(const gs_sorter *sorter, const segment *s)
+sort_in_cache(gs_sorter *sorter, const segment *s, uint32_t depth)
 {
 	scratch *space = sorter->scratch;
 	uint64_t *hot = space != NULL ? space->hot : s->other, *target = s->to_other ? s->other : s->from;
 	uint32_t enough = gs_bits(s->n) + sorter->tuning->slack;
 	uint32_t low = s->high - s->low > enough + 3 ? s->high - enough : s->low;
+	uint32_t passes = depth + (s->high - low + 7) / 8;
 	uint64_t *sorted = digit_sort(s->from, hot, s->n, low, s->high);
 
+	sorter->passes = passes > sorter->passes ? passes : sorter->passes;
 	if (low > s->low && !insertion_sort(sorted, s->n, 4 * s->n))
 		sorted = digit_sort(sorted, sorted == hot ? s->from : hot, s->n, s->low, s->high);
 	if (sorted != target)
@@ -349,11 +351,17 @@ sort_buckets(gs_sorter *sorter, const segment *s, uint32_t width, const uint32_t
 /*
  * Copies a segment to where its result has to be.
  */
-static void
-settle(const segment *s)
+static gs_status
+settle(const gs_sorter *sorter, const segment *s)
 {
-	if (s->to_other)
-		memcpy(s->other, s->from, s->n * sizeof(uint64_t));
+	for (size_t at = 0; s->to_other && at < s->n; at += SLICE_ROWS)
+	{
+		size_t n = s->n - at < SLICE_ROWS ? s->n - at : SLICE_ROWS;
+
+		memcpy(s->other + at, s->from + at, n * sizeof(uint64_t));
+		GS_TRY(gs_work_add(sorter->work, n));
+	}
+	return GS_OK;
 }
 
 /*
@@ -380,14 +388,15 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 	if (s.n <= INSERTION_ROWS)
 	{
 		insertion_sort(s.from, s.n, SIZE_MAX);
-		settle(&s);
-		return gs_work_add(sorter->work, s.n * 2);
+		GS_TRY(gs_work_add(sorter->work, s.n));
+		return settle(sorter, &s);
 	}
 	if (s.n <= sorter->tuning->cache_rows)
 	{
-		sort_in_cache(sorter, &s);
+		sort_in_cache(sorter, &s, depth);
 		return gs_work_add(sorter->work, s.n * 4);
 	}
+	sorter->passes = depth + 1 > sorter->passes ? depth + 1 : sorter->passes;
 	while (s.high > s.low)
 	{
 		uint32_t width = partition_width(sorter, &s);
@@ -402,8 +411,7 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 		GS_TRY(scatter(sorter, &s, width, space->ends[depth]));
 		return sort_buckets(sorter, &s, width, space->ends[depth], depth);
 	}
-	settle(&s);
-	return GS_OK;
+	return settle(sorter, &s);
 }
 
 /*

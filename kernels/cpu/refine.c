@@ -338,15 +338,17 @@ sort_group(gs_order *order, const group *g, const gs_step *step)
 {
 	uint64_t *words = order->words + g->start, *other = order->other + g->start;
 	uint32_t low = order->row_bits;
+	bool rise = true;
 
 	for (size_t at = 0; at < g->n; at += GS_BLOCK_ROWS)
 	{
 		size_t n = g->n - at < GS_BLOCK_ROWS ? g->n - at : GS_BLOCK_ROWS;
 
 		gs_step_gather(step, words + at, n, low);
+		rise = rise && words_rise(words + at, n) && (at == 0 || words[at - 1] < words[at]);
 		GS_TRY(gs_work_add(order->work, 8 * n * step->nparts));
 	}
-	if (words_rise(words, g->n))
+	if (rise)
 		return GS_OK;
 	return gs_sort_words(&order->sorter, &words, &other, g->n, low, low + step->bits, false);
 }
