@@ -1,0 +1,45 @@
+-- Collations: those in byte order are sorted by gpusort, the others are left to PostgreSQL.
+\ir setup.psql
+SELECT plan(11);
+
+CREATE TEMP TABLE c (id serial, t text);
+INSERT INTO c (t) SELECT repeat(chr(33 + i * 31 % 90), i % 4) || substr(md5(i::text), 1, i % 6) FROM generate_series(1, 2000) AS i;
+SELECT current_setting('server_encoding') = 'UTF8' AS utf8 \gset
+\if :utf8
+-- code points whose order differs in UTF-16, and on either side of every length of UTF-8
+INSERT INTO c (t) SELECT chr(point) || suffix FROM unnest(ARRAY[1, 127, 128, 2047, 2048, 55295, 57344, 65533, 65535, 65536, 128512, 1114111]) AS point,
+	unnest(ARRAY['', 'a', chr(1), chr(65533)]) AS suffix;
+\endif
+
+-- Runs one test for a collation if the server has it: is it gpusort's, and if so, the same order?
+CREATE FUNCTION pg_temp.check_collation(wanted text, ours boolean) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	query text := format('SELECT id FROM c ORDER BY t COLLATE %I', wanted);
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_collation WHERE collname = wanted AND collencoding IN (-1, pg_char_to_encoding(getdatabaseencoding()))) THEN
+		RETURN NEXT skip('the server has no collation ' || wanted, 2);
+		RETURN;
+	END IF;
+	IF ours THEN
+		RETURN NEXT matches(pg_temp.plan_of(query), 'GpuSort', wanted || ' is sorted by gpusort');
+	ELSE
+		RETURN NEXT doesnt_match(pg_temp.plan_of(query), 'GpuSort', wanted || ' is left to PostgreSQL');
+	END IF;
+	RETURN NEXT pg_temp.same_ids(query || ', id', query || ', id', wanted);
+END $$;
+
+SELECT pg_temp.check_collation('C', true);
+SELECT pg_temp.check_collation('C.utf8', true);
+SELECT pg_temp.check_collation('pg_c_utf8', true);
+SELECT pg_temp.check_collation('en-x-icu', false);
+SELECT pg_temp.check_collation('en_US', false);
+
+-- the default collation is the database's
+SELECT datcollate IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') AND datlocprovider <> 'i' AS plain FROM pg_database WHERE datname = current_database() \gset
+\if :plain
+SELECT pg_temp.same_ids('SELECT id FROM c ORDER BY t DESC, id', 'SELECT id FROM c ORDER BY t DESC, id', 'the default collation');
+\else
+SELECT doesnt_match(pg_temp.plan_of('SELECT id FROM c ORDER BY t'), 'GpuSort', 'the default collation is left to PostgreSQL');
+\endif
+
+SELECT * FROM finish();
