@@ -156,7 +156,7 @@ begin_row(RowStore *store, MinimalTuple header)
 		return NULL;
 	if (store->rows == 0 && plain && !begin_uniform(store, header))
 		return NULL;
-	if (store->stride && !(plain && memcmp(store->uniform, header, SizeofMinimalTupleHeader) == 0) && !leave_uniform(store))
+	if (store->stride && !(plain && memcmp(store->uniform, header, ROW_HEADER_BYTES) == 0) && !leave_uniform(store))
 		return NULL;
 	bytes = store->stride ? store->stride : MAXALIGN(header->t_len);
 	if (store->used + bytes > store->size && !grow_arena(store, store->used + bytes))
@@ -179,11 +179,22 @@ begin_row(RowStore *store, MinimalTuple header)
 }
 
 /* Appends a row that lies in one piece: bits is where the bytes after the fixed header begin. */
-static bool
+static inline bool
 put_formed(RowStore *store, MinimalTuple header, const char *bits)
 {
-	char	   *place = begin_row(store, header);
+	char	   *place;
 
+	/* one more row like all before it, the way of most */
+	if (likely(store->bare && memcmp(store->uniform, header, ROW_HEADER_BYTES) == 0 &&
+			   store->used + store->stride <= store->size && store->rows < GS_MAX_ROWS))
+	{
+		memcpy(store->arena + store->used, bits + (ROW_HEADER_BYTES - SizeofMinimalTupleHeader),
+			   header->t_len - ROW_HEADER_BYTES);
+		store->used += store->stride;
+		store->rows++;
+		return true;
+	}
+	place = begin_row(store, header);
 	if (place == NULL)
 		return false;
 	if (store->bare)
@@ -193,11 +204,11 @@ put_formed(RowStore *store, MinimalTuple header, const char *bits)
 	return true;
 }
 
-/* Fills in the fixed header of a row. */
+/* Fills in the fixed header of a row, and zeroes what follows it up to ROW_HEADER_BYTES, so that headers compare whole. */
 static inline void
 make_header(MinimalTuple header, uint32 len, uint16 infomask2, uint16 infomask, uint8 hoff)
 {
-	memset(header, 0, SizeofMinimalTupleHeader);
+	memset(header, 0, ROW_HEADER_BYTES);
 	header->t_len = len;
 	header->t_infomask2 = infomask2 & HEAP_NATTS_MASK;
 	header->t_infomask = infomask & LAYOUT_BITS;

@@ -12,6 +12,8 @@
 /* Bytes of a MinimalTuple before the data of a row without NULLs. */
 #define ROW_HEADER_BYTES MAXALIGN(SizeofMinimalTupleHeader)
 
+StaticAssertDecl(sizeof(MinimalTupleData) == ROW_HEADER_BYTES, "a MinimalTupleData holds a header that can be compared whole");
+
 /*
  * Rows lie one after another in an arena as MinimalTuples.  As long as every row has the same header (no NULLs, the same
  * length) they lie at a fixed stride and need no offsets; small ones are then kept bare, without the header, which stands
