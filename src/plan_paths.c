@@ -240,9 +240,13 @@ sort_for_window(ChainCopy *chain, WindowAggPath *window)
 {
 	WindowClause *clause = window->winclause;
 	List	   *columns = list_concat_copy(clause->partitionClause, clause->orderClause);
+	Path	   *below = window->subpath;
 	Path	   *sort;
 
-	if (chain->window_input == NULL || IsA(window->subpath, WindowAggPath) || IsA(window->subpath, SortPath))
+	if (IsA(below, IncrementalSortPath))
+		below = ((IncrementalSortPath *) below)->spath.subpath;
+	/* another window function may be below */
+	if (chain->window_input == NULL || below->parent != chain->window_input->parent)
 		return NULL;
 	sort = cheap_sort(chain->root, chain->rel, chain->window_input,
 					  make_pathkeys_for_sortclauses(chain->root, columns, chain->root->processed_tlist), unbounded);

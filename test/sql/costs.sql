@@ -1,0 +1,168 @@
+-- What gpusort makes the planner believe, and what it does not.
+\set ECHO none
+\getenv srcdir PG_ABS_SRCDIR
+\set helpers :srcdir '/helpers.psql'
+\i :helpers
+\set ECHO all
+LOAD 'gpusort';
+SET max_parallel_workers_per_gather = 0;
+SET jit = off;
+SET work_mem = '64MB';
+
+-- Sorts of a plan that stayed PostgreSQL's but cost less than PostgreSQL says they do.  bound is that of a LIMIT above them.
+CREATE FUNCTION pg_temp.underpriced(plan jsonb, bound float8, OUT sorts int, OUT cheap int) LANGUAGE plpgsql AS $$
+DECLARE
+	child jsonb;
+	below record;
+	n float8 := plan->'Plan Rows';
+	own float8;
+BEGIN
+	sorts := 0;
+	cheap := 0;
+	IF plan->>'Node Type' = 'Sort' THEN
+		own := (plan->>'Startup Cost')::float8 - (plan->'Plans'->0->>'Total Cost')::float8;
+		sorts := 1;
+		cheap := (own < 2 * current_setting('cpu_operator_cost')::float8 * n * ln(least(n, 2 * bound)) / ln(2) - 0.02)::int;
+	END IF;
+	FOR child IN SELECT jsonb_array_elements(coalesce(plan->'Plans', '[]')) LOOP
+		SELECT * INTO below FROM pg_temp.underpriced(child, bound);
+		sorts := sorts + below.sorts;
+		cheap := cheap + below.cheap;
+	END LOOP;
+END $$;
+
+CREATE FUNCTION pg_temp.prices(query text, bound float8 DEFAULT 1e9) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+	found record;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	SELECT * INTO found FROM pg_temp.underpriced(plan->0->'Plan', bound);
+	RETURN format('%s plain, %s too cheap; %s', found.sorts, found.cheap, pg_temp.sorts(query));
+END $$;
+
+CREATE FUNCTION pg_temp.total_cost(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	RETURN plan->0->'Plan'->'Total Cost';
+END $$;
+
+CREATE TABLE items (id int8, k int4, g int4, r int4range, filler text);
+INSERT INTO items SELECT i, i * 7919::int8 % 20011, i % 5, int4range(i % 700, i % 700 + 5), repeat('x', 60) FROM generate_series(1, 20000) AS i;
+CREATE INDEX items_id ON items (id);
+CREATE INDEX items_k ON items (k);
+CREATE TABLE parts (id int8, k int4) PARTITION BY HASH (id);
+CREATE TABLE parts_0 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO parts SELECT id, k FROM items;
+ANALYZE items, parts;
+
+-- the linear cost is seen where sorts are replaced
+SET gpusort.enabled = off;
+SELECT pg_temp.total_cost('SELECT * FROM items ORDER BY g, id') AS theirs \gset
+RESET gpusort.enabled;
+SELECT pg_temp.total_cost('SELECT * FROM items ORDER BY g, id') < :theirs AS lower;
+SET gpusort.cpu_row_cost = 0;
+SET gpusort.cpu_key_cost = 0;
+SELECT pg_temp.total_cost('SELECT * FROM items ORDER BY g, id') - pg_temp.total_cost('SELECT * FROM items') = 20000 * 0.0025 AS only_output;
+-- at any price: a replaced sort never looks dearer than PostgreSQL's
+SET gpusort.cpu_row_cost = 1000;
+SELECT pg_temp.total_cost('SELECT * FROM items ORDER BY g, id') = :theirs AS equal;
+RESET gpusort.cpu_row_cost;
+RESET gpusort.cpu_key_cost;
+
+-- no sort that stays is planned at our price, however low
+SET gpusort.cpu_row_cost = 0;
+SET gpusort.cpu_key_cost = 0;
+SELECT pg_temp.prices('SELECT * FROM items ORDER BY g, id');
+SELECT pg_temp.prices('SELECT * FROM items ORDER BY r');
+SELECT pg_temp.prices('SELECT * FROM items ORDER BY g, r');
+SELECT pg_temp.prices('SELECT * FROM items WHERE id <= 500 ORDER BY filler COLLATE "C"');
+SELECT pg_temp.prices('SELECT * FROM items ORDER BY g, id LIMIT 10', 10);
+SELECT pg_temp.prices('SELECT * FROM items ORDER BY g, id LIMIT 10 OFFSET 20', 30);
+SELECT pg_temp.prices('SELECT g, k, count(*) FROM items GROUP BY g, k ORDER BY count(*) LIMIT 10', 10);
+SELECT pg_temp.prices('SELECT * FROM (SELECT * FROM items ORDER BY g, id OFFSET 0) s LIMIT 10', 10);
+SELECT pg_temp.prices('SELECT * FROM (SELECT * FROM (SELECT * FROM items ORDER BY g, id) s) s LIMIT 10', 10);
+SELECT pg_temp.prices('(SELECT * FROM items ORDER BY g, id OFFSET 0) UNION ALL (SELECT * FROM items ORDER BY g, k OFFSET 0) LIMIT 10', 10);
+SELECT pg_temp.prices('SELECT * FROM parts ORDER BY k, id LIMIT 10', 10);
+SELECT pg_temp.prices('SELECT rank() OVER (ORDER BY r), rank() OVER (PARTITION BY g ORDER BY id) FROM items');
+SELECT pg_temp.prices('SELECT DISTINCT r, id FROM items');
+SELECT pg_temp.prices('SELECT DISTINCT ON (r) r, id FROM items ORDER BY r, id');
+SET enable_hashagg = off;
+SELECT pg_temp.prices('SELECT r, g, count(*) FROM items GROUP BY r, g');
+SELECT pg_temp.prices('SELECT r FROM items UNION SELECT r FROM items');
+RESET enable_hashagg;
+PREPARE top(int) AS SELECT * FROM items ORDER BY g, id LIMIT $1;
+SET plan_cache_mode = force_generic_plan;
+SELECT pg_temp.prices('EXECUTE top(10)');
+SET plan_cache_mode = force_custom_plan;
+SELECT pg_temp.prices('EXECUTE top(10)', 10);
+RESET plan_cache_mode;
+DEALLOCATE top;
+
+-- the same with parallel workers
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT pg_temp.prices('SELECT * FROM items ORDER BY g, id');
+SELECT pg_temp.prices('SELECT * FROM items ORDER BY r');
+SELECT pg_temp.prices('SELECT * FROM items ORDER BY g, id LIMIT 10', 10);
+SELECT pg_temp.prices('SELECT * FROM (SELECT * FROM items ORDER BY g, id OFFSET 0) s LIMIT 10', 10);
+SELECT pg_temp.prices('SELECT DISTINCT r, id FROM items');
+PREPARE top(int) AS SELECT * FROM items ORDER BY g, id LIMIT $1;
+SET plan_cache_mode = force_generic_plan;
+SELECT pg_temp.prices('EXECUTE top(10)');
+RESET plan_cache_mode;
+SET max_parallel_workers_per_gather = 0;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET gpusort.cpu_row_cost;
+RESET gpusort.cpu_key_cost;
+
+-- a forbidden sort is as dear as ever
+SET enable_sort = off;
+SELECT pg_temp.total_cost('SELECT * FROM items ORDER BY g, id') AS ours \gset
+SET gpusort.enabled = off;
+SELECT pg_temp.total_cost('SELECT * FROM items ORDER BY g, id') = :ours AS equal;
+RESET gpusort.enabled;
+SELECT pg_temp.plan('SELECT * FROM items ORDER BY k');
+RESET enable_sort;
+
+-- a random walk through the table by an index: dearer than our sort, cheaper than PostgreSQL's
+SET random_page_cost = 4;
+SET enable_bitmapscan = off;
+SET gpusort.enabled = off;
+SELECT pg_temp.plan('SELECT * FROM items ORDER BY k');
+SELECT pg_temp.plan('SELECT rank() OVER (ORDER BY k), filler FROM items');
+SELECT pg_temp.plan('SELECT DISTINCT ON (k) * FROM items ORDER BY k');
+RESET gpusort.enabled;
+SELECT pg_temp.plan('SELECT * FROM items ORDER BY k');
+SELECT pg_temp.plan('SELECT rank() OVER (ORDER BY k), filler FROM items');
+SELECT pg_temp.plan('SELECT DISTINCT ON (k) * FROM items ORDER BY k');
+-- what is really cheaper keeps winning: an index in the table's order, and one that gives the first rows
+SELECT pg_temp.plan('SELECT * FROM items ORDER BY id');
+SELECT pg_temp.plan('SELECT * FROM items ORDER BY k LIMIT 5');
+SELECT pg_temp.plan('SELECT rank() OVER (ORDER BY id), filler FROM items');
+SELECT pg_temp.plan('SELECT rank() OVER (ORDER BY k), filler FROM items LIMIT 5');
+RESET random_page_cost;
+RESET enable_bitmapscan;
+
+-- parallel workers that keep only the first rows, and one large sort above none
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 100;
+SET min_parallel_table_scan_size = 0;
+SELECT pg_temp.plan('SELECT * FROM items ORDER BY g, filler COLLATE "C", id LIMIT 5');
+SELECT pg_temp.plan('SELECT * FROM items ORDER BY g, id');
+SET max_parallel_workers_per_gather = 0;
+
+-- more rows than fit a hash table: grouping by our sort
+SET work_mem = '1MB';
+SET hash_mem_multiplier = 1;
+SELECT pg_temp.plan('SELECT id + k, count(*) FROM items GROUP BY id + k');
+SELECT pg_temp.compare('SELECT id + k, count(*) FROM items GROUP BY id + k HAVING count(*) > 1', false);
+SET gpusort.enabled = off;
+SELECT pg_temp.plan('SELECT id + k, count(*) FROM items GROUP BY id + k');
