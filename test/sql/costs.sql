@@ -5,6 +5,8 @@
 \i :helpers
 \set ECHO all
 LOAD 'gpusort';
+CREATE SCHEMA costs;
+SET search_path = costs;
 SET max_parallel_workers_per_gather = 0;
 SET jit = off;
 SET work_mem = '64MB';
@@ -166,3 +168,6 @@ SELECT pg_temp.plan('SELECT id + k, count(*) FROM items GROUP BY id + k');
 SELECT pg_temp.compare('SELECT id + k, count(*) FROM items GROUP BY id + k HAVING count(*) > 1', false);
 SET gpusort.enabled = off;
 SELECT pg_temp.plan('SELECT id + k, count(*) FROM items GROUP BY id + k');
+
+SET client_min_messages = warning;
+DROP SCHEMA costs CASCADE;

@@ -5,6 +5,8 @@
 \i :helpers
 \set ECHO all
 LOAD 'gpusort';
+CREATE SCHEMA plans;
+SET search_path = plans;
 SET max_parallel_workers_per_gather = 0;
 SET enable_memoize = off;
 SET jit = off;
@@ -173,3 +175,6 @@ RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 RESET gpusort.min_rows;
+
+SET client_min_messages = warning;
+DROP SCHEMA plans CASCADE;
