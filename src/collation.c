@@ -16,6 +16,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/memutils.h"
 #include "utils/syscache.h"
 
 #include "sortkey_types.h"
@@ -48,7 +49,7 @@ static char
 database_locale(const char **locale)
 {
 	static char provider = 0;
-	static char name[NAMEDATALEN * 2];
+	static const char *name = "";
 
 	if (provider == 0)
 	{
@@ -60,7 +61,7 @@ database_locale(const char **locale)
 			elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
 		collate = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
 		if (!isnull)
-			strlcpy(name, TextDatumGetCString(collate), sizeof(name));
+			name = MemoryContextStrdup(TopMemoryContext, TextDatumGetCString(collate));
 		provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
 		ReleaseSysCache(tuple);
 	}

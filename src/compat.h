@@ -18,6 +18,24 @@
 #include "varatt.h"
 #endif
 
+/* 18 took the printing functions and ExplainState out of commands/explain.h */
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
+
+/* before 18 the attribute had another name and stood behind a declaration */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn _Noreturn
+#endif
+
+/* 18 can leave room before the tuple */
+#if PG_VERSION_NUM >= 180000
+#define copy_tuple_minimal(tuple) heap_copy_minimal_tuple(tuple, 0)
+#else
+#define copy_tuple_minimal(tuple) heap_copy_minimal_tuple(tuple)
+#endif
+
 /*
  * Family, input type and direction of an ordering operator; 18 says the direction in its own words.
  */

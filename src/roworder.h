@@ -5,6 +5,7 @@
 #define GPUSORT_ROWORDER_H
 
 #include "bigmem.h"
+#include "compat.h"
 #include "engine.h"
 
 /*
@@ -34,7 +35,7 @@ extern gs_status roworder_fetch(RowOrder *order);
 extern void roworder_end(RowOrder *order);
 
 /* An order found wrong after rows of it have been given out: XX001. */
-extern void roworder_failed(const RowOrder *order, gs_status status) pg_attribute_noreturn();
+pg_noreturn extern void roworder_failed(const RowOrder *order, gs_status status);
 
 /* The row number at a position below rows; positions must ascend unless keep_all. */
 static inline uint32

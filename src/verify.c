@@ -7,6 +7,7 @@
 
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
 #include "utils/sortsupport.h"
 
 #include "verify.h"
@@ -66,7 +67,7 @@ verify_order(const SortColumns *columns, TupleDesc desc, RowStore *rows, RowOrde
 	{
 		CHECK_FOR_INTERRUPTS();
 		/* the store may give every row out in the same place, so the first one is copied */
-		ExecStoreMinimalTuple(heap_copy_minimal_tuple(rowstore_get(rows, roworder_at(order, i))), a, false);
+		ExecStoreMinimalTuple(copy_tuple_minimal(rowstore_get(rows, roworder_at(order, i))), a, false);
 		ExecStoreMinimalTuple(rowstore_get(rows, roworder_at(order, i + 1)), b, false);
 		good = compare_rows(keys, columns->nkeys, a, b) <= 0;
 		ExecClearTuple(a);
