@@ -1,0 +1,143 @@
+-- What EXPLAIN says of a GpuSort node: the same of its keys as of a Sort, and what it did.
+\set ECHO none
+\getenv srcdir PG_ABS_SRCDIR
+\set helpers :srcdir '/helpers.psql'
+\i :helpers
+\set ECHO all
+LOAD 'gpusort';
+CREATE SCHEMA explain;
+SET search_path = explain;
+SET max_parallel_workers_per_gather = 0;
+SET jit = off;
+SET gpusort.explain_machine = off;
+
+-- Compares the plans with and without gpusort, all but the node's name; shows the sort keys.
+CREATE FUNCTION pg_temp.keys(query text, options text DEFAULT 'VERBOSE') RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	ours text[];
+	theirs text[];
+BEGIN
+	-- prices would change plans
+	PERFORM set_config('gpusort.cpu_row_cost', '1000', true);
+	ours := ARRAY(SELECT unnest(string_to_array(x, E'\n')) FROM pg_temp.explain(query, options) AS x);
+	PERFORM set_config('gpusort.enabled', 'off', true);
+	theirs := ARRAY(SELECT unnest(string_to_array(x, E'\n')) FROM pg_temp.explain(query, options) AS x);
+	PERFORM set_config('gpusort.enabled', 'on', true);
+	RETURN QUERY SELECT trim(x) FROM unnest(ours) AS x WHERE x ~ 'Sort Key:';
+	IF array_to_string(ours, E'\n') !~ 'GpuSort' THEN
+		RETURN NEXT 'NO GPUSORT';
+	END IF;
+	ours := ARRAY(SELECT regexp_replace(x, 'Custom Scan \(GpuSort\)|Custom Scan', 'Sort') FROM unnest(ours) AS x WHERE x !~ 'Custom.Plan.Provider');
+	IF ours IS DISTINCT FROM theirs THEN
+		RETURN QUERY SELECT 'OURS: ' || x FROM unnest(ours) AS x WHERE x <> ALL (theirs);
+		RETURN QUERY SELECT 'THEIRS: ' || x FROM unnest(theirs) AS x WHERE x <> ALL (ours);
+	END IF;
+END $$;
+
+-- EXPLAIN ANALYZE without what differs between versions and with the engine's tuning.
+CREATE FUNCTION pg_temp.analyze(query text, format text DEFAULT 'text') RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN SELECT unnest(string_to_array(x, E'\n')) FROM pg_temp.explain(query,
+		'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF, FORMAT ' || format) AS x LOOP
+		line := regexp_replace(line, '(rows=\d+|Rows\D+\d+)\.00', '\1');
+		line := regexp_replace(line, '((Passes|Runs|Refined)\W+)\d+', '\1N');
+		IF line !~ 'Disabled|Window:' THEN
+			RETURN NEXT line;
+		END IF;
+	END LOOP;
+END $$;
+
+CREATE TABLE words (id int8, k int4, w text, c varchar(20) COLLATE "C", d date);
+INSERT INTO words SELECT i * 7919 % 10007, i % 400, 'w' || i % 50, 'c' || i % 70, date '2020-01-01' + i % 90 FROM generate_series(1, 5000) AS i;
+CREATE TABLE other AS SELECT id, k AS "K", d FROM words;
+CREATE TABLE parts (id int8, k int4) PARTITION BY RANGE (id);
+CREATE TABLE parts_0 PARTITION OF parts FOR VALUES FROM (0) TO (5000);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (5000) TO (20000);
+INSERT INTO parts SELECT id, k FROM words;
+CREATE TABLE many AS SELECT words.* FROM words, generate_series(1, 4);
+ANALYZE words, other, parts, many;
+
+-- keys, as PostgreSQL prints them
+SELECT pg_temp.keys('SELECT * FROM words ORDER BY id');
+SELECT pg_temp.keys('SELECT * FROM words ORDER BY id', 'COSTS OFF');
+SELECT pg_temp.keys('SELECT * FROM words ORDER BY id DESC, k ASC NULLS FIRST, d DESC NULLS LAST');
+SELECT pg_temp.keys('SELECT * FROM words ORDER BY w COLLATE "C", w COLLATE "POSIX" DESC, c');
+SELECT pg_temp.keys('SELECT * FROM words ORDER BY c DESC, c COLLATE "POSIX"');
+SELECT pg_temp.keys('SELECT * FROM words ORDER BY w USING ~<~, c USING ~>~ NULLS LAST, id USING <, k USING > NULLS LAST');
+SELECT pg_temp.keys('SELECT * FROM words ORDER BY w USING ~>~, c USING ~<~ NULLS FIRST');
+SELECT pg_temp.keys('SELECT id + 1 AS x FROM words ORDER BY x, -k, CASE WHEN k > 3 THEN d END, upper(c)');
+SELECT pg_temp.keys('SELECT (row(w.id, w.k)::parts).id FROM words w ORDER BY 1');
+SELECT pg_temp.keys('SELECT a.id, b.d FROM words a JOIN other b USING (id) ORDER BY b."K", a.d DESC');
+SELECT pg_temp.keys('SELECT a.id, b.d FROM words a JOIN other b USING (id) ORDER BY b."K", a.d DESC', 'COSTS OFF');
+SELECT pg_temp.keys('SELECT k, count(*) FROM (SELECT id, max(k) AS k FROM words GROUP BY id) s GROUP BY k, id ORDER BY count(*) DESC, max(id)') ~ 'Sort Key' LIMIT 1;
+SELECT pg_temp.keys('SELECT id, sum(k) OVER (PARTITION BY d ORDER BY id DESC) FROM words');
+SELECT pg_temp.keys('SELECT s.x, (SELECT max(o.id) FROM other o WHERE o."K" = s.x) FROM (SELECT k AS x, id FROM words OFFSET 0) s ORDER BY s.x, 2') ~ '^Sort Key: s.x, ';
+SELECT pg_temp.keys('SELECT * FROM generate_series(1, 5000) AS g(n) ORDER BY n');
+SELECT pg_temp.keys('SELECT * FROM words ORDER BY k + (SELECT max("K") FROM other)') ~ '^Sort Key: ..words.k [+] ';
+SELECT pg_temp.keys('SELECT o.id, l.* FROM other o, LATERAL (SELECT w.id FROM words w WHERE w.k <> o."K" ORDER BY w.id + o.id OFFSET 1) l');
+SELECT pg_temp.keys('SELECT id FROM words UNION ALL SELECT id FROM other ORDER BY id');
+SELECT pg_temp.keys('INSERT INTO parts SELECT id, k FROM words ORDER BY id DESC');
+SELECT pg_temp.keys('UPDATE words SET k = s.k FROM (SELECT * FROM other ORDER BY id OFFSET 0) s(i, k) WHERE s.i = words.id');
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SELECT pg_temp.keys('SELECT a.* FROM words a JOIN other b ON a.id = b.id AND a.d = b.d');
+SELECT pg_temp.keys('SELECT a.* FROM parts a JOIN parts b ON a.id = b.k');
+RESET enable_hashjoin;
+RESET enable_nestloop;
+CREATE INDEX ON parts_1 (id);
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT pg_temp.keys('SELECT * FROM parts ORDER BY id');
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT pg_temp.keys('SELECT * FROM words ORDER BY id DESC');
+SET max_parallel_workers_per_gather = 0;
+
+-- the other formats
+SELECT pg_temp.keys('SELECT * FROM words ORDER BY id DESC, w COLLATE "C"', 'VERBOSE, FORMAT JSON');
+SELECT pg_temp.keys('SELECT * FROM words ORDER BY id DESC, w COLLATE "C"', 'VERBOSE, FORMAT XML');
+SELECT pg_temp.keys('SELECT * FROM words ORDER BY id DESC, w COLLATE "C"', 'VERBOSE, FORMAT YAML');
+
+-- what the sort did
+SELECT pg_temp.analyze('SELECT * FROM words ORDER BY id');
+SELECT pg_temp.analyze('SELECT * FROM words ORDER BY id', 'json');
+SELECT pg_temp.analyze('SELECT * FROM words ORDER BY id', 'xml');
+SELECT pg_temp.analyze('SELECT * FROM words ORDER BY id', 'yaml');
+SELECT pg_temp.analyze('SELECT n FROM generate_series(1, 5000) AS g(n) ORDER BY n');
+SELECT pg_temp.analyze('SELECT n FROM generate_series(1, 5000) AS g(n) ORDER BY n DESC');
+SELECT pg_temp.analyze('SELECT * FROM words WHERE abs(k) < 0 ORDER BY id');
+SET gpusort.work_mem = '1MB';
+SELECT pg_temp.analyze('SELECT * FROM many ORDER BY id');
+SELECT pg_temp.analyze('SELECT * FROM many ORDER BY id', 'yaml');
+RESET gpusort.work_mem;
+SELECT pg_temp.analyze('SELECT l.* FROM generate_series(1, 3) AS g(i), LATERAL (SELECT * FROM words WHERE k < i * 50 ORDER BY id LIMIT 2000) AS l');
+
+-- numbers that depend on the machine are there unless they are hidden
+SET gpusort.explain_machine = on;
+SELECT count(*) FROM pg_temp.explain('SELECT * FROM words ORDER BY id', 'ANALYZE') AS x WHERE x ~ 'Sort Method: .*Memory: \d+kB';
+SELECT count(*) FROM pg_temp.explain('SELECT * FROM words ORDER BY id', 'ANALYZE') AS x WHERE x ~ 'Stages: in [0-9.]+ ms  sort [0-9.]+ ms  out [0-9.]+ ms';
+SET gpusort.explain_machine = off;
+
+-- switched off after planning: PostgreSQL's own sort runs in the node
+PREPARE sorted(int) AS SELECT id FROM words WHERE k < $1 ORDER BY id LIMIT 2000;
+SET plan_cache_mode = force_generic_plan;
+SET gpusort.min_rows = 0;
+SELECT pg_temp.analyze('EXECUTE sorted(300)');
+SET gpusort.enabled = off;
+SELECT pg_temp.analyze('EXECUTE sorted(300)');
+SELECT pg_temp.analyze('EXECUTE sorted(300)', 'json');
+RESET gpusort.enabled;
+
+-- a small bound that became known at run time
+PREPARE top(int) AS SELECT id FROM words ORDER BY id LIMIT $1;
+SELECT pg_temp.analyze('EXECUTE top(10)');
+SELECT pg_temp.analyze('EXECUTE top(3000)');
+
+SET client_min_messages = warning;
+DROP SCHEMA explain CASCADE;
