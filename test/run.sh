@@ -26,17 +26,19 @@ add() {
 tap() {
 	local name=$1 limit=$2 log=$work/tap.log status=0 good bad start=$SECONDS
 	shift 2
-	as_server timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null || status=$?
-	if [ -n "${VERBOSE:-}" ]; then cat "$log" >&2; fi
+	as_server timeout --kill-after=10 "$limit" "$@" >"$log" 2>"$log.err" </dev/null || status=$?
+	if [ -n "${VERBOSE:-}" ]; then cat "$log" "$log.err" >&2; fi
 	good=$(grep -c '^ok ' "$log" || true)
 	bad=$(grep '^not ok ' "$log" | grep -vc '# TODO' || true)
 	# a program that died, or ran nothing, is a failure more
 	if [ "$bad" = 0 ] && { [ "$status" != 0 ] || { [ "$good" = 0 ] && ! grep -q '^1\.\.0' "$log"; }; }; then
 		bad=1
 		say "$name: exit status $status"
-		tail -n 60 "$log" >&2
+		tail -n 30 "$log" >&2
+		tail -n 60 "$log.err" >&2
 	elif [ "$bad" != 0 ]; then
-		grep -v '^ok ' "$log" | head -n 200 >&2
+		grep -A 8 '^not ok ' "$log" | grep -v '^ok ' | head -n 200 >&2
+		head -n 200 "$log.err" >&2
 	fi
 	add "$name" "$good" "$bad" $((SECONDS - start))
 }
