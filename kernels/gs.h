@@ -231,8 +231,8 @@ typedef struct gs_job_info
 typedef struct gs_job gs_job;
 
 /*
- * begin → add(chunk)… → finish(rows) → next(piece)… → end.  add has copied what it needs when it returns, so a chunk can be
- * filled again.  finish checks that rows rows came.  next writes up to room results and their number, 0 at the end.  After any
+ * begin → add(chunk)… → finish(rows) → next(piece)… → end.  add checks the chunk, of which chunk->bytes bytes must be
+ * readable, and has copied what it needs when it returns, so a chunk can be filled again.  finish checks that rows rows came.  next writes up to room results and their number, 0 at the end.  After any
  * status but GS_OK only gs_job_end may follow.  gs_job_end is safe at every moment and on NULL.
  */
 gs_status gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
@@ -241,7 +241,10 @@ gs_status gs_job_finish(gs_job *job, uint64_t rows);
 gs_status gs_job_next(gs_job *job, uint32_t *out, uint64_t room, uint64_t *got);
 void gs_job_end(gs_job *job);
 
-/* Host memory that the job will hold at most if gs_job_finish comes now: what it has taken, and what it still will. */
+/*
+ * Host memory that the job will hold at most if gs_job_finish comes now: what it has taken, and what it still will.  Of
+ * arrays that grow with the input only what was written to counts, not the room for more.
+ */
 uint64_t gs_job_host_bytes(const gs_job *job);
 void gs_job_get_info(const gs_job *job, gs_job_info *info);
 
