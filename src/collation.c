@@ -106,9 +106,11 @@ collation_orders_bytes(Oid collation, const char **why)
 		provider = collation_locale(collation, &locale);
 	if (provider == COLLPROVIDER_LIBC && is_c_utf8(locale) && GetDatabaseEncoding() == PG_UTF8 && libc_has_plain_c_utf8())
 		return true;
-	if (collation == DEFAULT_COLLATION_OID)
+	if (collation != DEFAULT_COLLATION_OID)
+		*why = psprintf("collation \"%s\" has no exact encoding", get_collation_name(collation));
+	else if (provider == COLLPROVIDER_LIBC)
 		*why = psprintf("the database's collation \"%s\" has no exact encoding", locale);
 	else
-		*why = psprintf("collation \"%s\" has no exact encoding", get_collation_name(collation));
+		*why = "the database's collation has no exact encoding";
 	return false;
 }

@@ -1,0 +1,18 @@
+-- Which keys gpusort leaves to PostgreSQL, and the reason that DEBUG1 gives.
+LOAD 'gpusort';
+SET gpusort.min_rows = 0;
+CREATE SCHEMA reasons;
+SET search_path = reasons;
+CREATE TABLE r (i int, j jsonb, a int[], s int4range, t text, v tsvector);
+CREATE COLLATION german (provider = icu, locale = 'de');
+CREATE TYPE pair AS (a int, b int);
+SET client_min_messages = debug1;
+EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY i, j;
+EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY a DESC;
+EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY s;
+EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY v USING >;
+EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY t COLLATE german;
+EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY (i, i)::pair;
+EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY (i, i)::pair USING *<;
+RESET client_min_messages;
+DROP SCHEMA reasons CASCADE;
