@@ -59,6 +59,27 @@ ordering_op_properties(Oid op, Oid *opfamily, Oid *opcintype, bool *desc)
 }
 
 /*
+ * How many nodes of a path are switched off; before 18 such nodes cost disable_cost more instead.
+ */
+static inline int
+disabled_nodes(const Path *path)
+{
+#if PG_VERSION_NUM >= 180000
+	return path->disabled_nodes;
+#else
+	return 0;
+#endif
+}
+
+static inline void
+add_disabled_nodes(Path *path, int count)
+{
+#if PG_VERSION_NUM >= 180000
+	path->disabled_nodes += count;
+#endif
+}
+
+/*
  * The ordering operator of a pathkey for values of a type, InvalidOid if its family has none; 18 has its own words again.
  */
 static inline Oid

@@ -6,7 +6,9 @@
  * replaced without influence on the choice of the join.
  *
  * The model is linear: a row is taken, kept and given out for gpusort.cpu_row_cost, and every eight bytes of key add
- * gpusort.cpu_key_cost; past the memory limit all rows are written and read once.  The server's is 2 cpu_operator_cost N log2 N.
+ * gpusort.cpu_key_cost; past the memory limit all rows are written and read once.  The server's is 2 cpu_operator_cost N log2 N.  Measured in
+ * memory on one core, where a sequential scan costs 0.02 and takes 70 ns a row: 85 ns with a key of eight bytes (0.025; the server's sort
+ * took 334), 110 ns with a second key, 180 ns with 32-character strings (650).
  */
 #include "postgres.h"
 
@@ -201,6 +203,7 @@ typedef struct ChainCopy
 	Path	   *window_input;	/* what window functions may sort instead of reading an ordered path, or NULL */
 	Cost		startup;		/* saved so far */
 	Cost		total;
+	int			disabled;		/* disabled nodes that are gone */
 } ChainCopy;
 
 static Path *copy_chain(ChainCopy *chain, Path *path);
@@ -211,6 +214,7 @@ reprice(ChainCopy *chain, Path *copy)
 {
 	copy->startup_cost -= chain->startup;
 	copy->total_cost -= chain->total;
+	add_disabled_nodes(copy, -chain->disabled);
 	return copy;
 }
 
@@ -254,6 +258,7 @@ sort_for_window(ChainCopy *chain, WindowAggPath *window)
 		return NULL;
 	chain->startup = window->subpath->startup_cost - sort->startup_cost;
 	chain->total = window->subpath->total_cost - sort->total_cost;
+	chain->disabled = disabled_nodes(window->subpath) - disabled_nodes(sort);
 	return sort;
 }
 
@@ -286,7 +291,7 @@ copy_window(ChainCopy *chain, WindowAggPath *window)
 static Path *
 copy_chain(ChainCopy *chain, Path *path)
 {
-	chain->startup = chain->total = 0;
+	chain->startup = chain->total = chain->disabled = 0;
 	switch (nodeTag(path))
 	{
 		case T_SortPath:
@@ -314,7 +319,7 @@ copy_chain(ChainCopy *chain, Path *path)
 static List *
 copy_paths(PlannerInfo *root, RelOptInfo *rel, Path *window_input, List *paths)
 {
-	ChainCopy	chain = {root, rel, window_input, 0, 0};
+	ChainCopy	chain = {root, rel, window_input, 0, 0, 0};
 	List	   *result = NIL;
 	ListCell   *lc;
 
