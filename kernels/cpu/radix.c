@@ -17,7 +17,6 @@
 #define MAX_DIGIT	   11 /* bits of a partition's digit */
 #define MAX_BUCKETS	   (1 << MAX_DIGIT)
 #define MAX_DEPTH	   8 /* partitions within partitions: digits of 8 bits and more of less than 64 */
-#define COMBINE_BITS   6 /* narrower digits are scattered without buffers: few lines are open anyway */
 #define LANES		   4
 #define SLICE_ROWS	   ((size_t) 1 << 20) /* rows between polls */
 #define LINE		   8				  /* words in a cache line */
@@ -305,7 +304,7 @@ scatter(gs_sorter *sorter, const segment *s, uint32_t width, uint32_t *cursor)
 	scratch *space = sorter->scratch;
 	uint32_t shift = s->high - width, skip = (uint32_t) ((uintptr_t) s->other / 8 % LINE);
 	uint64_t mask = gs_mask(width);
-	bool combine = width >= COMBINE_BITS && s->n >= sorter->tuning->combine_rows && s->n < UINT32_MAX - 2 * LINE;
+	bool combine = s->n >= sorter->tuning->combine_rows && s->n < UINT32_MAX - 2 * LINE;
 
 	/* positions are counted from the line that other begins in */
 	for (uint64_t d = 0; combine && d <= mask; d++)
