@@ -1,0 +1,74 @@
+# Session.pm: a psql session that benchmark scripts talk to.
+package Session;
+
+use strict;
+use warnings;
+
+use IPC::Open2;
+use JSON::PP;
+
+# Opens a session to a database.
+sub new
+{
+	my ($class, $psql, $database) = @_;
+	my $self = { n => 0 };
+
+	$self->{pid} = open2($self->{out}, $self->{in}, "$psql -X -q -A -t -d $database 2>&1");
+	binmode $_, ':utf8' for $self->{out}, $self->{in};
+	bless $self, $class;
+	$self->query('SET client_min_messages = warning');
+	return $self;
+}
+
+# Runs statements and returns what they print; dies at an error.
+sub query
+{
+	my ($self, $sql) = @_;
+	my $marker = 'end of query ' . ++$self->{n};
+	my $text = '';
+
+	print { $self->{in} } "$sql;\n\\echo '$marker'\n";
+	$self->{in}->flush;
+	while (defined(my $line = readline $self->{out}))
+	{
+		if ($line eq "$marker\n")
+		{
+			die "$sql\n$text" if $text =~ /^(ERROR|FATAL|psql): /m;
+			chomp $text;
+			return $text;
+		}
+		$text .= $line;
+	}
+	die "the session ended\n$sql\n$text";
+}
+
+# EXPLAIN (ANALYZE, TIMING OFF) of a query as a structure.
+sub analyze
+{
+	my ($self, $query) = @_;
+	return decode_json($self->query("EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) $query"))->[0];
+}
+
+# The nodes of a plan that sort.
+sub sorts
+{
+	my ($plan) = @_;
+	my @found = grep { ($_->{'Custom Plan Provider'} // '') eq 'GpuSort' || $_->{'Node Type'} =~ /^(Incremental )?Sort$/ } $plan;
+	return (@found, map { sorts($_) } @{ $plan->{Plans} // [] });
+}
+
+sub median
+{
+	my @sorted = sort { $a <=> $b } @_;
+	return @sorted % 2 ? $sorted[ @sorted / 2 ] : ($sorted[ @sorted / 2 - 1 ] + $sorted[ @sorted / 2 ]) / 2;
+}
+
+sub finish
+{
+	my ($self) = @_;
+	close $self->{in};
+	waitpid $self->{pid}, 0;
+	return;
+}
+
+1;
