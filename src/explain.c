@@ -183,6 +183,9 @@ gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorte
 	const SorterStats *stats;
 
 	explain_keys(node, columns, ancestors, es);
+	/* a plan made earlier may be run after gpusort was switched off */
+	if (!es->analyze && !gpusort_enabled)
+		ExplainPropertyText("Fallback", sorter_fallback_text(SORTER_DISABLED), es);
 	if (!es->analyze || sorter == NULL)
 		return;
 	stats = sorter_stats(sorter);

@@ -287,6 +287,21 @@ copy_window(ChainCopy *chain, WindowAggPath *window)
 	COPY_LINK(chain, WindowAggPath, window, below);
 }
 
+/* Copies an IncrementalSort, between two window functions, over a cheaper input. */
+static Path *
+copy_incremental_sort(ChainCopy *chain, IncrementalSortPath *sort)
+{
+	Path	   *below = copy_chain(chain, sort->spath.subpath);
+	IncrementalSortPath *copy;
+
+	if (below == NULL)
+		return NULL;
+	copy = makeNode(IncrementalSortPath);
+	*copy = *sort;
+	copy->spath.subpath = below;
+	return reprice(chain, (Path *) copy);
+}
+
 /* Flat copies of a path and what is below it, down to the sorts; NULL if nothing gets cheaper. */
 static Path *
 copy_chain(ChainCopy *chain, Path *path)
@@ -296,6 +311,8 @@ copy_chain(ChainCopy *chain, Path *path)
 	{
 		case T_SortPath:
 			return copy_sort(chain, (SortPath *) path);
+		case T_IncrementalSortPath:
+			return copy_incremental_sort(chain, (IncrementalSortPath *) path);
 		case T_WindowAggPath:
 			return copy_window(chain, (WindowAggPath *) path);
 		case T_ProjectionPath:
@@ -306,6 +323,8 @@ copy_chain(ChainCopy *chain, Path *path)
 			COPY_LINK(chain, GroupPath, path, copy_chain(chain, ((GroupPath *) path)->subpath));
 		case T_GatherMergePath:
 			COPY_LINK(chain, GatherMergePath, path, copy_chain(chain, ((GatherMergePath *) path)->subpath));
+		case T_GroupingSetsPath:
+			COPY_LINK(chain, GroupingSetsPath, path, copy_chain(chain, ((GroupingSetsPath *) path)->subpath));
 		case T_AggPath:
 			if (((AggPath *) path)->aggstrategy != AGG_SORTED)
 				return NULL;

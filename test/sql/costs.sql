@@ -90,6 +90,9 @@ SELECT pg_temp.prices('SELECT * FROM (SELECT * FROM (SELECT * FROM items ORDER B
 SELECT pg_temp.prices('(SELECT * FROM items ORDER BY g, id OFFSET 0) UNION ALL (SELECT * FROM items ORDER BY g, k OFFSET 0) LIMIT 10', 10);
 SELECT pg_temp.prices('SELECT * FROM parts ORDER BY k, id LIMIT 10', 10);
 SELECT pg_temp.prices('SELECT rank() OVER (ORDER BY r), rank() OVER (PARTITION BY g ORDER BY id) FROM items');
+SELECT pg_temp.prices('SELECT rank() OVER (PARTITION BY g ORDER BY id), rank() OVER (PARTITION BY g ORDER BY r) FROM items');
+SELECT pg_temp.prices('SELECT r, g, count(*) FROM items GROUP BY ROLLUP (r, g)');
+SELECT pg_temp.prices('SELECT k, g, count(*) FROM items GROUP BY ROLLUP (k, g)');
 SELECT pg_temp.prices('SELECT DISTINCT r, id FROM items');
 SELECT pg_temp.prices('SELECT DISTINCT ON (r) r, id FROM items ORDER BY r, id');
 SET enable_hashagg = off;

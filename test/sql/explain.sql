@@ -132,6 +132,7 @@ SELECT pg_temp.analyze('EXECUTE sorted(300)');
 SET gpusort.enabled = off;
 SELECT pg_temp.analyze('EXECUTE sorted(300)');
 SELECT pg_temp.analyze('EXECUTE sorted(300)', 'json');
+EXPLAIN (COSTS OFF) EXECUTE sorted(300);
 RESET gpusort.enabled;
 
 -- a small bound that became known at run time
