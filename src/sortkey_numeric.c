@@ -72,6 +72,7 @@ typedef struct Parts
 } Parts;
 
 static KeyResult encode_numeric64(SortKey *key, Datum value, KeyColumn *column, uint32 row);
+static KeyResult encode_numeric_slow(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 static KeyResult encode_numeric_bytes(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 
 static const int64 powers_of_ten[INT64_SCALE + 1] = {
@@ -139,9 +140,9 @@ take_apart(const struct varlena *varlena, Parts *parts)
 static uint128
 power_of_ten(int exponent)
 {
-	uint128		power = 1;
+	uint128		power = powers_of_ten[Min(exponent, INT64_SCALE)];
 
-	while (exponent-- > 0)
+	for (; exponent > INT64_SCALE; exponent--)
 		power *= 10;
 	return power;
 }
@@ -214,7 +215,7 @@ decimals_needed(const Parts *parts)
 	return decimals;
 }
 
-/* Takes the least scale that is at least this one and fits the number; false if elements of that size cannot hold it. */
+/* Takes a scale; false if the number has no place in elements of that size then. */
 static bool
 try_scale(NumericState *state, const Parts *parts, int scale, int max_scale)
 {
@@ -226,7 +227,7 @@ try_scale(NumericState *state, const Parts *parts, int scale, int max_scale)
 	return scale_number(state, parts, &ignored);
 }
 
-/* Finds a scale for elements of some size: with the decimals shown, as they are likely to be those of the column, or as few as do. */
+/* Finds a scale for elements of some size: as many decimals as are shown, which are likely to be the column's, or as few as do. */
 static bool
 guess_scale(NumericState *state, const Parts *parts, int max_scale)
 {
@@ -238,8 +239,6 @@ guess_scale(NumericState *state, const Parts *parts, int max_scale)
 		shown = TYPEALIGN(SCALE_STEP, shown);
 	return try_scale(state, parts, shown, max_scale) || try_scale(state, parts, Max(needed, 0), max_scale);
 }
-
-static KeyResult encode_numeric_slow(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 
 /* Gives the key its next form, one that takes this number. */
 static KeyResult
