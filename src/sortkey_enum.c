@@ -3,7 +3,9 @@
  *
  * As in core, values with even OIDs are in OID order among themselves: those that CREATE TYPE made, and later ones that happened to fit.
  * That is the first guess, and needs no catalog.  The first odd OID takes the key to pg_enum.enumsortorder, read once for the type.
- * Sort orders of existing values stay as they are when others are added, but for the rare moment when all are numbered anew.
+ *
+ * When a value comes that was added since, the type is read again.  Values already known keep their numbers, as keys with them have been
+ * written, even if the server has numbered all values anew; the others get numbers between those of their neighbours.
  */
 #include "postgres.h"
 
@@ -22,7 +24,7 @@
 typedef struct EnumValue
 {
 	Oid			oid;
-	float4		sort_order;
+	float8		sort_order;
 } EnumValue;
 
 /* What is known of the type. */
@@ -32,8 +34,6 @@ typedef struct EnumState
 	int			nvalues;
 	EnumValue	last;			/* found last: neighbours often are the same */
 } EnumState;
-
-static KeyResult encode_enum_order(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 
 /* The type of a value. */
 static Oid
@@ -57,6 +57,16 @@ compare_oids(const void *a, const void *b)
 {
 	Oid			x = ((const EnumValue *) a)->oid;
 	Oid			y = ((const EnumValue *) b)->oid;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Orders values as the type does. */
+static int
+compare_orders(const void *a, const void *b)
+{
+	float8		x = ((const EnumValue *) a)->sort_order;
+	float8		y = ((const EnumValue *) b)->sort_order;
 
 	return x < y ? -1 : x > y;
 }
@@ -103,50 +113,69 @@ find_value(const EnumState *state, Oid oid)
 	return bsearch(&wanted, state->values, state->nvalues, sizeof(EnumValue), compare_oids);
 }
 
-/* Reads the type again after an unknown value came; true if values known before have another sort order now. */
-static bool
-reload_values(SortKey *key, Oid oid)
+/* Numbers count values that were not known between two that were, of which either may be missing. */
+static void
+number_between(EnumValue *values, int count, const EnumValue *before, const EnumValue *behind)
 {
-	EnumState  *state = key->state;
-	EnumState	loaded = {0};
-	bool		renumbered = false;
+	float8		low = before ? before->sort_order : behind ? behind->sort_order - count - 1 : 0;
+	float8		step = before && behind ? (behind->sort_order - low) / (count + 1) : 1;
 
-	load_values(key, &loaded, type_of_value(oid));
-	for (int i = 0; i < state->nvalues; i++)
+	for (int i = 0; i < count; i++)
+		values[i].sort_order = low + step * (i + 1);
+}
+
+/* Gives values the numbers by which they were known before, and the others some that fit. */
+static void
+keep_numbers(EnumState *loaded, const EnumState *known)
+{
+	EnumValue  *values = loaded->values;
+	int			begin = 0;		/* of the values not known that come before the next known one */
+
+	qsort(values, loaded->nvalues, sizeof(EnumValue), compare_orders);
+	for (int i = 0; i <= loaded->nvalues; i++)
 	{
-		const EnumValue *now = find_value(&loaded, state->values[i].oid);
+		const EnumValue *found = i < loaded->nvalues ? find_value(known, values[i].oid) : NULL;
 
-		renumbered |= now && now->sort_order != state->values[i].sort_order;
+		if (found)
+			values[i].sort_order = found->sort_order;
+		if (found || i == loaded->nvalues)
+		{
+			number_between(values + begin, i - begin, begin > 0 ? &values[begin - 1] : NULL, found);
+			begin = i + 1;
+		}
 	}
-	if (state->values)
-		pfree(state->values);
-	*state = loaded;
-	return renumbered;
+	/* some fifty values that each came between the one before and the same neighbour use up the numbers */
+	for (int i = 1; i < loaded->nvalues; i++)
+		if (values[i].sort_order <= values[i - 1].sort_order)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("an enum type was changed too often while its values were being sorted")));
+	qsort(values, loaded->nvalues, sizeof(EnumValue), compare_oids);
 }
 
 /* Finds a value that is not the one of the row before. */
-static pg_noinline KeyResult
+static pg_noinline void
 look_up(SortKey *key, Oid oid)
 {
 	EnumState  *state = key->state;
 	const EnumValue *found = find_value(state, oid);
-	bool		renumbered = false;
 
 	if (found == NULL)
 	{
-		renumbered = reload_values(key, oid);
+		EnumState	loaded = {0};
+
+		load_values(key, &loaded, type_of_value(oid));
+		if (state->values)
+		{
+			keep_numbers(&loaded, state);
+			pfree(state->values);
+		}
+		*state = loaded;
 		found = find_value(state, oid);
 	}
 	if (found == NULL)
 		elog(ERROR, "enum value %u not found in pg_enum", oid);
 	state->last = *found;
-	if (!renumbered)
-		return KEY_OK;
-	if (key->exact)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("an enum type was changed while its values were being sorted")));
-	return widen(key, GS_F32, encode_enum_order);
 }
 
 /* Values in the order of pg_enum. */
@@ -157,13 +186,8 @@ encode_enum_order(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	Oid			oid = DatumGetObjectId(value);
 
 	if (oid != state->last.oid)
-	{
-		KeyResult	result = look_up(key, oid);
-
-		if (unlikely(result != KEY_OK))
-			return result;
-	}
-	((float4 *) column->values)[row] = state->last.sort_order;
+		look_up(key, oid);
+	((float8 *) column->values)[row] = state->last.sort_order;
 	return KEY_OK;
 }
 
@@ -174,7 +198,7 @@ encode_enum_oid(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	Oid			oid = DatumGetObjectId(value);
 
 	if (unlikely(oid & 1))
-		return widen(key, GS_F32, encode_enum_order);
+		return widen(key, GS_F64, encode_enum_order);
 	((uint32 *) column->values)[row] = oid;
 	return KEY_OK;
 }
@@ -184,7 +208,7 @@ open_enum(SortKey *key)
 {
 	key->state = palloc0(sizeof(EnumState));
 	if (key->exact)
-		set_form(key, GS_F32, encode_enum_order);
+		set_form(key, GS_F64, encode_enum_order);
 	else
 		set_form(key, GS_U32, encode_enum_oid);
 }

@@ -50,7 +50,7 @@ BEGIN
 END $$;
 SELECT is(pg_temp.grow('gpusort_growing_1', true, 5000, 100), pg_temp.grow('gpusort_growing_2', false, 5000, 100), 'a type that grows while its values are sorted');
 SET gpusort.work_mem = '1MB';
-SELECT is(pg_temp.grow('gpusort_growing_3', true, 60000, 6000), pg_temp.grow('gpusort_growing_4', false, 60000, 6000), 'and again, in little memory');
+SELECT is(pg_temp.grow('gpusort_growing_3', true, 60000, 1200), pg_temp.grow('gpusort_growing_4', false, 60000, 1200), 'and again, in little memory');
 DROP EXTENSION dblink;
 \else
 SELECT skip('no dblink', 2);
