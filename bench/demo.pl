@@ -60,7 +60,7 @@ $session->query('SET client_min_messages = warning');
 sub explain
 {
 	my ($query) = @_;
-	my $text = $session->query("EXPLAIN (ANALYZE, TIMING OFF) $query");
+	my $text = $session->query("EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) $query");
 	my ($ms) = $text =~ /^Execution Time: ([0-9.]+) ms$/m;
 	return ($text, $ms);
 }

@@ -4,6 +4,7 @@
 # also after an error or an interrupt, they are stopped and the directory is removed.
 
 work=
+child=
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -13,13 +14,21 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Runs a command as the user of the servers, in the work directory.
+# Runs a command as the user of the servers, in the work directory.  It must not be a function.  An interrupt of the script
+# does not wait for the command's end.
 as_server() {
+	local status=0 input=0
+	exec {input}<&0
 	if [ "$(id -u)" = 0 ]; then
-		(cd "$work" && HOME="$work" TMPDIR="$work" runuser -u postgres -- "$@")
+		(cd "$work" && HOME="$work" TMPDIR="$work" exec runuser -u postgres -- "$@") <&"$input" &
 	else
-		(cd "$work" && HOME="$work" TMPDIR="$work" "$@")
+		(cd "$work" && HOME="$work" TMPDIR="$work" exec "$@") <&"$input" &
 	fi
+	child=$!
+	exec {input}<&-
+	wait "$child" || status=$?
+	child=
+	return "$status"
 }
 
 # Sets PG_CONFIG, if the one given is of no use, to that of the newest server with development files, and bindir.
@@ -58,6 +67,10 @@ cleanup() {
 	local status=$? pidfile
 	trap - EXIT
 	trap '' INT TERM HUP
+	if [ -n "$child" ]; then
+		kill -TERM "$child" 2>/dev/null || true
+		wait "$child" 2>/dev/null || true
+	fi
 	if [ -n "$work" ]; then
 		find "$work" -name postmaster.pid 2>/dev/null | while read -r pidfile; do
 			as_server "$bindir/pg_ctl" stop -D "$(dirname "$pidfile")" -m immediate -s >/dev/null 2>&1 || true

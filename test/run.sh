@@ -69,7 +69,7 @@ run_regress() {
 		max_connections = 50
 		shared_buffers = 128MB
 	CONF
-	as_server env PG_CONFIG="$PG_CONFIG" timeout 1800 make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" installcheck >"$log" 2>&1 || true
+	as_server timeout 1800 make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" installcheck >"$log" 2>&1 || true
 	good=$(grep -cE '^(test .* \.\.\. +ok|ok )' "$log" || true)
 	bad=$(grep -cE '^(test .* \.\.\. +FAILED|not ok )' "$log" || true)
 	if [ "$good" = 0 ] && [ "$bad" = 0 ]; then
