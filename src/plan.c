@@ -180,6 +180,9 @@ bound_below(Plan *plan, SortBound bound)
 		case T_MergeAppend:
 		case T_Result:
 			return bound;
+		case T_CustomScan:
+			/* another extension's node may know how to pass it on, as appends over chunks of a table do */
+			return bound;
 		case T_SubqueryScan:
 			return plan->qual == NIL ? bound : no_bound;
 		default:
