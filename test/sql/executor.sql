@@ -118,7 +118,7 @@ BEGIN
 		'SELECT a.id FROM nums a WHERE NOT EXISTS (SELECT FROM late b WHERE a.id = b.k)',
 		'SELECT a.id, b.id, c.id FROM nums a JOIN nums b ON a.id = b.id JOIN late c ON c.k = a.k AND c.id > 9000'
 	] LOOP
-		RAISE NOTICE '%: %', query, pg_temp.compare(query, false);
+		RAISE NOTICE '%: %', query, pg_temp.compare_all(query, false);
 	END LOOP;
 	PERFORM set_config('enable_mergejoin', 'off', true);
 	PERFORM set_config('enable_nestloop', 'on', true);
@@ -132,7 +132,7 @@ BEGIN
 		'SELECT o.id, l.id FROM nums o, LATERAL (SELECT n.id FROM nums n ORDER BY n.k, n.id LIMIT CASE o.g WHEN 0 THEN NULL WHEN 1 THEN 3000 ELSE o.g END) l WHERE o.id < 30',
 		'SELECT o.id, l.c FROM nums o, LATERAL (SELECT count(*) AS c FROM (SELECT DISTINCT n.k FROM nums n WHERE n.id < o.id ORDER BY n.k OFFSET 0) s) l WHERE o.id < 500'
 	] LOOP
-		RAISE NOTICE '%: %', query, pg_temp.compare(query);
+		RAISE NOTICE '%: %', query, pg_temp.compare_all(query);
 	END LOOP;
 END $$;
 
