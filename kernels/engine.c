@@ -179,16 +179,26 @@ gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs
 }
 
 /*
- * Takes a chunk.  What the engine does with a chunk that another process can write to is the engine's care.
+ * Takes a chunk of the caller's own, whose header tells its size.
  */
 gs_status
 gs_job_add(gs_job *job, const gs_chunk *chunk)
+{
+	return gs_job_add_within(job, chunk, chunk == NULL ? 0 : chunk->bytes);
+}
+
+/*
+ * Takes a chunk.  What the engine does with a chunk that another process can write to is the engine's care.
+ */
+gs_status
+gs_job_add_within(gs_job *job, const gs_chunk *chunk, size_t available)
 {
 	gs_status status;
 
 	if (job == NULL || chunk == NULL || job->state != GS_JOB_ADDING)
 		return GS_INVALID;
 	job->state = GS_JOB_FAILED;
+	job->available = available;
 	status = job->ops->job_add(job, chunk);
 	if (status == GS_OK)
 		job->state = GS_JOB_ADDING;

@@ -78,6 +78,7 @@ struct gs_job
 	gs_host host;
 	gs_job_state state;
 	uint64_t rows; /* added so far: job_add counts them, from the one time that it reads the chunk's header */
+	size_t available; /* job_add: bytes of the chunk that can be read, whatever its header says */
 };
 
 /* The host of callers that pass none: memory from the system, large blocks on huge pages, no poll. */

@@ -237,6 +237,8 @@ typedef struct gs_job gs_job;
  */
 gs_status gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
 gs_status gs_job_add(gs_job *job, const gs_chunk *chunk);
+/* The same for a chunk in memory that somebody else can write to: nothing beyond available bytes is read. */
+gs_status gs_job_add_within(gs_job *job, const gs_chunk *chunk, size_t available);
 gs_status gs_job_finish(gs_job *job, uint64_t rows);
 gs_status gs_job_next(gs_job *job, uint32_t *out, uint64_t room, uint64_t *got);
 void gs_job_end(gs_job *job);

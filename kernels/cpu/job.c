@@ -57,7 +57,7 @@ gs_cpu_job_add(gs_job *head, const gs_chunk *chunk)
 	gs_table *table = &job->table;
 	gs_view view;
 
-	GS_TRY(gs_view_open(&view, chunk, chunk->bytes, table->ncolumns));
+	GS_TRY(gs_view_open(&view, chunk, head->available, table->ncolumns));
 	if (view.rows > GS_MAX_ROWS - table->rows)
 		return GS_TOO_BIG;
 	for (uint32_t c = 0; c < table->ncolumns; c++)
