@@ -3,14 +3,14 @@ MODULE_big = gpusort
 DATA = $(wildcard sql/gpusort--*.sql)
 
 KERNEL_OBJS = $(patsubst %.c,%.o,$(wildcard kernels/*.c kernels/cpu/*.c))
-OBJS = $(patsubst %.c,%.o,$(wildcard src/*.c)) $(KERNEL_OBJS)
+OBJS = $(patsubst %.c,%.o,$(wildcard src/*.c)) src/service/protocol.o $(KERNEL_OBJS)
 
 # test/sql/*.sql with expected/*.out; the options load the library into every session of the tests
 REGRESS = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --no-locale --encoding=UTF8 --load-extension=gpusort
 installcheck: export PGOPTIONS += -c session_preload_libraries=gpusort
 
-EXTRA_CLEAN = build results regression.diffs regression.out tmp_check log
+EXTRA_CLEAN = gpusortd build results regression.diffs regression.out tmp_check log
 
 PG_CPPFLAGS = -I.
 PG_CFLAGS = -Wextra -Werror -Wno-unused-parameter
@@ -24,6 +24,7 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
+include src/service/service.mk
 $(OBJS): $(wildcard src/*.h kernels/*.h kernels/cpu/*.h)
 else
 all install installcheck clean:

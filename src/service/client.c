@@ -1,0 +1,312 @@
+/*
+ * client.c: one connection: reads messages, runs the one job that it carries, answers.
+ *
+ * The other side may be broken or lie.  A message is checked before it is looked at, slots and areas against the ring,
+ * chunks by the engine against a private copy of their headers.  What breaks the rules ends the connection, no more.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HELLO_MS 10000
+_Atomic uint64_t gsd_pinned_bytes;
+
+/*
+ * Sends a message, waiting if it must; few are ever on their way, so that happens only to a client that reads nothing.
+ */
+void
+gsd_reply(connection *c, const gsd_header *head)
+{
+	while (!c->closed)
+	{
+		struct pollfd fd = {.fd = c->base->socket, .events = POLLOUT};
+		gsd_io io = gsd_send(c->base->socket, head, -1);
+
+		if (io == GSD_IO_OK)
+			return;
+		if (io == GSD_IO_CLOSED || poll(&fd, 1, HELLO_MS) <= 0)
+			c->closed = true;
+	}
+}
+
+/*
+ * Sends a status with words.
+ */
+void
+gsd_reply_result(connection *c, gsd_type type, gs_status status, const char *text)
+{
+	gsd_result m;
+
+	gsd_head(&m.head, type, sizeof(m));
+	m.job = c->number;
+	m.status = status;
+	snprintf(m.text, sizeof(m.text), "%s", text ? text : gs_status_text(status));
+	gsd_reply(c, &m.head);
+}
+
+static void
+reply_job(connection *c, gsd_type type)
+{
+	gsd_job_message m;
+
+	gsd_head(&m.head, type, sizeof(m));
+	m.job = c->number;
+	gsd_reply(c, &m.head);
+}
+
+/*
+ * Gives the ring back: to the device, to the system, and out of the client's reach.
+ */
+static void
+drop_ring(connection *c)
+{
+	if (c->ring == NULL)
+		return;
+	gsd_unpin(c->ring);
+	munmap(c->ring, c->ring_bytes);
+	/* the client may keep its mapping while it is idle; its pages go */
+	(void) fallocate(c->ring_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t) c->ring_bytes);
+	close(c->ring_fd);
+	atomic_fetch_sub(&gsd_pinned_bytes, c->ring_bytes);
+	c->ring = NULL;
+	c->ring_fd = -1;
+}
+
+/*
+ * Takes the ring: counts it, checks the file, maps and registers it.
+ */
+static void
+take_ring(connection *c, const gsd_ring *ring, int fd)
+{
+	uint64_t bytes = gsd_ring_bytes(ring);
+	void *base = MAP_FAILED;
+
+	if (c->ring != NULL || gsd_ring_check(fd, bytes) != GS_OK)
+	{
+		gsd_log("WARNING", "process %d passed a ring that breaks the rules", c->base->pid);
+		close(fd);
+		c->closed = true;
+		return;
+	}
+	if (atomic_fetch_add(&gsd_pinned_bytes, bytes) + bytes <= options.pinned_memory)
+		base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+	{
+		atomic_fetch_sub(&gsd_pinned_bytes, bytes);
+		close(fd);
+		gsd_reply_result(c, GSD_RING_DONE, GS_NOMEM, "gpusort.pinned_memory is used up");
+		return;
+	}
+	c->ring = base;
+	c->ring_fd = fd;
+	c->ring_bytes = bytes;
+	c->layout = *ring;
+	gsd_set_busy(c, true);
+	if (!gsd_pin(base, bytes))
+		gsd_log("LOG", "memory could not be pinned, copies will be slower: raise the memlock limit of the server");
+	gsd_set_busy(c, false);
+	gsd_reply_result(c, GSD_RING_DONE, GS_OK, "");
+}
+
+/*
+ * GSD_STATUS: all devices.
+ */
+static void
+on_status(connection *c)
+{
+	static _Thread_local gsd_message m;
+	uint32_t count = gsd_device_count();
+
+	gsd_head(&m.head, GSD_DEVICES, sizeof(gsd_devices) + count * sizeof(gsd_device));
+	m.devices.pid = (uint32_t) getpid();
+	m.devices.count = count;
+	m.devices.uptime_ms = gsd_uptime_ms();
+	m.devices.pinned_bytes = atomic_load(&gsd_pinned_bytes);
+	for (uint32_t i = 0; i < count; i++)
+	{
+		device *d = gsd_device_at(i);
+		gsd_device *out = &m.devices.devices[i];
+
+		pthread_mutex_lock(&d->mutex);
+		out->device = d->number;
+		out->jobs = d->jobs;
+		out->jobs_done = d->jobs_done;
+		out->memory_bytes = d->memory_bytes;
+		out->limit_bytes = d->limit_bytes;
+		out->reserved_bytes = d->reserved_bytes;
+		pthread_mutex_unlock(&d->mutex);
+		memcpy(out->name, d->name, GSD_NAME_BYTES);
+	}
+	gsd_reply(c, &m.head);
+}
+
+/*
+ * True if a message belongs to where the connection stands: the right job, a slot of the ring, a call in its order.
+ * Messages to a job that has failed are late, not wrong.
+ */
+static bool
+message_expected(const connection *c, const gsd_message *m)
+{
+	bool mine = c->state != NO_JOB && m->slot.job == c->number;
+
+	switch (m->head.type)
+	{
+		case GSD_RING:
+			return c->state == NO_JOB && c->ring == NULL;
+		case GSD_BEGIN:
+			return c->state == NO_JOB && c->ring != NULL;
+		case GSD_ADD:
+			return mine && (c->state == ADDING || c->state == OVER) && m->slot.slot < c->layout.slots;
+		case GSD_FINISH:
+			return mine && (c->state == ADDING || c->state == OVER);
+		case GSD_TAKEN:
+			return mine && (c->state == READING || c->state == OVER) && m->slot.slot < c->layout.areas &&
+				   !(c->areas_free >> m->slot.slot & 1);
+		case GSD_END:
+			return mine;
+		default:
+			return m->head.type == GSD_PING || m->head.type == GSD_STATUS;
+	}
+}
+
+/*
+ * Acts on one message.
+ */
+static void
+handle(connection *c, const gsd_message *m, int fd)
+{
+	gsd_count pong;
+
+	if (!message_expected(c, m))
+	{
+		gsd_log("WARNING", "process %d sent message %u out of order", c->base->pid, m->head.type);
+		if (fd >= 0)
+			close(fd);
+		c->closed = true;
+		return;
+	}
+	switch (m->head.type)
+	{
+		case GSD_RING:
+			take_ring(c, &m->ring, fd);
+			break;
+		case GSD_BEGIN:
+			gsd_on_begin(c, &m->begin);
+			break;
+		case GSD_ADD:
+			if (c->state == ADDING)
+				gsd_on_add(c, &m->slot);
+			break;
+		case GSD_FINISH:
+			if (c->state == ADDING)
+				gsd_on_finish(c, &m->count);
+			break;
+		case GSD_TAKEN:
+			c->areas_free |= (uint64_t) 1 << m->slot.slot;
+			gsd_send_pieces(c);
+			break;
+		case GSD_END:
+			gsd_job_drop(c);
+			reply_job(c, GSD_ENDED);
+			break;
+		case GSD_PING:
+			gsd_head(&pong.head, GSD_PONG, sizeof(pong));
+			pong.count = m->count.count;
+			gsd_reply(c, &pong.head);
+			break;
+		case GSD_STATUS:
+			on_status(c);
+			break;
+	}
+}
+
+/*
+ * Answers the first message; false if the other side speaks something else.
+ */
+static bool
+greet(connection *c, const gsd_message *m)
+{
+	gsd_welcome answer;
+	bool known = m->head.type == GSD_HELLO && m->hello.magic == GSD_MAGIC;
+
+	if (!known)
+		return false;
+	gsd_head(&answer.head, GSD_WELCOME, sizeof(answer));
+	answer.magic = GSD_MAGIC;
+	answer.version = GSD_VERSION;
+	answer.gpu = options.gpu;
+	answer.status = m->hello.version == GSD_VERSION ? GS_OK : GS_PROTOCOL;
+	c->owner = m->hello.owner;
+	gsd_reply(c, &answer.head);
+	return answer.status == GS_OK;
+}
+
+/*
+ * Reads messages until the client leaves, breaks the rules, or has been idle for so long that its memory is worth more.
+ */
+static void
+converse(connection *c)
+{
+	bool greeted = false;
+
+	while (!c->closed)
+	{
+		struct pollfd fd = {.fd = c->base->socket, .events = POLLIN};
+		static _Thread_local gsd_message m;
+		int wait_ms = !greeted ? HELLO_MS : c->state == NO_JOB ? options.idle_seconds * 1000 : -1;
+		int descriptor;
+		gsd_io io = gsd_receive(c->base->socket, &m, true, &descriptor);
+
+		if (io == GSD_IO_AGAIN)
+		{
+			if (poll(&fd, 1, wait_ms) == 0)
+				return;
+			continue;
+		}
+		if (io == GSD_IO_BAD)
+			gsd_log("WARNING", "process %d sent a message that is none", c->base->pid);
+		if (io != GSD_IO_OK)
+			return;
+		if (greeted)
+			handle(c, &m, descriptor);
+		else
+		{
+			greeted = greet(c, &m);
+			if (!greeted)
+			{
+				if (descriptor >= 0)
+					close(descriptor);
+				return;
+			}
+		}
+	}
+}
+
+/*
+ * The life of a connection's thread.
+ */
+void *
+gsd_client_main(void *arg)
+{
+	connection c = {.base = arg, .ring_fd = -1};
+
+	c.host = *gs_default_host();
+	c.host.poll = gsd_poll_client;
+	c.host.arg = &c;
+	converse(&c);
+	gsd_job_drop(&c);
+	gs_engine_close(c.engine);
+	drop_ring(&c);
+	gsd_client_forget(c.base);
+	return NULL;
+}

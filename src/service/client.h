@@ -1,0 +1,58 @@
+/*
+ * client.h: a connection, as client.c and job.c see it.
+ */
+#ifndef GPUSORT_CLIENT_H
+#define GPUSORT_CLIENT_H
+
+#include "service.h"
+#include "kernels/engine.h"
+
+typedef enum job_state
+{
+	NO_JOB,
+	ADDING,
+	READING,
+	OVER /* failed or all given out: only END may follow */
+} job_state;
+
+typedef struct connection
+{
+	client *base;
+	uint64_t owner;
+	char *ring;
+	gsd_ring layout;
+	uint64_t ring_bytes;
+	int ring_fd;
+
+	device *dev;
+	gs_engine *engine;
+	const device *engine_of;
+	gs_host host;
+	job_state state;
+	gs_job *job;
+	uint32_t number;
+	uint64_t row_bytes;
+	uint64_t reserved;
+	uint64_t heap_bytes;
+	uint64_t areas_free; /* a bit for each */
+	uint32_t pieces;
+	uint64_t given;
+	bool chosen; /* to fail on purpose */
+	uint64_t looked_ns, told_ns;
+	bool closed;
+} connection;
+
+/* client.c */
+void gsd_reply(connection *c, const gsd_header *head);
+void gsd_reply_result(connection *c, gsd_type type, gs_status status, const char *text);
+
+/* job.c */
+void gsd_set_busy(connection *c, bool busy);
+int gsd_poll_client(void *arg);
+void gsd_job_drop(connection *c);
+void gsd_on_begin(connection *c, const gsd_begin *m);
+void gsd_on_add(connection *c, const gsd_slot *m);
+void gsd_on_finish(connection *c, const gsd_count *m);
+void gsd_send_pieces(connection *c);
+
+#endif

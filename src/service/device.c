@@ -1,0 +1,205 @@
+/*
+ * device.c: the devices, and how much of their memory is promised to jobs.
+ *
+ * A job reserves at its begin and never waits while it holds some, so jobs cannot block each other: who gets nothing is
+ * told so and sorts on the CPU.
+ */
+#include "service.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static device devices[GSD_MAX_DEVICES];
+static uint32_t device_count;
+
+/* Of a GPU's free memory, the part that jobs may reserve unless told otherwise. */
+#define USUAL_PERCENT 80
+
+uint32_t
+gsd_device_count(void)
+{
+	return device_count;
+}
+
+device *
+gsd_device_at(uint32_t index)
+{
+	return &devices[index];
+}
+
+gs_status
+gsd_engine_open(const device *d, const gs_host *host, gs_engine **engine)
+{
+	if (options.gpu)
+		return gsd_cuda_open(d->number, host, engine);
+	return gs_cpu_open(options.threads > 0 ? options.threads : 1, host, engine);
+}
+
+/*
+ * Opens one device and finds out what it is; the engine stays open, so that jobs find the device warm.
+ */
+static bool
+open_device(uint32_t number)
+{
+	device *d = &devices[device_count];
+	uint64_t available = 0;
+	gs_status status;
+
+	memset(d, 0, sizeof(*d));
+	d->number = number;
+	pthread_mutex_init(&d->mutex, NULL);
+	status = gsd_engine_open(d, NULL, &d->engine);
+	if (status != GS_OK)
+	{
+		gsd_log("WARNING", "device %u cannot be used: %s", number, gs_status_text(status));
+		return false;
+	}
+	if (options.gpu)
+	{
+		(void) gsd_cuda_memory(number, &d->memory_bytes, &available);
+		available = available / 100 * USUAL_PERCENT;
+	}
+	else
+		d->memory_bytes = available = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE) / 2;
+	d->limit_bytes = options.device_memory > 0 && options.device_memory < available ? options.device_memory : available;
+	strncpy(d->name, gs_engine_name(d->engine), GSD_NAME_BYTES - 1);
+	gsd_log("LOG", "device %u: %s, %llu MB, of which %llu MB for sorting", number, d->name,
+			(unsigned long long) (d->memory_bytes >> 20), (unsigned long long) (d->limit_bytes >> 20));
+	device_count++;
+	return true;
+}
+
+/*
+ * True if a number is in the list of devices, or there is no list.
+ */
+static bool
+device_wanted(uint32_t number)
+{
+	const char *at = options.devices;
+
+	while (at != NULL && *at != '\0')
+	{
+		char *end;
+		unsigned long n = strtoul(at, &end, 10);
+
+		if (end != at && n == number)
+			return true;
+		at = *end != '\0' ? end + 1 : end;
+	}
+	return options.devices == NULL;
+}
+
+/*
+ * Opens all devices; an exit status if there is none, 0 if all is well.
+ */
+int
+gsd_devices_open(void)
+{
+	const char *why = "none of those chosen can be used";
+	int count = options.gpu ? gsd_cuda_count(&why) : options.devices != NULL ? atoi(options.devices) : 1;
+
+	for (int i = 0; i < count && device_count < GSD_MAX_DEVICES; i++)
+		if (!options.gpu || device_wanted((uint32_t) i))
+			(void) open_device((uint32_t) i);
+	if (device_count > 0)
+		return 0;
+	gsd_log("LOG", "no device to sort on: %s", why);
+	return GSD_EXIT_NO_DEVICE;
+}
+
+bool
+gsd_device_reserve_more(device *d, uint64_t bytes)
+{
+	bool room;
+
+	pthread_mutex_lock(&d->mutex);
+	room = bytes <= d->limit_bytes && d->reserved_bytes <= d->limit_bytes - bytes;
+	if (room)
+		d->reserved_bytes += bytes;
+	pthread_mutex_unlock(&d->mutex);
+	return room;
+}
+
+/*
+ * The room left on a device, less a little for every job that runs there: among equals the idle one is chosen.
+ */
+static uint64_t
+attraction(device *d)
+{
+	uint64_t room;
+
+	pthread_mutex_lock(&d->mutex);
+	room = d->limit_bytes - d->reserved_bytes;
+	room -= room / 100 * (d->jobs < 50 ? d->jobs : 50);
+	pthread_mutex_unlock(&d->mutex);
+	return room;
+}
+
+device *
+gsd_device_reserve(uint64_t bytes, uint32_t *index)
+{
+	bool tried[GSD_MAX_DEVICES] = {false};
+
+	for (uint32_t attempt = 0; attempt < device_count; attempt++)
+	{
+		uint32_t best = GSD_MAX_DEVICES;
+		uint64_t most = 0;
+
+		for (uint32_t i = 0; i < device_count; i++)
+		{
+			uint64_t room = attraction(&devices[i]);
+
+			if (!tried[i] && (best == GSD_MAX_DEVICES || room > most))
+			{
+				best = i;
+				most = room;
+			}
+		}
+		tried[best] = true;
+		if (gsd_device_reserve_more(&devices[best], bytes))
+		{
+			pthread_mutex_lock(&devices[best].mutex);
+			devices[best].jobs++;
+			pthread_mutex_unlock(&devices[best].mutex);
+			*index = best;
+			return &devices[best];
+		}
+	}
+	return NULL;
+}
+
+/*
+ * Ends a job's reservation.
+ */
+void
+gsd_device_give_back(device *d, uint64_t bytes)
+{
+	pthread_mutex_lock(&d->mutex);
+	d->reserved_bytes -= bytes;
+	d->jobs--;
+	d->jobs_done++;
+	pthread_mutex_unlock(&d->mutex);
+}
+
+/*
+ * Tries the least that a working device can do, in an engine of its own.
+ */
+bool
+gsd_device_alive(const device *d)
+{
+	gs_engine *engine;
+	void *block = NULL;
+	bool alive;
+
+	if (gsd_engine_open(d, NULL, &engine) != GS_OK)
+		return false;
+	alive = gs_alloc(engine, 4096, &block) != GS_DEVICE;
+	if (block != NULL)
+	{
+		alive = gs_fill(engine, block, 0, 4096) == GS_OK && gs_sync(engine) == GS_OK;
+		gs_free(engine, block);
+	}
+	gs_engine_close(engine);
+	return alive;
+}

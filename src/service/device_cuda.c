@@ -1,0 +1,58 @@
+/*
+ * device_cuda.c: what only the CUDA runtime knows: devices, their memory, memory of the host that they can read.
+ */
+#include "service.h"
+
+#include <cuda_runtime_api.h>
+
+/*
+ * The number of devices; 0 with the reason if there is no driver, one too old, or no GPU.
+ */
+int
+gsd_cuda_count(const char **why)
+{
+	int count = 0;
+	cudaError_t error = cudaGetDeviceCount(&count);
+
+	*why = error == cudaSuccess ? "no GPU" : cudaGetErrorString(error);
+	return error == cudaSuccess ? count : 0;
+}
+
+bool
+gsd_cuda_memory(uint32_t number, uint64_t *total, uint64_t *available)
+{
+	size_t free_bytes = 0, total_bytes = 0;
+
+	if (cudaSetDevice((int) number) != cudaSuccess || cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess)
+		return false;
+	*total = total_bytes;
+	*available = free_bytes;
+	return true;
+}
+
+gs_status
+gsd_cuda_open(uint32_t number, const gs_host *host, gs_engine **engine)
+{
+	return gs_cuda_open((int) number, host, engine);
+}
+
+/*
+ * Makes memory one that devices copy from at full speed.  Where that is refused copies still work, only slower.
+ */
+bool
+gsd_pin(void *block, size_t bytes)
+{
+	if (!options.gpu)
+		return true;
+	if (cudaHostRegister(block, bytes, cudaHostRegisterPortable) == cudaSuccess)
+		return true;
+	(void) cudaGetLastError();
+	return false;
+}
+
+void
+gsd_unpin(void *block)
+{
+	if (options.gpu && cudaHostUnregister(block) != cudaSuccess)
+		(void) cudaGetLastError();
+}

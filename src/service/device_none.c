@@ -1,0 +1,48 @@
+/*
+ * device_none.c: stands in for device_cuda.c in a build without CUDA.
+ */
+#include "service.h"
+
+/*
+ * No devices, and why.
+ */
+int
+gsd_cuda_count(const char **why)
+{
+	*why = "this gpusortd was built without CUDA";
+	return 0;
+}
+
+bool
+gsd_cuda_memory(uint32_t number, uint64_t *total, uint64_t *available)
+{
+	(void) number;
+	*total = *available = 0;
+	return false;
+}
+
+gs_status
+gsd_cuda_open(uint32_t number, const gs_host *host, gs_engine **engine)
+{
+	(void) number;
+	(void) host;
+	*engine = NULL;
+	return GS_DEVICE;
+}
+
+/*
+ * The CPU reads any memory.
+ */
+bool
+gsd_pin(void *block, size_t bytes)
+{
+	(void) block;
+	(void) bytes;
+	return true;
+}
+
+void
+gsd_unpin(void *block)
+{
+	(void) block;
+}

@@ -1,0 +1,364 @@
+/*
+ * job.c: the one job of a connection: its memory on a device, its chunks, its order.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "client.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The least rows that a reservation must hold for a job to make sense, and what each takes beside its key. */
+#define LEAST_ROWS 8192
+#define WORK_BYTES 24
+#define STRING_GUESS 32
+
+#define BUSY_NS 1000000000u
+#define LOOK_NS 20000000u
+
+/*
+ * Marks progress, or the end of work inside the engine.
+ */
+void
+gsd_set_busy(connection *c, bool busy)
+{
+	atomic_store(&c->base->busy_since, busy ? gsd_now_ns() : 0);
+}
+
+/*
+ * The engine's poll: shows progress, stops when the client has left or ended the job, tells a waiting client that it is
+ * not forgotten.
+ */
+int
+gsd_poll_client(void *arg)
+{
+	connection *c = arg;
+	uint64_t now = gsd_now_ns();
+	struct pollfd fd = {.fd = c->base->socket, .events = POLLRDHUP};
+	gsd_header head;
+
+	atomic_store(&c->base->busy_since, now);
+	if (now - c->looked_ns < LOOK_NS)
+		return 0;
+	c->looked_ns = now;
+	if (poll(&fd, 1, 0) > 0 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR)))
+		return 1;
+	if (recv(fd.fd, &head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) == (ssize_t) sizeof(head) && head.type == GSD_END)
+		return 1;
+	if (now - c->told_ns > BUSY_NS)
+	{
+		gsd_job_message m;
+
+		gsd_head(&m.head, GSD_BUSY, sizeof(m));
+		m.job = c->number;
+		(void) gsd_send(fd.fd, &m.head, -1);
+		c->told_ns = now;
+	}
+	return 0;
+}
+
+/*
+ * Gives back everything a job holds.
+ */
+void
+gsd_job_drop(connection *c)
+{
+	if (c->job != NULL)
+	{
+		gsd_set_busy(c, true);
+		gs_job_end(c->job);
+		gsd_set_busy(c, false);
+	}
+	if (c->dev != NULL)
+		gsd_device_give_back(c->dev, c->reserved);
+	c->job = NULL;
+	c->dev = NULL;
+	c->reserved = 0;
+	c->state = NO_JOB;
+}
+
+/*
+ * Tells the client that its job failed.  A failed device takes the whole service with it unless it proves to work.
+ */
+static void
+fail_job(connection *c, gs_status status, const char *text)
+{
+	const device *dev = c->dev;
+
+	if (c->job != NULL)
+		gs_job_end(c->job);
+	c->job = NULL;
+	gsd_set_busy(c, false);
+	c->state = OVER;
+	if (status == GS_CANCELLED)
+		return;
+	gsd_reply_result(c, GSD_FAILED, status, text);
+	gsd_set_busy(c, true);
+	if (status == GS_DEVICE && dev != NULL && !gsd_device_alive(dev))
+	{
+		gsd_log("WARNING", "device %u failed: ending", dev->number);
+		(void) unlink(options.socket);
+		_exit(GSD_EXIT_DEVICE);
+	}
+	gsd_set_busy(c, false);
+}
+
+/*
+ * Bytes on the device that a row needs: its keys, and what sorting takes beside them.
+ */
+static uint64_t
+row_bytes(const gsd_begin *m)
+{
+	uint64_t bytes = WORK_BYTES;
+
+	for (uint32_t i = 0; i < m->ncolumns; i++)
+		bytes += m->columns[i].type == GS_BYTES ? 4 + STRING_GUESS : gs_type_width(m->columns[i].type);
+	return bytes;
+}
+
+/*
+ * Reserves device memory for a job: for the rows it expects where there is room, else for fewer.
+ */
+static bool
+reserve(connection *c, const gsd_begin *m, uint32_t *index)
+{
+	uint64_t rows = m->rows_hint > LEAST_ROWS ? m->rows_hint : LEAST_ROWS;
+
+	c->row_bytes = row_bytes(m);
+	for (; rows >= LEAST_ROWS; rows /= 2)
+	{
+		c->reserved = rows * c->row_bytes;
+		c->dev = gsd_device_reserve(c->reserved, index);
+		if (c->dev != NULL)
+			return true;
+	}
+	c->reserved = 0;
+	return false;
+}
+
+/*
+ * An engine on the job's device; a connection keeps it for its next job.
+ */
+static gs_status
+open_engine(connection *c)
+{
+	gs_status status;
+
+	if (c->engine != NULL && c->engine_of == c->dev)
+		return GS_OK;
+	gs_engine_close(c->engine);
+	c->engine = NULL;
+	status = gsd_engine_open(c->dev, &c->host, &c->engine);
+	c->engine_of = c->dev;
+	return status;
+}
+
+/*
+ * Begins the engine's job.
+ */
+static gs_status
+begin_job(connection *c, const gsd_begin *m)
+{
+	gs_column_spec columns[GSD_MAX_COLUMNS];
+	gs_job_spec spec = {(gs_op) m->op, m->ncolumns, columns, m->rows_hint};
+	gs_status status;
+
+	for (uint32_t i = 0; i < m->ncolumns; i++)
+		columns[i] = (gs_column_spec){(gs_type) m->columns[i].type, m->columns[i].desc, m->columns[i].nulls_first};
+	gsd_set_busy(c, true);
+	(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_BEGIN);
+	(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_BEGIN);
+	status = gsd_fault_here(c->chosen, FAULT_OOM, STAGE_BEGIN) ? GS_NOMEM : open_engine(c);
+	if (status == GS_OK)
+		status = gs_job_begin(c->engine, &spec, &c->host, &c->job);
+	gsd_set_busy(c, false);
+	return status;
+}
+
+/*
+ * GSD_BEGIN.
+ */
+void
+gsd_on_begin(connection *c, const gsd_begin *m)
+{
+	uint32_t index = 0;
+	gsd_begun answer;
+	gs_status status;
+
+	c->number = m->job;
+	c->state = OVER; /* unless all goes well */
+	c->heap_bytes = c->given = 0;
+	c->pieces = 0;
+	c->areas_free = ~(uint64_t) 0;
+	c->told_ns = gsd_now_ns();
+	c->chosen = gsd_fault_choose();
+	if (m->op != GS_ORDER)
+	{
+		gsd_reply_result(c, GSD_FAILED, GS_INVALID, "the service does not know this operation");
+		return;
+	}
+	if (!reserve(c, m, &index))
+	{
+		gsd_reply_result(c, GSD_FAILED, GS_NOMEM, "no device memory free");
+		return;
+	}
+	status = begin_job(c, m);
+	if (status != GS_OK)
+	{
+		fail_job(c, status, NULL);
+		return;
+	}
+	c->state = ADDING;
+	gsd_head(&answer.head, GSD_BEGUN, sizeof(answer));
+	answer.job = c->number;
+	answer.device = index;
+	answer.max_rows = c->dev->limit_bytes / c->row_bytes;
+	snprintf(answer.name, sizeof(answer.name), "%s", c->dev->name);
+	gsd_reply(c, &answer.head);
+}
+
+/*
+ * Sees that the reservation covers what came and what may be on its way; false if nothing more can be had.
+ */
+static bool
+cover(connection *c, uint64_t chunk_rows)
+{
+	uint64_t needed = (c->job->rows + c->layout.slots * chunk_rows) * c->row_bytes + c->heap_bytes;
+
+	if (needed <= c->reserved)
+		return true;
+	/* more than is needed now, so that this is seldom */
+	if (gsd_device_reserve_more(c->dev, needed / 2 * 3 - c->reserved))
+		c->reserved = needed / 2 * 3;
+	else if (gsd_device_reserve_more(c->dev, needed - c->reserved))
+		c->reserved = needed;
+	else
+		return false;
+	return true;
+}
+
+/*
+ * GSD_ADD: has the engine read a chunk.
+ */
+void
+gsd_on_add(connection *c, const gsd_slot *m)
+{
+	const gs_chunk *chunk = (const gs_chunk *) (c->ring + m->slot * c->layout.slot_bytes);
+	uint64_t before = c->job->rows;
+	gs_status status;
+	gsd_slot answer;
+
+	gsd_set_busy(c, true);
+	(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_ADD);
+	(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_ADD);
+	if (gsd_fault_here(c->chosen, FAULT_OOM, STAGE_ADD))
+		status = GS_NOMEM;
+	else
+		status = gs_job_add_within(c->job, chunk, c->layout.slot_bytes);
+	gsd_set_busy(c, false);
+	/* what came must fit into what is reserved, whatever the client was told */
+	if (status == GS_OK && c->job->rows * c->row_bytes > c->reserved && !cover(c, 0))
+		status = GS_TOO_BIG;
+	if (status != GS_OK)
+	{
+		fail_job(c, status, NULL);
+		return;
+	}
+	gsd_head(&answer.head, GSD_FREE, sizeof(answer));
+	answer.job = c->number;
+	answer.slot = m->slot;
+	answer.full = !cover(c, c->job->rows - before);
+	gsd_reply(c, &answer.head);
+}
+
+/*
+ * Fills free areas with row numbers and sends them, until the end.
+ */
+void
+gsd_send_pieces(connection *c)
+{
+	uint64_t room = c->layout.area_bytes / sizeof(uint32_t);
+
+	for (uint32_t area = 0; area < c->layout.areas && c->state == READING && !c->closed; area++)
+	{
+		uint32_t *rows = (uint32_t *) (c->ring + c->layout.slots * c->layout.slot_bytes + area * c->layout.area_bytes);
+		uint64_t got = 0;
+		gsd_piece m;
+		gs_status status;
+
+		if (!(c->areas_free >> area & 1))
+			continue;
+		gsd_set_busy(c, true);
+		if (c->pieces > 0)
+		{
+			(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_NEXT);
+			(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_NEXT);
+		}
+		status = gs_job_next(c->job, rows, room, &got);
+		if (status == GS_OK && c->pieces > 0 && gsd_fault_here(c->chosen, FAULT_OOM, STAGE_NEXT))
+			status = GS_NOMEM;
+		gsd_set_busy(c, false);
+		if (status != GS_OK)
+		{
+			fail_job(c, status, NULL);
+			return;
+		}
+		if (got > 1 && (gsd_fault_here(c->chosen && c->pieces > 0, FAULT_CORRUPT, STAGE_NEXT) ||
+						gsd_fault_here(c->chosen && c->pieces == 0, FAULT_CORRUPT, STAGE_FINISH)))
+			rows[got - 1] = rows[0];
+		if (gsd_fault_here(c->chosen, FAULT_SHORT, STAGE_NEXT) && c->given + got > options.fault_rows)
+			got = options.fault_rows - c->given;
+		gsd_head(&m.head, GSD_PIECE, sizeof(m));
+		m.job = c->number;
+		m.area = area;
+		m.rows = (uint32_t) got;
+		c->areas_free &= ~((uint64_t) 1 << area);
+		c->given += got;
+		c->pieces++;
+		if (got == 0)
+			c->state = OVER;
+		gsd_reply(c, &m.head);
+	}
+}
+
+/*
+ * GSD_FINISH: sorts, tells what was done, and begins to give out the order.
+ */
+void
+gsd_on_finish(connection *c, const gsd_count *m)
+{
+	uint64_t began = gsd_now_ns();
+	gs_status status;
+	gs_job_info info;
+	gsd_sorted answer;
+
+	gsd_set_busy(c, true);
+	(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_FINISH);
+	(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_FINISH);
+	status = gsd_fault_here(c->chosen, FAULT_OOM, STAGE_FINISH) ? GS_NOMEM : gs_job_finish(c->job, m->count);
+	gsd_set_busy(c, false);
+	if (status != GS_OK)
+	{
+		fail_job(c, status, NULL);
+		return;
+	}
+	gs_job_get_info(c->job, &info);
+	gsd_head(&answer.head, GSD_SORTED, sizeof(answer));
+	answer.job = c->number;
+	answer.key_bits = info.order.key_bits;
+	answer.words = info.order.words;
+	answer.passes = info.order.passes;
+	answer.refined = info.order.refined;
+	answer.input = info.order.input;
+	answer.rows = info.rows;
+	answer.upload_bytes = info.upload_bytes;
+	answer.upload_ns = info.upload_ns;
+	answer.device_ns = info.device_ns != 0 ? info.device_ns : gsd_now_ns() - began;
+	c->state = READING;
+	gsd_reply(c, &answer.head);
+	gsd_send_pieces(c);
+}

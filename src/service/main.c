@@ -1,0 +1,296 @@
+/*
+ * main.c: gpusortd, the process that owns the GPUs: its socket, its connections, its watchdog.
+ *
+ * One thread for every connection does that connection's work; the first thread accepts connections and looks whether a
+ * job has stopped making progress, in which case the whole service ends: a stuck device cannot be freed otherwise.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "service.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BACKLOG 1024
+#define MAX_CLIENTS 2048
+#define TICK_MS 250
+#define THREAD_STACK ((size_t) 512 * 1024)
+
+static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
+static client *clients;
+static int client_count;
+static uint64_t started_ns;
+
+/*
+ * Writes a line that reads like the server's own.
+ */
+void
+gsd_log(const char *level, const char *format, ...)
+{
+	char text[512];
+	char stamp[32];
+	struct timespec now;
+	struct tm parts;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &parts);
+	strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &parts);
+	fprintf(stderr, "%s.%03d %s [%d] %s:  gpusortd: %s\n", stamp, (int) (now.tv_nsec / 1000000),
+			parts.tm_zone ? parts.tm_zone : "", (int) getpid(), level, text);
+}
+
+uint64_t
+gsd_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
+}
+
+uint64_t
+gsd_uptime_ms(void)
+{
+	return (gsd_now_ns() - started_ns) / 1000000;
+}
+
+/*
+ * Takes the lock that only one service of a data directory can hold.  The file may have been removed by a predecessor
+ * between open and lock, so that it is looked at again.
+ */
+static bool
+take_lock(const char *path)
+{
+	for (int attempt = 0; attempt < 10; attempt++)
+	{
+		int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+		struct stat mine, there;
+
+		if (fd < 0)
+		{
+			gsd_log("ERROR", "could not open \"%s\": %s", path, strerror(errno));
+			return false;
+		}
+		if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		{
+			gsd_log("LOG", "another gpusortd serves this directory");
+			close(fd);
+			return false;
+		}
+		if (fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_ino == there.st_ino)
+			return true; /* held until the process ends */
+		close(fd);
+	}
+	return false;
+}
+
+/*
+ * Makes the socket.  The lock is held, so whatever has its name is stale.
+ */
+static int
+make_socket(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
+		return -1;
+	strcpy(address.sun_path, path);
+	(void) unlink(path);
+	umask(0177);
+	if (bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	gsd_log("ERROR", "could not make socket \"%s\": %s", path, strerror(errno));
+	close(fd);
+	return -1;
+}
+
+/*
+ * Refuses who is not the server's own user; SO_PEERCRED cannot be forged.
+ */
+static bool
+peer_allowed(int fd, int *pid)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
+		return false;
+	*pid = (int) peer.pid;
+	if (peer.uid == geteuid())
+		return true;
+	gsd_log("WARNING", "refused a connection of process %d, user %u", (int) peer.pid, (unsigned) peer.uid);
+	return false;
+}
+
+/*
+ * Takes a connection out of the list and frees it; its thread ends after that.
+ */
+void
+gsd_client_forget(client *c)
+{
+	pthread_mutex_lock(&clients_mutex);
+	if (c->next)
+		c->next->previous = c->previous;
+	if (c->previous)
+		c->previous->next = c->next;
+	else
+		clients = c->next;
+	client_count--;
+	pthread_mutex_unlock(&clients_mutex);
+	close(c->socket);
+	free(c);
+}
+
+/*
+ * Starts a thread for a new connection.
+ */
+static void
+welcome_client(int fd)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	client *c = NULL;
+	int pid = 0;
+
+	if (client_count < MAX_CLIENTS && peer_allowed(fd, &pid))
+		c = calloc(1, sizeof(*c));
+	if (c == NULL)
+	{
+		close(fd);
+		return;
+	}
+	c->socket = fd;
+	c->pid = pid;
+	pthread_mutex_lock(&clients_mutex);
+	c->next = clients;
+	if (clients)
+		clients->previous = c;
+	clients = c;
+	client_count++;
+	pthread_mutex_unlock(&clients_mutex);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, THREAD_STACK);
+	if (pthread_create(&thread, &attributes, gsd_client_main, c) != 0)
+	{
+		gsd_log("WARNING", "could not start a thread: %s", strerror(errno));
+		gsd_client_forget(c);
+	}
+	pthread_attr_destroy(&attributes);
+}
+
+/*
+ * Ends the service if a job has been inside the engine for too long without a sign.
+ */
+static void
+watch_jobs(void)
+{
+	uint64_t now = gsd_now_ns();
+
+	pthread_mutex_lock(&clients_mutex);
+	for (client *c = clients; c != NULL; c = c->next)
+	{
+		uint64_t since = atomic_load(&c->busy_since);
+
+		if (since != 0 && now > since && now - since > (uint64_t) options.stall_seconds * 1000000000u)
+		{
+			gsd_log("WARNING", "a job of process %d has made no progress for %d s: ending", c->pid,
+					options.stall_seconds);
+			(void) unlink(options.socket);
+			_exit(GSD_EXIT_STALLED);
+		}
+	}
+	pthread_mutex_unlock(&clients_mutex);
+}
+
+/*
+ * Accepts connections until told to end.
+ */
+static void
+serve(int listener, int signals)
+{
+	struct pollfd fds[2] = {{.fd = listener, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+
+	for (;;)
+	{
+		(void) poll(fds, 2, TICK_MS);
+		if (fds[1].revents & POLLIN)
+			return;
+		if (fds[0].revents & POLLIN)
+		{
+			int fd;
+
+			while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+				welcome_client(fd);
+			if (errno == EMFILE || errno == ENFILE)
+				(void) poll(NULL, 0, 20);
+		}
+		watch_jobs();
+	}
+}
+
+/*
+ * Signals that end the service, as a descriptor; all threads inherit that they are blocked.
+ */
+static int
+block_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int
+main(int argc, char **argv)
+{
+	int status = gsd_read_options(argc, argv);
+	int signals, listener;
+
+	if (status >= 0)
+		return status;
+	started_ns = gsd_now_ns();
+	setvbuf(stderr, NULL, _IOLBF, 0);
+	signals = block_signals();
+	if (!take_lock(GSD_LOCK))
+		return GSD_EXIT_SOCKET;
+	status = gsd_devices_open();
+	if (status != 0)
+	{
+		(void) unlink(GSD_LOCK);
+		return status;
+	}
+	listener = make_socket(options.socket);
+	if (listener < 0 || signals < 0)
+		return GSD_EXIT_SOCKET;
+	gsd_log("LOG", "ready, %s", options.gpu ? "sorting on the GPU" : "sorting on the CPU, for tests");
+	serve(listener, signals);
+	gsd_log("LOG", "ending");
+	(void) unlink(options.socket);
+	(void) unlink(GSD_LOCK);
+	_exit(0); /* threads may be in the middle of jobs: the kernel takes everything back */
+}

@@ -1,0 +1,272 @@
+/*
+ * protocol.c: sends, receives and checks the messages of protocol.h; the same code on both ends.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "protocol.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * Descriptors that one packet may bring before the kernel drops the rest: more than one is refused, but must be seen.
+ */
+#define MAX_DESCRIPTORS 8
+
+/*
+ * True if a text field ends within itself.
+ */
+static bool
+text_valid(const char *text, size_t bytes)
+{
+	return memchr(text, 0, bytes) != NULL;
+}
+
+/*
+ * Checks the columns of a job, whose number decides the message's length.
+ */
+static bool
+begin_valid(const gsd_begin *begin, size_t bytes)
+{
+	if (bytes < sizeof(*begin) || begin->ncolumns == 0 || begin->ncolumns > GSD_MAX_COLUMNS ||
+		bytes != sizeof(*begin) + begin->ncolumns * sizeof(gsd_column) || begin->zero != 0 ||
+		begin->rows_hint > GS_MAX_ROWS)
+		return false;
+	for (uint32_t c = 0; c < begin->ncolumns; c++)
+	{
+		const gsd_column *column = &begin->columns[c];
+
+		if (column->type > GS_BYTES || column->desc > 1 || column->nulls_first > 1 || column->zero != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Checks a list of devices.
+ */
+static bool
+devices_valid(const gsd_devices *devices, size_t bytes)
+{
+	if (bytes < sizeof(*devices) || devices->count > GSD_MAX_DEVICES ||
+		bytes != sizeof(*devices) + devices->count * sizeof(gsd_device))
+		return false;
+	for (uint32_t d = 0; d < devices->count; d++)
+		if (!text_valid(devices->devices[d].name, GSD_NAME_BYTES))
+			return false;
+	return true;
+}
+
+/*
+ * Checks what a client may say.
+ */
+static bool
+client_message_valid(const gsd_message *m, size_t bytes)
+{
+	switch (m->head.type)
+	{
+		case GSD_HELLO: /* magic and version are answered, not refused here */
+			return bytes == sizeof(gsd_hello);
+		case GSD_RING:
+			return bytes == sizeof(gsd_ring) && gsd_ring_bytes(&m->ring) != 0;
+		case GSD_BEGIN:
+			return begin_valid(&m->begin, bytes);
+		case GSD_ADD:
+		case GSD_TAKEN:
+			return bytes == sizeof(gsd_slot) && m->slot.slot < GSD_MAX_SLOTS && m->slot.zero == 0 && m->slot.full == 0;
+		case GSD_FINISH:
+		case GSD_PING:
+			return bytes == sizeof(gsd_count) && m->count.zero == 0;
+		case GSD_END:
+			return bytes == sizeof(gsd_job_message) && m->job.zero == 0;
+		case GSD_STATUS:
+			return bytes == sizeof(gsd_header);
+		default:
+			return false;
+	}
+}
+
+/*
+ * Checks what the service may say.
+ */
+static bool
+service_message_valid(const gsd_message *m, size_t bytes)
+{
+	switch (m->head.type)
+	{
+		case GSD_WELCOME:
+			return bytes == sizeof(gsd_welcome) && m->welcome.status <= GS_WRONG_ORDER && m->welcome.gpu <= 1;
+		case GSD_RING_DONE:
+		case GSD_FAILED:
+			return bytes == sizeof(gsd_result) && m->result.status <= GS_WRONG_ORDER &&
+				   text_valid(m->result.text, GSD_TEXT_BYTES);
+		case GSD_BEGUN:
+			return bytes == sizeof(gsd_begun) && m->begun.device < GSD_MAX_DEVICES &&
+				   text_valid(m->begun.name, GSD_NAME_BYTES);
+		case GSD_FREE:
+			return bytes == sizeof(gsd_slot) && m->slot.slot < GSD_MAX_SLOTS && m->slot.zero == 0 && m->slot.full <= 1;
+		case GSD_SORTED:
+			return bytes == sizeof(gsd_sorted) && m->sorted.input <= GS_DESCENDING;
+		case GSD_PIECE:
+			return bytes == sizeof(gsd_piece) && m->piece.area < GSD_MAX_SLOTS && m->piece.zero == 0;
+		case GSD_ENDED:
+		case GSD_BUSY:
+			return bytes == sizeof(gsd_job_message) && m->job.zero == 0;
+		case GSD_PONG:
+			return bytes == sizeof(gsd_count) && m->count.zero == 0;
+		case GSD_DEVICES:
+			return devices_valid(&m->devices, bytes);
+		default:
+			return false;
+	}
+}
+
+bool
+gsd_message_valid(const gsd_message *message, size_t bytes, bool from_client)
+{
+	if (bytes < sizeof(gsd_header) || bytes > GSD_MAX_MESSAGE || message->head.bytes != bytes)
+		return false;
+	return from_client ? client_message_valid(message, bytes) : service_message_valid(message, bytes);
+}
+
+uint64_t
+gsd_ring_bytes(const gsd_ring *ring)
+{
+	if (ring->slots == 0 || ring->slots > GSD_MAX_SLOTS || ring->areas == 0 || ring->areas > GSD_MAX_SLOTS ||
+		ring->slot_bytes == 0 || ring->slot_bytes % GSD_PAGE != 0 || ring->slot_bytes > GSD_MAX_RING ||
+		ring->area_bytes == 0 || ring->area_bytes % GSD_PAGE != 0 || ring->area_bytes > GSD_MAX_RING)
+		return 0;
+	if (ring->slots * ring->slot_bytes + ring->areas * ring->area_bytes > GSD_MAX_RING)
+		return 0;
+	return ring->slots * ring->slot_bytes + ring->areas * ring->area_bytes;
+}
+
+gs_status
+gsd_ring_check(int fd, uint64_t bytes)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	struct stat st;
+
+	if (seals < 0 || (seals & wanted) != wanted || (seals & F_SEAL_WRITE) != 0)
+		return GS_PROTOCOL;
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t) st.st_size != bytes)
+		return GS_PROTOCOL;
+	return GS_OK;
+}
+
+void
+gsd_head(gsd_header *head, gsd_type type, size_t bytes)
+{
+	memset(head, 0, bytes);
+	head->type = type;
+	head->bytes = (uint32_t) bytes;
+}
+
+gsd_io
+gsd_send(int socket, const gsd_header *head, int fd)
+{
+	struct iovec part = {(void *) head, head->bytes};
+	struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
+	union
+	{
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	ssize_t sent;
+
+	if (fd >= 0)
+	{
+		struct cmsghdr *rights;
+
+		memset(&control, 0, sizeof(control));
+		packet.msg_control = control.bytes;
+		packet.msg_controllen = sizeof(control.bytes);
+		rights = CMSG_FIRSTHDR(&packet);
+		rights->cmsg_level = SOL_SOCKET;
+		rights->cmsg_type = SCM_RIGHTS;
+		rights->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(rights), &fd, sizeof(int));
+	}
+	do
+		sent = sendmsg(socket, &packet, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	if (sent >= 0)
+		return GSD_IO_OK;
+	return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ? GSD_IO_AGAIN : GSD_IO_CLOSED;
+}
+
+/*
+ * Takes the descriptors out of a packet: the first one, and how many there were; all but that one are closed.
+ */
+static int
+take_descriptors(struct msghdr *packet, int *count)
+{
+	int first = -1;
+
+	*count = 0;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(packet); c != NULL; c = CMSG_NXTHDR(packet, c))
+	{
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++)
+		{
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if ((*count)++ == 0)
+				first = fd;
+			else
+				close(fd);
+		}
+	}
+	return first;
+}
+
+gsd_io
+gsd_receive(int socket, gsd_message *message, bool from_client, int *fd)
+{
+	struct iovec part = {message, sizeof(*message)};
+	union
+	{
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(MAX_DESCRIPTORS * sizeof(int))];
+	} control;
+	struct msghdr packet = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	ssize_t got;
+	int count, descriptor;
+
+	if (fd != NULL)
+		*fd = -1;
+	do
+		got = recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ? GSD_IO_AGAIN : GSD_IO_CLOSED;
+	descriptor = take_descriptors(&packet, &count);
+	/* a packet without bytes cannot be told from the end of the connection: neither leaves anything to say */
+	if (got == 0 && count == 0)
+		return GSD_IO_CLOSED;
+	if (!(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && gsd_message_valid(message, (size_t) got, from_client) &&
+		count == (message->head.type == GSD_RING ? 1 : 0) && (count == 0 || fd != NULL))
+	{
+		if (fd != NULL)
+			*fd = descriptor;
+		return GSD_IO_OK;
+	}
+	if (descriptor >= 0)
+		close(descriptor);
+	return GSD_IO_BAD;
+}

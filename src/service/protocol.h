@@ -1,0 +1,255 @@
+/*
+ * protocol.h: jobs of kernels/gs.h on a wire: what a backend and gpusortd say to each other.
+ *
+ * doc/protocol.md tells the story; this file is the letter.  A connection is a Unix socket of type SOCK_SEQPACKET, so
+ * that one packet is one message, whole or refused.  It carries one job at a time.  Keys and row numbers do not
+ * travel through it: they lie in a ring of memory that the client makes, seals and passes once.
+ */
+#ifndef GPUSORT_PROTOCOL_H
+#define GPUSORT_PROTOCOL_H
+
+#include "kernels/gs.h"
+
+#define GSD_MAGIC 0x64737067u /* "gpsd" */
+#define GSD_VERSION 1
+
+/* In the server's data directory.  Base backups leave out what begins like this. */
+#define GSD_SOCKET "pgsql_tmp_gpusort"
+#define GSD_LOCK "pgsql_tmp_gpusort.lock"
+
+#define GSD_MAX_MESSAGE 8192
+#define GSD_MAX_SLOTS 64
+#define GSD_MAX_COLUMNS 2048
+#define GSD_MAX_DEVICES 16
+#define GSD_NAME_BYTES 64
+#define GSD_TEXT_BYTES 128
+#define GSD_PAGE 4096u
+#define GSD_MAX_RING ((uint64_t) 1 << 32)
+
+/* How gpusortd ends, for the worker that started it. */
+#define GSD_EXIT_USAGE 2
+#define GSD_EXIT_NO_DEVICE 3 /* no GPU, no driver, a driver too old, or a build without CUDA: trying again is vain */
+#define GSD_EXIT_STALLED 4	 /* a job made no progress */
+#define GSD_EXIT_DEVICE 5	 /* the device failed; its context cannot be used any more */
+#define GSD_EXIT_SOCKET 6	 /* the socket could not be made */
+
+typedef enum gsd_type
+{
+	/* client to service */
+	GSD_HELLO = 1, /* gsd_hello: first on every connection */
+	GSD_RING,	   /* gsd_ring, with one descriptor */
+	GSD_BEGIN,	   /* gsd_begin */
+	GSD_ADD,	   /* gsd_slot: a chunk lies in that slot */
+	GSD_FINISH,	   /* gsd_count: all chunks were added, of so many rows */
+	GSD_TAKEN,	   /* gsd_slot: that order area can be written again */
+	GSD_END,	   /* gsd_job_message: the job is over, wherever it stood */
+	GSD_PING,	   /* gsd_count: any number */
+	GSD_STATUS,	   /* gsd_header alone */
+
+	/* service to client */
+	GSD_WELCOME = 64, /* gsd_welcome */
+	GSD_RING_DONE,	  /* gsd_result */
+	GSD_BEGUN,		  /* gsd_begun */
+	GSD_FREE,		  /* gsd_slot: that chunk was read; full: no more rows in this job, please */
+	GSD_SORTED,		  /* gsd_sorted: the order is known, pieces follow */
+	GSD_PIECE,		  /* gsd_piece: row numbers lie in that order area; 0 of them: the end */
+	GSD_ENDED,		  /* gsd_job_message: the last word on a job */
+	GSD_FAILED,		  /* gsd_result: only GSD_END may follow */
+	GSD_PONG,		  /* gsd_count: the number of the ping */
+	GSD_BUSY,		  /* gsd_job_message: still working; sent about once a second */
+	GSD_DEVICES		  /* gsd_devices */
+} gsd_type;
+
+typedef struct gsd_header
+{
+	uint32_t type;
+	uint32_t bytes; /* of the whole message */
+} gsd_header;
+
+typedef struct gsd_hello
+{
+	gsd_header head;
+	uint32_t magic;
+	uint32_t version;
+	uint64_t owner; /* whose data this is (role and database); memory is cleared before it serves another */
+} gsd_hello;
+
+typedef struct gsd_welcome
+{
+	gsd_header head;
+	uint32_t magic;
+	uint32_t version;
+	uint32_t status; /* gs_status */
+	uint32_t gpu;	 /* 1: jobs run on a GPU */
+} gsd_welcome;
+
+/*
+ * The ring, as it lies in the file passed along: slots for chunks, then areas for row numbers, each a multiple of
+ * GSD_PAGE.  The file has exactly that size and cannot change it (F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL).
+ */
+typedef struct gsd_ring
+{
+	gsd_header head;
+	uint32_t slots;
+	uint32_t areas;
+	uint64_t slot_bytes;
+	uint64_t area_bytes;
+} gsd_ring;
+
+typedef struct gsd_column
+{
+	uint8_t type; /* gs_type */
+	uint8_t desc;
+	uint8_t nulls_first;
+	uint8_t zero;
+} gsd_column;
+
+typedef struct gsd_begin
+{
+	gsd_header head;
+	uint32_t job; /* the client counts its jobs, so that it knows late messages */
+	uint32_t op;  /* gs_op */
+	uint64_t rows_hint;
+	uint32_t ncolumns;
+	uint32_t zero;
+	gsd_column columns[];
+} gsd_begin;
+
+typedef struct gsd_begun
+{
+	gsd_header head;
+	uint32_t job;
+	uint32_t device;
+	uint64_t max_rows; /* more do not fit into the device memory that one job may have */
+	char name[GSD_NAME_BYTES];
+} gsd_begun;
+
+typedef struct gsd_job_message
+{
+	gsd_header head;
+	uint32_t job;
+	uint32_t zero;
+} gsd_job_message;
+
+typedef struct gsd_slot
+{
+	gsd_header head;
+	uint32_t job;
+	uint32_t slot;
+	uint32_t full;
+	uint32_t zero;
+} gsd_slot;
+
+typedef struct gsd_count
+{
+	gsd_header head;
+	uint32_t job;
+	uint32_t zero;
+	uint64_t count;
+} gsd_count;
+
+typedef struct gsd_sorted
+{
+	gsd_header head;
+	uint32_t job;
+	uint32_t key_bits;
+	uint32_t words;
+	uint32_t passes;
+	uint32_t refined;
+	uint32_t input;
+	uint64_t rows;
+	uint64_t upload_bytes;
+	uint64_t upload_ns;
+	uint64_t device_ns;
+} gsd_sorted;
+
+typedef struct gsd_piece
+{
+	gsd_header head;
+	uint32_t job;
+	uint32_t area;
+	uint32_t rows;
+	uint32_t zero;
+} gsd_piece;
+
+typedef struct gsd_result
+{
+	gsd_header head;
+	uint32_t job;
+	uint32_t status; /* gs_status */
+	char text[GSD_TEXT_BYTES];
+} gsd_result;
+
+typedef struct gsd_device
+{
+	uint32_t device;
+	uint32_t jobs;			/* running */
+	uint64_t jobs_done;
+	uint64_t memory_bytes;	/* of the device */
+	uint64_t limit_bytes;	/* that all jobs together may reserve */
+	uint64_t reserved_bytes;
+	char name[GSD_NAME_BYTES];
+} gsd_device;
+
+typedef struct gsd_devices
+{
+	gsd_header head;
+	uint32_t pid;
+	uint32_t count;
+	uint64_t uptime_ms;
+	uint64_t pinned_bytes;
+	gsd_device devices[];
+} gsd_devices;
+
+/* Any message. */
+typedef union gsd_message
+{
+	gsd_header head;
+	gsd_hello hello;
+	gsd_welcome welcome;
+	gsd_ring ring;
+	gsd_begin begin;
+	gsd_begun begun;
+	gsd_job_message job;
+	gsd_slot slot;
+	gsd_count count;
+	gsd_sorted sorted;
+	gsd_piece piece;
+	gsd_result result;
+	gsd_devices devices;
+	char bytes[GSD_MAX_MESSAGE];
+} gsd_message;
+
+/*
+ * True if a packet of that many bytes is a message that this side may receive: known type, exact length, every number in
+ * its range.  What depends on the connection's state is for its reader to check.
+ */
+bool gsd_message_valid(const gsd_message *message, size_t bytes, bool from_client);
+
+/* Bytes of a ring; 0 if it breaks the rules. */
+uint64_t gsd_ring_bytes(const gsd_ring *ring);
+
+/* GS_OK if the file is one that its maker cannot make smaller under the reader, of exactly that size. */
+gs_status gsd_ring_check(int fd, uint64_t bytes);
+
+/* Fills in a message's head. */
+void gsd_head(gsd_header *head, gsd_type type, size_t bytes);
+
+typedef enum gsd_io
+{
+	GSD_IO_OK,
+	GSD_IO_AGAIN,  /* would have to wait */
+	GSD_IO_CLOSED, /* the other side is gone */
+	GSD_IO_BAD	   /* a message that is none */
+} gsd_io;
+
+/* Sends a message without waiting, with a descriptor unless fd is -1. */
+gsd_io gsd_send(int socket, const gsd_header *head, int fd);
+
+/*
+ * Receives a message without waiting and checks it.  A descriptor that came along goes to *fd, else -1; with fd NULL,
+ * or along with a message that takes none, it is closed and the message refused.
+ */
+gsd_io gsd_receive(int socket, gsd_message *message, bool from_client, int *fd);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * service.h: what the files of gpusortd share.
+ */
+#ifndef GPUSORT_SERVICE_H
+#define GPUSORT_SERVICE_H
+
+#include "protocol.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define GSD_RELEASE "0.1.0"
+
+/* Ways to fail on purpose. */
+typedef enum fault_kind
+{
+	FAULT_NONE,
+	FAULT_CRASH,   /* the process aborts */
+	FAULT_HANG,	   /* the job's thread stops */
+	FAULT_CORRUPT, /* a row number comes twice */
+	FAULT_OOM,	   /* out of device memory */
+	FAULT_SHORT	   /* the order ends too early */
+} fault_kind;
+
+typedef enum fault_stage
+{
+	STAGE_BEGIN,
+	STAGE_ADD,
+	STAGE_FINISH,
+	STAGE_NEXT /* once a piece of the order has been sent */
+} fault_stage;
+
+typedef struct gsd_options
+{
+	bool gpu;
+	int threads;			  /* of the CPU engine */
+	const char *devices;	  /* comma-separated numbers, NULL: all; the CPU engine: how many to make up */
+	uint64_t device_memory;	  /* bytes that jobs may reserve on each device, 0: most of it */
+	uint64_t pinned_memory;	  /* bytes of all rings together */
+	int stall_seconds;		  /* a job without progress for so long ends the service */
+	int idle_seconds;		  /* a connection without a job for so long loses its ring */
+	const char *socket;
+	fault_kind fault;
+	fault_stage stage;
+	uint64_t fault_rows;	  /* FAULT_SHORT */
+	int fault_every;		  /* only every so many jobs */
+} gsd_options;
+
+extern gsd_options options;
+
+/* main.c */
+void gsd_log(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+uint64_t gsd_now_ns(void);
+uint64_t gsd_uptime_ms(void);
+
+/* options.c: returns an exit status, or -1 to go on */
+int gsd_read_options(int argc, char **argv);
+
+/* fault.c: true if this job is to fail in this way here; crash and hang are done at once */
+bool gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage);
+bool gsd_fault_choose(void);
+
+/* device.c: the devices, and how much of them is promised to jobs */
+typedef struct device
+{
+	uint32_t number;		  /* as the engine counts */
+	char name[GSD_NAME_BYTES];
+	uint64_t memory_bytes;
+	uint64_t limit_bytes;
+	gs_engine *engine;		  /* kept open, so that the device stays warm */
+	pthread_mutex_t mutex;	  /* of what follows */
+	uint64_t reserved_bytes;
+	uint32_t jobs;
+	uint64_t jobs_done;
+} device;
+
+int gsd_devices_open(void);
+uint32_t gsd_device_count(void);
+device *gsd_device_at(uint32_t index);
+
+/* The device with the most room, with bytes reserved on it; NULL if none has it. */
+device *gsd_device_reserve(uint64_t bytes, uint32_t *index);
+bool gsd_device_reserve_more(device *d, uint64_t bytes);
+void gsd_device_give_back(device *d, uint64_t bytes);
+
+gs_status gsd_engine_open(const device *d, const gs_host *host, gs_engine **engine);
+/* True if the device still works, after a job on it failed. */
+bool gsd_device_alive(const device *d);
+
+/* device_cuda.c or device_none.c: what only the CUDA runtime knows */
+int gsd_cuda_count(const char **why);
+bool gsd_cuda_memory(uint32_t number, uint64_t *total, uint64_t *available);
+gs_status gsd_cuda_open(uint32_t number, const gs_host *host, gs_engine **engine);
+bool gsd_pin(void *block, size_t bytes);
+void gsd_unpin(void *block);
+
+/* client.c: one connection */
+typedef struct client
+{
+	int socket;
+	int pid;						/* of the backend */
+	_Atomic uint64_t busy_since;	/* last sign of progress inside an engine; 0: not in one */
+	struct client *next, *previous;
+} client;
+
+void *gsd_client_main(void *arg);
+extern _Atomic uint64_t gsd_pinned_bytes;
+
+/* main.c: the list that the watchdog reads */
+void gsd_client_forget(client *c);
+
+#endif

@@ -1,0 +1,40 @@
+# service.mk: gpusortd, linked on its own: the server's flags and libraries stay out of it.  With nvcc and the CUDA
+# engine it sorts on GPUs; without, it is built with the CPU engine alone (WITH_CUDA=no asks for that).
+WITH_CUDA ?= $(if $(and $(wildcard kernels/cuda/cuda.mk),$(shell command -v nvcc)),yes,no)
+
+SERVICE_BUILD = build/service
+SERVICE_SOURCES = $(filter-out src/service/device_%.c,$(wildcard src/service/*.c))
+SERVICE_CFLAGS = -std=gnu11 -O2 -g -Wall -Wextra -Werror -I. -pthread
+SERVICE_LIBS = -pthread -lm
+
+ifeq ($(WITH_CUDA),yes)
+include kernels/cuda/cuda.mk
+SERVICE_SOURCES += src/service/device_cuda.c
+SERVICE_CFLAGS += -I$(CUDA_HOME)/include
+SERVICE_LIBS += $(CUDA_LIBS)
+SERVICE_CUDA_OBJS = $(CUDA_OBJS)
+else
+SERVICE_SOURCES += src/service/device_none.c
+endif
+
+SERVICE_OBJS = $(patsubst src/service/%.c,$(SERVICE_BUILD)/%.o,$(SERVICE_SOURCES))
+
+$(SERVICE_BUILD)/%.o: src/service/%.c $(wildcard src/service/*.h kernels/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(SERVICE_CFLAGS) -c $< -o $@
+
+gpusortd: $(SERVICE_OBJS) $(KERNEL_OBJS) $(SERVICE_CUDA_OBJS)
+	$(CC) -pthread -o $@ $^ $(SERVICE_LIBS)
+
+all: gpusortd
+
+install: install-gpusortd
+install-gpusortd: gpusortd
+	$(MKDIR_P) '$(DESTDIR)$(bindir)'
+	$(INSTALL_PROGRAM) gpusortd '$(DESTDIR)$(bindir)/gpusortd'
+
+uninstall: uninstall-gpusortd
+uninstall-gpusortd:
+	rm -f '$(DESTDIR)$(bindir)/gpusortd'
+
+.PHONY: install-gpusortd uninstall-gpusortd
