@@ -3,6 +3,24 @@
 
 LOAD 'MODULE_PATHNAME';
 
+-- What sorts were done, and by what; a line with a fallback counts those that left the GPU service, for that reason.
+CREATE FUNCTION gpusort_stat_get(OUT op text, OUT engine text, OUT fallback text, OUT jobs bigint, OUT rows bigint,
+								 OUT bytes bigint, OUT device_ms double precision)
+RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+CREATE VIEW gpusort_stat AS SELECT * FROM gpusort_stat_get();
+
+-- The GPUs that sorts run on, and how their service fares.
+CREATE FUNCTION gpusort_devices_get(OUT device integer, OUT name text, OUT memory_bytes bigint, OUT limit_bytes bigint,
+									OUT reserved_bytes bigint, OUT jobs integer, OUT jobs_done bigint, OUT service text,
+									OUT since timestamptz, OUT restarts integer, OUT pid integer, OUT pinned_bytes bigint)
+RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+CREATE VIEW gpusort_devices AS SELECT * FROM gpusort_devices_get();
+
+GRANT SELECT ON gpusort_stat, gpusort_devices TO PUBLIC;
+
+CREATE FUNCTION gpusort_stat_reset() RETURNS void LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+REVOKE EXECUTE ON FUNCTION gpusort_stat_reset() FROM PUBLIC;
+
 -- The library is loaded for this session only, unless a setting loads it for all: say which line does that.
 DO $$
 DECLARE

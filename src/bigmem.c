@@ -111,6 +111,13 @@ bigmem_create(MemoryContext cxt)
 	return mem;
 }
 
+/* For what has to go together with the blocks. */
+MemoryContext
+bigmem_context(BigMem *mem)
+{
+	return mem->cxt;
+}
+
 /* Writes the header of a mapping and takes it into the list. */
 static void *
 adopt_mapping(BigMem *mem, void *base, Size bytes)

@@ -10,6 +10,7 @@
 typedef struct BigMem BigMem;
 
 extern BigMem *bigmem_create(MemoryContext cxt);
+extern MemoryContext bigmem_context(BigMem *mem);
 
 /* A block aligned to GS_ALIGN, or NULL when there is no memory. */
 extern void *bigmem_alloc(BigMem *mem, Size bytes);

@@ -105,4 +105,11 @@ collation_is_c(Oid collation)
 #endif
 }
 
+/* 17 lets extensions name what they wait for; before, all show as "Extension" */
+#if PG_VERSION_NUM >= 170000
+#define compat_wait_event(name) WaitEventExtensionNew(name)
+#else
+#define compat_wait_event(name) ((void) (name), PG_WAIT_EXTENSION)
+#endif
+
 #endif

@@ -10,13 +10,43 @@
 
 typedef struct EngineJob EngineJob;
 
+/* Where the work of a job is done, as it is counted. */
+typedef enum EngineKind
+{
+	ENGINE_CPU,
+	ENGINE_GPU,
+	ENGINE_CPU_SERVICE,			/* the service with its CPU engine, for tests */
+	ENGINE_KINDS
+} EngineKind;
+
+/* Why a job that might have run in the service did not, or not to its end. */
+typedef enum EngineFailure
+{
+	ENGINE_OK,
+	ENGINE_NO_DEVICE,
+	ENGINE_NO_WORKER,
+	ENGINE_STARTING,
+	ENGINE_GAVE_UP,
+	ENGINE_DOWN,
+	ENGINE_LOST,
+	ENGINE_TIMEOUT,
+	ENGINE_PROTOCOL,
+	ENGINE_NO_RING,
+	ENGINE_NO_MEMORY,
+	ENGINE_TOO_BIG,
+	ENGINE_DEVICE,
+	ENGINE_WRONG_ORDER,
+	ENGINE_INVALID,
+	ENGINE_FAILURES
+} EngineFailure;
+
 /*
  * begin → (chunk → fill it → add)… → finish → next… → end.  Statuses are those of kernels/gs.h; any but GS_OK means that the job can
  * only be ended, and that the rows have to go another way.  Calls may leave by longjmp; all memory belongs to the BigMem.
  */
 typedef struct EngineOps
 {
-	const char *name;			/* as EXPLAIN shows it */
+	const char *name;			/* as EXPLAIN shows it where machines must not matter */
 
 	gs_status	(*begin) (const gs_job_spec *spec, BigMem *mem, EngineJob **job);
 
@@ -31,19 +61,37 @@ typedef struct EngineOps
 	/* Up to room row numbers and how many they are; 0 at the end. */
 	gs_status	(*next) (EngineJob *job, uint32 *out, uint64 room, uint64 *got);
 
-	/* Memory of this process that the job holds at most if finish comes now. */
+	/* Memory of this process that the job, or the one that takes its place if it fails, holds at most if finish comes now. */
 	uint64		(*host_bytes) (const EngineJob *job);
 	void		(*info) (const EngineJob *job, gs_job_info *info);
 	void		(*end) (EngineJob *job);
+
+	/* After a status other than GS_OK: why.  NULL for an engine that has no other to take its place. */
+	EngineFailure (*why) (gs_status status);
 } EngineOps;
 
 /* What every engine's job begins with. */
 struct EngineJob
 {
 	const EngineOps *ops;
+	EngineKind	kind;
+	const char *name;			/* of the device; lives as long as the session */
+	uint64		max_rows;		/* more do not fit; may become smaller with every add */
+	double		wait_in_ms;		/* time that the backend waited: for a free chunk, */
+	double		wait_sort_ms;	/* after the last one, */
+	double		wait_out_ms;	/* for pieces of the order */
 };
 
 /* kernels/cpu inside the backend, one thread. */
 extern const EngineOps engine_cpu;
+
+/* Jobs in gpusortd. */
+extern const EngineOps engine_service;
+
+/* The engine for a sort of so many rows; why is not ENGINE_OK if the service should have had it. */
+extern const EngineOps *engine_choose(double rows, EngineFailure *why);
+
+extern const char *engine_kind_text(EngineKind kind);
+extern const char *engine_failure_text(EngineFailure why);
 
 #endif

@@ -57,6 +57,9 @@ cpu_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 		return GS_NOMEM;
 	memset(job, 0, sizeof(CpuJob));
 	job->base.ops = &engine_cpu;
+	job->base.kind = ENGINE_CPU;
+	job->base.name = engine_cpu.name;
+	job->base.max_rows = GS_MAX_ROWS;
 	job->mem = mem;
 	job->host = bigmem_host(mem);
 	job->chunk_rows = FIRST_CHUNK_ROWS;

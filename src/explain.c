@@ -159,6 +159,51 @@ explain_work(const SorterStats *stats, ExplainState *es)
 	ExplainPropertyInteger("Runs", NULL, stats->runs, es);
 }
 
+/* Prints what did the sort: the device where machines may show, else its kind. */
+static void
+explain_engine(const SorterStats *stats, ExplainState *es)
+{
+	const char *name = engine_kind_text(stats->kind);
+
+	if (gpusort_explain_machine && stats->kind == ENGINE_GPU)
+		name = stats->engine;
+	ExplainPropertyText("Engine", name, es);
+	if (stats->left != ENGINE_OK)
+		ExplainPropertyText("Fallback", engine_failure_text(stats->left), es);
+}
+
+/* Of the time that copying to the device took, the percentage that passed while rows were still coming. */
+static double
+overlap(const SorterStats *stats)
+{
+	double		upload_ms = stats->upload_ns / 1e6;
+
+	return upload_ms > 0 ? 100.0 * Max(0.0, 1.0 - stats->wait_in_ms / upload_ms) : 100.0;
+}
+
+/* Prints what went to the device and what that cost. */
+static void
+explain_transfer(const SorterStats *stats, ExplainState *es)
+{
+	int64		kilobytes = (int64) (stats->upload_bytes + 1023) / 1024;
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		indent(es);
+		appendStringInfo(es->str, "Transfer: " INT64_FORMAT "kB  Overlap: %.0f%%  Waited: in %.1f ms  sort %.1f ms  out %.1f ms\n",
+						 kilobytes, overlap(stats), stats->wait_in_ms, stats->wait_sort_ms, stats->wait_out_ms);
+		indent(es);
+		appendStringInfo(es->str, "Device Time: %.3f ms\n", stats->device_ns / 1e6);
+		return;
+	}
+	ExplainPropertyInteger("Transfer", "kB", kilobytes, es);
+	ExplainPropertyFloat("Overlap", "%", overlap(stats), 1, es);
+	ExplainPropertyFloat("Input Wait", "ms", stats->wait_in_ms, 3, es);
+	ExplainPropertyFloat("Sort Wait", "ms", stats->wait_sort_ms, 3, es);
+	ExplainPropertyFloat("Output Wait", "ms", stats->wait_out_ms, 3, es);
+	ExplainPropertyFloat("Device Time", "ms", stats->device_ns / 1e6, 3, es);
+}
+
 /* Prints how long the stages took. */
 static void
 explain_stages(const SorterStats *stats, ExplainState *es)
@@ -198,8 +243,10 @@ gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorte
 		explain_method(method_name(stats), "Disk", (int64) (stats->disk_bytes + 1023) / 1024, es);
 	else
 		explain_method(method_name(stats), "Memory", (int64) (stats->memory_bytes + 1023) / 1024, es);
-	ExplainPropertyText("Engine", stats->engine, es);
+	explain_engine(stats, es);
 	explain_work(stats, es);
+	if (gpusort_explain_machine && stats->upload_bytes > 0)
+		explain_transfer(stats, es);
 	if (gpusort_explain_machine)
 		explain_stages(stats, es);
 }

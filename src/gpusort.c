@@ -11,6 +11,8 @@
 #include "utils/guc.h"
 
 #include "gpusort.h"
+#include "stat.h"
+#include "worker.h"
 
 PG_MODULE_MAGIC;
 
@@ -23,6 +25,20 @@ int			gpusort_verify = VERIFY_OFF;
 bool		gpusort_explain_machine = true;
 double		gpusort_cpu_row_cost = 0.02;
 double		gpusort_cpu_key_cost = 0.0075;
+int			gpusort_engine = ENGINE_CHOICE_AUTO;
+int			gpusort_gpu_min_rows = 200000;
+char	   *gpusort_devices;
+int			gpusort_max_device_memory = 0;
+int			gpusort_pinned_memory = 1024;
+int			gpusort_timeout = 10000;
+char	   *gpusort_service_options;
+
+static const struct config_enum_entry engine_options[] = {
+	{"auto", ENGINE_CHOICE_AUTO, false},
+	{"gpu", ENGINE_CHOICE_GPU, false},
+	{"cpu", ENGINE_CHOICE_CPU, false},
+	{NULL, 0, false}
+};
 
 static const struct config_enum_entry verify_options[] = {
 	{"off", VERIFY_OFF, false},
@@ -115,11 +131,50 @@ define_settings(void)
 	define_costs();
 }
 
+/* Settings of the GPU service: who may choose it, and what it may take. */
+static void
+define_service_settings(void)
+{
+	DefineCustomEnumVariable("gpusort.engine",
+							 "Where sorts run: on the GPU or on the CPU.",
+							 "\"auto\" takes the GPU for sorts large enough, once its service runs; \"gpu\" always tries it, and waits "
+							 "for its service to start.",
+							 &gpusort_engine, ENGINE_CHOICE_AUTO, engine_options, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.gpu_min_rows",
+							"Estimated rows from which a sort runs on the GPU if gpusort.engine is \"auto\".",
+							NULL,
+							&gpusort_gpu_min_rows, 200000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("gpusort.devices",
+							   "Numbers of the GPUs to use, separated by commas; empty means all.",
+							   NULL,
+							   &gpusort_devices, "", PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.max_device_memory",
+							"Memory of each GPU that sorts may take together.",
+							"0 means most of what is free when the service starts.",
+							&gpusort_max_device_memory, 0, 0, INT_MAX / 1024, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.pinned_memory",
+							"Memory of the host through which all sessions together may talk to the GPUs.",
+							NULL,
+							&gpusort_pinned_memory, 1024, 0, INT_MAX / 1024, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.timeout",
+							"How long the GPU service may give no sign of life.",
+							"After this a sort goes on on the CPU, and the service is replaced.",
+							&gpusort_timeout, 10000, 100, INT_MAX / 2, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomStringVariable("gpusort.service_options",
+							   "More options for gpusortd, for tests: see gpusortd --help.",
+							   NULL,
+							   &gpusort_service_options, "", PGC_SIGHUP, GUC_NOT_IN_SAMPLE | GUC_SUPERUSER_ONLY, NULL, NULL,
+							   NULL);
+}
+
 /* Runs when the library is loaded, by the postmaster or by a session. */
 void
 _PG_init(void)
 {
 	define_settings();
+	define_service_settings();
+	gpusort_stat_init();
+	gpusort_worker_init();
 	gpusort_node_init();
 	gpusort_plan_init();
 	MarkGUCPrefixReserved("gpusort");

@@ -19,6 +19,20 @@ extern int	gpusort_verify;
 extern bool gpusort_explain_machine;
 extern double gpusort_cpu_row_cost;
 extern double gpusort_cpu_key_cost;
+extern int	gpusort_engine;
+extern int	gpusort_gpu_min_rows;
+extern char *gpusort_devices;
+extern int	gpusort_max_device_memory;
+extern int	gpusort_pinned_memory;
+extern int	gpusort_timeout;
+extern char *gpusort_service_options;
+
+typedef enum EngineChoice
+{
+	ENGINE_CHOICE_AUTO,
+	ENGINE_CHOICE_GPU,
+	ENGINE_CHOICE_CPU
+} EngineChoice;
 
 typedef enum GpusortVerify
 {

@@ -16,6 +16,7 @@ roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool k
 	memset(order, 0, sizeof(*order));
 	order->mem = mem;
 	order->job = job;
+	order->engine = job->ops->name;
 	order->rows = rows;
 	order->keep_all = keep_all;
 	if (rows == 0)
@@ -41,7 +42,12 @@ check_piece(RowOrder *order, const uint32 *piece, uint64 count)
 		uint64		bit = UINT64CONST(1) << (row % 64);
 
 		if (unlikely(row >= order->rows || (seen[row / 64] & bit) != 0))
+		{
+			/* as if the piece had never come: what is noted is what was given out */
+			while (i-- > 0)
+				seen[piece[i] / 64] &= ~(UINT64CONST(1) << (piece[i] % 64));
 			return GS_WRONG_ORDER;
+		}
 		seen[row / 64] |= bit;
 	}
 	return GS_OK;
@@ -70,13 +76,55 @@ roworder_fetch(RowOrder *order)
 	return status;
 }
 
+/* Are all rows of a piece among those noted, up to a position where that ends? */
+static bool
+piece_known(const RowOrder *order, const uint64 *seen, uint64 from, uint64 until)
+{
+	uint64		end = Min(until, order->base + order->have);
+
+	for (uint64 i = from; i < end; i++)
+	{
+		uint32		row = order->numbers[i - order->base];
+
+		if ((seen[row / 64] & (UINT64CONST(1) << (row % 64))) == 0)
+			return false;
+	}
+	return true;
+}
+
+gs_status
+roworder_resume(RowOrder *order, EngineJob *job)
+{
+	RowOrder	old = *order;
+	uint64		given = old.base + old.have;
+	uint64		checked = 0;
+	gs_status	status;
+
+	/* the numbers first: memory is bounded */
+	bigmem_free(old.mem, old.numbers);
+	old.numbers = NULL;
+	status = roworder_begin(order, old.mem, job, old.rows, old.keep_all);
+	order->recover = old.recover;
+	order->recover_arg = old.recover_arg;
+	while (status == GS_OK && checked < given)
+	{
+		if (!piece_known(order, old.seen, checked, given))
+			status = GS_WRONG_ORDER;
+		checked = order->base + order->have;
+		if (status == GS_OK && checked < given)
+			status = roworder_fetch(order);
+	}
+	bigmem_free(old.mem, old.seen);
+	return status;
+}
+
 void
 roworder_failed(const RowOrder *order, gs_status status)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
 			 errmsg("gpusort cannot go on with a sort after rows of it were returned"),
-			 errdetail("Engine \"%s\": %s.", order->job->ops->name, gs_status_text(status)),
+			 errdetail("Engine \"%s\": %s.", order->engine, gs_status_text(status)),
 			 errhint("Repeat the query with gpusort.enabled set to off.")));
 }
 

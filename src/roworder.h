@@ -16,6 +16,7 @@ typedef struct RowOrder
 {
 	BigMem	   *mem;
 	EngineJob  *job;
+	const char *engine;			/* its name, which outlives it */
 	uint32		rows;
 	bool		keep_all;
 	uint32	   *numbers;		/* from position base on */
@@ -23,6 +24,10 @@ typedef struct RowOrder
 	uint64		have;
 	uint64		room;
 	uint64	   *seen;			/* a bit for every row number fetched */
+
+	/* May bring the order from elsewhere after its engine failed, up to and beyond what was fetched; false: it cannot. */
+	bool		(*recover) (void *arg, gs_status status);
+	void	   *recover_arg;
 } RowOrder;
 
 /* Begins to read the order of a finished job of rows rows; fetches the first piece. */
@@ -30,6 +35,12 @@ extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, ui
 
 /* Fetches the next piece. */
 extern gs_status roworder_fetch(RowOrder *order);
+
+/*
+ * Begins again with another job over the same rows, after the engine of this order failed: the new order must start with the rows that
+ * were fetched from the old one, and goes on behind them.  The old order is gone whatever the outcome.
+ */
+extern gs_status roworder_resume(RowOrder *order, EngineJob *job);
 
 /* Gives the memory back; may be called twice. */
 extern void roworder_end(RowOrder *order);
@@ -45,7 +56,7 @@ roworder_at(RowOrder *order, uint64 position)
 	{
 		gs_status	status = roworder_fetch(order);
 
-		if (status != GS_OK)
+		if (status != GS_OK && !(order->recover && order->recover(order->recover_arg, status)))
 			roworder_failed(order, status);
 	}
 	return order->numbers[position - order->base];

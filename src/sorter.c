@@ -10,16 +10,8 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "bigmem.h"
-#include "coresort.h"
-#include "engine.h"
 #include "gpusort.h"
-#include "roworder.h"
-#include "rowstore.h"
-#include "runs.h"
-#include "sorter.h"
-#include "sortkey.h"
-#include "verify.h"
+#include "sortjob.h"
 
 /* How far ahead of the output rows, and the places of rows, are loaded. */
 #define PREFETCH_ROWS 16
@@ -29,42 +21,6 @@
 /* A run has at least so many rows. */
 #define MIN_RUN_ROWS 4096
 
-struct Sorter
-{
-	SortColumns columns;
-	TupleDesc	desc;
-	bool		random_access;
-	double		rows_expected;
-	MemoryContext cxt;			/* everything of this sort */
-	MemoryContext scratch;		/* for encoding, reset with every chunk */
-	Size		limit;
-
-	BigMem	   *mem;
-	RowStore   *rows;
-	TupleTableSlot *row_slot;	/* to read rows back */
-	SortKey    *keys;
-	gs_column_spec *specs;
-	KeyWriter	writer;
-	const EngineOps *engine;
-	EngineJob  *job;
-	Size		rows_limit;		/* bytes of rows at which the memory limit is looked at */
-
-	Runs	   *runs;			/* once memory did not suffice */
-	CoreSort   *core;			/* once PostgreSQL's own sort took over */
-
-	RowOrder	order;			/* of the rows in memory, once input has ended */
-	uint64		merged;			/* rows in memory that the merge has taken */
-	uint64		current;		/* rows before the next one */
-	bool		eof;
-	uint64		mark;
-	bool		mark_eof;
-
-	instr_time	started;
-	instr_time	sorted;
-	SorterStats stats;
-};
-
-static void go_core(Sorter *sorter, SorterFallback why, int64 bound);
 static void fail_over(Sorter *sorter, gs_status status);
 
 /* Milliseconds since an instant. */
@@ -76,181 +32,6 @@ ms_since(instr_time then)
 	INSTR_TIME_SET_CURRENT(now);
 	INSTR_TIME_SUBTRACT(now, then);
 	return INSTR_TIME_GET_MILLISEC(now);
-}
-
-/* Notes the most memory that was held. */
-static void
-note_memory(Sorter *sorter)
-{
-	uint64		bytes = rowstore_bytes(sorter->rows) + sorter->order.room * sizeof(uint32);
-
-	if (sorter->job)
-		bytes += sorter->engine->host_bytes(sorter->job);
-	sorter->stats.memory_bytes = Max(sorter->stats.memory_bytes, bytes);
-}
-
-/* Ends the job, if there is one. */
-static void
-end_job(Sorter *sorter)
-{
-	if (sorter->job)
-	{
-		sorter->engine->info(sorter->job, &sorter->stats.job);
-		sorter->engine->end(sorter->job);
-	}
-	sorter->job = NULL;
-	sorter->writer.chunk = NULL;
-}
-
-/* Gets an empty chunk with room for a string of that many bytes. */
-static gs_status
-next_chunk(Sorter *sorter, Size heap_bytes)
-{
-	gs_chunk   *chunk;
-	gs_status	status = sorter->engine->chunk(sorter->job, heap_bytes, &chunk);
-
-	sorter->writer.chunk = NULL;
-	if (status == GS_OK)
-		keywriter_begin(&sorter->writer, chunk, sorter->keys);
-	return status;
-}
-
-/* Hands the chunk over if it has rows. */
-static gs_status
-close_chunk(Sorter *sorter)
-{
-	gs_status	status;
-	Size		held;
-
-	MemoryContextReset(sorter->scratch);
-	if (sorter->writer.row == 0)
-		return GS_OK;
-	keywriter_close(&sorter->writer);
-	sorter->writer.row = 0;
-	sorter->writer.chunk = NULL;
-	status = sorter->engine->add(sorter->job);
-	if (status != GS_OK)
-		return status;
-	held = sorter->engine->host_bytes(sorter->job);
-	if (sorter->random_access)
-		held += (Size) sorter->rows->rows * sizeof(uint32);
-	sorter->rows_limit = sorter->limit > held ? sorter->limit - held : 0;
-	return GS_OK;
-}
-
-/* Begins a job with an empty chunk. */
-static gs_status
-begin_job(Sorter *sorter)
-{
-	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = sorter->columns.nkeys, .columns = sorter->specs};
-	gs_status	status;
-
-	for (int i = 0; i < sorter->columns.nkeys; i++)
-		sorter->specs[i] = sorter->keys[i].spec;
-	if (sorter->rows_expected > 0)
-		spec.rows_hint = (uint64) Min(sorter->rows_expected, (double) GS_MAX_ROWS);
-	status = sorter->engine->begin(&spec, sorter->mem, &sorter->job);
-	sorter->rows_limit = sorter->limit;
-	sorter->writer.row = 0;
-	return status == GS_OK ? next_chunk(sorter, 0) : status;
-}
-
-/* Writes the keys of one row; widened tells that all rows have to be encoded again. */
-static gs_status
-encode_row(Sorter *sorter, TupleTableSlot *slot, bool *widened)
-{
-	KeyWriter  *writer = &sorter->writer;
-	gs_status	status = GS_OK;
-
-	for (int i = 0; i < sorter->columns.nkeys; i++)
-	{
-		KeyColumn  *column = &writer->columns[i];
-		bool		isnull;
-		Datum		value = slot_getattr(slot, sorter->columns.attnos[i], &isnull);
-		KeyResult	result = sortkey_put(&sorter->keys[i], value, isnull, column, writer->row);
-
-		if (likely(result == KEY_OK))
-			continue;
-		if (result == KEY_WIDEN)
-		{
-			*widened = true;
-			return GS_OK;
-		}
-		if (result == KEY_FULL)
-		{
-			status = close_chunk(sorter);
-			if (status == GS_OK)
-				status = next_chunk(sorter, 0);
-		}
-		else
-			status = next_chunk(sorter, column->wanted);
-		if (status != GS_OK)
-			return status;
-		i = -1;					/* the row's keys begin anew in the new chunk */
-	}
-	if (++writer->row == writer->capacity)
-	{
-		status = close_chunk(sorter);
-		if (status == GS_OK)
-			status = next_chunk(sorter, 0);
-	}
-	return status;
-}
-
-/* Encodes the rows of the store again, from the first: after a key has widened. */
-static gs_status
-replay(Sorter *sorter)
-{
-	gs_status	status;
-	bool		widened;
-
-	do
-	{
-		widened = false;
-		end_job(sorter);
-		status = begin_job(sorter);
-		for (uint32 row = 0; status == GS_OK && !widened && row < sorter->rows->rows; row++)
-		{
-			CHECK_FOR_INTERRUPTS();
-			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
-			status = encode_row(sorter, sorter->row_slot, &widened);
-		}
-	} while (status == GS_OK && widened);
-	ExecClearTuple(sorter->row_slot);
-	return status;
-}
-
-/* Writes the keys of a row that is the last one in the store. */
-static void
-put_keys(Sorter *sorter, TupleTableSlot *slot)
-{
-	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
-	bool		widened = false;
-	gs_status	status = encode_row(sorter, slot, &widened);
-
-	if (unlikely(widened))
-		status = replay(sorter);
-	MemoryContextSwitchTo(old);
-	if (unlikely(status != GS_OK))
-		fail_over(sorter, status);
-}
-
-/* Has the engine sort what it was given; the first rows of the order are here and checked then. */
-static gs_status
-finish_job(Sorter *sorter)
-{
-	bool		keep_all = sorter->random_access || gpusort_verify != VERIFY_OFF;
-	gs_status	status = close_chunk(sorter);
-
-	if (status == GS_OK)
-		status = sorter->engine->finish(sorter->job, sorter->rows->rows);
-	if (status == GS_OK)
-		status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows, keep_all);
-	if (status == GS_OK && gpusort_verify != VERIFY_OFF &&
-		!verify_order(&sorter->columns, sorter->desc, sorter->rows, &sorter->order, gpusort_verify))
-		status = GS_WRONG_ORDER;
-	note_memory(sorter);
-	return status;
 }
 
 /* The row at a position as a tuple, while the ones behind it are being loaded. */
@@ -380,6 +161,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Sorter	   *sorter = palloc0(sizeof(Sorter));
+	EngineFailure why;
 
 	sorter->columns = *columns;
 	/* a copy of our own: slots would pin a relation's descriptor in whichever resource owner is current */
@@ -392,8 +174,10 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->mem = bigmem_create(cxt);
 	sorter->rows = rowstore_create(sorter->mem);
 	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
-	sorter->engine = &engine_cpu;
+	sorter->engine = engine_choose(rows_expected, &why);
 	sorter->stats.engine = sorter->engine->name;
+	if (why != ENGINE_OK && fallback == SORTER_OURS)
+		note_left(sorter, why);
 	INSTR_TIME_SET_CURRENT(sorter->started);
 	if (fallback == SORTER_OURS)
 		begin_ours(sorter);
@@ -429,7 +213,10 @@ sorter_put(Sorter *sorter, TupleTableSlot *slot)
 		}
 		if (likely(stored))
 		{
-			put_keys(sorter, slot);
+			gs_status	status = put_keys(sorter, slot);
+
+			if (unlikely(status != GS_OK))
+				fail_over(sorter, status);
 			return;
 		}
 		if (sorter->core == NULL)
@@ -557,6 +344,7 @@ sorter_end(Sorter *sorter)
 		coresort_end(sorter->core);
 	if (sorter->runs)
 		runs_close(sorter->runs);
+	end_job(sorter);
 	ExecDropSingleTupleTableSlot(sorter->row_slot);
 	MemoryContextDelete(sorter->cxt);
 }
@@ -564,14 +352,14 @@ sorter_end(Sorter *sorter)
 const SorterStats *
 sorter_stats(Sorter *sorter)
 {
-	if (sorter->job)
-		sorter->engine->info(sorter->job, &sorter->stats.job);
+	sorter->shown = sorter->stats;
+	note_job(sorter, &sorter->shown);
 	if (sorter->runs)
 	{
-		sorter->stats.runs = runs_count(sorter->runs);
-		sorter->stats.disk_bytes = runs_disk_bytes(sorter->runs);
+		sorter->shown.runs = runs_count(sorter->runs);
+		sorter->shown.disk_bytes = runs_disk_bytes(sorter->runs);
 	}
-	return &sorter->stats;
+	return &sorter->shown;
 }
 
 struct CoreSort *

@@ -7,7 +7,7 @@
 #include "executor/tuptable.h"
 #include "portability/instr_time.h"
 
-#include "kernels/gs.h"
+#include "engine.h"
 
 /* What to sort by, as in a Sort node. */
 typedef struct SortColumns
@@ -33,8 +33,16 @@ typedef enum SorterFallback
 typedef struct SorterStats
 {
 	SorterFallback fallback;
-	const char *engine;
+	EngineFailure left;			/* why the GPU service did not do it, or not all of it */
+	EngineKind	kind;
+	const char *engine;			/* its name */
 	gs_job_info job;			/* of the last job */
+	uint64		upload_bytes;	/* of all jobs in the service, as what follows */
+	uint64		upload_ns;
+	uint64		device_ns;
+	double		wait_in_ms;
+	double		wait_sort_ms;
+	double		wait_out_ms;
 	uint64		rows;
 	uint64		memory_bytes;	/* the most that was held */
 	uint64		disk_bytes;		/* of temporary files, 0 if none */

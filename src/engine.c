@@ -1,0 +1,97 @@
+/*
+ * engine.c: which engine a sort gets, and the words for engines and their failures.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "engine.h"
+#include "gpusort.h"
+#include "stat.h"
+#include "worker.h"
+
+const char *
+engine_kind_text(EngineKind kind)
+{
+	static const char *const text[] = {"CPU", "GPU", "CPU service"};
+
+	return text[kind];
+}
+
+const char *
+engine_failure_text(EngineFailure why)
+{
+	static const char *const text[] = {
+		"none",
+		"no GPU",
+		"no free background worker",
+		"GPU service is starting",
+		"GPU service failed too often",
+		"GPU service cannot be reached",
+		"GPU service was lost",
+		"GPU service did not answer",
+		"GPU service broke the protocol",
+		"gpusort.pinned_memory is used up",
+		"out of device memory",
+		"too large for the GPU service",
+		"GPU failed",
+		"GPU service gave a wrong order",
+		"GPU service refused the job",
+	};
+
+	StaticAssertStmt(lengthof(text) == ENGINE_FAILURES, "every failure needs its words");
+	return text[why];
+}
+
+/* What the worker's last word on the service means for a sort that would use it; ENGINE_OK: try. */
+static EngineFailure
+judge_service(void)
+{
+	switch (service_state().state)
+	{
+		case SERVICE_NO_DEVICE:
+			return ENGINE_NO_DEVICE;
+		case SERVICE_GAVE_UP:
+			return ENGINE_GAVE_UP;
+		case SERVICE_RUNNING:
+			return ENGINE_OK;
+		default:
+			break;
+	}
+	/* nothing is known where sessions share no memory */
+	if (!gpusort_shared_by_all())
+		return ENGINE_OK;
+	return ENGINE_STARTING;
+}
+
+/* Where a GPU is, sorts use it if they are large and the service is warm; one that is not is started for the next sort. */
+static const EngineOps *
+choose_auto(double rows, EngineFailure *why)
+{
+	if (rows < gpusort_gpu_min_rows || !gpu_likely())
+		return &engine_cpu;
+	*why = judge_service();
+	if (*why == ENGINE_OK)
+		return &engine_service;
+	if (*why == ENGINE_STARTING)
+	{
+		EngineFailure demand = service_demand();
+
+		if (demand != ENGINE_OK)
+			*why = demand;
+	}
+	else if (*why == ENGINE_NO_DEVICE)
+		*why = ENGINE_OK;		/* nobody expected one */
+	return &engine_cpu;
+}
+
+const EngineOps *
+engine_choose(double rows, EngineFailure *why)
+{
+	*why = ENGINE_OK;
+	if (gpusort_engine == ENGINE_CHOICE_CPU || !IsUnderPostmaster)
+		return &engine_cpu;
+	if (gpusort_engine == ENGINE_CHOICE_GPU)
+		return &engine_service;
+	return choose_auto(rows, why);
+}

@@ -1,0 +1,70 @@
+/*
+ * sortjob.h: a sort as its two halves see it: sorter.c the rows, sortjob.c the engine.
+ */
+#ifndef GPUSORT_SORTJOB_H
+#define GPUSORT_SORTJOB_H
+
+#include "bigmem.h"
+#include "coresort.h"
+#include "roworder.h"
+#include "rowstore.h"
+#include "runs.h"
+#include "sorter.h"
+#include "sortkey.h"
+
+struct Sorter
+{
+	SortColumns columns;
+	TupleDesc	desc;
+	bool		random_access;
+	double		rows_expected;
+	MemoryContext cxt;			/* everything of this sort */
+	MemoryContext scratch;		/* for encoding, reset with every chunk */
+	Size		limit;
+
+	BigMem	   *mem;
+	RowStore   *rows;
+	TupleTableSlot *row_slot;	/* to read rows back */
+	SortKey    *keys;
+	gs_column_spec *specs;
+	KeyWriter	writer;
+	const EngineOps *engine;
+	EngineJob  *job;
+	Size		rows_limit;		/* bytes of rows at which the memory limit is looked at */
+
+	Runs	   *runs;			/* once memory did not suffice */
+	CoreSort   *core;			/* once PostgreSQL's own sort took over */
+
+	RowOrder	order;			/* of the rows in memory, once input has ended */
+	uint64		merged;			/* rows in memory that the merge has taken */
+	uint64		current;		/* rows before the next one */
+	bool		eof;
+	uint64		mark;
+	bool		mark_eof;
+
+	instr_time	started;
+	instr_time	sorted;
+	SorterStats stats;
+	SorterStats shown;			/* the same with the job that still runs */
+};
+
+/* Notes the most memory that was held. */
+extern void note_memory(Sorter *sorter);
+
+/* Adds what the running job did. */
+extern void note_job(Sorter *sorter, SorterStats *stats);
+
+/* Notes that the service has not done its work. */
+extern void note_left(Sorter *sorter, EngineFailure why);
+
+/* Begins a job with an empty chunk, or ends it; a job that cannot begin in the service begins on the CPU. */
+extern gs_status begin_job(Sorter *sorter);
+extern void end_job(Sorter *sorter);
+
+/* Writes the keys of a row that is the last one in the store. */
+extern gs_status put_keys(Sorter *sorter, TupleTableSlot *slot);
+
+/* Has the engine sort what it was given; the first rows of the order are here and checked then. */
+extern gs_status finish_job(Sorter *sorter);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * stat.h: what all sessions know together: counters, and how the GPU service fares.
+ */
+#ifndef GPUSORT_STAT_H
+#define GPUSORT_STAT_H
+
+#include "datatype/timestamp.h"
+#include "port/atomics.h"
+#include "storage/s_lock.h"
+
+#include "engine.h"
+
+/* What becomes of the service, as the worker sees it. */
+typedef enum ServiceState
+{
+	SERVICE_NONE,				/* never asked for */
+	SERVICE_STARTING,
+	SERVICE_RUNNING,
+	SERVICE_WAITING,			/* it ended; the next start is a moment away */
+	SERVICE_NO_DEVICE,			/* nothing to sort on */
+	SERVICE_GAVE_UP				/* it ended too often */
+} ServiceState;
+
+typedef struct ServiceShared
+{
+	ServiceState state;
+	int			worker_pid;		/* 0: none; -1: asked for */
+	int			service_pid;
+	int			restarts;
+	TimestampTz since;			/* of state, or of the demand for a worker */
+} ServiceShared;
+
+typedef struct JobCounters
+{
+	pg_atomic_uint64 jobs;
+	pg_atomic_uint64 rows;
+	pg_atomic_uint64 bytes;
+	pg_atomic_uint64 device_us;
+} JobCounters;
+
+/* In shared memory; in a session of its own where none can be had. */
+typedef struct GpusortShared
+{
+	slock_t		mutex;			/* of service */
+	ServiceShared service;
+	pg_atomic_uint64 broken_until;	/* before this time nobody tries the service: it did not answer */
+	JobCounters done[ENGINE_KINDS];
+	pg_atomic_uint64 left[ENGINE_FAILURES];
+} GpusortShared;
+
+extern GpusortShared *gpusort_shared(void);
+
+/* True if gpusort_shared is really shared. */
+extern bool gpusort_shared_by_all(void);
+
+/* In _PG_init: asks the postmaster for memory. */
+extern void gpusort_stat_init(void);
+
+/* Counts a job that an engine did, or one that left the service. */
+extern void stat_count_job(EngineKind kind, const gs_job_info *info, uint64 rows);
+extern void stat_count_left(EngineFailure why);
+
+/* A copy of what is known of the service. */
+extern ServiceShared service_state(void);
+extern void service_set_state(ServiceState state, int service_pid);
+
+#endif

@@ -1,0 +1,580 @@
+/*
+ * worker.c: the background worker that starts gpusortd, looks after it, and ends it.
+ *
+ * The service is a process of its own, so that no fault of a GPU or its driver can reach the server: the server restarts when a process
+ * of its own dies, this worker included, but the worker does nothing that could fail.  It starts the service, asks it for a sign of life
+ * every second, kills it if there is none, starts it again with growing delays, and gives up in the end.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/fd.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/spin.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "compat.h"
+#include "gpusort.h"
+#include "src/service/protocol.h"
+#include "stat.h"
+#include "worker.h"
+
+PGDLLEXPORT void gpusort_worker_main(Datum arg);
+
+#define HEARTBEAT_MS 1000
+#define CONNECT_MS 20
+/* A service that opens many devices on a busy machine takes a while. */
+#define START_MS 60000
+#define FIRST_DELAY_MS 100
+/* So many ends in a row, each soon after the start, and no more is tried. */
+#define MAX_FAILURES 6
+#define GOOD_RUN_MS 10000
+/* A demand for a worker that did not come is forgotten; a missing GPU is looked for again. */
+#define DEMAND_MS 10000
+#define NO_DEVICE_MS 60000
+#define MAX_OPTIONS 40
+
+/* The service under this worker. */
+static volatile pid_t service_pid;
+static int	service_socket = -1;
+static bool service_up;			/* it has said hello */
+static TimestampTz started_at;
+static TimestampTz heard_at;
+static TimestampTz asked_at;
+static int	failures;
+static char *options_used;
+
+/* ---------------------------------------------------------------- in sessions */
+
+bool
+gpu_likely(void)
+{
+	static int	likely = -1;
+
+	if (likely < 0)
+		likely = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/nvidia0", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+	return likely == 1 || (gpusort_service_options && *gpusort_service_options);
+}
+
+/* Fills in what the static and the dynamic worker have in common. */
+static void
+describe_worker(BackgroundWorker *worker)
+{
+	memset(worker, 0, sizeof(*worker));
+	strlcpy(worker->bgw_name, "gpusort service", BGW_MAXLEN);
+	strlcpy(worker->bgw_type, "gpusort service", BGW_MAXLEN);
+	strlcpy(worker->bgw_library_name, "gpusort", BGW_MAXLEN);
+	strlcpy(worker->bgw_function_name, "gpusort_worker_main", BGW_MAXLEN);
+	worker->bgw_flags = BGWORKER_SHMEM_ACCESS;
+	worker->bgw_start_time = BgWorkerStart_ConsistentState;
+}
+
+void
+gpusort_worker_init(void)
+{
+	BackgroundWorker worker;
+
+	if (!process_shared_preload_libraries_in_progress || gpusort_engine == ENGINE_CHOICE_CPU || !gpu_likely())
+		return;
+	describe_worker(&worker);
+	worker.bgw_restart_time = 5;
+	RegisterBackgroundWorker(&worker);
+}
+
+/* Is a worker here or on its way?  If not, this session has taken it upon itself to ask for one. */
+static bool
+claim_demand(void)
+{
+	GpusortShared *all = gpusort_shared();
+	TimestampTz now = GetCurrentTimestamp();
+	bool		mine = false;
+
+	SpinLockAcquire(&all->mutex);
+	if (all->service.worker_pid == 0 ||
+		(all->service.worker_pid < 0 && TimestampDifferenceExceeds(all->service.since, now, DEMAND_MS)))
+	{
+		mine = true;
+		all->service.worker_pid = -1;
+		all->service.since = now;
+	}
+	SpinLockRelease(&all->mutex);
+	return mine;
+}
+
+EngineFailure
+service_demand(void)
+{
+	GpusortShared *all = gpusort_shared();
+	ServiceShared service = service_state();
+	BackgroundWorker worker;
+	BackgroundWorkerHandle *handle;
+
+	if (service.state == SERVICE_NO_DEVICE &&
+		!TimestampDifferenceExceeds(service.since, GetCurrentTimestamp(), NO_DEVICE_MS))
+		return ENGINE_NO_DEVICE;
+	if (!claim_demand())
+		return ENGINE_OK;
+	describe_worker(&worker);
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	if (RegisterDynamicBackgroundWorker(&worker, &handle))
+		return ENGINE_OK;
+	SpinLockAcquire(&all->mutex);
+	all->service.worker_pid = 0;
+	SpinLockRelease(&all->mutex);
+	return ENGINE_NO_WORKER;
+}
+
+/* ---------------------------------------------------------------- in the worker */
+
+/* Immediate shutdown: leaves no process and no file behind, with calls that a signal handler may make. */
+static void
+handle_quit(SIGNAL_ARGS)
+{
+	pid_t		pid = service_pid;
+
+	if (pid > 0)
+	{
+		kill(pid, SIGKILL);
+		(void) waitpid(pid, NULL, 0);
+		unlink(GSD_SOCKET);
+		unlink(GSD_LOCK);
+	}
+	_exit(2);
+}
+
+/* The service has ended, or is about to. */
+static void
+handle_child(SIGNAL_ARGS)
+{
+	int			save_errno = errno;
+
+	SetLatch(MyLatch);
+	errno = save_errno;
+}
+
+/* Ends the connection to the service. */
+static void
+hang_up(void)
+{
+	if (service_socket >= 0)
+		close(service_socket);
+	service_socket = -1;
+	service_up = false;
+}
+
+/* Ends the service: kindly, then not, and sees it off. */
+static void
+stop_service(bool kindly)
+{
+	pid_t		pid = service_pid;
+
+	hang_up();
+	if (pid <= 0)
+		return;
+	kill(pid, kindly ? SIGTERM : SIGKILL);
+	for (int i = 0; i < 50 && kindly; i++)
+	{
+		if (waitpid(pid, NULL, WNOHANG) != 0)
+		{
+			pid = 0;
+			break;
+		}
+		pg_usleep(10000);
+	}
+	if (pid > 0)
+	{
+		kill(pid, SIGKILL);
+		(void) waitpid(pid, NULL, 0);
+	}
+	service_pid = 0;
+	unlink(GSD_SOCKET);
+	unlink(GSD_LOCK);
+}
+
+/* The worker's end, however it comes. */
+static void
+leave(int code, Datum arg)
+{
+	GpusortShared *all = gpusort_shared();
+
+	stop_service(true);
+	SpinLockAcquire(&all->mutex);
+	if (all->service.worker_pid == MyProcPid)
+	{
+		all->service.worker_pid = 0;
+		all->service.service_pid = 0;
+		if (all->service.state != SERVICE_NO_DEVICE)
+			all->service.state = SERVICE_NONE;
+	}
+	SpinLockRelease(&all->mutex);
+}
+
+/* The command line as one string, from the settings; what tests add comes last and wins. */
+static char *
+command_options(void)
+{
+	return psprintf("--engine=gpu --devices=%s --max-device-memory=%d --pinned-memory=%d --stall=%d %s",
+					gpusort_devices ? gpusort_devices : "", gpusort_max_device_memory, gpusort_pinned_memory,
+					Max(1, gpusort_timeout / 1000), gpusort_service_options ? gpusort_service_options : "");
+}
+
+/* Splits it into arguments. */
+static void
+split_options(char *options, char **argv)
+{
+	int			n = 1;
+
+	for (char *word = strtok(options, " "); word && n < MAX_OPTIONS - 1; word = strtok(NULL, " "))
+		argv[n++] = word;
+	argv[n] = NULL;
+}
+
+/* After fork: leaves all of the server behind and becomes the service.  The kernel kills it when the worker dies. */
+static void
+become_service(const char *path, char **argv, pid_t worker)
+{
+	sigset_t	none;
+
+	setsid();					/* the postmaster signals whole process groups */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != worker)
+		_exit(1);
+	for (int sig = 1; sig < NSIG; sig++)
+		(void) signal(sig, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+#ifdef SYS_close_range
+	if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
+#endif
+		for (int fd = 3; fd < (int) sysconf(_SC_OPEN_MAX); fd++)
+			close(fd);
+	execv(path, argv);
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+/* Starts the service. */
+static void
+start_service(void)
+{
+	char		path[MAXPGPATH];
+	char	   *slash;
+	char	   *argv[MAX_OPTIONS];
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+	char	   *options;
+	pid_t		worker = getpid();
+	pid_t		pid;
+	sigset_t	all;
+	sigset_t	before;
+
+	strlcpy(path, my_exec_path, sizeof(path));
+	slash = strrchr(path, '/');
+	strlcpy(slash ? slash + 1 : path, "gpusortd", sizeof(path) - (slash ? slash + 1 - path : 0));
+	if (options_used)
+		pfree(options_used);
+	options_used = command_options();
+	options = pstrdup(options_used);
+	argv[0] = path;
+	split_options(options, argv);
+	unlink(GSD_SOCKET);			/* nobody shall knock at an old door */
+	started_at = heard_at = GetCurrentTimestamp();
+	fflush(stdout);
+	fflush(stderr);
+	/* nothing may happen between fork and knowing the child */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid == 0)
+		become_service(path, argv, worker);
+	service_pid = pid > 0 ? pid : 0;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	pfree(options);
+	MemoryContextSwitchTo(old);
+	if (pid < 0)
+		ereport(LOG, (errmsg("gpusort could not start \"%s\": %m", path)));
+	service_set_state(SERVICE_STARTING, service_pid);
+}
+
+/* Connects and says hello, as soon as the service listens. */
+static void
+call_service(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = GSD_SOCKET};
+	gsd_hello	hello;
+
+	service_socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	gsd_head(&hello.head, GSD_HELLO, sizeof(hello));
+	hello.magic = GSD_MAGIC;
+	hello.version = GSD_VERSION;
+	if (service_socket < 0 || connect(service_socket, (struct sockaddr *) &address, sizeof(address)) != 0 ||
+		gsd_send(service_socket, &hello.head, -1) != GSD_IO_OK)
+		hang_up();
+}
+
+/* Takes what the service says; any of it is a sign of life. */
+static void
+listen_to_service(void)
+{
+	gsd_message message;
+
+	while (service_socket >= 0)
+	{
+		gsd_io		io = gsd_receive(service_socket, &message, false, NULL);
+
+		if (io == GSD_IO_AGAIN)
+			return;
+		if (io != GSD_IO_OK)
+		{
+			hang_up();
+			return;
+		}
+		heard_at = GetCurrentTimestamp();
+		if (service_up)
+			continue;
+		service_up = true;
+		asked_at = heard_at;
+		pg_atomic_write_u64(&gpusort_shared()->broken_until, 0);
+		service_set_state(SERVICE_RUNNING, service_pid);
+	}
+}
+
+/* Asks for a sign of life when it is time, and kills the service that has given none for too long. */
+static void
+check_pulse(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	int			limit = service_up ? gpusort_timeout : Max(START_MS, gpusort_timeout);
+	gsd_count	ping;
+
+	if (TimestampDifferenceExceeds(heard_at, now, limit))
+	{
+		ereport(LOG, (errmsg("gpusort service (PID %d) does not answer and is killed", (int) service_pid)));
+		kill(service_pid, SIGKILL);
+		heard_at = now;			/* once; the rest is told by its end */
+		return;
+	}
+	if (!service_up || !TimestampDifferenceExceeds(asked_at, now, HEARTBEAT_MS))
+		return;
+	gsd_head(&ping.head, GSD_PING, sizeof(ping));
+	asked_at = now;
+	(void) gsd_send(service_socket, &ping.head, -1);
+}
+
+/* In how many milliseconds a service that ended is started again; 0 never. */
+static int
+next_delay(int status)
+{
+	int			code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+
+	if (TimestampDifferenceExceeds(started_at, GetCurrentTimestamp(), GOOD_RUN_MS))
+		failures = 0;
+	failures++;
+	if (code == GSD_EXIT_USAGE || code == 126 || code == 127 || failures >= MAX_FAILURES)
+		return 0;
+	return FIRST_DELAY_MS << (failures - 1);
+}
+
+/* Puts the service's end into words. */
+static const char *
+end_text(int status)
+{
+	if (WIFSIGNALED(status))
+		return psprintf("was ended by signal %d", WTERMSIG(status));
+	switch (WEXITSTATUS(status))
+	{
+		case 127:
+			return "could not be found in the server's folder of programs";
+		case 126:
+			return "could not be executed";
+		case GSD_EXIT_STALLED:
+			return "ended because a job made no progress";
+		case GSD_EXIT_DEVICE:
+			return "ended because its device failed";
+		default:
+			return psprintf("ended with status %d", WEXITSTATUS(status));
+	}
+}
+
+/* Looks whether the service has ended, and when to start it again; returns the delay, 0 never, -1 it lives. */
+static int
+check_end(void)
+{
+	int			status;
+	int			delay;
+	pid_t		old = service_pid;
+	MemoryContext scratch;
+
+	if (old > 0 && waitpid(old, &status, WNOHANG) != old)
+		return -1;
+	if (old <= 0)
+		status = 126 << 8;		/* it could not even be forked */
+	service_pid = 0;
+	hang_up();
+	unlink(GSD_SOCKET);
+	unlink(GSD_LOCK);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == GSD_EXIT_NO_DEVICE)
+	{
+		service_set_state(SERVICE_NO_DEVICE, 0);
+		proc_exit(0);
+	}
+	delay = next_delay(status);
+	scratch = CurrentMemoryContext;
+	if (delay > 0)
+		ereport(LOG, (errmsg("gpusort service (PID %d) %s; it is started again in %d ms", (int) old, end_text(status), delay)));
+	else
+		ereport(LOG,
+				(errmsg("gpusort service (PID %d) %s; no more attempts are made", (int) old, end_text(status)),
+				 errhint("Sorts run on the CPU. Reload the server's configuration to try again.")));
+	MemoryContextSwitchTo(scratch);
+	service_set_state(delay > 0 ? SERVICE_WAITING : SERVICE_GAVE_UP, 0);
+	return delay;
+}
+
+/* Reads the configuration again; true if the service must be started with it. */
+static bool
+reload(void)
+{
+	char	   *options;
+	bool		changed;
+
+	ConfigReloadPending = false;
+	ProcessConfigFile(PGC_SIGHUP);
+	options = command_options();
+	changed = options_used == NULL || strcmp(options, options_used) != 0;
+	pfree(options);
+	return changed || service_pid == 0;
+}
+
+/* Sleeps until something happens; false if the postmaster is gone. */
+static bool
+doze(long ms)
+{
+	int			events = WL_LATCH_SET | WL_TIMEOUT | WL_POSTMASTER_DEATH;
+	int			what;
+
+	if (service_socket >= 0)
+		what = WaitLatchOrSocket(MyLatch, events | WL_SOCKET_READABLE, service_socket, ms, compat_wait_event("GpusortWorker"));
+	else
+		what = WaitLatch(MyLatch, events, ms, compat_wait_event("GpusortWorker"));
+	ResetLatch(MyLatch);
+	return !(what & WL_POSTMASTER_DEATH);
+}
+
+/* Counts a start that is not the first. */
+static void
+count_restart(void)
+{
+	GpusortShared *all = gpusort_shared();
+
+	SpinLockAcquire(&all->mutex);
+	all->service.restarts++;
+	SpinLockRelease(&all->mutex);
+}
+
+/* Looks after the service until told to end. */
+static void
+supervise(void)
+{
+	bool		first = true;
+
+	while (!ShutdownRequestPending)
+	{
+		int			delay = -1;
+
+		if (service_pid == 0)
+		{
+			if (!first)
+				count_restart();
+			first = false;
+			start_service();
+		}
+		while (delay < 0 && !ShutdownRequestPending)
+		{
+			if (!doze(service_up ? HEARTBEAT_MS : CONNECT_MS))
+				proc_exit(1);
+			if (ConfigReloadPending && reload())
+			{
+				failures = 0;
+				stop_service(true);
+				break;
+			}
+			delay = check_end();
+			if (delay >= 0)
+				break;
+			if (service_socket < 0)
+				call_service();
+			listen_to_service();
+			check_pulse();
+		}
+		/* a pause before the next start; without end if there is none, until the configuration is read again */
+		while (delay >= 0 && !ShutdownRequestPending)
+		{
+			TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay);
+			long		left = delay;
+
+			while (!ShutdownRequestPending && !ConfigReloadPending && left > 0)
+			{
+				if (!doze(left))
+					proc_exit(1);
+				left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until);
+			}
+			if (delay == 0 && !ConfigReloadPending)
+			{
+				if (!doze(3600 * 1000L))
+					proc_exit(1);
+				continue;
+			}
+			if (ConfigReloadPending)
+			{
+				(void) reload();
+				failures = 0;
+			}
+			break;
+		}
+	}
+}
+
+/* Is this the only worker?  The claim of whoever asked for it becomes its own. */
+static bool
+take_office(void)
+{
+	GpusortShared *all = gpusort_shared();
+	bool		alone;
+
+	SpinLockAcquire(&all->mutex);
+	alone = all->service.worker_pid <= 0;
+	if (alone)
+		all->service.worker_pid = MyProcPid;
+	SpinLockRelease(&all->mutex);
+	return alone;
+}
+
+/* The worker's life. */
+void
+gpusort_worker_main(Datum arg)
+{
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGQUIT, handle_quit);
+	pqsignal(SIGCHLD, handle_child);
+	BackgroundWorkerUnblockSignals();
+	if (!take_office())
+		proc_exit(0);
+	before_shmem_exit(leave, (Datum) 0);
+	supervise();
+	proc_exit(0);
+}

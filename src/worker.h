@@ -1,0 +1,18 @@
+/*
+ * worker.h: the background worker that starts gpusortd, looks after it, and ends it.
+ */
+#ifndef GPUSORT_WORKER_H
+#define GPUSORT_WORKER_H
+
+#include "engine.h"
+
+/* In _PG_init: registers the worker with the postmaster where a GPU is likely to be. */
+extern void gpusort_worker_init(void);
+
+/* Asks for the worker unless there is one; ENGINE_OK if one is on its way or here. */
+extern EngineFailure service_demand(void);
+
+/* True if this machine seems to have a GPU, or tests say so. */
+extern bool gpu_likely(void);
+
+#endif
