@@ -1,0 +1,126 @@
+# GpuSortService.pm: what the tests of the GPU service share.
+package GpuSortService;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use GpuSortTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+our @EXPORT = qw(service_node service_with make_table digest explain_sort service_pids leftovers wait_until counted sound);
+
+# A server whose service runs with the CPU engine and the given options.
+sub service_node
+{
+	my ($name, $options, $settings) = @_;
+	my $node = start_node($name,
+		"gpusort.service_options = '--engine=cpu $options'\ngpusort.timeout = 2s\nrestart_after_crash = on\n" . ($settings // ''));
+	$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
+	return $node;
+}
+
+# Gives the service other options, and waits until it runs with them.
+sub service_with
+{
+	my ($node, $options) = @_;
+	my $before = $node->safe_psql('postgres', 'SELECT max(pid) FROM gpusort_devices');
+
+	$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=cpu $options'");
+	$node->reload;
+	wait_until(
+		sub {
+			my $pid = $node->safe_psql('postgres', "SELECT max(pid) FROM gpusort_devices WHERE service = 'running'");
+			return $pid ne '' && $pid ne $before;
+		},
+		"service with $options") if $before ne '';
+	$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
+}
+
+# Rows enough for several pieces of the order.
+sub make_table
+{
+	my ($node, $rows) = @_;
+	$rows //= 150000;
+	$node->safe_psql('postgres', <<"SQL");
+CREATE TABLE t AS SELECT i, hashint8extended(i, 1) % 100000 k, md5((i % 1000)::text) s FROM generate_series(1, ${rows}::int8) i;
+VACUUM ANALYZE t;
+SQL
+}
+
+# The rows in order, as one number; ties tell whether they kept their order of arrival.
+sub digest
+{
+	my ($node, $engine, $settings, $keys) = @_;
+	$settings //= '';
+	$keys //= 'k';
+	return $node->safe_psql('postgres',
+		"SET gpusort.engine = $engine; $settings; SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY $keys) x");
+}
+
+sub explain_sort
+{
+	my ($node, $engine, $settings) = @_;
+	$settings //= '';
+	return $node->safe_psql('postgres',
+		"SET gpusort.engine = $engine; $settings; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT i FROM t ORDER BY k");
+}
+
+# Processes of gpusortd that work in this server's data directory.
+sub service_pids
+{
+	my ($node) = @_;
+	my @pids;
+
+	foreach my $dir (glob '/proc/[0-9]*')
+	{
+		my $cwd = readlink "$dir/cwd";
+		my $exe = readlink "$dir/exe";
+		next unless defined $cwd && defined $exe && $exe =~ m{/gpusortd( \(deleted\))?$};
+		push @pids, $dir =~ m{(\d+)$} if $cwd eq $node->data_dir;
+	}
+	return @pids;
+}
+
+# Files of the service.
+sub leftovers
+{
+	my ($node) = @_;
+	return map { s{.*/}{}r } glob($node->data_dir . '/pgsql_tmp*');
+}
+
+# Passes once the condition holds, fails after half a minute.
+sub wait_until
+{
+	my ($condition, $name) = @_;
+	my $end = time() + 30;
+
+	while (time() < $end)
+	{
+		if ($condition->()) { pass($name); return 1; }
+		sleep(0.05);
+	}
+	fail($name);
+	return 0;
+}
+
+# Jobs counted under a reason.
+sub counted
+{
+	my ($node, $reason) = @_;
+	return $node->safe_psql('postgres', "SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE fallback = '$reason'");
+}
+
+# The server has not crashed and warned of no leak.
+sub sound
+{
+	my ($node) = @_;
+	my $log = slurp_file($node->logfile);
+
+	unlike($log, qr/server process .* was terminated|PANIC|TRAP:|all server processes terminated/, 'the server never restarted');
+	unlike($log, qr/WARNING:  (?!gpusortd|there is)/, 'no leak was warned of');
+}
+
+1;

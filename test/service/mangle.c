@@ -1,0 +1,157 @@
+/*
+ * mangle.c: stands between backends and gpusortd and changes what the service says: the parser of the backend's end has to
+ * bear it.  mangle LISTEN SERVICE ONE_IN SEED: one message in so many is changed, doubled, dropped or made up.
+ */
+#define _GNU_SOURCE
+#include "src/service/protocol.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static unsigned one_in;
+
+/*
+ * A socket of the right kind, listening or connected.
+ */
+static int
+endpoint(const char *path, bool listening)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
+	if (listening && (bind(fd, (struct sockaddr *) &address, sizeof(address)) != 0 || listen(fd, 128) != 0))
+		exit(1);
+	if (!listening && connect(fd, (struct sockaddr *) &address, sizeof(address)) != 0)
+		exit(1);
+	return fd;
+}
+
+/*
+ * Sends bytes as they are, with a descriptor if there is one.
+ */
+static void
+pass(int to, const void *bytes, size_t size, int fd)
+{
+	gsd_message m;
+
+	if (fd >= 0)
+	{
+		memcpy(&m, bytes, sizeof(gsd_ring));
+		(void) gsd_send(to, &m.head, fd);
+		close(fd);
+	}
+	else
+		(void) send(to, bytes, size, MSG_NOSIGNAL);
+}
+
+/*
+ * Changes one message on its way to the backend.
+ */
+static void
+mangle(int to, gsd_message *m, size_t size)
+{
+	switch (random() % 6)
+	{
+		case 0: /* a bit */
+			m->bytes[random() % size] ^= (char) (1 << random() % 8);
+			pass(to, m, size, -1);
+			break;
+		case 1: /* a word that is as likely as not allowed there */
+			((uint32_t *) m->bytes)[2 + random() % (size / 4 - 2)] = (uint32_t) (random() % 2 ? random() % 10 : random());
+			pass(to, m, size, -1);
+			break;
+		case 2: /* cut short */
+			pass(to, m, (size_t) random() % size, -1);
+			break;
+		case 3: /* twice */
+			pass(to, m, size, -1);
+			pass(to, m, size, -1);
+			break;
+		case 4: /* of another kind */
+			m->head.type = (uint32_t) (random() % 2 ? 64 + random() % 12 : random());
+			pass(to, m, size, -1);
+			break;
+		default: /* a failure out of the blue, for the right job */
+		{
+			gsd_result failure;
+
+			gsd_head(&failure.head, GSD_FAILED, sizeof(failure));
+			failure.job = m->job.job;
+			failure.status = (uint32_t) (random() % 12);
+			pass(to, m, size, -1);
+			pass(to, &failure, sizeof(failure), -1);
+		}
+	}
+}
+
+/*
+ * Carries one connection until either end closes it.
+ */
+static void
+carry(int client, int service)
+{
+	struct pollfd fds[2] = {{.fd = client, .events = POLLIN}, {.fd = service, .events = POLLIN}};
+
+	for (;;)
+	{
+		gsd_message m;
+		int fd = -1;
+
+		if (poll(fds, 2, -1) < 0)
+			return;
+		if (fds[0].revents)
+		{
+			if (gsd_receive(client, &m, true, &fd) != GSD_IO_OK)
+				return;
+			pass(service, &m, m.head.bytes, fd);
+		}
+		if (fds[1].revents)
+		{
+			ssize_t got = recv(service, &m, sizeof(m), MSG_DONTWAIT);
+
+			if (got < (ssize_t) sizeof(gsd_job_message))
+				return;
+			if (random() % one_in == 0)
+				mangle(client, &m, (size_t) got);
+			else
+				pass(client, &m, (size_t) got, -1);
+		}
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	int listener;
+	unsigned seed;
+
+	if (argc != 5)
+		return 2;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGCHLD, SIG_IGN);
+	one_in = (unsigned) atoi(argv[3]);
+	seed = (unsigned) atoi(argv[4]);
+	listener = endpoint(argv[1], true);
+	for (;;)
+	{
+		int client = accept(listener, NULL, NULL);
+
+		seed++;
+		if (client >= 0 && fork() == 0)
+		{
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			srandom(seed);
+			carry(client, endpoint(argv[2], false));
+			_exit(0);
+		}
+		close(client);
+	}
+}

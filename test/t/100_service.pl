@@ -1,0 +1,112 @@
+# The GPU service: started on first use, shown, counted, ended with the server; machines without a GPU do not notice.
+use strict;
+use warnings;
+
+use GpuSortTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpuSortService;
+
+# No GPU here, or the tests do as if.
+my $node = start_node('plain', "gpusort.gpu_min_rows = 0\n");
+$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
+make_table($node);
+my $right = digest($node, 'cpu');
+SKIP:
+{
+	skip 'this machine has a GPU', 5 if -e '/dev/nvidiactl' || -e '/dev/dxg';
+	is(digest($node, 'auto'), $right, 'auto sorts');
+	is(service_pids($node), 0, 'without a GPU there is no service');
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_devices'), 0, 'no device is shown');
+	is(digest($node, 'gpu'), $right, 'gpu sorts too');
+	like(explain_sort($node, 'gpu'), qr/Engine: CPU\n\s+Fallback: no GPU/, 'EXPLAIN says why it was the CPU');
+	my @lines = grep { /no device to sort on/ } split /\n/, slurp_file($node->logfile);
+	is(scalar(@lines), 1, 'one line in the log');
+	is($node->safe_psql('postgres', 'SELECT service FROM gpusort_devices'), 'no device', 'the view says so');
+	cmp_ok($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE fallback = 'no GPU'"), '>=', 2, 'counted');
+}
+is_deeply([ leftovers($node) ], [], 'nothing lies around');
+$node->stop;
+
+# No background worker can be had.
+$node = service_node('slots', '', "max_worker_processes = 0\n");
+make_table($node);
+is(digest($node, 'gpu'), $right, 'sorts without a worker');
+like(explain_sort($node, 'gpu'), qr/Fallback: no free background worker/, 'and says why');
+$node->stop;
+
+# With the service.
+$node = service_node('service', '--devices=2');
+make_table($node);
+is(digest($node, 'gpu'), $right, 'the first sort of a session');
+my $plan = explain_sort($node, 'gpu');
+like($plan, qr/Engine: CPU service/, 'the service did it');
+like($plan, qr/Keys: \d+ bits/, 'keys');
+like($plan, qr/Transfer: \d+kB  Overlap: \d+%  Waited: in/, 'transfer');
+like($plan, qr/Device Time: \d/, 'device time');
+unlike($plan, qr/Fallback/, 'no fallback');
+is($node->safe_psql('postgres', "SELECT fallback IS NULL, jobs > 0, rows > 0, bytes > 0 FROM gpusort_stat WHERE engine = 'CPU service'"),
+	't|t|t|t', 'counted');
+is($node->safe_psql('postgres', 'SELECT count(*), min(service), bool_and(reserved_bytes = 0) FROM gpusort_devices'),
+	'2|running|t', 'devices');
+is(service_pids($node), 1, 'one process');
+
+# Both devices get jobs: two sorts of one merge join.
+$node->safe_psql('postgres', <<'SQL');
+SET gpusort.engine = gpu; SET enable_hashjoin = off; SET enable_nestloop = off;
+SELECT count(*) FROM t a JOIN t b ON a.k = b.k;
+SQL
+is($node->safe_psql('postgres', 'SELECT bool_and(jobs_done > 0) FROM gpusort_devices'), 't', 'each device had a job');
+
+# Who may do what.
+$node->safe_psql('postgres', 'CREATE ROLE somebody LOGIN');
+is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM gpusort_stat', extra_params => [ '-U', 'somebody' ]), 't', 'all may read');
+is($node->safe_psql('postgres', 'SELECT count(pid) FROM gpusort_devices', extra_params => [ '-U', 'somebody' ]), '0',
+	'but not see the process');
+my ($rc, $out, $err) = $node->psql('postgres', 'SELECT gpusort_stat_reset()', extra_params => [ '-U', 'somebody' ]);
+like($err, qr/permission denied/, 'nor reset');
+$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
+is($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_stat'), '0', 'reset');
+
+my $socket = $node->data_dir . '/pgsql_tmp_gpusort';
+is(sprintf('%o', (stat $socket)[2] & 07777), '600', 'the socket is for its owner');
+
+is(service_pids($node), 1, 'still one process');
+
+# Fast shutdown, start, immediate shutdown, start; death of the postmaster.
+$node->stop('fast');
+is_deeply([ leftovers($node) ], [], 'nothing is left by a fast shutdown');
+is(service_pids($node), 0, 'no process either');
+$node->start;
+is(digest($node, 'gpu'), $right, 'sorts after a restart');
+$node->stop('immediate');
+is_deeply([ leftovers($node) ], [], 'nothing is left by an immediate shutdown');
+is(service_pids($node), 0, 'no process either');
+append_to_file($socket, 'stale');
+$node->start;
+is(digest($node, 'gpu'), $right, 'a stale file is replaced');
+is(service_pids($node), 1, 'one process');
+my $postmaster = $node->{_pid};
+$node->kill9;
+wait_until(sub { service_pids($node) == 0 }, 'the service ends when the postmaster dies');
+wait_until(sub { leftovers($node) == 0 }, 'and leaves nothing');
+wait_until(sub { !-e "/proc/$postmaster" }, 'the postmaster is gone');
+$node->start;
+is(digest($node, 'gpu'), $right, 'sorts after that');
+$node->stop;
+
+# Preloaded into the server: the worker is there from the start.
+$node = service_node('preloaded', '', "shared_preload_libraries = 'gpusort'\n");
+wait_until(sub { service_pids($node) == 1 }, 'preloaded: the service starts with the server');
+make_table($node);
+is(digest($node, 'gpu'), $right, 'and sorts');
+$node->append_conf('postgresql.conf', "gpusort.engine = auto\ngpusort.gpu_min_rows = 1000\n");
+$node->reload;
+like(explain_sort($node, 'auto'), qr/Engine: CPU service/, 'auto takes it for large sorts');
+$node->safe_psql('postgres', 'CREATE TABLE small AS SELECT i FROM generate_series(1, 50) i; ANALYZE small');
+like($node->safe_psql('postgres', 'EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM small ORDER BY i'), qr/Engine: CPU\n/,
+	'but not for small ones');
+$node->stop;
+done_testing();

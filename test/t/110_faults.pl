@@ -1,0 +1,106 @@
+# Every way in which the GPU service can fail, at every stage: the same query goes on on the CPU, its answer is right, and the reason is
+# counted.
+use strict;
+use warnings;
+
+use GpuSortService;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = service_node('faults', '');
+make_table($node);
+my $right = digest($node, 'cpu');
+my $right_strings = digest($node, 'cpu', '', 's COLLATE "C" DESC, k');
+is(digest($node, 'gpu'), $right, 'without faults');
+is(digest($node, 'gpu', '', 's COLLATE "C" DESC, k'), $right_strings, 'strings');
+
+# One restart for each of these, so that the service does not count as failing too often.
+my %reason = (
+	crash => 'GPU service was lost',
+	hang => 'GPU service did not answer',
+	corrupt => 'GPU service gave a wrong order',
+	oom => 'out of device memory',
+	'short:100000' => 'GPU service broke the protocol',
+	'short:0' => 'GPU service broke the protocol');
+my @cases = (
+	[ 'oom', 'begin' ], [ 'oom', 'add' ], [ 'oom', 'finish' ], [ 'oom', 'next' ],
+	[ 'corrupt', 'finish' ], [ 'corrupt', 'next' ], [ 'short:100000', 'next' ], [ 'short:0', 'next' ],
+	[ 'crash', 'begin' ], [ 'crash', 'add' ], [ 'crash', 'finish' ], [ 'crash', 'next' ]);
+foreach my $case (@cases)
+{
+	my ($kind, $stage) = @$case;
+	my $fault = "$kind\@$stage";
+
+	service_with($node, "--fault=$fault --fault-every=1");
+	is(digest($node, 'gpu'), $right, "$fault: right answer");
+	is(counted($node, $reason{$kind}), 1, "$fault: counted");
+}
+
+# What EXPLAIN says, and what a spilled sort, a scrollable cursor and a checked order make of it.
+service_with($node, '--fault=oom@next');
+like(explain_sort($node, 'gpu'), qr/Engine: CPU\n\s+Fallback: out of device memory/, 'EXPLAIN');
+is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'"), $right, 'in the middle of a run');
+is(digest($node, 'gpu', "SET gpusort.verify = full"), $right, 'with the order checked');
+my $cursor = <<'SQL';
+SET gpusort.engine = %s;
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT i FROM t ORDER BY k;
+MOVE 140000 c;
+FETCH 3 c;
+MOVE BACKWARD 139000 c;
+FETCH 3 c;
+FETCH LAST c;
+COMMIT;
+SQL
+is($node->safe_psql('postgres', sprintf($cursor, 'gpu')), $node->safe_psql('postgres', sprintf($cursor, 'cpu')), 'both ways');
+
+# Only some jobs of a spilled sort fail.
+service_with($node, '--fault=oom@finish --fault-every=3');
+is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'", 'k, i DESC'), digest($node, 'cpu', '', 'k, i DESC'), 'every third run');
+is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'"), $right, 'every third run, ties');
+
+# A hung job: the sort waits as long as gpusort.timeout says, and others do not wait again for what does not answer.
+service_with($node, '--fault=hang@finish');
+my $pid = $node->safe_psql('postgres', 'SELECT max(pid) FROM gpusort_devices');
+is(digest($node, 'gpu'), $right, 'hang: right answer');
+is(counted($node, $reason{hang}), 1, 'hang: counted');
+is(digest($node, 'gpu'), $right, 'next session');
+is(counted($node, 'GPU service cannot be reached'), 1, 'which did not even try');
+wait_until(sub { $node->safe_psql('postgres', "SELECT max(pid) FROM gpusort_devices WHERE service = 'running'") !~ /^($pid|)$/ },
+	'a service with a hung job is replaced');
+service_with($node, '--fault=hang@next');
+is(digest($node, 'gpu'), $right, 'hang in the middle of the order');
+
+# Cancelled while waiting.
+service_with($node, '--fault=hang@finish');
+my ($seconds, $status, $out, $err) = GpuSortTest::timed($node,
+	"SET gpusort.engine = gpu; SET statement_timeout = '500ms'; SELECT count(*) FROM (SELECT i FROM t ORDER BY k OFFSET 1) x");
+like($err, qr/canceling statement due to statement timeout/, 'statement_timeout while waiting');
+cmp_ok($seconds, '<', 1.8, 'at once');
+service_with($node, '');
+is(digest($node, 'gpu'), $right, 'well again');
+is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes) FROM gpusort_devices'), '0', 'no device memory is reserved');
+
+# Ends too often.
+$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=nonsense'");
+$node->reload;
+wait_until(sub { $node->safe_psql('postgres', 'SELECT service FROM gpusort_devices') eq 'gave up' }, 'gives up');
+like(slurp_file($node->logfile), qr/no more attempts are made/, 'with a line in the log');
+is(digest($node, 'gpu'), $right, 'sorts all the same');
+is(counted($node, 'GPU service failed too often'), 1, 'and counts why');
+service_with($node, '--fault=crash@begin');
+$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=cpu --fault=crash\@begin'");
+$node->reload;
+wait_until(sub { service_pids($node) == 1 }, 'tries again when told');
+foreach (1 .. 60)
+{
+	last if $node->safe_psql('postgres', 'SELECT service FROM gpusort_devices') eq 'gave up';
+	digest($node, 'gpu');
+	Time::HiRes::sleep(0.2);
+}
+is($node->safe_psql('postgres', 'SELECT DISTINCT service FROM gpusort_devices'), 'gave up', 'a service that always crashes');
+
+sound($node);
+$node->stop;
+is_deeply([ leftovers($node) ], [], 'nothing lies around');
+done_testing();

@@ -1,0 +1,83 @@
+# The service is killed and stopped in the middle of sorts while eight sessions sort and compare: all answers are right, the server never
+# restarts.  A backend that crashes takes the service with it, and a new one comes.
+use strict;
+use warnings;
+
+use GpuSortService;
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $node = service_node('killed', '', "max_connections = 40\nmax_worker_processes = 12\n");
+make_table($node, 60000);
+my $right = digest($node, 'cpu');
+$node->safe_psql('postgres', <<"SQL");
+CREATE FUNCTION check_sort(memory text) RETURNS void LANGUAGE plpgsql AS \$\$
+DECLARE
+	s text;
+BEGIN
+	PERFORM set_config('gpusort.engine', 'gpu', true);
+	PERFORM set_config('gpusort.work_mem', memory, true);
+	SELECT md5(string_agg(i::text, ',')) INTO s FROM (SELECT i FROM t ORDER BY k) x;
+	IF s <> '$right' THEN
+		RAISE 'wrong order';
+	END IF;
+END \$\$;
+SQL
+my $script = $node->basedir . '/sort.sql';
+append_to_file($script, "\\set memory random(1, 3)\nSELECT check_sort((:memory * :memory * 2) || 'MB');\n");
+
+# Runs eight sessions for so many seconds while something is done to the service.
+sub storm
+{
+	my ($seconds, $name, $act) = @_;
+	my ($out, $err) = ('', '');
+	my $end = time() + $seconds;
+	my $done = 0;
+	my $run = IPC::Run::start(
+		[ 'pgbench', '-n', '-c', '8', '-j', '2', '-T', $seconds, '-f', $script,
+			'-h', $node->host, '-p', $node->port, 'postgres' ],
+		'<', \undef, '>', \$out, '2>', \$err);
+
+	while (time() < $end - 1)
+	{
+		sleep(0.7 + rand(0.3));
+		$done += $act->() ? 1 : 0;
+	}
+	$run->finish;
+	is($run->result(0), 0, "$name: no query failed") or diag($err);
+	cmp_ok($done, '>=', 2, "$name: it happened");
+	like($out, qr/number of transactions actually processed: [1-9]/, "$name: sorts were done");
+}
+
+storm(8, 'kill', sub { my ($pid) = service_pids($node); $pid && kill 9, $pid });
+$node->reload;    # it may have been too often
+storm(9, 'stop', sub { my ($pid) = service_pids($node); $pid && kill 'STOP', $pid });
+ok($node->safe_psql('postgres', "SELECT sum(jobs) FROM gpusort_stat WHERE fallback IN ('GPU service was lost', 'GPU service did not answer')") > 0,
+	'it was noticed');
+sound($node);
+
+$node->reload;
+wait_until(
+	sub { $node->safe_psql('postgres', 'SELECT service FROM gpusort_devices WHERE jobs = 0') eq 'running' },
+	'the service is back, without jobs');
+is(digest($node, 'gpu'), $right, 'and sorts');
+my ($before) = service_pids($node);
+
+# A backend dies in the middle of a sort: the server restarts, as it must, and so does the service.
+my $victim = $node->background_psql('postgres', on_error_stop => 0);
+my $pid = $victim->query_safe('SELECT pg_backend_pid()');
+$victim->query_safe("SET gpusort.engine = gpu; BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 1 c");
+is($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_devices'), 1, 'a job in the middle');
+kill 9, $pid;
+eval { $victim->quit };
+wait_until(sub { ($node->psql('postgres', 'SELECT 1'))[0] == 0 }, 'the server is back');
+is(digest($node, 'gpu'), $right, 'and sorts');
+my ($after) = service_pids($node);
+isnt($after, $before, 'with a new service');
+is($node->safe_psql('postgres', 'SELECT sum(jobs), sum(reserved_bytes) FROM gpusort_devices'), '0|0', 'which has no old job');
+$node->stop;
+is(service_pids($node), 0, 'no process is left');
+is_deeply([ leftovers($node) ], [], 'nothing lies around');
+done_testing();

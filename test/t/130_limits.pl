@@ -1,0 +1,107 @@
+# Limits of the GPU service: device memory, pinned memory, connections, idle sessions; and nothing is left after many sorts.
+use strict;
+use warnings;
+
+use GpuSortService;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = service_node('limits', '', "max_connections = 250\nshared_buffers = 128MB\n");
+make_table($node);
+my $right = digest($node, 'cpu');
+
+# Descriptors and mappings of a process.
+sub held
+{
+	my ($pid) = @_;
+	my @fds = glob "/proc/$pid/fd/*";
+	my @rings = grep { /memfd:gpusort/ } split /\n/, slurp_file("/proc/$pid/maps");
+	return (scalar(@fds), scalar(@rings));
+}
+
+# More than the device may hold: sorted in pieces and merged.
+$node->append_conf('postgresql.conf', 'gpusort.max_device_memory = 2MB');
+service_with($node, '');
+is(digest($node, 'gpu'), $right, 'more than fits on the device');
+my $plan = explain_sort($node, 'gpu');
+like($plan, qr/Engine: CPU service/, 'the service did it');
+like($plan, qr/Runs: [1-9]/, 'in pieces');
+unlike($plan, qr/Fallback/, 'without falling back');
+is(digest($node, 'gpu', '', 's COLLATE "C", k DESC'), digest($node, 'cpu', '', 's COLLATE "C", k DESC'), 'strings');
+is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes) FROM gpusort_devices'), '0', 'all given back');
+$node->append_conf('postgresql.conf', 'gpusort.max_device_memory = 0');
+
+# A run at a time, because memory is small.
+service_with($node, '');
+$plan = explain_sort($node, 'gpu', "SET gpusort.work_mem = '2MB'");
+like($plan, qr/Engine: CPU service/, 'runs are sorted by the service');
+like($plan, qr/Runs: [1-9]/, 'several of them');
+is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'"), $right, 'and merged');
+
+# A string larger than a chunk.
+$node->safe_psql('postgres', "CREATE TABLE large AS SELECT i, repeat(md5(i::text), 100000) s FROM generate_series(1, 5) i");
+is($node->safe_psql('postgres', 'SET gpusort.engine = gpu; SELECT string_agg(i::text, \',\') FROM (SELECT i FROM large ORDER BY s COLLATE "C") x'),
+	$node->safe_psql('postgres', 'SET gpusort.enabled = off; SELECT string_agg(i::text, \',\') FROM (SELECT i FROM large ORDER BY s COLLATE "C") x'),
+	'large strings');
+is(counted($node, 'too large for the GPU service'), 1, 'are not for the service');
+is($node->safe_psql('postgres', 'SET gpusort.engine = gpu; SELECT count(*) FROM (SELECT i FROM t WHERE false ORDER BY k) x'), 0, 'no rows');
+
+# A session keeps its ring, and nothing more, over many sorts.
+my $session = $node->background_psql('postgres');
+my $pid = $session->query_safe('SELECT pg_backend_pid()');
+$session->query_safe('SET gpusort.engine = gpu; SELECT count(*) FROM (SELECT i FROM t ORDER BY k OFFSET 10) x');
+my ($service) = service_pids($node);
+my @before = (held($pid), held($service));
+$session->query_safe(<<'SQL');
+DO $$ BEGIN FOR n IN 1..300 LOOP PERFORM i FROM (SELECT i FROM t WHERE i < 500 ORDER BY k OFFSET 10) x; END LOOP; END $$;
+SQL
+$session->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 5 c; CLOSE c; COMMIT') foreach 1 .. 20;
+$session->query_safe('SELECT count(*) FROM (SELECT i FROM t ORDER BY k OFFSET 10) x');
+is_deeply([ held($pid), held($service) ], \@before, 'descriptors and rings after 320 sorts');
+is($before[1], 1, 'one ring');
+is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes), sum(jobs) FROM gpusort_devices'), '0|0', 'no memory reserved');
+
+# An error in the middle ends the job.
+$session->query_safe("SELECT 1");
+$session->query('BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 5 c');
+is($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_devices'), '1', 'an open cursor is a job');
+$session->query('ROLLBACK');
+wait_until(sub { $node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_devices') eq '0' }, 'its end ends the job');
+is($node->safe_psql('postgres', 'SELECT max(pinned_bytes) > 0 FROM gpusort_devices'), 't', 'the ring is kept');
+
+# Idle for long, the ring goes; wanted again, there is a new one.
+$session->quit;
+service_with($node, '--idle=1');
+$session = $node->background_psql('postgres');
+$session->query_safe('SET gpusort.engine = gpu; SELECT count(*) FROM (SELECT i FROM t ORDER BY k OFFSET 10) x');
+wait_until(sub { $node->safe_psql('postgres', 'SELECT max(pinned_bytes) FROM gpusort_devices') eq '0' }, 'the ring of an idle session goes');
+is($session->query_safe("SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY k) x"), $right, 'and comes again');
+is(counted($node, 'GPU service was lost'), 0, 'unnoticed');
+$session->quit;
+
+# Pinned memory for two sessions only, wanted by one with three sorts open.
+$node->append_conf('postgresql.conf', 'gpusort.pinned_memory = 20MB');
+service_with($node, '');
+$session = $node->background_psql('postgres');
+$session->query_safe('SET gpusort.engine = gpu; BEGIN');
+$session->query_safe("DECLARE c$_ CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 1 c$_") foreach 1 .. 3;
+is(counted($node, 'gpusort.pinned_memory is used up'), 1, 'no ring for the third');
+is($session->query_safe('FETCH 1 c3'), $session->query_safe('FETCH 1 c1'), 'which sorts all the same');
+$session->query_safe('COMMIT');
+$session->quit;
+$node->append_conf('postgresql.conf', 'gpusort.pinned_memory = 4GB');
+service_with($node, '');
+
+# Two hundred sessions at once.
+my $script = $node->basedir . '/small.sql';
+append_to_file($script, "SET gpusort.engine = gpu;\nSELECT count(*) FROM (SELECT i FROM t WHERE i < 2000 ORDER BY k OFFSET 10) x;\n");
+$node->command_ok([ 'pgbench', '-n', '-c', '200', '-j', '4', '-t', '3', '-f', $script, 'postgres' ], 'two hundred sessions');
+is($node->safe_psql('postgres', "SELECT sum(jobs) FROM gpusort_stat WHERE engine = 'CPU service'"), '600', 'all in the service');
+wait_until(sub { $node->safe_psql('postgres', 'SELECT max(pinned_bytes) FROM gpusort_devices') eq '0' }, 'their rings are gone');
+cmp_ok((held((service_pids($node))[0]))[0], '<', 15, 'and their descriptors');
+
+sound($node);
+$node->stop;
+is_deeply([ leftovers($node) ], [], 'nothing lies around');
+done_testing();
