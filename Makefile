@@ -14,6 +14,7 @@ EXTRA_CLEAN = gpusortd build results regression.diffs regression.out tmp_check l
 
 PG_CPPFLAGS = -I.
 PG_CFLAGS = -Wextra -Werror -Wno-unused-parameter
+SHLIB_LINK = -Wl,--version-script=src/exports.map
 # the primitives know nothing of the server, not even its headers
 $(KERNEL_OBJS): override CFLAGS := -std=gnu11 -O3 -g -fPIC -Wall -Wextra -Werror
 $(KERNEL_OBJS): override CPPFLAGS := -I.
@@ -25,7 +26,8 @@ PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
 include src/service/service.mk
-$(OBJS): $(wildcard src/*.h kernels/*.h kernels/cpu/*.h)
+$(OBJS): $(wildcard src/*.h src/service/protocol.h kernels/*.h kernels/cpu/*.h)
+$(MODULE_big).so: src/exports.map
 else
 all install installcheck clean:
 	@echo "PostgreSQL's server development files were not found: install them, or set PG_CONFIG." >&2; exit 1
