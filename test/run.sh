@@ -1,7 +1,7 @@
 #!/bin/bash
 # run.sh [large] [SUITE]...: all tests, from a fresh machine on; the last line is "N passed, N failed".
 #
-# Suites: regress, pgtap, tap, primitives, differential; all when none is named.  "large" takes hours: bigger sizes for
+# Suites: regress, pgtap, tap, primitives, differential, queries; all when none is named.  "large" takes hours: bigger sizes for
 # those that have them.  VERBOSE=1 shows all that the TAP programs say.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -9,7 +9,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 size=small
 if [ "${1:-}" = large ]; then size=large; shift; fi
-suites=${*:-primitives regress pgtap tap differential}
+suites=${*:-primitives regress pgtap tap differential queries}
 passed=0
 failed=0
 failures=()
@@ -126,6 +126,18 @@ run_differential() {
 		--psql "$bindir/psql"
 	crashes differential
 	stop_server differential
+}
+
+run_queries() {
+	local seconds=20
+	[ "$size" = large ] && seconds=3600
+	start_server queries --locale=C.UTF-8 --encoding=UTF8 <<-'CONF'
+		fsync = off
+		session_preload_libraries = 'gpusort'
+	CONF
+	tap queries $((seconds * 3 + 120)) perl "$work/tree/test/queries.pl" --seconds "$seconds" --psql "$bindir/psql"
+	crashes queries
+	stop_server queries
 }
 
 # A server that crashed while tests ran is a failure, whatever they said.
