@@ -50,6 +50,8 @@ typedef struct gs_engine_ops
 	void (*job_end)(gs_job *job);
 	uint64_t (*job_host_bytes)(const gs_job *job);
 	void (*job_get_info)(const gs_job *job, gs_job_info *info);
+
+	const struct gs_scan_ops *scan; /* scan.h; NULL: none */
 } gs_engine_ops;
 
 struct gs_engine

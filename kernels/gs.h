@@ -198,6 +198,146 @@ gs_status gs_order_run(gs_engine *engine, const gs_plan *plan, void *temp, size_
 					   gs_order_facts *facts);
 void gs_plan_free(gs_engine *engine, gs_plan *plan);
 
+/* ---------------------------------------------------------------- scan family */
+
+/*
+ * Single-pass primitives over arrays in the engine's memory.  They are enqueued in order with uploads and downloads and
+ * return at once on a GPU; nothing is allocated and nothing waits (exceptions are named).  Arrays are aligned to their
+ * element, not more (GS_U128: to 16 bytes).  temp is memory of the engine, aligned to 256 bytes, of at least gs_X_temp_bytes()
+ * bytes, and must not change hands before the call is complete.  Results that depend on the data, such as how many
+ * items were kept, are uint64_t in the engine's memory.  An output array has room for n elements unless said otherwise.
+ *
+ * "In place" means that an output is the very array that was read.  Other overlaps are GS_INVALID where they are seen.
+ * Types: every type but GS_BYTES where the call only moves and compares items.
+ */
+
+typedef enum gs_operation
+{
+	GS_SUM,	   /* integers wrap */
+	GS_MIN,	   /* floats: NaN is the greatest, and comes out as the one quiet NaN; -0 counts as below +0 */
+	GS_MAX,
+	GS_COUNT,  /* gs_reduce_by_key only */
+	GS_COMPOSE /* gs_scan of GS_U64 only: maps x -> a x + b modulo 2^32, a in the low half, b in the high one */
+} gs_operation;
+
+/*
+ * out[i] = op over in[0..i], exclusive: over in[0..i-1], where out[0] is 0 for sums, the identity map for GS_COMPOSE, and
+ * for minima (maxima) the greatest (least) value of the type: NaN (-infinity) for floats.  GS_I32, GS_U32, GS_I64, GS_U64,
+ * GS_F32, GS_F64.  In place allowed.  Float sums differ from engine to engine and run to run in the last bits.
+ */
+size_t gs_scan_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
+gs_status gs_scan(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, const void *in, void *out, uint64_t n,
+				  void *temp, size_t temp_bytes);
+
+typedef enum gs_comparison
+{
+	GS_EQ,
+	GS_NE,
+	GS_LT,
+	GS_LE,
+	GS_GT,
+	GS_GE,
+	GS_BETWEEN /* both ends included */
+} gs_comparison;
+
+typedef enum gs_filter_kind
+{
+	GS_BY_BYTES,
+	GS_BY_BITS, /* item i: bit i % 64 of word i / 64 */
+	GS_BY_VALUE
+} gs_filter_kind;
+
+/* Which items to keep: those whose byte is not 0, or whose bit is set, or that compare so with a constant. */
+typedef struct gs_filter
+{
+	gs_filter_kind by;
+	const void *mask; /* uint8_t or uint64_t, in the engine's memory */
+	gs_comparison comparison;
+	const void *value; /* one element in host memory, read during the call */
+	const void *upper; /* GS_BETWEEN: the upper end */
+} gs_filter;
+
+/* Items kept, in order, and their number.  In place allowed. */
+size_t gs_select_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
+gs_status gs_select(gs_engine *engine, gs_type type, const void *in, uint64_t n, const gs_filter *filter, void *out,
+					uint64_t *count, void *temp, size_t temp_bytes);
+
+/* The same, and the others, in order, to rest. */
+gs_status gs_partition(gs_engine *engine, gs_type type, const void *in, uint64_t n, const gs_filter *filter, void *out,
+					   void *rest, uint64_t *count, void *temp, size_t temp_bytes);
+
+/* The first item of every run of equal neighbours.  In place allowed.  temp as for gs_select. */
+gs_status gs_unique(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, uint64_t *count, void *temp,
+					size_t temp_bytes);
+
+/*
+ * Items in groups by label, 0 to k - 1 (k at most 256), in order within each group.  Group g begins at starts[g] and ends
+ * at starts[g + 1]; starts has k + 1 elements.  Items with a label of k or more are dropped.
+ */
+size_t gs_split_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n, uint32_t k);
+gs_status gs_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels, uint64_t n, uint32_t k, void *out,
+				   uint64_t *starts, void *temp, size_t temp_bytes);
+
+/*
+ * Runs of equal neighbours: each one's first item, its length and its first position, any of which may be NULL.  counts
+ * (GS_U32 or GS_U64) is the type of lengths and starts; GS_TOO_BIG if n does not fit.  values in place allowed.
+ */
+size_t gs_runs_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
+gs_status gs_runs(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *values, gs_type counts, void *lengths,
+				  void *starts, uint64_t *count, void *temp, size_t temp_bytes);
+
+/* The same for runs of at least two items.  Not in place. */
+gs_status gs_long_runs(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *values, gs_type counts,
+					   void *lengths, void *starts, uint64_t *count, void *temp, size_t temp_bytes);
+
+/*
+ * Expands runs: values[r] lengths[r] times.  Writes at most room items; *count is the whole number.
+ */
+size_t gs_decode_temp_bytes(const gs_engine *engine, gs_type counts, uint64_t runs, uint64_t room);
+gs_status gs_decode(gs_engine *engine, gs_type type, const void *values, gs_type counts, const void *lengths,
+					uint64_t runs, void *out, uint64_t room, uint64_t *count, void *temp, size_t temp_bytes);
+
+/*
+ * For every run of equal keys (of 4, 8 or 16 bytes) the key and op over its values; keys and results in place allowed
+ * where their elements have the size of what was read.
+ *
+ *   values            op            result
+ *   GS_I32, GS_U32    GS_SUM        the same type (wraps, or counted in overflows), or GS_I64 / GS_U64
+ *   GS_I64, GS_U64    GS_SUM        the same type (wraps, or counted in overflows), or GS_U128: two's complement
+ *   GS_F32, GS_F64    GS_SUM        the same type
+ *   all of these      GS_MIN, MAX   the same type
+ *   NULL              GS_COUNT      GS_U32, GS_U64 (in place: keys only)
+ *
+ * overflows (may be NULL: sums wrap) becomes the number of results that do not fit their type; those wrap.
+ * fixed_tree (GS_SUM of floats, not in place): results have the same bits on every run and every engine.  The order: positions are
+ * grouped by 16, by 256 and by 4096, counted from the array's begin; a run's part in each group of 16 is summed from left to
+ * right, then these sums within each group of 256, then within each of 4096, then over all of them.
+ */
+typedef struct gs_reduction
+{
+	gs_type values;
+	gs_operation op;
+	gs_type result;
+	bool fixed_tree;
+} gs_reduction;
+
+size_t gs_reduce_by_key_temp_bytes(const gs_engine *engine, gs_type key, const gs_reduction *reduction, uint64_t n);
+gs_status gs_reduce_by_key(gs_engine *engine, gs_type key, const void *keys, const void *values, uint64_t n,
+						   const gs_reduction *reduction, void *out_keys, void *out, uint64_t *count, uint64_t *overflows,
+						   void *temp, size_t temp_bytes);
+
+/* out[i] = in[index[i]]; index is GS_U32 or GS_U64, and not checked.  out[i] = start + i * step, integers. */
+gs_status gs_gather(gs_engine *engine, gs_type type, const void *in, gs_type index_type, const void *index, uint64_t n,
+					void *out);
+gs_status gs_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step);
+
+/*
+ * out[0..3] = minimum, maximum, OR and AND of all bits, in one read.  All of 1 to 8 bytes.  n = 0: the greatest and the least
+ * value, no bits and all bits.
+ */
+size_t gs_extent_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
+gs_status gs_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp, size_t temp_bytes);
+
 /* ---------------------------------------------------------------- jobs */
 
 typedef enum gs_op

@@ -1,7 +1,7 @@
 /*
  * cpu.c: the CPU engine: its memory, which is the host's, and row orders of columns that lie there.
  */
-#include "cpu.h"
+#include "select.h"
 
 #include <string.h>
 
@@ -234,6 +234,7 @@ static const gs_engine_ops cpu_ops = {
 	.job_end = gs_cpu_job_end,
 	.job_host_bytes = gs_cpu_job_host_bytes,
 	.job_get_info = gs_cpu_job_get_info,
+	.scan = &gs_cpu_scan_ops,
 };
 
 /*

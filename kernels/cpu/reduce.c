@@ -1,0 +1,269 @@
+/*
+ * reduce.c: reduce-by-key on the CPU.
+ *
+ * Begins of runs come as masks of 64 keys; between two begins values are added up by a loop for their type.  That loop, and the one
+ * of the fixed tree, is all that differs between the combinations of gs.h.
+ */
+#include "select.h"
+
+#include <string.h>
+
+typedef __int128 wide;
+
+/* One run's value so far. */
+typedef union accumulator
+{
+	wide i;
+	double d;
+	float f;
+	uint64_t u;
+	uint32_t w;
+	struct
+	{
+		float s16, s256, s4096, all; /* fixed tree: the sums that are open at each level */
+	} ft;
+	struct
+	{
+		double s16, s256, s4096, all;
+	} dt;
+} accumulator;
+
+typedef void (*adder)(accumulator *a, const void *values, uint64_t from, uint64_t upto);
+
+#define SUM(NAME, T)                                                                                                   \
+	static void NAME(accumulator *a, const void *values, uint64_t from, uint64_t upto)                                 \
+	{                                                                                                                  \
+		const T *v = values;                                                                                           \
+		wide s = a->i;                                                                                                 \
+		while (from < upto)                                                                                            \
+		{                                                                                                              \
+			/* 2^24 numbers of 32 bits fit 64; wider ones are added one by one */                                      \
+			if (sizeof(T) == 4)                                                                                        \
+			{                                                                                                          \
+				uint64_t stop = upto - from > 1 << 24 ? from + (1 << 24) : upto;                                       \
+				int64_t part = 0;                                                                                      \
+				for (; from < stop; from++)                                                                            \
+					part += (int64_t) v[from];                                                                         \
+				s += part;                                                                                             \
+			}                                                                                                          \
+			else                                                                                                       \
+				s += v[from++];                                                                                        \
+		}                                                                                                              \
+		a->i = s;                                                                                                      \
+	}
+SUM(sum_i32, int32_t)
+SUM(sum_u32, uint32_t)
+SUM(sum_i64, int64_t)
+SUM(sum_u64, uint64_t)
+
+/* Wrapping sums, when nobody asks for more. */
+#define WRAP(NAME, T, MEMBER)                                                                                          \
+	static void NAME(accumulator *a, const void *values, uint64_t from, uint64_t upto)                                 \
+	{                                                                                                                  \
+		const T *v = values;                                                                                           \
+		T s = a->MEMBER;                                                                                               \
+		for (; from < upto; from++)                                                                                    \
+			s += v[from];                                                                                              \
+		a->MEMBER = s;                                                                                                 \
+	}
+WRAP(wrap_32, uint32_t, w)
+WRAP(wrap_64, uint64_t, u)
+WRAP(sum_f32, float, f)
+WRAP(sum_f64, double, d)
+
+/* The least after a mapping to unsigned numbers; complemented for the greatest. */
+#define LEAST(NAME, T, MEMBER, MAP)                                                                                    \
+	static void NAME(accumulator *a, const void *values, uint64_t from, uint64_t upto)                                 \
+	{                                                                                                                  \
+		const T *v = values;                                                                                           \
+		T s = a->MEMBER;                                                                                               \
+		for (; from < upto; from++)                                                                                    \
+		{                                                                                                              \
+			T x = MAP;                                                                                                 \
+			s = x < s ? x : s;                                                                                         \
+		}                                                                                                              \
+		a->MEMBER = s;                                                                                                 \
+	}
+#define SIGN32 0x80000000u
+#define SIGN64 0x8000000000000000ull
+LEAST(min_i32, uint32_t, w, v[from] ^ SIGN32)
+LEAST(max_i32, uint32_t, w, ~(v[from] ^ SIGN32))
+LEAST(min_u32, uint32_t, w, v[from])
+LEAST(max_u32, uint32_t, w, ~v[from])
+LEAST(min_f32, uint32_t, w, gs_float_order32(v[from], false))
+LEAST(max_f32, uint32_t, w, ~gs_float_order32(v[from], false))
+LEAST(min_i64, uint64_t, u, v[from] ^ SIGN64)
+LEAST(max_i64, uint64_t, u, ~(v[from] ^ SIGN64))
+LEAST(min_u64, uint64_t, u, v[from])
+LEAST(max_u64, uint64_t, u, ~v[from])
+LEAST(min_f64, uint64_t, u, gs_float_order64(v[from], false))
+LEAST(max_f64, uint64_t, u, ~gs_float_order64(v[from], false))
+
+/* The fixed tree: a sum at each level is closed when its group ends, and opened as -0, which leaves the first value as it is. */
+#define TREE(NAME, T, M)                                                                                               \
+	static void NAME(accumulator *a, const void *values, uint64_t from, uint64_t upto)                                 \
+	{                                                                                                                  \
+		const T *v = values;                                                                                           \
+		while (from < upto)                                                                                            \
+		{                                                                                                              \
+			uint64_t stop = (from | 15) + 1;                                                                           \
+			T s = a->M.s16;                                                                                            \
+			if (stop > upto)                                                                                           \
+				stop = upto;                                                                                           \
+			for (; from < stop; from++)                                                                                \
+				s += v[from];                                                                                          \
+			a->M.s16 = s;                                                                                              \
+			if (from % 16 == 0)                                                                                        \
+				a->M.s256 += s, a->M.s16 = (T) -0.0;                                                                   \
+			if (from % 256 == 0)                                                                                       \
+				a->M.s4096 += a->M.s256, a->M.s256 = (T) -0.0;                                                         \
+			if (from % 4096 == 0)                                                                                      \
+				a->M.all += a->M.s4096, a->M.s4096 = (T) -0.0;                                                         \
+		}                                                                                                              \
+	}
+TREE(tree_f32, float, ft)
+TREE(tree_f64, double, dt)
+
+/* The loop for a reduction; checked: sums must be exact. */
+static adder
+adder_of(const gs_reduction *d, bool checked)
+{
+	static const adder sums[] = {[GS_U32] = sum_u32, [GS_U64] = sum_u64, [GS_I32] = sum_i32,
+								 [GS_I64] = sum_i64, [GS_F32] = sum_f32, [GS_F64] = sum_f64};
+	static const adder mins[] = {[GS_U32] = min_u32, [GS_U64] = min_u64, [GS_I32] = min_i32,
+								 [GS_I64] = min_i64, [GS_F32] = min_f32, [GS_F64] = min_f64};
+	static const adder maxs[] = {[GS_U32] = max_u32, [GS_U64] = max_u64, [GS_I32] = max_i32,
+								 [GS_I64] = max_i64, [GS_F32] = max_f32, [GS_F64] = max_f64};
+
+	if (d->op != GS_SUM)
+		return d->op == GS_MIN ? mins[d->values] : maxs[d->values];
+	if (d->fixed_tree)
+		return d->values == GS_F32 ? tree_f32 : tree_f64;
+	if (!checked && d->result == d->values && !gs_type_is_float(d->values))
+		return gs_type_width(d->values) == 4 ? wrap_32 : wrap_64;
+	return sums[d->values];
+}
+
+static void
+open_run(accumulator *a, const gs_reduction *d)
+{
+	memset(a, 0, sizeof(*a));
+	if (d->op != GS_SUM)
+		a->u = ~(uint64_t) 0;
+	else if (d->fixed_tree && d->values == GS_F32)
+		a->ft.s16 = a->ft.s256 = a->ft.s4096 = a->ft.all = -0.0f;
+	else if (d->fixed_tree)
+		a->dt.s16 = a->dt.s256 = a->dt.s4096 = a->dt.all = -0.0;
+	else if (d->values == GS_F32)
+		a->f = -0.0f;
+	else if (d->values == GS_F64)
+		a->d = -0.0;
+}
+
+/* Stores a run's result; returns 1 if it does not fit. */
+static int
+close_run(accumulator *a, const gs_reduction *d, bool checked, void *out, uint64_t i)
+{
+	bool is_signed = gs_type_is_signed(d->values), floats = gs_type_is_float(d->values);
+
+	if (d->op != GS_SUM)
+	{
+		bool greatest = d->op == GS_MAX;
+
+		if (gs_type_width(d->values) == 4)
+		{
+			uint32_t x = greatest ? ~a->w : a->w;
+
+			((uint32_t *) out)[i] = floats ? x ^ (x >> 31 ? SIGN32 : ~0u) : x ^ (is_signed ? SIGN32 : 0);
+		}
+		else
+		{
+			uint64_t x = greatest ? ~a->u : a->u;
+
+			((uint64_t *) out)[i] = floats ? x ^ (x >> 63 ? SIGN64 : ~0ull) : x ^ (is_signed ? SIGN64 : 0);
+		}
+		return 0;
+	}
+	if (floats)
+	{
+		if (d->values == GS_F32)
+			((float *) out)[i] = d->fixed_tree ? a->ft.all + (a->ft.s4096 + (a->ft.s256 + a->ft.s16)) : a->f;
+		else
+			((double *) out)[i] = d->fixed_tree ? a->dt.all + (a->dt.s4096 + (a->dt.s256 + a->dt.s16)) : a->d;
+		return 0;
+	}
+	if (!checked && d->result == d->values)
+	{
+		if (gs_type_width(d->values) == 4)
+			((uint32_t *) out)[i] = a->w;
+		else
+			((uint64_t *) out)[i] = a->u;
+		return 0;
+	}
+	switch (d->result)
+	{
+		case GS_I32:
+			((int32_t *) out)[i] = (int32_t) a->i;
+			return a->i != (int32_t) a->i;
+		case GS_U32:
+			((uint32_t *) out)[i] = (uint32_t) a->i;
+			return a->i != (uint32_t) a->i;
+		case GS_I64:
+			((int64_t *) out)[i] = (int64_t) a->i;
+			return a->i != (int64_t) a->i;
+		case GS_U64:
+			((uint64_t *) out)[i] = (uint64_t) a->i;
+			return a->i != (wide) (uint64_t) a->i;
+		default:
+			memcpy((char *) out + 16 * i, &a->i, 16);
+			return 0;
+	}
+}
+
+/*
+ * In place works as in select.c; a result is written when its run has been read to the end.
+ */
+gs_status
+gs_cpu_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp)
+{
+	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
+	const gs_select_loops *loops = gs_select_loops_choose(cpu);
+	const gs_reduction *d = &r->reduction;
+	size_t width = gs_type_width(r->key);
+	bool checked = r->overflows != NULL;
+	adder add = adder_of(d, checked);
+	char left[16] = {0};
+	uint64_t runs = 0, overflows = 0;
+	accumulator a;
+
+	(void) temp;
+	open_run(&a, d);
+	for (uint64_t i = 0; i < r->n; i += 64)
+	{
+		uint32_t n = r->n - i < 64 ? (uint32_t) (r->n - i) : 64;
+		const char *from = (const char *) r->keys + i * width;
+		uint64_t m = gs_run_begins(loops, r->key, from, n, i == 0, left), at = i;
+
+		for (; m != 0; m &= m - 1)
+		{
+			uint32_t j = (uint32_t) __builtin_ctzll(m);
+
+			add(&a, r->values, at, i + j);
+			if (runs > 0)
+			{
+				overflows += (uint64_t) close_run(&a, d, checked, r->out, runs - 1);
+				open_run(&a, d);
+			}
+			memmove((char *) r->out_keys + runs++ * width, from + j * width, width);
+			at = i + j;
+		}
+		add(&a, r->values, at, i + n);
+		if (i % (1 << 16) == 0)
+			GS_TRY(gs_work_add(&cpu->work, 1 << 16));
+	}
+	overflows += (uint64_t) close_run(&a, d, checked, r->out, runs - 1);
+	*r->count = runs;
+	if (checked)
+		*r->overflows = overflows;
+	return GS_OK;
+}

@@ -1,0 +1,242 @@
+/*
+ * select.c: select, partition and unique on the CPU: 64 items at a time, a mask and then a packing.
+ */
+#include "select.h"
+
+#include <string.h>
+
+#define TARGET
+#define NAME(name) plain_##name
+#include "select_loops.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define AVX512
+#define TARGET	   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,popcnt,bmi,bmi2")))
+#define NAME(name) avx512_##name
+#include "select_loops.h"
+#endif
+
+const gs_select_loops *
+gs_select_loops_choose(const gs_cpu_engine *cpu)
+{
+#if defined(__x86_64__)
+	if (cpu->tuning.vector && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+		__builtin_cpu_supports("avx512vbmi2"))
+		return &avx512_select_loops;
+#else
+	(void) cpu;
+#endif
+	return &plain_select_loops;
+}
+
+/* An item's bits as an unsigned number in which equal items are equal, of at most 64 bits. */
+static uint64_t
+canonical(gs_type type, const void *p)
+{
+	uint64_t x = 0;
+
+	memcpy(&x, p, gs_type_width(type));
+	return type == GS_F32 ? gs_float_order32((uint32_t) x, true) : (type == GS_F64 ? gs_float_order64(x, true) : x);
+}
+
+/*
+ * Bits for begins of runs among floats, wide items, and groups that are not full.
+ */
+static uint64_t
+begins_slowly(gs_type type, const char *from, uint32_t n, const void *left)
+{
+	size_t width = gs_type_width(type);
+	uint64_t m = 0;
+
+	if (width == 16)
+	{
+		for (uint32_t i = 0; i < n; i++)
+			m |= (uint64_t) (memcmp(from + 16 * i, i ? from + 16 * (i - 1) : left, 16) != 0) << i;
+	}
+	else
+	{
+		uint64_t last = canonical(type, left);
+
+		for (uint32_t i = 0; i < n; i++)
+		{
+			uint64_t x = canonical(type, from + width * i);
+
+			m |= (uint64_t) (x != last) << i;
+			last = x;
+		}
+	}
+	return m;
+}
+
+uint64_t
+gs_run_begins(const gs_select_loops *loops, gs_type type, const void *from, uint32_t n, bool begin, void *left)
+{
+	size_t width = gs_type_width(type);
+	uint64_t m;
+	uint8_t l1;
+	uint16_t l2;
+	uint32_t l4;
+	uint64_t l8;
+
+	if (n < 64 || width == 16)
+		m = begins_slowly(type, from, n, left);
+	else if (width == 1)
+		memcpy(&l1, left, 1), m = loops->differ1(from, l1);
+	else if (width == 2)
+		memcpy(&l2, left, 2), m = loops->differ2(from, l2);
+	else if (width == 4)
+		memcpy(&l4, left, 4), m = loops->differ4(from, l4);
+	else
+		memcpy(&l8, left, 8), m = loops->differ8(from, l8);
+	/* floats: bits that differ are rare enough to look at again */
+	if (gs_type_is_float(type) && n == 64 && m != 0)
+		m = begins_slowly(type, from, n, left);
+	memcpy(left, (const char *) from + (n - 1) * width, width);
+	return begin ? m | 1 : m;
+}
+
+/* Items of a comparison one by one: floats, wide ones, and the last group. */
+static uint64_t
+range_slowly(const gs_select_request *r, const char *from, uint32_t n)
+{
+	size_t width = gs_type_width(r->type);
+	const gs_interval *in = &r->interval;
+	uint64_t m = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		bool kept;
+
+		if (width == 16)
+		{
+			unsigned __int128 x, lo = (unsigned __int128) in->low[1] << 64 | in->low[0];
+			unsigned __int128 hi = (unsigned __int128) in->high[1] << 64 | in->high[0];
+
+			memcpy(&x, from + 16 * i, 16);
+			kept = x >= lo && x <= hi;
+		}
+		else
+		{
+			uint64_t x = canonical(r->type, from + width * i);
+
+			if (gs_type_is_signed(r->type))
+				x ^= (uint64_t) 1 << (8 * width - 1);
+			kept = x >= in->low[0] && x <= in->high[0];
+		}
+		m |= (uint64_t) kept << i;
+	}
+	return m;
+}
+
+/* Compares 64 floats: to the order first, which the compiler does in vectors where it has them. */
+static uint64_t
+range_floats(const gs_select_loops *loops, gs_type type, const void *from, const gs_select_rule *rule)
+{
+	union
+	{
+		uint32_t x[64];
+		uint64_t y[64];
+	} order;
+
+	if (type == GS_F32)
+	{
+		for (int i = 0; i < 64; i++)
+		{
+			uint32_t x;
+
+			memcpy(&x, (const char *) from + 4 * i, 4);
+			order.x[i] = gs_float_order32(x, true);
+		}
+		return loops->range[2](order.x, rule);
+	}
+	for (int i = 0; i < 64; i++)
+	{
+		uint64_t x;
+
+		memcpy(&x, (const char *) from + 8 * i, 8);
+		order.y[i] = gs_float_order64(x, true);
+	}
+	return loops->range[3](order.y, rule);
+}
+
+/*
+ * All three calls.  In place works because a group is read before it is written and what is written never gets ahead.
+ */
+gs_status
+gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *temp)
+{
+	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
+	const gs_select_loops *loops = gs_select_loops_choose(cpu);
+	size_t width = gs_type_width(r->type);
+	int log = gs_log_width(r->type);
+	uint64_t (*pack)(void *, const void *, uint64_t) = loops->pack[log];
+	const char *in = r->in;
+	char *out = r->out, *rest = r->rest;
+	uint64_t (*range)(const void *, const gs_select_rule *) = log < 4 ? loops->range[log] : NULL;
+	const bool unique = r->mode == GS_MODE_UNIQUE, floats = gs_type_is_float(r->type);
+	const gs_filter_kind by = unique ? GS_BY_VALUE : r->filter->by;
+	gs_select_rule rule = {r->interval.low[0], r->interval.high[0] - r->interval.low[0],
+						   gs_type_is_signed(r->type) ? (uint64_t) 1 << (8 * width - 1) : 0};
+	uint64_t negate = !unique && by == GS_BY_VALUE && r->interval.outside ? ~(uint64_t) 0 : 0;
+	char left[16] = {0};
+	uint64_t kept = 0;
+
+	(void) temp;
+	for (uint64_t i = 0; i < r->n; i += 64)
+	{
+		uint32_t n = r->n - i < 64 ? (uint32_t) (r->n - i) : 64;
+		const char *from = in + i * width;
+		uint64_t all = gs_mask(n), m;
+
+		if (unique)
+			m = gs_run_begins(loops, r->type, from, n, i == 0, left);
+		else if (by == GS_BY_BITS)
+			m = ((const uint64_t *) r->filter->mask)[i / 64];
+		else if (by == GS_BY_BYTES)
+		{
+			uint8_t flags[64] = {0};
+
+			if (n == 64)
+				m = loops->bytes((const uint8_t *) r->filter->mask + i);
+			else
+			{
+				memcpy(flags, (const uint8_t *) r->filter->mask + i, n);
+				m = loops->bytes(flags);
+			}
+		}
+		else if (n < 64 || width == 16)
+			m = range_slowly(r, from, n);
+		else if (floats)
+			m = range_floats(loops, r->type, from, &rule);
+		else
+			m = range(from, &rule);
+		m = (m ^ negate) & all;
+		if (n == 64)
+		{
+			if (r->mode == GS_MODE_PARTITION)
+				rest += pack(rest, from, ~m) * width;
+			n = (uint32_t) pack(out, from, m);
+			out += n * width;
+			kept += n;
+		}
+		else
+			for (uint32_t j = 0; j < n; j++)
+				if (m >> j & 1)
+				{
+					memmove(out, from + j * width, width);
+					out += width;
+					kept++;
+				}
+				else if (r->mode == GS_MODE_PARTITION)
+				{
+					memcpy(rest, from + j * width, width);
+					rest += width;
+				}
+		if (i % (1 << 16) == 0)
+			GS_TRY(gs_work_add(&cpu->work, 1 << 16));
+	}
+	*r->count = kept;
+	return GS_OK;
+}

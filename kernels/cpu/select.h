@@ -1,0 +1,50 @@
+/*
+ * select.h: what the CPU versions of select, runs and the other calls of the scan family share.
+ */
+#ifndef GS_CPU_SELECT_H
+#define GS_CPU_SELECT_H
+
+#include "../scan.h"
+#include "cpu.h"
+
+/* A comparison: kept are items with (item ^ flip) - low <= span, or all others. */
+typedef struct gs_select_rule
+{
+	uint64_t low, span, flip;
+} gs_select_rule;
+
+/* Loops over groups of 64 items, one table per instruction set. */
+typedef struct gs_select_loops
+{
+	uint64_t (*bytes)(const uint8_t *p);
+	uint64_t (*range[4])(const void *from, const gs_select_rule *r); /* by log2 of the item's bytes */
+	uint64_t (*differ1)(const void *from, uint8_t before);
+	uint64_t (*differ2)(const void *from, uint16_t before);
+	uint64_t (*differ4)(const void *from, uint32_t before);
+	uint64_t (*differ8)(const void *from, uint64_t before);
+	uint64_t (*pack[5])(void *to, const void *from, uint64_t mask);
+	uint64_t (*positions)(uint32_t *to, uint32_t base, uint64_t mask);
+} gs_select_loops;
+
+const gs_select_loops *gs_select_loops_choose(const gs_cpu_engine *cpu);
+
+/*
+ * Bit i: item i of up to 64 begins a run, that is, differs from the one before; begin: there is none before the first.  Items are
+ * given by their bytes; the one before the group is at *left, which becomes the group's last.
+ */
+uint64_t gs_run_begins(const gs_select_loops *loops, gs_type type, const void *from, uint32_t n, bool begin, void *left);
+
+static inline int
+gs_log_width(gs_type type)
+{
+	return __builtin_ctz((unsigned) gs_type_width(type));
+}
+
+gs_status gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *temp);
+gs_status gs_cpu_runs(gs_engine *engine, const gs_runs_request *r, void *temp);
+gs_status gs_cpu_decode(gs_engine *engine, const gs_decode_request *r, void *temp);
+gs_status gs_cpu_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp);
+
+extern const struct gs_scan_ops gs_cpu_scan_ops;
+
+#endif
