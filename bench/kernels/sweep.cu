@@ -1,0 +1,221 @@
+/*
+ * sweep.cu: the main kernels in other shapes than tuning.h has: threads, vectors, stages, blocks per multiprocessor.
+ *
+ *   sweep [log2 of n] [name...]
+ *
+ * Prints the median time of each; results are checked against the tuned shape's by a sum over the output.
+ */
+#include "../../kernels/cuda/family.cuh"
+#include "../../kernels/cuda/reduce.cuh"
+#include "../../kernels/cuda/runs.cuh"
+#include "../../kernels/cuda/scan.cuh"
+#include "../../kernels/cuda/select.cuh"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#define CUDA(x)                                                                                                        \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		cudaError_t e_ = (x);                                                                                          \
+		if (e_ != cudaSuccess)                                                                                         \
+			printf("%s at %d\n", cudaGetErrorString(e_), __LINE__), exit(1);                                           \
+	} while (0)
+
+static gs_cuda_engine *e;
+static u8 *memory[4];
+static void *temp;
+static u64 n, *count;
+static int argc_;
+static char **argv_;
+static int most_stages = 5, ndelays = 5;
+static const int delays[][2] = {{1000, 300}, {1500, 300}, {2000, 300}, {2500, 500}, {3500, 500}};
+
+__host__ __device__ inline u64
+mix(u64 z)
+{
+	z += 0x9e3779b97f4a7c15ull;
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+template <class T>
+__global__ void
+make_runs(T *p, u64 n, u32 run)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += gridDim.x * (u64) blockDim.x)
+	{
+		u64 r = run == 1 ? i : i / run, g = i / 10;
+
+		if (run == 5)
+			r = 2 * g + (i % 10 >= 1 + mix(g) % 9);
+		p[i] = (T) (mix(r) >> 20);
+	}
+}
+
+__global__ void
+add_up(const u64 *p, u64 words, unsigned long long *to)
+{
+	u64 s = 0;
+
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < words; i += gridDim.x * (u64) blockDim.x)
+		s += mix(p[i] + i);
+	atomicAdd(to, (unsigned long long) s);
+}
+
+/* Times a configuration unless it does not fit the device; bytes: what it has to move. */
+template <class KERNEL, class ARGS>
+static void
+go(const char *name, KERNEL kernel, ARGS a, size_t word, u64 tile, int threads, int vectors, size_t pitch, size_t more,
+   double bytes)
+{
+	bool chosen = argc_ < 3;
+
+	for (int i = 2; i < argc_; i++)
+		chosen |= strncmp(name, argv_[i], strlen(argv_[i])) == 0;
+	if (!chosen)
+		return;
+	for (int blocks = 1; blocks <= 3; blocks++)
+		for (int stages = 3; stages <= 6; stages++)
+		{
+			size_t shared = stages * pitch + more;
+			int fit = 0;
+			gs_shape shape = {GS_T_SCAN, 90, 0, 0, threads, vectors, blocks, stages, 0, 0};
+			std::vector<float> t;
+			cudaEvent_t b, f;
+
+			if (shared > 226 * 1024 ||
+				cudaFuncSetAttribute((const void *) kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared) ||
+				cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, threads + GS_SERVICE, shared) || fit < blocks)
+			{
+				cudaGetLastError();
+				continue;
+			}
+			/* the ring is not worth more than what is in flight */
+			if (blocks * stages * pitch < 60000)
+				continue;
+			e->force_blocks = blocks;
+			if (stages > most_stages)
+				continue;
+			for (int dp = 0; dp < ndelays; dp++)
+			{
+			t.clear();
+			shape.delay = delays[dp][0], shape.pause = delays[dp][1];
+			CUDA(cudaEventCreate(&b));
+			CUDA(cudaEventCreate(&f));
+			for (int i = 0; i < 6; i++)
+			{
+				float ms;
+
+				CUDA(cudaEventRecord(b, e->stream));
+				gs_cuda_sweep(e, kernel, a, temp, word, (n + tile - 1) / tile, shape, pitch, more, false);
+				CUDA(cudaEventRecord(f, e->stream));
+				CUDA(cudaEventSynchronize(f));
+				CUDA(cudaEventElapsedTime(&ms, b, f));
+				if (i)
+					t.push_back(ms);
+			}
+			std::sort(t.begin(), t.end());
+			printf("%-14s threads %3d vectors %d blocks %d stages %d delay %4d pause %3d  %8.4f ms  %5.1f %%\n", name, threads,
+				   vectors, blocks, stages, shape.delay, shape.pause, t[2], bytes / t[2] / 4230e6 * 100);
+			}
+		}
+	fflush(stdout);
+}
+
+template <int T, int V>
+static void
+shapes()
+{
+	constexpr int B = T * V <= 1920 && T < 640 ? 2 : 1;
+
+	for (u32 run : {1u, 5u, 500u})
+	{
+		char name[64];
+		double out = 4.0 * n / run;
+		gs_runs_args r = {};
+		gs_select_args s = {};
+		gs_reduce_args d = {};
+
+		make_runs<<<2112, 256, 0, e->stream>>>((u32 *) memory[0], n, run);
+		r.in = s.in = d.keys = gs_cuda_input(memory[0], n * 4);
+		d.values = gs_cuda_input(memory[1], n * 4);
+		r.n = s.n = d.n = n;
+		r.values = s.out = d.out_keys = memory[2];
+		r.lengths = d.out = memory[3];
+		r.count = s.count = d.count = count;
+		r.words = (u128 *) ((u8 *) temp + GS_TEMP_HEAD);
+		s.words = (count_state::words *) r.words;
+		d.words = r.words;
+		d.out_bytes = 4;
+		snprintf(name, sizeof(name), "rle %u", run);
+		go(name, runs_kernel<4, false, T, V, B>, r, 16, T * V * 4, T, V, 16 + T * V * 16, 3 * (T * V * 4 + 8) * 2,
+		   4.0 * n + 2 * out);
+		snprintf(name, sizeof(name), "unique %u", run);
+		go(name, select_kernel<4, GS_KEEP_FIRST, false, T, V, B>, s, 8, T * V * 4, T, V, 16 + T * V * 16, 0, 4.0 * n + out);
+		if (run == 1)
+		{
+			s.lo.lo = 0x80000000u, s.span.lo = 0x7fffffffu;
+			go("select", select_kernel<4, GS_KEEP_RANGE, false, T, V, B>, s, 8, T * V * 4, T, V, T * V * 16, 0, 6.0 * n);
+		}
+		if constexpr (T * V <= 2000)
+		{
+			snprintf(name, sizeof(name), "reduce44 %u", run);
+			go(name, reduce_kernel<4, 4, add_u32, T, V, B>, d, 16, T * V * 4, T, V, 32 + T * V * 32, 0, 8.0 * n + 2 * out);
+			if (run == 5)
+			{
+				make_runs<<<2112, 256, 0, e->stream>>>((u64 *) memory[0], n, run);
+				d.keys = gs_cuda_input(memory[0], n * 8);
+				d.values = gs_cuda_input(memory[1], n * 8);
+				d.out_bytes = 8;
+				go("reduce88 5", reduce_kernel<8, 8, add_u64, T, V, B>, d, 16, T * V * 2, T, V, 32 + T * V * 32, 0,
+				   16.0 * n + 4 * out);
+			}
+		}
+	}
+	gs_scan_args c = {};
+
+	c.in = gs_cuda_input(memory[0], n * 4);
+	c.n = n;
+	c.out = memory[2];
+	c.words = (u8 *) temp + GS_TEMP_HEAD;
+	go("scan32", scan_kernel<add_u32, T, V, B>, c, 8, T * V * 4, T, V, T * V * 16, 0, 8.0 * n);
+	c.in = gs_cuda_input(memory[0], n * 8);
+	go("scan64", scan_kernel<add_u64, T, V, B>, c, 16, T * V * 2, T, V, T * V * 16, 0, 16.0 * n);
+}
+
+int
+main(int argc, char **argv)
+{
+	gs_engine *engine;
+
+	argc_ = argc, argv_ = argv;
+	n = (u64) 1 << (argc > 1 ? atoi(argv[1]) : 28);
+	if (gs_cuda_open(0, NULL, &engine) != GS_OK)
+		return 1;
+	e = (gs_cuda_engine *) engine;
+	for (u8 *&m : memory)
+	{
+		CUDA(cudaMalloc(&m, n * 8));
+		CUDA(cudaMemset(m, 1, n * 8));
+	}
+	CUDA(cudaMalloc(&temp, n / 8));
+	CUDA(cudaMalloc(&count, 8));
+#ifdef SHAPES
+	SHAPES
+#else
+	shapes<256, 5>();
+	shapes<384, 7>();
+	shapes<512, 5>();
+	shapes<640, 5>();
+	shapes<896, 3>();
+	shapes<640, 3>();
+	shapes<512, 3>();
+#endif
+	gs_engine_close(engine);
+	return 0;
+}

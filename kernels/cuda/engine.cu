@@ -1,0 +1,268 @@
+/*
+ * engine.cu: the CUDA engine itself: a device, a stream, memory, copies.
+ */
+#include "engine.cuh"
+
+#include <cstring>
+#include <new>
+
+#define DEFAULT_PATIENCE 2000000 /* cycles, about a millisecond: a tile that runs takes a few microseconds */
+
+gs_status
+gs_cuda_status(cudaError_t error)
+{
+	if (error == cudaSuccess)
+		return GS_OK;
+	cudaGetLastError();
+	return error == cudaErrorMemoryAllocation ? GS_NOMEM : GS_DEVICE;
+}
+
+static gs_cuda_engine *
+cuda(gs_engine *engine)
+{
+	return (gs_cuda_engine *) engine;
+}
+
+static void
+cuda_close(gs_engine *engine)
+{
+	gs_cuda_engine *e = cuda(engine);
+	gs_host host = engine->host;
+
+	cudaSetDevice(e->device);
+	if (e->stream != NULL)
+	{
+		cudaStreamSynchronize(e->stream);
+		cudaStreamDestroy(e->stream);
+	}
+	cudaFree(e->watch);
+	host.release(host.arg, e, sizeof(*e));
+}
+
+static const char *
+cuda_name(const gs_engine *engine)
+{
+	return ((const gs_cuda_engine *) engine)->properties.name;
+}
+
+static gs_status
+cuda_alloc(gs_engine *engine, size_t bytes, void **block)
+{
+	cudaSetDevice(cuda(engine)->device);
+	return gs_cuda_status(cudaMalloc(block, bytes == 0 ? 1 : bytes));
+}
+
+static void
+cuda_free(gs_engine *engine, void *block)
+{
+	cudaSetDevice(cuda(engine)->device);
+	cudaFree(block);
+}
+
+static gs_status
+cuda_upload(gs_engine *engine, void *to, const void *from, size_t bytes)
+{
+	return gs_cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda(engine)->stream));
+}
+
+static gs_status
+cuda_download(gs_engine *engine, void *to, const void *from, size_t bytes)
+{
+	return gs_cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cuda(engine)->stream));
+}
+
+static gs_status
+cuda_fill(gs_engine *engine, void *to, int byte, size_t bytes)
+{
+	return gs_cuda_status(cudaMemsetAsync(to, byte, bytes, cuda(engine)->stream));
+}
+
+static gs_status
+cuda_sync(gs_engine *engine)
+{
+	return gs_cuda_status(cudaStreamSynchronize(cuda(engine)->stream));
+}
+
+/* Jobs and row orders: none yet on this engine. */
+static const gs_engine_ops cuda_ops = [] {
+	gs_engine_ops ops = {};
+
+	ops.close = cuda_close;
+	ops.name = cuda_name;
+	ops.alloc = cuda_alloc;
+	ops.free = cuda_free;
+	ops.upload = cuda_upload;
+	ops.download = cuda_download;
+	ops.fill = cuda_fill;
+	ops.sync = cuda_sync;
+	ops.scan = &gs_cuda_scan_ops;
+	return ops;
+}();
+
+/*
+ * Opens a device.  Everything that can fail for want of a device fails here.
+ */
+extern "C" gs_status
+gs_cuda_open(int device, const gs_host *host, gs_engine **engine)
+{
+	gs_cuda_engine *e;
+	gs_status status;
+	int devices = 0;
+
+	if (engine == NULL)
+		return GS_INVALID;
+	*engine = NULL;
+	status = gs_cuda_status(cudaGetDeviceCount(&devices));
+	if (status != GS_OK)
+		return status;
+	if (device < 0 || device >= devices)
+		return GS_INVALID;
+	if (host == NULL)
+		host = gs_default_host();
+	e = (gs_cuda_engine *) host->alloc(host->arg, sizeof(*e));
+	if (e == NULL)
+		return GS_NOMEM;
+	memset((void *) e, 0, sizeof(*e));
+	e->head.ops = &cuda_ops;
+	e->head.host = *host;
+	e->device = device;
+	e->patience = DEFAULT_PATIENCE;
+	status = gs_cuda_status(cudaSetDevice(device));
+	if (status == GS_OK)
+		status = gs_cuda_status(cudaGetDeviceProperties(&e->properties, device));
+	if (status == GS_OK)
+		status = gs_cuda_status(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
+	if (status == GS_OK)
+		status = gs_cuda_status(cudaMalloc(&e->watch, sizeof(gs_watch)));
+	if (status == GS_OK)
+		status = gs_cuda_status(cudaMemsetAsync(e->watch, 0, sizeof(gs_watch), e->stream));
+	if (status != GS_OK)
+	{
+		cuda_close(&e->head);
+		return status;
+	}
+	*engine = &e->head;
+	return GS_OK;
+}
+
+/*
+ * How many blocks of a kernel the device holds at once; asked once and remembered.
+ */
+gs_status
+gs_cuda_blocks(gs_cuda_engine *e, const void *function, int threads, size_t shared, int *blocks)
+{
+	int per_sm = 0;
+	gs_status status;
+
+	for (int i = 0; i < e->nkernels; i++)
+		if (e->kernels[i].function == function && e->kernels[i].shared == shared)
+		{
+			*blocks = e->kernels[i].blocks;
+			return GS_OK;
+		}
+	status = gs_cuda_status(
+		cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared));
+	if (status == GS_OK)
+		status = gs_cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, function, threads, shared));
+	if (status != GS_OK)
+		return status;
+	if (per_sm == 0)
+		return GS_DEVICE;
+	*blocks = per_sm * e->properties.multiProcessorCount;
+	if (e->nkernels < GS_KERNELS)
+		e->kernels[e->nkernels++] = {function, shared, *blocks};
+	return GS_OK;
+}
+
+/*
+ * Chooses grid and ring of a sweep, fills in what all sweeps have in common and resets the status words.
+ */
+gs_status
+gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_bytes, u64 tiles, const void *function,
+				const gs_shape &shape, size_t stage_bytes, size_t more_bytes, bool in_place, int *grid, size_t *shared)
+{
+	gs_status status;
+	int blocks, stages = shape.stages;
+
+	if (tiles >= GS_NO_TILE)
+		return GS_TOO_BIG;
+	if (e->force_stages != 0)
+		stages = (int) e->force_stages;
+	/* about 1 KB is the kernel's own and the system's */
+	while (stages > 3 && stages * stage_bytes + more_bytes + 2048 > e->properties.sharedMemPerBlockOptin)
+		stages--;
+	*shared = stages * stage_bytes + more_bytes;
+	cudaSetDevice(e->device);
+	status = gs_cuda_blocks(e, function, shape.threads + GS_SERVICE, *shared, &blocks);
+	if (status != GS_OK)
+		return status;
+	if (e->force_blocks != 0 && (u32) blocks > e->force_blocks * e->properties.multiProcessorCount)
+		blocks = e->force_blocks * e->properties.multiProcessorCount;
+	*grid = (u64) blocks < tiles ? blocks : (int) tiles;
+	sweep->ticket = (u32 *) temp;
+	sweep->watch = e->watch;
+	sweep->tiles = (u32) tiles;
+	sweep->stages = (u32) stages;
+	sweep->rounds = (u32) ((tiles + *grid - 1) / *grid);
+	sweep->stall = e->stall;
+	sweep->in_place = in_place;
+	sweep->delay = (u32) shape.delay;
+	sweep->pause = (u32) shape.pause;
+	sweep->patience = in_place ? 0 : e->patience;
+	return gs_cuda_status(cudaMemsetAsync(temp, 0, gs_cuda_temp(tiles, word_bytes), e->stream));
+}
+
+/* ---------------------------------------------------------------- stall.h */
+
+extern "C" gs_status
+gs_cuda_stall(gs_engine *engine, const uint32_t *tiles, uint32_t ntiles, uint64_t patience)
+{
+	gs_cuda_engine *e = cuda(engine);
+	gs_watch w;
+	gs_status status;
+
+	if (ntiles > sizeof(w.stalled) / sizeof(w.stalled[0]))
+		return GS_INVALID;
+	status = gs_cuda_status(cudaStreamSynchronize(e->stream));
+	if (status == GS_OK)
+		status = gs_cuda_status(cudaMemcpy(&w, e->watch, sizeof(w), cudaMemcpyDeviceToHost));
+	w.last_done = 0;
+	w.nstalled = ntiles;
+	for (uint32_t i = 0; i < ntiles; i++)
+		w.stalled[i] = tiles[i];
+	if (status == GS_OK)
+		status = gs_cuda_status(cudaMemcpy(e->watch, &w, sizeof(w), cudaMemcpyHostToDevice));
+	e->stall = ntiles;
+	e->patience = patience;
+	return status;
+}
+
+extern "C" gs_status
+gs_cuda_stall_counts(gs_engine *engine, uint32_t *fallbacks, uint32_t *timeouts)
+{
+	gs_cuda_engine *e = cuda(engine);
+	gs_watch w;
+	gs_status status = gs_cuda_status(cudaStreamSynchronize(e->stream));
+
+	if (status == GS_OK)
+		status = gs_cuda_status(cudaMemcpy(&w, e->watch, sizeof(w), cudaMemcpyDeviceToHost));
+	if (status == GS_OK)
+	{
+		*fallbacks = w.fallbacks;
+		*timeouts = w.timeouts;
+	}
+	return status;
+}
+
+extern "C" void
+gs_cuda_force(gs_engine *engine, uint32_t stages, uint32_t blocks)
+{
+	cuda(engine)->force_stages = stages > GS_MAX_STAGES ? GS_MAX_STAGES : stages;
+	cuda(engine)->force_blocks = blocks;
+}
+
+extern "C" void *
+gs_cuda_stream(gs_engine *engine)
+{
+	return cuda(engine)->stream;
+}

@@ -1,0 +1,84 @@
+/*
+ * engine.cuh: the CUDA engine's state and the launch of a sweep; shared by all .cu files here.
+ */
+#ifndef GS_CUDA_ENGINE_CUH
+#define GS_CUDA_ENGINE_CUH
+
+#include "../scan.h"
+#include "feed.cuh"
+#include "stall.h"
+#include "tuning.h"
+
+#define GS_TEMP_HEAD 256 /* bytes: the ticket counter, then status words */
+#define GS_KERNELS	 256 /* kernels that the engine remembers the occupancy of */
+
+struct gs_cuda_kernel
+{
+	const void *function;
+	size_t shared;
+	int blocks; /* on the whole device */
+};
+
+struct gs_cuda_engine
+{
+	gs_engine head;
+	int device;
+	cudaStream_t stream;
+	cudaDeviceProp properties;
+	gs_watch *watch; /* device memory */
+	u32 stall;
+	u64 patience;
+	u32 force_stages, force_blocks; /* the benchmark's sweep; 0: as tuned */
+	int nkernels;
+	gs_cuda_kernel kernels[GS_KERNELS];
+};
+
+extern const gs_scan_ops gs_cuda_scan_ops;
+
+gs_status gs_cuda_status(cudaError_t error);
+gs_status gs_cuda_blocks(gs_cuda_engine *engine, const void *function, int threads, size_t shared, int *blocks);
+gs_status gs_cuda_prepare(gs_cuda_engine *engine, gs_sweep *sweep, void *temp, size_t word_bytes, u64 tiles,
+						  const void *function, const gs_shape &shape, size_t stage_bytes, size_t more_bytes,
+						  bool in_place, int *grid, size_t *shared);
+
+/* Bytes of temporary memory for so many tiles. */
+static inline size_t
+gs_cuda_temp(u64 tiles, size_t word_bytes)
+{
+	return GS_TEMP_HEAD + tiles * word_bytes;
+}
+
+/* Items before the array in its first 16-byte vector. */
+static inline u32
+gs_cuda_shift(const void *array, size_t width)
+{
+	return (u32) ((uintptr_t) array & 15) / (u32) width;
+}
+
+static inline gs_input
+gs_cuda_input(const void *array, u64 bytes)
+{
+	return gs_input{(const u8 *) array, (const u8 *) array + bytes};
+}
+
+/*
+ * Resets the status words, which lie behind the ticket counter, and launches a persistent kernel.  ARGS begins with a
+ * gs_sweep; stage_bytes is one stage of its ring, more_bytes what it needs besides.
+ */
+template <class ARGS>
+gs_status
+gs_cuda_sweep(gs_cuda_engine *engine, void (*kernel)(const ARGS), ARGS &args, void *temp, size_t word_bytes, u64 tiles,
+			  const gs_shape &shape, size_t stage_bytes, size_t more_bytes, bool in_place)
+{
+	int grid, threads = shape.threads + GS_SERVICE;
+	size_t shared;
+	gs_status status = gs_cuda_prepare(engine, &args.sweep, temp, word_bytes, tiles, (const void *) kernel, shape,
+									   stage_bytes, more_bytes, in_place, &grid, &shared);
+	void *list[] = {&args};
+
+	if (status != GS_OK)
+		return status;
+	return gs_cuda_status(cudaLaunchKernel((const void *) kernel, dim3(grid), dim3(threads), list, shared, engine->stream));
+}
+
+#endif

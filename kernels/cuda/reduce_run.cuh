@@ -1,0 +1,58 @@
+/*
+ * reduce_run.cuh: reduce-by-key, launched for one size of keys; reduce4.cu, reduce8.cu and reduce16.cu each compile one.
+ */
+#ifndef GS_REDUCE_RUN_CUH
+#define GS_REDUCE_RUN_CUH
+
+#include "family.cuh"
+#include "reduce.cuh"
+
+template <int KEY, int VALUE, class OP>
+static gs_status
+run(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool in_place)
+{
+	constexpr gs_shape shape = gs_shape_of(GS_T_REDUCE, KEY, VALUE);
+	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / KEY;
+	constexpr size_t sum = sizeof(typename OP::value), words = sizeof(typename keyed_state<OP>::words);
+	constexpr size_t pitch = 16 + shape.threads * shape.vectors * 16 + tile * (sum > VALUE ? sum : VALUE) + 16;
+	u64 tiles;
+
+	a.shift = gs_cuda_shift(a.keys.begin, KEY);
+	tiles = (a.n + a.shift + tile - 1) / tile;
+	a.words = (u8 *) temp + GS_TEMP_HEAD;
+	if (keys_in_place)
+	{
+		u128 *saved = (u128 *) ((u8 *) temp + (gs_cuda_temp(tiles, words) + 255) / 256 * 256);
+		gs_status status = gs_cuda_save_halo(e, a.keys.begin, a.n, KEY, a.shift, tile, tiles, saved);
+
+		if (status != GS_OK)
+			return status;
+		a.halo = saved;
+	}
+	return gs_cuda_sweep(e, reduce_kernel<KEY, VALUE, OP, shape.threads, shape.vectors, shape.blocks>, a, temp, words, tiles,
+						 shape, pitch, 0, in_place);
+}
+
+template <int KEY>
+static gs_status
+run_reduce(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp)
+{
+	const gs_reduction &d = r->reduction;
+	size_t width = gs_type_width(d.values);
+	bool in_place = r->in_place, keys_in_place = r->keys == r->out_keys;
+
+	if (d.op != GS_SUM)
+		return width == 4 ? run<KEY, 4, min_u32>(e, a, temp, keys_in_place, in_place)
+						  : run<KEY, 8, min_u64>(e, a, temp, keys_in_place, in_place);
+	if (d.values == GS_F32)
+		return run<KEY, 4, add_f32>(e, a, temp, keys_in_place, in_place);
+	if (d.values == GS_F64)
+		return run<KEY, 8, add_f64>(e, a, temp, keys_in_place, in_place);
+	if (width == 4)
+		return r->overflows == NULL && a.out_bytes == 4 ? run<KEY, 4, add_u32>(e, a, temp, keys_in_place, in_place)
+														: run<KEY, 4, add_u64>(e, a, temp, keys_in_place, in_place);
+	return r->overflows == NULL && a.out_bytes == 8 ? run<KEY, 8, add_u64>(e, a, temp, keys_in_place, in_place)
+													: run<KEY, 8, add_u128>(e, a, temp, keys_in_place, in_place);
+}
+
+#endif
