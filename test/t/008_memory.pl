@@ -54,7 +54,7 @@ growth('error while reading', 'SET gpusort.work_mem = "1GB"',
 	'SELECT 1 / (i - 399999), k FROM t ORDER BY k OFFSET 1000000', qr/division by zero/);
 growth('error while writing runs', 'SET gpusort.work_mem = "2MB"; SET temp_file_limit = "4MB"',
 	$sorted, qr/temp_file_limit/);
-growth('timeout', 'SET gpusort.work_mem = "1GB"; SET statement_timeout = 60', $sorted, qr/statement timeout/);
+growth('timeout', 'SET gpusort.work_mem = "1GB"; SET statement_timeout = 15', $sorted, qr/statement timeout/);
 growth('rescans', 'SET gpusort.work_mem = "1GB"',
 	'SELECT count(x.k) FROM generate_series(1, 5) g, LATERAL (SELECT k FROM t WHERE i > g * 1000 ORDER BY k OFFSET 10) x');
 
