@@ -17,9 +17,6 @@
 #define OFFSETS_START 1024
 #define KEEP_BYTES ((Size) 1024 * 1024)
 
-/* Rows with more data than this keep their headers: copying them on the way out would cost more than 16 bytes save. */
-#define BARE_BYTES 48
-
 /* The infomask bits that say how to read a row; the others tell of transactions and differ from row to row. */
 #define LAYOUT_BITS (HEAP_HASNULL | HEAP_HASVARWIDTH | HEAP_HASEXTERNAL)
 
@@ -184,12 +181,12 @@ put_formed(RowStore *store, MinimalTuple header, const char *bits)
 {
 	char	   *place;
 
-	/* one more row like all before it, the way of most */
+	/* one more row like all before it, the way of most; reading up to its aligned end stays in its page or chunk */
 	if (likely(store->bare && memcmp(store->uniform, header, ROW_HEADER_BYTES) == 0 &&
 			   store->used + store->stride <= store->size && store->rows < GS_MAX_ROWS))
 	{
-		memcpy(store->arena + store->used, bits + (ROW_HEADER_BYTES - SizeofMinimalTupleHeader),
-			   header->t_len - ROW_HEADER_BYTES);
+		rowstore_copy_bare(store->arena + store->used, bits + (ROW_HEADER_BYTES - SizeofMinimalTupleHeader),
+						   store->stride);
 		store->used += store->stride;
 		store->rows++;
 		return true;

@@ -14,6 +14,9 @@
 
 StaticAssertDecl(sizeof(MinimalTupleData) == ROW_HEADER_BYTES, "a MinimalTupleData holds a header that can be compared whole");
 
+/* Rows with more data than this keep their headers: copying them on the way out would cost more than 16 bytes save. */
+#define BARE_BYTES 48
+
 /*
  * Rows lie one after another in an arena as MinimalTuples.  As long as every row has the same header (no NULLs, the same
  * length) they lie at a fixed stride and need no offsets; small ones are then kept bare, without the header, which stands
@@ -64,6 +67,43 @@ rowstore_offset_address(const RowStore *store, uint32 row)
 	return store->stride ? (const void *) store->uniform : &store->offsets[row];
 }
 
+/* Copies the data of a bare row, of which there are few sizes: a switch and a few moves cost less than a call. */
+static inline void
+rowstore_copy_bare(char *to, const char *from, uint32 stride)
+{
+	switch (stride)
+	{
+		case 8:
+			memcpy(to, from, 8);
+			break;
+		case 16:
+			memcpy(to, from, 16);
+			break;
+		case 24:
+			memcpy(to, from, 24);
+			break;
+		case 32:
+			memcpy(to, from, 32);
+			break;
+		case 40:
+			memcpy(to, from, 40);
+			break;
+		default:
+			Assert(stride == BARE_BYTES);
+			memcpy(to, from, BARE_BYTES);
+			break;
+	}
+}
+
+/* The data of the row that was stored last, if no row has NULLs so far; else NULL. */
+static inline const char *
+rowstore_last_data(const RowStore *store)
+{
+	if (store->stride == 0)
+		return NULL;
+	return store->arena + store->used - store->stride + (store->bare ? 0 : ROW_HEADER_BYTES);
+}
+
 /* The row as a tuple, which stays valid until the next call or rowstore_put. */
 static inline MinimalTuple
 rowstore_get(RowStore *store, uint32 row)
@@ -72,7 +112,7 @@ rowstore_get(RowStore *store, uint32 row)
 
 	if (!store->bare)
 		return (MinimalTuple) row_data;
-	memcpy((char *) store->uniform + ROW_HEADER_BYTES, row_data, store->stride);
+	rowstore_copy_bare((char *) store->uniform + ROW_HEADER_BYTES, row_data, store->stride);
 	return store->uniform;
 }
 

@@ -149,6 +149,7 @@ begin_ours(Sorter *sorter)
 	for (int i = 0; i < nkeys; i++)
 		sortkey_open(&sorter->keys[i], sorter->columns.sortops[i], sorter->columns.collations[i],
 					 sorter->columns.nulls_first[i], false);
+	find_key_places(sorter);
 	status = begin_job(sorter);
 	if (status != GS_OK)
 		fail_over(sorter, status);

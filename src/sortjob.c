@@ -111,9 +111,53 @@ try_begin(Sorter *sorter)
 	return status == GS_OK ? next_chunk(sorter, 0) : status;
 }
 
-/* Writes the keys of one row; widened tells that all rows have to be encoded again. */
+/* Finds the keys whose place in a row depends on no value: only columns of fixed width stand before them. */
+void
+find_key_places(Sorter *sorter)
+{
+	sorter->places = palloc(sizeof(KeyPlace) * sorter->columns.nkeys);
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+	{
+		KeyPlace   *place = &sorter->places[i];
+		int			offset = 0;
+
+		place->offset = -1;
+		for (int attno = 1; attno <= sorter->columns.attnos[i]; attno++)
+		{
+			Form_pg_attribute attribute = TupleDescAttr(sorter->desc, attno - 1);
+
+			if (attribute->attlen <= 0)
+				break;
+			offset = att_align_nominal(offset, attribute->attalign);
+			if (attno == sorter->columns.attnos[i])
+			{
+				place->offset = offset;
+				place->byval = attribute->attbyval;
+				place->len = attribute->attlen;
+			}
+			offset += attribute->attlen;
+		}
+	}
+}
+
+/* A key's value: straight from the row's data where that is at hand, without taking the slot's tuple apart. */
+static inline Datum
+key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, bool *isnull)
+{
+	const KeyPlace *place = &sorter->places[key];
+
+	if (data == NULL || place->offset < 0)
+		return slot_getattr(slot, sorter->columns.attnos[key], isnull);
+	*isnull = false;
+	return fetch_att(data + place->offset, place->byval, place->len);
+}
+
+/*
+ * Writes the keys of one row; widened tells that all rows have to be encoded again.  data is the row's data, NULL if it may
+ * hold NULLs.
+ */
 static gs_status
-encode_row(Sorter *sorter, TupleTableSlot *slot, bool *widened)
+encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, bool *widened)
 {
 	KeyWriter  *writer = &sorter->writer;
 	gs_status	status = GS_OK;
@@ -122,7 +166,7 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, bool *widened)
 	{
 		KeyColumn  *column = &writer->columns[i];
 		bool		isnull;
-		Datum		value = slot_getattr(slot, sorter->columns.attnos[i], &isnull);
+		Datum		value = key_value(sorter, i, slot, data, &isnull);
 		KeyResult	result = sortkey_put(&sorter->keys[i], value, isnull, column, writer->row);
 
 		if (likely(result == KEY_OK))
@@ -169,7 +213,7 @@ replay(Sorter *sorter)
 		{
 			CHECK_FOR_INTERRUPTS();
 			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
-			status = encode_row(sorter, sorter->row_slot, &widened);
+			status = encode_row(sorter, sorter->row_slot, NULL, &widened);
 		}
 	} while (status == GS_OK && widened);
 	ExecClearTuple(sorter->row_slot);
@@ -206,7 +250,7 @@ put_keys(Sorter *sorter, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
 	bool		widened = false;
-	gs_status	status = encode_row(sorter, slot, &widened);
+	gs_status	status = encode_row(sorter, slot, rowstore_last_data(sorter->rows), &widened);
 
 	if (unlikely(widened))
 		status = replay(sorter);

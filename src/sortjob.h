@@ -12,6 +12,14 @@
 #include "sorter.h"
 #include "sortkey.h"
 
+/* Where a key lies in the data of every row without NULLs, if that is always the same place. */
+typedef struct KeyPlace
+{
+	int			offset;			/* -1: it varies */
+	bool		byval;
+	int16		len;
+} KeyPlace;
+
 struct Sorter
 {
 	SortColumns columns;
@@ -26,6 +34,7 @@ struct Sorter
 	RowStore   *rows;
 	TupleTableSlot *row_slot;	/* to read rows back */
 	SortKey    *keys;
+	KeyPlace   *places;			/* one per key */
 	gs_column_spec *specs;
 	KeyWriter	writer;
 	const EngineOps *engine;
@@ -56,6 +65,9 @@ extern void note_job(Sorter *sorter, SorterStats *stats);
 
 /* Notes that the service has not done its work. */
 extern void note_left(Sorter *sorter, EngineFailure why);
+
+/* Finds where the keys lie in rows; once, before the first job. */
+extern void find_key_places(Sorter *sorter);
 
 /* Begins a job with an empty chunk, or ends it; a job that cannot begin in the service begins on the CPU. */
 extern gs_status begin_job(Sorter *sorter);
