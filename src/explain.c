@@ -144,7 +144,12 @@ explain_work(const SorterStats *stats, ExplainState *es)
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		indent(es);
-		appendStringInfo(es->str, "Keys: %u bits  Passes: %u", facts->key_bits, facts->passes);
+		appendStringInfoString(es->str, "Keys: ");
+		if (facts->key_bits > 0 || stats->strings == 0)
+			appendStringInfo(es->str, "%u bits%s", facts->key_bits, stats->strings > 0 ? " and " : "");
+		if (stats->strings > 0)
+			appendStringInfo(es->str, "%d string%s", stats->strings, stats->strings > 1 ? "s" : "");
+		appendStringInfo(es->str, "  Passes: %u", facts->passes);
 		if (facts->refined > 0)
 			appendStringInfo(es->str, "  Refined: %u", facts->refined);
 		if (stats->runs > 0)
@@ -153,6 +158,7 @@ explain_work(const SorterStats *stats, ExplainState *es)
 		return;
 	}
 	ExplainPropertyInteger("Key Bits", NULL, facts->key_bits, es);
+	ExplainPropertyInteger("Key Strings", NULL, stats->strings, es);
 	ExplainPropertyInteger("Key Words", NULL, facts->words, es);
 	ExplainPropertyInteger("Passes", NULL, facts->passes, es);
 	ExplainPropertyInteger("Refined", NULL, facts->refined, es);

@@ -36,6 +36,7 @@ typedef struct SorterStats
 	EngineFailure left;			/* why the GPU service did not do it, or not all of it */
 	EngineKind	kind;
 	const char *engine;			/* its name */
+	int			strings;		/* keys that are byte strings, of no fixed width */
 	gs_job_info job;			/* of the last job */
 	uint64		upload_bytes;	/* of all jobs in the service, as what follows */
 	uint64		upload_ns;

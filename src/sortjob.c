@@ -101,8 +101,13 @@ try_begin(Sorter *sorter)
 	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = sorter->columns.nkeys, .columns = sorter->specs};
 	gs_status	status;
 
+	sorter->stats.strings = 0;
 	for (int i = 0; i < sorter->columns.nkeys; i++)
+	{
 		sorter->specs[i] = sorter->keys[i].spec;
+		if (sorter->specs[i].type == GS_BYTES)
+			sorter->stats.strings++;
+	}
 	if (sorter->rows_expected > 0)
 		spec.rows_hint = (uint64) Min(sorter->rows_expected, (double) GS_MAX_ROWS);
 	status = sorter->engine->begin(&spec, sorter->mem, &sorter->job);
