@@ -63,7 +63,7 @@ struct Runs
 	int			files_size;
 	int			written;		/* runs ever written by runs_begin */
 	uint64		disk_bytes;
-	StringInfoData record;		/* the record being written */
+	StringInfoData key;			/* of the row being written or merged */
 
 	Source	   *sources;		/* of the merge under way */
 	int			nsources;
@@ -99,7 +99,7 @@ runs_create(const SortColumns *columns, TupleDesc desc, Size memory_limit)
 	runs->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	runs->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort run keys", ALLOCSET_SMALL_SIZES);
 	runs->memory_limit = memory_limit;
-	initStringInfo(&runs->record);
+	initStringInfo(&runs->key);
 	runs->current = -1;
 	return runs;
 }
@@ -124,7 +124,7 @@ runs_begin(Runs *runs)
 	runs->written++;
 }
 
-/* Appends the row's normalised key over all columns to the record. */
+/* Appends the row's normalised key over all columns to runs->key. */
 static void
 append_key(Runs *runs, MinimalTuple tuple)
 {
@@ -136,27 +136,40 @@ append_key(Runs *runs, MinimalTuple tuple)
 		bool		isnull;
 		Datum		value = slot_getattr(runs->slot, runs->columns.attnos[i], &isnull);
 
-		sortkey_normalise(&runs->keys[i], value, isnull, &runs->record);
+		sortkey_normalise(&runs->keys[i], value, isnull, &runs->key);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(runs->scratch);
 }
 
+/* Writes what follows the length of a row. */
+static void
+write_row(Runs *runs, BufFile *file, MinimalTuple row)
+{
+	Size		bytes = row->t_len - MINIMAL_TUPLE_DATA_OFFSET;
+
+	BufFileWrite(file, (char *) row + MINIMAL_TUPLE_DATA_OFFSET, bytes);
+	runs->disk_bytes += bytes;
+}
+
+/* Writes a record. */
+static void
+write_record(Runs *runs, BufFile *file, char *key, uint32 key_bytes, MinimalTuple row)
+{
+	RecordHeader head = {key_bytes, row->t_len};
+
+	BufFileWrite(file, (void *) &head, sizeof(head));
+	BufFileWrite(file, key, key_bytes);
+	runs->disk_bytes += sizeof(head) + key_bytes;
+	write_row(runs, file, row);
+}
+
 void
 runs_append(Runs *runs, MinimalTuple tuple)
 {
-	RecordHeader head;
-	StringInfo	record = &runs->record;
-
-	resetStringInfo(record);
-	appendBinaryStringInfo(record, (char *) &head, sizeof(head));	/* overwritten below */
+	resetStringInfo(&runs->key);
 	append_key(runs, tuple);
-	head.key_bytes = record->len - sizeof(head);
-	head.row_bytes = tuple->t_len;
-	memcpy(record->data, &head, sizeof(head));
-	appendBinaryStringInfo(record, (char *) tuple + MINIMAL_TUPLE_DATA_OFFSET, tuple->t_len - MINIMAL_TUPLE_DATA_OFFSET);
-	BufFileWrite(runs->files[runs->nfiles - 1], record->data, record->len);
-	runs->disk_bytes += record->len;
+	write_record(runs, runs->files[runs->nfiles - 1], runs->key.data, runs->key.len, tuple);
 }
 
 /* Rewinds a file that has been written, to be read. */
@@ -249,12 +262,12 @@ take_record(Runs *runs, Source *source)
 	source->row = runs->next_in_memory(runs->next_arg);
 	if (source->row == NULL)
 		return false;
-	resetStringInfo(&runs->record);
+	resetStringInfo(&runs->key);
 	append_key(runs, source->row);
-	source->head.key_bytes = runs->record.len;
+	source->head.key_bytes = runs->key.len;
 	source->head.row_bytes = source->row->t_len;
-	make_room(runs, source, runs->record.len);
-	memcpy(source->data, runs->record.data, runs->record.len);
+	make_room(runs, source, runs->key.len);
+	memcpy(source->data, runs->key.data, runs->key.len);
 	return true;
 }
 
@@ -361,12 +374,7 @@ merge_into_file(Runs *runs, int count)
 	while ((source = next_merged(runs)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
-		BufFileWrite(file, (void *) &source->head, sizeof(RecordHeader));
-		BufFileWrite(file, source->data, source->head.key_bytes);
-		BufFileWrite(file, (char *) source->row + MINIMAL_TUPLE_DATA_OFFSET,
-					 source->head.row_bytes - MINIMAL_TUPLE_DATA_OFFSET);
-		runs->disk_bytes += sizeof(RecordHeader) + source->head.key_bytes + source->head.row_bytes -
-			MINIMAL_TUPLE_DATA_OFFSET;
+		write_record(runs, file, source->data, source->head.key_bytes, source->row);
 	}
 	end_merge(runs);
 	rewind_file(file);
@@ -409,9 +417,9 @@ materialise(Runs *runs)
 
 		CHECK_FOR_INTERRUPTS();
 		BufFileWrite(runs->result, &len, sizeof(len));
-		BufFileWrite(runs->result, (char *) source->row + MINIMAL_TUPLE_DATA_OFFSET, len - MINIMAL_TUPLE_DATA_OFFSET);
+		write_row(runs, runs->result, source->row);
 		BufFileWrite(runs->result, &len, sizeof(len));
-		runs->disk_bytes += len - MINIMAL_TUPLE_DATA_OFFSET + 2 * sizeof(len);
+		runs->disk_bytes += 2 * sizeof(len);
 	}
 	end_merge(runs);
 	runs_rewind(runs);
