@@ -1,0 +1,69 @@
+# A service that lies: between backends and gpusortd stands a program that changes, cuts, doubles and makes up messages.  With the order
+# checked before a row leaves, every answer is right; without, the only error allowed is the one that says so.
+use strict;
+use warnings;
+
+use Cwd qw(getcwd);
+use FindBin;
+use GpuSortService;
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $programs = "$FindBin::RealBin/../service";
+my $said;
+IPC::Run::run([ 'make', '-s', '-C', $programs, 'mangle' ], '>&', \$said) or die $said;
+
+my $node = service_node('liar', '', "max_worker_processes = 0\ngpusort.timeout = 300ms\n");
+make_table($node, 100000);
+my $right = digest($node, 'cpu');
+my $data = $node->data_dir;
+
+# Starts both in the data directory.
+my $here = getcwd();
+chdir $data or die;
+my $service = IPC::Run::start([ 'gpusortd', '--engine=cpu', '--socket=pgsql_tmp_behind' ], '<', \undef, '>&', \$said);
+for (1 .. 100) { last if -S 'pgsql_tmp_behind'; sleep(0.05); }
+my $mangle = IPC::Run::start([ "$programs/build/mangle", 'pgsql_tmp_gpusort', 'pgsql_tmp_behind', '12', '3' ],
+	'<', \undef, '>&', \$said);
+for (1 .. 100) { last if -S 'pgsql_tmp_gpusort'; sleep(0.05); }
+chdir $here;
+
+$node->safe_psql('postgres', <<"SQL");
+CREATE FUNCTION sorts(n int, memory text, verify text) RETURNS text LANGUAGE plpgsql AS \$\$
+DECLARE
+	s text;
+	good int := 0;
+	honest int := 0;
+BEGIN
+	SET LOCAL gpusort.engine = gpu;
+	PERFORM set_config('gpusort.work_mem', memory, true);
+	PERFORM set_config('gpusort.verify', verify, true);
+	FOR turn IN 1..n LOOP
+		BEGIN
+			SELECT md5(string_agg(i::text, ',')) INTO s FROM (SELECT i FROM t ORDER BY k) x;
+			IF s <> '$right' THEN
+				RETURN 'wrong order';
+			END IF;
+			good := good + 1;
+		EXCEPTION WHEN data_corrupted THEN
+			honest := honest + 1;
+		END;
+	END LOOP;
+	RETURN CASE WHEN verify = 'full' AND honest > 0 THEN 'failed' WHEN good = 0 THEN 'none' ELSE 'right' END;
+END \$\$;
+SQL
+is($node->safe_psql('postgres', "SELECT sorts(25, '64MB', 'full')"), 'right', 'checked orders');
+is($node->safe_psql('postgres', "SELECT sorts(20, '2MB', 'full')"), 'right', 'checked orders, spilled');
+is($node->safe_psql('postgres', "SELECT sorts(25, '64MB', 'off')"), 'right', 'orders as they come');
+my $failures = $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL');
+cmp_ok($failures, '>=', 2, 'the lies were noticed, in several ways');
+note $node->safe_psql('postgres', 'SELECT engine, fallback, jobs FROM gpusort_stat');
+cmp_ok($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE engine = 'CPU service'"), '>', 5, 'and some jobs went through');
+$mangle->kill_kill;
+$service->signal('TERM');
+$service->finish;
+sound($node);
+$node->stop;
+done_testing();
