@@ -226,7 +226,10 @@ link_connect(ServiceLink *link, bool patient, EngineFailure *why)
 				return false;
 		}
 		if (!wait_for(-1, 0, RETRY_MS, deadline, LINK_WAIT_START))
+		{
+			open_breaker();
 			return false;
+		}
 	}
 }
 

@@ -88,6 +88,7 @@ drop_ring(connection *c)
 static void
 take_ring(connection *c, const gsd_ring *ring, int fd)
 {
+	static _Atomic bool complained;
 	uint64_t bytes = gsd_ring_bytes(ring);
 	void *base = MAP_FAILED;
 
@@ -112,8 +113,9 @@ take_ring(connection *c, const gsd_ring *ring, int fd)
 	c->ring_bytes = bytes;
 	c->layout = *ring;
 	gsd_set_busy(c, true);
-	if (!gsd_pin(base, bytes))
-		gsd_log("LOG", "memory could not be pinned, copies will be slower: raise the memlock limit of the server");
+	if (!gsd_pin(base, bytes) && !atomic_exchange(&complained, true))
+		gsd_log("WARNING", "memory could not be pinned, copies to the GPU will be slower: raise the server's limit of locked "
+						   "memory (ulimit -l, LimitMEMLOCK)");
 	gsd_set_busy(c, false);
 	gsd_reply_result(c, GSD_RING_DONE, GS_OK, "");
 }
