@@ -84,20 +84,30 @@ run_regress() {
 	stop_server regress
 }
 
+# Twice: with the sorts inside the backends, and with every sort in the GPU service, running on its CPU engine.
 run_pgtap() {
+	pgtap_with pgtap ''
+	pgtap_with service "gpusort.engine = gpu
+gpusort.min_rows = 0
+gpusort.service_options = '--engine=cpu'"
+}
+
+# pgtap_with NAME SETTINGS
+pgtap_with() {
 	local file
 	ls "$work"/tree/test/pgtap/*.sql >/dev/null 2>&1 || return 0
-	start_server pgtap --locale=C.UTF-8 --encoding=UTF8 <<-'CONF'
+	start_server "$1" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		session_preload_libraries = 'gpusort'
+		$2
 	CONF
 	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
 		-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
 	for file in "$work"/tree/test/pgtap/*.sql; do
-		tap "pgtap $(basename "$file" .sql)" 900 pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
+		tap "$1 $(basename "$file" .sql)" 900 pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
 	done
-	crashes pgtap
-	stop_server pgtap
+	crashes "$1"
+	stop_server "$1"
 }
 
 run_tap() {

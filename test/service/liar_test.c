@@ -444,11 +444,12 @@ scribble(void *arg)
 static void
 test_race(void)
 {
-	for (int i = 0; i < 30; i++)
+	for (int i = 0; i < 300; i++)
 	{
 		peer p;
 		pthread_t thread;
 		uint64_t rows = 0;
+		bool taken = true;
 
 		if (!enter(&p))
 			break;
@@ -457,15 +458,17 @@ test_race(void)
 		(void) fill(&p, 0, 0);
 		stop_scribbling = false;
 		pthread_create(&thread, NULL, scribble, p.ring);
-		for (int n = 0; n < 20; n++)
+		for (int n = 0; n < 20 && taken; n++)
 		{
 			rows += fill(&p, 0, 0);
 			say_slot(&p, GSD_ADD, 0);
-			if (hear(&p) != GSD_FREE)
-				break;
+			taken = hear(&p) == GSD_FREE;
 		}
-		say_count(&p, GSD_FINISH, rows);
-		(void) hear(&p);
+		if (taken)
+		{
+			say_count(&p, GSD_FINISH, rows);
+			(void) hear(&p);
+		}
 		stop_scribbling = true;
 		pthread_join(thread, NULL);
 		leave(&p);
