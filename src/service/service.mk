@@ -1,6 +1,7 @@
-# service.mk: gpusortd, linked on its own: the server's flags and libraries stay out of it.  With nvcc and the CUDA
-# engine it sorts on GPUs; without, it is built with the CPU engine alone (WITH_CUDA=no asks for that).
-WITH_CUDA ?= $(if $(and $(wildcard kernels/cuda/cuda.mk),$(shell command -v nvcc)),yes,no)
+# service.mk: gpusortd, linked on its own: the server's flags and libraries stay out of it.  With the CUDA engine it sorts
+# on GPUs.  That takes nvcc and minutes, so it is built where there is a GPU, or where WITH_CUDA=yes or CUDA_ARCHS asks for it;
+# elsewhere the CPU engine is all that gpusortd has.
+WITH_CUDA ?= $(if $(and $(wildcard kernels/cuda/cuda.mk),$(shell command -v nvcc),$(CUDA_ARCHS)$(wildcard /dev/nvidiactl)),yes,no)
 
 SERVICE_BUILD = build/service
 SERVICE_SOURCES = $(filter-out src/service/device_%.c,$(wildcard src/service/*.c))
