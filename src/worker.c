@@ -452,6 +452,7 @@ reload(void)
 	bool		changed;
 
 	ConfigReloadPending = false;
+	failures = 0;				/* whoever reloads means to try again */
 	ProcessConfigFile(PGC_SIGHUP);
 	options = command_options();
 	changed = options_used == NULL || strcmp(options, options_used) != 0;
@@ -485,66 +486,65 @@ count_restart(void)
 	SpinLockRelease(&all->mutex);
 }
 
+/* Runs until the service has ended or must be started anew; returns the delay before that, 0: wait for a reload, -1: none. */
+static int
+attend(void)
+{
+	while (!ShutdownRequestPending)
+	{
+		int			delay;
+
+		if (!doze(service_up ? HEARTBEAT_MS : CONNECT_MS))
+			proc_exit(1);
+		if (ConfigReloadPending && reload())
+		{
+			stop_service(true);
+			return -1;
+		}
+		delay = check_end();
+		if (delay >= 0)
+			return delay;
+		if (service_socket < 0)
+			call_service();
+		listen_to_service();
+		check_pulse();
+	}
+	return -1;
+}
+
+/* Lets a delay pass; a reload ends it, and is all that ends one of 0. */
+static void
+rest(int delay)
+{
+	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay);
+
+	while (!ShutdownRequestPending && !ConfigReloadPending)
+	{
+		long		left = delay > 0 ? TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until) : 3600 * 1000L;
+
+		if (left <= 0)
+			return;
+		if (!doze(left))
+			proc_exit(1);
+	}
+	if (ConfigReloadPending)
+		(void) reload();
+}
+
 /* Looks after the service until told to end. */
 static void
 supervise(void)
 {
-	bool		first = true;
-
-	while (!ShutdownRequestPending)
+	for (bool first = true; !ShutdownRequestPending; first = false)
 	{
-		int			delay = -1;
+		int			delay;
 
-		if (service_pid == 0)
-		{
-			if (!first)
-				count_restart();
-			first = false;
-			start_service();
-		}
-		while (delay < 0 && !ShutdownRequestPending)
-		{
-			if (!doze(service_up ? HEARTBEAT_MS : CONNECT_MS))
-				proc_exit(1);
-			if (ConfigReloadPending && reload())
-			{
-				failures = 0;
-				stop_service(true);
-				break;
-			}
-			delay = check_end();
-			if (delay >= 0)
-				break;
-			if (service_socket < 0)
-				call_service();
-			listen_to_service();
-			check_pulse();
-		}
-		/* a pause before the next start; without end if there is none, until the configuration is read again */
-		while (delay >= 0 && !ShutdownRequestPending)
-		{
-			TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay);
-			long		left = delay;
-
-			while (!ShutdownRequestPending && !ConfigReloadPending && left > 0)
-			{
-				if (!doze(left))
-					proc_exit(1);
-				left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until);
-			}
-			if (delay == 0 && !ConfigReloadPending)
-			{
-				if (!doze(3600 * 1000L))
-					proc_exit(1);
-				continue;
-			}
-			if (ConfigReloadPending)
-			{
-				(void) reload();
-				failures = 0;
-			}
-			break;
-		}
+		if (!first)
+			count_restart();
+		start_service();
+		delay = attend();
+		if (delay >= 0)
+			rest(delay);
 	}
 }
 

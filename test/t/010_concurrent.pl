@@ -47,7 +47,7 @@ $node->command_ok(
 
 my $cut = $node->basedir . '/cut.sql';
 append_to_file($cut, <<'SQL');
-\set timeout random(1, 60)
+\set timeout random(5, 60)
 BEGIN;
 SET LOCAL statement_timeout = :timeout;
 DO $$ BEGIN PERFORM check_sort('1MB', 2, 1); EXCEPTION WHEN query_canceled THEN NULL; END $$;
