@@ -54,7 +54,9 @@ gpucheck:
 	@set -e; for dir in $(dir $(wildcard test/*/Makefile)); do \
 		if grep -q '^gpucheck:' $$dir/Makefile; then $(MAKE) -C $$dir gpucheck; fi; done
 bench-kernels:
-	$(MAKE) -C bench/kernels run
+	$(MAKE) -f bench/engine.mk
+	bench/engine
+	@if command -v nvcc >/dev/null && [ -f bench/kernels/Makefile ]; then $(MAKE) -C bench/kernels run; fi
 
 bench-queries:
 	@PG_CONFIG='$(PG_CONFIG)' bench/queries.sh
