@@ -193,7 +193,10 @@ typedef struct gs_plan gs_plan;
  */
 gs_status gs_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **plan);
 size_t gs_order_temp_bytes(const gs_plan *plan);
-/* Writes rows row numbers to order (engine memory).  facts may be NULL. */
+/*
+ * Writes rows row numbers to order (engine memory).  facts may be NULL.  On a GPU it waits only if the key does not fit a word
+ * together with the row number, or if facts are wanted.
+ */
 gs_status gs_order_run(gs_engine *engine, const gs_plan *plan, void *temp, size_t temp_bytes, uint32_t *order,
 					   gs_order_facts *facts);
 void gs_plan_free(gs_engine *engine, gs_plan *plan);

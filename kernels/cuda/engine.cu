@@ -36,6 +36,7 @@ cuda_close(gs_engine *engine)
 		cudaStreamDestroy(e->stream);
 	}
 	cudaFree(e->watch);
+	gs_sort_close(e);
 	host.release(host.arg, e, sizeof(*e));
 }
 
@@ -83,7 +84,6 @@ cuda_sync(gs_engine *engine)
 	return gs_cuda_status(cudaStreamSynchronize(cuda(engine)->stream));
 }
 
-/* Jobs and row orders: none yet on this engine. */
 static const gs_engine_ops cuda_ops = [] {
 	gs_engine_ops ops = {};
 
@@ -96,6 +96,7 @@ static const gs_engine_ops cuda_ops = [] {
 	ops.fill = cuda_fill;
 	ops.sync = cuda_sync;
 	ops.scan = &gs_cuda_scan_ops;
+	gs_cuda_sort_ops(&ops);
 	return ops;
 }();
 

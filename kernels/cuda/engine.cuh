@@ -31,9 +31,12 @@ struct gs_cuda_engine
 	u32 force_stages, force_blocks; /* the benchmark's sweep; 0: as tuned */
 	int nkernels;
 	gs_cuda_kernel kernels[GS_KERNELS];
+	void *sort; /* the sort family's part: sort.cuh */
 };
 
 extern const gs_scan_ops gs_cuda_scan_ops;
+void gs_cuda_sort_ops(gs_engine_ops *ops);
+void gs_sort_close(struct gs_cuda_engine *e);
 
 gs_status gs_cuda_status(cudaError_t error);
 gs_status gs_cuda_blocks(gs_cuda_engine *engine, const void *function, int threads, size_t shared, int *blocks);

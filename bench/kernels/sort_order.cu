@@ -1,0 +1,573 @@
+/*
+ * sort_order.cu: row orders against CUB, on one GPU.
+ *
+ *   sort-order [log2 of rows [what]]      what: part of a case's name, "all"
+ *
+ * Ours is gs_order_plan and gs_order_run together, the plan's look at the data and its wait included; nothing is known
+ * beforehand.  CUB gets preallocated memory, DoubleBuffer, 32-bit counts, the range of the keys for free, and its best way of:
+ *   packed   key << log2(n) | row in one 64-bit word, SortKeys above the row bits; the packing is counted, to get row numbers
+ *            out again is not.  packed9: the same with CUB retuned to 9-bit digits through its policy hub
+ *   pairs    iota, then SortPairs with end_bit; of two columns: packed by hand where 64 bits do, else one stable sort per
+ *            column from the last, with a gather between
+ * Median of 7 runs after one; times by events on the stream.  Each order is checked: every row once, ascending, stable.
+ */
+#include "../../kernels/cuda/sort.h"
+#include "../../kernels/cuda/stall.h"
+#include "../../kernels/gs.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cub/cub.cuh>
+#include <functional>
+#include <string>
+#include <vector>
+
+typedef uint64_t u64;
+typedef uint32_t u32;
+
+#define CK(x)                                                                           \
+	do                                                                                  \
+	{                                                                                   \
+		cudaError_t e_ = (x);                                                           \
+		if (e_ != cudaSuccess)                                                          \
+		{                                                                               \
+			printf("%s at %s:%d\n", cudaGetErrorString(e_), __FILE__, __LINE__);        \
+			exit(1);                                                                    \
+		}                                                                               \
+	} while (0)
+#define GS(x)                                                                           \
+	do                                                                                  \
+	{                                                                                   \
+		gs_status s_ = (x);                                                             \
+		if (s_ != GS_OK)                                                                \
+		{                                                                               \
+			printf("%s at %s:%d\n", gs_status_text(s_), __FILE__, __LINE__);            \
+			exit(1);                                                                    \
+		}                                                                               \
+	} while (0)
+
+static __host__ __device__ u64
+mix(u64 z)
+{
+	z += 0x9e3779b97f4a7c15ull;
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+enum shape { UNIFORM, SORTED, REVERSED, FEW, EQUAL, SKEWED, REAL };
+
+/* width bytes per element: a value of so many bits of a distribution, plus base */
+static __global__ void
+make(void *out, u32 n, int width, int bits, shape how, u64 base, u64 seed)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	{
+		u64 r = mix(i * 31 + seed), k = bits ? r >> (64 - bits) : 0;
+
+		if (how == SORTED)
+			k = i;
+		else if (how == REVERSED)
+			k = n - 1 - i;
+		else if (how == FEW)
+			k = mix(r & 15) >> (64 - bits);
+		else if (how == EQUAL)
+			k = 5;
+		else if (how == SKEWED)
+			k = (mix(r) >> (64 - bits)) >> (r & 63) % bits;
+		else if (how == REAL)
+		{
+			double d = (double) (r >> 11) / 9007199254740992.0 * 1e6;
+
+			k = __double_as_longlong(d);
+		}
+		if (width == 16)
+		{
+			((u64 *) out)[2 * i] = mix(r);
+			((u64 *) out)[2 * i + 1] = r;
+		}
+		else if (width == 8)
+			((u64 *) out)[i] = k + base;
+		else if (width == 4)
+			((u32 *) out)[i] = (u32) (k + base);
+		else
+			((uint16_t *) out)[i] = (uint16_t) (k + base);
+	}
+}
+
+static __device__ u64
+load(const void *p, int width, u64 i, int half)
+{
+	return width == 16	? ((const u64 *) p)[2 * i + 1 - half]
+		   : width == 8 ? ((const u64 *) p)[i] ^ 1ull << 63
+		   : width == 4 ? ((const u32 *) p)[i] ^ 1u << 31
+						: ((const uint16_t *) p)[i];
+}
+
+struct table
+{
+	const void *column[2];
+	int width[2];
+	int columns;
+};
+
+static __device__ int
+compare(table t, u64 a, u64 b)
+{
+	for (int c = 0; c < t.columns; c++)
+		for (int half = 0; half < (t.width[c] == 16 ? 2 : 1); half++)
+		{
+			u64 x = load(t.column[c], t.width[c], a, half), y = load(t.column[c], t.width[c], b, half);
+
+			if (x != y)
+				return x < y ? -1 : 1;
+		}
+	return 0;
+}
+
+static __global__ void
+check_kernel(table t, const u32 *order, u32 n, u64 *out)
+{
+	u64 sum = 0, hash = 0, bad = 0;
+
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	{
+		u32 r = order[i];
+
+		sum += r - i;
+		hash += mix(r) - mix(i);
+		if (r >= n)
+			bad++;
+		else if (i > 0 && order[i - 1] < n)
+		{
+			int c = compare(t, order[i - 1], r);
+
+			bad += c > 0 || (c == 0 && order[i - 1] >= r);
+		}
+	}
+	atomicAdd((unsigned long long *) out, sum);
+	atomicAdd((unsigned long long *) out + 1, hash);
+	atomicAdd((unsigned long long *) out + 2, bad);
+}
+
+static u64 *answer;
+
+static const char *
+checked(table t, const u32 *order, u32 n)
+{
+	u64 a[3];
+
+	CK(cudaMemset(answer, 0, 24));
+	check_kernel<<<1056, 256>>>(t, order, n, answer);
+	CK(cudaMemcpy(a, answer, 24, cudaMemcpyDeviceToHost));
+	return a[0] == 0 && a[1] == 0 && a[2] == 0 ? "ok" : a[2] ? "WRONG ORDER" : "NO PERMUTATION";
+}
+
+/* ---------------------------------------------------------------- CUB */
+
+static __global__ void
+iota(u32 *p, u32 n)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+		p[i] = (u32) i;
+}
+
+static __global__ void
+pack(const u64 *in, u64 *out, u32 n, u64 base, int row_bits)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+		out[i] = (in[i] - base) << row_bits | i;
+}
+
+static __global__ void
+unpack(const u64 *in, u32 *out, u32 n)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+		out[i] = (u32) in[i] & (n - 1);
+}
+
+static __global__ void
+pack4(const u32 *in, u64 *out, u32 n)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+		out[i] = in[i] ^ 1u << 31;
+}
+
+template <class K, class A, class B>
+static __global__ void
+combine(const A *a, const B *b, K *out, u32 n, int bits)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+		out[i] = (K) a[i] << bits | (K) b[i];
+}
+
+template <class T>
+static __global__ void
+gather(const T *in, int stride, const u32 *rows, T *out, u32 n)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+		out[i] = in[(u64) rows[i] * stride];
+}
+
+template <class T>
+static __global__ void
+spread(const T *in, int stride, T *out, u32 n)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+		out[i] = in[i * stride];
+}
+
+/* CUB's shape for 64-bit keys with 9-bit digits */
+struct scaled
+{
+	static constexpr int BLOCK_THREADS = 512, ITEMS_PER_THREAD = 11;
+};
+
+struct hub9
+{
+	struct Policy900 : cub::ChainedPolicy<900, Policy900, Policy900>
+	{
+		static constexpr bool ONESWEEP = true;
+		static constexpr int ONESWEEP_RADIX_BITS = 9;
+		using HistogramPolicy = cub::AgentRadixSortHistogramPolicy<128, 16, 1, u64, 9>;
+		using ExclusiveSumPolicy = cub::AgentRadixSortExclusiveSumPolicy<256, 9>;
+		using OnesweepPolicy =
+			cub::AgentRadixSortOnesweepPolicy<512, 11, u64, 1, cub::RADIX_RANK_MATCH_EARLY_COUNTS_ANY,
+											  cub::BLOCK_SCAN_RAKING_MEMOIZE, cub::RADIX_SORT_STORE_DIRECT, 9, scaled>;
+		using ScanPolicy = cub::AgentScanPolicy<512, 23, u32, cub::BLOCK_LOAD_WARP_TRANSPOSE, cub::LOAD_DEFAULT,
+												cub::BLOCK_STORE_WARP_TRANSPOSE, cub::BLOCK_SCAN_RAKING_MEMOIZE>;
+		using DownsweepPolicy = cub::AgentRadixSortDownsweepPolicy<512, 23, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
+																   cub::RADIX_RANK_MATCH, cub::BLOCK_SCAN_WARP_SCANS, 7>;
+		using AltDownsweepPolicy = cub::AgentRadixSortDownsweepPolicy<256, 47, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
+																	  cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
+		using UpsweepPolicy = cub::AgentRadixSortUpsweepPolicy<256, 23, u64, cub::LOAD_DEFAULT, 7>;
+		using AltUpsweepPolicy = cub::AgentRadixSortUpsweepPolicy<256, 47, u64, cub::LOAD_DEFAULT, 6>;
+		using SingleTilePolicy = cub::AgentRadixSortDownsweepPolicy<256, 19, u64, cub::BLOCK_LOAD_DIRECT, cub::LOAD_LDG,
+																	cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
+		using SegmentedPolicy = cub::AgentRadixSortDownsweepPolicy<192, 39, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
+																   cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
+		using AltSegmentedPolicy = cub::AgentRadixSortDownsweepPolicy<384, 11, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
+																	  cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 5>;
+	};
+	using MaxPolicy = Policy900;
+};
+
+/* ---------------------------------------------------------------- timing */
+
+static gs_engine *engine;
+static cudaStream_t stream;
+static void *area[5]; /* CUB's: two of 8 bytes per row, two of 4, temporary */
+static size_t area_bytes;
+static u32 *order;
+static void *temp;
+static size_t temp_room;
+
+static float
+timed(const std::function<void()> &work, const std::function<void()> &before = NULL)
+{
+	std::vector<float> t;
+	cudaEvent_t a, b;
+
+	CK(cudaEventCreate(&a));
+	CK(cudaEventCreate(&b));
+	for (int r = 0; r < 8; r++)
+	{
+		float ms;
+
+		if (before)
+			before();
+		CK(cudaDeviceSynchronize());
+		CK(cudaEventRecord(a, stream));
+		work();
+		CK(cudaEventRecord(b, stream));
+		CK(cudaEventSynchronize(b));
+		CK(cudaGetLastError());
+		CK(cudaEventElapsedTime(&ms, a, b));
+		if (r > 0)
+			t.push_back(ms);
+	}
+	CK(cudaEventDestroy(a));
+	CK(cudaEventDestroy(b));
+	std::sort(t.begin(), t.end());
+	return t[t.size() / 2];
+}
+
+static float best;
+static const u64 *packed_at;
+
+static void
+cub_line(const char *name, table t, u32 n, const std::function<u32 *()> &work, const std::function<void()> &before = NULL)
+{
+	u32 *got = NULL;
+
+	CK(cudaMemset(area[2], 0xff, n * 4ull));
+	CK(cudaMemset(area[3], 0xff, n * 4ull));
+
+	float ms = timed([&] { got = work(); }, before);
+
+	if (packed_at != NULL)
+		unpack<<<2112, 256, 0, stream>>>(packed_at, got, n);
+	CK(cudaStreamSynchronize(stream));
+	packed_at = NULL;
+	best = best == 0 || ms < best ? ms : best;
+	printf("    CUB %-10s %8.3f  %s\n", name, ms, checked(t, got, n));
+	fflush(stdout);
+}
+
+/* pairs: keys are in place and are overwritten, so they are made again each time */
+template <class K>
+static u32 *
+cub_pairs(u32 *values, u32 n, int end_bit)
+{
+	cub::DoubleBuffer<K> k((K *) area[0], (K *) area[1]);
+	cub::DoubleBuffer<u32> v(values, values == area[2] ? (u32 *) area[3] : (u32 *) area[2]);
+	size_t bytes = 0;
+
+	CK(cub::DeviceRadixSort::SortPairs(NULL, bytes, k, v, n, 0, end_bit, stream));
+	if (bytes > area_bytes)
+		exit(printf("temp %zu\n", bytes));
+	CK(cub::DeviceRadixSort::SortPairs(area[4], bytes, k, v, n, 0, end_bit, stream));
+	return v.Current();
+}
+
+template <class HUB>
+static u32 *
+cub_packed(const u64 *in, u32 n, u64 base, int bits, int row_bits)
+{
+	cub::DoubleBuffer<u64> k((u64 *) area[0], (u64 *) area[1]);
+	cub::DoubleBuffer<cub::NullType> v;
+	size_t bytes = 0;
+	using sort = cub::DispatchRadixSort<cub::SortOrder::Ascending, u64, cub::NullType, u32,
+										cub::detail::identity_decomposer_t, HUB>;
+
+	pack<<<2112, 256, 0, stream>>>(in, (u64 *) area[0], n, base, row_bits);
+	CK(sort::Dispatch(NULL, bytes, k, v, n, row_bits, row_bits + bits, true, stream));
+	if (bytes > area_bytes)
+		exit(printf("temp %zu\n", bytes));
+	CK(sort::Dispatch(area[4], bytes, k, v, n, row_bits, row_bits + bits, true, stream));
+	packed_at = k.Current();
+	return (u32 *) area[2];
+}
+
+typedef cub::detail::radix::policy_hub<u64, cub::NullType, u32> hub8;
+
+static void
+ours(const char *name, int ranking, u32 small, table t, const gs_column *columns, u32 n)
+{
+	gs_order_facts f;
+	size_t bytes = 0;
+	float plan_ms, ms;
+
+	gs_cuda_sort_force(engine, ranking, small);
+	auto work = [&] {
+		gs_plan *plan;
+
+		GS(gs_order_plan(engine, columns, t.columns, n, &plan));
+		bytes = gs_order_temp_bytes(plan);
+		if (bytes > temp_room)
+		{
+			CK(cudaFree(temp));
+			CK(cudaMalloc(&temp, bytes));
+			temp_room = bytes;
+		}
+		GS(gs_order_run(engine, plan, temp, bytes, order, NULL));
+		gs_plan_free(engine, plan);
+	};
+
+	CK(cudaMemset(order, 0xff, n * 4ull));
+	ms = timed(work);
+
+	const char *verdict = checked(t, order, n);
+	gs_plan *plan;
+
+	plan_ms = timed([&] {
+		GS(gs_order_plan(engine, columns, t.columns, n, &plan));
+		gs_plan_free(engine, plan);
+	});
+	GS(gs_order_plan(engine, columns, t.columns, n, &plan));
+	GS(gs_order_run(engine, plan, temp, bytes, order, &f));
+	gs_plan_free(engine, plan);
+	printf("    ours %-9s %8.3f  %s  x %.2f  (plan %.3f; %u bits, %u passes, %u refined, temp %.1f B/row)\n", name, ms, verdict,
+		   best / ms, plan_ms, f.key_bits, f.passes, f.refined, (double) bytes / n);
+	fflush(stdout);
+}
+
+static bool
+wanted(const char *name, const char *want)
+{
+	return strcmp(want, "all") == 0 || strstr(name, want) != NULL;
+}
+
+static void
+all_ours(table t, const gs_column *columns, u32 n)
+{
+	ours("ballots", 1, 1, t, columns, n);
+	ours("atomics", 2, 1, t, columns, n);
+	if (n <= 1 << 18)
+		ours("default", 0, 0, t, columns, n);
+}
+
+/* keys of CUB's: less their minimum, in area[0], for nothing */
+static __global__ void
+less(const u64 *in, u64 *out, u32 n, u64 base)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+		out[i] = in[i] - base;
+}
+
+/* One column of 8 or 4 bytes. */
+static void
+single(const char *name, const char *want, int lg, int width, int bits, shape how)
+{
+	u32 n = 1u << lg;
+	void *values;
+	u64 base = width == 8 && bits < 60 ? 123456789012ull : 0;
+
+	if (!wanted(name, want))
+		return;
+	CK(cudaMalloc(&values, (size_t) n * width));
+	make<<<2112, 256>>>(values, n, width, bits, how, base, 7);
+	CK(cudaDeviceSynchronize());
+
+	table t = {{values, NULL}, {width, 0}, 1};
+	gs_column column = {{how == REAL ? GS_F64 : width == 8 ? GS_I64 : GS_I32, false, false}, values, NULL, NULL};
+
+	best = 0;
+	printf("%s, 2^%d rows\n", name, lg);
+	if (width == 8)
+	{
+		/* order of signed 64-bit numbers as one of unsigned ones: the top bit turned, also for nothing */
+		cub_line("pairs", t, n,
+				 [&] {
+					 iota<<<2112, 256, 0, stream>>>((u32 *) area[2], n);
+					 return cub_pairs<u64>((u32 *) area[2], n, bits);
+				 },
+				 [&] { less<<<2112, 256>>>((const u64 *) values, (u64 *) area[0], n, bits == 64 ? 1ull << 63 : base); });
+		if (bits + lg <= 64)
+		{
+			cub_line("packed", t, n, [&] { return cub_packed<hub8>((const u64 *) values, n, base, bits, lg); });
+			cub_line("packed9", t, n, [&] { return cub_packed<hub9>((const u64 *) values, n, base, bits, lg); });
+		}
+	}
+	else
+	{
+		cub_line("pairs", t, n,
+				 [&] {
+					 cub::DoubleBuffer<int32_t> k((int32_t *) area[0], (int32_t *) area[1]);
+					 cub::DoubleBuffer<u32> v((u32 *) area[2], (u32 *) area[3]);
+					 size_t bytes = area_bytes;
+
+					 iota<<<2112, 256, 0, stream>>>((u32 *) area[2], n);
+					 CK(cub::DeviceRadixSort::SortPairs(area[4], bytes, k, v, n, 0, 32, stream));
+					 return v.Current();
+				 },
+				 [&] { CK(cudaMemcpy(area[0], values, n * 4ull, cudaMemcpyDeviceToDevice)); });
+		cub_line("packed", t, n, [&] {
+			pack4<<<2112, 256, 0, stream>>>((const u32 *) values, (u64 *) area[1], n);
+			return cub_packed<hub8>((const u64 *) area[1], n, 0, 32, lg);
+		});
+	}
+	all_ours(t, &column, n);
+	CK(cudaFree(values));
+}
+
+/* (10 bits in 2 or 4 bytes, 31 or 64 bits), or a uuid as two words */
+static void
+several(const char *name, const char *want, int lg, int second_bits)
+{
+	u32 n = 1u << lg;
+	void *a, *b = NULL;
+	bool uuid = second_bits == 0;
+
+	if (!wanted(name, want))
+		return;
+	best = 0;
+	printf("%s, 2^%d rows\n", name, lg);
+	CK(cudaMalloc(&a, (size_t) n * (uuid ? 16 : 4)));
+	make<<<2112, 256>>>(a, n, uuid ? 16 : 4, uuid ? 64 : 10, UNIFORM, 0, 3);
+	if (!uuid)
+	{
+		CK(cudaMalloc(&b, (size_t) n * 8));
+		make<<<2112, 256>>>(b, n, second_bits == 31 ? 4 : 8, second_bits, UNIFORM, 0, 5);
+	}
+	CK(cudaDeviceSynchronize());
+
+	table t = {{a, b}, {uuid ? 16 : 4, second_bits == 31 ? 4 : 8}, uuid ? 1 : 2};
+	gs_column columns[2] = {{{uuid ? GS_U128 : GS_I32, false, false}, a, NULL, NULL},
+							{{second_bits == 31 ? GS_I32 : GS_I64, false, false}, b, NULL, NULL}};
+
+	if (second_bits == 31)
+	{
+		cub_line("packed", t, n, [&] {
+			combine<u64, u32, u32><<<2112, 256, 0, stream>>>((const u32 *) a, (const u32 *) b, (u64 *) area[0], n, 31);
+			iota<<<2112, 256, 0, stream>>>((u32 *) area[2], n);
+			return cub_pairs<u64>((u32 *) area[2], n, 41);
+		});
+	}
+	else
+	{
+		cub_line("twice", t, n,
+				 [&] {
+					 u32 *v;
+
+					 iota<<<2112, 256, 0, stream>>>((u32 *) area[2], n);
+					 v = cub_pairs<u64>((u32 *) area[2], n, 64);
+					 if (uuid)
+					 {
+						 gather<<<2112, 256, 0, stream>>>((const u64 *) a + 1, 2, v, (u64 *) area[0], n);
+						 return cub_pairs<u64>(v, n, 64);
+					 }
+					 gather<<<2112, 256, 0, stream>>>((const u32 *) a, 1, v, (u32 *) area[0], n);
+					 return cub_pairs<u32>(v, n, 10);
+				 },
+				 [&] {
+					 if (uuid)
+						 spread<<<2112, 256>>>((const u64 *) a, 2, (u64 *) area[0], n);
+					 else
+						 less<<<2112, 256>>>((const u64 *) b, (u64 *) area[0], n, 1ull << 63);
+				 });
+	}
+	all_ours(t, columns, n);
+	CK(cudaFree(a));
+	CK(cudaFree(b));
+}
+
+int
+main(int argc, char **argv)
+{
+	int lg = argc > 1 ? atoi(argv[1]) : 28;
+	const char *want = argc > 2 ? argv[2] : "all";
+	u64 n = 1ull << lg;
+	cudaDeviceProp p;
+
+	CK(cudaGetDeviceProperties(&p, 0));
+	printf("# %s, CUDA %d, CUB %d; ms, median of 7; x: CUB's best / ours\n", p.name, CUDART_VERSION, CUB_VERSION);
+	GS(gs_cuda_open(0, NULL, &engine));
+	stream = (cudaStream_t) gs_cuda_stream(engine);
+	area_bytes = (size_t) 64 << 20;
+	area_bytes += n / 4;
+	for (int i = 0; i < 4; i++)
+		CK(cudaMalloc(&area[i], n * (i < 2 ? 8 : 4) + 256));
+	CK(cudaMalloc(&area[4], area_bytes));
+	CK(cudaMalloc(&order, n * 4 + 256));
+	CK(cudaMalloc(&answer, 256));
+
+	single("bigint 20 bits", want, lg, 8, 20, UNIFORM);
+	single("bigint 27 bits", want, lg, 8, 27, UNIFORM);
+	single("bigint 36 bits", want, lg, 8, 36, UNIFORM);
+	single("bigint 45 bits", want, lg, 8, 45, UNIFORM);
+	single("bigint 64 bits", want, lg, 8, 64, UNIFORM);
+	single("int4 32 bits", want, lg, 4, 32, UNIFORM);
+	several("two columns 10 31", want, lg, 31);
+	several("two columns 10 64", want, lg, 64);
+	several("uuid", want, lg, 0);
+	single("bigint sorted", want, lg, 8, lg, SORTED);
+	single("bigint reversed", want, lg, 8, lg, REVERSED);
+	single("bigint few 27", want, lg, 8, 27, FEW);
+	single("bigint skewed 27", want, lg, 8, 27, SKEWED);
+	gs_engine_close(engine);
+	return 0;
+}

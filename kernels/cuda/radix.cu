@@ -1,0 +1,260 @@
+/*
+ * radix.cu: a radix sort as a sequence of passes: which digits, which kernels, which buffers.
+ *
+ * Digits of at most 9 bits, as even as possible.  Pass 1 reads the column or the words; the digits of later passes are
+ * counted by pass 1 if the low digit's counts are known already, else all digits are counted in a read of their own.
+ * Passes before the last write words back and forth between two buffers.
+ */
+#include "sort.cuh"
+
+/* ---------------------------------------------------------------- counting digits */
+
+struct count_args
+{
+	const void *in;
+	u64 n;
+	gs_transform t;
+	u32 shift, digits;
+	u32 widths[GS_PLACES];
+	u32 *counts;
+	const u32 *gate;
+	u32 gate_open;
+};
+
+#define COUNT_THREADS 512
+
+/*
+ * Counts all digits in one read, in two sets of counters per block.
+ */
+template <int IN>
+static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __grid_constant__ count_args a)
+{
+	typedef typename item_of<IN == GS_COLUMN4 ? 4 : 8>::type value;
+	constexpr u32 VECTOR = 16 / sizeof(value);
+	extern __shared__ u32 counters[];
+	u32 *mine = counters + (threadIdx.x / 32 & 1) * a.digits * GS_PLACE;
+	const value *in = (const value *) a.in;
+	u64 stride = (u64) gridDim.x * COUNT_THREADS, thread = blockIdx.x * (u64) COUNT_THREADS + threadIdx.x;
+
+	if (a.gate != NULL && *a.gate != a.gate_open)
+		return;
+	for (u32 i = threadIdx.x; i < 2 * a.digits * GS_PLACE; i += COUNT_THREADS)
+		counters[i] = 0;
+	__syncthreads();
+
+	auto add = [&](value x) {
+		u64 k = IN == GS_WORDS ? (u64) x : key_of_value(x, a.t);
+		u32 at = a.shift;
+
+		for (u32 p = 0; p < a.digits; p++)
+		{
+			atomicAdd(mine + p * GS_PLACE + ((u32) (k >> at) & ((1u << a.widths[p]) - 1)), 1);
+			at += a.widths[p];
+		}
+	};
+	u64 head = ((16 - ((u64) in & 15)) & 15) / sizeof(value);
+
+	head = head < a.n ? head : a.n;
+	const u64 vectors = (a.n - head) / VECTOR;
+	union quad
+	{
+		uint4 q;
+		value v[VECTOR];
+	};
+	const uint4 *from = (const uint4 *) (in + head);
+	u64 i = thread;
+
+	for (; i + 3 * stride < vectors; i += 4 * stride)
+	{
+		quad q[4];
+
+#pragma unroll
+		for (int j = 0; j < 4; j++)
+			q[j].q = __ldcs(from + i + j * stride);
+#pragma unroll
+		for (int j = 0; j < 4; j++)
+#pragma unroll
+			for (u32 v = 0; v < VECTOR; v++)
+				add(q[j].v[v]);
+	}
+	for (; i < vectors; i += stride)
+	{
+		quad q;
+
+		q.q = __ldcs(from + i);
+#pragma unroll
+		for (u32 v = 0; v < VECTOR; v++)
+			add(q.v[v]);
+	}
+	for (i = thread; i < a.n - vectors * VECTOR; i += stride)
+		add(in[i < head ? i : i + vectors * VECTOR]);
+	__syncthreads();
+	for (u32 i = threadIdx.x; i < a.digits * GS_PLACE; i += COUNT_THREADS)
+	{
+		u32 c = counters[i] + counters[i + a.digits * GS_PLACE];
+
+		if (c != 0)
+			atomicAdd(a.counts + i, c);
+	}
+}
+
+static gs_status
+count_digits(gs_cuda_engine *e, const gs_radix_sort *s, const u32 *widths, u32 digits, u32 *counts)
+{
+	count_args a = {s->in, s->n, s->t, s->from == GS_WORDS ? s->shift : 0, digits, {}, counts, s->gate, s->gate_open};
+	void (*kernel)(const count_args) = s->from == GS_WORDS	   ? count_kernel<GS_WORDS>
+									   : s->from == GS_COLUMN8 ? count_kernel<GS_COLUMN8>
+															   : count_kernel<GS_COLUMN4>;
+	size_t shared = 2 * GS_PLACES * GS_PLACE * sizeof(u32);
+	u64 wanted = (s->n + COUNT_THREADS * 8 - 1) / (COUNT_THREADS * 8);
+	int blocks;
+
+	for (u32 p = 0; p < digits; p++)
+		a.widths[p] = widths[p];
+	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, COUNT_THREADS, shared, &blocks));
+	if (wanted < (u64) blocks)
+		blocks = (int) wanted;
+	kernel<<<blocks, COUNT_THREADS, shared, e->stream>>>(a);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+/* ---------------------------------------------------------------- passes */
+
+/*
+ * Cuts a key into digits; returns their number.  Wider ones come first, where a column's pass counts for the others.
+ */
+u32
+gs_radix_digits(u32 bits, u32 *widths)
+{
+	u32 digits = bits == 0 ? 1 : (bits + GS_PLACE_BITS - 1) / GS_PLACE_BITS;
+
+	for (u32 p = 0; p < digits; p++)
+		widths[p] = (bits + digits - 1 - p) / digits;
+	if (bits == 0)
+		widths[0] = 1;
+	return digits;
+}
+
+static u64
+pass_tiles(u64 n)
+{
+	u64 tile = ~0ull;
+
+	for (const gs_radix_shape &s : gs_radix_shapes)
+		tile = (u64) s.threads * s.items < tile ? (u64) s.threads * s.items : tile;
+	return (n + tile - 1) / tile;
+}
+
+/* temp: tickets (64 per pass), counts, bases of parts (64 per sort), status words of each pass */
+#define TICKETS (GS_PLACES * 64 * sizeof(u32))
+#define COUNTS	(GS_PLACES * GS_PLACE * sizeof(u32))
+
+static size_t
+head_bytes(u64 n)
+{
+	return TICKETS + COUNTS + (n >> 29) * GS_PLACE * sizeof(u32);
+}
+
+size_t
+gs_radix_temp(u64 n, u32 bits)
+{
+	u32 widths[GS_PLACES];
+
+	return gs_round256(head_bytes(n)) + gs_radix_digits(bits, widths) * pass_tiles(n) * GS_PLACE * sizeof(u32);
+}
+
+static __global__ void
+clear_kernel(uint4 *p, u64 n, const u32 *gate, u32 gate_open)
+{
+	if (*gate == gate_open)
+		for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+			p[i] = make_uint4(0, 0, 0, 0);
+}
+
+/* Zeroes temporary memory; if the whole sort may turn out not to be wanted, only then. */
+static gs_status
+clear(gs_cuda_engine *e, const gs_radix_sort *s, size_t bytes)
+{
+	if (s->gate == NULL)
+		return gs_cuda_status(cudaMemsetAsync(s->temp, 0, bytes, e->stream));
+	clear_kernel<<<e->properties.multiProcessorCount * 4, 512, 0, e->stream>>>((uint4 *) s->temp, (bytes + 15) / 16, s->gate,
+																			 s->gate_open);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+/*
+ * Enqueues a sort.  Nothing waits.
+ */
+gs_status
+gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
+{
+	u32 widths[GS_PLACES], digits = gs_radix_digits(s->bits, widths);
+	bool column = s->from != GS_WORDS, counted = column && s->low != NULL, atomics = s->wrong != NULL;
+	u32 *tickets = (u32 *) s->temp, *counts = tickets + TICKETS / sizeof(u32);
+	u32 *bases = counts + COUNTS / sizeof(u32);
+	u32 *status = (u32 *) ((u8 *) s->temp + gs_round256(head_bytes(s->n)));
+	u64 status_words = 0;
+	const void *in = s->in;
+	u32 at = column ? 0 : s->shift;
+	u64 *to;
+
+	if (s->n == 0)
+		return GS_OK;
+	for (u32 p = 0; p < digits; p++)
+		status_words += pass_tiles(s->n) << gs_radix_kernel_bits(widths[p]);
+	GS_TRY(clear(e, s, (u8 *) status - (u8 *) s->temp + status_words * sizeof(u32)));
+	if (!counted)
+		GS_TRY(count_digits(e, s, widths, digits, counts));
+
+	to = in == s->a ? s->b : s->a;
+	s->passes = digits;
+	for (u32 p = 0; p < digits; p++)
+	{
+		bool first = p == 0 && column, last = p == digits - 1 && s->rows;
+		int bits = gs_radix_kernel_bits(widths[p]);
+		gs_radix_args a = {};
+
+		a.in = in;
+		a.out = last ? (void *) s->order : to;
+		a.n = s->n;
+		a.shift = at;
+		a.mask = (1u << widths[p]) - 1;
+		a.row_bits = s->row_bits;
+		a.row_mask = (u32) gs_low_mask(s->row_bits);
+		a.t = s->t;
+		a.prefetch = ((uintptr_t) in & 15) == 0 && e->properties.major >= 9;
+		a.counts = counts + p * GS_PLACE;
+		a.next_bases = bases;
+		a.status = status;
+		a.sweep.ticket = tickets + 64 * p;
+		a.gate = s->gate;
+		a.gate_open = s->gate_open;
+		a.wrong = s->bits + s->row_bits <= 64 ? s->wrong : NULL; /* the check compares whole words */
+		if (first)
+		{
+			if (s->bits + s->row_bits > 64)
+				a.drop = widths[0];
+			if (counted)
+			{
+				a.counts = s->low;
+				a.rotate = (u32) s->low_base & (GS_PLACE - 1);
+				a.more = digits - 1;
+				a.more_counts = counts + GS_PLACE;
+				for (u32 q = 1; q < digits; q++)
+					a.more_width[q - 1] = widths[q];
+			}
+			at = a.drop ? s->row_bits : s->row_bits + widths[0];
+		}
+		else
+			at += widths[p];
+
+		gs_radix_io from = first ? s->from : GS_WORDS, into = last ? GS_ROWS : GS_WORDS;
+
+		GS_TRY(atomics ? gs_radix_pass_atomics(e, bits, from, into, a) : gs_radix_pass_ballots(e, bits, from, into, a));
+		status += pass_tiles(s->n) << bits;
+		s->result = to;
+		in = to;
+		to = to == s->a ? s->b : s->a;
+	}
+	return GS_OK;
+}

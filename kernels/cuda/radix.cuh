@@ -1,0 +1,519 @@
+/*
+ * radix.cuh: one digit pass of a least-significant-digit radix sort, input read once, output written once.
+ *
+ * Persistent blocks, one per multiprocessor.  A block takes a ticket (a tile), counts its digits per warp, publishes the tile's
+ * count of every digit, ranks each word among equal digits, puts the words in order in shared memory, looks back over
+ * earlier tiles for where each digit continues, and writes runs of equal digits out along 128-byte lines.  The next
+ * tile is fetched into L2 while this one is worked on, and into registers before this one is written.
+ *
+ * Pass 1 may read a column: the key is made of the value, the row number of the position; it also counts the digits of
+ * the passes that follow.  The last pass may write the row numbers alone.
+ *
+ * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass of a row order writes 4.
+ * Adinets and Merrill, Onesweep, arXiv:2206.01784; look-back: Merrill and Garland, NVR-2016-002; fallback:
+ * Smith, Levien and Owens, SPAA 2025.
+ */
+#ifndef GS_RADIX_CUH
+#define GS_RADIX_CUH
+
+#include "engine.cuh"
+#include "sort_tuning.h"
+
+/*
+ * How a column's integer becomes a key: ((x ^ mask) + plus) >> shift, in the column's width.  Signed, unsigned, ascending,
+ * descending: turning the top bit is adding it, complementing is a mask of ones.  Floats are encoded beforehand.
+ */
+struct gs_transform
+{
+	u64 mask, plus;
+	u32 shift;
+};
+
+struct gs_radix_args
+{
+	gs_sweep sweep; /* tiles: of this launch */
+	const void *in;
+	void *out;
+	u64 n;
+	u32 first;		   /* tile with which this launch begins */
+	u32 shift, mask;   /* the digit: of the word, or of the key if a column is read */
+	u32 row_bits;	   /* column: word = key >> drop << row_bits | row */
+	u32 drop;		   /* bits of the key that are left out because this pass has used them; at most row_bits */
+	u32 row_mask;	   /* what of a word is the row */
+	u32 rotate;		   /* counts are of values whose base was not subtracted */
+	u32 prefetch;	   /* in is aligned for it */
+	gs_transform t;
+	const u32 *counts; /* GS_PLACE counters of this digit over all rows */
+	const u32 *bases;  /* where digits begin, if an earlier launch has done a part of the pass */
+	u32 *next_bases;   /* and for the next launch */
+	u32 *status;	   /* a word per tile and digit */
+	u32 more;		   /* pass 1: digits to count for the passes that follow */
+	u32 more_width[GS_PLACES];
+	u32 *more_counts;
+	const u32 *gate; /* do nothing unless *gate is gate_open */
+	u32 gate_open;
+	u32 *wrong; /* becomes 1 if the order check fails */
+};
+
+/* Status words: two flag bits, 30 bits of count; a launch handles less than 2^30 rows. */
+#define GS_DIGIT_PARTIAL (1u << 30)
+#define GS_DIGIT_TOTAL	 (2u << 30)
+#define GS_DIGIT_COUNT	 ((1u << 30) - 1)
+
+__device__ __forceinline__ u32
+load_status(const u32 *p)
+{
+	u32 v;
+
+	asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+	return v;
+}
+
+__device__ __forceinline__ void
+store_status(u32 *p, u32 v)
+{
+	asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+
+__device__ __forceinline__ u64
+key_of_value(u64 x, const gs_transform &t)
+{
+	return ((x ^ t.mask) + t.plus) >> t.shift;
+}
+
+__device__ __forceinline__ u64
+key_of_value(u32 x, const gs_transform &t)
+{
+	return ((x ^ (u32) t.mask) + (u32) t.plus) >> t.shift;
+}
+
+/* Lanes whose low BITS bits are the same as this lane's: one vote and one conditional complement per bit. */
+template <int BITS>
+__device__ __forceinline__ u32
+lanes_alike(u32 digit)
+{
+	u32 alike = GS_ALL_LANES;
+
+#pragma unroll
+	for (int b = 0; b < BITS; b++)
+	{
+		u32 m;
+
+		asm("{ .reg .pred p; .reg .b32 t; and.b32 t, %1, %2; setp.ne.u32 p, t, 0;"
+			" vote.ballot.sync.b32 %0, p, 0xffffffff; @!p not.b32 %0, %0; }"
+			: "=r"(m)
+			: "r"(digit), "r"(1u << b));
+		alike &= m;
+	}
+	return alike;
+}
+
+/* Inclusive sum over a warp. */
+__device__ __forceinline__ u32
+warp_inclusive(u32 x)
+{
+#pragma unroll
+	for (int d = 1; d < 32; d *= 2)
+	{
+		u32 y = __shfl_up_sync(GS_ALL_LANES, x, d);
+
+		if (lane_id() >= (u32) d)
+			x += y;
+	}
+	return x;
+}
+
+/* Shared memory that a pass takes. */
+constexpr size_t
+gs_radix_shared(int threads, int items, int bits)
+{
+	size_t bins = (size_t) 1 << bits, groups = threads / bins;
+
+	return 8 * (size_t) threads * items + 4 * (threads / 32 * bins + groups * bins + 3 * bins + 8 + 32 + 8);
+}
+
+template <int THREADS, int ITEMS, int BITS, int IN, int OUT, bool ATOMICS>
+__global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__ gs_radix_args a)
+{
+	constexpr u32 BINS = 1 << BITS, TILE = THREADS * ITEMS, WARPS = THREADS / 32, GROUPS = THREADS / BINS;
+	constexpr bool COLUMN = IN != GS_WORDS;
+	static_assert(GROUPS >= 1 && WARPS % GROUPS == 0, "each thread sums a digit over the same number of warps");
+	typedef typename item_of<IN == GS_COLUMN4 ? 4 : 8>::type value;
+
+	extern __shared__ __align__(128) u8 memory[];
+	u64 *const words = (u64 *) memory;				/* the tile in order */
+	u32 *const counters = (u32 *) (words + TILE);	/* per warp and digit */
+	u32 *const groups = counters + WARPS * BINS;	/* sums over the warps of a group */
+	u32 *const to = groups + GROUPS * BINS;			/* output position of a digit's first word, less its place in the tile */
+	u32 *const starts = to + BINS;					/* place of a digit's first word in the tile; one more at the end */
+	u32 *const base = starts + BINS + 8;			/* output position of a digit's first word of all */
+	u32 *const sums = base + BINS;
+	u32 *const ticket = sums + 32;
+	u32 *const more = ticket + 8; /* a.more * GS_PLACE */
+
+	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
+	const u32 mine = warp * (32 * ITEMS) + lane; /* a warp's items lie side by side in the tile, a thread's 32 apart */
+	u32 *const counter = counters + warp * BINS;
+	const value *const in = (const value *) a.in;
+	u64 k[ITEMS];
+	bool bad = false;
+
+	if (a.gate != NULL && *a.gate != a.gate_open)
+		return;
+
+	/* a column's digit is the key's lowest */
+	auto digit = [&](u64 x) -> u32 { return (u32) (COLUMN ? x : x >> a.shift) & a.mask; };
+	auto valid_of = [&](u32 tile) -> u32 {
+		u64 left = a.n - (u64) (a.first + tile) * TILE;
+
+		return left < TILE ? (u32) left : TILE;
+	};
+	auto load = [&](u32 tile) {
+		const value *p = in + (u64) (a.first + tile) * TILE + mine;
+		u32 valid = valid_of(tile);
+
+		if (valid == TILE)
+		{
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				k[i] = __ldcs(p + i * 32);
+		}
+		else
+		{
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				k[i] = mine + i * 32 < valid ? (u64) __ldcs(p + i * 32) : ~0ull;
+		}
+	};
+	/* adds up the block's first BINS threads' numbers; returns the sum of those before */
+	auto bins_exclusive = [&](u32 x) -> u32 {
+		u32 upto = warp_inclusive(x), before = 0;
+
+		if (thread < BINS && lane == 31)
+			sums[warp] = upto;
+		__syncthreads();
+		if (thread < BINS)
+		{
+			u32 y = warp_inclusive(lane < BINS / 32 ? sums[lane] : 0);
+
+			y = __shfl_sync(GS_ALL_LANES, y, (warp + 31) & 31);
+			before = (warp ? y : 0) + upto - x;
+		}
+		return before;
+	};
+
+	/* 0. where each digit begins in the output */
+	{
+		u32 c = 0;
+
+		if (thread <= a.mask)
+			for (u32 d = (thread + a.rotate) & a.mask; d < GS_PLACE; d += a.mask + 1)
+				c += a.counts[d];
+		c = bins_exclusive(c);
+		if (thread < BINS)
+			base[thread] = a.bases != NULL ? a.bases[thread] : c;
+		if (COLUMN)
+			for (u32 i = thread; i < a.more * GS_PLACE; i += THREADS)
+				more[i] = 0;
+		if (thread == 0)
+			*ticket = atomicAdd(a.sweep.ticket, 1);
+		__syncthreads();
+	}
+
+	u32 tile = *ticket;
+
+	__syncthreads(); /* all have it before the next one is put there */
+	if (tile < a.sweep.tiles)
+		load(tile);
+	while (tile < a.sweep.tiles)
+	{
+		const u32 valid = valid_of(tile);
+		const u32 row = (a.first + tile) * TILE + mine; /* pass 1: the thread's first row */
+
+		/* 1. the next ticket, and its tile into L2 */
+		if (thread == THREADS - 1)
+		{
+			u32 next = atomicAdd(a.sweep.ticket, 1);
+
+			*ticket = next;
+#if __CUDA_ARCH__ >= 900
+			if (a.prefetch && next + 1 < a.sweep.tiles)
+				asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(in + (u64) (a.first + next) * TILE),
+							 "r"((u32) (TILE * sizeof(value)))
+							 : "memory");
+#endif
+		}
+
+		/* 2. count the digits of each warp, by atomics that return nothing */
+#pragma unroll
+		for (u32 i = lane * 4; i < BINS; i += 128)
+			*(uint4 *) (counter + i) = make_uint4(0, 0, 0, 0);
+		__syncwarp();
+		if (COLUMN)
+		{
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				k[i] = valid == TILE || mine + i * 32 < valid ? key_of_value((value) k[i], a.t) : ~0ull;
+		}
+#pragma unroll
+		for (int i = 0; i < ITEMS; i++)
+			atomicAdd(counter + digit(k[i]), 1);
+		if (COLUMN)
+		{
+			u32 at = __popc(a.mask);
+
+			for (u32 p = 0; p < a.more; p++)
+			{
+				u32 *c = more + p * GS_PLACE, mask = (1u << a.more_width[p]) - 1;
+
+				if (valid == TILE)
+				{
+#pragma unroll
+					for (int i = 0; i < ITEMS; i++)
+						atomicAdd(c + ((u32) (k[i] >> at) & mask), 1);
+				}
+				else
+				{
+#pragma unroll
+					for (int i = 0; i < ITEMS; i++)
+						if (mine + i * 32 < valid)
+							atomicAdd(c + ((u32) (k[i] >> at) & mask), 1);
+				}
+				at += a.more_width[p];
+			}
+		}
+		if (a.sweep.stall && tile + 1 < a.sweep.tiles)
+		{
+			if (thread == 0)
+				stall_here(a.sweep, tile);
+			__syncthreads();
+		}
+		__syncthreads();
+
+		/* 3. the tile's count of each digit: published at once */
+		const u32 bin = thread & (BINS - 1), group = thread / BINS;
+		u32 count = 0, before, start = 0;
+
+		if (group < GROUPS)
+		{
+			u32 s = 0;
+
+#pragma unroll
+			for (u32 j = 0; j < WARPS / GROUPS; j++)
+				s += counters[(group * (WARPS / GROUPS) + j) * BINS + bin];
+			groups[group * BINS + bin] = s;
+		}
+		if (GROUPS > 1)
+			__syncthreads();
+		if (thread < BINS)
+		{
+#pragma unroll
+			for (u32 g = 0; g < GROUPS; g++)
+				count += groups[g * BINS + thread];
+			store_status(a.status + (u64) tile * BINS + thread, count | (tile == 0 ? GS_DIGIT_TOTAL : GS_DIGIT_PARTIAL));
+		}
+
+		/* 4. counters become places in the tile: of the next word of this warp with this digit */
+		before = bins_exclusive(count);
+		if (thread < BINS)
+		{
+			start = before;
+			starts[thread] = start;
+			if (thread == BINS - 1)
+				starts[BINS] = start + count;
+
+			u32 s = start;
+#pragma unroll
+			for (u32 g = 0; g < GROUPS; g++)
+			{
+				u32 c = groups[g * BINS + thread];
+
+				groups[g * BINS + thread] = s;
+				s += c;
+			}
+		}
+		if (GROUPS > 1)
+			__syncthreads();
+		if (group < GROUPS)
+		{
+			u32 s = groups[group * BINS + bin];
+
+#pragma unroll
+			for (u32 j = 0; j < WARPS / GROUPS; j++)
+			{
+				u32 c = counters[(group * (WARPS / GROUPS) + j) * BINS + bin];
+
+				counters[(group * (WARPS / GROUPS) + j) * BINS + bin] = s;
+				s += c;
+			}
+		}
+
+		/* 5. words to their places.  Equal digits keep their order: warps and items by the counters, lanes by ballots */
+		auto word = [&](int i) -> u64 {
+			if (!COLUMN)
+				return k[i];
+			u64 x = k[i] << (a.row_bits - a.drop);
+
+			return (x & ~(u64) a.row_mask) | (row + i * 32);
+		};
+		bool crowded = true;
+
+		if (ATOMICS)
+			crowded = __syncthreads_or(count > TILE / 32);
+		else
+			__syncthreads();
+		if (ATOMICS && !crowded)
+		{
+			/* lanes by the order in which a warp's atomics return: undocumented, so tested beforehand and checked afterwards */
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				words[atomicAdd(counter + digit(k[i]), 1)] = word(i);
+		}
+		else
+		{
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+			{
+				u32 d = digit(k[i]), alike = lanes_alike<BITS>(d), place = counter[d];
+				u32 below = __popc(alike & lanes_below());
+
+				__syncwarp();
+				if (below == 0)
+					counter[d] = place + __popc(alike);
+				__syncwarp();
+				words[place + below] = word(i);
+			}
+		}
+
+		/* 6. look back: a thread per digit */
+		if (thread < BINS)
+		{
+			const u32 *status = a.status + thread;
+			u32 sum = 0;
+			i32 t = (i32) tile - 1;
+			long long waiting = 0;
+
+			while (t >= 0)
+			{
+				u32 s = load_status(status + (u64) (u32) t * BINS);
+				u32 older = t > 0 ? load_status(status + (u64) (u32) (t - 1) * BINS) : 0;
+
+				if (s < GS_DIGIT_PARTIAL)
+				{
+					if (waiting == 0)
+						waiting = clock64();
+					if (a.sweep.patience == 0 || (u64) (clock64() - waiting) < a.sweep.patience)
+						continue;
+
+					/* nobody has heard of tile t for long: count its digits here */
+					const value *p = in + (u64) (a.first + (u32) t) * TILE;
+
+#pragma unroll 8
+					for (u32 i = 0; i < TILE; i++)
+						sum += digit(COLUMN ? key_of_value(p[i], a.t) : (u64) p[i]) == thread;
+					if (thread == 0)
+						atomicAdd(&a.sweep.watch->fallbacks, 1);
+					waiting = 0;
+					t--;
+					continue;
+				}
+				waiting = 0;
+				sum += s & GS_DIGIT_COUNT;
+				t--;
+				if (s >= GS_DIGIT_TOTAL)
+					break;
+				if (older >= GS_DIGIT_PARTIAL)
+				{
+					sum += older & GS_DIGIT_COUNT;
+					t--;
+					if (older >= GS_DIGIT_TOTAL)
+						break;
+				}
+			}
+			if (tile > 0)
+				store_status(a.status + (u64) tile * BINS + thread, (sum + count) | GS_DIGIT_TOTAL);
+			to[thread] = base[thread] + sum - start;
+			if (tile + 1 == a.sweep.tiles)
+			{
+				if (a.next_bases != NULL)
+					a.next_bases[thread] = base[thread] + sum + count;
+				if (a.sweep.stall && thread == 0)
+					atomicExch(&a.sweep.watch->last_done, 1);
+			}
+		}
+		const bool skewed = __syncthreads_or(count > 8 * TILE / BINS);
+
+		/* 7. the next tile into registers, then this one out */
+		tile = *ticket;
+		if (tile < a.sweep.tiles)
+			load(tile);
+		if (OUT == GS_WORDS && !skewed)
+		{
+			/* half a warp takes a digit and writes whole lines of 16 words */
+			u64 *const out = (u64 *) a.out;
+
+			for (u32 d = thread / 16; d < BINS; d += THREADS / 16)
+			{
+				i32 s = starts[d], e = starts[d + 1];
+				u32 g = to[d];
+
+				e = e < (i32) valid ? e : valid;
+				for (i32 j = s - (i32) ((g + s) & 15) + (i32) (thread & 15); j < e; j += 16)
+					if (j >= s)
+						out[g + j] = words[j];
+			}
+		}
+		else
+		{
+			auto place = [&](u32 j, u64 x) -> u32 {
+				u32 d;
+
+				if (COLUMN && a.drop != 0)
+				{
+					/* the word has lost the digit: search for it */
+					d = 0;
+#pragma unroll
+					for (u32 step = BINS / 2; step > 0; step /= 2)
+						if (starts[d + step] <= j)
+							d += step;
+				}
+				else
+					d = (u32) (x >> (COLUMN ? a.row_bits : a.shift)) & a.mask;
+				if (ATOMICS && OUT == GS_ROWS)
+				{
+					u64 older = shuffle_up(x, 1);
+
+					if (lane == 0 && j > 0)
+						older = words[j - 1];
+					bad |= j > 0 && older > x && ((u32) (older >> (COLUMN ? a.row_bits : a.shift)) & a.mask) == d;
+				}
+				return to[d] + j;
+			};
+
+#pragma unroll(ATOMICS && OUT == GS_ROWS ? 4 : ITEMS)
+			for (int i = 0; i < ITEMS; i++)
+			{
+				u32 j = i * THREADS + thread;
+				u64 x = words[j];
+				u32 p = place(j, x);
+
+				if (j < valid)
+				{
+					if (OUT == GS_ROWS)
+						((u32 *) a.out)[p] = (u32) x & a.row_mask;
+					else
+						((u64 *) a.out)[p] = x;
+				}
+			}
+		}
+		__syncthreads();
+	}
+	if (COLUMN)
+		for (u32 i = thread; i < a.more * GS_PLACE; i += THREADS)
+			if (more[i] != 0)
+				atomicAdd(a.more_counts + i, more[i]);
+	if (ATOMICS && OUT == GS_ROWS && bad && a.wrong != NULL)
+		*a.wrong = 1;
+}
+
+#endif

@@ -1,0 +1,187 @@
+/*
+ * sort.cuh: what the .cu files of the sort family tell each other.
+ *
+ *   radix*.cu    digit passes over words or a column, counting of digits
+ *   order.cu     plans and runs of row orders; order_look.cu what is known of columns; order_encode.cu keys of rows
+ *   order_ties.cu  rows that the first 64 - log2(rows) bits of their keys do not separate
+ *   small.cu     a whole row order in one block
+ *   job.cu       jobs
+ */
+#ifndef GS_SORT_CUH
+#define GS_SORT_CUH
+
+#include "engine.cuh"
+#include "radix.cuh"
+
+#define GS_TRY(call)                        \
+	do                                      \
+	{                                       \
+		gs_status try_status = (call);      \
+		if (try_status != GS_OK)            \
+			return try_status;              \
+	} while (0)
+
+/* The sort family's part of an engine; made when first used. */
+struct gs_cuda_sort
+{
+	u8 *host;		   /* pinned: small results */
+	u8 *block;		   /* device memory for one plan, NULL while a plan has it */
+	int ranking;	   /* 0: not decided, 1: ballots, 2: atomics passed the self-test */
+	int force_ranking; /* benchmark, tests */
+	u32 force_small;   /* 1: never in one block */
+	u32 repairs;	   /* orders made again because their check failed */
+};
+
+#define GS_SORT_HOST  65536
+#define GS_SORT_BLOCK 65536
+
+gs_status gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort);
+void gs_sort_close(gs_cuda_engine *e);
+bool gs_sort_atomics(gs_cuda_engine *e);
+
+static inline size_t
+gs_round256(size_t bytes)
+{
+	return (bytes + 255) & ~(size_t) 255;
+}
+
+static inline u32
+gs_bits_of(u64 x)
+{
+	return x == 0 ? 0 : 64 - (u32) __builtin_clzll(x);
+}
+
+static inline u64
+gs_low_mask(u32 bits)
+{
+	return bits >= 64 ? ~0ull : (1ull << bits) - 1;
+}
+
+/* ---------------------------------------------------------------- radix.cu */
+
+/* One stable sort by bits of a key: digits from the lowest bit on, as few as possible and as even as possible. */
+struct gs_radix_sort
+{
+	u64 n;
+	gs_radix_io from;	 /* GS_COLUMN8, GS_COLUMN4: words are made of in; else words are read */
+	const void *in;
+	gs_transform t;		 /* from a column */
+	u32 bits;			 /* of the key */
+	u32 shift;			 /* words: where the key begins in them */
+	u32 row_bits;		 /* bits of row number below the key; also of words */
+	bool rows;			 /* the last pass writes row numbers to order, else words */
+	const u32 *low;		 /* counts of the low GS_PLACE_BITS bits of key + low_base, if there are any */
+	u64 low_base;
+	u64 *a, *b;			 /* words; if words are read, they lie in one of these */
+	u32 *order;
+	const u32 *gate;	 /* device: do nothing unless it has this value */
+	u32 gate_open;
+	u32 *wrong;			 /* device; NULL: ballots only */
+	void *temp;			 /* gs_radix_temp() bytes */
+	u64 *result;		 /* out: where the words are */
+	u32 passes;			 /* out */
+};
+
+u32 gs_radix_digits(u32 bits, u32 *widths);
+size_t gs_radix_temp(u64 n, u32 bits);
+gs_status gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s);
+gs_status gs_radix_pass_ballots(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
+gs_status gs_radix_pass_atomics(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
+gs_status gs_lane_order_test(gs_cuda_engine *e, bool *in_order);
+
+/* Launches one pass; tiles are cut here, and launches where the count bits of status words would not do. */
+template <int BITS, int IN, int OUT, bool ATOMICS>
+gs_status
+gs_radix_launch(gs_cuda_engine *e, gs_radix_args &a)
+{
+	constexpr gs_radix_shape s = gs_radix_shape_of(BITS, ATOMICS, IN != GS_WORDS);
+	constexpr u64 tile = (u64) s.threads * s.items, most = GS_DIGIT_COUNT / tile;
+	constexpr size_t shared =
+		gs_radix_shared(s.threads, s.items, BITS) + (IN != GS_WORDS ? 4 * (GS_PLACES - 1) * GS_PLACE : 0);
+	void (*kernel)(const gs_radix_args) = radix_pass<s.threads, s.items, BITS, IN, OUT, ATOMICS>;
+	u64 tiles = (a.n + tile - 1) / tile;
+	u32 *status = a.status, *ticket = a.sweep.ticket, *next = a.next_bases;
+	int blocks;
+
+	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, s.threads, shared, &blocks));
+	a.sweep.watch = e->watch;
+	a.sweep.patience = e->patience;
+	a.sweep.stall = e->stall;
+	a.bases = NULL;
+	for (u64 t = 0, part = 0; t < tiles; t += most, part++)
+	{
+		u64 here = tiles - t < most ? tiles - t : most;
+		void *list[] = {&a};
+
+		a.first = (u32) t;
+		a.sweep.tiles = (u32) here;
+		a.sweep.ticket = ticket + part;
+		a.status = status + (t << BITS);
+		a.next_bases = t + here < tiles ? next + part * GS_PLACE : NULL;
+		if (e->stall)
+			GS_TRY(gs_cuda_status(cudaMemsetAsync(&e->watch->last_done, 0, sizeof(u32), e->stream)));
+		GS_TRY(gs_cuda_status(cudaLaunchKernel((const void *) kernel, dim3((u32) (here < (u64) blocks ? here : blocks)),
+											   dim3(s.threads), list, shared, e->stream)));
+		a.bases = a.next_bases;
+	}
+	a.status = status;
+	a.sweep.ticket = ticket;
+	a.next_bases = next;
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- fields of a key */
+
+enum gs_dev_kind
+{
+	GS_DEV_NULL,  /* one bit: is the column NULL? */
+	GS_DEV_VALUE, /* up to 64 bits */
+	GS_DEV_BYTES  /* a string; NULL counts as empty, a GS_DEV_NULL came before */
+};
+
+#define GS_POSITIONS 12 /* characters behind the common prefix that have an alphabet of their own */
+
+/* Characters in use, numbered in order; 0 is the end of a string where some string ends.  One per position, one for the rest. */
+struct gs_dev_alphabet
+{
+	u32 bits;
+	u32 pad[3];
+	u16 rank[256];
+};
+
+struct gs_dev_field
+{
+	const u8 *values; /* GS_DEV_BYTES: 32-bit offsets */
+	const u64 *nulls; /* NULL: no row is NULL */
+	const u8 *heap;
+	const gs_dev_alphabet *alphabets; /* GS_POSITIONS + 1 */
+	u64 flip, base, bump, null_code;
+	u32 kind, bits, shift;
+	u32 width, stride; /* bytes read, bytes from row to row */
+	u32 floats;
+	u32 prefix, longest; /* of strings */
+	u32 desc;
+	u32 pad;
+};
+
+/* How far into the key rows are sorted: a field, and bits (of strings: bytes) of it. */
+struct gs_dev_place
+{
+	u32 field, at;
+};
+
+/* What is known of a column, or of one half of it; all zero at first. */
+struct gs_look
+{
+	u64 not_min, max;	 /* of values as unsigned numbers in order */
+	u64 ones, zeros;	 /* bits that some value has set, clear */
+	u32 valid, nulls;	 /* rows (may wrap: only "any" counts) */
+	u32 seen;			 /* 1: a value is less than the one before; 2: one is not */
+	u32 longest, not_shortest, prefix; /* strings */
+	u64 first_string;	 /* row + 1, complemented: of the first that is not NULL */
+};
+
+#define GS_SEEN_FALL 1u
+#define GS_SEEN_RISE 2u
+
+#endif

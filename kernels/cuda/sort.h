@@ -1,0 +1,23 @@
+/*
+ * sort.h: how the CUDA engine sorts, for tests and benchmarks.
+ */
+#ifndef GS_CUDA_SORT_H
+#define GS_CUDA_SORT_H
+
+#include "../gs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * ranking: 1 ballots, 2 returning atomics even if their test failed, 0 what the device's test allows.  small: 1: never in
+ * one block.
+ */
+void gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

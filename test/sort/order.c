@@ -1,0 +1,473 @@
+/*
+ * order.c: row orders of the CUDA engine against those of the CPU engine, which must be the same number for number.
+ *
+ *   order-test [rounds [most rows [seed [ranking [small [stall]]]]]]
+ *       ranking: 0 as the device allows, 1 ballots, 2 atomics; small: 1 never in one block; stall: tiles 0, 3 and 4 stall
+ *
+ * Random tables of 1 to 5 columns of all types, directions, NULL fractions and distributions, at sizes around tiles;
+ * outputs are poisoned, memory behind outputs and temporary memory is guarded.
+ */
+#include "../../kernels/gs.h"
+#include "../../kernels/cuda/sort.h"
+#include "../../kernels/cuda/stall.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GUARD 4096
+
+static char now[512]; /* the table at work */
+static uint64_t state = 88172645463325252ull;
+
+static uint64_t
+rnd(void)
+{
+	uint64_t z = (state += 0x9e3779b97f4a7c15ull);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+static uint64_t
+below(uint64_t n)
+{
+	return rnd() % n;
+}
+
+static void
+die(const char *what, gs_status status)
+{
+	printf("Bail out! %s: %s; %s\n", what, gs_status_text(status), now);
+	exit(2);
+}
+
+#define TRY(call)                  \
+	do                             \
+	{                              \
+		gs_status s_ = (call);     \
+		if (s_ != GS_OK)           \
+			die(#call, s_);        \
+	} while (0)
+
+static const char *const shape_name[] = {"uniform",	 "few",	   "equal",	   "zipf",		"sorted",  "reversed", "sawtooth",
+										 "displaced", "outlier", "extremes", "bits 27", "bits 45", "clusters", "floats"};
+enum { SHAPES = sizeof(shape_name) / sizeof(shape_name[0]) };
+
+/* A value of a distribution, to be cut to the type's width. */
+static uint64_t
+value(int shape, uint64_t row, uint64_t rows)
+{
+	static const uint64_t extremes[] = {0, 1, 1ull << 63, (1ull << 63) - 1, ~0ull, 0x7ff8000000000000ull, 0x7fc00000, 0x80000000};
+
+	switch (shape)
+	{
+		case 0:
+			return rnd();
+		case 1:
+			return below(5) * 50;
+		case 2:
+			return 77;
+		case 3:
+			return (uint64_t) exp((double) (rnd() >> 11) / 9007199254740992.0 * 20);
+		case 4:
+			return row / 2;
+		case 5:
+			return rows - row;
+		case 6:
+			return row % 1000;
+		case 7:
+			return below(100) ? row : below(rows);
+		case 8:
+			return row == rows / 3 ? 1ull << 62 : below(1000);
+		case 9:
+			return extremes[below(8)] >> (below(2) ? 0 : below(64));
+		case 10:
+			return 123456789012ull + (rnd() >> 37);
+		case 11:
+			return rnd() >> 19;
+		case 12:
+			return (below(40) << 50) + below(100000);
+		default:
+		{
+			double d = (double) (int64_t) rnd() / (double) (1ull << below(64));
+			float f = (float) d;
+			uint64_t x;
+			uint32_t y;
+
+			memcpy(&x, &d, 8);
+			memcpy(&y, &f, 4);
+			return rows & 1 ? x : y;
+		}
+	}
+}
+
+typedef struct column
+{
+	gs_column host, device;
+	size_t values_bytes, nulls_bytes, heap_bytes;
+	char text[64];
+} column;
+
+static void
+make_strings(column *c, uint64_t rows)
+{
+	uint32_t *offsets = malloc((rows + 1) * 4 + 8);
+	size_t room = 1 << 20, used = 0;
+	uint8_t *heap = malloc(room);
+	int kind = (int) below(8);
+	size_t prefix = (size_t[]){0, 0, 5, 30, 200}[below(5)];
+
+	if (rows > 20000 && prefix > 30)
+		prefix = 30;
+	for (uint64_t r = 0; r < rows; r++)
+	{
+		size_t length = 0, extra = 1200;
+
+		if (kind == 6 && rows < 3000 && below(200) == 0)
+			extra = 100000;
+		if (used + prefix + extra + 64 > room)
+			heap = realloc(heap, room = room * 2 + prefix + extra);
+		offsets[r] = (uint32_t) used;
+		uint8_t *s = heap + used;
+
+		memset(s, 'p', prefix);
+		length = prefix;
+		switch (kind)
+		{
+			case 0: /* hex */
+				for (int i = 0; i < 16; i++)
+					s[length++] = "0123456789abcdef"[below(16)];
+				break;
+			case 1: /* any bytes, any short length */
+				for (int i = (int) below(20); i > 0; i--)
+					s[length++] = (uint8_t) rnd();
+				break;
+			case 2: /* one is the prefix of another */
+				for (int i = (int) below(40); i > 0; i--)
+					s[length++] = 'a';
+				break;
+			case 3: /* few distinct, long */
+				for (int i = 0, which = (int) below(5); i < 50 + which; i++)
+					s[length++] = (uint8_t) (i == 45 ? 'a' + which : 'x');
+				break;
+			case 4: /* like addresses */
+				length += (size_t) sprintf((char *) s + length, "site%d.example.org/path/%d/page%d.html", (int) below(30), (int) below(50),
+										   (int) below(100000));
+				break;
+			case 5: /* zero bytes */
+				for (int i = (int) below(12); i > 0; i--)
+					s[length++] = (uint8_t) (below(3) ? 0 : 1);
+				break;
+			case 6: /* long and alike */
+			{
+				size_t n = extra > 1200 ? 100000 : below(1000);
+
+				memset(s + length, 'z', n);
+				if (n > 0 && below(2))
+					s[length + below(n)] = 'y';
+				length += n;
+				break;
+			}
+			default: /* all empty or equal */
+				break;
+		}
+		if (below(50) == 0)
+			length = below(2) ? 0 : prefix;
+		used += length;
+	}
+	offsets[rows] = (uint32_t) used;
+	c->host.values = offsets;
+	c->host.heap = heap;
+	c->values_bytes = (rows + 1) * 4;
+	c->heap_bytes = used;
+	sprintf(c->text, "strings %d prefix %zu", kind, prefix);
+}
+
+static void
+make_column(column *c, uint64_t rows, int type)
+{
+	static const int fractions[] = {0, 0, 0, 1, 50, 100};
+	int shape = (int) below(SHAPES), fraction = fractions[below(6)];
+
+	memset(c, 0, sizeof(*c));
+	c->host.spec = (gs_column_spec){(gs_type) type, below(2), below(2)};
+	if (type == GS_BYTES)
+		make_strings(c, rows);
+	else
+	{
+		size_t width = gs_type_width((gs_type) type);
+		uint8_t *v = malloc(rows * width + 16);
+
+		for (uint64_t r = 0; r < rows; r++)
+		{
+			uint64_t x[2] = {value(shape, r, rows), 0};
+
+			if (width == 16 && below(2))
+				x[1] = value((int) (shape + rows) % SHAPES, r, rows);
+			memcpy(v + r * width, x, width);
+		}
+		c->host.values = v;
+		c->values_bytes = rows * width;
+		sprintf(c->text, "type %d %s", type, shape_name[shape]);
+	}
+	if (fraction || below(8) == 0)
+	{
+		uint64_t *bits = calloc((rows + 63) / 64 + 1, 8);
+
+		for (uint64_t r = 0; r < rows; r++)
+			if (below(100) < (uint64_t) fraction)
+				bits[r / 64] |= 1ull << r % 64;
+		c->host.nulls = bits;
+		c->nulls_bytes = (rows + 63) / 64 * 8;
+	}
+	sprintf(c->text + strlen(c->text), " %s%s nulls %d%%", c->host.spec.desc ? "desc" : "asc", c->host.spec.nulls_first ? " first" : "",
+			fraction);
+}
+
+static void *
+to_engine(gs_engine *e, const void *from, size_t bytes)
+{
+	void *p;
+
+	TRY(gs_alloc(e, bytes + 16, &p));
+	TRY(gs_upload(e, p, from, bytes));
+	return p;
+}
+
+/* The order of a table on an engine, with guards behind what is written. */
+static uint32_t *
+order_on(gs_engine *e, column *c, uint32_t n, uint64_t rows, gs_order_facts *facts)
+{
+	gs_column columns[8];
+	gs_plan *plan;
+	void *temp, *order;
+	size_t temp_bytes, bytes = rows * 4;
+	uint32_t *out = malloc(bytes + GUARD);
+	uint8_t *guard = malloc(GUARD);
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		columns[i] = c[i].host;
+		columns[i].values = to_engine(e, c[i].host.values, c[i].values_bytes);
+		if (c[i].host.nulls)
+			columns[i].nulls = to_engine(e, c[i].host.nulls, c[i].nulls_bytes);
+		if (c[i].host.heap)
+			columns[i].heap = to_engine(e, c[i].host.heap, c[i].heap_bytes);
+	}
+	TRY(gs_order_plan(e, columns, n, rows, &plan));
+	temp_bytes = gs_order_temp_bytes(plan);
+	TRY(gs_alloc(e, temp_bytes + GUARD, &temp));
+	TRY(gs_alloc(e, bytes + GUARD, &order));
+	TRY(gs_fill(e, temp, 0xa5, temp_bytes + GUARD));
+	TRY(gs_fill(e, order, 0xa5, bytes + GUARD));
+	TRY(gs_order_run(e, plan, temp, temp_bytes, order, facts));
+	TRY(gs_download(e, out, order, bytes + GUARD));
+	TRY(gs_download(e, guard, (char *) temp + temp_bytes, GUARD));
+	TRY(gs_sync(e));
+	for (int i = 0; i < GUARD; i++)
+		if (guard[i] != 0xa5 || ((uint8_t *) out)[bytes + i] != 0xa5)
+		{
+			printf("not ok: memory behind %s was written\n", guard[i] != 0xa5 ? "temp" : "the order");
+			exit(1);
+		}
+	gs_plan_free(e, plan);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		gs_free(e, (void *) columns[i].values);
+		gs_free(e, (void *) columns[i].nulls);
+		gs_free(e, (void *) columns[i].heap);
+	}
+	gs_free(e, temp);
+	gs_free(e, order);
+	free(guard);
+	return out;
+}
+
+/* The same by a job: the table in chunks of all sizes. */
+static uint32_t *
+job_on(gs_engine *e, column *c, uint32_t n, uint64_t rows)
+{
+	gs_column_spec specs[8];
+	gs_job *job;
+	uint64_t at = 0, got;
+	uint32_t *out = malloc(rows * 4 + 4);
+
+	for (uint32_t i = 0; i < n; i++)
+		specs[i] = c[i].host.spec;
+
+	gs_job_spec spec = {GS_ORDER, n, specs, below(2) ? rows : 0};
+
+	TRY(gs_job_begin(e, &spec, NULL, &job));
+	do
+	{
+		uint64_t m = 1 + below(below(2) ? 100 : 40000), longest = 16;
+
+		if (m > rows - at)
+			m = rows - at;
+		for (uint32_t i = 0; i < n; i++)
+			if (specs[i].type == GS_BYTES && m > 0)
+			{
+				const uint32_t *o = c[i].host.values;
+				uint64_t mean = (o[at + m] - o[at]) / m + 1;
+
+				longest = mean > longest ? mean : longest;
+			}
+		uint32_t room = (uint32_t) ((m + 64) / 64 * 64);
+		size_t bytes = gs_chunk_bytes(specs, n, room, (uint32_t) longest);
+		gs_chunk *chunk = aligned_alloc(64, (bytes + 63) / 64 * 64);
+
+		TRY(gs_chunk_init(chunk, bytes, specs, n, room, (uint32_t) longest));
+		chunk->rows = (uint32_t) m;
+		for (uint32_t i = 0; i < n; i++)
+		{
+			size_t width = gs_type_width(specs[i].type);
+			char *values = (char *) chunk + chunk->columns[i].values;
+
+			if (specs[i].type == GS_BYTES)
+			{
+				const uint32_t *o = c[i].host.values;
+
+				for (uint64_t r = 0; r <= m; r++)
+					((uint32_t *) values)[r] = o[at + r] - o[at];
+				memcpy((char *) chunk + chunk->columns[i].heap, c[i].host.heap + o[at], o[at + m] - o[at]);
+			}
+			else
+				memcpy(values, (const char *) c[i].host.values + at * width, m * width);
+			if (c[i].host.nulls != NULL)
+			{
+				uint64_t *bits = (uint64_t *) ((char *) chunk + chunk->columns[i].nulls), any = 0;
+
+				memset(bits, below(2) ? 0xff : 0, (m + 63) / 64 * 8); /* what lies behind the rows must not matter */
+				for (uint64_t r = 0; r < m; r++)
+				{
+					uint64_t bit = c[i].host.nulls[(at + r) / 64] >> (at + r) % 64 & 1;
+
+					any |= bit;
+					bits[r / 64] = (bits[r / 64] & ~(1ull << r % 64)) | bit << r % 64;
+				}
+				chunk->columns[i].has_nulls = any != 0;
+			}
+		}
+		TRY(gs_job_add(job, chunk));
+		memset(chunk, 0x5a, bytes);
+		free(chunk);
+		at += m;
+	} while (at < rows);
+	TRY(gs_job_finish(job, rows));
+	for (at = 0;; at += got)
+	{
+		TRY(gs_job_next(job, out + at, 1 + below(50000), &got));
+		if (got == 0)
+			break;
+	}
+	if (at != rows)
+		die("rows handed out", GS_INVALID);
+	gs_job_end(job);
+	return out;
+}
+
+static int
+compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, const char *what)
+{
+	gs_order_facts f, g;
+	uint32_t *a = order_on(cpu, c, n, rows, &f), *b = order_on(gpu, c, n, rows, &g);
+	int bad = 0;
+	uint64_t wrong = 0, at = 0;
+
+	for (uint64_t i = 0; i < rows; i++)
+		if (a[i] != b[i])
+		{
+			if (wrong++ == 0)
+				at = i;
+		}
+	if (wrong || (f.key_bits != g.key_bits) || (f.input != g.input && g.input != GS_UNORDERED))
+	{
+		printf("not ok %s: %llu rows, %u columns: %llu differ from %llu (%u for %u), bits %u %u, input %d %d, words passes refined %u %u %u\n",
+			   what, (unsigned long long) rows, n, (unsigned long long) wrong, (unsigned long long) at, wrong ? b[at] : 0,
+			   wrong ? a[at] : 0, f.key_bits, g.key_bits, f.input, g.input, g.words, g.passes, g.refined);
+		for (uint32_t i = 0; i < n; i++)
+			printf("#   %s\n", c[i].text);
+		bad = wrong != 0;
+	}
+	free(b);
+	if (rows < 300000)
+	{
+		b = job_on(gpu, c, n, rows);
+		if (memcmp(a, b, rows * 4) != 0)
+		{
+			printf("not ok %s: the job's order differs\n", what);
+			bad = 1;
+		}
+		free(b);
+	}
+	free(a);
+	return bad;
+}
+
+int
+main(int argc, char **argv)
+{
+	int rounds = argc > 1 ? atoi(argv[1]) : 200;
+	uint64_t most = argc > 2 ? strtoull(argv[2], NULL, 10) : 200000;
+	static const uint64_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 1000, 4096, 8192, 8193, 14080, 15232, 15233, 15360, 15361, 30464, 65536, 100003};
+	gs_engine *cpu, *gpu;
+	int failed = 0;
+	uint32_t given_up = 0;
+
+	if (argc > 3)
+		state = strtoull(argv[3], NULL, 10) * 7919 + 1;
+	TRY(gs_cpu_open(1, NULL, &cpu));
+	TRY(gs_cuda_open(0, NULL, &gpu));
+	gs_cuda_sort_force(gpu, argc > 4 ? atoi(argv[4]) : 0, argc > 5 ? (uint32_t) atoi(argv[5]) : 0);
+	if (argc > 6)
+	{
+		uint32_t stalled[] = {0, 3, 4};
+
+		TRY(gs_cuda_stall(gpu, stalled, 3, 200000));
+	}
+	for (int round = 0; round < rounds && failed < 20; round++)
+	{
+		column c[8];
+		uint64_t rows = below(2) ? sizes[below(sizeof(sizes) / sizeof(sizes[0]))] : below(most + 1);
+		uint32_t n = below(2) ? 1 : 1 + (uint32_t) below(5);
+		char what[64];
+
+		rows = rows > most ? most : rows;
+		for (uint32_t i = 0; i < n; i++)
+			make_column(&c[i], rows, below(5) ? (int) below(11) : (int) (below(2) ? GS_I64 : GS_I32));
+		sprintf(what, "round %d", round);
+		sprintf(now, "round %d, %llu rows, %u columns: %s", round, (unsigned long long) rows, n, c[0].text);
+		failed += compare(cpu, gpu, c, n, rows, what);
+		if (argc > 6)
+		{
+			uint32_t fallbacks, timeouts;
+
+			TRY(gs_cuda_stall_counts(gpu, &fallbacks, &timeouts));
+			if (timeouts != given_up)
+				printf("# %u timeouts: %s\n", timeouts - given_up, now);
+			given_up = timeouts;
+		}
+		for (uint32_t i = 0; i < n; i++)
+		{
+			free((void *) c[i].host.values);
+			free((void *) c[i].host.nulls);
+			free((void *) c[i].host.heap);
+		}
+		fflush(stdout);
+	}
+	if (argc > 6)
+	{
+		uint32_t fallbacks, timeouts;
+
+		TRY(gs_cuda_stall_counts(gpu, &fallbacks, &timeouts));
+		printf("# stalled tiles: %u fallbacks, %u timeouts\n", fallbacks, timeouts);
+		failed += fallbacks == 0 || timeouts != 0;
+	}
+	gs_engine_close(cpu);
+	gs_engine_close(gpu);
+	printf("%s: %d of %d orders differ\n", failed ? "not ok" : "ok", failed, rounds);
+	return failed != 0;
+}
