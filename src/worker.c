@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -228,8 +229,16 @@ leave(int code, Datum arg)
 static char *
 command_options(void)
 {
+	char		devices[256];
+	int			n = 0;
+
+	/* "0, 1" is one argument */
+	for (const char *c = gpusort_devices; c && *c && n < (int) sizeof(devices) - 1; c++)
+		if (!isspace((unsigned char) *c))
+			devices[n++] = *c;
+	devices[n] = '\0';
 	return psprintf("--engine=gpu --devices=%s --max-device-memory=%d --pinned-memory=%d --stall=%d %s",
-					gpusort_devices ? gpusort_devices : "", gpusort_max_device_memory, gpusort_pinned_memory,
+					devices, gpusort_max_device_memory, gpusort_pinned_memory,
 					Max(1, gpusort_timeout / 1000), gpusort_service_options ? gpusort_service_options : "");
 }
 

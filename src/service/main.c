@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,7 +33,7 @@
 
 static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
 static client *clients;
-static int client_count;
+static _Atomic int client_count;
 static uint64_t started_ns;
 
 /*
@@ -265,6 +266,21 @@ block_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/*
+ * Every connection takes two descriptors, so as many are allowed as may be.
+ */
+static void
+raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max)
+	{
+		limit.rlim_cur = limit.rlim_max;
+		(void) setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -276,6 +292,7 @@ main(int argc, char **argv)
 	started_ns = gsd_now_ns();
 	setvbuf(stderr, NULL, _IOLBF, 0);
 	signals = block_signals();
+	raise_limits();
 	if (!take_lock(GSD_LOCK))
 		return GSD_EXIT_SOCKET;
 	status = gsd_devices_open();
