@@ -11,11 +11,17 @@
 #include "access/stratnum.h"
 #include "nodes/pathnodes.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 
 /* 16 took variable-length datums out of postgres.h */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
+#endif
+
+/* before 18 one function of utils/pg_locale.h is all we need; the header itself wants those of ICU, which may not be there */
+#if PG_VERSION_NUM >= 180000
+#include "utils/pg_locale.h"
+#else
+extern bool lc_collate_is_c(Oid collation);
 #endif
 
 /* 18 took the printing functions and ExplainState out of commands/explain.h */
