@@ -264,7 +264,7 @@ job_add(gs_job *head, const gs_chunk *chunk)
 	gs_view view;
 
 	cudaSetDevice(job->engine->device);
-	GS_TRY(gs_view_open(&view, chunk, chunk->bytes, job->ncolumns));
+	GS_TRY(gs_view_open(&view, chunk, head->available, job->ncolumns));
 	if (view.rows > GS_MAX_ROWS - job->rows)
 		return GS_TOO_BIG;
 	for (u32 c = 0; c < job->ncolumns && view.rows > 0; c++)
