@@ -48,8 +48,8 @@ row_at(Sorter *sorter, uint64 position)
 		__builtin_prefetch(rowstore_offset_address(sorter->rows, order->numbers[index + PREFETCH_PLACES]));
 		rows_ahead = rowstore_address(sorter->rows, order->numbers[index + PREFETCH_ROWS]);
 		__builtin_prefetch(rows_ahead);
-		if (!sorter->rows->bare)
-			__builtin_prefetch(rows_ahead + CACHE_LINE);
+		/* a small row's end, which may lie in the next line; of a large one as much as is likely to be looked at */
+		__builtin_prefetch(rows_ahead + (sorter->rows->bare ? sorter->rows->stride - 1 : CACHE_LINE));
 	}
 	return rowstore_get(sorter->rows, row);
 }
