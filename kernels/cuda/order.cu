@@ -17,6 +17,8 @@
 
 #include <cstring>
 
+#define FEW_ROWS ((u64) 1 << 21)
+
 /* ---------------------------------------------------------------- the engine's part */
 
 gs_status
@@ -51,9 +53,9 @@ gs_sort_close(gs_cuda_engine *e)
 	e->sort = NULL;
 }
 
-/* May passes rank by the order of returning atomics?  Tested once per engine. */
+/* May passes rank by the order of returning atomics?  Tested once per engine; few rows gain less than the check costs. */
 bool
-gs_sort_atomics(gs_cuda_engine *e)
+gs_sort_atomics(gs_cuda_engine *e, u64 rows)
 {
 	gs_cuda_sort *s;
 	bool in_order = false;
@@ -62,6 +64,8 @@ gs_sort_atomics(gs_cuda_engine *e)
 		return false;
 	if (s->force_ranking != 0)
 		return s->force_ranking == 2;
+	if (rows < FEW_ROWS)
+		return false;
 	if (s->ranking == 0)
 	{
 		if (gs_lane_order_test(e, &in_order) != GS_OK)
@@ -422,7 +426,7 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 	s.temp = radix;
 	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
 	/* every way of ranking by atomics ends in a check: in the last pass, of samples, or by the search for ties */
-	if (gs_sort_atomics(e))
+	if (gs_sort_atomics(e, plan->rows))
 		s.wrong = &plan->flags->wrong;
 	if (plan->path == gs_cuda_plan::GS_PLAN_COLUMN)
 	{

@@ -37,7 +37,7 @@ struct gs_cuda_sort
 
 gs_status gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort);
 void gs_sort_close(gs_cuda_engine *e);
-bool gs_sort_atomics(gs_cuda_engine *e);
+bool gs_sort_atomics(gs_cuda_engine *e, u64 rows);
 
 static inline size_t
 gs_round256(size_t bytes)

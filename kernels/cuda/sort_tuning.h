@@ -34,11 +34,11 @@ constexpr gs_radix_shape gs_radix_shapes[] = {
 	{9, false, false, 896, 17},
 	{9, false, true, 896, 15},
 	{9, true, false, 768, 20},
-	{9, true, true, 768, 18},
+	{9, true, true, 768, 17},
 	{8, false, false, 640, 24},
-	{8, false, true, 640, 22},
+	{8, false, true, 640, 21},
 	{8, true, false, 640, 24},
-	{8, true, true, 640, 22},
+	{8, true, true, 640, 21},
 };
 
 constexpr gs_radix_shape

@@ -18,7 +18,7 @@
 
 #define GUARD 4096
 
-static char now[512]; /* the table at work */
+static char now[1024]; /* the table at work */
 static uint64_t state = 88172645463325252ull;
 
 static uint64_t
@@ -439,7 +439,9 @@ main(int argc, char **argv)
 		for (uint32_t i = 0; i < n; i++)
 			make_column(&c[i], rows, below(5) ? (int) below(11) : (int) (below(2) ? GS_I64 : GS_I32));
 		sprintf(what, "round %d", round);
-		sprintf(now, "round %d, %llu rows, %u columns: %s", round, (unsigned long long) rows, n, c[0].text);
+		sprintf(now, "round %d, %llu rows, %u columns:", round, (unsigned long long) rows, n);
+		for (uint32_t i = 0; i < n; i++)
+			sprintf(now + strlen(now), " (%s)", c[i].text);
 		failed += compare(cpu, gpu, c, n, rows, what);
 		if (argc > 6)
 		{
