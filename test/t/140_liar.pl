@@ -11,6 +11,14 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
+# Also when the test dies, nothing is left running.
+my ($service, $mangle);
+END
+{
+	local $?;
+	$_->kill_kill foreach grep { defined } $mangle, $service;
+}
+
 my $programs = "$FindBin::RealBin/../service";
 my $said;
 IPC::Run::run([ 'make', '-s', '-C', $programs, 'mangle' ], '>&', \$said) or die $said;
@@ -23,9 +31,9 @@ my $data = $node->data_dir;
 # Starts both in the data directory.
 my $here = getcwd();
 chdir $data or die;
-my $service = IPC::Run::start([ 'gpusortd', '--engine=cpu', '--socket=pgsql_tmp_behind' ], '<', \undef, '>&', \$said);
+$service = IPC::Run::start([ 'gpusortd', '--engine=cpu', '--socket=pgsql_tmp_behind' ], '<', \undef, '>&', \$said);
 for (1 .. 100) { last if -S 'pgsql_tmp_behind'; sleep(0.05); }
-my $mangle = IPC::Run::start([ "$programs/build/mangle", 'pgsql_tmp_gpusort', 'pgsql_tmp_behind', '12', '3' ],
+$mangle = IPC::Run::start([ "$programs/build/mangle", 'pgsql_tmp_gpusort', 'pgsql_tmp_behind', '12', '3' ],
 	'<', \undef, '>&', \$said);
 for (1 .. 100) { last if -S 'pgsql_tmp_gpusort'; sleep(0.05); }
 chdir $here;
@@ -62,8 +70,8 @@ cmp_ok($failures, '>=', 2, 'the lies were noticed, in several ways');
 note $node->safe_psql('postgres', 'SELECT engine, fallback, jobs FROM gpusort_stat');
 cmp_ok($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE engine = 'CPU service'"), '>', 5, 'and some jobs went through');
 $mangle->kill_kill;
-$service->signal('TERM');
-$service->finish;
+$service->kill_kill;
+($mangle, $service) = ();
 sound($node);
 $node->stop;
 done_testing();
