@@ -282,8 +282,8 @@ runs_any(gs_engine *engine, gs_runs_request *r, gs_type counts, void *temp, size
 		return GS_INVALID;
 	if ((uintptr_t) r->values % width || (uintptr_t) r->lengths % count_width || (uintptr_t) r->starts % count_width)
 		return GS_INVALID;
-	if (r->in == r->lengths || r->in == r->starts || overlap(r->in, r->n * width, r->lengths, r->n * count_width) ||
-		overlap(r->in, r->n * width, r->starts, r->n * count_width))
+	if (r->in == r->lengths || r->in == r->starts || overlap(r->in, r->n * width, r->lengths, count_width) ||
+		overlap(r->in, r->n * width, r->starts, count_width))
 		return GS_INVALID;
 	r->in_place = r->in == r->values;
 	if (r->in_place && r->only_long)

@@ -31,8 +31,8 @@ static void *temp;
 static u64 n, *count;
 static int argc_;
 static char **argv_;
-static int most_stages = 5, ndelays = 5;
-static const int delays[][2] = {{1000, 300}, {1500, 300}, {2000, 300}, {2500, 500}, {3500, 500}};
+static int most_stages = 5, ndelays = 4;
+static const int delays[][2] = {{1000, 300}, {1500, 300}, {2000, 300}, {3000, 500}};
 
 __host__ __device__ inline u64
 mix(u64 z)
@@ -208,13 +208,21 @@ main(int argc, char **argv)
 #ifdef SHAPES
 	SHAPES
 #else
+	shapes<128, 11>();
+	shapes<192, 9>();
 	shapes<256, 5>();
+	shapes<256, 7>();
+	shapes<256, 9>();
+	shapes<256, 11>();
+	shapes<320, 5>();
+	shapes<320, 9>();
+	shapes<384, 5>();
 	shapes<384, 7>();
+	shapes<512, 3>();
 	shapes<512, 5>();
+	shapes<640, 3>();
 	shapes<640, 5>();
 	shapes<896, 3>();
-	shapes<640, 3>();
-	shapes<512, 3>();
 #endif
 	gs_engine_close(engine);
 	return 0;

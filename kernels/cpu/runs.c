@@ -102,7 +102,9 @@ gs_cpu_runs(gs_engine *engine, const gs_runs_request *r, void *temp)
 			{
 				char *to = (char *) r->values + runs * width;
 
-				if (n == 64)
+				if (m == ~(uint64_t) 0)
+					memmove(to, from, 64 * width);
+				else if (n == 64)
 					pack(to, from, m);
 				else
 					for (uint64_t rest = m; rest != 0; rest &= rest - 1, to += width)

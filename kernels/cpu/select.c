@@ -217,7 +217,10 @@ gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *temp)
 		{
 			if (r->mode == GS_MODE_PARTITION)
 				rest += pack(rest, from, ~m) * width;
-			n = (uint32_t) pack(out, from, m);
+			if (m == ~(uint64_t) 0)
+				memmove(out, from, 64 * width); /* nothing to take out */
+			else
+				n = (uint32_t) pack(out, from, m);
 			out += n * width;
 			kept += n;
 		}

@@ -50,14 +50,12 @@ warp_exclusive(u32 n, u32 &total)
 {
 	u32 x = n;
 
+	/* the shuffle itself says whether there is a lane to add */
 #pragma unroll
 	for (int d = 1; d < 32; d *= 2)
-	{
-		u32 y = __shfl_up_sync(GS_ALL_LANES, x, d);
-
-		if (lane_id() >= (u32) d)
-			x += y;
-	}
+		asm volatile("{ .reg .u32 y; .reg .pred p; shfl.sync.up.b32 y|p, %0, %1, 0, -1; @p add.u32 %0, %0, y; }"
+					 : "+r"(x)
+					 : "r"(d));
 	total = __shfl_sync(GS_ALL_LANES, x, 31);
 	return x - n;
 }

@@ -161,9 +161,15 @@ shared_address(const void *p)
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 
 __device__ __forceinline__ void
-barrier_init(u64 *bar)
+barrier_init(u64 *bar, u32 arrivals)
 {
-	asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(bar)) : "memory");
+	asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bar)), "r"(arrivals) : "memory");
+}
+
+__device__ __forceinline__ void
+barrier_arrive(u64 *bar)
+{
+	asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
 }
 
 /* The one arrival of a phase, which ends when so many bytes have come too. */
@@ -194,28 +200,6 @@ bulk_load(void *to, const void *from, u32 bytes, u64 *bar)
 					 shared_address(to)),
 				 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(bar))
 				 : "memory");
-}
-
-__device__ __forceinline__ void
-bulk_store(void *to, const void *from, u32 bytes)
-{
-	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
-				 "r"(shared_address(from)), "r"(bytes)
-				 : "memory");
-	asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
-
-/* Until the stores of this thread have read their shared memory; written is stronger. */
-__device__ __forceinline__ void
-bulk_store_wait_read()
-{
-	asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-}
-
-__device__ __forceinline__ void
-bulk_store_wait()
-{
-	asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
 /* Ordinary accesses to shared memory before this come before bulk copies that a later barrier lets start. */

@@ -185,7 +185,7 @@ gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_byte
 	gs_status status;
 	int blocks, stages = shape.stages;
 
-	if (tiles >= GS_NO_TILE)
+	if (tiles >= GS_EDGES - 1)
 		return GS_TOO_BIG;
 	if (e->force_stages != 0)
 		stages = (int) e->force_stages;
@@ -207,8 +207,9 @@ gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_byte
 	sweep->rounds = (u32) ((tiles + *grid - 1) / *grid);
 	sweep->stall = e->stall;
 	sweep->in_place = in_place;
-	sweep->delay = (u32) shape.delay;
-	sweep->pause = (u32) shape.pause;
+	/* with a few tiles per block nothing is crowded, and waiting is all there is to lose */
+	sweep->delay = sweep->rounds > 4 ? (u32) shape.delay : 0;
+	sweep->pause = sweep->rounds > 4 ? (u32) shape.pause : 0;
 	sweep->patience = in_place ? 0 : e->patience;
 	return gs_cuda_status(cudaMemsetAsync(temp, 0, gs_cuda_temp(tiles, word_bytes), e->stream));
 }

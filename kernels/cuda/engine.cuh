@@ -10,6 +10,7 @@
 #include "tuning.h"
 
 #define GS_TEMP_HEAD 256 /* bytes: the ticket counter, then status words */
+#define GS_SHARED	 (224 * 1024) /* shared memory that a ring may take */
 #define GS_KERNELS	 256 /* kernels that the engine remembers the occupancy of */
 
 struct gs_cuda_kernel

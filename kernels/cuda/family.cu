@@ -31,11 +31,20 @@ cuda_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, u
 			b = sweep(GS_T_MASK, 0, sizeof(u64), n);
 			return a > b ? a : b;
 		case GS_P_RUNS:
-			return sweep(GS_T_RUNS, 0, sizeof(u128), n);
+			a = sweep(GS_T_RUNS, 0, sizeof(u128), n);
+			b = sweep(GS_T_LONG, 0, sizeof(u128), n);
+			return a > b ? a : b;
 		case GS_P_REDUCE:
 			return sweep(GS_T_REDUCE, (int) extra, 2 * sizeof(u128), n);
+		case GS_P_REDUCE_FIXED:
+			return gs_cuda_temp(n / 4096 + 1, sizeof(u128));
+		case GS_P_SPLIT:
+			return GS_TEMP_HEAD + (256 + (n / 4096 + 1) * extra) * sizeof(u64);
+		case GS_P_DECODE:
+			bytes = 8;
+			return (n * 8 + 255) / 256 * 256 + sweep(GS_T_SCAN, 0, sizeof(u128), n);
 		default:
-			return gs_cuda_other_temp(primitive, bytes, n, extra);
+			return 256; /* extent */
 	}
 }
 

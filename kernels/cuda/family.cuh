@@ -20,7 +20,6 @@ gs_status gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool w
 						 void *out);
 gs_status gs_cuda_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step);
 gs_status gs_cuda_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp);
-size_t gs_cuda_other_temp(gs_primitive primitive, size_t bytes, uint64_t n, uint64_t extra);
 
 /* Items of a tile. */
 static inline u64

@@ -28,6 +28,7 @@
 #include "lookback.cuh"
 
 #define GS_NO_TILE 0xffffffffu
+#define GS_EDGES   0x80000000u /* beside a tile number: bulk copies do not bring all of it */
 
 /* One input array of a kernel, as bytes. */
 struct gs_input
@@ -82,13 +83,6 @@ window_edges(u8 *to, gs_input in, i64 begin, u32 bytes, u32 thread, u32 threads)
 		to[p - begin] = *(const u8 *) p;
 }
 
-/* True if window_edges has work to do. */
-__device__ __forceinline__ bool
-window_has_edges(gs_input in, i64 begin, u32 bytes)
-{
-	return begin < (((i64) in.begin + 15) & ~(i64) 15) || begin + (i64) bytes > ((i64) in.end & ~(i64) 15);
-}
-
 #define GS_MAX_STAGES 6
 #define GS_DEPTH	  2  /* turns between a tile's publication and its way out */
 #define GS_SERVICE	  96 /* threads of the loader and the look-back warps */
@@ -96,10 +90,11 @@ window_has_edges(gs_input in, i64 begin, u32 bytes)
 
 struct gs_ring
 {
-	u64 full[GS_MAX_STAGES]; /* barriers */
+	/* barriers: a stage has been loaded; a tile is published, its prefix is there, its buffer is free */
+	u64 full[GS_MAX_STAGES], published[GS_SLOTS], prefix[GS_SLOTS], free[GS_SLOTS];
 	u32 tile[GS_MAX_STAGES];
 	u32 round[GS_MAX_STAGES]; /* before sm_90, in the place of full */
-	u32 posted[GS_SLOTS];	  /* the tile that the look-back warps find published */
+	u32 posted[GS_SLOTS];	  /* the tile that is published */
 };
 
 /* Where a block is in its ring. */
@@ -124,11 +119,17 @@ struct gs_turn
 
 /* By one thread, before the block's first barrier. */
 __device__ __forceinline__ void
-ring_init(gs_ring &ring)
+ring_init(gs_ring &ring, u32 warps)
 {
 #if GS_BULK
 	for (u32 s = 0; s < GS_MAX_STAGES; s++)
-		barrier_init(&ring.full[s]);
+		barrier_init(&ring.full[s], 1);
+	for (u32 s = 0; s < GS_SLOTS; s++)
+	{
+		barrier_init(&ring.published[s], 1);
+		barrier_init(&ring.prefix[s], 1);
+		barrier_init(&ring.free[s], warps);
+	}
 	asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #else
 	for (u32 s = 0; s < GS_MAX_STAGES; s++)
@@ -136,11 +137,14 @@ ring_init(gs_ring &ring)
 #endif
 }
 
-/* Announces a tile (or the end) in a stage and the bytes that bulk copies will bring; by the service thread. */
+/*
+ * Announces a tile (or the end) in a stage and the bytes that bulk copies will bring; by the loader.  all: those are all there
+ * are, so that the workers need not look after the ends of arrays.
+ */
 __device__ __forceinline__ void
-ring_announce(gs_ring &ring, int stage, u32 tile, u32 bytes)
+ring_announce(gs_ring &ring, int stage, u32 tile, u32 bytes, bool all)
 {
-	ring.tile[stage] = tile;
+	ring.tile[stage] = all ? tile : tile | GS_EDGES;
 #if GS_BULK
 	barrier_expect(&ring.full[stage], bytes);
 #else
@@ -149,7 +153,7 @@ ring_announce(gs_ring &ring, int stage, u32 tile, u32 bytes)
 #endif
 }
 
-/* Starts the copy of a window's whole vectors; by the service thread, after ring_announce. */
+/* Starts the copy of a window's whole vectors; by the loader, after ring_announce. */
 __device__ __forceinline__ void
 ring_load(gs_ring &ring, int stage, u8 *to, gs_input in, i64 begin, u32 bytes)
 {
@@ -207,50 +211,17 @@ workers_barrier()
 }
 
 /*
- * Three signals inside a block, each with a named barrier for every slot (turn modulo GS_SLOTS), one side of which arrives and the
+ * Three signals inside a block, each with a barrier for every slot (turn modulo GS_SLOTS), one side of which arrives and the
  * other waits: a tile is published; its prefix is there; its buffer is free.  A slot's barrier comes round only after the
  * waiting side has passed: the workers cannot enter turn i + 4 before prefix i + 1 came, nor before buffers were refilled.
+ * Before sm_90 named barriers do the same.
  */
-__device__ __forceinline__ void
-published_arrive(u32 n)
-{
-	asm volatile("bar.arrive %0, 64;" ::"r"(4 + n % GS_SLOTS) : "memory");
-}
-
-__device__ __forceinline__ void
-published_wait(u32 n)
-{
-	asm volatile("bar.sync %0, 64;" ::"r"(4 + n % GS_SLOTS) : "memory");
-}
-
-template <int THREADS>
-__device__ __forceinline__ void
-prefix_arrive(u32 n)
-{
-	asm volatile("bar.arrive %0, %1;" ::"r"(8 + n % GS_SLOTS), "n"(THREADS + 32) : "memory");
-}
-
-template <int THREADS>
-__device__ __forceinline__ void
-prefix_wait(u32 n)
-{
-	asm volatile("bar.sync %0, %1;" ::"r"(8 + n % GS_SLOTS), "n"(THREADS + 32) : "memory");
-}
-
-template <int THREADS>
-__device__ __forceinline__ void
-free_arrive(u32 n)
-{
-	bulk_fence();
-	asm volatile("bar.arrive %0, %1;" ::"r"(12 + n % GS_SLOTS), "n"(THREADS + 32) : "memory");
-}
-
-template <int THREADS>
-__device__ __forceinline__ void
-free_wait(u32 n)
-{
-	asm volatile("bar.sync %0, %1;" ::"r"(12 + n % GS_SLOTS), "n"(THREADS + 32) : "memory");
-}
+#if GS_BULK
+#define GS_SIGNAL_WAIT(which, n) barrier_wait(&ring.which[(n) % GS_SLOTS], (n) / GS_SLOTS & 1)
+#else
+#define GS_NAMED(what, id, n, threads)                                                                                 \
+	asm volatile("bar." what " %0, %1;" ::"r"(id + (n) % GS_SLOTS), "r"(threads) : "memory")
+#endif
 
 /* By the first worker warp: tells the look-back warp whose turn it is about a tile, or that there are no more. */
 __device__ __forceinline__ void
@@ -258,7 +229,71 @@ post(gs_ring &ring, u32 n, u32 tile)
 {
 	if (threadIdx.x == 0)
 		ring.posted[n % GS_SLOTS] = tile;
-	published_arrive(n);
+#if GS_BULK
+	if (threadIdx.x == 0)
+		barrier_arrive(&ring.published[n % GS_SLOTS]);
+#else
+	GS_NAMED("arrive", 4, n, 64);
+#endif
+}
+
+__device__ __forceinline__ u32
+posted_wait(gs_ring &ring, u32 n)
+{
+#if GS_BULK
+	GS_SIGNAL_WAIT(published, n);
+#else
+	GS_NAMED("sync", 4, n, 64);
+#endif
+	return ring.posted[n % GS_SLOTS];
+}
+
+template <int THREADS>
+__device__ __forceinline__ void
+prefix_arrive(gs_ring &ring, u32 n)
+{
+#if GS_BULK
+	if (lane_id() == 0)
+		barrier_arrive(&ring.prefix[n % GS_SLOTS]);
+#else
+	GS_NAMED("arrive", 8, n, THREADS + 32);
+#endif
+}
+
+template <int THREADS>
+__device__ __forceinline__ void
+prefix_wait(gs_ring &ring, u32 n)
+{
+#if GS_BULK
+	GS_SIGNAL_WAIT(prefix, n);
+#else
+	GS_NAMED("sync", 8, n, THREADS + 32);
+#endif
+}
+
+template <int THREADS>
+__device__ __forceinline__ void
+free_arrive(gs_ring &ring, u32 n)
+{
+#if GS_BULK
+	bulk_fence();
+	__syncwarp();
+	if (lane_id() == 0)
+		barrier_arrive(&ring.free[n % GS_SLOTS]);
+#else
+	GS_NAMED("arrive", 12, n, THREADS + 32);
+#endif
+}
+
+template <int THREADS>
+__device__ __forceinline__ void
+free_wait(gs_ring &ring, u32 n)
+{
+#if GS_BULK
+	GS_SIGNAL_WAIT(free, n);
+#else
+	GS_NAMED("sync", 12, n, THREADS + 32);
+#endif
 }
 
 /*
@@ -286,7 +321,7 @@ load_tiles(gs_ring &ring, const gs_sweep &sweep, START start)
 	}
 	for (u32 n = 0; n < __shfl_sync(GS_ALL_LANES, mine, 0); n++)
 	{
-		free_wait<THREADS>(n);
+		free_wait<THREADS>(ring, n);
 		if (lane == 0 && more)
 		{
 			more = next < sweep.tiles;
@@ -308,14 +343,12 @@ find_prefixes(gs_ring &ring, FIND find)
 {
 	for (u32 n = (threadIdx.x - THREADS) / 32 - 1;; n += GS_DEPTH)
 	{
-		published_wait(n);
-
-		u32 tile = ring.posted[n % GS_SLOTS];
+		u32 tile = posted_wait(ring, n);
 
 		if (tile == GS_NO_TILE)
 			return;
 		find(n % GS_SLOTS, tile);
-		prefix_arrive<THREADS>(n);
+		prefix_arrive<THREADS>(ring, n);
 	}
 }
 

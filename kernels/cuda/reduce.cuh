@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 	auto start = [&](int stage, u32 tile) {
 		if (tile >= a.sweep.tiles)
 		{
-			ring_announce(ring, stage, GS_NO_TILE, 0);
+			ring_announce(ring, stage, GS_NO_TILE, 0, true);
 			return;
 		}
 		u8 *to = buffers + stage * PITCH;
@@ -123,9 +123,9 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 		i64 begin = base + (i64) tile * KEY_BYTES - HALO + skip;
 		gs_window vw = window_of(a.values, (i64) tile * TILE - a.shift, 8 * VALUE);
 
-		ring_announce(ring, stage, tile,
-					  window_bulk_bytes(a.keys, begin, bytes) + skip +
-						  window_bulk_bytes(a.values, vw.begin, VALUE_BYTES + 16));
+		u32 bulk = window_bulk_bytes(a.keys, begin, bytes) + window_bulk_bytes(a.values, vw.begin, VALUE_BYTES + 16);
+
+		ring_announce(ring, stage, tile, bulk + skip, bulk == bytes + VALUE_BYTES + 16);
 		ring_load(ring, stage, to + skip, a.keys, begin, bytes);
 		ring_load(ring, stage, to + HALO + KEY_BYTES, a.values, vw.begin, VALUE_BYTES + 16);
 #if GS_BULK
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 	};
 
 	if (thread == 0)
-		ring_init(ring);
+		ring_init(ring, WARPS);
 	__syncthreads();
 	if (warp == WARPS)
 	{
@@ -188,6 +188,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 	}
 
 	/* ---- the workers */
+	const u32 value_off = window_of(a.values, -(i64) a.shift, 8 * VALUE).off / 8; /* the same in every tile */
 	gs_turn turn;
 	/* A tile that waits for its prefix, compacted. */
 	struct pending
@@ -199,7 +200,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 	auto write_out = [&](u32 n, const pending &p) {
 		const u32 slot = n % GS_SLOTS;
 
-		prefix_wait<THREADS>(n);
+		prefix_wait<THREADS>(ring, n);
 
 		const state b = before[slot];
 		const T *results = (const T *) (buffers + p.at + KEY_BYTES);
@@ -217,47 +218,45 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 				if (j > 0 || b.n > 0)
 					store_result<OP, VALUE>(a, b.n - 1 + j, v, over);
 			}
-		free_arrive<THREADS>(n);
+		free_arrive<THREADS>(ring, n);
 	};
 
 	for (;; turn.advance(a.sweep.stages))
 	{
 		const u32 half = turn.n & 1;
-		const u32 tile = ring_wait(ring, turn);
+		const u32 word = ring_wait(ring, turn), tile = word & ~GS_EDGES;
+		const bool edges = (word & GS_EDGES) != 0;
 
-		if (tile == GS_NO_TILE)
+		if (word == GS_NO_TILE)
 			break;
 
 		u8 *const data = buffers + turn.stage * PITCH + HALO, *const data2 = data + KEY_BYTES;
 		const i64 first = (i64) tile * TILE - a.shift;
-		const u32 lo = first < 0 ? (u32) -first : 0;
-		const u32 hi = (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
-		const bool partial = lo != 0 || hi != TILE;
+		const u32 lo = edges && first < 0 ? (u32) -first : 0;
+		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
+		const bool partial = edges;
 		u32 w[VECTORS * 4], x[ITEMS * VALUE / 4];
 		mask begins = 0;
 
 		const i64 begin = base + (i64) tile * KEY_BYTES;
-		const gs_window vw = window_of(a.values, first, 8 * VALUE);
 		const u8 *mine = data + thread * VECTORS * 16;
-		bool edges = window_has_edges(a.keys, begin, KEY_BYTES) ||
-					 window_has_edges(a.values, vw.begin, VALUE_BYTES + 16);
 
 		/* 1. the tile is here but for its edges */
 		ring_copy(data - HALO, a.keys, begin - HALO, KEY_BYTES + HALO, thread, THREADS);
-		ring_copy(data2, a.values, vw.begin, VALUE_BYTES + 16, thread, THREADS);
+		ring_copy(data2, a.values, window_of(a.values, first, 8 * VALUE).begin, VALUE_BYTES + 16, thread, THREADS);
 		if (!GS_BULK && a.halo != NULL && thread == 0)
 			*(u128 *) (data - HALO) = a.halo[tile];
 		if (edges)
 		{
 			window_edges(data, a.keys, begin, KEY_BYTES, thread, THREADS);
-			window_edges(data2, a.values, vw.begin, VALUE_BYTES + 16, thread, THREADS);
+			window_edges(data2, a.values, window_of(a.values, first, 8 * VALUE).begin, VALUE_BYTES + 16, thread, THREADS);
 		}
 		if (edges || !GS_BULK)
 			workers_barrier<THREADS>();
 
 		/* 2. where keys begin */
 		read_words(w, mine, 0);
-		read_words(x, data2 + vw.off / 8 + thread * ITEMS * VALUE, vw.off / 8);
+		read_words(x, data2 + value_off + thread * ITEMS * VALUE, value_off);
 		K left = ((const K *) mine)[-1];
 
 		if (a.floats)
@@ -379,10 +378,13 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 		post(ring, turn.n, GS_NO_TILE);
 		post(ring, turn.n + 1, GS_NO_TILE);
 	}
+	workers_barrier<THREADS>(); /* the last tile is compacted */
 	if (turn.n >= 2)
 		write_out(turn.n - 2, older);
 	if (turn.n >= 1)
 		write_out(turn.n - 1, last);
+	if (over)
+		atomicAdd((unsigned long long *) a.overflow, (unsigned long long) over);
 }
 
 #endif

@@ -15,6 +15,7 @@ run(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool i
 	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / KEY;
 	constexpr size_t sum = sizeof(typename OP::value), words = sizeof(typename keyed_state<OP>::words);
 	constexpr size_t pitch = 16 + shape.threads * shape.vectors * 16 + tile * (sum > VALUE ? sum : VALUE) + 16;
+	static_assert(3 * pitch < GS_SHARED, "three stages fit");
 	u64 tiles;
 
 	a.shift = gs_cuda_shift(a.keys.begin, KEY);

@@ -8,10 +8,11 @@ template <int BYTES, bool LONG>
 static gs_status
 run(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)
 {
-	constexpr gs_shape shape = gs_shape_of(GS_T_RUNS, BYTES, 0);
+	constexpr gs_shape shape = gs_shape_of(LONG ? GS_T_LONG : GS_T_RUNS, BYTES, 0);
 	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / BYTES;
 	constexpr size_t pitch = 16 + shape.threads * shape.vectors * 16 + (LONG ? 16 : 0);
 	constexpr size_t positions = (GS_DEPTH + 1) * ((LONG ? 2 : 1) * tile + 8) * sizeof(u16);
+	static_assert(3 * pitch + positions < GS_SHARED, "three stages fit");
 	u64 tiles;
 
 	a.shift = gs_cuda_shift(a.in.begin, BYTES);

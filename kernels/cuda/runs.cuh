@@ -4,7 +4,7 @@
  * A tile's state is the number of runs that begin in it and the position of the last begin.  That is all there is to add up: a run's
  * length is the distance of two begins, so a tile writes the lengths of the runs that *end* in it, and needs of its predecessors
  * only their count and their last begin.  No lengths are summed and no keys compared across tiles.
- * Begins are compacted in the tile's buffer, with 16-bit positions beside them, and go out a turn later (feed.cuh).
+ * Begins are kept as 16-bit positions in the tile; they, and the items they point to, go out two turns later (feed.cuh).
  *
  * Bytes per item: its size for the read; per run: item + length (+ start).
  * Source: Merrill and Garland, 4.4, with (count, position) in the place of keyed sums.
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 	auto start = [&](int stage, u32 tile) {
 		if (tile >= a.sweep.tiles)
 		{
-			ring_announce(ring, stage, GS_NO_TILE, 0);
+			ring_announce(ring, stage, GS_NO_TILE, 0, true);
 			return;
 		}
 		u8 *to = buffers + stage * PITCH;
@@ -72,7 +72,9 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 		i64 begin = base + (i64) tile * TILE_BYTES - HALO + skip;
 		u32 bytes = PITCH - skip;
 
-		ring_announce(ring, stage, tile, window_bulk_bytes(a.in, begin, bytes) + skip);
+		u32 bulk = window_bulk_bytes(a.in, begin, bytes);
+
+		ring_announce(ring, stage, tile, bulk + skip, bulk == bytes);
 		ring_load(ring, stage, to + skip, a.in, begin, bytes);
 #if GS_BULK
 		if (skip)
@@ -81,7 +83,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 	};
 
 	if (thread == 0)
-		ring_init(ring);
+		ring_init(ring, WARPS);
 	__syncthreads();
 	if (warp == WARPS)
 	{
@@ -145,27 +147,58 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 	auto write_out = [&](u32 n, const pending &p) {
 		const u32 slot = n % GS_SLOTS;
 
-		prefix_wait<THREADS>(n);
+		prefix_wait<THREADS>(ring, n);
 
 		const u16 *const at = places + n % (GS_DEPTH + 1) * ROOM, *const ends = at + TILE;
 		const run_state b = before[slot];
 
 		if (a.values != NULL)
-			copy_out<BYTES, THREADS>(a.values + b.n * BYTES, buffers + p.at, p.count, thread);
+		{
+			const T *items = (const T *) (buffers + p.at);
+			T *values = (T *) a.values + b.n;
+			const u32 ahead = (u32) ((u64) values / BYTES) & (128 / BYTES - 1); /* whole lines */
+
+			for (u32 i = thread; i < p.count + ahead; i += 4 * THREADS)
+			{
+				T x[4];
+
+#pragma unroll
+				for (u32 k = 0; k < 4; k++)
+					if (i + k * THREADS - ahead < p.count)
+						x[k] = items[at[i + k * THREADS - ahead]];
+#pragma unroll
+				for (u32 k = 0; k < 4; k++)
+					if (i + k * THREADS - ahead < p.count)
+						values[i + k * THREADS - ahead] = x[k];
+			}
+		}
 		if (a.lengths != NULL && !LONG)
 		{
 			const u32 ahead = (u32) (b.n - 1) & 31;
 
-			for (u32 i = thread; i < p.count + ahead; i += THREADS)
-				if (i >= ahead)
-				{
-					u32 j = i - ahead;
+			if (thread == 0 && p.count > 0 && b.n > 0)
+				store_count(a.lengths, b.n - 1, p.first + at[0] + 1 - b.last, a.wide);
+			for (u32 i = thread; i < p.count + ahead && p.count > 1; i += 4 * THREADS)
+			{
+				u32 x[4];
 
-					if (j > 0)
-						store_count(a.lengths, b.n + j - 1, at[j] - at[j - 1], a.wide);
-					else if (b.n > 0)
-						store_count(a.lengths, b.n - 1, p.first + at[0] + 1 - b.last, a.wide);
+#pragma unroll
+				for (u32 k = 0; k < 4; k++)
+				{
+					u32 j = i + k * THREADS - ahead;
+
+					if (j - 1 < p.count - 1)
+						x[k] = at[j] - at[j - 1];
 				}
+#pragma unroll
+				for (u32 k = 0; k < 4; k++)
+				{
+					u32 j = i + k * THREADS - ahead;
+
+					if (j - 1 < p.count - 1)
+						store_count(a.lengths, b.n + j - 1, x[k], a.wide);
+				}
+			}
 		}
 		if (a.lengths != NULL && LONG)
 		{
@@ -181,28 +214,28 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 		if (a.starts != NULL)
 			for (u32 j = thread; j < p.count; j += THREADS)
 				store_count(a.starts, b.n + j, p.first + at[j], a.wide);
-		free_arrive<THREADS>(n);
+		free_arrive<THREADS>(ring, n);
 	};
 
 	for (;; turn.advance(a.sweep.stages))
 	{
 		const u32 half = turn.n & 1;
-		const u32 tile = ring_wait(ring, turn);
+		const u32 word = ring_wait(ring, turn), tile = word & ~GS_EDGES;
+		const bool edges = (word & GS_EDGES) != 0;
 
-		if (tile == GS_NO_TILE)
+		if (word == GS_NO_TILE)
 			break;
 
 		u8 *const data = buffers + turn.stage * PITCH + HALO;
 		u16 *const at = places + turn.n % (GS_DEPTH + 1) * ROOM, *const ends = at + TILE;
 		const i64 first = (i64) tile * TILE - a.shift;
-		const u32 lo = first < 0 ? (u32) -first : 0;
-		const u32 hi = (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
-		const bool partial = lo != 0 || hi != TILE;
+		const u32 lo = edges && first < 0 ? (u32) -first : 0;
+		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
+		const bool partial = edges;
 		u32 w[VECTORS * 4];
 		mask begins = 0, stops = 0;
 
 		const i64 begin = base + (i64) tile * TILE_BYTES;
-		bool edges = window_has_edges(a.in, begin, TILE_BYTES + AFTER);
 		const T *mine = (const T *) (data + thread * VECTORS * 16);
 
 		/* 1. the tile is here but for its edges */
@@ -287,9 +320,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 			post(ring, turn.n, tile);
 		}
 
-		/* 4. compact in place */
-		T *const packed = (T *) data;
-
+		/* 4. positions; items stay where they are until they go out.  Where begins are rare, one by one */
 		if (LONG)
 		{
 #pragma unroll
@@ -297,15 +328,17 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 				if (stops >> j & 1)
 					ends[rank + bits_set(begins & (((mask) 1 << j) - 1))] = (u16) (thread * ITEMS + j);
 		}
-		if (begins)
+		if (total <= ITEMS)
+		{
+			for (; begins != 0; begins &= begins - 1)
+				at[rank++] = (u16) (thread * ITEMS + (sizeof(mask) == 4 ? __ffs((u32) begins) : __ffsll(begins)) - 1);
+		}
+		else
 		{
 #pragma unroll
 			for (u32 j = 0; j < ITEMS; j++)
 				if (begins >> j & 1)
-				{
-					packed[rank] = item<BYTES>(w, j);
 					at[rank++] = (u16) (thread * ITEMS + j);
-				}
 		}
 
 		/* 5. the tile before goes out, in whole lines */
@@ -319,6 +352,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 		post(ring, turn.n, GS_NO_TILE);
 		post(ring, turn.n + 1, GS_NO_TILE);
 	}
+	workers_barrier<THREADS>(); /* the last tile is compacted */
 	if (turn.n >= 2)
 		write_out(turn.n - 2, older);
 	if (turn.n >= 1)

@@ -50,16 +50,18 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) scan_kernel(cons
 		i64 begin = base + (i64) tile * TILE_BYTES;
 
 		if (tile >= a.sweep.tiles)
-			ring_announce(ring, stage, GS_NO_TILE, 0);
+			ring_announce(ring, stage, GS_NO_TILE, 0, true);
 		else
 		{
-			ring_announce(ring, stage, tile, window_bulk_bytes(a.in, begin, TILE_BYTES));
+			u32 bytes = window_bulk_bytes(a.in, begin, TILE_BYTES);
+
+			ring_announce(ring, stage, tile, bytes, bytes == TILE_BYTES);
 			ring_load(ring, stage, buffers + stage * TILE_BYTES, a.in, begin, TILE_BYTES);
 		}
 	};
 
 	if (thread == 0)
-		ring_init(ring);
+		ring_init(ring, WARPS);
 	__syncthreads();
 	if (warp == WARPS)
 	{
@@ -120,7 +122,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) scan_kernel(cons
 	auto write_out = [&](u32 n, const pending &p) {
 		const u32 slot = n % GS_SLOTS;
 
-		prefix_wait<THREADS>(n);
+		prefix_wait<THREADS>(ring, n);
 
 		const T prefix = before[slot];
 		u8 *const out = a.out + p.first * BYTES;
@@ -150,22 +152,22 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) scan_kernel(cons
 		/* nothing comes before the first item */
 		if (a.exclusive && p.first <= 0 && thread == p.lo / ITEMS)
 			((typename item_of<BYTES>::type *) a.out)[0] = (typename item_of<BYTES>::type) a.first;
-		free_arrive<THREADS>(n);
+		free_arrive<THREADS>(ring, n);
 	};
 
 	for (;; turn.advance(a.sweep.stages))
 	{
 		const u32 half = turn.n & 1;
-		const u32 tile = ring_wait(ring, turn);
+		const u32 word = ring_wait(ring, turn), tile = word & ~GS_EDGES;
+		const bool edges = (word & GS_EDGES) != 0;
 
-		if (tile == GS_NO_TILE)
+		if (word == GS_NO_TILE)
 			break;
 
 		u8 *const data = buffers + turn.stage * TILE_BYTES;
 		const i64 first = (i64) tile * TILE - a.shift, begin = base + (i64) tile * TILE_BYTES;
-		const u32 lo = first < 0 ? (u32) -first : 0;
-		const u32 hi = (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
-		const bool edges = window_has_edges(a.in, begin, TILE_BYTES);
+		const u32 lo = edges && first < 0 ? (u32) -first : 0;
+		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
 		u32 w[VECTORS * 4];
 
 		/* 1. the tile is here but for its edges */
@@ -181,7 +183,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) scan_kernel(cons
 			for (u32 j = 0; j < ITEMS; j++)
 				put_item(w, j, map_in(item<BYTES>(w, j), a.map));
 		}
-		if (lo != 0 || hi != TILE)
+		if (edges)
 		{
 #pragma unroll
 			for (u32 j = 0; j < ITEMS; j++)
@@ -257,6 +259,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) scan_kernel(cons
 		post(ring, turn.n, GS_NO_TILE);
 		post(ring, turn.n + 1, GS_NO_TILE);
 	}
+	workers_barrier<THREADS>(); /* the last tile is compacted */
 	if (turn.n >= 2)
 		write_out(turn.n - 2, older);
 	if (turn.n >= 1)

@@ -12,6 +12,7 @@ run(gs_cuda_engine *e, gs_select_args &a, void *temp, bool in_place)
 	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / BYTES;
 	constexpr size_t pitch =
 		shape.threads * shape.vectors * 16 + (KIND == GS_KEEP_FIRST ? 16 : KIND == GS_KEEP_MASK ? tile + 16 : 0);
+	static_assert(3 * pitch < GS_SHARED, "three stages fit");
 	u64 tiles;
 
 	a.shift = gs_cuda_shift(a.in.begin, BYTES);

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 	constexpr u32 FLAG_BYTES = KIND == GS_KEEP_MASK ? TILE + 16 : 0;
 	constexpr u32 PITCH = HALO + TILE_BYTES + FLAG_BYTES;
 	typedef typename mask_of<ITEMS>::type mask;
-	static_assert(THREADS % 128 == 0 && WARPS <= 32, "flag windows are whole vectors");
+	static_assert(KIND != GS_KEEP_MASK || TILE % 128 == 0, "flag windows are whole vectors");
 
 	extern __shared__ __align__(128) u8 buffers[];
 	__shared__ gs_ring ring;
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 	auto start = [&](int stage, u32 tile) {
 		if (tile >= a.sweep.tiles)
 		{
-			ring_announce(ring, stage, GS_NO_TILE, 0);
+			ring_announce(ring, stage, GS_NO_TILE, 0, true);
 			return;
 		}
 		u8 *to = buffers + stage * PITCH;
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 			fbytes = TILE / 8 * a.flag_bits + 16;
 			total += window_bulk_bytes(a.flags, fw.begin, fbytes);
 		}
-		ring_announce(ring, stage, tile, total);
+		ring_announce(ring, stage, tile, total, total == bytes + fbytes + (saved ? 16 : 0));
 		ring_load(ring, stage, to + (saved ? HALO : 0), a.in, begin, bytes);
 		if (KIND == GS_KEEP_MASK)
 			ring_load(ring, stage, to + HALO + TILE_BYTES, a.flags, fw.begin, fbytes);
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 	};
 
 	if (thread == 0)
-		ring_init(ring);
+		ring_init(ring, WARPS);
 	__syncthreads();
 	if (warp == WARPS)
 	{
@@ -159,6 +159,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 	}
 
 	/* ---- the workers */
+	const u32 flag_off = window_of(a.flags, -(i64) a.shift, a.flag_bits).off; /* the same in every tile */
 	gs_turn turn;
 	/* A tile that waits for its prefix, compacted. */
 	struct pending
@@ -171,7 +172,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 	auto write_out = [&](u32 n, const pending &p) {
 		const u32 slot = n % GS_SLOTS;
 
-		prefix_wait<THREADS>(n);
+		prefix_wait<THREADS>(ring, n);
 
 		u64 o = before[slot];
 
@@ -179,44 +180,39 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 		if (REST)
 			copy_out<BYTES, THREADS>(a.rest + (p.first - o) * BYTES, buffers + p.at + p.count * BYTES,
 									 p.all - p.count, thread);
-		free_arrive<THREADS>(n);
+		free_arrive<THREADS>(ring, n);
 	};
 
 	for (;; turn.advance(a.sweep.stages))
 	{
 		const u32 half = turn.n & 1;
-		const u32 tile = ring_wait(ring, turn);
+		const u32 word = ring_wait(ring, turn), tile = word & ~GS_EDGES;
+		const bool edges = (word & GS_EDGES) != 0;
 
-		if (tile == GS_NO_TILE)
+		if (word == GS_NO_TILE)
 			break;
 
 		u8 *const data = buffers + turn.stage * PITCH + HALO;
 		const i64 first = (i64) tile * TILE - a.shift; /* the tile's first item */
-		const u32 lo = first < 0 ? (u32) -first : 0;
-		const u32 hi = (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
+		const u32 lo = edges && first < 0 ? (u32) -first : 0;
+		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
 		u32 w[VECTORS * 4];
 		mask keep = 0;
 
 		/* 1. the tile is here but for its edges */
 		const i64 begin = base + (i64) tile * TILE_BYTES;
-		bool edges = window_has_edges(a.in, begin, TILE_BYTES);
-		gs_window fw;
-
-		if (KIND == GS_KEEP_MASK)
-		{
-			fw = window_of(a.flags, first, a.flag_bits);
-			edges = edges || window_has_edges(a.flags, fw.begin, TILE / 8 * a.flag_bits + 16);
-		}
 		ring_copy(data - HALO, a.in, begin - HALO, TILE_BYTES + HALO, thread, THREADS);
 		if (KIND == GS_KEEP_MASK)
-			ring_copy(data + TILE_BYTES, a.flags, fw.begin, TILE / 8 * a.flag_bits + 16, thread, THREADS);
+			ring_copy(data + TILE_BYTES, a.flags, window_of(a.flags, first, a.flag_bits).begin,
+					  TILE / 8 * a.flag_bits + 16, thread, THREADS);
 		if (HALO && !GS_BULK && a.halo != NULL && thread == 0)
 			*(u128 *) (data - HALO) = a.halo[tile];
 		if (edges)
 		{
 			window_edges(data, a.in, begin, TILE_BYTES, thread, THREADS);
 			if (KIND == GS_KEEP_MASK)
-				window_edges(data + TILE_BYTES, a.flags, fw.begin, TILE / 8 * a.flag_bits + 16, thread, THREADS);
+				window_edges(data + TILE_BYTES, a.flags, window_of(a.flags, first, a.flag_bits).begin,
+					  TILE / 8 * a.flag_bits + 16, thread, THREADS);
 		}
 		if (edges || !GS_BULK)
 			workers_barrier<THREADS>();
@@ -225,7 +221,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 		read_words(w, data + thread * VECTORS * 16, 0);
 		if (KIND == GS_KEEP_MASK)
 		{
-			u32 bit = fw.off + thread * ITEMS * a.flag_bits, sh = bit & 31;
+			u32 bit = flag_off + thread * ITEMS * a.flag_bits, sh = bit & 31;
 			const u32 *f = (const u32 *) (data + TILE_BYTES) + bit / 32;
 
 			if (a.flag_bits == 8)
@@ -280,7 +276,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 			if (first + (i64) (thread * ITEMS) <= 0 && first + (i64) (thread * ITEMS + ITEMS) > 0)
 				keep |= (mask) 1 << (u32) -(first + (i64) (thread * ITEMS)); /* the very first item */
 		}
-		if (lo != 0 || hi != TILE)
+		if (edges)
 			keep &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
 
 		/* 3. counts */
@@ -327,6 +323,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 		post(ring, turn.n, GS_NO_TILE);
 		post(ring, turn.n + 1, GS_NO_TILE);
 	}
+	workers_barrier<THREADS>(); /* the last tile is compacted */
 	if (turn.n >= 2)
 		write_out(turn.n - 2, older);
 	if (turn.n >= 1)

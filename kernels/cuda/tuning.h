@@ -16,8 +16,8 @@ enum gs_tuned
 	GS_T_SELECT, /* by comparison, unique */
 	GS_T_MASK,	 /* by flags */
 	GS_T_RUNS,
-	GS_T_REDUCE,
-	GS_T_SPLIT
+	GS_T_LONG, /* runs of two items or more: twice the positions in shared memory */
+	GS_T_REDUCE
 };
 
 struct gs_shape
@@ -30,17 +30,18 @@ struct gs_shape
 
 constexpr gs_shape gs_shapes[] = {
 	/* what        arch item value threads vectors blocks stages delay pause */
-	{GS_T_SCAN,    90,  0,   0,    640,    5,      1,     4,     1500, 300},
-	{GS_T_SELECT,  90,  1,   0,    640,    3,      1,     4,     1500, 300},
-	{GS_T_SELECT,  90,  0,   0,    640,    5,      1,     4,     1500, 300},
-	{GS_T_MASK,    90,  1,   0,    512,    3,      1,     4,     1500, 300},
-	{GS_T_MASK,    90,  0,   0,    512,    5,      1,     4,     1500, 300},
-	{GS_T_RUNS,    90,  1,   0,    512,    3,      1,     3,     1500, 300},
-	{GS_T_RUNS,    90,  0,   0,    512,    5,      1,     4,     1500, 300},
+	{GS_T_SCAN,    90,  0,   0,    640,    5,      1,     4,     3000, 500},
+	{GS_T_SELECT,  90,  1,   0,    640,    3,      1,     4,     2000, 300},
+	{GS_T_SELECT,  90,  0,   0,    640,    5,      1,     4,     2500, 400},
+	{GS_T_MASK,    90,  1,   0,    512,    3,      1,     4,     2000, 300},
+	{GS_T_MASK,    90,  0,   0,    512,    5,      1,     4,     2000, 300},
+	{GS_T_RUNS,    90,  1,   0,    512,    3,      1,     3,     2000, 300},
+	{GS_T_RUNS,    90,  2,   0,    512,    3,      1,     4,     2000, 300},
+	{GS_T_RUNS,    90,  0,   0,    512,    5,      1,     4,     1700, 300},
+	{GS_T_LONG,    90,  0,   0,    256,    3,      1,     4,     1500, 300},
 	{GS_T_REDUCE,  90,  4,   4,    512,    3,      1,     4,     1500, 300},
-	{GS_T_REDUCE,  90,  8,   8,    512,    3,      1,     4,     1500, 300},
+	{GS_T_REDUCE,  90,  8,   8,    256,    5,      1,     4,     1500, 300},
 	{GS_T_REDUCE,  90,  0,   0,    256,    3,      1,     3,     1500, 300},
-	{GS_T_SPLIT,   90,  0,   0,    256,    5,      2,     3,     1500, 300},
 };
 
 constexpr gs_shape
