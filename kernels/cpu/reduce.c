@@ -221,52 +221,96 @@ close_run(accumulator *a, const gs_reduction *d, bool checked, void *out, uint64
 }
 
 /*
- * Keys and sums in the processor's own types: one loop over both arrays, since with short runs a mask of begins costs more than
- * it saves.  Polls between pieces of a long run too.
+ * Keys and sums in the processor's own types.  Where begins are rare the values between two of them are summed by a loop that
+ * becomes vectors; where they are frequent, unsigned sums are differences of running sums (DENSE), so that no branch has to
+ * guess where the next run begins.
  */
-#define PIECE ((uint64_t) 1 << 16)
-#define PLAIN(NAME, K, V, A, NOTHING, STEP)                                                                            \
+#define PLAIN(NAME, K, V, A, DENSE, NOTHING, STEP)                                                                           \
 	static gs_status NAME(gs_cpu_engine *cpu, const gs_reduce_request *r)                                              \
 	{                                                                                                                  \
+		const gs_select_loops *loops = gs_select_loops_choose(cpu);                                                    \
 		const K *keys = r->keys;                                                                                       \
 		const V *values = r->values;                                                                                   \
 		K *out_keys = r->out_keys;                                                                                     \
-		A *out = r->out;                                                                                               \
-		const uint64_t n = r->n;                                                                                       \
-		uint64_t runs = 0, i = 0, upto = 0;                                                                            \
-		while (i < n)                                                                                                  \
+		A *out = r->out, a = NOTHING;                                                                                  \
+		uint64_t runs = 0;                                                                                             \
+		uint32_t places[64 + 16];                                                                                      \
+		char left[16] = {0};                                                                                           \
+		for (uint64_t i = 0; i < r->n; i += 64)                                                                        \
 		{                                                                                                              \
-			const K key = keys[i];                                                                                     \
-			A a = NOTHING;                                                                                             \
-			for (;;)                                                                                                   \
-			{                                                                                                          \
-				for (; i < upto && keys[i] == key; i++)                                                                \
+			uint32_t n = r->n - i < 64 ? (uint32_t) (r->n - i) : 64, at = 0;                                           \
+			uint64_t m = gs_run_begins(loops, r->key, keys + i, n, i == 0, left);                                      \
+			if (m == 0 && n == 64)                                                                                     \
+				for (uint32_t j = 0; j < 64; j++)                                                                      \
 				{                                                                                                      \
-					const A x = (A) values[i];                                                                         \
+					const A x = (A) values[i + j];                                                                     \
 					a = STEP;                                                                                          \
 				}                                                                                                      \
-				if (i < upto || i == n)                                                                                \
-					break;                                                                                             \
-				GS_TRY(gs_work_add(&cpu->work, PIECE));                                                                \
-				upto = n - i < PIECE ? n : i + PIECE;                                                                  \
+			else if (m == ~(uint64_t) 0)                                                                               \
+			{                                                                                                          \
+				if (runs > 0)                                                                                          \
+					out[runs - 1] = a;                                                                                 \
+				memmove(out_keys + runs, keys + i, 64 * sizeof(K));                                                    \
+				if (sizeof(A) == sizeof(V))                                                                            \
+					memmove(out + runs, values + i, 64 * sizeof(A));                                                   \
+				else                                                                                                   \
+					for (uint32_t j = 0; j < 64; j++)                                                                  \
+						out[runs + j] = (A) values[i + j];                                                             \
+				runs += 64;                                                                                            \
+				a = out[runs - 1];                                                                                     \
 			}                                                                                                          \
-			out_keys[runs] = key;                                                                                      \
-			out[runs++] = a;                                                                                           \
+			else if (DENSE && __builtin_popcountll(m) > 4)                                                             \
+			{                                                                                                          \
+				A sums[65];                                                                                            \
+				uint32_t begun, from;                                                                                  \
+				sums[0] = a;                                                                                           \
+				for (uint32_t j = 0; j < n; j++)                                                                       \
+					sums[j + 1] = (A) (sums[j] + (A) values[i + j]);                                                   \
+				begun = (uint32_t) loops->positions(places, 0, m);                                                     \
+				if (runs > 0)                                                                                          \
+					out[runs - 1] = sums[places[0]];                                                                   \
+				for (uint32_t j = 1; j < begun; j++)                                                                   \
+					out[runs + j - 1] = (A) (sums[places[j]] - sums[places[j - 1]]);                                   \
+				for (uint32_t j = 0; j < begun; j++)                                                                   \
+					out_keys[runs + j] = keys[i + places[j]];                                                          \
+				runs += begun;                                                                                         \
+				from = places[begun - 1];                                                                              \
+				a = (A) (sums[n] - sums[from]);                                                                        \
+			}                                                                                                          \
+			else                                                                                                       \
+				for (;; m &= m - 1)                                                                                    \
+				{                                                                                                      \
+					const uint32_t upto = m ? (uint32_t) __builtin_ctzll(m) : n;                                       \
+					for (; at < upto; at++)                                                                            \
+					{                                                                                                  \
+						const A x = (A) values[i + at];                                                                \
+						a = STEP;                                                                                      \
+					}                                                                                                  \
+					if (m == 0)                                                                                        \
+						break;                                                                                         \
+					if (runs > 0)                                                                                      \
+						out[runs - 1] = a;                                                                             \
+					out_keys[runs++] = keys[i + at];                                                                   \
+					a = NOTHING;                                                                                       \
+				}                                                                                                      \
+			if (i % (1 << 16) == 0)                                                                                    \
+				GS_TRY(gs_work_add(&cpu->work, 1 << 16));                                                              \
 		}                                                                                                              \
+		out[runs - 1] = a;                                                                                             \
 		*r->count = runs;                                                                                              \
 		return GS_OK;                                                                                                  \
 	}
 #define PLAIN_SET(K, P)                                                                                                \
-	PLAIN(P##_wrap32, K, uint32_t, uint32_t, 0, a + x)                                                                 \
-	PLAIN(P##_wrap64, K, uint64_t, uint64_t, 0, a + x)                                                                 \
-	PLAIN(P##_i32_i64, K, int32_t, int64_t, 0, (int64_t) ((uint64_t) a + (uint64_t) x))                                \
-	PLAIN(P##_u32_u64, K, uint32_t, uint64_t, 0, a + x)                                                                \
-	PLAIN(P##_f32, K, float, float, -0.0f, a + x)                                                                      \
-	PLAIN(P##_f64, K, double, double, -0.0, a + x)                                                                     \
-	PLAIN(P##_min_i32, K, int32_t, int32_t, INT32_MAX, x < a ? x : a)                                                  \
-	PLAIN(P##_max_i32, K, int32_t, int32_t, INT32_MIN, x > a ? x : a)                                                  \
-	PLAIN(P##_min_i64, K, int64_t, int64_t, INT64_MAX, x < a ? x : a)                                                  \
-	PLAIN(P##_max_i64, K, int64_t, int64_t, INT64_MIN, x > a ? x : a)                                                  \
+	PLAIN(P##_wrap32, K, uint32_t, uint32_t, true, 0, a + x)                                                                 \
+	PLAIN(P##_wrap64, K, uint64_t, uint64_t, true, 0, a + x)                                                                 \
+	PLAIN(P##_i32_i64, K, int32_t, int64_t, false, 0, (int64_t) ((uint64_t) a + (uint64_t) x))                                \
+	PLAIN(P##_u32_u64, K, uint32_t, uint64_t, true, 0, a + x)                                                                \
+	PLAIN(P##_f32, K, float, float, false, -0.0f, a + x)                                                                      \
+	PLAIN(P##_f64, K, double, double, false, -0.0, a + x)                                                                     \
+	PLAIN(P##_min_i32, K, int32_t, int32_t, false, INT32_MAX, x < a ? x : a)                                                  \
+	PLAIN(P##_max_i32, K, int32_t, int32_t, false, INT32_MIN, x > a ? x : a)                                                  \
+	PLAIN(P##_min_i64, K, int64_t, int64_t, false, INT64_MAX, x < a ? x : a)                                                  \
+	PLAIN(P##_max_i64, K, int64_t, int64_t, false, INT64_MIN, x > a ? x : a)                                                  \
 	static gs_status (*P##_loop(const gs_reduction *d))(gs_cpu_engine *, const gs_reduce_request *)                    \
 	{                                                                                                                  \
 		const bool wider = gs_type_width(d->result) > gs_type_width(d->values);                                        \

@@ -8,11 +8,11 @@
 #define CHUNK ((uint64_t) 1 << 16) /* items between two looks at the clock */
 
 /* Calls STEP(from, upto) over all items, polling in between. */
-#define IN_CHUNKS(n, STEP)                                                                                             \
+#define IN_CHUNKS(n, ...)                                                                                              \
 	for (uint64_t from = 0, upto; from < (n); from = upto)                                                             \
 	{                                                                                                                  \
 		upto = (n) - from < CHUNK ? (n) : from + CHUNK;                                                                \
-		STEP;                                                                                                          \
+		__VA_ARGS__;                                                                                                   \
 		GS_TRY(gs_work_add(&cpu->work, upto - from));                                                                  \
 	}
 
@@ -169,11 +169,12 @@ cpu_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels
 /* ---------------------------------------------------------------- gather, sequence */
 
 #define AHEAD 32 /* items whose place is known that far ahead are prefetched */
+#define MANY  ((uint64_t) 1 << 18) /* fewer stay in the cache */
 #define GATHER(T, I)                                                                                                   \
 	{                                                                                                                  \
 		const I *x = index;                                                                                            \
 		IN_CHUNKS(n, for (uint64_t i = from; i < upto; i++) {                                                          \
-			if (i + AHEAD < upto)                                                                                      \
+			if (n > MANY && i + AHEAD < upto)                                                                                      \
 				__builtin_prefetch((const T *) in + x[i + AHEAD]);                                                     \
 			memcpy((T *) out + i, (const T *) in + x[i], sizeof(T));                                                   \
 		})                                                                                                             \
@@ -205,7 +206,12 @@ cpu_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, con
 }
 
 #define SEQUENCE(T)                                                                                                    \
-	IN_CHUNKS(n, for (uint64_t i = from; i < upto; i++)((T *) out)[i] = (T) (start + i * step))
+	IN_CHUNKS(n, {                                                                                                     \
+		T *to = out;                                                                                                   \
+		T x = (T) (start + from * step);                                                                               \
+		for (uint64_t i = from; i < upto; i++, x += (T) step)                                                          \
+			to[i] = x;                                                                                                 \
+	})
 
 static gs_status
 cpu_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step)

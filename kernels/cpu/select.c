@@ -80,7 +80,7 @@ gs_run_begins(const gs_select_loops *loops, gs_type type, const void *from, uint
 	uint32_t l4;
 	uint64_t l8;
 
-	if (n < 64 || width == 16)
+	if (n < 64 || width == 16 || begin) /* the fast loops read the item before the group */
 		m = begins_slowly(type, from, n, left);
 	else if (width == 1)
 		memcpy(&l1, left, 1), m = loops->differ1(from, l1);

@@ -60,35 +60,28 @@ RANGE(uint64_t, 8, _mm512_set1_epi64, , , _mm512_sub_epi64, _mm512_cmple_epu64_m
 #undef RANGE
 #undef RANGE_BODY
 
-/* Bit i: item i differs from the one before it; before is the one before the group. */
+/*
+ * Bit i: item i differs from the one before it; before is the one before the group.  What lies there in memory may be read but not
+ * believed: in place it may have been written over.
+ */
 #ifdef AVX512
 #define DIFFER(T, BYTES, CMPNEQ)                                                                                       \
 	TARGET static uint64_t NAME(mask_differ##BYTES)(const void *from, T before)                                        \
 	{                                                                                                                  \
 		const T *x = from;                                                                                             \
-		uint64_t m = x[0] != before;                                                                                   \
+		uint64_t m = 0;                                                                                                \
 		for (int i = 0; i < BYTES; i++)                                                                                \
 		{                                                                                                              \
 			__m512i a = _mm512_loadu_si512(x + 64 / BYTES * i);                                                        \
-			__m512i b = i ? _mm512_loadu_si512(x + 64 / BYTES * i - 1) : SHIFT_IN(T, BYTES, a, before);                \
-			uint64_t d = CMPNEQ(a, b);                                                                                 \
-			m |= i ? d << (64 / BYTES * i) : d;                                                                        \
+			__m512i b = _mm512_loadu_si512(x + 64 / BYTES * i - 1);                                                    \
+			m |= (uint64_t) CMPNEQ(a, b) << (64 / BYTES * i % 64);                                                     \
 		}                                                                                                              \
-		return m;                                                                                                      \
+		return (m & ~(uint64_t) 1) | (x[0] != before);                                                                 \
 	}
-/* The first vector with its predecessor: through memory, which the item before may not be in any more. */
-#define SHIFT_IN(T, BYTES, a, before)                                                                                  \
-	({                                                                                                                 \
-		T room[64 / BYTES + 1];                                                                                        \
-		room[0] = before;                                                                                              \
-		_mm512_storeu_si512(room + 1, a);                                                                              \
-		_mm512_loadu_si512(room);                                                                                      \
-	})
 DIFFER(uint8_t, 1, _mm512_cmpneq_epi8_mask)
 DIFFER(uint16_t, 2, _mm512_cmpneq_epi16_mask)
 DIFFER(uint32_t, 4, _mm512_cmpneq_epi32_mask)
 DIFFER(uint64_t, 8, _mm512_cmpneq_epi64_mask)
-#undef SHIFT_IN
 #else
 #define DIFFER(T, BYTES, CMPNEQ)                                                                                       \
 	TARGET static uint64_t NAME(mask_differ##BYTES)(const void *from, T before)                                        \

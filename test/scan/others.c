@@ -9,6 +9,8 @@ static const gs_type types[] = {GS_U8, GS_U16, GS_U32, GS_U64, GS_U128, GS_I16, 
 static void
 split(gs_type type, uint64_t n, uint32_t k, int skew, size_t offset)
 {
+	if (skipped())
+		return;
 	size_t width = gs_type_width(type), temp = gs_split_temp_bytes(engine, type, n, k);
 	uint8_t *in = malloc(n * width + 16), *labels = malloc(n + 16), *want = malloc(n * width + 16);
 	uint64_t starts[257] = {0}, place[256], bad = 0, kept = 0;
@@ -48,6 +50,8 @@ split(gs_type type, uint64_t n, uint32_t k, int skew, size_t offset)
 static void
 gather(gs_type type, uint64_t n, bool wide)
 {
+	if (skipped())
+		return;
 	size_t width = gs_type_width(type), iw = wide ? 8 : 4;
 	uint64_t from = n / 2 + 1, bad = 0;
 	uint8_t *in = malloc(from * width), *index = malloc(n * iw + 16);
@@ -111,6 +115,8 @@ sequence(gs_type type, uint64_t n)
 static void
 extent(gs_type type, uint64_t n, size_t offset, bool special)
 {
+	if (skipped())
+		return;
 	size_t width = gs_type_width(type), temp = gs_extent_temp_bytes(engine, type, n);
 	uint8_t *in = malloc(n * width + 16), want[32];
 	uint64_t any = 0, all = ~(uint64_t) 0;

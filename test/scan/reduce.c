@@ -93,6 +93,8 @@ enum { WHOLE_NUMBERS, ANY, EXTREME };
 static void
 one(gs_type key, gs_reduction d, uint64_t n, double mean, size_t offset, bool flag, bool in_place, int data)
 {
+	if (skipped())
+		return;
 	size_t kw = gs_type_width(key), vw = gs_type_width(d.values), ow = gs_type_width(d.result);
 	size_t temp = gs_reduce_by_key_temp_bytes(engine, key, &d, n);
 	uint8_t *keys = malloc(n * kw + 16), *values = malloc(n * vw + 16), *want = malloc((n + 1) * 16);

@@ -15,6 +15,8 @@ count_at(const void *p, bool wide, uint64_t i)
 static void
 one(gs_type type, bool only_long, uint64_t n, double mean, size_t offset, bool wide, bool in_place, int shape)
 {
+	if (skipped())
+		return;
 	size_t width = gs_type_width(type), temp = gs_runs_temp_bytes(engine, type, n), cw = wide ? 8 : 4;
 	uint8_t *in = malloc(n * width + 16);
 	uint64_t *at = malloc((n + 1) * 8), *len = malloc((n + 1) * 8);
@@ -57,6 +59,8 @@ one(gs_type type, bool only_long, uint64_t n, double mean, size_t offset, bool w
 static void
 decode(gs_type type, uint64_t runs, double mean, bool wide, uint64_t cut)
 {
+	if (skipped())
+		return;
 	size_t width = gs_type_width(type), cw = wide ? 8 : 4, temp;
 	uint8_t *values = malloc(runs * width + 16), *lengths = malloc(runs * cw + 16), *want;
 	uint64_t total = 0, room, bad = 0, where = 0, got;

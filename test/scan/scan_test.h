@@ -13,7 +13,10 @@
 #include <time.h>
 
 extern gs_engine *engine;
-extern bool on_gpu, small_only, thorough;
+extern bool on_gpu, small_only, tiny;
+
+/* True for all but some of the cases when a slow checker looks on ("tiny"). */
+bool skipped(void);
 
 /* ---- results: one line per group of cases; the first failures of a group are explained */
 

@@ -74,6 +74,8 @@ enum { SELECT, PARTITION, UNIQUE };
 static void
 one(gs_type type, int mode, int by, int percent, uint64_t n, double mean, size_t offset, bool in_place)
 {
+	if (skipped())
+		return;
 	size_t width = gs_type_width(type), temp = gs_select_temp_bytes(engine, type, n);
 	uint8_t *in = malloc(n * width + 16), *want = malloc(n * width + 16), *rest = malloc(n * width + 16);
 	size_t mask_bytes = by == GS_BY_BYTES ? n : (n + 63) / 64 * 8;
