@@ -287,6 +287,7 @@ main(int argc, char **argv)
 	{
 		*all[i] = aligned_alloc(2 << 20, (n * 4 + (4 << 20)) >> 21 << 21);
 		madvise(*all[i], n * 4, MADV_HUGEPAGE); /* as the engine's own memory */
+		*all[i] += 16 * 17 * i;					/* not all at the same place in a page */
 		memset(*all[i], 1, n * 4 + 64);
 	}
 	in8 = aligned_alloc(2 << 20, (n * 8 + (4 << 20)) >> 21 << 21);

@@ -92,9 +92,9 @@ struct gs_ring
 {
 	/* barriers: a stage has been loaded; a tile is published, its prefix is there, its buffer is free */
 	u64 full[GS_MAX_STAGES], published[GS_SLOTS], prefix[GS_SLOTS], free[GS_SLOTS];
-	u32 tile[GS_MAX_STAGES];
-	u32 round[GS_MAX_STAGES]; /* before sm_90, in the place of full */
-	u32 posted[GS_SLOTS];	  /* the tile that is published */
+	u32 tile[2][GS_MAX_STAGES]; /* by parity of the round: a tile is announced while its predecessor may still be looked up */
+	u32 round[GS_MAX_STAGES];	/* the loader's; before sm_90 also in the place of full */
+	u32 posted[GS_SLOTS];		/* the tile that is published */
 };
 
 /* Where a block is in its ring. */
@@ -131,10 +131,9 @@ ring_init(gs_ring &ring, u32 warps)
 		barrier_init(&ring.free[s], warps);
 	}
 	asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#else
+#endif
 	for (u32 s = 0; s < GS_MAX_STAGES; s++)
 		ring.round[s] = 0;
-#endif
 }
 
 /*
@@ -144,12 +143,15 @@ ring_init(gs_ring &ring, u32 warps)
 __device__ __forceinline__ void
 ring_announce(gs_ring &ring, int stage, u32 tile, u32 bytes, bool all)
 {
-	ring.tile[stage] = all ? tile : tile | GS_EDGES;
+	const u32 round = ring.round[stage];
+
+	ring.tile[round & 1][stage] = all ? tile : tile | GS_EDGES;
 #if GS_BULK
+	ring.round[stage] = round + 1;
 	barrier_expect(&ring.full[stage], bytes);
 #else
 	__threadfence_block();
-	*(volatile u32 *) &ring.round[stage] = ring.round[stage] + 1;
+	*(volatile u32 *) &ring.round[stage] = round + 1;
 #endif
 }
 
@@ -186,7 +188,7 @@ ring_wait(gs_ring &ring, gs_turn turn)
 		;
 	__threadfence_block();
 #endif
-	return ring.tile[turn.stage];
+	return ring.tile[turn.round & 1][turn.stage];
 }
 
 /* Before sm_90: the copy itself, by the working threads. */
