@@ -207,7 +207,7 @@ compare(const char *name, u64 n, call ours, call theirs, std::vector<output> out
 	double need = bytes((double) count);
 	double roof = 100 * need / x / copy_rate, cub_roof = 100 * need / y / copy_rate;
 
-	printf("%-34s 2^%-2d  ours %8.4f ms %5.1f %%   CUB %8.4f ms %5.1f %%   %5.2fx  %s\n", name, (int) (63 - __builtin_clzll(n)),
+	printf("%-44s 2^%-2d  ours %8.4f ms %5.1f %%   CUB %8.4f ms %5.1f %%   %5.2fx  %s\n", name, (int) (63 - __builtin_clzll(n)),
 		   x, roof, y, cub_roof, y / x, bad == 0 ? "equal" : "DIFFERENT");
 	fflush(stdout);
 	snprintf(line, sizeof(line),
@@ -323,9 +323,20 @@ bench_runs(u64 n)
 	}
 }
 
-template <class T>
+/* A sum that CUB does not recognise as one, so that it takes its default policy. */
+struct own_sum
+{
+	template <class T>
+	__host__ __device__ __forceinline__ T
+	operator()(T a, T b) const
+	{
+		return a + b;
+	}
+};
+
+template <class T, class SUM>
 static void
-bench_reduce(const char *what, gs_type type, u64 n, std::vector<u32> all)
+bench_reduce(const char *what, gs_type type, u64 n, std::vector<u32> all, SUM cub_sum)
 {
 	T *keys = (T *) memory[0], *values = (T *) memory[1];
 	gs_reduction sum = {type, GS_SUM, type, false};
@@ -346,7 +357,7 @@ bench_reduce(const char *what, gs_type type, u64 n, std::vector<u32> all)
 			[=] {
 				size_t b = cub_bytes;
 				CUDA(cub::DeviceReduce::ReduceByKey(cub_temp, b, keys, (T *) memory[4], values, (T *) memory[5], their_count,
-													::cuda::std::plus<>(), (int) n, stream));
+													cub_sum, (int) n, stream));
 			},
 			{{memory[2], memory[4], sizeof(T)}, {memory[3], memory[5], sizeof(T)}}, 0,
 			[=](double m) { return 2.0 * sizeof(T) * (n + m); });
@@ -375,7 +386,26 @@ cub_temp_bytes(u64 n)
 	ASK(cub::DeviceRunLengthEncode::Encode(NULL, b, i, i, i, i, (int) n));
 	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, i, i, i, i, i, ::cuda::std::plus<>(), (int) n));
 	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, l, l, l, l, i, ::cuda::std::plus<>(), (int) n));
+	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, i, i, i, i, i, own_sum(), (int) n));
+	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, l, l, l, l, i, own_sum(), (int) n));
 	return most + 256;
+}
+
+/* The version of the installed driver, which the runtime does not know. */
+static std::string
+driver_version()
+{
+	char line[128] = "";
+	FILE *p = popen("nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null", "r");
+
+	if (p != NULL)
+	{
+		if (fgets(line, sizeof(line), p) == NULL)
+			line[0] = 0;
+		pclose(p);
+	}
+	line[strcspn(line, "\n")] = 0;
+	return line[0] ? line : "unknown";
 }
 
 static void
@@ -394,9 +424,9 @@ write_json(const char *path, const char *commit)
 	CUDA(cudaRuntimeGetVersion(&runtime));
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
 	fprintf(f,
-			"{\"device\": \"%s\", \"multiprocessors\": %d, \"driver\": %d, \"cuda\": %d, \"cub\": %d, \"date\": \"%s\", "
+			"{\"device\": \"%s\", \"multiprocessors\": %d, \"driver\": \"%s\", \"cuda_driver\": %d, \"cuda\": %d, \"cub\": %d, \"date\": \"%s\", "
 			"\"commit\": \"%s\", \"runs\": %d, \"statistic\": \"median\", \"copy_gb_per_s\": %.1f,\n \"results\": [\n",
-			p.name, p.multiProcessorCount, driver, runtime, CUB_VERSION, date, commit, runs, copy_rate / 1e6);
+			p.name, p.multiProcessorCount, driver_version().c_str(), driver, runtime, CUB_VERSION, date, commit, runs, copy_rate / 1e6);
 	for (size_t i = 0; i < lines.size(); i++)
 		fprintf(f, "  %s%s\n", lines[i].c_str(), i + 1 < lines.size() ? "," : "");
 	fprintf(f, "]}\n");
@@ -467,8 +497,10 @@ main(int argc, char **argv)
 		bench_scan<int64_t>("scan int64", GS_I64, n);
 		bench_select(n);
 		bench_runs(n);
-		bench_reduce<int32_t>("int32+int32", GS_I32, n, {1, 5, 500});
-		bench_reduce<int64_t>("int64+int64", GS_I64, n, {1, 5, 500});
+		bench_reduce<int32_t>("int32+int32", GS_I32, n, {1, 5, 500}, ::cuda::std::plus<>());
+		bench_reduce<int64_t>("int64+int64", GS_I64, n, {1, 5, 500}, ::cuda::std::plus<>());
+		bench_reduce<int32_t>("int32+int32 (own functor)", GS_I32, n, {1, 5, 500}, own_sum());
+		bench_reduce<int64_t>("int64+int64 (own functor)", GS_I64, n, {5}, own_sum());
 	}
 	if (json)
 		write_json(json, commit);

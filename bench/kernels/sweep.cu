@@ -84,7 +84,7 @@ go(const char *name, KERNEL kernel, ARGS a, size_t word, u64 tile, int threads, 
 		{
 			size_t shared = stages * pitch + more;
 			int fit = 0;
-			gs_shape shape = {GS_T_SCAN, 90, 0, 0, threads, vectors, blocks, stages, 0, 0};
+			gs_shape shape = {GS_T_SCAN, 90, 0, 0, threads, vectors, blocks, stages, 0, 0, 0};
 			std::vector<float> t;
 			cudaEvent_t b, f;
 
@@ -104,7 +104,7 @@ go(const char *name, KERNEL kernel, ARGS a, size_t word, u64 tile, int threads, 
 			for (int dp = 0; dp < ndelays; dp++)
 			{
 			t.clear();
-			shape.delay = delays[dp][0], shape.pause = delays[dp][1];
+			shape.delay = shape.light = delays[dp][0], shape.pause = delays[dp][1];
 			CUDA(cudaEventCreate(&b));
 			CUDA(cudaEventCreate(&f));
 			for (int i = 0; i < 6; i++)

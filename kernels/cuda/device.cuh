@@ -112,6 +112,29 @@ shuffle(T x, int lane)
 	return v.t;
 }
 
+/* Over all lanes; one instruction from sm_80 on. */
+#if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
+#define GS_LANES(NAME, STEP)                                                                                           \
+	__device__ __forceinline__ u32 lanes_##NAME(u32 x)                                                                 \
+	{                                                                                                                  \
+		return __reduce_##NAME##_sync(GS_ALL_LANES, x);                                                                \
+	}
+#else
+#define GS_LANES(NAME, STEP)                                                                                           \
+	__device__ __forceinline__ u32 lanes_##NAME(u32 x)                                                                 \
+	{                                                                                                                  \
+		for (int d = 16; d > 0; d /= 2)                                                                                \
+		{                                                                                                              \
+			u32 y = __shfl_xor_sync(GS_ALL_LANES, x, d);                                                               \
+			x = STEP;                                                                                                  \
+		}                                                                                                              \
+		return x;                                                                                                      \
+	}
+#endif
+GS_LANES(add, x + y)
+GS_LANES(min, min(x, y))
+GS_LANES(max, max(x, y))
+
 /* ---------------------------------------------------------------- status words: one access, device scope, no order */
 
 __device__ __forceinline__ u64

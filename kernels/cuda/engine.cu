@@ -209,6 +209,7 @@ gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_byte
 	sweep->in_place = in_place;
 	/* with a few tiles per block nothing is crowded, and waiting is all there is to lose */
 	sweep->delay = sweep->rounds > 4 ? (u32) shape.delay : 0;
+	sweep->light = (u32) shape.light;
 	sweep->pause = sweep->rounds > 4 ? (u32) shape.pause : 0;
 	sweep->patience = in_place ? 0 : e->patience;
 	return gs_cuda_status(cudaMemsetAsync(temp, 0, gs_cuda_temp(tiles, word_bytes), e->stream));

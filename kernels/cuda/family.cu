@@ -35,7 +35,9 @@ cuda_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, u
 			b = sweep(GS_T_LONG, 0, sizeof(u128), n);
 			return a > b ? a : b;
 		case GS_P_REDUCE:
-			return sweep(GS_T_REDUCE, (int) extra, 2 * sizeof(u128), n);
+			a = sweep(GS_T_REDUCE, (int) extra, 2 * sizeof(u128), n); /* sums as wide as values, or twice as wide */
+			b = sweep(GS_T_REDUCE, 2 * (int) extra, 2 * sizeof(u128), n);
+			return a > b ? a : b;
 		case GS_P_REDUCE_FIXED:
 			return gs_cuda_temp(n / 4096 + 1, sizeof(u128));
 		case GS_P_SPLIT:

@@ -82,9 +82,9 @@ __device__ __forceinline__ typename OP::value
 warp_any_order(typename OP::value x)
 {
 	if constexpr (std::is_same<OP, add_u32>::value)
-		return __reduce_add_sync(GS_ALL_LANES, x);
+		return lanes_add(x);
 	else if constexpr (std::is_same<OP, min_u32>::value)
-		return __reduce_min_sync(GS_ALL_LANES, x);
+		return lanes_min(x);
 	else
 	{
 #pragma unroll
@@ -111,7 +111,7 @@ window_count(const STATE (&s)[GS_WINDOW], u32 m)
 		if (at + 1 == m)
 			many = s[j].n;
 	}
-	return __reduce_add_sync(GS_ALL_LANES, few) + shuffle(many, (m - 1) & 31);
+	return lanes_add(few) + shuffle(many, (m - 1) & 31);
 }
 
 /* How many items are kept. */
@@ -340,6 +340,7 @@ struct gs_sweep
 	u32 stall;	   /* look at watch->stalled */
 	u32 in_place;  /* fences, no fallback */
 	u32 delay;	   /* ns from the publication of a tile to the first look at its predecessors */
+	u32 light;	   /* the same for a tile that has little to write out */
 	u32 pause;	   /* ns between two looks */
 	u64 patience;  /* cycles without progress before a fallback; 0: never */
 };
@@ -379,12 +380,13 @@ publish(typename STATE::words *words, u32 tile, STATE own, const gs_sweep &sweep
 /*
  * Returns a published tile's exclusive prefix and publishes the inclusive one.  Called by one whole warp.  The walk ends where a
  * TOTAL is met, at the latest at `known`, this warp's own last tile, whose inclusive prefix `total` it still has; both
- * are brought up to date.  reduce(t) is the fallback: tile t's state
+ * are brought up to date.  light: the tile has little to write out.  reduce(t) is the fallback: tile t's state
  * computed by the warp from the input, the same in every lane.
  */
 template <class STATE, class REDUCE>
 __device__ __forceinline__ STATE
-look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &total, const gs_sweep &sweep, REDUCE reduce)
+look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &total, const gs_sweep &sweep, bool light,
+		  REDUCE reduce)
 {
 	STATE before = STATE::zero();
 	i64 next = (i64) tile - 1; /* the youngest predecessor not yet added */
@@ -399,7 +401,7 @@ look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &
 	return STATE::zero(); /* no look-back at all: wrong results, but the speed of everything else */
 #endif
 	if (sweep.delay)
-		__nanosleep(sweep.delay);
+		__nanosleep(light ? sweep.light : sweep.delay);
 
 	while (!done)
 	{

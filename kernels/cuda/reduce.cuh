@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 		};
 
 		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			state s = look_back((words *) a.words, tile, whole[slot], known, total, a.sweep, reduce);
+			state s = look_back((words *) a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 2 <= TILE, reduce);
 
 			if (lane_id() == 0)
 			{

@@ -11,9 +11,9 @@ template <int KEY, int VALUE, class OP>
 static gs_status
 run(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool in_place)
 {
-	constexpr gs_shape shape = gs_shape_of(GS_T_REDUCE, KEY, VALUE);
-	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / KEY;
 	constexpr size_t sum = sizeof(typename OP::value), words = sizeof(typename keyed_state<OP>::words);
+	constexpr gs_shape shape = gs_shape_of(GS_T_REDUCE, KEY, sum > VALUE ? sum : VALUE);
+	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / KEY;
 	constexpr size_t pitch = 16 + shape.threads * shape.vectors * 16 + tile * (sum > VALUE ? sum : VALUE) + 16;
 	static_assert(3 * pitch < GS_SHARED, "three stages fit");
 	u64 tiles;

@@ -112,13 +112,13 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 				if (b)
 					n++, p = i + 1;
 			}
-			n = __reduce_add_sync(GS_ALL_LANES, n);
-			p = __reduce_max_sync(GS_ALL_LANES, p);
+			n = lanes_add(n);
+			p = lanes_max(p);
 			return run_state{n, p ? (u64) (f + p) : 0};
 		};
 
 		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			run_state s = look_back(a.words, tile, whole[slot], known, total, a.sweep, reduce);
+			run_state s = look_back(a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 2 <= TILE, reduce);
 
 			if (lane_id() == 0)
 			{
@@ -299,7 +299,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 		if (begins)
 			place = thread * ITEMS + (sizeof(mask) == 4 ? 32 - __clz((u32) begins) : 64 - __clzll(begins));
 		rank = warp_exclusive(bits_set(begins), total);
-		place = __reduce_max_sync(GS_ALL_LANES, place);
+		place = lanes_max(place);
 		if (lane_id() == 0)
 		{
 			begun[half][warp] = total;
@@ -309,7 +309,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 		rank += warps_exclusive<WARPS>(begun[half], warp, count);
 		if (warp == 0)
 		{
-			place = __reduce_max_sync(GS_ALL_LANES, lane_id() < WARPS ? lasts[half][lane_id()] : 0);
+			place = lanes_max(lane_id() < WARPS ? lasts[half][lane_id()] : 0);
 			if (thread == 0)
 			{
 				run_state own = {count, place ? (u64) (first + place) : 0};

@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) scan_kernel(cons
 		};
 
 		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			state s = look_back((words *) a.words, tile, state{whole[slot]}, known, total, a.sweep, reduce);
+			state s = look_back((words *) a.words, tile, state{whole[slot]}, known, total, a.sweep, false, reduce);
 
 			if (lane_id() == 0)
 				before[slot] = s.v;

@@ -142,11 +142,11 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 				else
 					n += g == 0 || differs(in[g], in[g - 1], a.floats);
 			}
-			return count_state{__reduce_add_sync(GS_ALL_LANES, n)};
+			return count_state{lanes_add(n)};
 		};
 
 		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			count_state s = look_back(a.words, tile, whole[slot], known, total, a.sweep, reduce);
+			count_state s = look_back(a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 8 <= TILE, reduce);
 
 			if (lane_id() == 0)
 			{
