@@ -252,6 +252,10 @@ compare(const char *name, void (*plain)(void), void (*ours)(void), uint64_t resu
 	else
 		count = found = results;
 	same = count == found && memcmp(out, want, results * 4) == 0 && (!second || memcmp(out2, want2, results * 4) == 0);
+	/* from here on both write the same memory: where an array lies is worth a tenth */
+	int32_t *apart = want, *apart2 = want2;
+
+	want = out, want2 = out2, want8 = out8;
 	for (int i = 0; i < 9; i++)
 	{
 		double t0 = now(), t1, t2;
@@ -262,6 +266,7 @@ compare(const char *name, void (*plain)(void), void (*ours)(void), uint64_t resu
 		t2 = now();
 		a[i] = t1 - t0, b[i] = t2 - t1;
 	}
+	want = apart, want2 = apart2, want8 = (int64_t *) want;
 	qsort(a, 9, sizeof(*a), by_value);
 	qsort(b, 9, sizeof(*b), by_value);
 	ratio = b[4] / a[4];

@@ -32,7 +32,7 @@ cpu_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, ui
 		T *y = out, a = (START);                                                                                       \
 		if (inclusive)                                                                                                 \
 		{                                                                                                              \
-			IN_CHUNKS(n, for (uint64_t i = from; i < upto; i++) {                                                      \
+			IN_CHUNKS(n, _Pragma("GCC unroll 8") for (uint64_t i = from; i < upto; i++) {                              \
 				T b = x[i];                                                                                            \
 				a = (NEXT);                                                                                            \
 				y[i] = a;                                                                                              \
