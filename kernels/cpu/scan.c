@@ -168,16 +168,11 @@ cpu_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels
 
 /* ---------------------------------------------------------------- gather, sequence */
 
-#define AHEAD 32 /* items whose place is known that far ahead are prefetched */
-#define MANY  ((uint64_t) 1 << 18) /* fewer stay in the cache */
+/* No prefetching: the processor has many of these loads under way by itself. */
 #define GATHER(T, I)                                                                                                   \
 	{                                                                                                                  \
 		const I *x = index;                                                                                            \
-		IN_CHUNKS(n, for (uint64_t i = from; i < upto; i++) {                                                          \
-			if (n > MANY && i + AHEAD < upto)                                                                                      \
-				__builtin_prefetch((const T *) in + x[i + AHEAD]);                                                     \
-			memcpy((T *) out + i, (const T *) in + x[i], sizeof(T));                                                   \
-		})                                                                                                             \
+		IN_CHUNKS(n, for (uint64_t i = from; i < upto; i++) memcpy((T *) out + i, (const T *) in + x[i], sizeof(T)))   \
 		return GS_OK;                                                                                                  \
 	}
 #define GATHER_BY(T)                                                                                                   \
