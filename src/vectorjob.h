@@ -1,0 +1,45 @@
+/*
+ * vectorjob.h: questions about vectors of values, answered by an engine, or by the type's comparator where a type has no exact
+ * encoding.  The answers are the same either way.
+ *
+ * Order and equality are those of the type's default btree family under the column's collation; NULL equals NULL and stands
+ * where the column says.  All vectors of one call have the same number of rows, at most GS_MAX_ROWS.  Small inputs stay in the
+ * backend; what fails in the service is done again on the CPU and counted in gpusort_stat.  Answers are blocks of mem, with at
+ * least one element of room.  A type that cannot be ordered, and memory that is not there, are errors.
+ */
+#ifndef GPUSORT_VECTORJOB_H
+#define GPUSORT_VECTORJOB_H
+
+#include "kernels/gs.h"
+
+#include "bigmem.h"
+
+struct Vector;					/* vector.h */
+
+/* A column of a question: values, and how they compare. */
+typedef struct VectorColumn
+{
+	const struct Vector *values;
+	Oid			collation;
+	bool		desc;			/* does not move NULLs */
+	bool		nulls_first;
+} VectorColumn;
+
+/* A run of equal rows: the number of its first row, and how many they are; it begins where the runs before it end. */
+typedef struct VectorRun
+{
+	uint32		row;
+	uint32		length;
+} VectorRun;
+
+/* All row numbers in order; equal rows stay as they came. */
+extern uint32 *vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns);
+
+/*
+ * Runs of rows that are equal in the last key_columns columns, with the rows in the order of the first order_columns columns (0: as
+ * they came).  Both sets may overlap: the distinct values of one column are its runs with 1 and 1.
+ */
+extern VectorRun *vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int order_columns, int key_columns,
+								 uint64 *nruns);
+
+#endif
