@@ -253,7 +253,7 @@ run_engine(gs_engine *engine, const workload *w, uint32_t *out, gs_job_info *inf
 {
 	size_t bytes = gs_chunk_bytes(w->specs, w->ncolumns, CHUNK_ROWS, 100);
 	gs_chunk *chunk = aligned_alloc(GS_ALIGN, bytes);
-	gs_job_spec spec = {GS_ORDER, w->ncolumns, w->specs, w->rows};
+	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = w->ncolumns, .columns = w->specs, .rows_hint = w->rows};
 	gs_job *job;
 	times t = {0};
 	double start;

@@ -151,6 +151,25 @@ gs_plan_free(gs_engine *engine, gs_plan *plan)
 /* ---------------------------------------------------------------- jobs */
 
 /*
+ * Bytes of one element of a job's result.
+ */
+size_t
+gs_job_result_bytes(const gs_job_spec *spec)
+{
+	switch (spec->op)
+	{
+		case GS_RUNS:
+			return sizeof(gs_run);
+		case GS_REDUCE:
+			return sizeof(gs_group);
+		case GS_SCAN:
+			return spec->columns[0].type == GS_F32 ? sizeof(float) : sizeof(uint64_t);
+		default:
+			return sizeof(uint32_t);
+	}
+}
+
+/*
  * Begins a job.  The head is filled in here, so that job_end is safe from this moment on.
  */
 gs_status
@@ -228,7 +247,7 @@ gs_job_finish(gs_job *job, uint64_t rows)
  * Hands out the next piece of the result.
  */
 gs_status
-gs_job_next(gs_job *job, uint32_t *out, uint64_t room, uint64_t *got)
+gs_job_next(gs_job *job, void *out, uint64_t room, uint64_t *got)
 {
 	gs_status status;
 

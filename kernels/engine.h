@@ -46,7 +46,7 @@ typedef struct gs_engine_ops
 	gs_status (*job_begin)(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
 	gs_status (*job_add)(gs_job *job, const gs_chunk *chunk);
 	gs_status (*job_finish)(gs_job *job);
-	gs_status (*job_next)(gs_job *job, uint32_t *out, uint64_t room, uint64_t *got);
+	gs_status (*job_next)(gs_job *job, void *out, uint64_t room, uint64_t *got);
 	void (*job_end)(gs_job *job);
 	uint64_t (*job_host_bytes)(const gs_job *job);
 	void (*job_get_info)(const gs_job *job, gs_job_info *info);

@@ -343,9 +343,26 @@ gs_status gs_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n,
 
 /* ---------------------------------------------------------------- jobs */
 
+/*
+ * Rows are numbered in the order of their arrival.  Equality is that of the types above; NULL equals NULL.
+ *
+ *   op             result, an array of                what is asked
+ *   GS_ORDER       uint32_t                           all rows in order; equal rows in arrival order
+ *   GS_TOPK        uint32_t                           the first limit rows of that order
+ *   GS_SELECT      uint32_t                           rows that filter keeps, in arrival order
+ *   GS_PARTITION   uint32_t                           the same, then all others: gs_job_info.selected tells where these begin
+ *   GS_RUNS        gs_run                             runs of equal rows
+ *   GS_SCAN        int64_t, uint64_t, double, float   operation over each row's value and all before it
+ *   GS_REDUCE      gs_group                           operation over the values of each run of equal keys
+ *
+ * SELECT, PARTITION and SCAN take one column.  RUNS and REDUCE first put the rows into the stable order of the first
+ * order_columns columns (0: arrival order) and compare neighbours in key_columns columns: RUNS in the last ones, REDUCE in those
+ * that end before the last column, which is the value.  The two sets may overlap: the distinct values of one column are
+ * the runs with ncolumns, order_columns and key_columns 1.
+ */
 typedef enum gs_op
 {
-	GS_ORDER,	/* all rows in order: results are row numbers; equal rows in arrival order */
+	GS_ORDER,
 	GS_TOPK,
 	GS_SELECT,
 	GS_PARTITION,
@@ -354,18 +371,74 @@ typedef enum gs_op
 	GS_REDUCE
 } gs_op;
 
+/* A run of equal rows: the number of its first one, and how many they are.  Its position follows from the lengths before it. */
+typedef struct gs_run
+{
+	uint32_t row;
+	uint32_t length;
+} gs_run;
+
+/*
+ * The reduced values of a run.  Rows whose value is NULL are skipped; with valid = 0 there is no value.  In value:
+ *   GS_SUM            of integers, 128 bits, two's complement, least significant first; of floats, in the type itself, by the fixed
+ *                     tree of gs_reduce_by_key over positions in the order
+ *   GS_MIN, GS_MAX    an integer widened to 64 bits, or the float itself; -0 counts as below +0
+ *   GS_COUNT          valid
+ */
+typedef struct gs_group
+{
+	uint64_t value[2];
+	uint32_t row;
+	uint32_t length;
+	uint32_t valid;
+	uint32_t zero;
+} gs_group;
+
+/*
+ * Which rows SELECT and PARTITION keep: those whose value compares so with a constant, or, by_flags, whose value (a GS_U8) is not
+ * 0.  NULL is never kept.  GS_BETWEEN is not known here.
+ */
+typedef struct gs_job_filter
+{
+	bool by_flags;
+	gs_comparison comparison;
+	const void *value; /* an element of the column's type; the bytes of a GS_BYTES value */
+	size_t value_bytes;
+} gs_job_filter;
+
 typedef struct gs_job_spec
 {
 	gs_op op;
 	uint32_t ncolumns;
-	const gs_column_spec *columns; /* copied by gs_job_begin */
+	const gs_column_spec *columns; /* copied by gs_job_begin, and so is filter.value */
 	uint64_t rows_hint;			   /* expected rows, 0 = unknown */
+	uint32_t order_columns;		   /* RUNS, REDUCE */
+	uint32_t key_columns;		   /* RUNS, REDUCE */
+	uint64_t limit;				   /* TOPK */
+	gs_operation operation;		   /* SCAN: SUM, MIN, MAX; REDUCE: COUNT too, whose value column may have any type */
+	bool exclusive;				   /* SCAN: over the values before each row */
+	gs_job_filter filter;		   /* SELECT, PARTITION */
 } gs_job_spec;
+
+/*
+ * SCAN widens integers to 64 bits; a sum that leaves them is GS_OVERFLOW.  Floats keep their type; their sums have the same bits
+ * on every engine: positions are grouped by 16, by 256 and by 4096, a row's value is ((sum of the groups of 4096 before + of the
+ * groups of 256) + of the groups of 16) + of the values up to it, each from left to right.  A NULL adds nothing; what a row with
+ * nothing before it gets is that of gs_scan, and never a NaN's or -0's other bits.
+ */
+
+/* Bytes of one element of a job's result. */
+size_t gs_job_result_bytes(const gs_job_spec *spec);
+
+/* Bytes of the engine's memory that a job takes for each row, at most, beside its columns and the ordering of rows. */
+size_t gs_job_work_bytes(const gs_job_spec *spec);
 
 typedef struct gs_job_info
 {
 	gs_order_facts order;
 	uint64_t rows;
+	uint64_t results;	   /* once finished: elements of the result */
+	uint64_t selected;	   /* PARTITION */
 	uint64_t host_bytes;   /* host memory held now */
 	uint64_t upload_bytes; /* moved to the device */
 	uint64_t upload_ns, device_ns, download_ns;
@@ -375,15 +448,16 @@ typedef struct gs_job gs_job;
 
 /*
  * begin → add(chunk)… → finish(rows) → next(piece)… → end.  add checks the chunk, of which chunk->bytes bytes must be
- * readable, and has copied what it needs when it returns, so a chunk can be filled again.  finish checks that rows rows came.  next writes up to room results and their number, 0 at the end.  After any
- * status but GS_OK only gs_job_end may follow.  gs_job_end is safe at every moment and on NULL.
+ * readable, and has copied what it needs when it returns, so a chunk can be filled again.  finish checks that rows rows came.
+ * next writes up to room elements of the result and their number, 0 at the end.  After any status but GS_OK only
+ * gs_job_end may follow.  gs_job_end is safe at every moment and on NULL.
  */
 gs_status gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
 gs_status gs_job_add(gs_job *job, const gs_chunk *chunk);
 /* The same for a chunk in memory that somebody else can write to: nothing beyond available bytes is read. */
 gs_status gs_job_add_within(gs_job *job, const gs_chunk *chunk, size_t available);
 gs_status gs_job_finish(gs_job *job, uint64_t rows);
-gs_status gs_job_next(gs_job *job, uint32_t *out, uint64_t room, uint64_t *got);
+gs_status gs_job_next(gs_job *job, void *out, uint64_t room, uint64_t *got);
 void gs_job_end(gs_job *job);
 
 /*

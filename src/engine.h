@@ -58,8 +58,8 @@ typedef struct EngineOps
 	gs_status	(*add) (EngineJob *job);
 	gs_status	(*finish) (EngineJob *job, uint64 rows);
 
-	/* Up to room row numbers and how many they are; 0 at the end. */
-	gs_status	(*next) (EngineJob *job, uint32 *out, uint64 room, uint64 *got);
+	/* Up to room elements of the result (gs_job_result_bytes) and how many they are; 0 at the end. */
+	gs_status	(*next) (EngineJob *job, void *out, uint64 room, uint64 *got);
 
 	/* Memory of this process that the job, or the one that takes its place if it fails, holds at most if finish comes now. */
 	uint64		(*host_bytes) (const EngineJob *job);

@@ -140,7 +140,7 @@ cpu_finish(EngineJob *base, uint64 rows)
 }
 
 static gs_status
-cpu_next(EngineJob *base, uint32 *out, uint64 room, uint64 *got)
+cpu_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 {
 	return gs_job_next(((CpuJob *) base)->job, out, room, got);
 }

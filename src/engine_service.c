@@ -396,7 +396,7 @@ return_area(ServiceJob *job, uint32 area, EngineFailure *why)
 }
 
 static gs_status
-service_next(EngineJob *base, uint32 *out, uint64 room, uint64 *got)
+service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 {
 	ServiceJob *job = (ServiceJob *) base;
 	EngineFailure why = ENGINE_OK;

@@ -160,7 +160,7 @@ gs_cpu_job_finish(gs_job *head)
  * Hands out row numbers.
  */
 gs_status
-gs_cpu_job_next(gs_job *head, uint32_t *out, uint64_t room, uint64_t *got)
+gs_cpu_job_next(gs_job *head, void *out, uint64_t room, uint64_t *got)
 {
 	order_job *job = (order_job *) head;
 	uint64_t left = job->table.rows - job->next;

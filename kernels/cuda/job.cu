@@ -340,7 +340,7 @@ job_finish(gs_job *head)
 }
 
 static gs_status
-job_next(gs_job *head, u32 *out, u64 room, u64 *got)
+job_next(gs_job *head, void *out, u64 room, u64 *got)
 {
 	cuda_job *job = (cuda_job *) head;
 	u64 left = job->rows - job->next, n = room < left ? room : left, start = now_ns();

@@ -164,7 +164,7 @@ static gs_status
 begin_job(connection *c, const gsd_begin *m)
 {
 	gs_column_spec columns[GSD_MAX_COLUMNS];
-	gs_job_spec spec = {(gs_op) m->op, m->ncolumns, columns, m->rows_hint};
+	gs_job_spec spec = {.op = (gs_op) m->op, .ncolumns = m->ncolumns, .columns = columns, .rows_hint = m->rows_hint};
 	gs_status status;
 
 	for (uint32_t i = 0; i < m->ncolumns; i++)

@@ -40,7 +40,7 @@ make_chunk(uint32_t rows, size_t *bytes)
 static gs_status
 run(const gs_chunk *chunk)
 {
-	gs_job_spec spec = {GS_ORDER, 3, specs, 0};
+	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = 3, .columns = specs};
 	gs_engine *engine;
 	gs_job *job;
 	uint32_t rows = chunk->rows;

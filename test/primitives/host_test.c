@@ -116,7 +116,7 @@ static gs_status
 run(counting *c, const table *t, uint32_t chunk_rows, uint64_t *bound)
 {
 	gs_host host = {count_alloc, count_resize, count_release, count_poll, c};
-	gs_job_spec spec = {GS_ORDER, t->ncolumns, t->specs, 0};
+	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = t->ncolumns, .columns = t->specs};
 	gs_engine *engine;
 	gs_job *volatile job = NULL;
 	gs_job *made;
@@ -273,8 +273,9 @@ static void
 misuse(void)
 {
 	gs_column_spec column = {GS_I64, false, false}, strange = {(gs_type) 77, false, false};
-	gs_job_spec spec = {GS_ORDER, 1, &column, 0}, bad = {GS_ORDER, 1, &strange, 0}, other = {GS_SCAN, 1, &column, 0};
-	gs_job_spec none = {GS_ORDER, 0, &column, 0};
+	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = 1, .columns = &column};
+	gs_job_spec bad = {.op = GS_ORDER, .ncolumns = 1, .columns = &strange}, none = {.op = GS_ORDER, .columns = &column};
+	gs_job_spec other = {.op = (gs_op) 77, .ncolumns = 1, .columns = &column};
 	gs_engine *engine;
 	gs_job *job;
 	uint32_t out[4];

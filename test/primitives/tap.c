@@ -346,7 +346,7 @@ feed(gs_job *job, const table *t, uint32_t chunk_rows)
 bool
 order_job_right(gs_engine *engine, const table *t, uint32_t chunk_rows, uint64_t piece, gs_job_info *info)
 {
-	gs_job_spec spec = {GS_ORDER, t->ncolumns, t->specs, 0};
+	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = t->ncolumns, .columns = t->specs};
 	uint32_t *out = malloc((t->rows + 2) * sizeof(uint32_t));
 	uint64_t got = 1, at = 0, bound;
 	gs_job_info now;

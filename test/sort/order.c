@@ -298,7 +298,7 @@ job_on(gs_engine *e, column *c, uint32_t n, uint64_t rows)
 	for (uint32_t i = 0; i < n; i++)
 		specs[i] = c[i].host.spec;
 
-	gs_job_spec spec = {GS_ORDER, n, specs, below(2) ? rows : 0};
+	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = n, .columns = specs, .rows_hint = below(2) ? rows : 0};
 
 	TRY(gs_job_begin(e, &spec, NULL, &job));
 	do
