@@ -56,7 +56,7 @@ gpucheck:
 bench-kernels:
 	$(MAKE) -f bench/engine.mk
 	bench/engine
-	@if command -v nvcc >/dev/null && [ -f bench/kernels/Makefile ]; then $(MAKE) -C bench/kernels run; fi
+	@if command -v nvcc >/dev/null && [ -f bench/kernels/Makefile ]; then $(MAKE) -C bench/kernels run sort; fi
 
 bench-queries:
 	@PG_CONFIG='$(PG_CONFIG)' bench/queries.sh

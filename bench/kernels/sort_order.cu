@@ -1,7 +1,7 @@
 /*
  * sort_order.cu: row orders against CUB, on one GPU.
  *
- *   sort-order [log2 of rows [what]]      what: part of a case's name, "all"
+ *   sort_order [log2 of rows,... [what]]      what: part of a case's name, "all"
  *
  * Ours is gs_order_plan and gs_order_run together, the plan's look at the data and its wait included; nothing is known
  * beforehand.  CUB gets preallocated memory, DoubleBuffer, 32-bit counts, the range of the keys for free, and its best way of:
@@ -11,52 +11,9 @@
  *            column from the last, with a gather between
  * Median of 7 runs after one; times by events on the stream.  Each order is checked: every row once, ascending, stable.
  */
-#include "../../kernels/cuda/sort.h"
-#include "../../kernels/cuda/stall.h"
-#include "../../kernels/gs.h"
+#include "check.cuh"
 
-#include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <cub/cub.cuh>
-#include <functional>
-#include <string>
-#include <vector>
-
-typedef uint64_t u64;
-typedef uint32_t u32;
-
-#define CK(x)                                                                           \
-	do                                                                                  \
-	{                                                                                   \
-		cudaError_t e_ = (x);                                                           \
-		if (e_ != cudaSuccess)                                                          \
-		{                                                                               \
-			printf("%s at %s:%d\n", cudaGetErrorString(e_), __FILE__, __LINE__);        \
-			exit(1);                                                                    \
-		}                                                                               \
-	} while (0)
-#define GS(x)                                                                           \
-	do                                                                                  \
-	{                                                                                   \
-		gs_status s_ = (x);                                                             \
-		if (s_ != GS_OK)                                                                \
-		{                                                                               \
-			printf("%s at %s:%d\n", gs_status_text(s_), __FILE__, __LINE__);            \
-			exit(1);                                                                    \
-		}                                                                               \
-	} while (0)
-
-static __host__ __device__ u64
-mix(u64 z)
-{
-	z += 0x9e3779b97f4a7c15ull;
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
 
 enum shape { UNIFORM, SORTED, REVERSED, FEW, EQUAL, SKEWED, REAL };
 
@@ -64,7 +21,7 @@ enum shape { UNIFORM, SORTED, REVERSED, FEW, EQUAL, SKEWED, REAL };
 static __global__ void
 make(void *out, u32 n, int width, int bits, shape how, u64 base, u64 seed)
 {
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	EACH(i, n)
 	{
 		u64 r = mix(i * 31 + seed), k = bits ? r >> (64 - bits) : 0;
 
@@ -112,87 +69,42 @@ struct table
 	const void *column[2];
 	int width[2];
 	int columns;
-};
 
-static __device__ int
-compare(table t, u64 a, u64 b)
-{
-	for (int c = 0; c < t.columns; c++)
-		for (int half = 0; half < (t.width[c] == 16 ? 2 : 1); half++)
-		{
-			u64 x = load(t.column[c], t.width[c], a, half), y = load(t.column[c], t.width[c], b, half);
-
-			if (x != y)
-				return x < y ? -1 : 1;
-		}
-	return 0;
-}
-
-static __global__ void
-check_kernel(table t, const u32 *order, u32 n, u64 *out)
-{
-	u64 sum = 0, hash = 0, bad = 0;
-
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	__device__ int
+	operator()(u64 a, u64 b) const
 	{
-		u32 r = order[i];
+		for (int c = 0; c < columns; c++)
+			for (int half = 0; half < (width[c] == 16 ? 2 : 1); half++)
+			{
+				u64 x = load(column[c], width[c], a, half), y = load(column[c], width[c], b, half);
 
-		sum += r - i;
-		hash += mix(r) - mix(i);
-		if (r >= n)
-			bad++;
-		else if (i > 0 && order[i - 1] < n)
-		{
-			int c = compare(t, order[i - 1], r);
-
-			bad += c > 0 || (c == 0 && order[i - 1] >= r);
-		}
+				if (x != y)
+					return x < y ? -1 : 1;
+			}
+		return 0;
 	}
-	atomicAdd((unsigned long long *) out, sum);
-	atomicAdd((unsigned long long *) out + 1, hash);
-	atomicAdd((unsigned long long *) out + 2, bad);
-}
-
-static u64 *answer;
-
-static const char *
-checked(table t, const u32 *order, u32 n)
-{
-	u64 a[3];
-
-	CK(cudaMemset(answer, 0, 24));
-	check_kernel<<<1056, 256>>>(t, order, n, answer);
-	CK(cudaMemcpy(a, answer, 24, cudaMemcpyDeviceToHost));
-	return a[0] == 0 && a[1] == 0 && a[2] == 0 ? "ok" : a[2] ? "WRONG ORDER" : "NO PERMUTATION";
-}
+};
 
 /* ---------------------------------------------------------------- CUB */
 
 static __global__ void
-iota(u32 *p, u32 n)
-{
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
-		p[i] = (u32) i;
-}
-
-static __global__ void
 pack(const u64 *in, u64 *out, u32 n, u64 base, int row_bits)
 {
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	EACH(i, n)
 		out[i] = (in[i] - base) << row_bits | i;
 }
 
 static __global__ void
 unpack(const u64 *in, u32 *out, u32 n)
 {
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	EACH(i, n)
 		out[i] = (u32) in[i] & (n - 1);
 }
 
 static __global__ void
 pack4(const u32 *in, u64 *out, u32 n)
 {
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	EACH(i, n)
 		out[i] = in[i] ^ 1u << 31;
 }
 
@@ -200,7 +112,7 @@ template <class K, class A, class B>
 static __global__ void
 combine(const A *a, const B *b, K *out, u32 n, int bits)
 {
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	EACH(i, n)
 		out[i] = (K) a[i] << bits | (K) b[i];
 }
 
@@ -208,7 +120,7 @@ template <class T>
 static __global__ void
 gather(const T *in, int stride, const u32 *rows, T *out, u32 n)
 {
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	EACH(i, n)
 		out[i] = in[(u64) rows[i] * stride];
 }
 
@@ -216,7 +128,7 @@ template <class T>
 static __global__ void
 spread(const T *in, int stride, T *out, u32 n)
 {
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	EACH(i, n)
 		out[i] = in[i * stride];
 }
 
@@ -255,7 +167,7 @@ struct hub9
 	using MaxPolicy = Policy900;
 };
 
-/* ---------------------------------------------------------------- timing */
+/* ---------------------------------------------------------------- lines of the table */
 
 static gs_engine *engine;
 static cudaStream_t stream;
@@ -264,36 +176,6 @@ static size_t area_bytes;
 static u32 *order;
 static void *temp;
 static size_t temp_room;
-
-static float
-timed(const std::function<void()> &work, const std::function<void()> &before = NULL)
-{
-	std::vector<float> t;
-	cudaEvent_t a, b;
-
-	CK(cudaEventCreate(&a));
-	CK(cudaEventCreate(&b));
-	for (int r = 0; r < 8; r++)
-	{
-		float ms;
-
-		if (before)
-			before();
-		CK(cudaDeviceSynchronize());
-		CK(cudaEventRecord(a, stream));
-		work();
-		CK(cudaEventRecord(b, stream));
-		CK(cudaEventSynchronize(b));
-		CK(cudaGetLastError());
-		CK(cudaEventElapsedTime(&ms, a, b));
-		if (r > 0)
-			t.push_back(ms);
-	}
-	CK(cudaEventDestroy(a));
-	CK(cudaEventDestroy(b));
-	std::sort(t.begin(), t.end());
-	return t[t.size() / 2];
-}
 
 static float best;
 static const u64 *packed_at;
@@ -306,14 +188,14 @@ cub_line(const char *name, table t, u32 n, const std::function<u32 *()> &work, c
 	CK(cudaMemset(area[2], 0xff, n * 4ull));
 	CK(cudaMemset(area[3], 0xff, n * 4ull));
 
-	float ms = timed([&] { got = work(); }, before);
+	float ms = median_of(7, stream, [&] { got = work(); }, before);
 
 	if (packed_at != NULL)
-		unpack<<<2112, 256, 0, stream>>>(packed_at, got, n);
+		unpack<<<GRID, 0, stream>>>(packed_at, got, n);
 	CK(cudaStreamSynchronize(stream));
 	packed_at = NULL;
 	best = best == 0 || ms < best ? ms : best;
-	printf("    CUB %-10s %8.3f  %s\n", name, ms, checked(t, got, n));
+	printf("    CUB %-10s %8.3f  %s\n", name, ms, order_verdict(t, got, n));
 	fflush(stdout);
 }
 
@@ -343,7 +225,7 @@ cub_packed(const u64 *in, u32 n, u64 base, int bits, int row_bits)
 	using sort = cub::DispatchRadixSort<cub::SortOrder::Ascending, u64, cub::NullType, u32,
 										cub::detail::identity_decomposer_t, HUB>;
 
-	pack<<<2112, 256, 0, stream>>>(in, (u64 *) area[0], n, base, row_bits);
+	pack<<<GRID, 0, stream>>>(in, (u64 *) area[0], n, base, row_bits);
 	CK(sort::Dispatch(NULL, bytes, k, v, n, row_bits, row_bits + bits, true, stream));
 	if (bytes > area_bytes)
 		exit(printf("temp %zu\n", bytes));
@@ -378,12 +260,12 @@ ours(const char *name, int ranking, u32 small, table t, const gs_column *columns
 	};
 
 	CK(cudaMemset(order, 0xff, n * 4ull));
-	ms = timed(work);
+	ms = median_of(7, stream, work);
 
-	const char *verdict = checked(t, order, n);
+	const char *verdict = order_verdict(t, order, n);
 	gs_plan *plan;
 
-	plan_ms = timed([&] {
+	plan_ms = median_of(7, stream, [&] {
 		GS(gs_order_plan(engine, columns, t.columns, n, &plan));
 		gs_plan_free(engine, plan);
 	});
@@ -414,7 +296,7 @@ all_ours(table t, const gs_column *columns, u32 n)
 static __global__ void
 less(const u64 *in, u64 *out, u32 n, u64 base)
 {
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	EACH(i, n)
 		out[i] = in[i] - base;
 }
 
@@ -429,7 +311,7 @@ single(const char *name, const char *want, int lg, int width, int bits, shape ho
 	if (!wanted(name, want))
 		return;
 	CK(cudaMalloc(&values, (size_t) n * width));
-	make<<<2112, 256>>>(values, n, width, bits, how, base, 7);
+	make<<<GRID>>>(values, n, width, bits, how, base, 7);
 	CK(cudaDeviceSynchronize());
 
 	table t = {{values, NULL}, {width, 0}, 1};
@@ -442,10 +324,10 @@ single(const char *name, const char *want, int lg, int width, int bits, shape ho
 		/* order of signed 64-bit numbers as one of unsigned ones: the top bit turned, also for nothing */
 		cub_line("pairs", t, n,
 				 [&] {
-					 iota<<<2112, 256, 0, stream>>>((u32 *) area[2], n);
+					 iota<<<GRID, 0, stream>>>((u32 *) area[2], n);
 					 return cub_pairs<u64>((u32 *) area[2], n, bits);
 				 },
-				 [&] { less<<<2112, 256>>>((const u64 *) values, (u64 *) area[0], n, bits == 64 ? 1ull << 63 : base); });
+				 [&] { less<<<GRID>>>((const u64 *) values, (u64 *) area[0], n, bits == 64 ? 1ull << 63 : base); });
 		if (bits + lg <= 64)
 		{
 			cub_line("packed", t, n, [&] { return cub_packed<hub8>((const u64 *) values, n, base, bits, lg); });
@@ -460,13 +342,13 @@ single(const char *name, const char *want, int lg, int width, int bits, shape ho
 					 cub::DoubleBuffer<u32> v((u32 *) area[2], (u32 *) area[3]);
 					 size_t bytes = area_bytes;
 
-					 iota<<<2112, 256, 0, stream>>>((u32 *) area[2], n);
+					 iota<<<GRID, 0, stream>>>((u32 *) area[2], n);
 					 CK(cub::DeviceRadixSort::SortPairs(area[4], bytes, k, v, n, 0, 32, stream));
 					 return v.Current();
 				 },
 				 [&] { CK(cudaMemcpy(area[0], values, n * 4ull, cudaMemcpyDeviceToDevice)); });
 		cub_line("packed", t, n, [&] {
-			pack4<<<2112, 256, 0, stream>>>((const u32 *) values, (u64 *) area[1], n);
+			pack4<<<GRID, 0, stream>>>((const u32 *) values, (u64 *) area[1], n);
 			return cub_packed<hub8>((const u64 *) area[1], n, 0, 32, lg);
 		});
 	}
@@ -487,11 +369,11 @@ several(const char *name, const char *want, int lg, int second_bits)
 	best = 0;
 	printf("%s, 2^%d rows\n", name, lg);
 	CK(cudaMalloc(&a, (size_t) n * (uuid ? 16 : 4)));
-	make<<<2112, 256>>>(a, n, uuid ? 16 : 4, uuid ? 64 : 10, UNIFORM, 0, 3);
+	make<<<GRID>>>(a, n, uuid ? 16 : 4, uuid ? 64 : 10, UNIFORM, 0, 3);
 	if (!uuid)
 	{
 		CK(cudaMalloc(&b, (size_t) n * 8));
-		make<<<2112, 256>>>(b, n, second_bits == 31 ? 4 : 8, second_bits, UNIFORM, 0, 5);
+		make<<<GRID>>>(b, n, second_bits == 31 ? 4 : 8, second_bits, UNIFORM, 0, 5);
 	}
 	CK(cudaDeviceSynchronize());
 
@@ -502,8 +384,8 @@ several(const char *name, const char *want, int lg, int second_bits)
 	if (second_bits == 31)
 	{
 		cub_line("packed", t, n, [&] {
-			combine<u64, u32, u32><<<2112, 256, 0, stream>>>((const u32 *) a, (const u32 *) b, (u64 *) area[0], n, 31);
-			iota<<<2112, 256, 0, stream>>>((u32 *) area[2], n);
+			combine<u64, u32, u32><<<GRID, 0, stream>>>((const u32 *) a, (const u32 *) b, (u64 *) area[0], n, 31);
+			iota<<<GRID, 0, stream>>>((u32 *) area[2], n);
 			return cub_pairs<u64>((u32 *) area[2], n, 41);
 		});
 	}
@@ -513,21 +395,21 @@ several(const char *name, const char *want, int lg, int second_bits)
 				 [&] {
 					 u32 *v;
 
-					 iota<<<2112, 256, 0, stream>>>((u32 *) area[2], n);
+					 iota<<<GRID, 0, stream>>>((u32 *) area[2], n);
 					 v = cub_pairs<u64>((u32 *) area[2], n, 64);
 					 if (uuid)
 					 {
-						 gather<<<2112, 256, 0, stream>>>((const u64 *) a + 1, 2, v, (u64 *) area[0], n);
+						 gather<<<GRID, 0, stream>>>((const u64 *) a + 1, 2, v, (u64 *) area[0], n);
 						 return cub_pairs<u64>(v, n, 64);
 					 }
-					 gather<<<2112, 256, 0, stream>>>((const u32 *) a, 1, v, (u32 *) area[0], n);
+					 gather<<<GRID, 0, stream>>>((const u32 *) a, 1, v, (u32 *) area[0], n);
 					 return cub_pairs<u32>(v, n, 10);
 				 },
 				 [&] {
 					 if (uuid)
-						 spread<<<2112, 256>>>((const u64 *) a, 2, (u64 *) area[0], n);
+						 spread<<<GRID>>>((const u64 *) a, 2, (u64 *) area[0], n);
 					 else
-						 less<<<2112, 256>>>((const u64 *) b, (u64 *) area[0], n, 1ull << 63);
+						 less<<<GRID>>>((const u64 *) b, (u64 *) area[0], n, 1ull << 63);
 				 });
 	}
 	all_ours(t, columns, n);
@@ -535,26 +417,16 @@ several(const char *name, const char *want, int lg, int second_bits)
 	CK(cudaFree(b));
 }
 
-int
-main(int argc, char **argv)
+/* All cases of one size. */
+static void
+size(int lg, const char *want)
 {
-	int lg = argc > 1 ? atoi(argv[1]) : 28;
-	const char *want = argc > 2 ? argv[2] : "all";
 	u64 n = 1ull << lg;
-	cudaDeviceProp p;
 
-	CK(cudaGetDeviceProperties(&p, 0));
-	printf("# %s, CUDA %d, CUB %d; ms, median of 7; x: CUB's best / ours\n", p.name, CUDART_VERSION, CUB_VERSION);
-	GS(gs_cuda_open(0, NULL, &engine));
-	stream = (cudaStream_t) gs_cuda_stream(engine);
-	area_bytes = (size_t) 64 << 20;
-	area_bytes += n / 4;
-	for (int i = 0; i < 4; i++)
-		CK(cudaMalloc(&area[i], n * (i < 2 ? 8 : 4) + 256));
-	CK(cudaMalloc(&area[4], area_bytes));
+	area_bytes = ((size_t) 64 << 20) + n / 4;
+	for (int i = 0; i < 5; i++)
+		CK(cudaMalloc(&area[i], i == 4 ? area_bytes : n * (i < 2 ? 8 : 4) + 256));
 	CK(cudaMalloc(&order, n * 4 + 256));
-	CK(cudaMalloc(&answer, 256));
-
 	single("bigint 20 bits", want, lg, 8, 20, UNIFORM);
 	single("bigint 27 bits", want, lg, 8, 27, UNIFORM);
 	single("bigint 36 bits", want, lg, 8, 36, UNIFORM);
@@ -568,6 +440,22 @@ main(int argc, char **argv)
 	single("bigint reversed", want, lg, 8, lg, REVERSED);
 	single("bigint few 27", want, lg, 8, 27, FEW);
 	single("bigint skewed 27", want, lg, 8, 27, SKEWED);
+	for (void *a : area)
+		CK(cudaFree(a));
+	CK(cudaFree(order));
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *sizes = argc > 1 ? argv[1] : "28,26,24,20";
+	const char *want = argc > 2 ? argv[2] : "all";
+
+	print_head("ms, median of 7; x: CUB's best / ours");
+	GS(gs_cuda_open(0, NULL, &engine));
+	stream = (cudaStream_t) gs_cuda_stream(engine);
+	for (const char *p = sizes; p != NULL; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+		size(atoi(p), want);
 	gs_engine_close(engine);
 	return 0;
 }

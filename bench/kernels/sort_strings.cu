@@ -6,51 +6,9 @@
  * Two kinds of text: 16 random hex characters; addresses with a long common prefix.  The comparator loads eight bytes at a time.
  * CUB's memory is preallocated; one run after one.  Ours: plan and run, median of 5 after one.  Orders are checked.
  */
-#include "../../kernels/cuda/sort.h"
-#include "../../kernels/cuda/stall.h"
-#include "../../kernels/gs.h"
+#include "check.cuh"
 
-#include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cub/cub.cuh>
-#include <functional>
-#include <vector>
-
-typedef uint64_t u64;
-typedef uint32_t u32;
-typedef uint8_t u8;
-
-#define CK(x)                                                                    \
-	do                                                                           \
-	{                                                                            \
-		cudaError_t e_ = (x);                                                    \
-		if (e_ != cudaSuccess)                                                   \
-		{                                                                        \
-			printf("%s at %s:%d\n", cudaGetErrorString(e_), __FILE__, __LINE__); \
-			exit(1);                                                             \
-		}                                                                        \
-	} while (0)
-#define GS(x)                                                                    \
-	do                                                                           \
-	{                                                                            \
-		gs_status s_ = (x);                                                      \
-		if (s_ != GS_OK)                                                         \
-		{                                                                        \
-			printf("%s at %s:%d\n", gs_status_text(s_), __FILE__, __LINE__);     \
-			exit(1);                                                             \
-		}                                                                        \
-	} while (0)
-
-static __device__ u64
-mix(u64 z)
-{
-	z += 0x9e3779b97f4a7c15ull;
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
 
 /* Strings of a fixed length: 16 hex characters, or https://www.example.org/catalogue/articles/DDD/page-DDDDDDDD.html */
 static __global__ void
@@ -59,7 +17,7 @@ make(u32 *offsets, u8 *heap, u32 n, bool addresses)
 	const char *prefix = "https://www.example.org/catalogue/articles/";
 	const u32 length = addresses ? 43 + 3 + 6 + 8 + 5 : 16;
 
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i <= n; i += (u64) gridDim.x * blockDim.x)
+	EACH(i, n + 1ull)
 	{
 		u8 *s = heap + i * length;
 		u64 r = mix(i + 17);
@@ -130,64 +88,73 @@ struct less
 	}
 };
 
-static __global__ void
-iota(u32 *p, u32 n)
+/* What the order check asks. */
+struct three_way
 {
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
-		p[i] = (u32) i;
-}
+	less l;
+	__device__ int operator()(u32 a, u32 b) const { return l.compare(a, b); }
+};
 
-static __global__ void
-check_kernel(less l, const u32 *order, u32 n, u64 *out)
-{
-	u64 sum = 0, hash = 0, bad = 0;
-
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
-	{
-		u32 r = order[i];
-
-		sum += r - i;
-		hash += mix(r) - mix(i);
-		if (r >= n)
-			bad++;
-		else if (i > 0 && order[i - 1] < n)
-		{
-			int c = l.compare(order[i - 1], r);
-
-			bad += c > 0 || (c == 0 && order[i - 1] >= r);
-		}
-	}
-	atomicAdd((unsigned long long *) out, sum);
-	atomicAdd((unsigned long long *) out + 1, hash);
-	atomicAdd((unsigned long long *) out + 2, bad);
-}
-
+static gs_engine *engine;
 static cudaStream_t stream;
+static u32 *offsets, *order;
+static void *temp;
+static size_t room;
 
-static float
-timed(int runs, const std::function<void()> &before, const std::function<void()> &work)
+/* At least so much temporary memory. */
+static void
+need(size_t bytes)
 {
-	std::vector<float> t;
-	cudaEvent_t a, b;
+	if (bytes <= room)
+		return;
+	CK(cudaFree(temp));
+	CK(cudaMalloc(&temp, room = bytes));
+}
 
-	CK(cudaEventCreate(&a));
-	CK(cudaEventCreate(&b));
-	for (int r = 0; r <= runs; r++)
+/* Both kinds of ranking against CUB's sort, one kind of text. */
+static void
+text(u32 n, bool addresses)
+{
+	gs_column column = {{GS_BYTES, false, false}, offsets, NULL, NULL};
+	gs_order_facts f;
+	size_t bytes = 0;
+	u8 *heap;
+
+	CK(cudaMalloc(&heap, (u64) n * (addresses ? 65 : 16) + 16));
+	make<<<GRID>>>(offsets, heap, n, addresses);
+	CK(cudaDeviceSynchronize());
+	column.heap = heap;
+
+	less l = {offsets, heap};
+
+	printf("%s, %u rows\n", addresses ? "addresses of 65 characters, 43 in common" : "16 hex characters", n);
+	CK(cub::DeviceMergeSort::StableSortKeys(NULL, bytes, order, n, l, stream));
+	need(bytes);
+
+	float cub_ms = median_of(1, stream, [&] { CK(cub::DeviceMergeSort::StableSortKeys(temp, bytes, order, n, l, stream)); },
+							 [&] { iota<<<GRID>>>(order, n); });
+
+	printf("    CUB merge sort  %9.3f  %s\n", cub_ms, order_verdict(three_way{l}, order, n));
+	for (int ranking = 1; ranking <= 2; ranking++)
 	{
-		float ms;
+		gs_cuda_sort_force(engine, ranking, 1);
 
-		before();
-		CK(cudaDeviceSynchronize());
-		CK(cudaEventRecord(a, stream));
-		work();
-		CK(cudaEventRecord(b, stream));
-		CK(cudaEventSynchronize(b));
-		CK(cudaEventElapsedTime(&ms, a, b));
-		if (r > 0)
-			t.push_back(ms);
+		float ms = median_of(5, stream,
+							 [&] {
+								 gs_plan *plan;
+
+								 GS(gs_order_plan(engine, &column, 1, n, &plan));
+								 need(gs_order_temp_bytes(plan));
+								 GS(gs_order_run(engine, plan, temp, room, order, &f));
+								 gs_plan_free(engine, plan);
+							 },
+							 [&] { CK(cudaMemset(order, 0xff, n * 4ull)); });
+
+		printf("    ours %-10s %9.3f  %s  x %.1f  (%u passes, %u refined)\n", ranking == 1 ? "ballots" : "atomics", ms,
+			   order_verdict(three_way{l}, order, n), cub_ms / ms, f.passes, f.refined);
+		fflush(stdout);
 	}
-	std::sort(t.begin(), t.end());
-	return t[t.size() / 2];
+	CK(cudaFree(heap));
 }
 
 int
@@ -195,77 +162,15 @@ main(int argc, char **argv)
 {
 	int lg = argc > 1 ? atoi(argv[1]) : 26;
 	u32 n = 1u << lg;
-	u32 *offsets, *order;
-	u8 *heap;
-	u64 *answer;
-	void *temp = NULL;
-	size_t room = 0;
-	gs_engine *engine;
-	cudaDeviceProp p;
 
-	CK(cudaGetDeviceProperties(&p, 0));
-	printf("# %s, CUDA %d, CUB %d; ms\n", p.name, CUDART_VERSION, CUB_VERSION);
+	print_head("ms");
 	GS(gs_cuda_open(0, NULL, &engine));
 	stream = (cudaStream_t) gs_cuda_stream(engine);
 	CK(cudaMalloc(&offsets, (n + 1ull) * 4));
 	CK(cudaMalloc(&order, n * 4ull));
-	CK(cudaMalloc(&answer, 24));
-	for (int addresses = 0; addresses < 2; addresses++)
-	{
-		u32 length = addresses ? 65 : 16;
-
-		if ((u64) n * length > UINT32_MAX)
-			n /= 2;
-		CK(cudaMalloc(&heap, (u64) n * length + 16));
-		make<<<2112, 256>>>(offsets, heap, n, addresses);
-		CK(cudaDeviceSynchronize());
-
-		less l = {offsets, heap};
-		auto verdict = [&] {
-			u64 a[3];
-
-			CK(cudaMemset(answer, 0, 24));
-			check_kernel<<<1056, 256>>>(l, order, n, answer);
-			CK(cudaMemcpy(a, answer, 24, cudaMemcpyDeviceToHost));
-			return a[0] == 0 && a[1] == 0 && a[2] == 0 ? "ok" : "WRONG";
-		};
-		size_t bytes = 0;
-
-		printf("%s, %u rows\n", addresses ? "addresses of 65 characters, 43 in common" : "16 hex characters", n);
-		CK(cub::DeviceMergeSort::StableSortKeys(NULL, bytes, order, n, l, stream));
-		CK(cudaFree(temp));
-		CK(cudaMalloc(&temp, room = bytes));
-
-		float cub_ms = timed(1, [&] { iota<<<2112, 256>>>(order, n); },
-							 [&] { CK(cub::DeviceMergeSort::StableSortKeys(temp, bytes, order, n, l, stream)); });
-
-		printf("    CUB merge sort  %9.3f  %s\n", cub_ms, verdict());
-		for (int ranking = 1; ranking <= 2; ranking++)
-		{
-			gs_column column = {{GS_BYTES, false, false}, offsets, NULL, heap};
-			gs_order_facts f;
-
-			gs_cuda_sort_force(engine, ranking, 1);
-			float ms = timed(5, [&] { CK(cudaMemset(order, 0xff, n * 4ull)); }, [&] {
-				gs_plan *plan;
-
-				GS(gs_order_plan(engine, &column, 1, n, &plan));
-				if (gs_order_temp_bytes(plan) > room)
-				{
-					room = gs_order_temp_bytes(plan);
-					CK(cudaFree(temp));
-					CK(cudaMalloc(&temp, room));
-				}
-				GS(gs_order_run(engine, plan, temp, room, order, &f));
-				gs_plan_free(engine, plan);
-			});
-
-			printf("    ours %-10s %9.3f  %s  x %.1f  (%u passes, %u refined)\n", ranking == 1 ? "ballots" : "atomics", ms, verdict(),
-				   cub_ms / ms, f.passes, f.refined);
-			fflush(stdout);
-		}
-		CK(cudaFree(heap));
-	}
+	text(n, false);
+	/* offsets have 32 bits */
+	text(n * 65ull > UINT32_MAX ? n / 2 : n, true);
 	gs_engine_close(engine);
 	return 0;
 }

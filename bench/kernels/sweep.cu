@@ -3,7 +3,7 @@
  *
  *   sweep [log2 of n] [name...]
  *
- * Prints the median time of each; results are checked against the tuned shape's by a sum over the output.
+ * Prints the median time of each; results are not looked at.
  */
 #include "../../kernels/cuda/family.cuh"
 #include "../../kernels/cuda/reduce.cuh"
@@ -11,19 +11,7 @@
 #include "../../kernels/cuda/scan.cuh"
 #include "../../kernels/cuda/select.cuh"
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <vector>
-
-#define CUDA(x)                                                                                                        \
-	do                                                                                                                 \
-	{                                                                                                                  \
-		cudaError_t e_ = (x);                                                                                          \
-		if (e_ != cudaSuccess)                                                                                         \
-			printf("%s at %d\n", cudaGetErrorString(e_), __LINE__), exit(1);                                           \
-	} while (0)
+#include "check.cuh"
 
 static gs_cuda_engine *e;
 static u8 *memory[4];
@@ -33,39 +21,6 @@ static int argc_;
 static char **argv_;
 static int most_stages = 5, ndelays = 5;
 static const int delays[][2] = {{1000, 300}, {1500, 300}, {2000, 300}, {2500, 400}, {3000, 500}};
-
-__host__ __device__ inline u64
-mix(u64 z)
-{
-	z += 0x9e3779b97f4a7c15ull;
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
-template <class T>
-__global__ void
-make_runs(T *p, u64 n, u32 run)
-{
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += gridDim.x * (u64) blockDim.x)
-	{
-		u64 r = run == 1 ? i : i / run, g = i / 10;
-
-		if (run == 5)
-			r = 2 * g + (i % 10 >= 1 + mix(g) % 9);
-		p[i] = (T) (mix(r) >> 20);
-	}
-}
-
-__global__ void
-add_up(const u64 *p, u64 words, unsigned long long *to)
-{
-	u64 s = 0;
-
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < words; i += gridDim.x * (u64) blockDim.x)
-		s += mix(p[i] + i);
-	atomicAdd(to, (unsigned long long) s);
-}
 
 /* Times a configuration unless it does not fit the device; bytes: what it has to move. */
 template <class KERNEL, class ARGS>
@@ -85,8 +40,6 @@ go(const char *name, KERNEL kernel, ARGS a, size_t word, u64 tile, int threads, 
 			size_t shared = stages * pitch + more;
 			int fit = 0;
 			gs_shape shape = {GS_T_SCAN, 90, 0, 0, threads, vectors, blocks, stages, 0, 0, 0};
-			std::vector<float> t;
-			cudaEvent_t b, f;
 
 			if (shared > 226 * 1024 ||
 				cudaFuncSetAttribute((const void *) kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared) ||
@@ -101,27 +54,16 @@ go(const char *name, KERNEL kernel, ARGS a, size_t word, u64 tile, int threads, 
 			e->force_blocks = blocks;
 			if (stages > most_stages)
 				continue;
-			for (int dp = 0; dp < ndelays; dp++)
+			for (int d = 0; d < ndelays; d++)
 			{
-			t.clear();
-			shape.delay = shape.light = delays[dp][0], shape.pause = delays[dp][1];
-			CUDA(cudaEventCreate(&b));
-			CUDA(cudaEventCreate(&f));
-			for (int i = 0; i < 6; i++)
-			{
-				float ms;
+				shape.delay = shape.light = delays[d][0], shape.pause = delays[d][1];
 
-				CUDA(cudaEventRecord(b, e->stream));
-				gs_cuda_sweep(e, kernel, a, temp, word, (n + tile - 1) / tile, shape, pitch, more, false);
-				CUDA(cudaEventRecord(f, e->stream));
-				CUDA(cudaEventSynchronize(f));
-				CUDA(cudaEventElapsedTime(&ms, b, f));
-				if (i)
-					t.push_back(ms);
-			}
-			std::sort(t.begin(), t.end());
-			printf("%-14s threads %3d vectors %d blocks %d stages %d delay %4d pause %3d  %8.4f ms  %5.1f %%\n", name, threads,
-				   vectors, blocks, stages, shape.delay, shape.pause, t[2], bytes / t[2] / 4230e6 * 100);
+				float ms = median_of(5, e->stream, [&] {
+					gs_cuda_sweep(e, kernel, a, temp, word, (n + tile - 1) / tile, shape, pitch, more, false);
+				});
+
+				printf("%-14s threads %3d vectors %d blocks %d stages %d delay %4d pause %3d  %8.4f ms  %5.1f %%\n", name, threads,
+					   vectors, blocks, stages, shape.delay, shape.pause, ms, bytes / ms / 4230e6 * 100);
 			}
 		}
 	fflush(stdout);
@@ -141,7 +83,7 @@ shapes()
 		gs_select_args s = {};
 		gs_reduce_args d = {};
 
-		make_runs<<<2112, 256, 0, e->stream>>>((u32 *) memory[0], n, run);
+		make_runs<<<GRID, 0, e->stream>>>((u32 *) memory[0], n, run);
 		r.in = s.in = d.keys = gs_cuda_input(memory[0], n * 4);
 		d.values = gs_cuda_input(memory[1], n * 4);
 		r.n = s.n = d.n = n;
@@ -168,7 +110,7 @@ shapes()
 			go(name, reduce_kernel<4, 4, add_u32, T, V, 1>, d, 16, T * V * 4, T, V, 32 + T * V * 32, 0, 8.0 * n + 2 * out);
 			if (run == 5)
 			{
-				make_runs<<<2112, 256, 0, e->stream>>>((u64 *) memory[0], n, run);
+				make_runs<<<GRID, 0, e->stream>>>((u64 *) memory[0], n, run);
 				d.keys = gs_cuda_input(memory[0], n * 8);
 				d.values = gs_cuda_input(memory[1], n * 8);
 				d.out_bytes = 8;
@@ -200,11 +142,11 @@ main(int argc, char **argv)
 	e = (gs_cuda_engine *) engine;
 	for (u8 *&m : memory)
 	{
-		CUDA(cudaMalloc(&m, n * 8));
-		CUDA(cudaMemset(m, 1, n * 8));
+		CK(cudaMalloc(&m, n * 8));
+		CK(cudaMemset(m, 1, n * 8));
 	}
-	CUDA(cudaMalloc(&temp, n / 8));
-	CUDA(cudaMalloc(&count, 8));
+	CK(cudaMalloc(&temp, n / 8));
+	CK(cudaMalloc(&count, 8));
 #ifdef SHAPES
 	SHAPES
 #else

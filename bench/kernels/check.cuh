@@ -1,0 +1,279 @@
+/*
+ * check.cuh: what every benchmark of the kernels needs: types, error checks, data, clocks, and the comparison of results.
+ *
+ * A benchmark is one .cu here.  Its text or JSON begins with what it ran on: device, driver, toolkit, date, and the commit
+ * (from the environment, COMMIT, or git).  Ours and CUB's calls are timed by events on the engine's stream, medians count, and
+ * results are compared on the device.  Programs named sort_X.cu are run by `make sort`, without arguments, and print text.
+ */
+#ifndef BENCH_CHECK_CUH
+#define BENCH_CHECK_CUH
+
+#include "../../kernels/cuda/sort.h"
+#include "../../kernels/cuda/stall.h"
+#include "../../kernels/gs.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <cub/version.cuh>
+#include <cuda_runtime.h>
+#include <functional>
+#include <string>
+#include <vector>
+
+typedef uint64_t u64;
+typedef uint32_t u32;
+typedef uint8_t u8;
+
+#define CK(x)                                                                                                          \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		cudaError_t e_ = (x);                                                                                          \
+		if (e_ != cudaSuccess)                                                                                         \
+		{                                                                                                              \
+			printf("%s at %s:%d\n", cudaGetErrorString(e_), __FILE__, __LINE__);                                       \
+			exit(1);                                                                                                   \
+		}                                                                                                              \
+	} while (0)
+#define GS(x)                                                                                                          \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		gs_status s_ = (x);                                                                                            \
+		if (s_ != GS_OK)                                                                                               \
+		{                                                                                                              \
+			printf("%s at %s:%d\n", gs_status_text(s_), __FILE__, __LINE__);                                           \
+			exit(1);                                                                                                   \
+		}                                                                                                              \
+	} while (0)
+
+/* A launch of so many threads walks over any number of items. */
+#define GRID 2112, 256
+#define EACH(i, n)                                                                                                     \
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < (n); i += (u64) gridDim.x * blockDim.x)
+
+typedef std::function<void()> call;
+
+/* ---------------------------------------------------------------- where it runs */
+
+/* The first line that a command prints, or "unknown". */
+static inline std::string
+line_of(const char *command)
+{
+	char line[128] = "";
+	FILE *p = popen(command, "r");
+
+	if (p != NULL)
+	{
+		if (fgets(line, sizeof(line), p) == NULL)
+			line[0] = 0;
+		pclose(p);
+	}
+	line[strcspn(line, "\n")] = 0;
+	return line[0] ? line : "unknown";
+}
+
+struct bench_host
+{
+	std::string device, driver, date, commit;
+	int multiprocessors;
+};
+
+static inline bench_host
+host_facts()
+{
+	bench_host h;
+	cudaDeviceProp p;
+	time_t now = time(NULL);
+	char date[32];
+	const char *commit = getenv("COMMIT");
+
+	CK(cudaGetDeviceProperties(&p, 0));
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+	h.device = p.name;
+	h.multiprocessors = p.multiProcessorCount;
+	h.driver = line_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null");
+	h.date = date;
+	h.commit = commit && *commit ? commit : line_of("git rev-parse --short HEAD 2>/dev/null");
+	return h;
+}
+
+/* First lines of a text; what: what the columns mean. */
+static inline void
+print_head(const char *what)
+{
+	bench_host h = host_facts();
+
+	printf("# %s, driver %s, CUDA %d, CUB %d; %s, commit %s\n# %s\n", h.device.c_str(), h.driver.c_str(), CUDART_VERSION,
+		   CUB_VERSION, h.date.c_str(), h.commit.c_str(), what);
+}
+
+/* Lines of JSON objects, and the head, as one object. */
+static inline void
+write_json(const char *path, const std::string &more, const std::vector<std::string> &lines)
+{
+	FILE *f = fopen(path, "w");
+	bench_host h = host_facts();
+
+	if (f == NULL)
+	{
+		printf("%s cannot be written\n", path);
+		exit(1);
+	}
+	fprintf(f,
+			"{\"device\": \"%s\", \"multiprocessors\": %d, \"driver\": \"%s\", \"cuda\": %d, \"cub\": %d, \"date\": \"%s\", "
+			"\"commit\": \"%s\", %s,\n \"results\": [\n",
+			h.device.c_str(), h.multiprocessors, h.driver.c_str(), CUDART_VERSION, CUB_VERSION, h.date.c_str(), h.commit.c_str(),
+			more.c_str());
+	for (size_t i = 0; i < lines.size(); i++)
+		fprintf(f, "  %s%s\n", lines[i].c_str(), i + 1 < lines.size() ? "," : "");
+	fprintf(f, "]}\n");
+	fclose(f);
+}
+
+/* ---------------------------------------------------------------- clocks */
+
+/* Milliseconds that the stream needs for what work enqueues, waits of its own included; before: not timed. */
+static inline float
+once(cudaStream_t stream, const call &work, const call &before = NULL)
+{
+	static cudaEvent_t begin, end;
+	float ms;
+
+	if (begin == NULL)
+	{
+		CK(cudaEventCreate(&begin));
+		CK(cudaEventCreate(&end));
+	}
+	if (before)
+	{
+		before();
+		CK(cudaDeviceSynchronize());
+	}
+	CK(cudaEventRecord(begin, stream));
+	work();
+	CK(cudaEventRecord(end, stream));
+	CK(cudaEventSynchronize(end));
+	CK(cudaGetLastError());
+	CK(cudaEventElapsedTime(&ms, begin, end));
+	return ms;
+}
+
+static inline float
+median(std::vector<float> v)
+{
+	std::sort(v.begin(), v.end());
+	return v[v.size() / 2];
+}
+
+/* Median of so many runs after one that warms up, each on an idle device. */
+static inline float
+median_of(int runs, cudaStream_t stream, const call &work, const call &before = NULL)
+{
+	std::vector<float> t;
+
+	for (int i = 0; i <= runs; i++)
+	{
+		float ms = once(stream, work, before ? before : [] {});
+
+		if (i > 0)
+			t.push_back(ms);
+	}
+	return median(t);
+}
+
+/* ---------------------------------------------------------------- data and comparison */
+
+static inline __host__ __device__ u64
+mix(u64 z)
+{
+	z += 0x9e3779b97f4a7c15ull;
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+/* template: no warning where it is not used */
+template <class T>
+static __global__ void
+iota(T *p, u64 n)
+{
+	EACH(i, n)
+		p[i] = (T) i;
+}
+
+/* Random items in runs of exactly `run`, but of 1 to 9, 5 in the mean, for 5. */
+template <class T>
+static __global__ void
+make_runs(T *p, u64 n, u32 run)
+{
+	EACH(i, n)
+	{
+		u64 r = run == 1 ? i : i / run, g = i / 10;
+
+		/* groups of 10 items in two runs of random length */
+		if (run == 5)
+			r = 2 * g + (i % 10 >= 1 + mix(g) % 9);
+		p[i] = (T) (mix(r) >> 20);
+	}
+}
+
+/* Items of a that are not the same in b, added to *bad. */
+template <class T>
+static __global__ void
+count_differences(const T *a, const T *b, u64 n, u64 *bad)
+{
+	u64 d = 0;
+
+	EACH(i, n)
+		d += a[i] != b[i];
+	if (d)
+		atomicAdd((unsigned long long *) bad, (unsigned long long) d);
+}
+
+/* out: sum and hash sum of the rows less those of 0 to n - 1; neighbours out of order, or equal and not in arrival order */
+template <class COMPARE>
+static __global__ void
+check_order(COMPARE compare, const u32 *order, u64 n, u64 *out)
+{
+	u64 sum = 0, hash = 0, bad = 0;
+
+	EACH(i, n)
+	{
+		u32 r = order[i];
+
+		sum += r - i;
+		hash += mix(r) - mix(i);
+		if (r >= n)
+			bad++;
+		else if (i > 0 && order[i - 1] < n)
+		{
+			int c = compare(order[i - 1], r);
+
+			bad += c > 0 || (c == 0 && order[i - 1] >= r);
+		}
+	}
+	atomicAdd((unsigned long long *) out, sum);
+	atomicAdd((unsigned long long *) out + 1, hash);
+	atomicAdd((unsigned long long *) out + 2, bad);
+}
+
+/* What is wrong with an order, or "ok"; compare(a, b): < 0, 0, > 0 for two rows, on the device. */
+template <class COMPARE>
+static const char *
+order_verdict(COMPARE compare, const u32 *order, u64 n)
+{
+	static u64 *answer;
+	u64 a[3];
+
+	if (answer == NULL)
+		CK(cudaMalloc(&answer, 24));
+	CK(cudaMemset(answer, 0, 24));
+	check_order<<<1056, 256>>>(compare, order, n, answer);
+	CK(cudaMemcpy(a, answer, 24, cudaMemcpyDeviceToHost));
+	return a[0] == 0 && a[1] == 0 && a[2] == 0 ? "ok" : a[2] ? "WRONG ORDER" : "NO PERMUTATION";
+}
+
+#endif
