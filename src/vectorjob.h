@@ -25,13 +25,6 @@ typedef struct VectorColumn
 	bool		nulls_first;
 } VectorColumn;
 
-/* A run of equal rows: the number of its first row, and how many they are; it begins where the runs before it end. */
-typedef struct VectorRun
-{
-	uint32		row;
-	uint32		length;
-} VectorRun;
-
 /* All row numbers in order; equal rows stay as they came. */
 extern uint32 *vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns);
 
@@ -39,7 +32,7 @@ extern uint32 *vectorjob_order(BigMem *mem, const VectorColumn *columns, int nco
  * Runs of rows that are equal in the last key_columns columns, with the rows in the order of the first order_columns columns (0: as
  * they came).  Both sets may overlap: the distinct values of one column are its runs with 1 and 1.
  */
-extern VectorRun *vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int order_columns, int key_columns,
-								 uint64 *nruns);
+extern gs_run *vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int order_columns, int key_columns,
+							  uint64 *nruns);
 
 #endif
