@@ -102,15 +102,12 @@ gs_sync(gs_engine *engine)
 /* ---------------------------------------------------------------- row order */
 
 /*
- * Plans a row order.  Checks here what both engines would have to check: types, counts, arrays that must be there.
+ * What both engines would have to check of columns in their memory: types, counts, arrays that must be there.
  */
 gs_status
-gs_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **plan)
+gs_columns_check(const gs_column *columns, uint32_t ncolumns, uint64_t rows)
 {
-	if (plan == NULL)
-		return GS_INVALID;
-	*plan = NULL;
-	if (engine == NULL || columns == NULL || ncolumns == 0 || ncolumns > GS_MAX_COLUMNS)
+	if (columns == NULL || ncolumns == 0 || ncolumns > GS_MAX_COLUMNS)
 		return GS_INVALID;
 	if (rows > GS_MAX_ROWS)
 		return GS_TOO_BIG;
@@ -121,6 +118,25 @@ gs_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, ui
 		if (rows > 0 && columns[c].values == NULL)
 			return GS_INVALID;
 	}
+	return GS_OK;
+}
+
+/*
+ * Plans a row order.
+ */
+gs_status
+gs_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **plan)
+{
+	gs_status status;
+
+	if (plan == NULL)
+		return GS_INVALID;
+	*plan = NULL;
+	if (engine == NULL)
+		return GS_INVALID;
+	status = gs_columns_check(columns, ncolumns, rows);
+	if (status != GS_OK)
+		return status;
 	if (engine->ops->order_plan == NULL)
 		return GS_INVALID;
 	return engine->ops->order_plan(engine, columns, ncolumns, rows, plan);

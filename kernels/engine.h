@@ -52,6 +52,7 @@ typedef struct gs_engine_ops
 	void (*job_get_info)(const gs_job *job, gs_job_info *info);
 
 	const struct gs_scan_ops *scan; /* scan.h; NULL: none */
+	const struct gs_sort_ops *sort; /* sort.h; NULL: none */
 } gs_engine_ops;
 
 struct gs_engine
@@ -101,6 +102,9 @@ typedef struct gs_view
 
 gs_status gs_view_open(gs_view *view, const gs_chunk *chunk, size_t available, uint32_t ncolumns);
 gs_status gs_view_column(const gs_view *view, uint32_t c, gs_type type, gs_chunk_column *column);
+
+/* GS_OK if columns can be ordered: what gs_order_plan and gs_top_k check. */
+gs_status gs_columns_check(const gs_column *columns, uint32_t ncolumns, uint64_t rows);
 
 /* gs_chunk_check on one column's offsets: first 0, never falling, at most heap_bytes. */
 bool gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes);

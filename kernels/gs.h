@@ -341,6 +341,61 @@ gs_status gs_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, ui
 size_t gs_extent_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
 gs_status gs_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp, size_t temp_bytes);
 
+/* ---------------------------------------------------------------- sort family */
+
+/*
+ * Arrays, temp and enqueueing as in the scan family, but nothing is sorted in place: no output may overlap an input or another
+ * output.  At most 2^32 items.  All sorts are stable and leave their input as it is.  Keys compare as gs_type says (floats: -0
+ * = +0, every NaN = every other and last); equal keys keep their bits and their order, also when desc asks for
+ * the greatest first.  Values go with their keys: value_width is 4 or 8 bytes, or 0 for keys alone (values and out_values NULL).
+ * Every engine gives the same bits.  GS_INVALID where an engine does not have the call.
+ */
+#define GS_MAX_SORT ((uint64_t) 1 << 32)
+
+/*
+ * Radix sort.  key is GS_U32, GS_I32, GS_F32, GS_U64, GS_I64 or GS_F64.  Sorts by bits begin_bit to end_bit - 1 of the key as an unsigned
+ * number in its type's order: of integers the value (signed ones with the top bit inverted), of floats the bits, all inverted below
+ * zero, else the top one.
+ */
+size_t gs_sort_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
+gs_status gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit, const void *keys,
+				  void *out_keys, size_t value_width, const void *values, void *out_values, uint64_t n, void *temp,
+				  size_t temp_bytes);
+
+/*
+ * Merge sort, by comparison.  A key is an unsigned number of key_bytes bytes: 4, or 8, 16, 24 or 32: words of 64 bits, the first most
+ * significant.  out_keys may be NULL if values are wanted alone.  values NULL with value_width 4: row numbers 0 to n - 1.  Input that is
+ * in order costs little more than a copy.
+ */
+size_t gs_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n);
+gs_status gs_merge_sort(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
+						const void *values, void *out_values, uint64_t n, void *temp, size_t temp_bytes);
+
+/*
+ * Merges sorted runs, equal keys from earlier runs first.  Run r is items starts[r] to starts[r + 1] - 1; starts has runs + 1 elements, the
+ * first 0, the last n, and lies in host memory, read during the call.  Keys and values as for gs_merge_sort.
+ */
+size_t gs_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n, uint64_t runs);
+gs_status gs_merge_runs(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
+						const void *values, void *out_values, const uint64_t *starts, uint64_t runs, uint64_t n,
+						void *temp, size_t temp_bytes);
+
+/*
+ * Sorts segments, each for itself: segment s is items starts[s] to starts[s + 1] - 1.  starts has segments + 1 elements in the engine's
+ * memory, never falling; items outside of all segments are not written.  Keys and values as for gs_sort.  May wait.
+ */
+size_t gs_sort_segments_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments);
+gs_status gs_sort_segments(gs_engine *engine, gs_type key, bool desc, const void *keys, void *out_keys, size_t value_width,
+						   const void *values, void *out_values, uint64_t n, const uint64_t *starts, uint64_t segments,
+						   void *temp, size_t temp_bytes);
+
+/*
+ * The first k rows (all, if there are fewer) of the order that gs_order_plan and gs_order_run give: row numbers, in order.  May wait.
+ */
+size_t gs_top_k_temp_bytes(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k);
+gs_status gs_top_k(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k,
+				   uint32_t *order, void *temp, size_t temp_bytes);
+
 /* ---------------------------------------------------------------- jobs */
 
 /*

@@ -3,29 +3,7 @@
  * the engine.
  */
 #include "scan.h"
-
-/* True if an array of elements can be worked on: there, and aligned to its elements. */
-static bool
-array_valid(const void *array, size_t width)
-{
-	return array != NULL && (uintptr_t) array % width == 0;
-}
-
-/* True if two arrays share bytes without being one and the same. */
-static bool
-overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
-{
-	uintptr_t x = (uintptr_t) a, y = (uintptr_t) b;
-
-	return x != y && a != NULL && b != NULL && x < y + b_bytes && y < x + a_bytes;
-}
-
-/* Types that arithmetic is done on. */
-static bool
-numeric(gs_type type)
-{
-	return type == GS_I32 || type == GS_U32 || type == GS_I64 || type == GS_U64 || gs_type_is_float(type);
-}
+#include "arguments.h"
 
 /* The engine's operations, or NULL if it has none or the arguments common to all calls are not right. */
 static const struct gs_scan_ops *
@@ -49,12 +27,6 @@ temp_bytes_of(const gs_engine *engine, gs_primitive primitive, size_t width, uin
 	if (ops == NULL || width == 0 || !count_valid(n) || !count_valid(extra))
 		return 0;
 	return ops->temp_bytes(engine, primitive, width, n, extra);
-}
-
-static bool
-temp_valid(const void *temp, size_t have, size_t need)
-{
-	return need == 0 || (temp != NULL && have >= need && (uintptr_t) temp % 256 == 0);
 }
 
 /* Writes a count of zero: the answer to empty inputs. */

@@ -235,6 +235,7 @@ static const gs_engine_ops cpu_ops = {
 	.job_host_bytes = gs_cpu_job_host_bytes,
 	.job_get_info = gs_cpu_job_get_info,
 	.scan = &gs_cpu_scan_ops,
+	.sort = &gs_cpu_sort_ops,
 };
 
 /*

@@ -14,6 +14,7 @@
 #define GS_CPU_H
 
 #include "../engine.h"
+#include "../sort.h"
 
 #define GS_BLOCK_ROWS	 1024 /* rows encoded or packed at once: a few arrays of them fit into the first-level cache */
 #define GS_HEAP_PAD		 16	  /* readable bytes behind the strings, so that eight can always be loaded at once */
@@ -331,6 +332,10 @@ bool gs_order_settled(const gs_order *order);
 gs_status gs_order_sort(gs_order *order);
 gs_status gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n);
 gs_status gs_refine(gs_order *order);
+
+/* ---------------------------------------------------------------- sort.c */
+
+extern const struct gs_sort_ops gs_cpu_sort_ops;
 
 /* ---------------------------------------------------------------- job.c, cpu.c */
 

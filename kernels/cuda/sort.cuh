@@ -1,6 +1,7 @@
 /*
  * sort.cuh: what the .cu files of the sort family tell each other.
  *
+ *   sort.cu      the family's table of operations
  *   radix*.cu    digit passes over words or a column, counting of digits
  *   order.cu     plans and runs of row orders; order_look.cu what is known of columns; order_encode.cu keys of rows
  *   order_ties.cu  rows that the first 64 - log2(rows) bits of their keys do not separate

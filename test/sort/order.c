@@ -7,36 +7,11 @@
  * Random tables of 1 to 5 columns of all types, directions, NULL fractions and distributions, at sizes around tiles;
  * outputs are poisoned, memory behind outputs and temporary memory is guarded.
  */
-#include "../../kernels/gs.h"
+#include "sort_test.h"
 #include "../../kernels/cuda/sort.h"
 #include "../../kernels/cuda/stall.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define GUARD 4096
-
 static char now[1024]; /* the table at work */
-static uint64_t state = 88172645463325252ull;
-
-static uint64_t
-rnd(void)
-{
-	uint64_t z = (state += 0x9e3779b97f4a7c15ull);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
-static uint64_t
-below(uint64_t n)
-{
-	return rnd() % n;
-}
-
 static void
 die(const char *what, gs_status status)
 {
@@ -51,58 +26,6 @@ die(const char *what, gs_status status)
 		if (s_ != GS_OK)           \
 			die(#call, s_);        \
 	} while (0)
-
-static const char *const shape_name[] = {"uniform",	 "few",	   "equal",	   "zipf",		"sorted",  "reversed", "sawtooth",
-										 "displaced", "outlier", "extremes", "bits 27", "bits 45", "clusters", "floats"};
-enum { SHAPES = sizeof(shape_name) / sizeof(shape_name[0]) };
-
-/* A value of a distribution, to be cut to the type's width. */
-static uint64_t
-value(int shape, uint64_t row, uint64_t rows)
-{
-	static const uint64_t extremes[] = {0, 1, 1ull << 63, (1ull << 63) - 1, ~0ull, 0x7ff8000000000000ull, 0x7fc00000, 0x80000000};
-
-	switch (shape)
-	{
-		case 0:
-			return rnd();
-		case 1:
-			return below(5) * 50;
-		case 2:
-			return 77;
-		case 3:
-			return (uint64_t) exp((double) (rnd() >> 11) / 9007199254740992.0 * 20);
-		case 4:
-			return row / 2;
-		case 5:
-			return rows - row;
-		case 6:
-			return row % 1000;
-		case 7:
-			return below(100) ? row : below(rows);
-		case 8:
-			return row == rows / 3 ? 1ull << 62 : below(1000);
-		case 9:
-			return extremes[below(8)] >> (below(2) ? 0 : below(64));
-		case 10:
-			return 123456789012ull + (rnd() >> 37);
-		case 11:
-			return rnd() >> 19;
-		case 12:
-			return (below(40) << 50) + below(100000);
-		default:
-		{
-			double d = (double) (int64_t) rnd() / (double) (1ull << below(64));
-			float f = (float) d;
-			uint64_t x;
-			uint32_t y;
-
-			memcpy(&x, &d, 8);
-			memcpy(&y, &f, 4);
-			return rows & 1 ? x : y;
-		}
-	}
-}
 
 typedef struct column
 {
@@ -143,7 +66,7 @@ make_strings(column *c, uint64_t rows)
 				break;
 			case 1: /* any bytes, any short length */
 				for (int i = (int) below(20); i > 0; i--)
-					s[length++] = (uint8_t) rnd();
+					s[length++] = (uint8_t) random64();
 				break;
 			case 2: /* one is the prefix of another */
 				for (int i = (int) below(40); i > 0; i--)
@@ -203,10 +126,10 @@ make_column(column *c, uint64_t rows, int type)
 
 		for (uint64_t r = 0; r < rows; r++)
 		{
-			uint64_t x[2] = {value(shape, r, rows), 0};
+			uint64_t x[2] = {shape_value(shape, r, rows), 0};
 
 			if (width == 16 && below(2))
-				x[1] = value((int) (shape + rows) % SHAPES, r, rows);
+				x[1] = shape_value((int) (shape + rows) % SHAPES, r, rows);
 			memcpy(v + r * width, x, width);
 		}
 		c->host.values = v;
@@ -418,7 +341,7 @@ main(int argc, char **argv)
 	uint32_t given_up = 0;
 
 	if (argc > 3)
-		state = strtoull(argv[3], NULL, 10) * 7919 + 1;
+		seed(strtoull(argv[3], NULL, 10) * 7919 + 1);
 	TRY(gs_cpu_open(1, NULL, &cpu));
 	TRY(gs_cuda_open(0, NULL, &gpu));
 	gs_cuda_sort_force(gpu, argc > 4 ? atoi(argv[4]) : 0, argc > 5 ? (uint32_t) atoi(argv[5]) : 0);

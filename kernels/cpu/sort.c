@@ -1,0 +1,8 @@
+/*
+ * sort.c: the sort family on the CPU: the table of its operations.
+ */
+#include "cpu.h"
+
+const struct gs_sort_ops gs_cpu_sort_ops = {
+	.sort = NULL,
+};

@@ -1,0 +1,10 @@
+/*
+ * sort.cu: the sort family on a GPU: the table of its operations.
+ */
+#include "sort.cuh"
+
+const gs_sort_ops gs_cuda_sort_family = [] {
+	gs_sort_ops ops = {};
+
+	return ops;
+}();

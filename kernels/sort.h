@@ -1,0 +1,56 @@
+/*
+ * sort.h: the operations of the sort family that an engine fills in; not for callers of gs.h.
+ *
+ * sort.c has checked the arguments: types, widths and sizes fit the call, no array is NULL unless it may be, none overlaps,
+ * n > 0, temp is large enough.  A NULL operation is one that the engine does not have.
+ */
+#ifndef GS_SORT_H
+#define GS_SORT_H
+
+#include "engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What goes in and out: keys and what goes with them. */
+typedef struct gs_sort_items
+{
+	const void *keys, *values; /* values NULL: none, or row numbers (gs_merge_sort) */
+	void *out_keys, *out_values;
+	size_t key_bytes, value_width;
+	uint64_t n;
+} gs_sort_items;
+
+struct gs_sort_ops
+{
+	size_t (*sort_temp_bytes)(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
+	/* begin_bit < end_bit */
+	gs_status (*sort)(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
+					  const gs_sort_items *items, void *temp);
+
+	size_t (*merge_sort_temp_bytes)(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n);
+	gs_status (*merge_sort)(gs_engine *engine, const gs_sort_items *items, void *temp);
+
+	/* starts was checked, too; runs > 0 */
+	size_t (*merge_runs_temp_bytes)(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n,
+									uint64_t runs);
+	gs_status (*merge_runs)(gs_engine *engine, const gs_sort_items *items, const uint64_t *starts, uint64_t runs,
+							void *temp);
+
+	/* starts is in the engine's memory and not checked; segments > 0 */
+	size_t (*segments_temp_bytes)(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments);
+	gs_status (*segments)(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const uint64_t *starts,
+						  uint64_t segments, void *temp);
+
+	/* 0 < k <= rows */
+	size_t (*top_k_temp_bytes)(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k);
+	gs_status (*top_k)(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k,
+					   uint32_t *order, void *temp, size_t temp_bytes);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

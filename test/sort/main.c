@@ -1,0 +1,14 @@
+/*
+ * main.c: tests of the sort family on one engine against plain C; output in TAP.  See engine_test.h for the arguments.
+ */
+#include "sort_test.h"
+
+int
+main(int argc, char **argv)
+{
+	static const test_group all[] = {{"radix", test_radix, false},
+									 {"stall", test_radix_stall, false},
+									 {"radix-large", test_radix_large, true}};
+
+	return run_groups(argc, argv, all, sizeof(all) / sizeof(all[0]));
+}

@@ -1,0 +1,210 @@
+/*
+ * radix.c: gs_sort: keys and pairs of all types, directions, bit ranges and distributions, around the tiles' sizes.
+ */
+#include "sort_test.h"
+
+static const gs_type types[] = {GS_U32, GS_I32, GS_F32, GS_U64, GS_I64, GS_F64};
+static const size_t value_widths[] = {0, 4, 8};
+
+typedef struct sort_case
+{
+	gs_type type;
+	size_t value_width;
+	bool desc;
+	uint32_t begin, end;
+	int shape;
+	uint64_t n;
+	size_t offset; /* elements by which the arrays are off their alignment */
+} sort_case;
+
+/* What a case must give: the stable order of the bits that it sorts by. */
+static void
+expected(const sort_case *c, const uint8_t *keys, uint32_t *order)
+{
+	size_t width = gs_type_width(c->type);
+	uint64_t *numbers = malloc(c->n * 8 + 8);
+
+	for (uint64_t i = 0; i < c->n; i++)
+	{
+		uint64_t x = key_number(c->type, keys + i * width);
+
+		if (c->desc)
+			x = ~x;
+		if (c->end < 64)
+			x &= ((uint64_t) 1 << c->end) - 1;
+		numbers[i] = x >> c->begin;
+	}
+	reference_order(numbers, c->n, order);
+	free(numbers);
+}
+
+/* Where one array stops to hold what another does in a given order; n if nowhere. */
+static uint64_t
+wrong_at(const uint8_t *got, const uint8_t *from, size_t width, const uint32_t *order, uint64_t n)
+{
+	uint64_t i = 0;
+
+	while (i < n && memcmp(got + i * width, from + order[i] * width, width) == 0)
+		i++;
+	return i;
+}
+
+static void
+check_array(const sort_case *c, const char *what, const uint8_t *got, const uint8_t *from, size_t width, const uint32_t *order)
+{
+	uint64_t at = wrong_at(got, from, width, order, c->n);
+
+	check(at == c->n, "%s: %s %s%s [%u, %u) n %llu offset %zu: wrong at %llu", what, shape_name[c->shape], type_name(c->type),
+		  c->desc ? " desc" : "", c->begin, c->end, (unsigned long long) c->n, c->offset, (unsigned long long) at);
+}
+
+static void
+run_case(const sort_case *c)
+{
+	size_t width = gs_type_width(c->type), vw = c->value_width;
+	array keys = make_array(c->n * width, c->offset * width), out = make_array(c->n * width, c->offset * width);
+	array values = make_array(c->n * vw, c->offset * vw), out_values = make_array(c->n * vw, c->offset * vw);
+	uint8_t *k = malloc(c->n * width + 8), *v = malloc(c->n * vw + 8);
+	uint32_t *order = malloc(c->n * 4 + 4);
+	size_t bytes = gs_sort_temp_bytes(engine, c->type, vw, c->n);
+	void *temp = temp_of(bytes);
+
+	fill_shape(c->type, c->shape, k, c->n);
+	for (uint64_t i = 0; i < c->n; i++)
+	{
+		uint64_t x = vw == 4 ? i : i * 0x100000001ull;
+
+		memcpy(v + i * vw, &x, vw);
+	}
+	put(&keys, k, c->n * width);
+	put(&values, v, c->n * vw);
+	ok(gs_sort(engine, c->type, c->desc, c->begin, c->end, keys.data, out.data, vw, vw ? values.data : NULL,
+			   vw ? out_values.data : NULL, c->n, temp, bytes),
+	   "gs_sort");
+	expected(c, k, order);
+	check_array(c, "keys", fetch(&out, c->n * width, "keys"), k, width, order);
+	check_array(c, "values", fetch(&out_values, c->n * vw, "values"), v, vw, order);
+	check(memcmp(fetch(&keys, c->n * width, "input"), k, c->n * width) == 0 &&
+			  memcmp(fetch(&values, c->n * vw, "input"), v, c->n * vw) == 0,
+		  "the input was written to");
+	drop(&keys), drop(&out), drop(&values), drop(&out_values);
+	free(k), free(v), free(order);
+}
+
+/* Sizes: every one of the small ones, and of tiles (see sort_tuning.h), one less and one more. */
+static uint64_t
+some_size(void)
+{
+	static const uint64_t small[] = {0, 1, 2, 3, 5, 31, 32, 33, 255, 256, 257, 1000, 4095, 4097};
+	static const uint64_t tiles[] = {8192, 12288, 13440, 14080, 15232, 15360, 16384, 20480, 24576, 28672, 32768};
+	uint64_t which = below(4);
+
+	if (which == 0)
+		return small[below(sizeof(small) / sizeof(small[0]))];
+	if (which == 1)
+		return tiles[below(sizeof(tiles) / sizeof(tiles[0]))] * (1 + below(3)) + below(3) - 1;
+	return below(small_only ? 40000 : 300000);
+}
+
+static void
+all_of(gs_type type, size_t value_width)
+{
+	uint32_t bits = 8 * (uint32_t) gs_type_width(type);
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s, values of %zu bytes", type_name(type), value_width);
+	group(name);
+	seed(type * 64 + value_width);
+	for (int round = 0; round < (small_only ? 30 : 150); round++)
+	{
+		sort_case c = {type, value_width, below(2), 0, bits, round % SHAPES, some_size(), below(3) ? 0 : below(5)};
+
+		if (below(2))
+		{
+			c.begin = (uint32_t) below(bits);
+			c.end = c.begin + 1 + (uint32_t) below(bits - c.begin);
+		}
+		if (!skipped())
+			run_case(&c);
+	}
+}
+
+/* Every distribution once, with many tiles. */
+static void
+many_tiles(void)
+{
+	group("many tiles");
+	for (int shape = 0; shape < SHAPES; shape++)
+		for (size_t w = 0; w < 3; w++)
+		{
+			gs_type type = types[(shape + w) % 6];
+			sort_case c = {type, value_widths[w], shape & 1, 0, 8 * (uint32_t) gs_type_width(type), shape, 3000000 + below(99999),
+						   below(2)};
+
+			run_case(&c);
+		}
+}
+
+static void
+refused(void)
+{
+	array a = make_array(4096, 0), b = make_array(4096, 0), v = make_array(4096, 0), w = make_array(4096, 0);
+	size_t bytes = gs_sort_temp_bytes(engine, GS_U32, 4, 1000);
+	char *temp = temp_of(bytes + 256);
+
+#define REFUSED(status, ...) check(gs_sort(engine, __VA_ARGS__) == status, "gs_sort(%s)", #__VA_ARGS__)
+	group("arguments that are refused");
+	REFUSED(GS_INVALID, GS_U16, false, 0, 16, a.data, b.data, 0, NULL, NULL, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 0, 33, a.data, b.data, 0, NULL, NULL, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 8, 8, a.data, b.data, 0, NULL, NULL, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 0, 32, NULL, b.data, 0, NULL, NULL, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, NULL, 0, NULL, NULL, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, a.data, 0, NULL, NULL, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, (char *) a.data + 400, 0, NULL, NULL, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 0, 32, (char *) a.data + 2, b.data, 0, NULL, NULL, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, NULL, w.data, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, v.data, NULL, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, v.data, a.data, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, v.data, b.data, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 2, v.data, w.data, 1000, temp, bytes);
+	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 0, v.data, w.data, 1000, temp, bytes);
+	REFUSED(GS_TOO_BIG, GS_U32, false, 0, 32, a.data, b.data, 0, NULL, NULL, GS_MAX_SORT + 1, temp, bytes);
+	if (bytes > 0)
+	{
+		REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, v.data, w.data, 1000, temp, bytes - 1);
+		REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, v.data, w.data, 1000, temp + 8, bytes);
+		REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, v.data, w.data, 1000, NULL, bytes);
+	}
+	drop(&a), drop(&b), drop(&v), drop(&w);
+}
+
+void
+test_radix(void)
+{
+	array a = make_array(4096, 0), b = make_array(4096, 0);
+	size_t bytes = gs_sort_temp_bytes(engine, GS_U32, 0, 1000);
+
+	/* the engine may not have it */
+	if (bytes == 0 && gs_sort(engine, GS_U32, false, 0, 32, a.data, b.data, 0, NULL, NULL, 1000, NULL, 0) == GS_INVALID)
+	{
+		drop(&a), drop(&b);
+		return;
+	}
+	drop(&a), drop(&b);
+	for (int t = 0; t < 6; t++)
+		for (int w = 0; w < 3; w++)
+			all_of(types[t], value_widths[w]);
+	if (!small_only)
+		many_tiles();
+	refused();
+}
+
+void
+test_radix_stall(void)
+{
+}
+
+void
+test_radix_large(void)
+{
+}
