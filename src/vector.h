@@ -74,6 +74,13 @@ pg_noreturn extern void vector_limit_error(const Vector *vector);
  */
 extern ArrayType *vector_to_array(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound);
 
+/* Where an array's elements begin. */
+static inline char *
+array_elements(ArrayType *array)
+{
+	return (char *) array + (array->dataoffset ? (Size) array->dataoffset : ARR_OVERHEAD_NONULLS(array->ndim));
+}
+
 static inline bool
 vector_is_null(const Vector *vector, uint64 row)
 {
