@@ -26,7 +26,7 @@ vector_type(VectorType *vtype, Oid type)
 {
 	vtype->type = type;
 	get_typlenbyvalalign(type, &vtype->len, &vtype->byval, &vtype->align);
-	vtype->stride = vtype->len > 0 ? att_align_nominal(vtype->len, vtype->align) : 0;
+	vtype->stride = vtype->len > 0 ? att_align_nominal((Size) vtype->len, vtype->align) : 0;
 	vtype->limit = gpusort_memory_limit();
 }
 
@@ -206,7 +206,7 @@ append_varying(Vector *vector, Datum value)
 	source = DatumGetPointer(value);
 	if (vtype->len != -1 || !VARATT_IS_SHORT(source))
 		start = att_align_nominal(start, vtype->align);
-	bytes = att_addlength_datum(0, vtype->len, value);
+	bytes = att_addlength_datum((Size) 0, vtype->len, value);
 	if (start + bytes > vector->size && !grow_values(vector, start + bytes))
 		return false;
 	memcpy(vector->data + start, source, bytes);
@@ -312,7 +312,7 @@ element_bytes(const VectorType *vtype, const char *value)
 {
 	if (vtype->len == -1 && VARATT_IS_SHORT(value))
 		return VARSIZE_SHORT(value) - VARHDRSZ_SHORT + VARHDRSZ;
-	return att_addlength_pointer(0, vtype->len, value);
+	return att_addlength_pointer((Size) 0, vtype->len, value);
 }
 
 /* Writes a value as an element of an array. */
