@@ -111,6 +111,17 @@ collation_is_c(Oid collation)
 #endif
 }
 
+/*
+ * Counts tuples that a scan of a table has given out.
+ */
+#if PG_VERSION_NUM >= 160000
+#define count_heap_tuples(rel, n) \
+	do { if (pgstat_should_count_relation(rel)) (rel)->pgstat_info->counts.tuples_returned += (n); } while (0)
+#else
+#define count_heap_tuples(rel, n) \
+	do { if (pgstat_should_count_relation(rel)) (rel)->pgstat_info->t_counts.t_tuples_returned += (n); } while (0)
+#endif
+
 /* 17 lets extensions name what they wait for; before, all show as "Extension" */
 #if PG_VERSION_NUM >= 170000
 #define compat_wait_event(name) WaitEventExtensionNew(name)

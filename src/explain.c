@@ -6,6 +6,7 @@
 #include "postgres.h"
 
 #include "commands/explain.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
@@ -64,21 +65,26 @@ append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_
 static void
 explain_keys(CustomScanState *node, const SortColumns *columns, List *ancestors, ExplainState *es)
 {
-	Plan	   *plan = node->ss.ps.plan;
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List	   *shown = list_nth(plan->custom_private, PRIVATE_SHOWN);
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
 	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
 	List	   *keys = NIL;
 
 	for (int i = 0; i < columns->nkeys; i++)
 	{
-		TargetEntry *target = get_tle_by_resno(plan->targetlist, columns->attnos[i]);
+		int			attno = list_nth_int(shown, i);
+		TargetEntry *target = get_tle_by_resno(plan->custom_scan_tlist, (AttrNumber) attno);
 		StringInfoData key;
+		Node	   *expr;
 
 		if (target == NULL)
-			elog(ERROR, "no tlist entry for key %d", columns->attnos[i]);
+			elog(ERROR, "no tlist entry for key %d", attno);
+		expr = (Node *) target->expr;
+		expr = (Node *) makeVar(INDEX_VAR, attno, exprType(expr), exprTypmod(expr), exprCollation(expr), 0);
 		initStringInfo(&key);
-		appendStringInfoString(&key, deparse_expression((Node *) target->expr, context, prefix, true));
-		append_options(&key, (Node *) target->expr, columns->sortops[i], columns->collations[i],
+		appendStringInfoString(&key, deparse_expression(expr, context, prefix, true));
+		append_options(&key, expr, columns->sortops[i], columns->collations[i],
 					   columns->nulls_first[i]);
 		keys = lappend(keys, key.data);
 	}

@@ -57,7 +57,8 @@ typedef enum GpusortPrivate
 	PRIVATE_ATTNOS,				/* integer list */
 	PRIVATE_SORTOPS,			/* OID list */
 	PRIVATE_COLLATIONS,			/* OID list */
-	PRIVATE_NULLS_FIRST			/* integer list of booleans */
+	PRIVATE_NULLS_FIRST,		/* integer list of booleans */
+	PRIVATE_SHOWN				/* integer list: the keys in custom_scan_tlist, for EXPLAIN */
 } GpusortPrivate;
 
 /* A bound under this share of the rows is left to PostgreSQL's top-N heap sort. */

@@ -14,6 +14,7 @@
 
 #include "compat.h"
 #include "gpusort.h"
+#include "pagescan.h"
 #include "sorter.h"
 
 typedef struct GpuSortState
@@ -22,6 +23,7 @@ typedef struct GpuSortState
 	SortColumns columns;
 	bool		random_access;
 	LimitState *limit;			/* the Limit whose bound core would have passed to the Sort, or NULL */
+	PageScan   *pages;			/* to read the child by the page, or NULL */
 	Sorter	   *sorter;			/* NULL until the first row is asked for */
 	bool		sorted;
 	int64		bound_done;		/* the bound that the sorter was begun with */
@@ -74,6 +76,8 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	ExecInitResultTupleSlotTL(&css->ss.ps, &TTSOpsMinimalTuple);
 	css->ss.ps.ps_ProjInfo = NULL;
 	read_columns(&node->columns, scan);
+	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
+		node->pages = pagescan_open(outerPlanState(css));
 }
 
 /* The number of rows that the Limit above will fetch at most, 0 if it does not say. */
@@ -127,6 +131,8 @@ load(GpuSortState *node)
 		if (TupIsNull(slot))
 			break;
 		sorter_put(sorter, slot);
+		if (node->pages)
+			pagescan_take(node->pages, sorter);
 	}
 	sorter_finish(sorter);
 	estate->es_direction = direction;

@@ -136,7 +136,7 @@ make_gpusort(Sort *sort, List *sortops, List *collations)
 	scan->scan.plan.targetlist = make_output_list(sort->plan.targetlist);
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	scan->custom_scan_tlist = sort->plan.targetlist;
-	scan->custom_private = list_make4(attnos, sortops, collations, nulls_first);
+	scan->custom_private = list_make5(attnos, sortops, collations, nulls_first, list_copy(attnos));
 	scan->methods = &gpusort_scan_methods;
 	return (Plan *) scan;
 }
@@ -269,6 +269,7 @@ plan_query(Query *parse, const char *query_string, int cursor_options, ParamList
 	if (!gpusort_enabled)
 		return stmt;
 	stmt->planTree = walk(stmt->planTree, no_bound);
+	drop_key_copies(stmt);
 	walk_list(stmt->subplans, no_bound);
 	return stmt;
 }

@@ -33,6 +33,9 @@ extern bool sort_is_ours(const List *sortops, const List *collations, double row
 /* Is the walk certain to see the plan that is being made?  Only then are costs lowered. */
 extern bool plan_will_be_walked;
 
+/* plan_junk.c: takes columns out of a finished plan that only repeat another one to sort by. */
+extern void drop_key_copies(PlannedStmt *stmt);
+
 /* plan_paths.c */
 extern void gpusort_paths_init(void);
 

@@ -21,7 +21,7 @@
 #define LAYOUT_BITS (HEAP_HASNULL | HEAP_HASVARWIDTH | HEAP_HASEXTERNAL)
 
 RowStore *
-rowstore_create(BigMem *mem)
+rowstore_create(BigMem *mem, int natts)
 {
 	RowStore   *store = bigmem_alloc(mem, sizeof(RowStore));
 
@@ -29,6 +29,7 @@ rowstore_create(BigMem *mem)
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	memset(store, 0, sizeof(RowStore));
 	store->mem = mem;
+	store->natts = (uint16) natts;
 	return store;
 }
 
@@ -144,8 +145,8 @@ leave_uniform(RowStore *store)
 static char *
 begin_row(RowStore *store, MinimalTuple header)
 {
-	bool		plain = !(header->t_infomask & HEAP_HASNULL) && header->t_len > ROW_HEADER_BYTES &&
-		header->t_hoff == ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET;
+	bool		plain = !(header->t_infomask & HEAP_HASNULL) && header->t_infomask2 == store->natts &&
+		header->t_len > ROW_HEADER_BYTES && header->t_hoff == ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET;
 	Size		bytes;
 	char	   *place;
 
@@ -292,4 +293,87 @@ rowstore_put(RowStore *store, TupleTableSlot *slot)
 		return put_formed(store, &header, (char *) tuple->t_bits);
 	}
 	return put_values(store, slot);
+}
+
+/* Copies a page's tuples while they look like the rows before them. */
+static uint32
+copy_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items, uint32 count)
+{
+	MinimalTuple like = store->uniform;
+	uint32		len = like->t_len + MINIMAL_TUPLE_OFFSET;
+	uint32		taken;
+
+	for (taken = 0; taken < count; taken++)
+	{
+		ItemId		item = PageGetItemId(page, items[taken]);
+		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
+
+		if (unlikely(ItemIdGetLength(item) != len || (tuple->t_infomask & LAYOUT_BITS) != like->t_infomask ||
+					 HeapTupleHeaderGetNatts(tuple) != like->t_infomask2 || tuple->t_hoff != like->t_hoff))
+			break;
+		if (store->bare)
+			rowstore_copy_bare(to, (char *) tuple + ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET, store->stride);
+		else
+		{
+			memcpy(to, like, ROW_HEADER_BYTES);
+			memcpy(to + ROW_HEADER_BYTES, (char *) tuple + ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET, like->t_len - ROW_HEADER_BYTES);
+		}
+		to += store->stride;
+	}
+	return taken;
+}
+
+/* Makes rows of some columns of a page's tuples while these have no NULLs. */
+static uint32
+gather_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather)
+{
+	uint32		taken;
+
+	if (rowstore_data_bytes(store) != gather->data_len)
+		return 0;
+	memset(to, 0, (Size) count * store->stride);
+	for (taken = 0; taken < count; taken++)
+	{
+		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, items[taken]));
+		const char *from = (char *) tuple + ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET;
+
+		if (unlikely((tuple->t_infomask & HEAP_HASNULL) || HeapTupleHeaderGetNatts(tuple) != gather->source_natts ||
+					 tuple->t_hoff != ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET))
+			break;
+		if (!store->bare)
+		{
+			memcpy(to, store->uniform, ROW_HEADER_BYTES);
+			to += ROW_HEADER_BYTES;
+		}
+		for (int i = 0; i < gather->ncolumns; i++)
+		{
+			if (gather->columns[i].len == 8)
+				memcpy(to + gather->columns[i].to, from + gather->columns[i].from, 8);
+			else if (gather->columns[i].len == 4)
+				memcpy(to + gather->columns[i].to, from + gather->columns[i].from, 4);
+			else
+				memcpy(to + gather->columns[i].to, from + gather->columns[i].from, gather->columns[i].len);
+		}
+		to += store->stride - (store->bare ? 0 : ROW_HEADER_BYTES);
+	}
+	return taken;
+}
+
+uint32
+rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather)
+{
+	char	   *to;
+	uint32		taken;
+
+	count = Min(count, GS_MAX_ROWS - store->rows);
+	if (store->stride == 0 || count == 0)
+		return 0;
+	if (store->used + (Size) count * store->stride > store->size &&
+		!grow_arena(store, store->used + (Size) count * store->stride))
+		return 0;
+	to = store->arena + store->used;
+	taken = gather ? gather_rows(store, to, page, items, count, gather) : copy_rows(store, to, page, items, count);
+	store->used += (Size) taken * store->stride;
+	store->rows += taken;
+	return taken;
 }

@@ -6,6 +6,7 @@
 
 #include "access/htup_details.h"
 #include "executor/tuptable.h"
+#include "storage/bufpage.h"
 
 #include "bigmem.h"
 
@@ -18,7 +19,7 @@ StaticAssertDecl(sizeof(MinimalTupleData) == ROW_HEADER_BYTES, "a MinimalTupleDa
 #define BARE_BYTES 48
 
 /*
- * Rows lie one after another in an arena as MinimalTuples.  As long as every row has the same header (no NULLs, the same
+ * Rows lie one after another in an arena as MinimalTuples.  As long as every row has the same header (all columns, no NULLs, the same
  * length) they lie at a fixed stride and need no offsets; small ones are then kept bare, without the header, which stands
  * once elsewhere: 16 bytes less per row.  The first row that differs turns the store into its general form.
  */
@@ -28,6 +29,7 @@ typedef struct RowStore
 	char	   *arena;
 	Size		used;			/* bytes of rows in the arena */
 	Size		size;			/* bytes of the arena */
+	uint16		natts;			/* columns of a row; old rows of a table may lack the last ones */
 	uint32		rows;
 	uint32		stride;			/* bytes from row to row in the uniform form, 0 in the general form */
 	bool		bare;			/* uniform form without headers */
@@ -36,10 +38,30 @@ typedef struct RowStore
 	MinimalTuple uniform;		/* uniform form: the common header; bare also room for the row given out last */
 } RowStore;
 
-extern RowStore *rowstore_create(BigMem *mem);
+extern RowStore *rowstore_create(BigMem *mem, int natts);
 
 /* Appends a copy of the slot's row; false when there is no memory or no room for more rows. */
 extern bool rowstore_put(RowStore *store, TupleTableSlot *slot);
+
+/* How rows are made of some columns of a table's tuples, all of fixed width and at a fixed place. */
+typedef struct RowGather
+{
+	uint16		source_natts;	/* that a tuple has if it has all columns */
+	uint16		ncolumns;
+	uint32		data_len;		/* of a row */
+	struct
+	{
+		uint16		from;		/* in the tuple's data */
+		uint16		to;			/* in the row's */
+		uint16		len;
+	}			columns[FLEXIBLE_ARRAY_MEMBER];
+} RowGather;
+
+/*
+ * Appends rows of a heap page for as long as they are of the same form as those before; returns how many.  They are the page's tuples,
+ * or made of these by gather.
+ */
+extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather);
 
 /* Forgets all rows; keeps some memory for the next ones. */
 extern void rowstore_reset(RowStore *store);
@@ -95,13 +117,20 @@ rowstore_copy_bare(char *to, const char *from, uint32 stride)
 	}
 }
 
-/* The data of the row that was stored last, if no row has NULLs so far; else NULL. */
+/* The data of the first of the count rows that were stored last, if all rows are uniform so far; else NULL. */
 static inline const char *
-rowstore_last_data(const RowStore *store)
+rowstore_last_data(const RowStore *store, uint32 count)
 {
 	if (store->stride == 0)
 		return NULL;
-	return store->arena + store->used - store->stride + (store->bare ? 0 : ROW_HEADER_BYTES);
+	return store->arena + store->used - (Size) count * store->stride + (store->bare ? 0 : ROW_HEADER_BYTES);
+}
+
+/* Bytes of the data of every row in the uniform form. */
+static inline uint32
+rowstore_data_bytes(const RowStore *store)
+{
+	return store->uniform->t_len - ROW_HEADER_BYTES;
 }
 
 /* The row as a tuple, which stays valid until the next call or rowstore_put. */

@@ -173,7 +173,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->scratch = AllocSetContextCreate(cxt, "gpusort keys", ALLOCSET_DEFAULT_SIZES);
 	sorter->limit = gpusort_memory_limit();
 	sorter->mem = bigmem_create(cxt);
-	sorter->rows = rowstore_create(sorter->mem);
+	sorter->rows = rowstore_create(sorter->mem, desc->natts);
 	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
 	sorter->engine = engine_choose(rows_expected, &why);
 	sorter->stats.engine = sorter->engine->name;
@@ -224,6 +224,59 @@ sorter_put(Sorter *sorter, TupleTableSlot *slot)
 			go_core(sorter, SORTER_NO_MEMORY, 0);
 	}
 	coresort_put(sorter->core, slot);
+}
+
+/* Takes one row of a heap page. */
+static void
+put_tuple(Sorter *sorter, Page page, OffsetNumber offset)
+{
+	ItemId		item = PageGetItemId(page, offset);
+	HeapTupleData tuple;
+
+	if (sorter->page_slot == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+
+		sorter->page_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsHeapTuple);
+		MemoryContextSwitchTo(old);
+	}
+	tuple.t_len = ItemIdGetLength(item);
+	tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+	tuple.t_tableOid = InvalidOid;
+	ItemPointerSetInvalid(&tuple.t_self);
+	ExecStoreHeapTuple(&tuple, sorter->page_slot, false);
+	sorter_put(sorter, sorter->page_slot);
+	ExecClearTuple(sorter->page_slot);
+}
+
+uint32
+sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather)
+{
+	uint32		done = 0;
+
+	while (done < count && sorter->core == NULL)
+	{
+		uint32		room = Min(count - done, sorter->writer.capacity - sorter->writer.row);
+		uint32		taken = over_limit(sorter) ? 0 : rowstore_put_page(sorter->rows, page, items + done, room, gather);
+
+		if (taken > 0)
+		{
+			gs_status	status = put_page_keys(sorter, taken);
+
+			sorter->stats.rows += taken;
+			if (unlikely(status != GS_OK))
+				fail_over(sorter, status);
+		}
+		else if (gather == NULL)
+		{
+			put_tuple(sorter, page, items[done]);
+			taken = 1;
+		}
+		else
+			break;
+		done += taken;
+	}
+	return done;
 }
 
 /* The rows still in memory, in order, for the merge. */
@@ -347,6 +400,8 @@ sorter_end(Sorter *sorter)
 		runs_close(sorter->runs);
 	end_job(sorter);
 	ExecDropSingleTupleTableSlot(sorter->row_slot);
+	if (sorter->page_slot)
+		ExecDropSingleTupleTableSlot(sorter->page_slot);
 	MemoryContextDelete(sorter->cxt);
 }
 

@@ -8,6 +8,7 @@
 #include "portability/instr_time.h"
 
 #include "engine.h"
+#include "rowstore.h"
 
 /* What to sort by, as in a Sort node. */
 typedef struct SortColumns
@@ -64,6 +65,12 @@ extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool ran
 
 /* Takes a copy of a row. */
 extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
+
+/*
+ * Takes rows of a heap page, of which the caller holds a pin and knows which ones are visible; returns how many were taken.  Where gather
+ * says how rows are made of the table's tuples, they are fewer as soon as a tuple does not fit; that one goes through sorter_put.
+ */
+extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather);
 
 /* Ends input. */
 extern void sorter_finish(Sorter *sorter);

@@ -116,33 +116,77 @@ try_begin(Sorter *sorter)
 	return status == GS_OK ? next_chunk(sorter, 0) : status;
 }
 
-/* Finds the keys whose place in a row depends on no value: only columns of fixed width stand before them. */
+/* Looks for a column from the row's start: only columns of fixed width may stand before it. */
+static bool
+place_from_start(KeyPlace *place, TupleDesc desc, AttrNumber wanted)
+{
+	int			offset = 0;
+
+	for (int attno = 1; attno <= wanted; attno++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, attno - 1);
+
+		if (attno == wanted && attribute->attlen == -1)
+			place->kind = PLACE_STRING;
+		else if (attribute->attlen <= 0)
+			return false;
+		else
+		{
+			offset = att_align_nominal(offset, attribute->attalign);
+			place->kind = PLACE_FROM_START;
+		}
+		place->offset = offset;
+		offset += attribute->attlen;
+	}
+	return true;
+}
+
+/* Looks for it from the row's end: columns of fixed width only, which follow each other without gaps wherever they begin. */
+static bool
+place_from_end(KeyPlace *place, TupleDesc desc, AttrNumber wanted)
+{
+	int			offset = 0;
+	int			next_align = 1;
+
+	for (int attno = desc->natts; attno >= wanted; attno--)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, attno - 1);
+		int			align = (int) att_align_nominal(1, attribute->attalign);
+
+		if (attribute->attlen <= 0 || align < next_align || attribute->attlen % next_align != 0)
+			return false;
+		offset += attribute->attlen;
+		next_align = align;
+	}
+	place->kind = PLACE_FROM_END;
+	place->offset = offset;
+	return true;
+}
+
 void
 find_key_places(Sorter *sorter)
 {
-	sorter->places = palloc(sizeof(KeyPlace) * sorter->columns.nkeys);
+	TupleDesc	desc = sorter->desc;
+
+	sorter->places = palloc0(sizeof(KeyPlace) * sorter->columns.nkeys);
+	sorter->placed = sorter->plain = true;
 	for (int i = 0; i < sorter->columns.nkeys; i++)
 	{
 		KeyPlace   *place = &sorter->places[i];
-		int			offset = 0;
+		AttrNumber	attno = sorter->columns.attnos[i];
+		Form_pg_attribute attribute = TupleDescAttr(desc, attno - 1);
 
-		place->offset = -1;
-		for (int attno = 1; attno <= sorter->columns.attnos[i]; attno++)
+		place->byval = attribute->attbyval;
+		place->len = attribute->attlen;
+		place->align = attribute->attalign;
+		if (!place_from_start(place, desc, attno) && !place_from_end(place, desc, attno))
 		{
-			Form_pg_attribute attribute = TupleDescAttr(sorter->desc, attno - 1);
-
-			if (attribute->attlen <= 0)
-				break;
-			offset = att_align_nominal(offset, attribute->attalign);
-			if (attno == sorter->columns.attnos[i])
-			{
-				place->offset = offset;
-				place->byval = attribute->attbyval;
-				place->len = attribute->attlen;
-			}
-			offset += attribute->attlen;
+			place->kind = PLACE_VARIES;
+			sorter->placed = false;
 		}
+		sorter->plain &= sorter->keys[i].plain > 0 && place->kind != PLACE_STRING;
 	}
+	sorter->plain &= sorter->placed;
 }
 
 /* A key's value: straight from the row's data where that is at hand, without taking the slot's tuple apart. */
@@ -151,10 +195,20 @@ key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, bool 
 {
 	const KeyPlace *place = &sorter->places[key];
 
-	if (data == NULL || place->offset < 0)
-		return slot_getattr(slot, sorter->columns.attnos[key], isnull);
 	*isnull = false;
-	return fetch_att(data + place->offset, place->byval, place->len);
+	if (likely(data != NULL))
+		switch (place->kind)
+		{
+			case PLACE_FROM_START:
+				return fetch_att(data + place->offset, place->byval, place->len);
+			case PLACE_FROM_END:
+				return fetch_att(data + rowstore_data_bytes(sorter->rows) - place->offset, place->byval, place->len);
+			case PLACE_STRING:
+				return PointerGetDatum(data + att_align_pointer(place->offset, place->align, -1, data + place->offset));
+			case PLACE_VARIES:
+				break;
+		}
+	return slot_getattr(slot, sorter->columns.attnos[key], isnull);
 }
 
 /*
@@ -255,8 +309,95 @@ put_keys(Sorter *sorter, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
 	bool		widened = false;
-	gs_status	status = encode_row(sorter, slot, rowstore_last_data(sorter->rows), &widened);
+	gs_status	status = encode_row(sorter, slot, rowstore_last_data(sorter->rows, 1), &widened);
 
+	if (unlikely(widened))
+		status = replay(sorter);
+	if (unlikely(status != GS_OK))
+		status = leave_service(sorter, status);
+	MemoryContextSwitchTo(old);
+	return status;
+}
+
+/* Copies one plain key of count uniform rows into its column. */
+static void
+copy_plain(char *to, const char *from, Size stride, uint32 count, uint8 width)
+{
+	switch (width)
+	{
+		case 8:
+			for (uint32 i = 0; i < count; i++)
+				((uint64 *) to)[i] = *(const uint64 *) (from + i * stride);
+			break;
+		case 4:
+			for (uint32 i = 0; i < count; i++)
+				((uint32 *) to)[i] = *(const uint32 *) (from + i * stride);
+			break;
+		case 2:
+			for (uint32 i = 0; i < count; i++)
+				((uint16 *) to)[i] = *(const uint16 *) (from + i * stride);
+			break;
+		default:
+			for (uint32 i = 0; i < count; i++)
+				((uint8 *) to)[i] = *(const uint8 *) (from + i * stride);
+			break;
+	}
+}
+
+/* Writes the keys of uniform rows column by column. */
+static gs_status
+copy_keys(Sorter *sorter, const char *data, uint32 count)
+{
+	KeyWriter  *writer = &sorter->writer;
+	gs_status	status;
+
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+	{
+		const KeyPlace *place = &sorter->places[i];
+		uint8		width = sorter->keys[i].plain;
+		int			offset = place->offset;
+
+		if (place->kind == PLACE_FROM_END)
+			offset = (int) rowstore_data_bytes(sorter->rows) - offset;
+		copy_plain(writer->columns[i].values + (Size) writer->row * width, data + offset, sorter->rows->stride, count, width);
+	}
+	writer->row += count;
+	if (writer->row < writer->capacity)
+		return GS_OK;
+	status = close_chunk(sorter);
+	return status == GS_OK ? next_chunk(sorter, 0) : status;
+}
+
+/* Writes the keys of uniform rows row by row. */
+static gs_status
+encode_rows(Sorter *sorter, const char *data, uint32 count, bool *widened)
+{
+	uint32		row = sorter->rows->rows - count;
+	gs_status	status = GS_OK;
+
+	for (uint32 i = 0; status == GS_OK && !*widened && i < count; i++)
+	{
+		if (!sorter->placed)
+			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row + i), sorter->row_slot, false);
+		status = encode_row(sorter, sorter->row_slot, data + (Size) i * sorter->rows->stride, widened);
+	}
+	if (!sorter->placed)
+		ExecClearTuple(sorter->row_slot);
+	return status;
+}
+
+gs_status
+put_page_keys(Sorter *sorter, uint32 count)
+{
+	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
+	const char *data = rowstore_last_data(sorter->rows, count);
+	bool		widened = false;
+	gs_status	status;
+
+	if (sorter->plain)
+		status = copy_keys(sorter, data, count);
+	else
+		status = encode_rows(sorter, data, count, &widened);
 	if (unlikely(widened))
 		status = replay(sorter);
 	if (unlikely(status != GS_OK))

@@ -12,12 +12,20 @@
 #include "sorter.h"
 #include "sortkey.h"
 
-/* Where a key lies in the data of every row without NULLs, if that is always the same place. */
+/* Where a key lies in the data of a row that has all columns and no NULLs. */
 typedef struct KeyPlace
 {
-	int			offset;			/* -1: it varies */
+	enum
+	{
+		PLACE_VARIES,
+		PLACE_FROM_START,		/* offset bytes behind the data's start */
+		PLACE_FROM_END,			/* offset bytes before its end */
+		PLACE_STRING			/* a varlena there; what stands before it decides whether it is aligned */
+	}			kind;
+	int			offset;
 	bool		byval;
 	int16		len;
+	char		align;
 } KeyPlace;
 
 struct Sorter
@@ -33,8 +41,11 @@ struct Sorter
 	BigMem	   *mem;
 	RowStore   *rows;
 	TupleTableSlot *row_slot;	/* to read rows back */
+	TupleTableSlot *page_slot;	/* to take rows of a page one by one */
 	SortKey    *keys;
 	KeyPlace   *places;			/* one per key */
+	bool		placed;			/* none of them varies */
+	bool		plain;			/* nor has to be encoded */
 	gs_column_spec *specs;
 	KeyWriter	writer;
 	const EngineOps *engine;
@@ -75,6 +86,9 @@ extern void end_job(Sorter *sorter);
 
 /* Writes the keys of a row that is the last one in the store. */
 extern gs_status put_keys(Sorter *sorter, TupleTableSlot *slot);
+
+/* The same for the count rows that were stored last, which are uniform and not more than the chunk has room for. */
+extern gs_status put_page_keys(Sorter *sorter, uint32 count);
 
 /* Has the engine sort what it was given; the first rows of the order are here and checked then. */
 extern gs_status finish_job(Sorter *sorter);

@@ -67,6 +67,7 @@ ANALYZE words, other, parts, many;
 SELECT pg_temp.keys('SELECT * FROM words ORDER BY id');
 SELECT pg_temp.keys('SELECT * FROM words ORDER BY id', 'COSTS OFF');
 SELECT pg_temp.keys('SELECT * FROM words ORDER BY id DESC, k ASC NULLS FIRST, d DESC NULLS LAST');
+-- copies of columns that only serve to sort by are not in the rows
 SELECT pg_temp.keys('SELECT * FROM words ORDER BY w COLLATE "C", w COLLATE "POSIX" DESC, c');
 SELECT pg_temp.keys('SELECT * FROM words ORDER BY c DESC, c COLLATE "POSIX"');
 SELECT pg_temp.keys('SELECT * FROM words ORDER BY w USING ~<~, c USING ~>~ NULLS LAST, id USING <, k USING > NULLS LAST');
