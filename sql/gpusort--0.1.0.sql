@@ -21,6 +21,87 @@ GRANT SELECT ON gpusort_stat, gpusort_devices TO PUBLIC;
 CREATE FUNCTION gpusort_stat_reset() RETURNS void LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 REVOKE EXECUTE ON FUNCTION gpusort_stat_reset() FROM PUBLIC;
 
+-- Arrays of one dimension.  Positions count from 1, equality is IS NOT DISTINCT FROM, NULL arguments give NULL (or no rows); doc/functions.md.
+CREATE FUNCTION gpu_sort("array" anyarray, descending boolean DEFAULT false)
+RETURNS anyarray LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_sort("array" anyarray, descending boolean, nulls_first boolean)
+RETURNS anyarray LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_argsort("array" anyarray, descending boolean DEFAULT false)
+RETURNS integer[] LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_argsort("array" anyarray, descending boolean, nulls_first boolean)
+RETURNS integer[] LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_sort_by_key(INOUT keys anyarray, INOUT vals anycompatiblearray, descending boolean DEFAULT false)
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_sort_by_key(INOUT keys anyarray, INOUT vals anycompatiblearray, descending boolean, nulls_first boolean)
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_select_if("array" anyarray, mask boolean[])
+RETURNS anyarray LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_select_if("array" anyarray, op text, value anyelement)
+RETURNS anyarray LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME', 'gpu_select_if_compare';
+CREATE FUNCTION gpu_partition_if("array" anyarray, mask boolean[], OUT selected anyarray, OUT rejected anyarray)
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_dedup("array" anyarray)
+RETURNS anyarray LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_distinct("array" anyarray)
+RETURNS anyarray LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_scan("array" anyarray, op text DEFAULT 'sum', exclusive boolean DEFAULT false)
+RETURNS anyarray LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_scan("array" smallint[], op text DEFAULT 'sum', exclusive boolean DEFAULT false)
+RETURNS bigint[] LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME', 'gpu_scan_bigint';
+CREATE FUNCTION gpu_scan("array" integer[], op text DEFAULT 'sum', exclusive boolean DEFAULT false)
+RETURNS bigint[] LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME', 'gpu_scan_bigint';
+CREATE FUNCTION gpu_rle_runs("array" anyarray, OUT value anyelement, OUT run_length bigint, OUT first_row bigint)
+RETURNS SETOF record LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_rle_decode(vals anyarray, run_lengths bigint[])
+RETURNS anyarray LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_reduce_by_key(keys anyarray, vals anycompatiblearray, op text DEFAULT 'sum', presorted boolean DEFAULT false,
+								  OUT key anyelement, OUT value anycompatible)
+RETURNS SETOF record LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_reduce_by_key(keys anyarray, vals smallint[], op text DEFAULT 'sum', presorted boolean DEFAULT false,
+								  OUT key anyelement, OUT value bigint)
+RETURNS SETOF record LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'gpu_reduce_by_key_bigint';
+CREATE FUNCTION gpu_reduce_by_key(keys anyarray, vals integer[], op text DEFAULT 'sum', presorted boolean DEFAULT false,
+								  OUT key anyelement, OUT value bigint)
+RETURNS SETOF record LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'gpu_reduce_by_key_bigint';
+CREATE FUNCTION gpu_count_by_key(keys anyarray, presorted boolean DEFAULT false, OUT key anyelement, OUT value bigint)
+RETURNS SETOF record LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+DO $$
+DECLARE
+	vals text;
+BEGIN
+	FOREACH vals IN ARRAY '{smallint,integer,bigint,numeric,real,double precision}'::text[] LOOP
+		EXECUTE format('CREATE FUNCTION gpu_avg_by_key(keys anyarray, vals %s[], presorted boolean DEFAULT false,
+			OUT key anyelement, OUT value %s) RETURNS SETOF record LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100
+			AS ''MODULE_PATHNAME''', vals, CASE WHEN vals IN ('real', 'double precision') THEN 'double precision' ELSE 'numeric' END);
+		EXECUTE format('COMMENT ON FUNCTION gpu_avg_by_key(anyarray, %s[], boolean) IS %L', vals,
+			'average of the values of each key, or of each run of equal keys if presorted');
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION gpu_sort(anyarray, boolean) IS 'array in order';
+COMMENT ON FUNCTION gpu_sort(anyarray, boolean, boolean) IS 'array in order';
+COMMENT ON FUNCTION gpu_argsort(anyarray, boolean) IS 'positions of the elements in order';
+COMMENT ON FUNCTION gpu_argsort(anyarray, boolean, boolean) IS 'positions of the elements in order';
+COMMENT ON FUNCTION gpu_sort_by_key(anyarray, anycompatiblearray, boolean) IS 'two arrays in the order of the first one';
+COMMENT ON FUNCTION gpu_sort_by_key(anyarray, anycompatiblearray, boolean, boolean) IS 'two arrays in the order of the first one';
+COMMENT ON FUNCTION gpu_select_if(anyarray, boolean[]) IS 'elements whose mask is true';
+COMMENT ON FUNCTION gpu_select_if(anyarray, text, anyelement) IS 'elements that compare so with a value: op is =, <>, <, <=, > or >=';
+COMMENT ON FUNCTION gpu_partition_if(anyarray, boolean[]) IS 'elements whose mask is true, and all others';
+COMMENT ON FUNCTION gpu_dedup(anyarray) IS 'array without repetitions of the element before';
+COMMENT ON FUNCTION gpu_distinct(anyarray) IS 'every value of the array once, in order';
+COMMENT ON FUNCTION gpu_scan(anyarray, text, boolean) IS 'running sum, minimum or maximum';
+COMMENT ON FUNCTION gpu_scan(smallint[], text, boolean) IS 'running sum, minimum or maximum';
+COMMENT ON FUNCTION gpu_scan(integer[], text, boolean) IS 'running sum, minimum or maximum';
+COMMENT ON FUNCTION gpu_rle_runs(anyarray) IS 'runs of equal neighbours: value, length and first position';
+COMMENT ON FUNCTION gpu_rle_decode(anyarray, bigint[]) IS 'array of which each value stands there as often as its run is long';
+COMMENT ON FUNCTION gpu_reduce_by_key(anyarray, anycompatiblearray, text, boolean)
+IS 'sum, minimum or maximum of the values of each key, or of each run of equal keys if presorted';
+COMMENT ON FUNCTION gpu_reduce_by_key(anyarray, smallint[], text, boolean)
+IS 'sum, minimum or maximum of the values of each key, or of each run of equal keys if presorted';
+COMMENT ON FUNCTION gpu_reduce_by_key(anyarray, integer[], text, boolean)
+IS 'sum, minimum or maximum of the values of each key, or of each run of equal keys if presorted';
+COMMENT ON FUNCTION gpu_count_by_key(anyarray, boolean) IS 'how often each key occurs, or how long each run of equal keys is if presorted';
+
 -- The library is loaded for this session only, unless a setting loads it for all: say which line does that.
 DO $$
 DECLARE

@@ -1,0 +1,386 @@
+/*
+ * array_reduce.c: SQL functions that compute with the elements of arrays: running results, and results for each key.
+ *
+ * Numbers are left to an engine.  What engines cannot compute with, such as numeric, and keys that they cannot order, go through the
+ * types' own functions, value by value.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type_d.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/memutils.h"
+
+#include "array_functions.h"
+#include "reducer.h"
+
+PG_FUNCTION_INFO_V1(gpu_scan);
+PG_FUNCTION_INFO_V1(gpu_scan_bigint);
+PG_FUNCTION_INFO_V1(gpu_reduce_by_key);
+PG_FUNCTION_INFO_V1(gpu_reduce_by_key_bigint);
+PG_FUNCTION_INFO_V1(gpu_avg_by_key);
+
+/* Rows between two looks at interrupts. */
+#define BLOCK_ROWS 65536
+
+/* The operation that a name stands for. */
+static gs_operation
+operation_of(const text *name)
+{
+	char	   *word = text_to_cstring(name);
+
+	if (pg_strcasecmp(word, "sum") == 0)
+		return GS_SUM;
+	if (pg_strcasecmp(word, "min") == 0)
+		return GS_MIN;
+	if (pg_strcasecmp(word, "max") == 0)
+		return GS_MAX;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized operation: \"%s\"", word),
+			 errhint("Use \"sum\", \"min\" or \"max\".")));
+}
+
+/* Is a by-value float, of 4 or 8 bytes, infinite or not a number? */
+static inline bool
+not_finite(const char *value, int16 len)
+{
+	float4		single;
+	float8		real;
+
+	if (len == sizeof(float4))
+	{
+		memcpy(&single, value, sizeof(single));
+		return !isfinite(single);
+	}
+	memcpy(&real, value, sizeof(real));
+	return !isfinite(real);
+}
+
+/* ---------------------------------------------------------------- running results */
+
+/* The number of elements before the first one that is not NULL. */
+static uint64
+leading_nulls(const Vector *vector)
+{
+	uint64		row = 0;
+
+	while (row < vector->rows && vector_is_null(vector, row))
+		row++;
+	return row;
+}
+
+/* Stops, as PostgreSQL does, if a running sum left its type's range before an element did that was infinite itself. */
+static void
+check_running_sum(const Vector *values, const char *sums, int16 len)
+{
+	for (uint64 i = 0; i < values->rows; i++)
+	{
+		if (!vector_is_null(values, i) && not_finite(vector_address(values, i), len))
+			return;
+		if (not_finite(sums + i * (Size) len, len))
+			float_overflow_error();
+	}
+}
+
+/* Makes the 64-bit numbers of a running result as narrow as the type is. */
+static void
+narrow(void *results, uint64 rows, int16 len)
+{
+	const uint64 *from = results;
+
+	for (uint64 i = 0; i < rows; i++)
+		if (len == sizeof(uint32))
+			((uint32 *) results)[i] = (uint32) from[i];
+		else if (len == sizeof(uint16))
+			((uint16 *) results)[i] = (uint16) from[i];
+		else
+			((uint8 *) results)[i] = (uint8) from[i];
+}
+
+/* An array of the results that an engine gave, of which the first nulls are NULL. */
+static ArrayType *
+array_of_results(ArrayCall *call, void *results, uint64 rows, Oid type, uint64 nulls)
+{
+	VectorType	vtype;
+	Vector		vector;
+
+	vector_type(&vtype, type);
+	vector_init(&vector, &vtype, results, rows * vtype.stride);
+	vector.rows = (uint32) rows;
+	if (nulls > 0)
+	{
+		vector.nulls = palloc0((rows + 63) / 64 * sizeof(uint64));
+		for (uint64 i = 0; i < nulls; i++)
+			vector.nulls[i / 64] |= UINT64CONST(1) << (i % 64);
+	}
+	array_call_result(call);
+	return vector_to_array(&vector, NULL, rows, 1);
+}
+
+/* A running result, value by value. */
+static ArrayType *
+scan_by_function(ArrayCall *call, const VectorColumn *column, gs_operation operation, bool exclusive)
+{
+	const Vector *values = column->values;
+	Reducer		reducer;
+	Datum	   *results = MemoryContextAllocHuge(call->cxt, Max(values->rows, 1) * sizeof(Datum));
+	bool	   *nulls = palloc(Max(values->rows, 1));
+	int			dims[1] = {(int) values->rows};
+	int			bounds[1] = {1};
+
+	reducer_open(&reducer, column, operation, false);
+	reducer.keep = true;
+	for (uint64 i = 0; i < values->rows; i++)
+	{
+		bool		isnull;
+		Datum		value = vector_get(values, i, &isnull);
+
+		if (i % BLOCK_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (exclusive)
+			results[i] = reducer_result(&reducer, &nulls[i]);
+		if (!isnull)
+			reducer_add(&reducer, value);
+		if (!exclusive)
+			results[i] = reducer_result(&reducer, &nulls[i]);
+	}
+	array_call_result(call);
+	if (values->rows == 0)
+		return construct_empty_array(values->type->type);
+	return construct_md_array(results, nulls, 1, dims, bounds, values->type->type, values->type->len, values->type->byval,
+							  values->type->align);
+}
+
+/* A running result: bigint, or the elements' type. */
+static Datum
+scan(FunctionCallInfo fcinfo, bool widen)
+{
+	gs_operation operation = operation_of(PG_GETARG_TEXT_PP(1));
+	bool		exclusive = PG_GETARG_BOOL(2);
+	ArrayCall	call;
+	ArrayArgument array;
+	VectorColumn column;
+	Reducer		reducer;
+	void	   *results = NULL;
+	ArrayType  *result;
+
+	array_call_begin(&call);
+	array_argument(&array, fcinfo, 0);
+	column = array_column(fcinfo, &array);
+	reducer_open(&reducer, &column, operation, false);
+	if (operation != GS_SUM || reducer.how != SUM_BY_FUNCTION)
+		results = vectorjob_scan(call.mem, &column, operation, exclusive);
+	if (results == NULL)
+		result = scan_by_function(&call, &column, operation, exclusive);
+	else
+	{
+		uint64		rows = array.values.rows;
+		uint64		nulls = leading_nulls(&array.values);
+		Oid			type = widen ? INT8OID : array.type.type;
+
+		if (operation == GS_SUM && reducer.how != SUM_INTEGER)
+			check_running_sum(&array.values, results, array.type.len);
+		if (!widen && array.type.len < (int16) sizeof(uint64) && type != FLOAT4OID)
+			narrow(results, rows, array.type.len);
+		if (exclusive && nulls < rows)
+			nulls++;
+		result = array_of_results(&call, results, rows, type, nulls);
+	}
+	array_call_end(&call);
+	PG_RETURN_ARRAYTYPE_P(result);
+}
+
+/* gpu_scan(array, op, exclusive): the operation over each element and all before it. */
+Datum
+gpu_scan(PG_FUNCTION_ARGS)
+{
+	return scan(fcinfo, false);
+}
+
+/* The same for smallint[] and integer[], with bigint[] as the result. */
+Datum
+gpu_scan_bigint(PG_FUNCTION_ARGS)
+{
+	return scan(fcinfo, true);
+}
+
+/* ---------------------------------------------------------------- results for each key */
+
+/* A reduction of values by keys. */
+typedef struct KeyReduction
+{
+	ArrayCall	call;
+	FunctionCallInfo fcinfo;
+	ArrayArgument keys;
+	ArrayArgument vals;
+	VectorColumn columns[2];	/* keys, values */
+	bool		presorted;
+	bool		widen;			/* minima and maxima, too, are bigint */
+	Reducer		reducer;
+} KeyReduction;
+
+/* Gives out the result of a group. */
+static void
+put_group(KeyReduction *r, uint32 row)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) r->fcinfo->resultinfo;
+	Datum		values[2];
+	bool		nulls[2];
+
+	values[0] = vector_get(&r->keys.values, row, &nulls[0]);
+	values[1] = reducer_result(&r->reducer, &nulls[1]);
+	if (r->widen && r->reducer.operation != GS_SUM && !nulls[1])
+		values[1] = Int64GetDatum(r->vals.type.len == sizeof(int16) ? DatumGetInt16(values[1]) : DatumGetInt32(values[1]));
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/* Reduces value by value: the rows in order, or as they came, and in them the runs of equal keys. */
+static void
+reduce_by_function(KeyReduction *r)
+{
+	uint32	   *order = r->presorted ? NULL : vectorjob_order(r->call.mem, r->columns, 1);
+	uint64		nruns;
+	gs_run	   *runs = vectorjob_runs(r->call.mem, r->columns, 1, r->presorted ? 0 : 1, 1, &nruns);
+	MemoryContext group = AllocSetContextCreate(CurrentMemoryContext, "gpusort group", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(group);
+	uint64		at = 0;
+
+	for (uint64 i = 0; i < nruns; i++)
+	{
+		reducer_reset(&r->reducer);
+		for (uint64 end = at + runs[i].length; at < end; at++)
+		{
+			bool		isnull;
+			Datum		value = vector_get(r->columns[1].values, order ? order[at] : at, &isnull);
+
+			if (at % BLOCK_ROWS == 0)
+				CHECK_FOR_INTERRUPTS();
+			if (!isnull)
+				reducer_add(&r->reducer, value);
+		}
+		put_group(r, runs[i].row);
+		MemoryContextReset(group);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Stops, as PostgreSQL does, if the sum of a group left its type's range though all its values are finite.  Which groups have others is
+ * asked only where a sum is not finite.
+ */
+static void
+check_sums(KeyReduction *r, const gs_group *groups, uint64 ngroups)
+{
+	const Vector *values = r->columns[1].values;
+	VectorColumn columns[2] = {r->columns[0]};
+	int16		len = values->type->len;
+	VectorType	vtype;
+	Vector		flags;
+	const gs_group *odd;
+	uint64		first = 0;
+
+	while (first < ngroups && !not_finite((const char *) groups[first].value, len))
+		first++;
+	if (first == ngroups)
+		return;
+	vector_type(&vtype, BOOLOID);
+	vector_init(&flags, &vtype, palloc(values->rows), values->rows);
+	flags.rows = values->rows;
+	for (uint64 i = 0; i < values->rows; i++)
+		flags.data[i] = !vector_is_null(values, i) && not_finite(vector_address(values, i), len);
+	columns[1] = (VectorColumn) {&flags, InvalidOid, false, false};
+	odd = vectorjob_reduce(r->call.mem, columns, 2, r->presorted, GS_MAX, &ngroups);
+	for (uint64 i = first; i < ngroups; i++)
+		if (not_finite((const char *) groups[i].value, len) && odd[i].value[0] == 0)
+			float_overflow_error();
+}
+
+/* Has an engine reduce; false if none can. */
+static bool
+reduce_by_engine(KeyReduction *r)
+{
+	uint64		ngroups;
+	gs_group   *groups = vectorjob_reduce(r->call.mem, r->columns, 2, r->presorted, r->reducer.operation, &ngroups);
+
+	if (groups == NULL)
+		return false;
+	if (r->reducer.how == SUM_FLOAT4 || r->reducer.how == SUM_FLOAT8)
+		check_sums(r, groups, ngroups);
+	for (uint64 i = 0; i < ngroups; i++)
+	{
+		if (i % BLOCK_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		reducer_set(&r->reducer, &groups[i]);
+		put_group(r, groups[i].row);
+	}
+	return true;
+}
+
+/* The values as float8: an average of float4 is computed with these, as PostgreSQL does. */
+static void
+widen_floats(KeyReduction *r, VectorType *vtype, Vector *wide)
+{
+	const Vector *values = &r->vals.values;
+
+	vector_type(vtype, FLOAT8OID);
+	vector_init(wide, vtype, MemoryContextAllocHuge(r->call.cxt, Max(values->rows, 1) * sizeof(float8)),
+				values->rows * sizeof(float8));
+	wide->rows = values->rows;
+	wide->nulls = values->nulls;
+	for (uint64 i = 0; i < values->rows; i++)
+	{
+		bool		isnull;
+		Datum		value = vector_get(values, i, &isnull);
+
+		((float8 *) wide->data)[i] = isnull ? 0 : DatumGetFloat4(value);
+	}
+	r->columns[1].values = wide;
+}
+
+/* Reduces the array after the first one by the keys in that. */
+static Datum
+reduce(FunctionCallInfo fcinfo, gs_operation operation, bool average, bool presorted, bool widen)
+{
+	KeyReduction r = {.fcinfo = fcinfo, .presorted = presorted, .widen = widen};
+	VectorType	wide_type;
+	Vector		wide;
+
+	InitMaterializedSRF(fcinfo, 0);
+	array_call_begin(&r.call);
+	array_argument(&r.keys, fcinfo, 0);
+	array_argument(&r.vals, fcinfo, 1);
+	check_same_length(&r.keys, &r.vals);
+	r.columns[0] = array_column(fcinfo, &r.keys);
+	r.columns[1] = array_column(fcinfo, &r.vals);
+	if (average && r.vals.type.type == FLOAT4OID)
+		widen_floats(&r, &wide_type, &wide);
+	reducer_open(&r.reducer, &r.columns[1], operation, average);
+	if (r.reducer.how == SUM_BY_FUNCTION || !reduce_by_engine(&r))
+		reduce_by_function(&r);
+	array_call_end(&r.call);
+	return (Datum) 0;
+}
+
+/* gpu_reduce_by_key(keys, vals, op, presorted): the operation over the values of each key. */
+Datum
+gpu_reduce_by_key(PG_FUNCTION_ARGS)
+{
+	return reduce(fcinfo, operation_of(PG_GETARG_TEXT_PP(2)), false, PG_GETARG_BOOL(3), false);
+}
+
+/* The same for smallint[] and integer[], with bigint as the result. */
+Datum
+gpu_reduce_by_key_bigint(PG_FUNCTION_ARGS)
+{
+	return reduce(fcinfo, operation_of(PG_GETARG_TEXT_PP(2)), false, PG_GETARG_BOOL(3), true);
+}
+
+/* gpu_avg_by_key(keys, vals, presorted): the average of the values of each key, as avg() gives it. */
+Datum
+gpu_avg_by_key(PG_FUNCTION_ARGS)
+{
+	return reduce(fcinfo, GS_SUM, true, PG_GETARG_BOOL(2), false);
+}

@@ -1,0 +1,154 @@
+/*
+ * array_runs.c: SQL functions between arrays and their runs of equal elements, and how often each value occurs.
+ */
+#include "postgres.h"
+
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "array_functions.h"
+
+PG_FUNCTION_INFO_V1(gpu_rle_runs);
+PG_FUNCTION_INFO_V1(gpu_rle_decode);
+PG_FUNCTION_INFO_V1(gpu_count_by_key);
+
+/* Rows given out, or written, between two looks at interrupts. */
+#define BLOCK_ROWS 65536
+
+/* gpu_rle_runs(array): value, length and first position of each run of equal neighbours. */
+Datum
+gpu_rle_runs(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ArrayCall	call;
+	ArrayArgument array;
+	VectorColumn column;
+	gs_run	   *runs;
+	uint64		nruns;
+
+	InitMaterializedSRF(fcinfo, 0);
+	array_call_begin(&call);
+	array_argument(&array, fcinfo, 0);
+	column = array_column(fcinfo, &array);
+	runs = vectorjob_runs(call.mem, &column, 1, 0, 1, &nruns);
+	for (uint64 i = 0; i < nruns; i++)
+	{
+		Datum		values[3];
+		bool		nulls[3] = {false, false, false};
+
+		if (i % BLOCK_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		values[0] = vector_get(&array.values, runs[i].row, &nulls[0]);
+		values[1] = Int64GetDatum(runs[i].length);
+		values[2] = Int64GetDatum((int64) runs[i].row + 1);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	array_call_end(&call);
+	return (Datum) 0;
+}
+
+/* gpu_count_by_key(keys, presorted): how often each key occurs. */
+Datum
+gpu_count_by_key(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ArrayCall	call;
+	ArrayArgument keys;
+	VectorColumn column;
+	gs_run	   *runs;
+	uint64		nruns;
+
+	InitMaterializedSRF(fcinfo, 0);
+	array_call_begin(&call);
+	array_argument(&keys, fcinfo, 0);
+	column = array_column(fcinfo, &keys);
+	runs = vectorjob_runs(call.mem, &column, 1, PG_GETARG_BOOL(1) ? 0 : 1, 1, &nruns);
+	for (uint64 i = 0; i < nruns; i++)
+	{
+		Datum		values[2];
+		bool		nulls[2] = {false, false};
+
+		if (i % BLOCK_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		values[0] = vector_get(&keys.values, runs[i].row, &nulls[0]);
+		values[1] = Int64GetDatum(runs[i].length);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	array_call_end(&call);
+	return (Datum) 0;
+}
+
+/* A run's length. */
+static int64
+run_length(const Vector *lengths, uint32 run)
+{
+	bool		isnull;
+	int64		length = DatumGetInt64(vector_get(lengths, run, &isnull));
+
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("run length must not be null"),
+				 errdetail("Run length number %u is null.", run + 1)));
+	if (length < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("run length must not be negative"),
+				 errdetail("Run length number %u is " INT64_FORMAT ".", run + 1, length)));
+	return length;
+}
+
+/* The number of elements that runs stand for, if an array can hold them. */
+static uint64
+decoded_length(const Vector *lengths)
+{
+	uint64		sum = 0;
+
+	for (uint32 run = 0; run < lengths->rows; run++)
+	{
+		int64		length = run_length(lengths, run);
+
+		if ((uint64) length > MaxArraySize - sum)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("array size exceeds the maximum allowed (%d)", (int) MaxArraySize),
+					 errdetail("The first %u runs have more elements than that.", run + 1),
+					 errhint("Decode parts of the runs, or use generate_series().")));
+		sum += (uint64) length;
+	}
+	return sum;
+}
+
+/* gpu_rle_decode(vals, run_lengths): every value as often as its run is long. */
+Datum
+gpu_rle_decode(PG_FUNCTION_ARGS)
+{
+	ArrayCall	call;
+	ArrayArgument array;
+	ArrayArgument lengths;
+	uint64		count;
+	uint64		at = 0;
+	uint32	   *rows;
+	ArrayType  *result;
+
+	array_call_begin(&call);
+	array_argument(&array, fcinfo, 0);
+	array_argument(&lengths, fcinfo, 1);
+	check_same_length(&array, &lengths);
+	count = decoded_length(&lengths.values);
+	rows = MemoryContextAllocHuge(call.cxt, Max(count, 1) * sizeof(uint32));
+	for (uint32 run = 0; run < lengths.values.rows; run++)
+	{
+		uint64		end = at + (uint64) run_length(&lengths.values, run);
+
+		if (run % BLOCK_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		while (at < end)
+			rows[at++] = run;
+	}
+	array_call_result(&call);
+	result = vector_to_array(&array.values, rows, count, 1);
+	array_call_end(&call);
+	PG_RETURN_ARRAYTYPE_P(result);
+}
