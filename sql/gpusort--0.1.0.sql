@@ -101,6 +101,85 @@ IS 'sum, minimum or maximum of the values of each key, or of each run of equal k
 COMMENT ON FUNCTION gpu_reduce_by_key(anyarray, integer[], text, boolean)
 IS 'sum, minimum or maximum of the values of each key, or of each run of equal keys if presorted';
 COMMENT ON FUNCTION gpu_count_by_key(anyarray, boolean) IS 'how often each key occurs, or how long each run of equal keys is if presorted';
+-- Aggregates over values in order, and the functions they are made of.
+CREATE FUNCTION gpusort_collect_all(internal, anynonarray) RETURNS internal
+LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_collect_values(internal, anyelement) RETURNS internal
+LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_collect_fraction(internal, anyelement, double precision) RETURNS internal
+LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_sort_agg_final(internal, anynonarray) RETURNS anyarray
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_count_distinct_final(internal) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_median_final(internal) RETURNS double precision
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_median_interval_final(internal) RETURNS interval
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'gpusort_median_final';
+CREATE FUNCTION gpusort_percentile_cont_final(internal) RETURNS double precision
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_percentile_cont_interval_final(internal) RETURNS interval
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'gpusort_percentile_cont_final';
+CREATE FUNCTION gpusort_percentile_disc_final(internal, anyelement, double precision) RETURNS anyelement
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_rle_add(internal, anyelement) RETURNS internal
+LANGUAGE c IMMUTABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_rle_collect(internal, anyelement, anycompatible) RETURNS internal
+LANGUAGE c IMMUTABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+
+CREATE AGGREGATE gpu_sort_agg(value anynonarray) (
+	sfunc = gpusort_collect_all, stype = internal, finalfunc = gpusort_sort_agg_final, finalfunc_extra, parallel = safe);
+COMMENT ON AGGREGATE gpu_sort_agg(anynonarray) IS 'array of all values in order, NULLs last';
+CREATE AGGREGATE gpu_count_distinct(value anyelement) (
+	sfunc = gpusort_collect_values, stype = internal, finalfunc = gpusort_count_distinct_final, parallel = safe);
+COMMENT ON AGGREGATE gpu_count_distinct(anyelement) IS 'number of different values, NULLs left out';
+CREATE AGGREGATE gpu_median(value double precision) (
+	sfunc = gpusort_collect_values, stype = internal, finalfunc = gpusort_median_final, parallel = safe);
+COMMENT ON AGGREGATE gpu_median(double precision) IS 'value in the middle, or between the two in the middle';
+CREATE AGGREGATE gpu_median(value interval) (
+	sfunc = gpusort_collect_values, stype = internal, finalfunc = gpusort_median_interval_final, parallel = safe);
+COMMENT ON AGGREGATE gpu_median(interval) IS 'value in the middle, or between the two in the middle';
+CREATE AGGREGATE gpu_percentile_cont(value double precision, fraction double precision) (
+	sfunc = gpusort_collect_fraction, stype = internal, finalfunc = gpusort_percentile_cont_final, parallel = safe);
+COMMENT ON AGGREGATE gpu_percentile_cont(double precision, double precision) IS 'continuous percentile, between two values where need be';
+CREATE AGGREGATE gpu_percentile_cont(value interval, fraction double precision) (
+	sfunc = gpusort_collect_fraction, stype = internal, finalfunc = gpusort_percentile_cont_interval_final, parallel = safe);
+COMMENT ON AGGREGATE gpu_percentile_cont(interval, double precision) IS 'continuous percentile, between two values where need be';
+CREATE AGGREGATE gpu_percentile_disc(value anyelement, fraction double precision) (
+	sfunc = gpusort_collect_fraction, stype = internal, finalfunc = gpusort_percentile_disc_final, finalfunc_extra, parallel = safe);
+COMMENT ON AGGREGATE gpu_percentile_disc(anyelement, double precision) IS 'discrete percentile, one of the values';
+
+-- Runs of equal values: a composite type for each type of values, since composite types have no polymorphic columns.
+DO $do$
+DECLARE
+	t text;
+	line text;
+BEGIN
+	FOREACH t IN ARRAY '{bool,int2,int4,int8,float4,float8,numeric,date,timestamp,timestamptz,uuid,text}'::text[] LOOP
+		FOREACH line IN ARRAY ARRAY[
+			'CREATE TYPE gpu_rle_# AS (value pg_catalog.#, run_length bigint, first_row bigint)',
+			'COMMENT ON TYPE gpu_rle_# IS $c$run of equal values: the value, its number of rows, the place of the first one$c$',
+			'CREATE FUNCTION gpusort_rle_final_#(internal) RETURNS gpu_rle_#[]
+			 LANGUAGE c IMMUTABLE PARALLEL RESTRICTED COST 100 AS $c$MODULE_PATHNAME$c$, $c$gpusort_rle_final$c$',
+			'CREATE FUNCTION gpusort_rle_sorted_final_#(internal) RETURNS gpu_rle_#[]
+			 LANGUAGE c IMMUTABLE PARALLEL RESTRICTED COST 100 AS $c$MODULE_PATHNAME$c$, $c$gpusort_rle_sorted_final$c$',
+			'CREATE AGGREGATE gpu_rle(value pg_catalog.#) (
+			 sfunc = gpusort_rle_add, stype = internal, finalfunc = gpusort_rle_final_#, parallel = restricted)',
+			'COMMENT ON AGGREGATE gpu_rle(pg_catalog.#) IS $c$runs of equal values in the order of the rows$c$',
+			'CREATE AGGREGATE gpu_rle(value pg_catalog.#, sort_key anycompatible) (
+			 sfunc = gpusort_rle_collect, stype = internal, finalfunc = gpusort_rle_sorted_final_#, parallel = restricted)',
+			'COMMENT ON AGGREGATE gpu_rle(pg_catalog.#, anycompatible) IS $c$runs of equal values in the order of a key$c$'] LOOP
+			EXECUTE replace(line, '#', t);
+		END LOOP;
+	END LOOP;
+END
+$do$;
+
+CREATE FUNCTION gpusort_run_id_support(internal) RETURNS internal
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpu_run_id(value anyelement) RETURNS bigint
+LANGUAGE c WINDOW IMMUTABLE PARALLEL SAFE SUPPORT gpusort_run_id_support AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION gpu_run_id(anyelement) IS 'number of the run of equal values that a row belongs to';
 
 -- The library is loaded for this session only, unless a setting loads it for all: say which line does that.
 DO $$

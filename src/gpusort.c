@@ -70,6 +70,8 @@ sorter_fallback_text(SorterFallback fallback)
 			return "gpusort.enabled is off";
 		case SORTER_BOUND:
 			return "only the first rows are wanted";
+		case SORTER_NO_KEY:
+			return "type has no exact encoding";
 		case SORTER_NO_MEMORY:
 			return "out of memory";
 		case SORTER_WRONG_ORDER:

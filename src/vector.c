@@ -247,9 +247,20 @@ vector_limit_error(const Vector *vector)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("a group's values do not fit in gpusort.work_mem (%zu kB)", vector->type->limit / 1024),
-			 errdetail("%u values have been collected.", vector->rows),
+			 errmsg("a group's values take too much memory"),
+			 errdetail("The limit that follows from \"gpusort.work_mem\" is %zu kB here; %u values fit.",
+					   vector->type->limit / 1024, vector->rows),
 			 errhint("Raise \"gpusort.work_mem\", or make the groups smaller.")));
+}
+
+void
+vector_drop_last(Vector *vector)
+{
+	vector->rows--;
+	if (vector->nulls)
+		vector->nulls[vector->rows / 64] &= ~(UINT64CONST(1) << (vector->rows % 64));
+	if (vector->offsets)
+		vector->used = vector->offsets[vector->rows];
 }
 
 /* Notes where each element lies, and which ones are NULL. */
@@ -328,21 +339,19 @@ put_element(const VectorType *vtype, char *to, const char *value, Size bytes)
 		memcpy(to, value, bytes);
 }
 
-/* Begins an array of one dimension; the bitmap, if it has one, says that all elements are NULL. */
-static ArrayType *
-begin_array(const VectorType *vtype, uint64 count, Size data_bytes, bool has_nulls, int lower_bound)
+ArrayType *
+array_begin(Oid type, uint64 count, Size data_bytes, bool padded, bool has_nulls, int lower_bound)
 {
 	Size		head = has_nulls ? ARR_OVERHEAD_WITHNULLS(1, count) : ARR_OVERHEAD_NONULLS(1);
 	ArrayType  *array;
 
 	check_array_size(count, head + data_bytes);
-	/* padding is zeros */
-	array = vtype->stride == vtype->len ? palloc(head + data_bytes) : palloc0(head + data_bytes);
+	array = padded ? palloc0(head + data_bytes) : palloc(head + data_bytes);
 	memset(array, 0, head);
 	SET_VARSIZE(array, head + data_bytes);
 	array->ndim = 1;
 	array->dataoffset = has_nulls ? (int32) head : 0;
-	array->elemtype = vtype->type;
+	array->elemtype = type;
 	ARR_DIMS(array)[0] = (int) count;
 	ARR_LBOUND(array)[0] = lower_bound;
 	return array;
@@ -402,7 +411,7 @@ gather_general(const Vector *vector, const uint32 *rows, uint64 count, int lower
 			bytes = att_align_nominal(bytes, vtype->align);
 		}
 	}
-	array = begin_array(vtype, count, bytes, has_nulls, lower_bound);
+	array = array_begin(vtype->type, count, bytes, true, has_nulls, lower_bound);
 	to = array_elements(array);
 	for (uint64 i = 0; i < count; i++)
 	{
@@ -434,7 +443,7 @@ vector_to_array(const Vector *vector, const uint32 *rows, uint64 count, int lowe
 	check_array_size(count, 0);
 	if (vtype->stride == 0 || vector->offsets || vector->nulls)
 		return gather_general(vector, rows, count, lower_bound);
-	array = begin_array(vtype, count, count * vtype->stride, false, lower_bound);
+	array = array_begin(vtype->type, count, count * vtype->stride, vtype->stride != vtype->len, false, lower_bound);
 	if (rows)
 		gather_fixed(vector, rows, count, array_elements(array));
 	else

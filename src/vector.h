@@ -12,6 +12,7 @@
 #include "utils/array.h"
 
 #include "bigmem.h"
+#include "compat.h"
 
 /* What all vectors of a type share, so that thousands of small ones stay small. */
 typedef struct VectorType
@@ -63,6 +64,9 @@ extern Size vector_bytes(const Vector *vector);
  */
 extern void vector_from_array(Vector *vector, const VectorType *vtype, ArrayType *array);
 
+/* Takes the last value away again. */
+extern void vector_drop_last(Vector *vector);
+
 extern bool vector_append_slow(Vector *vector, Datum value, bool isnull);
 
 /* Stops with an error that says how to go on: a vector has reached its limit. */
@@ -73,6 +77,12 @@ pg_noreturn extern void vector_limit_error(const Vector *vector);
  * in the current memory context.
  */
 extern ArrayType *vector_to_array(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound);
+
+/*
+ * Begins an array of one dimension with room for so many bytes of elements, or stops with PostgreSQL's error if it would be too large.
+ * padded: there are gaps between elements, which are zeros.  A bitmap, if asked for, says that all elements are NULL.
+ */
+extern ArrayType *array_begin(Oid type, uint64 count, Size data_bytes, bool padded, bool has_nulls, int lower_bound);
 
 /* Where an array's elements begin. */
 static inline char *

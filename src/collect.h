@@ -1,0 +1,82 @@
+/*
+ * collect.h: the state of aggregates that need all values of a group before they can answer.
+ *
+ * Values are kept in vectors, and answered for by a job.  Past the memory limit they go to a sort of rows, which writes temporary files;
+ * then the answer is read from the rows in order.  Final functions change nothing that a later call could notice.
+ */
+#ifndef GPUSORT_COLLECT_H
+#define GPUSORT_COLLECT_H
+
+#include "fmgr.h"
+
+#include "sorter.h"
+#include "vector.h"
+#include "vectorjob.h"
+
+#define COLLECT_MAX_COLUMNS 2
+
+/* What all groups of one aggregate call share; the first column is the one to sort by. */
+typedef struct CollectCall
+{
+	int			ncolumns;
+	bool		may_spill;		/* not in windows, where rows may come after an answer */
+	Oid			collation;
+	Oid			sortop;
+	VectorType	types[COLLECT_MAX_COLUMNS];
+} CollectCall;
+
+/* Rows past the memory limit. */
+typedef struct CollectSpill
+{
+	Sorter	   *sorter;
+	bool		sorted;
+	uint64		rows;
+	AttrNumber	attno;			/* what sorter's columns point to */
+	bool		nulls_first;
+	TupleTableSlot *in;
+	TupleTableSlot *out;
+} CollectSpill;
+
+/* One group.  A small one is a single allocation of 128 bytes (240 with two columns) with its first values behind the vectors. */
+typedef struct Collected
+{
+	const CollectCall *call;
+	CollectSpill *spill;		/* NULL: rows are in the vectors */
+	double		fraction;		/* for percentiles */
+	Vector		columns[FLEXIBLE_ARRAY_MEMBER];
+} Collected;
+
+/*
+ * The state that a transition function was given, or a new one: argument 0 is the state, from argument 1 on there are ncolumns values.
+ * The column to sort by is argument 1 + key.
+ */
+extern Collected *collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key);
+
+static inline Collected *
+collect_state(FunctionCallInfo fcinfo, int ncolumns, int key)
+{
+	return PG_ARGISNULL(0) ? collect_begin(fcinfo, ncolumns, key) : (Collected *) PG_GETARG_POINTER(0);
+}
+
+extern void collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row);
+
+/* Takes a copy of a row of the state's columns. */
+static inline void
+collect_put(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
+{
+	if (likely(state->call->ncolumns == 1 && state->spill == NULL &&
+			   vector_append(&state->columns[0], row->value, row->isnull)))
+		return;
+	collect_put_slow(fcinfo, state, row);
+}
+
+extern uint64 collect_rows(const Collected *state);
+
+/* Before the first row of a state that has spilled, and then each row in order; an empty slot past the last one. */
+extern void collect_rewind(Collected *state);
+extern TupleTableSlot *collect_next(Collected *state);
+
+/* The state's column to sort by, for a job. */
+extern VectorColumn collect_column(const Collected *state, int column);
+
+#endif
