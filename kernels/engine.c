@@ -167,25 +167,6 @@ gs_plan_free(gs_engine *engine, gs_plan *plan)
 /* ---------------------------------------------------------------- jobs */
 
 /*
- * Bytes of one element of a job's result.
- */
-size_t
-gs_job_result_bytes(const gs_job_spec *spec)
-{
-	switch (spec->op)
-	{
-		case GS_RUNS:
-			return sizeof(gs_run);
-		case GS_REDUCE:
-			return sizeof(gs_group);
-		case GS_SCAN:
-			return spec->columns[0].type == GS_F32 ? sizeof(float) : sizeof(uint64_t);
-		default:
-			return sizeof(uint32_t);
-	}
-}
-
-/*
  * Begins a job.  The head is filled in here, so that job_end is safe from this moment on.
  */
 gs_status
@@ -198,7 +179,7 @@ gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs
 	*job = NULL;
 	if (engine == NULL || spec == NULL || !columns_valid(spec->columns, spec->ncolumns))
 		return GS_INVALID;
-	if (engine->ops->job_begin == NULL)
+	if (engine->ops->job_begin == NULL || !gs_job_spec_valid(spec))
 		return GS_INVALID;
 	if (host == NULL)
 		host = &engine->host;
@@ -208,8 +189,16 @@ gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs
 	(*job)->ops = engine->ops;
 	(*job)->engine = engine;
 	(*job)->host = *host;
-	(*job)->state = GS_JOB_ADDING;
+	(*job)->state = GS_JOB_FAILED;
 	(*job)->rows = 0;
+	status = gs_job_own(*job, spec);
+	if (status != GS_OK)
+	{
+		gs_job_end(*job);
+		*job = NULL;
+		return status;
+	}
+	(*job)->state = GS_JOB_ADDING;
 	return GS_OK;
 }
 
@@ -253,9 +242,26 @@ gs_job_finish(gs_job *job, uint64_t rows)
 	job->state = GS_JOB_FAILED;
 	if (rows != job->rows)
 		return GS_INVALID;
-	status = job->ops->job_finish(job);
+	status = gs_job_is_order(job) ? job->ops->job_finish(job) : gs_job_work(job);
 	if (status == GS_OK)
 		job->state = GS_JOB_READING;
+	if (job->spec.op == GS_ORDER)
+		job->results.count = job->rows;
+	else if (job->spec.op == GS_TOPK)
+		job->results.count = job->rows < job->spec.limit ? job->rows : job->spec.limit;
+	return status;
+}
+
+/*
+ * Rows of an order, up to the limit where there is one.
+ */
+static gs_status
+next_rows(gs_job *job, void *out, uint64_t room, uint64_t *got)
+{
+	uint64_t left = job->results.count - job->given;
+	gs_status status = job->ops->job_next(job, out, room < left ? room : left, got);
+
+	job->given += *got;
 	return status;
 }
 
@@ -273,7 +279,10 @@ gs_job_next(gs_job *job, void *out, uint64_t room, uint64_t *got)
 	if (job == NULL || job->state != GS_JOB_READING || (out == NULL && room > 0))
 		return GS_INVALID;
 	job->state = GS_JOB_FAILED;
-	status = job->ops->job_next(job, out, room, got);
+	if (!gs_job_is_order(job))
+		status = gs_job_give(job, out, room, got);
+	else
+		status = next_rows(job, out, room, got);
 	if (status == GS_OK)
 		job->state = GS_JOB_READING;
 	return status;
@@ -282,8 +291,10 @@ gs_job_next(gs_job *job, void *out, uint64_t room, uint64_t *got)
 void
 gs_job_end(gs_job *job)
 {
-	if (job != NULL)
-		job->ops->job_end(job);
+	if (job == NULL)
+		return;
+	gs_job_disown(job);
+	job->ops->job_end(job);
 }
 
 uint64_t
@@ -300,5 +311,7 @@ gs_job_get_info(const gs_job *job, gs_job_info *info)
 {
 	*info = (gs_job_info){0};
 	info->rows = job->rows;
+	info->results = job->results.count;
+	info->selected = job->results.selected;
 	job->ops->job_get_info(job, info);
 }

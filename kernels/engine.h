@@ -17,6 +17,8 @@ extern "C"
 
 #define GS_MAX_COLUMNS 2048
 
+struct gs_source; /* rows.h */
+
 /*
  * The public function of the same name checks its arguments and passes them on.
  */
@@ -51,8 +53,22 @@ typedef struct gs_engine_ops
 	uint64_t (*job_host_bytes)(const gs_job *job);
 	void (*job_get_info)(const gs_job *job, gs_job_info *info);
 
+	/*
+	 * For the jobs of job.c, which hand these out step by step.  job_order puts the rows in the order of the first order_columns
+	 * columns; *order is NULL where they came so.  It may fill in the heads of the key columns, and says so.
+	 */
+	gs_status (*job_order)(gs_job *job, uint64_t *heads, bool *have_heads, const uint32_t **order);
+	/* A column as it lies in the engine's memory: one source, or two for the halves of GS_U128. */
+	uint32_t (*job_sources)(gs_job *job, uint32_t c, struct gs_source *sources);
+	/* The columns are not needed any more, or everything that job_order made. */
+	void (*job_drop_columns)(gs_job *job);
+	void (*job_drop_order)(gs_job *job);
+	/* Writes elements of the result to host memory. */
+	gs_status (*job_emit)(gs_job *job, uint64_t from, uint64_t n, void *out);
+
 	const struct gs_scan_ops *scan; /* scan.h; NULL: none */
 	const struct gs_sort_ops *sort; /* sort.h; NULL: none */
+	const struct gs_row_ops *rows;	/* rows.h */
 } gs_engine_ops;
 
 struct gs_engine
@@ -74,6 +90,22 @@ typedef enum gs_job_state
 	GS_JOB_FAILED
 } gs_job_state;
 
+/* The result of a job as arrays of the engine's memory. */
+typedef struct gs_results
+{
+	uint64_t count;
+	uint64_t selected;
+	const void *first;		/* elements as they are, selected of them, */
+	const void *second;		/* and the rest; or, both NULL: */
+	const uint32_t *starts; /* of runs; the last one ends at rows */
+	const uint32_t *rows;	/* the numbers of the rows there; NULL: starts */
+	const void *values;		/* of groups, of value_type; NULL: what is counted */
+	gs_type value_type;
+	const uint32_t *nulls; /* NULLs in each group; NULL: none */
+} gs_results;
+
+#define GS_JOB_BLOCKS 12
+
 struct gs_job
 {
 	const gs_engine_ops *ops;
@@ -82,7 +114,21 @@ struct gs_job
 	gs_job_state state;
 	uint64_t rows; /* added so far: job_add counts them, from the one time that it reads the chunk's header */
 	size_t available; /* job_add: bytes of the chunk that can be read, whatever its header says */
+	gs_job_spec spec; /* columns and filter.value are the job's own */
+	void *own;		  /* where these lie */
+	size_t own_bytes;
+	uint64_t given; /* elements of the result handed out */
+	gs_results results;
+	void *blocks[GS_JOB_BLOCKS]; /* of the engine's memory, given back with the job */
 };
+
+/* job.c: all operations but GS_ORDER and GS_TOPK, whose results are the order itself. */
+bool gs_job_spec_valid(const gs_job_spec *spec);
+gs_status gs_job_own(gs_job *job, const gs_job_spec *spec);
+void gs_job_disown(gs_job *job);
+gs_status gs_job_work(gs_job *job);
+gs_status gs_job_give(gs_job *job, void *out, uint64_t room, uint64_t *got);
+bool gs_job_is_order(const gs_job *job);
 
 /* The host of callers that pass none: memory from the system, large blocks on huge pages, no poll. */
 const gs_host *gs_default_host(void);

@@ -396,6 +396,51 @@ size_t gs_top_k_temp_bytes(gs_engine *engine, const gs_column *columns, uint32_t
 gs_status gs_top_k(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k,
 				   uint32_t *order, void *temp, size_t temp_bytes);
 
+/* ---------------------------------------------------------------- rows of columns */
+
+/*
+ * Columns as they come, of every type, strings and NULLs included: looked at row by row.  What is said about the scan family
+ * holds here too.  order (may be NULL: row i at position i) has n row numbers.  Bits lie in (n + 63) / 64 words, the
+ * first one least significant, those from n on 0.
+ */
+
+/* Bit i: position i begins a run, that is, its row differs in some column from the one before it, or i = 0. */
+gs_status gs_heads(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, const uint32_t *order, uint64_t n,
+				   uint64_t *bits);
+
+/*
+ * Bit i: row i is not NULL, and compares so with a constant: an element in host memory, read during the call, or for GS_BYTES
+ * value_bytes bytes in the engine's memory.  Not GS_BETWEEN.
+ */
+gs_status gs_compare(gs_engine *engine, const gs_column *column, uint64_t n, gs_comparison comparison, const void *value,
+					 size_t value_bytes, uint64_t *bits);
+
+/* Positions of the bits that are set, and how many they are; n at most GS_MAX_ROWS.  temp as for gs_select of n GS_U32. */
+gs_status gs_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out, uint64_t *count, void *temp,
+					   size_t temp_bytes);
+
+/*
+ * out[i] = the value at position i, and where it is NULL, *null_value (of type result, in host memory).  result is the column's
+ * type, or GS_I64 for the narrower signed and GS_U64 for the narrower unsigned ones.  A column without values has zeros.
+ */
+gs_status gs_values(gs_engine *engine, const gs_column *column, const uint32_t *order, uint64_t n, gs_type result,
+					const void *null_value, void *out);
+
+/*
+ * Sums of floats (GS_F32, GS_F64) with the same bits on every run and every engine: positions are grouped by 16, by 256 and by
+ * 4096; out[i] = ((sum of the groups of 4096 before + of the groups of 256 since) + of the groups of 16 since) + of the values
+ * since, each from left to right.  A zero is +0, a NaN the one quiet NaN.  Exclusive: out[0] = 0.  In place allowed.
+ */
+size_t gs_scan_fixed_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
+gs_status gs_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, void *out, uint64_t n, void *temp,
+						size_t temp_bytes);
+
+/*
+ * After a gs_scan of sums of GS_I64 or GS_U64, not in place: *count becomes 1 if a result left the type's range, else 0.
+ */
+gs_status gs_scan_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums, uint64_t n,
+							uint64_t *count);
+
 /* ---------------------------------------------------------------- jobs */
 
 /*
@@ -476,10 +521,8 @@ typedef struct gs_job_spec
 } gs_job_spec;
 
 /*
- * SCAN widens integers to 64 bits; a sum that leaves them is GS_OVERFLOW.  Floats keep their type; their sums have the same bits
- * on every engine: positions are grouped by 16, by 256 and by 4096, a row's value is ((sum of the groups of 4096 before + of the
- * groups of 256) + of the groups of 16) + of the values up to it, each from left to right.  A NULL adds nothing; what a row with
- * nothing before it gets is that of gs_scan, and never a NaN's or -0's other bits.
+ * SCAN widens integers to 64 bits; a sum that leaves them is GS_OVERFLOW.  Floats keep their type, and their sums are those of
+ * gs_scan_fixed.  A NULL adds nothing; a row with nothing to add up gets what gs_scan says.
  */
 
 /* Bytes of one element of a job's result. */

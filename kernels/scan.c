@@ -2,8 +2,8 @@
  * scan.c: the public calls of the scan family.  Checks arguments once for all engines, answers empty inputs, and hands over to
  * the engine.
  */
-#include "scan.h"
 #include "arguments.h"
+#include "rows.h"
 
 /* The engine's operations, or NULL if it has none or the arguments common to all calls are not right. */
 static const struct gs_scan_ops *
@@ -99,8 +99,8 @@ compare_wide(const uint64_t a[2], const uint64_t b[2])
  * Turns a comparison into an interval, possibly the outside of one, so that engines know two cases in place of seven.
  * "Greater" is "outside of up to", which leaves no empty interval to care for but that of GS_BETWEEN.
  */
-static bool
-interval_of(gs_type type, const gs_filter *filter, gs_interval *in)
+bool
+gs_interval_of(gs_type type, const gs_filter *filter, gs_interval *in)
 {
 	uint64_t none[2] = {0, 0}, all[2] = {~(uint64_t) 0, ~(uint64_t) 0};
 	size_t width = gs_type_width(type);
@@ -155,7 +155,7 @@ select_any(gs_engine *engine, gs_select_request *r, void *temp, size_t temp_byte
 	{
 		if (r->filter == NULL || (unsigned) r->filter->by > GS_BY_VALUE)
 			return GS_INVALID;
-		if (r->filter->by == GS_BY_VALUE && !interval_of(r->type, r->filter, &r->interval))
+		if (r->filter->by == GS_BY_VALUE && !gs_interval_of(r->type, r->filter, &r->interval))
 			return GS_INVALID;
 		if (r->n > 0 && r->filter->by != GS_BY_VALUE &&
 			!array_valid(r->filter->mask, r->filter->by == GS_BY_BITS ? 8 : 1))

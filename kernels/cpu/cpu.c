@@ -234,8 +234,14 @@ static const gs_engine_ops cpu_ops = {
 	.job_end = gs_cpu_job_end,
 	.job_host_bytes = gs_cpu_job_host_bytes,
 	.job_get_info = gs_cpu_job_get_info,
+	.job_order = gs_cpu_job_order,
+	.job_sources = gs_cpu_job_sources,
+	.job_drop_columns = gs_cpu_job_drop_columns,
+	.job_drop_order = gs_cpu_job_drop_order,
+	.job_emit = gs_cpu_job_emit,
 	.scan = &gs_cpu_scan_ops,
 	.sort = &gs_cpu_sort_ops,
+	.rows = &gs_cpu_row_ops,
 };
 
 /*

@@ -355,6 +355,11 @@ gs_status gs_cpu_job_add(gs_job *job, const gs_chunk *chunk);
 gs_status gs_cpu_job_finish(gs_job *job);
 gs_status gs_cpu_job_next(gs_job *job, void *out, uint64_t room, uint64_t *got);
 void gs_cpu_job_end(gs_job *job);
+gs_status gs_cpu_job_order(gs_job *job, uint64_t *heads, bool *have_heads, const uint32_t **order);
+uint32_t gs_cpu_job_sources(gs_job *job, uint32_t c, struct gs_source *sources);
+void gs_cpu_job_drop_columns(gs_job *job);
+void gs_cpu_job_drop_order(gs_job *job);
+gs_status gs_cpu_job_emit(gs_job *job, uint64_t from, uint64_t n, void *out);
 uint64_t gs_cpu_job_host_bytes(const gs_job *job);
 void gs_cpu_job_get_info(const gs_job *job, gs_job_info *info);
 

@@ -1,7 +1,8 @@
 /*
- * job.c: jobs of the CPU engine.  So far it knows one, the row order.
+ * job.c: the CPU engine's part of a job: the columns, encoded, and the row order.
  */
-#include "cpu.h"
+#include "../emit.h"
+#include "select.h"
 
 #include <string.h>
 
@@ -14,6 +15,7 @@ typedef struct order_job
 	gs_table table;
 	gs_key key;
 	gs_order order;
+	bool ordered;
 	gs_block words;
 	gs_block other;
 	gs_block scratch;
@@ -21,6 +23,35 @@ typedef struct order_job
 	size_t bytes;  /* of this structure with its columns */
 	gs_cpu_column columns[];
 } order_job;
+
+/*
+ * True if a column is kept as it came: one whose values are given out or compared with a constant, not with each other.
+ */
+static bool
+kept_raw(const gs_job_spec *spec, uint32_t c)
+{
+	switch (spec->op)
+	{
+		case GS_SELECT:
+		case GS_PARTITION:
+		case GS_SCAN:
+			return true;
+		case GS_REDUCE:
+			return c == spec->ncolumns - 1;
+		default:
+			return false;
+	}
+}
+
+/* The unsigned type of some width, which encoding leaves as it is. */
+static gs_type
+plain_type(gs_type type)
+{
+	static const gs_type plain[] = {[1] = GS_U8, [2] = GS_U16, [4] = GS_U32, [8] = GS_U64, [16] = GS_U128};
+	size_t width = gs_type_width(type);
+
+	return width > 0 ? plain[width] : type;
+}
 
 /*
  * Begins a job.  All that it ever holds hangs on the job itself, so that a longjmp out of a callback loses nothing.
@@ -32,8 +63,6 @@ gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host
 	size_t bytes = sizeof(order_job) + spec->ncolumns * sizeof(gs_cpu_column);
 	order_job *made;
 
-	if (spec->op != GS_ORDER)
-		return GS_INVALID;
 	made = host->alloc(host->arg, bytes);
 	if (made == NULL)
 		return GS_NOMEM;
@@ -42,6 +71,9 @@ gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host
 	made->work.host = *host;
 	made->tuning = cpu->tuning;
 	gs_table_init(&made->table, &made->work, cpu->loops, made->columns, spec->columns, spec->ncolumns);
+	for (uint32_t c = 0; c < spec->ncolumns; c++)
+		if (kept_raw(spec, c))
+			made->columns[c].spec.type = plain_type(spec->columns[c].type);
 	*job = &made->head;
 	return GS_OK;
 }
@@ -95,9 +127,9 @@ reusable_column(gs_table *table)
  * column's place.
  */
 static gs_status
-reserve_words(order_job *job)
+reserve_words(order_job *job, gs_table *table, bool keep)
 {
-	gs_cpu_column *column = job->order.complete ? reusable_column(&job->table) : NULL;
+	gs_cpu_column *column = job->order.complete && !keep ? reusable_column(table) : NULL;
 
 	if (column != NULL)
 	{
@@ -113,10 +145,10 @@ reserve_words(order_job *job)
  * Sorts what packing has not settled, with the columns gone if the words hold the whole key.
  */
 static gs_status
-sort_words(order_job *job)
+sort_words(order_job *job, gs_table *table, bool keep)
 {
-	if (job->order.complete)
-		gs_table_release(&job->table);
+	if (job->order.complete && !keep)
+		gs_table_release(table);
 	GS_TRY(gs_block_reserve(&job->work, &job->other, job->table.rows * 8));
 	job->order.other = job->other.data;
 	GS_TRY(gs_block_reserve(&job->work, &job->scratch, gs_sorter_bytes(job->table.rows, &job->tuning)));
@@ -133,6 +165,28 @@ sort_words(order_job *job)
 }
 
 /*
+ * Sorts by the first columns.  Columns that the words hold whole are gone afterwards unless they shall be kept.
+ */
+static gs_status
+sort_rows(order_job *job, uint32_t ncolumns, bool keep)
+{
+	gs_table table = job->table;
+
+	table.ncolumns = ncolumns;
+	GS_TRY(gs_key_make(&job->key, &table, gs_row_bits(table.rows)));
+	gs_order_init(&job->order, &job->key, &job->work, &job->tuning);
+	job->ordered = true;
+	if (job->order.step.nparts > 0)
+		GS_TRY(reserve_words(job, &table, keep));
+	GS_TRY(gs_order_pack(&job->order));
+	if (!gs_order_settled(&job->order))
+		GS_TRY(sort_words(job, &table, keep));
+	gs_block_release(&job->work, &job->other);
+	gs_block_release(&job->work, &job->scratch);
+	return GS_OK;
+}
+
+/*
  * Makes the order; afterwards only the words are kept, and not even they where the rows came in order.
  */
 gs_status
@@ -140,17 +194,9 @@ gs_cpu_job_finish(gs_job *head)
 {
 	order_job *job = (order_job *) head;
 
-	GS_TRY(gs_key_make(&job->key, &job->table, gs_row_bits(job->table.rows)));
-	gs_order_init(&job->order, &job->key, &job->work, &job->tuning);
-	if (job->order.step.nparts > 0)
-		GS_TRY(reserve_words(job));
-	GS_TRY(gs_order_pack(&job->order));
-	if (!gs_order_settled(&job->order))
-		GS_TRY(sort_words(job));
+	GS_TRY(sort_rows(job, job->table.ncolumns, false));
 	gs_table_release(&job->table);
 	gs_key_release(&job->key);
-	gs_block_release(&job->work, &job->other);
-	gs_block_release(&job->work, &job->scratch);
 	if (job->order.facts.input != GS_UNORDERED)
 		gs_block_release(&job->work, &job->words);
 	return GS_OK;
@@ -169,6 +215,172 @@ gs_cpu_job_next(gs_job *head, void *out, uint64_t room, uint64_t *got)
 	GS_TRY(gs_order_rows(&job->order, out, job->next, n));
 	job->next += n;
 	*got = n;
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- steps of other jobs */
+
+/*
+ * True if the columns whose runs are wanted are those that the rows are ordered by: these need not be kept if words hold them.
+ */
+static bool
+runs_of_order(const gs_job_spec *spec)
+{
+	uint32_t upto = spec->ncolumns - (spec->op == GS_REDUCE);
+
+	return spec->key_columns == upto && spec->order_columns == upto;
+}
+
+/*
+ * Heads of runs of the columns that the words were made of, which hold them whole.
+ */
+static gs_status
+heads_of_words(order_job *job, uint64_t *bits)
+{
+	const uint64_t *words = job->order.words;
+	const uint32_t shift = job->order.row_bits;
+	uint64_t n = job->table.rows;
+
+	for (uint64_t i = 0; i < n; i += 64)
+	{
+		uint32_t some = n - i < 64 ? (uint32_t) (n - i) : 64;
+		uint64_t m = i == 0;
+
+		for (uint32_t j = i == 0; j < some; j++)
+			m |= (uint64_t) ((words[i + j] ^ words[i + j - 1]) >> shift != 0) << j;
+		bits[i / 64] = m;
+		if (i % (1 << 16) == 0)
+			GS_TRY(gs_work_add(&job->work, 1 << 16));
+	}
+	return GS_OK;
+}
+
+/*
+ * The heads where the order knows them without looking at columns: those of its own columns, if they fit into words.
+ */
+static gs_status
+heads_of_order(order_job *job, uint64_t *bits, bool *found)
+{
+	uint64_t n = job->table.rows;
+
+	*found = true;
+	if (job->order.facts.input == GS_DESCENDING)
+	{
+		memset(bits, 0xff, (n + 63) / 64 * 8);
+		if (n % 64 != 0)
+			bits[n / 64] = gs_mask(n % 64);
+	}
+	else if (job->key.nfields == 0)
+	{
+		memset(bits, 0, (n + 63) / 64 * 8);
+		bits[0] = 1;
+	}
+	else if (job->order.complete)
+		return heads_of_words(job, bits);
+	else
+		*found = false;
+	return GS_OK;
+}
+
+/*
+ * Turns words into row numbers, in their place: a number is written where words were read before.
+ */
+static gs_status
+numbers_of_words(order_job *job)
+{
+	uint64_t n = job->table.rows;
+	uint32_t *numbers;
+
+	if (job->order.facts.input == GS_ASCENDING)
+	{
+		gs_block_release(&job->work, &job->words);
+		return GS_OK;
+	}
+	numbers = job->words.data;
+	for (uint64_t i = 0; i < n; i += GS_BLOCK_ROWS)
+	{
+		uint32_t some[GS_BLOCK_ROWS];
+		uint64_t m = n - i < GS_BLOCK_ROWS ? n - i : GS_BLOCK_ROWS;
+
+		GS_TRY(gs_order_rows(&job->order, some, i, m));
+		memcpy(numbers + i, some, m * sizeof(uint32_t));
+	}
+	return GS_OK;
+}
+
+gs_status
+gs_cpu_job_order(gs_job *head, uint64_t *heads, bool *have_heads, const uint32_t **order)
+{
+	order_job *job = (order_job *) head;
+	bool same = runs_of_order(&head->spec);
+
+	*have_heads = false;
+	GS_TRY(sort_rows(job, head->spec.order_columns, !same));
+	if (same)
+		GS_TRY(heads_of_order(job, heads, have_heads));
+	gs_key_release(&job->key);
+	GS_TRY(numbers_of_words(job));
+	*order = job->words.data;
+	return GS_OK;
+}
+
+uint32_t
+gs_cpu_job_sources(gs_job *head, uint32_t c, gs_source *sources)
+{
+	order_job *job = (order_job *) head;
+	const gs_cpu_column *column = &job->table.columns[c];
+	bool raw = kept_raw(&head->spec, c);
+	gs_source *s = sources;
+
+	*s = (gs_source){.type = raw ? head->spec.columns[c].type : plain_type(column->spec.type),
+					 .values = column->values.data,
+					 .nulls = column->nulls.data,
+					 .heap = column->heap.data,
+					 .wide = column->spec.type == GS_BYTES};
+	if (column->spec.type != GS_U128)
+		return 1;
+	if (raw)
+	{
+		s->low = column->low.data;
+		return 1;
+	}
+	s->type = GS_U64;
+	sources[1] = sources[0];
+	sources[1].values = column->low.data;
+	return 2;
+}
+
+void
+gs_cpu_job_drop_columns(gs_job *head)
+{
+	gs_table_release(&((order_job *) head)->table);
+}
+
+void
+gs_cpu_job_drop_order(gs_job *head)
+{
+	order_job *job = (order_job *) head;
+
+	gs_block_release(&job->work, &job->words);
+}
+
+gs_status
+gs_cpu_job_emit(gs_job *head, uint64_t from, uint64_t n, void *out)
+{
+	order_job *job = (order_job *) head;
+	const gs_results *results = &head->results;
+
+	for (uint64_t i = 0; i < n; i += GS_BLOCK_ROWS)
+	{
+		uint64_t upto = n - i < GS_BLOCK_ROWS ? n : i + GS_BLOCK_ROWS;
+
+		for (uint64_t j = i; j < upto; j++)
+			if (head->spec.op == GS_RUNS)
+				((gs_run *) out)[j] = gs_emit_run(results, head->rows, from + j);
+			else
+				((gs_group *) out)[j] = gs_emit_group(results, head->rows, from + j);
+		GS_TRY(gs_work_add(&job->work, 2 * GS_BLOCK_ROWS));
+	}
 	return GS_OK;
 }
 
@@ -200,26 +412,50 @@ held_bytes(const order_job *job)
 }
 
 /*
- * The most that the job holds if it is finished now: columns and words while packing, then two arrays of words, with
- * the columns if the words cannot hold the whole key.
+ * The most that ordering by the first columns holds: columns and words while packing, then two arrays of words, with the columns
+ * if the words cannot hold the whole key or they are needed after it.
+ */
+static uint64_t
+order_bytes(const order_job *job, uint32_t ncolumns, bool keep)
+{
+	gs_table table = job->table;
+	uint64_t words = (table.rows * 8 + GS_ALIGN) & ~(uint64_t) (GS_ALIGN - 1);
+	uint64_t columns = gs_table_bytes(&job->table), own;
+	bool strings;
+	uint32_t bits;
+
+	table.ncolumns = ncolumns;
+	bits = gs_table_key_bits(&table, &strings);
+	own = gs_table_bytes(&table);
+	if (keep || strings || bits > 64 - gs_row_bits(table.rows))
+		return columns + 2 * words;
+	return columns - own + (own > words ? own + words : 2 * words);
+}
+
+/*
+ * The most that the job holds if it is finished now: while ordering, or in the steps after it.
  */
 uint64_t
 gs_cpu_job_host_bytes(const gs_job *head)
 {
 	const order_job *job = (const order_job *) head;
-	uint64_t words = (job->table.rows * 8 + GS_ALIGN) & ~(uint64_t) (GS_ALIGN - 1);
-	uint64_t columns = gs_table_bytes(&job->table), fixed;
-	uint32_t row_bits = gs_row_bits(job->table.rows);
-	bool strings;
-	uint32_t bits = gs_table_key_bits(&job->table, &strings);
+	const gs_job_spec *spec = &head->spec;
+	uint64_t columns = gs_table_bytes(&job->table), fixed, most, rest;
+	uint32_t order_columns = gs_job_is_order(head) ? spec->ncolumns : spec->order_columns;
 
 	if (head->state != GS_JOB_ADDING)
-		return held_bytes(job);
-	fixed = job->bytes + gs_sorter_bytes(job->table.rows, &job->tuning) + gs_key_bytes(&job->table);
+		return held_bytes(job) + head->results.count * gs_job_work_bytes(spec);
+	fixed = job->bytes + head->own_bytes + gs_sorter_bytes(job->table.rows, &job->tuning) + gs_key_bytes(&job->table);
 	fixed += (uint64_t) job->table.ncolumns * 4 * GS_ALIGN; /* each array is a little larger than its rows */
-	if (strings || bits > 64 - row_bits)
-		return fixed + columns + 2 * words;
-	return fixed + (columns > words ? columns + words : 2 * words);
+	most = order_columns == 0 ? columns : order_bytes(job, order_columns, !gs_job_is_order(head) && !runs_of_order(spec));
+	if (gs_job_is_order(head))
+		return fixed + most;
+	fixed += GS_JOB_BLOCKS * (uint64_t) 1024;
+	most += job->table.rows; /* bits */
+	rest = job->table.rows * (gs_job_work_bytes(spec) + (order_columns > 0 ? 8 : 0));
+	if (spec->op == GS_REDUCE || spec->op == GS_SCAN)
+		rest += columns;
+	return fixed + (most > rest ? most : rest);
 }
 
 /*

@@ -99,10 +99,9 @@ gs_run_begins(const gs_select_loops *loops, gs_type type, const void *from, uint
 
 /* Items of a comparison one by one: floats, wide ones, and the last group. */
 static uint64_t
-range_slowly(const gs_select_request *r, const char *from, uint32_t n)
+range_slowly(gs_type type, const gs_interval *in, const char *from, uint32_t n)
 {
-	size_t width = gs_type_width(r->type);
-	const gs_interval *in = &r->interval;
+	size_t width = gs_type_width(type);
 	uint64_t m = 0;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -119,9 +118,9 @@ range_slowly(const gs_select_request *r, const char *from, uint32_t n)
 		}
 		else
 		{
-			uint64_t x = canonical(r->type, from + width * i);
+			uint64_t x = canonical(type, from + width * i);
 
-			if (gs_type_is_signed(r->type))
+			if (gs_type_is_signed(type))
 				x ^= (uint64_t) 1 << (8 * width - 1);
 			kept = x >= in->low[0] && x <= in->high[0];
 		}
@@ -161,6 +160,24 @@ range_floats(const gs_select_loops *loops, gs_type type, const void *from, const
 	return loops->range[3](order.y, rule);
 }
 
+gs_select_rule
+gs_rule_of(gs_type type, const gs_interval *in)
+{
+	return (gs_select_rule){in->low[0], in->high[0] - in->low[0],
+							gs_type_is_signed(type) ? (uint64_t) 1 << (8 * gs_type_width(type) - 1) : 0};
+}
+
+uint64_t
+gs_in_range(const gs_select_loops *loops, gs_type type, const gs_interval *in, const gs_select_rule *rule,
+			const void *from, uint32_t n)
+{
+	if (n < 64 || gs_type_width(type) == 16)
+		return range_slowly(type, in, from, n);
+	if (gs_type_is_float(type))
+		return range_floats(loops, type, from, rule);
+	return loops->range[gs_log_width(type)](from, rule);
+}
+
 /*
  * All three calls.  In place works because a group is read before it is written and what is written never gets ahead.
  */
@@ -174,11 +191,9 @@ gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *temp)
 	uint64_t (*pack)(void *, const void *, uint64_t) = loops->pack[log];
 	const char *in = r->in;
 	char *out = r->out, *rest = r->rest;
-	uint64_t (*range)(const void *, const gs_select_rule *) = log < 4 ? loops->range[log] : NULL;
-	const bool unique = r->mode == GS_MODE_UNIQUE, floats = gs_type_is_float(r->type);
+	const bool unique = r->mode == GS_MODE_UNIQUE;
 	const gs_filter_kind by = unique ? GS_BY_VALUE : r->filter->by;
-	gs_select_rule rule = {r->interval.low[0], r->interval.high[0] - r->interval.low[0],
-						   gs_type_is_signed(r->type) ? (uint64_t) 1 << (8 * width - 1) : 0};
+	const gs_select_rule rule = gs_rule_of(r->type, &r->interval);
 	uint64_t negate = !unique && by == GS_BY_VALUE && r->interval.outside ? ~(uint64_t) 0 : 0;
 	char left[16] = {0};
 	uint64_t kept = 0;
@@ -206,12 +221,8 @@ gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *temp)
 				m = loops->bytes(flags);
 			}
 		}
-		else if (n < 64 || width == 16)
-			m = range_slowly(r, from, n);
-		else if (floats)
-			m = range_floats(loops, r->type, from, &rule);
 		else
-			m = range(from, &rule);
+			m = gs_in_range(loops, r->type, &r->interval, &rule, from, n);
 		m = (m ^ negate) & all;
 		if (n == 64)
 		{

@@ -4,7 +4,7 @@
 #ifndef GS_CPU_SELECT_H
 #define GS_CPU_SELECT_H
 
-#include "../scan.h"
+#include "../rows.h"
 #include "cpu.h"
 
 /* A comparison: kept are items with (item ^ flip) - low <= span, or all others. */
@@ -34,6 +34,11 @@ const gs_select_loops *gs_select_loops_choose(const gs_cpu_engine *cpu);
  */
 uint64_t gs_run_begins(const gs_select_loops *loops, gs_type type, const void *from, uint32_t n, bool begin, void *left);
 
+/* A comparison for the loops, and bit i: item i of up to 64 lies in the interval. */
+gs_select_rule gs_rule_of(gs_type type, const gs_interval *in);
+uint64_t gs_in_range(const gs_select_loops *loops, gs_type type, const gs_interval *in, const gs_select_rule *rule,
+					 const void *from, uint32_t n);
+
 static inline int
 gs_log_width(gs_type type)
 {
@@ -46,5 +51,6 @@ gs_status gs_cpu_decode(gs_engine *engine, const gs_decode_request *r, void *tem
 gs_status gs_cpu_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp);
 
 extern const struct gs_scan_ops gs_cpu_scan_ops;
+extern const struct gs_row_ops gs_cpu_row_ops;
 
 #endif

@@ -230,7 +230,7 @@ job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_jo
 	cuda_job *job;
 	gs_status status;
 
-	if (spec->op != GS_ORDER)
+	if (spec->op != GS_ORDER && spec->op != GS_TOPK)
 		return GS_INVALID;
 	job = (cuda_job *) host->alloc(host->arg, bytes);
 	if (job == NULL)

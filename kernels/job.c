@@ -1,0 +1,610 @@
+/*
+ * job.c: the jobs beside the row order, written once over the primitives of gs.h for all engines.
+ *
+ * An engine keeps the columns as chunks come and puts the rows in order; what follows are calls on arrays of its memory, a few
+ * bytes for each row.  Runs are found as bits that mark where they begin; sums by key are sums by the number of the run.
+ * After each step the host is asked whether to go on.
+ */
+#include "rows.h"
+
+#include <string.h>
+
+/* What the arrays of a job are for; they live until they are dropped or the job ends. */
+typedef enum block
+{
+	B_COUNT, /* a number left by a primitive */
+	B_CONSTANT,
+	B_TEMP,
+	B_BITS,
+	B_IDS,
+	B_STARTS,
+	B_ROWS,
+	B_VALUES,
+	B_OUT,
+	B_KEYS,
+	B_NULLS
+} block;
+
+_Static_assert(B_NULLS < GS_JOB_BLOCKS, "every block needs its place");
+
+#define TRY(call)                                                                                                      \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		gs_status try_status = (call);                                                                                 \
+		if (try_status != GS_OK)                                                                                       \
+			return try_status;                                                                                         \
+	} while (0)
+
+/* ---------------------------------------------------------------- what is asked */
+
+bool
+gs_job_is_order(const gs_job *job)
+{
+	return job->spec.op == GS_ORDER || job->spec.op == GS_TOPK;
+}
+
+/* Types that SCAN, and REDUCE unless it counts, work with. */
+static bool
+is_number(gs_type type)
+{
+	return type != GS_U128 && type != GS_BYTES;
+}
+
+/*
+ * True if the columns and the operation of a job fit together.  Types and their number were checked before.
+ */
+bool
+gs_job_spec_valid(const gs_job_spec *spec)
+{
+	gs_type last = spec->columns[spec->ncolumns - 1].type;
+	const gs_job_filter *filter = &spec->filter;
+
+	switch (spec->op)
+	{
+		case GS_ORDER:
+		case GS_TOPK:
+			return true;
+		case GS_SELECT:
+		case GS_PARTITION:
+			if (spec->ncolumns != 1)
+				return false;
+			if (filter->by_flags)
+				return last == GS_U8;
+			return (unsigned) filter->comparison < GS_BETWEEN && (filter->value != NULL || filter->value_bytes == 0) &&
+				   (last == GS_BYTES || filter->value_bytes == gs_type_width(last));
+		case GS_RUNS:
+			return spec->order_columns <= spec->ncolumns && spec->key_columns > 0 &&
+				   spec->key_columns <= spec->ncolumns;
+		case GS_SCAN:
+			return spec->ncolumns == 1 && is_number(last) &&
+				   (spec->operation == GS_SUM || spec->operation == GS_MIN || spec->operation == GS_MAX);
+		case GS_REDUCE:
+			/* the value is no part of the order: engines keep it as it came */
+			if (spec->order_columns >= spec->ncolumns || spec->key_columns == 0 || spec->key_columns >= spec->ncolumns)
+				return false;
+			return spec->operation == GS_COUNT ||
+				   (is_number(last) &&
+					(spec->operation == GS_SUM || spec->operation == GS_MIN || spec->operation == GS_MAX));
+		default:
+			return false;
+	}
+}
+
+size_t
+gs_job_result_bytes(const gs_job_spec *spec)
+{
+	switch (spec->op)
+	{
+		case GS_RUNS:
+			return sizeof(gs_run);
+		case GS_REDUCE:
+			return sizeof(gs_group);
+		case GS_SCAN:
+			return spec->columns[0].type == GS_F32 ? sizeof(float) : sizeof(uint64_t);
+		default:
+			return sizeof(uint32_t);
+	}
+}
+
+/* Bytes of a value that REDUCE and SCAN work with, and of a reduced one. */
+static size_t
+value_bytes(const gs_job_spec *spec)
+{
+	return gs_type_width(gs_widened(spec->columns[spec->ncolumns - 1].type));
+}
+
+/* The type of a reduced value: sums of 64-bit integers get twice the room, narrower ones cannot leave 64 bits. */
+static gs_type
+reduced_type(const gs_job_spec *spec)
+{
+	gs_type type = spec->columns[spec->ncolumns - 1].type, wide = gs_widened(type);
+
+	return spec->operation == GS_SUM && type == wide && !gs_type_is_float(type) ? GS_U128 : wide;
+}
+
+/*
+ * The most of what the steps below hold at a time.  Bits are counted as a byte, which leaves room for the primitives' own.
+ */
+size_t
+gs_job_work_bytes(const gs_job_spec *spec)
+{
+	bool order = spec->order_columns > 0;
+	size_t bytes = 1, values;
+
+	switch (spec->op)
+	{
+		case GS_SELECT:
+			return bytes + 4;
+		case GS_PARTITION:
+			return bytes + 12;
+		case GS_RUNS:
+			return bytes + 4 + (order ? 4 : 0);
+		case GS_SCAN:
+			return bytes + 2 * value_bytes(spec);
+		case GS_REDUCE:
+			bytes += 12 + (order ? 4 : 0) + 4; /* run numbers, starts and the reduction's keys, rows, NULLs */
+			if (spec->operation == GS_COUNT)
+				return bytes + 4;
+			values = value_bytes(spec);
+			return bytes + (values < 4 ? 4 : values) + gs_type_width(reduced_type(spec));
+		default:
+			return 0;
+	}
+}
+
+/*
+ * Copies what the caller's specification points to.
+ */
+gs_status
+gs_job_own(gs_job *job, const gs_job_spec *spec)
+{
+	size_t columns = spec->ncolumns * sizeof(gs_column_spec);
+	size_t constant = spec->op == GS_SELECT || spec->op == GS_PARTITION ? spec->filter.value_bytes : 0;
+
+	job->spec = *spec;
+	if (spec->filter.by_flags)
+		constant = 0;
+	job->own_bytes = columns + constant;
+	job->own = job->host.alloc(job->host.arg, job->own_bytes);
+	if (job->own == NULL)
+		return GS_NOMEM;
+	memcpy(job->own, spec->columns, columns);
+	if (constant > 0)
+		memcpy((char *) job->own + columns, spec->filter.value, constant);
+	job->spec.columns = job->own;
+	job->spec.filter.value = (char *) job->own + columns;
+	job->spec.filter.value_bytes = constant;
+	return GS_OK;
+}
+
+/* Gives back what the job holds in common with all engines' jobs; safe to repeat. */
+void
+gs_job_disown(gs_job *job)
+{
+	for (int b = 0; b < GS_JOB_BLOCKS; b++)
+	{
+		gs_free(job->engine, job->blocks[b]);
+		job->blocks[b] = NULL;
+	}
+	if (job->own != NULL)
+		job->host.release(job->host.arg, job->own, job->own_bytes);
+	job->own = NULL;
+}
+
+/* ---------------------------------------------------------------- memory and steps */
+
+/* An array of the engine's memory for n elements. */
+static gs_status
+take(gs_job *job, block b, uint64_t n, size_t width, void *array)
+{
+	void **to = array;
+
+	gs_free(job->engine, job->blocks[b]);
+	job->blocks[b] = NULL;
+	TRY(gs_alloc(job->engine, n * width, &job->blocks[b]));
+	*to = job->blocks[b];
+	return GS_OK;
+}
+
+static void
+drop(gs_job *job, block b)
+{
+	gs_free(job->engine, job->blocks[b]);
+	job->blocks[b] = NULL;
+}
+
+/* Waits for what is under way and asks the host whether to go on. */
+static gs_status
+breathe(gs_job *job)
+{
+	TRY(gs_sync(job->engine));
+	return job->host.poll != NULL && job->host.poll(job->host.arg) ? GS_CANCELLED : GS_OK;
+}
+
+/* A number that a primitive left, after which there may be another. */
+static gs_status
+read_count(gs_job *job, uint64_t *count)
+{
+	TRY(gs_download(job->engine, count, job->blocks[B_COUNT], sizeof(*count)));
+	return breathe(job);
+}
+
+/* ---------------------------------------------------------------- runs */
+
+/* Bits that mark where runs of the key columns begin, with the rows in their order. */
+static gs_status
+find_heads(gs_job *job, uint64_t *bits, const uint32_t **order)
+{
+	const gs_job_spec *spec = &job->spec;
+	uint32_t upto = spec->ncolumns - (spec->op == GS_REDUCE), from = upto - spec->key_columns;
+	bool found = false, first = true;
+
+	*order = NULL;
+	if (spec->order_columns > 0)
+		TRY(job->ops->job_order(job, bits, &found, order));
+	for (uint32_t c = from; c < upto && !found; c++)
+	{
+		gs_source sources[2];
+		uint32_t n = job->ops->job_sources(job, c, sources);
+
+		for (uint32_t s = 0; s < n; s++, first = false)
+		{
+			TRY(job->engine->ops->rows->heads(job->engine, &sources[s], *order, job->rows, first, bits));
+			TRY(breathe(job));
+		}
+	}
+	return GS_OK;
+}
+
+/* Where runs begin, and the rows there. */
+static gs_status
+find_runs(gs_job *job, const uint64_t *bits, const uint32_t *order)
+{
+	size_t temp_bytes = gs_select_temp_bytes(job->engine, GS_U32, job->rows);
+	gs_results *results = &job->results;
+	uint32_t *starts, *rows;
+	void *temp;
+
+	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	TRY(take(job, B_STARTS, job->rows, sizeof(uint32_t), &starts));
+	TRY(gs_positions(job->engine, bits, job->rows, starts, job->blocks[B_COUNT], temp, temp_bytes));
+	TRY(read_count(job, &results->count));
+	drop(job, B_TEMP);
+	results->starts = starts;
+	if (order == NULL)
+		return GS_OK;
+	TRY(take(job, B_ROWS, results->count, sizeof(uint32_t), &rows));
+	TRY(gs_gather(job->engine, GS_U32, order, GS_U32, starts, results->count, rows));
+	results->rows = rows;
+	return breathe(job);
+}
+
+static gs_status
+runs(gs_job *job)
+{
+	uint64_t *bits;
+	const uint32_t *order;
+
+	TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
+	TRY(find_heads(job, bits, &order));
+	job->ops->job_drop_columns(job);
+	TRY(find_runs(job, bits, order));
+	drop(job, B_BITS);
+	job->ops->job_drop_order(job);
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- reduce */
+
+/* What leaves a value as it is under an operation, of a widened type. */
+static void
+identity(gs_operation operation, gs_type type, void *to)
+{
+	const uint64_t quiet_nan = 0x7ff8000000000000ull, infinity = 0x7ff0000000000000ull, sign = (uint64_t) 1 << 63;
+	uint64_t x = 0;
+	uint32_t y = 0;
+
+	switch (operation)
+	{
+		case GS_MIN:
+			x = type == GS_F64 ? quiet_nan : type == GS_I64 ? ~sign : ~(uint64_t) 0;
+			y = 0x7fc00000u;
+			break;
+		case GS_MAX:
+			x = type == GS_F64 ? sign | infinity : type == GS_I64 ? sign : 0;
+			y = 0xff800000u;
+			break;
+		default:
+			x = type == GS_F64 ? sign : 0;
+			y = 0x80000000u;
+	}
+	if (type == GS_F32)
+		memcpy(to, &y, sizeof(y));
+	else
+		memcpy(to, &x, sizeof(x));
+}
+
+/* Numbers of runs, one for each position. */
+static gs_status
+number_runs(gs_job *job, const uint64_t *bits, uint32_t **ids)
+{
+	const gs_source marks = {.type = GS_U32, .nulls = bits};
+	const uint32_t one = 1;
+	size_t temp_bytes = gs_scan_temp_bytes(job->engine, GS_U32, job->rows);
+	void *temp;
+
+	TRY(take(job, B_IDS, job->rows, sizeof(uint32_t), ids));
+	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	TRY(gs_values_of(job->engine, &marks, NULL, job->rows, GS_U32, &one, *ids));
+	TRY(gs_scan(job->engine, GS_U32, GS_SUM, true, *ids, *ids, job->rows, temp, temp_bytes));
+	return breathe(job);
+}
+
+/* Reduces an array of values by the numbers of their runs. */
+static gs_status
+reduce(gs_job *job, const uint32_t *ids, const void *values, const gs_reduction *reduction, block b, void **out)
+{
+	size_t temp_bytes = gs_reduce_by_key_temp_bytes(job->engine, GS_U32, reduction, job->rows);
+	uint64_t count;
+	void *temp, *keys;
+
+	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	TRY(take(job, B_KEYS, job->rows, sizeof(uint32_t), &keys));
+	TRY(take(job, b, job->rows, gs_type_width(reduction->result), out));
+	TRY(gs_reduce_by_key(job->engine, GS_U32, ids, values, job->rows, reduction, keys, *out, job->blocks[B_COUNT], NULL,
+						 temp, temp_bytes));
+	TRY(read_count(job, &count));
+	drop(job, B_TEMP);
+	drop(job, B_KEYS);
+	return count == job->results.count ? GS_OK : GS_DEVICE;
+}
+
+/* How many NULLs each run has. */
+static gs_status
+count_nulls(gs_job *job, const uint32_t *ids, const uint64_t *nulls, const uint32_t *order)
+{
+	const gs_reduction sum = {.values = GS_U32, .op = GS_SUM, .result = GS_U32};
+	const gs_source marks = {.type = GS_U32, .nulls = nulls};
+	const uint32_t one = 1;
+	void *flags, *out;
+
+	TRY(take(job, B_VALUES, job->rows, sizeof(uint32_t), &flags));
+	TRY(gs_values_of(job->engine, &marks, order, job->rows, GS_U32, &one, flags));
+	TRY(reduce(job, ids, flags, &sum, B_NULLS, &out));
+	job->results.nulls = out;
+	drop(job, B_VALUES);
+	return GS_OK;
+}
+
+/* The reduced values of all runs. */
+static gs_status
+reduce_values(gs_job *job, const uint32_t *ids, const gs_source *source, const uint32_t *order)
+{
+	const gs_job_spec *spec = &job->spec;
+	gs_type type = gs_widened(source->type);
+	gs_reduction reduction = {.values = type, .op = spec->operation, .result = reduced_type(spec)};
+	const void *values = source->values;
+	uint64_t nothing;
+	void *copy, *out;
+
+	reduction.fixed_tree = spec->operation == GS_SUM && gs_type_is_float(type);
+	if (order != NULL || source->nulls != NULL || type != source->type)
+	{
+		identity(spec->operation, type, &nothing);
+		TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &copy));
+		TRY(gs_values_of(job->engine, source, order, job->rows, type, &nothing, copy));
+		TRY(breathe(job));
+		values = copy;
+	}
+	TRY(reduce(job, ids, values, &reduction, B_OUT, &out));
+	drop(job, B_VALUES);
+	job->results.values = out;
+	job->results.value_type = reduction.result;
+	return GS_OK;
+}
+
+static gs_status
+groups(gs_job *job)
+{
+	gs_source source[2];
+	uint64_t *bits;
+	uint32_t *ids = NULL;
+	const uint32_t *order;
+	bool counts = job->spec.operation == GS_COUNT;
+
+	TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
+	TRY(find_heads(job, bits, &order));
+	TRY(find_runs(job, bits, order));
+	(void) job->ops->job_sources(job, job->spec.ncolumns - 1, source);
+	if (!counts || source->nulls != NULL)
+		TRY(number_runs(job, bits, &ids));
+	drop(job, B_BITS);
+	if (!counts)
+		TRY(reduce_values(job, ids, source, order));
+	if (source->nulls != NULL)
+		TRY(count_nulls(job, ids, source->nulls, order));
+	drop(job, B_IDS);
+	job->ops->job_drop_columns(job);
+	job->ops->job_drop_order(job);
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- select, partition */
+
+/* Bits for the rows that the filter keeps. */
+static gs_status
+filter_rows(gs_job *job, uint64_t *bits)
+{
+	const gs_job_filter *filter = &job->spec.filter;
+	const uint8_t zero = 0;
+	gs_source source[2];
+	const void *value = filter->value;
+	void *there;
+
+	(void) job->ops->job_sources(job, 0, source);
+	if (filter->by_flags)
+		return gs_compare_of(job->engine, source, job->rows, GS_NE, &zero, 1, bits);
+	if (source->type == GS_BYTES)
+	{
+		TRY(take(job, B_CONSTANT, filter->value_bytes, 1, &there));
+		TRY(gs_upload(job->engine, there, value, filter->value_bytes));
+		value = there;
+	}
+	return gs_compare_of(job->engine, source, job->rows, filter->comparison, value, filter->value_bytes, bits);
+}
+
+static gs_status
+filtered(gs_job *job)
+{
+	size_t temp_bytes = gs_select_temp_bytes(job->engine, GS_U32, job->rows);
+	gs_results *results = &job->results;
+	bool partition = job->spec.op == GS_PARTITION;
+	gs_filter filter = {.by = GS_BY_BITS};
+	uint32_t *kept, *rest, *all;
+	uint64_t *bits;
+	void *temp;
+
+	TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
+	TRY(filter_rows(job, bits));
+	TRY(breathe(job));
+	job->ops->job_drop_columns(job);
+	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	TRY(take(job, B_ROWS, job->rows, sizeof(uint32_t), &kept));
+	results->first = kept;
+	if (partition)
+	{
+		TRY(take(job, B_OUT, job->rows, sizeof(uint32_t), &rest));
+		TRY(take(job, B_VALUES, job->rows, sizeof(uint32_t), &all));
+		TRY(gs_sequence(job->engine, GS_U32, all, job->rows, 0, 1));
+		filter.mask = bits;
+		TRY(gs_partition(job->engine, GS_U32, all, job->rows, &filter, kept, rest, job->blocks[B_COUNT], temp, temp_bytes));
+		results->second = rest;
+	}
+	else
+		TRY(gs_positions(job->engine, bits, job->rows, kept, job->blocks[B_COUNT], temp, temp_bytes));
+	TRY(read_count(job, &results->selected));
+	results->count = partition ? job->rows : results->selected;
+	drop(job, B_VALUES);
+	drop(job, B_BITS);
+	drop(job, B_TEMP);
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- scan */
+
+/* Sums of 64-bit integers, which may leave their range. */
+static gs_status
+checked_sums(gs_job *job, gs_type type, const void *values, void *temp, size_t temp_bytes)
+{
+	bool inclusive = !job->spec.exclusive;
+	uint64_t overflows;
+	void *out;
+
+	TRY(take(job, B_OUT, job->rows, sizeof(uint64_t), &out));
+	TRY(gs_scan(job->engine, type, GS_SUM, inclusive, values, out, job->rows, temp, temp_bytes));
+	TRY(gs_scan_overflows(job->engine, type, inclusive, values, out, job->rows, job->blocks[B_COUNT]));
+	TRY(read_count(job, &overflows));
+	job->results.first = out;
+	return overflows == 0 ? GS_OK : GS_OVERFLOW;
+}
+
+static gs_status
+scan(gs_job *job)
+{
+	const gs_job_spec *spec = &job->spec;
+	bool inclusive = !spec->exclusive;
+	size_t temp_bytes;
+	gs_source source[2];
+	gs_type type;
+	uint64_t nothing;
+	void *values, *temp;
+
+	(void) job->ops->job_sources(job, 0, source);
+	type = gs_widened(source->type);
+	identity(spec->operation, type, &nothing);
+	temp_bytes = gs_scan_temp_bytes(job->engine, type, job->rows);
+	if (gs_type_is_float(type) && spec->operation == GS_SUM)
+		temp_bytes = gs_scan_fixed_temp_bytes(job->engine, type, job->rows);
+	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	values = (void *) source->values; /* the job's own, so it may be written over */
+	if (source->nulls != NULL || type != source->type)
+	{
+		TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &values));
+		TRY(gs_values_of(job->engine, source, NULL, job->rows, type, &nothing, values));
+		TRY(breathe(job));
+		job->ops->job_drop_columns(job);
+	}
+	job->results.count = job->results.selected = job->rows;
+	job->results.first = values;
+	if (spec->operation == GS_SUM && gs_type_is_float(type))
+		TRY(gs_scan_fixed(job->engine, type, inclusive, values, values, job->rows, temp, temp_bytes));
+	else if (spec->operation == GS_SUM && type == source->type)
+		TRY(checked_sums(job, type, values, temp, temp_bytes));
+	else
+		TRY(gs_scan(job->engine, type, spec->operation, inclusive, values, values, job->rows, temp, temp_bytes));
+	TRY(breathe(job));
+	drop(job, B_TEMP);
+	return GS_OK;
+}
+
+/*
+ * Does the work of a job that is no order, once all chunks have come.
+ */
+gs_status
+gs_job_work(gs_job *job)
+{
+	void *count;
+
+	if (job->rows == 0)
+		return GS_OK;
+	TRY(take(job, B_COUNT, 1, sizeof(uint64_t), &count));
+	switch (job->spec.op)
+	{
+		case GS_RUNS:
+			return runs(job);
+		case GS_REDUCE:
+			return groups(job);
+		case GS_SCAN:
+			return scan(job);
+		default:
+			return filtered(job);
+	}
+}
+
+/* ---------------------------------------------------------------- the result */
+
+/* Copies elements that lie as they are given out, of one array and then of the next. */
+static gs_status
+copy_out(gs_job *job, uint64_t from, uint64_t n, char *out)
+{
+	const gs_results *results = &job->results;
+	size_t width = gs_job_result_bytes(&job->spec);
+	uint64_t of_first = from < results->selected ? results->selected - from : 0;
+
+	if (of_first > n)
+		of_first = n;
+	TRY(gs_download(job->engine, out, (const char *) results->first + from * width, of_first * width));
+	if (of_first < n)
+		TRY(gs_download(job->engine, out + of_first * width,
+						(const char *) results->second + (from + of_first - results->selected) * width,
+						(n - of_first) * width));
+	return gs_sync(job->engine);
+}
+
+/*
+ * Hands out up to room elements of the result.
+ */
+gs_status
+gs_job_give(gs_job *job, void *out, uint64_t room, uint64_t *got)
+{
+	const gs_results *results = &job->results;
+	uint64_t left = results->count - job->given, n = room < left ? room : left;
+
+	if (n > 0 && results->first != NULL)
+		TRY(copy_out(job, job->given, n, out));
+	else if (n > 0)
+		TRY(job->ops->job_emit(job, job->given, n, out));
+	job->given += n;
+	*got = n;
+	return job->host.poll != NULL && job->host.poll(job->host.arg) ? GS_CANCELLED : GS_OK;
+}
