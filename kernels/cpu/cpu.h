@@ -8,6 +8,7 @@
  *   radix.c    sorts 64-bit words
  *   order.c    the row order: pack, sort, refine ties
  *   refine.c   rows that the bits looked at so far do not separate
+ *   sort_keys.c  keys, and keys with values
  *   job.c      jobs; cpu.c the engine itself and the primitives
  */
 #ifndef GS_CPU_H
@@ -333,9 +334,13 @@ gs_status gs_order_sort(gs_order *order);
 gs_status gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n);
 gs_status gs_refine(gs_order *order);
 
-/* ---------------------------------------------------------------- sort.c */
+/* ---------------------------------------------------------------- sort.c, sort_keys.c */
 
 extern const struct gs_sort_ops gs_cpu_sort_ops;
+
+size_t gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
+gs_status gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
+						   const gs_sort_items *items, void *temp);
 
 /* ---------------------------------------------------------------- job.c, cpu.c */
 

@@ -4,5 +4,6 @@
 #include "cpu.h"
 
 const struct gs_sort_ops gs_cpu_sort_ops = {
-	.sort = NULL,
+	.sort_temp_bytes = gs_cpu_sort_keys_temp,
+	.sort = gs_cpu_sort_keys,
 };

@@ -197,7 +197,7 @@ fits_word(u32 bits, u32 row_bits)
 
 	if (bits > 64)
 		return false;
-	gs_radix_digits(bits, widths);
+	gs_radix_digits(bits, GS_PLACE_BITS, widths);
 	return bits + row_bits <= 64 || (bits + row_bits <= 64 + widths[0] && widths[0] <= row_bits);
 }
 

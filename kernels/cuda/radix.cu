@@ -7,29 +7,20 @@
  */
 #include "sort.cuh"
 
-/* ---------------------------------------------------------------- counting digits */
+#include <cstring>
 
-struct count_args
-{
-	const void *in;
-	u64 n;
-	gs_transform t;
-	u32 shift, digits;
-	u32 widths[GS_PLACES];
-	u32 *counts;
-	const u32 *gate;
-	u32 gate_open;
-};
+/* ---------------------------------------------------------------- counting digits */
 
 #define COUNT_THREADS 512
 
 /*
  * Counts all digits in one read, in two sets of counters per block.
  */
-template <int IN>
-static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __grid_constant__ count_args a)
+template <int IN, bool FLOATS>
+static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __grid_constant__ gs_radix_counting a)
 {
-	typedef typename item_of<IN == GS_COLUMN4 ? 4 : 8>::type value;
+	constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4;
+	typedef typename item_of<IN == GS_COLUMN4 || IN == GS_KEYS4 ? 4 : 8>::type value;
 	constexpr u32 VECTOR = 16 / sizeof(value);
 	extern __shared__ u32 counters[];
 	u32 *mine = counters + (threadIdx.x / 32 & 1) * a.digits * GS_PLACE;
@@ -43,7 +34,7 @@ static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __gri
 	__syncthreads();
 
 	auto add = [&](value x) {
-		u64 k = IN == GS_WORDS ? (u64) x : key_of_value(x, a.t);
+		u64 k = FLOATS ? float_order(x, true) : COLUMN ? key_of_value(x, a.t) : (u64) x;
 		u32 at = a.shift;
 
 		for (u32 p = 0; p < a.digits; p++)
@@ -98,19 +89,19 @@ static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __gri
 	}
 }
 
-static gs_status
-count_digits(gs_cuda_engine *e, const gs_radix_sort *s, const u32 *widths, u32 digits, u32 *counts)
+gs_status
+gs_radix_count(gs_cuda_engine *e, gs_radix_io from, bool floats, const gs_radix_counting &a)
 {
-	count_args a = {s->in, s->n, s->t, s->from == GS_WORDS ? s->shift : 0, digits, {}, counts, s->gate, s->gate_open};
-	void (*kernel)(const count_args) = s->from == GS_WORDS	   ? count_kernel<GS_WORDS>
-									   : s->from == GS_COLUMN8 ? count_kernel<GS_COLUMN8>
-															   : count_kernel<GS_COLUMN4>;
+	void (*kernel)(const gs_radix_counting) = from == GS_WORDS	 ? count_kernel<GS_WORDS, false>
+											  : from == GS_COLUMN8 ? count_kernel<GS_COLUMN8, false>
+											  : from == GS_COLUMN4 ? count_kernel<GS_COLUMN4, false>
+											  : from == GS_KEYS8   ? floats ? count_kernel<GS_KEYS8, true> : count_kernel<GS_KEYS8, false>
+											  : floats			   ? count_kernel<GS_KEYS4, true>
+																   : count_kernel<GS_KEYS4, false>;
 	size_t shared = 2 * GS_PLACES * GS_PLACE * sizeof(u32);
-	u64 wanted = (s->n + COUNT_THREADS * 8 - 1) / (COUNT_THREADS * 8);
+	u64 wanted = (a.n + COUNT_THREADS * 8 - 1) / (COUNT_THREADS * 8);
 	int blocks;
 
-	for (u32 p = 0; p < digits; p++)
-		a.widths[p] = widths[p];
 	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, COUNT_THREADS, shared, &blocks));
 	if (wanted < (u64) blocks)
 		blocks = (int) wanted;
@@ -121,12 +112,13 @@ count_digits(gs_cuda_engine *e, const gs_radix_sort *s, const u32 *widths, u32 d
 /* ---------------------------------------------------------------- passes */
 
 /*
- * Cuts a key into digits; returns their number.  Wider ones come first, where a column's pass counts for the others.
+ * Cuts a key into digits of at most so many bits; returns their number.  Wider ones come first, where a column's pass counts for the
+ * others.
  */
 u32
-gs_radix_digits(u32 bits, u32 *widths)
+gs_radix_digits(u32 bits, u32 most, u32 *widths)
 {
-	u32 digits = bits == 0 ? 1 : (bits + GS_PLACE_BITS - 1) / GS_PLACE_BITS;
+	u32 digits = bits == 0 ? 1 : (bits + most - 1) / most;
 
 	for (u32 p = 0; p < digits; p++)
 		widths[p] = (bits + digits - 1 - p) / digits;
@@ -141,7 +133,8 @@ pass_tiles(u64 n)
 	u64 tile = ~0ull;
 
 	for (const gs_radix_shape &s : gs_radix_shapes)
-		tile = (u64) s.threads * s.items < tile ? (u64) s.threads * s.items : tile;
+		if (s.in == GS_WORDS || s.in == GS_COLUMN8 || s.in == GS_COLUMN4)
+			tile = (u64) s.threads * s.items < tile ? (u64) s.threads * s.items : tile;
 	return (n + tile - 1) / tile;
 }
 
@@ -160,7 +153,7 @@ gs_radix_temp(u64 n, u32 bits)
 {
 	u32 widths[GS_PLACES];
 
-	return gs_round256(head_bytes(n)) + gs_radix_digits(bits, widths) * pass_tiles(n) * GS_PLACE * sizeof(u32);
+	return gs_round256(head_bytes(n)) + gs_radix_digits(bits, GS_PLACE_BITS, widths) * pass_tiles(n) * GS_PLACE * sizeof(u32);
 }
 
 static __global__ void
@@ -171,14 +164,13 @@ clear_kernel(uint4 *p, u64 n, const u32 *gate, u32 gate_open)
 			p[i] = make_uint4(0, 0, 0, 0);
 }
 
-/* Zeroes temporary memory; if the whole sort may turn out not to be wanted, only then. */
-static gs_status
-clear(gs_cuda_engine *e, const gs_radix_sort *s, size_t bytes)
+/* Zeroes temporary memory; if there is a gate, only where it is open. */
+gs_status
+gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 gate_open)
 {
-	if (s->gate == NULL)
-		return gs_cuda_status(cudaMemsetAsync(s->temp, 0, bytes, e->stream));
-	clear_kernel<<<e->properties.multiProcessorCount * 4, 512, 0, e->stream>>>((uint4 *) s->temp, (bytes + 15) / 16, s->gate,
-																			 s->gate_open);
+	if (gate == NULL)
+		return gs_cuda_status(cudaMemsetAsync(p, 0, bytes, e->stream));
+	clear_kernel<<<e->properties.multiProcessorCount * 4, 512, 0, e->stream>>>((uint4 *) p, (bytes + 15) / 16, gate, gate_open);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -188,7 +180,7 @@ clear(gs_cuda_engine *e, const gs_radix_sort *s, size_t bytes)
 gs_status
 gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 {
-	u32 widths[GS_PLACES], digits = gs_radix_digits(s->bits, widths);
+	u32 widths[GS_PLACES] = {}, digits = gs_radix_digits(s->bits, GS_PLACE_BITS, widths);
 	bool column = s->from != GS_WORDS, counted = column && s->low != NULL, atomics = s->wrong != NULL;
 	u32 *tickets = (u32 *) s->temp, *counts = tickets + TICKETS / sizeof(u32);
 	u32 *bases = counts + COUNTS / sizeof(u32);
@@ -202,9 +194,14 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 		return GS_OK;
 	for (u32 p = 0; p < digits; p++)
 		status_words += pass_tiles(s->n) << gs_radix_kernel_bits(widths[p]);
-	GS_TRY(clear(e, s, (u8 *) status - (u8 *) s->temp + status_words * sizeof(u32)));
+	GS_TRY(gs_radix_clear(e, s->temp, (u8 *) status - (u8 *) s->temp + status_words * sizeof(u32), s->gate, s->gate_open));
 	if (!counted)
-		GS_TRY(count_digits(e, s, widths, digits, counts));
+	{
+		gs_radix_counting c = {s->in, s->n, s->t, at, digits, {}, counts, s->gate, s->gate_open};
+
+		memcpy(c.widths, widths, sizeof(widths));
+		GS_TRY(gs_radix_count(e, s->from, false, c));
+	}
 
 	to = in == s->a ? s->b : s->a;
 	s->passes = digits;

@@ -6,10 +6,15 @@
  * earlier tiles for where each digit continues, and writes runs of equal digits out along 128-byte lines.  The next
  * tile is fetched into L2 while this one is worked on, and into registers before this one is written.
  *
- * Pass 1 may read a column: the key is made of the value, the row number of the position; it also counts the digits of
+ * A row order: pass 1 may read a column: the key is made of the value, the row number of the position; it also counts the digits of
  * the passes that follow.  The last pass may write the row numbers alone.
  *
- * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass of a row order writes 4.
+ * Keys, and keys with values: the digit is taken from the key as it came.  Values wait in memory until the keys have their places in the
+ * tile, then take the same places beside them.  Where a pass reads and writes is looked up in its step on the device, so that
+ * passes over a digit that all keys share can be left out without the host's knowing.
+ *
+ * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass of a row order writes 4.  Keys and values: their width
+ * read, their width written.
  * Adinets and Merrill, Onesweep, arXiv:2206.01784; look-back: Merrill and Garland, NVR-2016-002; fallback:
  * Smith, Levien and Owens, SPAA 2025.
  */
@@ -27,6 +32,12 @@ struct gs_transform
 {
 	u64 mask, plus;
 	u32 shift;
+};
+
+/* Keys: what a pass does, decided on the device.  0: the input, 1: temporary memory, 2: the output. */
+struct gs_radix_step
+{
+	u32 active, from, to;
 };
 
 struct gs_radix_args
@@ -53,6 +64,13 @@ struct gs_radix_args
 	const u32 *gate; /* do nothing unless *gate is gate_open */
 	u32 gate_open;
 	u32 *wrong; /* becomes 1 if the order check fails */
+
+	/* keys and values */
+	const gs_radix_step *step;
+	void *keys_at[3], *values_at[3];
+	u32 flip;	   /* digits are turned by it: signed numbers, descending */
+	u64 key_flip;  /* the same for whole keys */
+	u32 prefetch_values;
 };
 
 /* Status words: two flag bits, 30 bits of count; a launch handles less than 2^30 rows. */
@@ -123,26 +141,52 @@ warp_inclusive(u32 x)
 	return x;
 }
 
-/* Shared memory that a pass takes. */
+/* Shared memory that a pass takes; bytes: of a word and its value. */
 constexpr size_t
-gs_radix_shared(int threads, int items, int bits)
+gs_radix_shared(int threads, int items, int bits, int bytes)
 {
 	size_t bins = (size_t) 1 << bits, groups = threads / bins;
 
-	return 8 * (size_t) threads * items + 4 * (threads / 32 * bins + groups * bins + 3 * bins + 8 + 32 + 8);
+	return bytes * (size_t) threads * items + 4 * (threads / 32 * bins + groups * bins + 3 * bins + 8 + 32 + 8);
 }
 
-template <int THREADS, int ITEMS, int BITS, int IN, int OUT, bool ATOMICS>
+/*
+ * Writes a tile's runs of equal digits: as many threads as items fill a line take a digit and write whole lines.  place: of a digit's
+ * first item in the output, less its place in the tile.
+ */
+template <int THREADS, int BINS, class T>
+__device__ __forceinline__ void
+write_runs(const T *items, T *out, const u32 *starts, const u32 *place, u32 valid)
+{
+	constexpr u32 LINE = 128 / sizeof(T);
+
+	for (u32 d = threadIdx.x / LINE; d < BINS; d += THREADS / LINE)
+	{
+		i32 s = starts[d], e = starts[d + 1];
+		u32 g = place[d];
+
+		e = e < (i32) valid ? e : valid;
+		for (i32 j = s - (i32) ((g + s) & (LINE - 1)) + (i32) (threadIdx.x & (LINE - 1)); j < e; j += LINE)
+			if (j >= s)
+				out[g + j] = items[j];
+	}
+}
+
+/* VALUE: bytes of a key's value, or 0.  FLOATS: keys are floats. */
+template <int THREADS, int ITEMS, int BITS, int IN, int OUT, bool ATOMICS, int VALUE, bool FLOATS>
 __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__ gs_radix_args a)
 {
 	constexpr u32 BINS = 1 << BITS, TILE = THREADS * ITEMS, WARPS = THREADS / 32, GROUPS = THREADS / BINS;
-	constexpr bool COLUMN = IN != GS_WORDS;
+	constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4, KEYS = IN == GS_KEYS8 || IN == GS_KEYS4;
 	static_assert(GROUPS >= 1 && WARPS % GROUPS == 0, "each thread sums a digit over the same number of warps");
-	typedef typename item_of<IN == GS_COLUMN4 ? 4 : 8>::type value;
+	typedef typename item_of<IN == GS_COLUMN4 || IN == GS_KEYS4 ? 4 : 8>::type value; /* what is read */
+	typedef typename item_of<IN == GS_KEYS4 ? 4 : 8>::type sorted;					   /* what is put in order */
+	typedef typename item_of<VALUE == 0 ? 4 : VALUE>::type payload;
 
 	extern __shared__ __align__(128) u8 memory[];
-	u64 *const words = (u64 *) memory;				/* the tile in order */
-	u32 *const counters = (u32 *) (words + TILE);	/* per warp and digit */
+	sorted *const words = (sorted *) memory;		/* the tile in order */
+	payload *const payloads = (payload *) (words + TILE);
+	u32 *const counters = (u32 *) (payloads + (VALUE ? TILE : 0)); /* per warp and digit */
 	u32 *const groups = counters + WARPS * BINS;	/* sums over the warps of a group */
 	u32 *const to = groups + GROUPS * BINS;			/* output position of a digit's first word, less its place in the tile */
 	u32 *const starts = to + BINS;					/* place of a digit's first word in the tile; one more at the end */
@@ -154,15 +198,37 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
 	const u32 mine = warp * (32 * ITEMS) + lane; /* a warp's items lie side by side in the tile, a thread's 32 apart */
 	u32 *const counter = counters + warp * BINS;
-	const value *const in = (const value *) a.in;
-	u64 k[ITEMS];
+	const value *in = (const value *) a.in;
+	const payload *values = NULL;
+	payload *out_values = NULL;
+	void *out = a.out;
+	sorted k[ITEMS];
+	u32 spot[VALUE ? ITEMS : 1]; /* places in the tile, for the values */
 	bool bad = false;
 
 	if (a.gate != NULL && *a.gate != a.gate_open)
 		return;
 
+	if (KEYS)
+	{
+		gs_radix_step step = *a.step;
+
+		if (!step.active)
+			return;
+		in = (const value *) a.keys_at[step.from];
+		out = a.keys_at[step.to];
+		values = (const payload *) a.values_at[step.from];
+		out_values = (payload *) a.values_at[step.to];
+	}
+
 	/* a column's digit is the key's lowest */
-	auto digit = [&](u64 x) -> u32 { return (u32) (COLUMN ? x : x >> a.shift) & a.mask; };
+	auto digit = [&](sorted x) -> u32 {
+		if constexpr (FLOATS)
+			return ((u32) (float_order(x, true) >> a.shift) & a.mask) ^ a.flip;
+		if (KEYS)
+			return ((u32) (x >> a.shift) & a.mask) ^ a.flip;
+		return (u32) (COLUMN ? x : x >> a.shift) & a.mask;
+	};
 	auto valid_of = [&](u32 tile) -> u32 {
 		u64 left = a.n - (u64) (a.first + tile) * TILE;
 
@@ -182,9 +248,11 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		{
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
-				k[i] = mine + i * 32 < valid ? (u64) __ldcs(p + i * 32) : ~0ull;
+				k[i] = mine + i * 32 < valid ? (sorted) __ldcs(p + i * 32) : (sorted) (KEYS ? ~a.key_flip : ~0ull);
 		}
 	};
+	/* places behind the last word count as the last digit */
+	auto digit_at = [&](int i, u32 valid) -> u32 { return FLOATS && mine + i * 32 >= valid ? a.mask : digit(k[i]); };
 	/* adds up the block's first BINS threads' numbers; returns the sum of those before */
 	auto bins_exclusive = [&](u32 x) -> u32 {
 		u32 upto = warp_inclusive(x), before = 0;
@@ -207,7 +275,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		u32 c = 0;
 
 		if (thread <= a.mask)
-			for (u32 d = (thread + a.rotate) & a.mask; d < GS_PLACE; d += a.mask + 1)
+			for (u32 d = ((KEYS ? thread ^ a.flip : thread) + a.rotate) & a.mask; d < GS_PLACE; d += a.mask + 1)
 				c += a.counts[d];
 		c = bins_exclusive(c);
 		if (thread < BINS)
@@ -241,6 +309,10 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(in + (u64) (a.first + next) * TILE),
 							 "r"((u32) (TILE * sizeof(value)))
 							 : "memory");
+			if (VALUE && a.prefetch_values && next + 1 < a.sweep.tiles)
+				asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(values + (u64) (a.first + next) * TILE),
+							 "r"((u32) (TILE * sizeof(payload)))
+							 : "memory");
 #endif
 		}
 
@@ -264,7 +336,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		}
 #pragma unroll
 		for (int i = 0; i < ITEMS; i++)
-			atomicAdd(counter + digit(k[i]), 1);
+			atomicAdd(counter + digit_at(i, valid), 1);
 		if (COLUMN)
 		{
 			u32 at = __popc(a.mask);
@@ -356,12 +428,15 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		}
 
 		/* 5. words to their places.  Equal digits keep their order: warps and items by the counters, lanes by ballots */
-		auto word = [&](int i) -> u64 {
-			if (!COLUMN)
+		auto word = [&](int i) -> sorted {
+			if constexpr (!COLUMN)
 				return k[i];
-			u64 x = k[i] << (a.row_bits - a.drop);
+			else
+			{
+				u64 x = k[i] << (a.row_bits - a.drop);
 
-			return (x & ~(u64) a.row_mask) | (row + i * 32);
+				return (x & ~(u64) a.row_mask) | (row + i * 32);
+			}
 		};
 		bool crowded = true;
 
@@ -374,14 +449,20 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			/* lanes by the order in which a warp's atomics return: undocumented, so tested beforehand and checked afterwards */
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
-				words[atomicAdd(counter + digit(k[i]), 1)] = word(i);
+			{
+				u32 place = atomicAdd(counter + digit_at(i, valid), 1);
+
+				words[place] = word(i);
+				if (VALUE)
+					spot[i] = place;
+			}
 		}
 		else
 		{
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
 			{
-				u32 d = digit(k[i]), alike = lanes_alike<BITS>(d), place = counter[d];
+				u32 d = digit_at(i, valid), alike = lanes_alike<BITS>(d), place = counter[d];
 				u32 below = __popc(alike & lanes_below());
 
 				__syncwarp();
@@ -389,6 +470,29 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 					counter[d] = place + __popc(alike);
 				__syncwarp();
 				words[place + below] = word(i);
+				if (VALUE)
+					spot[i] = place + below;
+			}
+		}
+
+		/* the values of this tile, on their way while the digits look back */
+		payload v[VALUE ? ITEMS : 1];
+
+		if (VALUE)
+		{
+			const payload *p = values + (u64) (a.first + tile) * TILE + mine;
+
+			if (valid == TILE)
+			{
+#pragma unroll
+				for (int i = 0; i < ITEMS; i++)
+					v[VALUE ? i : 0] = __ldcs(p + i * 32);
+			}
+			else
+			{
+#pragma unroll
+				for (int i = 0; i < ITEMS; i++)
+					v[VALUE ? i : 0] = mine + i * 32 < valid ? __ldcs(p + i * 32) : 0;
 			}
 		}
 
@@ -417,7 +521,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 
 #pragma unroll 8
 					for (u32 i = 0; i < TILE; i++)
-						sum += digit(COLUMN ? key_of_value(p[i], a.t) : (u64) p[i]) == thread;
+						sum += digit(COLUMN ? (sorted) key_of_value(p[i], a.t) : (sorted) p[i]) == thread;
 					if (thread == 0)
 						atomicAdd(&a.sweep.watch->fallbacks, 1);
 					waiting = 0;
@@ -448,31 +552,38 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 					atomicExch(&a.sweep.watch->last_done, 1);
 			}
 		}
+		if (VALUE)
+		{
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				payloads[spot[VALUE ? i : 0]] = v[VALUE ? i : 0];
+		}
 		const bool skewed = __syncthreads_or(count > 8 * TILE / BINS);
 
 		/* 7. the next tile into registers, then this one out */
 		tile = *ticket;
 		if (tile < a.sweep.tiles)
 			load(tile);
-		if (OUT == GS_WORDS && !skewed)
+		else if (VALUE)
 		{
-			/* half a warp takes a digit and writes whole lines of 16 words */
-			u64 *const out = (u64 *) a.out;
-
-			for (u32 d = thread / 16; d < BINS; d += THREADS / 16)
-			{
-				i32 s = starts[d], e = starts[d + 1];
-				u32 g = to[d];
-
-				e = e < (i32) valid ? e : valid;
-				for (i32 j = s - (i32) ((g + s) & 15) + (i32) (thread & 15); j < e; j += 16)
-					if (j >= s)
-						out[g + j] = words[j];
-			}
+			/* else the old keys would have to live beside the values */
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				k[i] = 0;
+		}
+		if (OUT != GS_ROWS && !skewed)
+		{
+			write_runs<THREADS, BINS>(words, (sorted *) out, starts, to, valid);
+			if (VALUE)
+				write_runs<THREADS, BINS>(payloads, out_values, starts, to, valid);
+			if (ATOMICS && KEYS && a.wrong != NULL)
+				for (u32 j = thread + 1; j < valid; j += THREADS)
+					bad |= (words[j - 1] ^ (sorted) a.key_flip) > (words[j] ^ (sorted) a.key_flip) &&
+						   digit(words[j - 1]) == digit(words[j]);
 		}
 		else
 		{
-			auto place = [&](u32 j, u64 x) -> u32 {
+			auto place = [&](u32 j, sorted x) -> u32 {
 				u32 d;
 
 				if (COLUMN && a.drop != 0)
@@ -485,7 +596,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 							d += step;
 				}
 				else
-					d = (u32) (x >> (COLUMN ? a.row_bits : a.shift)) & a.mask;
+					d = KEYS ? digit(x) : (u32) (x >> (COLUMN ? a.row_bits : a.shift)) & a.mask;
 				if (ATOMICS && OUT == GS_ROWS)
 				{
 					u64 older = shuffle_up(x, 1);
@@ -501,15 +612,17 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			for (int i = 0; i < ITEMS; i++)
 			{
 				u32 j = i * THREADS + thread;
-				u64 x = words[j];
+				sorted x = words[j];
 				u32 p = place(j, x);
 
 				if (j < valid)
 				{
 					if (OUT == GS_ROWS)
-						((u32 *) a.out)[p] = (u32) x & a.row_mask;
+						((u32 *) out)[p] = (u32) x & a.row_mask;
 					else
-						((u64 *) a.out)[p] = x;
+						((sorted *) out)[p] = x;
+					if (VALUE)
+						out_values[p] = payloads[j];
 				}
 			}
 		}
@@ -519,7 +632,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		for (u32 i = thread; i < a.more * GS_PLACE; i += THREADS)
 			if (more[i] != 0)
 				atomicAdd(a.more_counts + i, more[i]);
-	if (ATOMICS && OUT == GS_ROWS && bad && a.wrong != NULL)
+	if (ATOMICS && bad && a.wrong != NULL)
 		*a.wrong = 1;
 }
 

@@ -3,6 +3,7 @@
  *
  *   sort.cu      the family's table of operations
  *   radix*.cu    digit passes over words or a column, counting of digits
+ *   sort_keys.cu  keys, and keys with values
  *   order.cu     plans and runs of row orders; order_look.cu what is known of columns; order_encode.cu keys of rows
  *   order_ties.cu  rows that the first 64 - log2(rows) bits of their keys do not separate
  *   small.cu     a whole row order in one block
@@ -83,23 +84,42 @@ struct gs_radix_sort
 	u32 passes;			 /* out */
 };
 
-u32 gs_radix_digits(u32 bits, u32 *widths);
+/* All digits of a sort, counted in one read. */
+struct gs_radix_counting
+{
+	const void *in;
+	u64 n;
+	gs_transform t; /* columns */
+	u32 shift, digits;
+	u32 widths[GS_PLACES];
+	u32 *counts; /* GS_PLACE per digit, zero at first */
+	const u32 *gate;
+	u32 gate_open;
+};
+
+u32 gs_radix_digits(u32 bits, u32 most, u32 *widths);
+gs_status gs_radix_count(gs_cuda_engine *e, gs_radix_io from, bool floats, const gs_radix_counting &a);
 size_t gs_radix_temp(u64 n, u32 bits);
+gs_status gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 gate_open);
 gs_status gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s);
 gs_status gs_radix_pass_ballots(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
 gs_status gs_radix_pass_atomics(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
+gs_status gs_radix_pass_keys(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, bool atomics,
+							 gs_radix_args &a);
+gs_status gs_radix_pass_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a);
 gs_status gs_lane_order_test(gs_cuda_engine *e, bool *in_order);
 
 /* Launches one pass; tiles are cut here, and launches where the count bits of status words would not do. */
-template <int BITS, int IN, int OUT, bool ATOMICS>
+template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE = 0, bool FLOATS = false>
 gs_status
 gs_radix_launch(gs_cuda_engine *e, gs_radix_args &a)
 {
-	constexpr gs_radix_shape s = gs_radix_shape_of(BITS, ATOMICS, IN != GS_WORDS);
+	constexpr gs_radix_shape s = gs_radix_shape_of(BITS, ATOMICS, IN, VALUE);
 	constexpr u64 tile = (u64) s.threads * s.items, most = GS_DIGIT_COUNT / tile;
-	constexpr size_t shared =
-		gs_radix_shared(s.threads, s.items, BITS) + (IN != GS_WORDS ? 4 * (GS_PLACES - 1) * GS_PLACE : 0);
-	void (*kernel)(const gs_radix_args) = radix_pass<s.threads, s.items, BITS, IN, OUT, ATOMICS>;
+	constexpr bool column = IN == GS_COLUMN8 || IN == GS_COLUMN4;
+	constexpr size_t shared = gs_radix_shared(s.threads, s.items, BITS, (IN == GS_KEYS4 ? 4 : 8) + VALUE) +
+							  (column ? 4 * (GS_PLACES - 1) * GS_PLACE : 0);
+	void (*kernel)(const gs_radix_args) = radix_pass<s.threads, s.items, BITS, IN, OUT, ATOMICS, VALUE, FLOATS>;
 	u64 tiles = (a.n + tile - 1) / tile;
 	u32 *status = a.status, *ticket = a.sweep.ticket, *next = a.next_bases;
 	int blocks;
@@ -130,6 +150,12 @@ gs_radix_launch(gs_cuda_engine *e, gs_radix_args &a)
 	a.next_bases = next;
 	return GS_OK;
 }
+
+/* ---------------------------------------------------------------- sort_keys.cu */
+
+size_t gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
+gs_status gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
+							const gs_sort_items *items, void *temp);
 
 /* ---------------------------------------------------------------- fields of a key */
 

@@ -1,9 +1,9 @@
 /*
  * sort_tuning.h: the shapes of the sort family's kernels, in one place.
  *
- * A row: digit bits that the kernel has bins for, how it ranks, whether it reads columns or words, threads, items per
- * thread.  tile = threads * items; its words and one set of counters per warp fill the shared memory of one
- * multiprocessor: 8 * tile + 4 * threads / 32 * 2^bits < 227 KB.  A run of equal digits in a tile should be 256 bytes long,
+ * A row: digit bits that the kernel has bins for, how it ranks, what it reads, bytes of a value that goes along, threads, items per
+ * thread.  tile = threads * items; its words and values and one set of counters per warp fill the shared memory of one
+ * multiprocessor: bytes * tile + 4 * threads / 32 * 2^bits < 227 KB.  A run of equal digits in a tile should be 256 bytes long,
  * so bins <= tile / 32.  One item too many spills and costs a third; the build reports spills (make spills).
  */
 #ifndef GS_SORT_TUNING_H
@@ -19,33 +19,48 @@ enum gs_radix_io
 	GS_WORDS,	/* 64-bit words */
 	GS_COLUMN8, /* a column: keys are made of its values, row numbers from positions */
 	GS_COLUMN4,
-	GS_ROWS /* out: row numbers alone */
+	GS_ROWS,	/* out: row numbers alone */
+	GS_KEYS8,	/* keys as they came, in and out */
+	GS_KEYS4
 };
 
 struct gs_radix_shape
 {
 	int bits;
-	bool atomics, column; /* column: pass 1 */
+	bool atomics;
+	gs_radix_io in;
+	int value;
 	int threads, items;
 };
 
 constexpr gs_radix_shape gs_radix_shapes[] = {
-	/* bits atomics column threads items */
-	{9, false, false, 896, 17},
-	{9, false, true, 896, 15},
-	{9, true, false, 768, 20},
-	{9, true, true, 768, 17},
-	{8, false, false, 640, 24},
-	{8, false, true, 640, 21},
-	{8, true, false, 640, 24},
-	{8, true, true, 640, 21},
+	/* bits atomics in value threads items */
+	{9, false, GS_WORDS, 0, 896, 17},
+	{9, false, GS_COLUMN8, 0, 896, 15},
+	{9, false, GS_COLUMN4, 0, 896, 15},
+	{9, true, GS_WORDS, 0, 768, 20},
+	{9, true, GS_COLUMN8, 0, 768, 17},
+	{9, true, GS_COLUMN4, 0, 768, 17},
+	{8, false, GS_WORDS, 0, 640, 24},
+	{8, false, GS_COLUMN8, 0, 640, 21},
+	{8, false, GS_COLUMN4, 0, 640, 21},
+	{8, true, GS_WORDS, 0, 640, 24},
+	{8, true, GS_COLUMN8, 0, 640, 21},
+	{8, true, GS_COLUMN4, 0, 640, 21},
+	{8, false, GS_KEYS8, 0, 640, 24},
+	{8, false, GS_KEYS8, 4, 640, 24},
+	{8, false, GS_KEYS8, 8, 640, 20},
+	{8, false, GS_KEYS4, 0, 768, 32},
+	{8, true, GS_KEYS4, 0, 768, 32},
+	{8, false, GS_KEYS4, 4, 640, 32},
+	{8, false, GS_KEYS4, 8, 640, 22},
 };
 
 constexpr gs_radix_shape
-gs_radix_shape_of(int bits, bool atomics, bool column)
+gs_radix_shape_of(int bits, bool atomics, gs_radix_io in, int value)
 {
 	for (const gs_radix_shape &s : gs_radix_shapes)
-		if (s.bits == bits && s.atomics == atomics && s.column == column)
+		if (s.bits == bits && s.atomics == atomics && s.in == in && s.value == value)
 			return s;
 	return gs_radix_shapes[0];
 }
