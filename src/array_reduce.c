@@ -122,7 +122,7 @@ array_of_results(ArrayCall *call, void *results, uint64 rows, Oid type, uint64 n
 
 /* A running result, value by value. */
 static ArrayType *
-scan_by_function(ArrayCall *call, const VectorColumn *column, gs_operation operation, bool exclusive)
+scan_by_function(ArrayCall *call, const VectorColumn *column, gs_operation operation, bool exclusive, Oid type)
 {
 	const Vector *values = column->values;
 	Reducer		reducer;
@@ -130,6 +130,7 @@ scan_by_function(ArrayCall *call, const VectorColumn *column, gs_operation opera
 	bool	   *nulls = palloc(Max(values->rows, 1));
 	int			dims[1] = {(int) values->rows};
 	int			bounds[1] = {1};
+	VectorType	vtype;
 
 	reducer_open(&reducer, column, operation, false);
 	reducer.keep = true;
@@ -147,11 +148,11 @@ scan_by_function(ArrayCall *call, const VectorColumn *column, gs_operation opera
 		if (!exclusive)
 			results[i] = reducer_result(&reducer, &nulls[i]);
 	}
+	vector_type(&vtype, type);
 	array_call_result(call);
 	if (values->rows == 0)
-		return construct_empty_array(values->type->type);
-	return construct_md_array(results, nulls, 1, dims, bounds, values->type->type, values->type->len, values->type->byval,
-							  values->type->align);
+		return construct_empty_array(type);
+	return construct_md_array(results, nulls, 1, dims, bounds, type, vtype.len, vtype.byval, vtype.align);
 }
 
 /* A running result: bigint, or the elements' type. */
@@ -164,22 +165,23 @@ scan(FunctionCallInfo fcinfo, bool widen)
 	ArrayArgument array;
 	VectorColumn column;
 	Reducer		reducer;
+	Oid			type;
 	void	   *results = NULL;
 	ArrayType  *result;
 
 	array_call_begin(&call);
 	array_argument(&array, fcinfo, 0);
 	column = array_column(fcinfo, &array);
+	type = widen ? INT8OID : array.type.type;
 	reducer_open(&reducer, &column, operation, false);
 	if (operation != GS_SUM || reducer.how != SUM_BY_FUNCTION)
 		results = vectorjob_scan(call.mem, &column, operation, exclusive);
 	if (results == NULL)
-		result = scan_by_function(&call, &column, operation, exclusive);
+		result = scan_by_function(&call, &column, operation, exclusive, type);
 	else
 	{
 		uint64		rows = array.values.rows;
 		uint64		nulls = leading_nulls(&array.values);
-		Oid			type = widen ? INT8OID : array.type.type;
 
 		if (operation == GS_SUM && reducer.how != SUM_INTEGER)
 			check_running_sum(&array.values, results, array.type.len);
