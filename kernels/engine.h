@@ -54,9 +54,10 @@ typedef struct gs_engine_ops
 	void (*job_get_info)(const gs_job *job, gs_job_info *info);
 
 	/*
-	 * For the jobs of job.c, which hand these out step by step.  job_order puts the rows in the order of the first order_columns
+	 * For the jobs of job.c.  job_close (may be NULL) checks the input when all of it has come.  job_order puts the rows in the order of the first order_columns
 	 * columns; *order is NULL where they came so.  It may fill in the heads of the key columns, and says so.
 	 */
+	gs_status (*job_close)(gs_job *job);
 	gs_status (*job_order)(gs_job *job, uint64_t *heads, bool *have_heads, const uint32_t **order);
 	/* A column as it lies in the engine's memory: one source, or two for the halves of GS_U128. */
 	uint32_t (*job_sources)(gs_job *job, uint32_t c, struct gs_source *sources);

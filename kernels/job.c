@@ -555,6 +555,8 @@ gs_job_work(gs_job *job)
 {
 	void *count;
 
+	if (job->ops->job_close != NULL)
+		TRY(job->ops->job_close(job));
 	if (job->rows == 0)
 		return GS_OK;
 	TRY(take(job, B_COUNT, 1, sizeof(uint64_t), &count));

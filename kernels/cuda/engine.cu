@@ -96,6 +96,7 @@ static const gs_engine_ops cuda_ops = [] {
 	ops.fill = cuda_fill;
 	ops.sync = cuda_sync;
 	ops.scan = &gs_cuda_scan_ops;
+	ops.rows = &gs_cuda_row_ops;
 	ops.sort = &gs_cuda_sort_family;
 	gs_cuda_sort_ops(&ops);
 	return ops;

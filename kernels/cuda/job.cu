@@ -1,5 +1,6 @@
 /*
- * job.cu: row orders as jobs on a GPU: chunks go to device memory as they are added, the order comes back in pieces.
+ * job.cu: jobs on a GPU: chunks go to device memory as they are added, the result comes back in pieces.  The row order is made here,
+ * the other operations by kernels/job.c over the columns and the order that lie here.
  *
  * A chunk's arrays are copied by the GPU's copy engine straight from where they lie, fast if that memory is registered with
  * CUDA, and gs_job_add waits for it, because the caller fills the chunk again.  On the device columns are put together:
@@ -8,12 +9,15 @@
  * The chunk may lie in memory that another process can still write to.  Its header is read once; offsets are checked on the
  * device's own copy.
  */
+#include "../emit.h"
+#include "../rows.h"
 #include "order.cuh"
 
 #include <cstring>
 #include <ctime>
 
 #define FIRST_ROWS ((u64) 1 << 20) /* room to begin with if nothing is known */
+#define EMIT_ROWS  ((u64) 1 << 22) /* elements of a result that are put together at a time */
 #define MOST_HINT  ((u64) 1 << 26) /* rows that an estimate is believed for */
 
 /* Device memory that grows. */
@@ -230,8 +234,6 @@ job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_jo
 	cuda_job *job;
 	gs_status status;
 
-	if (spec->op != GS_ORDER && spec->op != GS_TOPK)
-		return GS_INVALID;
 	job = (cuda_job *) host->alloc(host->arg, bytes);
 	if (job == NULL)
 		return GS_NOMEM;
@@ -283,14 +285,19 @@ job_add(gs_job *head, const gs_chunk *chunk)
 	return GS_OK;
 }
 
-/* Plans and sorts. */
+/* The input has ended: it is looked at whether all offsets were right, and null bits reach over all rows. */
 static gs_status
-sort(cuda_job *job, gs_column *columns)
+job_close(gs_job *head)
 {
-	gs_engine *engine = &job->engine->head;
-	const gs_engine_ops *ops = engine->ops;
-	size_t temp;
+	cuda_job *job = (cuda_job *) head;
+	cudaStream_t stream = job->engine->stream;
+	u32 invalid = 0;
 
+	cudaSetDevice(job->engine->device);
+	GS_TRY(gs_cuda_status(cudaMemcpyAsync(&invalid, job->invalid, sizeof(u32), cudaMemcpyDeviceToHost, stream)));
+	GS_TRY(gs_cuda_status(cudaStreamSynchronize(stream)));
+	if (invalid)
+		return GS_INVALID;
 	for (u32 c = 0; c < job->ncolumns; c++)
 	{
 		/* chunks after the last one with NULLs may have made the column longer than its null bits */
@@ -298,10 +305,22 @@ sort(cuda_job *job, gs_column *columns)
 
 		if (nulls->data != NULL)
 			GS_TRY(reserve(job, nulls, nulls->bytes, (job->rows + 127) / 64 * 8, true));
+	}
+	return GS_OK;
+}
+
+/* Plans and sorts by the first columns. */
+static gs_status
+sort(cuda_job *job, gs_column *columns, u32 ncolumns)
+{
+	gs_engine *engine = &job->engine->head;
+	const gs_engine_ops *ops = engine->ops;
+	size_t temp;
+
+	for (u32 c = 0; c < ncolumns; c++)
 		columns[c] = {job->columns[c].spec, job->columns[c].values.data, (const u64 *) job->columns[c].nulls.data,
 					  job->columns[c].heap.data};
-	}
-	GS_TRY(ops->order_plan(engine, columns, job->ncolumns, job->rows, &job->plan));
+	GS_TRY(ops->order_plan(engine, columns, ncolumns, job->rows, &job->plan));
 	temp = ops->order_temp_bytes(job->plan);
 	GS_TRY(reserve(job, &job->temp, 0, temp, false));
 	GS_TRY(reserve(job, &job->order, 0, job->rows * 4, false));
@@ -309,31 +328,37 @@ sort(cuda_job *job, gs_column *columns)
 	return gs_cuda_status(cudaStreamSynchronize(job->engine->stream));
 }
 
+/* The same with what it takes, which is given back. */
+static gs_status
+order_rows(cuda_job *job, u32 ncolumns)
+{
+	const gs_host *host = &job->head.host;
+	gs_column *columns = (gs_column *) host->alloc(host->arg, ncolumns * sizeof(gs_column));
+	gs_status status;
+
+	if (columns == NULL)
+		return GS_NOMEM;
+	status = sort(job, columns, ncolumns);
+	host->release(host->arg, columns, ncolumns * sizeof(gs_column));
+	if (job->plan != NULL)
+		job->engine->head.ops->plan_free(&job->engine->head, job->plan);
+	job->plan = NULL;
+	release(&job->temp);
+	return status;
+}
+
 static gs_status
 job_finish(gs_job *head)
 {
 	cuda_job *job = (cuda_job *) head;
 	u64 start = now_ns();
-	u32 invalid = 0;
-	gs_column *columns;
 	gs_status status;
 
-	cudaSetDevice(job->engine->device);
-	GS_TRY(gs_cuda_status(cudaMemcpy(&invalid, job->invalid, sizeof(u32), cudaMemcpyDeviceToHost)));
-	if (invalid)
-		return GS_INVALID;
+	GS_TRY(job_close(head));
 	job->facts.input = gs_order_facts::GS_ASCENDING;
 	if (job->rows == 0)
 		return GS_OK;
-	columns = (gs_column *) head->host.alloc(head->host.arg, job->ncolumns * sizeof(gs_column));
-	if (columns == NULL)
-		return GS_NOMEM;
-	status = sort(job, columns);
-	head->host.release(head->host.arg, columns, job->ncolumns * sizeof(gs_column));
-	if (job->plan != NULL)
-		job->engine->head.ops->plan_free(&job->engine->head, job->plan);
-	job->plan = NULL;
-	release(&job->temp);
+	status = order_rows(job, job->ncolumns);
 	release_columns(job);
 	job->device_ns += now_ns() - start;
 	return status;
@@ -356,6 +381,84 @@ job_next(gs_job *head, void *out, u64 room, u64 *got)
 	job->download_ns += now_ns() - start;
 	if (head->host.poll != NULL && head->host.poll(head->host.arg))
 		return GS_CANCELLED;
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- steps of other jobs */
+
+static gs_status
+job_order(gs_job *head, uint64_t *, bool *have_heads, const uint32_t **order)
+{
+	cuda_job *job = (cuda_job *) head;
+
+	cudaSetDevice(job->engine->device);
+	*have_heads = false;
+	GS_TRY(order_rows(job, head->spec.order_columns));
+	*order = (const u32 *) job->order.data;
+	return GS_OK;
+}
+
+static uint32_t
+job_sources(gs_job *head, uint32_t c, gs_source *sources)
+{
+	const job_column *column = &((cuda_job *) head)->columns[c];
+
+	*sources = {};
+	sources->type = column->spec.type;
+	sources->values = column->values.data;
+	sources->nulls = (const u64 *) column->nulls.data;
+	sources->heap = column->heap.data;
+	return 1;
+}
+
+static void
+job_drop_columns(gs_job *head)
+{
+	release_columns((cuda_job *) head);
+}
+
+static void
+job_drop_order(gs_job *head)
+{
+	release(&((cuda_job *) head)->order);
+}
+
+template <bool GROUPS, class T>
+static __global__ void
+emit_kernel(const gs_results results, u64 rows, u64 from, u64 n, T *out)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += gridDim.x * (u64) blockDim.x)
+		if constexpr (GROUPS)
+			out[i] = gs_emit_group(&results, rows, from + i);
+		else
+			out[i] = gs_emit_run(&results, rows, from + i);
+}
+
+/* Elements are put together on the device and copied from there, so many at a time. */
+static gs_status
+job_emit(gs_job *head, uint64_t from, uint64_t n, void *out)
+{
+	cuda_job *job = (cuda_job *) head;
+	cudaStream_t stream = job->engine->stream;
+	u64 width = gs_job_result_bytes(&head->spec), start = now_ns();
+
+	cudaSetDevice(job->engine->device);
+	for (u64 at = 0; at < n; at += EMIT_ROWS)
+	{
+		u64 some = n - at < EMIT_ROWS ? n - at : EMIT_ROWS;
+		u32 blocks = (u32) (some / 256 + 1 < 2048 ? some / 256 + 1 : 2048);
+
+		GS_TRY(reserve(job, &job->staging, 0, some * width, false));
+		if (head->spec.op == GS_RUNS)
+			emit_kernel<false><<<blocks, 256, 0, stream>>>(head->results, job->rows, from + at, some, (gs_run *) job->staging.data);
+		else
+			emit_kernel<true><<<blocks, 256, 0, stream>>>(head->results, job->rows, from + at, some, (gs_group *) job->staging.data);
+		GS_TRY(gs_cuda_status(cudaGetLastError()));
+		GS_TRY(gs_cuda_status(
+			cudaMemcpyAsync((u8 *) out + at * width, job->staging.data, some * width, cudaMemcpyDeviceToHost, stream)));
+		GS_TRY(gs_cuda_status(cudaStreamSynchronize(stream)));
+	}
+	job->download_ns += now_ns() - start;
 	return GS_OK;
 }
 
@@ -406,4 +509,10 @@ gs_cuda_job_ops(gs_engine_ops *ops)
 	ops->job_end = job_end;
 	ops->job_host_bytes = job_host_bytes;
 	ops->job_get_info = job_get_info;
+	ops->job_close = job_close;
+	ops->job_order = job_order;
+	ops->job_sources = job_sources;
+	ops->job_drop_columns = job_drop_columns;
+	ops->job_drop_order = job_drop_order;
+	ops->job_emit = job_emit;
 }
