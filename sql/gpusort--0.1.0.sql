@@ -3,7 +3,7 @@
 
 LOAD 'MODULE_PATHNAME';
 
--- What sorts were done, and by what; a line with a fallback counts those that left the GPU service, for that reason.
+-- What was done, by operation and engine; a line with a fallback counts jobs that left the GPU service, for that reason.
 CREATE FUNCTION gpusort_stat_get(OUT op text, OUT engine text, OUT fallback text, OUT jobs bigint, OUT rows bigint,
 								 OUT bytes bigint, OUT device_ms double precision)
 RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';

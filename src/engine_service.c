@@ -2,8 +2,8 @@
  * engine_service.c: jobs done by gpusortd: chunks in a ring of shared memory, messages on a socket.
  *
  * Keys are written straight into a slot of the ring and sent with a message; the backend waits only when all slots are on their
- * way.  Row numbers come back through areas of the same memory and are copied before they are looked at.  Whatever goes wrong
- * ends in a status, and the sort begins again on the CPU; a cancelled query leaves by longjmp, and the memory context ends the job.
+ * way.  Results come back through areas of the same memory and are copied before they are looked at.  Whatever goes wrong
+ * ends in a status, and the job begins again on the CPU; a cancelled query leaves by longjmp, and the memory context ends the job.
  */
 #include "postgres.h"
 
@@ -39,12 +39,18 @@ typedef struct ServiceJob
 	uint64		rows;			/* sent */
 	uint64		string_bytes;
 
+	gs_op		op;
+	uint64		limit;
+	Size		result_bytes;	/* of an element */
+	Size		work_bytes;		/* that the CPU engine would take for each row beside keys */
+	bool		finished;		/* all rows were sent */
 	bool		sorted;
+	bool		overflow;		/* a sum left its range: the answer, not a failure */
 	gs_job_info info;
 	gsd_piece	pieces[GSD_MAX_SLOTS];	/* that have come and wait, oldest first */
 	uint32		first_piece;
 	uint32		npieces;
-	uint32		taken;			/* row numbers taken out of the oldest */
+	uint32		taken;			/* elements taken out of the oldest */
 	uint64		given;
 } ServiceJob;
 
@@ -140,6 +146,24 @@ lost(ServiceJob *job, EngineFailure why)
 	return failed(why);
 }
 
+/* Can so many elements be the result? */
+static bool
+count_good(const ServiceJob *job, uint64 results)
+{
+	switch (job->op)
+	{
+		case GS_TOPK:
+			return results == Min(job->limit, job->rows);
+		case GS_SELECT:
+			return results <= job->rows;
+		case GS_RUNS:
+		case GS_REDUCE:
+			return results <= job->rows && (results > 0) == (job->rows > 0);
+		default:
+			return results == job->rows;
+	}
+}
+
 /* Acts on a message that belongs to this job.  Everything in it is checked against what was sent before. */
 static EngineFailure
 take_message(ServiceJob *job, const gsd_message *m)
@@ -159,24 +183,31 @@ take_message(ServiceJob *job, const gsd_message *m)
 				job->base.max_rows = Min(job->base.max_rows, job->rows);
 			return ENGINE_OK;
 		case GSD_SORTED:
-			if (job->sorted || m->sorted.rows != job->rows)
+			if (job->sorted || m->sorted.rows != job->rows || !count_good(job, m->sorted.results))
 				return ENGINE_PROTOCOL;
 			job->sorted = true;
 			job->info.order = (gs_order_facts){m->sorted.key_bits, m->sorted.words, m->sorted.passes,
 				m->sorted.refined, m->sorted.input};
 			job->info.rows = m->sorted.rows;
+			job->info.results = m->sorted.results;
+			job->info.selected = m->sorted.selected;
 			job->info.upload_bytes = m->sorted.upload_bytes;
 			job->info.upload_ns = m->sorted.upload_ns;
 			job->info.device_ns = m->sorted.device_ns;
 			return ENGINE_OK;
 		case GSD_PIECE:
 			if (!job->sorted || m->piece.area >= link->layout.areas || job->npieces >= link->layout.areas ||
-				m->piece.rows > link->layout.area_bytes / sizeof(uint32))
+				m->piece.rows > link->layout.area_bytes / job->result_bytes)
 				return ENGINE_PROTOCOL;
 			job->pieces[(job->first_piece + job->npieces++) % GSD_MAX_SLOTS] = m->piece;
 			return ENGINE_OK;
 		case GSD_FAILED:
 			ereport(DEBUG1, (errmsg_internal("gpusort service: %s", m->result.text)));
+			if (m->result.status == GS_OVERFLOW && job->op == GS_SCAN && job->finished && !job->sorted)
+			{
+				job->overflow = true;
+				return ENGINE_OK;
+			}
 			return why_of_status((gs_status) m->result.status);
 		default:
 			return ENGINE_PROTOCOL;
@@ -224,15 +255,29 @@ static EngineFailure
 begin(ServiceJob *job, const gs_job_spec *spec)
 {
 	ServiceLink *link = job->link;
-	Size		bytes = sizeof(gsd_begin) + spec->ncolumns * sizeof(gsd_column);
+	bool		filters = spec->op == GS_SELECT || spec->op == GS_PARTITION;
+	Size		constant = filters && !spec->filter.by_flags ? spec->filter.value_bytes : 0;
+	Size		bytes = sizeof(gsd_begin) + spec->ncolumns * sizeof(gsd_column) + constant;
 	gsd_message message;
 	EngineFailure why;
 
+	if (bytes > sizeof(message))
+		return ENGINE_TOO_BIG;
 	gsd_head(&message.head, GSD_BEGIN, bytes);
 	message.begin.job = ++link->job;
 	message.begin.op = spec->op;
 	message.begin.rows_hint = spec->rows_hint;
+	message.begin.limit = spec->limit;
 	message.begin.ncolumns = spec->ncolumns;
+	message.begin.order_columns = spec->order_columns;
+	message.begin.key_columns = spec->key_columns;
+	message.begin.constant_bytes = constant;
+	message.begin.operation = spec->operation;
+	message.begin.exclusive = spec->exclusive;
+	message.begin.by_flags = filters && spec->filter.by_flags;
+	message.begin.comparison = filters ? spec->filter.comparison : 0;
+	if (constant > 0)
+		memcpy(&message.begin.columns[spec->ncolumns], spec->filter.value, constant);
 	for (uint32 i = 0; i < spec->ncolumns; i++)
 	{
 		const gs_column_spec *column = &spec->columns[i];
@@ -284,6 +329,10 @@ service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 	job->columns = MemoryContextAlloc(cxt, spec->ncolumns * sizeof(gs_column_spec));
 	memcpy(job->columns, spec->columns, spec->ncolumns * sizeof(gs_column_spec));
 	job->ncolumns = spec->ncolumns;
+	job->op = spec->op;
+	job->limit = spec->limit;
+	job->result_bytes = gs_job_result_bytes(spec);
+	job->work_bytes = gs_job_work_bytes(spec);
 	job->base.ops = &engine_service;
 	job->slot = -1;
 	job->callback.func = give_link_back;
@@ -295,7 +344,7 @@ service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 	job->base.kind = job->link->gpu ? ENGINE_GPU : ENGINE_CPU_SERVICE;
 	job->free_slots = (UINT64CONST(1) << job->link->layout.slots) - 1;
 	why = begin(job, spec);
-	if (why == ENGINE_NO_MEMORY || why == ENGINE_INVALID)
+	if (why == ENGINE_NO_MEMORY || why == ENGINE_INVALID || why == ENGINE_TOO_BIG)
 	{
 		service_end(&job->base);	/* the link is well, only this job cannot be */
 		return failed(why);
@@ -377,10 +426,13 @@ service_finish(EngineJob *base, uint64 rows)
 	message.count = rows;
 	/* a slot laid out for rows that never came is free again */
 	job->slot = -1;
+	job->finished = true;
 	if (link_send(job->link, &message.head, &why))
-		while (why == ENGINE_OK && !job->sorted)
+		while (why == ENGINE_OK && !job->sorted && !job->overflow)
 			why = wait_messages(job, LINK_WAIT_SORT, &job->base.wait_sort_ms);
-	return why == ENGINE_OK ? GS_OK : lost(job, why);
+	if (why == ENGINE_OK)
+		return job->overflow ? GS_OVERFLOW : GS_OK;
+	return lost(job, why);
 }
 
 /* Gives an area back to be filled again. */
@@ -404,7 +456,7 @@ service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 	uint32		count;
 
 	*got = 0;
-	if (job->given == job->rows)
+	if (job->given == job->info.results)
 		return GS_OK;
 	while (job->npieces == 0)
 	{
@@ -413,15 +465,15 @@ service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 			return lost(job, why);
 	}
 	piece = &job->pieces[job->first_piece];
-	if (piece->rows == 0 || piece->rows > job->rows - job->given + job->taken)
+	if (piece->rows == 0 || piece->rows > job->info.results - job->given + job->taken)
 		return lost(job, ENGINE_PROTOCOL);	/* the end too early, or more than there are */
 	count = (uint32) Min(room, (uint64) (piece->rows - job->taken));
-	memcpy(out, link_area(job->link, piece->area) + job->taken, count * sizeof(uint32));
+	memcpy(out, link_area(job->link, piece->area) + job->taken * job->result_bytes, count * job->result_bytes);
 	job->taken += count;
 	job->given += count;
 	*got = count;
-	if (job->given == job->rows)
-		service_end(base);		/* nothing left to come: the link is free for another sort */
+	if (job->given == job->info.results)
+		service_end(base);		/* nothing left to come: the link is free for another job */
 	else if (job->taken == piece->rows)
 	{
 		job->first_piece = (job->first_piece + 1) % GSD_MAX_SLOTS;
@@ -439,7 +491,7 @@ service_host_bytes(const EngineJob *base)
 {
 	const ServiceJob *job = (const ServiceJob *) base;
 
-	return job->rows * (job->row_bytes + REPLAY_WORK_BYTES) + job->string_bytes;
+	return job->rows * (job->row_bytes + REPLAY_WORK_BYTES + job->work_bytes) + job->string_bytes;
 }
 
 static void

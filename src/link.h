@@ -56,10 +56,10 @@ link_slot(const ServiceLink *link, uint32 slot)
 	return link->ring + slot * link->layout.slot_bytes;
 }
 
-static inline const uint32 *
+static inline const char *
 link_area(const ServiceLink *link, uint32 area)
 {
-	return (const uint32 *) (link->ring + link->layout.slots * link->layout.slot_bytes + area * link->layout.area_bytes);
+	return link->ring + link->layout.slots * link->layout.slot_bytes + area * link->layout.area_bytes;
 }
 
 #endif

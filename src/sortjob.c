@@ -283,7 +283,7 @@ void
 note_left(Sorter *sorter, EngineFailure why)
 {
 	sorter->stats.left = why;
-	stat_count_left(why);
+	stat_count_left(GS_ORDER, why);
 	ereport(DEBUG1, (errmsg_internal("gpusort sorts on the CPU: %s", engine_failure_text(why))));
 }
 
@@ -472,7 +472,7 @@ finish_job(Sorter *sorter)
 		gs_job_info info;
 
 		sorter->engine->info(sorter->job, &info);
-		stat_count_job(sorter->job->kind, &info, sorter->rows->rows);
+		stat_count_job(GS_ORDER, sorter->job->kind, &info, sorter->rows->rows);
 	}
 	note_memory(sorter);
 	return status;

@@ -35,15 +35,20 @@ init_shared(GpusortShared *fresh)
 	memset(fresh, 0, sizeof(*fresh));
 	SpinLockInit(&fresh->mutex);
 	pg_atomic_init_u64(&fresh->broken_until, 0);
-	for (int i = 0; i < ENGINE_KINDS; i++)
+	for (int op = 0; op < JOB_OPS; op++)
 	{
-		pg_atomic_init_u64(&fresh->done[i].jobs, 0);
-		pg_atomic_init_u64(&fresh->done[i].rows, 0);
-		pg_atomic_init_u64(&fresh->done[i].bytes, 0);
-		pg_atomic_init_u64(&fresh->done[i].device_us, 0);
+		for (int kind = 0; kind < ENGINE_KINDS; kind++)
+		{
+			JobCounters *done = &fresh->done[op][kind];
+
+			pg_atomic_init_u64(&done->jobs, 0);
+			pg_atomic_init_u64(&done->rows, 0);
+			pg_atomic_init_u64(&done->bytes, 0);
+			pg_atomic_init_u64(&done->device_us, 0);
+		}
+		for (int why = 0; why < ENGINE_FAILURES; why++)
+			pg_atomic_init_u64(&fresh->left[op][why], 0);
 	}
-	for (int i = 0; i < ENGINE_FAILURES; i++)
-		pg_atomic_init_u64(&fresh->left[i], 0);
 }
 
 /* Finds the structure, or makes it where it is the first time. */
@@ -147,9 +152,9 @@ gpusort_stat_init(void)
 }
 
 void
-stat_count_job(EngineKind kind, const gs_job_info *info, uint64 rows)
+stat_count_job(gs_op op, EngineKind kind, const gs_job_info *info, uint64 rows)
 {
-	JobCounters *done = &gpusort_shared()->done[kind];
+	JobCounters *done = &gpusort_shared()->done[op][kind];
 
 	pg_atomic_fetch_add_u64(&done->jobs, 1);
 	pg_atomic_fetch_add_u64(&done->rows, (int64) rows);
@@ -158,9 +163,9 @@ stat_count_job(EngineKind kind, const gs_job_info *info, uint64 rows)
 }
 
 void
-stat_count_left(EngineFailure why)
+stat_count_left(gs_op op, EngineFailure why)
 {
-	pg_atomic_fetch_add_u64(&gpusort_shared()->left[why], 1);
+	pg_atomic_fetch_add_u64(&gpusort_shared()->left[op][why], 1);
 }
 
 ServiceShared
@@ -190,12 +195,14 @@ service_set_state(ServiceState state, int service_pid)
 
 /* One line of gpusort_stat. */
 static void
-put_stat(ReturnSetInfo *result, EngineKind kind, EngineFailure why, uint64 jobs, const JobCounters *done)
+put_stat(ReturnSetInfo *result, int op, EngineKind kind, EngineFailure why, uint64 jobs, const JobCounters *done)
 {
+	static const char *const names[] = {"order", "topk", "select", "partition", "runs", "scan", "reduce"};
 	Datum		values[7];
 	bool		nulls[7] = {false};
 
-	values[0] = CStringGetTextDatum("order");
+	StaticAssertStmt(lengthof(names) == JOB_OPS, "every operation needs its name");
+	values[0] = CStringGetTextDatum(names[op]);
 	values[1] = CStringGetTextDatum(engine_kind_text(kind));
 	nulls[2] = why == ENGINE_OK;
 	values[2] = nulls[2] ? (Datum) 0 : CStringGetTextDatum(engine_failure_text(why));
@@ -218,19 +225,22 @@ gpusort_stat_get(PG_FUNCTION_ARGS)
 	GpusortShared *all = gpusort_shared();
 
 	InitMaterializedSRF(fcinfo, 0);
-	for (int kind = 0; kind < ENGINE_KINDS; kind++)
+	for (int op = 0; op < JOB_OPS; op++)
 	{
-		uint64		jobs = pg_atomic_read_u64(&all->done[kind].jobs);
+		for (int kind = 0; kind < ENGINE_KINDS; kind++)
+		{
+			uint64		jobs = pg_atomic_read_u64(&all->done[op][kind].jobs);
 
-		if (jobs > 0 || kind != ENGINE_CPU_SERVICE)
-			put_stat(result, kind, ENGINE_OK, jobs, &all->done[kind]);
-	}
-	for (int why = ENGINE_OK + 1; why < ENGINE_FAILURES; why++)
-	{
-		uint64		jobs = pg_atomic_read_u64(&all->left[why]);
+			if (jobs > 0 || (op == GS_ORDER && kind != ENGINE_CPU_SERVICE))
+				put_stat(result, op, kind, ENGINE_OK, jobs, &all->done[op][kind]);
+		}
+		for (int why = ENGINE_OK + 1; why < ENGINE_FAILURES; why++)
+		{
+			uint64		jobs = pg_atomic_read_u64(&all->left[op][why]);
 
-		if (jobs > 0)
-			put_stat(result, ENGINE_GPU, why, jobs, NULL);
+			if (jobs > 0)
+				put_stat(result, op, ENGINE_GPU, why, jobs, NULL);
+		}
 	}
 	return (Datum) 0;
 }
@@ -241,15 +251,20 @@ gpusort_stat_reset(PG_FUNCTION_ARGS)
 {
 	GpusortShared *all = gpusort_shared();
 
-	for (int i = 0; i < ENGINE_KINDS; i++)
+	for (int op = 0; op < JOB_OPS; op++)
 	{
-		pg_atomic_write_u64(&all->done[i].jobs, 0);
-		pg_atomic_write_u64(&all->done[i].rows, 0);
-		pg_atomic_write_u64(&all->done[i].bytes, 0);
-		pg_atomic_write_u64(&all->done[i].device_us, 0);
+		for (int kind = 0; kind < ENGINE_KINDS; kind++)
+		{
+			JobCounters *done = &all->done[op][kind];
+
+			pg_atomic_write_u64(&done->jobs, 0);
+			pg_atomic_write_u64(&done->rows, 0);
+			pg_atomic_write_u64(&done->bytes, 0);
+			pg_atomic_write_u64(&done->device_us, 0);
+		}
+		for (int why = 0; why < ENGINE_FAILURES; why++)
+			pg_atomic_write_u64(&all->left[op][why], 0);
 	}
-	for (int i = 0; i < ENGINE_FAILURES; i++)
-		pg_atomic_write_u64(&all->left[i], 0);
 	PG_RETURN_VOID();
 }
 

@@ -38,14 +38,17 @@ typedef struct JobCounters
 	pg_atomic_uint64 device_us;
 } JobCounters;
 
+/* Operations of jobs, which are counted apart. */
+#define JOB_OPS (GS_REDUCE + 1)
+
 /* In shared memory; in a session of its own where none can be had. */
 typedef struct GpusortShared
 {
 	slock_t		mutex;			/* of service */
 	ServiceShared service;
 	pg_atomic_uint64 broken_until;	/* before this time nobody tries the service: it did not answer */
-	JobCounters done[ENGINE_KINDS];
-	pg_atomic_uint64 left[ENGINE_FAILURES];
+	JobCounters done[JOB_OPS][ENGINE_KINDS];
+	pg_atomic_uint64 left[JOB_OPS][ENGINE_FAILURES];
 } GpusortShared;
 
 extern GpusortShared *gpusort_shared(void);
@@ -57,8 +60,8 @@ extern bool gpusort_shared_by_all(void);
 extern void gpusort_stat_init(void);
 
 /* Counts a job that an engine did, or one that left the service. */
-extern void stat_count_job(EngineKind kind, const gs_job_info *info, uint64 rows);
-extern void stat_count_left(EngineFailure why);
+extern void stat_count_job(gs_op op, EngineKind kind, const gs_job_info *info, uint64 rows);
+extern void stat_count_left(gs_op op, EngineFailure why);
 
 /* A copy of what is known of the service. */
 extern ServiceShared service_state(void);

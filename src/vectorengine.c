@@ -285,9 +285,9 @@ take_answer(VectorQuestion *q, BigMem *mem)
 
 /* Notes that the service has not done its work. */
 static void
-note_left(EngineFailure why)
+note_left(const VectorQuestion *q, EngineFailure why)
 {
-	stat_count_left(why);
+	stat_count_left(q->spec.op, why);
 	ereport(DEBUG1, (errmsg_internal("gpusort answers on the CPU: %s", engine_failure_text(why))));
 }
 
@@ -306,7 +306,7 @@ try_engine(VectorQuestion *q, BigMem *mem)
 		gs_job_info info;
 
 		q->engine->info(q->job, &info);
-		stat_count_job(q->job->kind, &info, q->rows);
+		stat_count_job(q->spec.op, q->job->kind, &info, q->rows);
 	}
 	return status;
 }
@@ -378,7 +378,9 @@ question_ask(VectorQuestion *q, BigMem *mem)
 	status = try_engine(q, mem);
 	if (status != GS_OK && q->engine->why != NULL)
 	{
-		note_left(q->engine->why(status));
+		/* the CPU says itself that a sum left its range */
+		if (status != GS_OVERFLOW)
+			note_left(q, q->engine->why(status));
 		end_job(q);
 		q->engine = &engine_cpu;
 		status = try_engine(q, mem);
@@ -404,5 +406,5 @@ question_begin(VectorQuestion *q, gs_op op, const VectorColumn *columns, int nco
 	if (q->rows >= (uint64) gpusort_min_rows)
 		q->engine = engine_choose((double) q->rows, &why);
 	if (why != ENGINE_OK)
-		note_left(why);
+		note_left(q, why);
 }

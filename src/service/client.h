@@ -32,6 +32,7 @@ typedef struct connection
 	gs_job *job;
 	uint32_t number;
 	uint64_t row_bytes;
+	uint64_t result_bytes; /* of an element */
 	uint64_t reserved;
 	uint64_t heap_bytes;
 	uint64_t areas_free; /* a bit for each */

@@ -1,5 +1,5 @@
 /*
- * job.c: the one job of a connection: its memory on a device, its chunks, its order.
+ * job.c: the one job of a connection: its memory on a device, its chunks, its result.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -108,15 +108,38 @@ fail_job(connection *c, gs_status status, const char *text)
 }
 
 /*
- * Bytes on the device that a row needs: its keys, and what sorting takes beside them.
+ * A job's specification out of its message.
+ */
+static void
+read_spec(const gsd_begin *m, gs_job_spec *spec, gs_column_spec *columns)
+{
+	*spec = (gs_job_spec){.op = (gs_op) m->op,
+						  .ncolumns = m->ncolumns,
+						  .columns = columns,
+						  .rows_hint = m->rows_hint,
+						  .order_columns = m->order_columns,
+						  .key_columns = m->key_columns,
+						  .limit = m->limit,
+						  .operation = (gs_operation) m->operation,
+						  .exclusive = m->exclusive,
+						  .filter = {.by_flags = m->by_flags, .comparison = (gs_comparison) m->comparison}};
+	spec->filter.value = &m->columns[m->ncolumns];
+	spec->filter.value_bytes = m->constant_bytes;
+	for (uint32_t i = 0; i < m->ncolumns; i++)
+		columns[i] = (gs_column_spec){(gs_type) m->columns[i].type, m->columns[i].desc, m->columns[i].nulls_first};
+}
+
+/*
+ * Bytes on the device that a row needs: its keys, and what the work takes beside them.
  */
 static uint64_t
-row_bytes(const gsd_begin *m)
+row_bytes(const gs_job_spec *spec)
 {
-	uint64_t bytes = WORK_BYTES;
+	bool orders = spec->op == GS_ORDER || spec->op == GS_TOPK || spec->order_columns > 0;
+	uint64_t bytes = (orders ? WORK_BYTES : 0) + gs_job_work_bytes(spec);
 
-	for (uint32_t i = 0; i < m->ncolumns; i++)
-		bytes += m->columns[i].type == GS_BYTES ? 4 + STRING_GUESS : gs_type_width(m->columns[i].type);
+	for (uint32_t i = 0; i < spec->ncolumns; i++)
+		bytes += spec->columns[i].type == GS_BYTES ? 4 + STRING_GUESS : gs_type_width(spec->columns[i].type);
 	return bytes;
 }
 
@@ -124,11 +147,11 @@ row_bytes(const gsd_begin *m)
  * Reserves device memory for a job: for the rows it expects where there is room, else for fewer.
  */
 static bool
-reserve(connection *c, const gsd_begin *m, uint32_t *index)
+reserve(connection *c, const gs_job_spec *spec, uint32_t *index)
 {
-	uint64_t rows = m->rows_hint > LEAST_ROWS ? m->rows_hint : LEAST_ROWS;
+	uint64_t rows = spec->rows_hint > LEAST_ROWS ? spec->rows_hint : LEAST_ROWS;
 
-	c->row_bytes = row_bytes(m);
+	c->row_bytes = row_bytes(spec);
 	for (; rows >= LEAST_ROWS; rows /= 2)
 	{
 		c->reserved = rows * c->row_bytes;
@@ -161,20 +184,16 @@ open_engine(connection *c)
  * Begins the engine's job.
  */
 static gs_status
-begin_job(connection *c, const gsd_begin *m)
+begin_job(connection *c, const gs_job_spec *spec)
 {
-	gs_column_spec columns[GSD_MAX_COLUMNS];
-	gs_job_spec spec = {.op = (gs_op) m->op, .ncolumns = m->ncolumns, .columns = columns, .rows_hint = m->rows_hint};
 	gs_status status;
 
-	for (uint32_t i = 0; i < m->ncolumns; i++)
-		columns[i] = (gs_column_spec){(gs_type) m->columns[i].type, m->columns[i].desc, m->columns[i].nulls_first};
 	gsd_set_busy(c, true);
 	(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_BEGIN);
 	(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_BEGIN);
 	status = gsd_fault_here(c->chosen, FAULT_OOM, STAGE_BEGIN) ? GS_NOMEM : open_engine(c);
 	if (status == GS_OK)
-		status = gs_job_begin(c->engine, &spec, &c->host, &c->job);
+		status = gs_job_begin(c->engine, spec, &c->host, &c->job);
 	gsd_set_busy(c, false);
 	return status;
 }
@@ -185,6 +204,8 @@ begin_job(connection *c, const gsd_begin *m)
 void
 gsd_on_begin(connection *c, const gsd_begin *m)
 {
+	gs_column_spec columns[GSD_MAX_COLUMNS];
+	gs_job_spec spec;
 	uint32_t index = 0;
 	gsd_begun answer;
 	gs_status status;
@@ -196,17 +217,14 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 	c->areas_free = ~(uint64_t) 0;
 	c->told_ns = gsd_now_ns();
 	c->chosen = gsd_fault_choose();
-	if (m->op != GS_ORDER)
-	{
-		gsd_reply_result(c, GSD_FAILED, GS_INVALID, "the service does not know this operation");
-		return;
-	}
-	if (!reserve(c, m, &index))
+	read_spec(m, &spec, columns);
+	c->result_bytes = gs_job_result_bytes(&spec);
+	if (!reserve(c, &spec, &index))
 	{
 		gsd_reply_result(c, GSD_FAILED, GS_NOMEM, "no device memory free");
 		return;
 	}
-	status = begin_job(c, m);
+	status = begin_job(c, &spec);
 	if (status != GS_OK)
 	{
 		fail_job(c, status, NULL);
@@ -276,16 +294,16 @@ gsd_on_add(connection *c, const gsd_slot *m)
 }
 
 /*
- * Fills free areas with row numbers and sends them, until the end.
+ * Fills free areas with elements of the result and sends them, until the end.
  */
 void
 gsd_send_pieces(connection *c)
 {
-	uint64_t room = c->layout.area_bytes / sizeof(uint32_t);
+	uint64_t room = c->layout.area_bytes / c->result_bytes;
 
 	for (uint32_t area = 0; area < c->layout.areas && c->state == READING && !c->closed; area++)
 	{
-		uint32_t *rows = (uint32_t *) (c->ring + c->layout.slots * c->layout.slot_bytes + area * c->layout.area_bytes);
+		char *out = c->ring + c->layout.slots * c->layout.slot_bytes + area * c->layout.area_bytes;
 		uint64_t got = 0;
 		gsd_piece m;
 		gs_status status;
@@ -298,7 +316,7 @@ gsd_send_pieces(connection *c)
 			(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_NEXT);
 			(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_NEXT);
 		}
-		status = gs_job_next(c->job, rows, room, &got);
+		status = gs_job_next(c->job, out, room, &got);
 		if (status == GS_OK && c->pieces > 0 && gsd_fault_here(c->chosen, FAULT_OOM, STAGE_NEXT))
 			status = GS_NOMEM;
 		gsd_set_busy(c, false);
@@ -309,7 +327,7 @@ gsd_send_pieces(connection *c)
 		}
 		if (got > 1 && (gsd_fault_here(c->chosen && c->pieces > 0, FAULT_CORRUPT, STAGE_NEXT) ||
 						gsd_fault_here(c->chosen && c->pieces == 0, FAULT_CORRUPT, STAGE_FINISH)))
-			rows[got - 1] = rows[0];
+			memcpy(out + (got - 1) * c->result_bytes, out, c->result_bytes);
 		if (gsd_fault_here(c->chosen, FAULT_SHORT, STAGE_NEXT) && c->given + got > options.fault_rows)
 			got = options.fault_rows - c->given;
 		gsd_head(&m.head, GSD_PIECE, sizeof(m));
@@ -326,7 +344,7 @@ gsd_send_pieces(connection *c)
 }
 
 /*
- * GSD_FINISH: sorts, tells what was done, and begins to give out the order.
+ * GSD_FINISH: does the work, tells what was done, and begins to give out the result.
  */
 void
 gsd_on_finish(connection *c, const gsd_count *m)
@@ -355,6 +373,8 @@ gsd_on_finish(connection *c, const gsd_count *m)
 	answer.refined = info.order.refined;
 	answer.input = info.order.input;
 	answer.rows = info.rows;
+	answer.results = info.results;
+	answer.selected = info.selected;
 	answer.upload_bytes = info.upload_bytes;
 	answer.upload_ns = info.upload_ns;
 	answer.device_ns = info.device_ns != 0 ? info.device_ns : gsd_now_ns() - began;

@@ -28,14 +28,19 @@ text_valid(const char *text, size_t bytes)
 }
 
 /*
- * Checks the columns of a job, whose number decides the message's length.
+ * Checks a job's columns and constant, which decide the message's length.  What operation and columns mean together is for the
+ * engine to check.
  */
 static bool
 begin_valid(const gsd_begin *begin, size_t bytes)
 {
 	if (bytes < sizeof(*begin) || begin->ncolumns == 0 || begin->ncolumns > GSD_MAX_COLUMNS ||
-		bytes != sizeof(*begin) + begin->ncolumns * sizeof(gsd_column) || begin->zero != 0 ||
+		begin->constant_bytes > GSD_MAX_MESSAGE ||
+		bytes != sizeof(*begin) + begin->ncolumns * sizeof(gsd_column) + begin->constant_bytes || begin->zero != 0 ||
 		begin->rows_hint > GS_MAX_ROWS)
+		return false;
+	if (begin->operation > GS_COUNT || begin->exclusive > 1 || begin->by_flags > 1 || begin->comparison > GS_BETWEEN ||
+		begin->order_columns > begin->ncolumns || begin->key_columns > begin->ncolumns)
 		return false;
 	for (uint32_t c = 0; c < begin->ncolumns; c++)
 	{
@@ -111,7 +116,8 @@ service_message_valid(const gsd_message *m, size_t bytes)
 		case GSD_FREE:
 			return bytes == sizeof(gsd_slot) && m->slot.slot < GSD_MAX_SLOTS && m->slot.zero == 0 && m->slot.full <= 1;
 		case GSD_SORTED:
-			return bytes == sizeof(gsd_sorted) && m->sorted.input <= GS_DESCENDING;
+			return bytes == sizeof(gsd_sorted) && m->sorted.input <= GS_DESCENDING && m->sorted.results <= m->sorted.rows &&
+				   m->sorted.selected <= m->sorted.rows;
 		case GSD_PIECE:
 			return bytes == sizeof(gsd_piece) && m->piece.area < GSD_MAX_SLOTS && m->piece.zero == 0;
 		case GSD_ENDED:

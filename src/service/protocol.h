@@ -2,7 +2,7 @@
  * protocol.h: jobs of kernels/gs.h on a wire: what a backend and gpusortd say to each other.
  *
  * doc/protocol.md tells the story; this file is the letter.  A connection is a Unix socket of type SOCK_SEQPACKET, so
- * that one packet is one message, whole or refused.  It carries one job at a time.  Keys and row numbers do not
+ * that one packet is one message, whole or refused.  It carries one job at a time.  Keys and results do not
  * travel through it: they lie in a ring of memory that the client makes, seals and passes once.
  */
 #ifndef GPUSORT_PROTOCOL_H
@@ -11,7 +11,7 @@
 #include "kernels/gs.h"
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 1
+#define GSD_VERSION 2
 
 /* In the server's data directory.  Base backups leave out what begins like this. */
 #define GSD_SOCKET "pgsql_tmp_gpusort"
@@ -41,7 +41,7 @@ typedef enum gsd_type
 	GSD_BEGIN,	   /* gsd_begin */
 	GSD_ADD,	   /* gsd_slot: a chunk lies in that slot */
 	GSD_FINISH,	   /* gsd_count: all chunks were added, of so many rows */
-	GSD_TAKEN,	   /* gsd_slot: that order area can be written again */
+	GSD_TAKEN,	   /* gsd_slot: that result area can be written again */
 	GSD_END,	   /* gsd_job_message: the job is over, wherever it stood */
 	GSD_PING,	   /* gsd_count: any number */
 	GSD_STATUS,	   /* gsd_header alone */
@@ -51,8 +51,8 @@ typedef enum gsd_type
 	GSD_RING_DONE,	  /* gsd_result */
 	GSD_BEGUN,		  /* gsd_begun */
 	GSD_FREE,		  /* gsd_slot: that chunk was read; full: no more rows in this job, please */
-	GSD_SORTED,		  /* gsd_sorted: the order is known, pieces follow */
-	GSD_PIECE,		  /* gsd_piece: row numbers lie in that order area; 0 of them: the end */
+	GSD_SORTED,		  /* gsd_sorted: the result is known, pieces follow */
+	GSD_PIECE,		  /* gsd_piece: elements of the result lie in that area; 0 of them: the end */
 	GSD_ENDED,		  /* gsd_job_message: the last word on a job */
 	GSD_FAILED,		  /* gsd_result: only GSD_END may follow */
 	GSD_PONG,		  /* gsd_count: the number of the ping */
@@ -84,7 +84,7 @@ typedef struct gsd_welcome
 } gsd_welcome;
 
 /*
- * The ring, as it lies in the file passed along: slots for chunks, then areas for row numbers, each a multiple of
+ * The ring, as it lies in the file passed along: slots for chunks, then areas for results, each a multiple of
  * GSD_PAGE.  The file has exactly that size and cannot change it (F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL).
  */
 typedef struct gsd_ring
@@ -104,13 +104,22 @@ typedef struct gsd_column
 	uint8_t zero;
 } gsd_column;
 
+/* The fields are those of gs_job_spec; the filter's constant lies behind the columns. */
 typedef struct gsd_begin
 {
 	gsd_header head;
 	uint32_t job; /* the client counts its jobs, so that it knows late messages */
 	uint32_t op;  /* gs_op */
 	uint64_t rows_hint;
+	uint64_t limit;
 	uint32_t ncolumns;
+	uint32_t order_columns;
+	uint32_t key_columns;
+	uint32_t constant_bytes;
+	uint8_t operation; /* gs_operation */
+	uint8_t exclusive;
+	uint8_t by_flags;
+	uint8_t comparison; /* gs_comparison */
 	uint32_t zero;
 	gsd_column columns[];
 } gsd_begin;
@@ -158,6 +167,8 @@ typedef struct gsd_sorted
 	uint32_t refined;
 	uint32_t input;
 	uint64_t rows;
+	uint64_t results; /* elements that will come */
+	uint64_t selected;
 	uint64_t upload_bytes;
 	uint64_t upload_ns;
 	uint64_t device_ns;
@@ -168,7 +179,7 @@ typedef struct gsd_piece
 	gsd_header head;
 	uint32_t job;
 	uint32_t area;
-	uint32_t rows;
+	uint32_t rows; /* or other elements of the result */
 	uint32_t zero;
 } gsd_piece;
 

@@ -17,9 +17,9 @@ typedef enum fault_kind
 	FAULT_NONE,
 	FAULT_CRASH,   /* the process aborts */
 	FAULT_HANG,	   /* the job's thread stops */
-	FAULT_CORRUPT, /* a row number comes twice */
+	FAULT_CORRUPT, /* an element of the result comes twice */
 	FAULT_OOM,	   /* out of device memory */
-	FAULT_SHORT	   /* the order ends too early */
+	FAULT_SHORT	   /* the result ends too early */
 } fault_kind;
 
 typedef enum fault_stage
@@ -27,7 +27,7 @@ typedef enum fault_stage
 	STAGE_BEGIN,
 	STAGE_ADD,
 	STAGE_FINISH,
-	STAGE_NEXT /* once a piece of the order has been sent */
+	STAGE_NEXT /* once a piece of the result has been sent */
 } fault_stage;
 
 typedef struct gsd_options

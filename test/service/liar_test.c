@@ -170,19 +170,46 @@ leave(peer *p)
 
 static const gs_column_spec specs[2] = {{GS_I32, true, false}, {GS_BYTES, false, true}};
 
+/*
+ * Begins a job that makes sense: of one column where the operation takes no more, filtered by a constant that no row is greater
+ * than; or, wild, with numbers that mostly make none.
+ */
+static void
+say_begin_as(peer *p, gs_op op, bool wild)
+{
+	static const int32_t constant = 0;
+	char bytes[sizeof(gsd_begin) + 2 * sizeof(gsd_column) + sizeof(constant)] __attribute__((aligned(8)));
+	gsd_begin *m = (gsd_begin *) bytes;
+	bool filters = op == GS_SELECT || op == GS_PARTITION;
+	uint32_t ncolumns = filters || op == GS_SCAN ? 1 : 2;
+
+	if (wild && rnd_below(4) == 0)
+		ncolumns = 3 - ncolumns;
+	gsd_head(&m->head, GSD_BEGIN, sizeof(*m) + ncolumns * sizeof(gsd_column) + (filters ? sizeof(constant) : 0));
+	m->job = ++p->job;
+	m->op = op;
+	m->limit = 100;
+	m->ncolumns = ncolumns;
+	m->order_columns = wild ? (uint32_t) rnd_below(3) : op == GS_REDUCE;
+	m->key_columns = wild ? (uint32_t) rnd_below(3) : 1;
+	m->operation = (uint8_t) (wild ? rnd_below(5) : op == GS_REDUCE ? GS_COUNT : GS_SUM);
+	m->comparison = (uint8_t) (wild ? rnd_below(7) : GS_LE);
+	m->exclusive = wild && rnd_below(2);
+	m->by_flags = wild && rnd_below(8) == 0;
+	for (uint32_t i = 0; i < ncolumns; i++)
+		m->columns[i] = (gsd_column){(uint8_t) specs[i].type, specs[i].desc, specs[i].nulls_first, 0};
+	if (filters)
+	{
+		m->constant_bytes = sizeof(constant);
+		memcpy(&m->columns[ncolumns], &constant, sizeof(constant));
+	}
+	(void) gsd_send(p->fd, &m->head, -1);
+}
+
 static void
 say_begin(peer *p, gs_op op)
 {
-	char bytes[sizeof(gsd_begin) + 2 * sizeof(gsd_column)] __attribute__((aligned(8)));
-	gsd_begin *m = (gsd_begin *) bytes;
-
-	gsd_head(&m->head, GSD_BEGIN, sizeof(bytes));
-	m->job = ++p->job;
-	m->op = op;
-	m->ncolumns = 2;
-	for (int i = 0; i < 2; i++)
-		m->columns[i] = (gsd_column){(uint8_t) specs[i].type, specs[i].desc, specs[i].nulls_first, 0};
-	(void) gsd_send(p->fd, &m->head, -1);
+	say_begin_as(p, op, false);
 }
 
 static gs_chunk *
@@ -195,18 +222,20 @@ slot_chunk(peer *p, uint32_t slot)
  * Fills a chunk with rows whose keys fall, so that the order is easy to know: the rows as they are.
  */
 static uint32_t
-fill(peer *p, uint32_t slot, uint32_t first)
+fill_columns(peer *p, uint32_t slot, uint32_t first, uint32_t ncolumns)
 {
 	/* made elsewhere, since somebody may be changing the ring meanwhile */
 	static char made[SLOT_BYTES] __attribute__((aligned(64)));
 	gs_chunk *chunk = (gs_chunk *) made;
 
-	(void) gs_chunk_init(chunk, SLOT_BYTES, specs, 2, 2048, 8);
+	(void) gs_chunk_init(chunk, SLOT_BYTES, specs, ncolumns, 2048, 8);
 	for (uint32_t r = 0; r < chunk->capacity; r++)
 	{
 		uint32_t *offsets = (uint32_t *) ((char *) chunk + chunk->columns[1].values);
 
 		((int32_t *) ((char *) chunk + chunk->columns[0].values))[r] = -(int32_t) ((first + r) / 3);
+		if (ncolumns == 1)
+			continue;
 		memset((char *) chunk + chunk->columns[1].heap + offsets[r], 'x', 5);
 		offsets[r + 1] = offsets[r] + 5;
 	}
@@ -215,21 +244,54 @@ fill(peer *p, uint32_t slot, uint32_t first)
 	return chunk->rows;
 }
 
+static uint32_t
+fill(peer *p, uint32_t slot, uint32_t first)
+{
+	return fill_columns(p, slot, first, 2);
+}
+
 /*
- * A whole honest job; true if the order is right.
+ * True if an element of a result is what the rows of fill give; three of them are always equal in the first column.
  */
 static bool
-honest_job(peer *p)
+element_right(gs_op op, const void *area, uint32_t i, uint64_t at, uint64_t rows)
 {
-	uint64_t rows = 0, at = 0;
+	const gs_run *run = (const gs_run *) area + i;
+	const gs_group *group = (const gs_group *) area + i;
+	int64_t third = (int64_t) at / 3;
+
+	switch (op)
+	{
+		case GS_RUNS: /* by the second column, in which all are equal */
+			return run->row == 0 && run->length == rows;
+		case GS_REDUCE:
+			return group->row == 3 * at && group->length == (3 * at + 3 > rows ? rows - 3 * at : 3) &&
+				   group->value[0] == group->length && group->valid == group->length;
+		case GS_SCAN:
+			return ((const int64_t *) area)[i] == -(3 * third * (third - 1) / 2 + third * (int64_t) (at % 3 + 1));
+		default:
+			return ((const uint32_t *) area)[i] == at;
+	}
+}
+
+/*
+ * A whole honest job; true if the result is right.
+ */
+static bool
+honest_job_of(peer *p, gs_op op)
+{
+	static const size_t widths[] = {4, 4, 4, 4, sizeof(gs_run), 8, sizeof(gs_group)};
+	uint64_t rows = 0, at = 0, results;
 	bool right = true;
 
-	say_begin(p, GS_ORDER);
+	say_begin(p, op);
 	if (hear(p) != GSD_BEGUN)
 		return false;
 	for (uint32_t i = 0; i < 7; i++)
 	{
-		rows += fill(p, i % SLOTS, (uint32_t) rows);
+		bool one = op == GS_SELECT || op == GS_PARTITION || op == GS_SCAN;
+
+		rows += fill_columns(p, i % SLOTS, (uint32_t) rows, one ? 1 : 2);
 		say_slot(p, GSD_ADD, i % SLOTS);
 		if (hear(p) != GSD_FREE)
 			return false;
@@ -237,17 +299,20 @@ honest_job(peer *p)
 	say_count(p, GSD_FINISH, rows);
 	if (hear(p) != GSD_SORTED || p->in.sorted.rows != rows)
 		return false;
-	while (at < rows)
+	results = op == GS_TOPK ? 100 : op == GS_RUNS ? 1 : op == GS_REDUCE ? (rows + 2) / 3 : rows;
+	if (p->in.sorted.results != results || (op == GS_PARTITION && p->in.sorted.selected != rows))
+		return false;
+	while (at < results)
 	{
-		const uint32_t *area;
+		const char *area;
 		gsd_piece piece;
 
-		if (hear(p) != GSD_PIECE || p->in.piece.area >= AREAS || p->in.piece.rows > AREA_BYTES / 4)
+		if (hear(p) != GSD_PIECE || p->in.piece.area >= AREAS || p->in.piece.rows > AREA_BYTES / widths[op])
 			return false;
 		piece = p->in.piece;
-		area = (const uint32_t *) (p->ring + SLOTS * SLOT_BYTES + piece.area * AREA_BYTES);
+		area = p->ring + SLOTS * SLOT_BYTES + piece.area * AREA_BYTES;
 		for (uint32_t r = 0; r < piece.rows; r++)
-			right &= area[r] == at++;
+			right &= element_right(op, area, r, at++, rows);
 		if (piece.rows == 0)
 			return false;
 		say_slot(p, GSD_TAKEN, piece.area);
@@ -256,6 +321,12 @@ honest_job(peer *p)
 	while (hear(p) == GSD_PIECE)
 		;
 	return right && p->in.head.type == GSD_ENDED;
+}
+
+static bool
+honest_job(peer *p)
+{
+	return honest_job_of(p, GS_ORDER);
 }
 
 /*
@@ -396,7 +467,7 @@ test_job(void)
 }
 
 /*
- * Operations that this service does not know get a status, and the connection can go on.
+ * Every operation; one that this service does not know gets a status, and the connection can go on.
  */
 static void
 test_operations(void)
@@ -404,7 +475,9 @@ test_operations(void)
 	peer p;
 	bool good = enter(&p);
 
-	say_begin(&p, GS_REDUCE);
+	for (gs_op op = GS_ORDER; op <= GS_REDUCE; op++)
+		tap_ok(good && honest_job_of(&p, op), "operation %d", op);
+	say_begin(&p, GS_REDUCE + 1);
 	good = good && hear(&p) == GSD_FAILED && p.in.result.status == GS_INVALID;
 	say_end(&p);
 	good = good && hear(&p) == GSD_ENDED;
@@ -498,9 +571,9 @@ test_random(int seconds)
 
 			switch (rnd_below(8))
 			{
-				case 0: say_begin(&p, (gs_op) rnd_below(3) / 2); break;
+				case 0: say_begin_as(&p, (gs_op) rnd_below(8), true); break;
 				case 1:
-				case 2: (void) fill(&p, (uint32_t) rnd_below(SLOTS), 0); say_slot(&p, GSD_ADD, (uint32_t) rnd_below(SLOTS)); break;
+				case 2: (void) fill_columns(&p, (uint32_t) rnd_below(SLOTS), 0, 1 + (uint32_t) rnd_below(2)); say_slot(&p, GSD_ADD, (uint32_t) rnd_below(SLOTS)); break;
 				case 3: say_count(&p, GSD_FINISH, rnd_below(2) ? slot_chunk(&p, 0)->rows : rnd()); break;
 				case 4: say_slot(&p, GSD_TAKEN, (uint32_t) rnd_below(AREAS)); break;
 				case 5: say_end(&p); break;

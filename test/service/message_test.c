@@ -79,11 +79,15 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 		case GSD_RING:
 			return gsd_ring_bytes(&m->ring) >= 2 * GSD_PAGE && gsd_ring_bytes(&m->ring) <= GSD_MAX_RING;
 		case GSD_BEGIN:
-			return m->begin.ncolumns > 0 && sizeof(gsd_begin) + m->begin.ncolumns * sizeof(gsd_column) == bytes;
+			return m->begin.ncolumns > 0 && m->begin.order_columns <= m->begin.ncolumns &&
+				   m->begin.key_columns <= m->begin.ncolumns &&
+				   sizeof(gsd_begin) + m->begin.ncolumns * sizeof(gsd_column) + m->begin.constant_bytes == bytes;
 		case GSD_ADD:
 		case GSD_TAKEN:
 		case GSD_FREE:
 			return m->slot.slot < GSD_MAX_SLOTS;
+		case GSD_SORTED:
+			return m->sorted.results <= m->sorted.rows && m->sorted.selected <= m->sorted.rows;
 		case GSD_DEVICES:
 			return sizeof(gsd_devices) + m->devices.count * sizeof(gsd_device) == bytes;
 		case GSD_FAILED:
