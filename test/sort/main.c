@@ -8,7 +8,8 @@ main(int argc, char **argv)
 {
 	static const test_group all[] = {{"radix", test_radix, false},
 									 {"stall", test_radix_stall, false},
-									 {"radix-large", test_radix_large, true}};
+									 {"radix-large", test_radix_large, true},
+									 {"order-large", test_order_large, true}};
 
 	return run_groups(argc, argv, all, sizeof(all) / sizeof(all[0]));
 }

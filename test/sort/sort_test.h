@@ -9,7 +9,7 @@
 
 /* ---- hostile distributions */
 
-enum { SHAPE_UNIFORM = 0, SHAPE_EXTREMES = 9, SHAPES = 14 };
+enum { SHAPE_UNIFORM = 0, SHAPE_EXTREMES = 9, SHAPE_BITS27 = 10, SHAPE_BITS45 = 11, SHAPES = 14 };
 extern const char *const shape_name[SHAPES];
 
 uint64_t below(uint64_t n);
@@ -29,5 +29,6 @@ void reference_order(const uint64_t *numbers, uint64_t n, uint32_t *order);
 void test_radix(void);
 void test_radix_stall(void);
 void test_radix_large(void);
+void test_order_large(void);
 
 #endif

@@ -1,0 +1,261 @@
+/*
+ * sort_radix.cu: gs_sort against cub::DeviceRadixSort, on one GPU.
+ *
+ *   sort_radix [log2 of items,... [what]]      what: part of a case's name, "all"
+ *
+ * Ours reads its input and leaves it as it is.  CUB gets DoubleBuffer (it may overwrite its input, which is made anew before every
+ * run, not timed), preallocated memory, 32-bit counts and the range of bits.  cub9: the same with 9-bit digits, through its policy
+ * hub.  Rounds of ours and CUB's alternate; medians of 9 after one.  Results are compared item by item with CUB's, which is stable too.
+ */
+#include "check.cuh"
+
+#include <cub/cub.cuh>
+
+enum shape { UNIFORM, FEW, EQUAL, SKEWED, SORTED, REVERSED, SMALL };
+
+static const char *const shape_name[] = {"uniform", "16 distinct", "equal", "skewed", "sorted", "reversed", "27 bits"};
+
+template <class K>
+static __global__ void
+make(K *out, u64 n, shape how)
+{
+	constexpr int BITS = 8 * sizeof(K);
+
+	EACH(i, n)
+	{
+		u64 r = mix(i), k = r >> (64 - BITS);
+
+		if (how == FEW)
+			k = mix(r & 15) >> (64 - BITS);
+		else if (how == EQUAL)
+			k = 5;
+		else if (how == SKEWED)
+			k >>= (mix(r) & 63) % BITS;
+		else if (how == SORTED)
+			k = i;
+		else if (how == REVERSED)
+			k = n - 1 - i;
+		else if (how == SMALL)
+			k = r >> 37;
+		out[i] = (K) k;
+	}
+}
+
+/* CUB with digits of 9 bits and tiles as large as its static shared memory takes. */
+template <class K, class V>
+struct hub9
+{
+	static constexpr int items = sizeof(K) == 8 || sizeof(V) == 8 ? 11 : 21;
+	struct scaled
+	{
+		static constexpr int BLOCK_THREADS = 512, ITEMS_PER_THREAD = items;
+	};
+	struct Policy900 : cub::ChainedPolicy<900, Policy900, Policy900>
+	{
+		static constexpr bool ONESWEEP = true;
+		static constexpr int ONESWEEP_RADIX_BITS = 9;
+		using HistogramPolicy = cub::AgentRadixSortHistogramPolicy<128, 16, 1, K, 9>;
+		using ExclusiveSumPolicy = cub::AgentRadixSortExclusiveSumPolicy<256, 9>;
+		using OnesweepPolicy =
+			cub::AgentRadixSortOnesweepPolicy<512, items, K, 1, cub::RADIX_RANK_MATCH_EARLY_COUNTS_ANY,
+											  cub::BLOCK_SCAN_RAKING_MEMOIZE, cub::RADIX_SORT_STORE_DIRECT, 9, scaled>;
+		using ScanPolicy = cub::AgentScanPolicy<512, 23, u32, cub::BLOCK_LOAD_WARP_TRANSPOSE, cub::LOAD_DEFAULT,
+												cub::BLOCK_STORE_WARP_TRANSPOSE, cub::BLOCK_SCAN_RAKING_MEMOIZE>;
+		using DownsweepPolicy = cub::AgentRadixSortDownsweepPolicy<512, 23, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
+																   cub::RADIX_RANK_MATCH, cub::BLOCK_SCAN_WARP_SCANS, 7>;
+		using AltDownsweepPolicy = cub::AgentRadixSortDownsweepPolicy<256, 47, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
+																	  cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
+		using UpsweepPolicy = cub::AgentRadixSortUpsweepPolicy<256, 23, u64, cub::LOAD_DEFAULT, 7>;
+		using AltUpsweepPolicy = cub::AgentRadixSortUpsweepPolicy<256, 47, u64, cub::LOAD_DEFAULT, 6>;
+		using SingleTilePolicy = cub::AgentRadixSortDownsweepPolicy<256, 19, u64, cub::BLOCK_LOAD_DIRECT, cub::LOAD_LDG,
+																	cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
+		using SegmentedPolicy = cub::AgentRadixSortDownsweepPolicy<192, 39, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
+																   cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
+		using AltSegmentedPolicy = cub::AgentRadixSortDownsweepPolicy<384, 11, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
+																	  cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 5>;
+	};
+	using MaxPolicy = Policy900;
+};
+
+static gs_engine *engine;
+static cudaStream_t stream;
+static u64 *bad;
+
+/* Device memory of one case. */
+struct memory
+{
+	std::vector<void *> blocks;
+
+	~memory()
+	{
+		for (void *p : blocks)
+			CK(cudaFree(p));
+	}
+	template <class T>
+	T *
+	of(u64 n)
+	{
+		void *p;
+
+		CK(cudaMalloc(&p, n * sizeof(T) + 256));
+		blocks.push_back(p);
+		return (T *) p;
+	}
+};
+
+/* CUB's call, with DoubleBuffer and a policy hub. */
+template <class K, class V, class HUB>
+struct cub_sort
+{
+	K *keys[2];
+	V *values[2];
+	void *temp;
+	size_t bytes;
+	u32 n;
+	int end_bit;
+	cub::DoubleBuffer<K> k;
+	cub::DoubleBuffer<V> v;
+
+	void
+	run(void *with)
+	{
+		using dispatch = cub::DispatchRadixSort<cub::SortOrder::Ascending, K, V, u32, cub::detail::identity_decomposer_t, HUB>;
+
+		k = cub::DoubleBuffer<K>(keys[0], keys[1]);
+		v = cub::DoubleBuffer<V>(values[0], values[1]);
+		CK(dispatch::Dispatch(with, bytes, k, v, n, 0, end_bit, true, stream));
+	}
+};
+
+template <class T>
+static u64
+differ(const T *a, const T *b, u64 n)
+{
+	u64 found;
+
+	CK(cudaMemset(bad, 0, 8));
+	count_differences<<<GRID>>>(a, b, n, bad);
+	CK(cudaMemcpy(&found, bad, 8, cudaMemcpyDeviceToHost));
+	return found;
+}
+
+static const char *
+verdict(u64 wrong)
+{
+	return wrong == 0 ? "same as CUB's" : "DIFFERENT";
+}
+
+template <class K, class V>
+static void
+sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bool rankings)
+{
+	constexpr bool PAIRS = !std::is_same<V, cub::NullType>::value;
+	typedef typename std::conditional<PAIRS, V, u32>::type W;
+	typedef cub::detail::radix::policy_hub<K, V, u32> hub8;
+	const size_t width = PAIRS ? sizeof(V) : 0;
+	const gs_type type = sizeof(K) == 8 ? GS_U64 : GS_U32;
+	const u64 n = 1ull << lg, m = PAIRS ? n : 0;
+	char title[128];
+	memory space;
+
+	snprintf(title, sizeof(title), "%s, %s, %d bits, 2^%d", name, shape_name[how], end_bit, lg);
+	if (strcmp(want, "all") != 0 && strstr(title, want) == NULL)
+		return;
+
+	K *keys = space.of<K>(n), *out = space.of<K>(n);
+	W *values = space.of<W>(m), *out_values = space.of<W>(m);
+	cub_sort<K, V, hub8> a = {{space.of<K>(n), space.of<K>(n)}, {(V *) space.of<W>(m), (V *) space.of<W>(m)}, NULL, 0, (u32) n, end_bit};
+	cub_sort<K, V, hub9<K, V>> b = {{a.keys[0], a.keys[1]}, {a.values[0], a.values[1]}, NULL, 0, (u32) n, end_bit};
+	size_t bytes = gs_sort_temp_bytes(engine, type, width, n);
+	void *temp = space.of<u8>(bytes);
+
+	a.run(NULL);
+	b.run(NULL);
+	a.temp = space.of<u8>(a.bytes);
+	b.temp = space.of<u8>(b.bytes);
+	make<<<GRID>>>(keys, n, how);
+	if (PAIRS)
+		iota<<<GRID>>>(values, n);
+	CK(cudaDeviceSynchronize());
+
+	auto fresh = [&] {
+		CK(cudaMemcpy(a.keys[0], keys, n * sizeof(K), cudaMemcpyDeviceToDevice));
+		if (PAIRS)
+			CK(cudaMemcpy(a.values[0], values, n * width, cudaMemcpyDeviceToDevice));
+	};
+	auto poison = [&] {
+		CK(cudaMemset(out, 0xa5, n * sizeof(K)));
+		CK(cudaMemset(out_values, 0xa5, m * sizeof(W)));
+	};
+	auto ours = [&] {
+		GS(gs_sort(engine, type, false, 0, (u32) end_bit, keys, out, width, PAIRS ? values : NULL, PAIRS ? out_values : NULL, n, temp,
+				   bytes));
+	};
+	std::vector<float> cub8, cub9, ballots, chosen;
+	u64 wrong[2] = {0, 0};
+
+	for (int round = 0; round < 10; round++)
+	{
+		auto note = [&](std::vector<float> &times, float ms) {
+			if (round > 0)
+				times.push_back(ms);
+		};
+
+		note(cub8, once(stream, [&] { a.run(a.temp); }, fresh));
+		for (int way = rankings ? 0 : 1; way < 2; way++)
+		{
+			gs_cuda_sort_force(engine, way == 0 ? 1 : 0, 0);
+			note(way == 0 ? ballots : chosen, once(stream, ours, poison));
+			if (round == 0)
+			{
+				wrong[way] = differ(out, a.k.Current(), n);
+				if (PAIRS)
+					wrong[way] += differ(out_values, (W *) a.v.Current(), n);
+			}
+		}
+		note(cub9, once(stream, [&] { b.run(b.temp); }, fresh));
+	}
+
+	float best = std::min(median(cub8), median(cub9));
+
+	printf("%s\n    CUB           %8.3f\n    CUB 9 bits    %8.3f\n", title, median(cub8), median(cub9));
+	if (rankings)
+		printf("    ours, ballots %8.3f  x %.2f  %s\n", median(ballots), best / median(ballots), verdict(wrong[0]));
+	printf("    ours          %8.3f  x %.2f  %s  (temp %.1f bytes an item)\n", median(chosen), best / median(chosen), verdict(wrong[1]),
+		   (double) bytes / n);
+	fflush(stdout);
+}
+
+static void
+all_cases(int lg, const char *want)
+{
+	sort_case<u64, cub::NullType>("keys u64", want, lg, UNIFORM, 64, false);
+	sort_case<u32, cub::NullType>("keys u32", want, lg, UNIFORM, 32, true);
+	sort_case<u32, u32>("pairs u32+u32", want, lg, UNIFORM, 32, false);
+	sort_case<u64, u32>("pairs u64+u32", want, lg, UNIFORM, 64, false);
+	sort_case<u32, u64>("pairs u32+u64", want, lg, UNIFORM, 32, false);
+	sort_case<u64, u64>("pairs u64+u64", want, lg, UNIFORM, 64, false);
+	sort_case<u64, cub::NullType>("keys u64", want, lg, SMALL, 27, false);
+	sort_case<u64, cub::NullType>("keys u64", want, lg, SMALL, 64, false);
+	sort_case<u64, u32>("pairs u64+u32", want, lg, SMALL, 27, false);
+	for (shape how : {FEW, EQUAL, SKEWED, SORTED, REVERSED})
+	{
+		sort_case<u64, u32>("pairs u64+u32", want, lg, how, 64, false);
+		sort_case<u32, cub::NullType>("keys u32", want, lg, how, 32, true);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *sizes = argc > 1 ? argv[1] : "28,26", *want = argc > 2 ? argv[2] : "all";
+
+	print_head("sort_radix: ms, medians of 9; x: CUB's best / ours");
+	GS(gs_cuda_open(0, NULL, &engine));
+	stream = (cudaStream_t) gs_cuda_stream(engine);
+	CK(cudaMalloc(&bad, 8));
+	for (; sizes != NULL; sizes = strchr(sizes, ',') ? strchr(sizes, ',') + 1 : NULL)
+		all_cases(atoi(sizes), want);
+	gs_engine_close(engine);
+	return 0;
+}
