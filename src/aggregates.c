@@ -20,6 +20,7 @@
 #include "collect.h"
 #include "compat.h"
 #include "equality.h"
+#include "vectordirect.h"
 
 PG_FUNCTION_INFO_V1(gpusort_collect_all);
 PG_FUNCTION_INFO_V1(gpusort_collect_values);
@@ -201,19 +202,39 @@ gpusort_count_distinct_final(PG_FUNCTION_ARGS)
 		BigMem	   *mem = begin_work();
 		VectorColumn column = collect_column(state, 0);
 
-		(void) vectorjob_runs(mem, &column, 1, 1, 1, &count);
+		if (vectordirect_can(&column))
+			count = vectordirect_distinct(mem, &column);
+		else
+			(void) vectorjob_runs(mem, &column, 1, 1, 1, &count);
 		end_work(mem);
 	}
 	PG_RETURN_INT64(count);
 }
 
-/* The value at a place of the order, and the one behind it; both copied. */
+/* The rows in memory at a place of the order and at the next one, or the last place. */
+static void
+rows_at(const Collected *state, uint64 place, uint32 rows[2])
+{
+	BigMem	   *mem = begin_work();
+	VectorColumn column = collect_column(state, 0);
+
+	if (vectordirect_can(&column))
+		vectordirect_at(mem, &column, place, rows);
+	else
+	{
+		uint32	   *order = vectorjob_order(mem, &column, 1);
+
+		rows[0] = order[place];
+		rows[1] = order[Min(place + 1, state->columns[0].rows - 1)];
+	}
+	end_work(mem);
+}
+
+/* The value at a place of the order, and the one at the next, or the last place; both copied. */
 static void
 values_at(Collected *state, uint64 place, Datum *value, Datum *next)
 {
 	const VectorType *vtype = &state->call->types[0];
-	Datum		found[2];
-	uint64		last = Min(place + 1, collect_rows(state) - 1);
 	bool		isnull;
 
 	if (state->spill)
@@ -221,27 +242,21 @@ values_at(Collected *state, uint64 place, Datum *value, Datum *next)
 		TupleTableSlot *slot;
 
 		collect_rewind(state);
-		for (uint64 i = 0; i <= last; i++)
-		{
+		for (uint64 i = 0; i <= place; i++)
 			slot = collect_next(state);
-			if (TupIsNull(slot))
-				elog(ERROR, "rows are missing in a sort");
-			if (i >= place)
-				found[i - place] = datumCopy(slot_getattr(slot, 1, &isnull), vtype->byval, vtype->len);
-		}
+		*value = *next = datumCopy(slot_getattr(slot, 1, &isnull), vtype->byval, vtype->len);
+		slot = collect_next(state);
+		if (!TupIsNull(slot))
+			*next = datumCopy(slot_getattr(slot, 1, &isnull), vtype->byval, vtype->len);
 	}
 	else
 	{
-		BigMem	   *mem = begin_work();
-		VectorColumn column = collect_column(state, 0);
-		uint32	   *order = vectorjob_order(mem, &column, 1);
+		uint32		rows[2];
 
-		for (uint64 i = place; i <= last; i++)
-			found[i - place] = datumCopy(vector_get(&state->columns[0], order[i], &isnull), vtype->byval, vtype->len);
-		end_work(mem);
+		rows_at(state, place, rows);
+		*value = datumCopy(vector_get(&state->columns[0], rows[0], &isnull), vtype->byval, vtype->len);
+		*next = datumCopy(vector_get(&state->columns[0], rows[1], &isnull), vtype->byval, vtype->len);
 	}
-	*value = found[0];
-	*next = found[last - place];
 }
 
 /* Between two values, as percentile_cont does it. */
