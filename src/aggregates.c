@@ -128,7 +128,7 @@ spilled_array(Collected *state)
 	vtype.limit = 2 * MaxAllocSize;
 	vector_init(&values, &vtype, NULL, 0);
 	collect_rewind(state);
-	while (!TupIsNull(slot = collect_next(state)))
+	while (slot = collect_next(state), !TupIsNull(slot))
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(slot, 1, &isnull);
@@ -173,7 +173,7 @@ count_spilled(Collected *state)
 
 	equality_open(&equality, vtype->type, state->call->collation);
 	collect_rewind(state);
-	while (!TupIsNull(slot = collect_next(state)))
+	while (slot = collect_next(state), !TupIsNull(slot))
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(slot, 1, &isnull);

@@ -16,6 +16,7 @@
 #include "collect.h"
 #include "compat.h"
 #include "equality.h"
+#include "gpusort.h"
 
 PG_FUNCTION_INFO_V1(gpusort_rle_add);
 PG_FUNCTION_INFO_V1(gpusort_rle_collect);
@@ -48,15 +49,14 @@ typedef struct RunList
 
 StaticAssertDecl(ROW_BYTES == MAXALIGN(SizeofHeapTupleHeader), "a bitmap of three columns must fit the header's padding");
 
-/* Prepares what all lists of a type share. */
+/* Prepares what all lists of a type share.  A list may hold limit bytes; the result, which no list outgrows, is limited by itself. */
 static void
-open_call(RleCall *call, Oid type, Oid collation)
+open_call(RleCall *call, Oid type, Oid collation, Size limit)
 {
 	equality_open(&call->equality, type, collation);
 	vector_type(&call->value_type, type);
 	vector_type(&call->length_type, INT8OID);
-	call->value_type.limit /= 2;
-	call->length_type.limit /= 2;
+	call->value_type.limit = call->length_type.limit = limit / 2;
 	call->run_bytes = ROW_BYTES + MAXALIGN(call->value_type.stride) + 2 * sizeof(int64);
 }
 
@@ -140,7 +140,8 @@ begin_list(FunctionCallInfo fcinfo)
 	if (call == NULL)
 	{
 		call = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(RleCall));
-		open_call(call, get_fn_expr_argtype(fcinfo->flinfo, 1), PG_GET_COLLATION());
+		open_call(call, get_fn_expr_argtype(fcinfo->flinfo, 1), PG_GET_COLLATION(),
+				  gpusort_memory_limit());
 		fcinfo->flinfo->fn_extra = call;
 	}
 	old = MemoryContextSwitchTo(context);
@@ -309,10 +310,10 @@ spilled_runs(FunctionCallInfo fcinfo, Collected *state)
 	TupleTableSlot *slot;
 	ArrayType  *array;
 
-	open_call(&call, state->call->types[1].type, state->call->collation);
+	open_call(&call, state->call->types[1].type, state->call->collation, 4 * MaxAllocSize);
 	list = list_create(&call);
 	collect_rewind(state);
-	while (!TupIsNull(slot = collect_next(state)))
+	while (slot = collect_next(state), !TupIsNull(slot))
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(slot, 2, &isnull);
