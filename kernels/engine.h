@@ -19,6 +19,14 @@ extern "C"
 
 struct gs_source; /* rows.h */
 
+/* What an order knows of where runs begin: nothing; bits that are set are right; all are. */
+typedef enum gs_heads_known
+{
+	GS_HEADS_NONE,
+	GS_HEADS_SOME,
+	GS_HEADS_ALL
+} gs_heads_known;
+
 /*
  * The public function of the same name checks its arguments and passes them on.
  */
@@ -55,10 +63,10 @@ typedef struct gs_engine_ops
 
 	/*
 	 * For the jobs of job.c.  job_close (may be NULL) checks the input when all of it has come.  job_order puts the rows in the order of the first order_columns
-	 * columns; *order is NULL where they came so.  It may fill in the heads of the key columns, and says so.
+	 * columns; *order is NULL where they came so.  It may fill in heads of runs of the key columns, and says which it knows.
 	 */
 	gs_status (*job_close)(gs_job *job);
-	gs_status (*job_order)(gs_job *job, uint64_t *heads, bool *have_heads, const uint32_t **order);
+	gs_status (*job_order)(gs_job *job, uint64_t *heads, gs_heads_known *known, const uint32_t **order);
 	/* A column as it lies in the engine's memory: one source, or two for the halves of GS_U128. */
 	uint32_t (*job_sources)(gs_job *job, uint32_t c, struct gs_source *sources);
 	/* The columns are not needed any more, or everything that job_order made. */

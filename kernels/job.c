@@ -237,19 +237,19 @@ find_heads(gs_job *job, uint64_t *bits, const uint32_t **order)
 {
 	const gs_job_spec *spec = &job->spec;
 	uint32_t upto = spec->ncolumns - (spec->op == GS_REDUCE), from = upto - spec->key_columns;
-	bool found = false, first = true;
+	gs_heads_known known = GS_HEADS_NONE;
 
 	*order = NULL;
 	if (spec->order_columns > 0)
-		TRY(job->ops->job_order(job, bits, &found, order));
-	for (uint32_t c = from; c < upto && !found; c++)
+		TRY(job->ops->job_order(job, bits, &known, order));
+	for (uint32_t c = from; c < upto && known != GS_HEADS_ALL; c++)
 	{
 		gs_source sources[2];
 		uint32_t n = job->ops->job_sources(job, c, sources);
 
-		for (uint32_t s = 0; s < n; s++, first = false)
+		for (uint32_t s = 0; s < n; s++, known = GS_HEADS_SOME)
 		{
-			TRY(job->engine->ops->rows->heads(job->engine, &sources[s], *order, job->rows, first, bits));
+			TRY(job->engine->ops->rows->heads(job->engine, &sources[s], *order, job->rows, known == GS_HEADS_NONE, bits));
 			TRY(breathe(job));
 		}
 	}
@@ -295,6 +295,36 @@ runs(gs_job *job)
 }
 
 /* ---------------------------------------------------------------- reduce */
+
+/*
+ * True if no sum of these values can leave their type, by their extremes: then nothing has to be checked.
+ */
+static gs_status
+sums_fit(gs_job *job, gs_type type, const void *values, bool *fit)
+{
+	size_t temp_bytes = gs_extent_temp_bytes(job->engine, type, job->rows);
+	uint64_t extent[4], most;
+	void *temp, *out;
+
+	*fit = false;
+	if (type != GS_I64 && type != GS_U64)
+		return GS_OK;
+	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	TRY(take(job, B_OUT, 4, sizeof(uint64_t), &out));
+	TRY(gs_extent(job->engine, type, values, job->rows, out, temp, temp_bytes));
+	TRY(gs_download(job->engine, extent, out, sizeof(extent)));
+	TRY(breathe(job));
+	most = extent[1];
+	if (type == GS_I64)
+	{
+		uint64_t below = (int64_t) extent[0] < 0 ? -extent[0] : 0;
+
+		if ((int64_t) most < 0 || most < below)
+			most = below;
+	}
+	*fit = most <= (type == GS_I64 ? (uint64_t) INT64_MAX : UINT64_MAX) / job->rows;
+	return GS_OK;
+}
 
 /* What leaves a value as it is under an operation, of a widened type. */
 static void
@@ -386,6 +416,7 @@ reduce_values(gs_job *job, const uint32_t *ids, const gs_source *source, const u
 	const void *values = source->values;
 	uint64_t nothing;
 	void *copy, *out;
+	bool fit;
 
 	reduction.fixed_tree = spec->operation == GS_SUM && gs_type_is_float(type);
 	if (order != NULL || source->nulls != NULL || type != source->type)
@@ -395,6 +426,11 @@ reduce_values(gs_job *job, const uint32_t *ids, const gs_source *source, const u
 		TRY(gs_values_of(job->engine, source, order, job->rows, type, &nothing, copy));
 		TRY(breathe(job));
 		values = copy;
+	}
+	if (reduction.result == GS_U128)
+	{
+		TRY(sums_fit(job, type, values, &fit));
+		reduction.result = fit ? type : GS_U128;
 	}
 	TRY(reduce(job, ids, values, &reduction, B_OUT, &out));
 	drop(job, B_VALUES);
@@ -518,14 +554,11 @@ scan(gs_job *job)
 	gs_type type;
 	uint64_t nothing;
 	void *values, *temp;
+	bool fit = true;
 
 	(void) job->ops->job_sources(job, 0, source);
 	type = gs_widened(source->type);
 	identity(spec->operation, type, &nothing);
-	temp_bytes = gs_scan_temp_bytes(job->engine, type, job->rows);
-	if (gs_type_is_float(type) && spec->operation == GS_SUM)
-		temp_bytes = gs_scan_fixed_temp_bytes(job->engine, type, job->rows);
-	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
 	values = (void *) source->values; /* the job's own, so it may be written over */
 	if (source->nulls != NULL || type != source->type)
 	{
@@ -536,9 +569,15 @@ scan(gs_job *job)
 	}
 	job->results.count = job->results.selected = job->rows;
 	job->results.first = values;
+	if (spec->operation == GS_SUM && type == source->type && !gs_type_is_float(type))
+		TRY(sums_fit(job, type, values, &fit));
+	temp_bytes = gs_scan_temp_bytes(job->engine, type, job->rows);
+	if (gs_type_is_float(type) && spec->operation == GS_SUM)
+		temp_bytes = gs_scan_fixed_temp_bytes(job->engine, type, job->rows);
+	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
 	if (spec->operation == GS_SUM && gs_type_is_float(type))
 		TRY(gs_scan_fixed(job->engine, type, inclusive, values, values, job->rows, temp, temp_bytes));
-	else if (spec->operation == GS_SUM && type == source->type)
+	else if (!fit)
 		TRY(checked_sums(job, type, values, temp, temp_bytes));
 	else
 		TRY(gs_scan(job->engine, type, spec->operation, inclusive, values, values, job->rows, temp, temp_bytes));

@@ -361,8 +361,6 @@ question_ask(VectorQuestion *q, BigMem *mem)
 	Oid		   *operators;
 	gs_status	status;
 
-	if (q->spec.op != GS_ORDER)
-		return false;			/* engines do not know the others yet */
 	q->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort vectors", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(q->cxt);
 	operators = palloc(sizeof(Oid) * q->spec.ncolumns);

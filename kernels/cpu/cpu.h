@@ -323,6 +323,7 @@ typedef struct gs_order
 	uint64_t *words; /* rows words, and as many for sorting */
 	uint64_t *other;
 	gs_order_facts facts;
+	uint64_t *heads;	  /* where marks are wanted, or NULL: which rows differ from the one before them in the first step's bits */
 	gs_alphabet alphabet; /* of the group being refined */
 } gs_order;
 
@@ -331,6 +332,7 @@ void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_c
 gs_status gs_order_pack(gs_order *order);
 bool gs_order_settled(const gs_order *order);
 gs_status gs_order_sort(gs_order *order);
+gs_status gs_order_mark(const gs_order *order);
 gs_status gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n);
 gs_status gs_refine(gs_order *order);
 
@@ -360,7 +362,7 @@ gs_status gs_cpu_job_add(gs_job *job, const gs_chunk *chunk);
 gs_status gs_cpu_job_finish(gs_job *job);
 gs_status gs_cpu_job_next(gs_job *job, void *out, uint64_t room, uint64_t *got);
 void gs_cpu_job_end(gs_job *job);
-gs_status gs_cpu_job_order(gs_job *job, uint64_t *heads, bool *have_heads, const uint32_t **order);
+gs_status gs_cpu_job_order(gs_job *job, uint64_t *heads, gs_heads_known *known, const uint32_t **order);
 uint32_t gs_cpu_job_sources(gs_job *job, uint32_t c, struct gs_source *sources);
 void gs_cpu_job_drop_columns(gs_job *job);
 void gs_cpu_job_drop_order(gs_job *job);

@@ -15,7 +15,6 @@ typedef struct order_job
 	gs_table table;
 	gs_key key;
 	gs_order order;
-	bool ordered;
 	gs_block words;
 	gs_block other;
 	gs_block scratch;
@@ -165,22 +164,24 @@ sort_words(order_job *job, gs_table *table, bool keep)
 }
 
 /*
- * Sorts by the first columns.  Columns that the words hold whole are gone afterwards unless they shall be kept.
+ * Sorts by the first columns.  Columns that the words hold whole are gone afterwards unless they shall be kept.  heads may be NULL.
  */
 static gs_status
-sort_rows(order_job *job, uint32_t ncolumns, bool keep)
+sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 {
 	gs_table table = job->table;
 
 	table.ncolumns = ncolumns;
 	GS_TRY(gs_key_make(&job->key, &table, gs_row_bits(table.rows)));
 	gs_order_init(&job->order, &job->key, &job->work, &job->tuning);
-	job->ordered = true;
+	job->order.heads = heads;
 	if (job->order.step.nparts > 0)
 		GS_TRY(reserve_words(job, &table, keep));
 	GS_TRY(gs_order_pack(&job->order));
 	if (!gs_order_settled(&job->order))
 		GS_TRY(sort_words(job, &table, keep));
+	else if (heads != NULL && job->order.facts.input == GS_ASCENDING && job->order.words != NULL)
+		GS_TRY(gs_order_mark(&job->order));
 	gs_block_release(&job->work, &job->other);
 	gs_block_release(&job->work, &job->scratch);
 	return GS_OK;
@@ -194,7 +195,7 @@ gs_cpu_job_finish(gs_job *head)
 {
 	order_job *job = (order_job *) head;
 
-	GS_TRY(sort_rows(job, job->table.ncolumns, false));
+	GS_TRY(sort_rows(job, job->table.ncolumns, false, NULL));
 	gs_table_release(&job->table);
 	gs_key_release(&job->key);
 	if (job->order.facts.input != GS_UNORDERED)
@@ -232,54 +233,28 @@ runs_of_order(const gs_job_spec *spec)
 }
 
 /*
- * Heads of runs of the columns that the words were made of, which hold them whole.
+ * What the order knows of heads of runs without looking at columns, which are those it was made by and perhaps more.
  */
-static gs_status
-heads_of_words(order_job *job, uint64_t *bits)
-{
-	const uint64_t *words = job->order.words;
-	const uint32_t shift = job->order.row_bits;
-	uint64_t n = job->table.rows;
-
-	for (uint64_t i = 0; i < n; i += 64)
-	{
-		uint32_t some = n - i < 64 ? (uint32_t) (n - i) : 64;
-		uint64_t m = i == 0;
-
-		for (uint32_t j = i == 0; j < some; j++)
-			m |= (uint64_t) ((words[i + j] ^ words[i + j - 1]) >> shift != 0) << j;
-		bits[i / 64] = m;
-		if (i % (1 << 16) == 0)
-			GS_TRY(gs_work_add(&job->work, 1 << 16));
-	}
-	return GS_OK;
-}
-
-/*
- * The heads where the order knows them without looking at columns: those of its own columns, if they fit into words.
- */
-static gs_status
-heads_of_order(order_job *job, uint64_t *bits, bool *found)
+static gs_heads_known
+heads_of_order(order_job *job, bool same, uint64_t *heads)
 {
 	uint64_t n = job->table.rows;
 
-	*found = true;
 	if (job->order.facts.input == GS_DESCENDING)
 	{
-		memset(bits, 0xff, (n + 63) / 64 * 8);
+		/* strictly: no two rows are equal */
+		memset(heads, 0xff, (n + 63) / 64 * 8);
 		if (n % 64 != 0)
-			bits[n / 64] = gs_mask(n % 64);
+			heads[n / 64] = gs_mask(n % 64);
+		return GS_HEADS_ALL;
 	}
-	else if (job->key.nfields == 0)
+	if (job->order.words == NULL)
 	{
-		memset(bits, 0, (n + 63) / 64 * 8);
-		bits[0] = 1;
+		/* all rows are equal */
+		memset(heads, 0, (n + 63) / 64 * 8);
+		heads[0] = 1;
 	}
-	else if (job->order.complete)
-		return heads_of_words(job, bits);
-	else
-		*found = false;
-	return GS_OK;
+	return same && job->order.complete ? GS_HEADS_ALL : GS_HEADS_SOME;
 }
 
 /*
@@ -309,15 +284,16 @@ numbers_of_words(order_job *job)
 }
 
 gs_status
-gs_cpu_job_order(gs_job *head, uint64_t *heads, bool *have_heads, const uint32_t **order)
+gs_cpu_job_order(gs_job *head, uint64_t *heads, gs_heads_known *known, const uint32_t **order)
 {
 	order_job *job = (order_job *) head;
-	bool same = runs_of_order(&head->spec);
+	const gs_job_spec *spec = &head->spec;
+	bool same = runs_of_order(spec), inside = spec->key_columns == spec->ncolumns - (spec->op == GS_REDUCE);
 
-	*have_heads = false;
-	GS_TRY(sort_rows(job, head->spec.order_columns, !same));
-	if (same)
-		GS_TRY(heads_of_order(job, heads, have_heads));
+	*known = GS_HEADS_NONE;
+	GS_TRY(sort_rows(job, spec->order_columns, !same, inside ? heads : NULL));
+	if (inside)
+		*known = heads_of_order(job, same, heads);
 	gs_key_release(&job->key);
 	GS_TRY(numbers_of_words(job));
 	*order = job->words.data;

@@ -91,6 +91,29 @@ rows_in_place(const gs_order *order, bool *in_place)
 }
 
 /*
+ * Marks words, in order, that begin a run of equal keys as far as words hold them.
+ */
+gs_status
+gs_order_mark(const gs_order *order)
+{
+	const uint64_t *words = order->words;
+	const uint32_t shift = order->row_bits;
+
+	for (uint64_t i = 0; i < order->rows; i += 64)
+	{
+		uint32_t some = order->rows - i < 64 ? (uint32_t) (order->rows - i) : 64;
+		uint64_t m = i == 0;
+
+		for (uint32_t j = i == 0; j < some; j++)
+			m |= (uint64_t) ((words[i + j] ^ words[i + j - 1]) >> shift != 0) << j;
+		order->heads[i / 64] = m;
+		if (i % (1 << 16) == 0)
+			GS_TRY(gs_work_add(order->work, 1 << 16));
+	}
+	return GS_OK;
+}
+
+/*
  * Sorts the words and refines ties.  Not called when the order is settled.
  */
 gs_status
@@ -104,6 +127,9 @@ gs_order_sort(gs_order *order)
 		GS_TRY(gs_sort_words(&order->sorter, &order->words, &order->other, order->rows, low, low + order->step.bits,
 							 true));
 	order->facts.passes = order->sorter.passes;
+	/* before ties are refined: that changes words, but puts rows of one mark only among themselves */
+	if (order->heads != NULL)
+		GS_TRY(gs_order_mark(order));
 	if (!order->complete)
 		GS_TRY(gs_refine(order));
 	if (ascending)

@@ -102,47 +102,54 @@ strings_differ(const gs_source *source, const uint32_t *order, uint64_t i, uint3
 	return m;
 }
 
+/* Bit j: the value at position i + j differs from the one before it, whatever NULLs say. */
+static uint64_t
+values_differ(const gs_select_loops *loops, const gs_source *source, const uint32_t *order, uint64_t i, uint32_t n)
+{
+	size_t width = gs_type_width(source->type);
+	char buffer[65 * 16] __attribute__((aligned(64))), left[16] = {0};
+	const char *from = (const char *) source->values + i * width;
+
+	if (i > 0)
+		memcpy(left, (const char *) source->values + row_at(order, i - 1) * width, width);
+	if (order != NULL)
+	{
+		/* behind an item, because the loops read the one before the group */
+		from = memcpy(buffer + 16 - width, left, width);
+		from += width;
+		gather64(width, source->values, order + i, n, buffer + 16);
+	}
+	return gs_run_begins(loops, source->type, from, n, i == 0, left);
+}
+
 /*
- * Heads of one column.  Values that differ do not count where both rows are NULL.
+ * Heads of one column.  Values that differ do not count where both rows are NULL.  Groups that are known to be heads all
+ * of them are not looked at.
  */
 static gs_status
 cpu_heads(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, bool first, uint64_t *bits)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 	const gs_select_loops *loops = gs_select_loops_choose(cpu);
-	size_t width = gs_type_width(source->type);
-	char buffer[65 * 16] __attribute__((aligned(64))), left[16] = {0};
-	char *group = buffer + 16;
-	uint64_t null_before = 0;
 
 	for (uint64_t i = 0; i < n; i += 64)
 	{
 		uint32_t some = n - i < 64 ? (uint32_t) (n - i) : 64;
-		const char *from = (const char *) source->values + i * width;
-		uint64_t null = nulls_of(source->nulls, order, i, some), m;
+		uint64_t known = first ? i == 0 : bits[i / 64], m = 0;
 
-		if (width == 0)
-			m = strings_differ(source, order, i, some, n);
-		else
+		if (known != gs_mask(some))
 		{
-			if (order != NULL)
+			m = source->type == GS_BYTES ? strings_differ(source, order, i, some, n)
+										 : values_differ(loops, source, order, i, some);
+			if (source->nulls != NULL)
 			{
-				gather64(width, source->values, order + i, some, group);
-				from = group;
-			}
-			m = gs_run_begins(loops, source->type, from, some, i == 0, left);
-		}
-		if (source->nulls != NULL)
-		{
-			uint64_t shifted = null << 1 | null_before;
+				uint64_t null = nulls_of(source->nulls, order, i, some);
+				uint64_t before = null << 1 | (i > 0 && gs_is_null(source->nulls, row_at(order, i - 1)));
 
-			m = (m & ~(null & shifted)) | (null ^ shifted);
-			null_before = null >> 63;
-			if (i == 0)
-				m |= 1;
+				m = (m & ~(null & before)) | (null ^ before);
+			}
 		}
-		m &= gs_mask(some);
-		bits[i / 64] = first ? m : bits[i / 64] | m;
+		bits[i / 64] = (m & gs_mask(some)) | known;
 		if (i % (1 << 14) == 0)
 			GS_TRY(gs_work_add(&cpu->work, (order != NULL ? 8 : 1) << 14));
 	}

@@ -387,12 +387,12 @@ job_next(gs_job *head, void *out, u64 room, u64 *got)
 /* ---------------------------------------------------------------- steps of other jobs */
 
 static gs_status
-job_order(gs_job *head, uint64_t *, bool *have_heads, const uint32_t **order)
+job_order(gs_job *head, uint64_t *, gs_heads_known *known, const uint32_t **order)
 {
 	cuda_job *job = (cuda_job *) head;
 
 	cudaSetDevice(job->engine->device);
-	*have_heads = false;
+	*known = GS_HEADS_NONE;
 	GS_TRY(order_rows(job, head->spec.order_columns));
 	*order = (const u32 *) job->order.data;
 	return GS_OK;
