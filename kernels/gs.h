@@ -364,8 +364,8 @@ gs_status gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 
 /*
  * Merge sort, by comparison.  A key is an unsigned number of key_bytes bytes: 4, or 8, 16, 24 or 32: words of 64 bits, the first most
- * significant.  out_keys may be NULL if values are wanted alone.  values NULL with value_width 4: row numbers 0 to n - 1.  Input that is
- * in order costs little more than a copy.
+ * significant.  values NULL with value_width 4: row numbers 0 to n - 1.  Input that is in order, or of which each key is less than the
+ * one before, costs little more than a copy.
  */
 size_t gs_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n);
 gs_status gs_merge_sort(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,

@@ -31,7 +31,7 @@ width_valid(size_t value_width)
  * True if all arrays are there, aligned, and apart from each other.  numbers: values that are missing are row numbers.
  */
 static bool
-items_valid(const gs_sort_items *t, bool keys_wanted, bool numbers)
+items_valid(const gs_sort_items *t, bool numbers)
 {
 	size_t align = t->key_bytes < 8 ? t->key_bytes : 8;
 	uint64_t key_bytes = t->n * t->key_bytes, value_bytes = t->n * t->value_width;
@@ -39,9 +39,9 @@ items_valid(const gs_sort_items *t, bool keys_wanted, bool numbers)
 	const void *out[] = {t->out_keys, t->out_values};
 	uint64_t bytes[] = {key_bytes, value_bytes};
 
-	if (!array_valid(t->keys, align) || (t->out_keys != NULL ? !array_valid(t->out_keys, align) : keys_wanted))
+	if (!array_valid(t->keys, align) || !array_valid(t->out_keys, align))
 		return false;
-	if (t->value_width == 0 && (t->values != NULL || t->out_values != NULL || t->out_keys == NULL))
+	if (t->value_width == 0 && (t->values != NULL || t->out_values != NULL))
 		return false;
 	if (t->value_width != 0 && (!array_valid(t->out_values, t->value_width) || (uintptr_t) t->values % t->value_width != 0))
 		return false;
@@ -80,7 +80,7 @@ gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t 
 		return GS_OK;
 	if (n > GS_MAX_SORT)
 		return GS_TOO_BIG;
-	if (!items_valid(&items, true, false))
+	if (!items_valid(&items, false))
 		return GS_INVALID;
 	if (!temp_valid(temp, temp_bytes, gs_sort_temp_bytes(engine, key, value_width, n)))
 		return GS_INVALID;
@@ -112,7 +112,7 @@ gs_merge_sort(gs_engine *engine, size_t key_bytes, const void *keys, void *out_k
 		return GS_OK;
 	if (n > GS_MAX_SORT)
 		return GS_TOO_BIG;
-	if (!items_valid(&items, false, true))
+	if (!items_valid(&items, true))
 		return GS_INVALID;
 	if (!temp_valid(temp, temp_bytes, gs_merge_sort_temp_bytes(engine, key_bytes, value_width, n)))
 		return GS_INVALID;
@@ -148,7 +148,7 @@ gs_merge_runs(gs_engine *engine, size_t key_bytes, const void *keys, void *out_k
 			return GS_INVALID;
 	if (n == 0)
 		return GS_OK;
-	if (!items_valid(&items, false, true))
+	if (!items_valid(&items, true))
 		return GS_INVALID;
 	if (!temp_valid(temp, temp_bytes, gs_merge_runs_temp_bytes(engine, key_bytes, value_width, n, runs)))
 		return GS_INVALID;
@@ -182,7 +182,7 @@ gs_sort_segments(gs_engine *engine, gs_type key, bool desc, const void *keys, vo
 		return GS_OK;
 	if (n > GS_MAX_SORT || segments > GS_MAX_SORT)
 		return GS_TOO_BIG;
-	if (!array_valid(starts, 8) || !items_valid(&items, true, false))
+	if (!array_valid(starts, 8) || !items_valid(&items, false))
 		return GS_INVALID;
 	if (!temp_valid(temp, temp_bytes, gs_sort_segments_temp_bytes(engine, key, value_width, n, segments)))
 		return GS_INVALID;

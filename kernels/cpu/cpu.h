@@ -344,6 +344,14 @@ size_t gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_
 gs_status gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
 						   const gs_sort_items *items, void *temp);
 
+/* ---------------------------------------------------------------- merge.c */
+
+size_t gs_cpu_merge_sort_temp(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n);
+gs_status gs_cpu_merge_sort(gs_engine *engine, const gs_sort_items *items, void *temp);
+size_t gs_cpu_merge_runs_temp(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n, uint64_t runs);
+gs_status gs_cpu_merge_runs(gs_engine *engine, const gs_sort_items *items, const uint64_t *starts, uint64_t runs,
+							void *temp);
+
 /* ---------------------------------------------------------------- job.c, cpu.c */
 
 typedef struct gs_cpu_engine

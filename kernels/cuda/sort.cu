@@ -8,5 +8,9 @@ const gs_sort_ops gs_cuda_sort_family = [] {
 
 	ops.sort_temp_bytes = gs_cuda_sort_keys_temp;
 	ops.sort = gs_cuda_sort_keys;
+	ops.merge_sort_temp_bytes = gs_cuda_merge_sort_temp_bytes;
+	ops.merge_sort = gs_cuda_merge_sort;
+	ops.merge_runs_temp_bytes = gs_cuda_merge_runs_temp_bytes;
+	ops.merge_runs = gs_cuda_merge_runs;
 	return ops;
 }();

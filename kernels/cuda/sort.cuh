@@ -7,6 +7,7 @@
  *   order.cu     plans and runs of row orders; order_look.cu what is known of columns; order_encode.cu keys of rows
  *   order_ties.cu  rows that the first 64 - log2(rows) bits of their keys do not separate
  *   small.cu     a whole row order in one block
+ *   merge*.cu    merge sort, and merge of runs
  *   job.cu       jobs
  */
 #ifndef GS_SORT_CUH
@@ -210,5 +211,14 @@ struct gs_look
 
 #define GS_SEEN_FALL 1u
 #define GS_SEEN_RISE 2u
+
+/* ---------------------------------------------------------------- merge.cu */
+
+size_t gs_cuda_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n);
+gs_status gs_cuda_merge_sort(gs_engine *engine, const gs_sort_items *items, void *temp);
+size_t gs_cuda_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n,
+									 uint64_t runs);
+gs_status gs_cuda_merge_runs(gs_engine *engine, const gs_sort_items *items, const uint64_t *starts, uint64_t runs,
+							 void *temp);
 
 #endif

@@ -72,4 +72,38 @@ gs_radix_kernel_bits(unsigned width)
 	return width <= 8 ? 8 : 9;
 }
 
+/* ---------------------------------------------------------------- merge sort */
+
+#define GS_MERGE_WAYS 16 /* runs merged in one pass at most; a power of 2 */
+
+/*
+ * A row: bytes of a key, threads (a power of 2), items per thread (odd: no bank conflicts), blocks per multiprocessor, whether it
+ * is for devices with little shared memory.  Many items per thread cost registers, and spare searches.
+ */
+struct gs_merge_shape
+{
+	int key;
+	bool small;
+	int threads, items, blocks;
+};
+
+constexpr gs_merge_shape gs_merge_shapes[] = {
+	/* key small threads items blocks */
+	{4, false, 256, 31, 2},
+	{8, false, 256, 31, 2},
+	{16, false, 256, 15, 2},
+	{24, false, 128, 15, 3},
+	{32, false, 128, 15, 2},
+	{0, true, 128, 11, 4},
+};
+
+constexpr gs_merge_shape
+gs_merge_shape_of(int key, bool small)
+{
+	for (const gs_merge_shape &s : gs_merge_shapes)
+		if (s.small == small && (s.small || s.key == key))
+			return s;
+	return gs_merge_shapes[0];
+}
+
 #endif

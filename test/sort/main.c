@@ -8,8 +8,10 @@ main(int argc, char **argv)
 {
 	static const test_group all[] = {{"radix", test_radix, false},
 									 {"stall", test_radix_stall, false},
+									 {"merge", test_merge, false},
 									 {"radix-large", test_radix_large, true},
-									 {"order-large", test_order_large, true}};
+									 {"order-large", test_order_large, true},
+									 {"merge-large", test_merge_large, true}};
 
 	return run_groups(argc, argv, all, sizeof(all) / sizeof(all[0]));
 }

@@ -30,5 +30,7 @@ void test_radix(void);
 void test_radix_stall(void);
 void test_radix_large(void);
 void test_order_large(void);
+void test_merge(void);
+void test_merge_large(void);
 
 #endif
