@@ -63,6 +63,20 @@ check_same_length(const ArrayArgument *a, const ArrayArgument *b)
 				 errdetail("The first array has %u elements, the second one %u.", a->values.rows, b->values.rows)));
 }
 
+void
+load_values(ValueBlock *block, const Vector *vector, const uint32 *rows, Size stride, uint64 count)
+{
+	const char *row = (const char *) rows;
+
+	CHECK_FOR_INTERRUPTS();
+	for (uint64 i = 0; i < count; i++, row += stride)
+	{
+		block->values[i] = vector_get(vector, *(const uint32 *) row, &block->nulls[i]);
+		if (!vector->type->byval)
+			__builtin_prefetch(DatumGetPointer(block->values[i]));
+	}
+}
+
 Datum
 array_pair(FunctionCallInfo fcinfo, ArrayType *first, ArrayType *second)
 {

@@ -42,6 +42,18 @@ extern void check_same_length(const ArrayArgument *a, const ArrayArgument *b);
 /* A row of two arrays. */
 extern Datum array_pair(FunctionCallInfo fcinfo, ArrayType *first, ArrayType *second);
 
+/* Values of rows that lie anywhere, taken out many at a time: so the processor waits for many of them at once. */
+#define VALUE_BLOCK 512
+
+typedef struct ValueBlock
+{
+	Datum		values[VALUE_BLOCK];
+	bool		nulls[VALUE_BLOCK];
+} ValueBlock;
+
+/* Takes out the values of count rows, whose numbers are stride bytes apart. */
+extern void load_values(ValueBlock *block, const Vector *vector, const uint32 *rows, Size stride, uint64 count);
+
 /* A column of a question in ascending order, under the call's collation. */
 static inline VectorColumn
 array_column(FunctionCallInfo fcinfo, const ArrayArgument *argument)

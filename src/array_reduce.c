@@ -226,44 +226,56 @@ typedef struct KeyReduction
 
 /* Gives out the result of a group. */
 static void
-put_group(KeyReduction *r, uint32 row)
+put_group(KeyReduction *r, Datum key, bool isnull)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) r->fcinfo->resultinfo;
-	Datum		values[2];
-	bool		nulls[2];
+	Datum		values[2] = {key};
+	bool		nulls[2] = {isnull};
 
-	values[0] = vector_get(&r->keys.values, row, &nulls[0]);
 	values[1] = reducer_result(&r->reducer, &nulls[1]);
 	if (r->widen && r->reducer.operation != GS_SUM && !nulls[1])
 		values[1] = Int64GetDatum(r->vals.type.len == sizeof(int16) ? DatumGetInt16(values[1]) : DatumGetInt32(values[1]));
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
+/* The numbers of all rows. */
+static uint32 *
+as_they_came(KeyReduction *r)
+{
+	uint32		rows = r->keys.values.rows;
+	uint32	   *order = MemoryContextAllocHuge(r->call.cxt, Max((Size) rows, 1) * sizeof(uint32));
+
+	for (uint32 i = 0; i < rows; i++)
+		order[i] = i;
+	return order;
+}
+
 /* Reduces value by value: the rows in order, or as they came, and in them the runs of equal keys. */
 static void
 reduce_by_function(KeyReduction *r)
 {
-	uint32	   *order = r->presorted ? NULL : vectorjob_order(r->call.mem, r->columns, 1);
+	uint32	   *order = r->presorted ? as_they_came(r) : vectorjob_order(r->call.mem, r->columns, 1);
 	uint64		nruns;
 	gs_run	   *runs = vectorjob_runs(r->call.mem, r->columns, 1, r->presorted ? 0 : 1, 1, &nruns);
 	MemoryContext group = AllocSetContextCreate(CurrentMemoryContext, "gpusort group", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(group);
 	uint64		at = 0;
+	ValueBlock	block;
+	Datum		key;
+	bool		isnull;
 
 	for (uint64 i = 0; i < nruns; i++)
 	{
 		reducer_reset(&r->reducer);
 		for (uint64 end = at + runs[i].length; at < end; at++)
 		{
-			bool		isnull;
-			Datum		value = vector_get(r->columns[1].values, order ? order[at] : at, &isnull);
-
-			if (at % BLOCK_ROWS == 0)
-				CHECK_FOR_INTERRUPTS();
-			if (!isnull)
-				reducer_add(&r->reducer, value);
+			if (at % VALUE_BLOCK == 0)
+				load_values(&block, r->columns[1].values, &order[at], sizeof(uint32), Min(r->keys.values.rows - at, VALUE_BLOCK));
+			if (!block.nulls[at % VALUE_BLOCK])
+				reducer_add(&r->reducer, block.values[at % VALUE_BLOCK]);
 		}
-		put_group(r, runs[i].row);
+		key = vector_get(&r->keys.values, runs[i].row, &isnull);
+		put_group(r, key, isnull);
 		MemoryContextReset(group);
 	}
 	MemoryContextSwitchTo(old);
@@ -304,6 +316,7 @@ check_sums(KeyReduction *r, const gs_group *groups, uint64 ngroups)
 static bool
 reduce_by_engine(KeyReduction *r)
 {
+	ValueBlock	block;
 	uint64		ngroups;
 	gs_group   *groups = vectorjob_reduce(r->call.mem, r->columns, 2, r->presorted, r->reducer.operation, &ngroups);
 
@@ -313,10 +326,10 @@ reduce_by_engine(KeyReduction *r)
 		check_sums(r, groups, ngroups);
 	for (uint64 i = 0; i < ngroups; i++)
 	{
-		if (i % BLOCK_ROWS == 0)
-			CHECK_FOR_INTERRUPTS();
+		if (i % VALUE_BLOCK == 0)
+			load_values(&block, &r->keys.values, &groups[i].row, sizeof(gs_group), Min(ngroups - i, VALUE_BLOCK));
 		reducer_set(&r->reducer, &groups[i]);
-		put_group(r, groups[i].row);
+		put_group(r, block.values[i % VALUE_BLOCK], block.nulls[i % VALUE_BLOCK]);
 	}
 	return true;
 }

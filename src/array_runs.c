@@ -26,6 +26,7 @@ gpu_rle_runs(PG_FUNCTION_ARGS)
 	VectorColumn column;
 	gs_run	   *runs;
 	uint64		nruns;
+	ValueBlock	block;
 
 	InitMaterializedSRF(fcinfo, 0);
 	array_call_begin(&call);
@@ -37,9 +38,10 @@ gpu_rle_runs(PG_FUNCTION_ARGS)
 		Datum		values[3];
 		bool		nulls[3] = {false, false, false};
 
-		if (i % BLOCK_ROWS == 0)
-			CHECK_FOR_INTERRUPTS();
-		values[0] = vector_get(&array.values, runs[i].row, &nulls[0]);
+		if (i % VALUE_BLOCK == 0)
+			load_values(&block, &array.values, &runs[i].row, sizeof(gs_run), Min(nruns - i, VALUE_BLOCK));
+		values[0] = block.values[i % VALUE_BLOCK];
+		nulls[0] = block.nulls[i % VALUE_BLOCK];
 		values[1] = Int64GetDatum(runs[i].length);
 		values[2] = Int64GetDatum((int64) runs[i].row + 1);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
@@ -58,6 +60,7 @@ gpu_count_by_key(PG_FUNCTION_ARGS)
 	VectorColumn column;
 	gs_run	   *runs;
 	uint64		nruns;
+	ValueBlock	block;
 
 	InitMaterializedSRF(fcinfo, 0);
 	array_call_begin(&call);
@@ -69,9 +72,10 @@ gpu_count_by_key(PG_FUNCTION_ARGS)
 		Datum		values[2];
 		bool		nulls[2] = {false, false};
 
-		if (i % BLOCK_ROWS == 0)
-			CHECK_FOR_INTERRUPTS();
-		values[0] = vector_get(&keys.values, runs[i].row, &nulls[0]);
+		if (i % VALUE_BLOCK == 0)
+			load_values(&block, &keys.values, &runs[i].row, sizeof(gs_run), Min(nruns - i, VALUE_BLOCK));
+		values[0] = block.values[i % VALUE_BLOCK];
+		nulls[0] = block.nulls[i % VALUE_BLOCK];
 		values[1] = Int64GetDatum(runs[i].length);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}

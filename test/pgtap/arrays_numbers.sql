@@ -7,8 +7,8 @@ SELECT pg_temp.check_arrays('"char"', '{a,b,z,0,~}', 'chr(33 + i * 31 % 90)::"ch
 SELECT pg_temp.check_arrays('smallint', '{0,1,-1,32767,-32768}', 'hashint4(i) % 300');
 SELECT pg_temp.check_arrays('integer', '{0,1,-1,2147483647,-2147483648}', 'hashint4(i) % 300');
 SELECT pg_temp.check_arrays('bigint', '{0,1,-1,9223372036854775807,-9223372036854775808}', 'hashint8(i)::bigint * (i % 3) * 1000');
-SELECT pg_temp.check_arrays('real', '{0,1,-1,NaN,Infinity,-Infinity,1e-45,3.4e38}', 'hashint4(i) % 300 / 7.0');
-SELECT pg_temp.check_arrays('double precision', '{0,1,-1,NaN,Infinity,-Infinity,5e-324,1.7e308}', 'hashint4(i) % 300 / 7.0');
+SELECT pg_temp.check_arrays('real', '{0,-0,1,-1,NaN,Infinity,-Infinity,1e-45,3.4e38}', 'hashint4(i) % 300 / 7.0');
+SELECT pg_temp.check_arrays('double precision', '{0,-0,1,-1,NaN,Infinity,-Infinity,5e-324,1.7e308}', 'hashint4(i) % 300 / 7.0');
 SELECT pg_temp.check_arrays('numeric', '{0,0.0,1,1.0,1.00,-1,NaN,Infinity,-Infinity,1e-300,1e300,12345678901234567890.123}',
 							'round(hashint4(i) % 100 / 7.0, i % 5)');
 SELECT pg_temp.check_arrays('oid', '{0,1,4294967295}', '(hashint4(i) & 255)::oid');
