@@ -60,3 +60,4 @@ bench-kernels:
 
 bench-queries:
 	@PG_CONFIG='$(PG_CONFIG)' bench/queries.sh
+	@PG_CONFIG='$(PG_CONFIG)' bench/functions.sh
