@@ -51,7 +51,7 @@ my $examples = '';
 for ([ 'doc/functions.md' ], [ 'README.md', '## Gaps and islands' ])
 {
 	my ($file, $heading) = @$_;
-	my $database = $file =~ s/\W/_/gr;
+	my $database = lc($file =~ s/\W/_/gr);
 
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
 	$node->safe_psql($database, 'CREATE EXTENSION gpusort');
