@@ -128,7 +128,13 @@ encode_constant(VectorQuestion *q)
 	KeyResult	result;
 
 	if (constant->bytes == NULL)
+	{
+		/* a job that begins again needs it again */
+		MemoryContext old = MemoryContextSwitchTo(q->cxt);
+
 		constant->bytes = makeStringInfo();
+		MemoryContextSwitchTo(old);
+	}
 	memset(constant->element, 0, sizeof(constant->element));
 	for (;;)
 	{
