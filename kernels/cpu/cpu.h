@@ -10,6 +10,7 @@
  *   refine.c   rows that the bits looked at so far do not separate
  *   sort_keys.c  keys, and keys with values
  *   job.c      jobs; cpu.c the engine itself and the primitives
+ *   rows.c     heads of runs, comparisons, values of rows; select.c, runs.c, reduce.c, scan.c, sort*.c the other primitives
  */
 #ifndef GS_CPU_H
 #define GS_CPU_H
