@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "gpusort.h"
@@ -155,6 +156,21 @@ begin_ours(Sorter *sorter)
 		fail_over(sorter, status);
 }
 
+/* About how many bytes the keys of a row have. */
+static double
+key_bytes(const SortColumns *columns, TupleDesc desc)
+{
+	double		bytes = 0;
+
+	for (int i = 0; i < columns->nkeys; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, columns->attnos[i] - 1);
+
+		bytes += get_typavgwidth(attribute->atttypid, attribute->atttypmod);
+	}
+	return bytes;
+}
+
 Sorter *
 sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
 			 SorterFallback fallback, int64 bound)
@@ -175,7 +191,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->mem = bigmem_create(cxt);
 	sorter->rows = rowstore_create(sorter->mem, desc->natts);
 	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
-	sorter->engine = engine_choose(rows_expected, &why);
+	sorter->engine = engine_choose(engine_work(rows_expected, key_bytes(columns, desc)), &why);
 	sorter->stats.engine = sorter->engine->name;
 	if (why != ENGINE_OK && fallback == SORTER_OURS)
 		note_left(sorter, why);

@@ -1,15 +1,29 @@
 #!/bin/bash
-# run.sh [large] [SUITE]...: all tests, from a fresh machine on; the last line is "N passed, N failed".
+# run.sh [large|gpu] [SUITE]...: all tests, from a fresh machine on; the last line is "N passed, N failed".
 #
 # Suites: regress, pgtap, tap, primitives, differential, queries; all when none is named.  "large" takes hours: bigger sizes for
-# those that have them.  VERBOSE=1 shows all that the TAP programs say.
+# those that have them.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
+# the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu makes that a rehearsal without a GPU.  VERBOSE=1 shows all that the TAP programs say.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
 size=small
-if [ "${1:-}" = large ]; then size=large; shift; fi
-suites=${*:-primitives regress pgtap tap differential queries}
+usual='primitives regress pgtap tap differential queries'
+service_settings=
+case "${1:-}" in
+	large) size=large; shift ;;
+	gpu)
+		shift
+		size=gpu
+		usual='regress pgtap tap differential queries'
+		ONLY=${ONLY:-1}
+		export GPUSORT_SERVICE_ENGINE=${GPUSORT_SERVICE_ENGINE:-gpu}
+		service_settings="shared_preload_libraries = 'gpusort'
+			gpusort.engine = gpu
+			gpusort.service_options = '--engine=$GPUSORT_SERVICE_ENGINE'" ;;
+esac
+suites=${*:-$usual}
 passed=0
 failed=0
 failures=()
@@ -26,7 +40,7 @@ add() {
 tap() {
 	local name=$1 limit=$2 log=$work/tap.log status=0 good bad start=$SECONDS
 	shift 2
-	as_server timeout --kill-after=10 "$limit" "$@" >"$log" 2>"$log.err" </dev/null || status=$?
+	"${as:-as_server}" timeout --kill-after=10 "$limit" "$@" >"$log" 2>"$log.err" </dev/null || status=$?
 	if [ -n "${VERBOSE:-}" ]; then cat "$log" "$log.err" >&2; fi
 	good=$(grep -c '^ok ' "$log" || true)
 	bad=$(grep '^not ok ' "$log" | grep -vc '# TODO' || true)
@@ -43,6 +57,35 @@ tap() {
 	add "$name" "$good" "$bad" $((SECONDS - start))
 }
 
+# worked NAME: with "gpu", passes if the service did the sorts of this server's tests, by the extension's own count.  Sorts with
+# values larger than a chunk are the CPU's, and few.
+worked() {
+	local kind=GPU there here
+	[ "$size" = gpu ] || return 0
+	[ "$GPUSORT_SERVICE_ENGINE" = gpu ] || kind='CPU service'
+	"$bindir/psql" -Xqd postgres -c 'CREATE EXTENSION IF NOT EXISTS gpusort' -c 'SELECT * FROM gpusort_stat' >&2
+	there=$("$bindir/psql" -XqAtd postgres -c "SELECT sum(jobs) FROM gpusort_stat WHERE engine = '$kind' AND fallback IS NULL")
+	here=$("$bindir/psql" -XqAtd postgres -c "SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE engine = 'CPU'")
+	if [ "${there:-0}" -gt 0 ] && [ "$here" -le $((there / 100)) ]; then
+		add "$1: $there sorts by the $kind, $here not" 1 0 0
+	else
+		add "$1: ${there:-0} sorts by the $kind, $here not" 0 1 0
+	fi
+}
+
+# Compares pg_regress's results with what is expected but for the name of the engine; prints how many files are the same and how many not.
+compare_results() {
+	local file good=0 bad=0
+	for file in "$work"/tree/expected/*.out; do
+		if diff -u "$file" <(sed -E 's/(Engine[">]?:? ?"?)(GPU|CPU service)/\1CPU/' "$work/tree/results/$(basename "$file")") >&2; then
+			good=$((good + 1))
+		else
+			bad=$((bad + 1))
+		fi
+	done
+	echo "$good $bad"
+}
+
 run_primitives() {
 	local dir target log=$work/build.log
 	for dir in "$work"/tree/test/*/; do
@@ -51,6 +94,9 @@ run_primitives() {
 			grep -q "^$target:" "$dir/Makefile" || continue
 			tap "$(basename "$dir") $target" 900 make -s -C "$dir" "$target"
 		done
+		if [ "$(id -u)" = 0 ] && grep -q '^asroot:' "$dir/Makefile"; then
+			as=as_root tap "$(basename "$dir") asroot" 300 make -s -C "$dir" asroot
+		fi
 	done
 	if [ "$size" = large ] && command -v nvcc >/dev/null 2>&1; then
 		for dir in "$work"/tree/test/*/; do
@@ -64,10 +110,11 @@ run_primitives() {
 run_regress() {
 	local log=$work/regress.log start=$SECONDS good bad
 	ls "$work"/tree/test/sql/*.sql >/dev/null 2>&1 || return 0
-	start_server regress --locale=C.UTF-8 --encoding=UTF8 <<-'CONF'
+	start_server regress --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		max_connections = 50
 		shared_buffers = 128MB
+		$service_settings
 	CONF
 	as_server timeout 1800 make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" installcheck >"$log" 2>&1 || true
 	good=$(grep -cE '^(test .* \.\.\. +ok|ok )' "$log" || true)
@@ -75,21 +122,25 @@ run_regress() {
 	if [ "$good" = 0 ] && [ "$bad" = 0 ]; then
 		bad=1
 		cat "$log" >&2
+	elif [ "$size" = gpu ]; then
+		read -r good bad < <(compare_results)
 	elif [ "$bad" != 0 ]; then
 		grep -E '^(test .* \.\.\. +FAILED|not ok )' "$log" >&2 || true
 		head -c 60000 "$work/tree/regression.diffs" >&2 || true
 	fi
 	add "regress" "$good" "$bad" $((SECONDS - start))
+	worked regress
 	crashes regress
 	stop_server regress
 }
 
 # Twice: with the sorts inside the backends, and with every sort in the GPU service, running on its CPU engine.
 run_pgtap() {
-	pgtap_with pgtap ''
+	[ "$size" = gpu ] || pgtap_with pgtap ''
 	pgtap_with service "gpusort.engine = gpu
 gpusort.min_rows = 0
-gpusort.service_options = '--engine=cpu'"
+gpusort.service_options = '--engine=${GPUSORT_SERVICE_ENGINE:-cpu}'
+$service_settings"
 }
 
 # pgtap_with NAME SETTINGS
@@ -106,6 +157,7 @@ pgtap_with() {
 	for file in "$work"/tree/test/pgtap/*.sql; do
 		tap "$1 $(basename "$file" .sql)" 900 pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
 	done
+	worked "$1"
 	crashes "$1"
 	stop_server "$1"
 }
@@ -127,13 +179,16 @@ run_tap() {
 run_differential() {
 	local seconds=60
 	[ "$size" = large ] && seconds=7200
+	[ "$size" = gpu ] && seconds=30
 	[ -f "$work/tree/test/differential.pl" ] || return 0
-	start_server differential --locale=C.UTF-8 --encoding=UTF8 <<-'CONF'
+	start_server differential --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		session_preload_libraries = 'gpusort'
+		$service_settings
 	CONF
 	tap differential $((seconds * 3 + 120)) perl "$work/tree/test/differential.pl" --seconds "$seconds" \
 		--psql "$bindir/psql"
+	worked differential
 	crashes differential
 	stop_server differential
 }
@@ -141,11 +196,14 @@ run_differential() {
 run_queries() {
 	local seconds=20
 	[ "$size" = large ] && seconds=3600
-	start_server queries --locale=C.UTF-8 --encoding=UTF8 <<-'CONF'
+	[ "$size" = gpu ] && seconds=10
+	start_server queries --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		session_preload_libraries = 'gpusort'
+		$service_settings
 	CONF
 	tap queries $((seconds * 3 + 120)) perl "$work/tree/test/queries.pl" --seconds "$seconds" --psql "$bindir/psql"
+	worked queries
 	crashes queries
 	stop_server queries
 }

@@ -17,6 +17,24 @@ gs_cuda_status(cudaError_t error)
 	return error == cudaErrorMemoryAllocation ? GS_NOMEM : GS_DEVICE;
 }
 
+gs_status
+gs_cuda_take(gs_cuda_engine *e, size_t bytes, void **block)
+{
+	return gs_cuda_status(e->pooled ? cudaMallocAsync(block, bytes, e->stream) : cudaMalloc(block, bytes));
+}
+
+void
+gs_cuda_give(gs_cuda_engine *e, void *block, size_t bytes)
+{
+	if (block == NULL)
+		return;
+	cudaMemsetAsync(block, 0, bytes, e->stream);
+	if (e->pooled)
+		cudaFreeAsync(block, e->stream);
+	else
+		cudaFree(block);
+}
+
 static gs_cuda_engine *
 cuda(gs_engine *engine)
 {
@@ -110,7 +128,7 @@ gs_cuda_open(int device, const gs_host *host, gs_engine **engine)
 {
 	gs_cuda_engine *e;
 	gs_status status;
-	int devices = 0;
+	int devices = 0, pools = 0;
 
 	if (engine == NULL)
 		return GS_INVALID;
@@ -130,6 +148,7 @@ gs_cuda_open(int device, const gs_host *host, gs_engine **engine)
 	e->head.host = *host;
 	e->device = device;
 	e->patience = DEFAULT_PATIENCE;
+	e->pooled = cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, device) == cudaSuccess && pools != 0;
 	status = gs_cuda_status(cudaSetDevice(device));
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaGetDeviceProperties(&e->properties, device));

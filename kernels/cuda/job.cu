@@ -63,40 +63,30 @@ now_ns()
 static gs_status
 reserve(cuda_job *job, job_block *block, u64 used, u64 bytes, bool zero)
 {
-	cudaStream_t stream = job->engine->stream;
-	u64 wanted = bytes > 2 * block->bytes ? bytes : 2 * block->bytes;
-	u8 *data;
+	gs_cuda_engine *e = job->engine;
+	u64 wanted = gs_round256(bytes > 2 * block->bytes ? bytes : 2 * block->bytes);
+	void *data;
 
 	if (bytes <= block->bytes)
 		return GS_OK;
-	wanted = gs_round256(wanted);
-	if (cudaMalloc((void **) &data, wanted) != cudaSuccess)
+	if (gs_cuda_take(e, wanted, &data) != GS_OK)
 	{
-		cudaGetLastError();
 		wanted = gs_round256(bytes);
-		GS_TRY(gs_cuda_status(cudaMalloc((void **) &data, wanted)));
+		GS_TRY(gs_cuda_take(e, wanted, &data));
 	}
 	if (used > 0)
-		cudaMemcpyAsync(data, block->data, used, cudaMemcpyDeviceToDevice, stream);
+		cudaMemcpyAsync(data, block->data, used, cudaMemcpyDeviceToDevice, e->stream);
 	if (zero)
-		cudaMemsetAsync(data + used, 0, wanted - used, stream);
-
-	gs_status status = gs_cuda_status(cudaStreamSynchronize(stream));
-
-	if (status != GS_OK)
-	{
-		cudaFree(data);
-		return status;
-	}
-	cudaFree(block->data);
-	*block = {data, wanted};
-	return GS_OK;
+		cudaMemsetAsync((u8 *) data + used, 0, wanted - used, e->stream);
+	gs_cuda_give(e, block->data, block->bytes);
+	*block = {(u8 *) data, wanted};
+	return gs_cuda_status(cudaGetLastError());
 }
 
 static void
-release(job_block *block)
+release(cuda_job *job, job_block *block)
 {
-	cudaFree(block->data);
+	gs_cuda_give(job->engine, block->data, block->bytes);
 	*block = {};
 }
 
@@ -105,11 +95,11 @@ release_columns(cuda_job *job)
 {
 	for (u32 c = 0; c < job->ncolumns; c++)
 	{
-		release(&job->columns[c].values);
-		release(&job->columns[c].nulls);
-		release(&job->columns[c].heap);
+		release(job, &job->columns[c].values);
+		release(job, &job->columns[c].nulls);
+		release(job, &job->columns[c].heap);
 	}
-	release(&job->staging);
+	release(job, &job->staging);
 }
 
 /* ---------------------------------------------------------------- putting columns together */
@@ -245,12 +235,12 @@ job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_jo
 	for (u32 c = 0; c < spec->ncolumns; c++)
 		job->columns[c].spec = spec->columns[c];
 	cudaSetDevice(e->device);
-	status = gs_cuda_status(cudaMalloc((void **) &job->invalid, sizeof(u32)));
+	status = gs_cuda_take(e, sizeof(u32), (void **) &job->invalid);
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaMemsetAsync(job->invalid, 0, sizeof(u32), e->stream));
 	if (status != GS_OK)
 	{
-		cudaFree(job->invalid);
+		gs_cuda_give(e, job->invalid, sizeof(u32));
 		host->release(host->arg, job, bytes);
 		return status;
 	}
@@ -343,7 +333,7 @@ order_rows(cuda_job *job, u32 ncolumns)
 	if (job->plan != NULL)
 		job->engine->head.ops->plan_free(&job->engine->head, job->plan);
 	job->plan = NULL;
-	release(&job->temp);
+	release(job, &job->temp);
 	return status;
 }
 
@@ -420,7 +410,7 @@ job_drop_columns(gs_job *head)
 static void
 job_drop_order(gs_job *head)
 {
-	release(&((cuda_job *) head)->order);
+	release((cuda_job *) head, &((cuda_job *) head)->order);
 }
 
 template <bool GROUPS, class T>
@@ -473,9 +463,9 @@ job_end(gs_job *head)
 	if (job->plan != NULL)
 		job->engine->head.ops->plan_free(&job->engine->head, job->plan);
 	release_columns(job);
-	release(&job->temp);
-	release(&job->order);
-	cudaFree(job->invalid);
+	release(job, &job->temp);
+	release(job, &job->order);
+	gs_cuda_give(job->engine, job->invalid, sizeof(u32));
 	host.release(host.arg, job, job->bytes);
 }
 

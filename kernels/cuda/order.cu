@@ -47,7 +47,12 @@ gs_sort_close(gs_cuda_engine *e)
 
 	if (s == NULL)
 		return;
+	/* what was seen of keys */
+	if (s->host != NULL)
+		memset(s->host, 0, GS_SORT_HOST);
 	cudaFreeHost(s->host);
+	if (s->block != NULL)
+		cudaMemset(s->block, 0, GS_SORT_BLOCK);
 	cudaFree(s->block);
 	e->head.host.release(e->head.host.arg, s, sizeof(*s));
 	e->sort = NULL;
@@ -211,7 +216,10 @@ plan_free(gs_engine *engine, gs_plan *head)
 	if (plan->block != NULL)
 	{
 		if (plan->own_block || s->block != NULL)
+		{
+			cudaMemset(plan->block, 0, plan->own_block ? plan->block_bytes : GS_SORT_BLOCK);
 			cudaFree(plan->block);
+		}
 		else
 			s->block = plan->block;
 	}
@@ -287,6 +295,7 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 	size_t all = zero + fields + alphabets;
 
 	plan->own_block = all > GS_SORT_BLOCK;
+	plan->block_bytes = all;
 	if (!plan->own_block && sort->block != NULL)
 	{
 		plan->block = sort->block;

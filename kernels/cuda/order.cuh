@@ -59,7 +59,8 @@ struct gs_cuda_plan
 	u32 key_bits; /* strings not counted */
 	u32 nfields;
 	bool strings;
-	bool own_block; /* block is not the engine's */
+	bool own_block; /* block is not the engine's, and so large: */
+	size_t block_bytes;
 	enum
 	{
 		GS_PLAN_EQUAL,	/* no fields, or the rows came in order */

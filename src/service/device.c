@@ -161,6 +161,7 @@ gsd_device_reserve(uint64_t bytes, uint32_t *index)
 		{
 			pthread_mutex_lock(&devices[best].mutex);
 			devices[best].jobs++;
+			devices[best].idle_since = 0;
 			pthread_mutex_unlock(&devices[best].mutex);
 			*index = best;
 			return &devices[best];
@@ -179,7 +180,29 @@ gsd_device_give_back(device *d, uint64_t bytes)
 	d->reserved_bytes -= bytes;
 	d->jobs--;
 	d->jobs_done++;
+	if (d->jobs == 0)
+		d->idle_since = gsd_now_ns();
 	pthread_mutex_unlock(&d->mutex);
+}
+
+void
+gsd_devices_rest(void)
+{
+	uint64_t now = gsd_now_ns();
+
+	for (uint32_t i = 0; i < device_count; i++)
+	{
+		device *d = &devices[i];
+		bool rest;
+
+		pthread_mutex_lock(&d->mutex);
+		rest = d->idle_since != 0 && now > d->idle_since +  (uint64_t) options.idle_seconds * 1000000000u;
+		if (rest)
+			d->idle_since = 0;
+		pthread_mutex_unlock(&d->mutex);
+		if (rest && options.gpu)
+			gsd_cuda_trim(d->number);
+	}
 }
 
 /*

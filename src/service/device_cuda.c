@@ -30,10 +30,31 @@ gsd_cuda_memory(uint32_t number, uint64_t *total, uint64_t *available)
 	return true;
 }
 
+/*
+ * The device's pool keeps what jobs give back, until it is trimmed: taking memory anew costs more than a small job.
+ */
 gs_status
 gsd_cuda_open(uint32_t number, const gs_host *host, gs_engine **engine)
 {
+	uint64_t all = UINT64_MAX;
+	cudaMemPool_t pool;
+
+	if (cudaDeviceGetDefaultMemPool(&pool, (int) number) != cudaSuccess ||
+		cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all) != cudaSuccess)
+		(void) cudaGetLastError();
 	return gs_cuda_open((int) number, host, engine);
+}
+
+/*
+ * Gives the system back what the device's pool holds without use.
+ */
+void
+gsd_cuda_trim(uint32_t number)
+{
+	cudaMemPool_t pool;
+
+	if (cudaDeviceGetDefaultMemPool(&pool, (int) number) != cudaSuccess || cudaMemPoolTrimTo(pool, 0) != cudaSuccess)
+		(void) cudaGetLastError();
 }
 
 /*

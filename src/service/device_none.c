@@ -30,6 +30,12 @@ gsd_cuda_open(uint32_t number, const gs_host *host, gs_engine **engine)
 	return GS_DEVICE;
 }
 
+void
+gsd_cuda_trim(uint32_t number)
+{
+	(void) number;
+}
+
 /*
  * The CPU reads any memory.
  */

@@ -246,6 +246,7 @@ serve(int listener, int signals)
 				(void) poll(NULL, 0, 20);
 		}
 		watch_jobs();
+		gsd_devices_rest();
 	}
 }
 

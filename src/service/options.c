@@ -34,7 +34,7 @@ usage(void)
 		   "  --max-device-memory=MB  memory of each device that jobs may take (default 0: most of it)\n"
 		   "  --pinned-memory=MB      host memory that all sessions' rings may take (default 1024)\n"
 		   "  --stall=SECONDS         end when a job makes no progress for so long (default 10)\n"
-		   "  --idle=SECONDS          take the ring of a session that is idle for so long (default 60)\n"
+		   "  --idle=SECONDS          take the ring of a session, and what a device holds, after so long (default 60)\n"
 		   "  --threads=N             threads of the CPU engine (default 1)\n"
 		   "  --socket=PATH           (default " GSD_SOCKET ")\n"
 		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, or short:N (the order ends\n"

@@ -72,6 +72,7 @@ typedef struct device
 	uint64_t reserved_bytes;
 	uint32_t jobs;
 	uint64_t jobs_done;
+	uint64_t idle_since;	  /* when the last job ended; 0: jobs run, or memory was given back since */
 } device;
 
 int gsd_devices_open(void);
@@ -82,6 +83,8 @@ device *gsd_device_at(uint32_t index);
 device *gsd_device_reserve(uint64_t bytes, uint32_t *index);
 bool gsd_device_reserve_more(device *d, uint64_t bytes);
 void gsd_device_give_back(device *d, uint64_t bytes);
+/* Gives back the memory that devices keep for their next jobs, where none came for a while. */
+void gsd_devices_rest(void);
 
 gs_status gsd_engine_open(const device *d, const gs_host *host, gs_engine **engine);
 /* True if the device still works, after a job on it failed. */
@@ -91,6 +94,7 @@ bool gsd_device_alive(const device *d);
 int gsd_cuda_count(const char **why);
 bool gsd_cuda_memory(uint32_t number, uint64_t *total, uint64_t *available);
 gs_status gsd_cuda_open(uint32_t number, const gs_host *host, gs_engine **engine);
+void gsd_cuda_trim(uint32_t number);
 bool gsd_pin(void *block, size_t bytes);
 void gsd_unpin(void *block);
 

@@ -10,14 +10,23 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(service_node service_with make_table digest explain_sort service_pids leftovers wait_until counted sound);
+our @EXPORT = qw(service_node service_with make_table digest explain_sort service_pids held leftovers wait_until counted sound
+	$engine $engine_kind $engine_name $devices);
 
-# A server whose service runs with the CPU engine and the given options.
+# The service runs with its CPU engine; GPUSORT_SERVICE_ENGINE=gpu runs the same tests on GPUs.  How the views and EXPLAIN name it; devices.
+our $engine = $ENV{GPUSORT_SERVICE_ENGINE} // 'cpu';
+our $engine_kind = $engine eq 'gpu' ? 'GPU' : 'CPU service';
+our $engine_name = $engine eq 'gpu' ? qr/NVIDIA [^\n]+/ : qr/CPU service/;
+our $devices = $engine eq 'gpu' ? scalar(() = `nvidia-smi -L` =~ /^GPU /mg) : 2;
+# a context takes a while
+my $timeout = $engine eq 'gpu' ? '5s' : '2s';
+
+# A server whose service runs with the given options.
 sub service_node
 {
 	my ($name, $options, $settings) = @_;
 	my $node = start_node($name,
-		"gpusort.service_options = '--engine=cpu $options'\ngpusort.timeout = 2s\nrestart_after_crash = on\n" . ($settings // ''));
+		"gpusort.service_options = '--engine=$engine $options'\ngpusort.timeout = $timeout\nrestart_after_crash = on\n" . ($settings // ''));
 	$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
 	return $node;
 }
@@ -28,7 +37,7 @@ sub service_with
 	my ($node, $options) = @_;
 	my $before = $node->safe_psql('postgres', 'SELECT max(pid) FROM gpusort_devices');
 
-	$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=cpu $options'");
+	$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=$engine $options'");
 	$node->reload;
 	wait_until(
 		sub {
@@ -82,6 +91,15 @@ sub service_pids
 		push @pids, $dir =~ m{(\d+)$} if $cwd eq $node->data_dir;
 	}
 	return @pids;
+}
+
+# Descriptors of a process, and its rings.
+sub held
+{
+	my ($pid) = @_;
+	my @fds = glob "/proc/$pid/fd/*";
+	my @rings = grep { /memfd:gpusort/ } split /\n/, slurp_file("/proc/$pid/maps");
+	return (scalar(@fds), scalar(@rings));
 }
 
 # Files of the service.

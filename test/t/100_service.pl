@@ -38,19 +38,19 @@ like(explain_sort($node, 'gpu'), qr/Fallback: no free background worker/, 'and s
 $node->stop;
 
 # With the service.
-$node = service_node('service', '--devices=2');
+$node = service_node('service', $engine eq 'gpu' ? '' : "--devices=$devices");
 make_table($node);
 is(digest($node, 'gpu'), $right, 'the first sort of a session');
 my $plan = explain_sort($node, 'gpu');
-like($plan, qr/Engine: CPU service/, 'the service did it');
+like($plan, qr/Engine: $engine_name/, 'the service did it');
 like($plan, qr/Keys: \d+ bits/, 'keys');
 like($plan, qr/Transfer: \d+kB  Overlap: \d+%  Waited: in/, 'transfer');
 like($plan, qr/Device Time: \d/, 'device time');
 unlike($plan, qr/Fallback/, 'no fallback');
-is($node->safe_psql('postgres', "SELECT fallback IS NULL, jobs > 0, rows > 0, bytes > 0 FROM gpusort_stat WHERE engine = 'CPU service'"),
+is($node->safe_psql('postgres', "SELECT fallback IS NULL, jobs > 0, rows > 0, bytes > 0 FROM gpusort_stat WHERE engine = '$engine_kind'"),
 	't|t|t|t', 'counted');
 is($node->safe_psql('postgres', 'SELECT count(*), min(service), bool_and(reserved_bytes = 0) FROM gpusort_devices'),
-	'2|running|t', 'devices');
+	"$devices|running|t", 'devices');
 is(service_pids($node), 1, 'one process');
 
 # Both devices get jobs: two sorts of one merge join.
@@ -110,7 +110,7 @@ make_table($node);
 is(digest($node, 'gpu'), $right, 'and sorts');
 $node->append_conf('postgresql.conf', "gpusort.engine = auto\ngpusort.gpu_min_rows = 1000\n");
 $node->reload;
-like(explain_sort($node, 'auto'), qr/Engine: CPU service/, 'auto takes it for large sorts');
+like(explain_sort($node, 'auto'), qr/Engine: $engine_name/, 'auto takes it for large sorts');
 $node->safe_psql('postgres', 'CREATE TABLE small AS SELECT i FROM generate_series(1, 50) i; ANALYZE small');
 like($node->safe_psql('postgres', 'EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM small ORDER BY i'), qr/Engine: CPU\n/,
 	'but not for small ones');

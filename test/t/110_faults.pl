@@ -89,7 +89,7 @@ like(slurp_file($node->logfile), qr/no more attempts are made/, 'with a line in 
 is(digest($node, 'gpu'), $right, 'sorts all the same');
 is(counted($node, 'GPU service failed too often'), 1, 'and counts why');
 service_with($node, '--fault=crash@begin');
-$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=cpu --fault=crash\@begin'");
+$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=$engine --fault=crash\@begin'");
 $node->reload;
 wait_until(sub { service_pids($node) == 1 }, 'tries again when told');
 foreach (1 .. 60)

@@ -31,7 +31,7 @@ my $data = $node->data_dir;
 # Starts both in the data directory.
 my $here = getcwd();
 chdir $data or die;
-$service = IPC::Run::start([ 'gpusortd', '--engine=cpu', '--socket=pgsql_tmp_behind' ], '<', \undef, '>&', \$said);
+$service = IPC::Run::start([ 'gpusortd', "--engine=$engine", '--socket=pgsql_tmp_behind' ], '<', \undef, '>&', \$said);
 for (1 .. 100) { last if -S 'pgsql_tmp_behind'; sleep(0.05); }
 $mangle = IPC::Run::start([ "$programs/build/mangle", 'pgsql_tmp_gpusort', 'pgsql_tmp_behind', '12', '3' ],
 	'<', \undef, '>&', \$said);
@@ -68,7 +68,7 @@ is($node->safe_psql('postgres', "SELECT sorts(25, '64MB', 'off')"), 'right', 'or
 my $failures = $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL');
 cmp_ok($failures, '>=', 2, 'the lies were noticed, in several ways');
 note $node->safe_psql('postgres', 'SELECT engine, fallback, jobs FROM gpusort_stat');
-cmp_ok($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE engine = 'CPU service'"), '>', 5, 'and some jobs went through');
+cmp_ok($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE engine = '$engine_kind'"), '>', 5, 'and some jobs went through');
 $mangle->kill_kill;
 $service->kill_kill;
 ($mangle, $service) = ();

@@ -1,0 +1,47 @@
+#!/bin/bash
+# stranger.sh GPUSORTD: a process of another user is refused by the service, even where the files would let it in.  Speaks TAP; as root only.
+set -u
+[ "$(id -u)" = 0 ] || { echo '1..0 # SKIP needs root'; exit 0; }
+here=$(cd "$(dirname "$0")" && pwd)
+version=$(sed -n 's/^#define GSD_VERSION \([0-9]*\)$/\1/p' "$here/../../src/service/protocol.h")
+dir=$(mktemp -d)
+chmod 755 "$dir"
+chown postgres "$dir"
+cp "$1" "$dir/gpusortd"
+cd "$dir" || exit 1
+runuser -u postgres -- "$dir/gpusortd" --engine=cpu >log 2>&1 &
+child=$!
+trap 'kill "$child" 2>/dev/null; wait "$child" 2>/dev/null; rm -rf "$dir"' EXIT
+for _ in $(seq 100); do [ -S pgsql_tmp_gpusort ] && break; sleep 0.05; done
+
+# Says hello as some user, and prints what comes of it: "no" connection, the "end" of one, or the type of the answer.
+hello() {
+	runuser -u "$1" -- perl -MSocket -e '
+		socket(my $s, PF_UNIX, 5, 0) or die;
+		connect($s, sockaddr_un("pgsql_tmp_gpusort")) or do { print "no"; exit };
+		local $SIG{PIPE} = "IGNORE";
+		send($s, pack("L4Q", 1, 24, 0x64737067, $ARGV[0], 0), 0);
+		my $answer = "";
+		recv($s, $answer, 8192, 0);
+		print length $answer ? (unpack "L", $answer)[0] : "end";' "$version"
+}
+
+failed=0
+n=0
+is() { # GOT EXPECTED NAME
+	n=$((n + 1))
+	if [ "$1" = "$2" ]; then echo "ok $n - $3"; else
+		echo "not ok $n - $3"
+		echo "# got \"$1\", expected \"$2\""
+		failed=1
+	fi
+}
+is "$(hello postgres)" 64 'the owner is welcome'
+is "$(hello nobody)" no 'the file keeps another user out'
+chmod 666 pgsql_tmp_gpusort
+is "$(hello nobody)" end 'and so does the service, were it not for the file'
+is "$(grep -c 'refused a connection of process [0-9]*, user' log)" 1 'with a line in the log'
+is "$(hello root)" end 'even root'
+is "$(hello postgres)" 64 'the owner still is welcome'
+echo "1..$n"
+exit $failed

@@ -1,0 +1,61 @@
+# After thousands of sorts of several sessions the service holds what it held before: descriptors, rings, and on a GPU device memory.
+use strict;
+use warnings;
+
+use GpuSortService;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $sorts = $engine eq 'gpu' ? 10000 : 2000;
+my $sessions = 8;
+my $node = service_node('many', '--idle=1', "gpusort.timeout = 30s\n");
+make_table($node, 20000);
+
+# What nvidia-smi says the GPUs hold, in MB; 0 where there is none.
+sub device_memory
+{
+	return 0 if $engine ne 'gpu';
+	my $total = 0;
+	$total += $_ foreach `nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits`;
+	return $total;
+}
+
+# Waits until all rings are gone and devices have given back what they kept, then counts.
+sub at_rest
+{
+	wait_until(sub { $node->safe_psql('postgres', 'SELECT max(pinned_bytes) FROM gpusort_devices') eq '0' }, 'no ring');
+	sleep(2.5);
+	my ($service) = service_pids($node);
+	return [ held($service), device_memory() ];
+}
+
+my $script = $node->basedir . '/many.sql';
+append_to_file($script, <<'SQL');
+SET gpusort.engine = gpu;
+\set from random(1, 15000)
+\set rows random(10, 5000)
+SELECT count(*) FROM (SELECT i FROM t WHERE i BETWEEN :from AND :from + :rows ORDER BY k OFFSET 1) x;
+SELECT count(*) FROM (SELECT i FROM t WHERE i BETWEEN :from AND :from + :rows ORDER BY s COLLATE "C", k OFFSET 1) x;
+SQL
+sub many
+{
+	my ($number, $name) = @_;
+	$node->command_ok([ 'pgbench', '-n', '-c', $sessions, '-j', '2', '-t', $number / $sessions / 2, '-f', $script, 'postgres' ], $name);
+}
+
+many(160, 'some sorts');
+my $before = at_rest();
+$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
+many($sorts, "$sorts sorts");
+my $after = at_rest();
+is($node->safe_psql('postgres', "SELECT sum(jobs) FROM gpusort_stat WHERE engine = '$engine_kind' AND fallback IS NULL"), $sorts,
+	'all in the service');
+is_deeply($after, $before, 'it holds what it held before: descriptors, rings, MB of device memory') or diag("@$before / @$after");
+note "@$after";
+is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes), sum(jobs) FROM gpusort_devices'), '0|0', 'and nothing is reserved');
+is(service_pids($node), 1, 'by the same process');
+sound($node);
+$node->stop;
+done_testing();
