@@ -1,11 +1,11 @@
 #!/bin/bash
-# queries.sh [memory|stock]: the query benchmark on private servers; results also go to bench/results/ as JSON.
-# ROWS, STOCK_ROWS, RUNS and LINES in the environment make it smaller; see queries.pl.
+# queries.sh [memory|stock|gpu]: the query benchmark on private servers; results also go to bench/results/ as JSON, and the GPU's
+# table as text.  ROWS, STOCK_ROWS, RUNS and LINES in the environment make it smaller; see queries.pl and gpu.pl.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
-parts=${*:-memory stock}
+parts=${*:-memory stock$([ -e /dev/nvidiactl ] && echo " gpu")}
 build_and_install
 make_work
 copy_tree
@@ -17,10 +17,33 @@ for part in $parts; do
 			shared_buffers = 3GB
 			max_wal_size = 8GB
 		CONF
+	elif [ "$part" = gpu ]; then
+		# memory for sixteen sorts of 20 million rows at once; ENGINE=cpu is a rehearsal without a GPU
+		start_server "$part" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
+			shared_preload_libraries = 'gpusort'
+			shared_buffers = ${SHARED_BUFFERS:-16GB}
+			work_mem = 16GB
+			gpusort.work_mem = 16GB
+			gpusort.timeout = 60s
+			gpusort.service_options = '--engine=${ENGINE:-gpu}'
+			max_worker_processes = 32
+			max_parallel_workers = 16
+			max_parallel_maintenance_workers = 8
+			maintenance_work_mem = 2GB
+			max_wal_size = 16GB
+			fsync = off
+			synchronous_commit = off
+			autovacuum = off
+		CONF
 	else
 		start_server "$part" --locale=C.UTF-8 --encoding=UTF8 </dev/null
 	fi
-	as_server perl "$work/tree/bench/queries.pl" "$part" "$bindir/psql" "$work/tree/$part.json"
+	if [ "$part" = gpu ]; then
+		COMMIT=$(git -C "$root" describe --always --dirty 2>/dev/null) \
+			as_server perl "$work/tree/bench/gpu.pl" "$bindir/psql" "$work/tree/$part.json" | tee "$root/bench/results/queries-gpu.txt"
+	else
+		as_server perl "$work/tree/bench/queries.pl" "$part" "$bindir/psql" "$work/tree/$part.json"
+	fi
 	cp "$work/tree/$part.json" "$root/bench/results/queries-$part.json"
 	stop_server "$part"
 done

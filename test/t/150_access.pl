@@ -10,6 +10,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+# As little memory may be locked as many systems allow by default.
+system_or_bail('prlimit', '--pid', $$, '--memlock=65536:65536');
 my $node = service_node('access', '', "wal_level = replica\nmax_wal_senders = 4\n");
 make_table($node, 20000);
 my $right = digest($node, 'cpu');
@@ -40,6 +42,9 @@ isnt($theirs, $mine, 'but a new one');
 my ($service) = service_pids($node);
 wait_until(sub { rings($service) eq $theirs }, 'and the service has no other either');
 is(counted($node, 'GPU service was lost'), 0, 'no job was lost');
+like(explain_sort($node, 'gpu'), qr/Engine: $engine_name/, 'with little memory that may be locked');
+my $pinned = slurp_file($node->logfile) !~ /could not be pinned/;
+note 'rings could ', ($pinned ? '' : 'not '), 'be pinned under a limit of 64 kB';
 
 # A base backup while the service runs and sorts.
 $session->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 1 c');
