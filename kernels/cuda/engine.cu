@@ -71,10 +71,37 @@ cuda_alloc(gs_engine *engine, size_t bytes, void **block)
 	return gs_cuda_status(cudaMalloc(block, bytes == 0 ? 1 : bytes));
 }
 
+/*
+ * Bytes of a block, which only the driver knows; 0 if it does not say.
+ */
+static size_t
+block_bytes(void *block)
+{
+	typedef int (*range_function)(u64 *base, size_t *bytes, u64 address);
+	cudaDriverEntryPointQueryResult found;
+	void *function = NULL;
+	u64 base;
+	size_t bytes = 0;
+#if CUDART_VERSION >= 12050
+	cudaError_t error = cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &function, 12000, cudaEnableDefault, &found);
+#else
+	cudaError_t error = cudaGetDriverEntryPoint("cuMemGetAddressRange", &function, cudaEnableDefault, &found);
+#endif
+
+	if (error != cudaSuccess || found != cudaDriverEntryPointSuccess)
+		return 0;
+	return ((range_function) function)(&base, &bytes, (u64) block) == 0 ? bytes : 0;
+}
+
+/*
+ * Clears what it gives back, like gs_cuda_give.
+ */
 static void
 cuda_free(gs_engine *engine, void *block)
 {
 	cudaSetDevice(cuda(engine)->device);
+	if (block != NULL)
+		cudaMemsetAsync(block, 0, block_bytes(block), cuda(engine)->stream);
 	cudaFree(block);
 }
 

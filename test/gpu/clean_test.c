@@ -135,6 +135,34 @@ job(gs_engine *engine, bool strings, bool finish)
 	return status;
 }
 
+/*
+ * Words of the pattern in a block that was given back full of it and taken again at once; -1 if another one came.
+ */
+static int64_t
+again(gs_engine *engine, bool clean)
+{
+	uint64_t *host = malloc(BLOCK_BYTES);
+	void *block = NULL, *next = NULL;
+	int64_t found = 0;
+
+	for (size_t w = 0; w < BLOCK_BYTES / sizeof(uint64_t); w++)
+		host[w] = PATTERN;
+	if (gs_alloc(engine, BLOCK_BYTES, &block) != GS_OK)
+		return -1;
+	cudaMemcpy(block, host, BLOCK_BYTES, cudaMemcpyHostToDevice);
+	if (clean)
+		gs_free(engine, block);
+	else
+		cudaFree(block);
+	cudaMalloc(&next, BLOCK_BYTES);
+	cudaMemcpy(host, next, BLOCK_BYTES, cudaMemcpyDeviceToHost);
+	for (size_t w = 0; w < BLOCK_BYTES / sizeof(uint64_t); w++)
+		found += host[w] == PATTERN;
+	cudaFree(next);
+	free(host);
+	return next == block ? found : -1;
+}
+
 int
 main(void)
 {
@@ -161,6 +189,8 @@ main(void)
 			ok(job(engine, strings, finish) == GS_OK && kept(pool) > 0, name);
 			ok(search(pool) == 0, "leaves nothing");
 		}
+	ok(again(engine, false) > 0, "a block that is freed without the engine comes back as it was");
+	ok(again(engine, true) == 0, "one that the engine frees does not");
 	gs_engine_close(engine);
 	cudaMemPoolTrimTo(pool, 0);
 	ok(kept(pool) == 0, "the pool gives all back when asked");
