@@ -101,7 +101,8 @@ IS 'sum, minimum or maximum of the values of each key, or of each run of equal k
 COMMENT ON FUNCTION gpu_reduce_by_key(anyarray, integer[], text, boolean)
 IS 'sum, minimum or maximum of the values of each key, or of each run of equal keys if presorted';
 COMMENT ON FUNCTION gpu_count_by_key(anyarray, boolean) IS 'how often each key occurs, or how long each run of equal keys is if presorted';
--- Aggregates over values in order, and the functions they are made of.
+-- Aggregates over values in order, and the functions they are made of.  A state that holds all values of its group is announced as
+-- large: groups that may not fit in memory together are better sorted than hashed.
 CREATE FUNCTION gpusort_collect_all(internal, anynonarray) RETURNS internal
 LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
 CREATE FUNCTION gpusort_collect_values(internal, anyelement) RETURNS internal
@@ -128,25 +129,25 @@ CREATE FUNCTION gpusort_rle_collect(internal, anyelement, anycompatible) RETURNS
 LANGUAGE c IMMUTABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
 
 CREATE AGGREGATE gpu_sort_agg(value anynonarray) (
-	sfunc = gpusort_collect_all, stype = internal, finalfunc = gpusort_sort_agg_final, finalfunc_extra, parallel = safe);
+	sfunc = gpusort_collect_all, stype = internal, sspace = 1000000, finalfunc = gpusort_sort_agg_final, finalfunc_extra, parallel = safe);
 COMMENT ON AGGREGATE gpu_sort_agg(anynonarray) IS 'array of all values in order, NULLs last';
 CREATE AGGREGATE gpu_count_distinct(value anyelement) (
-	sfunc = gpusort_collect_values, stype = internal, finalfunc = gpusort_count_distinct_final, parallel = safe);
+	sfunc = gpusort_collect_values, stype = internal, sspace = 1000000, finalfunc = gpusort_count_distinct_final, parallel = safe);
 COMMENT ON AGGREGATE gpu_count_distinct(anyelement) IS 'number of different values, NULLs left out';
 CREATE AGGREGATE gpu_median(value double precision) (
-	sfunc = gpusort_collect_values, stype = internal, finalfunc = gpusort_median_final, parallel = safe);
+	sfunc = gpusort_collect_values, stype = internal, sspace = 1000000, finalfunc = gpusort_median_final, parallel = safe);
 COMMENT ON AGGREGATE gpu_median(double precision) IS 'value in the middle, or between the two in the middle';
 CREATE AGGREGATE gpu_median(value interval) (
-	sfunc = gpusort_collect_values, stype = internal, finalfunc = gpusort_median_interval_final, parallel = safe);
+	sfunc = gpusort_collect_values, stype = internal, sspace = 1000000, finalfunc = gpusort_median_interval_final, parallel = safe);
 COMMENT ON AGGREGATE gpu_median(interval) IS 'value in the middle, or between the two in the middle';
 CREATE AGGREGATE gpu_percentile_cont(value double precision, fraction double precision) (
-	sfunc = gpusort_collect_fraction, stype = internal, finalfunc = gpusort_percentile_cont_final, parallel = safe);
+	sfunc = gpusort_collect_fraction, stype = internal, sspace = 1000000, finalfunc = gpusort_percentile_cont_final, parallel = safe);
 COMMENT ON AGGREGATE gpu_percentile_cont(double precision, double precision) IS 'continuous percentile, between two values where need be';
 CREATE AGGREGATE gpu_percentile_cont(value interval, fraction double precision) (
-	sfunc = gpusort_collect_fraction, stype = internal, finalfunc = gpusort_percentile_cont_interval_final, parallel = safe);
+	sfunc = gpusort_collect_fraction, stype = internal, sspace = 1000000, finalfunc = gpusort_percentile_cont_interval_final, parallel = safe);
 COMMENT ON AGGREGATE gpu_percentile_cont(interval, double precision) IS 'continuous percentile, between two values where need be';
 CREATE AGGREGATE gpu_percentile_disc(value anyelement, fraction double precision) (
-	sfunc = gpusort_collect_fraction, stype = internal, finalfunc = gpusort_percentile_disc_final, finalfunc_extra, parallel = safe);
+	sfunc = gpusort_collect_fraction, stype = internal, sspace = 1000000, finalfunc = gpusort_percentile_disc_final, finalfunc_extra, parallel = safe);
 COMMENT ON AGGREGATE gpu_percentile_disc(anyelement, double precision) IS 'discrete percentile, one of the values';
 
 -- Runs of equal values: a composite type for each type of values, since composite types have no polymorphic columns.
@@ -167,7 +168,7 @@ BEGIN
 			 sfunc = gpusort_rle_add, stype = internal, finalfunc = gpusort_rle_final_#, parallel = restricted)',
 			'COMMENT ON AGGREGATE gpu_rle(pg_catalog.#) IS $c$runs of equal values in the order of the rows$c$',
 			'CREATE AGGREGATE gpu_rle(value pg_catalog.#, sort_key anycompatible) (
-			 sfunc = gpusort_rle_collect, stype = internal, finalfunc = gpusort_rle_sorted_final_#, parallel = restricted)',
+			 sfunc = gpusort_rle_collect, stype = internal, sspace = 1000000, finalfunc = gpusort_rle_sorted_final_#, parallel = restricted)',
 			'COMMENT ON AGGREGATE gpu_rle(pg_catalog.#, anycompatible) IS $c$runs of equal values in the order of a key$c$'] LOOP
 			EXECUTE replace(line, '#', t);
 		END LOOP;

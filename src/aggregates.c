@@ -19,7 +19,6 @@
 
 #include "collect.h"
 #include "compat.h"
-#include "equality.h"
 #include "vectordirect.h"
 
 PG_FUNCTION_INFO_V1(gpusort_collect_all);
@@ -144,12 +143,15 @@ Datum
 gpusort_sort_agg_final(PG_FUNCTION_ARGS)
 {
 	Collected  *state = final_state(fcinfo);
+	uint32		order[COLLECT_SMALL];
 	ArrayType  *array;
 
 	if (state == NULL)
 		PG_RETURN_NULL();
 	if (state->spill)
 		array = spilled_array(state);
+	else if (collect_small_order(state, order))
+		array = vector_to_array(&state->columns[0], order, state->columns[0].rows, 1);
 	else
 	{
 		BigMem	   *mem = begin_work();
@@ -166,19 +168,17 @@ static int64
 count_spilled(Collected *state)
 {
 	const VectorType *vtype = &state->call->types[0];
-	Equality	equality;
 	TupleTableSlot *slot;
 	Datum		last = 0;
 	int64		count = 0;
 
-	equality_open(&equality, vtype->type, state->call->collation);
 	collect_rewind(state);
 	while (slot = collect_next(state), !TupIsNull(slot))
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(slot, 1, &isnull);
 
-		if (count > 0 && equality_holds(&equality, last, value))
+		if (count > 0 && equality_holds(&state->call->equality, last, value))
 			continue;
 		if (count > 0 && !vtype->byval)
 			pfree(DatumGetPointer(last));
@@ -188,15 +188,32 @@ count_spilled(Collected *state)
 	return count;
 }
 
+/* Counts the values of a small group that differ from the one before. */
+static int64
+count_small(const Collected *state, const uint32 order[COLLECT_SMALL])
+{
+	const Vector *values = &state->columns[0];
+	int64		count = 1;
+	bool		isnull;
+
+	for (uint32 i = 1; i < values->rows; i++)
+		if (!equality_holds(&state->call->equality, vector_get(values, order[i - 1], &isnull), vector_get(values, order[i], &isnull)))
+			count++;
+	return count;
+}
+
 /* gpu_count_distinct(value): how many different values there are, NULLs left out. */
 Datum
 gpusort_count_distinct_final(PG_FUNCTION_ARGS)
 {
 	Collected  *state = final_state(fcinfo);
+	uint32		order[COLLECT_SMALL];
 	uint64		count = 0;
 
 	if (state && state->spill)
 		count = count_spilled(state);
+	else if (state && collect_small_order(state, order))
+		count = count_small(state, order);
 	else if (state)
 	{
 		BigMem	   *mem = begin_work();
@@ -215,17 +232,27 @@ gpusort_count_distinct_final(PG_FUNCTION_ARGS)
 static void
 rows_at(const Collected *state, uint64 place, uint32 rows[2])
 {
-	BigMem	   *mem = begin_work();
-	VectorColumn column = collect_column(state, 0);
+	uint64		next = Min(place + 1, state->columns[0].rows - 1);
+	uint32		small[COLLECT_SMALL];
+	const uint32 *order = small;
+	BigMem	   *mem;
+	VectorColumn column;
 
+	if (collect_small_order(state, small))
+	{
+		rows[0] = order[place];
+		rows[1] = order[next];
+		return;
+	}
+	mem = begin_work();
+	column = collect_column(state, 0);
 	if (vectordirect_can(&column))
 		vectordirect_at(mem, &column, place, rows);
 	else
 	{
-		uint32	   *order = vectorjob_order(mem, &column, 1);
-
+		order = vectorjob_order(mem, &column, 1);
 		rows[0] = order[place];
-		rows[1] = order[Min(place + 1, state->columns[0].rows - 1)];
+		rows[1] = order[next];
 	}
 	end_work(mem);
 }

@@ -59,6 +59,11 @@ open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill)
 		call->types[i].limit /= VECTORS_SHARE * ncolumns;
 	}
 	call->sortop = sort_operator(call->types[0].type, call->collation);
+	equality_open(&call->equality, call->types[ncolumns - 1].type, call->collation);
+	call->comparison = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(SortSupportData));
+	call->comparison->ssup_cxt = fcinfo->flinfo->fn_mcxt;
+	call->comparison->ssup_collation = call->collation;
+	PrepareSortSupportFromOrderingOp(call->sortop, call->comparison);
 	fcinfo->flinfo->fn_extra = call;
 	return call;
 }
@@ -217,6 +222,33 @@ collect_next(Collected *state)
 {
 	CHECK_FOR_INTERRUPTS();
 	return sorter_get(state->spill->sorter, true, state->spill->out);
+}
+
+bool
+collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL])
+{
+	const Vector *keys = &state->columns[0];
+	SortSupport comparison = state->call->comparison;
+	NullableDatum row[COLLECT_SMALL];
+
+	if (state->spill || keys->rows > COLLECT_SMALL)
+		return false;
+	for (uint32 i = 0; i < keys->rows; i++)
+	{
+		NullableDatum key;
+		uint32		place = i;
+
+		key.value = vector_get(keys, i, &key.isnull);
+		while (place > 0 && ApplySortComparator(row[place - 1].value, row[place - 1].isnull, key.value, key.isnull, comparison) > 0)
+		{
+			row[place] = row[place - 1];
+			order[place] = order[place - 1];
+			place--;
+		}
+		row[place] = key;
+		order[place] = i;
+	}
+	return true;
 }
 
 VectorColumn

@@ -8,7 +8,9 @@
 #define GPUSORT_COLLECT_H
 
 #include "fmgr.h"
+#include "utils/sortsupport.h"
 
+#include "equality.h"
 #include "sorter.h"
 #include "vector.h"
 #include "vectorjob.h"
@@ -22,8 +24,13 @@ typedef struct CollectCall
 	bool		may_spill;		/* not in windows, where rows may come after an answer */
 	Oid			collation;
 	Oid			sortop;
+	SortSupport comparison;		/* by the first column */
+	Equality	equality;		/* of the last column */
 	VectorType	types[COLLECT_MAX_COLUMNS];
 } CollectCall;
+
+/* Groups up to this size are put in order on the spot: with many of them, there is no time for a job. */
+#define COLLECT_SMALL 32
 
 /* Rows past the memory limit. */
 typedef struct CollectSpill
@@ -60,14 +67,27 @@ collect_state(FunctionCallInfo fcinfo, int ncolumns, int key)
 
 extern void collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row);
 
-/* Takes a copy of a row of the state's columns. */
+/* Takes a copy of a row of a state with one column; a state that has spilled has no room in its vectors. */
 static inline void
 collect_put(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
 {
-	if (likely(state->call->ncolumns == 1 && state->spill == NULL &&
-			   vector_append(&state->columns[0], row->value, row->isnull)))
-		return;
-	collect_put_slow(fcinfo, state, row);
+	if (likely(vector_has_room(&state->columns[0], row->isnull)))
+		vector_put(&state->columns[0], row->value);
+	else
+		collect_put_slow(fcinfo, state, row);
+}
+
+/* The same with two columns. */
+static inline void
+collect_put_pair(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
+{
+	if (likely(vector_has_room(&state->columns[0], row[0].isnull) && vector_has_room(&state->columns[1], row[1].isnull)))
+	{
+		vector_put(&state->columns[0], row[0].value);
+		vector_put(&state->columns[1], row[1].value);
+	}
+	else
+		collect_put_slow(fcinfo, state, row);
 }
 
 extern uint64 collect_rows(const Collected *state);
@@ -76,7 +96,10 @@ extern uint64 collect_rows(const Collected *state);
 extern void collect_rewind(Collected *state);
 extern TupleTableSlot *collect_next(Collected *state);
 
-/* The state's column to sort by, for a job. */
+/* The order of a small group's rows; false if it is not small. */
+extern bool collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL]);
+
+/* A column of a state that has not spilled, for a job. */
 extern VectorColumn collect_column(const Collected *state, int column);
 
 #endif

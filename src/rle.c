@@ -169,7 +169,7 @@ gpusort_rle_collect(PG_FUNCTION_ARGS)
 
 	row[0] = fcinfo->args[2];
 	row[1] = fcinfo->args[1];
-	collect_put(fcinfo, state, row);
+	collect_put_pair(fcinfo, state, row);
 	PG_RETURN_POINTER(state);
 }
 
@@ -239,46 +239,56 @@ write_run(char *to, const HeapTupleHeaderData *model, TupleDesc desc, Datum *val
 	return MAXALIGN(ROW_BYTES + data_bytes);
 }
 
-/* An array of a composite type from runs. */
-static ArrayType *
-make_array(const RunSource *source, TupleDesc desc)
+/* What a final function's calls share. */
+typedef struct RleResult
 {
-	ArrayType  *array = array_begin(desc->tdtypeid, source->count, measure_runs(source, desc), true, false, 1);
-	char	   *to = array_elements(array);
+	TupleDesc	desc;			/* of the composite type */
+	HeapTuple	model;			/* of its values */
+} RleResult;
+
+/* Looks the composite type of the result up once. */
+static RleResult *
+get_result(FunctionCallInfo fcinfo)
+{
+	RleResult  *result = fcinfo->flinfo->fn_extra;
 	Datum		values[3] = {0};
 	bool		isnull[3] = {true, false, false};
-	HeapTuple	model = heap_form_tuple(desc, values, isnull);
+	MemoryContext old;
+
+	if (result)
+		return result;
+	old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	result = palloc(sizeof(RleResult));
+	result->desc = lookup_rowtype_tupdesc_copy(get_element_type(get_fn_expr_rettype(fcinfo->flinfo)), -1);
+	if (result->desc->natts != 3)
+		elog(ERROR, "type %u is not one of gpu_rle", result->desc->tdtypeid);
+	result->model = heap_form_tuple(result->desc, values, isnull);
+	Assert(result->model->t_data->t_hoff == ROW_BYTES);
+	fcinfo->flinfo->fn_extra = result;
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/* An array of the final function's composite type from runs. */
+static ArrayType *
+make_array(FunctionCallInfo fcinfo, const RunSource *source)
+{
+	const RleResult *result = get_result(fcinfo);
+	TupleDesc	desc = result->desc;
+	ArrayType  *array = array_begin(desc->tdtypeid, source->count, measure_runs(source, desc), true, false, 1);
+	char	   *to = array_elements(array);
+	Datum		values[3];
+	bool		isnull[3] = {false, false, false};
 	uint64		first = 0;
 
-	Assert(model->t_data->t_hoff == ROW_BYTES);
 	for (uint64 i = 0; i < source->count; i++)
 	{
 		if (i % 65536 == 0)
 			CHECK_FOR_INTERRUPTS();
 		get_run(source, i, &first, values, isnull);
-		to += write_run(to, model->t_data, desc, values, isnull);
+		to += write_run(to, result->model->t_data, desc, values, isnull);
 	}
-	heap_freetuple(model);
 	return array;
-}
-
-/* The composite type of the final function's result. */
-static TupleDesc
-result_desc(FunctionCallInfo fcinfo)
-{
-	TupleDesc	desc = fcinfo->flinfo->fn_extra;
-	MemoryContext old;
-
-	if (desc == NULL)
-	{
-		old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-		desc = lookup_rowtype_tupdesc_copy(get_element_type(get_fn_expr_rettype(fcinfo->flinfo)), -1);
-		MemoryContextSwitchTo(old);
-		if (desc->natts != 3)
-			elog(ERROR, "type %u is not one of gpu_rle", desc->tdtypeid);
-		fcinfo->flinfo->fn_extra = desc;
-	}
-	return desc;
 }
 
 /* The array of a list's runs. */
@@ -287,7 +297,7 @@ list_array(FunctionCallInfo fcinfo, const RunList *list)
 {
 	RunSource	source = {.values = &list->values, .count = list->values.rows, .list = list};
 
-	return make_array(&source, result_desc(fcinfo));
+	return make_array(fcinfo, &source);
 }
 
 /* gpu_rle(value): the runs of equal values in the order rows came. */
@@ -326,27 +336,64 @@ spilled_runs(FunctionCallInfo fcinfo, Collected *state)
 	return array;
 }
 
+/* The runs of a small group. */
+static uint64
+small_runs(const Collected *state, const uint32 order[COLLECT_SMALL], gs_run runs[COLLECT_SMALL])
+{
+	const Vector *values = &state->columns[1];
+	uint64		count = 0;
+	Datum		last = 0;
+	bool		last_null = false;
+
+	for (uint32 i = 0; i < values->rows; i++)
+	{
+		bool		isnull;
+		Datum		value = vector_get(values, order[i], &isnull);
+
+		if (count > 0 && isnull == last_null && (isnull || equality_holds(&state->call->equality, last, value)))
+			runs[count - 1].length++;
+		else
+			runs[count++] = (gs_run) {order[i], 1};
+		last = value;
+		last_null = isnull;
+	}
+	return count;
+}
+
+/* The runs of a group, found by a job. */
+static ArrayType *
+job_runs(FunctionCallInfo fcinfo, const Collected *state)
+{
+	BigMem	   *mem = bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort runs", ALLOCSET_SMALL_SIZES));
+	VectorColumn columns[2] = {collect_column(state, 0), collect_column(state, 1)};
+	RunSource	source = {.values = &state->columns[1]};
+	ArrayType  *array;
+
+	source.runs = vectorjob_runs(mem, columns, 2, 1, 1, &source.count);
+	array = make_array(fcinfo, &source);
+	MemoryContextDelete(bigmem_context(mem));
+	return array;
+}
+
 /* gpu_rle(value, sort_key): the runs of equal values in the order of the key; rows with equal keys in the order they came. */
 Datum
 gpusort_rle_sorted_final(PG_FUNCTION_ARGS)
 {
 	Collected  *state;
-	VectorColumn columns[2];
-	RunSource	source = {0};
-	ArrayType  *array;
-	BigMem	   *mem;
+	uint32		order[COLLECT_SMALL];
+	gs_run		runs[COLLECT_SMALL];
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	state = (Collected *) PG_GETARG_POINTER(0);
 	if (state->spill)
 		PG_RETURN_ARRAYTYPE_P(spilled_runs(fcinfo, state));
-	mem = bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort runs", ALLOCSET_SMALL_SIZES));
-	columns[0] = collect_column(state, 0);
-	columns[1] = collect_column(state, 1);
-	source.values = &state->columns[1];
-	source.runs = vectorjob_runs(mem, columns, 2, 1, 1, &source.count);
-	array = make_array(&source, result_desc(fcinfo));
-	MemoryContextDelete(bigmem_context(mem));
-	PG_RETURN_ARRAYTYPE_P(array);
+	if (collect_small_order(state, order))
+	{
+		RunSource	source = {.values = &state->columns[1], .runs = runs};
+
+		source.count = small_runs(state, order, runs);
+		PG_RETURN_ARRAYTYPE_P(make_array(fcinfo, &source));
+	}
+	PG_RETURN_ARRAYTYPE_P(job_runs(fcinfo, state));
 }

@@ -39,6 +39,7 @@ vector_init(Vector *vector, const VectorType *vtype, void *room, Size room_bytes
 	vector->data = room;
 	vector->size = room ? room_bytes : 0;
 	vector->borrowed = room != NULL;
+	vector->plain = vtype->byval ? (uint8) vtype->len : 0;
 	if (vtype->stride && room)
 		vector->room = (uint32) (room_bytes / vtype->stride);
 }

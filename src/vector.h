@@ -38,6 +38,7 @@ typedef struct Vector
 	uint32		rows;
 	uint32		room;			/* rows there is room for */
 	bool		borrowed;		/* data is not ours to give back */
+	uint8		plain;			/* bytes of a by-value value, 0 if it is not passed so */
 } Vector;
 
 /* No more rows than row numbers of kernels/gs.h. */
@@ -114,17 +115,44 @@ vector_get(const Vector *vector, uint64 row, bool *isnull)
 	return fetch_att(vector_address(vector, row), vector->type->byval, vector->type->len);
 }
 
+/* Is there room for this value as it is? */
+static inline bool
+vector_has_room(const Vector *vector, bool isnull)
+{
+	return vector->rows < vector->room && vector->plain && !isnull;
+}
+
+/* Appends a value for which there is room. */
+static inline void
+vector_put(Vector *vector, Datum value)
+{
+	uint32		row = vector->rows++;
+
+	switch (vector->plain)
+	{
+		case 8:
+			((uint64 *) vector->data)[row] = (uint64) value;
+			break;
+		case 4:
+			((uint32 *) vector->data)[row] = (uint32) value;
+			break;
+		case 2:
+			((uint16 *) vector->data)[row] = (uint16) value;
+			break;
+		default:
+			((uint8 *) vector->data)[row] = (uint8) value;
+			break;
+	}
+}
+
 /* Appends a copy of a value.  False, and nothing appended, if that would take the vector beyond its limit. */
 static inline bool
 vector_append(Vector *vector, Datum value, bool isnull)
 {
-	if (likely(vector->rows < vector->room && vector->type->byval && !isnull))
-	{
-		store_att_byval(vector->data + (Size) vector->rows * vector->type->stride, value, vector->type->len);
-		vector->rows++;
-		return true;
-	}
-	return vector_append_slow(vector, value, isnull);
+	if (unlikely(!vector_has_room(vector, isnull)))
+		return vector_append_slow(vector, value, isnull);
+	vector_put(vector, value);
+	return true;
 }
 
 #endif
