@@ -39,7 +39,7 @@ for part in $parts; do
 		start_server "$part" --locale=C.UTF-8 --encoding=UTF8 </dev/null
 	fi
 	if [ "$part" = gpu ]; then
-		COMMIT=$(git -C "$root" describe --always --dirty 2>/dev/null) \
+		COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null)} \
 			as_server perl "$work/tree/bench/gpu.pl" "$bindir/psql" "$work/tree/$part.json" | tee "$root/bench/results/queries-gpu.txt"
 	else
 		as_server perl "$work/tree/bench/queries.pl" "$part" "$bindir/psql" "$work/tree/$part.json"
