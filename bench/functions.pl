@@ -2,9 +2,10 @@
 # functions.pl PART PSQL JSON_FILE: the SQL functions against the plain SQL that gives the same, in turns in one session.
 #
 # PART is "memory" (work_mem and gpusort.work_mem 4 GB), "stock" (nothing set) or "gpu" (16 GB, the functions on the CPU and on the GPU).
-# ROWS: default 5 million, for "gpu" 50 million.  RUNS turns a line, default 5; LINES, a pattern, chooses lines.  Plain SQL runs with
-# gpusort.enabled off: it is PostgreSQL's own.  One backend, no parallel workers, no JIT; times are the client's for a query of one
-# row, ratios those of medians.  Answers are compared.
+# ROWS: default 5 million, for "gpu" 50 million.  RUNS turns a line, default 5, for "gpu" 3; PLAIN_RUNS of plain SQL, default as many, for
+# "gpu" 1.  LINES, a pattern, chooses lines, for "gpu" those that have a target.  Plain SQL runs with gpusort.enabled off: it is
+# PostgreSQL's own.  One backend, no parallel workers, no JIT; times are the client's for a query of one row, ratios those of medians.  Answers
+# are compared.
 use strict;
 use warnings;
 
@@ -14,10 +15,13 @@ use JSON::PP;
 use Session;
 use Time::HiRes qw(time);
 
+$| = 1;
+
 my ($part, $psql, $json_file) = @ARGV;
 my $rows = $ENV{ROWS} // ($part eq 'gpu' ? 50_000_000 : 5_000_000);
-my $runs = $ENV{RUNS} // 5;
-my $wanted = $ENV{LINES} // '.';
+my $runs = $ENV{RUNS} // ($part eq 'gpu' ? 3 : 5);
+my $plain_runs = $ENV{PLAIN_RUNS} // ($part eq 'gpu' ? 1 : $runs);
+my $wanted = $ENV{LINES};
 my @engines = $part eq 'gpu' ? ('cpu', 'gpu') : ('cpu');
 
 # Islands as one writes them without gpusort, and what each is: its state, where it begins, how long it is.
@@ -87,21 +91,20 @@ my $missed = 0;
 my $title = { memory => 'In memory', stock => 'Stock postgresql.conf', gpu => 'In memory, with ' . device() }->{$part};
 printf "\n%s: %d rows, %s\n\n", $title, $rows, $session->query('SHOW server_version');
 printf "%-36s %11s%s %6s\n", '', 'plain SQL', join('', map { sprintf ' %11s %6s', $_, 'ratio' } @engines), 'target';
-for my $line (grep { $_->[0] =~ /$wanted/ } @lines)
+for my $line (grep { defined $wanted ? $_->[0] =~ /$wanted/ : $part ne 'gpu' || $_->[1] } @lines)
 {
 	my ($name, $target, $plain, $ours) = @$line;
 	my %ms;
-
+	my %answer;
 	for my $run (0 .. $runs)
 	{
-		my %answer;
-
 		for my $side ('plain', @engines)
 		{
+			next if $side eq 'plain' && $run > ($plain_runs > 1 ? $plain_runs : 0);
 			$session->query($side eq 'plain' ? 'SET gpusort.enabled = off' : "SET gpusort.enabled = on; SET gpusort.engine = $side");
 			(my $ms, $answer{$side}) = timed($session, $side eq 'plain' ? $plain : $ours);
-			# the first turn warms up
-			push @{ $ms{$side} }, $ms if $run > 0;
+			# the first turn warms up, unless there is no other
+			push @{ $ms{$side} }, $ms if $run > 0 || ($side eq 'plain' && $plain_runs < 2);
 			die "$name: $answer{$side} on $side, $answer{plain} by plain SQL\n" if $answer{$side} ne $answer{plain};
 		}
 	}

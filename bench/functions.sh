@@ -11,7 +11,7 @@ build_and_install
 make_work
 copy_tree
 mkdir -p "$root/bench/results"
-export COMMIT=$(git -C "$root" rev-parse --short HEAD 2>/dev/null || echo unknown)
+export COMMIT=${COMMIT:-$(git -C "$root" rev-parse --short HEAD 2>/dev/null || true)}
 for part in $parts; do
 	# the table in memory, too; nothing but the place of the socket is set for the stock part
 	if [ "$part" = stock ]; then

@@ -113,10 +113,34 @@ SELECT pg_temp.same_rows('SELECT i % 3, gpu_median(f), gpu_rle(w, k)::text FROM 
 SET temp_file_limit = '64kB';
 SELECT throws_ok('SELECT gpu_count_distinct(f) FROM t', '53400', NULL, 'temporary files count');
 RESET temp_file_limit;
-SELECT throws_ok('SELECT gpu_count_distinct(i) OVER (ORDER BY i) FROM (SELECT * FROM t UNION ALL SELECT * FROM t) AS s', '53400',
+SELECT throws_ok('SELECT gpu_count_distinct(i) OVER () FROM t', '53400',
 				 'a group''s values take too much memory', 'no spilling in windows');
 SELECT throws_ok('SELECT gpu_rle(i) FROM t', '53400', 'a group''s values take too much memory', 'more runs than fit');
 RESET gpusort.work_mem;
+
+-- numbers in shapes that deal badly: equal ones, few far apart, in steps, most in one place, all bits
+CREATE FUNCTION pg_temp.check_numbers(expression text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	fraction float8;
+BEGIN
+	EXECUTE format('CREATE TEMP TABLE n AS SELECT (%s) AS v FROM generate_series(1, 150000::int8) AS i', expression);
+	RETURN NEXT is(pg_temp.answer('SELECT gpu_count_distinct(v) FROM n'), pg_temp.answer('SELECT count(DISTINCT v) FROM n'), expression || ', different');
+	FOREACH fraction IN ARRAY '{0,0.0001,0.3,0.5,0.99,1}'::float8[] LOOP
+		RETURN NEXT is(pg_temp.answer(format('SELECT gpu_percentile_disc(v, %s) || ''/'' || gpu_percentile_cont(v, %1$s) FROM n', fraction)),
+			pg_temp.answer(format('SELECT percentile_disc(%s) WITHIN GROUP (ORDER BY v) || ''/'' || percentile_cont(%1$s) WITHIN GROUP (ORDER BY v) FROM n',
+								  fraction)), format('%s, percentile %s', expression, fraction));
+	END LOOP;
+	DROP TABLE n;
+END $$;
+SELECT pg_temp.check_numbers('5::int8');
+SELECT pg_temp.check_numbers('CASE WHEN i % 2 = 0 THEN -9223372036854775808 ELSE 9223372036854775807 END');
+SELECT pg_temp.check_numbers('(i % 1000) << 50');
+SELECT pg_temp.check_numbers('CASE WHEN i % 100 = 0 THEN hashint8extended(i, 1) ELSE i END');
+SELECT pg_temp.check_numbers('hashint8extended(i, 1)');
+SELECT pg_temp.check_numbers('hashint8extended(i, 1)::float8 / 1e300');
+SELECT pg_temp.check_numbers('CASE WHEN i % 3 = 0 THEN ''NaN'' WHEN i % 3 = 1 THEN ''Infinity'' ELSE -exp(i % 700) END::float8');
+SELECT pg_temp.check_numbers('(i % 60000 - 30000)::int2');
+SELECT pg_temp.check_numbers('(i % 7 / 3.0)::float4');
 
 -- in a parallel worker, where they are marked safe
 SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query') \g /dev/null
