@@ -16,11 +16,10 @@
 /*
  * Counts all digits in one read, in two sets of counters per block.
  */
-template <int IN, bool FLOATS>
+template <int IN>
 static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __grid_constant__ gs_radix_counting a)
 {
-	constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4;
-	typedef typename item_of<IN == GS_COLUMN4 || IN == GS_KEYS4 ? 4 : 8>::type value;
+	typedef typename item_of<IN == GS_COLUMN4 ? 4 : 8>::type value;
 	constexpr u32 VECTOR = 16 / sizeof(value);
 	extern __shared__ u32 counters[];
 	u32 *mine = counters + (threadIdx.x / 32 & 1) * a.digits * GS_PLACE;
@@ -34,7 +33,7 @@ static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __gri
 	__syncthreads();
 
 	auto add = [&](value x) {
-		u64 k = FLOATS ? float_order(x, true) : COLUMN ? key_of_value(x, a.t) : (u64) x;
+		u64 k = IN == GS_WORDS ? (u64) x : key_of_value(x, a.t);
 		u32 at = a.shift;
 
 		for (u32 p = 0; p < a.digits; p++)
@@ -89,15 +88,12 @@ static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __gri
 	}
 }
 
-gs_status
-gs_radix_count(gs_cuda_engine *e, gs_radix_io from, bool floats, const gs_radix_counting &a)
+static gs_status
+count_digits(gs_cuda_engine *e, gs_radix_io from, const gs_radix_counting &a)
 {
-	void (*kernel)(const gs_radix_counting) = from == GS_WORDS	 ? count_kernel<GS_WORDS, false>
-											  : from == GS_COLUMN8 ? count_kernel<GS_COLUMN8, false>
-											  : from == GS_COLUMN4 ? count_kernel<GS_COLUMN4, false>
-											  : from == GS_KEYS8   ? floats ? count_kernel<GS_KEYS8, true> : count_kernel<GS_KEYS8, false>
-											  : floats			   ? count_kernel<GS_KEYS4, true>
-																   : count_kernel<GS_KEYS4, false>;
+	void (*kernel)(const gs_radix_counting) = from == GS_WORDS	   ? count_kernel<GS_WORDS>
+											  : from == GS_COLUMN8 ? count_kernel<GS_COLUMN8>
+																   : count_kernel<GS_COLUMN4>;
 	size_t shared = 2 * GS_PLACES * GS_PLACE * sizeof(u32);
 	u64 wanted = (a.n + COUNT_THREADS * 8 - 1) / (COUNT_THREADS * 8);
 	int blocks;
@@ -200,7 +196,7 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 		gs_radix_counting c = {s->in, s->n, s->t, at, digits, {}, counts, s->gate, s->gate_open};
 
 		memcpy(c.widths, widths, sizeof(widths));
-		GS_TRY(gs_radix_count(e, s->from, false, c));
+		GS_TRY(count_digits(e, s->from, c));
 	}
 
 	to = in == s->a ? s->b : s->a;

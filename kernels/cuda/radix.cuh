@@ -9,9 +9,10 @@
  * A row order: pass 1 may read a column: the key is made of the value, the row number of the position; it also counts the digits of
  * the passes that follow.  The last pass may write the row numbers alone.
  *
- * Keys, and keys with values: the digit is taken from the key as it came.  Values wait in memory until the keys have their places in the
- * tile, then take the same places beside them.  Where a pass reads and writes is looked up in its step on the device, so that
- * passes over a digit that all keys share can be left out without the host's knowing.
+ * Keys, and keys with values: the digit is taken from the key as it came.  Values come to shared memory past the registers while the
+ * keys are ranked; each place of the ordered tile knows where its key came from.  Where a pass reads and writes is looked up in its step on the device, so that
+ * passes over a digit that all keys share can be left out without the host's knowing.  Pairs of 4 and 4 bytes go as one word between the first
+ * pass and the last.
  *
  * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass of a row order writes 4.  Keys and values: their width
  * read, their width written.
@@ -34,10 +35,13 @@ struct gs_transform
 	u32 shift;
 };
 
-/* Keys: what a pass does, decided on the device.  0: the input, 1: temporary memory, 2: the output. */
+/*
+ * Keys: what a pass does, decided on the device.  0: the input, 1: temporary memory, 2: the output.  whole: after the last pass the keys are in
+ * order by all their digits.
+ */
 struct gs_radix_step
 {
-	u32 active, from, to;
+	u32 active, from, to, whole;
 };
 
 struct gs_radix_args
@@ -66,8 +70,10 @@ struct gs_radix_args
 	u32 *wrong; /* becomes 1 if the order check fails */
 
 	/* keys and values */
-	const gs_radix_step *step;
+	const gs_radix_step *step; /* NULL: as in, out, values, out_values say */
 	void *keys_at[3], *values_at[3];
+	const void *values; /* instead of a step: beside in and out */
+	void *out_values;
 	u32 flip;	   /* digits are turned by it: signed numbers, descending */
 	u64 key_flip;  /* the same for whole keys */
 	u32 prefetch_values;
@@ -151,70 +157,121 @@ gs_radix_shared(int threads, int items, int bits, int bytes)
 }
 
 /*
- * Writes a tile's runs of equal digits: as many threads as items fill a line take a digit and write whole lines.  place: of a digit's
- * first item in the output, less its place in the tile.
+ * Writes a tile's runs of equal digits along lines: half a warp takes a digit and writes groups of 16 words.  place: of a digit's first
+ * word in the output, less its place in the tile.
  */
-template <int THREADS, int BINS, class T>
+template <int THREADS, int BINS>
 __device__ __forceinline__ void
-write_runs(const T *items, T *out, const u32 *starts, const u32 *place, u32 valid)
+write_runs(const u64 *words, u64 *out, const u32 *starts, const u32 *place, u32 valid)
 {
-	constexpr u32 LINE = 128 / sizeof(T);
-
-	for (u32 d = threadIdx.x / LINE; d < BINS; d += THREADS / LINE)
+	for (u32 d = threadIdx.x / 16; d < BINS; d += THREADS / 16)
 	{
 		i32 s = starts[d], e = starts[d + 1];
 		u32 g = place[d];
 
 		e = e < (i32) valid ? e : valid;
-		for (i32 j = s - (i32) ((g + s) & (LINE - 1)) + (i32) (threadIdx.x & (LINE - 1)); j < e; j += LINE)
+		for (i32 j = s - (i32) ((g + s) & 15) + (i32) (threadIdx.x & 15); j < e; j += 16)
 			if (j >= s)
-				out[g + j] = items[j];
+				out[g + j] = words[j];
 	}
 }
 
-/* VALUE: bytes of a key's value, or 0.  FLOATS: keys are floats. */
-template <int THREADS, int ITEMS, int BITS, int IN, int OUT, bool ATOMICS, int VALUE, bool FLOATS>
-__global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__ gs_radix_args a)
+/*
+ * Starts to copy a tile's values to shared memory, past the registers: whole tiles in one piece where the device and their alignment allow
+ * it (bulk), else item by item.  By all threads, after a barrier; at: the thread's first item, of many 32 apart.
+ */
+template <int ITEMS, int TILE, class T>
+__device__ __forceinline__ void
+copy_ahead(T *to, const T *from, u32 at, u32 valid, bool bulk, u64 *bar)
+{
+#if __CUDA_ARCH__ >= 900
+	if (bulk)
+	{
+		if (threadIdx.x == 0)
+		{
+			barrier_expect(bar, TILE * sizeof(T));
+			bulk_load(to, from, TILE * sizeof(T), bar);
+		}
+		return;
+	}
+#endif
+#pragma unroll
+	for (int i = 0; i < ITEMS; i++)
+		if (at + i * 32 < valid)
+		{
+#if __CUDA_ARCH__ >= 800
+			asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((u32) __cvta_generic_to_shared(to + at + i * 32)),
+						 "l"(from + at + i * 32), "n"(sizeof(T))
+						 : "memory");
+#else
+			to[at + i * 32] = from[at + i * 32];
+#endif
+		}
+}
+
+/* The copies have come; without bulk those of the calling thread, so that a barrier has to follow. */
+__device__ __forceinline__ void
+wait_for_copies(bool bulk, u64 *bar, u32 parity)
+{
+#if __CUDA_ARCH__ >= 900
+	if (bulk)
+	{
+		barrier_wait(bar, parity);
+		return;
+	}
+#endif
+#if __CUDA_ARCH__ >= 800
+	asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+/* VALUE: bytes of a value that goes beside its key, or 0.  FLOATS: bytes of a key that is a float, or 0. */
+template <int THREADS, int ITEMS, int BITS, int IN, int OUT, bool ATOMICS, int VALUE, int FLOATS>
+__global__ void __launch_bounds__(THREADS, THREADS <= 512 ? 2 : 1) radix_pass(const __grid_constant__ gs_radix_args a)
 {
 	constexpr u32 BINS = 1 << BITS, TILE = THREADS * ITEMS, WARPS = THREADS / 32, GROUPS = THREADS / BINS;
-	constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4, KEYS = IN == GS_KEYS8 || IN == GS_KEYS4;
+	constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4, PAIRS = IN == GS_PAIRS4;
+	constexpr bool KEYS = IN == GS_KEYS8 || IN == GS_KEYS4 || PAIRS;
 	static_assert(GROUPS >= 1 && WARPS % GROUPS == 0, "each thread sums a digit over the same number of warps");
-	typedef typename item_of<IN == GS_COLUMN4 || IN == GS_KEYS4 ? 4 : 8>::type value; /* what is read */
+	typedef typename item_of<IN == GS_COLUMN4 || IN == GS_KEYS4 || PAIRS ? 4 : 8>::type value; /* what is read */
 	typedef typename item_of<IN == GS_KEYS4 ? 4 : 8>::type sorted;					   /* what is put in order */
 	typedef typename item_of<VALUE == 0 ? 4 : VALUE>::type payload;
 
 	extern __shared__ __align__(128) u8 memory[];
 	sorted *const words = (sorted *) memory;		/* the tile in order */
-	payload *const payloads = (payload *) (words + TILE);
-	u32 *const counters = (u32 *) (payloads + (VALUE ? TILE : 0)); /* per warp and digit */
+	payload *const payloads = (payload *) (words + TILE); /* values as they came */
+	u16 *const origin = (u16 *) (payloads + (VALUE ? TILE : 0)); /* places that the words had */
+	u32 *const counters = (u32 *) (origin + (VALUE ? TILE : 0)); /* per warp and digit */
 	u32 *const groups = counters + WARPS * BINS;	/* sums over the warps of a group */
 	u32 *const to = groups + GROUPS * BINS;			/* output position of a digit's first word, less its place in the tile */
 	u32 *const starts = to + BINS;					/* place of a digit's first word in the tile; one more at the end */
 	u32 *const base = starts + BINS + 8;			/* output position of a digit's first word of all */
 	u32 *const sums = base + BINS;
 	u32 *const ticket = sums + 32;
+	u64 *const arrived = (u64 *) (ticket + 2); /* the values' barrier */
 	u32 *const more = ticket + 8; /* a.more * GS_PLACE */
 
 	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
 	const u32 mine = warp * (32 * ITEMS) + lane; /* a warp's items lie side by side in the tile, a thread's 32 apart */
 	u32 *const counter = counters + warp * BINS;
 	const value *in = (const value *) a.in;
-	const payload *values = NULL;
-	payload *out_values = NULL;
+	const payload *values = (const payload *) a.values;
+	payload *out_values = (payload *) a.out_values;
 	void *out = a.out;
 	sorted k[ITEMS];
-	u32 spot[VALUE ? ITEMS : 1]; /* places in the tile, for the values */
-	bool bad = false;
+	u32 parity = 0;
+	bool bad = false, check = a.wrong != NULL;
 
 	if (a.gate != NULL && *a.gate != a.gate_open)
 		return;
 
-	if (KEYS)
+	if (KEYS && a.step != NULL)
 	{
 		gs_radix_step step = *a.step;
 
 		if (!step.active)
 			return;
+		check &= step.whole;
 		in = (const value *) a.keys_at[step.from];
 		out = a.keys_at[step.to];
 		values = (const payload *) a.values_at[step.from];
@@ -223,8 +280,11 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 
 	/* a column's digit is the key's lowest */
 	auto digit = [&](sorted x) -> u32 {
-		if constexpr (FLOATS)
-			return ((u32) (float_order(x, true) >> a.shift) & a.mask) ^ a.flip;
+		if constexpr (FLOATS != 0)
+			return ((u32) (float_order((typename item_of<FLOATS == 0 ? 4 : FLOATS>::type) (x >> 8 * (sizeof(sorted) - FLOATS)), true) >>
+						   a.shift) &
+					a.mask) ^
+				   a.flip;
 		if (KEYS)
 			return ((u32) (x >> a.shift) & a.mask) ^ a.flip;
 		return (u32) (COLUMN ? x : x >> a.shift) & a.mask;
@@ -234,21 +294,28 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 
 		return left < TILE ? (u32) left : TILE;
 	};
+	auto word_at = [&](u64 at) -> sorted {
+		sorted x = __ldcs(in + at);
+
+		if constexpr (PAIRS)
+			return x << 32 | __ldcs((const u32 *) values + at);
+		return x;
+	};
 	auto load = [&](u32 tile) {
-		const value *p = in + (u64) (a.first + tile) * TILE + mine;
+		u64 at = (u64) (a.first + tile) * TILE + mine;
 		u32 valid = valid_of(tile);
 
 		if (valid == TILE)
 		{
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
-				k[i] = __ldcs(p + i * 32);
+				k[i] = word_at(at + i * 32);
 		}
 		else
 		{
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
-				k[i] = mine + i * 32 < valid ? (sorted) __ldcs(p + i * 32) : (sorted) (KEYS ? ~a.key_flip : ~0ull);
+				k[i] = mine + i * 32 < valid ? word_at(at + i * 32) : (sorted) (KEYS ? ~a.key_flip : ~0ull);
 		}
 	};
 	/* places behind the last word count as the last digit */
@@ -285,6 +352,13 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				more[i] = 0;
 		if (thread == 0)
 			*ticket = atomicAdd(a.sweep.ticket, 1);
+#if __CUDA_ARCH__ >= 900
+		if (VALUE && thread == 0)
+		{
+			barrier_init(arrived, 1);
+			asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+		}
+#endif
 		__syncthreads();
 	}
 
@@ -309,12 +383,17 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(in + (u64) (a.first + next) * TILE),
 							 "r"((u32) (TILE * sizeof(value)))
 							 : "memory");
-			if (VALUE && a.prefetch_values && next + 1 < a.sweep.tiles)
+			if ((VALUE || PAIRS) && a.prefetch_values && next + 1 < a.sweep.tiles)
 				asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(values + (u64) (a.first + next) * TILE),
 							 "r"((u32) (TILE * sizeof(payload)))
 							 : "memory");
 #endif
 		}
+
+		const bool bulk = VALUE && valid == TILE && a.prefetch_values;
+
+		if (VALUE)
+			copy_ahead<ITEMS, TILE>(payloads, values + (u64) (a.first + tile) * TILE, mine, valid, bulk, arrived);
 
 		/* 2. count the digits of each warp, by atomics that return nothing */
 #pragma unroll
@@ -454,7 +533,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 
 				words[place] = word(i);
 				if (VALUE)
-					spot[i] = place;
+					origin[place] = (u16) (mine + i * 32);
 			}
 		}
 		else
@@ -471,28 +550,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				__syncwarp();
 				words[place + below] = word(i);
 				if (VALUE)
-					spot[i] = place + below;
-			}
-		}
-
-		/* the values of this tile, on their way while the digits look back */
-		payload v[VALUE ? ITEMS : 1];
-
-		if (VALUE)
-		{
-			const payload *p = values + (u64) (a.first + tile) * TILE + mine;
-
-			if (valid == TILE)
-			{
-#pragma unroll
-				for (int i = 0; i < ITEMS; i++)
-					v[VALUE ? i : 0] = __ldcs(p + i * 32);
-			}
-			else
-			{
-#pragma unroll
-				for (int i = 0; i < ITEMS; i++)
-					v[VALUE ? i : 0] = mine + i * 32 < valid ? __ldcs(p + i * 32) : 0;
+					origin[place + below] = (u16) (mine + i * 32);
 			}
 		}
 
@@ -521,7 +579,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 
 #pragma unroll 8
 					for (u32 i = 0; i < TILE; i++)
-						sum += digit(COLUMN ? (sorted) key_of_value(p[i], a.t) : (sorted) p[i]) == thread;
+						sum += digit(COLUMN ? (sorted) key_of_value(p[i], a.t) : (sorted) p[i] << (PAIRS ? 32 : 0)) == thread;
 					if (thread == 0)
 						atomicAdd(&a.sweep.watch->fallbacks, 1);
 					waiting = 0;
@@ -554,9 +612,8 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		}
 		if (VALUE)
 		{
-#pragma unroll
-			for (int i = 0; i < ITEMS; i++)
-				payloads[spot[VALUE ? i : 0]] = v[VALUE ? i : 0];
+			wait_for_copies(bulk, arrived, parity);
+			parity ^= bulk;
 		}
 		const bool skewed = __syncthreads_or(count > 8 * TILE / BINS);
 
@@ -564,23 +621,8 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		tile = *ticket;
 		if (tile < a.sweep.tiles)
 			load(tile);
-		else if (VALUE)
-		{
-			/* else the old keys would have to live beside the values */
-#pragma unroll
-			for (int i = 0; i < ITEMS; i++)
-				k[i] = 0;
-		}
-		if (OUT != GS_ROWS && !skewed)
-		{
-			write_runs<THREADS, BINS>(words, (sorted *) out, starts, to, valid);
-			if (VALUE)
-				write_runs<THREADS, BINS>(payloads, out_values, starts, to, valid);
-			if (ATOMICS && KEYS && a.wrong != NULL)
-				for (u32 j = thread + 1; j < valid; j += THREADS)
-					bad |= (words[j - 1] ^ (sorted) a.key_flip) > (words[j] ^ (sorted) a.key_flip) &&
-						   digit(words[j - 1]) == digit(words[j]);
-		}
+		if (OUT == GS_WORDS && !skewed)
+			write_runs<THREADS, BINS>((const u64 *) words, (u64 *) out, starts, to, valid);
 		else
 		{
 			auto place = [&](u32 j, sorted x) -> u32 {
@@ -597,13 +639,16 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				}
 				else
 					d = KEYS ? digit(x) : (u32) (x >> (COLUMN ? a.row_bits : a.shift)) & a.mask;
-				if (ATOMICS && OUT == GS_ROWS)
+				if (ATOMICS && (OUT == GS_ROWS || (KEYS && check)))
 				{
-					u64 older = shuffle_up(x, 1);
+					sorted older = shuffle_up(x, 1);
 
 					if (lane == 0 && j > 0)
 						older = words[j - 1];
-					bad |= j > 0 && older > x && ((u32) (older >> (COLUMN ? a.row_bits : a.shift)) & a.mask) == d;
+					if (KEYS)
+						bad |= j > 0 && j < valid && (older ^ (sorted) a.key_flip) > (x ^ (sorted) a.key_flip) && digit(older) == d;
+					else
+						bad |= j > 0 && older > x && ((u32) (older >> (COLUMN ? a.row_bits : a.shift)) & a.mask) == d;
 				}
 				return to[d] + j;
 			};
@@ -619,13 +664,20 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				{
 					if (OUT == GS_ROWS)
 						((u32 *) out)[p] = (u32) x & a.row_mask;
+					else if (OUT == GS_PAIRS4)
+					{
+						((u32 *) out)[p] = (u32) ((u64) x >> 32);
+						((u32 *) out_values)[p] = (u32) x;
+					}
 					else
 						((sorted *) out)[p] = x;
 					if (VALUE)
-						out_values[p] = payloads[j];
+						out_values[p] = payloads[origin[j]];
 				}
 			}
 		}
+		if (VALUE)
+			bulk_fence();
 		__syncthreads();
 	}
 	if (COLUMN)

@@ -99,7 +99,7 @@ struct gs_radix_counting
 };
 
 u32 gs_radix_digits(u32 bits, u32 most, u32 *widths);
-gs_status gs_radix_count(gs_cuda_engine *e, gs_radix_io from, bool floats, const gs_radix_counting &a);
+gs_status gs_radix_count_keys(gs_cuda_engine *e, size_t key_bytes, bool floats, const gs_radix_counting &a);
 size_t gs_radix_temp(u64 n, u32 bits);
 gs_status gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 gate_open);
 gs_status gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s);
@@ -108,17 +108,19 @@ gs_status gs_radix_pass_atomics(gs_cuda_engine *e, int bits, gs_radix_io in, gs_
 gs_status gs_radix_pass_keys(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, bool atomics,
 							 gs_radix_args &a);
 gs_status gs_radix_pass_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a);
+gs_status gs_radix_pass_pairs(gs_cuda_engine *e, bool floats, bool first, bool last, gs_radix_args &a);
+gs_status gs_radix_pass_float_pairs(gs_cuda_engine *e, bool first, bool last, gs_radix_args &a);
 gs_status gs_lane_order_test(gs_cuda_engine *e, bool *in_order);
 
 /* Launches one pass; tiles are cut here, and launches where the count bits of status words would not do. */
-template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE = 0, bool FLOATS = false>
+template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE = 0, int FLOATS = 0>
 gs_status
 gs_radix_launch(gs_cuda_engine *e, gs_radix_args &a)
 {
 	constexpr gs_radix_shape s = gs_radix_shape_of(BITS, ATOMICS, IN, VALUE);
 	constexpr u64 tile = (u64) s.threads * s.items, most = GS_DIGIT_COUNT / tile;
 	constexpr bool column = IN == GS_COLUMN8 || IN == GS_COLUMN4;
-	constexpr size_t shared = gs_radix_shared(s.threads, s.items, BITS, (IN == GS_KEYS4 ? 4 : 8) + VALUE) +
+	constexpr size_t shared = gs_radix_shared(s.threads, s.items, BITS, (IN == GS_KEYS4 ? 4 : 8) + (VALUE ? VALUE + 2 : 0)) +
 							  (column ? 4 * (GS_PLACES - 1) * GS_PLACE : 0);
 	void (*kernel)(const gs_radix_args) = radix_pass<s.threads, s.items, BITS, IN, OUT, ATOMICS, VALUE, FLOATS>;
 	u64 tiles = (a.n + tile - 1) / tile;

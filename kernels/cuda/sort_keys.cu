@@ -3,47 +3,57 @@
  *
  * One read counts all digits.  A kernel of one block then looks which digits tell keys apart at all, and lays the passes' road: input,
  * temporary memory and output in turns, so that the last pass that does anything ends in the output.  The host enqueues every
- * pass; those that have nothing to do return at once.  The input is only read.
+ * pass; those that have nothing to do return at once.  The input is only read.  Pairs of 4 and 4 bytes go as one word between the
+ * first pass and the last, and take all passes.
  *
- * Ranking is by ballots.  Integers of 4 bytes, alone and by all their bits, are ranked by the order of returning atomics where the device's
- * test allows it: equal ones are alike, so stability cannot show; the last pass compares neighbours, and if any are out of order
- * everything is sorted again, by ballots.
+ * Many keys of 8 bytes are sorted by their leading digits alone where a sample says that these leave few of them tied; the groups that are
+ * not in order then are sorted one by one (sort_leading.cu).
+ *
+ * Ranking is by ballots.  Integers alone, by all their bits, are ranked by the order of returning atomics where the device's
+ * test allows it: equal ones are alike, so stability cannot show, and the last pass compares neighbours.  If they are out of order, or
+ * a group is too large, everything is sorted again, by ballots and by all digits, with kernels that stand by.
  *
  * Bytes per item: a key read for the counts; per pass key and value read and written.  See radix.cuh.
  */
-#include "sort.cuh"
+#include "sort_keys.cuh"
 
 #include <cstring>
-
-#define KEY_BITS 8 /* of a digit at most */
 
 /* Temporary memory, in this order; what is zeroed before a sort, and before it is done again, lies side by side. */
 struct keys_layout
 {
-	size_t counts, flags, tickets, status, bases, steps, keys, values, bytes;
+	size_t counts, road, tickets, status, bases, steps, keys, values, bytes;
 };
 
+/* Pairs that are one word between the first pass and the last. */
+static bool
+one_word(const gs_sort_items *t)
+{
+	return t->key_bytes == 4 && t->value_width == 4;
+}
+
 static u64
-tiles_of(gs_radix_io in, size_t value_width, u64 n)
+tiles_of(size_t key_bytes, size_t value_width, u64 n)
 {
 	u64 tile = ~0ull;
 
 	for (const gs_radix_shape &s : gs_radix_shapes)
-		if (s.in == in && s.value == (int) value_width)
-			tile = (u64) s.threads * s.items < tile ? (u64) s.threads * s.items : tile;
-	return (n + tile - 1) / tile;
-}
+	{
+		bool mine = s.bits == GS_KEY_BITS && s.value == (int) value_width && s.in == (key_bytes == 4 ? GS_KEYS4 : GS_KEYS8);
 
-static gs_radix_io
-io_of(size_t key_bytes)
-{
-	return key_bytes == 4 ? GS_KEYS4 : GS_KEYS8;
+		if (key_bytes == 4 && value_width == 4)
+			mine = s.bits == GS_KEY_BITS && s.value == 0 && (s.in == GS_PAIRS4 || s.in == GS_KEYS8);
+		if (mine && (u64) s.threads * s.items < tile)
+			tile = (u64) s.threads * s.items;
+	}
+	return (n + tile - 1) / tile;
 }
 
 static keys_layout
 layout_of(size_t key_bytes, size_t value_width, u64 n)
 {
-	u64 passes = key_bytes * 8 / KEY_BITS, at = 0;
+	u64 passes = key_bytes * 8 / GS_KEY_BITS, at = 0;
+	bool words = key_bytes == 4 && value_width == 4;
 	keys_layout l;
 	auto take = [&](u64 bytes) {
 		u64 here = at;
@@ -53,13 +63,13 @@ layout_of(size_t key_bytes, size_t value_width, u64 n)
 	};
 
 	l.counts = take(passes * GS_PLACE * sizeof(u32));
-	l.flags = take(sizeof(u32));
+	l.road = take(sizeof(gs_keys_road));
 	l.tickets = take(passes * 64 * sizeof(u32));
-	l.status = take((passes * tiles_of(io_of(key_bytes), value_width, n) << KEY_BITS) * sizeof(u32));
+	l.status = take((passes * tiles_of(key_bytes, value_width, n) << GS_KEY_BITS) * sizeof(u32));
 	l.bases = take((n >> 29) * GS_PLACE * sizeof(u32));
 	l.steps = take(GS_PLACES * sizeof(gs_radix_step));
-	l.keys = take(n * key_bytes);
-	l.values = take(n * value_width);
+	l.keys = take(n * (words ? 8 : key_bytes));
+	l.values = take(n * (words ? 8 : value_width));
 	l.bytes = at;
 	return l;
 }
@@ -71,20 +81,23 @@ gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width,
 	return layout_of(gs_type_width(key), value_width, n).bytes;
 }
 
+/* ---------------------------------------------------------------- the road */
+
 /*
- * Which passes there are to do, and from where to where: every other one into the output, the last one too.
+ * Which passes there are to do, and from where to where: every other one into the output, the last one too.  Before a sample is taken: which
+ * leading digits come into question.
  */
-static __global__ void __launch_bounds__(GS_PLACE)
-road_kernel(const u32 *counts, u64 n, u32 digits, gs_radix_step *steps, const u32 *gate)
+static __global__ void __launch_bounds__(GS_PLACE) road_kernel(gs_keys_plan plan, gs_road_stage stage)
 {
 	__shared__ u32 active[GS_PLACES];
-	bool open = gate == NULL || *gate != 0;
-	u32 todo = 0;
+	gs_keys_road *road = plan.road;
+	bool open = stage != GS_ROAD_AGAIN || road->again != 0;
+	u32 todo = 0, leading = 0;
 
-	for (u32 p = 0; p < digits; p++)
+	for (u32 p = 0; p < plan.digits; p++)
 	{
 		/* 2^32 of one digit would be counted as none */
-		bool all = __syncthreads_or(n < 1ull << 32 && counts[p * GS_PLACE + threadIdx.x] == (u32) n);
+		bool all = __syncthreads_or(plan.n < 1ull << 32 && plan.counts[p * GS_PLACE + threadIdx.x] == (u32) plan.n);
 
 		if (threadIdx.x == 0)
 			active[p] = open && !all;
@@ -92,13 +105,34 @@ road_kernel(const u32 *counts, u64 n, u32 digits, gs_radix_step *steps, const u3
 	}
 	if (threadIdx.x != 0)
 		return;
+	if (stage == GS_ROAD_SAMPLE)
+	{
+		for (u32 p = plan.digits, seen = 0; p-- > 0;)
+			if (active[p] && ++seen >= GS_LEADING_LEAST && seen < GS_LEADING_LEAST + GS_LEADING_CHOICES && seen + 1 < todo)
+				road->shifts[seen - GS_LEADING_LEAST] = plan.at[p];
+		return;
+	}
+	if (stage == GS_ROAD_CHOOSE)
+		for (u32 c = GS_LEADING_CHOICES; c-- > 0;)
+			if (road->shifts[c] != 0 && road->tied[c] * 16ull * plan.n <= (u64) GS_SAMPLE * GS_SAMPLE)
+				leading = GS_LEADING_LEAST + c;
+	if (leading != 0)
+	{
+		road->leading = 1;
+		road->shift = road->shifts[leading - GS_LEADING_LEAST];
+		for (u32 p = 0; p < plan.digits && todo > leading; p++)
+		{
+			todo -= active[p];
+			active[p] = 0;
+		}
+	}
 	if (open && todo == 0)
 		todo = active[0] = 1;
-	for (u32 p = 0, from = 0; p < digits; p++)
+	for (u32 p = 0, from = 0; p < plan.digits; p++)
 	{
 		u32 to = todo & 1 ? 2 : 1;
 
-		steps[p] = {active[p], from, to};
+		plan.steps[p] = {active[p], from, to, leading == 0};
 		if (active[p])
 		{
 			from = to;
@@ -107,6 +141,8 @@ road_kernel(const u32 *counts, u64 n, u32 digits, gs_radix_step *steps, const u3
 	}
 }
 
+/* ---------------------------------------------------------------- passes */
+
 /* Everything that a sort's passes have in common. */
 struct keys_sort
 {
@@ -114,80 +150,135 @@ struct keys_sort
 	const gs_sort_items *items;
 	keys_layout at;
 	u8 *temp;
-	u64 flip; /* of keys: signed numbers, descending */
-	u32 begin, digits;
+	gs_keys_plan plan;
+	u32 begin;
 	u32 widths[GS_PLACES];
-	bool floats;
 };
 
-/* Enqueues the passes; wrong: rank by atomics, and where to say that it failed.  gate: only if it is not 0. */
-static gs_status
-run_passes(const keys_sort *s, u32 *wrong, const u32 *gate)
+static bool
+aligned(const void *a, const void *b)
+{
+	return (((uintptr_t) a | (uintptr_t) b) & 15) == 0;
+}
+
+/* What a pass is told, but for where it reads and writes. */
+static gs_radix_args
+pass_args(const keys_sort *s, u32 p)
 {
 	const gs_sort_items *t = s->items;
-	gs_radix_step *steps = (gs_radix_step *) (s->temp + s->at.steps);
-	u32 *counts = (u32 *) (s->temp + s->at.counts), *status = (u32 *) (s->temp + s->at.status);
-	u64 tiles = tiles_of(io_of(t->key_bytes), t->value_width, t->n);
-	bool aligned = s->e->properties.major >= 9 && ((uintptr_t) t->keys & 15) == 0 && ((uintptr_t) t->out_keys & 15) == 0;
-	bool values_aligned = ((uintptr_t) t->values & 15) == 0 && ((uintptr_t) t->out_values & 15) == 0;
-	u32 at = s->begin;
+	u64 tiles = tiles_of(t->key_bytes, t->value_width, t->n);
+	gs_radix_args a = {};
 
-	road_kernel<<<1, GS_PLACE, 0, s->e->stream>>>(counts, t->n, s->digits, steps, gate);
+	a.n = t->n;
+	a.shift = s->begin + s->plan.at[p];
+	a.mask = (1u << s->widths[p]) - 1;
+	a.flip = (u32) (s->plan.flip >> a.shift) & a.mask;
+	a.key_flip = s->plan.flip;
+	a.prefetch = s->e->properties.major >= 9 && aligned(t->keys, t->out_keys);
+	a.prefetch_values = s->e->properties.major >= 9 && aligned(t->values, t->out_values);
+	a.counts = s->plan.counts + p * GS_PLACE;
+	a.next_bases = (u32 *) (s->temp + s->at.bases);
+	a.status = (u32 *) (s->temp + s->at.status) + (p * tiles << GS_KEY_BITS);
+	a.sweep.ticket = (u32 *) (s->temp + s->at.tickets) + 64 * p;
+	return a;
+}
+
+/* Lays the road and enqueues the passes. */
+static gs_status
+run_passes(const keys_sort *s, gs_road_stage stage, bool atomics)
+{
+	const gs_sort_items *t = s->items;
+
+	road_kernel<<<1, GS_PLACE, 0, s->e->stream>>>(s->plan, stage);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
-	for (u32 p = 0; p < s->digits; p++)
+	for (u32 p = 0; p < s->plan.digits; p++)
 	{
-		gs_radix_args a = {};
+		gs_radix_args a = pass_args(s, p);
 
-		a.n = t->n;
-		a.shift = at;
-		a.mask = (1u << s->widths[p]) - 1;
-		a.flip = (u32) (s->flip >> at) & a.mask;
-		a.key_flip = s->flip;
-		a.prefetch = aligned;
-		a.prefetch_values = aligned && values_aligned;
-		a.counts = counts + p * GS_PLACE;
-		a.next_bases = (u32 *) (s->temp + s->at.bases);
-		a.status = status + (p * tiles << KEY_BITS);
-		a.sweep.ticket = (u32 *) (s->temp + s->at.tickets) + 64 * p;
-		a.wrong = p + 1 == s->digits ? wrong : NULL;
-		a.step = steps + p;
+		a.wrong = atomics && p + 1 == s->plan.digits ? &s->plan.road->again : NULL;
+		a.step = s->plan.steps + p;
 		a.keys_at[0] = (void *) t->keys;
 		a.keys_at[1] = s->temp + s->at.keys;
 		a.keys_at[2] = t->out_keys;
 		a.values_at[0] = (void *) t->values;
 		a.values_at[1] = s->temp + s->at.values;
 		a.values_at[2] = t->out_values;
-		GS_TRY(gs_radix_pass_keys(s->e, t->key_bytes, t->value_width, s->floats, wrong != NULL, a));
-		at += s->widths[p];
+		GS_TRY(gs_radix_pass_keys(s->e, t->key_bytes, t->value_width, s->plan.floats, atomics, a));
+	}
+	return GS_OK;
+}
+
+/* Pairs that are one word between the first pass and the last: to and fro between two arrays of words. */
+static gs_status
+run_pairs(const keys_sort *s)
+{
+	const gs_sort_items *t = s->items;
+	void *words[2] = {s->temp + s->at.keys, s->temp + s->at.values};
+
+	for (u32 p = 0; p < s->plan.digits; p++)
+	{
+		bool first = p == 0, last = p + 1 == s->plan.digits;
+		gs_radix_args a = pass_args(s, p);
+
+		if (!s->plan.floats)
+			a.shift += 32;
+		a.key_flip <<= 32;
+		a.in = first ? t->keys : words[(p + 1) & 1];
+		a.values = t->values;
+		a.out = last ? t->out_keys : words[p & 1];
+		a.out_values = t->out_values;
+		if (!first)
+			a.prefetch = s->e->properties.major >= 9;
+		GS_TRY(gs_radix_pass_pairs(s->e, s->plan.floats, first, last, a));
 	}
 	return GS_OK;
 }
 
 gs_status
-gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit, const gs_sort_items *items, void *temp)
+gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit, const gs_sort_items *items,
+				  void *temp)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	keys_sort s = {e, items, layout_of(items->key_bytes, items->value_width, items->n), (u8 *) temp};
-	u32 bits = 8 * (u32) items->key_bytes, *flags = (u32 *) (s.temp + s.at.flags);
-	size_t zero = s.at.bases - s.at.tickets;
-	bool atomics;
+	u32 bits = 8 * (u32) items->key_bytes;
+	bool atomics, leading;
 
 	cudaSetDevice(e->device);
-	s.floats = gs_type_is_float(key);
-	s.flip = (gs_type_is_signed(key) ? 1ull << (bits - 1) : 0) ^ (desc ? gs_low_mask(bits) : 0);
 	s.begin = begin_bit;
-	s.digits = gs_radix_digits(end_bit - begin_bit, KEY_BITS, s.widths);
-	atomics = items->key_bytes == 4 && items->value_width == 0 && !s.floats && begin_bit == 0 && end_bit == bits &&
-			  gs_sort_atomics(e, items->n);
+	s.plan.n = items->n;
+	s.plan.counts = (u32 *) (s.temp + s.at.counts);
+	s.plan.road = (gs_keys_road *) (s.temp + s.at.road);
+	s.plan.steps = (gs_radix_step *) (s.temp + s.at.steps);
+	s.plan.floats = gs_type_is_float(key);
+	s.plan.flip = (gs_type_is_signed(key) ? 1ull << (bits - 1) : 0) ^ (desc ? gs_low_mask(bits) : 0);
+	s.plan.begin = begin_bit;
+	s.plan.mask = gs_low_mask(end_bit - begin_bit);
+	s.plan.digits = gs_radix_digits(end_bit - begin_bit, GS_KEY_BITS, s.widths);
+	for (u32 p = 1; p < s.plan.digits; p++)
+		s.plan.at[p] = s.plan.at[p - 1] + s.widths[p - 1];
+	atomics = items->value_width == 0 && !s.plan.floats && begin_bit == 0 && end_bit == bits && gs_sort_atomics(e, items->n);
+	leading = items->key_bytes == 8 && items->n >= GS_LEADING_ROWS && s.plan.digits > GS_LEADING_LEAST + 1;
 
-	gs_radix_counting c = {items->keys, items->n, {}, begin_bit, s.digits, {}, (u32 *) (s.temp + s.at.counts), NULL, 0};
+	gs_radix_counting c = {items->keys, items->n, {}, begin_bit, s.plan.digits, {}, s.plan.counts, NULL, 0};
 
-	memcpy(c.widths, s.widths, s.digits * sizeof(u32));
+	memcpy(c.widths, s.widths, s.plan.digits * sizeof(u32));
 	GS_TRY(gs_cuda_status(cudaMemsetAsync(s.temp, 0, s.at.bases, e->stream)));
-	GS_TRY(gs_radix_count(e, io_of(items->key_bytes), s.floats, c));
-	GS_TRY(run_passes(&s, atomics ? flags : NULL, NULL));
-	if (!atomics)
+	GS_TRY(gs_radix_count_keys(e, items->key_bytes, s.plan.floats, c));
+	if (one_word(items))
+		return run_pairs(&s);
+	if (leading)
+	{
+		void *tables = s.temp + s.at.keys;
+
+		GS_TRY(gs_cuda_status(cudaMemsetAsync(tables, 0, GS_SAMPLE_TABLES, e->stream)));
+		road_kernel<<<1, GS_PLACE, 0, e->stream>>>(s.plan, GS_ROAD_SAMPLE);
+		GS_TRY(gs_leading_sample(e, s.plan, (const u64 *) items->keys, (u64 *) tables));
+	}
+	GS_TRY(run_passes(&s, leading ? GS_ROAD_CHOOSE : GS_ROAD_ALL, atomics));
+	if (leading)
+		GS_TRY(gs_leading_finish(e, s.plan, items, (u32 *) (s.temp + s.at.keys)));
+	if (!leading && !atomics)
 		return GS_OK;
-	GS_TRY(gs_radix_clear(e, s.temp + s.at.tickets, zero, flags, 1));
-	return run_passes(&s, NULL, flags);
+	GS_TRY(gs_radix_clear(e, s.temp + s.at.tickets, s.at.bases - s.at.tickets, &s.plan.road->again, 1));
+	return run_passes(&s, GS_ROAD_AGAIN, false);
 }

@@ -21,7 +21,8 @@ enum gs_radix_io
 	GS_COLUMN4,
 	GS_ROWS,	/* out: row numbers alone */
 	GS_KEYS8,	/* keys as they came, in and out */
-	GS_KEYS4
+	GS_KEYS4,
+	GS_PAIRS4 /* a key and a value of 4 bytes, from and to an array each; one word within */
 };
 
 struct gs_radix_shape
@@ -48,12 +49,13 @@ constexpr gs_radix_shape gs_radix_shapes[] = {
 	{8, true, GS_COLUMN8, 0, 640, 21},
 	{8, true, GS_COLUMN4, 0, 640, 21},
 	{8, false, GS_KEYS8, 0, 640, 24},
-	{8, false, GS_KEYS8, 4, 640, 24},
-	{8, false, GS_KEYS8, 8, 640, 20},
+	{8, true, GS_KEYS8, 0, 640, 24},
+	{8, false, GS_KEYS8, 4, 640, 16},
+	{8, false, GS_KEYS8, 8, 768, 13},
 	{8, false, GS_KEYS4, 0, 768, 32},
 	{8, true, GS_KEYS4, 0, 768, 32},
-	{8, false, GS_KEYS4, 4, 640, 32},
-	{8, false, GS_KEYS4, 8, 640, 22},
+	{8, false, GS_KEYS4, 8, 640, 18},
+	{8, false, GS_PAIRS4, 0, 640, 24},
 };
 
 constexpr gs_radix_shape

@@ -15,6 +15,7 @@ typedef struct sort_case
 	int shape;
 	uint64_t n;
 	size_t offset; /* elements by which the arrays are off their alignment */
+	uint64_t alike; /* so many keys differ in their 16 lowest bits only */
 } sort_case;
 
 /* What a case must give: the stable order of the bits that it sorts by. */
@@ -70,6 +71,8 @@ run_case(const sort_case *c)
 	void *temp = temp_of(bytes);
 
 	fill_shape(c->type, c->shape, k, c->n);
+	for (uint64_t i = 0; i < c->alike; i++)
+		memcpy(k + below(c->n) * width, &(uint64_t){0x4123456789ab0000ull + (random64() >> 48)}, width);
 	for (uint64_t i = 0; i < c->n; i++)
 	{
 		uint64_t x = vw == 4 ? i : i * 0x100000001ull;
@@ -117,7 +120,7 @@ all_of(gs_type type, size_t value_width)
 	seed(type * 64 + value_width);
 	for (int round = 0; round < (small_only ? 30 : 150); round++)
 	{
-		sort_case c = {type, value_width, below(2), 0, bits, round % SHAPES, some_size(), below(3) ? 0 : below(5)};
+		sort_case c = {type, value_width, below(2), 0, bits, round % SHAPES, some_size(), below(3) ? 0 : below(5), 0};
 
 		if (below(2))
 		{
@@ -129,20 +132,25 @@ all_of(gs_type type, size_t value_width)
 	}
 }
 
-/* Every distribution once, with many tiles. */
+/* Every distribution, with so many items that leading digits may do; and with groups of keys that these leave tied. */
 static void
-many_tiles(void)
+many_items(void)
 {
-	group("many tiles");
-	for (int shape = 0; shape < SHAPES; shape++)
-		for (size_t w = 0; w < 3; w++)
-		{
-			gs_type type = types[(shape + w) % 6];
-			sort_case c = {type, value_widths[w], shape & 1, 0, 8 * (uint32_t) gs_type_width(type), shape, 3000000 + below(99999),
-						   below(2)};
+	static const gs_type wide[] = {GS_U64, GS_F64, GS_I64};
+	static const uint64_t alike[] = {2, 40, 63, 64, 65, 1000, 100000};
 
-			run_case(&c);
-		}
+	group("many items");
+	for (int shape = 0; shape < SHAPES; shape++)
+	{
+		gs_type type = shape % 4 == 3 ? types[shape % 3] : wide[shape % 3];
+
+		run_case(&(sort_case){type, value_widths[(shape + 1) % 3], shape & 1, 0, 8 * (uint32_t) gs_type_width(type), shape,
+							  4200000 + below(99999), below(2), 0});
+	}
+	group("many items, some nearly alike");
+	for (int i = 0; i < 7; i++)
+		run_case(&(sort_case){wide[i % 3], value_widths[i % 3], i & 1, i == 3 ? 5 : 0, i == 4 ? 63 : 64, SHAPE_UNIFORM,
+							  4200000 + below(99999), 0, alike[i]});
 }
 
 static void
@@ -195,7 +203,7 @@ test_radix(void)
 		for (int w = 0; w < 3; w++)
 			all_of(types[t], value_widths[w]);
 	if (!small_only)
-		many_tiles();
+		many_items();
 	refused();
 }
 
@@ -210,7 +218,7 @@ void
 test_radix_stall(void)
 {
 	static const uint32_t tiles[] = {0, 3, 4, 40, 41, 42, 200, 250};
-	sort_case c = {GS_U64, 4, false, 0, 64, SHAPE_UNIFORM, 8000001, 0};
+	sort_case c = {GS_U64, 4, false, 0, 64, SHAPE_UNIFORM, 8000001, 0, 0};
 	uint32_t before[2], after[2];
 
 	if (!on_gpu || small_only)
