@@ -71,4 +71,29 @@ sub finish
 	return;
 }
 
+# Runs statements in eight sessions at once, each for its part of the row numbers; {from} and {to} stand for it.
+sub in_parallel
+{
+	my ($psql, $n, $sql) = @_;
+	my @sessions = map { __PACKAGE__->new($psql, 'postgres') } 1 .. 8;
+	my @children;
+	for my $i (0 .. 7)
+	{
+		my ($from, $to) = (int($n * $i / 8) + 1, int($n * ($i + 1) / 8));
+		my $pid = fork() // die "fork: $!";
+		if ($pid == 0)
+		{
+			$sessions[$i]->query($sql =~ s/\{from\}/$from/r =~ s/\{to\}/$to/r);
+			exec 'true';
+		}
+		push @children, $pid;
+	}
+	foreach my $child (@children)
+	{
+		waitpid $child, 0;
+		die "loading failed\n" if $?;
+	}
+	return;
+}
+
 1;

@@ -69,9 +69,10 @@ sub device
 sub make_tables
 {
 	my ($session) = @_;
-	$session->query("CREATE UNLOGGED TABLE t AS SELECT hashint8extended(i, 1) AS k, (hashint8extended(i, 2) / 1e6)::float8 AS f,
+	$session->query('CREATE UNLOGGED TABLE t (k int8, f float8, ts timestamp, state int4)');
+	Session::in_parallel($psql, $rows, "INSERT INTO t SELECT hashint8extended(i, 1) AS k, (hashint8extended(i, 2) / 1e6)::float8 AS f,
 		timestamp '2020-01-01' + i * interval '1 second' AS ts, abs(hashint8extended(i / 20, 3) % 4)::int4 AS state
-		FROM (SELECT n * 7368787::int8 % $rows AS i FROM generate_series(1, $rows) AS n) AS s");
+		FROM (SELECT n * 7368787::int8 % $rows AS i FROM generate_series({from}::int8, {to}) AS n) AS s");
 	$session->query('VACUUM ANALYZE t');
 	$session->query('CREATE UNLOGGED TABLE arrays (a int8[])');
 	$session->query('ALTER TABLE arrays ALTER a SET STORAGE external');

@@ -2,7 +2,7 @@
 # functions.sh [memory|stock|gpu]... : the SQL functions against plain SQL on private servers; results also go to bench/results/ as JSON.
 # "gpu" is for a host with an NVIDIA GPU: there all functions run on both engines.  ROWS, RUNS and LINES in the environment make it
 # smaller or larger; see functions.pl.
-set -eu
+set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
@@ -18,11 +18,12 @@ for part in $parts; do
 		start_server "$part" --locale=C.UTF-8 --encoding=UTF8 </dev/null
 	else
 		start_server "$part" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
-			shared_buffers = $([ "$part" = gpu ] && echo 16GB || echo 3GB)
+			shared_buffers = ${SHARED_BUFFERS:-$([ "$part" = gpu ] && echo 16GB || echo 3GB)}
 			max_wal_size = 8GB
 		CONF
 	fi
-	as_server perl "$work/tree/bench/functions.pl" "$part" "$bindir/psql" "$work/tree/$part.json"
+	as_server perl "$work/tree/bench/functions.pl" "$part" "$bindir/psql" "$work/tree/$part.json" |
+		if [ "$part" = gpu ]; then tee "$root/bench/results/functions-gpu.txt"; else cat; fi
 	cp "$work/tree/$part.json" "$root/bench/results/functions-$part.json"
 	stop_server "$part"
 done

@@ -42,31 +42,6 @@ my @queries = (
 	[ 'ORDER BY s COLLATE "C"', 'SELECT * FROM t20 ORDER BY s COLLATE "C"', 5, 0, 1.3 ],
 	[ 'SELECT k8 ORDER BY k8', 'SELECT k8 FROM t20 ORDER BY k8', 0, 0, 1.3 ]);
 
-# Runs statements in eight sessions at once, each for its part of the row numbers; {from} and {to} stand for it.
-sub in_parallel
-{
-	my ($n, $sql) = @_;
-	my @sessions = map { Session->new($psql, 'postgres') } 1 .. 8;
-	my @children;
-	for my $i (0 .. 7)
-	{
-		my ($from, $to) = (int($n * $i / 8) + 1, int($n * ($i + 1) / 8));
-		my $pid = fork() // die "fork: $!";
-		if ($pid == 0)
-		{
-			$sessions[$i]->query($sql =~ s/\{from\}/$from/r =~ s/\{to\}/$to/r);
-			exec 'true';
-		}
-		push @children, $pid;
-	}
-	foreach my $child (@children)
-	{
-		waitpid $child, 0;
-		die "loading failed\n" if $?;
-	}
-	return;
-}
-
 # A session with a side's settings.
 sub session
 {
@@ -232,7 +207,7 @@ sub part_large
 	my %m;
 
 	$session->query('CREATE UNLOGGED TABLE large (k int8, v int4)');
-	in_parallel($large, 'INSERT INTO large SELECT hashint8extended(i, 1), i::int4 FROM generate_series({from}::int8, {to}) AS i');
+	Session::in_parallel($psql, $large, 'INSERT INTO large SELECT hashint8extended(i, 1), i::int4 FROM generate_series({from}::int8, {to}) AS i');
 	$session->query('ALTER TABLE large SET (parallel_workers = 8)');
 	$session->query('VACUUM (FREEZE, ANALYZE) large');
 	for my $side (qw(workers cpu gpu))
@@ -253,7 +228,7 @@ my $session = Session->new($psql, 'postgres');
 my $start = time;
 $session->query('CREATE EXTENSION gpusort; CREATE EXTENSION pg_prewarm');
 $session->query('CREATE UNLOGGED TABLE t20 (id int, k4 int, k8 bigint, f8 float8, s text, lowcard int)');
-in_parallel($rows, q{INSERT INTO t20 SELECT i, hashint4extended(i::int, 5)::bit(32)::int4, hashint8extended(i, 1), hashint8extended(i, 2) / 1e6,
+Session::in_parallel($psql, $rows, q{INSERT INTO t20 SELECT i, hashint4extended(i::int, 5)::bit(32)::int4, hashint8extended(i, 1), hashint8extended(i, 2) / 1e6,
 	substr(md5(i::text), 1, 16), (hashint4(i::int) % 100) FROM generate_series({from}::int8, {to}) AS i});
 for my $n (1000, 3000, 10000, 30000, 100000, 300000, 1000000)
 {

@@ -8,7 +8,7 @@ program=bench/jobs
 if [ "$engine" = gpu ]; then program=bench/jobs-gpu; fi
 make -s -f bench/engine.mk "$program" >&2
 {
-	echo "date $(date -u +%FT%TZ), commit $(git describe --always --dirty 2>/dev/null || cat .commit 2>/dev/null || echo unknown)"
+	echo "date $(date -u +%FT%TZ), commit ${COMMIT:-$(git describe --always --dirty 2>/dev/null || echo unknown)}"
 	echo "$(grep -m 1 '^model name' /proc/cpuinfo | sed 's/.*: //')"
 	if [ "$engine" = gpu ]; then nvidia-smi --query-gpu=name,driver_version --format=csv,noheader; fi
 	"$program" "$engine" "$rows"

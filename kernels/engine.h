@@ -66,6 +66,9 @@ typedef struct gs_engine_ops
 	 * columns; *order is NULL where they came so.  It may fill in heads of runs of the key columns, and says which it knows.
 	 */
 	gs_status (*job_close)(gs_job *job);
+	/* Memory for the steps; NULL: alloc and free will do. */
+	gs_status (*job_take)(gs_job *job, size_t bytes, void **block);
+	void (*job_give)(gs_job *job, void *block, size_t bytes);
 	gs_status (*job_order)(gs_job *job, uint64_t *heads, gs_heads_known *known, const uint32_t **order);
 	/* A column as it lies in the engine's memory: one source, or two for the halves of GS_U128. */
 	uint32_t (*job_sources)(gs_job *job, uint32_t c, struct gs_source *sources);
@@ -128,7 +131,11 @@ struct gs_job
 	size_t own_bytes;
 	uint64_t given; /* elements of the result handed out */
 	gs_results results;
-	void *blocks[GS_JOB_BLOCKS]; /* of the engine's memory, given back with the job */
+	struct
+	{
+		void *data;
+		size_t bytes;
+	} blocks[GS_JOB_BLOCKS]; /* of the engine's memory, given back with the job */
 };
 
 /* job.c: all operations but GS_ORDER and GS_TOPK, whose results are the order itself. */

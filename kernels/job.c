@@ -177,15 +177,27 @@ gs_job_own(gs_job *job, const gs_job_spec *spec)
 	return GS_OK;
 }
 
+/* Gives an array back. */
+static void
+drop(gs_job *job, block b)
+{
+	void *data = job->blocks[b].data;
+
+	job->blocks[b].data = NULL;
+	if (data == NULL)
+		return;
+	if (job->ops->job_give != NULL)
+		job->ops->job_give(job, data, job->blocks[b].bytes);
+	else
+		gs_free(job->engine, data);
+}
+
 /* Gives back what the job holds in common with all engines' jobs; safe to repeat. */
 void
 gs_job_disown(gs_job *job)
 {
 	for (int b = 0; b < GS_JOB_BLOCKS; b++)
-	{
-		gs_free(job->engine, job->blocks[b]);
-		job->blocks[b] = NULL;
-	}
+		drop(job, (block) b);
 	if (job->own != NULL)
 		job->host.release(job->host.arg, job->own, job->own_bytes);
 	job->own = NULL;
@@ -197,20 +209,17 @@ gs_job_disown(gs_job *job)
 static gs_status
 take(gs_job *job, block b, uint64_t n, size_t width, void *array)
 {
+	size_t bytes = n > 0 && width > 0 ? n * width : 1;
 	void **to = array;
 
-	gs_free(job->engine, job->blocks[b]);
-	job->blocks[b] = NULL;
-	TRY(gs_alloc(job->engine, n * width, &job->blocks[b]));
-	*to = job->blocks[b];
+	drop(job, b);
+	if (job->ops->job_take != NULL)
+		TRY(job->ops->job_take(job, bytes, &job->blocks[b].data));
+	else
+		TRY(gs_alloc(job->engine, bytes, &job->blocks[b].data));
+	job->blocks[b].bytes = bytes;
+	*to = job->blocks[b].data;
 	return GS_OK;
-}
-
-static void
-drop(gs_job *job, block b)
-{
-	gs_free(job->engine, job->blocks[b]);
-	job->blocks[b] = NULL;
 }
 
 /* Waits for what is under way and asks the host whether to go on. */
@@ -225,7 +234,7 @@ breathe(gs_job *job)
 static gs_status
 read_count(gs_job *job, uint64_t *count)
 {
-	TRY(gs_download(job->engine, count, job->blocks[B_COUNT], sizeof(*count)));
+	TRY(gs_download(job->engine, count, job->blocks[B_COUNT].data, sizeof(*count)));
 	return breathe(job);
 }
 
@@ -267,7 +276,7 @@ find_runs(gs_job *job, const uint64_t *bits, const uint32_t *order)
 
 	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
 	TRY(take(job, B_STARTS, job->rows, sizeof(uint32_t), &starts));
-	TRY(gs_positions(job->engine, bits, job->rows, starts, job->blocks[B_COUNT], temp, temp_bytes));
+	TRY(gs_positions(job->engine, bits, job->rows, starts, job->blocks[B_COUNT].data, temp, temp_bytes));
 	TRY(read_count(job, &results->count));
 	drop(job, B_TEMP);
 	results->starts = starts;
@@ -381,7 +390,7 @@ reduce(gs_job *job, const uint32_t *ids, const void *values, const gs_reduction 
 	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
 	TRY(take(job, B_KEYS, job->rows, sizeof(uint32_t), &keys));
 	TRY(take(job, b, job->rows, gs_type_width(reduction->result), out));
-	TRY(gs_reduce_by_key(job->engine, GS_U32, ids, values, job->rows, reduction, keys, *out, job->blocks[B_COUNT], NULL,
+	TRY(gs_reduce_by_key(job->engine, GS_U32, ids, values, job->rows, reduction, keys, *out, job->blocks[B_COUNT].data, NULL,
 						 temp, temp_bytes));
 	TRY(read_count(job, &count));
 	drop(job, B_TEMP);
@@ -513,11 +522,11 @@ filtered(gs_job *job)
 		TRY(take(job, B_VALUES, job->rows, sizeof(uint32_t), &all));
 		TRY(gs_sequence(job->engine, GS_U32, all, job->rows, 0, 1));
 		filter.mask = bits;
-		TRY(gs_partition(job->engine, GS_U32, all, job->rows, &filter, kept, rest, job->blocks[B_COUNT], temp, temp_bytes));
+		TRY(gs_partition(job->engine, GS_U32, all, job->rows, &filter, kept, rest, job->blocks[B_COUNT].data, temp, temp_bytes));
 		results->second = rest;
 	}
 	else
-		TRY(gs_positions(job->engine, bits, job->rows, kept, job->blocks[B_COUNT], temp, temp_bytes));
+		TRY(gs_positions(job->engine, bits, job->rows, kept, job->blocks[B_COUNT].data, temp, temp_bytes));
 	TRY(read_count(job, &results->selected));
 	results->count = partition ? job->rows : results->selected;
 	drop(job, B_VALUES);
@@ -538,7 +547,7 @@ checked_sums(gs_job *job, gs_type type, const void *values, void *temp, size_t t
 
 	TRY(take(job, B_OUT, job->rows, sizeof(uint64_t), &out));
 	TRY(gs_scan(job->engine, type, GS_SUM, inclusive, values, out, job->rows, temp, temp_bytes));
-	TRY(gs_scan_overflows(job->engine, type, inclusive, values, out, job->rows, job->blocks[B_COUNT]));
+	TRY(gs_scan_overflows(job->engine, type, inclusive, values, out, job->rows, job->blocks[B_COUNT].data));
 	TRY(read_count(job, &overflows));
 	job->results.first = out;
 	return overflows == 0 ? GS_OK : GS_OVERFLOW;

@@ -57,20 +57,24 @@ tap() {
 	add "$name" "$good" "$bad" $((SECONDS - start))
 }
 
-# worked NAME: with "gpu", passes if the service did the sorts of this server's tests, by the extension's own count.  Sorts with
-# values larger than a chunk are the CPU's, and few.
+# worked NAME [OPERATION]...: with "gpu", passes if the service did the jobs of this server's tests, by the extension's own count, and
+# some of each operation.  Jobs with values larger than a chunk are the CPU's, and few.
 worked() {
-	local kind=GPU there here
+	local kind=GPU there here op
 	[ "$size" = gpu ] || return 0
 	[ "$GPUSORT_SERVICE_ENGINE" = gpu ] || kind='CPU service'
 	"$bindir/psql" -Xqd postgres -c 'CREATE EXTENSION IF NOT EXISTS gpusort' -c 'SELECT * FROM gpusort_stat' >&2
 	there=$("$bindir/psql" -XqAtd postgres -c "SELECT sum(jobs) FROM gpusort_stat WHERE engine = '$kind' AND fallback IS NULL")
 	here=$("$bindir/psql" -XqAtd postgres -c "SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE engine = 'CPU'")
 	if [ "${there:-0}" -gt 0 ] && [ "$here" -le $((there / 100)) ]; then
-		add "$1: $there sorts by the $kind, $here not" 1 0 0
+		add "$1: $there jobs by the $kind, $here not" 1 0 0
 	else
-		add "$1: ${there:-0} sorts by the $kind, $here not" 0 1 0
+		add "$1: ${there:-0} jobs by the $kind, $here not" 0 1 0
 	fi
+	for op in "${@:2}"; do
+		there=$("$bindir/psql" -XqAtd postgres -c "SELECT sum(jobs) FROM gpusort_stat WHERE op = '$op' AND engine = '$kind' AND fallback IS NULL")
+		if [ "${there:-0}" -gt 0 ]; then add "$1: $there times $op by the $kind" 1 0 0; else add "$1: no $op by the $kind" 0 1 0; fi
+	done
 }
 
 # Compares pg_regress's results with what is expected but for the name of the engine; prints how many files are the same and how many not.
@@ -157,7 +161,7 @@ pgtap_with() {
 	for file in "$work"/tree/test/pgtap/*.sql; do
 		tap "$1 $(basename "$file" .sql)" 900 pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
 	done
-	worked "$1"
+	worked "$1" order select partition runs scan reduce
 	crashes "$1"
 	stop_server "$1"
 }

@@ -377,6 +377,25 @@ job_next(gs_job *head, void *out, u64 room, u64 *got)
 /* ---------------------------------------------------------------- steps of other jobs */
 
 static gs_status
+job_take(gs_job *head, size_t bytes, void **block)
+{
+	cuda_job *job = (cuda_job *) head;
+
+	*block = NULL;
+	cudaSetDevice(job->engine->device);
+	return gs_cuda_take(job->engine, bytes, block);
+}
+
+static void
+job_give(gs_job *head, void *block, size_t bytes)
+{
+	cuda_job *job = (cuda_job *) head;
+
+	cudaSetDevice(job->engine->device);
+	gs_cuda_give(job->engine, block, bytes);
+}
+
+static gs_status
 job_order(gs_job *head, uint64_t *, gs_heads_known *known, const uint32_t **order)
 {
 	cuda_job *job = (cuda_job *) head;
@@ -500,6 +519,8 @@ gs_cuda_job_ops(gs_engine_ops *ops)
 	ops->job_host_bytes = job_host_bytes;
 	ops->job_get_info = job_get_info;
 	ops->job_close = job_close;
+	ops->job_take = job_take;
+	ops->job_give = job_give;
 	ops->job_order = job_order;
 	ops->job_sources = job_sources;
 	ops->job_drop_columns = job_drop_columns;

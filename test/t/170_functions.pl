@@ -1,4 +1,4 @@
-# The array functions' and aggregates' work in the GPU service, and every way in which it can fail there: the answer is that of the CPU,
+# The array functions' work in the GPU service, and every way in which it can fail there: the answer is that of the CPU,
 # and the operation and the reason are counted.
 use strict;
 use warnings;
@@ -7,7 +7,7 @@ use GpuSortService;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = service_node('functions', '', "gpusort.timeout = 3s\n");
+my $node = service_node('functions', '');
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE a AS SELECT array_agg(hashint8(i) % 1000 ORDER BY i) i4, array_agg(hashint8extended(i, 1) % 100000 ORDER BY i) i8,
 	array_agg(nullif(hashint8(i) % 50, 7) / 4.0::float8 ORDER BY i) f8, array_agg(md5((i % 500)::text) ORDER BY i) s,
