@@ -3,7 +3,8 @@
 #
 # Suites: regress, pgtap, tap, primitives, differential, queries; all when none is named.  "large" takes hours: bigger sizes for
 # those that have them.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
-# the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu makes that a rehearsal without a GPU.  VERBOSE=1 shows all that the TAP programs say.
+# the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17
+# choose files of pgtap and tap by how their names begin.  VERBOSE=1 shows all that the TAP programs say.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -158,7 +159,7 @@ pgtap_with() {
 	CONF
 	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
 		-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
-	for file in "$work"/tree/test/pgtap/*.sql; do
+	for file in "$work"/tree/test/pgtap/${PGTAP:-}*.sql; do
 		tap "$1 $(basename "$file" .sql)" 900 pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
 	done
 	worked "$1" order select partition runs scan reduce
