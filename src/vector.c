@@ -288,19 +288,58 @@ index_elements(Vector *vector, const bits8 *bitmap)
 	vector->used = at;
 }
 
+/* Spreads by-value elements out so that NULLs, which take no room in an array, have their place. */
+static void
+spread_elements(Vector *vector, const bits8 *bitmap)
+{
+	Size		stride = vector->type->stride;
+	const char *from = vector->data;
+	char	   *to = grow_block(vector, NULL, 0, (Size) vector->room * stride, true);
+
+	grow_nulls(vector, vector->room);
+	vector->data = to;
+	vector->size = (Size) vector->room * stride;
+	vector->borrowed = false;
+
+#define SPREAD(element) \
+	for (uint32 i = 0; i < vector->rows; i++) \
+	{ \
+		bool		valid = (bitmap[i / 8] >> (i % 8) & 1) != 0; \
+		\
+		vector->nulls[i / 64] |= (uint64) !valid << (i % 64); \
+		((element *) to)[i] = valid ? *(const element *) from : 0; \
+		from += valid ? sizeof(element) : 0; \
+	}
+
+	if (stride == 8)
+		SPREAD(uint64)
+	else if (stride == 4)
+		SPREAD(uint32)
+	else if (stride == 2)
+		SPREAD(uint16)
+	else
+		SPREAD(uint8)
+#undef SPREAD
+}
+
 void
 vector_from_array(Vector *vector, const VectorType *vtype, ArrayType *array)
 {
 	if (ARR_NDIM(array) > 1)
 		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("multidimensional arrays are not supported")));
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("multidimensional arrays are not supported"),
+				 errdetail("The array has %d dimensions.", ARR_NDIM(array)),
+				 errhint("unnest() takes all its elements, and array_agg() makes an array of one dimension.")));
 	Assert(ARR_ELEMTYPE(array) == vtype->type);
 	vector_init(vector, vtype, NULL, 0);
 	vector->data = array_elements(array);
 	vector->size = VARSIZE(array) - (Size) (vector->data - (char *) array);
 	vector->borrowed = true;
 	vector->rows = vector->room = (uint32) ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-	if (vector->rows > 0 && (ARR_NULLBITMAP(array) || vtype->stride == 0))
+	if (vector->rows > 0 && ARR_HASNULL(array) && vtype->byval)
+		spread_elements(vector, ARR_NULLBITMAP(array));
+	else if (vector->rows > 0 && (ARR_HASNULL(array) || vtype->stride == 0))
 		index_elements(vector, ARR_NULLBITMAP(array));
 }
 
@@ -433,6 +472,58 @@ gather_general(const Vector *vector, const uint32 *rows, uint64 count, int lower
 	return array;
 }
 
+/* An array of by-value elements at a fixed stride, of which some may be NULL. */
+static ArrayType *
+gather_nullable(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound)
+{
+	const VectorType *vtype = vector->type;
+	uint64		nulls = 0;
+	bits8	   *bitmap;
+	ArrayType  *array;
+	char	   *to;
+
+	for (uint64 i = 0; i < count; i++)
+		nulls += vector_is_null(vector, rows ? rows[i] : i);
+	array = array_begin(vtype->type, count, (count - nulls) * vtype->stride, false, nulls > 0, lower_bound);
+	to = array_elements(array);
+	bitmap = ARR_NULLBITMAP(array);
+	if (nulls == 0 && rows)
+	{
+		gather_fixed(vector, rows, count, to);
+		return array;
+	}
+
+#define GATHER(element) \
+	for (uint64 i = from; i < end; i++) \
+	{ \
+		uint64		row = rows ? rows[i] : i; \
+		\
+		if (vector_is_null(vector, row)) \
+			continue; \
+		if (bitmap) \
+			bitmap[i / 8] |= 1 << (i % 8); \
+		*(element *) to = ((const element *) vector->data)[row]; \
+		to += sizeof(element); \
+	}
+
+	for (uint64 from = 0; from < count; from += GATHER_BLOCK)
+	{
+		uint64		end = Min(from + GATHER_BLOCK, count);
+
+		CHECK_FOR_INTERRUPTS();
+		if (vtype->stride == 8)
+			GATHER(uint64)
+		else if (vtype->stride == 4)
+			GATHER(uint32)
+		else if (vtype->stride == 2)
+			GATHER(uint16)
+		else
+			GATHER(uint8)
+	}
+#undef GATHER
+	return array;
+}
+
 ArrayType *
 vector_to_array(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound)
 {
@@ -442,6 +533,8 @@ vector_to_array(const Vector *vector, const uint32 *rows, uint64 count, int lowe
 	if (count == 0)
 		return construct_empty_array(vtype->type);
 	check_array_size(count, 0);
+	if (vector->nulls && vtype->byval)
+		return gather_nullable(vector, rows, count, lower_bound);
 	if (vtype->stride == 0 || vector->offsets || vector->nulls)
 		return gather_general(vector, rows, count, lower_bound);
 	array = array_begin(vtype->type, count, count * vtype->stride, vtype->stride != vtype->len, false, lower_bound);

@@ -60,7 +60,8 @@ extern void vector_free(Vector *vector);
 extern Size vector_bytes(const Vector *vector);
 
 /*
- * The elements of an array, which must stay where it is: used in place if they lie at a fixed stride, else through a table of offsets.
+ * The elements of an array, which must stay where it is: used in place if they lie at a fixed stride, else through a table
+ * of offsets; with NULLs among them, by-value ones are spread out.
  * An array of several dimensions is an error.  vtype must be of the array's element type.
  */
 extern void vector_from_array(Vector *vector, const VectorType *vtype, ArrayType *array);
