@@ -103,7 +103,7 @@ struct memory
 	}
 };
 
-/* CUB's call, with DoubleBuffer and a policy hub. */
+/* CUB's call, with DoubleBuffer, and perhaps a policy hub. */
 template <class K, class V, class HUB>
 struct cub_sort
 {
@@ -119,11 +119,15 @@ struct cub_sort
 	void
 	run(void *with)
 	{
-		using dispatch = cub::DispatchRadixSort<cub::SortOrder::Ascending, K, V, u32, cub::detail::identity_decomposer_t, HUB>;
-
 		k = cub::DoubleBuffer<K>(keys[0], keys[1]);
 		v = cub::DoubleBuffer<V>(values[0], values[1]);
-		CK(dispatch::Dispatch(with, bytes, k, v, n, 0, end_bit, true, stream));
+		if constexpr (!std::is_same<HUB, void>::value)
+			CK((cub::DispatchRadixSort<cub::SortOrder::Ascending, K, V, u32, cub::detail::identity_decomposer_t, HUB>::Dispatch(
+				with, bytes, k, v, n, 0, end_bit, true, stream)));
+		else if constexpr (std::is_same<V, cub::NullType>::value)
+			CK(cub::DeviceRadixSort::SortKeys(with, bytes, k, n, 0, end_bit, stream));
+		else
+			CK(cub::DeviceRadixSort::SortPairs(with, bytes, k, v, n, 0, end_bit, stream));
 	}
 };
 
@@ -151,7 +155,6 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bo
 {
 	constexpr bool PAIRS = !std::is_same<V, cub::NullType>::value;
 	typedef typename std::conditional<PAIRS, V, u32>::type W;
-	typedef cub::detail::radix::policy_hub<K, V, u32> hub8;
 	const size_t width = PAIRS ? sizeof(V) : 0;
 	const gs_type type = sizeof(K) == 8 ? GS_U64 : GS_U32;
 	const u64 n = 1ull << lg, m = PAIRS ? n : 0;
@@ -164,7 +167,7 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bo
 
 	K *keys = space.of<K>(n), *out = space.of<K>(n);
 	W *values = space.of<W>(m), *out_values = space.of<W>(m);
-	cub_sort<K, V, hub8> a = {{space.of<K>(n), space.of<K>(n)}, {(V *) space.of<W>(m), (V *) space.of<W>(m)}, NULL, 0, (u32) n, end_bit};
+	cub_sort<K, V, void> a = {{space.of<K>(n), space.of<K>(n)}, {(V *) space.of<W>(m), (V *) space.of<W>(m)}, NULL, 0, (u32) n, end_bit};
 	cub_sort<K, V, hub9<K, V>> b = {{a.keys[0], a.keys[1]}, {a.values[0], a.values[1]}, NULL, 0, (u32) n, end_bit};
 	size_t bytes = gs_sort_temp_bytes(engine, type, width, n);
 	void *temp = space.of<u8>(bytes);

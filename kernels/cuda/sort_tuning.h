@@ -48,14 +48,14 @@ constexpr gs_radix_shape gs_radix_shapes[] = {
 	{8, true, GS_WORDS, 0, 640, 24},
 	{8, true, GS_COLUMN8, 0, 640, 21},
 	{8, true, GS_COLUMN4, 0, 640, 21},
-	{8, false, GS_KEYS8, 0, 640, 24},
-	{8, true, GS_KEYS8, 0, 640, 24},
-	{8, false, GS_KEYS8, 4, 640, 16},
+	{8, false, GS_KEYS8, 0, 640, 25},
+	{8, true, GS_KEYS8, 0, 640, 25},
+	{8, false, GS_KEYS8, 4, 640, 17},
 	{8, false, GS_KEYS8, 8, 768, 13},
-	{8, false, GS_KEYS4, 0, 768, 32},
-	{8, true, GS_KEYS4, 0, 768, 32},
+	{8, false, GS_KEYS4, 0, 768, 31},
+	{8, true, GS_KEYS4, 0, 768, 31},
 	{8, false, GS_KEYS4, 8, 640, 18},
-	{8, false, GS_PAIRS4, 0, 640, 24},
+	{8, false, GS_PAIRS4, 0, 640, 25},
 };
 
 constexpr gs_radix_shape
