@@ -1,11 +1,12 @@
 #!/usr/bin/perl
 # functions.pl PART PSQL JSON_FILE: the SQL functions against the plain SQL that gives the same, in turns in one session.
 #
-# PART is "memory" (work_mem and gpusort.work_mem 4 GB), "stock" (nothing set) or "gpu" (16 GB, the functions on the CPU and on the GPU).
-# ROWS: default 5 million, for "gpu" 50 million.  RUNS turns a line, default 5, for "gpu" 3; PLAIN_RUNS of plain SQL, default as many, for
-# "gpu" 1.  LINES, a pattern, chooses lines, for "gpu" those that have a target.  Plain SQL runs with gpusort.enabled off: it is
-# PostgreSQL's own.  One backend, no parallel workers, no JIT; times are the client's for a query of one row, ratios those of medians.  Answers
-# are compared.
+# PART is "memory" (work_mem and gpusort.work_mem 4 GB), "stock" (nothing set) or "gpu" (16 GB, the functions on the CPU and
+# on the GPU).  ROWS: default 5 million, for "gpu" 50 million.  RUNS turns a line, default 5, for "gpu" 3; PLAIN_RUNS of plain
+# SQL, default as many, for "gpu" 1.  LINES, a pattern, chooses lines, for "gpu" those that have a target.
+#
+# Plain SQL runs with gpusort.enabled off: it is PostgreSQL's own.  One backend, no parallel workers, no JIT; times are the
+# client's for a query of one row, ratios those of medians.  Answers are compared.
 use strict;
 use warnings;
 
@@ -40,11 +41,13 @@ my @lines = (
 		'SELECT count(*) || \'/\' || max(n) FROM (SELECT state, min(ts), count(*) AS n FROM (
 			SELECT ts, state, gpu_run_id(state) OVER (ORDER BY ts) AS island FROM t) AS b GROUP BY state, island) AS c' ],
 	[ 'gpu_count_distinct(int8)', 3, 'SELECT count(DISTINCT k) FROM t', 'SELECT gpu_count_distinct(k) FROM t' ],
-	[ 'gpu_count_distinct(int4), 4 values', undef, 'SELECT count(DISTINCT state) FROM t', 'SELECT gpu_count_distinct(state) FROM t' ],
-	[ 'gpu_median(float8)', 2, 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY f) FROM t', 'SELECT gpu_median(f) FROM t' ],
+	[ 'gpu_count_distinct(int4), 4 values', undef, 'SELECT count(DISTINCT state) FROM t',
+		'SELECT gpu_count_distinct(state) FROM t' ],
+	[ 'gpu_median(float8)', 2, 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY f) FROM t',
+		'SELECT gpu_median(f) FROM t' ],
 	[ 'gpu_percentile_disc(timestamp)', undef, 'SELECT percentile_disc(0.99) WITHIN GROUP (ORDER BY ts) FROM t',
 		'SELECT gpu_percentile_disc(ts, 0.99) FROM t' ],
-	[ 'gpu_sort_agg(int8)', undef, 'SELECT md5(array_send(array_agg(k ORDER BY k))) FROM t', 'SELECT md5(array_send(gpu_sort_agg(k))) FROM t' ],
+	[ 'gpu_sort_agg(int8)', undef, 'SELECT (array_agg(k ORDER BY k))[1000] FROM t', 'SELECT (gpu_sort_agg(k))[1000] FROM t' ],
 	[ 'gpu_sort(int8[])', 6, 'SELECT (SELECT array_agg(x ORDER BY x) FROM unnest(a) AS x)[1000] FROM arrays',
 		'SELECT (gpu_sort(a))[1000] FROM arrays' ]);
 
@@ -60,7 +63,8 @@ sub timed
 # What a host's GPU is, or nothing.
 sub device
 {
-	my $name = $part eq 'gpu' ? `nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null` : '';
+	my $query = 'nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null';
+	my $name = $part eq 'gpu' ? `$query` : '';
 	chomp $name;
 	return $name;
 }
@@ -102,7 +106,8 @@ for my $line (grep { defined $wanted ? $_->[0] =~ /$wanted/ : $part ne 'gpu' || 
 		for my $side ('plain', @engines)
 		{
 			next if $side eq 'plain' && $run > ($plain_runs > 1 ? $plain_runs : 0);
-			$session->query($side eq 'plain' ? 'SET gpusort.enabled = off' : "SET gpusort.enabled = on; SET gpusort.engine = $side");
+			$session->query($side eq 'plain' ? 'SET gpusort.enabled = off'
+				: "SET gpusort.enabled = on; SET gpusort.engine = $side");
 			(my $ms, $answer{$side}) = timed($session, $side eq 'plain' ? $plain : $ours);
 			# the first turn warms up, unless there is no other
 			push @{ $ms{$side} }, $ms if $run > 0 || ($side eq 'plain' && $plain_runs < 2);
@@ -127,8 +132,8 @@ for my $line (grep { defined $wanted ? $_->[0] =~ /$wanted/ : $part ne 'gpu' || 
 		ratio => { map { $_ => $median{plain} / $median{$_} } @engines } };
 }
 printf "\n%d of %d lines below their target\n", $missed, scalar @results;
-my $stat = $session->query("SELECT string_agg(format('%s on %s: %s jobs', op, engine, jobs) || coalesce(', ' || fallback, ''), '; ' ORDER BY op, engine)
-	FROM gpusort_stat WHERE jobs > 0");
+my $stat = $session->query("SELECT string_agg(format('%s on %s: %s jobs', op, engine, jobs) || coalesce(', ' || fallback, ''),
+	'; ' ORDER BY op, engine) FROM gpusort_stat WHERE jobs > 0");
 print "$stat\n" if $part eq 'gpu';
 
 my ($cpu) = do { open my $f, '<', '/proc/cpuinfo' or die; grep { /^model name/ } <$f> };

@@ -1,8 +1,8 @@
 /*
  * aggregates.c: gpu_sort_agg, gpu_count_distinct, gpu_median, gpu_percentile_cont and gpu_percentile_disc.
  *
- * What DISTINCT and ordered-set aggregates give, through our own sort.  Aggregates with the same transition function and argument share
- * one state in a query, so that gpu_median(x) and gpu_count_distinct(x) collect values once.
+ * What DISTINCT and ordered-set aggregates give, through our own sort.  Aggregates with the same transition function
+ * and argument share one state in a query, so that gpu_median(x) and gpu_count_distinct(x) collect values once.
  */
 #include "postgres.h"
 
@@ -193,12 +193,18 @@ static int64
 count_small(const Collected *state, const uint32 order[COLLECT_SMALL])
 {
 	const Vector *values = &state->columns[0];
-	int64		count = 1;
 	bool		isnull;
+	Datum		last = vector_get(values, order[0], &isnull);
+	int64		count = 1;
 
 	for (uint32 i = 1; i < values->rows; i++)
-		if (!equality_holds(&state->call->equality, vector_get(values, order[i - 1], &isnull), vector_get(values, order[i], &isnull)))
+	{
+		Datum		value = vector_get(values, order[i], &isnull);
+
+		if (!equality_holds(&state->call->equality, last, value))
 			count++;
+		last = value;
+	}
 	return count;
 }
 

@@ -20,7 +20,10 @@
 /* Vectors may take this part of the limit: a job over them needs room for keys and row numbers. */
 #define VECTORS_SHARE 4
 
-/* The operator that sorts a type, with PostgreSQL's errors if it has none, or none that could be used under this collation. */
+/*
+ * The operator that sorts a type, with PostgreSQL's errors if it has none, or none that could be used under this
+ * collation.
+ */
 static Oid
 sort_operator(Oid type, Oid collation)
 {
@@ -142,7 +145,8 @@ begin_spill(FunctionCallInfo fcinfo, const Collected *state)
 	for (int i = 0; i < call->ncolumns; i++)
 		TupleDescInitEntry(desc, (AttrNumber) (i + 1), NULL, call->types[i].type, -1, 0);
 	spill->attno = 1;
-	spill->sorter = sorter_begin(&columns, desc, true, 4.0 * state->columns[0].rows, ours ? SORTER_OURS : SORTER_NO_KEY, 0);
+	spill->sorter = sorter_begin(&columns, desc, true, 4.0 * state->columns[0].rows,
+								 ours ? SORTER_OURS : SORTER_NO_KEY, 0);
 	spill->in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	spill->out = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	AggRegisterCallback(fcinfo, end_spill, PointerGetDatum(spill));
@@ -239,7 +243,8 @@ collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL])
 		uint32		place = i;
 
 		key.value = vector_get(keys, i, &key.isnull);
-		while (place > 0 && ApplySortComparator(row[place - 1].value, row[place - 1].isnull, key.value, key.isnull, comparison) > 0)
+		while (place > 0 &&
+			   ApplySortComparator(row[place - 1].value, row[place - 1].isnull, key.value, key.isnull, comparison) > 0)
 		{
 			row[place] = row[place - 1];
 			order[place] = order[place - 1];

@@ -1,8 +1,9 @@
 /*
  * collect.h: the state of aggregates that need all values of a group before they can answer.
  *
- * Values are kept in vectors, and answered for by a job.  Past the memory limit they go to a sort of rows, which writes temporary files;
- * then the answer is read from the rows in order.  Final functions change nothing that a later call could notice.
+ * Values are kept in vectors, and answered for by a job.  Past the memory limit they go to a sort of rows, which
+ * writes temporary files; then the answer is read from the rows in order.  Final functions change nothing that a
+ * later call could notice.
  */
 #ifndef GPUSORT_COLLECT_H
 #define GPUSORT_COLLECT_H
@@ -44,7 +45,10 @@ typedef struct CollectSpill
 	TupleTableSlot *out;
 } CollectSpill;
 
-/* One group.  A small one is a single allocation of 128 bytes (240 with two columns) with its first values behind the vectors. */
+/*
+ * One group.  A small one is a single allocation of 128 bytes (240 with two columns) with its first values behind the
+ * vectors.
+ */
 typedef struct Collected
 {
 	const CollectCall *call;
@@ -54,8 +58,8 @@ typedef struct Collected
 } Collected;
 
 /*
- * The state that a transition function was given, or a new one: argument 0 is the state, from argument 1 on there are ncolumns values.
- * The column to sort by is argument 1 + key.
+ * The state that a transition function was given, or a new one: argument 0 is the state, from argument 1 on there are
+ * ncolumns values. The column to sort by is argument 1 + key.
  */
 extern Collected *collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key);
 
@@ -81,7 +85,8 @@ collect_put(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
 static inline void
 collect_put_pair(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
 {
-	if (likely(vector_has_room(&state->columns[0], row[0].isnull) && vector_has_room(&state->columns[1], row[1].isnull)))
+	if (likely(vector_has_room(&state->columns[0], row[0].isnull) &&
+			   vector_has_room(&state->columns[1], row[1].isnull)))
 	{
 		vector_put(&state->columns[0], row[0].value);
 		vector_put(&state->columns[1], row[1].value);

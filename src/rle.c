@@ -1,8 +1,9 @@
 /*
  * rle.c: the aggregates gpu_rle(value), whose rows come in order, and gpu_rle(value, sort_key), which sorts them.
  *
- * The first keeps a group's runs, not its rows: a run's value stands last in a vector until another value comes.  The second collects
- * rows; a job puts them in order and finds the runs.  Both end in an array of a composite type (value, run_length, first_row).
+ * The first keeps a group's runs, not its rows: a run's value stands last in a vector until another value comes.  The
+ * second collects rows; a job puts them in order and finds the runs.  Both end in an array of a composite type
+ * (value, run_length, first_row).
  */
 #include "postgres.h"
 
@@ -47,9 +48,12 @@ typedef struct RunList
 /* Bytes of a composite value's header, with or without a bitmap for three columns. */
 #define ROW_BYTES MAXALIGN(SizeofHeapTupleHeader + 1)
 
-StaticAssertDecl(ROW_BYTES == MAXALIGN(SizeofHeapTupleHeader), "a bitmap of three columns must fit the header's padding");
+StaticAssertDecl(ROW_BYTES == MAXALIGN(SizeofHeapTupleHeader), "a bitmap of three columns must fit the padding");
 
-/* Prepares what all lists of a type share.  A list may hold limit bytes; the result, which no list outgrows, is limited by itself. */
+/*
+ * Prepares what all lists of a type share.  A list may hold limit bytes; the result, which no list outgrows, is
+ * limited by itself.
+ */
 static void
 open_call(RleCall *call, Oid type, Oid collation, Size limit)
 {
@@ -80,7 +84,7 @@ too_large(uint64 runs)
 	ereport(ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			 errmsg("result of gpu_rle is too large"),
-			 errdetail("A group has " UINT64_FORMAT " runs or more, which would take more than 1 GB as one array.", runs),
+			 errdetail("A group has " UINT64_FORMAT " runs or more, which take more than 1 GB as one array.", runs),
 			 errhint("Make the groups smaller, or number the runs with gpu_run_id() and group by the number.")));
 }
 
@@ -182,7 +186,9 @@ typedef struct RunSource
 	const gs_run *runs;
 } RunSource;
 
-/* A run as the columns of its composite value; first is the number of rows before it, and then those before the next. */
+/*
+ * A run as the columns of its composite value; first is the number of rows before it, and then those before the next.
+ */
 static inline void
 get_run(const RunSource *source, uint64 number, uint64 *first, Datum *values, bool *isnull)
 {
@@ -224,8 +230,9 @@ measure_runs(const RunSource *source, TupleDesc desc)
 }
 
 /*
- * Writes a composite value as heap_form_tuple does, but in place; returns its bytes.  What servers keep in the header of a composite
- * value besides its length differs even between minor versions, so it comes from a value that the server has formed.
+ * Writes a composite value as heap_form_tuple does, but in place; returns its bytes.  What servers keep in the header
+ * of a composite value besides its length differs even between minor versions, so it comes from a value that the
+ * server has formed.
  */
 static Size
 write_run(char *to, const HeapTupleHeaderData *model, TupleDesc desc, Datum *values, bool *isnull)
@@ -375,7 +382,10 @@ job_runs(FunctionCallInfo fcinfo, const Collected *state)
 	return array;
 }
 
-/* gpu_rle(value, sort_key): the runs of equal values in the order of the key; rows with equal keys in the order they came. */
+/*
+ * gpu_rle(value, sort_key): the runs of equal values in the order of the key; rows with equal keys in the order they
+ * came.
+ */
 Datum
 gpusort_rle_sorted_final(PG_FUNCTION_ARGS)
 {

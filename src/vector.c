@@ -1,8 +1,8 @@
 /*
  * vector.c: values of one type in a column of their own.
  *
- * Blocks below BIG_BYTES come from the memory context, larger ones are mappings that grow by being moved.  Room doubles, but never goes
- * beyond the limit, so that a vector uses all of what it may have.
+ * Blocks below BIG_BYTES come from the memory context, larger ones are mappings that grow by being moved.  Room
+ * doubles, but never goes beyond the limit, so that a vector uses all of what it may have.
  */
 #include "postgres.h"
 
@@ -75,13 +75,6 @@ vector_free(Vector *vector)
 	vector->offsets = NULL;
 	vector->rows = vector->room = 0;
 	vector->used = vector->size = 0;
-}
-
-Size
-vector_bytes(const Vector *vector)
-{
-	return (vector->borrowed ? 0 : vector->size) + (vector->nulls ? nulls_bytes(vector->room) : 0) +
-		(vector->offsets ? vector->room * sizeof(uint32) : 0);
 }
 
 /* Makes a block larger; with owned unset the old one is copied and left alone. */
@@ -171,7 +164,8 @@ grow_rows(Vector *vector)
 	if (vector->type->stride)
 		grow_data(vector, (Size) room * vector->type->stride);
 	else
-		vector->offsets = grow_block(vector, vector->offsets, vector->room * sizeof(uint32), room * sizeof(uint32), true);
+		vector->offsets = grow_block(vector, vector->offsets, vector->room * sizeof(uint32), room * sizeof(uint32),
+									 true);
 	if (vector->nulls)
 		grow_nulls(vector, room);
 	vector->room = room;

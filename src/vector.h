@@ -1,9 +1,9 @@
 /*
  * vector.h: values of one type in a column of their own: an aggregate's state, an array's elements.
  *
- * Values lie as they lie in rows: of fixed width at a fixed stride, others one after another with a table of their offsets.  A vector
- * either grows (vector_append) or stands on memory of somebody else (vector_from_array).  A small one is one allocation; a large one
- * grows by having its pages moved (bigmem.h), never by being copied.
+ * Values lie as they lie in rows: of fixed width at a fixed stride, others one after another with a table of their
+ * offsets.  A vector either grows (vector_append) or stands on memory of somebody else (vector_from_array).  A small
+ * one is one allocation; a large one grows by having its pages moved (bigmem.h), never by being copied.
  */
 #ifndef GPUSORT_VECTOR_H
 #define GPUSORT_VECTOR_H
@@ -48,21 +48,18 @@ typedef struct Vector
 extern void vector_type(VectorType *vtype, Oid type);
 
 /*
- * An empty vector in the current memory context.  Its first values go to room, of room_bytes and aligned as the strictest type, if that
- * is not NULL: small ones need nothing else.
+ * An empty vector in the current memory context.  Its first values go to room, of room_bytes and aligned as the
+ * strictest type, if that is not NULL: small ones need nothing else.
  */
 extern void vector_init(Vector *vector, const VectorType *vtype, void *room, Size room_bytes);
 
 /* Gives back what was allocated; the vector may be used again after vector_init. */
 extern void vector_free(Vector *vector);
 
-/* Bytes allocated. */
-extern Size vector_bytes(const Vector *vector);
-
 /*
- * The elements of an array, which must stay where it is: used in place if they lie at a fixed stride, else through a table
- * of offsets; with NULLs among them, by-value ones are spread out.
- * An array of several dimensions is an error.  vtype must be of the array's element type.
+ * The elements of an array, which must stay where it is: used in place if they lie at a fixed stride, else through a
+ * table of offsets; with NULLs among them, by-value ones are spread out.  An array of several dimensions is an error.
+ * vtype must be of the array's element type.
  */
 extern void vector_from_array(Vector *vector, const VectorType *vtype, ArrayType *array);
 
@@ -75,14 +72,15 @@ extern bool vector_append_slow(Vector *vector, Datum value, bool isnull);
 pg_noreturn extern void vector_limit_error(const Vector *vector);
 
 /*
- * An array of the values whose numbers are given (all in their order if rows is NULL), with PostgreSQL's error if it would be too large;
- * in the current memory context.
+ * An array of the values whose numbers are given (all in their order if rows is NULL), with PostgreSQL's error if it
+ * would be too large; in the current memory context.
  */
 extern ArrayType *vector_to_array(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound);
 
 /*
- * Begins an array of one dimension with room for so many bytes of elements, or stops with PostgreSQL's error if it would be too large.
- * padded: there are gaps between elements, which are zeros.  A bitmap, if asked for, says that all elements are NULL.
+ * Begins an array of one dimension with room for so many bytes of elements, or stops with PostgreSQL's error if it
+ * would be too large. padded: there are gaps between elements, which are zeros.  A bitmap, if asked for, says that
+ * all elements are NULL.
  */
 extern ArrayType *array_begin(Oid type, uint64 count, Size data_bytes, bool padded, bool has_nulls, int lower_bound);
 

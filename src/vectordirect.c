@@ -1,9 +1,10 @@
 /*
- * vectordirect.c: how many different numbers a vector holds, and which stands at a place of its order, without putting it in order.
+ * vectordirect.c: how many different numbers a vector holds, and which stands at a place of its order, without
+ * putting it in order.
  *
- * Numbers are read as 64-bit images that sort like them.  To count, images are scrambled, dealt out to partitions that fit the
- * cache, and put into a hash table there: two passes over memory, where a sort makes several.  To find a place, a histogram tells
- * which part of the range it is in, and only that part is looked at again.
+ * Numbers are read as 64-bit images that sort like them.  To count, images are scrambled, dealt out to partitions
+ * that fit the cache, and put into a hash table there: two passes over memory, where a sort makes several.  To find a
+ * place, a histogram tells which part of the range it is in, and only that part is looked at again.
  */
 #include "postgres.h"
 
@@ -180,7 +181,9 @@ table_put(Table *table, uint64 value)
 	}
 }
 
-/* How many different values there are among these.  The table begins at a size that suits most partitions, and grows. */
+/*
+ * How many different values there are among these.  The table begins at a size that suits most partitions, and grows.
+ */
 static uint64
 count_partition(Table *table, uint64 size, const uint64 *values, uint64 count)
 {

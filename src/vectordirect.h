@@ -1,5 +1,6 @@
 /*
- * vectordirect.h: how many different numbers a vector holds, and which stands at a place of its order, without putting it in order.
+ * vectordirect.h: how many different numbers a vector holds, and which stands at a place of its order, without
+ * putting it in order.
  */
 #ifndef GPUSORT_VECTORDIRECT_H
 #define GPUSORT_VECTORDIRECT_H
@@ -13,8 +14,8 @@ extern bool vectordirect_can(const VectorColumn *column);
 extern uint64 vectordirect_distinct(BigMem *mem, const VectorColumn *column);
 
 /*
- * The rows that stand at a place of the ascending stable order and at the next one.  The second is the first one again where there is no
- * next.
+ * The rows that stand at a place of the ascending stable order and at the next one.  The second is the first one
+ * again where there is no next.
  */
 extern void vectordirect_at(BigMem *mem, const VectorColumn *column, uint64 place, uint32 rows[2]);
 
