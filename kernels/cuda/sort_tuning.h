@@ -76,7 +76,7 @@ gs_radix_kernel_bits(unsigned width)
 
 /* ---------------------------------------------------------------- merge sort */
 
-#define GS_MERGE_WAYS 16 /* runs merged in one pass at most; a power of 2 */
+#define GS_MERGE_WAYS 8 /* runs merged in one pass at most, a power of 2: with 16, finding the cuts costs more than a pass less gains */
 
 /*
  * A row: bytes of a key, threads (a power of 2), items per thread (odd: no bank conflicts), blocks per multiprocessor, whether it
@@ -91,8 +91,8 @@ struct gs_merge_shape
 
 constexpr gs_merge_shape gs_merge_shapes[] = {
 	/* key small threads items blocks */
-	{4, false, 256, 31, 2},
-	{8, false, 256, 31, 2},
+	{4, false, 512, 19, 2},
+	{8, false, 256, 17, 3},
 	{16, false, 256, 15, 2},
 	{24, false, 128, 15, 3},
 	{32, false, 128, 15, 2},
