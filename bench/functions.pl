@@ -49,7 +49,46 @@ my @lines = (
 		'SELECT gpu_percentile_disc(ts, 0.99) FROM t' ],
 	[ 'gpu_sort_agg(int8)', undef, 'SELECT (array_agg(k ORDER BY k))[1000] FROM t', 'SELECT (gpu_sort_agg(k))[1000] FROM t' ],
 	[ 'gpu_sort(int8[])', 6, 'SELECT (SELECT array_agg(x ORDER BY x) FROM unnest(a) AS x)[1000] FROM arrays',
-		'SELECT (gpu_sort(a))[1000] FROM arrays' ]);
+		'SELECT (gpu_sort(a))[1000] FROM arrays' ],
+	[ 'gpu_argsort(int8[])', undef, 'SELECT (SELECT array_agg(n ORDER BY x, n) FROM unnest(a) WITH ORDINALITY AS u (x, n))[1000] FROM arrays',
+		'SELECT (gpu_argsort(a))[1000] FROM arrays' ],
+	[ 'gpu_sort_by_key(int8[], int4[])', undef, 'SELECT (array_agg(x ORDER BY x, n))[1000] || \'/\' || (array_agg(y ORDER BY x, n))[1000]
+		FROM arrays, vals, unnest(a, v) WITH ORDINALITY AS u (x, y, n)',
+		'SELECT keys[1000] || \'/\' || r.vals[1000] FROM arrays, vals, gpu_sort_by_key(a, v) AS r' ],
+	[ 'gpu_select_if(int8[], mask)', undef, 'SELECT cardinality(ARRAY(SELECT x FROM unnest(a, m) AS u (x, y) WHERE y)) FROM arrays, masks',
+		'SELECT cardinality(gpu_select_if(a, m)) FROM arrays, masks' ],
+	[ 'gpu_select_if(int8[], >)', undef, 'SELECT cardinality(ARRAY(SELECT x FROM unnest(a) AS x WHERE x > 0)) FROM arrays',
+		'SELECT cardinality(gpu_select_if(a, \'>\', 0::int8)) FROM arrays' ],
+	[ 'gpu_partition_if(int8[], mask)', undef, 'SELECT cardinality(ARRAY(SELECT x FROM unnest(a, m) AS u (x, y) WHERE y)) || \'/\' ||
+			cardinality(ARRAY(SELECT x FROM unnest(a, m) AS u (x, y) WHERE y IS NOT TRUE)) FROM arrays, masks',
+		'SELECT cardinality(selected) || \'/\' || cardinality(rejected) FROM arrays, masks, gpu_partition_if(a, m)' ],
+	[ 'gpu_dedup(int4[])', undef, 'SELECT cardinality(ARRAY(SELECT x FROM (SELECT x, n, n = 1 OR x IS DISTINCT FROM lag(x) OVER (ORDER BY n) AS new
+			FROM unnest(s) WITH ORDINALITY AS u (x, n)) AS marked WHERE new ORDER BY n)) FROM states',
+		'SELECT cardinality(gpu_dedup(s)) FROM states' ],
+	[ 'gpu_distinct(int8[])', undef, 'SELECT cardinality(ARRAY(SELECT DISTINCT x FROM unnest(a) AS x ORDER BY x)) FROM arrays',
+		'SELECT cardinality(gpu_distinct(a)) FROM arrays' ],
+	[ 'gpu_scan(int4[])', undef, 'SELECT (array_agg(total ORDER BY n))[1000] FROM (SELECT n, sum(x) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS total
+			FROM vals, unnest(v) WITH ORDINALITY AS u (x, n)) AS running',
+		'SELECT (gpu_scan(v))[1000] FROM vals' ],
+	[ 'gpu_scan(float8[])', undef, 'SELECT (array_agg(total ORDER BY n))[1000]::real FROM (SELECT n, sum(x) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS total
+			FROM floats, unnest(f) WITH ORDINALITY AS u (x, n)) AS running',
+		'SELECT (gpu_scan(f))[1000]::real FROM floats' ],
+	[ 'gpu_rle_runs(int4[])', undef, 'SELECT count(*) || \'/\' || max(run_length) FROM (SELECT min(x), count(*) AS run_length FROM (
+			SELECT x, sum(begins) OVER (ORDER BY n) AS run FROM (SELECT x, n, (x IS DISTINCT FROM lag(x) OVER (ORDER BY n))::int AS begins
+				FROM states, unnest(s) WITH ORDINALITY AS u (x, n)) AS marked) AS numbered GROUP BY run) AS runs',
+		'SELECT count(*) || \'/\' || max(run_length) FROM states, gpu_rle_runs(s)' ],
+	[ 'gpu_rle_decode(int4[], int8[])', undef, 'SELECT (ARRAY(SELECT x FROM unnest(x, l) WITH ORDINALITY AS u (x, l, n), generate_series(1, l) ORDER BY n))[1000] FROM runs',
+		'SELECT (gpu_rle_decode(x, l))[1000] FROM runs' ],
+	[ 'gpu_reduce_by_key, 1000 keys', undef, 'SELECT count(*) || \'/\' || max(total) FROM (SELECT sum(y) AS total FROM keys, vals, unnest(g, v) AS u (x, y) GROUP BY x) AS sums',
+		'SELECT count(*) || \'/\' || max(value) FROM keys, vals, gpu_reduce_by_key(g, v)' ],
+	[ 'gpu_reduce_by_key, all keys differ', undef, 'SELECT count(*) || \'/\' || max(total) FROM (SELECT sum(y) AS total FROM arrays, vals, unnest(a, v) AS u (x, y) GROUP BY x) AS sums',
+		'SELECT count(*) || \'/\' || max(value) FROM arrays, vals, gpu_reduce_by_key(a, v)' ],
+	[ 'gpu_count_by_key, 1000 keys', undef, 'SELECT count(*) || \'/\' || max(n) FROM (SELECT count(*) AS n FROM keys, unnest(g) AS x GROUP BY x) AS counts',
+		'SELECT count(*) || \'/\' || max(value) FROM keys, gpu_count_by_key(g)' ],
+	[ 'gpu_avg_by_key, 1000 keys', undef, 'SELECT count(*) || \'/\' || max(n) FROM (SELECT avg(y) AS n FROM keys, vals, unnest(g, v) AS u (x, y) GROUP BY x) AS averages',
+		'SELECT count(*) || \'/\' || max(value) FROM keys, vals, gpu_avg_by_key(g, v)' ]);
+
+my @wanted = grep { defined $wanted ? $_->[0] =~ /$wanted/ : $part ne 'gpu' || $_->[1] } @lines;
 
 # The time of a query in milliseconds, and its answer.
 sub timed
@@ -69,6 +108,16 @@ sub device
 	return $name;
 }
 
+# A table of one array, made of the rows of t.
+sub make_array
+{
+	my ($session, $table, $column, $aggregate) = @_;
+	$session->query("CREATE UNLOGGED TABLE $table ($column)");
+	$session->query("ALTER TABLE $table ALTER COLUMN " . ($column =~ s/ .*//r) . ' SET STORAGE external');
+	$session->query("INSERT INTO $table SELECT $aggregate FROM t");
+	return;
+}
+
 # The table: in no order; states last about 20 rows in the order of time.
 sub make_tables
 {
@@ -78,9 +127,15 @@ sub make_tables
 		timestamp '2020-01-01' + i * interval '1 second' AS ts, abs(hashint8extended(i / 20, 3) % 4)::int4 AS state
 		FROM (SELECT n * 7368787::int8 % $rows AS i FROM generate_series({from}::int8, {to}) AS n) AS s");
 	$session->query('VACUUM ANALYZE t');
-	$session->query('CREATE UNLOGGED TABLE arrays (a int8[])');
-	$session->query('ALTER TABLE arrays ALTER a SET STORAGE external');
-	$session->query('INSERT INTO arrays SELECT array_agg(k) FROM t');
+	# a table each: a row cannot exceed 1 GB before its arrays are stored apart
+	make_array($session, 'arrays', 'a int8[]', 'array_agg(k)');
+	return unless grep { $_->[3] =~ /FROM (?!t\b|arrays$|unnest)/ } @wanted;
+	make_array($session, 'vals', 'v int4[]', 'array_agg((k % 1000000)::int4)');
+	make_array($session, 'keys', 'g int4[]', 'array_agg((k & 1023)::int4 % 1000)');
+	make_array($session, 'masks', 'm bool[]', 'array_agg(k & 3 = 0)');
+	make_array($session, 'floats', 'f float8[]', 'array_agg(f)');
+	make_array($session, 'states', 's int4[]', 'array_agg(state ORDER BY ts)');
+	$session->query('CREATE UNLOGGED TABLE runs AS SELECT array_agg(value) AS x, array_agg(run_length) AS l FROM states, gpu_rle_runs(s)');
 	return;
 }
 
@@ -96,7 +151,7 @@ my $missed = 0;
 my $title = { memory => 'In memory', stock => 'Stock postgresql.conf', gpu => 'In memory, with ' . device() }->{$part};
 printf "\n%s: %d rows, %s\n\n", $title, $rows, $session->query('SHOW server_version');
 printf "%-36s %11s%s %6s\n", '', 'plain SQL', join('', map { sprintf ' %11s %6s', $_, 'ratio' } @engines), 'target';
-for my $line (grep { defined $wanted ? $_->[0] =~ /$wanted/ : $part ne 'gpu' || $_->[1] } @lines)
+for my $line (@wanted)
 {
 	my ($name, $target, $plain, $ours) = @$line;
 	my %ms;
