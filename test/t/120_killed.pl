@@ -54,6 +54,8 @@ sub storm
 storm(8, 'kill', sub { my ($pid) = service_pids($node); $pid && kill 9, $pid });
 $node->reload;    # it may have been too often
 storm(9, 'stop', sub { my ($pid) = service_pids($node); $pid && kill 'STOP', $pid });
+# one that was stopped before it was up would be given a minute
+kill 'CONT', service_pids($node);
 ok($node->safe_psql('postgres', "SELECT sum(jobs) FROM gpusort_stat WHERE fallback IN ('GPU service was lost', 'GPU service did not answer')") > 0,
 	'it was noticed');
 sound($node);
