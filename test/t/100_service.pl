@@ -60,6 +60,21 @@ SELECT count(*) FROM t a JOIN t b ON a.k = b.k;
 SQL
 is($node->safe_psql('postgres', 'SELECT bool_and(jobs_done > 0) FROM gpusort_devices'), 't', 'each device had a job');
 
+SKIP:
+{
+	skip 'one GPU', 4 if $engine ne 'gpu' || $devices < 2;
+	my $run = sub {
+		my ($list) = @_;
+		$node->append_conf('postgresql.conf', "gpusort.devices = '$list'");
+		$node->reload;
+		wait_until(sub { $node->safe_psql('postgres', "SELECT string_agg(device::text, ',' ORDER BY device) FROM gpusort_devices") eq $list },
+			"gpusort.devices = $list");
+		digest($node, 'gpu') eq $right && $node->safe_psql('postgres', 'SELECT bool_or(jobs_done > 0) FROM gpusort_devices');
+	};
+	is($run->('1'), 't', 'sorts on the second GPU alone');
+	is($run->('0,1'), 't', 'and on both again');
+}
+
 # Who may do what.
 $node->safe_psql('postgres', 'CREATE ROLE somebody LOGIN');
 is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM gpusort_stat', extra_params => [ '-U', 'somebody' ]), 't', 'all may read');
