@@ -6,8 +6,6 @@
 #include <cstring>
 #include <new>
 
-#define SMALL_BYTES ((size_t) 1 << 20) /* of each engine */
-#define SMALL_BLOCK (SMALL_BYTES / 4)
 #define DEFAULT_PATIENCE 2000000 /* cycles, about a millisecond: a tile that runs takes a few microseconds */
 
 gs_status
@@ -22,15 +20,6 @@ gs_cuda_status(cudaError_t error)
 gs_status
 gs_cuda_take(gs_cuda_engine *e, size_t bytes, void **block)
 {
-	if (bytes <= SMALL_BLOCK && e->small == NULL && cudaMalloc((void **) &e->small, SMALL_BYTES) != cudaSuccess)
-		cudaGetLastError();
-	if (bytes <= SMALL_BLOCK && e->small != NULL && e->small_used + bytes <= SMALL_BYTES)
-	{
-		*block = e->small + e->small_used;
-		e->small_used = (e->small_used + bytes + 255) / 256 * 256;
-		e->small_blocks++;
-		return GS_OK;
-	}
 	return gs_cuda_status(e->pooled ? cudaMallocAsync(block, bytes, e->stream) : cudaMalloc(block, bytes));
 }
 
@@ -39,12 +28,6 @@ gs_cuda_give(gs_cuda_engine *e, void *block, size_t bytes)
 {
 	if (block == NULL)
 		return;
-	if (e->small != NULL && (u8 *) block >= e->small && (u8 *) block < e->small + SMALL_BYTES)
-	{
-		if (--e->small_blocks == 0)
-			e->small_used = 0;
-		return;
-	}
 	cudaMemsetAsync(block, 0, bytes, e->stream);
 	if (e->pooled)
 		cudaFreeAsync(block, e->stream);
@@ -71,9 +54,6 @@ cuda_close(gs_engine *engine)
 		cudaStreamDestroy(e->stream);
 	}
 	cudaFree(e->watch);
-	if (e->small != NULL)
-		cudaMemset(e->small, 0, SMALL_BYTES);
-	cudaFree(e->small);
 	gs_sort_close(e);
 	host.release(host.arg, e, sizeof(*e));
 }

@@ -26,9 +26,6 @@ struct gs_cuda_engine
 	gs_engine head;
 	int device;
 	bool pooled; /* gs_cuda_take uses the device's pool */
-	u8 *small;	 /* for blocks so small that asking for them would be most of a job */
-	size_t small_used;
-	u32 small_blocks; /* in use; at 0 all of it is free again */
 	cudaStream_t stream;
 	cudaDeviceProp properties;
 	gs_watch *watch; /* device memory */
@@ -49,9 +46,8 @@ void gs_sort_close(struct gs_cuda_engine *e);
 gs_status gs_cuda_status(cudaError_t error);
 
 /*
- * Device memory for the work in the engine's stream.  Small blocks come from the engine's own memory, which is cleared when the engine is
- * closed; others from the device's pool where there is one, so that neither call waits for the device, and they are given back clean:
- * another user's job may be next.
+ * Device memory for the work in the engine's stream, given back clean: it may serve another user's job next.  From the device's pool
+ * where there is one, so that neither call waits for the device.
  */
 gs_status gs_cuda_take(gs_cuda_engine *engine, size_t bytes, void **block);
 void gs_cuda_give(gs_cuda_engine *engine, void *block, size_t bytes);
