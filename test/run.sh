@@ -54,6 +54,8 @@ tap() {
 	elif [ "$bad" != 0 ]; then
 		grep -A 8 '^not ok ' "$log" | grep -v '^ok ' | head -n 200 >&2
 		head -n 200 "$log.err" >&2
+	elif [ "$size" = gpu ]; then
+		grep '^# ' "$log.err" >&2 || true
 	fi
 	add "$name" "$good" "$bad" $((SECONDS - start))
 }

@@ -126,6 +126,10 @@ is(digest($node, 'gpu'), $right, 'and sorts');
 $node->append_conf('postgresql.conf', "gpusort.engine = auto\ngpusort.gpu_min_rows = 1000\n");
 $node->reload;
 like(explain_sort($node, 'auto'), qr/Engine: $engine_name/, 'auto takes it for large sorts');
+# 150000 rows; long keys gain more from a GPU than short ones
+like(explain_sort($node, 'auto', 'SET gpusort.gpu_min_rows = 200000'), qr/Engine: CPU\n/, 'not for fewer rows');
+like($node->safe_psql('postgres', 'SET gpusort.gpu_min_rows = 200000; EXPLAIN (ANALYZE, COSTS OFF) SELECT i FROM t ORDER BY s COLLATE "C"'),
+	qr/Engine: $engine_name/, 'but for as many with long keys');
 $node->safe_psql('postgres', 'CREATE TABLE small AS SELECT i FROM generate_series(1, 50) i; ANALYZE small');
 like($node->safe_psql('postgres', 'EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM small ORDER BY i'), qr/Engine: CPU\n/,
 	'but not for small ones');
