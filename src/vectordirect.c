@@ -2,7 +2,7 @@
  * vectordirect.c: how many different numbers a vector holds, and which stands at a place of its order, without
  * putting it in order.
  *
- * Numbers are read as 64-bit images that sort like them.  To count, images are scrambled, dealt out to partitions
+ * Numbers are read as 64-bit images that sort like them.  To count, they are scrambled, dealt out to partitions
  * that fit the cache, and put into a hash table there: two passes over memory, where a sort makes several.  To find a
  * place, a histogram tells which part of the range it is in, and only that part is looked at again.
  */
@@ -10,6 +10,7 @@
 
 #include "common/pg_prng.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 
 #include "compat.h"
 #include "vector.h"
@@ -20,7 +21,7 @@
 #define BLOCK 512
 
 /* Values in a partition, about, and how many partitions there may be: more would not fit the translation buffer. */
-#define PARTITION_VALUES 2048
+#define PARTITION_VALUES 16384
 #define MAX_PARTITION_BITS 12
 
 /* Parts of a histogram, and values that are sorted rather than looked at once more. */
@@ -123,24 +124,32 @@ room_for(BigMem *mem, uint64 count)
 
 /* ---------------------------------------------------------------- different values */
 
-/* Scrambles an image; different images stay different.  (The finalizer of MurmurHash3.) */
-static inline uint64
-scramble(uint64 x)
+/*
+ * Values are scrambled by a random odd factor: different ones stay different, and their upper bits are spread as well
+ * as those of any hash, whatever the values are.  The upper bits choose the partition, the next ones the slot.
+ */
+
+/* Up to BLOCK values as 64-bit integers that are equal if and only if the values are; in block or where they are. */
+static inline const uint64 *
+load_equal(const Vector *values, gs_type type, uint64 from, uint64 *block, uint32 *n)
 {
-	x ^= x >> 33;
-	x *= UINT64CONST(0xff51afd7ed558ccd);
-	x ^= x >> 33;
-	x *= UINT64CONST(0xc4ceb9fe1a85ec53);
-	x ^= x >> 33;
-	return x;
+	if (type == GS_I64 || type == GS_U64)
+	{
+		*n = (uint32) Min(values->rows - from, (uint64) BLOCK);
+		return (const uint64 *) values->data + from;
+	}
+	*n = load_block(values, type, from, block);
+	return block;
 }
 
-/* A hash table of scrambled images; 0 is a free slot. */
+/* A hash table of scrambled values; 0 is a free slot. */
 typedef struct Table
 {
 	BigMem	   *mem;
 	uint64	   *slots;
-	uint64		size;			/* a power of two */
+	uint64		size;			/* a power of two, at least 2 */
+	int			bits;			/* upper bits that all values share */
+	int			shift;			/* to a slot's number, without these bits */
 	uint64		room;			/* slots there is memory for */
 	uint64		used;
 } Table;
@@ -158,6 +167,7 @@ table_reset(Table *table, uint64 size)
 		table->room = size;
 	}
 	table->size = size;
+	table->shift = 64 - pg_leftmost_one_pos64(size);
 	table->used = 0;
 	memset(table->slots, 0, size * sizeof(uint64));
 }
@@ -167,7 +177,7 @@ static inline void
 table_put(Table *table, uint64 value)
 {
 	uint64		mask = table->size - 1;
-	uint64		slot = value & mask;
+	uint64		slot = value << table->bits >> table->shift;
 
 	while (table->slots[slot] != value)
 	{
@@ -205,11 +215,11 @@ count_partition(Table *table, uint64 size, const uint64 *values, uint64 count)
 	return table->used + zero;
 }
 
-/* Deals scrambled images out to partitions by their upper bits; ends becomes where each ends. */
+/* Deals scrambled values out to partitions by their upper bits; ends becomes where each ends. */
 static void
-deal_out(const Vector *values, gs_type type, int bits, uint64 seed, uint64 *out, uint64 *ends)
+deal_out(const Vector *values, gs_type type, int bits, uint64 factor, uint64 *out, uint64 *ends)
 {
-	int			shift = 64 - bits;
+	int			shift = 63 - bits;
 	uint64		block[BLOCK];
 	uint64		sum = 0;
 	uint32		n;
@@ -217,9 +227,10 @@ deal_out(const Vector *values, gs_type type, int bits, uint64 seed, uint64 *out,
 	memset(ends, 0, sizeof(uint64) << bits);
 	for (uint64 from = 0; from < values->rows; from += n)
 	{
-		n = load_block(values, type, from, block);
+		const uint64 *in = load_equal(values, type, from, block, &n);
+
 		for (uint32 i = 0; i < n; i++)
-			ends[scramble(block[i] ^ seed) >> 1 >> (shift - 1)]++;
+			ends[in[i] * factor >> 1 >> shift]++;
 	}
 	for (uint64 i = 0; i < UINT64CONST(1) << bits; i++)
 	{
@@ -231,12 +242,13 @@ deal_out(const Vector *values, gs_type type, int bits, uint64 seed, uint64 *out,
 	CHECK_FOR_INTERRUPTS();
 	for (uint64 from = 0; from < values->rows; from += n)
 	{
-		n = load_block(values, type, from, block);
+		const uint64 *in = load_equal(values, type, from, block, &n);
+
 		for (uint32 i = 0; i < n; i++)
 		{
-			uint64		value = scramble(block[i] ^ seed);
+			uint64		value = in[i] * factor;
 
-			out[ends[value >> 1 >> (shift - 1)]++] = value;
+			out[ends[value >> 1 >> shift]++] = value;
 		}
 	}
 }
@@ -251,7 +263,7 @@ vectordirect_distinct(BigMem *mem, const VectorColumn *column)
 	Table		table = {.mem = mem};
 	uint64		count = 0;
 	uint64		begin = 0;
-	uint64		size = PARTITION_VALUES;
+	uint64		size = 64;
 	int			bits = 0;
 	gs_type		type;
 
@@ -262,8 +274,8 @@ vectordirect_distinct(BigMem *mem, const VectorColumn *column)
 	while (size < (rows >> bits) * 2)
 		size *= 2;
 	ends = room_for(mem, UINT64CONST(1) << bits);
-	/* the seed keeps values that collide from being made on purpose */
-	deal_out(values, type, bits, pg_prng_uint64(&pg_global_prng_state), dealt, ends);
+	table.bits = bits;
+	deal_out(values, type, bits, pg_prng_uint64(&pg_global_prng_state) | 1, dealt, ends);
 	for (uint64 i = 0; i < UINT64CONST(1) << bits; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
