@@ -143,3 +143,24 @@ vectorcompare_order(const VectorColumn *columns, int ncolumns, uint32 *order)
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 }
+
+bool
+vectorcompare_check(const VectorColumn *columns, int ncolumns, const uint32 *order, uint64 count, uint64 step)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparisons", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	VectorComparer comparer;
+	bool		good = true;
+
+	vectorcompare_open(&comparer, columns, ncolumns);
+	for (uint64 i = 0; good && i + 1 < count; i += step)
+	{
+		int			result = vectorcompare_rows(&comparer, 0, ncolumns, order[i], order[i + 1]);
+
+		CHECK_FOR_INTERRUPTS();
+		good = result < 0 || (result == 0 && order[i] < order[i + 1]);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return good;
+}

@@ -12,6 +12,7 @@
 #include "gpusort.h"
 #include "stat.h"
 #include "vectorengine.h"
+#include "verify.h"
 
 /* Results fetched at a time. */
 #define PIECE_RESULTS 65536
@@ -259,6 +260,17 @@ answer_good(const VectorQuestion *q)
 	return false;
 }
 
+/* Is an order that of the types' comparators?  For those who set gpusort.verify. */
+static bool
+verified(const VectorQuestion *q)
+{
+	uint64		step = gpusort_verify == VERIFY_FULL ? 1 : Max(q->count / VERIFY_SAMPLE_PAIRS, 1);
+
+	if (gpusort_verify == VERIFY_OFF || (q->spec.op != GS_ORDER && q->spec.op != GS_TOPK))
+		return true;
+	return vectorcompare_check(q->columns, (int) q->spec.ncolumns, q->answer, q->count, step);
+}
+
 /* Takes the whole answer. */
 static gs_status
 take_answer(VectorQuestion *q, BigMem *mem)
@@ -284,7 +296,7 @@ take_answer(VectorQuestion *q, BigMem *mem)
 	} while (status == GS_OK && got > 0 && q->count < room);
 	q->engine->info(q->job, &info);
 	q->selected = info.selected;
-	if (status == GS_OK && q->job->kind != ENGINE_CPU && !answer_good(q))
+	if (status == GS_OK && ((q->job->kind != ENGINE_CPU && !answer_good(q)) || !verified(q)))
 		status = GS_WRONG_ORDER;
 	return status;
 }

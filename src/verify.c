@@ -12,9 +12,6 @@
 
 #include "verify.h"
 
-/* A sample looks at about so many pairs. */
-#define SAMPLE_PAIRS 10000
-
 /* The comparison functions of a sort's keys. */
 static SortSupport
 open_comparators(const SortColumns *columns)
@@ -59,7 +56,7 @@ verify_order(const SortColumns *columns, TupleDesc desc, RowStore *rows, RowOrde
 	MemoryContext scratch = AllocSetContextCreate(cxt, "gpusort verify pair", ALLOCSET_DEFAULT_SIZES);
 	TupleTableSlot *a = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	TupleTableSlot *b = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	uint64		step = how == VERIFY_FULL ? 1 : Max(order->rows / SAMPLE_PAIRS, 1);
+	uint64		step = how == VERIFY_FULL ? 1 : Max(order->rows / VERIFY_SAMPLE_PAIRS, 1);
 	bool		good = true;
 
 	MemoryContextSwitchTo(scratch);

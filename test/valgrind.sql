@@ -29,4 +29,27 @@ SELECT count(*) FROM v AS a JOIN v AS b USING (n) WHERE a.i % 50 = 0;
 SET gpusort.work_mem = '64MB';
 SELECT count(*) FROM (SELECT * FROM v ORDER BY n, t OFFSET 1) AS s;
 SELECT count(*) FROM (SELECT i, rank() OVER (PARTITION BY b ORDER BY f DESC) FROM v) AS s;
+
+-- Functions over arrays of every width, with NULLs and without, few elements and many; an order of jsonb is made by comparisons.
+CREATE EXTENSION IF NOT EXISTS gpusort;
+DO $$
+DECLARE
+	expression text;
+	wanted text;
+BEGIN
+	FOREACH expression IN ARRAY ARRAY['k', '(k % 99)::int4', 'n', 't', 'nullif(t, md5(''7''))', 'f', 'f::float4', 'u', 'b', 'iv', 'ip', 'y',
+		'to_jsonb(n)', 'nullif((k % 9)::int2, 3)', 'time ''12:00'' + iv', 'left(t, 1)::name'] LOOP
+		FOREACH wanted IN ARRAY ARRAY['i <= 3000', 'i <= 20', 'i = 7', 'false'] LOOP
+			EXECUTE format('CREATE TEMP TABLE a AS SELECT coalesce(array_agg(%1$s ORDER BY i), ''{}'') AS x, coalesce(array_agg(k), ''{}'') AS k,
+				coalesce(array_agg(k & 7), ''{}'') AS g, coalesce(array_agg(b), ''{}'') AS m FROM v WHERE %2$s', expression, wanted);
+			EXECUTE 'SELECT count(*) FROM (SELECT gpu_sort(x), gpu_sort(x, true, false), gpu_argsort(x), gpu_sort_by_key(x, k), gpu_select_if(x, m),
+				gpu_partition_if(x, m), gpu_select_if(x, ''>'', x[1]), gpu_dedup(x), gpu_distinct(x), gpu_scan(x, ''min''), gpu_scan(g),
+				gpu_count_by_key(x), gpu_rle_runs(x), gpu_reduce_by_key(x, g), gpu_reduce_by_key(g, x, ''max''), gpu_avg_by_key(x, g) FROM a OFFSET 0) AS s';
+			EXECUTE 'SELECT gpu_rle_decode(coalesce(array_agg(value), ''{}''), coalesce(array_agg(run_length), ''{}'')) FROM a, gpu_rle_runs(x)';
+			DROP TABLE a;
+		END LOOP;
+	END LOOP;
+END $$;
+SELECT cardinality(gpu_scan(array_agg(n)) || gpu_scan(array_agg(f))::numeric[]), cardinality(gpu_scan(array_agg(iv), 'sum', true)) FROM v WHERE i <= 5;
+SELECT gpu_scan(ARRAY[9223372036854775807, i]) FROM v WHERE i = 1;
 DROP TABLE v;

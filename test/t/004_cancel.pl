@@ -66,6 +66,16 @@ cut('two keys', "SET gpusort.work_mem = '1GB'", 'SELECT * FROM t ORDER BY k2, k 
 cut('runs', "SET gpusort.work_mem = '4MB'", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
 cut('checked', "SET gpusort.work_mem = '1GB'; SET gpusort.verify = full", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
 
+# functions over arrays, too: jobs, comparisons, values added one by one
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION gpusort;
+CREATE TABLE a AS SELECT array_agg(md5(k::text)) s, array_agg(to_jsonb(k)) FILTER (WHERE i <= 200000) j, array_agg(k / 7.0) n FROM t;
+SQL
+cut('gpu_sort', '', 'SELECT cardinality(gpu_sort(s)) FROM a');
+cut('gpu_sort by comparisons', '', 'SELECT cardinality(gpu_sort(j)) FROM a');
+cut('gpu_reduce_by_key of numeric', '', 'SELECT count(*) FROM a, gpu_reduce_by_key(s, n)');
+cut('gpu_scan of numeric', '', 'SELECT cardinality(gpu_scan(n)) FROM a');
+
 # pg_cancel_backend from another session
 my $session = $node->background_psql('postgres', on_error_stop => 0);
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
