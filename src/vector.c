@@ -341,14 +341,12 @@ vector_from_array(Vector *vector, const VectorType *vtype, ArrayType *array)
 static void
 check_array_size(uint64 count, uint64 bytes)
 {
-	if (count > MaxArraySize)
+	if (count > MaxArraySize || !AllocSizeIsValid(bytes))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("array size exceeds the maximum allowed (%d)", (int) MaxArraySize)));
-	if (!AllocSizeIsValid(bytes))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("array size exceeds the maximum allowed (%d)", (int) MaxAllocSize)));
+				 errmsg("array size exceeds the maximum allowed (%d)",
+						(int) (count > MaxArraySize ? MaxArraySize : MaxAllocSize)),
+				 errhint("Have the result as rows of a query instead of one array.")));
 }
 
 /* Bytes of a value as an element of an array, whose strings have long headers. */
