@@ -302,6 +302,7 @@ typedef struct gs_sorter
 	const gs_cpu_tuning *tuning;
 	void *scratch; /* gs_sorter_bytes() bytes, aligned to a line; NULL where that is 0 */
 	uint32_t passes;
+	bool values; /* the bits below those to sort by do not rise, and count for nothing */
 } gs_sorter;
 
 size_t gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning);

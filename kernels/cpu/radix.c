@@ -1,5 +1,5 @@
 /*
- * radix.c: sorts 64-bit words by a range of their bits, where lower bits (the row number) rise already.
+ * radix.c: sorts 64-bit words by a range of their bits, where lower bits (the row number) rise already, or may be anything (a value).
  *
  * Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There it is sorted by
  * its leading bits, as many as are needed to tell its words apart, least significant digit first, and insertion sort
@@ -51,19 +51,19 @@ gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning)
 }
 
 /*
- * Sorts by whole words.  Stops after too many moves: false, with equal bits still in order of their rows.
+ * Sorts by words but for their lowest bits.  Stops after too many moves: false, with equal words still in order.
  */
-static bool
-insertion_sort(uint64_t *words, size_t n, size_t moves)
+static inline __attribute__((always_inline)) bool
+insert_all(uint64_t *words, size_t n, size_t moves, uint32_t ignored)
 {
 	for (size_t i = 1; i < n; i++)
 	{
 		uint64_t word = words[i];
 		size_t j = i;
 
-		if (words[j - 1] <= word)
+		if (words[j - 1] >> ignored <= word >> ignored)
 			continue;
-		while (j > 0 && words[j - 1] > word)
+		while (j > 0 && words[j - 1] >> ignored > word >> ignored)
 		{
 			words[j] = words[j - 1];
 			j--;
@@ -74,6 +74,15 @@ insertion_sort(uint64_t *words, size_t n, size_t moves)
 		moves -= i - j;
 	}
 	return true;
+}
+
+/*
+ * The same by whole words, where the bits below low rise already, which is cheaper.
+ */
+static bool
+insertion_sort(const gs_sorter *sorter, uint64_t *words, size_t n, size_t moves, uint32_t low)
+{
+	return sorter->values ? insert_all(words, n, moves, low) : insert_all(words, n, moves, 0);
 }
 
 /* ---------------------------------------------------------------- in the cache */
@@ -166,7 +175,7 @@ sort_in_cache(gs_sorter *sorter, const segment *s, uint32_t depth)
 	uint64_t *sorted = digit_sort(s->from, hot, s->n, low, s->high);
 
 	sorter->passes = passes > sorter->passes ? passes : sorter->passes;
-	if (low > s->low && !insertion_sort(sorted, s->n, 4 * s->n))
+	if (low > s->low && !insertion_sort(sorter, sorted, s->n, 4 * s->n, s->low))
 		sorted = digit_sort(sorted, sorted == hot ? s->from : hot, s->n, s->low, s->high);
 	if (sorted != target)
 		memcpy(target, sorted, s->n * sizeof(uint64_t));
@@ -387,7 +396,7 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 
 	if (s.n <= INSERTION_ROWS)
 	{
-		insertion_sort(s.from, s.n, SIZE_MAX);
+		insertion_sort(sorter, s.from, s.n, SIZE_MAX, s.low);
 		GS_TRY(gs_work_add(sorter->work, s.n));
 		return settle(sorter, &s);
 	}

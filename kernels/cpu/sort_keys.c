@@ -1,7 +1,7 @@
 /*
  * sort_keys.c: gs_sort on the CPU.
  *
- * Integers alone, by all their bits, are sorted as they are.  Everything else is sorted as words of the key's leading bits and a row number,
+ * Integers by all their bits, alone or beside values where both have 4 bytes, are sorted as they are.  Everything else is sorted as words of the key's leading bits and a row number,
  * which radix.c does stably; keys and values are fetched by row number in the end.  Keys that do not fit beside the row number
  * are sorted by their leading bits first, and rows that those leave tied by the rest.
  */
@@ -22,7 +22,8 @@ typedef struct keys_sort
 	uint64_t turn; /* bits of the encoded key that are inverted: all, if descending */
 	uint64_t mask; /* of the bits to sort by */
 	uint32_t begin;
-	uint32_t row_bits; /* 0: keys alone, sorted whole */
+	bool pairs;		   /* key and value are one word */
+	uint32_t row_bits; /* 0: whole keys */
 	uint32_t drop;	   /* low bits of a code that have no room in the first words */
 	uint64_t *words, *other;
 } keys_sort;
@@ -72,6 +73,8 @@ make_words(const keys_sort *s)
 		encode(s, row, block, words);
 		for (size_t i = 0; i < block && s->row_bits > 0; i++)
 			words[i] = words[i] >> s->drop << s->row_bits | (row + i);
+		for (size_t i = 0; i < block && s->pairs; i++)
+			words[i] = words[i] << 32 | ((const uint32_t *) s->items->values)[row + i];
 		GS_TRY(gs_work_add(&s->cpu->work, 2 * block));
 	}
 	return GS_OK;
@@ -132,20 +135,28 @@ fetch(const keys_sort *s, const void *from, void *to, size_t width)
 }
 
 /*
- * Writes the keys of words that are nothing else.
+ * Writes the keys, and values, of words that are nothing else.
  */
 static gs_status
 decode(const keys_sort *s)
 {
 	uint64_t n = s->items->n, turn = s->turn;
+	uint32_t *keys = s->items->out_keys, *values = s->items->out_values;
 
 	if (gs_type_is_signed(s->type))
-		turn ^= s->items->key_bytes == 4 ? (uint64_t) 1 << 31 : (uint64_t) 1 << 63;
-	for (uint64_t i = 0; i < n; i++)
-		if (s->items->key_bytes == 4)
-			((uint32_t *) s->items->out_keys)[i] = (uint32_t) (s->words[i] ^ turn);
-		else
+		turn ^= (uint64_t) 1 << (8 * s->items->key_bytes - 1);
+	if (s->items->key_bytes == 8)
+		for (uint64_t i = 0; i < n; i++)
 			((uint64_t *) s->items->out_keys)[i] = s->words[i] ^ turn;
+	else if (s->pairs)
+		for (uint64_t i = 0; i < n; i++)
+		{
+			keys[i] = (uint32_t) (s->words[i] >> 32 ^ turn);
+			values[i] = (uint32_t) s->words[i];
+		}
+	else
+		for (uint64_t i = 0; i < n; i++)
+			keys[i] = (uint32_t) (s->words[i] ^ turn);
 	return gs_work_add(&s->cpu->work, n);
 }
 
@@ -154,23 +165,25 @@ gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, 
 				 void *temp)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
-	uint32_t bits = 8 * (uint32_t) items->key_bytes, code_bits = end_bit - begin_bit, room;
+	uint32_t bits = 8 * (uint32_t) items->key_bytes, code_bits = end_bit - begin_bit, low;
 	keys_sort s = {.cpu = cpu, .items = items, .type = key, .begin = begin_bit, .mask = gs_mask(code_bits)};
-	bool whole = items->value_width == 0 && !gs_type_is_float(key) && code_bits == bits;
+	bool whole = !gs_type_is_float(key) && code_bits == bits;
 
 	if (items->n > GS_MAX_ROWS)
 		return GS_TOO_BIG;
 	s.turn = desc ? gs_mask(bits) : 0;
+	s.pairs = whole && bits == 32 && items->value_width == 4;
+	whole &= s.pairs || items->value_width == 0;
 	s.row_bits = whole ? 0 : gs_row_bits(items->n);
-	room = 64 - s.row_bits;
-	s.drop = code_bits > room ? code_bits - room : 0;
+	low = s.pairs ? 32 : s.row_bits;
+	s.drop = code_bits > 64 - low ? code_bits - (64 - low) : 0;
 	s.words = temp;
 	s.other = (uint64_t *) ((char *) temp + words_bytes(items->n));
-	s.sorter = (gs_sorter){.work = &cpu->work, .tuning = &cpu->tuning};
+	s.sorter = (gs_sorter){.work = &cpu->work, .tuning = &cpu->tuning, .values = s.pairs};
 	if (gs_sorter_bytes(items->n, &cpu->tuning) > 0)
 		s.sorter.scratch = (char *) temp + 2 * words_bytes(items->n);
 	GS_TRY(make_words(&s));
-	GS_TRY(gs_sort_words(&s.sorter, &s.words, &s.other, items->n, s.row_bits, s.row_bits + code_bits - s.drop, true));
+	GS_TRY(gs_sort_words(&s.sorter, &s.words, &s.other, items->n, low, low + code_bits - s.drop, true));
 	if (whole)
 		return decode(&s);
 	if (s.drop > 0)
