@@ -39,7 +39,7 @@ go(const char *name, KERNEL kernel, ARGS a, size_t word, u64 tile, int threads, 
 		{
 			size_t shared = stages * pitch + more;
 			int fit = 0;
-			gs_shape shape = {GS_T_SCAN, 90, 0, 0, threads, vectors, blocks, stages, 0, 0, 0};
+			gs_shape shape = {GS_T_SCAN, false, 0, 0, threads, vectors, blocks, stages, 0, 0, 0};
 
 			if (shared > 226 * 1024 ||
 				cudaFuncSetAttribute((const void *) kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared) ||

@@ -146,6 +146,21 @@ load_relaxed(const u64 *p)
 	return v;
 }
 
+__device__ __forceinline__ u32
+load_relaxed(const u32 *p)
+{
+	u32 v;
+
+	asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+	return v;
+}
+
+__device__ __forceinline__ void
+store_relaxed(u32 *p, u32 v)
+{
+	asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+
 __device__ __forceinline__ void
 store_relaxed(u64 *p, u64 v)
 {

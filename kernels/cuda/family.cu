@@ -15,7 +15,7 @@ static size_t
 cuda_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, uint64_t n, uint64_t extra)
 {
 	auto sweep = [&](gs_tuned what, int value, size_t word, u64 items) -> size_t {
-		u64 tile = gs_tile(gs_shape_of(what, (int) bytes, value), bytes);
+		u64 tile = gs_tile(gs_shape_of(what, ((const gs_cuda_engine *) engine)->small, (int) bytes, value), bytes);
 		u64 tiles = (items + 16 / bytes + tile - 1) / tile + 1;
 
 		return (gs_cuda_temp(tiles, word) + 255) / 256 * 256 + tiles * sizeof(u128);

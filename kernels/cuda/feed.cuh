@@ -111,13 +111,25 @@ struct gs_turn
 	}
 };
 
+/* Both can be set by hand, to run the code of other devices on the one at hand. */
+#ifndef GS_BULK
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 #define GS_BULK 1
 #else
 #define GS_BULK 0
 #endif
+#endif
 
-/* By one thread, before the block's first barrier. */
+/* Which rows of tuning.h a build's kernels are made for: those with 227 KB of shared memory per block are large. */
+#ifndef GS_SMALL_DEVICE
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100 || !defined(__CUDA_ARCH__)
+#define GS_SMALL_DEVICE false
+#else
+#define GS_SMALL_DEVICE true
+#endif
+#endif
+
+/* By one thread, before the block's first barrier; waits for the kernel that resets the status words. */
 __device__ __forceinline__ void
 ring_init(gs_ring &ring, u32 warps)
 {
@@ -134,6 +146,9 @@ ring_init(gs_ring &ring, u32 warps)
 #endif
 	for (u32 s = 0; s < GS_MAX_STAGES; s++)
 		ring.round[s] = 0;
+#if __CUDA_ARCH__ >= 900
+	asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
 /*

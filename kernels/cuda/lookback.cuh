@@ -7,6 +7,8 @@
  * that is TOTAL, which stands for everything before, or comes to the block's own last tile.  The sum is the tile's exclusive
  * prefix; prefix + own state is published as TOTAL.  So the input is read once and the output written once.
  *
+ * A tile with many counts (digits of a radix pass, labels of a split) has a word for each, and a thread for each walks: look_back_word.
+ *
  * A state and its flag share one status word (or w words with a flag each), written and read by single relaxed
  * accesses of device scope, so nobody ever sees a flag without its value and no fence is needed.
  *
@@ -377,6 +379,143 @@ publish(typename STATE::words *words, u32 tile, STATE own, const gs_sweep &sweep
 	STATE::store(words + tile, own, GS_PARTIAL);
 }
 
+/* A word of 32 or 64 bits: two bits of flag, and a count. */
+template <class WORD>
+__device__ __forceinline__ WORD
+status_word(u64 flag, WORD count)
+{
+	return (WORD) flag << (8 * sizeof(WORD) - 2) | count;
+}
+
+/* Publishes one of a tile's counts. */
+template <class WORD>
+__device__ __forceinline__ void
+publish_word(WORD *word, u32 tile, WORD count)
+{
+	store_relaxed(word, status_word(tile == 0 ? GS_TOTAL : GS_PARTIAL, count));
+}
+
+/*
+ * Returns the sum of a published count over the tiles before, and publishes the total.  word: the tile's own; stride: words of a tile.
+ * Two predecessors are read at a time.  recount(t) is the fallback: tile t's count from the input.
+ */
+template <class WORD, class RECOUNT>
+__device__ __forceinline__ WORD
+look_back_word(WORD *word, u32 stride, u32 tile, WORD count, const gs_sweep &sweep, RECOUNT recount)
+{
+	const WORD partial = status_word<WORD>(GS_PARTIAL, 0), total = status_word<WORD>(GS_TOTAL, 0);
+	const WORD *at = word - stride; /* of the youngest tile not yet added */
+	u32 left = tile;				/* tiles up to there */
+	WORD sum = 0;
+	long long waiting = 0;
+
+	while (left > 0)
+	{
+		WORD young = load_relaxed(at), old = left > 1 ? load_relaxed(at - stride) : 0;
+
+		if (young < partial)
+		{
+			if (waiting == 0)
+				waiting = clock64();
+			if (sweep.patience == 0 || (u64) (clock64() - waiting) < sweep.patience)
+				continue;
+
+			/* nobody has heard of that tile for long */
+			sum += recount(left - 1);
+			if (threadIdx.x == 0)
+				atomicAdd(&sweep.watch->fallbacks, 1);
+			waiting = 0;
+			at -= stride, left--;
+			continue;
+		}
+		waiting = 0;
+		sum += young & (partial - 1);
+		at -= stride, left--;
+		if (young >= total)
+			break;
+		if (old >= partial)
+		{
+			sum += old & (partial - 1);
+			at -= stride, left--;
+			if (old >= total)
+				break;
+		}
+	}
+	if (tile > 0)
+		store_relaxed(word, (WORD) (total | (sum + count)));
+	return sum;
+}
+
+/* A window of status words, as a warp reads it. */
+template <class STATE> struct status_window
+{
+	STATE s[GS_WINDOW];
+	u64 flag[GS_WINDOW];
+	u32 need; /* tiles that count: up to and with the first TOTAL, or all */
+	bool done; /* there is a TOTAL */
+	u32 hole; /* the first tile that is missing; not less than need unless patience has ended */
+};
+
+/*
+ * Reads the window that begins with tile next and goes back, until all tiles that count are there, or nothing has come for
+ * `patience` cycles.  Tiles from known on down are not read: known is TOTAL, with state total.
+ */
+template <class STATE>
+__device__ __forceinline__ void
+read_window(const typename STATE::words *words, i64 next, i64 known, STATE total, const gs_sweep &sweep, status_window<STATE> &w)
+{
+	const u32 lane = lane_id();
+	u32 stuck = 0;
+	long long waiting = 0;
+
+	w.need = 32 * GS_WINDOW;
+	GS_FOR_WINDOW(j)
+		w.flag[j] = GS_EMPTY;
+	for (;;)
+	{
+		/* words side by side in one access of the warp, all accesses under way at once; later only those missing */
+		GS_FOR_WINDOW(j)
+			if (w.flag[j] == GS_EMPTY && 32 * j + lane < w.need)
+			{
+				i64 t = next - (i64) (32 * j + lane);
+
+				if (t > known)
+					w.flag[j] = STATE::load(words + t, w.s[j]);
+				else
+				{
+					w.flag[j] = GS_TOTAL;
+					w.s[j] = total;
+				}
+			}
+		w.hole = 32 * GS_WINDOW;
+		w.done = false;
+		GS_FOR_WINDOW(j)
+		{
+			u32 totals = __ballot_sync(GS_ALL_LANES, w.flag[j] == GS_TOTAL);
+			u32 empties = __ballot_sync(GS_ALL_LANES, w.flag[j] == GS_EMPTY);
+
+			if (!w.done && totals)
+			{
+				w.need = 32 * j + __ffs(totals);
+				w.done = true;
+			}
+			if (w.hole == 32 * GS_WINDOW && empties)
+				w.hole = 32 * j + __ffs(empties) - 1;
+		}
+		if (w.hole >= w.need)
+			return;
+		if (waiting == 0 || w.hole != stuck)
+		{
+			waiting = clock64();
+			stuck = w.hole;
+		}
+		else if (sweep.patience != 0 && __any_sync(GS_ALL_LANES, (u64) (clock64() - waiting) > sweep.patience))
+			return;
+		if (sweep.pause)
+			__nanosleep(sweep.pause);
+	}
+}
+
 /*
  * Returns a published tile's exclusive prefix and publishes the inclusive one.  Called by one whole warp.  The walk ends where a
  * TOTAL is met, at the latest at `known`, this warp's own last tile, whose inclusive prefix `total` it still has; both
@@ -405,73 +544,25 @@ look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &
 
 	while (!done)
 	{
-		STATE s[GS_WINDOW];
-		u64 flag[GS_WINDOW];
-		u32 need = 32 * GS_WINDOW, hole, stuck = 0; /* tiles of the window that count; the first of them that is missing */
-		long long waiting = 0;
+		status_window<STATE> w;
 
-		GS_FOR_WINDOW(j)
-			flag[j] = GS_EMPTY;
-		for (;;)
+		read_window(words, next, known, total, sweep, w);
+		if (w.hole >= w.need)
 		{
-			/* words side by side in one access of the warp, all accesses under way at once; later only those missing */
-			GS_FOR_WINDOW(j)
-				if (flag[j] == GS_EMPTY && 32 * j + lane < need)
-				{
-					i64 t = next - (i64) (32 * j + lane);
-
-					if (t > known)
-						flag[j] = STATE::load(words + t, s[j]);
-					else
-					{
-						flag[j] = GS_TOTAL;
-						s[j] = total;
-					}
-				}
-			hole = 32 * GS_WINDOW;
-			done = false;
-			GS_FOR_WINDOW(j)
-			{
-				u32 totals = __ballot_sync(GS_ALL_LANES, flag[j] == GS_TOTAL);
-				u32 empties = __ballot_sync(GS_ALL_LANES, flag[j] == GS_EMPTY);
-
-				if (!done && totals)
-				{
-					need = 32 * j + __ffs(totals);
-					done = true;
-				}
-				if (hole == 32 * GS_WINDOW && empties)
-					hole = 32 * j + __ffs(empties) - 1;
-			}
-			if (hole >= need)
-				break;
-			if (waiting == 0 || hole != stuck)
-			{
-				waiting = clock64();
-				stuck = hole;
-			}
-			else if (sweep.patience != 0 &&
-					 __any_sync(GS_ALL_LANES, (u64) (clock64() - waiting) > sweep.patience))
-				break;
-			if (sweep.pause)
-				__nanosleep(sweep.pause);
-		}
-		if (hole >= need)
-		{
-			before = STATE::add(STATE::window(s, need), before);
+			before = STATE::add(STATE::window(w.s, w.need), before);
 			next -= 32 * GS_WINDOW;
+			done = w.done;
 		}
 		else
 		{
 			/* reduce the missing tile, and walk on behind it */
-			if (hole > 0)
-				before = STATE::add(STATE::window(s, hole), before);
-			next -= hole;
+			if (w.hole > 0)
+				before = STATE::add(STATE::window(w.s, w.hole), before);
+			next -= w.hole;
 			before = STATE::add(reduce((u32) next), before);
 			if (lane == 0)
 				atomicAdd(&sweep.watch->fallbacks, 1);
 			next--;
-			done = false;
 		}
 	}
 	total = STATE::add(before, own);

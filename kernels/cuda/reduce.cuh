@@ -87,7 +87,7 @@ store_result(const gs_reduce_args &a, u64 i, typename OP::value v, u32 &over)
 	}
 }
 
-template <int KEY, int VALUE, class OP, int THREADS, int VECTORS, int BLOCKS>
+template <int KEY, int VALUE, class OP, int THREADS, int VECTORS, int BLOCKS, bool SMALL = false>
 __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(const __grid_constant__ gs_reduce_args a)
 {
 	typedef typename item_of<KEY>::type K;
@@ -134,6 +134,8 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 #endif
 	};
 
+	if (SMALL != GS_SMALL_DEVICE)
+		return;
 	if (thread == 0)
 		ring_init(ring, WARPS);
 	__syncthreads();

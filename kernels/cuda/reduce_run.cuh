@@ -7,15 +7,15 @@
 #include "family.cuh"
 #include "reduce.cuh"
 
-template <int KEY, int VALUE, class OP>
+template <int KEY, int VALUE, class OP, bool SMALL>
 static gs_status
-run(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool in_place)
+launch(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool in_place)
 {
 	constexpr size_t sum = sizeof(typename OP::value), words = sizeof(typename keyed_state<OP>::words);
-	constexpr gs_shape shape = gs_shape_of(GS_T_REDUCE, KEY, sum > VALUE ? sum : VALUE);
+	constexpr gs_shape shape = gs_shape_of(GS_T_REDUCE, SMALL, KEY, sum > VALUE ? sum : VALUE);
 	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / KEY;
 	constexpr size_t pitch = 16 + shape.threads * shape.vectors * 16 + tile * (sum > VALUE ? sum : VALUE) + 16;
-	static_assert(3 * pitch < GS_SHARED, "three stages fit");
+	static_assert(3 * pitch < gs_shared(SMALL), "three stages fit");
 	u64 tiles;
 
 	a.shift = gs_cuda_shift(a.keys.begin, KEY);
@@ -30,8 +30,16 @@ run(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool i
 			return status;
 		a.halo = saved;
 	}
-	return gs_cuda_sweep(e, reduce_kernel<KEY, VALUE, OP, shape.threads, shape.vectors, shape.blocks>, a, temp, words, tiles,
+	return gs_cuda_sweep(e, reduce_kernel<KEY, VALUE, OP, shape.threads, shape.vectors, shape.blocks, SMALL>, a, temp, words, tiles,
 						 shape, pitch, 0, in_place);
+}
+
+template <int KEY, int VALUE, class OP>
+static gs_status
+run(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool in_place)
+{
+	return e->small ? launch<KEY, VALUE, OP, true>(e, a, temp, keys_in_place, in_place)
+					: launch<KEY, VALUE, OP, false>(e, a, temp, keys_in_place, in_place);
 }
 
 template <int KEY>

@@ -4,15 +4,15 @@
 #include "family.cuh"
 #include "runs.cuh"
 
-template <int BYTES, bool LONG>
+template <int BYTES, bool LONG, bool SMALL>
 static gs_status
-run(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)
+launch(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)
 {
-	constexpr gs_shape shape = gs_shape_of(LONG ? GS_T_LONG : GS_T_RUNS, BYTES, 0);
+	constexpr gs_shape shape = gs_shape_of(LONG ? GS_T_LONG : GS_T_RUNS, SMALL, BYTES, 0);
 	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / BYTES;
 	constexpr size_t pitch = 16 + shape.threads * shape.vectors * 16 + (LONG ? 16 : 0);
 	constexpr size_t positions = (GS_DEPTH + 1) * ((LONG ? 2 : 1) * tile + 8) * sizeof(u16);
-	static_assert(3 * pitch + positions < GS_SHARED, "three stages fit");
+	static_assert(3 * pitch + positions < gs_shared(SMALL), "three stages fit");
 	u64 tiles;
 
 	a.shift = gs_cuda_shift(a.in.begin, BYTES);
@@ -27,8 +27,15 @@ run(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)
 			return status;
 		a.halo = saved;
 	}
-	return gs_cuda_sweep(e, runs_kernel<BYTES, LONG, shape.threads, shape.vectors, shape.blocks>, a, temp, sizeof(u128),
+	return gs_cuda_sweep(e, runs_kernel<BYTES, LONG, shape.threads, shape.vectors, shape.blocks, SMALL>, a, temp, sizeof(u128),
 						 tiles, shape, pitch, positions, in_place);
+}
+
+template <int BYTES, bool LONG>
+static gs_status
+run(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)
+{
+	return e->small ? launch<BYTES, LONG, true>(e, a, temp, in_place) : launch<BYTES, LONG, false>(e, a, temp, in_place);
 }
 
 gs_status

@@ -40,7 +40,7 @@ store_count(void *to, u64 i, u64 x, u32 wide)
 		((u32 *) to)[i] = (u32) x;
 }
 
-template <int BYTES, bool LONG, int THREADS, int VECTORS, int BLOCKS>
+template <int BYTES, bool LONG, int THREADS, int VECTORS, int BLOCKS, bool SMALL = false>
 __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(const __grid_constant__ gs_runs_args a)
 {
 	typedef typename item_of<BYTES>::type T;
@@ -82,6 +82,8 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 #endif
 	};
 
+	if (SMALL != GS_SMALL_DEVICE)
+		return;
 	if (thread == 0)
 		ring_init(ring, WARPS);
 	__syncthreads();

@@ -29,7 +29,7 @@ struct gs_scan_args
 	void *words;
 };
 
-template <class OP, int THREADS, int VECTORS, int BLOCKS>
+template <class OP, int THREADS, int VECTORS, int BLOCKS, bool SMALL = false>
 __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) scan_kernel(const __grid_constant__ gs_scan_args a)
 {
 	typedef typename OP::value T;
@@ -60,6 +60,8 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) scan_kernel(cons
 		}
 	};
 
+	if (SMALL != GS_SMALL_DEVICE)
+		return;
 	if (thread == 0)
 		ring_init(ring, WARPS);
 	__syncthreads();

@@ -56,7 +56,7 @@ in_range(typename item_of<BYTES>::type x, const gs_select_args &a)
 	return in != (a.negate != 0);
 }
 
-template <int BYTES, int KIND, bool REST, int THREADS, int VECTORS, int BLOCKS>
+template <int BYTES, int KIND, bool REST, int THREADS, int VECTORS, int BLOCKS, bool SMALL = false>
 __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(const __grid_constant__ gs_select_args a)
 {
 	typedef typename item_of<BYTES>::type T;
@@ -107,6 +107,8 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 #endif
 	};
 
+	if (SMALL != GS_SMALL_DEVICE)
+		return;
 	if (thread == 0)
 		ring_init(ring, WARPS);
 	__syncthreads();

@@ -131,8 +131,10 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 		counts[w][thread] = count;
 		count += c;
 	}
+	u64 *const word = a.words + (u64) tile * a.k + thread;
+
 	if (thread < a.k)
-		store_relaxed(a.words + (u64) tile * a.k + thread, (tile ? GS_PARTIAL : GS_TOTAL) << GS_FLAG_SHIFT | count);
+		publish_word<u64>(word, tile, count);
 
 	u32 begin = warp_exclusive(count, total);
 
@@ -158,37 +160,14 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 	/* 4. look back, all labels at once */
 	if (thread < a.k)
 	{
-		u64 before = 0;
-		long long waiting = 0;
+		u64 before = look_back_word<u64>(word, a.k, tile, count, a.sweep, [&](u32 t) {
+			u64 n = 0;
 
-		for (i64 t = (i64) tile - 1; t >= 0;)
-		{
-			u64 w = load_relaxed(a.words + (u64) t * a.k + thread);
-			u64 flag = w >> GS_FLAG_SHIFT;
+			for (u64 i = (u64) t * TILE; i < (u64) t * TILE + TILE; i++)
+				n += a.labels[i] == thread;
+			return n;
+		});
 
-			if (flag == GS_EMPTY)
-			{
-				if (waiting == 0)
-					waiting = clock64();
-				else if (a.sweep.patience && (u64) (clock64() - waiting) > a.sweep.patience)
-				{
-					/* the missing tile's labels, counted here */
-					for (u64 i = (u64) t * TILE; i < (u64) t * TILE + TILE; i++)
-						before += a.labels[i] == thread;
-					atomicAdd(&a.sweep.watch->fallbacks, 1);
-					waiting = 0;
-					t--;
-				}
-				continue;
-			}
-			waiting = 0;
-			before += w & GS_COUNT_MASK;
-			if (flag == GS_TOTAL)
-				break;
-			t--;
-		}
-		if (tile > 0)
-			store_relaxed(a.words + (u64) tile * a.k + thread, GS_TOTAL << GS_FLAG_SHIFT | (before + count));
 		place[thread] = a.starts[thread] + before - begin;
 	}
 	__syncthreads();

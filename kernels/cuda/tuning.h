@@ -3,9 +3,9 @@
  *
  * A row: which primitive, bytes of an item (or key) and of a sum, threads that work (a service warp comes on top), 16-byte vectors
  * per thread (odd: no bank conflicts), blocks per multiprocessor, stages of the ring.
- * items per thread = 16 * vectors / item bytes.  The first row that fits is taken.  arch is the least compute capability
- * that a row's stages are meant for; devices with less shared memory get as many stages as fit, at least three.
- * `make -C bench/kernels sweep` measures other shapes.
+ * items per thread = 16 * vectors / item bytes.  The first row that fits is taken.  Rows are for large devices, with 227 KB
+ * of shared memory per block (sm_90, sm_100, sm_103), measured on an H200, or for all others: three stages in 64 KB, not measured.
+ * A kernel has code only in the builds for its kind of device.  `make -C bench/kernels sweep` measures other shapes.
  */
 #ifndef GS_TUNING_H
 #define GS_TUNING_H
@@ -23,34 +23,50 @@ enum gs_tuned
 struct gs_shape
 {
 	gs_tuned what;
-	int arch, item, value; /* 0: any */
+	bool small;
+	int item, value; /* 0: any */
 	int threads, vectors, blocks, stages;
 	int delay, light, pause; /* ns, see lookback.cuh */
 };
 
 constexpr gs_shape gs_shapes[] = {
-	/* what        arch item value threads vectors blocks stages delay light pause */
-	{GS_T_SCAN,    90,  0,   0,    640,    5,      1,     4,     3000, 3000, 500},
-	{GS_T_SELECT,  90,  1,   0,    640,    3,      1,     4,     2000, 2000, 300},
-	{GS_T_SELECT,  90,  0,   0,    640,    5,      1,     4,     2500, 2000, 300},
-	{GS_T_MASK,    90,  1,   0,    512,    3,      1,     4,     2000, 2000, 300},
-	{GS_T_MASK,    90,  0,   0,    512,    5,      1,     4,     2000, 2000, 300},
-	{GS_T_RUNS,    90,  1,   0,    512,    3,      1,     3,     2000, 1500, 300},
-	{GS_T_RUNS,    90,  2,   0,    512,    3,      1,     4,     2000, 1500, 300},
-	{GS_T_RUNS,    90,  0,   0,    512,    5,      1,     4,     2800, 1500, 300},
-	{GS_T_LONG,    90,  0,   0,    256,    3,      1,     4,     1500, 1500, 300},
-	{GS_T_REDUCE,  90,  4,   4,    512,    3,      1,     4,     2500, 1700, 300},
-	{GS_T_REDUCE,  90,  8,   8,    320,    5,      1,     4,     2000, 2000, 300},
-	{GS_T_REDUCE,  90,  4,   8,    384,    3,      1,     4,     2000, 1700, 300},
-	{GS_T_REDUCE,  90,  8,   16,   320,    3,      1,     4,     2000, 1700, 300},
-	{GS_T_REDUCE,  90,  0,   0,    256,    3,      1,     4,     2000, 1700, 300},
+	/* what        small  item value threads vectors blocks stages delay light pause */
+	{GS_T_SCAN,    false, 0,   0,    640,    5,      1,     4,     3000, 3000, 500},
+	{GS_T_SELECT,  false, 1,   0,    640,    3,      1,     4,     2000, 2000, 300},
+	{GS_T_SELECT,  false, 0,   0,    640,    5,      1,     4,     2500, 2000, 300},
+	{GS_T_MASK,    false, 1,   0,    512,    3,      1,     4,     2000, 2000, 300},
+	{GS_T_MASK,    false, 0,   0,    512,    5,      1,     4,     2000, 2000, 300},
+	{GS_T_RUNS,    false, 1,   0,    512,    3,      1,     3,     2000, 1500, 300},
+	{GS_T_RUNS,    false, 2,   0,    512,    3,      1,     4,     2000, 1500, 300},
+	{GS_T_RUNS,    false, 0,   0,    512,    5,      1,     4,     2800, 1500, 300},
+	{GS_T_LONG,    false, 0,   0,    256,    3,      1,     4,     1500, 1500, 300},
+	{GS_T_REDUCE,  false, 4,   4,    512,    3,      1,     4,     2500, 1700, 300},
+	{GS_T_REDUCE,  false, 8,   8,    320,    5,      1,     4,     2000, 2000, 300},
+	{GS_T_REDUCE,  false, 4,   8,    384,    3,      1,     4,     2000, 1700, 300},
+	{GS_T_REDUCE,  false, 8,   16,   320,    3,      1,     4,     2000, 1700, 300},
+	{GS_T_REDUCE,  false, 0,   0,    256,    3,      1,     4,     2000, 1700, 300},
+	{GS_T_SCAN,    true,  0,   0,    256,    5,      1,     3,     1000, 1000, 300},
+	{GS_T_SELECT,  true,  1,   0,    256,    3,      1,     3,     1000, 1000, 300},
+	{GS_T_SELECT,  true,  0,   0,    256,    5,      1,     3,     1000, 1000, 300},
+	{GS_T_MASK,    true,  1,   0,    192,    3,      1,     3,     1000, 1000, 300},
+	{GS_T_MASK,    true,  0,   0,    256,    3,      1,     3,     1000, 1000, 300},
+	{GS_T_RUNS,    true,  1,   0,    128,    3,      1,     3,     1000, 1000, 300},
+	{GS_T_RUNS,    true,  2,   0,    192,    3,      1,     3,     1000, 1000, 300},
+	{GS_T_RUNS,    true,  0,   0,    256,    3,      1,     3,     1000, 1000, 300},
+	{GS_T_LONG,    true,  1,   0,    64,     3,      1,     3,     1000, 1000, 300},
+	{GS_T_LONG,    true,  0,   0,    128,    3,      1,     3,     1000, 1000, 300},
+	{GS_T_REDUCE,  true,  4,   4,    192,    3,      1,     3,     1000, 1000, 300},
+	{GS_T_REDUCE,  true,  8,   8,    192,    3,      1,     3,     1000, 1000, 300},
+	{GS_T_REDUCE,  true,  4,   8,    128,    3,      1,     3,     1000, 1000, 300},
+	{GS_T_REDUCE,  true,  8,   16,   128,    3,      1,     3,     1000, 1000, 300},
+	{GS_T_REDUCE,  true,  0,   0,    64,     3,      1,     3,     1000, 1000, 300},
 };
 
 constexpr gs_shape
-gs_shape_of(gs_tuned what, int item, int value)
+gs_shape_of(gs_tuned what, bool small, int item, int value)
 {
 	for (const gs_shape &s : gs_shapes)
-		if (s.what == what && (s.item == 0 || s.item == item) && (s.value == 0 || s.value == value))
+		if (s.what == what && s.small == small && (s.item == 0 || s.item == item) && (s.value == 0 || s.value == value))
 			return s;
 	return gs_shapes[0];
 }
