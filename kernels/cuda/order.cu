@@ -3,14 +3,15 @@
  *
  * The plan reads every column once (order_look.cu), makes the key's fields as the CPU engine does, and chooses a road:
  *
- *   in order, reversed   found while looking: nothing is sorted
+ *   in order, reversed   nothing is sorted: found while looking (one column), or by a check of the words, or of rows if their
+ *                        keys are longer and the first column does not fall; checks leave as soon as they know better
  *   column               one column without NULLs whose key and row number fit a word, at the latest when pass 1 has used its
  *                        digit: pass 1 makes the words, the last pass writes row numbers.  Bytes per row at 27 of 64
- *                        bits: 8 look + 8 + 8 + 16 + 8 + 4
+ *                        bits: 8 look + 8 + 8 + 16 + 8 + 4.  Keys are the values modulo 2^bits (order_look.cu)
  *   words                other keys are encoded to 64-bit words first, which then go the column's way
  *   more bits            the leading bits are sorted as above, then rows that they leave tied (order_ties.cu)
  *
- * gs_order_run waits only in the last case.
+ * gs_order_run waits only in the last case, and for a check of rows.
  */
 #include "order.cuh"
 #include "sort.h"
@@ -226,37 +227,63 @@ plan_free(gs_engine *engine, gs_plan *head)
 	engine->host.release(engine->host.arg, plan, plan->bytes);
 }
 
+/* Keys are values modulo 2^bits, whose digits the look has counted. */
+static void
+modulo(gs_cuda_plan *plan, const gs_look *look, u64 min)
+{
+	u32 above = look->guess_shift + look->guess_bits;
+
+	plan->bits = look->guess_bits;
+	plan->t.plus = 0;
+	plan->t.keep = gs_low_mask(above);
+	plan->t.shift = look->guess_shift;
+	plan->counted = true;
+	/* rows of the higher one of two neighbouring multiples */
+	plan->turn = (u32) (above < 64 && (min >> above & 1) != 0 ? plan->rows - look->odd : look->odd);
+}
+
 /* Decides the road once the fields are known. */
 static void
 choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_look *looks)
 {
 	const gs_dev_field *f = &plan->fields[0];
 	size_t width = gs_type_width(columns[0].spec.type);
+	bool known = ncolumns == 1 && columns->nulls == NULL && looks[0].seen != 0; /* whether the rows come in order */
 
 	plan->complete = !plan->strings && fits_word(plan->key_bits, plan->row_bits);
 	plan->bits = plan->complete ? plan->key_bits : 64 - plan->row_bits;
-	if (plan->nfields == 0)
+	plan->maybe_ordered = looks[0].seen == 0 || (looks[0].seen & GS_SEEN_FALL) == 0;
+	if (plan->nfields == 0 || (known && (looks[0].seen & GS_SEEN_FALL) == 0))
 		plan->path = gs_cuda_plan::GS_PLAN_EQUAL;
+	else if (known && (looks[0].seen & GS_SEEN_RISE) == 0)
+		plan->path = gs_cuda_plan::GS_PLAN_REVERSE;
 	else if (ncolumns == 1 && plan->nfields == 1 && (width == 4 || width == 8) && f->nulls == NULL && columns->nulls == NULL &&
-			 !(f->floats && (looks[0].seen & GS_SEEN_FALL) && (looks[0].seen & GS_SEEN_RISE)))
+			 !f->floats)
 	{
 		u32 drop = plan->key_bits - plan->bits; /* bits left to the refinement of ties */
 
 		plan->path = gs_cuda_plan::GS_PLAN_COLUMN;
-		if ((looks[0].seen & GS_SEEN_FALL) == 0)
-			plan->path = gs_cuda_plan::GS_PLAN_EQUAL;
-		else if ((looks[0].seen & GS_SEEN_RISE) == 0)
-			plan->path = gs_cuda_plan::GS_PLAN_REVERSE;
 		plan->from = width == 4 ? GS_COLUMN4 : GS_COLUMN8;
 		plan->values = columns[0].values;
-		plan->t.mask = columns->spec.desc ? ~0ull : 0;
-		plan->t.plus = (columns->spec.desc ? ~f->flip : f->flip) - f->base;
+		plan->t.mask = f->flip;
+		plan->t.plus = 0 - f->base;
+		plan->t.keep = ~0ull;
 		plan->t.shift = f->shift + drop;
-		plan->low_base = f->base;
-		plan->low_counted = plan->t.shift == 0;
+		if (plan->complete && looks[0].guess_bits >= f->bits && looks[0].guess_shift == f->shift &&
+			fits_word(looks[0].guess_bits, plan->row_bits) && plan->rows <= (u64) 1 << 31)
+			modulo(plan, &looks[0], f->base);
 	}
 	else
 		plan->path = gs_cuda_plan::GS_PLAN_WORDS;
+}
+
+/* Whether the look shall count digits: of integers that pass 1 may read. */
+static bool
+counts_digits(const gs_column *column)
+{
+	gs_type type = column->spec.type;
+
+	return column->nulls == NULL && (gs_type_width(type) == 4 || gs_type_width(type) == 8) && !gs_order_floats(type);
 }
 
 static gs_status
@@ -287,9 +314,9 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 		strings += columns[c].spec.type == GS_BYTES;
 
 	/* one block of device memory: what must be zero first */
-	size_t looks = gs_round256(2 * ncolumns * sizeof(gs_look)), low = GS_PLACE * sizeof(u32), flags = 256;
+	size_t looks = gs_round256(2 * ncolumns * sizeof(gs_look)), counts = GS_PLACES * GS_PLACE * sizeof(u32), flags = 256;
 	size_t marks = gs_round256(strings * GS_MARKS * sizeof(u32));
-	size_t zero = looks + low + flags + marks;
+	size_t zero = looks + counts + flags + marks;
 	size_t fields = gs_round256(3 * ncolumns * sizeof(gs_dev_field));
 	size_t alphabets = strings * (GS_POSITIONS + 1) * sizeof(gs_dev_alphabet);
 	size_t all = zero + fields + alphabets;
@@ -306,10 +333,10 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaMemsetAsync(plan->block, 0, zero, e->stream));
 	plan->looks = (gs_look *) plan->block;
-	plan->low = (u32 *) (plan->block + looks);
-	plan->flags = (gs_order_flags *) (plan->block + looks + low);
+	plan->counts = (u32 *) (plan->block + looks);
+	plan->flags = (gs_order_flags *) (plan->block + looks + counts);
 
-	u32 *mark = (u32 *) (plan->block + looks + low + flags);
+	u32 *mark = (u32 *) (plan->block + looks + counts + flags);
 	gs_dev_field *device_fields = (gs_dev_field *) (plan->block + zero);
 	gs_dev_alphabet *alphabet = (gs_dev_alphabet *) (plan->block + zero + fields);
 
@@ -318,8 +345,7 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 		bool is_string = columns[c].spec.type == GS_BYTES;
 
 		status = gs_order_look(e, &columns[c], rows, plan->looks + 2 * c,
-							   ncolumns == 1 && columns[c].nulls == NULL && gs_type_width(columns[c].spec.type) >= 4 ? plan->low
-																													 : NULL,
+							   ncolumns == 1 && counts_digits(&columns[c]) ? plan->counts : NULL,
 							   alphabet + string * (GS_POSITIONS + 1), mark + string * GS_MARKS);
 		string += is_string;
 	}
@@ -394,6 +420,18 @@ order_temp_bytes(const gs_plan *head)
 		   (plan->complete ? 0 : gs_ties_temp(plan->rows));
 }
 
+/* Rises and falls of the rows' whole keys, as far as it takes to see both. */
+static gs_status
+check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_order_flags *flags, u32 *seen)
+{
+	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
+	GS_TRY(gs_order_check_rows(e, plan, &plan->flags->seen));
+	GS_TRY(gs_cuda_status(cudaMemcpyAsync(flags, plan->flags, sizeof(*flags), cudaMemcpyDeviceToHost, e->stream)));
+	GS_TRY(gs_cuda_status(cudaStreamSynchronize(e->stream)));
+	*seen = flags->seen;
+	return GS_OK;
+}
+
 static gs_status
 order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes, uint32_t *order, gs_order_facts *facts)
 {
@@ -404,6 +442,7 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 	u8 *radix = (u8 *) temp + 2 * words_bytes(plan);
 	gs_cuda_sort *sort;
 	gs_radix_sort s = {};
+	u32 seen;
 
 	(void) temp_bytes;
 	cudaSetDevice(e->device);
@@ -417,7 +456,12 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 		return GS_OK;
 	if (plan->rows == 1 || plan->path == gs_cuda_plan::GS_PLAN_EQUAL)
 		return gs_order_sequence(e, order, plan->rows, false, NULL);
-	if (plan->path == gs_cuda_plan::GS_PLAN_REVERSE)
+	seen = plan->path == gs_cuda_plan::GS_PLAN_REVERSE ? GS_SEEN_FALL : GS_SEEN_FALL | GS_SEEN_RISE;
+	if (!plan->complete && plan->maybe_ordered && seen != GS_SEEN_FALL)
+		GS_TRY(check_rows(e, plan, (gs_order_flags *) sort->host, &seen));
+	if (seen == GS_SEEN_RISE)
+		return gs_order_sequence(e, order, plan->rows, false, NULL);
+	if (seen == GS_SEEN_FALL)
 	{
 		if (facts != NULL)
 			facts->input = gs_order_facts::GS_DESCENDING;
@@ -442,14 +486,15 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 		s.from = plan->from;
 		s.in = plan->values;
 		s.t = plan->t;
-		s.low = plan->low_counted ? plan->low : NULL;
-		s.low_base = plan->low_base;
+		s.counts = plan->counted ? plan->counts : NULL;
+		s.turn = plan->turn;
 	}
 	else
 	{
-		GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->low, 0, GS_PLACE * sizeof(u32), e->stream)));
-		GS_TRY(gs_order_encode(e, plan, a, plan->low, NULL));
-		s.low = plan->low;
+		GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->counts, 0, GS_PLACES * GS_PLACE * sizeof(u32), e->stream)));
+		GS_TRY(gs_order_encode(e, plan, a, plan->counts, NULL));
+		s.counts = plan->counts;
+		s.t.keep = ~0ull;
 		if (plan->complete)
 		{
 			GS_TRY(gs_order_check(e, a, plan->rows, &plan->flags->seen));

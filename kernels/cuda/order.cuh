@@ -28,8 +28,10 @@ gs_order_flip(const gs_column_spec *spec)
 	return spec->desc ? flip ^ all : flip;
 }
 
-gs_status gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *low,
+gs_status gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts,
 						gs_dev_alphabet *alphabets, u32 *marks);
+gs_status gs_order_look_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, gs_dev_alphabet *alphabets,
+								u32 *marks);
 
 /* A key, as kernels are told of it. */
 struct gs_dev_key
@@ -74,20 +76,22 @@ struct gs_cuda_plan
 	gs_radix_io from;
 	const void *values;
 	gs_transform t;
-	bool low_counted;
-	u64 low_base;
+	bool counted; /* digits, by the look */
+	u32 turn;	  /* see gs_radix_sort */
+	bool maybe_ordered; /* nothing known says that the rows are not in order already */
 	u8 *block; /* device memory: */
 	gs_look *looks;
-	u32 *low;
+	u32 *counts; /* GS_PLACE for each digit */
 	gs_order_flags *flags;
 	gs_dev_key key;
 	gs_dev_field fields[];
 };
 
 /* order_encode.cu */
-gs_status gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u32 *low, const u32 *gate);
+gs_status gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u32 *counts, const u32 *gate);
 gs_status gs_order_sample(gs_cuda_engine *e, const gs_cuda_plan *plan, const u32 *order, u32 *wrong);
 gs_status gs_order_check(gs_cuda_engine *e, const u64 *words, u64 n, u32 *seen);
+gs_status gs_order_check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 *seen);
 gs_status gs_order_sequence(gs_cuda_engine *e, u32 *order, u64 n, bool reverse, const u32 *seen);
 
 void gs_cuda_job_ops(gs_engine_ops *ops);

@@ -8,33 +8,77 @@
 #define ENCODE_THREADS 256
 #define SHARED_FIELDS  16
 
+/* Digits of the words, counted while they are made. */
+struct encode_digits
+{
+	u32 *counts; /* GS_PLACE for each, or NULL: not to be counted */
+	u32 digits;
+	u32 widths[GS_PLACES];
+};
+
+#define ENCODE_SETS 2 /* of counters per block */
+
+/* The block's counters, in dynamic shared memory. */
+static __device__ __forceinline__ u32 *
+counters_of(const encode_digits &d)
+{
+	extern __shared__ u32 counters[];
+
+	for (u32 i = threadIdx.x; i < ENCODE_SETS * d.digits * GS_PLACE; i += ENCODE_THREADS)
+		counters[i] = 0;
+	return counters + (threadIdx.x / 32 % ENCODE_SETS) * d.digits * GS_PLACE;
+}
+
+static __device__ __forceinline__ void
+count_word(u32 *mine, const encode_digits &d, u64 word)
+{
+	for (u32 p = 0; p < d.digits; p++, mine += GS_PLACE)
+	{
+		atomicAdd(mine + ((u32) word & ((1u << d.widths[p]) - 1)), 1);
+		word >>= d.widths[p];
+	}
+}
+
+static __device__ __forceinline__ void
+add_counters(const encode_digits &d)
+{
+	extern __shared__ u32 counters[];
+
+	for (u32 i = threadIdx.x; i < d.digits * GS_PLACE; i += ENCODE_THREADS)
+	{
+		u32 c = counters[i] + counters[i + d.digits * GS_PLACE];
+
+		if (c != 0)
+			atomicAdd(d.counts + i, c);
+	}
+}
+
 struct encode_args
 {
 	gs_dev_key key;
 	u64 n;
 	u32 bits;
 	u64 *words;
-	u32 *low;		 /* counts of the words' lowest digit, or NULL */
 	const u32 *gate; /* do nothing unless NULL or *gate is 1 */
+	encode_digits digits;
 };
 
 static __global__ void __launch_bounds__(ENCODE_THREADS) encode_kernel(const __grid_constant__ encode_args a)
 {
 	__shared__ gs_dev_field fields[SHARED_FIELDS];
-	__shared__ u32 counters[2 * GS_PLACE];
-	u32 *mine = counters + (threadIdx.x / 32 & 1) * GS_PLACE;
 	gs_dev_key key = a.key;
 
 	if (a.gate != NULL && *a.gate != 1)
 		return;
+
+	u32 *const mine = counters_of(a.digits);
+
 	if (key.nfields <= SHARED_FIELDS)
 	{
 		for (u32 i = threadIdx.x; i < key.nfields * sizeof(gs_dev_field) / 8; i += ENCODE_THREADS)
 			((u64 *) fields)[i] = ((const u64 *) a.key.fields)[i];
 		key.fields = fields;
 	}
-	for (u32 i = threadIdx.x; i < 2 * GS_PLACE; i += ENCODE_THREADS)
-		counters[i] = 0;
 	__syncthreads();
 	for (u64 r = blockIdx.x * (u64) ENCODE_THREADS + threadIdx.x; r < a.n; r += (u64) gridDim.x * ENCODE_THREADS)
 	{
@@ -42,18 +86,10 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) encode_kernel(const __g
 		u64 word = gs_step(key, place, a.bits, (u32) r);
 
 		a.words[r] = word;
-		if (a.low != NULL)
-			atomicAdd(mine + ((u32) word & (GS_PLACE - 1)), 1);
+		count_word(mine, a.digits, word);
 	}
 	__syncthreads();
-	if (a.low != NULL)
-		for (u32 i = threadIdx.x; i < GS_PLACE; i += ENCODE_THREADS)
-		{
-			u32 c = counters[i] + counters[i + GS_PLACE];
-
-			if (c != 0)
-				atomicAdd(a.low + i, c);
-		}
+	add_counters(a.digits);
 }
 
 /* A field's share of a word, as the kernel below takes it. */
@@ -70,8 +106,8 @@ struct encode_parts_args
 {
 	u64 n;
 	u64 *words;
-	u32 *low;
 	const u32 *gate;
+	encode_digits digits;
 	u32 nparts;
 	encode_part parts[MOST_PARTS];
 };
@@ -79,13 +115,12 @@ struct encode_parts_args
 /* Keys without strings: field by field for some rows at a time, so that their loads overlap. */
 static __global__ void __launch_bounds__(ENCODE_THREADS) encode_parts_kernel(const __grid_constant__ encode_parts_args a)
 {
-	__shared__ u32 counters[2 * GS_PLACE];
-	u32 *mine = counters + (threadIdx.x / 32 & 1) * GS_PLACE;
 
 	if (a.gate != NULL && *a.gate != 1)
 		return;
-	for (u32 i = threadIdx.x; i < 2 * GS_PLACE; i += ENCODE_THREADS)
-		counters[i] = 0;
+
+	u32 *const mine = counters_of(a.digits);
+
 	__syncthreads();
 	for (u64 base = blockIdx.x * (u64) (ENCODE_THREADS * TOGETHER) + threadIdx.x; base < a.n;
 		 base += (u64) gridDim.x * (ENCODE_THREADS * TOGETHER))
@@ -161,19 +196,11 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) encode_parts_kernel(con
 			if (base + j * ENCODE_THREADS < a.n)
 			{
 				a.words[row[j]] = word[j];
-				if (a.low != NULL)
-					atomicAdd(mine + ((u32) word[j] & (GS_PLACE - 1)), 1);
+				count_word(mine, a.digits, word[j]);
 			}
 	}
 	__syncthreads();
-	if (a.low != NULL)
-		for (u32 i = threadIdx.x; i < GS_PLACE; i += ENCODE_THREADS)
-		{
-			u32 c = counters[i] + counters[i + GS_PLACE];
-
-			if (c != 0)
-				atomicAdd(a.low + i, c);
-		}
+	add_counters(a.digits);
 }
 
 /* The parts of the first plan->bits bits of the key; 0 if there are too many or strings among them. */
@@ -198,25 +225,35 @@ parts_of(const gs_cuda_plan *plan, encode_part *parts)
 	return left == 0 ? n : 0;
 }
 
+/*
+ * Enqueues the encoding of the first plan->bits bits of all keys; counts: their digits', zero at first, or NULL.
+ */
 gs_status
-gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u32 *low, const u32 *gate)
+gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u32 *counts, const u32 *gate)
 {
-	encode_parts_args b = {plan->rows, words, low, gate, 0, {}};
-	encode_args a = {plan->key, plan->rows, plan->bits, words, low, gate};
+	encode_digits d = {counts, 0, {}};
+	size_t shared;
 	u64 wanted;
 	int blocks;
+
+	if (counts != NULL)
+		d.digits = gs_radix_digits(plan->bits, GS_PLACE_BITS, d.widths);
+	shared = ENCODE_SETS * d.digits * GS_PLACE * sizeof(u32);
+
+	encode_parts_args b = {plan->rows, words, gate, d, 0, {}};
+	encode_args a = {plan->key, plan->rows, plan->bits, words, gate, d};
 
 	b.nparts = parts_of(plan, b.parts);
 	if (b.nparts > 0)
 	{
-		GS_TRY(gs_cuda_blocks(e, (const void *) encode_parts_kernel, ENCODE_THREADS, 0, &blocks));
+		GS_TRY(gs_cuda_blocks(e, (const void *) encode_parts_kernel, ENCODE_THREADS, shared, &blocks));
 		wanted = (plan->rows + ENCODE_THREADS * TOGETHER - 1) / (ENCODE_THREADS * TOGETHER);
-		encode_parts_kernel<<<(u32) (wanted < (u64) blocks ? wanted : blocks), ENCODE_THREADS, 0, e->stream>>>(b);
+		encode_parts_kernel<<<(u32) (wanted < (u64) blocks ? wanted : blocks), ENCODE_THREADS, shared, e->stream>>>(b);
 		return gs_cuda_status(cudaGetLastError());
 	}
-	GS_TRY(gs_cuda_blocks(e, (const void *) encode_kernel, ENCODE_THREADS, 0, &blocks));
+	GS_TRY(gs_cuda_blocks(e, (const void *) encode_kernel, ENCODE_THREADS, shared, &blocks));
 	wanted = (plan->rows + ENCODE_THREADS - 1) / ENCODE_THREADS;
-	encode_kernel<<<(u32) (wanted < (u64) blocks ? wanted : blocks), ENCODE_THREADS, 0, e->stream>>>(a);
+	encode_kernel<<<(u32) (wanted < (u64) blocks ? wanted : blocks), ENCODE_THREADS, shared, e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -297,6 +334,34 @@ gs_order_check(gs_cuda_engine *e, const u64 *words, u64 n, u32 *seen)
 	u64 wanted = (n + 4 * ENCODE_THREADS - 1) / (4 * ENCODE_THREADS), most = (u64) e->properties.multiProcessorCount * 8;
 
 	check_kernel<<<(u32) (wanted < most ? wanted : most), ENCODE_THREADS, 0, e->stream>>>(words, n, seen);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+/* The same for whole keys of rows in the order in which they came. */
+static __global__ void __launch_bounds__(ENCODE_THREADS) check_rows_kernel(gs_dev_key key, u64 n, u32 *seen)
+{
+	u32 s = 0;
+
+	for (u64 i = blockIdx.x * (u64) ENCODE_THREADS + threadIdx.x + 1; i < n; i += (u64) gridDim.x * ENCODE_THREADS)
+	{
+		u32 now = gs_compare(key, gs_dev_place{0, 0}, (u32) i - 1, (u32) i) > 0 ? GS_SEEN_FALL : GS_SEEN_RISE;
+
+		if ((now & ~s) != 0)
+		{
+			s |= now;
+			atomicOr(seen, s);
+		}
+		if (*(volatile u32 *) seen == (GS_SEEN_FALL | GS_SEEN_RISE))
+			return;
+	}
+}
+
+gs_status
+gs_order_check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 *seen)
+{
+	u64 wanted = (plan->rows + ENCODE_THREADS - 1) / ENCODE_THREADS, most = (u64) e->properties.multiProcessorCount * 8;
+
+	check_rows_kernel<<<(u32) (wanted < most ? wanted : most), ENCODE_THREADS, 0, e->stream>>>(plan->key, plan->rows, seen);
 	return gs_cuda_status(cudaGetLastError());
 }
 

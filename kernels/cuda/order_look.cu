@@ -1,15 +1,24 @@
 /*
  * order_look.cu: one read of a column, to learn what its keys need: minimum, maximum, bits that vary, NULLs, whether it
- * comes in order; and the counts of its lowest digit, which pass 1 would otherwise need a read of its own for.
+ * comes in order; and the counts of all digits, which passes would otherwise need a read of their own for.
  *
- * Strings: lengths, how many bytes all have in common, and which characters stand where behind that.
+ * Digits must be cut before the range is known.  So every block takes the same sample of the column first and guesses the range's
+ * bits, one more where that costs no pass.  Nor is the minimum known that keys should be counted from: digits are those of the values
+ * modulo 2^bits.  Sorted by these, values of the next multiple of 2^bits come first though they are last: the order is turned
+ * by their number, which is counted too (or by that of the others, if those have the odd multiple).
+ * If the guess was too low, digits are counted once more; too high, within the same number of passes, it does no harm.
  *
  * Bytes per row: the column's width and a bit.  Four 16-byte loads in flight per thread; digits are counted by
  * atomics without result in shared memory.
  */
 #include "order.cuh"
 
+#include <type_traits>
+
 #define LOOK_THREADS 512
+#define LOOK_SAMPLE	 8 /* values per thread */
+#define LOOK_DIGITS	 5 /* at most so many are counted */
+#define LOOK_SETS	 2 /* of counters per block */
 
 struct look_args
 {
@@ -20,7 +29,7 @@ struct look_args
 	u32 floats;
 	u32 stride, offset; /* in elements: halves of 16-byte values */
 	gs_look *look;
-	u32 *low; /* GS_PLACE counts of the low bits, or NULL */
+	u32 *counts; /* GS_PLACE for each digit, or NULL */
 };
 
 template <class T>
@@ -103,124 +112,297 @@ look_done(const look_args &a, const look_sum<T> &s, u32 seen, bool valid, bool n
 	}
 }
 
+/* Digits as a block counts them. */
+struct look_digits
+{
+	u32 digits;
+	u32 at[LOOK_DIGITS], mask[LOOK_DIGITS];
+	u32 odd; /* the bit above them */
+	u32 has_odd;
+};
+
+/* The range's bits, guessed from a sample that is the same in all blocks. */
+template <class T>
+static __device__ void
+guess_digits(const look_args &a, look_digits &d)
+{
+	__shared__ u64 not_min, max, varying;
+	const T *values = (const T *) a.values;
+	const u64 step = a.n / (LOOK_THREADS * LOOK_SAMPLE) + 1;
+	const T first = in_order(values[0], a);
+	u64 x[3] = {(T) ~first, first, 0};
+
+	if (threadIdx.x == 0)
+		not_min = max = varying = 0;
+	__syncthreads();
+#pragma unroll
+	for (u32 j = 0; j < LOOK_SAMPLE; j++)
+	{
+		u64 i = (j * LOOK_THREADS + threadIdx.x) * step;
+		T k = i < a.n ? in_order(values[i], a) : first;
+
+		x[0] = (T) ~k > x[0] ? (T) ~k : x[0];
+		x[1] = k > x[1] ? k : x[1];
+		x[2] |= k ^ first;
+	}
+	for (int w = 16; w > 0; w /= 2)
+	{
+#pragma unroll
+		for (int i = 0; i < 3; i++)
+		{
+			u64 y = __shfl_xor_sync(GS_ALL_LANES, x[i], w);
+
+			x[i] = i < 2 ? (y > x[i] ? y : x[i]) : x[i] | y;
+		}
+	}
+	if (lane_id() == 0)
+	{
+		atomicMax((unsigned long long *) &not_min, (unsigned long long) x[0]);
+		atomicMax((unsigned long long *) &max, (unsigned long long) x[1]);
+		atomicOr((unsigned long long *) &varying, (unsigned long long) x[2]);
+	}
+	__syncthreads();
+	if (threadIdx.x == 0)
+	{
+		const u32 width = 8 * sizeof(T), shift = varying ? __ffsll(varying) - 1 : 0;
+		const u64 span = (max - (T) ~(T) not_min) >> shift;
+		u32 widths[GS_PLACES], bits = span ? 64 - __clzll(span) : 1;
+
+		if (bits % GS_PLACE_BITS != 0 && shift + bits < width)
+			bits++;
+		d.digits = gs_radix_digits(bits, GS_PLACE_BITS, widths);
+		if (d.digits > LOOK_DIGITS)
+			d.digits = 0;
+		for (u32 p = 0, at = shift; p < d.digits; at += widths[p++])
+		{
+			d.at[p] = at;
+			d.mask[p] = (1u << widths[p]) - 1;
+		}
+		d.has_odd = shift + bits < width;
+		d.odd = d.has_odd ? shift + bits : 0;
+		if (blockIdx.x == 0 && d.digits != 0)
+		{
+			a.look->guess_shift = shift;
+			a.look->guess_bits = bits;
+		}
+	}
+	__syncthreads();
+}
+
 /*
  * A whole column without NULLs, 16 bytes at a time.  Order is looked at only until a thread has seen both a rise and a
  * fall, which takes a few vectors unless the column is in order.
  */
-template <class T, bool LOW>
+template <class T, bool COUNT>
 static __global__ void __launch_bounds__(LOOK_THREADS, 2) look_kernel(const __grid_constant__ look_args a)
 {
-	constexpr u32 VECTOR = 16 / sizeof(T), SETS = 2, BATCH = 4;
-	__shared__ u32 counters[LOW ? SETS * GS_PLACE : 1];
-	u32 *mine = counters + (LOW ? (threadIdx.x / 32 & (SETS - 1)) * GS_PLACE : 0);
+	constexpr u32 VECTOR = 16 / sizeof(T), BATCH = 4;
+	__shared__ u32 counters[COUNT ? LOOK_SETS * LOOK_DIGITS * GS_PLACE : 1];
+	__shared__ look_digits guess;
+	u32 *mine = counters + (COUNT ? (threadIdx.x / 32 % LOOK_SETS) * (LOOK_DIGITS * GS_PLACE) : 0);
 	const T *values = (const T *) a.values;
 	const u64 stride = (u64) gridDim.x * LOOK_THREADS, thread = blockIdx.x * (u64) LOOK_THREADS + threadIdx.x;
 	const T first = in_order(values[0], a);
 	T min = first, max = first, varying = 0;
-	u32 seen = 0;
+	u32 seen = 0, odd = 0;
 
-	if (LOW)
+	if (COUNT)
 	{
-		for (u32 i = threadIdx.x; i < SETS * GS_PLACE; i += LOOK_THREADS)
+		for (u32 i = threadIdx.x; i < LOOK_SETS * LOOK_DIGITS * GS_PLACE; i += LOOK_THREADS)
 			counters[i] = 0;
-		__syncthreads();
+		guess_digits<T>(a, guess);
 	}
 	union quad
 	{
 		uint4 q;
 		T v[VECTOR];
 	};
-	auto add = [&](T k) {
-		min = k < min ? k : min;
-		max = k > max ? k : max;
-		varying |= k ^ first;
-		if (LOW)
-			atomicAdd(mine + ((u32) k & (GS_PLACE - 1)), 1);
-	};
-	/* a vector's values, i is the first one's row */
-	auto add_vector = [&](quad &q, u64 i) {
-#pragma unroll
-		for (u32 v = 0; v < VECTOR; v++)
-			q.v[v] = in_order(q.v[v], a);
-		if constexpr (VECTOR == 2)
-		{
-			/* one comparison for minimum, maximum and order */
-			T x = q.v[0], y = q.v[1];
-			bool falls = y < x;
-			T lo = falls ? y : x, hi = falls ? x : y;
 
-			min = lo < min ? lo : min;
-			max = hi > max ? hi : max;
-			varying |= (x ^ first) | (y ^ first);
-			if (LOW)
-			{
-				atomicAdd(mine + ((u32) x & (GS_PLACE - 1)), 1);
-				atomicAdd(mine + ((u32) y & (GS_PLACE - 1)), 1);
-			}
-			seen |= falls ? GS_SEEN_FALL : GS_SEEN_RISE;
-		}
-		else
+	/* the column, its digits counted; their number is known to the compiler */
+	auto look = [&](auto number) {
+		constexpr u32 DIGITS = decltype(number)::value;
+		u32 at[DIGITS + 1], mask[DIGITS + 1];
+
+#pragma unroll
+		for (int p = 0; p < (int) DIGITS; p++)
 		{
+			at[p] = guess.at[p];
+			mask[p] = guess.mask[p];
+		}
+		const u32 odd_at = DIGITS ? guess.odd : 0;
+
+		auto count = [&](T k) {
+#pragma unroll
+			for (int p = 0; p < (int) DIGITS; p++)
+				atomicAdd(mine + p * GS_PLACE + ((u32) (k >> at[p]) & mask[p]), 1);
+			if (DIGITS)
+				odd += (u32) (k >> odd_at) & 1;
+		};
+		/* a vector's values, i is the first one's row */
+		auto add_vector = [&](quad &q, u64 i) {
 #pragma unroll
 			for (u32 v = 0; v < VECTOR; v++)
-				add(q.v[v]);
-		}
-		if (seen != (GS_SEEN_FALL | GS_SEEN_RISE))
-		{
-			if (i > 0)
-				seen |= q.v[0] < in_order(__ldg(values + i - 1), a) ? GS_SEEN_FALL : GS_SEEN_RISE;
-			if (VECTOR != 2)
+				q.v[v] = in_order(q.v[v], a);
+			if constexpr (VECTOR == 2)
+			{
+				/* one comparison for minimum, maximum and order */
+				T x = q.v[0], y = q.v[1];
+				bool falls = y < x;
+				T lo = falls ? y : x, hi = falls ? x : y;
+
+				min = lo < min ? lo : min;
+				max = hi > max ? hi : max;
+				varying |= (x ^ first) | (y ^ first);
+				seen |= falls ? GS_SEEN_FALL : GS_SEEN_RISE;
+			}
+			else
 			{
 #pragma unroll
-				for (u32 v = 1; v < VECTOR; v++)
-					seen |= q.v[v] < q.v[v - 1] ? GS_SEEN_FALL : GS_SEEN_RISE;
+				for (u32 v = 0; v < VECTOR; v++)
+				{
+					min = q.v[v] < min ? q.v[v] : min;
+					max = q.v[v] > max ? q.v[v] : max;
+					varying |= q.v[v] ^ first;
+				}
 			}
+#pragma unroll
+			for (u32 v = 0; v < VECTOR; v++)
+				count(q.v[v]);
+			if (seen != (GS_SEEN_FALL | GS_SEEN_RISE))
+			{
+				if (i > 0)
+					seen |= q.v[0] < in_order(__ldg(values + i - 1), a) ? GS_SEEN_FALL : GS_SEEN_RISE;
+				if (VECTOR != 2)
+				{
+#pragma unroll
+					for (u32 v = 1; v < VECTOR; v++)
+						seen |= q.v[v] < q.v[v - 1] ? GS_SEEN_FALL : GS_SEEN_RISE;
+				}
+			}
+		};
+		u64 head = ((16 - ((u64) values & 15)) & 15) / sizeof(T);
+
+		head = head < a.n ? head : a.n;
+		const u64 vectors = (a.n - head) / VECTOR;
+		const uint4 *from = (const uint4 *) (values + head);
+		u64 i = thread;
+
+		for (; i + (BATCH - 1) * stride < vectors; i += BATCH * stride)
+		{
+			quad q[BATCH];
+
+#pragma unroll
+			for (u32 j = 0; j < BATCH; j++)
+				q[j].q = __ldg(from + i + j * stride);
+#pragma unroll
+			for (u32 j = 0; j < BATCH; j++)
+				add_vector(q[j], head + (i + j * stride) * VECTOR);
+		}
+		for (; i < vectors; i += stride)
+		{
+			quad q;
+
+			q.q = __ldg(from + i);
+			add_vector(q, head + i * VECTOR);
+		}
+		for (i = thread; i < a.n - vectors * VECTOR; i += stride)
+		{
+			u64 r = i < head ? i : i + vectors * VECTOR;
+			T k = in_order(values[r], a);
+
+			min = k < min ? k : min;
+			max = k > max ? k : max;
+			varying |= k ^ first;
+			count(k);
+			if (r > 0)
+				seen |= k < in_order(values[r - 1], a) ? GS_SEEN_FALL : GS_SEEN_RISE;
 		}
 	};
-	u64 head = ((16 - ((u64) values & 15)) & 15) / sizeof(T);
 
-	head = head < a.n ? head : a.n;
-	const u64 vectors = (a.n - head) / VECTOR;
-	const uint4 *from = (const uint4 *) (values + head);
-	u64 i = thread;
-
-	for (; i + (BATCH - 1) * stride < vectors; i += BATCH * stride)
-	{
-		quad q[BATCH];
-
-#pragma unroll
-		for (u32 j = 0; j < BATCH; j++)
-			q[j].q = __ldg(from + i + j * stride);
-#pragma unroll
-		for (u32 j = 0; j < BATCH; j++)
-			add_vector(q[j], head + (i + j * stride) * VECTOR);
-	}
-	for (; i < vectors; i += stride)
-	{
-		quad q;
-
-		q.q = __ldg(from + i);
-		add_vector(q, head + i * VECTOR);
-	}
-	for (i = thread; i < a.n - vectors * VECTOR; i += stride)
-	{
-		u64 r = i < head ? i : i + vectors * VECTOR;
-		T k = in_order(values[r], a);
-
-		add(k);
-		if (r > 0)
-			seen |= k < in_order(values[r - 1], a) ? GS_SEEN_FALL : GS_SEEN_RISE;
-	}
+	if constexpr (!COUNT)
+		look(std::integral_constant<u32, 0>());
+	else
+		switch (guess.digits)
+		{
+			case 1:
+				look(std::integral_constant<u32, 1>());
+				break;
+			case 2:
+				look(std::integral_constant<u32, 2>());
+				break;
+			case 3:
+				look(std::integral_constant<u32, 3>());
+				break;
+			case 4:
+				look(std::integral_constant<u32, 4>());
+				break;
+			case 5:
+				look(std::integral_constant<u32, 5>());
+				break;
+			default:
+				look(std::integral_constant<u32, 0>());
+		}
 	/* bits that vary are both ones and zeros somewhere */
 	look_done(a, look_sum<T>{(T) ~min, max, varying, varying}, seen, true, false);
-	if (LOW)
-		for (u32 i = threadIdx.x; i < GS_PLACE; i += LOOK_THREADS)
+	if (COUNT)
+	{
+		for (u32 i = threadIdx.x; i < guess.digits * GS_PLACE; i += LOOK_THREADS)
 		{
-			u32 c = counters[i] + counters[i + GS_PLACE];
+			u32 c = counters[i] + counters[i + LOOK_DIGITS * GS_PLACE];
 
 			if (c != 0)
-				atomicAdd(a.low + i, c);
+				atomicAdd(a.counts + i, c);
 		}
+		odd = __reduce_add_sync(GS_ALL_LANES, odd);
+		if (lane_id() == 0 && odd != 0 && guess.has_odd)
+			atomicAdd((unsigned long long *) &a.look->odd, (unsigned long long) odd);
+	}
+}
+
+/* 16-byte values without NULLs: both halves in one read. */
+static __global__ void __launch_bounds__(LOOK_THREADS, 2) look16_kernel(const __grid_constant__ look_args a)
+{
+	constexpr u32 BATCH = 4;
+	const ulonglong2 *values = (const ulonglong2 *) a.values;
+	const u64 stride = (u64) gridDim.x * LOOK_THREADS, thread = blockIdx.x * (u64) LOOK_THREADS + threadIdx.x;
+	look_sum<u64> low = {0, 0, 0, 0}, high = {0, 0, 0, 0};
+	u32 seen = 0;
+	u64 i = thread;
+
+	auto add = [&](ulonglong2 v, u64 r) {
+		v.x ^= a.flip;
+		v.y ^= a.flip;
+		low.add(v.x);
+		high.add(v.y);
+		if (seen != (GS_SEEN_FALL | GS_SEEN_RISE) && r > 0)
+		{
+			ulonglong2 before = values[r - 1];
+
+			before.x ^= a.flip;
+			before.y ^= a.flip;
+			seen |= v.y < before.y || (v.y == before.y && v.x < before.x) ? GS_SEEN_FALL : GS_SEEN_RISE;
+		}
+	};
+	for (; i + (BATCH - 1) * stride < a.n; i += BATCH * stride)
+	{
+		ulonglong2 v[BATCH];
+
+#pragma unroll
+		for (u32 j = 0; j < BATCH; j++)
+			v[j] = __ldg(values + i + j * stride);
+#pragma unroll
+		for (u32 j = 0; j < BATCH; j++)
+			add(v[j], i + j * stride);
+	}
+	for (; i < a.n; i += stride)
+		add(values[i], i);
+
+	look_args b = a;
+
+	look_done(a, high, seen, thread < a.n, false);
+	__syncthreads(); /* the sums are used again */
+	b.look = a.look + 1;
+	look_done(b, low, 0, thread < a.n, false);
 }
 
 /* Columns with null bits, and halves of 16-byte values: a value at a time. */
@@ -250,14 +432,15 @@ template <class T>
 static gs_status
 look_at(gs_cuda_engine *e, const look_args &a, u64 n)
 {
-	u32 blocks = (u32) (e->properties.multiProcessorCount * 4);
+	bool plain = a.nulls == NULL && a.stride == 1;
+	u32 blocks = (u32) (e->properties.multiProcessorCount * (plain && a.counts != NULL ? 2 : 4));
 	u64 wanted = (n + LOOK_THREADS * 8 - 1) / (LOOK_THREADS * 8);
 
 	if (wanted < blocks)
 		blocks = (u32) wanted;
-	if (a.nulls != NULL || a.stride != 1)
+	if (!plain)
 		look_nulls_kernel<T><<<blocks, LOOK_THREADS, 0, e->stream>>>(a);
-	else if (a.low != NULL)
+	else if (a.counts != NULL)
 	{
 		if constexpr (sizeof(T) >= 4)
 			look_kernel<T, true><<<blocks, LOOK_THREADS, 0, e->stream>>>(a);
@@ -267,201 +450,36 @@ look_at(gs_cuda_engine *e, const look_args &a, u64 n)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* ---------------------------------------------------------------- strings */
-
-struct look_string_args
-{
-	const u32 *offsets;
-	const u64 *nulls;
-	const u8 *heap;
-	u64 n;
-	gs_look *look;
-	gs_dev_alphabet *alphabets;
-	u32 *marks; /* (GS_POSITIONS + 1) * 256 characters, GS_POSITIONS + 1 ends */
-};
-
-static __device__ __forceinline__ bool
-is_null(const u64 *nulls, u64 r)
-{
-	return nulls != NULL && (nulls[r / 64] >> (r % 64) & 1);
-}
-
-static __global__ void
-first_string_kernel(const __grid_constant__ look_string_args a)
-{
-	u64 best = 0;
-
-	for (u64 r = blockIdx.x * (u64) blockDim.x + threadIdx.x; r < a.n; r += (u64) gridDim.x * blockDim.x)
-		if (!is_null(a.nulls, r))
-		{
-			best = ~r;
-			break; /* this thread's later rows are later */
-		}
-	for (int d = 16; d > 0; d /= 2)
-	{
-		u64 x = __shfl_xor_sync(GS_ALL_LANES, best, d);
-
-		best = x > best ? x : best;
-	}
-	if (lane_id() == 0 && best != 0)
-		atomicMax((unsigned long long *) &a.look->first_string, (unsigned long long) best);
-}
-
-/* Lengths, NULLs, and how far all strings agree with the first one: not_prefix in look->prefix is complemented. */
-static __global__ void __launch_bounds__(256) look_strings_kernel(const __grid_constant__ look_string_args a)
-{
-	__shared__ u32 agreed;
-	u32 longest = 0, not_shortest = 0, nulls = 0, valid = 0;
-	u64 first = ~a.look->first_string;
-	u32 first_at = 0, first_length = 0;
-
-	if (a.look->first_string != 0)
-	{
-		first_at = a.offsets[first];
-		first_length = a.offsets[first + 1] - first_at;
-	}
-	if (threadIdx.x == 0)
-		agreed = first_length;
-	__syncthreads();
-	for (u64 r = blockIdx.x * (u64) blockDim.x + threadIdx.x; r < a.n; r += (u64) gridDim.x * blockDim.x)
-	{
-		if (is_null(a.nulls, r))
-		{
-			nulls = 1;
-			continue;
-		}
-
-		u32 at = a.offsets[r], length = a.offsets[r + 1] - at;
-		u32 limit = *(volatile u32 *) &agreed;
-
-		valid = 1;
-		longest = length > longest ? length : longest;
-		not_shortest = ~length > not_shortest ? ~length : not_shortest;
-		limit = length < limit ? length : limit;
-		u32 same = gs_common(a.heap + first_at, a.heap + at, limit);
-
-		if (same < *(volatile u32 *) &agreed)
-			atomicMin(&agreed, same);
-	}
-	longest = __reduce_max_sync(GS_ALL_LANES, longest);
-	not_shortest = __reduce_max_sync(GS_ALL_LANES, not_shortest);
-	if (lane_id() == 0)
-	{
-		atomicMax(&a.look->longest, longest);
-		atomicMax(&a.look->not_shortest, not_shortest);
-	}
-	if (__syncthreads_or(nulls) && threadIdx.x == 0)
-		a.look->nulls = 1;
-	if (__syncthreads_or(valid) && threadIdx.x == 0)
-	{
-		a.look->valid = 1;
-		atomicMax(&a.look->prefix, ~agreed);
-	}
-}
-
-/* Marks the characters at each of the first positions behind the prefix, and all others; strings of any length. */
-static __global__ void __launch_bounds__(256) mark_kernel(const __grid_constant__ look_string_args a)
-{
-	__shared__ u8 seen[(GS_POSITIONS + 1) * 256], ends[GS_POSITIONS + 1];
-	const u32 prefix = ~a.look->prefix;
-
-	for (u32 i = threadIdx.x; i < sizeof(seen); i += blockDim.x)
-		seen[i] = 0;
-	if (threadIdx.x <= GS_POSITIONS)
-		ends[threadIdx.x] = 0;
-	__syncthreads();
-	for (u64 r = blockIdx.x * (u64) blockDim.x + threadIdx.x; r < a.n; r += (u64) gridDim.x * blockDim.x)
-	{
-		u32 at = a.offsets[r], length = a.offsets[r + 1] - at;
-
-		if (is_null(a.nulls, r))
-			length = 0;
-		const u8 *s = a.heap + at + prefix;
-		u32 left = length > prefix ? length - prefix : 0;
-
-		for (u32 p = 0; p < GS_POSITIONS && p < left; p++)
-			seen[p * 256 + s[p]] = 1;
-		ends[left < GS_POSITIONS ? left : GS_POSITIONS] = 1;
-	}
-	/* whatever occurs anywhere may occur behind the first positions */
-	{
-		u64 begin = a.offsets[0], end = a.offsets[a.n];
-		u64 thread = blockIdx.x * (u64) blockDim.x + threadIdx.x, threads = (u64) gridDim.x * blockDim.x;
-		u64 from = (begin + ((16 - ((u64) (a.heap + begin) & 15)) & 15)), vectors;
-
-		from = from < end ? from : end;
-		vectors = (end - from) / 16;
-		for (u64 i = thread; i < vectors; i += threads)
-		{
-			union
-			{
-				uint4 q;
-				u8 c[16];
-			} v;
-
-			v.q = __ldcs((const uint4 *) (a.heap + from) + i);
-#pragma unroll
-			for (int c = 0; c < 16; c++)
-				seen[GS_POSITIONS * 256 + v.c[c]] = 1;
-		}
-		for (u64 i = thread; i < from - begin; i += threads)
-			seen[GS_POSITIONS * 256 + a.heap[begin + i]] = 1;
-		for (u64 i = from + vectors * 16 + thread; i < end; i += threads)
-			seen[GS_POSITIONS * 256 + a.heap[i]] = 1;
-	}
-	__syncthreads();
-	for (u32 i = threadIdx.x; i < sizeof(seen); i += blockDim.x)
-		if (seen[i] && a.marks[i] == 0)
-			a.marks[i] = 1;
-	if (threadIdx.x <= GS_POSITIONS && ends[threadIdx.x])
-		a.marks[(GS_POSITIONS + 1) * 256 + threadIdx.x] = 1;
-}
-
-/* Numbers the marked characters of each position, one warp's thread each. */
-static __global__ void
-number_kernel(const __grid_constant__ look_string_args a)
-{
-	u32 p = threadIdx.x;
-	bool ended = false;
-	u32 next;
-
-	if (p > GS_POSITIONS)
-		return;
-	for (u32 q = 0; q <= p; q++)
-		ended |= a.marks[(GS_POSITIONS + 1) * 256 + q] != 0;
-	next = ended;
-	for (u32 c = 0; c < 256; c++)
-		a.alphabets[p].rank[c] = a.marks[p * 256 + c] ? (u16) next++ : 0;
-	a.alphabets[p].bits = next > 1 ? 32 - __clz(next - 1) : 0;
-}
-
 static gs_status
-look_at_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, gs_dev_alphabet *alphabets, u32 *marks)
+look_at_16(gs_cuda_engine *e, look_args a, u64 n)
 {
-	look_string_args a = {(const u32 *) column->values, column->nulls, column->heap, n, look, alphabets, marks};
-	u32 blocks = (u32) (e->properties.multiProcessorCount * 8);
+	u64 wanted = (n + LOOK_THREADS * 4 - 1) / (LOOK_THREADS * 4), most = 2 * (u64) e->properties.multiProcessorCount;
 
-	if ((n + 255) / 256 < blocks)
-		blocks = (u32) ((n + 255) / 256);
-	first_string_kernel<<<blocks, 256, 0, e->stream>>>(a);
-	look_strings_kernel<<<blocks, 256, 0, e->stream>>>(a);
-	mark_kernel<<<blocks, 256, 0, e->stream>>>(a);
-	number_kernel<<<1, 32, 0, e->stream>>>(a);
-	return gs_cuda_status(cudaGetLastError());
+	if (a.nulls == NULL && ((uintptr_t) a.values & 15) == 0)
+	{
+		look16_kernel<<<(u32) (wanted < most ? wanted : most), LOOK_THREADS, 0, e->stream>>>(a);
+		return gs_cuda_status(cudaGetLastError());
+	}
+	a.stride = 2;
+	a.offset = 1;
+	GS_TRY(look_at<u64>(e, a, n));
+	a.offset = 0;
+	a.look++;
+	return look_at<u64>(e, a, n);
 }
 
 /*
  * Enqueues the look at a column.  look has two elements, the second for the low halves of GS_U128; all memory is zero.
  */
 gs_status
-gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *low, gs_dev_alphabet *alphabets,
+gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts, gs_dev_alphabet *alphabets,
 			  u32 *marks)
 {
 	gs_type type = column->spec.type;
-	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_order_floats(type), 1, 0, look, low};
+	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_order_floats(type), 1, 0, look, counts};
 
 	if (type == GS_BYTES)
-		return look_at_strings(e, column, n, look, alphabets, marks);
+		return gs_order_look_strings(e, column, n, look, alphabets, marks);
 	switch (gs_type_width(type))
 	{
 		case 1:
@@ -473,12 +491,7 @@ gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, 
 		case 8:
 			return look_at<u64>(e, a, n);
 		default:
-			a.stride = 2;
-			a.low = NULL;
-			a.offset = 1;
-			GS_TRY(look_at<u64>(e, a, n));
-			a.offset = 0;
-			a.look = look + 1;
-			return look_at<u64>(e, a, n);
+			a.counts = NULL;
+			return look_at_16(e, a, n);
 	}
 }

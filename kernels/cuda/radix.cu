@@ -1,8 +1,8 @@
 /*
  * radix.cu: a radix sort as a sequence of passes: which digits, which kernels, which buffers.
  *
- * Digits of at most 9 bits, as even as possible.  Pass 1 reads the column or the words; the digits of later passes are
- * counted by pass 1 if the low digit's counts are known already, else all digits are counted in a read of their own.
+ * Digits of at most 9 bits, as even as possible.  Pass 1 reads the column or the words; digits are counted where the keys are first
+ * read, by the look or by encoding, or else in a read of their own.
  * Passes before the last write words back and forth between two buffers.
  */
 #include "sort.cuh"
@@ -107,22 +107,6 @@ count_digits(gs_cuda_engine *e, gs_radix_io from, const gs_radix_counting &a)
 
 /* ---------------------------------------------------------------- passes */
 
-/*
- * Cuts a key into digits of at most so many bits; returns their number.  Wider ones come first, where a column's pass counts for the
- * others.
- */
-u32
-gs_radix_digits(u32 bits, u32 most, u32 *widths)
-{
-	u32 digits = bits == 0 ? 1 : (bits + most - 1) / most;
-
-	for (u32 p = 0; p < digits; p++)
-		widths[p] = (bits + digits - 1 - p) / digits;
-	if (bits == 0)
-		widths[0] = 1;
-	return digits;
-}
-
 static u64
 pass_tiles(u64 n)
 {
@@ -177,7 +161,7 @@ gs_status
 gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 {
 	u32 widths[GS_PLACES] = {}, digits = gs_radix_digits(s->bits, GS_PLACE_BITS, widths);
-	bool column = s->from != GS_WORDS, counted = column && s->low != NULL, atomics = s->wrong != NULL;
+	bool column = s->from != GS_WORDS, atomics = s->wrong != NULL;
 	u32 *tickets = (u32 *) s->temp, *counts = tickets + TICKETS / sizeof(u32);
 	u32 *bases = counts + COUNTS / sizeof(u32);
 	u32 *status = (u32 *) ((u8 *) s->temp + gs_round256(head_bytes(s->n)));
@@ -191,7 +175,7 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 	for (u32 p = 0; p < digits; p++)
 		status_words += pass_tiles(s->n) << gs_radix_kernel_bits(widths[p]);
 	GS_TRY(gs_radix_clear(e, s->temp, (u8 *) status - (u8 *) s->temp + status_words * sizeof(u32), s->gate, s->gate_open));
-	if (!counted)
+	if (s->counts == NULL)
 	{
 		gs_radix_counting c = {s->in, s->n, s->t, at, digits, {}, counts, s->gate, s->gate_open};
 
@@ -216,7 +200,8 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 		a.row_mask = (u32) gs_low_mask(s->row_bits);
 		a.t = s->t;
 		a.prefetch = ((uintptr_t) in & 15) == 0 && e->properties.major >= 9;
-		a.counts = counts + p * GS_PLACE;
+		a.counts = (s->counts != NULL ? s->counts : counts) + p * GS_PLACE;
+		a.turn = s->turn;
 		a.next_bases = bases;
 		a.status = status;
 		a.sweep.ticket = tickets + 64 * p;
@@ -227,15 +212,6 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 		{
 			if (s->bits + s->row_bits > 64)
 				a.drop = widths[0];
-			if (counted)
-			{
-				a.counts = s->low;
-				a.rotate = (u32) s->low_base & (GS_PLACE - 1);
-				a.more = digits - 1;
-				a.more_counts = counts + GS_PLACE;
-				for (u32 q = 1; q < digits; q++)
-					a.more_width[q - 1] = widths[q];
-			}
 			at = a.drop ? s->row_bits : s->row_bits + widths[0];
 		}
 		else

@@ -6,8 +6,9 @@
  * earlier tiles for where each digit continues, and writes runs of equal digits out along 128-byte lines.  The next
  * tile is fetched into L2 while this one is worked on, and into registers before this one is written.
  *
- * A row order: pass 1 may read a column: the key is made of the value, the row number of the position; it also counts the digits of
- * the passes that follow.  The last pass may write the row numbers alone.
+ * A row order: pass 1 may read a column: the key is made of the value, the row number of the position.  The last pass may write the row
+ * numbers alone.  Keys may be numbers modulo a power of two: the order is then turned by the rows that come first in it, but
+ * are last (order_look.cu).
  *
  * Keys, and keys with values: the digit is taken from the key as it came.  Values come to shared memory past the registers while the
  * keys are ranked; each place of the ordered tile knows where its key came from.  Where a pass reads and writes is looked up in its step on the device, so that
@@ -26,12 +27,12 @@
 #include "sort_tuning.h"
 
 /*
- * How a column's integer becomes a key: ((x ^ mask) + plus) >> shift, in the column's width.  Signed, unsigned, ascending,
- * descending: turning the top bit is adding it, complementing is a mask of ones.  Floats are encoded beforehand.
+ * How a column's integer becomes a key: ((x ^ mask) + plus & keep) >> shift, in the column's width.  mask turns the sign, and all bits
+ * of descending columns.  Floats are encoded beforehand.
  */
 struct gs_transform
 {
-	u64 mask, plus;
+	u64 mask, plus, keep;
 	u32 shift;
 };
 
@@ -55,16 +56,13 @@ struct gs_radix_args
 	u32 row_bits;	   /* column: word = key >> drop << row_bits | row */
 	u32 drop;		   /* bits of the key that are left out because this pass has used them; at most row_bits */
 	u32 row_mask;	   /* what of a word is the row */
-	u32 rotate;		   /* counts are of values whose base was not subtracted */
+	u32 turn;		   /* rows: the order begins with the row that comes after so many; n <= 2^31 then */
 	u32 prefetch;	   /* in is aligned for it */
 	gs_transform t;
 	const u32 *counts; /* GS_PLACE counters of this digit over all rows */
 	const u32 *bases;  /* where digits begin, if an earlier launch has done a part of the pass */
 	u32 *next_bases;   /* and for the next launch */
 	u32 *status;	   /* a word per tile and digit */
-	u32 more;		   /* pass 1: digits to count for the passes that follow */
-	u32 more_width[GS_PLACES];
-	u32 *more_counts;
 	const u32 *gate; /* do nothing unless *gate is gate_open */
 	u32 gate_open;
 	u32 *wrong; /* becomes 1 if the order check fails */
@@ -79,36 +77,16 @@ struct gs_radix_args
 	u32 prefetch_values;
 };
 
-/* Status words: two flag bits, 30 bits of count; a launch handles less than 2^30 rows. */
-#define GS_DIGIT_PARTIAL (1u << 30)
-#define GS_DIGIT_TOTAL	 (2u << 30)
-#define GS_DIGIT_COUNT	 ((1u << 30) - 1)
-
-__device__ __forceinline__ u32
-load_status(const u32 *p)
-{
-	u32 v;
-
-	asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
-	return v;
-}
-
-__device__ __forceinline__ void
-store_status(u32 *p, u32 v)
-{
-	asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
-}
-
 __device__ __forceinline__ u64
 key_of_value(u64 x, const gs_transform &t)
 {
-	return ((x ^ t.mask) + t.plus) >> t.shift;
+	return ((x ^ t.mask) + t.plus & t.keep) >> t.shift;
 }
 
 __device__ __forceinline__ u64
 key_of_value(u32 x, const gs_transform &t)
 {
-	return ((x ^ (u32) t.mask) + (u32) t.plus) >> t.shift;
+	return ((x ^ (u32) t.mask) + (u32) t.plus & (u32) t.keep) >> t.shift;
 }
 
 /* Lanes whose low BITS bits are the same as this lane's: one vote and one conditional complement per bit. */
@@ -249,7 +227,6 @@ __global__ void __launch_bounds__(THREADS, THREADS <= 512 ? 2 : 1) radix_pass(co
 	u32 *const sums = base + BINS;
 	u32 *const ticket = sums + 32;
 	u64 *const arrived = (u64 *) (ticket + 2); /* the values' barrier */
-	u32 *const more = ticket + 8; /* a.more * GS_PLACE */
 
 	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
 	const u32 mine = warp * (32 * ITEMS) + lane; /* a warp's items lie side by side in the tile, a thread's 32 apart */
@@ -342,14 +319,11 @@ __global__ void __launch_bounds__(THREADS, THREADS <= 512 ? 2 : 1) radix_pass(co
 		u32 c = 0;
 
 		if (thread <= a.mask)
-			for (u32 d = ((KEYS ? thread ^ a.flip : thread) + a.rotate) & a.mask; d < GS_PLACE; d += a.mask + 1)
+			for (u32 d = (KEYS ? thread ^ a.flip : thread) & a.mask; d < GS_PLACE; d += a.mask + 1)
 				c += a.counts[d];
 		c = bins_exclusive(c);
 		if (thread < BINS)
 			base[thread] = a.bases != NULL ? a.bases[thread] : c;
-		if (COLUMN)
-			for (u32 i = thread; i < a.more * GS_PLACE; i += THREADS)
-				more[i] = 0;
 		if (thread == 0)
 			*ticket = atomicAdd(a.sweep.ticket, 1);
 #if __CUDA_ARCH__ >= 900
@@ -400,12 +374,12 @@ __global__ void __launch_bounds__(THREADS, THREADS <= 512 ? 2 : 1) radix_pass(co
 		for (u32 i = lane * 4; i < BINS; i += 128)
 			*(uint4 *) (counter + i) = make_uint4(0, 0, 0, 0);
 		__syncwarp();
-		if (COLUMN && valid == TILE && a.t.shift == 0)
+		if (COLUMN && valid == TILE && a.t.shift == 0 && a.t.plus == 0)
 		{
-			/* a shift by a variable costs a tenth of the pass */
+			/* one instruction per half; a shift by a variable costs a tenth of the pass */
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
-				k[i] = (value) (((value) k[i] ^ (value) a.t.mask) + (value) a.t.plus);
+				k[i] = ((value) k[i] ^ (value) a.t.mask) & (value) a.t.keep;
 		}
 		else if (COLUMN)
 		{
@@ -416,30 +390,6 @@ __global__ void __launch_bounds__(THREADS, THREADS <= 512 ? 2 : 1) radix_pass(co
 #pragma unroll
 		for (int i = 0; i < ITEMS; i++)
 			atomicAdd(counter + digit_at(i, valid), 1);
-		if (COLUMN)
-		{
-			u32 at = __popc(a.mask);
-
-			for (u32 p = 0; p < a.more; p++)
-			{
-				u32 *c = more + p * GS_PLACE, mask = (1u << a.more_width[p]) - 1;
-
-				if (valid == TILE)
-				{
-#pragma unroll
-					for (int i = 0; i < ITEMS; i++)
-						atomicAdd(c + ((u32) (k[i] >> at) & mask), 1);
-				}
-				else
-				{
-#pragma unroll
-					for (int i = 0; i < ITEMS; i++)
-						if (mine + i * 32 < valid)
-							atomicAdd(c + ((u32) (k[i] >> at) & mask), 1);
-				}
-				at += a.more_width[p];
-			}
-		}
 		if (a.sweep.stall && tile + 1 < a.sweep.tiles)
 		{
 			if (thread == 0)
@@ -468,7 +418,7 @@ __global__ void __launch_bounds__(THREADS, THREADS <= 512 ? 2 : 1) radix_pass(co
 #pragma unroll
 			for (u32 g = 0; g < GROUPS; g++)
 				count += groups[g * BINS + thread];
-			store_status(a.status + (u64) tile * BINS + thread, count | (tile == 0 ? GS_DIGIT_TOTAL : GS_DIGIT_PARTIAL));
+			publish_word<u32>(a.status + (u64) tile * BINS + thread, tile, count);
 		}
 
 		/* 4. counters become places in the tile: of the next word of this warp with this digit */
@@ -557,51 +507,17 @@ __global__ void __launch_bounds__(THREADS, THREADS <= 512 ? 2 : 1) radix_pass(co
 		/* 6. look back: a thread per digit */
 		if (thread < BINS)
 		{
-			const u32 *status = a.status + thread;
-			u32 sum = 0;
-			i32 t = (i32) tile - 1;
-			long long waiting = 0;
-
-			while (t >= 0)
-			{
-				u32 s = load_status(status + (u64) (u32) t * BINS);
-				u32 older = t > 0 ? load_status(status + (u64) (u32) (t - 1) * BINS) : 0;
-
-				if (s < GS_DIGIT_PARTIAL)
-				{
-					if (waiting == 0)
-						waiting = clock64();
-					if (a.sweep.patience == 0 || (u64) (clock64() - waiting) < a.sweep.patience)
-						continue;
-
-					/* nobody has heard of tile t for long: count its digits here */
-					const value *p = in + (u64) (a.first + (u32) t) * TILE;
+			u32 sum = look_back_word<u32>(a.status + (u64) tile * BINS + thread, BINS, tile, count, a.sweep, [&](u32 t) {
+				const value *p = in + (u64) (a.first + t) * TILE;
+				u32 n = 0;
 
 #pragma unroll 8
-					for (u32 i = 0; i < TILE; i++)
-						sum += digit(COLUMN ? (sorted) key_of_value(p[i], a.t) : (sorted) p[i] << (PAIRS ? 32 : 0)) == thread;
-					if (thread == 0)
-						atomicAdd(&a.sweep.watch->fallbacks, 1);
-					waiting = 0;
-					t--;
-					continue;
-				}
-				waiting = 0;
-				sum += s & GS_DIGIT_COUNT;
-				t--;
-				if (s >= GS_DIGIT_TOTAL)
-					break;
-				if (older >= GS_DIGIT_PARTIAL)
-				{
-					sum += older & GS_DIGIT_COUNT;
-					t--;
-					if (older >= GS_DIGIT_TOTAL)
-						break;
-				}
-			}
-			if (tile > 0)
-				store_status(a.status + (u64) tile * BINS + thread, (sum + count) | GS_DIGIT_TOTAL);
-			to[thread] = base[thread] + sum - start;
+				for (u32 i = 0; i < TILE; i++)
+					n += digit(COLUMN ? (sorted) key_of_value(p[i], a.t) : (sorted) p[i] << (PAIRS ? 32 : 0)) == thread;
+				return n;
+			});
+
+			to[thread] = base[thread] + sum - start - (OUT == GS_ROWS ? a.turn : 0);
 			if (tile + 1 == a.sweep.tiles)
 			{
 				if (a.next_bases != NULL)
@@ -660,6 +576,8 @@ __global__ void __launch_bounds__(THREADS, THREADS <= 512 ? 2 : 1) radix_pass(co
 				sorted x = words[j];
 				u32 p = place(j, x);
 
+				if (OUT == GS_ROWS && p >= (u32) a.n && a.turn != 0)
+					p += (u32) a.n;
 				if (j < valid)
 				{
 					if (OUT == GS_ROWS)
@@ -680,10 +598,6 @@ __global__ void __launch_bounds__(THREADS, THREADS <= 512 ? 2 : 1) radix_pass(co
 			bulk_fence();
 		__syncthreads();
 	}
-	if (COLUMN)
-		for (u32 i = thread; i < a.more * GS_PLACE; i += THREADS)
-			if (more[i] != 0)
-				atomicAdd(a.more_counts + i, more[i]);
 	if (ATOMICS && bad && a.wrong != NULL)
 		*a.wrong = 1;
 }

@@ -73,8 +73,8 @@ struct gs_radix_sort
 	u32 shift;			 /* words: where the key begins in them */
 	u32 row_bits;		 /* bits of row number below the key; also of words */
 	bool rows;			 /* the last pass writes row numbers to order, else words */
-	const u32 *low;		 /* counts of the low GS_PLACE_BITS bits of key + low_base, if there are any */
-	u64 low_base;
+	const u32 *counts;	 /* GS_PLACE for each digit, or NULL: to be counted.  Digits as gs_radix_digits cuts them */
+	u32 turn;			 /* rows that come first by the key, but are last */
 	u64 *a, *b;			 /* words; if words are read, they lie in one of these */
 	u32 *order;
 	const u32 *gate;	 /* device: do nothing unless it has this value */
@@ -84,6 +84,19 @@ struct gs_radix_sort
 	u64 *result;		 /* out: where the words are */
 	u32 passes;			 /* out */
 };
+
+/*
+ * Cuts a key into digits of at most so many bits, the widest first; returns their number.
+ */
+__host__ __device__ static inline u32
+gs_radix_digits(u32 bits, u32 most, u32 *widths)
+{
+	u32 digits = bits == 0 ? 1 : (bits + most - 1) / most;
+
+	for (u32 p = 0; p < digits; p++)
+		widths[p] = bits == 0 ? 1 : (bits + digits - 1 - p) / digits;
+	return digits;
+}
 
 /* All digits of a sort, counted in one read. */
 struct gs_radix_counting
@@ -98,7 +111,6 @@ struct gs_radix_counting
 	u32 gate_open;
 };
 
-u32 gs_radix_digits(u32 bits, u32 most, u32 *widths);
 gs_status gs_radix_count_keys(gs_cuda_engine *e, size_t key_bytes, bool floats, const gs_radix_counting &a);
 size_t gs_radix_temp(u64 n, u32 bits);
 gs_status gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 gate_open);
@@ -118,10 +130,9 @@ gs_status
 gs_radix_launch(gs_cuda_engine *e, gs_radix_args &a)
 {
 	constexpr gs_radix_shape s = gs_radix_shape_of(BITS, ATOMICS, IN, VALUE);
-	constexpr u64 tile = (u64) s.threads * s.items, most = GS_DIGIT_COUNT / tile;
-	constexpr bool column = IN == GS_COLUMN8 || IN == GS_COLUMN4;
-	constexpr size_t shared = gs_radix_shared(s.threads, s.items, BITS, (IN == GS_KEYS4 ? 4 : 8) + (VALUE ? VALUE + 2 : 0)) +
-							  (column ? 4 * (GS_PLACES - 1) * GS_PLACE : 0);
+	/* a status word counts to less than 2^30 */
+	constexpr u64 tile = (u64) s.threads * s.items, most = ((1u << 30) - 1) / tile;
+	constexpr size_t shared = gs_radix_shared(s.threads, s.items, BITS, (IN == GS_KEYS4 ? 4 : 8) + (VALUE ? VALUE + 2 : 0));
 	void (*kernel)(const gs_radix_args) = radix_pass<s.threads, s.items, BITS, IN, OUT, ATOMICS, VALUE, FLOATS>;
 	u64 tiles = (a.n + tile - 1) / tile;
 	u32 *status = a.status, *ticket = a.sweep.ticket, *next = a.next_bases;
@@ -209,6 +220,9 @@ struct gs_look
 	u32 seen;			 /* 1: a value is less than the one before; 2: one is not */
 	u32 longest, not_shortest, prefix; /* strings */
 	u64 first_string;	 /* row + 1, complemented: of the first that is not NULL */
+	/* digits counted while looking: of the guess_bits bits above guess_shift; none if guess_bits is 0 */
+	u32 guess_shift, guess_bits;
+	u64 odd; /* values whose bit above those is set */
 };
 
 #define GS_SEEN_FALL 1u
