@@ -228,18 +228,6 @@ gs_cuda_blocks(gs_cuda_engine *e, const void *function, int threads, size_t shar
 	return GS_OK;
 }
 
-#define RESET_BLOCK 256
-
-/* Zeroes the ticket counter and the status words; the sweep may be launched meanwhile. */
-static __global__ void __launch_bounds__(RESET_BLOCK) reset_kernel(u64 *p, u64 words)
-{
-#if __CUDA_ARCH__ >= 900
-	asm volatile("griddepcontrol.launch_dependents;");
-#endif
-	for (u64 i = blockIdx.x * (u64) RESET_BLOCK + threadIdx.x; i < words; i += (u64) gridDim.x * RESET_BLOCK)
-		p[i] = 0;
-}
-
 /*
  * Chooses grid and ring of a sweep, fills in what all sweeps have in common and resets the status words.
  */
@@ -249,7 +237,6 @@ gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_byte
 {
 	gs_status status;
 	int blocks, stages = shape.stages;
-	u64 words = gs_cuda_temp(tiles, word_bytes) / sizeof(u64);
 
 	if (tiles >= GS_EDGES - 1)
 		return GS_TOO_BIG;
@@ -278,9 +265,7 @@ gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_byte
 	sweep->light = (u32) shape.light;
 	sweep->pause = sweep->rounds > 4 ? (u32) shape.pause : 0;
 	sweep->patience = in_place ? 0 : e->patience;
-	reset_kernel<<<(u32) (words < RESET_BLOCK ? 1 : words < RESET_BLOCK * 1024 ? words / RESET_BLOCK : 1024), RESET_BLOCK, 0,
-				   e->stream>>>((u64 *) temp, words);
-	return gs_cuda_status(cudaGetLastError());
+	return gs_cuda_status(cudaMemsetAsync(temp, 0, gs_cuda_temp(tiles, word_bytes), e->stream));
 }
 
 /* ---------------------------------------------------------------- stall.h */

@@ -129,7 +129,7 @@ struct gs_turn
 #endif
 #endif
 
-/* By one thread, before the block's first barrier; waits for the kernel that resets the status words. */
+/* By one thread, before the block's first barrier. */
 __device__ __forceinline__ void
 ring_init(gs_ring &ring, u32 warps)
 {
@@ -146,9 +146,6 @@ ring_init(gs_ring &ring, u32 warps)
 #endif
 	for (u32 s = 0; s < GS_MAX_STAGES; s++)
 		ring.round[s] = 0;
-#if __CUDA_ARCH__ >= 900
-	asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
 }
 
 /*

@@ -238,7 +238,7 @@ gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u32 *co
 
 	if (counts != NULL)
 		d.digits = gs_radix_digits(plan->bits, GS_PLACE_BITS, d.widths);
-	shared = ENCODE_SETS * d.digits * GS_PLACE * sizeof(u32);
+	shared = ENCODE_SETS * GS_PLACES * GS_PLACE * sizeof(u32); /* the most that is ever asked for: promised once */
 
 	encode_parts_args b = {plan->rows, words, gate, d, 0, {}};
 	encode_args a = {plan->key, plan->rows, plan->bits, words, gate, d};

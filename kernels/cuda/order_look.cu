@@ -19,6 +19,7 @@
 #define LOOK_SAMPLE	 8 /* values per thread */
 #define LOOK_DIGITS	 5 /* at most so many are counted */
 #define LOOK_SETS	 2 /* of counters per block */
+#define LOOK_ROOM	 ((LOOK_DIGITS + 1) * GS_PLACE) /* counters of a set: the last digit has a bit more */
 
 struct look_args
 {
@@ -117,8 +118,7 @@ struct look_digits
 {
 	u32 digits;
 	u32 at[LOOK_DIGITS], mask[LOOK_DIGITS];
-	u32 odd; /* the bit above them */
-	u32 has_odd;
+	u32 top; /* mask of the last one without the bit above it, which is counted with it */
 };
 
 /* The range's bits, guessed from a sample that is the same in all blocks. */
@@ -178,8 +178,12 @@ guess_digits(const look_args &a, look_digits &d)
 			d.at[p] = at;
 			d.mask[p] = (1u << widths[p]) - 1;
 		}
-		d.has_odd = shift + bits < width;
-		d.odd = d.has_odd ? shift + bits : 0;
+		if (d.digits != 0)
+		{
+			d.top = d.mask[d.digits - 1];
+			if (shift + bits < width)
+				d.mask[d.digits - 1] = 2 * d.top + 1;
+		}
 		if (blockIdx.x == 0 && d.digits != 0)
 		{
 			a.look->guess_shift = shift;
@@ -197,18 +201,18 @@ template <class T, bool COUNT>
 static __global__ void __launch_bounds__(LOOK_THREADS, 2) look_kernel(const __grid_constant__ look_args a)
 {
 	constexpr u32 VECTOR = 16 / sizeof(T), BATCH = 4;
-	__shared__ u32 counters[COUNT ? LOOK_SETS * LOOK_DIGITS * GS_PLACE : 1];
+	__shared__ u32 counters[COUNT ? LOOK_SETS * LOOK_ROOM : 1];
 	__shared__ look_digits guess;
-	u32 *mine = counters + (COUNT ? (threadIdx.x / 32 % LOOK_SETS) * (LOOK_DIGITS * GS_PLACE) : 0);
+	u32 *mine = counters + (COUNT ? (threadIdx.x / 32 % LOOK_SETS) * LOOK_ROOM : 0);
 	const T *values = (const T *) a.values;
 	const u64 stride = (u64) gridDim.x * LOOK_THREADS, thread = blockIdx.x * (u64) LOOK_THREADS + threadIdx.x;
 	const T first = in_order(values[0], a);
 	T min = first, max = first, varying = 0;
-	u32 seen = 0, odd = 0;
+	u32 seen = 0;
 
 	if (COUNT)
 	{
-		for (u32 i = threadIdx.x; i < LOOK_SETS * LOOK_DIGITS * GS_PLACE; i += LOOK_THREADS)
+		for (u32 i = threadIdx.x; i < LOOK_SETS * LOOK_ROOM; i += LOOK_THREADS)
 			counters[i] = 0;
 		guess_digits<T>(a, guess);
 	}
@@ -229,14 +233,11 @@ static __global__ void __launch_bounds__(LOOK_THREADS, 2) look_kernel(const __gr
 			at[p] = guess.at[p];
 			mask[p] = guess.mask[p];
 		}
-		const u32 odd_at = DIGITS ? guess.odd : 0;
 
 		auto count = [&](T k) {
 #pragma unroll
 			for (int p = 0; p < (int) DIGITS; p++)
 				atomicAdd(mine + p * GS_PLACE + ((u32) (k >> at[p]) & mask[p]), 1);
-			if (DIGITS)
-				odd += (u32) (k >> odd_at) & 1;
 		};
 		/* a vector's values, i is the first one's row */
 		auto add_vector = [&](quad &q, u64 i) {
@@ -346,15 +347,23 @@ static __global__ void __launch_bounds__(LOOK_THREADS, 2) look_kernel(const __gr
 	look_done(a, look_sum<T>{(T) ~min, max, varying, varying}, seen, true, false);
 	if (COUNT)
 	{
-		for (u32 i = threadIdx.x; i < guess.digits * GS_PLACE; i += LOOK_THREADS)
-		{
-			u32 c = counters[i] + counters[i + LOOK_DIGITS * GS_PLACE];
+		const u32 top_at = guess.digits == 0 ? 0 : (guess.digits - 1) * GS_PLACE, end = guess.digits == 0 ? 0 : top_at + 2 * GS_PLACE;
+		u32 odd = 0;
 
+		for (u32 i = threadIdx.x; i < end; i += LOOK_THREADS)
+		{
+			u32 c = counters[i] + counters[i + LOOK_ROOM], to = i;
+
+			if (i >= top_at && i - top_at > guess.top)
+			{
+				odd += c;
+				to = top_at + (i - top_at & guess.top);
+			}
 			if (c != 0)
-				atomicAdd(a.counts + i, c);
+				atomicAdd(a.counts + to, c);
 		}
 		odd = __reduce_add_sync(GS_ALL_LANES, odd);
-		if (lane_id() == 0 && odd != 0 && guess.has_odd)
+		if (lane_id() == 0 && odd != 0)
 			atomicAdd((unsigned long long *) &a.look->odd, (unsigned long long) odd);
 	}
 }
