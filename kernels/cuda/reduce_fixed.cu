@@ -130,21 +130,45 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 		if (tile > 0)
 		{
 			const u32 lane = lane_id();
-			status_window<state> w;
+			state s[GS_WINDOW];
+			u64 flag[GS_WINDOW];
+			u32 need = 0;
 
-			/* PARTIAL sums of all the window would not do */
-			do
-				read_window((const typename state::words *) a.words, (i64) tile - 1, -1, state::zero(), a.sweep, w);
-			while (!w.done);
-			b.n = window_count(w.s, w.need);
+			while (need == 0)
+			{
+				u32 hole = 32 * GS_WINDOW;
+
+				GS_FOR_WINDOW(j)
+				{
+					i64 t = (i64) tile - 1 - (32 * j + lane);
+
+					flag[j] = GS_TOTAL;
+					s[j] = state::zero();
+					if (t >= 0)
+						flag[j] = state::load((typename state::words *) a.words + t, s[j]);
+				}
+				GS_FOR_WINDOW(j)
+				{
+					u32 totals = __ballot_sync(GS_ALL_LANES, flag[j] == GS_TOTAL);
+					u32 empties = __ballot_sync(GS_ALL_LANES, flag[j] == GS_EMPTY);
+
+					if (need == 0 && totals)
+						need = 32 * j + __ffs(totals);
+					if (hole == 32 * GS_WINDOW && empties)
+						hole = 32 * j + __ffs(empties) - 1;
+				}
+				if (hole < need)
+					need = 0;
+			}
+			b.n = window_count(s, need);
 
 			/* where to begin: the youngest tile with a begin, or the TOTAL */
-			u32 from = w.need;
+			u32 from = need;
 
 #pragma unroll
 			for (int j = GS_WINDOW - 1; j >= 0; j--)
 			{
-				u32 some = __ballot_sync(GS_ALL_LANES, 32 * j + lane < w.need && w.s[j].n != 0 && w.flag[j] == GS_PARTIAL);
+				u32 some = __ballot_sync(GS_ALL_LANES, 32 * j + lane < need && s[j].n != 0 && flag[j] == GS_PARTIAL);
 
 				if (some)
 					from = 32 * j + __ffs(some);
@@ -157,7 +181,7 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 
 						GS_FOR_WINDOW(jj)
 							if (jj == (u32) j)
-								x = w.s[jj].v;
+								x = s[jj].v;
 						x = shuffle(x, l);
 						b.v = 32 * j + l + 1 == (int) from ? OP::add(OP::zero(), x) : OP::add(b.v, x);
 					}

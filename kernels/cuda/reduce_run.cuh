@@ -7,12 +7,12 @@
 #include "family.cuh"
 #include "reduce.cuh"
 
-template <int KEY, int VALUE, class OP, bool SMALL>
+template <int KEY, int VALUE, class OP, bool SMALL, gs_tuned TUNED = GS_T_REDUCE>
 static gs_status
 launch(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool in_place)
 {
 	constexpr size_t sum = sizeof(typename OP::value), words = sizeof(typename keyed_state<OP>::words);
-	constexpr gs_shape shape = gs_shape_of(GS_T_REDUCE, SMALL, KEY, sum > VALUE ? sum : VALUE);
+	constexpr gs_shape shape = gs_shape_of(TUNED, SMALL, KEY, sum > VALUE ? sum : VALUE);
 	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / KEY;
 	constexpr size_t pitch = 16 + shape.threads * shape.vectors * 16 + tile * (sum > VALUE ? sum : VALUE) + 16;
 	static_assert(3 * pitch < gs_shared(SMALL), "three stages fit");
@@ -38,6 +38,14 @@ template <int KEY, int VALUE, class OP>
 static gs_status
 run(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool in_place)
 {
+	if constexpr (KEY == 8 && VALUE == 8 && sizeof(typename OP::value) == 8)
+	{
+		/* one more turn would cost more than the smaller tiles gain */
+		u64 tile = gs_tile(gs_shape_of(GS_T_FEW, false, KEY, VALUE), KEY);
+
+		if (!e->small && a.n + 1 <= 2 * tile * e->properties.multiProcessorCount)
+			return launch<KEY, VALUE, OP, false, GS_T_FEW>(e, a, temp, keys_in_place, in_place);
+	}
 	return e->small ? launch<KEY, VALUE, OP, true>(e, a, temp, keys_in_place, in_place)
 					: launch<KEY, VALUE, OP, false>(e, a, temp, keys_in_place, in_place);
 }

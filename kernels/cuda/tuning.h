@@ -17,7 +17,8 @@ enum gs_tuned
 	GS_T_MASK,	 /* by flags */
 	GS_T_RUNS,
 	GS_T_LONG, /* runs of two items or more: twice the positions in shared memory */
-	GS_T_REDUCE
+	GS_T_REDUCE,
+	GS_T_FEW /* reductions of so few items that a block has at most two tiles */
 };
 
 struct gs_shape
@@ -45,6 +46,7 @@ constexpr gs_shape gs_shapes[] = {
 	{GS_T_REDUCE,  false, 4,   8,    384,    3,      1,     4,     2000, 1700, 300},
 	{GS_T_REDUCE,  false, 8,   16,   320,    3,      1,     4,     2000, 1700, 300},
 	{GS_T_REDUCE,  false, 0,   0,    256,    3,      1,     4,     2000, 1700, 300},
+	{GS_T_FEW,     false, 8,   8,    448,    5,      1,     3,     0,    0,    0},
 	{GS_T_SCAN,    true,  0,   0,    256,    5,      1,     3,     1000, 1000, 300},
 	{GS_T_SELECT,  true,  1,   0,    256,    3,      1,     3,     1000, 1000, 300},
 	{GS_T_SELECT,  true,  0,   0,    256,    5,      1,     3,     1000, 1000, 300},
