@@ -451,7 +451,7 @@ look_back_word(WORD *word, u32 stride, u32 tile, WORD count, const gs_sweep &swe
  * TOTAL is met, at the latest at `known`, this warp's own last tile, whose inclusive prefix `total` it still has; both
  * are brought up to date.  light: the tile has little to write out.  reduce(t) is the fallback: tile t's state
  * computed by the warp from the input, the same in every lane.  (With the reading of a window in a function of its own, which reduce_fixed.cu
- * could share, sweeps were 4 to 22 % slower.)
+ * could share, sweeps were up to a fifth slower.)
  */
 template <class STATE, class REDUCE>
 __device__ __forceinline__ STATE

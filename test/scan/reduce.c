@@ -226,13 +226,16 @@ test_reduce(void)
 		}
 	if (!small_only)
 	{
-		gs_reduction d = {GS_I32, GS_SUM, GS_I32, false}, f = {GS_F64, GS_SUM, GS_F64, true};
+		gs_reduction d = {GS_I32, GS_SUM, GS_I32, false}, f = {GS_F64, GS_SUM, GS_F64, true},
+					 w = {GS_I64, GS_SUM, GS_I64, false};
 
 		group("reduce-by-key of millions, in place, many times");
 		for (int i = 0; i < 10; i++)
 		{
 			one(GS_I32, d, 2000000 + random64() % 1000000, means[i % 5], i % 4, false, i % 2, WHOLE_NUMBERS);
 			one(GS_I32, f, 1000000 + random64() % 1000000, means[i % 5], 0, false, false, ANY);
+			/* with and without the shape for few items */
+			one(GS_I64, w, 1000000 + random64() % 1000000, means[i % 5], i % 4, false, i % 2, WHOLE_NUMBERS);
 		}
 	}
 }

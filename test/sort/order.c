@@ -292,6 +292,45 @@ job_on(gs_engine *e, column *c, uint32_t n, uint64_t rows)
 	return out;
 }
 
+/* Puts the rows of a column in an order, or its reverse. */
+static void
+arrange(column *c, uint64_t rows, const uint32_t *order, bool reverse)
+{
+	size_t width = gs_type_width(c->host.spec.type);
+	const uint8_t *from = c->host.spec.type == GS_BYTES ? c->host.heap : c->host.values;
+	const uint32_t *offsets = c->host.values;
+	uint32_t *new_offsets = malloc((rows + 1) * 4 + 8);
+	uint8_t *to = malloc(c->values_bytes + c->heap_bytes + 16);
+	uint64_t *bits = c->host.nulls != NULL ? calloc((rows + 63) / 64 + 1, 8) : NULL;
+	size_t used = 0;
+
+	for (uint64_t r = 0; r < rows; r++)
+	{
+		uint32_t o = order[reverse ? rows - 1 - r : r];
+		size_t at = width ? o * width : offsets[o], bytes = width ? width : offsets[o + 1] - offsets[o];
+
+		if (bits != NULL)
+			bits[r / 64] |= (c->host.nulls[o / 64] >> o % 64 & 1) << r % 64;
+		new_offsets[r] = (uint32_t) used;
+		memcpy(to + used, from + at, bytes);
+		used += bytes;
+	}
+	new_offsets[rows] = (uint32_t) used;
+	free((void *) c->host.values);
+	free((void *) c->host.nulls);
+	free((void *) c->host.heap);
+	c->host.nulls = bits;
+	c->host.heap = NULL;
+	c->host.values = to;
+	if (width == 0)
+	{
+		c->host.heap = to;
+		c->host.values = new_offsets;
+	}
+	else
+		free(new_offsets);
+}
+
 static int
 compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, const char *what)
 {
@@ -365,6 +404,19 @@ main(int argc, char **argv)
 		sprintf(now, "round %d, %llu rows, %u columns:", round, (unsigned long long) rows, n);
 		for (uint32_t i = 0; i < n; i++)
 			sprintf(now + strlen(now), " (%s)", c[i].text);
+		if (below(6) == 0)
+		{
+			/* rows that come in order, or reversed, leave early */
+			bool reverse = below(3) == 0;
+			gs_order_facts facts;
+			uint32_t *order = order_on(cpu, c, n, rows, &facts);
+
+			for (uint32_t i = 0; i < n; i++)
+				arrange(&c[i], rows, order, reverse);
+			free(order);
+			sprintf(now + strlen(now), " %s", reverse ? "reversed" : "in order");
+			strcat(what, reverse ? " reversed" : " in order");
+		}
 		failed += compare(cpu, gpu, c, n, rows, what);
 		if (argc > 6)
 		{
