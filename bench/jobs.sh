@@ -12,4 +12,5 @@ make -s -f bench/engine.mk "$program" >&2
 	echo "$(grep -m 1 '^model name' /proc/cpuinfo | sed 's/.*: //')"
 	if [ "$engine" = gpu ]; then nvidia-smi --query-gpu=name,driver_version --format=csv,noheader; fi
 	"$program" "$engine" "$rows"
+	if [ "$engine" = cpu ]; then "$program" lent "$rows"; fi
 } | tee "bench/results/jobs-$engine.txt"

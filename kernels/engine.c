@@ -219,11 +219,53 @@ gs_job_add_within(gs_job *job, const gs_chunk *chunk, size_t available)
 {
 	gs_status status;
 
-	if (job == NULL || chunk == NULL || job->state != GS_JOB_ADDING)
+	if (job == NULL || chunk == NULL || job->state != GS_JOB_ADDING || job->lent)
 		return GS_INVALID;
 	job->state = GS_JOB_FAILED;
 	job->available = available;
 	status = job->ops->job_add(job, chunk);
+	if (status == GS_OK)
+		job->state = GS_JOB_ADDING;
+	return status;
+}
+
+/*
+ * True if arrays can be lent: there, and aligned.
+ */
+static bool
+lendable(const gs_job *job, const gs_column *columns)
+{
+	for (uint32_t c = 0; c < job->spec.ncolumns; c++)
+	{
+		size_t width = gs_type_width(job->spec.columns[c].type);
+
+		if (width == 0 || columns[c].values == NULL || (uintptr_t) columns[c].values % width != 0 ||
+			(uintptr_t) columns[c].nulls % sizeof(uint64_t) != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Takes the whole input where it lies.
+ */
+gs_status
+gs_job_lend(gs_job *job, const gs_column *columns, uint64_t rows)
+{
+	gs_status status;
+
+	if (job == NULL || columns == NULL || job->state != GS_JOB_ADDING || job->rows > 0 || job->ops->job_lend == NULL)
+		return GS_INVALID;
+	if (rows > 0 && !lendable(job, columns))
+		return GS_INVALID;
+	if (rows > GS_MAX_ROWS)
+		return GS_TOO_BIG;
+	if (rows == 0)
+		return GS_OK;
+	job->state = GS_JOB_FAILED;
+	job->lent = true;
+	status = job->ops->job_lend(job, columns, rows);
+	job->rows = rows;
 	if (status == GS_OK)
 		job->state = GS_JOB_ADDING;
 	return status;

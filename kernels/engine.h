@@ -55,6 +55,7 @@ typedef struct gs_engine_ops
 	 */
 	gs_status (*job_begin)(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
 	gs_status (*job_add)(gs_job *job, const gs_chunk *chunk);
+	gs_status (*job_lend)(gs_job *job, const gs_column *columns, uint64_t rows); /* may be NULL */
 	gs_status (*job_finish)(gs_job *job);
 	gs_status (*job_next)(gs_job *job, void *out, uint64_t room, uint64_t *got);
 	void (*job_end)(gs_job *job);
@@ -126,6 +127,7 @@ struct gs_job
 	gs_job_state state;
 	uint64_t rows; /* added so far: job_add counts them, from the one time that it reads the chunk's header */
 	size_t available; /* job_add: bytes of the chunk that can be read, whatever its header says */
+	bool lent;		  /* the columns are the caller's, not to be written to */
 	gs_job_spec spec; /* columns and filter.value are the job's own */
 	void *own;		  /* where these lie */
 	size_t own_bytes;

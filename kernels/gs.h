@@ -554,6 +554,12 @@ gs_status gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host
 gs_status gs_job_add(gs_job *job, const gs_chunk *chunk);
 /* The same for a chunk in memory that somebody else can write to: nothing beyond available bytes is read. */
 gs_status gs_job_add_within(gs_job *job, const gs_chunk *chunk, size_t available);
+/*
+ * In place of all chunks: the whole input in arrays of the host, aligned to their elements, which stay as they are until
+ * gs_job_finish has returned.  For engines that read the host's memory, and columns other than GS_BYTES; else GS_INVALID, and
+ * chunks may follow.
+ */
+gs_status gs_job_lend(gs_job *job, const gs_column *columns, uint64_t rows);
 gs_status gs_job_finish(gs_job *job, uint64_t rows);
 gs_status gs_job_next(gs_job *job, void *out, uint64_t room, uint64_t *got);
 void gs_job_end(gs_job *job);

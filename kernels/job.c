@@ -562,34 +562,41 @@ scan(gs_job *job)
 	gs_source source[2];
 	gs_type type;
 	uint64_t nothing;
-	void *values, *temp;
+	const void *values;
+	void *out = NULL, *temp;
 	bool fit = true;
 
 	(void) job->ops->job_sources(job, 0, source);
 	type = gs_widened(source->type);
 	identity(spec->operation, type, &nothing);
-	values = (void *) source->values; /* the job's own, so it may be written over */
+	values = source->values;
 	if (source->nulls != NULL || type != source->type)
 	{
-		TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &values));
-		TRY(gs_values_of(job->engine, source, NULL, job->rows, type, &nothing, values));
+		TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &out));
+		TRY(gs_values_of(job->engine, source, NULL, job->rows, type, &nothing, out));
 		TRY(breathe(job));
 		job->ops->job_drop_columns(job);
+		values = out;
 	}
 	job->results.count = job->results.selected = job->rows;
-	job->results.first = values;
 	if (spec->operation == GS_SUM && type == source->type && !gs_type_is_float(type))
 		TRY(sums_fit(job, type, values, &fit));
 	temp_bytes = gs_scan_temp_bytes(job->engine, type, job->rows);
 	if (gs_type_is_float(type) && spec->operation == GS_SUM)
 		temp_bytes = gs_scan_fixed_temp_bytes(job->engine, type, job->rows);
 	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	if (!fit)
+		return checked_sums(job, type, values, temp, temp_bytes);
+	/* over the values, unless they are the caller's */
+	if (out == NULL && job->lent)
+		TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &out));
+	else if (out == NULL)
+		out = (void *) values;
+	job->results.first = out;
 	if (spec->operation == GS_SUM && gs_type_is_float(type))
-		TRY(gs_scan_fixed(job->engine, type, inclusive, values, values, job->rows, temp, temp_bytes));
-	else if (!fit)
-		TRY(checked_sums(job, type, values, temp, temp_bytes));
+		TRY(gs_scan_fixed(job->engine, type, inclusive, values, out, job->rows, temp, temp_bytes));
 	else
-		TRY(gs_scan(job->engine, type, spec->operation, inclusive, values, values, job->rows, temp, temp_bytes));
+		TRY(gs_scan(job->engine, type, spec->operation, inclusive, values, out, job->rows, temp, temp_bytes));
 	TRY(breathe(job));
 	drop(job, B_TEMP);
 	return GS_OK;

@@ -56,6 +56,9 @@ typedef struct EngineOps
 	 */
 	gs_status	(*chunk) (EngineJob *job, Size heap_bytes, gs_chunk **chunk);
 	gs_status	(*add) (EngineJob *job);
+
+	/* In place of all chunks: gs_job_lend.  NULL, or GS_INVALID, after which chunks may follow. */
+	gs_status	(*lend) (EngineJob *job, const gs_column *columns, uint64 rows);
 	gs_status	(*finish) (EngineJob *job, uint64 rows);
 
 	/* Up to room elements of the result (gs_job_result_bytes) and how many they are; 0 at the end. */

@@ -134,6 +134,12 @@ cpu_add(EngineJob *base)
 }
 
 static gs_status
+cpu_lend(EngineJob *base, const gs_column *columns, uint64 rows)
+{
+	return gs_job_lend(((CpuJob *) base)->job, columns, rows);
+}
+
+static gs_status
 cpu_finish(EngineJob *base, uint64 rows)
 {
 	return gs_job_finish(((CpuJob *) base)->job, rows);
@@ -164,6 +170,7 @@ const EngineOps engine_cpu = {
 	.begin = cpu_begin,
 	.chunk = cpu_chunk,
 	.add = cpu_add,
+	.lend = cpu_lend,
 	.finish = cpu_finish,
 	.next = cpu_next,
 	.host_bytes = cpu_host_bytes,

@@ -54,6 +54,15 @@ copy_nulls(const Vector *vector, KeyColumn *column, uint64 from, uint32 rows)
 	column->has_nulls = true;
 }
 
+/* Are a column's values what the engine wants, where they lie? */
+static inline bool
+as_they_are(const VectorQuestion *q, int c)
+{
+	const Vector *vector = q->columns[c].values;
+
+	return q->keys[c].plain != 0 && vector->offsets == NULL && vector->type->stride == q->keys[c].plain;
+}
+
 /* Writes up to rows values of a column from a row on, as they lie there or one by one; sets rows to how many it were. */
 static KeyResult
 fill_column(VectorQuestion *q, int c, uint64 from, uint32 *rows)
@@ -62,8 +71,7 @@ fill_column(VectorQuestion *q, int c, uint64 from, uint32 *rows)
 	SortKey    *key = &q->keys[c];
 	KeyColumn  *column = &q->writer.columns[c];
 
-	if (key->plain != 0 && vector->offsets == NULL && vector->type->stride == key->plain &&
-		(vector->nulls == NULL || from % 64 == 0))
+	if (as_they_are(q, c) && (vector->nulls == NULL || from % 64 == 0))
 	{
 		memcpy(column->values, vector->data + from * key->plain, (Size) *rows * key->plain);
 		if (vector->nulls)
@@ -151,18 +159,33 @@ encode_constant(VectorQuestion *q)
 	return result;
 }
 
-/* Begins a job with an empty chunk; its keys have their forms then. */
+/* Lends the engine all columns, if they can be read where they lie; GS_INVALID if it wants chunks. */
+static gs_status
+lend(VectorQuestion *q)
+{
+	gs_column  *columns;
+
+	if (q->engine->lend == NULL)
+		return GS_INVALID;
+	columns = palloc0(sizeof(gs_column) * q->spec.ncolumns);
+	for (uint32 c = 0; c < q->spec.ncolumns; c++)
+	{
+		if (!as_they_are(q, (int) c))
+			return GS_INVALID;
+		columns[c] = (gs_column) {q->specs[c], q->columns[c].values->data, q->columns[c].values->nulls, NULL};
+	}
+	return q->engine->lend(q->job, columns, q->rows);
+}
+
+/* Begins a job; its keys have their forms then. */
 static gs_status
 begin_job(VectorQuestion *q)
 {
-	gs_status	status;
-
 	while (q->constant && encode_constant(q) == KEY_WIDEN)
 		;
 	for (uint32 c = 0; c < q->spec.ncolumns; c++)
 		q->specs[c] = q->keys[c].spec;
-	status = q->engine->begin(&q->spec, q->mem, &q->job);
-	return status == GS_OK ? next_chunk(q, 0) : status;
+	return q->engine->begin(&q->spec, q->mem, &q->job);
 }
 
 /* Begins a job and gives it all rows; again from the first one where a key takes a wider form. */
@@ -177,6 +200,13 @@ feed(VectorQuestion *q)
 		widened = false;
 		end_job(q);
 		status = begin_job(q);
+		if (status == GS_OK)
+		{
+			status = lend(q);
+			if (status != GS_INVALID)
+				return status;
+			status = next_chunk(q, 0);
+		}
 		for (uint64 row = 0; status == GS_OK && !widened && row < q->rows;)
 		{
 			uint32		rows;

@@ -229,6 +229,7 @@ static const gs_engine_ops cpu_ops = {
 	.plan_free = cpu_plan_free,
 	.job_begin = gs_cpu_job_begin,
 	.job_add = gs_cpu_job_add,
+	.job_lend = gs_cpu_job_lend,
 	.job_finish = gs_cpu_job_finish,
 	.job_next = gs_cpu_job_next,
 	.job_end = gs_cpu_job_end,

@@ -369,6 +369,7 @@ gs_cpu_tuning gs_cpu_tuning_default(void);
 
 gs_status gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
 gs_status gs_cpu_job_add(gs_job *job, const gs_chunk *chunk);
+gs_status gs_cpu_job_lend(gs_job *job, const gs_column *columns, uint64_t rows);
 gs_status gs_cpu_job_finish(gs_job *job);
 gs_status gs_cpu_job_next(gs_job *job, void *out, uint64_t room, uint64_t *got);
 void gs_cpu_job_end(gs_job *job);

@@ -20,6 +20,7 @@ typedef struct order_job
 	gs_block scratch;
 	uint64_t next; /* position of the next row number to hand out */
 	size_t bytes;  /* of this structure with its columns */
+	gs_column *lent; /* the caller's arrays; NULL: chunks came */
 	gs_cpu_column columns[];
 } order_job;
 
@@ -106,6 +107,40 @@ gs_cpu_job_add(gs_job *head, const gs_chunk *chunk)
 	}
 	table->rows += view.rows;
 	head->rows = table->rows;
+	return GS_OK;
+}
+
+/*
+ * True if a column is one that rows are ordered by.
+ */
+static bool
+in_order(const gs_job *head, uint32_t c)
+{
+	return gs_job_is_order(head) || c < head->spec.order_columns;
+}
+
+/*
+ * Columns to order by are encoded; the others are read where they lie.
+ */
+gs_status
+gs_cpu_job_lend(gs_job *head, const gs_column *columns, uint64_t rows)
+{
+	order_job *job = (order_job *) head;
+	uint32_t ncolumns = job->table.ncolumns;
+
+	job->lent = job->work.host.alloc(job->work.host.arg, ncolumns * sizeof(gs_column));
+	if (job->lent == NULL)
+		return GS_NOMEM;
+	for (uint32_t c = 0; c < ncolumns; c++)
+	{
+		gs_piece piece = {columns[c].values, columns[c].nulls, NULL, 0};
+
+		job->lent[c] = columns[c];
+		job->lent[c].spec = head->spec.columns[c];
+		if (in_order(head, c))
+			GS_TRY(gs_table_append(&job->table, c, &piece, rows));
+	}
+	job->table.rows = rows;
 	return GS_OK;
 }
 
@@ -308,6 +343,12 @@ gs_cpu_job_sources(gs_job *head, uint32_t c, gs_source *sources)
 	bool raw = kept_raw(&head->spec, c);
 	gs_source *s = sources;
 
+	if (job->lent != NULL && !in_order(head, c))
+	{
+		*s = (gs_source){.type = job->lent[c].spec.type, .values = job->lent[c].values, .nulls = job->lent[c].nulls};
+		return 1;
+	}
+
 	*s = (gs_source){.type = raw ? head->spec.columns[c].type : plain_type(column->spec.type),
 					 .values = column->values.data,
 					 .nulls = column->nulls.data,
@@ -369,6 +410,8 @@ gs_cpu_job_end(gs_job *head)
 	order_job *job = (order_job *) head;
 	gs_work work = job->work;
 
+	if (job->lent != NULL)
+		work.host.release(work.host.arg, job->lent, job->table.ncolumns * sizeof(gs_column));
 	gs_table_release(&job->table);
 	gs_key_release(&job->key);
 	gs_block_release(&job->work, &job->words);

@@ -89,6 +89,28 @@ random_rows(void)
 
 #define GUARD 64
 
+/* Gives a table to a job as it is, its NULLs as bits; false if the job would rather have chunks. */
+static bool
+lend(gs_job *job, const table *t, uint64_t *nulls)
+{
+	gs_column columns[MAX_COLUMNS];
+	uint64_t words = t->rows / 64 + 1;
+
+	memset(nulls, 0, MAX_COLUMNS * words * sizeof(uint64_t));
+	for (uint32_t c = 0; c < t->ncolumns; c++)
+	{
+		const column *from = &t->columns[c];
+
+		columns[c] = (gs_column){.spec = from->spec, .values = from->values};
+		if (from->null == NULL)
+			continue;
+		columns[c].nulls = nulls + c * words;
+		for (uint64_t r = 0; r < t->rows; r++)
+			nulls[c * words + r / 64] |= (uint64_t) (from->null[r] != 0) << r % 64;
+	}
+	return gs_job_lend(job, columns, t->rows) == GS_OK;
+}
+
 /* The result of a job, or NULL if it failed or broke a rule; count elements of it. */
 static char *
 run(const table *t, const gs_job_spec *spec, gs_status expected, uint64_t *count, gs_job_info *info)
@@ -98,10 +120,11 @@ run(const table *t, const gs_job_spec *spec, gs_status expected, uint64_t *count
 	uint32_t chunk_rows = (uint32_t) (1 + rnd_below(rnd_below(2) ? 200 : t->rows + 1));
 	char *out = malloc(room * width + 2 * GUARD), *data = out + GUARD;
 	gs_job *job = NULL;
+	uint64_t *nulls = malloc(MAX_COLUMNS * (t->rows / 64 + 1) * sizeof(uint64_t));
 	gs_status status = gs_job_begin(engine, spec, NULL, &job);
 
 	memset(out, 0xb7, room * width + 2 * GUARD);
-	if (status == GS_OK)
+	if (status == GS_OK && (rnd_below(3) || !lend(job, t, nulls)))
 		status = feed(job, t, chunk_rows);
 	bound = status == GS_OK ? gs_job_host_bytes(job) : 0;
 	if (status == GS_OK)
@@ -127,6 +150,7 @@ run(const table *t, const gs_job_spec *spec, gs_status expected, uint64_t *count
 			status = GS_INVALID;
 	}
 	gs_job_end(job);
+	free(nulls);
 	*count = at;
 	if (status == expected)
 		return out;
