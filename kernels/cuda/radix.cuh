@@ -10,13 +10,13 @@
  * numbers alone.  Keys may be numbers modulo a power of two: the order is then turned by the rows that come first in it, but
  * are last (order_look.cu).
  *
- * Keys, and keys with values: the digit is taken from the key as it came.  Values come to shared memory past the registers while the
- * keys are ranked; each place of the ordered tile knows where its key came from.  Where a pass reads and writes is looked up in its step on the device, so that
- * passes over a digit that all keys share can be left out without the host's knowing.  Pairs of 4 and 4 bytes go as one word between the first
- * pass and the last.
+ * Keys, and keys with values: the digit is taken from the key as it came.  Values come to shared memory past the registers while
+ * the keys are ranked; each place of the ordered tile knows where its key came from.  Where a pass reads and writes is looked up
+ * in its step on the device, so that passes over a digit that all keys share can be left out without the host's knowing.  Pairs of
+ * 4 and 4 bytes go as one word between the first pass and the last.
  *
- * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass of a row order writes 4.  Keys and values: their width
- * read, their width written.
+ * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass of a row order writes 4.  Keys and values: their
+ * width read, their width written.
  * Adinets and Merrill, Onesweep, arXiv:2206.01784; look-back: Merrill and Garland, NVR-2016-002; fallback:
  * Smith, Levien and Owens, SPAA 2025.
  */
@@ -205,7 +205,7 @@ wait_for_copies(bool bulk, u64 *bar, u32 parity)
 
 /* VALUE: bytes of a value that goes beside its key, or 0.  FLOATS: bytes of a key that is a float, or 0. */
 template <int THREADS, int ITEMS, int BITS, int IN, int OUT, bool ATOMICS, int VALUE, int FLOATS>
-__global__ void __launch_bounds__(THREADS, THREADS <= 512 ? 2 : 1) radix_pass(const __grid_constant__ gs_radix_args a)
+__global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__ gs_radix_args a)
 {
 	constexpr u32 BINS = 1 << BITS, TILE = THREADS * ITEMS, WARPS = THREADS / 32, GROUPS = THREADS / BINS;
 	constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4, PAIRS = IN == GS_PAIRS4;
