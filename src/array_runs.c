@@ -13,8 +13,8 @@ PG_FUNCTION_INFO_V1(gpu_rle_runs);
 PG_FUNCTION_INFO_V1(gpu_rle_decode);
 PG_FUNCTION_INFO_V1(gpu_count_by_key);
 
-/* Rows given out, or written, between two looks at interrupts. */
-#define BLOCK_ROWS 65536
+/* Runs written out between two looks at interrupts. */
+#define BLOCK_RUNS 65536
 
 /* gpu_rle_runs(array): value, length and first position of each run of equal neighbours. */
 Datum
@@ -146,7 +146,7 @@ gpu_rle_decode(PG_FUNCTION_ARGS)
 	{
 		uint64		end = at + (uint64) run_length(&lengths.values, run);
 
-		if (run % BLOCK_ROWS == 0)
+		if (run % BLOCK_RUNS == 0)
 			CHECK_FOR_INTERRUPTS();
 		while (at < end)
 			rows[at++] = run;

@@ -49,18 +49,6 @@ vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns)
 	return q.answer;
 }
 
-uint32 *
-vectorjob_topk(BigMem *mem, const VectorColumn *columns, int ncolumns, uint64 limit)
-{
-	VectorQuestion q;
-
-	question_begin(&q, GS_TOPK, columns, ncolumns);
-	q.spec.limit = limit;
-	if (limit >= q.rows || !asked(&q, mem))
-		return vectorjob_order(mem, columns, ncolumns);
-	return q.answer;
-}
-
 /* Finds runs by comparisons, with the rows in an order or as they came. */
 static gs_run *
 compare_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int key_columns, const uint32 *order, uint64 *nruns)

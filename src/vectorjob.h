@@ -28,9 +28,6 @@ typedef struct VectorColumn
 /* All row numbers in order; equal rows stay as they came. */
 extern uint32 *vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns);
 
-/* The first limit row numbers of that order, or all if there are fewer. */
-extern uint32 *vectorjob_topk(BigMem *mem, const VectorColumn *columns, int ncolumns, uint64 limit);
-
 /*
  * Runs of rows that are equal in the last key_columns columns, with the rows in the order of the first order_columns columns (0: as
  * they came).  Both sets may overlap: the distinct values of one column are its runs with 1 and 1.
