@@ -52,4 +52,25 @@ BEGIN
 END $$;
 SELECT cardinality(gpu_scan(array_agg(n)) || gpu_scan(array_agg(f))::numeric[]), cardinality(gpu_scan(array_agg(iv), 'sum', true)) FROM v WHERE i <= 5;
 SELECT gpu_scan(ARRAY[9223372036854775807, i]) FROM v WHERE i = 1;
+-- Aggregates: no value, few, many, and more than memory holds; groups, windows and shared states.
+DO $$
+DECLARE
+	expression text;
+	wanted text;
+BEGIN
+	FOREACH expression IN ARRAY ARRAY['k', 'n', 't', 'nullif(t, md5(''7''))', 'f', 'f::float4', 'u', 'b', '(k % 9)::int2', 'ts'] LOOP
+		FOREACH wanted IN ARRAY ARRAY['i <= 3000', 'i <= 20', 'false', 'true'] LOOP
+			PERFORM set_config('gpusort.work_mem', CASE wanted WHEN 'true' THEN '1MB' ELSE '64MB' END, false);
+			EXECUTE format('SELECT count(*) FROM (SELECT gpu_rle(x ORDER BY i), gpu_rle(x, k), gpu_sort_agg(x), gpu_count_distinct(x),
+				gpu_percentile_disc(x, 0.3), gpu_percentile_cont(k, 0.3), gpu_median(iv), gpu_count_distinct(iv)
+				FROM (SELECT i, k, iv, %s AS x FROM v WHERE %s) AS s OFFSET 0) AS s',
+				CASE expression WHEN 'ts' THEN 'timestamp ''2020-01-01'' + iv' ELSE expression END, wanted);
+		END LOOP;
+	END LOOP;
+END $$;
+SET gpusort.work_mem = '64MB';
+SELECT sum(a), sum(cardinality(b)), sum(c) FROM (SELECT gpu_count_distinct(t) AS a, gpu_rle(t, k) AS b, gpu_median(f) AS c FROM v GROUP BY i % 3000) AS s;
+SELECT sum(a), sum(cardinality(b)), sum(c) FROM (SELECT gpu_count_distinct(t) OVER w AS a, gpu_rle(t) OVER w AS b, gpu_run_id(t) OVER w AS c
+	FROM v WHERE i < 500 WINDOW w AS (PARTITION BY b ORDER BY i ROWS BETWEEN 50 PRECEDING AND CURRENT ROW)) AS s;
+SELECT gpu_count_distinct(to_jsonb(n)), gpu_sort_agg(to_jsonb(n)) IS NULL FROM v;
 DROP TABLE v;
