@@ -49,6 +49,13 @@ put(shape s, items to, uint64_t i, items from, uint64_t j)
 		memcpy(to.values + i * s.value, from.values + j * s.value, s.value);
 }
 
+/* One of two places, without a branch. */
+ALWAYS uint64_t
+choose(bool first, uint64_t a, uint64_t b)
+{
+	return b ^ ((a ^ b) & -(uint64_t) first);
+}
+
 /* Copies items that are in order already. */
 static gs_status
 copy(gs_work *work, shape s, items to, uint64_t i, items from, uint64_t j, uint64_t n)
@@ -80,7 +87,7 @@ merge(gs_work *work, shape s, items to, items from, uint64_t a, uint64_t b, uint
 		{
 			bool second = key_less(s, from.keys + b * s.key, from.keys + a * s.key);
 
-			put(s, to, o++, from, second ? b : a);
+			put(s, to, o++, from, choose(second, b, a));
 			b += second;
 			a += !second;
 			work->done++;
@@ -92,10 +99,10 @@ merge(gs_work *work, shape s, items to, items from, uint64_t a, uint64_t b, uint
 			bool second = key_less(s, from.keys + b * s.key, from.keys + a * s.key);
 			bool first = key_less(s, from.keys + (b_end - 1) * s.key, from.keys + (a_end - 1) * s.key);
 
-			put(s, to, o++, from, second ? b : a);
+			put(s, to, o++, from, choose(second, b, a));
 			b += second;
 			a += !second;
-			put(s, to, --o_end, from, first ? a_end - 1 : b_end - 1);
+			put(s, to, --o_end, from, choose(first, a_end, b_end) - 1);
 			a_end -= first;
 			b_end -= !first;
 		}

@@ -6,10 +6,8 @@
  * found beforehand, by as many lanes as there are runs; a block loads its tile's pieces of all runs and merges them two by two, in shared
  * memory, level by level.  Within a level each thread finds by merge path where its items come from and merges them serially.
  *
- * What moves from level to level is the key, or of wide keys a digest, and the item's place.  A digest is a window of 32 bits of the
- * key, behind what all keys of the tile have in common (least and greatest say).  A tile is merged by digests alone; if afterwards items
- * with equal digests turn out to stand in the wrong order, which is rare, it is merged again, by whole keys.  Wide keys and values stay
- * where they were loaded to, and are fetched through the place once, when the tile is written.  Equal keys keep their order.
+ * What moves from level to level is the first word of a key and the item's place; further words are looked at where first words are
+ * equal, and they and the values are fetched through the place once, when the tile is written.  Equal keys keep their order.
  *
  * Bytes per item: key and value read and written once for the tiles and once per pass; a pass of 16 runs replaces four of two.
  * Source: moderngpu (merge path, block sort); the cuts: Varman, Scheufler, Iyer, Ricard, Merging multiple lists on
@@ -50,36 +48,29 @@ struct gs_merge_args
 
 /* ---------------------------------------------------------------- keys */
 
-/* word: what keys are made of; item: what moves. */
 template <int BYTES> struct merge_key
 {
-	typedef u64 word;
-	typedef u32 item;
-	static constexpr int WORDS = BYTES / 8;
-};
-template <> struct merge_key<8>
-{
-	typedef u64 word, item;
-	static constexpr int WORDS = 1;
+	typedef u64 first_word;
+	static constexpr int REST = BYTES / 8 - 1;
 };
 template <> struct merge_key<4>
 {
-	typedef u32 word, item;
-	static constexpr int WORDS = 1;
+	typedef u32 first_word;
+	static constexpr int REST = 0;
 };
 
 /* A whole key in registers. */
 template <int BYTES> struct whole_key
 {
-	static constexpr int WORDS = merge_key<BYTES>::WORDS;
-	typename merge_key<BYTES>::word w[WORDS];
+	static constexpr int WORDS = merge_key<BYTES>::REST + 1;
+	typename merge_key<BYTES>::first_word w[WORDS];
 
 	__device__ __forceinline__ void
 	load(const u8 *keys, u64 i)
 	{
 #pragma unroll
 		for (int k = 0; k < WORDS; k++)
-			w[k] = ((const typename merge_key<BYTES>::word *) keys)[i * WORDS + k];
+			w[k] = ((const typename merge_key<BYTES>::first_word *) keys)[i * WORDS + k];
 	}
 	__device__ __forceinline__ bool
 	less(const whole_key &other) const
@@ -154,11 +145,11 @@ template <int N> struct merge_network
 	}
 };
 
-template <class T, int A, int B, bool PLACES, int N>
+template <class F, int A, int B, bool PLACES, int N>
 __device__ __forceinline__ void
-exchange(T (&key)[N], u32 (&place)[N])
+exchange(F (&key)[N], u32 (&place)[N])
 {
-	T x = key[A], y = key[B];
+	F x = key[A], y = key[B];
 	u32 px = place[A], py = place[B];
 	bool swap = y < x || (PLACES && y == x && py < px);
 
@@ -168,13 +159,13 @@ exchange(T (&key)[N], u32 (&place)[N])
 	place[B] = swap ? px : py;
 }
 
-template <class T, bool PLACES, int N, size_t... I>
+template <class F, bool PLACES, int N, size_t... I>
 __device__ __forceinline__ void
-sort_registers(T (&key)[N], u32 (&place)[N], std::index_sequence<I...>)
+sort_registers(F (&key)[N], u32 (&place)[N], std::index_sequence<I...>)
 {
 	constexpr merge_network<N> net;
 
-	(exchange<T, net.a[I], net.b[I], PLACES>(key, place), ...);
+	(exchange<F, net.a[I], net.b[I], PLACES>(key, place), ...);
 }
 
 /* ---------------------------------------------------------------- a tile in shared memory */
@@ -191,51 +182,30 @@ gs_merge_shared(int key, int threads, int items, size_t value_width)
 {
 	size_t cap = (size_t) threads * items, pad = (size_t) items + 1;
 
-	return gs_merge_round((cap + pad) * (key == 8 ? 8 : 4)) + (key > 8 ? cap * key : 0) + gs_merge_round(cap * value_width) +
-		   (key > 8 || value_width > 0 ? gs_merge_round((cap + pad) * 2) : 0);
+	return gs_merge_round((cap + pad) * (key < 8 ? key : 8)) + (key > 8 ? cap * (key - 8) : 0) +
+		   gs_merge_round(cap * value_width) + (key > 8 || value_width > 0 ? gs_merge_round((cap + pad) * 2) : 0);
 }
 
-/* How digests are made of the keys of a tile: x, the word in which the least and the greatest differ first, less the least's. */
-struct merge_window
-{
-	u64 base;
-	u32 word, right, left; /* x >> right << left, and bits of the word that follows */
-
-	__device__ __forceinline__ void
-	set(u32 w, u64 least, u64 greatest, bool last)
-	{
-		u32 bits = 64 - (u32) __clzll((long long) (greatest - least));
-
-		base = least;
-		word = w;
-		right = bits > 32 ? bits - 32 : 0;
-		left = bits < 32 && !last ? 32 - bits : 0;
-	}
-};
-
-/* PLACES: something must be fetched when the order is known. */
+/* PLACES: something must be fetched when the order is known: further words, values. */
 template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 {
-	typedef typename merge_key<KEY>::word word;
-	typedef typename merge_key<KEY>::item T;
-	static constexpr int WORDS = merge_key<KEY>::WORDS, CAP = THREADS * ITEMS;
-	static constexpr bool WIDE = KEY > 8;
+	typedef typename merge_key<KEY>::first_word F;
+	static constexpr int REST = merge_key<KEY>::REST, WORDS = REST + 1, CAP = THREADS * ITEMS;
 	static_assert(CAP <= 65536, "places have 16 bits");
-	static_assert(PLACES || !WIDE, "wide keys stay where they are");
 
-	T *moved;	/* keys or digests */
-	u16 *place; /* where the items that moved were loaded to */
-	u64 *keys;	/* wide ones, where they were loaded to */
-	u8 *values; /* the same */
+	F *first;	/* moved from level to level */
+	u16 *place; /* the same: where the item was loaded to */
+	u64 *rest;	/* stay where they were loaded to */
+	u8 *values;
 
 	__device__ __forceinline__
 	merge_tile(u8 *shared, u32 value_width)
 	{
 		constexpr size_t pad = ITEMS + 1;
 
-		moved = (T *) shared;
-		keys = (u64 *) (shared + gs_merge_round((CAP + pad) * sizeof(T)));
-		values = (u8 *) (keys + (WIDE ? CAP * WORDS : 0));
+		first = (F *) shared;
+		rest = (u64 *) (shared + gs_merge_round((CAP + pad) * sizeof(F)));
+		values = (u8 *) (rest + (size_t) CAP * REST);
 		place = (u16 *) (values + gs_merge_round((size_t) CAP * value_width));
 	}
 
@@ -243,12 +213,18 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 	__device__ __forceinline__ void
 	load_keys(const gs_merge_args &a, u64 from, u32 count, u32 slot)
 	{
-		if constexpr (WIDE)
-			for (u32 e = threadIdx.x; e < count * WORDS; e += THREADS)
-				copy_async<8>(keys + slot * WORDS + e, (const u64 *) a.keys + from * WORDS + e);
-		else
+		const F *in = (const F *) a.keys + from * WORDS;
+
+		if constexpr (REST == 0)
 			for (u32 i = threadIdx.x; i < count; i += THREADS)
-				copy_async<sizeof(T)>(moved + slot + i, (const T *) a.keys + from + i);
+				copy_async<sizeof(F)>(first + slot + i, in + i);
+		else
+			for (u32 e = threadIdx.x; e < count * WORDS; e += THREADS)
+			{
+				u32 i = slot + e / WORDS, w = e % WORDS;
+
+				copy_async<8>(w == 0 ? (u64 *) first + i : rest + (size_t) i * REST + w - 1, in + e);
+			}
 	}
 	__device__ __forceinline__ void
 	load_values(const gs_merge_args &a, u64 from, u32 count, u32 slot)
@@ -264,68 +240,33 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 				((u32 *) values)[slot + i] = (u32) (from + i);
 	}
 
-	/* Digests of the keys in slots slot.. */
-	__device__ __forceinline__ void
-	make_digests(const merge_window &window, u32 count, u32 slot)
+	/* Of two items with equal first words, by where they were loaded to. */
+	__device__ __forceinline__ bool
+	rest_less(u32 x, u32 y) const
 	{
-		for (u32 i = slot + threadIdx.x; i < slot + count; i += THREADS)
-		{
-			u32 d = (u32) ((keys[i * WORDS + window.word] - window.base) >> window.right);
-
-			if (WORDS > 1 && window.left > 0)
-				d = d << window.left | (u32) (keys[i * WORDS + window.word + 1] >> (64 - window.left));
-			moved[i] = d;
-		}
+		for (int w = 0; w < REST; w++)
+			if (rest[(size_t) x * REST + w] != rest[(size_t) y * REST + w])
+				return rest[(size_t) x * REST + w] < rest[(size_t) y * REST + w];
+		return false;
 	}
 
-	/* Whole keys, by where they were loaded to. */
+	/* Is the item in slot y, whose first word is known, less than that in slot x?  LOADED: no item has moved yet. */
+	template <bool LOADED>
 	__device__ __forceinline__ bool
-	key_less(u32 x, u32 y) const
+	less(F fy, u32 y, F fx, u32 x) const
 	{
-		if constexpr (!WIDE)
-			return moved[x] < moved[y];
+		if constexpr (REST == 0)
+			return fy < fx;
 		else
-		{
-			for (int w = 0; w < WORDS - 1; w++)
-				if (keys[x * WORDS + w] != keys[y * WORDS + w])
-					return keys[x * WORDS + w] < keys[y * WORDS + w];
-			return keys[x * WORDS + WORDS - 1] < keys[y * WORDS + WORDS - 1];
-		}
-	}
-
-	/*
-	 * Is the item in slot y, of which ty moves, less than that in slot x?  LOADED: no item has moved yet.  EXACT: by whole keys.
-	 */
-	template <bool LOADED, bool EXACT>
-	__device__ __forceinline__ bool
-	less(T ty, u32 y, T tx, u32 x) const
-	{
-		if constexpr (!WIDE || !EXACT)
-			return ty < tx;
-		else
-			return ty < tx || (ty == tx && key_less(LOADED ? y : place[y], LOADED ? x : place[x]));
-	}
-
-	/* Of the thread's items and the next, among the first n: does one stand behind another whose whole key is greater? */
-	__device__ __forceinline__ bool
-	misplaced(u32 n) const
-	{
-		u32 own = threadIdx.x * ITEMS;
-		bool found = false;
-
-		if constexpr (WIDE)
-			for (u32 i = own + 1; i < n && i <= own + ITEMS; i++)
-				if (moved[i] == moved[i - 1])
-					found |= key_less(place[i], place[i - 1]);
-		return found;
+			return fy < fx || (fy == fx && rest_less(LOADED ? y : place[y], LOADED ? x : place[x]));
 	}
 
 	/*
 	 * ITEMS items from the o-th on of the merge of slots a.. (na of them) and b.. (nb), into registers.
 	 */
-	template <bool LOADED, bool EXACT>
+	template <bool LOADED>
 	__device__ __forceinline__ void
-	merge(u32 a, u32 na, u32 b, u32 nb, u32 o, T (&key)[ITEMS], u32 (&at)[ITEMS]) const
+	merge(u32 a, u32 na, u32 b, u32 nb, u32 o, F (&key)[ITEMS], u32 (&at)[ITEMS]) const
 	{
 		u32 lo = o > nb ? o - nb : 0, hi = o < na ? o : na;
 
@@ -333,7 +274,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		{
 			u32 x = (lo + hi) / 2, y = o - 1 - x;
 
-			if (less<LOADED, EXACT>(moved[b + y], b + y, moved[a + x], a + x))
+			if (less<LOADED>(first[b + y], b + y, first[a + x], a + x))
 				hi = x;
 			else
 				lo = x + 1;
@@ -344,41 +285,41 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		a += lo;
 		b += o - lo;
 
-		T ta = moved[a], tb = moved[b];
+		F fa = first[a], fb = first[b];
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			bool from_a = b >= b_end || (a < a_end && !less<LOADED, EXACT>(tb, b, ta, a));
+			bool from_a = b >= b_end || (a < a_end && !less<LOADED>(fb, b, fa, a));
 			u32 slot = from_a ? a : b;
-			T next = moved[slot + 1];
+			F next = first[slot + 1];
 
-			key[j] = from_a ? ta : tb;
+			key[j] = from_a ? fa : fb;
 			if constexpr (PLACES)
 				at[j] = LOADED ? slot : place[slot];
 			if (from_a)
 			{
 				a++;
-				ta = next;
+				fa = next;
 			}
 			else
 			{
 				b++;
-				tb = next;
+				fb = next;
 			}
 		}
 	}
 
 	/* The thread's registers to its slots. */
 	__device__ __forceinline__ void
-	store(const T (&key)[ITEMS], const u32 (&at)[ITEMS])
+	store(const F (&key)[ITEMS], const u32 (&at)[ITEMS])
 	{
 		u32 own = threadIdx.x * ITEMS;
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			moved[own + j] = key[j];
+			first[own + j] = key[j];
 			if constexpr (PLACES)
 				place[own + j] = (u16) at[j];
 		}
@@ -388,18 +329,22 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 	__device__ __forceinline__ void
 	write(const gs_merge_args &a, u64 to, u32 n)
 	{
-		word *out = (word *) a.out_keys + to * WORDS;
-		u32 skew = (u32) ((uintptr_t) out % 128 / sizeof(word));
+		F *out = (F *) a.out_keys + to * WORDS;
+		u32 skew = (u32) ((uintptr_t) out % 128 / sizeof(F));
 
 		for (u32 k = threadIdx.x; k < n * WORDS + skew; k += THREADS)
 			if (k >= skew)
 			{
 				u32 e = k - skew;
 
-				if constexpr (WIDE)
-					out[e] = keys[place[e / WORDS] * WORDS + e % WORDS];
+				if constexpr (REST == 0)
+					out[e] = first[e];
 				else
-					out[e] = moved[e];
+				{
+					u32 i = e / WORDS, w = e % WORDS;
+
+					out[e] = w == 0 ? first[i] : rest[(size_t) place[i] * REST + w - 1];
+				}
 			}
 		if constexpr (PLACES)
 		{
@@ -420,19 +365,6 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 				out[k - skew] = ((const V *) values)[place[k - skew]];
 	}
 };
-
-/* Of the values of neighbouring lanes, 2 to 32 of them. */
-__device__ __forceinline__ void
-least_and_greatest(u64 &lo, u64 &hi, u32 lanes)
-{
-	for (u32 d = 1; d < lanes; d *= 2)
-	{
-		u64 x = shuffle_xor(lo, d), y = shuffle_xor(hi, d);
-
-		lo = x < lo ? x : lo;
-		hi = y > hi ? y : hi;
-	}
-}
 
 /* ---------------------------------------------------------------- input that is in order */
 
@@ -478,15 +410,15 @@ __global__ void __launch_bounds__(256) merge_look(const gs_merge_args a)
 template <int KEY>
 __global__ void __launch_bounds__(256) merge_move(const gs_merge_args a)
 {
-	typedef typename merge_key<KEY>::word word;
-	constexpr u32 WORDS = merge_key<KEY>::WORDS;
+	typedef typename merge_key<KEY>::first_word F;
+	constexpr u32 WORDS = merge_key<KEY>::REST + 1;
 	bool turn = a.seen != NULL && *a.seen == GS_MERGE_FALL;
 	u64 step = gridDim.x * (u64) 256;
 
 	if (a.seen != NULL && !merge_in_order(a))
 		return;
 	for (u64 e = blockIdx.x * (u64) 256 + threadIdx.x; e < a.n * WORDS; e += step)
-		((word *) a.out_keys)[e] = ((const word *) a.keys)[turn ? (a.n - 1 - e / WORDS) * WORDS + e % WORDS : e];
+		((F *) a.out_keys)[e] = ((const F *) a.keys)[turn ? (a.n - 1 - e / WORDS) * WORDS + e % WORDS : e];
 	for (u64 i = blockIdx.x * (u64) 256 + threadIdx.x; i < a.n && a.value_width > 0; i += step)
 	{
 		u64 from = turn ? a.n - 1 - i : i;
@@ -500,57 +432,17 @@ __global__ void __launch_bounds__(256) merge_move(const gs_merge_args a)
 
 /* ---------------------------------------------------------------- tiles, sorted */
 
-/* The window of n keys in arrival order: by the first word in which they are not all the same. */
-template <class TILE, int THREADS>
-__device__ __forceinline__ void
-find_window(const TILE &t, u32 n, merge_window *window)
-{
-	__shared__ u64 least[THREADS / 32], greatest[THREADS / 32];
-	const u32 warp = threadIdx.x / 32;
-
-	for (u32 w = 0; w < TILE::WORDS; w++)
-	{
-		u64 lo = ~0ull, hi = 0;
-
-		for (u32 i = threadIdx.x; i < n; i += THREADS)
-		{
-			u64 x = t.keys[i * TILE::WORDS + w];
-
-			lo = x < lo ? x : lo;
-			hi = x > hi ? x : hi;
-		}
-		least_and_greatest(lo, hi, 32);
-		if (lane_id() == 0)
-		{
-			least[warp] = lo;
-			greatest[warp] = hi;
-		}
-		__syncthreads();
-		lo = least[threadIdx.x % (THREADS / 32)];
-		hi = greatest[threadIdx.x % (THREADS / 32)];
-		least_and_greatest(lo, hi, THREADS / 32);
-		if (lo != hi || w + 1 == TILE::WORDS)
-		{
-			if (threadIdx.x == 0)
-				window->set(w, lo, hi, w + 1 == TILE::WORDS);
-			__syncthreads();
-			return;
-		}
-		__syncthreads();
-	}
-}
-
 template <int KEY, bool PLACES, int THREADS, int ITEMS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS) merge_blocks(const gs_merge_args a)
 {
 	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
+	typedef typename tile::F F;
 	static_assert((THREADS & (THREADS - 1)) == 0, "levels double");
 	extern __shared__ __align__(128) u8 shared[];
-	__shared__ merge_window window;
 	const u32 thread = threadIdx.x, own = thread * ITEMS;
 	const u64 begin = blockIdx.x * (u64) tile::CAP;
 	const u32 n = a.n - begin < (u64) tile::CAP ? (u32) (a.n - begin) : (u32) tile::CAP;
-	typename tile::T key[ITEMS];
+	F key[ITEMS];
 	u32 place[ITEMS];
 	tile t(shared, a.value_width);
 
@@ -565,59 +457,53 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) merge_blocks(const gs_merge_a
 	copy_commit();
 	for (u32 i = n + thread; i < tile::CAP; i += THREADS)
 	{
-		t.moved[i] = (typename tile::T) ~(typename tile::T) 0;
-		for (int w = 0; tile::WIDE && w < tile::WORDS; w++)
-			t.keys[i * tile::WORDS + w] = ~0ull;
+		t.first[i] = (F) ~(F) 0;
+		for (int w = 0; w < tile::REST; w++)
+			t.rest[(size_t) i * tile::REST + w] = ~0ull;
 	}
 	copy_wait<1>();
 	__syncthreads();
-	if constexpr (tile::WIDE)
-	{
-		find_window<tile, THREADS>(t, n, &window);
-		t.make_digests(window, n, 0);
-		__syncthreads();
-	}
 
-	/* 2. is it in order? */
+	/* 2. into registers; is it in order? */
 	bool ordered = true;
 
-	key[0] = t.moved[own];
 #pragma unroll
-	for (int j = 1; j < ITEMS; j++)
+	for (int j = 0; j < ITEMS; j++)
 	{
-		key[j] = t.moved[own + j];
-		ordered &= !t.template less<true, true>(key[j], own + j, key[j - 1], own + j - 1);
+		key[j] = t.first[own + j];
+		place[j] = own + j;
+		if (j > 0)
+			ordered &= !t.template less<true>(key[j], own + j, key[j - 1], own + j - 1);
 	}
 	if (own + ITEMS < tile::CAP)
-		ordered &= !t.template less<true, true>(t.moved[own + ITEMS], own + ITEMS, key[ITEMS - 1], own + ITEMS - 1);
-	ordered = __syncthreads_and(ordered);
-
-	for (bool exact = false;; exact = true)
-	{
-		/* 3. into registers, and sorted there, by what moves and arrival; exactly: what ties, by insertion */
-#pragma unroll
-		for (int j = 0; j < ITEMS; j++)
-		{
-			key[j] = t.moved[own + j];
-			place[j] = own + j;
-		}
-		if (!ordered)
-			sort_registers<typename tile::T, PLACES>(key, place, std::make_index_sequence<merge_network<ITEMS>().size>());
+		ordered &= !t.template less<true>(t.first[own + ITEMS], own + ITEMS, key[ITEMS - 1], own + ITEMS - 1);
+	if (__syncthreads_and(ordered))
 		t.store(key, place);
-		if (ordered)
-			break;
-		if constexpr (tile::WIDE)
-			for (u32 i = own + 1; exact && i < own + ITEMS; i++)
-			{
-				u32 d = t.moved[i], p = t.place[i], to = i;
+	else
+	{
+		/* 3. sort in registers, by first words and arrival; where these tie, by insertion */
+		sort_registers<F, PLACES>(key, place, std::make_index_sequence<merge_network<ITEMS>().size>());
+		t.store(key, place);
+		if constexpr (tile::REST > 0)
+		{
+			bool ties = false;
 
-				while (to > own && t.moved[to - 1] == d && t.key_less(p, t.place[to - 1]))
+#pragma unroll
+			for (int j = 1; j < ITEMS; j++)
+				ties |= key[j] == key[j - 1];
+			for (u32 i = own + 1; ties && i < own + ITEMS; i++)
+			{
+				F f = t.first[i];
+				u32 p = t.place[i], to = i;
+
+				while (to > own && t.first[to - 1] == f && t.rest_less(p, t.place[to - 1]))
 				{
 					t.place[to] = t.place[to - 1];
 					to--;
 				}
 				t.place[to] = (u16) p;
 			}
+		}
 		__syncthreads();
 
 		/* 4. merge runs of threads */
@@ -625,20 +511,11 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) merge_blocks(const gs_merge_a
 		{
 			u32 run = (thread & ~(2 * width - 1)) * ITEMS, half = width * ITEMS;
 
-			if (tile::WIDE && exact)
-				t.template merge<false, true>(run, half, run + half, half, own - run, key, place);
-			else
-				t.template merge<false, false>(run, half, run + half, half, own - run, key, place);
+			t.template merge<false>(run, half, run + half, half, own - run, key, place);
 			__syncthreads();
 			t.store(key, place);
 			__syncthreads();
 		}
-		if (!tile::WIDE || exact || !__syncthreads_or(t.misplaced(n)))
-			break;
-		t.make_digests(window, n, 0);
-		for (u32 i = n + thread; i < tile::CAP; i += THREADS)
-			t.moved[i] = (typename tile::T) ~(typename tile::T) 0;
-		__syncthreads();
 	}
 
 	/* 5. out */
@@ -669,13 +546,12 @@ first_tile(const gs_merge_args &a, u64 group)
 /* Which items a tile is: of which group, and which of its output. */
 struct merge_range
 {
-	u64 group, size;
-	u64 begin, end; /* counted from the group's first item */
+	u64 group, begin, end; /* counted from the group's first item */
 
 	__device__ __forceinline__
 	merge_range(const gs_merge_args &a, u64 t)
 	{
-		u64 at, of;
+		u64 at, of, size;
 
 		if (a.starts != NULL)
 		{
@@ -843,6 +719,7 @@ find_pieces(const gs_merge_args &a, u64 t, merge_pieces *p)
 {
 	const u32 r = threadIdx.x;
 	const merge_range range(a, t);
+	const u64 size = run_start(a, (range.group + 1) * a.ways) - run_start(a, range.group * a.ways);
 	u64 from = 0;
 	u32 count = 0, upto, left, pair, room;
 
@@ -851,7 +728,7 @@ find_pieces(const gs_merge_args &a, u64 t, merge_pieces *p)
 		u64 begin = run_start(a, range.group * a.ways + r), end = run_start(a, range.group * a.ways + r + 1);
 
 		from = begin + a.cuts[t * a.ways + r];
-		if (range.end < range.size)
+		if (range.end < size)
 			end = begin + a.cuts[(t + 1) * a.ways + r];
 		count = (u32) (end - from);
 	}
@@ -885,40 +762,13 @@ find_pieces(const gs_merge_args &a, u64 t, merge_pieces *p)
 		p->to = run_start(a, range.group * a.ways) + range.begin;
 }
 
-/* The window of keys in sorted pieces, by the first warp: a lane for each piece, whose first key is the least and whose last the greatest. */
-template <class TILE>
-__device__ __forceinline__ void
-pieces_window(const TILE &t, u32 ways, const merge_pieces &p, merge_window *window)
-{
-	const u32 r = threadIdx.x;
-	const bool some = r < ways && p.before[r + 1] > p.before[r];
-
-	for (u32 w = 0; w < TILE::WORDS; w++)
-	{
-		u64 lo = ~0ull, hi = 0;
-
-		if (some)
-		{
-			lo = t.keys[p.slot[r] * TILE::WORDS + w];
-			hi = t.keys[(p.slot[r] + p.before[r + 1] - p.before[r] - 1) * TILE::WORDS + w];
-		}
-		least_and_greatest(lo, hi, 32);
-		if (lo != hi || w + 1 == TILE::WORDS)
-		{
-			if (r == 0)
-				window->set(w, lo, hi, w + 1 == TILE::WORDS);
-			return;
-		}
-	}
-}
-
 /* Copies a tile whose pieces follow each other in order. */
 template <int KEY, int THREADS>
 __device__ __forceinline__ void
 copy_pieces(const gs_merge_args &a, const merge_pieces &p)
 {
-	typedef typename merge_key<KEY>::word word;
-	constexpr u32 WORDS = merge_key<KEY>::WORDS;
+	typedef typename merge_key<KEY>::first_word F;
+	constexpr u32 WORDS = merge_key<KEY>::REST + 1;
 
 	for (u32 r = 0; r < a.ways; r++)
 	{
@@ -926,7 +776,7 @@ copy_pieces(const gs_merge_args &a, const merge_pieces &p)
 		u64 to = p.to + p.before[r], from = p.from[r];
 
 		for (u32 e = threadIdx.x; e < count * WORDS; e += THREADS)
-			((word *) a.out_keys)[to * WORDS + e] = ((const word *) a.keys)[from * WORDS + e];
+			((F *) a.out_keys)[to * WORDS + e] = ((const F *) a.keys)[from * WORDS + e];
 		for (u32 i = threadIdx.x; i < count && a.value_width > 0; i += THREADS)
 			if (a.value_width == 8)
 				((u64 *) a.out_values)[to + i] = ((const u64 *) a.values)[from + i];
@@ -939,11 +789,11 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS) merge_runs(const gs_merge_args a)
 {
 	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
+	typedef typename tile::F F;
 	extern __shared__ __align__(128) u8 shared[];
 	__shared__ merge_pieces p;
-	__shared__ merge_window window;
 	const u32 thread = threadIdx.x, own = thread * ITEMS;
-	typename tile::T key[ITEMS];
+	F key[ITEMS];
 	u32 place[ITEMS];
 	tile t(shared, a.value_width);
 
@@ -974,11 +824,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) merge_runs(const gs_merge_arg
 		while (r < a.ways && p.before[r + 1] == p.before[r])
 			r++;
 		if (r < a.ways)
-			ordered = !t.key_less(p.slot[r], last);
+			ordered = !t.template less<true>(t.first[p.slot[r]], p.slot[r], t.first[last], last);
 	}
-	if constexpr (tile::WIDE)
-		if (thread < 32)
-			pieces_window(t, a.ways, p, &window);
 	if (__syncthreads_and(ordered))
 	{
 		copy_pieces<KEY, THREADS>(a, p);
@@ -987,49 +834,33 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) merge_runs(const gs_merge_arg
 	}
 
 	/* 3. merge them two by two; the thread's slots are part of the pair of runs from run on */
-	const u32 total = p.before[a.ways];
 	u32 run = 0;
 
 	for (u32 r = 2; r < a.ways; r += 2)
 		if (own >= p.slot[r])
 			run = r;
-	for (bool exact = false;; exact = true)
+	for (u32 width = 1; width < a.ways; width *= 2)
 	{
-		if constexpr (tile::WIDE)
-		{
-			for (u32 r = 0; r < a.ways; r++)
-				t.make_digests(window, p.before[r + 1] - p.before[r], p.slot[r]);
-			__syncthreads();
-		}
-		for (u32 width = 1; width < a.ways; width *= 2)
-		{
-			u32 x = run & ~(2 * width - 1), y = x + width;
-			u32 na = p.before[y] - p.before[x], nb = p.before[y + width] - p.before[y], o = own - p.slot[x];
+		u32 x = run & ~(2 * width - 1), y = x + width;
+		u32 na = p.before[y] - p.before[x], nb = p.before[y + width] - p.before[y], o = own - p.slot[x];
 
-			if (o < na + nb)
-			{
-				if (tile::WIDE && exact && width == 1)
-					t.template merge<true, true>(p.slot[x], na, p.slot[y], nb, o, key, place);
-				else if (tile::WIDE && exact)
-					t.template merge<false, true>(p.slot[x], na, p.slot[y], nb, o, key, place);
-				else if (width == 1)
-					t.template merge<true, false>(p.slot[x], na, p.slot[y], nb, o, key, place);
-				else
-					t.template merge<false, false>(p.slot[x], na, p.slot[y], nb, o, key, place);
-			}
-			__syncthreads();
-			if (o < na + nb)
-				t.store(key, place);
-			__syncthreads();
+		if (o < na + nb)
+		{
+			if (width == 1)
+				t.template merge<true>(p.slot[x], na, p.slot[y], nb, o, key, place);
+			else
+				t.template merge<false>(p.slot[x], na, p.slot[y], nb, o, key, place);
 		}
-		if (!tile::WIDE || exact || !__syncthreads_or(t.misplaced(total)))
-			break;
+		__syncthreads();
+		if (o < na + nb)
+			t.store(key, place);
+		__syncthreads();
 	}
 
 	/* 4. out */
 	copy_wait<0>();
 	__syncthreads();
-	t.write(a, p.to, total);
+	t.write(a, p.to, p.before[a.ways]);
 }
 
 /* ---------------------------------------------------------------- what a launcher needs to know */

@@ -91,8 +91,8 @@ struct gs_merge_shape
 
 constexpr gs_merge_shape gs_merge_shapes[] = {
 	/* key small threads items blocks */
-	{4, false, 512, 19, 2},
-	{8, false, 256, 17, 3},
+	{4, false, 256, 23, 3},
+	{8, false, 256, 19, 3},
 	{16, false, 256, 15, 2},
 	{24, false, 128, 15, 3},
 	{32, false, 128, 15, 2},
