@@ -10,7 +10,8 @@ CREATE TEMP TABLE calls AS SELECT * FROM (VALUES ('gpu_sort(%s)'), ('gpu_sort(%s
 SELECT throws_ok('SELECT ' || format(call, '''{{1,2},{3,4}}''::integer[]'), '0A000', 'multidimensional arrays are not supported',
 				 format(call, 'two dimensions')) FROM calls;
 SELECT is(gpu_sort('{}'::integer[]), '{}', 'an empty array has no dimension');
-SELECT is((SELECT count(*) FROM pg_proc WHERE proname ~ '^gpu_(sort|argsort|sort_by_key|select_if|partition_if|dedup|distinct|scan|rle_runs|rle_decode|reduce_by_key|count_by_key|avg_by_key)$'
+SELECT is((SELECT count(*) FROM pg_proc
+	WHERE proname ~ '^gpu_((arg)?sort|select_if|partition_if|dedup|distinct|scan|rle_runs|rle_decode|(sort|reduce|count|avg)_by_key)$'
 	AND (provolatile <> 'i' OR proparallel <> 's' OR NOT proisstrict OR procost = 1 OR obj_description(oid, 'pg_proc') IS NULL)), 0::bigint,
 		  'all are immutable, parallel safe, strict, have a cost and a description');
 

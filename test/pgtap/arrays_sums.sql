@@ -44,7 +44,8 @@ SELECT pg_temp.check_sums('interval', 'interval', '{0,1 day,24:00,1 mon}', 'hash
 -- whole numbers, whose sums are exact in any order
 SELECT pg_temp.check_sums('double precision', 'double precision', '{0,1,-1,4503599627370496}', 'hashint4(i)');
 SELECT pg_temp.check_sums('real', 'real', '{0,1,-1,1024}', 'hashint4(i) % 1000');
-SELECT pg_temp.check_sums('double precision', 'double precision', '{NaN,Infinity,1,-Infinity,2}', 'CASE WHEN i < 500 THEN i WHEN i < 700 THEN float8 ''Infinity'' ELSE 5 END');
+SELECT pg_temp.check_sums('double precision', 'double precision', '{NaN,Infinity,1,-Infinity,2}',
+						  'CASE WHEN i < 500 THEN i WHEN i < 700 THEN float8 ''Infinity'' ELSE 5 END');
 
 -- fractions: as near to the exact sum as PostgreSQL's own, and twice the same bits
 CREATE TEMP TABLE f AS SELECT array_agg(hashint4(i) / 1e4::float8 ORDER BY i) AS a, array_agg(hashint4(-i) & 7 ORDER BY i) AS k FROM generate_series(1, 20000) AS i;
