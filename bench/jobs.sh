@@ -6,9 +6,10 @@ engine=${1:-cpu}
 rows=${2:-$([ "$engine" = gpu ] && echo 50000000 || echo 5000000)}
 program=bench/jobs
 if [ "$engine" = gpu ]; then program=bench/jobs-gpu; fi
+commit=${COMMIT:-$(git describe --always --dirty 2>/dev/null || echo unknown)}
 make -s -f bench/engine.mk "$program" >&2
 {
-	echo "date $(date -u +%FT%TZ), commit ${COMMIT:-$(git describe --always --dirty 2>/dev/null || echo unknown)}"
+	echo "date $(date -u +%FT%TZ), commit $commit"
 	echo "$(grep -m 1 '^model name' /proc/cpuinfo | sed 's/.*: //')"
 	if [ "$engine" = gpu ]; then nvidia-smi --query-gpu=name,driver_version --format=csv,noheader; fi
 	"$program" "$engine" "$rows"
