@@ -134,6 +134,7 @@ shuffle(T x, int lane)
 GS_LANES(add, x + y)
 GS_LANES(min, min(x, y))
 GS_LANES(max, max(x, y))
+GS_LANES(or, x | y)
 
 /* ---------------------------------------------------------------- status words: one access, device scope, no order */
 

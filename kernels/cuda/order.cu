@@ -1,7 +1,7 @@
 /*
  * order.cu: gs_order_plan and gs_order_run on a GPU.
  *
- * The plan reads every column once (order_look.cu), makes the key's fields as the CPU engine does, and chooses a road:
+ * Few rows: the plan only remembers the columns, and the run is one launch (order_small.cu).  Else the plan reads every column once (order_look.cu), makes the key's fields as the CPU engine does, and chooses a road:
  *
  *   in order, reversed   nothing is sorted: found while looking (one column), or by a check of the words, or of rows if their
  *                        keys are longer and the first column does not fall; checks leave as soon as they know better
@@ -13,7 +13,7 @@
  *
  * gs_order_run waits only in the last case, and for a check of rows.
  */
-#include "order.cuh"
+#include "order_fields.cuh"
 #include "sort.h"
 
 #include <cstring>
@@ -55,6 +55,7 @@ gs_sort_close(gs_cuda_engine *e)
 	if (s->block != NULL)
 		cudaMemset(s->block, 0, GS_SORT_BLOCK);
 	cudaFree(s->block);
+	gs_small_close(s);
 	e->head.host.release(e->head.host.arg, s, sizeof(*s));
 	e->sort = NULL;
 }
@@ -93,101 +94,36 @@ gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small)
 	}
 }
 
-/* ---------------------------------------------------------------- fields */
-
-/* A field for the values of one half of a column; returns the greatest code. */
-static u64
-value_field(gs_dev_field *f, const gs_column *column, const gs_look *look, int half)
-{
-	gs_type type = column->spec.type;
-	u64 min = ~look->not_min, varying = look->ones & look->zeros;
-	size_t width = gs_type_width(type);
-
-	if (width < 8)
-		min &= gs_low_mask(8 * (u32) width);
-	*f = {};
-	f->kind = GS_DEV_VALUE;
-	f->values = (const u8 *) column->values + (type == GS_U128 && half == 0 ? 8 : 0);
-	f->nulls = column->nulls;
-	f->width = type == GS_U128 ? 8 : (u32) width;
-	f->stride = (u32) width;
-	f->floats = gs_order_floats(type);
-	f->flip = type == GS_U128 ? (column->spec.desc ? ~0ull : 0) : gs_order_flip(&column->spec);
-	f->base = min;
-	f->shift = varying ? (u32) __builtin_ctzll(varying) : 0;
-	f->bits = gs_bits_of((look->max - min) >> f->shift);
-	return (look->max - min) >> f->shift;
-}
-
-static void
-null_field(gs_dev_field *f, const gs_column *column)
-{
-	*f = {};
-	f->kind = GS_DEV_NULL;
-	f->bits = 1;
-	f->nulls = column->nulls;
-	f->null_code = column->spec.nulls_first ? 0 : 1;
-}
+/* ---------------------------------------------------------------- plan */
 
 /* The fields of a column, at most three; none if all its rows are equal. */
 static u32
 column_fields(const gs_column *column, const gs_look *look, const gs_dev_alphabet *alphabets, gs_dev_field *f)
 {
 	bool nulls = look->nulls != 0;
-	u32 n = 0;
-	u64 span;
+	u32 n = 0, prefix = ~look->prefix;
 
+	if (column->spec.type != GS_BYTES)
+		return gs_column_fields(column, look, f);
 	if (!look->valid)
 		return 0;
-	if (column->spec.type == GS_BYTES)
-	{
-		u32 prefix = ~look->prefix;
-
-		if (nulls)
-			null_field(&f[n++], column);
-		if (look->longest > prefix)
-		{
-			f[n] = {};
-			f[n].kind = GS_DEV_BYTES;
-			f[n].values = (const u8 *) column->values;
-			f[n].heap = column->heap;
-			f[n].nulls = nulls ? column->nulls : NULL;
-			f[n].alphabets = alphabets;
-			f[n].prefix = prefix;
-			f[n].longest = look->longest;
-			f[n++].desc = column->spec.desc;
-		}
-		return n;
-	}
-	span = value_field(&f[0], column, look, 0);
-	if (!nulls)
-		f[0].nulls = NULL;
-	if (nulls && column->spec.type != GS_U128 && span < UINT64_MAX)
-	{
-		f[0].bits = gs_bits_of(span + 1);
-		f[0].bump = column->spec.nulls_first ? 1 : 0;
-		f[0].null_code = column->spec.nulls_first ? 0 : span + 1;
-		return 1;
-	}
 	if (nulls)
-		null_field(&f[n++], column);
-	if (span > 0)
+		gs_null_field(&f[n++], column);
+	if (look->longest > prefix)
 	{
-		value_field(&f[n], column, look, 0);
-		if (!nulls)
-			f[n].nulls = NULL;
-		n++;
-	}
-	if (column->spec.type == GS_U128 && value_field(&f[n], column, look + 1, 1) > 0)
-	{
-		if (!nulls)
-			f[n].nulls = NULL;
-		n++;
+		f[n] = {};
+		f[n].kind = GS_DEV_BYTES;
+		f[n].values = (const u8 *) column->values;
+		f[n].heap = column->heap;
+		f[n].nulls = nulls ? column->nulls : NULL;
+		f[n].alphabets = alphabets;
+		f[n].prefix = prefix;
+		f[n].longest = look->longest;
+		f[n++].desc = column->spec.desc;
 	}
 	return n;
 }
 
-/* ---------------------------------------------------------------- plan */
 
 static u32
 row_bits_of(u64 rows)
@@ -310,6 +246,13 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 	*out = &plan->head;
 	if (rows <= 1)
 		return GS_OK;
+	if (gs_small_fits(e, columns, ncolumns, rows))
+	{
+		plan->path = gs_cuda_plan::GS_PLAN_SMALL;
+		plan->ncolumns = ncolumns;
+		memcpy(plan->columns, columns, ncolumns * sizeof(*columns));
+		return GS_OK;
+	}
 	for (u32 c = 0; c < ncolumns; c++)
 		strings += columns[c].spec.type == GS_BYTES;
 
@@ -414,6 +357,8 @@ order_temp_bytes(const gs_plan *head)
 {
 	const gs_cuda_plan *plan = (const gs_cuda_plan *) head;
 
+	if (plan->path == gs_cuda_plan::GS_PLAN_SMALL)
+		return gs_small_temp(plan->rows);
 	if (!sorts(plan))
 		return 256;
 	return 2 * words_bytes(plan) + gs_round256(gs_radix_temp(plan->rows, plan->complete ? plan->bits : 64)) +
@@ -446,6 +391,8 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 
 	(void) temp_bytes;
 	cudaSetDevice(e->device);
+	if (plan->path == gs_cuda_plan::GS_PLAN_SMALL)
+		return gs_small_run(e, plan->columns, plan->ncolumns, plan->rows, temp, order, facts);
 	GS_TRY(gs_sort_state(e, &sort));
 	f.key_bits = plan->key_bits;
 	f.words = 1;

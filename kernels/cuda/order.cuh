@@ -10,18 +10,42 @@
 
 #include "sort.cuh"
 
-static inline bool
+GS_BOTH bool
 gs_order_floats(gs_type type)
 {
 	return type == GS_F32 || type == GS_F64;
 }
 
+/* gs_type_width, also on the device. */
+GS_BOTH u32
+gs_order_width(gs_type type)
+{
+	switch (type)
+	{
+		case GS_U8:
+			return 1;
+		case GS_U16:
+		case GS_I16:
+			return 2;
+		case GS_U32:
+		case GS_I32:
+		case GS_F32:
+			return 4;
+		case GS_U128:
+			return 16;
+		case GS_BYTES:
+			return 0;
+		default:
+			return 8;
+	}
+}
+
 /* What turns a column's values into unsigned numbers in its order, after float_order() for floats. */
-static inline u64
+GS_BOTH u64
 gs_order_flip(const gs_column_spec *spec)
 {
-	size_t width = gs_type_width(spec->type);
-	u64 all = gs_low_mask(width >= 8 ? 64 : 8 * (u32) width), flip = 0;
+	u32 width = gs_order_width(spec->type);
+	u64 all = gs_low_mask(width >= 8 ? 64 : 8 * width), flip = 0;
 
 	if (spec->type == GS_I16 || spec->type == GS_I32 || spec->type == GS_I64)
 		flip = all ^ all >> 1;
@@ -51,6 +75,8 @@ struct gs_order_flags
 	u32 pad[3];
 };
 
+#define GS_SMALL_COLUMNS 8 /* columns that a small order takes */
+
 struct gs_cuda_plan
 {
 	gs_plan head;
@@ -69,7 +95,7 @@ struct gs_cuda_plan
 		GS_PLAN_REVERSE,
 		GS_PLAN_COLUMN, /* words are made of a column by pass 1 */
 		GS_PLAN_WORDS,	/* keys are encoded first */
-		GS_PLAN_SMALL	/* one block does it all */
+		GS_PLAN_SMALL	/* one launch does it all, the look included */
 	} path;
 	bool complete; /* the words' bits are the whole key */
 	u32 bits;	   /* of the key in words */
@@ -84,6 +110,8 @@ struct gs_cuda_plan
 	u32 *counts; /* GS_PLACE for each digit */
 	gs_order_flags *flags;
 	gs_dev_key key;
+	u32 ncolumns; /* GS_PLAN_SMALL: the columns */
+	gs_column columns[GS_SMALL_COLUMNS];
 	gs_dev_field fields[];
 };
 
@@ -93,6 +121,13 @@ gs_status gs_order_sample(gs_cuda_engine *e, const gs_cuda_plan *plan, const u32
 gs_status gs_order_check(gs_cuda_engine *e, const u64 *words, u64 n, u32 *seen);
 gs_status gs_order_check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 *seen);
 gs_status gs_order_sequence(gs_cuda_engine *e, u32 *order, u64 n, bool reverse, const u32 *seen);
+
+/* order_small.cu */
+bool gs_small_fits(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows);
+void gs_small_close(gs_cuda_sort *sort);
+size_t gs_small_temp(u64 rows);
+gs_status gs_small_run(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, void *temp, u32 *order,
+					   gs_order_facts *facts);
 
 void gs_cuda_job_ops(gs_engine_ops *ops);
 

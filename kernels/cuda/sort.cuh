@@ -6,8 +6,9 @@
  *   sort_keys.cu  keys, and keys with values
  *   order.cu     plans and runs of row orders; order_look.cu what is known of columns; order_encode.cu keys of rows
  *   order_ties.cu  rows that the first 64 - log2(rows) bits of their keys do not separate
- *   small.cu     a whole row order in one block
  *   merge*.cu    merge sort, and merge of runs
+ *   order_small.cu a whole row order in one launch
+ *   segments*.cu   segments, each for itself; topk.cu the first rows of an order
  *   job.cu       jobs
  */
 #ifndef GS_SORT_CUH
@@ -31,7 +32,11 @@ struct gs_cuda_sort
 	u8 *block;		   /* device memory for one plan, NULL while a plan has it */
 	int ranking;	   /* 0: not decided, 1: ballots, 2: atomics passed the self-test */
 	int force_ranking; /* benchmark, tests */
-	u32 force_small;   /* 1: never in one block */
+	u32 force_small;   /* sort.h */
+	bool small_asked;  /* small_most is known */
+	u64 small_most;	   /* rows of an order in one launch */
+	void *small_state; /* device memory of such launches, which take turns with its halves */
+	u32 small_turn;
 	u32 repairs;	   /* orders made again because their check failed */
 };
 
@@ -48,13 +53,19 @@ gs_round256(size_t bytes)
 	return (bytes + 255) & ~(size_t) 255;
 }
 
-static inline u32
+#define GS_BOTH __host__ __device__ static inline
+
+GS_BOTH u32
 gs_bits_of(u64 x)
 {
+#ifdef __CUDA_ARCH__
+	return 64 - (u32) __clzll((long long) x);
+#else
 	return x == 0 ? 0 : 64 - (u32) __builtin_clzll(x);
+#endif
 }
 
-static inline u64
+GS_BOTH u64
 gs_low_mask(u32 bits)
 {
 	return bits >= 64 ? ~0ull : (1ull << bits) - 1;
@@ -170,6 +181,16 @@ gs_radix_launch(gs_cuda_engine *e, gs_radix_args &a)
 size_t gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
 gs_status gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
 							const gs_sort_items *items, void *temp);
+
+/* segments.cu */
+size_t gs_cuda_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, u64 n, u64 segments);
+gs_status gs_cuda_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const u64 *starts,
+						   u64 segments, void *temp);
+
+/* topk.cu */
+size_t gs_cuda_top_k_temp(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k);
+gs_status gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out, void *temp,
+						size_t temp_bytes);
 
 /* ---------------------------------------------------------------- fields of a key */
 

@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 /*
- * ranking: 1 ballots, 2 returning atomics even if their test failed, 0 what the device's test allows.  small: 1: never in
- * one block.
+ * ranking: 1 ballots, 2 returning atomics even if their test failed, 0 what the device's test allows.  small: 1: no order
+ * in one launch.
  */
 void gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small);
 

@@ -2,7 +2,7 @@
  * order.c: row orders of the CUDA engine against those of the CPU engine, which must be the same number for number.
  *
  *   order-test [rounds [most rows [seed [ranking [small [stall]]]]]]
- *       ranking: 0 as the device allows, 1 ballots, 2 atomics; small: 1 never in one block; stall: tiles 0, 3 and 4 stall
+ *       ranking: 0 as the device allows, 1 ballots, 2 atomics; small: 1 never in one launch; stall: tiles 0, 3 and 4 stall
  *
  * Random tables of 1 to 5 columns of all types, directions, NULL fractions and distributions, at sizes around tiles;
  * outputs are poisoned, memory behind outputs and temporary memory is guarded.

@@ -1,0 +1,83 @@
+/*
+ * order_fields.cuh: from what is known of columns to the fields of their key; by the host for most orders, by the kernel itself
+ * for small ones.  kernels/cpu/fields.c makes the same.
+ */
+#ifndef GS_ORDER_FIELDS_CUH
+#define GS_ORDER_FIELDS_CUH
+
+#include "order.cuh"
+
+/* A field for the values of one half of a column, whose second look is that of 16-byte values' lower halves; returns the greatest code. */
+GS_BOTH u64
+gs_value_field(gs_dev_field *f, const gs_column *column, const gs_look *looks, int half)
+{
+	const gs_look *look = looks + half;
+	gs_type type = column->spec.type;
+	u64 min = ~look->not_min, varying = look->ones & look->zeros, span;
+	u32 width = gs_order_width(type);
+
+	if (width < 8)
+		min &= gs_low_mask(8 * width);
+	*f = {};
+	f->kind = GS_DEV_VALUE;
+	f->values = (const u8 *) column->values + (type == GS_U128 && half == 0 ? 8 : 0);
+	f->nulls = looks->nulls != 0 ? column->nulls : NULL;
+	f->width = type == GS_U128 ? 8 : width;
+	f->stride = width;
+	f->floats = gs_order_floats(type);
+	f->flip = type == GS_U128 ? (column->spec.desc ? ~0ull : 0) : gs_order_flip(&column->spec);
+	f->base = min;
+	f->shift = varying ? gs_bits_of(varying & (0 - varying)) - 1 : 0;
+	span = (look->max - min) >> f->shift;
+	f->bits = gs_bits_of(span);
+	return span;
+}
+
+GS_BOTH void
+gs_null_field(gs_dev_field *f, const gs_column *column)
+{
+	*f = {};
+	f->kind = GS_DEV_NULL;
+	f->bits = 1;
+	f->nulls = column->nulls;
+	f->null_code = column->spec.nulls_first ? 0 : 1;
+}
+
+/* The field of a column's key, if it is one; without bits if all rows are equal.  Some row is not NULL. */
+GS_BOTH bool
+gs_one_field(gs_dev_field *f, const gs_column *column, const gs_look *look)
+{
+	u64 span = gs_value_field(f, column, look, 0);
+
+	if (column->spec.type == GS_U128)
+		return false;
+	if (look->nulls == 0)
+		return true;
+	f->bits = gs_bits_of(span + 1);
+	f->bump = column->spec.nulls_first ? 1 : 0;
+	f->null_code = column->spec.nulls_first ? 0 : span + 1;
+	return span < UINT64_MAX;
+}
+
+/* The fields of a column of fixed width, at most three; none if all its rows are equal. */
+GS_BOTH u32
+gs_column_fields(const gs_column *column, const gs_look *look, gs_dev_field *f)
+{
+	bool nulls = look->nulls != 0;
+	u32 n = 0;
+	u64 span;
+
+	if (!look->valid)
+		return 0;
+	if (gs_one_field(&f[0], column, look))
+		return f[0].bits > 0;
+	if (nulls)
+		gs_null_field(&f[n++], column);
+	span = gs_value_field(&f[n], column, look, 0);
+	n += span > 0;
+	if (column->spec.type == GS_U128 && gs_value_field(&f[n], column, look, 1) > 0)
+		n++;
+	return n;
+}
+
+#endif
