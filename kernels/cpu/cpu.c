@@ -7,17 +7,6 @@
 
 #define HEADER 256 /* in front of a block: keeps it aligned and its size known */
 
-/* A plan: the encoded columns and the key made of them. */
-typedef struct cpu_plan
-{
-	gs_plan head;
-	gs_table table;
-	gs_key key;
-	const gs_cpu_tuning *tuning;
-	size_t bytes;
-	gs_cpu_column columns[];
-} cpu_plan;
-
 /*
  * What the sort does unless told otherwise; measured, see doc/cpu-engine.md.
  */
@@ -114,7 +103,7 @@ cpu_sync(gs_engine *engine)
 static void
 cpu_plan_free(gs_engine *engine, gs_plan *head)
 {
-	cpu_plan *plan = (cpu_plan *) head;
+	gs_cpu_plan *plan = (gs_cpu_plan *) head;
 
 	gs_table_release(&plan->table);
 	gs_key_release(&plan->key);
@@ -125,7 +114,7 @@ cpu_plan_free(gs_engine *engine, gs_plan *head)
  * Encodes all columns of a plan.
  */
 static gs_status
-append_columns(cpu_plan *plan, const gs_column *columns, uint64_t rows)
+append_columns(gs_cpu_plan *plan, const gs_column *columns, uint64_t rows)
 {
 	for (uint32_t c = 0; rows > 0 && c < plan->table.ncolumns; c++)
 	{
@@ -146,8 +135,8 @@ static gs_status
 cpu_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **made)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
-	size_t bytes = sizeof(cpu_plan) + ncolumns * sizeof(gs_cpu_column);
-	cpu_plan *plan = engine->host.alloc(engine->host.arg, bytes);
+	size_t bytes = sizeof(gs_cpu_plan) + ncolumns * sizeof(gs_cpu_column);
+	gs_cpu_plan *plan = engine->host.alloc(engine->host.arg, bytes);
 	gs_status status;
 
 	if (plan == NULL)
@@ -182,7 +171,7 @@ words_bytes(uint64_t rows)
 static size_t
 cpu_order_temp_bytes(const gs_plan *head)
 {
-	const cpu_plan *plan = (const cpu_plan *) head;
+	const gs_cpu_plan *plan = (const gs_cpu_plan *) head;
 
 	return 2 * words_bytes(plan->table.rows) + gs_sorter_bytes(plan->table.rows, plan->tuning) + GS_ALIGN;
 }
@@ -195,7 +184,7 @@ cpu_order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_by
 			  gs_order_facts *facts)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
-	const cpu_plan *plan = (const cpu_plan *) head;
+	const gs_cpu_plan *plan = (const gs_cpu_plan *) head;
 	char *base = (char *) temp + (GS_ALIGN - (uintptr_t) temp % GS_ALIGN) % GS_ALIGN;
 	gs_order order;
 

@@ -345,6 +345,14 @@ extern const struct gs_sort_ops gs_cpu_sort_ops;
 size_t gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
 gs_status gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
 						   const gs_sort_items *items, void *temp);
+/* ---------------------------------------------------------------- topk.c, segments.c */
+
+size_t gs_cpu_top_k_temp(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k);
+gs_status gs_cpu_top_k(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k,
+					   uint32_t *order, void *temp, size_t temp_bytes);
+size_t gs_cpu_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments);
+gs_status gs_cpu_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const uint64_t *starts,
+						  uint64_t segments, void *temp);
 
 /* ---------------------------------------------------------------- merge.c */
 
@@ -355,6 +363,17 @@ gs_status gs_cpu_merge_runs(gs_engine *engine, const gs_sort_items *items, const
 							void *temp);
 
 /* ---------------------------------------------------------------- job.c, cpu.c */
+
+/* A plan: the encoded columns and the key made of them. */
+typedef struct gs_cpu_plan
+{
+	gs_plan head;
+	gs_table table;
+	gs_key key;
+	const gs_cpu_tuning *tuning;
+	size_t bytes;
+	gs_cpu_column columns[];
+} gs_cpu_plan;
 
 typedef struct gs_cpu_engine
 {

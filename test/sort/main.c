@@ -7,6 +7,8 @@ int
 main(int argc, char **argv)
 {
 	static const test_group all[] = {{"radix", test_radix, false},
+									 {"topk", test_topk, false},
+									 {"segments", test_segments, false},
 									 {"stall", test_radix_stall, false},
 									 {"merge", test_merge, false},
 									 {"radix-large", test_radix_large, true},

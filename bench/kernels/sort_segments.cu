@@ -1,0 +1,153 @@
+/*
+ * sort_segments.cu: segmented sorts against CUB, on one GPU.
+ *
+ *   sort_segments [log2 of keys]
+ *
+ * CUB: DeviceSegmentedSort and DeviceSegmentedRadixSort with DoubleBuffer and memory that is there; both sort by all bits of the key.
+ * Median of 5 runs after one; ours with its waits.  Our result is compared with that of CUB's radix sort, which is stable.
+ */
+#include "check.cuh"
+
+#include <cub/cub.cuh>
+
+static gs_engine *engine;
+static cudaStream_t stream;
+static u64 n;
+static void *keys, *values, *buffer[4], *out_keys, *out_values, *temp;
+static u64 *starts, *bad;
+static int *offsets;
+static size_t temp_bytes;
+
+template <class K>
+static __global__ void
+make(K *out, u64 n)
+{
+	EACH(i, n)
+		out[i] = (K) (mix(i * 31 + 7) >> (64 - 8 * sizeof(K)));
+}
+
+/* Begins of segments: lengths below, cut off at n. */
+static int
+set_starts(const std::function<u64(u64)> &length)
+{
+	std::vector<u64> at = {0};
+	std::vector<int> small = {0};
+
+	while (at.back() < n)
+	{
+		u64 next = at.back() + length(at.size());
+
+		at.push_back(next < n ? next : n);
+		small.push_back((int) at.back());
+	}
+	CK(cudaMemcpy(starts, at.data(), at.size() * 8, cudaMemcpyHostToDevice));
+	CK(cudaMemcpy(offsets, small.data(), small.size() * 4, cudaMemcpyHostToDevice));
+	return (int) at.size() - 1;
+}
+
+static void
+need(size_t bytes)
+{
+	if (bytes > temp_bytes)
+		exit(printf("temp %zu\n", bytes));
+}
+
+template <class K, class V>
+static void
+run(const char *name, gs_type type, int segments)
+{
+	constexpr bool pairs = !std::is_same<V, cub::NullType>::value;
+	const size_t width = pairs ? sizeof(V) : 0;
+	cub::DoubleBuffer<K> k;
+	cub::DoubleBuffer<V> v;
+	size_t bytes;
+	u64 answer[2];
+	auto fresh = [&] {
+		k = cub::DoubleBuffer<K>((K *) buffer[0], (K *) buffer[1]);
+		v = cub::DoubleBuffer<V>((V *) buffer[2], (V *) buffer[3]);
+		CK(cudaMemcpyAsync(buffer[0], keys, n * sizeof(K), cudaMemcpyDeviceToDevice, stream));
+		CK(cudaMemcpyAsync(buffer[2], values, n * width, cudaMemcpyDeviceToDevice, stream));
+	};
+
+	float sort = median_of(5, stream, [&] {
+		bytes = temp_bytes;
+		if constexpr (pairs)
+			CK(cub::DeviceSegmentedSort::SortPairs(temp, bytes, k, v, (int) n, segments, offsets, offsets + 1, stream));
+		else
+			CK(cub::DeviceSegmentedSort::SortKeys(temp, bytes, k, (int) n, segments, offsets, offsets + 1, stream));
+	}, fresh);
+	float radix = median_of(5, stream, [&] {
+		bytes = temp_bytes;
+		if constexpr (pairs)
+			CK(cub::DeviceSegmentedRadixSort::SortPairs(temp, bytes, k, v, (int) n, segments, offsets, offsets + 1, 0,
+														(int) sizeof(K) * 8, stream));
+		else
+			CK(cub::DeviceSegmentedRadixSort::SortKeys(temp, bytes, k, (int) n, segments, offsets, offsets + 1, 0,
+													   (int) sizeof(K) * 8, stream));
+	}, fresh);
+
+	bytes = gs_sort_segments_temp_bytes(engine, type, width, n, (u64) segments);
+	need(bytes);
+	CK(cudaMemset(out_keys, 0xff, n * sizeof(K)));
+	CK(cudaMemset(out_values, 0xff, n * width));
+
+	float ours = median_of(5, stream, [&] {
+		GS(gs_sort_segments(engine, type, false, keys, out_keys, width, pairs ? values : NULL, pairs ? out_values : NULL, n, starts,
+							(u64) segments, temp, bytes));
+	});
+
+	CK(cudaMemset(bad, 0, 16));
+	count_differences<<<GRID>>>((const K *) out_keys, k.Current(), n, bad);
+	if constexpr (pairs)
+		count_differences<<<GRID>>>((const V *) out_values, v.Current(), n, bad + 1);
+	CK(cudaMemcpy(answer, bad, 16, cudaMemcpyDeviceToHost));
+	printf("    %-9s CUB sort %8.3f  CUB radix sort %8.3f  ours %7.3f  %s  x %.2f, %.2f  (temp %.1f B/key)\n", name, sort, radix, ours,
+		   answer[0] + answer[1] ? "WRONG" : "ok", sort / ours, radix / ours, (double) bytes / n);
+	fflush(stdout);
+}
+
+static void
+all(const char *name, const std::function<u64(u64)> &length, bool wide)
+{
+	int segments = set_starts(length);
+
+	printf("%s: %d segments\n", name, segments);
+	make<u32><<<GRID>>>((u32 *) keys, n);
+	run<u32, cub::NullType>("u32", GS_U32, segments);
+	run<u32, u32>("u32 + u32", GS_U32, segments);
+	if (!wide)
+		return;
+	make<u64><<<GRID>>>((u64 *) keys, n);
+	run<u64, cub::NullType>("u64", GS_U64, segments);
+	run<u64, u64>("u64 + u64", GS_U64, segments);
+}
+
+int
+main(int argc, char **argv)
+{
+	int lg = argc > 1 ? atoi(argv[1]) : 26;
+
+	n = 1ull << lg;
+	print_head("ms, medians; x: CUB's sort, CUB's radix sort / ours");
+	GS(gs_cuda_open(0, NULL, &engine));
+	stream = (cudaStream_t) gs_cuda_stream(engine);
+	for (void **p : {&keys, &values, &buffer[0], &buffer[1], &buffer[2], &buffer[3], &out_keys, &out_values})
+		CK(cudaMalloc(p, n * 8));
+	CK(cudaMalloc(&starts, (n + 1) * 8));
+	CK(cudaMalloc(&offsets, (n + 1) * 4));
+	CK(cudaMalloc(&bad, 16));
+	temp_bytes = n * 32 + (64 << 20);
+	CK(cudaMalloc(&temp, temp_bytes));
+	iota<<<GRID>>>((u64 *) values, n);
+	CK(cudaDeviceSynchronize());
+	all("500 to 1500 keys", [](u64 s) { return 500 + mix(s) % 1001; }, true);
+	all("1000 keys", [](u64) { return 1000; }, false);
+	all("64 segments", [](u64) { return n / 64; }, true);
+	all("1 to 20 keys", [](u64 s) { return 1 + mix(s) % 20; }, false);
+	all("200 keys", [](u64) { return 200; }, false);
+	all("5000 to 15000 keys", [](u64 s) { return 5000 + mix(s) % 10001; }, false);
+	all("mixed", [](u64 s) { return s % 1000 == 0 ? 1 + mix(s) % (n / 20) : s % 10 ? mix(s) % 50 : mix(s) % 3000; }, false);
+	all("one", [](u64) { return n; }, false);
+	gs_engine_close(engine);
+	return 0;
+}

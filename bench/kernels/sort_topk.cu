@@ -1,0 +1,152 @@
+/*
+ * sort_topk.cu: the first k rows of a column against CUB's full sort, on one GPU; CUB 3.0.1 has no top-k.
+ *
+ *   sort_topk [log2 of rows]
+ *
+ * Ours is gs_top_k, all waits included.  CUB: iota and SortPairs with end_bit, memory there, the range known for free; where key and row
+ * fit a word also packed and SortKeys.  Median of 7 after one.  Checked against the begin of our whole order.
+ */
+#include "check.cuh"
+
+#include <cub/cub.cuh>
+
+enum shape { UNIFORM, FEW, EQUAL, SORTED, REVERSED, SKEWED };
+
+static gs_engine *engine;
+static cudaStream_t stream;
+static u64 n, *column, *words[2];
+static u32 *rows[2], *got, *whole;
+static void *temp;
+static size_t temp_bytes;
+
+static __global__ void
+make(u64 *out, u64 n, int bits, shape how)
+{
+	EACH(i, n)
+	{
+		u64 r = mix(i * 31 + 7), k = r >> (64 - bits);
+
+		if (how == FEW)
+			k = mix(r % 5) >> (64 - bits);
+		else if (how == EQUAL)
+			k = 5;
+		else if (how == SORTED)
+			k = i;
+		else if (how == REVERSED)
+			k = n - i;
+		else if (how == SKEWED)
+			k >>= (r & 63) % bits;
+		out[i] = k;
+	}
+}
+
+static __global__ void
+pack(const u64 *in, u64 *out, u64 n, int row_bits)
+{
+	EACH(i, n)
+		out[i] = in[i] << row_bits | i;
+}
+
+static float
+cub_best(int bits, int row_bits)
+{
+	float pairs = median_of(3, stream,
+							[&] {
+								cub::DoubleBuffer<u64> k(words[0], words[1]);
+								cub::DoubleBuffer<u32> v(rows[0], rows[1]);
+								size_t bytes = temp_bytes;
+
+								iota<<<GRID, 0, stream>>>(rows[0], n);
+								CK(cub::DeviceRadixSort::SortPairs(temp, bytes, k, v, n, 0, bits, stream));
+							},
+							[&] { CK(cudaMemcpyAsync(words[0], column, n * 8, cudaMemcpyDeviceToDevice, stream)); });
+	float packed = bits + row_bits > 64 ? pairs : median_of(3, stream, [&] {
+		cub::DoubleBuffer<u64> k(words[0], words[1]);
+		size_t bytes = temp_bytes;
+
+		pack<<<GRID, 0, stream>>>(column, words[0], n, row_bits);
+		CK(cub::DeviceRadixSort::SortKeys(temp, bytes, k, n, row_bits, row_bits + bits, stream));
+	});
+
+	printf("    CUB full sort, pairs %.3f", pairs);
+	if (bits + row_bits <= 64)
+		printf(", packed %.3f", packed);
+	printf("\n");
+	return pairs < packed ? pairs : packed;
+}
+
+static const char *
+verdict(u64 k)
+{
+	static u64 *bad;
+	u64 answer;
+
+	if (bad == NULL)
+		CK(cudaMalloc(&bad, 8));
+	CK(cudaMemset(bad, 0, 8));
+	count_differences<<<GRID>>>(got, whole, k, bad);
+	CK(cudaMemcpy(&answer, bad, 8, cudaMemcpyDeviceToHost));
+	return answer ? "WRONG" : "ok";
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct
+	{
+		const char *name;
+		int bits;
+		shape how;
+	} cases[] = {{"bigint 64 bits", 63, UNIFORM}, {"bigint 27 bits", 27, UNIFORM}, {"five distinct", 40, FEW},
+				 {"all equal", 40, EQUAL},		  {"sorted", 28, SORTED},		   {"reversed", 29, REVERSED},
+				 {"skewed", 40, SKEWED}};
+	static const u64 ks[] = {1, 100, 10000, 1000000};
+	int lg = argc > 1 ? atoi(argv[1]) : 28;
+
+	n = 1ull << lg;
+	print_head("ms, medians; x: CUB's best / ours");
+	GS(gs_cuda_open(0, NULL, &engine));
+	stream = (cudaStream_t) gs_cuda_stream(engine);
+	CK(cudaMalloc(&column, n * 8));
+	for (int i = 0; i < 2; i++)
+	{
+		CK(cudaMalloc(&words[i], n * 8));
+		CK(cudaMalloc(&rows[i], n * 4));
+	}
+	CK(cudaMalloc(&got, n * 4));
+	CK(cudaMalloc(&whole, n * 4));
+	temp_bytes = n * 40;
+	temp_bytes = temp_bytes < (64 << 20) ? 64 << 20 : temp_bytes;
+	CK(cudaMalloc(&temp, temp_bytes));
+	for (auto &c : cases)
+	{
+		gs_column column_of = {{GS_I64, false, false}, column, NULL, NULL};
+		gs_plan *plan;
+
+		make<<<GRID>>>(column, n, c.bits, c.how);
+		CK(cudaDeviceSynchronize());
+		printf("%s, 2^%d rows\n", c.name, lg);
+
+		float best = cub_best(c.bits, lg);
+
+		GS(gs_order_plan(engine, &column_of, 1, n, &plan));
+		if (gs_order_temp_bytes(plan) > temp_bytes)
+			exit(printf("temp\n"));
+		GS(gs_order_run(engine, plan, temp, temp_bytes, whole, NULL));
+		GS(gs_sync(engine));
+		gs_plan_free(engine, plan);
+		for (u64 k : ks)
+		{
+			if (gs_top_k_temp_bytes(engine, &column_of, 1, n, k) > temp_bytes)
+				exit(printf("temp\n"));
+			CK(cudaMemset(got, 0xff, k * 4));
+
+			float ms = median_of(7, stream, [&] { GS(gs_top_k(engine, &column_of, 1, n, k, got, temp, temp_bytes)); });
+
+			printf("    ours, top %-8llu %.3f  %s  x %.1f\n", (unsigned long long) k, ms, verdict(k), best / ms);
+			fflush(stdout);
+		}
+	}
+	gs_engine_close(engine);
+	return 0;
+}

@@ -1,0 +1,73 @@
+/*
+ * segments.cuh: what the .cu files of the segmented sort tell each other.
+ *
+ *   segments.cu        classes of segments by length, and the call
+ *   segments_small.cu  segments of up to 4096 items, in registers
+ *   segments_large.cu  larger ones, by digit passes over all of them at once
+ */
+#ifndef GS_SEGMENTS_CUH
+#define GS_SEGMENTS_CUH
+
+#include "sort.cuh"
+
+#define GS_SEG_TINY	   8				/* the first class: found without a list */
+#define GS_SEG_SMALL   4096				/* the largest that is sorted in registers */
+#define GS_SEG_GIANT   ((u64) 1 << 24)	/* from here on each is a sort of its own */
+#define GS_SEG_GIANTS  ((u64) 1 << 8)	/* as many as 2^32 items have */
+#define GS_SEG_CLASSES 11
+
+/* Longest segments of the classes before the last two. */
+#define GS_SEG_LENGTHS                                   \
+	{                                                    \
+		GS_SEG_TINY, 32, 64, 128, 256, 512, 1024, 2048, GS_SEG_SMALL \
+	}
+#define GS_SEG_LARGE_CLASS 9
+#define GS_SEG_GIANT_CLASS 10
+
+/* A segment with a class of its own list. */
+struct gs_segment
+{
+	u64 start, n;
+	u64 first_tile; /* large ones */
+};
+
+/* What the classification leaves; in device memory, zero at first. */
+struct gs_segments_found
+{
+	u32 count[GS_SEG_CLASSES]; /* segments; the first may wrap */
+	u32 pad;
+	u64 large; /* number of large ones, and above 32 bits of their tiles */
+	u64 varying; /* bits in which some key of a large segment differs from the segment's first */
+	gs_segment giants[GS_SEG_GIANTS];
+};
+
+/* The call, as kernels are told of it. */
+struct gs_segments_args
+{
+	const void *keys, *values;
+	void *out_keys, *out_values;
+	const u64 *starts;
+	u64 segments;
+	u64 flip;	/* what turns keys into unsigned numbers in order, after float_order() for floats */
+	u32 floats;
+	u32 key_bytes, value_bytes;
+};
+
+/* A key as an unsigned number in order. */
+template <class T>
+__device__ __forceinline__ T
+gs_key_code(T x, const gs_segments_args &a)
+{
+	if (a.floats)
+		x = float_order(x, true);
+	return x ^ (T) a.flip;
+}
+
+gs_status gs_segments_small(gs_cuda_engine *e, const gs_segments_args &a, u32 of_class, const u32 *list, u64 count);
+
+u32 gs_segments_tile(size_t key_bytes, size_t value_width);
+size_t gs_segments_large_temp(size_t key_bytes, size_t value_width, u64 n);
+gs_status gs_segments_large(gs_cuda_engine *e, const gs_segments_args &a, u64 n, const gs_segment *list, u32 count, u32 tiles,
+							gs_segments_found *found, void *temp);
+
+#endif

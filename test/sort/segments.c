@@ -1,0 +1,157 @@
+/*
+ * segments.c: gs_sort_segments: keys and values of all types, segments of every size and mixture.
+ */
+#include "sort_test.h"
+
+static const gs_type types[] = {GS_U32, GS_I32, GS_F32, GS_U64, GS_I64, GS_F64};
+
+enum mixture { TINY, THOUSANDS, POWERS, EMPTY, HUGE, ONE, MIXED, MIXTURES };
+static const char *const mixture_name[] = {"tiny", "thousands", "powers of two", "mostly empty", "huge", "one", "mixed"};
+
+/* A length of a segment of some mixture. */
+static uint64_t
+some_length(enum mixture mixture, uint64_t n)
+{
+	switch (mixture)
+	{
+		case TINY:
+			return below(12);
+		case THOUSANDS:
+			return 500 + below(1001);
+		case POWERS:
+			return ((uint64_t) 1 << below(15)) + below(3) - 1;
+		case EMPTY:
+			return below(20) ? 0 : below(3000);
+		case HUGE:
+			return n / 7 + below(n / 7 + 1);
+		case ONE:
+			return n;
+		default:
+			return below(4) ? below(3000) >> below(12) : below(40) ? below(9000) : below(n / 3 + 1);
+	}
+}
+
+/* Begins of segments: the first ones of n items, some gaps where gaps are asked for. */
+static uint64_t
+make_starts(enum mixture mixture, uint64_t n, uint64_t first, uint64_t **starts)
+{
+	uint64_t room = 64, segments = 0, at = first;
+
+	*starts = malloc(room * 8);
+	(*starts)[0] = at;
+	while (at < n && segments < 200000)
+	{
+		uint64_t length = some_length(mixture, n - first);
+
+		at = length < n - at ? at + length : n;
+		if (++segments + 1 > room)
+			*starts = realloc(*starts, (room *= 2) * 8);
+		(*starts)[segments] = at;
+	}
+	return segments;
+}
+
+static void
+run_case(gs_type type, size_t vw, bool desc, int shape, enum mixture mixture, uint64_t n, size_t offset, uint64_t first)
+{
+	size_t width = gs_type_width(type), bytes;
+	array keys = make_array(n * width, offset * width), out = make_array(n * width, offset * width);
+	array values = make_array(n * vw, offset * vw), out_values = make_array(n * vw, offset * vw);
+	uint8_t *k = malloc(n * width + 8), *v = malloc(n * vw + 8), *want = malloc(n * 8 + 8);
+	uint64_t *numbers = malloc(n * 8 + 8), *starts, segments, bad = 0;
+	uint32_t *order = malloc(n * 4 + 4);
+	array offsets, temp;
+
+	segments = make_starts(mixture, n, first, &starts);
+	offsets = make_array((segments + 1) * 8, 0);
+	bytes = gs_sort_segments_temp_bytes(engine, type, vw, n, segments);
+	temp = make_array(bytes, 0);
+	fill_shape(type, shape, k, n);
+	for (uint64_t i = 0; i < n; i++)
+	{
+		uint64_t x = vw == 4 ? i : i * 0x100000001ull;
+
+		memcpy(v + i * vw, &x, vw);
+		numbers[i] = key_number(type, k + i * width) ^ (desc ? ~(uint64_t) 0 : 0);
+	}
+	put(&keys, k, n * width);
+	put(&values, v, n * vw);
+	put(&offsets, starts, (segments + 1) * 8);
+	ok(gs_sort_segments(engine, type, desc, keys.data, out.data, vw, vw ? values.data : NULL, vw ? out_values.data : NULL, n,
+						offsets.data, segments, temp.data, bytes),
+	   "gs_sort_segments");
+	memset(order, 0, n * 4);
+	for (uint64_t s = 0; s < segments; s++)
+	{
+		reference_order(numbers + starts[s], starts[s + 1] - starts[s], order + starts[s]);
+		for (uint64_t i = starts[s]; i < starts[s + 1]; i++)
+			order[i] += (uint32_t) starts[s];
+	}
+	/* what lies in no segment stays as it was: poisoned */
+	for (int array_of = 0; array_of < (vw ? 2 : 1); array_of++)
+	{
+		size_t w = array_of ? vw : width;
+		const uint8_t *from = array_of ? v : k, *got = fetch(array_of ? &out_values : &out, n * w, "output");
+
+		memset(want, 0xa5, n * w);
+		for (uint64_t i = starts[0]; i < starts[segments]; i++)
+			memcpy(want + i * w, from + order[i] * w, w);
+		for (bad = 0; bad < n && memcmp(want + bad * w, got + bad * w, w) == 0; bad++)
+			;
+		check(bad == n, "%s of %s%s, values of %zu, %s, %s segments: %llu items, %llu segments, offset %zu: wrong at %llu",
+			  array_of ? "values" : "keys", type_name(type), desc ? " desc" : "", vw, shape_name[shape], mixture_name[mixture],
+			  (unsigned long long) n, (unsigned long long) segments, offset, (unsigned long long) bad);
+	}
+	fetch(&temp, bytes, "temp");
+	check(memcmp(fetch(&keys, n * width, "input"), k, n * width) == 0, "the input was written to");
+	drop(&keys), drop(&out), drop(&values), drop(&out_values), drop(&offsets), drop(&temp);
+	free(k), free(v), free(want), free(numbers), free(starts), free(order);
+}
+
+static void
+all_of(gs_type type, size_t vw)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "segments of %s, values of %zu bytes", type_name(type), vw);
+	group(name);
+	seed(type * 64 + vw + 5);
+	for (int round = 0; round < MIXTURES * (small_only ? 2 : 6); round++)
+	{
+		enum mixture mixture = (enum mixture) (round % MIXTURES);
+		uint64_t most = small_only ? 20000 : below(4) ? 60000 : 900000, n = 1 + below(most);
+		bool desc = below(2);
+		int shape = (int) below(SHAPES);
+		size_t offset = below(2) ? 0 : below(5);
+		uint64_t first = below(3) ? 0 : below(n);
+
+		if (!skipped())
+			run_case(type, vw, desc, shape, mixture, n, offset, first);
+	}
+}
+
+/* One segment of each size around the limits of the ways to sort one. */
+static void
+limits(void)
+{
+	static const uint64_t sizes[] = {1, 2, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 6144, 8192, 12288};
+
+	group("segments around limits");
+	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+		for (int d = -1; d <= 1; d++)
+			for (int i = 0; i < 3; i++)
+				if (sizes[s] + (uint64_t) d > 0 && !skipped())
+					run_case(types[(s + (size_t) i * 3) % 6], (size_t[]){0, 4, 8}[i], (s + (size_t) i) & 1, (int) below(SHAPES), ONE,
+							 sizes[s] + (uint64_t) d, 0, 0);
+}
+
+void
+test_segments(void)
+{
+	if (gs_sort_segments_temp_bytes(engine, GS_U32, 0, 1000, 1) == 0)
+		return; /* the engine does not have it */
+	for (int t = 0; t < 6; t++)
+		for (int w = 0; w < 3; w++)
+			all_of(types[t], (size_t[]){0, 4, 8}[w]);
+	limits();
+}
