@@ -158,7 +158,7 @@ ours(const char *name, u32 small, u32 n, bool two)
 static void
 all_ours(u32 n, bool two)
 {
-	ours("ours", 0, n, two);
+	ours("ours", 2, n, two);
 	ours("ours, not small", 1, n, two);
 }
 

@@ -465,8 +465,9 @@ bool
 gs_small_fits(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows)
 {
 	gs_cuda_sort *sort = (gs_cuda_sort *) e->sort;
+	const u64 wanted = sort->force_small == 0 ? GS_SMALL_ROWS : sort->force_small == 1 ? 0 : MOST_ROWS;
 
-	if (rows > MOST_ROWS || ncolumns > GS_SMALL_COLUMNS || sort->force_small == 1)
+	if (wanted == 0 || rows > wanted || ncolumns > GS_SMALL_COLUMNS)
 		return false;
 	for (u32 c = 0; c < ncolumns; c++)
 		if (columns[c].spec.type == GS_BYTES)

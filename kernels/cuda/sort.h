@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 /*
- * ranking: 1 ballots, 2 returning atomics even if their test failed, 0 what the device's test allows.  small: 1: no order
- * in one launch.
+ * ranking: 1 ballots, 2 returning atomics even if their test failed, 0 what the device's test allows.  small: 1 no order
+ * in one launch, 2 every one that fits, 0 those of at most GS_SMALL_ROWS rows (sort_tuning.h).
  */
 void gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small);
 

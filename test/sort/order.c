@@ -383,7 +383,7 @@ main(int argc, char **argv)
 		seed(strtoull(argv[3], NULL, 10) * 7919 + 1);
 	TRY(gs_cpu_open(1, NULL, &cpu));
 	TRY(gs_cuda_open(0, NULL, &gpu));
-	gs_cuda_sort_force(gpu, argc > 4 ? atoi(argv[4]) : 0, argc > 5 ? (uint32_t) atoi(argv[5]) : 0);
+	gs_cuda_sort_force(gpu, argc > 4 ? atoi(argv[4]) : 0, argc > 5 ? (uint32_t) atoi(argv[5]) : 2);
 	if (argc > 6)
 	{
 		uint32_t stalled[] = {0, 3, 4};
