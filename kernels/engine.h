@@ -140,13 +140,15 @@ struct gs_job
 	} blocks[GS_JOB_BLOCKS]; /* of the engine's memory, given back with the job */
 };
 
-/* job.c: all operations but GS_ORDER and GS_TOPK, whose results are the order itself. */
+/* job_spec.c */
 bool gs_job_spec_valid(const gs_job_spec *spec);
+bool gs_job_is_order(const gs_job *job);
+
+/* job.c: all operations but GS_ORDER and GS_TOPK, whose results are the order itself. */
 gs_status gs_job_own(gs_job *job, const gs_job_spec *spec);
 void gs_job_disown(gs_job *job);
 gs_status gs_job_work(gs_job *job);
 gs_status gs_job_give(gs_job *job, void *out, uint64_t room, uint64_t *got);
-bool gs_job_is_order(const gs_job *job);
 
 /* The host of callers that pass none: memory from the system, large blocks on huge pages, no poll. */
 const gs_host *gs_default_host(void);

@@ -35,123 +35,6 @@ _Static_assert(B_NULLS < GS_JOB_BLOCKS, "every block needs its place");
 			return try_status;                                                                                         \
 	} while (0)
 
-/* ---------------------------------------------------------------- what is asked */
-
-bool
-gs_job_is_order(const gs_job *job)
-{
-	return job->spec.op == GS_ORDER || job->spec.op == GS_TOPK;
-}
-
-/* Types that SCAN, and REDUCE unless it counts, work with. */
-static bool
-is_number(gs_type type)
-{
-	return type != GS_U128 && type != GS_BYTES;
-}
-
-/*
- * True if the columns and the operation of a job fit together.  Types and their number were checked before.
- */
-bool
-gs_job_spec_valid(const gs_job_spec *spec)
-{
-	gs_type last = spec->columns[spec->ncolumns - 1].type;
-	const gs_job_filter *filter = &spec->filter;
-
-	switch (spec->op)
-	{
-		case GS_ORDER:
-		case GS_TOPK:
-			return true;
-		case GS_SELECT:
-		case GS_PARTITION:
-			if (spec->ncolumns != 1)
-				return false;
-			if (filter->by_flags)
-				return last == GS_U8;
-			return (unsigned) filter->comparison < GS_BETWEEN && (filter->value != NULL || filter->value_bytes == 0) &&
-				   (last == GS_BYTES || filter->value_bytes == gs_type_width(last));
-		case GS_RUNS:
-			return spec->order_columns <= spec->ncolumns && spec->key_columns > 0 &&
-				   spec->key_columns <= spec->ncolumns;
-		case GS_SCAN:
-			return spec->ncolumns == 1 && is_number(last) &&
-				   (spec->operation == GS_SUM || spec->operation == GS_MIN || spec->operation == GS_MAX);
-		case GS_REDUCE:
-			/* the value is no part of the order: engines keep it as it came */
-			if (spec->order_columns >= spec->ncolumns || spec->key_columns == 0 || spec->key_columns >= spec->ncolumns)
-				return false;
-			return spec->operation == GS_COUNT ||
-				   (is_number(last) &&
-					(spec->operation == GS_SUM || spec->operation == GS_MIN || spec->operation == GS_MAX));
-		default:
-			return false;
-	}
-}
-
-size_t
-gs_job_result_bytes(const gs_job_spec *spec)
-{
-	switch (spec->op)
-	{
-		case GS_RUNS:
-			return sizeof(gs_run);
-		case GS_REDUCE:
-			return sizeof(gs_group);
-		case GS_SCAN:
-			return spec->columns[0].type == GS_F32 ? sizeof(float) : sizeof(uint64_t);
-		default:
-			return sizeof(uint32_t);
-	}
-}
-
-/* Bytes of a value that REDUCE and SCAN work with, and of a reduced one. */
-static size_t
-value_bytes(const gs_job_spec *spec)
-{
-	return gs_type_width(gs_widened(spec->columns[spec->ncolumns - 1].type));
-}
-
-/* The type of a reduced value: sums of 64-bit integers get twice the room, narrower ones cannot leave 64 bits. */
-static gs_type
-reduced_type(const gs_job_spec *spec)
-{
-	gs_type type = spec->columns[spec->ncolumns - 1].type, wide = gs_widened(type);
-
-	return spec->operation == GS_SUM && type == wide && !gs_type_is_float(type) ? GS_U128 : wide;
-}
-
-/*
- * The most of what the steps below hold at a time.  Bits are counted as a byte, which leaves room for the primitives' own.
- */
-size_t
-gs_job_work_bytes(const gs_job_spec *spec)
-{
-	bool order = spec->order_columns > 0;
-	size_t bytes = 1, values;
-
-	switch (spec->op)
-	{
-		case GS_SELECT:
-			return bytes + 4;
-		case GS_PARTITION:
-			return bytes + 12;
-		case GS_RUNS:
-			return bytes + 4 + (order ? 4 : 0);
-		case GS_SCAN:
-			return bytes + 2 * value_bytes(spec);
-		case GS_REDUCE:
-			bytes += 12 + (order ? 4 : 0) + 4; /* run numbers, starts and the reduction's keys, rows, NULLs */
-			if (spec->operation == GS_COUNT)
-				return bytes + 4;
-			values = value_bytes(spec);
-			return bytes + (values < 4 ? 4 : values) + gs_type_width(reduced_type(spec));
-		default:
-			return 0;
-	}
-}
-
 /*
  * Copies what the caller's specification points to.
  */
@@ -421,7 +304,7 @@ reduce_values(gs_job *job, const uint32_t *ids, const gs_source *source, const u
 {
 	const gs_job_spec *spec = &job->spec;
 	gs_type type = gs_widened(source->type);
-	gs_reduction reduction = {.values = type, .op = spec->operation, .result = reduced_type(spec)};
+	gs_reduction reduction = {.values = type, .op = spec->operation, .result = gs_job_reduced_type(spec)};
 	const void *values = source->values;
 	uint64_t nothing;
 	void *copy, *out;

@@ -64,8 +64,9 @@ gs_status gs_compare_of(gs_engine *engine, const gs_source *source, uint64_t n, 
 gs_status gs_values_of(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, gs_type result,
 					   const void *null_value, void *out);
 
-/* The type that GS_SCAN and GS_REDUCE work in: integers widened to 64 bits. */
+/* The type that GS_SCAN and GS_REDUCE work in: integers widened to 64 bits; and that of reduced values. */
 gs_type gs_widened(gs_type type);
+gs_type gs_job_reduced_type(const gs_job_spec *spec);
 
 #ifdef __cplusplus
 }
