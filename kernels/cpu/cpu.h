@@ -335,6 +335,9 @@ gs_status gs_order_pack(gs_order *order);
 bool gs_order_settled(const gs_order *order);
 gs_status gs_order_sort(gs_order *order);
 gs_status gs_order_mark(const gs_order *order);
+bool gs_order_first_pays(const gs_order *order, uint64_t k);
+size_t gs_order_first_bytes(uint64_t k, const gs_cpu_tuning *tuning);
+gs_status gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp);
 gs_status gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n);
 gs_status gs_refine(gs_order *order);
 

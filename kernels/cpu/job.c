@@ -20,6 +20,7 @@ typedef struct order_job
 	gs_block scratch;
 	uint64_t next; /* position of the next row number to hand out */
 	size_t bytes;  /* of this structure with its columns */
+	bool first;		 /* words holds the numbers of the first rows: those of a top-k that were found alone */
 	gs_column *lent; /* the caller's arrays; NULL: chunks came */
 	gs_cpu_column columns[];
 } order_job;
@@ -199,6 +200,20 @@ sort_words(order_job *job, gs_table *table, bool keep)
 }
 
 /*
+ * Finds the first rows without sorting the others.
+ */
+static gs_status
+first_rows(order_job *job, uint64_t k)
+{
+	GS_TRY(gs_block_reserve(&job->work, &job->words, k * sizeof(uint32_t)));
+	GS_TRY(gs_block_reserve(&job->work, &job->other, gs_order_first_bytes(k, &job->tuning)));
+	GS_TRY(gs_order_first(&job->order, k, job->words.data, job->other.data));
+	job->first = true;
+	gs_block_release(&job->work, &job->other);
+	return GS_OK;
+}
+
+/*
  * Sorts by the first columns.  Columns that the words hold whole are gone afterwards unless they shall be kept.  heads may be NULL.
  */
 static gs_status
@@ -210,6 +225,8 @@ sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 	GS_TRY(gs_key_make(&job->key, &table, gs_row_bits(table.rows)));
 	gs_order_init(&job->order, &job->key, &job->work, &job->tuning);
 	job->order.heads = heads;
+	if (job->head.spec.op == GS_TOPK && gs_order_first_pays(&job->order, job->head.spec.limit))
+		return first_rows(job, job->head.spec.limit);
 	if (job->order.step.nparts > 0)
 		GS_TRY(reserve_words(job, &table, keep));
 	GS_TRY(gs_order_pack(&job->order));
@@ -233,7 +250,7 @@ gs_cpu_job_finish(gs_job *head)
 	GS_TRY(sort_rows(job, job->table.ncolumns, false, NULL));
 	gs_table_release(&job->table);
 	gs_key_release(&job->key);
-	if (job->order.facts.input != GS_UNORDERED)
+	if (job->order.facts.input != GS_UNORDERED && !job->first)
 		gs_block_release(&job->work, &job->words);
 	return GS_OK;
 }
@@ -248,7 +265,10 @@ gs_cpu_job_next(gs_job *head, void *out, uint64_t room, uint64_t *got)
 	uint64_t left = job->table.rows - job->next;
 	uint64_t n = room < left ? room : left;
 
-	GS_TRY(gs_order_rows(&job->order, out, job->next, n));
+	if (job->first)
+		memcpy(out, (const uint32_t *) job->words.data + job->next, n * sizeof(uint32_t));
+	else
+		GS_TRY(gs_order_rows(&job->order, out, job->next, n));
 	job->next += n;
 	*got = n;
 	return GS_OK;

@@ -75,17 +75,32 @@ least(gs_work *work, uint64_t *words, uint64_t n, uint64_t k)
 }
 
 /*
- * The first k of a plan whose first step is the whole key.
+ * True if the first k rows can be found without sorting the others, and that pays.
  */
-static gs_status
-filter(gs_cpu_engine *cpu, const gs_order *order, uint64_t k, uint32_t *out, char *temp)
+bool
+gs_order_first_pays(const gs_order *order, uint64_t k)
+{
+	return order->complete && order->rows > 8192 && k > 0 && k <= order->rows / 8;
+}
+
+size_t
+gs_order_first_bytes(uint64_t k, const gs_cpu_tuning *tuning)
+{
+	return 2 * words_bytes(kept_room(k)) + gs_sorter_bytes(k, tuning);
+}
+
+/*
+ * The first k of an order that has been started, whose first step is the whole key.  temp is aligned to a line.
+ */
+gs_status
+gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp)
 {
 	uint64_t keys[GS_BLOCK_ROWS], words[GS_BLOCK_ROWS];
-	uint64_t *kept = (uint64_t *) temp, *other = (uint64_t *) (temp + words_bytes(kept_room(k)));
+	uint64_t *kept = temp, *other = (uint64_t *) ((char *) temp + words_bytes(kept_room(k)));
 	uint64_t n = 0, bound = UINT64_MAX;
-	gs_sorter sorter = {.work = &cpu->work, .tuning = &cpu->tuning};
+	gs_sorter sorter = {.work = order->work, .tuning = order->sorter.tuning};
 
-	if (gs_sorter_bytes(k, &cpu->tuning) > 0)
+	if (gs_sorter_bytes(k, order->sorter.tuning) > 0)
 		sorter.scratch = (char *) other + words_bytes(kept_room(k));
 	for (uint64_t row = 0; row < order->rows; row += GS_BLOCK_ROWS)
 	{
@@ -102,15 +117,15 @@ filter(gs_cpu_engine *cpu, const gs_order *order, uint64_t k, uint32_t *out, cha
 		}
 		if (n > 2 * k)
 		{
-			GS_TRY(least(&cpu->work, kept, n, k));
+			GS_TRY(least(order->work, kept, n, k));
 			n = k;
 			bound = 0;
 			for (uint64_t i = 0; i < k; i++)
 				bound = kept[i] > bound ? kept[i] : bound;
 		}
-		GS_TRY(gs_work_add(&cpu->work, block * (order->step.nparts + 1)));
+		GS_TRY(gs_work_add(order->work, block * (order->step.nparts + 1)));
 	}
-	GS_TRY(least(&cpu->work, kept, n, k));
+	GS_TRY(least(order->work, kept, n, k));
 	GS_TRY(gs_sort_words(&sorter, &kept, &other, k, 0, order->row_bits + order->step.bits, true));
 	order->loops->extract(out, kept, k, gs_mask(order->row_bits));
 	return GS_OK;
@@ -140,8 +155,8 @@ gs_cpu_top_k(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uin
 
 	GS_TRY(engine->ops->order_plan(engine, columns, ncolumns, rows, &plan));
 	gs_order_init(&order, &((gs_cpu_plan *) plan)->key, &cpu->work, &cpu->tuning);
-	if (order.complete && rows > 8192 && k <= rows / 8)
-		status = filter(cpu, &order, k, out, temp);
+	if (gs_order_first_pays(&order, k))
+		status = gs_order_first(&order, k, out, temp);
 	else
 		status = whole_order(engine, plan, rows, k, out, temp, temp_bytes);
 	engine->ops->plan_free(engine, plan);

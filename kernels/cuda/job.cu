@@ -310,6 +310,16 @@ sort(cuda_job *job, gs_column *columns, u32 ncolumns)
 	for (u32 c = 0; c < ncolumns; c++)
 		columns[c] = {job->columns[c].spec, job->columns[c].values.data, (const u64 *) job->columns[c].nulls.data,
 					  job->columns[c].heap.data};
+	if (job->head.spec.op == GS_TOPK && job->head.spec.limit > 0 && ops->sort->top_k != NULL)
+	{
+		u64 k = job->head.spec.limit < job->rows ? job->head.spec.limit : job->rows;
+
+		temp = gs_top_k_temp_bytes(engine, columns, ncolumns, job->rows, k);
+		GS_TRY(reserve(job, &job->temp, 0, temp, false));
+		GS_TRY(reserve(job, &job->order, 0, k * 4, false));
+		GS_TRY(gs_top_k(engine, columns, ncolumns, job->rows, k, (u32 *) job->order.data, job->temp.data, temp));
+		return gs_cuda_status(cudaStreamSynchronize(job->engine->stream));
+	}
 	GS_TRY(ops->order_plan(engine, columns, ncolumns, job->rows, &job->plan));
 	temp = ops->order_temp_bytes(job->plan);
 	GS_TRY(reserve(job, &job->temp, 0, temp, false));
