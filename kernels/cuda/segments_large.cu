@@ -62,13 +62,13 @@ template <class T>
 static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __grid_constant__ large_args a, u32 tile, u32 each)
 {
 	constexpr u32 PLACES = sizeof(T);
-	__shared__ u32 counters[2][PLACES * BINS];
-	u32 *const mine = counters[threadIdx.x / 32 & 1];
+	__shared__ u32 counters[2 * PLACES * BINS];
+	u32 *const mine = counters + (threadIdx.x / 32 & 1) * PLACES * BINS;
 	const u32 begin = blockIdx.x * each, end = min(begin + each, a.sweep.tiles);
 	T varying = 0;
 
 	for (u32 i = threadIdx.x; i < 2 * PLACES * BINS; i += COUNT_THREADS)
-		counters[0][i] = 0;
+		counters[i] = 0;
 	__syncthreads();
 	for (u32 t = begin; t < end; t++)
 	{
@@ -93,11 +93,11 @@ static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __gri
 			__syncthreads();
 			for (u32 i = threadIdx.x; i < PLACES * BINS; i += COUNT_THREADS)
 			{
-				const u32 c = counters[0][i] + counters[1][i];
+				const u32 c = counters[i] + counters[PLACES * BINS + i];
 
 				if (c != 0)
 					atomicAdd(a.counts + (u64) of * PLACES * BINS + i, c);
-				counters[0][i] = counters[1][i] = 0;
+				counters[i] = counters[PLACES * BINS + i] = 0;
 			}
 			__syncthreads();
 		}
