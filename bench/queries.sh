@@ -5,7 +5,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
-parts=${*:-memory stock$([ -e /dev/nvidiactl ] && echo " gpu")}
+parts=${*:-memory stock$([ ! -e /dev/nvidiactl ] || echo " gpu")}
 build_and_install
 make_work
 copy_tree
