@@ -17,6 +17,15 @@ extern "C"
 
 #define GS_MAX_COLUMNS 2048
 
+/* Leaves a function with the status of a call that failed. */
+#define GS_TRY(call)                                                                                                   \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		gs_status try_status = (call);                                                                                 \
+		if (try_status != GS_OK)                                                                                       \
+			return try_status;                                                                                         \
+	} while (0)
+
 struct gs_source; /* rows.h */
 
 /* What an order knows of where runs begin: nothing; bits that are set are right; all are. */

@@ -27,14 +27,6 @@ typedef enum block
 
 _Static_assert(B_NULLS < GS_JOB_BLOCKS, "every block needs its place");
 
-#define TRY(call)                                                                                                      \
-	do                                                                                                                 \
-	{                                                                                                                  \
-		gs_status try_status = (call);                                                                                 \
-		if (try_status != GS_OK)                                                                                       \
-			return try_status;                                                                                         \
-	} while (0)
-
 /*
  * Copies what the caller's specification points to.
  */
@@ -97,9 +89,9 @@ take(gs_job *job, block b, uint64_t n, size_t width, void *array)
 
 	drop(job, b);
 	if (job->ops->job_take != NULL)
-		TRY(job->ops->job_take(job, bytes, &job->blocks[b].data));
+		GS_TRY(job->ops->job_take(job, bytes, &job->blocks[b].data));
 	else
-		TRY(gs_alloc(job->engine, bytes, &job->blocks[b].data));
+		GS_TRY(gs_alloc(job->engine, bytes, &job->blocks[b].data));
 	job->blocks[b].bytes = bytes;
 	*to = job->blocks[b].data;
 	return GS_OK;
@@ -109,7 +101,7 @@ take(gs_job *job, block b, uint64_t n, size_t width, void *array)
 static gs_status
 breathe(gs_job *job)
 {
-	TRY(gs_sync(job->engine));
+	GS_TRY(gs_sync(job->engine));
 	return job->host.poll != NULL && job->host.poll(job->host.arg) ? GS_CANCELLED : GS_OK;
 }
 
@@ -117,7 +109,7 @@ breathe(gs_job *job)
 static gs_status
 read_count(gs_job *job, uint64_t *count)
 {
-	TRY(gs_download(job->engine, count, job->blocks[B_COUNT].data, sizeof(*count)));
+	GS_TRY(gs_download(job->engine, count, job->blocks[B_COUNT].data, sizeof(*count)));
 	return breathe(job);
 }
 
@@ -133,7 +125,7 @@ find_heads(gs_job *job, uint64_t *bits, const uint32_t **order)
 
 	*order = NULL;
 	if (spec->order_columns > 0)
-		TRY(job->ops->job_order(job, bits, &known, order));
+		GS_TRY(job->ops->job_order(job, bits, &known, order));
 	for (uint32_t c = from; c < upto && known != GS_HEADS_ALL; c++)
 	{
 		gs_source sources[2];
@@ -141,8 +133,8 @@ find_heads(gs_job *job, uint64_t *bits, const uint32_t **order)
 
 		for (uint32_t s = 0; s < n; s++, known = GS_HEADS_SOME)
 		{
-			TRY(job->engine->ops->rows->heads(job->engine, &sources[s], *order, job->rows, known == GS_HEADS_NONE, bits));
-			TRY(breathe(job));
+			GS_TRY(job->engine->ops->rows->heads(job->engine, &sources[s], *order, job->rows, known == GS_HEADS_NONE, bits));
+			GS_TRY(breathe(job));
 		}
 	}
 	return GS_OK;
@@ -157,16 +149,16 @@ find_runs(gs_job *job, const uint64_t *bits, const uint32_t *order)
 	uint32_t *starts, *rows;
 	void *temp;
 
-	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	TRY(take(job, B_STARTS, job->rows, sizeof(uint32_t), &starts));
-	TRY(gs_positions(job->engine, bits, job->rows, starts, job->blocks[B_COUNT].data, temp, temp_bytes));
-	TRY(read_count(job, &results->count));
+	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(take(job, B_STARTS, job->rows, sizeof(uint32_t), &starts));
+	GS_TRY(gs_positions(job->engine, bits, job->rows, starts, job->blocks[B_COUNT].data, temp, temp_bytes));
+	GS_TRY(read_count(job, &results->count));
 	drop(job, B_TEMP);
 	results->starts = starts;
 	if (order == NULL)
 		return GS_OK;
-	TRY(take(job, B_ROWS, results->count, sizeof(uint32_t), &rows));
-	TRY(gs_gather(job->engine, GS_U32, order, GS_U32, starts, results->count, rows));
+	GS_TRY(take(job, B_ROWS, results->count, sizeof(uint32_t), &rows));
+	GS_TRY(gs_gather(job->engine, GS_U32, order, GS_U32, starts, results->count, rows));
 	results->rows = rows;
 	return breathe(job);
 }
@@ -177,10 +169,10 @@ runs(gs_job *job)
 	uint64_t *bits;
 	const uint32_t *order;
 
-	TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
-	TRY(find_heads(job, bits, &order));
+	GS_TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
+	GS_TRY(find_heads(job, bits, &order));
 	job->ops->job_drop_columns(job);
-	TRY(find_runs(job, bits, order));
+	GS_TRY(find_runs(job, bits, order));
 	drop(job, B_BITS);
 	job->ops->job_drop_order(job);
 	return GS_OK;
@@ -201,11 +193,11 @@ sums_fit(gs_job *job, gs_type type, const void *values, bool *fit)
 	*fit = false;
 	if (type != GS_I64 && type != GS_U64)
 		return GS_OK;
-	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	TRY(take(job, B_OUT, 4, sizeof(uint64_t), &out));
-	TRY(gs_extent(job->engine, type, values, job->rows, out, temp, temp_bytes));
-	TRY(gs_download(job->engine, extent, out, sizeof(extent)));
-	TRY(breathe(job));
+	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(take(job, B_OUT, 4, sizeof(uint64_t), &out));
+	GS_TRY(gs_extent(job->engine, type, values, job->rows, out, temp, temp_bytes));
+	GS_TRY(gs_download(job->engine, extent, out, sizeof(extent)));
+	GS_TRY(breathe(job));
 	most = extent[1];
 	if (type == GS_I64)
 	{
@@ -255,10 +247,10 @@ number_runs(gs_job *job, const uint64_t *bits, uint32_t **ids)
 	size_t temp_bytes = gs_scan_temp_bytes(job->engine, GS_U32, job->rows);
 	void *temp;
 
-	TRY(take(job, B_IDS, job->rows, sizeof(uint32_t), ids));
-	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	TRY(gs_values_of(job->engine, &marks, NULL, job->rows, GS_U32, &one, *ids));
-	TRY(gs_scan(job->engine, GS_U32, GS_SUM, true, *ids, *ids, job->rows, temp, temp_bytes));
+	GS_TRY(take(job, B_IDS, job->rows, sizeof(uint32_t), ids));
+	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(gs_values_of(job->engine, &marks, NULL, job->rows, GS_U32, &one, *ids));
+	GS_TRY(gs_scan(job->engine, GS_U32, GS_SUM, true, *ids, *ids, job->rows, temp, temp_bytes));
 	return breathe(job);
 }
 
@@ -270,12 +262,12 @@ reduce(gs_job *job, const uint32_t *ids, const void *values, const gs_reduction 
 	uint64_t count;
 	void *temp, *keys;
 
-	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	TRY(take(job, B_KEYS, job->rows, sizeof(uint32_t), &keys));
-	TRY(take(job, b, job->rows, gs_type_width(reduction->result), out));
-	TRY(gs_reduce_by_key(job->engine, GS_U32, ids, values, job->rows, reduction, keys, *out, job->blocks[B_COUNT].data, NULL,
+	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(take(job, B_KEYS, job->rows, sizeof(uint32_t), &keys));
+	GS_TRY(take(job, b, job->rows, gs_type_width(reduction->result), out));
+	GS_TRY(gs_reduce_by_key(job->engine, GS_U32, ids, values, job->rows, reduction, keys, *out, job->blocks[B_COUNT].data, NULL,
 						 temp, temp_bytes));
-	TRY(read_count(job, &count));
+	GS_TRY(read_count(job, &count));
 	drop(job, B_TEMP);
 	drop(job, B_KEYS);
 	return count == job->results.count ? GS_OK : GS_DEVICE;
@@ -290,9 +282,9 @@ count_nulls(gs_job *job, const uint32_t *ids, const uint64_t *nulls, const uint3
 	const uint32_t one = 1;
 	void *flags, *out;
 
-	TRY(take(job, B_VALUES, job->rows, sizeof(uint32_t), &flags));
-	TRY(gs_values_of(job->engine, &marks, order, job->rows, GS_U32, &one, flags));
-	TRY(reduce(job, ids, flags, &sum, B_NULLS, &out));
+	GS_TRY(take(job, B_VALUES, job->rows, sizeof(uint32_t), &flags));
+	GS_TRY(gs_values_of(job->engine, &marks, order, job->rows, GS_U32, &one, flags));
+	GS_TRY(reduce(job, ids, flags, &sum, B_NULLS, &out));
 	job->results.nulls = out;
 	drop(job, B_VALUES);
 	return GS_OK;
@@ -314,17 +306,17 @@ reduce_values(gs_job *job, const uint32_t *ids, const gs_source *source, const u
 	if (order != NULL || source->nulls != NULL || type != source->type)
 	{
 		identity(spec->operation, type, &nothing);
-		TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &copy));
-		TRY(gs_values_of(job->engine, source, order, job->rows, type, &nothing, copy));
-		TRY(breathe(job));
+		GS_TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &copy));
+		GS_TRY(gs_values_of(job->engine, source, order, job->rows, type, &nothing, copy));
+		GS_TRY(breathe(job));
 		values = copy;
 	}
 	if (reduction.result == GS_U128)
 	{
-		TRY(sums_fit(job, type, values, &fit));
+		GS_TRY(sums_fit(job, type, values, &fit));
 		reduction.result = fit ? type : GS_U128;
 	}
-	TRY(reduce(job, ids, values, &reduction, B_OUT, &out));
+	GS_TRY(reduce(job, ids, values, &reduction, B_OUT, &out));
 	drop(job, B_VALUES);
 	job->results.values = out;
 	job->results.value_type = reduction.result;
@@ -340,17 +332,17 @@ groups(gs_job *job)
 	const uint32_t *order;
 	bool counts = job->spec.operation == GS_COUNT;
 
-	TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
-	TRY(find_heads(job, bits, &order));
-	TRY(find_runs(job, bits, order));
+	GS_TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
+	GS_TRY(find_heads(job, bits, &order));
+	GS_TRY(find_runs(job, bits, order));
 	(void) job->ops->job_sources(job, job->spec.ncolumns - 1, source);
 	if (!counts || source->nulls != NULL)
-		TRY(number_runs(job, bits, &ids));
+		GS_TRY(number_runs(job, bits, &ids));
 	drop(job, B_BITS);
 	if (!counts)
-		TRY(reduce_values(job, ids, source, order));
+		GS_TRY(reduce_values(job, ids, source, order));
 	if (source->nulls != NULL)
-		TRY(count_nulls(job, ids, source->nulls, order));
+		GS_TRY(count_nulls(job, ids, source->nulls, order));
 	drop(job, B_IDS);
 	job->ops->job_drop_columns(job);
 	job->ops->job_drop_order(job);
@@ -374,8 +366,8 @@ filter_rows(gs_job *job, uint64_t *bits)
 		return gs_compare_of(job->engine, source, job->rows, GS_NE, &zero, 1, bits);
 	if (source->type == GS_BYTES)
 	{
-		TRY(take(job, B_CONSTANT, filter->value_bytes, 1, &there));
-		TRY(gs_upload(job->engine, there, value, filter->value_bytes));
+		GS_TRY(take(job, B_CONSTANT, filter->value_bytes, 1, &there));
+		GS_TRY(gs_upload(job->engine, there, value, filter->value_bytes));
 		value = there;
 	}
 	return gs_compare_of(job->engine, source, job->rows, filter->comparison, value, filter->value_bytes, bits);
@@ -392,25 +384,25 @@ filtered(gs_job *job)
 	uint64_t *bits;
 	void *temp;
 
-	TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
-	TRY(filter_rows(job, bits));
-	TRY(breathe(job));
+	GS_TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
+	GS_TRY(filter_rows(job, bits));
+	GS_TRY(breathe(job));
 	job->ops->job_drop_columns(job);
-	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	TRY(take(job, B_ROWS, job->rows, sizeof(uint32_t), &kept));
+	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(take(job, B_ROWS, job->rows, sizeof(uint32_t), &kept));
 	results->first = kept;
 	if (partition)
 	{
-		TRY(take(job, B_OUT, job->rows, sizeof(uint32_t), &rest));
-		TRY(take(job, B_VALUES, job->rows, sizeof(uint32_t), &all));
-		TRY(gs_sequence(job->engine, GS_U32, all, job->rows, 0, 1));
+		GS_TRY(take(job, B_OUT, job->rows, sizeof(uint32_t), &rest));
+		GS_TRY(take(job, B_VALUES, job->rows, sizeof(uint32_t), &all));
+		GS_TRY(gs_sequence(job->engine, GS_U32, all, job->rows, 0, 1));
 		filter.mask = bits;
-		TRY(gs_partition(job->engine, GS_U32, all, job->rows, &filter, kept, rest, job->blocks[B_COUNT].data, temp, temp_bytes));
+		GS_TRY(gs_partition(job->engine, GS_U32, all, job->rows, &filter, kept, rest, job->blocks[B_COUNT].data, temp, temp_bytes));
 		results->second = rest;
 	}
 	else
-		TRY(gs_positions(job->engine, bits, job->rows, kept, job->blocks[B_COUNT].data, temp, temp_bytes));
-	TRY(read_count(job, &results->selected));
+		GS_TRY(gs_positions(job->engine, bits, job->rows, kept, job->blocks[B_COUNT].data, temp, temp_bytes));
+	GS_TRY(read_count(job, &results->selected));
 	results->count = partition ? job->rows : results->selected;
 	drop(job, B_VALUES);
 	drop(job, B_BITS);
@@ -428,10 +420,10 @@ checked_sums(gs_job *job, gs_type type, const void *values, void *temp, size_t t
 	uint64_t overflows;
 	void *out;
 
-	TRY(take(job, B_OUT, job->rows, sizeof(uint64_t), &out));
-	TRY(gs_scan(job->engine, type, GS_SUM, inclusive, values, out, job->rows, temp, temp_bytes));
-	TRY(gs_scan_overflows(job->engine, type, inclusive, values, out, job->rows, job->blocks[B_COUNT].data));
-	TRY(read_count(job, &overflows));
+	GS_TRY(take(job, B_OUT, job->rows, sizeof(uint64_t), &out));
+	GS_TRY(gs_scan(job->engine, type, GS_SUM, inclusive, values, out, job->rows, temp, temp_bytes));
+	GS_TRY(gs_scan_overflows(job->engine, type, inclusive, values, out, job->rows, job->blocks[B_COUNT].data));
+	GS_TRY(read_count(job, &overflows));
 	job->results.first = out;
 	return overflows == 0 ? GS_OK : GS_OVERFLOW;
 }
@@ -455,32 +447,32 @@ scan(gs_job *job)
 	values = source->values;
 	if (source->nulls != NULL || type != source->type)
 	{
-		TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &out));
-		TRY(gs_values_of(job->engine, source, NULL, job->rows, type, &nothing, out));
-		TRY(breathe(job));
+		GS_TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &out));
+		GS_TRY(gs_values_of(job->engine, source, NULL, job->rows, type, &nothing, out));
+		GS_TRY(breathe(job));
 		job->ops->job_drop_columns(job);
 		values = out;
 	}
 	job->results.count = job->results.selected = job->rows;
 	if (spec->operation == GS_SUM && type == source->type && !gs_type_is_float(type))
-		TRY(sums_fit(job, type, values, &fit));
+		GS_TRY(sums_fit(job, type, values, &fit));
 	temp_bytes = gs_scan_temp_bytes(job->engine, type, job->rows);
 	if (gs_type_is_float(type) && spec->operation == GS_SUM)
 		temp_bytes = gs_scan_fixed_temp_bytes(job->engine, type, job->rows);
-	TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
 	if (!fit)
 		return checked_sums(job, type, values, temp, temp_bytes);
 	/* over the values, unless they are the caller's */
 	if (out == NULL && job->lent)
-		TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &out));
+		GS_TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &out));
 	else if (out == NULL)
 		out = (void *) values;
 	job->results.first = out;
 	if (spec->operation == GS_SUM && gs_type_is_float(type))
-		TRY(gs_scan_fixed(job->engine, type, inclusive, values, out, job->rows, temp, temp_bytes));
+		GS_TRY(gs_scan_fixed(job->engine, type, inclusive, values, out, job->rows, temp, temp_bytes));
 	else
-		TRY(gs_scan(job->engine, type, spec->operation, inclusive, values, out, job->rows, temp, temp_bytes));
-	TRY(breathe(job));
+		GS_TRY(gs_scan(job->engine, type, spec->operation, inclusive, values, out, job->rows, temp, temp_bytes));
+	GS_TRY(breathe(job));
 	drop(job, B_TEMP);
 	return GS_OK;
 }
@@ -494,10 +486,10 @@ gs_job_work(gs_job *job)
 	void *count;
 
 	if (job->ops->job_close != NULL)
-		TRY(job->ops->job_close(job));
+		GS_TRY(job->ops->job_close(job));
 	if (job->rows == 0)
 		return GS_OK;
-	TRY(take(job, B_COUNT, 1, sizeof(uint64_t), &count));
+	GS_TRY(take(job, B_COUNT, 1, sizeof(uint64_t), &count));
 	switch (job->spec.op)
 	{
 		case GS_RUNS:
@@ -523,9 +515,9 @@ copy_out(gs_job *job, uint64_t from, uint64_t n, char *out)
 
 	if (of_first > n)
 		of_first = n;
-	TRY(gs_download(job->engine, out, (const char *) results->first + from * width, of_first * width));
+	GS_TRY(gs_download(job->engine, out, (const char *) results->first + from * width, of_first * width));
 	if (of_first < n)
-		TRY(gs_download(job->engine, out + of_first * width,
+		GS_TRY(gs_download(job->engine, out + of_first * width,
 						(const char *) results->second + (from + of_first - results->selected) * width,
 						(n - of_first) * width));
 	return gs_sync(job->engine);
@@ -541,9 +533,9 @@ gs_job_give(gs_job *job, void *out, uint64_t room, uint64_t *got)
 	uint64_t left = results->count - job->given, n = room < left ? room : left;
 
 	if (n > 0 && results->first != NULL)
-		TRY(copy_out(job, job->given, n, out));
+		GS_TRY(copy_out(job, job->given, n, out));
 	else if (n > 0)
-		TRY(job->ops->job_emit(job, job->given, n, out));
+		GS_TRY(job->ops->job_emit(job, job->given, n, out));
 	job->given += n;
 	*got = n;
 	return job->host.poll != NULL && job->host.poll(job->host.arg) ? GS_CANCELLED : GS_OK;

@@ -62,14 +62,6 @@ gs_work_add(gs_work *work, uint64_t units)
 	return work->done < (uint64_t) 1 << 20 ? GS_OK : gs_work_poll(work);
 }
 
-#define GS_TRY(call)                                                                                                   \
-	do                                                                                                                 \
-	{                                                                                                                  \
-		gs_status try_status = (call);                                                                                 \
-		if (try_status != GS_OK)                                                                                       \
-			return try_status;                                                                                         \
-	} while (0)
-
 /* Bits needed to write a number down. */
 static inline uint32_t
 gs_bits(uint64_t value)

@@ -17,14 +17,6 @@
 #include "engine.cuh"
 #include "radix.cuh"
 
-#define GS_TRY(call)                        \
-	do                                      \
-	{                                       \
-		gs_status try_status = (call);      \
-		if (try_status != GS_OK)            \
-			return try_status;              \
-	} while (0)
-
 /* The sort family's part of an engine; made when first used. */
 struct gs_cuda_sort
 {
