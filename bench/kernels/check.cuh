@@ -135,6 +135,28 @@ write_json(const char *path, const std::string &more, const std::vector<std::str
 
 /* ---------------------------------------------------------------- clocks */
 
+/* Device memory of one case. */
+struct memory
+{
+	std::vector<void *> blocks;
+
+	~memory()
+	{
+		for (void *p : blocks)
+			CK(cudaFree(p));
+	}
+	template <class T>
+	T *
+	of(u64 n)
+	{
+		void *p;
+
+		CK(cudaMalloc(&p, n * sizeof(T) + 256));
+		blocks.push_back(p);
+		return (T *) p;
+	}
+};
+
 /* Milliseconds that the stream needs for what work enqueues, waits of its own included; before: not timed. */
 static inline float
 once(cudaStream_t stream, const call &work, const call &before = NULL)

@@ -79,28 +79,6 @@ static gs_engine *engine;
 static cudaStream_t stream;
 static u64 *bad;
 
-/* Device memory of one case. */
-struct memory
-{
-	std::vector<void *> blocks;
-
-	~memory()
-	{
-		for (void *p : blocks)
-			CK(cudaFree(p));
-	}
-	template <class T>
-	T *
-	of(u64 n)
-	{
-		void *p;
-
-		CK(cudaMalloc(&p, n * sizeof(T) + 256));
-		blocks.push_back(p);
-		return (T *) p;
-	}
-};
-
 /* CUB's merge sort with a tile of its own: 0 threads: as it chooses. */
 template <int THREADS, int ITEMS>
 struct tuned_hub

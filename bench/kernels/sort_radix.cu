@@ -81,28 +81,6 @@ static gs_engine *engine;
 static cudaStream_t stream;
 static u64 *bad;
 
-/* Device memory of one case. */
-struct memory
-{
-	std::vector<void *> blocks;
-
-	~memory()
-	{
-		for (void *p : blocks)
-			CK(cudaFree(p));
-	}
-	template <class T>
-	T *
-	of(u64 n)
-	{
-		void *p;
-
-		CK(cudaMalloc(&p, n * sizeof(T) + 256));
-		blocks.push_back(p);
-		return (T *) p;
-	}
-};
-
 /* CUB's call, with DoubleBuffer, and perhaps a policy hub. */
 template <class K, class V, class HUB>
 struct cub_sort
