@@ -265,8 +265,8 @@ reduce(gs_job *job, const uint32_t *ids, const void *values, const gs_reduction 
 	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
 	GS_TRY(take(job, B_KEYS, job->rows, sizeof(uint32_t), &keys));
 	GS_TRY(take(job, b, job->rows, gs_type_width(reduction->result), out));
-	GS_TRY(gs_reduce_by_key(job->engine, GS_U32, ids, values, job->rows, reduction, keys, *out, job->blocks[B_COUNT].data, NULL,
-						 temp, temp_bytes));
+	GS_TRY(gs_reduce_by_key(job->engine, GS_U32, ids, values, job->rows, reduction, keys, *out,
+							job->blocks[B_COUNT].data, NULL, temp, temp_bytes));
 	GS_TRY(read_count(job, &count));
 	drop(job, B_TEMP);
 	drop(job, B_KEYS);
@@ -518,8 +518,8 @@ copy_out(gs_job *job, uint64_t from, uint64_t n, char *out)
 	GS_TRY(gs_download(job->engine, out, (const char *) results->first + from * width, of_first * width));
 	if (of_first < n)
 		GS_TRY(gs_download(job->engine, out + of_first * width,
-						(const char *) results->second + (from + of_first - results->selected) * width,
-						(n - of_first) * width));
+						   (const char *) results->second + (from + of_first - results->selected) * width,
+						   (n - of_first) * width));
 	return gs_sync(job->engine);
 }
 
