@@ -304,6 +304,17 @@ leave_service(Sorter *sorter, gs_status status)
 	return status;
 }
 
+/* What encoding came to, once a key that widened has been encoded anew and a service that failed has been left. */
+static inline gs_status
+settle(Sorter *sorter, gs_status status, bool widened)
+{
+	if (unlikely(widened))
+		status = replay(sorter);
+	if (unlikely(status != GS_OK))
+		status = leave_service(sorter, status);
+	return status;
+}
+
 gs_status
 put_keys(Sorter *sorter, TupleTableSlot *slot)
 {
@@ -311,10 +322,7 @@ put_keys(Sorter *sorter, TupleTableSlot *slot)
 	bool		widened = false;
 	gs_status	status = encode_row(sorter, slot, rowstore_last_data(sorter->rows, 1), &widened);
 
-	if (unlikely(widened))
-		status = replay(sorter);
-	if (unlikely(status != GS_OK))
-		status = leave_service(sorter, status);
+	status = settle(sorter, status, widened);
 	MemoryContextSwitchTo(old);
 	return status;
 }
@@ -398,10 +406,7 @@ put_page_keys(Sorter *sorter, uint32 count)
 		status = copy_keys(sorter, data, count);
 	else
 		status = encode_rows(sorter, data, count, &widened);
-	if (unlikely(widened))
-		status = replay(sorter);
-	if (unlikely(status != GS_OK))
-		status = leave_service(sorter, status);
+	status = settle(sorter, status, widened);
 	MemoryContextSwitchTo(old);
 	return status;
 }
