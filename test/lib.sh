@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # lib.sh: what the scripts for tests, demo and benchmarks share.  Sourced by bash scripts that have set root.
 #
 # Servers run in a temporary directory, as user postgres when the script runs as root, on Unix sockets only.  At exit,
@@ -31,10 +32,13 @@ as_server() {
 	return "$status"
 }
 
-# Sets PG_CONFIG, if the one given is of no use, to that of the newest server with development files, and bindir.
+# Sets PG_CONFIG, unless it is given or the one in PATH will do, to that of the newest server with development files; and what comes from it.
 find_postgres() {
 	local candidate
 	if ! usable_pg_config "${PG_CONFIG:-pg_config}"; then
+		case "${PG_CONFIG:-}" in
+			*/*) die "\"$PG_CONFIG\" belongs to no server with its development files." ;;
+		esac
 		PG_CONFIG=
 		for candidate in $(ls -d /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -rV); do
 			if usable_pg_config "$candidate"; then PG_CONFIG=$candidate; break; fi
@@ -102,7 +106,7 @@ start_server() {
 		echo "port = 54321"
 		cat
 	} >"$work/extra.conf"
-	cat "$work/extra.conf" | as_server tee -a "$data/postgresql.conf" >/dev/null
+	as_server tee -a "$data/postgresql.conf" <"$work/extra.conf" >/dev/null
 	as_server "$bindir/pg_ctl" start -w -t 60 -s -D "$data" -l "$data.log" || {
 		tail -n 50 "$data.log" >&2
 		die "the server did not start"

@@ -71,10 +71,8 @@ as_server make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" installcheck || {
 	status=1
 	cat "$work/tree/regression.diffs" >&2 || true
 }
-if [ -f "$work/tree/test/differential.pl" ]; then
-	as_server perl "$work/tree/test/differential.pl" --seconds "${SECONDS_DIFFERENTIAL:-30}" --psql "$bindir/psql" >"$work/differential.log" || status=1
-	grep -A 3 '^not ok' "$work/differential.log" >&2 || true
-	tail -n 2 "$work/differential.log"
-fi
+as_server perl "$work/tree/test/differential.pl" --seconds "${SECONDS_DIFFERENTIAL:-30}" --psql "$bindir/psql" >"$work/differential.log" || status=1
+grep -A 3 '^not ok' "$work/differential.log" >&2 || true
+tail -n 2 "$work/differential.log"
 grep -E 'was terminated by signal|PANIC|TRAP:' "$work/regress.log" >&2 && status=1
 exit "$status"

@@ -1,16 +1,19 @@
 #!/bin/bash
 # run.sh [large|gpu] [SUITE]...: all tests, from a fresh machine on; the last line is "N passed, N failed".
 #
-# Suites: regress, pgtap, tap, primitives, differential, queries; all when none is named.  "large" takes hours: bigger sizes for
+# Suites: primitives, regress, pgtap, tap, differential, queries; all when none is named.  "large" takes hours: bigger sizes for
 # those that have them.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
 # the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17
 # choose files of pgtap and tap by how their names begin.  VERBOSE=1 shows all that the TAP programs say.
+#
+# A test that fails, a program that dies or says nothing, a suite that counts nothing and a server that crashes: each fails the run.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
 size=small
-usual='primitives regress pgtap tap differential queries'
+all='primitives regress pgtap tap differential queries'
+usual=$all
 service_settings=
 case "${1:-}" in
 	large) size=large; shift ;;
@@ -25,6 +28,12 @@ case "${1:-}" in
 			gpusort.service_options = '--engine=$GPUSORT_SERVICE_ENGINE'" ;;
 esac
 suites=${*:-$usual}
+for suite in $suites; do
+	case " $all " in
+		*" $suite "*) ;;
+		*) die "There is no suite \"$suite\"; see the beginning of $0." ;;
+	esac
+done
 passed=0
 failed=0
 failures=()
@@ -94,7 +103,7 @@ compare_results() {
 }
 
 run_primitives() {
-	local dir target log=$work/build.log
+	local dir target
 	for dir in "$work"/tree/test/*/; do
 		[ -f "$dir/Makefile" ] || continue
 		for target in check asan; do
@@ -115,18 +124,17 @@ run_primitives() {
 
 # pg_regress of PostgreSQL 15 says "test NAME ... ok", later ones speak TAP
 run_regress() {
-	local log=$work/regress.log start=$SECONDS good bad
-	ls "$work"/tree/test/sql/*.sql >/dev/null 2>&1 || return 0
+	local log=$work/installcheck.log start=$SECONDS status=0 good bad
 	start_server regress --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		max_connections = 50
 		shared_buffers = 128MB
 		$service_settings
 	CONF
-	as_server timeout 1800 make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" installcheck >"$log" 2>&1 || true
+	as_server timeout 1800 make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" installcheck >"$log" 2>&1 || status=$?
 	good=$(grep -cE '^(test .* \.\.\. +ok|ok )' "$log" || true)
 	bad=$(grep -cE '^(test .* \.\.\. +FAILED|not ok )' "$log" || true)
-	if [ "$good" = 0 ] && [ "$bad" = 0 ]; then
+	if [ "$bad" = 0 ] && { [ "$good" = 0 ] || [ "$status" != 0 ]; }; then
 		bad=1
 		cat "$log" >&2
 	elif [ "$size" = gpu ]; then
@@ -137,7 +145,7 @@ run_regress() {
 	fi
 	add "regress" "$good" "$bad" $((SECONDS - start))
 	worked regress
-	crashes regress
+	crashes regress "$work/regress.log"
 	stop_server regress
 }
 
@@ -153,7 +161,6 @@ $service_settings"
 # pgtap_with NAME SETTINGS
 pgtap_with() {
 	local file
-	ls "$work"/tree/test/pgtap/*.sql >/dev/null 2>&1 || return 0
 	start_server "$1" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		session_preload_libraries = 'gpusort'
@@ -161,33 +168,32 @@ pgtap_with() {
 	CONF
 	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
 		-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
-	for file in "$work"/tree/test/pgtap/${PGTAP:-}*.sql; do
+	for file in "$work"/tree/test/pgtap/"${PGTAP:-}"*.sql; do
 		tap "$1 $(basename "$file" .sql)" 900 pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
 	done
 	worked "$1" order select partition runs scan reduce
-	crashes "$1"
+	crashes "$1" "$work/$1.log"
 	stop_server "$1"
 }
 
 run_tap() {
-	local file
-	mkdir -p "$work/tap"
-	if [ "$(id -u)" = 0 ]; then chown postgres "$work/tap"; fi
-	for file in "$work"/tree/test/t/${ONLY:-}*.pl; do
-		[ -f "$file" ] || continue
-		# PostgreSQL::Test::Cluster starts its own servers, where TESTDATADIR says
+	local file dir=$work/tap
+	mkdir -p "$dir"
+	if [ "$(id -u)" = 0 ]; then chown postgres "$dir"; fi
+	for file in "$work"/tree/test/t/"${ONLY:-}"*.pl; do
+		# PostgreSQL::Test::Cluster starts its own servers below TESTDIR; from version 16 on where the other two say
 		tap "tap $(basename "$file" .pl)" 900 env \
-			PATH="$bindir:$PATH" TESTDIR="$work/tap" TESTDATADIR="$work/tap" TESTLOGDIR="$work/tap/log" \
+			PATH="$bindir:$PATH" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" TESTLOGDIR="$dir/tmp_check/log" \
 			PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=120 \
 			perl -I "$pgtest/test/perl" -I "$work/tree/test/perl" "$file"
 	done
+	crashes tap "$dir"/tmp_check/log/*.log
 }
 
 run_differential() {
 	local seconds=60
 	[ "$size" = large ] && seconds=7200
 	[ "$size" = gpu ] && seconds=30
-	[ -f "$work/tree/test/differential.pl" ] || return 0
 	start_server differential --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		session_preload_libraries = 'gpusort'
@@ -196,7 +202,7 @@ run_differential() {
 	tap differential $((seconds * 3 + 120)) perl "$work/tree/test/differential.pl" --seconds "$seconds" \
 		--psql "$bindir/psql"
 	worked differential
-	crashes differential
+	crashes differential "$work/differential.log"
 	stop_server differential
 }
 
@@ -211,13 +217,13 @@ run_queries() {
 	CONF
 	tap queries $((seconds * 3 + 120)) perl "$work/tree/test/queries.pl" --seconds "$seconds" --psql "$bindir/psql"
 	worked queries
-	crashes queries
+	crashes queries "$work/queries.log"
 	stop_server queries
 }
 
-# A server that crashed while tests ran is a failure, whatever they said.
+# crashes NAME LOG...: a server that crashed while tests ran is a failure, whatever they said.  Signal 9 is a test's own.
 crashes() {
-	if grep -E 'was terminated by signal|PANIC|TRAP:' "$work/$1.log" >&2; then
+	if grep -hE 'was terminated by signal [^9]|PANIC|TRAP:' "${@:2}" >&2; then
 		add "$1: the server crashed" 0 1 0
 	fi
 }
@@ -229,7 +235,9 @@ unset MAKEFLAGS MAKELEVEL MFLAGS
 
 started=$SECONDS
 for suite in $suites; do
+	before=$((passed + failed))
 	"run_$suite"
+	if [ $((passed + failed)) = "$before" ]; then add "$suite: no test ran" 0 1 0; fi
 done
 if [ ${#failures[@]} -gt 0 ]; then
 	echo

@@ -7,6 +7,14 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
+# Is there a way to install packages?
+may_install() {
+	command -v apt-get >/dev/null 2>&1 || die "Missing: $*; only apt-get installs them automatically."
+	if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null 2>&1; then
+		die "Missing: $*; run this as root, or install sudo."
+	fi
+}
+
 packages=()
 need() { # COMMAND PACKAGE
 	command -v "$1" >/dev/null 2>&1 || packages+=("$2")
@@ -24,14 +32,10 @@ need_perl JSON::PP perl
 if find_postgres; then
 	major=$pgmajor
 else
-	# the version that this release of Debian has
-	major=15
-	if [ -r /etc/os-release ]; then
-		. /etc/os-release
-		case "${VERSION_ID:-12}" in
-			13) major=17 ;;
-		esac
-	fi
+	# the version that this release has
+	may_install PostgreSQL
+	as_root apt-get update -q >/dev/null
+	major=$(apt-cache depends postgresql | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p')
 	packages+=("postgresql-$major" "postgresql-server-dev-$major")
 fi
 if [ "${1:-}" = test ]; then
@@ -48,15 +52,14 @@ if [ "${1:-}" = test ]; then
 	done
 fi
 [ ${#packages[@]} -gt 0 ] || exit 0
-
-command -v apt-get >/dev/null 2>&1 || die "Missing: ${packages[*]}; they are installed automatically on Debian only."
-if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null 2>&1; then
-	die "Missing: ${packages[*]}; run this as root, or install sudo."
-fi
+may_install "${packages[*]}"
 
 say "Installing ${packages[*]}"
-new_config= new_policy=
+new_config=
+new_policy=
+log=$(mktemp)
 undo() {
+	rm -f "$log"
 	if [ -n "$new_config" ]; then as_root rm -f "$new_config"; fi
 	if [ -n "$new_policy" ]; then as_root rm -f "$new_policy"; fi
 }
@@ -76,13 +79,10 @@ if [ ! -e /usr/sbin/policy-rc.d ]; then
 	as_root chmod 755 "$new_policy"
 fi
 
-log=$(mktemp)
 {
 	as_root apt-get update -q &&
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
 } >"$log" 2>&1 </dev/null || {
 	cat "$log" >&2
-	rm -f "$log"
 	die "Installing packages failed."
 }
-rm -f "$log"
