@@ -31,11 +31,12 @@ sub service_node
 	return $node;
 }
 
-# Gives the service other options, and waits until it runs with them.
+# Gives the service other options, and waits until it runs with them, if it was started: it may be coming back from a fault.
 sub service_with
 {
 	my ($node, $options) = @_;
-	my $before = $node->safe_psql('postgres', 'SELECT max(pid) FROM gpusort_devices');
+	my ($started, $before) = split /\|/,
+		$node->safe_psql('postgres', "SELECT bool_or(service IN ('starting', 'running', 'restarting')), max(pid) FROM gpusort_devices"), -1;
 
 	$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=$engine $options'");
 	$node->reload;
@@ -44,7 +45,7 @@ sub service_with
 			my $pid = $node->safe_psql('postgres', "SELECT max(pid) FROM gpusort_devices WHERE service = 'running'");
 			return $pid ne '' && $pid ne $before;
 		},
-		"service with $options") if $before ne '';
+		"service with $options") if $started eq 't';
 	$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
 }
 
