@@ -122,18 +122,24 @@ gsd_device_reserve_more(device *d, uint64_t bytes)
 }
 
 /*
- * The room left on a device, less a little for every job that runs there: among equals the idle one is chosen.
+ * Whether a job had better run on d than on other: where fewer run, among equals where there is more room.
  */
-static uint64_t
-attraction(device *d)
+static bool
+better(device *d, device *other)
 {
-	uint64_t room;
+	uint32_t jobs[2];
+	uint64_t room[2];
 
-	pthread_mutex_lock(&d->mutex);
-	room = d->limit_bytes - d->reserved_bytes;
-	room -= room / 100 * (d->jobs < 50 ? d->jobs : 50);
-	pthread_mutex_unlock(&d->mutex);
-	return room;
+	for (int i = 0; i < 2; i++)
+	{
+		device *one = i == 0 ? d : other;
+
+		pthread_mutex_lock(&one->mutex);
+		jobs[i] = one->jobs;
+		room[i] = one->limit_bytes - one->reserved_bytes;
+		pthread_mutex_unlock(&one->mutex);
+	}
+	return jobs[0] != jobs[1] ? jobs[0] < jobs[1] : room[0] > room[1];
 }
 
 device *
@@ -144,18 +150,10 @@ gsd_device_reserve(uint64_t bytes, uint32_t *index)
 	for (uint32_t attempt = 0; attempt < device_count; attempt++)
 	{
 		uint32_t best = GSD_MAX_DEVICES;
-		uint64_t most = 0;
 
 		for (uint32_t i = 0; i < device_count; i++)
-		{
-			uint64_t room = attraction(&devices[i]);
-
-			if (!tried[i] && (best == GSD_MAX_DEVICES || room > most))
-			{
+			if (!tried[i] && (best == GSD_MAX_DEVICES || better(&devices[i], &devices[best])))
 				best = i;
-				most = room;
-			}
-		}
 		tried[best] = true;
 		if (gsd_device_reserve_more(&devices[best], bytes))
 		{

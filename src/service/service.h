@@ -79,7 +79,7 @@ int gsd_devices_open(void);
 uint32_t gsd_device_count(void);
 device *gsd_device_at(uint32_t index);
 
-/* The device with the most room, with bytes reserved on it; NULL if none has it. */
+/* Of the devices with room for bytes the one with the fewest jobs, with bytes reserved on it; NULL if none has room. */
 device *gsd_device_reserve(uint64_t bytes, uint32_t *index);
 bool gsd_device_reserve_more(device *d, uint64_t bytes);
 void gsd_device_give_back(device *d, uint64_t bytes);
