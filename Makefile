@@ -10,7 +10,7 @@ REGRESS = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --no-locale --encoding=UTF8 --load-extension=gpusort
 installcheck: export PGOPTIONS += -c session_preload_libraries=gpusort
 
-EXTRA_CLEAN = gpusortd build results regression.diffs regression.out tmp_check log
+EXTRA_CLEAN = gpusortd build results regression.diffs regression.out tmp_check log bench/engine bench/jobs bench/jobs-gpu test/*/build
 
 PG_CPPFLAGS = -I.
 PG_CFLAGS = -Wextra -Werror -Wno-unused-parameter
@@ -53,10 +53,12 @@ valgrind:
 gpucheck:
 	@set -e; for dir in $(dir $(wildcard test/*/Makefile)); do \
 		if grep -q '^gpucheck:' $$dir/Makefile; then $(MAKE) -C $$dir gpucheck; fi; done
+# The primitives; on a GPU, too, where there is one
 bench-kernels:
 	$(MAKE) -f bench/engine.mk
 	bench/engine
-	@if command -v nvcc >/dev/null && [ -f bench/kernels/Makefile ]; then $(MAKE) -C bench/kernels run sort; fi
+	$(MAKE) -C bench/kernels cpu
+	@if command -v nvcc >/dev/null && [ -e /dev/nvidiactl ]; then $(MAKE) -C bench/kernels run sort; fi
 
 bench-queries:
 	@PG_CONFIG='$(PG_CONFIG)' bench/queries.sh

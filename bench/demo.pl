@@ -56,20 +56,21 @@ my $notice = $session->query('CREATE EXTENSION gpusort');
 print "$notice\n";
 $session->query('SET client_min_messages = warning');
 
-# EXPLAIN's text, without what is of no interest here.
+# EXPLAIN's text, the time, and how many processes worked.
 sub explain
 {
 	my ($query) = @_;
 	my $text = $session->query("EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) $query");
 	my ($ms) = $text =~ /^Execution Time: ([0-9.]+) ms$/m;
-	return ($text, $ms);
+	my ($workers) = $text =~ /Workers Launched: (\d+)/;
+	return ($text, $ms, 1 + ($workers // 0));
 }
 
 my @table;
 for my $query (@queries)
 {
 	my ($title, $sql) = @$query;
-	my (%ms, %plan);
+	my (%ms, %plan, %processes);
 
 	printf "\n%s\n%s\n\n    %s;\n", '-' x 100, $title, $sql;
 	for my $run (1 .. $runs)
@@ -77,7 +78,7 @@ for my $query (@queries)
 		for my $side ('off', 'on')
 		{
 			$session->query("SET gpusort.enabled = $side");
-			($plan{$side}, my $ms) = explain($sql);
+			($plan{$side}, my $ms, $processes{$side}) = explain($sql);
 			push @{ $ms{$side} }, $ms;
 		}
 	}
@@ -86,11 +87,11 @@ for my $query (@queries)
 		print "\n", $side eq 'off' ? 'PostgreSQL alone' : 'with gpusort', "\n\n";
 		print map { "    $_\n" } split /\n/, $plan{$side};
 	}
-	push @table, [ $title, map { Session::median(@{ $ms{$_} }) } 'off', 'on' ];
+	push @table, [ $title, (map { Session::median(@{ $ms{$_} }) } 'off', 'on'), @processes{ 'off', 'on' } ];
 }
 
 printf "\n%s\nMedian of %d runs, %d rows\n\n", '=' x 100, $runs, $rows;
-printf "%-30s %16s %16s %12s\n", '', 'PostgreSQL', 'gpusort', 'ratio';
-printf "%-30s %13.0f ms %13.0f ms %11.1fx\n", @$_, $_->[1] / $_->[2] for @table;
+printf "%-30s %13s %10s %7s %12s\n", '', 'PostgreSQL', 'gpusort', 'ratio', 'processes';
+printf "%-30s %10.0f ms %7.0f ms %6.1fx %8d, %d\n", @$_[ 0 .. 2 ], $_->[1] / $_->[2], @$_[ 3, 4 ] for @table;
 print "\ngpusort is installed now; in a database of yours: CREATE EXTENSION gpusort;\n";
 $session->finish;

@@ -3,7 +3,7 @@
 #
 # PART is "memory" (work_mem and gpusort.work_mem 4 GB), "stock" (nothing set) or "gpu" (16 GB, the functions on the CPU and
 # on the GPU).  ROWS: default 5 million, for "gpu" 50 million.  RUNS turns a line, default 5, for "gpu" 3; PLAIN_RUNS of plain
-# SQL, default as many, for "gpu" 1.  LINES, a pattern, chooses lines, for "gpu" those that have a target.
+# SQL, default as many, for "gpu" 1.  ONLY, a pattern, chooses lines, for "gpu" those that have a target.
 #
 # Plain SQL runs with gpusort.enabled off: it is PostgreSQL's own.  One backend, no parallel workers, no JIT; times are the
 # client's for a query of one row, ratios those of medians.  Answers are compared.
@@ -19,10 +19,11 @@ use Time::HiRes qw(time);
 $| = 1;
 
 my ($part, $psql, $json_file) = @ARGV;
+die "There is no part \"$part\".\n" unless $part =~ /^(memory|stock|gpu)$/;
 my $rows = $ENV{ROWS} // ($part eq 'gpu' ? 50_000_000 : 5_000_000);
 my $runs = $ENV{RUNS} // ($part eq 'gpu' ? 3 : 5);
 my $plain_runs = $ENV{PLAIN_RUNS} // ($part eq 'gpu' ? 1 : $runs);
-my $wanted = $ENV{LINES};
+my $wanted = $ENV{ONLY};
 my @engines = $part eq 'gpu' ? ('cpu', 'gpu') : ('cpu');
 
 # Islands as one writes them without gpusort, and what each is: its state, where it begins, how long it is.

@@ -2,7 +2,7 @@
 # queries.pl PART PSQL JSON_FILE: ORDER BY with PostgreSQL's own Sort and with gpusort, in turns in one session.
 #
 # PART is "memory" (ROWS rows, default 10 million, work_mem and gpusort.work_mem 4 GB) or "stock" (STOCK_ROWS rows,
-# default 5 million, nothing set).  RUNS pairs of runs a line, default 5; LINES, a pattern, chooses lines.  One backend, no
+# default 5 million, nothing set).  RUNS pairs of runs a line, default 5; ONLY, a pattern, chooses lines.  One backend, no
 # parallel workers, no JIT; the time is the whole query's under EXPLAIN (ANALYZE, TIMING OFF), the ratio that of the medians.
 use strict;
 use warnings;
@@ -13,9 +13,10 @@ use JSON::PP;
 use Session;
 
 my ($part, $psql, $json_file) = @ARGV;
+die "There is no part \"$part\".\n" unless $part =~ /^(memory|stock)$/;
 my $rows = $part eq 'memory' ? $ENV{ROWS} // 10_000_000 : $ENV{STOCK_ROWS} // 5_000_000;
 my $runs = $ENV{RUNS} // 5;
-my $wanted = $ENV{LINES} // '.';
+my $wanted = $ENV{ONLY} // '.';
 my $hash = 'hashint8extended(i, 1)';
 my $text = 'substr(md5(i::text), 1, 16)';
 
@@ -86,7 +87,8 @@ $session->query("SET work_mem = '4GB'; SET gpusort.work_mem = '4GB'") if $part e
 
 my @results;
 my $missed = 0;
-printf "\n%s: %d rows, %s\n\n", $part eq 'memory' ? 'In memory' : 'Stock postgresql.conf', $rows, $session->query('SHOW server_version');
+printf "\n%s: %d rows, %s, commit %s\n\n", $part eq 'memory' ? 'In memory' : 'Stock postgresql.conf', $rows,
+  $session->query('SHOW server_version'), $ENV{COMMIT} // '';
 printf "%-27s %11s %11s %6s %6s   %-26s %-13s %s\n", '', 'PostgreSQL', 'gpusort', 'ratio', 'target', 'in + sort + out, ms', 'gpusort', 'PostgreSQL';
 for my $line (grep { $_->[0] =~ /$wanted/ } @lines)
 {
@@ -135,6 +137,7 @@ print $file JSON::PP->new->pretty->canonical->encode(
 		part => $part,
 		server => $session->query('SELECT version()'),
 		cpu => $cpu ? $cpu =~ s/^.*?: |\n//gr : '',
+		commit => $ENV{COMMIT} // '',
 		date => scalar(gmtime),
 		results => \@results });
 close $file;

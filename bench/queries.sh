@@ -1,7 +1,7 @@
 #!/bin/bash
-# queries.sh [memory|stock|gpu]: the query benchmark on private servers; results also go to bench/results/ as JSON, and the GPU's
-# table as text.  ROWS, STOCK_ROWS, RUNS and LINES in the environment make it smaller; see queries.pl and gpu.pl.
-set -eu
+# queries.sh [memory|stock|gpu]...: the query benchmark on private servers; results also go to bench/results/ as text and JSON.
+# ROWS, STOCK_ROWS, RUNS and ONLY in the environment make it smaller; see queries.pl and gpu.pl.
+set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
@@ -10,6 +10,7 @@ build_and_install
 make_work
 copy_tree
 mkdir -p "$root/bench/results"
+export COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null || true)}
 for part in $parts; do
 	# in memory: the table, too; nothing but the place of the socket is set for the stock part
 	if [ "$part" = memory ]; then
@@ -38,12 +39,9 @@ for part in $parts; do
 	else
 		start_server "$part" --locale=C.UTF-8 --encoding=UTF8 </dev/null
 	fi
-	if [ "$part" = gpu ]; then
-		COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null)} \
-			as_server perl "$work/tree/bench/gpu.pl" "$bindir/psql" "$work/tree/$part.json" | tee "$root/bench/results/queries-gpu.txt"
-	else
-		as_server perl "$work/tree/bench/queries.pl" "$part" "$bindir/psql" "$work/tree/$part.json"
-	fi
+	if [ "$part" = gpu ]; then program=(gpu.pl); else program=(queries.pl "$part"); fi
+	as_server perl "$work/tree/bench/${program[0]}" "${program[@]:1}" "$bindir/psql" "$work/tree/$part.json" |
+		tee "$root/bench/results/queries-$part.txt"
 	cp "$work/tree/$part.json" "$root/bench/results/queries-$part.json"
 	stop_server "$part"
 done
