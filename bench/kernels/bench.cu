@@ -9,6 +9,13 @@
  * measured in the same process.
  */
 #include <cub/cub.cuh>
+#include <limits>
+#include <thrust/execution_policy.h>
+#include <thrust/gather.h>
+#include <thrust/iterator/constant_iterator.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+#include <thrust/sequence.h>
 
 #include "check.cuh"
 
@@ -36,6 +43,21 @@ make_flags(u8 *p, u64 n, u32 percent)
 		p[i] = mix(i + 5) % 100 < percent;
 }
 
+/* Labels, and places anywhere in the array. */
+__global__ static void
+make_bytes(u8 *p, u64 n)
+{
+	EACH(i, n)
+		p[i] = (u8) mix(i + 9);
+}
+
+__global__ static void
+make_places(u32 *p, u64 n)
+{
+	EACH(i, n)
+		p[i] = (u32) (mix(i + 3) % n);
+}
+
 /* ---------------------------------------------------------------- timing */
 
 struct output
@@ -48,7 +70,7 @@ static u8 *memory[8];
 static u64 *ours_count, *bad_count;
 static int *their_count;
 static void *temp, *cub_temp;
-static size_t temp_bytes, cub_bytes;
+static size_t temp_bytes, cub_bytes, most_bytes; /* of temp, of cub_temp, of each memory */
 
 /*
  * One line of the table: checks that both give the same, then times them in turn.  bytes(m): what must be moved for m
@@ -262,6 +284,172 @@ bench_reduce(const char *what, gs_type type, u64 n, std::vector<u32> all, SUM cu
 	}
 }
 
+/* ---------------------------------------------------------------- what has no call of CUB's own, against how it is done with CUB or Thrust */
+
+/* Minimum, maximum, OR and AND at once. */
+template <class T>
+struct extent
+{
+	T least, most, any, all;
+};
+
+template <class T>
+struct widen
+{
+	__host__ __device__ __forceinline__ extent<T>
+	operator()(T x) const
+	{
+		return {x, x, x, x};
+	}
+};
+
+template <class T>
+struct join
+{
+	__host__ __device__ __forceinline__ extent<T>
+	operator()(const extent<T> &a, const extent<T> &b) const
+	{
+		return {a.least < b.least ? a.least : b.least, a.most > b.most ? a.most : b.most, (T) (a.any | b.any), (T) (a.all & b.all)};
+	}
+};
+
+template <class T>
+static void
+bench_extent(const char *name, gs_type type, u64 n)
+{
+	T *in = (T *) memory[0];
+	extent<T> none = {std::numeric_limits<T>::max(), std::numeric_limits<T>::min(), 0, (T) -1};
+
+	make_small<<<GRID, 0, stream>>>(in, n);
+	compare(
+		name, n, [=] { GS(gs_extent(engine, type, in, n, memory[2], temp, temp_bytes)); },
+		[=] {
+			size_t b = cub_bytes;
+			CK(cub::DeviceReduce::TransformReduce(cub_temp, b, in, (extent<T> *) memory[4], (int) n, join<T>(), widen<T>(), none,
+												  stream));
+		},
+		{{memory[2], memory[4], sizeof(T)}}, 4, [=](double) { return 1.0 * sizeof(T) * n; });
+}
+
+/* 256 groups: CUB's way is a stable sort by the label's 8 bits. */
+static void
+bench_split(u64 n)
+{
+	make_runs<<<GRID, 0, stream>>>((u32 *) memory[0], n, 1);
+	make_bytes<<<GRID, 0, stream>>>(memory[1], n);
+	compare(
+		"split int32, 256 labels", n,
+		[=] {
+			GS(gs_split(engine, GS_I32, memory[0], memory[1], n, 256, memory[2], (u64 *) memory[3], temp, temp_bytes));
+		},
+		[=] {
+			size_t b = cub_bytes;
+			CK(cub::DeviceRadixSort::SortPairs(cub_temp, b, memory[1], memory[5], (u32 *) memory[0], (u32 *) memory[4], (int) n, 0,
+											   8, stream));
+		},
+		{{memory[2], memory[4], 4}}, n, [=](double) { return 9.0 * n; });
+}
+
+/* For DeviceCopy::Batched: run r is a constant, its place begins where the lengths before it end. */
+struct run_value
+{
+	const u32 *values;
+	__host__ __device__ __forceinline__ auto
+	operator()(u32 r) const
+	{
+		return thrust::make_constant_iterator(values[r]);
+	}
+};
+struct run_place
+{
+	u32 *out;
+	const u32 *starts;
+	__host__ __device__ __forceinline__ u32 *
+	operator()(u32 r) const
+	{
+		return out + starts[r];
+	}
+};
+
+static __global__ void
+set_u32(u32 *p, u64 n, u32 value)
+{
+	EACH(i, n)
+		p[i] = value;
+}
+
+/* Runs of 8, n items. */
+static void
+bench_decode(u64 n)
+{
+	u64 m = n / 8;
+	u32 *values = (u32 *) memory[0], *lengths = (u32 *) memory[1], *starts = (u32 *) memory[3], *out = (u32 *) memory[4];
+	size_t needed = 0;
+	auto from = thrust::make_transform_iterator(thrust::make_counting_iterator(0u), run_value{values});
+	auto to = thrust::make_transform_iterator(thrust::make_counting_iterator(0u), run_place{out, starts});
+
+	make_runs<<<GRID, 0, stream>>>(values, m, 1);
+	set_u32<<<GRID, 0, stream>>>(lengths, m, 8);
+	CK(cub::DeviceCopy::Batched(NULL, needed, from, to, lengths, m, stream));
+	if (needed > most_bytes)
+		return;
+	compare(
+		"decode int32, runs of 8", n,
+		[=] { GS(gs_decode(engine, GS_I32, values, GS_U32, lengths, m, memory[2], n, ours_count, temp, temp_bytes)); },
+		[=] {
+			size_t b = cub_bytes;
+			CK(cub::DeviceScan::ExclusiveSum(cub_temp, b, lengths, starts, (int) m, stream));
+			b = most_bytes;
+			CK(cub::DeviceCopy::Batched(memory[5], b, from, to, lengths, m, stream));
+		},
+		{{memory[2], memory[4], 4}}, n, [=](double) { return 4.0 * n + 8 * m; });
+}
+
+/* Sums of floats in a fixed order; the values are small whole numbers, so that every order gives the same. */
+static void
+bench_fixed(u64 n)
+{
+	float *values = (float *) memory[1];
+	gs_reduction sum = {GS_F32, GS_SUM, GS_F32, true};
+
+	make_small<<<GRID, 0, stream>>>(values, n);
+	make_runs<<<GRID, 0, stream>>>((u32 *) memory[0], n, 5);
+	compare(
+		"reduce int32+float fixed tree, runs of 5", n,
+		[=] {
+			GS(gs_reduce_by_key(engine, GS_I32, memory[0], values, n, &sum, memory[2], memory[3], ours_count, NULL, temp,
+								temp_bytes));
+		},
+		[=] {
+			size_t b = cub_bytes;
+			CK(cub::DeviceReduce::ReduceByKey(cub_temp, b, (int *) memory[0], (int *) memory[4], values, (float *) memory[5],
+											  their_count, ::cuda::std::plus<>(), (int) n, stream));
+		},
+		{{memory[2], memory[4], 4}, {memory[3], memory[5], 4}}, 0, [=](double m) { return 8.0 * (n + m); });
+}
+
+static void
+bench_rest(u64 n)
+{
+	u32 *in = (u32 *) memory[0], *index = (u32 *) memory[1];
+
+	bench_extent<int32_t>("extent int32", GS_I32, n);
+	bench_extent<int64_t>("extent int64", GS_I64, n);
+	compare(
+		"sequence int32", n, [=] { GS(gs_sequence(engine, GS_I32, memory[2], n, 5, 1)); },
+		[=] { thrust::sequence(thrust::cuda::par_nosync.on(stream), (int *) memory[4], (int *) memory[4] + n, 5); },
+		{{memory[2], memory[4], 4}}, n, [=](double) { return 4.0 * n; });
+	make_runs<<<GRID, 0, stream>>>(in, n, 1);
+	make_places<<<GRID, 0, stream>>>(index, n);
+	compare(
+		"gather int32, anywhere", n, [=] { GS(gs_gather(engine, GS_I32, in, GS_U32, index, n, memory[2])); },
+		[=] { thrust::gather(thrust::cuda::par_nosync.on(stream), index, index + n, in, (u32 *) memory[4]); },
+		{{memory[2], memory[4], 4}}, n, [=](double) { return 12.0 * n; });
+	bench_split(n);
+	bench_decode(n);
+	bench_fixed(n);
+}
+
 /* The largest temporary memory that any of CUB's calls here asks for. */
 static size_t
 cub_temp_bytes(u64 n)
@@ -286,6 +474,10 @@ cub_temp_bytes(u64 n)
 	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, l, l, l, l, i, ::cuda::std::plus<>(), (int) n));
 	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, i, i, i, i, i, own_sum(), (int) n));
 	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, l, l, l, l, i, own_sum(), (int) n));
+	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, i, i, (float *) NULL, (float *) NULL, i, ::cuda::std::plus<>(), (int) n));
+	ASK(cub::DeviceReduce::TransformReduce(NULL, b, l, (extent<int64_t> *) NULL, (int) n, join<int64_t>(), widen<int64_t>(),
+										   extent<int64_t>()));
+	ASK(cub::DeviceRadixSort::SortPairs(NULL, b, f, f, (u32 *) NULL, (u32 *) NULL, (int) n, 0, 8));
 	return most + 256;
 }
 
@@ -323,10 +515,12 @@ main(int argc, char **argv)
 
 	GS(gs_cuda_open(0, NULL, &engine));
 	gs_cuda_force(engine, force_stages, force_blocks);
+	most_bytes = most * 8 + 4096;
 	stream = (cudaStream_t) gs_cuda_stream(engine);
 	for (int i = 0; i < 6; i++)
-		CK(cudaMalloc(&memory[i], most * 8 + 4096));
-	temp_bytes = most + (1 << 20);
+		CK(cudaMalloc(&memory[i], most_bytes));
+	temp_bytes = std::max({most + (1 << 20), (u64) gs_split_temp_bytes(engine, GS_I32, most, 256),
+						   (u64) gs_decode_temp_bytes(engine, GS_U32, most / 8, most)});
 	CK(cudaMalloc(&temp, temp_bytes));
 	cub_bytes = cub_temp_bytes(most);
 	CK(cudaMalloc(&cub_temp, cub_bytes));
@@ -353,6 +547,7 @@ main(int argc, char **argv)
 		bench_reduce<int64_t>("int64+int64", GS_I64, n, {1, 5, 500}, ::cuda::std::plus<>());
 		bench_reduce<int32_t>("int32+int32 (own functor)", GS_I32, n, {1, 5, 500}, own_sum());
 		bench_reduce<int64_t>("int64+int64 (own functor)", GS_I64, n, {5}, own_sum());
+		bench_rest(n);
 	}
 	if (json)
 	{
