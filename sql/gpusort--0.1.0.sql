@@ -70,10 +70,10 @@ DECLARE
 	vals text;
 BEGIN
 	FOREACH vals IN ARRAY '{smallint,integer,bigint,numeric,real,double precision}'::text[] LOOP
-		EXECUTE format('CREATE FUNCTION gpu_avg_by_key(keys anyarray, vals %s[], presorted boolean DEFAULT false,
+		EXECUTE pg_catalog.format('CREATE FUNCTION gpu_avg_by_key(keys anyarray, vals %s[], presorted boolean DEFAULT false,
 			OUT key anyelement, OUT value %s) RETURNS SETOF record LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100
 			AS ''MODULE_PATHNAME''', vals, CASE WHEN vals IN ('real', 'double precision') THEN 'double precision' ELSE 'numeric' END);
-		EXECUTE format('COMMENT ON FUNCTION gpu_avg_by_key(anyarray, %s[], boolean) IS %L', vals,
+		EXECUTE pg_catalog.format('COMMENT ON FUNCTION gpu_avg_by_key(anyarray, %s[], boolean) IS %L', vals,
 			'average of the values of each key, or of each run of equal keys if presorted');
 	END LOOP;
 END
@@ -170,7 +170,7 @@ BEGIN
 			'CREATE AGGREGATE gpu_rle(value pg_catalog.#, sort_key anycompatible) (
 			 sfunc = gpusort_rle_collect, stype = internal, sspace = 1000000, finalfunc = gpusort_rle_sorted_final_#, parallel = restricted)',
 			'COMMENT ON AGGREGATE gpu_rle(pg_catalog.#, anycompatible) IS $c$runs of equal values in the order of a key$c$'] LOOP
-			EXECUTE replace(line, '#', t);
+			EXECUTE pg_catalog.replace(line, '#', t);
 		END LOOP;
 	END LOOP;
 END
@@ -182,7 +182,9 @@ CREATE FUNCTION gpu_run_id(value anyelement) RETURNS bigint
 LANGUAGE c WINDOW IMMUTABLE PARALLEL SAFE SUPPORT gpusort_run_id_support AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION gpu_run_id(anyelement) IS 'number of the run of equal values that a row belongs to';
 
--- The library is loaded for this session only, unless a setting loads it for all: say which line does that.
+-- The library is loaded for this session only, unless a setting loads it for all: say which line does that.  Nothing more is made in the
+-- extension's schema, so that functions which others have put there need not be seen; above, names stand with their schema.
+SET LOCAL search_path = pg_catalog, pg_temp;
 DO $$
 DECLARE
 	libraries text[];

@@ -1,0 +1,73 @@
+# The extension in a schema of the user's choice, moved to another one, and in one where others have laid traps.
+use strict;
+use warnings;
+
+use FindBin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('extension');
+$node->init(extra => [ '--locale=C.UTF-8', '--encoding=UTF8' ]);
+$node->start;
+my ($out, $err);
+
+# Traps: whatever the script calls or might call, for arguments that fit better than PostgreSQL's own functions and operators.  A role
+# without rights can lay them wherever it may create functions, and a superuser that creates the extension there would fall in.
+my %called = map { $_ => 1 } slurp_file("$FindBin::Bin/../../sql/gpusort--0.1.0.sql") =~ /\b([a-z_]+)\s*\(/g;
+my $names = join ', ', map { "'$_'" } sort grep { !/^gpu/ } keys %called;
+cmp_ok(scalar keys %called, '>', 20, 'the script calls functions');
+$node->safe_psql('postgres', 'CREATE ROLE mallory LOGIN; CREATE SCHEMA open AUTHORIZATION mallory');
+$node->safe_psql('postgres', <<"SQL", extra_params => [ '-U', 'mallory' ]);
+DO \$do\$
+DECLARE
+	name text;
+	arguments text;
+	trap constant text := 'LANGUAGE plpgsql AS \$\$ BEGIN RAISE ''a trap''; END \$\$';
+BEGIN
+	FOR name, arguments IN SELECT DISTINCT proname, list FROM pg_proc,
+		unnest('{name,text,text[],"text,text","text[],text","text,text[]","name,text","text,text,text","text,text,text,text","text,text,boolean"}'::text[]) AS list
+		WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ($names)
+	LOOP
+		EXECUTE format('CREATE FUNCTION open.%I(%s) RETURNS text %s', name, arguments, trap);
+	END LOOP;
+	CREATE FUNCTION open.trap(text[], text) RETURNS text[] LANGUAGE plpgsql AS \$\$ BEGIN RAISE 'a trap'; END \$\$;
+	CREATE FUNCTION open.trap(text, text) RETURNS boolean LANGUAGE plpgsql AS \$\$ BEGIN RAISE 'a trap'; END \$\$;
+	CREATE OPERATOR open.|| (FUNCTION = open.trap, LEFTARG = text[], RIGHTARG = text);
+	FOR name IN SELECT DISTINCT oprname FROM pg_operator WHERE oprname <> '||' AND oprleft = 'text'::regtype LOOP
+		EXECUTE format('CREATE OPERATOR open.%s (FUNCTION = open.trap, LEFTARG = text, RIGHTARG = text)', name);
+	END LOOP;
+END
+\$do\$
+SQL
+is($node->safe_psql('postgres', "SELECT count(*) > 50 FROM pg_proc WHERE pronamespace = 'open'::regnamespace"), 't', 'traps are laid');
+$node->psql('postgres', 'SET search_path = open, pg_catalog; SELECT unnest(ARRAY[1]::text[])', stderr => \$err);
+like($err, qr/a trap/, 'and work');
+$node->psql('postgres', 'CREATE EXTENSION gpusort SCHEMA open', stderr => \$err);
+like($err, qr/NOTICE:.*this session only/, 'the extension is created all the same');
+unlike($err, qr/ERROR|a trap/, 'and calls none of them');
+
+# In its schema, and after it has moved: every function is found by its name alone, and finds what it needs.
+my %asks = (
+	'gpu_rle(x, x)' => '{"(1,2,1)","(2,1,3)"}',
+	'gpu_percentile_disc(x, 0.5)' => '1',
+	'(SELECT max(r) FROM (SELECT %s.gpu_run_id(y) OVER (ORDER BY y) AS r FROM unnest(array_agg(x)) AS y) AS runs)' => '2',
+	'(SELECT array_agg(r) FROM %s.gpu_reduce_by_key(array_agg(x), array_agg(x)) AS r)' => '{"(1,2)","(2,2)"}',
+	'count(*) + (SELECT count(*) FROM %s.gpusort_stat WHERE jobs < 0)' => '3');
+foreach my $schema ('open', 'elsewhere')
+{
+	$node->safe_psql('postgres', 'CREATE SCHEMA elsewhere; ALTER EXTENSION gpusort SET SCHEMA elsewhere') if $schema ne 'open';
+	foreach my $ask (sort keys %asks)
+	{
+		my $call = $ask =~ /^gpu/ ? "$schema.$ask" : sprintf($ask, $schema);
+		is($node->safe_psql('postgres', "SELECT $call FROM unnest('{1,1,2}'::int[]) AS x"), $asks{$ask}, $call);
+	}
+}
+is($node->safe_psql('postgres', "SELECT count(*) FROM pg_type WHERE typname LIKE 'gpu\\_rle%' AND typnamespace <> 'elsewhere'::regnamespace"),
+	'0', 'types have moved, too');
+
+# Nothing stays behind.
+$node->safe_psql('postgres', 'DROP EXTENSION gpusort');
+is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_proc WHERE proname LIKE 'gpu%' OR probin LIKE '%gpusort%')), '0', 'dropped');
+$node->stop;
+done_testing();
