@@ -3,6 +3,8 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -120,9 +122,27 @@ put_spilled(CollectSpill *spill, int ncolumns, const NullableDatum *row)
 		spill->in->tts_values[i] = row[i].value;
 		spill->in->tts_isnull[i] = row[i].isnull;
 	}
+	if (spill->numbered)
+	{
+		spill->in->tts_values[ncolumns] = Int64GetDatum((int64) spill->rows);
+		spill->in->tts_isnull[ncolumns] = false;
+	}
 	ExecStoreVirtualTuple(spill->in);
 	sorter_put(spill->sorter, spill->in);
 	spill->rows++;
+}
+
+/* The columns of the rows to be sorted, with one for their numbers if need be. */
+static TupleDesc
+spill_descriptor(const CollectCall *call, bool numbered)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(call->ncolumns + (numbered ? 1 : 0));
+
+	for (int i = 0; i < call->ncolumns; i++)
+		TupleDescInitEntry(desc, (AttrNumber) (i + 1), NULL, call->types[i].type, -1, 0);
+	if (numbered)
+		TupleDescInitEntry(desc, (AttrNumber) (call->ncolumns + 1), NULL, INT8OID, -1, 0);
+	return desc;
 }
 
 /* Begins a sort of rows of the state's columns by the first one. */
@@ -131,20 +151,23 @@ begin_spill(FunctionCallInfo fcinfo, const Collected *state)
 {
 	const CollectCall *call = state->call;
 	CollectSpill *spill = palloc0(sizeof(CollectSpill));
-	TupleDesc	desc = CreateTemplateTupleDesc(call->ncolumns);
 	const char *why;
 	bool		ours = sortkey_supported(call->sortop, call->collation, &why);
+	TupleDesc	desc = spill_descriptor(call, !ours);
 	SortColumns columns = {
-		.nkeys = 1,
-		.attnos = &spill->attno,
-		.sortops = unconstify(Oid *, &call->sortop),
-		.collations = unconstify(Oid *, &call->collation),
-		.nulls_first = &spill->nulls_first,
+		.nkeys = ours ? 1 : 2,
+		.attnos = spill->attnos,
+		.sortops = spill->sortops,
+		.collations = spill->collations,
+		.nulls_first = spill->nulls_first,
 	};
 
-	for (int i = 0; i < call->ncolumns; i++)
-		TupleDescInitEntry(desc, (AttrNumber) (i + 1), NULL, call->types[i].type, -1, 0);
-	spill->attno = 1;
+	spill->numbered = !ours;
+	spill->attnos[0] = 1;
+	spill->attnos[1] = (AttrNumber) (call->ncolumns + 1);
+	spill->sortops[0] = call->sortop;
+	spill->sortops[1] = Int8LessOperator;
+	spill->collations[0] = call->collation;
 	spill->sorter = sorter_begin(&columns, desc, true, 4.0 * state->columns[0].rows,
 								 ours ? SORTER_OURS : SORTER_NO_KEY, 0);
 	spill->in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);

@@ -33,14 +33,20 @@ typedef struct CollectCall
 /* Groups up to this size are put in order on the spot: with many of them, there is no time for a job. */
 #define COLLECT_SMALL 32
 
-/* Rows past the memory limit. */
+/*
+ * Rows past the memory limit.  Our own sort leaves equal rows as they came; where PostgreSQL's has to do it, each row carries its
+ * number as a column more, and that is the second key.
+ */
 typedef struct CollectSpill
 {
 	Sorter	   *sorter;
 	bool		sorted;
+	bool		numbered;
 	uint64		rows;
-	AttrNumber	attno;			/* what sorter's columns point to */
-	bool		nulls_first;
+	AttrNumber	attnos[2];		/* what sorter's columns point to */
+	Oid			sortops[2];
+	Oid			collations[2];
+	bool		nulls_first[2];
 	TupleTableSlot *in;
 	TupleTableSlot *out;
 } CollectSpill;

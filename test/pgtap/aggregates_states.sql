@@ -110,6 +110,15 @@ SELECT is((SELECT (gpu_median(f), gpu_count_distinct(f), gpu_median(f) + 0)::tex
 		  'one spilled state, several answers');
 SELECT pg_temp.same_rows('SELECT i % 3, gpu_median(f), gpu_rle(w, k)::text FROM t GROUP BY 1',
 	'SELECT i % 3, percentile_cont(0.5) WITHIN GROUP (ORDER BY f), gpu_rle(w ORDER BY k, i)::text FROM t GROUP BY 1', 'spilled groups');
+-- equal keys keep the order of the rows there, too, and of equal values the first is shown, also where PostgreSQL's sort does the work
+SELECT EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i') AND getdatabaseencoding() = 'UTF8' AS icu \gset
+\if :icu
+CREATE COLLATION pg_temp.anycase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TEMP TABLE ties AS SELECT i, i / 10 AS v, CASE WHEN hashint4(i) % 2 = 0 THEN 'k' ELSE 'K' END || i % 3 AS k FROM generate_series(1, 40000) AS i;
+SELECT is(md5(gpu_rle(v, k COLLATE pg_temp.anycase)::text), md5(gpu_rle(v ORDER BY i % 3, i)::text), 'spilled ties') FROM ties;
+SELECT is(md5(gpu_sort_agg(k COLLATE pg_temp.anycase)::text) COLLATE "C", md5(array_agg(k ORDER BY i % 3, i)::text) COLLATE "C", 'spilled values that look different') FROM ties;
+SELECT is(gpu_percentile_disc(k COLLATE pg_temp.anycase, 0.5) COLLATE "C", (array_agg(k ORDER BY i % 3, i))[20000] COLLATE "C", 'and one of them') FROM ties;
+\endif
 SET temp_file_limit = '64kB';
 SELECT throws_ok('SELECT gpu_count_distinct(f) FROM t', '53400', NULL, 'temporary files count');
 RESET temp_file_limit;
