@@ -72,15 +72,20 @@ leading_nulls(const Vector *vector)
 	return row;
 }
 
-/* Stops, as PostgreSQL does, if a running sum left its type's range before an element did that was infinite itself. */
+/*
+ * Stops, as PostgreSQL does, if a running sum left its type's range before an element did that was infinite itself.  An exclusive one
+ * has an element's sum in the next place.
+ */
 static void
-check_running_sum(const Vector *values, const char *sums, int16 len)
+check_running_sum(const Vector *values, const char *sums, int16 len, bool exclusive)
 {
-	for (uint64 i = 0; i < values->rows; i++)
+	uint64		later = exclusive ? 1 : 0;
+
+	for (uint64 i = 0; i + later < values->rows; i++)
 	{
 		if (!vector_is_null(values, i) && not_finite(vector_address(values, i), len))
 			return;
-		if (not_finite(sums + i * (Size) len, len))
+		if (not_finite(sums + (i + later) * (Size) len, len))
 			float_overflow_error();
 	}
 }
@@ -184,7 +189,7 @@ scan(FunctionCallInfo fcinfo, bool widen)
 		uint64		nulls = leading_nulls(&array.values);
 
 		if (operation == GS_SUM && reducer.how != SUM_INTEGER)
-			check_running_sum(&array.values, results, array.type.len);
+			check_running_sum(&array.values, results, array.type.len, exclusive);
 		if (!widen && array.type.len < (int16) sizeof(uint64) && type != FLOAT4OID)
 			narrow(results, rows, array.type.len);
 		if (exclusive && nulls < rows)
@@ -319,18 +324,26 @@ reduce_by_engine(KeyReduction *r)
 	ValueBlock	block;
 	uint64		ngroups;
 	gs_group   *groups = vectorjob_reduce(r->call.mem, r->columns, 2, r->presorted, r->reducer.operation, &ngroups);
+	MemoryContext results;
+	MemoryContext old;
 
 	if (groups == NULL)
 		return false;
 	if (r->reducer.how == SUM_FLOAT4 || r->reducer.how == SUM_FLOAT8)
 		check_sums(r, groups, ngroups);
+	results = AllocSetContextCreate(CurrentMemoryContext, "gpusort groups", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(results);
 	for (uint64 i = 0; i < ngroups; i++)
 	{
 		if (i % VALUE_BLOCK == 0)
+		{
+			MemoryContextReset(results);
 			load_values(&block, &r->keys.values, &groups[i].row, sizeof(gs_group), Min(ngroups - i, VALUE_BLOCK));
+		}
 		reducer_set(&r->reducer, &groups[i]);
 		put_group(r, block.values[i % VALUE_BLOCK], block.nulls[i % VALUE_BLOCK]);
 	}
+	MemoryContextSwitchTo(old);
 	return true;
 }
 

@@ -1,6 +1,6 @@
 -- Running sums, and sums and averages by key.
 \ir arrays.psql
-SELECT plan(8 * 6 + 2 * 6 + 29);
+SELECT plan(8 * 6 + 2 * 6 + 31);
 
 -- Six tests of a type whose values can be added; sums has the type of gpu_scan's result.
 CREATE FUNCTION pg_temp.check_sums(type text, sums text, literals text[], generator text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -82,6 +82,9 @@ SELECT throws_ok($$SELECT * FROM gpu_reduce_by_key('{1,1}'::integer[], '{9223372
 SELECT is((SELECT value FROM gpu_avg_by_key('{1,1}'::integer[], '{9223372036854775807,9223372036854775805}'::bigint[])),
 		  (SELECT avg(x) FROM unnest('{9223372036854775807,9223372036854775805}'::bigint[]) AS x), 'an average may');
 SELECT throws_ok($$SELECT gpu_scan('{1e308,1e308}'::double precision[])$$, '22003', 'value out of range: overflow', 'double precision, running');
+SELECT throws_ok($$SELECT gpu_scan('{1e308,1e308,Infinity}'::double precision[], 'sum', true)$$, '22003', 'value out of range: overflow',
+				 'exclusive, before an infinite one');
+SELECT is(gpu_scan('{1e308,Infinity,1e308,1e308}'::double precision[], 'sum', true), '{null,1e308,Infinity,Infinity}'::double precision[], 'and not after it');
 SELECT throws_ok($$SELECT gpu_scan('{3e38,3e38}'::real[])$$, '22003', 'value out of range: overflow', 'real, running');
 SELECT throws_ok($$SELECT * FROM gpu_reduce_by_key('{1,1,2}'::integer[], '{1e308,1e308,Infinity}'::double precision[])$$, '22003',
 				 'value out of range: overflow', 'double precision by key, beside an infinite one');

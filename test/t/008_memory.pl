@@ -67,5 +67,16 @@ my $more = backend_kilobytes($pid) - backend_kilobytes($fresh->query_safe('SELEC
 cmp_ok($more, '<', 20000, "what a backend keeps after its sorts: $more kB more than one that sorted once without them");
 $fresh->quit;
 $session->quit;
+
+# what a call needs does not grow with the numbers of many digits that it makes on the way
+sub peak
+{
+	my ($call) = @_;
+	my ($kilobytes) = $node->safe_psql('postgres', "SELECT count(value) FROM $call; SELECT pg_read_file('/proc/self/status')") =~ /^VmHWM:\s+(\d+) kB/m;
+	return $kilobytes;
+}
+$node->safe_psql('postgres', 'CREATE EXTENSION gpusort; CREATE TABLE arrays AS SELECT array_agg(i) a FROM t');
+$more = peak('arrays, gpu_avg_by_key(a, a)') - peak('arrays, gpu_reduce_by_key(a, a)');
+cmp_ok($more, '<', 10000, "averages of 400000 groups take $more kB more than sums");
 $node->stop;
 done_testing();
