@@ -1,9 +1,11 @@
 # service.mk: gpusortd, linked on its own: the server's flags and libraries stay out of it.  With the CUDA engine it sorts
 # on GPUs.  That takes nvcc and minutes, so it is built where there is a GPU, or where WITH_CUDA=yes or CUDA_ARCHS asks for it;
-# elsewhere the CPU engine is all that gpusortd has.
-WITH_CUDA ?= $(if $(and $(wildcard kernels/cuda/cuda.mk),$(shell command -v nvcc),$(CUDA_ARCHS)$(wildcard /dev/nvidiactl)),yes,no)
-
+# elsewhere the CPU engine is all that gpusortd has.  `make install` installs what was built, since sudo finds no nvcc in its PATH.
 SERVICE_BUILD = build/service
+BUILT_WITH_CUDA := $(file <$(SERVICE_BUILD)/with-cuda)
+WITH_CUDA ?= $(or $(if $(filter install,$(MAKECMDGOALS)),$(BUILT_WITH_CUDA)),\
+	$(if $(and $(shell command -v nvcc),$(CUDA_ARCHS)$(wildcard /dev/nvidiactl)),yes,no))
+
 SERVICE_SOURCES = $(filter-out src/service/device_%.c,$(wildcard src/service/*.c))
 SERVICE_CFLAGS = -std=gnu11 -O2 -g -Wall -Wextra -Werror -I. -pthread
 SERVICE_LIBS = -pthread -lm
@@ -24,8 +26,16 @@ $(SERVICE_BUILD)/%.o: src/service/%.c $(wildcard src/service/*.h kernels/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(SERVICE_CFLAGS) -c $< -o $@
 
-gpusortd: $(SERVICE_OBJS) $(KERNEL_OBJS) $(SERVICE_CUDA_OBJS)
-	$(CC) -pthread -o $@ $^ $(SERVICE_LIBS)
+gpusortd: $(SERVICE_OBJS) $(KERNEL_OBJS) $(SERVICE_CUDA_OBJS) $(SERVICE_BUILD)/with-cuda
+	$(CC) -pthread -o $@ $(filter %.o,$^) $(SERVICE_LIBS)
+
+# linked anew when the choice changes
+ifneq ($(strip $(WITH_CUDA)),$(BUILT_WITH_CUDA))
+.PHONY: $(SERVICE_BUILD)/with-cuda
+endif
+$(SERVICE_BUILD)/with-cuda:
+	@mkdir -p $(@D)
+	@echo $(WITH_CUDA) >$@
 
 all: gpusortd
 
