@@ -8,6 +8,7 @@ CREATE FUNCTION gpusort_stat_get(OUT op text, OUT engine text, OUT fallback text
 								 OUT bytes bigint, OUT device_ms double precision)
 RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
 CREATE VIEW gpusort_stat AS SELECT * FROM gpusort_stat_get();
+COMMENT ON VIEW gpusort_stat IS 'sorts and other jobs by operation and engine, and jobs that left the GPU by reason';
 
 -- The GPUs that sorts run on, and how their service fares.
 CREATE FUNCTION gpusort_devices_get(OUT device integer, OUT name text, OUT memory_bytes bigint, OUT limit_bytes bigint,
@@ -15,10 +16,12 @@ CREATE FUNCTION gpusort_devices_get(OUT device integer, OUT name text, OUT memor
 									OUT since timestamptz, OUT restarts integer, OUT pid integer, OUT pinned_bytes bigint)
 RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
 CREATE VIEW gpusort_devices AS SELECT * FROM gpusort_devices_get();
+COMMENT ON VIEW gpusort_devices IS 'the GPUs that sorts run on, and the state of their service';
 
 GRANT SELECT ON gpusort_stat, gpusort_devices TO PUBLIC;
 
 CREATE FUNCTION gpusort_stat_reset() RETURNS void LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION gpusort_stat_reset() IS 'sets the counters of gpusort_stat to zero';
 REVOKE EXECUTE ON FUNCTION gpusort_stat_reset() FROM PUBLIC;
 
 -- Arrays of one dimension.  Positions count from 1, equality is IS NOT DISTINCT FROM, NULL arguments give NULL (or no rows); doc/functions.md.
@@ -85,7 +88,7 @@ COMMENT ON FUNCTION gpu_argsort(anyarray, boolean, boolean) IS 'positions of the
 COMMENT ON FUNCTION gpu_sort_by_key(anyarray, anycompatiblearray, boolean) IS 'two arrays in the order of the first one';
 COMMENT ON FUNCTION gpu_sort_by_key(anyarray, anycompatiblearray, boolean, boolean) IS 'two arrays in the order of the first one';
 COMMENT ON FUNCTION gpu_select_if(anyarray, boolean[]) IS 'elements whose mask is true';
-COMMENT ON FUNCTION gpu_select_if(anyarray, text, anyelement) IS 'elements that compare so with a value: op is =, <>, <, <=, > or >=';
+COMMENT ON FUNCTION gpu_select_if(anyarray, text, anyelement) IS 'elements for which "element op value" is true: op is =, <>, <, <=, > or >=';
 COMMENT ON FUNCTION gpu_partition_if(anyarray, boolean[]) IS 'elements whose mask is true, and all others';
 COMMENT ON FUNCTION gpu_dedup(anyarray) IS 'array without repetitions of the element before';
 COMMENT ON FUNCTION gpu_distinct(anyarray) IS 'every value of the array once, in order';
