@@ -52,7 +52,10 @@ fixed_place(TupleDesc desc, AttrNumber wanted, RowGather *gather, int n)
 	return true;
 }
 
-/* The way to make rows of the scan's result from the table's tuples; NULL if it takes more than copying some columns. */
+/*
+ * The way to make rows of the scan's result from the table's tuples; NULL if it takes more than copying some columns, or if a column that
+ * stands in the result many times makes rows longer than a table's can be.
+ */
 static RowGather *
 make_gather(SeqScanState *scan)
 {
@@ -73,6 +76,8 @@ make_gather(SeqScanState *scan)
 			!fixed_place(source, var->varattno, gather, gather->ncolumns))
 			return NULL;
 		offset = att_align_nominal(offset, attribute->attalign);
+		if (offset > PG_UINT16_MAX)
+			return NULL;
 		gather->columns[gather->ncolumns++].to = (uint16) offset;
 		offset += attribute->attlen;
 	}

@@ -53,6 +53,11 @@ SELECT pg_temp.compare('SELECT id FROM t ORDER BY id');
 SELECT pg_temp.compare('SELECT g, f FROM t ORDER BY g, f');
 SELECT pg_temp.compare('SELECT last, id FROM t ORDER BY last, id');
 
+-- a row longer than any page
+CREATE TABLE names (id int4, n name);
+INSERT INTO names SELECT -i, 'n' || i FROM generate_series(1, 200) AS i;
+SELECT pg_temp.compare('SELECT id, ' || repeat('n, ', 1200) || 'id FROM names ORDER BY id');
+
 -- columns that old rows lack are NULL there, wherever the key is read
 CREATE TABLE old (a int4, b int4);
 INSERT INTO old SELECT i, -i FROM generate_series(1, 300) AS i;
