@@ -238,22 +238,38 @@ copy_sort(ChainCopy *chain, SortPath *sort)
 	return reprice(chain, (Path *) copy);
 }
 
-/* What a WindowAgg can read instead of a path that came in its order: the cheapest input, sorted at our price. */
+/* Does a relation's output hold what it takes to sort by all pathkeys? */
+static bool
+can_sort_by(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
+{
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+	{
+		if (!relation_can_be_sorted_early(root, rel, lfirst_node(PathKey, lc)->pk_eclass, false))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What a WindowAgg can read instead of a path that came in its order: the cheapest input, sorted at our price.  By all of the path's order,
+ * be it more than the window needs: what is above may have counted on the rest.
+ */
 static Path *
 sort_for_window(ChainCopy *chain, WindowAggPath *window)
 {
-	WindowClause *clause = window->winclause;
-	List	   *columns = list_concat_copy(clause->partitionClause, clause->orderClause);
+	List	   *pathkeys = window->subpath->pathkeys;
 	Path	   *below = window->subpath;
 	Path	   *sort;
 
 	if (IsA(below, IncrementalSortPath))
 		below = ((IncrementalSortPath *) below)->spath.subpath;
 	/* another window function may be below */
-	if (chain->window_input == NULL || below->parent != chain->window_input->parent)
+	if (chain->window_input == NULL || below->parent != chain->window_input->parent ||
+		!can_sort_by(chain->root, below->parent, pathkeys))
 		return NULL;
-	sort = cheap_sort(chain->root, chain->rel, chain->window_input,
-					  make_pathkeys_for_sortclauses(chain->root, columns, chain->root->processed_tlist), unbounded);
+	sort = cheap_sort(chain->root, chain->rel, chain->window_input, pathkeys, unbounded);
 	if (sort == NULL || sort->total_cost >= window->subpath->total_cost)
 		return NULL;
 	chain->startup = window->subpath->startup_cost - sort->startup_cost;

@@ -44,6 +44,14 @@ SELECT pg_temp.plan('SELECT rank() OVER (ORDER BY k), row_number() OVER (PARTITI
 SELECT pg_temp.compare('SELECT id, rank() OVER (ORDER BY k), sum(k) OVER (PARTITION BY g ORDER BY id) FROM events', false);
 SELECT pg_temp.compare('SELECT id, rank() OVER (PARTITION BY g ORDER BY k), rank() OVER (PARTITION BY g ORDER BY k DESC) FROM events', false);
 
+-- a path in more of an order than the window needs is replaced by a sort in all of it, which ORDER BY counts on
+CREATE TABLE indexed AS SELECT i % 3 AS a, i % 4 AS b, i * 7919 % 2003 AS c, i AS d FROM generate_series(1, 20000) AS i;
+CREATE INDEX ON indexed (a, b, c);
+VACUUM ANALYZE indexed;
+SELECT pg_temp.compare('SELECT a, b, c, sum(d), rank() OVER (PARTITION BY a ORDER BY b) FROM indexed GROUP BY a, b, c ORDER BY a, b, c') ~ '^same';
+SELECT pg_temp.compare('SELECT a, sum(d), rank() OVER (PARTITION BY a ORDER BY b) FROM indexed GROUP BY a, b, c', false) ~ '^same';
+DROP TABLE indexed;
+
 -- merge joins: both inputs, the inner one with mark and restore
 SET enable_hashjoin = off;
 SET enable_nestloop = off;
