@@ -1,8 +1,9 @@
 /*
  * gather.cu: gather, sequence, and the extent of an array (minimum, maximum, OR, AND) in one read.
  *
- * Extent: every thread folds 16-byte vectors, a grid's stride apart and four at a time; warps by shuffles, blocks by atomics on four
- * 64-bit numbers; the last block to finish writes the answer in the array's type.  Bytes per item: its size, read once.
+ * Extent: every thread folds 16-byte vectors, a grid's stride apart and four at a time; warps by shuffles, blocks in shared
+ * memory, the grid by atomics on four 64-bit numbers; the last block to finish writes the answer in the array's type.  Bytes
+ * per item: its size, read once.
  */
 #include "family.cuh"
 
@@ -128,6 +129,7 @@ static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_arg
 {
 	const u64 lo = ((u64) a.in.begin + 15) & ~15ull, hi = (u64) a.in.end & ~15ull;
 	const u64 stride = gridDim.x * (u64) THREADS, vectors = hi > lo ? (hi - lo) / 16 : 0;
+	__shared__ unsigned long long of_warp[4][THREADS / 32];
 	T not_min = 0, max = 0, any = 0, not_all = 0;
 
 	auto fold = [&](T x) {
@@ -151,19 +153,21 @@ static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_arg
 			fold(item<sizeof(T)>(w, j));
 	};
 
-	for (u64 i = blockIdx.x * (u64) THREADS + threadIdx.x; i < vectors; i += 4 * stride)
+	u64 i = blockIdx.x * (u64) THREADS + threadIdx.x;
+
+	for (; i + 3 * stride < vectors; i += 4 * stride)
 	{
 		uint4 q[4];
 
 #pragma unroll
 		for (u32 k = 0; k < 4; k++)
-			if (i + k * stride < vectors)
-				q[k] = ((const uint4 *) lo)[i + k * stride];
+			q[k] = __ldcs((const uint4 *) lo + i + k * stride);
 #pragma unroll
 		for (u32 k = 0; k < 4; k++)
-			if (i + k * stride < vectors)
-				fold_vector(q[k]);
+			fold_vector(q[k]);
 	}
+	for (; i < vectors; i += stride)
+		fold_vector(((const uint4 *) lo)[i]);
 	if (blockIdx.x == 0 && threadIdx.x == 0)
 	{
 		/* before the first whole vector and behind the last */
@@ -197,13 +201,22 @@ static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_arg
 		s[3] |= y[3];
 	}
 	if (lane_id() == 0)
+		for (int k = 0; k < 4; k++)
+			of_warp[k][threadIdx.x / 32] = s[k];
+	__syncthreads();
+	if (threadIdx.x < 4)
 	{
-		atomicMax(&a.sum->not_min, s[0]);
-		atomicMax(&a.sum->max, s[1]);
-		atomicOr(&a.sum->any, s[2]);
-		atomicOr(&a.sum->not_all, s[3]);
+		const u32 k = threadIdx.x;
+		unsigned long long sum = 0;
+
+		for (u32 w = 0; w < THREADS / 32; w++)
+			sum = k < 2 ? (of_warp[k][w] > sum ? of_warp[k][w] : sum) : sum | of_warp[k][w];
+		if (k < 2)
+			atomicMax(k == 0 ? &a.sum->not_min : &a.sum->max, sum);
+		else
+			atomicOr(k == 2 ? &a.sum->any : &a.sum->not_all, sum);
+		__threadfence();
 	}
-	__threadfence();
 	__syncthreads();
 	if (threadIdx.x == 0 && atomicAdd(&a.sum->done, 1) == gridDim.x - 1)
 	{
