@@ -47,10 +47,10 @@ engine_failure_text(EngineFailure why)
 static EngineFailure
 judge_service(void)
 {
+	if (service_lacks_device())
+		return ENGINE_NO_DEVICE;
 	switch (service_state().state)
 	{
-		case SERVICE_NO_DEVICE:
-			return ENGINE_NO_DEVICE;
 		case SERVICE_GAVE_UP:
 			return ENGINE_GAVE_UP;
 		case SERVICE_RUNNING:

@@ -194,11 +194,9 @@ connect_once(void)
 static EngineFailure
 hopeless(void)
 {
-	ServiceShared service = service_state();
-
-	if (service.state == SERVICE_NO_DEVICE)
+	if (service_lacks_device())
 		return ENGINE_NO_DEVICE;
-	return service.state == SERVICE_GAVE_UP ? ENGINE_GAVE_UP : ENGINE_OK;
+	return service_state().state == SERVICE_GAVE_UP ? ENGINE_GAVE_UP : ENGINE_OK;
 }
 
 /* Connects; a service that is not there is asked for, and waited for if the caller is patient. */

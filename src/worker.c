@@ -117,16 +117,23 @@ claim_demand(void)
 	return mine;
 }
 
+bool
+service_lacks_device(void)
+{
+	ServiceShared service = service_state();
+
+	return service.state == SERVICE_NO_DEVICE &&
+		!TimestampDifferenceExceeds(service.since, GetCurrentTimestamp(), NO_DEVICE_MS);
+}
+
 EngineFailure
 service_demand(void)
 {
 	GpusortShared *all = gpusort_shared();
-	ServiceShared service = service_state();
 	BackgroundWorker worker;
 	BackgroundWorkerHandle *handle;
 
-	if (service.state == SERVICE_NO_DEVICE &&
-		!TimestampDifferenceExceeds(service.since, GetCurrentTimestamp(), NO_DEVICE_MS))
+	if (service_lacks_device())
 		return ENGINE_NO_DEVICE;
 	if (!claim_demand())
 		return ENGINE_OK;

@@ -12,6 +12,9 @@ extern void gpusort_worker_init(void);
 /* Asks for the worker unless there is one; ENGINE_OK if one is on its way or here. */
 extern EngineFailure service_demand(void);
 
+/* True if the service has found no GPU, and that lately: it is looked for again after a minute. */
+extern bool service_lacks_device(void);
+
 /* True if this machine seems to have a GPU, or tests say so. */
 extern bool gpu_likely(void);
 
