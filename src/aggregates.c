@@ -34,13 +34,13 @@ PG_FUNCTION_INFO_V1(gpusort_percentile_disc_final);
 Datum
 gpusort_collect_all(PG_FUNCTION_ARGS)
 {
-	Collected  *state = collect_state(fcinfo, 1, 0);
+	Collected  *state = collect_state(fcinfo, 1, 0, true);
 
 	collect_put(fcinfo, state, &fcinfo->args[1]);
 	PG_RETURN_POINTER(state);
 }
 
-/* Transition: takes every value that is not NULL. */
+/* Transition: takes every value that is not NULL; for answers that do not tell equal values apart. */
 Datum
 gpusort_collect_values(PG_FUNCTION_ARGS)
 {
@@ -52,7 +52,7 @@ gpusort_collect_values(PG_FUNCTION_ARGS)
 			PG_RETURN_NULL();
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	}
-	state = collect_state(fcinfo, 1, 0);
+	state = collect_state(fcinfo, 1, 0, false);
 	collect_put(fcinfo, state, &fcinfo->args[1]);
 	PG_RETURN_POINTER(state);
 }
@@ -79,7 +79,7 @@ gpusort_collect_fraction(PG_FUNCTION_ARGS)
 {
 	double		fraction = get_fraction(&fcinfo->args[2]);
 	bool		first = PG_ARGISNULL(0);
-	Collected  *state = collect_state(fcinfo, 1, 0);
+	Collected  *state = collect_state(fcinfo, 1, 0, true);
 
 	if (first)
 		state->fraction = fraction;
@@ -163,11 +163,24 @@ gpusort_sort_agg_final(PG_FUNCTION_ARGS)
 	PG_RETURN_ARRAYTYPE_P(array);
 }
 
+/* Are two values equal?  What the type's own function leaves behind, which for ranges is a copy of each, goes with scratch. */
+static bool
+equal_in(MemoryContext scratch, const Equality *equality, Datum a, Datum b)
+{
+	MemoryContext old = MemoryContextSwitchTo(scratch);
+	bool		equal = equality_holds(equality, a, b);
+
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(scratch);
+	return equal;
+}
+
 /* Counts the values of a sort that differ from the one before. */
 static int64
 count_spilled(Collected *state)
 {
 	const VectorType *vtype = &state->call->types[0];
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparisons", ALLOCSET_SMALL_SIZES);
 	TupleTableSlot *slot;
 	Datum		last = 0;
 	int64		count = 0;
@@ -178,13 +191,14 @@ count_spilled(Collected *state)
 		bool		isnull;
 		Datum		value = slot_getattr(slot, 1, &isnull);
 
-		if (count > 0 && equality_holds(&state->call->equality, last, value))
+		if (count > 0 && equal_in(scratch, &state->call->equality, last, value))
 			continue;
 		if (count > 0 && !vtype->byval)
 			pfree(DatumGetPointer(last));
 		last = datumCopy(value, vtype->byval, vtype->len);
 		count++;
 	}
+	MemoryContextDelete(scratch);
 	return count;
 }
 

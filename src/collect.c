@@ -45,12 +45,13 @@ sort_operator(Oid type, Oid collation)
 
 /* What the call's groups share, from its argument types. */
 static CollectCall *
-open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill)
+open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, bool stable)
 {
 	CollectCall *call = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(CollectCall));
 
 	call->ncolumns = ncolumns;
 	call->may_spill = may_spill;
+	call->stable = stable;
 	call->collation = PG_GET_COLLATION();
 	for (int i = 0; i < ncolumns; i++)
 	{
@@ -74,7 +75,7 @@ open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill)
 }
 
 Collected *
-collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key)
+collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, bool stable)
 {
 	MemoryContext context;
 	MemoryContext old;
@@ -87,7 +88,7 @@ collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key)
 	if (kind == 0)
 		elog(ERROR, "aggregate function called in non-aggregate context");
 	if (call == NULL)
-		call = open_call(fcinfo, ncolumns, key, kind == AGG_CONTEXT_AGGREGATE);
+		call = open_call(fcinfo, ncolumns, key, kind == AGG_CONTEXT_AGGREGATE, stable);
 	old = MemoryContextSwitchTo(context);
 	state = palloc(STATE_BYTES(ncolumns));
 	state->call = call;
@@ -153,16 +154,17 @@ begin_spill(FunctionCallInfo fcinfo, const Collected *state)
 	CollectSpill *spill = palloc0(sizeof(CollectSpill));
 	const char *why;
 	bool		ours = sortkey_supported(call->sortop, call->collation, &why);
-	TupleDesc	desc = spill_descriptor(call, !ours);
+	bool		numbered = call->stable && !ours;
+	TupleDesc	desc = spill_descriptor(call, numbered);
 	SortColumns columns = {
-		.nkeys = ours ? 1 : 2,
+		.nkeys = numbered ? 2 : 1,
 		.attnos = spill->attnos,
 		.sortops = spill->sortops,
 		.collations = spill->collations,
 		.nulls_first = spill->nulls_first,
 	};
 
-	spill->numbered = !ours;
+	spill->numbered = numbered;
 	spill->attnos[0] = 1;
 	spill->attnos[1] = (AttrNumber) (call->ncolumns + 1);
 	spill->sortops[0] = call->sortop;

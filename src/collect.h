@@ -23,6 +23,7 @@ typedef struct CollectCall
 {
 	int			ncolumns;
 	bool		may_spill;		/* not in windows, where rows may come after an answer */
+	bool		stable;			/* it counts in which order equal rows came */
 	Oid			collation;
 	Oid			sortop;
 	SortSupport comparison;		/* by the first column */
@@ -34,7 +35,7 @@ typedef struct CollectCall
 #define COLLECT_SMALL 32
 
 /*
- * Rows past the memory limit.  Our own sort leaves equal rows as they came; where PostgreSQL's has to do it, each row carries its
+ * Rows past the memory limit.  Our own sort leaves equal rows as they came; where PostgreSQL's has to do that, each row carries its
  * number as a column more, and that is the second key.
  */
 typedef struct CollectSpill
@@ -65,14 +66,14 @@ typedef struct Collected
 
 /*
  * The state that a transition function was given, or a new one: argument 0 is the state, from argument 1 on there are
- * ncolumns values. The column to sort by is argument 1 + key.
+ * ncolumns values. The column to sort by is argument 1 + key.  stable: it counts in which order equal rows came.
  */
-extern Collected *collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key);
+extern Collected *collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, bool stable);
 
 static inline Collected *
-collect_state(FunctionCallInfo fcinfo, int ncolumns, int key)
+collect_state(FunctionCallInfo fcinfo, int ncolumns, int key, bool stable)
 {
-	return PG_ARGISNULL(0) ? collect_begin(fcinfo, ncolumns, key) : (Collected *) PG_GETARG_POINTER(0);
+	return PG_ARGISNULL(0) ? collect_begin(fcinfo, ncolumns, key, stable) : (Collected *) PG_GETARG_POINTER(0);
 }
 
 extern void collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row);
