@@ -1,6 +1,6 @@
 #!/bin/bash
 # queries.sh [memory|stock|gpu]...: the query benchmark on private servers; results also go to bench/results/ as text and JSON.
-# ROWS, STOCK_ROWS, RUNS and ONLY in the environment make it smaller; see queries.pl and gpu.pl.
+# ROWS, STOCK_ROWS, RUNS and ONLY in the environment make it smaller; see queries.pl and gpu.pl.  plot_queries.py draws the GPU's.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"

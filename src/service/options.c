@@ -35,7 +35,7 @@ usage(void)
 		   "  --pinned-memory=MB      host memory that all sessions' rings may take (default 1024)\n"
 		   "  --stall=SECONDS         end when a job makes no progress for so long (default 10)\n"
 		   "  --idle=SECONDS          take the ring of a session, and what a device holds, after so long (default 60)\n"
-		   "  --threads=N             threads of the CPU engine (default 1)\n"
+		   "  --threads=N             threads of the CPU engine (default 1; more have no effect yet)\n"
 		   "  --socket=PATH           (default " GSD_SOCKET ")\n"
 		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, or short:N (the order ends\n"
 		   "                          after N rows); at begin, add, finish, or next (in the middle of the order)\n"
