@@ -250,20 +250,36 @@ wait_messages(ServiceJob *job, LinkWait what, double *waited)
 	return why;
 }
 
+/* Does the job compare with a constant? */
+static bool
+filters(const gs_job_spec *spec)
+{
+	return spec->op == GS_SELECT || spec->op == GS_PARTITION;
+}
+
+static Size
+constant_bytes(const gs_job_spec *spec)
+{
+	return filters(spec) && !spec->filter.by_flags ? spec->filter.value_bytes : 0;
+}
+
+/* Bytes of the message that begins the job. */
+static Size
+begin_bytes(const gs_job_spec *spec)
+{
+	return sizeof(gsd_begin) + spec->ncolumns * sizeof(gsd_column) + constant_bytes(spec);
+}
+
 /* Sends GSD_BEGIN and takes the answer. */
 static EngineFailure
 begin(ServiceJob *job, const gs_job_spec *spec)
 {
 	ServiceLink *link = job->link;
-	bool		filters = spec->op == GS_SELECT || spec->op == GS_PARTITION;
-	Size		constant = filters && !spec->filter.by_flags ? spec->filter.value_bytes : 0;
-	Size		bytes = sizeof(gsd_begin) + spec->ncolumns * sizeof(gsd_column) + constant;
+	Size		constant = constant_bytes(spec);
 	gsd_message message;
 	EngineFailure why;
 
-	if (bytes > sizeof(message))
-		return ENGINE_TOO_BIG;
-	gsd_head(&message.head, GSD_BEGIN, bytes);
+	gsd_head(&message.head, GSD_BEGIN, begin_bytes(spec));
 	message.begin.job = ++link->job;
 	message.begin.op = spec->op;
 	message.begin.rows_hint = spec->rows_hint;
@@ -274,17 +290,13 @@ begin(ServiceJob *job, const gs_job_spec *spec)
 	message.begin.constant_bytes = constant;
 	message.begin.operation = spec->operation;
 	message.begin.exclusive = spec->exclusive;
-	message.begin.by_flags = filters && spec->filter.by_flags;
-	message.begin.comparison = filters ? spec->filter.comparison : 0;
+	message.begin.by_flags = filters(spec) && spec->filter.by_flags;
+	message.begin.comparison = filters(spec) ? spec->filter.comparison : 0;
 	if (constant > 0)
 		memcpy(&message.begin.columns[spec->ncolumns], spec->filter.value, constant);
 	for (uint32 i = 0; i < spec->ncolumns; i++)
-	{
-		const gs_column_spec *column = &spec->columns[i];
-
-		message.begin.columns[i] = (gsd_column){column->type, column->desc, column->nulls_first, 0};
-		job->row_bytes += column->type == GS_BYTES ? sizeof(uint32) : gs_type_width(column->type);
-	}
+		message.begin.columns[i] =
+			(gsd_column){spec->columns[i].type, spec->columns[i].desc, spec->columns[i].nulls_first, 0};
 	if (!link_send(link, &message.head, &why))
 		return why;
 	do
@@ -300,6 +312,27 @@ begin(ServiceJob *job, const gs_job_spec *spec)
 	strlcpy(device_names[message.begun.device], message.begun.name, GSD_NAME_BYTES);
 	job->base.name = device_names[message.begun.device];
 	return job->base.max_rows < LEAST_JOB_ROWS ? ENGINE_NO_MEMORY : ENGINE_OK;
+}
+
+/* Begins the job on a link.  One that was idle may be ended by the service just now; then there is a new one to be had. */
+static EngineFailure
+begin_on_link(ServiceJob *job, const gs_job_spec *spec)
+{
+	for (;;)
+	{
+		EngineFailure why;
+		bool		reused;
+
+		job->link = link_open(gpusort_engine == ENGINE_CHOICE_GPU, &why);
+		if (job->link == NULL)
+			return why;
+		reused = job->link->job > 0;
+		why = begin(job, spec);
+		if (why != ENGINE_LOST || !reused)
+			return why;
+		link_close(job->link);
+		job->link = NULL;
+	}
 }
 
 /* The rows that a chunk shall have room for: as many as the slot has, within the limits of memory. */
@@ -323,12 +356,14 @@ service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 	EngineFailure why = ENGINE_TOO_BIG;
 
 	*result = NULL;
-	if (spec->ncolumns > GSD_MAX_COLUMNS)
+	if (begin_bytes(spec) > GSD_MAX_MESSAGE)
 		return failed(why);
 	job = MemoryContextAllocZero(cxt, sizeof(ServiceJob));
 	job->columns = MemoryContextAlloc(cxt, spec->ncolumns * sizeof(gs_column_spec));
 	memcpy(job->columns, spec->columns, spec->ncolumns * sizeof(gs_column_spec));
 	job->ncolumns = spec->ncolumns;
+	for (uint32 i = 0; i < spec->ncolumns; i++)
+		job->row_bytes += spec->columns[i].type == GS_BYTES ? sizeof(uint32) : gs_type_width(spec->columns[i].type);
 	job->op = spec->op;
 	job->limit = spec->limit;
 	job->result_bytes = gs_job_result_bytes(spec);
@@ -338,12 +373,11 @@ service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 	job->callback.func = give_link_back;
 	job->callback.arg = job;
 	MemoryContextRegisterResetCallback(cxt, &job->callback);
-	job->link = link_open(gpusort_engine == ENGINE_CHOICE_GPU, &why);
+	why = begin_on_link(job, spec);
 	if (job->link == NULL)
 		return failed(why);
 	job->base.kind = job->link->gpu ? ENGINE_GPU : ENGINE_CPU_SERVICE;
 	job->free_slots = (UINT64CONST(1) << job->link->layout.slots) - 1;
-	why = begin(job, spec);
 	if (why == ENGINE_NO_MEMORY || why == ENGINE_INVALID || why == ENGINE_TOO_BIG)
 	{
 		service_end(&job->base);	/* the link is well, only this job cannot be */

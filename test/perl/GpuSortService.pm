@@ -132,7 +132,7 @@ sub counted
 	return $node->safe_psql('postgres', "SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE fallback = '$reason'");
 }
 
-# The server has not crashed and warned of no leak.
+# The server has not crashed and warned of no leak, and the service has understood it.
 sub sound
 {
 	my ($node) = @_;
@@ -140,6 +140,7 @@ sub sound
 
 	unlike($log, qr/server process .* was terminated|PANIC|TRAP:|all server processes terminated/, 'the server never restarted');
 	unlike($log, qr/WARNING:  (?!gpusortd|there is)/, 'no leak was warned of');
+	unlike($log, qr/out of order|a message that is none|breaks the rules/, 'the service understood all messages');
 }
 
 1;

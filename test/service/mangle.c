@@ -1,6 +1,7 @@
 /*
  * mangle.c: stands between backends and gpusortd and changes what the service says: the parser of the backend's end has to
- * bear it.  mangle LISTEN SERVICE ONE_IN SEED: one message in so many is changed, doubled, dropped or made up.
+ * bear it.  mangle LISTEN SERVICE ONE_IN SEED: one message in so many is changed, doubled, dropped or made up; none if that is 0.
+ * With JOBS behind it a connection ends when one more job than that begins on it, as an idle one does at any moment.
  */
 #define _GNU_SOURCE
 #include "src/service/protocol.h"
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static unsigned one_in;
+static unsigned one_in, jobs;
 
 /*
  * A socket of the right kind, listening or connected.
@@ -99,6 +100,7 @@ static void
 carry(int client, int service)
 {
 	struct pollfd fds[2] = {{.fd = client, .events = POLLIN}, {.fd = service, .events = POLLIN}};
+	unsigned begun = 0;
 
 	for (;;)
 	{
@@ -111,6 +113,8 @@ carry(int client, int service)
 		{
 			if (gsd_receive(client, &m, true, &fd) != GSD_IO_OK)
 				return;
+			if (m.head.type == GSD_BEGIN && jobs > 0 && ++begun > jobs)
+				return;
 			pass(service, &m, m.head.bytes, fd);
 		}
 		if (fds[1].revents)
@@ -119,7 +123,7 @@ carry(int client, int service)
 
 			if (got < (ssize_t) sizeof(gsd_job_message))
 				return;
-			if (random() % one_in == 0)
+			if (one_in > 0 && random() % one_in == 0)
 				mangle(client, &m, (size_t) got);
 			else
 				pass(client, &m, (size_t) got, -1);
@@ -133,11 +137,12 @@ main(int argc, char **argv)
 	int listener;
 	unsigned seed;
 
-	if (argc != 5)
+	if (argc < 5)
 		return 2;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGCHLD, SIG_IGN);
 	one_in = (unsigned) atoi(argv[3]);
+	jobs = argc > 5 ? (unsigned) atoi(argv[5]) : 0;
 	seed = (unsigned) atoi(argv[4]);
 	listener = endpoint(argv[1], true);
 	for (;;)

@@ -28,15 +28,31 @@ make_table($node, 100000);
 my $right = digest($node, 'cpu');
 my $data = $node->data_dir;
 
-# Starts both in the data directory.
-my $here = getcwd();
-chdir $data or die;
-$service = IPC::Run::start([ 'gpusortd', "--engine=$engine", '--socket=pgsql_tmp_behind' ], '<', \undef, '>&', \$said);
-for (1 .. 100) { last if -S 'pgsql_tmp_behind'; sleep(0.05); }
-$mangle = IPC::Run::start([ "$programs/build/mangle", 'pgsql_tmp_gpusort', 'pgsql_tmp_behind', '12', '3' ],
-	'<', \undef, '>&', \$said);
-for (1 .. 100) { last if -S 'pgsql_tmp_gpusort'; sleep(0.05); }
-chdir $here;
+# Starts a program in the data directory and waits for its socket.
+sub start_there
+{
+	my ($socket, @command) = @_;
+	my $here = getcwd();
+
+	chdir $data or die;
+	my $program = IPC::Run::start([@command], '<', \undef, '>&', \$said);
+	for (1 .. 100) { last if -S $socket; sleep(0.05); }
+	chdir $here;
+	return $program;
+}
+$service = start_there('pgsql_tmp_behind', 'gpusortd', "--engine=$engine", '--socket=pgsql_tmp_behind');
+
+# One that ends connections when their second job begins, as happens to idle ones: there is another connection to be had.
+$mangle = start_there('pgsql_tmp_gpusort', "$programs/build/mangle", 'pgsql_tmp_gpusort', 'pgsql_tmp_behind', '0', '3', '1');
+my $session = $node->background_psql('postgres');
+$session->query_safe('SET gpusort.engine = gpu');
+my $sort = "SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY k) x";
+is($session->query_safe($sort), $right, 'a connection that ends when it is wanted again') foreach 1 .. 3;
+$session->quit;
+is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL'), '0', 'is not noticed');
+$mangle->kill_kill;
+unlink "$data/pgsql_tmp_gpusort";
+$mangle = start_there('pgsql_tmp_gpusort', "$programs/build/mangle", 'pgsql_tmp_gpusort', 'pgsql_tmp_behind', '12', '3');
 
 $node->safe_psql('postgres', <<"SQL");
 CREATE FUNCTION sorts(n int, memory text, verify text) RETURNS text LANGUAGE plpgsql AS \$\$

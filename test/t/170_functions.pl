@@ -53,6 +53,11 @@ foreach my $line (@asks)
 }
 is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL'), '0', 'without fallbacks');
 
+# A constant that does not fit into a message stays with the CPU.
+my $long = "gpu_select_if(s, '<', repeat('f', 9000))";
+is(answer('gpu', $long), answer('cpu', $long), 'a long constant');
+is(jobs('select', "fallback = 'too large for the GPU service'"), '1', 'is too large for the service');
+
 # Only the aggregates' sort_key goes through two columns; runs carry row numbers of the first.
 is($node->safe_psql('postgres', 'SET gpusort.engine = gpu; SELECT md5(gpu_rle(x, y)::text) FROM (SELECT unnest(runs) x, unnest(i8) y FROM a) u'),
 	$node->safe_psql('postgres', 'SET gpusort.engine = cpu; SELECT md5(gpu_rle(x, y)::text) FROM (SELECT unnest(runs) x, unnest(i8) y FROM a) u'),
