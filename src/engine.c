@@ -43,24 +43,15 @@ engine_failure_text(EngineFailure why)
 	return text[why];
 }
 
-/* What the worker's last word on the service means for a sort that would use it; ENGINE_OK: try. */
+/* Does the service run, or may it come; ENGINE_OK: try it. */
 static EngineFailure
 judge_service(void)
 {
-	if (service_lacks_device())
-		return ENGINE_NO_DEVICE;
-	switch (service_state().state)
-	{
-		case SERVICE_GAVE_UP:
-			return ENGINE_GAVE_UP;
-		case SERVICE_RUNNING:
-			return ENGINE_OK;
-		default:
-			break;
-	}
+	EngineFailure why = service_verdict();
+
 	/* nothing is known where sessions share no memory */
-	if (!gpusort_shared_by_all())
-		return ENGINE_OK;
+	if (why != ENGINE_OK || !gpusort_shared_by_all() || service_state().state == SERVICE_RUNNING)
+		return why;
 	return ENGINE_STARTING;
 }
 

@@ -190,15 +190,6 @@ connect_once(void)
 	return -1;
 }
 
-/* What the worker's last word means for who waits for the service. */
-static EngineFailure
-hopeless(void)
-{
-	if (service_lacks_device())
-		return ENGINE_NO_DEVICE;
-	return service_state().state == SERVICE_GAVE_UP ? ENGINE_GAVE_UP : ENGINE_OK;
-}
-
 /* Connects; a service that is not there is asked for, and waited for if the caller is patient. */
 static bool
 link_connect(ServiceLink *link, bool patient, EngineFailure *why)
@@ -214,7 +205,7 @@ link_connect(ServiceLink *link, bool patient, EngineFailure *why)
 		/* EAGAIN: so many connect at once that the queue is full */
 		if (errno != EAGAIN)
 		{
-			*why = hopeless();
+			*why = service_verdict();
 			if (*why == ENGINE_OK)
 				*why = service_demand();
 			if (*why != ENGINE_OK)

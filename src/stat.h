@@ -27,7 +27,8 @@ typedef struct ServiceShared
 	int			worker_pid;		/* 0: none; -1: asked for */
 	int			service_pid;
 	int			restarts;
-	TimestampTz since;			/* of state, or of the demand for a worker */
+	TimestampTz since;			/* of state */
+	TimestampTz demanded;		/* when the worker was asked for */
 } ServiceShared;
 
 typedef struct JobCounters

@@ -45,10 +45,17 @@ PGDLLEXPORT void gpusort_worker_main(Datum arg);
 /* So many ends in a row, each soon after the start, and no more is tried. */
 #define MAX_FAILURES 6
 #define GOOD_RUN_MS 10000
-/* A demand for a worker that did not come is forgotten; a missing GPU is looked for again. */
+/* A service that cannot even be killed, because its driver holds it, is left behind after a while. */
+#define KIND_MS 500
+#define KILL_MS 5000
+/* A demand for a worker that did not come is forgotten; a missing GPU, whose driver may have come up after the server, looked for again. */
 #define DEMAND_MS 10000
-#define NO_DEVICE_MS 60000
+#define NO_DEVICE_MS 600000
 #define MAX_OPTIONS 40
+/* Exit statuses beside those of protocol.h: no process could be made; and what the shell means by them. */
+#define EXIT_NOT_FORKED 125
+#define EXIT_NOT_EXECUTED 126
+#define EXIT_NOT_FOUND 127
 
 /* The service under this worker. */
 static volatile pid_t service_pid;
@@ -57,6 +64,7 @@ static bool service_up;			/* it has said hello */
 static TimestampTz started_at;
 static TimestampTz heard_at;
 static TimestampTz asked_at;
+static bool killed;				/* for its silence */
 static int	failures;
 static char *options_used;
 
@@ -107,23 +115,27 @@ claim_demand(void)
 
 	SpinLockAcquire(&all->mutex);
 	if (all->service.worker_pid == 0 ||
-		(all->service.worker_pid < 0 && TimestampDifferenceExceeds(all->service.since, now, DEMAND_MS)))
+		(all->service.worker_pid < 0 && TimestampDifferenceExceeds(all->service.demanded, now, DEMAND_MS)))
 	{
 		mine = true;
 		all->service.worker_pid = -1;
-		all->service.since = now;
+		all->service.demanded = now;
 	}
 	SpinLockRelease(&all->mutex);
 	return mine;
 }
 
-bool
-service_lacks_device(void)
+EngineFailure
+service_verdict(void)
 {
 	ServiceShared service = service_state();
 
-	return service.state == SERVICE_NO_DEVICE &&
-		!TimestampDifferenceExceeds(service.since, GetCurrentTimestamp(), NO_DEVICE_MS);
+	if (service.state == SERVICE_GAVE_UP)
+		return ENGINE_GAVE_UP;
+	if (service.state == SERVICE_NO_DEVICE && service.since > PgReloadTime &&
+		!TimestampDifferenceExceeds(service.since, GetCurrentTimestamp(), NO_DEVICE_MS))
+		return ENGINE_NO_DEVICE;
+	return ENGINE_OK;
 }
 
 EngineFailure
@@ -133,8 +145,6 @@ service_demand(void)
 	BackgroundWorker worker;
 	BackgroundWorkerHandle *handle;
 
-	if (service_lacks_device())
-		return ENGINE_NO_DEVICE;
 	if (!claim_demand())
 		return ENGINE_OK;
 	describe_worker(&worker);
@@ -185,30 +195,31 @@ hang_up(void)
 	service_up = false;
 }
 
-/* Ends the service: kindly, then not, and sees it off. */
+/* Sends a signal and waits for the service's end; false if that has not come after so many milliseconds. */
+static bool
+end_service(pid_t pid, int sig, int ms)
+{
+	kill(pid, sig);
+	for (int waited = 0; waitpid(pid, NULL, WNOHANG) == 0; waited += 10)
+	{
+		if (waited >= ms)
+			return false;
+		pg_usleep(10000);
+	}
+	return true;
+}
+
+/* Ends the service: kindly, then not. */
 static void
-stop_service(bool kindly)
+stop_service(void)
 {
 	pid_t		pid = service_pid;
 
 	hang_up();
 	if (pid <= 0)
 		return;
-	kill(pid, kindly ? SIGTERM : SIGKILL);
-	for (int i = 0; i < 50 && kindly; i++)
-	{
-		if (waitpid(pid, NULL, WNOHANG) != 0)
-		{
-			pid = 0;
-			break;
-		}
-		pg_usleep(10000);
-	}
-	if (pid > 0)
-	{
-		kill(pid, SIGKILL);
-		(void) waitpid(pid, NULL, 0);
-	}
+	if (!end_service(pid, SIGTERM, KIND_MS) && !end_service(pid, SIGKILL, KILL_MS))
+		ereport(LOG, (errmsg("gpusort service (PID %d) was killed but does not end", (int) pid)));
 	service_pid = 0;
 	unlink(GSD_SOCKET);
 	unlink(GSD_LOCK);
@@ -220,7 +231,7 @@ leave(int code, Datum arg)
 {
 	GpusortShared *all = gpusort_shared();
 
-	stop_service(true);
+	stop_service();
 	SpinLockAcquire(&all->mutex);
 	if (all->service.worker_pid == MyProcPid)
 	{
@@ -280,7 +291,7 @@ become_service(const char *path, char **argv, pid_t worker)
 		for (int fd = 3; fd < (int) sysconf(_SC_OPEN_MAX); fd++)
 			close(fd);
 	execv(path, argv);
-	_exit(errno == ENOENT ? 127 : 126);
+	_exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTED);
 }
 
 /* Starts the service. */
@@ -308,6 +319,7 @@ start_service(void)
 	split_options(options, argv);
 	unlink(GSD_SOCKET);			/* nobody shall knock at an old door */
 	started_at = heard_at = GetCurrentTimestamp();
+	killed = false;
 	fflush(stdout);
 	fflush(stderr);
 	/* nothing may happen between fork and knowing the child */
@@ -376,11 +388,11 @@ check_pulse(void)
 	int			limit = service_up ? gpusort_timeout : Max(START_MS, gpusort_timeout);
 	gsd_count	ping;
 
-	if (TimestampDifferenceExceeds(heard_at, now, limit))
+	if (!killed && TimestampDifferenceExceeds(heard_at, now, limit))
 	{
 		ereport(LOG, (errmsg("gpusort service (PID %d) does not answer and is killed", (int) service_pid)));
 		kill(service_pid, SIGKILL);
-		heard_at = now;			/* once; the rest is told by its end */
+		killed = true;			/* the rest is told by its end */
 		return;
 	}
 	if (!service_up || !TimestampDifferenceExceeds(asked_at, now, HEARTBEAT_MS))
@@ -399,7 +411,7 @@ next_delay(int status)
 	if (TimestampDifferenceExceeds(started_at, GetCurrentTimestamp(), GOOD_RUN_MS))
 		failures = 0;
 	failures++;
-	if (code == GSD_EXIT_USAGE || code == 126 || code == 127 || failures >= MAX_FAILURES)
+	if (code == GSD_EXIT_USAGE || code == EXIT_NOT_EXECUTED || code == EXIT_NOT_FOUND || failures >= MAX_FAILURES)
 		return 0;
 	return FIRST_DELAY_MS << (failures - 1);
 }
@@ -412,9 +424,11 @@ end_text(int status)
 		return psprintf("was ended by signal %d", WTERMSIG(status));
 	switch (WEXITSTATUS(status))
 	{
-		case 127:
+		case EXIT_NOT_FORKED:
+			return "could not be given a process";
+		case EXIT_NOT_FOUND:
 			return "could not be found in the server's folder of programs";
-		case 126:
+		case EXIT_NOT_EXECUTED:
 			return "could not be executed";
 		case GSD_EXIT_STALLED:
 			return "ended because a job made no progress";
@@ -437,7 +451,7 @@ check_end(void)
 	if (old > 0 && waitpid(old, &status, WNOHANG) != old)
 		return -1;
 	if (old <= 0)
-		status = 126 << 8;		/* it could not even be forked */
+		status = EXIT_NOT_FORKED << 8;
 	service_pid = 0;
 	hang_up();
 	unlink(GSD_SOCKET);
@@ -514,7 +528,7 @@ attend(void)
 			proc_exit(1);
 		if (ConfigReloadPending && reload())
 		{
-			stop_service(true);
+			stop_service();
 			return -1;
 		}
 		delay = check_end();
