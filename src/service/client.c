@@ -221,7 +221,9 @@ handle(connection *c, const gsd_message *m, int fd)
 			gsd_job_drop(c);
 			reply_job(c, GSD_ENDED);
 			break;
-		case GSD_PING:
+		case GSD_PING: /* silence makes the worker kill the service */
+			if (!gsd_attentive())
+				break;
 			gsd_head(&pong.head, GSD_PONG, sizeof(pong));
 			pong.count = m->count.count;
 			gsd_reply(c, &pong.head);
@@ -307,6 +309,7 @@ gsd_client_main(void *arg)
 	c.host.arg = &c;
 	converse(&c);
 	gsd_job_drop(&c);
+	gsd_set_busy(&c, true);
 	gs_engine_close(c.engine);
 	drop_ring(&c);
 	gsd_client_forget(c.base);

@@ -194,10 +194,12 @@ gsd_devices_rest(void)
 		bool rest;
 
 		pthread_mutex_lock(&d->mutex);
-		rest = d->idle_since != 0 && now > d->idle_since +  (uint64_t) options.idle_seconds * 1000000000u;
+		rest = d->idle_since != 0 && now > d->idle_since + (uint64_t) options.idle_seconds * 1000000000u;
 		if (rest)
 			d->idle_since = 0;
 		pthread_mutex_unlock(&d->mutex);
+		if (rest)
+			(void) gsd_fault_here(true, FAULT_HANG, STAGE_REST);
 		if (rest && options.gpu)
 			gsd_cuda_trim(d->number);
 	}

@@ -62,20 +62,26 @@ gsd_poll_client(void *arg)
 }
 
 /*
+ * Ends the engine's job, if there is one.
+ */
+static void
+end_job(connection *c)
+{
+	gsd_set_busy(c, true);
+	gs_job_end(c->job);
+	c->job = NULL;
+	gsd_set_busy(c, false);
+}
+
+/*
  * Gives back everything a job holds.
  */
 void
 gsd_job_drop(connection *c)
 {
-	if (c->job != NULL)
-	{
-		gsd_set_busy(c, true);
-		gs_job_end(c->job);
-		gsd_set_busy(c, false);
-	}
+	end_job(c);
 	if (c->dev != NULL)
 		gsd_device_give_back(c->dev, c->reserved);
-	c->job = NULL;
 	c->dev = NULL;
 	c->reserved = 0;
 	c->state = NO_JOB;
@@ -89,10 +95,7 @@ fail_job(connection *c, gs_status status, const char *text)
 {
 	const device *dev = c->dev;
 
-	if (c->job != NULL)
-		gs_job_end(c->job);
-	c->job = NULL;
-	gsd_set_busy(c, false);
+	end_job(c);
 	c->state = OVER;
 	if (status == GS_CANCELLED)
 		return;

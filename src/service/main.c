@@ -35,6 +35,7 @@ static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
 static client *clients;
 static _Atomic int client_count;
 static uint64_t started_ns;
+static _Atomic uint64_t ticked_ns; /* when the first thread last came round */
 
 /*
  * Writes a line that reads like the server's own.
@@ -71,6 +72,12 @@ uint64_t
 gsd_uptime_ms(void)
 {
 	return (gsd_now_ns() - started_ns) / 1000000;
+}
+
+bool
+gsd_attentive(void)
+{
+	return gsd_now_ns() - atomic_load(&ticked_ns) < (uint64_t) options.stall_seconds * 1000000000u;
 }
 
 /*
@@ -112,13 +119,16 @@ make_socket(const char *path)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
-		return -1;
-	strcpy(address.sun_path, path);
-	(void) unlink(path);
-	umask(0177);
-	if (bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 && listen(fd, BACKLOG) == 0)
-		return fd;
+	if (strlen(path) < sizeof(address.sun_path))
+	{
+		strcpy(address.sun_path, path);
+		(void) unlink(path);
+		umask(0177);
+		if (bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 && listen(fd, BACKLOG) == 0)
+			return fd;
+	}
+	else
+		errno = ENAMETOOLONG;
 	gsd_log("ERROR", "could not make socket \"%s\": %s", path, strerror(errno));
 	close(fd);
 	return -1;
@@ -167,10 +177,11 @@ gsd_client_forget(client *c)
 static void
 welcome_client(int fd)
 {
+	static bool complained;
 	pthread_attr_t attributes;
 	pthread_t thread;
 	client *c = NULL;
-	int pid = 0;
+	int pid = 0, error;
 
 	if (client_count < MAX_CLIENTS && peer_allowed(fd, &pid))
 		c = calloc(1, sizeof(*c));
@@ -191,9 +202,12 @@ welcome_client(int fd)
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attributes, THREAD_STACK);
-	if (pthread_create(&thread, &attributes, gsd_client_main, c) != 0)
+	error = pthread_create(&thread, &attributes, gsd_client_main, c);
+	if (error != 0)
 	{
-		gsd_log("WARNING", "could not start a thread: %s", strerror(errno));
+		if (!complained)
+			gsd_log("WARNING", "could not start a thread: %s", strerror(error));
+		complained = true;
 		gsd_client_forget(c);
 	}
 	pthread_attr_destroy(&attributes);
@@ -233,6 +247,7 @@ serve(int listener, int signals)
 
 	for (;;)
 	{
+		atomic_store(&ticked_ns, gsd_now_ns());
 		(void) poll(fds, 2, TICK_MS);
 		if (fds[1].revents & POLLIN)
 			return;

@@ -38,7 +38,8 @@ usage(void)
 		   "  --threads=N             threads of the CPU engine (default 1; more have no effect yet)\n"
 		   "  --socket=PATH           (default " GSD_SOCKET ")\n"
 		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, or short:N (the order ends\n"
-		   "                          after N rows); at begin, add, finish, or next (in the middle of the order)\n"
+		   "                          after N rows); at begin, add, finish, next (in the middle of the order), or rest\n"
+		   "                          (no job has come for --idle)\n"
 		   "  --fault-every=N         only in every Nth job\n"
 		   "  --help, --version\n");
 }
@@ -74,7 +75,7 @@ static bool
 read_fault(const char *text)
 {
 	static const char *const kinds[] = {"none", "crash", "hang", "corrupt", "oom", "short", NULL};
-	static const char *const stages[] = {"begin", "add", "finish", "next", NULL};
+	static const char *const stages[] = {"begin", "add", "finish", "next", "rest", NULL};
 	static const fault_stage usual[] = {STAGE_FINISH, STAGE_FINISH, STAGE_FINISH, STAGE_NEXT, STAGE_BEGIN, STAGE_NEXT};
 	size_t length = strcspn(text, ":@");
 	int kind = word(text, length, kinds);

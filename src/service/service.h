@@ -27,7 +27,8 @@ typedef enum fault_stage
 	STAGE_BEGIN,
 	STAGE_ADD,
 	STAGE_FINISH,
-	STAGE_NEXT /* once a piece of the result has been sent */
+	STAGE_NEXT, /* once a piece of the result has been sent */
+	STAGE_REST	/* no job has come for a while: it is the first thread that fails */
 } fault_stage;
 
 typedef struct gsd_options
@@ -52,6 +53,8 @@ extern gsd_options options;
 void gsd_log(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint64_t gsd_now_ns(void);
 uint64_t gsd_uptime_ms(void);
+/* False if the first thread, which watches the others and lets clients in, has made no progress for too long. */
+bool gsd_attentive(void);
 
 /* options.c: returns an exit status, or -1 to go on */
 int gsd_read_options(int argc, char **argv);

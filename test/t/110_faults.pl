@@ -71,6 +71,12 @@ wait_until(sub { $node->safe_psql('postgres', "SELECT max(pid) FROM gpusort_devi
 service_with($node, '--fault=hang@next');
 is(digest($node, 'gpu'), $right, 'hang in the middle of the order');
 
+# What hangs is not a job but the thread that watches them and lets sessions in.
+service_with($node, '--fault=hang@rest --idle=1');
+is(digest($node, 'gpu'), $right, 'before the first thread hangs');
+my ($hung) = service_pids($node);
+wait_until(sub { my ($now) = service_pids($node); defined $now && $now != $hung }, 'a service that lets nobody in is replaced');
+
 # Cancelled while waiting.
 service_with($node, '--fault=hang@finish');
 my ($seconds, $status, $out, $err) = GpuSortTest::timed($node,
