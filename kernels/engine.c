@@ -190,7 +190,7 @@ gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs
 	(*job)->engine = engine;
 	(*job)->host = *host;
 	(*job)->state = GS_JOB_FAILED;
-	(*job)->rows = 0;
+	(*job)->rows = (*job)->string_bytes = 0;
 	status = gs_job_own(*job, spec);
 	if (status != GS_OK)
 	{

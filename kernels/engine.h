@@ -135,6 +135,7 @@ struct gs_job
 	gs_host host;
 	gs_job_state state;
 	uint64_t rows; /* added so far: job_add counts them, from the one time that it reads the chunk's header */
+	uint64_t string_bytes; /* of all columns: job_add counts what it has copied */
 	size_t available; /* job_add: bytes of the chunk that can be read, whatever its header says */
 	bool lent;		  /* the columns are the caller's, not to be written to */
 	gs_job_spec spec; /* columns and filter.value are the job's own */

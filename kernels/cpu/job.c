@@ -95,6 +95,7 @@ gs_cpu_job_add(gs_job *head, const gs_chunk *chunk)
 		return GS_TOO_BIG;
 	for (uint32_t c = 0; c < table->ncolumns; c++)
 	{
+		uint64_t before = table->columns[c].heap_bytes;
 		gs_chunk_column column;
 		gs_piece piece;
 
@@ -105,6 +106,7 @@ gs_cpu_job_add(gs_job *head, const gs_chunk *chunk)
 		if (table->columns[c].spec.type == GS_BYTES)
 			piece.heap = (const uint8_t *) chunk + column.heap;
 		GS_TRY(gs_table_append(table, c, &piece, view.rows));
+		head->string_bytes += table->columns[c].heap_bytes - before;
 	}
 	table->rows += view.rows;
 	head->rows = table->rows;

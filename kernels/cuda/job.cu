@@ -198,6 +198,7 @@ append_strings(cuda_job *job, job_column *column, const gs_chunk *chunk, const g
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	GS_TRY(upload(job, column->heap.data + column->heap_bytes, (const u8 *) chunk + at->heap, used));
 	column->heap_bytes += used;
+	job->head.string_bytes += used;
 	return GS_OK;
 }
 

@@ -31,10 +31,11 @@ typedef struct connection
 	job_state state;
 	gs_job *job;
 	uint32_t number;
-	uint64_t row_bytes;
+	uint64_t row_bytes;	   /* that a row takes on the device, but for strings' bytes */
+	uint64_t guess_bytes;  /* what is counted for these before any have come */
+	uint64_t chunk_bytes;  /* the most that a chunk took there */
 	uint64_t result_bytes; /* of an element */
 	uint64_t reserved;
-	uint64_t heap_bytes;
 	uint64_t areas_free; /* a bit for each */
 	uint32_t pieces;
 	uint64_t given;

@@ -121,6 +121,14 @@ gsd_device_reserve_more(device *d, uint64_t bytes)
 	return room;
 }
 
+void
+gsd_device_reserve_less(device *d, uint64_t bytes)
+{
+	pthread_mutex_lock(&d->mutex);
+	d->reserved_bytes -= bytes;
+	pthread_mutex_unlock(&d->mutex);
+}
+
 /*
  * Whether a job had better run on d than on other: where fewer run, among equals where there is more room.
  */
@@ -168,9 +176,6 @@ gsd_device_reserve(uint64_t bytes, uint32_t *index)
 	return NULL;
 }
 
-/*
- * Ends a job's reservation.
- */
 void
 gsd_device_give_back(device *d, uint64_t bytes)
 {

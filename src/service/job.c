@@ -133,7 +133,7 @@ read_spec(const gsd_begin *m, gs_job_spec *spec, gs_column_spec *columns)
 }
 
 /*
- * Bytes on the device that a row needs: its keys, and what the work takes beside them.
+ * Bytes on the device that a row needs: its keys but for strings' bytes, and what the work takes beside them.
  */
 static uint64_t
 row_bytes(const gs_job_spec *spec)
@@ -142,7 +142,20 @@ row_bytes(const gs_job_spec *spec)
 	uint64_t bytes = (orders ? WORK_BYTES : 0) + gs_job_work_bytes(spec);
 
 	for (uint32_t i = 0; i < spec->ncolumns; i++)
-		bytes += spec->columns[i].type == GS_BYTES ? 4 + STRING_GUESS : gs_type_width(spec->columns[i].type);
+		bytes += spec->columns[i].type == GS_BYTES ? sizeof(uint32_t) : gs_type_width(spec->columns[i].type);
+	return bytes;
+}
+
+/*
+ * Bytes of a row's strings that are counted on before any have come.
+ */
+static uint64_t
+guess_bytes(const gs_job_spec *spec)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < spec->ncolumns; i++)
+		bytes += spec->columns[i].type == GS_BYTES ? STRING_GUESS : 0;
 	return bytes;
 }
 
@@ -155,9 +168,10 @@ reserve(connection *c, const gs_job_spec *spec, uint32_t *index)
 	uint64_t rows = spec->rows_hint > LEAST_ROWS ? spec->rows_hint : LEAST_ROWS;
 
 	c->row_bytes = row_bytes(spec);
+	c->guess_bytes = guess_bytes(spec);
 	for (; rows >= LEAST_ROWS; rows /= 2)
 	{
-		c->reserved = rows * c->row_bytes;
+		c->reserved = rows * (c->row_bytes + c->guess_bytes);
 		c->dev = gsd_device_reserve(c->reserved, index);
 		if (c->dev != NULL)
 			return true;
@@ -215,7 +229,7 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 
 	c->number = m->job;
 	c->state = OVER; /* unless all goes well */
-	c->heap_bytes = c->given = 0;
+	c->given = c->chunk_bytes = 0;
 	c->pieces = 0;
 	c->areas_free = ~(uint64_t) 0;
 	c->told_ns = gsd_now_ns();
@@ -237,18 +251,27 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 	gsd_head(&answer.head, GSD_BEGUN, sizeof(answer));
 	answer.job = c->number;
 	answer.device = index;
-	answer.max_rows = c->dev->limit_bytes / c->row_bytes;
+	answer.max_rows = c->dev->limit_bytes / (c->row_bytes + c->guess_bytes);
 	snprintf(answer.name, sizeof(answer.name), "%s", c->dev->name);
 	gsd_reply(c, &answer.head);
 }
 
 /*
- * Sees that the reservation covers what came and what may be on its way; false if nothing more can be had.
+ * Bytes on the device that the rows which have come need.
+ */
+static uint64_t
+bytes_needed(const connection *c)
+{
+	return c->job->rows * c->row_bytes + c->job->string_bytes;
+}
+
+/*
+ * Sees that the reservation covers what came and so many bytes more; false if they cannot be had.
  */
 static bool
-cover(connection *c, uint64_t chunk_rows)
+cover(connection *c, uint64_t coming)
 {
-	uint64_t needed = (c->job->rows + c->layout.slots * chunk_rows) * c->row_bytes + c->heap_bytes;
+	uint64_t needed = bytes_needed(c) + coming;
 
 	if (needed <= c->reserved)
 		return true;
@@ -269,7 +292,7 @@ void
 gsd_on_add(connection *c, const gsd_slot *m)
 {
 	const gs_chunk *chunk = (const gs_chunk *) (c->ring + m->slot * c->layout.slot_bytes);
-	uint64_t before = c->job->rows;
+	uint64_t before = bytes_needed(c), chunk_bytes;
 	gs_status status;
 	gsd_slot answer;
 
@@ -282,8 +305,8 @@ gsd_on_add(connection *c, const gsd_slot *m)
 		status = gs_job_add_within(c->job, chunk, c->layout.slot_bytes);
 	gsd_set_busy(c, false);
 	/* what came must fit into what is reserved, whatever the client was told */
-	if (status == GS_OK && c->job->rows * c->row_bytes > c->reserved && !cover(c, 0))
-		status = GS_TOO_BIG;
+	if (status == GS_OK && !cover(c, 0))
+		status = GS_NOMEM;
 	if (status != GS_OK)
 	{
 		fail_job(c, status, NULL);
@@ -292,7 +315,11 @@ gsd_on_add(connection *c, const gsd_slot *m)
 	gsd_head(&answer.head, GSD_FREE, sizeof(answer));
 	answer.job = c->number;
 	answer.slot = m->slot;
-	answer.full = !cover(c, c->job->rows - before);
+	/* chunks that the client may send before it reads this: one in every slot, and the one it was about to begin */
+	chunk_bytes = bytes_needed(c) - before;
+	if (chunk_bytes > c->chunk_bytes)
+		c->chunk_bytes = chunk_bytes;
+	answer.full = !cover(c, (c->layout.slots + 1) * c->chunk_bytes);
 	gsd_reply(c, &answer.head);
 }
 
@@ -347,6 +374,20 @@ gsd_send_pieces(connection *c)
 }
 
 /*
+ * Of an order only the row numbers are left, maybe for as long as a cursor is open: what keys and work took is for other jobs.
+ */
+static void
+reserve_less(connection *c)
+{
+	uint64_t kept = c->job->rows * sizeof(uint32_t);
+
+	if (!gs_job_is_order(c->job) || kept >= c->reserved)
+		return;
+	gsd_device_reserve_less(c->dev, c->reserved - kept);
+	c->reserved = kept;
+}
+
+/*
  * GSD_FINISH: does the work, tells what was done, and begins to give out the result.
  */
 void
@@ -367,6 +408,7 @@ gsd_on_finish(connection *c, const gsd_count *m)
 		fail_job(c, status, NULL);
 		return;
 	}
+	reserve_less(c);
 	gs_job_get_info(c->job, &info);
 	gsd_head(&answer.head, GSD_SORTED, sizeof(answer));
 	answer.job = c->number;

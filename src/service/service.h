@@ -85,6 +85,8 @@ device *gsd_device_at(uint32_t index);
 /* Of the devices with room for bytes the one with the fewest jobs, with bytes reserved on it; NULL if none has room. */
 device *gsd_device_reserve(uint64_t bytes, uint32_t *index);
 bool gsd_device_reserve_more(device *d, uint64_t bytes);
+void gsd_device_reserve_less(device *d, uint64_t bytes);
+/* Ends a job that has so much reserved. */
 void gsd_device_give_back(device *d, uint64_t bytes);
 /* Gives back the memory that devices keep for their next jobs, where none came for a while. */
 void gsd_devices_rest(void);

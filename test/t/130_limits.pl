@@ -21,6 +21,18 @@ like($plan, qr/Runs: [1-9]/, 'in pieces');
 unlike($plan, qr/Fallback/, 'without falling back');
 is(digest($node, 'gpu', '', 's COLLATE "C", k DESC'), digest($node, 'cpu', '', 's COLLATE "C", k DESC'), 'strings');
 is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes) FROM gpusort_devices'), '0', 'all given back');
+
+# The bytes of strings count, however long they are.
+$node->append_conf('postgresql.conf', 'gpusort.max_device_memory = 8MB');
+service_with($node, '');
+$node->safe_psql('postgres', "CREATE TABLE long AS SELECT i, repeat(md5(i::text), 15) k FROM generate_series(1, 40000) i; ANALYZE long");
+my $long = 'SELECT md5(string_agg(i::text, \',\')) FROM (SELECT i FROM long ORDER BY k COLLATE "C") x';
+is($node->safe_psql('postgres', "SET gpusort.engine = gpu; $long"), $node->safe_psql('postgres', "SET gpusort.engine = cpu; $long"),
+	'20 MB of strings through 8 MB of a device');
+$plan = $node->safe_psql('postgres', 'SET gpusort.engine = gpu; EXPLAIN (ANALYZE, COSTS OFF) SELECT i FROM long ORDER BY k COLLATE "C"');
+like($plan, qr/Engine: $engine_name/, 'the service did it');
+like($plan, qr/Runs: [1-9]/, 'in pieces');
+unlike($plan, qr/Fallback/, 'without falling back');
 $node->append_conf('postgresql.conf', 'gpusort.max_device_memory = 0');
 
 # A run at a time, because memory is small.
@@ -56,7 +68,8 @@ is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes), sum(jobs) FROM gpus
 # An error in the middle ends the job.
 $session->query_safe("SELECT 1");
 $session->query('BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 5 c');
-is($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_devices'), '1', 'an open cursor is a job');
+is($node->safe_psql('postgres', 'SELECT sum(jobs), sum(reserved_bytes) FROM gpusort_devices'), '1|600000',
+	'an open cursor is a job, which needs its row numbers only');
 $session->query('ROLLBACK');
 wait_until(sub { $node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_devices') eq '0' }, 'its end ends the job');
 is($node->safe_psql('postgres', 'SELECT max(pinned_bytes) > 0 FROM gpusort_devices'), 't', 'the ring is kept');
