@@ -60,7 +60,7 @@ PGDLLEXPORT void gpusort_worker_main(Datum arg);
 /* The service under this worker. */
 static volatile pid_t service_pid;
 static int	service_socket = -1;
-static bool service_up;			/* it has said hello */
+static bool service_up;			/* it has said hello since it was started */
 static TimestampTz started_at;
 static TimestampTz heard_at;
 static TimestampTz asked_at;
@@ -192,7 +192,6 @@ hang_up(void)
 	if (service_socket >= 0)
 		close(service_socket);
 	service_socket = -1;
-	service_up = false;
 }
 
 /* Sends a signal and waits for the service's end; false if that has not come after so many milliseconds. */
@@ -319,7 +318,7 @@ start_service(void)
 	split_options(options, argv);
 	unlink(GSD_SOCKET);			/* nobody shall knock at an old door */
 	started_at = heard_at = GetCurrentTimestamp();
-	killed = false;
+	service_up = killed = false;
 	fflush(stdout);
 	fflush(stderr);
 	/* nothing may happen between fork and knowing the child */
@@ -395,7 +394,7 @@ check_pulse(void)
 		killed = true;			/* the rest is told by its end */
 		return;
 	}
-	if (!service_up || !TimestampDifferenceExceeds(asked_at, now, HEARTBEAT_MS))
+	if (!service_up || service_socket < 0 || !TimestampDifferenceExceeds(asked_at, now, HEARTBEAT_MS))
 		return;
 	gsd_head(&ping.head, GSD_PING, sizeof(ping));
 	asked_at = now;
@@ -524,7 +523,7 @@ attend(void)
 	{
 		int			delay;
 
-		if (!doze(service_up ? HEARTBEAT_MS : CONNECT_MS))
+		if (!doze(service_up && service_socket >= 0 ? HEARTBEAT_MS : CONNECT_MS))
 			proc_exit(1);
 		if (ConfigReloadPending && reload())
 		{

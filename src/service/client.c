@@ -267,7 +267,8 @@ converse(connection *c)
 	{
 		struct pollfd fd = {.fd = c->base->socket, .events = POLLIN};
 		static _Thread_local gsd_message m;
-		int wait_ms = !greeted ? HELLO_MS : c->state == NO_JOB ? options.idle_seconds * 1000 : -1;
+		bool idle = c->state == NO_JOB && c->ring != NULL;
+		int wait_ms = !greeted ? HELLO_MS : idle ? options.idle_seconds * 1000 : -1;
 		int descriptor;
 		gsd_io io = gsd_receive(c->base->socket, &m, true, &descriptor);
 
