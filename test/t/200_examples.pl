@@ -1,4 +1,4 @@
-# The examples in the documentation give what stands below them, and every function has one.
+# The examples in the documentation give what stands below them, and every function has one.  Settings, and columns of views, are described.
 use strict;
 use warnings;
 
@@ -73,5 +73,20 @@ my $reference = section('doc/functions.md');
 cmp_ok(scalar @functions, '>', 5, 'the catalog has functions');
 my @missing = grep { $reference !~ /^### $_$/m || $examples !~ /\b$_\(/ } @functions;
 is("@missing", '', 'every function is described, with an example');
+
+# What a query lists must stand as `name` in a section, where tables describe it.
+sub described
+{
+	my ($query, $file, $heading) = @_;
+	my @names = split /\n/, $node->safe_psql('doc_functions_md', $query);
+	my $text = section($file, $heading);
+
+	cmp_ok(scalar @names, '>', 5, "$file, $heading: there is something to describe");
+	is(join(' ', grep { $text !~ /^\|[^|]*`\Q$_\E`/m } @names), '', 'and all is described');
+	return;
+}
+described("SELECT name FROM pg_settings WHERE name LIKE 'gpusort.%'", 'README.md', '## Settings');
+described("SELECT DISTINCT attname FROM pg_attribute WHERE attrelid IN ('gpusort_stat'::regclass, 'gpusort_devices'::regclass) AND attnum > 0",
+	'doc/administration.md', '## Watching');
 $node->stop;
 done_testing();
