@@ -143,23 +143,35 @@ fits_word(u32 bits, u32 row_bits)
 	return bits + row_bits <= 64 || (bits + row_bits <= 64 + widths[0] && widths[0] <= row_bits);
 }
 
+/* Device memory for a plan: the engine's block, if it is large enough and free, else the plan's own. */
+static gs_status
+take_block(gs_cuda_engine *e, gs_cuda_plan *plan, size_t bytes)
+{
+	gs_cuda_sort *s = (gs_cuda_sort *) e->sort;
+
+	plan->block_bytes = bytes;
+	plan->own_block = bytes > GS_SORT_BLOCK || s->block_lent;
+	if (plan->own_block)
+		return gs_cuda_take(e, bytes, (void **) &plan->block);
+	if (s->block == NULL)
+		GS_TRY(gs_cuda_status(cudaMalloc((void **) &s->block, GS_SORT_BLOCK)));
+	s->block_lent = true;
+	plan->block = s->block;
+	return GS_OK;
+}
+
+/* The plan's run may still be under way: its memory goes back in the order of the stream. */
 static void
 plan_free(gs_engine *engine, gs_plan *head)
 {
 	gs_cuda_plan *plan = (gs_cuda_plan *) head;
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
-	gs_cuda_sort *s = (gs_cuda_sort *) e->sort;
 
-	if (plan->block != NULL)
-	{
-		if (plan->own_block || s->block != NULL)
-		{
-			cudaMemset(plan->block, 0, plan->own_block ? plan->block_bytes : GS_SORT_BLOCK);
-			cudaFree(plan->block);
-		}
-		else
-			s->block = plan->block;
-	}
+	cudaSetDevice(e->device);
+	if (plan->own_block)
+		gs_cuda_give(e, plan->block, plan->block_bytes);
+	else if (plan->block != NULL)
+		((gs_cuda_sort *) e->sort)->block_lent = false;
 	engine->host.release(engine->host.arg, plan, plan->bytes);
 }
 
@@ -264,15 +276,7 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 	size_t alphabets = strings * (GS_POSITIONS + 1) * sizeof(gs_dev_alphabet);
 	size_t all = zero + fields + alphabets;
 
-	plan->own_block = all > GS_SORT_BLOCK;
-	plan->block_bytes = all;
-	if (!plan->own_block && sort->block != NULL)
-	{
-		plan->block = sort->block;
-		sort->block = NULL;
-	}
-	else
-		status = gs_cuda_status(cudaMalloc((void **) &plan->block, plan->own_block ? all : GS_SORT_BLOCK));
+	status = take_block(e, plan, all);
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaMemsetAsync(plan->block, 0, zero, e->stream));
 	plan->looks = (gs_look *) plan->block;

@@ -87,7 +87,7 @@ struct gs_cuda_plan
 	u32 key_bits; /* strings not counted */
 	u32 nfields;
 	bool strings;
-	bool own_block; /* block is not the engine's, and so large: */
+	bool own_block; /* block is not the engine's */
 	size_t block_bytes;
 	enum
 	{

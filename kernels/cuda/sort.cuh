@@ -21,7 +21,8 @@
 struct gs_cuda_sort
 {
 	u8 *host;		   /* pinned: small results */
-	u8 *block;		   /* device memory for one plan, NULL while a plan has it */
+	u8 *block;		   /* device memory for one plan at a time; made when first used */
+	bool block_lent;   /* a plan has it */
 	int ranking;	   /* 0: not decided, 1: ballots, 2: atomics passed the self-test */
 	int force_ranking; /* benchmark, tests */
 	u32 force_small;   /* sort.h */
@@ -29,7 +30,6 @@ struct gs_cuda_sort
 	u64 small_most;	   /* rows of an order in one launch */
 	void *small_state; /* device memory of such launches, which take turns with its halves */
 	u32 small_turn;
-	u32 repairs;	   /* orders made again because their check failed */
 };
 
 #define GS_SORT_HOST  65536
