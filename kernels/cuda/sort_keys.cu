@@ -10,8 +10,8 @@
  * not in order then are sorted one by one (sort_leading.cu).
  *
  * Ranking is by ballots.  Integers alone, by all their bits, are ranked by the order of returning atomics where the device's
- * test allows it: equal ones are alike, so stability cannot show, and the last pass compares neighbours.  If they are out of order, or
- * a group is too large, everything is sorted again, by ballots and by all digits, with kernels that stand by.
+ * test allows it: equal ones are alike, so stability cannot show, and the last pass that has work compares neighbours.  If they are out
+ * of order, or a group is too large, everything is sorted again, by ballots and by all digits, with kernels that stand by.
  *
  * Bytes per item: a key read for the counts; per pass key and value read and written.  See radix.cuh.
  */
@@ -132,7 +132,8 @@ static __global__ void __launch_bounds__(GS_PLACE) road_kernel(gs_keys_plan plan
 	{
 		u32 to = todo & 1 ? 2 : 1;
 
-		plan.steps[p] = {active[p], from, to, leading == 0};
+		/* after the last pass that does anything keys are in order, if all digits count */
+		plan.steps[p] = {active[p], from, to, leading == 0 && todo == 1};
 		if (active[p])
 		{
 			from = to;
@@ -195,7 +196,7 @@ run_passes(const keys_sort *s, gs_road_stage stage, bool atomics)
 	{
 		gs_radix_args a = pass_args(s, p);
 
-		a.wrong = atomics && p + 1 == s->plan.digits ? &s->plan.road->again : NULL;
+		a.wrong = atomics ? &s->plan.road->again : NULL;
 		a.step = s->plan.steps + p;
 		a.keys_at[0] = (void *) t->keys;
 		a.keys_at[1] = s->temp + s->at.keys;
