@@ -72,11 +72,14 @@ gs_lane_order_test(gs_cuda_engine *e, bool *in_order)
 	GS_TRY(gs_cuda_status(cudaMalloc(&wrong, sizeof(u32))));
 	cudaMemsetAsync(wrong, 0, sizeof(u32), e->stream);
 	lane_order_kernel<<<2 * blocks, 1024, 32 * GS_PLACE * sizeof(u32), e->stream>>>(wrong);
-	cudaMemcpyAsync(answer, wrong, sizeof(u32), cudaMemcpyDeviceToHost, e->stream);
+	/* what has not run has not passed */
+	gs_status status = gs_cuda_status(cudaGetLastError());
 
-	gs_status status = gs_cuda_status(cudaStreamSynchronize(e->stream));
-
+	if (status == GS_OK)
+		status = gs_cuda_status(cudaMemcpyAsync(answer, wrong, sizeof(u32), cudaMemcpyDeviceToHost, e->stream));
+	if (status == GS_OK)
+		status = gs_cuda_status(cudaStreamSynchronize(e->stream));
 	cudaFree(wrong);
-	*in_order = *answer == 0;
+	*in_order = status == GS_OK && *answer == 0;
 	return status;
 }
