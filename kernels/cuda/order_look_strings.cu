@@ -97,14 +97,14 @@ static __global__ void __launch_bounds__(256) look_strings_kernel(const __grid_c
 			seen |= (a.desc ? c > 0 : c < 0) ? GS_SEEN_FALL : GS_SEEN_RISE;
 		}
 	}
-	longest = __reduce_max_sync(GS_ALL_LANES, longest);
-	not_shortest = __reduce_max_sync(GS_ALL_LANES, not_shortest);
+	longest = lanes_max(longest);
+	not_shortest = lanes_max(not_shortest);
 	if (lane_id() == 0)
 	{
 		atomicMax(&a.look->longest, longest);
 		atomicMax(&a.look->not_shortest, not_shortest);
 	}
-	seen = __reduce_or_sync(GS_ALL_LANES, seen);
+	seen = lanes_or(seen);
 	if (lane_id() == 0 && (seen & ~*(volatile u32 *) &a.look->seen) != 0)
 		atomicOr(&a.look->seen, seen);
 	if (__syncthreads_or(nulls) && threadIdx.x == 0)
