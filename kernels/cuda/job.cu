@@ -132,7 +132,7 @@ append_nulls_kernel(u64 *to, const u64 *from, u64 row, u32 rows)
 static __global__ void
 append_offsets_kernel(u32 *to, const u32 *from, u32 rows, u32 base, u32 used, u32 *invalid)
 {
-	for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i <= rows; i += gridDim.x * blockDim.x)
+	for (u64 i = blockIdx.x * blockDim.x + threadIdx.x; i <= rows; i += gridDim.x * blockDim.x)
 	{
 		u32 x = from[i];
 		bool good = i == 0 ? x == 0 : x >= from[i - 1];
