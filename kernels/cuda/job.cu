@@ -319,6 +319,7 @@ sort(cuda_job *job, gs_column *columns, u32 ncolumns)
 		GS_TRY(reserve(job, &job->temp, 0, temp, false));
 		GS_TRY(reserve(job, &job->order, 0, k * 4, false));
 		GS_TRY(gs_top_k(engine, columns, ncolumns, job->rows, k, (u32 *) job->order.data, job->temp.data, temp));
+		job->facts.input = gs_order_facts::GS_UNORDERED; /* nobody has looked */
 		return gs_cuda_status(cudaStreamSynchronize(job->engine->stream));
 	}
 	GS_TRY(ops->order_plan(engine, columns, ncolumns, job->rows, &job->plan));

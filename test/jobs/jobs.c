@@ -148,6 +148,16 @@ test_filter(void)
 
 /* ---------------------------------------------------------------- top-k */
 
+/* Whether rows came as a job says that they did: the first k of their order then follow from it. */
+static bool
+came_so(const gs_job_info *info, uint64_t rows, const uint32_t *order, uint64_t k)
+{
+	for (uint64_t i = 0; i < k && info->order.input != GS_UNORDERED; i++)
+		if (order[i] != (info->order.input == GS_ASCENDING ? i : rows - 1 - i))
+			return false;
+	return true;
+}
+
 static bool
 test_topk(void)
 {
@@ -168,7 +178,7 @@ test_topk(void)
 	order = order_of(&t);
 	out = run(&t, &spec, GS_OK, &count, &info);
 	good = out != NULL && count == (spec.limit < t.rows ? spec.limit : t.rows) &&
-		   memcmp(out + GUARD, order, count * sizeof(uint32_t)) == 0;
+		   memcmp(out + GUARD, order, count * sizeof(uint32_t)) == 0 && came_so(&info, t.rows, order, count);
 	if (!good)
 		printf("# top %llu: %s\n", (unsigned long long) spec.limit, describe(&t));
 	free(out);
