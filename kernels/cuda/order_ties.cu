@@ -76,7 +76,7 @@ look_around(const ties_args &a, u64 i)
 	if (!left && !right)
 		return t;
 	if (a.places != NULL)
-		t.place = a.places[w >> (a.low + a.room)];
+		t.place = a.places[w >> a.low >> a.room]; /* together they may be all 64 bits */
 	(void) gs_step(a.key, t.place, a.room, t.row);
 	if (t.place.field >= a.key.nfields)
 		return t; /* equal to the end: arrival order, as they lie */
