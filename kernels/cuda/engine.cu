@@ -111,18 +111,21 @@ cuda_free(gs_engine *engine, void *block)
 static gs_status
 cuda_upload(gs_engine *engine, void *to, const void *from, size_t bytes)
 {
+	cudaSetDevice(cuda(engine)->device);
 	return gs_cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda(engine)->stream));
 }
 
 static gs_status
 cuda_download(gs_engine *engine, void *to, const void *from, size_t bytes)
 {
+	cudaSetDevice(cuda(engine)->device);
 	return gs_cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cuda(engine)->stream));
 }
 
 static gs_status
 cuda_fill(gs_engine *engine, void *to, int byte, size_t bytes)
 {
+	cudaSetDevice(cuda(engine)->device);
 	return gs_cuda_status(cudaMemsetAsync(to, byte, bytes, cuda(engine)->stream));
 }
 

@@ -218,6 +218,53 @@ refused(void)
 	drop(&a), drop(&b), drop(&c), drop(&d);
 }
 
+#ifdef WITH_CUDA
+/* Makes an engine's device the current one. */
+static void
+use(gs_engine *other)
+{
+	void *block;
+
+	ok(gs_alloc(other, 1, &block), "gs_alloc");
+	gs_free(other, block);
+}
+
+/* Calls of an engine while another one's device is current, if there are two: copies, and a call in place. */
+static void
+two_devices(void)
+{
+	enum { N = 100000 };
+	size_t temp_bytes = gs_select_temp_bytes(engine, GS_U32, N);
+	array a = make_array(N * 4, 0), count = make_array(8, 0), temp = make_array(temp_bytes, 0);
+	uint32_t *values = malloc(N * 4);
+	gs_engine *other;
+	bool good = true;
+
+	if (on_gpu && gs_cuda_open(1, NULL, &other) == GS_OK)
+	{
+		for (uint32_t i = 0; i < N; i++)
+			values[i] = i / 4;
+		use(other);
+		ok(gs_fill(engine, a.data, 0, N * 4), "gs_fill");
+		use(other);
+		put(&a, values, N * 4);
+		use(other);
+		ok(gs_unique(engine, GS_U32, a.data, N, a.data, count.data, temp.data, temp_bytes), "gs_unique");
+		use(other);
+		check(*(const uint64_t *) fetch(&count, 8, "count") == N / 4, "as many as differ");
+		fetch(&a, N * 4, "items");
+		for (uint32_t i = 0; i < N / 4; i++)
+			good &= ((const uint32_t *) (a.copy + GUARD))[i] == i;
+		check(good, "each of them once");
+		gs_engine_close(other);
+	}
+	else
+		printf("# one device\n");
+	free(values);
+	drop(&a), drop(&count), drop(&temp);
+}
+#endif
+
 void
 test_others(void)
 {
@@ -246,4 +293,8 @@ test_others(void)
 			extent(types[t], sizes[s], s % 5, s % 2);
 	group("arguments that are refused");
 	refused();
+#ifdef WITH_CUDA
+	group("two devices");
+	two_devices();
+#endif
 }
