@@ -56,6 +56,15 @@ gs_status gs_cuda_prepare(gs_cuda_engine *engine, gs_sweep *sweep, void *temp, s
 						  const void *function, const gs_shape &shape, size_t stage_bytes, size_t more_bytes,
 						  bool in_place, int *grid, size_t *shared);
 
+/* Blocks for a grid whose threads walk on: what n items want, each to a block, but no more than so many for each multiprocessor. */
+static inline u32
+gs_cuda_grid(const gs_cuda_engine *engine, u64 n, u64 each, u32 per_sm)
+{
+	u64 most = (u64) per_sm * engine->properties.multiProcessorCount, want = (n + each - 1) / each;
+
+	return (u32) (want < most ? want : most);
+}
+
 /* Shared memory that a ring may take. */
 constexpr size_t
 gs_shared(bool small)

@@ -41,19 +41,11 @@ static __global__ void __launch_bounds__(THREADS) sequence_kernel(T *out, u64 n,
 		out[i] = (T) (start + i * step);
 }
 
-static u32
-blocks_for(gs_cuda_engine *e, u64 n, u64 each)
-{
-	u64 most = 16ull * e->properties.multiProcessorCount, want = (n + each - 1) / each;
-
-	return (u32) (want < most ? want : most);
-}
-
 template <class T>
 static gs_status
 gather(gs_cuda_engine *e, const void *in, bool wide_index, const void *index, u64 n, void *out)
 {
-	u32 blocks = blocks_for(e, n, 4 * THREADS);
+	u32 blocks = gs_cuda_grid(e, n, 4 * THREADS, 16);
 
 	if (wide_index)
 		gather_kernel<<<blocks, THREADS, 0, e->stream>>>((const T *) in, (const u64 *) index, n, (T *) out);
@@ -87,7 +79,7 @@ gs_status
 gs_cuda_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
-	u32 blocks = blocks_for(e, n, THREADS);
+	u32 blocks = gs_cuda_grid(e, n, THREADS, 16);
 
 	cudaSetDevice(e->device);
 	switch (gs_type_width(type))
@@ -252,12 +244,10 @@ gs_cuda_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	size_t width = gs_type_width(type);
 	extent_args a = {gs_cuda_input(in, n * width), gs_cuda_mapping(type, GS_MIN), (extent_sum *) temp, (u8 *) out};
-	u32 blocks = blocks_for(e, n * width + 1, 16 * 4 * THREADS);
+	u32 blocks = gs_cuda_grid(e, n * width + 1, 16 * 4 * THREADS, 8);
 	gs_status status;
 
 	cudaSetDevice(e->device);
-	if (blocks > 8u * e->properties.multiProcessorCount)
-		blocks = 8 * e->properties.multiProcessorCount;
 	status = gs_cuda_status(cudaMemsetAsync(temp, 0, sizeof(extent_sum), e->stream));
 	if (status != GS_OK)
 		return status;

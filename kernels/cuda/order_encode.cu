@@ -297,6 +297,18 @@ gs_order_sample(gs_cuda_engine *e, const gs_cuda_plan *plan, const u32 *order, u
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* Adds what a thread has seen now to what it and all have seen; true if that is both a rise and a fall. */
+static __device__ __forceinline__ bool
+seen_both(u32 now, u32 &before, u32 *seen)
+{
+	if ((now & ~before) != 0)
+	{
+		before |= now;
+		atomicOr(seen, before);
+	}
+	return *(volatile u32 *) seen == (GS_SEEN_FALL | GS_SEEN_RISE);
+}
+
 /* Leaves as soon as both a rise and a fall have been seen: soon, unless the words are in order. */
 static __global__ void __launch_bounds__(ENCODE_THREADS) check_kernel(const u64 *words, u64 n, u32 *seen)
 {
@@ -318,12 +330,7 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) check_kernel(const u64 
 					now |= w < last ? GS_SEEN_FALL : GS_SEEN_RISE;
 				last = w;
 			}
-		if ((now & ~s) != 0)
-		{
-			s |= now;
-			atomicOr(seen, s);
-		}
-		if (*(volatile u32 *) seen == (GS_SEEN_FALL | GS_SEEN_RISE))
+		if (seen_both(now, s, seen))
 			return;
 	}
 }
@@ -331,9 +338,7 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) check_kernel(const u64 
 gs_status
 gs_order_check(gs_cuda_engine *e, const u64 *words, u64 n, u32 *seen)
 {
-	u64 wanted = (n + 4 * ENCODE_THREADS - 1) / (4 * ENCODE_THREADS), most = (u64) e->properties.multiProcessorCount * 8;
-
-	check_kernel<<<(u32) (wanted < most ? wanted : most), ENCODE_THREADS, 0, e->stream>>>(words, n, seen);
+	check_kernel<<<gs_cuda_grid(e, n, 4 * ENCODE_THREADS, 8), ENCODE_THREADS, 0, e->stream>>>(words, n, seen);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -346,12 +351,7 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) check_rows_kernel(gs_de
 	{
 		u32 now = gs_compare(key, gs_dev_place{0, 0}, (u32) i - 1, (u32) i) > 0 ? GS_SEEN_FALL : GS_SEEN_RISE;
 
-		if ((now & ~s) != 0)
-		{
-			s |= now;
-			atomicOr(seen, s);
-		}
-		if (*(volatile u32 *) seen == (GS_SEEN_FALL | GS_SEEN_RISE))
+		if (seen_both(now, s, seen))
 			return;
 	}
 }
@@ -359,9 +359,7 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) check_rows_kernel(gs_de
 gs_status
 gs_order_check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 *seen)
 {
-	u64 wanted = (plan->rows + ENCODE_THREADS - 1) / ENCODE_THREADS, most = (u64) e->properties.multiProcessorCount * 8;
-
-	check_rows_kernel<<<(u32) (wanted < most ? wanted : most), ENCODE_THREADS, 0, e->stream>>>(plan->key, plan->rows, seen);
+	check_rows_kernel<<<gs_cuda_grid(e, plan->rows, ENCODE_THREADS, 8), ENCODE_THREADS, 0, e->stream>>>(plan->key, plan->rows, seen);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -383,8 +381,6 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) sequence_kernel(u32 *or
 gs_status
 gs_order_sequence(gs_cuda_engine *e, u32 *order, u64 n, bool reverse, const u32 *seen)
 {
-	u64 wanted = (n + ENCODE_THREADS - 1) / ENCODE_THREADS, most = (u64) e->properties.multiProcessorCount * 16;
-
-	sequence_kernel<<<(u32) (wanted < most ? wanted : most), ENCODE_THREADS, 0, e->stream>>>(order, n, reverse, seen);
+	sequence_kernel<<<gs_cuda_grid(e, n, ENCODE_THREADS, 16), ENCODE_THREADS, 0, e->stream>>>(order, n, reverse, seen);
 	return gs_cuda_status(cudaGetLastError());
 }

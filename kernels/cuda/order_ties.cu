@@ -448,14 +448,6 @@ gs_ties_temp(u64 n)
 		   2 * gs_round256(most_groups(n) * 4) + gs_round256((n / TIE_TILE + 1) * sizeof(u64));
 }
 
-static u32
-grid_for(gs_cuda_engine *e, u64 n, u32 per_sm)
-{
-	u64 wanted = (n + TIE_THREADS - 1) / TIE_THREADS, most = (u64) e->properties.multiProcessorCount * per_sm;
-
-	return (u32) (wanted < most ? wanted : most);
-}
-
 static gs_status
 get_flags(gs_cuda_engine *e, const gs_order_flags *from, gs_order_flags *to)
 {
@@ -511,8 +503,8 @@ gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other,
 		a.tiles = (u32) ((a.n + TIE_TILE - 1) / TIE_TILE);
 		GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
 		GS_TRY(gs_cuda_status(cudaMemsetAsync(a.counts, 0, a.tiles * sizeof(u64), e->stream)));
-		settle_kernel<<<grid_for(e, a.n, 8), TIE_THREADS, 0, e->stream>>>(a);
-		listed_kernel<<<grid_for(e, a.n, 8), TIE_THREADS, 0, e->stream>>>(a);
+		settle_kernel<<<gs_cuda_grid(e, a.n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a);
+		listed_kernel<<<gs_cuda_grid(e, a.n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a);
 		GS_TRY(gs_cuda_status(cudaGetLastError()));
 		GS_TRY(get_flags(e, plan->flags, flags));
 		if (flags->wrong)
@@ -538,13 +530,13 @@ gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other,
 		a.next_positions = positions[round & 1];
 		a.next_groups = groups;
 		a.next_places = places[round & 1];
-		compact_kernel<<<grid_for(e, a.n, 8), TIE_THREADS, 0, e->stream>>>(a);
+		compact_kernel<<<gs_cuda_grid(e, a.n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a);
 		if (plan->strings)
 		{
-			common_kernel<<<grid_for(e, m, 8), TIE_THREADS, 0, e->stream>>>(a, m);
-			skip_kernel<<<grid_for(e, g, 8), TIE_THREADS, 0, e->stream>>>(a, g);
+			common_kernel<<<gs_cuda_grid(e, m, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, m);
+			skip_kernel<<<gs_cuda_grid(e, g, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, g);
 		}
-		next_words_kernel<<<grid_for(e, m, 8), TIE_THREADS, 0, e->stream>>>(a, m, room, number_bits, words);
+		next_words_kernel<<<gs_cuda_grid(e, m, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, m, room, number_bits, words);
 		GS_TRY(gs_cuda_status(cudaGetLastError()));
 
 		s.n = m;

@@ -13,14 +13,6 @@
 #define THREADS 256
 #define TILE	4096 /* of the fixed order: 256 threads, each with a group of 16 */
 
-static u32
-blocks_for(gs_cuda_engine *e, u64 n, u64 each)
-{
-	u64 most = 16ull * e->properties.multiProcessorCount, want = (n + each - 1) / each;
-
-	return (u32) (want < most ? want : most);
-}
-
 __device__ __forceinline__ bool
 is_null(const u64 *nulls, u64 row)
 {
@@ -138,7 +130,7 @@ heads(gs_cuda_engine *e, const gs_source *source, const u32 *order, u64 n, bool 
 {
 	row_source s = {(const u8 *) source->values, source->nulls, source->heap};
 
-	heads_kernel<D><<<blocks_for(e, n, THREADS), THREADS, 0, e->stream>>>(s, order, n, first, bits);
+	heads_kernel<D><<<gs_cuda_grid(e, n, THREADS, 16), THREADS, 0, e->stream>>>(s, order, n, first, bits);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -249,7 +241,7 @@ template <class C>
 static gs_status
 compare(gs_cuda_engine *e, const compare_args &a)
 {
-	compare_kernel<C><<<blocks_for(e, a.n, THREADS), THREADS, 0, e->stream>>>(a);
+	compare_kernel<C><<<gs_cuda_grid(e, a.n, THREADS, 16), THREADS, 0, e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -345,7 +337,7 @@ values(gs_cuda_engine *e, const gs_source *source, const u32 *order, u64 n, cons
 
 	if (source->nulls != NULL)
 		memcpy((void *) &fill, null_value, sizeof(fill));
-	values_kernel<FROM, TO><<<blocks_for(e, n, THREADS), THREADS, 0, e->stream>>>(s, order, n, fill, (TO *) out);
+	values_kernel<FROM, TO><<<gs_cuda_grid(e, n, THREADS, 16), THREADS, 0, e->stream>>>(s, order, n, fill, (TO *) out);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -508,7 +500,7 @@ static gs_status
 scan_fixed(gs_cuda_engine *e, bool inclusive, const void *in, void *out, u64 n, void *temp)
 {
 	u64 tiles = (n + TILE - 1) / TILE;
-	u32 blocks = blocks_for(e, tiles, 1);
+	u32 blocks = gs_cuda_grid(e, tiles, 1, 16);
 
 	fixed_kernel<T, false><<<blocks, THREADS, 0, e->stream>>>((const T *) in, NULL, n, inclusive, (T *) temp);
 	fixed_tiles_kernel<T><<<1, 1024, 0, e->stream>>>((T *) temp, tiles);
@@ -554,7 +546,7 @@ cuda_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, 
 		n--, s++;
 	if (n == 0)
 		return GS_OK;
-	overflows_kernel<<<blocks_for(e, n, THREADS), THREADS, 0, e->stream>>>(type == GS_I64, (const u64 *) in, s, n, count);
+	overflows_kernel<<<gs_cuda_grid(e, n, THREADS, 16), THREADS, 0, e->stream>>>(type == GS_I64, (const u64 *) in, s, n, count);
 	return gs_cuda_status(cudaGetLastError());
 }
 
