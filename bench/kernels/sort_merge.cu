@@ -77,7 +77,6 @@ make(K *out, u64 n, shape how)
 
 static gs_engine *engine;
 static cudaStream_t stream;
-static u64 *bad;
 
 /* CUB's merge sort with a tile of its own: 0 threads: as it chooses. */
 template <int THREADS, int ITEMS>
@@ -98,18 +97,6 @@ cub_sort(void *temp, size_t &bytes, K *keys, V *values, u64 n)
 	using dispatch = cub::DispatchMergeSort<K *, V *, K *, V *, u32, less_than, HUB>;
 
 	CK(dispatch::Dispatch(temp, bytes, keys, values, keys, values, (u32) n, less_than(), stream));
-}
-
-template <class T>
-static u64
-differ(const T *a, const T *b, u64 n)
-{
-	u64 found;
-
-	CK(cudaMemset(bad, 0, 8));
-	count_differences<<<GRID>>>(a, b, n, bad);
-	CK(cudaMemcpy(&found, bad, 8, cudaMemcpyDeviceToHost));
-	return found;
 }
 
 /* numbers: values are row numbers, which ours are not given. */
@@ -176,7 +163,7 @@ sort_case(const char *name, const char *want, int lg, shape how, bool numbers)
 		note(cub, once(stream, [&] { number(), cub_sort<K, V, own>(cub_temp, cub_bytes, their, (V *) their_values, n); }, fresh));
 	}
 
-	u64 wrong = differ(out, their, n) + (PAIRS ? differ(out_values, their_values, n) : 0);
+	u64 wrong = differences(out, their, n) + (PAIRS ? differences(out_values, their_values, n) : 0);
 	float a = median(ours), b = median(cub), c = std::min(median(cub_large), median(cub_larger));
 
 	printf("%-58s %8.3f %8.3f %8.3f %7.2f %7.2f  %s\n", title, a, b, c, b / a, c / a, wrong == 0 ? "same as CUB's" : "DIFFERENT");
@@ -246,7 +233,7 @@ runs_case(const char *want, int lg, u64 runs, bool even)
 		}
 	}
 
-	u64 wrong = differ(out, their, n) + differ(out_values, their_values, n);
+	u64 wrong = differences(out, their, n) + differences(out_values, their_values, n);
 
 	printf("%-58s %8.3f %8.3f %8s %7.2f %7s  %s\n", title, median(ours), median(cub), "-", median(cub) / median(ours), "-",
 		   wrong == 0 ? "same as CUB's" : "DIFFERENT");
@@ -261,7 +248,6 @@ main(int argc, char **argv)
 	print_head("ms: ours, CUB's own choice, CUB tuned; CUB / ours");
 	GS(gs_cuda_open(0, NULL, &engine));
 	stream = (cudaStream_t) gs_cuda_stream(engine);
-	CK(cudaMalloc(&bad, 8));
 	for (const char *p = logs; p != NULL; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
 	{
 		int lg = atoi(p);

@@ -12,8 +12,7 @@
  * Median of 7 runs after one; times by events on the stream.  Each order is checked: every row once, ascending, stable.
  */
 #include "check.cuh"
-
-#include <cub/cub.cuh>
+#include "hub9.cuh"
 
 enum shape { UNIFORM, SORTED, REVERSED, FEW, EQUAL, SKEWED, REAL };
 
@@ -131,41 +130,6 @@ spread(const T *in, int stride, T *out, u32 n)
 	EACH(i, n)
 		out[i] = in[i * stride];
 }
-
-/* CUB's shape for 64-bit keys with 9-bit digits */
-struct scaled
-{
-	static constexpr int BLOCK_THREADS = 512, ITEMS_PER_THREAD = 11;
-};
-
-struct hub9
-{
-	struct Policy900 : cub::ChainedPolicy<900, Policy900, Policy900>
-	{
-		static constexpr bool ONESWEEP = true;
-		static constexpr int ONESWEEP_RADIX_BITS = 9;
-		using HistogramPolicy = cub::AgentRadixSortHistogramPolicy<128, 16, 1, u64, 9>;
-		using ExclusiveSumPolicy = cub::AgentRadixSortExclusiveSumPolicy<256, 9>;
-		using OnesweepPolicy =
-			cub::AgentRadixSortOnesweepPolicy<512, 11, u64, 1, cub::RADIX_RANK_MATCH_EARLY_COUNTS_ANY,
-											  cub::BLOCK_SCAN_RAKING_MEMOIZE, cub::RADIX_SORT_STORE_DIRECT, 9, scaled>;
-		using ScanPolicy = cub::AgentScanPolicy<512, 23, u32, cub::BLOCK_LOAD_WARP_TRANSPOSE, cub::LOAD_DEFAULT,
-												cub::BLOCK_STORE_WARP_TRANSPOSE, cub::BLOCK_SCAN_RAKING_MEMOIZE>;
-		using DownsweepPolicy = cub::AgentRadixSortDownsweepPolicy<512, 23, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
-																   cub::RADIX_RANK_MATCH, cub::BLOCK_SCAN_WARP_SCANS, 7>;
-		using AltDownsweepPolicy = cub::AgentRadixSortDownsweepPolicy<256, 47, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
-																	  cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
-		using UpsweepPolicy = cub::AgentRadixSortUpsweepPolicy<256, 23, u64, cub::LOAD_DEFAULT, 7>;
-		using AltUpsweepPolicy = cub::AgentRadixSortUpsweepPolicy<256, 47, u64, cub::LOAD_DEFAULT, 6>;
-		using SingleTilePolicy = cub::AgentRadixSortDownsweepPolicy<256, 19, u64, cub::BLOCK_LOAD_DIRECT, cub::LOAD_LDG,
-																	cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
-		using SegmentedPolicy = cub::AgentRadixSortDownsweepPolicy<192, 39, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
-																   cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
-		using AltSegmentedPolicy = cub::AgentRadixSortDownsweepPolicy<384, 11, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
-																	  cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 5>;
-	};
-	using MaxPolicy = Policy900;
-};
 
 /* ---------------------------------------------------------------- lines of the table */
 
@@ -331,7 +295,7 @@ single(const char *name, const char *want, int lg, int width, int bits, shape ho
 		if (bits + lg <= 64)
 		{
 			cub_line("packed", t, n, [&] { return cub_packed<hub8>((const u64 *) values, n, base, bits, lg); });
-			cub_line("packed9", t, n, [&] { return cub_packed<hub9>((const u64 *) values, n, base, bits, lg); });
+			cub_line("packed9", t, n, [&] { return cub_packed<hub9<u64, cub::NullType>>((const u64 *) values, n, base, bits, lg); });
 		}
 	}
 	else

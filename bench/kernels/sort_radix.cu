@@ -8,8 +8,7 @@
  * hub.  Rounds of ours and CUB's alternate; medians of 9 after one.  Results are compared item by item with CUB's, which is stable too.
  */
 #include "check.cuh"
-
-#include <cub/cub.cuh>
+#include "hub9.cuh"
 
 enum shape { UNIFORM, FEW, EQUAL, SKEWED, SORTED, REVERSED, SMALL };
 
@@ -41,45 +40,8 @@ make(K *out, u64 n, shape how)
 	}
 }
 
-/* CUB with digits of 9 bits and tiles as large as its static shared memory takes. */
-template <class K, class V>
-struct hub9
-{
-	static constexpr int items = sizeof(K) == 8 || sizeof(V) == 8 ? 11 : 21;
-	struct scaled
-	{
-		static constexpr int BLOCK_THREADS = 512, ITEMS_PER_THREAD = items;
-	};
-	struct Policy900 : cub::ChainedPolicy<900, Policy900, Policy900>
-	{
-		static constexpr bool ONESWEEP = true;
-		static constexpr int ONESWEEP_RADIX_BITS = 9;
-		using HistogramPolicy = cub::AgentRadixSortHistogramPolicy<128, 16, 1, K, 9>;
-		using ExclusiveSumPolicy = cub::AgentRadixSortExclusiveSumPolicy<256, 9>;
-		using OnesweepPolicy =
-			cub::AgentRadixSortOnesweepPolicy<512, items, K, 1, cub::RADIX_RANK_MATCH_EARLY_COUNTS_ANY,
-											  cub::BLOCK_SCAN_RAKING_MEMOIZE, cub::RADIX_SORT_STORE_DIRECT, 9, scaled>;
-		using ScanPolicy = cub::AgentScanPolicy<512, 23, u32, cub::BLOCK_LOAD_WARP_TRANSPOSE, cub::LOAD_DEFAULT,
-												cub::BLOCK_STORE_WARP_TRANSPOSE, cub::BLOCK_SCAN_RAKING_MEMOIZE>;
-		using DownsweepPolicy = cub::AgentRadixSortDownsweepPolicy<512, 23, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
-																   cub::RADIX_RANK_MATCH, cub::BLOCK_SCAN_WARP_SCANS, 7>;
-		using AltDownsweepPolicy = cub::AgentRadixSortDownsweepPolicy<256, 47, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
-																	  cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
-		using UpsweepPolicy = cub::AgentRadixSortUpsweepPolicy<256, 23, u64, cub::LOAD_DEFAULT, 7>;
-		using AltUpsweepPolicy = cub::AgentRadixSortUpsweepPolicy<256, 47, u64, cub::LOAD_DEFAULT, 6>;
-		using SingleTilePolicy = cub::AgentRadixSortDownsweepPolicy<256, 19, u64, cub::BLOCK_LOAD_DIRECT, cub::LOAD_LDG,
-																	cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
-		using SegmentedPolicy = cub::AgentRadixSortDownsweepPolicy<192, 39, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
-																   cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
-		using AltSegmentedPolicy = cub::AgentRadixSortDownsweepPolicy<384, 11, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
-																	  cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 5>;
-	};
-	using MaxPolicy = Policy900;
-};
-
 static gs_engine *engine;
 static cudaStream_t stream;
-static u64 *bad;
 
 /* CUB's call, with DoubleBuffer, and perhaps a policy hub. */
 template <class K, class V, class HUB>
@@ -108,18 +70,6 @@ struct cub_sort
 			CK(cub::DeviceRadixSort::SortPairs(with, bytes, k, v, n, 0, end_bit, stream));
 	}
 };
-
-template <class T>
-static u64
-differ(const T *a, const T *b, u64 n)
-{
-	u64 found;
-
-	CK(cudaMemset(bad, 0, 8));
-	count_differences<<<GRID>>>(a, b, n, bad);
-	CK(cudaMemcpy(&found, bad, 8, cudaMemcpyDeviceToHost));
-	return found;
-}
 
 static const char *
 verdict(u64 wrong)
@@ -189,9 +139,9 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bo
 			note(way == 0 ? ballots : chosen, once(stream, ours, poison));
 			if (round == 0)
 			{
-				wrong[way] = differ(out, a.k.Current(), n);
+				wrong[way] = differences(out, a.k.Current(), n);
 				if (PAIRS)
-					wrong[way] += differ(out_values, (W *) a.v.Current(), n);
+					wrong[way] += differences(out_values, (W *) a.v.Current(), n);
 			}
 		}
 		note(cub9, once(stream, [&] { b.run(b.temp); }, fresh));
@@ -234,7 +184,6 @@ main(int argc, char **argv)
 	print_head("sort_radix: ms, medians of 9; x: CUB's best / ours");
 	GS(gs_cuda_open(0, NULL, &engine));
 	stream = (cudaStream_t) gs_cuda_stream(engine);
-	CK(cudaMalloc(&bad, 8));
 	for (; sizes != NULL; sizes = strchr(sizes, ',') ? strchr(sizes, ',') + 1 : NULL)
 		all_cases(atoi(sizes), want);
 	gs_engine_close(engine);
