@@ -86,7 +86,7 @@ look_done(const look_args &a, const look_sum<T> &s, u32 seen, bool valid, bool n
 			x[i] = i < 2 ? (y > x[i] ? y : x[i]) : x[i] | y;
 		}
 	}
-	seen = __reduce_or_sync(GS_ALL_LANES, seen | (u32) valid << 8 | (u32) nulls << 9);
+	seen = lanes_or(seen | (u32) valid << 8 | (u32) nulls << 9);
 	if (lane_id() == 0)
 	{
 		for (int i = 0; i < 2; i++)
@@ -362,7 +362,7 @@ static __global__ void __launch_bounds__(LOOK_THREADS, 2) look_kernel(const __gr
 			if (c != 0)
 				atomicAdd(a.counts + to, c);
 		}
-		odd = __reduce_add_sync(GS_ALL_LANES, odd);
+		odd = lanes_add(odd);
 		if (lane_id() == 0 && odd != 0)
 			atomicAdd((unsigned long long *) &a.look->odd, (unsigned long long) odd);
 	}

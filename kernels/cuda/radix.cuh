@@ -37,7 +37,7 @@ struct gs_transform
 };
 
 /*
- * Keys: what a pass does, decided on the device.  0: the input, 1: temporary memory, 2: the output.  whole: after the last pass the keys are in
+ * Keys: what a pass does, decided on the device.  0: the input, 1: temporary memory, 2: the output.  whole: after this pass, the last with work, keys are in
  * order by all their digits.
  */
 struct gs_radix_step
