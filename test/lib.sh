@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 # lib.sh: what the scripts for tests, demo and benchmarks share.  Sourced by bash scripts that have set root.
 #
 # Servers run in a temporary directory, as user postgres when the script runs as root, on Unix sockets only.  At exit,
