@@ -13,12 +13,12 @@ PG_FUNCTION_INFO_V1(gpu_rle_runs);
 PG_FUNCTION_INFO_V1(gpu_rle_decode);
 PG_FUNCTION_INFO_V1(gpu_count_by_key);
 
-/* Runs written out between two looks at interrupts. */
-#define BLOCK_RUNS 65536
+/* Elements between two looks at interrupts. */
+#define BLOCK_ROWS 65536
 
-/* gpu_rle_runs(array): value, length and first position of each run of equal neighbours. */
-Datum
-gpu_rle_runs(PG_FUNCTION_ARGS)
+/* The runs of an array's elements, in order or as they lie there: value, length and, where the result has a third column, first position. */
+static Datum
+put_runs(FunctionCallInfo fcinfo, bool in_order)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	ArrayCall	call;
@@ -32,7 +32,7 @@ gpu_rle_runs(PG_FUNCTION_ARGS)
 	array_call_begin(&call);
 	array_argument(&array, fcinfo, 0);
 	column = array_column(fcinfo, &array);
-	runs = vectorjob_runs(call.mem, &column, 1, 0, 1, &nruns);
+	runs = vectorjob_runs(call.mem, &column, 1, in_order ? 1 : 0, 1, &nruns);
 	for (uint64 i = 0; i < nruns; i++)
 	{
 		Datum		values[3];
@@ -50,37 +50,18 @@ gpu_rle_runs(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* gpu_rle_runs(array): value, length and first position of each run of equal neighbours. */
+Datum
+gpu_rle_runs(PG_FUNCTION_ARGS)
+{
+	return put_runs(fcinfo, false);
+}
+
 /* gpu_count_by_key(keys, presorted): how often each key occurs. */
 Datum
 gpu_count_by_key(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	ArrayCall	call;
-	ArrayArgument keys;
-	VectorColumn column;
-	gs_run	   *runs;
-	uint64		nruns;
-	ValueBlock	block;
-
-	InitMaterializedSRF(fcinfo, 0);
-	array_call_begin(&call);
-	array_argument(&keys, fcinfo, 0);
-	column = array_column(fcinfo, &keys);
-	runs = vectorjob_runs(call.mem, &column, 1, PG_GETARG_BOOL(1) ? 0 : 1, 1, &nruns);
-	for (uint64 i = 0; i < nruns; i++)
-	{
-		Datum		values[2];
-		bool		nulls[2] = {false, false};
-
-		if (i % VALUE_BLOCK == 0)
-			load_values(&block, &keys.values, &runs[i].row, sizeof(gs_run), Min(nruns - i, VALUE_BLOCK));
-		values[0] = block.values[i % VALUE_BLOCK];
-		nulls[0] = block.nulls[i % VALUE_BLOCK];
-		values[1] = Int64GetDatum(runs[i].length);
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-	}
-	array_call_end(&call);
-	return (Datum) 0;
+	return put_runs(fcinfo, !PG_GETARG_BOOL(1));
 }
 
 /* A run's length. */
@@ -146,10 +127,12 @@ gpu_rle_decode(PG_FUNCTION_ARGS)
 	{
 		uint64		end = at + (uint64) run_length(&lengths.values, run);
 
-		if (run % BLOCK_RUNS == 0)
-			CHECK_FOR_INTERRUPTS();
 		while (at < end)
+		{
+			if (at % BLOCK_ROWS == 0)
+				CHECK_FOR_INTERRUPTS();
 			rows[at++] = run;
+		}
 	}
 	array_call_result(&call);
 	result = vector_to_array(&array.values, rows, count, 1);
