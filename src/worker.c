@@ -64,7 +64,7 @@ static bool service_up;			/* it has said hello since it was started */
 static TimestampTz started_at;
 static TimestampTz heard_at;
 static TimestampTz asked_at;
-static bool killed;				/* for its silence */
+static bool killed;				/* nothing but its end is expected of it */
 static int	failures;
 static char *options_used;
 
@@ -352,6 +352,19 @@ call_service(void)
 		hang_up();
 }
 
+/* Ends a service that speaks another version, as one does that was installed since the server loaded its library; trying again is vain. */
+static void
+dismiss_service(void)
+{
+	ereport(LOG,
+			(errmsg("gpusort service (PID %d) is of another version than the library that the server has loaded", (int) service_pid),
+			 errhint("Restart the server.")));
+	kill(service_pid, SIGKILL);
+	killed = true;
+	failures = MAX_FAILURES;
+	hang_up();
+}
+
 /* Takes what the service says; any of it is a sign of life. */
 static void
 listen_to_service(void)
@@ -367,6 +380,11 @@ listen_to_service(void)
 		if (io != GSD_IO_OK)
 		{
 			hang_up();
+			return;
+		}
+		if (message.head.type == GSD_WELCOME && message.welcome.status != GS_OK)
+		{
+			dismiss_service();
 			return;
 		}
 		heard_at = GetCurrentTimestamp();
@@ -533,7 +551,7 @@ attend(void)
 		delay = check_end();
 		if (delay >= 0)
 			return delay;
-		if (service_socket < 0)
+		if (service_socket < 0 && !killed)
 			call_service();
 		listen_to_service();
 		check_pulse();

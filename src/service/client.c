@@ -241,15 +241,15 @@ static bool
 greet(connection *c, const gsd_message *m)
 {
 	gsd_welcome answer;
-	bool known = m->head.type == GSD_HELLO && m->hello.magic == GSD_MAGIC;
+	uint32_t version = options.fault == FAULT_VERSION ? GSD_VERSION + 1 : GSD_VERSION;
 
-	if (!known)
+	if (m->head.type != GSD_HELLO || m->hello.magic != GSD_MAGIC)
 		return false;
 	gsd_head(&answer.head, GSD_WELCOME, sizeof(answer));
 	answer.magic = GSD_MAGIC;
-	answer.version = GSD_VERSION;
+	answer.version = version;
 	answer.gpu = options.gpu;
-	answer.status = m->hello.version == GSD_VERSION ? GS_OK : GS_PROTOCOL;
+	answer.status = m->hello.version == version ? GS_OK : GS_PROTOCOL;
 	c->owner = m->hello.owner;
 	gsd_reply(c, &answer.head);
 	return answer.status == GS_OK;

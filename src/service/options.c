@@ -37,7 +37,7 @@ usage(void)
 		   "  --idle=SECONDS          take the ring of a session, and what a device holds, after so long (default 60)\n"
 		   "  --threads=N             threads of the CPU engine (default 1; more have no effect yet)\n"
 		   "  --socket=PATH           (default " GSD_SOCKET ")\n"
-		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, or short:N (the order ends\n"
+		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, version, or short:N (the order ends\n"
 		   "                          after N rows); at begin, add, finish, next (in the middle of the order), or rest\n"
 		   "                          (no job has come for --idle)\n"
 		   "  --fault-every=N         only in every Nth job\n"
@@ -74,9 +74,10 @@ word(const char *text, size_t length, const char *const *list)
 static bool
 read_fault(const char *text)
 {
-	static const char *const kinds[] = {"none", "crash", "hang", "corrupt", "oom", "short", NULL};
+	static const char *const kinds[] = {"none", "crash", "hang", "corrupt", "oom", "short", "version", NULL};
 	static const char *const stages[] = {"begin", "add", "finish", "next", "rest", NULL};
-	static const fault_stage usual[] = {STAGE_FINISH, STAGE_FINISH, STAGE_FINISH, STAGE_NEXT, STAGE_BEGIN, STAGE_NEXT};
+	static const fault_stage usual[] = {STAGE_FINISH, STAGE_FINISH, STAGE_FINISH, STAGE_NEXT,
+										STAGE_BEGIN, STAGE_NEXT, STAGE_BEGIN};
 	size_t length = strcspn(text, ":@");
 	int kind = word(text, length, kinds);
 

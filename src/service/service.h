@@ -19,7 +19,8 @@ typedef enum fault_kind
 	FAULT_HANG,	   /* the job's thread stops */
 	FAULT_CORRUPT, /* an element of the result comes twice */
 	FAULT_OOM,	   /* out of device memory */
-	FAULT_SHORT	   /* the result ends too early */
+	FAULT_SHORT,   /* the result ends too early */
+	FAULT_VERSION  /* another version of the protocol is spoken; at no stage of a job */
 } fault_kind;
 
 typedef enum fault_stage

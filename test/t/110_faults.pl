@@ -106,6 +106,14 @@ foreach (1 .. 60)
 }
 is($node->safe_psql('postgres', 'SELECT DISTINCT service FROM gpusort_devices'), 'gave up', 'a service that always crashes');
 
+# Another version than the server's, as after an installation without a restart.
+$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=$engine --fault=version'");
+$node->reload;
+wait_until(sub { slurp_file($node->logfile) =~ /is of another version/ }, 'another version is known for what it is');
+wait_until(sub { $node->safe_psql('postgres', 'SELECT service FROM gpusort_devices') eq 'gave up' }, 'and not tried again');
+is(() = slurp_file($node->logfile) =~ /is of another version/g, 1, 'with one line in the log');
+is(digest($node, 'gpu'), $right, 'sorts all the same');
+
 sound($node);
 $node->stop;
 is_deeply([ leftovers($node) ], [], 'nothing lies around');
