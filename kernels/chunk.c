@@ -90,10 +90,10 @@ rows_that_fit(size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolu
 }
 
 /*
- * Lays an empty chunk out.  Only the header and the first offset of each string column are written.
+ * Writes the header of an empty chunk.
  */
 gs_status
-gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns, uint32_t max_rows,
+gs_chunk_layout(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns, uint32_t max_rows,
 			  uint32_t bytes_per_string)
 {
 	uint64_t at = aligned(header_bytes(ncolumns));
@@ -116,8 +116,6 @@ gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *column
 		column->heap = at;
 		column->heap_bytes = heap_room(columns[c].type, rows, bytes_per_string);
 		at += aligned(column->heap_bytes);
-		if (columns[c].type == GS_BYTES)
-			memset((char *) chunk + column->values, 0, sizeof(uint32_t));
 	}
 	chunk->magic = GS_CHUNK_MAGIC;
 	chunk->ncolumns = ncolumns;
@@ -125,6 +123,21 @@ gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *column
 	chunk->capacity = rows;
 	chunk->bytes = at;
 	return GS_OK;
+}
+
+/*
+ * The same in the chunk itself, with the first offset of each string column; nothing else is written.
+ */
+gs_status
+gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns, uint32_t max_rows,
+			  uint32_t bytes_per_string)
+{
+	gs_status status = gs_chunk_layout(chunk, buffer_bytes, columns, ncolumns, max_rows, bytes_per_string);
+
+	for (uint32_t c = 0; c < ncolumns && status == GS_OK; c++)
+		if (columns[c].type == GS_BYTES)
+			memset((char *) chunk + chunk->columns[c].values, 0, sizeof(uint32_t));
+	return status;
 }
 
 /*

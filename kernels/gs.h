@@ -135,6 +135,13 @@ typedef struct gs_chunk
 gs_status gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns,
 						uint32_t max_rows, uint32_t bytes_per_string);
 
+/*
+ * Only the header of such a chunk, for a producer that fills a buffer which others can write to: it keeps the header elsewhere and copies it
+ * in when the chunk is closed.  The first offset of each GS_BYTES column is its to write.
+ */
+gs_status gs_chunk_layout(gs_chunk *header, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns,
+						  uint32_t max_rows, uint32_t bytes_per_string);
+
 /* Bytes that gs_chunk_init needs for a given number of rows. */
 size_t gs_chunk_bytes(const gs_column_spec *columns, uint32_t ncolumns, uint32_t rows, uint32_t bytes_per_string);
 

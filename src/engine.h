@@ -52,9 +52,10 @@ typedef struct EngineOps
 
 	/*
 	 * An empty chunk to fill next, with room for a string of at least heap_bytes in every GS_BYTES column; GS_TOO_BIG when the engine
-	 * has none that large.  It belongs to the job and is valid until add.
+	 * has none that large.  It belongs to the job and is valid until add.  Its arrays lie in memory, which may be another place than its
+	 * header, and one that another process can write to.
 	 */
-	gs_status	(*chunk) (EngineJob *job, Size heap_bytes, gs_chunk **chunk);
+	gs_status	(*chunk) (EngineJob *job, Size heap_bytes, gs_chunk **header, char **memory);
 	gs_status	(*add) (EngineJob *job);
 
 	/* In place of all chunks: gs_job_lend.  NULL, or GS_INVALID, after which chunks may follow. */

@@ -95,7 +95,7 @@ full_chunk_rows(CpuJob *job)
 
 /* Lays out the chunk again, in a larger buffer where needed. */
 static gs_status
-cpu_chunk(EngineJob *base, Size heap_bytes, gs_chunk **chunk)
+cpu_chunk(EngineJob *base, Size heap_bytes, gs_chunk **header, char **memory)
 {
 	CpuJob	   *job = (CpuJob *) base;
 	uint32		rows = job->chunk_rows;
@@ -119,7 +119,8 @@ cpu_chunk(EngineJob *base, Size heap_bytes, gs_chunk **chunk)
 			return GS_NOMEM;
 		job->chunk_bytes = bytes;
 	}
-	*chunk = job->chunk;
+	*header = job->chunk;
+	*memory = (char *) job->chunk;
 	return gs_chunk_init(job->chunk, bytes, job->columns, job->ncolumns, rows, per_string);
 }
 

@@ -36,6 +36,7 @@ typedef struct ServiceJob
 
 	uint64		free_slots;		/* a bit for each */
 	int			slot;			/* being filled, -1: none */
+	gs_chunk   *header;			/* of the chunk there, until it is sent: the ring is not ours alone */
 	uint64		rows;			/* sent */
 	uint64		string_bytes;
 
@@ -348,6 +349,12 @@ full_chunk_rows(ServiceJob *job)
 	return Max(rows, 64);
 }
 
+static Size
+header_bytes(uint32 ncolumns)
+{
+	return sizeof(gs_chunk) + ncolumns * sizeof(gs_chunk_column);
+}
+
 static gs_status
 service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 {
@@ -362,6 +369,7 @@ service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 	job->columns = MemoryContextAlloc(cxt, spec->ncolumns * sizeof(gs_column_spec));
 	memcpy(job->columns, spec->columns, spec->ncolumns * sizeof(gs_column_spec));
 	job->ncolumns = spec->ncolumns;
+	job->header = MemoryContextAlloc(cxt, header_bytes(spec->ncolumns));
 	for (uint32 i = 0; i < spec->ncolumns; i++)
 		job->row_bytes += spec->columns[i].type == GS_BYTES ? sizeof(uint32) : gs_type_width(spec->columns[i].type);
 	job->op = spec->op;
@@ -392,7 +400,7 @@ service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 
 /* Lays out a chunk in a free slot. */
 static gs_status
-service_chunk(EngineJob *base, Size heap_bytes, gs_chunk **chunk)
+service_chunk(EngineJob *base, Size heap_bytes, gs_chunk **header, char **memory)
 {
 	ServiceJob *job = (ServiceJob *) base;
 	Size		slot_bytes = job->link->layout.slot_bytes;
@@ -420,8 +428,9 @@ service_chunk(EngineJob *base, Size heap_bytes, gs_chunk **chunk)
 		if (why != ENGINE_OK)
 			return lost(job, why);
 	}
-	*chunk = (gs_chunk *) link_slot(job->link, job->slot);
-	if (gs_chunk_init(*chunk, slot_bytes, job->columns, job->ncolumns, rows, per_string) != GS_OK)
+	*header = job->header;
+	*memory = link_slot(job->link, job->slot);
+	if (gs_chunk_layout(job->header, slot_bytes, job->columns, job->ncolumns, rows, per_string) != GS_OK)
 		return failed(ENGINE_TOO_BIG);
 	return GS_OK;
 }
@@ -431,18 +440,21 @@ static gs_status
 service_add(EngineJob *base)
 {
 	ServiceJob *job = (ServiceJob *) base;
-	const gs_chunk *chunk = (const gs_chunk *) link_slot(job->link, job->slot);
+	const gs_chunk *header = job->header;
+	char	   *memory = link_slot(job->link, job->slot);
 	gsd_slot	message;
 	EngineFailure why;
+
+	memcpy(memory, header, header_bytes(job->ncolumns));
 
 	gsd_head(&message.head, GSD_ADD, sizeof(message));
 	message.job = job->link->job;
 	message.slot = (uint32) job->slot;
 	job->slot = -1;
-	job->rows += chunk->rows;
+	job->rows += header->rows;
 	for (uint32 i = 0; i < job->ncolumns; i++)
 		if (job->columns[i].type == GS_BYTES)
-			job->string_bytes += ((const uint32 *) ((const char *) chunk + chunk->columns[i].values))[chunk->rows];
+			job->string_bytes += ((const uint32 *) (memory + header->columns[i].values))[header->rows];
 	if (link_send(job->link, &message.head, &why))
 		why = take_messages(job, false, LINK_WAIT_CHUNK);
 	return why == ENGINE_OK ? GS_OK : lost(job, why);

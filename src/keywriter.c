@@ -8,7 +8,7 @@
 #include "sortkey.h"
 
 void
-keywriter_begin(KeyWriter *writer, gs_chunk *chunk, const SortKey *keys)
+keywriter_begin(KeyWriter *writer, gs_chunk *chunk, char *memory, const SortKey *keys)
 {
 	writer->chunk = chunk;
 	writer->row = 0;
@@ -18,10 +18,10 @@ keywriter_begin(KeyWriter *writer, gs_chunk *chunk, const SortKey *keys)
 		KeyColumn  *column = &writer->columns[i];
 		gs_chunk_column *target = &chunk->columns[i];
 
-		column->values = (char *) chunk + target->values;
-		column->nulls = (uint64 *) ((char *) chunk + target->nulls);
+		column->values = memory + target->values;
+		column->nulls = (uint64 *) (memory + target->nulls);
 		column->nulls_bytes = (chunk->capacity + 63) / 64 * sizeof(uint64);
-		column->heap = (uint8 *) chunk + target->heap;
+		column->heap = (uint8 *) memory + target->heap;
 		column->heap_bytes = (uint32) target->heap_bytes;
 		column->has_nulls = false;
 		if (keys[i].spec.type == GS_BYTES)

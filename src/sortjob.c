@@ -60,11 +60,12 @@ static gs_status
 next_chunk(Sorter *sorter, Size heap_bytes)
 {
 	gs_chunk   *chunk;
-	gs_status	status = sorter->engine->chunk(sorter->job, heap_bytes, &chunk);
+	char	   *memory;
+	gs_status	status = sorter->engine->chunk(sorter->job, heap_bytes, &chunk, &memory);
 
 	sorter->writer.chunk = NULL;
 	if (status == GS_OK)
-		keywriter_begin(&sorter->writer, chunk, sorter->keys);
+		keywriter_begin(&sorter->writer, chunk, memory, sorter->keys);
 	return status;
 }
 

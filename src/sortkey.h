@@ -113,14 +113,14 @@ extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo
 /* Fills one chunk with rows of several keys. */
 typedef struct KeyWriter
 {
-	gs_chunk   *chunk;
+	gs_chunk   *chunk;			/* the header */
 	uint32		row;			/* the row being written */
 	uint32		capacity;
 	KeyColumn  *columns;		/* one per key */
 } KeyWriter;
 
-/* Begins to fill an empty chunk; columns must have room for the chunk's columns. */
-extern void keywriter_begin(KeyWriter *writer, gs_chunk *chunk, const SortKey *keys);
+/* Begins to fill an empty chunk whose arrays lie in memory; columns must have room for the chunk's columns. */
+extern void keywriter_begin(KeyWriter *writer, gs_chunk *chunk, char *memory, const SortKey *keys);
 
 /* Closes the chunk over the rows written so far. */
 extern void keywriter_close(KeyWriter *writer);

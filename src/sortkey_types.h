@@ -68,9 +68,9 @@ static inline KeyResult
 bytes_room(KeyColumn *column, uint32 row, Size len, uint8 **to)
 {
 	uint32	   *offsets = (uint32 *) column->values;
-	uint32		start = offsets[row];
+	uint32		start = *(volatile uint32 *) &offsets[row]; /* read once: another process can write there */
 
-	if (unlikely(len > column->heap_bytes - start))
+	if (unlikely(start > column->heap_bytes || len > column->heap_bytes - start))
 	{
 		column->wanted = (uint32) len;
 		return row == 0 ? KEY_TOO_LARGE : KEY_FULL;

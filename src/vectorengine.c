@@ -31,10 +31,11 @@ static gs_status
 next_chunk(VectorQuestion *q, Size heap_bytes)
 {
 	gs_chunk   *chunk;
-	gs_status	status = q->engine->chunk(q->job, heap_bytes, &chunk);
+	char	   *memory;
+	gs_status	status = q->engine->chunk(q->job, heap_bytes, &chunk, &memory);
 
 	if (status == GS_OK)
-		keywriter_begin(&q->writer, chunk, q->keys);
+		keywriter_begin(&q->writer, chunk, memory, q->keys);
 	return status;
 }
 

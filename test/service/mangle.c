@@ -1,15 +1,18 @@
 /*
  * mangle.c: stands between backends and gpusortd and changes what the service says: the parser of the backend's end has to
  * bear it.  mangle LISTEN SERVICE ONE_IN SEED: one message in so many is changed, doubled, dropped or made up; none if that is 0.
- * With JOBS behind it a connection ends when one more job than that begins on it, as an idle one does at any moment.
+ * With JOBS behind it a connection ends when one more job than that begins on it, as an idle one does at any moment; with
+ * "scribble" the ring is written to all the time.
  */
 #define _GNU_SOURCE
 #include "src/service/protocol.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,6 +20,7 @@
 #include <unistd.h>
 
 static unsigned one_in, jobs;
+static bool scribbles;
 
 /*
  * A socket of the right kind, listening or connected.
@@ -51,6 +55,45 @@ pass(int to, const void *bytes, size_t size, int fd)
 	}
 	else
 		(void) send(to, bytes, size, MSG_NOSIGNAL);
+}
+
+/* A ring that is being scribbled on. */
+static gsd_ring layout;
+static char *ring;
+
+/*
+ * Writes at random to where chunks begin: to their headers, first values and offsets.
+ */
+static void *
+scribble(void *arg)
+{
+	uint64_t x = 88172645463325252u;
+
+	(void) arg;
+	for (;;)
+	{
+		char *slot = ring + x % layout.slots * layout.slot_bytes;
+
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		*(volatile uint32_t *) (slot + (x >> 8) % (x & 64 ? 256 : 65536) / 4 * 4) = (uint32_t) (x >> (x & 128 ? 32 : 56));
+	}
+	return NULL;
+}
+
+/*
+ * Begins to scribble on a ring that is passed.
+ */
+static void
+scribble_on(const gsd_ring *m, int fd)
+{
+	pthread_t thread;
+
+	layout = *m;
+	ring = mmap(NULL, gsd_ring_bytes(m), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ring != MAP_FAILED)
+		pthread_create(&thread, NULL, scribble, NULL);
 }
 
 /*
@@ -115,6 +158,8 @@ carry(int client, int service)
 				return;
 			if (m.head.type == GSD_BEGIN && jobs > 0 && ++begun > jobs)
 				return;
+			if (scribbles && m.head.type == GSD_RING)
+				scribble_on(&m.ring, fd);
 			pass(service, &m, m.head.bytes, fd);
 		}
 		if (fds[1].revents)
@@ -143,6 +188,7 @@ main(int argc, char **argv)
 	signal(SIGCHLD, SIG_IGN);
 	one_in = (unsigned) atoi(argv[3]);
 	jobs = argc > 5 ? (unsigned) atoi(argv[5]) : 0;
+	scribbles = argc > 5 && strcmp(argv[5], "scribble") == 0;
 	seed = (unsigned) atoi(argv[4]);
 	listener = endpoint(argv[1], true);
 	for (;;)

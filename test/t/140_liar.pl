@@ -42,17 +42,23 @@ sub start_there
 }
 $service = start_there('pgsql_tmp_behind', 'gpusortd', "--engine=$engine", '--socket=pgsql_tmp_behind');
 
+# Puts a mangle with other habits in the place of the one that is there.
+sub mangle_with
+{
+	$mangle->kill_kill if $mangle;
+	unlink "$data/pgsql_tmp_gpusort";
+	$mangle = start_there('pgsql_tmp_gpusort', "$programs/build/mangle", 'pgsql_tmp_gpusort', 'pgsql_tmp_behind', @_);
+}
+
 # One that ends connections when their second job begins, as happens to idle ones: there is another connection to be had.
-$mangle = start_there('pgsql_tmp_gpusort', "$programs/build/mangle", 'pgsql_tmp_gpusort', 'pgsql_tmp_behind', '0', '3', '1');
+mangle_with('0', '3', '1');
 my $session = $node->background_psql('postgres');
 $session->query_safe('SET gpusort.engine = gpu');
 my $sort = "SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY k) x";
 is($session->query_safe($sort), $right, 'a connection that ends when it is wanted again') foreach 1 .. 3;
 $session->quit;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL'), '0', 'is not noticed');
-$mangle->kill_kill;
-unlink "$data/pgsql_tmp_gpusort";
-$mangle = start_there('pgsql_tmp_gpusort', "$programs/build/mangle", 'pgsql_tmp_gpusort', 'pgsql_tmp_behind', '12', '3');
+mangle_with('12', '3');
 
 $node->safe_psql('postgres', <<"SQL");
 CREATE FUNCTION sorts(n int, memory text, verify text) RETURNS text LANGUAGE plpgsql AS \$\$
@@ -85,6 +91,14 @@ my $failures = $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat W
 cmp_ok($failures, '>=', 2, 'the lies were noticed, in several ways');
 note $node->safe_psql('postgres', 'SELECT engine, fallback, jobs FROM gpusort_stat');
 cmp_ok($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE engine = '$engine_kind'"), '>', 5, 'and some jobs went through');
+
+# One that writes to the rings while backends fill them: what they rely on they must not read there.
+mangle_with('0', '3', 'scribble');
+$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
+my $strings = digest($node, 'cpu', '', 's COLLATE "C", k');
+is(digest($node, 'gpu', 'SET gpusort.verify = full', 's COLLATE "C", k'), $strings, 'strings through a ring that somebody writes to') foreach 1 .. 12;
+is($node->safe_psql('postgres', "SELECT sorts(12, '64MB', 'full')"), 'right', 'integers');
+cmp_ok($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_stat WHERE fallback IS NOT NULL'), '>', 3, 'which was noticed');
 $mangle->kill_kill;
 $service->kill_kill;
 ($mangle, $service) = ();
