@@ -73,17 +73,18 @@ gs_order_settled(const gs_order *order)
 }
 
 /*
- * Finds whether every row is still where it came.
+ * Finds whether every row is still where it came, or reversed: just where it came, counted from the end.  As equal rows stay as they
+ * came, only rows that came strictly reversed are.
  */
 static gs_status
-rows_in_place(const gs_order *order, bool *in_place)
+rows_in_place(const gs_order *order, bool reversed, bool *in_place)
 {
-	uint64_t mask = gs_mask(order->row_bits);
+	uint64_t mask = gs_mask(order->row_bits), last = order->rows - 1;
 
 	*in_place = true;
 	for (uint64_t i = 0; i < order->rows && *in_place; i++)
 	{
-		*in_place = (order->words[i] & mask) == i;
+		*in_place = (order->words[i] & mask) == (reversed ? last - i : i);
 		if (i % GS_BLOCK_ROWS == 0)
 			GS_TRY(gs_work_add(order->work, GS_BLOCK_ROWS));
 	}
@@ -119,7 +120,7 @@ gs_order_mark(const gs_order *order)
 gs_status
 gs_order_sort(gs_order *order)
 {
-	bool ascending = order->facts.input == GS_ASCENDING;
+	bool ascending = order->facts.input == GS_ASCENDING, in_place;
 	uint32_t low = order->row_bits;
 
 	order->facts.input = GS_UNORDERED;
@@ -130,12 +131,13 @@ gs_order_sort(gs_order *order)
 	/* before ties are refined: that changes words, but puts rows of one mark only among themselves */
 	if (order->heads != NULL)
 		GS_TRY(gs_order_mark(order));
-	if (!order->complete)
-		GS_TRY(gs_refine(order));
-	if (ascending)
-		GS_TRY(rows_in_place(order, &ascending));
-	if (ascending)
-		order->facts.input = GS_ASCENDING;
+	if (order->complete)
+		return GS_OK;
+	GS_TRY(gs_refine(order));
+	/* packing saw the leading bits only: what it took for equal may have come in order, or reversed */
+	GS_TRY(rows_in_place(order, !ascending, &in_place));
+	if (in_place)
+		order->facts.input = ascending ? GS_ASCENDING : GS_DESCENDING;
 	return GS_OK;
 }
 
