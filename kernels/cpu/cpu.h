@@ -8,7 +8,7 @@
  *   radix.c    sorts 64-bit words
  *   order.c    the row order: pack, sort, refine ties
  *   refine.c   rows that the bits looked at so far do not separate
- *   sort_keys.c  keys, and keys with values
+ *   sort_keys.c  keys, and keys with values: as words, or by sort_narrow.c, sort_pairs.c with scatter_loops.h
  *   job.c      jobs; cpu.c the engine itself and the primitives
  *   rows.c     heads of runs, comparisons, values of rows; select.c, runs.c, reduce.c, scan.c, sort*.c the other primitives
  */
@@ -24,13 +24,15 @@
 #define GS_ALPHABET_ROWS 512  /* fewer rows do not repay the making of one */
 #define GS_FAR_AHEAD	 48	  /* rows ahead at which the offsets of strings are loaded */
 #define GS_AHEAD		 24	  /* and their characters, or values of other types */
+#define GS_MAX_DIGIT	 11	  /* bits of a partition's digit */
+#define GS_MAX_DEPTH	 8	  /* partitions within partitions: digits of 8 bits and more of at most 64 */
 
 /* Switches and sizes of the sort; the benchmark turns them one by one. */
 typedef struct gs_cpu_tuning
 {
 	bool vector;		   /* AVX2, AVX-512 loops where the processor has them */
 	bool lanes;			   /* lane-private digit counts */
-	uint32_t combine_rows; /* from here on scattering goes through write-combining buffers */
+	uint32_t combine_rows; /* from here on scattering goes through write-combining buffers, and keys of 4 bytes are partitioned */
 	uint32_t cache_rows;   /* the size of such a bucket at most */
 	uint32_t bucket_log;   /* log2 of the rows aimed at in a bucket */
 	uint32_t slack;		   /* leading bits sorted in a bucket beyond log2 of its rows, before insertion sort ends it */
@@ -298,6 +300,7 @@ typedef struct gs_sorter
 } gs_sorter;
 
 size_t gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning);
+uint32_t gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits);
 gs_status gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, uint32_t low, uint32_t high,
 						bool exchange);
 
@@ -333,9 +336,27 @@ gs_status gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void 
 gs_status gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n);
 gs_status gs_refine(gs_order *order);
 
-/* ---------------------------------------------------------------- sort.c, sort_keys.c */
+/* ---------------------------------------------------------------- sort.c, sort_keys.c, sort_narrow.c, sort_pairs.c */
+
+struct gs_cpu_engine;
 
 extern const struct gs_sort_ops gs_cpu_sort_ops;
+
+/* What of a key gs_sort looks at. */
+typedef struct gs_key_bits
+{
+	gs_type type;
+	uint64_t turn; /* bits of the encoded key that are inverted: all, if descending */
+	uint64_t mask; /* of the bits to sort by */
+	uint32_t begin;
+} gs_key_bits;
+
+void gs_key_codes(const struct gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys, size_t n, uint64_t *codes);
+gs_status gs_copy_array(gs_work *work, const void *from, void *to, size_t bytes);
+size_t gs_sort_pairs_temp(const gs_cpu_tuning *tuning, size_t width, size_t value_width, uint64_t n);
+gs_status gs_sort_narrow(gs_work *work, size_t partition_rows, uint32_t turn, const uint32_t *keys, uint32_t *out, size_t n,
+						 void *temp);
+gs_status gs_sort_pairs(struct gs_cpu_engine *cpu, const gs_key_bits *bits, uint32_t nbits, const gs_sort_items *items, void *temp);
 
 size_t gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
 gs_status gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,

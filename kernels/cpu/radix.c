@@ -14,9 +14,7 @@
 #endif
 
 #define INSERTION_ROWS 24 /* sorted by insertion from the beginning */
-#define MAX_DIGIT	   11 /* bits of a partition's digit */
-#define MAX_BUCKETS	   (1 << MAX_DIGIT)
-#define MAX_DEPTH	   8 /* partitions within partitions: digits of 8 bits and more of less than 64 */
+#define MAX_BUCKETS	   (1 << GS_MAX_DIGIT)
 #define LANES		   4
 #define SLICE_ROWS	   ((size_t) 1 << 20) /* rows between polls */
 #define LINE		   8				  /* words in a cache line */
@@ -27,7 +25,7 @@ typedef struct scratch
 	uint64_t lines[MAX_BUCKETS][LINE];
 	uint32_t starts[MAX_BUCKETS];
 	uint32_t counts[LANES][MAX_BUCKETS];
-	uint32_t ends[MAX_DEPTH][MAX_BUCKETS];
+	uint32_t ends[GS_MAX_DEPTH][MAX_BUCKETS];
 	uint64_t hot[]; /* tuning->cache_rows: the second array of a sort in the cache */
 } scratch;
 
@@ -374,16 +372,16 @@ settle(const gs_sorter *sorter, const segment *s)
 }
 
 /*
- * The width of the digit by which a segment is partitioned: buckets as large as the tuning aims at.
+ * The width of the digit by which n words are partitioned that differ in some bits: buckets as large as the tuning aims at.
  */
-static uint32_t
-partition_width(const gs_sorter *sorter, const segment *s)
+uint32_t
+gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)
 {
-	uint32_t rows = gs_bits(s->n - 1), goal = sorter->tuning->bucket_log;
+	uint32_t rows = gs_bits(n - 1), goal = tuning->bucket_log;
 	uint32_t width = rows > goal + 8 ? rows - goal : 8;
 
-	width = width < MAX_DIGIT ? width : MAX_DIGIT;
-	return width < s->high - s->low ? width : s->high - s->low;
+	width = width < GS_MAX_DIGIT ? width : GS_MAX_DIGIT;
+	return width < bits ? width : bits;
 }
 
 /*
@@ -408,7 +406,7 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 	sorter->passes = depth + 1 > sorter->passes ? depth + 1 : sorter->passes;
 	while (s.high > s.low)
 	{
-		uint32_t width = partition_width(sorter, &s);
+		uint32_t width = gs_partition_width(sorter->tuning, s.n, s.high - s.low);
 		bool single;
 
 		GS_TRY(count_buckets(sorter, &s, width, space->ends[depth], &single));

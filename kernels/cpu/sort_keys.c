@@ -1,30 +1,22 @@
 /*
  * sort_keys.c: gs_sort on the CPU.
  *
- * Integers by all their bits, alone or beside values where both have 4 bytes, are sorted as they are.  Everything else is sorted as words of the key's leading bits and a row number,
- * which radix.c does stably; keys and values are fetched by row number in the end.  Keys that do not fit beside the row number
- * are sorted by their leading bits first, and rows that those leave tied by the rest.
+ * Integers by all their bits are sorted as words: those of 8 bytes, and those of 4 with values of 4; those of 4 alone by sort_narrow.c.
+ * Everything else goes by sort_pairs.c.  Keys that come in order are copied.
  */
 #include "cpu.h"
 #include "../scan.h"
 
 #include <string.h>
 
-#define AHEAD 24 /* rows for which keys and values are fetched ahead */
-
-/* A sort at work. */
+/* A sort of whole keys. */
 typedef struct keys_sort
 {
 	gs_cpu_engine *cpu;
 	const gs_sort_items *items;
 	gs_sorter sorter;
-	gs_type type;
-	uint64_t turn; /* bits of the encoded key that are inverted: all, if descending */
-	uint64_t mask; /* of the bits to sort by */
-	uint32_t begin;
-	bool pairs;		   /* key and value are one word */
-	uint32_t row_bits; /* 0: whole keys */
-	uint32_t drop;	   /* low bits of a code that have no room in the first words */
+	gs_key_bits bits;
+	bool pairs; /* key and value are one word */
 	uint64_t *words, *other;
 } keys_sort;
 
@@ -38,27 +30,29 @@ words_bytes(uint64_t n)
 size_t
 gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n)
 {
-	(void) key, (void) value_width;
-	return 2 * words_bytes(n) + gs_sorter_bytes(n, &((const gs_cpu_engine *) engine)->tuning);
+	const gs_cpu_tuning *tuning = &((const gs_cpu_engine *) engine)->tuning;
+	size_t width = gs_type_width(key), pairs = gs_sort_pairs_temp(tuning, width, value_width, n);
+	size_t words = 2 * words_bytes(n) + gs_sorter_bytes(n, tuning);
+
+	return words > pairs ? words : pairs;
 }
 
 /*
  * Codes of some keys: the bits to sort by, as numbers in order.
  */
-static void
-encode(const keys_sort *s, uint64_t row, size_t n, uint64_t *codes)
+void
+gs_key_codes(const gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys, size_t n, uint64_t *codes)
 {
 	uint32_t small[GS_BLOCK_ROWS];
-	size_t width = s->items->key_bytes;
-	const char *from = (const char *) s->items->keys + row * width;
+	bool narrow = gs_type_width(bits->type) == 4;
 
-	s->cpu->loops->encode(s->type, width == 4 ? (void *) small : (void *) codes, NULL, from, n);
+	cpu->loops->encode(bits->type, narrow ? (void *) small : (void *) codes, NULL, keys, n);
 	for (size_t i = 0; i < n; i++)
-		codes[i] = ((width == 4 ? small[i] : codes[i]) ^ s->turn) >> s->begin & s->mask;
+		codes[i] = ((narrow ? small[i] : codes[i]) ^ bits->turn) >> bits->begin & bits->mask;
 }
 
 /*
- * Makes the words of the first sort.
+ * Makes the words.
  */
 static gs_status
 make_words(const keys_sort *s)
@@ -70,9 +64,7 @@ make_words(const keys_sort *s)
 		size_t block = n - row < GS_BLOCK_ROWS ? n - row : GS_BLOCK_ROWS;
 		uint64_t *words = s->words + row;
 
-		encode(s, row, block, words);
-		for (size_t i = 0; i < block && s->row_bits > 0; i++)
-			words[i] = words[i] >> s->drop << s->row_bits | (row + i);
+		gs_key_codes(s->cpu, &s->bits, (const char *) s->items->keys + row * s->items->key_bytes, block, words);
 		for (size_t i = 0; i < block && s->pairs; i++)
 			words[i] = words[i] << 32 | ((const uint32_t *) s->items->values)[row + i];
 		GS_TRY(gs_work_add(&s->cpu->work, 2 * block));
@@ -81,83 +73,95 @@ make_words(const keys_sort *s)
 }
 
 /*
- * Sorts every group of rows that the first words left tied by the bits that they had no room for.
+ * The bits of a whole key that encoding inverts.
  */
-static gs_status
-sort_ties(keys_sort *s)
+static uint64_t
+inverted(const gs_key_bits *bits)
 {
-	uint64_t n = s->items->n, rows = gs_mask(s->row_bits), low = gs_mask(s->drop);
+	uint32_t sign = 8 * (uint32_t) gs_type_width(bits->type) - 1;
 
-	for (uint64_t start = 0, end; start < n; start = end)
-	{
-		uint64_t *words = s->words + start, *other = s->other + start;
-
-		for (end = start + 1; end < n && s->words[end] >> s->row_bits == *words >> s->row_bits;)
-			end++;
-		GS_TRY(gs_work_add(&s->cpu->work, end - start));
-		if (end - start == 1)
-			continue;
-		for (uint64_t i = 0; i < end - start; i++)
-		{
-			uint64_t row = words[i] & rows, code;
-
-			encode(s, row, 1, &code);
-			words[i] = (code & low) << s->row_bits | row;
-		}
-		GS_TRY(gs_sort_words(&s->sorter, &words, &other, end - start, s->row_bits, s->row_bits + s->drop, false));
-	}
-	return GS_OK;
+	return gs_type_is_signed(bits->type) ? bits->turn ^ (uint64_t) 1 << sign : bits->turn;
 }
 
-/* to[i] = from[row of word i], for one width. */
-#define FETCH(T)                                                                                                       \
-	for (uint64_t i = begin; i < end; i++)                                                                             \
-	{                                                                                                                  \
-		__builtin_prefetch((const T *) from + (s->words[i + AHEAD < n ? i + AHEAD : i] & rows));                       \
-		((T *) to)[i] = ((const T *) from)[s->words[i] & rows];                                                        \
-	}
-
+/*
+ * Writes the keys, and values, of the words.
+ */
 static gs_status
-fetch(const keys_sort *s, const void *from, void *to, size_t width)
+decode(const keys_sort *s)
 {
-	uint64_t n = s->items->n, rows = gs_mask(s->row_bits);
+	uint64_t n = s->items->n, turn = inverted(&s->bits);
+	uint32_t *keys = s->items->out_keys, *values = s->items->out_values;
 
-	for (uint64_t begin = 0, end; begin < n; begin = end)
+	for (uint64_t i = 0; i < n && !s->pairs; i++)
+		((uint64_t *) s->items->out_keys)[i] = s->words[i] ^ turn;
+	for (uint64_t i = 0; i < n && s->pairs; i++)
 	{
-		end = n - begin < (uint64_t) 1 << 16 ? n : begin + ((uint64_t) 1 << 16);
-		if (width == 4)
-			FETCH(uint32_t)
-		else
-			FETCH(uint64_t)
-		GS_TRY(gs_work_add(&s->cpu->work, 4 * (end - begin)));
+		keys[i] = (uint32_t) (s->words[i] >> 32 ^ turn);
+		values[i] = (uint32_t) s->words[i];
+	}
+	return gs_work_add(&s->cpu->work, n);
+}
+
+/*
+ * Sorts whole keys.
+ */
+static gs_status
+sort_whole(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, void *temp)
+{
+	keys_sort s = {.cpu = cpu, .items = items, .bits = *bits, .pairs = items->value_width > 0};
+	uint32_t low = s.pairs ? 32 : 0;
+
+	s.words = temp;
+	s.other = (uint64_t *) ((char *) temp + words_bytes(items->n));
+	s.sorter = (gs_sorter){.work = &cpu->work, .tuning = &cpu->tuning, .values = s.pairs};
+	if (gs_sorter_bytes(items->n, &cpu->tuning) > 0)
+		s.sorter.scratch = (char *) temp + 2 * words_bytes(items->n);
+	GS_TRY(make_words(&s));
+	GS_TRY(gs_sort_words(&s.sorter, &s.words, &s.other, items->n, low, low + 8 * (uint32_t) items->key_bytes, true));
+	return decode(&s);
+}
+
+/*
+ * Looks whether keys come in order, up to the first one that does not.
+ */
+static gs_status
+look_at_order(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, bool *rising)
+{
+	uint64_t codes[GS_BLOCK_ROWS], last = 0;
+
+	*rising = true;
+	for (uint64_t row = 0; row < items->n && *rising; row += GS_BLOCK_ROWS)
+	{
+		size_t block = items->n - row < GS_BLOCK_ROWS ? items->n - row : GS_BLOCK_ROWS;
+		uint64_t falls;
+
+		gs_key_codes(cpu, bits, (const char *) items->keys + row * items->key_bytes, block, codes);
+		falls = codes[0] < last;
+		for (size_t i = 1; i < block; i++)
+			falls |= codes[i] < codes[i - 1];
+		last = codes[block - 1];
+		*rising = !falls;
+		GS_TRY(gs_work_add(&cpu->work, block));
 	}
 	return GS_OK;
 }
 
 /*
- * Writes the keys, and values, of words that are nothing else.
+ * Copies an array.
  */
-static gs_status
-decode(const keys_sort *s)
+gs_status
+gs_copy_array(gs_work *work, const void *from, void *to, size_t bytes)
 {
-	uint64_t n = s->items->n, turn = s->turn;
-	uint32_t *keys = s->items->out_keys, *values = s->items->out_values;
+	const size_t slice = (size_t) 1 << 20;
 
-	if (gs_type_is_signed(s->type))
-		turn ^= (uint64_t) 1 << (8 * s->items->key_bytes - 1);
-	if (s->items->key_bytes == 8)
-		for (uint64_t i = 0; i < n; i++)
-			((uint64_t *) s->items->out_keys)[i] = s->words[i] ^ turn;
-	else if (s->pairs)
-		for (uint64_t i = 0; i < n; i++)
-		{
-			keys[i] = (uint32_t) (s->words[i] >> 32 ^ turn);
-			values[i] = (uint32_t) s->words[i];
-		}
-	else
-		for (uint64_t i = 0; i < n; i++)
-			keys[i] = (uint32_t) (s->words[i] ^ turn);
-	return gs_work_add(&s->cpu->work, n);
+	for (size_t at = 0; at < bytes; at += slice)
+	{
+		size_t n = bytes - at < slice ? bytes - at : slice;
+
+		memcpy((char *) to + at, (const char *) from + at, n);
+		GS_TRY(gs_work_add(work, n / 8));
+	}
+	return GS_OK;
 }
 
 gs_status
@@ -165,29 +169,22 @@ gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, 
 				 void *temp)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
-	uint32_t bits = 8 * (uint32_t) items->key_bytes, code_bits = end_bit - begin_bit, low;
-	keys_sort s = {.cpu = cpu, .items = items, .type = key, .begin = begin_bit, .mask = gs_mask(code_bits)};
-	bool whole = !gs_type_is_float(key) && code_bits == bits;
+	uint32_t all = 8 * (uint32_t) items->key_bytes, nbits = end_bit - begin_bit;
+	gs_key_bits bits = {.type = key, .turn = desc ? gs_mask(all) : 0, .mask = gs_mask(nbits), .begin = begin_bit};
+	bool words = items->value_width == 0 || (all == 32 && items->value_width == 4), rising;
 
 	if (items->n > GS_MAX_ROWS)
 		return GS_TOO_BIG;
-	s.turn = desc ? gs_mask(bits) : 0;
-	s.pairs = whole && bits == 32 && items->value_width == 4;
-	whole &= s.pairs || items->value_width == 0;
-	s.row_bits = whole ? 0 : gs_row_bits(items->n);
-	low = s.pairs ? 32 : s.row_bits;
-	s.drop = code_bits > 64 - low ? code_bits - (64 - low) : 0;
-	s.words = temp;
-	s.other = (uint64_t *) ((char *) temp + words_bytes(items->n));
-	s.sorter = (gs_sorter){.work = &cpu->work, .tuning = &cpu->tuning, .values = s.pairs};
-	if (gs_sorter_bytes(items->n, &cpu->tuning) > 0)
-		s.sorter.scratch = (char *) temp + 2 * words_bytes(items->n);
-	GS_TRY(make_words(&s));
-	GS_TRY(gs_sort_words(&s.sorter, &s.words, &s.other, items->n, low, low + code_bits - s.drop, true));
-	if (whole)
-		return decode(&s);
-	if (s.drop > 0)
-		GS_TRY(sort_ties(&s));
-	GS_TRY(fetch(&s, items->keys, items->out_keys, items->key_bytes));
-	return items->value_width == 0 ? GS_OK : fetch(&s, items->values, items->out_values, items->value_width);
+	GS_TRY(look_at_order(cpu, &bits, items, &rising));
+	if (rising)
+	{
+		GS_TRY(gs_copy_array(&cpu->work, items->keys, items->out_keys, items->n * items->key_bytes));
+		return gs_copy_array(&cpu->work, items->values, items->out_values, items->n * items->value_width);
+	}
+	if (!words || nbits < all || gs_type_is_float(key))
+		return gs_sort_pairs(cpu, &bits, nbits, items, temp);
+	if (items->key_bytes == 4 && items->value_width == 0)
+		return gs_sort_narrow(&cpu->work, cpu->tuning.combine_rows, (uint32_t) inverted(&bits), items->keys, items->out_keys, items->n,
+							  temp);
+	return sort_whole(cpu, &bits, items, temp);
 }

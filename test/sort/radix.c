@@ -2,6 +2,7 @@
  * radix.c: gs_sort: keys and pairs of all types, directions, bit ranges and distributions, around the tiles' sizes.
  */
 #include "sort_test.h"
+#include "../../kernels/cpu/cpu.h"
 
 static const gs_type types[] = {GS_U32, GS_I32, GS_F32, GS_U64, GS_I64, GS_F64};
 static const size_t value_widths[] = {0, 4, 8};
@@ -153,6 +154,34 @@ many_items(void)
 							  4200000 + below(99999), 0, alike[i]});
 }
 
+/* Partitions within partitions on the CPU, which few items need where its limits are low. */
+static void
+low_limits(void)
+{
+	gs_cpu_tuning tuning = gs_cpu_tuning_default();
+
+	if (on_gpu)
+		return;
+	group("low limits");
+	for (int round = 0; round < (small_only ? 60 : 300); round++)
+	{
+		gs_type type = types[below(6)];
+		sort_case c = {type, value_widths[below(3)], below(2), 0, 8 * (uint32_t) gs_type_width(type), round % SHAPES, some_size(),
+					   below(3) ? 0 : below(5), below(2) * below(300)};
+
+		c.alike = gs_type_width(type) == 8 && c.n > 0 ? c.alike : 0;
+		if (below(3) == 0)
+			c.begin = (uint32_t) below(c.end);
+		tuning.cache_rows = 64 << below(8);
+		tuning.combine_rows = 64 << below(8);
+		tuning.bucket_log = (uint32_t) below(14);
+		gs_cpu_tune(engine, &tuning);
+		run_case(&c);
+	}
+	tuning = gs_cpu_tuning_default();
+	gs_cpu_tune(engine, &tuning);
+}
+
 static void
 refused(void)
 {
@@ -204,6 +233,7 @@ test_radix(void)
 			all_of(types[t], value_widths[w]);
 	if (!small_only)
 		many_items();
+	low_limits();
 	refused();
 }
 

@@ -1,0 +1,41 @@
+/*
+ * scatter_loops.h: moves some items of one array to their buckets, included once for each width with T (an unsigned type) and NAME set.
+ */
+
+/*
+ * Straight to memory: for few buckets.
+ */
+static void
+NAME(scatter_plainly)(gs_stream *s, const uint16_t *digits, size_t n, const T *from, T *to)
+{
+	for (size_t i = 0; i < n; i++)
+		to[s->ends[digits[i]]++] = from[i];
+}
+
+/*
+ * Through one line of buffer per bucket, so that memory sees whole lines only.  to is aligned to a line; the first line of a
+ * bucket may belong to the bucket before in part, and is then written item by item.
+ */
+static void
+NAME(scatter_lines)(gs_stream *s, const uint16_t *digits, size_t n, const T *from, T *to)
+{
+	const uint32_t items = GS_ALIGN / sizeof(T);
+
+	for (size_t i = 0; i < n; i++)
+	{
+		uint32_t d = digits[i], at = s->ends[d]++;
+		T *line = (T *) s->lines[d];
+
+		line[at % items] = from[i];
+		if (at % items != items - 1)
+			continue;
+		at -= items - 1;
+		if (at >= s->starts[d])
+			store_line(to + at, line);
+		else
+			memcpy(to + s->starts[d], line + s->starts[d] % items, (at + items - s->starts[d]) * sizeof(T));
+	}
+}
+
+#undef T
+#undef NAME
