@@ -72,6 +72,8 @@ sorter_fallback_text(SorterFallback fallback)
 			return "only the first rows are wanted";
 		case SORTER_NO_KEY:
 			return "type has no exact encoding";
+		case SORTER_LARGE_KEYS:
+			return "keys are too large for gpusort.work_mem";
 		case SORTER_NO_MEMORY:
 			return "out of memory";
 		case SORTER_WRONG_ORDER:

@@ -22,6 +22,9 @@
 /* A run has at least so many rows. */
 #define MIN_RUN_ROWS 4096
 
+/* Keys of this size on average are those of values out of line, of which the rows hold no more than a pointer. */
+#define LARGE_KEY_BYTES 2048
+
 static void fail_over(Sorter *sorter, gs_status status);
 
 /* Milliseconds since an instant. */
@@ -204,13 +207,32 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	return sorter;
 }
 
+/* Do the keys of few and small rows fill the memory?  PostgreSQL's sort looks at one value after the other and lets it lie where it is. */
+static bool
+keys_too_large(Sorter *sorter)
+{
+	return sorter->rows->rows < MIN_RUN_ROWS && rowstore_bytes(sorter->rows) <= sorter->limit &&
+		sorter->held > Max(sorter->limit, (Size) MIN_RUN_ROWS * LARGE_KEY_BYTES);
+}
+
 /* Has the sort outgrown its memory?  Runs of a few rows help nobody, unless the rows themselves are that large. */
 static inline bool
 over_limit(Sorter *sorter)
 {
 	Size		bytes = rowstore_bytes(sorter->rows);
 
-	return unlikely(bytes > sorter->rows_limit) && (sorter->rows->rows >= MIN_RUN_ROWS || bytes > sorter->limit);
+	return unlikely(bytes > sorter->rows_limit) &&
+		(sorter->rows->rows >= MIN_RUN_ROWS || bytes > sorter->limit || keys_too_large(sorter));
+}
+
+/* Makes room after the sort has outgrown its memory. */
+static void
+leave_memory(Sorter *sorter)
+{
+	if (keys_too_large(sorter))
+		go_core(sorter, SORTER_LARGE_KEYS, 0);
+	else
+		spill(sorter);
 }
 
 void
@@ -218,7 +240,7 @@ sorter_put(Sorter *sorter, TupleTableSlot *slot)
 {
 	sorter->stats.rows++;
 	if (sorter->core == NULL && over_limit(sorter))
-		spill(sorter);
+		leave_memory(sorter);
 	if (likely(sorter->core == NULL))
 	{
 		bool		stored = rowstore_put(sorter->rows, slot);

@@ -74,7 +74,6 @@ static gs_status
 close_chunk(Sorter *sorter)
 {
 	gs_status	status;
-	Size		held;
 
 	MemoryContextReset(sorter->scratch);
 	if (sorter->writer.row == 0)
@@ -85,10 +84,10 @@ close_chunk(Sorter *sorter)
 	status = sorter->engine->add(sorter->job);
 	if (status != GS_OK)
 		return status;
-	held = sorter->engine->host_bytes(sorter->job);
+	sorter->held = sorter->engine->host_bytes(sorter->job);
 	if (sorter->random_access)
-		held += (Size) sorter->rows->rows * sizeof(uint32);
-	sorter->rows_limit = sorter->limit > held ? sorter->limit - held : 0;
+		sorter->held += (Size) sorter->rows->rows * sizeof(uint32);
+	sorter->rows_limit = sorter->limit > sorter->held ? sorter->limit - sorter->held : 0;
 	/* chunks are small against what a job may take, so that looking after each is often enough */
 	if (sorter->rows->rows >= sorter->job->max_rows / 8 * 7)
 		sorter->rows_limit = 0;
@@ -112,6 +111,7 @@ try_begin(Sorter *sorter)
 	if (sorter->rows_expected > 0)
 		spec.rows_hint = (uint64) Min(sorter->rows_expected, (double) GS_MAX_ROWS);
 	status = sorter->engine->begin(&spec, sorter->mem, &sorter->job);
+	sorter->held = 0;
 	sorter->rows_limit = sorter->limit;
 	sorter->writer.row = 0;
 	return status == GS_OK ? next_chunk(sorter, 0) : status;
@@ -449,7 +449,10 @@ try_finish(Sorter *sorter)
 	gs_status	status = close_chunk(sorter);
 
 	if (status == GS_OK)
+	{
+		note_memory(sorter);
 		status = sorter->engine->finish(sorter->job, sorter->rows->rows);
+	}
 	if (status == GS_OK)
 		status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows, keep_all);
 	sorter->order.recover = recover_order;

@@ -50,6 +50,7 @@ struct Sorter
 	KeyWriter	writer;
 	const EngineOps *engine;
 	EngineJob  *job;
+	Size		held;			/* bytes that the job holds, or will hold when it is finished */
 	Size		rows_limit;		/* bytes of rows at which the memory limit is looked at */
 
 	Runs	   *runs;			/* once memory did not suffice */

@@ -127,6 +127,15 @@ SELECT pg_temp.analyze('SELECT l.* FROM generate_series(1, 3) AS g(i), LATERAL (
 SET gpusort.explain_machine = on;
 SELECT count(*) FROM pg_temp.explain('SELECT * FROM words ORDER BY id', 'ANALYZE') AS x WHERE x ~ 'Sort Method: .*Memory: \d+kB';
 SELECT count(*) FROM pg_temp.explain('SELECT * FROM words ORDER BY id', 'ANALYZE') AS x WHERE x ~ 'Stages: in [0-9.]+ ms  sort [0-9.]+ ms  out [0-9.]+ ms';
+-- memory is the most that was held, keys included, of which the rows have only pointers
+CREATE TABLE large (id int8, big text COLLATE "C");
+ALTER TABLE large ALTER big SET STORAGE EXTERNAL;
+INSERT INTO large SELECT i, repeat(md5(i::text), 150) FROM generate_series(1, 3000) AS i;
+ANALYZE large;
+SET gpusort.engine = cpu;
+SELECT substring(x from 'Memory: (\d+)kB')::int * 1024 > 3000 * 32 * 150 AS keys_count
+FROM pg_temp.explain('SELECT * FROM large ORDER BY big', 'ANALYZE') AS x WHERE x ~ 'Sort Method';
+RESET gpusort.engine;
 SET gpusort.explain_machine = off;
 
 -- switched off after planning: PostgreSQL's own sort runs in the node
@@ -139,6 +148,12 @@ SELECT pg_temp.analyze('EXECUTE sorted(300)');
 SELECT pg_temp.analyze('EXECUTE sorted(300)', 'json');
 EXPLAIN (COSTS OFF) EXECUTE sorted(300);
 RESET gpusort.enabled;
+
+-- keys of which memory holds only few
+SET gpusort.work_mem = '1MB';
+SELECT pg_temp.analyze('SELECT * FROM large ORDER BY big, id');
+SELECT pg_temp.compare('SELECT * FROM large ORDER BY big DESC, id');
+RESET gpusort.work_mem;
 
 -- a small bound that became known at run time
 PREPARE top(int) AS SELECT id FROM words ORDER BY id LIMIT $1;
