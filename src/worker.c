@@ -62,8 +62,8 @@ static volatile pid_t service_pid;
 static int	service_socket = -1;
 static bool service_up;			/* it has said hello since it was started */
 static TimestampTz started_at;
-static TimestampTz heard_at;
-static TimestampTz asked_at;
+static TimestampTz asked_at;	/* for a sign of life */
+static bool awaited;			/* none has come since */
 static bool killed;				/* nothing but its end is expected of it */
 static int	failures;
 static char *options_used;
@@ -317,7 +317,8 @@ start_service(void)
 	argv[0] = path;
 	split_options(options, argv);
 	unlink(GSD_SOCKET);			/* nobody shall knock at an old door */
-	started_at = heard_at = GetCurrentTimestamp();
+	started_at = asked_at = GetCurrentTimestamp();
+	awaited = true;
 	service_up = killed = false;
 	fflush(stdout);
 	fflush(stderr);
@@ -387,11 +388,10 @@ listen_to_service(void)
 			dismiss_service();
 			return;
 		}
-		heard_at = GetCurrentTimestamp();
+		awaited = false;
 		if (service_up)
 			continue;
 		service_up = true;
-		asked_at = heard_at;
 		pg_atomic_write_u64(&gpusort_shared()->broken_until, 0);
 		service_set_state(SERVICE_RUNNING, service_pid);
 	}
@@ -405,18 +405,20 @@ check_pulse(void)
 	int			limit = service_up ? gpusort_timeout : Max(START_MS, gpusort_timeout);
 	gsd_count	ping;
 
-	if (!killed && TimestampDifferenceExceeds(heard_at, now, limit))
+	if (!killed && awaited && TimestampDifferenceExceeds(asked_at, now, limit))
 	{
 		ereport(LOG, (errmsg("gpusort service (PID %d) does not answer and is killed", (int) service_pid)));
 		kill(service_pid, SIGKILL);
 		killed = true;			/* the rest is told by its end */
 		return;
 	}
-	if (!service_up || service_socket < 0 || !TimestampDifferenceExceeds(asked_at, now, HEARTBEAT_MS))
+	if (awaited || !TimestampDifferenceExceeds(asked_at, now, HEARTBEAT_MS))
 		return;
 	gsd_head(&ping.head, GSD_PING, sizeof(ping));
 	asked_at = now;
-	(void) gsd_send(service_socket, &ping.head, -1);
+	awaited = true;
+	if (service_socket >= 0)	/* else hello has been said again, or will be */
+		(void) gsd_send(service_socket, &ping.head, -1);
 }
 
 /* In how many milliseconds a service that ended is started again; 0 never. */

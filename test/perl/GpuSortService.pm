@@ -11,7 +11,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(service_node service_with make_table digest explain_sort service_pids held leftovers wait_until counted sound
-	$engine $engine_kind $engine_name $devices);
+	$engine $engine_kind $engine_name $devices $timeout);
 
 # The service runs with its CPU engine; GPUSORT_SERVICE_ENGINE=gpu runs the same tests on GPUs.  How the views and EXPLAIN name it; devices.
 our $engine = $ENV{GPUSORT_SERVICE_ENGINE} // 'cpu';
@@ -19,7 +19,7 @@ our $engine_kind = $engine eq 'gpu' ? 'GPU' : 'CPU service';
 our $engine_name = $engine eq 'gpu' ? qr/NVIDIA [^\n]+/ : qr/CPU service/;
 our $devices = $engine eq 'gpu' ? scalar(() = `nvidia-smi -L` =~ /^GPU /mg) : 2;
 # a context takes a while
-my $timeout = $engine eq 'gpu' ? '5s' : '2s';
+our $timeout = $engine eq 'gpu' ? '5s' : '2s';
 
 # A server whose service runs with the given options.
 sub service_node

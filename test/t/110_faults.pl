@@ -14,6 +14,14 @@ my $right_strings = digest($node, 'cpu', '', 's COLLATE "C" DESC, k');
 is(digest($node, 'gpu'), $right, 'without faults');
 is(digest($node, 'gpu', '', 's COLLATE "C" DESC, k'), $right_strings, 'strings');
 
+# A service that is well is not called hung, however little time it is given.
+$node->append_conf('postgresql.conf', 'gpusort.timeout = 900ms');
+service_with($node, '');
+my ($well) = service_pids($node);
+sleep(3);
+is_deeply([ service_pids($node) ], [$well], 'a timeout shorter than the time between two heartbeats');
+$node->append_conf('postgresql.conf', "gpusort.timeout = $timeout");
+
 # One restart for each of these, so that the service does not count as failing too often.
 my %reason = (
 	crash => 'GPU service was lost',
