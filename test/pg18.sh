@@ -29,7 +29,8 @@ fi
 id postgres >/dev/null 2>&1 || [ "$(id -u)" != 0 ] || as_root useradd --system --no-create-home postgres
 
 make_work
-prefix=${keep:-$work/postgresql}
+# Debian's source installs below /usr/lib if the prefix does not name PostgreSQL
+prefix=${keep:-$work}/postgresql
 if [ ! -x "$prefix/bin/pg_config" ]; then
 	apt=$work/apt
 	mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/parts"
