@@ -115,15 +115,15 @@ define_settings(void)
 	DefineCustomBoolVariable("gpusort.enabled",
 							 "Lets gpusort do the sorts it can do.",
 							 "Off makes plans that already hold a GpuSort node sort as PostgreSQL does.",
-							 &gpusort_enabled, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_enabled, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.min_rows",
 							"Estimated rows from which a sort is taken over.",
 							NULL,
-							&gpusort_min_rows, 1000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+							&gpusort_min_rows, 1000, 0, INT_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.work_mem",
 							"Memory that one sort may hold before it writes temporary files.",
 							"-1 means the same as work_mem.",
-							&gpusort_work_mem, 256 * 1024, -1, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB,
+							&gpusort_work_mem, 256 * 1024, -1, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN,
 							check_work_mem, NULL, NULL);
 	DefineCustomEnumVariable("gpusort.verify",
 							 "Checks orders against the types' comparison functions before any row is given out.",
