@@ -19,6 +19,9 @@
 #include <unistd.h>
 
 #define HELLO_MS 10000
+#define EVICT_MS 2
+#define EVICT_TURNS 50
+
 _Atomic uint64_t gsd_pinned_bytes;
 
 /*
@@ -83,6 +86,24 @@ drop_ring(connection *c)
 }
 
 /*
+ * Counts a ring; where all together are too large, one that is idle makes room.
+ */
+static bool
+reserve_pinned(uint64_t bytes)
+{
+	for (int turn = 0; turn < EVICT_TURNS; turn++)
+	{
+		if (atomic_fetch_add(&gsd_pinned_bytes, bytes) + bytes <= options.pinned_memory)
+			return true;
+		atomic_fetch_sub(&gsd_pinned_bytes, bytes);
+		if (turn == 0 && !gsd_client_evict())
+			return false;
+		(void) poll(NULL, 0, EVICT_MS);
+	}
+	return false;
+}
+
+/*
  * Takes the ring: counts it, checks the file, maps and registers it.
  */
 static void
@@ -99,11 +120,14 @@ take_ring(connection *c, const gsd_ring *ring, int fd)
 		c->closed = true;
 		return;
 	}
-	if (atomic_fetch_add(&gsd_pinned_bytes, bytes) + bytes <= options.pinned_memory)
+	if (reserve_pinned(bytes))
+	{
 		base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (base == MAP_FAILED)
+			atomic_fetch_sub(&gsd_pinned_bytes, bytes);
+	}
 	if (base == MAP_FAILED)
 	{
-		atomic_fetch_sub(&gsd_pinned_bytes, bytes);
 		close(fd);
 		gsd_reply_result(c, GSD_RING_DONE, GS_NOMEM, "gpusort.pinned_memory is used up");
 		return;
@@ -274,8 +298,10 @@ converse(connection *c)
 
 		if (io == GSD_IO_AGAIN)
 		{
+			atomic_store(&c->base->idle_since, idle ? gsd_now_ns() : 0);
 			if (poll(&fd, 1, wait_ms) == 0)
 				return;
+			atomic_store(&c->base->idle_since, 0);
 			continue;
 		}
 		if (io == GSD_IO_BAD)

@@ -29,6 +29,7 @@
 #define BACKLOG 1024
 #define MAX_CLIENTS 2048
 #define TICK_MS 250
+#define IDLE_NS 1000000000u /* a ring may go to another session after this */
 #define THREAD_STACK ((size_t) 512 * 1024)
 
 static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -169,6 +170,33 @@ gsd_client_forget(client *c)
 	pthread_mutex_unlock(&clients_mutex);
 	close(c->socket);
 	free(c);
+}
+
+bool
+gsd_client_evict(void)
+{
+	uint64_t oldest = gsd_now_ns() - IDLE_NS;
+	client *found = NULL;
+
+	pthread_mutex_lock(&clients_mutex);
+	for (client *c = clients; c != NULL; c = c->next)
+	{
+		uint64_t since = atomic_load(&c->idle_since);
+
+		if (since != 0 && since < oldest)
+		{
+			oldest = since;
+			found = c;
+		}
+	}
+	/* its thread sees the end, and its backend makes another connection when it wants one */
+	if (found != NULL)
+	{
+		atomic_store(&found->idle_since, 0);
+		(void) shutdown(found->socket, SHUT_RDWR);
+	}
+	pthread_mutex_unlock(&clients_mutex);
+	return found != NULL;
 }
 
 /*

@@ -110,6 +110,7 @@ typedef struct client
 	int socket;
 	int pid;						/* of the backend */
 	_Atomic uint64_t busy_since;	/* last sign of progress inside an engine; 0: not in one */
+	_Atomic uint64_t idle_since;	/* since when it holds a ring and has no job; 0: it has one, or no ring */
 	struct client *next, *previous;
 } client;
 
@@ -118,5 +119,7 @@ extern _Atomic uint64_t gsd_pinned_bytes;
 
 /* main.c: the list that the watchdog reads */
 void gsd_client_forget(client *c);
+/* Ends the connection whose ring has been idle for longest; false if there is none that has for a while. */
+bool gsd_client_evict(void);
 
 #endif

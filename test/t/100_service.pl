@@ -138,5 +138,6 @@ like($node->safe_psql('postgres', 'SET gpusort.gpu_min_rows = 200000; EXPLAIN (A
 $node->safe_psql('postgres', 'CREATE TABLE small AS SELECT i FROM generate_series(1, 50) i; ANALYZE small');
 like($node->safe_psql('postgres', 'EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM small ORDER BY i'), qr/Engine: CPU\n/,
 	'but not for small ones');
-$node->stop;
+$node->stop('smart');
+is(service_pids($node), 0, 'a smart shutdown ends the service, too');
 done_testing();

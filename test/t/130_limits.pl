@@ -6,6 +6,7 @@ use GpuSortService;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(sleep);
 
 my $node = service_node('limits', '', "max_connections = 250\nshared_buffers = 128MB\n");
 make_table($node);
@@ -94,6 +95,22 @@ is(counted($node, 'gpusort.pinned_memory is used up'), 1, 'no ring for the third
 is($session->query_safe('FETCH 1 c3'), $session->query_safe('FETCH 1 c1'), 'which sorts all the same');
 $session->query_safe('COMMIT');
 $session->quit;
+
+# Three sessions that take turns: a ring that is idle makes room for one that is wanted.
+$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
+my @sessions = map { $node->background_psql('postgres') } 1 .. 3;
+$_->query_safe('SET gpusort.engine = gpu') foreach @sessions;
+foreach my $turn (1 .. 2)
+{
+	foreach (@sessions)
+	{
+		is($_->query_safe("SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY k) x"), $right, "turn $turn");
+		sleep(1.2);
+	}
+}
+is(counted($node, 'gpusort.pinned_memory is used up'), 0, 'each gets a ring');
+is($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_stat WHERE fallback IS NOT NULL'), '', 'and nobody notices');
+$_->quit foreach @sessions;
 $node->append_conf('postgresql.conf', 'gpusort.pinned_memory = 4GB');
 
 # Two hundred sessions at once; a thread that waits for its turn on a small machine is not taken for stuck.
