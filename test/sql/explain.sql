@@ -155,6 +155,9 @@ SELECT pg_temp.analyze('SELECT * FROM large ORDER BY big, id');
 SELECT pg_temp.compare('SELECT * FROM large ORDER BY big DESC, id');
 RESET gpusort.work_mem;
 
+-- settings that plans depend on
+SELECT unnest(regexp_matches(x, 'gpusort[.]\w+ = ''[^'']*''', 'g')) FROM pg_temp.explain('SELECT 1', 'SETTINGS') AS x;
+
 -- a small bound that became known at run time
 PREPARE top(int) AS SELECT id FROM words ORDER BY id LIMIT $1;
 SELECT pg_temp.analyze('EXECUTE top(10)');
