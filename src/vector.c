@@ -187,6 +187,17 @@ grow_values(Vector *vector, Size end)
 	return true;
 }
 
+/* Appends a value of fixed width that is passed by reference.  The gap behind it is zeros: arrays may take it over. */
+static void
+append_fixed(Vector *vector, const char *value)
+{
+	const VectorType *vtype = vector->type;
+	char	   *to = vector->data + (Size) vector->rows * vtype->stride;
+
+	memcpy(to, value, vtype->len);
+	memset(to + vtype->len, 0, vtype->stride - vtype->len);
+}
+
 /* Appends a value of no fixed width. */
 static bool
 append_varying(Vector *vector, Datum value)
@@ -230,7 +241,7 @@ vector_append_slow(Vector *vector, Datum value, bool isnull)
 	else if (vtype->byval)
 		store_att_byval(vector->data + (Size) vector->rows * vtype->stride, value, vtype->len);
 	else if (vtype->stride)
-		memcpy(vector->data + (Size) vector->rows * vtype->stride, DatumGetPointer(value), vtype->len);
+		append_fixed(vector, DatumGetPointer(value));
 	else if (!append_varying(vector, value))
 		return false;
 	vector->rows++;

@@ -43,6 +43,12 @@ SELECT pg_temp.check_type('int4[]', 'ARRAY[' || :'runs' || ' % 20, i % 3]');
 SELECT pg_temp.check_type('jsonb', 'jsonb_build_object(''a'', ' || :'runs' || ' % 20)');
 SELECT pg_temp.check_type('int4range', 'int4range((' || :'runs' || ' % 20)::int, 30)');
 
+-- gaps between the elements of an array are zeros
+SELECT ok(record_image_eq(ROW(gpu_sort_agg(t)), ROW(array_agg(t ORDER BY t))) AND record_image_eq(ROW(gpu_sort_agg(m)), ROW(array_agg(m ORDER BY m))),
+		  format('the bytes of array_agg, %s rows', n))
+	FROM (VALUES (10), (20000)) AS sizes (n), LATERAL (SELECT ((time '00:00' + i % 1000 * interval '1 s')::text || '+01')::timetz AS t,
+		lpad(to_hex(i % 500), 12, '0')::macaddr AS m FROM generate_series(1, n) AS i) AS v GROUP BY n;
+
 -- zeros of two signs are one value, and NaN is one
 SELECT is((SELECT gpu_count_distinct(x) FROM unnest('{0,-0,NaN,NaN,1,NULL}'::float8[]) AS x), 3::bigint, 'float8, special values are counted once');
 SELECT is((SELECT gpu_rle(x)::text FROM unnest('{0,-0,NaN,NaN,NULL,NULL,1}'::float4[]) AS x),
