@@ -39,8 +39,8 @@ CREATE FUNCTION gpu_sort_by_key(INOUT keys anyarray, INOUT vals anycompatiblearr
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
 CREATE FUNCTION gpu_select_if("array" anyarray, mask boolean[])
 RETURNS anyarray LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME';
-CREATE FUNCTION gpu_select_if("array" anyarray, op text, value anyelement)
-RETURNS anyarray LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME', 'gpu_select_if_compare';
+CREATE FUNCTION gpu_select_if("array" anycompatiblearray, op text, value anycompatible)
+RETURNS anycompatiblearray LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME', 'gpu_select_if_compare';
 CREATE FUNCTION gpu_partition_if("array" anyarray, mask boolean[], OUT selected anyarray, OUT rejected anyarray)
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 20 AS 'MODULE_PATHNAME';
 CREATE FUNCTION gpu_dedup("array" anyarray)
@@ -88,7 +88,7 @@ COMMENT ON FUNCTION gpu_argsort(anyarray, boolean, boolean) IS 'positions of the
 COMMENT ON FUNCTION gpu_sort_by_key(anyarray, anycompatiblearray, boolean) IS 'two arrays in the order of the first one';
 COMMENT ON FUNCTION gpu_sort_by_key(anyarray, anycompatiblearray, boolean, boolean) IS 'two arrays in the order of the first one';
 COMMENT ON FUNCTION gpu_select_if(anyarray, boolean[]) IS 'elements whose mask is true';
-COMMENT ON FUNCTION gpu_select_if(anyarray, text, anyelement) IS 'elements for which "element op value" is true: op is =, <>, <, <=, > or >=';
+COMMENT ON FUNCTION gpu_select_if(anycompatiblearray, text, anycompatible) IS 'elements for which "element op value" is true: op is =, <>, <, <=, > or >=';
 COMMENT ON FUNCTION gpu_partition_if(anyarray, boolean[]) IS 'elements whose mask is true, and all others';
 COMMENT ON FUNCTION gpu_dedup(anyarray) IS 'array without repetitions of the element before';
 COMMENT ON FUNCTION gpu_distinct(anyarray) IS 'every value of the array once, in order';

@@ -1,6 +1,6 @@
 -- Array functions: what is refused, NULL arguments, lower bounds, limits, and what the catalog says of them.
 \ir arrays.psql
-SELECT plan(15 + 1 + 1 + 5 + 1 + 10 + 3 + 7 + 4 + 5 + 4 + 2);
+SELECT plan(15 + 1 + 1 + 5 + 1 + 13 + 3 + 7 + 4 + 5 + 4 + 2);
 
 -- arrays of several dimensions, wherever they come
 CREATE TEMP TABLE calls AS SELECT * FROM (VALUES ('gpu_sort(%s)'), ('gpu_sort(%s, true)'), ('gpu_argsort(%s)'), ('gpu_sort_by_key(%s, ''{1,2}''::integer[])'),
@@ -27,6 +27,9 @@ SELECT throws_ok($$SELECT gpu_scan('{1}'::integer[], '')$$, '22023', 'unrecogniz
 SELECT throws_ok($$SELECT gpu_reduce_by_key('{1}'::integer[], '{1}'::integer[], 'avg')$$, '22023', 'unrecognized operation: "avg"', 'avg is no operation');
 SELECT is(gpu_scan('{1,2}'::integer[], 'SUM'), '{1,3}', 'case does not count');
 SELECT throws_ok($$SELECT gpu_select_if('{1}'::integer[], '!=', 1)$$, '22023', 'unrecognized comparison operator: "!="', 'another operator');
+SELECT is(gpu_select_if('{1,2,3}'::bigint[], '>', 1), '{2,3}'::bigint[], 'a value that can be made one of the array');
+SELECT is(gpu_select_if('{1,2,3}'::integer[], '>=', 1.5), '{2,3}'::numeric[], 'an array whose elements can be made one of the value');
+SELECT throws_ok($$SELECT gpu_select_if('{1}'::integer[], '=', '1'::text)$$, '42883', NULL, 'neither of them');
 SELECT throws_ok($$SELECT gpu_select_if('{1}'::integer[], '', 1)$$, '22023', 'unrecognized comparison operator: ""', 'no operator');
 SELECT throws_ok($$SELECT gpu_scan('{a}'::text[])$$, '42883', 'values of type text cannot be added', 'no sum of texts');
 SELECT throws_ok($$SELECT gpu_reduce_by_key('{1}'::integer[], '{a}'::text[])$$, '42883', 'values of type text cannot be added', 'nor by key');
