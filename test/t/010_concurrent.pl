@@ -31,7 +31,7 @@ BEGIN
 	IF s <> (SELECT e.s FROM expected e) THEN
 		RAISE 'wrong order';
 	END IF;
-	IF (SELECT count(*) FROM (SELECT g, count(*) OVER (PARTITION BY g ORDER BY k) FROM t) x) <> 30000 THEN
+	IF (SELECT count(x) FROM (SELECT g, count(*) OVER (PARTITION BY g ORDER BY k) FROM t) x) <> 30000 THEN
 		RAISE 'rows lost';
 	END IF;
 END $$;

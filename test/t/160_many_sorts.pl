@@ -13,12 +13,15 @@ my $sessions = 8;
 my $node = service_node('many', '--idle=1', "gpusort.timeout = 30s\n");
 make_table($node, 20000);
 
-# What nvidia-smi says the GPUs hold, in MB; 0 where there is none.
+# What nvidia-smi says the service holds on GPUs, in MB, or where it does not tell processes apart, what is held at all; 0 where there is none.
 sub device_memory
 {
+	my ($pid) = @_;
 	return 0 if $engine ne 'gpu';
+	my @held = map { /^\s*$pid\s*,\s*(\d+)/ ? $1 : () } `nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,nounits`;
+	@held = `nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits` if !@held;
 	my $total = 0;
-	$total += $_ foreach `nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits`;
+	$total += $_ foreach @held;
 	return $total;
 }
 
@@ -28,7 +31,7 @@ sub at_rest
 	wait_until(sub { $node->safe_psql('postgres', 'SELECT max(pinned_bytes) FROM gpusort_devices') eq '0' }, 'no ring');
 	sleep(2.5);
 	my ($service) = service_pids($node);
-	return [ held($service), device_memory() ];
+	return [ held($service), device_memory($service) ];
 }
 
 my $script = $node->basedir . '/many.sql';
