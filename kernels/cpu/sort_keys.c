@@ -1,13 +1,16 @@
 /*
  * sort_keys.c: gs_sort on the CPU.
  *
- * Integers by all their bits are sorted as words: those of 8 bytes, and those of 4 with values of 4; those of 4 alone by sort_narrow.c.
+ * Integers by all their bits are sorted as words, those of 4 bytes with their values of 4; but many of 4 bytes alone by sort_narrow.c.
  * Everything else goes by sort_pairs.c.  Keys that come in order are copied.
  */
 #include "cpu.h"
 #include "../scan.h"
 
 #include <string.h>
+
+#define NARROW_ROWS 8192 /* more keys of 4 bytes than these are sorted as they are: fewer need but two digits of words */
+#define FIRST_LOOK	16	 /* keys that mostly are enough to see that they are in no order */
 
 /* A sort of whole keys. */
 typedef struct keys_sort
@@ -92,8 +95,10 @@ decode(const keys_sort *s)
 	uint64_t n = s->items->n, turn = inverted(&s->bits);
 	uint32_t *keys = s->items->out_keys, *values = s->items->out_values;
 
-	for (uint64_t i = 0; i < n && !s->pairs; i++)
+	for (uint64_t i = 0; i < n && s->items->key_bytes == 8; i++)
 		((uint64_t *) s->items->out_keys)[i] = s->words[i] ^ turn;
+	for (uint64_t i = 0; i < n && s->items->key_bytes == 4 && !s->pairs; i++)
+		keys[i] = (uint32_t) (s->words[i] ^ turn);
 	for (uint64_t i = 0; i < n && s->pairs; i++)
 	{
 		keys[i] = (uint32_t) (s->words[i] >> 32 ^ turn);
@@ -130,11 +135,11 @@ look_at_order(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *
 	uint64_t codes[GS_BLOCK_ROWS], last = 0;
 
 	*rising = true;
-	for (uint64_t row = 0; row < items->n && *rising; row += GS_BLOCK_ROWS)
+	for (uint64_t row = 0, block; row < items->n && *rising; row += block)
 	{
-		size_t block = items->n - row < GS_BLOCK_ROWS ? items->n - row : GS_BLOCK_ROWS;
-		uint64_t falls;
+		uint64_t falls, most = row == 0 ? FIRST_LOOK : GS_BLOCK_ROWS;
 
+		block = items->n - row < most ? items->n - row : most;
 		gs_key_codes(cpu, bits, (const char *) items->keys + row * items->key_bytes, block, codes);
 		falls = codes[0] < last;
 		for (size_t i = 1; i < block; i++)
@@ -183,7 +188,7 @@ gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, 
 	}
 	if (!words || nbits < all || gs_type_is_float(key))
 		return gs_sort_pairs(cpu, &bits, nbits, items, temp);
-	if (items->key_bytes == 4 && items->value_width == 0)
+	if (items->key_bytes == 4 && items->value_width == 0 && items->n > NARROW_ROWS)
 		return gs_sort_narrow(&cpu->work, cpu->tuning.combine_rows, (uint32_t) inverted(&bits), items->keys, items->out_keys, items->n,
 							  temp);
 	return sort_whole(cpu, &bits, items, temp);

@@ -32,11 +32,13 @@ count_digits(const narrow_sort *s, const uint32_t *keys, size_t n, uint32_t digi
 		end = n - i < SLICE_ROWS ? n : i + SLICE_ROWS;
 		for (size_t k = i; k < end; k++)
 		{
-			counts[0][keys[k] & 255]++;
-			counts[1][keys[k] >> 8 & 255]++;
-			counts[2][keys[k] >> 16 & 255]++;
+			const uint32_t key = keys[k];
+
+			counts[0][key & 255]++;
+			counts[1][key >> 8 & 255]++;
+			counts[2][key >> 16 & 255]++;
 			if (digits == DIGITS)
-				counts[3][keys[k] >> 24]++;
+				counts[3][key >> 24]++;
 		}
 		GS_TRY(gs_work_add(s->work, end - i));
 	}
@@ -62,7 +64,11 @@ move_keys(const narrow_sort *s, const uint32_t *from, uint32_t *to, size_t n, ui
 	{
 		end = n - i < SLICE_ROWS ? n : i + SLICE_ROWS;
 		for (size_t k = i; k < end; k++)
-			to[counts[from[k] >> shift & 255]++] = from[k];
+		{
+			const uint32_t key = from[k]; /* for all the compiler knows, what is written may be a key */
+
+			to[counts[key >> shift & 255]++] = key;
+		}
 		GS_TRY(gs_work_add(s->work, 2 * (end - i)));
 	}
 	return GS_OK;
