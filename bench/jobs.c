@@ -183,67 +183,32 @@ loop_runs_wide(const uint32_t *order)
 	return loop_runs(unique_key, order);
 }
 
-static inline uint64_t
-loop_reduce(const int64_t *k, const uint32_t *order)
-{
-	gs_group *group = (gs_group *) out - 1;
-	int64_t last = 0;
-
-	for (uint64_t i = 0; i < rows; i++)
-	{
-		uint64_t row = AT(i);
-		__int128 sum;
-
-		if (i == 0 || k[row] != last)
-		{
-			*++group = (gs_group){.row = (uint32_t) row};
-			last = k[row];
-		}
-		memcpy(&sum, group->value, sizeof(sum));
-		sum += wide[row];
-		memcpy(group->value, &sum, sizeof(sum));
-		group->length++;
-		group->valid++;
+/* Sums of a column by the runs of another in an order. */
+#define LOOP_REDUCE(NAME, KEYS, SUM, VALUES)                                                                           \
+	static uint64_t NAME(const uint32_t *order)                                                                        \
+	{                                                                                                                  \
+		gs_group *group = (gs_group *) out - 1;                                                                        \
+		int64_t last = 0;                                                                                              \
+		for (uint64_t i = 0; i < rows; i++)                                                                            \
+		{                                                                                                              \
+			uint64_t row = AT(i);                                                                                      \
+			SUM sum;                                                                                                   \
+			if (i == 0 || KEYS[row] != last)                                                                           \
+			{                                                                                                          \
+				*++group = (gs_group){.row = (uint32_t) row};                                                          \
+				last = KEYS[row];                                                                                      \
+			}                                                                                                          \
+			memcpy(&sum, group->value, sizeof(sum));                                                                   \
+			sum += VALUES[row];                                                                                        \
+			memcpy(group->value, &sum, sizeof(sum));                                                                   \
+			group->length++;                                                                                           \
+			group->valid++;                                                                                            \
+		}                                                                                                              \
+		return (uint64_t) (group + 1 - (gs_group *) out);                                                              \
 	}
-	return (uint64_t) (group + 1 - (gs_group *) out);
-}
-
-static uint64_t
-loop_reduce_key(const uint32_t *order)
-{
-	return loop_reduce(key, order);
-}
-
-static uint64_t
-loop_reduce_state(const uint32_t *order)
-{
-	return loop_reduce(state, order);
-}
-
-static uint64_t
-loop_reduce_double(const uint32_t *order)
-{
-	gs_group *group = (gs_group *) out - 1;
-	int64_t last = 0;
-
-	for (uint64_t i = 0; i < rows; i++)
-	{
-		uint64_t row = AT(i);
-		double sum;
-
-		if (i == 0 || key[row] != last)
-		{
-			*++group = (gs_group){.row = (uint32_t) row};
-			last = key[row];
-		}
-		memcpy(&sum, group->value, sizeof(sum));
-		sum += amount[row];
-		memcpy(group->value, &sum, sizeof(sum));
-		group->length++;
-		group->valid++;
-	}
-	return (uint64_t) (group + 1 - (gs_group *) out);
-}
+LOOP_REDUCE(loop_reduce_key, key, __int128, wide)
+LOOP_REDUCE(loop_reduce_state, state, __int128, wide)
+LOOP_REDUCE(loop_reduce_double, key, double, amount)
 
 static uint64_t
 loop_scan(const uint32_t *order)
