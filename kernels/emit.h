@@ -6,12 +6,6 @@
 
 #include "engine.h"
 
-#ifdef __CUDACC__
-#define GS_EVERYWHERE __host__ __device__ __forceinline__
-#else
-#define GS_EVERYWHERE inline
-#endif
-
 /* The run at i, of rows rows in all. */
 static GS_EVERYWHERE gs_run
 gs_emit_run(const gs_results *r, uint64_t rows, uint64_t i)

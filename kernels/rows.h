@@ -35,6 +35,27 @@ typedef struct gs_constant
 	uint64_t length;
 } gs_constant;
 
+/* True if a comparison holds for a first value that is less than, equal to or greater than the second. */
+static GS_EVERYWHERE bool
+gs_holds(gs_comparison comparison, int sign)
+{
+	switch (comparison)
+	{
+		case GS_EQ:
+			return sign == 0;
+		case GS_NE:
+			return sign != 0;
+		case GS_LT:
+			return sign < 0;
+		case GS_LE:
+			return sign <= 0;
+		case GS_GT:
+			return sign > 0;
+		default:
+			return sign >= 0;
+	}
+}
+
 struct gs_row_ops
 {
 	/* first: bits are set, else they are added */

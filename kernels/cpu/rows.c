@@ -158,27 +158,6 @@ cpu_heads(gs_engine *engine, const gs_source *source, const uint32_t *order, uin
 
 /* ---------------------------------------------------------------- compare */
 
-/* True if a comparison holds for a first value that is less than, equal to or greater than the second. */
-static bool
-holds(gs_comparison comparison, int sign)
-{
-	switch (comparison)
-	{
-		case GS_EQ:
-			return sign == 0;
-		case GS_NE:
-			return sign != 0;
-		case GS_LT:
-			return sign < 0;
-		case GS_LE:
-			return sign <= 0;
-		case GS_GT:
-			return sign > 0;
-		default:
-			return sign >= 0;
-	}
-}
-
 /* Bit j: the string of row i + j compares so with the constant. */
 static uint64_t
 compare_strings(const gs_source *source, uint64_t i, uint32_t n, const gs_constant *constant)
@@ -194,7 +173,7 @@ compare_strings(const gs_source *source, uint64_t i, uint32_t n, const gs_consta
 
 		if (sign == 0)
 			sign = length < constant->length ? -1 : length > constant->length;
-		m |= (uint64_t) holds(constant->comparison, sign) << j;
+		m |= (uint64_t) gs_holds(constant->comparison, sign) << j;
 	}
 	return m;
 }

@@ -210,21 +210,7 @@ struct compares_bytes
 		u64 common = n < a.length ? n : a.length, at = first_difference(s, a.bytes, common);
 		int sign = at < common ? (s[at] < a.bytes[at] ? -1 : 1) : (n < a.length ? -1 : n > a.length);
 
-		switch (a.comparison)
-		{
-			case GS_EQ:
-				return sign == 0;
-			case GS_NE:
-				return sign != 0;
-			case GS_LT:
-				return sign < 0;
-			case GS_LE:
-				return sign <= 0;
-			case GS_GT:
-				return sign > 0;
-			default:
-				return sign >= 0;
-		}
+		return gs_holds(a.comparison, sign);
 	}
 };
 
