@@ -102,6 +102,17 @@ gs_sync(gs_engine *engine)
 /* ---------------------------------------------------------------- row order */
 
 /*
+ * True if a column's arrays can be read.  Where they are on a GPU one that is not aligned would cost the whole device context.
+ */
+static bool
+arrays_aligned(const gs_column *column)
+{
+	size_t width = column->spec.type == GS_BYTES ? sizeof(uint32_t) : gs_type_width(column->spec.type);
+
+	return (uintptr_t) column->values % (width < 8 ? width : 8) == 0 && (uintptr_t) column->nulls % sizeof(uint64_t) == 0;
+}
+
+/*
  * What both engines would have to check of columns in their memory: types, counts, arrays that must be there.
  */
 gs_status
@@ -115,7 +126,7 @@ gs_columns_check(const gs_column *columns, uint32_t ncolumns, uint64_t rows)
 	{
 		if (!columns_valid(&columns[c].spec, 1))
 			return GS_INVALID;
-		if (rows > 0 && columns[c].values == NULL)
+		if (rows > 0 && (columns[c].values == NULL || !arrays_aligned(&columns[c])))
 			return GS_INVALID;
 	}
 	return GS_OK;
@@ -152,7 +163,9 @@ gs_status
 gs_order_run(gs_engine *engine, const gs_plan *plan, void *temp, size_t temp_bytes, uint32_t *order,
 			 gs_order_facts *facts)
 {
-	if (engine == NULL || plan == NULL || temp_bytes < gs_order_temp_bytes(plan))
+	if (engine == NULL || plan == NULL || (uintptr_t) order % sizeof(*order) != 0)
+		return GS_INVALID;
+	if (temp_bytes < gs_order_temp_bytes(plan) || (temp == NULL && gs_order_temp_bytes(plan) > 0))
 		return GS_INVALID;
 	return engine->ops->order_run(engine, plan, temp, temp_bytes, order, facts);
 }

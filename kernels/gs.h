@@ -196,7 +196,8 @@ typedef struct gs_plan gs_plan;
 /*
  * Plans the stable row order of rows rows by columns, the first most significant.  Subtracts minima, drops constant
  * bits, packs all fixed-width columns into as few bits as they need (one code for NULL, complemented for DESC).
- * May synchronise.  gs_order_run reads the columns again.  Free the plan with gs_plan_free.
+ * Arrays are aligned to their elements, GS_U128 to 8 bytes at least.  May synchronise.  gs_order_run reads the columns again.
+ * Free the plan with gs_plan_free.
  */
 gs_status gs_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **plan);
 size_t gs_order_temp_bytes(const gs_plan *plan);

@@ -1,6 +1,6 @@
 /*
- * host_test.c: what a job asks of its host: memory that comes back, that runs out, a poll that cancels, callbacks left
- * by longjmp, and the bound on memory that gs_job_host_bytes gives.
+ * host_test.c: what jobs and sorts ask of their host: memory that comes back, that runs out, a poll that cancels; of jobs also
+ * callbacks left by longjmp, and the bound on memory that gs_job_host_bytes gives.
  */
 #include "../../kernels/cpu/cpu.h"
 #include "tap.h"
@@ -295,6 +295,76 @@ polls(int kind, gs_op op)
 	table_free(&t);
 }
 
+#define ITEMS 300000
+
+/*
+ * An order, its first rows and sorts on a counting host, engine included.  Returns the first status that is not GS_OK.
+ */
+static gs_status
+sort_all(counting *c)
+{
+	static uint64_t keys[ITEMS], values[ITEMS], out_keys[ITEMS], out_values[ITEMS];
+	gs_host host = {count_alloc, count_resize, count_release, count_poll, c};
+	gs_column columns[] = {{{GS_U64, false, false}, keys, NULL, NULL}, {{GS_U64, true, false}, values, NULL, NULL}};
+	gs_engine *engine = NULL;
+	gs_plan *plan = NULL;
+	void *temp = NULL;
+	gs_status status = gs_cpu_open(1, &host, &engine);
+
+	for (uint64_t i = 0; i < ITEMS; i++)
+		keys[i] = i % 1000 * 0x9e3779b97f4a7c15u, values[i] = i * 0x9e3779b97f4a7c15u;
+	if (status == GS_OK)
+		status = gs_alloc(engine, 64 * ITEMS, &temp);
+	if (status == GS_OK)
+		status = gs_order_plan(engine, columns, 2, ITEMS, &plan);
+	if (status == GS_OK)
+		status = gs_order_run(engine, plan, temp, 64 * ITEMS, (uint32_t *) out_keys, NULL);
+	if (status == GS_OK)
+		status = gs_top_k(engine, columns, 2, ITEMS, 100, (uint32_t *) out_keys, temp, 64 * ITEMS);
+	if (status == GS_OK)
+		status = gs_sort(engine, GS_U64, false, 0, 64, values, out_keys, 0, NULL, NULL, ITEMS, temp, 64 * ITEMS);
+	if (status == GS_OK)
+		status = gs_sort(engine, GS_U32, false, 0, 32, values, out_keys, 0, NULL, NULL, ITEMS, temp, 64 * ITEMS);
+	if (status == GS_OK)
+		status = gs_sort(engine, GS_F64, true, 0, 64, values, out_keys, 8, keys, out_values, ITEMS, temp, 64 * ITEMS);
+	if (status == GS_OK)
+		status = gs_merge_sort(engine, 8, values, out_keys, 8, keys, out_values, ITEMS, temp, 64 * ITEMS);
+	if (engine != NULL)
+	{
+		gs_plan_free(engine, plan);
+		gs_free(engine, temp);
+	}
+	gs_engine_close(engine);
+	return status;
+}
+
+/*
+ * Primitives whose host has no memory, or asks them to stop: each time once.
+ */
+static void
+primitives(void)
+{
+	counting whole = {0};
+	bool good = sort_all(&whole) == GS_OK && whole.blocks == 0;
+
+	tap_ok(good && whole.polls > 8 && whole.calls > 8, "sorts: %lu polls, %lu allocations", (unsigned long) whole.polls,
+		   (unsigned long) whole.calls);
+	for (uint64_t at = 1; at <= whole.calls; at++)
+	{
+		counting c = {.fail_at = at};
+
+		good &= sort_all(&c) == GS_NOMEM && c.blocks == 0;
+	}
+	tap_ok(good, "each allocation fails");
+	for (uint64_t at = 1; at <= whole.polls; at++)
+	{
+		counting c = {.stop_at = at};
+
+		good &= sort_all(&c) == GS_CANCELLED && c.blocks == 0;
+	}
+	tap_ok(good, "each poll asks to stop");
+}
+
 /*
  * Calls in the wrong order or with wrong arguments.
  */
@@ -306,11 +376,20 @@ misuse(void)
 	gs_job_spec bad = {.op = GS_ORDER, .ncolumns = 1, .columns = &strange}, none = {.op = GS_ORDER, .columns = &column};
 	gs_job_spec other = {.op = (gs_op) 77, .ncolumns = 1, .columns = &column};
 	gs_engine *engine;
+	gs_plan *plan;
 	gs_job *job;
 	uint32_t out[4];
-	uint64_t got;
+	uint64_t got, in[4] = {3, 1, 2, 0};
 
 	tap_ok(gs_cpu_open(1, NULL, &engine) == GS_OK && strcmp(gs_engine_name(engine), "CPU") == 0, "an engine opens");
+	tap_ok(gs_order_plan(engine, &(gs_column){column, in, NULL, NULL}, 1, 4, &plan) == GS_OK &&
+			   gs_order_run(engine, plan, NULL, 4096, out, NULL) == GS_INVALID,
+		   "an order without memory to work in");
+	gs_plan_free(engine, plan);
+	tap_ok(gs_order_plan(engine, &(gs_column){column, (char *) in + 4, NULL, NULL}, 1, 3, &plan) == GS_INVALID &&
+			   gs_order_plan(engine, &(gs_column){column, in, (uint64_t *) ((char *) in + 1), NULL}, 1, 3, &plan) == GS_INVALID &&
+			   plan == NULL,
+		   "columns that are not aligned");
 	tap_ok(gs_job_begin(engine, &bad, NULL, &job) == GS_INVALID && job == NULL, "a type that is none");
 	tap_ok(gs_job_begin(engine, &none, NULL, &job) == GS_INVALID, "no columns");
 	tap_ok(gs_job_begin(engine, &other, NULL, &job) == GS_INVALID, "an operation that is not there");
@@ -330,6 +409,7 @@ int
 main(void)
 {
 	misuse();
+	primitives();
 	for (int kind = 0; kind < 4; kind++)
 		for (size_t i = 0; i < OPS; i++)
 		{
