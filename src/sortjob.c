@@ -14,7 +14,8 @@
 #include "stat.h"
 #include "verify.h"
 
-void
+/* Notes the most memory that was held. */
+static void
 note_memory(Sorter *sorter)
 {
 	uint64		bytes = rowstore_bytes(sorter->rows) + sorter->order.room * sizeof(uint32);

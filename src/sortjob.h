@@ -69,9 +69,6 @@ struct Sorter
 	SorterStats shown;			/* the same with the job that still runs */
 };
 
-/* Notes the most memory that was held. */
-extern void note_memory(Sorter *sorter);
-
 /* Adds what the running job did. */
 extern void note_job(Sorter *sorter, SorterStats *stats);
 
