@@ -75,6 +75,7 @@ failed(EngineFailure why)
 		case ENGINE_PROTOCOL:
 			return GS_PROTOCOL;
 		case ENGINE_NO_RING:
+		case ENGINE_NO_FILE:
 		case ENGINE_NO_MEMORY:
 			return GS_NOMEM;
 		case ENGINE_TOO_BIG:

@@ -299,7 +299,7 @@ pass_ring(ServiceLink *link)
 	EngineFailure why;
 
 	if (fd < 0)
-		return ENGINE_NO_RING;
+		return ENGINE_NO_FILE;
 	io = gsd_send(link->socket, &link->layout.head, fd);
 	close(fd);					/* the mapping, and the service, keep the memory */
 	if (io != GSD_IO_OK)
@@ -317,15 +317,30 @@ current_owner(void)
 	return (uint64) MyDatabaseId << 32 | GetUserId();
 }
 
+/* Counts a descriptor for a socket, if another one is left: whoever waits for a socket needs it, and fails without. */
+static bool
+acquire_socket(void)
+{
+	if (!AcquireExternalFD())
+		return false;
+	if (AcquireExternalFD())
+	{
+		ReleaseExternalFD();
+		return true;
+	}
+	ReleaseExternalFD();
+	return false;
+}
+
 /* A connection that has said hello.  The link is freed if waiting is interrupted. */
 static ServiceLink *
 link_new(bool patient, bool with_ring, EngineFailure *why)
 {
 	ServiceLink *link;
 
-	if (!AcquireExternalFD())
+	if (!acquire_socket())
 	{
-		*why = ENGINE_NO_RING;
+		*why = ENGINE_NO_FILE;
 		return NULL;
 	}
 	link = MemoryContextAllocZero(TopMemoryContext, sizeof(ServiceLink));

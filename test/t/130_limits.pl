@@ -124,6 +124,17 @@ is($node->safe_psql('postgres', "SELECT sum(jobs) FROM gpusort_stat WHERE engine
 wait_until(sub { $node->safe_psql('postgres', 'SELECT max(pinned_bytes) FROM gpusort_devices') eq '0' }, 'their rings are gone');
 cmp_ok((held((service_pids($node))[0]))[0], '<=', $descriptors + 2, 'and their descriptors');
 
+# So few files that one session cannot have as many sorts open as it wants.
+$node->append_conf('postgresql.conf', 'max_files_per_process = 64');
+$node->restart;
+$session = $node->background_psql('postgres');
+$session->query_safe('SET gpusort.engine = gpu; BEGIN');
+$session->query_safe(join ';', map { "DECLARE c$_ CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 1 c$_" } 1 .. 24);
+cmp_ok(counted($node, 'no file descriptor or shared memory to be had'), '>', 0, 'no descriptor for the last');
+is(counted($node, 'gpusort.pinned_memory is used up'), 0, 'which is called by its name');
+is($session->query_safe('FETCH 1 c24'), $session->query_safe('FETCH 1 c1'), 'and sorts all the same');
+$session->quit;
+
 sound($node);
 $node->stop;
 is_deeply([ leftovers($node) ], [], 'nothing lies around');
