@@ -39,9 +39,13 @@
 #define RETRY_MS 10
 #define ENDED_MS 200
 #define BREAKER_MS 5000
+#define REFUSED_MS 1000
 
 static dlist_head idle = DLIST_STATIC_INIT(idle);
 static int	idle_count;
+
+/* Before this time no ring is made, which would take longer than many a sort: the last one was refused. */
+static TimestampTz refused_until;
 
 /* The name under which pg_stat_activity shows a wait. */
 static uint32
@@ -306,7 +310,10 @@ pass_ring(ServiceLink *link)
 		return ENGINE_LOST;
 	why = await(link, GSD_RING_DONE, &answer);
 	if (why == ENGINE_OK && answer.result.status != GS_OK)
+	{
 		why = ENGINE_NO_RING;
+		refused_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSED_MS);
+	}
 	return why;
 }
 
@@ -440,7 +447,11 @@ link_open(bool patient, EngineFailure *why)
 		return NULL;
 	}
 	link = link_reuse();
-	return link ? link : link_new(patient, true, why);
+	if (link == NULL && refused_until > GetCurrentTimestamp())
+		*why = ENGINE_NO_RING;
+	else if (link == NULL)
+		link = link_new(patient, true, why);
+	return link;
 }
 
 ServiceLink *

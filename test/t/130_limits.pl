@@ -111,6 +111,20 @@ foreach my $turn (1 .. 2)
 is(counted($node, 'gpusort.pinned_memory is used up'), 0, 'each gets a ring');
 is($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_stat WHERE fallback IS NOT NULL'), '', 'and nobody notices');
 $_->quit foreach @sessions;
+
+# Where no ring is to be had a session does not make one in vain for each sort.
+$node->append_conf('postgresql.conf', 'gpusort.pinned_memory = 0');
+service_with($node, '');
+sub many_sorts
+{
+	my ($engine) = @_;
+	return (GpuSortTest::timed($node, "SET gpusort.engine = $engine;
+		DO \$\$ BEGIN FOR n IN 1..300 LOOP PERFORM i FROM (SELECT i FROM generate_series(1, 500) i ORDER BY hashint4(i) OFFSET 10) x; END LOOP;
+		END \$\$"))[0];
+}
+my $usual = many_sorts('cpu');
+cmp_ok(many_sorts('gpu'), '<', 3 * $usual + 0.5, 'sorts without a ring are no slower');
+is(counted($node, 'gpusort.pinned_memory is used up'), 300, 'and counted');
 $node->append_conf('postgresql.conf', 'gpusort.pinned_memory = 4GB');
 
 # Two hundred sessions at once; a thread that waits for its turn on a small machine is not taken for stuck.
