@@ -152,6 +152,9 @@ drop_key_copies(PlannedStmt *stmt)
 	if (stmt->commandType != CMD_SELECT || stmt->rowMarks != NIL || !IsA(sort, CustomScan) ||
 		((CustomScan *) sort)->methods != &gpusort_scan_methods)
 		return;
+	/* WITH TIES compares the keys of its rows */
+	if (top != sort && ((Limit *) top)->limitOption == LIMIT_OPTION_WITH_TIES)
+		return;
 	if (drop_copies((CustomScan *) sort) && top != sort)
 		top->targetlist = list_truncate(top->targetlist, list_length(sort->targetlist));
 }

@@ -91,6 +91,7 @@ SELECT pg_temp.stored('SELECT * FROM c ORDER BY s COLLATE "C", id DESC');
 SELECT pg_temp.stored('SELECT * FROM c ORDER BY v::text COLLATE "C" DESC, s COLLATE "POSIX", id');
 SELECT pg_temp.stored('SELECT v, id FROM c ORDER BY v COLLATE "C", id OFFSET 10');
 SELECT pg_temp.stored('SELECT v, id FROM c ORDER BY v COLLATE "C", id LIMIT 2500');
+SELECT pg_temp.stored('SELECT v, id FROM c ORDER BY v COLLATE "C", id FETCH FIRST 20 ROWS WITH TIES');
 SELECT pg_temp.stored('SELECT id FROM c ORDER BY s COLLATE "C", id');
 SELECT pg_temp.stored('SELECT s, id FROM c ORDER BY s COLLATE "C", n, id');
 SELECT pg_temp.stored('SELECT s || id AS s FROM c ORDER BY (s || id) COLLATE "C"');
