@@ -11,6 +11,7 @@
 #include "utils/numeric.h"
 
 #include "reducer.h"
+#include "vectorengine.h"
 
 /* How a type's values are added, and by which function. */
 static ReducerSum
@@ -210,9 +211,6 @@ reducer_result(const Reducer *reducer, bool *isnull)
 	if (reducer->how == SUM_FLOAT8)
 		return Float8GetDatum(reducer->real);
 	if (reducer->integer != (int64) reducer->integer)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("bigint out of range"),
-				 errhint("Cast the array to numeric[].")));
+		question_raise(GS_OVERFLOW);
 	return Int64GetDatum((int64) reducer->integer);
 }

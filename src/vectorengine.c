@@ -366,7 +366,10 @@ question_raise(gs_status status)
 	if (status == GS_NOMEM)
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	if (status == GS_OVERFLOW)
-		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bigint out of range")));
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("bigint out of range"),
+				 errhint("Cast the array to numeric[].")));
 	if (status != GS_OK)
 		elog(ERROR, "gpusort: %s", gs_status_text(status));
 }

@@ -1,6 +1,6 @@
 -- Running sums, and sums and averages by key.
 \ir arrays.psql
-SELECT plan(8 * 6 + 2 * 6 + 31);
+SELECT plan(8 * 6 + 2 * 6 + 33);
 
 -- Six tests of a type whose values can be added; sums has the type of gpu_scan's result.
 CREATE FUNCTION pg_temp.check_sums(type text, sums text, literals text[], generator text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -79,6 +79,18 @@ SELECT is((SELECT value FROM gpu_reduce_by_key('{1,1,1}'::integer[], '{922337203
 		  9223372036854775807, 'a sum by key may leave bigint on the way');
 SELECT throws_ok($$SELECT * FROM gpu_reduce_by_key('{1,1}'::integer[], '{9223372036854775807,1}'::bigint[])$$, '22003', 'bigint out of range',
 				 'but not in the end');
+CREATE FUNCTION pg_temp.hint_of(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	hint text;
+BEGIN
+	EXECUTE query;
+	RETURN 'no error';
+EXCEPTION WHEN numeric_value_out_of_range THEN
+	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+	RETURN hint;
+END $$;
+SELECT is(pg_temp.hint_of(query), 'Cast the array to numeric[].', 'the way out, ' || query) FROM (VALUES ('SELECT gpu_scan(''{9223372036854775807,1}''::bigint[])'),
+	('SELECT * FROM gpu_reduce_by_key(''{1,1}''::integer[], ''{9223372036854775807,1}''::bigint[])')) AS queries (query);
 SELECT is((SELECT value FROM gpu_avg_by_key('{1,1}'::integer[], '{9223372036854775807,9223372036854775805}'::bigint[])),
 		  (SELECT avg(x) FROM unnest('{9223372036854775807,9223372036854775805}'::bigint[]) AS x), 'an average may');
 SELECT throws_ok($$SELECT gpu_scan('{1e308,1e308}'::double precision[])$$, '22003', 'value out of range: overflow', 'double precision, running');
