@@ -173,27 +173,33 @@ sub distinct
 
 	return ("SELECT DISTINCT ON ($on) t1.*, $tables->[-1].id AS last FROM $from ORDER BY $order, " . total_order($tables) . limit(), 1)
 		if chance(0.5);
-	return ("SELECT DISTINCT $on FROM $from" . (chance(0.5) ? " ORDER BY $order" . limit() : ''), 0);
+	my $sorted = chance(0.5) ? " ORDER BY $order" . limit() : '';
+	return ("SELECT DISTINCT $on FROM $from$sorted", $sorted ne '');
 }
 
+# Groups, also with a window over part of their keys and an order by all of them.
 sub grouped
 {
 	my ($from, $tables) = random_from();
-	my $keys = join(', ', map { "t1.$_" } some_columns(3));
+	my @keys = map { "t1.$_" } some_columns(3);
+	my $keys = join(', ', @keys);
 	my $by = one_of($keys, $keys, "ROLLUP ($keys)", "CUBE ($keys)");
 	my $id = "$tables->[-1].id";
 	my $calls = one_of('count(*), sum(t1.b), max(t1.c)', 'count(DISTINCT t1.a), min(t1.d)',
 		"array_agg(t1.id ORDER BY t1.c, t1.id, $id)", "string_agg(t1.b::text, ',' ORDER BY t1.b), count(*)");
+	my $order = $by eq $keys && chance(0.5) ? " ORDER BY $keys" : '';
 
-	return ("SELECT $keys, $calls FROM $from GROUP BY $by" . one_of('', ' HAVING count(*) > 1'), 0);
+	$calls .= ', rank() OVER (' . one_of('', 'PARTITION BY ' . one_of(@keys)) . ' ORDER BY ' . one_of(@keys) . ')' if chance(0.4);
+	return ("SELECT $keys, $calls FROM $from GROUP BY $by" . one_of('', ' HAVING count(*) > 1') . $order, $order ne '');
 }
 
 sub set_operation
 {
 	my $keys = join(', ', some_columns(2));
+	my $operation = one_of('UNION', 'UNION ALL', 'INTERSECT', 'EXCEPT', 'EXCEPT ALL');
+	my $order = one_of('', " ORDER BY $keys");
 
-	return ("SELECT $keys FROM big " . one_of('UNION', 'UNION ALL', 'INTERSECT', 'EXCEPT', 'EXCEPT ALL') . " SELECT $keys FROM parts"
-		. one_of('', " ORDER BY $keys"), 0);
+	return ("SELECT $keys FROM big $operation SELECT $keys FROM parts$order", $order ne '');
 }
 
 # Settings of one query.
