@@ -55,20 +55,6 @@ gs_widened(gs_type type)
 /* ---------------------------------------------------------------- heads */
 
 gs_status
-gs_heads_of(gs_engine *engine, const gs_source *sources, uint32_t nsources, const uint32_t *order, uint64_t n,
-			uint64_t *bits)
-{
-	for (uint32_t s = 0; s < nsources; s++)
-	{
-		gs_status status = engine->ops->rows->heads(engine, &sources[s], order, n, s == 0, bits);
-
-		if (status != GS_OK)
-			return status;
-	}
-	return GS_OK;
-}
-
-gs_status
 gs_heads(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, const uint32_t *order, uint64_t n,
 		 uint64_t *bits)
 {

@@ -78,8 +78,6 @@ struct gs_row_ops
 bool gs_interval_of(gs_type type, const gs_filter *filter, gs_interval *in);
 
 /* The calls of gs.h on sources. */
-gs_status gs_heads_of(gs_engine *engine, const gs_source *sources, uint32_t nsources, const uint32_t *order, uint64_t n,
-					  uint64_t *bits);
 gs_status gs_compare_of(gs_engine *engine, const gs_source *source, uint64_t n, gs_comparison comparison,
 						const void *value, size_t value_bytes, uint64_t *bits);
 gs_status gs_values_of(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, gs_type result,
