@@ -15,6 +15,10 @@
  * in its step on the device, so that passes over a digit that all keys share can be left out without the host's knowing.  Pairs of
  * 4 and 4 bytes go as one word between the first pass and the last.
  *
+ * Segments, each sorted for itself (segments_large.cu): keys and values whose tiles are told by a table, since none crosses a segment.
+ * The first tile of a segment publishes where its digits begin, its counts included, as a total, so that nobody looks back any further.
+ * The threads share a tile that is not whole evenly, so that it takes no longer than its items do.
+ *
  * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass of a row order writes 4.  Keys and values: their
  * width read, their width written.
  * Adinets and Merrill, Onesweep, arXiv:2206.01784; look-back: Merrill and Garland, NVR-2016-002; fallback:
@@ -43,6 +47,14 @@ struct gs_transform
 struct gs_radix_step
 {
 	u32 active, from, to, whole;
+};
+
+/* A tile of a segment. */
+struct alignas(16) gs_radix_tile
+{
+	u32 start, valid; /* its items */
+	u32 index;		  /* within the segment */
+	u32 segment;
 };
 
 struct gs_radix_args
@@ -75,6 +87,10 @@ struct gs_radix_args
 	u32 flip;	   /* digits are turned by it: signed numbers, descending */
 	u64 key_flip;  /* the same for whole keys */
 	u32 prefetch_values;
+
+	/* segments: counts are where a segment's digits begin in it, `stride` from segment to segment */
+	const gs_radix_tile *tiles;
+	u32 stride;
 };
 
 __device__ __forceinline__ u64
@@ -156,11 +172,11 @@ write_runs(const u64 *words, u64 *out, const u32 *starts, const u32 *place, u32 
 
 /*
  * Starts to copy a tile's values to shared memory, past the registers: whole tiles in one piece where the device and their alignment allow
- * it (bulk), else item by item.  By all threads, after a barrier; at: the thread's first item, of many 32 apart.
+ * it (bulk), else item by item.  By all threads, after a barrier; at: the thread's first item, of so many 32 apart.
  */
 template <int ITEMS, int TILE, class T>
 __device__ __forceinline__ void
-copy_ahead(T *to, const T *from, u32 at, u32 valid, bool bulk, u64 *bar)
+copy_ahead(T *to, const T *from, u32 at, u32 valid, int items, bool bulk, u64 *bar)
 {
 #if __CUDA_ARCH__ >= 900
 	if (bulk)
@@ -175,7 +191,7 @@ copy_ahead(T *to, const T *from, u32 at, u32 valid, bool bulk, u64 *bar)
 #endif
 #pragma unroll
 	for (int i = 0; i < ITEMS; i++)
-		if (at + i * 32 < valid)
+		if (i < items && at + i * 32 < valid)
 		{
 #if __CUDA_ARCH__ >= 800
 			asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((u32) __cvta_generic_to_shared(to + at + i * 32)),
@@ -203,14 +219,30 @@ wait_for_copies(bool bulk, u64 *bar, u32 parity)
 #endif
 }
 
-/* VALUE: bytes of a value that goes beside its key, or 0.  FLOATS: bytes of a key that is a float, or 0. */
-template <int THREADS, int ITEMS, int BITS, int IN, int OUT, bool ATOMICS, int VALUE, int FLOATS>
+/* Fetches items into the second-level cache: those of whole 16 bytes, which is what the instruction takes. */
+__device__ __forceinline__ void
+prefetch_items(const void *from, u32 bytes)
+{
+#if __CUDA_ARCH__ >= 900
+	const u64 begin = (u64) from & ~15ull, end = ((u64) from + bytes) & ~15ull;
+
+	if (end > begin)
+		asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(begin), "r"((u32) (end - begin)) : "memory");
+#endif
+}
+
+/*
+ * VALUE: bytes of a value that goes beside its key, or 0.  FLOATS: bytes of a key that is a float, or 0.  SEGMENTS: keys, tiles as told
+ * by the table.
+ */
+template <int THREADS, int ITEMS, int BITS, int IN, int OUT, bool ATOMICS, int VALUE, int FLOATS, bool SEGMENTS>
 __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__ gs_radix_args a)
 {
 	constexpr u32 BINS = 1 << BITS, TILE = THREADS * ITEMS, WARPS = THREADS / 32, GROUPS = THREADS / BINS;
 	constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4, PAIRS = IN == GS_PAIRS4;
 	constexpr bool KEYS = IN == GS_KEYS8 || IN == GS_KEYS4 || PAIRS;
 	static_assert(GROUPS >= 1 && WARPS % GROUPS == 0, "each thread sums a digit over the same number of warps");
+	static_assert(KEYS || !SEGMENTS, "segments are of keys");
 	typedef typename item_of<IN == GS_COLUMN4 || IN == GS_KEYS4 || PAIRS ? 4 : 8>::type value; /* what is read */
 	typedef typename item_of<IN == GS_KEYS4 ? 4 : 8>::type sorted;					   /* what is put in order */
 	typedef typename item_of<VALUE == 0 ? 4 : VALUE>::type payload;
@@ -227,9 +259,12 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	u32 *const sums = base + BINS;
 	u32 *const ticket = sums + 32;
 	u64 *const arrived = (u64 *) (ticket + 2); /* the values' barrier */
+	gs_radix_tile *const told = (gs_radix_tile *) (ticket + 4); /* the ticket's tile, of a segment */
 
 	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
-	const u32 mine = warp * (32 * ITEMS) + lane; /* a warp's items lie side by side in the tile, a thread's 32 apart */
+	u32 mine = warp * (32 * ITEMS) + lane; /* a warp's items lie side by side in the tile, a thread's 32 apart */
+	int items = ITEMS;					   /* of a thread: fewer where a segment's tile is not whole */
+	gs_radix_tile here = {};			   /* the tile, of a segment */
 	u32 *const counter = counters + warp * BINS;
 	const value *in = (const value *) a.in;
 	const payload *values = (const payload *) a.values;
@@ -266,7 +301,31 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			return ((u32) (x >> a.shift) & a.mask) ^ a.flip;
 		return (u32) (COLUMN ? x : x >> a.shift) & a.mask;
 	};
+	/* a thread's items, one after the other; what is said to the compiler about whole tiles holds for short ones too */
+	auto each_item = [&](auto act) {
+		if (!SEGMENTS || items == ITEMS)
+		{
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				act(i);
+		}
+		else
+		{
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				if (i < items)
+					act(i);
+		}
+	};
+	auto begin_of = [&](u32 tile) -> u64 {
+		if constexpr (SEGMENTS)
+			return here.start;
+		return (u64) (a.first + tile) * TILE;
+	};
 	auto valid_of = [&](u32 tile) -> u32 {
+		if constexpr (SEGMENTS)
+			return here.valid;
+
 		u64 left = a.n - (u64) (a.first + tile) * TILE;
 
 		return left < TILE ? (u32) left : TILE;
@@ -279,7 +338,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		return x;
 	};
 	auto load = [&](u32 tile) {
-		u64 at = (u64) (a.first + tile) * TILE + mine;
+		u64 at = begin_of(tile) + mine;
 		u32 valid = valid_of(tile);
 
 		if (valid == TILE)
@@ -292,11 +351,18 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		{
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
-				k[i] = mine + i * 32 < valid ? word_at(at + i * 32) : (sorted) (KEYS ? ~a.key_flip : ~0ull);
+				if (!SEGMENTS || i < items)
+					k[i] = mine + i * 32 < valid ? word_at(at + i * 32) : (sorted) (KEYS ? ~a.key_flip : ~0ull);
 		}
 	};
 	/* places behind the last word count as the last digit */
 	auto digit_at = [&](int i, u32 valid) -> u32 { return FLOATS && mine + i * 32 >= valid ? a.mask : digit(k[i]); };
+	/* what the table says of the ticket's tile becomes the thread's */
+	auto take = [&] {
+		here = *told;
+		items = (here.valid + THREADS - 1) / THREADS;
+		mine = warp * 32 * items + lane;
+	};
 	/* adds up the block's first BINS threads' numbers; returns the sum of those before */
 	auto bins_exclusive = [&](u32 x) -> u32 {
 		u32 upto = warp_inclusive(x), before = 0;
@@ -314,18 +380,27 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		return before;
 	};
 
-	/* 0. where each digit begins in the output */
+	/* 0. where each digit begins in the output; segments: with each one's first tile */
 	{
 		u32 c = 0;
 
-		if (thread <= a.mask)
-			for (u32 d = (KEYS ? thread ^ a.flip : thread) & a.mask; d < GS_PLACE; d += a.mask + 1)
-				c += a.counts[d];
-		c = bins_exclusive(c);
-		if (thread < BINS)
-			base[thread] = a.bases != NULL ? a.bases[thread] : c;
+		if constexpr (!SEGMENTS)
+		{
+			if (thread <= a.mask)
+				for (u32 d = (KEYS ? thread ^ a.flip : thread) & a.mask; d < GS_PLACE; d += a.mask + 1)
+					c += a.counts[d];
+			c = bins_exclusive(c);
+			if (thread < BINS)
+				base[thread] = a.bases != NULL ? a.bases[thread] : c;
+		}
 		if (thread == 0)
-			*ticket = atomicAdd(a.sweep.ticket, 1);
+		{
+			const u32 first = atomicAdd(a.sweep.ticket, 1);
+
+			*ticket = first;
+			if (SEGMENTS && first < a.sweep.tiles)
+				*told = a.tiles[first];
+		}
 #if __CUDA_ARCH__ >= 900
 		if (VALUE && thread == 0)
 		{
@@ -338,6 +413,8 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 
 	u32 tile = *ticket;
 
+	if (SEGMENTS)
+		take();
 	__syncthreads(); /* all have it before the next one is put there */
 	if (tile < a.sweep.tiles)
 		load(tile);
@@ -345,6 +422,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	{
 		const u32 valid = valid_of(tile);
 		const u32 row = (a.first + tile) * TILE + mine; /* pass 1: the thread's first row */
+		u32 begin = 0; /* of the thread's digit in its segment; the first tile's alone */
 
 		/* 1. the next ticket, and its tile into L2 */
 		if (thread == THREADS - 1)
@@ -352,22 +430,34 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			u32 next = atomicAdd(a.sweep.ticket, 1);
 
 			*ticket = next;
+			if (SEGMENTS && next < a.sweep.tiles)
+			{
+				const gs_radix_tile t = a.tiles[next];
+
+				*told = t;
+				if (a.prefetch)
+					prefetch_items(in + t.start, t.valid * (u32) sizeof(value));
+				if ((VALUE || PAIRS) && a.prefetch)
+					prefetch_items(values + t.start, t.valid * (u32) sizeof(payload));
+			}
 #if __CUDA_ARCH__ >= 900
-			if (a.prefetch && next + 1 < a.sweep.tiles)
+			if (!SEGMENTS && a.prefetch && next + 1 < a.sweep.tiles)
 				asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(in + (u64) (a.first + next) * TILE),
 							 "r"((u32) (TILE * sizeof(value)))
 							 : "memory");
-			if ((VALUE || PAIRS) && a.prefetch_values && next + 1 < a.sweep.tiles)
+			if (!SEGMENTS && (VALUE || PAIRS) && a.prefetch_values && next + 1 < a.sweep.tiles)
 				asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(values + (u64) (a.first + next) * TILE),
 							 "r"((u32) (TILE * sizeof(payload)))
 							 : "memory");
 #endif
 		}
 
-		const bool bulk = VALUE && valid == TILE && a.prefetch_values;
+		const bool bulk = VALUE && valid == TILE && (SEGMENTS ? a.prefetch && ((u64) (values + here.start) & 15) == 0 : a.prefetch_values);
 
+		if (SEGMENTS && here.index == 0 && thread < BINS)
+			begin = a.counts[(u64) here.segment * a.stride + thread];
 		if (VALUE)
-			copy_ahead<ITEMS, TILE>(payloads, values + (u64) (a.first + tile) * TILE, mine, valid, bulk, arrived);
+			copy_ahead<ITEMS, TILE>(payloads, values + begin_of(tile), mine, valid, items, bulk, arrived);
 
 		/* 2. count the digits of each warp, by atomics that return nothing */
 #pragma unroll
@@ -387,9 +477,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			for (int i = 0; i < ITEMS; i++)
 				k[i] = valid == TILE || mine + i * 32 < valid ? key_of_value((value) k[i], a.t) : ~0ull;
 		}
-#pragma unroll
-		for (int i = 0; i < ITEMS; i++)
-			atomicAdd(counter + digit_at(i, valid), 1);
+		each_item([&](int i) { atomicAdd(counter + digit_at(i, valid), 1); });
 		if (a.sweep.stall && tile + 1 < a.sweep.tiles)
 		{
 			if (thread == 0)
@@ -418,7 +506,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 #pragma unroll
 			for (u32 g = 0; g < GROUPS; g++)
 				count += groups[g * BINS + thread];
-			publish_word<u32>(a.status + (u64) tile * BINS + thread, tile, count);
+			publish_word<u32>(a.status + (u64) tile * BINS + thread, SEGMENTS ? here.index : tile, begin + count);
 		}
 
 		/* 4. counters become places in the tile: of the next word of this warp with this digit */
@@ -469,28 +557,24 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		};
 		bool crowded = true;
 
-		if (ATOMICS)
-			crowded = __syncthreads_or(count > TILE / 32);
+		if (ATOMICS) /* places behind the last word crowd no digit */
+			crowded = __syncthreads_or(count - (SEGMENTS && thread == BINS - 1 ? items * THREADS - valid : 0) > TILE / 32);
 		else
 			__syncthreads();
 		if (ATOMICS && !crowded)
 		{
 			/* lanes by the order in which a warp's atomics return: undocumented, so tested beforehand and checked afterwards */
-#pragma unroll
-			for (int i = 0; i < ITEMS; i++)
-			{
+			each_item([&](int i) {
 				u32 place = atomicAdd(counter + digit_at(i, valid), 1);
 
 				words[place] = word(i);
 				if (VALUE)
 					origin[place] = (u16) (mine + i * 32);
-			}
+			});
 		}
 		else
 		{
-#pragma unroll
-			for (int i = 0; i < ITEMS; i++)
-			{
+			each_item([&](int i) {
 				u32 d = digit_at(i, valid), alike = lanes_alike<BITS>(d), place = counter[d];
 				u32 below = __popc(alike & lanes_below());
 
@@ -501,15 +585,16 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				words[place + below] = word(i);
 				if (VALUE)
 					origin[place + below] = (u16) (mine + i * 32);
-			}
+			});
 		}
 
 		/* 6. look back: a thread per digit */
 		if (thread < BINS)
 		{
-			u32 sum = look_back_word<u32>(a.status + (u64) tile * BINS + thread, BINS, tile, count, a.sweep, [&](u32 t) {
-				const value *p = in + (u64) (a.first + t) * TILE;
-				u32 n = 0;
+			const u32 segment = here.start - here.index * TILE; /* where it begins */
+			const u32 sum = begin + look_back_word<u32>(a.status + (u64) tile * BINS + thread, BINS, SEGMENTS ? here.index : tile, count, a.sweep, [&](u32 t) {
+				const value *p = in + (SEGMENTS ? segment + (u64) t * TILE : (u64) (a.first + t) * TILE);
+				u32 n = SEGMENTS && t == 0 ? a.counts[(u64) here.segment * a.stride + thread] : 0;
 
 #pragma unroll 8
 				for (u32 i = 0; i < TILE; i++)
@@ -517,10 +602,10 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				return n;
 			});
 
-			to[thread] = base[thread] + sum - start - (OUT == GS_ROWS ? a.turn : 0);
+			to[thread] = (SEGMENTS ? segment : base[thread]) + sum - start - (OUT == GS_ROWS ? a.turn : 0);
 			if (tile + 1 == a.sweep.tiles)
 			{
-				if (a.next_bases != NULL)
+				if (!SEGMENTS && a.next_bases != NULL)
 					a.next_bases[thread] = base[thread] + sum + count;
 				if (a.sweep.stall && thread == 0)
 					atomicExch(&a.sweep.watch->last_done, 1);
@@ -535,6 +620,8 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 
 		/* 7. the next tile into registers, then this one out */
 		tile = *ticket;
+		if (SEGMENTS)
+			take();
 		if (tile < a.sweep.tiles)
 			load(tile);
 		if (OUT == GS_WORDS && !skewed)
@@ -572,6 +659,9 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 #pragma unroll(ATOMICS && OUT == GS_ROWS ? 4 : ITEMS)
 			for (int i = 0; i < ITEMS; i++)
 			{
+				if (SEGMENTS && i * THREADS >= valid)
+					break;
+
 				u32 j = i * THREADS + thread;
 				sorted x = words[j];
 				u32 p = place(j, x);

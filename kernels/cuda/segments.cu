@@ -2,11 +2,11 @@
  * segments.cu: gs_sort_segments: segments sorted each for itself, in three ways by their length.
  *
  *   up to 4096 items   in registers, by a group of lanes, a warp or a few (segments_small.cu); classes by powers of two
- *   up to 2^24         all of them together, digit by digit (segments_large.cu)
+ *   up to 2^24         all of them together, digit by digit (segments_large.cu, radix.cuh)
  *   more               one after the other, as gs_sort does (sort_keys.cu)
  *
  * One kernel puts the segments into classes; the host waits for their numbers, so that classes without segments cost
- * nothing.  Large segments make it wait once more, for the bits in which keys differ.
+ * nothing.  Large segments make it wait once more, for the bits in which keys differ, and at the end if it has to be seen that they are in order.
  * Bytes per item: key and value read once and written once up to 4096 items; else a key read more, and both twice per pass.
  */
 #include "segments.cuh"
@@ -67,6 +67,7 @@ static __global__ void __launch_bounds__(THREADS) classify_kernel(const __grid_c
 			u64 tiles = (n + a.tile - 1) / a.tile;
 			u64 before = atomicAdd((unsigned long long *) &a.found->large, (unsigned long long) (tiles << 32 | 1));
 
+			atomicAdd((unsigned long long *) &a.found->items, (unsigned long long) n);
 			a.large[(u32) before] = gs_segment{start, n, before >> 32};
 		}
 		else if (of > 0)
@@ -188,7 +189,6 @@ gs_cuda_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items 
 			GS_TRY(gs_segments_small(e, a, i, i == 0 ? NULL : c.lists[i], i == 0 ? segments : known->count[i]));
 	GS_TRY(sort_giants(engine, key, desc, items, known, t + l.work));
 	if (known->count[GS_SEG_LARGE_CLASS] != 0)
-		GS_TRY(gs_segments_large(e, a, items->n, c.large, known->count[GS_SEG_LARGE_CLASS], (u32) (known->large >> 32), found,
-								 t + l.work));
+		GS_TRY(gs_segments_large(e, a, items->n, c.large, known, found, t + l.work));
 	return GS_OK;
 }

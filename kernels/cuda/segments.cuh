@@ -4,6 +4,7 @@
  *   segments.cu        classes of segments by length, and the call
  *   segments_small.cu  segments of up to 4096 items, in registers
  *   segments_large.cu  larger ones, by digit passes over all of them at once
+ *   segments_leading.cu  their leading digits, and what these leave out of order
  */
 #ifndef GS_SEGMENTS_CUH
 #define GS_SEGMENTS_CUH
@@ -15,6 +16,10 @@
 #define GS_SEG_GIANT   ((u64) 1 << 24)	/* from here on each is a sort of its own */
 #define GS_SEG_GIANTS  ((u64) 1 << 8)	/* as many as 2^32 items have */
 #define GS_SEG_CLASSES 11
+
+#define GS_SEG_LEADING_LEAST   2				/* leading digits that may do */
+#define GS_SEG_LEADING_CHOICES 4				/* so many, or one more, ... */
+#define GS_SEG_LEADING_ITEMS   ((u64) 1 << 22)	/* fewer are not worth the kernels */
 
 /* Longest segments of the classes before the last two. */
 #define GS_SEG_LENGTHS                                   \
@@ -37,7 +42,11 @@ struct gs_segments_found
 	u32 count[GS_SEG_CLASSES]; /* segments; the first may wrap */
 	u32 pad;
 	u64 large; /* number of large ones, and above 32 bits of their tiles */
+	u64 items;	 /* of large ones */
 	u64 varying; /* bits in which some key of a large segment differs from the segment's first */
+	u32 tied[GS_SEG_LEADING_CHOICES]; /* pairs of a sample of them with the same leading digits */
+	u32 again;	 /* large ones are not in order, everything has to be done again */
+	u32 pad2;
 	gs_segment giants[GS_SEG_GIANTS];
 };
 
@@ -65,9 +74,24 @@ gs_key_code(T x, const gs_segments_args &a)
 
 gs_status gs_segments_small(gs_cuda_engine *e, const gs_segments_args &a, u32 of_class, const u32 *list, u64 count);
 
+/* Large segments, as kernels are told of them. */
+struct gs_segments_work
+{
+	gs_segments_args a;
+	const gs_segment *list;
+	gs_segments_found *found;
+	u32 segments, tiles;
+	u32 tile; /* items of one */
+	gs_radix_tile *table;
+	u32 *counts; /* per segment and digit place: counts of digits, then where each begins */
+};
+
 u32 gs_segments_tile(size_t key_bytes, size_t value_width);
 size_t gs_segments_large_temp(size_t key_bytes, size_t value_width, u64 n);
-gs_status gs_segments_large(gs_cuda_engine *e, const gs_segments_args &a, u64 n, const gs_segment *list, u32 count, u32 tiles,
+gs_status gs_segments_large(gs_cuda_engine *e, const gs_segments_args &a, u64 n, const gs_segment *list, gs_segments_found *known,
 							gs_segments_found *found, void *temp);
+gs_status gs_segments_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables);
+u32 gs_segments_leading(const gs_segments_found *known);
+gs_status gs_segments_ties(gs_cuda_engine *e, const gs_segments_work &w, u32 shift);
 
 #endif

@@ -125,19 +125,27 @@ gs_status gs_radix_pass_keys(gs_cuda_engine *e, size_t key_bytes, size_t value_w
 gs_status gs_radix_pass_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a);
 gs_status gs_radix_pass_pairs(gs_cuda_engine *e, bool floats, bool first, bool last, gs_radix_args &a);
 gs_status gs_radix_pass_float_pairs(gs_cuda_engine *e, bool first, bool last, gs_radix_args &a);
+gs_status gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, bool atomics,
+								 gs_radix_args &a);
+gs_status gs_radix_pass_segments_pairs(gs_cuda_engine *e, bool floats, bool first, bool last, gs_radix_args &a);
+gs_status gs_radix_pass_segments_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a);
+gs_status gs_radix_pass_segments_float_pairs(gs_cuda_engine *e, bool first, bool last, gs_radix_args &a);
 gs_status gs_lane_order_test(gs_cuda_engine *e, bool *in_order);
 
-/* Launches one pass; tiles are cut here, and launches where the count bits of status words would not do. */
-template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE = 0, int FLOATS = 0>
+/*
+ * Launches one pass; tiles are cut here, and launches where the count bits of status words would not do.  Of segments, which are shorter
+ * than that, tiles are told, and their number.
+ */
+template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE = 0, int FLOATS = 0, bool SEGMENTS = false>
 gs_status
 gs_radix_launch(gs_cuda_engine *e, gs_radix_args &a)
 {
 	constexpr gs_radix_shape s = gs_radix_shape_of(BITS, ATOMICS, IN, VALUE);
 	/* a status word counts to less than 2^30 */
-	constexpr u64 tile = (u64) s.threads * s.items, most = ((1u << 30) - 1) / tile;
+	constexpr u64 tile = (u64) s.threads * s.items, most = SEGMENTS ? ~0ull : ((1u << 30) - 1) / tile;
 	constexpr size_t shared = gs_radix_shared(s.threads, s.items, BITS, (IN == GS_KEYS4 ? 4 : 8) + (VALUE ? VALUE + 2 : 0));
-	void (*kernel)(const gs_radix_args) = radix_pass<s.threads, s.items, BITS, IN, OUT, ATOMICS, VALUE, FLOATS>;
-	u64 tiles = (a.n + tile - 1) / tile;
+	void (*kernel)(const gs_radix_args) = radix_pass<s.threads, s.items, BITS, IN, OUT, ATOMICS, VALUE, FLOATS, SEGMENTS>;
+	u64 tiles = SEGMENTS ? a.sweep.tiles : (a.n + tile - 1) / tile;
 	u32 *status = a.status, *ticket = a.sweep.ticket, *next = a.next_bases;
 	int blocks;
 
