@@ -8,7 +8,7 @@
  *   order_ties.cu  rows that the first 64 - log2(rows) bits of their keys do not separate
  *   merge*.cu    merge sort, and merge of runs
  *   order_small.cu a whole row order in one launch
- *   segments*.cu   segments, each for itself; topk.cu the first rows of an order
+ *   segments*.cu   segments, each for itself (their passes: radix_segments*.cu); topk.cu the first rows of an order
  *   job.cu       jobs
  */
 #ifndef GS_SORT_CUH

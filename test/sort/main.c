@@ -11,6 +11,7 @@ main(int argc, char **argv)
 									 {"topk", test_topk, false},
 									 {"segments", test_segments, false},
 									 {"stall", test_radix_stall, false},
+									 {"segments-stall", test_segments_stall, false},
 									 {"merge", test_merge, false},
 									 {"radix-large", test_radix_large, true},
 									 {"order-large", test_order_large, true},

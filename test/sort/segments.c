@@ -5,8 +5,22 @@
 
 static const gs_type types[] = {GS_U32, GS_I32, GS_F32, GS_U64, GS_I64, GS_F64};
 
-enum mixture { TINY, THOUSANDS, POWERS, EMPTY, HUGE, ONE, MIXED, MIXTURES };
-static const char *const mixture_name[] = {"tiny", "thousands", "powers of two", "mostly empty", "huge", "one", "mixed"};
+enum mixture { TINY, THOUSANDS, POWERS, EMPTY, HUGE, ONE, MIXED, TEN_THOUSANDS, MIXTURES };
+static const char *const mixture_name[] = {"tiny", "thousands", "powers of two", "mostly empty",
+										   "huge", "one",		"mixed",		 "ten thousands"};
+
+typedef struct segments_case
+{
+	gs_type type;
+	size_t value_width;
+	bool desc;
+	int shape;
+	enum mixture mixture;
+	uint64_t n;
+	size_t offset;	/* elements by which the arrays are off their alignment */
+	uint64_t first; /* item with which the first segment begins */
+	uint64_t alike; /* so many keys of the first segment differ in their lowest bits only */
+} segments_case;
 
 /* A length of a segment of some mixture. */
 static uint64_t
@@ -26,6 +40,8 @@ some_length(enum mixture mixture, uint64_t n)
 			return n / 7 + below(n / 7 + 1);
 		case ONE:
 			return n;
+		case TEN_THOUSANDS:
+			return 4000 + below(12000);
 		default:
 			return below(4) ? below(3000) >> below(12) : below(40) ? below(9000) : below(n / 3 + 1);
 	}
@@ -52,8 +68,12 @@ make_starts(enum mixture mixture, uint64_t n, uint64_t first, uint64_t **starts)
 }
 
 static void
-run_case(gs_type type, size_t vw, bool desc, int shape, enum mixture mixture, uint64_t n, size_t offset, uint64_t first)
+run_case(const segments_case *c)
 {
+	const gs_type type = c->type;
+	const bool desc = c->desc;
+	const uint64_t n = c->n;
+	const size_t vw = c->value_width, offset = c->offset;
 	size_t width = gs_type_width(type), bytes;
 	array keys = make_array(n * width, offset * width), out = make_array(n * width, offset * width);
 	array values = make_array(n * vw, offset * vw), out_values = make_array(n * vw, offset * vw);
@@ -62,11 +82,17 @@ run_case(gs_type type, size_t vw, bool desc, int shape, enum mixture mixture, ui
 	uint32_t *order = malloc(n * 4 + 4);
 	array offsets, temp;
 
-	segments = make_starts(mixture, n, first, &starts);
+	segments = make_starts(c->mixture, n, c->first, &starts);
 	offsets = make_array((segments + 1) * 8, 0);
 	bytes = gs_sort_segments_temp_bytes(engine, type, vw, n, segments);
 	temp = make_array(bytes, 0);
-	fill_shape(type, shape, k, n);
+	fill_shape(type, c->shape, k, n);
+	for (uint64_t i = 0; i < c->alike; i++)
+	{
+		uint64_t x = width == 8 ? 0x4123456789ab0000ull + (random64() >> 48) : 0x41234500 + (random64() >> 56);
+
+		memcpy(k + (c->first + below(starts[1] - c->first)) * width, &x, width);
+	}
 	for (uint64_t i = 0; i < n; i++)
 	{
 		uint64_t x = vw == 4 ? i : i * 0x100000001ull;
@@ -99,7 +125,7 @@ run_case(gs_type type, size_t vw, bool desc, int shape, enum mixture mixture, ui
 		for (bad = 0; bad < n && memcmp(want + bad * w, got + bad * w, w) == 0; bad++)
 			;
 		check(bad == n, "%s of %s%s, values of %zu, %s, %s segments: %llu items, %llu segments, offset %zu: wrong at %llu",
-			  array_of ? "values" : "keys", type_name(type), desc ? " desc" : "", vw, shape_name[shape], mixture_name[mixture],
+			  array_of ? "values" : "keys", type_name(type), desc ? " desc" : "", vw, shape_name[c->shape], mixture_name[c->mixture],
 			  (unsigned long long) n, (unsigned long long) segments, offset, (unsigned long long) bad);
 	}
 	fetch(&temp, bytes, "temp");
@@ -126,7 +152,7 @@ all_of(gs_type type, size_t vw)
 		uint64_t first = below(3) ? 0 : below(n);
 
 		if (!skipped())
-			run_case(type, vw, desc, shape, mixture, n, offset, first);
+			run_case(&(segments_case){type, vw, desc, shape, mixture, n, offset, first, 0});
 	}
 }
 
@@ -134,15 +160,34 @@ all_of(gs_type type, size_t vw)
 static void
 limits(void)
 {
-	static const uint64_t sizes[] = {1, 2, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 6144, 8192, 12288};
+	/* from 4097 on: tiles, and whole numbers of items to each thread, as in sort_tuning.h */
+	static const uint64_t sizes[] = {1,	   2,	 8,	   16,	 32,   64,	  128,	 256,	512,   1024, 2048,
+									 4096, 4480, 4608, 5120, 9984, 10880, 11520, 16000, 23808, 32000, 47616};
 
 	group("segments around limits");
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
 		for (int d = -1; d <= 1; d++)
 			for (int i = 0; i < 3; i++)
 				if (sizes[s] + (uint64_t) d > 0 && !skipped())
-					run_case(types[(s + (size_t) i * 3) % 6], (size_t[]){0, 4, 8}[i], (s + (size_t) i) & 1, (int) below(SHAPES), ONE,
-							 sizes[s] + (uint64_t) d, 0, 0);
+					run_case(&(segments_case){types[(s + (size_t) i * 3) % 6], (size_t[]){0, 4, 8}[i], (s + (size_t) i) & 1,
+											  (int) below(SHAPES), ONE, sizes[s] + (uint64_t) d, 0, 0, 0});
+}
+
+/* Every distribution, with so many items that leading digits may do; and with groups of keys that these leave tied. */
+static void
+many_items(void)
+{
+	static const uint64_t alike[] = {2, 40, 63, 64, 65, 66, 1000, 100000};
+	static const enum mixture large[] = {HUGE, TEN_THOUSANDS, ONE};
+
+	group("segments of many items");
+	for (int i = 0; i < 2 * SHAPES; i++)
+		run_case(&(segments_case){types[i % 6], (size_t[]){0, 4, 8}[i / 6 % 3], i & 1, i % SHAPES, large[i % 3],
+								  4300000 + below(99999), below(2), i % 4 ? 0 : 777, 0});
+	group("segments of many items, some nearly alike");
+	for (size_t i = 0; i < 24; i++)
+		run_case(&(segments_case){types[i % 6], (size_t[]){0, 4, 8}[i / 8], i & 1, SHAPE_UNIFORM, HUGE, 5500000 + below(99999), 0, 0,
+								  alike[i % 8]});
 }
 
 void
@@ -154,4 +199,40 @@ test_segments(void)
 		for (int w = 0; w < 3; w++)
 			all_of(types[t], (size_t[]){0, 4, 8}[w]);
 	limits();
+	if (!small_only)
+		many_items();
 }
+
+#ifdef WITH_CUDA
+#include "../../kernels/cuda/stall.h"
+
+/* Tiles that stand still until the last one is done, the first one of a segment among them: others count their digits. */
+void
+test_segments_stall(void)
+{
+	static const uint32_t tiles[] = {0, 1, 3, 4, 20, 21, 22, 40};
+	uint32_t before[2], after[2];
+
+	if (!on_gpu || small_only)
+		return;
+	group("stalled tiles of segments, with fallback");
+	ok(gs_cuda_stall(engine, tiles, 8, 200000), "gs_cuda_stall");
+	for (int round = 0; round < 9; round++)
+	{
+		ok(gs_cuda_stall_counts(engine, &before[0], &before[1]), "gs_cuda_stall_counts");
+		run_case(&(segments_case){types[round % 6], (size_t[]){0, 4, 8}[round / 3], round & 1, SHAPE_UNIFORM, HUGE,
+								  round % 2 ? 1500000 : 5000000, 0, 0, 0});
+		ok(gs_cuda_stall_counts(engine, &after[0], &after[1]), "gs_cuda_stall_counts");
+		check(after[0] > before[0] && after[1] == before[1], "ends by fallback");
+	}
+	ok(gs_cuda_stall(engine, NULL, 0, 2000000), "gs_cuda_stall");
+}
+
+#else
+
+void
+test_segments_stall(void)
+{
+}
+
+#endif

@@ -30,6 +30,7 @@ void test_radix(void);
 void test_plans(void);
 void test_topk(void);
 void test_segments(void);
+void test_segments_stall(void);
 void test_radix_stall(void);
 void test_radix_large(void);
 void test_order_large(void);
