@@ -1,7 +1,7 @@
 /*
  * segments.cu: gs_sort_segments: segments sorted each for itself, in three ways by their length.
  *
- *   up to 4096 items   in registers, by a group of lanes, a warp or a few (segments_small.cu); classes by powers of two
+ *   up to 4096 items   in registers, by a thread, some lanes or some warps (segments_small.cu); classes by powers of two
  *   up to 2^24         all of them together, digit by digit (segments_large.cu, radix.cuh)
  *   more               one after the other, as gs_sort does (sort_keys.cu)
  *

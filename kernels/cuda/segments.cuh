@@ -11,7 +11,7 @@
 
 #include "sort.cuh"
 
-#define GS_SEG_TINY	   8				/* the first class: found without a list */
+#define GS_SEG_TINY	   16				/* the first class: found without a list */
 #define GS_SEG_SMALL   4096				/* the largest that is sorted in registers */
 #define GS_SEG_GIANT   ((u64) 1 << 24)	/* from here on each is a sort of its own */
 #define GS_SEG_GIANTS  ((u64) 1 << 8)	/* as many as 2^32 items have */

@@ -1,7 +1,8 @@
 /*
  * segments_small.cu: segments of up to 4096 items, sorted in registers by a bitonic network.
  *
- * A group of 8 or 32 lanes, or of 1 to 8 warps, takes a segment, up to 16 items to a thread.  What is compared has its place in the
+ * Up to 16 items: a thread each.  Segments that follow each other lie side by side, so a block brings their keys to shared memory together,
+ * and writes them together.  More: 16 or 32 lanes, or 2 to 8 warps, up to 16 items to a thread.  What is compared has its place in the
  * segment below it wherever equal keys can be told apart, so that the network's order is the stable one:
  *   4-byte integers alone                          32 bits
  *   8-byte integers alone; 4-byte keys and places  64 bits
@@ -285,13 +286,107 @@ put_item(const item12 &i, const gs_segments_args &a, u64 at, u64 to)
 	put_value(a, from, to);
 }
 
+/* An item from a key that is no longer in memory of the call. */
+static __device__ __forceinline__ item4 item_from(item4, u32 code, u32) { return {code}; }
+static __device__ __forceinline__ item8 item_from(item8, u64 code, u32) { return {code}; }
+static __device__ __forceinline__ item8 item_from(item8, u32 code, u32 place) { return {(u64) code << 32 | place}; }
+static __device__ __forceinline__ item12 item_from(item12, u64 code, u32 place) { return {place, (u32) code, (u32) (code >> 32)}; }
+static __device__ __forceinline__ u32 place_of(const item4 &) { return 0; }
+static __device__ __forceinline__ u32 place_of(const item8 &i) { return (u32) i.x; }
+static __device__ __forceinline__ u32 place_of(const item12 &i) { return i.place; }
+static __device__ __forceinline__ u64 code_of(const item4 &i) { return i.x; }
+static __device__ __forceinline__ u64 code_of(const item8 &i) { return i.x; }
+static __device__ __forceinline__ u64 code_of(const item12 &i) { return i.key(); }
+
+#define TINY_BLOCK 256						  /* segments of a block, a thread each */
+#define TINY_ROOM  (TINY_BLOCK * GS_SEG_TINY) /* items that it has room for */
+
+/*
+ * Sorts a thread's segment of at most K items: where keys are in shared memory from `offset` on, there, or, if items have places, their
+ * origins; else in device memory.
+ */
+template <class T, class K, bool PLACES, int ITEMS>
+static __device__ __forceinline__ void
+sort_tiny(const gs_segments_args &a, u64 at, u32 n, bool staged, K *keys, u16 *origin, u32 offset)
+{
+	T x[ITEMS];
+
+#pragma unroll
+	for (int k = 0; k < ITEMS; k++)
+	{
+		x[k] = T::last();
+		if ((u32) k < n)
+			x[k] = item_from(T(), gs_key_code(staged ? keys[spread(offset + k)] : ((const K *) a.keys)[at + k], a), (u32) k);
+	}
+	sort_own(x);
+#pragma unroll
+	for (int k = 0; k < ITEMS; k++)
+		if ((u32) k < n)
+		{
+			if (!staged)
+				put_item(x[k], a, at, at + k);
+			else if (PLACES)
+				origin[spread(offset + k)] = (u16) (offset + place_of(x[k]));
+			else
+				keys[spread(offset + k)] = (K) (code_of(x[k]) ^ a.flip);
+		}
+}
+
+/*
+ * Segments of at most GS_SEG_TINY items.  Longer ones between them, of which there are few if the block has room for all, are copied too:
+ * what sorts those comes later.
+ */
+template <class T, class K, bool PLACES>
+static __global__ void __launch_bounds__(TINY_BLOCK) tiny_kernel(const __grid_constant__ gs_segments_args a)
+{
+	__shared__ K keys[TINY_ROOM + TINY_ROOM / 16];
+	__shared__ u16 origin[PLACES ? TINY_ROOM + TINY_ROOM / 16 : 1];
+	const u64 first = blockIdx.x * (u64) TINY_BLOCK, s = first + threadIdx.x;
+	const u64 end = min(first + TINY_BLOCK, a.segments), base = a.starts[first], items = a.starts[end] - base;
+	const bool staged = items <= TINY_ROOM;
+	u64 at = base, n = 0;
+
+	if (s < end)
+	{
+		at = a.starts[s];
+		n = a.starts[s + 1] - at;
+		if (n > GS_SEG_TINY)
+			n = 0; /* of another class */
+	}
+	if (staged)
+	{
+		for (u32 i = threadIdx.x; i < items; i += TINY_BLOCK)
+		{
+			keys[spread(i)] = ((const K *) a.keys)[base + i];
+			if (PLACES)
+				origin[spread(i)] = (u16) i;
+		}
+		__syncthreads();
+	}
+	if (__any_sync(GS_ALL_LANES, n > GS_SEG_TINY / 2))
+		sort_tiny<T, K, PLACES, GS_SEG_TINY>(a, at, (u32) n, staged, keys, origin, (u32) (at - base));
+	else
+		sort_tiny<T, K, PLACES, GS_SEG_TINY / 2>(a, at, (u32) n, staged, keys, origin, (u32) (at - base));
+	if (!staged)
+		return;
+	__syncthreads();
+	for (u32 i = threadIdx.x; i < items; i += TINY_BLOCK)
+	{
+		const u32 from = PLACES ? origin[spread(i)] : i;
+
+		((K *) a.out_keys)[base + i] = keys[spread(from)];
+		if (PLACES)
+			put_value(a, base + from, base + i);
+	}
+}
+
 /* Segments of one warp, or of some lanes of it; several to a block. */
 template <class T, int K, int LANES>
 static __global__ void __launch_bounds__(128) warp_kernel(const __grid_constant__ gs_segments_args a, const u32 *list, u64 count)
 {
 	constexpr u32 SIZE = K * LANES;
-	__shared__ T memory[K > 1 ? 4 * (SIZE + SIZE / 16) : 1];
-	T *const shared = memory + (K > 1 ? threadIdx.x / 32 * (SIZE + SIZE / 16) : 0);
+	__shared__ T memory[128 / LANES * (SIZE + SIZE / 16)];
+	T *const shared = memory + threadIdx.x / LANES * (SIZE + SIZE / 16);
 	const u64 group = (blockIdx.x * (u64) 128 + threadIdx.x) / LANES;
 	const u32 lane = threadIdx.x % LANES;
 	u64 at = 0, n = 0;
@@ -299,15 +394,11 @@ static __global__ void __launch_bounds__(128) warp_kernel(const __grid_constant_
 
 	if (group < count)
 	{
-		u64 s = list == NULL ? group : list[group];
+		const u32 s = list[group];
 
 		at = a.starts[s];
 		n = a.starts[s + 1] - at;
-		if (n > SIZE)
-			n = 0; /* of another class */
 	}
-	if (!__any_sync(GS_ALL_LANES, n > 0))
-		return;
 #pragma unroll
 	for (int k = 0; k < K; k++)
 	{
@@ -316,16 +407,13 @@ static __global__ void __launch_bounds__(128) warp_kernel(const __grid_constant_
 		x[k] = place < n ? make_item(T(), a, at, place) : T::last();
 	}
 	sort_group<T, K, LANES, 1>(x, NULL);
-	if (K > 1)
-	{
 #pragma unroll
-		for (int k = 0; k < K; k++)
-			shared[spread(lane * K + k)] = x[k];
-		__syncwarp();
+	for (int k = 0; k < K; k++)
+		shared[spread(lane * K + k)] = x[k];
+	__syncwarp();
 #pragma unroll
-		for (int k = 0; k < K; k++)
-			x[k] = shared[spread(k * LANES + lane)];
-	}
+	for (int k = 0; k < K; k++)
+		x[k] = shared[spread(k * LANES + lane)];
 #pragma unroll
 	for (int k = 0; k < K; k++)
 	{
@@ -367,6 +455,14 @@ static __global__ void __launch_bounds__(32 * WARPS) block_kernel(const __grid_c
 
 /* ---------------------------------------------------------------- launches */
 
+template <class T, class K, bool PLACES>
+static gs_status
+launch_tiny(gs_cuda_engine *e, const gs_segments_args &a)
+{
+	tiny_kernel<T, K, PLACES><<<(u32) ((a.segments + TINY_BLOCK - 1) / TINY_BLOCK), TINY_BLOCK, 0, e->stream>>>(a);
+	return gs_cuda_status(cudaGetLastError());
+}
+
 template <class T, int K, int LANES>
 static gs_status
 launch_warps(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64 count)
@@ -398,10 +494,8 @@ launch(gs_cuda_engine *e, const gs_segments_args &a, u32 of, const u32 *list, u6
 {
 	switch (of)
 	{
-		case 0:
-			return launch_warps<T, 1, 8>(e, a, list, count);
 		case 1:
-			return launch_warps<T, 1, 32>(e, a, list, count);
+			return launch_warps<T, 2, 16>(e, a, list, count);
 		case 2:
 			return launch_warps<T, 2, 32>(e, a, list, count);
 		case 3:
@@ -424,6 +518,10 @@ gs_segments_small(gs_cuda_engine *e, const gs_segments_args &a, u32 of_class, co
 {
 	const bool alone = a.value_bytes == 0 && !a.floats;
 
+	if (of_class == 0 && a.key_bytes == 4)
+		return alone ? launch_tiny<item4, u32, false>(e, a) : launch_tiny<item8, u32, true>(e, a);
+	if (of_class == 0)
+		return alone ? launch_tiny<item8, u64, false>(e, a) : launch_tiny<item12, u64, true>(e, a);
 	if (a.key_bytes == 4)
 		return alone ? launch<item4>(e, a, of_class, list, count) : launch<item8>(e, a, of_class, list, count);
 	return alone ? launch<item8>(e, a, of_class, list, count) : launch<item12>(e, a, of_class, list, count);

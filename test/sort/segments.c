@@ -29,7 +29,7 @@ some_length(enum mixture mixture, uint64_t n)
 	switch (mixture)
 	{
 		case TINY:
-			return below(12);
+			return below(22);
 		case THOUSANDS:
 			return 500 + below(1001);
 		case POWERS:
