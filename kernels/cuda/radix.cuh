@@ -592,15 +592,55 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		if (thread < BINS)
 		{
 			const u32 segment = here.start - here.index * TILE; /* where it begins */
-			const u32 sum = begin + look_back_word<u32>(a.status + (u64) tile * BINS + thread, BINS, SEGMENTS ? here.index : tile, count, a.sweep, [&](u32 t) {
-				const value *p = in + (SEGMENTS ? segment + (u64) t * TILE : (u64) (a.first + t) * TILE);
-				u32 n = SEGMENTS && t == 0 ? a.counts[(u64) here.segment * a.stride + thread] : 0;
+			const u32 *status = a.status + (u64) (SEGMENTS ? tile - here.index : 0) * BINS + thread;
+			const u32 partial = status_word<u32>(GS_PARTIAL, 0), total = status_word<u32>(GS_TOTAL, 0);
+			const u32 before = SEGMENTS ? here.index : tile;
+			i32 t = (i32) before - 1;
+			u32 sum = begin;
+			long long waiting = 0;
 
+			/* two words at a time; in a function shared with split.cu this loop cost passes up to a fifth */
+			while (t >= 0)
+			{
+				u32 young = load_relaxed(status + (u64) (u32) t * BINS);
+				u32 old = t > 0 ? load_relaxed(status + (u64) (u32) (t - 1) * BINS) : 0;
+
+				if (young < partial)
+				{
+					if (waiting == 0)
+						waiting = clock64();
+					if (a.sweep.patience == 0 || (u64) (clock64() - waiting) < a.sweep.patience)
+						continue;
+
+					/* nobody has heard of that tile for long: its digits are counted here */
+					const value *p = in + (SEGMENTS ? segment + (u64) t * TILE : (u64) (a.first + (u32) t) * TILE);
+
+					if (SEGMENTS && t == 0)
+						sum += a.counts[(u64) here.segment * a.stride + thread];
 #pragma unroll 8
-				for (u32 i = 0; i < TILE; i++)
-					n += digit(COLUMN ? (sorted) key_of_value(p[i], a.t) : (sorted) p[i] << (PAIRS ? 32 : 0)) == thread;
-				return n;
-			});
+					for (u32 i = 0; i < TILE; i++)
+						sum += digit(COLUMN ? (sorted) key_of_value(p[i], a.t) : (sorted) p[i] << (PAIRS ? 32 : 0)) == thread;
+					if (thread == 0)
+						atomicAdd(&a.sweep.watch->fallbacks, 1);
+					waiting = 0;
+					t--;
+					continue;
+				}
+				waiting = 0;
+				sum += young & (partial - 1);
+				t--;
+				if (young >= total)
+					break;
+				if (old >= partial)
+				{
+					sum += old & (partial - 1);
+					t--;
+					if (old >= total)
+						break;
+				}
+			}
+			if (before > 0)
+				store_relaxed(a.status + (u64) tile * BINS + thread, total | (sum + count));
 
 			to[thread] = (SEGMENTS ? segment : base[thread]) + sum - start - (OUT == GS_ROWS ? a.turn : 0);
 			if (tile + 1 == a.sweep.tiles)
