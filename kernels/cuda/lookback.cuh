@@ -396,6 +396,46 @@ publish_word(WORD *word, u32 tile, WORD count)
 	store_relaxed(word, status_word(tile == 0 ? GS_TOTAL : GS_PARTIAL, count));
 }
 
+/* Neighbouring counts of one thread, or their status words: one access in memory, so that their flags are always the same. */
+template <class WORD, int COUNT> struct alignas(sizeof(WORD) * COUNT) gs_counts
+{
+	WORD of[COUNT];
+};
+
+template <int COUNT>
+__device__ __forceinline__ gs_counts<u32, COUNT>
+load_words(const u32 *p)
+{
+	static_assert(COUNT == 1 || COUNT == 2, "an access of at most 8 bytes");
+	if constexpr (COUNT == 1)
+		return {{load_relaxed(p)}};
+	else
+	{
+		const u64 both = load_relaxed((const u64 *) p);
+
+		return {{(u32) both, (u32) (both >> 32)}};
+	}
+}
+
+/* Stores counts with a flag. */
+template <class WORD, int COUNT>
+__device__ __forceinline__ void
+store_words(WORD *p, u64 flag, const gs_counts<WORD, COUNT> &c)
+{
+	if constexpr (COUNT == 1)
+		store_relaxed(p, status_word(flag, c.of[0]));
+	else
+		store_relaxed((u64 *) p, (u64) status_word(flag, c.of[1]) << 32 | status_word(flag, c.of[0]));
+}
+
+/* Publishes some of a tile's counts. */
+template <class WORD, int COUNT>
+__device__ __forceinline__ void
+publish_words(WORD *words, u32 tile, const gs_counts<WORD, COUNT> &count)
+{
+	store_words(words, tile == 0 ? GS_TOTAL : GS_PARTIAL, count);
+}
+
 /*
  * Returns the sum of a published count over the tiles before, and publishes the total.  word: the tile's own; stride: words of a tile.
  * Two predecessors are read at a time.  recount(t) is the fallback: tile t's count from the input.

@@ -133,13 +133,13 @@ row_bits_of(u64 rows)
 
 /* Whether key and row number fit a word, perhaps once pass 1 has used its digit. */
 static bool
-fits_word(u32 bits, u32 row_bits)
+fits_word(const gs_cuda_engine *e, u32 bits, u32 row_bits)
 {
 	u32 widths[GS_PLACES];
 
 	if (bits > 64)
 		return false;
-	gs_radix_digits(bits, GS_PLACE_BITS, widths);
+	gs_radix_digits(bits, gs_radix_most(e), widths);
 	return bits + row_bits <= 64 || (bits + row_bits <= 64 + widths[0] && widths[0] <= row_bits);
 }
 
@@ -198,15 +198,15 @@ choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_look
 	size_t width = gs_type_width(columns[0].spec.type);
 	bool known = ncolumns == 1 && columns->nulls == NULL && looks[0].seen != 0; /* whether the rows come in order */
 
-	plan->complete = !plan->strings && fits_word(plan->key_bits, plan->row_bits);
+	plan->complete = !plan->strings && fits_word(plan->engine, plan->key_bits, plan->row_bits);
 	plan->bits = plan->complete ? plan->key_bits : 64 - plan->row_bits;
 	plan->maybe_ordered = looks[0].seen == 0 || (looks[0].seen & GS_SEEN_FALL) == 0;
 	if (plan->nfields == 0 || (known && (looks[0].seen & GS_SEEN_FALL) == 0))
 		plan->path = gs_cuda_plan::GS_PLAN_EQUAL;
 	else if (known && (looks[0].seen & GS_SEEN_RISE) == 0)
 		plan->path = gs_cuda_plan::GS_PLAN_REVERSE;
-	else if (ncolumns == 1 && plan->nfields == 1 && (width == 4 || width == 8) && f->nulls == NULL && columns->nulls == NULL &&
-			 !f->floats)
+	else if (ncolumns == 1 && plan->nfields == 1 && (width == 8 || (width == 4 && gs_radix_fits(plan->engine, 8, GS_COLUMN4))) &&
+			 f->nulls == NULL && columns->nulls == NULL && !f->floats)
 	{
 		u32 drop = plan->key_bits - plan->bits; /* bits left to the refinement of ties */
 
@@ -218,7 +218,7 @@ choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_look
 		plan->t.keep = ~0ull;
 		plan->t.shift = f->shift + drop;
 		if (plan->complete && looks[0].guess_bits >= f->bits && looks[0].guess_shift == f->shift &&
-			fits_word(looks[0].guess_bits, plan->row_bits) && plan->rows <= (u64) 1 << 31)
+			fits_word(plan->engine, looks[0].guess_bits, plan->row_bits) && plan->rows <= (u64) 1 << 31)
 			modulo(plan, &looks[0], f->base);
 	}
 	else

@@ -24,15 +24,15 @@ counters_of(const encode_digits &d)
 {
 	extern __shared__ u32 counters[];
 
-	for (u32 i = threadIdx.x; i < ENCODE_SETS * d.digits * GS_PLACE; i += ENCODE_THREADS)
+	for (u32 i = threadIdx.x; i < ENCODE_SETS * (d.digits << d.widths[0]); i += ENCODE_THREADS)
 		counters[i] = 0;
-	return counters + (threadIdx.x / 32 % ENCODE_SETS) * d.digits * GS_PLACE;
+	return counters + (threadIdx.x / 32 % ENCODE_SETS) * (d.digits << d.widths[0]);
 }
 
 static __device__ __forceinline__ void
 count_word(u32 *mine, const encode_digits &d, u64 word)
 {
-	for (u32 p = 0; p < d.digits; p++, mine += GS_PLACE)
+	for (u32 p = 0; p < d.digits; p++, mine += 1u << d.widths[0])
 	{
 		atomicAdd(mine + ((u32) word & ((1u << d.widths[p]) - 1)), 1);
 		word >>= d.widths[p];
@@ -44,12 +44,14 @@ add_counters(const encode_digits &d)
 {
 	extern __shared__ u32 counters[];
 
-	for (u32 i = threadIdx.x; i < d.digits * GS_PLACE; i += ENCODE_THREADS)
+	const u32 place = d.widths[0], set = d.digits << place;
+
+	for (u32 i = threadIdx.x; i < set; i += ENCODE_THREADS)
 	{
-		u32 c = counters[i] + counters[i + d.digits * GS_PLACE];
+		u32 c = counters[i] + counters[i + set];
 
 		if (c != 0)
-			atomicAdd(d.counts + i, c);
+			atomicAdd(d.counts + (i >> place) * GS_PLACE + (i & ((1u << place) - 1)), c);
 	}
 }
 
@@ -237,8 +239,8 @@ gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u32 *co
 	int blocks;
 
 	if (counts != NULL)
-		d.digits = gs_radix_digits(plan->bits, GS_PLACE_BITS, d.widths);
-	shared = ENCODE_SETS * GS_PLACES * GS_PLACE * sizeof(u32); /* the most that is ever asked for: promised once */
+		d.digits = gs_radix_digits(plan->bits, gs_radix_most(e), d.widths);
+	shared = ENCODE_SETS * GS_SORT_COUNTERS * sizeof(u32); /* the most that is ever asked for: promised once */
 
 	encode_parts_args b = {plan->rows, words, gate, d, 0, {}};
 	encode_args a = {plan->key, plan->rows, plan->bits, words, gate, d};

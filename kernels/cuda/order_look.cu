@@ -9,17 +9,20 @@
  * If the guess was too low, digits are counted once more; too high, within the same number of passes, it does no harm.
  *
  * Bytes per row: the column's width and a bit.  Four 16-byte loads in flight per thread; digits are counted by
- * atomics without result in shared memory.
+ * atomics without result in shared memory, in as many copies as there is room for: a block then has a multiprocessor to itself.
  */
+#include "digit_counters.cuh"
 #include "order.cuh"
 
 #include <type_traits>
 
 #define LOOK_THREADS 512
-#define LOOK_SAMPLE	 8 /* values per thread */
-#define LOOK_DIGITS	 5 /* at most so many are counted */
-#define LOOK_SETS	 2 /* of counters per block */
-#define LOOK_ROOM	 ((LOOK_DIGITS + 1) * GS_PLACE) /* counters of a set: the last digit has a bit more */
+#define COUNT_THREADS 1024 /* where digits are counted */
+#define LOOK_SAMPLE	  4	   /* values per thread */
+#define LOOK_DIGITS	  5	   /* at most so many are counted */
+#define LOOK_SHARED	  (192 << 10) /* bytes of counters at most: 32 copies of 3 digits of 9 bits */
+#define LOOK_FEW	  (1 << 21) /* rows that are not worth more than LOOK_LITTLE */
+#define LOOK_LITTLE	  (24 << 10)
 
 struct look_args
 {
@@ -31,6 +34,8 @@ struct look_args
 	u32 stride, offset; /* in elements: halves of 16-byte values */
 	gs_look *look;
 	u32 *counts; /* GS_PLACE for each digit, or NULL */
+	u32 most;	 /* bits of a digit at most */
+	u32 room;	 /* counters in shared memory */
 };
 
 template <class T>
@@ -116,19 +121,19 @@ look_done(const look_args &a, const look_sum<T> &s, u32 seen, bool valid, bool n
 /* Digits as a block counts them. */
 struct look_digits
 {
-	u32 digits;
 	u32 at[LOOK_DIGITS], mask[LOOK_DIGITS];
-	u32 top; /* mask of the last one without the bit above it, which is counted with it */
+	u32 odd_at, odd; /* the bit above them, or 0 if there is none */
+	gs_digit_counters counters;
 };
 
-/* The range's bits, guessed from a sample that is the same in all blocks. */
+/* The range's bits, guessed from a sample that is the same in all blocks; counters: a.room of them. */
 template <class T>
 static __device__ void
-guess_digits(const look_args &a, look_digits &d)
+guess_digits(const look_args &a, u32 *counters, look_digits &d)
 {
 	__shared__ u64 not_min, max, varying;
 	const T *values = (const T *) a.values;
-	const u64 step = a.n / (LOOK_THREADS * LOOK_SAMPLE) + 1;
+	const u64 step = a.n / (COUNT_THREADS * LOOK_SAMPLE) + 1;
 	const T first = in_order(values[0], a);
 	u64 x[3] = {(T) ~first, first, 0};
 
@@ -138,7 +143,7 @@ guess_digits(const look_args &a, look_digits &d)
 #pragma unroll
 	for (u32 j = 0; j < LOOK_SAMPLE; j++)
 	{
-		u64 i = (j * LOOK_THREADS + threadIdx.x) * step;
+		u64 i = (j * COUNT_THREADS + threadIdx.x) * step;
 		T k = i < a.n ? in_order(values[i], a) : first;
 
 		x[0] = (T) ~k > x[0] ? (T) ~k : x[0];
@@ -166,25 +171,25 @@ guess_digits(const look_args &a, look_digits &d)
 	{
 		const u32 width = 8 * sizeof(T), shift = varying ? __ffsll(varying) - 1 : 0;
 		const u64 span = (max - (T) ~(T) not_min) >> shift;
-		u32 widths[GS_PLACES], bits = span ? 64 - __clzll(span) : 1;
+		u32 widths[GS_PLACES], wider[GS_PLACES], bits = span ? 64 - __clzll(span) : 1;
+		u32 digits = gs_radix_digits(bits, a.most, widths);
 
-		if (bits % GS_PLACE_BITS != 0 && shift + bits < width)
-			bits++;
-		d.digits = gs_radix_digits(bits, GS_PLACE_BITS, widths);
-		if (d.digits > LOOK_DIGITS)
-			d.digits = 0;
-		for (u32 p = 0, at = shift; p < d.digits; at += widths[p++])
+		if (shift + bits < width && gs_radix_digits(bits + 1, a.most, wider) == digits &&
+			(wider[0] <= GS_PLACE_BITS || widths[0] > GS_PLACE_BITS))
+			gs_radix_digits(++bits, a.most, widths);
+		if (digits > LOOK_DIGITS)
+			digits = 0;
+		for (u32 p = 0, at = shift; p < digits; at += widths[p++])
 		{
 			d.at[p] = at;
 			d.mask[p] = (1u << widths[p]) - 1;
 		}
-		if (d.digits != 0)
-		{
-			d.top = d.mask[d.digits - 1];
-			if (shift + bits < width)
-				d.mask[d.digits - 1] = 2 * d.top + 1;
-		}
-		if (blockIdx.x == 0 && d.digits != 0)
+		d.odd = shift + bits < width;
+		d.odd_at = d.odd ? shift + bits : 0;
+		d.counters = {counters, digits, widths[0], GS_COPIES};
+		while ((digits << widths[0]) * d.counters.copies > a.room)
+			d.counters.copies /= 2;
+		if (blockIdx.x == 0 && digits != 0)
 		{
 			a.look->guess_shift = shift;
 			a.look->guess_bits = bits;
@@ -198,23 +203,23 @@ guess_digits(const look_args &a, look_digits &d)
  * fall, which takes a few vectors unless the column is in order.
  */
 template <class T, bool COUNT>
-static __global__ void __launch_bounds__(LOOK_THREADS, 2) look_kernel(const __grid_constant__ look_args a)
+static __global__ void __launch_bounds__(COUNT ? COUNT_THREADS : LOOK_THREADS, COUNT ? 1 : 2)
+look_kernel(const __grid_constant__ look_args a)
 {
-	constexpr u32 VECTOR = 16 / sizeof(T), BATCH = 4;
-	__shared__ u32 counters[COUNT ? LOOK_SETS * LOOK_ROOM : 1];
+	constexpr u32 VECTOR = 16 / sizeof(T), THREADS = COUNT ? COUNT_THREADS : LOOK_THREADS;
+	extern __shared__ u32 counter_memory[];
 	__shared__ look_digits guess;
-	u32 *mine = counters + (COUNT ? (threadIdx.x / 32 % LOOK_SETS) * LOOK_ROOM : 0);
 	const T *values = (const T *) a.values;
-	const u64 stride = (u64) gridDim.x * LOOK_THREADS, thread = blockIdx.x * (u64) LOOK_THREADS + threadIdx.x;
+	const u64 stride = (u64) gridDim.x * THREADS, thread = blockIdx.x * (u64) THREADS + threadIdx.x;
 	const T first = in_order(values[0], a);
 	T min = first, max = first, varying = 0;
-	u32 seen = 0;
+	u32 seen = 0, odd = 0;
 
 	if (COUNT)
 	{
-		for (u32 i = threadIdx.x; i < LOOK_SETS * LOOK_ROOM; i += LOOK_THREADS)
-			counters[i] = 0;
-		guess_digits<T>(a, guess);
+		guess_digits<T>(a, counter_memory, guess);
+		guess.counters.clear();
+		__syncthreads();
 	}
 	union quad
 	{
@@ -224,20 +229,24 @@ static __global__ void __launch_bounds__(LOOK_THREADS, 2) look_kernel(const __gr
 
 	/* the column, its digits counted; their number is known to the compiler */
 	auto look = [&](auto number) {
-		constexpr u32 DIGITS = decltype(number)::value;
-		u32 at[DIGITS + 1], mask[DIGITS + 1];
+		constexpr u32 DIGITS = decltype(number)::value, BATCH = DIGITS > 4 ? 2 : 4; /* more registers there are not */
+		u32 at[DIGITS + 1], mask[DIGITS + 1], *mine[DIGITS + 1];
+		const u32 copies = DIGITS ? guess.counters.copies : 0, odd_at = DIGITS ? guess.odd_at : 0, odd_mask = DIGITS ? guess.odd : 0;
 
 #pragma unroll
 		for (int p = 0; p < (int) DIGITS; p++)
 		{
 			at[p] = guess.at[p];
 			mask[p] = guess.mask[p];
+			mine[p] = guess.counters.mine(p);
 		}
 
 		auto count = [&](T k) {
 #pragma unroll
 			for (int p = 0; p < (int) DIGITS; p++)
-				atomicAdd(mine + p * GS_PLACE + ((u32) (k >> at[p]) & mask[p]), 1);
+				atomicAdd(mine[p] + ((u32) (k >> at[p]) & mask[p]) * copies, 1);
+			if (DIGITS > 0)
+				odd += (u32) (k >> odd_at) & odd_mask;
 		};
 		/* a vector's values, i is the first one's row */
 		auto add_vector = [&](quad &q, u64 i) {
@@ -323,7 +332,7 @@ static __global__ void __launch_bounds__(LOOK_THREADS, 2) look_kernel(const __gr
 	if constexpr (!COUNT)
 		look(std::integral_constant<u32, 0>());
 	else
-		switch (guess.digits)
+		switch (guess.counters.digits)
 		{
 			case 1:
 				look(std::integral_constant<u32, 1>());
@@ -347,21 +356,7 @@ static __global__ void __launch_bounds__(LOOK_THREADS, 2) look_kernel(const __gr
 	look_done(a, look_sum<T>{(T) ~min, max, varying, varying}, seen, true, false);
 	if (COUNT)
 	{
-		const u32 top_at = guess.digits == 0 ? 0 : (guess.digits - 1) * GS_PLACE, end = guess.digits == 0 ? 0 : top_at + 2 * GS_PLACE;
-		u32 odd = 0;
-
-		for (u32 i = threadIdx.x; i < end; i += LOOK_THREADS)
-		{
-			u32 c = counters[i] + counters[i + LOOK_ROOM], to = i;
-
-			if (i >= top_at && i - top_at > guess.top)
-			{
-				odd += c;
-				to = top_at + (i - top_at & guess.top);
-			}
-			if (c != 0)
-				atomicAdd(a.counts + to, c);
-		}
+		guess.counters.add_up(a.counts);
 		odd = lanes_add(odd);
 		if (lane_id() == 0 && odd != 0)
 			atomicAdd((unsigned long long *) &a.look->odd, (unsigned long long) odd);
@@ -439,21 +434,31 @@ static __global__ void __launch_bounds__(LOOK_THREADS) look_nulls_kernel(const _
 
 template <class T>
 static gs_status
+look_and_count(gs_cuda_engine *e, look_args a, u64 n)
+{
+	const size_t most = e->properties.sharedMemPerBlockOptin - 4096, room = most < LOOK_SHARED ? most : LOOK_SHARED;
+	const size_t bytes = n < LOOK_FEW ? LOOK_LITTLE : room;
+	int promised;
+
+	GS_TRY(gs_cuda_blocks(e, (const void *) look_kernel<T, true>, COUNT_THREADS, room, &promised));
+	a.most = gs_radix_most(e);
+	a.room = (u32) (bytes / sizeof(u32));
+	look_kernel<T, true><<<gs_cuda_grid(e, n, COUNT_THREADS * 8, 1), COUNT_THREADS, bytes, e->stream>>>(a);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+template <class T>
+static gs_status
 look_at(gs_cuda_engine *e, const look_args &a, u64 n)
 {
-	bool plain = a.nulls == NULL && a.stride == 1;
-	u32 blocks = (u32) (e->properties.multiProcessorCount * (plain && a.counts != NULL ? 2 : 4));
-	u64 wanted = (n + LOOK_THREADS * 8 - 1) / (LOOK_THREADS * 8);
+	const bool plain = a.nulls == NULL && a.stride == 1;
+	const u32 blocks = gs_cuda_grid(e, n, LOOK_THREADS * 8, 4);
 
-	if (wanted < blocks)
-		blocks = (u32) wanted;
+	if constexpr (sizeof(T) >= 4)
+		if (plain && a.counts != NULL)
+			return look_and_count<T>(e, a, n);
 	if (!plain)
 		look_nulls_kernel<T><<<blocks, LOOK_THREADS, 0, e->stream>>>(a);
-	else if (a.counts != NULL)
-	{
-		if constexpr (sizeof(T) >= 4)
-			look_kernel<T, true><<<blocks, LOOK_THREADS, 0, e->stream>>>(a);
-	}
 	else
 		look_kernel<T, false><<<blocks, LOOK_THREADS, 0, e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
@@ -485,7 +490,7 @@ gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, 
 			  u32 *marks)
 {
 	gs_type type = column->spec.type;
-	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_order_floats(type), 1, 0, look, counts};
+	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_order_floats(type), 1, 0, look, counts, 0, 0};
 
 	if (type == GS_BYTES)
 		return gs_order_look_strings(e, column, n, look, alphabets, marks);

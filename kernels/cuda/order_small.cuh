@@ -21,7 +21,7 @@
 #define MOST_BLOCKS (CLUSTER * MOST_ITEMS)
 #define ROW_BITS	16
 #define MOST_ROWS	(1u << ROW_BITS)
-#define DIGITS		GS_PLACE			/* of a pass */
+#define DIGITS		(1 << GS_PLACE_BITS) /* of a pass */
 #define PAIRS		(DIGITS / 2)
 #define GROUPS		(THREADS / PAIRS)
 #define BIN_BITS	12

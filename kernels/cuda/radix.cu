@@ -1,7 +1,7 @@
 /*
  * radix.cu: a radix sort as a sequence of passes: which digits, which kernels, which buffers.
  *
- * Digits of at most 9 bits, as even as possible.  Pass 1 reads the column or the words; digits are counted where the keys are first
+ * Digits of at most 9 bits, or 10 where that saves a pass, as even as possible.  Pass 1 reads the column or the words; digits are counted where the keys are first
  * read, by the look or by encoding, or else in a read of their own.
  * Passes before the last write words back and forth between two buffers.
  */
@@ -22,13 +22,14 @@ static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __gri
 	typedef typename item_of<IN == GS_COLUMN4 ? 4 : 8>::type value;
 	constexpr u32 VECTOR = 16 / sizeof(value);
 	extern __shared__ u32 counters[];
-	u32 *mine = counters + (threadIdx.x / 32 & 1) * a.digits * GS_PLACE;
+	const u32 place = a.widths[0], set = a.digits << place; /* bits of a place, counters */
+	u32 *mine = counters + (threadIdx.x / 32 & 1) * set;
 	const value *in = (const value *) a.in;
 	u64 stride = (u64) gridDim.x * COUNT_THREADS, thread = blockIdx.x * (u64) COUNT_THREADS + threadIdx.x;
 
 	if (a.gate != NULL && *a.gate != a.gate_open)
 		return;
-	for (u32 i = threadIdx.x; i < 2 * a.digits * GS_PLACE; i += COUNT_THREADS)
+	for (u32 i = threadIdx.x; i < 2 * set; i += COUNT_THREADS)
 		counters[i] = 0;
 	__syncthreads();
 
@@ -38,7 +39,7 @@ static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __gri
 
 		for (u32 p = 0; p < a.digits; p++)
 		{
-			atomicAdd(mine + p * GS_PLACE + ((u32) (k >> at) & ((1u << a.widths[p]) - 1)), 1);
+			atomicAdd(mine + (p << place) + ((u32) (k >> at) & ((1u << a.widths[p]) - 1)), 1);
 			at += a.widths[p];
 		}
 	};
@@ -79,12 +80,12 @@ static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __gri
 	for (i = thread; i < a.n - vectors * VECTOR; i += stride)
 		add(in[i < head ? i : i + vectors * VECTOR]);
 	__syncthreads();
-	for (u32 i = threadIdx.x; i < a.digits * GS_PLACE; i += COUNT_THREADS)
+	for (u32 i = threadIdx.x; i < set; i += COUNT_THREADS)
 	{
-		u32 c = counters[i] + counters[i + a.digits * GS_PLACE];
+		u32 c = counters[i] + counters[i + set];
 
 		if (c != 0)
-			atomicAdd(a.counts + i, c);
+			atomicAdd(a.counts + (i >> place) * GS_PLACE + (i & ((1u << place) - 1)), c);
 	}
 }
 
@@ -94,7 +95,7 @@ count_digits(gs_cuda_engine *e, gs_radix_io from, const gs_radix_counting &a)
 	void (*kernel)(const gs_radix_counting) = from == GS_WORDS	   ? count_kernel<GS_WORDS>
 											  : from == GS_COLUMN8 ? count_kernel<GS_COLUMN8>
 																   : count_kernel<GS_COLUMN4>;
-	size_t shared = 2 * GS_PLACES * GS_PLACE * sizeof(u32);
+	size_t shared = 2 * GS_SORT_COUNTERS * sizeof(u32);
 	u64 wanted = (a.n + COUNT_THREADS * 8 - 1) / (COUNT_THREADS * 8);
 	int blocks;
 
@@ -106,6 +107,26 @@ count_digits(gs_cuda_engine *e, gs_radix_io from, const gs_radix_counting &a)
 }
 
 /* ---------------------------------------------------------------- passes */
+
+/* Whether the device has shared memory for a pass. */
+bool
+gs_radix_fits(const gs_cuda_engine *e, int bits, gs_radix_io in)
+{
+	const gs_radix_shape s = gs_radix_shape_of(bits, false, in, 0), t = gs_radix_shape_of(bits, true, in, 0);
+	const size_t room = e->properties.sharedMemPerBlockOptin;
+
+	return gs_radix_shared(s.threads, s.items, bits, 8) <= room && gs_radix_shared(t.threads, t.items, bits, 8) <= room;
+}
+
+/* The widest digits of row orders on this device. */
+u32
+gs_radix_most(const gs_cuda_engine *e)
+{
+	for (u32 bits = GS_WIDE_BITS; bits > 8; bits--)
+		if (gs_radix_fits(e, bits, GS_WORDS) && gs_radix_fits(e, bits, GS_COLUMN8) && gs_radix_fits(e, bits, GS_COLUMN4))
+			return bits;
+	return 8;
+}
 
 static u64
 pass_tiles(u64 n)
@@ -128,12 +149,14 @@ head_bytes(u64 n)
 	return TICKETS + COUNTS + (n >> 29) * GS_PLACE * sizeof(u32);
 }
 
+/* For a key of so many bits; of 64 bits: for one of any number of bits. */
 size_t
 gs_radix_temp(u64 n, u32 bits)
 {
-	u32 widths[GS_PLACES];
+	u32 widths[GS_PLACES], digits = gs_radix_digits(bits, GS_WIDE_BITS, widths);
+	u32 place = widths[0] > GS_PLACE_BITS ? GS_WIDE_BITS : GS_PLACE_BITS;
 
-	return gs_round256(head_bytes(n)) + gs_radix_digits(bits, GS_PLACE_BITS, widths) * pass_tiles(n) * GS_PLACE * sizeof(u32);
+	return gs_round256(head_bytes(n)) + (digits * pass_tiles(n) * sizeof(u32) << place);
 }
 
 static __global__ void
@@ -160,7 +183,7 @@ gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 ga
 gs_status
 gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 {
-	u32 widths[GS_PLACES] = {}, digits = gs_radix_digits(s->bits, GS_PLACE_BITS, widths);
+	u32 widths[GS_PLACES] = {}, digits = gs_radix_digits(s->bits, gs_radix_most(e), widths);
 	bool column = s->from != GS_WORDS, atomics = s->wrong != NULL;
 	u32 *tickets = (u32 *) s->temp, *counts = tickets + TICKETS / sizeof(u32);
 	u32 *bases = counts + COUNTS / sizeof(u32);

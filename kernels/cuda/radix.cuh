@@ -3,8 +3,9 @@
  *
  * Persistent blocks, one per multiprocessor.  A block takes a ticket (a tile), counts its digits per warp, publishes the tile's
  * count of every digit, ranks each word among equal digits, puts the words in order in shared memory, looks back over
- * earlier tiles for where each digit continues, and writes runs of equal digits out along 128-byte lines.  The next
- * tile is fetched into L2 while this one is worked on, and into registers before this one is written.
+ * earlier tiles for where each digit continues, and writes them out: place by place, or, where digits are so many that their runs
+ * are short, run by run along 128-byte lines.  The next tile is fetched into L2 while this one is worked on, and into registers
+ * before this one is written.  A thread has one digit, or two neighbouring ones if there are more digits than threads.
  *
  * A row order: pass 1 may read a column: the key is made of the value, the row number of the position.  The last pass may write the row
  * numbers alone.  Keys may be numbers modulo a power of two: the order is then turned by the rows that come first in it, but
@@ -28,6 +29,7 @@
 #define GS_RADIX_CUH
 
 #include "engine.cuh"
+#include "radix_tile.cuh"
 #include "sort_tuning.h"
 
 /*
@@ -71,7 +73,7 @@ struct gs_radix_args
 	u32 turn;		   /* rows: the order begins with the row that comes after so many; n <= 2^31 then */
 	u32 prefetch;	   /* in is aligned for it */
 	gs_transform t;
-	const u32 *counts; /* GS_PLACE counters of this digit over all rows */
+	const u32 *counts; /* counters of this digit over all rows */
 	const u32 *bases;  /* where digits begin, if an earlier launch has done a part of the pass */
 	u32 *next_bases;   /* and for the next launch */
 	u32 *status;	   /* a word per tile and digit */
@@ -105,130 +107,20 @@ key_of_value(u32 x, const gs_transform &t)
 	return ((x ^ (u32) t.mask) + (u32) t.plus & (u32) t.keep) >> t.shift;
 }
 
-/* Lanes whose low BITS bits are the same as this lane's: one vote and one conditional complement per bit. */
-template <int BITS>
-__device__ __forceinline__ u32
-lanes_alike(u32 digit)
+/* Neighbouring digits that a thread has, of as many threads as have any. */
+__host__ __device__ constexpr int
+gs_radix_each(int threads, int bits)
 {
-	u32 alike = GS_ALL_LANES;
-
-#pragma unroll
-	for (int b = 0; b < BITS; b++)
-	{
-		u32 m;
-
-		asm("{ .reg .pred p; .reg .b32 t; and.b32 t, %1, %2; setp.ne.u32 p, t, 0;"
-			" vote.ballot.sync.b32 %0, p, 0xffffffff; @!p not.b32 %0, %0; }"
-			: "=r"(m)
-			: "r"(digit), "r"(1u << b));
-		alike &= m;
-	}
-	return alike;
-}
-
-/* Inclusive sum over a warp. */
-__device__ __forceinline__ u32
-warp_inclusive(u32 x)
-{
-#pragma unroll
-	for (int d = 1; d < 32; d *= 2)
-	{
-		u32 y = __shfl_up_sync(GS_ALL_LANES, x, d);
-
-		if (lane_id() >= (u32) d)
-			x += y;
-	}
-	return x;
+	return threads < 1 << bits ? 2 : 1;
 }
 
 /* Shared memory that a pass takes; bytes: of a word and its value. */
 constexpr size_t
 gs_radix_shared(int threads, int items, int bits, int bytes)
 {
-	size_t bins = (size_t) 1 << bits, groups = threads / bins;
+	size_t bins = (size_t) 1 << bits, groups = threads * gs_radix_each(threads, bits) / bins;
 
 	return bytes * (size_t) threads * items + 4 * (threads / 32 * bins + groups * bins + 3 * bins + 8 + 32 + 8);
-}
-
-/*
- * Writes a tile's runs of equal digits along lines: half a warp takes a digit and writes groups of 16 words.  place: of a digit's first
- * word in the output, less its place in the tile.
- */
-template <int THREADS, int BINS>
-__device__ __forceinline__ void
-write_runs(const u64 *words, u64 *out, const u32 *starts, const u32 *place, u32 valid)
-{
-	for (u32 d = threadIdx.x / 16; d < BINS; d += THREADS / 16)
-	{
-		i32 s = starts[d], e = starts[d + 1];
-		u32 g = place[d];
-
-		e = e < (i32) valid ? e : valid;
-		for (i32 j = s - (i32) ((g + s) & 15) + (i32) (threadIdx.x & 15); j < e; j += 16)
-			if (j >= s)
-				out[g + j] = words[j];
-	}
-}
-
-/*
- * Starts to copy a tile's values to shared memory, past the registers: whole tiles in one piece where the device and their alignment allow
- * it (bulk), else item by item.  By all threads, after a barrier; at: the thread's first item, of so many 32 apart.
- */
-template <int ITEMS, int TILE, class T>
-__device__ __forceinline__ void
-copy_ahead(T *to, const T *from, u32 at, u32 valid, int items, bool bulk, u64 *bar)
-{
-#if __CUDA_ARCH__ >= 900
-	if (bulk)
-	{
-		if (threadIdx.x == 0)
-		{
-			barrier_expect(bar, TILE * sizeof(T));
-			bulk_load(to, from, TILE * sizeof(T), bar);
-		}
-		return;
-	}
-#endif
-#pragma unroll
-	for (int i = 0; i < ITEMS; i++)
-		if (i < items && at + i * 32 < valid)
-		{
-#if __CUDA_ARCH__ >= 800
-			asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((u32) __cvta_generic_to_shared(to + at + i * 32)),
-						 "l"(from + at + i * 32), "n"(sizeof(T))
-						 : "memory");
-#else
-			to[at + i * 32] = from[at + i * 32];
-#endif
-		}
-}
-
-/* The copies have come; without bulk those of the calling thread, so that a barrier has to follow. */
-__device__ __forceinline__ void
-wait_for_copies(bool bulk, u64 *bar, u32 parity)
-{
-#if __CUDA_ARCH__ >= 900
-	if (bulk)
-	{
-		barrier_wait(bar, parity);
-		return;
-	}
-#endif
-#if __CUDA_ARCH__ >= 800
-	asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
-/* Fetches items into the second-level cache: those of whole 16 bytes, which is what the instruction takes. */
-__device__ __forceinline__ void
-prefetch_items(const void *from, u32 bytes)
-{
-#if __CUDA_ARCH__ >= 900
-	const u64 begin = (u64) from & ~15ull, end = ((u64) from + bytes) & ~15ull;
-
-	if (end > begin)
-		asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(begin), "r"((u32) (end - begin)) : "memory");
-#endif
 }
 
 /*
@@ -238,13 +130,19 @@ prefetch_items(const void *from, u32 bytes)
 template <int THREADS, int ITEMS, int BITS, int IN, int OUT, bool ATOMICS, int VALUE, int FLOATS, bool SEGMENTS>
 __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__ gs_radix_args a)
 {
-	constexpr u32 BINS = 1 << BITS, TILE = THREADS * ITEMS, WARPS = THREADS / 32, GROUPS = THREADS / BINS;
+	constexpr u32 BINS = 1 << BITS, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
+	constexpr u32 EACH = gs_radix_each(THREADS, BITS), SHARE = BINS / EACH; /* digits of a thread, threads that have some */
+	constexpr u32 GROUPS = THREADS / SHARE, GROUP = WARPS / GROUPS;			/* of warps whose counters a thread adds up */
 	constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4, PAIRS = IN == GS_PAIRS4;
 	constexpr bool KEYS = IN == GS_KEYS8 || IN == GS_KEYS4 || PAIRS;
+	constexpr bool DROPS = IN == GS_COLUMN8; /* words may lose the digit: 4 bytes and a row number fit one */
 	static_assert(GROUPS >= 1 && WARPS % GROUPS == 0, "each thread sums a digit over the same number of warps");
 	static_assert(KEYS || !SEGMENTS, "segments are of keys");
+	static_assert(EACH == 1 || !KEYS, "whose passes have a digit to a thread");
+	typedef gs_counts<u32, EACH> bins; /* something of each of a thread's digits */
 	typedef typename item_of<IN == GS_COLUMN4 || IN == GS_KEYS4 || PAIRS ? 4 : 8>::type value; /* what is read */
 	typedef typename item_of<IN == GS_KEYS4 ? 4 : 8>::type sorted;					   /* what is put in order */
+	typedef typename std::conditional<COLUMN, value, sorted>::type held;			   /* what registers hold */
 	typedef typename item_of<VALUE == 0 ? 4 : VALUE>::type payload;
 
 	extern __shared__ __align__(128) u8 memory[];
@@ -270,7 +168,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	const payload *values = (const payload *) a.values;
 	payload *out_values = (payload *) a.out_values;
 	void *out = a.out;
-	sorted k[ITEMS];
+	held k[ITEMS];
 	u32 parity = 0;
 	bool bad = false, check = a.wrong != NULL;
 
@@ -330,8 +228,8 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 
 		return left < TILE ? (u32) left : TILE;
 	};
-	auto word_at = [&](u64 at) -> sorted {
-		sorted x = __ldcs(in + at);
+	auto word_at = [&](u64 at) -> held {
+		held x = __ldcs(in + at);
 
 		if constexpr (PAIRS)
 			return x << 32 | __ldcs((const u32 *) values + at);
@@ -352,7 +250,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
 				if (!SEGMENTS || i < items)
-					k[i] = mine + i * 32 < valid ? word_at(at + i * 32) : (sorted) (KEYS ? ~a.key_flip : ~0ull);
+					k[i] = mine + i * 32 < valid ? word_at(at + i * 32) : (held) (KEYS ? ~a.key_flip : ~0ull);
 		}
 	};
 	/* places behind the last word count as the last digit */
@@ -363,35 +261,58 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		items = (here.valid + THREADS - 1) / THREADS;
 		mine = warp * 32 * items + lane;
 	};
-	/* adds up the block's first BINS threads' numbers; returns the sum of those before */
-	auto bins_exclusive = [&](u32 x) -> u32 {
-		u32 upto = warp_inclusive(x), before = 0;
+	/* a thread's digits of a table */
+	auto bins_at = [&](u32 *table, u32 share) -> bins & { return *(bins *) (table + share * EACH); };
+	auto add = [&](bins &x, const bins &y) {
+#pragma unroll
+		for (u32 i = 0; i < EACH; i++)
+			x.of[i] += y.of[i];
+	};
+	/* counts become places: next is where their words begin, and then where the next ones' do */
+	auto advance = [&](bins &next, bins &counts) {
+		const bins c = counts;
 
-		if (thread < BINS && lane == 31)
+		counts = next;
+		add(next, c);
+	};
+	/* adds up the digits' numbers; returns the sums of those before each, to the threads that have digits */
+	auto bins_exclusive = [&](const bins &x) -> bins {
+		bins before = {};
+		u32 all = x.of[0], upto;
+
+#pragma unroll
+		for (u32 i = 1; i < EACH; i++)
+			all += x.of[i];
+		upto = warp_inclusive(all);
+		if (thread < SHARE && lane == 31)
 			sums[warp] = upto;
 		__syncthreads();
-		if (thread < BINS)
+		if (thread < SHARE)
 		{
-			u32 y = warp_inclusive(lane < BINS / 32 ? sums[lane] : 0);
+			u32 y = warp_inclusive(lane < SHARE / 32 ? sums[lane] : 0);
 
 			y = __shfl_sync(GS_ALL_LANES, y, (warp + 31) & 31);
-			before = (warp ? y : 0) + upto - x;
+			before.of[0] = (warp ? y : 0) + upto - all;
+#pragma unroll
+			for (u32 i = 1; i < EACH; i++)
+				before.of[i] = before.of[i - 1] + x.of[i - 1];
 		}
 		return before;
 	};
 
 	/* 0. where each digit begins in the output; segments: with each one's first tile */
 	{
-		u32 c = 0;
-
 		if constexpr (!SEGMENTS)
 		{
-			if (thread <= a.mask)
-				for (u32 d = (KEYS ? thread ^ a.flip : thread) & a.mask; d < GS_PLACE; d += a.mask + 1)
-					c += a.counts[d];
+			bins c = {};
+
+#pragma unroll
+			for (u32 i = 0; i < EACH; i++)
+				if (thread * EACH + i <= a.mask)
+					c.of[i] = a.counts[KEYS ? thread ^ a.flip : thread * EACH + i];
 			c = bins_exclusive(c);
-			if (thread < BINS)
-				base[thread] = a.bases != NULL ? a.bases[thread] : c;
+			if (thread < SHARE)
+				bins_at(base, thread) = a.bases != NULL ? *(const bins *) (a.bases + thread * EACH) : c;
 		}
 		if (thread == 0)
 		{
@@ -475,7 +396,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		{
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
-				k[i] = valid == TILE || mine + i * 32 < valid ? key_of_value((value) k[i], a.t) : ~0ull;
+				k[i] = valid == TILE || mine + i * 32 < valid ? (held) key_of_value((value) k[i], a.t) : (held) ~0ull;
 		}
 		each_item([&](int i) { atomicAdd(counter + digit_at(i, valid), 1); });
 		if (a.sweep.stall && tile + 1 < a.sweep.tiles)
@@ -487,62 +408,62 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		__syncthreads();
 
 		/* 3. the tile's count of each digit: published at once */
-		const u32 bin = thread & (BINS - 1), group = thread / BINS;
-		u32 count = 0, before, start = 0;
+		const u32 share = thread & (SHARE - 1), group = thread / SHARE;
+		u32 *const warps = counters + group * GROUP * BINS; /* the group's */
+		bins count = {}, start = {};
 
 		if (group < GROUPS)
 		{
-			u32 s = 0;
+			bins s = {};
 
-#pragma unroll
-			for (u32 j = 0; j < WARPS / GROUPS; j++)
-				s += counters[(group * (WARPS / GROUPS) + j) * BINS + bin];
-			groups[group * BINS + bin] = s;
+#pragma unroll(EACH == 1 ? GROUP : 4)
+			for (u32 j = 0; j < GROUP; j++)
+				add(s, bins_at(warps + j * BINS, share));
+			bins_at(groups + group * BINS, share) = s;
 		}
 		if (GROUPS > 1)
 			__syncthreads();
-		if (thread < BINS)
+		if (thread < SHARE)
 		{
 #pragma unroll
 			for (u32 g = 0; g < GROUPS; g++)
-				count += groups[g * BINS + thread];
-			publish_word<u32>(a.status + (u64) tile * BINS + thread, SEGMENTS ? here.index : tile, begin + count);
+				add(count, bins_at(groups + g * BINS, thread));
+
+			bins all = count;
+
+			all.of[0] += begin;
+			publish_words(a.status + (u64) tile * BINS + thread * EACH, SEGMENTS ? here.index : tile, all);
 		}
 
 		/* 4. counters become places in the tile: of the next word of this warp with this digit */
-		before = bins_exclusive(count);
-		if (thread < BINS)
+		start = bins_exclusive(count);
+		if (thread < SHARE)
 		{
-			start = before;
-			starts[thread] = start;
-			if (thread == BINS - 1)
-				starts[BINS] = start + count;
+			bins s = start;
 
-			u32 s = start;
+			bins_at(starts, thread) = start;
+			if (thread == SHARE - 1)
+				starts[BINS] = start.of[EACH - 1] + count.of[EACH - 1];
 #pragma unroll
 			for (u32 g = 0; g < GROUPS; g++)
-			{
-				u32 c = groups[g * BINS + thread];
-
-				groups[g * BINS + thread] = s;
-				s += c;
-			}
+				advance(s, bins_at(groups + g * BINS, thread));
 		}
 		if (GROUPS > 1)
 			__syncthreads();
 		if (group < GROUPS)
 		{
-			u32 s = groups[group * BINS + bin];
+			bins s = bins_at(groups + group * BINS, share);
+
+#pragma unroll(EACH == 1 ? GROUP : 4)
+			for (u32 j = 0; j < GROUP; j++)
+				advance(s, bins_at(warps + j * BINS, share));
+		}
+
+		u32 most = count.of[0]; /* words of one of the thread's digits */
 
 #pragma unroll
-			for (u32 j = 0; j < WARPS / GROUPS; j++)
-			{
-				u32 c = counters[(group * (WARPS / GROUPS) + j) * BINS + bin];
-
-				counters[(group * (WARPS / GROUPS) + j) * BINS + bin] = s;
-				s += c;
-			}
-		}
+		for (u32 i = 1; i < EACH; i++)
+			most = max(most, count.of[i]);
 
 		/* 5. words to their places.  Equal digits keep their order: warps and items by the counters, lanes by ballots */
 		auto word = [&](int i) -> sorted {
@@ -550,15 +471,15 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				return k[i];
 			else
 			{
-				u64 x = k[i] << (a.row_bits - a.drop);
+				u64 x = (u64) k[i] << (a.row_bits - a.drop);
 
-				return (x & ~(u64) a.row_mask) | (row + i * 32);
+				return (DROPS ? x & ~(u64) a.row_mask : x) | (row + i * 32);
 			}
 		};
 		bool crowded = true;
 
 		if (ATOMICS) /* places behind the last word crowd no digit */
-			crowded = __syncthreads_or(count - (SEGMENTS && thread == BINS - 1 ? items * THREADS - valid : 0) > TILE / 32);
+			crowded = __syncthreads_or(most - (SEGMENTS && thread == BINS - 1 ? items * THREADS - valid : 0) > TILE / 32);
 		else
 			__syncthreads();
 		if (ATOMICS && !crowded)
@@ -588,24 +509,32 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			});
 		}
 
-		/* 6. look back: a thread per digit */
-		if (thread < BINS)
+		/* 6. look back: each thread for its digits */
+		if (thread < SHARE)
 		{
 			const u32 segment = here.start - here.index * TILE; /* where it begins */
-			const u32 *status = a.status + (u64) (SEGMENTS ? tile - here.index : 0) * BINS + thread;
+			const u32 *status = a.status + (u64) (SEGMENTS ? tile - here.index : 0) * BINS + thread * EACH;
 			const u32 partial = status_word<u32>(GS_PARTIAL, 0), total = status_word<u32>(GS_TOTAL, 0);
 			const u32 before = SEGMENTS ? here.index : tile;
 			i32 t = (i32) before - 1;
-			u32 sum = begin;
+			bins sum = {};
 			long long waiting = 0;
+			auto add_counts = [&](const bins &x) {
+#pragma unroll
+				for (u32 i = 0; i < EACH; i++)
+					sum.of[i] += x.of[i] & (partial - 1);
+			};
 
-			/* two words at a time; in a function shared with split.cu this loop cost passes up to a fifth */
+			/* two tiles at a time; in a function shared with split.cu this loop cost passes up to a fifth */
+			sum.of[0] = begin;
 			while (t >= 0)
 			{
-				u32 young = load_relaxed(status + (u64) (u32) t * BINS);
-				u32 old = t > 0 ? load_relaxed(status + (u64) (u32) (t - 1) * BINS) : 0;
+				const bins young = load_words<EACH>(status + (u64) (u32) t * BINS);
+				bins old = {};
 
-				if (young < partial)
+				if (t > 0)
+					old = load_words<EACH>(status + (u64) (u32) (t - 1) * BINS);
+				if (young.of[0] < partial)
 				{
 					if (waiting == 0)
 						waiting = clock64();
@@ -616,10 +545,16 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 					const value *p = in + (SEGMENTS ? segment + (u64) t * TILE : (u64) (a.first + (u32) t) * TILE);
 
 					if (SEGMENTS && t == 0)
-						sum += a.counts[(u64) here.segment * a.stride + thread];
+						sum.of[0] += a.counts[(u64) here.segment * a.stride + thread];
 #pragma unroll 8
 					for (u32 i = 0; i < TILE; i++)
-						sum += digit(COLUMN ? (sorted) key_of_value(p[i], a.t) : (sorted) p[i] << (PAIRS ? 32 : 0)) == thread;
+					{
+						const u32 d = digit(COLUMN ? (held) key_of_value(p[i], a.t) : (held) p[i] << (PAIRS ? 32 : 0));
+
+#pragma unroll
+						for (u32 b = 0; b < EACH; b++)
+							sum.of[b] += d == thread * EACH + b;
+					}
 					if (thread == 0)
 						atomicAdd(&a.sweep.watch->fallbacks, 1);
 					waiting = 0;
@@ -627,26 +562,37 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 					continue;
 				}
 				waiting = 0;
-				sum += young & (partial - 1);
+				add_counts(young);
 				t--;
-				if (young >= total)
+				if (young.of[0] >= total)
 					break;
-				if (old >= partial)
+				if (old.of[0] >= partial)
 				{
-					sum += old & (partial - 1);
+					add_counts(old);
 					t--;
-					if (old >= total)
+					if (old.of[0] >= total)
 						break;
 				}
 			}
 			if (before > 0)
-				store_relaxed(a.status + (u64) tile * BINS + thread, total | (sum + count));
+			{
+				bins upto = sum;
 
-			to[thread] = (SEGMENTS ? segment : base[thread]) + sum - start - (OUT == GS_ROWS ? a.turn : 0);
+				add(upto, count);
+				store_words(a.status + (u64) tile * BINS + thread * EACH, GS_TOTAL, upto);
+			}
+
+#pragma unroll
+			for (u32 i = 0; i < EACH; i++)
+			{
+				const u32 d = thread * EACH + i;
+
+				to[d] = (SEGMENTS ? segment : base[d]) + sum.of[i] - start.of[i] - (OUT == GS_ROWS ? a.turn : 0);
+				if (!SEGMENTS && tile + 1 == a.sweep.tiles && a.next_bases != NULL)
+					a.next_bases[d] = base[d] + sum.of[i] + count.of[i];
+			}
 			if (tile + 1 == a.sweep.tiles)
 			{
-				if (!SEGMENTS && a.next_bases != NULL)
-					a.next_bases[thread] = base[thread] + sum + count;
 				if (a.sweep.stall && thread == 0)
 					atomicExch(&a.sweep.watch->last_done, 1);
 			}
@@ -656,7 +602,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			wait_for_copies(bulk, arrived, parity);
 			parity ^= bulk;
 		}
-		const bool skewed = __syncthreads_or(count > 8 * TILE / BINS);
+		const bool skewed = __syncthreads_or(most > 8 * TILE / BINS);
 
 		/* 7. the next tile into registers, then this one out */
 		tile = *ticket;
@@ -664,14 +610,14 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			take();
 		if (tile < a.sweep.tiles)
 			load(tile);
-		if (OUT == GS_WORDS && !skewed)
-			write_runs<THREADS, BINS>((const u64 *) words, (u64 *) out, starts, to, valid);
+		if (OUT == GS_WORDS && (BITS > 8 || (DROPS && a.drop != 0)) && !skewed)
+			write_runs<THREADS, BINS, EACH == 1 ? 1 : 3>((const u64 *) words, (u64 *) out, starts, to, valid);
 		else
 		{
 			auto place = [&](u32 j, sorted x) -> u32 {
 				u32 d;
 
-				if (COLUMN && a.drop != 0)
+				if (DROPS && a.drop != 0)
 				{
 					/* the word has lost the digit: search for it */
 					d = 0;
@@ -696,7 +642,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				return to[d] + j;
 			};
 
-#pragma unroll(ATOMICS && OUT == GS_ROWS ? 4 : ITEMS)
+#pragma unroll((ATOMICS && OUT == GS_ROWS) || (EACH > 1 && OUT == GS_WORDS) ? 4 : ITEMS)
 			for (int i = 0; i < ITEMS; i++)
 			{
 				if (SEGMENTS && i * THREADS >= valid)

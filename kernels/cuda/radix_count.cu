@@ -1,27 +1,27 @@
 /*
  * radix_count.cu: counts of all digits of keys, of at most 8 bits each, in one read.
  *
- * A block has 32 (of keys of 8 bytes 16) counters for every digit, one per lane, so that neither equal nor different digits of a warp meet in
- * a bank of shared memory.  They are added up in the end.  Bytes per item: the key's, read once.
+ * A block has 32 (of keys of 8 bytes 16) counters for every digit (digit_counters.cuh).  Bytes per item: the key's, read once.
  */
-#include "sort.cuh"
+#include "digit_counters.cuh"
 
 #define THREADS 1024
-#define BINS	256
+#define BITS	8
 
 template <class K>
 constexpr size_t
 count_shared()
 {
-	return sizeof(K) * BINS * (128 / sizeof(K)) * sizeof(u32);
+	return sizeof(K) * (128 / sizeof(K)) * sizeof(u32) << BITS;
 }
 
 template <class K, bool FLOATS>
 static __global__ void __launch_bounds__(THREADS, 1) count_keys_kernel(const __grid_constant__ gs_radix_counting a)
 {
 	constexpr u32 LANES = 128 / sizeof(K), VECTOR = 16 / sizeof(K), AHEAD = 4;
-	extern __shared__ u32 counters[];
-	u32 *const mine = counters + (lane_id() & (LANES - 1));
+	extern __shared__ u32 counter_memory[];
+	const gs_digit_counters counters = {counter_memory, a.digits, BITS, LANES};
+	u32 *const mine = counters.mine(0);
 	const K *in = (const K *) a.in;
 	u64 stride = (u64) gridDim.x * THREADS, i = blockIdx.x * (u64) THREADS + threadIdx.x;
 	union quad
@@ -30,8 +30,7 @@ static __global__ void __launch_bounds__(THREADS, 1) count_keys_kernel(const __g
 		K v[VECTOR];
 	};
 
-	for (u32 j = threadIdx.x; j < a.digits * BINS * LANES; j += THREADS)
-		counters[j] = 0;
+	counters.clear();
 	__syncthreads();
 
 	auto add = [&](K x) {
@@ -43,7 +42,7 @@ static __global__ void __launch_bounds__(THREADS, 1) count_keys_kernel(const __g
 		for (u32 p = 0; p < sizeof(K); p++)
 			if (p < a.digits)
 			{
-				atomicAdd(mine + (p * BINS + ((u32) (x >> at) & ((1u << a.widths[p]) - 1))) * LANES, 1);
+				atomicAdd(mine + ((p << BITS) + ((u32) (x >> at) & ((1u << a.widths[p]) - 1))) * LANES, 1);
 				at += a.widths[p];
 			}
 	};
@@ -78,15 +77,7 @@ static __global__ void __launch_bounds__(THREADS, 1) count_keys_kernel(const __g
 			add(q.v[v]);
 	}
 	__syncthreads();
-	for (u32 j = threadIdx.x; j < a.digits * BINS; j += THREADS)
-	{
-		u32 sum = 0;
-
-		for (u32 l = 0; l < LANES; l++)
-			sum += counters[j * LANES + ((l + lane_id()) & (LANES - 1))];
-		if (sum != 0)
-			atomicAdd(a.counts + j / BINS * GS_PLACE + j % BINS, sum);
-	}
+	counters.add_up(a.counts);
 }
 
 template <class K, bool FLOATS>

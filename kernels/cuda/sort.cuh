@@ -89,13 +89,17 @@ struct gs_radix_sort
 };
 
 /*
- * Cuts a key into digits of at most so many bits, the widest first; returns their number.
+ * Cuts a key into digits of at most so many bits, the widest first; returns their number.  Digits of more than GS_PLACE_BITS only
+ * where they save one.
  */
 __host__ __device__ static inline u32
 gs_radix_digits(u32 bits, u32 most, u32 *widths)
 {
-	u32 digits = bits == 0 ? 1 : (bits + most - 1) / most;
+	const u32 usual = most < GS_PLACE_BITS ? most : GS_PLACE_BITS, wide = (bits + most - 1) / most;
+	u32 digits = bits == 0 ? 1 : (bits + usual - 1) / usual;
 
+	if (wide < digits && wide != 0 && wide <= GS_WIDE_DIGITS)
+		digits = wide;
 	for (u32 p = 0; p < digits; p++)
 		widths[p] = bits == 0 ? 1 : (bits + digits - 1 - p) / digits;
 	return digits;
@@ -114,12 +118,15 @@ struct gs_radix_counting
 	u32 gate_open;
 };
 
+bool gs_radix_fits(const gs_cuda_engine *e, int bits, gs_radix_io in);
+u32 gs_radix_most(const gs_cuda_engine *e);
 gs_status gs_radix_count_keys(gs_cuda_engine *e, size_t key_bytes, bool floats, const gs_radix_counting &a);
 size_t gs_radix_temp(u64 n, u32 bits);
 gs_status gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 gate_open);
 gs_status gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s);
 gs_status gs_radix_pass_ballots(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
 gs_status gs_radix_pass_atomics(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
+gs_status gs_radix_pass_wide(gs_cuda_engine *e, bool atomics, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
 gs_status gs_radix_pass_keys(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, bool atomics,
 							 gs_radix_args &a);
 gs_status gs_radix_pass_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a);

@@ -87,7 +87,7 @@ gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width,
  * Which passes there are to do, and from where to where: every other one into the output, the last one too.  Before a sample is taken: which
  * leading digits come into question.
  */
-static __global__ void __launch_bounds__(GS_PLACE) road_kernel(gs_keys_plan plan, gs_road_stage stage)
+static __global__ void __launch_bounds__(1 << GS_KEY_BITS) road_kernel(gs_keys_plan plan, gs_road_stage stage)
 {
 	__shared__ u32 active[GS_PLACES];
 	gs_keys_road *road = plan.road;
@@ -190,7 +190,7 @@ run_passes(const keys_sort *s, gs_road_stage stage, bool atomics)
 {
 	const gs_sort_items *t = s->items;
 
-	road_kernel<<<1, GS_PLACE, 0, s->e->stream>>>(s->plan, stage);
+	road_kernel<<<1, 1 << GS_KEY_BITS, 0, s->e->stream>>>(s->plan, stage);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	for (u32 p = 0; p < s->plan.digits; p++)
 	{
@@ -272,7 +272,7 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 		void *tables = s.temp + s.at.keys;
 
 		GS_TRY(gs_cuda_status(cudaMemsetAsync(tables, 0, GS_SAMPLE_TABLES, e->stream)));
-		road_kernel<<<1, GS_PLACE, 0, e->stream>>>(s.plan, GS_ROAD_SAMPLE);
+		road_kernel<<<1, 1 << GS_KEY_BITS, 0, e->stream>>>(s.plan, GS_ROAD_SAMPLE);
 		GS_TRY(gs_leading_sample(e, s.plan, (const u64 *) items->keys, (u64 *) tables));
 	}
 	GS_TRY(run_passes(&s, leading ? GS_ROAD_CHOOSE : GS_ROAD_ALL, atomics));

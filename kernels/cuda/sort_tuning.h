@@ -4,14 +4,18 @@
  * A row: digit bits that the kernel has bins for, how it ranks, what it reads, bytes of a value that goes along, threads, items per
  * thread.  tile = threads * items; its words and values and one set of counters per warp fill the shared memory of one
  * multiprocessor: bytes * tile + 4 * threads / 32 * 2^bits < 227 KB.  A run of equal digits in a tile should be 256 bytes long,
- * so bins <= tile / 32.  One item too many spills and costs a third; the build reports spills (make spills).
+ * so bins <= tile / 32; 10 bits get half of that.  Tiles of 8 bits are written place by place: items per digit have to be odd, or not
+ * whole, so that lanes do not meet in a bank.  One item too many spills and costs a third; the build reports spills (make spills).
  */
 #ifndef GS_SORT_TUNING_H
 #define GS_SORT_TUNING_H
 
-#define GS_PLACE_BITS 9					  /* the widest digit */
-#define GS_PLACE	  (1 << GS_PLACE_BITS) /* counters of one digit place */
-#define GS_PLACES	  8					  /* digit places of one sort: 64 bits */
+#define GS_PLACE_BITS  9				   /* digits, as a rule at most */
+#define GS_WIDE_BITS   10				   /* where that saves a pass */
+#define GS_WIDE_DIGITS 3				   /* of so few */
+#define GS_PLACE	   (1 << GS_WIDE_BITS) /* counters of one digit place */
+#define GS_PLACES	   8				   /* digit places of one sort: 64 bits */
+#define GS_SORT_COUNTERS (GS_PLACES << GS_PLACE_BITS) /* of all its digits, wide ones too, side by side */
 
 /* Orders of at most so many rows go in one launch (order_small.cu), where they fit. */
 #define GS_SMALL_ROWS 65536
@@ -39,18 +43,24 @@ struct gs_radix_shape
 
 constexpr gs_radix_shape gs_radix_shapes[] = {
 	/* bits atomics in value threads items */
+	{10, false, GS_WORDS, 0, 640, 24},
+	{10, false, GS_COLUMN8, 0, 640, 24},
+	{10, false, GS_COLUMN4, 0, 640, 24},
+	{10, true, GS_WORDS, 0, 640, 24},
+	{10, true, GS_COLUMN8, 0, 640, 24},
+	{10, true, GS_COLUMN4, 0, 640, 24},
 	{9, false, GS_WORDS, 0, 896, 17},
 	{9, false, GS_COLUMN8, 0, 896, 17},
 	{9, false, GS_COLUMN4, 0, 896, 17},
 	{9, true, GS_WORDS, 0, 768, 20},
 	{9, true, GS_COLUMN8, 0, 768, 20},
 	{9, true, GS_COLUMN4, 0, 768, 20},
-	{8, false, GS_WORDS, 0, 640, 24},
-	{8, false, GS_COLUMN8, 0, 640, 24},
-	{8, false, GS_COLUMN4, 0, 640, 24},
-	{8, true, GS_WORDS, 0, 640, 24},
-	{8, true, GS_COLUMN8, 0, 640, 24},
-	{8, true, GS_COLUMN4, 0, 640, 24},
+	{8, false, GS_WORDS, 0, 640, 25},
+	{8, false, GS_COLUMN8, 0, 640, 25},
+	{8, false, GS_COLUMN4, 0, 640, 35},
+	{8, true, GS_WORDS, 0, 640, 25},
+	{8, true, GS_COLUMN8, 0, 640, 25},
+	{8, true, GS_COLUMN4, 0, 640, 35},
 	{8, false, GS_KEYS8, 0, 640, 25},
 	{8, true, GS_KEYS8, 0, 640, 25},
 	{8, false, GS_KEYS8, 4, 640, 17},
@@ -70,11 +80,11 @@ gs_radix_shape_of(int bits, bool atomics, gs_radix_io in, int value)
 	return gs_radix_shapes[0];
 }
 
-/* The kernel for a digit: bins for 8 or for 9 bits. */
+/* The kernel for a digit: bins for 8, 9 or 10 bits. */
 constexpr int
 gs_radix_kernel_bits(unsigned width)
 {
-	return width <= 8 ? 8 : 9;
+	return width <= 8 ? 8 : (int) width;
 }
 
 /* ---------------------------------------------------------------- merge sort */

@@ -6,7 +6,8 @@
 #include <math.h>
 
 const char *const shape_name[SHAPES] = {"uniform",	 "few",	   "equal",	   "zipf",		"sorted",  "reversed", "sawtooth",
-										 "displaced", "outlier", "extremes", "bits 27", "bits 45", "clusters", "floats"};
+										 "displaced", "outlier", "extremes", "bits 27", "bits 45", "clusters", "floats",
+										 "bits 20",	 "bits 30"};
 
 uint64_t
 shape_value(int shape, uint64_t row, uint64_t rows)
@@ -41,6 +42,10 @@ shape_value(int shape, uint64_t row, uint64_t rows)
 			return random64() >> 19;
 		case 12:
 			return (below(40) << 50) + below(100000);
+		case SHAPE_BITS20:
+			return 987654321 + (random64() >> 44);
+		case SHAPE_BITS30:
+			return random64() >> 34;
 		default:
 		{
 			double d = (double) (int64_t) random64() / (double) (1ull << below(64));

@@ -187,9 +187,11 @@ test_order_large(void)
 		group("row order of about 2^28 rows");
 		order_large(GS_I64, SHAPE_BITS27, (uint64_t) (((int64_t) 1 << 28) + near[i]));
 		order_large(GS_I64, SHAPE_UNIFORM, (uint64_t) (((int64_t) 1 << 28) + near[i]));
+		order_large(GS_I64, SHAPE_BITS20, (uint64_t) (((int64_t) 1 << 28) + near[i]));
 		group("row order of about 2^30 rows");
 		order_large(GS_I32, SHAPE_UNIFORM, (uint64_t) (((int64_t) 1 << 30) + near[i]));
 		order_large(GS_I64, SHAPE_BITS45, (uint64_t) (((int64_t) 1 << 30) + near[i]));
+		order_large(GS_I64, SHAPE_BITS30, (uint64_t) (((int64_t) 1 << 30) + near[i]));
 	}
 	group("row order of more than 2^31 rows");
 	order_large(GS_I32, SHAPE_UNIFORM, ((uint64_t) 1 << 31) + 12345);

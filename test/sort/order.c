@@ -369,12 +369,87 @@ compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, co
 	return bad;
 }
 
+/* A column of keys of so many bits, from a base on that is no multiple of 2^bits. */
+static void
+make_narrow(column *c, gs_type type, uint32_t bits, int kind, uint64_t rows)
+{
+	static const char *const kinds[] = {"uniform", "few", "mostly one", "lowest digit alike", "highest digit alike", "nearly in order"};
+	const uint64_t mask = ((uint64_t) 1 << bits) - 1, base = mask / 3 + (below(2) ? mask + 1 : 0);
+	size_t width = gs_type_width(type);
+	uint8_t *v = malloc(rows * width + 16);
+
+	memset(c, 0, sizeof(*c));
+	c->host.spec = (gs_column_spec){type, below(2), false};
+	for (uint64_t r = 0; r < rows; r++)
+	{
+		uint64_t x = random64() & mask;
+
+		if (kind == 1)
+			x = x % 5 * (mask / 5);
+		else if (kind == 2)
+			x = below(30) ? mask / 7 : x;
+		else if (kind == 3)
+			x = below(100) ? x & ~(uint64_t) 1023 : x;
+		else if (kind == 4)
+			x = below(100) ? x & mask >> 8 : x;
+		else if (kind == 5)
+			x = below(1000) ? (uint64_t) ((double) r / (double) rows * (double) mask) : x;
+		x = base + (r == 0 ? mask : r == rows / 2 ? 0 : x);
+		memcpy(v + r * width, &x, width);
+	}
+	c->host.values = v;
+	c->values_bytes = rows * width;
+	sprintf(c->text, "type %d of %u bits, %s", type, bits, kinds[kind]);
+}
+
+/*
+ * Keys of which digits of 10 bits save a pass, and their neighbours, around the tiles' sizes; and that they do save it, if the device
+ * has room for such passes, which 10 bits in one pass show.
+ */
+static int
+narrow_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
+{
+	static const struct { uint32_t bits, wide, usual; } keys[] = {{10, 1, 2}, {9, 1, 1}, {11, 2, 2}, {18, 2, 2}, {19, 2, 3}, {20, 2, 3}, {21, 3, 3},
+																  {27, 3, 3}, {28, 3, 4}, {29, 3, 4}, {30, 3, 4}, {31, 4, 4}};
+	static const uint64_t tiles[] = {15232, 15360, 16000, 22400};
+	bool wide = false;
+	int failed = 0;
+
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+		for (int i = 0; i < each; i++)
+		{
+			gs_type type = i % 2 ? GS_I32 : GS_I64;
+			uint64_t rows = i < 6 ? tiles[below(4)] * (1 + below(5)) + below(3) - 1 : 2 + below(most - 1);
+			gs_order_facts facts;
+			column c;
+
+			make_narrow(&c, type, keys[k].bits, i % 6, rows);
+			sprintf(now, "%s, %llu rows", c.text, (unsigned long long) rows);
+			failed += compare(cpu, gpu, &c, 1, rows, "few bits");
+			if (i == 0)
+			{
+				free(order_on(gpu, &c, 1, rows, &facts));
+				if (k == 0)
+					wide = facts.passes == 1;
+				if (facts.passes != (wide ? keys[k].wide : keys[k].usual))
+				{
+					printf("not ok: %u passes for %u bits\n", facts.passes, keys[k].bits);
+					failed++;
+				}
+			}
+			free((void *) c.host.values);
+		}
+	printf("# digits of 10 bits: %s\n", wide ? "yes" : "no");
+	return failed;
+}
+
 int
 main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 200;
 	uint64_t most = argc > 2 ? strtoull(argv[2], NULL, 10) : 200000;
-	static const uint64_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 1000, 4096, 8192, 8193, 14080, 15232, 15233, 15360, 15361, 30464, 65536, 100003};
+	static const uint64_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 1000, 4096, 8192, 8193, 14080, 15232, 15233, 15360, 15361, 16000, 16001, 22399, 22401, 30464,
+									 65536, 100003};
 	gs_engine *cpu, *gpu;
 	int failed = 0;
 	uint32_t given_up = 0;
@@ -390,6 +465,8 @@ main(int argc, char **argv)
 
 		TRY(gs_cuda_stall(gpu, stalled, 3, 200000));
 	}
+	if (argc > 5 && atoi(argv[5]) == 1)
+		failed += narrow_keys(cpu, gpu, most, rounds < 100 ? 2 : 12);
 	for (int round = 0; round < rounds && failed < 20; round++)
 	{
 		column c[8];
