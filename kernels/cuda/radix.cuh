@@ -136,6 +136,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4, PAIRS = IN == GS_PAIRS4;
 	constexpr bool KEYS = IN == GS_KEYS8 || IN == GS_KEYS4 || PAIRS;
 	constexpr bool DROPS = IN == GS_COLUMN8; /* words may lose the digit: 4 bytes and a row number fit one */
+	constexpr bool CLOSED = OUT != GS_ROWS; /* a barrier behind each tile: saves words' passes time, costs row numbers' some */
 	static_assert(GROUPS >= 1 && WARPS % GROUPS == 0, "each thread sums a digit over the same number of warps");
 	static_assert(KEYS || !SEGMENTS, "segments are of keys");
 	static_assert(EACH == 1 || !KEYS, "whose passes have a digit to a thread");
@@ -155,7 +156,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	u32 *const starts = to + BINS;					/* place of a digit's first word in the tile; one more at the end */
 	u32 *const base = starts + BINS + 8;			/* output position of a digit's first word of all */
 	u32 *const sums = base + BINS;
-	u32 *const ticket = sums + 32;
+	u32 *const ticket = sums + 32; /* two, which take turns where tiles follow each other without a barrier */
 	u64 *const arrived = (u64 *) (ticket + 2); /* the values' barrier */
 	gs_radix_tile *const told = (gs_radix_tile *) (ticket + 4); /* the ticket's tile, of a segment */
 
@@ -169,7 +170,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	payload *out_values = (payload *) a.out_values;
 	void *out = a.out;
 	held k[ITEMS];
-	u32 parity = 0;
+	u32 parity = 0, turn = 0;
 	bool bad = false, check = a.wrong != NULL;
 
 	if (a.gate != NULL && *a.gate != a.gate_open)
@@ -346,11 +347,13 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		u32 begin = 0; /* of the thread's digit in its segment; the first tile's alone */
 
 		/* 1. the next ticket, and its tile into L2 */
+		if (!CLOSED)
+			turn ^= 1;
 		if (thread == THREADS - 1)
 		{
 			u32 next = atomicAdd(a.sweep.ticket, 1);
 
-			*ticket = next;
+			ticket[turn] = next;
 			if (SEGMENTS && next < a.sweep.tiles)
 			{
 				const gs_radix_tile t = a.tiles[next];
@@ -605,7 +608,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		const bool skewed = __syncthreads_or(most > 8 * TILE / BINS);
 
 		/* 7. the next tile into registers, then this one out */
-		tile = *ticket;
+		tile = ticket[turn];
 		if (SEGMENTS)
 			take();
 		if (tile < a.sweep.tiles)
@@ -672,7 +675,8 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		}
 		if (VALUE)
 			bulk_fence();
-		__syncthreads();
+		if (CLOSED) /* else the tables that are still read are not touched before the next tile has been counted */
+			__syncthreads();
 	}
 	if (ATOMICS && bad && a.wrong != NULL)
 		*a.wrong = 1;
