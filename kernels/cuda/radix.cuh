@@ -614,7 +614,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		if (tile < a.sweep.tiles)
 			load(tile);
 		if (OUT == GS_WORDS && (BITS > 8 || (DROPS && a.drop != 0)) && !skewed)
-			write_runs<THREADS, BINS, EACH == 1 ? 1 : 3>((const u64 *) words, (u64 *) out, starts, to, valid);
+			write_runs<THREADS, BINS, (COLUMN || EACH > 1 ? 3 : 1)>((const u64 *) words, (u64 *) out, starts, to, valid);
 		else
 		{
 			auto place = [&](u32 j, sorted x) -> u32 {
