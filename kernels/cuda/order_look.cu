@@ -123,13 +123,13 @@ struct look_digits
 {
 	u32 at[LOOK_DIGITS], mask[LOOK_DIGITS];
 	u32 odd_at, odd; /* the bit above them, or 0 if there is none */
-	gs_digit_counters counters;
+	u32 digits, bits, copies;
 };
 
-/* The range's bits, guessed from a sample that is the same in all blocks; counters: a.room of them. */
+/* The range's bits, guessed from a sample that is the same in all blocks. */
 template <class T>
 static __device__ void
-guess_digits(const look_args &a, u32 *counters, look_digits &d)
+guess_digits(const look_args &a, look_digits &d)
 {
 	__shared__ u64 not_min, max, varying;
 	const T *values = (const T *) a.values;
@@ -186,9 +186,11 @@ guess_digits(const look_args &a, u32 *counters, look_digits &d)
 		}
 		d.odd = shift + bits < width;
 		d.odd_at = d.odd ? shift + bits : 0;
-		d.counters = {counters, digits, widths[0], GS_COPIES};
-		while ((digits << widths[0]) * d.counters.copies > a.room)
-			d.counters.copies /= 2;
+		d.digits = digits;
+		d.bits = widths[0];
+		d.copies = GS_COPIES;
+		while ((digits << d.bits) * d.copies > a.room)
+			d.copies /= 2;
 		if (blockIdx.x == 0 && digits != 0)
 		{
 			a.look->guess_shift = shift;
@@ -216,9 +218,14 @@ look_kernel(const __grid_constant__ look_args a)
 	u32 seen = 0, odd = 0;
 
 	if (COUNT)
+		guess_digits<T>(a, guess);
+
+	/* here, not in guess: the compiler has to see that atomics on them are on shared memory */
+	const gs_digit_counters counters = {counter_memory, COUNT ? guess.digits : 0, COUNT ? guess.bits : 0, COUNT ? guess.copies : 0};
+
+	if (COUNT)
 	{
-		guess_digits<T>(a, counter_memory, guess);
-		guess.counters.clear();
+		counters.clear();
 		__syncthreads();
 	}
 	union quad
@@ -231,14 +238,14 @@ look_kernel(const __grid_constant__ look_args a)
 	auto look = [&](auto number) {
 		constexpr u32 DIGITS = decltype(number)::value, BATCH = DIGITS > 4 ? 2 : 4; /* more registers there are not */
 		u32 at[DIGITS + 1], mask[DIGITS + 1], *mine[DIGITS + 1];
-		const u32 copies = DIGITS ? guess.counters.copies : 0, odd_at = DIGITS ? guess.odd_at : 0, odd_mask = DIGITS ? guess.odd : 0;
+		const u32 copies = counters.copies, odd_at = DIGITS ? guess.odd_at : 0, odd_mask = DIGITS ? guess.odd : 0;
 
 #pragma unroll
 		for (int p = 0; p < (int) DIGITS; p++)
 		{
 			at[p] = guess.at[p];
 			mask[p] = guess.mask[p];
-			mine[p] = guess.counters.mine(p);
+			mine[p] = counters.mine(p);
 		}
 
 		auto count = [&](T k) {
@@ -332,7 +339,7 @@ look_kernel(const __grid_constant__ look_args a)
 	if constexpr (!COUNT)
 		look(std::integral_constant<u32, 0>());
 	else
-		switch (guess.counters.digits)
+		switch (counters.digits)
 		{
 			case 1:
 				look(std::integral_constant<u32, 1>());
@@ -356,7 +363,7 @@ look_kernel(const __grid_constant__ look_args a)
 	look_done(a, look_sum<T>{(T) ~min, max, varying, varying}, seen, true, false);
 	if (COUNT)
 	{
-		guess.counters.add_up(a.counts);
+		counters.add_up(a.counts);
 		odd = lanes_add(odd);
 		if (lane_id() == 0 && odd != 0)
 			atomicAdd((unsigned long long *) &a.look->odd, (unsigned long long) odd);
