@@ -2,9 +2,9 @@
  * decode.cu: expands runs.
  *
  * 1. Lengths become starts: widened to 64 bits, then scanned (scan.cuh), in temporary memory.
- * 2. A block takes tiles of 4096 items of the output, side by side.  It searches the run that its first item lies in, marks in shared
- *    memory where a tile's further runs start (the last of several that start at one place, when some are empty), and a
- *    running maximum over the marks gives every item its run.
+ * 2. A block takes 4096 items of the output.  It searches the run that its first item lies in, marks in shared memory where
+ *    further runs start (the last of several that start at one place, when some are empty), and a running maximum over the marks
+ *    gives every item its run.
  *
  * Bytes per item: its size written; per run: length read, start written and read twice, value read.
  */
@@ -23,8 +23,8 @@ static __global__ void __launch_bounds__(THREADS) widen_kernel(const L *lengths,
 }
 
 /*
- * The last run that starts at or before a position, searched by the whole block: each step leaves a part in 256, and is one wait for
- * memory.
+ * The last run that starts at or before a position, searched by the whole block: each step leaves a part in 256, so that a block waits
+ * for memory three or four times instead of 25.
  */
 static __device__ __forceinline__ u64
 last_at_or_before(const u64 *starts, u64 runs, u64 position)
@@ -43,91 +43,82 @@ last_at_or_before(const u64 *starts, u64 runs, u64 position)
 }
 
 template <class T, class L>
-static __global__ void __launch_bounds__(THREADS) expand_kernel(const T *values, const L *lengths, const u64 *starts, u64 runs,
-																T *out, u64 room, u64 tiles_per_block, u64 *count)
+static __global__ void __launch_bounds__(THREADS)
+	expand_kernel(const T *values, const L *lengths, const u64 *starts, u64 runs, T *out, u64 room, u64 *count)
 {
 	__shared__ u32 mark[TILE + TILE / 16]; /* one word of padding for every 16 */
 	__shared__ u32 most[THREADS / 32];
-	const u64 total = starts[runs - 1] + lengths[runs - 1], all = min(room, total);
-	const u64 begin = blockIdx.x * tiles_per_block * TILE, stop = min(begin + tiles_per_block * TILE, all);
+	const u64 first = blockIdx.x * (u64) TILE, total = starts[runs - 1] + lengths[runs - 1];
+	const u64 end = min(min(first + TILE, room), total);
 	const u32 thread = threadIdx.x;
 
 	if (blockIdx.x == 0 && thread == 0)
 		*count = total;
-	if (begin >= stop)
+	if (first >= end)
 		return;
+	for (u32 i = thread; i < TILE + TILE / 16; i += THREADS)
+		mark[i] = 0;
+	__syncthreads();
 
-	u64 run = last_at_or_before(starts, runs, begin);
+	const u64 run = last_at_or_before(starts, runs, first);
 
-	for (u64 first = begin; first < stop; first += TILE)
+	for (u64 r = run + 1 + thread; r < runs; r += THREADS)
 	{
-		const u64 end = min(first + TILE, stop);
+		u64 s = starts[r];
 
-		for (u32 i = thread; i < TILE + TILE / 16; i += THREADS)
-			mark[i] = 0;
-		__syncthreads();
-		for (u64 r = run + 1 + thread; r < runs; r += THREADS)
-		{
-			u64 s = starts[r];
+		if (s >= end)
+			break;
 
-			if (s >= end)
-				break;
+		u32 at = (u32) (s - first);
 
-			u32 at = (u32) (s - first);
-
-			atomicMax(&mark[at + at / 16], (u32) (r - run));
-		}
-		__syncthreads();
-
-		u32 m[ITEMS], x = 0;
-
-#pragma unroll
-		for (u32 j = 0; j < ITEMS; j++)
-		{
-			x = max(x, mark[thread * (ITEMS + 1) + j]);
-			m[j] = x;
-		}
-#pragma unroll
-		for (int d = 1; d < 32; d *= 2)
-		{
-			u32 y = __shfl_up_sync(GS_ALL_LANES, x, d);
-
-			if (lane_id() >= (u32) d)
-				x = max(x, y);
-		}
-		if (lane_id() == 31)
-			most[thread / 32] = x;
-		x = __shfl_up_sync(GS_ALL_LANES, x, 1);
-		if (lane_id() == 0)
-			x = 0;
-		__syncthreads();
-		for (u32 w = 0; w < thread / 32; w++)
-			x = max(x, most[w]);
-#pragma unroll
-		for (u32 j = 0; j < ITEMS; j++)
-			mark[thread * (ITEMS + 1) + j] = max(x, m[j]);
-		__syncthreads();
-		for (u32 i = thread; i < end - first; i += THREADS)
-			out[first + i] = values[run + mark[i + i / 16]];
-
-		/* the next tile begins in the run that this one ends in, or behind it */
-		const u32 last = (u32) (end - first) - 1;
-
-		run += mark[last + last / 16];
-		__syncthreads();
+		atomicMax(&mark[at + at / 16], (u32) (r - run));
 	}
+	__syncthreads();
+
+	u32 m[ITEMS], x = 0;
+
+#pragma unroll
+	for (u32 j = 0; j < ITEMS; j++)
+	{
+		x = max(x, mark[thread * (ITEMS + 1) + j]);
+		m[j] = x;
+	}
+#pragma unroll
+	for (int d = 1; d < 32; d *= 2)
+	{
+		u32 y = __shfl_up_sync(GS_ALL_LANES, x, d);
+
+		if (lane_id() >= (u32) d)
+			x = max(x, y);
+	}
+	if (lane_id() == 31)
+		most[thread / 32] = x;
+	x = __shfl_up_sync(GS_ALL_LANES, x, 1);
+	if (lane_id() == 0)
+		x = 0;
+	__syncthreads();
+	for (u32 w = 0; w < thread / 32; w++)
+		x = max(x, most[w]);
+#pragma unroll
+	for (u32 j = 0; j < ITEMS; j++)
+		mark[thread * (ITEMS + 1) + j] = max(x, m[j]);
+	__syncthreads();
+	for (u32 i = thread; i < end - first; i += THREADS)
+		out[first + i] = values[run + mark[i + i / 16]];
 }
 
 template <class T, class L>
 static gs_status
 run(gs_cuda_engine *e, const gs_decode_request *r, u64 *starts)
 {
-	const u64 tiles = (r->room + TILE - 1) / TILE, most = 8 * e->properties.multiProcessorCount;
-	const u64 per_block = tiles > most ? (tiles + most - 1) / most : 1;
-	const u64 blocks = tiles == 0 ? 1 : (tiles + per_block - 1) / per_block; /* with none, for the count */
+	u64 blocks = (r->room + TILE - 1) / TILE;
 
+	if (blocks == 0)
+		blocks = 1; /* for the count */
+	if (blocks > 0x7fffffff)
+		return GS_TOO_BIG;
 	expand_kernel<<<(u32) blocks, THREADS, 0, e->stream>>>((const T *) r->values, (const L *) r->lengths, starts, r->runs,
-														   (T *) r->out, r->room, per_block, r->count);
+														   (T *) r->out, r->room, r->count);
 	return gs_cuda_status(cudaGetLastError());
 }
 
