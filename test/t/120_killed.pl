@@ -62,7 +62,7 @@ sound($node);
 
 $node->reload;
 wait_until(
-	sub { $node->safe_psql('postgres', 'SELECT service FROM gpusort_devices WHERE jobs = 0') eq 'running' },
+	sub { $node->safe_psql('postgres', "SELECT bool_and(service = 'running' AND jobs = 0) FROM gpusort_devices") eq 't' },
 	'the service is back, without jobs');
 is(digest($node, 'gpu'), $right, 'and sorts');
 my ($before) = service_pids($node);
