@@ -112,6 +112,17 @@ keep(item4 &here, const item4 &there, bool less)
 
 /* ---------------------------------------------------------------- the network */
 
+/* A thread's items d apart, each pair put in order. */
+template <class T, int K>
+static __device__ __forceinline__ void
+pairs_apart(T (&x)[K], int d)
+{
+#pragma unroll
+	for (int k = 0; k < K; k++)
+		if ((k & d) == 0)
+			in_order(x[k], x[k + d]);
+}
+
 /* Merges a thread's items, of which each half is in order as far as others can see. */
 template <class T, int K>
 static __device__ __forceinline__ void
@@ -119,10 +130,7 @@ merge_own(T (&x)[K])
 {
 #pragma unroll
 	for (int d = K / 2; d > 0; d /= 2)
-#pragma unroll
-		for (int k = 0; k < K; k++)
-			if ((k & d) == 0)
-				in_order(x[k], x[k + d]);
+		pairs_apart(x, d);
 }
 
 /* Sorts a thread's items. */
@@ -139,10 +147,7 @@ sort_own(T (&x)[K])
 				in_order(x[k], x[k ^ (size - 1)]);
 #pragma unroll
 		for (int d = size / 4; d > 0; d /= 2)
-#pragma unroll
-			for (int k = 0; k < K; k++)
-				if ((k & d) == 0)
-					in_order(x[k], x[k + d]);
+			pairs_apart(x, d);
 	}
 }
 
