@@ -7,8 +7,8 @@
  * that is TOTAL, which stands for everything before, or comes to the block's own last tile.  The sum is the tile's exclusive
  * prefix; prefix + own state is published as TOTAL.  So the input is read once and the output written once.
  *
- * A tile with many counts (digits of a radix pass, labels of a split) has a word for each, and a thread for each walks: look_back_word,
- * and the same written out in radix.cuh.
+ * A tile with many counts (digits of a radix pass, labels of a split) has a word for each, and a thread for each walks (radix.cuh,
+ * split.cu).
  *
  * A state and its flag share one status word (or w words with a flag each), written and read by single relaxed
  * accesses of device scope, so nobody ever sees a flag without its value and no fence is needed.
@@ -434,57 +434,6 @@ __device__ __forceinline__ void
 publish_words(WORD *words, u32 tile, const gs_counts<WORD, COUNT> &count)
 {
 	store_words(words, tile == 0 ? GS_TOTAL : GS_PARTIAL, count);
-}
-
-/*
- * Returns the sum of a published count over the tiles before, and publishes the total.  word: the tile's own; stride: words of a tile.
- * Two predecessors are read at a time.  recount(t) is the fallback: tile t's count from the input.
- */
-template <class WORD, class RECOUNT>
-__device__ __forceinline__ WORD
-look_back_word(WORD *word, u32 stride, u32 tile, WORD count, const gs_sweep &sweep, RECOUNT recount)
-{
-	const WORD partial = status_word<WORD>(GS_PARTIAL, 0), total = status_word<WORD>(GS_TOTAL, 0);
-	const WORD *at = word - stride; /* of the youngest tile not yet added */
-	u32 left = tile;				/* tiles up to there */
-	WORD sum = 0;
-	long long waiting = 0;
-
-	while (left > 0)
-	{
-		WORD young = load_relaxed(at), old = left > 1 ? load_relaxed(at - stride) : 0;
-
-		if (young < partial)
-		{
-			if (waiting == 0)
-				waiting = clock64();
-			if (sweep.patience == 0 || (u64) (clock64() - waiting) < sweep.patience)
-				continue;
-
-			/* nobody has heard of that tile for long */
-			sum += recount(left - 1);
-			if (threadIdx.x == 0)
-				atomicAdd(&sweep.watch->fallbacks, 1);
-			waiting = 0;
-			at -= stride, left--;
-			continue;
-		}
-		waiting = 0;
-		sum += young & (partial - 1);
-		at -= stride, left--;
-		if (young >= total)
-			break;
-		if (old >= partial)
-		{
-			sum += old & (partial - 1);
-			at -= stride, left--;
-			if (old >= total)
-				break;
-		}
-	}
-	if (tile > 0)
-		store_relaxed(word, (WORD) (total | (sum + count)));
-	return sum;
 }
 
 /*

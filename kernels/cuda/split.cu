@@ -63,6 +63,57 @@ starts_kernel(const u64 *counts, u32 k, u64 *starts)
 	starts[k] = sum;
 }
 
+/*
+ * Returns the sum of a published count over the tiles before, and publishes the total.  word: the tile's own; stride: words of a tile.
+ * Two predecessors are read at a time.  recount(t) is the fallback: tile t's count from the input.
+ */
+template <class RECOUNT>
+static __device__ __forceinline__ u64
+look_back_word(u64 *word, u32 stride, u32 tile, u64 count, const gs_sweep &sweep, RECOUNT recount)
+{
+	const u64 partial = status_word<u64>(GS_PARTIAL, 0), total = status_word<u64>(GS_TOTAL, 0);
+	const u64 *at = word - stride; /* of the youngest tile not yet added */
+	u32 left = tile;				/* tiles up to there */
+	u64 sum = 0;
+	long long waiting = 0;
+
+	while (left > 0)
+	{
+		u64 young = load_relaxed(at), old = left > 1 ? load_relaxed(at - stride) : 0;
+
+		if (young < partial)
+		{
+			if (waiting == 0)
+				waiting = clock64();
+			if (sweep.patience == 0 || (u64) (clock64() - waiting) < sweep.patience)
+				continue;
+
+			/* nobody has heard of that tile for long */
+			sum += recount(left - 1);
+			if (threadIdx.x == 0)
+				atomicAdd(&sweep.watch->fallbacks, 1);
+			waiting = 0;
+			at -= stride, left--;
+			continue;
+		}
+		waiting = 0;
+		sum += young & (partial - 1);
+		at -= stride, left--;
+		if (young >= total)
+			break;
+		if (old >= partial)
+		{
+			sum += old & (partial - 1);
+			at -= stride, left--;
+			if (old >= total)
+				break;
+		}
+	}
+	if (tile > 0)
+		store_relaxed(word, total | (sum + count));
+	return sum;
+}
+
 template <class T>
 static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_constant__ split_args a)
 {
@@ -160,7 +211,7 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 	/* 4. look back, all labels at once */
 	if (thread < a.k)
 	{
-		u64 before = look_back_word<u64>(word, a.k, tile, count, a.sweep, [&](u32 t) {
+		u64 before = look_back_word(word, a.k, tile, count, a.sweep, [&](u32 t) {
 			u64 n = 0;
 
 			for (u64 i = (u64) t * TILE; i < (u64) t * TILE + TILE; i++)
