@@ -45,11 +45,8 @@ nulls_bytes(uint64_t rows)
 	return (rows + 63) / 64 * sizeof(uint64_t);
 }
 
-/*
- * Bytes of the header with its column table.
- */
-static uint64_t
-header_bytes(uint64_t ncolumns)
+uint64_t
+gs_chunk_header_bytes(uint64_t ncolumns)
 {
 	return sizeof(gs_chunk) + ncolumns * sizeof(gs_chunk_column);
 }
@@ -60,7 +57,7 @@ header_bytes(uint64_t ncolumns)
 size_t
 gs_chunk_bytes(const gs_column_spec *columns, uint32_t ncolumns, uint32_t rows, uint32_t bytes_per_string)
 {
-	uint64_t bytes = aligned(header_bytes(ncolumns));
+	uint64_t bytes = aligned(gs_chunk_header_bytes(ncolumns));
 
 	for (uint32_t c = 0; c < ncolumns; c++)
 		bytes += aligned(values_bytes(columns[c].type, rows)) + aligned(nulls_bytes(rows)) +
@@ -96,7 +93,7 @@ gs_status
 gs_chunk_layout(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns, uint32_t max_rows,
 			  uint32_t bytes_per_string)
 {
-	uint64_t at = aligned(header_bytes(ncolumns));
+	uint64_t at = aligned(gs_chunk_header_bytes(ncolumns));
 	uint32_t rows;
 
 	if (chunk == NULL || columns == NULL || ncolumns == 0 || ncolumns > GS_MAX_COLUMNS || (uintptr_t) chunk % 8 != 0)
@@ -168,7 +165,7 @@ gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes)
 gs_status
 gs_view_open(gs_view *view, const gs_chunk *chunk, size_t available, uint32_t ncolumns)
 {
-	uint64_t header = header_bytes(ncolumns);
+	uint64_t header = gs_chunk_header_bytes(ncolumns);
 	gs_chunk head;
 
 	if (chunk == NULL || (uintptr_t) chunk % 8 != 0 || available < header)

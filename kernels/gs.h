@@ -142,6 +142,9 @@ gs_status gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_sp
 gs_status gs_chunk_layout(gs_chunk *header, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns,
 						  uint32_t max_rows, uint32_t bytes_per_string);
 
+/* Bytes of the header with its column table. */
+uint64_t gs_chunk_header_bytes(uint64_t ncolumns);
+
 /* Bytes that gs_chunk_init needs for a given number of rows. */
 size_t gs_chunk_bytes(const gs_column_spec *columns, uint32_t ncolumns, uint32_t rows, uint32_t bytes_per_string);
 

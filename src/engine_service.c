@@ -350,12 +350,6 @@ full_chunk_rows(ServiceJob *job)
 	return Max(rows, 64);
 }
 
-static Size
-header_bytes(uint32 ncolumns)
-{
-	return sizeof(gs_chunk) + ncolumns * sizeof(gs_chunk_column);
-}
-
 static gs_status
 service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 {
@@ -370,7 +364,7 @@ service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 	job->columns = MemoryContextAlloc(cxt, spec->ncolumns * sizeof(gs_column_spec));
 	memcpy(job->columns, spec->columns, spec->ncolumns * sizeof(gs_column_spec));
 	job->ncolumns = spec->ncolumns;
-	job->header = MemoryContextAlloc(cxt, header_bytes(spec->ncolumns));
+	job->header = MemoryContextAlloc(cxt, gs_chunk_header_bytes(spec->ncolumns));
 	for (uint32 i = 0; i < spec->ncolumns; i++)
 		job->row_bytes += spec->columns[i].type == GS_BYTES ? sizeof(uint32) : gs_type_width(spec->columns[i].type);
 	job->op = spec->op;
@@ -446,7 +440,7 @@ service_add(EngineJob *base)
 	gsd_slot	message;
 	EngineFailure why;
 
-	memcpy(memory, header, header_bytes(job->ncolumns));
+	memcpy(memory, header, gs_chunk_header_bytes(job->ncolumns));
 
 	gsd_head(&message.head, GSD_ADD, sizeof(message));
 	message.job = job->link->job;
