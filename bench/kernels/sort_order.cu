@@ -201,13 +201,13 @@ cub_packed(const u64 *in, u32 n, u64 base, int bits, int row_bits)
 typedef cub::detail::radix::policy_hub<u64, cub::NullType, u32> hub8;
 
 static void
-ours(const char *name, int ranking, u32 small, table t, const gs_column *columns, u32 n)
+ours(const char *name, int ranking, u32 small, u32 finish, table t, const gs_column *columns, u32 n)
 {
 	gs_order_facts f;
 	size_t bytes = 0;
 	float plan_ms, ms;
 
-	gs_cuda_sort_force(engine, ranking, small);
+	gs_cuda_sort_force(engine, ranking, small, finish);
 	auto work = [&] {
 		gs_plan *plan;
 
@@ -236,7 +236,7 @@ ours(const char *name, int ranking, u32 small, table t, const gs_column *columns
 	GS(gs_order_plan(engine, columns, t.columns, n, &plan));
 	GS(gs_order_run(engine, plan, temp, bytes, order, &f));
 	gs_plan_free(engine, plan);
-	printf("    ours %-9s %8.3f  %s  x %.2f  (plan %.3f; %u bits, %u passes, %u refined, temp %.1f B/row)\n", name, ms, verdict,
+	printf("    ours %-10s %8.3f  %s  x %.2f  (plan %.3f; %u bits, %u passes, %u refined, temp %.1f B/row)\n", name, ms, verdict,
 		   best / ms, plan_ms, f.key_bits, f.passes, f.refined, (double) bytes / n);
 	fflush(stdout);
 }
@@ -250,10 +250,11 @@ wanted(const char *name, const char *want)
 static void
 all_ours(table t, const gs_column *columns, u32 n)
 {
-	ours("ballots", 1, 1, t, columns, n);
-	ours("atomics", 2, 1, t, columns, n);
+	ours("ballots", 1, 1, 0, t, columns, n);
+	ours("atomics", 2, 1, 0, t, columns, n);
+	ours("all digits", 2, 1, 1, t, columns, n);
 	if (n <= 1 << 18)
-		ours("default", 0, 0, t, columns, n);
+		ours("default", 0, 0, 0, t, columns, n);
 }
 
 /* keys of CUB's: less their minimum, in area[0], for nothing */

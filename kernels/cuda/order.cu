@@ -9,6 +9,8 @@
  *                        digit: pass 1 makes the words, the last pass writes row numbers.  Bytes per row at 27 of 64
  *                        bits: 8 look + 8 + 8 + 16 + 8 + 4.  Keys are the values modulo 2^bits (order_look.cu)
  *   words                other keys are encoded to 64-bit words first, which then go the column's way
+ *   leading digits       where keys spread evenly, either of these takes only leading digits, and puts buckets in order in shared memory
+ *                        (order_finish.cu)
  *   more bits            the leading bits are sorted as above, then rows that they leave tied (order_ties.cu)
  *
  * gs_order_run waits only in the last case, and for a check of rows.
@@ -83,7 +85,7 @@ gs_sort_atomics(gs_cuda_engine *e, u64 rows)
 }
 
 extern "C" void
-gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small)
+gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t finish)
 {
 	gs_cuda_sort *s;
 
@@ -91,45 +93,11 @@ gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small)
 	{
 		s->force_ranking = ranking;
 		s->force_small = small;
+		s->force_finish = finish;
 	}
 }
 
 /* ---------------------------------------------------------------- plan */
-
-/* The fields of a column, at most three; none if all its rows are equal. */
-static u32
-column_fields(const gs_column *column, const gs_look *look, const gs_dev_alphabet *alphabets, gs_dev_field *f)
-{
-	bool nulls = look->nulls != 0;
-	u32 n = 0, prefix = ~look->prefix;
-
-	if (column->spec.type != GS_BYTES)
-		return gs_column_fields(column, look, f);
-	if (!look->valid)
-		return 0;
-	if (nulls)
-		gs_null_field(&f[n++], column);
-	if (look->longest > prefix)
-	{
-		f[n] = {};
-		f[n].kind = GS_DEV_BYTES;
-		f[n].values = (const u8 *) column->values;
-		f[n].heap = column->heap;
-		f[n].nulls = nulls ? column->nulls : NULL;
-		f[n].alphabets = alphabets;
-		f[n].prefix = prefix;
-		f[n].longest = look->longest;
-		f[n++].desc = column->spec.desc;
-	}
-	return n;
-}
-
-
-static u32
-row_bits_of(u64 rows)
-{
-	return rows > 1 ? gs_bits_of(rows - 1) : 1;
-}
 
 /* Whether key and row number fit a word, perhaps once pass 1 has used its digit. */
 static bool
@@ -175,19 +143,53 @@ plan_free(gs_engine *engine, gs_plan *head)
 	engine->host.release(engine->host.arg, plan, plan->bytes);
 }
 
-/* Keys are values modulo 2^bits, whose digits the look has counted. */
-static void
-modulo(gs_cuda_plan *plan, const gs_look *look, u64 min)
+/* The look has counted digits of values modulo 2^bits; whether those are keys of this field. */
+static bool
+modulo_fits(const gs_look *look, const gs_dev_field *f)
+{
+	return look->guess_bits >= f->bits && look->guess_shift == f->shift;
+}
+
+/* Keys are values modulo 2^bits: turns t into that, and returns how many rows of the order come first, but belong last. */
+static u32
+modulo(const gs_look *look, u64 min, u64 rows, gs_transform *t)
 {
 	u32 above = look->guess_shift + look->guess_bits;
 
-	plan->bits = look->guess_bits;
-	plan->t.plus = 0;
-	plan->t.keep = gs_low_mask(above);
-	plan->t.shift = look->guess_shift;
-	plan->counted = true;
+	t->plus = 0;
+	t->keep = gs_low_mask(above);
+	t->shift = look->guess_shift;
 	/* rows of the higher one of two neighbouring multiples */
-	plan->turn = (u32) (above < 64 && (min >> above & 1) != 0 ? plan->rows - look->odd : look->odd);
+	return (u32) (above < 64 && (min >> above & 1) != 0 ? rows - look->odd : look->odd);
+}
+
+/* Whether leading digits and buckets will do, and how. */
+static void
+choose_finish(gs_cuda_plan *plan, u32 key_bits, const gs_look *looks, const gs_spread *spread)
+{
+	const u32 room = 64 - plan->row_bits, way = gs_finish_way(plan->engine, plan->rows);
+	auto &finish = plan->finish;
+
+	finish.lead = gs_finish_lead(key_bits, plan->rows, gs_radix_most(plan->engine), way);
+	if (finish.lead != 0)
+		finish.margin = gs_finish_margin(plan->rows, finish.lead, way, spread);
+	if (finish.margin == 0)
+		finish.lead = 0;
+	finish.complete = key_bits <= room;
+	finish.bits = finish.complete ? key_bits : room;
+	if (plan->path != gs_cuda_plan::GS_PLAN_COLUMN)
+		return;
+
+	const gs_dev_field *f = &plan->fields[0];
+
+	finish.whole = {f->flip, 0 - f->base, ~0ull, f->shift};
+	if (looks[0].guess_lead == finish.lead && looks[0].guess_bits == f->bits && modulo_fits(&looks[0], f))
+	{
+		finish.turn = modulo(&looks[0], f->base, plan->rows, &finish.whole);
+		finish.counted = true;
+	}
+	finish.t = finish.whole;
+	finish.t.shift += key_bits - finish.bits;
 }
 
 /* Decides the road once the fields are known. */
@@ -217,9 +219,13 @@ choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_look
 		plan->t.plus = 0 - f->base;
 		plan->t.keep = ~0ull;
 		plan->t.shift = f->shift + drop;
-		if (plan->complete && looks[0].guess_bits >= f->bits && looks[0].guess_shift == f->shift &&
+		if (plan->complete && looks[0].guess_lead == 0 && modulo_fits(&looks[0], f) &&
 			fits_word(plan->engine, looks[0].guess_bits, plan->row_bits) && plan->rows <= (u64) 1 << 31)
-			modulo(plan, &looks[0], f->base);
+		{
+			plan->bits = looks[0].guess_bits;
+			plan->turn = modulo(&looks[0], f->base, plan->rows, &plan->t);
+			plan->counted = true;
+		}
 	}
 	else
 		plan->path = gs_cuda_plan::GS_PLAN_WORDS;
@@ -254,7 +260,7 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 	plan->engine = e;
 	plan->bytes = bytes;
 	plan->rows = rows;
-	plan->row_bits = row_bits_of(rows);
+	plan->row_bits = gs_row_bits(rows);
 	*out = &plan->head;
 	if (rows <= 1)
 		return GS_OK;
@@ -269,9 +275,10 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 		strings += columns[c].spec.type == GS_BYTES;
 
 	/* one block of device memory: what must be zero first */
-	size_t looks = gs_round256(2 * ncolumns * sizeof(gs_look)), counts = GS_PLACES * GS_PLACE * sizeof(u32), flags = 256;
-	size_t marks = gs_round256(strings * GS_MARKS * sizeof(u32));
-	size_t zero = looks + counts + flags + marks;
+	size_t known_bytes = sizeof(gs_spread) + 2 * ncolumns * sizeof(gs_look); /* what the host waits for */
+	size_t looks = gs_round256(known_bytes), counts = GS_PLACES * GS_PLACE * sizeof(u32), flags = 256;
+	size_t marks = gs_round256(strings * GS_MARKS * sizeof(u32)), cells = gs_finish_cells(e, ncolumns, rows);
+	size_t zero = looks + counts + flags + marks + cells;
 	size_t fields = gs_round256(3 * ncolumns * sizeof(gs_dev_field));
 	size_t alphabets = strings * (GS_POSITIONS + 1) * sizeof(gs_dev_alphabet);
 	size_t all = zero + fields + alphabets;
@@ -279,7 +286,7 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 	status = take_block(e, plan, all);
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaMemsetAsync(plan->block, 0, zero, e->stream));
-	plan->looks = (gs_look *) plan->block;
+	plan->looks = (gs_look *) (plan->block + sizeof(gs_spread));
 	plan->counts = (u32 *) (plan->block + looks);
 	plan->flags = (gs_order_flags *) (plan->block + looks + counts);
 
@@ -297,42 +304,53 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 		string += is_string;
 	}
 
+	if (status == GS_OK && cells != 0)
+		status = gs_finish_estimate(e, columns, ncolumns, rows, plan->looks, alphabet, (gs_spread *) plan->block,
+									mark + strings * GS_MARKS);
+
 	/* to the host, and wait */
-	gs_look *known = (gs_look *) sort->host;
-	size_t known_bytes = 2 * ncolumns * sizeof(gs_look);
+	gs_spread *spread = (gs_spread *) sort->host;
 
 	if (known_bytes > GS_SORT_HOST)
-		known = (gs_look *) engine->host.alloc(engine->host.arg, known_bytes);
-	if (known == NULL)
+		spread = (gs_spread *) engine->host.alloc(engine->host.arg, known_bytes);
+	if (spread == NULL)
 		status = GS_NOMEM;
+
+	gs_look *known = (gs_look *) (spread + 1);
+
 	if (status == GS_OK)
-		status = gs_cuda_status(cudaMemcpyAsync(known, plan->looks, known_bytes, cudaMemcpyDeviceToHost, e->stream));
+		status = gs_cuda_status(cudaMemcpyAsync(spread, plan->block, known_bytes, cudaMemcpyDeviceToHost, e->stream));
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaStreamSynchronize(e->stream));
 	if (status == GS_OK)
 	{
+		u32 key_bits = 0; /* strings have many */
+
 		for (u32 c = 0, string = 0; c < ncolumns; c++)
 		{
 			bool is_string = columns[c].spec.type == GS_BYTES;
-			u32 n = column_fields(&columns[c], &known[2 * c], alphabet + string * (GS_POSITIONS + 1),
+			u32 n = gs_fields_of(&columns[c], &known[2 * c], alphabet + string * (GS_POSITIONS + 1),
 								  plan->fields + plan->nfields);
 
 			for (u32 f = 0; f < n; f++)
 			{
 				plan->key_bits += plan->fields[plan->nfields + f].bits;
 				plan->strings |= plan->fields[plan->nfields + f].kind == GS_DEV_BYTES;
+				key_bits += plan->fields[plan->nfields + f].kind == GS_DEV_BYTES ? 64 : plan->fields[plan->nfields + f].bits;
 			}
 			plan->nfields += n;
 			string += is_string;
 		}
 		choose(plan, columns, ncolumns, known);
+		if (cells != 0)
+			choose_finish(plan, key_bits, known, spread);
 		plan->key = {device_fields, plan->nfields};
 		if (plan->nfields > 0)
 			status = gs_cuda_status(cudaMemcpyAsync(device_fields, plan->fields, plan->nfields * sizeof(gs_dev_field),
 													cudaMemcpyHostToDevice, e->stream));
 	}
-	if ((void *) known != (void *) sort->host && known != NULL)
-		engine->host.release(engine->host.arg, known, known_bytes);
+	if ((void *) spread != (void *) sort->host && spread != NULL)
+		engine->host.release(engine->host.arg, spread, known_bytes);
 	if (status != GS_OK)
 	{
 		plan_free(engine, &plan->head);
@@ -357,28 +375,94 @@ sorts(const gs_cuda_plan *plan)
 }
 
 static size_t
+radix_bytes(const gs_cuda_plan *plan)
+{
+	const size_t all = gs_radix_temp(plan->rows, plan->complete ? plan->bits : 64);
+	const size_t leading = plan->finish.lead != 0 ? gs_radix_temp(plan->rows, plan->finish.lead) : 0;
+
+	return gs_round256(all > leading ? all : leading);
+}
+
+static size_t
 order_temp_bytes(const gs_plan *head)
 {
 	const gs_cuda_plan *plan = (const gs_cuda_plan *) head;
+	const size_t ties = plan->complete ? 0 : gs_ties_temp(plan->rows), groups = gs_finish_temp(plan);
 
 	if (plan->path == gs_cuda_plan::GS_PLAN_SMALL)
 		return gs_small_temp(plan->rows);
 	if (!sorts(plan))
 		return 256;
-	return 2 * words_bytes(plan) + gs_round256(gs_radix_temp(plan->rows, plan->complete ? plan->bits : 64)) +
-		   (plan->complete ? 0 : gs_ties_temp(plan->rows));
+	return 2 * words_bytes(plan) + radix_bytes(plan) + (ties > groups ? ties : groups);
 }
 
-/* Rises and falls of the rows' whole keys, as far as it takes to see both. */
-static gs_status
-check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_order_flags *flags, u32 *seen)
+/*
+ * The digit passes of an order, by leading digits or by all, over memory at temp.
+ */
+static gs_radix_sort
+passes_of(const gs_cuda_plan *plan, bool finish, u8 *temp, u32 *order)
 {
-	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
-	GS_TRY(gs_order_check_rows(e, plan, &plan->flags->seen));
-	GS_TRY(gs_cuda_status(cudaMemcpyAsync(flags, plan->flags, sizeof(*flags), cudaMemcpyDeviceToHost, e->stream)));
-	GS_TRY(gs_cuda_status(cudaStreamSynchronize(e->stream)));
-	*seen = flags->seen;
-	return GS_OK;
+	gs_radix_sort s = {};
+
+	s.n = plan->rows;
+	s.bits = finish ? plan->finish.bits : plan->bits;
+	s.skip = finish ? s.bits - plan->finish.lead : 0;
+	s.row_bits = plan->row_bits;
+	s.rows = !finish && plan->complete;
+	s.a = (u64 *) temp;
+	s.b = (u64 *) (temp + words_bytes(plan));
+	s.order = order;
+	s.temp = temp + 2 * words_bytes(plan);
+	if (plan->path == gs_cuda_plan::GS_PLAN_COLUMN)
+	{
+		s.from = plan->from;
+		s.in = plan->values;
+		s.t = finish ? plan->finish.t : plan->t;
+		s.counts = (finish ? plan->finish.counted : plan->counted) ? plan->counts : NULL;
+		s.turn = finish ? 0 : plan->turn;
+	}
+	else
+	{
+		s.from = GS_COLUMN8;
+		s.in = s.a;
+		s.t.keep = ~0ull;
+		s.counts = plan->counts;
+	}
+	return s;
+}
+
+/*
+ * Should a check have failed: all over again, by all digits and ballots.  The column is as it was; encoded words are made anew.
+ */
+static gs_status
+sort_again(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_radix_sort *s, const u32 *gate)
+{
+	s->gate = gate;
+	s->gate_open = 1;
+	s->wrong = NULL;
+	if (plan->finish.lead != 0)
+		s->counts = NULL; /* of leading digits */
+	if (plan->path == gs_cuda_plan::GS_PLAN_WORDS)
+		GS_TRY(gs_order_encode(e, plan, plan->bits, 0, s->a, NULL, gate));
+	return gs_radix_run(e, s);
+}
+
+/* What the bits in words leave open: in the sort's memory, which waits. */
+static gs_status
+sort_ties(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *s, u32 *order, u32 *rounds)
+{
+	return gs_ties_run(e, plan, s->result, s->result == s->a ? s->b : s->a, (u8 *) s->temp + radix_bytes(plan), s->temp, order, rounds);
+}
+
+static gs_status
+read_flags(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_order_flags **flags)
+{
+	gs_cuda_sort *sort;
+
+	GS_TRY(gs_sort_state(e, &sort));
+	*flags = (gs_order_flags *) sort->host;
+	GS_TRY(gs_cuda_status(cudaMemcpyAsync(sort->host, plan->flags, sizeof(**flags), cudaMemcpyDeviceToHost, e->stream)));
+	return gs_cuda_status(cudaStreamSynchronize(e->stream));
 }
 
 static gs_status
@@ -386,18 +470,17 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	const gs_cuda_plan *plan = (const gs_cuda_plan *) head;
+	const bool finish = plan->finish.lead != 0, complete = finish ? plan->finish.complete : plan->complete;
+	const bool encodes = plan->path == gs_cuda_plan::GS_PLAN_WORDS;
+	const gs_order_flags *flags;
 	gs_order_facts f = {};
-	u64 *a = (u64 *) temp, *b = (u64 *) ((u8 *) temp + words_bytes(plan));
-	u8 *radix = (u8 *) temp + 2 * words_bytes(plan);
-	gs_cuda_sort *sort;
-	gs_radix_sort s = {};
+	gs_radix_sort s;
 	u32 seen;
 
 	(void) temp_bytes;
 	cudaSetDevice(e->device);
 	if (plan->path == gs_cuda_plan::GS_PLAN_SMALL)
 		return gs_small_run(e, plan->columns, plan->ncolumns, plan->rows, temp, order, facts);
-	GS_TRY(gs_sort_state(e, &sort));
 	f.key_bits = plan->key_bits;
 	f.words = 1;
 	f.input = gs_order_facts::GS_ASCENDING;
@@ -408,8 +491,14 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 	if (plan->rows == 1 || plan->path == gs_cuda_plan::GS_PLAN_EQUAL)
 		return gs_order_sequence(e, order, plan->rows, false, NULL);
 	seen = plan->path == gs_cuda_plan::GS_PLAN_REVERSE ? GS_SEEN_FALL : GS_SEEN_FALL | GS_SEEN_RISE;
-	if (!plan->complete && plan->maybe_ordered && seen != GS_SEEN_FALL)
-		GS_TRY(check_rows(e, plan, (gs_order_flags *) sort->host, &seen));
+	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
+	if (!complete && plan->maybe_ordered && seen != GS_SEEN_FALL)
+	{
+		/* rises and falls of the rows' whole keys, as far as it takes to see both */
+		GS_TRY(gs_order_check_rows(e, plan, &plan->flags->seen));
+		GS_TRY(read_flags(e, plan, &flags));
+		seen = flags->seen;
+	}
 	if (seen == GS_SEEN_RISE)
 		return gs_order_sequence(e, order, plan->rows, false, NULL);
 	if (seen == GS_SEEN_FALL)
@@ -420,82 +509,63 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 	}
 
 	f.input = gs_order_facts::GS_UNORDERED;
-	s.n = plan->rows;
-	s.bits = plan->bits;
-	s.row_bits = plan->row_bits;
-	s.rows = plan->complete;
-	s.a = a;
-	s.b = b;
-	s.order = order;
-	s.temp = radix;
-	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
-	/* every way of ranking by atomics ends in a check: in the last pass, of samples, or by the search for ties */
+	s = passes_of(plan, finish, (u8 *) temp, order);
+	/* every way of ranking by atomics ends in a check: in the last step or pass, of samples, or by the search for ties */
 	if (gs_sort_atomics(e, plan->rows))
 		s.wrong = &plan->flags->wrong;
-	if (plan->path == gs_cuda_plan::GS_PLAN_COLUMN)
-	{
-		s.from = plan->from;
-		s.in = plan->values;
-		s.t = plan->t;
-		s.counts = plan->counted ? plan->counts : NULL;
-		s.turn = plan->turn;
-	}
-	else
+	if (encodes)
 	{
 		GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->counts, 0, GS_PLACES * GS_PLACE * sizeof(u32), e->stream)));
-		GS_TRY(gs_order_encode(e, plan, a, plan->counts, NULL));
-		s.counts = plan->counts;
-		s.t.keep = ~0ull;
-		if (plan->complete)
+		GS_TRY(gs_order_encode(e, plan, s.bits, s.skip, s.a, plan->counts, NULL));
+		if (complete)
 		{
-			GS_TRY(gs_order_check(e, a, plan->rows, &plan->flags->seen));
+			GS_TRY(gs_order_check(e, s.a, plan->rows, &plan->flags->seen));
 			s.gate = &plan->flags->seen;
 			s.gate_open = GS_SEEN_FALL | GS_SEEN_RISE;
 		}
-		s.from = GS_COLUMN8;
-		s.in = a;
 	}
 	GS_TRY(gs_radix_run(e, &s));
-	f.passes = s.passes;
-	if (plan->complete && s.wrong != NULL && s.passes > 1)
+	f.passes = s.passes + finish;
+	if (finish)
+	{
+		GS_TRY(gs_finish_run(e, plan, &s, (u8 *) s.temp + radix_bytes(plan), order));
+		s = passes_of(plan, false, (u8 *) temp, order);
+		if (plan->complete)
+			GS_TRY(sort_again(e, plan, &s, &plan->flags->wrong));
+		else
+		{
+			GS_TRY(read_flags(e, plan, &flags));
+			if (flags->wrong)
+			{
+				GS_TRY(sort_again(e, plan, &s, NULL));
+				GS_TRY(sort_ties(e, plan, &s, order, &f.refined));
+			}
+		}
+	}
+	else if (plan->complete && s.wrong != NULL && s.passes > 1)
 	{
 		if (plan->bits + plan->row_bits > 64)
 			GS_TRY(gs_order_sample(e, plan, order, s.wrong));
-		/* should the check ever fail: all over again, by ballots.  The column is as it was; encoded words are made anew */
-		if (plan->path == gs_cuda_plan::GS_PLAN_WORDS)
-			GS_TRY(gs_order_encode(e, plan, a, NULL, s.wrong));
-		s.gate = s.wrong;
-		s.gate_open = 1;
-		s.wrong = NULL;
-		GS_TRY(gs_radix_run(e, &s));
+		GS_TRY(sort_again(e, plan, &s, s.wrong));
 	}
-	if (plan->path == gs_cuda_plan::GS_PLAN_WORDS && plan->complete)
-		GS_TRY(gs_order_sequence(e, order, plan->rows, false, &plan->flags->seen));
-	if (!plan->complete)
+	else if (!plan->complete)
 	{
-		u64 *words = s.result;
-		u8 *ties = radix + gs_round256(gs_radix_temp(plan->rows, 64));
-		gs_status status = gs_ties_run(e, plan, words, words == a ? b : a, ties, radix, order, &f.refined);
+		gs_status status = sort_ties(e, plan, &s, order, &f.refined);
 
 		if (status == GS_WRONG_ORDER && s.wrong != NULL)
 		{
-			s.wrong = NULL;
-			GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
-			if (plan->path == gs_cuda_plan::GS_PLAN_WORDS)
-				GS_TRY(gs_order_encode(e, plan, a, NULL, NULL));
-			GS_TRY(gs_radix_run(e, &s));
-			status = gs_ties_run(e, plan, s.result, s.result == a ? b : a, ties, radix, order, &f.refined);
+			GS_TRY(sort_again(e, plan, &s, NULL));
+			status = sort_ties(e, plan, &s, order, &f.refined);
 		}
 		GS_TRY(status);
 	}
+	if (encodes && complete)
+		GS_TRY(gs_order_sequence(e, order, plan->rows, false, &plan->flags->seen));
 	if (facts != NULL)
 	{
-		if (plan->path == gs_cuda_plan::GS_PLAN_WORDS && plan->complete)
+		if (encodes && complete)
 		{
-			gs_order_flags *flags = (gs_order_flags *) sort->host;
-
-			GS_TRY(gs_cuda_status(cudaMemcpyAsync(flags, plan->flags, sizeof(*flags), cudaMemcpyDeviceToHost, e->stream)));
-			GS_TRY(gs_cuda_status(cudaStreamSynchronize(e->stream)));
+			GS_TRY(read_flags(e, plan, &flags));
 			if ((flags->seen & GS_SEEN_FALL) == 0)
 				f.input = gs_order_facts::GS_ASCENDING;
 			else if ((flags->seen & GS_SEEN_RISE) == 0)

@@ -10,6 +10,13 @@
 
 #include "sort.cuh"
 
+/* Bits of a row's number. */
+GS_BOTH u32
+gs_row_bits(u64 rows)
+{
+	return rows > 1 ? gs_bits_of(rows - 1) : 1;
+}
+
 GS_BOTH bool
 gs_order_floats(gs_type type)
 {
@@ -104,6 +111,16 @@ struct gs_cuda_plan
 	gs_transform t;
 	bool counted; /* digits, by the look */
 	u32 turn;	  /* see gs_radix_sort */
+	struct
+	{
+		u32 lead;	   /* leading bits to sort by; 0: all digits */
+		u32 margin;	   /* see gs_finish_args */
+		u32 bits;	   /* of the key in words */
+		bool complete; /* which are all */
+		bool counted;  /* digits, by the look */
+		u32 turn;
+		gs_transform t, whole; /* to words, to whole keys: of a column */
+	} finish;
 	bool maybe_ordered; /* nothing known says that the rows are not in order already */
 	u8 *block; /* device memory: */
 	gs_look *looks;
@@ -116,11 +133,20 @@ struct gs_cuda_plan
 };
 
 /* order_encode.cu */
-gs_status gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u32 *counts, const u32 *gate);
+gs_status gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip, u64 *words, u32 *counts, const u32 *gate);
 gs_status gs_order_sample(gs_cuda_engine *e, const gs_cuda_plan *plan, const u32 *order, u32 *wrong);
 gs_status gs_order_check(gs_cuda_engine *e, const u64 *words, u64 n, u32 *seen);
 gs_status gs_order_check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 *seen);
 gs_status gs_order_sequence(gs_cuda_engine *e, u32 *order, u64 n, bool reverse, const u32 *seen);
+
+/* order_finish.cu */
+u32 gs_finish_way(const gs_cuda_engine *e, u64 rows);
+size_t gs_finish_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows);
+gs_status gs_finish_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, const gs_look *looks,
+							 const gs_dev_alphabet *alphabets, gs_spread *spread, u32 *cells);
+u32 gs_finish_margin(u64 rows, u32 lead, u32 way, const gs_spread *spread);
+size_t gs_finish_temp(const gs_cuda_plan *plan);
+gs_status gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *sorted, void *temp, u32 *order);
 
 /* order_small.cu */
 bool gs_small_fits(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows);

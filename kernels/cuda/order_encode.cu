@@ -12,7 +12,7 @@
 struct encode_digits
 {
 	u32 *counts; /* GS_PLACE for each, or NULL: not to be counted */
-	u32 digits;
+	u32 digits, skip; /* behind the word's lowest bits */
 	u32 widths[GS_PLACES];
 };
 
@@ -32,6 +32,7 @@ counters_of(const encode_digits &d)
 static __device__ __forceinline__ void
 count_word(u32 *mine, const encode_digits &d, u64 word)
 {
+	word >>= d.skip;
 	for (u32 p = 0; p < d.digits; p++, mine += 1u << d.widths[0])
 	{
 		atomicAdd(mine + ((u32) word & ((1u << d.widths[p]) - 1)), 1);
@@ -205,11 +206,11 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) encode_parts_kernel(con
 	add_counters(a.digits);
 }
 
-/* The parts of the first plan->bits bits of the key; 0 if there are too many or strings among them. */
+/* The parts of the first bits of the key, so many; 0 if there are too many or strings among them. */
 static u32
-parts_of(const gs_cuda_plan *plan, encode_part *parts)
+parts_of(const gs_cuda_plan *plan, u32 bits, encode_part *parts)
 {
-	u32 n = 0, left = plan->bits;
+	u32 n = 0, left = bits;
 
 	for (u32 f = 0; f < plan->nfields && left > 0; f++)
 	{
@@ -228,24 +229,24 @@ parts_of(const gs_cuda_plan *plan, encode_part *parts)
 }
 
 /*
- * Enqueues the encoding of the first plan->bits bits of all keys; counts: their digits', zero at first, or NULL.
+ * Enqueues the encoding of the first bits of all keys, so many; counts: those of the digits that a sort that skips some has, zero at first, or NULL.
  */
 gs_status
-gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u32 *counts, const u32 *gate)
+gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip, u64 *words, u32 *counts, const u32 *gate)
 {
-	encode_digits d = {counts, 0, {}};
+	encode_digits d = {counts, 0, skip, {}};
 	size_t shared;
 	u64 wanted;
 	int blocks;
 
 	if (counts != NULL)
-		d.digits = gs_radix_digits(plan->bits, gs_radix_most(e), d.widths);
+		d.digits = gs_radix_digits(bits - skip, gs_radix_most(e), d.widths);
 	shared = ENCODE_SETS * GS_SORT_COUNTERS * sizeof(u32); /* the most that is ever asked for: promised once */
 
 	encode_parts_args b = {plan->rows, words, gate, d, 0, {}};
-	encode_args a = {plan->key, plan->rows, plan->bits, words, gate, d};
+	encode_args a = {plan->key, plan->rows, bits, words, gate, d};
 
-	b.nparts = parts_of(plan, b.parts);
+	b.nparts = parts_of(plan, bits, b.parts);
 	if (b.nparts > 0)
 	{
 		GS_TRY(gs_cuda_blocks(e, (const void *) encode_parts_kernel, ENCODE_THREADS, shared, &blocks));

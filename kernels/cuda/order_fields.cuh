@@ -80,4 +80,32 @@ gs_column_fields(const gs_column *column, const gs_look *look, gs_dev_field *f)
 	return n;
 }
 
+/* The fields of any column, at most three; strings have alphabets, in device memory. */
+GS_BOTH u32
+gs_fields_of(const gs_column *column, const gs_look *look, const gs_dev_alphabet *alphabets, gs_dev_field *f)
+{
+	bool nulls = look->nulls != 0;
+	u32 n = 0, prefix = ~look->prefix;
+
+	if (column->spec.type != GS_BYTES)
+		return gs_column_fields(column, look, f);
+	if (!look->valid)
+		return 0;
+	if (nulls)
+		gs_null_field(&f[n++], column);
+	if (look->longest > prefix)
+	{
+		f[n] = {};
+		f[n].kind = GS_DEV_BYTES;
+		f[n].values = (const u8 *) column->values;
+		f[n].heap = column->heap;
+		f[n].nulls = nulls ? column->nulls : NULL;
+		f[n].alphabets = alphabets;
+		f[n].prefix = prefix;
+		f[n].longest = look->longest;
+		f[n++].desc = column->spec.desc;
+	}
+	return n;
+}
+
 #endif

@@ -3,7 +3,7 @@
  * comes in order; and the counts of all digits, which passes would otherwise need a read of their own for.
  *
  * Digits must be cut before the range is known.  So every block takes the same sample of the column first and guesses the range's
- * bits, one more where that costs no pass.  Nor is the minimum known that keys should be counted from: digits are those of the values
+ * bits, one more where that costs no pass.  Or only the leading digits are counted, where those and buckets are enough (order_finish.cu).  Nor is the minimum known that keys should be counted from: digits are those of the values
  * modulo 2^bits.  Sorted by these, values of the next multiple of 2^bits come first though they are last: the order is turned
  * by their number, which is counted too (or by that of the others, if those have the odd multiple).
  * If the guess was too low, digits are counted once more; too high, within the same number of passes, it does no harm.
@@ -35,6 +35,7 @@ struct look_args
 	gs_look *look;
 	u32 *counts; /* GS_PLACE for each digit, or NULL */
 	u32 most;	 /* bits of a digit at most */
+	u32 way;	 /* see gs_finish_way */
 	u32 room;	 /* counters in shared memory */
 };
 
@@ -172,14 +173,15 @@ guess_digits(const look_args &a, look_digits &d)
 		const u32 width = 8 * sizeof(T), shift = varying ? __ffsll(varying) - 1 : 0;
 		const u64 span = (max - (T) ~(T) not_min) >> shift;
 		u32 widths[GS_PLACES], wider[GS_PLACES], bits = span ? 64 - __clzll(span) : 1;
-		u32 digits = gs_radix_digits(bits, a.most, widths);
+		const u32 lead = gs_finish_lead(bits, a.n, a.most, a.way);
+		u32 digits = gs_radix_digits(lead != 0 ? lead : bits, a.most, widths);
 
-		if (shift + bits < width && gs_radix_digits(bits + 1, a.most, wider) == digits &&
+		if (lead == 0 && shift + bits < width && gs_radix_digits(bits + 1, a.most, wider) == digits &&
 			(wider[0] <= GS_PLACE_BITS || widths[0] > GS_PLACE_BITS))
 			gs_radix_digits(++bits, a.most, widths);
 		if (digits > LOOK_DIGITS)
 			digits = 0;
-		for (u32 p = 0, at = shift; p < digits; at += widths[p++])
+		for (u32 p = 0, at = shift + (lead != 0 ? bits - lead : 0); p < digits; at += widths[p++])
 		{
 			d.at[p] = at;
 			d.mask[p] = (1u << widths[p]) - 1;
@@ -195,6 +197,7 @@ guess_digits(const look_args &a, look_digits &d)
 		{
 			a.look->guess_shift = shift;
 			a.look->guess_bits = bits;
+			a.look->guess_lead = lead;
 		}
 	}
 	__syncthreads();
@@ -449,6 +452,7 @@ look_and_count(gs_cuda_engine *e, look_args a, u64 n)
 
 	GS_TRY(gs_cuda_blocks(e, (const void *) look_kernel<T, true>, COUNT_THREADS, room, &promised));
 	a.most = gs_radix_most(e);
+	a.way = gs_finish_way(e, n);
 	a.room = (u32) (bytes / sizeof(u32));
 	look_kernel<T, true><<<gs_cuda_grid(e, n, COUNT_THREADS * 8, 1), COUNT_THREADS, bytes, e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
@@ -497,7 +501,7 @@ gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, 
 			  u32 *marks)
 {
 	gs_type type = column->spec.type;
-	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_order_floats(type), 1, 0, look, counts, 0, 0};
+	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_order_floats(type), 1, 0, look, counts, 0, 0, 0};
 
 	if (type == GS_BYTES)
 		return gs_order_look_strings(e, column, n, look, alphabets, marks);

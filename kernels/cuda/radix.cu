@@ -183,14 +183,14 @@ gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 ga
 gs_status
 gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 {
-	u32 widths[GS_PLACES] = {}, digits = gs_radix_digits(s->bits, gs_radix_most(e), widths);
+	u32 widths[GS_PLACES] = {}, digits = gs_radix_digits(s->bits - s->skip, gs_radix_most(e), widths);
 	bool column = s->from != GS_WORDS, atomics = s->wrong != NULL;
 	u32 *tickets = (u32 *) s->temp, *counts = tickets + TICKETS / sizeof(u32);
 	u32 *bases = counts + COUNTS / sizeof(u32);
 	u32 *status = (u32 *) ((u8 *) s->temp + gs_round256(head_bytes(s->n)));
 	u64 status_words = 0;
 	const void *in = s->in;
-	u32 at = column ? 0 : s->shift;
+	u32 at = (column ? 0 : s->shift) + s->skip;
 	u64 *to;
 
 	if (s->n == 0)
@@ -235,7 +235,7 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 		{
 			if (s->bits + s->row_bits > 64)
 				a.drop = widths[0];
-			at = a.drop ? s->row_bits : s->row_bits + widths[0];
+			at += a.drop ? s->row_bits : s->row_bits + widths[0];
 		}
 		else
 			at += widths[p];

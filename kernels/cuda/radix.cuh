@@ -68,7 +68,7 @@ struct gs_radix_args
 	u32 first;		   /* tile with which this launch begins */
 	u32 shift, mask;   /* the digit: of the word, or of the key if a column is read */
 	u32 row_bits;	   /* column: word = key >> drop << row_bits | row */
-	u32 drop;		   /* bits of the key that are left out because this pass has used them; at most row_bits */
+	u32 drop;		   /* lowest bits of the key that are left out because this pass has used them; at most row_bits */
 	u32 row_mask;	   /* what of a word is the row */
 	u32 turn;		   /* rows: the order begins with the row that comes after so many; n <= 2^31 then */
 	u32 prefetch;	   /* in is aligned for it */
@@ -172,6 +172,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	held k[ITEMS];
 	u32 parity = 0, turn = 0;
 	bool bad = false, check = a.wrong != NULL;
+	const u32 written = (COLUMN ? a.row_bits : 0) + a.shift; /* the digit's place in words; not if they lose it */
 
 	if (a.gate != NULL && *a.gate != a.gate_open)
 		return;
@@ -189,7 +190,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		out_values = (payload *) a.values_at[step.to];
 	}
 
-	/* a column's digit is the key's lowest */
 	auto digit = [&](sorted x) -> u32 {
 		if constexpr (FLOATS != 0)
 			return ((u32) (float_order((typename item_of<FLOATS == 0 ? 4 : FLOATS>::type) (x >> 8 * (sizeof(sorted) - FLOATS)), true) >>
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				   a.flip;
 		if (KEYS)
 			return ((u32) (x >> a.shift) & a.mask) ^ a.flip;
-		return (u32) (COLUMN ? x : x >> a.shift) & a.mask;
+		return (u32) (x >> a.shift) & a.mask;
 	};
 	/* a thread's items, one after the other; what is said to the compiler about whole tiles holds for short ones too */
 	auto each_item = [&](auto act) {
@@ -630,7 +630,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 							d += step;
 				}
 				else
-					d = KEYS ? digit(x) : (u32) (x >> (COLUMN ? a.row_bits : a.shift)) & a.mask;
+					d = KEYS ? digit(x) : (u32) (x >> written) & a.mask;
 				if (ATOMICS && (OUT == GS_ROWS || (KEYS && check)))
 				{
 					sorted older = shuffle_up(x, 1);
@@ -640,7 +640,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 					if (KEYS)
 						bad |= j > 0 && j < valid && (older ^ (sorted) a.key_flip) > (x ^ (sorted) a.key_flip) && digit(older) == d;
 					else
-						bad |= j > 0 && older > x && ((u32) (older >> (COLUMN ? a.row_bits : a.shift)) & a.mask) == d;
+						bad |= j > 0 && older > x && ((u32) (older >> written) & a.mask) == d;
 				}
 				return to[d] + j;
 			};

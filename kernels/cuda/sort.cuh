@@ -5,6 +5,7 @@
  *   radix*.cu    digit passes over words or a column, counting of digits
  *   sort_keys.cu  keys, and keys with values
  *   order.cu     plans and runs of row orders; order_look.cu what is known of columns; order_encode.cu keys of rows
+ *   order_finish.cu, finish.cuh  leading digits alone, then buckets in shared memory
  *   order_ties.cu  rows that the first 64 - log2(rows) bits of their keys do not separate
  *   merge*.cu    merge sort, and merge of runs
  *   order_small.cu a whole row order in one launch
@@ -26,6 +27,7 @@ struct gs_cuda_sort
 	int ranking;	   /* 0: not decided, 1: ballots, 2: atomics passed the self-test */
 	int force_ranking; /* benchmark, tests */
 	u32 force_small;   /* sort.h */
+	u32 force_finish;
 	bool small_asked;  /* small_most is known */
 	u64 small_most;	   /* rows of an order in one launch */
 	void *small_state; /* device memory of such launches, which take turns with its halves */
@@ -33,7 +35,7 @@ struct gs_cuda_sort
 };
 
 #define GS_SORT_HOST  65536
-#define GS_SORT_BLOCK 65536
+#define GS_SORT_BLOCK (1 << 20)
 
 gs_status gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort);
 void gs_sort_close(gs_cuda_engine *e);
@@ -73,6 +75,7 @@ struct gs_radix_sort
 	const void *in;
 	gs_transform t;		 /* from a column */
 	u32 bits;			 /* of the key */
+	u32 skip;			 /* its lowest bits that are not sorted by */
 	u32 shift;			 /* words: where the key begins in them */
 	u32 row_bits;		 /* bits of row number below the key; also of words */
 	bool rows;			 /* the last pass writes row numbers to order, else words */
@@ -103,6 +106,28 @@ gs_radix_digits(u32 bits, u32 most, u32 *widths)
 	for (u32 p = 0; p < digits; p++)
 		widths[p] = bits == 0 ? 1 : (bits + digits - 1 - p) / digits;
 	return digits;
+}
+
+/*
+ * Leading bits of a key by which digit passes put rows in order for buckets of some 1000 (order_finish.cu); 0: that does not pay.  way: see gs_finish_way.
+ */
+__host__ __device__ static inline u32
+gs_finish_lead(u32 bits, u64 n, u32 most, u32 way)
+{
+	u32 widths[GS_PLACES], lead = gs_bits_of((n - 1) / 1280);
+
+	bits = bits < 64 ? bits : 64;
+	if (way == 0 || lead == 0)
+		return 0;
+	if (lead == most + 1)
+		lead = most; /* buckets twice as long cost less than a pass */
+	if (lead >= bits)
+		return 0;
+
+	const u32 some = gs_radix_digits(lead, most, widths), all = gs_radix_digits(bits, most, widths);
+
+	/* the last step takes a quarter longer than a pass, unless the digits are wide */
+	return way >= 2 || all >= some + 2 || (all > some && widths[0] > GS_PLACE_BITS) ? lead : 0;
 }
 
 /* All digits of a sort, counted in one read. */
@@ -250,7 +275,17 @@ struct gs_look
 	u64 first_string;	 /* row + 1, complemented: of the first that is not NULL */
 	/* digits counted while looking: of the guess_bits bits above guess_shift; none if guess_bits is 0 */
 	u32 guess_shift, guess_bits;
+	u32 guess_lead; /* of only so many leading ones, if not 0 */
 	u64 odd; /* values whose bit above those is set */
+};
+
+/* How rows spread over the leading bits of their keys: order_finish.cu. */
+struct gs_spread
+{
+	u64 alike;	  /* pairs in one of 65536 cells by a few more bits */
+	u32 crowd;	  /* rows in the fullest of 65536 cells */
+	u32 pad;
+	u32 top[512]; /* rows in cells by the first 9 bits */
 };
 
 #define GS_SEEN_FALL 1u

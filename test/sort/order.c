@@ -1,8 +1,9 @@
 /*
  * order.c: row orders of the CUDA engine against those of the CPU engine, which must be the same number for number.
  *
- *   order-test [rounds [most rows [seed [ranking [small [stall]]]]]]
- *       ranking: 0 as the device allows, 1 ballots, 2 atomics; small: 1 never in one launch; stall: tiles 0, 3 and 4 stall
+ *   order-test [rounds [most rows [seed [ranking [small [finish [stall]]]]]]]
+ *       ranking: 0 as the device allows, 1 ballots, 2 atomics; small: 1 never in one launch; finish: 1 never by leading digits and buckets,
+ *       2 wherever that is possible, 3 even if keys do not spread evenly; stall: tiles 0, 3 and 4 stall
  *
  * Random tables of 1 to 5 columns of all types, directions, NULL fractions and distributions, at sizes around tiles;
  * outputs are poisoned, memory behind outputs and temporary memory is guarded.
@@ -458,14 +459,14 @@ main(int argc, char **argv)
 		seed(strtoull(argv[3], NULL, 10) * 7919 + 1);
 	TRY(gs_cpu_open(1, NULL, &cpu));
 	TRY(gs_cuda_open(0, NULL, &gpu));
-	gs_cuda_sort_force(gpu, argc > 4 ? atoi(argv[4]) : 0, argc > 5 ? (uint32_t) atoi(argv[5]) : 2);
-	if (argc > 6)
+	gs_cuda_sort_force(gpu, argc > 4 ? atoi(argv[4]) : 0, argc > 5 ? (uint32_t) atoi(argv[5]) : 2, argc > 6 ? (uint32_t) atoi(argv[6]) : 0);
+	if (argc > 7)
 	{
 		uint32_t stalled[] = {0, 3, 4};
 
 		TRY(gs_cuda_stall(gpu, stalled, 3, 200000));
 	}
-	if (argc > 5 && atoi(argv[5]) == 1)
+	if (argc > 5 && atoi(argv[5]) == 1 && argc < 7)
 		failed += narrow_keys(cpu, gpu, most, rounds < 100 ? 2 : 12);
 	for (int round = 0; round < rounds && failed < 20; round++)
 	{
@@ -495,7 +496,7 @@ main(int argc, char **argv)
 			strcat(what, reverse ? " reversed" : " in order");
 		}
 		failed += compare(cpu, gpu, c, n, rows, what);
-		if (argc > 6)
+		if (argc > 7)
 		{
 			uint32_t fallbacks, timeouts;
 
@@ -512,7 +513,7 @@ main(int argc, char **argv)
 		}
 		fflush(stdout);
 	}
-	if (argc > 6)
+	if (argc > 7)
 	{
 		uint32_t fallbacks, timeouts;
 
