@@ -108,16 +108,17 @@ static __global__ void __launch_bounds__(256) finish_cuts_kernel(const __grid_co
 	if (begin != 0 && begin < a.n)
 	{
 		const u64 bucket = a.words[begin - 1] >> a.lead;
+		auto in_bucket = [&](u64 at) { return __popc(__ballot_sync(GS_ALL_LANES, at < to && a.words[at] >> a.lead == bucket)); };
 
-		while (from < to)
+		while (to - from > 64)
 		{
-			const u64 step = (to - from + 31) / 32, at = from + lane_id() * step;
-			const u32 same = __ballot_sync(GS_ALL_LANES, at < to && a.words[at] >> a.lead == bucket);
-			const u32 first = __popc(same); /* lanes that see it */
+			const u64 step = (to - from + 31) / 32;
+			const u32 first = in_bucket(from + lane_id() * step); /* lanes that see it */
 
 			to = min(to, from + first * step);
 			from = first == 0 ? to : from + (first - 1) * step + 1;
 		}
+		to = from + in_bucket(from + lane_id()) + in_bucket(from + 32 + lane_id());
 		if (to == most && most < a.n && a.words[most] >> a.lead == bucket)
 			*a.wrong = 1;
 	}
@@ -125,9 +126,20 @@ static __global__ void __launch_bounds__(256) finish_cuts_kernel(const __grid_co
 		a.cuts[t] = (u32) to;
 }
 
+/* Blocks for which registers are kept; the oldest devices run no more than 1024 threads. */
+constexpr int
+gs_finish_blocks(int threads, int blocks)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+	return threads * blocks > 1024 ? 1024 / threads : blocks;
+#else
+	return blocks;
+#endif
+}
+
 /* TIES: lists groups of words that are alike above the row. */
 template <int THREADS, int ITEMS, int BINS, int BLOCKS, bool TIES>
-__global__ void __launch_bounds__(THREADS, BLOCKS) finish_kernel(const __grid_constant__ gs_finish_args a)
+__global__ void __launch_bounds__(THREADS, gs_finish_blocks(THREADS, BLOCKS)) finish_kernel(const __grid_constant__ gs_finish_args a)
 {
 	constexpr u32 WINDOW = GS_FINISH_WINDOW, WARPS = THREADS / 32, CAP = THREADS * ITEMS;
 	constexpr u64 LAST = 0x7fefffffffffffff; /* greatest number of a double */
@@ -331,9 +343,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) finish_kernel(const __grid_co
 	/* 6. out; groups of words that are alike are listed with their first one */
 	{
 		const u64 *const mine = words + finish_at(thread);
-		const u32 earlier = thread % WINDOW == 0 ? 2 : 1, later = thread % WINDOW == WINDOW - 1 ? 2 : 1;
+		const u32 later = thread % WINDOW == WINDOW - 1 ? 2 : 1;
 		u32 *const found = bins; /* place, and words behind it */
-		u32 from = begin - a.turn;
+		u32 from = begin - a.turn, alike = 0; /* bit per word: the next one is */
 
 		if (a.turn != 0 && from >= (u32) a.n)
 			from += (u32) a.n;
@@ -359,17 +371,23 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) finish_kernel(const __grid_co
 			const u64 x = *at;
 
 			order[i * THREADS - (around && from + place >= (u32) a.n ? (i64) a.n : 0)] = (u32) x & a.row_mask;
-			if (TIES && place + 1 < owns && at[later] <= (x | a.row_mask) && (place == 0 || (*(at - earlier) | a.row_mask) < x))
-			{
-				u32 more = 1;
-
-				while (place + more + 1 < owns && words[finish_at(place + more + 1)] <= (x | a.row_mask))
-					more++;
-				found[atomicAdd(told, 1)] = place | more << 16;
-			}
+			if (TIES && at[later] <= (x | a.row_mask))
+				alike |= 1u << i;
 		}
 		if (TIES)
 		{
+			for (; alike != 0; alike &= alike - 1)
+			{
+				const u32 place = (__ffs(alike) - 1) * THREADS + thread;
+				const u64 x = words[finish_at(place)] | a.row_mask;
+				u32 more = 1;
+
+				if (place > 0 && (words[finish_at(place - 1)] | a.row_mask) == x)
+					continue; /* not the first */
+				while (place + more + 1 < owns && words[finish_at(place + more + 1)] <= x)
+					more++;
+				found[atomicAdd(told, 1)] = place | more << 16;
+			}
 			__syncthreads();
 			if (thread == 0 && told[0] != 0)
 				told[1] = atomicAdd(a.listed, told[0]);

@@ -125,9 +125,9 @@ gs_finish_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows)
 static u32
 samples_of(u64 rows)
 {
-	const u64 some = rows / 128;
+	const u64 some = rows / 512;
 
-	return (u32) (some < 16384 ? (rows < 16384 ? rows : 16384) : some < 1 << 20 ? some : 1 << 20);
+	return (u32) (some < 16384 ? (rows < 16384 ? rows : 16384) : some < 1 << 19 ? some : 1 << 19);
 }
 
 /* Enqueues the estimate, behind the looks. */

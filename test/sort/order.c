@@ -8,11 +8,11 @@
  * Random tables of 1 to 5 columns of all types, directions, NULL fractions and distributions, at sizes around tiles;
  * outputs are poisoned, memory behind outputs and temporary memory is guarded.
  */
-#include "sort_test.h"
+#include "order_test.h"
 #include "../../kernels/cuda/sort.h"
 #include "../../kernels/cuda/stall.h"
 
-static char now[1024]; /* the table at work */
+char now[1024];
 static void
 die(const char *what, gs_status status)
 {
@@ -28,12 +28,6 @@ die(const char *what, gs_status status)
 			die(#call, s_);        \
 	} while (0)
 
-typedef struct column
-{
-	gs_column host, device;
-	size_t values_bytes, nulls_bytes, heap_bytes;
-	char text[64];
-} column;
 
 static void
 make_strings(column *c, uint64_t rows)
@@ -162,7 +156,7 @@ to_engine(gs_engine *e, const void *from, size_t bytes)
 }
 
 /* The order of a table on an engine, with guards behind what is written. */
-static uint32_t *
+uint32_t *
 order_on(gs_engine *e, column *c, uint32_t n, uint64_t rows, gs_order_facts *facts)
 {
 	gs_column columns[8];
@@ -332,7 +326,8 @@ arrange(column *c, uint64_t rows, const uint32_t *order, bool reverse)
 		free(new_offsets);
 }
 
-static int
+/* Holds the GPU's order of a table against the CPU's; returns whether they differ. */
+int
 compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, const char *what)
 {
 	gs_order_facts f, g;
@@ -370,80 +365,6 @@ compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, co
 	return bad;
 }
 
-/* A column of keys of so many bits, from a base on that is no multiple of 2^bits. */
-static void
-make_narrow(column *c, gs_type type, uint32_t bits, int kind, uint64_t rows)
-{
-	static const char *const kinds[] = {"uniform", "few", "mostly one", "lowest digit alike", "highest digit alike", "nearly in order"};
-	const uint64_t mask = ((uint64_t) 1 << bits) - 1, base = mask / 3 + (below(2) ? mask + 1 : 0);
-	size_t width = gs_type_width(type);
-	uint8_t *v = malloc(rows * width + 16);
-
-	memset(c, 0, sizeof(*c));
-	c->host.spec = (gs_column_spec){type, below(2), false};
-	for (uint64_t r = 0; r < rows; r++)
-	{
-		uint64_t x = random64() & mask;
-
-		if (kind == 1)
-			x = x % 5 * (mask / 5);
-		else if (kind == 2)
-			x = below(30) ? mask / 7 : x;
-		else if (kind == 3)
-			x = below(100) ? x & ~(uint64_t) 1023 : x;
-		else if (kind == 4)
-			x = below(100) ? x & mask >> 8 : x;
-		else if (kind == 5)
-			x = below(1000) ? (uint64_t) ((double) r / (double) rows * (double) mask) : x;
-		x = base + (r == 0 ? mask : r == rows / 2 ? 0 : x);
-		memcpy(v + r * width, &x, width);
-	}
-	c->host.values = v;
-	c->values_bytes = rows * width;
-	sprintf(c->text, "type %d of %u bits, %s", type, bits, kinds[kind]);
-}
-
-/*
- * Keys of which digits of 10 bits save a pass, and their neighbours, around the tiles' sizes; and that they do save it, if the device
- * has room for such passes, which 10 bits in one pass show.
- */
-static int
-narrow_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
-{
-	static const struct { uint32_t bits, wide, usual; } keys[] = {{10, 1, 2}, {9, 1, 1}, {11, 2, 2}, {18, 2, 2}, {19, 2, 3}, {20, 2, 3}, {21, 3, 3},
-																  {27, 3, 3}, {28, 3, 4}, {29, 3, 4}, {30, 3, 4}, {31, 4, 4}};
-	static const uint64_t tiles[] = {15232, 15360, 16000, 22400};
-	bool wide = false;
-	int failed = 0;
-
-	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-		for (int i = 0; i < each; i++)
-		{
-			gs_type type = i % 2 ? GS_I32 : GS_I64;
-			uint64_t rows = i < 6 ? tiles[below(4)] * (1 + below(5)) + below(3) - 1 : 2 + below(most - 1);
-			gs_order_facts facts;
-			column c;
-
-			make_narrow(&c, type, keys[k].bits, i % 6, rows);
-			sprintf(now, "%s, %llu rows", c.text, (unsigned long long) rows);
-			failed += compare(cpu, gpu, &c, 1, rows, "few bits");
-			if (i == 0)
-			{
-				free(order_on(gpu, &c, 1, rows, &facts));
-				if (k == 0)
-					wide = facts.passes == 1;
-				if (facts.passes != (wide ? keys[k].wide : keys[k].usual))
-				{
-					printf("not ok: %u passes for %u bits\n", facts.passes, keys[k].bits);
-					failed++;
-				}
-			}
-			free((void *) c.host.values);
-		}
-	printf("# digits of 10 bits: %s\n", wide ? "yes" : "no");
-	return failed;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -468,6 +389,8 @@ main(int argc, char **argv)
 	}
 	if (argc > 5 && atoi(argv[5]) == 1 && argc < 7)
 		failed += narrow_keys(cpu, gpu, most, rounds < 100 ? 2 : 12);
+	if (argc > 6)
+		failed += bucket_keys(cpu, gpu, most, rounds < 100 ? 1 : 12);
 	for (int round = 0; round < rounds && failed < 20; round++)
 	{
 		column c[8];

@@ -1,0 +1,149 @@
+/*
+ * order_keys.c: keys made to measure: of so many bits, and of buckets of all kinds.
+ */
+#include "order_test.h"
+#include "../../kernels/cuda/sort.h"
+
+/* A column of keys of so many bits, from a base on that is no multiple of 2^bits. */
+static void
+make_narrow(column *c, gs_type type, uint32_t bits, int kind, uint64_t rows)
+{
+	static const char *const kinds[] = {"uniform", "few", "mostly one", "lowest digit alike", "highest digit alike", "nearly in order"};
+	const uint64_t mask = ((uint64_t) 1 << bits) - 1, base = mask / 3 + (below(2) ? mask + 1 : 0);
+	size_t width = gs_type_width(type);
+	uint8_t *v = malloc(rows * width + 16);
+
+	memset(c, 0, sizeof(*c));
+	c->host.spec = (gs_column_spec){type, below(2), false};
+	for (uint64_t r = 0; r < rows; r++)
+	{
+		uint64_t x = random64() & mask;
+
+		if (kind == 1)
+			x = x % 5 * (mask / 5);
+		else if (kind == 2)
+			x = below(30) ? mask / 7 : x;
+		else if (kind == 3)
+			x = below(100) ? x & ~(uint64_t) 1023 : x;
+		else if (kind == 4)
+			x = below(100) ? x & mask >> 8 : x;
+		else if (kind == 5)
+			x = below(1000) ? (uint64_t) ((double) r / (double) rows * (double) mask) : x;
+		x = base + (r == 0 ? mask : r == rows / 2 ? 0 : x);
+		memcpy(v + r * width, &x, width);
+	}
+	c->host.values = v;
+	c->values_bytes = rows * width;
+	sprintf(c->text, "type %d of %u bits, %s", type, bits, kinds[kind]);
+}
+
+/*
+ * Keys of which digits of 10 bits save a pass, and their neighbours, around the tiles' sizes; and that they do save it, if the device
+ * has room for such passes, which 10 bits in one pass show.
+ */
+int
+narrow_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
+{
+	static const struct { uint32_t bits, wide, usual; } keys[] = {{10, 1, 2}, {9, 1, 1}, {11, 2, 2}, {18, 2, 2}, {19, 2, 3}, {20, 2, 3}, {21, 3, 3},
+																  {27, 3, 3}, {28, 3, 4}, {29, 3, 4}, {30, 3, 4}, {31, 4, 4}};
+	static const uint64_t tiles[] = {15232, 15360, 16000, 22400};
+	bool wide = false;
+	int failed = 0;
+
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+		for (int i = 0; i < each; i++)
+		{
+			gs_type type = i % 2 ? GS_I32 : GS_I64;
+			uint64_t rows = i < 6 ? tiles[below(4)] * (1 + below(5)) + below(3) - 1 : 2 + below(most - 1);
+			gs_order_facts facts;
+			column c;
+
+			make_narrow(&c, type, keys[k].bits, i % 6, rows);
+			sprintf(now, "%s, %llu rows", c.text, (unsigned long long) rows);
+			failed += compare(cpu, gpu, &c, 1, rows, "few bits");
+			if (i == 0)
+			{
+				free(order_on(gpu, &c, 1, rows, &facts));
+				if (k == 0)
+					wide = facts.passes == 1;
+				if (facts.passes != (wide ? keys[k].wide : keys[k].usual))
+				{
+					printf("not ok: %u passes for %u bits\n", facts.passes, keys[k].bits);
+					failed++;
+				}
+			}
+			free((void *) c.host.values);
+		}
+	printf("# digits of 10 bits: %s\n", wide ? "yes" : "no");
+	return failed;
+}
+
+/*
+ * A column of keys that buckets by leading digits can trip over (kernels/cuda/order_finish.cu): evenly spread but for what the kind says.
+ */
+static void
+make_buckets(column *c, gs_type type, int kind, uint64_t rows)
+{
+	static const char *const kinds[] = {"even", "one crowded bucket", "clumps", "few rows of each value", "a little over a power of two", "two clusters and an outlier",
+										"words tie", "many words tie", "one value often", "bell"};
+	static const uint64_t crowds[] = {700, 1500, 2900, 3072, 3073, 6000, 50000};
+	static const uint64_t alike[] = {2, 3, 8, 40, 70, 300};
+	const uint32_t bits = gs_type_width(type) == 4 ? 24 + (uint32_t) below(8) : 30 + (uint32_t) below(34);
+	const uint64_t mask = ((uint64_t) 1 << bits) - 1, crowd = crowds[below(7)], each = alike[below(6)], place = random64() & mask;
+	const uint64_t values = rows / each + 1, base = below(2) ? mask / 3 : 0;
+	uint8_t *v = malloc(rows * gs_type_width(type) + 16);
+
+	memset(c, 0, sizeof(*c));
+	c->host.spec = (gs_column_spec){type, below(2), false};
+	for (uint64_t r = 0; r < rows; r++)
+	{
+		uint64_t x = random64() & mask, some = below(values) * 0x9e3779b97f4a7c15 & mask;
+
+		if (kind == 1 && below(rows) < crowd)
+			x = place ^ (random64() & mask >> 20);
+		else if (kind == 2)
+			x = some ^ (random64() & 3);
+		else if (kind == 3)
+			x = some;
+		else if (kind == 4)
+			x = x % (mask / 2 + mask / 64);
+		else if (kind == 5)
+			x = r == 0 ? mask : (x >> 2) + (below(2) ? mask / 2 : 0);
+		else if (kind == 6 || kind == 7)
+			x = (some & ~(mask >> (kind == 6 ? bits - 6 : bits - 16))) | (x & mask >> (kind == 6 ? bits - 6 : bits - 16));
+		else if (kind == 8 && below(rows) < each)
+			x = place;
+		else if (kind == 9)
+			x = (x + (random64() & mask) + (random64() & mask) + (random64() & mask)) / 4;
+		x += base;
+		memcpy(v + r * gs_type_width(type), &x, gs_type_width(type));
+	}
+	c->host.values = v;
+	c->values_bytes = rows * gs_type_width(type);
+	sprintf(c->text, "type %d of %u bits, %s; crowd %llu, alike %llu", type, bits, kinds[kind], (unsigned long long) crowd,
+			(unsigned long long) each);
+}
+
+/* Such keys, alone and behind a column of few values, at sizes around tiles and where the way by leading digits begins. */
+int
+bucket_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
+{
+	static const uint64_t sizes[] = {3071, 3072, 3073, 6143, 6145, 46080, 131071, 131072, 131073, 163840, 163841, 327681, 1310720, 1310721, 2621441};
+	int failed = 0;
+
+	for (int kind = 0; kind < 10; kind++)
+		for (int i = 0; i < each; i++)
+		{
+			uint64_t rows = below(3) ? sizes[below(15)] : 2 + below(most - 1);
+			column c[2];
+
+			rows = rows > most ? most : rows;
+			make_buckets(&c[1], i % 3 == 2 ? GS_I32 : GS_I64, kind, rows);
+			make_narrow(&c[0], GS_I32, 1 + (uint32_t) below(4), 0, rows);
+			sprintf(now, "%s, %llu rows", c[1].text, (unsigned long long) rows);
+			failed += compare(cpu, gpu, i % 4 == 3 ? c : c + 1, i % 4 == 3 ? 2 : 1, rows, "buckets");
+			free((void *) c[0].host.values);
+			free((void *) c[1].host.values);
+		}
+	return failed;
+}
