@@ -5,6 +5,7 @@
  *   segments_small.cu  segments of up to 4096 items, in registers
  *   segments_large.cu  larger ones, by digit passes over all of them at once
  *   segments_leading.cu  their leading digits, and what these leave out of order
+ *   segments_finish.cu  the rest of the order in shared memory, where the first of them will do
  */
 #ifndef GS_SEGMENTS_CUH
 #define GS_SEGMENTS_CUH
@@ -20,6 +21,7 @@
 #define GS_SEG_LEADING_LEAST   2				/* leading digits that may do */
 #define GS_SEG_LEADING_CHOICES 4				/* so many, or one more, ... */
 #define GS_SEG_LEADING_ITEMS   ((u64) 1 << 22)	/* fewer are not worth the kernels */
+#define GS_SEG_SAMPLE		   131072			/* keys looked at */
 
 /* Longest segments of the classes before the last two. */
 #define GS_SEG_LENGTHS                                   \
@@ -45,9 +47,18 @@ struct gs_segments_found
 	u64 items;	 /* of large ones */
 	u64 varying; /* bits in which some key of a large segment differs from the segment's first */
 	u32 tied[GS_SEG_LEADING_CHOICES]; /* pairs of a sample of them with the same leading digits */
-	u32 again;	 /* large ones are not in order, everything has to be done again */
+	u32 crowded;  /* pairs of it in the same bin of a bucket (segments_finish.cu) */
+	u32 parts[2]; /* of large ones, to be put in order by a block, by a large block */
+	u32 longest;  /* bucket or part */
+	u32 again;	  /* large ones are not in order, everything has to be done again */
 	u32 pad2;
 	gs_segment giants[GS_SEG_GIANTS];
+};
+
+/* Buckets of a segment that a block puts in order. */
+struct gs_segments_part
+{
+	u32 start, count;
 };
 
 /* The call, as kernels are told of it. */
@@ -84,7 +95,22 @@ struct gs_segments_work
 	u32 tile; /* items of one */
 	gs_radix_tile *table;
 	u32 *counts; /* per segment and digit place: counts of digits, then where each begins */
+	gs_segments_part *parts[2];
 };
+
+/* Where the leading digits begin in a key: so many of those in which keys differ; 0 if that leaves none out. */
+GS_BOTH u32
+gs_leading_shift(u64 varying, u32 digits)
+{
+	u32 shift = 64;
+
+	while (digits > 0 && shift > 0)
+	{
+		shift -= 8;
+		digits -= (varying >> shift & 255) != 0;
+	}
+	return varying & ((1ull << shift) - 1) ? shift : 0;
+}
 
 u32 gs_segments_tile(size_t key_bytes, size_t value_width);
 size_t gs_segments_large_temp(size_t key_bytes, size_t value_width, u64 n);
@@ -93,5 +119,10 @@ gs_status gs_segments_large(gs_cuda_engine *e, const gs_segments_args &a, u64 n,
 gs_status gs_segments_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables);
 u32 gs_segments_leading(const gs_segments_found *known);
 gs_status gs_segments_ties(gs_cuda_engine *e, const gs_segments_work &w, u32 shift);
+size_t gs_segments_parts_bytes(size_t key_bytes, size_t value_width, u64 n);
+void gs_segments_parts_at(gs_segments_work *w, void *memory, u64 n);
+gs_status gs_segments_parts(gs_cuda_engine *e, const gs_segments_work &w);
+bool gs_segments_finishes(const gs_segments_work &w, const gs_segments_found *known);
+gs_status gs_segments_finish(gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known, const void *in);
 
 #endif

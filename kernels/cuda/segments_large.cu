@@ -129,7 +129,7 @@ static __global__ void __launch_bounds__(BINS) begins_kernel(u32 *counts)
 /* What is zeroed before a pass lies side by side: the ticket and the status words. */
 struct large_layout
 {
-	size_t table, counts, ticket, status, keys, values, bytes;
+	size_t table, counts, parts, ticket, status, keys, values, bytes;
 };
 
 /* Pairs that are one word between the first pass and the last. */
@@ -155,6 +155,7 @@ layout_of(size_t key_bytes, size_t value_width, u64 n)
 
 	l.table = take(tiles * sizeof(gs_radix_tile));
 	l.counts = take(most * key_bytes * BINS * sizeof(u32));
+	l.parts = take(gs_segments_parts_bytes(key_bytes, value_width, n));
 	l.ticket = take(sizeof(u32));
 	l.status = take(tiles * BINS * sizeof(u32));
 	l.keys = take(n * (words ? 8 : key_bytes));
@@ -185,15 +186,21 @@ look(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_fou
 		count_kernel<u64><<<blocks, THREADS, 0, e->stream>>>(w, each);
 	begins_kernel<<<w.segments * w.a.key_bytes, BINS, 0, e->stream>>>(w.counts);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	if (w.parts[0] != NULL)
+		GS_TRY(gs_segments_parts(e, w));
 	if (known->items >= GS_SEG_LEADING_ITEMS)
 		GS_TRY(gs_segments_sample(e, w, tables));
 	GS_TRY(gs_cuda_status(cudaMemcpyAsync(known, w.found, offsetof(gs_segments_found, giants), cudaMemcpyDeviceToHost, e->stream)));
 	return gs_cuda_status(cudaStreamSynchronize(e->stream));
 }
 
-/* The passes from digit `lowest` on, over digits in which keys differ; wrong: is told if atomics left the keys out of order. */
+/*
+ * The passes from digit `lowest` on, over digits in which keys differ; wrong: is told if atomics left the keys out of order.
+ * finish: one pass, to temporary memory, where parts are put in order from.
+ */
 static gs_status
-run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, u8 *temp, u64 varying, u32 lowest, bool atomics, u32 *wrong)
+run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, u8 *temp, u64 varying, u32 lowest, bool atomics, bool finish,
+		   u32 *wrong)
 {
 	const bool words = one_word(w.a.key_bytes, w.a.value_bytes);
 	const void *keys = w.a.keys, *values = w.a.values;
@@ -206,7 +213,7 @@ run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, 
 		place[passes++] = 0; /* all keys are equal: one pass copies them */
 	for (u32 p = 0; p < passes; p++)
 	{
-		const bool first = p == 0, last = p + 1 == passes, out = words ? last : (passes - p) % 2 == 1;
+		const bool first = p == 0, last = p + 1 == passes && !finish, out = words ? last : (passes - p) % 2 == 1 && !finish;
 		gs_radix_args a = {};
 
 		a.shift = BITS * place[p];
@@ -245,22 +252,26 @@ gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const 
 	const large_layout l = layout_of(args.key_bytes, args.value_bytes, n);
 	u8 *t = (u8 *) temp;
 	gs_segments_work w = {args, list, found, known->count[GS_SEG_LARGE_CLASS], (u32) (known->large >> 32),
-						  gs_segments_tile(args.key_bytes, args.value_bytes), (gs_radix_tile *) (t + l.table), (u32 *) (t + l.counts)};
-	bool atomics;
+						  gs_segments_tile(args.key_bytes, args.value_bytes), (gs_radix_tile *) (t + l.table), (u32 *) (t + l.counts), {}};
+	bool atomics, finish;
 	u32 shift;
 
+	gs_segments_parts_at(&w, t + l.parts, n);
 	tiles_kernel<<<w.segments, 256, 0, e->stream>>>(list, w.tile, w.table);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	GS_TRY(look(e, w, t + l.keys, known));
-	shift = gs_segments_leading(known);
+	finish = gs_segments_finishes(w, known);
+	shift = finish ? gs_leading_shift(known->varying, 1) : gs_segments_leading(known);
 	/* by atomics equal keys lose their order, which shows in those of floats alone: 0 and -0 */
 	atomics = args.value_bytes == 0 && !args.floats && gs_sort_atomics(e, known->items);
-	GS_TRY(run_passes(e, w, l, t, known->varying, shift / BITS, atomics, atomics && shift == 0 ? &found->again : NULL));
-	if (shift != 0)
+	GS_TRY(run_passes(e, w, l, t, known->varying, shift / BITS, atomics, finish, atomics && shift == 0 ? &found->again : NULL));
+	if (finish)
+		GS_TRY(gs_segments_finish(e, w, known, t + l.keys));
+	else if (shift != 0)
 		GS_TRY(gs_segments_ties(e, w, shift));
-	if (shift == 0 && !atomics)
+	if (finish || (shift == 0 && !atomics))
 		return GS_OK;
 	GS_TRY(gs_cuda_status(cudaMemcpyAsync(&known->again, &found->again, sizeof(u32), cudaMemcpyDeviceToHost, e->stream)));
 	GS_TRY(gs_cuda_status(cudaStreamSynchronize(e->stream)));
-	return known->again ? run_passes(e, w, l, t, known->varying, 0, false, NULL) : GS_OK;
+	return known->again ? run_passes(e, w, l, t, known->varying, 0, false, false, NULL) : GS_OK;
 }

@@ -18,9 +18,8 @@
 #define GROUP		   64
 #define PART		   4096
 #define THREADS		   256
-#define SAMPLE		   131072 /* keys looked at */
 #define SLOT_BITS	   18	  /* of a place in the tables that they are noted in */
-#define TABLES		   (GS_SEG_LEADING_CHOICES * sizeof(u64) << SLOT_BITS)
+#define TABLES		   ((GS_SEG_LEADING_CHOICES + 1) * sizeof(u64) << SLOT_BITS)
 
 static_assert(TABLES <= GS_SEG_LEADING_ITEMS * 4, "the tables lie where the keys go later");
 
@@ -32,36 +31,39 @@ scramble(u64 z)
 	return z ^ (z >> 31);
 }
 
-/* Where the leading digits begin in a key: so many of those in which keys differ; 0 if that leaves none out. */
-static __host__ __device__ u32
-leading_shift(u64 varying, u32 digits)
+/*
+ * How many low bits of a key make no difference to its bin, if its bucket is a part of its own: the bucket's keys are about as many as
+ * the bins.
+ */
+static __device__ u32
+bin_shift(const gs_segments_work &w, const gs_radix_tile &tile, u32 code, u32 shift)
 {
-	u32 shift = 64;
+	const u32 *const begins = w.counts + ((u64) tile.segment * w.a.key_bytes + shift / 8) * 256;
+	const u32 d = code >> shift & 255, begin = begins[d], end = d < 255 ? begins[d + 1] : (u32) w.list[tile.segment].n;
+	const u32 bits = gs_bits_of(end - begin) - 1;
 
-	while (digits > 0 && shift > 0)
-	{
-		shift -= 8;
-		digits -= (varying >> shift & 255) != 0;
-	}
-	return varying & ((1ull << shift) - 1) ? shift : 0;
+	return shift > bits ? shift - bits : 0;
 }
 
 /*
  * Every thread notes one key in a table per choice of leading digits, and counts if it finds there another one of its segment with the
- * same.
+ * same.  Beside that keys are counted that would meet in a bin of a bucket: different ones, or any that have to keep their order.
  */
 template <class K>
 static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__ gs_segments_work w, unsigned long long *tables)
 {
-	const u64 random = scramble(blockIdx.x * THREADS + threadIdx.x + 1);
-	const gs_radix_tile tile = w.table[(u32) random % w.tiles];
-	const u64 code = gs_key_code(((const K *) w.a.keys)[tile.start + (u32) (random >> 32) % tile.valid], w.a);
+	/* one of the keys of a tile that falls to this thread, of so many: each of another part of the tile */
+	const u64 sample = GS_SEG_SAMPLE, id = blockIdx.x * THREADS + threadIdx.x, t = id * w.tiles / sample;
+	const u64 first = (t * sample + w.tiles - 1) / w.tiles, next = ((t + 1) * sample + w.tiles - 1) / w.tiles;
+	const gs_radix_tile tile = w.table[t];
+	const u64 place = ((id - first) << 32 | (u32) scramble(id + 1)) * tile.valid / (next - first) >> 32;
+	const u64 code = gs_key_code(((const K *) w.a.keys)[tile.start + place], w.a);
 	const u64 tag = scramble(tile.segment + 1); /* keys of other segments look like others */
 	const u64 varying = w.found->varying;
 
 	for (u32 c = 0; c < GS_SEG_LEADING_CHOICES; c++)
 	{
-		const u32 shift = leading_shift(varying, GS_SEG_LEADING_LEAST + c);
+		const u32 shift = gs_leading_shift(varying, GS_SEG_LEADING_LEAST + c);
 		const u64 prefix = code >> shift, slot = scramble(prefix + tag) >> (64 - SLOT_BITS);
 
 		if (shift == 0)
@@ -72,6 +74,20 @@ static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_con
 		if (other != 0 && (other ^ tag) != code && (other ^ tag) >> shift == prefix)
 			atomicAdd(&w.found->tied[c], 1);
 	}
+	if constexpr (sizeof(K) == 4)
+	{
+		const u32 digit = gs_leading_shift(varying, 1);
+
+		if (digit != 0)
+		{
+			const u32 shift = bin_shift(w, tile, (u32) code, digit);
+			const u64 prefix = code >> shift, slot = scramble(prefix + tag) >> (64 - SLOT_BITS);
+			const u64 other = atomicExch(tables + ((u64) GS_SEG_LEADING_CHOICES << SLOT_BITS) + slot, (unsigned long long) (code ^ tag));
+
+			if (other != 0 && (other ^ tag) >> shift == prefix && (w.a.floats || w.a.value_bytes != 0 || (other ^ tag) != code))
+				atomicAdd(&w.found->crowded, 1);
+		}
+	}
 }
 
 /* Looks at a sample, once the bits in which keys differ are known. */
@@ -80,9 +96,9 @@ gs_segments_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables)
 {
 	GS_TRY(gs_cuda_status(cudaMemsetAsync(tables, 0, TABLES, e->stream)));
 	if (w.a.key_bytes == 4)
-		sample_kernel<u32><<<SAMPLE / THREADS, THREADS, 0, e->stream>>>(w, (unsigned long long *) tables);
+		sample_kernel<u32><<<GS_SEG_SAMPLE / THREADS, THREADS, 0, e->stream>>>(w, (unsigned long long *) tables);
 	else
-		sample_kernel<u64><<<SAMPLE / THREADS, THREADS, 0, e->stream>>>(w, (unsigned long long *) tables);
+		sample_kernel<u64><<<GS_SEG_SAMPLE / THREADS, THREADS, 0, e->stream>>>(w, (unsigned long long *) tables);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -90,14 +106,16 @@ gs_segments_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables)
 u32
 gs_segments_leading(const gs_segments_found *known)
 {
+	const u64 sample = GS_SEG_SAMPLE;
+
 	if (known->items < GS_SEG_LEADING_ITEMS)
 		return 0;
 	for (u32 c = 0; c < GS_SEG_LEADING_CHOICES; c++)
 	{
-		const u32 shift = leading_shift(known->varying, GS_SEG_LEADING_LEAST + c);
+		const u32 shift = gs_leading_shift(known->varying, GS_SEG_LEADING_LEAST + c);
 
-		/* pairs among all keys are more by (items / SAMPLE)^2; each makes two keys share their digits */
-		if (shift != 0 && known->tied[c] * 8ull * known->items <= (u64) SAMPLE * SAMPLE)
+		/* pairs among all keys are more by (items / sample)^2; each makes two keys share their digits */
+		if (shift != 0 && known->tied[c] * 8ull * known->items <= sample * sample)
 			return shift;
 	}
 	return 0;

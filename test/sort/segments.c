@@ -9,6 +9,16 @@ enum mixture { TINY, THOUSANDS, POWERS, EMPTY, HUGE, ONE, MIXED, TEN_THOUSANDS, 
 static const char *const mixture_name[] = {"tiny", "thousands", "powers of two", "mostly empty",
 										   "huge", "one",		"mixed",		 "ten thousands"};
 
+/* What is done to keys of a distribution; so many of them are told with it. */
+enum twist
+{
+	NONE,
+	ALIKE,	  /* so many of the first segment differ in their lowest bits only */
+	BUCKET,	  /* just so many of the first segment have the same highest byte */
+	DISTINCT, /* so many different ones */
+	SPECIAL	  /* so many of a hundred are 0, -0 or some NaN */
+};
+
 typedef struct segments_case
 {
 	gs_type type;
@@ -19,7 +29,8 @@ typedef struct segments_case
 	uint64_t n;
 	size_t offset;	/* elements by which the arrays are off their alignment */
 	uint64_t first; /* item with which the first segment begins */
-	uint64_t alike; /* so many keys of the first segment differ in their lowest bits only */
+	enum twist twist;
+	uint64_t amount;
 } segments_case;
 
 /* A length of a segment of some mixture. */
@@ -67,6 +78,43 @@ make_starts(enum mixture mixture, uint64_t n, uint64_t first, uint64_t **starts)
 	return segments;
 }
 
+/* Changes keys; first: how many the first segment has. */
+static void
+twist_keys(const segments_case *c, uint8_t *k, uint64_t first)
+{
+	static const uint32_t special32[] = {0, 0x80000000, 0x7fc00000, 0xffc00001, 0x7f800001};
+	static const uint64_t special64[] = {0, 1ull << 63, 0x7ff8ull << 48, 0xfff8ull << 48 | 1, 0x7ff0ull << 48 | 1};
+	const size_t width = gs_type_width(c->type);
+	const unsigned high = 8 * (unsigned) width - 8;
+
+	if (c->twist == ALIKE)
+		for (uint64_t i = 0; i < c->amount; i++)
+		{
+			uint64_t x = width == 8 ? 0x4123456789ab0000ull + (random64() >> 48) : 0x41234500 + (random64() >> 56);
+
+			memcpy(k + (c->first + below(first)) * width, &x, width);
+		}
+	for (uint64_t i = 0; i < c->n && c->twist > ALIKE; i++)
+	{
+		uint64_t x = 0, in_first = i - c->first;
+
+		memcpy(&x, k + i * width, width);
+		if (c->twist == DISTINCT)
+			x = (below(c->amount) + 1) * 0x9e3779b97f4a7c15ull >> (64 - 8 * width);
+		else if (c->twist == SPECIAL && below(100) < c->amount)
+			x = width == 4 ? special32[below(5)] : special64[below(5)];
+		else if (c->twist == BUCKET && in_first < first)
+		{
+			/* spread over the segment, by a step that has no divisor in common with its length */
+			const bool inside = in_first * 7919 % first < c->amount;
+
+			x &= ((uint64_t) 1 << high) - 1;
+			x |= (inside ? 0x41ull : (0x42 + below(255)) & 0xff) << high;
+		}
+		memcpy(k + i * width, &x, width);
+	}
+}
+
 static void
 run_case(const segments_case *c)
 {
@@ -87,12 +135,7 @@ run_case(const segments_case *c)
 	bytes = gs_sort_segments_temp_bytes(engine, type, vw, n, segments);
 	temp = make_array(bytes, 0);
 	fill_shape(type, c->shape, k, n);
-	for (uint64_t i = 0; i < c->alike; i++)
-	{
-		uint64_t x = width == 8 ? 0x4123456789ab0000ull + (random64() >> 48) : 0x41234500 + (random64() >> 56);
-
-		memcpy(k + (c->first + below(starts[1] - c->first)) * width, &x, width);
-	}
+	twist_keys(c, k, starts[1] - c->first);
 	for (uint64_t i = 0; i < n; i++)
 	{
 		uint64_t x = vw == 4 ? i : i * 0x100000001ull;
@@ -124,8 +167,9 @@ run_case(const segments_case *c)
 			memcpy(want + i * w, from + order[i] * w, w);
 		for (bad = 0; bad < n && memcmp(want + bad * w, got + bad * w, w) == 0; bad++)
 			;
-		check(bad == n, "%s of %s%s, values of %zu, %s, %s segments: %llu items, %llu segments, offset %zu: wrong at %llu",
-			  array_of ? "values" : "keys", type_name(type), desc ? " desc" : "", vw, shape_name[c->shape], mixture_name[c->mixture],
+		check(bad == n, "%s of %s%s, values of %zu, %s (%d, %llu), %s segments: %llu items, %llu segments, offset %zu: wrong at %llu",
+			  array_of ? "values" : "keys", type_name(type), desc ? " desc" : "", vw, shape_name[c->shape], c->twist,
+			  (unsigned long long) c->amount, mixture_name[c->mixture],
 			  (unsigned long long) n, (unsigned long long) segments, offset, (unsigned long long) bad);
 	}
 	fetch(&temp, bytes, "temp");
@@ -152,7 +196,7 @@ all_of(gs_type type, size_t vw)
 		uint64_t first = below(3) ? 0 : below(n);
 
 		if (!skipped())
-			run_case(&(segments_case){type, vw, desc, shape, mixture, n, offset, first, 0});
+			run_case(&(segments_case){type, vw, desc, shape, mixture, n, offset, first, NONE, 0});
 	}
 }
 
@@ -170,7 +214,44 @@ limits(void)
 			for (int i = 0; i < 3; i++)
 				if (sizes[s] + (uint64_t) d > 0 && !skipped())
 					run_case(&(segments_case){types[(s + (size_t) i * 3) % 6], (size_t[]){0, 4, 8}[i], (s + (size_t) i) & 1,
-											  (int) below(SHAPES), ONE, sizes[s] + (uint64_t) d, 0, 0, 0});
+											  (int) below(SHAPES), ONE, sizes[s] + (uint64_t) d, 0, 0, NONE, 0});
+}
+
+/*
+ * Buckets of one leading digit, which blocks put in order (segments_finish.cu): as long as blocks of each kind hold, and one more or less; crowded
+ * ones among others; few different keys; floats that are alike; keys in order, backwards.
+ */
+static void
+buckets(void)
+{
+	static const uint64_t rooms[] = {4608, 5120, 13824, 20480}, crowds[] = {30, 60, 300, 4000}, distinct[] = {2, 3, 64, 1000, 30000},
+						  specials[] = {1, 20, 95};
+	static const gs_type types4[] = {GS_U32, GS_I32, GS_F32};
+	const uint64_t n = small_only ? 20000 : 150000;
+
+	group("segments' buckets");
+	for (int i = 0; i < 6; i++)
+	{
+		const gs_type type = types4[i % 3];
+		const size_t vw = i < 3 ? 0 : 4;
+
+		for (size_t r = 0; r < 4; r++)
+			for (uint64_t d = 0; d < 3; d++)
+				if (!skipped())
+					run_case(&(segments_case){type, vw, r & 1, SHAPE_UNIFORM, ONE, rooms[r] + 3000, d, 0, BUCKET, rooms[r] - 1 + d});
+		for (size_t c = 0; c < 4; c++)
+			if (!skipped())
+				run_case(&(segments_case){type, vw, c & 1, SHAPE_UNIFORM, HUGE, n, 0, 77, ALIKE, crowds[c]});
+		for (size_t f = 0; f < 5; f++)
+			if (!skipped())
+				run_case(&(segments_case){type, vw, f & 1, SHAPE_UNIFORM, HUGE, n, 1, 0, DISTINCT, distinct[f]});
+		for (size_t s = 0; s < 3 && type == GS_F32; s++)
+			if (!skipped())
+				run_case(&(segments_case){type, vw, s & 1, SHAPE_UNIFORM, TEN_THOUSANDS, n, 0, 0, SPECIAL, specials[s]});
+		for (int shape = 0; shape < SHAPES; shape++)
+			if (!skipped())
+				run_case(&(segments_case){type, vw, shape & 1, shape, HUGE, n, 0, 0, NONE, 0});
+	}
 }
 
 /* Every distribution, with so many items that leading digits may do; and with groups of keys that these leave tied. */
@@ -183,11 +264,11 @@ many_items(void)
 	group("segments of many items");
 	for (int i = 0; i < 2 * SHAPES; i++)
 		run_case(&(segments_case){types[i % 6], (size_t[]){0, 4, 8}[i / 6 % 3], i & 1, i % SHAPES, large[i % 3],
-								  4300000 + below(99999), below(2), i % 4 ? 0 : 777, 0});
+								  4300000 + below(99999), below(2), i % 4 ? 0 : 777, NONE, 0});
 	group("segments of many items, some nearly alike");
 	for (size_t i = 0; i < 24; i++)
 		run_case(&(segments_case){types[i % 6], (size_t[]){0, 4, 8}[i / 8], i & 1, SHAPE_UNIFORM, HUGE, 5500000 + below(99999), 0, 0,
-								  alike[i % 8]});
+								  ALIKE, alike[i % 8]});
 }
 
 void
@@ -199,6 +280,7 @@ test_segments(void)
 		for (int w = 0; w < 3; w++)
 			all_of(types[t], (size_t[]){0, 4, 8}[w]);
 	limits();
+	buckets();
 	if (!small_only)
 		many_items();
 }
@@ -223,7 +305,7 @@ test_segments_stall(void)
 	for (int round = 0; round < 9; round++)
 	{
 		ok(gs_cuda_stall_counts(engine, &before[0], &before[1]), "gs_cuda_stall_counts");
-		run_case(&(segments_case){types[round % 6], (size_t[]){0, 4, 8}[round / 3], round & 1, SHAPE_UNIFORM, HUGE, 5000000, 0, 0, 0});
+		run_case(&(segments_case){types[round % 6], (size_t[]){0, 4, 8}[round / 3], round & 1, SHAPE_UNIFORM, HUGE, 5000000, 0, 0, NONE, 0});
 		ok(gs_cuda_stall_counts(engine, &after[0], &after[1]), "gs_cuda_stall_counts");
 		check(after[0] > before[0] && after[1] == before[1], "ends by fallback");
 	}
