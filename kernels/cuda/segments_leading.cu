@@ -47,16 +47,16 @@ bin_shift(const gs_segments_work &w, const gs_radix_tile &tile, u32 code, u32 sh
 
 /*
  * Every thread notes one key in a table per choice of leading digits, and counts if it finds there another one of its segment with the
- * same.  Beside that keys are counted that would meet in a bin of a bucket: different ones, or any that have to keep their order.
+ * same.  Beside that, in a table of places and codes, keys are counted that would meet in a bin of a bucket: different ones, or any that have
+ * to keep their order.
  */
 template <class K>
 static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__ gs_segments_work w, unsigned long long *tables)
 {
-	/* one of the keys of a tile that falls to this thread, of so many: each of another part of the tile */
-	const u64 sample = GS_SEG_SAMPLE, id = blockIdx.x * THREADS + threadIdx.x, t = id * w.tiles / sample;
-	const u64 first = (t * sample + w.tiles - 1) / w.tiles, next = ((t + 1) * sample + w.tiles - 1) / w.tiles;
-	const gs_radix_tile tile = w.table[t];
-	const u64 place = ((id - first) << 32 | (u32) scramble(id + 1)) * tile.valid / (next - first) >> 32;
+	/* at random, keys that lie close together too: of an input in some order these are the ones that are alike */
+	const u64 random = scramble(blockIdx.x * THREADS + threadIdx.x + 1);
+	const gs_radix_tile tile = w.table[(u32) random % w.tiles];
+	const u32 place = (u32) (random >> 32) % tile.valid;
 	const u64 code = gs_key_code(((const K *) w.a.keys)[tile.start + place], w.a);
 	const u64 tag = scramble(tile.segment + 1); /* keys of other segments look like others */
 	const u64 varying = w.found->varying;
@@ -76,15 +76,18 @@ static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_con
 	}
 	if constexpr (sizeof(K) == 4)
 	{
-		const u32 digit = gs_leading_shift(varying, 1);
+		const u32 digit = gs_leading_shift(varying, 1), begin = tile.start - tile.index * w.tile;
 
 		if (digit != 0)
 		{
-			const u32 shift = bin_shift(w, tile, (u32) code, digit);
-			const u64 prefix = code >> shift, slot = scramble(prefix + tag) >> (64 - SLOT_BITS);
-			const u64 other = atomicExch(tables + ((u64) GS_SEG_LEADING_CHOICES << SLOT_BITS) + slot, (unsigned long long) (code ^ tag));
+			const u32 shift = bin_shift(w, tile, (u32) code, digit), at = tile.start + place;
+			const u64 slot = scramble((code >> shift) + tag) >> (64 - SLOT_BITS);
+			const u64 other = atomicExch(tables + ((u64) GS_SEG_LEADING_CHOICES << SLOT_BITS) + slot, (unsigned long long) at << 32 | code);
+			const u32 other_at = (u32) (other >> 32), other_code = (u32) other;
 
-			if (other != 0 && (other ^ tag) >> shift == prefix && (w.a.floats || w.a.value_bytes != 0 || (other ^ tag) != code))
+			/* of this segment, and not the same key again */
+			if (other != 0 && other_at - begin < w.list[tile.segment].n && other_at != at && other_code >> shift == code >> shift &&
+				(w.a.floats || w.a.value_bytes != 0 || other_code != code))
 				atomicAdd(&w.found->crowded, 1);
 		}
 	}
