@@ -9,8 +9,7 @@
  * compared with the next one.  If that fails (a bucket is too long, bins are crowded, the leading digits were not in order), `wrong`
  * says so and the output is not the order.
  *
- * A word less the tile's first bucket is a number whose order is that of the same bits as a double: comparing those takes one
- * instruction, on another unit than all the rest.
+ * A word less the tile's first bucket is a number whose order is that of the same bits as a double (window.cuh).
  *
  * Bytes per word: 8 read, and what the output takes.
  * After Stehle and Jacobsen, A memory bandwidth-efficient hybrid radix sort on GPUs, arXiv:1611.01137.
@@ -20,8 +19,7 @@
 
 #include "engine.cuh"
 #include "radix_tile.cuh"
-
-#include <utility>
+#include "window.cuh"
 
 #define GS_FINISH_WINDOW 16 /* words that a thread puts in order */
 #define GS_FINISH_ROUNDS 16 /* times that words may straddle windows: groups of some 64 words */
@@ -65,35 +63,6 @@ gs_finish_shared(int threads, int items, int bins)
 	size_t cap = (size_t) threads * items + 32;
 
 	return 8 * (cap + cap / GS_FINISH_WINDOW) + 4 * ((size_t) bins + 32 + 4);
-}
-
-/* Puts two words in order; moved becomes 1 if they were not. */
-template <int A, int B, int N>
-__device__ __forceinline__ void
-finish_exchange(u64 (&x)[N], u32 &moved)
-{
-	u64 low, high;
-
-	if (A == B)
-		return;
-	asm("{ .reg .pred p; .reg .f64 s, t; mov.b64 s, %3; mov.b64 t, %4; setp.lt.f64 p, t, s;"
-		" selp.b64 %0, %4, %3, p; selp.b64 %1, %3, %4, p; @p mov.u32 %2, 1; }"
-		: "=&l"(low), "=&l"(high), "+r"(moved)
-		: "l"(x[A]), "l"(x[B]));
-	x[A] = low;
-	x[B] = high;
-}
-
-/* Both phases of an odd-even transposition; returns whether anything moved in the second: if not, all are in order. */
-template <int N, size_t... I>
-__device__ __forceinline__ bool
-finish_phases(u64 (&x)[N], std::index_sequence<I...>)
-{
-	u32 ignored = 0, moved = 0;
-
-	(finish_exchange<2 * I, 2 * I + 1>(x, ignored), ...);
-	(finish_exchange<(I > 0 ? 2 * I - 1 : 0), 2 * I>(x, moved), ...);
-	return moved != 0;
 }
 
 /* Where tiles begin: a warp looks for the end of the bucket that goes on where the tile might. */
@@ -142,7 +111,6 @@ template <int THREADS, int ITEMS, int BINS, int BLOCKS, bool TIES>
 __global__ void __launch_bounds__(THREADS, gs_finish_blocks(THREADS, BLOCKS)) finish_kernel(const __grid_constant__ gs_finish_args a)
 {
 	constexpr u32 WINDOW = GS_FINISH_WINDOW, WARPS = THREADS / 32, CAP = THREADS * ITEMS;
-	constexpr u64 LAST = 0x7fefffffffffffff; /* greatest number of a double */
 	constexpr int GROUP = 4; /* items whose atomics are under way together */
 	constexpr u32 SHARE = BINS / THREADS; /* bins of a thread: an odd number of times 4, so that no lanes meet in a bank */
 	static_assert(ITEMS <= WINDOW && ITEMS % GROUP == 0 && THREADS % WINDOW == 0, "a window to a thread");
@@ -191,7 +159,7 @@ __global__ void __launch_bounds__(THREADS, gs_finish_blocks(THREADS, BLOCKS)) fi
 	const u32 above = 64 - __clzll(most), drop = above > 32 ? above - 32 : 0;
 	const u32 begins = (u32) (base >> drop), scale = (u32) (BINS * 4294963200.f / ((float) (u32) (most >> drop) + 1));
 	u32 far = 0; /* upper half of the greatest word */
-	bool bad = last < first || most >= LAST || (thread == 0 && begin != 0 && __ldg(in - 1) >> a.lead >= first);
+	bool bad = last < first || most >= GS_WINDOW_LAST || (thread == 0 && begin != 0 && __ldg(in - 1) >> a.lead >= first);
 
 #if __CUDA_ARCH__ >= 900
 	if (thread == 0 && a.ahead != 0 && (blockIdx.x + a.ahead + 1) * (u64) a.tile <= a.n)
@@ -238,7 +206,7 @@ __global__ void __launch_bounds__(THREADS, gs_finish_blocks(THREADS, BLOCKS)) fi
 		if (lane == 31)
 			sums[warp] = upto;
 		if (warp == 0)
-			words[finish_at(owns + lane)] = LAST; /* for the windows that hold the last word */
+			words[finish_at(owns + lane)] = GS_WINDOW_LAST; /* for the windows that hold the last word */
 		__syncthreads();
 		run = warp_inclusive(lane < WARPS ? sums[lane] : 0);
 		run = __shfl_sync(GS_ALL_LANES, run, (warp + 31) & 31);
@@ -306,9 +274,8 @@ __global__ void __launch_bounds__(THREADS, gs_finish_blocks(THREADS, BLOCKS)) fi
 #pragma unroll
 			for (u32 j = 0; j < WINDOW; j++)
 				x[j] = mine[j];
-			(void) finish_phases(x, std::make_index_sequence<WINDOW / 2>());
-			while (__any_sync(whole, finish_phases(x, std::make_index_sequence<WINDOW / 2>())))
-				;
+			(void) transpose(x);
+			put_in_order(x, whole);
 #pragma unroll
 			for (u32 j = 0; j < WINDOW; j++)
 				mine[j] = x[j];
@@ -324,8 +291,7 @@ __global__ void __launch_bounds__(THREADS, gs_finish_blocks(THREADS, BLOCKS)) fi
 
 			const u64 left = mine[WINDOW - 5], right = mine[WINDOW + 5];
 
-			while (__any_sync(border, finish_phases(x, std::make_index_sequence<4>())))
-				;
+			put_in_order(x, border);
 			falls |= x[0] < left || x[7] > right;
 #pragma unroll
 			for (u32 j = 0; j < 8; j++)

@@ -18,24 +18,26 @@
  * After Stehle and Jacobsen, A memory bandwidth-efficient hybrid radix sort on GPUs, arXiv:1611.01137.
  */
 #include "segments.cuh"
+#include "window.cuh"
 
-#define BITS   8
-#define BINS   (1 << BITS)
-#define ROUNDS 12 /* times that words may straddle windows: groups of some 50 words */
-#define CROWD  4  /* keys that a key may share its bin with, on the average */
+#define BITS	   8
+#define BINS	   (1 << BITS)
+#define ROUNDS	   12 /* times that words may straddle windows: groups of some 50 words */
+#define PLACE_BITS 16 /* of a word with a place: so few that words are doubles in order */
+#define CROWD	   4  /* keys that a key may share its bin with, on the average */
 
 /*
  * A row: bytes of a word, whether it is for long buckets, threads, items of a thread (its window), bins of a thread, blocks per
  * multiprocessor.  A thread's window and its bins are odd numbers of 16 bytes, so that no lanes meet in a bank.
  */
-struct finish_shape
+struct part_shape
 {
 	int word;
 	bool large;
 	int threads, window, bins, blocks;
 };
 
-constexpr finish_shape finish_shapes[] = {
+constexpr part_shape part_shapes[] = {
 	/* word large threads window bins blocks */
 	{4, false, 256, 20, 20, 4},
 	{8, false, 256, 18, 12, 3},
@@ -43,25 +45,25 @@ constexpr finish_shape finish_shapes[] = {
 	{8, true, 768, 18, 12, 1},
 };
 
-constexpr finish_shape
+constexpr part_shape
 shape_of(int word, bool large)
 {
-	for (const finish_shape &s : finish_shapes)
+	for (const part_shape &s : part_shapes)
 		if (s.word == word && s.large == large)
 			return s;
-	return finish_shapes[0];
+	return part_shapes[0];
 }
 
 /* Items of a part. */
 constexpr u32
-room_of(const finish_shape &s)
+room_of(const part_shape &s)
 {
 	return (u32) (s.threads * s.window);
 }
 
 /* Shared memory of a block. */
 constexpr size_t
-shared_of(const finish_shape &s)
+shared_of(const part_shape &s)
 {
 	return (size_t) s.word * room_of(s) + sizeof(u32) * ((size_t) s.threads * (s.word == 8 && s.window > s.bins ? s.window : s.bins) + 64);
 }
@@ -79,7 +81,7 @@ word_of(const gs_segments_args &a)
  * Lists a segment's parts: aligned groups of buckets, as long as they fit and the keys of their longest are not too many for the
  * bins that it will have.
  */
-static __global__ void __launch_bounds__(BINS) parts_kernel(const __grid_constant__ gs_segments_work w, u32 room)
+static __global__ void __launch_bounds__(BINS) list_parts_kernel(const __grid_constant__ gs_segments_work w, u32 room)
 {
 	__shared__ u32 begin[BINS + 1], longest[BINS / 32], listed[2], base[2];
 	const u32 shift = gs_leading_shift(w.found->varying, 1), d = threadIdx.x, warp = d / 32;
@@ -137,7 +139,7 @@ static __global__ void __launch_bounds__(BINS) parts_kernel(const __grid_constan
 static u64
 list_room(u64 n, u32 large)
 {
-	static_assert(room_of(finish_shapes[0]) >= 128 * 32 && room_of(finish_shapes[1]) >= 128 * 32, "see below");
+	static_assert(room_of(part_shapes[0]) >= 128 * 32 && room_of(part_shapes[1]) >= 128 * 32, "see below");
 
 	/*
 	 * Two groups of 2^(k-1) buckets that are not one of 2^k have room / 2^(k-2) items in one bucket, or together more than the room: there are
@@ -168,82 +170,31 @@ gs_segments_parts_at(gs_segments_work *w, void *memory, u64 n)
 gs_status
 gs_segments_parts(gs_cuda_engine *e, const gs_segments_work &w)
 {
-	parts_kernel<<<w.segments, BINS, 0, e->stream>>>(w, room_of(shape_of((int) word_of(w.a), false)));
+	list_parts_kernel<<<w.segments, BINS, 0, e->stream>>>(w, room_of(shape_of((int) word_of(w.a), false)));
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* Whether the parts fit, and are likely to be put in order at once; few are worth a try. */
+/* Whether blocks hold the parts, and are likely to put them in order at once; few are worth a try. */
 bool
-gs_segments_finishes(const gs_segments_work &w, const gs_segments_found *known)
+gs_segments_finishes(const gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known)
 {
 	const u64 sample = GS_SEG_SAMPLE;
+	const part_shape shape = shape_of((int) word_of(w.a), known->parts[1] != 0);
 
 	/* pairs among all keys are more by (items / sample)^2; each makes two keys share their bin */
-	return known->parts[0] + known->parts[1] != 0 && known->longest <= room_of(shape_of((int) word_of(w.a), true)) &&
+	return known->parts[0] + known->parts[1] != 0 && known->longest <= room_of(shape) &&
+		   shared_of(shape) <= e->properties.sharedMemPerBlockOptin &&
 		   (known->items < GS_SEG_LEADING_ITEMS || known->crowded * 2ull * known->items <= CROWD * sample * sample);
 }
 
 /* ---------------------------------------------------------------- a part into order */
 
-struct finish_args
+struct part_args
 {
 	gs_segments_args a;
 	const void *in; /* keys, or words of key and value, in order by their leading digits */
 	const gs_segments_part *parts;
 };
-
-/* The least and the greatest: two instructions, which the compiler must not make of comparisons that are there for something else. */
-__device__ __forceinline__ void
-exchange(u32 &a, u32 &b)
-{
-	u32 low, high;
-
-	asm("min.u32 %0, %2, %3; max.u32 %1, %2, %3;" : "=&r"(low), "=r"(high) : "r"(a), "r"(b));
-	a = low;
-	b = high;
-}
-
-/* By halves, or the compiler compares once for the least and once for the greatest. */
-__device__ __forceinline__ void
-exchange(u64 &a, u64 &b)
-{
-	u64 low, high;
-
-	asm("{ .reg .pred p; .reg .b32 a, b, c, d, e, f, g, h; setp.lt.u64 p, %3, %2; mov.b64 {a, b}, %2; mov.b64 {c, d}, %3;"
-		" selp.b32 e, c, a, p; selp.b32 f, d, b, p; selp.b32 g, a, c, p; selp.b32 h, b, d, p; mov.b64 %0, {e, f}; mov.b64 %1, {g, h}; }"
-		: "=&l"(low), "=l"(high)
-		: "l"(a), "l"(b));
-	a = low;
-	b = high;
-}
-
-/* Both phases of an odd-even transposition; returns whether anything moved in the second: if not, all are in order. */
-template <class W, int N>
-__device__ __forceinline__ bool
-transpose(W (&x)[N])
-{
-	bool moved = false;
-
-#pragma unroll
-	for (int i = 0; i < N; i += 2)
-		exchange(x[i], x[i + 1]);
-#pragma unroll
-	for (int i = 1; i + 1 < N; i += 2)
-		moved |= x[i] > x[i + 1];
-#pragma unroll
-	for (int i = 1; i + 1 < N; i += 2)
-		exchange(x[i], x[i + 1]);
-	return moved;
-}
-
-/* Puts a thread's words in order, by the lanes of a mask together. */
-template <class W, int N>
-__device__ __forceinline__ void
-put_in_order(W (&x)[N], u32 lanes)
-{
-	while (__any_sync(lanes, transpose(x)))
-		;
-}
 
 /* Words of shared memory to registers and back, 16 bytes at a time. */
 template <class W, int N>
@@ -285,6 +236,8 @@ template <class W>
 static __device__ void
 sort_words(W *words, u32 n)
 {
+	moved_of<W> ignored = 0;
+
 	for (u32 k = 2; k / 2 < n; k *= 2)
 		for (u32 j = k / 2; j > 0; j /= 2)
 		{
@@ -293,10 +246,36 @@ sort_words(W *words, u32 n)
 				const u32 b = j == k / 2 ? a ^ (k - 1) : a + j;
 
 				if (b < n)
-					exchange(words[a], words[b]);
+					exchange(words[a], words[b], ignored);
 			}
 			__syncthreads();
 		}
+}
+
+/* A word, of a code and a place in the part if it has 64 bits; and what it was made of. */
+template <class W>
+static __device__ __forceinline__ W
+word_from(u32 code, u32 place)
+{
+	return sizeof(W) == 8 ? (W) ((u64) (code >> PLACE_BITS) << 32 | (code << PLACE_BITS | place)) : (W) code;
+}
+
+static __device__ __forceinline__ u32
+code_of(u32 word)
+{
+	return word;
+}
+
+static __device__ __forceinline__ u32
+code_of(u64 word)
+{
+	return (u32) (word >> PLACE_BITS);
+}
+
+static __device__ __forceinline__ u32
+place_of(u64 word)
+{
+	return (u32) word & ((1u << PLACE_BITS) - 1);
 }
 
 /* Whether several floats have this code. */
@@ -308,16 +287,16 @@ zero_or_nan(u32 code)
 
 /* VALUES: of 4 bytes go along. */
 template <class W, bool VALUES, int THREADS, int WINDOW, int SHARE, int BLOCKS>
-static __global__ void __launch_bounds__(THREADS, BLOCKS) finish_kernel(const __grid_constant__ finish_args f)
+static __global__ void __launch_bounds__(THREADS, BLOCKS) sort_part_kernel(const __grid_constant__ part_args f)
 {
 	constexpr u32 ROOM = THREADS * WINDOW, WARPS = THREADS / 32;
 	constexpr u32 GROUP = WINDOW % 4 == 0 ? 4 : 6; /* items of a thread that are looked after together */
 	constexpr bool PLACES = sizeof(W) == 8;
 	typedef typename item_of<VALUES ? 8 : 4>::type item;
-	static_assert(WINDOW % GROUP == 0 && WINDOW * sizeof(W) % 32 == 16 && SHARE % 8 == 4, "see finish_shapes");
-	static_assert(ROOM < 1 << 16, "a bin's words are counted in 16 bits");
-	extern __shared__ __align__(16) u8 finish_memory[];
-	W *const words = (W *) finish_memory;
+	static_assert(WINDOW % GROUP == 0 && WINDOW * sizeof(W) % 32 == 16 && SHARE % 8 == 4, "see part_shapes");
+	static_assert(ROOM < 1 << PLACE_BITS && PLACE_BITS <= 16, "a bin's words are counted in 16 bits");
+	extern __shared__ __align__(16) u8 part_memory[];
+	W *const words = (W *) part_memory;
 	u32 *const bins = (u32 *) (words + ROOM); /* counts, then where each bin's words begin, then values as they came */
 	u32 *const sums = bins + THREADS * (VALUES && WINDOW > SHARE ? WINDOW : SHARE);
 
@@ -416,9 +395,9 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) finish_kernel(const __
 
 	/* 4. words to their bins, and the last window's rest */
 	each_item([&](u32 i) { return *bin_of(i) + (i % 2 == 0 ? arrivals[i / 2] & 0xffff : arrivals[i / 2] >> 16); },
-			  [&](u32 i, u32 place) { words[place] = PLACES ? (W) ((u64) code[i] << 32 | (i * THREADS + thread)) : (W) code[i]; });
+			  [&](u32 i, u32 place) { words[place] = word_from<W>(code[i], i * THREADS + thread); });
 	if (thread < WINDOW && part.count + thread < ROOM)
-		words[part.count + thread] = ~(W) 0;
+		words[part.count + thread] = PLACES ? (W) GS_WINDOW_LAST : ~(W) 0;
 	__syncthreads();
 	if constexpr (VALUES)
 		each_item([&](u32 i) { return value[i]; }, [&](u32 i, u32 x) { bins[i * THREADS + thread] = x; });
@@ -443,6 +422,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) finish_kernel(const __
 				W x[WINDOW];
 
 				read_run(x, mine);
+				(void) transpose(x); /* once is too few for a whole warp */
 				put_in_order(x, whole);
 				write_run(mine, x);
 			}
@@ -467,24 +447,24 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) finish_kernel(const __
 	/* 6. out */
 	each_item([&](u32 i) { return words[i * THREADS + thread]; },
 			  [&](u32 i, W word) {
-				  const u32 at = part.start + i * THREADS + thread, code = (u32) (word >> 8 * (sizeof(W) - 4)) ^ (u32) f.a.flip;
+				  const u32 at = part.start + i * THREADS + thread, code = code_of(word) ^ (u32) f.a.flip;
 
 				  if (PLACES && f.a.floats)
-					  ((u32 *) f.a.out_keys)[at] = zero_or_nan(code) ? (u32) (((const item *) f.in)[part.start + (u32) word] >> 8 * (sizeof(item) - 4))
+					  ((u32 *) f.a.out_keys)[at] = zero_or_nan(code) ? (u32) (((const item *) f.in)[part.start + place_of(word)] >> 8 * (sizeof(item) - 4))
 																	  : float_from_order(code);
 				  else
 					  ((u32 *) f.a.out_keys)[at] = code;
 				  if (VALUES)
-					  ((u32 *) f.a.out_values)[at] = bins[(u32) word];
+					  ((u32 *) f.a.out_values)[at] = bins[place_of(word)];
 			  });
 }
 
 template <class W, bool VALUES, bool LARGE>
 static gs_status
-launch(gs_cuda_engine *e, const finish_args &f, u32 parts)
+launch(gs_cuda_engine *e, const part_args &f, u32 parts)
 {
-	constexpr finish_shape S = shape_of(sizeof(W), LARGE);
-	void (*const kernel)(finish_args) = finish_kernel<W, VALUES, S.threads, S.window, S.bins, S.blocks>;
+	constexpr part_shape S = shape_of(sizeof(W), LARGE);
+	void (*const kernel)(part_args) = sort_part_kernel<W, VALUES, S.threads, S.window, S.bins, S.blocks>;
 	int blocks;
 
 	if (parts == 0)
@@ -498,7 +478,7 @@ launch(gs_cuda_engine *e, const finish_args &f, u32 parts)
 gs_status
 gs_segments_finish(gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known, const void *in)
 {
-	const finish_args f = {w.a, in, w.parts[0]}, g = {w.a, in, w.parts[1]};
+	const part_args f = {w.a, in, w.parts[0]}, g = {w.a, in, w.parts[1]};
 	const u32 *const parts = known->parts;
 
 	if (w.a.value_bytes != 0)

@@ -260,7 +260,7 @@ gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const 
 	tiles_kernel<<<w.segments, 256, 0, e->stream>>>(list, w.tile, w.table);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	GS_TRY(look(e, w, t + l.keys, known));
-	finish = gs_segments_finishes(w, known);
+	finish = gs_segments_finishes(e, w, known);
 	shift = finish ? gs_leading_shift(known->varying, 1) : gs_segments_leading(known);
 	/* by atomics equal keys lose their order, which shows in those of floats alone: 0 and -0 */
 	atomics = args.value_bytes == 0 && !args.floats && gs_sort_atomics(e, known->items);
