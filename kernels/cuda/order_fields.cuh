@@ -7,13 +7,36 @@
 
 #include "order.cuh"
 
+/* A field's base, shift and bits from what is known of its values, the least of which is min; returns the greatest code. */
+GS_BOTH u64
+gs_field_range(gs_dev_field *f, const gs_look *look, u64 min)
+{
+	u64 varying = look->ones & look->zeros, span;
+
+	f->base = min;
+	f->shift = varying ? gs_bits_of(varying & (0 - varying)) - 1 : 0;
+	span = (look->max - min) >> f->shift;
+	f->bits = gs_bits_of(span);
+	return span;
+}
+
+/* Makes room for a code of NULL; false if 64 bits have none. */
+GS_BOTH bool
+gs_field_nulls(gs_dev_field *f, const gs_column *column, u64 span)
+{
+	f->bits = gs_bits_of(span + 1);
+	f->bump = column->spec.nulls_first ? 1 : 0;
+	f->null_code = column->spec.nulls_first ? 0 : span + 1;
+	return span < UINT64_MAX;
+}
+
 /* A field for the values of one half of a column, whose second look is that of 16-byte values' lower halves; returns the greatest code. */
 GS_BOTH u64
 gs_value_field(gs_dev_field *f, const gs_column *column, const gs_look *looks, int half)
 {
 	const gs_look *look = looks + half;
 	gs_type type = column->spec.type;
-	u64 min = ~look->not_min, varying = look->ones & look->zeros, span;
+	u64 min = ~look->not_min;
 	u32 width = gs_order_width(type);
 
 	if (width < 8)
@@ -26,11 +49,7 @@ gs_value_field(gs_dev_field *f, const gs_column *column, const gs_look *looks, i
 	f->stride = width;
 	f->floats = gs_order_floats(type);
 	f->flip = type == GS_U128 ? (column->spec.desc ? ~0ull : 0) : gs_order_flip(&column->spec);
-	f->base = min;
-	f->shift = varying ? gs_bits_of(varying & (0 - varying)) - 1 : 0;
-	span = (look->max - min) >> f->shift;
-	f->bits = gs_bits_of(span);
-	return span;
+	return gs_field_range(f, look, min);
 }
 
 GS_BOTH void
@@ -53,10 +72,7 @@ gs_one_field(gs_dev_field *f, const gs_column *column, const gs_look *look)
 		return false;
 	if (look->nulls == 0)
 		return true;
-	f->bits = gs_bits_of(span + 1);
-	f->bump = column->spec.nulls_first ? 1 : 0;
-	f->null_code = column->spec.nulls_first ? 0 : span + 1;
-	return span < UINT64_MAX;
+	return gs_field_nulls(f, column, span);
 }
 
 /* The fields of a column of fixed width, at most three; none if all its rows are equal. */

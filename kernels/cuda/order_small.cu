@@ -1,347 +1,299 @@
 /*
  * order_small.cu: the order of up to 65536 rows in one launch; the host decides nothing and waits for nothing.
  *
- * One row to a thread, 512 to a block.  1. The blocks look at the columns and make the key's fields.  2. Rows are counted by the leading
- * 12 bits of their keys.  3. Every block adds up the counts and writes its rows' words into their bins, in any order.  4. A row's
- * place in its bin is the number of rows there that come before it; its number goes there.  Between the steps all blocks meet:
- * up to 16 are one cluster (sm_90), more are launched together.  Rows that come in order leave after 2.
+ * Up to four clusters of up to 16 blocks (sm_90), none of which waits for another: each reads all rows, ITEMS to a thread, and writes
+ * its share of the order.  1. Its blocks look at the columns, tell each other what they have seen, and make the key's fields.  2. They
+ * count rows by the leading 12 bits of their keys.  3. Every block adds up the counts and puts those of its rows whose bins are the
+ * cluster's own into these bins, in any order.  4. A row's place in its bin is the number of rows there that come before it; its
+ * number goes there.  The cluster's blocks meet between the steps.  Rows that come in order leave after 2.
  *
- * If some bin is too full for step 4, the first cluster sorts everything by digit passes in its shared memory (order_small.cuh).  Where
- * there are no clusters, one block does that with all that fits it.
- * Bytes per row: the columns' widths once from memory and once from the cache; 8 or 10 written and read; 4 written.
+ * If some bin is too full for step 4, the first cluster sorts everything by digit passes in its shared memory (order_small_passes.cuh).
+ * Where there are no clusters, one block does that with all that fits it.
+ * Bytes per row: the columns' widths read by each cluster, of several columns twice; 8 or 10 written and read; 4 written.
  */
-#include "order_small.cuh"
+#include "order_small_bins.cuh"
+#include "order_small_passes.cuh"
 
-/* A row's key: how many bits and words all have, its first word, and the word of the row before to lane 0. */
-struct small_key
+/* The keys of a thread's rows: how many bits and words all have, and first words; the last one is that of the row before the first. */
+template <int ITEMS> struct small_key
 {
 	u32 bits, words;
-	u64 word, before;
+	u64 word[ITEMS + 1];
 };
 
-/* Adds up what a block's warps have seen of a column, and tells the other blocks.  By one warp. */
+/* ---------------------------------------------------------------- the look */
+
+/* Adds up what a block's warps have seen of a column, and tells the cluster's blocks.  By one warp. */
 static __device__ __forceinline__ void
-tell_look(const small_args &a, const small_shared &m, u32 c)
+tell_look(small_shared &m, u32 blocks, u32 c)
 {
+	const u32 lane = lane_id();
 	small_look x = {0, 0, 0, 0, 0, 0};
 
-	if (lane_id() < WARPS)
-		x = m.partial[c][lane_id()];
+	if (lane < WARPS)
+		x = m.partial[c][lane];
 	x = lanes_look(x);
-	if (lane_id() == 0)
+	if (lane < blocks)
 	{
-		u64(*l)[MOST_BLOCKS] = a.state->looks[c];
+		const u32 to = in_block(&m.told[c][cluster_rank()], lane);
 
-		l[0][blockIdx.x] = x.not_min;
-		l[1][blockIdx.x] = x.max;
-		l[2][blockIdx.x] = x.ones;
-		l[3][blockIdx.x] = x.zeros;
-		l[4][blockIdx.x] = x.flags;
+		put(to + (u32) offsetof(small_look, not_min), x.not_min);
+		put(to + (u32) offsetof(small_look, max), x.max);
+		put(to + (u32) offsetof(small_look, ones), x.ones);
+		put(to + (u32) offsetof(small_look, zeros), x.zeros);
+		put(to + (u32) offsetof(small_look, flags), x.flags);
 	}
 }
 
-/* Fields in shared memory from what the blocks have told each other. */
+/* Waits until all blocks have told each other of their looks.  told: this warp has written one. */
+static __device__ __forceinline__ void
+hear_looks(bool told)
+{
+	if (told)
+		cluster_arrive();
+	else
+		cluster_arrive_relaxed();
+	cluster_wait();
+}
+
+/* Fields in shared memory from m.look. */
 static __device__ __forceinline__ void
 fields_of_looks(const small_args &a, small_shared &m)
 {
-	const u32 warp = threadIdx.x / 32;
-
-	if (warp < 2 * a.ncolumns && (warp % 2 == 0 || a.columns[warp / 2].spec.type == GS_U128))
-	{
-		gs_look l = look_of(looks_of_blocks(a.state, warp));
-
-		if (lane_id() == 0)
-			m.look[warp] = l;
-	}
 	__syncthreads();
 	if (threadIdx.x == 0)
 		make_fields(a, m);
 	__syncthreads();
 }
 
-/* Keys of any columns. */
-static __device__ __forceinline__ small_key
-small_keys(const small_args &a, small_shared &m, small_half *half, u32 row)
+/* Is there a look for this: a column, or the lower half of one of 16-byte values? */
+static __device__ __forceinline__ bool
+looked_at(const small_args &a, u32 c)
 {
-	const u32 warp = threadIdx.x / 32;
-	small_key k;
+	return c < 2 * a.ncolumns && (c % 2 == 0 || a.columns[c / 2].spec.type == GS_U128);
+}
 
+/* Looks at all columns. */
+template <int ITEMS>
+static __device__ __forceinline__ void
+small_looks(const small_args &a, small_shared &m, u32 first)
+{
+	static_assert(LOOKS <= WARPS, "a warp for each look");
+	const u32 warp = threadIdx.x / 32;
+	const bool mine = looked_at(a, warp);
+
+#pragma unroll 1
 	for (u32 c = 0; c < 2 * a.ncolumns; c++)
-		if (c % 2 == 0 || a.columns[c / 2].spec.type == GS_U128)
+		if (looked_at(a, c))
 		{
-			small_look x = lanes_look(look_at(a.columns[c / 2], (int) (c % 2), a.n));
+			const small_source &from = a.sources[c];
+			u64 x[ITEMS + 1];
+
+			read_values(x, from.values, from.width, from.stride, first, a.n);
+
+			const u32 nulls = read_nulls<ITEMS + 1>(a.columns[c / 2].nulls, first, a.n);
+
+			order_values(x, from.floats, from.width, from.flip);
+
+			const small_look s = lanes_look(look_at(x, nulls));
 
 			if (lane_id() == 0)
-				m.partial[c][warp] = x;
+				m.partial[c][warp] = s;
 		}
+	cluster_wait();
 	__syncthreads();
-	if (warp < 2 * a.ncolumns && (warp % 2 == 0 || a.columns[warp / 2].spec.type == GS_U128))
-		tell_look(a, m, warp);
-	blocks_meet(half, 0);
+	if (mine)
+		tell_look(m, a.blocks, warp);
+	hear_looks(mine);
+	if (mine)
+	{
+		const gs_look l = look_of(looks_of_blocks(m, a.blocks, warp));
+
+		if (lane_id() == 0)
+			m.look[warp] = l;
+	}
+}
+
+/* Keys of any columns, which have been looked at. */
+template <int ITEMS>
+static __device__ __forceinline__ void
+small_keys(const small_args &a, small_shared &m, u32 first, small_key<ITEMS> &k)
+{
 	fields_of_looks(a, m);
 	k.bits = m.bits;
 	k.words = m.words;
-	k.word = k.bits > 0 && row < a.n ? small_word(m, row, 0) : 0;
-	k.before = k.words == 1 ? small_word_before(m, row, a.n) : 0;
-	return k;
+	if (k.bits > 0 && a.by_bins)
+		small_words(k.word, m, first, a.n);
 }
 
 /*
- * The same for one column of at most 8 bytes, by every thread from the value that it has looked at: no list of fields, no second read.
+ * Looks at one column of at most 8 bytes; the keys, too, by every thread from the values that it has looked at: no list of fields, no
+ * second read.  False if the keys are longer: a NULL bit above 64 bits.
  */
-static __device__ __forceinline__ small_key
-small_column_keys(const small_args &a, small_shared &m, small_half *half, u32 row)
-{
-	const gs_column &column = a.columns[0];
-	const bool valid = row < a.n, older = lane_id() == 0 && row > 0 && valid;
-	const bool null = valid && small_null(column, row), null_before = older && small_null(column, row - 1);
-	const u64 x = valid ? small_value(column, 0, row) : 0, before = older ? small_value(column, 0, row - 1) : 0;
-	small_look s = {0, 0, 0, 0, 0, 0};
-	small_key k = {0, 0, 0, 0};
-	gs_dev_field f;
-
-	if (valid)
-		see_value(s, x, null);
-	s = lanes_look(s);
-	if (lane_id() == 0)
-		m.partial[0][threadIdx.x / 32] = s;
-	__syncthreads();
-	if (threadIdx.x < 32)
-		tell_look(a, m, 0);
-	blocks_meet(half, 0);
-
-	if (threadIdx.x < 32)
-	{
-		const gs_look l = look_of(looks_of_blocks(a.state, 0));
-
-		if (threadIdx.x == 0)
-		{
-			m.look[0] = l;
-			m.seen = 0;
-		}
-	}
-	__syncthreads();
-
-	const gs_look look = m.look[0];
-
-	if (!look.valid)
-		return k;
-	if (!gs_one_field(&f, &column, &look))
-	{
-		/* a NULL bit above 64 bits */
-		fields_of_looks(a, m);
-		return small_key{m.bits, m.words, valid ? small_word(m, row, 0) : 0, 0};
-	}
-	k.bits = f.bits;
-	k.words = f.bits > 0;
-	k.word = !valid ? 0 : null ? f.null_code : ((x - f.base) >> f.shift) + f.bump;
-	k.before = null_before ? f.null_code : ((before - f.base) >> f.shift) + f.bump;
-	return k;
-}
-
-/* Adds the block's counts to all blocks'; they become what was there before.  A thread's atomics are all under way at once. */
-static __device__ __forceinline__ void
-share_bins(small_shared &m, small_half *half)
-{
-	u32 count[BINS / THREADS];
-
-#pragma unroll
-	for (u32 i = 0; i < BINS / THREADS; i++)
-		count[i] = m.bin[i * THREADS + threadIdx.x];
-#pragma unroll
-	for (u32 i = 0; i < BINS / THREADS; i++)
-		if (count[i] != 0)
-			count[i] = atomicAdd(&half->bins[i * THREADS + threadIdx.x], count[i]);
-#pragma unroll
-	for (u32 i = 0; i < BINS / THREADS; i++)
-		m.bin[i * THREADS + threadIdx.x] = count[i];
-}
-
-/* The bins' counts over all blocks become their begins, in shared memory.  True if one has too many rows. */
-static __device__ __forceinline__ bool
-small_begins(small_shared &m, const small_half *half, u32 n)
-{
-	constexpr u32 EACH = BINS / THREADS;
-	static_assert(EACH == 8, "two vectors for each thread");
-	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
-	const uint4 *from = (const uint4 *) half->bins + 2 * thread;
-	const uint4 x = __ldcg(from), y = __ldcg(from + 1);
-	const u32 count[EACH] = {x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w};
-	u32 sum = 0, most = 0, upto, before;
-
-#pragma unroll
-	for (u32 i = 0; i < EACH; i++)
-	{
-		sum += count[i];
-		most = max(most, count[i]);
-	}
-	upto = warp_inclusive(sum);
-	if (lane == 31)
-		m.sums[warp] = upto;
-
-	const bool full = __syncthreads_or(most > MOST_IN_BIN);
-
-	before = warp_inclusive(lane < WARPS ? m.sums[lane] : 0);
-	before = __shfl_sync(GS_ALL_LANES, before, (warp + 31) & 31);
-	before = (warp ? before : 0) + upto - sum;
-#pragma unroll
-	for (u32 i = 0; i < EACH; i++)
-	{
-		m.bin[thread * EACH + i] = before;
-		before += count[i];
-	}
-	if (thread == 0)
-		m.bin[BINS] = n;
-	__syncthreads();
-	return full;
-}
-
-/* Reads the words of some positions into the window, which begins MOST_IN_BIN before the block's first. */
-static __device__ __forceinline__ void
-read_window(const small_args &a, small_shared &m, u32 begin, u32 end, bool packed)
-{
-	const u32 zero = blockIdx.x * THREADS - MOST_IN_BIN; /* may wrap, and back */
-
-	for (u32 i = begin + threadIdx.x; i < end; i += THREADS)
-	{
-		m.window[i - zero] = __ldcg(a.words + i);
-		if (!packed)
-			m.window_rows[i - zero] = __ldcg(a.rows + i);
-	}
-}
-
-/* Ranks the rows of a block's positions within their bins, and writes the order. */
-static __device__ __forceinline__ void
-small_rank(const small_args &a, small_shared &m, u32 shift, bool packed, u32 key_words)
-{
-	const u32 from = blockIdx.x * THREADS, at = from + threadIdx.x, zero = from - MOST_IN_BIN;
-
-	if (from >= a.n)
-		return;
-
-	const u32 near = from < NEAR ? 0 : from - NEAR, far = min(from + THREADS + NEAR, a.n);
-
-	read_window(a, m, near, far, packed);
-	__syncthreads();
-
-	/* the bins of these positions, whole */
-	auto bin_of = [&](u64 word) -> u32 { return (u32) (word >> shift); };
-	const u32 left = m.bin[bin_of(m.window[MOST_IN_BIN])];
-	const u32 right = m.bin[bin_of(m.window[min(from + THREADS, a.n) - 1 - zero]) + 1];
-
-	if (left < near || right > far)
-	{
-		read_window(a, m, left, near, packed);
-		read_window(a, m, far, right, packed);
-		__syncthreads();
-	}
-	if (at >= a.n)
-		return;
-
-	const u64 word = m.window[at - zero];
-	const u32 bin = bin_of(word), begin = m.bin[bin], end = m.bin[bin + 1];
-	u32 rank = 0, row;
-
-	if (packed)
-	{
-		row = (u32) word & (MOST_ROWS - 1);
-		for (u32 i = begin; i < end; i++)
-			rank += m.window[i - zero] < word;
-	}
-	else
-	{
-		row = m.window_rows[at - zero];
-		for (u32 i = begin; i < end; i++)
-		{
-			const u64 other = m.window[i - zero];
-			bool before = other < word;
-
-			if (other == word)
-			{
-				const u32 its = m.window_rows[i - zero];
-				int c = key_words > 1 ? gs_compare(gs_dev_key{m.fields, m.nfields}, m.places[1], its, row) : 0;
-
-				before = c < 0 || (c == 0 && its < row);
-			}
-			rank += before;
-		}
-	}
-	a.order[begin + rank] = row;
-}
-
-/* Two blocks to a multiprocessor where the grid is largest: else there may be no room for all its clusters at once. */
 template <int ITEMS>
-static __global__ void __launch_bounds__(THREADS, ITEMS == MOST_ITEMS ? 2 : 1) small_kernel(const __grid_constant__ small_args a)
+static __device__ __forceinline__ bool
+small_column_keys(const small_args &a, small_shared &m, u32 first, small_key<ITEMS> &k)
+{
+	const small_source &from = a.sources[0];
+	const u32 warp = threadIdx.x / 32;
+	gs_dev_field f = {};
+
+	read_values(k.word, from.values, from.width, from.stride, first, a.n);
+
+	const u32 nulls = read_nulls<ITEMS + 1>(a.columns[0].nulls, first, a.n);
+
+	order_values(k.word, from.floats, from.width, from.flip);
+
+	const small_look s = lanes_look(look_at(k.word, nulls));
+
+	if (lane_id() == 0)
+		m.partial[0][warp] = s;
+	cluster_wait();
+	__syncthreads();
+	if (warp == 0)
+		tell_look(m, a.blocks, 0);
+	hear_looks(warp == 0);
+
+	const gs_look look = look_of(looks_of_blocks(m, a.blocks, 0));
+
+	if (threadIdx.x == 0)
+		m.look[0] = look;
+
+	const u64 span = gs_field_range(&f, &look, ~look.not_min);
+
+	if (look.nulls && look.valid && !gs_field_nulls(&f, &a.columns[0], span))
+		return false;
+	k.bits = look.valid ? f.bits : 0;
+	k.words = k.bits > 0;
+#pragma unroll
+	for (int i = 0; i <= ITEMS; i++)
+		k.word[i] = nulls >> i & 1 ? f.null_code : ((k.word[i] - f.base) >> f.shift) + f.bump;
+	return true;
+}
+
+/* ---------------------------------------------------------------- the kernel */
+
+/* Puts those rows whose bins are the cluster's own into them.  place: as count_bins() left it; m.bins: as share_bins() did. */
+template <int ITEMS>
+static __device__ __forceinline__ void
+fill_bins(const small_args &a, const small_shared &m, const small_key<ITEMS> &k, u32 shift, bool packed, u32 first,
+		  u32 from, u32 to, u32 (&place)[ITEMS])
+{
+	u32 own = 0;
+
+#pragma unroll
+	for (int i = 0; i < ITEMS; i++)
+	{
+		const u32 bin = (u32) (k.word[i] >> shift), begin = m.begin[bin];
+
+		place[i] = begin + half_of(m.bins[bin / 2], bin) + half_of(place[i], bin);
+		own |= (u32) (first + i * 32 < a.n && begin >= from && begin < to) << i;
+	}
+#pragma unroll
+	for (int i = 0; i < ITEMS; i++)
+		if (own >> i & 1)
+		{
+			const u32 row = first + i * 32;
+
+			a.words[place[i]] = packed ? k.word[i] << ROW_BITS | row : k.word[i];
+			if (!packed)
+				a.rows[place[i]] = (u16) row;
+		}
+}
+
+/* The order by bins.  Returns what was seen of the order, which is written only if a rise and a fall were; passes: how often rows were moved. */
+template <int ITEMS>
+static __device__ __forceinline__ u32
+small_bins(const small_args &a, small_shared &m, const small_key<ITEMS> &k, u32 first, bool column, u32 &passes)
+{
+	constexpr u32 PLACES = THREADS * places_of(ITEMS);
+	const u32 thread = threadIdx.x, self = cluster_rank(), cluster = blockIdx.x / a.blocks;
+	const u32 from = cluster * a.blocks * PLACES, to = from + a.blocks * PLACES;
+	const u32 shift = k.bits <= BIN_BITS ? 0 : min(64u, k.bits) - BIN_BITS;
+	const bool packed = k.bits + ROW_BITS <= 64;
+	u32 *const bins = a.state->bins[cluster];
+	u32 place[ITEMS], seen = GS_SEEN_FALL | GS_SEEN_RISE;
+	bool full = false;
+
+	count_bins(m, k.word, shift, first, a.n, place);
+	if (k.words == 1)
+		seen = small_seen<ITEMS>(k.word, k.word[ITEMS], first, a.n);
+	if (lane_id() == 0 && seen != 0)
+		atomicOr(&m.seen, seen);
+	__syncthreads();
+	share_bins(m, bins);
+	if (thread < a.blocks)
+		put(in_block(&m.seen_by[self], thread), m.seen);
+	cluster_barrier();
+
+	/* asked for before it is known whether it is needed */
+	static_assert(BIN_WORDS == 4 * THREADS, "four words for each thread");
+	const uint4 counts = __ldcg((const uint4 *) bins + thread);
+
+	seen = lanes_or(lane_id() < a.blocks ? m.seen_by[lane_id()] : 0);
+
+	const bool sorted = seen != (GS_SEEN_FALL | GS_SEEN_RISE);
+
+	if (!sorted)
+	{
+		full = begin_bins(m, counts, a.n, from, to);
+		if (!full)
+			fill_bins(a, m, k, shift, packed, first, from, to, place);
+		cluster_barrier();
+	}
+	/* zero for the next launch */
+	for (u32 i = self * THREADS + thread; i < BIN_WORDS / 4; i += a.blocks * THREADS)
+		((uint4 *) bins)[i] = make_uint4(0, 0, 0, 0);
+	if (full && cluster == 0)
+	{
+		if (column)
+			fields_of_looks(a, m);
+		seen = small_passes<ITEMS>(a, m, a.blocks, false, passes);
+	}
+	else if (!sorted && !full)
+	{
+		rank_bins<ITEMS>(a, m, packed ? shift + ROW_BITS : shift, packed, k.words > 1);
+		passes = 1;
+	}
+	return seen;
+}
+
+/* One block to a multiprocessor is enough: the bound's default makes the compiler save registers for two, and spill. */
+template <int ITEMS>
+static __global__ void __launch_bounds__(THREADS, 1) small_kernel(const __grid_constant__ small_args a)
 {
 	extern __shared__ __align__(128) u8 memory[];
 	small_shared &m = *(small_shared *) memory;
-	small_half *half = &a.state->half[a.turn], *other = &a.state->half[1 - a.turn];
-	const u32 thread = threadIdx.x, row = blockIdx.x * THREADS + thread;
-	const bool column = a.bins && a.ncolumns == 1 && a.columns[0].spec.type != GS_U128;
-	u32 input = GS_SEEN_FALL | GS_SEEN_RISE, passes = 0;
+	const u32 thread = threadIdx.x, first = first_row<ITEMS>();
+	const bool column = a.by_bins && a.ncolumns == 1 && a.columns[0].spec.type != GS_U128;
+	u32 input, passes = 0;
+	bool known = false;
+	small_key<ITEMS> k;
 
-	for (u32 i = row; i < sizeof(*other) / sizeof(uint4); i += gridDim.x * THREADS)
-		((uint4 *) other)[i] = make_uint4(0, 0, 0, 0);
-
-	const small_key k = column ? small_column_keys(a, m, half, row) : small_keys(a, m, half, row);
-	const bool packed = k.bits + ROW_BITS <= 64;
+	if (thread == 0)
+		m.seen = 0;
+	/* nobody writes into another block before that one runs: the wait is in front of the first such write */
+	cluster_arrive_relaxed();
+	if (a.by_bins)
+		for (u32 i = thread; i < BIN_WORDS / 4; i += THREADS)
+			((uint4 *) m.bins)[i] = make_uint4(0, 0, 0, 0);
+	if (column)
+		known = small_column_keys(a, m, first, k);
+	else
+		small_looks<ITEMS>(a, m, first);
+	if (!known)
+		small_keys(a, m, first, k);
 
 	if (k.bits == 0)
 		input = GS_SEEN_RISE;
-	else if (!a.bins)
-		input = small_passes<ITEMS>(a, m, 1, k.words == 1, passes);
+	else if (a.by_bins)
+		input = small_bins(a, m, k, first, column, passes);
 	else
-	{
-		const u32 shift = k.bits <= BIN_BITS ? 0 : min(64u, k.bits) - BIN_BITS;
-		u32 bin = (u32) (k.word >> shift), rank = 0, now;
-
-		/* counts of bins: in the block, then of all blocks */
-		for (u32 i = thread; i < BINS / 4; i += THREADS)
-			((uint4 *) m.bin)[i] = make_uint4(0, 0, 0, 0);
-		__syncthreads();
-		now = k.words == 1 ? small_seen(k.word, k.before, row, a.n) : 0;
-		if (lane_id() == 0 && now != 0)
-			atomicOr(&m.seen, now);
-		if (row < a.n)
-			rank = atomicAdd(&m.bin[bin], 1);
-		__syncthreads();
-		share_bins(m, half);
-		if (thread == 0 && m.seen != 0)
-			atomicOr(&half->seen, m.seen);
-		__syncthreads();
-		rank += m.bin[bin];
-		blocks_meet(half, 1);
-		if (k.words == 1)
-			input = __ldcg(&half->seen);
-		if (input == (GS_SEEN_FALL | GS_SEEN_RISE))
-		{
-			const bool full = small_begins(m, half, a.n);
-
-			if (!full && row < a.n)
-			{
-				rank += m.bin[bin];
-				a.words[rank] = packed ? k.word << ROW_BITS | row : k.word;
-				if (!packed)
-					a.rows[rank] = (u16) row;
-			}
-			blocks_meet(half, 2);
-			if (!full)
-			{
-				small_rank(a, m, packed ? shift + ROW_BITS : shift, packed, k.words);
-				passes = 1;
-			}
-			else if (blockIdx.x < CLUSTER)
-			{
-				if (column)
-					fields_of_looks(a, m);
-				input = small_passes<ITEMS>(a, m, min(gridDim.x, (u32) CLUSTER), false, passes);
-			}
-		}
-	}
+		input = small_passes<ITEMS>(a, m, 1, k.words == 1, passes);
 	if (input != (GS_SEEN_FALL | GS_SEEN_RISE))
-		for (u32 r = row; r < a.n; r += gridDim.x * THREADS)
+		for (u32 r = blockIdx.x * THREADS + thread; r < a.n; r += gridDim.x * THREADS)
 			a.order[r] = input == GS_SEEN_FALL ? a.n - 1 - r : r;
-	if (a.facts != NULL && row == 0)
+	if (a.facts != NULL && blockIdx.x == 0 && thread == 0)
 	{
 		a.facts->key_bits = k.bits;
 		a.facts->words = max(1u, k.words);
@@ -363,10 +315,10 @@ small_of(u32 items)
 	return items <= 1 ? small_kernel<1> : items <= 2 ? small_kernel<2> : items <= 4 ? small_kernel<4> : small_kernel<8>;
 }
 
-/* The shape for so many rows: of an order by bins, or of one block. */
+/* The shape for so many rows: blocks of a cluster, clusters, rows of a thread; of an order by bins, or of one block. */
 struct small_shape
 {
-	u32 blocks, items;
+	u32 blocks, clusters, items;
 };
 
 static bool
@@ -378,7 +330,7 @@ small_by_bins(const gs_cuda_sort *sort)
 static small_shape
 small_shape_of(const gs_cuda_sort *sort, u64 rows)
 {
-	small_shape s = {1, 1};
+	small_shape s = {1, 1, 1};
 
 	if (!small_by_bins(sort))
 	{
@@ -390,29 +342,47 @@ small_shape_of(const gs_cuda_sort *sort, u64 rows)
 		s.blocks *= 2;
 	while ((u64) s.items * s.blocks * THREADS < rows)
 		s.items *= 2;
-	/* as many clusters as rows need, each whole */
-	s.blocks = (u32) ((rows + (u64) s.blocks * THREADS - 1) / ((u64) s.blocks * THREADS)) * s.blocks;
+	if (s.items > 1)
+	{
+		const u64 share = CLUSTER * THREADS * places_of((int) s.items);
+
+		s.clusters = (u32) ((rows + share - 1) / share);
+	}
+	return s;
+}
+
+/* half: of 16-byte values, 0 the upper one */
+static small_source
+source_of(const gs_column *column, u32 half)
+{
+	const gs_type type = column->spec.type;
+	const bool wide = type == GS_U128;
+	small_source s;
+
+	s.values = (const u8 *) column->values + (wide && half == 0 ? 8 : 0);
+	s.stride = gs_order_width(type);
+	s.width = wide ? 8 : s.stride;
+	s.floats = gs_order_floats(type);
+	s.flip = wide ? (column->spec.desc ? ~0ull : 0) : gs_order_flip(&column->spec);
 	return s;
 }
 
 static void
-small_config(gs_cuda_engine *e, cudaLaunchConfig_t *config, cudaLaunchAttribute *attributes, small_shape s)
+small_config(gs_cuda_engine *e, cudaLaunchConfig_t *config, cudaLaunchAttribute *attribute, small_shape s)
 {
 	*config = {};
-	config->gridDim = dim3(s.blocks);
+	config->gridDim = dim3(s.blocks * s.clusters);
 	config->blockDim = dim3(THREADS);
 	config->dynamicSmemBytes = small_bytes((int) s.items);
 	config->stream = e->stream;
-	attributes[0].id = cudaLaunchAttributeClusterDimension;
-	attributes[0].val.clusterDim.x = s.blocks < CLUSTER ? s.blocks : CLUSTER;
-	attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
-	attributes[1].id = cudaLaunchAttributeCooperative;
-	attributes[1].val.cooperative = 1;
-	config->attrs = attributes;
-	config->numAttrs = s.blocks > CLUSTER ? 2 : s.blocks > 1;
+	attribute->id = cudaLaunchAttributeClusterDimension;
+	attribute->val.clusterDim.x = s.blocks;
+	attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
+	config->attrs = attribute;
+	config->numAttrs = s.blocks > 1;
 }
 
-/* How many rows fit: all, if this device takes enough clusters at once; else those of fewer, or of one block. */
+/* How many rows fit: all, if this device takes clusters of the full size; else those of one block. */
 static u64
 small_ask(gs_cuda_engine *e, bool clusters)
 {
@@ -423,7 +393,7 @@ small_ask(gs_cuda_engine *e, bool clusters)
 	{
 		const void *f = (const void *) small_of(items);
 		cudaLaunchConfig_t config;
-		cudaLaunchAttribute attributes[2];
+		cudaLaunchAttribute attribute;
 		int active = 0;
 
 		if (small_bytes((int) items) + 1024 > room ||
@@ -434,9 +404,9 @@ small_ask(gs_cuda_engine *e, bool clusters)
 			most = THREADS * items;
 			continue;
 		}
-		small_config(e, &config, attributes, small_shape{CLUSTER * items, items});
+		small_config(e, &config, &attribute, small_shape{CLUSTER, 1, items});
 		if (cudaFuncSetAttribute(f, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
-			cudaOccupancyMaxActiveClusters(&active, f, &config) != cudaSuccess || (u32) active < items)
+			cudaOccupancyMaxActiveClusters(&active, f, &config) != cudaSuccess || active < 1)
 			break;
 		most = (u64) CLUSTER * THREADS * items;
 	}
@@ -480,8 +450,6 @@ gs_small_fits(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 row
 void
 gs_small_close(gs_cuda_sort *sort)
 {
-	if (sort->small_state != NULL)
-		cudaMemset(sort->small_state, 0, sizeof(small_state));
 	cudaFree(sort->small_state);
 }
 
@@ -502,22 +470,25 @@ gs_small_run(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows
 	small_args a = {};
 	void *list[] = {&a};
 	cudaLaunchConfig_t config;
-	cudaLaunchAttribute attributes[2];
+	cudaLaunchAttribute attribute;
 
 	for (u32 c = 0; c < ncolumns; c++)
+	{
 		a.columns[c] = columns[c];
+		a.sources[2 * c] = source_of(&columns[c], 0);
+		a.sources[2 * c + 1] = source_of(&columns[c], 1);
+	}
 	a.ncolumns = ncolumns;
 	a.n = (u32) rows;
-	a.turn = sort->small_turn;
-	a.bins = small_by_bins(sort);
+	a.blocks = shape.blocks;
+	a.by_bins = small_by_bins(sort);
 	a.state = (small_state *) sort->small_state;
 	a.words = (u64 *) temp;
 	a.rows = (u16 *) ((u8 *) temp + gs_round256(rows * sizeof(u64)));
 	a.order = order;
 	a.facts = facts != NULL ? (gs_order_facts *) sort->host : NULL;
-	small_config(e, &config, attributes, shape);
+	small_config(e, &config, &attribute, shape);
 	GS_TRY(gs_cuda_status(cudaLaunchKernelExC(&config, (const void *) small_of(shape.items), list)));
-	sort->small_turn = 1 - sort->small_turn;
 	if (facts != NULL)
 	{
 		GS_TRY(gs_cuda_status(cudaStreamSynchronize(e->stream)));

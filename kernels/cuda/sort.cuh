@@ -8,7 +8,7 @@
  *   order_finish.cu, finish.cuh  leading digits alone, then buckets in shared memory
  *   order_ties.cu  rows that the first 64 - log2(rows) bits of their keys do not separate
  *   merge*.cu    merge sort, and merge of runs
- *   order_small.cu a whole row order in one launch
+ *   order_small*  a whole row order in one launch
  *   segments*.cu   segments, each for itself (their passes: radix_segments*.cu); topk.cu the first rows of an order
  *   job.cu       jobs
  */
@@ -30,8 +30,7 @@ struct gs_cuda_sort
 	u32 force_finish;
 	bool small_asked;  /* small_most is known */
 	u64 small_most;	   /* rows of an order in one launch */
-	void *small_state; /* device memory of such launches, which take turns with its halves */
-	u32 small_turn;
+	void *small_state; /* device memory of such launches */
 };
 
 #define GS_SORT_HOST  65536
