@@ -14,7 +14,8 @@
 #include "check.cuh"
 #include "hub9.cuh"
 
-enum shape { UNIFORM, SORTED, REVERSED, FEW, EQUAL, SKEWED, REAL };
+/* CLUMPED: 13 rows of each value, on the average; BELL: the mean of four; CROWDED: every 10000th key within 2^-20 of the range */
+enum shape { UNIFORM, SORTED, REVERSED, FEW, EQUAL, SKEWED, REAL, CLUMPED, BELL, CROWDED };
 
 /* width bytes per element: a value of so many bits of a distribution, plus base */
 static __global__ void
@@ -34,6 +35,12 @@ make(void *out, u32 n, int width, int bits, shape how, u64 base, u64 seed)
 			k = 5;
 		else if (how == SKEWED)
 			k = (mix(r) >> (64 - bits)) >> (r & 63) % bits;
+		else if (how == CLUMPED)
+			k = mix(r % (n / 13)) >> (64 - bits);
+		else if (how == BELL)
+			k = (k + (mix(r) >> (64 - bits)) + (mix(r + 1) >> (64 - bits)) + (mix(r + 2) >> (64 - bits))) / 4;
+		else if (how == CROWDED && mix(r) % 10000 == 0)
+			k = (1ull << (bits - 2)) + (k >> 20);
 		else if (how == REAL)
 		{
 			double d = (double) (r >> 11) / 9007199254740992.0 * 1e6;
@@ -394,6 +401,7 @@ size(int lg, const char *want)
 	CK(cudaMalloc(&order, n * 4 + 256));
 	single("bigint 20 bits", want, lg, 8, 20, UNIFORM);
 	single("bigint 27 bits", want, lg, 8, 27, UNIFORM);
+	single("bigint 30 bits", want, lg, 8, 30, UNIFORM);
 	single("bigint 36 bits", want, lg, 8, 36, UNIFORM);
 	single("bigint 45 bits", want, lg, 8, 45, UNIFORM);
 	single("bigint 64 bits", want, lg, 8, 64, UNIFORM);
@@ -405,6 +413,9 @@ size(int lg, const char *want)
 	single("bigint reversed", want, lg, 8, lg, REVERSED);
 	single("bigint few 27", want, lg, 8, 27, FEW);
 	single("bigint skewed 27", want, lg, 8, 27, SKEWED);
+	single("bigint clumped 36", want, lg, 8, 36, CLUMPED);
+	single("bigint bell 36", want, lg, 8, 36, BELL);
+	single("bigint crowded 36", want, lg, 8, 36, CROWDED);
 	for (void *a : area)
 		CK(cudaFree(a));
 	CK(cudaFree(order));

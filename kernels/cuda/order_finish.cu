@@ -3,8 +3,8 @@
  *
  * Of n rows, log2(n) - 10 leading bits of the key make buckets that a block can hold, if keys spread evenly: two digit passes and a last
  * step instead of four or more passes.  Whether keys do is estimated from a sample of the rows, while the columns are looked at
- * (the host waits for both at once): rows of the fullest of 512 cells say how long buckets may become; the fullest of 65536 cells,
- * and pairs of rows that agree in 10 more bits, whether some are much longer, or keys clumped.  If the estimate was too good, the last step
+ * (the host waits for both at once): rows of the fullest of 512 cells say how long buckets may become; the fullest of up to 65536 cells,
+ * whether some are much longer; and how often the last row of a hash of 10 more bits had the same ones, whether keys are clumped.  If the estimate was too good, the last step
  * says so, and the order is made again by all digits.
  *
  * A key that does not fit a word beside its row is cut; rows whose words are alike then are listed by the last step, group by group, and
@@ -17,10 +17,9 @@
 #include <cstring>
 
 #define THREADS 512
-#define CELLS	16		  /* bits */
 #define TOP		9		  /* bits: cells whose rows are counted for the host */
 #define LEAST	((u64) 1 << 17) /* rows */
-#define ALIKE	6		  /* rows that share lead + 10 bits at most, on the average */
+#define ALIKE	5		  /* rows that share lead + 10 bits at most, on the average */
 #define GROUP	64		  /* rows of a group that is sorted by comparison */
 
 static constexpr gs_finish_shape shape = gs_finish_rows;
@@ -46,10 +45,11 @@ struct estimate_args
 	u32 ncolumns, row_bits;
 	u32 n, samples;
 	u32 most, way; /* for gs_finish_lead */
+	u32 cell_bits; /* of both tables */
 	const gs_look *looks;
 	const gs_dev_alphabet *alphabets;
 	gs_spread *spread;
-	u32 *cells, *fine; /* zero at first */
+	u32 *cells, *fine; /* rows of leading bits; who was last at a hash of 10 bits more; zero at first */
 };
 
 static __device__ __forceinline__ u64
@@ -98,8 +98,11 @@ static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_c
 		gs_dev_place place = {0, 0};
 		const u64 code = gs_step(key, place, bits, (u32) __umul64hi(scramble(s + 1), a.n));
 
-		crowd = max(crowd, atomicAdd(a.cells + (code >> (bits - min(lead, CELLS))), 1) + 1);
-		alike += atomicAdd(a.fine + (scramble((code >> (bits - fine)) + 1) >> (64 - CELLS)), 1);
+		crowd = max(crowd, atomicAdd(a.cells + (code >> (bits - min(lead, a.cell_bits))), 1) + 1);
+
+		const u64 hash = scramble((code >> (bits - fine)) + 1);
+
+		alike += atomicExch(a.fine + (hash >> (64 - a.cell_bits)), (u32) hash | 1) == ((u32) hash | 1);
 		atomicAdd(top + (code >> (bits - min(lead, TOP))), 1);
 	}
 	crowd = lanes_max(crowd);
@@ -115,11 +118,20 @@ static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_c
 			atomicAdd(a.spread->top + i, top[i]);
 }
 
+/* Few rows have few cells: to clear them would take longer than all the rest. */
+static u32
+cell_bits(u64 rows)
+{
+	const u32 bits = gs_row_bits(rows) - 8;
+
+	return bits < 12 ? 12 : bits > 16 ? 16 : bits;
+}
+
 /* Bytes of cells, zero at first; 0 if the rows need no estimate. */
 size_t
 gs_finish_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows)
 {
-	return ncolumns <= GS_SMALL_COLUMNS && gs_finish_way(e, rows) != 0 ? 2 * sizeof(u32) << CELLS : 0;
+	return ncolumns <= GS_SMALL_COLUMNS && gs_finish_way(e, rows) != 0 ? 2 * sizeof(u32) << cell_bits(rows) : 0;
 }
 
 static u32
@@ -148,7 +160,8 @@ gs_finish_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u6
 	a.alphabets = alphabets;
 	a.spread = spread;
 	a.cells = cells;
-	a.fine = cells + (1 << CELLS);
+	a.cell_bits = cell_bits(rows);
+	a.fine = cells + (1 << a.cell_bits);
 	estimate_kernel<<<gs_cuda_grid(e, a.samples, THREADS, 2), THREADS, 0, e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
@@ -160,7 +173,10 @@ u32
 gs_finish_margin(u64 rows, u32 lead, u32 way, const gs_spread *spread)
 {
 	const double samples = samples_of(rows), n = (double) rows;
-	const double mean = 2 * samples / (1 << (lead < CELLS ? lead : CELLS)), chance = samples * samples / (2 << CELLS);
+	const u32 cells = cell_bits(rows);
+	const double mean = 2 * samples / (1 << (lead < cells ? lead : cells)), table = 1 << cells;
+	/* how often a row should find one of its like if there is one other, when its hash was last used by any row of its cell */
+	const double chance = table / n * (samples - table * (1 - exp(-samples / table))), alike = (double) spread->alike / chance;
 	u32 peak = 0;
 	double bucket, margin;
 
@@ -170,10 +186,11 @@ gs_finish_margin(u64 rows, u32 lead, u32 way, const gs_spread *spread)
 	for (u32 i = 0; i < 1 << TOP; i++)
 		peak = spread->top[i] > peak ? spread->top[i] : peak;
 	if (peak == 0 || spread->crowd > mean + 6 * sqrt(mean) + 4 ||
-		(double) spread->alike > chance + 4 * sqrt(chance) + ALIKE * samples * samples / (2 * n))
+		(double) spread->alike > ALIKE * chance + 4 * sqrt(ALIKE * chance))
 		return 0;
 	bucket = peak * (n / samples) / (1u << (lead > TOP ? lead - TOP : 0));
-	margin = bucket * 17 / 16 + 8 * sqrt(bucket) + 32;
+	/* rows that come by several make the number in a bucket less even */
+	margin = bucket * 17 / 16 + 6 * sqrt(bucket * (1 + alike)) + 32;
 	return margin > CAP * 5 / 8 ? 0 : (u32) margin & ~1u;
 }
 

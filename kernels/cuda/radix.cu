@@ -9,103 +9,6 @@
 
 #include <cstring>
 
-/* ---------------------------------------------------------------- counting digits */
-
-#define COUNT_THREADS 512
-
-/*
- * Counts all digits in one read, in two sets of counters per block.
- */
-template <int IN>
-static __global__ void __launch_bounds__(COUNT_THREADS) count_kernel(const __grid_constant__ gs_radix_counting a)
-{
-	typedef typename item_of<IN == GS_COLUMN4 ? 4 : 8>::type value;
-	constexpr u32 VECTOR = 16 / sizeof(value);
-	extern __shared__ u32 counters[];
-	const u32 place = a.widths[0], set = a.digits << place; /* bits of a place, counters */
-	u32 *mine = counters + (threadIdx.x / 32 & 1) * set;
-	const value *in = (const value *) a.in;
-	u64 stride = (u64) gridDim.x * COUNT_THREADS, thread = blockIdx.x * (u64) COUNT_THREADS + threadIdx.x;
-
-	if (a.gate != NULL && *a.gate != a.gate_open)
-		return;
-	for (u32 i = threadIdx.x; i < 2 * set; i += COUNT_THREADS)
-		counters[i] = 0;
-	__syncthreads();
-
-	auto add = [&](value x) {
-		u64 k = IN == GS_WORDS ? (u64) x : key_of_value(x, a.t);
-		u32 at = a.shift;
-
-		for (u32 p = 0; p < a.digits; p++)
-		{
-			atomicAdd(mine + (p << place) + ((u32) (k >> at) & ((1u << a.widths[p]) - 1)), 1);
-			at += a.widths[p];
-		}
-	};
-	u64 head = ((16 - ((u64) in & 15)) & 15) / sizeof(value);
-
-	head = head < a.n ? head : a.n;
-	const u64 vectors = (a.n - head) / VECTOR;
-	union quad
-	{
-		uint4 q;
-		value v[VECTOR];
-	};
-	const uint4 *from = (const uint4 *) (in + head);
-	u64 i = thread;
-
-	for (; i + 3 * stride < vectors; i += 4 * stride)
-	{
-		quad q[4];
-
-#pragma unroll
-		for (int j = 0; j < 4; j++)
-			q[j].q = __ldcs(from + i + j * stride);
-#pragma unroll
-		for (int j = 0; j < 4; j++)
-#pragma unroll
-			for (u32 v = 0; v < VECTOR; v++)
-				add(q[j].v[v]);
-	}
-	for (; i < vectors; i += stride)
-	{
-		quad q;
-
-		q.q = __ldcs(from + i);
-#pragma unroll
-		for (u32 v = 0; v < VECTOR; v++)
-			add(q.v[v]);
-	}
-	for (i = thread; i < a.n - vectors * VECTOR; i += stride)
-		add(in[i < head ? i : i + vectors * VECTOR]);
-	__syncthreads();
-	for (u32 i = threadIdx.x; i < set; i += COUNT_THREADS)
-	{
-		u32 c = counters[i] + counters[i + set];
-
-		if (c != 0)
-			atomicAdd(a.counts + (i >> place) * GS_PLACE + (i & ((1u << place) - 1)), c);
-	}
-}
-
-static gs_status
-count_digits(gs_cuda_engine *e, gs_radix_io from, const gs_radix_counting &a)
-{
-	void (*kernel)(const gs_radix_counting) = from == GS_WORDS	   ? count_kernel<GS_WORDS>
-											  : from == GS_COLUMN8 ? count_kernel<GS_COLUMN8>
-																   : count_kernel<GS_COLUMN4>;
-	size_t shared = 2 * GS_SORT_COUNTERS * sizeof(u32);
-	u64 wanted = (a.n + COUNT_THREADS * 8 - 1) / (COUNT_THREADS * 8);
-	int blocks;
-
-	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, COUNT_THREADS, shared, &blocks));
-	if (wanted < (u64) blocks)
-		blocks = (int) wanted;
-	kernel<<<blocks, COUNT_THREADS, shared, e->stream>>>(a);
-	return gs_cuda_status(cudaGetLastError());
-}
-
 /* ---------------------------------------------------------------- passes */
 
 /* Whether the device has shared memory for a pass. */
@@ -203,7 +106,7 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 		gs_radix_counting c = {s->in, s->n, s->t, at, digits, {}, counts, s->gate, s->gate_open};
 
 		memcpy(c.widths, widths, sizeof(widths));
-		GS_TRY(count_digits(e, s->from, c));
+		GS_TRY(gs_radix_count(e, s->from, c));
 	}
 
 	to = in == s->a ? s->b : s->a;

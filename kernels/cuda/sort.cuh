@@ -144,6 +144,7 @@ struct gs_radix_counting
 
 bool gs_radix_fits(const gs_cuda_engine *e, int bits, gs_radix_io in);
 u32 gs_radix_most(const gs_cuda_engine *e);
+gs_status gs_radix_count(gs_cuda_engine *e, gs_radix_io from, const gs_radix_counting &a);
 gs_status gs_radix_count_keys(gs_cuda_engine *e, size_t key_bytes, bool floats, const gs_radix_counting &a);
 size_t gs_radix_temp(u64 n, u32 bits);
 gs_status gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 gate_open);
@@ -281,8 +282,8 @@ struct gs_look
 /* How rows spread over the leading bits of their keys: order_finish.cu. */
 struct gs_spread
 {
-	u64 alike;	  /* pairs in one of 65536 cells by a few more bits */
-	u32 crowd;	  /* rows in the fullest of 65536 cells */
+	u64 alike;	  /* rows that found one with the same bits, and 10 more, at its hash */
+	u32 crowd;	  /* rows in the fullest cell */
 	u32 pad;
 	u32 top[512]; /* rows in cells by the first 9 bits */
 };

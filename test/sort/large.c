@@ -177,6 +177,65 @@ order_large(gs_type type, int shape, uint64_t n)
 	free(pattern);
 }
 
+/* The key of a row, all over the range. */
+static uint64_t
+spread_key(uint64_t row, uint32_t bits)
+{
+	uint64_t z = (row + 1) * 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	return ((z ^ (z >> 27)) * 0x94d049bb133111eb) >> (64 - bits);
+}
+
+/* Keys that hardly repeat, which leading digits and buckets may sort; (key, row) must strictly rise. */
+static void
+order_spread(uint32_t bits, uint64_t n)
+{
+	uint64_t *piece = malloc(PIECE * 8), wrong = 0, last_key = 0, last_row = 0;
+	gs_column column = {{GS_I64, false, false}, NULL, NULL, NULL};
+	void *values, *order, *temp;
+	gs_order_facts facts;
+	gs_plan *plan;
+	size_t bytes;
+
+	ok(gs_alloc(engine, n * 8, &values), "gs_alloc");
+	for (uint64_t at = 0; at < n; at += PIECE)
+	{
+		uint64_t m = n - at < PIECE ? n - at : PIECE;
+
+		for (uint64_t i = 0; i < m; i++)
+			piece[i] = spread_key(at + i, bits);
+		ok(gs_upload(engine, (char *) values + at * 8, piece, m * 8), "gs_upload");
+		ok(gs_sync(engine), "gs_sync");
+	}
+	column.values = values;
+	order = poisoned(n * 4);
+	ok(gs_order_plan(engine, &column, 1, n, &plan), "gs_order_plan");
+	bytes = gs_order_temp_bytes(plan);
+	temp = poisoned(bytes);
+	ok(gs_order_run(engine, plan, temp, bytes, order, &facts), "gs_order_run");
+	for (uint64_t at = 0; at < n; at += PIECE)
+	{
+		uint64_t m = n - at < PIECE ? n - at : PIECE;
+		const uint32_t *rows = (const uint32_t *) piece;
+
+		ok(gs_download(engine, piece, (const char *) order + at * 4, m * 4), "gs_download");
+		ok(gs_sync(engine), "gs_sync");
+		for (uint64_t i = 0; i < m; i++)
+		{
+			uint64_t row = rows[i], key = spread_key(row, bits);
+
+			wrong += row >= n || (at + i > 0 && (key < last_key || (key == last_key && row <= last_row)));
+			last_key = key, last_row = row;
+		}
+	}
+	printf("# %u bits, n %llu: %u passes\n", bits, (unsigned long long) n, facts.passes);
+	check(wrong == 0, "order of spread keys of %u bits, n %llu: %llu wrong", bits, (unsigned long long) n, (unsigned long long) wrong);
+	gs_plan_free(engine, plan);
+	gs_free(engine, values), gs_free(engine, order), gs_free(engine, temp);
+	free(piece);
+}
+
 void
 test_order_large(void)
 {
@@ -193,7 +252,13 @@ test_order_large(void)
 		order_large(GS_I64, SHAPE_BITS45, (uint64_t) (((int64_t) 1 << 30) + near[i]));
 		order_large(GS_I64, SHAPE_BITS30, (uint64_t) (((int64_t) 1 << 30) + near[i]));
 	}
+	group("row order of spread keys, to 2^31 rows");
+	order_spread(36, ((uint64_t) 1 << 28) - 1);
+	order_spread(40, ((uint64_t) 1 << 28) + 1);
+	order_spread(36, ((uint64_t) 1 << 28) + ((uint64_t) 1 << 26) + 1);
+	order_spread(40, (uint64_t) 1 << 31);
 	group("row order of more than 2^31 rows");
+	order_spread(40, ((uint64_t) 1 << 31) + 1);
 	order_large(GS_I32, SHAPE_UNIFORM, ((uint64_t) 1 << 31) + 12345);
 	order_large(GS_I64, SHAPE_BITS27, ((uint64_t) 1 << 31) + 12345);
 	order_large(GS_I64, SHAPE_UNIFORM, ((uint64_t) 1 << 31) + 12345);
