@@ -52,14 +52,6 @@ struct estimate_args
 	u32 *cells, *fine; /* rows of leading bits; who was last at a hash of 10 bits more; zero at first */
 };
 
-static __device__ __forceinline__ u64
-scramble(u64 z)
-{
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
 /*
  * Sorts a sample of the rows into cells.  Every block makes the fields of the key for itself, as the host does later.
  */
@@ -96,11 +88,11 @@ static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_c
 	for (u32 s = blockIdx.x * THREADS + threadIdx.x; s < a.samples; s += gridDim.x * THREADS)
 	{
 		gs_dev_place place = {0, 0};
-		const u64 code = gs_step(key, place, bits, (u32) __umul64hi(scramble(s + 1), a.n));
+		const u64 code = gs_step(key, place, bits, (u32) __umul64hi(gs_scramble(s + 1), a.n));
 
 		crowd = max(crowd, atomicAdd(a.cells + (code >> (bits - min(lead, a.cell_bits))), 1) + 1);
 
-		const u64 hash = scramble((code >> (bits - fine)) + 1);
+		const u64 hash = gs_scramble((code >> (bits - fine)) + 1);
 
 		alike += atomicExch(a.fine + (hash >> (64 - a.cell_bits)), (u32) hash | 1) == ((u32) hash | 1);
 		atomicAdd(top + (code >> (bits - min(lead, TOP))), 1);

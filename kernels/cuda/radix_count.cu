@@ -66,6 +66,8 @@ static __global__ void __launch_bounds__(THREADS, 1) count_keys_kernel(const __g
 	const gs_digit_counters counters = {counter_memory, a.digits, BITS, LANES};
 	u32 *const mine = counters.mine(0);
 
+	if (a.gate != NULL && *a.gate != a.gate_open)
+		return;
 	counters.clear();
 	__syncthreads();
 	each_item((const K *) a.in, a.n, [&](K x) {

@@ -55,11 +55,7 @@ struct gs_segments_found
 	gs_segment giants[GS_SEG_GIANTS];
 };
 
-/* Buckets of a segment that a block puts in order. */
-struct gs_segments_part
-{
-	u32 start, count;
-};
+struct gs_part;
 
 /* The call, as kernels are told of it. */
 struct gs_segments_args
@@ -73,16 +69,6 @@ struct gs_segments_args
 	u32 key_bytes, value_bytes;
 };
 
-/* A key as an unsigned number in order. */
-template <class T>
-__device__ __forceinline__ T
-gs_key_code(T x, const gs_segments_args &a)
-{
-	if (a.floats)
-		x = float_order(x, true);
-	return x ^ (T) a.flip;
-}
-
 gs_status gs_segments_small(gs_cuda_engine *e, const gs_segments_args &a, u32 of_class, const u32 *list, u64 count);
 
 /* Large segments, as kernels are told of them. */
@@ -95,7 +81,7 @@ struct gs_segments_work
 	u32 tile; /* items of one */
 	gs_radix_tile *table;
 	u32 *counts; /* per segment and digit place: counts of digits, then where each begins */
-	gs_segments_part *parts[2];
+	gs_part *parts[2];
 };
 
 /* Where the leading digits begin in a key: so many of those in which keys differ; 0 if that leaves none out. */

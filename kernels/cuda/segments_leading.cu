@@ -23,14 +23,6 @@
 
 static_assert(TABLES <= GS_SEG_LEADING_ITEMS * 4, "the tables lie where the keys go later");
 
-static __device__ __forceinline__ u64
-scramble(u64 z)
-{
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
 /*
  * How many low bits of a key make no difference to its bin, if its bucket is a part of its own: the bucket's keys are about as many as
  * the bins.
@@ -54,17 +46,17 @@ template <class K>
 static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__ gs_segments_work w, unsigned long long *tables)
 {
 	/* at random, keys that lie close together too: of an input in some order these are the ones that are alike */
-	const u64 random = scramble(blockIdx.x * THREADS + threadIdx.x + 1);
+	const u64 random = gs_scramble(blockIdx.x * THREADS + threadIdx.x + 1);
 	const gs_radix_tile tile = w.table[(u32) random % w.tiles];
 	const u32 place = (u32) (random >> 32) % tile.valid;
 	const u64 code = gs_key_code(((const K *) w.a.keys)[tile.start + place], w.a);
-	const u64 tag = scramble(tile.segment + 1); /* keys of other segments look like others */
+	const u64 tag = gs_scramble(tile.segment + 1); /* keys of other segments look like others */
 	const u64 varying = w.found->varying;
 
 	for (u32 c = 0; c < GS_SEG_LEADING_CHOICES; c++)
 	{
 		const u32 shift = gs_leading_shift(varying, GS_SEG_LEADING_LEAST + c);
-		const u64 prefix = code >> shift, slot = scramble(prefix + tag) >> (64 - SLOT_BITS);
+		const u64 prefix = code >> shift, slot = gs_scramble(prefix + tag) >> (64 - SLOT_BITS);
 
 		if (shift == 0)
 			continue;
@@ -81,7 +73,7 @@ static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_con
 		if (digit != 0)
 		{
 			const u32 shift = bin_shift(w, tile, (u32) code, digit), at = tile.start + place;
-			const u64 slot = scramble((code >> shift) + tag) >> (64 - SLOT_BITS);
+			const u64 slot = gs_scramble((code >> shift) + tag) >> (64 - SLOT_BITS);
 			const u64 other = atomicExch(tables + ((u64) GS_SEG_LEADING_CHOICES << SLOT_BITS) + slot, (unsigned long long) at << 32 | code);
 			const u32 other_at = (u32) (other >> 32), other_code = (u32) other;
 

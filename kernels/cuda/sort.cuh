@@ -3,7 +3,8 @@
  *
  *   sort.cu      the family's table of operations
  *   radix*.cu    digit passes over words or a column, counting of digits
- *   sort_keys.cu  keys, and keys with values
+ *   sort_keys.cu  keys, and keys with values; sort_leading.cu, sort_finish.cu by leading digits
+ *   parts.cu     buckets of 4-byte keys, put in order in shared memory
  *   order.cu     plans and runs of row orders; order_look.cu what is known of columns; order_encode.cu keys of rows
  *   order_finish.cu, finish.cuh  leading digits alone, then buckets in shared memory
  *   order_ties.cu  rows that the first 64 - log2(rows) bits of their keys do not separate
@@ -62,6 +63,25 @@ GS_BOTH u64
 gs_low_mask(u32 bits)
 {
 	return bits >= 64 ? ~0ull : (1ull << bits) - 1;
+}
+
+/* A key as an unsigned number in order; of: says whether keys are floats, and what turns them after float_order(). */
+template <class T, class OF>
+__device__ __forceinline__ T
+gs_key_code(T x, const OF &of)
+{
+	if (of.floats)
+		x = float_order(x, true);
+	return x ^ (T) of.flip;
+}
+
+/* A number that looks random. */
+static __device__ __forceinline__ u64
+gs_scramble(u64 z)
+{
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
 }
 
 /* ---------------------------------------------------------------- radix.cu */

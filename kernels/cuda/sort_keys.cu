@@ -4,7 +4,11 @@
  * One read counts all digits.  A kernel of one block then looks which digits tell keys apart at all, and lays the passes' road: input,
  * temporary memory and output in turns, so that the last pass that does anything ends in the output.  The host enqueues every
  * pass; those that have nothing to do return at once.  The input is only read.  Pairs of 4 and 4 bytes go as one word between the
- * first pass and the last, and take all passes.
+ * first pass and the last.
+ *
+ * Many integers of 4 bytes, alone or with values of 4, are sorted by two leading digits where a sample says that this leaves short buckets, which
+ * are put in order in shared memory (sort_finish.cu).  If the sample says no, or if that turns out to have been wrong, everything is done by all
+ * digits and ballots: the input is still there.
  *
  * Many keys of 8 bytes are sorted by their leading digits alone where a sample says that these leave few of them tied; the groups that are
  * not in order then are sorted one by one (sort_leading.cu).
@@ -22,7 +26,7 @@
 /* Temporary memory, in this order; what is zeroed before a sort, and before it is done again, lies side by side. */
 struct keys_layout
 {
-	size_t counts, road, tickets, status, bases, steps, keys, values, bytes;
+	size_t road, counts, tickets, status, bases, steps, parts, keys, values, bytes;
 };
 
 /* Pairs that are one word between the first pass and the last. */
@@ -62,12 +66,13 @@ layout_of(size_t key_bytes, size_t value_width, u64 n)
 		return here;
 	};
 
-	l.counts = take(passes * GS_PLACE * sizeof(u32));
 	l.road = take(sizeof(gs_keys_road));
+	l.counts = take(passes * GS_PLACE * sizeof(u32));
 	l.tickets = take(passes * 64 * sizeof(u32));
 	l.status = take((passes * tiles_of(key_bytes, value_width, n) << GS_KEY_BITS) * sizeof(u32));
 	l.bases = take((n >> 29) * GS_PLACE * sizeof(u32));
 	l.steps = take(GS_PLACES * sizeof(gs_radix_step));
+	l.parts = take(gs_keys_finish_temp(key_bytes, value_width, n));
 	l.keys = take(n * (words ? 8 : key_bytes));
 	l.values = take(n * (words ? 8 : value_width));
 	l.bytes = at;
@@ -84,14 +89,14 @@ gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width,
 /* ---------------------------------------------------------------- the road */
 
 /*
- * Which passes there are to do, and from where to where: every other one into the output, the last one too.  Before a sample is taken: which
- * leading digits come into question.
+ * Which passes there are to do, and from where to where: every other one into the output, the last one too; none if the gate is shut.  Before a
+ * sample is taken: which leading digits come into question.
  */
-static __global__ void __launch_bounds__(1 << GS_KEY_BITS) road_kernel(gs_keys_plan plan, gs_road_stage stage)
+static __global__ void __launch_bounds__(1 << GS_KEY_BITS) road_kernel(gs_keys_plan plan, gs_road_stage stage, const u32 *gate)
 {
 	__shared__ u32 active[GS_PLACES];
 	gs_keys_road *road = plan.road;
-	bool open = stage != GS_ROAD_AGAIN || road->again != 0;
+	bool open = gate == NULL || *gate != 0;
 	u32 todo = 0, leading = 0;
 
 	for (u32 p = 0; p < plan.digits; p++)
@@ -184,13 +189,25 @@ pass_args(const keys_sort *s, u32 p)
 	return a;
 }
 
-/* Lays the road and enqueues the passes. */
+/* Counts all digits, or the leading ones; gate: see gs_radix_counting. */
 static gs_status
-run_passes(const keys_sort *s, gs_road_stage stage, bool atomics)
+count_digits(const keys_sort *s, u32 first, const u32 *gate, u32 gate_open)
+{
+	const u32 digits = s->plan.digits - first;
+	gs_radix_counting c = {s->items->keys, s->items->n, {}, s->begin + s->plan.at[first], digits, {}, s->plan.counts + first * GS_PLACE, gate,
+						   gate_open};
+
+	memcpy(c.widths, s->widths + first, digits * sizeof(u32));
+	return gs_radix_count_keys(s->e, s->items->key_bytes, s->plan.floats, c);
+}
+
+/* Lays the road and enqueues the passes; gate: not to be done while this is 0. */
+static gs_status
+run_passes(const keys_sort *s, gs_road_stage stage, bool atomics, const u32 *gate)
 {
 	const gs_sort_items *t = s->items;
 
-	road_kernel<<<1, 1 << GS_KEY_BITS, 0, s->e->stream>>>(s->plan, stage);
+	road_kernel<<<1, 1 << GS_KEY_BITS, 0, s->e->stream>>>(s->plan, stage, gate);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	for (u32 p = 0; p < s->plan.digits; p++)
 	{
@@ -209,30 +226,57 @@ run_passes(const keys_sort *s, gs_road_stage stage, bool atomics)
 	return GS_OK;
 }
 
-/* Pairs that are one word between the first pass and the last: to and fro between two arrays of words. */
+/* A pass over pairs that are one word between the first pass and the last: to and fro between two arrays of words.  done: passes before this one. */
 static gs_status
-run_pairs(const keys_sort *s)
+run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 gate_open)
 {
 	const gs_sort_items *t = s->items;
 	void *words[2] = {s->temp + s->at.keys, s->temp + s->at.values};
+	gs_radix_args a = pass_args(s, p);
 
-	for (u32 p = 0; p < s->plan.digits; p++)
+	if (!s->plan.floats)
+		a.shift += 32;
+	a.key_flip <<= 32;
+	a.in = done == 0 ? t->keys : words[(done + 1) & 1];
+	a.values = t->values;
+	a.out = last ? t->out_keys : words[done & 1];
+	a.out_values = t->out_values;
+	a.gate = gate;
+	a.gate_open = gate_open;
+	if (done != 0)
+		a.prefetch = s->e->properties.major >= 9;
+	return gs_radix_pass_pairs(s->e, s->plan.floats, done == 0, last, a);
+}
+
+/*
+ * By the leading digits of integers of 4 bytes, then in shared memory, unless the sample says that this does not pay; road->again says whether everything has to
+ * be done another way.
+ */
+static gs_status
+run_finish(const keys_sort *s, bool atomics)
+{
+	const gs_sort_items *t = s->items;
+	const u32 first = s->plan.digits - GS_FINISH_DIGITS;
+	u32 *again = &s->plan.road->again;
+
+	GS_TRY(gs_keys_finish_sample(s->e, s->plan, t, s->temp + s->at.keys));
+	GS_TRY(count_digits(s, first, again, 0));
+	for (u32 p = first; p < s->plan.digits; p++)
 	{
-		bool first = p == 0, last = p + 1 == s->plan.digits;
 		gs_radix_args a = pass_args(s, p);
 
-		if (!s->plan.floats)
-			a.shift += 32;
-		a.key_flip <<= 32;
-		a.in = first ? t->keys : words[(p + 1) & 1];
-		a.values = t->values;
-		a.out = last ? t->out_keys : words[p & 1];
-		a.out_values = t->out_values;
-		if (!first)
-			a.prefetch = s->e->properties.major >= 9;
-		GS_TRY(gs_radix_pass_pairs(s->e, s->plan.floats, first, last, a));
+		if (one_word(t))
+		{
+			GS_TRY(run_pairs(s, p, p - first, false, again, 0));
+			continue;
+		}
+		a.in = p == first ? t->keys : t->out_keys;
+		a.out = p == first ? t->out_keys : s->temp + s->at.keys;
+		a.gate = again;
+		GS_TRY(gs_radix_pass_keys(s->e, 4, 0, false, atomics, a));
 	}
-	return GS_OK;
+	GS_TRY(gs_keys_finish(s->e, s->plan, t, s->temp + (one_word(t) ? s->at.values : s->at.keys), s->temp + s->at.parts));
+	return gs_radix_clear(s->e, s->temp + s->at.counts, s->at.bases - s->at.counts, again, 1);
 }
 
 gs_status
@@ -242,6 +286,7 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	keys_sort s = {e, items, layout_of(items->key_bytes, items->value_width, items->n), (u8 *) temp};
 	u32 bits = 8 * (u32) items->key_bytes;
+	const u32 *gate = NULL;
 	bool atomics, leading;
 
 	cudaSetDevice(e->device);
@@ -260,26 +305,33 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 	atomics = items->value_width == 0 && !s.plan.floats && begin_bit == 0 && end_bit == bits && gs_sort_atomics(e, items->n);
 	leading = items->key_bytes == 8 && items->n >= GS_LEADING_ROWS && s.plan.digits > GS_LEADING_LEAST + 1;
 
-	gs_radix_counting c = {items->keys, items->n, {}, begin_bit, s.plan.digits, {}, s.plan.counts, NULL, 0};
-
-	memcpy(c.widths, s.widths, s.plan.digits * sizeof(u32));
 	GS_TRY(gs_cuda_status(cudaMemsetAsync(s.temp, 0, s.at.bases, e->stream)));
-	GS_TRY(gs_radix_count_keys(e, items->key_bytes, s.plan.floats, c));
+	if (gs_keys_finish_may(e, s.plan, items))
+	{
+		GS_TRY(run_finish(&s, atomics));
+		gate = &s.plan.road->again;
+		atomics = false;
+	}
+	GS_TRY(count_digits(&s, 0, gate, 1));
 	if (one_word(items))
-		return run_pairs(&s);
+	{
+		for (u32 p = 0; p < s.plan.digits; p++)
+			GS_TRY(run_pairs(&s, p, p, p + 1 == s.plan.digits, gate, 1));
+		return GS_OK;
+	}
 	if (leading)
 	{
 		void *tables = s.temp + s.at.keys;
 
 		GS_TRY(gs_cuda_status(cudaMemsetAsync(tables, 0, GS_SAMPLE_TABLES, e->stream)));
-		road_kernel<<<1, 1 << GS_KEY_BITS, 0, e->stream>>>(s.plan, GS_ROAD_SAMPLE);
+		road_kernel<<<1, 1 << GS_KEY_BITS, 0, e->stream>>>(s.plan, GS_ROAD_SAMPLE, NULL);
 		GS_TRY(gs_leading_sample(e, s.plan, (const u64 *) items->keys, (u64 *) tables));
 	}
-	GS_TRY(run_passes(&s, leading ? GS_ROAD_CHOOSE : GS_ROAD_ALL, atomics));
+	GS_TRY(run_passes(&s, leading ? GS_ROAD_CHOOSE : GS_ROAD_ALL, atomics, gate));
 	if (leading)
 		GS_TRY(gs_leading_finish(e, s.plan, items, (u32 *) (s.temp + s.at.keys)));
 	if (!leading && !atomics)
 		return GS_OK;
 	GS_TRY(gs_radix_clear(e, s.temp + s.at.tickets, s.at.bases - s.at.tickets, &s.plan.road->again, 1));
-	return run_passes(&s, GS_ROAD_AGAIN, false);
+	return run_passes(&s, GS_ROAD_ALL, false, &s.plan.road->again);
 }

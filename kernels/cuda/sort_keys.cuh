@@ -1,5 +1,5 @@
 /*
- * sort_keys.cuh: what sort_keys.cu and sort_leading.cu tell each other.
+ * sort_keys.cuh: what sort_keys.cu, sort_leading.cu and sort_finish.cu tell each other.
  */
 #ifndef GS_SORT_KEYS_CUH
 #define GS_SORT_KEYS_CUH
@@ -14,6 +14,10 @@
 #define GS_SAMPLE_BITS	   18				   /* of a slot in the tables that they are noted in */
 #define GS_SAMPLE_TABLES   (GS_LEADING_CHOICES * sizeof(u64) << GS_SAMPLE_BITS)
 
+#define GS_FINISH_DIGITS   2				   /* leading digits of keys of 4 bytes, whose buckets are finished in shared memory */
+#define GS_FINISH_LEAST	   ((u64) 1 << 22) /* fewer are not worth it, ... */
+#define GS_FINISH_FORCED   ((u64) 1 << 19) /* or cannot be looked at */
+
 /* What was found out about the keys, and what is done; on the device, zero at first. */
 struct gs_keys_road
 {
@@ -23,6 +27,13 @@ struct gs_keys_road
 	u32 listed;						/* places where the order falls */
 	u32 shifts[GS_LEADING_CHOICES]; /* 0: no choice */
 	u32 tied[GS_LEADING_CHOICES];	/* pairs of the sample with the same leading digits */
+
+	/* keys of 4 bytes */
+	u32 looked;	   /* blocks that have looked at their part of the sample */
+	u32 crowd;	   /* keys of the sample in one bucket */
+	u32 close;	   /* keys of it that come near another one */
+	u32 listed_parts[2];
+	u32 longest; /* part */
 };
 
 /* A key's code is what it is sorted by: the bits from begin on of its order, turned by flip. */
@@ -41,11 +52,14 @@ enum gs_road_stage
 {
 	GS_ROAD_ALL,	/* all digits that tell keys apart */
 	GS_ROAD_SAMPLE, /* which leading digits a sample should look at */
-	GS_ROAD_CHOOSE, /* leading digits, if the sample says so, else all */
-	GS_ROAD_AGAIN	/* all, if it has to be done again, else none */
+	GS_ROAD_CHOOSE	/* leading digits, if the sample says so, else all */
 };
 
 gs_status gs_leading_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const u64 *keys, u64 *tables);
 gs_status gs_leading_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, u32 *list);
+bool gs_keys_finish_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items);
+size_t gs_keys_finish_temp(size_t key_bytes, size_t value_width, u64 n);
+gs_status gs_keys_finish_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, void *tables);
+gs_status gs_keys_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, const void *in, void *temp);
 
 #endif

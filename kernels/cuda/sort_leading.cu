@@ -19,15 +19,7 @@
 static __device__ __forceinline__ u64
 code_of(const gs_keys_plan &plan, u64 key)
 {
-	return ((plan.floats ? float_order(key, true) : key) ^ plan.flip) >> plan.begin & plan.mask;
-}
-
-static __device__ __forceinline__ u64
-scramble(u64 z)
-{
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
+	return gs_key_code(key, plan) >> plan.begin & plan.mask;
 }
 
 /*
@@ -37,12 +29,12 @@ static __global__ void __launch_bounds__(THREADS)
 sample_kernel(gs_keys_plan plan, const u64 *keys, unsigned long long *tables)
 {
 	u32 i = blockIdx.x * THREADS + threadIdx.x;
-	u64 stride = plan.n / GS_SAMPLE, code = code_of(plan, keys[i * stride + scramble(i + 1) % stride]);
+	u64 stride = plan.n / GS_SAMPLE, code = code_of(plan, keys[i * stride + gs_scramble(i + 1) % stride]);
 
 	for (u32 c = 0; c < GS_LEADING_CHOICES; c++)
 	{
 		u32 shift = plan.road->shifts[c];
-		u64 prefix = code >> shift, slot = scramble(prefix + 0x9e3779b97f4a7c15ull) >> (64 - GS_SAMPLE_BITS);
+		u64 prefix = code >> shift, slot = gs_scramble(prefix + 0x9e3779b97f4a7c15ull) >> (64 - GS_SAMPLE_BITS);
 
 		if (shift == 0)
 			continue;

@@ -7,6 +7,7 @@ int
 main(int argc, char **argv)
 {
 	static const test_group all[] = {{"radix", test_radix, false},
+									 {"radix-buckets", test_radix_buckets, false},
 									 {"plans", test_plans, false},
 									 {"topk", test_topk, false},
 									 {"segments", test_segments, false},

@@ -3,9 +3,22 @@
  */
 #include "sort_test.h"
 #include "../../kernels/cpu/cpu.h"
+#ifdef WITH_CUDA
+#include "../../kernels/cuda/sort.h"
+#endif
 
 static const gs_type types[] = {GS_U32, GS_I32, GS_F32, GS_U64, GS_I64, GS_F64};
 static const size_t value_widths[] = {0, 4, 8};
+
+/* What some keys of a case are made instead. */
+enum twist
+{
+	NONE,
+	ALIKE,	 /* so many of 8 bytes differ in their 16 lowest bits only */
+	BUCKET,	 /* just so many of 4 bytes share their 16 leading bits */
+	CROWD,	 /* so many of 4 bytes differ in their 8 lowest bits only */
+	DISTINCT /* all are one of so many */
+};
 
 typedef struct sort_case
 {
@@ -16,7 +29,8 @@ typedef struct sort_case
 	int shape;
 	uint64_t n;
 	size_t offset; /* elements by which the arrays are off their alignment */
-	uint64_t alike; /* so many keys differ in their 16 lowest bits only */
+	enum twist twist;
+	uint64_t amount;
 } sort_case;
 
 /* What a case must give: the stable order of the bits that it sorts by. */
@@ -56,8 +70,29 @@ check_array(const sort_case *c, const char *what, const uint8_t *got, const uint
 {
 	uint64_t at = wrong_at(got, from, width, order, c->n);
 
-	check(at == c->n, "%s: %s %s%s [%u, %u) n %llu offset %zu: wrong at %llu", what, shape_name[c->shape], type_name(c->type),
-		  c->desc ? " desc" : "", c->begin, c->end, (unsigned long long) c->n, c->offset, (unsigned long long) at);
+	check(at == c->n, "%s: %s (%d, %llu) %s%s [%u, %u) n %llu offset %zu: wrong at %llu", what, shape_name[c->shape], c->twist,
+		  (unsigned long long) c->amount, type_name(c->type), c->desc ? " desc" : "", c->begin, c->end, (unsigned long long) c->n, c->offset,
+		  (unsigned long long) at);
+}
+
+static void
+twist_keys(const sort_case *c, uint8_t *keys)
+{
+	const size_t width = gs_type_width(c->type);
+	const uint64_t step = c->amount > 0 ? c->n / c->amount : 0;
+	uint32_t *narrow = (uint32_t *) (void *) keys;
+
+	if (c->twist == ALIKE)
+		for (uint64_t i = 0; i < c->amount; i++)
+			memcpy(keys + below(c->n) * width, &(uint64_t){0x4123456789ab0000ull + (random64() >> 48)}, width);
+	if (c->twist == DISTINCT)
+		for (uint64_t i = 0; i < c->n; i++)
+			narrow[i] = (uint32_t) (below(c->amount) * 2654435761u);
+	if (c->twist == BUCKET)
+		for (uint64_t i = 0; i < c->n; i++)
+			narrow[i] ^= narrow[i] >> 16 == 0x4123 ? 0x20000000 : 0;
+	for (uint64_t i = 0; i < c->amount && (c->twist == BUCKET || c->twist == CROWD); i++)
+		narrow[i * step] = c->twist == BUCKET ? 0x41230000u | (uint32_t) (random64() >> 48) : 0x41235600u | (uint32_t) (random64() >> 56);
 }
 
 static void
@@ -72,8 +107,7 @@ run_case(const sort_case *c)
 	void *temp = temp_of(bytes);
 
 	fill_shape(c->type, c->shape, k, c->n);
-	for (uint64_t i = 0; i < c->alike; i++)
-		memcpy(k + below(c->n) * width, &(uint64_t){0x4123456789ab0000ull + (random64() >> 48)}, width);
+	twist_keys(c, k);
 	for (uint64_t i = 0; i < c->n; i++)
 	{
 		uint64_t x = vw == 4 ? i : i * 0x100000001ull;
@@ -121,7 +155,7 @@ all_of(gs_type type, size_t value_width)
 	seed(type * 64 + value_width);
 	for (int round = 0; round < (small_only ? 30 : 150); round++)
 	{
-		sort_case c = {type, value_width, below(2), 0, bits, round % SHAPES, some_size(), below(3) ? 0 : below(5), 0};
+		sort_case c = {type, value_width, below(2), 0, bits, round % SHAPES, some_size(), below(3) ? 0 : below(5), NONE, 0};
 
 		if (below(2))
 		{
@@ -143,15 +177,72 @@ many_items(void)
 	group("many items");
 	for (int shape = 0; shape < SHAPES; shape++)
 	{
-		gs_type type = shape % 4 == 3 ? types[shape % 3] : wide[shape % 3];
+		gs_type type = shape % 2 ? types[shape % 3] : wide[shape % 3];
 
-		run_case(&(sort_case){type, value_widths[(shape + 1) % 3], shape & 1, 0, 8 * (uint32_t) gs_type_width(type), shape,
-							  4200000 + below(99999), below(2), 0});
+		run_case(&(sort_case){type, value_widths[(shape / 2 + 1) % 3], shape & 1, 0, 8 * (uint32_t) gs_type_width(type), shape,
+							  4200000 + below(99999), below(2), NONE, 0});
 	}
+	for (int i = 0; i < 4; i++)
+		run_case(&(sort_case){types[i & 1], i & 2 ? 4 : 0, i & 1, 0, 32, SHAPE_UNIFORM, 4194303 + (uint64_t) i % 3, 0, NONE, 0});
 	group("many items, some nearly alike");
 	for (int i = 0; i < 7; i++)
 		run_case(&(sort_case){wide[i % 3], value_widths[i % 3], i & 1, i == 3 ? 5 : 0, i == 4 ? 63 : 64, SHAPE_UNIFORM,
-							  4200000 + below(99999), 0, alike[i]});
+							  4200000 + below(99999), 0, ALIKE, alike[i]});
+}
+
+/*
+ * Integers of 4 bytes in buckets that blocks put in order (sort_finish.cu): as long as blocks of each kind hold, and one more or less; crowded ones
+ * among others; few different keys; every distribution.  On a GPU also where that does not pay.
+ */
+void
+test_radix_buckets(void)
+{
+	/* of keys alone, with values, with values whatever the estimate says */
+	static const uint64_t rooms[][2] = {{5120, 20480}, {4608, 13824}, {5120, 15360}};
+	static const uint64_t crowds[] = {60, 4000}, distinct[] = {1, 3, 1000, 100000};
+
+	if (small_only || gs_sort_temp_bytes(engine, GS_U32, 0, 1000) == 0)
+		return;
+
+	for (uint32_t way = 2; way <= (on_gpu ? 3 : 2); way++)
+	{
+		group(way == 2 ? "buckets of 4-byte integers" : "buckets of 4-byte integers, whatever the estimate says");
+#ifdef WITH_CUDA
+		if (on_gpu)
+			gs_cuda_sort_force(engine, 0, 0, way);
+#endif
+		for (int i = 0; i < 4; i++)
+		{
+			sort_case c = {types[i % 2], i < 2 ? 0 : 4, i & 1, 0, 32, SHAPE_UNIFORM, 524288 + below(9999), below(2), BUCKET, 0};
+
+			for (int r = 0; r < 2; r++)
+				for (uint64_t d = 0; d < 3; d++)
+				{
+					c.amount = rooms[i < 2 ? 0 : way - 1][r] - 1 + d;
+					run_case(&c);
+				}
+			c.twist = CROWD;
+			for (int j = 0; j < 2; j++)
+			{
+				c.amount = crowds[j];
+				run_case(&c);
+			}
+			c.twist = DISTINCT;
+			for (int j = 0; j < 4; j++)
+			{
+				c.amount = distinct[j];
+				run_case(&c);
+			}
+			c.twist = NONE;
+			c.amount = 0;
+			for (c.shape = 0; c.shape < SHAPES; c.shape++)
+				run_case(&c);
+		}
+	}
+#ifdef WITH_CUDA
+	if (on_gpu)
+		gs_cuda_sort_force(engine, 0, 0, 0);
+#endif
 }
 
 /* Partitions within partitions on the CPU, which few items need where its limits are low. */
@@ -167,9 +258,9 @@ low_limits(void)
 	{
 		gs_type type = types[below(6)];
 		sort_case c = {type, value_widths[below(3)], below(2), 0, 8 * (uint32_t) gs_type_width(type), round % SHAPES, some_size(),
-					   below(3) ? 0 : below(5), below(2) * below(300)};
+					   below(3) ? 0 : below(5), ALIKE, below(2) * below(300)};
 
-		c.alike = gs_type_width(type) == 8 && c.n > 0 ? c.alike : 0;
+		c.amount = gs_type_width(type) == 8 && c.n > 0 ? c.amount : 0;
 		if (below(3) == 0)
 			c.begin = (uint32_t) below(c.end);
 		tuning.cache_rows = 64 << below(8);
@@ -248,7 +339,7 @@ void
 test_radix_stall(void)
 {
 	static const uint32_t tiles[] = {0, 3, 4, 40, 41, 42, 200, 250};
-	sort_case c = {GS_U64, 4, false, 0, 64, SHAPE_UNIFORM, 8000001, 0, 0};
+	sort_case c = {GS_U64, 4, false, 0, 64, SHAPE_UNIFORM, 8000001, 0, NONE, 0};
 	uint32_t before[2], after[2];
 
 	if (!on_gpu || small_only)

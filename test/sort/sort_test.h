@@ -27,6 +27,7 @@ void reference_order(const uint64_t *numbers, uint64_t n, uint32_t *order);
 /* ---- one file per primitive; the large ones run on their own */
 
 void test_radix(void);
+void test_radix_buckets(void);
 void test_plans(void);
 void test_topk(void);
 void test_segments(void);
