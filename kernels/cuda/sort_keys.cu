@@ -8,7 +8,7 @@
  *
  * Many integers of 4 bytes, alone or with values of 4, are sorted by two leading digits where a sample says that this leaves short buckets, which
  * are put in order in shared memory (sort_finish.cu).  If the sample says no, or if that turns out to have been wrong, everything is done by all
- * digits and ballots: the input is still there.
+ * digits: the input is still there.
  *
  * Many keys of 8 bytes are sorted by their leading digits alone where a sample says that these leave few of them tied; the groups that are
  * not in order then are sorted one by one (sort_leading.cu).
@@ -201,9 +201,9 @@ count_digits(const keys_sort *s, u32 first, const u32 *gate, u32 gate_open)
 	return gs_radix_count_keys(s->e, s->items->key_bytes, s->plan.floats, c);
 }
 
-/* Lays the road and enqueues the passes; gate: not to be done while this is 0. */
+/* Lays the road and enqueues the passes; gate: not to be done while this is 0.  wrong: becomes 1 if ranks by atomics fail the check; NULL: by ballots. */
 static gs_status
-run_passes(const keys_sort *s, gs_road_stage stage, bool atomics, const u32 *gate)
+run_passes(const keys_sort *s, gs_road_stage stage, u32 *wrong, const u32 *gate)
 {
 	const gs_sort_items *t = s->items;
 
@@ -213,7 +213,7 @@ run_passes(const keys_sort *s, gs_road_stage stage, bool atomics, const u32 *gat
 	{
 		gs_radix_args a = pass_args(s, p);
 
-		a.wrong = atomics ? &s->plan.road->again : NULL;
+		a.wrong = wrong;
 		a.step = s->plan.steps + p;
 		a.keys_at[0] = (void *) t->keys;
 		a.keys_at[1] = s->temp + s->at.keys;
@@ -221,7 +221,7 @@ run_passes(const keys_sort *s, gs_road_stage stage, bool atomics, const u32 *gat
 		a.values_at[0] = (void *) t->values;
 		a.values_at[1] = s->temp + s->at.values;
 		a.values_at[2] = t->out_values;
-		GS_TRY(gs_radix_pass_keys(s->e, t->key_bytes, t->value_width, s->plan.floats, atomics, a));
+		GS_TRY(gs_radix_pass_keys(s->e, t->key_bytes, t->value_width, s->plan.floats, wrong != NULL, a));
 	}
 	return GS_OK;
 }
@@ -286,7 +286,7 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	keys_sort s = {e, items, layout_of(items->key_bytes, items->value_width, items->n), (u8 *) temp};
 	u32 bits = 8 * (u32) items->key_bytes;
-	const u32 *gate = NULL;
+	u32 *gate = NULL, *again;
 	bool atomics, leading;
 
 	cudaSetDevice(e->device);
@@ -310,8 +310,8 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 	{
 		GS_TRY(run_finish(&s, atomics));
 		gate = &s.plan.road->again;
-		atomics = false;
 	}
+	again = gate != NULL ? &s.plan.road->wrong : &s.plan.road->again;
 	GS_TRY(count_digits(&s, 0, gate, 1));
 	if (one_word(items))
 	{
@@ -327,11 +327,11 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 		road_kernel<<<1, 1 << GS_KEY_BITS, 0, e->stream>>>(s.plan, GS_ROAD_SAMPLE, NULL);
 		GS_TRY(gs_leading_sample(e, s.plan, (const u64 *) items->keys, (u64 *) tables));
 	}
-	GS_TRY(run_passes(&s, leading ? GS_ROAD_CHOOSE : GS_ROAD_ALL, atomics, gate));
+	GS_TRY(run_passes(&s, leading ? GS_ROAD_CHOOSE : GS_ROAD_ALL, atomics ? again : NULL, gate));
 	if (leading)
 		GS_TRY(gs_leading_finish(e, s.plan, items, (u32 *) (s.temp + s.at.keys)));
 	if (!leading && !atomics)
 		return GS_OK;
-	GS_TRY(gs_radix_clear(e, s.temp + s.at.tickets, s.at.bases - s.at.tickets, &s.plan.road->again, 1));
-	return run_passes(&s, GS_ROAD_ALL, false, &s.plan.road->again);
+	GS_TRY(gs_radix_clear(e, s.temp + s.at.tickets, s.at.bases - s.at.tickets, again, 1));
+	return run_passes(&s, GS_ROAD_ALL, NULL, again);
 }

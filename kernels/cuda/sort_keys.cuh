@@ -15,13 +15,14 @@
 #define GS_SAMPLE_TABLES   (GS_LEADING_CHOICES * sizeof(u64) << GS_SAMPLE_BITS)
 
 #define GS_FINISH_DIGITS   2				   /* leading digits of keys of 4 bytes, whose buckets are finished in shared memory */
-#define GS_FINISH_LEAST	   ((u64) 1 << 22) /* fewer are not worth it, ... */
+#define GS_FINISH_LEAST	   ((u64) 1 << 27) /* fewer gain less than keys that do not spread lose, ... */
 #define GS_FINISH_FORCED   ((u64) 1 << 19) /* or cannot be looked at */
 
 /* What was found out about the keys, and what is done; on the device, zero at first. */
 struct gs_keys_road
 {
 	u32 again;	 /* 1: the result is not in order, everything has to be done again */
+	u32 wrong;	 /* 1: and so has that */
 	u32 leading; /* only leading digits are sorted by: those from bit `shift` of the code on */
 	u32 shift;
 	u32 listed;						/* places where the order falls */
