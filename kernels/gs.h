@@ -184,7 +184,7 @@ typedef struct gs_order_facts
 {
 	uint32_t key_bits;	/* bits of one packed key over all columns, strings not counted */
 	uint32_t words;		/* 64-bit words in which the first round sorts a row: 1 when key and row number share it */
-	uint32_t passes;	/* digit passes over all rows */
+	uint32_t passes;	/* over all rows: by digits, and a last step in shared memory */
 	uint32_t refined;	/* rounds over tied rows */
 	enum
 	{
