@@ -9,7 +9,37 @@
 
 #include "sort.cuh"
 
-#define GS_COPIES 32
+#define GS_COPIES			 32
+#define GS_COUNTER_BYTES	 (192 << 10) /* of a block at most: 32 copies of 3 digits of 9 bits */
+#define GS_COUNTER_BYTES_FEW (24 << 10)	 /* for few items, which are not worth clearing more */
+#define GS_COUNTER_FEW		 (1 << 21)
+
+/* Shared memory for a block's counters: what a kernel is promised, whatever the number of items. */
+static inline size_t
+gs_counter_promise(const gs_cuda_engine *e)
+{
+	const size_t most = e->properties.sharedMemPerBlockOptin - 4096;
+
+	return most < GS_COUNTER_BYTES ? most : GS_COUNTER_BYTES;
+}
+
+/* And what it takes for so many. */
+static inline size_t
+gs_counter_bytes(const gs_cuda_engine *e, u64 n)
+{
+	return n < GS_COUNTER_FEW ? GS_COUNTER_BYTES_FEW : gs_counter_promise(e);
+}
+
+/* Copies of so many counters, where there is room for so many. */
+GS_BOTH u32
+gs_counter_copies(u32 counters, u32 room)
+{
+	u32 copies = GS_COPIES;
+
+	while (copies > 1 && counters * copies > room)
+		copies /= 2;
+	return copies;
+}
 
 struct gs_digit_counters
 {

@@ -161,11 +161,8 @@ __global__ void __launch_bounds__(THREADS, gs_finish_blocks(THREADS, BLOCKS)) fi
 	u32 far = 0; /* upper half of the greatest word */
 	bool bad = last < first || most >= GS_WINDOW_LAST || (thread == 0 && begin != 0 && __ldg(in - 1) >> a.lead >= first);
 
-#if __CUDA_ARCH__ >= 900
-	if (thread == 0 && a.ahead != 0 && (blockIdx.x + a.ahead + 1) * (u64) a.tile <= a.n)
-		asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(a.words + (blockIdx.x + a.ahead) * (u64) a.tile), "r"(a.tile * 8)
-					 : "memory");
-#endif
+	if (thread == 0 && (blockIdx.x + a.ahead + 1) * (u64) a.tile <= a.n)
+		prefetch_items(a.words + (blockIdx.x + a.ahead) * (u64) a.tile, a.tile * (u32) sizeof(u64));
 	for (u32 i = thread; i < BINS / 4; i += THREADS)
 		((uint4 *) bins)[i] = make_uint4(0, 0, 0, 0);
 	__syncthreads();

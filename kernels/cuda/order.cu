@@ -336,7 +336,7 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 			{
 				plan->key_bits += plan->fields[plan->nfields + f].bits;
 				plan->strings |= plan->fields[plan->nfields + f].kind == GS_DEV_BYTES;
-				key_bits += plan->fields[plan->nfields + f].kind == GS_DEV_BYTES ? 64 : plan->fields[plan->nfields + f].bits;
+				key_bits += gs_field_bits(&plan->fields[plan->nfields + f]);
 			}
 			plan->nfields += n;
 			string += is_string;

@@ -96,6 +96,13 @@ gs_column_fields(const gs_column *column, const gs_look *look, gs_dev_field *f)
 	return n;
 }
 
+/* Bits of a field, as far as they decide how a key is sorted: strings have many. */
+GS_BOTH u32
+gs_field_bits(const gs_dev_field *f)
+{
+	return f->kind == GS_DEV_BYTES ? 64 : f->bits;
+}
+
 /* The fields of any column, at most three; strings have alphabets, in device memory. */
 GS_BOTH u32
 gs_fields_of(const gs_column *column, const gs_look *look, const gs_dev_alphabet *alphabets, gs_dev_field *f)

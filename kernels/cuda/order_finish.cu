@@ -71,7 +71,7 @@ static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_c
 			strings += a.columns[c].spec.type == GS_BYTES;
 		}
 		for (u32 f = 0; f < n; f++)
-			sum += fields[f].kind == GS_DEV_BYTES ? 64 : fields[f].bits;
+			sum += gs_field_bits(&fields[f]);
 		nfields = n;
 		bits = min(sum, 64 - a.row_bits);
 		lead = gs_finish_lead(sum, a.n, a.most, a.way);
@@ -194,9 +194,8 @@ struct groups_args
 	const u64 *values; /* or keys of a column, whose order t tells */
 	gs_transform t;
 	const gs_finish_group *groups;
-	const u32 *listed, *wrong;
-	u32 *failed; /* the same as wrong */
-	u32 *order;
+	const u32 *listed;
+	u32 *wrong, *order;
 	u32 n, turn;
 };
 
@@ -222,7 +221,7 @@ static __global__ void __launch_bounds__(THREADS) groups_kernel(const __grid_con
 
 		if (group.rows > GROUP)
 		{
-			*a.failed = 1;
+			*a.wrong = 1;
 			continue;
 		}
 		for (u32 i = 1; i < group.rows; i++)
@@ -284,7 +283,7 @@ gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *
 	kernel<<<tiles, shape.threads, shared, e->stream>>>(a);
 	if (!plan->finish.complete)
 	{
-		groups_args g = {plan->key, (const u64 *) plan->values, plan->finish.whole, a.groups, a.listed, a.wrong, a.wrong, order, (u32) a.n, a.turn};
+		groups_args g = {plan->key, (const u64 *) plan->values, plan->finish.whole, a.groups, a.listed, a.wrong, order, (u32) a.n, a.turn};
 		const u32 grid = gs_cuda_grid(e, a.n / 64 + 1, THREADS, 4);
 
 		if (plan->path == gs_cuda_plan::GS_PLAN_COLUMN)

@@ -20,9 +20,6 @@
 #define COUNT_THREADS 1024 /* where digits are counted */
 #define LOOK_SAMPLE	  4	   /* values per thread */
 #define LOOK_DIGITS	  5	   /* at most so many are counted */
-#define LOOK_SHARED	  (192 << 10) /* bytes of counters at most: 32 copies of 3 digits of 9 bits */
-#define LOOK_FEW	  (1 << 21) /* rows that are not worth more than LOOK_LITTLE */
-#define LOOK_LITTLE	  (24 << 10)
 
 struct look_args
 {
@@ -190,9 +187,7 @@ guess_digits(const look_args &a, look_digits &d)
 		d.odd_at = d.odd ? shift + bits : 0;
 		d.digits = digits;
 		d.bits = widths[0];
-		d.copies = GS_COPIES;
-		while ((digits << d.bits) * d.copies > a.room)
-			d.copies /= 2;
+		d.copies = gs_counter_copies(digits << d.bits, a.room);
 		if (blockIdx.x == 0 && digits != 0)
 		{
 			a.look->guess_shift = shift;
@@ -446,11 +441,10 @@ template <class T>
 static gs_status
 look_and_count(gs_cuda_engine *e, look_args a, u64 n)
 {
-	const size_t most = e->properties.sharedMemPerBlockOptin - 4096, room = most < LOOK_SHARED ? most : LOOK_SHARED;
-	const size_t bytes = n < LOOK_FEW ? LOOK_LITTLE : room;
+	const size_t bytes = gs_counter_bytes(e, n);
 	int promised;
 
-	GS_TRY(gs_cuda_blocks(e, (const void *) look_kernel<T, true>, COUNT_THREADS, room, &promised));
+	GS_TRY(gs_cuda_blocks(e, (const void *) look_kernel<T, true>, COUNT_THREADS, gs_counter_promise(e), &promised));
 	a.most = gs_radix_most(e);
 	a.way = gs_finish_way(e, n);
 	a.room = (u32) (bytes / sizeof(u32));

@@ -12,44 +12,6 @@
 #define GS_PART_BUCKETS 256 /* that parts are listed of together */
 #define GS_PART_CROWD	4	/* keys that a key may share its bin with, on the average */
 
-/* What a key becomes.  Places keep the order of keys that are alike: for their values, or because they are floats (0 and -0). */
-enum gs_part_words
-{
-	GS_PART_CODES, /* the code of an integer */
-	GS_PART_NEAR,  /* of an integer with a value: its distance from the part's least, and its place in the part: 32 bits */
-	GS_PART_FAR	   /* code and place: 48 bits of 64, in order as doubles too */
-};
-
-/*
- * A row: what words are, whether it is for long buckets, threads, items of a thread (its window), bins of a thread, blocks per
- * multiprocessor.  A thread's window and its bins are odd numbers of 16 bytes, so that no lanes meet in a bank.
- */
-struct gs_part_shape
-{
-	gs_part_words words;
-	bool large;
-	int threads, window, bins, blocks;
-};
-
-constexpr gs_part_shape gs_part_shapes[] = {
-	/* words large threads window bins blocks */
-	{GS_PART_CODES, false, 256, 20, 20, 4},
-	{GS_PART_NEAR, false, 256, 20, 20, 3},
-	{GS_PART_FAR, false, 256, 18, 12, 3},
-	{GS_PART_CODES, true, 1024, 20, 20, 1},
-	{GS_PART_NEAR, true, 768, 20, 20, 1},
-	{GS_PART_FAR, true, 768, 18, 12, 1},
-};
-
-constexpr gs_part_shape
-gs_part_shape_of(gs_part_words words, bool large)
-{
-	for (const gs_part_shape &s : gs_part_shapes)
-		if (s.words == words && s.large == large)
-			return s;
-	return gs_part_shapes[0];
-}
-
 /* Items of a part. */
 constexpr u32
 gs_part_room(gs_part_words words, bool large)

@@ -8,9 +8,6 @@
 #define THREADS		1024
 #define BITS		8			/* of a key's digit */
 #define AHEAD		4			/* loads under way */
-#define ROOM		(192 << 10) /* bytes of counters at most */
-#define FEW			(1 << 21)	/* items that are not worth more than LITTLE */
-#define LITTLE		(24 << 10)
 
 /* Adds every item of an array, by all threads of the grid; whole vectors of 16 bytes where it is aligned. */
 template <class V, class ADD>
@@ -165,14 +162,10 @@ bits_kernel(u32 digits)
 gs_status
 gs_radix_count(gs_cuda_engine *e, gs_radix_io from, const gs_radix_counting &a)
 {
-	const size_t most = e->properties.sharedMemPerBlockOptin - 4096, room = most < ROOM ? most : ROOM;
-	const size_t used = a.n < FEW ? LITTLE : room, set = (size_t) a.digits * sizeof(u32) << a.widths[0];
-	u32 copies = GS_COPIES;
+	const u32 set = a.digits << a.widths[0], copies = gs_counter_copies(set, (u32) (gs_counter_bytes(e, a.n) / sizeof(u32)));
 
-	while (copies > 1 && set * copies > used)
-		copies /= 2;
 	return count(e, from == GS_COLUMN4	 ? bits_kernel<u32, false>(a.digits)
 					: from == GS_COLUMN8 ? bits_kernel<u64, false>(a.digits)
 										 : bits_kernel<u64, true>(a.digits),
-				 room, set * copies, a, copies);
+				 gs_counter_promise(e), (size_t) set * copies * sizeof(u32), a, copies);
 }

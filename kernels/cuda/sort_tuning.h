@@ -90,8 +90,8 @@ gs_radix_kernel_bits(unsigned width)
 /* ---------------------------------------------------------------- buckets in shared memory (finish.cuh) */
 
 /*
- * Threads, words per thread, bins, blocks per multiprocessor.  Some one word to a bin; bins / threads an odd number of times 4.  With 512 x 16
- * and 6144 bins, two blocks: 1.74 ms where this takes 1.69 (2^28 rows); 10240 bins 1.96; 256 x 16, four blocks 1.74.
+ * Threads, words per thread, bins, blocks per multiprocessor.  Some one word to a bin; bins / threads an odd number of times 4.  2^28 rows 1.56 ms;
+ * 512 x 16 and 6144 bins, two blocks 1.62, 10240 bins 0.2 more; 256 x 16, four blocks 1.54 to 1.57.
  */
 struct gs_finish_shape
 {
@@ -99,6 +99,46 @@ struct gs_finish_shape
 };
 
 constexpr gs_finish_shape gs_finish_rows = {384, 16, 4608, 3};
+
+/* ---------------------------------------------------------------- parts of 4-byte keys in shared memory (parts.cu) */
+
+/* What a key becomes.  Places keep the order of keys that are alike: for their values, or because they are floats (0 and -0). */
+enum gs_part_words
+{
+	GS_PART_CODES, /* the code of an integer */
+	GS_PART_NEAR,  /* of an integer with a value: its distance from the part's least, and its place in the part: 32 bits */
+	GS_PART_FAR	   /* code and place: 48 bits of 64, in order as doubles too */
+};
+
+/*
+ * A row: what words are, whether it is for long buckets, threads, items of a thread (its window), bins of a thread, blocks per
+ * multiprocessor.  A thread's window and its bins are odd numbers of 16 bytes, so that no lanes meet in a bank.
+ */
+struct gs_part_shape
+{
+	gs_part_words words;
+	bool large;
+	int threads, window, bins, blocks;
+};
+
+constexpr gs_part_shape gs_part_shapes[] = {
+	/* words large threads window bins blocks */
+	{GS_PART_CODES, false, 256, 20, 20, 4},
+	{GS_PART_NEAR, false, 256, 20, 20, 3},
+	{GS_PART_FAR, false, 256, 18, 12, 3},
+	{GS_PART_CODES, true, 1024, 20, 20, 1},
+	{GS_PART_NEAR, true, 768, 20, 20, 1},
+	{GS_PART_FAR, true, 768, 18, 12, 1},
+};
+
+constexpr gs_part_shape
+gs_part_shape_of(gs_part_words words, bool large)
+{
+	for (const gs_part_shape &s : gs_part_shapes)
+		if (s.words == words && s.large == large)
+			return s;
+	return gs_part_shapes[0];
+}
 
 /* ---------------------------------------------------------------- merge sort */
 

@@ -58,11 +58,8 @@ code_of(const topk_args &a, u32 row)
 static __global__ void
 sample_kernel(const __grid_constant__ topk_args a, u64 *sample, u32 round)
 {
-	u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x, z = (i + SAMPLE * round + 1) * 0x9e3779b97f4a7c15ull;
+	const u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x, z = gs_scramble((i + SAMPLE * round + 1) * 0x9e3779b97f4a7c15ull);
 
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	z ^= z >> 31;
 	if (i < SAMPLE)
 		sample[i] = code_of(a, (u32) __umul64hi(z, a.n));
 }

@@ -1,6 +1,6 @@
 /*
  * window.cuh: a thread's words put in order in its registers, by odd-even transpositions: for words that nearly are (finish.cuh,
- * segments_finish.cu).
+ * parts.cu).
  *
  * Words of 64 bits are numbers below that of the greatest finite double, GS_WINDOW_LAST: their order is then that of the same bits as
  * doubles.  Where the device has a unit for those, comparing them takes one instruction, on another unit than all the rest.
