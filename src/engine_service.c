@@ -110,8 +110,6 @@ why_of_status(gs_status status)
 			return ENGINE_TOO_BIG;
 		case GS_DEVICE:
 			return ENGINE_DEVICE;
-		case GS_TIMEOUT:
-			return ENGINE_TIMEOUT;
 		case GS_WRONG_ORDER:
 			return ENGINE_WRONG_ORDER;
 		case GS_INVALID:

@@ -115,6 +115,19 @@ link_close(ServiceLink *link)
 	pfree(link);
 }
 
+/* Why the other end is gone: what it said before can still be read. */
+static EngineFailure
+last_word(ServiceLink *link)
+{
+	gsd_message message;
+	EngineFailure why;
+
+	do
+		why = link_receive(link, &message, false, LINK_WAIT_CHUNK);
+	while (why == ENGINE_OK && message.head.type != 0);
+	return why == ENGINE_OK ? ENGINE_LOST : why;
+}
+
 bool
 link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why)
 {
@@ -124,7 +137,7 @@ link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why)
 	{
 		gsd_io		io = gsd_send(link->socket, head, -1);
 
-		*why = io == GSD_IO_OK ? ENGINE_OK : ENGINE_LOST;
+		*why = io == GSD_IO_OK || io == GSD_IO_AGAIN ? ENGINE_OK : last_word(link);
 		if (io != GSD_IO_AGAIN)
 			return io == GSD_IO_OK;
 		if (!wait_for(link->socket, WL_SOCKET_WRITEABLE, 0, deadline, LINK_WAIT_CHUNK))
@@ -149,6 +162,9 @@ link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what)
 			return ENGINE_PROTOCOL;
 		if (io == GSD_IO_CLOSED)
 			return ENGINE_LOST;
+		/* the service ends since this job hangs: it was only quicker to say so than we would have been to lose patience */
+		if (io == GSD_IO_OK && message->head.type == GSD_FAILED && message->result.status == GS_TIMEOUT)
+			return ENGINE_TIMEOUT;
 		if (io == GSD_IO_OK && message->head.type != GSD_BUSY)
 			return ENGINE_OK;
 		if (io == GSD_IO_OK)

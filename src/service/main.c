@@ -242,12 +242,28 @@ welcome_client(int fd)
 }
 
 /*
+ * Tells a client whose job hangs why the service ends: the connection's own thread will not.
+ */
+static void
+say_stalled(const client *c)
+{
+	gsd_result m;
+
+	gsd_log("WARNING", "a job of process %d has made no progress for %d s: ending", c->pid, options.stall_seconds);
+	gsd_head(&m.head, GSD_FAILED, sizeof(m));
+	m.status = GS_TIMEOUT;
+	snprintf(m.text, sizeof(m.text), "%s", gs_status_text(GS_TIMEOUT));
+	(void) gsd_send(c->socket, &m.head, -1);
+}
+
+/*
  * Ends the service if a job has been inside the engine for too long without a sign.
  */
 static void
 watch_jobs(void)
 {
 	uint64_t now = gsd_now_ns();
+	bool stalled = false;
 
 	pthread_mutex_lock(&clients_mutex);
 	for (client *c = clients; c != NULL; c = c->next)
@@ -256,11 +272,14 @@ watch_jobs(void)
 
 		if (since != 0 && now > since && now - since > (uint64_t) options.stall_seconds * 1000000000u)
 		{
-			gsd_log("WARNING", "a job of process %d has made no progress for %d s: ending", c->pid,
-					options.stall_seconds);
-			(void) unlink(options.socket);
-			_exit(GSD_EXIT_STALLED);
+			say_stalled(c);
+			stalled = true;
 		}
+	}
+	if (stalled)
+	{
+		(void) unlink(options.socket);
+		_exit(GSD_EXIT_STALLED);
 	}
 	pthread_mutex_unlock(&clients_mutex);
 }

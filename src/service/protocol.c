@@ -256,9 +256,10 @@ gsd_receive(int socket, gsd_message *message, bool from_client, int *fd)
 
 	if (fd != NULL)
 		*fd = -1;
+	/* a reset tells, once, that the other side is gone and has not read all; what it said before can still be read */
 	do
 		got = recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	while (got < 0 && errno == EINTR);
+	while (got < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (got < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK ? GSD_IO_AGAIN : GSD_IO_CLOSED;
 	descriptor = take_descriptors(&packet, &count);

@@ -54,7 +54,7 @@ typedef enum gsd_type
 	GSD_SORTED,		  /* gsd_sorted: the result is known, pieces follow */
 	GSD_PIECE,		  /* gsd_piece: elements of the result lie in that area; 0 of them: the end */
 	GSD_ENDED,		  /* gsd_job_message: the last word on a job */
-	GSD_FAILED,		  /* gsd_result: only GSD_END may follow */
+	GSD_FAILED,		  /* gsd_result: only GSD_END may follow; GS_TIMEOUT, of any job: the service ends */
 	GSD_PONG,		  /* gsd_count: the number of the ping */
 	GSD_BUSY,		  /* gsd_job_message: still working; sent about once a second */
 	GSD_DEVICES		  /* gsd_devices */

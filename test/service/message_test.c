@@ -180,6 +180,27 @@ test_socket(void)
 }
 
 /*
+ * What was said before the end is heard, also where the other side had not read all, which the kernel calls a reset.
+ */
+static void
+test_last_word(void)
+{
+	int pair[2];
+	gsd_count ping;
+	static gsd_message in;
+
+	(void) !socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair);
+	gsd_head(&ping.head, GSD_PING, sizeof(ping));
+	(void) gsd_send(pair[0], &ping.head, -1);
+	ping.head.type = GSD_PONG;
+	(void) gsd_send(pair[1], &ping.head, -1);
+	close(pair[1]);
+	tap_ok(gsd_receive(pair[0], &in, false, NULL) == GSD_IO_OK && in.head.type == GSD_PONG, "the last word is heard");
+	tap_ok(gsd_receive(pair[0], &in, false, NULL) == GSD_IO_CLOSED, "and then the end is seen");
+	close(pair[0]);
+}
+
+/*
  * Files that are no ring.
  */
 static void
@@ -207,6 +228,7 @@ main(void)
 	rnd_seed(1);
 	test_parser();
 	test_socket();
+	test_last_word();
 	test_ring();
 	return tap_done();
 }

@@ -67,17 +67,30 @@ service_with($node, '--fault=oom@finish --fault-every=3');
 is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'", 'k, i DESC'), digest($node, 'cpu', '', 'k, i DESC'), 'every third run');
 is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'"), $right, 'every third run, ties');
 
-# A hung job: the sort waits as long as gpusort.timeout says, and others do not wait again for what does not answer.
-service_with($node, '--fault=hang@finish');
-my $pid = $node->safe_psql('postgres', 'SELECT max(pid) FROM gpusort_devices');
+# A hung job that the service does not see: the sort waits as long as gpusort.timeout says, and others do not wait again for what does not
+# answer.
+service_with($node, '--fault=hang@finish --stall=60');
 is(digest($node, 'gpu'), $right, 'hang: right answer');
 is(counted($node, $reason{hang}), 1, 'hang: counted');
 is(digest($node, 'gpu'), $right, 'next session');
 is(counted($node, 'GPU service cannot be reached'), 1, 'which did not even try');
-wait_until(sub { $node->safe_psql('postgres', "SELECT max(pid) FROM gpusort_devices WHERE service = 'running'") !~ /^($pid|)$/ },
-	'a service with a hung job is replaced');
-service_with($node, '--fault=hang@next');
-is(digest($node, 'gpu'), $right, 'hang in the middle of the order');
+
+# One that it sees before the sort loses patience: the service is replaced, and the reason is the same, also for a sort that hears of it only
+# when it has more rows to send.
+my ($stall) = map { $_ - 1 } $timeout =~ /(\d+)/;
+my $slow = "s COLLATE \"C\" DESC, k + CASE WHEN i = 40000 THEN length(pg_sleep($stall + 1)::text) ELSE 0 END";
+foreach my $case ([ 'begin', 'k' ], [ 'add', 'k' ], [ 'finish', 'k' ], [ 'next', 'k' ], [ 'add', $slow ])
+{
+	my ($stage, $keys) = @$case;
+	my $name = $keys eq $slow ? "hang\@$stage, slow rows" : "hang\@$stage";
+
+	service_with($node, "--fault=hang\@$stage --stall=$stall");
+	my $pid = $node->safe_psql('postgres', 'SELECT max(pid) FROM gpusort_devices');
+	is(digest($node, 'gpu', '', $keys), $keys eq $slow ? $right_strings : $right, "$name: right answer");
+	is(counted($node, $reason{hang}), 1, "$name: counted");
+	wait_until(sub { $node->safe_psql('postgres', "SELECT max(pid) FROM gpusort_devices WHERE service = 'running'") !~ /^($pid|)$/ },
+		"$name: the service is replaced");
+}
 
 # What hangs is not a job but the thread that watches them and lets sessions in.
 service_with($node, '--fault=hang@rest --idle=1');
