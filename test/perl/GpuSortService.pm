@@ -31,7 +31,18 @@ sub service_node
 	return $node;
 }
 
-# Gives the service other options, and waits until it runs with them, if it was started: it may be coming back from a fault.
+# Was this process of the service started with these options?  They come last, behind those of the settings.
+sub started_with
+{
+	my ($pid, $options) = @_;
+	my $wanted = join(' ', split(' ', "--engine=$engine $options"));
+	my $command = eval { slurp_file("/proc/$pid/cmdline") } // '';
+
+	return join(' ', split(/\0/, $command)) =~ / \Q$wanted\E$/;
+}
+
+# Gives the service other options, and waits until it runs with them, if it was started.  It may be coming back from a fault, for a moment
+# with the old ones.
 sub service_with
 {
 	my ($node, $options) = @_;
@@ -43,7 +54,7 @@ sub service_with
 	wait_until(
 		sub {
 			my $pid = $node->safe_psql('postgres', "SELECT max(pid) FROM gpusort_devices WHERE service = 'running'");
-			return $pid ne '' && $pid ne $before;
+			return $pid ne '' && $pid ne $before && started_with($pid, $options);
 		},
 		"service with $options") if $started eq 't';
 	$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
