@@ -6,7 +6,8 @@
  * border between windows, until nothing falls.  Then all is in order for certain, since each word has been compared with the next one.
  * Where that takes too long (a crowded bin), a bitonic network does it.
  *
- * A word is a key's code, perhaps with the key's place in the part behind it (parts.cuh).  Values wait for their words in the memory of the bins.
+ * A word is a key's distance from the part's least, perhaps with the key's place in the part behind it (sort_tuning.h).  Values wait for their
+ * words in the memory of the bins.
  *
  * Bytes per item: read once and written once.
  * After Stehle and Jacobsen, A memory bandwidth-efficient hybrid radix sort on GPUs, arXiv:1611.01137.
@@ -14,11 +15,19 @@
 #include "parts.cuh"
 #include "window.cuh"
 
+#define TURNS  8  /* times as many blocks as can run at once: where parts take less time, more blocks come */
 #define ROUNDS 12 /* times that words may straddle windows: groups of some 50 words */
 
 static_assert(GS_PART_BUCKETS == 1 << 8, "as many as a digit has");
 
-/* Shared memory of a block. */
+/* A block's part, and, for its first thread, its next one and how many there are. */
+struct part_turn
+{
+	gs_part part;
+	u32 next, parts;
+};
+
+/* Shared memory of a block, but for its turn. */
 constexpr size_t
 shared_of(const gs_part_shape &s)
 {
@@ -31,7 +40,7 @@ shared_of(const gs_part_shape &s)
 u32
 gs_part_longest(const gs_cuda_engine *e, gs_part_words words)
 {
-	return gs_part_room(words, shared_of(gs_part_shape_of(words, true)) <= e->properties.sharedMemPerBlockOptin);
+	return gs_part_room(words, shared_of(gs_part_shape_of(words, true)) + sizeof(part_turn) <= e->properties.sharedMemPerBlockOptin);
 }
 
 /* Words of shared memory to registers and back, 16 bytes at a time. */
@@ -97,10 +106,13 @@ zero_or_nan(u32 code)
 	return code == float_order(0u, true) || code == float_order(0x7fc00000u, true);
 }
 
-/* VALUES: of 4 bytes go along. */
+/*
+ * VALUES: of 4 bytes go along.  The part lies in shared memory, where its fields are read when they are wanted: registers are scarce, most of
+ * all in step 3.  The next part may come when all threads are through.
+ */
 template <gs_part_words WORDS, bool VALUES, int PLACE_BITS, int THREADS, int WINDOW, int SHARE>
 static __device__ __forceinline__ void
-sort_part(const gs_parts_args &a, const gs_part &part)
+sort_part(const gs_parts_args &a, gs_part &part)
 {
 	constexpr u32 ROOM = THREADS * WINDOW, WARPS = THREADS / 32;
 	constexpr u32 GROUP = WINDOW % 4 == 0 ? 4 : 6; /* items of a thread that are looked after together */
@@ -114,17 +126,20 @@ sort_part(const gs_parts_args &a, const gs_part &part)
 	u32 *const sums = bins + THREADS * (WINDOW > SHARE ? WINDOW : SHARE);
 
 	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
-	u32 code[WINDOW], value[VALUES ? WINDOW : 1], arrivals[WINDOW / 2] = {}; /* of 16 bits each */
+	/* set to 0, though only items that there are count: else, in a loop, they would hold registers up to the end */
+	u32 code[WINDOW] = {}, value[VALUES ? WINDOW : 1] = {}, arrivals[WINDOW / 2] = {}; /* of 16 bits each */
 	u32 least = ~0u, most = 0;
 
 	/* a thread's items, THREADS places apart: gets something of some of them, then puts it somewhere */
 	auto each_item = [&](auto get, auto put) {
+		const u32 count = part.count;
+
 #pragma unroll
 		for (u32 g = 0; g < WINDOW; g += GROUP)
 		{
 			decltype(get(0)) got[GROUP];
 
-			if ((g + GROUP) * THREADS <= part.count)
+			if ((g + GROUP) * THREADS <= count)
 			{
 #pragma unroll
 				for (u32 i = 0; i < GROUP; i++)
@@ -133,11 +148,11 @@ sort_part(const gs_parts_args &a, const gs_part &part)
 				for (u32 i = 0; i < GROUP; i++)
 					put(g + i, got[i]);
 			}
-			else if (g * THREADS < part.count)
+			else if (g * THREADS < count)
 			{
 #pragma unroll
 				for (u32 i = 0; i < GROUP; i++)
-					if ((g + i) * THREADS + thread < part.count)
+					if ((g + i) * THREADS + thread < count)
 						put(g + i, get(g + i));
 			}
 		}
@@ -175,14 +190,19 @@ sort_part(const gs_parts_args &a, const gs_part &part)
 			*a.wrong = 1;
 		return;
 	}
+#pragma unroll
+	for (u32 i = 0; i < WINDOW; i++)
+		code[i] -= least;
 
 	/* 2. counts of bins; each word knows how many came to its bin before it.  Somewhat less than 2^32, so that no rounding leads past the last bin */
 	const u32 scale = __float2uint_rz(__fdividef(SHARE * THREADS * 4294963200.f, (float) (most - least) + 1));
-	auto bin_of = [&](u32 i) { return bins + __umulhi(code[i] - least, scale); };
+	auto bin_of = [&](u32 i) { return bins + __umulhi(code[i], scale); };
 
 	each_item([&](u32 i) { return atomicAdd(bin_of(i), 1); },
 			  [&](u32 i, u32 older) { arrivals[i / 2] = i % 2 == 0 ? older : __byte_perm(arrivals[i / 2], older, 0x5410); });
 	__syncthreads();
+	if (thread == 0)
+		part.least = least; /* the bound has been looked at by all */
 
 	/* 3. where bins begin */
 	{
@@ -217,7 +237,7 @@ sort_part(const gs_parts_args &a, const gs_part &part)
 
 		if (WORDS == GS_PART_FAR)
 			return (W) ((u64) (code[i] >> PLACE_BITS) << 32 | (code[i] << PLACE_BITS | place));
-		return WORDS == GS_PART_NEAR ? (W) ((code[i] - least) << PLACE_BITS | place) : (W) code[i];
+		return (W) (WORDS == GS_PART_NEAR ? code[i] << PLACE_BITS | place : code[i]);
 	};
 
 	each_item([&](u32 i) { return *bin_of(i) + (i % 2 == 0 ? arrivals[i / 2] & 0xffff : arrivals[i / 2] >> 16); },
@@ -270,11 +290,12 @@ sort_part(const gs_parts_args &a, const gs_part &part)
 		}
 	}
 
-	/* 6. out */
+	/* 6. out; `least` has held no register since step 2 */
+	least = part.least;
 	each_item([&](u32 i) { return words[i * THREADS + thread]; },
 			  [&](u32 i, W w) {
 				  const u32 at = part.start + i * THREADS + thread, place = (u32) w & (u32) gs_low_mask(PLACE_BITS);
-				  const u32 key = ((u32) ((u64) w >> PLACE_BITS) + (WORDS == GS_PART_NEAR ? least : 0)) ^ (u32) a.flip;
+				  const u32 key = ((u32) ((u64) w >> PLACE_BITS) + least) ^ (u32) a.flip;
 
 				  if (WORDS == GS_PART_FAR && a.floats)
 					  ((u32 *) a.out_keys)[at] = zero_or_nan(key) ? (u32) (((const item *) a.in)[part.start + place] >> 8 * (sizeof(item) - 4))
@@ -286,23 +307,31 @@ sort_part(const gs_parts_args &a, const gs_part &part)
 			  });
 }
 
-/* A part to each block: a loop costs registers that are not there.  Large ones are so few in general that there are no blocks for as many as there might be. */
+/* Blocks take parts in turns: as many as there might be parts would take long to come and go where the finish is not to be. */
 template <gs_part_words WORDS, bool VALUES, bool LARGE, int PLACE_BITS, int THREADS, int WINDOW, int SHARE, int BLOCKS>
 static __global__ void __launch_bounds__(THREADS, BLOCKS) sort_parts_kernel(const __grid_constant__ gs_parts_args a)
 {
-	const u32 parts = a.parts.listed[LARGE];
-	u32 p = blockIdx.x;
+	__shared__ part_turn turn;
 
-	if (a.wrong != NULL && (*a.wrong != 0 || (!LARGE && parts > gridDim.x)))
+	if (threadIdx.x == 0)
 	{
-		*a.wrong = 1;
-		return;
+		turn.next = blockIdx.x;
+		turn.parts = a.wrong == NULL || *a.wrong == 0 ? a.parts.listed[LARGE] : 0;
 	}
-	if (!LARGE && p < parts)
-		sort_part<WORDS, VALUES, PLACE_BITS, THREADS, WINDOW, SHARE>(a, a.parts.list[LARGE][p]);
-	for (; LARGE && p < parts; p += gridDim.x)
+#pragma unroll 1
+	for (;;)
 	{
-		sort_part<WORDS, VALUES, PLACE_BITS, THREADS, WINDOW, SHARE>(a, a.parts.list[LARGE][p]);
+		if (threadIdx.x == 0)
+		{
+			turn.part.count = 0;
+			if (turn.next < turn.parts)
+				turn.part = a.parts.list[LARGE][turn.next];
+			turn.next += gridDim.x;
+		}
+		__syncthreads();
+		if (turn.part.count == 0)
+			return;
+		sort_part<WORDS, VALUES, PLACE_BITS, THREADS, WINDOW, SHARE>(a, turn.part);
 		__syncthreads();
 	}
 }
@@ -318,7 +347,8 @@ launch(gs_cuda_engine *e, const gs_parts_args &a, u32 parts)
 	if (parts == 0)
 		return GS_OK;
 	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, S.threads, shared_of(S), &blocks));
-	kernel<<<parts, S.threads, shared_of(S), e->stream>>>(a);
+	blocks *= TURNS;
+	kernel<<<parts < (u32) blocks ? parts : (u32) blocks, S.threads, shared_of(S), e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -330,7 +360,7 @@ launch_both(gs_cuda_engine *e, const gs_parts_args &a, u32 small, u32 large)
 	return launch<WORDS, VALUES, true>(e, a, large);
 }
 
-/* Puts the listed parts in order; small, large: about as many as there are. */
+/* Puts the listed parts in order; small, large: how many there may be, or blocks that are worth it. */
 gs_status
 gs_parts_sort(gs_cuda_engine *e, gs_part_words words, const gs_parts_args &a, u32 small, u32 large)
 {

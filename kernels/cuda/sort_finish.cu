@@ -196,11 +196,11 @@ gs_keys_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items 
 	const u32 levels = words == GS_PART_NEAR ? 32 - BUCKET - gs_part_place_bits(words, false) : 8;
 	const buckets_args b = {plan, (const u32 *) in + pairs, pairs ? 2u : 1u, levels, room, longest, parts};
 	const gs_parts_args a = {in, items->out_keys, pairs ? items->out_values : NULL, plan.flip, plan.floats, parts, &plan.road->again};
-	/* parts are at least half full where keys spread evenly, and some more */
-	const u64 small = force_of(e) == 3 ? 1 << BUCKET : items->n / (room / 4) + each, large = longest > room ? (u64) e->properties.multiProcessorCount : 0;
+	/* as many as there are buckets, and few large ones */
+	const u32 small = 1 << BUCKET, large = longest > room ? (u32) e->properties.multiProcessorCount : 0;
 
 	static_assert(gs_part_place_bits(GS_PART_NEAR, true) + BUCKET <= 32, "a long bucket's words");
 	buckets_kernel<<<each, GS_PART_BUCKETS, 0, e->stream>>>(b);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
-	return gs_parts_sort(e, words, a, small < 1 << BUCKET ? (u32) small : 1 << BUCKET, (u32) large);
+	return gs_parts_sort(e, words, a, small, large);
 }

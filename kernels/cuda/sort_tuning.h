@@ -102,12 +102,15 @@ constexpr gs_finish_shape gs_finish_rows = {384, 16, 4608, 3};
 
 /* ---------------------------------------------------------------- parts of 4-byte keys in shared memory (parts.cu) */
 
-/* What a key becomes.  Places keep the order of keys that are alike: for their values, or because they are floats (0 and -0). */
+/*
+ * What becomes of a key: its distance from the part's least, perhaps with its place in the part.  Places keep the order of keys that are
+ * alike: for their values, or because they are floats (0 and -0).
+ */
 enum gs_part_words
 {
-	GS_PART_CODES, /* the code of an integer */
-	GS_PART_NEAR,  /* of an integer with a value: its distance from the part's least, and its place in the part: 32 bits */
-	GS_PART_FAR	   /* code and place: 48 bits of 64, in order as doubles too */
+	GS_PART_CODES, /* the distance: integers alone */
+	GS_PART_NEAR,  /* both in 32 bits: integers with values */
+	GS_PART_FAR	   /* both in 48 bits of 64, in order as doubles too */
 };
 
 /*
