@@ -206,7 +206,8 @@ gs_status gs_order_plan(gs_engine *engine, const gs_column *columns, uint32_t nc
 size_t gs_order_temp_bytes(const gs_plan *plan);
 /*
  * Writes rows row numbers to order (engine memory).  facts may be NULL.  On a GPU it waits only if the key does not fit a word
- * together with the row number, or if facts are wanted.
+ * together with the row number, if the plan has left the look at a column to it (until it has looked), or if facts are wanted.
+ * GS_NOMEM is possible in that case, where keys are found to need more memory than a sample of them made believe.
  */
 gs_status gs_order_run(gs_engine *engine, const gs_plan *plan, void *temp, size_t temp_bytes, uint32_t *order,
 					   gs_order_facts *facts);

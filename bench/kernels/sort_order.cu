@@ -9,13 +9,14 @@
  *            out again is not.  packed9: the same with CUB retuned to 9-bit digits through its policy hub
  *   pairs    iota, then SortPairs with end_bit; of two columns: packed by hand where 64 bits do, else one stable sort per
  *            column from the last, with a gather between
+ * Ours: ballots, atomics; all digits: by atomics, neither by leading digits and buckets nor by a first pass that looks.
  * Median of 7 runs after one; times by events on the stream.  Each order is checked: every row once, ascending, stable.
  */
 #include "check.cuh"
 #include "hub9.cuh"
 
-/* CLUMPED: 13 rows of each value, on the average; BELL: the mean of four; CROWDED: every 10000th key within 2^-20 of the range */
-enum shape { UNIFORM, SORTED, REVERSED, FEW, EQUAL, SKEWED, REAL, CLUMPED, BELL, CROWDED };
+/* CLUMPED: 13 rows of each value, on the average; BELL: the mean of four; CROWDED: every 10000th key within 2^-20 of the range; FAR: 27 bits, but for one row */
+enum shape { UNIFORM, SORTED, REVERSED, FEW, EQUAL, SKEWED, REAL, CLUMPED, BELL, CROWDED, FAR };
 
 /* width bytes per element: a value of so many bits of a distribution, plus base */
 static __global__ void
@@ -41,6 +42,8 @@ make(void *out, u32 n, int width, int bits, shape how, u64 base, u64 seed)
 			k = (k + (mix(r) >> (64 - bits)) + (mix(r + 1) >> (64 - bits)) + (mix(r + 2) >> (64 - bits))) / 4;
 		else if (how == CROWDED && mix(r) % 10000 == 0)
 			k = (1ull << (bits - 2)) + (k >> 20);
+		else if (how == FAR)
+			k = i == n / 3 ? (1ull << bits) - 1 : r >> (64 - 27);
 		else if (how == REAL)
 		{
 			double d = (double) (r >> 11) / 9007199254740992.0 * 1e6;
@@ -108,10 +111,10 @@ unpack(const u64 *in, u32 *out, u32 n)
 }
 
 static __global__ void
-pack4(const u32 *in, u64 *out, u32 n)
+pack4(const u32 *in, u64 *out, u32 n, u32 flip)
 {
 	EACH(i, n)
-		out[i] = in[i] ^ 1u << 31;
+		out[i] = in[i] ^ flip;
 }
 
 template <class K, class A, class B>
@@ -208,13 +211,13 @@ cub_packed(const u64 *in, u32 n, u64 base, int bits, int row_bits)
 typedef cub::detail::radix::policy_hub<u64, cub::NullType, u32> hub8;
 
 static void
-ours(const char *name, int ranking, u32 small, u32 finish, table t, const gs_column *columns, u32 n)
+ours(const char *name, int ranking, u32 small, u32 finish, u32 pieces, table t, const gs_column *columns, u32 n)
 {
 	gs_order_facts f;
 	size_t bytes = 0;
 	float plan_ms, ms;
 
-	gs_cuda_sort_force(engine, ranking, small, finish);
+	gs_cuda_sort_force(engine, ranking, small, finish, pieces);
 	auto work = [&] {
 		gs_plan *plan;
 
@@ -257,11 +260,11 @@ wanted(const char *name, const char *want)
 static void
 all_ours(table t, const gs_column *columns, u32 n)
 {
-	ours("ballots", 1, 1, 0, t, columns, n);
-	ours("atomics", 2, 1, 0, t, columns, n);
-	ours("all digits", 2, 1, 1, t, columns, n);
+	ours("ballots", 1, 1, 0, 0, t, columns, n);
+	ours("atomics", 2, 1, 0, 0, t, columns, n);
+	ours("all digits", 2, 1, 1, 1, t, columns, n);
 	if (n <= 1 << 18)
-		ours("default", 0, 0, 0, t, columns, n);
+		ours("default", 0, 0, 0, 0, t, columns, n);
 }
 
 /* keys of CUB's: less their minimum, in area[0], for nothing */
@@ -315,13 +318,17 @@ single(const char *name, const char *want, int lg, int width, int bits, shape ho
 					 size_t bytes = area_bytes;
 
 					 iota<<<GRID, 0, stream>>>((u32 *) area[2], n);
-					 CK(cub::DeviceRadixSort::SortPairs(area[4], bytes, k, v, n, 0, 32, stream));
+					 CK(cub::DeviceRadixSort::SortPairs(area[4], bytes, k, v, n, 0, bits, stream));
 					 return v.Current();
 				 },
 				 [&] { CK(cudaMemcpy(area[0], values, n * 4ull, cudaMemcpyDeviceToDevice)); });
 		cub_line("packed", t, n, [&] {
-			pack4<<<GRID, 0, stream>>>((const u32 *) values, (u64 *) area[1], n);
-			return cub_packed<hub8>((const u64 *) area[1], n, 0, 32, lg);
+			pack4<<<GRID, 0, stream>>>((const u32 *) values, (u64 *) area[1], n, bits == 32 ? 1u << 31 : 0);
+			return cub_packed<hub8>((const u64 *) area[1], n, 0, bits, lg);
+		});
+		cub_line("packed9", t, n, [&] {
+			pack4<<<GRID, 0, stream>>>((const u32 *) values, (u64 *) area[1], n, bits == 32 ? 1u << 31 : 0);
+			return cub_packed<hub9<u64, cub::NullType>>((const u64 *) area[1], n, 0, bits, lg);
 		});
 	}
 	all_ours(t, &column, n);
@@ -406,6 +413,7 @@ size(int lg, const char *want)
 	single("bigint 45 bits", want, lg, 8, 45, UNIFORM);
 	single("bigint 64 bits", want, lg, 8, 64, UNIFORM);
 	single("int4 32 bits", want, lg, 4, 32, UNIFORM);
+	single("int4 27 bits", want, lg, 4, 27, UNIFORM);
 	several("two columns 10 31", want, lg, 31);
 	several("two columns 10 64", want, lg, 64);
 	several("uuid", want, lg, 0);
@@ -416,6 +424,7 @@ size(int lg, const char *want)
 	single("bigint clumped 36", want, lg, 8, 36, CLUMPED);
 	single("bigint bell 36", want, lg, 8, 36, BELL);
 	single("bigint crowded 36", want, lg, 8, 36, CROWDED);
+	single("bigint 27 bits, one of 36", want, lg, 8, 36, FAR);
 	for (void *a : area)
 		CK(cudaFree(a));
 	CK(cudaFree(order));

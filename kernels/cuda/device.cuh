@@ -189,12 +189,40 @@ store_relaxed(u128 *p, u128 v)
 				 : "memory");
 }
 
-/* ---------------------------------------------------------------- bulk copies (sm_90) and their barrier */
+/* ---------------------------------------------------------------- shared memory: asynchronous copies, bulk copies (sm_90) and their barrier */
 
 __device__ __forceinline__ u32
 shared_address(const void *p)
 {
 	return (u32) __cvta_generic_to_shared(p);
+}
+
+__device__ __forceinline__ i32
+load_shared(u32 address)
+{
+	i32 x;
+
+	asm volatile("ld.shared.s32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
+	return x;
+}
+
+/* Starts to copy 8 bytes to shared memory; copied() waits for the calling thread's copies. */
+__device__ __forceinline__ void
+copy_ahead_8(void *to, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+	asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared_address(to)), "l"(from) : "memory");
+#else
+	*(u64 *) to = *(const u64 *) from;
+#endif
+}
+
+__device__ __forceinline__ void
+copied()
+{
+#if __CUDA_ARCH__ >= 800
+	asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
 }
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
@@ -239,6 +267,21 @@ bulk_load(void *to, const void *from, u32 bytes, u64 *bar)
 					 shared_address(to)),
 				 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(bar))
 				 : "memory");
+}
+
+/* The other way; the memory may be written again once it has been read. */
+__device__ __forceinline__ void
+bulk_store(void *to, const void *from, u32 bytes)
+{
+	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2; cp.async.bulk.commit_group;" ::"l"(__cvta_generic_to_global(to)),
+				 "r"(shared_address(from)), "r"(bytes)
+				 : "memory");
+}
+
+__device__ __forceinline__ void
+bulk_stored()
+{
+	asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
 /* Ordinary accesses to shared memory before this come before bulk copies that a later barrier lets start. */

@@ -13,89 +13,14 @@
  *                        (order_finish.cu)
  *   more bits            the leading bits are sorted as above, then rows that they leave tied (order_ties.cu)
  *
- * gs_order_run waits only in the last case, and for a check of rows.
+ *   unseen               a column of few enough bits, as a sample says: nobody looks at it beforehand, the run's first pass does
+ *                        (radix_pieces.cu).  Had the sample misled, the order is planned and made again
+ *
+ * gs_order_run waits only in the last two cases, and for a check of rows.
  */
 #include "order_fields.cuh"
-#include "sort.h"
 
 #include <cstring>
-
-#define FEW_ROWS ((u64) 1 << 21)
-
-/* ---------------------------------------------------------------- the engine's part */
-
-gs_status
-gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort)
-{
-	gs_cuda_sort *s = (gs_cuda_sort *) e->sort;
-
-	if (s == NULL)
-	{
-		s = (gs_cuda_sort *) e->head.host.alloc(e->head.host.arg, sizeof(*s));
-		if (s == NULL)
-			return GS_NOMEM;
-		memset((void *) s, 0, sizeof(*s));
-		e->sort = s;
-	}
-	if (s->host == NULL)
-		GS_TRY(gs_cuda_status(cudaMallocHost((void **) &s->host, GS_SORT_HOST)));
-	*sort = s;
-	return GS_OK;
-}
-
-void
-gs_sort_close(gs_cuda_engine *e)
-{
-	gs_cuda_sort *s = (gs_cuda_sort *) e->sort;
-
-	if (s == NULL)
-		return;
-	/* what was seen of keys */
-	if (s->host != NULL)
-		memset(s->host, 0, GS_SORT_HOST);
-	cudaFreeHost(s->host);
-	if (s->block != NULL)
-		cudaMemset(s->block, 0, GS_SORT_BLOCK);
-	cudaFree(s->block);
-	gs_small_close(s);
-	e->head.host.release(e->head.host.arg, s, sizeof(*s));
-	e->sort = NULL;
-}
-
-/* May passes rank by the order of returning atomics?  Tested once per engine; few rows gain less than the check costs. */
-bool
-gs_sort_atomics(gs_cuda_engine *e, u64 rows)
-{
-	gs_cuda_sort *s;
-	bool in_order = false;
-
-	if (gs_sort_state(e, &s) != GS_OK)
-		return false;
-	if (s->force_ranking != 0)
-		return s->force_ranking == 2;
-	if (rows < FEW_ROWS)
-		return false;
-	if (s->ranking == 0)
-	{
-		if (gs_lane_order_test(e, &in_order) != GS_OK)
-			return false;
-		s->ranking = in_order ? 2 : 1;
-	}
-	return s->ranking == 2;
-}
-
-extern "C" void
-gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t finish)
-{
-	gs_cuda_sort *s;
-
-	if (gs_sort_state((gs_cuda_engine *) engine, &s) == GS_OK)
-	{
-		s->force_ranking = ranking;
-		s->force_small = small;
-		s->force_finish = finish;
-	}
-}
 
 /* ---------------------------------------------------------------- plan */
 
@@ -159,8 +84,7 @@ modulo(const gs_look *look, u64 min, u64 rows, gs_transform *t)
 	t->plus = 0;
 	t->keep = gs_low_mask(above);
 	t->shift = look->guess_shift;
-	/* rows of the higher one of two neighbouring multiples */
-	return (u32) (above < 64 && (min >> above & 1) != 0 ? rows - look->odd : look->odd);
+	return gs_turn(look->odd, min, above, rows);
 }
 
 /* Whether leading digits and buckets will do, and how. */
@@ -231,6 +155,30 @@ choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_look
 		plan->path = gs_cuda_plan::GS_PLAN_WORDS;
 }
 
+/* The look is left to the run: a plan by what a sample says. */
+static void
+choose_unseen(gs_cuda_plan *plan, const gs_column *column, const gs_look *look)
+{
+	plan->path = gs_cuda_plan::GS_PLAN_COLUMN;
+	plan->unseen = true;
+	plan->guess = *look;
+	plan->columns[0] = *column;
+	plan->from = gs_type_width(column->spec.type) == 4 ? GS_COLUMN4 : GS_COLUMN8;
+	plan->values = column->values;
+	plan->complete = true;
+	plan->bits = plan->key_bits = look->guess_bits;
+	plan->t.mask = gs_order_flip(&column->spec);
+	(void) modulo(look, 0, plan->rows, &plan->t);
+	if (plan->from == GS_COLUMN8)
+	{
+		/* the neighbouring multiples are in reach, too; no value is so far from it that the distance wraps */
+		const u32 above = look->guess_shift + look->guess_bits;
+		const u64 multiple = ~look->not_min >> above, base = multiple != 0 ? (multiple - 1) << above : 0;
+
+		plan->base = base < ~(u64) UINT32_MAX ? base : ~(u64) UINT32_MAX;
+	}
+}
+
 /* Whether the look shall count digits: of integers that pass 1 may read. */
 static bool
 counts_digits(const gs_column *column)
@@ -240,8 +188,9 @@ counts_digits(const gs_column *column)
 	return column->nulls == NULL && (gs_type_width(type) == 4 || gs_type_width(type) == 8) && !gs_order_floats(type);
 }
 
+/* looks_now: whatever a sample says, the columns are looked at. */
 static gs_status
-order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **out)
+make_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, bool looks_now, gs_plan **out)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	gs_cuda_sort *sort;
@@ -296,10 +245,10 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 
 	for (u32 c = 0, string = 0; c < ncolumns && status == GS_OK; c++)
 	{
-		bool is_string = columns[c].spec.type == GS_BYTES;
+		bool is_string = columns[c].spec.type == GS_BYTES, counts_them = ncolumns == 1 && counts_digits(&columns[c]);
 
-		status = gs_order_look(e, &columns[c], rows, plan->looks + 2 * c,
-							   ncolumns == 1 && counts_digits(&columns[c]) ? plan->counts : NULL,
+		status = gs_order_look(e, &columns[c], rows, plan->looks + 2 * c, counts_them ? plan->counts : NULL,
+							   counts_them && !looks_now ? gs_pieces_way(e, rows, gs_type_width(columns[c].spec.type)) : 0,
 							   alphabet + string * (GS_POSITIONS + 1), mark + string * GS_MARKS);
 		string += is_string;
 	}
@@ -322,7 +271,9 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 		status = gs_cuda_status(cudaMemcpyAsync(spread, plan->block, known_bytes, cudaMemcpyDeviceToHost, e->stream));
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaStreamSynchronize(e->stream));
-	if (status == GS_OK)
+	if (status == GS_OK && known[0].deferred)
+		choose_unseen(plan, columns, known);
+	else if (status == GS_OK)
 	{
 		u32 key_bits = 0; /* strings have many */
 
@@ -359,7 +310,15 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 	return status;
 }
 
+static gs_status
+order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **out)
+{
+	return make_plan(engine, columns, ncolumns, rows, false, out);
+}
+
 /* ---------------------------------------------------------------- run */
+
+static gs_status order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes, uint32_t *order, gs_order_facts *facts);
 
 /* temp: two arrays of words, what the sort needs, what ties need */
 static size_t
@@ -377,7 +336,8 @@ sorts(const gs_cuda_plan *plan)
 static size_t
 radix_bytes(const gs_cuda_plan *plan)
 {
-	const size_t all = gs_radix_temp(plan->rows, plan->complete ? plan->bits : 64);
+	/* unseen: so that the memory does for the order that is made if the sample has misled */
+	const size_t all = gs_radix_temp(plan->rows, plan->complete && !plan->unseen ? plan->bits : 64);
 	const size_t leading = plan->finish.lead != 0 ? gs_radix_temp(plan->rows, plan->finish.lead) : 0;
 
 	return gs_round256(all > leading ? all : leading);
@@ -420,6 +380,8 @@ passes_of(const gs_cuda_plan *plan, bool finish, u8 *temp, u32 *order)
 		s.t = finish ? plan->finish.t : plan->t;
 		s.counts = (finish ? plan->finish.counted : plan->counted) ? plan->counts : NULL;
 		s.turn = finish ? 0 : plan->turn;
+		if (plan->unseen)
+			s.looking.turn = &plan->flags->turn;
 	}
 	else
 	{
@@ -465,6 +427,51 @@ read_flags(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_order_flags **f
 	return gs_cuda_status(cudaStreamSynchronize(e->stream));
 }
 
+/* The order of a plan that has left the look to its first pass; f: facts so far. */
+static gs_status
+run_unseen(gs_cuda_engine *e, const gs_cuda_plan *plan, u8 *temp, size_t temp_bytes, u32 *order, gs_order_facts *f)
+{
+	gs_radix_sort s = passes_of(plan, false, temp, order);
+	gs_dev_field fields[3];
+	const gs_look *look;
+	gs_plan *again;
+	gs_status status;
+	size_t bytes;
+	void *own = NULL;
+
+	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->looks, 0, sizeof(gs_look), e->stream)));
+	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->counts, 0, GS_PLACES * GS_PLACE * sizeof(u32), e->stream)));
+	s.counts = plan->counts;
+	s.looking = {plan->looks, plan->counts, &plan->flags->turn, &plan->flags->holds, plan->base};
+	if (gs_sort_atomics(e, plan->rows))
+		s.wrong = &plan->flags->wrong;
+	GS_TRY(gs_radix_run(e, &s));
+	f->passes = s.passes;
+	if (s.wrong != NULL)
+	{
+		gs_radix_sort stand_by = passes_of(plan, false, temp, order);
+
+		GS_TRY(sort_again(e, plan, &stand_by, s.wrong));
+	}
+	GS_TRY(gs_pieces_seen(e, &look));
+	if (gs_fields_of(plan->columns, look, NULL, fields) == 1 && modulo_fits(&plan->guess, fields)) /* the same as judge() says */
+	{
+		f->key_bits = fields[0].bits;
+		return GS_OK;
+	}
+
+	/* the sample has misled */
+	GS_TRY(make_plan(&e->head, plan->columns, 1, plan->rows, true, &again));
+	bytes = order_temp_bytes(again);
+	status = bytes > temp_bytes ? gs_cuda_take(e, bytes, &own) : GS_OK;
+	if (status == GS_OK)
+		status = order_run(&e->head, again, own != NULL ? own : temp, bytes, order, f);
+	if (own != NULL)
+		gs_cuda_give(e, own, bytes);
+	plan_free(&e->head, again);
+	return status;
+}
+
 static gs_status
 order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes, uint32_t *order, gs_order_facts *facts)
 {
@@ -477,7 +484,6 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 	gs_radix_sort s;
 	u32 seen;
 
-	(void) temp_bytes;
 	cudaSetDevice(e->device);
 	if (plan->path == gs_cuda_plan::GS_PLAN_SMALL)
 		return gs_small_run(e, plan->columns, plan->ncolumns, plan->rows, temp, order, facts);
@@ -509,6 +515,13 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 	}
 
 	f.input = gs_order_facts::GS_UNORDERED;
+	if (plan->unseen)
+	{
+		GS_TRY(run_unseen(e, plan, (u8 *) temp, temp_bytes, order, &f));
+		if (facts != NULL)
+			*facts = f;
+		return GS_OK;
+	}
 	s = passes_of(plan, finish, (u8 *) temp, order);
 	/* every way of ranking by atomics ends in a check: in the last step or pass, of samples, or by the search for ties */
 	if (gs_sort_atomics(e, plan->rows))

@@ -12,6 +12,7 @@
  * atomics without result in shared memory, in as many copies as there is room for: a block then has a multiprocessor to itself.
  */
 #include "digit_counters.cuh"
+#include "look.cuh"
 #include "order.cuh"
 
 #include <type_traits>
@@ -20,6 +21,7 @@
 #define COUNT_THREADS 1024 /* where digits are counted */
 #define LOOK_SAMPLE	  4	   /* values per thread */
 #define LOOK_DIGITS	  5	   /* at most so many are counted */
+#define CROWD		  (8 * COUNT_THREADS * LOOK_SAMPLE) /* eight times as many of the sample as a digit has on the average */
 
 struct look_args
 {
@@ -34,6 +36,7 @@ struct look_args
 	u32 most;	 /* bits of a digit at most */
 	u32 way;	 /* see gs_finish_way */
 	u32 room;	 /* counters in shared memory */
+	u32 defer;	 /* see gs_pieces_way */
 };
 
 template <class T>
@@ -46,82 +49,13 @@ in_order(T x, const look_args &a)
 	return x ^ (T) a.flip;
 }
 
-/* What one thread has seen of a column; varying: bits in which some value differs from the column's first one. */
-template <class T> struct look_sum
-{
-	T not_min, max, ones, zeros;
-
-	__device__ __forceinline__ void
-	add(T k)
-	{
-		T inverse = (T) ~k;
-
-		not_min = inverse > not_min ? inverse : not_min;
-		max = k > max ? k : max;
-		ones |= k;
-		zeros |= inverse;
-	}
-};
-
-/* The block's sums to global memory, once per block. */
-template <class T>
-static __device__ void
-look_done(const look_args &a, const look_sum<T> &s, u32 seen, bool valid, bool nulls)
-{
-	__shared__ u64 sums[4];
-	__shared__ u32 flags[3];
-
-	if (threadIdx.x < 4)
-		sums[threadIdx.x] = 0;
-	if (threadIdx.x < 3)
-		flags[threadIdx.x] = 0;
-	__syncthreads();
-
-	u64 x[4] = {s.not_min, s.max, s.ones, s.zeros};
-
-	for (int d = 16; d > 0; d /= 2)
-	{
-#pragma unroll
-		for (int i = 0; i < 4; i++)
-		{
-			u64 y = __shfl_xor_sync(GS_ALL_LANES, x[i], d);
-
-			x[i] = i < 2 ? (y > x[i] ? y : x[i]) : x[i] | y;
-		}
-	}
-	seen = lanes_or(seen | (u32) valid << 8 | (u32) nulls << 9);
-	if (lane_id() == 0)
-	{
-		for (int i = 0; i < 2; i++)
-			atomicMax((unsigned long long *) &sums[i], (unsigned long long) x[i]);
-		for (int i = 2; i < 4; i++)
-			atomicOr((unsigned long long *) &sums[i], (unsigned long long) x[i]);
-		atomicOr(&flags[0], seen);
-	}
-	__syncthreads();
-	if (threadIdx.x == 0)
-	{
-		if (flags[0] >> 8 & 1)
-		{
-			atomicMax((unsigned long long *) &a.look->not_min, (unsigned long long) sums[0]);
-			atomicMax((unsigned long long *) &a.look->max, (unsigned long long) sums[1]);
-			atomicOr((unsigned long long *) &a.look->ones, (unsigned long long) sums[2]);
-			atomicOr((unsigned long long *) &a.look->zeros, (unsigned long long) sums[3]);
-			a.look->valid = 1;
-		}
-		if (flags[0] >> 9 & 1)
-			a.look->nulls = 1;
-		if (flags[0] & 3)
-			atomicOr(&a.look->seen, flags[0] & 3);
-	}
-}
-
 /* Digits as a block counts them. */
 struct look_digits
 {
 	u32 at[LOOK_DIGITS], mask[LOOK_DIGITS];
 	u32 odd_at, odd; /* the bit above them, or 0 if there is none */
 	u32 digits, bits, copies;
+	u64 not_min; /* of the sample */
 };
 
 /* The range's bits, guessed from a sample that is the same in all blocks. */
@@ -185,6 +119,7 @@ guess_digits(const look_args &a, look_digits &d)
 		}
 		d.odd = shift + bits < width;
 		d.odd_at = d.odd ? shift + bits : 0;
+		d.not_min = not_min;
 		d.digits = digits;
 		d.bits = widths[0];
 		d.copies = gs_counter_copies(digits << d.bits, a.room);
@@ -196,6 +131,50 @@ guess_digits(const look_args &a, look_digits &d)
 		}
 	}
 	__syncthreads();
+}
+
+/*
+ * Whether the look may be left to the first pass (radix_pieces.cu): the guessed bits are few enough, the sample is not in order, and no digit in it
+ * is crowded.  One block, before the look, which then has nothing to do.
+ */
+template <class T>
+static __global__ void __launch_bounds__(COUNT_THREADS) defer_kernel(const __grid_constant__ look_args a)
+{
+	__shared__ look_digits guess;
+	__shared__ u32 counts[3 << GS_PLACE_BITS];
+	const T *values = (const T *) a.values;
+	const u64 step = a.n / (COUNT_THREADS * LOOK_SAMPLE) + 1;
+	bool crowd = false, rise = false, fall = false;
+
+	guess_digits<T>(a, guess);
+	if (guess.digits != 3 || a.look->guess_lead != 0 || !gs_pieces_hold(a.look->guess_shift, a.look->guess_bits, guess.bits))
+		return;
+	for (u32 i = threadIdx.x; i < 3 << GS_PLACE_BITS; i += COUNT_THREADS)
+		counts[i] = 0;
+	__syncthreads();
+#pragma unroll
+	for (u32 j = 0; j < LOOK_SAMPLE; j++)
+	{
+		const u64 i = (j * COUNT_THREADS + threadIdx.x) * step;
+
+		if (i + 1 < a.n)
+		{
+			const T x = in_order(values[i], a), next = in_order(values[i + 1], a);
+
+			rise |= next >= x;
+			fall |= next < x;
+			for (u32 p = 0; p < 3; p++)
+				crowd |= atomicAdd(counts + (p << GS_PLACE_BITS) + ((u32) (x >> guess.at[p]) & guess.mask[p]), 1) >= CROWD / (guess.mask[p] + 1);
+		}
+	}
+	rise = __syncthreads_or(rise);
+	fall = __syncthreads_or(fall);
+	crowd = __syncthreads_or(crowd);
+	if (threadIdx.x == 0 && rise && fall && (!crowd || a.defer == 2))
+	{
+		a.look->deferred = 1;
+		a.look->not_min = guess.not_min;
+	}
 }
 
 /*
@@ -215,6 +194,8 @@ look_kernel(const __grid_constant__ look_args a)
 	T min = first, max = first, varying = 0;
 	u32 seen = 0, odd = 0;
 
+	if (COUNT && a.look->deferred)
+		return;
 	if (COUNT)
 		guess_digits<T>(a, guess);
 
@@ -358,7 +339,7 @@ look_kernel(const __grid_constant__ look_args a)
 				look(std::integral_constant<u32, 0>());
 		}
 	/* bits that vary are both ones and zeros somewhere */
-	look_done(a, look_sum<T>{(T) ~min, max, varying, varying}, seen, true, false);
+	look_done(a.look, look_sum<T>{(T) ~min, max, varying, varying}, seen, true, false);
 	if (COUNT)
 	{
 		counters.add_up(a.counts);
@@ -406,12 +387,9 @@ static __global__ void __launch_bounds__(LOOK_THREADS, 2) look16_kernel(const __
 	for (; i < a.n; i += stride)
 		add(values[i], i);
 
-	look_args b = a;
-
-	look_done(a, high, seen, thread < a.n, false);
+	look_done(a.look, high, seen, thread < a.n, false);
 	__syncthreads(); /* the sums are used again */
-	b.look = a.look + 1;
-	look_done(b, low, 0, thread < a.n, false);
+	look_done(a.look + 1, low, 0, thread < a.n, false);
 }
 
 /* Columns with null bits, and halves of 16-byte values: a value at a time. */
@@ -434,7 +412,7 @@ static __global__ void __launch_bounds__(LOOK_THREADS) look_nulls_kernel(const _
 			valid = true;
 		}
 	}
-	look_done(a, s, 0, valid, nulls);
+	look_done(a.look, s, 0, valid, nulls);
 }
 
 template <class T>
@@ -448,6 +426,8 @@ look_and_count(gs_cuda_engine *e, look_args a, u64 n)
 	a.most = gs_radix_most(e);
 	a.way = gs_finish_way(e, n);
 	a.room = (u32) (bytes / sizeof(u32));
+	if (a.defer != 0)
+		defer_kernel<T><<<1, COUNT_THREADS, 0, e->stream>>>(a);
 	look_kernel<T, true><<<gs_cuda_grid(e, n, COUNT_THREADS * 8, 1), COUNT_THREADS, bytes, e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
@@ -488,14 +468,14 @@ look_at_16(gs_cuda_engine *e, look_args a, u64 n)
 }
 
 /*
- * Enqueues the look at a column.  look has two elements, the second for the low halves of GS_U128; all memory is zero.
+ * Enqueues the look at a column.  look has two elements, the second for the low halves of GS_U128; all memory is zero.  defer: see gs_pieces_way.
  */
 gs_status
-gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts, gs_dev_alphabet *alphabets,
+gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts, u32 defer, gs_dev_alphabet *alphabets,
 			  u32 *marks)
 {
 	gs_type type = column->spec.type;
-	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_order_floats(type), 1, 0, look, counts, 0, 0, 0};
+	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_order_floats(type), 1, 0, look, counts, 0, 0, 0, defer};
 
 	if (type == GS_BYTES)
 		return gs_order_look_strings(e, column, n, look, alphabets, marks);

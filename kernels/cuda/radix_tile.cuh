@@ -29,13 +29,14 @@ lanes_alike(u32 digit)
 }
 
 /* Inclusive sum over a warp. */
-__device__ __forceinline__ u32
-warp_inclusive(u32 x)
+template <class T>
+__device__ __forceinline__ T
+warp_inclusive(T x)
 {
 #pragma unroll
 	for (int d = 1; d < 32; d *= 2)
 	{
-		u32 y = __shfl_up_sync(GS_ALL_LANES, x, d);
+		const T y = __shfl_up_sync(GS_ALL_LANES, x, d);
 
 		if (lane_id() >= (u32) d)
 			x += y;
@@ -116,9 +117,7 @@ wait_for_copies(bool bulk, u64 *bar, u32 parity)
 		return;
 	}
 #endif
-#if __CUDA_ARCH__ >= 800
-	asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
+	copied();
 }
 
 /* Fetches items into the second-level cache: those of whole 16 bytes, which is what the instruction takes. */

@@ -251,12 +251,15 @@ test_order_large(void)
 		order_large(GS_I32, SHAPE_UNIFORM, (uint64_t) (((int64_t) 1 << 30) + near[i]));
 		order_large(GS_I64, SHAPE_BITS45, (uint64_t) (((int64_t) 1 << 30) + near[i]));
 		order_large(GS_I64, SHAPE_BITS30, (uint64_t) (((int64_t) 1 << 30) + near[i]));
+		order_large(GS_I64, SHAPE_BITS27, (uint64_t) (((int64_t) 1 << 30) + near[i]));
 	}
 	group("row order of spread keys, to 2^31 rows");
 	order_spread(36, ((uint64_t) 1 << 28) - 1);
 	order_spread(40, ((uint64_t) 1 << 28) + 1);
 	order_spread(36, ((uint64_t) 1 << 28) + ((uint64_t) 1 << 26) + 1);
 	order_spread(40, (uint64_t) 1 << 31);
+	order_large(GS_I64, SHAPE_BITS27, (uint64_t) 1 << 31);
+	order_large(GS_I64, SHAPE_BITS27, ((uint64_t) 1 << 31) - 12345);
 	group("row order of more than 2^31 rows");
 	order_spread(40, ((uint64_t) 1 << 31) + 1);
 	order_large(GS_I32, SHAPE_UNIFORM, ((uint64_t) 1 << 31) + 12345);

@@ -147,3 +147,80 @@ bucket_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 		}
 	return failed;
 }
+
+/*
+ * A column of few bits that a first pass may look at itself (kernels/cuda/radix_pieces.cu), and what it can trip over: what a sample does not see, digits that
+ * are missing or crowded in some tiles, ends of the type.
+ */
+static void
+make_unseen(column *c, gs_type type, uint32_t bits, int kind, uint64_t rows)
+{
+	static const char *const kinds[] = {"even", "few", "one far off", "one a little outside", "one with a lower bit", "digits that come late", "clumps", "at the least value",
+										"at the greatest value", "mostly one", "one far below", "few, then many", "at the least value, one at the greatest",
+										"at the greatest value, one at the least", "lowest digit: one often, all others seldom"};
+	const bool wide = gs_type_width(type) == 8, is_signed = type == GS_I32 || type == GS_I64;
+	const uint64_t all = wide ? UINT64_MAX : UINT32_MAX, mask = ((uint64_t) 1 << bits) - 1, odd = below(rows), least = is_signed ? all ^ all >> 1 : 0;
+	uint64_t base = kind == 7 || kind == 12 ? least : kind == 8 || kind == 13 ? least - 1 - mask : least + (all >> 2) + (random64() & mask);
+	uint8_t *v = malloc(rows * gs_type_width(type) + 16);
+
+	memset(c, 0, sizeof(*c));
+	c->host.spec = (gs_column_spec){type, below(2), false};
+	for (uint64_t r = 0; r < rows; r++)
+	{
+		uint64_t x = random64() & mask;
+
+		if (kind == 1)
+			x = x % 7 * (mask / 7);
+		else if (kind == 2 && r == odd)
+			x += mask << (wide ? 20 : 3);
+		else if (kind == 3 && r == odd)
+			x = mask + 1 + below(5);
+		else if (kind == 4)
+			x = (x & ~(uint64_t) 7) | (r == odd);
+		else if (kind == 5)
+			x = r < rows / 2 ? (x & ~(uint64_t) 511) | x % 3 : x;
+		else if (kind == 6)
+			x = (r / 700 * 0x9e3779b97f4a7c15 & mask & ~(uint64_t) 63) | (x & 3);
+		else if (kind == 9)
+			x = below(20) ? mask / 3 : x;
+		else if (kind == 10 && r == odd)
+			x -= mask << (wide ? 30 : 2);
+		else if (kind == 11)
+			x = r < rows / 3 ? x & 7 : x;
+		else if (kind == 12 && r == odd)
+			x = UINT64_MAX - below(3);
+		else if (kind == 13 && r == odd)
+			x = mask + 1 + below(3);
+		else if (kind == 14)
+			x = below(3) ? x & ~(uint64_t) 511 : x;
+		x += base;
+		memcpy(v + r * gs_type_width(type), &x, gs_type_width(type));
+	}
+	c->host.values = v;
+	c->values_bytes = rows * gs_type_width(type);
+	sprintf(c->text, "type %d of %u bits, %s", type, bits, kinds[kind]);
+}
+
+/* Such keys, at sizes around the first pass's tiles and the second's. */
+int
+unseen_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
+{
+	static const uint64_t sizes[] = {16383, 16384, 16385, 32768, 49153, 15232, 15233, 15360, 15361, 30720, 76799, 150000};
+	static const uint32_t widths[] = {19, 21, 22, 24, 25, 26, 27, 27, 27, 28};
+	static const gs_type types[] = {GS_I64, GS_I32, GS_U64, GS_U32};
+	int failed = 0;
+
+	for (int kind = 0; kind < 15; kind++)
+		for (int i = 0; i < each; i++)
+		{
+			uint64_t rows = below(3) ? sizes[below(12)] : 2 + below(most - 1);
+			column c;
+
+			rows = rows > most ? most : rows;
+			make_unseen(&c, types[below(3) ? 0 : below(4)], widths[below(10)], kind, rows);
+			sprintf(now, "%s, %llu rows", c.text, (unsigned long long) rows);
+			failed += compare(cpu, gpu, &c, 1, rows, "unseen");
+			free((void *) c.host.values);
+		}
+	return failed;
+}
