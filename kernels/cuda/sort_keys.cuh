@@ -15,7 +15,7 @@
 #define GS_SAMPLE_TABLES   (GS_LEADING_CHOICES * sizeof(u64) << GS_SAMPLE_BITS)
 
 #define GS_FINISH_DIGITS   2				   /* leading digits of keys of 4 bytes, whose buckets are finished in shared memory */
-#define GS_FINISH_LEAST	   ((u64) 1 << 27) /* fewer gain less than keys that do not spread lose, ... */
+#define GS_FINISH_LEAST	   ((u64) 1 << 25) /* fewer gain less than keys that do not spread lose, ... */
 #define GS_FINISH_FORCED   ((u64) 1 << 19) /* or cannot be looked at */
 
 /* What was found out about the keys, and what is done; on the device, zero at first. */
