@@ -347,8 +347,10 @@ launch(gs_cuda_engine *e, const gs_parts_args &a, u32 parts)
 	if (parts == 0)
 		return GS_OK;
 	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, S.threads, shared_of(S), &blocks));
-	blocks *= TURNS;
-	kernel<<<parts < (u32) blocks ? parts : (u32) blocks, S.threads, shared_of(S), e->stream>>>(a);
+	/* each its block, if their number is known; else there might be many that come for nothing */
+	if (a.wrong != NULL && parts > (u32) blocks * TURNS)
+		parts = (u32) blocks * TURNS;
+	kernel<<<parts, S.threads, shared_of(S), e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -360,7 +362,7 @@ launch_both(gs_cuda_engine *e, const gs_parts_args &a, u32 small, u32 large)
 	return launch<WORDS, VALUES, true>(e, a, large);
 }
 
-/* Puts the listed parts in order; small, large: how many there may be, or blocks that are worth it. */
+/* Puts the listed parts in order; small, large: how many there are, or, if something may be wrong, may be or are worth a block. */
 gs_status
 gs_parts_sort(gs_cuda_engine *e, gs_part_words words, const gs_parts_args &a, u32 small, u32 large)
 {
