@@ -93,18 +93,8 @@ rank_digit(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask, u32 bloc
 		}
 	seen = lanes_or(lane < blocks ? m.counts[lane][PAIRS] : 0);
 
-	u32 upto = warp_inclusive(total);
-
-	if (lane == 31)
-		m.sums[warp] = upto;
-	__syncthreads();
 	static_assert(THREADS == DIGITS, "a thread for each digit");
-	{
-		u32 y = warp_inclusive(lane < WARPS ? m.sums[lane] : 0);
-
-		y = __shfl_sync(GS_ALL_LANES, y, (warp + 31) & 31);
-		m.base[thread] = (warp ? y : 0) + upto - total + earlier;
-	}
+	m.base[thread] = block_exclusive<WARPS>(total, m.sums) + earlier;
 	__syncthreads();
 #pragma unroll
 	for (int i = 0; i < ITEMS; i++)

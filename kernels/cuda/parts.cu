@@ -206,19 +206,13 @@ sort_part(const gs_parts_args &a, gs_part &part)
 
 	/* 3. where bins begin */
 	{
-		u32 c[SHARE], sum = 0, upto, run;
+		u32 c[SHARE], sum = 0, run;
 
 		read_run(c, bins + thread * SHARE);
 #pragma unroll
 		for (u32 i = 0; i < SHARE; i++)
 			sum += c[i];
-		upto = warp_inclusive(sum);
-		if (lane == 31)
-			sums[warp] = upto;
-		__syncthreads();
-		run = warp_inclusive(lane < WARPS ? sums[lane] : 0);
-		run = __shfl_sync(GS_ALL_LANES, run, (warp + 31) & 31);
-		run = (warp ? run : 0) + upto - sum;
+		run = block_exclusive<WARPS>(sum, sums);
 #pragma unroll
 		for (u32 i = 0; i < SHARE; i++)
 		{

@@ -133,18 +133,12 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) split_kernel(const __g
 		__syncthreads();
 
 		/* 2. counters become places */
-		u32 count = 0, start, upto;
+		u32 count = 0, start;
 
 #pragma unroll
 		for (u32 w = 0; w < WARPS; w++)
 			count += counters[w * BINS + thread];
-		upto = warp_inclusive(count);
-		if (lane == 31)
-			sums[warp] = upto;
-		__syncthreads();
-		start = warp_inclusive(lane < WARPS ? sums[lane] : 0);
-		start = __shfl_sync(GS_ALL_LANES, start, (warp + 31) & 31);
-		start = (warp ? start : 0) + upto - count;
+		start = block_exclusive<WARPS>(count, sums);
 		a.starts[(u64) tile * BINS + thread] = (u16) start;
 		{
 			u32 place = start;
@@ -282,15 +276,8 @@ static __global__ void __launch_bounds__(LISTED, 2) list_kernel(const __grid_con
 		return;
 	{
 		static_assert(LISTED == BINS, "a digit to a thread");
-		const pair total = a.totals[thread], upto = warp_inclusive(total);
-		pair before;
+		const pair total = a.totals[thread], before = block_exclusive<LISTED / 32>(total, sums);
 
-		if (lane == 31)
-			sums[warp] = upto;
-		__syncthreads();
-		before = warp_inclusive(lane < LISTED / 32 ? sums[lane] : (pair) 0);
-		before = __shfl_sync(GS_ALL_LANES, before, (warp + 31) & 31);
-		before = (warp ? before : 0) + upto - total;
 		at[thread] = before + a.sums[(u64) thread * a.blocks + blockIdx.x];
 		if (blockIdx.x == 0)
 		{

@@ -44,6 +44,23 @@ warp_inclusive(T x)
 	return x;
 }
 
+/* Sum over the threads before this one, of a block of so many warps, by way of a number per warp in shared memory.  The block meets once. */
+template <int WARPS, class T>
+__device__ __forceinline__ T
+block_exclusive(T x, T *sums)
+{
+	const u32 warp = threadIdx.x / 32, lane = lane_id();
+	const T upto = warp_inclusive(x);
+	T before;
+
+	if (lane == 31)
+		sums[warp] = upto;
+	__syncthreads();
+	before = warp_inclusive(lane < WARPS ? sums[lane] : (T) 0);
+	before = __shfl_sync(GS_ALL_LANES, before, (warp + 31) & 31);
+	return (warp ? before : 0) + upto - x;
+}
+
 /*
  * Writes a tile's runs of equal digits along lines: half a warp takes a digit and writes groups of 16 words, AHEAD of which are read
  * together.  place: of a digit's first word in the output, less its place in the tile.
