@@ -202,7 +202,7 @@ test_radix_buckets(void)
 	static const uint64_t crowds[] = {60, 4000}, distinct[] = {1, 3, 1000, 100000};
 
 	/* the CPU engine has no such buckets */
-	if (!on_gpu || small_only)
+	if (!on_gpu)
 		return;
 	for (uint32_t way = 2; way <= 3; way++)
 	{
@@ -214,6 +214,14 @@ test_radix_buckets(void)
 		{
 			sort_case c = {types[i % 2], i < 2 ? 0 : 4, i & 1, 0, 32, SHAPE_UNIFORM, 524288 + below(9999), below(2), BUCKET, 0};
 
+			if (small_only) /* sanitizers: a block of each kind, fewer items are never sorted so */
+			{
+				if (tiny && i % 2)
+					continue;
+				c.amount = rooms[i < 2 ? 0 : way - 1][1];
+				run_case(&c);
+				continue;
+			}
 			for (int r = 0; r < 2; r++)
 				for (uint64_t d = 0; d < 3; d++)
 				{
