@@ -149,11 +149,10 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const _
 	const u32 d = threadIdx.x, turn = (u32) a.plan.flip >> 24, n = counts[blockIdx.x ^ turn];
 	const u32 before = lanes_add(d < blockIdx.x ? counts[d ^ turn] : 0);
 
-	if (a.plan.road->again != 0)
-		return;
 	if (d == 0)
 		start = 0;
-	__syncthreads();
+	if (__syncthreads_or(a.plan.road->again != 0)) /* another block may be setting it */
+		return;
 	if (lane_id() == 0)
 		atomicAdd(&start, before);
 	__syncthreads();
