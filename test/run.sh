@@ -102,9 +102,6 @@ compare_results() {
 	echo "$good $bad"
 }
 
-# as_told COMMAND...: runs it as whoever is asked
-as_told() { "$@"; }
-
 # side_by_side DIRECTORY TARGET...: tests that need a core each and watch no clock; then they are counted one by one
 side_by_side() {
 	local dir=$1 name target pid pids=() took
@@ -121,7 +118,7 @@ side_by_side() {
 	for pid in "${pids[@]}"; do wait "$pid"; done
 	for target in "$@"; do
 		read -r status took <"$work/$target.end"
-		as=as_told tap "$name $target" 60 sh -c "cat '$work/$target.out'; cat '$work/$target.err' >&2; exit $status"
+		as=env tap "$name $target" 60 sh -c "cat '$work/$target.out'; cat '$work/$target.err' >&2; exit $status"
 	done
 }
 
@@ -130,7 +127,7 @@ run_primitives() {
 	for dir in "$work"/tree/test/*/; do
 		grep -qs '^check:' "$dir/Makefile" || continue
 		name=$(basename "$dir")
-		if [ "$name" = service ]; then
+		if [ "$name" = service ]; then # which has time limits of its own
 			for target in check asan; do tap "$name $target" 900 make -s -C "$dir" "$target"; done
 		else
 			side_by_side "$dir" check asan

@@ -12,7 +12,6 @@
  *   leading digits       where keys spread evenly, either of these takes only leading digits, and puts buckets in order in shared memory
  *                        (order_finish.cu)
  *   more bits            the leading bits are sorted as above, then rows that they leave tied (order_ties.cu)
- *
  *   unseen               a column of few enough bits, as a sample says: nobody looks at it beforehand, the run's first pass does
  *                        (radix_pieces.cu).  Had the sample misled, the order is planned and made again
  *
@@ -161,7 +160,6 @@ choose_unseen(gs_cuda_plan *plan, const gs_column *column, const gs_look *look)
 {
 	plan->path = gs_cuda_plan::GS_PLAN_COLUMN;
 	plan->unseen = true;
-	plan->guess = *look;
 	plan->columns[0] = *column;
 	plan->from = gs_type_width(column->spec.type) == 4 ? GS_COLUMN4 : GS_COLUMN8;
 	plan->values = column->values;
@@ -432,7 +430,7 @@ static gs_status
 run_unseen(gs_cuda_engine *e, const gs_cuda_plan *plan, u8 *temp, size_t temp_bytes, u32 *order, gs_order_facts *f)
 {
 	gs_radix_sort s = passes_of(plan, false, temp, order);
-	gs_dev_field fields[3];
+	const u32 shift = plan->t.shift;
 	const gs_look *look;
 	gs_plan *again;
 	gs_status status;
@@ -454,9 +452,9 @@ run_unseen(gs_cuda_engine *e, const gs_cuda_plan *plan, u8 *temp, size_t temp_by
 		GS_TRY(sort_again(e, plan, &stand_by, s.wrong));
 	}
 	GS_TRY(gs_pieces_seen(e, &look));
-	if (gs_fields_of(plan->columns, look, NULL, fields) == 1 && modulo_fits(&plan->guess, fields)) /* the same as judge() says */
+	if (gs_guess_holds(look, shift, plan->bits))
 	{
-		f->key_bits = fields[0].bits;
+		f->key_bits = gs_bits_of((look->max - ~look->not_min) >> shift);
 		return GS_OK;
 	}
 

@@ -106,7 +106,6 @@ struct gs_cuda_plan
 		GS_PLAN_SMALL	/* one launch does it all, the look included */
 	} path;
 	bool unseen;   /* the first pass will look; key_bits, bits, t and base are by a guess */
-	gs_look guess;
 	u64 base;	   /* see gs_looking */
 	bool complete; /* the words' bits are the whole key */
 	u32 bits;	   /* of the key in words */

@@ -158,12 +158,9 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) split_kernel(const __g
 		if (thread == 0)
 			bulk_stored();
 #endif
-
-#if __CUDA_ARCH__ >= 900
 		/* a quarter of the next tile: all of it, for all blocks, is more than the second-level cache keeps */
 		if (thread == 0 && tile + 1 < last)
 			prefetch_items(from + GS_PIECE_TILE, valid_of(a, tile + 1) * (u32) sizeof(T) / 4);
-#endif
 
 		/* 3. words to their places, once the tile before has left */
 		auto word = [&](u32 i) { return k[i] >> a.bits[0] << GS_PIECE_BITS | (mine + i * 32); };
@@ -236,10 +233,9 @@ static __device__ void
 judge(const split_args &a)
 {
 	const gs_look &look = *a.to.look;
-	const u64 min = ~look.not_min, varying = look.ones & look.zeros;
 
-	*a.to.turn = gs_turn(look.odd, min - a.to.base, a.above, a.n);
-	*a.to.holds = gs_guess_holds(a.t.shift, a.above, varying, look.max - min);
+	*a.to.turn = gs_turn(look.odd, ~look.not_min - a.to.base, a.above, a.n);
+	*a.to.holds = gs_guess_holds(&look, a.t.shift, a.above - a.t.shift);
 }
 
 /* Each digit's pieces and words in the blocks become those before them, a warp to a digit; and what was seen is judged. */
@@ -372,12 +368,12 @@ share_of(bool atomics)
 
 /* Tiles are shared evenly by as many blocks as the device holds, or by fewer, so that each has some. */
 static gs_status
-blocks_of(gs_cuda_engine *e, const gs_radix_sort *s, u32 *blocks, u32 *each)
+blocks_of(gs_cuda_engine *e, void (*split)(split_args), u64 n, u32 *blocks, u32 *each)
 {
-	const u32 tiles = (u32) ((s->n + GS_PIECE_TILE - 1) >> GS_PIECE_BITS);
+	const u32 tiles = (u32) ((n + GS_PIECE_TILE - 1) >> GS_PIECE_BITS);
 	int most;
 
-	GS_TRY(gs_cuda_blocks(e, (const void *) split_of(s->from, s->wrong != NULL), gs_pieces_split.threads, split_shared(gs_pieces_split), &most));
+	GS_TRY(gs_cuda_blocks(e, (const void *) split, gs_pieces_split.threads, split_shared(gs_pieces_split), &most));
 	*each = (tiles + most - 1) / most;
 	*blocks = (tiles + *each - 1) / *each;
 	return GS_OK;
@@ -390,13 +386,11 @@ u32
 gs_pieces_way(gs_cuda_engine *e, u64 rows, size_t width)
 {
 	const u32 way = ((const gs_cuda_sort *) e->sort)->force_pieces;
-	gs_radix_sort s = {};
 	u32 blocks, each;
 
-	s.n = rows;
-	s.from = width == 8 ? GS_COLUMN8 : GS_COLUMN4;
+	static_assert(share_of(false) <= share_of(true), "ballots have the most cuts: what holds them holds the others'");
 	if (way == 1 || rows > (u64) 1 << 31 || (way == 0 && rows < GS_PIECES_LEAST) || !gs_radix_fits(e, GS_PLACE_BITS, GS_PIECES) ||
-		split_shared(gs_pieces_split) > e->properties.sharedMemPerBlockOptin || blocks_of(e, &s, &blocks, &each) != GS_OK ||
+		split_shared(gs_pieces_split) > e->properties.sharedMemPerBlockOptin || blocks_of(e, split_of(width == 8 ? GS_COLUMN8 : GS_COLUMN4, false), rows, &blocks, &each) != GS_OK ||
 		gs_round256(rows * sizeof(u32)) + room_of(rows, GS_PLACE_BITS, blocks, share_of(false)).all > rows * sizeof(u64))
 		return 0;
 	return way == 2 ? 2 : 1;
@@ -410,6 +404,7 @@ gs_status
 gs_pieces_run(gs_cuda_engine *e, const gs_radix_sort *s, const u32 *widths, void *out, gs_pieces *pieces)
 {
 	const bool atomics = s->wrong != NULL;
+	void (*const split)(split_args) = split_of(s->from, atomics);
 	gs_cuda_sort *sort;
 	split_args a = {};
 	room r;
@@ -426,7 +421,7 @@ gs_pieces_run(gs_cuda_engine *e, const gs_radix_sort *s, const u32 *widths, void
 	a.t = s->t;
 	a.above = s->t.shift + s->bits;
 	a.to = s->looking;
-	GS_TRY(blocks_of(e, s, &a.blocks, &a.each));
+	GS_TRY(blocks_of(e, split, s->n, &a.blocks, &a.each));
 	r = room_of(s->n, widths[0], a.blocks, share_of(atomics));
 	a.starts = (u16 *) (more + r.starts);
 	a.sums = (pair *) (more + r.sums);
@@ -435,7 +430,7 @@ gs_pieces_run(gs_cuda_engine *e, const gs_radix_sort *s, const u32 *widths, void
 	a.list = (gs_piece *) (more + r.list);
 	a.cuts = (gs_piece_cut *) (more + r.cuts);
 	*pieces = {a.list, a.cuts, a.begins, widths[0]};
-	split_of(s->from, atomics)<<<a.blocks, gs_pieces_split.threads, split_shared(gs_pieces_split), e->stream>>>(a);
+	split<<<a.blocks, gs_pieces_split.threads, split_shared(gs_pieces_split), e->stream>>>(a);
 	sums_kernel<<<BINS / 8, 256, 0, e->stream>>>(a);
 	(atomics ? list_kernel<share_of(true)> : list_kernel<share_of(false)>)<<<a.blocks, LISTED, 0, e->stream>>>(a);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));

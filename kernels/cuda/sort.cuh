@@ -345,11 +345,13 @@ gs_turn(u64 odd, u64 min, u32 above, u64 rows)
 	return (u32) (above < 64 && (min >> above & 1) != 0 ? rows - odd : odd);
 }
 
-/* Whether keys cut by a guess, from bit shift to bit above, hold what was seen: bits that vary, the greatest value less the least. */
-GS_BOTH u32
-gs_guess_holds(u32 shift, u32 above, u64 varying, u64 span)
+/* Whether so many bits of the values from bit shift on, which were guessed, hold what a first pass has seen of them. */
+GS_BOTH bool
+gs_guess_holds(const gs_look *look, u32 shift, u32 bits)
 {
-	return varying != 0 && gs_bits_of(varying & (0 - varying)) - 1 == shift && gs_bits_of(span) <= above;
+	const u64 varying = look->ones & look->zeros, span = look->max - ~look->not_min;
+
+	return varying != 0 && gs_bits_of(varying & (0 - varying)) - 1 == shift && gs_bits_of(span) <= shift + bits;
 }
 
 #define GS_SEEN_FALL 1u
