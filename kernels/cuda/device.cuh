@@ -206,14 +206,15 @@ load_shared(u32 address)
 	return x;
 }
 
-/* Starts to copy 8 bytes to shared memory; copied() waits for the calling thread's copies. */
+/* Starts to copy an item of 4, 8 or 16 bytes to shared memory; copied() waits for the calling thread's copies. */
+template <class T>
 __device__ __forceinline__ void
-copy_ahead_8(void *to, const void *from)
+copy_item_ahead(T *to, const T *from)
 {
 #if __CUDA_ARCH__ >= 800
-	asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared_address(to)), "l"(from) : "memory");
+	asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from), "n"(sizeof(T)) : "memory");
 #else
-	*(u64 *) to = *(const u64 *) from;
+	*to = *from;
 #endif
 }
 

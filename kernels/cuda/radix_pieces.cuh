@@ -57,7 +57,7 @@ template <int ITEMS> struct alignas(8) gs_piece_window
 		const u32 w = first + lane_id() * step;
 
 		if (w < end && tile + w * SHARE < n)
-			copy_ahead_8(&windows[w].cut, p.cuts + tile / SHARE + w);
+			copy_item_ahead(&windows[w].cut, p.cuts + tile / SHARE + w);
 	}
 
 	/* Makes those windows by the same warp, COUNT at a time, so that their reads are under way together. */

@@ -112,15 +112,7 @@ copy_ahead(T *to, const T *from, u32 at, u32 valid, int items, bool bulk, u64 *b
 #pragma unroll
 	for (int i = 0; i < ITEMS; i++)
 		if (i < items && at + i * 32 < valid)
-		{
-#if __CUDA_ARCH__ >= 800
-			asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((u32) __cvta_generic_to_shared(to + at + i * 32)),
-						 "l"(from + at + i * 32), "n"(sizeof(T))
-						 : "memory");
-#else
-			to[at + i * 32] = from[at + i * 32];
-#endif
-		}
+			copy_item_ahead(to + at + i * 32, from + at + i * 32);
 }
 
 /* The copies have come; without bulk those of the calling thread, so that a barrier has to follow. */
