@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define GSD_RELEASE "0.1.0"
+#define GSD_RELEASE "0.2.0"
 
 /* Ways to fail on purpose. */
 typedef enum fault_kind
