@@ -11,8 +11,8 @@
 #include "utils/guc.h"
 
 #include "gpusort.h"
-#include "stat.h"
-#include "worker.h"
+#include "src/engine/stat.h"
+#include "src/engine/worker.h"
 
 PG_MODULE_MAGIC;
 

@@ -7,7 +7,7 @@
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
-#include "sorter.h"
+#include "src/sort/sorter.h"
 
 #define GPUSORT_NODE_NAME "GpuSort"
 
