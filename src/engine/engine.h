@@ -93,12 +93,7 @@ extern const EngineOps engine_cpu;
 /* Jobs in gpusortd. */
 extern const EngineOps engine_service;
 
-/* Rows with keys of so many bytes as the number of rows with eight bytes that gain as much from a GPU. */
-extern double engine_work(double rows, double key_bytes);
-
-/* The engine for so much work; why is not ENGINE_OK if the service should have had it. */
-extern const EngineOps *engine_choose(double rows, EngineFailure *why);
-
+/* The words for them. */
 extern const char *engine_kind_text(EngineKind kind);
 extern const char *engine_failure_text(EngineFailure why);
 

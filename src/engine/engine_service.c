@@ -8,11 +8,12 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
 #include "engine.h"
-#include "src/gpusort.h"
+#include "src/guc.h"
 #include "link.h"
 
 /* A chunk takes no more of the memory limit than this, so that the limit is looked at often enough; nor of what one job may have. */

@@ -21,7 +21,7 @@
 #include "utils/wait_event.h"
 
 #include "src/compat.h"
-#include "src/gpusort.h"
+#include "src/guc.h"
 #include "link.h"
 #include "stat.h"
 #include "worker.h"

@@ -30,7 +30,7 @@
 #include "utils/wait_event.h"
 
 #include "src/compat.h"
-#include "src/gpusort.h"
+#include "src/guc.h"
 #include "src/service/protocol.h"
 #include "stat.h"
 #include "worker.h"

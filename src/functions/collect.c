@@ -13,7 +13,6 @@
 
 #include "collect.h"
 #include "src/compat.h"
-#include "src/gpusort.h"
 #include "src/keys/sortkey.h"
 
 /* A state's size is rounded up to this by the memory context anyway. */

@@ -17,7 +17,7 @@
 #include "collect.h"
 #include "src/compat.h"
 #include "equality.h"
-#include "src/gpusort.h"
+#include "src/guc.h"
 
 PG_FUNCTION_INFO_V1(gpusort_rle_add);
 PG_FUNCTION_INFO_V1(gpusort_rle_collect);

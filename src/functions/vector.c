@@ -11,7 +11,7 @@
 #include "utils/memutils.h"
 
 #include "src/compat.h"
-#include "src/gpusort.h"
+#include "src/guc.h"
 #include "vector.h"
 
 #define BIG_BYTES ((Size) 256 * 1024)

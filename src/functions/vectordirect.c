@@ -15,6 +15,7 @@
 #include "src/compat.h"
 #include "vector.h"
 #include "vectordirect.h"
+#include "src/engine/engine_choose.h"
 #include "vectorengine.h"
 
 /* Images made at a time, on the stack. */

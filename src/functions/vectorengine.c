@@ -9,7 +9,8 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "src/gpusort.h"
+#include "src/engine/engine_choose.h"
+#include "src/guc.h"
 #include "src/engine/stat.h"
 #include "vectorengine.h"
 #include "src/sort/verify.h"

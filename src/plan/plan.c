@@ -13,7 +13,8 @@
 #include "optimizer/planner.h"
 
 #include "src/compat.h"
-#include "src/gpusort.h"
+#include "src/guc.h"
+#include "src/sort/node.h"
 #include "plan.h"
 #include "src/keys/sortkey.h"
 

@@ -36,6 +36,9 @@ extern bool plan_will_be_walked;
 /* plan_junk.c: takes columns out of a finished plan that only repeat another one to sort by. */
 extern void drop_key_copies(PlannedStmt *stmt);
 
+/* In _PG_init: the planner's hooks. */
+extern void gpusort_plan_init(void);
+
 /* plan_paths.c */
 extern void gpusort_paths_init(void);
 

@@ -10,7 +10,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 
-#include "src/gpusort.h"
+#include "src/sort/node.h"
 #include "plan.h"
 
 /* Does a node make its rows from its target list, so that the list's last entries can be left out? */

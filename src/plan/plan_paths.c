@@ -25,7 +25,7 @@
 #include "utils/lsyscache.h"
 
 #include "src/compat.h"
-#include "src/gpusort.h"
+#include "src/guc.h"
 #include "plan.h"
 
 static create_upper_paths_hook_type prev_upper_paths;

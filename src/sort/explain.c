@@ -16,7 +16,8 @@
 
 #include "src/compat.h"
 #include "coresort.h"
-#include "src/gpusort.h"
+#include "src/guc.h"
+#include "node.h"
 
 /* Begins a line of text output. */
 static void

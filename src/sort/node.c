@@ -13,7 +13,8 @@
 #include "nodes/nodeFuncs.h"
 
 #include "src/compat.h"
-#include "src/gpusort.h"
+#include "src/guc.h"
+#include "node.h"
 #include "pagescan.h"
 #include "sorter.h"
 

@@ -11,7 +11,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "src/gpusort.h"
+#include "src/engine/engine_choose.h"
+#include "src/guc.h"
 #include "sorter_job.h"
 
 /* How far ahead of the output rows, and the places of rows, are loaded. */
@@ -26,6 +27,29 @@
 #define LARGE_KEY_BYTES 2048
 
 static void fail_over(Sorter *sorter, gs_status status);
+
+const char *
+sorter_fallback_text(SorterFallback fallback)
+{
+	switch (fallback)
+	{
+		case SORTER_OURS:
+			break;
+		case SORTER_DISABLED:
+			return "gpusort.enabled is off";
+		case SORTER_BOUND:
+			return "only the first rows are wanted";
+		case SORTER_NO_KEY:
+			return "type has no exact encoding";
+		case SORTER_LARGE_KEYS:
+			return "keys are too large for gpusort.work_mem";
+		case SORTER_NO_MEMORY:
+			return "out of memory";
+		case SORTER_WRONG_ORDER:
+			return "an order failed its check";
+	}
+	return "none";
+}
 
 /* Milliseconds since an instant. */
 static double
@@ -81,14 +105,14 @@ spill(Sorter *sorter)
 		return;
 	}
 	if (sorter->runs == NULL)
-		sorter->runs = runs_create(&sorter->columns, sorter->desc, sorter->limit);
-	runs_begin(sorter->runs);
+		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
+	spill_begin(sorter->runs);
 	for (uint64 i = 0; i < sorter->rows->rows; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		runs_append(sorter->runs, row_at(sorter, i));
+		spill_append(sorter->runs, row_at(sorter, i));
 	}
-	runs_end(sorter->runs);
+	spill_end(sorter->runs);
 	forget_rows(sorter);
 	status = begin_job(sorter);
 	if (status != GS_OK)
@@ -119,8 +143,8 @@ go_core(Sorter *sorter, SorterFallback why, int64 bound)
 	sorter->core = coresort_begin(&sorter->columns, sorter->desc, sorter->random_access, bound);
 	if (sorter->runs)
 	{
-		runs_drain(sorter->runs, put_core, sorter);
-		runs_close(sorter->runs);
+		spill_drain(sorter->runs, put_core, sorter);
+		spill_close(sorter->runs);
 		sorter->runs = NULL;
 	}
 	for (uint32 row = 0; row < sorter->rows->rows; row++)
@@ -336,7 +360,7 @@ finish_ours(Sorter *sorter)
 		fail_over(sorter, status);
 	else if (sorter->runs)
 	{
-		runs_merge(sorter->runs, sorter->random_access, next_in_memory, sorter);
+		spill_merge(sorter->runs, sorter->random_access, next_in_memory, sorter);
 		if (sorter->random_access)
 			forget_rows(sorter);	/* they are in the merge's result now */
 	}
@@ -364,7 +388,7 @@ static inline MinimalTuple
 get_ours(Sorter *sorter, bool forward)
 {
 	if (unlikely(sorter->runs != NULL))
-		return runs_get(sorter->runs, forward);
+		return spill_get(sorter->runs, forward);
 	if (forward)
 	{
 		if (likely(sorter->current < sorter->rows->rows))
@@ -402,7 +426,7 @@ sorter_mark(Sorter *sorter)
 	if (sorter->core)
 		coresort_mark(sorter->core);
 	else if (sorter->runs)
-		runs_mark(sorter->runs);
+		spill_mark(sorter->runs);
 	sorter->mark = sorter->current;
 	sorter->mark_eof = sorter->eof;
 }
@@ -413,7 +437,7 @@ sorter_restore(Sorter *sorter)
 	if (sorter->core)
 		coresort_restore(sorter->core);
 	else if (sorter->runs)
-		runs_restore(sorter->runs);
+		spill_restore(sorter->runs);
 	sorter->current = sorter->mark;
 	sorter->eof = sorter->mark_eof;
 }
@@ -424,7 +448,7 @@ sorter_rewind(Sorter *sorter)
 	if (sorter->core)
 		coresort_rewind(sorter->core);
 	else if (sorter->runs)
-		runs_rewind(sorter->runs);
+		spill_rewind(sorter->runs);
 	sorter->current = sorter->mark = 0;
 	sorter->eof = sorter->mark_eof = false;
 }
@@ -435,7 +459,7 @@ sorter_end(Sorter *sorter)
 	if (sorter->core)
 		coresort_end(sorter->core);
 	if (sorter->runs)
-		runs_close(sorter->runs);
+		spill_close(sorter->runs);
 	end_job(sorter);
 	ExecDropSingleTupleTableSlot(sorter->row_slot);
 	if (sorter->page_slot)
@@ -450,8 +474,8 @@ sorter_stats(Sorter *sorter)
 	note_job(sorter, &sorter->shown);
 	if (sorter->runs)
 	{
-		sorter->shown.runs = runs_count(sorter->runs);
-		sorter->shown.disk_bytes = runs_disk_bytes(sorter->runs);
+		sorter->shown.runs = spill_count(sorter->runs);
+		sorter->shown.disk_bytes = spill_disk_bytes(sorter->runs);
 	}
 	return &sorter->shown;
 }

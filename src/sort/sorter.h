@@ -9,16 +9,7 @@
 
 #include "src/engine/engine.h"
 #include "rowstore.h"
-
-/* What to sort by, as in a Sort node. */
-typedef struct SortColumns
-{
-	int			nkeys;
-	AttrNumber *attnos;
-	Oid		   *sortops;
-	Oid		   *collations;
-	bool	   *nulls_first;
-} SortColumns;
+#include "sortcolumns.h"
 
 /* Why a sort went to PostgreSQL's own, for EXPLAIN. */
 typedef enum SorterFallback
@@ -31,6 +22,9 @@ typedef enum SorterFallback
 	SORTER_NO_MEMORY,			/* none for our own way */
 	SORTER_WRONG_ORDER			/* an order failed its check */
 } SorterFallback;
+
+/* The same in words. */
+extern const char *sorter_fallback_text(SorterFallback fallback);
 
 /* What one sort did, for EXPLAIN. */
 typedef struct SorterStats

@@ -9,7 +9,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "src/gpusort.h"
+#include "src/guc.h"
 #include "sorter_job.h"
 #include "src/engine/stat.h"
 #include "verify.h"

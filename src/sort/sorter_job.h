@@ -53,7 +53,7 @@ struct Sorter
 	Size		held;			/* bytes that the job holds, or will hold when it is finished */
 	Size		rows_limit;		/* bytes of rows at which the memory limit is looked at */
 
-	Runs	   *runs;			/* once memory did not suffice */
+	SpillRuns	   *runs;			/* once memory did not suffice */
 	CoreSort   *core;			/* once PostgreSQL's own sort took over */
 
 	RowOrder	order;			/* of the rows in memory, once input has ended */

@@ -50,7 +50,7 @@ typedef struct Position
 	bool		eof;
 } Position;
 
-struct Runs
+struct SpillRuns
 {
 	SortColumns columns;
 	SortKey    *keys;
@@ -61,7 +61,7 @@ struct Runs
 	BufFile   **files;			/* runs not yet merged, in arrival order */
 	int			nfiles;
 	int			files_size;
-	int			written;		/* runs ever written by runs_begin */
+	int			written;		/* runs ever written by spill_begin */
 	uint64		disk_bytes;
 	StringInfoData key;			/* of the row being written or merged */
 
@@ -69,7 +69,7 @@ struct Runs
 	int			nsources;
 	binaryheap *heap;			/* of source numbers */
 	int			current;		/* source of the row given out last, -1 before the first */
-	RunsNext	next_in_memory;
+	SpillNext	next_in_memory;
 	void	   *next_arg;
 
 	BufFile    *result;			/* materialised, for random access */
@@ -80,7 +80,7 @@ struct Runs
 
 /* Opens the keys in their exact form, which fits rows of all runs. */
 static void
-open_keys(Runs *runs)
+open_keys(SpillRuns *runs)
 {
 	runs->keys = palloc0(sizeof(SortKey) * runs->columns.nkeys);
 	for (int i = 0; i < runs->columns.nkeys; i++)
@@ -88,10 +88,10 @@ open_keys(Runs *runs)
 					 runs->columns.nulls_first[i], true);
 }
 
-Runs *
-runs_create(const SortColumns *columns, TupleDesc desc, Size memory_limit)
+SpillRuns *
+spill_create(const SortColumns *columns, TupleDesc desc, Size memory_limit)
 {
-	Runs	   *runs = palloc0(sizeof(Runs));
+	SpillRuns	   *runs = palloc0(sizeof(SpillRuns));
 
 	PrepareTempTablespaces();
 	runs->columns = *columns;
@@ -106,7 +106,7 @@ runs_create(const SortColumns *columns, TupleDesc desc, Size memory_limit)
 
 /* Opens the file of one more run. */
 static BufFile *
-add_file(Runs *runs)
+add_file(SpillRuns *runs)
 {
 	if (runs->nfiles == runs->files_size)
 	{
@@ -118,7 +118,7 @@ add_file(Runs *runs)
 }
 
 void
-runs_begin(Runs *runs)
+spill_begin(SpillRuns *runs)
 {
 	(void) add_file(runs);
 	runs->written++;
@@ -126,7 +126,7 @@ runs_begin(Runs *runs)
 
 /* Appends the row's normalised key over all columns to runs->key. */
 static void
-append_key(Runs *runs, MinimalTuple tuple)
+append_key(SpillRuns *runs, MinimalTuple tuple)
 {
 	MemoryContext old = MemoryContextSwitchTo(runs->scratch);
 
@@ -144,7 +144,7 @@ append_key(Runs *runs, MinimalTuple tuple)
 
 /* Writes what follows the length of a row. */
 static void
-write_row(Runs *runs, BufFile *file, MinimalTuple row)
+write_row(SpillRuns *runs, BufFile *file, MinimalTuple row)
 {
 	Size		bytes = row->t_len - MINIMAL_TUPLE_DATA_OFFSET;
 
@@ -154,7 +154,7 @@ write_row(Runs *runs, BufFile *file, MinimalTuple row)
 
 /* Writes a record. */
 static void
-write_record(Runs *runs, BufFile *file, char *key, uint32 key_bytes, MinimalTuple row)
+write_record(SpillRuns *runs, BufFile *file, char *key, uint32 key_bytes, MinimalTuple row)
 {
 	RecordHeader head = {key_bytes, row->t_len};
 
@@ -165,7 +165,7 @@ write_record(Runs *runs, BufFile *file, char *key, uint32 key_bytes, MinimalTupl
 }
 
 void
-runs_append(Runs *runs, MinimalTuple tuple)
+spill_append(SpillRuns *runs, MinimalTuple tuple)
 {
 	resetStringInfo(&runs->key);
 	append_key(runs, tuple);
@@ -181,7 +181,7 @@ rewind_file(BufFile *file)
 }
 
 void
-runs_end(Runs *runs)
+spill_end(SpillRuns *runs)
 {
 	rewind_file(runs->files[runs->nfiles - 1]);
 	ExecClearTuple(runs->slot);
@@ -206,7 +206,7 @@ read_exact(BufFile *file, void *to, Size bytes)
 
 /* Makes room in a source's buffer; what it held is lost. */
 static void
-make_room(Runs *runs, Source *source, Size bytes)
+make_room(SpillRuns *runs, Source *source, Size bytes)
 {
 	if (bytes <= source->data_bytes)
 		return;
@@ -241,7 +241,7 @@ read_start(BufFile *file, void *to, Size bytes)
 
 /* Reads the next record of a run on disk; false at its end. */
 static bool
-read_record(Runs *runs, Source *source)
+read_record(SpillRuns *runs, Source *source)
 {
 	RecordHeader *head = &source->head;
 	Size		row_offset;
@@ -257,7 +257,7 @@ read_record(Runs *runs, Source *source)
 
 /* Takes the next row of the run in memory; false at its end. */
 static bool
-take_record(Runs *runs, Source *source)
+take_record(SpillRuns *runs, Source *source)
 {
 	source->row = runs->next_in_memory(runs->next_arg);
 	if (source->row == NULL)
@@ -273,7 +273,7 @@ take_record(Runs *runs, Source *source)
 
 /* Moves a source to its next record; false at its end. */
 static bool
-advance(Runs *runs, Source *source)
+advance(SpillRuns *runs, Source *source)
 {
 	if (!(source->file ? read_record(runs, source) : take_record(runs, source)))
 		return false;
@@ -287,7 +287,7 @@ advance(Runs *runs, Source *source)
 static int
 compare_sources(Datum a, Datum b, void *arg)
 {
-	Runs	   *runs = arg;
+	SpillRuns	   *runs = arg;
 	Source	   *x = &runs->sources[DatumGetInt32(a)];
 	Source	   *y = &runs->sources[DatumGetInt32(b)];
 	int			order;
@@ -302,7 +302,7 @@ compare_sources(Datum a, Datum b, void *arg)
 
 /* Begins a merge of the first count runs, and of the one in memory if asked. */
 static void
-begin_merge(Runs *runs, int count, bool with_memory)
+begin_merge(SpillRuns *runs, int count, bool with_memory)
 {
 	int			nsources = count + (with_memory ? 1 : 0);
 
@@ -321,7 +321,7 @@ begin_merge(Runs *runs, int count, bool with_memory)
 
 /* The source with the next record of the merge, NULL at the end.  The record before it is gone then. */
 static Source *
-next_merged(Runs *runs)
+next_merged(SpillRuns *runs)
 {
 	if (runs->current >= 0)
 	{
@@ -339,7 +339,7 @@ next_merged(Runs *runs)
 
 /* Ends a merge: its input files are done with. */
 static void
-end_merge(Runs *runs)
+end_merge(SpillRuns *runs)
 {
 	int			files = 0;
 
@@ -365,7 +365,7 @@ end_merge(Runs *runs)
 
 /* Merges count runs, which begin at the first, into one that takes their place in the order. */
 static BufFile *
-merge_into_file(Runs *runs, int count)
+merge_into_file(SpillRuns *runs, int count)
 {
 	BufFile    *file = BufFileCreateTemp(false);
 	Source	   *source;
@@ -383,7 +383,7 @@ merge_into_file(Runs *runs, int count)
 
 /* Merges neighbouring runs, a whole round at a time, until one merge can take all that are left. */
 static void
-reduce_runs(Runs *runs, int fan_in)
+reduce_runs(SpillRuns *runs, int fan_in)
 {
 	while (runs->nfiles > fan_in)
 	{
@@ -406,7 +406,7 @@ reduce_runs(Runs *runs, int fan_in)
 
 /* Writes the merged rows between two copies of their length, so that they can be read in both directions. */
 static void
-materialise(Runs *runs)
+materialise(SpillRuns *runs)
 {
 	Source	   *source;
 
@@ -422,11 +422,11 @@ materialise(Runs *runs)
 		runs->disk_bytes += 2 * sizeof(len);
 	}
 	end_merge(runs);
-	runs_rewind(runs);
+	spill_rewind(runs);
 }
 
 void
-runs_merge(Runs *runs, bool random_access, RunsNext next, void *arg)
+spill_merge(SpillRuns *runs, bool random_access, SpillNext next, void *arg)
 {
 	int			fan_in = (int) Min(Max(runs->memory_limit / MERGE_BYTES, MIN_FAN_IN), MAX_FAN_IN);
 
@@ -440,7 +440,7 @@ runs_merge(Runs *runs, bool random_access, RunsNext next, void *arg)
 
 /* Reads the materialised row that begins here and moves behind it; NULL at the end. */
 static MinimalTuple
-read_result(Runs *runs)
+read_result(SpillRuns *runs)
 {
 	MinimalTuple row;
 	uint32		len;
@@ -455,7 +455,7 @@ read_result(Runs *runs)
 
 /* Moves from behind a materialised row to its beginning; false at the beginning of all. */
 static bool
-step_back(Runs *runs)
+step_back(SpillRuns *runs)
 {
 	int			file;
 	off_t		offset;
@@ -474,7 +474,7 @@ step_back(Runs *runs)
 
 /* A backward fetch: the row before the one given out last, or the last row after the end was reached. */
 static MinimalTuple
-get_backward(Runs *runs)
+get_backward(SpillRuns *runs)
 {
 	if (runs->eof)
 		runs->eof = false;
@@ -484,7 +484,7 @@ get_backward(Runs *runs)
 }
 
 MinimalTuple
-runs_get(Runs *runs, bool forward)
+spill_get(SpillRuns *runs, bool forward)
 {
 	MinimalTuple row;
 
@@ -503,7 +503,7 @@ runs_get(Runs *runs, bool forward)
 }
 
 void
-runs_mark(Runs *runs)
+spill_mark(SpillRuns *runs)
 {
 	Assert(runs->result);
 	BufFileTell(runs->result, &runs->mark.file, &runs->mark.offset);
@@ -511,7 +511,7 @@ runs_mark(Runs *runs)
 }
 
 void
-runs_restore(Runs *runs)
+spill_restore(SpillRuns *runs)
 {
 	if (BufFileSeek(runs->result, runs->mark.file, runs->mark.offset, SEEK_SET) != 0)
 		elog(ERROR, "could not seek in gpusort temporary file");
@@ -519,7 +519,7 @@ runs_restore(Runs *runs)
 }
 
 void
-runs_rewind(Runs *runs)
+spill_rewind(SpillRuns *runs)
 {
 	rewind_file(runs->result);
 	runs->eof = false;
@@ -527,7 +527,7 @@ runs_rewind(Runs *runs)
 }
 
 void
-runs_drain(Runs *runs, void (*take) (void *arg, MinimalTuple tuple), void *arg)
+spill_drain(SpillRuns *runs, void (*take) (void *arg, MinimalTuple tuple), void *arg)
 {
 	for (int i = 0; i < runs->nfiles; i++)
 	{
@@ -546,7 +546,7 @@ runs_drain(Runs *runs, void (*take) (void *arg, MinimalTuple tuple), void *arg)
 }
 
 void
-runs_close(Runs *runs)
+spill_close(SpillRuns *runs)
 {
 	if (runs->heap)
 		end_merge(runs);
@@ -562,13 +562,13 @@ runs_close(Runs *runs)
 }
 
 int
-runs_count(const Runs *runs)
+spill_count(const SpillRuns *runs)
 {
 	return runs->written + 1;
 }
 
 uint64
-runs_disk_bytes(const Runs *runs)
+spill_disk_bytes(const SpillRuns *runs)
 {
 	return runs->disk_bytes;
 }

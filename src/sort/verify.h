@@ -4,9 +4,10 @@
 #ifndef GPUSORT_VERIFY_H
 #define GPUSORT_VERIFY_H
 
-#include "src/gpusort.h"
+#include "src/guc.h"
 #include "roworder.h"
 #include "rowstore.h"
+#include "sortcolumns.h"
 
 /* A sample looks at about so many pairs of rows. */
 #define VERIFY_SAMPLE_PAIRS 10000
