@@ -84,7 +84,7 @@ struct EngineJob
 	uint64		max_rows;		/* more do not fit; may become smaller with every add */
 	double		wait_in_ms;		/* time that the backend waited: for a free chunk, */
 	double		wait_sort_ms;	/* after the last one, */
-	double		wait_out_ms;	/* for pieces of the order */
+	double		wait_out_ms;	/* for parts of the order */
 };
 
 /* kernels/cpu inside the backend, one thread. */

@@ -16,7 +16,7 @@
 #include "src/sort/verify.h"
 
 /* Results fetched at a time. */
-#define PIECE_RESULTS 65536
+#define PART_RESULTS 65536
 
 /* Ends the job, if there is one. */
 static void
@@ -322,7 +322,7 @@ take_answer(VectorQuestion *q, BigMem *mem)
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		status = q->engine->next(q->job, (char *) q->answer + q->count * width, Min(room - q->count, PIECE_RESULTS), &got);
+		status = q->engine->next(q->job, (char *) q->answer + q->count * width, Min(room - q->count, PART_RESULTS), &got);
 		if (status == GS_OK)
 			q->count += got;
 	} while (status == GS_OK && got > 0 && q->count < room);

@@ -1,12 +1,12 @@
 /*
- * roworder.c: the order of the rows in memory, fetched from an engine piece by piece.
+ * roworder.c: the order of the rows in memory, fetched from an engine part by part.
  */
 #include "postgres.h"
 
 #include "roworder.h"
 
 /* Row numbers fetched at a time: small enough for the cache, many enough to look ahead in. */
-#define PIECE_ROWS 16384
+#define PART_ROWS 16384
 
 gs_status
 roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool keep_all)
@@ -21,7 +21,7 @@ roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool k
 	order->keep_all = keep_all;
 	if (rows == 0)
 		return GS_OK;
-	order->room = keep_all ? rows : Min(rows, PIECE_ROWS);
+	order->room = keep_all ? rows : Min(rows, PART_ROWS);
 	order->numbers = bigmem_alloc(mem, order->room * sizeof(uint32));
 	order->seen = bigmem_alloc(mem, seen_bytes);
 	if (order->numbers == NULL || order->seen == NULL)
@@ -30,22 +30,22 @@ roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool k
 	return roworder_fetch(order);
 }
 
-/* Notes the rows of a piece as given out. */
+/* Notes the rows of a part as given out. */
 static gs_status
-check_piece(RowOrder *order, const uint32 *piece, uint64 count)
+check_part(RowOrder *order, const uint32 *part, uint64 count)
 {
 	uint64	   *seen = order->seen;
 
 	for (uint64 i = 0; i < count; i++)
 	{
-		uint32		row = piece[i];
+		uint32		row = part[i];
 		uint64		bit = UINT64CONST(1) << (row % 64);
 
 		if (unlikely(row >= order->rows || (seen[row / 64] & bit) != 0))
 		{
-			/* as if the piece had never come: what is noted is what was given out */
+			/* as if the part had never come: what is noted is what was given out */
 			while (i-- > 0)
-				seen[piece[i] / 64] &= ~(UINT64CONST(1) << (piece[i] % 64));
+				seen[part[i] / 64] &= ~(UINT64CONST(1) << (part[i] % 64));
 			return GS_WRONG_ORDER;
 		}
 		seen[row / 64] |= bit;
@@ -57,7 +57,7 @@ gs_status
 roworder_fetch(RowOrder *order)
 {
 	uint64		got = 0;
-	uint32	   *piece;
+	uint32	   *part;
 	gs_status	status;
 
 	if (!order->keep_all)
@@ -65,20 +65,20 @@ roworder_fetch(RowOrder *order)
 		order->base += order->have;
 		order->have = 0;
 	}
-	piece = order->numbers + order->have;
-	status = order->job->ops->next(order->job, piece, Min(order->room - order->have, PIECE_ROWS), &got);
+	part = order->numbers + order->have;
+	status = order->job->ops->next(order->job, part, Min(order->room - order->have, PART_ROWS), &got);
 	if (status == GS_OK && got == 0)
 		status = GS_WRONG_ORDER;
 	if (status == GS_OK)
-		status = check_piece(order, piece, got);
+		status = check_part(order, part, got);
 	if (status == GS_OK)
 		order->have += got;
 	return status;
 }
 
-/* Are all rows of a piece among those noted, up to a position where that ends? */
+/* Are all rows of a part among those noted, up to a position where that ends? */
 static bool
-piece_known(const RowOrder *order, const uint64 *seen, uint64 from, uint64 until)
+part_known(const RowOrder *order, const uint64 *seen, uint64 from, uint64 until)
 {
 	uint64		end = Min(until, order->base + order->have);
 
@@ -108,7 +108,7 @@ roworder_resume(RowOrder *order, EngineJob *job)
 	order->recover_arg = old.recover_arg;
 	while (status == GS_OK && checked < given)
 	{
-		if (!piece_known(order, old.seen, checked, given))
+		if (!part_known(order, old.seen, checked, given))
 			status = GS_WRONG_ORDER;
 		checked = order->base + order->have;
 		if (status == GS_OK && checked < given)

@@ -1,5 +1,5 @@
 /*
- * roworder.h: the order of the rows in memory, fetched from an engine piece by piece.
+ * roworder.h: the order of the rows in memory, fetched from an engine part by part.
  */
 #ifndef GPUSORT_ROWORDER_H
 #define GPUSORT_ROWORDER_H
@@ -9,7 +9,7 @@
 #include "src/engine/engine.h"
 
 /*
- * Holds all row numbers, or for readers that only go forward a window of them.  Every piece is checked before a row of it is
+ * Holds all row numbers, or for readers that only go forward a window of them.  Every part is checked before a row of it is
  * given out: no number out of range, none twice.
  */
 typedef struct RowOrder
@@ -30,10 +30,10 @@ typedef struct RowOrder
 	void	   *recover_arg;
 } RowOrder;
 
-/* Begins to read the order of a finished job of rows rows; fetches the first piece. */
+/* Begins to read the order of a finished job of rows rows; fetches the first part. */
 extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool keep_all);
 
-/* Fetches the next piece. */
+/* Fetches the next part. */
 extern gs_status roworder_fetch(RowOrder *order);
 
 /*
