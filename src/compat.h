@@ -112,6 +112,24 @@ collation_is_c(Oid collation)
 }
 
 /*
+ * Where the catalogs keep the names of ICU's locales and rules; rules came with 16, and other names with 17.
+ */
+#if PG_VERSION_NUM >= 170000
+#define ATTRIBUTE_OF_DATABASE_ICU_LOCALE	Anum_pg_database_datlocale
+#define ATTRIBUTE_OF_COLLATION_ICU_LOCALE	Anum_pg_collation_colllocale
+#else
+#define ATTRIBUTE_OF_DATABASE_ICU_LOCALE	Anum_pg_database_daticulocale
+#define ATTRIBUTE_OF_COLLATION_ICU_LOCALE	Anum_pg_collation_colliculocale
+#endif
+#if PG_VERSION_NUM >= 160000
+#define ATTRIBUTE_OF_DATABASE_ICU_RULES		Anum_pg_database_daticurules
+#define ATTRIBUTE_OF_COLLATION_ICU_RULES	Anum_pg_collation_collicurules
+#else
+#define ATTRIBUTE_OF_DATABASE_ICU_RULES		0
+#define ATTRIBUTE_OF_COLLATION_ICU_RULES	0
+#endif
+
+/*
  * Counts tuples that a scan of a table has given out.
  */
 #if PG_VERSION_NUM >= 160000

@@ -1,7 +1,7 @@
 /*
- * collation.c: which collations order strings by their bytes.
+ * collation.c: what the catalog says of collations, and which of them order strings by their bytes.
  *
- * Those under which the server itself compares bytes, and libc's C.UTF-8, which the server hands to strcoll: since glibc 2.35
+ * The latter are those under which the server itself compares bytes, and libc's C.UTF-8, which the server hands to strcoll: since glibc 2.35
  * it has no collation table at all, so strings are in code point order, which in UTF-8 is byte order.
  */
 #include "postgres.h"
@@ -44,54 +44,67 @@ is_c_utf8(const char *locale)
 		(pg_strcasecmp(locale + 2, "UTF-8") == 0 || pg_strcasecmp(locale + 2, "UTF8") == 0);
 }
 
-/* Reads provider and locale of the database; it cannot change while a session is connected. */
-static char
-database_locale(const char **locale)
+/* A text attribute of a catalog's row, NULL if it has none; attribute 0 is one that this server does not know. */
+static const char *
+text_attribute(int cache, HeapTuple tuple, AttrNumber attribute)
 {
-	static char provider = 0;
-	static const char *name = "";
+	bool		isnull = true;
+	Datum		value = 0;
 
-	if (provider == 0)
+	if (attribute != 0)
+		value = SysCacheGetAttr(cache, tuple, attribute, &isnull);
+	return isnull ? NULL : TextDatumGetCString(value);
+}
+
+/* Reads what the database says; it cannot change while a session is connected. */
+static void
+database_locale(CollationLocale *locale)
+{
+	static CollationLocale known;
+
+	if (known.provider == 0)
 	{
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
 		HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-		Datum		collate;
-		bool		isnull;
 
 		if (!HeapTupleIsValid(tuple))
 			elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-		collate = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
-		if (!isnull)
-			name = MemoryContextStrdup(TopMemoryContext, TextDatumGetCString(collate));
-		provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
+		known.collate = text_attribute(DATABASEOID, tuple, Anum_pg_database_datcollate);
+		known.ctype = text_attribute(DATABASEOID, tuple, Anum_pg_database_datctype);
+		known.icu_locale = text_attribute(DATABASEOID, tuple, ATTRIBUTE_OF_DATABASE_ICU_LOCALE);
+		known.icu_rules = text_attribute(DATABASEOID, tuple, ATTRIBUTE_OF_DATABASE_ICU_RULES);
+		known.provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
 		ReleaseSysCache(tuple);
+		MemoryContextSwitchTo(old);
 	}
-	*locale = name;
-	return provider;
+	*locale = known;
 }
 
-/* Reads provider and locale of a collation other than the default one; *locale is empty where it has none. */
-static char
-collation_locale(Oid collation, const char **locale)
+void
+collation_locale(Oid collation, CollationLocale *locale)
 {
-	HeapTuple	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-	char		provider;
-	Datum		collate;
-	bool		isnull;
+	HeapTuple	tuple;
 
+	if (collation == DEFAULT_COLLATION_OID)
+	{
+		database_locale(locale);
+		return;
+	}
+	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for collation %u", collation);
-	provider = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
-	collate = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
-	*locale = isnull ? "" : TextDatumGetCString(collate);
+	locale->collate = text_attribute(COLLOID, tuple, Anum_pg_collation_collcollate);
+	locale->ctype = text_attribute(COLLOID, tuple, Anum_pg_collation_collctype);
+	locale->icu_locale = text_attribute(COLLOID, tuple, ATTRIBUTE_OF_COLLATION_ICU_LOCALE);
+	locale->icu_rules = text_attribute(COLLOID, tuple, ATTRIBUTE_OF_COLLATION_ICU_RULES);
+	locale->provider = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
 	ReleaseSysCache(tuple);
-	return provider;
 }
 
 bool
 collation_orders_bytes(Oid collation, const char **why)
 {
-	const char *locale;
-	char		provider;
+	CollationLocale locale;
 
 	if (!OidIsValid(collation))
 	{
@@ -100,16 +113,14 @@ collation_orders_bytes(Oid collation, const char **why)
 	}
 	if (collation_is_c(collation))
 		return true;
-	if (collation == DEFAULT_COLLATION_OID)
-		provider = database_locale(&locale);
-	else
-		provider = collation_locale(collation, &locale);
-	if (provider == COLLPROVIDER_LIBC && is_c_utf8(locale) && GetDatabaseEncoding() == PG_UTF8 && libc_has_plain_c_utf8())
+	collation_locale(collation, &locale);
+	if (locale.provider == COLLPROVIDER_LIBC && is_c_utf8(locale.collate) && GetDatabaseEncoding() == PG_UTF8 &&
+		libc_has_plain_c_utf8())
 		return true;
 	if (collation != DEFAULT_COLLATION_OID)
 		*why = psprintf("collation \"%s\" has no exact encoding", get_collation_name(collation));
-	else if (provider == COLLPROVIDER_LIBC)
-		*why = psprintf("the database's collation \"%s\" has no exact encoding", locale);
+	else if (locale.provider == COLLPROVIDER_LIBC)
+		*why = psprintf("the database's collation \"%s\" has no exact encoding", locale.collate);
 	else
 		*why = "the database's collation has no exact encoding";
 	return false;

@@ -93,7 +93,7 @@ find_kind(Oid opfamily, Oid opcintype)
 }
 
 bool
-sortkey_supported(Oid sortop, Oid collation, const char **why)
+sortkey_is_exact(Oid sortop, Oid collation, const char **why)
 {
 	const KeyKind *kind;
 	Oid			opfamily;
@@ -119,6 +119,7 @@ void
 sortkey_open(SortKey *key, Oid sortop, Oid collation, bool nulls_first, bool exact)
 {
 	const KeyKind *kind;
+	const char *why;
 	Oid			opfamily;
 	Oid			opcintype;
 	bool		desc;
@@ -126,14 +127,17 @@ sortkey_open(SortKey *key, Oid sortop, Oid collation, bool nulls_first, bool exa
 	if (!ordering_op_properties(sortop, &opfamily, &opcintype, &desc))
 		elog(ERROR, "operator %u is not a valid ordering operator", sortop);
 	kind = find_kind(opfamily, opcintype);
-	if (kind == NULL)
-		elog(ERROR, "operator %u has no sort key", sortop);
 	memset(key, 0, sizeof(*key));
 	key->spec.nulls_first = nulls_first;
 	key->spec.desc = desc;
 	key->exact = exact;
 	key->context = CurrentMemoryContext;
 	key->scratch = makeStringInfo();
+	if (kind == NULL || (kind->how == COLLATED && !collation_orders_bytes(collation, &why)))
+	{
+		open_coarse(key, sortop, collation, opfamily, opcintype);
+		return;
+	}
 	if (kind->how == BY_OPENER)
 		kind->open(key);
 	else

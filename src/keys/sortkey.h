@@ -3,7 +3,8 @@
  *
  * A key's values go into one column of a chunk in the form that kernels/gs.h sorts.  Chosen by operator family and input type of
  * the ordering operator, never by the column's type, so domains and binary-coercible types need nothing.  Two values are equal
- * for the operator family if and only if their encoded values are equal.  Values shown to the user never come from here.
+ * for the operator family if and only if their encoded values are equal, unless the key is coarse: then encoded values that differ
+ * are in order, but equal ones may stand for values that are not.  Values shown to the user never come from here.
  */
 #ifndef GPUSORT_SORTKEY_H
 #define GPUSORT_SORTKEY_H
@@ -46,20 +47,24 @@ struct SortKey
 	uint8		width;			/* bytes of an element, 0 for GS_BYTES */
 	KeyEncoder	encode;
 	bool		exact;			/* may not widen */
+	bool		coarse;			/* in its present form; see sortkey_coarse.c */
+	bool		empty;			/* coarse, and tells no value from another */
+	bool		unpack;			/* comparing unpacks values each time that are not */
+	const char *form;			/* the name of that form, NULL for types with an exact encoding */
 	MemoryContext context;		/* of sortkey_open */
 	void	   *state;			/* the encoder's own, in that context */
 	StringInfo	scratch;		/* for sortkey_normalise */
 };
 
 /*
- * Can this operator's order be encoded exactly?  If not, *why says it in a few words, for messages; it may be in the current
- * memory context.
+ * Can this operator's order be encoded exactly, whatever the values?  If not, *why says it in a few words, for messages; it may be in the
+ * current memory context.
  */
-extern bool sortkey_supported(Oid sortop, Oid collation, const char **why);
+extern bool sortkey_is_exact(Oid sortop, Oid collation, const char **why);
 
 /*
- * Opens a key: sortop is the "<" or ">" of a btree family.  With exact set the key starts in its widest form and never answers
- * KEY_WIDEN.  Memory comes from the current context.  An operator that is not supported is an error (call sortkey_supported).
+ * Opens a key: sortop is the "<" or ">" of a btree family.  With exact set, which only operators allow that are exact whatever the values
+ * (sortkey_is_exact), the key starts in its widest form and never answers KEY_WIDEN.  Memory comes from the current context.
  */
 extern void sortkey_open(SortKey *key, Oid sortop, Oid collation, bool nulls_first, bool exact);
 
@@ -106,9 +111,18 @@ sortkey_put(SortKey *key, Datum value, bool isnull, KeyColumn *column, uint32 ro
 
 /*
  * Appends the value's normalised form: byte strings that compare with memcmp as the key does, direction and NULLS included, and of
- * which none is a prefix of another.  Only for keys opened as exact.
+ * which none is a prefix of another.  Only for keys that may not widen.  Of a coarse key these bytes are coarse too.
  */
 extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out);
+
+/*
+ * Appends what a coarse key leaves out of a value that is not NULL, as far as that is known: bytes that guess how values compare whose encoded
+ * values are equal.  False if nothing is known.
+ */
+extern bool sortkey_guess(SortKey *key, Datum value, StringInfo out);
+
+/* Sorts of this session take coarse keys of this kind no more: they were found to contradict the comparison function. */
+extern void sortkey_refuse(SortKey *key);
 
 /* Fills one chunk with rows of several keys. */
 typedef struct KeyWriter

@@ -31,7 +31,23 @@ extern void open_enum(SortKey *key);
 extern void open_inet(SortKey *key);
 extern void open_numeric(SortKey *key);
 
-/* collation.c: are strings under this collation in the order of their bytes?  If not, *why says what is in the way. */
+/* sortkey_coarse.c: what has no exact encoding. */
+extern void open_coarse(SortKey *key, Oid sortop, Oid collation, Oid opfamily, Oid opcintype);
+
+/* What the catalog says of a collation; a name that it has not is NULL. */
+typedef struct CollationLocale
+{
+	char		provider;
+	const char *collate;		/* libc */
+	const char *ctype;
+	const char *icu_locale;
+	const char *icu_rules;
+} CollationLocale;
+
+/* collation.c; strings are in the current memory context, those of the database's collation stay */
+extern void collation_locale(Oid collation, CollationLocale *locale);
+
+/* Are strings under this collation in the order of their bytes?  If not, *why says what is in the way. */
 extern bool collation_orders_bytes(Oid collation, const char **why);
 
 /* Sets the form in which a key's values go into their column. */

@@ -16,7 +16,6 @@
 #include "src/guc.h"
 #include "src/sort/node.h"
 #include "plan.h"
-#include "src/keys/sortkey.h"
 
 bool		plan_will_be_walked = false;
 
@@ -78,26 +77,15 @@ bound_allows(SortBound bound, double rows, const char **why)
 	return true;
 }
 
-/* The order of the tests is that of their price. */
 bool
-sort_is_ours(const List *sortops, const List *collations, double rows, SortBound bound, const char **why)
+sort_is_ours(double rows, SortBound bound, const char **why)
 {
-	ListCell   *op;
-	ListCell   *collation;
-
 	if (rows < gpusort_min_rows)
 	{
 		*why = psprintf("about %.0f rows are fewer than gpusort.min_rows", rows);
 		return false;
 	}
-	if (!bound_allows(bound, rows, why))
-		return false;
-	forboth(op, sortops, collation, collations)
-	{
-		if (!sortkey_supported(lfirst_oid(op), lfirst_oid(collation), why))
-			return false;
-	}
-	return true;
+	return bound_allows(bound, rows, why);
 }
 
 /* Output of the node that takes a Sort's place: the Sort's own columns, by number. */
@@ -120,15 +108,19 @@ make_output_list(List *columns)
 
 /* Makes the node that takes a Sort's place.  It keeps id, parameters, InitPlans and costs: rescans and EXPLAIN need them. */
 static Plan *
-make_gpusort(Sort *sort, List *sortops, List *collations)
+make_gpusort(Sort *sort)
 {
 	CustomScan *scan = makeNode(CustomScan);
 	List	   *attnos = NIL;
+	List	   *sortops = NIL;
+	List	   *collations = NIL;
 	List	   *nulls_first = NIL;
 
 	for (int i = 0; i < sort->numCols; i++)
 	{
 		attnos = lappend_int(attnos, sort->sortColIdx[i]);
+		sortops = lappend_oid(sortops, sort->sortOperators[i]);
+		collations = lappend_oid(collations, sort->collations[i]);
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
 	}
 	scan->scan.plan = sort->plan;
@@ -146,17 +138,10 @@ make_gpusort(Sort *sort, List *sortops, List *collations)
 static Plan *
 take_sort(Sort *sort, SortBound bound)
 {
-	List	   *sortops = NIL;
-	List	   *collations = NIL;
 	const char *why;
 
-	for (int i = 0; i < sort->numCols; i++)
-	{
-		sortops = lappend_oid(sortops, sort->sortOperators[i]);
-		collations = lappend_oid(collations, sort->collations[i]);
-	}
-	if (sort_is_ours(sortops, collations, sort->plan.plan_rows, bound, &why))
-		return make_gpusort(sort, sortops, collations);
+	if (sort_is_ours(sort->plan.plan_rows, bound, &why))
+		return make_gpusort(sort);
 	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", why)));
 	return (Plan *) sort;
 }

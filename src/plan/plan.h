@@ -28,7 +28,7 @@ extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
 /*
  * Will this sort be ours?  The one predicate behind plans and costs.  If not, *why says it in a few words.
  */
-extern bool sort_is_ours(const List *sortops, const List *collations, double rows, SortBound bound, const char **why);
+extern bool sort_is_ours(double rows, SortBound bound, const char **why);
 
 /* Is the walk certain to see the plan that is being made?  Only then are costs lowered. */
 extern bool plan_will_be_walked;

@@ -73,10 +73,7 @@ rowstore_bytes(const RowStore *store)
 	return store->used + (store->stride ? 0 : (Size) store->rows * sizeof(uint32));
 }
 
-/*
- * Where a row lies, and where that is written down: for readers that know which rows come next.  (The compiler drops calls of a function
- * that only prefetches, so prefetching is left to them.)
- */
+/* Where a row lies, and where that is written down. */
 static inline const char *
 rowstore_address(const RowStore *store, uint32 row)
 {
@@ -87,6 +84,26 @@ static inline const void *
 rowstore_offset_address(const RowStore *store, uint32 row)
 {
 	return store->stride ? (const void *) store->uniform : &store->offsets[row];
+}
+
+/* How far ahead rows, and the places of rows, are loaded. */
+#define PREFETCH_ROWS 16
+#define PREFETCH_PLACES 32
+#define CACHE_LINE 64
+
+/* Loads rows ahead of their turn in an order of count rows.  (Not inlined, a call that only loads would be dropped.) */
+static pg_attribute_always_inline void
+rowstore_prefetch(const RowStore *store, const uint32 *order, uint64 index, uint64 count)
+{
+	const char *ahead;
+
+	if (unlikely(index + PREFETCH_PLACES >= count))
+		return;
+	__builtin_prefetch(rowstore_offset_address(store, order[index + PREFETCH_PLACES]));
+	ahead = rowstore_address(store, order[index + PREFETCH_ROWS]);
+	__builtin_prefetch(ahead);
+	/* a small row's end, which may lie in the next line; of a large one as much as is likely to be looked at */
+	__builtin_prefetch(ahead + (store->bare ? store->stride - 1 : CACHE_LINE));
 }
 
 /* Copies the data of a bare row, of which there are few sizes: a switch and a few moves cost less than a call. */
@@ -131,6 +148,27 @@ static inline uint32
 rowstore_data_bytes(const RowStore *store)
 {
 	return store->uniform->t_len - ROW_HEADER_BYTES;
+}
+
+/* The data of a row and their length, NULL if the row has NULLs or lacks columns. */
+static inline const char *
+rowstore_data(const RowStore *store, uint32 row, Size *bytes)
+{
+	const char *address = rowstore_address(store, row);
+	MinimalTuple tuple;
+	Size		header;
+
+	if (store->stride)
+	{
+		*bytes = rowstore_data_bytes(store);
+		return store->bare ? address : address + ROW_HEADER_BYTES;
+	}
+	tuple = (MinimalTuple) address;
+	if ((tuple->t_infomask & HEAP_HASNULL) != 0 || HeapTupleHeaderGetNatts(tuple) < store->natts)
+		return NULL;
+	header = tuple->t_hoff - MINIMAL_TUPLE_OFFSET;
+	*bytes = tuple->t_len - header;
+	return address + header;
 }
 
 /* The row as a tuple, which stays valid until the next call or rowstore_put. */

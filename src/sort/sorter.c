@@ -15,11 +15,6 @@
 #include "src/guc.h"
 #include "sorter_job.h"
 
-/* How far ahead of the output rows, and the places of rows, are loaded. */
-#define PREFETCH_ROWS 16
-#define PREFETCH_PLACES 32
-#define CACHE_LINE 64
-
 /* A run has at least so many rows. */
 #define MIN_RUN_ROWS 4096
 
@@ -47,6 +42,8 @@ sorter_fallback_text(SorterFallback fallback)
 			return "out of memory";
 		case SORTER_WRONG_ORDER:
 			return "an order failed its check";
+		case SORTER_CONTRADICTION:
+			return "sort keys contradict the comparison function";
 	}
 	return "none";
 }
@@ -68,17 +65,8 @@ row_at(Sorter *sorter, uint64 position)
 {
 	RowOrder   *order = &sorter->order;
 	uint32		row = roworder_at(order, position);
-	uint64		index = position - order->base;
-	const char *rows_ahead;
 
-	if (likely(index + PREFETCH_PLACES < order->have))
-	{
-		__builtin_prefetch(rowstore_offset_address(sorter->rows, order->numbers[index + PREFETCH_PLACES]));
-		rows_ahead = rowstore_address(sorter->rows, order->numbers[index + PREFETCH_ROWS]);
-		__builtin_prefetch(rows_ahead);
-		/* a small row's end, which may lie in the next line; of a large one as much as is likely to be looked at */
-		__builtin_prefetch(rows_ahead + (sorter->rows->bare ? sorter->rows->stride - 1 : CACHE_LINE));
-	}
+	rowstore_prefetch(sorter->rows, order->numbers, position - order->base, order->have);
 	return rowstore_get(sorter->rows, row);
 }
 
@@ -161,7 +149,9 @@ go_core(Sorter *sorter, SorterFallback why, int64 bound)
 static void
 fail_over(Sorter *sorter, gs_status status)
 {
-	go_core(sorter, status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY, 0);
+	SorterFallback why = status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY;
+
+	go_core(sorter, sorter->contradicted ? SORTER_CONTRADICTION : why, 0);
 }
 
 /* Opens the keys and begins the first job. */

@@ -10,6 +10,7 @@
 #include "src/engine/engine.h"
 #include "rowstore.h"
 #include "sortcolumns.h"
+#include "tied_runs.h"
 
 /* Why a sort went to PostgreSQL's own, for EXPLAIN. */
 typedef enum SorterFallback
@@ -20,7 +21,8 @@ typedef enum SorterFallback
 	SORTER_NO_KEY,				/* a type or collation without an exact encoding, in a function */
 	SORTER_LARGE_KEYS,			/* memory holds the keys of few rows only */
 	SORTER_NO_MEMORY,			/* none for our own way */
-	SORTER_WRONG_ORDER			/* an order failed its check */
+	SORTER_WRONG_ORDER,			/* an order failed its check */
+	SORTER_CONTRADICTION		/* coarse keys contradict the comparison function */
 } SorterFallback;
 
 /* The same in words. */
@@ -38,6 +40,7 @@ typedef struct SorterStats
 	uint64		upload_bytes;	/* of all jobs in the service, as what follows */
 	uint64		upload_ns;
 	uint64		device_ns;
+	TiedStats	tied;			/* of coarse keys */
 	double		wait_in_ms;
 	double		wait_sort_ms;
 	double		wait_out_ms;

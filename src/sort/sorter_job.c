@@ -56,6 +56,16 @@ end_job(Sorter *sorter)
 	sorter->writer.chunk = NULL;
 }
 
+/* Is any key coarse, in its present form? */
+static bool
+is_coarse(const Sorter *sorter)
+{
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+		if (sorter->keys[i].coarse)
+			return true;
+	return false;
+}
+
 /* Gets an empty chunk with room for a string of that many bytes. */
 static gs_status
 next_chunk(Sorter *sorter, Size heap_bytes)
@@ -86,8 +96,10 @@ close_chunk(Sorter *sorter)
 	if (status != GS_OK)
 		return status;
 	sorter->held = sorter->engine->host_bytes(sorter->job);
-	if (sorter->random_access)
+	if (sorter->random_access || is_coarse(sorter))
 		sorter->held += (Size) sorter->rows->rows * sizeof(uint32);
+	if (sorter->keys[sorter->ncolumns - 1].empty)
+		sorter->held += (Size) sorter->rows->rows * TIED_RUN_BYTES;
 	sorter->rows_limit = sorter->limit > sorter->held ? sorter->limit - sorter->held : 0;
 	/* chunks are small against what a job may take, so that looking after each is often enough */
 	if (sorter->rows->rows >= sorter->job->max_rows / 8 * 7)
@@ -99,16 +111,18 @@ close_chunk(Sorter *sorter)
 static gs_status
 try_begin(Sorter *sorter)
 {
-	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = sorter->columns.nkeys, .columns = sorter->specs};
+	gs_job_spec spec = {.op = GS_ORDER, .columns = sorter->specs};
 	gs_status	status;
 
 	sorter->stats.strings = 0;
-	for (int i = 0; i < sorter->columns.nkeys; i++)
+	sorter->ncolumns = 0;
+	do
 	{
-		sorter->specs[i] = sorter->keys[i].spec;
-		if (sorter->specs[i].type == GS_BYTES)
+		sorter->specs[sorter->ncolumns] = sorter->keys[sorter->ncolumns].spec;
+		if (sorter->specs[sorter->ncolumns].type == GS_BYTES)
 			sorter->stats.strings++;
-	}
+	} while (!sorter->keys[sorter->ncolumns++].empty && sorter->ncolumns < sorter->columns.nkeys);
+	spec.ncolumns = sorter->ncolumns;
 	if (sorter->rows_expected > 0)
 		spec.rows_hint = (uint64) Min(sorter->rows_expected, (double) GS_MAX_ROWS);
 	status = sorter->engine->begin(&spec, sorter->mem, &sorter->job);
@@ -118,74 +132,16 @@ try_begin(Sorter *sorter)
 	return status == GS_OK ? next_chunk(sorter, 0) : status;
 }
 
-/* Looks for a column from the row's start: only columns of fixed width may stand before it. */
-static bool
-place_from_start(KeyPlace *place, TupleDesc desc, AttrNumber wanted)
-{
-	int			offset = 0;
-
-	for (int attno = 1; attno <= wanted; attno++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(desc, attno - 1);
-
-		if (attno == wanted && attribute->attlen == -1)
-			place->kind = PLACE_STRING;
-		else if (attribute->attlen <= 0)
-			return false;
-		else
-		{
-			offset = att_align_nominal(offset, attribute->attalign);
-			place->kind = PLACE_FROM_START;
-		}
-		place->offset = offset;
-		offset += attribute->attlen;
-	}
-	return true;
-}
-
-/* Looks for it from the row's end: columns of fixed width only, which follow each other without gaps wherever they begin. */
-static bool
-place_from_end(KeyPlace *place, TupleDesc desc, AttrNumber wanted)
-{
-	int			offset = 0;
-	int			next_align = 1;
-
-	for (int attno = desc->natts; attno >= wanted; attno--)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(desc, attno - 1);
-		int			align = (int) att_align_nominal(1, attribute->attalign);
-
-		if (attribute->attlen <= 0 || align < next_align || attribute->attlen % next_align != 0)
-			return false;
-		offset += attribute->attlen;
-		next_align = align;
-	}
-	place->kind = PLACE_FROM_END;
-	place->offset = offset;
-	return true;
-}
-
 void
 find_key_places(Sorter *sorter)
 {
-	TupleDesc	desc = sorter->desc;
-
-	sorter->places = palloc0(sizeof(KeyPlace) * sorter->columns.nkeys);
+	sorter->places = keyplaces_find(&sorter->columns, sorter->desc);
 	sorter->placed = sorter->plain = true;
 	for (int i = 0; i < sorter->columns.nkeys; i++)
 	{
-		KeyPlace   *place = &sorter->places[i];
-		AttrNumber	attno = sorter->columns.attnos[i];
-		Form_pg_attribute attribute = TupleDescAttr(desc, attno - 1);
+		const KeyPlace *place = &sorter->places[i];
 
-		place->byval = attribute->attbyval;
-		place->len = attribute->attlen;
-		place->align = attribute->attalign;
-		if (!place_from_start(place, desc, attno) && !place_from_end(place, desc, attno))
-		{
-			place->kind = PLACE_VARIES;
-			sorter->placed = false;
-		}
+		sorter->placed &= place->kind != PLACE_VARIES;
 		sorter->plain &= sorter->keys[i].plain > 0 && place->kind != PLACE_STRING;
 	}
 	sorter->plain &= sorter->placed;
@@ -198,18 +154,8 @@ key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, bool 
 	const KeyPlace *place = &sorter->places[key];
 
 	*isnull = false;
-	if (likely(data != NULL))
-		switch (place->kind)
-		{
-			case PLACE_FROM_START:
-				return fetch_att(data + place->offset, place->byval, place->len);
-			case PLACE_FROM_END:
-				return fetch_att(data + rowstore_data_bytes(sorter->rows) - place->offset, place->byval, place->len);
-			case PLACE_STRING:
-				return PointerGetDatum(data + att_align_pointer(place->offset, place->align, -1, data + place->offset));
-			case PLACE_VARIES:
-				break;
-		}
+	if (likely(data != NULL && place->kind != PLACE_VARIES))
+		return keyplace_value(place, data, rowstore_data_bytes(sorter->rows));
 	return slot_getattr(slot, sorter->columns.attnos[key], isnull);
 }
 
@@ -223,7 +169,7 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, bool *widened
 	KeyWriter  *writer = &sorter->writer;
 	gs_status	status = GS_OK;
 
-	for (int i = 0; i < sorter->columns.nkeys; i++)
+	for (int i = 0; i < sorter->ncolumns; i++)
 	{
 		KeyColumn  *column = &writer->columns[i];
 		bool		isnull;
@@ -442,11 +388,44 @@ recover_order(void *arg, gs_status status)
 	return status == GS_OK;
 }
 
+/* Says whether keys may take another form. */
+static void
+fix_keys(Sorter *sorter, bool fixed)
+{
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+		sorter->keys[i].exact = fixed;
+}
+
+/* Fetches the whole order and puts rows in order that coarse keys do not tell apart. */
+static gs_status
+settle_ties(Sorter *sorter)
+{
+	RowOrder   *order = &sorter->order;
+	gs_status	status = GS_OK;
+	RowComparer *comparer;
+	TiedResult	result;
+
+	while (status == GS_OK && order->have < order->rows)
+		status = roworder_fetch(order);
+	if (status != GS_OK)
+		return status;
+	comparer = rowcompare_open(&sorter->columns, sorter->desc, sorter->rows, sorter->places);
+	fix_keys(sorter, true);
+	result = tied_runs_settle(comparer, sorter->keys, order->numbers, order->rows, sorter->mem, &sorter->stats.tied);
+	fix_keys(sorter, false);
+	rowcompare_close(comparer);
+	sorter->contradicted = result == TIED_CONTRADICTION;
+	if (result == TIED_SETTLED)
+		return GS_OK;
+	return result == TIED_NO_MEMORY ? GS_NOMEM : GS_WRONG_ORDER;
+}
+
 /* Has the engine sort what it was given; the first rows of the order are here and checked then. */
 static gs_status
 try_finish(Sorter *sorter)
 {
-	bool		keep_all = sorter->random_access || gpusort_verify != VERIFY_OFF;
+	bool		coarse = is_coarse(sorter);
+	bool		keep_all = sorter->random_access || coarse || gpusort_verify != VERIFY_OFF;
 	gs_status	status = close_chunk(sorter);
 
 	if (status == GS_OK)
@@ -458,6 +437,8 @@ try_finish(Sorter *sorter)
 		status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows, keep_all);
 	sorter->order.recover = recover_order;
 	sorter->order.recover_arg = sorter;
+	if (status == GS_OK && coarse)
+		return settle_ties(sorter);
 	if (status == GS_OK && gpusort_verify != VERIFY_OFF &&
 		!verify_order(&sorter->columns, sorter->desc, sorter->rows, &sorter->order, gpusort_verify))
 		status = GS_WRONG_ORDER;
@@ -470,7 +451,7 @@ finish_job(Sorter *sorter)
 {
 	gs_status	status = try_finish(sorter);
 
-	if (status != GS_OK && sorter->engine->why != NULL)
+	if (status != GS_OK && sorter->engine->why != NULL && !sorter->contradicted)
 	{
 		roworder_end(&sorter->order);
 		status = leave_service(sorter, status);

@@ -6,27 +6,12 @@
 
 #include "src/bigmem.h"
 #include "coresort.h"
+#include "keyplace.h"
 #include "roworder.h"
 #include "rowstore.h"
 #include "spill_runs.h"
 #include "sorter.h"
 #include "src/keys/sortkey.h"
-
-/* Where a key lies in the data of a row that has all columns and no NULLs. */
-typedef struct KeyPlace
-{
-	enum
-	{
-		PLACE_VARIES,
-		PLACE_FROM_START,		/* offset bytes behind the data's start */
-		PLACE_FROM_END,			/* offset bytes before its end */
-		PLACE_STRING			/* a varlena there; what stands before it decides whether it is aligned */
-	}			kind;
-	int			offset;
-	bool		byval;
-	int16		len;
-	char		align;
-} KeyPlace;
 
 struct Sorter
 {
@@ -46,6 +31,8 @@ struct Sorter
 	KeyPlace   *places;			/* one per key */
 	bool		placed;			/* none of them varies */
 	bool		plain;			/* nor has to be encoded */
+	int			ncolumns;		/* keys that the engine sorts by: those behind one that tells nothing are left out */
+	bool		contradicted;	/* coarse keys have turned out to be wrong */
 	gs_column_spec *specs;
 	KeyWriter	writer;
 	const EngineOps *engine;

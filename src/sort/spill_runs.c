@@ -1,8 +1,8 @@
 /*
  * spill_runs.c: sorted runs in temporary files, and their merge.
  *
- * A record is the row's normalised key and the row, so that merging compares bytes and never calls a comparator.  Files are BufFiles:
- * they obey temp_tablespaces and temp_file_limit, are logged by log_temp_files, and are gone after an abort.  Runs are merged in the
+ * A record is the row's normalised key and the row, so that merging compares bytes and never calls a comparator; where a key has no exact
+ * form it is the row alone, and rows are compared.  Files are BufFiles: they obey temp_tablespaces and temp_file_limit, are logged by log_temp_files, and are gone after an abort.  Runs are merged in the
  * order in which they were written and ties go to the earlier one, so the sort stays in arrival order.
  */
 #include "postgres.h"
@@ -16,6 +16,7 @@
 #include "utils/memutils.h"
 
 #include "src/compat.h"
+#include "rowcompare.h"
 #include "spill_runs.h"
 #include "src/keys/sortkey.h"
 
@@ -40,6 +41,7 @@ typedef struct Source
 	char	   *data;			/* the key, and behind it a row that was read */
 	Size		data_bytes;
 	MinimalTuple row;
+	TupleTableSlot *slot;		/* the row again, where rows are compared */
 } Source;
 
 /* A place in the materialised result. */
@@ -53,7 +55,9 @@ typedef struct Position
 struct SpillRuns
 {
 	SortColumns columns;
-	SortKey    *keys;
+	TupleDesc	desc;
+	SortKey    *keys;			/* NULL where rows are compared */
+	SortSupport comparators;	/* then */
 	TupleTableSlot *slot;		/* to take keys from rows */
 	MemoryContext scratch;		/* for encoding one row */
 	Size		memory_limit;
@@ -78,10 +82,27 @@ struct SpillRuns
 	Source		reader;			/* of the result */
 };
 
-/* Opens the keys in their exact form, which fits rows of all runs. */
+/* Has every key an exact form? */
+static bool
+all_exact(const SortColumns *columns)
+{
+	const char *why;
+
+	for (int i = 0; i < columns->nkeys; i++)
+		if (!sortkey_is_exact(columns->sortops[i], columns->collations[i], &why))
+			return false;
+	return true;
+}
+
+/* Opens the keys in their exact form, which fits rows of all runs, or comparison functions. */
 static void
 open_keys(SpillRuns *runs)
 {
+	if (!all_exact(&runs->columns))
+	{
+		runs->comparators = open_comparators(&runs->columns);
+		return;
+	}
 	runs->keys = palloc0(sizeof(SortKey) * runs->columns.nkeys);
 	for (int i = 0; i < runs->columns.nkeys; i++)
 		sortkey_open(&runs->keys[i], runs->columns.sortops[i], runs->columns.collations[i],
@@ -91,10 +112,11 @@ open_keys(SpillRuns *runs)
 SpillRuns *
 spill_create(const SortColumns *columns, TupleDesc desc, Size memory_limit)
 {
-	SpillRuns	   *runs = palloc0(sizeof(SpillRuns));
+	SpillRuns  *runs = palloc0(sizeof(SpillRuns));
 
 	PrepareTempTablespaces();
 	runs->columns = *columns;
+	runs->desc = desc;
 	open_keys(runs);
 	runs->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	runs->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort run keys", ALLOCSET_SMALL_SIZES);
@@ -124,11 +146,15 @@ spill_begin(SpillRuns *runs)
 	runs->written++;
 }
 
-/* Appends the row's normalised key over all columns to runs->key. */
+/* Appends the row's normalised key over all columns to runs->key, nothing where rows are compared. */
 static void
 append_key(SpillRuns *runs, MinimalTuple tuple)
 {
-	MemoryContext old = MemoryContextSwitchTo(runs->scratch);
+	MemoryContext old;
+
+	if (runs->comparators)
+		return;
+	old = MemoryContextSwitchTo(runs->scratch);
 
 	ExecStoreMinimalTuple(tuple, runs->slot, false);
 	for (int i = 0; i < runs->columns.nkeys; i++)
@@ -277,24 +303,35 @@ advance(SpillRuns *runs, Source *source)
 {
 	if (!(source->file ? read_record(runs, source) : take_record(runs, source)))
 		return false;
+	if (runs->comparators)
+	{
+		ExecStoreMinimalTuple(source->row, source->slot, false);
+		return true;
+	}
 	source->prefix = 0;
 	memcpy(&source->prefix, source->data, Min(sizeof(uint64), source->head.key_bytes));
 	source->prefix = pg_ntoh64(source->prefix);
 	return true;
 }
 
+/* Orders two sources by their keys. */
+static int
+compare_keys(const SpillRuns *runs, const Source *x, const Source *y)
+{
+	if (runs->comparators)
+		return compare_slots(runs->comparators, runs->columns.nkeys, x->slot, y->slot);
+	if (x->prefix != y->prefix)
+		return x->prefix < y->prefix ? -1 : 1;
+	return memcmp(x->data, y->data, Min(x->head.key_bytes, y->head.key_bytes));
+}
+
 /* Orders two sources by key, then by age; reversed, since binaryheap keeps the greatest on top. */
 static int
 compare_sources(Datum a, Datum b, void *arg)
 {
-	SpillRuns	   *runs = arg;
-	Source	   *x = &runs->sources[DatumGetInt32(a)];
-	Source	   *y = &runs->sources[DatumGetInt32(b)];
-	int			order;
+	SpillRuns  *runs = arg;
+	int			order = compare_keys(runs, &runs->sources[DatumGetInt32(a)], &runs->sources[DatumGetInt32(b)]);
 
-	if (x->prefix != y->prefix)
-		return x->prefix < y->prefix ? 1 : -1;
-	order = memcmp(x->data, y->data, Min(x->head.key_bytes, y->head.key_bytes));
 	if (order != 0)
 		return order < 0 ? 1 : -1;
 	return DatumGetInt32(a) < DatumGetInt32(b) ? 1 : -1;
@@ -313,6 +350,8 @@ begin_merge(SpillRuns *runs, int count, bool with_memory)
 	for (int i = 0; i < nsources; i++)
 	{
 		runs->sources[i].file = i < count ? runs->files[i] : NULL;
+		if (runs->comparators)
+			runs->sources[i].slot = MakeSingleTupleTableSlot(runs->desc, &TTSOpsMinimalTuple);
 		if (advance(runs, &runs->sources[i]))
 			binaryheap_add_unordered(runs->heap, Int32GetDatum(i));
 	}
@@ -345,6 +384,8 @@ end_merge(SpillRuns *runs)
 
 	for (int i = 0; i < runs->nsources; i++)
 	{
+		if (runs->sources[i].slot)
+			ExecDropSingleTupleTableSlot(runs->sources[i].slot);
 		if (runs->sources[i].data)
 			pfree(runs->sources[i].data);
 		if (runs->sources[i].file)

@@ -8,44 +8,9 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/sortsupport.h"
 
+#include "rowcompare.h"
 #include "verify.h"
-
-/* The comparison functions of a sort's keys. */
-static SortSupport
-open_comparators(const SortColumns *columns)
-{
-	SortSupport keys = palloc0(sizeof(SortSupportData) * columns->nkeys);
-
-	for (int i = 0; i < columns->nkeys; i++)
-	{
-		keys[i].ssup_cxt = CurrentMemoryContext;
-		keys[i].ssup_collation = columns->collations[i];
-		keys[i].ssup_nulls_first = columns->nulls_first[i];
-		keys[i].ssup_attno = columns->attnos[i];
-		PrepareSortSupportFromOrderingOp(columns->sortops[i], &keys[i]);
-	}
-	return keys;
-}
-
-/* Compares two rows as tuplesort does. */
-static int
-compare_rows(SortSupport keys, int nkeys, TupleTableSlot *a, TupleTableSlot *b)
-{
-	for (int i = 0; i < nkeys; i++)
-	{
-		bool		null_a;
-		bool		null_b;
-		Datum		value_a = slot_getattr(a, keys[i].ssup_attno, &null_a);
-		Datum		value_b = slot_getattr(b, keys[i].ssup_attno, &null_b);
-		int			order = ApplySortComparator(value_a, null_a, value_b, null_b, &keys[i]);
-
-		if (order != 0)
-			return order;
-	}
-	return 0;
-}
 
 bool
 verify_order(const SortColumns *columns, TupleDesc desc, RowStore *rows, RowOrder *order, GpusortVerify how)
@@ -66,7 +31,7 @@ verify_order(const SortColumns *columns, TupleDesc desc, RowStore *rows, RowOrde
 		/* the store may give every row out in the same place, so the first one is copied */
 		ExecStoreMinimalTuple(copy_tuple_minimal(rowstore_get(rows, roworder_at(order, i))), a, false);
 		ExecStoreMinimalTuple(rowstore_get(rows, roworder_at(order, i + 1)), b, false);
-		good = compare_rows(keys, columns->nkeys, a, b) <= 0;
+		good = compare_slots(keys, columns->nkeys, a, b) <= 0;
 		ExecClearTuple(a);
 		ExecClearTuple(b);
 		MemoryContextReset(scratch);

@@ -1,0 +1,335 @@
+/*
+ * dictionary.c: few different values of any type, numbered in their order.
+ *
+ * A hash table from bytes to entries, and the entries in their order.  A new value finds its place by binary search, so d values cost d log d
+ * comparisons, however many rows repeat them, and every two neighbours have been compared with each other.  Its number is the middle
+ * between those of its neighbours; where there is no number left, all are spread evenly.
+ */
+#include "postgres.h"
+
+#include "access/tupmacs.h"
+#include "common/hashfn.h"
+#include "utils/memutils.h"
+
+#include "dictionary.h"
+#include "sortkey_types.h"
+
+/* More values, or more bytes of them, are not few. */
+#define MAX_VALUES 16384
+#define MAX_BYTES ((Size) 4 * 1024 * 1024)
+
+/* Numbers at first, and from one value to the next where they come in ascending or descending order. */
+#define FIRST_NUMBER 0x80000000u
+#define NUMBER_STEP 0x00040000u
+
+/* So often numbers may be spread anew. */
+#define MAX_RENUMBERINGS 8
+
+/* Look-ups after which it is estimated for the first time how many values there are; then after each four times as many. */
+#define FIRST_ESTIMATE 256
+
+typedef struct Entry
+{
+	Datum		value;
+	const char *bytes;
+	uint32		len;
+	uint32		hash;
+	uint32		number;
+} Entry;
+
+struct Dictionary
+{
+	SortSupport ssup;
+	int16		typlen;
+	bool		typbyval;
+	MemoryContext context;		/* of everything here */
+	Entry	   *entries;
+	uint32		nentries;
+	uint32		room;			/* entries there is room for */
+	uint32	   *slots;			/* hash table of entry numbers + 1, 0: empty; twice as many as there may be entries */
+	uint32	   *ordered;		/* entries of different numbers, in their order */
+	uint32		nordered;
+	Size		bytes;			/* of values */
+	int			renumberings;
+	uint32		last;			/* the entry found last */
+	uint64		lookups;		/* that were not for the same value as the one before */
+	uint64		next_estimate;
+};
+
+/* Makes room for entries, of which the table holds at most half as many as it has slots. */
+static void
+set_room(Dictionary *dictionary, uint32 room)
+{
+	uint32		mask = room * 2 - 1;
+
+	if (dictionary->entries == NULL)
+	{
+		dictionary->entries = palloc(room * sizeof(Entry));
+		dictionary->ordered = palloc(room * sizeof(uint32));
+	}
+	else
+	{
+		dictionary->entries = repalloc(dictionary->entries, room * sizeof(Entry));
+		dictionary->ordered = repalloc(dictionary->ordered, room * sizeof(uint32));
+		pfree(dictionary->slots);
+	}
+	dictionary->room = room;
+	dictionary->slots = MemoryContextAllocZero(dictionary->context, room * 2 * sizeof(uint32));
+	for (uint32 i = 0; i < dictionary->nentries; i++)
+	{
+		uint32		slot = dictionary->entries[i].hash & mask;
+
+		while (dictionary->slots[slot] != 0)
+			slot = (slot + 1) & mask;
+		dictionary->slots[slot] = i + 1;
+	}
+}
+
+Dictionary *
+dictionary_create(SortSupport ssup, int16 typlen, bool typbyval)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort dictionary", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	Dictionary *dictionary = palloc0(sizeof(Dictionary));
+
+	dictionary->ssup = ssup;
+	dictionary->typlen = typlen;
+	dictionary->typbyval = typbyval;
+	dictionary->context = context;
+	dictionary->next_estimate = FIRST_ESTIMATE;
+	set_room(dictionary, 64);
+	MemoryContextSwitchTo(old);
+	return dictionary;
+}
+
+void
+dictionary_free(Dictionary *dictionary)
+{
+	MemoryContextDelete(dictionary->context);
+}
+
+/* Is this the entry of these bytes? */
+static inline bool
+is_entry(const Entry *entry, const char *bytes, Size len)
+{
+	return entry->len == len && memcmp(entry->bytes, bytes, len) == 0;
+}
+
+/* The slot of these bytes, or the empty one where they would be. */
+static uint32
+find_slot(const Dictionary *dictionary, uint32 hash, const char *bytes, Size len)
+{
+	uint32		mask = dictionary->room * 2 - 1;
+	uint32		slot = hash & mask;
+
+	for (; dictionary->slots[slot] != 0; slot = (slot + 1) & mask)
+	{
+		const Entry *entry = &dictionary->entries[dictionary->slots[slot] - 1];
+
+		if (entry->hash == hash && is_entry(entry, bytes, len))
+			break;
+	}
+	return slot;
+}
+
+/*
+ * Are there likely to be more values than a dictionary takes?  Of n look-ups among d values as likely as each other, n²/2d repeat an
+ * earlier one.
+ */
+static bool
+too_many(Dictionary *dictionary)
+{
+	uint64		n = dictionary->lookups;
+	uint64		repeated = n - dictionary->nentries;
+
+	if (dictionary->nentries >= MAX_VALUES || dictionary->bytes > MAX_BYTES)
+		return true;
+	if (n < dictionary->next_estimate)
+		return false;
+	dictionary->next_estimate = n * 4;
+	return repeated < n / 2 && n * n / (2 * repeated + 1) > 2 * MAX_VALUES;
+}
+
+/* Spreads the numbers evenly. */
+static void
+renumber(Dictionary *dictionary)
+{
+	uint64		step = (UINT64CONST(1) << 32) / (dictionary->nordered + 1);
+	uint32	   *old_numbers = palloc(dictionary->nordered * sizeof(uint32));
+
+	for (uint32 i = 0; i < dictionary->nordered; i++)
+		old_numbers[i] = dictionary->entries[dictionary->ordered[i]].number;
+	for (uint32 e = 0; e < dictionary->nentries; e++)
+	{
+		uint32		low = 0;
+		uint32		high = dictionary->nordered;
+
+		/* the place of its old number, which equal values share */
+		while (high - low > 1)
+		{
+			uint32		middle = (low + high) / 2;
+
+			if (old_numbers[middle] <= dictionary->entries[e].number)
+				low = middle;
+			else
+				high = middle;
+		}
+		dictionary->entries[e].number = (uint32) ((low + 1) * step);
+	}
+	pfree(old_numbers);
+}
+
+/* A number for a value at a place in the order; false if its neighbours leave none. */
+static bool
+number_between(const Dictionary *dictionary, uint32 place, uint32 *number)
+{
+	uint64		below = 0;
+	uint64		above = UINT64CONST(1) << 32;
+
+	if (dictionary->nordered == 0)
+	{
+		*number = FIRST_NUMBER;
+		return true;
+	}
+	if (place > 0)
+		below = dictionary->entries[dictionary->ordered[place - 1]].number;
+	if (place < dictionary->nordered)
+		above = dictionary->entries[dictionary->ordered[place]].number;
+	if (above - below < 2)
+		return false;
+	*number = (uint32) ((below + above) / 2);
+	/* values in order must not halve what is left each time */
+	if (place == dictionary->nordered && above - below > NUMBER_STEP)
+		*number = (uint32) (below + NUMBER_STEP);
+	else if (place == 0 && above - below > NUMBER_STEP)
+		*number = (uint32) (above - NUMBER_STEP);
+	return true;
+}
+
+/* The place of a value in the order; true if one stands there that compares equal. */
+static bool
+find_place(const Dictionary *dictionary, Datum value, uint32 *place)
+{
+	uint32		low = 0;
+	uint32		high = dictionary->nordered;
+
+	while (low < high)
+	{
+		uint32		middle = (low + high) / 2;
+		Datum		other = dictionary->entries[dictionary->ordered[middle]].value;
+		int			order = dictionary->ssup->comparator(value, other, dictionary->ssup);
+
+		if (order == 0)
+		{
+			*place = middle;
+			return true;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	*place = low;
+	return false;
+}
+
+/* Keeps a copy of a value, whose bytes are those that it is found by. */
+static void
+keep_value(Dictionary *dictionary, Entry *entry, Datum value, const char *bytes, Size len)
+{
+	Size		header = dictionary->typlen == -1 ? VARHDRSZ : 0;
+	char	   *copy = MemoryContextAlloc(dictionary->context, header + len + 1);
+
+	if (header > 0)
+		SET_VARSIZE(copy, header + len);
+	memcpy(copy + header, bytes, len);
+	copy[header + len] = 0;		/* of a cstring */
+	entry->bytes = copy + header;
+	entry->len = (uint32) len;
+	entry->value = dictionary->typbyval ? value : PointerGetDatum(copy);
+	dictionary->bytes += header + len;
+}
+
+/* Takes a new value in, which belongs into a slot; its number is the last entry's then. */
+static DictionaryResult
+add_value(Dictionary *dictionary, Datum value, const char *bytes, Size len, uint32 hash)
+{
+	Entry	   *entry;
+	uint32		place;
+	bool		equal;
+
+	if (too_many(dictionary))
+		return DICTIONARY_FULL;
+	equal = find_place(dictionary, value, &place);
+	if (dictionary->nentries == dictionary->room)
+		set_room(dictionary, dictionary->room * 2);
+	entry = &dictionary->entries[dictionary->nentries];
+	entry->hash = hash;
+	if (equal)
+		entry->number = dictionary->entries[dictionary->ordered[place]].number;
+	else if (!number_between(dictionary, place, &entry->number))
+	{
+		if (dictionary->renumberings++ == MAX_RENUMBERINGS)
+			return DICTIONARY_FULL;
+		renumber(dictionary);
+		return DICTIONARY_RENUMBERED;
+	}
+	keep_value(dictionary, entry, value, bytes, len);
+	dictionary->last = dictionary->nentries++;
+	dictionary->slots[find_slot(dictionary, hash, bytes, len)] = dictionary->nentries;
+	if (!equal)
+	{
+		uint32	   *ordered = dictionary->ordered + place;
+
+		memmove(ordered + 1, ordered, (dictionary->nordered++ - place) * sizeof(uint32));
+		*ordered = dictionary->last;
+	}
+	return DICTIONARY_OK;
+}
+
+/* Finds bytes, or takes their value in. */
+static DictionaryResult
+number_of_bytes(Dictionary *dictionary, Datum value, const char *bytes, Size len, uint32 *number)
+{
+	DictionaryResult result = DICTIONARY_OK;
+
+	if (dictionary->nentries == 0 || !is_entry(&dictionary->entries[dictionary->last], bytes, len))
+	{
+		uint32		hash = hash_bytes((const unsigned char *) bytes, (int) len);
+		uint32		found = dictionary->slots[find_slot(dictionary, hash, bytes, len)];
+
+		dictionary->lookups++;
+		if (likely(found != 0))
+			dictionary->last = found - 1;
+		else
+			result = add_value(dictionary, value, bytes, len, hash);
+	}
+	if (result == DICTIONARY_OK)
+		*number = dictionary->entries[dictionary->last].number;
+	return result;
+}
+
+DictionaryResult
+dictionary_number(Dictionary *dictionary, Datum value, uint32 *number)
+{
+	struct varlena *varlena;
+	DictionaryResult result;
+	char		image[sizeof(Datum)];
+
+	switch (dictionary->typlen)
+	{
+		case -1:
+			varlena = open_varlena(value);
+			result = number_of_bytes(dictionary, PointerGetDatum(varlena), VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena), number);
+			close_varlena(value, varlena);
+			return result;
+		case -2:
+			return number_of_bytes(dictionary, value, DatumGetCString(value), strlen(DatumGetCString(value)), number);
+		default:
+			if (!dictionary->typbyval)
+				return number_of_bytes(dictionary, value, DatumGetPointer(value), dictionary->typlen, number);
+			/* the bytes above a narrow value mean nothing */
+			store_att_byval(image, value, dictionary->typlen);
+			return number_of_bytes(dictionary, value, image, dictionary->typlen, number);
+	}
+}

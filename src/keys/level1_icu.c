@@ -1,0 +1,202 @@
+/*
+ * level1_icu.c: sort keys of ICU.
+ *
+ * The few functions of ICU that are called are found in the library that the server itself has loaded, whose version their names end in.
+ * So gpusort builds without ICU's headers, runs with a server of any ICU or none, and never brings in a second one.
+ */
+#include "postgres.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include "catalog/pg_collation.h"
+#include "mb/pg_wchar.h"
+
+#include "level1_types.h"
+
+typedef uint16 UChar;
+typedef int UErrorCode;			/* above 0: an error */
+typedef struct UCollator UCollator;
+typedef struct USet USet;
+
+#define UCOL_PRIMARY 0
+#define UCOL_NUMERIC_COLLATION 7
+#define UCOL_ON 17
+#define UCOL_DEFAULT_STRENGTH 2
+#define UCOL_DEFAULT (-1)
+
+/* ICU's functions, as unicode/ucol.h, uset.h and ustring.h declare them. */
+static struct
+{
+	UCollator  *(*ucol_open) (const char *locale, UErrorCode *status);
+	UCollator  *(*ucol_openRules) (const UChar *rules, int32 len, int normalization, int strength, void *error,
+								   UErrorCode *status);
+	void		(*ucol_close) (UCollator *collator);
+	const UChar *(*ucol_getRules) (const UCollator *collator, int32 *len);
+	void		(*ucol_setStrength) (UCollator *collator, int strength);
+	int			(*ucol_getAttribute) (const UCollator *collator, int attribute, UErrorCode *status);
+	int32		(*ucol_getSortKey) (const UCollator *collator, const UChar *string, int32 len, uint8 *key, int32 room);
+	void		(*ucol_getContractionsAndExpansions) (const UCollator *collator, USet *contractions, USet *expansions,
+													  signed char prefixes, UErrorCode *status);
+	USet	   *(*uset_openEmpty) (void);
+	int32		(*uset_getItemCount) (const USet *set);
+	int32		(*uset_getItem) (const USet *set, int32 i, int32 *start, int32 *end, UChar *string, int32 room,
+								 UErrorCode *status);
+	void		(*uset_close) (USet *set);
+	UChar	   *(*u_strFromUTF8) (UChar *to, int32 room, int32 *len, const char *from, int32 from_len, UErrorCode *status);
+} icu;
+
+/* Is this loaded object ICU's collation library?  Then *data becomes its version, which ends its name. */
+static int
+find_library(struct dl_phdr_info *info, size_t size, void *data)
+{
+	const char *found = strstr(info->dlpi_name, "libicui18n.so.");
+
+	if (found == NULL)
+		return 0;
+	*(int *) data = atoi(found + strlen("libicui18n.so."));
+	return 1;
+}
+
+/* Finds a function; NULL if the server has loaded none. */
+static void *
+find_function(const char *name, int version)
+{
+	return dlsym(RTLD_DEFAULT, psprintf("%s_%d", name, version));
+}
+
+/* Finds all of them, once; false if one is missing. */
+static bool
+find_icu(void)
+{
+	static bool looked = false;
+	static bool complete = false;
+	int			version = 0;
+
+	if (looked)
+		return complete;
+	looked = true;
+	if (dl_iterate_phdr(find_library, &version) == 0)
+		return false;
+#define FIND(name) ((icu.name = find_function(#name, version)) != NULL)
+	complete = FIND(ucol_open) && FIND(ucol_openRules) && FIND(ucol_close) && FIND(ucol_getRules) && FIND(ucol_setStrength) &&
+		FIND(ucol_getAttribute) && FIND(ucol_getSortKey) && FIND(ucol_getContractionsAndExpansions) && FIND(uset_openEmpty) &&
+		FIND(uset_getItemCount) && FIND(uset_getItem) && FIND(uset_close) && FIND(u_strFromUTF8);
+#undef FIND
+	return complete;
+}
+
+/* A string in UTF-16; in the current memory context. */
+static UChar *
+to_utf16(const char *string, Size len, int32 *units)
+{
+	UErrorCode	status = 0;
+	char	   *utf8 = pg_server_to_any(string, (int) len, PG_UTF8);
+	UChar	   *result;
+
+	if (utf8 != string)
+		len = strlen(utf8);
+	result = palloc((len + 1) * sizeof(UChar));
+	icu.u_strFromUTF8(result, (int32) len + 1, units, utf8, (int32) len, &status);
+	if (status > 0)
+		*units = 0;				/* not text; a key that says nothing will be seen through */
+	return result;
+}
+
+/* Appends the sort key of a string. */
+static void
+icu_key(Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer)
+{
+	UCollator  *collator = all_levels ? level1->collator : level1->first_level;
+	int32		units;
+	UChar	   *utf16 = to_utf16(string, len, &units);
+	uint8		room[LEVEL1_BYTES * 8];
+	uint8	   *key = room;
+	int32		wanted = icu.ucol_getSortKey(collator, utf16, units, room, sizeof(room));
+
+	if (wanted > (int32) sizeof(room))
+	{
+		key = palloc(wanted);
+		wanted = icu.ucol_getSortKey(collator, utf16, units, key, wanted);
+	}
+	if (wanted > 0)
+		append_levels(buffer, (char *) key, wanted - 1, all_levels);	/* without the zero byte at its end */
+	if (key != room)
+		pfree(key);
+	pfree(utf16);
+}
+
+/* Marks a contraction whose first two characters are ASCII. */
+static void
+mark_contraction(Level1 *level1, const UChar *string, int32 len)
+{
+	if (len >= 2 && string[0] < ASCII_CHARACTERS && string[1] < ASCII_CHARACTERS)
+		level1->contracts[string[0]][string[1]] = true;
+}
+
+/* Asks the collator for its contractions.  Where digits count as numbers, characters weigh nothing by themselves. */
+static bool
+icu_find_contractions(Level1 *level1)
+{
+	UErrorCode	status = 0;
+	USet	   *set;
+
+	if (icu.ucol_getAttribute(level1->collator, UCOL_NUMERIC_COLLATION, &status) == UCOL_ON || status > 0)
+		return false;
+	set = icu.uset_openEmpty();
+	icu.ucol_getContractionsAndExpansions(level1->collator, set, NULL, 0, &status);
+	for (int32 i = 0, count = icu.uset_getItemCount(set); i < count && status <= 0; i++)
+	{
+		UChar		string[32];
+		int32		start;
+		int32		end;
+		int32		len = icu.uset_getItem(set, i, &start, &end, string, lengthof(string), &status);
+
+		mark_contraction(level1, string, len);
+	}
+	icu.uset_close(set);
+	return status <= 0;
+}
+
+/* Opens a collator as the server does; NULL if that fails. */
+static UCollator *
+open_collator(const CollationLocale *locale)
+{
+	UErrorCode	status = 0;
+	UCollator  *collator = icu.ucol_open(locale->icu_locale, &status);
+	UCollator  *tailored;
+	const UChar *standard;
+	UChar	   *own;
+	UChar	   *rules;
+	int32		standard_len;
+	int32		own_len;
+
+	if (status > 0 || locale->icu_rules == NULL)
+		return status > 0 ? NULL : collator;
+	own = to_utf16(locale->icu_rules, strlen(locale->icu_rules), &own_len);
+	standard = icu.ucol_getRules(collator, &standard_len);
+	rules = palloc((standard_len + own_len) * sizeof(UChar));
+	memcpy(rules, standard, standard_len * sizeof(UChar));
+	memcpy(rules + standard_len, own, own_len * sizeof(UChar));
+	tailored = icu.ucol_openRules(rules, standard_len + own_len, UCOL_DEFAULT, UCOL_DEFAULT_STRENGTH, NULL, &status);
+	icu.ucol_close(collator);
+	pfree(rules);
+	pfree(own);
+	return status > 0 ? NULL : tailored;
+}
+
+static const Level1Provider icu_provider = {icu_key, icu_find_contractions, false};
+
+bool
+level1_open_icu(Level1 *level1, const CollationLocale *locale)
+{
+	if (locale->provider != COLLPROVIDER_ICU || locale->icu_locale == NULL || !find_icu())
+		return false;
+	level1->collator = open_collator(locale);
+	level1->first_level = open_collator(locale);
+	if (level1->collator == NULL || level1->first_level == NULL)
+		return false;
+	icu.ucol_setStrength(level1->first_level, UCOL_PRIMARY);
+	level1->provider = &icu_provider;
+	return true;
+}

@@ -1,0 +1,287 @@
+/*
+ * sortkey_coarse.c: keys of types and collations that have no exact encoding.
+ *
+ * The order of their values is known from their comparison function only.  A key takes the first of these forms that serves:
+ *
+ *	dictionary		few different values, numbered in their order; exact
+ *	first level		what the first level of a linguistic collation tells strings apart by; coarse
+ *	abbreviated		the type's own abbreviated keys; coarse
+ *	nothing			all values look the same; only NULLs are told apart
+ *
+ * It begins with the dictionary, as values often repeat, and widens when they do not.  Coarse means: values with different keys are in the
+ * order of their keys, while those with equal keys may compare either way.  Who sorts by such a key puts the rows in order that it does
+ * not tell apart (sort/tied_runs.c).
+ */
+#include "postgres.h"
+
+#include "access/tupmacs.h"
+#include "catalog/pg_collation_d.h"
+#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_type_d.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/sortsupport.h"
+
+#include "dictionary.h"
+#include "level1.h"
+#include "sortkey_types.h"
+
+/* Rows after which a type is asked for the first time whether its abbreviated keys are any good, as tuplesort does it. */
+#define FIRST_ABORT_CHECK 10
+
+typedef struct CoarseState
+{
+	SortSupportData ssup;		/* the comparison function */
+	Dictionary *dictionary;
+	Oid			strings;		/* TEXTOID, BPCHAROID, NAMEOID: strings of that form; InvalidOid: others */
+	Level1	   *level1;
+	StringInfoData buffer;		/* a first-level key */
+	SortSupportData abbreviated;
+	int64		rows;			/* of abbreviated keys */
+	int64		next_check;
+} CoarseState;
+
+/* A string's characters, where they lie or in a copy. */
+typedef struct StringView
+{
+	const char *bytes;
+	Size		len;
+	struct varlena *varlena;
+} StringView;
+
+/* Looks at a string as its comparison function does: trailing blanks of a character(n) do not count. */
+static inline StringView
+open_string(const CoarseState *state, Datum value)
+{
+	StringView	view;
+
+	if (state->strings == NAMEOID)
+	{
+		view.varlena = NULL;
+		view.bytes = NameStr(*DatumGetName(value));
+		view.len = strnlen(view.bytes, NAMEDATALEN);
+		return view;
+	}
+	view.varlena = open_varlena(value);
+	view.bytes = VARDATA_ANY(view.varlena);
+	view.len = VARSIZE_ANY_EXHDR(view.varlena);
+	while (state->strings == BPCHAROID && view.len > 0 && view.bytes[view.len - 1] == ' ')
+		view.len--;
+	return view;
+}
+
+static inline void
+close_string(Datum value, StringView *view)
+{
+	if (view->varlena)
+		close_varlena(value, view->varlena);
+}
+
+static KeyResult encode_nothing(SortKey *key, Datum value, KeyColumn *column, uint32 row);
+
+/* Gives the key its next form; see widen. */
+static KeyResult
+take_form(SortKey *key, gs_type type, KeyEncoder encode, bool coarse, const char *text)
+{
+	set_form(key, type, encode);
+	key->coarse = coarse;
+	key->form = text;
+	return KEY_WIDEN;
+}
+
+/* Gives it the last form, in which no value says anything. */
+static KeyResult
+take_nothing(SortKey *key)
+{
+	key->empty = true;
+	return take_form(key, GS_U8, encode_nothing, true, "compared");
+}
+
+/* Nothing: all values are equal. */
+static KeyResult
+encode_nothing(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+{
+	((uint8 *) column->values)[row] = 0;
+	return KEY_OK;
+}
+
+/* The type's abbreviated keys, as long as it holds them good. */
+static KeyResult
+encode_abbreviated(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+{
+	CoarseState *state = key->state;
+	SortSupport ssup = &state->abbreviated;
+
+	if (!key->exact && state->rows++ == state->next_check)
+	{
+		state->next_check *= 2;
+		if (ssup->abbrev_abort((int) Min(state->rows, PG_INT32_MAX), ssup))
+			return take_nothing(key);
+	}
+	value = ssup->abbrev_converter(value, ssup);
+	if (key->width == sizeof(uint64))
+		((uint64 *) column->values)[row] = (uint64) value;
+	else
+		((int32 *) column->values)[row] = DatumGetInt32(value);
+	return KEY_OK;
+}
+
+/* Takes the abbreviated form if the type has one that is an integer. */
+static bool
+take_abbreviated(SortKey *key)
+{
+	CoarseState *state = key->state;
+	SortSupport ssup = &state->abbreviated;
+	gs_type		type;
+
+	if (ssup->abbrev_converter == NULL)
+		return false;
+	if (ssup->comparator == ssup_datum_unsigned_cmp)
+		type = GS_U64;
+	else if (ssup->comparator == ssup_datum_signed_cmp)
+		type = GS_I64;
+	else if (ssup->comparator == ssup_datum_int32_cmp)
+		type = GS_I32;
+	else
+		return false;
+	state->next_check = FIRST_ABORT_CHECK;
+	(void) take_form(key, type, encode_abbreviated, true, "abbreviated");
+	return true;
+}
+
+/* First-level keys of any strings. */
+static KeyResult
+encode_level1(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+{
+	CoarseState *state = key->state;
+	StringView	view = open_string(state, value);
+
+	level1_key(state->level1, view.bytes, view.len, false, &state->buffer);
+	close_string(value, &view);
+	return put_bytes(column, row, state->buffer.data, state->buffer.len);
+}
+
+/* First-level keys of strings that are ASCII, a byte for each character. */
+static KeyResult
+encode_level1_short(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+{
+	CoarseState *state = key->state;
+	StringView	view = open_string(state, value);
+	uint8	   *to;
+	KeyResult	result = bytes_room(column, row, Min(view.len, LEVEL1_BYTES), &to);
+
+	if (likely(result == KEY_OK))
+	{
+		int			len = level1_short_key(state->level1, view.bytes, view.len, to);
+
+		if (likely(len >= 0))
+			((uint32 *) column->values)[row + 1] = (uint32) (to - column->heap) + len;
+		else
+			result = take_form(key, GS_BYTES, encode_level1, true, "first level");
+	}
+	close_string(value, &view);
+	return result;
+}
+
+/* The form for values that a dictionary cannot hold. */
+static KeyResult
+leave_dictionary(SortKey *key)
+{
+	CoarseState *state = key->state;
+
+	dictionary_free(state->dictionary);
+	state->dictionary = NULL;
+	if (state->level1)
+		return take_form(key, GS_BYTES, level1_has_short(state->level1) ? encode_level1_short : encode_level1, true,
+						 "first level");
+	return take_abbreviated(key) ? KEY_WIDEN : take_nothing(key);
+}
+
+/* Numbers of a dictionary. */
+static KeyResult
+encode_dictionary(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+{
+	CoarseState *state = key->state;
+
+	switch (dictionary_number(state->dictionary, value, &((uint32 *) column->values)[row]))
+	{
+		case DICTIONARY_OK:
+			return KEY_OK;
+		case DICTIONARY_RENUMBERED:
+			return KEY_WIDEN;
+		case DICTIONARY_FULL:
+			break;
+	}
+	return leave_dictionary(key);
+}
+
+/* Of which form are the strings of an operator family's type? */
+static Oid
+string_form(Oid opfamily, Oid opcintype)
+{
+	if (opfamily == TEXT_BTREE_FAM_OID && (opcintype == TEXTOID || opcintype == NAMEOID))
+		return opcintype;
+	return opfamily == BPCHAR_BTREE_FAM_OID && opcintype == BPCHAROID ? BPCHAROID : InvalidOid;
+}
+
+/* Finds a type's comparison function, abbreviating if that is wanted and the type can. */
+static void
+open_comparator(SortSupport ssup, Oid sortop, Oid collation, bool abbreviate)
+{
+	ssup->ssup_cxt = CurrentMemoryContext;
+	ssup->ssup_collation = collation;
+	ssup->abbreviate = abbreviate;
+	PrepareSortSupportFromOrderingOp(sortop, ssup);
+}
+
+void
+open_coarse(SortKey *key, Oid sortop, Oid collation, Oid opfamily, Oid opcintype)
+{
+	CoarseState *state = palloc0(sizeof(CoarseState));
+	int16		typlen;
+	bool		typbyval;
+
+	if (key->exact)
+		elog(ERROR, "operator %u has no exact sort key", sortop);
+	get_typlenbyval(opcintype, &typlen, &typbyval);
+	key->state = state;
+	state->strings = string_form(opfamily, opcintype);
+	open_comparator(&state->ssup, sortop, collation, false);
+	/* what the server would abbreviate of strings is too short to tell them apart, and not always to be trusted */
+	if (OidIsValid(state->strings))
+		state->level1 = level1_open(collation);
+	else
+		open_comparator(&state->abbreviated, sortop, collation, true);
+	initStringInfo(&state->buffer);
+	state->dictionary = dictionary_create(&state->ssup, typlen, typbyval);
+	key->unpack = typlen == -1 && !OidIsValid(state->strings);
+	(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
+}
+
+bool
+sortkey_guess(SortKey *key, Datum value, StringInfo out)
+{
+	CoarseState *state = key->state;
+	StringView	view;
+	const char *rest;
+
+	if (!key->coarse || state->level1 == NULL)
+		return false;
+	view = open_string(state, value);
+	level1_key(state->level1, view.bytes, view.len, true, &state->buffer);
+	close_string(value, &view);
+	/* the first level is the same in all values that are compared by this */
+	rest = memchr(state->buffer.data, 1, state->buffer.len);
+	if (rest != NULL)
+		appendBinaryStringInfo(out, rest, (int) (state->buffer.data + state->buffer.len - rest));
+	return true;
+}
+
+void
+sortkey_refuse(SortKey *key)
+{
+	CoarseState *state = key->state;
+
+	if (key->coarse && state->level1)
+		level1_refuse(state->level1);
+}

@@ -1,0 +1,370 @@
+/*
+ * tied_runs.c: rows that coarse keys do not tell apart, put in order by the server's own comparison functions.
+ *
+ * A walk over the order compares each row with its successor.  Where one is greater, the key in which they differ must be coarse and its
+ * encoded values equal: then the whole run of rows that are equal up to there is put in order.  Anything else is a fault of the engine, or
+ * of the keys, and is told.  So nothing about keys has to be believed: what leaves has been compared.
+ *
+ * A run is first put in the order of its strings' whole sort keys if it has such, which is mostly right, and then merge-sorted by comparison,
+ * which takes one comparison per row where it is in order already.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "utils/memutils.h"
+
+#include "tied_runs.h"
+
+/* Blocks of so many rows are sorted by insertion. */
+#define INSERTION_ROWS 16
+
+/* From so many rows on whole sort keys are made. */
+#define GUESS_ROWS 8
+
+/* A row of a run, and its value in the first key that matters. */
+typedef struct TiedItem
+{
+	Datum		value;
+	uint32		row;
+	bool		isnull;
+} TiedItem;
+
+StaticAssertDecl(2 * sizeof(TiedItem) == TIED_RUN_BYTES, "an item, and room to merge it");
+
+/* A row's whole sort key. */
+typedef struct Guess
+{
+	uint64		prefix;			/* its first bytes */
+	uint32		offset;			/* of the others */
+	uint32		len;
+	uint32		place;			/* in the run */
+} Guess;
+
+/* What it takes to settle an order. */
+typedef struct Settling
+{
+	RowComparer *comparer;
+	SortKey    *keys;
+	uint32	   *order;
+	uint64		rows;
+	BigMem	   *mem;
+	MemoryContext scratch;		/* of one run */
+	StringInfoData keys_of[2];	/* two rows' encoded keys */
+	StringInfoData guesses;
+	int			key;			/* in which the rows of a run differ at first */
+	TiedItem   *items;			/* of a run, and as much room to merge in */
+	uint32		items_room;
+} Settling;
+
+/* A row's encoded value of a key. */
+static void
+encode(Settling *s, int side, int key, uint32 row)
+{
+	bool		isnull;
+	Datum		value = rowcompare_value(s->comparer, side, row, key, &isnull);
+
+	resetStringInfo(&s->keys_of[side]);
+	sortkey_normalise(&s->keys[key], value, isnull, &s->keys_of[side]);
+}
+
+/* Compares what was encoded. */
+static int
+compare_encoded(const Settling *s)
+{
+	const StringInfoData *a = &s->keys_of[0];
+	const StringInfoData *b = &s->keys_of[1];
+	int			order = memcmp(a->data, b->data, Min(a->len, b->len));
+
+	return order != 0 ? order : a->len - b->len;
+}
+
+/* Is a row in the run of the row that was encoded: equal in all keys before s->key, and with an equal encoded value there? */
+static bool
+in_run(Settling *s, uint32 row, uint32 encoded_row)
+{
+	for (int key = 0; key < s->key; key++)
+		if (rowcompare_key(s->comparer, key, encoded_row, row) != 0)
+			return false;
+	encode(s, 1, s->key, row);
+	return compare_encoded(s) == 0;
+}
+
+/* Finds the run around a place; its end is the first place behind it. */
+static void
+find_run(Settling *s, uint64 place, uint64 *start, uint64 *end)
+{
+	uint32		row = s->order[place];
+
+	encode(s, 0, s->key, row);
+	for (*start = place; *start > 0 && in_run(s, s->order[*start - 1], row); (*start)--)
+		CHECK_FOR_INTERRUPTS();
+	for (*end = place + 1; *end < s->rows && in_run(s, s->order[*end], row); (*end)++)
+		CHECK_FOR_INTERRUPTS();
+}
+
+/* Compares two rows of a run; never 0 for different rows. */
+static inline int
+compare_items(Settling *s, const TiedItem *a, const TiedItem *b)
+{
+	int			order = ApplySortComparator(a->value, a->isnull, b->value, b->isnull, &s->comparer->keys[s->key]);
+	int			decided;
+
+	if (order == 0)
+		order = rowcompare(s->comparer, s->key + 1, a->row, b->row, &decided);
+	CHECK_FOR_INTERRUPTS();
+	return order != 0 ? order : a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* The first place in items from low to high whose row is not before a given one. */
+static uint32
+find_item(Settling *s, const TiedItem *items, uint32 low, uint32 high, const TiedItem *item)
+{
+	while (low < high)
+	{
+		uint32		middle = low + (high - low) / 2;
+
+		if (compare_items(s, &items[middle], item) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Sorts a few items; those in order take one comparison each. */
+static void
+insertion_sort(Settling *s, TiedItem *items, uint32 count)
+{
+	for (uint32 i = 1; i < count; i++)
+	{
+		TiedItem	item = items[i];
+		uint32		place;
+
+		if (compare_items(s, &items[i - 1], &item) < 0)
+			continue;
+		place = find_item(s, items, 0, i - 1, &item);
+		memmove(&items[place + 1], &items[place], (i - place) * sizeof(TiedItem));
+		items[place] = item;
+	}
+}
+
+/* Merges two neighbouring sorted parts; what is in its place already stays there untouched. */
+static void
+merge_parts(Settling *s, TiedItem *items, uint32 middle, uint32 count, TiedItem *room)
+{
+	uint32		left = 0;
+	uint32		nleft;
+	uint32		right = middle;
+	uint32		to;
+
+	if (compare_items(s, &items[middle - 1], &items[middle]) < 0)
+		return;
+	to = find_item(s, items, 0, middle - 1, &items[middle]);
+	count = find_item(s, items, middle + 1, count, &items[middle - 1]);
+	nleft = middle - to;
+	memcpy(room, &items[to], nleft * sizeof(TiedItem));
+	while (left < nleft && right < count)
+	{
+		if (compare_items(s, &items[right], &room[left]) < 0)
+			items[to++] = items[right++];
+		else
+			items[to++] = room[left++];
+	}
+	memcpy(&items[to], &room[left], (nleft - left) * sizeof(TiedItem));
+}
+
+/* Sorts items by comparison. */
+static void
+merge_sort(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
+{
+	for (uint32 i = 0; i < count; i += INSERTION_ROWS)
+		insertion_sort(s, items + i, Min(INSERTION_ROWS, count - i));
+	for (uint64 width = INSERTION_ROWS; width < count; width *= 2)
+		for (uint64 i = 0; i + width < count; i += 2 * width)
+			merge_parts(s, items + i, (uint32) width, (uint32) Min(2 * width, count - i), room);
+}
+
+/* Orders guesses as byte strings, in the key's direction, and equal ones as they came. */
+static int
+compare_guesses(const Guess *a, const Guess *b, Settling *s)
+{
+	const char *keys = s->guesses.data;
+	int			order = a->prefix < b->prefix ? -1 : a->prefix > b->prefix;
+
+	if (order == 0)
+		order = memcmp(keys + a->offset, keys + b->offset, Min(a->len, b->len));
+	if (order == 0)
+		order = a->len < b->len ? -1 : a->len > b->len;
+	if (order != 0)
+		return s->keys[s->key].spec.desc ? -order : order;
+	return a->place < b->place ? -1 : a->place > b->place;
+}
+
+#define ST_SORT sort_guesses
+#define ST_ELEMENT_TYPE Guess
+#define ST_COMPARE(a, b, s) compare_guesses(a, b, s)
+#define ST_COMPARE_ARG_TYPE Settling
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Puts items in the order that their values' whole sort keys say, as far as there are any. */
+static void
+order_by_guess(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
+{
+	Guess	   *guesses = MemoryContextAllocHuge(s->scratch, count * sizeof(Guess));
+
+	resetStringInfo(&s->guesses);
+	for (uint32 i = 0; i < count; i++)
+	{
+		StringInfo	bytes = &s->keys_of[1];
+
+		resetStringInfo(bytes);
+		if (items[i].isnull || !sortkey_guess(&s->keys[s->key], items[i].value, bytes) ||
+			(Size) s->guesses.len + bytes->len > MaxAllocSize / 2)
+			return;
+		enlargeStringInfo(bytes, sizeof(uint64));
+		memset(bytes->data + bytes->len, 0, sizeof(uint64));
+		memcpy(&guesses[i].prefix, bytes->data, sizeof(uint64));
+		guesses[i].prefix = pg_ntoh64(guesses[i].prefix);
+		guesses[i].offset = s->guesses.len;
+		guesses[i].len = bytes->len;
+		guesses[i].place = i;
+		appendBinaryStringInfo(&s->guesses, bytes->data, bytes->len);
+		CHECK_FOR_INTERRUPTS();
+	}
+	sort_guesses(guesses, count, s);
+	memcpy(room, items, count * sizeof(TiedItem));
+	for (uint32 i = 0; i < count; i++)
+		items[i] = room[guesses[i].place];
+}
+
+/* Reads the rows of a run; values that would be unpacked for every comparison are unpacked once. */
+static void
+read_items(Settling *s, const uint32 *rows, uint32 count, TiedItem *items)
+{
+	bool		unpack = s->keys[s->key].unpack;
+	MemoryContext old = MemoryContextSwitchTo(s->scratch);
+
+	for (uint32 i = 0; i < count; i++)
+	{
+		items[i].row = rows[i];
+		items[i].value = rowcompare_value(s->comparer, 0, rows[i], s->key, &items[i].isnull);
+		if (unpack && !items[i].isnull)
+			items[i].value = PointerGetDatum(PG_DETOAST_DATUM(items[i].value));
+		CHECK_FOR_INTERRUPTS();
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Makes room for the items of a run; false if there is no memory. */
+static bool
+make_room(Settling *s, uint32 count)
+{
+	if (count <= s->items_room)
+		return true;
+	if (s->items)
+		bigmem_free(s->mem, s->items);
+	s->items_room = count;
+	s->items = bigmem_alloc(s->mem, (Size) 2 * count * sizeof(TiedItem));
+	return s->items != NULL;
+}
+
+/* Puts a run in order; false if there is no memory. */
+static bool
+order_run(Settling *s, uint32 *rows, uint32 count)
+{
+	if (!make_room(s, count))
+		return false;
+	read_items(s, rows, count, s->items);
+	if (count >= GUESS_ROWS)
+		order_by_guess(s, s->items, count, s->items + count);
+	merge_sort(s, s->items, count, s->items + count);
+	for (uint32 i = 0; i < count; i++)
+		rows[i] = s->items[i].row;
+	MemoryContextReset(s->scratch);
+	return true;
+}
+
+/* Two neighbours are out of order: is it that a coarse key does not tell them apart, and if not, whose fault is it? */
+static TiedResult
+judge(Settling *s, uint32 row, uint32 next)
+{
+	SortKey    *key = &s->keys[s->key];
+	int			order;
+
+	if (!key->coarse)
+		return TIED_WRONG_ORDER;
+	encode(s, 0, s->key, row);
+	encode(s, 1, s->key, next);
+	order = compare_encoded(s);
+	if (order < 0)
+	{
+		sortkey_refuse(key);
+		return TIED_CONTRADICTION;
+	}
+	return order > 0 ? TIED_WRONG_ORDER : TIED_SETTLED;
+}
+
+/* Compares all neighbours, and orders runs that are not in order. */
+static TiedResult
+walk(Settling *s, TiedStats *stats)
+{
+	uint64		most = s->rows * (s->comparer->nkeys + 2);	/* a run is ordered once for each key at most */
+	uint64		ordered = 0;
+	uint64		settled = 0;	/* up to here rows have been put in order */
+	uint64		start;
+	uint64		end;
+
+	for (uint64 i = 0; i + 1 < s->rows;)
+	{
+		uint32		row = s->order[i];
+		uint32		next = s->order[i + 1];
+		TiedResult	result;
+
+		CHECK_FOR_INTERRUPTS();
+		rowstore_prefetch(s->comparer->rows, s->order, i, s->rows);
+		if (likely(rowcompare(s->comparer, 0, row, next, &s->key) <= 0))
+		{
+			i = i + 1 < settled ? settled - 1 : i + 1;
+			continue;
+		}
+		result = judge(s, row, next);
+		if (result != TIED_SETTLED)
+			return result;
+		find_run(s, i, &start, &end);
+		if (!order_run(s, s->order + start, (uint32) (end - start)))
+			return TIED_NO_MEMORY;
+		stats->runs++;
+		stats->rows += end - start;
+		ordered += end - start;
+		if (ordered > most)
+			return TIED_CONTRADICTION;
+		settled = end;
+		i = start > 0 ? start - 1 : end - 1;
+	}
+	return TIED_SETTLED;
+}
+
+TiedResult
+tied_runs_settle(RowComparer *comparer, SortKey *keys, uint32 *order, uint64 rows, BigMem *mem, TiedStats *stats)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort tied runs", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	Settling	settling = {.comparer = comparer, .keys = keys, .order = order, .rows = rows, .mem = mem};
+	TiedResult	result;
+
+	settling.scratch = AllocSetContextCreate(cxt, "gpusort tied run", ALLOCSET_DEFAULT_SIZES);
+	initStringInfo(&settling.keys_of[0]);
+	initStringInfo(&settling.keys_of[1]);
+	initStringInfo(&settling.guesses);
+	result = walk(&settling, stats);
+	if (settling.items)
+		bigmem_free(mem, settling.items);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return result;
+}
