@@ -85,6 +85,19 @@ require_postgres() {
 	find_postgres || die "${PG_CONFIG:-pg_config} belongs to no PostgreSQL 15 or later with its server and the server's headers."
 }
 
+# Does the machine have this locale?  It may call it en_US.utf8.
+has_locale() {
+	locale -a 2>/dev/null | sed 's/\.utf8$/.UTF-8/' | grep -qxF "$1"
+}
+
+# Does this session sort strings by their bytes?  So it does under a locale that the machine does not have.
+sorts_by_bytes() {
+	local name
+	name=$(locale 2>/dev/null | sed -n 's/^LC_COLLATE="\{0,1\}\([^"]*\).*/\1/p')
+	case "$name" in ''|C|POSIX|C.*) return 0 ;; esac
+	[ -n "$(locale 2>&1 >/dev/null)" ]
+}
+
 # Makes the work directory and sees to its end.
 make_work() {
 	trap cleanup EXIT

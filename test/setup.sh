@@ -1,12 +1,14 @@
 #!/bin/bash
 # setup.sh [test|demo]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need, with
-# "demo" the sources of locales on a machine that has no locale but C.
+# "demo" what en_US.UTF-8 is made from, on a machine that has no locale but C.
 #
 # Debian starts a server of its own when the server's package is installed; that is not wanted here, so neither a
 # cluster is made nor any service started while packages are installed.  Does nothing where nothing is missing.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
+# tests of the set-up name another place
+locale_sources=${LOCALE_SOURCES:-/usr/share/i18n/locales}
 
 # Is there a way to install packages?
 may_install() {
@@ -88,6 +90,10 @@ if [ "${1:-}" = test ]; then
 			packages+=(gcc)
 		fi
 	done
+fi
+if [ "${1:-}" = demo ] && sorts_by_bytes && ! has_locale en_US.UTF-8; then
+	need localedef libc-bin
+	if [ ! -e "$locale_sources/en_US" ]; then packages+=(locales); fi
 fi
 [ ${#packages[@]} -gt 0 ] || exit 0
 may_install "${packages[*]}"

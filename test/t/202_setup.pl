@@ -75,13 +75,14 @@ sub machine
 	# nothing but apt-get runs, so that no file of this machine is touched
 	script("$m/bin/sudo", qq{case \$1 in apt-get|env) exec "\$@" ;; tee) cat >/dev/null ;; esac\n});
 	script("$m/bin/apt-cache", "echo '  Depends: postgresql-15'\n");
-	script("$m/bin/locale", "printf 'C\\nC.utf8\\nPOSIX\\n'\n");
+	locales($m, 'C.UTF-8', qw(C C.utf8 POSIX));
 	script("$m/bin/apt-get", <<"SH");
 for package; do
 	case \$package in
 		postgresql-server-dev-*) $top/add $m/trees/\${package##*-} headers ;;
 		postgresql-*-pgtap) version=\${package#postgresql-}; $top/add $m/trees/\${version%-pgtap} pgtap ;;
 		postgresql-*) $top/add $m/trees/\${package##*-} server ;;
+		locales) mkdir $m/locales; : >$m/locales/en_US ;;
 		*) continue ;;
 	esac
 	echo \$package >>$m/installed
@@ -90,12 +91,21 @@ SH
 	return $m;
 }
 
+# Sets the locale of a machine's sessions, and which ones it has.
+sub locales
+{
+	my ($m, $session, @all) = @_;
+	my $missing = grep({ s/utf8/UTF-8/r eq $session } @all) ? '' : 'echo not there >&2';
+	script("$m/bin/locale", "case \$1 in -a) printf '%s\\n' @all ;; *) echo LC_COLLATE=\\\"$session\\\"; $missing ;; esac\n");
+	return;
+}
+
 # Runs a command on a machine: exit status, output, errors.
 sub run_on
 {
 	my ($m, %env) = @_;
 	my $command = delete $env{command};
-	local %ENV = (%ENV, PATH => "$m/bin:$top/tools", PG_TREES => "$m/trees", %env);
+	local %ENV = (%ENV, PATH => "$m/bin:$top/tools", PG_TREES => "$m/trees", LOCALE_SOURCES => "$m/locales", %env);
 	my $out = qx{cd $tree; { $command ; } 2>$m/err};
 	my $status = $? >> 8;
 
@@ -190,6 +200,22 @@ sets_up($m, 'PG_CONFIG of a version without headers', '', 'postgresql-server-dev
 $m = machine(15 => 'server headers');
 sets_up($m, 'PG_CONFIG of a version that is not there', 'test', 'postgresql-16 postgresql-server-dev-16 postgresql-16-pgtap',
 	"$m/trees/16", PG_CONFIG => "$m/trees/16/bin/pg_config");
+
+# locales for the demo
+$m = machine(15 => 'server headers');
+sets_up($m, 'a machine with C.UTF-8 only', 'demo', 'locales', "$m/trees/15");
+
+$m = machine(15 => 'server headers');
+locales($m, 'en_US.UTF-8', qw(C C.utf8 POSIX));
+sets_up($m, 'a session with a locale that is not there', 'demo', 'locales', "$m/trees/15");
+
+$m = machine(15 => 'server headers');
+locales($m, 'C', qw(C C.utf8 POSIX en_US.utf8));
+sets_up($m, 'a session with C where there is en_US', 'demo', '', "$m/trees/15");
+
+$m = machine(15 => 'server headers');
+locales($m, 'de_DE.UTF-8', qw(C C.utf8 POSIX de_DE.utf8));
+sets_up($m, 'a session with a language', 'demo', '', "$m/trees/15");
 
 my ($status, $out, $err) = run_on($m, command => 'test/setup.sh', PG_CONFIG => "$top/opt/nowhere/bin/pg_config");
 isnt($status, 0, 'PG_CONFIG that is no package\'s is an error');
