@@ -12,11 +12,12 @@ $node->init(extra => [ '--locale=C.UTF-8', '--encoding=UTF8' ]);
 $node->start;
 my ($out, $err);
 
-# Traps: whatever the script calls or might call, for arguments that fit better than PostgreSQL's own functions and operators.  A role
+# Traps: whatever the scripts call or might call, for arguments that fit better than PostgreSQL's own functions and operators.  A role
 # without rights can lay them wherever it may create functions, and a superuser that creates the extension there would fall in.
-my %called = map { $_ => 1 } slurp_file("$FindBin::Bin/../../sql/gpusort--0.1.0.sql") =~ /\b([a-z_]+)\s*\(/g;
+my $scripts = join '', map { slurp_file($_) } glob "$FindBin::Bin/../../sql/*.sql";
+my %called = map { $_ => 1 } $scripts =~ /\b([a-z_]+)\s*\(/g;
 my $names = join ', ', map { "'$_'" } sort grep { !/^gpu/ } keys %called;
-cmp_ok(scalar keys %called, '>', 20, 'the script calls functions');
+cmp_ok(scalar keys %called, '>', 20, 'the scripts call functions');
 $node->safe_psql('postgres', 'CREATE ROLE mallory LOGIN; CREATE SCHEMA open AUTHORIZATION mallory');
 $node->safe_psql('postgres', <<"SQL", extra_params => [ '-U', 'mallory' ]);
 DO \$do\$
