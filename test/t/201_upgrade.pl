@@ -26,6 +26,15 @@ my $meta = decode_json(slurp_file("$tree/META.json"));
 is($meta->{version}, $current, 'META.json is of the version that is installed');
 is($meta->{provides}{gpusort}{version}, $current, 'and provides it');
 ok(-e "$tree/$meta->{provides}{gpusort}{$_}", "its $_ is there") for 'file', 'docfile';
+ok(exists $meta->{resources}{$_}, "META.json has room for $_, which the publisher fills in") for 'homepage', 'repository', 'bugtracker';
+for my $file ('README.md', 'doc/administration.md')
+{
+	my $text = slurp_file("$tree/$file");
+	like($text, qr/\]\((\.\.\/)?META\.json\)/, "$file refers to it");
+	unlike($text, qr{https?://|mailto:}, 'and has no address of its own');
+}
+my ($command) = slurp_file("$tree/doc/administration.md") =~ /`([^`]*gpusortd" --version)`/;
+like(`$command 2>&1`, qr/^gpusortd \(gpusort\) \Q$current\E\b/, "$command, as the documentation has it, tells the version");
 like(slurp_file("$tree/CHANGELOG.md"), qr/^## \Q$current\E\b/m, 'CHANGELOG.md knows the version');
 
 # Describes all objects of the extension, and all that belong to them, by their rows in the catalogs: a line for each with its identity and
