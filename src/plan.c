@@ -80,7 +80,8 @@ bound_allows(SortBound bound, double rows, const char **why)
 
 /* The order of the tests is that of their price. */
 bool
-sort_is_ours(const List *sortops, const List *collations, const List *types, double rows, SortBound bound, const char **why)
+sort_is_ours(const List *sortops, const List *collations, const List *types, double rows, SortBound bound,
+			 const char **why)
 {
 	ListCell   *op;
 	ListCell   *collation;
@@ -201,7 +202,11 @@ leave_sorts_of_agg(Agg *agg)
 	find_sorting_aggregates((Node *) agg->plan.targetlist, &aggregates);
 	find_sorting_aggregates((Node *) agg->plan.qual, &aggregates);
 	foreach(lc, aggregates)
-		leave_sort(psprintf("the aggregate %s sorts its input itself", get_func_name(lfirst_node(Aggref, lc)->aggfnoid)));
+	{
+		Aggref	   *aggregate = lfirst_node(Aggref, lc);
+
+		leave_sort(psprintf("the aggregate %s sorts its input itself", get_func_name(aggregate->aggfnoid)));
+	}
 	foreach(lc, agg->chain)
 	{
 		if (outerPlan(lfirst_node(Agg, lc)))
