@@ -147,7 +147,7 @@ too_many(Dictionary *dictionary)
 	if (n < dictionary->next_estimate)
 		return false;
 	dictionary->next_estimate = n * 4;
-	return repeated < n / 2 && n * n / (2 * repeated + 1) > 2 * MAX_VALUES;
+	return repeated < n / 2 && n * n / (2 * repeated + 1) > MAX_VALUES;
 }
 
 /* Spreads the numbers evenly. */
