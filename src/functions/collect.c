@@ -152,8 +152,8 @@ begin_spill(FunctionCallInfo fcinfo, const Collected *state)
 	const CollectCall *call = state->call;
 	CollectSpill *spill = palloc0(sizeof(CollectSpill));
 	const char *why;
-	bool		ours = sortkey_is_exact(call->sortop, call->collation, &why);
-	bool		numbered = call->stable && !ours;
+	/* a sort that PostgreSQL has to finish is not stable by itself, which is more likely where keys are not exact */
+	bool		numbered = call->stable && !sortkey_is_exact(call->sortop, call->collation, &why);
 	TupleDesc	desc = spill_descriptor(call, numbered);
 	SortColumns columns = {
 		.nkeys = numbered ? 2 : 1,
@@ -169,8 +169,7 @@ begin_spill(FunctionCallInfo fcinfo, const Collected *state)
 	spill->sortops[0] = call->sortop;
 	spill->sortops[1] = Int8LessOperator;
 	spill->collations[0] = call->collation;
-	spill->sorter = sorter_begin(&columns, desc, true, 4.0 * state->columns[0].rows,
-								 ours ? SORTER_OURS : SORTER_NO_KEY, 0);
+	spill->sorter = sorter_begin(&columns, desc, true, 4.0 * state->columns[0].rows, SORTER_OURS, 0);
 	spill->in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	spill->out = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	AggRegisterCallback(fcinfo, end_spill, PointerGetDatum(spill));

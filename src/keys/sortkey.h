@@ -116,6 +116,13 @@ sortkey_put(SortKey *key, Datum value, bool isnull, KeyColumn *column, uint32 ro
 extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out);
 
 /*
+ * Puts a key off that has just been opened: where the keys before it leave few rows tied, it costs less to compare these by it than to encode
+ * it.  False, and nothing done, if the key has an exact encoding, and with it goes into every sort.  The second function takes it in again.
+ */
+extern bool sortkey_defer(SortKey *key);
+extern void sortkey_resume(SortKey *key);
+
+/*
  * Appends what a coarse key leaves out of a value that is not NULL, as far as that is known: bytes that guess how values compare whose encoded
  * values are equal.  False if nothing is known.
  */

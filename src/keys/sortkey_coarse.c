@@ -259,6 +259,22 @@ open_coarse(SortKey *key, Oid sortop, Oid collation, Oid opfamily, Oid opcintype
 }
 
 bool
+sortkey_defer(SortKey *key)
+{
+	if (key->form == NULL)
+		return false;
+	(void) take_nothing(key);
+	return true;
+}
+
+void
+sortkey_resume(SortKey *key)
+{
+	key->empty = false;
+	(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
+}
+
+bool
 sortkey_guess(SortKey *key, Datum value, StringInfo out)
 {
 	CoarseState *state = key->state;

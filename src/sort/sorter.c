@@ -34,8 +34,6 @@ sorter_fallback_text(SorterFallback fallback)
 			return "gpusort.enabled is off";
 		case SORTER_BOUND:
 			return "only the first rows are wanted";
-		case SORTER_NO_KEY:
-			return "type has no exact encoding";
 		case SORTER_LARGE_KEYS:
 			return "keys are too large for gpusort.work_mem";
 		case SORTER_NO_MEMORY:
@@ -168,6 +166,10 @@ begin_ours(Sorter *sorter)
 		sortkey_open(&sorter->keys[i], sorter->columns.sortops[i], sorter->columns.collations[i],
 					 sorter->columns.nulls_first[i], false);
 	find_key_places(sorter);
+	sorter->deferred = nkeys;
+	for (int i = nkeys - 1; i > 0; i--)
+		if (sortkey_defer(&sorter->keys[i]))
+			sorter->deferred = i;
 	status = begin_job(sorter);
 	if (status != GS_OK)
 		fail_over(sorter, status);

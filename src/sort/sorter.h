@@ -18,7 +18,6 @@ typedef enum SorterFallback
 	SORTER_OURS,
 	SORTER_DISABLED,			/* gpusort.enabled is off */
 	SORTER_BOUND,				/* only the first few rows are wanted */
-	SORTER_NO_KEY,				/* a type or collation without an exact encoding, in a function */
 	SORTER_LARGE_KEYS,			/* memory holds the keys of few rows only */
 	SORTER_NO_MEMORY,			/* none for our own way */
 	SORTER_WRONG_ORDER,			/* an order failed its check */

@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -13,6 +14,10 @@
 #include "sorter_job.h"
 #include "src/engine/stat.h"
 #include "verify.h"
+
+/* Rows in the sample that decides whether keys are worth encoding that follow others, and rows of equal keys from which they are. */
+#define DEFER_ROWS 1024
+#define DEFER_TIES 4
 
 /* Notes the most memory that was held. */
 static void
@@ -252,10 +257,64 @@ leave_service(Sorter *sorter, gs_status status)
 	return status;
 }
 
+/* Of the first rows, how many repeat the keys of an earlier one, up to the keys that are deferred? */
+static uint32
+repeated_keys(Sorter *sorter, uint32 rows)
+{
+	uint32	   *seen = palloc0(2 * rows * sizeof(uint32));
+	StringInfoData bytes;
+	uint32		repeated = 0;
+
+	initStringInfo(&bytes);
+	for (uint32 row = 0; row < rows; row++)
+	{
+		uint32		hash;
+		uint32		slot;
+
+		resetStringInfo(&bytes);
+		ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
+		for (int i = 0; i < sorter->deferred; i++)
+		{
+			bool		isnull;
+			Datum		value = slot_getattr(sorter->row_slot, sorter->columns.attnos[i], &isnull);
+
+			sortkey_normalise(&sorter->keys[i], value, isnull, &bytes);
+		}
+		hash = hash_bytes((unsigned char *) bytes.data, bytes.len) | 1;	/* 0: an empty slot */
+		for (slot = hash % (2 * rows); seen[slot] != 0 && seen[slot] != hash; slot = (slot + 1) % (2 * rows))
+			;
+		repeated += seen[slot] == hash;
+		seen[slot] = hash;
+	}
+	ExecClearTuple(sorter->row_slot);
+	return repeated;
+}
+
+/*
+ * Decides about the keys that are deferred, by a sample: of n rows, n²/2d repeat one of d different keys.  Takes them in if these keys leave
+ * more than a few rows of each tied.
+ */
+static pg_noinline bool
+take_deferred(Sorter *sorter)
+{
+	double		rows = Max(Min(sorter->rows_expected, (double) DEFER_ROWS * DEFER_ROWS), DEFER_ROWS);
+	double		repeated = repeated_keys(sorter, DEFER_ROWS);
+	double		different = (double) DEFER_ROWS * DEFER_ROWS / (2 * repeated + 1);
+	bool		take = rows / different > DEFER_TIES;
+
+	for (int i = sorter->deferred; take && i < sorter->columns.nkeys; i++)
+		if (sorter->keys[i].empty)
+			sortkey_resume(&sorter->keys[i]);
+	sorter->deferred = sorter->columns.nkeys;
+	return take;
+}
+
 /* What encoding came to, once a key that widened has been encoded anew and a service that failed has been left. */
 static inline gs_status
 settle(Sorter *sorter, gs_status status, bool widened)
 {
+	if (unlikely(sorter->deferred < sorter->columns.nkeys && sorter->rows->rows >= DEFER_ROWS) && status == GS_OK && !widened)
+		widened = take_deferred(sorter);
 	if (unlikely(widened))
 		status = replay(sorter);
 	if (unlikely(status != GS_OK))
