@@ -13,7 +13,7 @@ report() {
 	else
 		failed=1
 		echo "not ok $number - $1"
-		printf '%s\n' "$2" | sed 's/^/# /' | tee /dev/stderr
+		printf '%s\n' "$2" | sed 's/^/# /' >&2
 	fi
 }
 
@@ -58,7 +58,7 @@ crossing() {
 # A module is a source file with the header of the same name, and what is written as a half of it.
 circles() {
 	includes | sed -E 's/^[^ ]+ src\///; s/\.[ch]( |$)/\1/g
-		s/sortkey_types/sortkey/g; s/sorter_job/sorter/g; s/vectorengine|vectorcompare/vectorjob/g' |
+		s/sortkey_types/sortkey/g; s/level1_types/level1/g; s/sorter_job/sorter/g; s/vectorengine|vectorcompare/vectorjob/g' |
 		awk '$1 != $2' | LC_ALL=C tsort 2>&1 >/dev/null || true
 }
 

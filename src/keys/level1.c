@@ -3,7 +3,8 @@
  *
  * A call of strxfrm or ICU takes 300 to 2000 ns.  What ASCII characters weigh is learned from the locale itself when it is opened, and
  * strings of such characters are put together from that, in a tenth of the time; contractions, pairs that weigh something else than the
- * two (Czech ch, Danish aa), take their strings the long way.
+ * two (Czech ch, Danish aa), take their strings the long way.  The C library does not tell which they are, so each pair is tried when it
+ * comes for the first time.
  */
 #include "postgres.h"
 
@@ -36,7 +37,38 @@ learn_weights(Level1 *level1)
 		weight->len = (uint8) key.len;
 	}
 	pfree(key.data);
-	return level1->provider->find_contractions(level1);
+	memset(level1->pairs[0], PAIR_ADDS_UP, sizeof(level1->pairs[0]));
+	return level1->provider->learn_pairs == NULL || level1->provider->learn_pairs(level1);
+}
+
+/* Tries a pair for the first time. */
+static bool
+try_pair(Level1 *level1, uint8 a, uint8 b)
+{
+	const CharacterWeight *first = &level1->weights[a];
+	const CharacterWeight *second = &level1->weights[b];
+	char		pair[3] = {(char) a, (char) b, 0};
+	StringInfoData key;
+	bool		adds_up;
+
+	initStringInfo(&key);
+	level1->provider->key(level1, pair, 2, false, &key);
+	adds_up = key.len == first->len + second->len && memcmp(key.data, first->bytes, first->len) == 0 &&
+		memcmp(key.data + first->len, second->bytes, second->len) == 0;
+	pfree(key.data);
+	level1->pairs[a][b] = adds_up ? PAIR_ADDS_UP : PAIR_CONTRACTS;
+	return adds_up;
+}
+
+/* Is this an ASCII character that weighs by itself what it weighs behind the one before it (0: at the beginning)? */
+static inline bool
+weighs_alone(Level1 *level1, uint8 before, uint8 c)
+{
+	if (unlikely(c >= ASCII_CHARACTERS))
+		return false;
+	if (likely(level1->pairs[before][c] == PAIR_ADDS_UP))
+		return true;
+	return level1->pairs[before][c] == PAIR_UNKNOWN && try_pair(level1, before, c);
 }
 
 /* Orders weights as keys. */
@@ -130,7 +162,7 @@ level1_has_short(const Level1 *level1)
 }
 
 int
-level1_short_key(const Level1 *level1, const char *string, Size len, uint8 *to)
+level1_short_key(Level1 *level1, const char *string, Size len, uint8 *to)
 {
 	uint8	   *out = to;
 	uint8	   *end = to + LEVEL1_BYTES;
@@ -140,7 +172,7 @@ level1_short_key(const Level1 *level1, const char *string, Size len, uint8 *to)
 	{
 		uint8		c = (uint8) string[i];
 
-		if (unlikely(c >= ASCII_CHARACTERS || level1->contracts[before][c]))
+		if (unlikely(!weighs_alone(level1, before, c)))
 			return -1;
 		*out = level1->ranks[c];
 		out += level1->ranks[c] != 0;
@@ -151,7 +183,7 @@ level1_short_key(const Level1 *level1, const char *string, Size len, uint8 *to)
 
 /* Puts a key together from the weights of a string's characters; false, and nothing appended, if it has others or a contraction. */
 static bool
-append_weights(const Level1 *level1, const char *string, Size len, StringInfo buffer)
+append_weights(Level1 *level1, const char *string, Size len, StringInfo buffer)
 {
 	int			start = buffer->len;
 	uint8		before = 0;
@@ -162,7 +194,7 @@ append_weights(const Level1 *level1, const char *string, Size len, StringInfo bu
 		uint8		c = (uint8) string[i];
 		const CharacterWeight *weight = &level1->weights[c % ASCII_CHARACTERS];
 
-		if (unlikely(c >= ASCII_CHARACTERS || level1->contracts[before][c]))
+		if (unlikely(!weighs_alone(level1, before, c)))
 		{
 			buffer->len = start;
 			return false;
@@ -176,14 +208,14 @@ append_weights(const Level1 *level1, const char *string, Size len, StringInfo bu
 
 /* The length of a long string's part of which a key can be made: it ends between two characters that are no part of a contraction. */
 static Size
-part_length(const Level1 *level1, const char *string, Size len)
+part_length(Level1 *level1, const char *string, Size len)
 {
 	for (Size i = LONG_STRING; i < len; i++)
 	{
 		uint8		before = (uint8) string[i - 1];
 		uint8		c = (uint8) string[i];
 
-		if (before < ASCII_CHARACTERS && c < ASCII_CHARACTERS && !level1->contracts[before][c])
+		if (before < ASCII_CHARACTERS && weighs_alone(level1, before, c))
 			return i;
 	}
 	return len;

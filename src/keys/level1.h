@@ -30,7 +30,7 @@ extern void level1_refuse(Level1 *level1);
 extern bool level1_has_short(const Level1 *level1);
 
 /* The short key of a string in to, which has room for LEVEL1_BYTES or the string's length; -1 if the string has none. */
-extern int	level1_short_key(const Level1 *level1, const char *string, Size len, uint8 *to);
+extern int	level1_short_key(Level1 *level1, const char *string, Size len, uint8 *to);
 
 /* The key of a string, in place of what buffer held; with all levels as a guess how equal ones compare. */
 extern void level1_key(Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer);

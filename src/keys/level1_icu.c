@@ -131,18 +131,19 @@ static void
 mark_contraction(Level1 *level1, const UChar *string, int32 len)
 {
 	if (len >= 2 && string[0] < ASCII_CHARACTERS && string[1] < ASCII_CHARACTERS)
-		level1->contracts[string[0]][string[1]] = true;
+		level1->pairs[string[0]][string[1]] = PAIR_CONTRACTS;
 }
 
 /* Asks the collator for its contractions.  Where digits count as numbers, characters weigh nothing by themselves. */
 static bool
-icu_find_contractions(Level1 *level1)
+icu_learn_pairs(Level1 *level1)
 {
 	UErrorCode	status = 0;
 	USet	   *set;
 
 	if (icu.ucol_getAttribute(level1->collator, UCOL_NUMERIC_COLLATION, &status) == UCOL_ON || status > 0)
 		return false;
+	memset(level1->pairs, PAIR_ADDS_UP, sizeof(level1->pairs));
 	set = icu.uset_openEmpty();
 	icu.ucol_getContractionsAndExpansions(level1->collator, set, NULL, 0, &status);
 	for (int32 i = 0, count = icu.uset_getItemCount(set); i < count && status <= 0; i++)
@@ -185,7 +186,7 @@ open_collator(const CollationLocale *locale)
 	return status > 0 ? NULL : tailored;
 }
 
-static const Level1Provider icu_provider = {icu_key, icu_find_contractions, false};
+static const Level1Provider icu_provider = {icu_key, icu_learn_pairs, false};
 
 bool
 level1_open_icu(Level1 *level1, const CollationLocale *locale)

@@ -30,35 +30,7 @@ libc_key(Level1 *level1, const char *string, Size len, bool all_levels, StringIn
 	}
 }
 
-/* Does a pair weigh what its characters weigh one after the other? */
-static bool
-pair_adds_up(Level1 *level1, int a, int b, StringInfo key)
-{
-	const CharacterWeight *first = &level1->weights[a];
-	const CharacterWeight *second = &level1->weights[b];
-	char		pair[3] = {(char) a, (char) b, 0};
-
-	resetStringInfo(key);
-	libc_key(level1, pair, 2, false, key);
-	return key->len == first->len + second->len && memcmp(key->data, first->bytes, first->len) == 0 &&
-		memcmp(key->data + first->len, second->bytes, second->len) == 0;
-}
-
-/* Tries all pairs of ASCII characters, which takes some milliseconds. */
-static bool
-libc_find_contractions(Level1 *level1)
-{
-	StringInfoData key;
-
-	initStringInfo(&key);
-	for (int a = 1; a < ASCII_CHARACTERS; a++)
-		for (int b = 1; b < ASCII_CHARACTERS; b++)
-			level1->contracts[a][b] = !pair_adds_up(level1, a, b, &key);
-	pfree(key.data);
-	return true;
-}
-
-static const Level1Provider libc_provider = {libc_key, libc_find_contractions, true};
+static const Level1Provider libc_provider = {libc_key, NULL, true};
 
 bool
 level1_open_libc(Level1 *level1, const CollationLocale *locale)

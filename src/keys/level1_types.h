@@ -24,10 +24,18 @@ typedef struct Level1Provider
 	/* Writes the first level of a string's sort key, or all of it, behind what buffer holds. */
 	void		(*key) (Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer);
 
-	/* Marks pairs of ASCII characters that do not weigh what the two weigh; false if weights of characters mean nothing here. */
-	bool		(*find_contractions) (Level1 *level1);
+	/* Learns about all pairs of ASCII characters; NULL: one by one.  False if weights of characters mean nothing here. */
+	bool		(*learn_pairs) (Level1 *level1);
 	bool		mixes;			/* keys made of weights are byte for byte those of key */
 } Level1Provider;
+
+/* Does a pair of ASCII characters weigh what the two weigh one after the other? */
+typedef enum PairWeight
+{
+	PAIR_UNKNOWN,
+	PAIR_ADDS_UP,
+	PAIR_CONTRACTS
+} PairWeight;
 
 struct Level1
 {
@@ -43,7 +51,7 @@ struct Level1
 	bool		has_short;
 	CharacterWeight weights[ASCII_CHARACTERS];
 	uint8		ranks[ASCII_CHARACTERS];	/* of weights, from 1 on; 0 if there is none */
-	bool		contracts[ASCII_CHARACTERS][ASCII_CHARACTERS];
+	uint8		pairs[ASCII_CHARACTERS][ASCII_CHARACTERS];	/* PairWeight; row 0 is a string's beginning */
 	StringInfoData copy;		/* of a string, with a zero byte behind it */
 };
 

@@ -34,7 +34,7 @@ typedef struct CoarseState
 	SortSupportData ssup;		/* the comparison function */
 	Dictionary *dictionary;
 	Oid			strings;		/* TEXTOID, BPCHAROID, NAMEOID: strings of that form; InvalidOid: others */
-	Level1	   *level1;
+	Level1	   *level1;			/* of strings, once the dictionary is left */
 	StringInfoData buffer;		/* a first-level key */
 	SortSupportData abbreviated;
 	int64		rows;			/* of abbreviated keys */
@@ -191,6 +191,8 @@ leave_dictionary(SortKey *key)
 
 	dictionary_free(state->dictionary);
 	state->dictionary = NULL;
+	if (OidIsValid(state->strings))
+		state->level1 = level1_open(state->ssup.ssup_collation);
 	if (state->level1)
 		return take_form(key, GS_BYTES, level1_has_short(state->level1) ? encode_level1_short : encode_level1, true,
 						 "first level");
@@ -248,9 +250,7 @@ open_coarse(SortKey *key, Oid sortop, Oid collation, Oid opfamily, Oid opcintype
 	state->strings = string_form(opfamily, opcintype);
 	open_comparator(&state->ssup, sortop, collation, false);
 	/* what the server would abbreviate of strings is too short to tell them apart, and not always to be trusted */
-	if (OidIsValid(state->strings))
-		state->level1 = level1_open(collation);
-	else
+	if (!OidIsValid(state->strings))
 		open_comparator(&state->abbreviated, sortop, collation, true);
 	initStringInfo(&state->buffer);
 	state->dictionary = dictionary_create(&state->ssup, typlen, typbyval);

@@ -8,7 +8,8 @@
  * The model is linear: a row is taken, kept and given out for gpusort.cpu_row_cost, and every eight bytes of key add
  * gpusort.cpu_key_cost; past the memory limit all rows are written and read once.  The server's is 2 cpu_operator_cost N log2 N.  Measured in
  * memory on one core, where a sequential scan costs 0.02 and takes 70 ns a row: 85 ns with a key of eight bytes (0.025; the server's sort
- * took 334), 110 ns with a second key, 180 ns with 32-character strings (650).
+ * took 334), 110 ns with a second key, 180 ns with 32-character strings (650).  Comparisons of keys that have no exact encoding cost what the
+ * server takes for them, which is little for strings: but so it is on both sides.
  */
 #include "postgres.h"
 
@@ -23,22 +24,29 @@
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
 
 #include "src/compat.h"
 #include "src/guc.h"
+#include "src/keys/sortkey.h"
 #include "plan.h"
+
+/* As the server counts comparisons. */
+#define LOG2(x) (log(Max(x, 2.0)) / 0.693147180559945)
 
 static create_upper_paths_hook_type prev_upper_paths;
 
 static const SortBound unbounded = {BOUND_NONE, 0, false};
 
-/* What the planner may sort by: operators, collations, and eight-byte words of all keys together. */
+/* What the planner may sort by: eight-byte words of all keys together, and comparisons by the types' own functions. */
 typedef struct PathSortKeys
 {
-	List	   *sortops;
-	List	   *collations;
 	int			words;
+	double		compares;		/* of each row */
 } PathSortKeys;
+
+/* Different values of a key that has no exact encoding up to which numbers of a dictionary stand for them (keys/dictionary.c). */
+#define FEW_VALUES 16384
 
 /* Words of a key of some type: strings are sorted by a prefix of about two. */
 static int
@@ -48,44 +56,69 @@ words_of_type(Oid type)
 }
 
 /*
+ * How often a row is compared because of a key that has no exact encoding: never if its values are few, else once with the next one, and
+ * as often as by the server's sort where nothing orders rows but comparisons.
+ */
+static double
+compares_of_key(PlannerInfo *root, const EquivalenceMember *member, bool first, double rows)
+{
+	double		values = rows;
+	char		category;
+	bool		preferred;
+
+	/* columns of a set operation belong to no relation that there are statistics of */
+	if (root->parse->setOperations == NULL)
+		values = estimate_num_groups(root, list_make1(member->em_expr), rows, NULL, NULL);
+	if (values <= FEW_VALUES && values < rows / 2)
+		return 0;
+	get_type_category_preferred(member->em_datatype, &category, &preferred);
+	return first && category != TYPCATEGORY_STRING ? LOG2(rows) : 1;
+}
+
+/*
  * Collects what a plan's Sort may be given for these pathkeys.  Which member of an equivalence class that will be is not known yet,
- * so all of them count.
+ * so the dearest counts.
  */
 static PathSortKeys
-collect_keys(List *pathkeys)
+collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 {
-	PathSortKeys keys = {NIL, NIL, 0};
+	PathSortKeys keys = {0, 0};
 	ListCell   *lc;
-	ListCell   *member;
+	ListCell   *cell;
 
 	foreach(lc, pathkeys)
 	{
 		PathKey    *pathkey = lfirst_node(PathKey, lc);
 		int			words = 1;
+		double		compares = 0;
+		const char *why;
 
-		foreach(member, pathkey->pk_eclass->ec_members)
+		foreach(cell, pathkey->pk_eclass->ec_members)
 		{
-			Oid			type = ((EquivalenceMember *) lfirst(member))->em_datatype;
-			Oid			sortop = pathkey_operator(pathkey, type);
+			EquivalenceMember *member = lfirst(cell);
+			Oid			sortop = pathkey_operator(pathkey, member->em_datatype);
 
 			if (!OidIsValid(sortop))
 				continue;
-			keys.sortops = lappend_oid(keys.sortops, sortop);
-			keys.collations = lappend_oid(keys.collations, pathkey->pk_eclass->ec_collation);
-			words = Max(words, words_of_type(type));
+			words = Max(words, words_of_type(member->em_datatype));
+			if (!sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
+				compares = Max(compares, compares_of_key(root, member, keys.words == 0, rows));
 		}
 		keys.words += words;
+		keys.compares += compares;
 	}
 	return keys;
 }
 
 /* The cost of a sort of ours, above that of its input and without what the server charges for giving rows out. */
 static Cost
-our_cost(double rows, int width, int words)
+our_cost(double rows, int width, const PathSortKeys *keys)
 {
-	Cost		cost = rows * (gpusort_cpu_row_cost + gpusort_cpu_key_cost * words);
-	double		row_bytes = MAXALIGN(SizeofMinimalTupleHeader) + MAXALIGN(width) + words * sizeof(uint64) + sizeof(uint32);
+	Cost		cost = rows * (gpusort_cpu_row_cost + gpusort_cpu_key_cost * keys->words);
+	double		row_bytes = MAXALIGN(SizeofMinimalTupleHeader) + MAXALIGN(width) + keys->words * sizeof(uint64) + sizeof(uint32);
 
+	/* at the server's price */
+	cost += rows * keys->compares * 2 * cpu_operator_cost;
 	/* runs are written in sequence, and read in turns */
 	if (rows * row_bytes > gpusort_memory_limit())
 		cost += 2 * ceil(rows * row_bytes / BLCKSZ) * (0.75 * seq_page_cost + 0.25 * random_page_cost);
@@ -94,16 +127,17 @@ our_cost(double rows, int width, int words)
 
 /* How much less a SortPath of ours costs than it says, 0 if it is not to be ours. */
 static Cost
-saving(SortPath *sort, SortBound bound)
+saving(PlannerInfo *root, SortPath *sort, SortBound bound)
 {
-	PathSortKeys keys = collect_keys(sort->path.pathkeys);
+	PathSortKeys keys;
 	Cost		theirs = sort->path.startup_cost - sort->subpath->total_cost;
 	Cost		ours;
 	const char *why;
 
 	if (!sort_is_ours(sort->path.rows, bound, &why))
 		return 0;
-	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, keys.words);
+	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
+	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
 	return Max(theirs - ours, 0);
 }
 
@@ -117,7 +151,7 @@ cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, Sort
 	if (pathkeys == NIL || input->param_info != NULL || pathkeys_contained_in(pathkeys, input->pathkeys))
 		return NULL;
 	sort = create_sort_path(root, rel, input, pathkeys, -1.0);
-	saved = saving(sort, bound);
+	saved = saving(root, sort, bound);
 	if (saved <= 0)
 		return NULL;
 	sort->path.startup_cost -= saved;
@@ -223,7 +257,7 @@ static Path *
 copy_sort(ChainCopy *chain, SortPath *sort)
 {
 	Path	   *below = copy_chain(chain, sort->subpath);
-	Cost		own = saving(sort, unbounded);
+	Cost		own = saving(chain->root, sort, unbounded);
 	SortPath   *copy;
 
 	if (below == NULL && own <= 0)

@@ -62,34 +62,70 @@ append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_
 		appendStringInfoString(out, " NULLS LAST");
 }
 
-/* Prints the sort keys exactly as PostgreSQL does. */
-static void
-explain_keys(CustomScanState *node, const SortColumns *columns, List *ancestors, ExplainState *es)
+/* A key's expression as PostgreSQL writes it. */
+static char *
+key_text(CustomScanState *node, int key, Node **expr, List *ancestors, ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List	   *shown = list_nth(plan->custom_private, PRIVATE_SHOWN);
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
 	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
+	int			attno = list_nth_int(shown, key);
+	TargetEntry *target = get_tle_by_resno(plan->custom_scan_tlist, (AttrNumber) attno);
+
+	if (target == NULL)
+		elog(ERROR, "no tlist entry for key %d", attno);
+	*expr = (Node *) target->expr;
+	*expr = (Node *) makeVar(INDEX_VAR, attno, exprType(*expr), exprTypmod(*expr), exprCollation(*expr), 0);
+	return deparse_expression(*expr, context, prefix, true);
+}
+
+/* Prints the sort keys exactly as PostgreSQL does. */
+static void
+explain_keys(CustomScanState *node, const SortColumns *columns, List *ancestors, ExplainState *es)
+{
 	List	   *keys = NIL;
 
 	for (int i = 0; i < columns->nkeys; i++)
 	{
-		int			attno = list_nth_int(shown, i);
-		TargetEntry *target = get_tle_by_resno(plan->custom_scan_tlist, (AttrNumber) attno);
 		StringInfoData key;
 		Node	   *expr;
 
-		if (target == NULL)
-			elog(ERROR, "no tlist entry for key %d", attno);
-		expr = (Node *) target->expr;
-		expr = (Node *) makeVar(INDEX_VAR, attno, exprType(expr), exprTypmod(expr), exprCollation(expr), 0);
 		initStringInfo(&key);
-		appendStringInfoString(&key, deparse_expression(expr, context, prefix, true));
+		appendStringInfoString(&key, key_text(node, i, &expr, ancestors, es));
 		append_options(&key, expr, columns->sortops[i], columns->collations[i],
 					   columns->nulls_first[i]);
 		keys = lappend(keys, key.data);
 	}
 	ExplainPropertyList("Sort Key", keys, es);
+}
+
+/* Prints how keys were sorted by that have no exact encoding, and what was left to comparisons. */
+static void
+explain_forms(CustomScanState *node, const SortColumns *columns, Sorter *sorter, List *ancestors, ExplainState *es)
+{
+	const TiedStats *tied = &sorter_stats(sorter)->tied;
+	List	   *forms = NIL;
+	Node	   *expr;
+
+	for (int i = 0; i < columns->nkeys; i++)
+		if (sorter_key_form(sorter, i) != NULL)
+			forms = lappend(forms, psprintf("%s: %s", key_text(node, i, &expr, ancestors, es), sorter_key_form(sorter, i)));
+	if (forms == NIL)
+		return;
+	ExplainPropertyList("Key Forms", forms, es);
+	if (tied->compared == 0)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		indent(es);
+		appendStringInfo(es->str, "Rows Compared: " UINT64_FORMAT "  Tied Runs: " UINT64_FORMAT "  Tied Rows: " UINT64_FORMAT "\n",
+						 tied->compared, tied->runs, tied->rows);
+		return;
+	}
+	ExplainPropertyInteger("Rows Compared", NULL, (int64) tied->compared, es);
+	ExplainPropertyInteger("Tied Runs", NULL, (int64) tied->runs, es);
+	ExplainPropertyInteger("Tied Rows", NULL, (int64) tied->rows, es);
 }
 
 /* Prints method and space in PostgreSQL's words. */
@@ -258,6 +294,7 @@ gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorte
 		explain_method(method_name(stats), "Memory", (int64) (stats->memory_bytes + 1023) / 1024, es);
 	explain_engine(stats, es);
 	explain_work(stats, es);
+	explain_forms(node, columns, sorter, ancestors, es);
 	if (gpusort_explain_machine && stats->upload_bytes > 0)
 		explain_transfer(stats, es);
 	if (gpusort_explain_machine)

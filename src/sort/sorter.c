@@ -472,6 +472,12 @@ sorter_stats(Sorter *sorter)
 	return &sorter->shown;
 }
 
+const char *
+sorter_key_form(const Sorter *sorter, int key)
+{
+	return sorter->keys ? sorter->keys[key].form : NULL;
+}
+
 struct CoreSort *
 sorter_core(Sorter *sorter)
 {

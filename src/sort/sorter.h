@@ -87,6 +87,9 @@ extern void sorter_end(Sorter *sorter);
 
 extern const SorterStats *sorter_stats(Sorter *sorter);
 
+/* In which form a key was sorted by whose type or collation has no exact encoding, for EXPLAIN; NULL for others. */
+extern const char *sorter_key_form(const Sorter *sorter, int key);
+
 /* PostgreSQL's own sort behind a sorter, for EXPLAIN; NULL if there is none. */
 struct CoreSort;
 extern struct CoreSort *sorter_core(Sorter *sorter);

@@ -361,6 +361,7 @@ tied_runs_settle(RowComparer *comparer, SortKey *keys, uint32 *order, uint64 row
 	initStringInfo(&settling.keys_of[0]);
 	initStringInfo(&settling.keys_of[1]);
 	initStringInfo(&settling.guesses);
+	stats->compared += rows;
 	result = walk(&settling, stats);
 	if (settling.items)
 		bigmem_free(mem, settling.items);

@@ -20,6 +20,7 @@ typedef enum TiedResult
 /* What was to be done. */
 typedef struct TiedStats
 {
+	uint64		compared;		/* rows compared with the one before */
 	uint64		runs;			/* of rows with equal keys that were not in order */
 	uint64		rows;			/* in them */
 } TiedStats;
