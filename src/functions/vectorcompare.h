@@ -26,6 +26,9 @@ extern void vectorcompare_open(VectorComparer *comparer, const VectorColumn *col
 /* All row numbers in order, into room for rows of them. */
 extern void vectorcompare_order(const VectorColumn *columns, int ncolumns, uint32 *order);
 
+/* The same for many rows: vectorsort.c. */
+extern void vectorsort_order(const VectorColumn *columns, int ncolumns, uint32 *order);
+
 /* Are rows in order, as far as a look at every step-th pair of neighbours tells? */
 extern bool vectorcompare_check(const VectorColumn *columns, int ncolumns, const uint32 *order, uint64 count, uint64 step);
 

@@ -12,6 +12,9 @@
 /* Fewer rows than this are compared: to open an engine takes longer. */
 #define TINY_ROWS 64
 
+/* Fewer rows than this are compared also where the alternative is a sort of rows. */
+#define FEW_ROWS 1000
+
 /* Rows between two looks at interrupts. */
 #define BLOCK_ROWS 65536
 
@@ -44,7 +47,10 @@ vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns)
 	if (!asked(&q, mem))
 	{
 		q.answer = answer_room(mem, q.rows, sizeof(uint32));
-		vectorcompare_order(columns, ncolumns, q.answer);
+		if (q.rows < FEW_ROWS)
+			vectorcompare_order(columns, ncolumns, q.answer);
+		else
+			vectorsort_order(columns, ncolumns, q.answer);
 	}
 	return q.answer;
 }
