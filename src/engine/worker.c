@@ -3,7 +3,7 @@
  *
  * The service is a process of its own, so that no fault of a GPU or its driver can reach the server: the server restarts when a process
  * of its own dies, this worker included, but the worker does nothing that could fail.  It starts the service, asks it for a sign of life
- * every second, kills it if there is none, starts it again with growing delays, and gives up in the end.
+ * every second, kills it if there is none, and starts it again with growing delays.
  */
 #include "postgres.h"
 
@@ -34,6 +34,7 @@
 #include "src/service/protocol.h"
 #include "stat.h"
 #include "worker.h"
+#include "worker_end.h"
 
 PGDLLEXPORT void gpusort_worker_main(Datum arg);
 
@@ -41,28 +42,23 @@ PGDLLEXPORT void gpusort_worker_main(Datum arg);
 #define CONNECT_MS 20
 /* A service that opens many devices on a busy machine takes a while. */
 #define START_MS 60000
-#define FIRST_DELAY_MS 100
-/* So many ends in a row, each soon after the start, and no more is tried. */
-#define MAX_FAILURES 6
+/* An end after so long is not one of a row. */
 #define GOOD_RUN_MS 10000
 /* A service that cannot even be killed, because its driver holds it, is left behind after a while. */
 #define KIND_MS 500
 #define KILL_MS 5000
 #define MAX_OPTIONS 40
-/* Exit statuses beside those of protocol.h: no process could be made; and what the shell means by them. */
-#define EXIT_NOT_FORKED 125
-#define EXIT_NOT_EXECUTED 126
-#define EXIT_NOT_FOUND 127
 
 /* The service under this worker. */
 static volatile pid_t service_pid;
 static int	service_socket = -1;
 static bool service_up;			/* it has said hello since it was started */
-static TimestampTz started_at;
+static bool worked;				/* so has any before */
+static TimestampTz up_at;		/* when it said hello */
 static TimestampTz asked_at;	/* for a sign of life */
 static bool awaited;			/* none has come since */
-static bool killed;				/* nothing but its end is expected of it */
-static int	failures;
+static const char *killed;		/* why, once nothing but its end is expected of it */
+static int	failures;			/* ends in a row, each soon after the start */
 static char *options_used;
 
 /* Immediate shutdown: leaves no process and no file behind, with calls that a signal handler may make. */
@@ -143,7 +139,11 @@ leave(int code, Datum arg)
 		all->service.worker_pid = 0;
 		all->service.service_pid = 0;
 		if (all->service.state != SERVICE_NO_DEVICE)
+		{
 			all->service.state = SERVICE_NONE;
+			all->service.next_attempt = 0;
+			all->service.reason[0] = '\0';
+		}
 	}
 	SpinLockRelease(&all->mutex);
 }
@@ -223,9 +223,10 @@ start_service(void)
 	argv[0] = path;
 	split_options(options, argv);
 	unlink(GSD_SOCKET);			/* nobody shall knock at an old door */
-	started_at = asked_at = GetCurrentTimestamp();
+	asked_at = GetCurrentTimestamp();
 	awaited = true;
-	service_up = killed = false;
+	service_up = false;
+	killed = NULL;
 	fflush(stdout);
 	fflush(stderr);
 	/* nothing may happen between fork and knowing the child */
@@ -240,7 +241,7 @@ start_service(void)
 	MemoryContextSwitchTo(old);
 	if (pid < 0)
 		ereport(LOG, (errmsg("gpusort could not start \"%s\": %m", path)));
-	service_set_state(SERVICE_STARTING, service_pid);
+	service_set_state(SERVICE_STARTING, service_pid, NULL, 0);
 }
 
 /* Connects and says hello, as soon as the service listens. */
@@ -259,16 +260,13 @@ call_service(void)
 		hang_up();
 }
 
-/* Ends a service that speaks another version, as one does that was installed since the server loaded its library; trying again is vain. */
+/* Ends a service that speaks another version, as one does that was installed since the server loaded its library. */
 static void
 dismiss_service(void)
 {
-	ereport(LOG,
-			(errmsg("gpusort service (PID %d) is of another version than the library that the server has loaded", (int) service_pid),
-			 errhint("Restart the server.")));
 	kill(service_pid, SIGKILL);
-	killed = true;
-	failures = MAX_FAILURES;
+	killed = "is of another version than the library that the server has loaded: the server has to be restarted";
+	failures = VAIN_FAILURES;
 	hang_up();
 }
 
@@ -297,9 +295,10 @@ listen_to_service(void)
 		awaited = false;
 		if (service_up)
 			continue;
-		service_up = true;
+		service_up = worked = true;
+		up_at = GetCurrentTimestamp();
 		pg_atomic_write_u64(&gpusort_shared()->broken_until, 0);
-		service_set_state(SERVICE_RUNNING, service_pid);
+		service_set_state(SERVICE_RUNNING, service_pid, NULL, 0);
 	}
 }
 
@@ -315,7 +314,7 @@ check_pulse(void)
 	{
 		ereport(LOG, (errmsg("gpusort service (PID %d) does not answer and is killed", (int) service_pid)));
 		kill(service_pid, SIGKILL);
-		killed = true;			/* the rest is told by its end */
+		killed = "did not answer and was killed";
 		return;
 	}
 	if (awaited || !TimestampDifferenceExceeds(asked_at, now, HEARTBEAT_MS))
@@ -327,51 +326,51 @@ check_pulse(void)
 		(void) gsd_send(service_socket, &ping.head, -1);
 }
 
-/* In how many milliseconds a service that ended is started again; 0 never. */
-static int
-next_delay(int status)
+/* Counts an end: after a good run it is the first one again. */
+static void
+count_end(int status)
 {
-	int			code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-
-	if (TimestampDifferenceExceeds(started_at, GetCurrentTimestamp(), GOOD_RUN_MS))
+	if (service_up && TimestampDifferenceExceeds(up_at, GetCurrentTimestamp(), GOOD_RUN_MS))
 		failures = 0;
 	failures++;
-	if (code == GSD_EXIT_USAGE || code == EXIT_NOT_EXECUTED || code == EXIT_NOT_FOUND || failures >= MAX_FAILURES)
-		return 0;
-	return FIRST_DELAY_MS << (failures - 1);
+	if (end_vain(status))
+		failures = VAIN_FAILURES;
 }
 
-/* Puts the service's end into words. */
-static const char *
-end_text(int status)
+/* Says that the service has ended, and when it comes again. */
+static void
+report_end(int pid, const char *reason, long delay)
 {
-	if (WIFSIGNALED(status))
-		return psprintf("was ended by signal %d", WTERMSIG(status));
-	switch (WEXITSTATUS(status))
-	{
-		case EXIT_NOT_FORKED:
-			return "could not be given a process";
-		case EXIT_NOT_FOUND:
-			return "could not be found in the server's folder of programs";
-		case EXIT_NOT_EXECUTED:
-			return "could not be executed";
-		case GSD_EXIT_STALLED:
-			return "ended because a job made no progress";
-		case GSD_EXIT_DEVICE:
-			return "ended because its device failed";
-		default:
-			return psprintf("ended with status %d", WEXITSTATUS(status));
-	}
+	if (failures < MANY_FAILURES)
+		ereport(LOG, (errmsg("gpusort service (PID %d) %s; it is started again in %ld ms", pid, reason, delay)));
+	else
+		ereport(LOG,
+				(errmsg("gpusort service (PID %d) %s; it is started again in %ld s", pid, reason, delay / 1000),
+				 errhint("Sorts run on the CPU until then. Reload the server's configuration to try again at once.")));
 }
 
-/* Looks whether the service has ended, and when to start it again; returns the delay, 0 never, -1 it lives. */
-static int
+/* The service has found no device.  The worker leaves if there never was one, and comes back when one is asked for; a driver that was
+ * there before may be back soon. */
+static void
+lose_device(const char *reason)
+{
+	if (!worked)
+	{
+		service_set_state(SERVICE_NO_DEVICE, 0, reason, NO_DEVICE_MS);
+		proc_exit(0);
+	}
+	failures = Max(failures, MANY_FAILURES);
+}
+
+/* Looks whether the service has ended, and when to start it again; returns the delay, -1 it lives. */
+static long
 check_end(void)
 {
+	char		reason[SERVICE_REASON_BYTES];
 	int			status;
-	int			delay;
+	long		delay;
 	pid_t		old = service_pid;
-	MemoryContext scratch;
+	bool		no_device;
 
 	if (old > 0 && waitpid(old, &status, WNOHANG) != old)
 		return -1;
@@ -381,21 +380,18 @@ check_end(void)
 	hang_up();
 	unlink(GSD_SOCKET);
 	unlink(GSD_LOCK);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == GSD_EXIT_NO_DEVICE)
-	{
-		service_set_state(SERVICE_NO_DEVICE, 0);
-		proc_exit(0);
-	}
-	delay = next_delay(status);
-	scratch = CurrentMemoryContext;
-	if (delay > 0)
-		ereport(LOG, (errmsg("gpusort service (PID %d) %s; it is started again in %d ms", (int) old, end_text(status), delay)));
+	if (killed)
+		strlcpy(reason, killed, sizeof(reason));
 	else
-		ereport(LOG,
-				(errmsg("gpusort service (PID %d) %s; no more attempts are made", (int) old, end_text(status)),
-				 errhint("Sorts run on the CPU. Reload the server's configuration to try again.")));
-	MemoryContextSwitchTo(scratch);
-	service_set_state(delay > 0 ? SERVICE_WAITING : SERVICE_GAVE_UP, 0);
+		end_text(status, reason, sizeof(reason));
+	count_end(status);
+	no_device = WIFEXITED(status) && WEXITSTATUS(status) == GSD_EXIT_NO_DEVICE;
+	if (no_device)
+		lose_device(reason);
+	delay = restart_delay(failures);
+	report_end(old, reason, delay);
+	service_set_state(no_device ? SERVICE_NO_DEVICE : failures < MANY_FAILURES ? SERVICE_WAITING : SERVICE_GAVE_UP, 0,
+					  reason, delay);
 	return delay;
 }
 
@@ -441,20 +437,20 @@ count_restart(void)
 	SpinLockRelease(&all->mutex);
 }
 
-/* Runs until the service has ended or must be started anew; returns the delay before that, 0: wait for a reload, -1: none. */
-static int
+/* Runs until the service has ended or must be started anew; returns the delay before that. */
+static long
 attend(void)
 {
 	while (!ShutdownRequestPending)
 	{
-		int			delay;
+		long		delay;
 
 		if (!doze(service_up && service_socket >= 0 ? HEARTBEAT_MS : CONNECT_MS))
 			proc_exit(1);
 		if (ConfigReloadPending && reload())
 		{
 			stop_service();
-			return -1;
+			return 0;
 		}
 		delay = check_end();
 		if (delay >= 0)
@@ -464,18 +460,18 @@ attend(void)
 		listen_to_service();
 		check_pulse();
 	}
-	return -1;
+	return 0;
 }
 
-/* Lets a delay pass; a reload ends it, and is all that ends one of 0. */
+/* Lets a delay pass; a reload ends it. */
 static void
-rest(int delay)
+rest(long delay)
 {
 	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay);
 
 	while (!ShutdownRequestPending && !ConfigReloadPending)
 	{
-		long		left = delay > 0 ? TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until) : 3600 * 1000L;
+		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until);
 
 		if (left <= 0)
 			return;
@@ -492,14 +488,10 @@ supervise(void)
 {
 	for (bool first = true; !ShutdownRequestPending; first = false)
 	{
-		int			delay;
-
 		if (!first)
 			count_restart();
 		start_service();
-		delay = attend();
-		if (delay >= 0)
-			rest(delay);
+		rest(attend());
 	}
 }
 

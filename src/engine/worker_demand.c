@@ -15,10 +15,8 @@
 #include "stat.h"
 #include "worker.h"
 
-/* A demand for a worker that did not come is forgotten; a missing GPU, whose driver may have come up after the server, is
- * looked for again. */
+/* A demand for a worker that did not come is forgotten. */
 #define DEMAND_MS 10000
-#define NO_DEVICE_MS 600000
 
 bool
 gpu_likely(void)
@@ -103,6 +101,7 @@ service_demand(void)
 		return ENGINE_OK;
 	SpinLockAcquire(&all->mutex);
 	all->service.worker_pid = 0;
+	strlcpy(all->service.reason, engine_failure_text(ENGINE_NO_WORKER), SERVICE_REASON_BYTES);
 	SpinLockRelease(&all->mutex);
 	return ENGINE_NO_WORKER;
 }
