@@ -35,6 +35,7 @@
 #include "stat.h"
 #include "worker.h"
 #include "worker_end.h"
+#include "worker_log.h"
 
 PGDLLEXPORT void gpusort_worker_main(Datum arg);
 
@@ -121,6 +122,7 @@ stop_service(void)
 		return;
 	if (!end_service(pid, SIGTERM, KIND_MS) && !end_service(pid, SIGKILL, KILL_MS))
 		ereport(LOG, (errmsg("gpusort service (PID %d) was killed but does not end", (int) pid)));
+	worker_log_close();
 	service_pid = 0;
 	unlink(GSD_SOCKET);
 	unlink(GSD_LOCK);
@@ -176,9 +178,10 @@ split_options(char *options, char **argv)
 	argv[n] = NULL;
 }
 
-/* After fork: leaves all of the server behind and becomes the service.  The kernel kills it when the worker dies. */
+/* After fork: leaves all of the server behind and becomes the service, which says what it says into the pipe.  The kernel kills it when
+ * the worker dies. */
 static void
-become_service(const char *path, char **argv, pid_t worker)
+become_service(const char *path, char **argv, pid_t worker, int log)
 {
 	sigset_t	none;
 
@@ -190,6 +193,8 @@ become_service(const char *path, char **argv, pid_t worker)
 		(void) signal(sig, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	dup2(log, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
 #ifdef SYS_close_range
 	if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
 #endif
@@ -209,7 +214,8 @@ start_service(void)
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
 	char	   *options;
 	pid_t		worker = getpid();
-	pid_t		pid;
+	pid_t		pid = -1;
+	int			log;
 	sigset_t	all;
 	sigset_t	before;
 
@@ -229,18 +235,22 @@ start_service(void)
 	killed = NULL;
 	fflush(stdout);
 	fflush(stderr);
+	log = worker_log_open();
 	/* nothing may happen between fork and knowing the child */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	pid = fork();
+	if (log >= 0)
+		pid = fork();
 	if (pid == 0)
-		become_service(path, argv, worker);
+		become_service(path, argv, worker, log);
 	service_pid = pid > 0 ? pid : 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	pfree(options);
-	MemoryContextSwitchTo(old);
 	if (pid < 0)
 		ereport(LOG, (errmsg("gpusort could not start \"%s\": %m", path)));
+	if (log >= 0)
+		close(log);
+	pfree(options);
+	MemoryContextSwitchTo(old);
 	service_set_state(SERVICE_STARTING, service_pid, NULL, 0);
 }
 
@@ -339,13 +349,13 @@ count_end(int status)
 
 /* Says that the service has ended, and when it comes again. */
 static void
-report_end(int pid, const char *reason, long delay)
+report_end(int pid, const char *text, long delay)
 {
 	if (failures < MANY_FAILURES)
-		ereport(LOG, (errmsg("gpusort service (PID %d) %s; it is started again in %ld ms", pid, reason, delay)));
+		ereport(LOG, (errmsg("gpusort service (PID %d) %s; it is started again in %ld ms", pid, text, delay)));
 	else
 		ereport(LOG,
-				(errmsg("gpusort service (PID %d) %s; it is started again in %ld s", pid, reason, delay / 1000),
+				(errmsg("gpusort service (PID %d) %s; it is started again in %ld s", pid, text, delay / 1000),
 				 errhint("Sorts run on the CPU until then. Reload the server's configuration to try again at once.")));
 }
 
@@ -366,7 +376,8 @@ lose_device(const char *reason)
 static long
 check_end(void)
 {
-	char		reason[SERVICE_REASON_BYTES];
+	char		text[SERVICE_REASON_BYTES];
+	const char *reason;
 	int			status;
 	long		delay;
 	pid_t		old = service_pid;
@@ -378,18 +389,20 @@ check_end(void)
 		status = EXIT_NOT_FORKED << 8;
 	service_pid = 0;
 	hang_up();
+	worker_log_close();
 	unlink(GSD_SOCKET);
 	unlink(GSD_LOCK);
 	if (killed)
-		strlcpy(reason, killed, sizeof(reason));
+		strlcpy(text, killed, sizeof(text));
 	else
-		end_text(status, reason, sizeof(reason));
+		end_text(status, text, sizeof(text));
+	reason = !killed && end_explained(status) && *worker_log_last() ? worker_log_last() : text;
 	count_end(status);
 	no_device = WIFEXITED(status) && WEXITSTATUS(status) == GSD_EXIT_NO_DEVICE;
 	if (no_device)
 		lose_device(reason);
 	delay = restart_delay(failures);
-	report_end(old, reason, delay);
+	report_end(old, text, delay);
 	service_set_state(no_device ? SERVICE_NO_DEVICE : failures < MANY_FAILURES ? SERVICE_WAITING : SERVICE_GAVE_UP, 0,
 					  reason, delay);
 	return delay;
@@ -411,19 +424,23 @@ reload(void)
 	return changed || service_pid == 0;
 }
 
-/* Sleeps until something happens; false if the postmaster is gone. */
+/* Sleeps until something happens, here or in what is heard of the service; false if the postmaster is gone. */
 static bool
 doze(long ms)
 {
-	int			events = WL_LATCH_SET | WL_TIMEOUT | WL_POSTMASTER_DEATH;
-	int			what;
+	WaitEventSet *set = compat_wait_event_set(4);
+	WaitEvent	event = {0};
 
+	AddWaitEventToSet(set, WL_POSTMASTER_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
 	if (service_socket >= 0)
-		what = WaitLatchOrSocket(MyLatch, events | WL_SOCKET_READABLE, service_socket, ms, compat_wait_event("GpusortWorker"));
-	else
-		what = WaitLatch(MyLatch, events, ms, compat_wait_event("GpusortWorker"));
+		AddWaitEventToSet(set, WL_SOCKET_READABLE, service_socket, NULL, NULL);
+	if (worker_log_fd() >= 0)
+		AddWaitEventToSet(set, WL_SOCKET_READABLE, worker_log_fd(), NULL, NULL);
+	(void) WaitEventSetWait(set, ms, &event, 1, compat_wait_event("GpusortWorker"));
+	FreeWaitEventSet(set);
 	ResetLatch(MyLatch);
-	return !(what & WL_POSTMASTER_DEATH);
+	return event.events != WL_POSTMASTER_DEATH;
 }
 
 /* Counts a start that is not the first. */
@@ -452,6 +469,7 @@ attend(void)
 			stop_service();
 			return 0;
 		}
+		worker_log_relay();
 		delay = check_end();
 		if (delay >= 0)
 			return delay;

@@ -47,6 +47,12 @@ end_text(int status, char *text, Size bytes)
 }
 
 bool
+end_explained(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) >= GSD_EXIT_USAGE && WEXITSTATUS(status) <= GSD_EXIT_SOCKET;
+}
+
+bool
 end_vain(int status)
 {
 	int			code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

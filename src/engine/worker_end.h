@@ -17,6 +17,9 @@
 /* Puts an end into words that follow a name. */
 extern void end_text(int status, char *text, Size bytes);
 
+/* True if the service ended by its own will, and has said why. */
+extern bool end_explained(int status);
+
 /* True if only another installation or configuration can help. */
 extern bool end_vain(int status);
 
