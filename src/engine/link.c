@@ -45,8 +45,9 @@
 static dlist_head idle = DLIST_STATIC_INIT(idle);
 static int	idle_count;
 
-/* Before this time no ring is made, which would take longer than many a sort: the last one was refused. */
+/* Before this time no ring is made, which would take longer than many a sort: the last one was refused, and why. */
 static TimestampTz refused_until;
+static EngineFailure refused;
 
 /* The name under which pg_stat_activity shows a wait. */
 static uint32
@@ -328,7 +329,8 @@ pass_ring(ServiceLink *link)
 	why = await(link, GSD_RING_DONE, &answer);
 	if (why == ENGINE_OK && answer.result.status != GS_OK)
 	{
-		why = ENGINE_NO_RING;
+		ereport(DEBUG1, (errmsg_internal("gpusort service: %s", answer.result.text)));
+		why = refused = answer.result.status == GS_TOO_BIG ? ENGINE_NO_SHARE : ENGINE_NO_RING;
 		refused_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSED_MS);
 	}
 	return why;
@@ -517,7 +519,7 @@ link_open(bool patient, EngineFailure *why)
 	if (link == NULL)
 		close_dead_links();
 	if (link == NULL && refused_until > GetCurrentTimestamp())
-		*why = ENGINE_NO_RING;
+		*why = refused;
 	else if (link == NULL)
 		link = link_new(patient, true, why);
 	return link;
