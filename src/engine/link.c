@@ -2,8 +2,8 @@
  * link.c: connections of this session to gpusortd, each with its ring of memory.
  *
  * A link carries one job at a time, so two sorts of one merge join have two.  Links stay with the session, since making a
- * ring costs milliseconds, and serve the owner they were made for.  One that is idle for long is ended by the service, which takes the ring's memory back; that is found
- * out here when the link is wanted again.
+ * ring costs milliseconds, and serve the owner they were made for.  One that is idle for long is ended by the service,
+ * which takes the ring's memory back; that is found out here when the link is wanted again.
  */
 #include "postgres.h"
 

@@ -72,7 +72,8 @@ extern void stat_count_left(gs_op op, EngineFailure why);
 /* A copy of what is known of the service. */
 extern ServiceShared service_state(void);
 
-/* Notes what the worker sees: the state, its reason (NULL: none), and in how many milliseconds the next start comes (0: none will). */
+/* Notes what the worker sees: the state, its reason (NULL: none), and in how many milliseconds the next start comes
+ * (0: none will). */
 extern void service_set_state(ServiceState state, int service_pid, const char *reason, long delay);
 
 #endif

@@ -178,8 +178,8 @@ split_options(char *options, char **argv)
 	argv[n] = NULL;
 }
 
-/* After fork: leaves all of the server behind and becomes the service, which says what it says into the pipe.  The kernel kills it when
- * the worker dies. */
+/* After fork: leaves all of the server behind and becomes the service, which says what it says into the pipe.  The
+ * kernel kills it when the worker dies. */
 static void
 become_service(const char *path, char **argv, pid_t worker, int log)
 {
@@ -359,8 +359,8 @@ report_end(int pid, const char *text, long delay)
 				 errhint("Sorts run on the CPU until then. Reload the server's configuration to try again at once.")));
 }
 
-/* The service has found no device.  The worker leaves if there never was one, and comes back when one is asked for; a driver that was
- * there before may be back soon. */
+/* The service has found no device.  The worker leaves if there never was one, and comes back when one is asked for; a
+ * driver that was there before may be back soon. */
 static void
 lose_device(const char *reason)
 {

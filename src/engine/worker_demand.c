@@ -1,5 +1,6 @@
 /*
- * worker_demand.c: how the background worker comes to be: with the server where it is preloaded, else when a session asks for it.
+ * worker_demand.c: how the background worker comes to be: with the server where the library is preloaded, else when a
+ * session asks for it.
  */
 #include "postgres.h"
 
@@ -24,7 +25,8 @@ gpu_likely(void)
 	static int	likely = -1;
 
 	if (likely < 0)
-		likely = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/nvidia0", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+		likely = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/nvidia0", F_OK) == 0 ||
+			access("/dev/dxg", F_OK) == 0;
 	return likely == 1 || (gpusort_service_options && *gpusort_service_options);
 }
 

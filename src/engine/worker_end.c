@@ -8,7 +8,7 @@
 #include "src/service/protocol.h"
 #include "worker_end.h"
 
-/* From one delay to the next they double: at first, and when many ends have shown that the cause takes time to go away. */
+/* Delays double from one end to the next: at first, and when many ends have shown that the cause takes time to go. */
 #define FIRST_DELAY_MS 100
 #define LONG_DELAY_MS 10000
 #define LONGEST_DELAY_MS 600000

@@ -20,7 +20,8 @@ gsd_fault_choose(void)
 }
 
 /*
- * Says more than a log should hold: a line too long for one, one that no encoding knows, lines without number, one without an end.
+ * Says more than a log should hold: a line too long for one, one that no encoding knows, lines without number, one
+ * without an end.
  */
 static void
 babble(void)

@@ -34,8 +34,8 @@ static uint64_t started_ns;
 static _Atomic uint64_t ticked_ns; /* when the first thread last came round */
 
 /*
- * Writes a line with its level, at once and whole, for the server's worker to log (worker_log.c).  Where nobody reads, nobody waits: the
- * next line that finds room tells how many were lost.
+ * Writes a line with its level, at once and whole, for the server's worker to log (worker_log.c).  Where nobody reads,
+ * nobody waits: the next line that finds room tells how many were lost.
  */
 void
 gsd_log(const char *level, const char *format, ...)

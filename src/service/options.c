@@ -37,9 +37,9 @@ usage(void)
 		   "  --idle=SECONDS          take the ring of a session, and what a device holds, after so long (default 60)\n"
 		   "  --threads=N             threads of the CPU engine (default 1; more have no effect yet)\n"
 		   "  --socket=PATH           (default " GSD_SOCKET ")\n"
-		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, version, babble (much is said), or\n"
-		   "                          short:N (the order ends after N rows); at begin, add, finish, next (in the middle of the order), or rest\n"
-		   "                          (no job has come for --idle)\n"
+		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, version, babble (much\n"
+		   "                          is said), or short:N (the order ends after N rows); at begin, add, finish, next (in\n"
+		   "                          the middle of the order), or rest (no job has come for --idle)\n"
 		   "  --fault-every=N         only in every Nth job\n"
 		   "  --help, --version\n");
 }

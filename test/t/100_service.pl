@@ -62,7 +62,8 @@ is($node->safe_psql('postgres', "SELECT fallback IS NULL, jobs > 0, rows > 0, by
 	't|t|t|t', 'counted');
 is($node->safe_psql('postgres', 'SELECT count(*), min(service), bool_and(reserved_bytes = 0) FROM gpusort_devices'),
 	"$devices|running|t", 'devices');
-is($node->safe_psql('postgres', 'SELECT count(next_attempt), count(reason) FROM gpusort_devices'), '0|0', 'none is missing');
+is($node->safe_psql('postgres', 'SELECT count(next_attempt), count(reason) FROM gpusort_devices'), '0|0',
+	'none is missing');
 is(service_pids($node), 1, 'one process');
 
 # Both devices get jobs: two sorts of one merge join.

@@ -133,7 +133,8 @@ is($state, 'gave up', 'a service that always crashes');
 $node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=$engine --fault=version'");
 $node->reload;
 wait_until(sub { slurp_file($node->logfile) =~ /is of another version/ }, 'another version is known for what it is');
-wait_until(sub { $node->safe_psql('postgres', 'SELECT service FROM gpusort_devices') eq 'gave up' }, 'and not soon tried again');
+wait_until(sub { $node->safe_psql('postgres', 'SELECT service FROM gpusort_devices') eq 'gave up' },
+	'and not soon tried again');
 like($node->safe_psql('postgres', 'SELECT reason FROM gpusort_devices'), qr/is of another version/, 'with the reason');
 is(() = slurp_file($node->logfile) =~ /is of another version/g, 1, 'with one line in the log');
 is(digest($node, 'gpu'), $right, 'sorts all the same');

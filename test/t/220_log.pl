@@ -24,7 +24,11 @@ sub lines
 # Level and text of the service's lines, by format.  A line that is being written is left for the next time.
 my %format = (
 	'' => sub { map { / ([A-Z0-9]+):  (gpusortd: .*)/ ? "$1 $2" : () } lines('') },
-	'.csv' => sub { map { /,(\w+),\d{5},"(gpusortd: (?:[^"]|"")*)",.*,"gpusort service",/ ? "$1 " . $2 =~ s/""/"/gr : () } lines('.csv') },
+	'.csv' => sub
+	{
+		map { /,(\w+),\d{5},"(gpusortd: (?:[^"]|"")*)",.*,"gpusort service",/ ? "$1 " . $2 =~ s/""/"/gr : () }
+			lines('.csv');
+	},
 	'.json' => sub
 	{
 		map { "$_->{error_severity} $_->{message}" }
@@ -35,7 +39,8 @@ my %format = (
 foreach my $name (sort keys %format)
 {
 	my $ready = $engine eq 'gpu' ? 'GPU' : 'CPU, for tests';
-	wait_until(sub { grep { $_ eq "LOG gpusortd: ready, sorting on the $ready" } $format{$name}->() }, "server$name: ready");
+	wait_until(sub { grep { $_ eq "LOG gpusortd: ready, sorting on the $ready" } $format{$name}->() },
+		"server$name: ready");
 }
 
 # A job that hangs is a warning, the last word of that service.
@@ -43,7 +48,8 @@ service_with($node, '--fault=hang@finish --stall=1');
 is(digest($node, 'gpu'), $right, 'a job hangs');
 foreach my $name (sort keys %format)
 {
-	wait_until(sub { grep { /^WARNING gpusortd: a job of process \d+ has made no progress for 1 s: ending$/ } $format{$name}->() },
+	my $warning = qr/^WARNING gpusortd: a job of process \d+ has made no progress for 1 s: ending$/;
+	wait_until(sub { grep { $_ =~ $warning } $format{$name}->() },
 		"server$name: a warning");
 }
 
@@ -53,7 +59,8 @@ my ($pid) = service_pids($node);
 is(digest($node, 'gpu'), $right, 'a service that talks too much sorts');
 is_deeply([ service_pids($node) ], [$pid], 'and is neither held up nor killed');
 service_with($node, '');
-wait_until(sub { grep { /^WARNING gpusortd: not ended/ } $format{'.json'}->() }, 'what had no end is logged when the service ends');
+wait_until(sub { grep { /^WARNING gpusortd: not ended/ } $format{'.json'}->() },
+	'what had no end is logged when the service ends');
 foreach my $name (sort keys %format)
 {
 	wait_until(sub { grep { /more lines were left out$/ } $format{$name}->() }, "server$name: not all");
@@ -74,7 +81,8 @@ foreach my $name (sort keys %format)
 # Options that are none are told where an administrator looks.
 $node->append_conf('postgresql.conf', "gpusort.service_options = '--nonsense'");
 $node->reload;
-wait_until(sub { $node->safe_psql('postgres', 'SELECT reason FROM gpusort_devices') =~ /^invalid option "--nonsense"/ }, 'a reason');
+wait_until(sub { $node->safe_psql('postgres', 'SELECT reason FROM gpusort_devices') =~ /^invalid option "--nonsense"/ },
+	'a reason');
 wait_until(sub { grep { /^LOG gpusortd: invalid option "--nonsense"/ } $format{'.csv'}->() }, 'and a line');
 $node->stop;
 ok((grep { $_ eq 'LOG gpusortd: ending' } $format{'.csv'}->()), 'the last word is heard');

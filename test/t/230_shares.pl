@@ -63,7 +63,8 @@ is(counted($node, $used_up), 0, 'there is memory left');
 $node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
 my $other = session('two', 3);
 is(rings($other), 3, 'another role gets rings at once');
-is($node->safe_psql('postgres', "SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL"), 0, 'as many as it asked for');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL'), 0,
+	'as many as it asked for');
 open_cursors($other, 4, 4);
 is(counted($node, $share), 1, 'and has its share then');
 
