@@ -23,14 +23,22 @@ override with_llvm = no
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
-ifneq ($(wildcard $(PGXS)),)
+# pgxs.mk comes with Debian's client, and so does not mean that a server's headers are there
+PG_HEADER := $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)/postgres.h
+ifneq ($(and $(wildcard $(PGXS)),$(wildcard $(PG_HEADER))),)
 include $(PGXS)
 include src/service/service.mk
 $(OBJS): $(wildcard src/*.h src/*/*.h kernels/*.h kernels/cpu/*.h)
 $(MODULE_big).so: src/exports.map
 else
-all install installcheck clean:
-	@echo "PostgreSQL's server development files were not found: install them, or set PG_CONFIG." >&2; exit 1
+PG_MAJOR := $(shell $(PG_CONFIG) --version 2>/dev/null | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p')
+all install uninstall installcheck clean:
+ifeq ($(PG_MAJOR),)
+	@echo "$(PG_CONFIG) was not found: install PostgreSQL and its server's headers, or set PG_CONFIG." >&2; exit 1
+else
+	@echo "$(PG_CONFIG) is of PostgreSQL $(PG_MAJOR), whose server headers are missing ($(PG_HEADER)): install them" \
+		"(Debian: postgresql-server-dev-$(PG_MAJOR)), or set PG_CONFIG to that of another version." >&2; exit 1
+endif
 endif
 
 .PHONY: demo test test-large valgrind gpucheck bench-kernels bench-queries

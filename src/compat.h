@@ -99,6 +99,19 @@ pathkey_operator(const PathKey *pathkey, Oid type)
 }
 
 /*
+ * Do an aggregate's rows come in the order that it wants?  Before 16 it sorts them itself.
+ */
+static inline bool
+aggregate_is_presorted(const Aggref *aggregate)
+{
+#if PG_VERSION_NUM >= 160000
+	return aggregate->aggpresorted;
+#else
+	return false;
+#endif
+}
+
+/*
  * Does the server compare bytes under this collation?  18 asks the locale itself.
  */
 static inline bool

@@ -12,7 +12,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
 [ $# -ge 1 ] || die "usage: test/core-regress.sh SOURCE_TREE [DIRECTORY]"
-find_postgres || die "PostgreSQL's server development files were not found."
+require_postgres
 regress=$(realpath "$1")/src/test/regress
 make_work
 

@@ -32,29 +32,70 @@ as_server() {
 	return "$status"
 }
 
-# Sets PG_CONFIG, unless it is given or the one in PATH will do, to that of the newest server with development files; and what comes from it.
+# Where Debian keeps a tree for every version; tests of the set-up name another place.
+pg_trees=${PG_TREES:-/usr/lib/postgresql}
+
+# Does this pg_config belong to a server that is there?
+has_server() {
+	[ -x "$("$1" --bindir 2>/dev/null)/postgres" ]
+}
+
+# Are the headers there that a server's extensions are built with?  Debian has pgxs.mk in the client's package, so it proves nothing.
+has_headers() {
+	[ -f "$("$1" --includedir-server 2>/dev/null)/postgres.h" ] && [ -f "$("$1" --pgxs 2>/dev/null)" ]
+}
+
+# The major version of a pg_config, 0 if it does not run.
+major_of() {
+	local major
+	major=$("$1" --version 2>/dev/null | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p')
+	echo "${major:-0}"
+}
+
+# Does this pg_config belong to a server that gpusort can be built for, and run in?
+usable_pg_config() {
+	command -v "$1" >/dev/null 2>&1 && [ "$(major_of "$1")" -ge 15 ] && has_server "$1" && has_headers "$1"
+}
+
+# The pg_config of each version that Debian keeps a tree for, newest first.
+debian_pg_configs() {
+	ls -d "$pg_trees"/*/bin/pg_config 2>/dev/null | sort -rV
+}
+
+# Sets PG_CONFIG, unless it is given or the one in PATH will do, to that of the newest server with its headers; and what comes from it.
 find_postgres() {
-	local candidate
-	if ! usable_pg_config "${PG_CONFIG:-pg_config}"; then
-		case "${PG_CONFIG:-}" in
-			*/*) die "\"$PG_CONFIG\" belongs to no server with its development files." ;;
-		esac
-		PG_CONFIG=
-		for candidate in $(ls -d /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -rV); do
-			if usable_pg_config "$candidate"; then PG_CONFIG=$candidate; break; fi
+	local candidate chosen=${PG_CONFIG:-pg_config}
+	if ! usable_pg_config "$chosen"; then
+		case "$chosen" in */*) return 1 ;; esac
+		chosen=
+		for candidate in $(debian_pg_configs); do
+			if usable_pg_config "$candidate"; then chosen=$candidate; break; fi
 		done
-		[ -n "$PG_CONFIG" ] || return 1
+		[ -n "$chosen" ] || return 1
 	fi
-	PG_CONFIG=$(command -v "${PG_CONFIG:-pg_config}")
+	PG_CONFIG=$(command -v "$chosen")
 	export PG_CONFIG
 	bindir=$("$PG_CONFIG" --bindir)
-	pgmajor=$("$PG_CONFIG" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+	pgmajor=$(major_of "$PG_CONFIG")
 	pgtest=$(dirname "$("$PG_CONFIG" --pgxs)")/../../src
 }
 
-# Does this pg_config belong to a server with its development files?
-usable_pg_config() {
-	command -v "$1" >/dev/null 2>&1 && [ -f "$("$1" --pgxs 2>/dev/null)" ] && [ -x "$("$1" --bindir)/postgres" ]
+# The same, and the script ends if there is none.
+require_postgres() {
+	find_postgres || die "${PG_CONFIG:-pg_config} belongs to no PostgreSQL 15 or later with its server and the server's headers."
+}
+
+# Does the machine have this locale?  It may call it en_US.utf8.
+has_locale() {
+	locale -a 2>/dev/null | sed 's/\.utf8$/.UTF-8/' | grep -qxF "$1"
+}
+
+# Does this session sort strings by their bytes?  So it does under a locale that the machine does not have.
+sorts_by_bytes() {
+	local name
+	name=$(locale 2>/dev/null | sed -n 's/^LC_COLLATE="\{0,1\}\([^"]*\).*/\1/p')
+	case "$name" in ''|C|POSIX|C.*) return 0 ;; esac
+	[ -n "$(locale 2>&1 >/dev/null)" ]
 }
 
 # Makes the work directory and sees to its end.
@@ -124,7 +165,7 @@ stop_server() {
 # Installs what is missing, builds, and installs the extension into the server that PG_CONFIG names.
 build_and_install() {
 	"$root/test/setup.sh" "$@"
-	find_postgres || die "PostgreSQL's server development files were not found."
+	require_postgres
 	say "Building for $("$PG_CONFIG" --version)"
 	make -s -C "$root" PG_CONFIG="$PG_CONFIG" >&2
 	if [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then

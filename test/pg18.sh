@@ -57,7 +57,7 @@ fi
 # a copy of the tree, so that objects for another server do not mix with those that are there
 copy_tree
 PG_CONFIG=$prefix/bin/pg_config
-find_postgres
+require_postgres
 say "Building gpusort for $("$PG_CONFIG" --version), warnings are errors"
 make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" clean
 make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG"

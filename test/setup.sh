@@ -1,11 +1,14 @@
 #!/bin/bash
-# setup.sh [test]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need.
+# setup.sh [test|demo]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need, with
+# "demo" what en_US.UTF-8 is made from, on a machine that has no locale but C.
 #
 # Debian starts a server of its own when the server's package is installed; that is not wanted here, so neither a
 # cluster is made nor any service started while packages are installed.  Does nothing where nothing is missing.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
+# tests of the set-up name another place
+locale_sources=${LOCALE_SOURCES:-/usr/share/i18n/locales}
 
 # Is there a way to install packages?
 may_install() {
@@ -29,15 +32,52 @@ need runuser util-linux
 need perl perl
 if [ ! -e /usr/include/stdio.h ]; then packages+=(libc6-dev); fi
 need_perl JSON::PP perl
-if find_postgres; then
-	major=$pgmajor
-else
-	# the version that this release has
-	may_install PostgreSQL
-	as_root apt-get update -q >/dev/null
-	major=$(apt-cache depends postgresql | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p')
-	packages+=("postgresql-$major" "postgresql-server-dev-$major")
-fi
+# The version of Debian's tree that a pg_config belongs to, or would if its package were installed; fails if that is none.
+debian_major() {
+	local tree
+	tree=$("$1" --bindir 2>/dev/null) || tree=$(dirname "$1")
+	case "$tree" in
+		"$pg_trees"/[1-9]*/bin) tree=${tree#"$pg_trees"/}; echo "${tree%%[!0-9]*}" ;;
+		*) return 1 ;;
+	esac
+}
+
+# Prints the version that this machine should have complete: the one asked for; else the newest of which the server is there, or
+# its headers are.  Nothing if the machine has neither.
+begun_major() {
+	local part candidate
+	case "${PG_CONFIG:-}" in
+		*/*) debian_major "$PG_CONFIG" && return
+			die "$PG_CONFIG belongs to no PostgreSQL 15 or later with its server and the server's headers, and to no package of Debian." ;;
+	esac
+	for part in has_server has_headers; do
+		for candidate in $(debian_pg_configs); do
+			if [ "$(major_of "$candidate")" -ge 15 ] && "$part" "$candidate"; then major_of "$candidate"; return; fi
+		done
+	done
+}
+
+# Sets major to the version to be used, and adds the packages that it lacks.
+need_postgres() {
+	local tree
+	if find_postgres; then
+		major=$pgmajor
+		return
+	fi
+	major=$(begun_major)
+	if [ -z "$major" ]; then
+		# the version that this release has
+		may_install PostgreSQL
+		as_root apt-get update -q >/dev/null
+		major=$(apt-cache depends postgresql | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p')
+	fi
+	[ "${major:-0}" -ge 15 ] || die "gpusort needs PostgreSQL 15 or later, and this would be ${major:-none}."
+	tree=$pg_trees/$major/bin/pg_config
+	has_server "$tree" || packages+=("postgresql-$major")
+	has_headers "$tree" || packages+=("postgresql-server-dev-$major")
+}
+
+need_postgres
 if [ "${1:-}" = test ]; then
 	need_perl IPC::Run libipc-run-perl
 	need_perl Test::More perl
@@ -50,6 +90,10 @@ if [ "${1:-}" = test ]; then
 			packages+=(gcc)
 		fi
 	done
+fi
+if [ "${1:-}" = demo ] && sorts_by_bytes && ! has_locale en_US.UTF-8; then
+	need localedef libc-bin
+	if [ ! -e "$locale_sources/en_US" ]; then packages+=(locales); fi
 fi
 [ ${#packages[@]} -gt 0 ] || exit 0
 may_install "${packages[*]}"

@@ -152,7 +152,7 @@ begin_spill(FunctionCallInfo fcinfo, const Collected *state)
 	const CollectCall *call = state->call;
 	CollectSpill *spill = palloc0(sizeof(CollectSpill));
 	const char *why;
-	bool		ours = sortkey_supported(call->sortop, call->collation, &why);
+	bool		ours = sortkey_supported(call->sortop, call->collation, InvalidOid, &why);
 	bool		numbered = call->stable && !ours;
 	TupleDesc	desc = spill_descriptor(call, numbered);
 	SortColumns columns = {

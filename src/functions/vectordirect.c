@@ -40,7 +40,7 @@ plain_type(const VectorColumn *column, gs_type *type)
 	SortKey		key;
 
 	if (values->nulls || values->offsets || !values->type->byval || column->desc ||
-		!sortkey_supported(op, column->collation, &why))
+		!sortkey_supported(op, column->collation, InvalidOid, &why))
 		return false;
 	sortkey_open(&key, op, column->collation, false, false);
 	*type = key.spec.type;

@@ -386,7 +386,7 @@ find_operators(const VectorQuestion *q, Oid *operators)
 		const char *why;
 
 		operators[c] = vectorcompare_operator(&q->columns[c]);
-		supported &= sortkey_supported(operators[c], q->columns[c].collation, &why);
+		supported &= sortkey_supported(operators[c], q->columns[c].collation, InvalidOid, &why);
 	}
 	return supported;
 }

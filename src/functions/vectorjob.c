@@ -210,7 +210,7 @@ computable(const VectorColumn *column)
 	const char *why;
 	SortKey		key;
 
-	if (!sortkey_supported(op, column->collation, &why))
+	if (!sortkey_supported(op, column->collation, InvalidOid, &why))
 		return false;
 	sortkey_open(&key, op, column->collation, false, false);
 	return key.plain != 0;

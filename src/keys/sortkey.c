@@ -93,7 +93,7 @@ find_kind(Oid opfamily, Oid opcintype)
 }
 
 bool
-sortkey_supported(Oid sortop, Oid collation, const char **why)
+sortkey_supported(Oid sortop, Oid collation, Oid type, const char **why)
 {
 	const KeyKind *kind;
 	Oid			opfamily;
@@ -109,7 +109,7 @@ sortkey_supported(Oid sortop, Oid collation, const char **why)
 	if (kind == NULL)
 	{
 		*why = psprintf("type %s has no exact encoding for operator %s",
-						format_type_be(opcintype), get_opname(sortop));
+						format_type_be(OidIsValid(type) ? type : opcintype), get_opname(sortop));
 		return false;
 	}
 	return kind->how != COLLATED || collation_orders_bytes(collation, why);

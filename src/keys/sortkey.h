@@ -53,9 +53,9 @@ struct SortKey
 
 /*
  * Can this operator's order be encoded exactly?  If not, *why says it in a few words, for messages; it may be in the current
- * memory context.
+ * memory context.  There the values' type is named, unless it is InvalidOid: the operator's may be as vague as anyarray.
  */
-extern bool sortkey_supported(Oid sortop, Oid collation, const char **why);
+extern bool sortkey_supported(Oid sortop, Oid collation, Oid type, const char **why);
 
 /*
  * Opens a key: sortop is the "<" or ">" of a btree family.  With exact set the key starts in its widest form and never answers

@@ -11,6 +11,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
+#include "utils/lsyscache.h"
 
 #include "src/compat.h"
 #include "src/guc.h"
@@ -80,7 +81,8 @@ bound_allows(SortBound bound, double rows, const char **why)
 
 /* The order of the tests is that of their price. */
 bool
-sort_is_ours(const List *sortops, const List *collations, double rows, SortBound bound, const char **why)
+sort_is_ours(const List *sortops, const List *collations, const List *types, double rows, SortBound bound,
+			 const char **why)
 {
 	ListCell   *op;
 	ListCell   *collation;
@@ -94,7 +96,9 @@ sort_is_ours(const List *sortops, const List *collations, double rows, SortBound
 		return false;
 	forboth(op, sortops, collation, collations)
 	{
-		if (!sortkey_supported(lfirst_oid(op), lfirst_oid(collation), why))
+		Oid			type = types ? list_nth_oid(types, foreach_current_index(op)) : InvalidOid;
+
+		if (!sortkey_supported(lfirst_oid(op), lfirst_oid(collation), type, why))
 			return false;
 	}
 	return true;
@@ -142,23 +146,81 @@ make_gpusort(Sort *sort, List *sortops, List *collations)
 	return (Plan *) scan;
 }
 
+/* Says why a sort stays. */
+static void
+leave_sort(const char *why)
+{
+	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", why)));
+}
+
 /* Replaces a Sort if it is to be ours, else says why not. */
 static Plan *
 take_sort(Sort *sort, SortBound bound)
 {
 	List	   *sortops = NIL;
 	List	   *collations = NIL;
+	List	   *types = NIL;
 	const char *why;
 
 	for (int i = 0; i < sort->numCols; i++)
 	{
+		TargetEntry *key = list_nth_node(TargetEntry, sort->plan.targetlist, sort->sortColIdx[i] - 1);
+
 		sortops = lappend_oid(sortops, sort->sortOperators[i]);
 		collations = lappend_oid(collations, sort->collations[i]);
+		types = lappend_oid(types, exprType((Node *) key->expr));
 	}
-	if (sort_is_ours(sortops, collations, sort->plan.plan_rows, bound, &why))
+	if (sort_is_ours(sortops, collations, types, sort->plan.plan_rows, bound, &why))
 		return make_gpusort(sort, sortops, collations);
-	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", why)));
+	leave_sort(why);
 	return (Plan *) sort;
+}
+
+/* Collects the aggregates in an expression that sort their input themselves, each once. */
+static bool
+find_sorting_aggregates(Node *node, List **found)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		Aggref	   *aggregate = (Aggref *) node;
+
+		if ((aggregate->aggorder || aggregate->aggdistinct) && !aggregate_is_presorted(aggregate))
+			*found = list_append_unique(*found, aggregate);
+		return false;			/* there are no aggregates in an aggregate's arguments */
+	}
+	return expression_tree_walker(node, find_sorting_aggregates, found);
+}
+
+/* Says which sorts happen inside an Agg, where no node of the plan can take their place. */
+static void
+leave_sorts_of_agg(Agg *agg)
+{
+	List	   *aggregates = NIL;
+	ListCell   *lc;
+
+	find_sorting_aggregates((Node *) agg->plan.targetlist, &aggregates);
+	find_sorting_aggregates((Node *) agg->plan.qual, &aggregates);
+	foreach(lc, aggregates)
+	{
+		Aggref	   *aggregate = lfirst_node(Aggref, lc);
+
+		leave_sort(psprintf("the aggregate %s sorts its input itself", get_func_name(aggregate->aggfnoid)));
+	}
+	foreach(lc, agg->chain)
+	{
+		if (outerPlan(lfirst_node(Agg, lc)))
+			leave_sort("further grouping sets are sorted inside the aggregate");
+	}
+}
+
+/* Says why an Incremental Sort stays. */
+static void
+leave_incremental_sort(IncrementalSort *sort)
+{
+	leave_sort(psprintf("rows come in the order of the first %d of %d keys, and an Incremental Sort does the rest",
+						sort->nPresortedCols, sort->sort.numCols));
 }
 
 /* The bound that the executor would pass from a node to its children; see ExecSetTupleBound. */
@@ -233,6 +295,14 @@ walk(Plan *plan, SortBound bound)
 			break;
 		case T_Sort:
 			return take_sort((Sort *) plan, bound);
+		case T_IncrementalSort:
+			if (message_level_is_interesting(DEBUG1))
+				leave_incremental_sort((IncrementalSort *) plan);
+			break;
+		case T_Agg:
+			if (message_level_is_interesting(DEBUG1))
+				leave_sorts_of_agg((Agg *) plan);
+			break;
 		default:
 			break;
 	}

@@ -26,9 +26,11 @@ typedef struct SortBound
 extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
 
 /*
- * Will this sort be ours?  The one predicate behind plans and costs.  If not, *why says it in a few words.
+ * Will this sort be ours?  The one predicate behind plans and costs.  If not, *why says it in a few words, with the keys'
+ * own types if they are given; NIL where nobody will read them.
  */
-extern bool sort_is_ours(const List *sortops, const List *collations, double rows, SortBound bound, const char **why);
+extern bool sort_is_ours(const List *sortops, const List *collations, const List *types, double rows, SortBound bound,
+						 const char **why);
 
 /* Is the walk certain to see the plan that is being made?  Only then are costs lowered. */
 extern bool plan_will_be_walked;

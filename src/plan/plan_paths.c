@@ -101,7 +101,7 @@ saving(SortPath *sort, SortBound bound)
 	Cost		ours;
 	const char *why;
 
-	if (!sort_is_ours(keys.sortops, keys.collations, sort->path.rows, bound, &why))
+	if (!sort_is_ours(keys.sortops, keys.collations, NIL, sort->path.rows, bound, &why))
 		return 0;
 	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, keys.words);
 	return Max(theirs - ours, 0);

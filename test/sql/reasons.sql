@@ -1,4 +1,4 @@
--- Which keys gpusort leaves to PostgreSQL, and the reason that DEBUG1 gives.
+-- Which sorts gpusort leaves to PostgreSQL, and the reason that DEBUG1 gives.
 LOAD 'gpusort';
 SET gpusort.min_rows = 0;
 CREATE SCHEMA reasons;
@@ -14,5 +14,18 @@ EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY v USING >;
 EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY t COLLATE german;
 EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY (i, i)::pair;
 EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY (i, i)::pair USING *<;
+CREATE DOMAIN numbers AS int[];
+EXPLAIN (COSTS OFF) SELECT a::numbers FROM r ORDER BY a::numbers;
+-- inside aggregates, each once; what the plan has below them is ours
+EXPLAIN (COSTS OFF) SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY i) FROM r
+HAVING percentile_cont(0.5) WITHIN GROUP (ORDER BY i) > 1;
+EXPLAIN (COSTS OFF) SELECT count(DISTINCT t), sum(i) FROM r GROUP BY GROUPING SETS ((i), (s), ());
+-- partly sorted already
+RESET client_min_messages;
+CREATE INDEX ON r (i, a);
+SET client_min_messages = debug1;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY i, a, t COLLATE "C";
 RESET client_min_messages;
 DROP SCHEMA reasons CASCADE;

@@ -12,11 +12,12 @@ $node->init(extra => [ '--locale=C.UTF-8', '--encoding=UTF8' ]);
 $node->start;
 my ($out, $err);
 
-# Traps: whatever the script calls or might call, for arguments that fit better than PostgreSQL's own functions and operators.  A role
+# Traps: whatever the scripts call or might call, for arguments that fit better than PostgreSQL's own functions and operators.  A role
 # without rights can lay them wherever it may create functions, and a superuser that creates the extension there would fall in.
-my %called = map { $_ => 1 } slurp_file("$FindBin::Bin/../../sql/gpusort--0.1.0.sql") =~ /\b([a-z_]+)\s*\(/g;
+my $scripts = join '', map { slurp_file($_) } glob "$FindBin::Bin/../../sql/*.sql";
+my %called = map { $_ => 1 } $scripts =~ /\b([a-z_]+)\s*\(/g;
 my $names = join ', ', map { "'$_'" } sort grep { !/^gpu/ } keys %called;
-cmp_ok(scalar keys %called, '>', 20, 'the script calls functions');
+cmp_ok(scalar keys %called, '>', 20, 'the scripts call functions');
 $node->safe_psql('postgres', 'CREATE ROLE mallory LOGIN; CREATE SCHEMA open AUTHORIZATION mallory');
 $node->safe_psql('postgres', <<"SQL", extra_params => [ '-U', 'mallory' ]);
 DO \$do\$
@@ -66,8 +67,22 @@ foreach my $schema ('open', 'elsewhere')
 is($node->safe_psql('postgres', "SELECT count(*) FROM pg_type WHERE typname LIKE 'gpu\\_rle%' AND typnamespace <> 'elsewhere'::regnamespace"),
 	'0', 'types have moved, too');
 
-# Nothing stays behind.
-$node->safe_psql('postgres', 'DROP EXTENSION gpusort');
+# What stands on it is not dropped unasked.
+$node->safe_psql('postgres', "CREATE TABLE t AS SELECT i, elsewhere.gpu_sort(ARRAY[i]) AS a FROM generate_series(1, 20000) AS i; ANALYZE t;
+	CREATE VIEW uses AS SELECT elsewhere.gpu_median(i) FROM t");
+$node->psql('postgres', 'DROP EXTENSION gpusort', stderr => \$err);
+like($err, qr/other objects depend on it/, 'a view keeps the extension from being dropped');
+$node->safe_psql('postgres', 'DROP VIEW uses');
+
+# Nothing stays behind: rows are as they were, a session with the library goes on, and settings without it do no harm.
+my $plan = 'EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY i';
+like($node->safe_psql('postgres', "LOAD 'gpusort'; DROP EXTENSION gpusort; $plan"), qr/GpuSort/, 'a session goes on after the drop');
 is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_proc WHERE proname LIKE 'gpu%' OR probin LIKE '%gpusort%')), '0', 'dropped');
+$node->safe_psql('postgres', "ALTER DATABASE postgres SET gpusort.min_rows = 5; ALTER ROLE mallory SET gpusort.enabled = off");
+$node->append_conf('postgresql.conf', "gpusort.work_mem = '1MB'\ngpusort.timeout = '5s'\n");
+$node->restart;
+unlike($node->safe_psql('postgres', $plan), qr/GpuSort/, 'without the library the sort is PostgreSQL\'s');
+is($node->safe_psql('postgres', 'SELECT 1', extra_params => [ '-U', 'mallory' ]), '1', 'nor does a setting of a role keep it out');
+is($node->safe_psql('postgres', 'SELECT sum(i), sum(a[1]) FROM t'), '200010000|200010000', 'and rows are as they were');
 $node->stop;
 done_testing();
