@@ -83,11 +83,12 @@ gsd_attentive(void)
 
 /*
  * Takes the lock that only one service of a data directory can hold.  The file may have been removed by a predecessor
- * between open and lock, so that it is looked at again.
+ * between open and lock, so that it is looked at again.  A restored backup need not have the folder.
  */
 static bool
 take_lock(const char *path)
 {
+	(void) mkdir(GSD_FOLDER, 0700);
 	for (int attempt = 0; attempt < 10; attempt++)
 	{
 		int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -358,6 +359,9 @@ main(int argc, char **argv)
 	raise_limits();
 	if (!take_lock(GSD_LOCK))
 		return GSD_EXIT_SOCKET;
+	/* 0.1.0 had them in the data directory itself, where pg_rewind stumbles over what a killed server leaves */
+	(void) unlink("pgsql_tmp_gpusort");
+	(void) unlink("pgsql_tmp_gpusort.lock");
 	status = gsd_devices_open();
 	if (status != 0)
 	{

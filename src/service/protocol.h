@@ -13,9 +13,12 @@
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
 #define GSD_VERSION 2
 
-/* In the server's data directory.  Base backups leave out what begins like this. */
-#define GSD_SOCKET "pgsql_tmp_gpusort"
-#define GSD_LOCK "pgsql_tmp_gpusort.lock"
+/*
+ * In the server's data directory.  Backups and pg_rewind pass over what lies in this folder, and over names that begin like these.
+ */
+#define GSD_FOLDER "pg_stat_tmp"
+#define GSD_SOCKET GSD_FOLDER "/pgsql_tmp_gpusort"
+#define GSD_LOCK GSD_FOLDER "/pgsql_tmp_gpusort.lock"
 
 #define GSD_MAX_MESSAGE 8192
 #define GSD_MAX_SLOTS 64
