@@ -3,7 +3,7 @@ MODULE_big = gpusort
 DATA = $(wildcard sql/gpusort--*.sql)
 
 KERNEL_OBJS = $(patsubst %.c,%.o,$(wildcard kernels/*.c kernels/cpu/*.c))
-OBJS = $(patsubst %.c,%.o,$(wildcard src/*.c)) src/service/protocol.o $(KERNEL_OBJS)
+OBJS = $(patsubst %.c,%.o,$(filter-out src/service/%,$(wildcard src/*.c src/*/*.c))) src/service/protocol.o $(KERNEL_OBJS)
 
 # test/sql/*.sql with expected/*.out; the options load the library into every session of the tests
 REGRESS = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
@@ -26,7 +26,7 @@ PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
 include src/service/service.mk
-$(OBJS): $(wildcard src/*.h src/service/protocol.h kernels/*.h kernels/cpu/*.h)
+$(OBJS): $(wildcard src/*.h src/*/*.h kernels/*.h kernels/cpu/*.h)
 $(MODULE_big).so: src/exports.map
 else
 all install installcheck clean:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # run.sh [large|gpu] [SUITE]...: all tests, from a fresh machine on; the last line is "N passed, N failed".
 #
-# Suites: primitives, regress, pgtap, tap, differential, queries; all when none is named.  "large" takes hours: bigger sizes for
+# Suites: source, primitives, regress, pgtap, tap, differential, queries; all when none is named.  "large" takes hours: bigger sizes for
 # those that have them.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
 # the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17
 # choose files of pgtap and tap by how their names begin.  VERBOSE=1 shows all that the TAP programs say.
@@ -12,7 +12,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
 size=small
-all='primitives regress pgtap tap differential queries'
+all='source primitives regress pgtap tap differential queries'
 usual=$all
 service_settings=
 case "${1:-}" in
@@ -120,6 +120,11 @@ side_by_side() {
 		read -r status took <"$work/$target.end"
 		as=env tap "$name $target" 60 sh -c "cat '$work/$target.out'; cat '$work/$target.err' >&2; exit $status"
 	done
+}
+
+# what the source promises of itself
+run_source() {
+	tap source 120 "$work/tree/test/source.sh"
 }
 
 run_primitives() {

@@ -1,0 +1,40 @@
+/*
+ * engine.c: the words for engines and their failures.
+ */
+#include "postgres.h"
+
+#include "engine.h"
+
+const char *
+engine_kind_text(EngineKind kind)
+{
+	static const char *const text[] = {"CPU", "GPU", "CPU service"};
+
+	return text[kind];
+}
+
+const char *
+engine_failure_text(EngineFailure why)
+{
+	static const char *const text[] = {
+		"none",
+		"no GPU",
+		"no free background worker",
+		"GPU service is starting",
+		"GPU service failed too often",
+		"GPU service cannot be reached",
+		"GPU service was lost",
+		"GPU service did not answer",
+		"GPU service broke the protocol",
+		"gpusort.pinned_memory is used up",
+		"no file descriptor or shared memory to be had",
+		"out of device memory",
+		"too large for the GPU service",
+		"GPU failed",
+		"GPU service gave a wrong order",
+		"GPU service refused the job",
+	};
+
+	StaticAssertStmt(lengthof(text) == ENGINE_FAILURES, "every failure needs its words");
+	return text[why];
+}

@@ -1,0 +1,180 @@
+/*
+ * engine_cpu.c: jobs done by kernels/cpu inside the backend.
+ */
+#include "postgres.h"
+
+#include "engine.h"
+#include "src/guc.h"
+
+/*
+ * A chunk grows from the first size to the second, so that a small sort stays small and a large one calls seldom; but no larger
+ * than a part of the memory limit.
+ */
+#define FIRST_CHUNK_ROWS 1024
+#define CHUNK_ROWS 16384
+#define CHUNK_SHARE 16
+#define BYTES_PER_STRING 32
+
+typedef struct CpuJob
+{
+	EngineJob	base;
+	BigMem	   *mem;
+	gs_host		host;
+	gs_engine  *engine;
+	gs_job	   *job;
+	gs_column_spec *columns;
+	uint32		ncolumns;
+	gs_chunk   *chunk;
+	Size		chunk_bytes;
+	uint32		chunk_rows;		/* rows the next chunk shall have room for */
+} CpuJob;
+
+/* Ends the job and gives its memory back. */
+static void
+cpu_end(EngineJob *base)
+{
+	CpuJob	   *job = (CpuJob *) base;
+
+	gs_job_end(job->job);
+	if (job->engine)
+		gs_engine_close(job->engine);
+	if (job->chunk)
+		bigmem_free(job->mem, job->chunk);
+	if (job->columns)
+		bigmem_free(job->mem, job->columns);
+	bigmem_free(job->mem, job);
+}
+
+/* Opens an engine of its own for the job: with one thread that is no more than an allocation. */
+static gs_status
+cpu_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
+{
+	CpuJob	   *job = bigmem_alloc(mem, sizeof(CpuJob));
+	gs_status	status = GS_NOMEM;
+
+	*result = NULL;
+	if (job == NULL)
+		return GS_NOMEM;
+	memset(job, 0, sizeof(CpuJob));
+	job->base.ops = &engine_cpu;
+	job->base.kind = ENGINE_CPU;
+	job->base.name = engine_cpu.name;
+	job->base.max_rows = GS_MAX_ROWS;
+	job->mem = mem;
+	job->host = bigmem_host(mem);
+	job->chunk_rows = FIRST_CHUNK_ROWS;
+	job->ncolumns = spec->ncolumns;
+	job->columns = bigmem_alloc(mem, spec->ncolumns * sizeof(gs_column_spec));
+	if (job->columns)
+	{
+		memcpy(job->columns, spec->columns, spec->ncolumns * sizeof(gs_column_spec));
+		status = gs_cpu_open(1, &job->host, &job->engine);
+	}
+	if (status == GS_OK)
+		status = gs_job_begin(job->engine, spec, &job->host, &job->job);
+	if (status != GS_OK)
+	{
+		cpu_end(&job->base);
+		return status;
+	}
+	*result = &job->base;
+	return GS_OK;
+}
+
+/* The rows that a chunk shall have room for once the first one is full. */
+static uint32
+full_chunk_rows(CpuJob *job)
+{
+	Size		room = gpusort_memory_limit() / CHUNK_SHARE;
+	uint32		rows = CHUNK_ROWS;
+
+	while (rows > FIRST_CHUNK_ROWS && gs_chunk_bytes(job->columns, job->ncolumns, rows, BYTES_PER_STRING) > room)
+		rows /= 2;
+	return rows;
+}
+
+/* Lays out the chunk again, in a larger buffer where needed. */
+static gs_status
+cpu_chunk(EngineJob *base, Size heap_bytes, gs_chunk **header, char **memory)
+{
+	CpuJob	   *job = (CpuJob *) base;
+	uint32		rows = job->chunk_rows;
+	uint32		per_string = BYTES_PER_STRING;
+	Size		bytes;
+
+	if (heap_bytes > (Size) rows * per_string)
+	{
+		/* a few enormous strings: as many rows as the layout needs at least */
+		rows = 64;
+		per_string = (uint32) ((heap_bytes + rows - 1) / rows);
+	}
+	bytes = gs_chunk_bytes(job->columns, job->ncolumns, rows, per_string);
+	if (bytes > job->chunk_bytes)
+	{
+		if (job->chunk)
+			bigmem_free(job->mem, job->chunk);
+		job->chunk_bytes = 0;
+		job->chunk = bigmem_alloc(job->mem, bytes);
+		if (job->chunk == NULL)
+			return GS_NOMEM;
+		job->chunk_bytes = bytes;
+	}
+	*header = job->chunk;
+	*memory = (char *) job->chunk;
+	return gs_chunk_init(job->chunk, bytes, job->columns, job->ncolumns, rows, per_string);
+}
+
+static gs_status
+cpu_add(EngineJob *base)
+{
+	CpuJob	   *job = (CpuJob *) base;
+
+	if (job->chunk_rows == FIRST_CHUNK_ROWS)
+		job->chunk_rows = full_chunk_rows(job);
+	return gs_job_add(job->job, job->chunk);
+}
+
+static gs_status
+cpu_lend(EngineJob *base, const gs_column *columns, uint64 rows)
+{
+	return gs_job_lend(((CpuJob *) base)->job, columns, rows);
+}
+
+static gs_status
+cpu_finish(EngineJob *base, uint64 rows)
+{
+	return gs_job_finish(((CpuJob *) base)->job, rows);
+}
+
+static gs_status
+cpu_next(EngineJob *base, void *out, uint64 room, uint64 *got)
+{
+	return gs_job_next(((CpuJob *) base)->job, out, room, got);
+}
+
+static uint64
+cpu_host_bytes(const EngineJob *base)
+{
+	const CpuJob *job = (const CpuJob *) base;
+
+	return gs_job_host_bytes(job->job) + job->chunk_bytes;
+}
+
+static void
+cpu_info(const EngineJob *base, gs_job_info *info)
+{
+	gs_job_get_info(((const CpuJob *) base)->job, info);
+}
+
+const EngineOps engine_cpu = {
+	.name = "CPU",
+	.begin = cpu_begin,
+	.chunk = cpu_chunk,
+	.add = cpu_add,
+	.lend = cpu_lend,
+	.finish = cpu_finish,
+	.next = cpu_next,
+	.host_bytes = cpu_host_bytes,
+	.info = cpu_info,
+	.end = cpu_end,
+};

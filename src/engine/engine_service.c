@@ -1,0 +1,558 @@
+/*
+ * engine_service.c: jobs done by gpusortd: chunks in a ring of shared memory, messages on a socket.
+ *
+ * Keys are written straight into a slot of the ring and sent with a message; the backend waits only when all slots are on their
+ * way.  Results come back through areas of the same memory and are copied before they are looked at.  Whatever goes wrong
+ * ends in a status, and the job begins again on the CPU; a cancelled query leaves by longjmp, and the memory context ends the job.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "portability/instr_time.h"
+#include "utils/memutils.h"
+
+#include "engine.h"
+#include "src/guc.h"
+#include "link.h"
+
+/* A chunk takes no more of the memory limit than this, so that the limit is looked at often enough; nor of what one job may have. */
+#define CHUNK_SHARE 16
+#define LEAST_CHUNK_ROWS 1024
+#define BYTES_PER_STRING 32
+/* The CPU engine's working memory for each row, beside the keys: what a job that has to begin again will need. */
+#define REPLAY_WORK_BYTES 16
+/* What a job with fewer rows than this allows is no help. */
+#define LEAST_JOB_ROWS 4096
+
+typedef struct ServiceJob
+{
+	EngineJob	base;
+	MemoryContextCallback callback;
+	ServiceLink *link;			/* NULL once given back */
+	gs_column_spec *columns;
+	uint32		ncolumns;
+	uint64		row_bytes;		/* of keys, strings not counted */
+	uint32		chunk_rows;
+
+	uint64		free_slots;		/* a bit for each */
+	int			slot;			/* being filled, -1: none */
+	gs_chunk   *header;			/* of the chunk there, until it is sent: the ring is not ours alone */
+	uint64		rows;			/* sent */
+	uint64		string_bytes;
+
+	gs_op		op;
+	uint64		limit;
+	Size		result_bytes;	/* of an element */
+	Size		work_bytes;		/* that the CPU engine would take for each row beside keys */
+	bool		finished;		/* all rows were sent */
+	bool		sorted;
+	bool		overflow;		/* a sum left its range: the answer, not a failure */
+	gs_job_info info;
+	gsd_piece	pieces[GSD_MAX_SLOTS];	/* that have come and wait, oldest first */
+	uint32		first_piece;
+	uint32		npieces;
+	uint32		taken;			/* elements taken out of the oldest */
+	uint64		given;
+} ServiceJob;
+
+/* Why the last call failed, beyond its status. */
+static EngineFailure last_failure;
+
+/* The names of devices that jobs ran on: few, and kept so that what EXPLAIN holds stays valid. */
+static char device_names[GSD_MAX_DEVICES][GSD_NAME_BYTES];
+
+/* Notes why a call fails and returns the status for it. */
+static gs_status
+failed(EngineFailure why)
+{
+	last_failure = why;
+	switch (why)
+	{
+		case ENGINE_OK:
+			return GS_OK;
+		case ENGINE_TIMEOUT:
+			return GS_TIMEOUT;
+		case ENGINE_PROTOCOL:
+			return GS_PROTOCOL;
+		case ENGINE_NO_RING:
+		case ENGINE_NO_FILE:
+		case ENGINE_NO_MEMORY:
+			return GS_NOMEM;
+		case ENGINE_TOO_BIG:
+			return GS_TOO_BIG;
+		case ENGINE_WRONG_ORDER:
+			return GS_WRONG_ORDER;
+		case ENGINE_INVALID:
+			return GS_INVALID;
+		default:
+			return GS_DEVICE;
+	}
+}
+
+/* The reason behind a status that came from here or from who reads the order. */
+static EngineFailure
+service_why(gs_status status)
+{
+	if (status == GS_WRONG_ORDER)
+		return ENGINE_WRONG_ORDER;
+	return last_failure != ENGINE_OK ? last_failure : ENGINE_PROTOCOL;
+}
+
+/* The reason behind a status that the service sent. */
+static EngineFailure
+why_of_status(gs_status status)
+{
+	switch (status)
+	{
+		case GS_NOMEM:
+			return ENGINE_NO_MEMORY;
+		case GS_TOO_BIG:
+			return ENGINE_TOO_BIG;
+		case GS_DEVICE:
+			return ENGINE_DEVICE;
+		case GS_WRONG_ORDER:
+			return ENGINE_WRONG_ORDER;
+		case GS_INVALID:
+			return ENGINE_INVALID;
+		default:
+			return ENGINE_PROTOCOL;
+	}
+}
+
+/* Lets go of the link, which can carry the next job: messages come whole or not at all, so the service understands the end of a job at
+ * any moment.  Called also when the memory context goes, after an error or a cancelled query. */
+static void
+give_link_back(void *arg)
+{
+	ServiceJob *job = arg;
+
+	if (job->link)
+		link_park(job->link);
+	job->link = NULL;
+}
+
+static void
+service_end(EngineJob *base)
+{
+	give_link_back(base);
+}
+
+/* Ends the link after a failure that leaves it in an unknown state. */
+static gs_status
+lost(ServiceJob *job, EngineFailure why)
+{
+	link_close(job->link);
+	job->link = NULL;
+	return failed(why);
+}
+
+/* Can so many elements be the result? */
+static bool
+count_good(const ServiceJob *job, uint64 results)
+{
+	switch (job->op)
+	{
+		case GS_TOPK:
+			return results == Min(job->limit, job->rows);
+		case GS_SELECT:
+			return results <= job->rows;
+		case GS_RUNS:
+		case GS_REDUCE:
+			return results <= job->rows && (results > 0) == (job->rows > 0);
+		default:
+			return results == job->rows;
+	}
+}
+
+/* Acts on a message that belongs to this job.  Everything in it is checked against what was sent before. */
+static EngineFailure
+take_message(ServiceJob *job, const gsd_message *m)
+{
+	ServiceLink *link = job->link;
+
+	if (m->job.job != link->job)
+		return ENGINE_OK;		/* late news of an earlier job */
+	switch (m->head.type)
+	{
+		case GSD_FREE:
+			if (m->slot.slot >= link->layout.slots || (job->free_slots >> m->slot.slot & 1) ||
+				(int) m->slot.slot == job->slot || job->sorted)
+				return ENGINE_PROTOCOL;
+			job->free_slots |= UINT64CONST(1) << m->slot.slot;
+			if (m->slot.full)
+				job->base.max_rows = Min(job->base.max_rows, job->rows);
+			return ENGINE_OK;
+		case GSD_SORTED:
+			if (job->sorted || m->sorted.rows != job->rows || !count_good(job, m->sorted.results))
+				return ENGINE_PROTOCOL;
+			job->sorted = true;
+			job->info.order = (gs_order_facts){m->sorted.key_bits, m->sorted.words, m->sorted.passes,
+				m->sorted.refined, m->sorted.input};
+			job->info.rows = m->sorted.rows;
+			job->info.results = m->sorted.results;
+			job->info.selected = m->sorted.selected;
+			job->info.upload_bytes = m->sorted.upload_bytes;
+			job->info.upload_ns = m->sorted.upload_ns;
+			job->info.device_ns = m->sorted.device_ns;
+			return ENGINE_OK;
+		case GSD_PIECE:
+			if (!job->sorted || m->piece.area >= link->layout.areas || job->npieces >= link->layout.areas ||
+				m->piece.rows > link->layout.area_bytes / job->result_bytes)
+				return ENGINE_PROTOCOL;
+			job->pieces[(job->first_piece + job->npieces++) % GSD_MAX_SLOTS] = m->piece;
+			return ENGINE_OK;
+		case GSD_FAILED:
+			ereport(DEBUG1, (errmsg_internal("gpusort service: %s", m->result.text)));
+			if (m->result.status == GS_OVERFLOW && job->op == GS_SCAN && job->finished && !job->sorted)
+			{
+				job->overflow = true;
+				return ENGINE_OK;
+			}
+			return why_of_status((gs_status) m->result.status);
+		default:
+			return ENGINE_PROTOCOL;
+	}
+}
+
+/* Takes all messages that are there; waits for one first if wanted. */
+static EngineFailure
+take_messages(ServiceJob *job, bool wait, LinkWait what)
+{
+	gsd_message message;
+
+	for (;;)
+	{
+		EngineFailure why = link_receive(job->link, &message, wait, what);
+
+		if (why == ENGINE_OK && message.head.type == 0)
+			return ENGINE_OK;
+		if (why == ENGINE_OK)
+			why = take_message(job, &message);
+		if (why != ENGINE_OK)
+			return why;
+		wait = false;
+	}
+}
+
+/* Waits for news and adds the time to a sum. */
+static EngineFailure
+wait_messages(ServiceJob *job, LinkWait what, double *waited)
+{
+	instr_time	start;
+	instr_time	end;
+	EngineFailure why;
+
+	INSTR_TIME_SET_CURRENT(start);
+	why = take_messages(job, true, what);
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_SUBTRACT(end, start);
+	*waited += INSTR_TIME_GET_MILLISEC(end);
+	return why;
+}
+
+/* Does the job compare with a constant? */
+static bool
+filters(const gs_job_spec *spec)
+{
+	return spec->op == GS_SELECT || spec->op == GS_PARTITION;
+}
+
+static Size
+constant_bytes(const gs_job_spec *spec)
+{
+	return filters(spec) && !spec->filter.by_flags ? spec->filter.value_bytes : 0;
+}
+
+/* Bytes of the message that begins the job. */
+static Size
+begin_bytes(const gs_job_spec *spec)
+{
+	return sizeof(gsd_begin) + spec->ncolumns * sizeof(gsd_column) + constant_bytes(spec);
+}
+
+/* Sends GSD_BEGIN and takes the answer. */
+static EngineFailure
+begin(ServiceJob *job, const gs_job_spec *spec)
+{
+	ServiceLink *link = job->link;
+	Size		constant = constant_bytes(spec);
+	gsd_message message;
+	EngineFailure why;
+
+	gsd_head(&message.head, GSD_BEGIN, begin_bytes(spec));
+	message.begin.job = ++link->job;
+	message.begin.op = spec->op;
+	message.begin.rows_hint = spec->rows_hint;
+	message.begin.limit = spec->limit;
+	message.begin.ncolumns = spec->ncolumns;
+	message.begin.order_columns = spec->order_columns;
+	message.begin.key_columns = spec->key_columns;
+	message.begin.constant_bytes = constant;
+	message.begin.operation = spec->operation;
+	message.begin.exclusive = spec->exclusive;
+	message.begin.by_flags = filters(spec) && spec->filter.by_flags;
+	message.begin.comparison = filters(spec) ? spec->filter.comparison : 0;
+	if (constant > 0)
+		memcpy(&message.begin.columns[spec->ncolumns], spec->filter.value, constant);
+	for (uint32 i = 0; i < spec->ncolumns; i++)
+		message.begin.columns[i] =
+			(gsd_column){spec->columns[i].type, spec->columns[i].desc, spec->columns[i].nulls_first, 0};
+	if (!link_send(link, &message.head, &why))
+		return why;
+	do
+		why = link_receive(link, &message, true, LINK_WAIT_START);
+	while (why == ENGINE_OK && message.job.job != link->job);
+	if (why != ENGINE_OK)
+		return why;
+	if (message.head.type == GSD_FAILED)
+		return why_of_status((gs_status) message.result.status);
+	if (message.head.type != GSD_BEGUN)
+		return ENGINE_PROTOCOL;
+	job->base.max_rows = Min(message.begun.max_rows, GS_MAX_ROWS);
+	strlcpy(device_names[message.begun.device], message.begun.name, GSD_NAME_BYTES);
+	job->base.name = device_names[message.begun.device];
+	return job->base.max_rows < LEAST_JOB_ROWS ? ENGINE_NO_MEMORY : ENGINE_OK;
+}
+
+/* Begins the job on a link.  One that was idle may be ended by the service just now; then there is a new one to be had. */
+static EngineFailure
+begin_on_link(ServiceJob *job, const gs_job_spec *spec)
+{
+	for (;;)
+	{
+		EngineFailure why;
+		bool		reused;
+
+		job->link = link_open(gpusort_engine == ENGINE_CHOICE_GPU, &why);
+		if (job->link == NULL)
+			return why;
+		reused = job->link->job > 0;
+		why = begin(job, spec);
+		if (why != ENGINE_LOST || !reused)
+			return why;
+		link_close(job->link);
+		job->link = NULL;
+	}
+}
+
+/* The rows that a chunk shall have room for: as many as the slot has, within the limits of memory. */
+static uint32
+full_chunk_rows(ServiceJob *job)
+{
+	Size		room = Min(gpusort_memory_limit() / CHUNK_SHARE, job->link->layout.slot_bytes);
+	uint32		rows = 64 * 1024 * 1024 / 64;
+
+	rows = (uint32) Min((uint64) rows, job->base.max_rows / CHUNK_SHARE / 64 * 64);
+	while (rows > LEAST_CHUNK_ROWS && gs_chunk_bytes(job->columns, job->ncolumns, rows, BYTES_PER_STRING) > room)
+		rows = rows / 2 / 64 * 64;
+	return Max(rows, 64);
+}
+
+static gs_status
+service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
+{
+	MemoryContext cxt = bigmem_context(mem);
+	ServiceJob *job;
+	EngineFailure why = ENGINE_TOO_BIG;
+
+	*result = NULL;
+	if (begin_bytes(spec) > GSD_MAX_MESSAGE)
+		return failed(why);
+	job = MemoryContextAllocZero(cxt, sizeof(ServiceJob));
+	job->columns = MemoryContextAlloc(cxt, spec->ncolumns * sizeof(gs_column_spec));
+	memcpy(job->columns, spec->columns, spec->ncolumns * sizeof(gs_column_spec));
+	job->ncolumns = spec->ncolumns;
+	job->header = MemoryContextAlloc(cxt, gs_chunk_header_bytes(spec->ncolumns));
+	for (uint32 i = 0; i < spec->ncolumns; i++)
+		job->row_bytes += spec->columns[i].type == GS_BYTES ? sizeof(uint32) : gs_type_width(spec->columns[i].type);
+	job->op = spec->op;
+	job->limit = spec->limit;
+	job->result_bytes = gs_job_result_bytes(spec);
+	job->work_bytes = gs_job_work_bytes(spec);
+	job->base.ops = &engine_service;
+	job->slot = -1;
+	job->callback.func = give_link_back;
+	job->callback.arg = job;
+	MemoryContextRegisterResetCallback(cxt, &job->callback);
+	why = begin_on_link(job, spec);
+	if (job->link == NULL)
+		return failed(why);
+	job->base.kind = job->link->gpu ? ENGINE_GPU : ENGINE_CPU_SERVICE;
+	job->free_slots = (UINT64CONST(1) << job->link->layout.slots) - 1;
+	if (why == ENGINE_NO_MEMORY || why == ENGINE_INVALID || why == ENGINE_TOO_BIG)
+	{
+		service_end(&job->base);	/* the link is well, only this job cannot be */
+		return failed(why);
+	}
+	if (why != ENGINE_OK)
+		return lost(job, why);
+	job->chunk_rows = full_chunk_rows(job);
+	*result = &job->base;
+	return GS_OK;
+}
+
+/* Lays out a chunk in a free slot. */
+static gs_status
+service_chunk(EngineJob *base, Size heap_bytes, gs_chunk **header, char **memory)
+{
+	ServiceJob *job = (ServiceJob *) base;
+	Size		slot_bytes = job->link->layout.slot_bytes;
+	uint32		rows = job->chunk_rows;
+	uint32		per_string = BYTES_PER_STRING;
+
+	if (heap_bytes > (Size) rows * per_string)
+	{
+		rows = 64;
+		per_string = (uint32) ((heap_bytes + rows - 1) / rows);
+	}
+	if (gs_chunk_bytes(job->columns, job->ncolumns, 64, per_string) > slot_bytes)
+		return failed(ENGINE_TOO_BIG);
+	while (job->slot < 0)
+	{
+		EngineFailure why;
+
+		if (job->free_slots != 0)
+		{
+			job->slot = pg_rightmost_one_pos64(job->free_slots);
+			job->free_slots &= ~(UINT64CONST(1) << job->slot);
+			break;
+		}
+		why = wait_messages(job, LINK_WAIT_CHUNK, &job->base.wait_in_ms);
+		if (why != ENGINE_OK)
+			return lost(job, why);
+	}
+	*header = job->header;
+	*memory = link_slot(job->link, job->slot);
+	if (gs_chunk_layout(job->header, slot_bytes, job->columns, job->ncolumns, rows, per_string) != GS_OK)
+		return failed(ENGINE_TOO_BIG);
+	return GS_OK;
+}
+
+/* Sends the chunk, and takes what the service has said meanwhile. */
+static gs_status
+service_add(EngineJob *base)
+{
+	ServiceJob *job = (ServiceJob *) base;
+	const gs_chunk *header = job->header;
+	char	   *memory = link_slot(job->link, job->slot);
+	gsd_slot	message;
+	EngineFailure why;
+
+	memcpy(memory, header, gs_chunk_header_bytes(job->ncolumns));
+
+	gsd_head(&message.head, GSD_ADD, sizeof(message));
+	message.job = job->link->job;
+	message.slot = (uint32) job->slot;
+	job->slot = -1;
+	job->rows += header->rows;
+	for (uint32 i = 0; i < job->ncolumns; i++)
+		if (job->columns[i].type == GS_BYTES)
+			job->string_bytes += ((const uint32 *) (memory + header->columns[i].values))[header->rows];
+	if (link_send(job->link, &message.head, &why))
+		why = take_messages(job, false, LINK_WAIT_CHUNK);
+	return why == ENGINE_OK ? GS_OK : lost(job, why);
+}
+
+static gs_status
+service_finish(EngineJob *base, uint64 rows)
+{
+	ServiceJob *job = (ServiceJob *) base;
+	gsd_count	message;
+	EngineFailure why;
+
+	gsd_head(&message.head, GSD_FINISH, sizeof(message));
+	message.job = job->link->job;
+	message.count = rows;
+	/* a slot laid out for rows that never came is free again */
+	job->slot = -1;
+	job->finished = true;
+	if (link_send(job->link, &message.head, &why))
+		while (why == ENGINE_OK && !job->sorted && !job->overflow)
+			why = wait_messages(job, LINK_WAIT_SORT, &job->base.wait_sort_ms);
+	if (why == ENGINE_OK)
+		return job->overflow ? GS_OVERFLOW : GS_OK;
+	return lost(job, why);
+}
+
+/* Gives an area back to be filled again. */
+static bool
+return_area(ServiceJob *job, uint32 area, EngineFailure *why)
+{
+	gsd_slot	message;
+
+	gsd_head(&message.head, GSD_TAKEN, sizeof(message));
+	message.job = job->link->job;
+	message.slot = area;
+	return link_send(job->link, &message.head, why);
+}
+
+static gs_status
+service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
+{
+	ServiceJob *job = (ServiceJob *) base;
+	EngineFailure why = ENGINE_OK;
+	gsd_piece  *piece;
+	uint32		count;
+
+	*got = 0;
+	if (job->given == job->info.results)
+		return GS_OK;
+	while (job->npieces == 0)
+	{
+		why = wait_messages(job, LINK_WAIT_ORDER, &job->base.wait_out_ms);
+		if (why != ENGINE_OK)
+			return lost(job, why);
+	}
+	piece = &job->pieces[job->first_piece];
+	if (piece->rows == 0 || piece->rows > job->info.results - job->given + job->taken)
+		return lost(job, ENGINE_PROTOCOL);	/* the end too early, or more than there are */
+	count = (uint32) Min(room, (uint64) (piece->rows - job->taken));
+	memcpy(out, link_area(job->link, piece->area) + job->taken * job->result_bytes, count * job->result_bytes);
+	job->taken += count;
+	job->given += count;
+	*got = count;
+	if (job->given == job->info.results)
+		service_end(base);		/* nothing left to come: the link is free for another job */
+	else if (job->taken == piece->rows)
+	{
+		job->first_piece = (job->first_piece + 1) % GSD_MAX_SLOTS;
+		job->npieces--;
+		job->taken = 0;
+		if (!return_area(job, piece->area, &why))
+			return lost(job, why);
+	}
+	return GS_OK;
+}
+
+/* The ring is counted by gpusort.pinned_memory; but if the job has to begin again on the CPU there must be room for that. */
+static uint64
+service_host_bytes(const EngineJob *base)
+{
+	const ServiceJob *job = (const ServiceJob *) base;
+
+	return job->rows * (job->row_bytes + REPLAY_WORK_BYTES + job->work_bytes) + job->string_bytes;
+}
+
+static void
+service_info(const EngineJob *base, gs_job_info *info)
+{
+	const ServiceJob *job = (const ServiceJob *) base;
+
+	*info = job->info;
+	if (info->upload_bytes == 0)
+		info->upload_bytes = job->rows * job->row_bytes + job->string_bytes;
+}
+
+const EngineOps engine_service = {
+	.name = "GPU",
+	.begin = service_begin,
+	.chunk = service_chunk,
+	.add = service_add,
+	.finish = service_finish,
+	.next = service_next,
+	.host_bytes = service_host_bytes,
+	.info = service_info,
+	.end = service_end,
+	.why = service_why,
+};

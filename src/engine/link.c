@@ -1,0 +1,500 @@
+/*
+ * link.c: connections of this session to gpusortd, each with its ring of memory.
+ *
+ * A link carries one job at a time, so two sorts of one merge join have two.  Links stay with the session, since making a
+ * ring costs milliseconds.  One that is idle for long is ended by the service, which takes the ring's memory back; that is found
+ * out here when the link is wanted again.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "storage/latch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "src/compat.h"
+#include "src/guc.h"
+#include "link.h"
+#include "stat.h"
+#include "worker.h"
+
+/*
+ * Four chunks: one being filled, one on its way, one being read, one in reserve.  Of that size the time per message no longer counts,
+ * and a ring is made in some ten milliseconds.
+ */
+#define RING_SLOTS 4
+#define SLOT_BYTES ((uint64) 2 * 1024 * 1024)
+#define RING_AREAS 4
+#define AREA_BYTES ((uint64) 256 * 1024)
+
+#define MAX_IDLE 4
+#define RETRY_MS 10
+#define ENDED_MS 200
+#define BREAKER_MS 5000
+#define REFUSED_MS 1000
+
+static dlist_head idle = DLIST_STATIC_INIT(idle);
+static int	idle_count;
+
+/* Before this time no ring is made, which would take longer than many a sort: the last one was refused. */
+static TimestampTz refused_until;
+
+/* The name under which pg_stat_activity shows a wait. */
+static uint32
+wait_event(LinkWait what)
+{
+	static const char *const names[] = {"GpusortStart", "GpusortChunk", "GpusortSort", "GpusortOrder"};
+	static uint32 events[lengthof(names)];
+
+	if (events[what] == 0)
+		events[what] = compat_wait_event(names[what]);
+	return events[what];
+}
+
+/* Milliseconds left until a deadline. */
+static long
+ms_left(TimestampTz deadline)
+{
+	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
+}
+
+/* The time until which an answer is waited for. */
+static TimestampTz
+patience(void)
+{
+	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), gpusort_timeout);
+}
+
+/* Waits for a socket, serving interrupts; false once the deadline has passed.  A socket of -1 just lets time pass. */
+static bool
+wait_for(int socket, int event, long ms, TimestampTz deadline, LinkWait what)
+{
+	long		left = ms_left(deadline);
+	int			events = WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH;
+
+	if (left <= 0)
+		return false;
+	if (ms > 0)
+		left = Min(ms, left);
+	if (socket >= 0)
+		(void) WaitLatchOrSocket(MyLatch, events | event, socket, left, wait_event(what));
+	else
+		(void) WaitLatch(MyLatch, events, left, wait_event(what));
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+	return true;
+}
+
+/* After this nobody tries the service for a while, so that sessions do not each wait for a dead one. */
+static void
+open_breaker(void)
+{
+	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), BREAKER_MS);
+
+	pg_atomic_write_u64(&gpusort_shared()->broken_until, (uint64) until);
+}
+
+void
+link_close(ServiceLink *link)
+{
+	if (link->socket >= 0)
+	{
+		close(link->socket);
+		ReleaseExternalFD();
+	}
+	if (link->ring)
+		munmap(link->ring, link->ring_bytes);
+	pfree(link);
+}
+
+/* Why the other end is gone: what it said before can still be read. */
+static EngineFailure
+last_word(ServiceLink *link)
+{
+	gsd_message message;
+	EngineFailure why;
+
+	do
+		why = link_receive(link, &message, false, LINK_WAIT_CHUNK);
+	while (why == ENGINE_OK && message.head.type != 0);
+	return why == ENGINE_OK ? ENGINE_LOST : why;
+}
+
+bool
+link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why)
+{
+	TimestampTz deadline = patience();
+
+	for (;;)
+	{
+		gsd_io		io = gsd_send(link->socket, head, -1);
+
+		*why = io == GSD_IO_OK || io == GSD_IO_AGAIN ? ENGINE_OK : last_word(link);
+		if (io != GSD_IO_AGAIN)
+			return io == GSD_IO_OK;
+		if (!wait_for(link->socket, WL_SOCKET_WRITEABLE, 0, deadline, LINK_WAIT_CHUNK))
+		{
+			open_breaker();
+			*why = ENGINE_TIMEOUT;
+			return false;
+		}
+	}
+}
+
+EngineFailure
+link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what)
+{
+	TimestampTz deadline = 0;
+
+	for (;;)
+	{
+		gsd_io		io = gsd_receive(link->socket, message, false, NULL);
+
+		if (io == GSD_IO_BAD)
+			return ENGINE_PROTOCOL;
+		if (io == GSD_IO_CLOSED)
+			return ENGINE_LOST;
+		/* the service ends since this job hangs: it was only quicker to say so than we would have been to lose patience */
+		if (io == GSD_IO_OK && message->head.type == GSD_FAILED && message->result.status == GS_TIMEOUT)
+			return ENGINE_TIMEOUT;
+		if (io == GSD_IO_OK && message->head.type != GSD_BUSY)
+			return ENGINE_OK;
+		if (io == GSD_IO_OK)
+		{
+			deadline = 0;		/* a sign of life */
+			continue;
+		}
+		message->head.type = 0;
+		if (!wait)
+			return ENGINE_OK;
+		if (deadline == 0)
+			deadline = patience();
+		if (!wait_for(link->socket, WL_SOCKET_READABLE, 0, deadline, what))
+		{
+			open_breaker();
+			return ENGINE_TIMEOUT;
+		}
+	}
+}
+
+/* Is the other end a process of our own user?  Nobody else can write to the data directory, but who knows. */
+static bool
+peer_trusted(int fd)
+{
+	struct ucred peer;
+	socklen_t	length = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
+}
+
+/* One attempt to connect; -1 with errno. */
+static int
+connect_once(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = GSD_SOCKET};
+	int			fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	if (connect(fd, (struct sockaddr *) &address, sizeof(address)) == 0 && peer_trusted(fd))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Connects; a service that is not there is asked for, and waited for if the caller is patient. */
+static bool
+link_connect(ServiceLink *link, bool patient, EngineFailure *why)
+{
+	TimestampTz deadline = patience();
+
+	for (;;)
+	{
+		link->socket = connect_once();
+		if (link->socket >= 0)
+			return true;
+		*why = ENGINE_DOWN;
+		/* EAGAIN: so many connect at once that the queue is full */
+		if (errno != EAGAIN)
+		{
+			*why = service_verdict();
+			if (*why == ENGINE_OK)
+				*why = service_demand();
+			if (*why != ENGINE_OK)
+				return false;
+			*why = ENGINE_STARTING;
+			if (!patient)
+				return false;
+		}
+		if (!wait_for(-1, 0, RETRY_MS, deadline, LINK_WAIT_START))
+		{
+			open_breaker();
+			return false;
+		}
+	}
+}
+
+/* Makes the ring's memory: a file without a name that nobody can make smaller, whose pages exist, since a page that cannot be had on
+ * first touch would be a signal instead of an error. */
+static int
+make_ring(ServiceLink *link)
+{
+	int			fd = memfd_create("gpusort", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int			result;
+	void	   *base;
+
+	gsd_head(&link->layout.head, GSD_RING, sizeof(link->layout));
+	link->layout.slots = RING_SLOTS;
+	link->layout.slot_bytes = SLOT_BYTES;
+	link->layout.areas = RING_AREAS;
+	link->layout.area_bytes = AREA_BYTES;
+	link->ring_bytes = gsd_ring_bytes(&link->layout);
+	if (fd < 0)
+		return -1;
+	do
+		result = posix_fallocate(fd, 0, (off_t) link->ring_bytes);
+	while (result == EINTR);
+	if (result == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+	{
+		base = mmap(NULL, link->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (base != MAP_FAILED)
+		{
+			link->ring = base;
+			return fd;
+		}
+	}
+	close(fd);
+	return -1;
+}
+
+/* Receives the answer of a given type to what was just sent. */
+static EngineFailure
+await(ServiceLink *link, uint32 type, gsd_message *answer)
+{
+	EngineFailure why = link_receive(link, answer, true, LINK_WAIT_START);
+
+	if (why != ENGINE_OK)
+		return why;
+	return answer->head.type == type ? ENGINE_OK : ENGINE_PROTOCOL;
+}
+
+/* Says hello. */
+static EngineFailure
+greet(ServiceLink *link)
+{
+	gsd_hello	hello;
+	gsd_message answer;
+	EngineFailure why;
+
+	gsd_head(&hello.head, GSD_HELLO, sizeof(hello));
+	hello.magic = GSD_MAGIC;
+	hello.version = GSD_VERSION;
+	hello.owner = link->owner;
+	if (!link_send(link, &hello.head, &why))
+		return why;
+	why = await(link, GSD_WELCOME, &answer);
+	if (why != ENGINE_OK)
+		return why;
+	if (answer.welcome.magic != GSD_MAGIC || answer.welcome.version != GSD_VERSION || answer.welcome.status != GS_OK)
+		return ENGINE_PROTOCOL;
+	link->gpu = answer.welcome.gpu != 0;
+	return ENGINE_OK;
+}
+
+/* Passes the ring. */
+static EngineFailure
+pass_ring(ServiceLink *link)
+{
+	int			fd = make_ring(link);
+	gsd_message answer;
+	gsd_io		io;
+	EngineFailure why;
+
+	if (fd < 0)
+		return ENGINE_NO_FILE;
+	io = gsd_send(link->socket, &link->layout.head, fd);
+	close(fd);					/* the mapping, and the service, keep the memory */
+	if (io != GSD_IO_OK)
+		return ENGINE_LOST;
+	why = await(link, GSD_RING_DONE, &answer);
+	if (why == ENGINE_OK && answer.result.status != GS_OK)
+	{
+		why = ENGINE_NO_RING;
+		refused_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSED_MS);
+	}
+	return why;
+}
+
+/* The identity that memory of the service must not cross without being cleared. */
+static uint64
+current_owner(void)
+{
+	return (uint64) MyDatabaseId << 32 | GetUserId();
+}
+
+/* Counts a descriptor for a socket, if another one is left: whoever waits for a socket needs it, and fails without. */
+static bool
+acquire_socket(void)
+{
+	if (!AcquireExternalFD())
+		return false;
+	if (AcquireExternalFD())
+	{
+		ReleaseExternalFD();
+		return true;
+	}
+	ReleaseExternalFD();
+	return false;
+}
+
+/* A connection that has said hello.  The link is freed if waiting is interrupted. */
+static ServiceLink *
+link_new(bool patient, bool with_ring, EngineFailure *why)
+{
+	ServiceLink *link;
+
+	if (!acquire_socket())
+	{
+		*why = ENGINE_NO_FILE;
+		return NULL;
+	}
+	link = MemoryContextAllocZero(TopMemoryContext, sizeof(ServiceLink));
+	link->socket = -1;
+	link->owner = current_owner();
+	PG_TRY();
+	{
+		if (link_connect(link, patient, why))
+			*why = greet(link);
+		if (*why == ENGINE_OK && with_ring)
+			*why = pass_ring(link);
+	}
+	PG_CATCH();
+	{
+		if (link->socket < 0)
+			ReleaseExternalFD();
+		link_close(link);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (*why == ENGINE_OK)
+		return link;
+	if (link->socket < 0)
+		ReleaseExternalFD();
+	link_close(link);
+	return NULL;
+}
+
+/* Waits for the service's last word on a job that was ended early. */
+static bool
+settle(ServiceLink *link)
+{
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ENDED_MS);
+	gsd_message message;
+
+	for (;;)
+	{
+		gsd_io		io = gsd_receive(link->socket, &message, false, NULL);
+
+		if (io == GSD_IO_AGAIN && !link->ending)
+			return true;		/* nothing left, and the other end is there */
+		if (io == GSD_IO_AGAIN)
+		{
+			if (!wait_for(link->socket, WL_SOCKET_READABLE, 0, deadline, LINK_WAIT_START))
+				return false;
+		}
+		else if (io != GSD_IO_OK)
+			return false;
+		else if (message.head.type == GSD_ENDED && message.job.job == link->job)
+			link->ending = false;
+	}
+}
+
+/* Takes an idle link that still lives. */
+static ServiceLink *
+link_reuse(void)
+{
+	while (!dlist_is_empty(&idle))
+	{
+		ServiceLink *link = dlist_container(ServiceLink, node, dlist_pop_head_node(&idle));
+		bool		usable = false;
+
+		idle_count--;
+		PG_TRY();
+		{
+			usable = link->owner == current_owner() && settle(link);
+		}
+		PG_CATCH();
+		{
+			link_close(link);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		if (usable)
+			return link;
+		link_close(link);
+	}
+	return NULL;
+}
+
+/* Is the breaker open? */
+static bool
+broken(void)
+{
+	return pg_atomic_read_u64(&gpusort_shared()->broken_until) > (uint64) GetCurrentTimestamp();
+}
+
+ServiceLink *
+link_open(bool patient, EngineFailure *why)
+{
+	ServiceLink *link;
+
+	*why = ENGINE_OK;
+	if (broken())
+	{
+		*why = ENGINE_DOWN;
+		return NULL;
+	}
+	link = link_reuse();
+	if (link == NULL && refused_until > GetCurrentTimestamp())
+		*why = ENGINE_NO_RING;
+	else if (link == NULL)
+		link = link_new(patient, true, why);
+	return link;
+}
+
+ServiceLink *
+link_open_bare(EngineFailure *why)
+{
+	*why = ENGINE_OK;
+	if (broken() || access(GSD_SOCKET, F_OK) != 0)
+	{
+		*why = ENGINE_DOWN;
+		return NULL;
+	}
+	return link_new(false, false, why);
+}
+
+void
+link_park(ServiceLink *link)
+{
+	gsd_job_message end;
+
+	gsd_head(&end.head, GSD_END, sizeof(end));
+	end.job = link->job;
+	if (idle_count >= MAX_IDLE || gsd_send(link->socket, &end.head, -1) != GSD_IO_OK)
+	{
+		link_close(link);
+		return;
+	}
+	link->ending = true;
+	dlist_push_head(&idle, &link->node);
+	idle_count++;
+}

@@ -1,0 +1,183 @@
+/*
+ * stat.c: counters and the state of the service in shared memory.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
+#include "utils/timestamp.h"
+
+#include "stat.h"
+
+static GpusortShared *shared;
+static GpusortShared own;
+static shmem_request_hook_type prev_shmem_request;
+static shmem_startup_hook_type prev_shmem_startup;
+
+/* Sets everything to the beginning. */
+static void
+init_shared(GpusortShared *fresh)
+{
+	memset(fresh, 0, sizeof(*fresh));
+	SpinLockInit(&fresh->mutex);
+	pg_atomic_init_u64(&fresh->broken_until, 0);
+	for (int op = 0; op < JOB_OPS; op++)
+	{
+		for (int kind = 0; kind < ENGINE_KINDS; kind++)
+		{
+			JobCounters *done = &fresh->done[op][kind];
+
+			pg_atomic_init_u64(&done->jobs, 0);
+			pg_atomic_init_u64(&done->rows, 0);
+			pg_atomic_init_u64(&done->bytes, 0);
+			pg_atomic_init_u64(&done->device_us, 0);
+		}
+		for (int why = 0; why < ENGINE_FAILURES; why++)
+			pg_atomic_init_u64(&fresh->left[op][why], 0);
+	}
+}
+
+/* Finds the structure, or makes it where it is the first time. */
+static void
+attach(void)
+{
+	bool		found;
+	GpusortShared *result;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	PG_TRY();
+	{
+		result = ShmemInitStruct("gpusort", sizeof(GpusortShared), &found);
+	}
+	PG_CATCH();
+	{
+		HOLD_INTERRUPTS();		/* the error took away what LWLockRelease gives back */
+		LWLockRelease(AddinShmemInitLock);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (!found)
+		init_shared(result);
+	LWLockRelease(AddinShmemInitLock);
+	shared = result;
+}
+
+/*
+ * Not preloaded: the server keeps some shared memory spare for those who come late.  Where that is used up too, the session keeps its
+ * own counters.
+ */
+static void
+attach_late(void)
+{
+	MemoryContext old = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		attach();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(old);
+		FlushErrorState();
+		init_shared(&own);
+		shared = &own;
+	}
+	PG_END_TRY();
+}
+
+GpusortShared *
+gpusort_shared(void)
+{
+	if (unlikely(shared == NULL))
+	{
+		if (IsUnderPostmaster)
+			attach_late();
+		else
+		{
+			init_shared(&own);
+			shared = &own;
+		}
+	}
+	return shared;
+}
+
+bool
+gpusort_shared_by_all(void)
+{
+	return gpusort_shared() != &own;
+}
+
+/* Asks for memory. */
+static void
+shmem_request(void)
+{
+	if (prev_shmem_request)
+		prev_shmem_request();
+	RequestAddinShmemSpace(sizeof(GpusortShared));
+}
+
+/* Takes it. */
+static void
+shmem_startup(void)
+{
+	if (prev_shmem_startup)
+		prev_shmem_startup();
+	shared = NULL;				/* after a crash of a backend everything begins anew */
+	attach();
+}
+
+void
+gpusort_stat_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	prev_shmem_request = shmem_request_hook;
+	shmem_request_hook = shmem_request;
+	prev_shmem_startup = shmem_startup_hook;
+	shmem_startup_hook = shmem_startup;
+}
+
+void
+stat_count_job(gs_op op, EngineKind kind, const gs_job_info *info, uint64 rows)
+{
+	JobCounters *done = &gpusort_shared()->done[op][kind];
+
+	pg_atomic_fetch_add_u64(&done->jobs, 1);
+	pg_atomic_fetch_add_u64(&done->rows, (int64) rows);
+	pg_atomic_fetch_add_u64(&done->bytes, (int64) info->upload_bytes);
+	pg_atomic_fetch_add_u64(&done->device_us, (int64) (info->device_ns / 1000));
+}
+
+void
+stat_count_left(gs_op op, EngineFailure why)
+{
+	pg_atomic_fetch_add_u64(&gpusort_shared()->left[op][why], 1);
+}
+
+ServiceShared
+service_state(void)
+{
+	GpusortShared *all = gpusort_shared();
+	ServiceShared copy;
+
+	SpinLockAcquire(&all->mutex);
+	copy = all->service;
+	SpinLockRelease(&all->mutex);
+	return copy;
+}
+
+void
+service_set_state(ServiceState state, int service_pid)
+{
+	GpusortShared *all = gpusort_shared();
+	TimestampTz now = GetCurrentTimestamp();
+
+	SpinLockAcquire(&all->mutex);
+	all->service.state = state;
+	all->service.service_pid = service_pid;
+	all->service.since = now;
+	SpinLockRelease(&all->mutex);
+}

@@ -1,0 +1,374 @@
+/*
+ * aggregates.c: gpu_sort_agg, gpu_count_distinct, gpu_median, gpu_percentile_cont and gpu_percentile_disc.
+ *
+ * What DISTINCT and ordered-set aggregates give, through our own sort.  Aggregates with the same transition function
+ * and argument share one state in a query, so that gpu_median(x) and gpu_count_distinct(x) collect values once.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type_d.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/float.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "collect.h"
+#include "src/compat.h"
+#include "vectordirect.h"
+
+PG_FUNCTION_INFO_V1(gpusort_collect_all);
+PG_FUNCTION_INFO_V1(gpusort_collect_values);
+PG_FUNCTION_INFO_V1(gpusort_collect_fraction);
+PG_FUNCTION_INFO_V1(gpusort_sort_agg_final);
+PG_FUNCTION_INFO_V1(gpusort_count_distinct_final);
+PG_FUNCTION_INFO_V1(gpusort_median_final);
+PG_FUNCTION_INFO_V1(gpusort_percentile_cont_final);
+PG_FUNCTION_INFO_V1(gpusort_percentile_disc_final);
+
+/* Transition: takes every value. */
+Datum
+gpusort_collect_all(PG_FUNCTION_ARGS)
+{
+	Collected  *state = collect_state(fcinfo, 1, 0, true);
+
+	collect_put(fcinfo, state, &fcinfo->args[1]);
+	PG_RETURN_POINTER(state);
+}
+
+/* Transition: takes every value that is not NULL; for answers that do not tell equal values apart. */
+Datum
+gpusort_collect_values(PG_FUNCTION_ARGS)
+{
+	Collected  *state;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	state = collect_state(fcinfo, 1, 0, false);
+	collect_put(fcinfo, state, &fcinfo->args[1]);
+	PG_RETURN_POINTER(state);
+}
+
+/* A percentile's fraction with PostgreSQL's error if there cannot be such a percentile; NaN stands for NULL. */
+static double
+get_fraction(const NullableDatum *argument)
+{
+	double		fraction;
+
+	if (argument->isnull)
+		return get_float8_nan();
+	fraction = DatumGetFloat8(argument->value);
+	if (fraction < 0 || fraction > 1 || isnan(fraction))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("percentile value %g is not between 0 and 1", fraction)));
+	return fraction;
+}
+
+/* Transition: takes every value that is not NULL; argument 2 is the fraction. */
+Datum
+gpusort_collect_fraction(PG_FUNCTION_ARGS)
+{
+	double		fraction = get_fraction(&fcinfo->args[2]);
+	bool		first = PG_ARGISNULL(0);
+	Collected  *state = collect_state(fcinfo, 1, 0, true);
+
+	if (first)
+		state->fraction = fraction;
+	else if (fraction != state->fraction && !(isnan(fraction) && isnan(state->fraction)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("percentile value must be the same in all rows of a group"),
+				 errdetail("It was %g and is %g.", state->fraction, fraction)));
+	if (!PG_ARGISNULL(1))
+		collect_put(fcinfo, state, &fcinfo->args[1]);
+	PG_RETURN_POINTER(state);
+}
+
+/* The state a final function was given, NULL if there is none or no value in it. */
+static Collected *
+final_state(FunctionCallInfo fcinfo)
+{
+	Collected  *state = PG_ARGISNULL(0) ? NULL : (Collected *) PG_GETARG_POINTER(0);
+
+	return state && collect_rows(state) > 0 ? state : NULL;
+}
+
+/* Memory for a job, below the current context; deleted by end_work. */
+static BigMem *
+begin_work(void)
+{
+	return bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort aggregate", ALLOCSET_SMALL_SIZES));
+}
+
+static void
+end_work(BigMem *mem)
+{
+	MemoryContextDelete(bigmem_context(mem));
+}
+
+/* Reads the rows of a sort into an array. */
+static ArrayType *
+spilled_array(Collected *state)
+{
+	VectorType	vtype = state->call->types[0];
+	Vector		values;
+	TupleTableSlot *slot;
+
+	/* what does not fit here does not fit an array */
+	vtype.limit = 2 * MaxAllocSize;
+	vector_init(&values, &vtype, NULL, 0);
+	collect_rewind(state);
+	while (slot = collect_next(state), !TupIsNull(slot))
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, 1, &isnull);
+
+		if (!vector_append(&values, value, isnull))
+			vector_to_array(&values, NULL, MaxArraySize + 1, 1);
+	}
+	return vector_to_array(&values, NULL, values.rows, 1);
+}
+
+/* gpu_sort_agg(value): all values in order as an array; NULLs last. */
+Datum
+gpusort_sort_agg_final(PG_FUNCTION_ARGS)
+{
+	Collected  *state = final_state(fcinfo);
+	uint32		order[COLLECT_SMALL];
+	ArrayType  *array;
+
+	if (state == NULL)
+		PG_RETURN_NULL();
+	if (state->spill)
+		array = spilled_array(state);
+	else if (collect_small_order(state, order))
+		array = vector_to_array(&state->columns[0], order, state->columns[0].rows, 1);
+	else
+	{
+		BigMem	   *mem = begin_work();
+		VectorColumn column = collect_column(state, 0);
+
+		array = vector_to_array(&state->columns[0], vectorjob_order(mem, &column, 1), state->columns[0].rows, 1);
+		end_work(mem);
+	}
+	PG_RETURN_ARRAYTYPE_P(array);
+}
+
+/* Are two values equal?  What the type's own function leaves behind, which for ranges is a copy of each, goes with scratch. */
+static bool
+equal_in(MemoryContext scratch, const Equality *equality, Datum a, Datum b)
+{
+	MemoryContext old = MemoryContextSwitchTo(scratch);
+	bool		equal = equality_holds(equality, a, b);
+
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(scratch);
+	return equal;
+}
+
+/* Counts the values of a sort that differ from the one before. */
+static int64
+count_spilled(Collected *state)
+{
+	const VectorType *vtype = &state->call->types[0];
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparisons", ALLOCSET_SMALL_SIZES);
+	TupleTableSlot *slot;
+	Datum		last = 0;
+	int64		count = 0;
+
+	collect_rewind(state);
+	while (slot = collect_next(state), !TupIsNull(slot))
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, 1, &isnull);
+
+		if (count > 0 && equal_in(scratch, &state->call->equality, last, value))
+			continue;
+		if (count > 0 && !vtype->byval)
+			pfree(DatumGetPointer(last));
+		last = datumCopy(value, vtype->byval, vtype->len);
+		count++;
+	}
+	MemoryContextDelete(scratch);
+	return count;
+}
+
+/* Counts the values of a small group that differ from the one before. */
+static int64
+count_small(const Collected *state, const uint32 order[COLLECT_SMALL])
+{
+	const Vector *values = &state->columns[0];
+	bool		isnull;
+	Datum		last = vector_get(values, order[0], &isnull);
+	int64		count = 1;
+
+	for (uint32 i = 1; i < values->rows; i++)
+	{
+		Datum		value = vector_get(values, order[i], &isnull);
+
+		if (!equality_holds(&state->call->equality, last, value))
+			count++;
+		last = value;
+	}
+	return count;
+}
+
+/* gpu_count_distinct(value): how many different values there are, NULLs left out. */
+Datum
+gpusort_count_distinct_final(PG_FUNCTION_ARGS)
+{
+	Collected  *state = final_state(fcinfo);
+	uint32		order[COLLECT_SMALL];
+	uint64		count = 0;
+
+	if (state && state->spill)
+		count = count_spilled(state);
+	else if (state && collect_small_order(state, order))
+		count = count_small(state, order);
+	else if (state)
+	{
+		BigMem	   *mem = begin_work();
+		VectorColumn column = collect_column(state, 0);
+
+		if (vectordirect_can(&column))
+			count = vectordirect_distinct(mem, &column);
+		else
+			(void) vectorjob_runs(mem, &column, 1, 1, 1, &count);
+		end_work(mem);
+	}
+	PG_RETURN_INT64(count);
+}
+
+/* The rows in memory at a place of the order and at the next one, or the last place. */
+static void
+rows_at(const Collected *state, uint64 place, uint32 rows[2])
+{
+	uint64		next = Min(place + 1, state->columns[0].rows - 1);
+	uint32		small[COLLECT_SMALL];
+	const uint32 *order = small;
+	BigMem	   *mem;
+	VectorColumn column;
+
+	if (collect_small_order(state, small))
+	{
+		rows[0] = order[place];
+		rows[1] = order[next];
+		return;
+	}
+	mem = begin_work();
+	column = collect_column(state, 0);
+	if (vectordirect_can(&column))
+		vectordirect_at(mem, &column, place, rows);
+	else
+	{
+		order = vectorjob_order(mem, &column, 1);
+		rows[0] = order[place];
+		rows[1] = order[next];
+	}
+	end_work(mem);
+}
+
+/* The value at a place of the order, and the one at the next, or the last place; both copied. */
+static void
+values_at(Collected *state, uint64 place, Datum *value, Datum *next)
+{
+	const VectorType *vtype = &state->call->types[0];
+	bool		isnull;
+
+	if (state->spill)
+	{
+		TupleTableSlot *slot;
+
+		collect_rewind(state);
+		for (uint64 i = 0; i <= place; i++)
+			slot = collect_next(state);
+		*value = *next = datumCopy(slot_getattr(slot, 1, &isnull), vtype->byval, vtype->len);
+		slot = collect_next(state);
+		if (!TupIsNull(slot))
+			*next = datumCopy(slot_getattr(slot, 1, &isnull), vtype->byval, vtype->len);
+	}
+	else
+	{
+		uint32		rows[2];
+
+		rows_at(state, place, rows);
+		*value = datumCopy(vector_get(&state->columns[0], rows[0], &isnull), vtype->byval, vtype->len);
+		*next = datumCopy(vector_get(&state->columns[0], rows[1], &isnull), vtype->byval, vtype->len);
+	}
+}
+
+/* Between two values, as percentile_cont does it. */
+static Datum
+interpolate(Oid type, Datum low, Datum high, double part)
+{
+	Datum		difference;
+
+	if (type == FLOAT8OID)
+		return Float8GetDatum(DatumGetFloat8(low) + part * (DatumGetFloat8(high) - DatumGetFloat8(low)));
+	Assert(type == INTERVALOID);
+	difference = DirectFunctionCall2(interval_mi, high, low);
+	difference = DirectFunctionCall2(interval_mul, difference, Float8GetDatum(part));
+	return DirectFunctionCall2(interval_pl, difference, low);
+}
+
+/* The continuous percentile of a state. */
+static Datum
+percentile_cont(Collected *state, double fraction)
+{
+	double		exact = fraction * (double) (collect_rows(state) - 1);
+	uint64		place = (uint64) floor(exact);
+	Datum		low;
+	Datum		high;
+
+	values_at(state, place, &low, &high);
+	if (place == (uint64) ceil(exact))
+		return low;
+	return interpolate(state->call->types[0].type, low, high, exact - (double) place);
+}
+
+/* gpu_median(value): the value in the middle, or between both there; NULLs left out. */
+Datum
+gpusort_median_final(PG_FUNCTION_ARGS)
+{
+	Collected  *state = final_state(fcinfo);
+
+	if (state == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(percentile_cont(state, 0.5));
+}
+
+/* gpu_percentile_cont(value, fraction): as percentile_cont. */
+Datum
+gpusort_percentile_cont_final(PG_FUNCTION_ARGS)
+{
+	Collected  *state = final_state(fcinfo);
+
+	if (state == NULL || isnan(state->fraction))
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(percentile_cont(state, state->fraction));
+}
+
+/* gpu_percentile_disc(value, fraction): the first value whose place in the order is at least that part of all. */
+Datum
+gpusort_percentile_disc_final(PG_FUNCTION_ARGS)
+{
+	Collected  *state = final_state(fcinfo);
+	uint64		place;
+	Datum		value;
+	Datum		next;
+
+	if (state == NULL || isnan(state->fraction))
+		PG_RETURN_NULL();
+	place = (uint64) ceil(state->fraction * (double) collect_rows(state));
+	values_at(state, place > 0 ? place - 1 : 0, &value, &next);
+	PG_RETURN_DATUM(value);
+}

@@ -1,0 +1,289 @@
+/*
+ * collect.c: the state of aggregates that need all values of a group before they can answer.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "collect.h"
+#include "src/compat.h"
+#include "src/keys/sortkey.h"
+
+/* A state's size is rounded up to this by the memory context anyway. */
+#define STATE_BYTES(ncolumns) ((Size) ((ncolumns) == 1 ? 128 : 240))
+
+/* Vectors may take this part of the limit: a job over them needs room for keys and row numbers. */
+#define VECTORS_SHARE 4
+
+/*
+ * The operator that sorts a type, with PostgreSQL's errors if it has none, or none that could be used under this
+ * collation.
+ */
+static Oid
+sort_operator(Oid type, Oid collation)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_LT_OPR);
+
+	if (!OidIsValid(entry->lt_opr))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("could not identify an ordering operator for type %s", format_type_be(type))));
+	if (OidIsValid(get_typcollation(type)) && !OidIsValid(collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDETERMINATE_COLLATION),
+				 errmsg("could not determine which collation to use for string comparison"),
+				 errhint("Use the COLLATE clause to set the collation explicitly.")));
+	return entry->lt_opr;
+}
+
+/* What the call's groups share, from its argument types. */
+static CollectCall *
+open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, bool stable)
+{
+	CollectCall *call = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(CollectCall));
+
+	call->ncolumns = ncolumns;
+	call->may_spill = may_spill;
+	call->stable = stable;
+	call->collation = PG_GET_COLLATION();
+	for (int i = 0; i < ncolumns; i++)
+	{
+		/* the column to sort by comes first */
+		int			argument = i == 0 ? key : (i <= key ? i - 1 : i);
+		Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 1 + argument);
+
+		if (!OidIsValid(type))
+			elog(ERROR, "could not determine the type of an aggregate's argument");
+		vector_type(&call->types[i], type);
+		call->types[i].limit /= VECTORS_SHARE * ncolumns;
+	}
+	call->sortop = sort_operator(call->types[0].type, call->collation);
+	equality_open(&call->equality, call->types[ncolumns - 1].type, call->collation);
+	call->comparison = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(SortSupportData));
+	call->comparison->ssup_cxt = fcinfo->flinfo->fn_mcxt;
+	call->comparison->ssup_collation = call->collation;
+	PrepareSortSupportFromOrderingOp(call->sortop, call->comparison);
+	fcinfo->flinfo->fn_extra = call;
+	return call;
+}
+
+Collected *
+collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, bool stable)
+{
+	MemoryContext context;
+	MemoryContext old;
+	int			kind = AggCheckCallContext(fcinfo, &context);
+	const CollectCall *call = fcinfo->flinfo->fn_extra;
+	Size		head = offsetof(Collected, columns) + ncolumns * sizeof(Vector);
+	Size		room = TYPEALIGN_DOWN(MAXIMUM_ALIGNOF, (STATE_BYTES(ncolumns) - head) / ncolumns);
+	Collected  *state;
+
+	if (kind == 0)
+		elog(ERROR, "aggregate function called in non-aggregate context");
+	if (call == NULL)
+		call = open_call(fcinfo, ncolumns, key, kind == AGG_CONTEXT_AGGREGATE, stable);
+	old = MemoryContextSwitchTo(context);
+	state = palloc(STATE_BYTES(ncolumns));
+	state->call = call;
+	state->spill = NULL;
+	state->fraction = 0;
+	for (int i = 0; i < ncolumns; i++)
+		vector_init(&state->columns[i], &call->types[i], (char *) state + head + i * room, room);
+	MemoryContextSwitchTo(old);
+	return state;
+}
+
+/* Closes temporary files when the group is done with, or the query ends early without an error. */
+static void
+end_spill(Datum argument)
+{
+	CollectSpill *spill = (CollectSpill *) DatumGetPointer(argument);
+
+	ExecDropSingleTupleTableSlot(spill->in);
+	ExecDropSingleTupleTableSlot(spill->out);
+	sorter_end(spill->sorter);
+}
+
+/* Takes a copy of a row into the sort. */
+static void
+put_spilled(CollectSpill *spill, int ncolumns, const NullableDatum *row)
+{
+	if (spill->sorted)
+		elog(ERROR, "a row came after a group's end");
+	ExecClearTuple(spill->in);
+	for (int i = 0; i < ncolumns; i++)
+	{
+		spill->in->tts_values[i] = row[i].value;
+		spill->in->tts_isnull[i] = row[i].isnull;
+	}
+	if (spill->numbered)
+	{
+		spill->in->tts_values[ncolumns] = Int64GetDatum((int64) spill->rows);
+		spill->in->tts_isnull[ncolumns] = false;
+	}
+	ExecStoreVirtualTuple(spill->in);
+	sorter_put(spill->sorter, spill->in);
+	spill->rows++;
+}
+
+/* The columns of the rows to be sorted, with one for their numbers if need be. */
+static TupleDesc
+spill_descriptor(const CollectCall *call, bool numbered)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(call->ncolumns + (numbered ? 1 : 0));
+
+	for (int i = 0; i < call->ncolumns; i++)
+		TupleDescInitEntry(desc, (AttrNumber) (i + 1), NULL, call->types[i].type, -1, 0);
+	if (numbered)
+		TupleDescInitEntry(desc, (AttrNumber) (call->ncolumns + 1), NULL, INT8OID, -1, 0);
+	return desc;
+}
+
+/* Begins a sort of rows of the state's columns by the first one. */
+static CollectSpill *
+begin_spill(FunctionCallInfo fcinfo, const Collected *state)
+{
+	const CollectCall *call = state->call;
+	CollectSpill *spill = palloc0(sizeof(CollectSpill));
+	const char *why;
+	bool		ours = sortkey_supported(call->sortop, call->collation, &why);
+	bool		numbered = call->stable && !ours;
+	TupleDesc	desc = spill_descriptor(call, numbered);
+	SortColumns columns = {
+		.nkeys = numbered ? 2 : 1,
+		.attnos = spill->attnos,
+		.sortops = spill->sortops,
+		.collations = spill->collations,
+		.nulls_first = spill->nulls_first,
+	};
+
+	spill->numbered = numbered;
+	spill->attnos[0] = 1;
+	spill->attnos[1] = (AttrNumber) (call->ncolumns + 1);
+	spill->sortops[0] = call->sortop;
+	spill->sortops[1] = Int8LessOperator;
+	spill->collations[0] = call->collation;
+	spill->sorter = sorter_begin(&columns, desc, true, 4.0 * state->columns[0].rows,
+								 ours ? SORTER_OURS : SORTER_NO_KEY, 0);
+	spill->in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	spill->out = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	AggRegisterCallback(fcinfo, end_spill, PointerGetDatum(spill));
+	return spill;
+}
+
+/* A row of the vectors. */
+static void
+get_row(const Collected *state, uint32 number, NullableDatum *row)
+{
+	for (int i = 0; i < state->call->ncolumns; i++)
+		row[i].value = vector_get(&state->columns[i], number, &row[i].isnull);
+}
+
+/* Hands the rows over to a sort that may write files. */
+static void
+spill_rows(FunctionCallInfo fcinfo, Collected *state)
+{
+	MemoryContext old = MemoryContextSwitchTo(state->columns[0].context);
+	NullableDatum row[COLLECT_MAX_COLUMNS];
+
+	state->spill = begin_spill(fcinfo, state);
+	for (uint32 i = 0; i < state->columns[0].rows; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		get_row(state, i, row);
+		put_spilled(state->spill, state->call->ncolumns, row);
+	}
+	ExecClearTuple(state->spill->in);
+	for (int i = 0; i < state->call->ncolumns; i++)
+		vector_free(&state->columns[i]);
+	MemoryContextSwitchTo(old);
+}
+
+void
+collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
+{
+	int			ncolumns = state->call->ncolumns;
+
+	if (state->spill == NULL)
+	{
+		int			done = 0;
+
+		while (done < ncolumns && vector_append(&state->columns[done], row[done].value, row[done].isnull))
+			done++;
+		if (done == ncolumns)
+			return;
+		if (!state->call->may_spill)
+			vector_limit_error(&state->columns[done]);
+		while (done > 0)
+			vector_drop_last(&state->columns[--done]);
+		spill_rows(fcinfo, state);
+	}
+	put_spilled(state->spill, ncolumns, row);
+}
+
+uint64
+collect_rows(const Collected *state)
+{
+	return state->spill ? state->spill->rows : state->columns[0].rows;
+}
+
+void
+collect_rewind(Collected *state)
+{
+	CollectSpill *spill = state->spill;
+
+	if (spill->sorted)
+		sorter_rewind(spill->sorter);
+	else
+		sorter_finish(spill->sorter);
+	spill->sorted = true;
+}
+
+TupleTableSlot *
+collect_next(Collected *state)
+{
+	CHECK_FOR_INTERRUPTS();
+	return sorter_get(state->spill->sorter, true, state->spill->out);
+}
+
+bool
+collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL])
+{
+	const Vector *keys = &state->columns[0];
+	SortSupport comparison = state->call->comparison;
+	NullableDatum row[COLLECT_SMALL];
+
+	if (state->spill || keys->rows > COLLECT_SMALL)
+		return false;
+	for (uint32 i = 0; i < keys->rows; i++)
+	{
+		NullableDatum key;
+		uint32		place = i;
+
+		key.value = vector_get(keys, i, &key.isnull);
+		while (place > 0 &&
+			   ApplySortComparator(row[place - 1].value, row[place - 1].isnull, key.value, key.isnull, comparison) > 0)
+		{
+			row[place] = row[place - 1];
+			order[place] = order[place - 1];
+			place--;
+		}
+		row[place] = key;
+		order[place] = i;
+	}
+	return true;
+}
+
+VectorColumn
+collect_column(const Collected *state, int column)
+{
+	VectorColumn result = {.values = &state->columns[column], .collation = state->call->collation};
+
+	return result;
+}

@@ -1,0 +1,117 @@
+/*
+ * collect.h: the state of aggregates that need all values of a group before they can answer.
+ *
+ * Values are kept in vectors, and answered for by a job.  Past the memory limit they go to a sort of rows, which
+ * writes temporary files; then the answer is read from the rows in order.  Final functions change nothing that a
+ * later call could notice.
+ */
+#ifndef GPUSORT_COLLECT_H
+#define GPUSORT_COLLECT_H
+
+#include "fmgr.h"
+#include "utils/sortsupport.h"
+
+#include "equality.h"
+#include "src/sort/sorter.h"
+#include "vector.h"
+#include "vectorjob.h"
+
+#define COLLECT_MAX_COLUMNS 2
+
+/* What all groups of one aggregate call share; the first column is the one to sort by. */
+typedef struct CollectCall
+{
+	int			ncolumns;
+	bool		may_spill;		/* not in windows, where rows may come after an answer */
+	bool		stable;			/* it counts in which order equal rows came */
+	Oid			collation;
+	Oid			sortop;
+	SortSupport comparison;		/* by the first column */
+	Equality	equality;		/* of the last column */
+	VectorType	types[COLLECT_MAX_COLUMNS];
+} CollectCall;
+
+/* Groups up to this size are put in order on the spot: with many of them, there is no time for a job. */
+#define COLLECT_SMALL 32
+
+/*
+ * Rows past the memory limit.  Our own sort leaves equal rows as they came; where PostgreSQL's has to do that, each row carries its
+ * number as a column more, and that is the second key.
+ */
+typedef struct CollectSpill
+{
+	Sorter	   *sorter;
+	bool		sorted;
+	bool		numbered;
+	uint64		rows;
+	AttrNumber	attnos[2];		/* what sorter's columns point to */
+	Oid			sortops[2];
+	Oid			collations[2];
+	bool		nulls_first[2];
+	TupleTableSlot *in;
+	TupleTableSlot *out;
+} CollectSpill;
+
+/*
+ * One group.  A small one is a single allocation of 128 bytes (240 with two columns) with its first values behind the
+ * vectors.
+ */
+typedef struct Collected
+{
+	const CollectCall *call;
+	CollectSpill *spill;		/* NULL: rows are in the vectors */
+	double		fraction;		/* for percentiles */
+	Vector		columns[FLEXIBLE_ARRAY_MEMBER];
+} Collected;
+
+/*
+ * The state that a transition function was given, or a new one: argument 0 is the state, from argument 1 on there are
+ * ncolumns values. The column to sort by is argument 1 + key.  stable: it counts in which order equal rows came.
+ */
+extern Collected *collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, bool stable);
+
+static inline Collected *
+collect_state(FunctionCallInfo fcinfo, int ncolumns, int key, bool stable)
+{
+	return PG_ARGISNULL(0) ? collect_begin(fcinfo, ncolumns, key, stable) : (Collected *) PG_GETARG_POINTER(0);
+}
+
+extern void collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row);
+
+/* Takes a copy of a row of a state with one column; a state that has spilled has no room in its vectors. */
+static inline void
+collect_put(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
+{
+	if (likely(vector_has_room(&state->columns[0], row->isnull)))
+		vector_put(&state->columns[0], row->value);
+	else
+		collect_put_slow(fcinfo, state, row);
+}
+
+/* The same with two columns. */
+static inline void
+collect_put_pair(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
+{
+	if (likely(vector_has_room(&state->columns[0], row[0].isnull) &&
+			   vector_has_room(&state->columns[1], row[1].isnull)))
+	{
+		vector_put(&state->columns[0], row[0].value);
+		vector_put(&state->columns[1], row[1].value);
+	}
+	else
+		collect_put_slow(fcinfo, state, row);
+}
+
+extern uint64 collect_rows(const Collected *state);
+
+/* Before the first row of a state that has spilled, and then each row in order; an empty slot past the last one. */
+extern void collect_rewind(Collected *state);
+extern TupleTableSlot *collect_next(Collected *state);
+
+/* The order of a small group's rows; false if it is not small. */
+extern bool collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL]);
+
+/* A column of a state that has not spilled, for a job. */
+extern VectorColumn collect_column(const Collected *state, int column);
+
+#endif

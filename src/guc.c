@@ -1,0 +1,151 @@
+/*
+ * guc.c: the settings; none needs a restart.
+ */
+#include "postgres.h"
+
+#include <float.h>
+#include <limits.h>
+
+#include "miscadmin.h"
+#include "utils/guc.h"
+
+#include "guc.h"
+
+bool		gpusort_enabled = true;
+int			gpusort_min_rows = 1000;
+int			gpusort_work_mem = 256 * 1024;
+int			gpusort_verify = VERIFY_OFF;
+bool		gpusort_explain_machine = true;
+double		gpusort_cpu_row_cost = 0.02;
+double		gpusort_cpu_key_cost = 0.0075;
+int			gpusort_engine = ENGINE_CHOICE_AUTO;
+/* On an H200 a warm session wins from 10000 to 30000 rows on; the ring of a new session costs some 24 ms (doc/protocol.md). */
+int			gpusort_gpu_min_rows = 200000;
+char	   *gpusort_devices;
+int			gpusort_max_device_memory = 0;
+int			gpusort_pinned_memory = 1024;
+int			gpusort_timeout = 10000;
+char	   *gpusort_service_options;
+
+static const struct config_enum_entry engine_options[] = {
+	{"auto", ENGINE_CHOICE_AUTO, false},
+	{"gpu", ENGINE_CHOICE_GPU, false},
+	{"cpu", ENGINE_CHOICE_CPU, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry verify_options[] = {
+	{"off", VERIFY_OFF, false},
+	{"sample", VERIFY_SAMPLE, false},
+	{"full", VERIFY_FULL, false},
+	{NULL, 0, false}
+};
+
+/* A sort needs some room to make sense. */
+#define MIN_MEMORY_KB 1024
+
+Size
+gpusort_memory_limit(void)
+{
+	int			kilobytes = gpusort_work_mem < 0 ? work_mem : gpusort_work_mem;
+
+	return (Size) Max(kilobytes, MIN_MEMORY_KB) * 1024;
+}
+
+/* Refuses values between "as work_mem" and a useful size. */
+static bool
+check_work_mem(int *newval, void **extra, GucSource source)
+{
+	if (*newval >= 0 && *newval < MIN_MEMORY_KB)
+	{
+		GUC_check_errdetail("\"gpusort.work_mem\" must be at least %d kB, or -1 to use \"work_mem\".", MIN_MEMORY_KB);
+		return false;
+	}
+	return true;
+}
+
+/* Defines the cost settings, in the planner's units. */
+static void
+define_costs(void)
+{
+	DefineCustomRealVariable("gpusort.cpu_row_cost",
+							 "Sets the planner's estimate of the cost of taking a row into a sort and giving it out.",
+							 NULL,
+							 &gpusort_cpu_row_cost, 0.02, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpusort.cpu_key_cost",
+							 "Sets the planner's estimate of the cost of sorting a row by eight bytes of key.",
+							 NULL,
+							 &gpusort_cpu_key_cost, 0.0075, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+}
+
+/* Defines the settings of sorts. */
+static void
+define_sort_settings(void)
+{
+	DefineCustomBoolVariable("gpusort.enabled",
+							 "Lets gpusort do the sorts it can do.",
+							 "Off makes plans that already hold a GpuSort node sort as PostgreSQL does.",
+							 &gpusort_enabled, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.min_rows",
+							"Estimated rows from which a sort is taken over.",
+							NULL,
+							&gpusort_min_rows, 1000, 0, INT_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.work_mem",
+							"Memory that one sort may hold before it writes temporary files.",
+							"-1 means the same as work_mem.",
+							&gpusort_work_mem, 256 * 1024, -1, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN,
+							check_work_mem, NULL, NULL);
+	DefineCustomEnumVariable("gpusort.verify",
+							 "Checks orders against the types' comparison functions before any row is given out.",
+							 NULL,
+							 &gpusort_verify, VERIFY_OFF, verify_options, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.explain_machine",
+							 "Shows what depends on the machine in EXPLAIN: memory, times, device names.",
+							 NULL,
+							 &gpusort_explain_machine, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	define_costs();
+}
+
+/* Settings of the GPU service: who may choose it, and what it may take. */
+static void
+define_service_settings(void)
+{
+	DefineCustomEnumVariable("gpusort.engine",
+							 "Where sorts run: on the GPU or on the CPU.",
+							 "\"auto\" takes the GPU for sorts large enough, once its service runs; \"gpu\" always tries it, and waits "
+							 "for its service to start.",
+							 &gpusort_engine, ENGINE_CHOICE_AUTO, engine_options, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.gpu_min_rows",
+							"Estimated rows from which a sort runs on the GPU if gpusort.engine is \"auto\".",
+							NULL,
+							&gpusort_gpu_min_rows, 200000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("gpusort.devices",
+							   "Numbers of the GPUs to use, separated by commas; empty means all.",
+							   NULL,
+							   &gpusort_devices, "", PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.max_device_memory",
+							"Memory of each GPU that sorts may take together.",
+							"0 means most of what is free when the service starts.",
+							&gpusort_max_device_memory, 0, 0, INT_MAX / 1024, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.pinned_memory",
+							"Memory of the host through which all sessions together may talk to the GPUs.",
+							NULL,
+							&gpusort_pinned_memory, 1024, 0, INT_MAX / 1024, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.timeout",
+							"How long the GPU service may give no sign of life.",
+							"After this a sort goes on on the CPU, and the service is replaced.",
+							&gpusort_timeout, 10000, 100, INT_MAX / 2, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomStringVariable("gpusort.service_options",
+							   "More options for gpusortd, for tests: see gpusortd --help.",
+							   NULL,
+							   &gpusort_service_options, "", PGC_SIGHUP, GUC_NOT_IN_SAMPLE | GUC_SUPERUSER_ONLY, NULL, NULL,
+							   NULL);
+}
+
+void
+gpusort_guc_init(void)
+{
+	define_sort_settings();
+	define_service_settings();
+	MarkGUCPrefixReserved("gpusort");
+}

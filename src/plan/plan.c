@@ -1,0 +1,284 @@
+/*
+ * plan.c: which sorts are ours, and the walk that takes them over in finished plans.
+ *
+ * The server plans ordinary Sorts.  Its finished plan is walked and every Sort that the predicate accepts becomes a CustomScan, wherever it
+ * stands.  plan_paths.c makes the planner see the lower cost; it asks the same predicate, so that no Sort that stays PostgreSQL's is
+ * ever planned at our price.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/planner.h"
+
+#include "src/compat.h"
+#include "src/guc.h"
+#include "src/sort/node.h"
+#include "plan.h"
+#include "src/keys/sortkey.h"
+
+bool		plan_will_be_walked = false;
+
+static planner_hook_type prev_planner;
+
+static const SortBound no_bound = {BOUND_NONE, 0, false};
+
+/* Reads a planned LIMIT or OFFSET expression: true if it is a constant, which NULL and absence are too. */
+static bool
+constant_rows(Node *expr, double *rows, bool *isnull)
+{
+	Const	   *constant = (Const *) expr;
+
+	*rows = 0;
+	*isnull = expr == NULL;
+	if (expr == NULL)
+		return true;
+	if (!IsA(expr, Const))
+		return false;
+	*isnull = constant->constisnull;
+	if (!constant->constisnull)
+		*rows = (double) DatumGetInt64(constant->constvalue);
+	return true;
+}
+
+/* WITH TIES may need any number of rows, so it bounds nothing. */
+SortBound
+bound_of_limit(Node *count, Node *offset, LimitOption option)
+{
+	SortBound	bound = no_bound;
+	double		count_rows;
+	double		offset_rows;
+	bool		no_count;
+	bool		no_offset;
+	bool		count_known = constant_rows(count, &count_rows, &no_count);
+	bool		offset_known = constant_rows(offset, &offset_rows, &no_offset);
+
+	if (option == LIMIT_OPTION_WITH_TIES || (count_known && no_count))
+		return bound;
+	bound.kind = count_known && offset_known ? BOUND_CONSTANT : BOUND_AT_RUN_TIME;
+	bound.rows = count_rows + offset_rows;
+	return bound;
+}
+
+/* A small bound is core's: it keeps only the first rows while it reads. */
+static bool
+bound_allows(SortBound bound, double rows, const char **why)
+{
+	if (bound.kind == BOUND_CONSTANT && bound.rows < GPUSORT_BOUND_FRACTION * rows)
+	{
+		*why = psprintf("only the first %.0f of about %.0f rows are wanted", bound.rows, rows);
+		return false;
+	}
+	if (bound.kind == BOUND_AT_RUN_TIME && bound.in_workers)
+	{
+		*why = "parallel workers do not see how many rows a LIMIT wants at run time";
+		return false;
+	}
+	return true;
+}
+
+/* The order of the tests is that of their price. */
+bool
+sort_is_ours(const List *sortops, const List *collations, double rows, SortBound bound, const char **why)
+{
+	ListCell   *op;
+	ListCell   *collation;
+
+	if (rows < gpusort_min_rows)
+	{
+		*why = psprintf("about %.0f rows are fewer than gpusort.min_rows", rows);
+		return false;
+	}
+	if (!bound_allows(bound, rows, why))
+		return false;
+	forboth(op, sortops, collation, collations)
+	{
+		if (!sortkey_supported(lfirst_oid(op), lfirst_oid(collation), why))
+			return false;
+	}
+	return true;
+}
+
+/* Output of the node that takes a Sort's place: the Sort's own columns, by number. */
+static List *
+make_output_list(List *columns)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, columns)
+	{
+		TargetEntry *entry = flatCopyTargetEntry(lfirst_node(TargetEntry, lc));
+		Node	   *expr = (Node *) entry->expr;
+
+		entry->expr = (Expr *) makeVar(INDEX_VAR, entry->resno, exprType(expr), exprTypmod(expr), exprCollation(expr), 0);
+		result = lappend(result, entry);
+	}
+	return result;
+}
+
+/* Makes the node that takes a Sort's place.  It keeps id, parameters, InitPlans and costs: rescans and EXPLAIN need them. */
+static Plan *
+make_gpusort(Sort *sort, List *sortops, List *collations)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	List	   *attnos = NIL;
+	List	   *nulls_first = NIL;
+
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		attnos = lappend_int(attnos, sort->sortColIdx[i]);
+		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
+	}
+	scan->scan.plan = sort->plan;
+	scan->scan.plan.type = T_CustomScan;
+	scan->scan.scanrelid = 0;
+	scan->scan.plan.targetlist = make_output_list(sort->plan.targetlist);
+	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	scan->custom_scan_tlist = sort->plan.targetlist;
+	scan->custom_private = list_make5(attnos, sortops, collations, nulls_first, list_copy(attnos));
+	scan->methods = &gpusort_scan_methods;
+	return (Plan *) scan;
+}
+
+/* Replaces a Sort if it is to be ours, else says why not. */
+static Plan *
+take_sort(Sort *sort, SortBound bound)
+{
+	List	   *sortops = NIL;
+	List	   *collations = NIL;
+	const char *why;
+
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		sortops = lappend_oid(sortops, sort->sortOperators[i]);
+		collations = lappend_oid(collations, sort->collations[i]);
+	}
+	if (sort_is_ours(sortops, collations, sort->plan.plan_rows, bound, &why))
+		return make_gpusort(sort, sortops, collations);
+	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", why)));
+	return (Plan *) sort;
+}
+
+/* The bound that the executor would pass from a node to its children; see ExecSetTupleBound. */
+static SortBound
+bound_below(Plan *plan, SortBound bound)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Limit:
+			{
+				Limit	   *limit = (Limit *) plan;
+
+				return bound_of_limit(limit->limitCount, limit->limitOffset, limit->limitOption);
+			}
+		case T_Gather:
+		case T_GatherMerge:
+			bound.in_workers = true;
+			return bound;
+		case T_Append:
+		case T_MergeAppend:
+		case T_Result:
+			return bound;
+		case T_CustomScan:
+			/* another extension's node may know how to pass it on, as appends over chunks of a table do */
+			return bound;
+		case T_SubqueryScan:
+			return plan->qual == NIL ? bound : no_bound;
+		default:
+			return no_bound;
+	}
+}
+
+static Plan *walk(Plan *plan, SortBound bound);
+
+/* Walks every member of a list of plans in place; members of PlannedStmt.subplans may be NULL. */
+static void
+walk_list(List *plans, SortBound bound)
+{
+	ListCell   *lc;
+
+	foreach(lc, plans)
+		lfirst(lc) = walk(lfirst(lc), bound);
+}
+
+/*
+ * Replaces the Sorts in a finished plan tree.  Agg.chain stays as it is: its Sorts only describe keys to nodeAgg.c, which casts to Sort.
+ */
+static Plan *
+walk(Plan *plan, SortBound bound)
+{
+	SortBound	below;
+
+	if (plan == NULL)
+		return NULL;
+	check_stack_depth();
+	below = bound_below(plan, bound);
+	plan->lefttree = walk(plan->lefttree, below);
+	plan->righttree = walk(plan->righttree, below);
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			walk_list(((Append *) plan)->appendplans, below);
+			break;
+		case T_MergeAppend:
+			walk_list(((MergeAppend *) plan)->mergeplans, below);
+			break;
+		case T_SubqueryScan:
+			((SubqueryScan *) plan)->subplan = walk(((SubqueryScan *) plan)->subplan, below);
+			break;
+		case T_CustomScan:
+			walk_list(((CustomScan *) plan)->custom_plans, below);
+			break;
+		case T_Sort:
+			return take_sort((Sort *) plan, bound);
+		default:
+			break;
+	}
+	return plan;
+}
+
+/* Lets the server, or the next hook, plan, with our costs if the walk is to follow. */
+static PlannedStmt *
+plan_with_costs(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	planner_hook_type planner = prev_planner ? prev_planner : standard_planner;
+	bool		outer = plan_will_be_walked;
+	PlannedStmt *stmt;
+
+	/* planning may run a function, which plans queries of its own under its own settings */
+	plan_will_be_walked = gpusort_enabled;
+	PG_TRY();
+	{
+		stmt = planner(parse, query_string, cursor_options, params);
+	}
+	PG_FINALLY();
+	{
+		plan_will_be_walked = outer;
+	}
+	PG_END_TRY();
+	return stmt;
+}
+
+/* planner_hook: takes the Sorts of a finished plan over. */
+static PlannedStmt *
+plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	PlannedStmt *stmt = plan_with_costs(parse, query_string, cursor_options, params);
+
+	if (!gpusort_enabled)
+		return stmt;
+	stmt->planTree = walk(stmt->planTree, no_bound);
+	drop_key_copies(stmt);
+	walk_list(stmt->subplans, no_bound);
+	return stmt;
+}
+
+void
+gpusort_plan_init(void)
+{
+	prev_planner = planner_hook;
+	planner_hook = plan_query;
+	gpusort_paths_init();
+}

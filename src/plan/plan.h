@@ -1,0 +1,45 @@
+/*
+ * plan.h: what the plan walk (plan.c) and the path hook (plan_paths.c) agree on.
+ */
+#ifndef GPUSORT_PLAN_H
+#define GPUSORT_PLAN_H
+
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+
+/* How much a Limit above lets a sort know of the rows that will be wanted. */
+typedef enum BoundKind
+{
+	BOUND_NONE,
+	BOUND_CONSTANT,				/* while planning */
+	BOUND_AT_RUN_TIME			/* only in the process that runs the Limit */
+} BoundKind;
+
+typedef struct SortBound
+{
+	BoundKind	kind;
+	double		rows;			/* if constant */
+	bool		in_workers;		/* the sort runs in parallel workers, below the Limit */
+} SortBound;
+
+/* What a sort learns from LIMIT and OFFSET, as planned expressions. */
+extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
+
+/*
+ * Will this sort be ours?  The one predicate behind plans and costs.  If not, *why says it in a few words.
+ */
+extern bool sort_is_ours(const List *sortops, const List *collations, double rows, SortBound bound, const char **why);
+
+/* Is the walk certain to see the plan that is being made?  Only then are costs lowered. */
+extern bool plan_will_be_walked;
+
+/* plan_junk.c: takes columns out of a finished plan that only repeat another one to sort by. */
+extern void drop_key_copies(PlannedStmt *stmt);
+
+/* In _PG_init: the planner's hooks. */
+extern void gpusort_plan_init(void);
+
+/* plan_paths.c */
+extern void gpusort_paths_init(void);
+
+#endif

@@ -1,0 +1,160 @@
+/*
+ * plan_junk.c: sort keys that are a column of the result under another collation or type name.
+ *
+ * For "SELECT * … ORDER BY s COLLATE "C"" the planner adds a second copy of s to the rows, only to sort by: the scan has to make every row
+ * anew, the sort carries the string twice, and at the end a filter takes it out again.  But the bytes are the same, so the key can be read
+ * where the column is.  This takes such copies out of the plan where nobody but the sort could have looked at them: at its top.
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+
+#include "src/sort/node.h"
+#include "plan.h"
+
+/* Does a node make its rows from its target list, so that the list's last entries can be left out? */
+static bool
+makes_rows(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+		case T_SampleScan:
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
+		case T_FunctionScan:
+		case T_NestLoop:
+		case T_MergeJoin:
+		case T_HashJoin:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* What an expression is beneath changes of type and collation that leave the bytes alone. */
+static Expr *
+bare(Expr *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = ((RelabelType *) expr)->arg;
+	return expr;
+}
+
+/* The place among the first entries of a target list of the column that an expression is a copy of; 0 if there is none. */
+static AttrNumber
+original_of(Expr *copy, List *targets, int first)
+{
+	Expr	   *column = bare(copy);
+
+	if (!IsA(column, Var))
+		return 0;
+	for (int i = 0; i < first; i++)
+		if (equal(bare(list_nth_node(TargetEntry, targets, i)->expr), column))
+			return (AttrNumber) (i + 1);
+	return 0;
+}
+
+/* The same changes of type and collation on top of another column. */
+static Expr *
+rebase(Expr *expr, Expr *column)
+{
+	RelabelType *copy;
+
+	if (!IsA(expr, RelabelType))
+		return column;
+	copy = makeNode(RelabelType);
+	memcpy(copy, expr, sizeof(RelabelType));
+	copy->arg = rebase(copy->arg, column);
+	return (Expr *) copy;
+}
+
+/* How many entries come before the ones that only serve the sort; they stand at the end. */
+static int
+count_result(const List *targets)
+{
+	int			n = list_length(targets);
+
+	while (n > 0 && list_nth_node(TargetEntry, targets, n - 1)->resjunk)
+		n--;
+	for (int i = 0; i < n; i++)
+		if (list_nth_node(TargetEntry, targets, i)->resjunk)
+			return list_length(targets);
+	return n;
+}
+
+/* Do the sort's columns stand in its rows as they stand in its child's? */
+static bool
+same_columns(const List *targets, const List *child)
+{
+	if (list_length(targets) != list_length(child))
+		return false;
+	for (int i = 0; i < list_length(targets); i++)
+	{
+		Var		   *var = (Var *) list_nth_node(TargetEntry, targets, i)->expr;
+
+		if (!IsA(var, Var) || var->varno != OUTER_VAR || var->varattno != i + 1)
+			return false;
+	}
+	return true;
+}
+
+/* Takes the copies out of a sort and its child; true if all were such. */
+static bool
+drop_copies(CustomScan *scan)
+{
+	Plan	   *child = outerPlan(&scan->scan.plan);
+	List	   *shown = scan->custom_scan_tlist;
+	int			keep = count_result(shown);
+	int			all = list_length(shown);
+	AttrNumber *places = palloc0(sizeof(AttrNumber) * (all + 1));
+	List	   *attnos = list_nth(scan->custom_private, PRIVATE_ATTNOS);
+	ListCell   *lc;
+
+	if (keep == 0 || keep == all || !makes_rows(child) || !same_columns(shown, child->targetlist))
+		return false;
+	for (int i = keep; i < all; i++)
+	{
+		places[i + 1] = original_of(list_nth_node(TargetEntry, child->targetlist, i)->expr, child->targetlist, keep);
+		if (places[i + 1] == 0)
+			return false;
+	}
+	/* EXPLAIN goes on to show the key as it was written */
+	for (int i = keep; i < all; i++)
+	{
+		TargetEntry *entry = list_nth_node(TargetEntry, shown, i);
+		Expr	   *copy = list_nth_node(TargetEntry, child->targetlist, i)->expr;
+		Var		   *column = (Var *) copyObject(bare(copy));
+
+		entry->expr = rebase(copy, (Expr *) makeVar(OUTER_VAR, places[i + 1], column->vartype, column->vartypmod,
+													column->varcollid, 0));
+	}
+	foreach(lc, attnos)
+	{
+		if (places[lfirst_int(lc)] != 0)
+			lfirst_int(lc) = places[lfirst_int(lc)];
+	}
+	child->targetlist = list_truncate(child->targetlist, keep);
+	scan->scan.plan.targetlist = list_truncate(scan->scan.plan.targetlist, keep);
+	return true;
+}
+
+void
+drop_key_copies(PlannedStmt *stmt)
+{
+	Plan	   *top = stmt->planTree;
+	Plan	   *sort = IsA(top, Limit) ? outerPlan(top) : top;
+
+	if (stmt->commandType != CMD_SELECT || stmt->rowMarks != NIL || !IsA(sort, CustomScan) ||
+		((CustomScan *) sort)->methods != &gpusort_scan_methods)
+		return;
+	/* WITH TIES compares the keys of its rows */
+	if (top != sort && ((Limit *) top)->limitOption == LIMIT_OPTION_WITH_TIES)
+		return;
+	if (drop_copies((CustomScan *) sort) && top != sort)
+		top->targetlist = list_truncate(top->targetlist, list_length(sort->targetlist));
+}

@@ -1,0 +1,265 @@
+/*
+ * explain.c: what EXPLAIN says of a GpuSort node.
+ *
+ * Sort Key and Sort Method read as they do for PostgreSQL's Sort, whose printing functions are not exported.
+ */
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+#include "utils/typcache.h"
+
+#include "src/compat.h"
+#include "coresort.h"
+#include "src/guc.h"
+#include "node.h"
+
+/* Begins a line of text output. */
+static void
+indent(ExplainState *es)
+{
+	appendStringInfoSpaces(es->str, es->indent * 2);
+}
+
+/* Appends what is not the default in a key's order: collation, direction, operator, NULLs. */
+static void
+append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_first)
+{
+	Oid			type = exprType(key);
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	bool		reverse = false;
+
+	if (OidIsValid(collation) && collation != get_typcollation(type))
+	{
+		char	   *name = get_collation_name(collation);
+
+		if (name == NULL)
+			elog(ERROR, "cache lookup failed for collation %u", collation);
+		appendStringInfo(out, " COLLATE %s", quote_identifier(name));
+	}
+	if (sortop == entry->gt_opr)
+	{
+		appendStringInfoString(out, " DESC");
+		reverse = true;
+	}
+	else if (sortop != entry->lt_opr)
+	{
+		char	   *name = get_opname(sortop);
+
+		if (name == NULL)
+			elog(ERROR, "cache lookup failed for operator %u", sortop);
+		appendStringInfo(out, " USING %s", name);
+		(void) get_equality_op_for_ordering_op(sortop, &reverse);
+	}
+	if (nulls_first && !reverse)
+		appendStringInfoString(out, " NULLS FIRST");
+	else if (!nulls_first && reverse)
+		appendStringInfoString(out, " NULLS LAST");
+}
+
+/* Prints the sort keys exactly as PostgreSQL does. */
+static void
+explain_keys(CustomScanState *node, const SortColumns *columns, List *ancestors, ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List	   *shown = list_nth(plan->custom_private, PRIVATE_SHOWN);
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
+	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
+	List	   *keys = NIL;
+
+	for (int i = 0; i < columns->nkeys; i++)
+	{
+		int			attno = list_nth_int(shown, i);
+		TargetEntry *target = get_tle_by_resno(plan->custom_scan_tlist, (AttrNumber) attno);
+		StringInfoData key;
+		Node	   *expr;
+
+		if (target == NULL)
+			elog(ERROR, "no tlist entry for key %d", attno);
+		expr = (Node *) target->expr;
+		expr = (Node *) makeVar(INDEX_VAR, attno, exprType(expr), exprTypmod(expr), exprCollation(expr), 0);
+		initStringInfo(&key);
+		appendStringInfoString(&key, deparse_expression(expr, context, prefix, true));
+		append_options(&key, expr, columns->sortops[i], columns->collations[i],
+					   columns->nulls_first[i]);
+		keys = lappend(keys, key.data);
+	}
+	ExplainPropertyList("Sort Key", keys, es);
+}
+
+/* Prints method and space in PostgreSQL's words. */
+static void
+explain_method(const char *method, const char *space_type, int64 kilobytes, ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		indent(es);
+		appendStringInfo(es->str, "Sort Method: %s", method);
+		if (gpusort_explain_machine)
+			appendStringInfo(es->str, "  %s: " INT64_FORMAT "kB", space_type, kilobytes);
+		appendStringInfoChar(es->str, '\n');
+		return;
+	}
+	ExplainPropertyText("Sort Method", method, es);
+	if (gpusort_explain_machine)
+	{
+		ExplainPropertyInteger("Sort Space Used", "kB", kilobytes, es);
+		ExplainPropertyText("Sort Space Type", space_type, es);
+	}
+}
+
+/* Prints a sort that PostgreSQL's tuplesort did. */
+static void
+explain_core(Sorter *sorter, const SorterStats *stats, ExplainState *es)
+{
+	TuplesortInstrumentation core;
+
+	tuplesort_get_stats(sorter_core(sorter)->state, &core);
+	explain_method(tuplesort_method_name(core.sortMethod), tuplesort_space_type_name(core.spaceType), core.spaceUsed, es);
+	ExplainPropertyText("Engine", "PostgreSQL", es);
+	ExplainPropertyText("Fallback", sorter_fallback_text(stats->fallback), es);
+}
+
+/* What the engine did, in a few words. */
+static const char *
+method_name(const SorterStats *stats)
+{
+	if (stats->runs > 0)
+		return "external radix merge";
+	switch (stats->job.order.input)
+	{
+		case GS_ASCENDING:
+			return "already ordered";
+		case GS_DESCENDING:
+			return "reversed";
+		default:
+			return "radix";
+	}
+}
+
+/* Prints how wide the keys were and how often the rows were passed over. */
+static void
+explain_work(const SorterStats *stats, ExplainState *es)
+{
+	const gs_order_facts *facts = &stats->job.order;
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		indent(es);
+		appendStringInfoString(es->str, "Keys: ");
+		if (facts->key_bits > 0 || stats->strings == 0)
+			appendStringInfo(es->str, "%u bits%s", facts->key_bits, stats->strings > 0 ? " and " : "");
+		if (stats->strings > 0)
+			appendStringInfo(es->str, "%d string%s", stats->strings, stats->strings > 1 ? "s" : "");
+		appendStringInfo(es->str, "  Passes: %u", facts->passes);
+		if (facts->refined > 0)
+			appendStringInfo(es->str, "  Refined: %u", facts->refined);
+		if (stats->runs > 0)
+			appendStringInfo(es->str, "  Runs: %d", stats->runs);
+		appendStringInfoChar(es->str, '\n');
+		return;
+	}
+	ExplainPropertyInteger("Key Bits", NULL, facts->key_bits, es);
+	ExplainPropertyInteger("Key Strings", NULL, stats->strings, es);
+	ExplainPropertyInteger("Key Words", NULL, facts->words, es);
+	ExplainPropertyInteger("Passes", NULL, facts->passes, es);
+	ExplainPropertyInteger("Refined", NULL, facts->refined, es);
+	ExplainPropertyInteger("Runs", NULL, stats->runs, es);
+}
+
+/* Prints what did the sort: the device where machines may show, else its kind. */
+static void
+explain_engine(const SorterStats *stats, ExplainState *es)
+{
+	const char *name = engine_kind_text(stats->kind);
+
+	if (gpusort_explain_machine && stats->kind == ENGINE_GPU)
+		name = stats->engine;
+	ExplainPropertyText("Engine", name, es);
+	if (stats->left != ENGINE_OK)
+		ExplainPropertyText("Fallback", engine_failure_text(stats->left), es);
+}
+
+/* Of the time that copying to the device took, the percentage that passed while rows were still coming. */
+static double
+overlap(const SorterStats *stats)
+{
+	double		upload_ms = stats->upload_ns / 1e6;
+
+	return upload_ms > 0 ? 100.0 * Max(0.0, 1.0 - stats->wait_in_ms / upload_ms) : 100.0;
+}
+
+/* Prints what went to the device and what that cost. */
+static void
+explain_transfer(const SorterStats *stats, ExplainState *es)
+{
+	int64		kilobytes = (int64) (stats->upload_bytes + 1023) / 1024;
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		indent(es);
+		appendStringInfo(es->str, "Transfer: " INT64_FORMAT "kB  Overlap: %.0f%%  Waited: in %.1f ms  sort %.1f ms  out %.1f ms\n",
+						 kilobytes, overlap(stats), stats->wait_in_ms, stats->wait_sort_ms, stats->wait_out_ms);
+		indent(es);
+		appendStringInfo(es->str, "Device Time: %.3f ms\n", stats->device_ns / 1e6);
+		return;
+	}
+	ExplainPropertyInteger("Transfer", "kB", kilobytes, es);
+	ExplainPropertyFloat("Overlap", "%", overlap(stats), 1, es);
+	ExplainPropertyFloat("Input Wait", "ms", stats->wait_in_ms, 3, es);
+	ExplainPropertyFloat("Sort Wait", "ms", stats->wait_sort_ms, 3, es);
+	ExplainPropertyFloat("Output Wait", "ms", stats->wait_out_ms, 3, es);
+	ExplainPropertyFloat("Device Time", "ms", stats->device_ns / 1e6, 3, es);
+}
+
+/* Prints how long the stages took. */
+static void
+explain_stages(const SorterStats *stats, ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		indent(es);
+		appendStringInfo(es->str, "Stages: in %.1f ms  sort %.1f ms", stats->in_ms, stats->sort_ms);
+		if (stats->out_ms > 0)
+			appendStringInfo(es->str, "  out %.1f ms", stats->out_ms);
+		appendStringInfoChar(es->str, '\n');
+		return;
+	}
+	ExplainPropertyFloat("In Time", "ms", stats->in_ms, 3, es);
+	ExplainPropertyFloat("Sort Time", "ms", stats->sort_ms, 3, es);
+	ExplainPropertyFloat("Out Time", "ms", stats->out_ms, 3, es);
+}
+
+void
+gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorter, List *ancestors, ExplainState *es)
+{
+	const SorterStats *stats;
+
+	explain_keys(node, columns, ancestors, es);
+	/* a plan made earlier may be run after gpusort was switched off */
+	if (!es->analyze && !gpusort_enabled)
+		ExplainPropertyText("Fallback", sorter_fallback_text(SORTER_DISABLED), es);
+	if (!es->analyze || sorter == NULL)
+		return;
+	stats = sorter_stats(sorter);
+	if (sorter_core(sorter) != NULL)
+	{
+		explain_core(sorter, stats, es);
+		return;
+	}
+	if (stats->disk_bytes > 0)
+		explain_method(method_name(stats), "Disk", (int64) (stats->disk_bytes + 1023) / 1024, es);
+	else
+		explain_method(method_name(stats), "Memory", (int64) (stats->memory_bytes + 1023) / 1024, es);
+	explain_engine(stats, es);
+	explain_work(stats, es);
+	if (gpusort_explain_machine && stats->upload_bytes > 0)
+		explain_transfer(stats, es);
+	if (gpusort_explain_machine)
+		explain_stages(stats, es);
+}

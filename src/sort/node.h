@@ -1,0 +1,35 @@
+/*
+ * node.h: the CustomScan that takes a Sort's place, as the planner makes it and EXPLAIN shows it.
+ */
+#ifndef GPUSORT_NODE_H
+#define GPUSORT_NODE_H
+
+#include "nodes/extensible.h"
+#include "nodes/plannodes.h"
+
+#include "sorter.h"
+
+#define GPUSORT_NODE_NAME "GpuSort"
+
+/* The methods a CustomScan made by plan.c points to. */
+extern const CustomScanMethods gpusort_scan_methods;
+extern void gpusort_node_init(void);
+
+/* What plan.c puts into CustomScan.custom_private, in this order: all must survive copyObject and nodeToString. */
+typedef enum GpusortPrivate
+{
+	PRIVATE_ATTNOS,				/* integer list */
+	PRIVATE_SORTOPS,			/* OID list */
+	PRIVATE_COLLATIONS,			/* OID list */
+	PRIVATE_NULLS_FIRST,		/* integer list of booleans */
+	PRIVATE_SHOWN				/* integer list: the keys in custom_scan_tlist, for EXPLAIN */
+} GpusortPrivate;
+
+/* A bound under this share of the rows is left to PostgreSQL's top-N heap sort. */
+#define GPUSORT_BOUND_FRACTION 0.1
+
+/* explain.c: ExplainCustomScan of the node, whose sorter is NULL if it has not run */
+extern void gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorter, List *ancestors,
+							struct ExplainState *es);
+
+#endif

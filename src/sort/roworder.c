@@ -1,0 +1,141 @@
+/*
+ * roworder.c: the order of the rows in memory, fetched from an engine part by part.
+ */
+#include "postgres.h"
+
+#include "roworder.h"
+
+/* Row numbers fetched at a time: small enough for the cache, many enough to look ahead in. */
+#define PART_ROWS 16384
+
+gs_status
+roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool keep_all)
+{
+	Size		seen_bytes = ((Size) rows + 63) / 64 * sizeof(uint64);
+
+	memset(order, 0, sizeof(*order));
+	order->mem = mem;
+	order->job = job;
+	order->engine = job->ops->name;
+	order->rows = rows;
+	order->keep_all = keep_all;
+	if (rows == 0)
+		return GS_OK;
+	order->room = keep_all ? rows : Min(rows, PART_ROWS);
+	order->numbers = bigmem_alloc(mem, order->room * sizeof(uint32));
+	order->seen = bigmem_alloc(mem, seen_bytes);
+	if (order->numbers == NULL || order->seen == NULL)
+		return GS_NOMEM;
+	memset(order->seen, 0, seen_bytes);
+	return roworder_fetch(order);
+}
+
+/* Notes the rows of a part as given out. */
+static gs_status
+check_part(RowOrder *order, const uint32 *part, uint64 count)
+{
+	uint64	   *seen = order->seen;
+
+	for (uint64 i = 0; i < count; i++)
+	{
+		uint32		row = part[i];
+		uint64		bit = UINT64CONST(1) << (row % 64);
+
+		if (unlikely(row >= order->rows || (seen[row / 64] & bit) != 0))
+		{
+			/* as if the part had never come: what is noted is what was given out */
+			while (i-- > 0)
+				seen[part[i] / 64] &= ~(UINT64CONST(1) << (part[i] % 64));
+			return GS_WRONG_ORDER;
+		}
+		seen[row / 64] |= bit;
+	}
+	return GS_OK;
+}
+
+gs_status
+roworder_fetch(RowOrder *order)
+{
+	uint64		got = 0;
+	uint32	   *part;
+	gs_status	status;
+
+	if (!order->keep_all)
+	{
+		order->base += order->have;
+		order->have = 0;
+	}
+	part = order->numbers + order->have;
+	status = order->job->ops->next(order->job, part, Min(order->room - order->have, PART_ROWS), &got);
+	if (status == GS_OK && got == 0)
+		status = GS_WRONG_ORDER;
+	if (status == GS_OK)
+		status = check_part(order, part, got);
+	if (status == GS_OK)
+		order->have += got;
+	return status;
+}
+
+/* Are all rows of a part among those noted, up to a position where that ends? */
+static bool
+part_known(const RowOrder *order, const uint64 *seen, uint64 from, uint64 until)
+{
+	uint64		end = Min(until, order->base + order->have);
+
+	for (uint64 i = from; i < end; i++)
+	{
+		uint32		row = order->numbers[i - order->base];
+
+		if ((seen[row / 64] & (UINT64CONST(1) << (row % 64))) == 0)
+			return false;
+	}
+	return true;
+}
+
+gs_status
+roworder_resume(RowOrder *order, EngineJob *job)
+{
+	RowOrder	old = *order;
+	uint64		given = old.base + old.have;
+	uint64		checked = 0;
+	gs_status	status;
+
+	/* the numbers first: memory is bounded */
+	bigmem_free(old.mem, old.numbers);
+	old.numbers = NULL;
+	status = roworder_begin(order, old.mem, job, old.rows, old.keep_all);
+	order->recover = old.recover;
+	order->recover_arg = old.recover_arg;
+	while (status == GS_OK && checked < given)
+	{
+		if (!part_known(order, old.seen, checked, given))
+			status = GS_WRONG_ORDER;
+		checked = order->base + order->have;
+		if (status == GS_OK && checked < given)
+			status = roworder_fetch(order);
+	}
+	bigmem_free(old.mem, old.seen);
+	return status;
+}
+
+void
+roworder_failed(const RowOrder *order, gs_status status)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("gpusort cannot go on with a sort after rows of it were returned"),
+			 errdetail("Engine \"%s\": %s.", order->engine, gs_status_text(status)),
+			 errhint("Repeat the query with gpusort.enabled set to off.")));
+}
+
+void
+roworder_end(RowOrder *order)
+{
+	if (order->numbers)
+		bigmem_free(order->mem, order->numbers);
+	if (order->seen)
+		bigmem_free(order->mem, order->seen);
+	order->numbers = NULL;
+	order->seen = NULL;
+	order->room = 0;
+}

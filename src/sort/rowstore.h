@@ -1,0 +1,148 @@
+/*
+ * rowstore.h: the rows of one sort in arrival order, fetched by row number.
+ */
+#ifndef GPUSORT_ROWSTORE_H
+#define GPUSORT_ROWSTORE_H
+
+#include "access/htup_details.h"
+#include "executor/tuptable.h"
+#include "storage/bufpage.h"
+
+#include "src/bigmem.h"
+
+/* Bytes of a MinimalTuple before the data of a row without NULLs. */
+#define ROW_HEADER_BYTES MAXALIGN(SizeofMinimalTupleHeader)
+
+StaticAssertDecl(sizeof(MinimalTupleData) == ROW_HEADER_BYTES, "a MinimalTupleData holds a header that can be compared whole");
+
+/* Rows with more data than this keep their headers: copying them on the way out would cost more than 16 bytes save. */
+#define BARE_BYTES 48
+
+/*
+ * Rows lie one after another in an arena as MinimalTuples.  As long as every row has the same header (all columns, no NULLs, the same
+ * length) they lie at a fixed stride and need no offsets; small ones are then kept bare, without the header, which stands
+ * once elsewhere: 16 bytes less per row.  The first row that differs turns the store into its general form.
+ */
+typedef struct RowStore
+{
+	BigMem	   *mem;
+	char	   *arena;
+	Size		used;			/* bytes of rows in the arena */
+	Size		size;			/* bytes of the arena */
+	uint16		natts;			/* columns of a row; old rows of a table may lack the last ones */
+	uint32		rows;
+	uint32		stride;			/* bytes from row to row in the uniform form, 0 in the general form */
+	bool		bare;			/* uniform form without headers */
+	uint32	   *offsets;		/* general form: each row's place in units of MAXIMUM_ALIGNOF */
+	uint32		offsets_size;	/* entries there is room for */
+	MinimalTuple uniform;		/* uniform form: the common header; bare also room for the row given out last */
+} RowStore;
+
+extern RowStore *rowstore_create(BigMem *mem, int natts);
+
+/* Appends a copy of the slot's row; false when there is no memory or no room for more rows. */
+extern bool rowstore_put(RowStore *store, TupleTableSlot *slot);
+
+/* How rows are made of some columns of a table's tuples, all of fixed width and at a fixed place. */
+typedef struct RowGather
+{
+	uint16		source_natts;	/* that a tuple has if it has all columns */
+	uint16		ncolumns;
+	uint32		data_len;		/* of a row */
+	struct
+	{
+		uint16		from;		/* in the tuple's data */
+		uint16		to;			/* in the row's */
+		uint16		len;
+	}			columns[FLEXIBLE_ARRAY_MEMBER];
+} RowGather;
+
+/*
+ * Appends rows of a heap page for as long as they are of the same form as those before; returns how many.  They are the page's tuples,
+ * or made of these by gather.
+ */
+extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather);
+
+/* Forgets all rows; keeps some memory for the next ones. */
+extern void rowstore_reset(RowStore *store);
+
+/* Memory in use. */
+static inline Size
+rowstore_bytes(const RowStore *store)
+{
+	return store->used + (store->stride ? 0 : (Size) store->rows * sizeof(uint32));
+}
+
+/*
+ * Where a row lies, and where that is written down: for readers that know which rows come next.  (The compiler drops calls of a function
+ * that only prefetches, so prefetching is left to them.)
+ */
+static inline const char *
+rowstore_address(const RowStore *store, uint32 row)
+{
+	return store->arena + (store->stride ? (Size) row * store->stride : (Size) store->offsets[row] * MAXIMUM_ALIGNOF);
+}
+
+static inline const void *
+rowstore_offset_address(const RowStore *store, uint32 row)
+{
+	return store->stride ? (const void *) store->uniform : &store->offsets[row];
+}
+
+/* Copies the data of a bare row, of which there are few sizes: a switch and a few moves cost less than a call. */
+static inline void
+rowstore_copy_bare(char *to, const char *from, uint32 stride)
+{
+	switch (stride)
+	{
+		case 8:
+			memcpy(to, from, 8);
+			break;
+		case 16:
+			memcpy(to, from, 16);
+			break;
+		case 24:
+			memcpy(to, from, 24);
+			break;
+		case 32:
+			memcpy(to, from, 32);
+			break;
+		case 40:
+			memcpy(to, from, 40);
+			break;
+		default:
+			Assert(stride == BARE_BYTES);
+			memcpy(to, from, BARE_BYTES);
+			break;
+	}
+}
+
+/* The data of the first of the count rows that were stored last, if all rows are uniform so far; else NULL. */
+static inline const char *
+rowstore_last_data(const RowStore *store, uint32 count)
+{
+	if (store->stride == 0)
+		return NULL;
+	return store->arena + store->used - (Size) count * store->stride + (store->bare ? 0 : ROW_HEADER_BYTES);
+}
+
+/* Bytes of the data of every row in the uniform form. */
+static inline uint32
+rowstore_data_bytes(const RowStore *store)
+{
+	return store->uniform->t_len - ROW_HEADER_BYTES;
+}
+
+/* The row as a tuple, which stays valid until the next call or rowstore_put. */
+static inline MinimalTuple
+rowstore_get(RowStore *store, uint32 row)
+{
+	const char *row_data = rowstore_address(store, row);
+
+	if (!store->bare)
+		return (MinimalTuple) row_data;
+	rowstore_copy_bare((char *) store->uniform + ROW_HEADER_BYTES, row_data, store->stride);
+	return store->uniform;
+}
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * sorter.h: one sort from its first row to its last, whichever way it goes.
+ */
+#ifndef GPUSORT_SORTER_H
+#define GPUSORT_SORTER_H
+
+#include "executor/tuptable.h"
+#include "portability/instr_time.h"
+
+#include "src/engine/engine.h"
+#include "rowstore.h"
+#include "sortcolumns.h"
+
+/* Why a sort went to PostgreSQL's own, for EXPLAIN. */
+typedef enum SorterFallback
+{
+	SORTER_OURS,
+	SORTER_DISABLED,			/* gpusort.enabled is off */
+	SORTER_BOUND,				/* only the first few rows are wanted */
+	SORTER_NO_KEY,				/* a type or collation without an exact encoding, in a function */
+	SORTER_LARGE_KEYS,			/* memory holds the keys of few rows only */
+	SORTER_NO_MEMORY,			/* none for our own way */
+	SORTER_WRONG_ORDER			/* an order failed its check */
+} SorterFallback;
+
+/* The same in words. */
+extern const char *sorter_fallback_text(SorterFallback fallback);
+
+/* What one sort did, for EXPLAIN. */
+typedef struct SorterStats
+{
+	SorterFallback fallback;
+	EngineFailure left;			/* why the GPU service did not do it, or not all of it */
+	EngineKind	kind;
+	const char *engine;			/* its name */
+	int			strings;		/* keys that are byte strings, of no fixed width */
+	gs_job_info job;			/* of the last job */
+	uint64		upload_bytes;	/* of all jobs in the service, as what follows */
+	uint64		upload_ns;
+	uint64		device_ns;
+	double		wait_in_ms;
+	double		wait_sort_ms;
+	double		wait_out_ms;
+	uint64		rows;
+	uint64		memory_bytes;	/* the most that was held */
+	uint64		disk_bytes;		/* of temporary files, 0 if none */
+	int			runs;			/* sorted runs on disk */
+	double		in_ms;			/* from the first row taken to the last */
+	double		sort_ms;		/* from there to the order */
+	double		out_ms;			/* from there to the end of output, 0 if it was not reached */
+} SorterStats;
+
+typedef struct Sorter Sorter;
+
+/*
+ * Begins a sort of rows of that descriptor.  fallback other than SORTER_OURS hands it to PostgreSQL's tuplesort from the
+ * start, with bound (0 = none).  All memory and files belong to the current memory context and resource owner.
+ */
+extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
+							SorterFallback fallback, int64 bound);
+
+/* Takes a copy of a row. */
+extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
+
+/*
+ * Takes rows of a heap page, of which the caller holds a pin and knows which ones are visible; returns how many were taken.  Where gather
+ * says how rows are made of the table's tuples, they are fewer as soon as a tuple does not fit; that one goes through sorter_put.
+ */
+extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather);
+
+/* Ends input. */
+extern void sorter_finish(Sorter *sorter);
+
+/*
+ * The next row in a direction, in slot (which holds MinimalTuples); empty past either end.  Positions are tuplesort's: going
+ * backward from the end returns the last row.  All but forward needs random_access.
+ */
+extern TupleTableSlot *sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot);
+extern void sorter_mark(Sorter *sorter);
+extern void sorter_restore(Sorter *sorter);
+extern void sorter_rewind(Sorter *sorter);
+
+/* Gives everything back; slots that hold rows must have been cleared. */
+extern void sorter_end(Sorter *sorter);
+
+extern const SorterStats *sorter_stats(Sorter *sorter);
+
+/* PostgreSQL's own sort behind a sorter, for EXPLAIN; NULL if there is none. */
+struct CoreSort;
+extern struct CoreSort *sorter_core(Sorter *sorter);
+
+#endif

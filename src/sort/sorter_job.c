@@ -1,0 +1,489 @@
+/*
+ * sorter_job.c: the engine's half of a sort: keys into chunks, the job, the way from the service to the CPU.
+ *
+ * The rows stay in the row store until they have been given out, so a job can begin again at any moment: with keys in a wider form, or on
+ * the CPU after the service failed, also when part of the order has been used.  Both engines give the same order, ties included.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "src/guc.h"
+#include "sorter_job.h"
+#include "src/engine/stat.h"
+#include "verify.h"
+
+/* Notes the most memory that was held. */
+static void
+note_memory(Sorter *sorter)
+{
+	uint64		bytes = rowstore_bytes(sorter->rows) + sorter->order.room * sizeof(uint32);
+
+	if (sorter->job && sorter->job->kind == ENGINE_CPU)
+		bytes += sorter->engine->host_bytes(sorter->job);
+	sorter->stats.memory_bytes = Max(sorter->stats.memory_bytes, bytes);
+}
+
+void
+note_job(Sorter *sorter, SorterStats *stats)
+{
+	EngineJob  *job = sorter->job;
+
+	if (job == NULL)
+		return;
+	sorter->engine->info(job, &stats->job);
+	stats->kind = job->kind;
+	stats->engine = job->name;
+	if (job->kind == ENGINE_CPU)
+		return;
+	stats->upload_bytes += stats->job.upload_bytes;
+	stats->upload_ns += stats->job.upload_ns;
+	stats->device_ns += stats->job.device_ns;
+	stats->wait_in_ms += job->wait_in_ms;
+	stats->wait_sort_ms += job->wait_sort_ms;
+	stats->wait_out_ms += job->wait_out_ms;
+}
+
+/* Ends the job, if there is one. */
+void
+end_job(Sorter *sorter)
+{
+	note_job(sorter, &sorter->stats);
+	if (sorter->job)
+		sorter->engine->end(sorter->job);
+	sorter->job = NULL;
+	sorter->writer.chunk = NULL;
+}
+
+/* Gets an empty chunk with room for a string of that many bytes. */
+static gs_status
+next_chunk(Sorter *sorter, Size heap_bytes)
+{
+	gs_chunk   *chunk;
+	char	   *memory;
+	gs_status	status = sorter->engine->chunk(sorter->job, heap_bytes, &chunk, &memory);
+
+	sorter->writer.chunk = NULL;
+	if (status == GS_OK)
+		keywriter_begin(&sorter->writer, chunk, memory, sorter->keys);
+	return status;
+}
+
+/* Hands the chunk over if it has rows. */
+static gs_status
+close_chunk(Sorter *sorter)
+{
+	gs_status	status;
+
+	MemoryContextReset(sorter->scratch);
+	if (sorter->writer.row == 0)
+		return GS_OK;
+	keywriter_close(&sorter->writer);
+	sorter->writer.row = 0;
+	sorter->writer.chunk = NULL;
+	status = sorter->engine->add(sorter->job);
+	if (status != GS_OK)
+		return status;
+	sorter->held = sorter->engine->host_bytes(sorter->job);
+	if (sorter->random_access)
+		sorter->held += (Size) sorter->rows->rows * sizeof(uint32);
+	sorter->rows_limit = sorter->limit > sorter->held ? sorter->limit - sorter->held : 0;
+	/* chunks are small against what a job may take, so that looking after each is often enough */
+	if (sorter->rows->rows >= sorter->job->max_rows / 8 * 7)
+		sorter->rows_limit = 0;
+	return GS_OK;
+}
+
+/* Begins a job of the engine with an empty chunk. */
+static gs_status
+try_begin(Sorter *sorter)
+{
+	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = sorter->columns.nkeys, .columns = sorter->specs};
+	gs_status	status;
+
+	sorter->stats.strings = 0;
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+	{
+		sorter->specs[i] = sorter->keys[i].spec;
+		if (sorter->specs[i].type == GS_BYTES)
+			sorter->stats.strings++;
+	}
+	if (sorter->rows_expected > 0)
+		spec.rows_hint = (uint64) Min(sorter->rows_expected, (double) GS_MAX_ROWS);
+	status = sorter->engine->begin(&spec, sorter->mem, &sorter->job);
+	sorter->held = 0;
+	sorter->rows_limit = sorter->limit;
+	sorter->writer.row = 0;
+	return status == GS_OK ? next_chunk(sorter, 0) : status;
+}
+
+/* Looks for a column from the row's start: only columns of fixed width may stand before it. */
+static bool
+place_from_start(KeyPlace *place, TupleDesc desc, AttrNumber wanted)
+{
+	int			offset = 0;
+
+	for (int attno = 1; attno <= wanted; attno++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, attno - 1);
+
+		if (attno == wanted && attribute->attlen == -1)
+			place->kind = PLACE_STRING;
+		else if (attribute->attlen <= 0)
+			return false;
+		else
+		{
+			offset = att_align_nominal(offset, attribute->attalign);
+			place->kind = PLACE_FROM_START;
+		}
+		place->offset = offset;
+		offset += attribute->attlen;
+	}
+	return true;
+}
+
+/* Looks for it from the row's end: columns of fixed width only, which follow each other without gaps wherever they begin. */
+static bool
+place_from_end(KeyPlace *place, TupleDesc desc, AttrNumber wanted)
+{
+	int			offset = 0;
+	int			next_align = 1;
+
+	for (int attno = desc->natts; attno >= wanted; attno--)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, attno - 1);
+		int			align = (int) att_align_nominal(1, attribute->attalign);
+
+		if (attribute->attlen <= 0 || align < next_align || attribute->attlen % next_align != 0)
+			return false;
+		offset += attribute->attlen;
+		next_align = align;
+	}
+	place->kind = PLACE_FROM_END;
+	place->offset = offset;
+	return true;
+}
+
+void
+find_key_places(Sorter *sorter)
+{
+	TupleDesc	desc = sorter->desc;
+
+	sorter->places = palloc0(sizeof(KeyPlace) * sorter->columns.nkeys);
+	sorter->placed = sorter->plain = true;
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+	{
+		KeyPlace   *place = &sorter->places[i];
+		AttrNumber	attno = sorter->columns.attnos[i];
+		Form_pg_attribute attribute = TupleDescAttr(desc, attno - 1);
+
+		place->byval = attribute->attbyval;
+		place->len = attribute->attlen;
+		place->align = attribute->attalign;
+		if (!place_from_start(place, desc, attno) && !place_from_end(place, desc, attno))
+		{
+			place->kind = PLACE_VARIES;
+			sorter->placed = false;
+		}
+		sorter->plain &= sorter->keys[i].plain > 0 && place->kind != PLACE_STRING;
+	}
+	sorter->plain &= sorter->placed;
+}
+
+/* A key's value: straight from the row's data where that is at hand, without taking the slot's tuple apart. */
+static inline Datum
+key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, bool *isnull)
+{
+	const KeyPlace *place = &sorter->places[key];
+
+	*isnull = false;
+	if (likely(data != NULL))
+		switch (place->kind)
+		{
+			case PLACE_FROM_START:
+				return fetch_att(data + place->offset, place->byval, place->len);
+			case PLACE_FROM_END:
+				return fetch_att(data + rowstore_data_bytes(sorter->rows) - place->offset, place->byval, place->len);
+			case PLACE_STRING:
+				return PointerGetDatum(data + att_align_pointer(place->offset, place->align, -1, data + place->offset));
+			case PLACE_VARIES:
+				break;
+		}
+	return slot_getattr(slot, sorter->columns.attnos[key], isnull);
+}
+
+/*
+ * Writes the keys of one row; widened tells that all rows have to be encoded again.  data is the row's data, NULL if it may
+ * hold NULLs.
+ */
+static gs_status
+encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, bool *widened)
+{
+	KeyWriter  *writer = &sorter->writer;
+	gs_status	status = GS_OK;
+
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+	{
+		KeyColumn  *column = &writer->columns[i];
+		bool		isnull;
+		Datum		value = key_value(sorter, i, slot, data, &isnull);
+		KeyResult	result = sortkey_put(&sorter->keys[i], value, isnull, column, writer->row);
+
+		if (likely(result == KEY_OK))
+			continue;
+		if (result == KEY_WIDEN)
+		{
+			*widened = true;
+			return GS_OK;
+		}
+		if (result == KEY_FULL)
+		{
+			status = close_chunk(sorter);
+			if (status == GS_OK)
+				status = next_chunk(sorter, 0);
+		}
+		else
+			status = next_chunk(sorter, column->wanted);
+		if (status != GS_OK)
+			return status;
+		i = -1;					/* the row's keys begin anew in the new chunk */
+	}
+	if (++writer->row == writer->capacity)
+	{
+		status = close_chunk(sorter);
+		if (status == GS_OK)
+			status = next_chunk(sorter, 0);
+	}
+	return status;
+}
+
+/* Encodes the rows of the store again, from the first: after a key has widened. */
+static gs_status
+replay(Sorter *sorter)
+{
+	gs_status	status;
+	bool		widened;
+
+	do
+	{
+		widened = false;
+		end_job(sorter);
+		status = try_begin(sorter);
+		for (uint32 row = 0; status == GS_OK && !widened && row < sorter->rows->rows; row++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
+			status = encode_row(sorter, sorter->row_slot, NULL, &widened);
+		}
+	} while (status == GS_OK && widened);
+	ExecClearTuple(sorter->row_slot);
+	return status;
+}
+
+void
+note_left(Sorter *sorter, EngineFailure why)
+{
+	sorter->stats.left = why;
+	stat_count_left(GS_ORDER, why);
+	ereport(DEBUG1, (errmsg_internal("gpusort sorts on the CPU: %s", engine_failure_text(why))));
+}
+
+/* Goes on with the CPU engine after another one failed, with all rows that have come so far; the status if there is no such way. */
+static gs_status
+leave_service(Sorter *sorter, gs_status status)
+{
+	MemoryContext old;
+
+	if (sorter->engine->why == NULL)
+		return status;
+	note_left(sorter, sorter->engine->why(status));
+	old = MemoryContextSwitchTo(sorter->scratch);
+	end_job(sorter);
+	sorter->engine = &engine_cpu;
+	status = replay(sorter);
+	MemoryContextSwitchTo(old);
+	return status;
+}
+
+/* What encoding came to, once a key that widened has been encoded anew and a service that failed has been left. */
+static inline gs_status
+settle(Sorter *sorter, gs_status status, bool widened)
+{
+	if (unlikely(widened))
+		status = replay(sorter);
+	if (unlikely(status != GS_OK))
+		status = leave_service(sorter, status);
+	return status;
+}
+
+gs_status
+put_keys(Sorter *sorter, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
+	bool		widened = false;
+	gs_status	status = encode_row(sorter, slot, rowstore_last_data(sorter->rows, 1), &widened);
+
+	status = settle(sorter, status, widened);
+	MemoryContextSwitchTo(old);
+	return status;
+}
+
+/* Copies one plain key of count uniform rows into its column. */
+static void
+copy_plain(char *to, const char *from, Size stride, uint32 count, uint8 width)
+{
+	switch (width)
+	{
+		case 8:
+			for (uint32 i = 0; i < count; i++)
+				((uint64 *) to)[i] = *(const uint64 *) (from + i * stride);
+			break;
+		case 4:
+			for (uint32 i = 0; i < count; i++)
+				((uint32 *) to)[i] = *(const uint32 *) (from + i * stride);
+			break;
+		case 2:
+			for (uint32 i = 0; i < count; i++)
+				((uint16 *) to)[i] = *(const uint16 *) (from + i * stride);
+			break;
+		default:
+			for (uint32 i = 0; i < count; i++)
+				((uint8 *) to)[i] = *(const uint8 *) (from + i * stride);
+			break;
+	}
+}
+
+/* Writes the keys of uniform rows column by column. */
+static gs_status
+copy_keys(Sorter *sorter, const char *data, uint32 count)
+{
+	KeyWriter  *writer = &sorter->writer;
+	gs_status	status;
+
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+	{
+		const KeyPlace *place = &sorter->places[i];
+		uint8		width = sorter->keys[i].plain;
+		int			offset = place->offset;
+
+		if (place->kind == PLACE_FROM_END)
+			offset = (int) rowstore_data_bytes(sorter->rows) - offset;
+		copy_plain(writer->columns[i].values + (Size) writer->row * width, data + offset, sorter->rows->stride, count, width);
+	}
+	writer->row += count;
+	if (writer->row < writer->capacity)
+		return GS_OK;
+	status = close_chunk(sorter);
+	return status == GS_OK ? next_chunk(sorter, 0) : status;
+}
+
+/* Writes the keys of uniform rows row by row. */
+static gs_status
+encode_rows(Sorter *sorter, const char *data, uint32 count, bool *widened)
+{
+	uint32		row = sorter->rows->rows - count;
+	gs_status	status = GS_OK;
+
+	for (uint32 i = 0; status == GS_OK && !*widened && i < count; i++)
+	{
+		if (!sorter->placed)
+			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row + i), sorter->row_slot, false);
+		status = encode_row(sorter, sorter->row_slot, data + (Size) i * sorter->rows->stride, widened);
+	}
+	if (!sorter->placed)
+		ExecClearTuple(sorter->row_slot);
+	return status;
+}
+
+gs_status
+put_page_keys(Sorter *sorter, uint32 count)
+{
+	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
+	const char *data = rowstore_last_data(sorter->rows, count);
+	bool		widened = false;
+	gs_status	status;
+
+	if (sorter->plain)
+		status = copy_keys(sorter, data, count);
+	else
+		status = encode_rows(sorter, data, count, &widened);
+	status = settle(sorter, status, widened);
+	MemoryContextSwitchTo(old);
+	return status;
+}
+
+gs_status
+begin_job(Sorter *sorter)
+{
+	gs_status	status = try_begin(sorter);
+
+	return status == GS_OK ? status : leave_service(sorter, status);
+}
+
+/* The order comes no further: has the CPU engine make it again, and goes on behind the rows that have been given out. */
+static bool
+recover_order(void *arg, gs_status status)
+{
+	Sorter	   *sorter = arg;
+	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+
+	if (sorter->engine->why != NULL)
+	{
+		status = leave_service(sorter, status);
+		if (status == GS_OK)
+			status = close_chunk(sorter);
+		if (status == GS_OK)
+			status = sorter->engine->finish(sorter->job, sorter->rows->rows);
+		if (status == GS_OK)
+			status = roworder_resume(&sorter->order, sorter->job);
+	}
+	MemoryContextSwitchTo(old);
+	return status == GS_OK;
+}
+
+/* Has the engine sort what it was given; the first rows of the order are here and checked then. */
+static gs_status
+try_finish(Sorter *sorter)
+{
+	bool		keep_all = sorter->random_access || gpusort_verify != VERIFY_OFF;
+	gs_status	status = close_chunk(sorter);
+
+	if (status == GS_OK)
+	{
+		note_memory(sorter);
+		status = sorter->engine->finish(sorter->job, sorter->rows->rows);
+	}
+	if (status == GS_OK)
+		status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows, keep_all);
+	sorter->order.recover = recover_order;
+	sorter->order.recover_arg = sorter;
+	if (status == GS_OK && gpusort_verify != VERIFY_OFF &&
+		!verify_order(&sorter->columns, sorter->desc, sorter->rows, &sorter->order, gpusort_verify))
+		status = GS_WRONG_ORDER;
+	return status;
+}
+
+/* The same, on the CPU if the service fails. */
+gs_status
+finish_job(Sorter *sorter)
+{
+	gs_status	status = try_finish(sorter);
+
+	if (status != GS_OK && sorter->engine->why != NULL)
+	{
+		roworder_end(&sorter->order);
+		status = leave_service(sorter, status);
+		if (status == GS_OK)
+			status = try_finish(sorter);
+	}
+	if (status == GS_OK)
+	{
+		gs_job_info info;
+
+		sorter->engine->info(sorter->job, &info);
+		stat_count_job(GS_ORDER, sorter->job->kind, &info, sorter->rows->rows);
+	}
+	note_memory(sorter);
+	return status;
+}

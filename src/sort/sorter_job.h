@@ -1,0 +1,94 @@
+/*
+ * sorter_job.h: a sort as its two halves see it: sorter.c the rows, sorter_job.c the engine.
+ */
+#ifndef GPUSORT_SORTER_JOB_H
+#define GPUSORT_SORTER_JOB_H
+
+#include "src/bigmem.h"
+#include "coresort.h"
+#include "roworder.h"
+#include "rowstore.h"
+#include "spill_runs.h"
+#include "sorter.h"
+#include "src/keys/sortkey.h"
+
+/* Where a key lies in the data of a row that has all columns and no NULLs. */
+typedef struct KeyPlace
+{
+	enum
+	{
+		PLACE_VARIES,
+		PLACE_FROM_START,		/* offset bytes behind the data's start */
+		PLACE_FROM_END,			/* offset bytes before its end */
+		PLACE_STRING			/* a varlena there; what stands before it decides whether it is aligned */
+	}			kind;
+	int			offset;
+	bool		byval;
+	int16		len;
+	char		align;
+} KeyPlace;
+
+struct Sorter
+{
+	SortColumns columns;
+	TupleDesc	desc;
+	bool		random_access;
+	double		rows_expected;
+	MemoryContext cxt;			/* everything of this sort */
+	MemoryContext scratch;		/* for encoding, reset with every chunk */
+	Size		limit;
+
+	BigMem	   *mem;
+	RowStore   *rows;
+	TupleTableSlot *row_slot;	/* to read rows back */
+	TupleTableSlot *page_slot;	/* to take rows of a page one by one */
+	SortKey    *keys;
+	KeyPlace   *places;			/* one per key */
+	bool		placed;			/* none of them varies */
+	bool		plain;			/* nor has to be encoded */
+	gs_column_spec *specs;
+	KeyWriter	writer;
+	const EngineOps *engine;
+	EngineJob  *job;
+	Size		held;			/* bytes that the job holds, or will hold when it is finished */
+	Size		rows_limit;		/* bytes of rows at which the memory limit is looked at */
+
+	SpillRuns	   *runs;			/* once memory did not suffice */
+	CoreSort   *core;			/* once PostgreSQL's own sort took over */
+
+	RowOrder	order;			/* of the rows in memory, once input has ended */
+	uint64		merged;			/* rows in memory that the merge has taken */
+	uint64		current;		/* rows before the next one */
+	bool		eof;
+	uint64		mark;
+	bool		mark_eof;
+
+	instr_time	started;
+	instr_time	sorted;
+	SorterStats stats;
+	SorterStats shown;			/* the same with the job that still runs */
+};
+
+/* Adds what the running job did. */
+extern void note_job(Sorter *sorter, SorterStats *stats);
+
+/* Notes that the service has not done its work. */
+extern void note_left(Sorter *sorter, EngineFailure why);
+
+/* Finds where the keys lie in rows; once, before the first job. */
+extern void find_key_places(Sorter *sorter);
+
+/* Begins a job with an empty chunk, or ends it; a job that cannot begin in the service begins on the CPU. */
+extern gs_status begin_job(Sorter *sorter);
+extern void end_job(Sorter *sorter);
+
+/* Writes the keys of a row that is the last one in the store. */
+extern gs_status put_keys(Sorter *sorter, TupleTableSlot *slot);
+
+/* The same for the count rows that were stored last, which are uniform and not more than the chunk has room for. */
+extern gs_status put_page_keys(Sorter *sorter, uint32 count);
+
+/* Has the engine sort what it was given; the first rows of the order are here and checked then. */
+extern gs_status finish_job(Sorter *sorter);
+
+#endif

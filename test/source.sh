@@ -1,0 +1,92 @@
+#!/bin/bash
+# source.sh: what the source promises of itself, as TAP: includes point one way, modules form no circle, files and lines have a limit.
+set -eu
+cd "$(dirname "$0")/.."
+number=0
+failed=0
+
+# report NAME FINDINGS: a check passes if it found nothing
+report() {
+	number=$((number + 1))
+	if [ -z "$2" ]; then
+		echo "ok $number - $1"
+	else
+		failed=1
+		echo "not ok $number - $1"
+		printf '%s\n' "$2" | sed 's/^/# /' | tee /dev/stderr
+	fi
+}
+
+# Folders of src/ that a folder may include from; "." is src/ itself, whose headers everybody may use.
+may_include() {
+	case $1 in
+		.) echo plan sort engine functions ;;
+		plan) echo sort keys engine ;;
+		sort) echo keys engine ;;
+		functions) echo sort keys engine ;;
+		engine) echo service/protocol.h ;;
+		*) echo ;;
+	esac
+}
+
+# "FOLDER FILE INCLUDED" for every include of a file of src/, both with their paths from there
+includes() {
+	local file folder
+	for file in src/*.[ch] src/*/*.[ch]; do
+		folder=$(dirname "${file#src/}")
+		sed -n 's/^#[ \t]*include "\(.*\)".*/\1/p' "$file" | while read -r header; do
+			case $header in
+				src/*) echo "$folder $file ${header#src/}" ;;
+				*) if [ -e "$(dirname "$file")/$header" ]; then echo "$folder $file $folder/$header" | sed 's#\./##'; fi ;;
+			esac
+		done
+	done
+}
+
+crossing() {
+	local folder file header to
+	includes | while read -r folder file header; do
+		to=$(dirname "$header")
+		if [ "$to" = "$folder" ] || [ "$to" = . ]; then continue; fi
+		case " $(may_include "$folder") " in
+			*" $to "* | *" $header "*) ;;
+			*) echo "$file includes $header" ;;
+		esac
+	done
+}
+
+# A module is a source file with the header of the same name, and what is written as a half of it.
+circles() {
+	includes | sed -E 's/^[^ ]+ src\///; s/\.[ch]( |$)/\1/g
+		s/sortkey_types/sortkey/g; s/sorter_job/sorter/g; s/vectorengine|vectorcompare/vectorjob/g' |
+		awk '$1 != $2' | LC_ALL=C tsort 2>&1 >/dev/null || true
+}
+
+layers() {
+	grep -nE '#include *["<](postgres|fmgr|utils/|executor/|nodes/|src/)' -r kernels --include=*.[ch] --include=*.cu --include=*.cuh || true
+	grep -nE '#include *["<](postgres|fmgr|utils/|executor/|nodes/|src/[^s])' src/service/*.[ch] || true
+	grep -nE '#include *["<]cuda' src/*.[ch] src/[!s]*/*.[ch] src/sort/*.[ch] || true
+}
+
+# C and Perl as .editorconfig says; kernels/cuda is not there yet.
+sources() {
+	find src kernels test bench -type f \( -name '*.[ch]' -o -name '*.p[lm]' \) -not -path '*/build/*' -not -path '*/tmp_check/*' | sort
+}
+
+long_files() {
+	find src kernels/*.[ch] kernels/cpu -name '*.[ch]' -exec awk 'END {if (NR > 600) print FILENAME ": " NR " lines"}' {} \;
+}
+
+wide_lines() {
+	sources | while read -r file; do
+		expand -t 4 "$file" | awk -v file="$file" 'length > 120 {print file ":" NR ": " length " columns"}'
+	done
+}
+
+report 'folders of src/ include in one direction' "$(crossing)"
+report 'modules of src/ form no circle' "$(circles)"
+report 'kernels know no server, the service neither, the extension no CUDA' "$(layers)"
+report 'files have 600 lines at most' "$(long_files)"
+report 'lines have 120 columns at most' "$(wide_lines)"
+echo "1..$number"
+exit $failed
