@@ -267,6 +267,8 @@ make_ring(ServiceLink *link)
 		base = mmap(NULL, link->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (base != MAP_FAILED)
 		{
+			/* a core file of either side can do without users' rows */
+			(void) madvise(base, link->ring_bytes, MADV_DONTDUMP);
 			link->ring = base;
 			return fd;
 		}

@@ -34,6 +34,7 @@
 #include "src/service/protocol.h"
 #include "stat.h"
 #include "worker.h"
+#include "worker_environment.h"
 
 PGDLLEXPORT void gpusort_worker_main(Datum arg);
 
@@ -272,7 +273,7 @@ split_options(char *options, char **argv)
 
 /* After fork: leaves all of the server behind and becomes the service.  The kernel kills it when the worker dies. */
 static void
-become_service(const char *path, char **argv, pid_t worker)
+become_service(const char *path, char **argv, char **envp, pid_t worker)
 {
 	sigset_t	none;
 
@@ -289,7 +290,7 @@ become_service(const char *path, char **argv, pid_t worker)
 #endif
 		for (int fd = 3; fd < (int) sysconf(_SC_OPEN_MAX); fd++)
 			close(fd);
-	execv(path, argv);
+	execve(path, argv, envp);
 	_exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTED);
 }
 
@@ -300,6 +301,7 @@ start_service(void)
 	char		path[MAXPGPATH];
 	char	   *slash;
 	char	   *argv[MAX_OPTIONS];
+	char	  **envp;
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
 	char	   *options;
 	pid_t		worker = getpid();
@@ -316,6 +318,7 @@ start_service(void)
 	options = pstrdup(options_used);
 	argv[0] = path;
 	split_options(options, argv);
+	envp = service_environment();
 	unlink(GSD_SOCKET);			/* nobody shall knock at an old door */
 	started_at = asked_at = GetCurrentTimestamp();
 	awaited = true;
@@ -327,9 +330,10 @@ start_service(void)
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = fork();
 	if (pid == 0)
-		become_service(path, argv, worker);
+		become_service(path, argv, envp, worker);
 	service_pid = pid > 0 ? pid : 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	pfree(envp);
 	pfree(options);
 	MemoryContextSwitchTo(old);
 	if (pid < 0)

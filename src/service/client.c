@@ -132,6 +132,7 @@ take_ring(connection *c, const gsd_ring *ring, int fd)
 		gsd_reply_result(c, GSD_RING_DONE, GS_NOMEM, "gpusort.pinned_memory is used up");
 		return;
 	}
+	(void) madvise(base, bytes, MADV_DONTDUMP);
 	c->ring = base;
 	c->ring_fd = fd;
 	c->ring_bytes = bytes;

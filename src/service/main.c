@@ -125,8 +125,8 @@ make_socket(const char *path)
 	{
 		strcpy(address.sun_path, path);
 		(void) unlink(path);
-		umask(0177);
-		if (bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 && listen(fd, BACKLOG) == 0)
+		/* of a socket that has no name yet, the mode that bind will give to its file; no other thread need mind a umask */
+		if (fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 && listen(fd, BACKLOG) == 0)
 			return fd;
 	}
 	else
@@ -345,6 +345,22 @@ raise_limits(void)
 	}
 }
 
+/*
+ * Keeps rows of users out of core files.  1 byte is less than any core file, and the one limit that the kernel
+ * heeds also where a program, not a file, takes them.
+ */
+static void
+forbid_cores(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur > 1)
+	{
+		limit.rlim_cur = 1;
+		(void) setrlimit(RLIMIT_CORE, &limit);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -357,6 +373,8 @@ main(int argc, char **argv)
 	setvbuf(stderr, NULL, _IOLBF, 0);
 	signals = block_signals();
 	raise_limits();
+	if (!options.core)
+		forbid_cores();
 	if (!take_lock(GSD_LOCK))
 		return GSD_EXIT_SOCKET;
 	/* 0.1.0 had them in the data directory itself, where pg_rewind stumbles over what a killed server leaves */

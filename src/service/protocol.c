@@ -166,6 +166,18 @@ gsd_ring_check(int fd, uint64_t bytes)
 	return GS_OK;
 }
 
+bool
+gsd_path_inside(const char *path, size_t bytes)
+{
+	if (bytes > 0 && path[0] == '/')
+		return false;
+	for (size_t i = 0; i + 1 < bytes; i++)
+		if (path[i] == '.' && path[i + 1] == '.' && (i == 0 || path[i - 1] == '/') &&
+			(i + 2 == bytes || path[i + 2] == '/'))
+			return false;
+	return true;
+}
+
 void
 gsd_head(gsd_header *head, gsd_type type, size_t bytes)
 {

@@ -246,6 +246,9 @@ uint64_t gsd_ring_bytes(const gsd_ring *ring);
 /* GS_OK if the file is one that its maker cannot make smaller under the reader, of exactly that size. */
 gs_status gsd_ring_check(int fd, uint64_t bytes);
 
+/* True if a path cannot lead out of the directory that it is relative to. */
+bool gsd_path_inside(const char *path, size_t bytes);
+
 /* Fills in a message's head. */
 void gsd_head(gsd_header *head, gsd_type type, size_t bytes);
 

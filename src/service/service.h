@@ -42,6 +42,7 @@ typedef struct gsd_options
 	int stall_seconds;		  /* a job without progress for so long ends the service */
 	int idle_seconds;		  /* a connection without a job for so long loses its ring */
 	const char *socket;
+	bool core;				  /* a crash may leave a core file */
 	fault_kind fault;
 	fault_stage stage;
 	uint64_t fault_rows;	  /* FAULT_SHORT */

@@ -1,5 +1,5 @@
-# Copies of a data directory whose service runs, or ran when the server crashed: base backups, cp, tar, rsync, pg_checksums, pg_upgrade.
-# Each works, and a server that starts on the copy has a service of its own.
+# Copies of a data directory whose service runs, or ran when the server crashed: base backups, cp, tar, rsync,
+# pg_checksums, pg_upgrade.  Each works, and a server that starts on the copy has a service of its own.
 use strict;
 use warnings;
 
@@ -61,14 +61,20 @@ $plain->init_from_backup($origin, 'plain');
 sorts($plain, 'base backup');
 $plain->stop;
 my $tars = $origin->backup_dir . '/tar';
-$origin->command_ok([ 'pg_basebackup', '-D', $tars, '-F', 't', '-h', $origin->host, '-p', $origin->port, '--checkpoint', 'fast', '--no-sync' ],
+$origin->command_ok(
+	[
+		'pg_basebackup', '-D', $tars, '-F', 't', '-h', $origin->host, '-p', $origin->port,
+		'--checkpoint', 'fast', '--no-sync'
+	],
 	'a base backup as tar');
 my ($names) = run_command([ 'tar', '-tf', "$tars/base.tar" ]);
 like($names, qr{^(\./)?PG_VERSION$}m, 'which can be read');
 unlike($names, qr/gpusort/, 'has no file of the service either');
 
 # What copies files: the socket comes along, or is passed over with a word about it.
-my %ways = (cp => sub { "cp -a '$_[0]/.' '$_[1]'" }, tar => sub { "tar -C '$_[0]' -cf - . | tar -C '$_[1]' -xf -" });
+my %ways = (
+	cp => sub { "cp -a '$_[0]/.' '$_[1]'" },
+	tar => sub { "tar -C '$_[0]' -cf - . | tar -C '$_[1]' -xf -" });
 $ways{rsync} = sub { "rsync -a '$_[0]/' '$_[1]'" } if system('rsync --version >/dev/null 2>&1') == 0;
 
 # Copies while the server runs, by the steps of the manual for file copies.
@@ -79,7 +85,8 @@ foreach my $way (sort keys %ways)
 
 	$session->query_safe("SET client_min_messages = warning; SELECT pg_backup_start('$way', true)");
 	my $command = $ways{$way}->($there, $node->data_dir);
-	ok(IPC::Run::run([ 'sh', '-c', "set -e; $command" ], '>&', \$said), "$way copies the directory of a server that runs") or diag($said);
+	ok(IPC::Run::run([ 'sh', '-c', $command ], '>&', \$said), "$way copies the directory of a server that runs")
+		or diag($said);
 	my $label = $session->query_safe('SELECT labelfile FROM pg_backup_stop()');
 	$session->quit;
 	command_ok([ 'cp', '-a', "$there/pg_wal/.", $node->data_dir . '/pg_wal' ], "$way: log");
@@ -98,7 +105,7 @@ foreach my $way (sort keys %ways)
 {
 	my $node = future_node("crashed_$way");
 	my $command = $ways{$way}->($there, $node->data_dir);
-	ok(IPC::Run::run([ 'sh', '-c', "set -e; $command" ], '>&', \$said), "$way copies what a crash left") or diag($said);
+	ok(IPC::Run::run([ 'sh', '-c', $command ], '>&', \$said), "$way copies what a crash left") or diag($said);
 	settle($node);
 	sorts($node, "$way, crashed");
 	$node->stop;
@@ -108,28 +115,37 @@ foreach my $way (sort keys %ways)
 # The same server comes back; after that nothing but the service's files tells of a second crash.
 sorts($origin, 'recovered');
 power_failure($origin);
-ok(IPC::Run::run([ 'postgres', '--single', '-D', $there, 'template1' ], '<', \'', '>&', \$said), 'recovery alone') or diag($said);
+ok(IPC::Run::run([ 'postgres', '--single', '-D', $there, 'template1' ], '<', \'', '>&', \$said), 'recovery alone')
+	or diag($said);
 is_deeply([ sort(leftovers($origin)) ], \@both, 'leaves them');
 command_ok([ 'pg_checksums', '--check', '-D', $there ], 'pg_checksums passes over them');
 
 # pg_upgrade, with the library loaded into both servers, into a directory of the same version.
 my $upgraded = PostgreSQL::Test::Cluster->new('upgraded');
 $upgraded->init(@init);
-$upgraded->append_conf('postgresql.conf', "shared_preload_libraries = 'gpusort'\nsession_preload_libraries = 'gpusort'\ngpusort.min_rows = 0\n"
-	. "max_parallel_workers_per_gather = 0\njit = off\ngpusort.service_options = '--engine=$engine'\ngpusort.timeout = $timeout\n");
+$upgraded->append_conf('postgresql.conf', <<"CONF");
+shared_preload_libraries = 'gpusort'
+session_preload_libraries = 'gpusort'
+gpusort.min_rows = 0
+gpusort.service_options = '--engine=$engine'
+gpusort.timeout = $timeout
+max_parallel_workers_per_gather = 0
+jit = off
+CONF
 my $bin = $origin->config_data('--bindir');
 chdir $upgraded->basedir or die;
 command_ok(
 	[
-		'pg_upgrade', '--no-sync', '-d', $there, '-D', $upgraded->data_dir, '-b', $bin, '-B', $bin, '-s', $upgraded->host,
-		'-p', $origin->port, '-P', $upgraded->port
+		'pg_upgrade', '--no-sync', '-d', $there, '-D', $upgraded->data_dir, '-b', $bin, '-B', $bin,
+		'-s', $upgraded->host, '-p', $origin->port, '-P', $upgraded->port
 	],
 	'pg_upgrade');
 is_deeply([ leftovers($upgraded) ], [], 'takes none of them along');
 sorts($upgraded, 'upgraded');
 $upgraded->stop;
 
-# A directory without the folder, as restored from a backup that leaves it out; and with what 0.1.0 left in another place.
+# A directory without the folder, as restored from a backup that leaves it out; and with what 0.1.0 left in another
+# place.
 rmdir $upgraded->data_dir . '/pg_stat_tmp' or die;
 append_to_file($upgraded->data_dir . '/pgsql_tmp_gpusort', '');
 append_to_file($upgraded->data_dir . '/pgsql_tmp_gpusort.lock', '');
