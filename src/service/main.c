@@ -125,8 +125,9 @@ make_socket(const char *path)
 	{
 		strcpy(address.sun_path, path);
 		(void) unlink(path);
-		/* of a socket that has no name yet, the mode that bind will give to its file; no other thread need mind a umask */
-		if (fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 && listen(fd, BACKLOG) == 0)
+		/* of a socket without a name yet, the mode that bind will give to its file: no umask for others to fall over */
+		if (fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 &&
+			listen(fd, BACKLOG) == 0)
 			return fd;
 	}
 	else

@@ -37,7 +37,7 @@ usage(void)
 		   "  --idle=SECONDS          take the ring of a session, and what a device holds, after so long (default 60)\n"
 		   "  --threads=N             threads of the CPU engine (default 1; more have no effect yet)\n"
 		   "  --socket=PATH           below the data directory (default " GSD_SOCKET ")\n"
-		   "  --core                  let the system write core files, which hold values of users' rows (default: none)\n"
+		   "  --core                  may leave core files, which hold users' values (default: none)\n"
 		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, version, or short:N (the order ends\n"
 		   "                          after N rows); at begin, add, finish, next (in the middle of the order), or rest\n"
 		   "                          (no job has come for --idle)\n"

@@ -14,7 +14,8 @@
 #define GSD_VERSION 2
 
 /*
- * In the server's data directory.  Backups and pg_rewind pass over what lies in this folder, and over names that begin like these.
+ * In the server's data directory.  Backups and pg_rewind pass over what lies in this folder, and over names that begin
+ * like these.
  */
 #define GSD_FOLDER "pg_stat_tmp"
 #define GSD_SOCKET GSD_FOLDER "/pgsql_tmp_gpusort"
