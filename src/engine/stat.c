@@ -170,7 +170,7 @@ service_state(void)
 }
 
 void
-service_set_state(ServiceState state, int service_pid)
+service_set_state(ServiceState state, int service_pid, const char *reason, long delay)
 {
 	GpusortShared *all = gpusort_shared();
 	TimestampTz now = GetCurrentTimestamp();
@@ -179,5 +179,7 @@ service_set_state(ServiceState state, int service_pid)
 	all->service.state = state;
 	all->service.service_pid = service_pid;
 	all->service.since = now;
+	all->service.next_attempt = delay > 0 ? TimestampTzPlusMilliseconds(now, delay) : 0;
+	strlcpy(all->service.reason, reason ? reason : "", SERVICE_REASON_BYTES);
 	SpinLockRelease(&all->mutex);
 }

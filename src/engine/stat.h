@@ -18,8 +18,11 @@ typedef enum ServiceState
 	SERVICE_RUNNING,
 	SERVICE_WAITING,			/* it ended; the next start is a moment away */
 	SERVICE_NO_DEVICE,			/* nothing to sort on */
-	SERVICE_GAVE_UP				/* it ended too often */
+	SERVICE_GAVE_UP				/* it ended too often; attempts are few and far between */
 } ServiceState;
+
+/* Words for a state, with what ends them. */
+#define SERVICE_REASON_BYTES 192
 
 typedef struct ServiceShared
 {
@@ -28,7 +31,9 @@ typedef struct ServiceShared
 	int			service_pid;
 	int			restarts;
 	TimestampTz since;			/* of state */
+	TimestampTz next_attempt;	/* to start it, as far as is known; 0: none is planned */
 	TimestampTz demanded;		/* when the worker was asked for */
+	char		reason[SERVICE_REASON_BYTES];	/* of state, where it is not the best one */
 } ServiceShared;
 
 typedef struct JobCounters
@@ -66,6 +71,8 @@ extern void stat_count_left(gs_op op, EngineFailure why);
 
 /* A copy of what is known of the service. */
 extern ServiceShared service_state(void);
-extern void service_set_state(ServiceState state, int service_pid);
+
+/* Notes what the worker sees: the state, its reason (NULL: none), and in how many milliseconds the next start comes (0: none will). */
+extern void service_set_state(ServiceState state, int service_pid, const char *reason, long delay);
 
 #endif

@@ -39,25 +39,28 @@ static uint64_t started_ns;
 static _Atomic uint64_t ticked_ns; /* when the first thread last came round */
 
 /*
- * Writes a line that reads like the server's own.
+ * Writes a line with its level, at once and whole, for the server's worker to log (worker_log.c).  Where nobody reads, nobody waits: the
+ * next line that finds room tells how many were lost.
  */
 void
 gsd_log(const char *level, const char *format, ...)
 {
-	char text[512];
-	char stamp[32];
-	struct timespec now;
-	struct tm parts;
+	static _Atomic unsigned lost;
+	unsigned before = atomic_exchange(&lost, 0);
+	char text[600];
+	int length = 0, end;
 	va_list args;
 
+	if (before > 0)
+		length = snprintf(text, sizeof(text), "WARNING:  %u lines were lost\n", before);
+	length += snprintf(text + length, sizeof(text) - (size_t) length, "%s:  ", level);
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	end = length + vsnprintf(text + length, sizeof(text) - (size_t) length - 1, format, args);
 	va_end(args);
-	clock_gettime(CLOCK_REALTIME, &now);
-	localtime_r(&now.tv_sec, &parts);
-	strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &parts);
-	fprintf(stderr, "%s.%03d %s [%d] %s:  gpusortd: %s\n", stamp, (int) (now.tv_nsec / 1000000),
-			parts.tm_zone ? parts.tm_zone : "", (int) getpid(), level, text);
+	length = end < (int) sizeof(text) - 1 ? end : (int) sizeof(text) - 2;
+	text[length++] = '\n';
+	if (write(STDERR_FILENO, text, (size_t) length) < 0)
+		atomic_fetch_add(&lost, before + 1);
 }
 
 uint64_t
@@ -96,7 +99,7 @@ take_lock(const char *path)
 
 		if (fd < 0)
 		{
-			gsd_log("ERROR", "could not open \"%s\": %s", path, strerror(errno));
+			gsd_log("LOG", "could not open \"%s\": %s", path, strerror(errno));
 			return false;
 		}
 		if (flock(fd, LOCK_EX | LOCK_NB) != 0)
@@ -132,7 +135,7 @@ make_socket(const char *path)
 	}
 	else
 		errno = ENAMETOOLONG;
-	gsd_log("ERROR", "could not make socket \"%s\": %s", path, strerror(errno));
+	gsd_log("LOG", "could not make socket \"%s\": %s", path, strerror(errno));
 	close(fd);
 	return -1;
 }
@@ -371,7 +374,6 @@ main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	started_ns = gsd_now_ns();
-	setvbuf(stderr, NULL, _IOLBF, 0);
 	signals = block_signals();
 	raise_limits();
 	if (!options.core)

@@ -20,7 +20,8 @@ typedef enum fault_kind
 	FAULT_CORRUPT, /* an element of the result comes twice */
 	FAULT_OOM,	   /* out of device memory */
 	FAULT_SHORT,   /* the result ends too early */
-	FAULT_VERSION  /* another version of the protocol is spoken; at no stage of a job */
+	FAULT_VERSION, /* another version of the protocol is spoken; at no stage of a job */
+	FAULT_BABBLE   /* the process says more than anybody wants to read, and goes on */
 } fault_kind;
 
 typedef enum fault_stage
@@ -51,7 +52,7 @@ typedef struct gsd_options
 
 extern gsd_options options;
 
-/* main.c */
+/* main.c; levels are DEBUG, LOG and WARNING */
 void gsd_log(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint64_t gsd_now_ns(void);
 uint64_t gsd_uptime_ms(void);
@@ -61,7 +62,7 @@ bool gsd_attentive(void);
 /* options.c: returns an exit status, or -1 to go on */
 int gsd_read_options(int argc, char **argv);
 
-/* fault.c: true if this job is to fail in this way here; crash and hang are done at once */
+/* fault.c: true if this job is to fail in this way here; crash, hang and babble are done at once */
 bool gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage);
 bool gsd_fault_choose(void);
 

@@ -141,11 +141,11 @@ sub leftovers
 	return @found;
 }
 
-# Passes once the condition holds, fails after half a minute.
+# Passes once the condition holds, fails after half a minute or so many seconds.
 sub wait_until
 {
-	my ($condition, $name) = @_;
-	my $end = time() + 30;
+	my ($condition, $name, $seconds) = @_;
+	my $end = time() + ($seconds // 30);
 
 	while (time() < $end)
 	{
