@@ -17,7 +17,6 @@
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "src/compat.h"
@@ -45,7 +44,7 @@ static dlist_head idle = DLIST_STATIC_INIT(idle);
 static int	idle_count;
 
 /* Before this time no ring is made, which would take longer than many a sort: the last one was refused. */
-static TimestampTz refused_until;
+static int64 refused_until;
 
 /* The name under which pg_stat_activity shows a wait. */
 static uint32
@@ -59,25 +58,18 @@ wait_event(LinkWait what)
 	return events[what];
 }
 
-/* Milliseconds left until a deadline. */
-static long
-ms_left(TimestampTz deadline)
-{
-	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
-}
-
 /* The time until which an answer is waited for. */
-static TimestampTz
+static int64
 patience(void)
 {
-	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), gpusort_timeout);
+	return gsd_now_ms() + gpusort_timeout;
 }
 
 /* Waits for a socket, serving interrupts; false once the deadline has passed.  A socket of -1 just lets time pass. */
 static bool
-wait_for(int socket, int event, long ms, TimestampTz deadline, LinkWait what)
+wait_for(int socket, int event, long ms, int64 deadline, LinkWait what)
 {
-	long		left = ms_left(deadline);
+	long		left = (long) (deadline - gsd_now_ms());
 	int			events = WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH;
 
 	if (left <= 0)
@@ -97,9 +89,7 @@ wait_for(int socket, int event, long ms, TimestampTz deadline, LinkWait what)
 static void
 open_breaker(void)
 {
-	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), BREAKER_MS);
-
-	pg_atomic_write_u64(&gpusort_shared()->broken_until, (uint64) until);
+	pg_atomic_write_u64(&gpusort_shared()->broken_until, (uint64) (gsd_now_ms() + BREAKER_MS));
 }
 
 void
@@ -131,7 +121,7 @@ last_word(ServiceLink *link)
 bool
 link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why)
 {
-	TimestampTz deadline = patience();
+	int64		deadline = patience();
 
 	for (;;)
 	{
@@ -152,7 +142,7 @@ link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why)
 EngineFailure
 link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what)
 {
-	TimestampTz deadline = 0;
+	int64		deadline = 0;
 
 	for (;;)
 	{
@@ -214,7 +204,7 @@ connect_once(void)
 static bool
 link_connect(ServiceLink *link, bool patient, EngineFailure *why)
 {
-	TimestampTz deadline = patience();
+	int64		deadline = patience();
 
 	for (;;)
 	{
@@ -330,7 +320,7 @@ pass_ring(ServiceLink *link)
 	if (why == ENGINE_OK && answer.result.status != GS_OK)
 	{
 		why = ENGINE_NO_RING;
-		refused_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSED_MS);
+		refused_until = gsd_now_ms() + REFUSED_MS;
 	}
 	return why;
 }
@@ -398,7 +388,7 @@ link_new(bool patient, bool with_ring, EngineFailure *why)
 static bool
 settle(ServiceLink *link)
 {
-	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ENDED_MS);
+	int64		deadline = gsd_now_ms() + ENDED_MS;
 	gsd_message message;
 
 	for (;;)
@@ -450,7 +440,7 @@ link_reuse(void)
 static bool
 broken(void)
 {
-	return pg_atomic_read_u64(&gpusort_shared()->broken_until) > (uint64) GetCurrentTimestamp();
+	return pg_atomic_read_u64(&gpusort_shared()->broken_until) > (uint64) gsd_now_ms();
 }
 
 ServiceLink *
@@ -465,7 +455,7 @@ link_open(bool patient, EngineFailure *why)
 		return NULL;
 	}
 	link = link_reuse();
-	if (link == NULL && refused_until > GetCurrentTimestamp())
+	if (link == NULL && refused_until > gsd_now_ms())
 		*why = ENGINE_NO_RING;
 	else if (link == NULL)
 		link = link_new(patient, true, why);

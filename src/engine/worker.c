@@ -26,7 +26,6 @@
 #include "storage/spin.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "src/compat.h"
@@ -56,8 +55,8 @@ static volatile pid_t service_pid;
 static int	service_socket = -1;
 static bool service_up;			/* it has said hello since it was started */
 static bool worked;				/* so has any before */
-static TimestampTz up_at;		/* when it said hello */
-static TimestampTz asked_at;	/* for a sign of life */
+static int64 up_at;		/* when it said hello */
+static int64 asked_at;	/* for a sign of life */
 static bool awaited;			/* none has come since */
 static const char *killed;		/* why, once nothing but its end is expected of it */
 static int	failures;			/* ends in a row, each soon after the start */
@@ -232,7 +231,7 @@ start_service(void)
 	split_options(options, argv);
 	envp = service_environment();
 	unlink(GSD_SOCKET);			/* nobody shall knock at an old door */
-	asked_at = GetCurrentTimestamp();
+	asked_at = gsd_now_ms();
 	awaited = true;
 	service_up = false;
 	killed = NULL;
@@ -310,7 +309,7 @@ listen_to_service(void)
 		if (service_up)
 			continue;
 		service_up = worked = true;
-		up_at = GetCurrentTimestamp();
+		up_at = gsd_now_ms();
 		pg_atomic_write_u64(&gpusort_shared()->broken_until, 0);
 		service_set_state(SERVICE_RUNNING, service_pid, NULL, 0);
 	}
@@ -320,18 +319,18 @@ listen_to_service(void)
 static void
 check_pulse(void)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	int64		now = gsd_now_ms();
 	int			limit = service_up ? gpusort_timeout : Max(START_MS, gpusort_timeout);
 	gsd_count	ping;
 
-	if (!killed && awaited && TimestampDifferenceExceeds(asked_at, now, limit))
+	if (!killed && awaited && now - asked_at > limit)
 	{
 		ereport(LOG, (errmsg("gpusort service (PID %d) does not answer and is killed", (int) service_pid)));
 		kill(service_pid, SIGKILL);
 		killed = "did not answer and was killed";
 		return;
 	}
-	if (awaited || !TimestampDifferenceExceeds(asked_at, now, HEARTBEAT_MS))
+	if (awaited || now - asked_at < HEARTBEAT_MS)
 		return;
 	gsd_head(&ping.head, GSD_PING, sizeof(ping));
 	asked_at = now;
@@ -344,7 +343,7 @@ check_pulse(void)
 static void
 count_end(int status)
 {
-	if (service_up && TimestampDifferenceExceeds(up_at, GetCurrentTimestamp(), GOOD_RUN_MS))
+	if (service_up && gsd_now_ms() - up_at > GOOD_RUN_MS)
 		failures = 0;
 	failures++;
 	if (end_vain(status))
@@ -489,11 +488,11 @@ attend(void)
 static void
 rest(long delay)
 {
-	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay);
+	int64		until = gsd_now_ms() + delay;
 
 	while (!ShutdownRequestPending && !ConfigReloadPending)
 	{
-		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until);
+		long		left = (long) (until - gsd_now_ms());
 
 		if (left <= 0)
 			return;

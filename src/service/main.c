@@ -64,15 +64,6 @@ gsd_log(const char *level, const char *format, ...)
 }
 
 uint64_t
-gsd_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
-}
-
-uint64_t
 gsd_uptime_ms(void)
 {
 	return (gsd_now_ns() - started_ns) / 1000000;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /*
@@ -176,6 +177,15 @@ gsd_path_inside(const char *path, size_t bytes)
 			(i + 2 == bytes || path[i + 2] == '/'))
 			return false;
 	return true;
+}
+
+uint64_t
+gsd_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
 }
 
 void

@@ -250,6 +250,15 @@ gs_status gsd_ring_check(int fd, uint64_t bytes);
 /* True if a path cannot lead out of the directory that it is relative to. */
 bool gsd_path_inside(const char *path, size_t bytes);
 
+/* Time since some moment in the past, of a clock that nobody sets and that all processes share; for every deadline. */
+uint64_t gsd_now_ns(void);
+
+static inline int64_t
+gsd_now_ms(void)
+{
+	return (int64_t) (gsd_now_ns() / 1000000);
+}
+
 /* Fills in a message's head. */
 void gsd_head(gsd_header *head, gsd_type type, size_t bytes);
 

@@ -54,7 +54,6 @@ extern gsd_options options;
 
 /* main.c; levels are DEBUG, LOG and WARNING */
 void gsd_log(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-uint64_t gsd_now_ns(void);
 uint64_t gsd_uptime_ms(void);
 /* False if the first thread, which watches the others and lets clients in, has made no progress for too long. */
 bool gsd_attentive(void);
