@@ -2,12 +2,13 @@
  * link.c: connections of this session to gpusortd, each with its ring of memory.
  *
  * A link carries one job at a time, so two sorts of one merge join have two.  Links stay with the session, since making a
- * ring costs milliseconds.  One that is idle for long is ended by the service, which takes the ring's memory back; that is found
+ * ring costs milliseconds, and serve the owner they were made for.  One that is idle for long is ended by the service, which takes the ring's memory back; that is found
  * out here when the link is wanted again.
  */
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -43,8 +44,9 @@
 static dlist_head idle = DLIST_STATIC_INIT(idle);
 static int	idle_count;
 
-/* Before this time no ring is made, which would take longer than many a sort: the last one was refused. */
+/* Before this time no ring is made, which would take longer than many a sort: the last one was refused, and why. */
 static int64 refused_until;
+static EngineFailure refused;
 
 /* The name under which pg_stat_activity shows a wait. */
 static uint32
@@ -319,7 +321,8 @@ pass_ring(ServiceLink *link)
 	why = await(link, GSD_RING_DONE, &answer);
 	if (why == ENGINE_OK && answer.result.status != GS_OK)
 	{
-		why = ENGINE_NO_RING;
+		ereport(DEBUG1, (errmsg_internal("gpusort service: %s", answer.result.text)));
+		why = refused = answer.result.status == GS_TOO_BIG ? ENGINE_NO_SHARE : ENGINE_NO_RING;
 		refused_until = gsd_now_ms() + REFUSED_MS;
 	}
 	return why;
@@ -409,27 +412,77 @@ settle(ServiceLink *link)
 	}
 }
 
-/* Takes an idle link that still lives. */
+/* Takes a link out of the idle ones. */
+static void
+forget_idle(ServiceLink *link)
+{
+	dlist_delete(&link->node);
+	idle_count--;
+}
+
+/* The idle link of an owner that was used last; those of others wait for them, since roles often take turns. */
+static ServiceLink *
+find_idle(uint64 owner)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &idle)
+	{
+		ServiceLink *link = dlist_container(ServiceLink, node, iter.cur);
+
+		if (link->owner == owner)
+			return link;
+	}
+	return NULL;
+}
+
+/* Closes idle links that the service has ended: nobody may come who wants one of their owner, and they hold memory. */
+static void
+close_dead_links(void)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &idle)
+	{
+		ServiceLink *link = dlist_container(ServiceLink, node, iter.cur);
+		struct pollfd fd = {.fd = link->socket, .events = POLLRDHUP};
+
+		if (poll(&fd, 1, 0) <= 0 || !(fd.revents & (POLLRDHUP | POLLHUP | POLLERR)))
+			continue;
+		forget_idle(link);
+		link_close(link);
+	}
+}
+
+/* Is a link that was idle ready for the next job?  It is closed if waiting is interrupted. */
+static bool
+usable(ServiceLink *link)
+{
+	bool		settled = false;
+
+	PG_TRY();
+	{
+		settled = settle(link);
+	}
+	PG_CATCH();
+	{
+		link_close(link);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return settled;
+}
+
+/* Takes an idle link of the present owner that still lives. */
 static ServiceLink *
 link_reuse(void)
 {
-	while (!dlist_is_empty(&idle))
-	{
-		ServiceLink *link = dlist_container(ServiceLink, node, dlist_pop_head_node(&idle));
-		bool		usable = false;
+	ServiceLink *link;
 
-		idle_count--;
-		PG_TRY();
-		{
-			usable = link->owner == current_owner() && settle(link);
-		}
-		PG_CATCH();
-		{
-			link_close(link);
-			PG_RE_THROW();
-		}
-		PG_END_TRY();
-		if (usable)
+	while ((link = find_idle(current_owner())) != NULL)
+	{
+		forget_idle(link);
+		if (usable(link))
 			return link;
 		link_close(link);
 	}
@@ -455,8 +508,10 @@ link_open(bool patient, EngineFailure *why)
 		return NULL;
 	}
 	link = link_reuse();
+	if (link == NULL)
+		close_dead_links();
 	if (link == NULL && refused_until > gsd_now_ms())
-		*why = ENGINE_NO_RING;
+		*why = refused;
 	else if (link == NULL)
 		link = link_new(patient, true, why);
 	return link;
@@ -481,10 +536,17 @@ link_park(ServiceLink *link)
 
 	gsd_head(&end.head, GSD_END, sizeof(end));
 	end.job = link->job;
-	if (idle_count >= MAX_IDLE || gsd_send(link->socket, &end.head, -1) != GSD_IO_OK)
+	if (gsd_send(link->socket, &end.head, -1) != GSD_IO_OK)
 	{
 		link_close(link);
 		return;
+	}
+	if (idle_count >= MAX_IDLE)
+	{
+		ServiceLink *oldest = dlist_tail_element(ServiceLink, node, &idle);
+
+		forget_idle(oldest);
+		link_close(oldest);
 	}
 	link->ending = true;
 	dlist_push_head(&idle, &link->node);

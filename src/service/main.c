@@ -27,14 +27,9 @@
 #include <unistd.h>
 
 #define BACKLOG 1024
-#define MAX_CLIENTS 2048
 #define TICK_MS 250
-#define IDLE_NS 1000000000u /* a ring may go to another session after this */
 #define THREAD_STACK ((size_t) 512 * 1024)
 
-static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
-static client *clients;
-static _Atomic int client_count;
 static uint64_t started_ns;
 static _Atomic uint64_t ticked_ns; /* when the first thread last came round */
 
@@ -150,52 +145,6 @@ peer_allowed(int fd, int *pid)
 }
 
 /*
- * Takes a connection out of the list and frees it; its thread ends after that.
- */
-void
-gsd_client_forget(client *c)
-{
-	pthread_mutex_lock(&clients_mutex);
-	if (c->next)
-		c->next->previous = c->previous;
-	if (c->previous)
-		c->previous->next = c->next;
-	else
-		clients = c->next;
-	client_count--;
-	pthread_mutex_unlock(&clients_mutex);
-	close(c->socket);
-	free(c);
-}
-
-bool
-gsd_client_evict(void)
-{
-	uint64_t oldest = gsd_now_ns() - IDLE_NS;
-	client *found = NULL;
-
-	pthread_mutex_lock(&clients_mutex);
-	for (client *c = clients; c != NULL; c = c->next)
-	{
-		uint64_t since = atomic_load(&c->idle_since);
-
-		if (since != 0 && since < oldest)
-		{
-			oldest = since;
-			found = c;
-		}
-	}
-	/* its thread sees the end, and its backend makes another connection when it wants one */
-	if (found != NULL)
-	{
-		atomic_store(&found->idle_since, 0);
-		(void) shutdown(found->socket, SHUT_RDWR);
-	}
-	pthread_mutex_unlock(&clients_mutex);
-	return found != NULL;
-}
-
-/*
  * Starts a thread for a new connection.
  */
 static void
@@ -207,22 +156,19 @@ welcome_client(int fd)
 	client *c = NULL;
 	int pid = 0, error;
 
-	if (client_count < MAX_CLIENTS && peer_allowed(fd, &pid))
+	if (peer_allowed(fd, &pid))
 		c = calloc(1, sizeof(*c));
-	if (c == NULL)
+	if (c != NULL)
 	{
+		c->socket = fd;
+		c->pid = pid;
+	}
+	if (c == NULL || !gsd_client_add(c))
+	{
+		free(c);
 		close(fd);
 		return;
 	}
-	c->socket = fd;
-	c->pid = pid;
-	pthread_mutex_lock(&clients_mutex);
-	c->next = clients;
-	if (clients)
-		clients->previous = c;
-	clients = c;
-	client_count++;
-	pthread_mutex_unlock(&clients_mutex);
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attributes, THREAD_STACK);
@@ -235,49 +181,6 @@ welcome_client(int fd)
 		gsd_client_forget(c);
 	}
 	pthread_attr_destroy(&attributes);
-}
-
-/*
- * Tells a client whose job hangs why the service ends: the connection's own thread will not.
- */
-static void
-say_stalled(const client *c)
-{
-	gsd_result m;
-
-	gsd_log("WARNING", "a job of process %d has made no progress for %d s: ending", c->pid, options.stall_seconds);
-	gsd_head(&m.head, GSD_FAILED, sizeof(m));
-	m.status = GS_TIMEOUT;
-	snprintf(m.text, sizeof(m.text), "%s", gs_status_text(GS_TIMEOUT));
-	(void) gsd_send(c->socket, &m.head, -1);
-}
-
-/*
- * Ends the service if a job has been inside the engine for too long without a sign.
- */
-static void
-watch_jobs(void)
-{
-	uint64_t now = gsd_now_ns();
-	bool stalled = false;
-
-	pthread_mutex_lock(&clients_mutex);
-	for (client *c = clients; c != NULL; c = c->next)
-	{
-		uint64_t since = atomic_load(&c->busy_since);
-
-		if (since != 0 && now > since && now - since > (uint64_t) options.stall_seconds * 1000000000u)
-		{
-			say_stalled(c);
-			stalled = true;
-		}
-	}
-	if (stalled)
-	{
-		(void) unlink(options.socket);
-		_exit(GSD_EXIT_STALLED);
-	}
-	pthread_mutex_unlock(&clients_mutex);
 }
 
 /*
@@ -303,7 +206,7 @@ serve(int listener, int signals)
 			if (errno == EMFILE || errno == ENFILE)
 				(void) poll(NULL, 0, 20);
 		}
-		watch_jobs();
+		gsd_clients_watch();
 		gsd_devices_rest();
 	}
 }

@@ -52,7 +52,7 @@ typedef enum gsd_type
 
 	/* service to client */
 	GSD_WELCOME = 64, /* gsd_welcome */
-	GSD_RING_DONE,	  /* gsd_result */
+	GSD_RING_DONE,	  /* gsd_result; GS_NOMEM: no memory is left for rings, GS_TOO_BIG: the session or role has its share */
 	GSD_BEGUN,		  /* gsd_begun */
 	GSD_FREE,		  /* gsd_slot: that chunk was read; full: no more rows in this job, please */
 	GSD_SORTED,		  /* gsd_sorted: the result is known, pieces follow */
@@ -75,7 +75,7 @@ typedef struct gsd_hello
 	gsd_header head;
 	uint32_t magic;
 	uint32_t version;
-	uint64_t owner; /* whose data this is (role and database); memory is cleared before it serves another */
+	uint64_t owner; /* whose data this is: the database above, the role below; memory is cleared before it serves another */
 } gsd_hello;
 
 typedef struct gsd_welcome

@@ -112,15 +112,37 @@ typedef struct client
 	int pid;						/* of the backend */
 	_Atomic uint64_t busy_since;	/* last sign of progress inside an engine; 0: not in one */
 	_Atomic uint64_t idle_since;	/* since when it holds a ring and has no job; 0: it has one, or no ring */
+	/* the list's */
+	uint32_t role;
+	uint64_t ring_bytes;			/* of its ring, as long as that is pinned; 0: it has none */
+	bool leaving;					/* its ring is wanted by another */
 	struct client *next, *previous;
 } client;
 
 void *gsd_client_main(void *arg);
-extern _Atomic uint64_t gsd_pinned_bytes;
 
-/* main.c: the list that the watchdog reads */
+/* clients.c: all connections, and who of them may have a ring */
+#define GSD_MAX_CLIENTS 2048
+
+typedef enum ring_answer
+{
+	RING_GRANTED,
+	RING_SESSION,	/* the session has its share */
+	RING_ROLE,		/* the role has */
+	RING_NONE_LEFT	/* all that may be pinned is in use */
+} ring_answer;
+
+/* False if there are too many. */
+bool gsd_client_add(client *c);
+/* Takes a connection out of the list and frees it; its thread ends after that. */
 void gsd_client_forget(client *c);
-/* Ends the connection whose ring has been idle for longest; false if there is none that has for a while. */
-bool gsd_client_evict(void);
+/* Ends the service if a job has been inside the engine for too long without a sign. */
+void gsd_clients_watch(void);
+/* Counts a ring for a client of that role; where there is no room, ends idle connections and waits a while for what they held. */
+ring_answer gsd_ring_claim(client *c, uint32_t role, uint64_t bytes);
+/* The ring is gone. */
+void gsd_ring_return(client *c);
+/* Bytes of all rings. */
+uint64_t gsd_pinned_bytes(void);
 
 #endif
