@@ -18,7 +18,6 @@
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "src/compat.h"
@@ -46,7 +45,7 @@ static dlist_head idle = DLIST_STATIC_INIT(idle);
 static int	idle_count;
 
 /* Before this time no ring is made, which would take longer than many a sort: the last one was refused, and why. */
-static TimestampTz refused_until;
+static int64 refused_until;
 static EngineFailure refused;
 
 /* The name under which pg_stat_activity shows a wait. */
@@ -61,25 +60,18 @@ wait_event(LinkWait what)
 	return events[what];
 }
 
-/* Milliseconds left until a deadline. */
-static long
-ms_left(TimestampTz deadline)
-{
-	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
-}
-
 /* The time until which an answer is waited for. */
-static TimestampTz
+static int64
 patience(void)
 {
-	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), gpusort_timeout);
+	return gsd_now_ms() + gpusort_timeout;
 }
 
 /* Waits for a socket, serving interrupts; false once the deadline has passed.  A socket of -1 just lets time pass. */
 static bool
-wait_for(int socket, int event, long ms, TimestampTz deadline, LinkWait what)
+wait_for(int socket, int event, long ms, int64 deadline, LinkWait what)
 {
-	long		left = ms_left(deadline);
+	long		left = (long) (deadline - gsd_now_ms());
 	int			events = WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH;
 
 	if (left <= 0)
@@ -99,9 +91,7 @@ wait_for(int socket, int event, long ms, TimestampTz deadline, LinkWait what)
 static void
 open_breaker(void)
 {
-	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), BREAKER_MS);
-
-	pg_atomic_write_u64(&gpusort_shared()->broken_until, (uint64) until);
+	pg_atomic_write_u64(&gpusort_shared()->broken_until, (uint64) (gsd_now_ms() + BREAKER_MS));
 }
 
 void
@@ -133,7 +123,7 @@ last_word(ServiceLink *link)
 bool
 link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why)
 {
-	TimestampTz deadline = patience();
+	int64		deadline = patience();
 
 	for (;;)
 	{
@@ -154,7 +144,7 @@ link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why)
 EngineFailure
 link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what)
 {
-	TimestampTz deadline = 0;
+	int64		deadline = 0;
 
 	for (;;)
 	{
@@ -216,7 +206,7 @@ connect_once(void)
 static bool
 link_connect(ServiceLink *link, bool patient, EngineFailure *why)
 {
-	TimestampTz deadline = patience();
+	int64		deadline = patience();
 
 	for (;;)
 	{
@@ -269,6 +259,8 @@ make_ring(ServiceLink *link)
 		base = mmap(NULL, link->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (base != MAP_FAILED)
 		{
+			/* a core file of either side can do without users' rows */
+			(void) madvise(base, link->ring_bytes, MADV_DONTDUMP);
 			link->ring = base;
 			return fd;
 		}
@@ -331,7 +323,7 @@ pass_ring(ServiceLink *link)
 	{
 		ereport(DEBUG1, (errmsg_internal("gpusort service: %s", answer.result.text)));
 		why = refused = answer.result.status == GS_TOO_BIG ? ENGINE_NO_SHARE : ENGINE_NO_RING;
-		refused_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSED_MS);
+		refused_until = gsd_now_ms() + REFUSED_MS;
 	}
 	return why;
 }
@@ -399,7 +391,7 @@ link_new(bool patient, bool with_ring, EngineFailure *why)
 static bool
 settle(ServiceLink *link)
 {
-	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ENDED_MS);
+	int64		deadline = gsd_now_ms() + ENDED_MS;
 	gsd_message message;
 
 	for (;;)
@@ -501,7 +493,7 @@ link_reuse(void)
 static bool
 broken(void)
 {
-	return pg_atomic_read_u64(&gpusort_shared()->broken_until) > (uint64) GetCurrentTimestamp();
+	return pg_atomic_read_u64(&gpusort_shared()->broken_until) > (uint64) gsd_now_ms();
 }
 
 ServiceLink *
@@ -518,7 +510,7 @@ link_open(bool patient, EngineFailure *why)
 	link = link_reuse();
 	if (link == NULL)
 		close_dead_links();
-	if (link == NULL && refused_until > GetCurrentTimestamp())
+	if (link == NULL && refused_until > gsd_now_ms())
 		*why = refused;
 	else if (link == NULL)
 		link = link_new(patient, true, why);

@@ -30,9 +30,10 @@ typedef struct ServiceShared
 	int			worker_pid;		/* 0: none; -1: asked for */
 	int			service_pid;
 	int			restarts;
-	TimestampTz since;			/* of state */
+	TimestampTz since;			/* of state, to be shown */
+	int64		since_ms;		/* as gsd_now_ms said */
 	TimestampTz next_attempt;	/* to start it, as far as is known; 0: none is planned */
-	TimestampTz demanded;		/* when the worker was asked for */
+	int64		demanded_ms;	/* when the worker was asked for, too */
 	char		reason[SERVICE_REASON_BYTES];	/* of state, where it is not the best one */
 } ServiceShared;
 
@@ -52,7 +53,7 @@ typedef struct GpusortShared
 {
 	slock_t		mutex;			/* of service */
 	ServiceShared service;
-	pg_atomic_uint64 broken_until;	/* before this time nobody tries the service: it did not answer */
+	pg_atomic_uint64 broken_until;	/* until gsd_now_ms says so nobody tries the service: it did not answer */
 	JobCounters done[JOB_OPS][ENGINE_KINDS];
 	pg_atomic_uint64 left[JOB_OPS][ENGINE_FAILURES];
 } GpusortShared;

@@ -26,7 +26,6 @@
 #include "storage/spin.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "src/compat.h"
@@ -35,6 +34,7 @@
 #include "stat.h"
 #include "worker.h"
 #include "worker_end.h"
+#include "worker_environment.h"
 #include "worker_log.h"
 
 PGDLLEXPORT void gpusort_worker_main(Datum arg);
@@ -55,8 +55,8 @@ static volatile pid_t service_pid;
 static int	service_socket = -1;
 static bool service_up;			/* it has said hello since it was started */
 static bool worked;				/* so has any before */
-static TimestampTz up_at;		/* when it said hello */
-static TimestampTz asked_at;	/* for a sign of life */
+static int64 up_at;		/* when it said hello */
+static int64 asked_at;	/* for a sign of life */
 static bool awaited;			/* none has come since */
 static const char *killed;		/* why, once nothing but its end is expected of it */
 static int	failures;			/* ends in a row, each soon after the start */
@@ -181,7 +181,7 @@ split_options(char *options, char **argv)
 /* After fork: leaves all of the server behind and becomes the service, which says what it says into the pipe.  The
  * kernel kills it when the worker dies. */
 static void
-become_service(const char *path, char **argv, pid_t worker, int log)
+become_service(const char *path, char **argv, char **envp, pid_t worker, int log)
 {
 	sigset_t	none;
 
@@ -200,7 +200,7 @@ become_service(const char *path, char **argv, pid_t worker, int log)
 #endif
 		for (int fd = 3; fd < (int) sysconf(_SC_OPEN_MAX); fd++)
 			close(fd);
-	execv(path, argv);
+	execve(path, argv, envp);
 	_exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTED);
 }
 
@@ -211,6 +211,7 @@ start_service(void)
 	char		path[MAXPGPATH];
 	char	   *slash;
 	char	   *argv[MAX_OPTIONS];
+	char	  **envp;
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
 	char	   *options;
 	pid_t		worker = getpid();
@@ -228,8 +229,9 @@ start_service(void)
 	options = pstrdup(options_used);
 	argv[0] = path;
 	split_options(options, argv);
+	envp = service_environment();
 	unlink(GSD_SOCKET);			/* nobody shall knock at an old door */
-	asked_at = GetCurrentTimestamp();
+	asked_at = gsd_now_ms();
 	awaited = true;
 	service_up = false;
 	killed = NULL;
@@ -242,13 +244,14 @@ start_service(void)
 	if (log >= 0)
 		pid = fork();
 	if (pid == 0)
-		become_service(path, argv, worker, log);
+		become_service(path, argv, envp, worker, log);
 	service_pid = pid > 0 ? pid : 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		ereport(LOG, (errmsg("gpusort could not start \"%s\": %m", path)));
 	if (log >= 0)
 		close(log);
+	pfree(envp);
 	pfree(options);
 	MemoryContextSwitchTo(old);
 	service_set_state(SERVICE_STARTING, service_pid, NULL, 0);
@@ -306,7 +309,7 @@ listen_to_service(void)
 		if (service_up)
 			continue;
 		service_up = worked = true;
-		up_at = GetCurrentTimestamp();
+		up_at = gsd_now_ms();
 		pg_atomic_write_u64(&gpusort_shared()->broken_until, 0);
 		service_set_state(SERVICE_RUNNING, service_pid, NULL, 0);
 	}
@@ -316,18 +319,18 @@ listen_to_service(void)
 static void
 check_pulse(void)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	int64		now = gsd_now_ms();
 	int			limit = service_up ? gpusort_timeout : Max(START_MS, gpusort_timeout);
 	gsd_count	ping;
 
-	if (!killed && awaited && TimestampDifferenceExceeds(asked_at, now, limit))
+	if (!killed && awaited && now - asked_at > limit)
 	{
 		ereport(LOG, (errmsg("gpusort service (PID %d) does not answer and is killed", (int) service_pid)));
 		kill(service_pid, SIGKILL);
 		killed = "did not answer and was killed";
 		return;
 	}
-	if (awaited || !TimestampDifferenceExceeds(asked_at, now, HEARTBEAT_MS))
+	if (awaited || now - asked_at < HEARTBEAT_MS)
 		return;
 	gsd_head(&ping.head, GSD_PING, sizeof(ping));
 	asked_at = now;
@@ -340,7 +343,7 @@ check_pulse(void)
 static void
 count_end(int status)
 {
-	if (service_up && TimestampDifferenceExceeds(up_at, GetCurrentTimestamp(), GOOD_RUN_MS))
+	if (service_up && gsd_now_ms() - up_at > GOOD_RUN_MS)
 		failures = 0;
 	failures++;
 	if (end_vain(status))
@@ -485,11 +488,11 @@ attend(void)
 static void
 rest(long delay)
 {
-	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay);
+	int64		until = gsd_now_ms() + delay;
 
 	while (!ShutdownRequestPending && !ConfigReloadPending)
 	{
-		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until);
+		long		left = (long) (until - gsd_now_ms());
 
 		if (left <= 0)
 			return;

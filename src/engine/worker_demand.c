@@ -13,6 +13,7 @@
 #include "utils/timestamp.h"
 
 #include "src/guc.h"
+#include "src/service/protocol.h"
 #include "stat.h"
 #include "worker.h"
 
@@ -60,16 +61,16 @@ static bool
 claim_demand(void)
 {
 	GpusortShared *all = gpusort_shared();
-	TimestampTz now = GetCurrentTimestamp();
+	int64		now = gsd_now_ms();
 	bool		mine = false;
 
 	SpinLockAcquire(&all->mutex);
 	if (all->service.worker_pid == 0 ||
-		(all->service.worker_pid < 0 && TimestampDifferenceExceeds(all->service.demanded, now, DEMAND_MS)))
+		(all->service.worker_pid < 0 && now - all->service.demanded_ms > DEMAND_MS))
 	{
 		mine = true;
 		all->service.worker_pid = -1;
-		all->service.demanded = now;
+		all->service.demanded_ms = now;
 	}
 	SpinLockRelease(&all->mutex);
 	return mine;
@@ -83,7 +84,7 @@ service_verdict(void)
 	if (service.state == SERVICE_GAVE_UP)
 		return ENGINE_GAVE_UP;
 	if (service.state == SERVICE_NO_DEVICE && service.since > PgReloadTime &&
-		!TimestampDifferenceExceeds(service.since, GetCurrentTimestamp(), NO_DEVICE_MS))
+		gsd_now_ms() - service.since_ms < NO_DEVICE_MS)
 		return ENGINE_NO_DEVICE;
 	return ENGINE_OK;
 }

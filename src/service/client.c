@@ -129,6 +129,7 @@ take_ring(connection *c, const gsd_ring *ring, int fd)
 		refuse_ring(c, answer);
 		return;
 	}
+	(void) madvise(base, bytes, MADV_DONTDUMP);
 	c->ring = base;
 	c->ring_fd = fd;
 	c->ring_bytes = bytes;

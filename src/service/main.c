@@ -59,15 +59,6 @@ gsd_log(const char *level, const char *format, ...)
 }
 
 uint64_t
-gsd_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
-}
-
-uint64_t
 gsd_uptime_ms(void)
 {
 	return (gsd_now_ns() - started_ns) / 1000000;
@@ -81,11 +72,12 @@ gsd_attentive(void)
 
 /*
  * Takes the lock that only one service of a data directory can hold.  The file may have been removed by a predecessor
- * between open and lock, so that it is looked at again.
+ * between open and lock, so that it is looked at again.  A restored backup need not have the folder.
  */
 static bool
 take_lock(const char *path)
 {
+	(void) mkdir(GSD_FOLDER, 0700);
 	for (int attempt = 0; attempt < 10; attempt++)
 	{
 		int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -122,8 +114,9 @@ make_socket(const char *path)
 	{
 		strcpy(address.sun_path, path);
 		(void) unlink(path);
-		umask(0177);
-		if (bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 && listen(fd, BACKLOG) == 0)
+		/* of a socket without a name yet, the mode that bind will give to its file: no umask for others to fall over */
+		if (fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 &&
+			listen(fd, BACKLOG) == 0)
 			return fd;
 	}
 	else
@@ -250,6 +243,22 @@ raise_limits(void)
 	}
 }
 
+/*
+ * Keeps rows of users out of core files.  1 byte is less than any core file, and the one limit that the kernel
+ * heeds also where a program, not a file, takes them.
+ */
+static void
+forbid_cores(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur > 1)
+	{
+		limit.rlim_cur = 1;
+		(void) setrlimit(RLIMIT_CORE, &limit);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -261,8 +270,13 @@ main(int argc, char **argv)
 	started_ns = gsd_now_ns();
 	signals = block_signals();
 	raise_limits();
+	if (!options.core)
+		forbid_cores();
 	if (!take_lock(GSD_LOCK))
 		return GSD_EXIT_SOCKET;
+	/* 0.1.0 had them in the data directory itself, where pg_rewind stumbles over what a killed server leaves */
+	(void) unlink("pgsql_tmp_gpusort");
+	(void) unlink("pgsql_tmp_gpusort.lock");
 	status = gsd_devices_open();
 	if (status != 0)
 	{

@@ -36,7 +36,8 @@ usage(void)
 		   "  --stall=SECONDS         end when a job makes no progress for so long (default 10)\n"
 		   "  --idle=SECONDS          take the ring of a session, and what a device holds, after so long (default 60)\n"
 		   "  --threads=N             threads of the CPU engine (default 1; more have no effect yet)\n"
-		   "  --socket=PATH           (default " GSD_SOCKET ")\n"
+		   "  --socket=PATH           below the data directory (default " GSD_SOCKET ")\n"
+		   "  --core                  may leave core files, which hold users' values (default: none)\n"
 		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, version, babble (much\n"
 		   "                          is said), or short:N (the order ends after N rows); at begin, add, finish, next (in\n"
 		   "                          the middle of the order), or rest (no job has come for --idle)\n"
@@ -119,6 +120,7 @@ enum
 	OPT_IDLE,
 	OPT_THREADS,
 	OPT_SOCKET,
+	OPT_CORE,
 	OPT_FAULT,
 	OPT_FAULT_EVERY,
 	OPT_HELP,
@@ -165,8 +167,11 @@ take_option(int option, const char *value)
 			options.threads = (int) n;
 			break;
 		case OPT_SOCKET:
-			valid = *value != '\0';
+			valid = *value != '\0' && gsd_path_inside(value, strlen(value));
 			options.socket = value;
+			break;
+		case OPT_CORE:
+			options.core = true;
 			break;
 		case OPT_FAULT:
 			valid = read_fault(value);
@@ -191,6 +196,7 @@ gsd_read_options(int argc, char **argv)
 		{"idle", required_argument, NULL, OPT_IDLE},
 		{"threads", required_argument, NULL, OPT_THREADS},
 		{"socket", required_argument, NULL, OPT_SOCKET},
+		{"core", no_argument, NULL, OPT_CORE},
 		{"fault", required_argument, NULL, OPT_FAULT},
 		{"fault-every", required_argument, NULL, OPT_FAULT_EVERY},
 		{"help", no_argument, NULL, OPT_HELP},

@@ -13,9 +13,13 @@
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
 #define GSD_VERSION 2
 
-/* In the server's data directory.  Base backups leave out what begins like this. */
-#define GSD_SOCKET "pgsql_tmp_gpusort"
-#define GSD_LOCK "pgsql_tmp_gpusort.lock"
+/*
+ * In the server's data directory.  Backups and pg_rewind pass over what lies in this folder, and over names that begin
+ * like these.
+ */
+#define GSD_FOLDER "pg_stat_tmp"
+#define GSD_SOCKET GSD_FOLDER "/pgsql_tmp_gpusort"
+#define GSD_LOCK GSD_FOLDER "/pgsql_tmp_gpusort.lock"
 
 #define GSD_MAX_MESSAGE 8192
 #define GSD_MAX_SLOTS 64
@@ -242,6 +246,18 @@ uint64_t gsd_ring_bytes(const gsd_ring *ring);
 
 /* GS_OK if the file is one that its maker cannot make smaller under the reader, of exactly that size. */
 gs_status gsd_ring_check(int fd, uint64_t bytes);
+
+/* True if a path cannot lead out of the directory that it is relative to. */
+bool gsd_path_inside(const char *path, size_t bytes);
+
+/* Time since some moment in the past, of a clock that nobody sets and that all processes share; for every deadline. */
+uint64_t gsd_now_ns(void);
+
+static inline int64_t
+gsd_now_ms(void)
+{
+	return (int64_t) (gsd_now_ns() / 1000000);
+}
 
 /* Fills in a message's head. */
 void gsd_head(gsd_header *head, gsd_type type, size_t bytes);

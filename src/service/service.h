@@ -43,6 +43,7 @@ typedef struct gsd_options
 	int stall_seconds;		  /* a job without progress for so long ends the service */
 	int idle_seconds;		  /* a connection without a job for so long loses its ring */
 	const char *socket;
+	bool core;				  /* a crash may leave a core file */
 	fault_kind fault;
 	fault_stage stage;
 	uint64_t fault_rows;	  /* FAULT_SHORT */
@@ -53,7 +54,6 @@ extern gsd_options options;
 
 /* main.c; levels are DEBUG, LOG and WARNING */
 void gsd_log(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-uint64_t gsd_now_ns(void);
 uint64_t gsd_uptime_ms(void);
 /* False if the first thread, which watches the others and lets clients in, has made no progress for too long. */
 bool gsd_attentive(void);

@@ -98,8 +98,7 @@ like($err, qr/permission denied/, 'nor reset');
 $node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
 is($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_stat'), '0', 'reset');
 
-my $socket = $node->data_dir . '/pgsql_tmp_gpusort';
-is(sprintf('%o', (stat $socket)[2] & 07777), '600', 'the socket is for its owner');
+is(sprintf('%o', (stat $node->data_dir . "/$socket")[2] & 07777), '600', 'the socket is for its owner');
 
 is(service_pids($node), 1, 'still one process');
 
@@ -118,7 +117,7 @@ kill 'STOP', service_pids($node);
 $node->stop('fast');
 is(service_pids($node), 0, 'a stopped service ends with the server, too');
 is_deeply([ leftovers($node) ], [], 'and nothing is left');
-append_to_file($socket, 'stale');
+append_to_file($node->data_dir . "/$socket", 'stale');
 $node->start;
 is(digest($node, 'gpu'), $right, 'a stale file is replaced');
 is(service_pids($node), 1, 'one process');

@@ -75,7 +75,7 @@ diag 'rings could ', ($pinned ? '' : 'not '), 'be pinned under a limit of 64 kB'
 
 # A base backup while the service runs and sorts.
 $session->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 1 c');
-is_deeply([ sort(leftovers($node)) ], [ 'pgsql_tmp_gpusort', 'pgsql_tmp_gpusort.lock' ], 'socket and lock are in the data directory');
+is_deeply([ sort(leftovers($node)) ], [ 'pgsql_tmp_gpusort', 'pgsql_tmp_gpusort.lock' ], 'socket and lock are in the data directory\'s place for such files');
 my $backup = $node->basedir . '/backup_of_access';
 $node->command_ok([ 'pg_basebackup', '-D', $backup, '-c', 'fast', '--no-sync', '-X', 'none', '-h', $node->host, '-p', $node->port ],
 	'pg_basebackup');
