@@ -43,10 +43,13 @@ SKIP:
 	skip 'a real GPU does not go away', 2 if $engine eq 'gpu';
 	$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=cpu --devices=0'");
 	$node->reload;
-	wait_until(sub { $node->safe_psql('postgres', $state) eq 'no device' }, 'the device is lost');
-	is($node->safe_psql('postgres', "SELECT next_attempt - since < '1min', reason FROM gpusort_devices"),
-		't|no device to sort on: none of those chosen can be used',
-		'soon it is looked for again');
+	wait_until(
+		sub {
+			$line = $node->safe_psql('postgres', "SELECT service, next_attempt - since < '1min', reason FROM gpusort_devices");
+			return $line =~ /^no device/;
+		},
+		'the device is lost');
+	is($line, 'no device|t|no device to sort on: none of those chosen can be used', 'and soon looked for again');
 }
 
 # Objects of version 0.1.0, as they are until ALTER EXTENSION UPDATE, with this library.
