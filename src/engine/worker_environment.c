@@ -1,8 +1,8 @@
 /*
  * worker_environment.c: what gpusortd inherits of the server's environment.
  *
- * The postmaster may have been started with anything: passwords of libpq, settings of other libraries.  The service gets
- * what tells the CUDA driver and the C library where they are, and nothing else.
+ * The postmaster may have been started with anything: passwords of libpq, settings of other libraries.  The service
+ * gets what tells the CUDA driver and the C library where they are, and nothing else.
  */
 #include "postgres.h"
 

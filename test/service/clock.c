@@ -1,6 +1,6 @@
 /*
- * clock.c: a wall clock that a test can set, for LD_PRELOAD: it is fast by as many seconds as the file GPUSORT_TEST_CLOCK
- * holds, as a long long.
+ * clock.c: a wall clock that a test can set, for LD_PRELOAD: it is fast by as many seconds as the file
+ * GPUSORT_TEST_CLOCK holds, as a long long.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
