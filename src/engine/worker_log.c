@@ -1,10 +1,10 @@
 /*
  * worker_log.c: what gpusortd writes to its standard output and error, for the server's log.
  *
- * The service writes into a pipe, and the worker says in its own name what comes out of it: in every format and to every
- * place that the server logs to, with a level.  Lines of the service's own begin with "LEVEL:  "; what libraries say has
- * no level and goes as LOG.  Neither side waits for the other: the service's end does not block, and this end reads what
- * there is.  Too many lines are counted, not logged.
+ * The service writes into a pipe, and the worker says in its own name what comes out of it: in every format and to
+ * every place that the server logs to, with a level.  Lines of the service's own begin with "LEVEL:  "; what libraries
+ * say has no level and goes as LOG.  Neither side waits for the other: the service's end does not block, and this end
+ * reads what there is.  Too many lines are counted, not logged.
  */
 #include "postgres.h"
 

@@ -2,10 +2,10 @@
  * clients.c: all connections: the watchdog looks at them, and what memory of the host they share is shared out here.
  *
  * A ring is granted while three rules hold.  A session has no more than a quarter of all that may be pinned; a role no
- * more than three times what would be left free, so that there is always something left for a role that comes later; all
- * together no more than there is.  The first two rings of a session or a role are its own whatever the first two rules
- * say: that is what a merge join takes.  Before a ring is refused, idle ones are taken back: the session's other ones,
- * which belong to other roles, then whichever has been idle for longest.
+ * more than three times what would be left free, so that there is always something left for a role that comes later;
+ * all together no more than there is.  The first two rings of a session or a role are its own whatever the first two
+ * rules say: that is what a merge join takes.  Before a ring is refused, idle ones are taken back: the session's other
+ * ones, which belong to other roles, then whichever has been idle for longest.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -153,8 +153,9 @@ judge_ring(const client *c, uint64_t bytes)
 }
 
 /*
- * Ends the connection whose ring had better go, for a client that wants one: its own session's, or if others may be asked
- * the one that has been idle for longest.  True if a ring will come back, of this connection or one that was ended before.
+ * Ends the connection whose ring had better go, for a client that wants one: its own session's, or if others may be
+ * asked the one that has been idle for longest.  True if a ring will come back, of this connection or one that was ended
+ * before.
  */
 static bool
 take_back(const client *c, bool of_others)

@@ -39,8 +39,8 @@ usage(void)
 		   "  --socket=PATH           below the data directory (default " GSD_SOCKET ")\n"
 		   "  --core                  may leave core files, which hold users' values (default: none)\n"
 		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, version, babble (much\n"
-		   "                          is said), or short:N (the order ends after N rows); at begin, add, finish, next (in\n"
-		   "                          the middle of the order), or rest (no job has come for --idle)\n"
+		   "                          is said), or short:N (the order ends after N rows); at begin, add, finish, next\n"
+		   "                          (in the middle of the order), or rest (no job has come for --idle)\n"
 		   "  --fault-every=N         only in every Nth job\n"
 		   "  --help, --version\n");
 }

@@ -138,8 +138,8 @@ bool gsd_client_add(client *c);
 void gsd_client_forget(client *c);
 /* Ends the service if a job has been inside the engine for too long without a sign. */
 void gsd_clients_watch(void);
-/* Counts a ring for a client of that role; where there is no room, ends idle connections and waits a while for what they
- * held. */
+/* Counts a ring for a client of that role; where there is no room, ends idle connections and waits a while for what
+ * they held. */
 ring_answer gsd_ring_claim(client *c, uint32_t role, uint64_t bytes);
 /* The ring is gone. */
 void gsd_ring_return(client *c);

@@ -1,5 +1,5 @@
-# A service that cannot start, or loses its device, comes back by itself; meanwhile gpusort_devices says what, since when,
-# why and until when.
+# A service that cannot start, or loses its device, comes back by itself; meanwhile gpusort_devices says what, since
+# when, why and until when.
 use strict;
 use warnings;
 
@@ -23,15 +23,17 @@ kill 'KILL', $pid;
 my $line;
 wait_until(
 	sub {
-		$line = $node->safe_psql('postgres', "SELECT service, count(*) OVER (), device, extract(epoch FROM next_attempt - since)::int,
-			reason FROM gpusort_devices");
+		$line = $node->safe_psql('postgres', "SELECT service, count(*) OVER (), device,
+			extract(epoch FROM next_attempt - since)::int, reason FROM gpusort_devices");
 		return $line =~ /^gave up/;
 	},
 	'a service that cannot start is given up for a while', 60);
-like($line, qr/^gave up\|1\|\|[124]0\|could not open "\Q$socket\E.lock": /, 'the view has a line that tells why, and until when');
+like($line, qr/^gave up\|1\|\|[124]0\|could not open "\Q$socket\E.lock": /,
+	'the view has a line that tells why, and until when');
 is(digest($node, 'gpu'), $right, 'sorts all the same');
 my $log = slurp_file($node->logfile);
-like($log, qr/started again in 1600 ms.*started again in 10 s\n.*Sorts run on the CPU until then/s, 'the log tells, too');
+like($log, qr/started again in 1600 ms.*started again in 10 s\n.*Sorts run on the CPU until then/s,
+	'the log tells, too');
 rmdir $lock or die "rmdir: $!";
 wait_until(sub { $node->safe_psql('postgres', $state) eq 'running' }, 'what kept it away is gone, and it is back', 150);
 is($node->safe_psql('postgres', 'SELECT count(reason) + count(next_attempt) FROM gpusort_devices'), 0, 'all is well');
@@ -45,7 +47,8 @@ SKIP:
 	$node->reload;
 	wait_until(
 		sub {
-			$line = $node->safe_psql('postgres', "SELECT service, next_attempt - since < '1min', reason FROM gpusort_devices");
+			$line = $node->safe_psql('postgres',
+				"SELECT service, next_attempt - since < '1min', reason FROM gpusort_devices");
 			return $line =~ /^no device/;
 		},
 		'the device is lost');
