@@ -153,6 +153,13 @@ collation_is_c(Oid collation)
 	do { if (pgstat_should_count_relation(rel)) (rel)->pgstat_info->t_counts.t_tuples_returned += (n); } while (0)
 #endif
 
+/* 17 wants to know who frees a set of events; here everybody does himself */
+#if PG_VERSION_NUM >= 170000
+#define compat_wait_event_set(nevents) CreateWaitEventSet(NULL, nevents)
+#else
+#define compat_wait_event_set(nevents) CreateWaitEventSet(CurrentMemoryContext, nevents)
+#endif
+
 /* 17 lets extensions name what they wait for; before, all show as "Extension" */
 #if PG_VERSION_NUM >= 170000
 #define compat_wait_event(name) WaitEventExtensionNew(name)

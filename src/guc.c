@@ -10,6 +10,7 @@
 #include "utils/guc.h"
 
 #include "guc.h"
+#include "src/service/protocol.h"
 
 bool		gpusort_enabled = true;
 int			gpusort_min_rows = 1000;
@@ -106,6 +107,30 @@ define_sort_settings(void)
 	define_costs();
 }
 
+/* Refuses paths that lead out of the data directory, whatever option they belong to and however it is abbreviated. */
+static bool
+check_service_options(char **newval, void **extra, GucSource source)
+{
+	size_t		length;
+
+	for (const char *word = *newval; word && *word; word += length)
+	{
+		const char *value;
+
+		word += strspn(word, " ");
+		length = strcspn(word, " ");
+		value = memchr(word, '=', length);
+		value = value ? value + 1 : word;
+		if (!gsd_path_inside(value, length - (size_t) (value - word)))
+		{
+			GUC_check_errdetail("Paths must be relative to the data directory and without \"..\": \"%.*s\".",
+								(int) length, word);
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Settings of the GPU service: who may choose it, and what it may take. */
 static void
 define_service_settings(void)
@@ -138,8 +163,8 @@ define_service_settings(void)
 	DefineCustomStringVariable("gpusort.service_options",
 							   "More options for gpusortd, for tests: see gpusortd --help.",
 							   NULL,
-							   &gpusort_service_options, "", PGC_SIGHUP, GUC_NOT_IN_SAMPLE | GUC_SUPERUSER_ONLY, NULL, NULL,
-							   NULL);
+							   &gpusort_service_options, "", PGC_SIGHUP, GUC_NOT_IN_SAMPLE | GUC_SUPERUSER_ONLY,
+							   check_service_options, NULL, NULL);
 }
 
 void

@@ -27,6 +27,7 @@ engine_failure_text(EngineFailure why)
 		"GPU service did not answer",
 		"GPU service broke the protocol",
 		"gpusort.pinned_memory is used up",
+		"share of gpusort.pinned_memory is used up",
 		"no file descriptor or shared memory to be had",
 		"out of device memory",
 		"too large for the GPU service",

@@ -76,6 +76,7 @@ failed(EngineFailure why)
 		case ENGINE_PROTOCOL:
 			return GS_PROTOCOL;
 		case ENGINE_NO_RING:
+		case ENGINE_NO_SHARE:
 		case ENGINE_NO_FILE:
 		case ENGINE_NO_MEMORY:
 			return GS_NOMEM;

@@ -2,12 +2,13 @@
  * link.c: connections of this session to gpusortd, each with its ring of memory.
  *
  * A link carries one job at a time, so two sorts of one merge join have two.  Links stay with the session, since making a
- * ring costs milliseconds.  One that is idle for long is ended by the service, which takes the ring's memory back; that is found
- * out here when the link is wanted again.
+ * ring costs milliseconds, and serve the owner they were made for.  One that is idle for long is ended by the service,
+ * which takes the ring's memory back; that is found out here when the link is wanted again.
  */
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,7 +18,6 @@
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "src/compat.h"
@@ -44,8 +44,9 @@
 static dlist_head idle = DLIST_STATIC_INIT(idle);
 static int	idle_count;
 
-/* Before this time no ring is made, which would take longer than many a sort: the last one was refused. */
-static TimestampTz refused_until;
+/* Before this time no ring is made, which would take longer than many a sort: the last one was refused, and why. */
+static int64 refused_until;
+static EngineFailure refused;
 
 /* The name under which pg_stat_activity shows a wait. */
 static uint32
@@ -59,25 +60,18 @@ wait_event(LinkWait what)
 	return events[what];
 }
 
-/* Milliseconds left until a deadline. */
-static long
-ms_left(TimestampTz deadline)
-{
-	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
-}
-
 /* The time until which an answer is waited for. */
-static TimestampTz
+static int64
 patience(void)
 {
-	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), gpusort_timeout);
+	return gsd_now_ms() + gpusort_timeout;
 }
 
 /* Waits for a socket, serving interrupts; false once the deadline has passed.  A socket of -1 just lets time pass. */
 static bool
-wait_for(int socket, int event, long ms, TimestampTz deadline, LinkWait what)
+wait_for(int socket, int event, long ms, int64 deadline, LinkWait what)
 {
-	long		left = ms_left(deadline);
+	long		left = (long) (deadline - gsd_now_ms());
 	int			events = WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH;
 
 	if (left <= 0)
@@ -97,9 +91,7 @@ wait_for(int socket, int event, long ms, TimestampTz deadline, LinkWait what)
 static void
 open_breaker(void)
 {
-	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), BREAKER_MS);
-
-	pg_atomic_write_u64(&gpusort_shared()->broken_until, (uint64) until);
+	pg_atomic_write_u64(&gpusort_shared()->broken_until, (uint64) (gsd_now_ms() + BREAKER_MS));
 }
 
 void
@@ -131,7 +123,7 @@ last_word(ServiceLink *link)
 bool
 link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why)
 {
-	TimestampTz deadline = patience();
+	int64		deadline = patience();
 
 	for (;;)
 	{
@@ -152,7 +144,7 @@ link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why)
 EngineFailure
 link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what)
 {
-	TimestampTz deadline = 0;
+	int64		deadline = 0;
 
 	for (;;)
 	{
@@ -214,7 +206,7 @@ connect_once(void)
 static bool
 link_connect(ServiceLink *link, bool patient, EngineFailure *why)
 {
-	TimestampTz deadline = patience();
+	int64		deadline = patience();
 
 	for (;;)
 	{
@@ -267,6 +259,8 @@ make_ring(ServiceLink *link)
 		base = mmap(NULL, link->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (base != MAP_FAILED)
 		{
+			/* a core file of either side can do without users' rows */
+			(void) madvise(base, link->ring_bytes, MADV_DONTDUMP);
 			link->ring = base;
 			return fd;
 		}
@@ -327,8 +321,9 @@ pass_ring(ServiceLink *link)
 	why = await(link, GSD_RING_DONE, &answer);
 	if (why == ENGINE_OK && answer.result.status != GS_OK)
 	{
-		why = ENGINE_NO_RING;
-		refused_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REFUSED_MS);
+		ereport(DEBUG1, (errmsg_internal("gpusort service: %s", answer.result.text)));
+		why = refused = answer.result.status == GS_TOO_BIG ? ENGINE_NO_SHARE : ENGINE_NO_RING;
+		refused_until = gsd_now_ms() + REFUSED_MS;
 	}
 	return why;
 }
@@ -396,7 +391,7 @@ link_new(bool patient, bool with_ring, EngineFailure *why)
 static bool
 settle(ServiceLink *link)
 {
-	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ENDED_MS);
+	int64		deadline = gsd_now_ms() + ENDED_MS;
 	gsd_message message;
 
 	for (;;)
@@ -417,27 +412,77 @@ settle(ServiceLink *link)
 	}
 }
 
-/* Takes an idle link that still lives. */
+/* Takes a link out of the idle ones. */
+static void
+forget_idle(ServiceLink *link)
+{
+	dlist_delete(&link->node);
+	idle_count--;
+}
+
+/* The idle link of an owner that was used last; those of others wait for them, since roles often take turns. */
+static ServiceLink *
+find_idle(uint64 owner)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &idle)
+	{
+		ServiceLink *link = dlist_container(ServiceLink, node, iter.cur);
+
+		if (link->owner == owner)
+			return link;
+	}
+	return NULL;
+}
+
+/* Closes idle links that the service has ended: nobody may come who wants one of their owner, and they hold memory. */
+static void
+close_dead_links(void)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &idle)
+	{
+		ServiceLink *link = dlist_container(ServiceLink, node, iter.cur);
+		struct pollfd fd = {.fd = link->socket, .events = POLLRDHUP};
+
+		if (poll(&fd, 1, 0) <= 0 || !(fd.revents & (POLLRDHUP | POLLHUP | POLLERR)))
+			continue;
+		forget_idle(link);
+		link_close(link);
+	}
+}
+
+/* Is a link that was idle ready for the next job?  It is closed if waiting is interrupted. */
+static bool
+usable(ServiceLink *link)
+{
+	bool		settled = false;
+
+	PG_TRY();
+	{
+		settled = settle(link);
+	}
+	PG_CATCH();
+	{
+		link_close(link);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return settled;
+}
+
+/* Takes an idle link of the present owner that still lives. */
 static ServiceLink *
 link_reuse(void)
 {
-	while (!dlist_is_empty(&idle))
-	{
-		ServiceLink *link = dlist_container(ServiceLink, node, dlist_pop_head_node(&idle));
-		bool		usable = false;
+	ServiceLink *link;
 
-		idle_count--;
-		PG_TRY();
-		{
-			usable = link->owner == current_owner() && settle(link);
-		}
-		PG_CATCH();
-		{
-			link_close(link);
-			PG_RE_THROW();
-		}
-		PG_END_TRY();
-		if (usable)
+	while ((link = find_idle(current_owner())) != NULL)
+	{
+		forget_idle(link);
+		if (usable(link))
 			return link;
 		link_close(link);
 	}
@@ -448,7 +493,7 @@ link_reuse(void)
 static bool
 broken(void)
 {
-	return pg_atomic_read_u64(&gpusort_shared()->broken_until) > (uint64) GetCurrentTimestamp();
+	return pg_atomic_read_u64(&gpusort_shared()->broken_until) > (uint64) gsd_now_ms();
 }
 
 ServiceLink *
@@ -463,8 +508,10 @@ link_open(bool patient, EngineFailure *why)
 		return NULL;
 	}
 	link = link_reuse();
-	if (link == NULL && refused_until > GetCurrentTimestamp())
-		*why = ENGINE_NO_RING;
+	if (link == NULL)
+		close_dead_links();
+	if (link == NULL && refused_until > gsd_now_ms())
+		*why = refused;
 	else if (link == NULL)
 		link = link_new(patient, true, why);
 	return link;
@@ -489,10 +536,17 @@ link_park(ServiceLink *link)
 
 	gsd_head(&end.head, GSD_END, sizeof(end));
 	end.job = link->job;
-	if (idle_count >= MAX_IDLE || gsd_send(link->socket, &end.head, -1) != GSD_IO_OK)
+	if (gsd_send(link->socket, &end.head, -1) != GSD_IO_OK)
 	{
 		link_close(link);
 		return;
+	}
+	if (idle_count >= MAX_IDLE)
+	{
+		ServiceLink *oldest = dlist_tail_element(ServiceLink, node, &idle);
+
+		forget_idle(oldest);
+		link_close(oldest);
 	}
 	link->ending = true;
 	dlist_push_head(&idle, &link->node);

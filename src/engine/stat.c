@@ -10,6 +10,7 @@
 #include "storage/spin.h"
 #include "utils/timestamp.h"
 
+#include "src/service/protocol.h"
 #include "stat.h"
 
 static GpusortShared *shared;
@@ -170,14 +171,18 @@ service_state(void)
 }
 
 void
-service_set_state(ServiceState state, int service_pid)
+service_set_state(ServiceState state, int service_pid, const char *reason, long delay)
 {
 	GpusortShared *all = gpusort_shared();
 	TimestampTz now = GetCurrentTimestamp();
+	int64		now_ms = gsd_now_ms();
 
 	SpinLockAcquire(&all->mutex);
 	all->service.state = state;
 	all->service.service_pid = service_pid;
 	all->service.since = now;
+	all->service.since_ms = now_ms;
+	all->service.next_attempt = delay > 0 ? TimestampTzPlusMilliseconds(now, delay) : 0;
+	strlcpy(all->service.reason, reason ? reason : "", SERVICE_REASON_BYTES);
 	SpinLockRelease(&all->mutex);
 }

@@ -18,8 +18,11 @@ typedef enum ServiceState
 	SERVICE_RUNNING,
 	SERVICE_WAITING,			/* it ended; the next start is a moment away */
 	SERVICE_NO_DEVICE,			/* nothing to sort on */
-	SERVICE_GAVE_UP				/* it ended too often */
+	SERVICE_GAVE_UP				/* it ended too often; attempts are few and far between */
 } ServiceState;
+
+/* Words for a state, with what ends them. */
+#define SERVICE_REASON_BYTES 192
 
 typedef struct ServiceShared
 {
@@ -27,8 +30,11 @@ typedef struct ServiceShared
 	int			worker_pid;		/* 0: none; -1: asked for */
 	int			service_pid;
 	int			restarts;
-	TimestampTz since;			/* of state */
-	TimestampTz demanded;		/* when the worker was asked for */
+	TimestampTz since;			/* of state, to be shown */
+	int64		since_ms;		/* as gsd_now_ms said */
+	TimestampTz next_attempt;	/* to start it, as far as is known; 0: none is planned */
+	int64		demanded_ms;	/* when the worker was asked for, too */
+	char		reason[SERVICE_REASON_BYTES];	/* of state, where it is not the best one */
 } ServiceShared;
 
 typedef struct JobCounters
@@ -47,7 +53,7 @@ typedef struct GpusortShared
 {
 	slock_t		mutex;			/* of service */
 	ServiceShared service;
-	pg_atomic_uint64 broken_until;	/* before this time nobody tries the service: it did not answer */
+	pg_atomic_uint64 broken_until;	/* until gsd_now_ms says so nobody tries the service: it did not answer */
 	JobCounters done[JOB_OPS][ENGINE_KINDS];
 	pg_atomic_uint64 left[JOB_OPS][ENGINE_FAILURES];
 } GpusortShared;
@@ -66,6 +72,9 @@ extern void stat_count_left(gs_op op, EngineFailure why);
 
 /* A copy of what is known of the service. */
 extern ServiceShared service_state(void);
-extern void service_set_state(ServiceState state, int service_pid);
+
+/* Notes what the worker sees: the state, its reason (NULL: none), and in how many milliseconds the next start comes
+ * (0: none will). */
+extern void service_set_state(ServiceState state, int service_pid, const char *reason, long delay);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "link.h"
 #include "stat.h"
+#include "worker.h"
 
 PG_FUNCTION_INFO_V1(gpusort_stat_get);
 PG_FUNCTION_INFO_V1(gpusort_stat_reset);
@@ -93,13 +94,28 @@ gpusort_stat_reset(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-#define DEVICE_COLUMNS 12
+/* Of which version 0.1.0 of the extension knows all but the last two. */
+#define DEVICE_COLUMNS 14
+
+/* Why there is no service that runs; NULL where one does, or where that is not known. */
+static const char *
+service_reason(const ServiceShared *service)
+{
+	if (service->state == SERVICE_RUNNING)
+		return NULL;
+	if (service->reason[0] != '\0')
+		return service->reason;
+	if (service->state != SERVICE_NONE || !gpusort_shared_by_all())
+		return NULL;
+	return gpu_likely() ? "no sort has asked for it yet" : "this machine shows no GPU";
+}
 
 /* The part of a line of gpusort_devices that tells of the service; pids are shown to who may see others' activity. */
 static void
 describe_service(const ServiceShared *service, Datum *values, bool *nulls)
 {
 	static const char *const states[] = {"not started", "starting", "running", "restarting", "no device", "gave up"};
+	const char *reason = service_reason(service);
 	bool		may_see = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 
 	values[7] = CStringGetTextDatum(states[service->state]);
@@ -109,6 +125,10 @@ describe_service(const ServiceShared *service, Datum *values, bool *nulls)
 	nulls[10] = service->service_pid <= 0 || !may_see;
 	values[10] = Int32GetDatum(service->service_pid);
 	nulls[11] = true;
+	nulls[12] = service->next_attempt == 0;
+	values[12] = TimestampTzGetDatum(service->next_attempt);
+	nulls[13] = reason == NULL;
+	values[13] = reason ? CStringGetTextDatum(reason) : (Datum) 0;
 }
 
 /* Asks the service for its devices; false if there is no answer. */
@@ -136,8 +156,7 @@ ask_devices(gsd_message *answer)
 	return good;
 }
 
-/* gpusort_devices: what the service sorts on; one line without a device where there is a service, or should be, but it does not
- * answer. */
+/* gpusort_devices: what the service sorts on; one line without a device where there is none, or it does not answer. */
 Datum
 gpusort_devices_get(PG_FUNCTION_ARGS)
 {
@@ -170,7 +189,7 @@ gpusort_devices_get(PG_FUNCTION_ARGS)
 			tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 		}
 	}
-	else if (service.state != SERVICE_NONE)
+	else
 	{
 		Datum		values[DEVICE_COLUMNS] = {0};
 		bool		nulls[DEVICE_COLUMNS] = {true, true, true, true, true, true, true};

@@ -3,7 +3,7 @@
  *
  * The service is a process of its own, so that no fault of a GPU or its driver can reach the server: the server restarts when a process
  * of its own dies, this worker included, but the worker does nothing that could fail.  It starts the service, asks it for a sign of life
- * every second, kills it if there is none, starts it again with growing delays, and gives up in the end.
+ * every second, kills it if there is none, and starts it again with growing delays.
  */
 #include "postgres.h"
 
@@ -26,7 +26,6 @@
 #include "storage/spin.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "src/compat.h"
@@ -34,6 +33,9 @@
 #include "src/service/protocol.h"
 #include "stat.h"
 #include "worker.h"
+#include "worker_end.h"
+#include "worker_environment.h"
+#include "worker_log.h"
 
 PGDLLEXPORT void gpusort_worker_main(Datum arg);
 
@@ -41,123 +43,24 @@ PGDLLEXPORT void gpusort_worker_main(Datum arg);
 #define CONNECT_MS 20
 /* A service that opens many devices on a busy machine takes a while. */
 #define START_MS 60000
-#define FIRST_DELAY_MS 100
-/* So many ends in a row, each soon after the start, and no more is tried. */
-#define MAX_FAILURES 6
+/* An end after so long is not one of a row. */
 #define GOOD_RUN_MS 10000
 /* A service that cannot even be killed, because its driver holds it, is left behind after a while. */
 #define KIND_MS 500
 #define KILL_MS 5000
-/* A demand for a worker that did not come is forgotten; a missing GPU, whose driver may have come up after the server, looked for again. */
-#define DEMAND_MS 10000
-#define NO_DEVICE_MS 600000
 #define MAX_OPTIONS 40
-/* Exit statuses beside those of protocol.h: no process could be made; and what the shell means by them. */
-#define EXIT_NOT_FORKED 125
-#define EXIT_NOT_EXECUTED 126
-#define EXIT_NOT_FOUND 127
 
 /* The service under this worker. */
 static volatile pid_t service_pid;
 static int	service_socket = -1;
 static bool service_up;			/* it has said hello since it was started */
-static TimestampTz started_at;
-static TimestampTz asked_at;	/* for a sign of life */
+static bool worked;				/* so has any before */
+static int64 up_at;		/* when it said hello */
+static int64 asked_at;	/* for a sign of life */
 static bool awaited;			/* none has come since */
-static bool killed;				/* nothing but its end is expected of it */
-static int	failures;
+static const char *killed;		/* why, once nothing but its end is expected of it */
+static int	failures;			/* ends in a row, each soon after the start */
 static char *options_used;
-
-/* ---------------------------------------------------------------- in sessions */
-
-bool
-gpu_likely(void)
-{
-	static int	likely = -1;
-
-	if (likely < 0)
-		likely = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/nvidia0", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
-	return likely == 1 || (gpusort_service_options && *gpusort_service_options);
-}
-
-/* Fills in what the static and the dynamic worker have in common. */
-static void
-describe_worker(BackgroundWorker *worker)
-{
-	memset(worker, 0, sizeof(*worker));
-	strlcpy(worker->bgw_name, "gpusort service", BGW_MAXLEN);
-	strlcpy(worker->bgw_type, "gpusort service", BGW_MAXLEN);
-	strlcpy(worker->bgw_library_name, "gpusort", BGW_MAXLEN);
-	strlcpy(worker->bgw_function_name, "gpusort_worker_main", BGW_MAXLEN);
-	worker->bgw_flags = BGWORKER_SHMEM_ACCESS;
-	worker->bgw_start_time = BgWorkerStart_ConsistentState;
-}
-
-void
-gpusort_worker_init(void)
-{
-	BackgroundWorker worker;
-
-	if (!process_shared_preload_libraries_in_progress || gpusort_engine == ENGINE_CHOICE_CPU || !gpu_likely())
-		return;
-	describe_worker(&worker);
-	worker.bgw_restart_time = 5;
-	RegisterBackgroundWorker(&worker);
-}
-
-/* Is a worker here or on its way?  If not, this session has taken it upon itself to ask for one. */
-static bool
-claim_demand(void)
-{
-	GpusortShared *all = gpusort_shared();
-	TimestampTz now = GetCurrentTimestamp();
-	bool		mine = false;
-
-	SpinLockAcquire(&all->mutex);
-	if (all->service.worker_pid == 0 ||
-		(all->service.worker_pid < 0 && TimestampDifferenceExceeds(all->service.demanded, now, DEMAND_MS)))
-	{
-		mine = true;
-		all->service.worker_pid = -1;
-		all->service.demanded = now;
-	}
-	SpinLockRelease(&all->mutex);
-	return mine;
-}
-
-EngineFailure
-service_verdict(void)
-{
-	ServiceShared service = service_state();
-
-	if (service.state == SERVICE_GAVE_UP)
-		return ENGINE_GAVE_UP;
-	if (service.state == SERVICE_NO_DEVICE && service.since > PgReloadTime &&
-		!TimestampDifferenceExceeds(service.since, GetCurrentTimestamp(), NO_DEVICE_MS))
-		return ENGINE_NO_DEVICE;
-	return ENGINE_OK;
-}
-
-EngineFailure
-service_demand(void)
-{
-	GpusortShared *all = gpusort_shared();
-	BackgroundWorker worker;
-	BackgroundWorkerHandle *handle;
-
-	if (!claim_demand())
-		return ENGINE_OK;
-	describe_worker(&worker);
-	worker.bgw_restart_time = BGW_NEVER_RESTART;
-	if (RegisterDynamicBackgroundWorker(&worker, &handle))
-		return ENGINE_OK;
-	SpinLockAcquire(&all->mutex);
-	all->service.worker_pid = 0;
-	SpinLockRelease(&all->mutex);
-	return ENGINE_NO_WORKER;
-}
-
-/* ---------------------------------------------------------------- in the worker */
 
 /* Immediate shutdown: leaves no process and no file behind, with calls that a signal handler may make. */
 static void
@@ -219,6 +122,7 @@ stop_service(void)
 		return;
 	if (!end_service(pid, SIGTERM, KIND_MS) && !end_service(pid, SIGKILL, KILL_MS))
 		ereport(LOG, (errmsg("gpusort service (PID %d) was killed but does not end", (int) pid)));
+	worker_log_close();
 	service_pid = 0;
 	unlink(GSD_SOCKET);
 	unlink(GSD_LOCK);
@@ -237,7 +141,11 @@ leave(int code, Datum arg)
 		all->service.worker_pid = 0;
 		all->service.service_pid = 0;
 		if (all->service.state != SERVICE_NO_DEVICE)
+		{
 			all->service.state = SERVICE_NONE;
+			all->service.next_attempt = 0;
+			all->service.reason[0] = '\0';
+		}
 	}
 	SpinLockRelease(&all->mutex);
 }
@@ -270,9 +178,10 @@ split_options(char *options, char **argv)
 	argv[n] = NULL;
 }
 
-/* After fork: leaves all of the server behind and becomes the service.  The kernel kills it when the worker dies. */
+/* After fork: leaves all of the server behind and becomes the service, which says what it says into the pipe.  The
+ * kernel kills it when the worker dies. */
 static void
-become_service(const char *path, char **argv, pid_t worker)
+become_service(const char *path, char **argv, char **envp, pid_t worker, int log)
 {
 	sigset_t	none;
 
@@ -284,12 +193,14 @@ become_service(const char *path, char **argv, pid_t worker)
 		(void) signal(sig, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	dup2(log, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
 #ifdef SYS_close_range
 	if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
 #endif
 		for (int fd = 3; fd < (int) sysconf(_SC_OPEN_MAX); fd++)
 			close(fd);
-	execv(path, argv);
+	execve(path, argv, envp);
 	_exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTED);
 }
 
@@ -300,10 +211,12 @@ start_service(void)
 	char		path[MAXPGPATH];
 	char	   *slash;
 	char	   *argv[MAX_OPTIONS];
+	char	  **envp;
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
 	char	   *options;
 	pid_t		worker = getpid();
-	pid_t		pid;
+	pid_t		pid = -1;
+	int			log;
 	sigset_t	all;
 	sigset_t	before;
 
@@ -316,25 +229,32 @@ start_service(void)
 	options = pstrdup(options_used);
 	argv[0] = path;
 	split_options(options, argv);
+	envp = service_environment();
 	unlink(GSD_SOCKET);			/* nobody shall knock at an old door */
-	started_at = asked_at = GetCurrentTimestamp();
+	asked_at = gsd_now_ms();
 	awaited = true;
-	service_up = killed = false;
+	service_up = false;
+	killed = NULL;
 	fflush(stdout);
 	fflush(stderr);
+	log = worker_log_open();
 	/* nothing may happen between fork and knowing the child */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	pid = fork();
+	if (log >= 0)
+		pid = fork();
 	if (pid == 0)
-		become_service(path, argv, worker);
+		become_service(path, argv, envp, worker, log);
 	service_pid = pid > 0 ? pid : 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	pfree(options);
-	MemoryContextSwitchTo(old);
 	if (pid < 0)
 		ereport(LOG, (errmsg("gpusort could not start \"%s\": %m", path)));
-	service_set_state(SERVICE_STARTING, service_pid);
+	if (log >= 0)
+		close(log);
+	pfree(envp);
+	pfree(options);
+	MemoryContextSwitchTo(old);
+	service_set_state(SERVICE_STARTING, service_pid, NULL, 0);
 }
 
 /* Connects and says hello, as soon as the service listens. */
@@ -353,16 +273,13 @@ call_service(void)
 		hang_up();
 }
 
-/* Ends a service that speaks another version, as one does that was installed since the server loaded its library; trying again is vain. */
+/* Ends a service that speaks another version, as one does that was installed since the server loaded its library. */
 static void
 dismiss_service(void)
 {
-	ereport(LOG,
-			(errmsg("gpusort service (PID %d) is of another version than the library that the server has loaded", (int) service_pid),
-			 errhint("Restart the server.")));
 	kill(service_pid, SIGKILL);
-	killed = true;
-	failures = MAX_FAILURES;
+	killed = "is of another version than the library that the server has loaded: the server has to be restarted";
+	failures = VAIN_FAILURES;
 	hang_up();
 }
 
@@ -391,9 +308,10 @@ listen_to_service(void)
 		awaited = false;
 		if (service_up)
 			continue;
-		service_up = true;
+		service_up = worked = true;
+		up_at = gsd_now_ms();
 		pg_atomic_write_u64(&gpusort_shared()->broken_until, 0);
-		service_set_state(SERVICE_RUNNING, service_pid);
+		service_set_state(SERVICE_RUNNING, service_pid, NULL, 0);
 	}
 }
 
@@ -401,18 +319,18 @@ listen_to_service(void)
 static void
 check_pulse(void)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	int64		now = gsd_now_ms();
 	int			limit = service_up ? gpusort_timeout : Max(START_MS, gpusort_timeout);
 	gsd_count	ping;
 
-	if (!killed && awaited && TimestampDifferenceExceeds(asked_at, now, limit))
+	if (!killed && awaited && now - asked_at > limit)
 	{
 		ereport(LOG, (errmsg("gpusort service (PID %d) does not answer and is killed", (int) service_pid)));
 		kill(service_pid, SIGKILL);
-		killed = true;			/* the rest is told by its end */
+		killed = "did not answer and was killed";
 		return;
 	}
-	if (awaited || !TimestampDifferenceExceeds(asked_at, now, HEARTBEAT_MS))
+	if (awaited || now - asked_at < HEARTBEAT_MS)
 		return;
 	gsd_head(&ping.head, GSD_PING, sizeof(ping));
 	asked_at = now;
@@ -421,51 +339,52 @@ check_pulse(void)
 		(void) gsd_send(service_socket, &ping.head, -1);
 }
 
-/* In how many milliseconds a service that ended is started again; 0 never. */
-static int
-next_delay(int status)
+/* Counts an end: after a good run it is the first one again. */
+static void
+count_end(int status)
 {
-	int			code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-
-	if (TimestampDifferenceExceeds(started_at, GetCurrentTimestamp(), GOOD_RUN_MS))
+	if (service_up && gsd_now_ms() - up_at > GOOD_RUN_MS)
 		failures = 0;
 	failures++;
-	if (code == GSD_EXIT_USAGE || code == EXIT_NOT_EXECUTED || code == EXIT_NOT_FOUND || failures >= MAX_FAILURES)
-		return 0;
-	return FIRST_DELAY_MS << (failures - 1);
+	if (end_vain(status))
+		failures = VAIN_FAILURES;
 }
 
-/* Puts the service's end into words. */
-static const char *
-end_text(int status)
+/* Says that the service has ended, and when it comes again. */
+static void
+report_end(int pid, const char *text, long delay)
 {
-	if (WIFSIGNALED(status))
-		return psprintf("was ended by signal %d", WTERMSIG(status));
-	switch (WEXITSTATUS(status))
-	{
-		case EXIT_NOT_FORKED:
-			return "could not be given a process";
-		case EXIT_NOT_FOUND:
-			return "could not be found in the server's folder of programs";
-		case EXIT_NOT_EXECUTED:
-			return "could not be executed";
-		case GSD_EXIT_STALLED:
-			return "ended because a job made no progress";
-		case GSD_EXIT_DEVICE:
-			return "ended because its device failed";
-		default:
-			return psprintf("ended with status %d", WEXITSTATUS(status));
-	}
+	if (failures < MANY_FAILURES)
+		ereport(LOG, (errmsg("gpusort service (PID %d) %s; it is started again in %ld ms", pid, text, delay)));
+	else
+		ereport(LOG,
+				(errmsg("gpusort service (PID %d) %s; it is started again in %ld s", pid, text, delay / 1000),
+				 errhint("Sorts run on the CPU until then. Reload the server's configuration to try again at once.")));
 }
 
-/* Looks whether the service has ended, and when to start it again; returns the delay, 0 never, -1 it lives. */
-static int
+/* The service has found no device.  The worker leaves if there never was one, and comes back when one is asked for; a
+ * driver that was there before may be back soon. */
+static void
+lose_device(const char *reason)
+{
+	if (!worked)
+	{
+		service_set_state(SERVICE_NO_DEVICE, 0, reason, NO_DEVICE_MS);
+		proc_exit(0);
+	}
+	failures = Max(failures, MANY_FAILURES);
+}
+
+/* Looks whether the service has ended, and when to start it again; returns the delay, -1 it lives. */
+static long
 check_end(void)
 {
+	char		text[SERVICE_REASON_BYTES];
+	const char *reason;
 	int			status;
-	int			delay;
+	long		delay;
 	pid_t		old = service_pid;
-	MemoryContext scratch;
+	bool		no_device;
 
 	if (old > 0 && waitpid(old, &status, WNOHANG) != old)
 		return -1;
@@ -473,23 +392,22 @@ check_end(void)
 		status = EXIT_NOT_FORKED << 8;
 	service_pid = 0;
 	hang_up();
+	worker_log_close();
 	unlink(GSD_SOCKET);
 	unlink(GSD_LOCK);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == GSD_EXIT_NO_DEVICE)
-	{
-		service_set_state(SERVICE_NO_DEVICE, 0);
-		proc_exit(0);
-	}
-	delay = next_delay(status);
-	scratch = CurrentMemoryContext;
-	if (delay > 0)
-		ereport(LOG, (errmsg("gpusort service (PID %d) %s; it is started again in %d ms", (int) old, end_text(status), delay)));
+	if (killed)
+		strlcpy(text, killed, sizeof(text));
 	else
-		ereport(LOG,
-				(errmsg("gpusort service (PID %d) %s; no more attempts are made", (int) old, end_text(status)),
-				 errhint("Sorts run on the CPU. Reload the server's configuration to try again.")));
-	MemoryContextSwitchTo(scratch);
-	service_set_state(delay > 0 ? SERVICE_WAITING : SERVICE_GAVE_UP, 0);
+		end_text(status, text, sizeof(text));
+	reason = !killed && end_explained(status) && *worker_log_last() ? worker_log_last() : text;
+	count_end(status);
+	no_device = WIFEXITED(status) && WEXITSTATUS(status) == GSD_EXIT_NO_DEVICE;
+	if (no_device)
+		lose_device(reason);
+	delay = restart_delay(failures);
+	report_end(old, text, delay);
+	service_set_state(no_device ? SERVICE_NO_DEVICE : failures < MANY_FAILURES ? SERVICE_WAITING : SERVICE_GAVE_UP, 0,
+					  reason, delay);
 	return delay;
 }
 
@@ -509,19 +427,23 @@ reload(void)
 	return changed || service_pid == 0;
 }
 
-/* Sleeps until something happens; false if the postmaster is gone. */
+/* Sleeps until something happens, here or in what is heard of the service; false if the postmaster is gone. */
 static bool
 doze(long ms)
 {
-	int			events = WL_LATCH_SET | WL_TIMEOUT | WL_POSTMASTER_DEATH;
-	int			what;
+	WaitEventSet *set = compat_wait_event_set(4);
+	WaitEvent	event = {0};
 
+	AddWaitEventToSet(set, WL_POSTMASTER_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
 	if (service_socket >= 0)
-		what = WaitLatchOrSocket(MyLatch, events | WL_SOCKET_READABLE, service_socket, ms, compat_wait_event("GpusortWorker"));
-	else
-		what = WaitLatch(MyLatch, events, ms, compat_wait_event("GpusortWorker"));
+		AddWaitEventToSet(set, WL_SOCKET_READABLE, service_socket, NULL, NULL);
+	if (worker_log_fd() >= 0)
+		AddWaitEventToSet(set, WL_SOCKET_READABLE, worker_log_fd(), NULL, NULL);
+	(void) WaitEventSetWait(set, ms, &event, 1, compat_wait_event("GpusortWorker"));
+	FreeWaitEventSet(set);
 	ResetLatch(MyLatch);
-	return !(what & WL_POSTMASTER_DEATH);
+	return event.events != WL_POSTMASTER_DEATH;
 }
 
 /* Counts a start that is not the first. */
@@ -535,21 +457,22 @@ count_restart(void)
 	SpinLockRelease(&all->mutex);
 }
 
-/* Runs until the service has ended or must be started anew; returns the delay before that, 0: wait for a reload, -1: none. */
-static int
+/* Runs until the service has ended or must be started anew; returns the delay before that. */
+static long
 attend(void)
 {
 	while (!ShutdownRequestPending)
 	{
-		int			delay;
+		long		delay;
 
 		if (!doze(service_up && service_socket >= 0 ? HEARTBEAT_MS : CONNECT_MS))
 			proc_exit(1);
 		if (ConfigReloadPending && reload())
 		{
 			stop_service();
-			return -1;
+			return 0;
 		}
+		worker_log_relay();
 		delay = check_end();
 		if (delay >= 0)
 			return delay;
@@ -558,18 +481,18 @@ attend(void)
 		listen_to_service();
 		check_pulse();
 	}
-	return -1;
+	return 0;
 }
 
-/* Lets a delay pass; a reload ends it, and is all that ends one of 0. */
+/* Lets a delay pass; a reload ends it. */
 static void
-rest(int delay)
+rest(long delay)
 {
-	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay);
+	int64		until = gsd_now_ms() + delay;
 
 	while (!ShutdownRequestPending && !ConfigReloadPending)
 	{
-		long		left = delay > 0 ? TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until) : 3600 * 1000L;
+		long		left = (long) (until - gsd_now_ms());
 
 		if (left <= 0)
 			return;
@@ -586,14 +509,10 @@ supervise(void)
 {
 	for (bool first = true; !ShutdownRequestPending; first = false)
 	{
-		int			delay;
-
 		if (!first)
 			count_restart();
 		start_service();
-		delay = attend();
-		if (delay >= 0)
-			rest(delay);
+		rest(attend());
 	}
 }
 

@@ -6,6 +6,9 @@
 
 #include "engine.h"
 
+/* A missing GPU, whose driver may have come up after the server, is looked for again. */
+#define NO_DEVICE_MS 600000
+
 /* In _PG_init: registers the worker with the postmaster where a GPU is likely to be. */
 extern void gpusort_worker_init(void);
 

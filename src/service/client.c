@@ -19,10 +19,6 @@
 #include <unistd.h>
 
 #define HELLO_MS 10000
-#define EVICT_MS 2
-#define EVICT_TURNS 50
-
-_Atomic uint64_t gsd_pinned_bytes;
 
 /*
  * Sends a message, waiting if it must; few are ever on their way, so that happens only to a client that reads nothing.
@@ -80,27 +76,25 @@ drop_ring(connection *c)
 	/* the client may keep its mapping while it is idle; its pages go */
 	(void) fallocate(c->ring_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t) c->ring_bytes);
 	close(c->ring_fd);
-	atomic_fetch_sub(&gsd_pinned_bytes, c->ring_bytes);
+	gsd_ring_return(c->base);
 	c->ring = NULL;
 	c->ring_fd = -1;
 }
 
 /*
- * Counts a ring; where all together are too large, one that is idle makes room.
+ * Refuses a ring, with the reason.
  */
-static bool
-reserve_pinned(uint64_t bytes)
+static void
+refuse_ring(connection *c, ring_answer why)
 {
-	for (int turn = 0; turn < EVICT_TURNS; turn++)
-	{
-		if (atomic_fetch_add(&gsd_pinned_bytes, bytes) + bytes <= options.pinned_memory)
-			return true;
-		atomic_fetch_sub(&gsd_pinned_bytes, bytes);
-		if (turn == 0 && !gsd_client_evict())
-			return false;
-		(void) poll(NULL, 0, EVICT_MS);
-	}
-	return false;
+	static const char *const text[] = {
+		"the ring could not be mapped",
+		"the session has its share of gpusort.pinned_memory",
+		"the role has its share of gpusort.pinned_memory",
+		"gpusort.pinned_memory is used up",
+	};
+
+	gsd_reply_result(c, GSD_RING_DONE, why == RING_SESSION || why == RING_ROLE ? GS_TOO_BIG : GS_NOMEM, text[why]);
 }
 
 /*
@@ -112,6 +106,7 @@ take_ring(connection *c, const gsd_ring *ring, int fd)
 	static _Atomic bool complained;
 	uint64_t bytes = gsd_ring_bytes(ring);
 	void *base = MAP_FAILED;
+	ring_answer answer;
 
 	if (c->ring != NULL || gsd_ring_check(fd, bytes) != GS_OK)
 	{
@@ -120,18 +115,21 @@ take_ring(connection *c, const gsd_ring *ring, int fd)
 		c->closed = true;
 		return;
 	}
-	if (reserve_pinned(bytes))
+	/* the role is the lower half of the owner */
+	answer = gsd_ring_claim(c->base, (uint32_t) c->owner, bytes);
+	if (answer == RING_GRANTED)
 	{
 		base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (base == MAP_FAILED)
-			atomic_fetch_sub(&gsd_pinned_bytes, bytes);
+			gsd_ring_return(c->base);
 	}
 	if (base == MAP_FAILED)
 	{
 		close(fd);
-		gsd_reply_result(c, GSD_RING_DONE, GS_NOMEM, "gpusort.pinned_memory is used up");
+		refuse_ring(c, answer);
 		return;
 	}
+	(void) madvise(base, bytes, MADV_DONTDUMP);
 	c->ring = base;
 	c->ring_fd = fd;
 	c->ring_bytes = bytes;
@@ -157,7 +155,7 @@ on_status(connection *c)
 	m.devices.pid = (uint32_t) getpid();
 	m.devices.count = count;
 	m.devices.uptime_ms = gsd_uptime_ms();
-	m.devices.pinned_bytes = atomic_load(&gsd_pinned_bytes);
+	m.devices.pinned_bytes = gsd_pinned_bytes();
 	for (uint32_t i = 0; i < count; i++)
 	{
 		device *d = gsd_device_at(i);

@@ -3,7 +3,9 @@
  */
 #include "service.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /*
@@ -18,7 +20,27 @@ gsd_fault_choose(void)
 }
 
 /*
- * True if a chosen job is to fail in this way at this stage.  A crash or a hang happens here.
+ * Says more than a log should hold: a line too long for one, one that no encoding knows, lines without number, one
+ * without an end.
+ */
+static void
+babble(void)
+{
+	char text[3000];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	dprintf(STDERR_FILENO, "%s\nnext\nquoted \"\\\001\377\"\n", text);
+	gsd_log("WARNING", "babbling on purpose");
+	for (int i = 1; i <= 2000; i++)
+		dprintf(STDERR_FILENO, "line %d\n", i);
+	/* so that there is room for this */
+	usleep(500000);
+	dprintf(STDERR_FILENO, "WARNING:  not ended");
+}
+
+/*
+ * True if a chosen job is to fail in this way at this stage.  A crash, a hang or babble happens here.
  */
 bool
 gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage)
@@ -30,6 +52,8 @@ gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage)
 		gsd_log("LOG", "crashing on purpose");
 		_exit(70);
 	}
+	if (kind == FAULT_BABBLE)
+		babble();
 	while (kind == FAULT_HANG)
 		sleep(1);
 	return true;

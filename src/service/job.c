@@ -208,6 +208,7 @@ begin_job(connection *c, const gs_job_spec *spec)
 	gsd_set_busy(c, true);
 	(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_BEGIN);
 	(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_BEGIN);
+	(void) gsd_fault_here(c->chosen, FAULT_BABBLE, STAGE_BEGIN);
 	status = gsd_fault_here(c->chosen, FAULT_OOM, STAGE_BEGIN) ? GS_NOMEM : open_engine(c);
 	if (status == GS_OK)
 		status = gs_job_begin(c->engine, spec, &c->host, &c->job);

@@ -27,46 +27,35 @@
 #include <unistd.h>
 
 #define BACKLOG 1024
-#define MAX_CLIENTS 2048
 #define TICK_MS 250
-#define IDLE_NS 1000000000u /* a ring may go to another session after this */
 #define THREAD_STACK ((size_t) 512 * 1024)
 
-static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
-static client *clients;
-static _Atomic int client_count;
 static uint64_t started_ns;
 static _Atomic uint64_t ticked_ns; /* when the first thread last came round */
 
 /*
- * Writes a line that reads like the server's own.
+ * Writes a line with its level, at once and whole, for the server's worker to log (worker_log.c).  Where nobody reads,
+ * nobody waits: the next line that finds room tells how many were lost.
  */
 void
 gsd_log(const char *level, const char *format, ...)
 {
-	char text[512];
-	char stamp[32];
-	struct timespec now;
-	struct tm parts;
+	static _Atomic unsigned lost;
+	unsigned before = atomic_exchange(&lost, 0);
+	char text[600];
+	int length = 0, end;
 	va_list args;
 
+	if (before > 0)
+		length = snprintf(text, sizeof(text), "WARNING:  %u lines were lost\n", before);
+	length += snprintf(text + length, sizeof(text) - (size_t) length, "%s:  ", level);
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	end = length + vsnprintf(text + length, sizeof(text) - (size_t) length - 1, format, args);
 	va_end(args);
-	clock_gettime(CLOCK_REALTIME, &now);
-	localtime_r(&now.tv_sec, &parts);
-	strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &parts);
-	fprintf(stderr, "%s.%03d %s [%d] %s:  gpusortd: %s\n", stamp, (int) (now.tv_nsec / 1000000),
-			parts.tm_zone ? parts.tm_zone : "", (int) getpid(), level, text);
-}
-
-uint64_t
-gsd_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
+	length = end < (int) sizeof(text) - 1 ? end : (int) sizeof(text) - 2;
+	text[length++] = '\n';
+	if (write(STDERR_FILENO, text, (size_t) length) < 0)
+		atomic_fetch_add(&lost, before + 1);
 }
 
 uint64_t
@@ -83,11 +72,12 @@ gsd_attentive(void)
 
 /*
  * Takes the lock that only one service of a data directory can hold.  The file may have been removed by a predecessor
- * between open and lock, so that it is looked at again.
+ * between open and lock, so that it is looked at again.  A restored backup need not have the folder.
  */
 static bool
 take_lock(const char *path)
 {
+	(void) mkdir(GSD_FOLDER, 0700);
 	for (int attempt = 0; attempt < 10; attempt++)
 	{
 		int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -95,7 +85,7 @@ take_lock(const char *path)
 
 		if (fd < 0)
 		{
-			gsd_log("ERROR", "could not open \"%s\": %s", path, strerror(errno));
+			gsd_log("LOG", "could not open \"%s\": %s", path, strerror(errno));
 			return false;
 		}
 		if (flock(fd, LOCK_EX | LOCK_NB) != 0)
@@ -124,13 +114,14 @@ make_socket(const char *path)
 	{
 		strcpy(address.sun_path, path);
 		(void) unlink(path);
-		umask(0177);
-		if (bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 && listen(fd, BACKLOG) == 0)
+		/* of a socket without a name yet, the mode that bind will give to its file: no umask for others to fall over */
+		if (fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 &&
+			listen(fd, BACKLOG) == 0)
 			return fd;
 	}
 	else
 		errno = ENAMETOOLONG;
-	gsd_log("ERROR", "could not make socket \"%s\": %s", path, strerror(errno));
+	gsd_log("LOG", "could not make socket \"%s\": %s", path, strerror(errno));
 	close(fd);
 	return -1;
 }
@@ -154,52 +145,6 @@ peer_allowed(int fd, int *pid)
 }
 
 /*
- * Takes a connection out of the list and frees it; its thread ends after that.
- */
-void
-gsd_client_forget(client *c)
-{
-	pthread_mutex_lock(&clients_mutex);
-	if (c->next)
-		c->next->previous = c->previous;
-	if (c->previous)
-		c->previous->next = c->next;
-	else
-		clients = c->next;
-	client_count--;
-	pthread_mutex_unlock(&clients_mutex);
-	close(c->socket);
-	free(c);
-}
-
-bool
-gsd_client_evict(void)
-{
-	uint64_t oldest = gsd_now_ns() - IDLE_NS;
-	client *found = NULL;
-
-	pthread_mutex_lock(&clients_mutex);
-	for (client *c = clients; c != NULL; c = c->next)
-	{
-		uint64_t since = atomic_load(&c->idle_since);
-
-		if (since != 0 && since < oldest)
-		{
-			oldest = since;
-			found = c;
-		}
-	}
-	/* its thread sees the end, and its backend makes another connection when it wants one */
-	if (found != NULL)
-	{
-		atomic_store(&found->idle_since, 0);
-		(void) shutdown(found->socket, SHUT_RDWR);
-	}
-	pthread_mutex_unlock(&clients_mutex);
-	return found != NULL;
-}
-
-/*
  * Starts a thread for a new connection.
  */
 static void
@@ -211,22 +156,19 @@ welcome_client(int fd)
 	client *c = NULL;
 	int pid = 0, error;
 
-	if (client_count < MAX_CLIENTS && peer_allowed(fd, &pid))
+	if (peer_allowed(fd, &pid))
 		c = calloc(1, sizeof(*c));
-	if (c == NULL)
+	if (c != NULL)
 	{
+		c->socket = fd;
+		c->pid = pid;
+	}
+	if (c == NULL || !gsd_client_add(c))
+	{
+		free(c);
 		close(fd);
 		return;
 	}
-	c->socket = fd;
-	c->pid = pid;
-	pthread_mutex_lock(&clients_mutex);
-	c->next = clients;
-	if (clients)
-		clients->previous = c;
-	clients = c;
-	client_count++;
-	pthread_mutex_unlock(&clients_mutex);
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attributes, THREAD_STACK);
@@ -239,49 +181,6 @@ welcome_client(int fd)
 		gsd_client_forget(c);
 	}
 	pthread_attr_destroy(&attributes);
-}
-
-/*
- * Tells a client whose job hangs why the service ends: the connection's own thread will not.
- */
-static void
-say_stalled(const client *c)
-{
-	gsd_result m;
-
-	gsd_log("WARNING", "a job of process %d has made no progress for %d s: ending", c->pid, options.stall_seconds);
-	gsd_head(&m.head, GSD_FAILED, sizeof(m));
-	m.status = GS_TIMEOUT;
-	snprintf(m.text, sizeof(m.text), "%s", gs_status_text(GS_TIMEOUT));
-	(void) gsd_send(c->socket, &m.head, -1);
-}
-
-/*
- * Ends the service if a job has been inside the engine for too long without a sign.
- */
-static void
-watch_jobs(void)
-{
-	uint64_t now = gsd_now_ns();
-	bool stalled = false;
-
-	pthread_mutex_lock(&clients_mutex);
-	for (client *c = clients; c != NULL; c = c->next)
-	{
-		uint64_t since = atomic_load(&c->busy_since);
-
-		if (since != 0 && now > since && now - since > (uint64_t) options.stall_seconds * 1000000000u)
-		{
-			say_stalled(c);
-			stalled = true;
-		}
-	}
-	if (stalled)
-	{
-		(void) unlink(options.socket);
-		_exit(GSD_EXIT_STALLED);
-	}
-	pthread_mutex_unlock(&clients_mutex);
 }
 
 /*
@@ -307,7 +206,7 @@ serve(int listener, int signals)
 			if (errno == EMFILE || errno == ENFILE)
 				(void) poll(NULL, 0, 20);
 		}
-		watch_jobs();
+		gsd_clients_watch();
 		gsd_devices_rest();
 	}
 }
@@ -344,6 +243,22 @@ raise_limits(void)
 	}
 }
 
+/*
+ * Keeps rows of users out of core files.  1 byte is less than any core file, and the one limit that the kernel
+ * heeds also where a program, not a file, takes them.
+ */
+static void
+forbid_cores(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur > 1)
+	{
+		limit.rlim_cur = 1;
+		(void) setrlimit(RLIMIT_CORE, &limit);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -353,11 +268,15 @@ main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	started_ns = gsd_now_ns();
-	setvbuf(stderr, NULL, _IOLBF, 0);
 	signals = block_signals();
 	raise_limits();
+	if (!options.core)
+		forbid_cores();
 	if (!take_lock(GSD_LOCK))
 		return GSD_EXIT_SOCKET;
+	/* 0.1.0 had them in the data directory itself, where pg_rewind stumbles over what a killed server leaves */
+	(void) unlink("pgsql_tmp_gpusort");
+	(void) unlink("pgsql_tmp_gpusort.lock");
 	status = gsd_devices_open();
 	if (status != 0)
 	{

@@ -36,10 +36,11 @@ usage(void)
 		   "  --stall=SECONDS         end when a job makes no progress for so long (default 10)\n"
 		   "  --idle=SECONDS          take the ring of a session, and what a device holds, after so long (default 60)\n"
 		   "  --threads=N             threads of the CPU engine (default 1; more have no effect yet)\n"
-		   "  --socket=PATH           (default " GSD_SOCKET ")\n"
-		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, version, or short:N (the order ends\n"
-		   "                          after N rows); at begin, add, finish, next (in the middle of the order), or rest\n"
-		   "                          (no job has come for --idle)\n"
+		   "  --socket=PATH           below the data directory (default " GSD_SOCKET ")\n"
+		   "  --core                  may leave core files, which hold users' values (default: none)\n"
+		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, version, babble (much\n"
+		   "                          is said), or short:N (the order ends after N rows); at begin, add, finish, next\n"
+		   "                          (in the middle of the order), or rest (no job has come for --idle)\n"
 		   "  --fault-every=N         only in every Nth job\n"
 		   "  --help, --version\n");
 }
@@ -74,10 +75,10 @@ word(const char *text, size_t length, const char *const *list)
 static bool
 read_fault(const char *text)
 {
-	static const char *const kinds[] = {"none", "crash", "hang", "corrupt", "oom", "short", "version", NULL};
+	static const char *const kinds[] = {"none", "crash", "hang", "corrupt", "oom", "short", "version", "babble", NULL};
 	static const char *const stages[] = {"begin", "add", "finish", "next", "rest", NULL};
 	static const fault_stage usual[] = {STAGE_FINISH, STAGE_FINISH, STAGE_FINISH, STAGE_NEXT,
-										STAGE_BEGIN, STAGE_NEXT, STAGE_BEGIN};
+										STAGE_BEGIN, STAGE_NEXT, STAGE_BEGIN, STAGE_BEGIN};
 	size_t length = strcspn(text, ":@");
 	int kind = word(text, length, kinds);
 
@@ -119,6 +120,7 @@ enum
 	OPT_IDLE,
 	OPT_THREADS,
 	OPT_SOCKET,
+	OPT_CORE,
 	OPT_FAULT,
 	OPT_FAULT_EVERY,
 	OPT_HELP,
@@ -165,8 +167,11 @@ take_option(int option, const char *value)
 			options.threads = (int) n;
 			break;
 		case OPT_SOCKET:
-			valid = *value != '\0';
+			valid = *value != '\0' && gsd_path_inside(value, strlen(value));
 			options.socket = value;
+			break;
+		case OPT_CORE:
+			options.core = true;
 			break;
 		case OPT_FAULT:
 			valid = read_fault(value);
@@ -191,6 +196,7 @@ gsd_read_options(int argc, char **argv)
 		{"idle", required_argument, NULL, OPT_IDLE},
 		{"threads", required_argument, NULL, OPT_THREADS},
 		{"socket", required_argument, NULL, OPT_SOCKET},
+		{"core", no_argument, NULL, OPT_CORE},
 		{"fault", required_argument, NULL, OPT_FAULT},
 		{"fault-every", required_argument, NULL, OPT_FAULT_EVERY},
 		{"help", no_argument, NULL, OPT_HELP},
@@ -199,6 +205,7 @@ gsd_read_options(int argc, char **argv)
 	};
 	int option, index;
 
+	opterr = 0;
 	while ((option = getopt_long(argc, argv, "", list, &index)) != -1)
 	{
 		if (option == OPT_HELP)
@@ -212,16 +219,19 @@ gsd_read_options(int argc, char **argv)
 			return 0;
 		}
 		if (option == '?')
+		{
+			gsd_log("LOG", "invalid option \"%s\": try \"gpusortd --help\"", argv[optind - 1]);
 			return GSD_EXIT_USAGE;
+		}
 		if (!take_option(option, optarg))
 		{
-			fprintf(stderr, "gpusortd: invalid value for --%s: \"%s\"\n", list[index].name, optarg);
+			gsd_log("LOG", "invalid value for --%s: \"%s\"", list[index].name, optarg);
 			return GSD_EXIT_USAGE;
 		}
 	}
 	if (optind < argc)
 	{
-		fprintf(stderr, "gpusortd: unexpected argument \"%s\"\nTry \"gpusortd --help\".\n", argv[optind]);
+		gsd_log("LOG", "unexpected argument \"%s\": try \"gpusortd --help\"", argv[optind]);
 		return GSD_EXIT_USAGE;
 	}
 	return -1;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /*
@@ -164,6 +165,27 @@ gsd_ring_check(int fd, uint64_t bytes)
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t) st.st_size != bytes)
 		return GS_PROTOCOL;
 	return GS_OK;
+}
+
+bool
+gsd_path_inside(const char *path, size_t bytes)
+{
+	if (bytes > 0 && path[0] == '/')
+		return false;
+	for (size_t i = 0; i + 1 < bytes; i++)
+		if (path[i] == '.' && path[i + 1] == '.' && (i == 0 || path[i - 1] == '/') &&
+			(i + 2 == bytes || path[i + 2] == '/'))
+			return false;
+	return true;
+}
+
+uint64_t
+gsd_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
 }
 
 void

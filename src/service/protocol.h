@@ -13,9 +13,13 @@
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
 #define GSD_VERSION 2
 
-/* In the server's data directory.  Base backups leave out what begins like this. */
-#define GSD_SOCKET "pgsql_tmp_gpusort"
-#define GSD_LOCK "pgsql_tmp_gpusort.lock"
+/*
+ * In the server's data directory.  Backups and pg_rewind pass over what lies in this folder, and over names that begin
+ * like these.
+ */
+#define GSD_FOLDER "pg_stat_tmp"
+#define GSD_SOCKET GSD_FOLDER "/pgsql_tmp_gpusort"
+#define GSD_LOCK GSD_FOLDER "/pgsql_tmp_gpusort.lock"
 
 #define GSD_MAX_MESSAGE 8192
 #define GSD_MAX_SLOTS 64
@@ -48,7 +52,7 @@ typedef enum gsd_type
 
 	/* service to client */
 	GSD_WELCOME = 64, /* gsd_welcome */
-	GSD_RING_DONE,	  /* gsd_result */
+	GSD_RING_DONE,	  /* gsd_result; GS_NOMEM: no memory left for rings, GS_TOO_BIG: session or role has its share */
 	GSD_BEGUN,		  /* gsd_begun */
 	GSD_FREE,		  /* gsd_slot: that chunk was read; full: no more rows in this job, please */
 	GSD_SORTED,		  /* gsd_sorted: the result is known, pieces follow */
@@ -71,7 +75,7 @@ typedef struct gsd_hello
 	gsd_header head;
 	uint32_t magic;
 	uint32_t version;
-	uint64_t owner; /* whose data this is (role and database); memory is cleared before it serves another */
+	uint64_t owner; /* whose data this is: database above, role below; memory is cleared before it serves another */
 } gsd_hello;
 
 typedef struct gsd_welcome
@@ -242,6 +246,18 @@ uint64_t gsd_ring_bytes(const gsd_ring *ring);
 
 /* GS_OK if the file is one that its maker cannot make smaller under the reader, of exactly that size. */
 gs_status gsd_ring_check(int fd, uint64_t bytes);
+
+/* True if a path cannot lead out of the directory that it is relative to. */
+bool gsd_path_inside(const char *path, size_t bytes);
+
+/* Time since some moment in the past, of a clock that nobody sets and that all processes share; for every deadline. */
+uint64_t gsd_now_ns(void);
+
+static inline int64_t
+gsd_now_ms(void)
+{
+	return (int64_t) (gsd_now_ns() / 1000000);
+}
 
 /* Fills in a message's head. */
 void gsd_head(gsd_header *head, gsd_type type, size_t bytes);

@@ -20,7 +20,8 @@ typedef enum fault_kind
 	FAULT_CORRUPT, /* an element of the result comes twice */
 	FAULT_OOM,	   /* out of device memory */
 	FAULT_SHORT,   /* the result ends too early */
-	FAULT_VERSION  /* another version of the protocol is spoken; at no stage of a job */
+	FAULT_VERSION, /* another version of the protocol is spoken; at no stage of a job */
+	FAULT_BABBLE   /* the process says more than anybody wants to read, and goes on */
 } fault_kind;
 
 typedef enum fault_stage
@@ -42,6 +43,7 @@ typedef struct gsd_options
 	int stall_seconds;		  /* a job without progress for so long ends the service */
 	int idle_seconds;		  /* a connection without a job for so long loses its ring */
 	const char *socket;
+	bool core;				  /* a crash may leave a core file */
 	fault_kind fault;
 	fault_stage stage;
 	uint64_t fault_rows;	  /* FAULT_SHORT */
@@ -50,9 +52,8 @@ typedef struct gsd_options
 
 extern gsd_options options;
 
-/* main.c */
+/* main.c; levels are DEBUG, LOG and WARNING */
 void gsd_log(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-uint64_t gsd_now_ns(void);
 uint64_t gsd_uptime_ms(void);
 /* False if the first thread, which watches the others and lets clients in, has made no progress for too long. */
 bool gsd_attentive(void);
@@ -60,7 +61,7 @@ bool gsd_attentive(void);
 /* options.c: returns an exit status, or -1 to go on */
 int gsd_read_options(int argc, char **argv);
 
-/* fault.c: true if this job is to fail in this way here; crash and hang are done at once */
+/* fault.c: true if this job is to fail in this way here; crash, hang and babble are done at once */
 bool gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage);
 bool gsd_fault_choose(void);
 
@@ -111,15 +112,38 @@ typedef struct client
 	int pid;						/* of the backend */
 	_Atomic uint64_t busy_since;	/* last sign of progress inside an engine; 0: not in one */
 	_Atomic uint64_t idle_since;	/* since when it holds a ring and has no job; 0: it has one, or no ring */
+	/* the list's */
+	uint32_t role;
+	uint64_t ring_bytes;			/* of its ring, as long as that is pinned; 0: it has none */
+	bool leaving;					/* its ring is wanted by another */
 	struct client *next, *previous;
 } client;
 
 void *gsd_client_main(void *arg);
-extern _Atomic uint64_t gsd_pinned_bytes;
 
-/* main.c: the list that the watchdog reads */
+/* clients.c: all connections, and who of them may have a ring */
+#define GSD_MAX_CLIENTS 2048
+
+typedef enum ring_answer
+{
+	RING_GRANTED,
+	RING_SESSION,	/* the session has its share */
+	RING_ROLE,		/* the role has */
+	RING_NONE_LEFT	/* all that may be pinned is in use */
+} ring_answer;
+
+/* False if there are too many. */
+bool gsd_client_add(client *c);
+/* Takes a connection out of the list and frees it; its thread ends after that. */
 void gsd_client_forget(client *c);
-/* Ends the connection whose ring has been idle for longest; false if there is none that has for a while. */
-bool gsd_client_evict(void);
+/* Ends the service if a job has been inside the engine for too long without a sign. */
+void gsd_clients_watch(void);
+/* Counts a ring for a client of that role; where there is no room, ends idle connections and waits a while for what
+ * they held. */
+ring_answer gsd_ring_claim(client *c, uint32_t role, uint64_t bytes);
+/* The ring is gone. */
+void gsd_ring_return(client *c);
+/* Bytes of all rings. */
+uint64_t gsd_pinned_bytes(void);
 
 #endif

@@ -5,28 +5,32 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use File::Find;
 use GpuSortTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(service_node service_with make_table digest explain_sort service_pids held leftovers wait_until counted sound
-	$engine $engine_kind $engine_name $devices $timeout);
+our @EXPORT = qw(service_node service_with make_table digest explain_sort service_pids held leftovers power_failure wait_until counted sound
+	$engine $engine_kind $engine_name $devices $timeout $socket);
 
 # The service runs with its CPU engine; GPUSORT_SERVICE_ENGINE=gpu runs the same tests on GPUs.  How the views and EXPLAIN name it; devices.
 our $engine = $ENV{GPUSORT_SERVICE_ENGINE} // 'cpu';
 our $engine_kind = $engine eq 'gpu' ? 'GPU' : 'CPU service';
 our $engine_name = $engine eq 'gpu' ? qr/NVIDIA [^\n]+/ : qr/CPU service/;
 our $devices = $engine eq 'gpu' ? scalar(() = `nvidia-smi -L` =~ /^GPU /mg) : 2;
+# below the data directory
+our $socket = 'pg_stat_tmp/pgsql_tmp_gpusort';
 # a context takes a while
 our $timeout = $engine eq 'gpu' ? '5s' : '2s';
 
-# A server whose service runs with the given options.
+# A server whose service runs with the given options; what follows the settings is for initdb.
 sub service_node
 {
-	my ($name, $options, $settings) = @_;
+	my ($name, $options, $settings, %init) = @_;
 	my $node = start_node($name,
-		"gpusort.service_options = '--engine=$engine $options'\ngpusort.timeout = $timeout\nrestart_after_crash = on\n" . ($settings // ''));
+		"gpusort.service_options = '--engine=$engine $options'\ngpusort.timeout = $timeout\nrestart_after_crash = on\n" . ($settings // ''),
+		%init);
 	$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
 	return $node;
 }
@@ -114,18 +118,34 @@ sub held
 	return (scalar(@fds), scalar(@rings));
 }
 
-# Files of the service.
+# Ends a server like a power failure, so that nothing can be put in order; the service's files stay.
+sub power_failure
+{
+	my ($node) = @_;
+	my ($service) = service_pids($node);
+	my ($worker) = slurp_file("/proc/$service/status") =~ /^PPid:\s+(\d+)$/m;
+
+	kill 'STOP', $worker;
+	$node->kill9;
+	kill 'KILL', $worker;
+	wait_until(sub { service_pids($node) == 0 && !-e "/proc/$worker" }, 'the power fails');
+}
+
+# Files of the service, wherever they lie in a data directory.
 sub leftovers
 {
 	my ($node) = @_;
-	return map { s{.*/}{}r } glob($node->data_dir . '/pgsql_tmp*');
+	my @found;
+
+	find({ no_chdir => 1, wanted => sub { push @found, m{([^/]*)$} if m{gpusort[^/]*$} && !-d } }, $node->data_dir);
+	return @found;
 }
 
-# Passes once the condition holds, fails after half a minute.
+# Passes once the condition holds, fails after half a minute or so many seconds.
 sub wait_until
 {
-	my ($condition, $name) = @_;
-	my $end = time() + 30;
+	my ($condition, $name, $seconds) = @_;
+	my $end = time() + ($seconds // 30);
 
 	while (time() < $end)
 	{

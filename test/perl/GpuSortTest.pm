@@ -12,13 +12,13 @@ use Time::HiRes qw(time);
 
 our @EXPORT = qw(start_node plan_of temp_files rows_digest timed backend_kilobytes);
 
-# Starts a server with gpusort loaded into every session, and the given settings.
+# Starts a server with gpusort loaded into every session, and the given settings; what follows is for initdb.
 sub start_node
 {
-	my ($name, $settings) = @_;
+	my ($name, $settings, %init) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
-	$node->init;
+	$node->init(%init);
 	$node->append_conf('postgresql.conf', <<"CONF");
 session_preload_libraries = 'gpusort'
 gpusort.min_rows = 0

@@ -345,6 +345,7 @@ main(int argc, char **argv)
 	(void) waitpid(service, &status, 0);
 	tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "it ends when told");
 	tap_ok(access(GSD_SOCKET, F_OK) != 0 && access(GSD_LOCK, F_OK) != 0, "and leaves nothing behind");
+	rmdir(GSD_FOLDER);
 	(void) !chdir("/");
 	rmdir(dir);
 	free(program);

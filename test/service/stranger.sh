@@ -12,18 +12,19 @@ cd "$dir" || exit 1
 runuser -u postgres -- "$dir/gpusortd" --engine=cpu >log 2>&1 &
 child=$!
 trap 'kill "$child" 2>/dev/null; wait "$child" 2>/dev/null; rm -rf "$dir"' EXIT
-for _ in $(seq 100); do [ -S pgsql_tmp_gpusort ] && break; sleep 0.05; done
+socket=pg_stat_tmp/pgsql_tmp_gpusort
+for _ in $(seq 100); do [ -S $socket ] && break; sleep 0.05; done
 
 # Says hello as some user, and prints what comes of it: "no" connection, the "end" of one, or the type of the answer.
 hello() {
 	runuser -u "$1" -- perl -MSocket -e '
 		socket(my $s, PF_UNIX, 5, 0) or die;
-		connect($s, sockaddr_un("pgsql_tmp_gpusort")) or do { print "no"; exit };
+		connect($s, sockaddr_un($ARGV[1])) or do { print "no"; exit };
 		local $SIG{PIPE} = "IGNORE";
 		send($s, pack("L4Q", 1, 24, 0x64737067, $ARGV[0], 0), 0);
 		my $answer = "";
 		recv($s, $answer, 8192, 0);
-		print length $answer ? (unpack "L", $answer)[0] : "end";' "$version"
+		print length $answer ? (unpack "L", $answer)[0] : "end";' "$version" "$socket"
 }
 
 failed=0
@@ -37,9 +38,11 @@ is() { # GOT EXPECTED NAME
 	fi
 }
 is "$(hello postgres)" 64 'the owner is welcome'
-is "$(hello nobody)" no 'the file keeps another user out'
-chmod 666 pgsql_tmp_gpusort
-is "$(hello nobody)" end 'and so does the service, were it not for the file'
+is "$(hello nobody)" no 'the folder keeps another user out'
+chmod 755 pg_stat_tmp
+is "$(hello nobody)" no 'and so does the file'
+chmod 666 $socket
+is "$(hello nobody)" end 'and so does the service, were it not for both'
 is "$(grep -c 'refused a connection of process [0-9]*, user' log)" 1 'with a line in the log'
 is "$(hello root)" end 'even root'
 is "$(hello postgres)" 64 'the owner still is welcome'

@@ -16,15 +16,19 @@ make_table($node);
 my $right = digest($node, 'cpu');
 SKIP:
 {
-	skip 'this machine has a GPU', 10 if -e '/dev/nvidiactl' || -e '/dev/dxg';
+	skip 'this machine has a GPU', 11 if -e '/dev/nvidiactl' || -e '/dev/dxg';
 	is(digest($node, 'auto'), $right, 'auto sorts');
 	is(service_pids($node), 0, 'without a GPU there is no service');
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_devices'), 0, 'no device is shown');
+	is($node->safe_psql('postgres', 'SELECT device, service, next_attempt, reason FROM gpusort_devices'),
+		'|not started||this machine shows no GPU', 'no device is shown, and why');
 	is(digest($node, 'gpu'), $right, 'gpu sorts too');
 	like(explain_sort($node, 'gpu'), qr/Engine: CPU\n\s+Fallback: no GPU/, 'EXPLAIN says why it was the CPU');
 	my @lines = grep { /no device to sort on/ } split /\n/, slurp_file($node->logfile);
 	is(scalar(@lines), 1, 'one line in the log');
-	is($node->safe_psql('postgres', 'SELECT service FROM gpusort_devices'), 'no device', 'the view says so');
+	is($node->safe_psql('postgres', 'SELECT service, reason FROM gpusort_devices'), 'no device|no device to sort on: '
+		. ($engine eq 'gpu' ? 'no GPU' : 'this gpusortd was built without CUDA'), 'the view says so');
+	is($node->safe_psql('postgres', 'SELECT extract(minute FROM next_attempt - since) FROM gpusort_devices'), 10,
+		'and from when on it is looked for again');
 	cmp_ok($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE fallback = 'no GPU'"), '>=', 2, 'counted');
 	is_deeply([ leftovers($node) ], [], 'nothing lies around');
 	# as when a driver comes up after the server
@@ -40,6 +44,8 @@ $node = service_node('slots', '', "max_worker_processes = 0\n");
 make_table($node);
 is(digest($node, 'gpu'), $right, 'sorts without a worker');
 like(explain_sort($node, 'gpu'), qr/Fallback: no free background worker/, 'and says why');
+is($node->safe_psql('postgres', 'SELECT service, reason FROM gpusort_devices'), 'not started|no free background worker',
+	'in the view, too');
 $node->stop;
 
 # With the service.
@@ -56,6 +62,8 @@ is($node->safe_psql('postgres', "SELECT fallback IS NULL, jobs > 0, rows > 0, by
 	't|t|t|t', 'counted');
 is($node->safe_psql('postgres', 'SELECT count(*), min(service), bool_and(reserved_bytes = 0) FROM gpusort_devices'),
 	"$devices|running|t", 'devices');
+is($node->safe_psql('postgres', 'SELECT count(next_attempt), count(reason) FROM gpusort_devices'), '0|0',
+	'none is missing');
 is(service_pids($node), 1, 'one process');
 
 # Both devices get jobs: two sorts of one merge join.
@@ -90,8 +98,7 @@ like($err, qr/permission denied/, 'nor reset');
 $node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
 is($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_stat'), '0', 'reset');
 
-my $socket = $node->data_dir . '/pgsql_tmp_gpusort';
-is(sprintf('%o', (stat $socket)[2] & 07777), '600', 'the socket is for its owner');
+is(sprintf('%o', (stat $node->data_dir . "/$socket")[2] & 07777), '600', 'the socket is for its owner');
 
 is(service_pids($node), 1, 'still one process');
 
@@ -110,7 +117,7 @@ kill 'STOP', service_pids($node);
 $node->stop('fast');
 is(service_pids($node), 0, 'a stopped service ends with the server, too');
 is_deeply([ leftovers($node) ], [], 'and nothing is left');
-append_to_file($socket, 'stale');
+append_to_file($node->data_dir . "/$socket", 'stale');
 $node->start;
 is(digest($node, 'gpu'), $right, 'a stale file is replaced');
 is(service_pids($node), 1, 'one process');

@@ -27,6 +27,7 @@ my $node = service_node('liar', '', "max_worker_processes = 0\ngpusort.timeout =
 make_table($node, 100000);
 my $right = digest($node, 'cpu');
 my $data = $node->data_dir;
+my $behind = 'pg_stat_tmp/pgsql_tmp_behind';
 
 # Starts a program in the data directory and waits for its socket.
 sub start_there
@@ -40,14 +41,14 @@ sub start_there
 	chdir $here;
 	return $program;
 }
-$service = start_there('pgsql_tmp_behind', 'gpusortd', "--engine=$engine", '--socket=pgsql_tmp_behind');
+$service = start_there($behind, 'gpusortd', "--engine=$engine", "--socket=$behind");
 
 # Puts a mangle with other habits in the place of the one that is there.
 sub mangle_with
 {
 	$mangle->kill_kill if $mangle;
-	unlink "$data/pgsql_tmp_gpusort";
-	$mangle = start_there('pgsql_tmp_gpusort', "$programs/build/mangle", 'pgsql_tmp_gpusort', 'pgsql_tmp_behind', @_);
+	unlink "$data/$socket";
+	$mangle = start_there($socket, "$programs/build/mangle", $socket, $behind, @_);
 }
 
 # One that ends connections when their second job begins, as happens to idle ones: there is another connection to be had.

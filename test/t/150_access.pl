@@ -23,7 +23,7 @@ sub rings
 	return join ' ', sort map { (split ' ')[4] } grep { /memfd:gpusort/ } split /\n/, slurp_file("/proc/$pid/maps");
 }
 
-# A session that changes its role gets another ring, which is new memory, and the old one goes.
+# A session that changes its role gets another ring, which is new memory, and keeps the first for the first role.
 $node->safe_psql('postgres', 'CREATE ROLE other; GRANT SELECT ON t TO other');
 my $session = $node->background_psql('postgres');
 my $sort = "SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY k) x";
@@ -36,11 +36,38 @@ is($session->query_safe($sort), $right, 'again');
 is(rings($pid), $mine, 'the same ring');
 $session->query_safe('SET ROLE other');
 is($session->query_safe($sort), $right, 'another role');
-my $theirs = rings($pid);
-like($theirs, qr/^\d+$/, 'one ring again');
-isnt($theirs, $mine, 'but a new one');
+my $both = rings($pid);
+like($both, qr/^\d+ \d+$/, 'another ring');
+like(" $both ", qr/ $mine /, 'beside the first');
 my ($service) = service_pids($node);
-wait_until(sub { rings($service) eq $theirs }, 'and the service has no other either');
+is(rings($service), $both, 'and the service has the same');
+
+# Roles that take turns make no rings.
+$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION sorted() RETURNS text SECURITY DEFINER LANGUAGE sql AS
+	$$ SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY k) x $$;
+SQL
+foreach my $turn (1 .. 5)
+{
+	is($session->query_safe('SELECT sorted()'), $right, 'as the owner of a function');
+	is($session->query_safe($sort), $right, 'as the other role');
+	is($session->query_safe("RESET ROLE; $sort; SET ROLE other"), $right, 'as the first');
+}
+is(rings($pid), $both, 'no ring was made by roles that take turns');
+is(rings($service), $both, 'nor one lost');
+
+# Of many roles the last four keep theirs; what the service takes back is not kept either.
+$node->safe_psql('postgres', join ';', map { "CREATE ROLE other$_; GRANT SELECT ON t TO other$_" } 1 .. 5);
+$session->query_safe("SET ROLE other$_; $sort") foreach 1 .. 5;
+is(scalar(split ' ', rings($pid)), 4, 'four rings at most are kept');
+my %kept = map { $_ => 1 } split ' ', rings($pid);
+$session->query_safe("SET ROLE other$_; $sort") foreach 2 .. 5;
+is_deeply({ map { $_ => 1 } split ' ', rings($pid) }, \%kept, 'those that were used last');
+service_with($node, '--idle=1');
+$session->query_safe("SET ROLE other$_; $sort") foreach 1 .. 3;
+wait_until(sub { rings((service_pids($node))[0]) eq '' }, 'the service takes back what is idle');
+$session->query_safe("SET ROLE other4; $sort");
+like(rings($pid), qr/^\d+$/, 'and the session lets go of it');
 is(counted($node, 'GPU service was lost'), 0, 'no job was lost');
 like(explain_sort($node, 'gpu'), qr/Engine: $engine_name/, 'with little memory that may be locked');
 my $pinned = slurp_file($node->logfile) !~ /could not be pinned/;
@@ -48,7 +75,7 @@ diag 'rings could ', ($pinned ? '' : 'not '), 'be pinned under a limit of 64 kB'
 
 # A base backup while the service runs and sorts.
 $session->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 1 c');
-is_deeply([ sort(leftovers($node)) ], [ 'pgsql_tmp_gpusort', 'pgsql_tmp_gpusort.lock' ], 'socket and lock are in the data directory');
+is_deeply([ sort(leftovers($node)) ], [ 'pgsql_tmp_gpusort', 'pgsql_tmp_gpusort.lock' ], 'socket and lock are in the data directory\'s place for such files');
 my $backup = $node->basedir . '/backup_of_access';
 $node->command_ok([ 'pg_basebackup', '-D', $backup, '-c', 'fast', '--no-sync', '-X', 'none', '-h', $node->host, '-p', $node->port ],
 	'pg_basebackup');

@@ -1,0 +1,110 @@
+/*
+ * worker_demand.c: how the background worker comes to be: with the server where the library is preloaded, else when a
+ * session asks for it.
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "storage/spin.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+#include "src/guc.h"
+#include "src/service/protocol.h"
+#include "stat.h"
+#include "worker.h"
+
+/* A demand for a worker that did not come is forgotten. */
+#define DEMAND_MS 10000
+
+bool
+gpu_likely(void)
+{
+	static int	likely = -1;
+
+	if (likely < 0)
+		likely = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/nvidia0", F_OK) == 0 ||
+			access("/dev/dxg", F_OK) == 0;
+	return likely == 1 || (gpusort_service_options && *gpusort_service_options);
+}
+
+/* Fills in what the static and the dynamic worker have in common. */
+static void
+describe_worker(BackgroundWorker *worker)
+{
+	memset(worker, 0, sizeof(*worker));
+	strlcpy(worker->bgw_name, "gpusort service", BGW_MAXLEN);
+	strlcpy(worker->bgw_type, "gpusort service", BGW_MAXLEN);
+	strlcpy(worker->bgw_library_name, "gpusort", BGW_MAXLEN);
+	strlcpy(worker->bgw_function_name, "gpusort_worker_main", BGW_MAXLEN);
+	worker->bgw_flags = BGWORKER_SHMEM_ACCESS;
+	worker->bgw_start_time = BgWorkerStart_ConsistentState;
+}
+
+void
+gpusort_worker_init(void)
+{
+	BackgroundWorker worker;
+
+	if (!process_shared_preload_libraries_in_progress || gpusort_engine == ENGINE_CHOICE_CPU || !gpu_likely())
+		return;
+	describe_worker(&worker);
+	worker.bgw_restart_time = 5;
+	RegisterBackgroundWorker(&worker);
+}
+
+/* Is a worker here or on its way?  If not, this session has taken it upon itself to ask for one. */
+static bool
+claim_demand(void)
+{
+	GpusortShared *all = gpusort_shared();
+	int64		now = gsd_now_ms();
+	bool		mine = false;
+
+	SpinLockAcquire(&all->mutex);
+	if (all->service.worker_pid == 0 ||
+		(all->service.worker_pid < 0 && now - all->service.demanded_ms > DEMAND_MS))
+	{
+		mine = true;
+		all->service.worker_pid = -1;
+		all->service.demanded_ms = now;
+	}
+	SpinLockRelease(&all->mutex);
+	return mine;
+}
+
+EngineFailure
+service_verdict(void)
+{
+	ServiceShared service = service_state();
+
+	if (service.state == SERVICE_GAVE_UP)
+		return ENGINE_GAVE_UP;
+	if (service.state == SERVICE_NO_DEVICE && service.since > PgReloadTime &&
+		gsd_now_ms() - service.since_ms < NO_DEVICE_MS)
+		return ENGINE_NO_DEVICE;
+	return ENGINE_OK;
+}
+
+EngineFailure
+service_demand(void)
+{
+	GpusortShared *all = gpusort_shared();
+	BackgroundWorker worker;
+	BackgroundWorkerHandle *handle;
+
+	if (!claim_demand())
+		return ENGINE_OK;
+	describe_worker(&worker);
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	if (RegisterDynamicBackgroundWorker(&worker, &handle))
+		return ENGINE_OK;
+	SpinLockAcquire(&all->mutex);
+	all->service.worker_pid = 0;
+	strlcpy(all->service.reason, engine_failure_text(ENGINE_NO_WORKER), SERVICE_REASON_BYTES);
+	SpinLockRelease(&all->mutex);
+	return ENGINE_NO_WORKER;
+}
