@@ -12,11 +12,11 @@
 #include "lib/binaryheap.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
-#include "storage/buffile.h"
 #include "utils/memutils.h"
 
 #include "src/compat.h"
 #include "rowcompare.h"
+#include "spill_file.h"
 #include "spill_runs.h"
 #include "src/keys/sortkey.h"
 
@@ -198,36 +198,11 @@ spill_append(SpillRuns *runs, MinimalTuple tuple)
 	write_record(runs, runs->files[runs->nfiles - 1], runs->key.data, runs->key.len, tuple);
 }
 
-/* Rewinds a file that has been written, to be read. */
-static void
-rewind_file(BufFile *file)
-{
-	if (BufFileSeek(file, 0, 0, SEEK_SET) != 0)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not rewind gpusort temporary file: %m")));
-}
-
 void
 spill_end(SpillRuns *runs)
 {
 	rewind_file(runs->files[runs->nfiles - 1]);
 	ExecClearTuple(runs->slot);
-}
-
-/* A record is cut off. */
-static void
-unexpected_end(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("could not read gpusort temporary file: unexpected end of file")));
-}
-
-/* Reads exactly that many bytes. */
-static void
-read_exact(BufFile *file, void *to, Size bytes)
-{
-	if (BufFileRead(file, to, bytes) != bytes)
-		unexpected_end();
 }
 
 /* Makes room in a source's buffer; what it held is lost. */
@@ -240,29 +215,6 @@ make_room(SpillRuns *runs, Source *source, Size bytes)
 		pfree(source->data);
 	source->data_bytes = Max(bytes, source->data_bytes * 2);
 	source->data = MemoryContextAllocHuge(GetMemoryChunkContext(runs), source->data_bytes);
-}
-
-/* Reads what follows the length of a row. */
-static MinimalTuple
-read_row(BufFile *file, char *place, uint32 len)
-{
-	MinimalTuple row = (MinimalTuple) place;
-
-	memset(row, 0, MINIMAL_TUPLE_DATA_OFFSET);
-	row->t_len = len;
-	read_exact(file, place + MINIMAL_TUPLE_DATA_OFFSET, len - MINIMAL_TUPLE_DATA_OFFSET);
-	return row;
-}
-
-/* Reads a piece that stands at the beginning of a record; false at the end of the file. */
-static bool
-read_start(BufFile *file, void *to, Size bytes)
-{
-	size_t		got = BufFileRead(file, to, bytes);
-
-	if (got != 0 && got != bytes)
-		unexpected_end();
-	return got != 0;
 }
 
 /* Reads the next record of a run on disk; false at its end. */
