@@ -9,3 +9,11 @@ RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_P
 CREATE OR REPLACE VIEW gpusort_devices AS SELECT * FROM gpusort_devices_next();
 DROP FUNCTION gpusort_devices_get();
 ALTER FUNCTION gpusort_devices_next() RENAME TO gpusort_devices_get;
+
+-- The same for what coarse keys took.
+CREATE FUNCTION gpusort_stat_next(OUT op text, OUT engine text, OUT fallback text, OUT jobs bigint, OUT rows bigint,
+	OUT bytes bigint, OUT device_ms double precision, OUT coarse bigint, OUT compared bigint, OUT refused bigint)
+RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'gpusort_stat_get';
+CREATE OR REPLACE VIEW gpusort_stat AS SELECT * FROM gpusort_stat_next();
+DROP FUNCTION gpusort_stat_get();
+ALTER FUNCTION gpusort_stat_next() RENAME TO gpusort_stat_get;

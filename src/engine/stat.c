@@ -29,12 +29,8 @@ init_shared(GpusortShared *fresh)
 	{
 		for (int kind = 0; kind < ENGINE_KINDS; kind++)
 		{
-			JobCounters *done = &fresh->done[op][kind];
-
-			pg_atomic_init_u64(&done->jobs, 0);
-			pg_atomic_init_u64(&done->rows, 0);
-			pg_atomic_init_u64(&done->bytes, 0);
-			pg_atomic_init_u64(&done->device_us, 0);
+			for (int count = 0; count < JOB_COUNTS; count++)
+				pg_atomic_init_u64(&fresh->done[op][kind][count], 0);
 		}
 		for (int why = 0; why < ENGINE_FAILURES; why++)
 			pg_atomic_init_u64(&fresh->left[op][why], 0);
@@ -144,12 +140,22 @@ gpusort_stat_init(void)
 void
 stat_count_job(gs_op op, EngineKind kind, const gs_job_info *info, uint64 rows)
 {
-	JobCounters *done = &gpusort_shared()->done[op][kind];
+	pg_atomic_uint64 *done = gpusort_shared()->done[op][kind];
 
-	pg_atomic_fetch_add_u64(&done->jobs, 1);
-	pg_atomic_fetch_add_u64(&done->rows, (int64) rows);
-	pg_atomic_fetch_add_u64(&done->bytes, (int64) info->upload_bytes);
-	pg_atomic_fetch_add_u64(&done->device_us, (int64) (info->device_ns / 1000));
+	pg_atomic_fetch_add_u64(&done[COUNT_JOBS], 1);
+	pg_atomic_fetch_add_u64(&done[COUNT_ROWS], (int64) rows);
+	pg_atomic_fetch_add_u64(&done[COUNT_BYTES], (int64) info->upload_bytes);
+	pg_atomic_fetch_add_u64(&done[COUNT_DEVICE_US], (int64) (info->device_ns / 1000));
+}
+
+void
+stat_count_coarse(EngineKind kind, uint64 compared, bool refused)
+{
+	pg_atomic_uint64 *done = gpusort_shared()->done[GS_ORDER][kind];
+
+	pg_atomic_fetch_add_u64(&done[COUNT_COARSE], 1);
+	pg_atomic_fetch_add_u64(&done[COUNT_COMPARED], (int64) compared);
+	pg_atomic_fetch_add_u64(&done[COUNT_REFUSED], refused);
 }
 
 void

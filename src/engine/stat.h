@@ -37,13 +37,20 @@ typedef struct ServiceShared
 	char		reason[SERVICE_REASON_BYTES];	/* of state, where it is not the best one */
 } ServiceShared;
 
-typedef struct JobCounters
+/* What is counted of jobs of one operation and engine. */
+typedef enum JobCount
 {
-	pg_atomic_uint64 jobs;
-	pg_atomic_uint64 rows;
-	pg_atomic_uint64 bytes;
-	pg_atomic_uint64 device_us;
-} JobCounters;
+	COUNT_JOBS,
+	COUNT_ROWS,
+	COUNT_BYTES,				/* sent to the service */
+	COUNT_DEVICE_US,
+	COUNT_COARSE,				/* jobs by coarse keys */
+	COUNT_COMPARED,				/* rows compared with the next one because of that */
+	COUNT_REFUSED,				/* coarse keys that turned out to be wrong */
+	JOB_COUNTS
+} JobCount;
+
+typedef pg_atomic_uint64 JobCounters[JOB_COUNTS];
 
 /* Operations of jobs, which are counted apart. */
 #define JOB_OPS (GS_REDUCE + 1)
@@ -69,6 +76,9 @@ extern void gpusort_stat_init(void);
 /* Counts a job that an engine did, or one that left the service. */
 extern void stat_count_job(gs_op op, EngineKind kind, const gs_job_info *info, uint64 rows);
 extern void stat_count_left(gs_op op, EngineFailure why);
+
+/* Counts what coarse keys of a sort took: rows compared, and whether the keys were wrong. */
+extern void stat_count_coarse(EngineKind kind, uint64 compared, bool refused);
 
 /* A copy of what is known of the service. */
 extern ServiceShared service_state(void);

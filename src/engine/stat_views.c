@@ -19,13 +19,16 @@ PG_FUNCTION_INFO_V1(gpusort_stat_get);
 PG_FUNCTION_INFO_V1(gpusort_stat_reset);
 PG_FUNCTION_INFO_V1(gpusort_devices_get);
 
-/* One line of gpusort_stat. */
+/* Of which version 0.1.0 of the extension knows all but the last three. */
+#define STAT_COLUMNS 10
+
+/* One line of gpusort_stat; done is NULL for jobs that left the service. */
 static void
-put_stat(ReturnSetInfo *result, int op, EngineKind kind, EngineFailure why, uint64 jobs, const JobCounters *done)
+put_stat(ReturnSetInfo *result, int op, EngineKind kind, EngineFailure why, uint64 jobs, pg_atomic_uint64 *done)
 {
 	static const char *const names[] = {"order", "topk", "select", "partition", "runs", "scan", "reduce"};
-	Datum		values[7];
-	bool		nulls[7] = {false};
+	Datum		values[STAT_COLUMNS] = {0};
+	bool		nulls[STAT_COLUMNS] = {false};
 
 	StaticAssertStmt(lengthof(names) == JOB_OPS, "every operation needs its name");
 	values[0] = CStringGetTextDatum(names[op]);
@@ -33,12 +36,16 @@ put_stat(ReturnSetInfo *result, int op, EngineKind kind, EngineFailure why, uint
 	nulls[2] = why == ENGINE_OK;
 	values[2] = nulls[2] ? (Datum) 0 : CStringGetTextDatum(engine_failure_text(why));
 	values[3] = Int64GetDatum((int64) jobs);
-	nulls[4] = nulls[5] = nulls[6] = done == NULL;
-	if (done)
+	for (int column = 4; column < STAT_COLUMNS; column++)
 	{
-		values[4] = Int64GetDatum((int64) pg_atomic_read_u64(&unconstify(JobCounters *, done)->rows));
-		values[5] = Int64GetDatum((int64) pg_atomic_read_u64(&unconstify(JobCounters *, done)->bytes));
-		values[6] = Float8GetDatum((double) pg_atomic_read_u64(&unconstify(JobCounters *, done)->device_us) / 1000.0);
+		JobCount	count = (JobCount) (COUNT_ROWS + column - 4);
+
+		nulls[column] = done == NULL || (count >= COUNT_COARSE && op != GS_ORDER);
+		if (nulls[column])
+			continue;
+		values[column] = Int64GetDatum((int64) pg_atomic_read_u64(&done[count]));
+		if (count == COUNT_DEVICE_US)
+			values[column] = Float8GetDatum((double) DatumGetInt64(values[column]) / 1000.0);
 	}
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
@@ -55,10 +62,10 @@ gpusort_stat_get(PG_FUNCTION_ARGS)
 	{
 		for (int kind = 0; kind < ENGINE_KINDS; kind++)
 		{
-			uint64		jobs = pg_atomic_read_u64(&all->done[op][kind].jobs);
+			uint64		jobs = pg_atomic_read_u64(&all->done[op][kind][COUNT_JOBS]);
 
 			if (jobs > 0 || (op == GS_ORDER && kind != ENGINE_CPU_SERVICE))
-				put_stat(result, op, kind, ENGINE_OK, jobs, &all->done[op][kind]);
+				put_stat(result, op, kind, ENGINE_OK, jobs, all->done[op][kind]);
 		}
 		for (int why = ENGINE_OK + 1; why < ENGINE_FAILURES; why++)
 		{
@@ -81,12 +88,8 @@ gpusort_stat_reset(PG_FUNCTION_ARGS)
 	{
 		for (int kind = 0; kind < ENGINE_KINDS; kind++)
 		{
-			JobCounters *done = &all->done[op][kind];
-
-			pg_atomic_write_u64(&done->jobs, 0);
-			pg_atomic_write_u64(&done->rows, 0);
-			pg_atomic_write_u64(&done->bytes, 0);
-			pg_atomic_write_u64(&done->device_us, 0);
+			for (int count = 0; count < JOB_COUNTS; count++)
+				pg_atomic_write_u64(&all->done[op][kind][count], 0);
 		}
 		for (int why = 0; why < ENGINE_FAILURES; why++)
 			pg_atomic_write_u64(&all->left[op][why], 0);

@@ -474,6 +474,7 @@ settle_ties(Sorter *sorter)
 	fix_keys(sorter, false);
 	rowcompare_close(comparer);
 	sorter->contradicted = result == TIED_CONTRADICTION;
+	stat_count_coarse(sorter->job->kind, order->rows, sorter->contradicted);
 	if (result == TIED_SETTLED)
 		return GS_OK;
 	return result == TIED_NO_MEMORY ? GS_NOMEM : GS_WRONG_ORDER;
