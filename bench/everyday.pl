@@ -17,12 +17,11 @@
 #
 # Before the timed runs each side runs twice: under EXPLAIN (ANALYZE, TIMING OFF), for plan, costs and the executor's time,
 # and for its rows.  Those are compared: the same rows whatever their order, and the same sequence of the columns that the
-# query is ordered by.  The queries are in everyday/*.sql; comments before each say its name, the columns of its result that
-# give the order, what to do before and after each run, and where to look for the result of one that returns no rows.
+# query is ordered by, by hashes.  The queries are in everyday/*.sql; comments before each say its name, the columns of its result
+# that give the order, what to do before and after each run, and where to look for the result of one that returns no rows.
 use strict;
 use warnings;
 
-use Digest::MD5 qw(md5);
 use FindBin;
 use lib $FindBin::Bin;
 use JSON::PP;
@@ -157,7 +156,7 @@ sub explain
 		nodes => [ map { short($_) // $_->{'Node Type'} } nodes($plan) ] };
 }
 
-# Why sorts stay PostgreSQL's, as gpusort says it; digits, which differ from query to query, only where asked for.
+# Why sorts stay PostgreSQL's, as gpusort says it.
 sub reasons
 {
 	my ($query) = @_;
@@ -169,26 +168,19 @@ sub reasons
 	return [ grep { !$seen{$_}++ } $text =~ /gpusort leaves a sort to PostgreSQL: (.*)/g ];
 }
 
-# The rows of a query: their number, a sum over their digests, and a digest of the sequence of the columns in order.
+# The rows of a query: their number, a sum over their hashes, and one over those of the columns in order with the row's number.
 sub digest
 {
 	my ($query) = @_;
-	my $sequence = Digest::MD5->new;
-	my @columns = map { $_ - 1 } split ' ', $query->{order} // '';
-	my ($rows, $sum) = (0, 0);
 	my $source = $query->{check} // explained($query) // return undef;
-
-	my $read = sub {
-		my ($line) = @_;
-		utf8::encode($line);
-		$rows++;
-		use integer;
-		$sum += unpack 'q', md5($line);
-		$sequence->add(join "\t", (split /[\t\n]/, $line)[@columns], '') if @columns;
-	};
-	my $copy = sub { $session->stream("SET synchronize_seqscans = off; COPY ($source) TO STDOUT", $read) };
-	around($query, sub { $session->query($query->{sql}) if $query->{check}; $copy->() });
-	return join ' ', $rows, $sum, $sequence->hexdigest;
+	my $columns = join ', ', map { "q.$_" } split /, /, $query->{order} // '';
+	# numbering rows keeps the query below as it is; a table that was made is read in the order of its rows
+	my $sql = "SELECT count(*), sum(hash_record_extended(q, 0)), sum(hash_record_extended(place, n))"
+	  . " FROM (SELECT q, ROW($columns) AS place, row_number() OVER () AS n FROM ($source) AS q) AS numbered";
+	return around($query, sub {
+		return $session->query($sql) unless $query->{check};
+		$session->query("$query->{sql}; SET synchronize_seqscans = off; SET max_parallel_workers_per_gather = 0");
+		return $session->query($sql) });
 }
 
 # The time of one run.
@@ -203,7 +195,8 @@ sub timed
 sub why_not
 {
 	my ($query, $on) = @_;
-	my @left = map { s/\d+/N/gr } @{ $on->{left} };
+	my %seen;
+	my @left = grep { !$seen{$_}++ } map { s/(?<![\w-])\d+/N/gr } @{ $on->{left} };
 
 	return 'sorts without a plan' unless $on->{nodes};
 	return join '; ', @left if @left;
@@ -226,7 +219,7 @@ sub measure
 			my $found = explain($query);
 			$found->{left} = reasons($query) unless $name =~ /^off/;
 			my $digest = digest($query);
-			($found->{rows}) = split ' ', $digest if defined $digest;
+			($found->{rows}) = split /\|/, $digest if defined $digest;
 			$found->{digest} = $digest;
 			$found;
 		};
@@ -356,7 +349,7 @@ sub machine
 $session = Session->new($psql, $database);
 $session->query("LOAD 'gpusort'");
 settings($_) foreach @sides;
-my %result = (part => 'everyday', name => $ENV{NAME} // '', machine());
+my %result = (part => 'everyday', label => $ENV{LABEL} // '', machine());
 printf "Everyday queries, SF %s, median of %d, ms; %s, %s; %s; %s cores, load %s at the start; %s%s, commit %s\n", $sf, $runs, $result{server},
   $result{collation}, $result{cpu}, @result{ 'cores', 'load' }, $result{device} && "$result{device}; ", $result{date}, $result{commit};
 printf "%s; JIT %s\n", $result{settings}, $result{jit} eq 't' ? 'on' : 'not built in';

@@ -3,71 +3,71 @@
 -- group: lists
 
 -- name: orders by date
--- order: 5
+-- order: o_orderdate
 SELECT * FROM orders ORDER BY o_orderdate;
 
 -- name: newest orders first
--- order: 2 1
+-- order: o_orderdate, o_orderkey
 SELECT o_orderkey, o_orderdate, o_custkey, o_totalprice FROM orders ORDER BY o_orderdate DESC, o_orderkey DESC;
 
 -- name: orders by price
--- order: 4
+-- order: o_totalprice
 SELECT * FROM orders ORDER BY o_totalprice DESC;
 
 -- name: orders by clerk and date
--- order: 7 5
+-- order: o_clerk, o_orderdate
 SELECT * FROM orders ORDER BY o_clerk, o_orderdate;
 
 -- name: orders by clerk in C and date
--- order: 7 5
+-- order: o_clerk, o_orderdate
 SELECT * FROM orders ORDER BY o_clerk COLLATE "C", o_orderdate;
 
 -- name: orders by priority and date
--- order: 2 3
+-- order: o_orderpriority, o_orderdate
 SELECT o_orderkey, o_orderpriority, o_orderdate FROM orders ORDER BY o_orderpriority, o_orderdate;
 
 -- name: orders by comment
--- order: 2
+-- order: o_comment
 SELECT o_orderkey, o_comment FROM orders ORDER BY o_comment;
 
 -- name: orders of a year by price
--- order: 3
+-- order: o_totalprice
 SELECT o_orderkey, o_orderdate, o_totalprice FROM orders
 WHERE o_orderdate >= date '1995-01-01' AND o_orderdate < date '1996-01-01'
 ORDER BY o_totalprice DESC;
 
 -- name: orders with customers by date
--- order: 1 2
+-- order: o_orderdate, o_orderkey
 SELECT o_orderdate, o_orderkey, c_name, o_totalprice FROM orders JOIN customer ON c_custkey = o_custkey
 ORDER BY o_orderdate, o_orderkey;
 
 -- name: customers by name
--- order: 2
+-- order: c_name
 SELECT * FROM customer ORDER BY c_name;
 
 -- name: customers by segment and balance
--- order: 3 4
+-- order: c_mktsegment, c_acctbal
 SELECT c_custkey, c_name, c_mktsegment, c_acctbal FROM customer ORDER BY c_mktsegment, c_acctbal DESC;
 
 -- name: customers by nation and balance
--- order: 1 3
+-- order: n_nationkey, c_acctbal
 SELECT n_nationkey, c_name, c_acctbal FROM customer JOIN nation ON n_nationkey = c_nationkey
 ORDER BY n_nationkey, c_acctbal DESC;
 
 -- name: parts by brand, size, name
--- order: 2 3 4
+-- order: p_brand, p_size, p_name
 SELECT p_partkey, p_brand, p_size, p_name FROM part ORDER BY p_brand, p_size, p_name;
 
 -- name: suppliers by balance
--- order: 6
+-- order: s_acctbal
 SELECT * FROM supplier ORDER BY s_acctbal DESC;
 
 -- name: line items by ship date and order
--- order: 11 1
+-- order: l_shipdate, l_orderkey
 SELECT * FROM lineitem ORDER BY l_shipdate, l_orderkey;
 
 -- name: line items of a month by revenue
--- order: 3
+-- order: revenue
 SELECT l_orderkey, l_linenumber, l_extendedprice * (1 - l_discount) AS revenue FROM lineitem
 WHERE l_shipdate >= date '1996-03-01' AND l_shipdate < date '1996-04-01'
 ORDER BY revenue DESC;
@@ -75,20 +75,20 @@ ORDER BY revenue DESC;
 -- group: pages
 
 -- name: first page by price
--- order: 2 1
+-- order: o_totalprice, o_orderkey
 SELECT o_orderkey, o_totalprice FROM orders ORDER BY o_totalprice DESC, o_orderkey LIMIT 50;
 
 -- name: page far down by date
--- order: 5 1
+-- order: o_orderdate, o_orderkey
 SELECT * FROM orders ORDER BY o_orderdate, o_orderkey OFFSET {sf} * 1000000 LIMIT 50;
 
 -- name: page far down by ship date
--- order: 1 2 3
+-- order: l_shipdate, l_orderkey, l_linenumber
 SELECT l_shipdate, l_orderkey, l_linenumber, l_quantity FROM lineitem
 ORDER BY l_shipdate, l_orderkey, l_linenumber OFFSET {sf} * 3000000 LIMIT 100;
 
 -- name: next page after a key
--- order: 2 1
+-- order: o_orderdate, o_orderkey
 SELECT o_orderkey, o_orderdate, o_totalprice FROM orders WHERE (o_orderdate, o_orderkey) > (date '1995-06-01', 1000)
 ORDER BY o_orderdate, o_orderkey LIMIT 50;
 
@@ -100,7 +100,7 @@ SELECT l_suppkey, l_orderkey, l_linenumber,
 FROM lineitem;
 
 -- name: running total of a day's sales
--- order: 1
+-- order: o_orderdate
 SELECT o_orderdate, sum(sum(o_totalprice)) OVER (ORDER BY o_orderdate) FROM orders GROUP BY o_orderdate ORDER BY o_orderdate;
 
 -- name: rank of prices
@@ -151,7 +151,7 @@ FROM (
 	SELECT *, sum(begins) OVER (PARTITION BY o_custkey ORDER BY o_orderdate, o_orderkey) AS session
 	FROM (
 		SELECT o_custkey, o_orderkey, o_orderdate, o_totalprice,
-			(o_orderdate - lag(o_orderdate, 1, date '-infinity') OVER (PARTITION BY o_custkey ORDER BY o_orderdate, o_orderkey) > 60)::int
+			(o_orderdate - lag(o_orderdate, 1, date '1900-01-01') OVER (PARTITION BY o_custkey ORDER BY o_orderdate, o_orderkey) > 60)::int
 				AS begins
 		FROM orders) AS marked) AS numbered
 GROUP BY o_custkey, session;
@@ -159,12 +159,12 @@ GROUP BY o_custkey, session;
 -- group: distinct and sets
 
 -- name: latest line item per part (DISTINCT ON)
--- order: 1
+-- order: l_partkey
 SELECT DISTINCT ON (l_partkey) l_partkey, l_orderkey, l_linenumber, l_shipdate FROM lineitem
 ORDER BY l_partkey, l_shipdate DESC, l_orderkey DESC, l_linenumber DESC;
 
 -- name: latest order per customer (DISTINCT ON)
--- order: 2
+-- order: o_custkey
 SELECT DISTINCT ON (o_custkey) * FROM orders ORDER BY o_custkey, o_orderdate DESC, o_orderkey DESC;
 
 -- name: distinct pairs of part and supplier
@@ -205,7 +205,7 @@ SELECT count(DISTINCT o_clerk) FROM orders;
 SELECT l_suppkey, count(DISTINCT l_partkey) FROM lineitem GROUP BY l_suppkey;
 
 -- name: customers per month (DISTINCT)
--- order: 1
+-- order: month
 SELECT date_trunc('month', o_orderdate) AS month, count(DISTINCT o_custkey) FROM orders GROUP BY month ORDER BY month;
 
 -- name: orders of a customer as a list (string_agg)
@@ -215,7 +215,7 @@ SELECT o_custkey, string_agg(o_orderkey::text, ',' ORDER BY o_orderdate, o_order
 SELECT l_suppkey, array_agg(l_partkey ORDER BY l_shipdate, l_orderkey, l_linenumber) FROM lineitem GROUP BY l_suppkey;
 
 -- name: revenue per part, best first
--- order: 2
+-- order: revenue
 SELECT l_partkey, sum(l_extendedprice * (1 - l_discount)) AS revenue FROM lineitem GROUP BY l_partkey ORDER BY revenue DESC;
 
 -- name: lines per order
@@ -238,7 +238,7 @@ SELECT a.o_orderkey, b.o_orderkey FROM orders AS a JOIN orders AS b ON b.o_custk
 WHERE a.o_orderkey < b.o_orderkey;
 
 -- name: shipped against committed by day (FULL JOIN)
--- order: 1
+-- order: day
 SELECT coalesce(s.day, c.day) AS day, s.n AS shipped, c.n AS committed
 FROM (SELECT l_partkey, l_shipdate AS day, count(*) AS n FROM lineitem GROUP BY l_partkey, l_shipdate) AS s
 FULL JOIN (SELECT l_partkey, l_commitdate AS day, count(*) AS n FROM lineitem GROUP BY l_partkey, l_commitdate) AS c
@@ -249,10 +249,11 @@ ORDER BY day;
 -- group: statements
 
 -- name: table in order (CREATE TABLE AS)
--- order: 11 1
+-- order: l_shipdate, l_orderkey
 -- check: SELECT * FROM in_order
 -- after: DROP TABLE in_order
-CREATE TABLE in_order AS SELECT * FROM lineitem ORDER BY l_shipdate, l_orderkey;
+CREATE TABLE in_order AS
+SELECT l_orderkey, l_partkey, l_suppkey, l_quantity, l_extendedprice, l_shipdate FROM lineitem ORDER BY l_shipdate, l_orderkey;
 
 -- name: table of ranks (CREATE TABLE AS)
 -- check: SELECT * FROM ranks
@@ -261,14 +262,14 @@ CREATE TABLE ranks AS
 SELECT o_custkey, o_orderkey, row_number() OVER (PARTITION BY o_custkey ORDER BY o_totalprice DESC, o_orderkey) AS n FROM orders;
 
 -- name: copied in order (INSERT)
--- order: 5 1
+-- order: o_orderdate, o_orderkey
 -- before: CREATE TABLE copied (LIKE orders)
 -- check: SELECT * FROM copied
 -- after: DROP TABLE copied
 INSERT INTO copied SELECT * FROM orders ORDER BY o_orderdate, o_orderkey;
 
 -- name: file in order (COPY)
--- order: 5 1
+-- order: o_orderdate, o_orderkey
 COPY (SELECT * FROM orders ORDER BY o_orderdate, o_orderkey) TO '/dev/null';
 
 -- name: index on a date (CREATE INDEX)

@@ -2,7 +2,7 @@
 -- group: TPC-H
 
 -- name: Q1 pricing summary
--- order: 1 2
+-- order: l_returnflag, l_linestatus
 SELECT l_returnflag, l_linestatus, sum(l_quantity) AS sum_qty, sum(l_extendedprice) AS sum_base_price,
 	sum(l_extendedprice * (1 - l_discount)) AS sum_disc_price, sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)) AS sum_charge,
 	avg(l_quantity) AS avg_qty, avg(l_extendedprice) AS avg_price, avg(l_discount) AS avg_disc, count(*) AS count_order
@@ -12,7 +12,7 @@ GROUP BY l_returnflag, l_linestatus
 ORDER BY l_returnflag, l_linestatus;
 
 -- name: Q2 minimum cost supplier
--- order: 1 3 2 4
+-- order: s_acctbal, n_name, s_name, p_partkey
 SELECT s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment
 FROM part, supplier, partsupp, nation, region
 WHERE p_partkey = ps_partkey AND s_suppkey = ps_suppkey AND p_size = 15 AND p_type LIKE '%BRASS'
@@ -26,7 +26,7 @@ ORDER BY s_acctbal DESC, n_name, s_name, p_partkey
 LIMIT 100;
 
 -- name: Q3 shipping priority
--- order: 2 3
+-- order: revenue, o_orderdate
 SELECT l_orderkey, sum(l_extendedprice * (1 - l_discount)) AS revenue, o_orderdate, o_shippriority
 FROM customer, orders, lineitem
 WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
@@ -36,7 +36,7 @@ ORDER BY revenue DESC, o_orderdate
 LIMIT 10;
 
 -- name: Q4 order priority checking
--- order: 1
+-- order: o_orderpriority
 SELECT o_orderpriority, count(*) AS order_count
 FROM orders
 WHERE o_orderdate >= date '1993-07-01' AND o_orderdate < date '1993-07-01' + interval '3' month
@@ -45,7 +45,7 @@ GROUP BY o_orderpriority
 ORDER BY o_orderpriority;
 
 -- name: Q5 local supplier volume
--- order: 2
+-- order: revenue
 SELECT n_name, sum(l_extendedprice * (1 - l_discount)) AS revenue
 FROM customer, orders, lineitem, supplier, nation, region
 WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND l_suppkey = s_suppkey AND c_nationkey = s_nationkey
@@ -61,7 +61,7 @@ WHERE l_shipdate >= date '1994-01-01' AND l_shipdate < date '1994-01-01' + inter
 	AND l_discount BETWEEN 0.06 - 0.01 AND 0.06 + 0.01 AND l_quantity < 24;
 
 -- name: Q7 volume shipping
--- order: 1 2 3
+-- order: supp_nation, cust_nation, l_year
 SELECT supp_nation, cust_nation, l_year, sum(volume) AS revenue
 FROM (
 	SELECT n1.n_name AS supp_nation, n2.n_name AS cust_nation, extract(year FROM l_shipdate) AS l_year,
@@ -75,7 +75,7 @@ GROUP BY supp_nation, cust_nation, l_year
 ORDER BY supp_nation, cust_nation, l_year;
 
 -- name: Q8 national market share
--- order: 1
+-- order: o_year
 SELECT o_year, sum(CASE WHEN nation = 'BRAZIL' THEN volume ELSE 0 END) / sum(volume) AS mkt_share
 FROM (
 	SELECT extract(year FROM o_orderdate) AS o_year, l_extendedprice * (1 - l_discount) AS volume, n2.n_name AS nation
@@ -88,7 +88,7 @@ GROUP BY o_year
 ORDER BY o_year;
 
 -- name: Q9 product type profit
--- order: 1 2
+-- order: nation, o_year
 SELECT nation, o_year, sum(amount) AS sum_profit
 FROM (
 	SELECT n_name AS nation, extract(year FROM o_orderdate) AS o_year,
@@ -100,7 +100,7 @@ GROUP BY nation, o_year
 ORDER BY nation, o_year DESC;
 
 -- name: Q10 returned items
--- order: 3
+-- order: revenue
 SELECT c_custkey, c_name, sum(l_extendedprice * (1 - l_discount)) AS revenue, c_acctbal, n_name, c_address, c_phone, c_comment
 FROM customer, orders, lineitem, nation
 WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey
@@ -111,7 +111,7 @@ ORDER BY revenue DESC
 LIMIT 20;
 
 -- name: Q11 important stock
--- order: 2
+-- order: value
 SELECT ps_partkey, sum(ps_supplycost * ps_availqty) AS value
 FROM partsupp, supplier, nation
 WHERE ps_suppkey = s_suppkey AND s_nationkey = n_nationkey AND n_name = 'GERMANY'
@@ -123,7 +123,7 @@ HAVING sum(ps_supplycost * ps_availqty) > (
 ORDER BY value DESC;
 
 -- name: Q12 shipping modes
--- order: 1
+-- order: l_shipmode
 SELECT l_shipmode,
 	sum(CASE WHEN o_orderpriority = '1-URGENT' OR o_orderpriority = '2-HIGH' THEN 1 ELSE 0 END) AS high_line_count,
 	sum(CASE WHEN o_orderpriority <> '1-URGENT' AND o_orderpriority <> '2-HIGH' THEN 1 ELSE 0 END) AS low_line_count
@@ -134,7 +134,7 @@ GROUP BY l_shipmode
 ORDER BY l_shipmode;
 
 -- name: Q13 customer distribution
--- order: 2 1
+-- order: custdist, c_count
 SELECT c_count, count(*) AS custdist
 FROM (
 	SELECT c_custkey, count(o_orderkey)
@@ -150,7 +150,7 @@ FROM lineitem, part
 WHERE l_partkey = p_partkey AND l_shipdate >= date '1995-09-01' AND l_shipdate < date '1995-09-01' + interval '1' month;
 
 -- name: Q15 top supplier
--- order: 1
+-- order: s_suppkey
 WITH revenue (supplier_no, total_revenue) AS (
 	SELECT l_suppkey, sum(l_extendedprice * (1 - l_discount))
 	FROM lineitem
@@ -162,7 +162,7 @@ WHERE s_suppkey = supplier_no AND total_revenue = (SELECT max(total_revenue) FRO
 ORDER BY s_suppkey;
 
 -- name: Q16 parts and suppliers
--- order: 4 1 2 3
+-- order: supplier_cnt, p_brand, p_type, p_size
 SELECT p_brand, p_type, p_size, count(DISTINCT ps_suppkey) AS supplier_cnt
 FROM partsupp, part
 WHERE p_partkey = ps_partkey AND p_brand <> 'Brand#45' AND p_type NOT LIKE 'MEDIUM POLISHED%'
@@ -178,7 +178,7 @@ WHERE p_partkey = l_partkey AND p_brand = 'Brand#23' AND p_container = 'MED BOX'
 	AND l_quantity < (SELECT 0.2 * avg(l_quantity) FROM lineitem WHERE l_partkey = p_partkey);
 
 -- name: Q18 large volume customers
--- order: 5 4
+-- order: o_totalprice, o_orderdate
 SELECT c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, sum(l_quantity)
 FROM customer, orders, lineitem
 WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > 300)
@@ -201,7 +201,7 @@ WHERE (p_partkey = l_partkey AND p_brand = 'Brand#12' AND p_container IN ('SM CA
 		AND l_shipmode IN ('AIR', 'AIR REG') AND l_shipinstruct = 'DELIVER IN PERSON');
 
 -- name: Q20 potential part promotion
--- order: 1
+-- order: s_name
 SELECT s_name, s_address
 FROM supplier, nation
 WHERE s_suppkey IN (
@@ -217,7 +217,7 @@ WHERE s_suppkey IN (
 ORDER BY s_name;
 
 -- name: Q21 suppliers who kept orders waiting
--- order: 2 1
+-- order: numwait, s_name
 SELECT s_name, count(*) AS numwait
 FROM supplier, lineitem l1, orders, nation
 WHERE s_suppkey = l1.l_suppkey AND o_orderkey = l1.l_orderkey AND o_orderstatus = 'F' AND l1.l_receiptdate > l1.l_commitdate
@@ -231,7 +231,7 @@ ORDER BY numwait DESC, s_name
 LIMIT 100;
 
 -- name: Q22 global sales opportunity
--- order: 1
+-- order: cntrycode
 SELECT cntrycode, count(*) AS numcust, sum(c_acctbal) AS totacctbal
 FROM (
 	SELECT substring(c_phone FROM 1 FOR 2) AS cntrycode, c_acctbal
