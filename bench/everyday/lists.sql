@@ -178,8 +178,10 @@ SELECT o_custkey, o_clerk FROM orders WHERE o_orderdate >= date '1995-01-01' AND
 UNION
 SELECT o_custkey, o_clerk FROM orders WHERE o_orderdate >= date '1996-01-01' AND o_orderdate < date '1997-01-01';
 
--- name: days of both (INTERSECT)
-SELECT l_orderkey, l_shipdate FROM lineitem INTERSECT SELECT l_orderkey, l_commitdate FROM lineitem;
+-- name: suppliers and days with both flags (INTERSECT)
+SELECT l_suppkey, l_shipdate FROM lineitem WHERE l_returnflag = 'R'
+INTERSECT
+SELECT l_suppkey, l_receiptdate FROM lineitem WHERE l_returnflag = 'A';
 
 -- name: parts offered and never ordered (EXCEPT)
 SELECT ps_partkey, ps_suppkey FROM partsupp EXCEPT SELECT l_partkey, l_suppkey FROM lineitem;
@@ -230,21 +232,38 @@ FROM orders GROUP BY ROLLUP (o_clerk, year, month);
 
 -- group: joins
 
--- name: line items with their offers (merge join)
+-- name: line items with their offers
 SELECT count(*), sum(l_quantity * ps_supplycost) FROM lineitem JOIN partsupp ON ps_partkey = l_partkey AND ps_suppkey = l_suppkey;
 
--- name: orders with the same customer and day
+-- name: customers with their orders, by number
+-- order: c_custkey
+SELECT c_custkey, c_name, o_orderkey, o_totalprice FROM customer JOIN orders ON o_custkey = c_custkey ORDER BY c_custkey;
+
+-- name: orders of the same customer and day
 SELECT a.o_orderkey, b.o_orderkey FROM orders AS a JOIN orders AS b ON b.o_custkey = a.o_custkey AND b.o_orderdate = a.o_orderdate
 WHERE a.o_orderkey < b.o_orderkey;
 
--- name: shipped against committed by day (FULL JOIN)
--- order: day
-SELECT coalesce(s.day, c.day) AS day, s.n AS shipped, c.n AS committed
-FROM (SELECT l_partkey, l_shipdate AS day, count(*) AS n FROM lineitem GROUP BY l_partkey, l_shipdate) AS s
-FULL JOIN (SELECT l_partkey, l_commitdate AS day, count(*) AS n FROM lineitem GROUP BY l_partkey, l_commitdate) AS c
-	ON c.l_partkey = s.l_partkey AND c.day = s.day
-WHERE s.n > 1 OR c.n > 1
-ORDER BY day;
+-- name: returns shipped and received by day (FULL JOIN)
+-- order: l_suppkey, day
+SELECT l_suppkey, day, s.quantity AS shipped, r.quantity AS received
+FROM (SELECT l_suppkey, l_shipdate AS day, sum(l_quantity) AS quantity FROM lineitem WHERE l_returnflag = 'R' GROUP BY l_suppkey, day) AS s
+FULL JOIN (
+	SELECT l_suppkey, l_receiptdate AS day, sum(l_quantity) AS quantity FROM lineitem WHERE l_returnflag = 'R' GROUP BY l_suppkey, day) AS r
+	USING (l_suppkey, day)
+ORDER BY l_suppkey, day;
+
+-- name: offers with their suppliers, by supplier
+-- order: ps_suppkey
+SELECT ps_suppkey, s_name, ps_partkey, ps_availqty FROM partsupp LEFT JOIN supplier ON s_suppkey = ps_suppkey
+ORDER BY ps_suppkey;
+
+-- name: first and last order of a customer
+SELECT f.*, l.o_orderkey, l.o_orderdate
+FROM (SELECT DISTINCT ON (o_custkey) o_custkey, o_orderkey, o_orderdate FROM orders ORDER BY o_custkey, o_orderdate, o_orderkey) AS f
+JOIN (
+	SELECT DISTINCT ON (o_custkey) o_custkey, o_orderkey, o_orderdate FROM orders
+	ORDER BY o_custkey, o_orderdate DESC, o_orderkey DESC) AS l
+	USING (o_custkey);
 
 -- group: statements
 
