@@ -257,6 +257,13 @@ sub judge
 	return $found;
 }
 
+# How wide the column of a side's times is.
+sub width
+{
+	my ($name) = @_;
+	return length $name > 8 ? length $name : 8;
+}
+
 # A query's line.
 sub line
 {
@@ -267,7 +274,7 @@ sub line
 	foreach my $name (@sides)
 	{
 		my $one = $side->{$name};
-		$text .= defined $one->{ms} ? sprintf(' %8.0f', $one->{ms}) : sprintf ' %8s', 'timeout';
+		$text .= sprintf ' %*s', width($name), defined $one->{ms} ? sprintf('%.0f', $one->{ms}) : 'timeout';
 		$text .= defined $one->{ratio} ? sprintf(' %5.2f', $one->{ratio}) : ' ' x 6 unless $name =~ /^off/;
 	}
 	my ($off, $on) = map { $side->{$_} } $sides[0], $sides[1] // $sides[0];
@@ -301,6 +308,7 @@ sub summary
 	my @changed = grep { !$_->{sides}{$name}{unchanged} } @compared;
 
 	$result{changed} = @changed;
+	$result{under_097_unchanged} = grep { $_->{sides}{$name}{unchanged} && $_->{sides}{$name}{ratio} < 0.97 } @compared;
 	$result{changed_geometric_mean} = geometric_mean(map { $_->{sides}{$name}{ratio} } @changed);
 	push @{ $result{unchanged}{ $_->{sides}{$name}{unchanged} } }, $_->{name} foreach grep { $_->{sides}{$name}{unchanged} } @compared;
 	push @{ $result{groups}{ $_->{group} } }, $_->{sides}{$name}{ratio} foreach @compared;
@@ -318,6 +326,7 @@ sub print_summary
 	printf "  %s\n", join ', ', map { sprintf '%s %.2f', $_, $result->{groups}{$_} } grep { $result->{groups}{$_} } @groups;
 	printf "  %d with GpuSort in their plan: %.2f\n", @$result{qw(changed changed_geometric_mean)};
 	printf "  %d under 0.97%s\n", scalar @{ $result->{under_097} }, $list->($result->{under_097});
+	printf "  %d of them without GpuSort in their plan\n", $result->{under_097_unchanged};
 	foreach my $why (sort keys %{ $result->{unchanged} })
 	{
 		printf "  %d unchanged, %s%s\n", scalar @{ $result->{unchanged}{$why} }, $why, $list->($result->{unchanged}{$why});
@@ -353,7 +362,7 @@ my %result = (part => 'everyday', label => $ENV{LABEL} // '', machine());
 printf "Everyday queries, SF %s, median of %d, ms; %s, %s; %s; %s cores, load %s at the start; %s%s, commit %s\n", $sf, $runs, $result{server},
   $result{collation}, $result{cpu}, @result{ 'cores', 'load' }, $result{device} && "$result{device}; ", $result{date}, $result{commit};
 printf "%s; JIT %s\n", $result{settings}, $result{jit} eq 't' ? 'on' : 'not built in';
-printf "%-46s%s  %8s %8s  plans: %s\n", '', join('', map { sprintf ' %8s%s', $_, /^off/ ? '' : ' ratio' } @sides), 'cost', 'cost',
+printf "%-46s%s  %8s %8s  plans: %s\n", '', join('', map { sprintf ' %*s%s', width($_), $_, /^off/ ? '' : ' ratio' } @sides), 'cost', 'cost',
   join ' | ', @sides;
 my (@found, @groups);
 foreach my $query (map { read_queries($_) } map { "$FindBin::Bin/everyday/$_.sql" } 'lists', 'tpch')
