@@ -11,14 +11,15 @@
 # TIMEOUT seconds after which a statement is given up, default 300
 # SF      what the tables' scale factor is, default 1
 #
-# What is timed is what a user waits for: the query's text goes to the server, and all rows come through the socket to psql,
-# which throws them away (COPY (query) TO STDOUT to /dev/null: the columns' output functions run as for a SELECT).  CREATE
-# TABLE AS, INSERT, COPY and CREATE INDEX run as they are.  The client's share is the same on every side.
+# What is timed is what a user waits for: the query's text goes to the server, and all rows come through the socket to
+# psql, which throws them away (COPY (query) TO STDOUT, into /dev/null: output functions run as for a SELECT).
+# CREATE TABLE AS, INSERT, COPY and CREATE INDEX run as they are.  The client's share is the same on every side.
 #
-# Before the timed runs each side runs twice: under EXPLAIN (ANALYZE, TIMING OFF), for plan, costs and the executor's time,
-# and for its rows.  Those are compared: the same rows whatever their order, and the same sequence of the columns that the
-# query is ordered by, by hashes.  The queries are in everyday/*.sql; comments before each say its name, the columns of its result
-# that give the order, what to do before and after each run, and where to look for the result of one that returns no rows.
+# Before the timed runs each side runs twice: under EXPLAIN (ANALYZE, TIMING OFF), for plan, costs and the executor's
+# time, and for its rows.  Those are compared by hashes: the same rows whatever their order, and the same sequence of
+# the columns that the query is ordered by.  The queries are in everyday/*.sql; comments before each say its name, the
+# columns of its result that give the order, what to do before and after each run, and where to look for the result of
+# one that returns no rows.
 use strict;
 use warnings;
 
@@ -47,16 +48,18 @@ my %word = (
 	gpu => 'SET gpusort.enabled = on; SET gpusort.engine = gpu',
 	serial => 'SET max_parallel_workers_per_gather = 0',
 	nojit => 'SET jit = off',
-	tuned => "SET work_mem = '1GB'; SET gpusort.work_mem = '4GB'; SET max_parallel_workers_per_gather = 4; SET jit = off");
+	tuned => "SET work_mem = '1GB'; SET gpusort.work_mem = '4GB'; SET max_parallel_workers_per_gather = 4; "
+	  . 'SET jit = off');
 
 # The statements that bring a side's settings about.
 sub settings
 {
 	my ($side) = @_;
 	my @statements = map {
-		$word{$_} // (/^workers(\d+)$/ ? "SET max_parallel_workers_per_gather = $1" : die "There is no side \"$side\".\n")
+		$word{$_} // (/^workers(\d+)$/ ? "SET max_parallel_workers_per_gather = $1" : die "Unknown side \"$side\"\n")
 	} split /\+/, $side;
-	return join '; ', 'RESET ALL', 'SET client_min_messages = warning', "SET statement_timeout = '${timeout}s'", @statements;
+	return join '; ', 'RESET ALL', 'SET client_min_messages = warning', "SET statement_timeout = '${timeout}s'",
+	  @statements;
 }
 
 # The side that a side is compared with: PostgreSQL's with the same settings, else the first.
@@ -168,7 +171,8 @@ sub reasons
 	return [ grep { !$seen{$_}++ } $text =~ /gpusort leaves a sort to PostgreSQL: (.*)/g ];
 }
 
-# The rows of a query: their number, a sum over their hashes, and one over those of the columns in order with the row's number.
+# The rows of a query: their number, a sum over their hashes, and one over those of the columns in order, which take the
+# row's number in.
 sub digest
 {
 	my ($query) = @_;
@@ -251,7 +255,8 @@ sub judge
 		next if $one->{timeout} || $base->{timeout};
 		$one->{ratio} = $base->{ms} / $one->{ms} unless $name =~ /^off/;
 		$one->{same_rows} = ($one->{digest} // '') eq ($base->{digest} // '') ? JSON::PP::true : JSON::PP::false;
-		$one->{unchanged} = why_not($found, $one) unless $name =~ /^off/ || grep { /^GpuSort/ } @{ $one->{nodes} // [] };
+		next if $name =~ /^off/ || grep { /^GpuSort/ } @{ $one->{nodes} // [] };
+		$one->{unchanged} = why_not($found, $one);
 	}
 	delete $_->{digest} foreach values %$side;
 	return $found;
@@ -278,7 +283,7 @@ sub line
 		$text .= defined $one->{ratio} ? sprintf(' %5.2f', $one->{ratio}) : ' ' x 6 unless $name =~ /^off/;
 	}
 	my ($off, $on) = map { $side->{$_} } $sides[0], $sides[1] // $sides[0];
-	$text .= defined $off->{cost} && defined $on->{cost} ? sprintf('  %8.0f %8.0f', $off->{cost}, $on->{cost}) : ' ' x 19;
+	$text .= ' ' . join '', map { defined $_->{cost} ? sprintf ' %8.0f', $_->{cost} : ' ' x 9 } $off, $on;
 	$text .= '  ' . join ' | ', map { $side->{$_}{plan} // '-' } @sides;
 	$text .= "  [$on->{unchanged}]" if $on->{unchanged};
 	$text .= '  WRONG ROWS' if grep { defined $_->{same_rows} && !$_->{same_rows} } values %$side;
@@ -300,17 +305,19 @@ sub summary
 		base => $base,
 		queries => scalar @compared,
 		geometric_mean => geometric_mean(map { $_->{sides}{$name}{ratio} } @compared),
-		executor_geometric_mean => geometric_mean(map { $_->{sides}{$base}{executor_ms} / $_->{sides}{$name}{executor_ms} }
+		executor_geometric_mean => geometric_mean(
+			map { $_->{sides}{$base}{executor_ms} / $_->{sides}{$name}{executor_ms} }
 			grep { $_->{sides}{$name}{executor_ms} } @compared),
 		under_097 => [ map { $_->{name} } grep { $_->{sides}{$name}{ratio} < 0.97 } @compared ],
 		wrong => [ map { $_->{name} } grep { !$_->{sides}{$name}{same_rows} } @compared ],
-		timeouts => [ map { $_->{name} } grep { $_->{sides}{$name}{timeout} || $_->{sides}{$base}{timeout} } @found ]);
+		timeouts => [ map { $_->{name} } grep { !defined $_->{sides}{$name}{ratio} } @found ]);
 	my @changed = grep { !$_->{sides}{$name}{unchanged} } @compared;
 
 	$result{changed} = @changed;
 	$result{under_097_unchanged} = grep { $_->{sides}{$name}{unchanged} && $_->{sides}{$name}{ratio} < 0.97 } @compared;
 	$result{changed_geometric_mean} = geometric_mean(map { $_->{sides}{$name}{ratio} } @changed);
-	push @{ $result{unchanged}{ $_->{sides}{$name}{unchanged} } }, $_->{name} foreach grep { $_->{sides}{$name}{unchanged} } @compared;
+	push @{ $result{unchanged}{ $_->{sides}{$name}{unchanged} } }, $_->{name}
+	  foreach grep { $_->{sides}{$name}{unchanged} } @compared;
 	push @{ $result{groups}{ $_->{group} } }, $_->{sides}{$name}{ratio} foreach @compared;
 	$_ = geometric_mean(@$_) foreach values %{ $result{groups} };
 	return \%result;
@@ -321,25 +328,29 @@ sub print_summary
 	my ($name, $result, @groups) = @_;
 	my $list = sub { @{ $_[0] } ? ': ' . join('; ', @{ $_[0] }) : '' };
 
-	printf "\n%s against %s: geometric mean %.2f over %d queries (executor alone, once each: %.2f)\n", $name,
-	  @$result{qw(base geometric_mean queries executor_geometric_mean)};
-	printf "  %s\n", join ', ', map { sprintf '%s %.2f', $_, $result->{groups}{$_} } grep { $result->{groups}{$_} } @groups;
+	printf "\n%s against %s: geometric mean %.2f over %d queries (executor alone, once each: %.2f)\n",
+	  $name, @$result{qw(base geometric_mean queries executor_geometric_mean)};
+	printf "  %s\n", join ', ',
+	  map { sprintf '%s %.2f', $_, $result->{groups}{$_} } grep { $result->{groups}{$_} } @groups;
 	printf "  %d with GpuSort in their plan: %.2f\n", @$result{qw(changed changed_geometric_mean)};
 	printf "  %d under 0.97%s\n", scalar @{ $result->{under_097} }, $list->($result->{under_097});
 	printf "  %d of them without GpuSort in their plan\n", $result->{under_097_unchanged};
 	foreach my $why (sort keys %{ $result->{unchanged} })
 	{
-		printf "  %d unchanged, %s%s\n", scalar @{ $result->{unchanged}{$why} }, $why, $list->($result->{unchanged}{$why});
+		my $names = $result->{unchanged}{$why};
+		printf "  %d unchanged, %s%s\n", scalar @$names, $why, $list->($names);
 	}
-	printf "  %d timeouts%s\n", scalar @{ $result->{timeouts} }, $list->($result->{timeouts}) if @{ $result->{timeouts} };
-	printf "  %d WITH WRONG ROWS%s\n", scalar @{ $result->{wrong} }, $list->($result->{wrong}) if @{ $result->{wrong} };
+	foreach my $failure (grep { @{ $result->{$_} } } 'timeouts', 'wrong')
+	{
+		printf "  %d %s%s\n", scalar @{ $result->{$failure} }, uc $failure, $list->($result->{$failure});
+	}
 	return;
 }
 
 # What it all ran on.
 sub machine
 {
-	my %found = (date => scalar(gmtime), commit => $ENV{COMMIT} // '', sf => $sf + 0, runs => $runs + 0, sides => \@sides);
+	my %found = (date => scalar(gmtime), commit => $ENV{COMMIT} // '', sf => $sf + 0, runs => $runs + 0);
 
 	open my $cpuinfo, '<', '/proc/cpuinfo' or die;
 	my @cpus = map { s/^.*?: |\n//gr } grep { /^model name/ } <$cpuinfo>;
@@ -349,8 +360,12 @@ sub machine
 	$found{server} = $session->query('SHOW server_version');
 	$found{collation} = $session->query('SELECT datcollate FROM pg_database WHERE datname = current_database()');
 	$found{jit} = $session->query('SELECT pg_jit_available()');
-	$found{settings} = $session->query(q{SELECT string_agg(name || ' = ' || setting, ', ' ORDER BY name) FROM pg_settings WHERE name IN
-		('shared_buffers', 'work_mem', 'max_parallel_workers_per_gather', 'gpusort.work_mem')});
+	$found{settings} = $session->query(q{SELECT string_agg(name || ' = ' || setting, ', ' ORDER BY name)
+		FROM pg_settings
+		WHERE name IN ('shared_buffers', 'work_mem', 'max_parallel_workers_per_gather', 'gpusort.work_mem')});
+	# a first sort there makes a GPU known
+	$session->query('SET gpusort.engine = gpu');
+	$session->query('SELECT count(*) FROM (SELECT * FROM supplier ORDER BY s_acctbal OFFSET 1) AS s');
 	$found{device} = $session->query('SELECT coalesce(min(name), \'\') FROM gpusort_devices');
 	return %found;
 }
@@ -358,12 +373,13 @@ sub machine
 $session = Session->new($psql, $database);
 $session->query("LOAD 'gpusort'");
 settings($_) foreach @sides;
-my %result = (part => 'everyday', label => $ENV{LABEL} // '', machine());
-printf "Everyday queries, SF %s, median of %d, ms; %s, %s; %s; %s cores, load %s at the start; %s%s, commit %s\n", $sf, $runs, $result{server},
-  $result{collation}, $result{cpu}, @result{ 'cores', 'load' }, $result{device} && "$result{device}; ", $result{date}, $result{commit};
+my %result = (part => 'everyday', label => $ENV{LABEL} // '', sides => \@sides, machine());
+printf "Everyday queries, SF %s, median of %d, ms; %s, %s; %s; %s cores, load %s at the start; %s%s, commit %s\n",
+  $sf, $runs, @result{qw(server collation cpu cores load)}, $result{device} && "$result{device}; ",
+  @result{qw(date commit)};
 printf "%s; JIT %s\n", $result{settings}, $result{jit} eq 't' ? 'on' : 'not built in';
-printf "%-46s%s  %8s %8s  plans: %s\n", '', join('', map { sprintf ' %*s%s', width($_), $_, /^off/ ? '' : ' ratio' } @sides), 'cost', 'cost',
-  join ' | ', @sides;
+printf "%-46s%s  %8s %8s  plans: %s\n", '',
+  join('', map { sprintf ' %*s%s', width($_), $_, /^off/ ? '' : ' ratio' } @sides), 'cost', 'cost', join ' | ', @sides;
 my (@found, @groups);
 foreach my $query (map { read_queries($_) } map { "$FindBin::Bin/everyday/$_.sql" } 'lists', 'tpch')
 {

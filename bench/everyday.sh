@@ -1,9 +1,9 @@
 #!/bin/bash
-# everyday.sh: everyday queries over the tables of TPC-H on a private server with stock settings and a database in en_US.UTF-8,
-# with gpusort off and on; see everyday.pl.  Results go to bench/results/everyday-LABEL.txt and .json; plot_queries.py draws
-# the second, everyday/readme.pl makes the table of README.md from it.
+# everyday.sh: everyday queries over the tables of TPC-H on a private server with stock settings and a database in
+# en_US.UTF-8, with gpusort off and on; see everyday.pl.  Results go to bench/results/everyday-LABEL.txt and .json;
+# plot_queries.py draws the second, everyday/readme.pl makes the table of README.md from it.
 #
-#   LABEL      of the results; default the number of cores, as cpu2, and "-gpu" with a GPU
+#   LABEL     of the results; default the number of cores, as cpu2, and "-gpu" with a GPU
 #   SF        scale factor, default 1
 #   TPCHGEN   path of tpchgen-cli; without it PyPI's goes into build/, as it does not on a host without network
 #   TPCH_DATA directory of region.csv and so on, instead of generating them
@@ -31,7 +31,7 @@ find_locale() {
 	[ -z "${LOCPATH:-}" ] || die "There is no en_US.UTF-8 in LOCPATH, \"$LOCPATH\"."
 	mkdir "$work/locale"
 	localedef -i en_US -f UTF-8 "$work/locale/en_US.UTF-8" ||
-		die "en_US.UTF-8 cannot be compiled here; compile it elsewhere (localedef -i en_US -f UTF-8 DIRECTORY/en_US.UTF-8), and set LOCPATH."
+		die "Compile it elsewhere (localedef -i en_US -f UTF-8 DIRECTORY/en_US.UTF-8), and set LOCPATH=DIRECTORY."
 	export LOCPATH=$work/locale
 }
 

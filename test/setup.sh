@@ -1,6 +1,6 @@
 #!/bin/bash
-# setup.sh [test|everyday]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need,
-# with "everyday" what bench/everyday.sh does.
+# setup.sh [test|everyday]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests
+# need, with "everyday" what bench/everyday.sh does.
 #
 # Debian starts a server of its own when the server's package is installed; that is not wanted here, so neither a
 # cluster is made nor any service started while packages are installed.  Does nothing where nothing is missing.
@@ -53,7 +53,9 @@ if [ "${1:-}" = test ]; then
 	done
 fi
 if [ "${1:-}" = everyday ]; then
-	if [ -z "${TPCHGEN:-}${TPCH_DATA:-}" ] && ! python3 -c 'import ensurepip, venv' 2>/dev/null; then packages+=(python3-venv); fi
+	if [ -z "${TPCHGEN:-}${TPCH_DATA:-}" ] && ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+		packages+=(python3-venv)
+	fi
 	if ! LC_ALL=en_US.UTF-8 locale charmap 2>/dev/null | grep -qx UTF-8 && [ ! -e /usr/share/i18n/locales/en_US ]; then
 		packages+=(locales)
 	fi

@@ -101,7 +101,8 @@ FROM lineitem;
 
 -- name: running total of a day's sales
 -- order: o_orderdate
-SELECT o_orderdate, sum(sum(o_totalprice)) OVER (ORDER BY o_orderdate) FROM orders GROUP BY o_orderdate ORDER BY o_orderdate;
+SELECT o_orderdate, sum(sum(o_totalprice)) OVER (ORDER BY o_orderdate) FROM orders
+GROUP BY o_orderdate ORDER BY o_orderdate;
 
 -- name: rank of prices
 SELECT o_orderkey, o_totalprice, rank() OVER (ORDER BY o_totalprice DESC) FROM orders;
@@ -110,7 +111,8 @@ SELECT o_orderkey, o_totalprice, rank() OVER (ORDER BY o_totalprice DESC) FROM o
 SELECT o_clerk, o_orderkey, dense_rank() OVER (PARTITION BY o_clerk ORDER BY o_totalprice DESC) FROM orders;
 
 -- name: days since a customer's last order (lag)
-SELECT o_custkey, o_orderkey, o_orderdate - lag(o_orderdate) OVER (PARTITION BY o_custkey ORDER BY o_orderdate, o_orderkey)
+SELECT o_custkey, o_orderkey,
+	o_orderdate - lag(o_orderdate) OVER (PARTITION BY o_custkey ORDER BY o_orderdate, o_orderkey)
 FROM orders;
 
 -- name: percentile of prices (ntile)
@@ -126,14 +128,15 @@ WHERE n <= 3;
 
 -- name: average of a customer's last 5 orders
 SELECT o_custkey, o_orderkey,
-	avg(o_totalprice) OVER (PARTITION BY o_custkey ORDER BY o_orderdate, o_orderkey ROWS BETWEEN 4 PRECEDING AND CURRENT ROW)
+	avg(o_totalprice) OVER (PARTITION BY o_custkey ORDER BY o_orderdate, o_orderkey ROWS 4 PRECEDING)
 FROM orders;
 
 -- name: share of the month's sales
 SELECT o_orderkey, o_totalprice / sum(o_totalprice) OVER (PARTITION BY date_trunc('month', o_orderdate)) FROM orders;
 
 -- name: two windows of different orders
-SELECT o_orderkey, row_number() OVER (ORDER BY o_orderdate, o_orderkey), row_number() OVER (ORDER BY o_totalprice, o_orderkey)
+SELECT o_orderkey, row_number() OVER (ORDER BY o_orderdate, o_orderkey),
+	row_number() OVER (ORDER BY o_totalprice, o_orderkey)
 FROM orders;
 
 -- name: islands: months in a row with orders
@@ -141,7 +144,9 @@ SELECT o_custkey, min(month) AS since, max(month) AS until, count(*) AS months
 FROM (
 	SELECT o_custkey, month,
 		month - interval '1 month' * row_number() OVER (PARTITION BY o_custkey ORDER BY month) AS island
-	FROM (SELECT DISTINCT o_custkey, date_trunc('month', o_orderdate::timestamp) AS month FROM orders) AS months) AS numbered
+	FROM (
+		SELECT DISTINCT o_custkey, date_trunc('month', o_orderdate::timestamp) AS month
+		FROM orders) AS months) AS numbered
 GROUP BY o_custkey, island
 HAVING count(*) > 1;
 
@@ -151,9 +156,9 @@ FROM (
 	SELECT *, sum(begins) OVER (PARTITION BY o_custkey ORDER BY o_orderdate, o_orderkey) AS session
 	FROM (
 		SELECT o_custkey, o_orderkey, o_orderdate, o_totalprice,
-			(o_orderdate - lag(o_orderdate, 1, date '1900-01-01') OVER (PARTITION BY o_custkey ORDER BY o_orderdate, o_orderkey) > 60)::int
-				AS begins
-		FROM orders) AS marked) AS numbered
+			(o_orderdate - lag(o_orderdate, 1, date '1900-01-01') OVER of_customer > 60)::int AS begins
+		FROM orders
+		WINDOW of_customer AS (PARTITION BY o_custkey ORDER BY o_orderdate, o_orderkey)) AS marked) AS numbered
 GROUP BY o_custkey, session;
 
 -- group: distinct and sets
@@ -218,7 +223,8 @@ SELECT l_suppkey, array_agg(l_partkey ORDER BY l_shipdate, l_orderkey, l_linenum
 
 -- name: revenue per part, best first
 -- order: revenue
-SELECT l_partkey, sum(l_extendedprice * (1 - l_discount)) AS revenue FROM lineitem GROUP BY l_partkey ORDER BY revenue DESC;
+SELECT l_partkey, sum(l_extendedprice * (1 - l_discount)) AS revenue FROM lineitem
+GROUP BY l_partkey ORDER BY revenue DESC;
 
 -- name: lines per order
 SELECT l_orderkey, count(*), sum(l_quantity) FROM lineitem GROUP BY l_orderkey;
@@ -233,22 +239,29 @@ FROM orders GROUP BY ROLLUP (o_clerk, year, month);
 -- group: joins
 
 -- name: line items with their offers
-SELECT count(*), sum(l_quantity * ps_supplycost) FROM lineitem JOIN partsupp ON ps_partkey = l_partkey AND ps_suppkey = l_suppkey;
+SELECT count(*), sum(l_quantity * ps_supplycost)
+FROM lineitem JOIN partsupp ON ps_partkey = l_partkey AND ps_suppkey = l_suppkey;
 
 -- name: customers with their orders, by number
 -- order: c_custkey
-SELECT c_custkey, c_name, o_orderkey, o_totalprice FROM customer JOIN orders ON o_custkey = c_custkey ORDER BY c_custkey;
+SELECT c_custkey, c_name, o_orderkey, o_totalprice
+FROM customer JOIN orders ON o_custkey = c_custkey
+ORDER BY c_custkey;
 
 -- name: orders of the same customer and day
-SELECT a.o_orderkey, b.o_orderkey FROM orders AS a JOIN orders AS b ON b.o_custkey = a.o_custkey AND b.o_orderdate = a.o_orderdate
+SELECT a.o_orderkey, b.o_orderkey
+FROM orders AS a JOIN orders AS b ON b.o_custkey = a.o_custkey AND b.o_orderdate = a.o_orderdate
 WHERE a.o_orderkey < b.o_orderkey;
 
 -- name: returns shipped and received by day (FULL JOIN)
 -- order: l_suppkey, day
 SELECT l_suppkey, day, s.quantity AS shipped, r.quantity AS received
-FROM (SELECT l_suppkey, l_shipdate AS day, sum(l_quantity) AS quantity FROM lineitem WHERE l_returnflag = 'R' GROUP BY l_suppkey, day) AS s
+FROM (
+	SELECT l_suppkey, l_shipdate AS day, sum(l_quantity) AS quantity FROM lineitem
+	WHERE l_returnflag = 'R' GROUP BY l_suppkey, day) AS s
 FULL JOIN (
-	SELECT l_suppkey, l_receiptdate AS day, sum(l_quantity) AS quantity FROM lineitem WHERE l_returnflag = 'R' GROUP BY l_suppkey, day) AS r
+	SELECT l_suppkey, l_receiptdate AS day, sum(l_quantity) AS quantity FROM lineitem
+	WHERE l_returnflag = 'R' GROUP BY l_suppkey, day) AS r
 	USING (l_suppkey, day)
 ORDER BY l_suppkey, day;
 
@@ -259,7 +272,9 @@ ORDER BY ps_suppkey;
 
 -- name: first and last order of a customer
 SELECT f.*, l.o_orderkey, l.o_orderdate
-FROM (SELECT DISTINCT ON (o_custkey) o_custkey, o_orderkey, o_orderdate FROM orders ORDER BY o_custkey, o_orderdate, o_orderkey) AS f
+FROM (
+	SELECT DISTINCT ON (o_custkey) o_custkey, o_orderkey, o_orderdate FROM orders
+	ORDER BY o_custkey, o_orderdate, o_orderkey) AS f
 JOIN (
 	SELECT DISTINCT ON (o_custkey) o_custkey, o_orderkey, o_orderdate FROM orders
 	ORDER BY o_custkey, o_orderdate DESC, o_orderkey DESC) AS l
@@ -272,13 +287,15 @@ JOIN (
 -- check: SELECT * FROM in_order
 -- after: DROP TABLE in_order
 CREATE TABLE in_order AS
-SELECT l_orderkey, l_partkey, l_suppkey, l_quantity, l_extendedprice, l_shipdate FROM lineitem ORDER BY l_shipdate, l_orderkey;
+SELECT l_orderkey, l_partkey, l_suppkey, l_quantity, l_extendedprice, l_shipdate FROM lineitem
+ORDER BY l_shipdate, l_orderkey;
 
 -- name: table of ranks (CREATE TABLE AS)
 -- check: SELECT * FROM ranks
 -- after: DROP TABLE ranks
 CREATE TABLE ranks AS
-SELECT o_custkey, o_orderkey, row_number() OVER (PARTITION BY o_custkey ORDER BY o_totalprice DESC, o_orderkey) AS n FROM orders;
+SELECT o_custkey, o_orderkey, row_number() OVER (PARTITION BY o_custkey ORDER BY o_totalprice DESC, o_orderkey) AS n
+FROM orders;
 
 -- name: copied in order (INSERT)
 -- order: o_orderdate, o_orderkey
