@@ -25,10 +25,17 @@ find_generator() {
 	"$venv/bin/pip" install -q --disable-pip-version-check tpchgen-cli==4.0.0
 }
 
-# Sees to it that servers know en_US.UTF-8: as the machine does, from LOCPATH, or compiled into the work directory.
+# Sees to it that servers know en_US.UTF-8: as the machine does, from LOCPATH, or compiled.  Locales go where their user may
+# read them.
 find_locale() {
+	local given=${LOCPATH:-}
+	if [ -n "$given" ]; then
+		cp -rL "$given" "$work/locale"
+		chmod -R a+rX "$work/locale"
+		export LOCPATH=$work/locale
+	fi
 	if LC_ALL=en_US.UTF-8 locale charmap 2>/dev/null | grep -qx UTF-8; then return; fi
-	[ -z "${LOCPATH:-}" ] || die "There is no en_US.UTF-8 in LOCPATH, \"$LOCPATH\"."
+	[ -z "$given" ] || die "There is no en_US.UTF-8 in LOCPATH, \"$given\"."
 	mkdir "$work/locale"
 	localedef -i en_US -f UTF-8 "$work/locale/en_US.UTF-8" ||
 		die "Compile it elsewhere (localedef -i en_US -f UTF-8 DIRECTORY/en_US.UTF-8), and set LOCPATH=DIRECTORY."
