@@ -258,7 +258,11 @@ sub judge
 		next if $name =~ /^off/ || grep { /^GpuSort/ } @{ $one->{nodes} // [] };
 		$one->{unchanged} = why_not($found, $one);
 	}
-	delete $_->{digest} foreach values %$side;
+	foreach my $one (values %$side)
+	{
+		delete $one->{digest};
+		$one->{nodes} = join ', ', @{ $one->{nodes} } if $one->{nodes};
+	}
 	return $found;
 }
 

@@ -87,6 +87,7 @@ def even(result, folder):
 
 def everyday(result, folder):
     """How many times faster each query is, by side; grey where the plan stayed PostgreSQL's."""
+    plt.rcParams["svg.fonttype"] = "none"
     sides = [side for side in result["sides"] if not side.startswith("off")]
     colors = dict(zip(sides, ("#4477aa", "#228833", "#ee6677", "#ccbb44", "#66ccee", "#aa3377")))
     labels, at = [], 0
@@ -117,6 +118,8 @@ def everyday(result, folder):
     names = ["gpusort" if side == "on" else NAMES.get(side, side) for side in sides] + ["same plan"]
     handles = [plt.Rectangle((0, 0), 1, 1, color=color) for color in [*map(colors.get, sides), "#bbbbbb"]]
     axis.legend(handles=handles, labels=names, fontsize=6)
+    # drawn once, the labels' widths are known to the layout
+    figure.canvas.draw()
     finish(figure, folder, f"everyday-{result['label']}.svg", result)
 
 

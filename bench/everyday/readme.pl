@@ -54,7 +54,7 @@ sub remarkable
 sub ms
 {
 	my ($one) = @_;
-	return !$one ? '' : $one->{timeout} ? 'given up' : sprintf '%.0f ms', $one->{ms};
+	return !$one ? '' : $one->{timeout} ? 'given up' : sprintf $one->{ms} < 10 ? '%.1f ms' : '%.0f ms', $one->{ms};
 }
 
 # A query's cells for one result.
@@ -96,7 +96,7 @@ sub machine
 {
 	my ($result) = @_;
 	return "$result->{cores} cores of $result->{cpu}" . ($result->{device} ? " and one $result->{device}" : '')
-	  . ", PostgreSQL $result->{server}, JIT " . ($result->{jit} eq 't' ? 'on' : 'not built in')
+	  . ', PostgreSQL ' . $result->{server} =~ s/ .*//r . ', JIT ' . ($result->{jit} eq 't' ? 'on' : 'not built in')
 	  . ", medians of $result->{runs}, $result->{date} UTC" =~ s/ \d\d:\d\d:\d\d//r
 	  . ($result->{load} >= 0.5 ? ", **with other work running beside (load $result->{load})**" : '');
 }
