@@ -98,6 +98,21 @@ sorts_by_bytes() {
 	[ -n "$(locale 2>&1 >/dev/null)" ]
 }
 
+# make_locale NAME: compiles a locale that the machine lacks, in the work directory, for the servers of this script alone.  Locales that
+# LOCPATH brings go there, too, since the servers' user has to read them.
+make_locale() {
+	if [ -n "${LOCPATH:-}" ] && [ "$LOCPATH" != "$work/locale" ]; then
+		cp -rL "$LOCPATH" "$work/locale"
+		chmod -R a+rX "$work/locale"
+		export LOCPATH=$work/locale
+	fi
+	if has_locale "$1" || [ -e "$work/locale/$1" ]; then return; fi
+	mkdir -p "$work/locale"
+	localedef -i "${1%.UTF-8}" -f UTF-8 "$work/locale/$1" ||
+		die "Compile it elsewhere (localedef -i ${1%.UTF-8} -f UTF-8 DIRECTORY/$1), and set LOCPATH=DIRECTORY."
+	export LOCPATH=$work/locale
+}
+
 # Makes the work directory and sees to its end.
 make_work() {
 	trap cleanup EXIT
