@@ -37,9 +37,10 @@ usage(void)
 		   "  --idle=SECONDS          take the ring of a session, and what a device holds, after so long (default 60)\n"
 		   "  --threads=N             threads of the CPU engine (default 1; more have no effect yet)\n"
 		   "  --socket=PATH           (default " GSD_SOCKET ")\n"
-		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, version, or short:N (the order ends\n"
-		   "                          after N rows); at begin, add, finish, next (in the middle of the order), or rest\n"
-		   "                          (no job has come for --idle)\n"
+		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, version, short:N (the order ends\n"
+		   "                          after N rows), keys (all are taken for zeros), or order (pieces of the\n"
+		   "                          result are reversed); at begin, add, finish (of a result: the first piece), next\n"
+		   "                          (the other pieces), or rest (no job has come for --idle)\n"
 		   "  --fault-every=N         only in every Nth job\n"
 		   "  --help, --version\n");
 }
@@ -74,10 +75,11 @@ word(const char *text, size_t length, const char *const *list)
 static bool
 read_fault(const char *text)
 {
-	static const char *const kinds[] = {"none", "crash", "hang", "corrupt", "oom", "short", "version", NULL};
+	static const char *const kinds[] = {"none", "crash", "hang", "corrupt", "keys",
+										"order", "oom", "short", "version", NULL};
 	static const char *const stages[] = {"begin", "add", "finish", "next", "rest", NULL};
-	static const fault_stage usual[] = {STAGE_FINISH, STAGE_FINISH, STAGE_FINISH, STAGE_NEXT,
-										STAGE_BEGIN, STAGE_NEXT, STAGE_BEGIN};
+	static const fault_stage usual[] = {STAGE_FINISH, STAGE_FINISH, STAGE_FINISH, STAGE_NEXT, STAGE_ADD,
+										STAGE_FINISH, STAGE_BEGIN, STAGE_NEXT, STAGE_BEGIN};
 	size_t length = strcspn(text, ":@");
 	int kind = word(text, length, kinds);
 

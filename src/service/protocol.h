@@ -11,7 +11,7 @@
 #include "kernels/gs.h"
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 2
+#define GSD_VERSION 3
 
 /* In the server's data directory.  Base backups leave out what begins like this. */
 #define GSD_SOCKET "pgsql_tmp_gpusort"
@@ -120,7 +120,7 @@ typedef struct gsd_begin
 	uint8_t exclusive;
 	uint8_t by_flags;
 	uint8_t comparison; /* gs_comparison */
-	uint32_t zero;
+	uint32_t avoid;		/* a bit for each device, as GSD_DEVICES lists them, that the job must not run on */
 	gsd_column columns[];
 } gsd_begin;
 
