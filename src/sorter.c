@@ -67,12 +67,15 @@ forget_rows(Sorter *sorter)
 	rowstore_reset(sorter->rows);
 }
 
-/* Writes all rows in memory as a sorted run and begins again with none. */
+/*
+ * Writes all rows in memory as a sorted run and begins again with none.  Nobody waits for the first row, so the whole
+ * order is looked at before.
+ */
 static void
 spill(Sorter *sorter)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
-	gs_status	status = finish_job(sorter);
+	gs_status	status = finish_job(sorter, true);
 
 	if (status != GS_OK)
 	{
@@ -330,7 +333,7 @@ next_in_memory(void *arg)
 static void
 finish_ours(Sorter *sorter)
 {
-	gs_status	status = finish_job(sorter);
+	gs_status	status = finish_job(sorter, false);
 
 	if (status != GS_OK)
 		fail_over(sorter, status);

@@ -11,7 +11,7 @@
 
 #include "gpusort.h"
 #include "sortjob.h"
-#include "stat.h"
+#include "trust.h"
 #include "verify.h"
 
 /* Notes the most memory that was held. */
@@ -286,6 +286,8 @@ note_left(Sorter *sorter, EngineFailure why)
 {
 	sorter->stats.left = why;
 	stat_count_left(GS_ORDER, why);
+	if (why == ENGINE_WRONG_ORDER)
+		trust_lose(sorter->job);
 	ereport(DEBUG1, (errmsg_internal("gpusort sorts on the CPU: %s", engine_failure_text(why))));
 }
 
@@ -421,14 +423,38 @@ begin_job(Sorter *sorter)
 	return status == GS_OK ? status : leave_service(sorter, status);
 }
 
-/* The order comes no further: has the CPU engine make it again, and goes on behind the rows that have been given out. */
+/* Do the rows of a piece follow each other, as far as gpusort.verify wants to know? */
+static bool
+rows_follow(void *arg, int64 before, const uint32 *piece, uint64 count)
+{
+	Sorter	   *sorter = arg;
+	GpusortVerify how = verify_how(sorter->job->kind);
+
+	if (how == VERIFY_OFF)
+		return true;
+	if (sorter->verifier == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+
+		sorter->verifier = verify_open(&sorter->columns, sorter->desc, sorter->rows);
+		MemoryContextSwitchTo(old);
+	}
+	return verify_piece(sorter->verifier, how, before, piece, count);
+}
+
+/*
+ * The order comes no further: has the CPU engine make it again, and goes on behind the rows that have been given out.
+ * If these may be in a wrong order themselves, there is no way on.
+ */
 static bool
 recover_order(void *arg, gs_status status)
 {
 	Sorter	   *sorter = arg;
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 
-	if (sorter->engine->why != NULL)
+	if (sorter->engine->why != NULL && sorter->order.misordered)
+		note_left(sorter, sorter->engine->why(status));
+	else if (sorter->engine->why != NULL)
 	{
 		status = leave_service(sorter, status);
 		if (status == GS_OK)
@@ -442,11 +468,25 @@ recover_order(void *arg, gs_status status)
 	return status == GS_OK;
 }
 
+/* How many rows of the order are wanted before the first one is given out. */
+static uint32
+first_rows(const Sorter *sorter, bool whole)
+{
+	switch (verify_how(sorter->job->kind))
+	{
+		case VERIFY_FULL:
+			return sorter->rows->rows;
+		case VERIFY_SAMPLE:
+			return whole ? sorter->rows->rows : VERIFY_FIRST_ROWS;
+		default:
+			return 1;
+	}
+}
+
 /* Has the engine sort what it was given; the first rows of the order are here and checked then. */
 static gs_status
-try_finish(Sorter *sorter)
+try_finish(Sorter *sorter, bool whole)
 {
-	bool		keep_all = sorter->random_access || gpusort_verify != VERIFY_OFF;
 	gs_status	status = close_chunk(sorter);
 
 	if (status == GS_OK)
@@ -454,28 +494,27 @@ try_finish(Sorter *sorter)
 		note_memory(sorter);
 		status = sorter->engine->finish(sorter->job, sorter->rows->rows);
 	}
-	if (status == GS_OK)
-		status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows, keep_all);
+	if (status != GS_OK)
+		return status;
+	sorter->order.follows = rows_follow;
 	sorter->order.recover = recover_order;
-	sorter->order.recover_arg = sorter;
-	if (status == GS_OK && gpusort_verify != VERIFY_OFF &&
-		!verify_order(&sorter->columns, sorter->desc, sorter->rows, &sorter->order, gpusort_verify))
-		status = GS_WRONG_ORDER;
-	return status;
+	sorter->order.arg = sorter;
+	return roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows, sorter->random_access,
+						  first_rows(sorter, whole));
 }
 
 /* The same, on the CPU if the service fails. */
 gs_status
-finish_job(Sorter *sorter)
+finish_job(Sorter *sorter, bool whole)
 {
-	gs_status	status = try_finish(sorter);
+	gs_status	status = try_finish(sorter, whole);
 
 	if (status != GS_OK && sorter->engine->why != NULL)
 	{
 		roworder_end(&sorter->order);
 		status = leave_service(sorter, status);
 		if (status == GS_OK)
-			status = try_finish(sorter);
+			status = try_finish(sorter, whole);
 	}
 	if (status == GS_OK)
 	{

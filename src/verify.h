@@ -5,14 +5,29 @@
 #define GPUSORT_VERIFY_H
 
 #include "gpusort.h"
-#include "roworder.h"
 #include "rowstore.h"
 
-/* A sample looks at about so many pairs of rows. */
-#define VERIFY_SAMPLE_PAIRS 10000
+/* A sample looks at one pair of neighbours in so many rows. */
+#define VERIFY_SAMPLE_ROWS 1024
 
-/* Is every row (VERIFY_SAMPLE: of a sample) not after its successor?  The order must keep all row numbers. */
-extern bool verify_order(const SortColumns *columns, TupleDesc desc, RowStore *rows, RowOrder *order,
-						 GpusortVerify how);
+/* So many rows of an order, or all, are sampled before the first one leaves: an area of a link, which comes whole. */
+#define VERIFY_FIRST_ROWS 65536
+
+typedef struct Verifier Verifier;
+
+/* How much of an answer that comes from there is checked, by gpusort.verify. */
+extern GpusortVerify verify_how(EngineKind kind);
+
+/* The first of the pair that a sample takes of rows that begin at from and end before count, at least two. */
+extern uint64 verify_sample(uint64 from, uint64 count);
+
+/* Prepares to compare rows of a store; memory comes from the current context. */
+extern Verifier *verify_open(const SortColumns *columns, TupleDesc desc, RowStore *rows);
+
+/*
+ * Is every row of a piece of an order (VERIFY_SAMPLE: of a sample) before its successor, equal rows in arrival order?
+ *  The first one is always compared with the row before the piece, unless there is none (-1).
+ */
+extern bool verify_piece(Verifier *verifier, GpusortVerify how, int64 before, const uint32 *piece, uint64 count);
 
 #endif
