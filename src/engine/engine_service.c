@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "src/guc.h"
 #include "link.h"
+#include "trust.h"
 
 /* A chunk takes no more of the memory limit than this, so that the limit is looked at often enough; nor of what one job may have. */
 #define CHUNK_SHARE 16
@@ -293,6 +294,7 @@ begin(ServiceJob *job, const gs_job_spec *spec)
 	message.begin.operation = spec->operation;
 	message.begin.exclusive = spec->exclusive;
 	message.begin.by_flags = filters(spec) && spec->filter.by_flags;
+	message.begin.avoid = trust_aside();
 	message.begin.comparison = filters(spec) ? spec->filter.comparison : 0;
 	if (constant > 0)
 		memcpy(&message.begin.columns[spec->ncolumns], spec->filter.value, constant);
@@ -307,12 +309,17 @@ begin(ServiceJob *job, const gs_job_spec *spec)
 	if (why != ENGINE_OK)
 		return why;
 	if (message.head.type == GSD_FAILED)
-		return why_of_status((gs_status) message.result.status);
+	{
+		gs_status	status = (gs_status) message.result.status;
+
+		return status == GS_WRONG_ORDER ? ENGINE_SET_ASIDE : why_of_status(status);
+	}
 	if (message.head.type != GSD_BEGUN)
 		return ENGINE_PROTOCOL;
 	job->base.max_rows = Min(message.begun.max_rows, GS_MAX_ROWS);
 	strlcpy(device_names[message.begun.device], message.begun.name, GSD_NAME_BYTES);
 	job->base.name = device_names[message.begun.device];
+	job->base.device = message.begun.device;
 	return job->base.max_rows < LEAST_JOB_ROWS ? ENGINE_NO_MEMORY : ENGINE_OK;
 }
 
@@ -381,7 +388,7 @@ service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 		return failed(why);
 	job->base.kind = job->link->gpu ? ENGINE_GPU : ENGINE_CPU_SERVICE;
 	job->free_slots = (UINT64CONST(1) << job->link->layout.slots) - 1;
-	if (why == ENGINE_NO_MEMORY || why == ENGINE_INVALID || why == ENGINE_TOO_BIG)
+	if (why == ENGINE_NO_MEMORY || why == ENGINE_INVALID || why == ENGINE_TOO_BIG || why == ENGINE_SET_ASIDE)
 	{
 		service_end(&job->base);	/* the link is well, only this job cannot be */
 		return failed(why);

@@ -160,10 +160,11 @@ guess_bytes(const gs_job_spec *spec)
 }
 
 /*
- * Reserves device memory for a job: for the rows it expects where there is room, else for fewer.
+ * Reserves memory for a job, on a device that it may run on: for the rows it expects where there is room, else for
+ * fewer.
  */
 static bool
-reserve(connection *c, const gs_job_spec *spec, uint32_t *index)
+reserve(connection *c, const gs_job_spec *spec, uint32_t avoid, uint32_t *index)
 {
 	uint64_t rows = spec->rows_hint > LEAST_ROWS ? spec->rows_hint : LEAST_ROWS;
 
@@ -172,7 +173,7 @@ reserve(connection *c, const gs_job_spec *spec, uint32_t *index)
 	for (; rows >= LEAST_ROWS; rows /= 2)
 	{
 		c->reserved = rows * (c->row_bytes + c->guess_bytes);
-		c->dev = gsd_device_reserve(c->reserved, index);
+		c->dev = gsd_device_reserve(c->reserved, avoid, index);
 		if (c->dev != NULL)
 			return true;
 	}
@@ -236,8 +237,13 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 	c->told_ns = gsd_now_ns();
 	c->chosen = gsd_fault_choose();
 	read_spec(m, &spec, columns);
+	if ((m->avoid & gsd_all_devices()) == gsd_all_devices())
+	{
+		gsd_reply_result(c, GSD_FAILED, GS_WRONG_ORDER, "no device that the client believes");
+		return;
+	}
 	c->result_bytes = gs_job_result_bytes(&spec);
-	if (!reserve(c, &spec, &index))
+	if (!reserve(c, &spec, m->avoid, &index))
 	{
 		gsd_reply_result(c, GSD_FAILED, GS_NOMEM, "no device memory free");
 		return;
@@ -292,7 +298,7 @@ cover(connection *c, uint64_t coming)
 void
 gsd_on_add(connection *c, const gsd_slot *m)
 {
-	const gs_chunk *chunk = (const gs_chunk *) (c->ring + m->slot * c->layout.slot_bytes);
+	gs_chunk *chunk = (gs_chunk *) (c->ring + m->slot * c->layout.slot_bytes);
 	uint64_t before = bytes_needed(c), chunk_bytes;
 	gs_status status;
 	gsd_slot answer;
@@ -300,6 +306,7 @@ gsd_on_add(connection *c, const gsd_slot *m)
 	gsd_set_busy(c, true);
 	(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_ADD);
 	(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_ADD);
+	gsd_fault_chunk(c->chosen, chunk, c->job->spec.columns);
 	if (gsd_fault_here(c->chosen, FAULT_OOM, STAGE_ADD))
 		status = GS_NOMEM;
 	else
@@ -356,9 +363,7 @@ gsd_send_pieces(connection *c)
 			fail_job(c, status, NULL);
 			return;
 		}
-		if (got > 1 && (gsd_fault_here(c->chosen && c->pieces > 0, FAULT_CORRUPT, STAGE_NEXT) ||
-						gsd_fault_here(c->chosen && c->pieces == 0, FAULT_CORRUPT, STAGE_FINISH)))
-			memcpy(out + (got - 1) * c->result_bytes, out, c->result_bytes);
+		gsd_fault_piece(c->chosen, c->given, out, got, c->result_bytes);
 		if (gsd_fault_here(c->chosen, FAULT_SHORT, STAGE_NEXT) && c->given + got > options.fault_rows)
 			got = options.fault_rows - c->given;
 		gsd_head(&m.head, GSD_PIECE, sizeof(m));

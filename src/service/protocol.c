@@ -37,8 +37,8 @@ begin_valid(const gsd_begin *begin, size_t bytes)
 {
 	if (bytes < sizeof(*begin) || begin->ncolumns == 0 || begin->ncolumns > GSD_MAX_COLUMNS ||
 		begin->constant_bytes > GSD_MAX_MESSAGE ||
-		bytes != sizeof(*begin) + begin->ncolumns * sizeof(gsd_column) + begin->constant_bytes || begin->zero != 0 ||
-		begin->rows_hint > GS_MAX_ROWS)
+		bytes != sizeof(*begin) + begin->ncolumns * sizeof(gsd_column) + begin->constant_bytes ||
+		begin->avoid >> GSD_MAX_DEVICES != 0 || begin->rows_hint > GS_MAX_ROWS)
 		return false;
 	if (begin->operation > GS_COUNT || begin->exclusive > 1 || begin->by_flags > 1 || begin->comparison > GS_BETWEEN ||
 		begin->order_columns > begin->ncolumns || begin->key_columns > begin->ncolumns)

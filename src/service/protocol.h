@@ -11,7 +11,7 @@
 #include "kernels/gs.h"
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 2
+#define GSD_VERSION 3
 
 /*
  * In the server's data directory.  Backups and pg_rewind pass over what lies in this folder, and over names that begin
@@ -124,7 +124,7 @@ typedef struct gsd_begin
 	uint8_t exclusive;
 	uint8_t by_flags;
 	uint8_t comparison; /* gs_comparison */
-	uint32_t zero;
+	uint32_t avoid;		/* a bit for each device, as GSD_DEVICES lists them, that the job must not run on */
 	gsd_column columns[];
 } gsd_begin;
 

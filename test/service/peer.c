@@ -155,6 +155,7 @@ say_begin(peer *p, gs_op op, bool wild)
 	m->comparison = (uint8_t) (wild ? rnd_below(7) : GS_LE);
 	m->exclusive = wild && rnd_below(2);
 	m->by_flags = wild && rnd_below(8) == 0;
+	m->avoid = wild && rnd_below(8) == 0 ? rnd_below(1 << 17) : p->avoid;
 	for (uint32_t i = 0; i < ncolumns; i++)
 		m->columns[i] = (gsd_column){(uint8_t) specs[i].type, specs[i].desc, specs[i].nulls_first, 0};
 	if (filters)
