@@ -50,9 +50,9 @@ typedef struct ServiceJob
 	bool		sorted;
 	bool		overflow;		/* a sum left its range: the answer, not a failure */
 	gs_job_info info;
-	gsd_piece	pieces[GSD_MAX_SLOTS];	/* that have come and wait, oldest first */
-	uint32		first_piece;
-	uint32		npieces;
+	gsd_result_part	parts[GSD_MAX_SLOTS];	/* that have come and wait, oldest first */
+	uint32		first_part;
+	uint32		nparts;
 	uint32		taken;			/* elements taken out of the oldest */
 	uint64		given;
 } ServiceJob;
@@ -198,11 +198,11 @@ take_message(ServiceJob *job, const gsd_message *m)
 			job->info.upload_ns = m->sorted.upload_ns;
 			job->info.device_ns = m->sorted.device_ns;
 			return ENGINE_OK;
-		case GSD_PIECE:
-			if (!job->sorted || m->piece.area >= link->layout.areas || job->npieces >= link->layout.areas ||
-				m->piece.rows > link->layout.area_bytes / job->result_bytes)
+		case GSD_PART:
+			if (!job->sorted || m->part.area >= link->layout.areas || job->nparts >= link->layout.areas ||
+				m->part.rows > link->layout.area_bytes / job->result_bytes)
 				return ENGINE_PROTOCOL;
-			job->pieces[(job->first_piece + job->npieces++) % GSD_MAX_SLOTS] = m->piece;
+			job->parts[(job->first_part + job->nparts++) % GSD_MAX_SLOTS] = m->part;
 			return ENGINE_OK;
 		case GSD_FAILED:
 			ereport(DEBUG1, (errmsg_internal("gpusort service: %s", m->result.text)));
@@ -500,34 +500,34 @@ service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 {
 	ServiceJob *job = (ServiceJob *) base;
 	EngineFailure why = ENGINE_OK;
-	gsd_piece  *piece;
+	gsd_result_part  *part;
 	uint32		count;
 
 	*got = 0;
 	if (job->given == job->info.results)
 		return GS_OK;
-	while (job->npieces == 0)
+	while (job->nparts == 0)
 	{
 		why = wait_messages(job, LINK_WAIT_ORDER, &job->base.wait_out_ms);
 		if (why != ENGINE_OK)
 			return lost(job, why);
 	}
-	piece = &job->pieces[job->first_piece];
-	if (piece->rows == 0 || piece->rows > job->info.results - job->given + job->taken)
+	part = &job->parts[job->first_part];
+	if (part->rows == 0 || part->rows > job->info.results - job->given + job->taken)
 		return lost(job, ENGINE_PROTOCOL);	/* the end too early, or more than there are */
-	count = (uint32) Min(room, (uint64) (piece->rows - job->taken));
-	memcpy(out, link_area(job->link, piece->area) + job->taken * job->result_bytes, count * job->result_bytes);
+	count = (uint32) Min(room, (uint64) (part->rows - job->taken));
+	memcpy(out, link_area(job->link, part->area) + job->taken * job->result_bytes, count * job->result_bytes);
 	job->taken += count;
 	job->given += count;
 	*got = count;
 	if (job->given == job->info.results)
 		service_end(base);		/* nothing left to come: the link is free for another job */
-	else if (job->taken == piece->rows)
+	else if (job->taken == part->rows)
 	{
-		job->first_piece = (job->first_piece + 1) % GSD_MAX_SLOTS;
-		job->npieces--;
+		job->first_part = (job->first_part + 1) % GSD_MAX_SLOTS;
+		job->nparts--;
 		job->taken = 0;
-		if (!return_area(job, piece->area, &why))
+		if (!return_area(job, part->area, &why))
 			return lost(job, why);
 	}
 	return GS_OK;

@@ -91,12 +91,12 @@ reverse(char *array, uint64_t count, uint64_t bytes)
 }
 
 void
-gsd_fault_piece(bool chosen, uint64_t given, char *piece, uint64_t count, uint64_t bytes)
+gsd_fault_piece(bool chosen, uint64_t given, char *part, uint64_t count, uint64_t bytes)
 {
 	fault_stage stage = given == 0 ? STAGE_FINISH : STAGE_NEXT;
 
 	if (count > 1 && gsd_fault_here(chosen, FAULT_CORRUPT, stage))
-		memcpy(piece + (count - 1) * bytes, piece, bytes);
+		memcpy(part + (count - 1) * bytes, part, bytes);
 	if (count > 1 && gsd_fault_here(chosen, FAULT_ORDER, stage))
-		reverse(piece, count, bytes);
+		reverse(part, count, bytes);
 }

@@ -232,7 +232,7 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 	c->number = m->job;
 	c->state = OVER; /* unless all goes well */
 	c->given = c->chunk_bytes = 0;
-	c->pieces = 0;
+	c->parts = 0;
 	c->areas_free = ~(uint64_t) 0;
 	c->told_ns = gsd_now_ns();
 	c->chosen = gsd_fault_choose();
@@ -335,7 +335,7 @@ gsd_on_add(connection *c, const gsd_slot *m)
  * Fills free areas with elements of the result and sends them, until the end.
  */
 void
-gsd_send_pieces(connection *c)
+gsd_send_parts(connection *c)
 {
 	uint64_t room = c->layout.area_bytes / c->result_bytes;
 
@@ -343,19 +343,19 @@ gsd_send_pieces(connection *c)
 	{
 		char *out = c->ring + c->layout.slots * c->layout.slot_bytes + area * c->layout.area_bytes;
 		uint64_t got = 0;
-		gsd_piece m;
+		gsd_result_part m;
 		gs_status status;
 
 		if (!(c->areas_free >> area & 1))
 			continue;
 		gsd_set_busy(c, true);
-		if (c->pieces > 0)
+		if (c->parts > 0)
 		{
 			(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_NEXT);
 			(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_NEXT);
 		}
 		status = gs_job_next(c->job, out, room, &got);
-		if (status == GS_OK && c->pieces > 0 && gsd_fault_here(c->chosen, FAULT_OOM, STAGE_NEXT))
+		if (status == GS_OK && c->parts > 0 && gsd_fault_here(c->chosen, FAULT_OOM, STAGE_NEXT))
 			status = GS_NOMEM;
 		gsd_set_busy(c, false);
 		if (status != GS_OK)
@@ -366,13 +366,13 @@ gsd_send_pieces(connection *c)
 		gsd_fault_piece(c->chosen, c->given, out, got, c->result_bytes);
 		if (gsd_fault_here(c->chosen, FAULT_SHORT, STAGE_NEXT) && c->given + got > options.fault_rows)
 			got = options.fault_rows - c->given;
-		gsd_head(&m.head, GSD_PIECE, sizeof(m));
+		gsd_head(&m.head, GSD_PART, sizeof(m));
 		m.job = c->number;
 		m.area = area;
 		m.rows = (uint32_t) got;
 		c->areas_free &= ~((uint64_t) 1 << area);
 		c->given += got;
-		c->pieces++;
+		c->parts++;
 		if (got == 0)
 			c->state = OVER;
 		gsd_reply(c, &m.head);
@@ -431,5 +431,5 @@ gsd_on_finish(connection *c, const gsd_count *m)
 	answer.device_ns = info.device_ns != 0 ? info.device_ns : gsd_now_ns() - began;
 	c->state = READING;
 	gsd_reply(c, &answer.head);
-	gsd_send_pieces(c);
+	gsd_send_parts(c);
 }

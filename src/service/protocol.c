@@ -119,8 +119,8 @@ service_message_valid(const gsd_message *m, size_t bytes)
 		case GSD_SORTED:
 			return bytes == sizeof(gsd_sorted) && m->sorted.input <= GS_DESCENDING && m->sorted.results <= m->sorted.rows &&
 				   m->sorted.selected <= m->sorted.rows;
-		case GSD_PIECE:
-			return bytes == sizeof(gsd_piece) && m->piece.area < GSD_MAX_SLOTS && m->piece.zero == 0;
+		case GSD_PART:
+			return bytes == sizeof(gsd_result_part) && m->part.area < GSD_MAX_SLOTS && m->part.zero == 0;
 		case GSD_ENDED:
 		case GSD_BUSY:
 			return bytes == sizeof(gsd_job_message) && m->job.zero == 0;

@@ -19,7 +19,7 @@ typedef enum fault_kind
 	FAULT_HANG,	   /* the job's thread stops */
 	FAULT_CORRUPT, /* an element of the result comes twice */
 	FAULT_KEYS,	   /* all keys are zeros, or empty strings */
-	FAULT_ORDER,   /* pieces of the result have their elements in the reverse order */
+	FAULT_ORDER,   /* parts of the result have their elements in the reverse order */
 	FAULT_OOM,	   /* out of device memory */
 	FAULT_SHORT,   /* the result ends too early */
 	FAULT_VERSION, /* another version of the protocol is spoken; at no stage of a job */
@@ -31,7 +31,7 @@ typedef enum fault_stage
 	STAGE_BEGIN,
 	STAGE_ADD,
 	STAGE_FINISH,
-	STAGE_NEXT, /* once a piece of the result has been sent */
+	STAGE_NEXT, /* once a part of the result has been sent */
 	STAGE_REST	/* no job has come for a while: it is the first thread that fails */
 } fault_stage;
 
@@ -71,7 +71,7 @@ bool gsd_fault_choose(void);
  * of those.
  */
 void gsd_fault_chunk(bool chosen, gs_chunk *chunk, const gs_column_spec *columns);
-void gsd_fault_piece(bool chosen, uint64_t given, char *piece, uint64_t count, uint64_t bytes);
+void gsd_fault_piece(bool chosen, uint64_t given, char *part, uint64_t count, uint64_t bytes);
 
 /* device.c: the devices, and how much of them is promised to jobs */
 typedef struct device

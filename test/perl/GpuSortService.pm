@@ -76,7 +76,7 @@ sub forgive
 	$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
 }
 
-# Rows enough for several pieces of the order.
+# Rows enough for several parts of the order.
 sub make_table
 {
 	my ($node, $rows) = @_;

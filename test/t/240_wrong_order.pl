@@ -7,7 +7,7 @@ use GpuSortService;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# Several pieces of a result, also in a sorted run.
+# Several parts of a result, also in a sorted run.
 my $rows = 400000;
 my $first = 'order';
 my $late = 'order@next';
