@@ -173,6 +173,7 @@ run_regress() {
 
 # Twice: with the sorts inside the backends, and with every sort in the GPU service, running on its CPU engine.
 run_pgtap() {
+	as_server make -s -C "$work/tree/test/datums" PG_CONFIG="$PG_CONFIG" >&2
 	[ "$size" = gpu ] || pgtap_with pgtap ''
 	pgtap_with service "gpusort.engine = gpu
 gpusort.min_rows = 0
@@ -186,6 +187,7 @@ pgtap_with() {
 	start_server "$1" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		session_preload_libraries = 'gpusort'
+		dynamic_library_path = '\$libdir:$work/tree/test/datums'
 		$2
 	CONF
 	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
