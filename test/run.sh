@@ -176,7 +176,7 @@ run_regress() {
 run_pgtap() {
 	local jit='jit = on
 jit_above_cost = 30'
-	as_server make -s -C "$work/tree/test/datums" PG_CONFIG="$PG_CONFIG" >&2
+	as_server make -s -B -C "$work/tree/test/datums" PG_CONFIG="$PG_CONFIG" >&2
 	if [ ! -e "$("$PG_CONFIG" --pkglibdir)/llvmjit.so" ]; then
 		jit=
 		say "This server has no llvmjit.so: pgTAP's tests run without compiled code."
