@@ -176,10 +176,19 @@ run_regress() {
 	stop_server regress
 }
 
-# Twice: with the sorts inside the backends, and with every sort in the GPU service, running on its CPU engine.
+# Twice: with the sorts inside the backends, and with every sort in the GPU service, running on its CPU engine; then in compiled code, too.
+# Queries that cost less than 30 are pgTAP's own, of which there are many, and would take most of the compiler's time.
 run_pgtap() {
+	local jit='jit = on
+jit_above_cost = 30'
+	as_server make -s -B -C "$work/tree/test/datums" PG_CONFIG="$PG_CONFIG" >&2
+	if [ ! -e "$("$PG_CONFIG" --pkglibdir)/llvmjit.so" ]; then
+		jit=
+		say "This server has no llvmjit.so: pgTAP's tests run without compiled code."
+	fi
 	[ "$size" = gpu ] || pgtap_with pgtap ''
-	pgtap_with service "gpusort.engine = gpu
+	pgtap_with service "$jit
+gpusort.engine = gpu
 gpusort.min_rows = 0
 gpusort.service_options = '--engine=${GPUSORT_SERVICE_ENGINE:-cpu}'
 $service_settings"
@@ -191,6 +200,7 @@ pgtap_with() {
 	start_server "$1" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		session_preload_libraries = 'gpusort'
+		dynamic_library_path = '\$libdir:$work/tree/test/datums'
 		$2
 	CONF
 	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \

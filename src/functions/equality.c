@@ -5,6 +5,7 @@
 
 #include "catalog/pg_type_d.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 #include "equality.h"
@@ -14,6 +15,7 @@ equality_open(Equality *equality, Oid type, Oid collation)
 {
 	TypeCacheEntry *entry;
 
+	equality->mask = 0;
 	equality->collation = collation;
 	equality->function = NULL;
 	switch (type)
@@ -29,6 +31,7 @@ equality_open(Equality *equality, Oid type, Oid collation)
 		case TIMESTAMPOID:
 		case TIMESTAMPTZOID:
 			equality->how = EQUAL_BITS;
+			equality->mask = ~(Datum) 0 >> BITS_PER_BYTE * (sizeof(Datum) - get_typlen(type));
 			return;
 		case FLOAT4OID:
 			equality->how = EQUAL_FLOAT4;

@@ -15,6 +15,7 @@ typedef struct Equality
 		EQUAL_FLOAT8,
 		EQUAL_BY_CALL
 	}			how;
+	Datum		mask;			/* the bits that a value has: the rest of a narrow one's Datum means nothing */
 	Oid			collation;
 	FmgrInfo   *function;		/* in the type cache */
 } Equality;
@@ -29,7 +30,7 @@ equality_holds(const Equality *equality, Datum a, Datum b)
 	switch (equality->how)
 	{
 		case EQUAL_BITS:
-			return a == b;
+			return ((a ^ b) & equality->mask) == 0;
 		case EQUAL_FLOAT4:
 			{
 				float4		x = DatumGetFloat4(a);

@@ -12,6 +12,31 @@ use Time::HiRes qw(time);
 
 our @EXPORT = qw(start_node plan_of temp_files rows_digest timed backend_kilobytes);
 
+# A query in a background session: its output without the last newline, and whether there are errors.  Minor versions before 2025, 16.2 for one,
+# leave the newline and do not wait for the errors, so this stands in for the method of all versions.
+{
+	my $queries = 0;
+
+	no warnings 'redefine';
+	*PostgreSQL::Test::BackgroundPsql::query = sub {
+		my ($self, $query) = @_;
+		my $end = 'end of query ' . ++$queries;
+		my $output;
+
+		$self->{timeout}->start if defined $self->{query_timer_restart};
+		$self->{stdin} .= "$query\n;\n\\echo '$end'\n\\warn '$end'\n";
+		until ($self->{stdout} =~ /^$end\n/m && $self->{stderr} =~ /^$end\n/m)
+		{
+			die 'psql query timed out' if $self->{timeout}->is_expired;
+			$self->{run}->pump;
+		}
+		($output = $self->{stdout}) =~ s/\n?^$end\n//m;
+		$self->{stderr} =~ s/\n?^$end\n//m;
+		$self->{stdout} = '';
+		return wantarray ? ($output, $self->{stderr} eq '' ? 0 : 1) : $output;
+	};
+}
+
 # Starts a server with gpusort loaded into every session, and the given settings; what follows is for initdb.
 sub start_node
 {

@@ -1,5 +1,6 @@
 -- Which sorts gpusort leaves to PostgreSQL, and the reason that DEBUG1 gives.
 LOAD 'gpusort';
+SET jit = off;
 SET gpusort.min_rows = 0;
 CREATE SCHEMA reasons;
 SET search_path = reasons;
