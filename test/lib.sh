@@ -90,6 +90,29 @@ has_locale() {
 	locale -a 2>/dev/null | sed 's/\.utf8$/.UTF-8/' | grep -qxF "$1"
 }
 
+# make_locales NAME.CHARSET...: compiles locales in the work directory, where servers that are started afterwards find them, next to the
+# machine's C.UTF-8; they find no others.  What the machine has no sources for, it says, and leaves out.
+make_locales() {
+	local name names
+	export LOCPATH=$work/locale
+	mkdir "$LOCPATH"
+	for name in /usr/lib/locale/C.*; do
+		if [ -d "$name" ]; then ln -s "$name" "$LOCPATH"; fi
+	done
+	names=$(printf '%s\n' "$@")
+	# as many at a time as there are cores; warnings do not matter
+	xargs -P "$(nproc)" -I NAME sh -c 'localedef -c -i "${1%%.*}" -f "${1#*.}" "$LOCPATH/$1" >/dev/null 2>&1' sh NAME <<<"$names" || true
+	for name; do
+		[ -e "$LOCPATH/$name/LC_COLLATE" ] || say "This machine cannot make the locale $name; tests of it are skipped."
+	done
+	chmod -R a+rX "$LOCPATH"
+	# this session's own may be none of them
+	if [ -n "$(locale 2>&1 >/dev/null)" ]; then
+		export LANG=C.UTF-8
+		unset LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME
+	fi
+}
+
 # Does this session sort strings by their bytes?  So it does under a locale that the machine does not have.
 sorts_by_bytes() {
 	local name

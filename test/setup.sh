@@ -1,6 +1,6 @@
 #!/bin/bash
-# setup.sh [test|demo]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need, with
-# "demo" what en_US.UTF-8 is made from, on a machine that has no locale but C.
+# setup.sh [test|demo]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need, what locales are
+# made from included, with "demo" what en_US.UTF-8 is made from, on a machine that has no locale but C.
 #
 # Debian starts a server of its own when the server's package is installed; that is not wanted here, so neither a
 # cluster is made nor any service started while packages are installed.  Does nothing where nothing is missing.
@@ -91,7 +91,7 @@ if [ "${1:-}" = test ]; then
 		fi
 	done
 fi
-if [ "${1:-}" = demo ] && sorts_by_bytes && ! has_locale en_US.UTF-8; then
+if [ "${1:-}" = test ] || { [ "${1:-}" = demo ] && sorts_by_bytes && ! has_locale en_US.UTF-8; }; then
 	need localedef libc-bin
 	if [ ! -e "$locale_sources/en_US" ]; then packages+=(locales); fi
 fi
