@@ -293,20 +293,28 @@ order_run(Settling *s, uint32 *rows, uint32 count)
 static TiedResult
 judge(Settling *s, uint32 row, uint32 next)
 {
-	SortKey    *key = &s->keys[s->key];
-	int			order;
-
-	if (!key->coarse)
-		return TIED_WRONG_ORDER;
-	encode(s, 0, s->key, row);
-	encode(s, 1, s->key, next);
-	order = compare_encoded(s);
-	if (order < 0)
+	for (int key = 0; key <= s->key; key++)
 	{
-		sortkey_refuse(key);
-		return TIED_CONTRADICTION;
+		int			order;
+
+		if (!s->keys[key].coarse)
+			continue;
+		encode(s, 0, key, row);
+		encode(s, 1, key, next);
+		order = compare_encoded(s);
+		/* in the keys before s->key they are equal */
+		if (order < 0 || (order > 0 && key < s->key))
+		{
+			sortkey_refuse(&s->keys[key]);
+			return TIED_CONTRADICTION;
+		}
+		if (order > 0)
+			return TIED_WRONG_ORDER;
+		/* nothing behind such a key has been sorted by */
+		if (s->keys[key].empty)
+			s->key = key;
 	}
-	return order > 0 ? TIED_WRONG_ORDER : TIED_SETTLED;
+	return s->keys[s->key].coarse ? TIED_SETTLED : TIED_WRONG_ORDER;
 }
 
 /* Compares all neighbours, and orders runs that are not in order. */
