@@ -455,6 +455,16 @@ fix_keys(Sorter *sorter, bool fixed)
 		sorter->keys[i].exact = fixed;
 }
 
+/* How many bytes copies of values may take while rows are compared: what the sort leaves of its memory, and where that is full a quarter more. */
+static Size
+copies_limit(const Sorter *sorter)
+{
+	Size		used = sorter->held + rowstore_bytes(sorter->rows);
+	Size		left = sorter->limit > used ? sorter->limit - used : 0;
+
+	return Max(left, sorter->limit / 4);
+}
+
 /* Fetches the whole order and puts rows in order that coarse keys do not tell apart. */
 static gs_status
 settle_ties(Sorter *sorter)
@@ -470,7 +480,8 @@ settle_ties(Sorter *sorter)
 		return status;
 	comparer = rowcompare_open(&sorter->columns, sorter->desc, sorter->rows, sorter->places);
 	fix_keys(sorter, true);
-	result = tied_runs_settle(comparer, sorter->keys, order->numbers, order->rows, sorter->mem, &sorter->stats.tied);
+	result = tied_runs_settle(comparer, sorter->keys, order->numbers, order->rows, sorter->mem, copies_limit(sorter),
+							   &sorter->stats.tied);
 	fix_keys(sorter, false);
 	rowcompare_close(comparer);
 	sorter->contradicted = result == TIED_CONTRADICTION;
