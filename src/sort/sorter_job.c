@@ -123,6 +123,7 @@ try_begin(Sorter *sorter)
 	sorter->ncolumns = 0;
 	do
 	{
+		sortkey_restart(&sorter->keys[sorter->ncolumns]);
 		sorter->specs[sorter->ncolumns] = sorter->keys[sorter->ncolumns].spec;
 		if (sorter->specs[sorter->ncolumns].type == GS_BYTES)
 			sorter->stats.strings++;
@@ -257,6 +258,14 @@ leave_service(Sorter *sorter, gs_status status)
 	return status;
 }
 
+/* Says whether keys may take another form. */
+static void
+fix_keys(Sorter *sorter, bool fixed)
+{
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+		sorter->keys[i].exact = fixed;
+}
+
 /* Of the first rows, how many repeat the keys of an earlier one, up to the keys that are deferred? */
 static uint32
 repeated_keys(Sorter *sorter, uint32 rows)
@@ -298,10 +307,15 @@ static pg_noinline bool
 take_deferred(Sorter *sorter)
 {
 	double		rows = Max(Min(sorter->rows_expected, (double) DEFER_ROWS * DEFER_ROWS), DEFER_ROWS);
-	double		repeated = repeated_keys(sorter, DEFER_ROWS);
-	double		different = (double) DEFER_ROWS * DEFER_ROWS / (2 * repeated + 1);
-	bool		take = rows / different > DEFER_TIES;
+	double		repeated;
+	double		different;
+	bool		take;
 
+	fix_keys(sorter, true);
+	repeated = repeated_keys(sorter, DEFER_ROWS);
+	fix_keys(sorter, false);
+	different = (double) DEFER_ROWS * DEFER_ROWS / (2 * repeated + 1);
+	take = rows / different > DEFER_TIES;
 	for (int i = sorter->deferred; take && i < sorter->columns.nkeys; i++)
 		if (sorter->keys[i].empty)
 			sortkey_resume(&sorter->keys[i]);
@@ -445,14 +459,6 @@ recover_order(void *arg, gs_status status)
 	}
 	MemoryContextSwitchTo(old);
 	return status == GS_OK;
-}
-
-/* Says whether keys may take another form. */
-static void
-fix_keys(Sorter *sorter, bool fixed)
-{
-	for (int i = 0; i < sorter->columns.nkeys; i++)
-		sorter->keys[i].exact = fixed;
 }
 
 /* How many bytes copies of values may take while rows are compared: what the sort leaves of its memory, and where that is full a quarter more. */
