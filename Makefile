@@ -41,7 +41,7 @@ else
 endif
 endif
 
-.PHONY: demo test test-large valgrind gpucheck bench-kernels bench-queries
+.PHONY: demo test test-large valgrind gpucheck bench-everyday bench-kernels bench-queries
 
 # On a fresh machine: install what is missing, build, run in temporary directories, clean up
 demo:
@@ -71,3 +71,7 @@ bench-kernels:
 bench-queries:
 	@PG_CONFIG='$(PG_CONFIG)' bench/queries.sh
 	@PG_CONFIG='$(PG_CONFIG)' bench/functions.sh
+
+# The queries of TPC-H and others like them, as a user of a stock server asks them
+bench-everyday:
+	@PG_CONFIG='$(PG_CONFIG)' bench/everyday.sh

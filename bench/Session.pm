@@ -6,6 +6,7 @@ use warnings;
 
 use IPC::Open2;
 use JSON::PP;
+use Time::HiRes qw(time);
 
 # Opens a session to a database.
 sub new
@@ -20,12 +21,12 @@ sub new
 	return $self;
 }
 
-# Runs statements and returns what they print; dies at an error.
-sub query
+# Runs statements and gives each line that they print to a function; dies at an error.
+sub stream
 {
-	my ($self, $sql) = @_;
+	my ($self, $sql, $line_seen) = @_;
 	my $marker = 'end of query ' . ++$self->{n};
-	my $text = '';
+	my $error = '';
 
 	print { $self->{in} } "$sql;\n\\echo '$marker'\n";
 	$self->{in}->flush;
@@ -33,13 +34,41 @@ sub query
 	{
 		if ($line eq "$marker\n")
 		{
-			die "$sql\n$text" if $text =~ /^(ERROR|FATAL|psql): /m;
-			chomp $text;
-			return $text;
+			die "$sql\n$error" if $error ne '';
+			return;
 		}
-		$text .= $line;
+		if ($error ne '' || $line =~ /^(ERROR|FATAL|psql): /) { $error .= $line }
+		else { $line_seen->($line) }
 	}
-	die "the session ended\n$sql\n$text";
+	die "the session ended\n$sql\n$error";
+}
+
+# Runs statements and returns what they print; dies at an error.
+sub query
+{
+	my ($self, $sql) = @_;
+	my $text = '';
+
+	$self->stream($sql, sub { $text .= $_[0] });
+	chomp $text;
+	return $text;
+}
+
+# Runs a query whose rows psql reads from the socket and throws away, and returns the milliseconds that it took.
+sub discard
+{
+	my ($self, $query) = @_;
+	return $self->milliseconds("COPY ($query) TO STDOUT \\g /dev/null\n");
+}
+
+# Runs statements and returns the milliseconds that they took.
+sub milliseconds
+{
+	my ($self, $sql) = @_;
+	my $start = time;
+
+	$self->query($sql);
+	return (time - $start) * 1000;
 }
 
 # EXPLAIN (ANALYZE, TIMING OFF) of a query as a structure.

@@ -19,12 +19,7 @@ as_server perl "$work/tree/bench/demo.pl" "$bindir/psql"
 
 if sorts_by_bytes; then
 	stop_server demo
-	if ! has_locale en_US.UTF-8; then
-		# in the work directory, for this server alone
-		as_server mkdir "$work/locale"
-		as_server localedef -i en_US -f UTF-8 "$work/locale/en_US.UTF-8"
-		export LOCPATH=$work/locale
-	fi
+	make_locale en_US.UTF-8
 	say "Starting another one, with the locale en_US.UTF-8"
 	start_server linguistic --locale=en_US.UTF-8 </dev/null
 	as_server perl "$work/tree/bench/demo.pl" "$bindir/psql" text

@@ -15,7 +15,7 @@
 bool		gpusort_enabled = true;
 int			gpusort_min_rows = 1000;
 int			gpusort_work_mem = 256 * 1024;
-int			gpusort_verify = VERIFY_OFF;
+int			gpusort_verify = VERIFY_AUTO;
 bool		gpusort_explain_machine = true;
 double		gpusort_cpu_row_cost = 0.02;
 double		gpusort_cpu_key_cost = 0.0075;
@@ -36,6 +36,7 @@ static const struct config_enum_entry engine_options[] = {
 };
 
 static const struct config_enum_entry verify_options[] = {
+	{"auto", VERIFY_AUTO, false},
 	{"off", VERIFY_OFF, false},
 	{"sample", VERIFY_SAMPLE, false},
 	{"full", VERIFY_FULL, false},
@@ -97,9 +98,10 @@ define_sort_settings(void)
 							&gpusort_work_mem, 256 * 1024, -1, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN,
 							check_work_mem, NULL, NULL);
 	DefineCustomEnumVariable("gpusort.verify",
-							 "Checks orders against the types' comparison functions before any row is given out.",
-							 NULL,
-							 &gpusort_verify, VERIFY_OFF, verify_options, PGC_USERSET, 0, NULL, NULL, NULL);
+							 "Checks what engines answer by the types' comparison functions.",
+							 "\"auto\" looks at a sample of what a GPU answers, \"sample\" also of what the CPU does; "
+							 "\"full\" looks at everything before the first row is given out.",
+							 &gpusort_verify, VERIFY_AUTO, verify_options, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.explain_machine",
 							 "Shows what depends on the machine in EXPLAIN: memory, times, device names.",
 							 NULL,

@@ -29,6 +29,7 @@ typedef enum EngineChoice
 
 typedef enum GpusortVerify
 {
+	VERIFY_AUTO,				/* a sample of what a GPU answers */
 	VERIFY_OFF,
 	VERIFY_SAMPLE,
 	VERIFY_FULL

@@ -90,18 +90,41 @@ has_locale() {
 	locale -a 2>/dev/null | sed 's/\.utf8$/.UTF-8/' | grep -qxF "$1"
 }
 
-# make_locales NAME.CHARSET...: compiles locales in the work directory, where servers that are started afterwards find them, next to the
-# machine's C.UTF-8; they find no others.  What the machine has no sources for, it says, and leaves out.
-make_locales() {
-	local name names
+# Does this session sort strings by their bytes?  So it does under a locale that the machine does not have.
+sorts_by_bytes() {
+	local name
+	name=$(locale 2>/dev/null | sed -n 's/^LC_COLLATE="\{0,1\}\([^"]*\).*/\1/p')
+	case "$name" in ''|C|POSIX|C.*) return 0 ;; esac
+	[ -n "$(locale 2>&1 >/dev/null)" ]
+}
+
+# make_locale NAME: compiles a locale that the machine lacks, in the work directory, for the servers of this script alone.  Locales that
+# LOCPATH brings go there, too, since the servers' user has to read them.
+make_locale() {
+	if [ -n "${LOCPATH:-}" ] && [ "$LOCPATH" != "$work/locale" ]; then
+		cp -rL "$LOCPATH" "$work/locale"
+		chmod -R a+rX "$work/locale"
+		export LOCPATH=$work/locale
+	fi
+	if has_locale "$1" || [ -e "$work/locale/$1" ]; then return; fi
+	mkdir -p "$work/locale"
+	localedef -i "${1%.UTF-8}" -f UTF-8 "$work/locale/$1" ||
+		die "Compile it elsewhere (localedef -i ${1%.UTF-8} -f UTF-8 DIRECTORY/$1), and set LOCPATH=DIRECTORY."
 	export LOCPATH=$work/locale
-	mkdir "$LOCPATH"
+}
+
+# make_locales NAME.CHARSET...: compiles locales that are not in LOCPATH, in the work directory, where servers that are started afterwards find
+# them and the machine's C.UTF-8, and no others.  What this machine cannot make, it says, and leaves out.
+make_locales() {
+	local name
+	if [ -n "${LOCPATH:-}" ]; then cp -rL "$LOCPATH" "$work/locale"; else mkdir "$work/locale"; fi
+	export LOCPATH=$work/locale
 	for name in /usr/lib/locale/C.*; do
-		if [ -d "$name" ]; then ln -s "$name" "$LOCPATH"; fi
+		if [ -d "$name" ] && [ ! -e "$LOCPATH/${name##*/}" ]; then ln -s "$name" "$LOCPATH"; fi
 	done
-	names=$(printf '%s\n' "$@")
 	# as many at a time as there are cores; warnings do not matter
-	xargs -P "$(nproc)" -I NAME sh -c 'localedef -c -i "${1%%.*}" -f "${1#*.}" "$LOCPATH/$1" >/dev/null 2>&1' sh NAME <<<"$names" || true
+	for name; do [ -e "$LOCPATH/$name/LC_COLLATE" ] || echo "$name"; done |
+		xargs -P "$(nproc)" -I NAME sh -c 'localedef -c -i "${1%%.*}" -f "${1#*.}" "$LOCPATH/$1" >/dev/null 2>&1' sh NAME || true
 	for name; do
 		[ -e "$LOCPATH/$name/LC_COLLATE" ] || say "This machine cannot make the locale $name; tests of it are skipped."
 	done
@@ -111,14 +134,6 @@ make_locales() {
 		export LANG=C.UTF-8
 		unset LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME
 	fi
-}
-
-# Does this session sort strings by their bytes?  So it does under a locale that the machine does not have.
-sorts_by_bytes() {
-	local name
-	name=$(locale 2>/dev/null | sed -n 's/^LC_COLLATE="\{0,1\}\([^"]*\).*/\1/p')
-	case "$name" in ''|C|POSIX|C.*) return 0 ;; esac
-	[ -n "$(locale 2>&1 >/dev/null)" ]
 }
 
 # Makes the work directory and sees to its end.

@@ -1,6 +1,7 @@
 #!/bin/bash
-# setup.sh [test|demo]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need, what locales are
-# made from included, with "demo" what en_US.UTF-8 is made from, on a machine that has no locale but C.
+# setup.sh [test|demo|everyday]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need, what locales
+# are made from included, with "demo" what en_US.UTF-8 is made from, on a machine that has no locale but C, with "everyday" what
+# bench/everyday.sh needs.
 #
 # Debian starts a server of its own when the server's package is installed; that is not wanted here, so neither a
 # cluster is made nor any service started while packages are installed.  Does nothing where nothing is missing.
@@ -21,6 +22,13 @@ may_install() {
 packages=()
 need() { # COMMAND PACKAGE
 	command -v "$1" >/dev/null 2>&1 || packages+=("$2")
+}
+need_locale_sources() {
+	need localedef libc-bin
+	if [ ! -e "$locale_sources/en_US" ]; then packages+=(locales); fi
+}
+need_locale() { # NAME
+	has_locale "$1.UTF-8" || need_locale_sources
 }
 need_perl() { # MODULE PACKAGE
 	perl -M"$1" -e 1 2>/dev/null || packages+=("$2")
@@ -90,11 +98,16 @@ if [ "${1:-}" = test ]; then
 			packages+=(gcc)
 		fi
 	done
+	need_locale_sources
 fi
-if [ "${1:-}" = test ] || { [ "${1:-}" = demo ] && sorts_by_bytes && ! has_locale en_US.UTF-8; }; then
-	need localedef libc-bin
-	if [ ! -e "$locale_sources/en_US" ]; then packages+=(locales); fi
-fi
+case "${1:-}" in
+	demo) if sorts_by_bytes; then need_locale en_US; fi ;;
+	everyday)
+		need_locale en_US
+		if [ -z "${TPCHGEN:-}${TPCH_DATA:-}" ] && ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+			packages+=(python3-venv)
+		fi ;;
+esac
 [ ${#packages[@]} -gt 0 ] || exit 0
 may_install "${packages[*]}"
 

@@ -33,6 +33,7 @@ engine_failure_text(EngineFailure why)
 		"too large for the GPU service",
 		"GPU failed",
 		"GPU service gave a wrong order",
+		"GPU is set aside after wrong answers",
 		"GPU service refused the job",
 	};
 

@@ -38,6 +38,7 @@ typedef enum EngineFailure
 	ENGINE_TOO_BIG,
 	ENGINE_DEVICE,
 	ENGINE_WRONG_ORDER,
+	ENGINE_SET_ASIDE,
 	ENGINE_INVALID,
 	ENGINE_FAILURES
 } EngineFailure;
@@ -82,6 +83,7 @@ struct EngineJob
 	const EngineOps *ops;
 	EngineKind	kind;
 	const char *name;			/* of the device; lives as long as the session */
+	uint32		device;			/* in the service: its place in gpusort_devices */
 	uint64		max_rows;		/* more do not fit; may become smaller with every add */
 	double		wait_in_ms;		/* time that the backend waited: for a free chunk, */
 	double		wait_sort_ms;	/* after the last one, */

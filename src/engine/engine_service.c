@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "src/guc.h"
 #include "link.h"
+#include "trust.h"
 
 /* A chunk takes no more of the memory limit than this, so that the limit is looked at often enough; nor of what one job may have. */
 #define CHUNK_SHARE 16
@@ -49,9 +50,9 @@ typedef struct ServiceJob
 	bool		sorted;
 	bool		overflow;		/* a sum left its range: the answer, not a failure */
 	gs_job_info info;
-	gsd_piece	pieces[GSD_MAX_SLOTS];	/* that have come and wait, oldest first */
-	uint32		first_piece;
-	uint32		npieces;
+	gsd_result_part	parts[GSD_MAX_SLOTS];	/* that have come and wait, oldest first */
+	uint32		first_part;
+	uint32		nparts;
 	uint32		taken;			/* elements taken out of the oldest */
 	uint64		given;
 } ServiceJob;
@@ -197,11 +198,11 @@ take_message(ServiceJob *job, const gsd_message *m)
 			job->info.upload_ns = m->sorted.upload_ns;
 			job->info.device_ns = m->sorted.device_ns;
 			return ENGINE_OK;
-		case GSD_PIECE:
-			if (!job->sorted || m->piece.area >= link->layout.areas || job->npieces >= link->layout.areas ||
-				m->piece.rows > link->layout.area_bytes / job->result_bytes)
+		case GSD_PART:
+			if (!job->sorted || m->part.area >= link->layout.areas || job->nparts >= link->layout.areas ||
+				m->part.rows > link->layout.area_bytes / job->result_bytes)
 				return ENGINE_PROTOCOL;
-			job->pieces[(job->first_piece + job->npieces++) % GSD_MAX_SLOTS] = m->piece;
+			job->parts[(job->first_part + job->nparts++) % GSD_MAX_SLOTS] = m->part;
 			return ENGINE_OK;
 		case GSD_FAILED:
 			ereport(DEBUG1, (errmsg_internal("gpusort service: %s", m->result.text)));
@@ -293,6 +294,7 @@ begin(ServiceJob *job, const gs_job_spec *spec)
 	message.begin.operation = spec->operation;
 	message.begin.exclusive = spec->exclusive;
 	message.begin.by_flags = filters(spec) && spec->filter.by_flags;
+	message.begin.avoid = trust_aside();
 	message.begin.comparison = filters(spec) ? spec->filter.comparison : 0;
 	if (constant > 0)
 		memcpy(&message.begin.columns[spec->ncolumns], spec->filter.value, constant);
@@ -307,12 +309,17 @@ begin(ServiceJob *job, const gs_job_spec *spec)
 	if (why != ENGINE_OK)
 		return why;
 	if (message.head.type == GSD_FAILED)
-		return why_of_status((gs_status) message.result.status);
+	{
+		gs_status	status = (gs_status) message.result.status;
+
+		return status == GS_WRONG_ORDER ? ENGINE_SET_ASIDE : why_of_status(status);
+	}
 	if (message.head.type != GSD_BEGUN)
 		return ENGINE_PROTOCOL;
 	job->base.max_rows = Min(message.begun.max_rows, GS_MAX_ROWS);
 	strlcpy(device_names[message.begun.device], message.begun.name, GSD_NAME_BYTES);
 	job->base.name = device_names[message.begun.device];
+	job->base.device = message.begun.device;
 	return job->base.max_rows < LEAST_JOB_ROWS ? ENGINE_NO_MEMORY : ENGINE_OK;
 }
 
@@ -381,7 +388,7 @@ service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 		return failed(why);
 	job->base.kind = job->link->gpu ? ENGINE_GPU : ENGINE_CPU_SERVICE;
 	job->free_slots = (UINT64CONST(1) << job->link->layout.slots) - 1;
-	if (why == ENGINE_NO_MEMORY || why == ENGINE_INVALID || why == ENGINE_TOO_BIG)
+	if (why == ENGINE_NO_MEMORY || why == ENGINE_INVALID || why == ENGINE_TOO_BIG || why == ENGINE_SET_ASIDE)
 	{
 		service_end(&job->base);	/* the link is well, only this job cannot be */
 		return failed(why);
@@ -493,34 +500,34 @@ service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 {
 	ServiceJob *job = (ServiceJob *) base;
 	EngineFailure why = ENGINE_OK;
-	gsd_piece  *piece;
+	gsd_result_part  *part;
 	uint32		count;
 
 	*got = 0;
 	if (job->given == job->info.results)
 		return GS_OK;
-	while (job->npieces == 0)
+	while (job->nparts == 0)
 	{
 		why = wait_messages(job, LINK_WAIT_ORDER, &job->base.wait_out_ms);
 		if (why != ENGINE_OK)
 			return lost(job, why);
 	}
-	piece = &job->pieces[job->first_piece];
-	if (piece->rows == 0 || piece->rows > job->info.results - job->given + job->taken)
+	part = &job->parts[job->first_part];
+	if (part->rows == 0 || part->rows > job->info.results - job->given + job->taken)
 		return lost(job, ENGINE_PROTOCOL);	/* the end too early, or more than there are */
-	count = (uint32) Min(room, (uint64) (piece->rows - job->taken));
-	memcpy(out, link_area(job->link, piece->area) + job->taken * job->result_bytes, count * job->result_bytes);
+	count = (uint32) Min(room, (uint64) (part->rows - job->taken));
+	memcpy(out, link_area(job->link, part->area) + job->taken * job->result_bytes, count * job->result_bytes);
 	job->taken += count;
 	job->given += count;
 	*got = count;
 	if (job->given == job->info.results)
 		service_end(base);		/* nothing left to come: the link is free for another job */
-	else if (job->taken == piece->rows)
+	else if (job->taken == part->rows)
 	{
-		job->first_piece = (job->first_piece + 1) % GSD_MAX_SLOTS;
-		job->npieces--;
+		job->first_part = (job->first_part + 1) % GSD_MAX_SLOTS;
+		job->nparts--;
 		job->taken = 0;
-		if (!return_area(job, piece->area, &why))
+		if (!return_area(job, part->area, &why))
 			return lost(job, why);
 	}
 	return GS_OK;

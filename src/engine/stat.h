@@ -9,6 +9,7 @@
 #include "storage/s_lock.h"
 
 #include "engine.h"
+#include "src/service/protocol.h"
 
 /* What becomes of the service, as the worker sees it. */
 typedef enum ServiceState
@@ -37,6 +38,13 @@ typedef struct ServiceShared
 	char		reason[SERVICE_REASON_BYTES];	/* of state, where it is not the best one */
 } ServiceShared;
 
+/* What is known of a device's answers: trust.c. */
+typedef struct DeviceRecord
+{
+	int			wrong;			/* answers, counted up to the one that sets it aside */
+	TimestampTz last;			/* when it gave one */
+} DeviceRecord;
+
 /* What is counted of jobs of one operation and engine. */
 typedef enum JobCount
 {
@@ -58,8 +66,9 @@ typedef pg_atomic_uint64 JobCounters[JOB_COUNTS];
 /* In shared memory; in a session of its own where none can be had. */
 typedef struct GpusortShared
 {
-	slock_t		mutex;			/* of service */
+	slock_t		mutex;			/* of service and devices */
 	ServiceShared service;
+	DeviceRecord devices[GSD_MAX_DEVICES];
 	pg_atomic_uint64 broken_until;	/* until gsd_now_ms says so nobody tries the service: it did not answer */
 	JobCounters done[JOB_OPS][ENGINE_KINDS];
 	pg_atomic_uint64 left[JOB_OPS][ENGINE_FAILURES];

@@ -13,6 +13,7 @@
 
 #include "link.h"
 #include "stat.h"
+#include "trust.h"
 #include "worker.h"
 
 PG_FUNCTION_INFO_V1(gpusort_stat_get);
@@ -189,6 +190,11 @@ gpusort_devices_get(PG_FUNCTION_ARGS)
 			values[6] = Int64GetDatum((int64) device->jobs_done);
 			nulls[11] = false;
 			values[11] = Int64GetDatum((int64) answer.devices.pinned_bytes);
+			if (trust_aside_since(i) != 0)
+			{
+				values[7] = CStringGetTextDatum("set aside");
+				values[8] = TimestampTzGetDatum(trust_aside_since(i));
+			}
 			tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 		}
 	}

@@ -104,6 +104,13 @@ vector_address(const Vector *vector, uint64 row)
 	return vector->data + (vector->offsets ? vector->offsets[row] : row * vector->type->stride);
 }
 
+/* Is a boolean true, not false nor NULL? */
+static inline bool
+vector_is_true(const Vector *flags, uint64 row)
+{
+	return !vector_is_null(flags, row) && *vector_address(flags, row);
+}
+
 /* A value; one that is passed by reference stays in the vector. */
 static inline Datum
 vector_get(const Vector *vector, uint64 row, bool *isnull)

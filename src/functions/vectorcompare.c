@@ -1,9 +1,9 @@
 /*
  * vectorcompare.c: vectors ordered by the types' own comparators.
  *
- * For types without an exact encoding, for inputs so small that an engine does not pay, and to check what an engine says.  The
- * leading column's values, abbreviated where the type can do that, lie beside the row numbers; row numbers part what is equal, so
- * that the order is the stable one that engines give.
+ * For types without an exact encoding, for inputs so small that an engine does not pay, and to check what an engine
+ * says (vectorcheck.c).  The leading column's values, abbreviated where the type can do that, lie beside the row
+ * numbers; row numbers part what is equal, so that the order is the stable one that engines give.
  */
 #include "postgres.h"
 
@@ -142,25 +142,4 @@ vectorcompare_order(const VectorColumn *columns, int ncolumns, uint32 *order)
 		order[i] = items[i].row;
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
-}
-
-bool
-vectorcompare_check(const VectorColumn *columns, int ncolumns, const uint32 *order, uint64 count, uint64 step)
-{
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparisons", ALLOCSET_SMALL_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(cxt);
-	VectorComparer comparer;
-	bool		good = true;
-
-	vectorcompare_open(&comparer, columns, ncolumns);
-	for (uint64 i = 0; good && i + 1 < count; i += step)
-	{
-		int			result = vectorcompare_rows(&comparer, 0, ncolumns, order[i], order[i + 1]);
-
-		CHECK_FOR_INTERRUPTS();
-		good = result < 0 || (result == 0 && order[i] < order[i + 1]);
-	}
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(cxt);
-	return good;
 }

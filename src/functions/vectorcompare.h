@@ -29,9 +29,6 @@ extern void vectorcompare_order(const VectorColumn *columns, int ncolumns, uint3
 /* The same for many rows: vectorsort.c. */
 extern void vectorsort_order(const VectorColumn *columns, int ncolumns, uint32 *order);
 
-/* Are rows in order, as far as a look at every step-th pair of neighbours tells? */
-extern bool vectorcompare_check(const VectorColumn *columns, int ncolumns, const uint32 *order, uint64 count, uint64 step);
-
 /* Compares two rows by columns first to last - 1. */
 static inline int
 vectorcompare_rows(const VectorComparer *comparer, int first, int last, uint64 a, uint64 b)
@@ -48,6 +45,30 @@ vectorcompare_rows(const VectorComparer *comparer, int first, int last, uint64 a
 			return order;
 	}
 	return 0;
+}
+
+/* Does the outcome of a comparison say so? */
+static inline bool
+vectorcompare_holds(int order, gs_comparison comparison)
+{
+	switch (comparison)
+	{
+		case GS_EQ:
+			return order == 0;
+		case GS_NE:
+			return order != 0;
+		case GS_LT:
+			return order < 0;
+		case GS_LE:
+			return order <= 0;
+		case GS_GT:
+			return order > 0;
+		case GS_GE:
+			return order >= 0;
+		case GS_BETWEEN:
+			break;
+	}
+	return false;
 }
 
 #endif

@@ -10,10 +10,11 @@
 #include "utils/memutils.h"
 
 #include "src/engine/engine_choose.h"
-#include "src/guc.h"
 #include "src/engine/stat.h"
+#include "src/engine/trust.h"
+#include "src/guc.h"
+#include "vectorcheck.h"
 #include "vectorengine.h"
-#include "src/sort/verify.h"
 
 /* Results fetched at a time. */
 #define PART_RESULTS 65536
@@ -221,88 +222,6 @@ feed(VectorQuestion *q)
 	return status;
 }
 
-/* Are these numbers of rows, none twice? */
-static bool
-numbers_good(const uint32 *numbers, uint64 count, uint64 rows, MemoryContext cxt)
-{
-	Size		bytes = (rows + 63) / 64 * sizeof(uint64);
-	uint64	   *seen = MemoryContextAllocExtended(cxt, bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-
-	for (uint64 i = 0; i < count; i++)
-	{
-		uint64		bit = UINT64CONST(1) << (numbers[i] % 64);
-
-		if (numbers[i] >= rows || (seen[numbers[i] / 64] & bit) != 0)
-			return false;
-		seen[numbers[i] / 64] |= bit;
-	}
-	return true;
-}
-
-/* Are these runs of rows, all together as many as there are? */
-static bool
-runs_good(const gs_run *runs, uint64 count, uint64 rows)
-{
-	uint64		sum = 0;
-
-	for (uint64 i = 0; i < count; i++)
-	{
-		if (runs[i].row >= rows || runs[i].length == 0)
-			return false;
-		sum += runs[i].length;
-	}
-	return sum == rows;
-}
-
-/* Are these groups of rows, all together as many as there are? */
-static bool
-groups_good(const gs_group *groups, uint64 count, uint64 rows)
-{
-	uint64		sum = 0;
-
-	for (uint64 i = 0; i < count; i++)
-	{
-		if (groups[i].row >= rows || groups[i].length == 0 || groups[i].valid > groups[i].length)
-			return false;
-		sum += groups[i].length;
-	}
-	return sum == rows;
-}
-
-/* Can the answer be what was asked for?  Another process wrote it, and row numbers become places in memory. */
-static bool
-answer_good(const VectorQuestion *q)
-{
-	switch (q->spec.op)
-	{
-		case GS_ORDER:
-		case GS_PARTITION:
-			return q->count == q->rows && q->selected <= q->rows && numbers_good(q->answer, q->count, q->rows, q->cxt);
-		case GS_SELECT:
-			return numbers_good(q->answer, q->count, q->rows, q->cxt);
-		case GS_RUNS:
-			return runs_good(q->answer, q->count, q->rows);
-		case GS_REDUCE:
-			return groups_good(q->answer, q->count, q->rows);
-		case GS_SCAN:
-			return q->count == q->rows;
-		case GS_TOPK:			/* nobody asks */
-			break;
-	}
-	return false;
-}
-
-/* Is an order that of the types' comparators?  For those who set gpusort.verify. */
-static bool
-verified(const VectorQuestion *q)
-{
-	uint64		step = gpusort_verify == VERIFY_FULL ? 1 : Max(q->count / VERIFY_SAMPLE_PAIRS, 1);
-
-	if (gpusort_verify == VERIFY_OFF || q->spec.op != GS_ORDER)
-		return true;
-	return vectorcompare_check(q->columns, (int) q->spec.ncolumns, q->answer, q->count, step);
-}
-
 /* Takes the whole answer. */
 static gs_status
 take_answer(VectorQuestion *q, BigMem *mem)
@@ -328,7 +247,7 @@ take_answer(VectorQuestion *q, BigMem *mem)
 	} while (status == GS_OK && got > 0 && q->count < room);
 	q->engine->info(q->job, &info);
 	q->selected = info.selected;
-	if (status == GS_OK && ((q->job->kind != ENGINE_CPU && !answer_good(q)) || !verified(q)))
+	if (status == GS_OK && !vectorcheck(q))
 		status = GS_WRONG_ORDER;
 	return status;
 }
@@ -338,6 +257,8 @@ static void
 note_left(const VectorQuestion *q, EngineFailure why)
 {
 	stat_count_left(q->spec.op, why);
+	if (why == ENGINE_WRONG_ORDER)
+		trust_lose(q->job);
 	ereport(DEBUG1, (errmsg_internal("gpusort answers on the CPU: %s", engine_failure_text(why))));
 }
 

@@ -109,30 +109,6 @@ vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int order
 	return runs;
 }
 
-/* Does the outcome of a comparison say so? */
-static inline bool
-compares_so(int order, gs_comparison comparison)
-{
-	switch (comparison)
-	{
-		case GS_EQ:
-			return order == 0;
-		case GS_NE:
-			return order != 0;
-		case GS_LT:
-			return order < 0;
-		case GS_LE:
-			return order <= 0;
-		case GS_GT:
-			return order > 0;
-		case GS_GE:
-			return order >= 0;
-		case GS_BETWEEN:
-			break;
-	}
-	return false;
-}
-
 uint32 *
 vectorjob_select(BigMem *mem, const VectorColumn *column, gs_comparison comparison, Datum value, uint64 *selected)
 {
@@ -163,20 +139,13 @@ vectorjob_select(BigMem *mem, const VectorColumn *column, gs_comparison comparis
 
 		if (i % BLOCK_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
-		if (!isnull && compares_so(comparer.keys[0].comparator(mine, value, &comparer.keys[0]), comparison))
+		if (!isnull && vectorcompare_holds(comparer.keys[0].comparator(mine, value, &comparer.keys[0]), comparison))
 			rows[count++] = (uint32) i;
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 	*selected = count;
 	return rows;
-}
-
-/* Is a flag true, not false nor NULL? */
-static inline bool
-is_true(const Vector *flags, uint64 row)
-{
-	return !vector_is_null(flags, row) && *vector_address(flags, row);
 }
 
 uint32 *
@@ -198,11 +167,11 @@ vectorjob_partition(BigMem *mem, const Vector *flags, bool all, uint64 *selected
 	}
 	rows = answer_room(mem, q.rows, sizeof(uint32));
 	for (uint64 i = 0; i < q.rows; i++)
-		if (is_true(flags, i))
+		if (vector_is_true(flags, i))
 			rows[count++] = (uint32) i;
 	others = count;
 	for (uint64 i = 0; all && i < q.rows; i++)
-		if (!is_true(flags, i))
+		if (!vector_is_true(flags, i))
 			rows[others++] = (uint32) i;
 	*selected = count;
 	return rows;

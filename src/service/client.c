@@ -237,7 +237,7 @@ handle(connection *c, const gsd_message *m, int fd)
 			break;
 		case GSD_TAKEN:
 			c->areas_free |= (uint64_t) 1 << m->slot.slot;
-			gsd_send_pieces(c);
+			gsd_send_parts(c);
 			break;
 		case GSD_END:
 			gsd_job_drop(c);

@@ -37,7 +37,7 @@ typedef struct connection
 	uint64_t result_bytes; /* of an element */
 	uint64_t reserved;
 	uint64_t areas_free; /* a bit for each */
-	uint32_t pieces;
+	uint32_t parts;
 	uint64_t given;
 	bool chosen; /* to fail on purpose */
 	uint64_t looked_ns, told_ns;
@@ -55,6 +55,6 @@ void gsd_job_drop(connection *c);
 void gsd_on_begin(connection *c, const gsd_begin *m);
 void gsd_on_add(connection *c, const gsd_slot *m);
 void gsd_on_finish(connection *c, const gsd_count *m);
-void gsd_send_pieces(connection *c);
+void gsd_send_parts(connection *c);
 
 #endif

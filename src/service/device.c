@@ -22,6 +22,12 @@ gsd_device_count(void)
 	return device_count;
 }
 
+uint32_t
+gsd_all_devices(void)
+{
+	return ((uint32_t) 1 << device_count) - 1;
+}
+
 device *
 gsd_device_at(uint32_t index)
 {
@@ -151,18 +157,20 @@ better(device *d, device *other)
 }
 
 device *
-gsd_device_reserve(uint64_t bytes, uint32_t *index)
+gsd_device_reserve(uint64_t bytes, uint32_t avoid, uint32_t *index)
 {
-	bool tried[GSD_MAX_DEVICES] = {false};
+	uint32_t tried = avoid;
 
 	for (uint32_t attempt = 0; attempt < device_count; attempt++)
 	{
 		uint32_t best = GSD_MAX_DEVICES;
 
 		for (uint32_t i = 0; i < device_count; i++)
-			if (!tried[i] && (best == GSD_MAX_DEVICES || better(&devices[i], &devices[best])))
+			if (!(tried >> i & 1) && (best == GSD_MAX_DEVICES || better(&devices[i], &devices[best])))
 				best = i;
-		tried[best] = true;
+		if (best == GSD_MAX_DEVICES)
+			break;
+		tried |= (uint32_t) 1 << best;
 		if (gsd_device_reserve_more(&devices[best], bytes))
 		{
 			pthread_mutex_lock(&devices[best].mutex);

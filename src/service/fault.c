@@ -58,3 +58,45 @@ gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage)
 		sleep(1);
 	return true;
 }
+
+void
+gsd_fault_chunk(bool chosen, gs_chunk *chunk, const gs_column_spec *columns)
+{
+	if (!gsd_fault_here(chosen, FAULT_KEYS, STAGE_ADD))
+		return;
+	for (uint32_t i = 0; i < chunk->ncolumns; i++)
+	{
+		size_t width = gs_type_width(columns[i].type);
+
+		/* strings: their offsets, of which there is one more */
+		memset((char *) chunk + chunk->columns[i].values, 0,
+			   width > 0 ? chunk->rows * width : (chunk->rows + 1) * sizeof(uint32_t));
+	}
+}
+
+/*
+ * Reverses the order of an array's elements.
+ */
+static void
+reverse(char *array, uint64_t count, uint64_t bytes)
+{
+	char kept[sizeof(gs_group)];
+
+	for (char *low = array, *high = array + (count - 1) * bytes; low < high; low += bytes, high -= bytes)
+	{
+		memcpy(kept, low, bytes);
+		memcpy(low, high, bytes);
+		memcpy(high, kept, bytes);
+	}
+}
+
+void
+gsd_fault_piece(bool chosen, uint64_t given, char *part, uint64_t count, uint64_t bytes)
+{
+	fault_stage stage = given == 0 ? STAGE_FINISH : STAGE_NEXT;
+
+	if (count > 1 && gsd_fault_here(chosen, FAULT_CORRUPT, stage))
+		memcpy(part + (count - 1) * bytes, part, bytes);
+	if (count > 1 && gsd_fault_here(chosen, FAULT_ORDER, stage))
+		reverse(part, count, bytes);
+}

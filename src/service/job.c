@@ -160,10 +160,11 @@ guess_bytes(const gs_job_spec *spec)
 }
 
 /*
- * Reserves device memory for a job: for the rows it expects where there is room, else for fewer.
+ * Reserves memory for a job, on a device that it may run on: for the rows it expects where there is room, else for
+ * fewer.
  */
 static bool
-reserve(connection *c, const gs_job_spec *spec, uint32_t *index)
+reserve(connection *c, const gs_job_spec *spec, uint32_t avoid, uint32_t *index)
 {
 	uint64_t rows = spec->rows_hint > LEAST_ROWS ? spec->rows_hint : LEAST_ROWS;
 
@@ -172,7 +173,7 @@ reserve(connection *c, const gs_job_spec *spec, uint32_t *index)
 	for (; rows >= LEAST_ROWS; rows /= 2)
 	{
 		c->reserved = rows * (c->row_bytes + c->guess_bytes);
-		c->dev = gsd_device_reserve(c->reserved, index);
+		c->dev = gsd_device_reserve(c->reserved, avoid, index);
 		if (c->dev != NULL)
 			return true;
 	}
@@ -231,13 +232,18 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 	c->number = m->job;
 	c->state = OVER; /* unless all goes well */
 	c->given = c->chunk_bytes = 0;
-	c->pieces = 0;
+	c->parts = 0;
 	c->areas_free = ~(uint64_t) 0;
 	c->told_ns = gsd_now_ns();
 	c->chosen = gsd_fault_choose();
 	read_spec(m, &spec, columns);
+	if ((m->avoid & gsd_all_devices()) == gsd_all_devices())
+	{
+		gsd_reply_result(c, GSD_FAILED, GS_WRONG_ORDER, "no device that the client believes");
+		return;
+	}
 	c->result_bytes = gs_job_result_bytes(&spec);
-	if (!reserve(c, &spec, &index))
+	if (!reserve(c, &spec, m->avoid, &index))
 	{
 		gsd_reply_result(c, GSD_FAILED, GS_NOMEM, "no device memory free");
 		return;
@@ -292,7 +298,7 @@ cover(connection *c, uint64_t coming)
 void
 gsd_on_add(connection *c, const gsd_slot *m)
 {
-	const gs_chunk *chunk = (const gs_chunk *) (c->ring + m->slot * c->layout.slot_bytes);
+	gs_chunk *chunk = (gs_chunk *) (c->ring + m->slot * c->layout.slot_bytes);
 	uint64_t before = bytes_needed(c), chunk_bytes;
 	gs_status status;
 	gsd_slot answer;
@@ -300,6 +306,7 @@ gsd_on_add(connection *c, const gsd_slot *m)
 	gsd_set_busy(c, true);
 	(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_ADD);
 	(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_ADD);
+	gsd_fault_chunk(c->chosen, chunk, c->job->spec.columns);
 	if (gsd_fault_here(c->chosen, FAULT_OOM, STAGE_ADD))
 		status = GS_NOMEM;
 	else
@@ -328,7 +335,7 @@ gsd_on_add(connection *c, const gsd_slot *m)
  * Fills free areas with elements of the result and sends them, until the end.
  */
 void
-gsd_send_pieces(connection *c)
+gsd_send_parts(connection *c)
 {
 	uint64_t room = c->layout.area_bytes / c->result_bytes;
 
@@ -336,19 +343,19 @@ gsd_send_pieces(connection *c)
 	{
 		char *out = c->ring + c->layout.slots * c->layout.slot_bytes + area * c->layout.area_bytes;
 		uint64_t got = 0;
-		gsd_piece m;
+		gsd_result_part m;
 		gs_status status;
 
 		if (!(c->areas_free >> area & 1))
 			continue;
 		gsd_set_busy(c, true);
-		if (c->pieces > 0)
+		if (c->parts > 0)
 		{
 			(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_NEXT);
 			(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_NEXT);
 		}
 		status = gs_job_next(c->job, out, room, &got);
-		if (status == GS_OK && c->pieces > 0 && gsd_fault_here(c->chosen, FAULT_OOM, STAGE_NEXT))
+		if (status == GS_OK && c->parts > 0 && gsd_fault_here(c->chosen, FAULT_OOM, STAGE_NEXT))
 			status = GS_NOMEM;
 		gsd_set_busy(c, false);
 		if (status != GS_OK)
@@ -356,18 +363,16 @@ gsd_send_pieces(connection *c)
 			fail_job(c, status, NULL);
 			return;
 		}
-		if (got > 1 && (gsd_fault_here(c->chosen && c->pieces > 0, FAULT_CORRUPT, STAGE_NEXT) ||
-						gsd_fault_here(c->chosen && c->pieces == 0, FAULT_CORRUPT, STAGE_FINISH)))
-			memcpy(out + (got - 1) * c->result_bytes, out, c->result_bytes);
+		gsd_fault_piece(c->chosen, c->given, out, got, c->result_bytes);
 		if (gsd_fault_here(c->chosen, FAULT_SHORT, STAGE_NEXT) && c->given + got > options.fault_rows)
 			got = options.fault_rows - c->given;
-		gsd_head(&m.head, GSD_PIECE, sizeof(m));
+		gsd_head(&m.head, GSD_PART, sizeof(m));
 		m.job = c->number;
 		m.area = area;
 		m.rows = (uint32_t) got;
 		c->areas_free &= ~((uint64_t) 1 << area);
 		c->given += got;
-		c->pieces++;
+		c->parts++;
 		if (got == 0)
 			c->state = OVER;
 		gsd_reply(c, &m.head);
@@ -426,5 +431,5 @@ gsd_on_finish(connection *c, const gsd_count *m)
 	answer.device_ns = info.device_ns != 0 ? info.device_ns : gsd_now_ns() - began;
 	c->state = READING;
 	gsd_reply(c, &answer.head);
-	gsd_send_pieces(c);
+	gsd_send_parts(c);
 }

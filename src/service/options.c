@@ -39,8 +39,10 @@ usage(void)
 		   "  --socket=PATH           below the data directory (default " GSD_SOCKET ")\n"
 		   "  --core                  may leave core files, which hold users' values (default: none)\n"
 		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, version, babble (much\n"
-		   "                          is said), or short:N (the order ends after N rows); at begin, add, finish, next\n"
-		   "                          (in the middle of the order), or rest (no job has come for --idle)\n"
+		   "                          is said), short:N (the order ends after N rows), keys (all are taken for\n"
+		   "                          zeros), or order (parts of the result are reversed); at begin, add, finish\n"
+		   "                          (of a result: the first part), next (the other parts), or rest (no job has\n"
+		   "                          come for --idle)\n"
 		   "  --fault-every=N         only in every Nth job\n"
 		   "  --help, --version\n");
 }
@@ -75,10 +77,11 @@ word(const char *text, size_t length, const char *const *list)
 static bool
 read_fault(const char *text)
 {
-	static const char *const kinds[] = {"none", "crash", "hang", "corrupt", "oom", "short", "version", "babble", NULL};
+	static const char *const kinds[] = {"none",  "crash", "hang",  "corrupt", "keys",
+										"order", "oom",	  "short", "version", "babble", NULL};
 	static const char *const stages[] = {"begin", "add", "finish", "next", "rest", NULL};
-	static const fault_stage usual[] = {STAGE_FINISH, STAGE_FINISH, STAGE_FINISH, STAGE_NEXT,
-										STAGE_BEGIN, STAGE_NEXT, STAGE_BEGIN, STAGE_BEGIN};
+	static const fault_stage usual[] = {STAGE_FINISH, STAGE_FINISH, STAGE_FINISH, STAGE_NEXT, STAGE_ADD,
+										STAGE_FINISH, STAGE_BEGIN, STAGE_NEXT, STAGE_BEGIN, STAGE_BEGIN};
 	size_t length = strcspn(text, ":@");
 	int kind = word(text, length, kinds);
 

@@ -37,8 +37,8 @@ begin_valid(const gsd_begin *begin, size_t bytes)
 {
 	if (bytes < sizeof(*begin) || begin->ncolumns == 0 || begin->ncolumns > GSD_MAX_COLUMNS ||
 		begin->constant_bytes > GSD_MAX_MESSAGE ||
-		bytes != sizeof(*begin) + begin->ncolumns * sizeof(gsd_column) + begin->constant_bytes || begin->zero != 0 ||
-		begin->rows_hint > GS_MAX_ROWS)
+		bytes != sizeof(*begin) + begin->ncolumns * sizeof(gsd_column) + begin->constant_bytes ||
+		begin->avoid >> GSD_MAX_DEVICES != 0 || begin->rows_hint > GS_MAX_ROWS)
 		return false;
 	if (begin->operation > GS_COUNT || begin->exclusive > 1 || begin->by_flags > 1 || begin->comparison > GS_BETWEEN ||
 		begin->order_columns > begin->ncolumns || begin->key_columns > begin->ncolumns)
@@ -119,8 +119,8 @@ service_message_valid(const gsd_message *m, size_t bytes)
 		case GSD_SORTED:
 			return bytes == sizeof(gsd_sorted) && m->sorted.input <= GS_DESCENDING && m->sorted.results <= m->sorted.rows &&
 				   m->sorted.selected <= m->sorted.rows;
-		case GSD_PIECE:
-			return bytes == sizeof(gsd_piece) && m->piece.area < GSD_MAX_SLOTS && m->piece.zero == 0;
+		case GSD_PART:
+			return bytes == sizeof(gsd_result_part) && m->part.area < GSD_MAX_SLOTS && m->part.zero == 0;
 		case GSD_ENDED:
 		case GSD_BUSY:
 			return bytes == sizeof(gsd_job_message) && m->job.zero == 0;

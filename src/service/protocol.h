@@ -11,7 +11,7 @@
 #include "kernels/gs.h"
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 2
+#define GSD_VERSION 3
 
 /*
  * In the server's data directory.  Backups and pg_rewind pass over what lies in this folder, and over names that begin
@@ -55,8 +55,8 @@ typedef enum gsd_type
 	GSD_RING_DONE,	  /* gsd_result; GS_NOMEM: no memory left for rings, GS_TOO_BIG: session or role has its share */
 	GSD_BEGUN,		  /* gsd_begun */
 	GSD_FREE,		  /* gsd_slot: that chunk was read; full: no more rows in this job, please */
-	GSD_SORTED,		  /* gsd_sorted: the result is known, pieces follow */
-	GSD_PIECE,		  /* gsd_piece: elements of the result lie in that area; 0 of them: the end */
+	GSD_SORTED,		  /* gsd_sorted: the result is known, parts follow */
+	GSD_PART,		  /* gsd_result_part: elements of the result lie in that area; 0 of them: the end */
 	GSD_ENDED,		  /* gsd_job_message: the last word on a job */
 	GSD_FAILED,		  /* gsd_result: only GSD_END may follow; GS_TIMEOUT, of any job: the service ends */
 	GSD_PONG,		  /* gsd_count: the number of the ping */
@@ -124,7 +124,7 @@ typedef struct gsd_begin
 	uint8_t exclusive;
 	uint8_t by_flags;
 	uint8_t comparison; /* gs_comparison */
-	uint32_t zero;
+	uint32_t avoid;		/* a bit for each device, as GSD_DEVICES lists them, that the job must not run on */
 	gsd_column columns[];
 } gsd_begin;
 
@@ -178,14 +178,14 @@ typedef struct gsd_sorted
 	uint64_t device_ns;
 } gsd_sorted;
 
-typedef struct gsd_piece
+typedef struct gsd_result_part
 {
 	gsd_header head;
 	uint32_t job;
 	uint32_t area;
 	uint32_t rows; /* or other elements of the result */
 	uint32_t zero;
-} gsd_piece;
+} gsd_result_part;
 
 typedef struct gsd_result
 {
@@ -229,7 +229,7 @@ typedef union gsd_message
 	gsd_slot slot;
 	gsd_count count;
 	gsd_sorted sorted;
-	gsd_piece piece;
+	gsd_result_part part;
 	gsd_result result;
 	gsd_devices devices;
 	char bytes[GSD_MAX_MESSAGE];

@@ -18,6 +18,8 @@ typedef enum fault_kind
 	FAULT_CRASH,   /* the process aborts */
 	FAULT_HANG,	   /* the job's thread stops */
 	FAULT_CORRUPT, /* an element of the result comes twice */
+	FAULT_KEYS,	   /* all keys are zeros, or empty strings */
+	FAULT_ORDER,   /* parts of the result have their elements in the reverse order */
 	FAULT_OOM,	   /* out of device memory */
 	FAULT_SHORT,   /* the result ends too early */
 	FAULT_VERSION, /* another version of the protocol is spoken; at no stage of a job */
@@ -29,7 +31,7 @@ typedef enum fault_stage
 	STAGE_BEGIN,
 	STAGE_ADD,
 	STAGE_FINISH,
-	STAGE_NEXT, /* once a piece of the result has been sent */
+	STAGE_NEXT, /* once a part of the result has been sent */
 	STAGE_REST	/* no job has come for a while: it is the first thread that fails */
 } fault_stage;
 
@@ -64,6 +66,12 @@ int gsd_read_options(int argc, char **argv);
 /* fault.c: true if this job is to fail in this way here; crash, hang and babble are done at once */
 bool gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage);
 bool gsd_fault_choose(void);
+/*
+ * Spoils a chunk whose header is good, or count elements of a result of which given were sent before, if the job is one
+ * of those.
+ */
+void gsd_fault_chunk(bool chosen, gs_chunk *chunk, const gs_column_spec *columns);
+void gsd_fault_piece(bool chosen, uint64_t given, char *part, uint64_t count, uint64_t bytes);
 
 /* device.c: the devices, and how much of them is promised to jobs */
 typedef struct device
@@ -82,10 +90,15 @@ typedef struct device
 
 int gsd_devices_open(void);
 uint32_t gsd_device_count(void);
+/* A bit for each. */
+uint32_t gsd_all_devices(void);
 device *gsd_device_at(uint32_t index);
 
-/* Of the devices with room for bytes the one with the fewest jobs, with bytes reserved on it; NULL if none has room. */
-device *gsd_device_reserve(uint64_t bytes, uint32_t *index);
+/*
+ * Of the devices with room for bytes and no bit in avoid the one with the fewest jobs, with bytes reserved on it; NULL
+ * if there is none.
+ */
+device *gsd_device_reserve(uint64_t bytes, uint32_t avoid, uint32_t *index);
 bool gsd_device_reserve_more(device *d, uint64_t bytes);
 void gsd_device_reserve_less(device *d, uint64_t bytes);
 /* Ends a job that has so much reserved. */

@@ -8,28 +8,6 @@
 /* Row numbers fetched at a time: small enough for the cache, many enough to look ahead in. */
 #define PART_ROWS 16384
 
-gs_status
-roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool keep_all)
-{
-	Size		seen_bytes = ((Size) rows + 63) / 64 * sizeof(uint64);
-
-	memset(order, 0, sizeof(*order));
-	order->mem = mem;
-	order->job = job;
-	order->engine = job->ops->name;
-	order->rows = rows;
-	order->keep_all = keep_all;
-	if (rows == 0)
-		return GS_OK;
-	order->room = keep_all ? rows : Min(rows, PART_ROWS);
-	order->numbers = bigmem_alloc(mem, order->room * sizeof(uint32));
-	order->seen = bigmem_alloc(mem, seen_bytes);
-	if (order->numbers == NULL || order->seen == NULL)
-		return GS_NOMEM;
-	memset(order->seen, 0, seen_bytes);
-	return roworder_fetch(order);
-}
-
 /* Notes the rows of a part as given out. */
 static gs_status
 check_part(RowOrder *order, const uint32 *part, uint64 count)
@@ -53,26 +31,74 @@ check_part(RowOrder *order, const uint32 *part, uint64 count)
 	return GS_OK;
 }
 
+/* Fetches a part behind those that are held; before is the row that comes before it, -1: none. */
+static gs_status
+fetch_part(RowOrder *order, int64 before)
+{
+	uint32	   *part = order->numbers + order->have;
+	uint64		got = 0;
+	gs_status	status = order->job->ops->next(order->job, part, Min(order->room - order->have, PART_ROWS), &got);
+
+	if (status == GS_OK && got == 0)
+		status = GS_WRONG_ORDER;
+	if (status == GS_OK)
+		status = check_part(order, part, got);
+	if (status == GS_OK && order->follows && !order->follows(order->arg, before, part, got))
+	{
+		order->misordered = true;
+		status = GS_WRONG_ORDER;
+	}
+	if (status == GS_OK)
+		order->have += got;
+	return status;
+}
+
+/* The row fetched last, -1: none. */
+static int64
+last_row(const RowOrder *order)
+{
+	return order->have > 0 ? (int64) order->numbers[order->have - 1] : -1;
+}
+
 gs_status
 roworder_fetch(RowOrder *order)
 {
-	uint64		got = 0;
-	uint32	   *part;
-	gs_status	status;
+	int64		before = last_row(order);
 
 	if (!order->keep_all)
 	{
 		order->base += order->have;
 		order->have = 0;
 	}
-	part = order->numbers + order->have;
-	status = order->job->ops->next(order->job, part, Min(order->room - order->have, PART_ROWS), &got);
-	if (status == GS_OK && got == 0)
-		status = GS_WRONG_ORDER;
-	if (status == GS_OK)
-		status = check_part(order, part, got);
-	if (status == GS_OK)
-		order->have += got;
+	return fetch_part(order, before);
+}
+
+gs_status
+roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool keep_all, uint32 first)
+{
+	Size		seen_bytes = ((Size) rows + 63) / 64 * sizeof(uint64);
+	gs_status	status;
+
+	order->mem = mem;
+	order->job = job;
+	order->engine = job->ops->name;
+	order->rows = rows;
+	order->keep_all = keep_all;
+	order->numbers = NULL;
+	order->seen = NULL;
+	order->base = order->have = order->room = 0;
+	order->misordered = false;
+	if (rows == 0)
+		return GS_OK;
+	order->room = keep_all ? rows : Min(rows, Max(first, PART_ROWS));
+	order->numbers = bigmem_alloc(mem, order->room * sizeof(uint32));
+	order->seen = bigmem_alloc(mem, seen_bytes);
+	if (order->numbers == NULL || order->seen == NULL)
+		return GS_NOMEM;
+	memset(order->seen, 0, seen_bytes);
+	do
+		status = fetch_part(order, last_row(order));
+	while (status == GS_OK && order->have < Min(first, rows));
 	return status;
 }
 
@@ -103,9 +129,7 @@ roworder_resume(RowOrder *order, EngineJob *job)
 	/* the numbers first: memory is bounded */
 	bigmem_free(old.mem, old.numbers);
 	old.numbers = NULL;
-	status = roworder_begin(order, old.mem, job, old.rows, old.keep_all);
-	order->recover = old.recover;
-	order->recover_arg = old.recover_arg;
+	status = roworder_begin(order, old.mem, job, old.rows, old.keep_all, 1);
 	while (status == GS_OK && checked < given)
 	{
 		if (!part_known(order, old.seen, checked, given))
@@ -121,6 +145,14 @@ roworder_resume(RowOrder *order, EngineJob *job)
 void
 roworder_failed(const RowOrder *order, gs_status status)
 {
+	if (order->misordered)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("gpusort found rows in a wrong order after others were returned"),
+				 errdetail("Engine \"%s\": rows were compared with their neighbours, as \"gpusort.verify\" says.",
+						   order->engine),
+				 errhint("Do not use the rows returned so far. Repeat the query with gpusort.engine set to cpu, "
+						 "or gpusort.enabled to off.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
 			 errmsg("gpusort cannot go on with a sort after rows of it were returned"),

@@ -10,7 +10,7 @@
 
 /*
  * Holds all row numbers, or for readers that only go forward a window of them.  Every part is checked before a row of it is
- * given out: no number out of range, none twice.
+ * given out: no number out of range, none twice, and whatever else the owner asks.
  */
 typedef struct RowOrder
 {
@@ -25,13 +25,20 @@ typedef struct RowOrder
 	uint64		room;
 	uint64	   *seen;			/* a bit for every row number fetched */
 
+	/* Do the rows of a part follow each other, and the row before it (-1: none)?  NULL: nobody asks. */
+	bool		(*follows) (void *arg, int64 before, const uint32 *part, uint64 count);
+
 	/* May bring the order from elsewhere after its engine failed, up to and beyond what was fetched; false: it cannot. */
 	bool		(*recover) (void *arg, gs_status status);
-	void	   *recover_arg;
+	void	   *arg;			/* of both */
+	bool		misordered;		/* a part does not follow: what was given out before it may be as wrong */
 } RowOrder;
 
-/* Begins to read the order of a finished job of rows rows; fetches the first part. */
-extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool keep_all);
+/*
+ * Begins to read the order of a finished job of rows rows; fetches so many of them, if there are as many, and at least
+ * one part.  What the caller has set is kept: follows, recover and arg.
+ */
+extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool keep_all, uint32 first);
 
 /* Fetches the next part. */
 extern gs_status roworder_fetch(RowOrder *order);
@@ -56,7 +63,7 @@ roworder_at(RowOrder *order, uint64 position)
 	{
 		gs_status	status = roworder_fetch(order);
 
-		if (status != GS_OK && !(order->recover && order->recover(order->recover_arg, status)))
+		if (status != GS_OK && !(order->recover && order->recover(order->arg, status)))
 			roworder_failed(order, status);
 	}
 	return order->numbers[position - order->base];

@@ -77,12 +77,15 @@ forget_rows(Sorter *sorter)
 	rowstore_reset(sorter->rows);
 }
 
-/* Writes all rows in memory as a sorted run and begins again with none. */
+/*
+ * Writes all rows in memory as a sorted run and begins again with none.  Nobody waits for the first row, so the whole
+ * order is looked at before.
+ */
 static void
 spill(Sorter *sorter)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
-	gs_status	status = finish_job(sorter);
+	gs_status	status = finish_job(sorter, true);
 
 	if (status != GS_OK)
 	{
@@ -346,7 +349,7 @@ next_in_memory(void *arg)
 static void
 finish_ours(Sorter *sorter)
 {
-	gs_status	status = finish_job(sorter);
+	gs_status	status = finish_job(sorter, false);
 
 	if (status != GS_OK)
 		fail_over(sorter, status);
@@ -453,6 +456,8 @@ sorter_end(Sorter *sorter)
 	if (sorter->runs)
 		spill_close(sorter->runs);
 	end_job(sorter);
+	if (sorter->comparer)
+		rowcompare_close(sorter->comparer);
 	ExecDropSingleTupleTableSlot(sorter->row_slot);
 	if (sorter->page_slot)
 		ExecDropSingleTupleTableSlot(sorter->page_slot);

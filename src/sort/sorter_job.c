@@ -10,9 +10,10 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "src/guc.h"
 #include "sorter_job.h"
 #include "src/engine/stat.h"
+#include "src/engine/trust.h"
+#include "src/guc.h"
 #include "verify.h"
 
 /* Rows in the sample that decides whether keys are worth encoding that follow others, and rows of equal keys from which they are. */
@@ -238,6 +239,8 @@ note_left(Sorter *sorter, EngineFailure why)
 {
 	sorter->stats.left = why;
 	stat_count_left(GS_ORDER, why);
+	if (why == ENGINE_WRONG_ORDER)
+		trust_lose(sorter->job);
 	ereport(DEBUG1, (errmsg_internal("gpusort sorts on the CPU: %s", engine_failure_text(why))));
 }
 
@@ -440,14 +443,52 @@ begin_job(Sorter *sorter)
 	return status == GS_OK ? status : leave_service(sorter, status);
 }
 
-/* The order comes no further: has the CPU engine make it again, and goes on behind the rows that have been given out. */
+/* Compares rows of this sort. */
+static RowComparer *
+comparer_of(Sorter *sorter)
+{
+	if (sorter->comparer == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+
+		sorter->comparer = rowcompare_open(&sorter->columns, sorter->desc, sorter->rows, sorter->places);
+		MemoryContextSwitchTo(old);
+	}
+	return sorter->comparer;
+}
+
+/* Do the rows of a piece follow each other, as far as gpusort.verify wants to know? */
+static bool
+rows_follow(void *arg, int64 before, const uint32 *piece, uint64 count)
+{
+	Sorter	   *sorter = arg;
+	GpusortVerify how = verify_how(sorter->job->kind);
+
+	if (how == VERIFY_OFF)
+		return true;
+	if (sorter->verifier == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+
+		sorter->verifier = verify_open(comparer_of(sorter));
+		MemoryContextSwitchTo(old);
+	}
+	return verify_part(sorter->verifier, how, before, piece, count);
+}
+
+/*
+ * The order comes no further: has the CPU engine make it again, and goes on behind the rows that have been given out.
+ * If these may be in a wrong order themselves, there is no way on.
+ */
 static bool
 recover_order(void *arg, gs_status status)
 {
 	Sorter	   *sorter = arg;
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 
-	if (sorter->engine->why != NULL)
+	if (sorter->engine->why != NULL && sorter->order.misordered)
+		note_left(sorter, sorter->engine->why(status));
+	else if (sorter->engine->why != NULL)
 	{
 		status = leave_service(sorter, status);
 		if (status == GS_OK)
@@ -471,25 +512,17 @@ copies_limit(const Sorter *sorter)
 	return Max(left, sorter->limit / 4);
 }
 
-/* Fetches the whole order and puts rows in order that coarse keys do not tell apart. */
+/* Puts rows in order that coarse keys do not tell apart; the whole order is here. */
 static gs_status
 settle_ties(Sorter *sorter)
 {
 	RowOrder   *order = &sorter->order;
-	gs_status	status = GS_OK;
-	RowComparer *comparer;
 	TiedResult	result;
 
-	while (status == GS_OK && order->have < order->rows)
-		status = roworder_fetch(order);
-	if (status != GS_OK)
-		return status;
-	comparer = rowcompare_open(&sorter->columns, sorter->desc, sorter->rows, sorter->places);
 	fix_keys(sorter, true);
-	result = tied_runs_settle(comparer, sorter->keys, order->numbers, order->rows, sorter->mem, copies_limit(sorter),
-							   &sorter->stats.tied);
+	result = tied_runs_settle(comparer_of(sorter), sorter->keys, order->numbers, order->rows, sorter->mem, copies_limit(sorter),
+							  &sorter->stats.tied);
 	fix_keys(sorter, false);
-	rowcompare_close(comparer);
 	sorter->contradicted = result == TIED_CONTRADICTION;
 	stat_count_coarse(sorter->job->kind, order->rows, sorter->contradicted);
 	if (result == TIED_SETTLED)
@@ -497,12 +530,28 @@ settle_ties(Sorter *sorter)
 	return result == TIED_NO_MEMORY ? GS_NOMEM : GS_WRONG_ORDER;
 }
 
+/* How many rows of the order are wanted before the first one is given out. */
+static uint32
+first_rows(const Sorter *sorter, bool whole)
+{
+	if (is_coarse(sorter))
+		return sorter->rows->rows;
+	switch (verify_how(sorter->job->kind))
+	{
+		case VERIFY_FULL:
+			return sorter->rows->rows;
+		case VERIFY_SAMPLE:
+			return whole ? sorter->rows->rows : VERIFY_FIRST_ROWS;
+		default:
+			return 1;
+	}
+}
+
 /* Has the engine sort what it was given; the first rows of the order are here and checked then. */
 static gs_status
-try_finish(Sorter *sorter)
+try_finish(Sorter *sorter, bool whole)
 {
 	bool		coarse = is_coarse(sorter);
-	bool		keep_all = sorter->random_access || coarse || gpusort_verify != VERIFY_OFF;
 	gs_status	status = close_chunk(sorter);
 
 	if (status == GS_OK)
@@ -510,30 +559,29 @@ try_finish(Sorter *sorter)
 		note_memory(sorter);
 		status = sorter->engine->finish(sorter->job, sorter->rows->rows);
 	}
-	if (status == GS_OK)
-		status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows, keep_all);
+	if (status != GS_OK)
+		return status;
+	/* coarse keys do not say how rows follow each other; all are compared once ties have been put in order */
+	sorter->order.follows = coarse ? NULL : rows_follow;
 	sorter->order.recover = recover_order;
-	sorter->order.recover_arg = sorter;
-	if (status == GS_OK && coarse)
-		return settle_ties(sorter);
-	if (status == GS_OK && gpusort_verify != VERIFY_OFF &&
-		!verify_order(&sorter->columns, sorter->desc, sorter->rows, &sorter->order, gpusort_verify))
-		status = GS_WRONG_ORDER;
-	return status;
+	sorter->order.arg = sorter;
+	status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows, sorter->random_access || coarse,
+							first_rows(sorter, whole));
+	return status == GS_OK && coarse ? settle_ties(sorter) : status;
 }
 
 /* The same, on the CPU if the service fails. */
 gs_status
-finish_job(Sorter *sorter)
+finish_job(Sorter *sorter, bool whole)
 {
-	gs_status	status = try_finish(sorter);
+	gs_status	status = try_finish(sorter, whole);
 
 	if (status != GS_OK && sorter->engine->why != NULL && !sorter->contradicted)
 	{
 		roworder_end(&sorter->order);
 		status = leave_service(sorter, status);
 		if (status == GS_OK)
-			status = try_finish(sorter);
+			status = try_finish(sorter, whole);
 	}
 	if (status == GS_OK)
 	{

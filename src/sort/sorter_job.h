@@ -45,6 +45,8 @@ struct Sorter
 	CoreSort   *core;			/* once PostgreSQL's own sort took over */
 
 	RowOrder	order;			/* of the rows in memory, once input has ended */
+	RowComparer *comparer;		/* of its rows, once one was needed */
+	struct Verifier *verifier;
 	uint64		merged;			/* rows in memory that the merge has taken */
 	uint64		current;		/* rows before the next one */
 	bool		eof;
@@ -76,7 +78,10 @@ extern gs_status put_keys(Sorter *sorter, TupleTableSlot *slot);
 /* The same for the count rows that were stored last, which are uniform and not more than the chunk has room for. */
 extern gs_status put_page_keys(Sorter *sorter, uint32 count);
 
-/* Has the engine sort what it was given; the first rows of the order are here and checked then. */
-extern gs_status finish_job(Sorter *sorter);
+/*
+ * Has the engine sort what it was given; the first rows of the order are here and checked then, and with whole all of
+ * them, as far as they are checked.
+ */
+extern gs_status finish_job(Sorter *sorter, bool whole);
 
 #endif

@@ -11,8 +11,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(service_node service_with make_table digest explain_sort service_pids held leftovers power_failure wait_until counted sound
-	$engine $engine_kind $engine_name $devices $timeout $socket);
+our @EXPORT = qw(service_node service_with forgive make_table digest explain_sort service_pids held leftovers
+	power_failure wait_until counted sound $engine $engine_kind $engine_name $devices $timeout $socket);
 
 # The service runs with its CPU engine; GPUSORT_SERVICE_ENGINE=gpu runs the same tests on GPUs.  How the views and EXPLAIN name it; devices.
 our $engine = $ENV{GPUSORT_SERVICE_ENGINE} // 'cpu';
@@ -51,7 +51,7 @@ sub service_with
 {
 	my ($node, $options) = @_;
 	my ($started, $before) = split /\|/,
-		$node->safe_psql('postgres', "SELECT bool_or(service IN ('starting', 'running', 'restarting')), max(pid) FROM gpusort_devices"), -1;
+		$node->safe_psql('postgres', "SELECT bool_or(service IN ('starting', 'running', 'restarting', 'set aside')), max(pid) FROM gpusort_devices"), -1;
 
 	$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=$engine $options'");
 	$node->reload;
@@ -64,7 +64,19 @@ sub service_with
 	$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
 }
 
-# Rows enough for several pieces of the order.
+# Reloads the configuration, so that devices which were set aside come back, and waits until new sessions know it; counters begin anew.
+sub forgive
+{
+	my ($node) = @_;
+	my $turn = time();
+
+	$node->append_conf('postgresql.conf', "test.turn = '$turn'");
+	$node->reload;
+	wait_until(sub { $node->safe_psql('postgres', "SELECT current_setting('test.turn', true)") eq $turn }, 'reloaded');
+	$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
+}
+
+# Rows enough for several parts of the order.
 sub make_table
 {
 	my ($node, $rows) = @_;

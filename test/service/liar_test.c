@@ -176,6 +176,29 @@ test_operations(void)
 }
 
 /*
+ * A job that may run on no device gets a status; one that says so of devices which cannot be ends the connection.
+ */
+static void
+test_avoid(void)
+{
+	peer p;
+	bool good = enter(&p);
+
+	p.avoid = 1;
+	say_begin(&p, GS_ORDER, false);
+	good = good && hear(&p) == GSD_FAILED && p.in.result.status == GS_WRONG_ORDER;
+	say_end(&p);
+	good = good && hear(&p) == GSD_ENDED;
+	tap_ok(good, "a job that may run on no device gets a status");
+	p.avoid = 2;
+	tap_ok(honest_job(&p, GS_ORDER), "one that may run on another is done");
+	p.avoid = (uint32_t) 1 << GSD_MAX_DEVICES;
+	say_begin(&p, GS_ORDER, false);
+	tap_ok(hear(&p) == 0, "refused: a device that cannot be");
+	leave(&p);
+}
+
+/*
  * Asks on and on and never listens: the service's answers wait for that client alone.
  */
 static void
@@ -335,6 +358,7 @@ main(int argc, char **argv)
 	test_entry();
 	test_job();
 	test_operations();
+	test_avoid();
 	test_deaf();
 	test_race();
 	test_random(seconds);

@@ -155,6 +155,7 @@ say_begin(peer *p, gs_op op, bool wild)
 	m->comparison = (uint8_t) (wild ? rnd_below(7) : GS_LE);
 	m->exclusive = wild && rnd_below(2);
 	m->by_flags = wild && rnd_below(8) == 0;
+	m->avoid = wild && rnd_below(8) == 0 ? rnd_below(1 << 17) : p->avoid;
 	for (uint32_t i = 0; i < ncolumns; i++)
 		m->columns[i] = (gsd_column){(uint8_t) specs[i].type, specs[i].desc, specs[i].nulls_first, 0};
 	if (filters)
@@ -246,20 +247,20 @@ honest_job(peer *p, gs_op op)
 	while (at < results)
 	{
 		const char *area;
-		gsd_piece piece;
+		gsd_result_part part;
 
-		if (hear(p) != GSD_PIECE || p->in.piece.area >= AREAS || p->in.piece.rows > AREA_BYTES / widths[op])
+		if (hear(p) != GSD_PART || p->in.part.area >= AREAS || p->in.part.rows > AREA_BYTES / widths[op])
 			return false;
-		piece = p->in.piece;
-		area = p->ring + SLOTS * SLOT_BYTES + piece.area * AREA_BYTES;
-		for (uint32_t r = 0; r < piece.rows; r++)
+		part = p->in.part;
+		area = p->ring + SLOTS * SLOT_BYTES + part.area * AREA_BYTES;
+		for (uint32_t r = 0; r < part.rows; r++)
 			right &= element_right(op, area, r, at++, rows);
-		if (piece.rows == 0)
+		if (part.rows == 0)
 			return false;
-		say_slot(p, GSD_TAKEN, piece.area);
+		say_slot(p, GSD_TAKEN, part.area);
 	}
 	say_end(p);
-	while (hear(p) == GSD_PIECE)
+	while (hear(p) == GSD_PART)
 		;
 	return right && p->in.head.type == GSD_ENDED;
 }

@@ -12,13 +12,13 @@ my $node = service_node('limits', '', "max_connections = 250\nshared_buffers = 1
 make_table($node);
 my $right = digest($node, 'cpu');
 
-# More than the device may hold: sorted in pieces and merged.
+# More than the device may hold: sorted in parts and merged.
 $node->append_conf('postgresql.conf', 'gpusort.max_device_memory = 2MB');
 service_with($node, '');
 is(digest($node, 'gpu'), $right, 'more than fits on the device');
 my $plan = explain_sort($node, 'gpu');
 like($plan, qr/Engine: $engine_name/, 'the service did it');
-like($plan, qr/Runs: [1-9]/, 'in pieces');
+like($plan, qr/Runs: [1-9]/, 'in parts');
 unlike($plan, qr/Fallback/, 'without falling back');
 is(digest($node, 'gpu', '', 's COLLATE "C", k DESC'), digest($node, 'cpu', '', 's COLLATE "C", k DESC'), 'strings');
 is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes) FROM gpusort_devices'), '0', 'all given back');
@@ -32,7 +32,7 @@ is($node->safe_psql('postgres', "SET gpusort.engine = gpu; $long"), $node->safe_
 	'20 MB of strings through 8 MB of a device');
 $plan = $node->safe_psql('postgres', 'SET gpusort.engine = gpu; EXPLAIN (ANALYZE, COSTS OFF) SELECT i FROM long ORDER BY k COLLATE "C"');
 like($plan, qr/Engine: $engine_name/, 'the service did it');
-like($plan, qr/Runs: [1-9]/, 'in pieces');
+like($plan, qr/Runs: [1-9]/, 'in parts');
 unlike($plan, qr/Fallback/, 'without falling back');
 $node->append_conf('postgresql.conf', 'gpusort.max_device_memory = 0');
 

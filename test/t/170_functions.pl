@@ -90,9 +90,10 @@ foreach my $fault (@faults)
 	{
 		my ($op, $ask) = @$line;
 
-		# sums, and groups that are others' twins, cannot be told from right ones; a service that dies for each is given up
-		next if $kind eq 'corrupt' && $op =~ /scan|reduce|runs/;
+		# a wrong sum of floats cannot be told from a right one; a service that dies for each is given up
+		next if $kind eq 'corrupt' && $op eq 'scan';
 		next if $kind =~ /crash|hang/ && $ask !~ /reduce_by_key\(i8/;
+		forgive($node) if $kind eq 'corrupt';
 		is(answer('gpu', $ask), $digest{$ask}, "$kind\@$stage: $ask");
 		cmp_ok(jobs($op, "fallback = '$reason{$kind}'"), '>', 0, "$kind\@$stage: $op counted");
 	}

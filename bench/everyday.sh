@@ -1,0 +1,66 @@
+#!/bin/bash
+# everyday.sh: everyday queries over the tables of TPC-H on a private server with stock settings and a database in
+# en_US.UTF-8, with gpusort off and on; see everyday.pl.  Results go to bench/results/everyday-LABEL.txt and .json;
+# plot_queries.py draws the second, everyday/readme.pl makes the table of README.md from it.
+#
+#   LABEL     of the results; default the number of cores, as cpu2, and "-gpu" with a GPU
+#   SF        scale factor, default 1
+#   TPCHGEN   path of tpchgen-cli; without it PyPI's goes into build/, as it does not on a host without network
+#   TPCH_DATA directory of region.csv and so on, instead of generating them
+#   LOCPATH   directory with a compiled en_US.UTF-8, for a host without localedef or the sources of locales
+#
+# SIDES, RUNS, ONLY and TIMEOUT are everyday.pl's.
+set -eu -o pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/test/lib.sh"
+
+# Sets tpchgen, unless the data are there already.
+find_generator() {
+	local venv=$root/build/tpchgen
+	tpchgen=${TPCHGEN:-$venv/bin/tpchgen-cli}
+	if [ -n "${TPCH_DATA:-}" ] || [ -x "$tpchgen" ]; then return; fi
+	[ -z "${TPCHGEN:-}" ] || die "There is no program \"$TPCHGEN\"."
+	say "Installing tpchgen-cli into $venv"
+	python3 -m venv "$venv"
+	"$venv/bin/pip" install -q --disable-pip-version-check tpchgen-cli==4.0.0
+}
+
+# The rows of a table, as CSV with a header.
+rows_of() {
+	if [ -n "${TPCH_DATA:-}" ]; then cat "$TPCH_DATA/$1.csv"; else "$tpchgen" csv -q --stdout -s "$SF" -T "$1"; fi
+}
+
+# Makes the tables of TPC-H in a database of that name.
+load() {
+	local psql=("$bindir/psql" -X -q -v ON_ERROR_STOP=1) table
+	"${psql[@]}" -d postgres -c 'CREATE DATABASE tpch'
+	"${psql[@]}" -d tpch -c 'CREATE EXTENSION gpusort' -f "$root/bench/everyday/tables.sql" >&2
+	for table in region nation supplier customer part partsupp orders lineitem; do
+		rows_of "$table" | "${psql[@]}" -d tpch -c "COPY $table FROM STDIN (FORMAT csv, HEADER)"
+	done
+	"${psql[@]}" -d tpch -f "$root/bench/everyday/keys.sql"
+}
+
+preload=session_preload_libraries
+label=cpu$(nproc)
+if [ -e /dev/nvidiactl ]; then
+	# the service needs a place in the server
+	preload=shared_preload_libraries
+	label+=-gpu
+fi
+export SF=${SF:-1} LABEL=${LABEL:-$label}
+build_and_install everyday
+find_generator
+make_work
+copy_tree
+make_locale en_US.UTF-8
+mkdir -p "$root/bench/results"
+export COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null || true)}
+start_server everyday --locale=en_US.UTF-8 <<<"$preload = 'gpusort'"
+say "Loading the tables of TPC-H, scale factor $SF"
+load
+status=0
+as_server perl "$work/tree/bench/everyday.pl" "$bindir/psql" tpch "$work/tree/everyday.json" |
+	tee "$root/bench/results/everyday-$LABEL.txt" || status=$?
+cp "$work/tree/everyday.json" "$root/bench/results/everyday-$LABEL.json"
+exit "$status"

@@ -1,0 +1,85 @@
+/*
+ * trust.c: which of the service's devices are believed.
+ *
+ * A device whose answers were wrong twice, to whichever sessions, gets no more jobs: backends tell the service with
+ * each job which devices not to use.  It comes back, with a clean record, when the configuration is reloaded, or after
+ * ten minutes.
+ */
+#include "postgres.h"
+
+#include "storage/spin.h"
+#include "utils/timestamp.h"
+
+#include "trust.h"
+
+/* So many wrong answers set a device aside, for so long. */
+#define WRONG_ANSWERS 2
+#define ASIDE_MS 600000
+
+/* Is a device of that record set aside?  One whose time is over, or whom a reload has forgiven, is not. */
+static bool
+is_aside(const DeviceRecord *record, TimestampTz now)
+{
+	return record->wrong >= WRONG_ANSWERS && record->last > PgReloadTime &&
+		!TimestampDifferenceExceeds(record->last, now, ASIDE_MS);
+}
+
+/* Writes a wrong answer into the device's record; true if this sets it aside. */
+static bool
+add_wrong(uint32 device)
+{
+	GpusortShared *all = gpusort_shared();
+	DeviceRecord *record = &all->devices[device];
+	TimestampTz now = GetCurrentTimestamp();
+	bool		aside = false;
+
+	SpinLockAcquire(&all->mutex);
+	if (!is_aside(record, now)) /* else the job began before */
+	{
+		record->wrong = record->wrong >= WRONG_ANSWERS || record->last <= PgReloadTime ? 1 : record->wrong + 1;
+		record->last = now;
+		aside = record->wrong == WRONG_ANSWERS;
+	}
+	SpinLockRelease(&all->mutex);
+	return aside;
+}
+
+void
+trust_lose(const EngineJob *job)
+{
+	bool		aside = add_wrong(job->device);
+
+	ereport(LOG,
+			(errmsg("gpusort got a wrong answer from device %u (%s)", job->device, job->name),
+			 aside ? errdetail("It is the second one: the device is set aside.") : 0,
+			 aside ? errhint("It is used again after ten minutes, or once the configuration is reloaded.") : 0));
+}
+
+uint32
+trust_aside(void)
+{
+	GpusortShared *all = gpusort_shared();
+	TimestampTz now = GetCurrentTimestamp();
+	uint32		aside = 0;
+
+	SpinLockAcquire(&all->mutex);
+	for (int device = 0; device < GSD_MAX_DEVICES; device++)
+		if (is_aside(&all->devices[device], now))
+			aside |= (uint32) 1 << device;
+	SpinLockRelease(&all->mutex);
+	return aside;
+}
+
+TimestampTz
+trust_aside_since(uint32 device)
+{
+	GpusortShared *all = gpusort_shared();
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz since = 0;
+
+	SpinLockAcquire(&all->mutex);
+	if (is_aside(&all->devices[device], now))
+		since = all->devices[device].last;
+	SpinLockRelease(&all->mutex);
+	return since;
+}
