@@ -113,6 +113,29 @@ make_locale() {
 	export LOCPATH=$work/locale
 }
 
+# make_locales NAME.CHARSET...: compiles locales that are not in LOCPATH, in the work directory, where servers that are started afterwards find
+# them and the machine's C.UTF-8, and no others.  What this machine cannot make, it says, and leaves out.
+make_locales() {
+	local name
+	if [ -n "${LOCPATH:-}" ]; then cp -rL "$LOCPATH" "$work/locale"; else mkdir "$work/locale"; fi
+	export LOCPATH=$work/locale
+	for name in /usr/lib/locale/C.*; do
+		if [ -d "$name" ] && [ ! -e "$LOCPATH/${name##*/}" ]; then ln -s "$name" "$LOCPATH"; fi
+	done
+	# as many at a time as there are cores; warnings do not matter
+	for name; do [ -e "$LOCPATH/$name/LC_COLLATE" ] || echo "$name"; done |
+		xargs -P "$(nproc)" -I NAME sh -c 'localedef -c -i "${1%%.*}" -f "${1#*.}" "$LOCPATH/$1" >/dev/null 2>&1' sh NAME || true
+	for name; do
+		[ -e "$LOCPATH/$name/LC_COLLATE" ] || say "This machine cannot make the locale $name; tests of it are skipped."
+	done
+	chmod -R a+rX "$LOCPATH"
+	# this session's own may be none of them
+	if [ -n "$(locale 2>&1 >/dev/null)" ]; then
+		export LANG=C.UTF-8
+		unset LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME
+	fi
+}
+
 # Makes the work directory and sees to its end.
 make_work() {
 	trap cleanup EXIT

@@ -64,6 +64,7 @@ make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG"
 make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" install
 chmod -R a+rX "$prefix"
 
+make_locales en_US.UTF-8 cs_CZ.UTF-8 hu_HU.UTF-8 ja_JP.UTF-8
 start_server regress --locale=C.UTF-8 --encoding=UTF8 <<'CONF'
 fsync = off
 CONF

@@ -89,6 +89,12 @@ worked() {
 	done
 }
 
+# The locales of tests, once for all suites: languages that sort in ways of their own, and one that is not in UTF-8.
+need_locales() {
+	[ -d "$work/locale" ] || make_locales en_US.UTF-8 en_US.ISO-8859-1 cs_CZ.UTF-8 da_DK.UTF-8 hu_HU.UTF-8 tr_TR.UTF-8 fr_CA.UTF-8 \
+		ja_JP.UTF-8 th_TH.UTF-8
+}
+
 # Compares pg_regress's results with what is expected but for the name of the engine; prints how many files are the same and how many not.
 compare_results() {
 	local file good=0 bad=0
@@ -197,6 +203,7 @@ $service_settings"
 # pgtap_with NAME SETTINGS
 pgtap_with() {
 	local file
+	need_locales
 	start_server "$1" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		session_preload_libraries = 'gpusort'
@@ -215,6 +222,7 @@ pgtap_with() {
 
 run_tap() {
 	local file dir=$work/tap
+	need_locales
 	mkdir -p "$dir"
 	if [ "$(id -u)" = 0 ]; then chown postgres "$dir"; fi
 	for file in "$work"/tree/test/t/"${ONLY:-}"*.pl; do
@@ -231,6 +239,7 @@ run_differential() {
 	local seconds=60
 	[ "$size" = large ] && seconds=7200
 	[ "$size" = gpu ] && seconds=30
+	need_locales
 	start_server differential --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		session_preload_libraries = 'gpusort'

@@ -1,6 +1,6 @@
 #!/bin/bash
-# setup.sh [test|demo|everyday]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests
-# need, with "demo" what en_US.UTF-8 is made from, on a machine that has no locale but C, with "everyday" what
+# setup.sh [test|demo|everyday]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need, what locales
+# are made from included, with "demo" what en_US.UTF-8 is made from, on a machine that has no locale but C, with "everyday" what
 # bench/everyday.sh needs.
 #
 # Debian starts a server of its own when the server's package is installed; that is not wanted here, so neither a
@@ -23,10 +23,12 @@ packages=()
 need() { # COMMAND PACKAGE
 	command -v "$1" >/dev/null 2>&1 || packages+=("$2")
 }
-need_locale() { # NAME
-	if has_locale "$1.UTF-8"; then return; fi
+need_locale_sources() {
 	need localedef libc-bin
-	if [ ! -e "$locale_sources/$1" ]; then packages+=(locales); fi
+	if [ ! -e "$locale_sources/en_US" ]; then packages+=(locales); fi
+}
+need_locale() { # NAME
+	has_locale "$1.UTF-8" || need_locale_sources
 }
 need_perl() { # MODULE PACKAGE
 	perl -M"$1" -e 1 2>/dev/null || packages+=("$2")
@@ -96,6 +98,7 @@ if [ "${1:-}" = test ]; then
 			packages+=(gcc)
 		fi
 	done
+	need_locale_sources
 fi
 case "${1:-}" in
 	demo) if sorts_by_bytes; then need_locale en_US; fi ;;

@@ -18,9 +18,9 @@
 #define MAX_VALUES 16384
 #define MAX_BYTES ((Size) 4 * 1024 * 1024)
 
-/* Numbers at first, and from one value to the next where they come in ascending or descending order. */
+/* Numbers at first, and from one value to the next where they come in ascending or descending order: there is room for all of these. */
 #define FIRST_NUMBER 0x80000000u
-#define NUMBER_STEP 0x00040000u
+#define NUMBER_STEP (FIRST_NUMBER / MAX_VALUES)
 
 /* So often numbers may be spread anew. */
 #define MAX_RENUMBERINGS 8
@@ -35,6 +35,7 @@ typedef struct Entry
 	uint32		len;
 	uint32		hash;
 	uint32		number;
+	uint32		pass;			/* in which it was seen last */
 } Entry;
 
 struct Dictionary
@@ -52,7 +53,9 @@ struct Dictionary
 	Size		bytes;			/* of values */
 	int			renumberings;
 	uint32		last;			/* the entry found last */
-	uint64		lookups;		/* that were not for the same value as the one before */
+	uint32		pass;			/* over the rows, which begins with dictionary_restart */
+	uint64		lookups;		/* in this pass that were not for the same value as the one before */
+	uint64		different;		/* values among them */
 	uint64		next_estimate;
 };
 
@@ -103,6 +106,15 @@ dictionary_create(SortSupport ssup, int16 typlen, bool typbyval)
 }
 
 void
+dictionary_restart(Dictionary *dictionary)
+{
+	dictionary->pass++;
+	dictionary->lookups = 0;
+	dictionary->different = 0;
+	dictionary->next_estimate = FIRST_ESTIMATE;
+}
+
+void
 dictionary_free(Dictionary *dictionary)
 {
 	MemoryContextDelete(dictionary->context);
@@ -140,7 +152,7 @@ static bool
 too_many(Dictionary *dictionary)
 {
 	uint64		n = dictionary->lookups;
-	uint64		repeated = n - dictionary->nentries;
+	uint64		repeated = n - dictionary->different;
 
 	if (dictionary->nentries >= MAX_VALUES || dictionary->bytes > MAX_BYTES)
 		return true;
@@ -265,6 +277,7 @@ add_value(Dictionary *dictionary, Datum value, const char *bytes, Size len, uint
 		set_room(dictionary, dictionary->room * 2);
 	entry = &dictionary->entries[dictionary->nentries];
 	entry->hash = hash;
+	entry->pass = dictionary->pass;
 	if (equal)
 		entry->number = dictionary->entries[dictionary->ordered[place]].number;
 	else if (!number_between(dictionary, place, &entry->number))
@@ -300,9 +313,18 @@ number_of_bytes(Dictionary *dictionary, Datum value, const char *bytes, Size len
 
 		dictionary->lookups++;
 		if (likely(found != 0))
+		{
+			Entry	   *entry = &dictionary->entries[found - 1];
+
+			dictionary->different += entry->pass != dictionary->pass;
+			entry->pass = dictionary->pass;
 			dictionary->last = found - 1;
+		}
 		else
+		{
+			dictionary->different++;
 			result = add_value(dictionary, value, bytes, len, hash);
+		}
 	}
 	if (result == DICTIONARY_OK)
 		*number = dictionary->entries[dictionary->last].number;

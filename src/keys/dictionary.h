@@ -22,6 +22,12 @@ typedef enum DictionaryResult
 extern Dictionary *dictionary_create(SortSupport ssup, int16 typlen, bool typbyval);
 extern void dictionary_free(Dictionary *dictionary);
 
+/*
+ * Rows come again from the first on, or others: the estimate whether there will be too many values begins anew, lest it counts those that come
+ * again as repeated.
+ */
+extern void dictionary_restart(Dictionary *dictionary);
+
 /* The number of a value. */
 extern DictionaryResult dictionary_number(Dictionary *dictionary, Datum value, uint32 *number);
 

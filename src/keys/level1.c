@@ -12,7 +12,7 @@
 
 #include "level1_types.h"
 
-/* Of a longer string the key of a part is made. */
+/* Of a longer string the key of a part is made, if that is long enough. */
 #define LONG_STRING 1024
 
 static Level1 *opened;
@@ -206,11 +206,16 @@ append_weights(Level1 *level1, const char *string, Size len, StringInfo buffer)
 	return true;
 }
 
-/* The length of a long string's part of which a key can be made: it ends between two characters that are no part of a contraction. */
+/*
+ * The length of a long string's part of which a key can be made: so many bytes, and on until it ends between two characters that are no part
+ * of a contraction.
+ */
 static Size
-part_length(Level1 *level1, const char *string, Size len)
+part_length(Level1 *level1, const char *string, Size len, Size least)
 {
-	for (Size i = LONG_STRING; i < len; i++)
+	if (!level1->weights_usable)
+		return len;
+	for (Size i = least; i < len; i++)
 	{
 		uint8		before = (uint8) string[i - 1];
 		uint8		c = (uint8) string[i];
@@ -221,19 +226,32 @@ part_length(Level1 *level1, const char *string, Size len)
 	return len;
 }
 
+/* Has the provider make a key, of no more of a string than it takes. */
+static void
+key_of_part(Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer)
+{
+	Size		part;
+
+	/* the first level ignores some characters, so the key of a part may be short though the string goes on */
+	for (Size least = LONG_STRING;; least *= 4)
+	{
+		part = part_length(level1, string, len, least);
+		resetStringInfo(buffer);
+		resetStringInfo(&level1->copy);
+		appendBinaryStringInfo(&level1->copy, string, (int) part);
+		level1->provider->key(level1, level1->copy.data, part, all_levels, buffer);
+		if (part == len || all_levels || buffer->len >= LEVEL1_BYTES)
+			return;
+	}
+}
+
 void
 level1_key(Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer)
 {
 	resetStringInfo(buffer);
 	if (all_levels || !level1->weights_usable || !level1->provider->mixes ||
 		!append_weights(level1, string, len, buffer))
-	{
-		if (len > LONG_STRING && level1->weights_usable)
-			len = part_length(level1, string, len);
-		resetStringInfo(&level1->copy);
-		appendBinaryStringInfo(&level1->copy, string, (int) len);
-		level1->provider->key(level1, level1->copy.data, len, all_levels, buffer);
-	}
+		key_of_part(level1, string, len, all_levels, buffer);
 	if (!all_levels)
 		buffer->len = Min(buffer->len, LEVEL1_BYTES);
 }

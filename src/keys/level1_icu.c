@@ -17,6 +17,7 @@
 typedef uint16 UChar;
 typedef int UErrorCode;			/* above 0: an error */
 typedef struct UCollator UCollator;
+typedef struct UConverter UConverter;
 typedef struct USet USet;
 
 #define UCOL_PRIMARY 0
@@ -25,7 +26,7 @@ typedef struct USet USet;
 #define UCOL_DEFAULT_STRENGTH 2
 #define UCOL_DEFAULT (-1)
 
-/* ICU's functions, as unicode/ucol.h, uset.h and ustring.h declare them. */
+/* ICU's functions, as unicode/ucnv.h, ucol.h, uset.h and ustring.h declare them. */
 static struct
 {
 	UCollator  *(*ucol_open) (const char *locale, UErrorCode *status);
@@ -44,6 +45,8 @@ static struct
 								 UErrorCode *status);
 	void		(*uset_close) (USet *set);
 	UChar	   *(*u_strFromUTF8) (UChar *to, int32 room, int32 *len, const char *from, int32 from_len, UErrorCode *status);
+	UConverter *(*ucnv_open) (const char *name, UErrorCode *status);
+	int32		(*ucnv_toUChars) (UConverter *converter, UChar *to, int32 room, const char *from, int32 from_len, UErrorCode *status);
 } icu;
 
 /* Is this loaded object ICU's collation library?  Then *data becomes its version, which ends its name. */
@@ -81,9 +84,26 @@ find_icu(void)
 #define FIND(name) ((icu.name = find_function(#name, version)) != NULL)
 	complete = FIND(ucol_open) && FIND(ucol_openRules) && FIND(ucol_close) && FIND(ucol_getRules) && FIND(ucol_setStrength) &&
 		FIND(ucol_getAttribute) && FIND(ucol_getSortKey) && FIND(ucol_getContractionsAndExpansions) && FIND(uset_openEmpty) &&
-		FIND(uset_getItemCount) && FIND(uset_getItem) && FIND(uset_close) && FIND(u_strFromUTF8);
+		FIND(uset_getItemCount) && FIND(uset_getItem) && FIND(uset_close) && FIND(u_strFromUTF8) &&
+		FIND(ucnv_open) && FIND(ucnv_toUChars);
 #undef FIND
 	return complete;
+}
+
+/*
+ * What makes UTF-16 of the database's encoding, NULL if ICU has nothing.  The server does so, too: other than its own conversions between
+ * encodings this one knows something for every character.
+ */
+static UConverter *
+database_converter(void)
+{
+	static UConverter *converter = NULL;
+	const char *name = get_encoding_name_for_icu(GetDatabaseEncoding());
+	UErrorCode	status = 0;
+
+	if (converter == NULL && name != NULL)
+		converter = icu.ucnv_open(name, &status);
+	return converter;
 }
 
 /* A string in UTF-16; in the current memory context. */
@@ -91,13 +111,12 @@ static UChar *
 to_utf16(const char *string, Size len, int32 *units)
 {
 	UErrorCode	status = 0;
-	char	   *utf8 = pg_server_to_any(string, (int) len, PG_UTF8);
-	UChar	   *result;
+	UChar	   *result = palloc((len + 1) * sizeof(UChar));
 
-	if (utf8 != string)
-		len = strlen(utf8);
-	result = palloc((len + 1) * sizeof(UChar));
-	icu.u_strFromUTF8(result, (int32) len + 1, units, utf8, (int32) len, &status);
+	if (GetDatabaseEncoding() == PG_UTF8)
+		icu.u_strFromUTF8(result, (int32) len + 1, units, string, (int32) len, &status);
+	else
+		*units = icu.ucnv_toUChars(database_converter(), result, (int32) len + 1, string, (int32) len, &status);
 	if (status > 0)
 		*units = 0;				/* not text; a key that says nothing will be seen through */
 	return result;
@@ -191,7 +210,7 @@ static const Level1Provider icu_provider = {icu_key, icu_learn_pairs, false};
 bool
 level1_open_icu(Level1 *level1, const CollationLocale *locale)
 {
-	if (locale->provider != COLLPROVIDER_ICU || locale->icu_locale == NULL || !find_icu())
+	if (locale->provider != COLLPROVIDER_ICU || locale->icu_locale == NULL || !find_icu() || database_converter() == NULL)
 		return false;
 	level1->collator = open_collator(locale);
 	level1->first_level = open_collator(locale);

@@ -122,6 +122,9 @@ extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo
 extern bool sortkey_defer(SortKey *key);
 extern void sortkey_resume(SortKey *key);
 
+/* Tells a key that rows come again from the first on, or those of another job. */
+extern void sortkey_restart(SortKey *key);
+
 /*
  * Appends what a coarse key leaves out of a value that is not NULL, as far as that is known: bytes that guess how values compare whose encoded
  * values are equal.  False if nothing is known.

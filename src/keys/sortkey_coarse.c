@@ -274,6 +274,15 @@ sortkey_resume(SortKey *key)
 	(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
 }
 
+void
+sortkey_restart(SortKey *key)
+{
+	CoarseState *state = key->state;
+
+	if (key->form != NULL && state->dictionary)
+		dictionary_restart(state->dictionary);
+}
+
 bool
 sortkey_guess(SortKey *key, Datum value, StringInfo out)
 {

@@ -167,6 +167,9 @@ method_name(const SorterStats *stats)
 {
 	if (stats->runs > 0)
 		return "external radix merge";
+	/* the engine had nothing to sort by that it did not find in order */
+	if (stats->tied.runs > 0 && stats->job.order.passes == 0)
+		return "comparison";
 	switch (stats->job.order.input)
 	{
 		case GS_ASCENDING:

@@ -124,6 +124,7 @@ try_begin(Sorter *sorter)
 	sorter->ncolumns = 0;
 	do
 	{
+		sortkey_restart(&sorter->keys[sorter->ncolumns]);
 		sorter->specs[sorter->ncolumns] = sorter->keys[sorter->ncolumns].spec;
 		if (sorter->specs[sorter->ncolumns].type == GS_BYTES)
 			sorter->stats.strings++;
@@ -260,6 +261,14 @@ leave_service(Sorter *sorter, gs_status status)
 	return status;
 }
 
+/* Says whether keys may take another form. */
+static void
+fix_keys(Sorter *sorter, bool fixed)
+{
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+		sorter->keys[i].exact = fixed;
+}
+
 /* Of the first rows, how many repeat the keys of an earlier one, up to the keys that are deferred? */
 static uint32
 repeated_keys(Sorter *sorter, uint32 rows)
@@ -301,10 +310,15 @@ static pg_noinline bool
 take_deferred(Sorter *sorter)
 {
 	double		rows = Max(Min(sorter->rows_expected, (double) DEFER_ROWS * DEFER_ROWS), DEFER_ROWS);
-	double		repeated = repeated_keys(sorter, DEFER_ROWS);
-	double		different = (double) DEFER_ROWS * DEFER_ROWS / (2 * repeated + 1);
-	bool		take = rows / different > DEFER_TIES;
+	double		repeated;
+	double		different;
+	bool		take;
 
+	fix_keys(sorter, true);
+	repeated = repeated_keys(sorter, DEFER_ROWS);
+	fix_keys(sorter, false);
+	different = (double) DEFER_ROWS * DEFER_ROWS / (2 * repeated + 1);
+	take = rows / different > DEFER_TIES;
 	for (int i = sorter->deferred; take && i < sorter->columns.nkeys; i++)
 		if (sorter->keys[i].empty)
 			sortkey_resume(&sorter->keys[i]);
@@ -488,12 +502,14 @@ recover_order(void *arg, gs_status status)
 	return status == GS_OK;
 }
 
-/* Says whether keys may take another form. */
-static void
-fix_keys(Sorter *sorter, bool fixed)
+/* How many bytes copies of values may take while rows are compared: what the sort leaves of its memory, and where that is full a quarter more. */
+static Size
+copies_limit(const Sorter *sorter)
 {
-	for (int i = 0; i < sorter->columns.nkeys; i++)
-		sorter->keys[i].exact = fixed;
+	Size		used = sorter->held + rowstore_bytes(sorter->rows);
+	Size		left = sorter->limit > used ? sorter->limit - used : 0;
+
+	return Max(left, sorter->limit / 4);
 }
 
 /* Puts rows in order that coarse keys do not tell apart; the whole order is here. */
@@ -504,7 +520,7 @@ settle_ties(Sorter *sorter)
 	TiedResult	result;
 
 	fix_keys(sorter, true);
-	result = tied_runs_settle(comparer_of(sorter), sorter->keys, order->numbers, order->rows, sorter->mem,
+	result = tied_runs_settle(comparer_of(sorter), sorter->keys, order->numbers, order->rows, sorter->mem, copies_limit(sorter),
 							  &sorter->stats.tied);
 	fix_keys(sorter, false);
 	sorter->contradicted = result == TIED_CONTRADICTION;

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
@@ -50,6 +51,7 @@ typedef struct Settling
 	uint32	   *order;
 	uint64		rows;
 	BigMem	   *mem;
+	Size		copies_limit;	/* bytes of copied values and of guesses at a time */
 	MemoryContext scratch;		/* of one run */
 	StringInfoData keys_of[2];	/* two rows' encoded keys */
 	StringInfoData guesses;
@@ -211,12 +213,16 @@ compare_guesses(const Guess *a, const Guess *b, Settling *s)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Puts items in the order that their values' whole sort keys say, as far as there are any. */
+/* Puts items in the order that their values' whole sort keys say, as far as there are any, and memory for them. */
 static void
 order_by_guess(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
 {
-	Guess	   *guesses = MemoryContextAllocHuge(s->scratch, count * sizeof(Guess));
+	Size		share = s->copies_limit / count;
+	Guess	   *guesses;
 
+	if (share <= sizeof(Guess))
+		return;
+	guesses = MemoryContextAllocHuge(s->scratch, count * sizeof(Guess));
 	resetStringInfo(&s->guesses);
 	for (uint32 i = 0; i < count; i++)
 	{
@@ -231,9 +237,9 @@ order_by_guess(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
 		memcpy(&guesses[i].prefix, bytes->data, sizeof(uint64));
 		guesses[i].prefix = pg_ntoh64(guesses[i].prefix);
 		guesses[i].offset = s->guesses.len;
-		guesses[i].len = bytes->len;
+		guesses[i].len = (uint32) Min((Size) bytes->len, share - sizeof(Guess));
 		guesses[i].place = i;
-		appendBinaryStringInfo(&s->guesses, bytes->data, bytes->len);
+		appendBinaryStringInfo(&s->guesses, bytes->data, (int) guesses[i].len);
 		CHECK_FOR_INTERRUPTS();
 	}
 	sort_guesses(guesses, count, s);
@@ -242,19 +248,27 @@ order_by_guess(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
 		items[i] = room[guesses[i].place];
 }
 
-/* Reads the rows of a run; values that would be unpacked for every comparison are unpacked once. */
+/* Reads the rows of a run; values that would be unpacked for every comparison are unpacked once, as far as there is memory for that. */
 static void
 read_items(Settling *s, const uint32 *rows, uint32 count, TiedItem *items)
 {
-	bool		unpack = s->keys[s->key].unpack;
 	MemoryContext old = MemoryContextSwitchTo(s->scratch);
+	Size		left = s->keys[s->key].unpack ? s->copies_limit : 0;
 
 	for (uint32 i = 0; i < count; i++)
 	{
-		items[i].row = rows[i];
-		items[i].value = rowcompare_value(s->comparer, 0, rows[i], s->key, &items[i].isnull);
-		if (unpack && !items[i].isnull)
-			items[i].value = PointerGetDatum(PG_DETOAST_DATUM(items[i].value));
+		TiedItem   *item = &items[i];
+
+		item->row = rows[i];
+		item->value = rowcompare_value(s->comparer, 0, rows[i], s->key, &item->isnull);
+		if (left > 0 && !item->isnull && VARATT_IS_EXTENDED(DatumGetPointer(item->value)))
+		{
+			Size		bytes = toast_raw_datum_size(item->value);
+
+			if (bytes <= left)
+				item->value = PointerGetDatum(PG_DETOAST_DATUM(item->value));
+			left -= Min(bytes, left);
+		}
 		CHECK_FOR_INTERRUPTS();
 	}
 	MemoryContextSwitchTo(old);
@@ -293,20 +307,28 @@ order_run(Settling *s, uint32 *rows, uint32 count)
 static TiedResult
 judge(Settling *s, uint32 row, uint32 next)
 {
-	SortKey    *key = &s->keys[s->key];
-	int			order;
-
-	if (!key->coarse)
-		return TIED_WRONG_ORDER;
-	encode(s, 0, s->key, row);
-	encode(s, 1, s->key, next);
-	order = compare_encoded(s);
-	if (order < 0)
+	for (int key = 0; key <= s->key; key++)
 	{
-		sortkey_refuse(key);
-		return TIED_CONTRADICTION;
+		int			order;
+
+		if (!s->keys[key].coarse)
+			continue;
+		encode(s, 0, key, row);
+		encode(s, 1, key, next);
+		order = compare_encoded(s);
+		/* in the keys before s->key they are equal */
+		if (order < 0 || (order > 0 && key < s->key))
+		{
+			sortkey_refuse(&s->keys[key]);
+			return TIED_CONTRADICTION;
+		}
+		if (order > 0)
+			return TIED_WRONG_ORDER;
+		/* nothing behind such a key has been sorted by */
+		if (s->keys[key].empty)
+			s->key = key;
 	}
-	return order > 0 ? TIED_WRONG_ORDER : TIED_SETTLED;
+	return s->keys[s->key].coarse ? TIED_SETTLED : TIED_WRONG_ORDER;
 }
 
 /* Compares all neighbours, and orders runs that are not in order. */
@@ -350,11 +372,13 @@ walk(Settling *s, TiedStats *stats)
 }
 
 TiedResult
-tied_runs_settle(RowComparer *comparer, SortKey *keys, uint32 *order, uint64 rows, BigMem *mem, TiedStats *stats)
+tied_runs_settle(RowComparer *comparer, SortKey *keys, uint32 *order, uint64 rows, BigMem *mem, Size copies_limit,
+				  TiedStats *stats)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort tied runs", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	Settling	settling = {.comparer = comparer, .keys = keys, .order = order, .rows = rows, .mem = mem};
+	Settling	settling = {.comparer = comparer, .keys = keys, .order = order, .rows = rows, .mem = mem,
+	.copies_limit = copies_limit};
 	TiedResult	result;
 
 	settling.scratch = AllocSetContextCreate(cxt, "gpusort tied run", ALLOCSET_DEFAULT_SIZES);

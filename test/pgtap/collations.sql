@@ -1,6 +1,7 @@
--- Collations: those in byte order are sorted by gpusort, the others are left to PostgreSQL.
+-- Collations: gpusort sorts under each, those in byte order by their bytes, the others by keys that have no exact encoding.
 \ir setup.psql
-SELECT plan(2 * 6 + 2);
+SELECT plan(2 * 7 + 3);
+SET gpusort.verify = full;
 
 CREATE TEMP TABLE c (id serial, t text);
 INSERT INTO c (t) SELECT repeat(chr(33 + i * 31 % 90), i % 4) || substr(md5(i::text), 1, i % 6) FROM generate_series(1, 2000) AS i;
@@ -11,38 +12,40 @@ INSERT INTO c (t) SELECT chr(point) || suffix FROM unnest(ARRAY[1, 127, 128, 204
 	unnest(ARRAY['', 'a', chr(1), chr(65533)]) AS suffix;
 \endif
 
--- Runs one test for a collation if the server has it: is it gpusort's, and if so, the same order?
-CREATE FUNCTION pg_temp.check_collation(wanted text, ours boolean) RETURNS SETOF text LANGUAGE plpgsql AS $$
+-- Runs two tests for a collation if the server has it: is it in that form, and the same order?
+CREATE FUNCTION pg_temp.check_collation(wanted text, exact boolean) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
-	query text := format('SELECT id FROM c ORDER BY t COLLATE %I', wanted);
+	query text;
 BEGIN
-	IF NOT EXISTS (SELECT FROM pg_collation WHERE collname = wanted AND collencoding IN (-1, pg_char_to_encoding(getdatabaseencoding()))
-				   AND (collprovider <> 'i' OR getdatabaseencoding() <> 'SQL_ASCII')) THEN
+	SELECT format('SELECT id FROM c ORDER BY t COLLATE %I.%I', nspname, collname) INTO query
+	FROM pg_collation JOIN pg_namespace ON pg_namespace.oid = collnamespace
+	WHERE collname = wanted AND collencoding IN (-1, pg_char_to_encoding(getdatabaseencoding()))
+		AND (collprovider <> 'i' OR getdatabaseencoding() <> 'SQL_ASCII');
+	IF NOT FOUND THEN
 		RETURN NEXT skip('the server has no collation ' || wanted, 2);
 		RETURN;
 	END IF;
-	IF ours THEN
-		RETURN NEXT matches(pg_temp.plan_of(query), 'GpuSort', wanted || ' is sorted by gpusort');
+	IF exact THEN
+		RETURN NEXT doesnt_match(pg_temp.plan_of(query, 'ANALYZE, COSTS OFF'), 'Key Forms|Engine: PostgreSQL', wanted || ' is in byte order');
 	ELSE
-		RETURN NEXT doesnt_match(pg_temp.plan_of(query), 'GpuSort', wanted || ' is left to PostgreSQL');
+		RETURN NEXT pg_temp.sorted_as(query, '(dictionary|first level)', wanted);
 	END IF;
 	RETURN NEXT pg_temp.same_ids(query || ', id', query || ', id', wanted);
 END $$;
 
+SELECT pg_temp.make_collation('english', 'provider = libc, locale = ''en_US.UTF-8''') \g /dev/null
 SELECT pg_temp.check_collation('C', true);
 SELECT pg_temp.check_collation('ucs_basic', true);
 SELECT pg_temp.check_collation('C.utf8', true);
 SELECT pg_temp.check_collation('pg_c_utf8', true);
 SELECT pg_temp.check_collation('en-x-icu', false);
-SELECT pg_temp.check_collation('en_US', false);
+SELECT pg_temp.check_collation('und-x-icu', false);
+SELECT pg_temp.check_collation('english', false);
 
 -- the default collation is the database's
 SELECT datcollate IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') AND datlocprovider <> 'i' AS plain FROM pg_database WHERE datname = current_database() \gset
-\if :plain
 SELECT matches(pg_temp.plan_of('SELECT id FROM c ORDER BY t'), 'GpuSort', 'the default collation is sorted by gpusort');
-\else
-SELECT doesnt_match(pg_temp.plan_of('SELECT id FROM c ORDER BY t'), 'GpuSort', 'the default collation is left to PostgreSQL');
-\endif
+SELECT is(pg_temp.plan_of('SELECT id FROM c ORDER BY t', 'ANALYZE, COSTS OFF') ~ 'Key Forms', NOT :'plain'::boolean, 'in its form');
 SELECT pg_temp.same_ids('SELECT id FROM c ORDER BY t DESC, id', 'SELECT id FROM c ORDER BY t DESC, id', 'the default collation');
 
 SELECT * FROM finish();

@@ -65,6 +65,18 @@ cut('two keys', "SET gpusort.work_mem = '1GB'", 'SELECT * FROM t ORDER BY k2, k 
 cut('runs', "SET gpusort.work_mem = '4MB'", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
 cut('checked', "SET gpusort.work_mem = '1GB'; SET gpusort.verify = full", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
 
+# sorts by comparison: of everything, and of rows that first-level keys leave tied
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE c AS SELECT ARRAY[k] a, chr(97 + (i % 2)::int) || repeat('-', (i % 7)::int) || (i % 50) || repeat('/', (i / 7 % 5)::int) || (i / 50 % 3) s FROM t LIMIT 200000;
+SQL
+cut('by comparison', '', 'SELECT * FROM c ORDER BY a OFFSET 10000000');
+cut('by comparison, runs', "SET gpusort.work_mem = '2MB'", 'SELECT * FROM c ORDER BY a OFFSET 10000000');
+SKIP:
+{
+	skip 'no en_US.UTF-8', 1 if $node->psql('postgres', q(CREATE COLLATION english (locale = 'en_US.UTF-8'))) != 0;
+	cut('tied runs', '', 'SELECT * FROM c ORDER BY s COLLATE english OFFSET 10000000');
+}
+
 # functions over arrays, too: jobs, comparisons, values added one by one
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION gpusort;

@@ -50,6 +50,29 @@ for my $memory ('64MB', '1MB')
 }
 is(scalar(temp_files($node)), 0, 'no file is left');
 
+# keys without an exact encoding: each worker has forms of its own, and Gather Merge compares
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE w AS SELECT md5((i % 90000)::text) s, ARRAY[i * 7919 % 10007, i % 3] a, 'n' || i % 900 few, i FROM generate_series(1, 120000::int8) i;
+VACUUM ANALYZE w;
+SQL
+my $english = $node->psql('postgres', q(CREATE COLLATION english (locale = 'en_US.UTF-8'))) == 0 ? 'COLLATE english' : '';
+for my $memory ('64MB', '1MB')
+{
+	for my $keys ("s $english, i", "few $english DESC, a, i", 'a, i')
+	{
+		my $sorted = "SELECT * FROM w ORDER BY $keys";
+		my $set = "SET gpusort.work_mem = '$memory'; SET gpusort.verify = full; SET enable_incremental_sort = off; ";
+		my $plan = $node->safe_psql('postgres', $set . "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $sorted");
+
+		like($plan, qr/Gather Merge.*GpuSort/s, "$memory, $keys: GpuSort under Gather Merge");
+		unlike($plan, qr/Engine: PostgreSQL/, "$memory, $keys: which does it");
+		is( $node->safe_psql('postgres', $set . rows_digest($sorted)),
+			$node->safe_psql('postgres', 'SET gpusort.enabled = off; SET max_parallel_workers_per_gather = 0; ' . rows_digest($sorted)),
+			"$memory, $keys: right rows");
+	}
+}
+is(scalar(temp_files($node)), 0, 'no file is left');
+
 # a worker that fails
 my $err;
 $node->psql('postgres', "SELECT 1 / (i - 150000) FROM t ORDER BY k", stderr => \$err, on_error_stop => 0);

@@ -83,5 +83,21 @@ cmp_ok($more, '<', 10000, "averages of 400000 groups take $more kB more than sum
 my $spilled = "SET gpusort.work_mem = '1MB'; SELECT gpu_count_distinct(%s) FROM t";
 $more = peak(sprintf($spilled, 'numrange(i % 1000, 2000)')) - peak(sprintf($spilled, 'ARRAY[i % 1000]'));
 cmp_ok($more, '<', 10000, "400000 ranges in files take $more kB more than arrays");
+
+# copies of values for comparisons stay within the limit: of large ones, which lie out of line, and of the keys of strings
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE large AS SELECT array(SELECT hashint4(i * 3000 + j) FROM generate_series(1, 3000) j) a FROM generate_series(1, 6000) i;
+CREATE TABLE cases AS SELECT (SELECT string_agg(CASE hashint4(i * 300 + j) % 2 WHEN 0 THEN 'a' ELSE 'A' END, '') FROM generate_series(1, 300) j) s
+	FROM generate_series(1, 15000) i;
+SQL
+my $limited = "SET gpusort.enabled = %s; SET gpusort.work_mem = '16MB'; SET work_mem = '16MB'; SELECT count(*) FROM (SELECT * FROM %s OFFSET 1) x";
+$more = peak(sprintf($limited, 'on', 'large ORDER BY a')) - peak(sprintf($limited, 'off', 'large ORDER BY a'));
+cmp_ok($more, '<', 24000, "70 MB of arrays take $more kB more than in PostgreSQL's sort");
+SKIP:
+{
+	skip 'no en_US.UTF-8', 1 if $node->psql('postgres', q(CREATE COLLATION english (locale = 'en_US.UTF-8'))) != 0;
+	$more = peak(sprintf($limited, 'on', 'cases ORDER BY s COLLATE english')) - peak(sprintf($limited, 'off', 'cases ORDER BY s COLLATE english'));
+	cmp_ok($more, '<', 20000, "15000 tied strings take $more kB more than in PostgreSQL's sort");
+}
 $node->stop;
 done_testing();

@@ -136,13 +136,14 @@ my $m = machine();
 sets_up($m, 'nothing installed', '', 'postgresql-15 postgresql-server-dev-15', "$m/trees/15");
 
 $m = machine();
-sets_up($m, 'nothing installed, for the tests', 'test', 'postgresql-15 postgresql-server-dev-15 postgresql-15-pgtap', "$m/trees/15");
+sets_up($m, 'nothing installed, for the tests', 'test', 'postgresql-15 postgresql-server-dev-15 postgresql-15-pgtap locales',
+	"$m/trees/15");
 
 $m = machine(15 => '');
 sets_up($m, 'client only', '', 'postgresql-15 postgresql-server-dev-15', "$m/trees/15");
 
 $m = machine(15 => 'server');
-sets_up($m, 'server only', 'test', 'postgresql-server-dev-15 postgresql-15-pgtap', "$m/trees/15");
+sets_up($m, 'server only', 'test', 'postgresql-server-dev-15 postgresql-15-pgtap locales', "$m/trees/15");
 
 # Puts the pg_config of some place first into PATH.  Debian's, of libpq-dev, speaks for the newest tree, with headers or without.
 sub first_in_path
@@ -198,10 +199,10 @@ sets_up($m, 'PG_CONFIG of a version without headers', '', 'postgresql-server-dev
 	PG_CONFIG => "$m/trees/17/bin/pg_config");
 
 $m = machine(15 => 'server headers');
-sets_up($m, 'PG_CONFIG of a version that is not there', 'test', 'postgresql-16 postgresql-server-dev-16 postgresql-16-pgtap',
+sets_up($m, 'PG_CONFIG of a version that is not there', 'test', 'postgresql-16 postgresql-server-dev-16 postgresql-16-pgtap locales',
 	"$m/trees/16", PG_CONFIG => "$m/trees/16/bin/pg_config");
 
-# locales for the demo
+# locales, for the tests and for the demo
 $m = machine(15 => 'server headers');
 sets_up($m, 'a machine with C.UTF-8 only', 'demo', 'locales', "$m/trees/15");
 

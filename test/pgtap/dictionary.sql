@@ -1,0 +1,48 @@
+-- Dictionaries of few values: how they come, how many they are, and when there are too many.
+\ir setup.psql
+SELECT plan(11 * 3 + 2);
+SET gpusort.verify = full;
+
+-- Three tests of one column of arrays, which only a dictionary can tell apart: the form, and the order in both directions.
+CREATE FUNCTION pg_temp.check_values(rows text, key text, form text, label text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	query text := format('SELECT id FROM %s ORDER BY %s', rows, key);
+BEGIN
+	RETURN NEXT pg_temp.sorted_as(query, form, label);
+	RETURN NEXT pg_temp.same_ids(query, query || ', ctid', label);
+	RETURN NEXT pg_temp.same_ids(query || ' DESC', query || ' DESC, ctid', label || ' DESC');
+END $$;
+
+-- every value comes twice and not in a row, then all once more
+CREATE TEMP TABLE d AS SELECT id, v, CASE WHEN v % 2 = 0 THEN v % 160 ELSE 100000 - v % 160 END AS zigzag
+FROM (SELECT i AS id, (i / 4 * 2 + i % 2) % 12000 AS v FROM generate_series(0, 39999) AS i) AS x;
+CREATE TEMP TABLE k AS SELECT id, ARRAY[v] AS up, ARRAY[-v] AS down, ARRAY[zigzag] AS zigzag, ARRAY[hashint4(v)] AS mixed,
+	CASE WHEN v % 3 > 0 THEN ARRAY[v % 500] END AS nulls, ARRAY[NULL, v % 70] AS inner_nulls FROM d;
+SELECT pg_temp.check_values('k', 'up', 'dictionary', 'ascending');
+SELECT pg_temp.check_values('k', 'down', 'dictionary', 'descending');
+SELECT pg_temp.check_values('k', 'zigzag', 'dictionary', 'from both ends towards the middle');
+SELECT pg_temp.check_values('k', 'mixed', 'dictionary', 'in no order');
+SELECT pg_temp.check_values('k', 'nulls', 'dictionary', 'with NULLs');
+SELECT pg_temp.check_values('k', 'inner_nulls', 'dictionary', 'with NULLs in them');
+
+-- too many: soon, by number, by bytes, and late
+SELECT pg_temp.check_values('k', 'ARRAY[id]', 'compared', 'all different');
+SELECT pg_temp.check_values('(SELECT id, ctid, ARRAY[(id / 4 * 2 + id % 2) * 7919 % 20011] AS a FROM k) AS k', 'a', 'compared', 'more than 16384');
+CREATE TEMP TABLE large AS SELECT i AS id, repeat(md5((i * 7919 % 600)::text), 300) AS t FROM generate_series(1, 1500) AS i;
+SELECT pg_temp.check_values('large', 't COLLATE "en-x-icu"', 'first level', 'more than four megabytes');
+SELECT pg_temp.check_values('large', 'ARRAY[t]', 'compared', 'of another type');
+CREATE TEMP TABLE late AS SELECT i AS id, CASE WHEN i <= 100000 THEN ARRAY[i % 1000] ELSE ARRAY[i, hashint4(i)] END AS a FROM generate_series(1, 130000) AS i;
+SELECT pg_temp.check_values('late', 'a', 'compared', 'that do not repeat after 100000 rows');
+
+-- Values that differ but compare equal share a number, so that the next key decides.
+SELECT pg_temp.make_collation('nocase', 'provider = icu, locale = ''und-u-ks-level2'', deterministic = false') AS nocase \gset
+\if :nocase
+CREATE TEMP TABLE equal AS SELECT i AS id, CASE i % 3 WHEN 0 THEN upper(t) WHEN 1 THEN t ELSE initcap(t) END AS t, hashint4(i) AS x
+FROM (SELECT i, 'name ' || chr(97 + i * 7 % 26) AS t FROM generate_series(1, 5000) AS i) AS s;
+SELECT pg_temp.sorted_as('SELECT id FROM equal ORDER BY t COLLATE pg_temp.nocase, x', 'dictionary', 'equal values');
+SELECT pg_temp.same_ids(query, query, 'equal values') FROM (SELECT 'SELECT id FROM equal ORDER BY t COLLATE pg_temp.nocase, x, id' AS query) AS q;
+\else
+SELECT skip('no ICU', 2);
+\endif
+
+SELECT * FROM finish();
