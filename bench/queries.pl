@@ -2,8 +2,9 @@
 # queries.pl PART PSQL JSON_FILE: ORDER BY with PostgreSQL's own Sort and with gpusort, in turns in one session.
 #
 # PART is "memory" (ROWS rows, default 10 million, work_mem and gpusort.work_mem 4 GB) or "stock" (STOCK_ROWS rows,
-# default 5 million, nothing set).  RUNS pairs of runs a line, default 5; ONLY, a pattern, chooses lines.  One backend, no
-# parallel workers, no JIT; the time is the whole query's under EXPLAIN (ANALYZE, TIMING OFF), the ratio that of the medians.
+# default 5 million, nothing set).  RUNS pairs of runs a line, default 5; ONLY, a pattern, chooses lines.  One backend,
+# no parallel workers, no JIT; the time is the whole query's under EXPLAIN (ANALYZE, TIMING OFF), the ratio that of the
+# medians.
 use strict;
 use warnings;
 

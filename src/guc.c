@@ -20,7 +20,10 @@ bool		gpusort_explain_machine = true;
 double		gpusort_cpu_row_cost = 0.02;
 double		gpusort_cpu_key_cost = 0.0075;
 int			gpusort_engine = ENGINE_CHOICE_AUTO;
-/* On an H200 a warm session wins from 10000 to 30000 rows on; the ring of a new session costs some 24 ms (doc/protocol.md). */
+/*
+ * On an H200 a warm session wins from 10000 to 30000 rows on; the ring of a new session costs some 24 ms
+ * (doc/protocol.md).
+ */
 int			gpusort_gpu_min_rows = 200000;
 char	   *gpusort_devices;
 int			gpusort_max_device_memory = 0;

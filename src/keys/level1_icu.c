@@ -1,8 +1,9 @@
 /*
  * level1_icu.c: sort keys of ICU.
  *
- * The few functions of ICU that are called are found in the library that the server itself has loaded, whose version their names end in.
- * So gpusort builds without ICU's headers, runs with a server of any ICU or none, and never brings in a second one.
+ * The few functions of ICU that are called are found in the library that the server itself has loaded, whose version
+ * their names end in. So gpusort builds without ICU's headers, runs with a server of any ICU or none, and never brings
+ * in a second one.
  */
 #include "postgres.h"
 
@@ -91,8 +92,8 @@ find_icu(void)
 }
 
 /*
- * What makes UTF-16 of the database's encoding, NULL if ICU has nothing.  The server does so, too: other than its own conversions between
- * encodings this one knows something for every character.
+ * What makes UTF-16 of the database's encoding, NULL if ICU has nothing.  The server does so, too: other than its own
+ * conversions between encodings this one knows something for every character.
  */
 static UConverter *
 database_converter(void)

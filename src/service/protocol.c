@@ -29,8 +29,8 @@ text_valid(const char *text, size_t bytes)
 }
 
 /*
- * Checks a job's columns and constant, which decide the message's length.  What operation and columns mean together is for the
- * engine to check.
+ * Checks a job's columns and constant, which decide the message's length.  What operation and columns mean together is
+ * for the engine to check.
  */
 static bool
 begin_valid(const gsd_begin *begin, size_t bytes)

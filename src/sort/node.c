@@ -1,9 +1,9 @@
 /*
  * node.c: Custom Scan (GpuSort), the executor's side of a replaced Sort.
  *
- * Keeps every promise that nodeSort.c makes: mark and restore, rewind, backward scans, rescans with changed parameters, and
- * MinimalTuples as its only kind of result.  Nothing large is taken before the first row is asked for, because EXPLAIN and
- * EvalPlanQual initialise trees that never run.
+ * Keeps every promise that nodeSort.c makes: mark and restore, rewind, backward scans, rescans with changed parameters,
+ * and MinimalTuples as its only kind of result.  Nothing large is taken before the first row is asked for, because
+ * EXPLAIN and EvalPlanQual initialise trees that never run.
  */
 #include "postgres.h"
 

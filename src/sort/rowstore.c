@@ -202,7 +202,9 @@ put_formed(RowStore *store, MinimalTuple header, const char *bits)
 	return true;
 }
 
-/* Fills in the fixed header of a row, and zeroes what follows it up to ROW_HEADER_BYTES, so that headers compare whole. */
+/*
+ * Fills in the fixed header of a row, and zeroes what follows it up to ROW_HEADER_BYTES, so that headers compare whole.
+ */
 static inline void
 make_header(MinimalTuple header, uint32 len, uint16 infomask2, uint16 infomask, uint8 hoff)
 {

@@ -19,9 +19,10 @@ StaticAssertDecl(sizeof(MinimalTupleData) == ROW_HEADER_BYTES, "a MinimalTupleDa
 #define BARE_BYTES 48
 
 /*
- * Rows lie one after another in an arena as MinimalTuples.  As long as every row has the same header (all columns, no NULLs, the same
- * length) they lie at a fixed stride and need no offsets; small ones are then kept bare, without the header, which stands
- * once elsewhere: 16 bytes less per row.  The first row that differs turns the store into its general form.
+ * Rows lie one after another in an arena as MinimalTuples.  As long as every row has the same header (all columns, no
+ * NULLs, the same length) they lie at a fixed stride and need no offsets; small ones are then kept bare, without the
+ * header, which stands once elsewhere: 16 bytes less per row.  The first row that differs turns the store into its
+ * general form.
  */
 typedef struct RowStore
 {
@@ -58,8 +59,8 @@ typedef struct RowGather
 } RowGather;
 
 /*
- * Appends rows of a heap page for as long as they are of the same form as those before; returns how many.  They are the page's tuples,
- * or made of these by gather.
+ * Appends rows of a heap page for as long as they are of the same form as those before; returns how many.  They are the
+ * page's tuples, or made of these by gather.
  */
 extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather);
 

@@ -1,8 +1,9 @@
 /*
  * sorter_job.c: the engine's half of a sort: keys into chunks, the job, the way from the service to the CPU.
  *
- * The rows stay in the row store until they have been given out, so a job can begin again at any moment: with keys in a wider form, or on
- * the CPU after the service failed, also when part of the order has been used.  Both engines give the same order, ties included.
+ * The rows stay in the row store until they have been given out, so a job can begin again at any moment: with keys in a
+ * wider form, or on the CPU after the service failed, also when part of the order has been used.  Both engines give the
+ * same order, ties included.
  */
 #include "postgres.h"
 
@@ -16,7 +17,10 @@
 #include "src/guc.h"
 #include "verify.h"
 
-/* Rows in the sample that decides whether keys are worth encoding that follow others, and rows of equal keys from which they are. */
+/*
+ * Rows in the sample that decides whether keys are worth encoding that follow others, and rows of equal keys from which
+ * they are.
+ */
 #define DEFER_ROWS 1024
 #define DEFER_TIES 4
 
@@ -167,8 +171,8 @@ key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, bool 
 }
 
 /*
- * Writes the keys of one row; widened tells that all rows have to be encoded again.  data is the row's data, NULL if it may
- * hold NULLs.
+ * Writes the keys of one row; widened tells that all rows have to be encoded again.  data is the row's data, NULL if it
+ * may hold NULLs.
  */
 static gs_status
 encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, bool *widened)
@@ -244,7 +248,10 @@ note_left(Sorter *sorter, EngineFailure why)
 	ereport(DEBUG1, (errmsg_internal("gpusort sorts on the CPU: %s", engine_failure_text(why))));
 }
 
-/* Goes on with the CPU engine after another one failed, with all rows that have come so far; the status if there is no such way. */
+/*
+ * Goes on with the CPU engine after another one failed, with all rows that have come so far; the status if there is no
+ * such way.
+ */
 static gs_status
 leave_service(Sorter *sorter, gs_status status)
 {
@@ -303,8 +310,8 @@ repeated_keys(Sorter *sorter, uint32 rows)
 }
 
 /*
- * Decides about the keys that are deferred, by a sample: of n rows, n²/2d repeat one of d different keys.  Takes them in if these keys leave
- * more than a few rows of each tied.
+ * Decides about the keys that are deferred, by a sample: of n rows, n²/2d repeat one of d different keys.  Takes them
+ * in if these keys leave more than a few rows of each tied.
  */
 static pg_noinline bool
 take_deferred(Sorter *sorter)
@@ -502,7 +509,10 @@ recover_order(void *arg, gs_status status)
 	return status == GS_OK;
 }
 
-/* How many bytes copies of values may take while rows are compared: what the sort leaves of its memory, and where that is full a quarter more. */
+/*
+ * How many bytes copies of values may take while rows are compared: what the sort leaves of its memory, and where that
+ * is full a quarter more.
+ */
 static Size
 copies_limit(const Sorter *sorter)
 {

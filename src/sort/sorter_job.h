@@ -32,7 +32,8 @@ struct Sorter
 	bool		placed;			/* none of them varies */
 	bool		plain;			/* nor has to be encoded */
 	int			ncolumns;		/* keys that the engine sorts by: those behind one that tells nothing are left out */
-	int			deferred;		/* the first key that is deferred until it is known whether those before it suffice; nkeys: none */
+	/* the first key that is deferred until it is known whether those before it suffice; nkeys: none */
+	int			deferred;
 	bool		contradicted;	/* coarse keys have turned out to be wrong */
 	gs_column_spec *specs;
 	KeyWriter	writer;
