@@ -126,8 +126,10 @@ why_of_status(gs_status status)
 	}
 }
 
-/* Lets go of the link, which can carry the next job: messages come whole or not at all, so the service understands the end of a job at
- * any moment.  Called also when the memory context goes, after an error or a cancelled query. */
+/*
+ * Lets go of the link, which can carry the next job: messages come whole or not at all, so the service understands the
+ * end of a job at any moment.  Called also when the memory context goes, after an error or a cancelled query.
+ */
 static void
 give_link_back(void *arg)
 {

@@ -236,8 +236,10 @@ link_connect(ServiceLink *link, bool patient, EngineFailure *why)
 	}
 }
 
-/* Makes the ring's memory: a file without a name that nobody can make smaller, whose pages exist, since a page that cannot be had on
- * first touch would be a signal instead of an error. */
+/*
+ * Makes the ring's memory: a file without a name that nobody can make smaller, whose pages exist, since a page that
+ * cannot be had on first touch would be a signal instead of an error.
+ */
 static int
 make_ring(ServiceLink *link)
 {

@@ -239,7 +239,8 @@ put_group(KeyReduction *r, Datum key, bool isnull)
 
 	values[1] = reducer_result(&r->reducer, &nulls[1]);
 	if (r->widen && r->reducer.operation != GS_SUM && !nulls[1])
-		values[1] = Int64GetDatum(r->vals.type.len == sizeof(int16) ? DatumGetInt16(values[1]) : DatumGetInt32(values[1]));
+		values[1] = Int64GetDatum(r->vals.type.len == sizeof(int16) ?
+								  DatumGetInt16(values[1]) : DatumGetInt32(values[1]));
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
@@ -275,7 +276,8 @@ reduce_by_function(KeyReduction *r)
 		for (uint64 end = at + runs[i].length; at < end; at++)
 		{
 			if (at % VALUE_BLOCK == 0)
-				load_values(&block, r->columns[1].values, &order[at], sizeof(uint32), Min(r->keys.values.rows - at, VALUE_BLOCK));
+				load_values(&block, r->columns[1].values, &order[at], sizeof(uint32),
+							Min(r->keys.values.rows - at, VALUE_BLOCK));
 			if (!block.nulls[at % VALUE_BLOCK])
 				reducer_add(&r->reducer, block.values[at % VALUE_BLOCK]);
 		}

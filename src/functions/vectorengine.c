@@ -246,7 +246,8 @@ take_answer(VectorQuestion *q, BigMem *mem)
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		status = q->engine->next(q->job, (char *) q->answer + q->count * width, Min(room - q->count, PART_RESULTS), &got);
+		status = q->engine->next(q->job, (char *) q->answer + q->count * width, Min(room - q->count, PART_RESULTS),
+								 &got);
 		if (status == GS_OK)
 			q->count += got;
 	} while (status == GS_OK && got > 0 && q->count < room);

@@ -33,8 +33,8 @@ extern uint32 *vectorjob_order(BigMem *mem, const VectorColumn *columns, int nco
  * Runs of rows that are equal in the last key_columns columns, with the rows in the order of the first order_columns
  * columns (0: as they came).  Both sets may overlap: the distinct values of one column are its runs with 1 and 1.
  */
-extern gs_run *vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int order_columns, int key_columns,
-							  uint64 *nruns);
+extern gs_run *vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int order_columns,
+							  int key_columns, uint64 *nruns);
 
 /* The rows whose value compares so with another one, which is not NULL.  A NULL compares with nothing. */
 extern uint32 *vectorjob_select(BigMem *mem, const VectorColumn *column, gs_comparison comparison, Datum value,

@@ -349,7 +349,8 @@ dictionary_number(Dictionary *dictionary, Datum value, uint32 *number)
 	{
 		case -1:
 			varlena = open_varlena(value);
-			result = number_of_bytes(dictionary, PointerGetDatum(varlena), VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena), number);
+			result = number_of_bytes(dictionary, PointerGetDatum(varlena), VARDATA_ANY(varlena),
+									 VARSIZE_ANY_EXHDR(varlena), number);
 			close_varlena(value, varlena);
 			return result;
 		case -2:

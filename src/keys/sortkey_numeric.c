@@ -112,7 +112,8 @@ take_apart(const struct varlena *varlena, Parts *parts)
 	memset(parts, 0, sizeof(*parts));
 	if (!is_short && !is_long)
 	{
-		parts->kind = header == SPECIAL_NAN ? NUMBER_NAN : header == SPECIAL_PLUS_INF ? NUMBER_PLUS_INF : NUMBER_MINUS_INF;
+		parts->kind = header == SPECIAL_NAN ? NUMBER_NAN :
+			header == SPECIAL_PLUS_INF ? NUMBER_PLUS_INF : NUMBER_MINUS_INF;
 		return;
 	}
 	parts->kind = NUMBER_FINITE;

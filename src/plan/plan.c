@@ -101,7 +101,8 @@ make_output_list(List *columns)
 		TargetEntry *entry = flatCopyTargetEntry(lfirst_node(TargetEntry, lc));
 		Node	   *expr = (Node *) entry->expr;
 
-		entry->expr = (Expr *) makeVar(INDEX_VAR, entry->resno, exprType(expr), exprTypmod(expr), exprCollation(expr), 0);
+		entry->expr = (Expr *) makeVar(INDEX_VAR, entry->resno, exprType(expr), exprTypmod(expr),
+									   exprCollation(expr), 0);
 		result = lappend(result, entry);
 	}
 	return result;

@@ -119,7 +119,8 @@ static Cost
 our_cost(double rows, int width, const PathSortKeys *keys)
 {
 	Cost		cost = rows * (gpusort_cpu_row_cost + gpusort_cpu_key_cost * keys->words);
-	double		row_bytes = MAXALIGN(SizeofMinimalTupleHeader) + MAXALIGN(width) + keys->words * sizeof(uint64) + sizeof(uint32);
+	double		row_bytes = MAXALIGN(SizeofMinimalTupleHeader) + MAXALIGN(width) +
+		keys->words * sizeof(uint64) + sizeof(uint32);
 
 	/* at the server's price */
 	cost += rows * keys->compares * 2 * cpu_operator_cost;

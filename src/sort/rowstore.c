@@ -318,7 +318,8 @@ copy_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items,
 		else
 		{
 			memcpy(to, like, ROW_HEADER_BYTES);
-			memcpy(to + ROW_HEADER_BYTES, (char *) tuple + ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET, like->t_len - ROW_HEADER_BYTES);
+			memcpy(to + ROW_HEADER_BYTES, (char *) tuple + ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET,
+				   like->t_len - ROW_HEADER_BYTES);
 		}
 		to += store->stride;
 	}
@@ -327,7 +328,8 @@ copy_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items,
 
 /* Makes rows of some columns of a page's tuples while these have no NULLs. */
 static uint32
-gather_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather)
+gather_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items, uint32 count,
+			const RowGather *gather)
 {
 	uint32		taken;
 

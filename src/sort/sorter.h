@@ -69,7 +69,8 @@ extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
  * taken.  Where gather says how rows are made of the table's tuples, they are fewer as soon as a tuple does not fit;
  * that one goes through sorter_put.
  */
-extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather);
+extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count,
+							  const RowGather *gather);
 
 /* Ends input. */
 extern void sorter_finish(Sorter *sorter);

@@ -69,6 +69,15 @@ extern void note_left(Sorter *sorter, EngineFailure why);
 /* Finds where the keys lie in rows; once, before the first job. */
 extern void find_key_places(Sorter *sorter);
 
+/* Says whether keys may take another form. */
+extern void fix_keys(Sorter *sorter, bool fixed);
+
+/* Rows in the sample that decides whether keys are worth encoding that follow others. */
+#define DEFER_ROWS 1024
+
+/* sorter_defer.c: decides about the keys that are deferred, once there are so many rows; true if they are taken in. */
+extern bool take_deferred(Sorter *sorter);
+
 /* Begins a job with an empty chunk, or ends it; a job that cannot begin in the service begins on the CPU. */
 extern gs_status begin_job(Sorter *sorter);
 extern void end_job(Sorter *sorter);
