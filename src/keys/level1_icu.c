@@ -87,8 +87,8 @@ find_icu(void)
 #define FIND(name) ((icu.name = find_function(#name, version)) != NULL)
 	complete = FIND(ucol_open) && FIND(ucol_openRules) && FIND(ucol_close) && FIND(ucol_getRules) &&
 		FIND(ucol_setStrength) && FIND(ucol_getAttribute) && FIND(ucol_getSortKey) &&
-		FIND(ucol_getContractionsAndExpansions) && FIND(uset_openEmpty) && FIND(uset_getItemCount) && FIND(uset_getItem) && FIND(uset_close) && FIND(u_strFromUTF8) &&
-		FIND(ucnv_open) && FIND(ucnv_toUChars);
+		FIND(ucol_getContractionsAndExpansions) && FIND(uset_openEmpty) && FIND(uset_getItemCount) &&
+		FIND(uset_getItem) && FIND(uset_close) && FIND(u_strFromUTF8) && FIND(ucnv_open) && FIND(ucnv_toUChars);
 #undef FIND
 	return complete;
 }
