@@ -38,6 +38,9 @@ typedef struct KeyColumn
 
 typedef struct SortKey SortKey;
 
+/* The form of keys that tell nothing: all that is left are comparisons. */
+#define FORM_COMPARED "compared"
+
 /* Writes a value that is not NULL as element row; for GS_BYTES also offset row + 1. */
 typedef KeyResult (*KeyEncoder) (SortKey *key, Datum value, KeyColumn *column, uint32 row);
 

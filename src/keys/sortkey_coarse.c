@@ -97,7 +97,7 @@ static KeyResult
 take_nothing(SortKey *key)
 {
 	key->empty = true;
-	return take_form(key, GS_U8, encode_nothing, true, "compared");
+	return take_form(key, GS_U8, encode_nothing, true, FORM_COMPARED);
 }
 
 /* Nothing: all values are equal. */

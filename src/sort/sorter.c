@@ -484,7 +484,9 @@ sorter_stats(Sorter *sorter)
 const char *
 sorter_key_form(const Sorter *sorter, int key)
 {
-	return sorter->keys ? sorter->keys[key].form : NULL;
+	if (sorter->keys == NULL || sorter->keys[key].form == NULL)
+		return NULL;
+	return key < sorter->ncolumns ? sorter->keys[key].form : FORM_COMPARED;
 }
 
 struct CoreSort *

@@ -97,7 +97,7 @@ SELECT pg_temp.prices('SELECT DISTINCT r, id FROM items');
 SELECT pg_temp.prices('SELECT DISTINCT ON (r) r, id FROM items ORDER BY r, id');
 SET enable_hashagg = off;
 SELECT pg_temp.prices('SELECT r, g, count(*) FROM items GROUP BY r, g');
-SELECT pg_temp.prices('SELECT r FROM items UNION SELECT r FROM items') ~ ' 0 too cheap; Sort';
+SELECT pg_temp.prices('SELECT r FROM items UNION SELECT r FROM items') ~ ' 0 too cheap; GpuSort';
 RESET enable_hashagg;
 PREPARE top(int) AS SELECT * FROM items ORDER BY g, id LIMIT $1;
 SET plan_cache_mode = force_generic_plan;

@@ -117,6 +117,11 @@ SELECT pg_temp.analyze('SELECT * FROM words ORDER BY id', 'yaml');
 SELECT pg_temp.analyze('SELECT n FROM generate_series(1, 5000) AS g(n) ORDER BY n');
 SELECT pg_temp.analyze('SELECT n FROM generate_series(1, 5000) AS g(n) ORDER BY n DESC');
 SELECT pg_temp.analyze('SELECT * FROM words WHERE abs(k) < 0 ORDER BY id');
+-- keys without an exact encoding
+SELECT pg_temp.analyze('SELECT * FROM words ORDER BY ARRAY[k % 50]');
+SELECT pg_temp.analyze('SELECT * FROM words ORDER BY ARRAY[id]');
+SELECT pg_temp.analyze('SELECT * FROM words ORDER BY ARRAY[id]', 'json');
+SELECT pg_temp.analyze('SELECT * FROM words ORDER BY d, ARRAY[id], ARRAY[k % 50] DESC');
 SET gpusort.work_mem = '1MB';
 SELECT pg_temp.analyze('SELECT * FROM many ORDER BY id');
 SELECT pg_temp.analyze('SELECT * FROM many ORDER BY id', 'yaml');

@@ -22,7 +22,7 @@ SELECT pg_temp.compare('SELECT id FROM events ORDER BY id USING >');
 SELECT pg_temp.compare('SELECT k + 1 FROM events ORDER BY -k, id');
 SELECT pg_temp.compare('SELECT name FROM events ORDER BY id');
 
--- too few rows, types without exact keys, the switch
+-- too few rows, types without an exact encoding, the switch
 SELECT pg_temp.compare('SELECT * FROM few ORDER BY id');
 SELECT pg_temp.compare('SELECT row(k, g) FROM events ORDER BY row(k, g)');
 SET gpusort.min_rows = 0;

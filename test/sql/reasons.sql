@@ -1,4 +1,4 @@
--- Which sorts gpusort leaves to PostgreSQL, and the reason that DEBUG1 gives.
+-- Which sorts gpusort leaves to PostgreSQL, and the reason that DEBUG1 gives.  None is left because of its keys.
 LOAD 'gpusort';
 SET jit = off;
 SET gpusort.min_rows = 0;
