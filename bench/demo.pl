@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# demo.pl PSQL [text]: makes a table of orders, runs some queries with and without gpusort, or only those that sort text, and prints plans,
-# times and ratios, and for what gained little the reason that the plans give.
+# demo.pl PSQL [text]: makes a table of orders, runs some queries with and without gpusort, or only those that sort
+# text, and prints plans, times and ratios, and for what gained little the reason that the plans give.
 use strict;
 use warnings;
 

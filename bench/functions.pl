@@ -1,12 +1,14 @@
 #!/usr/bin/perl
-# functions.pl PART PSQL JSON_FILE: the SQL functions against the plain SQL that gives the same, in turns in one session.
+# functions.pl PART PSQL JSON_FILE: the SQL functions against the plain SQL that gives the same, in turns in one
+# session.
 #
-# PART is "memory" (work_mem and gpusort.work_mem 4 GB), "stock" (nothing set) or "gpu" (16 GB, the functions on the CPU and
-# on the GPU).  ROWS: default 5 million, for "gpu" 50 million.  RUNS turns a line, default 5, for "gpu" 3; PLAIN_RUNS of plain
-# SQL, default as many, for "gpu" 1.  ONLY, a pattern, chooses lines, for "gpu" those that have a target.
+# PART is "memory" (work_mem and gpusort.work_mem 4 GB), "stock" (nothing set) or "gpu" (16 GB, the functions on the CPU
+# and on the GPU).  ROWS: default 5 million, for "gpu" 50 million.  RUNS turns a line, default 5, for "gpu" 3;
+# PLAIN_RUNS of plain SQL, default as many, for "gpu" 1.  ONLY, a pattern, chooses lines, for "gpu" those that have a
+# target.
 #
-# Plain SQL runs with gpusort.enabled off: it is PostgreSQL's own.  One backend, no parallel workers, no JIT; times are the
-# client's for a query of one row, ratios those of medians.  Answers are compared.
+# Plain SQL runs with gpusort.enabled off: it is PostgreSQL's own.  One backend, no parallel workers, no JIT; times are
+# the client's for a query of one row, ratios those of medians.  Answers are compared.
 use strict;
 use warnings;
 

@@ -7,7 +7,8 @@
 #   even       where the GPU begins to win: warm sessions, by rows and key
 #   large      LARGE rows (default 100 million) of (int8, int4), once
 #
-# Times are those of EXPLAIN (ANALYZE, TIMING OFF): rows go nowhere.  PARTS, a pattern, chooses parts; ENGINE=cpu rehearses without a GPU.
+# Times are those of EXPLAIN (ANALYZE, TIMING OFF): rows go nowhere.  PARTS, a pattern, chooses parts; ENGINE=cpu
+# rehearses without a GPU.
 use strict;
 use warnings;
 

@@ -3,10 +3,11 @@
  *
  *   bench/jobs [cpu | lent | gpu] [ROWS]
  *
- * Columns: key (8 bytes, 1000 values), unique (8 bytes, all bits), state (8 bytes, runs of about 8 rows), amount (double).
- * "lent": the CPU engine is lent the arrays in place of chunks, as the SQL functions do where they can.
- * Times are the least of five, in nanoseconds per row (of the processor for the CPU, on the clock for a GPU): add (chunks copied in), finish, next (the result copied out).  Where
- * the operation orders first, the loop is given the order, and the line says what the order alone costs.
+ * Columns: key (8 bytes, 1000 values), unique (8 bytes, all bits), state (8 bytes, runs of about 8 rows), amount
+ * (double). "lent": the CPU engine is lent the arrays in place of chunks, as the SQL functions do where they can. Times
+ * are the least of five, in nanoseconds per row (of the processor for the CPU, on the clock for a GPU): add (chunks
+ * copied in), finish, next (the result copied out).  Where the operation orders first, the loop is given the order, and
+ * the line says what the order alone costs.
  */
 #include "../kernels/gs.h"
 

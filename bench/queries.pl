@@ -2,18 +2,22 @@
 # queries.pl PART PSQL JSON_FILE: ORDER BY with PostgreSQL's own Sort and with gpusort, in turns in one session.
 #
 # PART is "memory" (ROWS rows, default 10 million, work_mem and gpusort.work_mem 4 GB) or "stock" (STOCK_ROWS rows,
-# default 5 million, nothing set).  RUNS pairs of runs a line, default 5; ONLY, a pattern, chooses lines.  One backend, no
-# parallel workers, no JIT; the time is the whole query's under EXPLAIN (ANALYZE, TIMING OFF), the ratio that of the medians.
+# default 5 million, nothing set), or "keys" (text in a language and types without an exact encoding, KeyLines.pm: in
+# memory but for the last line; SHARE of their rows, default 1).  RUNS pairs of runs a line, default 5; ONLY, a pattern, chooses lines.  One backend,
+# no parallel workers, no JIT; the time is the whole query's under EXPLAIN (ANALYZE, TIMING OFF), the ratio that of the
+# medians.
 use strict;
 use warnings;
 
 use FindBin;
 use lib $FindBin::Bin;
 use JSON::PP;
+use KeyLines;
 use Session;
 
 my ($part, $psql, $json_file) = @ARGV;
-die "There is no part \"$part\".\n" unless $part =~ /^(memory|stock)$/;
+die "There is no part \"$part\".\n" unless $part =~ /^(memory|stock|keys)$/;
+my $share = $ENV{SHARE} // 1;
 my $rows = $part eq 'memory' ? $ENV{ROWS} // 10_000_000 : $ENV{STOCK_ROWS} // 5_000_000;
 my $runs = $ENV{RUNS} // 5;
 my $wanted = $ENV{ONLY} // '.';
@@ -34,6 +38,8 @@ my @lines = (
 	[ 'already sorted', 1.2, 1.0, 'k int8, v int4', 'i, i::int4', 'k' ],
 	[ '20 000 rows', 1.0, 1.0, 'k int8, v int4', "$hash, i::int4", 'k', { rows => 20_000, runs => 101 } ],
 	[ 'partitions, LIMIT 10', 0.95, 0.95, 'k int8, v int4', "$hash, i::int4", 'k LIMIT 10', { partitions => 8 } ]);
+
+@lines = @KeyLines::lines if $part eq 'keys';
 
 # Makes a table of its own for a line.
 sub make_table
@@ -83,21 +89,25 @@ my $session = Session->new($psql, 'postgres');
 $session->query('CREATE EXTENSION IF NOT EXISTS pg_prewarm');
 $session->query("LOAD 'gpusort'");
 $session->query('SET max_parallel_workers_per_gather = 0; SET jit = off');
-$session->query("SET work_mem = '4GB'; SET gpusort.work_mem = '4GB'") if $part eq 'memory';
+$session->query($KeyLines::setup) if $part eq 'keys';
 
 my @results;
 my $missed = 0;
-printf "\n%s: %d rows, %s, commit %s\n\n", $part eq 'memory' ? 'In memory' : 'Stock postgresql.conf', $rows,
+printf "\n%s, %s, commit %s\n\n", $part eq 'memory' ? "In memory: $rows rows" : $part eq 'stock' ? "Stock postgresql.conf: $rows rows" :
+  'In memory, ' . $session->query('SHOW lc_collate') . ($share != 1 ? ", $share of the rows" : ''),
   $session->query('SHOW server_version'), $ENV{COMMIT} // '';
 printf "%-27s %11s %11s %6s %6s   %-26s %-13s %s\n", '', 'PostgreSQL', 'gpusort', 'ratio', 'target', 'in + sort + out, ms', 'gpusort', 'PostgreSQL';
 for my $line (grep { $_->[0] =~ /$wanted/ } @lines)
 {
 	my ($name, $memory_target, $stock_target, $columns, $expressions, $order, $special) = @$line;
-	my $target = $part eq 'memory' ? $memory_target : $stock_target;
+	my $target = $part eq 'stock' ? $stock_target : $memory_target;
+	my $n = $part eq 'keys' ? int($special->{rows} * $share) : $special->{rows} // $rows;
+	my $memory = $part eq 'stock' || $special->{stock} ? 'DEFAULT' : "'4GB'";
 	my $query = "SELECT * FROM t ORDER BY $order";
 	my (%ms, %run);
 
-	make_table($session, $columns, $expressions, $special->{rows} // $rows, $special->{partitions});
+	make_table($session, $columns, $expressions, $n, $special->{partitions});
+	$session->query("SET work_mem = $memory; SET gpusort.work_mem = $memory");
 	for my $run (0 .. ($special->{runs} // $runs))
 	{
 		for my $side ('off', 'on')
@@ -121,7 +131,7 @@ for my $line (grep { $_->[0] =~ /$wanted/ } @lines)
 	push @results,
 	  {
 		line => $name,
-		rows => $special->{rows} // $rows,
+		rows => $n,
 		ratio => $ratio + 0,
 		target => $target + 0,
 		postgresql => { %$theirs, median_ms => $off, ms => $ms{off} },

@@ -1,11 +1,11 @@
 #!/bin/bash
-# queries.sh [memory|stock|gpu]...: the query benchmark on private servers; results also go to bench/results/ as text and JSON.
+# queries.sh [memory|stock|keys|gpu]...: the query benchmark on private servers; results also go to bench/results/ as text and JSON.
 # ROWS, STOCK_ROWS, RUNS and ONLY in the environment make it smaller; see queries.pl and gpu.pl.  plot_queries.py draws the GPU's.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
-parts=${*:-memory stock$([ ! -e /dev/nvidiactl ] || echo " gpu")}
+parts=${*:-memory stock keys$([ ! -e /dev/nvidiactl ] || echo " gpu")}
 build_and_install
 make_work
 copy_tree
@@ -15,6 +15,12 @@ for part in $parts; do
 	# in memory: the table, too; nothing but the place of the socket is set for the stock part
 	if [ "$part" = memory ]; then
 		start_server "$part" --locale=C.UTF-8 --encoding=UTF8 <<-'CONF'
+			shared_buffers = 3GB
+			max_wal_size = 8GB
+		CONF
+	elif [ "$part" = keys ]; then
+		make_locale en_US.UTF-8
+		start_server "$part" --locale=en_US.UTF-8 --encoding=UTF8 <<-'CONF'
 			shared_buffers = 3GB
 			max_wal_size = 8GB
 		CONF

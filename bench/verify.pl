@@ -1,10 +1,12 @@
 #!/usr/bin/perl
-# verify.pl PSQL: what gpusort.verify costs a whole query whose sort runs in the GPU service: off, sample and full in turns in one session.
+# verify.pl PSQL: what gpusort.verify costs a whole query whose sort runs in the GPU service: off, sample and full in
+# turns in one session.
 #
-# SIZES (default "5000000 10000000") are the tables' rows, RUNS (default 15) the rounds counted after one that is not; in every other round
-# the sides come in the reverse order.  ONLY, a pattern, chooses lines.  The time is the whole query's under EXPLAIN (ANALYZE, TIMING
-# OFF): rows go nowhere.  Printed are medians, and the median of the rounds' own ratios to "off", with their quartiles; the same for the
-# backend's time on a processor, which other programs on the machine disturb less.
+# SIZES (default "5000000 10000000") are the tables' rows, RUNS (default 15) the rounds counted after one that is not;
+# in every other round the sides come in the reverse order.  ONLY, a pattern, chooses lines.  The time is the whole
+# query's under EXPLAIN (ANALYZE, TIMING OFF): rows go nowhere.  Printed are medians, and the median of the rounds' own
+# ratios to "off", with their quartiles; the same for the backend's time on a processor, which other programs on the
+# machine disturb less.
 use strict;
 use warnings;
 

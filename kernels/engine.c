@@ -102,7 +102,8 @@ gs_sync(gs_engine *engine)
 /* ---------------------------------------------------------------- row order */
 
 /*
- * True if a column's arrays can be read.  Where they are on a GPU one that is not aligned would cost the whole device context.
+ * True if a column's arrays can be read.  Where they are on a GPU one that is not aligned would cost the whole device
+ * context.
  */
 static bool
 arrays_aligned(const gs_column *column)

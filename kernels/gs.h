@@ -136,8 +136,8 @@ gs_status gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_sp
 						uint32_t max_rows, uint32_t bytes_per_string);
 
 /*
- * Only the header of such a chunk, for a producer that fills a buffer which others can write to: it keeps the header elsewhere and copies it
- * in when the chunk is closed.  The first offset of each GS_BYTES column is its to write.
+ * Only the header of such a chunk, for a producer that fills a buffer which others can write to: it keeps the header
+ * elsewhere and copies it in when the chunk is closed.  The first offset of each GS_BYTES column is its to write.
  */
 gs_status gs_chunk_layout(gs_chunk *header, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns,
 						  uint32_t max_rows, uint32_t bytes_per_string);
@@ -198,16 +198,17 @@ typedef struct gs_plan gs_plan;
 
 /*
  * Plans the stable row order of rows rows by columns, the first most significant.  Subtracts minima, drops constant
- * bits, packs all fixed-width columns into as few bits as they need (one code for NULL, complemented for DESC).
- * Arrays are aligned to their elements, GS_U128 to 8 bytes at least.  May synchronise.  gs_order_run reads the columns again.
+ * bits, packs all fixed-width columns into as few bits as they need (one code for NULL, complemented for DESC). Arrays
+ * are aligned to their elements, GS_U128 to 8 bytes at least.  May synchronise.  gs_order_run reads the columns again.
  * Free the plan with gs_plan_free.
  */
 gs_status gs_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **plan);
 size_t gs_order_temp_bytes(const gs_plan *plan);
 /*
- * Writes rows row numbers to order (engine memory).  facts may be NULL.  On a GPU it waits only if the key does not fit a word
- * together with the row number, if the plan has left the look at a column to it (until it has looked), or if facts are wanted.
- * GS_NOMEM is possible in that case, where keys are found to need more memory than a sample of them made believe.
+ * Writes rows row numbers to order (engine memory).  facts may be NULL.  On a GPU it waits only if the key does not fit
+ * a word together with the row number, if the plan has left the look at a column to it (until it has looked), or if
+ * facts are wanted. GS_NOMEM is possible in that case, where keys are found to need more memory than a sample of them
+ * made believe.
  */
 gs_status gs_order_run(gs_engine *engine, const gs_plan *plan, void *temp, size_t temp_bytes, uint32_t *order,
 					   gs_order_facts *facts);
@@ -218,9 +219,10 @@ void gs_plan_free(gs_engine *engine, gs_plan *plan);
 /*
  * Single-pass primitives over arrays in the engine's memory.  They are enqueued in order with uploads and downloads and
  * return at once on a GPU; nothing is allocated and nothing waits (exceptions are named).  Arrays are aligned to their
- * element, not more (GS_U128: to 16 bytes).  temp is memory of the engine, aligned to 256 bytes, of at least gs_X_temp_bytes()
- * bytes, and must not change hands before the call is complete.  Results that depend on the data, such as how many
- * items were kept, are uint64_t in the engine's memory.  An output array has room for n elements unless said otherwise.
+ * element, not more (GS_U128: to 16 bytes).  temp is memory of the engine, aligned to 256 bytes, of at least
+ * gs_X_temp_bytes() bytes, and must not change hands before the call is complete.  Results that depend on the data,
+ * such as how many items were kept, are uint64_t in the engine's memory.  An output array has room for n elements
+ * unless said otherwise.
  *
  * "In place" means that an output is the very array that was read.  Other overlaps are GS_INVALID where they are seen.
  * Types: every type but GS_BYTES where the call only moves and compares items.
@@ -236,9 +238,9 @@ typedef enum gs_operation
 } gs_operation;
 
 /*
- * out[i] = op over in[0..i], exclusive: over in[0..i-1], where out[0] is 0 for sums, the identity map for GS_COMPOSE, and
- * for minima (maxima) the greatest (least) value of the type: NaN (-infinity) for floats.  GS_I32, GS_U32, GS_I64, GS_U64,
- * GS_F32, GS_F64.  In place allowed.  Float sums differ from engine to engine and run to run in the last bits.
+ * out[i] = op over in[0..i], exclusive: over in[0..i-1], where out[0] is 0 for sums, the identity map for GS_COMPOSE,
+ * and for minima (maxima) the greatest (least) value of the type: NaN (-infinity) for floats.  GS_I32, GS_U32, GS_I64,
+ * GS_U64, GS_F32, GS_F64.  In place allowed.  Float sums differ from engine to engine and run to run in the last bits.
  */
 size_t gs_scan_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
 gs_status gs_scan(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, const void *in, void *out, uint64_t n,
@@ -286,8 +288,8 @@ gs_status gs_unique(gs_engine *engine, gs_type type, const void *in, uint64_t n,
 					size_t temp_bytes);
 
 /*
- * Items in groups by label, 0 to k - 1 (k at most 256), in order within each group.  Group g begins at starts[g] and ends
- * at starts[g + 1]; starts has k + 1 elements.  Items with a label of k or more are dropped.
+ * Items in groups by label, 0 to k - 1 (k at most 256), in order within each group.  Group g begins at starts[g] and
+ * ends at starts[g + 1]; starts has k + 1 elements.  Items with a label of k or more are dropped.
  */
 size_t gs_split_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n, uint32_t k);
 gs_status gs_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels, uint64_t n, uint32_t k, void *out,
@@ -323,10 +325,10 @@ gs_status gs_decode(gs_engine *engine, gs_type type, const void *values, gs_type
  *   all of these      GS_MIN, MAX   the same type
  *   NULL              GS_COUNT      GS_U32, GS_U64 (in place: keys only)
  *
- * overflows (may be NULL: sums wrap) becomes the number of results that do not fit their type; those wrap.
- * fixed_tree (GS_SUM of floats, not in place): results have the same bits on every run and every engine.  The order: positions are
- * grouped by 16, by 256 and by 4096, counted from the array's begin; a run's part in each group of 16 is summed from left to
- * right, then these sums within each group of 256, then within each of 4096, then over all of them.
+ * overflows (may be NULL: sums wrap) becomes the number of results that do not fit their type; those wrap. fixed_tree
+ * (GS_SUM of floats, not in place): results have the same bits on every run and every engine.  The order: positions are
+ * grouped by 16, by 256 and by 4096, counted from the array's begin; a run's part in each group of 16 is summed from
+ * left to right, then these sums within each group of 256, then within each of 4096, then over all of them.
  */
 typedef struct gs_reduction
 {
@@ -347,8 +349,8 @@ gs_status gs_gather(gs_engine *engine, gs_type type, const void *in, gs_type ind
 gs_status gs_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step);
 
 /*
- * out[0..3] = minimum, maximum, OR and AND of all bits, in one read.  All of 1 to 8 bytes.  n = 0: the greatest and the least
- * value, no bits and all bits.
+ * out[0..3] = minimum, maximum, OR and AND of all bits, in one read.  All of 1 to 8 bytes.  n = 0: the greatest and the
+ * least value, no bits and all bits.
  */
 size_t gs_extent_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
 gs_status gs_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp, size_t temp_bytes);
@@ -356,18 +358,19 @@ gs_status gs_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n,
 /* ---------------------------------------------------------------- sort family */
 
 /*
- * Arrays, temp and enqueueing as in the scan family, but nothing is sorted in place: no output may overlap an input or another
- * output.  At most 2^32 items.  All sorts are stable and leave their input as it is.  Keys compare as gs_type says (floats: -0
- * = +0, every NaN = every other and last); equal keys keep their bits and their order, also when desc asks for
- * the greatest first.  Values go with their keys: value_width is 4 or 8 bytes, or 0 for keys alone (values and out_values NULL).
- * Every engine gives the same bits.  GS_INVALID where an engine does not have the call.
+ * Arrays, temp and enqueueing as in the scan family, but nothing is sorted in place: no output may overlap an input or
+ * another output.  At most 2^32 items.  All sorts are stable and leave their input as it is.  Keys compare as gs_type
+ * says (floats: -0 = +0, every NaN = every other and last); equal keys keep their bits and their order, also when desc
+ * asks for the greatest first.  Values go with their keys: value_width is 4 or 8 bytes, or 0 for keys alone (values and
+ * out_values NULL). Every engine gives the same bits.  GS_INVALID where an engine does not have the call.
  */
 #define GS_MAX_SORT ((uint64_t) 1 << 32)
 
 /*
- * Radix sort.  key is GS_U32, GS_I32, GS_F32, GS_U64, GS_I64 or GS_F64.  Sorts by bits begin_bit to end_bit - 1 of the key as an unsigned
- * number in its type's order: of integers the value (signed ones with the top bit inverted), of floats the bits, all inverted below
- * zero, else the top one.  The CPU engine takes 2^32 - 2 items.  On a GPU an engine's first large call waits for a test of the device.
+ * Radix sort.  key is GS_U32, GS_I32, GS_F32, GS_U64, GS_I64 or GS_F64.  Sorts by bits begin_bit to end_bit - 1 of the
+ * key as an unsigned number in its type's order: of integers the value (signed ones with the top bit inverted), of
+ * floats the bits, all inverted below zero, else the top one.  The CPU engine takes 2^32 - 2 items.  On a GPU an
+ * engine's first large call waits for a test of the device.
  */
 size_t gs_sort_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
 gs_status gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit, const void *keys,
@@ -375,17 +378,18 @@ gs_status gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 				  size_t temp_bytes);
 
 /*
- * Merge sort, by comparison.  A key is an unsigned number of key_bytes bytes: 4, or 8, 16, 24 or 32: words of 64 bits, the first most
- * significant.  values NULL with value_width 4: row numbers 0 to n - 1.  Input that is in order, or of which each key is less than the
- * one before, costs little more than a copy.
+ * Merge sort, by comparison.  A key is an unsigned number of key_bytes bytes: 4, or 8, 16, 24 or 32: words of 64 bits,
+ * the first most significant.  values NULL with value_width 4: row numbers 0 to n - 1.  Input that is in order, or of
+ * which each key is less than the one before, costs little more than a copy.
  */
 size_t gs_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n);
 gs_status gs_merge_sort(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
 						const void *values, void *out_values, uint64_t n, void *temp, size_t temp_bytes);
 
 /*
- * Merges sorted runs, equal keys from earlier runs first.  Run r is items starts[r] to starts[r + 1] - 1; starts has runs + 1 elements, the
- * first 0, the last n, and lies in host memory, read during the call.  Keys and values as for gs_merge_sort.
+ * Merges sorted runs, equal keys from earlier runs first.  Run r is items starts[r] to starts[r + 1] - 1; starts has
+ * runs + 1 elements, the first 0, the last n, and lies in host memory, read during the call.  Keys and values as for
+ * gs_merge_sort.
  */
 size_t gs_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n, uint64_t runs);
 gs_status gs_merge_runs(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
@@ -393,8 +397,9 @@ gs_status gs_merge_runs(gs_engine *engine, size_t key_bytes, const void *keys, v
 						void *temp, size_t temp_bytes);
 
 /*
- * Sorts segments, each for itself: segment s is items starts[s] to starts[s + 1] - 1.  starts has segments + 1 elements in the engine's
- * memory, never falling; items outside of all segments are not written.  Keys and values as for gs_sort.  May wait.
+ * Sorts segments, each for itself: segment s is items starts[s] to starts[s + 1] - 1.  starts has segments + 1 elements
+ * in the engine's memory, never falling; items outside of all segments are not written.  Keys and values as for
+ * gs_sort.  May wait.
  */
 size_t gs_sort_segments_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments);
 gs_status gs_sort_segments(gs_engine *engine, gs_type key, bool desc, const void *keys, void *out_keys, size_t value_width,
@@ -402,7 +407,8 @@ gs_status gs_sort_segments(gs_engine *engine, gs_type key, bool desc, const void
 						   void *temp, size_t temp_bytes);
 
 /*
- * The first k rows (all, if there are fewer) of the order that gs_order_plan and gs_order_run give: row numbers, in order.  May wait.
+ * The first k rows (all, if there are fewer) of the order that gs_order_plan and gs_order_run give: row numbers, in
+ * order.  May wait.
  */
 size_t gs_top_k_temp_bytes(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k);
 gs_status gs_top_k(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k,
@@ -411,9 +417,9 @@ gs_status gs_top_k(gs_engine *engine, const gs_column *columns, uint32_t ncolumn
 /* ---------------------------------------------------------------- rows of columns */
 
 /*
- * Columns as they come, of every type, strings and NULLs included: looked at row by row.  What is said about the scan family
- * holds here too.  order (may be NULL: row i at position i) has n row numbers.  Bits lie in (n + 63) / 64 words, the
- * first one least significant, those from n on 0.
+ * Columns as they come, of every type, strings and NULLs included: looked at row by row.  What is said about the scan
+ * family holds here too.  order (may be NULL: row i at position i) has n row numbers.  Bits lie in (n + 63) / 64 words,
+ * the first one least significant, those from n on 0.
  */
 
 /* Bit i: position i begins a run, that is, its row differs in some column from the one before it, or i = 0. */
@@ -421,34 +427,39 @@ gs_status gs_heads(gs_engine *engine, const gs_column *columns, uint32_t ncolumn
 				   uint64_t *bits);
 
 /*
- * Bit i: row i is not NULL, and compares so with a constant: an element in host memory, read during the call, or for GS_BYTES
- * value_bytes bytes in the engine's memory.  Not GS_BETWEEN.
+ * Bit i: row i is not NULL, and compares so with a constant: an element in host memory, read during the call, or for
+ * GS_BYTES value_bytes bytes in the engine's memory.  Not GS_BETWEEN.
  */
 gs_status gs_compare(gs_engine *engine, const gs_column *column, uint64_t n, gs_comparison comparison, const void *value,
 					 size_t value_bytes, uint64_t *bits);
 
-/* Positions of the bits that are set, and how many they are; n at most GS_MAX_ROWS.  temp as for gs_select of n GS_U32. */
+/*
+ * Positions of the bits that are set, and how many they are; n at most GS_MAX_ROWS.  temp as for gs_select of n GS_U32.
+ */
 gs_status gs_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out, uint64_t *count, void *temp,
 					   size_t temp_bytes);
 
 /*
- * out[i] = the value at position i, and where it is NULL, *null_value (of type result, in host memory).  result is the column's
- * type, or GS_I64 for the narrower signed and GS_U64 for the narrower unsigned ones.  A column without values has zeros.
+ * out[i] = the value at position i, and where it is NULL, *null_value (of type result, in host memory).  result is the
+ * column's type, or GS_I64 for the narrower signed and GS_U64 for the narrower unsigned ones.  A column without values
+ * has zeros.
  */
 gs_status gs_values(gs_engine *engine, const gs_column *column, const uint32_t *order, uint64_t n, gs_type result,
 					const void *null_value, void *out);
 
 /*
- * Sums of floats (GS_F32, GS_F64) with the same bits on every run and every engine: positions are grouped by 16, by 256 and by
- * 4096; out[i] = ((sum of the groups of 4096 before + of the groups of 256 since) + of the groups of 16 since) + of the values
- * since, each from left to right.  A zero is +0, a NaN the one quiet NaN.  Exclusive: out[0] = 0.  In place allowed.
+ * Sums of floats (GS_F32, GS_F64) with the same bits on every run and every engine: positions are grouped by 16, by 256
+ * and by 4096; out[i] = ((sum of the groups of 4096 before + of the groups of 256 since) + of the groups of 16 since) +
+ * of the values since, each from left to right.  A zero is +0, a NaN the one quiet NaN.  Exclusive: out[0] = 0.  In
+ * place allowed.
  */
 size_t gs_scan_fixed_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
 gs_status gs_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, void *out, uint64_t n, void *temp,
 						size_t temp_bytes);
 
 /*
- * After a gs_scan of sums of GS_I64 or GS_U64, not in place: *count becomes 1 if a result left the type's range, else 0.
+ * After a gs_scan of sums of GS_I64 or GS_U64, not in place: *count becomes 1 if a result left the type's range, else
+ * 0.
  */
 gs_status gs_scan_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums, uint64_t n,
 							uint64_t *count);
@@ -468,9 +479,9 @@ gs_status gs_scan_overflows(gs_engine *engine, gs_type type, bool inclusive, con
  *   GS_REDUCE      gs_group                           operation over the values of each run of equal keys
  *
  * SELECT, PARTITION and SCAN take one column.  RUNS and REDUCE first put the rows into the stable order of the first
- * order_columns columns (0: arrival order) and compare neighbours in key_columns columns: RUNS in the last ones, REDUCE in those
- * that end before the last column, which is the value.  The two sets may overlap: the distinct values of one column are
- * the runs with ncolumns, order_columns and key_columns 1.
+ * order_columns columns (0: arrival order) and compare neighbours in key_columns columns: RUNS in the last ones, REDUCE
+ * in those that end before the last column, which is the value.  The two sets may overlap: the distinct values of one
+ * column are the runs with ncolumns, order_columns and key_columns 1.
  */
 typedef enum gs_op
 {
@@ -483,7 +494,10 @@ typedef enum gs_op
 	GS_REDUCE
 } gs_op;
 
-/* A run of equal rows: the number of its first one, and how many they are.  Its position follows from the lengths before it. */
+/*
+ * A run of equal rows: the number of its first one, and how many they are.  Its position follows from the lengths
+ * before it.
+ */
 typedef struct gs_run
 {
 	uint32_t row;
@@ -507,8 +521,8 @@ typedef struct gs_group
 } gs_group;
 
 /*
- * Which rows SELECT and PARTITION keep: those whose value compares so with a constant, or, by_flags, whose value (a GS_U8) is not
- * 0.  NULL is never kept.  GS_BETWEEN is not known here.
+ * Which rows SELECT and PARTITION keep: those whose value compares so with a constant, or, by_flags, whose value (a
+ * GS_U8) is not 0.  NULL is never kept.  GS_BETWEEN is not known here.
  */
 typedef struct gs_job_filter
 {
@@ -533,8 +547,8 @@ typedef struct gs_job_spec
 } gs_job_spec;
 
 /*
- * SCAN widens integers to 64 bits; a sum that leaves them is GS_OVERFLOW.  Floats keep their type, and their sums are those of
- * gs_scan_fixed.  A NULL adds nothing; a row with nothing to add up gets what gs_scan says.
+ * SCAN widens integers to 64 bits; a sum that leaves them is GS_OVERFLOW.  Floats keep their type, and their sums are
+ * those of gs_scan_fixed.  A NULL adds nothing; a row with nothing to add up gets what gs_scan says.
  */
 
 /* Bytes of one element of a job's result. */
@@ -558,8 +572,8 @@ typedef struct gs_job gs_job;
 
 /*
  * begin → add(chunk)… → finish(rows) → next(piece)… → end.  add checks the chunk, of which chunk->bytes bytes must be
- * readable, and has copied what it needs when it returns, so a chunk can be filled again.  finish checks that rows rows came.
- * next writes up to room elements of the result and their number, 0 at the end.  After any status but GS_OK only
+ * readable, and has copied what it needs when it returns, so a chunk can be filled again.  finish checks that rows rows
+ * came. next writes up to room elements of the result and their number, 0 at the end.  After any status but GS_OK only
  * gs_job_end may follow.  gs_job_end is safe at every moment and on NULL.
  */
 gs_status gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
@@ -567,9 +581,9 @@ gs_status gs_job_add(gs_job *job, const gs_chunk *chunk);
 /* The same for a chunk in memory that somebody else can write to: nothing beyond available bytes is read. */
 gs_status gs_job_add_within(gs_job *job, const gs_chunk *chunk, size_t available);
 /*
- * In place of all chunks: the whole input in arrays of the host, aligned to their elements, which stay as they are until
- * gs_job_finish has returned.  For engines that read the host's memory, and columns other than GS_BYTES; else GS_INVALID, and
- * chunks may follow.
+ * In place of all chunks: the whole input in arrays of the host, aligned to their elements, which stay as they are
+ * until gs_job_finish has returned.  For engines that read the host's memory, and columns other than GS_BYTES; else
+ * GS_INVALID, and chunks may follow.
  */
 gs_status gs_job_lend(gs_job *job, const gs_column *columns, uint64_t rows);
 gs_status gs_job_finish(gs_job *job, uint64_t rows);

@@ -89,7 +89,8 @@ gs_job_reduced_type(const gs_job_spec *spec)
 }
 
 /*
- * The most of what the steps of job.c hold at a time.  Bits are counted as a byte, which leaves room for the primitives' own.
+ * The most of what the steps of job.c hold at a time.  Bits are counted as a byte, which leaves room for the
+ * primitives' own.
  */
 size_t
 gs_job_work_bytes(const gs_job_spec *spec)

@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 /*
- * A column in the engine's memory, as a caller or a job has it.  The type says what the values' bits mean there: a job of the CPU
- * engine keeps columns as unsigned numbers in order.
+ * A column in the engine's memory, as a caller or a job has it.  The type says what the values' bits mean there: a job
+ * of the CPU engine keeps columns as unsigned numbers in order.
  */
 typedef struct gs_source
 {

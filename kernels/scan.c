@@ -1,6 +1,6 @@
 /*
- * scan.c: the public calls of the scan family.  Checks arguments once for all engines, answers empty inputs, and hands over to
- * the engine.
+ * scan.c: the public calls of the scan family.  Checks arguments once for all engines, answers empty inputs, and hands
+ * over to the engine.
  */
 #include "arguments.h"
 #include "rows.h"

@@ -1,8 +1,8 @@
 /*
  * scan.h: the operations of the scan family that an engine fills in; not for callers of gs.h.
  *
- * scan.c has checked the arguments: types and sizes fit the call, no array is NULL unless it may be, n > 0, temp is large
- * enough.  One request structure per group of calls that share a kernel.
+ * scan.c has checked the arguments: types and sizes fit the call, no array is NULL unless it may be, n > 0, temp is
+ * large enough.  One request structure per group of calls that share a kernel.
  */
 #ifndef GS_SCAN_H
 #define GS_SCAN_H
@@ -117,8 +117,8 @@ gs_type_is_signed(gs_type type)
 }
 
 /*
- * A float's bits as an unsigned number in PostgreSQL's order: every NaN alike and last; -0 as +0 if zeros is set (equality), else
- * just below it (so that a minimum does not depend on the order of work).
+ * A float's bits as an unsigned number in PostgreSQL's order: every NaN alike and last; -0 as +0 if zeros is set
+ * (equality), else just below it (so that a minimum does not depend on the order of work).
  */
 static inline uint32_t
 gs_float_order32(uint32_t x, bool zeros)

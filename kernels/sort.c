@@ -1,6 +1,6 @@
 /*
- * sort.c: the public calls of the sort family.  Checks arguments once for all engines, answers empty inputs, and hands over to the
- * engine.
+ * sort.c: the public calls of the sort family.  Checks arguments once for all engines, answers empty inputs, and hands
+ * over to the engine.
  */
 #include "sort.h"
 #include "arguments.h"

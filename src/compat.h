@@ -17,7 +17,10 @@
 #include "varatt.h"
 #endif
 
-/* before 18 one function of utils/pg_locale.h is all we need; the header itself wants those of ICU, which may not be there */
+/*
+ * before 18 one function of utils/pg_locale.h is all we need; the header itself wants those of ICU, which may not be
+ * there
+ */
 #if PG_VERSION_NUM >= 180000
 #include "utils/pg_locale.h"
 #else
@@ -86,7 +89,8 @@ add_disabled_nodes(Path *path, int count)
 }
 
 /*
- * The ordering operator of a pathkey for values of a type, InvalidOid if its family has none; 18 has its own words again.
+ * The ordering operator of a pathkey for values of a type, InvalidOid if its family has none; 18 has its own words
+ * again.
  */
 static inline Oid
 pathkey_operator(const PathKey *pathkey, Oid type)

@@ -20,7 +20,10 @@ bool		gpusort_explain_machine = true;
 double		gpusort_cpu_row_cost = 0.02;
 double		gpusort_cpu_key_cost = 0.0075;
 int			gpusort_engine = ENGINE_CHOICE_AUTO;
-/* On an H200 a warm session wins from 10000 to 30000 rows on; the ring of a new session costs some 24 ms (doc/protocol.md). */
+/*
+ * On an H200 a warm session wins from 10000 to 30000 rows on; the ring of a new session costs some 24 ms
+ * (doc/protocol.md).
+ */
 int			gpusort_gpu_min_rows = 200000;
 char	   *gpusort_devices;
 int			gpusort_max_device_memory = 0;
@@ -139,8 +142,8 @@ define_service_settings(void)
 {
 	DefineCustomEnumVariable("gpusort.engine",
 							 "Where sorts run: on the GPU or on the CPU.",
-							 "\"auto\" takes the GPU for sorts large enough, once its service runs; \"gpu\" always tries it, and waits "
-							 "for its service to start.",
+							 "\"auto\" takes the GPU for sorts large enough, once its service runs; "
+							 "\"gpu\" always tries it, and waits for its service to start.",
 							 &gpusort_engine, ENGINE_CHOICE_AUTO, engine_options, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.gpu_min_rows",
 							"Estimated rows from which a sort runs on the GPU if gpusort.engine is \"auto\".",
@@ -153,7 +156,8 @@ define_service_settings(void)
 	DefineCustomIntVariable("gpusort.max_device_memory",
 							"Memory of each GPU that sorts may take together.",
 							"0 means most of what is free when the service starts.",
-							&gpusort_max_device_memory, 0, 0, INT_MAX / 1024, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+							&gpusort_max_device_memory, 0, 0, INT_MAX / 1024, PGC_SIGHUP, GUC_UNIT_MB,
+							NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.pinned_memory",
 							"Memory of the host through which all sessions together may talk to the GPUs.",
 							NULL,

@@ -11,8 +11,9 @@
 #   * no sort goes to PostgreSQL because an order failed its check or keys contradict a comparison
 #   * ranks, groups, distinct values and merge joins over the same keys give the same results
 #
-# Round r of seed s is repeated by --seed s+r --rounds 1, on a server with the same collations.  Speaks TAP; needs a running server, found as psql finds one,
-# where the library is loaded or can be.  By hand, --seconds 3600 goes on for an hour.
+# Round r of seed s is repeated by --seed s+r --rounds 1, on a server with the same collations.  Speaks TAP; needs a
+# running server, found as psql finds one, where the library is loaded or can be.  By hand, --seconds 3600 goes on for
+# an hour.
 use strict;
 use warnings;
 
@@ -106,7 +107,8 @@ my %types = (
 	'loose' => [ "'a', 'A', 'b', ''", "left(md5(random()::text), 6)", "CASE WHEN n % 2 = 0 THEN 'v' ELSE 'V' END || n / 2" ],
 	'word' => \&strings);
 
-# Strings: short, long, with a long common prefix, with characters of several bytes; product codes, and words that differ below the first level only.
+# Strings: short, long, with a long common prefix, with characters of several bytes; product codes, and words that
+# differ below the first level only.
 sub strings
 {
 	my $random = pick(
@@ -123,7 +125,8 @@ sub strings
 		"'v' || n" ];
 }
 
-# Collations of languages, as far as the server has them, and one under which strings are equal that do not look the same.
+# Collations of languages, as far as the server has them, and one under which strings are equal that do not look the
+# same.
 my %languages = (
 	(map { ("libc_$_" => "provider = libc, locale = '$_.UTF-8'") } qw(en_US cs_CZ da_DK hu_HU tr_TR fr_CA ja_JP th_TH)),
 	(map { ("icu_$_" => "provider = icu, locale = '" . ($_ =~ tr/_/-/r) . "'") } qw(en cs da ja und de_u_co_phonebk en_u_ka_shifted en_u_kn_true de_u_ks_level2 en_u_kf_upper)),

@@ -1,12 +1,13 @@
 #!/usr/bin/perl
 # queries.pl [--seed N] [--rounds N] [--seconds N] [--psql PATH]
 #
-# Random queries under random planner settings, with gpusort on and off: the rows must be the same, in the same order where the query
-# fixes one.  Each round makes its own tables and asks 50 queries of joins, LATERAL subqueries, window functions, DISTINCT, grouping sets, set
-# operations and LIMITs, in which sorts stand wherever the planner puts them.  What differential.pl does for types, this does for plans.
+# Random queries under random planner settings, with gpusort on and off: the rows must be the same, in the same order
+# where the query fixes one.  Each round makes its own tables and asks 50 queries of joins, LATERAL subqueries, window
+# functions, DISTINCT, grouping sets, set operations and LIMITs, in which sorts stand wherever the planner puts them. 
+# What differential.pl does for types, this does for plans.
 #
-# Round r of seed s is repeated by --seed s+r --rounds 1.  Speaks TAP; needs a running server, found as psql finds one, where
-# the library is loaded or can be.
+# Round r of seed s is repeated by --seed s+r --rounds 1.  Speaks TAP; needs a running server, found as psql finds one,
+# where the library is loaded or can be.
 use strict;
 use warnings;
 

@@ -3,8 +3,8 @@
  *
  *   cpu-bench [log2 of n [results.json commit]]
  *
- * The loops are compiled as the engine is, for any x86-64, and kept out of line.  Both write the same memory; the median of nine runs
- * in turn counts, results are compared once.
+ * The loops are compiled as the engine is, for any x86-64, and kept out of line.  Both write the same memory; the
+ * median of nine runs in turn counts, results are compared once.
  */
 #define _GNU_SOURCE
 #include "../../kernels/gs.h"

@@ -3,8 +3,8 @@
  *
  *   sort-cpu-bench [items]
  *
- * The obvious one: all digits of 8 bits counted in one read, then a pass per digit that moves key and value.  Both write memory that was
- * written before; processor time, medians of 5 runs in turn; results are compared.
+ * The obvious one: all digits of 8 bits counted in one read, then a pass per digit that moves key and value.  Both
+ * write memory that was written before; processor time, medians of 5 runs in turn; results are compared.
  */
 #define _GNU_SOURCE
 #include "../../kernels/gs.h"

@@ -32,7 +32,8 @@ typedef struct gs_cpu_tuning
 {
 	bool vector;		   /* AVX2, AVX-512 loops where the processor has them */
 	bool lanes;			   /* lane-private digit counts */
-	uint32_t combine_rows; /* from here on scattering goes through write-combining buffers, and keys of 4 bytes are partitioned */
+	/* from here on scattering goes through write-combining buffers, and keys of 4 bytes are partitioned */
+	uint32_t combine_rows;
 	uint32_t cache_rows;   /* the size of such a bucket at most */
 	uint32_t bucket_log;   /* log2 of the rows aimed at in a bucket */
 	uint32_t slack;		   /* leading bits sorted in a bucket beyond log2 of its rows, before insertion sort ends it */
@@ -320,7 +321,8 @@ typedef struct gs_order
 	uint64_t *words; /* rows words, and as many for sorting */
 	uint64_t *other;
 	gs_order_facts facts;
-	uint64_t *heads;	  /* where marks are wanted, or NULL: which rows differ from the one before them in the first step's bits */
+	/* where marks are wanted, or NULL: which rows differ from the one before them in the first step's bits */
+	uint64_t *heads;
 	gs_alphabet alphabet; /* of the group being refined */
 } gs_order;
 

@@ -216,7 +216,8 @@ first_rows(order_job *job, uint64_t k)
 }
 
 /*
- * Sorts by the first columns.  Columns that the words hold whole are gone afterwards unless they shall be kept.  heads may be NULL.
+ * Sorts by the first columns.  Columns that the words hold whole are gone afterwards unless they shall be kept.  heads
+ * may be NULL.
  */
 static gs_status
 sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
@@ -279,7 +280,8 @@ gs_cpu_job_next(gs_job *head, void *out, uint64_t room, uint64_t *got)
 /* ---------------------------------------------------------------- steps of other jobs */
 
 /*
- * True if the columns whose runs are wanted are those that the rows are ordered by: these need not be kept if words hold them.
+ * True if the columns whose runs are wanted are those that the rows are ordered by: these need not be kept if words
+ * hold them.
  */
 static bool
 runs_of_order(const gs_job_spec *spec)
@@ -453,8 +455,8 @@ held_bytes(const order_job *job)
 }
 
 /*
- * The most that ordering by the first columns holds: columns and words while packing, then two arrays of words, with the columns
- * if the words cannot hold the whole key or they are needed after it.
+ * The most that ordering by the first columns holds: columns and words while packing, then two arrays of words, with
+ * the columns if the words cannot hold the whole key or they are needed after it.
  */
 static uint64_t
 order_bytes(const order_job *job, uint32_t ncolumns, bool keep)

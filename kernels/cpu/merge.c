@@ -3,8 +3,8 @@
  *
  * Eight items at a time are put in order by counting how many of them each one follows, without branches; then runs are
  * merged two by two, first within pieces that stay in the second-level cache.  A merge proceeds from both ends at once,
- * for as many steps as neither run can end in: no branch depends on the data, and two chains of loads are under way.  Level after
- * level goes from one pair of arrays to the other.
+ * for as many steps as neither run can end in: no branch depends on the data, and two chains of loads are under way. 
+ * Level after level goes from one pair of arrays to the other.
  *
  * Functions that are always inlined get the sizes of keys and values as constants: one version of the loops for each.
  */

@@ -73,8 +73,8 @@ gs_order_settled(const gs_order *order)
 }
 
 /*
- * Finds whether every row is still where it came, or reversed: just where it came, counted from the end.  As equal rows stay as they
- * came, only rows that came strictly reversed are.
+ * Finds whether every row is still where it came, or reversed: just where it came, counted from the end.  As equal rows
+ * stay as they came, only rows that came strictly reversed are.
  */
 static gs_status
 rows_in_place(const gs_order *order, bool reversed, bool *in_place)

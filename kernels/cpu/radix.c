@@ -1,5 +1,6 @@
 /*
- * radix.c: sorts 64-bit words by a range of their bits, where lower bits (the row number) rise already, or may be anything (a value).
+ * radix.c: sorts 64-bit words by a range of their bits, where lower bits (the row number) rise already, or may be
+ * anything (a value).
  *
  * Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There it is sorted by
  * its leading bits, as many as are needed to tell its words apart, least significant digit first, and insertion sort
@@ -372,7 +373,8 @@ settle(const gs_sorter *sorter, const segment *s)
 }
 
 /*
- * The width of the digit by which n words are partitioned that differ in some bits: buckets as large as the tuning aims at.
+ * The width of the digit by which n words are partitioned that differ in some bits: buckets as large as the tuning aims
+ * at.
  */
 uint32_t
 gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)

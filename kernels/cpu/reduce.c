@@ -1,8 +1,8 @@
 /*
  * reduce.c: reduce-by-key on the CPU.
  *
- * Begins of runs come as masks of 64 keys; between two begins values are added up by a loop for their type.  That loop, and the one
- * of the fixed tree, is all that differs between the combinations of gs.h.
+ * Begins of runs come as masks of 64 keys; between two begins values are added up by a loop for their type.  That loop,
+ * and the one of the fixed tree, is all that differs between the combinations of gs.h.
  */
 #include "select.h"
 
@@ -99,7 +99,10 @@ LEAST(max_u64, uint64_t, u, ~v[from])
 LEAST(min_f64, uint64_t, u, gs_float_order64(v[from], false))
 LEAST(max_f64, uint64_t, u, ~gs_float_order64(v[from], false))
 
-/* The fixed tree: a sum at each level is closed when its group ends, and opened as -0, which leaves the first value as it is. */
+/*
+ * The fixed tree: a sum at each level is closed when its group ends, and opened as -0, which leaves the first value as
+ * it is.
+ */
 #define TREE(NAME, T, M)                                                                                               \
 	static void NAME(accumulator *a, const void *values, uint64_t from, uint64_t upto)                                 \
 	{                                                                                                                  \
@@ -221,9 +224,9 @@ close_run(accumulator *a, const gs_reduction *d, bool checked, void *out, uint64
 }
 
 /*
- * Keys and sums in the processor's own types.  Where begins are rare the values between two of them are summed by a loop that
- * becomes vectors; where they are frequent, unsigned sums are differences of running sums (DENSE), so that no branch has to
- * guess where the next run begins.
+ * Keys and sums in the processor's own types.  Where begins are rare the values between two of them are summed by a
+ * loop that becomes vectors; where they are frequent, unsigned sums are differences of running sums (DENSE), so that no
+ * branch has to guess where the next run begins.
  */
 #define PLAIN(NAME, K, V, A, DENSE, NOTHING, STEP)                                                                           \
 	static gs_status NAME(gs_cpu_engine *cpu, const gs_reduce_request *r)                                              \

@@ -1,8 +1,8 @@
 /*
  * rows.c: rows of columns on the CPU: heads of runs, comparisons, values in an order, sums in a fixed order.
  *
- * Groups of 64 rows at a time.  In an order, a group's values are first brought together in a small array, so that the loops of
- * select.c serve here too.
+ * Groups of 64 rows at a time.  In an order, a group's values are first brought together in a small array, so that the
+ * loops of select.c serve here too.
  */
 #include "select.h"
 
@@ -123,8 +123,8 @@ values_differ(const gs_select_loops *loops, const gs_source *source, const uint3
 }
 
 /*
- * Heads of one column.  Values that differ do not count where both rows are NULL.  Groups that are known to be heads all
- * of them are not looked at.
+ * Heads of one column.  Values that differ do not count where both rows are NULL.  Groups that are known to be heads
+ * all of them are not looked at.
  */
 static gs_status
 cpu_heads(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, bool first, uint64_t *bits)
@@ -355,8 +355,8 @@ cpu_fixed_temp_bytes(gs_type type, uint64_t n)
 }
 
 /*
- * Sums open at each level, as gs.h says: a level's sum moves up when its group ends.  A level begins with -0, which leaves
- * what it is added to as it is.
+ * Sums open at each level, as gs.h says: a level's sum moves up when its group ends.  A level begins with -0, which
+ * leaves what it is added to as it is.
  */
 #define FIXED(NAME, T, QUIET)                                                                                          \
 	static gs_status NAME(gs_cpu_engine *cpu, bool inclusive, const T *in, T *out, uint64_t n)                         \

@@ -1,5 +1,6 @@
 /*
- * scan.c: the scan family's other calls on the CPU: scans, split, gather, sequence, extent; and the table of all of them.
+ * scan.c: the scan family's other calls on the CPU: scans, split, gather, sequence, extent; and the table of all of
+ * them.
  */
 #include "select.h"
 

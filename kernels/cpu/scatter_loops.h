@@ -1,5 +1,6 @@
 /*
- * scatter_loops.h: moves some items of one array to their buckets, included once for each width with T (an unsigned type) and NAME set.
+ * scatter_loops.h: moves some items of one array to their buckets, included once for each width with T (an unsigned
+ * type) and NAME set.
  */
 
 /*
@@ -13,8 +14,8 @@ NAME(scatter_plainly)(gs_stream *s, const uint16_t *digits, size_t n, const T *f
 }
 
 /*
- * Through one line of buffer per bucket, so that memory sees whole lines only.  to is aligned to a line; the first line of a
- * bucket may belong to the bucket before in part, and is then written item by item.
+ * Through one line of buffer per bucket, so that memory sees whole lines only.  to is aligned to a line; the first line
+ * of a bucket may belong to the bucket before in part, and is then written item by item.
  */
 static void
 NAME(scatter_lines)(gs_stream *s, const uint16_t *digits, size_t n, const T *from, T *to)

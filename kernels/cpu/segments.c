@@ -1,5 +1,6 @@
 /*
- * segments.c: segments sorted each for itself: short ones by insertion, on codes that lie aside; the others as gs_sort does.
+ * segments.c: segments sorted each for itself: short ones by insertion, on codes that lie aside; the others as gs_sort
+ * does.
  */
 #include "cpu.h"
 

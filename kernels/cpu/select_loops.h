@@ -1,9 +1,9 @@
 /*
- * select_loops.h: masks of what to keep and the packing of what they say, for one instruction set; included by select.c once plain
- * and once for AVX-512.
+ * select_loops.h: masks of what to keep and the packing of what they say, for one instruction set; included by select.c
+ * once plain and once for AVX-512.
  *
- * All work is in groups of 64 items: first a mask of 64 bits, by the caller's rule, then the items whose bit is set go to the front
- * of the output.  Both steps read ahead of what they write, so that output may lie over input.
+ * All work is in groups of 64 items: first a mask of 64 bits, by the caller's rule, then the items whose bit is set go
+ * to the front of the output.  Both steps read ahead of what they write, so that output may lie over input.
  */
 
 /* ---- masks */
@@ -61,8 +61,8 @@ RANGE(uint64_t, 8, _mm512_set1_epi64, , , _mm512_sub_epi64, _mm512_cmple_epu64_m
 #undef RANGE_BODY
 
 /*
- * Bit i: item i differs from the one before it; before is the one before the group.  What lies there in memory may be read but not
- * believed: in place it may have been written over.
+ * Bit i: item i differs from the one before it; before is the one before the group.  What lies there in memory may be
+ * read but not believed: in place it may have been written over.
  */
 #ifdef AVX512
 #define DIFFER(T, BYTES, CMPNEQ)                                                                                       \

@@ -1,8 +1,8 @@
 /*
  * sort_keys.c: gs_sort on the CPU.
  *
- * Integers by all their bits are sorted as words, those of 4 bytes with their values of 4; but many of 4 bytes alone by sort_narrow.c.
- * Everything else goes by sort_pairs.c.  Keys that come in order are copied.
+ * Integers by all their bits are sorted as words, those of 4 bytes with their values of 4; but many of 4 bytes alone by
+ * sort_narrow.c. Everything else goes by sort_pairs.c.  Keys that come in order are copied.
  */
 #include "cpu.h"
 #include "../scan.h"

@@ -1,8 +1,8 @@
 /*
  * sort_narrow.c: gs_sort of whole integers of 4 bytes alone: digits of 8 bits, least significant first.
  *
- * Four digits are few: words twice as wide cost more than they save.  Large inputs are partitioned by their leading digit first, so that
- * the others move them in the cache.  Digits that all keys share are stepped over.
+ * Four digits are few: words twice as wide cost more than they save.  Large inputs are partitioned by their leading
+ * digit first, so that the others move them in the cache.  Digits that all keys share are stepped over.
  */
 #include "cpu.h"
 
@@ -98,7 +98,8 @@ sort_digits(const narrow_sort *s, const uint32_t *from, size_t begin, size_t n, 
 }
 
 /*
- * Partitions keys by their leading digit; *ends: where each bucket ends in temp, in their order.  Nothing is moved if all are in one.
+ * Partitions keys by their leading digit; *ends: where each bucket ends in temp, in their order.  Nothing is moved if
+ * all are in one.
  */
 static gs_status
 partition(const narrow_sort *s, const uint32_t *keys, size_t n, uint32_t *ends, bool *single)
@@ -123,8 +124,8 @@ partition(const narrow_sort *s, const uint32_t *keys, size_t n, uint32_t *ends, 
 }
 
 /*
- * Sorts keys; turn: bits that are inverted to make them numbers in order.  temp: room for all keys.  From partition_rows on they are
- * partitioned.
+ * Sorts keys; turn: bits that are inverted to make them numbers in order.  temp: room for all keys.  From
+ * partition_rows on they are partitioned.
  */
 gs_status
 gs_sort_narrow(gs_work *work, size_t partition_rows, uint32_t turn, const uint32_t *keys, uint32_t *out, size_t n, void *temp)

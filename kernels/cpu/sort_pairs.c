@@ -1,9 +1,10 @@
 /*
  * sort_pairs.c: gs_sort of keys that have to come out bit by bit (floats, ranges of bits), and of keys with values.
  *
- * Large inputs are partitioned by their most significant digit, keys and values in arrays of their own, until a bucket fits the cache.
- * There radix.c sorts words of leading key bits and the position in the bucket, and keys and values follow them to where they have to end
- * up.  So what is written at random stays in the cache, and memory is read and written in order, twice for each partition.
+ * Large inputs are partitioned by their most significant digit, keys and values in arrays of their own, until a bucket
+ * fits the cache. There radix.c sorts words of leading key bits and the position in the bucket, and keys and values
+ * follow them to where they have to end up.  So what is written at random stays in the cache, and memory is read and
+ * written in order, twice for each partition.
  */
 #include "cpu.h"
 
@@ -24,7 +25,10 @@ typedef struct gs_stream
 	uint32_t ends[BUCKETS];	  /* where the next item goes */
 } gs_stream;
 
-/* The memory of a sort: streams and counters for one partition at a time, bucket ends for each level, words in the cache. */
+/*
+ * The memory of a sort: streams and counters for one partition at a time, bucket ends for each level, words in the
+ * cache.
+ */
 typedef struct scratch
 {
 	gs_stream keys, values;
@@ -151,8 +155,8 @@ digits_of(const pairs_sort *s, const char *keys, size_t n, uint32_t shift, uint3
 }
 
 /*
- * Counts a digit and sets where each bucket begins.  *single: all items are in one.  Several lanes have counters of their own, so
- * that equal neighbours do not wait for each other.
+ * Counts a digit and sets where each bucket begins.  *single: all items are in one.  Several lanes have counters of
+ * their own, so that equal neighbours do not wait for each other.
  */
 static gs_status
 count_digits(pairs_sort *s, place from, size_t n, uint32_t shift, uint32_t width, uint32_t *begins, bool *single)
@@ -346,7 +350,8 @@ settle(pairs_sort *s, place from, size_t begin, size_t n)
 }
 
 /*
- * Counts the leading digit of those of *high bits in which keys differ, and sets *high to where it ends; 0: they are all equal.
+ * Counts the leading digit of those of *high bits in which keys differ, and sets *high to where it ends; 0: they are
+ * all equal.
  */
 static gs_status
 leading_digit(pairs_sort *s, place from, size_t n, uint32_t *high, uint32_t *begins)

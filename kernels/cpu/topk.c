@@ -1,9 +1,9 @@
 /*
  * topk.c: the first k rows of an order.
  *
- * Where the whole key fits a word beside the row number, words are made block by block, and those below the greatest that may still
- * matter are kept, at most 2k; whenever that is full, the k least stay and the bound falls.  These are sorted.  Longer keys, and
- * a k that is a large part of the rows, take a whole order.
+ * Where the whole key fits a word beside the row number, words are made block by block, and those below the greatest
+ * that may still matter are kept, at most 2k; whenever that is full, the k least stay and the bound falls.  These are
+ * sorted.  Longer keys, and a k that is a large part of the rows, take a whole order.
  */
 #include "cpu.h"
 

@@ -1,11 +1,12 @@
 /*
  * sort_tuning.h: the shapes of the sort family's kernels, in one place.
  *
- * A row: digit bits that the kernel has bins for, how it ranks, what it reads, bytes of a value that goes along, threads, items per
- * thread.  tile = threads * items; its words and values and one set of counters per warp fill the shared memory of one
- * multiprocessor: bytes * tile + 4 * threads / 32 * 2^bits < 227 KB.  A run of equal digits in a tile should be 256 bytes long,
- * so bins <= tile / 32; 10 bits get half of that.  Tiles of 8 bits are written place by place: items per digit have to be odd, or not
- * whole, so that lanes do not meet in a bank.  One item too many spills and costs a third; the build reports spills (make spills).
+ * A row: digit bits that the kernel has bins for, how it ranks, what it reads, bytes of a value that goes along,
+ * threads, items per thread.  tile = threads * items; its words and values and one set of counters per warp fill the
+ * shared memory of one multiprocessor: bytes * tile + 4 * threads / 32 * 2^bits < 227 KB.  A run of equal digits in a
+ * tile should be 256 bytes long, so bins <= tile / 32; 10 bits get half of that.  Tiles of 8 bits are written place by
+ * place: items per digit have to be odd, or not whole, so that lanes do not meet in a bank.  One item too many spills
+ * and costs a third; the build reports spills (make spills).
  */
 #ifndef GS_SORT_TUNING_H
 #define GS_SORT_TUNING_H
@@ -84,8 +85,8 @@ gs_radix_shape_of(int bits, bool atomics, gs_radix_io in, int value)
 }
 
 /*
- * The pass that puts tiles in order where they lie (radix_pieces.cu): bits of a place in a tile, threads, values of a thread under way at a time, blocks per
- * multiprocessor.
+ * The pass that puts tiles in order where they lie (radix_pieces.cu): bits of a place in a tile, threads, values of a
+ * thread under way at a time, blocks per multiprocessor.
  */
 #define GS_PIECE_BITS	14
 #define GS_PIECES_LEAST ((u64) 1 << 24) /* rows */
@@ -107,8 +108,9 @@ gs_radix_kernel_bits(unsigned width)
 /* ---------------------------------------------------------------- buckets in shared memory (finish.cuh) */
 
 /*
- * Threads, words per thread, bins, blocks per multiprocessor.  Some one word to a bin; bins / threads an odd number of times 4.  2^28 rows 1.56 ms;
- * 512 x 16 and 6144 bins, two blocks 1.62, 10240 bins 0.2 more; 256 x 16, four blocks 1.54 to 1.57.
+ * Threads, words per thread, bins, blocks per multiprocessor.  Some one word to a bin; bins / threads an odd number of
+ * times 4.  2^28 rows 1.56 ms; 512 x 16 and 6144 bins, two blocks 1.62, 10240 bins 0.2 more; 256 x 16, four blocks 1.54
+ * to 1.57.
  */
 struct gs_finish_shape
 {
@@ -120,8 +122,8 @@ constexpr gs_finish_shape gs_finish_rows = {384, 16, 4608, 3};
 /* ---------------------------------------------------------------- parts of 4-byte keys in shared memory (parts.cu) */
 
 /*
- * What becomes of a key: its distance from the part's least, perhaps with its place in the part.  Places keep the order of keys that are
- * alike: for their values, or because they are floats (0 and -0).
+ * What becomes of a key: its distance from the part's least, perhaps with its place in the part.  Places keep the order
+ * of keys that are alike: for their values, or because they are floats (0 and -0).
  */
 enum gs_part_words
 {
@@ -131,8 +133,9 @@ enum gs_part_words
 };
 
 /*
- * A row: what words are, whether it is for long buckets, threads, items of a thread (its window), bins of a thread, blocks per
- * multiprocessor.  A thread's window and its bins are odd numbers of 16 bytes, so that no lanes meet in a bank.
+ * A row: what words are, whether it is for long buckets, threads, items of a thread (its window), bins of a thread,
+ * blocks per multiprocessor.  A thread's window and its bins are odd numbers of 16 bytes, so that no lanes meet in a
+ * bank.
  */
 struct gs_part_shape
 {
@@ -165,8 +168,8 @@ gs_part_shape_of(gs_part_words words, bool large)
 #define GS_MERGE_WAYS 8 /* runs merged in one pass at most, a power of 2: with 16, finding the cuts costs more than a pass less gains */
 
 /*
- * A row: bytes of a key, threads (a power of 2), items per thread (odd: no bank conflicts), blocks per multiprocessor, whether it
- * is for devices with little shared memory.  Many items per thread cost registers, and spare searches.
+ * A row: bytes of a key, threads (a power of 2), items per thread (odd: no bank conflicts), blocks per multiprocessor,
+ * whether it is for devices with little shared memory.  Many items per thread cost registers, and spare searches.
  */
 struct gs_merge_shape
 {

@@ -1,11 +1,12 @@
 /*
  * tuning.h: the shapes of all kernels of the scan family, in one table.
  *
- * A row: which primitive, bytes of an item (or key) and of a sum, threads that work (a service warp comes on top), 16-byte vectors
- * per thread (odd: no bank conflicts), blocks per multiprocessor, stages of the ring.
- * items per thread = 16 * vectors / item bytes.  The first row that fits is taken.  Rows are for large devices, with 227 KB
- * of shared memory per block (sm_90, sm_100, sm_103), measured on an H200, or for all others: three stages in 64 KB, not measured.
- * A kernel has code only in the builds for its kind of device.  `make -C bench/kernels sweep` measures other shapes.
+ * A row: which primitive, bytes of an item (or key) and of a sum, threads that work (a service warp comes on top),
+ * 16-byte vectors per thread (odd: no bank conflicts), blocks per multiprocessor, stages of the ring. items per thread
+ * = 16 * vectors / item bytes.  The first row that fits is taken.  Rows are for large devices, with 227 KB of shared
+ * memory per block (sm_90, sm_100, sm_103), measured on an H200, or for all others: three stages in 64 KB, not
+ * measured. A kernel has code only in the builds for its kind of device.  `make -C bench/kernels sweep` measures other
+ * shapes.
  */
 #ifndef GS_TUNING_H
 #define GS_TUNING_H

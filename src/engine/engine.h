@@ -44,8 +44,9 @@ typedef enum EngineFailure
 } EngineFailure;
 
 /*
- * begin → (chunk → fill it → add)… → finish → next… → end.  Statuses are those of kernels/gs.h; any but GS_OK means that the job can
- * only be ended, and that the rows have to go another way.  Calls may leave by longjmp; all memory belongs to the BigMem.
+ * begin → (chunk → fill it → add)… → finish → next… → end.  Statuses are those of kernels/gs.h; any but GS_OK means
+ * that the job can only be ended, and that the rows have to go another way.  Calls may leave by longjmp; all memory
+ * belongs to the BigMem.
  */
 typedef struct EngineOps
 {
@@ -54,9 +55,9 @@ typedef struct EngineOps
 	gs_status	(*begin) (const gs_job_spec *spec, BigMem *mem, EngineJob **job);
 
 	/*
-	 * An empty chunk to fill next, with room for a string of at least heap_bytes in every GS_BYTES column; GS_TOO_BIG when the engine
-	 * has none that large.  It belongs to the job and is valid until add.  Its arrays lie in memory, which may be another place than its
-	 * header, and one that another process can write to.
+	 * An empty chunk to fill next, with room for a string of at least heap_bytes in every GS_BYTES column; GS_TOO_BIG
+	 * when the engine has none that large.  It belongs to the job and is valid until add.  Its arrays lie in memory,
+	 * which may be another place than its header, and one that another process can write to.
 	 */
 	gs_status	(*chunk) (EngineJob *job, Size heap_bytes, gs_chunk **header, char **memory);
 	gs_status	(*add) (EngineJob *job);
@@ -68,7 +69,10 @@ typedef struct EngineOps
 	/* Up to room elements of the result (gs_job_result_bytes) and how many they are; 0 at the end. */
 	gs_status	(*next) (EngineJob *job, void *out, uint64 room, uint64 *got);
 
-	/* Memory of this process that the job, or the one that takes its place if it fails, holds at most if finish comes now. */
+	/*
+	 * Memory of this process that the job, or the one that takes its place if it fails, holds at most if finish comes
+	 * now.
+	 */
 	uint64		(*host_bytes) (const EngineJob *job);
 	void		(*info) (const EngineJob *job, gs_job_info *info);
 	void		(*end) (EngineJob *job);

@@ -23,8 +23,9 @@ judge_service(void)
 }
 
 /*
- * What the GPU saves per row grows with the key, while a job costs the same.  Measured on an H200 (bench/results/queries-gpu.txt, a million
- * rows): 14 ns a row with a key of 4 bytes, 17 with 8, 25 with two of 8, 48 and 69 with strings of 16 and 48, which the planner takes for 32.
+ * What the GPU saves per row grows with the key, while a job costs the same.  Measured on an H200
+ * (bench/results/queries-gpu.txt, a million rows): 14 ns a row with a key of 4 bytes, 17 with 8, 25 with two of 8, 48
+ * and 69 with strings of 16 and 48, which the planner takes for 32.
  */
 double
 engine_work(double rows, double key_bytes)
@@ -32,7 +33,9 @@ engine_work(double rows, double key_bytes)
 	return rows * (key_bytes + 4) / 12;
 }
 
-/* Where a GPU is, sorts use it if they are large and the service is warm; one that is not is started for the next sort. */
+/*
+ * Where a GPU is, sorts use it if they are large and the service is warm; one that is not is started for the next sort.
+ */
 static const EngineOps *
 choose_auto(double rows, EngineFailure *why)
 {

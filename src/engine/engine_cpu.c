@@ -7,8 +7,8 @@
 #include "src/guc.h"
 
 /*
- * A chunk grows from the first size to the second, so that a small sort stays small and a large one calls seldom; but no larger
- * than a part of the memory limit.
+ * A chunk grows from the first size to the second, so that a small sort stays small and a large one calls seldom; but
+ * no larger than a part of the memory limit.
  */
 #define FIRST_CHUNK_ROWS 1024
 #define CHUNK_ROWS 16384

@@ -1,9 +1,10 @@
 /*
  * engine_service.c: jobs done by gpusortd: chunks in a ring of shared memory, messages on a socket.
  *
- * Keys are written straight into a slot of the ring and sent with a message; the backend waits only when all slots are on their
- * way.  Results come back through areas of the same memory and are copied before they are looked at.  Whatever goes wrong
- * ends in a status, and the job begins again on the CPU; a cancelled query leaves by longjmp, and the memory context ends the job.
+ * Keys are written straight into a slot of the ring and sent with a message; the backend waits only when all slots are
+ * on their way.  Results come back through areas of the same memory and are copied before they are looked at.  Whatever
+ * goes wrong ends in a status, and the job begins again on the CPU; a cancelled query leaves by longjmp, and the memory
+ * context ends the job.
  */
 #include "postgres.h"
 
@@ -17,7 +18,10 @@
 #include "link.h"
 #include "trust.h"
 
-/* A chunk takes no more of the memory limit than this, so that the limit is looked at often enough; nor of what one job may have. */
+/*
+ * A chunk takes no more of the memory limit than this, so that the limit is looked at often enough; nor of what one job
+ * may have.
+ */
 #define CHUNK_SHARE 16
 #define LEAST_CHUNK_ROWS 1024
 #define BYTES_PER_STRING 32
@@ -122,8 +126,10 @@ why_of_status(gs_status status)
 	}
 }
 
-/* Lets go of the link, which can carry the next job: messages come whole or not at all, so the service understands the end of a job at
- * any moment.  Called also when the memory context goes, after an error or a cancelled query. */
+/*
+ * Lets go of the link, which can carry the next job: messages come whole or not at all, so the service understands the
+ * end of a job at any moment.  Called also when the memory context goes, after an error or a cancelled query.
+ */
 static void
 give_link_back(void *arg)
 {
@@ -323,7 +329,9 @@ begin(ServiceJob *job, const gs_job_spec *spec)
 	return job->base.max_rows < LEAST_JOB_ROWS ? ENGINE_NO_MEMORY : ENGINE_OK;
 }
 
-/* Begins the job on a link.  One that was idle may be ended by the service just now; then there is a new one to be had. */
+/*
+ * Begins the job on a link.  One that was idle may be ended by the service just now; then there is a new one to be had.
+ */
 static EngineFailure
 begin_on_link(ServiceJob *job, const gs_job_spec *spec)
 {
@@ -533,7 +541,10 @@ service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 	return GS_OK;
 }
 
-/* The ring is counted by gpusort.pinned_memory; but if the job has to begin again on the CPU there must be room for that. */
+/*
+ * The ring is counted by gpusort.pinned_memory; but if the job has to begin again on the CPU there must be room for
+ * that.
+ */
 static uint64
 service_host_bytes(const EngineJob *base)
 {

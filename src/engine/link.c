@@ -1,9 +1,9 @@
 /*
  * link.c: connections of this session to gpusortd, each with its ring of memory.
  *
- * A link carries one job at a time, so two sorts of one merge join have two.  Links stay with the session, since making a
- * ring costs milliseconds, and serve the owner they were made for.  One that is idle for long is ended by the service,
- * which takes the ring's memory back; that is found out here when the link is wanted again.
+ * A link carries one job at a time, so two sorts of one merge join have two.  Links stay with the session, since making
+ * a ring costs milliseconds, and serve the owner they were made for.  One that is idle for long is ended by the
+ * service, which takes the ring's memory back; that is found out here when the link is wanted again.
  */
 #include "postgres.h"
 
@@ -27,8 +27,8 @@
 #include "worker.h"
 
 /*
- * Four chunks: one being filled, one on its way, one being read, one in reserve.  Of that size the time per message no longer counts,
- * and a ring is made in some ten milliseconds.
+ * Four chunks: one being filled, one on its way, one being read, one in reserve.  Of that size the time per message no
+ * longer counts, and a ring is made in some ten milliseconds.
  */
 #define RING_SLOTS 4
 #define SLOT_BYTES ((uint64) 2 * 1024 * 1024)
@@ -154,7 +154,9 @@ link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what)
 			return ENGINE_PROTOCOL;
 		if (io == GSD_IO_CLOSED)
 			return ENGINE_LOST;
-		/* the service ends since this job hangs: it was only quicker to say so than we would have been to lose patience */
+		/*
+		 * the service ends since this job hangs: it was only quicker to say so than we would have been to lose patience
+		 */
 		if (io == GSD_IO_OK && message->head.type == GSD_FAILED && message->result.status == GS_TIMEOUT)
 			return ENGINE_TIMEOUT;
 		if (io == GSD_IO_OK && message->head.type != GSD_BUSY)
@@ -234,8 +236,10 @@ link_connect(ServiceLink *link, bool patient, EngineFailure *why)
 	}
 }
 
-/* Makes the ring's memory: a file without a name that nobody can make smaller, whose pages exist, since a page that cannot be had on
- * first touch would be a signal instead of an error. */
+/*
+ * Makes the ring's memory: a file without a name that nobody can make smaller, whose pages exist, since a page that
+ * cannot be had on first touch would be a signal instead of an error.
+ */
 static int
 make_ring(ServiceLink *link)
 {

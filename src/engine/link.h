@@ -31,7 +31,8 @@ typedef enum LinkWait
 } LinkWait;
 
 /*
- * A link without a job, an idle one or a new one; NULL with the reason.  With patience, waits for a service that is being started.
+ * A link without a job, an idle one or a new one; NULL with the reason.  With patience, waits for a service that is
+ * being started.
  */
 extern ServiceLink *link_open(bool patient, EngineFailure *why);
 

@@ -63,8 +63,8 @@ attach(void)
 }
 
 /*
- * Not preloaded: the server keeps some shared memory spare for those who come late.  Where that is used up too, the session keeps its
- * own counters.
+ * Not preloaded: the server keeps some shared memory spare for those who come late.  Where that is used up too, the
+ * session keeps its own counters.
  */
 static void
 attach_late(void)

@@ -1,9 +1,10 @@
 /*
  * worker.c: the background worker that starts gpusortd, looks after it, and ends it.
  *
- * The service is a process of its own, so that no fault of a GPU or its driver can reach the server: the server restarts when a process
- * of its own dies, this worker included, but the worker does nothing that could fail.  It starts the service, asks it for a sign of life
- * every second, kills it if there is none, and starts it again with growing delays.
+ * The service is a process of its own, so that no fault of a GPU or its driver can reach the server: the server
+ * restarts when a process of its own dies, this worker included, but the worker does nothing that could fail.  It
+ * starts the service, asks it for a sign of life every second, kills it if there is none, and starts it again with
+ * growing delays.
  */
 #include "postgres.h"
 

@@ -163,7 +163,10 @@ gpusort_sort_agg_final(PG_FUNCTION_ARGS)
 	PG_RETURN_ARRAYTYPE_P(array);
 }
 
-/* Are two values equal?  What the type's own function leaves behind, which for ranges is a copy of each, goes with scratch. */
+/*
+ * Are two values equal?  What the type's own function leaves behind, which for ranges is a copy of each, goes with
+ * scratch.
+ */
 static bool
 equal_in(MemoryContext scratch, const Equality *equality, Datum a, Datum b)
 {

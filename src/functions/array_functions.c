@@ -1,8 +1,8 @@
 /*
  * array_functions.c: SQL functions that order arrays, select of them, and drop what is there twice.
  *
- * Arrays are read where they lie.  A question about their elements gives row numbers (vectorjob.h), and the result is gathered from
- * the elements themselves.
+ * Arrays are read where they lie.  A question about their elements gives row numbers (vectorjob.h), and the result is
+ * gathered from the elements themselves.
  */
 #include "postgres.h"
 

@@ -19,8 +19,8 @@ typedef struct ArrayArgument
 } ArrayArgument;
 
 /*
- * A call in the making: what it allocates goes when it ends, also by an error, but for what is made between array_call_result and
- * array_call_end.
+ * A call in the making: what it allocates goes when it ends, also by an error, but for what is made between
+ * array_call_result and array_call_end.
  */
 typedef struct ArrayCall
 {

@@ -1,8 +1,8 @@
 /*
  * array_reduce.c: SQL functions that compute with the elements of arrays: running results, and results for each key.
  *
- * Numbers are left to an engine.  What engines cannot compute with, such as numeric, and keys that they cannot order, go through the
- * types' own functions, value by value.
+ * Numbers are left to an engine.  What engines cannot compute with, such as numeric, and keys that they cannot order,
+ * go through the types' own functions, value by value.
  */
 #include "postgres.h"
 
@@ -73,8 +73,8 @@ leading_nulls(const Vector *vector)
 }
 
 /*
- * Stops, as PostgreSQL does, if a running sum left its type's range before an element did that was infinite itself.  An exclusive one
- * has an element's sum in the next place.
+ * Stops, as PostgreSQL does, if a running sum left its type's range before an element did that was infinite itself.  An
+ * exclusive one has an element's sum in the next place.
  */
 static void
 check_running_sum(const Vector *values, const char *sums, int16 len, bool exclusive)
@@ -239,7 +239,8 @@ put_group(KeyReduction *r, Datum key, bool isnull)
 
 	values[1] = reducer_result(&r->reducer, &nulls[1]);
 	if (r->widen && r->reducer.operation != GS_SUM && !nulls[1])
-		values[1] = Int64GetDatum(r->vals.type.len == sizeof(int16) ? DatumGetInt16(values[1]) : DatumGetInt32(values[1]));
+		values[1] = Int64GetDatum(r->vals.type.len == sizeof(int16) ?
+								  DatumGetInt16(values[1]) : DatumGetInt32(values[1]));
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
@@ -275,7 +276,8 @@ reduce_by_function(KeyReduction *r)
 		for (uint64 end = at + runs[i].length; at < end; at++)
 		{
 			if (at % VALUE_BLOCK == 0)
-				load_values(&block, r->columns[1].values, &order[at], sizeof(uint32), Min(r->keys.values.rows - at, VALUE_BLOCK));
+				load_values(&block, r->columns[1].values, &order[at], sizeof(uint32),
+							Min(r->keys.values.rows - at, VALUE_BLOCK));
 			if (!block.nulls[at % VALUE_BLOCK])
 				reducer_add(&r->reducer, block.values[at % VALUE_BLOCK]);
 		}
@@ -287,8 +289,8 @@ reduce_by_function(KeyReduction *r)
 }
 
 /*
- * Stops, as PostgreSQL does, if the sum of a group left its type's range though all its values are finite.  Which groups have others is
- * asked only where a sum is not finite.
+ * Stops, as PostgreSQL does, if the sum of a group left its type's range though all its values are finite.  Which
+ * groups have others is asked only where a sum is not finite.
  */
 static void
 check_sums(KeyReduction *r, const gs_group *groups, uint64 ngroups)

@@ -16,7 +16,10 @@ PG_FUNCTION_INFO_V1(gpu_count_by_key);
 /* Elements between two looks at interrupts. */
 #define BLOCK_ROWS 65536
 
-/* The runs of an array's elements, in order or as they lie there: value, length and, where the result has a third column, first position. */
+/*
+ * The runs of an array's elements, in order or as they lie there: value, length and, where the result has a third
+ * column, first position.
+ */
 static Datum
 put_runs(FunctionCallInfo fcinfo, bool in_order)
 {

@@ -35,8 +35,8 @@ typedef struct CollectCall
 #define COLLECT_SMALL 32
 
 /*
- * Rows past the memory limit.  Our own sort leaves equal rows as they came; where PostgreSQL's has to do that, each row carries its
- * number as a column more, and that is the second key.
+ * Rows past the memory limit.  Our own sort leaves equal rows as they came; where PostgreSQL's has to do that, each row
+ * carries its number as a column more, and that is the second key.
  */
 typedef struct CollectSpill
 {

@@ -1,8 +1,8 @@
 /*
  * vectorengine.c: questions about vectors as jobs of an engine.
  *
- * The vectors stay where they are, so a job can begin again at any moment: with keys in a wider form, or on the CPU after the service
- * failed.  Answers are taken whole and checked before anything is done with them.
+ * The vectors stay where they are, so a job can begin again at any moment: with keys in a wider form, or on the CPU
+ * after the service failed.  Answers are taken whole and checked before anything is done with them.
  */
 #include "postgres.h"
 
@@ -66,7 +66,9 @@ as_they_are(const VectorQuestion *q, int c)
 	return q->keys[c].plain != 0 && vector->offsets == NULL && vector->type->stride == q->keys[c].plain;
 }
 
-/* Writes up to rows values of a column from a row on, as they lie there or one by one; sets rows to how many it were. */
+/*
+ * Writes up to rows values of a column from a row on, as they lie there or one by one; sets rows to how many it were.
+ */
 static KeyResult
 fill_column(VectorQuestion *q, int c, uint64 from, uint32 *rows)
 {
@@ -96,7 +98,10 @@ fill_column(VectorQuestion *q, int c, uint64 from, uint32 *rows)
 	return KEY_OK;
 }
 
-/* Fills a chunk with the rows from one on and hands it over; *rows becomes their number, 0 if the first one needs a larger chunk. */
+/*
+ * Fills a chunk with the rows from one on and hands it over; *rows becomes their number, 0 if the first one needs a
+ * larger chunk.
+ */
 static gs_status
 feed_chunk(VectorQuestion *q, uint64 from, uint32 *rows, bool *widened)
 {
@@ -241,7 +246,8 @@ take_answer(VectorQuestion *q, BigMem *mem)
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		status = q->engine->next(q->job, (char *) q->answer + q->count * width, Min(room - q->count, PART_RESULTS), &got);
+		status = q->engine->next(q->job, (char *) q->answer + q->count * width, Min(room - q->count, PART_RESULTS),
+								 &got);
 		if (status == GS_OK)
 			q->count += got;
 	} while (status == GS_OK && got > 0 && q->count < room);

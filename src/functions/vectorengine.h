@@ -42,8 +42,8 @@ typedef struct VectorQuestion
 extern void question_begin(VectorQuestion *question, gs_op op, const VectorColumn *columns, int ncolumns);
 
 /*
- * Has an engine answer, with the answer in mem; on the CPU if the service does not.  False, and nothing done, if a column has no exact
- * encoding.
+ * Has an engine answer, with the answer in mem; on the CPU if the service does not.  False, and nothing done, if a
+ * column has no exact encoding.
  */
 extern bool question_ask(VectorQuestion *question, BigMem *mem);
 

@@ -57,7 +57,8 @@ vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns)
 
 /* Finds runs by comparisons, with the rows in an order or as they came. */
 static gs_run *
-compare_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int key_columns, const uint32 *order, uint64 *nruns)
+compare_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int key_columns, const uint32 *order,
+			 uint64 *nruns)
 {
 	uint64		rows = columns[0].values->rows;
 	gs_run	   *runs = answer_room(mem, rows, sizeof(gs_run));
@@ -87,7 +88,8 @@ compare_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int key_col
 }
 
 gs_run *
-vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int order_columns, int key_columns, uint64 *nruns)
+vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int order_columns, int key_columns,
+			   uint64 *nruns)
 {
 	VectorQuestion q;
 	uint32	   *order = NULL;

@@ -1,8 +1,9 @@
 /*
  * collation.c: what the catalog says of collations, and which of them order strings by their bytes.
  *
- * The latter are those under which the server itself compares bytes, and libc's C.UTF-8, which the server hands to strcoll: since glibc 2.35
- * it has no collation table at all, so strings are in code point order, which in UTF-8 is byte order.
+ * The latter are those under which the server itself compares bytes, and libc's C.UTF-8, which the server hands to
+ * strcoll: since glibc 2.35 it has no collation table at all, so strings are in code point order, which in UTF-8 is
+ * byte order.
  */
 #include "postgres.h"
 

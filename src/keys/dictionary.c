@@ -1,9 +1,10 @@
 /*
  * dictionary.c: few different values of any type, numbered in their order.
  *
- * A hash table from bytes to entries, and the entries in their order.  A new value finds its place by binary search, so d values cost d log d
- * comparisons, however many rows repeat them, and every two neighbours have been compared with each other.  Its number is the middle
- * between those of its neighbours; where there is no number left, all are spread evenly.
+ * A hash table from bytes to entries, and the entries in their order.  A new value finds its place by binary search, so
+ * d values cost d log d comparisons, however many rows repeat them, and every two neighbours have been compared with
+ * each other.  Its number is the middle between those of its neighbours; where there is no number left, all are spread
+ * evenly.
  */
 #include "postgres.h"
 
@@ -18,14 +19,20 @@
 #define MAX_VALUES 16384
 #define MAX_BYTES ((Size) 4 * 1024 * 1024)
 
-/* Numbers at first, and from one value to the next where they come in ascending or descending order: there is room for all of these. */
+/*
+ * Numbers at first, and from one value to the next where they come in ascending or descending order: there is room for
+ * all of these.
+ */
 #define FIRST_NUMBER 0x80000000u
 #define NUMBER_STEP (FIRST_NUMBER / MAX_VALUES)
 
 /* So often numbers may be spread anew. */
 #define MAX_RENUMBERINGS 8
 
-/* Look-ups after which it is estimated for the first time how many values there are; then after each four times as many. */
+/*
+ * Look-ups after which it is estimated for the first time how many values there are; then after each four times as
+ * many.
+ */
 #define FIRST_ESTIMATE 256
 
 typedef struct Entry
@@ -145,8 +152,8 @@ find_slot(const Dictionary *dictionary, uint32 hash, const char *bytes, Size len
 }
 
 /*
- * Are there likely to be more values than a dictionary takes?  Of n look-ups among d values as likely as each other, n²/2d repeat an
- * earlier one.
+ * Are there likely to be more values than a dictionary takes?  Of n look-ups among d values as likely as each other,
+ * n²/2d repeat an earlier one.
  */
 static bool
 too_many(Dictionary *dictionary)
@@ -342,7 +349,8 @@ dictionary_number(Dictionary *dictionary, Datum value, uint32 *number)
 	{
 		case -1:
 			varlena = open_varlena(value);
-			result = number_of_bytes(dictionary, PointerGetDatum(varlena), VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena), number);
+			result = number_of_bytes(dictionary, PointerGetDatum(varlena), VARDATA_ANY(varlena),
+									 VARSIZE_ANY_EXHDR(varlena), number);
 			close_varlena(value, varlena);
 			return result;
 		case -2:

@@ -1,8 +1,9 @@
 /*
  * dictionary.h: few different values of any type, numbered in their order.
  *
- * A value's number is an exact key: numbers compare as the type's comparison function does, and values that compare equal, though their
- * bytes differ, have the same one.  Numbers leave room between them for values that are still to come, so most of them never change.
+ * A value's number is an exact key: numbers compare as the type's comparison function does, and values that compare
+ * equal, though their bytes differ, have the same one.  Numbers leave room between them for values that are still to
+ * come, so most of them never change.
  */
 #ifndef GPUSORT_DICTIONARY_H
 #define GPUSORT_DICTIONARY_H
@@ -23,8 +24,8 @@ extern Dictionary *dictionary_create(SortSupport ssup, int16 typlen, bool typbyv
 extern void dictionary_free(Dictionary *dictionary);
 
 /*
- * Rows come again from the first on, or others: the estimate whether there will be too many values begins anew, lest it counts those that come
- * again as repeated.
+ * Rows come again from the first on, or others: the estimate whether there will be too many values begins anew, lest it
+ * counts those that come again as repeated.
  */
 extern void dictionary_restart(Dictionary *dictionary);
 

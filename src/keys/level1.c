@@ -1,10 +1,10 @@
 /*
  * level1.c: first-level keys of strings under linguistic collations.
  *
- * A call of strxfrm or ICU takes 300 to 2000 ns.  What ASCII characters weigh is learned from the locale itself when it is opened, and
- * strings of such characters are put together from that, in a tenth of the time; contractions, pairs that weigh something else than the
- * two (Czech ch, Danish aa), take their strings the long way.  The C library does not tell which they are, so each pair is tried when it
- * comes for the first time.
+ * A call of strxfrm or ICU takes 300 to 2000 ns.  What ASCII characters weigh is learned from the locale itself when it
+ * is opened, and strings of such characters are put together from that, in a tenth of the time; contractions, pairs
+ * that weigh something else than the two (Czech ch, Danish aa), take their strings the long way.  The C library does
+ * not tell which they are, so each pair is tried when it comes for the first time.
  */
 #include "postgres.h"
 
@@ -181,7 +181,10 @@ level1_short_key(Level1 *level1, const char *string, Size len, uint8 *to)
 	return (int) (out - to);
 }
 
-/* Puts a key together from the weights of a string's characters; false, and nothing appended, if it has others or a contraction. */
+/*
+ * Puts a key together from the weights of a string's characters; false, and nothing appended, if it has others or a
+ * contraction.
+ */
 static bool
 append_weights(Level1 *level1, const char *string, Size len, StringInfo buffer)
 {
@@ -207,8 +210,8 @@ append_weights(Level1 *level1, const char *string, Size len, StringInfo buffer)
 }
 
 /*
- * The length of a long string's part of which a key can be made: so many bytes, and on until it ends between two characters that are no part
- * of a contraction.
+ * The length of a long string's part of which a key can be made: so many bytes, and on until it ends between two
+ * characters that are no part of a contraction.
  */
 static Size
 part_length(Level1 *level1, const char *string, Size len, Size least)

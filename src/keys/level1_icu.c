@@ -1,8 +1,9 @@
 /*
  * level1_icu.c: sort keys of ICU.
  *
- * The few functions of ICU that are called are found in the library that the server itself has loaded, whose version their names end in.
- * So gpusort builds without ICU's headers, runs with a server of any ICU or none, and never brings in a second one.
+ * The few functions of ICU that are called are found in the library that the server itself has loaded, whose version
+ * their names end in. So gpusort builds without ICU's headers, runs with a server of any ICU or none, and never brings
+ * in a second one.
  */
 #include "postgres.h"
 
@@ -44,9 +45,11 @@ static struct
 	int32		(*uset_getItem) (const USet *set, int32 i, int32 *start, int32 *end, UChar *string, int32 room,
 								 UErrorCode *status);
 	void		(*uset_close) (USet *set);
-	UChar	   *(*u_strFromUTF8) (UChar *to, int32 room, int32 *len, const char *from, int32 from_len, UErrorCode *status);
+	UChar	   *(*u_strFromUTF8) (UChar *to, int32 room, int32 *len, const char *from, int32 from_len,
+								  UErrorCode *status);
 	UConverter *(*ucnv_open) (const char *name, UErrorCode *status);
-	int32		(*ucnv_toUChars) (UConverter *converter, UChar *to, int32 room, const char *from, int32 from_len, UErrorCode *status);
+	int32		(*ucnv_toUChars) (UConverter *converter, UChar *to, int32 room, const char *from, int32 from_len,
+								  UErrorCode *status);
 } icu;
 
 /* Is this loaded object ICU's collation library?  Then *data becomes its version, which ends its name. */
@@ -82,17 +85,17 @@ find_icu(void)
 	if (dl_iterate_phdr(find_library, &version) == 0)
 		return false;
 #define FIND(name) ((icu.name = find_function(#name, version)) != NULL)
-	complete = FIND(ucol_open) && FIND(ucol_openRules) && FIND(ucol_close) && FIND(ucol_getRules) && FIND(ucol_setStrength) &&
-		FIND(ucol_getAttribute) && FIND(ucol_getSortKey) && FIND(ucol_getContractionsAndExpansions) && FIND(uset_openEmpty) &&
-		FIND(uset_getItemCount) && FIND(uset_getItem) && FIND(uset_close) && FIND(u_strFromUTF8) &&
-		FIND(ucnv_open) && FIND(ucnv_toUChars);
+	complete = FIND(ucol_open) && FIND(ucol_openRules) && FIND(ucol_close) && FIND(ucol_getRules) &&
+		FIND(ucol_setStrength) && FIND(ucol_getAttribute) && FIND(ucol_getSortKey) &&
+		FIND(ucol_getContractionsAndExpansions) && FIND(uset_openEmpty) && FIND(uset_getItemCount) &&
+		FIND(uset_getItem) && FIND(uset_close) && FIND(u_strFromUTF8) && FIND(ucnv_open) && FIND(ucnv_toUChars);
 #undef FIND
 	return complete;
 }
 
 /*
- * What makes UTF-16 of the database's encoding, NULL if ICU has nothing.  The server does so, too: other than its own conversions between
- * encodings this one knows something for every character.
+ * What makes UTF-16 of the database's encoding, NULL if ICU has nothing.  The server does so, too: other than its own
+ * conversions between encodings this one knows something for every character.
  */
 static UConverter *
 database_converter(void)
@@ -210,7 +213,8 @@ static const Level1Provider icu_provider = {icu_key, icu_learn_pairs, false};
 bool
 level1_open_icu(Level1 *level1, const CollationLocale *locale)
 {
-	if (locale->provider != COLLPROVIDER_ICU || locale->icu_locale == NULL || !find_icu() || database_converter() == NULL)
+	if (locale->provider != COLLPROVIDER_ICU || locale->icu_locale == NULL || !find_icu() ||
+		database_converter() == NULL)
 		return false;
 	level1->collator = open_collator(locale);
 	level1->first_level = open_collator(locale);

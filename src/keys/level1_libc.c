@@ -1,7 +1,8 @@
 /*
  * level1_libc.c: sort keys of the C library.
  *
- * A locale of our own, opened by the name in the catalog, serves every PostgreSQL: for the default collation servers before 16 have none to give.
+ * A locale of our own, opened by the name in the catalog, serves every PostgreSQL: for the default collation servers
+ * before 16 have none to give.
  */
 #include "postgres.h"
 

@@ -24,7 +24,9 @@ typedef struct Level1Provider
 	/* Writes the first level of a string's sort key, or all of it, behind what buffer holds. */
 	void		(*key) (Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer);
 
-	/* Learns about all pairs of ASCII characters; NULL: one by one.  False if weights of characters mean nothing here. */
+	/*
+	 * Learns about all pairs of ASCII characters; NULL: one by one.  False if weights of characters mean nothing here.
+	 */
 	bool		(*learn_pairs) (Level1 *level1);
 	bool		mixes;			/* keys made of weights are byte for byte those of key */
 } Level1Provider;

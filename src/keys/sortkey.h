@@ -1,10 +1,11 @@
 /*
  * sortkey.h: sort keys from Datums, one encoder per operator family.
  *
- * A key's values go into one column of a chunk in the form that kernels/gs.h sorts.  Chosen by operator family and input type of
- * the ordering operator, never by the column's type, so domains and binary-coercible types need nothing.  Two values are equal
- * for the operator family if and only if their encoded values are equal, unless the key is coarse: then encoded values that differ
- * are in order, but equal ones may stand for values that are not.  Values shown to the user never come from here.
+ * A key's values go into one column of a chunk in the form that kernels/gs.h sorts.  Chosen by operator family and
+ * input type of the ordering operator, never by the column's type, so domains and binary-coercible types need nothing. 
+ * Two values are equal for the operator family if and only if their encoded values are equal, unless the key is coarse:
+ * then encoded values that differ are in order, but equal ones may stand for values that are not.  Values shown to the
+ * user never come from here.
  */
 #ifndef GPUSORT_SORTKEY_H
 #define GPUSORT_SORTKEY_H
@@ -60,14 +61,15 @@ struct SortKey
 };
 
 /*
- * Can this operator's order be encoded exactly, whatever the values?  If not, *why says it in a few words, for messages; it may be in the
- * current memory context.
+ * Can this operator's order be encoded exactly, whatever the values?  If not, *why says it in a few words, for
+ * messages; it may be in the current memory context.
  */
 extern bool sortkey_is_exact(Oid sortop, Oid collation, const char **why);
 
 /*
- * Opens a key: sortop is the "<" or ">" of a btree family.  With exact set, which only operators allow that are exact whatever the values
- * (sortkey_is_exact), the key starts in its widest form and never answers KEY_WIDEN.  Memory comes from the current context.
+ * Opens a key: sortop is the "<" or ">" of a btree family.  With exact set, which only operators allow that are exact
+ * whatever the values (sortkey_is_exact), the key starts in its widest form and never answers KEY_WIDEN.  Memory comes
+ * from the current context.
  */
 extern void sortkey_open(SortKey *key, Oid sortop, Oid collation, bool nulls_first, bool exact);
 
@@ -113,14 +115,16 @@ sortkey_put(SortKey *key, Datum value, bool isnull, KeyColumn *column, uint32 ro
 }
 
 /*
- * Appends the value's normalised form: byte strings that compare with memcmp as the key does, direction and NULLS included, and of
- * which none is a prefix of another.  Only for keys that may not widen.  Of a coarse key these bytes are coarse too.
+ * Appends the value's normalised form: byte strings that compare with memcmp as the key does, direction and NULLS
+ * included, and of which none is a prefix of another.  Only for keys that may not widen.  Of a coarse key these bytes
+ * are coarse too.
  */
 extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out);
 
 /*
- * Puts a key off that has just been opened: where the keys before it leave few rows tied, it costs less to compare these by it than to encode
- * it.  False, and nothing done, if the key has an exact encoding, and with it goes into every sort.  The second function takes it in again.
+ * Puts a key off that has just been opened: where the keys before it leave few rows tied, it costs less to compare
+ * these by it than to encode it.  False, and nothing done, if the key has an exact encoding, and with it goes into
+ * every sort.  The second function takes it in again.
  */
 extern bool sortkey_defer(SortKey *key);
 extern void sortkey_resume(SortKey *key);
@@ -129,12 +133,14 @@ extern void sortkey_resume(SortKey *key);
 extern void sortkey_restart(SortKey *key);
 
 /*
- * Appends what a coarse key leaves out of a value that is not NULL, as far as that is known: bytes that guess how values compare whose encoded
- * values are equal.  False if nothing is known.
+ * Appends what a coarse key leaves out of a value that is not NULL, as far as that is known: bytes that guess how
+ * values compare whose encoded values are equal.  False if nothing is known.
  */
 extern bool sortkey_guess(SortKey *key, Datum value, StringInfo out);
 
-/* Sorts of this session take coarse keys of this kind no more: they were found to contradict the comparison function. */
+/*
+ * Sorts of this session take coarse keys of this kind no more: they were found to contradict the comparison function.
+ */
 extern void sortkey_refuse(SortKey *key);
 
 /* Fills one chunk with rows of several keys. */

@@ -1,9 +1,9 @@
 /*
  * sortkey_bit.c: bit and varbit, which compare by bytes and then by the number of bits.
  *
- * Unused bits of the last byte are zero, so where the number of bits leaves the same remainder in all rows, as in every bit(n) column,
- * the bytes alone are exact.  That is the guess.  The wider form makes the bytes end in a mark below every byte that could follow, and
- * adds the remainder behind it.
+ * Unused bits of the last byte are zero, so where the number of bits leaves the same remainder in all rows, as in every
+ * bit(n) column, the bytes alone are exact.  That is the guess.  The wider form makes the bytes end in a mark below
+ * every byte that could follow, and adds the remainder behind it.
  */
 #include "postgres.h"
 

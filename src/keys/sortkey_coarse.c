@@ -1,16 +1,17 @@
 /*
  * sortkey_coarse.c: keys of types and collations that have no exact encoding.
  *
- * The order of their values is known from their comparison function only.  A key takes the first of these forms that serves:
+ * The order of their values is known from their comparison function only.  A key takes the first of these forms that
+ * serves:
  *
  *	dictionary		few different values, numbered in their order; exact
  *	first level		what the first level of a linguistic collation tells strings apart by; coarse
  *	abbreviated		the type's own abbreviated keys; coarse
  *	nothing			all values look the same; only NULLs are told apart
  *
- * It begins with the dictionary, as values often repeat, and widens when they do not.  Coarse means: values with different keys are in the
- * order of their keys, while those with equal keys may compare either way.  Who sorts by such a key puts the rows in order that it does
- * not tell apart (sort/tied_runs.c).
+ * It begins with the dictionary, as values often repeat, and widens when they do not.  Coarse means: values with
+ * different keys are in the order of their keys, while those with equal keys may compare either way.  Who sorts by such
+ * a key puts the rows in order that it does not tell apart (sort/tied_runs.c).
  */
 #include "postgres.h"
 
@@ -26,7 +27,9 @@
 #include "level1.h"
 #include "sortkey_types.h"
 
-/* Rows after which a type is asked for the first time whether its abbreviated keys are any good, as tuplesort does it. */
+/*
+ * Rows after which a type is asked for the first time whether its abbreviated keys are any good, as tuplesort does it.
+ */
 #define FIRST_ABORT_CHECK 10
 
 typedef struct CoarseState

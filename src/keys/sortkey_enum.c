@@ -1,11 +1,13 @@
 /*
  * sortkey_enum.c: enums.
  *
- * As in core, values with even OIDs are in OID order among themselves: those that CREATE TYPE made, and later ones that happened to fit.
- * That is the first guess, and needs no catalog.  The first odd OID takes the key to pg_enum.enumsortorder, read once for the type.
+ * As in core, values with even OIDs are in OID order among themselves: those that CREATE TYPE made, and later ones that
+ * happened to fit. That is the first guess, and needs no catalog.  The first odd OID takes the key to
+ * pg_enum.enumsortorder, read once for the type.
  *
- * When a value comes that was added since, the type is read again.  Values already known keep their numbers, as keys with them have been
- * written, even if the server has numbered all values anew; the others get numbers between those of their neighbours.
+ * When a value comes that was added since, the type is read again.  Values already known keep their numbers, as keys
+ * with them have been written, even if the server has numbered all values anew; the others get numbers between those of
+ * their neighbours.
  */
 #include "postgres.h"
 

@@ -1,5 +1,6 @@
 /*
- * sortkey_fixed.c: types of fixed width that are not an integer or float yet: tid, uuid, macaddr, macaddr8, timetz, interval.
+ * sortkey_fixed.c: types of fixed width that are not an integer or float yet: tid, uuid, macaddr, macaddr8, timetz,
+ * interval.
  */
 #include "postgres.h"
 

@@ -1,8 +1,9 @@
 /*
  * sortkey_net.c: inet and cidr.
  *
- * They compare by family, by the bits that both netmasks cover, by netmask, and by the whole address.  An address with the bits outside
- * its netmask cleared says the second and, where it ties, the third and fourth in the same words: netmask, bits outside it.
+ * They compare by family, by the bits that both netmasks cover, by netmask, and by the whole address.  An address with
+ * the bits outside its netmask cleared says the second and, where it ties, the third and fourth in the same words:
+ * netmask, bits outside it.
  */
 #include "postgres.h"
 

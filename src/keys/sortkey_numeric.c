@@ -1,12 +1,12 @@
 /*
  * sortkey_numeric.c: numeric, in three forms.
  *
- * First guess: an int64 scaled by a power of ten, which is what prices and counts are.  Values that do not fit take the key to more
- * scale, to 128 bits, and at last to byte strings, which take everything: NaN, infinities, 130,000 digits.
+ * First guess: an int64 scaled by a power of ten, which is what prices and counts are.  Values that do not fit take the
+ * key to more scale, to 128 bits, and at last to byte strings, which take everything: NaN, infinities, 130,000 digits.
  *
- * The layout of numeric is private to numeric.c, but has not changed since 9.1 and is on every user's disk, so it will not.  Behind the
- * varlena header stand 16 bits, then digits of base 10000, most significant first, each 16 bits wide, without zero digits on either end.
- * Nothing is aligned where the varlena header is one byte.  The 16 bits are:
+ * The layout of numeric is private to numeric.c, but has not changed since 9.1 and is on every user's disk, so it will
+ * not.  Behind the varlena header stand 16 bits, then digits of base 10000, most significant first, each 16 bits wide,
+ * without zero digits on either end. Nothing is aligned where the varlena header is one byte.  The 16 bits are:
  *
  *	10 s dddddd wwwwwww		short: sign, display scale, weight of the first digit in two's complement
  *	00 or 01 dddd...		long, positive or negative: display scale; 16 more bits are the weight
@@ -112,7 +112,8 @@ take_apart(const struct varlena *varlena, Parts *parts)
 	memset(parts, 0, sizeof(*parts));
 	if (!is_short && !is_long)
 	{
-		parts->kind = header == SPECIAL_NAN ? NUMBER_NAN : header == SPECIAL_PLUS_INF ? NUMBER_PLUS_INF : NUMBER_MINUS_INF;
+		parts->kind = header == SPECIAL_NAN ? NUMBER_NAN :
+			header == SPECIAL_PLUS_INF ? NUMBER_PLUS_INF : NUMBER_MINUS_INF;
 		return;
 	}
 	parts->kind = NUMBER_FINITE;
@@ -227,7 +228,10 @@ try_scale(NumericState *state, const Parts *parts, int scale, int max_scale)
 	return scale_number(state, parts, &ignored);
 }
 
-/* Finds a scale for elements of some size: as many decimals as are shown, which are likely to be the column's, or as few as do. */
+/*
+ * Finds a scale for elements of some size: as many decimals as are shown, which are likely to be the column's, or as
+ * few as do.
+ */
 static bool
 guess_scale(NumericState *state, const Parts *parts, int max_scale)
 {
@@ -347,8 +351,8 @@ encode_numeric_first(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 }
 
 /*
- * The bytes of positive numbers are all in 1..254.  Negative ones have the complement of each, and 255 at the end: so more digits, which
- * make a longer string, come before.  No byte is zero, which keeps the normalised form short.
+ * The bytes of positive numbers are all in 1..254.  Negative ones have the complement of each, and 255 at the end: so
+ * more digits, which make a longer string, come before.  No byte is zero, which keeps the normalised form short.
  */
 #define BYTE_MINUS_INF	1
 #define BYTE_NEGATIVE	2

@@ -1,8 +1,8 @@
 /*
  * sortkey_text.c: strings that are in the order of their bytes: text, bpchar, name and bytea.
  *
- * The bytes themselves are the key.  What is stored plain is copied once, straight into the column; only compressed or external values
- * are detoasted, and the copy is freed at once, since a chunk may take thousands of them.
+ * The bytes themselves are the key.  What is stored plain is copied once, straight into the column; only compressed or
+ * external values are detoasted, and the copy is freed at once, since a chunk may take thousands of them.
  */
 #include "postgres.h"
 

@@ -59,7 +59,10 @@ set_form(SortKey *key, gs_type type, KeyEncoder encode)
 	key->encode = encode;
 }
 
-/* Gives a key its next form.  The caller's rows are encoded again, so all that matters is that a key widens a few times at most. */
+/*
+ * Gives a key its next form.  The caller's rows are encoded again, so all that matters is that a key widens a few times
+ * at most.
+ */
 static inline KeyResult
 widen(SortKey *key, gs_type type, KeyEncoder encode)
 {

@@ -1,9 +1,9 @@
 /*
  * plan.c: which sorts are ours, and the walk that takes them over in finished plans.
  *
- * The server plans ordinary Sorts.  Its finished plan is walked and every Sort that the predicate accepts becomes a CustomScan, wherever it
- * stands.  plan_paths.c makes the planner see the lower cost; it asks the same predicate, so that no Sort that stays PostgreSQL's is
- * ever planned at our price.
+ * The server plans ordinary Sorts.  Its finished plan is walked and every Sort that the predicate accepts becomes a
+ * CustomScan, wherever it stands.  plan_paths.c makes the planner see the lower cost; it asks the same predicate, so
+ * that no Sort that stays PostgreSQL's is ever planned at our price.
  */
 #include "postgres.h"
 
@@ -101,13 +101,17 @@ make_output_list(List *columns)
 		TargetEntry *entry = flatCopyTargetEntry(lfirst_node(TargetEntry, lc));
 		Node	   *expr = (Node *) entry->expr;
 
-		entry->expr = (Expr *) makeVar(INDEX_VAR, entry->resno, exprType(expr), exprTypmod(expr), exprCollation(expr), 0);
+		entry->expr = (Expr *) makeVar(INDEX_VAR, entry->resno, exprType(expr), exprTypmod(expr),
+									   exprCollation(expr), 0);
 		result = lappend(result, entry);
 	}
 	return result;
 }
 
-/* Makes the node that takes a Sort's place.  It keeps id, parameters, InitPlans and costs: rescans and EXPLAIN need them. */
+/*
+ * Makes the node that takes a Sort's place.  It keeps id, parameters, InitPlans and costs: rescans and EXPLAIN need
+ * them.
+ */
 static Plan *
 make_gpusort(Sort *sort)
 {
@@ -244,7 +248,8 @@ walk_list(List *plans, SortBound bound)
 }
 
 /*
- * Replaces the Sorts in a finished plan tree.  Agg.chain stays as it is: its Sorts only describe keys to nodeAgg.c, which casts to Sort.
+ * Replaces the Sorts in a finished plan tree.  Agg.chain stays as it is: its Sorts only describe keys to nodeAgg.c,
+ * which casts to Sort.
  */
 static Plan *
 walk(Plan *plan, SortBound bound)

@@ -1,9 +1,10 @@
 /*
  * plan_junk.c: sort keys that are a column of the result under another collation or type name.
  *
- * For "SELECT * … ORDER BY s COLLATE "C"" the planner adds a second copy of s to the rows, only to sort by: the scan has to make every row
- * anew, the sort carries the string twice, and at the end a filter takes it out again.  But the bytes are the same, so the key can be read
- * where the column is.  This takes such copies out of the plan where nobody but the sort could have looked at them: at its top.
+ * For "SELECT * … ORDER BY s COLLATE "C"" the planner adds a second copy of s to the rows, only to sort by: the scan
+ * has to make every row anew, the sort carries the string twice, and at the end a filter takes it out again.  But the
+ * bytes are the same, so the key can be read where the column is.  This takes such copies out of the plan where nobody
+ * but the sort could have looked at them: at its top.
  */
 #include "postgres.h"
 
@@ -45,7 +46,9 @@ bare(Expr *expr)
 	return expr;
 }
 
-/* The place among the first entries of a target list of the column that an expression is a copy of; 0 if there is none. */
+/*
+ * The place among the first entries of a target list of the column that an expression is a copy of; 0 if there is none.
+ */
 static AttrNumber
 original_of(Expr *copy, List *targets, int first)
 {

@@ -1,15 +1,16 @@
 /*
  * plan_paths.c: sorts at their true cost in the planner's choice.
  *
- * The server's own cost of a sort cannot be changed, so cheaper SortPaths are offered beside the server's, through create_upper_paths_hook.
- * They are ordinary SortPaths; the walk in plan.c replaces what they become.  Sorts that merge joins make for themselves are
- * replaced without influence on the choice of the join.
+ * The server's own cost of a sort cannot be changed, so cheaper SortPaths are offered beside the server's, through
+ * create_upper_paths_hook. They are ordinary SortPaths; the walk in plan.c replaces what they become.  Sorts that merge
+ * joins make for themselves are replaced without influence on the choice of the join.
  *
  * The model is linear: a row is taken, kept and given out for gpusort.cpu_row_cost, and every eight bytes of key add
- * gpusort.cpu_key_cost; past the memory limit all rows are written and read once.  The server's is 2 cpu_operator_cost N log2 N.  Measured in
- * memory on one core, where a sequential scan costs 0.02 and takes 70 ns a row: 85 ns with a key of eight bytes (0.025; the server's sort
- * took 334), 110 ns with a second key, 180 ns with 32-character strings (650).  Comparisons of keys that have no exact encoding cost what the
- * server takes for them, which is little for strings: but so it is on both sides.
+ * gpusort.cpu_key_cost; past the memory limit all rows are written and read once.  The server's is 2 cpu_operator_cost
+ * N log2 N.  Measured in memory on one core, where a sequential scan costs 0.02 and takes 70 ns a row: 85 ns with a key
+ * of eight bytes (0.025; the server's sort took 334), 110 ns with a second key, 180 ns with 32-character strings
+ * (650).  Comparisons of keys that have no exact encoding cost what the server takes for them, which is little for
+ * strings: but so it is on both sides.
  */
 #include "postgres.h"
 
@@ -45,7 +46,10 @@ typedef struct PathSortKeys
 	double		compares;		/* of each row */
 } PathSortKeys;
 
-/* Different values of a key that has no exact encoding up to which numbers of a dictionary stand for them (keys/dictionary.c). */
+/*
+ * Different values of a key that has no exact encoding up to which numbers of a dictionary stand for them
+ * (keys/dictionary.c).
+ */
 #define FEW_VALUES 16384
 
 /* Words of a key of some type: strings are sorted by a prefix of about two. */
@@ -56,8 +60,8 @@ words_of_type(Oid type)
 }
 
 /*
- * How often a row is compared because of a key that has no exact encoding: never if its values are few, else once with the next one, and
- * as often as by the server's sort where nothing orders rows but comparisons.
+ * How often a row is compared because of a key that has no exact encoding: never if its values are few, else once with
+ * the next one, and as often as by the server's sort where nothing orders rows but comparisons.
  */
 static double
 compares_of_key(PlannerInfo *root, const EquivalenceMember *member, bool first, double rows)
@@ -76,8 +80,8 @@ compares_of_key(PlannerInfo *root, const EquivalenceMember *member, bool first, 
 }
 
 /*
- * Collects what a plan's Sort may be given for these pathkeys.  Which member of an equivalence class that will be is not known yet,
- * so the dearest counts.
+ * Collects what a plan's Sort may be given for these pathkeys.  Which member of an equivalence class that will be is
+ * not known yet, so the dearest counts.
  */
 static PathSortKeys
 collect_keys(PlannerInfo *root, List *pathkeys, double rows)
@@ -115,7 +119,8 @@ static Cost
 our_cost(double rows, int width, const PathSortKeys *keys)
 {
 	Cost		cost = rows * (gpusort_cpu_row_cost + gpusort_cpu_key_cost * keys->words);
-	double		row_bytes = MAXALIGN(SizeofMinimalTupleHeader) + MAXALIGN(width) + keys->words * sizeof(uint64) + sizeof(uint32);
+	double		row_bytes = MAXALIGN(SizeofMinimalTupleHeader) + MAXALIGN(width) +
+		keys->words * sizeof(uint64) + sizeof(uint32);
 
 	/* at the server's price */
 	cost += rows * keys->compares * 2 * cpu_operator_cost;
@@ -160,8 +165,8 @@ cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, Sort
 }
 
 /*
- * The strictest bound that a Limit may pass to a sort on top of this query, seen from the query itself and from all around it.  May be
- * stricter than what comes true, never looser.
+ * The strictest bound that a Limit may pass to a sort on top of this query, seen from the query itself and from all
+ * around it.  May be stricter than what comes true, never looser.
  */
 static SortBound
 bound_from_above(PlannerInfo *root, bool in_workers)
@@ -210,7 +215,8 @@ cheap_parallel_sort(PlannerInfo *root, RelOptInfo *ordered, RelOptInfo *input)
 }
 
 /*
- * ORDER BY: the server's own sort may have lost against an index and be gone from the list, so ours are made from the input.
+ * ORDER BY: the server's own sort may have lost against an index and be gone from the list, so ours are made from the
+ * input.
  */
 static void
 offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
@@ -287,8 +293,8 @@ can_sort_by(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
 }
 
 /*
- * What a WindowAgg can read instead of a path that came in its order: the cheapest input, sorted at our price.  By all of the path's order,
- * be it more than the window needs: what is above may have counted on the rest.
+ * What a WindowAgg can read instead of a path that came in its order: the cheapest input, sorted at our price.  By all
+ * of the path's order, be it more than the window needs: what is above may have counted on the rest.
  */
 static Path *
 sort_for_window(ChainCopy *chain, WindowAggPath *window)
@@ -402,7 +408,9 @@ copy_paths(PlannerInfo *root, RelOptInfo *rel, Path *window_input, List *paths)
 	return result;
 }
 
-/* DISTINCT over a sort, which the server drops early where a hash table seems cheaper; NULL if there is nothing to win. */
+/*
+ * DISTINCT over a sort, which the server drops early where a hash table seems cheaper; NULL if there is nothing to win.
+ */
 static Path *
 cheap_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 {
@@ -421,7 +429,10 @@ cheap_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 	return (Path *) create_upper_unique_path(root, distinct, sort, list_length(root->distinct_pathkeys), known->rows);
 }
 
-/* GROUP BY over a sort, after the pattern of a hashed aggregate that beat the server's; NULL if there is nothing to win. */
+/*
+ * GROUP BY over a sort, after the pattern of a hashed aggregate that beat the server's; NULL if there is nothing to
+ * win.
+ */
 static Path *
 cheap_group(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 {
@@ -501,8 +512,8 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 }
 
 /*
- * create_upper_paths_hook.  A forbidden sort stays as dear as the server made it, and columns with set-returning functions are
- * split only later.
+ * create_upper_paths_hook.  A forbidden sort stays as dear as the server made it, and columns with set-returning
+ * functions are split only later.
  */
 static void
 offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output, void *extra)

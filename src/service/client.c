@@ -136,8 +136,8 @@ take_ring(connection *c, const gsd_ring *ring, int fd)
 	c->layout = *ring;
 	gsd_set_busy(c, true);
 	if (!gsd_pin(base, bytes) && !atomic_exchange(&complained, true))
-		gsd_log("WARNING", "memory could not be pinned, copies to the GPU will be slower: raise the server's limit of locked "
-						   "memory (ulimit -l, LimitMEMLOCK)");
+		gsd_log("WARNING", "memory could not be pinned, copies to the GPU will be slower: raise the server's limit of "
+						   "locked memory (ulimit -l, LimitMEMLOCK)");
 	gsd_set_busy(c, false);
 	gsd_reply_result(c, GSD_RING_DONE, GS_OK, "");
 }

@@ -154,8 +154,8 @@ judge_ring(const client *c, uint64_t bytes)
 
 /*
  * Ends the connection whose ring had better go, for a client that wants one: its own session's, or if others may be
- * asked the one that has been idle for longest.  True if a ring will come back, of this connection or one that was ended
- * before.
+ * asked the one that has been idle for longest.  True if a ring will come back, of this connection or one that was
+ * ended before.
  */
 static bool
 take_back(const client *c, bool of_others)

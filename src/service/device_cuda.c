@@ -58,8 +58,9 @@ gsd_cuda_trim(uint32_t number)
 }
 
 /*
- * Makes memory one that devices copy from at full speed.  Where that is refused copies still work, only slower.  The device is
- * named, because a thread that has named none would begin to use the first GPU, be it one of those chosen or not.
+ * Makes memory one that devices copy from at full speed.  Where that is refused copies still work, only slower.  The
+ * device is named, because a thread that has named none would begin to use the first GPU, be it one of those chosen or
+ * not.
  */
 bool
 gsd_pin(void *block, size_t bytes)

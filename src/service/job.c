@@ -380,7 +380,8 @@ gsd_send_parts(connection *c)
 }
 
 /*
- * Of an order only the row numbers are left, maybe for as long as a cursor is open: what keys and work took is for other jobs.
+ * Of an order only the row numbers are left, maybe for as long as a cursor is open: what keys and work took is for
+ * other jobs.
  */
 static void
 reserve_less(connection *c)

@@ -29,8 +29,8 @@ text_valid(const char *text, size_t bytes)
 }
 
 /*
- * Checks a job's columns and constant, which decide the message's length.  What operation and columns mean together is for the
- * engine to check.
+ * Checks a job's columns and constant, which decide the message's length.  What operation and columns mean together is
+ * for the engine to check.
  */
 static bool
 begin_valid(const gsd_begin *begin, size_t bytes)
@@ -117,7 +117,8 @@ service_message_valid(const gsd_message *m, size_t bytes)
 		case GSD_FREE:
 			return bytes == sizeof(gsd_slot) && m->slot.slot < GSD_MAX_SLOTS && m->slot.zero == 0 && m->slot.full <= 1;
 		case GSD_SORTED:
-			return bytes == sizeof(gsd_sorted) && m->sorted.input <= GS_DESCENDING && m->sorted.results <= m->sorted.rows &&
+			return bytes == sizeof(gsd_sorted) && m->sorted.input <= GS_DESCENDING &&
+				m->sorted.results <= m->sorted.rows &&
 				   m->sorted.selected <= m->sorted.rows;
 		case GSD_PART:
 			return bytes == sizeof(gsd_result_part) && m->part.area < GSD_MAX_SLOTS && m->part.zero == 0;

@@ -236,8 +236,8 @@ typedef union gsd_message
 } gsd_message;
 
 /*
- * True if a packet of that many bytes is a message that this side may receive: known type, exact length, every number in
- * its range.  What depends on the connection's state is for its reader to check.
+ * True if a packet of that many bytes is a message that this side may receive: known type, exact length, every number
+ * in its range.  What depends on the connection's state is for its reader to check.
  */
 bool gsd_message_valid(const gsd_message *message, size_t bytes, bool from_client);
 

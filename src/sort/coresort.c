@@ -1,8 +1,8 @@
 /*
  * coresort.c: the way back to PostgreSQL's own tuplesort.
  *
- * Taken when gpusort is switched off at run time, when a small LIMIT becomes known late, when there are more rows than row numbers,
- * and when memory for our own way cannot be had.
+ * Taken when gpusort is switched off at run time, when a small LIMIT becomes known late, when there are more rows than
+ * row numbers, and when memory for our own way cannot be had.
  */
 #include "postgres.h"
 

@@ -110,7 +110,8 @@ explain_forms(CustomScanState *node, const SortColumns *columns, Sorter *sorter,
 
 	for (int i = 0; i < columns->nkeys; i++)
 		if (sorter_key_form(sorter, i) != NULL)
-			forms = lappend(forms, psprintf("%s: %s", key_text(node, i, &expr, ancestors, es), sorter_key_form(sorter, i)));
+			forms = lappend(forms, psprintf("%s: %s", key_text(node, i, &expr, ancestors, es),
+											sorter_key_form(sorter, i)));
 	if (forms == NIL)
 		return;
 	ExplainPropertyList("Key Forms", forms, es);
@@ -119,7 +120,8 @@ explain_forms(CustomScanState *node, const SortColumns *columns, Sorter *sorter,
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		indent(es);
-		appendStringInfo(es->str, "Rows Compared: " UINT64_FORMAT "  Tied Runs: " UINT64_FORMAT "  Tied Rows: " UINT64_FORMAT "\n",
+		appendStringInfo(es->str, "Rows Compared: " UINT64_FORMAT "  Tied Runs: " UINT64_FORMAT
+						 "  Tied Rows: " UINT64_FORMAT "\n",
 						 tied->compared, tied->runs, tied->rows);
 		return;
 	}
@@ -156,7 +158,8 @@ explain_core(Sorter *sorter, const SorterStats *stats, ExplainState *es)
 	TuplesortInstrumentation core;
 
 	tuplesort_get_stats(sorter_core(sorter)->state, &core);
-	explain_method(tuplesort_method_name(core.sortMethod), tuplesort_space_type_name(core.spaceType), core.spaceUsed, es);
+	explain_method(tuplesort_method_name(core.sortMethod), tuplesort_space_type_name(core.spaceType),
+				   core.spaceUsed, es);
 	ExplainPropertyText("Engine", "PostgreSQL", es);
 	ExplainPropertyText("Fallback", sorter_fallback_text(stats->fallback), es);
 }
@@ -242,7 +245,8 @@ explain_transfer(const SorterStats *stats, ExplainState *es)
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		indent(es);
-		appendStringInfo(es->str, "Transfer: " INT64_FORMAT "kB  Overlap: %.0f%%  Waited: in %.1f ms  sort %.1f ms  out %.1f ms\n",
+		appendStringInfo(es->str, "Transfer: " INT64_FORMAT "kB  Overlap: %.0f%%"
+						 "  Waited: in %.1f ms  sort %.1f ms  out %.1f ms\n",
 						 kilobytes, overlap(stats), stats->wait_in_ms, stats->wait_sort_ms, stats->wait_out_ms);
 		indent(es);
 		appendStringInfo(es->str, "Device Time: %.3f ms\n", stats->device_ns / 1e6);

@@ -30,7 +30,10 @@ place_from_start(KeyPlace *place, TupleDesc desc, AttrNumber wanted)
 	return true;
 }
 
-/* Looks for it from the row's end: columns of fixed width only, which follow each other without gaps wherever they begin. */
+/*
+ * Looks for it from the row's end: columns of fixed width only, which follow each other without gaps wherever they
+ * begin.
+ */
 static bool
 place_from_end(KeyPlace *place, TupleDesc desc, AttrNumber wanted)
 {

@@ -1,9 +1,9 @@
 /*
  * node.c: Custom Scan (GpuSort), the executor's side of a replaced Sort.
  *
- * Keeps every promise that nodeSort.c makes: mark and restore, rewind, backward scans, rescans with changed parameters, and
- * MinimalTuples as its only kind of result.  Nothing large is taken before the first row is asked for, because EXPLAIN and
- * EvalPlanQual initialise trees that never run.
+ * Keeps every promise that nodeSort.c makes: mark and restore, rewind, backward scans, rescans with changed parameters,
+ * and MinimalTuples as its only kind of result.  Nothing large is taken before the first row is asked for, because
+ * EXPLAIN and EvalPlanQual initialise trees that never run.
  */
 #include "postgres.h"
 
@@ -118,8 +118,8 @@ load(GpuSortState *node)
 		fallback = SORTER_DISABLED;
 	else if (bound_is_small(node, bound))
 		fallback = SORTER_BOUND;
-	sorter = sorter_begin(&node->columns, ExecGetResultType(outer), node->random_access, outer->plan->plan_rows, fallback,
-						  bound);
+	sorter = sorter_begin(&node->columns, ExecGetResultType(outer), node->random_access, outer->plan->plan_rows,
+						  fallback, bound);
 	MemoryContextSwitchTo(old);
 	node->sorter = sorter;
 	node->bound_done = bound;
@@ -149,7 +149,8 @@ exec_node(CustomScanState *css)
 	CHECK_FOR_INTERRUPTS();
 	if (unlikely(!node->sorted))
 		load(node);
-	return sorter_get(node->sorter, ScanDirectionIsForward(css->ss.ps.state->es_direction), css->ss.ps.ps_ResultTupleSlot);
+	return sorter_get(node->sorter, ScanDirectionIsForward(css->ss.ps.state->es_direction),
+					  css->ss.ps.ps_ResultTupleSlot);
 }
 
 /* Forgets the sort; the result slot may point into its rows. */

@@ -1,10 +1,11 @@
 /*
  * pagescan.c: rows of a sequential scan, a page at a time.
  *
- * A scan without conditions finds the visible rows of a page all at once and then gives them out one by one, through four calls
- * each.  Most of what a sort's input costs goes there.  So the first row of each page comes through the executor, with all that belongs to
- * it: the choice of the next page, its visibility, interrupts.  The others are taken straight from the page, and the scan is told that it has
- * given them out.  The columns that a projection picks are copied likewise, if they are of fixed width.
+ * A scan without conditions finds the visible rows of a page all at once and then gives them out one by one, through
+ * four calls each.  Most of what a sort's input costs goes there.  So the first row of each page comes through the
+ * executor, with all that belongs to it: the choice of the next page, its visibility, interrupts.  The others are taken
+ * straight from the page, and the scan is told that it has given them out.  The columns that a projection picks are
+ * copied likewise, if they are of fixed width.
  */
 #include "postgres.h"
 
@@ -53,8 +54,8 @@ fixed_place(TupleDesc desc, AttrNumber wanted, RowGather *gather, int n)
 }
 
 /*
- * The way to make rows of the scan's result from the table's tuples; NULL if it takes more than copying some columns, or if a column that
- * stands in the result many times makes rows longer than a table's can be.
+ * The way to make rows of the scan's result from the table's tuples; NULL if it takes more than copying some columns,
+ * or if a column that stands in the result many times makes rows longer than a table's can be.
  */
 static RowGather *
 make_gather(SeqScanState *scan)

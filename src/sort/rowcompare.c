@@ -89,5 +89,6 @@ rowcompare_slow_value(RowComparer *comparer, int side, uint32 row, int key, bool
 	if (*isnull || comparer->places[key].byval)
 		return value;
 	/* the same bytes in the arena, where they stay */
-	return PointerGetDatum(rowstore_address(comparer->rows, row) + (DatumGetPointer(value) - (char *) tuple - ROW_HEADER_BYTES));
+	return PointerGetDatum(rowstore_address(comparer->rows, row) +
+						   (DatumGetPointer(value) - (char *) tuple - ROW_HEADER_BYTES));
 }

@@ -9,8 +9,8 @@
 #include "src/engine/engine.h"
 
 /*
- * Holds all row numbers, or for readers that only go forward a window of them.  Every part is checked before a row of it is
- * given out: no number out of range, none twice, and whatever else the owner asks.
+ * Holds all row numbers, or for readers that only go forward a window of them.  Every part is checked before a row of
+ * it is given out: no number out of range, none twice, and whatever else the owner asks.
  */
 typedef struct RowOrder
 {
@@ -28,7 +28,9 @@ typedef struct RowOrder
 	/* Do the rows of a part follow each other, and the row before it (-1: none)?  NULL: nobody asks. */
 	bool		(*follows) (void *arg, int64 before, const uint32 *part, uint64 count);
 
-	/* May bring the order from elsewhere after its engine failed, up to and beyond what was fetched; false: it cannot. */
+	/*
+	 * May bring the order from elsewhere after its engine failed, up to and beyond what was fetched; false: it cannot.
+	 */
 	bool		(*recover) (void *arg, gs_status status);
 	void	   *arg;			/* of both */
 	bool		misordered;		/* a part does not follow: what was given out before it may be as wrong */
@@ -44,8 +46,9 @@ extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, ui
 extern gs_status roworder_fetch(RowOrder *order);
 
 /*
- * Begins again with another job over the same rows, after the engine of this order failed: the new order must start with the rows that
- * were fetched from the old one, and goes on behind them.  The old order is gone whatever the outcome.
+ * Begins again with another job over the same rows, after the engine of this order failed: the new order must start
+ * with the rows that were fetched from the old one, and goes on behind them.  The old order is gone whatever the
+ * outcome.
  */
 extern gs_status roworder_resume(RowOrder *order, EngineJob *job);
 

@@ -202,7 +202,9 @@ put_formed(RowStore *store, MinimalTuple header, const char *bits)
 	return true;
 }
 
-/* Fills in the fixed header of a row, and zeroes what follows it up to ROW_HEADER_BYTES, so that headers compare whole. */
+/*
+ * Fills in the fixed header of a row, and zeroes what follows it up to ROW_HEADER_BYTES, so that headers compare whole.
+ */
 static inline void
 make_header(MinimalTuple header, uint32 len, uint16 infomask2, uint16 infomask, uint8 hoff)
 {
@@ -316,7 +318,8 @@ copy_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items,
 		else
 		{
 			memcpy(to, like, ROW_HEADER_BYTES);
-			memcpy(to + ROW_HEADER_BYTES, (char *) tuple + ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET, like->t_len - ROW_HEADER_BYTES);
+			memcpy(to + ROW_HEADER_BYTES, (char *) tuple + ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET,
+				   like->t_len - ROW_HEADER_BYTES);
 		}
 		to += store->stride;
 	}
@@ -325,7 +328,8 @@ copy_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items,
 
 /* Makes rows of some columns of a page's tuples while these have no NULLs. */
 static uint32
-gather_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather)
+gather_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items, uint32 count,
+			const RowGather *gather)
 {
 	uint32		taken;
 

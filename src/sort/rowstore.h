@@ -13,15 +13,17 @@
 /* Bytes of a MinimalTuple before the data of a row without NULLs. */
 #define ROW_HEADER_BYTES MAXALIGN(SizeofMinimalTupleHeader)
 
-StaticAssertDecl(sizeof(MinimalTupleData) == ROW_HEADER_BYTES, "a MinimalTupleData holds a header that can be compared whole");
+StaticAssertDecl(sizeof(MinimalTupleData) == ROW_HEADER_BYTES,
+				 "a MinimalTupleData holds a header that can be compared whole");
 
 /* Rows with more data than this keep their headers: copying them on the way out would cost more than 16 bytes save. */
 #define BARE_BYTES 48
 
 /*
- * Rows lie one after another in an arena as MinimalTuples.  As long as every row has the same header (all columns, no NULLs, the same
- * length) they lie at a fixed stride and need no offsets; small ones are then kept bare, without the header, which stands
- * once elsewhere: 16 bytes less per row.  The first row that differs turns the store into its general form.
+ * Rows lie one after another in an arena as MinimalTuples.  As long as every row has the same header (all columns, no
+ * NULLs, the same length) they lie at a fixed stride and need no offsets; small ones are then kept bare, without the
+ * header, which stands once elsewhere: 16 bytes less per row.  The first row that differs turns the store into its
+ * general form.
  */
 typedef struct RowStore
 {
@@ -58,10 +60,11 @@ typedef struct RowGather
 } RowGather;
 
 /*
- * Appends rows of a heap page for as long as they are of the same form as those before; returns how many.  They are the page's tuples,
- * or made of these by gather.
+ * Appends rows of a heap page for as long as they are of the same form as those before; returns how many.  They are the
+ * page's tuples, or made of these by gather.
  */
-extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather);
+extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count,
+								const RowGather *gather);
 
 /* Forgets all rows; keeps some memory for the next ones. */
 extern void rowstore_reset(RowStore *store);

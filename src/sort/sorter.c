@@ -1,9 +1,10 @@
 /*
  * sorter.c: one sort from its first row to its last, whichever way it goes.
  *
- * Rows go into the row store and their keys through the encoders into the engine's chunks.  At the end the engine answers with the order
- * and rows are given out by number.  Past the memory limit what is there leaves as a sorted run (spill_runs.c).  What our own way cannot do
- * goes to PostgreSQL's tuplesort (coresort.c), rows that are already here included.
+ * Rows go into the row store and their keys through the encoders into the engine's chunks.  At the end the engine
+ * answers with the order and rows are given out by number.  Past the memory limit what is there leaves as a sorted run
+ * (spill_runs.c).  What our own way cannot do goes to PostgreSQL's tuplesort (coresort.c), rows that are already here
+ * included.
  */
 #include "postgres.h"
 
@@ -226,7 +227,10 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	return sorter;
 }
 
-/* Do the keys of few and small rows fill the memory?  PostgreSQL's sort looks at one value after the other and lets it lie where it is. */
+/*
+ * Do the keys of few and small rows fill the memory?  PostgreSQL's sort looks at one value after the other and lets it
+ * lie where it is.
+ */
 static bool
 keys_too_large(Sorter *sorter)
 {

@@ -55,8 +55,8 @@ typedef struct SorterStats
 typedef struct Sorter Sorter;
 
 /*
- * Begins a sort of rows of that descriptor.  fallback other than SORTER_OURS hands it to PostgreSQL's tuplesort from the
- * start, with bound (0 = none).  All memory and files belong to the current memory context and resource owner.
+ * Begins a sort of rows of that descriptor.  fallback other than SORTER_OURS hands it to PostgreSQL's tuplesort from
+ * the start, with bound (0 = none).  All memory and files belong to the current memory context and resource owner.
  */
 extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
 							SorterFallback fallback, int64 bound);
@@ -65,17 +65,19 @@ extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool ran
 extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
 
 /*
- * Takes rows of a heap page, of which the caller holds a pin and knows which ones are visible; returns how many were taken.  Where gather
- * says how rows are made of the table's tuples, they are fewer as soon as a tuple does not fit; that one goes through sorter_put.
+ * Takes rows of a heap page, of which the caller holds a pin and knows which ones are visible; returns how many were
+ * taken.  Where gather says how rows are made of the table's tuples, they are fewer as soon as a tuple does not fit;
+ * that one goes through sorter_put.
  */
-extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather);
+extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count,
+							  const RowGather *gather);
 
 /* Ends input. */
 extern void sorter_finish(Sorter *sorter);
 
 /*
- * The next row in a direction, in slot (which holds MinimalTuples); empty past either end.  Positions are tuplesort's: going
- * backward from the end returns the last row.  All but forward needs random_access.
+ * The next row in a direction, in slot (which holds MinimalTuples); empty past either end.  Positions are tuplesort's:
+ * going backward from the end returns the last row.  All but forward needs random_access.
  */
 extern TupleTableSlot *sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot);
 extern void sorter_mark(Sorter *sorter);

@@ -1,12 +1,12 @@
 /*
  * sorter_job.c: the engine's half of a sort: keys into chunks, the job, the way from the service to the CPU.
  *
- * The rows stay in the row store until they have been given out, so a job can begin again at any moment: with keys in a wider form, or on
- * the CPU after the service failed, also when part of the order has been used.  Both engines give the same order, ties included.
+ * The rows stay in the row store until they have been given out, so a job can begin again at any moment: with keys in a
+ * wider form, or on the CPU after the service failed, also when part of the order has been used.  Both engines give the
+ * same order, ties included.
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -15,10 +15,6 @@
 #include "src/engine/trust.h"
 #include "src/guc.h"
 #include "verify.h"
-
-/* Rows in the sample that decides whether keys are worth encoding that follow others, and rows of equal keys from which they are. */
-#define DEFER_ROWS 1024
-#define DEFER_TIES 4
 
 /* Notes the most memory that was held. */
 static void
@@ -167,8 +163,8 @@ key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, bool 
 }
 
 /*
- * Writes the keys of one row; widened tells that all rows have to be encoded again.  data is the row's data, NULL if it may
- * hold NULLs.
+ * Writes the keys of one row; widened tells that all rows have to be encoded again.  data is the row's data, NULL if it
+ * may hold NULLs.
  */
 static gs_status
 encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, bool *widened)
@@ -244,7 +240,10 @@ note_left(Sorter *sorter, EngineFailure why)
 	ereport(DEBUG1, (errmsg_internal("gpusort sorts on the CPU: %s", engine_failure_text(why))));
 }
 
-/* Goes on with the CPU engine after another one failed, with all rows that have come so far; the status if there is no such way. */
+/*
+ * Goes on with the CPU engine after another one failed, with all rows that have come so far; the status if there is no
+ * such way.
+ */
 static gs_status
 leave_service(Sorter *sorter, gs_status status)
 {
@@ -261,76 +260,12 @@ leave_service(Sorter *sorter, gs_status status)
 	return status;
 }
 
-/* Says whether keys may take another form. */
-static void
-fix_keys(Sorter *sorter, bool fixed)
-{
-	for (int i = 0; i < sorter->columns.nkeys; i++)
-		sorter->keys[i].exact = fixed;
-}
-
-/* Of the first rows, how many repeat the keys of an earlier one, up to the keys that are deferred? */
-static uint32
-repeated_keys(Sorter *sorter, uint32 rows)
-{
-	uint32	   *seen = palloc0(2 * rows * sizeof(uint32));
-	StringInfoData bytes;
-	uint32		repeated = 0;
-
-	initStringInfo(&bytes);
-	for (uint32 row = 0; row < rows; row++)
-	{
-		uint32		hash;
-		uint32		slot;
-
-		resetStringInfo(&bytes);
-		ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
-		for (int i = 0; i < sorter->deferred; i++)
-		{
-			bool		isnull;
-			Datum		value = slot_getattr(sorter->row_slot, sorter->columns.attnos[i], &isnull);
-
-			sortkey_normalise(&sorter->keys[i], value, isnull, &bytes);
-		}
-		hash = hash_bytes((unsigned char *) bytes.data, bytes.len) | 1;	/* 0: an empty slot */
-		for (slot = hash % (2 * rows); seen[slot] != 0 && seen[slot] != hash; slot = (slot + 1) % (2 * rows))
-			;
-		repeated += seen[slot] == hash;
-		seen[slot] = hash;
-	}
-	ExecClearTuple(sorter->row_slot);
-	return repeated;
-}
-
-/*
- * Decides about the keys that are deferred, by a sample: of n rows, n²/2d repeat one of d different keys.  Takes them in if these keys leave
- * more than a few rows of each tied.
- */
-static pg_noinline bool
-take_deferred(Sorter *sorter)
-{
-	double		rows = Max(Min(sorter->rows_expected, (double) DEFER_ROWS * DEFER_ROWS), DEFER_ROWS);
-	double		repeated;
-	double		different;
-	bool		take;
-
-	fix_keys(sorter, true);
-	repeated = repeated_keys(sorter, DEFER_ROWS);
-	fix_keys(sorter, false);
-	different = (double) DEFER_ROWS * DEFER_ROWS / (2 * repeated + 1);
-	take = rows / different > DEFER_TIES;
-	for (int i = sorter->deferred; take && i < sorter->columns.nkeys; i++)
-		if (sorter->keys[i].empty)
-			sortkey_resume(&sorter->keys[i]);
-	sorter->deferred = sorter->columns.nkeys;
-	return take;
-}
-
 /* What encoding came to, once a key that widened has been encoded anew and a service that failed has been left. */
 static inline gs_status
 settle(Sorter *sorter, gs_status status, bool widened)
 {
-	if (unlikely(sorter->deferred < sorter->columns.nkeys && sorter->rows->rows >= DEFER_ROWS) && status == GS_OK && !widened)
+	if (unlikely(sorter->deferred < sorter->columns.nkeys && sorter->rows->rows >= DEFER_ROWS) && status == GS_OK &&
+		!widened)
 		widened = take_deferred(sorter);
 	if (unlikely(widened))
 		status = replay(sorter);
@@ -391,7 +326,8 @@ copy_keys(Sorter *sorter, const char *data, uint32 count)
 
 		if (place->kind == PLACE_FROM_END)
 			offset = (int) rowstore_data_bytes(sorter->rows) - offset;
-		copy_plain(writer->columns[i].values + (Size) writer->row * width, data + offset, sorter->rows->stride, count, width);
+		copy_plain(writer->columns[i].values + (Size) writer->row * width, data + offset, sorter->rows->stride, count,
+				   width);
 	}
 	writer->row += count;
 	if (writer->row < writer->capacity)
@@ -502,7 +438,10 @@ recover_order(void *arg, gs_status status)
 	return status == GS_OK;
 }
 
-/* How many bytes copies of values may take while rows are compared: what the sort leaves of its memory, and where that is full a quarter more. */
+/*
+ * How many bytes copies of values may take while rows are compared: what the sort leaves of its memory, and where that
+ * is full a quarter more.
+ */
 static Size
 copies_limit(const Sorter *sorter)
 {
@@ -520,8 +459,8 @@ settle_ties(Sorter *sorter)
 	TiedResult	result;
 
 	fix_keys(sorter, true);
-	result = tied_runs_settle(comparer_of(sorter), sorter->keys, order->numbers, order->rows, sorter->mem, copies_limit(sorter),
-							  &sorter->stats.tied);
+	result = tied_runs_settle(comparer_of(sorter), sorter->keys, order->numbers, order->rows, sorter->mem,
+							  copies_limit(sorter), &sorter->stats.tied);
 	fix_keys(sorter, false);
 	sorter->contradicted = result == TIED_CONTRADICTION;
 	stat_count_coarse(sorter->job->kind, order->rows, sorter->contradicted);
@@ -565,7 +504,8 @@ try_finish(Sorter *sorter, bool whole)
 	sorter->order.follows = coarse ? NULL : rows_follow;
 	sorter->order.recover = recover_order;
 	sorter->order.arg = sorter;
-	status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows, sorter->random_access || coarse,
+	status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows,
+							sorter->random_access || coarse,
 							first_rows(sorter, whole));
 	return status == GS_OK && coarse ? settle_ties(sorter) : status;
 }

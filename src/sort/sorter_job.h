@@ -32,7 +32,8 @@ struct Sorter
 	bool		placed;			/* none of them varies */
 	bool		plain;			/* nor has to be encoded */
 	int			ncolumns;		/* keys that the engine sorts by: those behind one that tells nothing are left out */
-	int			deferred;		/* the first key that is deferred until it is known whether those before it suffice; nkeys: none */
+	/* the first key that is deferred until it is known whether those before it suffice; nkeys: none */
+	int			deferred;
 	bool		contradicted;	/* coarse keys have turned out to be wrong */
 	gs_column_spec *specs;
 	KeyWriter	writer;
@@ -67,6 +68,15 @@ extern void note_left(Sorter *sorter, EngineFailure why);
 
 /* Finds where the keys lie in rows; once, before the first job. */
 extern void find_key_places(Sorter *sorter);
+
+/* Says whether keys may take another form. */
+extern void fix_keys(Sorter *sorter, bool fixed);
+
+/* Rows in the sample that decides whether keys are worth encoding that follow others. */
+#define DEFER_ROWS 1024
+
+/* sorter_defer.c: decides about the keys that are deferred, once there are so many rows; true if they are taken in. */
+extern bool take_deferred(Sorter *sorter);
 
 /* Begins a job with an empty chunk, or ends it; a job that cannot begin in the service begins on the CPU. */
 extern gs_status begin_job(Sorter *sorter);

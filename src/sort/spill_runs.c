@@ -1,9 +1,10 @@
 /*
  * spill_runs.c: sorted runs in temporary files, and their merge.
  *
- * A record is the row's normalised key and the row, so that merging compares bytes and never calls a comparator; where a key has no exact
- * form it is the row alone, and rows are compared.  Files are BufFiles: they obey temp_tablespaces and temp_file_limit, are logged by log_temp_files, and are gone after an abort.  Runs are merged in the
- * order in which they were written and ties go to the earlier one, so the sort stays in arrival order.
+ * A record is the row's normalised key and the row, so that merging compares bytes and never calls a comparator; where
+ * a key has no exact form it is the row alone, and rows are compared.  Files are BufFiles: they obey temp_tablespaces
+ * and temp_file_limit, are logged by log_temp_files, and are gone after an abort.  Runs are merged in the order in
+ * which they were written and ties go to the earlier one, so the sort stays in arrival order.
  */
 #include "postgres.h"
 

@@ -22,8 +22,8 @@ extern void spill_end(SpillRuns *runs);
 typedef MinimalTuple (*SpillNext) (void *arg);
 
 /*
- * Begins the merge of all runs and of one in memory, the youngest.  Equal rows come in the order of their runs.  random_access
- * materialises the result.
+ * Begins the merge of all runs and of one in memory, the youngest.  Equal rows come in the order of their runs. 
+ * random_access materialises the result.
  */
 extern void spill_merge(SpillRuns *runs, bool random_access, SpillNext next, void *arg);
 

@@ -1,12 +1,13 @@
 /*
  * tied_runs.c: rows that coarse keys do not tell apart, put in order by the server's own comparison functions.
  *
- * A walk over the order compares each row with its successor.  Where one is greater, the key in which they differ must be coarse and its
- * encoded values equal: then the whole run of rows that are equal up to there is put in order.  Anything else is a fault of the engine, or
- * of the keys, and is told.  So nothing about keys has to be believed: what leaves has been compared.
+ * A walk over the order compares each row with its successor.  Where one is greater, the key in which they differ must
+ * be coarse and its encoded values equal: then the whole run of rows that are equal up to there is put in order. 
+ * Anything else is a fault of the engine, or of the keys, and is told.  So nothing about keys has to be believed: what
+ * leaves has been compared.
  *
- * A run is first put in the order of its strings' whole sort keys if it has such, which is mostly right, and then merge-sorted by comparison,
- * which takes one comparison per row where it is in order already.
+ * A run is first put in the order of its strings' whole sort keys if it has such, which is mostly right, and then
+ * merge-sorted by comparison, which takes one comparison per row where it is in order already.
  */
 #include "postgres.h"
 
@@ -82,7 +83,10 @@ compare_encoded(const Settling *s)
 	return order != 0 ? order : a->len - b->len;
 }
 
-/* Is a row in the run of the row that was encoded: equal in all keys before s->key, and with an equal encoded value there? */
+/*
+ * Is a row in the run of the row that was encoded: equal in all keys before s->key, and with an equal encoded value
+ * there?
+ */
 static bool
 in_run(Settling *s, uint32 row, uint32 encoded_row)
 {
@@ -248,7 +252,10 @@ order_by_guess(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
 		items[i] = room[guesses[i].place];
 }
 
-/* Reads the rows of a run; values that would be unpacked for every comparison are unpacked once, as far as there is memory for that. */
+/*
+ * Reads the rows of a run; values that would be unpacked for every comparison are unpacked once, as far as there is
+ * memory for that.
+ */
 static void
 read_items(Settling *s, const uint32 *rows, uint32 count, TiedItem *items)
 {

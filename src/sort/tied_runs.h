@@ -26,9 +26,9 @@ typedef struct TiedStats
 } TiedStats;
 
 /*
- * Takes an order of rows by coarse keys and makes it the server's: every pair of neighbours is compared, and runs of rows that have equal
- * keys are put in order where they are not.  Rows that compare equal stay in the order of their numbers.  Keys may not widen.  Copies of
- * values, which make comparisons cheaper, take copies_limit bytes at most.
+ * Takes an order of rows by coarse keys and makes it the server's: every pair of neighbours is compared, and runs of
+ * rows that have equal keys are put in order where they are not.  Rows that compare equal stay in the order of their
+ * numbers.  Keys may not widen.  Copies of values, which make comparisons cheaper, take copies_limit bytes at most.
  */
 extern TiedResult tied_runs_settle(RowComparer *comparer, SortKey *keys, uint32 *order, uint64 rows, BigMem *mem,
 								   Size copies_limit, TiedStats *stats);

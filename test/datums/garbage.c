@@ -26,8 +26,8 @@ used_bits(FunctionCallInfo fcinfo)
 }
 
 /*
- * with_garbage(value): the same value, with garbage in the unused bits that is another one at every call.  The server takes any bit of a
- * boolean for true, so false stays as it is.
+ * with_garbage(value): the same value, with garbage in the unused bits that is another one at every call.  The server
+ * takes any bit of a boolean for true, so false stays as it is.
  */
 Datum
 with_garbage(PG_FUNCTION_ARGS)

@@ -1,8 +1,8 @@
 /*
  * clean_test.c: device memory that a job gives back holds nothing of what it sorted.
  *
- * After jobs whose keys are one pattern, all memory that the device's pool keeps is taken and searched for it.  That the search would find
- * it is shown first, with memory that was given back as it was.  Speaks TAP.
+ * After jobs whose keys are one pattern, all memory that the device's pool keeps is taken and searched for it.  That
+ * the search would find it is shown first, with memory that was given back as it was.  Speaks TAP.
  */
 #include "kernels/engine.h"
 
@@ -88,7 +88,8 @@ soil(void)
 }
 
 /*
- * Sorts rows whose key, a number or a string of it twice, is the pattern but for one row in a thousand; ends the job at a stage.
+ * Sorts rows whose key, a number or a string of it twice, is the pattern but for one row in a thousand; ends the job at
+ * a stage.
  */
 static gs_status
 job(gs_engine *engine, bool strings, bool finish)

@@ -14,7 +14,10 @@ extern uint64_t most_rows;
 column *random_column(table *t, gs_type type);
 uint64_t random_rows(void);
 
-/* The result of a job behind GUARD bytes, or NULL if it ended with another status or broke a rule; count elements of it. */
+/*
+ * The result of a job behind GUARD bytes, or NULL if it ended with another status or broke a rule; count elements of
+ * it.
+ */
 char *run(const table *t, const gs_job_spec *spec, gs_status expected, uint64_t *count, gs_job_info *info);
 
 /* A table of some columns of another one. */

@@ -83,8 +83,8 @@ extreme(gs_operation op, const double *a, double b)
 }
 
 /*
- * The sum of the positions from..upto - 1 by the fixed tree: level 0 are values, level k groups of 16 of level k - 1, counted from
- * the array's begin; three levels.  Sums start from -0.
+ * The sum of the positions from..upto - 1 by the fixed tree: level 0 are values, level k groups of 16 of level k - 1,
+ * counted from the array's begin; three levels.  Sums start from -0.
  */
 static double
 tree(const column *c, const uint32_t *order, uint64_t from, uint64_t upto, int level)

@@ -1,8 +1,10 @@
 /*
- * lying_locale.c: sort keys that contradict the comparison of strings, for a test that loads this into a server before the libraries.
+ * lying_locale.c: sort keys that contradict the comparison of strings, for a test that loads this into a server before
+ * the libraries.
  *
- * LYING_LOCALE says how: "weight" takes the letter q for an a, in keys only; "case" makes keys differ of strings that compare equal under a
- * collation without case.  ICU is the version of that library, which ends the names of its functions.
+ * LYING_LOCALE says how: "weight" takes the letter q for an a, in keys only; "case" makes keys differ of strings that
+ * compare equal under a collation without case.  ICU is the version of that library, which ends the names of its
+ * functions.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -14,7 +14,8 @@ use Time::HiRes qw(sleep time);
 our @EXPORT = qw(service_node service_with forgive make_table digest explain_sort service_pids held leftovers
 	power_failure wait_until counted sound $engine $engine_kind $engine_name $devices $timeout $socket);
 
-# The service runs with its CPU engine; GPUSORT_SERVICE_ENGINE=gpu runs the same tests on GPUs.  How the views and EXPLAIN name it; devices.
+# The service runs with its CPU engine; GPUSORT_SERVICE_ENGINE=gpu runs the same tests on GPUs.  How the views and
+# EXPLAIN name it; devices.
 our $engine = $ENV{GPUSORT_SERVICE_ENGINE} // 'cpu';
 our $engine_kind = $engine eq 'gpu' ? 'GPU' : 'CPU service';
 our $engine_name = $engine eq 'gpu' ? qr/NVIDIA [^\n]+/ : qr/CPU service/;
@@ -45,8 +46,8 @@ sub started_with
 	return join(' ', split(/\0/, $command)) =~ / \Q$wanted\E$/;
 }
 
-# Gives the service other options, and waits until it runs with them, if it was started.  It may be coming back from a fault, for a moment
-# with the old ones.
+# Gives the service other options, and waits until it runs with them, if it was started.  It may be coming back from a
+# fault, for a moment with the old ones.
 sub service_with
 {
 	my ($node, $options) = @_;
@@ -64,7 +65,8 @@ sub service_with
 	$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
 }
 
-# Reloads the configuration, so that devices which were set aside come back, and waits until new sessions know it; counters begin anew.
+# Reloads the configuration, so that devices which were set aside come back, and waits until new sessions know it;
+# counters begin anew.
 sub forgive
 {
 	my ($node) = @_;

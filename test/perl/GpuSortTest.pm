@@ -12,8 +12,9 @@ use Time::HiRes qw(time);
 
 our @EXPORT = qw(start_node plan_of temp_files rows_digest timed backend_kilobytes);
 
-# A query in a background session: its output without the last newline, and whether there are errors.  Minor versions before 2025, 16.2 for one,
-# leave the newline and do not wait for the errors, so this stands in for the method of all versions.
+# A query in a background session: its output without the last newline, and whether there are errors.  Minor versions
+# before 2025, 16.2 for one, leave the newline and do not wait for the errors, so this stands in for the method of all
+# versions.
 {
 	my $queries = 0;
 

@@ -1,6 +1,6 @@
 /*
- * host_test.c: what jobs and sorts ask of their host: memory that comes back, that runs out, a poll that cancels; of jobs also
- * callbacks left by longjmp, and the bound on memory that gs_job_host_bytes gives.
+ * host_test.c: what jobs and sorts ask of their host: memory that comes back, that runs out, a poll that cancels; of
+ * jobs also callbacks left by longjmp, and the bound on memory that gs_job_host_bytes gives.
  */
 #include "../../kernels/cpu/cpu.h"
 #include "tap.h"
@@ -131,7 +131,8 @@ ask(const table *t, gs_op op, gs_job_spec *spec)
 }
 
 /*
- * Runs a job on a counting host, engine included.  Returns the first status that is not GS_OK; GS_TIMEOUT stands for a longjmp.
+ * Runs a job on a counting host, engine included.  Returns the first status that is not GS_OK; GS_TIMEOUT stands for a
+ * longjmp.
  */
 static gs_status
 run(counting *c, const table *t, gs_op op, uint32_t chunk_rows, uint64_t *bound)

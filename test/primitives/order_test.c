@@ -208,8 +208,8 @@ ties(void)
 }
 
 /*
- * Two columns that rise or fall together, whose leading bits alone leave ties: the job says so, but not where two rows fall back or
- * are equal.
+ * Two columns that rise or fall together, whose leading bits alone leave ties: the job says so, but not where two rows
+ * fall back or are equal.
  */
 static void
 wide_keys_in_order(void)

@@ -1,6 +1,7 @@
 /*
- * large.c: 2^28 - 1, 2^28 + 1, and more than 2^32 items of one byte: counts and positions that need more than 31 and 32 bits.
- * The input repeats a pattern whose answers are known, so that nothing of that size has to be worked out on the host.
+ * large.c: 2^28 - 1, 2^28 + 1, and more than 2^32 items of one byte: counts and positions that need more than 31 and 32
+ * bits. The input repeats a pattern whose answers are known, so that nothing of that size has to be worked out on the
+ * host.
  */
 #include "scan_test.h"
 

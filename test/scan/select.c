@@ -1,5 +1,6 @@
 /*
- * select.c: select by bytes, bits and comparison, partition, unique: every item size, selectivity and comparison, in place too.
+ * select.c: select by bytes, bits and comparison, partition, unique: every item size, selectivity and comparison, in
+ * place too.
  */
 #include "scan_test.h"
 

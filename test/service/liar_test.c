@@ -1,6 +1,7 @@
 /*
- * liar_test.c: starts gpusortd and is a client to it that lies: about sizes, slots, counts, about what lies in the ring,
- * and that changes it while it is read.  After each the service must live, sort for an honest client, and hold nothing more.
+ * liar_test.c: starts gpusortd and is a client to it that lies: about sizes, slots, counts, about what lies in the
+ * ring, and that changes it while it is read.  After each the service must live, sort for an honest client, and hold
+ * nothing more.
  */
 #define _GNU_SOURCE
 #include "peer.h"

@@ -1,8 +1,8 @@
 /*
- * mangle.c: stands between backends and gpusortd and changes what the service says: the parser of the backend's end has to
- * bear it.  mangle LISTEN SERVICE ONE_IN SEED: one message in so many is changed, doubled, dropped or made up; none if that is 0.
- * With JOBS behind it a connection ends when one more job than that begins on it, as an idle one does at any moment; with
- * "scribble" the ring is written to all the time.
+ * mangle.c: stands between backends and gpusortd and changes what the service says: the parser of the backend's end has
+ * to bear it.  mangle LISTEN SERVICE ONE_IN SEED: one message in so many is changed, doubled, dropped or made up; none
+ * if that is 0. With JOBS behind it a connection ends when one more job than that begins on it, as an idle one does at
+ * any moment; with "scribble" the ring is written to all the time.
  */
 #define _GNU_SOURCE
 #include "src/service/protocol.h"

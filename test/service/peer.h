@@ -38,8 +38,8 @@ void say_end(peer *p);
 void say_ring(peer *p, uint64_t file_bytes, int seals);
 
 /*
- * Begins a job that makes sense: of one column where the operation takes no more, filtered by a constant that no row is greater
- * than; or, wild, with numbers that mostly make none.
+ * Begins a job that makes sense: of one column where the operation takes no more, filtered by a constant that no row is
+ * greater than; or, wild, with numbers that mostly make none.
  */
 void say_begin(peer *p, gs_op op, bool wild);
 
@@ -49,7 +49,9 @@ void leave(peer *p);
 
 gs_chunk *slot_chunk(peer *p, uint32_t slot);
 
-/* Fills a chunk with rows whose keys fall, so that the order is easy to know: the rows as they are.  Returns how many. */
+/*
+ * Fills a chunk with rows whose keys fall, so that the order is easy to know: the rows as they are.  Returns how many.
+ */
 uint32_t fill(peer *p, uint32_t slot, uint32_t first, uint32_t ncolumns);
 
 /* A whole honest job; true if the result is right. */

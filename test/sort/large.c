@@ -1,9 +1,9 @@
 /*
  * large.c: 2^28 - 1 to 2^32 items: positions, counts and launches that small sizes never see.
  *
- * Keys repeat a random pattern of about a million, whose answers need not be worked out: with row numbers for values, a result is right if
- * every value is less than n, every key is what the pattern has there, and (key, value) strictly rises; then no value can
- * be missing.
+ * Keys repeat a random pattern of about a million, whose answers need not be worked out: with row numbers for values, a
+ * result is right if every value is less than n, every key is what the pattern has there, and (key, value) strictly
+ * rises; then no value can be missing.
  */
 #include "sort_test.h"
 
@@ -34,7 +34,9 @@ poisoned(size_t bytes)
 	return p;
 }
 
-/* Counts what is wrong; keys NULL: those that the pattern has for the values.  shift: leading bits that were sorted by. */
+/*
+ * Counts what is wrong; keys NULL: those that the pattern has for the values.  shift: leading bits that were sorted by.
+ */
 static uint64_t
 count_wrong(gs_type type, const uint8_t *pattern, const void *keys, const void *values, uint64_t n)
 {

@@ -1,5 +1,6 @@
 /*
- * merge.c: gs_merge_sort and gs_merge_runs: keys of every size, values, row numbers, distributions, and sizes around tiles and runs.
+ * merge.c: gs_merge_sort and gs_merge_runs: keys of every size, values, row numbers, distributions, and sizes around
+ * tiles and runs.
  */
 #include "sort_test.h"
 
@@ -166,7 +167,10 @@ run_case(const merge_case *c)
 	free(k), free(v), free(order), free(starts);
 }
 
-/* Sizes: every one of the small ones; tiles (see sort_tuning.h), and 2 to 33 of them, one less and one more; in between. */
+/*
+ * Sizes: every one of the small ones; tiles (see sort_tuning.h), and 2 to 33 of them, one less and one more; in
+ * between.
+ */
 static uint64_t
 some_size(void)
 {

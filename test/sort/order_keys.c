@@ -38,8 +38,8 @@ make_narrow(column *c, gs_type type, uint32_t bits, int kind, uint64_t rows)
 }
 
 /*
- * Keys of which digits of 10 bits save a pass, and their neighbours, around the tiles' sizes; and that they do save it, if the device
- * has room for such passes, which 10 bits in one pass show.
+ * Keys of which digits of 10 bits save a pass, and their neighbours, around the tiles' sizes; and that they do save it,
+ * if the device has room for such passes, which 10 bits in one pass show.
  */
 int
 narrow_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
@@ -79,7 +79,8 @@ narrow_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 }
 
 /*
- * A column of keys that buckets by leading digits can trip over (kernels/cuda/order_finish.cu): evenly spread but for what the kind says.
+ * A column of keys that buckets by leading digits can trip over (kernels/cuda/order_finish.cu): evenly spread but for
+ * what the kind says.
  */
 static void
 make_buckets(column *c, gs_type type, int kind, uint64_t rows)
@@ -124,7 +125,9 @@ make_buckets(column *c, gs_type type, int kind, uint64_t rows)
 			(unsigned long long) each);
 }
 
-/* Such keys, alone and behind a column of few values, at sizes around tiles and where the way by leading digits begins. */
+/*
+ * Such keys, alone and behind a column of few values, at sizes around tiles and where the way by leading digits begins.
+ */
 int
 bucket_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 {
@@ -149,8 +152,8 @@ bucket_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 }
 
 /*
- * A column of few bits that a first pass may look at itself (kernels/cuda/radix_pieces.cu), and what it can trip over: what a sample does not see, digits that
- * are missing or crowded in some tiles, ends of the type.
+ * A column of few bits that a first pass may look at itself (kernels/cuda/radix_pieces.cu), and what it can trip over:
+ * what a sample does not see, digits that are missing or crowded in some tiles, ends of the type.
  */
 static void
 make_unseen(column *c, gs_type type, uint32_t bits, int kind, uint64_t rows)

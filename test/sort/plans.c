@@ -58,7 +58,10 @@ to_engine(const void *from, size_t bytes)
 	return block;
 }
 
-/* Some plans at once, freed while their runs are under way: the last one first, so that most of the work is still to be done. */
+/*
+ * Some plans at once, freed while their runs are under way: the last one first, so that most of the work is still to be
+ * done.
+ */
 static void
 several(const uint32_t *keys, uint64_t rows)
 {

@@ -191,8 +191,9 @@ many_items(void)
 }
 
 /*
- * Integers of 4 bytes in buckets that blocks put in order (sort_finish.cu): as long as blocks of each kind hold, and one more or less; crowded ones
- * among others; few different keys; every distribution.  On a GPU also where that does not pay.
+ * Integers of 4 bytes in buckets that blocks put in order (sort_finish.cu): as long as blocks of each kind hold, and
+ * one more or less; crowded ones among others; few different keys; every distribution.  On a GPU also where that does
+ * not pay.
  */
 void
 test_radix_buckets(void)
@@ -338,8 +339,8 @@ test_radix(void)
 #include "../../kernels/cuda/stall.h"
 
 /*
- * Tiles that stand still until the last one is done: with the fallback others count their digits; without it, a time limit is all that
- * ends the call.
+ * Tiles that stand still until the last one is done: with the fallback others count their digits; without it, a time
+ * limit is all that ends the call.
  */
 void
 test_radix_stall(void)

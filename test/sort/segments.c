@@ -218,8 +218,8 @@ limits(void)
 }
 
 /*
- * Buckets of one leading digit, which blocks put in order (segments_finish.cu): as long as blocks of each kind hold, and one more or less; crowded
- * ones among others; few different keys; floats that are alike; keys in order, backwards.
+ * Buckets of one leading digit, which blocks put in order (segments_finish.cu): as long as blocks of each kind hold,
+ * and one more or less; crowded ones among others; few different keys; floats that are alike; keys in order, backwards.
  */
 static void
 buckets(void)
@@ -289,8 +289,8 @@ test_segments(void)
 #include "../../kernels/cuda/stall.h"
 
 /*
- * Tiles that stand still until the last one is done, the first one of a segment among them: others count their digits.  There are more tiles
- * than multiprocessors; else the last one might be done before anybody lost patience.
+ * Tiles that stand still until the last one is done, the first one of a segment among them: others count their digits. 
+ * There are more tiles than multiprocessors; else the last one might be done before anybody lost patience.
  */
 void
 test_segments_stall(void)

@@ -1,6 +1,6 @@
 /*
- * topk.c: gs_top_k against the begin of the whole order that the same engine gives (order.c and test/primitives check that one):
- * tables of 1 to 4 columns, NULLs, directions, strings, every k around limits, ties at the threshold.
+ * topk.c: gs_top_k against the begin of the whole order that the same engine gives (order.c and test/primitives check
+ * that one): tables of 1 to 4 columns, NULLs, directions, strings, every k around limits, ties at the threshold.
  */
 #include "sort_test.h"
 

@@ -84,7 +84,8 @@ my $spilled = "SET gpusort.work_mem = '1MB'; SELECT gpu_count_distinct(%s) FROM 
 $more = peak(sprintf($spilled, 'numrange(i % 1000, 2000)')) - peak(sprintf($spilled, 'ARRAY[i % 1000]'));
 cmp_ok($more, '<', 10000, "400000 ranges in files take $more kB more than arrays");
 
-# copies of values for comparisons stay within the limit: of large ones, which lie out of line, and of the keys of strings
+# copies of values for comparisons stay within the limit: of large ones, which lie out of line, and of the keys of
+# strings
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE large AS SELECT array(SELECT hashint4(i * 3000 + j) FROM generate_series(1, 3000) j) a FROM generate_series(1, 6000) i;
 CREATE TABLE cases AS SELECT (SELECT string_agg(CASE hashint4(i * 300 + j) % 2 WHEN 0 THEN 'a' ELSE 'A' END, '') FROM generate_series(1, 300) j) s

@@ -54,7 +54,8 @@ SET LOCAL statement_timeout = :timeout;
 DO $$ BEGIN PERFORM check_sort('1MB', 2, 1); EXCEPTION WHEN query_canceled THEN NULL; END $$;
 COMMIT;
 SQL
-# A timeout may also hit just before or behind the block that expects it, and then ends that client: nothing else may go wrong.
+# A timeout may also hit just before or behind the block that expects it, and then ends that client: nothing else may go
+# wrong.
 my $errors = '';
 my $output = '';
 for my $round (1 .. 3)

@@ -1,4 +1,5 @@
-# A locale whose sort keys contradict its comparison: the answer is PostgreSQL's, the lie is counted, and the session takes no more such keys.
+# A locale whose sort keys contradict its comparison: the answer is PostgreSQL's, the lie is counted, and the session
+# takes no more such keys.
 use strict;
 use warnings;
 

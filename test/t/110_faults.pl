@@ -1,5 +1,5 @@
-# Every way in which the GPU service can fail, at every stage: the same query goes on on the CPU, its answer is right, and the reason is
-# counted.
+# Every way in which the GPU service can fail, at every stage: the same query goes on on the CPU, its answer is right,
+# and the reason is counted.
 use strict;
 use warnings;
 
@@ -67,16 +67,16 @@ service_with($node, '--fault=oom@finish --fault-every=3');
 is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'", 'k, i DESC'), digest($node, 'cpu', '', 'k, i DESC'), 'every third run');
 is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'"), $right, 'every third run, ties');
 
-# A hung job that the service does not see: the sort waits as long as gpusort.timeout says, and others do not wait again for what does not
-# answer.
+# A hung job that the service does not see: the sort waits as long as gpusort.timeout says, and others do not wait again
+# for what does not answer.
 service_with($node, '--fault=hang@finish --stall=60');
 is(digest($node, 'gpu'), $right, 'hang: right answer');
 is(counted($node, $reason{hang}), 1, 'hang: counted');
 is(digest($node, 'gpu'), $right, 'next session');
 is(counted($node, 'GPU service cannot be reached'), 1, 'which did not even try');
 
-# One that it sees before the sort loses patience: the service is replaced, and the reason is the same, also for a sort that hears of it only
-# when it has more rows to send.
+# One that it sees before the sort loses patience: the service is replaced, and the reason is the same, also for a sort
+# that hears of it only when it has more rows to send.
 my ($stall) = map { $_ - 1 } $timeout =~ /(\d+)/;
 my $slow = "s COLLATE \"C\" DESC, k + CASE WHEN i = 40000 THEN length(pg_sleep($stall + 1)::text) ELSE 0 END";
 foreach my $case ([ 'begin', 'k' ], [ 'add', 'k' ], [ 'finish', 'k' ], [ 'next', 'k' ], [ 'add', $slow ])

@@ -1,4 +1,5 @@
-# Limits of the GPU service: device memory, pinned memory, connections, idle sessions; and nothing is left after many sorts.
+# Limits of the GPU service: device memory, pinned memory, connections, idle sessions; and nothing is left after many
+# sorts.
 use strict;
 use warnings;
 

@@ -1,5 +1,6 @@
-# A service that lies: between backends and gpusortd stands a program that changes, cuts, doubles and makes up messages.  With the order
-# checked before a row leaves, every answer is right; without, the only error allowed is the one that says so.
+# A service that lies: between backends and gpusortd stands a program that changes, cuts, doubles and makes up
+# messages.  With the order checked before a row leaves, every answer is right; without, the only error allowed is the
+# one that says so.
 use strict;
 use warnings;
 
@@ -51,7 +52,8 @@ sub mangle_with
 	$mangle = start_there($socket, "$programs/build/mangle", $socket, $behind, @_);
 }
 
-# One that ends connections when their second job begins, as happens to idle ones: there is another connection to be had.
+# One that ends connections when their second job begins, as happens to idle ones: there is another connection to be
+# had.
 mangle_with('0', '3', '1');
 my $session = $node->background_psql('postgres');
 $session->query_safe('SET gpusort.engine = gpu');

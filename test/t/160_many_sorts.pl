@@ -1,4 +1,5 @@
-# After thousands of sorts of several sessions the service holds what it held before: descriptors, rings, and on a GPU device memory.
+# After thousands of sorts of several sessions the service holds what it held before: descriptors, rings, and on a GPU
+# device memory.
 use strict;
 use warnings;
 
@@ -13,7 +14,8 @@ my $sessions = 8;
 my $node = service_node('many', '--idle=1', "gpusort.timeout = 30s\n");
 make_table($node, 20000);
 
-# What nvidia-smi says the service holds on GPUs, in MB, or where it does not tell processes apart, what is held at all; 0 where there is none.
+# What nvidia-smi says the service holds on GPUs, in MB, or where it does not tell processes apart, what is held at all;
+# 0 where there is none.
 sub device_memory
 {
 	my ($pid) = @_;

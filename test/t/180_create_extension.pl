@@ -12,8 +12,9 @@ $node->init(extra => [ '--locale=C.UTF-8', '--encoding=UTF8' ]);
 $node->start;
 my ($out, $err);
 
-# Traps: whatever the scripts call or might call, for arguments that fit better than PostgreSQL's own functions and operators.  A role
-# without rights can lay them wherever it may create functions, and a superuser that creates the extension there would fall in.
+# Traps: whatever the scripts call or might call, for arguments that fit better than PostgreSQL's own functions and
+# operators.  A role without rights can lay them wherever it may create functions, and a superuser that creates the
+# extension there would fall in.
 my $scripts = join '', map { slurp_file($_) } glob "$FindBin::Bin/../../sql/*.sql";
 my %called = map { $_ => 1 } $scripts =~ /\b([a-z_]+)\s*\(/g;
 my $names = join ', ', map { "'$_'" } sort grep { !/^gpu/ } keys %called;

@@ -1,4 +1,5 @@
-# The examples in the documentation give what stands below them, and every function has one.  Settings, and columns of views, are described.
+# The examples in the documentation give what stands below them, and every function has one.  Settings, and columns of
+# views, are described.
 use strict;
 use warnings;
 

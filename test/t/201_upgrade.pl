@@ -1,5 +1,6 @@
-# Releases: what an older version of the extension becomes by ALTER EXTENSION UPDATE is what a new installation makes, to the last column of the
-# catalogs; what users have built on it stays; and an older version that nobody has updated works with this library.
+# Releases: what an older version of the extension becomes by ALTER EXTENSION UPDATE is what a new installation makes,
+# to the last column of the catalogs; what users have built on it stays; and an older version that nobody has updated
+# works with this library.
 use strict;
 use warnings;
 
@@ -37,8 +38,8 @@ my ($command) = slurp_file("$tree/doc/administration.md") =~ /`([^`]*gpusortd" -
 like(`$command 2>&1`, qr/^gpusortd \(gpusort\) \Q$current\E\b/, "$command, as the documentation has it, tells the version");
 like(slurp_file("$tree/CHANGELOG.md"), qr/^## \Q$current\E\b/m, 'CHANGELOG.md knows the version');
 
-# Describes all objects of the extension, and all that belong to them, by their rows in the catalogs: a line for each with its identity and
-# JSON.  OIDs become names, expressions their SQL.
+# Describes all objects of the extension, and all that belong to them, by their rows in the catalogs: a line for each
+# with its identity and JSON.  OIDs become names, expressions their SQL.
 my $describe = <<'SQL';
 CREATE SCHEMA look;
 CREATE FUNCTION look.identity(class oid, object oid) RETURNS text STRICT LANGUAGE sql AS
@@ -115,8 +116,8 @@ sub leaves
 	return ($place => $value // 'NULL');
 }
 
-# How two databases differ: a line for each value, but for those that the server gives anew to each object (PostgreSQL 15.20 marks
-# columns by a random number), as it did in another new installation.
+# How two databases differ: a line for each value, but for those that the server gives anew to each object (PostgreSQL
+# 15.20 marks columns by a random number), as it did in another new installation.
 my %random;
 sub differences
 {

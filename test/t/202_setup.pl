@@ -1,5 +1,6 @@
-# What the set-up chooses and installs, on machines that differ in what of PostgreSQL is there.  The machines are directories: trees of
-# versions as Debian lays them out, and an apt-get that notes what it is asked for and puts it there.
+# What the set-up chooses and installs, on machines that differ in what of PostgreSQL is there.  The machines are
+# directories: trees of versions as Debian lays them out, and an apt-get that notes what it is asked for and puts it
+# there.
 use strict;
 use warnings;
 
@@ -47,7 +48,8 @@ case $1 in
 esac
 SH
 
-# add PLACE PART...: what the packages of a version bring.  All parts stand on the client, which has pg_config and pgxs.mk.
+# add PLACE PART...: what the packages of a version bring.  All parts stand on the client, which has pg_config and
+# pgxs.mk.
 script("$top/add", <<"SH");
 place=\$1
 shift
@@ -115,7 +117,8 @@ sub run_on
 	return ($status, $out, $err);
 }
 
-# Runs the set-up: it must install these packages, after that nothing more, and the pg_config in that place must be chosen.
+# Runs the set-up: it must install these packages, after that nothing more, and the pg_config in that place must be
+# chosen.
 sub sets_up
 {
 	my ($m, $name, $for, $packages, $found_at, %env) = @_;
@@ -145,7 +148,8 @@ sets_up($m, 'client only', '', 'postgresql-15 postgresql-server-dev-15', "$m/tre
 $m = machine(15 => 'server');
 sets_up($m, 'server only', 'test', 'postgresql-server-dev-15 postgresql-15-pgtap locales', "$m/trees/15");
 
-# Puts the pg_config of some place first into PATH.  Debian's, of libpq-dev, speaks for the newest tree, with headers or without.
+# Puts the pg_config of some place first into PATH.  Debian's, of libpq-dev, speaks for the newest tree, with headers or
+# without.
 sub first_in_path
 {
 	my ($m, $place) = @_;

@@ -1,5 +1,6 @@
-# A GPU that answers with all rows, each once, but in a wrong order: neighbours are compared as they come.  Before the first row has left,
-# the CPU does it again; later the query ends with an error.  Both are counted, and a device that does it twice is set aside.
+# A GPU that answers with all rows, each once, but in a wrong order: neighbours are compared as they come.  Before the
+# first row has left, the CPU does it again; later the query ends with an error.  Both are counted, and a device that
+# does it twice is set aside.
 use strict;
 use warnings;
 

@@ -1,5 +1,5 @@
-# Functions whose answer from a GPU is wrong: one that has not the form of an answer is refused whatever gpusort.verify says, one that has it
-# but is wrong is found where it is compared with the values.
+# Functions whose answer from a GPU is wrong: one that has not the form of an answer is refused whatever gpusort.verify
+# says, one that has it but is wrong is found where it is compared with the values.
 use strict;
 use warnings;
 
