@@ -43,7 +43,7 @@ sub check
 		{
 			my $keys = "s $collation $order";
 			my $set = "SET gpusort.work_mem = '$memory'; ";
-			my $want = $node->safe_psql($name, 'SET gpusort.enabled = off; ' . rows_digest("SELECT i, s FROM t, LATERAL (SELECT repeat('x', 500)) x ORDER BY $keys, i"));
+			my $want = $node->safe_psql($name, 'SET gpusort.enabled = off; ' . rows_digest("SELECT i, s FROM t, LATERAL (SELECT repeat('x', 500)) x ORDER BY $keys, ctid"));
 
 			is($node->safe_psql($name, $set . rows_digest("SELECT i, s FROM t, LATERAL (SELECT repeat('x', 500)) x ORDER BY $keys")), $want, "$name: $keys, $memory");
 		}
