@@ -147,6 +147,15 @@ collation_is_c(Oid collation)
 #endif
 
 /*
+ * A descriptor that has been filled in column by column; 19 wants to hear of its end.
+ */
+#if PG_VERSION_NUM >= 190000
+#define finish_descriptor(desc) TupleDescFinalize(desc)
+#else
+#define finish_descriptor(desc) ((void) (desc))
+#endif
+
+/*
  * Counts tuples that a scan of a table has given out.
  */
 #if PG_VERSION_NUM >= 160000

@@ -102,6 +102,10 @@ service_why(gs_status status)
 {
 	if (status == GS_WRONG_ORDER)
 		return ENGINE_WRONG_ORDER;
+	/* the backend's own memory, and not what failed last */
+	if (status == GS_NOMEM && last_failure != ENGINE_NO_RING && last_failure != ENGINE_NO_SHARE &&
+		last_failure != ENGINE_NO_FILE)
+		return ENGINE_NO_MEMORY;
 	return last_failure != ENGINE_OK ? last_failure : ENGINE_PROTOCOL;
 }
 

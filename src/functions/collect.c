@@ -142,6 +142,7 @@ spill_descriptor(const CollectCall *call, bool numbered)
 		TupleDescInitEntry(desc, (AttrNumber) (i + 1), NULL, call->types[i].type, -1, 0);
 	if (numbered)
 		TupleDescInitEntry(desc, (AttrNumber) (call->ncolumns + 1), NULL, INT8OID, -1, 0);
+	finish_descriptor(desc);
 	return desc;
 }
 

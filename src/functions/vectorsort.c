@@ -8,6 +8,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "src/compat.h"
 #include "src/sort/sorter.h"
 #include "vectorcompare.h"
 
@@ -20,6 +21,7 @@ describe_rows(const VectorColumn *columns, int ncolumns)
 	for (int i = 0; i < ncolumns; i++)
 		TupleDescInitEntry(desc, (AttrNumber) (i + 1), NULL, columns[i].values->type->type, -1, 0);
 	TupleDescInitEntry(desc, (AttrNumber) (ncolumns + 1), NULL, INT8OID, -1, 0);
+	finish_descriptor(desc);
 	return desc;
 }
 

@@ -8,12 +8,22 @@
  */
 #include "postgres.h"
 
+#include "mb/pg_wchar.h"
 #include "utils/memutils.h"
 
 #include "level1_types.h"
 
 /* Of a longer string the key of a part is made, if that is long enough. */
 #define LONG_STRING 1024
+
+/* So many bytes are searched for a good place to end a part. */
+#define SEARCH_BYTES 64
+
+/* Bytes of a part's key from which on that what its end may change lies behind what is kept. */
+#define SURE_BYTES (LEVEL1_BYTES + 128)
+
+/* A copy of a string that took more is not kept. */
+#define LARGE_COPY (1024 * 1024)
 
 static Level1 *opened;
 
@@ -210,15 +220,15 @@ append_weights(Level1 *level1, const char *string, Size len, StringInfo buffer)
 }
 
 /*
- * The length of a long string's part of which a key can be made: so many bytes, and on until it ends between two
- * characters that are no part of a contraction.
+ * The length of a long string's part of which a key can be made: some bytes, best up to between two characters that are
+ * no part of a contraction.
  */
 static Size
 part_length(Level1 *level1, const char *string, Size len, Size least)
 {
-	if (!level1->weights_usable)
+	if (!level1->weights_usable || len <= least + SEARCH_BYTES)
 		return len;
-	for (Size i = least; i < len; i++)
+	for (Size i = least; i < least + SEARCH_BYTES; i++)
 	{
 		uint8		before = (uint8) string[i - 1];
 		uint8		c = (uint8) string[i];
@@ -226,7 +236,7 @@ part_length(Level1 *level1, const char *string, Size len, Size least)
 		if (before < ASCII_CHARACTERS && weighs_alone(level1, before, c))
 			return i;
 	}
-	return len;
+	return pg_mbcliplen(string, (int) (least + SEARCH_BYTES), (int) least);
 }
 
 /* Has the provider make a key, of no more of a string than it takes. */
@@ -243,7 +253,7 @@ key_of_part(Level1 *level1, const char *string, Size len, bool all_levels, Strin
 		resetStringInfo(&level1->copy);
 		appendBinaryStringInfo(&level1->copy, string, (int) part);
 		level1->provider->key(level1, level1->copy.data, part, all_levels, buffer);
-		if (part == len || all_levels || buffer->len >= LEVEL1_BYTES)
+		if (part == len || all_levels || buffer->len >= SURE_BYTES)
 			return;
 	}
 }
@@ -257,4 +267,12 @@ level1_key(Level1 *level1, const char *string, Size len, bool all_levels, String
 		key_of_part(level1, string, len, all_levels, buffer);
 	if (!all_levels)
 		buffer->len = Min(buffer->len, LEVEL1_BYTES);
+	if (level1->copy.maxlen > LARGE_COPY)
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+		pfree(level1->copy.data);
+		initStringInfo(&level1->copy);
+		MemoryContextSwitchTo(old);
+	}
 }

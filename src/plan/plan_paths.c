@@ -105,8 +105,9 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			if (!OidIsValid(sortop))
 				continue;
 			words = Max(words, words_of_type(member->em_datatype));
-			if (!sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
-				compares = Max(compares, compares_of_key(root, member, keys.words == 0, rows));
+			/* members may be as many as there are partitions */
+			if (compares == 0 && !sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
+				compares = compares_of_key(root, member, keys.words == 0, rows);
 		}
 		keys.words += words;
 		keys.compares += compares;

@@ -171,6 +171,7 @@ begin_ours(Sorter *sorter)
 					 sorter->columns.nulls_first[i], false);
 	find_key_places(sorter);
 	sorter->deferred = nkeys;
+	sorter->defer_check = DEFER_ROWS;
 	for (int i = nkeys - 1; i > 0; i--)
 		if (sortkey_defer(&sorter->keys[i]))
 			sorter->deferred = i;

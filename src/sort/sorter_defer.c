@@ -55,25 +55,27 @@ repeated_keys(Sorter *sorter, uint32 rows)
 }
 
 /*
- * Decides about the keys that are deferred, by a sample: of n rows, n²/2d repeat one of d different keys.  Takes them
- * in if these keys leave more than a few rows of each tied.
+ * Decides about the keys that are deferred.  A sample says how many different keys there are before them: of n rows,
+ * n²/2d repeat one of d.  If that leaves more than a few rows of each tied, as far as rows are expected or have come,
+ * they are taken in.
  */
 pg_noinline bool
 take_deferred(Sorter *sorter)
 {
-	double		rows = Max(Min(sorter->rows_expected, (double) DEFER_ROWS * DEFER_ROWS), DEFER_ROWS);
-	double		repeated;
-	double		different;
-	bool		take;
+	double		rows = Max(Min(sorter->rows_expected, (double) DEFER_ROWS * DEFER_ROWS), sorter->rows->rows);
 
-	fix_keys(sorter, true);
-	repeated = repeated_keys(sorter, DEFER_ROWS);
-	fix_keys(sorter, false);
-	different = (double) DEFER_ROWS * DEFER_ROWS / (2 * repeated + 1);
-	take = rows / different > DEFER_TIES;
-	for (int i = sorter->deferred; take && i < sorter->columns.nkeys; i++)
+	if (sorter->different == 0)
+	{
+		fix_keys(sorter, true);
+		sorter->different = (double) DEFER_ROWS * DEFER_ROWS / (2.0 * repeated_keys(sorter, DEFER_ROWS) + 1);
+		fix_keys(sorter, false);
+	}
+	sorter->defer_check = sorter->rows->rows < PG_UINT32_MAX / 2 ? sorter->rows->rows * 2 : PG_UINT32_MAX;
+	if (rows / sorter->different <= DEFER_TIES)
+		return false;
+	for (int i = sorter->deferred; i < sorter->columns.nkeys; i++)
 		if (sorter->keys[i].empty)
 			sortkey_resume(&sorter->keys[i]);
 	sorter->deferred = sorter->columns.nkeys;
-	return take;
+	return true;
 }

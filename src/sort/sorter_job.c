@@ -68,6 +68,13 @@ is_coarse(const Sorter *sorter)
 	return false;
 }
 
+/* Bytes kept for items of runs: where a key tells nothing all rows may be one run. */
+static Size
+reserved_items(const Sorter *sorter)
+{
+	return sorter->keys[sorter->ncolumns - 1].empty ? (Size) sorter->rows->rows * TIED_RUN_BYTES : 0;
+}
+
 /* Gets an empty chunk with room for a string of that many bytes. */
 static gs_status
 next_chunk(Sorter *sorter, Size heap_bytes)
@@ -100,8 +107,7 @@ close_chunk(Sorter *sorter)
 	sorter->held = sorter->engine->host_bytes(sorter->job);
 	if (sorter->random_access || is_coarse(sorter))
 		sorter->held += (Size) sorter->rows->rows * sizeof(uint32);
-	if (sorter->keys[sorter->ncolumns - 1].empty)
-		sorter->held += (Size) sorter->rows->rows * TIED_RUN_BYTES;
+	sorter->held += reserved_items(sorter);
 	sorter->rows_limit = sorter->limit > sorter->held ? sorter->limit - sorter->held : 0;
 	/* chunks are small against what a job may take, so that looking after each is often enough */
 	if (sorter->rows->rows >= sorter->job->max_rows / 8 * 7)
@@ -264,8 +270,8 @@ leave_service(Sorter *sorter, gs_status status)
 static inline gs_status
 settle(Sorter *sorter, gs_status status, bool widened)
 {
-	if (unlikely(sorter->deferred < sorter->columns.nkeys && sorter->rows->rows >= DEFER_ROWS) && status == GS_OK &&
-		!widened)
+	if (unlikely(sorter->deferred < sorter->columns.nkeys && sorter->rows->rows >= sorter->defer_check) &&
+		status == GS_OK && !widened)
 		widened = take_deferred(sorter);
 	if (unlikely(widened))
 		status = replay(sorter);
@@ -460,7 +466,7 @@ settle_ties(Sorter *sorter)
 
 	fix_keys(sorter, true);
 	result = tied_runs_settle(comparer_of(sorter), sorter->keys, order->numbers, order->rows, sorter->mem,
-							  copies_limit(sorter), &sorter->stats.tied);
+							  copies_limit(sorter) + reserved_items(sorter), copies_limit(sorter), &sorter->stats.tied);
 	fix_keys(sorter, false);
 	sorter->contradicted = result == TIED_CONTRADICTION;
 	stat_count_coarse(sorter->job->kind, order->rows, sorter->contradicted);

@@ -34,6 +34,8 @@ struct Sorter
 	int			ncolumns;		/* keys that the engine sorts by: those behind one that tells nothing are left out */
 	/* the first key that is deferred until it is known whether those before it suffice; nkeys: none */
 	int			deferred;
+	double		different;		/* estimated keys before the deferred ones, 0: none yet */
+	uint32		defer_check;	/* rows at which it is decided about them again */
 	bool		contradicted;	/* coarse keys have turned out to be wrong */
 	gs_column_spec *specs;
 	KeyWriter	writer;
@@ -75,7 +77,7 @@ extern void fix_keys(Sorter *sorter, bool fixed);
 /* Rows in the sample that decides whether keys are worth encoding that follow others. */
 #define DEFER_ROWS 1024
 
-/* sorter_defer.c: decides about the keys that are deferred, once there are so many rows; true if they are taken in. */
+/* sorter_defer.c: decides about the keys that are deferred, at defer_check rows; true if they are taken in. */
 extern bool take_deferred(Sorter *sorter);
 
 /* Begins a job with an empty chunk, or ends it; a job that cannot begin in the service begins on the CPU. */

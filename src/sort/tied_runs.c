@@ -52,6 +52,7 @@ typedef struct Settling
 	uint32	   *order;
 	uint64		rows;
 	BigMem	   *mem;
+	Size		items_limit;	/* bytes of a run's items */
 	Size		copies_limit;	/* bytes of copied values and of guesses at a time */
 	MemoryContext scratch;		/* of one run */
 	StringInfoData keys_of[2];	/* two rows' encoded keys */
@@ -287,6 +288,8 @@ make_room(Settling *s, uint32 count)
 {
 	if (count <= s->items_room)
 		return true;
+	if ((Size) count * TIED_RUN_BYTES > s->items_limit)
+		return false;
 	if (s->items)
 		bigmem_free(s->mem, s->items);
 	s->items_room = count;
@@ -379,13 +382,13 @@ walk(Settling *s, TiedStats *stats)
 }
 
 TiedResult
-tied_runs_settle(RowComparer *comparer, SortKey *keys, uint32 *order, uint64 rows, BigMem *mem, Size copies_limit,
-				  TiedStats *stats)
+tied_runs_settle(RowComparer *comparer, SortKey *keys, uint32 *order, uint64 rows, BigMem *mem, Size items_limit,
+				 Size copies_limit, TiedStats *stats)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort tied runs", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Settling	settling = {.comparer = comparer, .keys = keys, .order = order, .rows = rows, .mem = mem,
-	.copies_limit = copies_limit};
+		.items_limit = items_limit, .copies_limit = copies_limit};
 	TiedResult	result;
 
 	settling.scratch = AllocSetContextCreate(cxt, "gpusort tied run", ALLOCSET_DEFAULT_SIZES);
