@@ -15,8 +15,7 @@
 #include "dictionary.h"
 #include "sortkey_types.h"
 
-/* More values, or more bytes of them, are not few. */
-#define MAX_VALUES 16384
+/* More bytes of values are not few either. */
 #define MAX_BYTES ((Size) 4 * 1024 * 1024)
 
 /*
@@ -24,7 +23,7 @@
  * all of these.
  */
 #define FIRST_NUMBER 0x80000000u
-#define NUMBER_STEP (FIRST_NUMBER / MAX_VALUES)
+#define NUMBER_STEP (FIRST_NUMBER / DICTIONARY_VALUES)
 
 /* So often numbers may be spread anew. */
 #define MAX_RENUMBERINGS 8
@@ -161,12 +160,12 @@ too_many(Dictionary *dictionary)
 	uint64		n = dictionary->lookups;
 	uint64		repeated = n - dictionary->different;
 
-	if (dictionary->nentries >= MAX_VALUES || dictionary->bytes > MAX_BYTES)
+	if (dictionary->nentries >= DICTIONARY_VALUES || dictionary->bytes > MAX_BYTES)
 		return true;
 	if (n < dictionary->next_estimate)
 		return false;
 	dictionary->next_estimate = n * 4;
-	return repeated < n / 2 && n * n / (2 * repeated + 1) > MAX_VALUES;
+	return repeated < n / 2 && n * n / (2 * repeated + 1) > DICTIONARY_VALUES;
 }
 
 /* Spreads the numbers evenly. */

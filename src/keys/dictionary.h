@@ -10,6 +10,9 @@
 
 #include "utils/sortsupport.h"
 
+/* More different values are not few. */
+#define DICTIONARY_VALUES 16384
+
 typedef struct Dictionary Dictionary;
 
 typedef enum DictionaryResult

@@ -29,6 +29,7 @@
 
 #include "src/compat.h"
 #include "src/guc.h"
+#include "src/keys/dictionary.h"
 #include "src/keys/sortkey.h"
 #include "plan.h"
 
@@ -45,12 +46,6 @@ typedef struct PathSortKeys
 	int			words;
 	double		compares;		/* of each row */
 } PathSortKeys;
-
-/*
- * Different values of a key that has no exact encoding up to which numbers of a dictionary stand for them
- * (keys/dictionary.c).
- */
-#define FEW_VALUES 16384
 
 /* Words of a key of some type: strings are sorted by a prefix of about two. */
 static int
@@ -73,7 +68,7 @@ compares_of_key(PlannerInfo *root, const EquivalenceMember *member, bool first, 
 	/* columns of a set operation belong to no relation that there are statistics of */
 	if (root->parse->setOperations == NULL)
 		values = estimate_num_groups(root, list_make1(member->em_expr), rows, NULL, NULL);
-	if (values <= FEW_VALUES && values < rows / 2)
+	if (values <= DICTIONARY_VALUES && values < rows / 2)
 		return 0;
 	get_type_category_preferred(member->em_datatype, &category, &preferred);
 	return first && category != TYPCATEGORY_STRING ? LOG2(rows) : 1;
