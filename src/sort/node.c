@@ -28,6 +28,7 @@ typedef struct GpuSortState
 	Sorter	   *sorter;			/* NULL until the first row is asked for */
 	bool		sorted;
 	int64		bound_done;		/* the bound that the sorter was begun with */
+	SorterStages before;		/* of the sorts that rescans have ended */
 } GpuSortState;
 
 static ExecutorStart_hook_type prev_executor_start;
@@ -159,7 +160,10 @@ drop_sort(GpuSortState *node)
 {
 	ExecClearTuple(node->css.ss.ps.ps_ResultTupleSlot);
 	if (node->sorter)
+	{
+		sorter_add_stages(&node->before, &sorter_stats(node->sorter)->stages);
 		sorter_end(node->sorter);
+	}
 	node->sorter = NULL;
 	node->sorted = false;
 }
@@ -219,7 +223,7 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	GpuSortState *node = (GpuSortState *) css;
 
-	gpusort_explain(css, &node->columns, node->sorted ? node->sorter : NULL, ancestors, es);
+	gpusort_explain(css, &node->columns, node->sorted ? node->sorter : NULL, &node->before, ancestors, es);
 }
 
 static const CustomExecMethods exec_methods = {

@@ -69,6 +69,13 @@ row_at(Sorter *sorter, uint64 position)
 	return rowstore_get(sorter->rows, row);
 }
 
+/* What the rows in memory, their keys and sorting them take. */
+static Size
+memory_wanted(const Sorter *sorter)
+{
+	return rowstore_bytes(sorter->rows) + sorter->held;
+}
+
 /* Gives the rows in memory back, with their order. */
 static void
 forget_rows(Sorter *sorter)
@@ -86,8 +93,11 @@ static void
 spill(Sorter *sorter)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
-	gs_status	status = finish_job(sorter, true);
+	gs_status	status;
 
+	sorter->run_bytes += memory_wanted(sorter);
+	sorter->unlimited |= memory_wanted(sorter) <= sorter->limit;
+	status = finish_job(sorter, true);
 	if (status != GS_OK)
 	{
 		fail_over(sorter, status);
@@ -360,6 +370,7 @@ finish_ours(Sorter *sorter)
 		fail_over(sorter, status);
 	else if (sorter->runs)
 	{
+		sorter->run_bytes += memory_wanted(sorter);
 		spill_merge(sorter->runs, sorter->random_access, next_in_memory, sorter);
 		if (sorter->random_access)
 			forget_rows(sorter);	/* they are in the merge's result now */
@@ -372,15 +383,14 @@ sorter_finish(Sorter *sorter)
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 	instr_time	ended;
 
-	sorter->stats.in_ms = ms_since(sorter->started);
+	sorter->stats.stages.in_ms = ms_since(sorter->started);
 	INSTR_TIME_SET_CURRENT(ended);
 	if (sorter->core == NULL)
 		finish_ours(sorter);
 	if (sorter->core)
 		coresort_finish(sorter->core);
 	MemoryContextSwitchTo(old);
-	sorter->stats.sort_ms = ms_since(ended);
-	INSTR_TIME_SET_CURRENT(sorter->sorted);
+	sorter->stats.stages.sort_ms = ms_since(ended);
 }
 
 /* The next row from memory or runs; NULL past either end. */
@@ -415,8 +425,6 @@ sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
 	row = get_ours(sorter, forward);
 	if (likely(row != NULL))
 		return ExecStoreMinimalTuple(row, slot, false);
-	if (forward && sorter->stats.out_ms == 0)
-		sorter->stats.out_ms = ms_since(sorter->sorted);
 	return ExecClearTuple(slot);
 }
 
@@ -469,6 +477,26 @@ sorter_end(Sorter *sorter)
 	MemoryContextDelete(sorter->cxt);
 }
 
+/* The memory limit under which nothing would have gone to disk, and some more; 0 if none would do. */
+static uint64
+wanted_bytes(const Sorter *sorter)
+{
+	return sorter->unlimited ? 0 : sorter->run_bytes + sorter->run_bytes / 16;
+}
+
+void
+sorter_add_stages(SorterStages *sum, const SorterStages *one)
+{
+	sum->in_ms += one->in_ms;
+	sum->sort_ms += one->sort_ms;
+	sum->wait_in_ms += one->wait_in_ms;
+	sum->wait_sort_ms += one->wait_sort_ms;
+	sum->wait_out_ms += one->wait_out_ms;
+	sum->upload_bytes += one->upload_bytes;
+	sum->upload_ns += one->upload_ns;
+	sum->device_ns += one->device_ns;
+}
+
 const SorterStats *
 sorter_stats(Sorter *sorter)
 {
@@ -476,6 +504,7 @@ sorter_stats(Sorter *sorter)
 	note_job(sorter, &sorter->shown);
 	if (sorter->runs)
 	{
+		sorter->shown.wanted_bytes = wanted_bytes(sorter);
 		sorter->shown.runs = spill_count(sorter->runs);
 		sorter->shown.disk_bytes = spill_disk_bytes(sorter->runs);
 	}
