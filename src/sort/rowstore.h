@@ -146,6 +146,13 @@ rowstore_last_data(const RowStore *store, uint32 count)
 	return store->arena + store->used - (Size) count * store->stride + (store->bare ? 0 : ROW_HEADER_BYTES);
 }
 
+/* The header of every row in the uniform form, else NULL. */
+static inline const MinimalTupleData *
+rowstore_header(const RowStore *store)
+{
+	return store->stride ? store->uniform : NULL;
+}
+
 /* Bytes of the data of every row in the uniform form. */
 static inline uint32
 rowstore_data_bytes(const RowStore *store)

@@ -106,7 +106,7 @@ spill(Sorter *sorter)
 	}
 	if (sorter->runs == NULL)
 		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
-	spill_begin(sorter->runs);
+	spill_begin(sorter->runs, rowstore_header(sorter->rows));
 	for (uint64 i = 0; i < sorter->rows->rows; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -371,7 +371,7 @@ finish_ours(Sorter *sorter)
 	else if (sorter->runs)
 	{
 		sorter->run_bytes += memory_wanted(sorter);
-		spill_merge(sorter->runs, sorter->random_access, next_in_memory, sorter);
+		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory, sorter);
 		if (sorter->random_access)
 			forget_rows(sorter);	/* they are in the merge's result now */
 	}
