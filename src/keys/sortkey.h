@@ -122,8 +122,8 @@ sortkey_put(SortKey *key, Datum value, bool isnull, KeyColumn *column, uint32 ro
 extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out);
 
 /*
- * Writes the first bytes of the value's normalised form, as far as there is room; returns how many, or more than room if
- * it goes on behind them.
+ * Writes the first bytes of the value's normalised form, as far as there is room; returns how many, or more than room
+ * if it goes on behind them.
  */
 extern Size sortkey_prefix(SortKey *key, Datum value, bool isnull, char *out, Size room);
 

@@ -29,8 +29,8 @@ typedef enum GpusortPrivate
 #define GPUSORT_BOUND_FRACTION 0.1
 
 /*
- * explain.c: ExplainCustomScan of the node, whose sorter is NULL if it has not run; before are the stages of its earlier
- * sorts
+ * explain.c: ExplainCustomScan of the node, whose sorter is NULL if it has not run; before are the stages of its
+ * earlier sorts
  */
 extern void gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorter,
 							const SorterStages *before, List *ancestors, struct ExplainState *es);

@@ -66,8 +66,8 @@ typedef struct RowGather
 extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count,
 								const RowGather *gather);
 
-/* Forgets all rows; keeps some memory for the next ones. */
-extern void rowstore_reset(RowStore *store);
+/* Forgets all rows and gives their memory back, or keeps it for as many that are to come. */
+extern void rowstore_reset(RowStore *store, bool keep);
 
 /* Memory in use. */
 static inline Size

@@ -76,13 +76,13 @@ memory_wanted(const Sorter *sorter)
 	return rowstore_bytes(sorter->rows) + sorter->held;
 }
 
-/* Gives the rows in memory back, with their order. */
+/* Forgets the rows in memory, with their order; keep: others are to come. */
 static void
-forget_rows(Sorter *sorter)
+forget_rows(Sorter *sorter, bool keep)
 {
 	roworder_end(&sorter->order);
 	end_job(sorter);
-	rowstore_reset(sorter->rows);
+	rowstore_reset(sorter->rows, keep);
 }
 
 /*
@@ -113,7 +113,7 @@ spill(Sorter *sorter)
 		spill_append(sorter->runs, row_at(sorter, i));
 	}
 	spill_end(sorter->runs);
-	forget_rows(sorter);
+	forget_rows(sorter, true);
 	status = begin_job(sorter);
 	if (status != GS_OK)
 		fail_over(sorter, status);
@@ -153,7 +153,7 @@ go_core(Sorter *sorter, SorterFallback why, int64 bound)
 		put_core(sorter, rowstore_get(sorter->rows, row));
 	}
 	ExecClearTuple(sorter->row_slot);
-	rowstore_reset(sorter->rows);
+	rowstore_reset(sorter->rows, false);
 	MemoryContextSwitchTo(old);
 }
 
@@ -373,7 +373,7 @@ finish_ours(Sorter *sorter)
 		sorter->run_bytes += memory_wanted(sorter);
 		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory, sorter);
 		if (sorter->random_access)
-			forget_rows(sorter);	/* they are in the merge's result now */
+			forget_rows(sorter, false);	/* they are in the merge's result now */
 	}
 }
 

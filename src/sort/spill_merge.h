@@ -4,7 +4,7 @@
 #ifndef GPUSORT_SPILL_MERGE_H
 #define GPUSORT_SPILL_MERGE_H
 
-#include "spill_runs.h"
+#include "sortcolumns.h"
 #include "spill_tape.h"
 
 /* How rows of runs compare. */
@@ -15,9 +15,12 @@ extern void mergekeys_close(MergeKeys *keys);
 
 typedef struct Merge Merge;
 
+/* Gives out the rows of a sorted run that is still in memory, NULL at its end; a row is valid until the next call. */
+typedef MinimalTuple (*SpillNext) (void *arg);
+
 /*
- * Begins to merge tapes, and a run in memory behind them if next is given.  Equal rows come in the order of their runs. 
- * Memory comes from the current context.
+ * Begins to merge tapes, and a run in memory behind them if next is given.  Equal rows come in the order of their
+ * runs.  Memory comes from the current context.
  */
 extern Merge *merge_begin(MergeKeys *keys, RowTape **tapes, int ntapes, SpillNext next, void *arg);
 

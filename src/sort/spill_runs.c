@@ -11,12 +11,11 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "spill_merge.h"
 #include "spill_runs.h"
 
 /*
- * A run that is merged is read in pieces of READ_SHARE of the memory limit, and a merge takes as many runs as have their
- * pieces in half of it.
+ * A run that is merged is read in pieces of a READ_SHAREth of the memory limit, and a merge takes as many runs as have
+ * their pieces in half of it.
  */
 #define READ_SHARE 64
 #define MOST_READ ((Size) 256 * 1024)

@@ -4,9 +4,7 @@
 #ifndef GPUSORT_SPILL_RUNS_H
 #define GPUSORT_SPILL_RUNS_H
 
-#include "access/htup_details.h"
-
-#include "sortcolumns.h"
+#include "spill_merge.h"
 
 typedef struct SpillRuns SpillRuns;
 
@@ -17,9 +15,6 @@ extern SpillRuns *spill_create(const SortColumns *columns, TupleDesc desc, Size 
 extern void spill_begin(SpillRuns *runs, const MinimalTupleData *header);
 extern void spill_append(SpillRuns *runs, MinimalTuple tuple);
 extern void spill_end(SpillRuns *runs);
-
-/* Gives out the rows of a sorted run that is still in memory, NULL at its end; a row is valid until the next call. */
-typedef MinimalTuple (*SpillNext) (void *arg);
 
 /*
  * Begins the merge of all runs and of one in memory, the youngest, whose rows have that header, as in spill_begin.

@@ -1,9 +1,9 @@
 /*
  * spill_tape.c: rows on a logical tape of the server's.
  *
- * Tapes share one temporary file, whose blocks are used again as they have been read.  A row is its length and what
- * follows that in a MinimalTuple, as in the server's own sort; where all rows have the same header, it is the row's data
- * alone.
+ * Tapes share one temporary file, whose blocks are used again once they have been read.  A row is its length and what
+ * follows that in a MinimalTuple, as in the server's own sort; where all rows have the same header, it is the data of
+ * the row alone.
  */
 #include "postgres.h"
 
