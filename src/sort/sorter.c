@@ -113,6 +113,7 @@ spill(Sorter *sorter)
 		spill_append(sorter->runs, row_at(sorter, i));
 	}
 	spill_end(sorter->runs);
+	bigmem_hold(sorter->mem, true);
 	forget_rows(sorter, true);
 	status = begin_job(sorter);
 	if (status != GS_OK)
@@ -154,6 +155,7 @@ go_core(Sorter *sorter, SorterFallback why, int64 bound)
 	}
 	ExecClearTuple(sorter->row_slot);
 	rowstore_reset(sorter->rows, false);
+	bigmem_hold(sorter->mem, false);
 	MemoryContextSwitchTo(old);
 }
 
@@ -366,6 +368,7 @@ finish_ours(Sorter *sorter)
 {
 	gs_status	status = finish_job(sorter, false);
 
+	bigmem_hold(sorter->mem, false);
 	if (status != GS_OK)
 		fail_over(sorter, status);
 	else if (sorter->runs)
