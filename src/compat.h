@@ -33,13 +33,6 @@ extern bool lc_collate_is_c(Oid collation);
 #include "commands/explain_state.h"
 #endif
 
-/* 17 numbers the blocks of logical tapes in its own type */
-#if PG_VERSION_NUM >= 170000
-typedef int64 tape_block;
-#else
-typedef long tape_block;
-#endif
-
 /* A node's time so far; 19 keeps it in clock ticks. */
 #if PG_VERSION_NUM >= 190000
 #define instrument_ms(instrument) INSTR_TIME_GET_MILLISEC((instrument)->total)

@@ -1,24 +1,22 @@
 /*
  * spill_runs.c: sorted runs in a temporary file, and their merge.
  *
- * Runs are logical tapes of the server's, which share one BufFile: it obeys temp_tablespaces and temp_file_limit, is
- * logged by log_temp_files, and is gone after an abort; what a merge has read makes room for what it writes.  Runs are
- * merged in the order in which they were written and ties go to the earlier one, so the sort stays in arrival order.
+ * Runs are tapes in one file, where what a merge has read makes room for what it writes.  They are merged in the order
+ * in which they were written and ties go to the earlier one, so the sort stays in arrival order.
  */
 #include "postgres.h"
 
 #include "commands/tablespace.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 #include "spill_runs.h"
 
 /*
- * A run that is merged is read in pieces of a READ_SHAREth of the memory limit, and a merge takes as many runs as have
+ * Runs are written and read in pieces of a PIECE_SHAREth of the memory limit, and a merge takes as many runs as have
  * their pieces in half of it.
  */
-#define READ_SHARE 64
-#define MOST_READ ((Size) 256 * 1024)
+#define PIECE_SHARE 64
+#define MOST_PIECE ((Size) 256 * 1024)
 #define MIN_FAN_IN 6
 #define MAX_FAN_IN 512
 
@@ -26,8 +24,7 @@ struct SpillRuns
 {
 	SortColumns columns;
 	MergeKeys  *keys;
-	LogicalTapeSet *set;
-	Size		read_bytes;		/* at a time, of each run */
+	SpillFile  *file;
 	int			fan_in;
 
 	RowTape   **tapes;			/* runs not yet merged, in arrival order */
@@ -46,13 +43,13 @@ SpillRuns *
 spill_create(const SortColumns *columns, TupleDesc desc, Size memory_limit)
 {
 	SpillRuns  *runs = palloc0(sizeof(SpillRuns));
+	Size		piece_bytes = Max(Min(memory_limit / PIECE_SHARE, MOST_PIECE) / BLCKSZ, 1) * BLCKSZ;
 
 	PrepareTempTablespaces();
 	runs->columns = *columns;
 	runs->keys = mergekeys_open(columns, desc);
-	runs->set = LogicalTapeSetCreate(false, NULL, -1);
-	runs->read_bytes = Max(Min(memory_limit / READ_SHARE, MOST_READ), BLCKSZ);
-	runs->fan_in = (int) Min(Max(memory_limit / 2 / runs->read_bytes, MIN_FAN_IN), MAX_FAN_IN);
+	runs->file = spillfile_open(piece_bytes);
+	runs->fan_in = (int) Min(Max(memory_limit / 2 / piece_bytes, MIN_FAN_IN), MAX_FAN_IN);
 	return runs;
 }
 
@@ -65,7 +62,7 @@ spill_begin(SpillRuns *runs, const MinimalTupleData *header)
 		runs->tapes = runs->tapes ? repalloc(runs->tapes, runs->tapes_size * sizeof(RowTape *))
 			: palloc(runs->tapes_size * sizeof(RowTape *));
 	}
-	runs->tapes[runs->ntapes++] = rowtape_create(runs->set, header, false);
+	runs->tapes[runs->ntapes++] = rowtape_create(runs->file, header, false);
 	runs->written++;
 }
 
@@ -78,7 +75,7 @@ spill_append(SpillRuns *runs, MinimalTuple tuple)
 void
 spill_end(SpillRuns *runs)
 {
-	rowtape_rewind(runs->tapes[runs->ntapes - 1], runs->read_bytes);
+	rowtape_end(runs->tapes[runs->ntapes - 1]);
 }
 
 /* The header if all rows of some runs have it, else NULL. */
@@ -93,7 +90,7 @@ common_header(const MinimalTupleData *header, RowTape **tapes, int count)
 
 /* Writes what is left of a merge to a tape and ends it. */
 static void
-write_merged(SpillRuns *runs, Merge *merge, RowTape *to)
+write_merged(Merge *merge, RowTape *to)
 {
 	MinimalTuple row;
 
@@ -103,7 +100,7 @@ write_merged(SpillRuns *runs, Merge *merge, RowTape *to)
 		rowtape_write(to, row);
 	}
 	merge_end(merge);
-	rowtape_rewind(to, runs->read_bytes);
+	rowtape_end(to);
 }
 
 /* Gives back tapes that have been read. */
@@ -118,9 +115,9 @@ close_tapes(RowTape **tapes, int count)
 static RowTape *
 merge_runs(SpillRuns *runs, RowTape **tapes, int count)
 {
-	RowTape    *to = rowtape_create(runs->set, common_header(&tapes[0]->header, tapes, count), false);
+	RowTape    *to = rowtape_create(runs->file, common_header(&tapes[0]->header, tapes, count), false);
 
-	write_merged(runs, merge_begin(runs->keys, tapes, count, NULL, NULL), to);
+	write_merged(merge_begin(runs->keys, tapes, count, NULL, NULL), to);
 	close_tapes(tapes, count);
 	return to;
 }
@@ -156,13 +153,9 @@ spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header,
 	reduce_runs(runs);
 	runs->merge = merge_begin(runs->keys, runs->tapes, runs->ntapes, next, arg);
 	if (!random_access)
-	{
-		/* nothing is written any more */
-		LogicalTapeSetForgetFreeSpace(runs->set);
 		return;
-	}
-	runs->result = rowtape_create(runs->set, common_header(header, runs->tapes, runs->ntapes), true);
-	write_merged(runs, runs->merge, runs->result);
+	runs->result = rowtape_create(runs->file, common_header(header, runs->tapes, runs->ntapes), true);
+	write_merged(runs->merge, runs->result);
 	runs->merge = NULL;
 	close_tapes(runs->tapes, runs->ntapes);
 	runs->ntapes = 0;
@@ -215,12 +208,9 @@ spill_restore(SpillRuns *runs)
 void
 spill_rewind(SpillRuns *runs)
 {
-	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(runs));
-
-	rowtape_restart(runs->result);
-	runs->eof = false;
-	spill_mark(runs);
-	MemoryContextSwitchTo(old);
+	runs->mark = (TapePlace) {0};
+	runs->mark_eof = false;
+	spill_restore(runs);
 }
 
 void
@@ -244,7 +234,7 @@ spill_close(SpillRuns *runs)
 	close_tapes(runs->tapes, runs->ntapes);
 	if (runs->result)
 		rowtape_close(runs->result);
-	LogicalTapeSetClose(runs->set);
+	spillfile_close(runs->file);
 	mergekeys_close(runs->keys);
 	pfree(runs);
 }
@@ -258,5 +248,5 @@ spill_count(const SpillRuns *runs)
 uint64
 spill_disk_bytes(const SpillRuns *runs)
 {
-	return (uint64) LogicalTapeSetBlocks(runs->set) * BLCKSZ;
+	return spillfile_bytes(runs->file);
 }
