@@ -121,7 +121,8 @@ spillfile_read(SpillFile *file, uint32 piece, char *to, Size bytes)
 	if (got != (int) bytes)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("could not read file \"%s\": read only %d of %zu bytes", FilePathName(file->file), got, bytes)));
+				 errmsg("could not read file \"%s\": read only %d of %zu bytes",
+						FilePathName(file->file), got, bytes)));
 	end_io(start, &pgBufferUsage.temp_blk_read_time);
 	pgBufferUsage.temp_blks_read += (bytes + BLCKSZ - 1) / BLCKSZ;
 }

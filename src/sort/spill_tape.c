@@ -1,8 +1,8 @@
 /*
  * spill_tape.c: rows in a temporary file, one after another.
  *
- * A row is its length and what follows that in a MinimalTuple, as in the server's own sort; where all rows have the same
- * header, it is the data of the row alone.  Rows go over the ends of pieces.
+ * A row is its length and what follows that in a MinimalTuple, as in the server's own sort; where all rows have the
+ * same header, it is the data of the row alone.  Rows go over the ends of pieces.
  */
 #include "postgres.h"
 

@@ -39,8 +39,8 @@ typedef struct TapePlace
 } TapePlace;
 
 /*
- * Begins a tape; only one of a file is written at a time.  header, unless it is NULL, is that of all rows.  Memory comes
- * from the current context.
+ * Begins a tape; only one of a file is written at a time.  header, unless it is NULL, is that of all rows.  Memory
+ * comes from the current context.
  */
 extern RowTape *rowtape_create(SpillFile *file, const MinimalTupleData *header, bool both_ways);
 
