@@ -10,6 +10,7 @@
 #include "executor/tuptable.h"
 
 #include "src/compat.h"
+#include "rowgather.h"
 #include "rowstore.h"
 
 #define ARENA_START_BYTES ((Size) 64 * 1024)
@@ -326,58 +327,97 @@ copy_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items,
 	return taken;
 }
 
-/* Makes rows of some columns of a page's tuples while these have no NULLs. */
+/* Makes uniform rows of columns of fixed place of a page's tuples while these have no NULLs. */
 static uint32
-gather_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items, uint32 count,
-			const RowGather *gather)
+gather_uniform_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items, uint32 count,
+					const RowGather *gather)
 {
 	uint32		taken;
 
-	if (rowstore_data_bytes(store) != gather->data_len)
-		return 0;
 	memset(to, 0, (Size) count * store->stride);
 	for (taken = 0; taken < count; taken++)
 	{
 		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, items[taken]));
-		const char *from = (char *) tuple + ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET;
 
-		if (unlikely((tuple->t_infomask & HEAP_HASNULL) || HeapTupleHeaderGetNatts(tuple) != gather->source_natts ||
-					 tuple->t_hoff != ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET))
+		if (!rowgather_copy(gather, tuple, to + (store->bare ? 0 : ROW_HEADER_BYTES)))
 			break;
 		if (!store->bare)
-		{
 			memcpy(to, store->uniform, ROW_HEADER_BYTES);
-			to += ROW_HEADER_BYTES;
-		}
-		for (int i = 0; i < gather->ncolumns; i++)
-		{
-			if (gather->columns[i].len == 8)
-				memcpy(to + gather->columns[i].to, from + gather->columns[i].from, 8);
-			else if (gather->columns[i].len == 4)
-				memcpy(to + gather->columns[i].to, from + gather->columns[i].from, 4);
-			else
-				memcpy(to + gather->columns[i].to, from + gather->columns[i].from, gather->columns[i].len);
-		}
-		to += store->stride - (store->bare ? 0 : ROW_HEADER_BYTES);
+		to += store->stride;
 	}
 	return taken;
 }
 
-uint32
-rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather)
+/* Makes rows of columns of a page's tuples; fewer where a tuple lacks columns or memory ends. */
+static uint32
+gather_rows(RowStore *store, Page page, const OffsetNumber *items, uint32 count, RowGather *gather)
+{
+	uint32		taken;
+
+	for (taken = 0; taken < count; taken++)
+	{
+		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, items[taken]));
+		MinimalTuple row = rowgather_form(gather, tuple);
+
+		if (row == NULL || !put_formed(store, row, (char *) row->t_bits))
+			break;
+	}
+	return taken;
+}
+
+/* Appends a page's tuples, whatever they look like, in the general form; none when there is no memory. */
+static uint32
+copy_any_rows(RowStore *store, Page page, const OffsetNumber *items, uint32 count)
+{
+	Size		most = store->used + BLCKSZ + (Size) count * MAXIMUM_ALIGNOF;
+
+	if ((most > store->size && !grow_arena(store, most)) ||
+		(store->rows + count > store->offsets_size && !grow_offsets(store, store->rows + count)))
+		return 0;
+	for (uint32 i = 0; i < count; i++)
+	{
+		ItemId		item = PageGetItemId(page, items[i]);
+		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
+		MinimalTuple row = (MinimalTuple) (store->arena + store->used);
+
+		make_header(row, ItemIdGetLength(item) - MINIMAL_TUPLE_OFFSET, tuple->t_infomask2, tuple->t_infomask,
+					tuple->t_hoff);
+		memcpy(row->t_bits, tuple->t_bits, row->t_len - SizeofMinimalTupleHeader);
+		store->offsets[store->rows++] = (uint32) (store->used / MAXIMUM_ALIGNOF);
+		store->used += MAXALIGN(row->t_len);
+	}
+	return count;
+}
+
+/* Appends rows of the uniform form. */
+static uint32
+put_uniform_rows(RowStore *store, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather)
 {
 	char	   *to;
 	uint32		taken;
 
-	count = Min(count, GS_MAX_ROWS - store->rows);
-	if (store->stride == 0 || count == 0)
-		return 0;
 	if (store->used + (Size) count * store->stride > store->size &&
 		!grow_arena(store, store->used + (Size) count * store->stride))
 		return 0;
 	to = store->arena + store->used;
-	taken = gather ? gather_rows(store, to, page, items, count, gather) : copy_rows(store, to, page, items, count);
+	taken = gather ? gather_uniform_rows(store, to, page, items, count, gather) :
+		copy_rows(store, to, page, items, count);
 	store->used += (Size) taken * store->stride;
 	store->rows += taken;
 	return taken;
+}
+
+uint32
+rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count, RowGather *gather)
+{
+	bool		uniform = store->stride != 0;
+
+	count = Min(count, GS_MAX_ROWS - store->rows);
+	if (count == 0 || store->rows == 0)
+		return 0;
+	if (gather && !(uniform && gather->fixed && gather->fixed_bytes == rowstore_data_bytes(store)))
+		return gather_rows(store, page, items, count, gather);
+	if (uniform)
+		return put_uniform_rows(store, page, items, count, gather);
+	return copy_any_rows(store, page, items, count);
 }

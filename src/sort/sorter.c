@@ -312,7 +312,7 @@ put_tuple(Sorter *sorter, Page page, OffsetNumber offset)
 }
 
 uint32
-sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather)
+sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count, struct RowGather *gather)
 {
 	uint32		done = 0;
 

@@ -70,7 +70,7 @@ extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
  * that one goes through sorter_put.
  */
 extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count,
-							  const RowGather *gather);
+							  struct RowGather *gather);
 
 /* Ends input. */
 extern void sorter_finish(Sorter *sorter);
