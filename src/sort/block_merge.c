@@ -110,7 +110,7 @@ word_of(const OpenBlock *block, uint32 n)
 	return block->words ? block->words[n] : 0;
 }
 
-/* The row behind an MergeRow's pointer, which is not bare, in a slot; the slots keep the rows that were compared last. */
+/* A row that is not bare in a slot; the slots keep the rows that were compared last. */
 static TupleTableSlot *
 slot_of(BlockMerge *merge, int side, const char *row)
 {

@@ -74,8 +74,8 @@ typedef MinimalTuple (*BlockNext) (void *arg);
 extern BlockWriter *blockwriter_open(const SortColumns *columns, TupleDesc desc, bool exact, uint16 participant);
 
 /*
- * The next block as a tuple, and how many rows it has; NULL when there are no more.  It stays where it is until two more
- * have been asked for.
+ * The next block as a tuple, and how many rows it has; NULL when there are no more.  It stays where it is until two
+ * more have been asked for.
  */
 extern MinimalTuple blockwriter_next(BlockWriter *writer, BlockNext next, void *arg, uint32 *rows);
 

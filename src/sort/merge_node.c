@@ -1,8 +1,9 @@
 /*
  * merge_node.c: Custom Scan (GpuMerge), which gives out the rows of the blocks that a Gather Merge brings.
  *
- * Below it the Gather Merge does all that it does elsewhere: it starts the workers, takes part itself, ends early, starts
- * again.  The rows leave from where they lie in the blocks, of which each was copied once, out of a worker's queue.
+ * Below it the Gather Merge does all that it does elsewhere: it starts the workers, takes part itself, ends early,
+ * starts again.  The rows leave from where they lie in the blocks, of which each was copied once, out of a worker's
+ * queue.
  */
 #include "postgres.h"
 
