@@ -420,6 +420,23 @@ sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
 	return ExecClearTuple(slot);
 }
 
+MinimalTuple
+sorter_next(Sorter *sorter)
+{
+	MinimalTuple row;
+
+	if (unlikely(sorter->core != NULL))
+	{
+		TupleTableSlot *slot = coresort_get(sorter->core, true, sorter->row_slot);
+
+		return TupIsNull(slot) ? NULL : ((MinimalTupleTableSlot *) slot)->mintuple;
+	}
+	row = get_ours(sorter, true);
+	if (unlikely(row == NULL) && sorter->stats.out_ms == 0)
+		sorter->stats.out_ms = ms_since(sorter->sorted);
+	return row;
+}
+
 void
 sorter_mark(Sorter *sorter)
 {

@@ -80,6 +80,9 @@ extern void sorter_finish(Sorter *sorter);
  * going backward from the end returns the last row.  All but forward needs random_access.
  */
 extern TupleTableSlot *sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot);
+
+/* The next row forward without a slot, valid until the next call; NULL at the end. */
+extern MinimalTuple sorter_next(Sorter *sorter);
 extern void sorter_mark(Sorter *sorter);
 extern void sorter_restore(Sorter *sorter);
 extern void sorter_rewind(Sorter *sorter);
