@@ -3,9 +3,9 @@
  *
  * A scan without conditions finds the visible rows of a page all at once and then gives them out one by one, through
  * four calls each.  Most of what a sort's input costs goes there.  So the first row of each page comes through the
- * executor, with all that belongs to it: the choice of the next page, its visibility, interrupts.  The others are taken
- * straight from the page, and the scan is told that it has given them out.  Where a projection only picks columns, these
- * are copied likewise.
+ * executor, with all that belongs to it: the choice of the next page, its visibility, interrupts.  The others are
+ * taken straight from the page, and the scan is told that it has given them out.  Where a projection only picks
+ * columns, these are copied likewise.
  */
 #include "postgres.h"
 

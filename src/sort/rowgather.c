@@ -11,7 +11,19 @@
 
 #include "src/compat.h"
 #include "rowgather.h"
-#include "rowstore.h"
+
+struct RowGather
+{
+	int			nsource;		/* columns of a tuple up to the last one that is wanted */
+	int			ncolumns;		/* of a row */
+	struct GatherSource *sources;
+	struct GatherColumn *columns;
+	bool		fixed;			/* all columns have their places in every tuple without NULLs; then: */
+	uint16		fixed_natts;	/* that such a tuple has, if it has all columns */
+	uint32		fixed_bytes;	/* of a row's data */
+	const char **places;		/* of a tuple's columns */
+	MinimalTuple row;			/* room for the longest row */
+};
 
 /* A column of the table. */
 typedef struct GatherSource
@@ -126,7 +138,7 @@ static inline void
 find_columns(RowGather *gather, HeapTupleHeader tuple)
 {
 	const char *data = (char *) tuple + tuple->t_hoff;
-	const bits8 *bits = tuple->t_infomask & HEAP_HASNULL ? tuple->t_bits : NULL;
+	const uint8 *bits = tuple->t_infomask & HEAP_HASNULL ? tuple->t_bits : NULL;
 	Size		offset = 0;
 
 	for (int i = 0; i < gather->nsource; i++)
@@ -206,8 +218,12 @@ has_null(const RowGather *gather)
 	return false;
 }
 
-MinimalTuple
-rowgather_form(RowGather *gather, HeapTupleHeader tuple)
+/*
+ * Makes a row of a tuple, as heap_form_minimal_tuple would; valid until the next call.  NULL if the tuple lacks columns,
+ * which were added to the table after it was written.
+ */
+static MinimalTuple
+form_row(RowGather *gather, HeapTupleHeader tuple)
 {
 	MinimalTuple row = gather->row;
 	uint16		infomask = 0;
@@ -243,8 +259,9 @@ rowgather_form(RowGather *gather, HeapTupleHeader tuple)
 	return row;
 }
 
-bool
-rowgather_copy(const RowGather *gather, HeapTupleHeader tuple, char *to)
+/* Copies the columns of fixed place of a tuple without NULLs to a row's data; false if it is no such tuple. */
+static inline bool
+copy_columns(const RowGather *gather, HeapTupleHeader tuple, char *to)
 {
 	const char *from = (char *) tuple + ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET;
 
@@ -263,4 +280,49 @@ rowgather_copy(const RowGather *gather, HeapTupleHeader tuple, char *to)
 			memcpy(to + column->to, from + column->from, column->len);
 	}
 	return true;
+}
+
+/* Appends uniform rows of columns of fixed place while the tuples have no NULLs. */
+static uint32
+put_uniform_rows(RowGather *gather, RowStore *store, Page page, const OffsetNumber *items, uint32 count)
+{
+	char	   *to = rowstore_room(store, count);
+	uint32		taken;
+
+	if (to == NULL)
+		return 0;
+	memset(to, 0, (Size) count * store->stride);
+	for (taken = 0; taken < count; taken++)
+	{
+		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, items[taken]));
+
+		if (!copy_columns(gather, tuple, to + (store->bare ? 0 : ROW_HEADER_BYTES)))
+			break;
+		if (!store->bare)
+			memcpy(to, store->uniform, ROW_HEADER_BYTES);
+		to += store->stride;
+	}
+	rowstore_advance(store, taken);
+	return taken;
+}
+
+uint32
+rowgather_put_page(RowGather *gather, RowStore *store, Page page, const OffsetNumber *items, uint32 count)
+{
+	uint32		taken;
+
+	count = Min(count, GS_MAX_ROWS - store->rows);
+	if (store->rows == 0)
+		return 0;
+	if (store->stride != 0 && gather->fixed && gather->fixed_bytes == rowstore_data_bytes(store))
+		return put_uniform_rows(gather, store, page, items, count);
+	for (taken = 0; taken < count; taken++)
+	{
+		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, items[taken]));
+		MinimalTuple row = form_row(gather, tuple);
+
+		if (row == NULL || !rowstore_put_row(store, row))
+			break;
+	}
+	return taken;
 }

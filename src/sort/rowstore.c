@@ -10,7 +10,6 @@
 #include "executor/tuptable.h"
 
 #include "src/compat.h"
-#include "rowgather.h"
 #include "rowstore.h"
 
 #define ARENA_START_BYTES ((Size) 64 * 1024)
@@ -276,6 +275,12 @@ put_values(RowStore *store, TupleTableSlot *slot)
 }
 
 bool
+rowstore_put_row(RowStore *store, MinimalTuple row)
+{
+	return put_formed(store, row, (char *) row->t_bits);
+}
+
+bool
 rowstore_put(RowStore *store, TupleTableSlot *slot)
 {
 	MinimalTupleData header;
@@ -327,44 +332,6 @@ copy_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items,
 	return taken;
 }
 
-/* Makes uniform rows of columns of fixed place of a page's tuples while these have no NULLs. */
-static uint32
-gather_uniform_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items, uint32 count,
-					const RowGather *gather)
-{
-	uint32		taken;
-
-	memset(to, 0, (Size) count * store->stride);
-	for (taken = 0; taken < count; taken++)
-	{
-		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, items[taken]));
-
-		if (!rowgather_copy(gather, tuple, to + (store->bare ? 0 : ROW_HEADER_BYTES)))
-			break;
-		if (!store->bare)
-			memcpy(to, store->uniform, ROW_HEADER_BYTES);
-		to += store->stride;
-	}
-	return taken;
-}
-
-/* Makes rows of columns of a page's tuples; fewer where a tuple lacks columns or memory ends. */
-static uint32
-gather_rows(RowStore *store, Page page, const OffsetNumber *items, uint32 count, RowGather *gather)
-{
-	uint32		taken;
-
-	for (taken = 0; taken < count; taken++)
-	{
-		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, items[taken]));
-		MinimalTuple row = rowgather_form(gather, tuple);
-
-		if (row == NULL || !put_formed(store, row, (char *) row->t_bits))
-			break;
-	}
-	return taken;
-}
-
 /* Appends a page's tuples, whatever they look like, in the general form; none when there is no memory. */
 static uint32
 copy_any_rows(RowStore *store, Page page, const OffsetNumber *items, uint32 count)
@@ -389,35 +356,31 @@ copy_any_rows(RowStore *store, Page page, const OffsetNumber *items, uint32 coun
 	return count;
 }
 
-/* Appends rows of the uniform form. */
-static uint32
-put_uniform_rows(RowStore *store, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather)
+char *
+rowstore_room(RowStore *store, uint32 count)
+{
+	Size		wanted = store->used + (Size) count * store->stride;
+
+	if (wanted > store->size && !grow_arena(store, wanted))
+		return NULL;
+	return store->arena + store->used;
+}
+
+uint32
+rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count)
 {
 	char	   *to;
 	uint32		taken;
 
-	if (store->used + (Size) count * store->stride > store->size &&
-		!grow_arena(store, store->used + (Size) count * store->stride))
-		return 0;
-	to = store->arena + store->used;
-	taken = gather ? gather_uniform_rows(store, to, page, items, count, gather) :
-		copy_rows(store, to, page, items, count);
-	store->used += (Size) taken * store->stride;
-	store->rows += taken;
-	return taken;
-}
-
-uint32
-rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count, RowGather *gather)
-{
-	bool		uniform = store->stride != 0;
-
 	count = Min(count, GS_MAX_ROWS - store->rows);
 	if (count == 0 || store->rows == 0)
 		return 0;
-	if (gather && !(uniform && gather->fixed && gather->fixed_bytes == rowstore_data_bytes(store)))
-		return gather_rows(store, page, items, count, gather);
-	if (uniform)
-		return put_uniform_rows(store, page, items, count, gather);
-	return copy_any_rows(store, page, items, count);
+	if (store->stride == 0)
+		return copy_any_rows(store, page, items, count);
+	to = rowstore_room(store, count);
+	if (to == NULL)
+		return 0;
+	taken = copy_rows(store, to, page, items, count);
+	rowstore_advance(store, taken);
+	return taken;
 }

@@ -16,8 +16,6 @@
 StaticAssertDecl(sizeof(MinimalTupleData) == ROW_HEADER_BYTES,
 				 "a MinimalTupleData holds a header that can be compared whole");
 
-struct RowGather;
-
 /* Rows with more data than this keep their headers: copying them on the way out would cost more than 16 bytes save. */
 #define BARE_BYTES 48
 
@@ -47,12 +45,24 @@ extern RowStore *rowstore_create(BigMem *mem, int natts);
 /* Appends a copy of the slot's row; false when there is no memory or no room for more rows. */
 extern bool rowstore_put(RowStore *store, TupleTableSlot *slot);
 
+/* The same with a row whose header has zeros wherever it says nothing of the layout. */
+extern bool rowstore_put_row(RowStore *store, MinimalTuple row);
+
 /*
- * Appends rows of a heap page, after a first row has come otherwise; returns how many.  They are the page's tuples, or
- * made of these by gather.  Fewer than asked: the next one has to come by rowstore_put.
+ * Appends tuples of a heap page, after a first row has come otherwise; returns how many.  Fewer than asked: the next one
+ * has to come by rowstore_put.
  */
-extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count,
-								struct RowGather *gather);
+extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count);
+
+/* Uniform form: where count more rows may be written before rowstore_advance appends them; NULL without memory. */
+extern char *rowstore_room(RowStore *store, uint32 count);
+
+static inline void
+rowstore_advance(RowStore *store, uint32 count)
+{
+	store->used += (Size) count * store->stride;
+	store->rows += count;
+}
 
 /* Forgets all rows; keeps some memory for the next ones. */
 extern void rowstore_reset(RowStore *store);
