@@ -3,9 +3,11 @@
  */
 #include "postgres.h"
 
+#include "fmgr.h"
 #include "port/pg_bswap.h"
 
-#include "sortkey.h"
+#include "src/compat.h"
+#include "sortkey_types.h"
 
 void
 keywriter_begin(KeyWriter *writer, gs_chunk *chunk, char *memory, const SortKey *keys)
@@ -225,6 +227,16 @@ write_fixed(SortKey *key, Datum value, char *to)
 	return to + key->width;
 }
 
+uint64
+sortkey_word(SortKey *key, Datum value)
+{
+	char		element[sizeof(uint64)] pg_attribute_aligned(8);
+	KeyColumn	column = {.values = element};
+
+	(void) sortkey_put(key, value, false, &column, 0);
+	return unsigned_image(key->spec.type, element) ^ (key->spec.desc ? PG_UINT64_MAX : 0);
+}
+
 void
 sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out)
 {
@@ -245,10 +257,15 @@ static Size
 prefix_bytes(SortKey *key, Datum value, char *out, Size room)
 {
 	Size		len;
-	const uint8 *bytes = encode_bytes(key, value, &len);
+	const uint8 *bytes;
 	char		flip = key->spec.desc ? (char) 0xff : 0;
 	Size		at = 0;
 
+	/* of a compressed or external string no more than is wanted */
+	if (key->encode == encode_varlena && VARATT_IS_EXTENDED(DatumGetPointer(value)) &&
+		!VARATT_IS_SHORT(DatumGetPointer(value)))
+		value = PointerGetDatum(PG_DETOAST_DATUM_SLICE(value, 0, room));
+	bytes = encode_bytes(key, value, &len);
 	for (Size i = 0; i < len && at < room; i++)
 	{
 		out[at++] = (char) bytes[i] ^ flip;

@@ -385,3 +385,12 @@ gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorte
 	if (gpusort_explain_machine)
 		explain_machine(stats, before, &node->ss.ps, es);
 }
+
+void
+gpumerge_explain(CustomScanState *node, const SortColumns *columns, uint64 blocks, List *ancestors, ExplainState *es)
+{
+	explain_keys(node, columns, ancestors, es);
+	/* the rows of the Gather Merge below */
+	if (es->analyze)
+		ExplainPropertyInteger("Blocks", NULL, (int64) blocks, es);
+}
