@@ -3,10 +3,8 @@
  */
 #include "postgres.h"
 
-#include "fmgr.h"
 #include "port/pg_bswap.h"
 
-#include "src/compat.h"
 #include "sortkey_types.h"
 
 void
@@ -275,10 +273,11 @@ prefix_bytes(SortKey *key, Datum value, char *out, Size room)
 			return room + 1;
 	}
 	/* whatever is behind it, two bytes that end it */
-	if (at + 2 > room)
-		return room + 1;
-	out[at++] = flip;
-	out[at++] = flip;
+	for (int i = 0; i < 2; i++)
+		if (at < room)
+			out[at++] = flip;
+		else
+			return room + 1;
 	return at;
 }
 
