@@ -5,6 +5,7 @@
 # those that have them.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
 # the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17
 # choose files of pgtap and tap by how their names begin.  VERBOSE=1 shows all that the TAP programs say.
+# WERROR=1 makes errors of compilers' warnings.
 #
 # A test that fails, a program that dies or says nothing, a suite that counts nothing and a server that crashes: each fails the run.
 set -eu
