@@ -1,5 +1,5 @@
 /*
- * compat.h: the differences between PostgreSQL 15 and 18, all of them.
+ * compat.h: the differences between PostgreSQL 15 and 19, all of them.
  */
 #ifndef GPUSORT_COMPAT_H
 #define GPUSORT_COMPAT_H
@@ -17,20 +17,20 @@
 #include "varatt.h"
 #endif
 
-/*
- * before 18 one function of utils/pg_locale.h is all we need; the header itself wants those of ICU, which may not be
- * there
- */
-#if PG_VERSION_NUM >= 180000
-#include "utils/pg_locale.h"
-#else
-extern bool lc_collate_is_c(Oid collation);
-#endif
-
 /* 18 took the printing functions and ExplainState out of commands/explain.h */
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
+#endif
+
+/* 19 tells planners of the EXPLAIN that they plan for */
+#if PG_VERSION_NUM >= 190000
+#define PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursor_options, ParamListInfo params, struct ExplainState *explain
+#define PLANNER_ARGUMENTS	parse, query_string, cursor_options, params, explain
+#else
+#define PLANNER_PARAMETERS	Query *parse, const char *query_string, int cursor_options, ParamListInfo params
+#define PLANNER_ARGUMENTS	parse, query_string, cursor_options, params
 #endif
 
 /* before 18 the attribute had another name and stood behind a declaration */
@@ -116,19 +116,6 @@ aggregate_is_presorted(const Aggref *aggregate)
 }
 
 /*
- * Does the server compare bytes under this collation?  18 asks the locale itself.
- */
-static inline bool
-collation_is_c(Oid collation)
-{
-#if PG_VERSION_NUM >= 180000
-	return pg_newlocale_from_collation(collation)->collate_is_c;
-#else
-	return lc_collate_is_c(collation);
-#endif
-}
-
-/*
  * Where the catalogs keep the names of ICU's locales and rules; rules came with 16, and other names with 17.
  */
 #if PG_VERSION_NUM >= 170000
@@ -144,6 +131,11 @@ collation_is_c(Oid collation)
 #else
 #define ATTRIBUTE_OF_DATABASE_ICU_RULES		0
 #define ATTRIBUTE_OF_COLLATION_ICU_RULES	0
+#endif
+
+/* a provider that 17 brought */
+#if PG_VERSION_NUM < 170000
+#define COLLPROVIDER_BUILTIN	'b'
 #endif
 
 /*
