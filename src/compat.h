@@ -38,6 +38,13 @@
 #define pg_noreturn _Noreturn
 #endif
 
+/* 19 has one kind of Unique left, and gave it the shorter name */
+#if PG_VERSION_NUM >= 190000
+#define UpperUniquePath				UniquePath
+#define T_UpperUniquePath			T_UniquePath
+#define create_upper_unique_path	create_unique_path
+#endif
+
 /* 18 can leave room before the tuple */
 #if PG_VERSION_NUM >= 180000
 #define copy_tuple_minimal(tuple) heap_copy_minimal_tuple(tuple, 0)
