@@ -23,6 +23,13 @@
 #include "commands/explain_state.h"
 #endif
 
+/* how many entries of the range table EXPLAIN counts; 18 brought one for groups, which is none of them */
+#if PG_VERSION_NUM >= 180000
+#define explain_rtable_size(es)	((es)->rtable_size)
+#else
+#define explain_rtable_size(es)	list_length((es)->rtable)
+#endif
+
 /* 19 tells planners of the EXPLAIN that they plan for */
 #if PG_VERSION_NUM >= 190000
 #define PLANNER_PARAMETERS \
