@@ -10,6 +10,7 @@
 
 #include "access/stratnum.h"
 #include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
 #include "utils/lsyscache.h"
 
 /* 16 took variable-length datums out of postgres.h */
@@ -100,6 +101,26 @@ add_disabled_nodes(Path *path, int count)
 #if PG_VERSION_NUM >= 180000
 	path->disabled_nodes += count;
 #endif
+}
+
+/*
+ * What goes into custom_plans of a CustomScan whose only child is its lefttree.  EXPLAIN says of a node that it is
+ * disabled if its plan has more disabled nodes than its children have, and looks for those of a CustomScan nowhere but
+ * there; it reads nothing else of them.
+ */
+static inline List *
+children_for_explain(const Plan *child)
+{
+#if PG_VERSION_NUM >= 180000
+	if (child->disabled_nodes > 0)
+	{
+		Result	   *stand_in = makeNode(Result);
+
+		stand_in->plan.disabled_nodes = child->disabled_nodes;
+		return list_make1(stand_in);
+	}
+#endif
+	return NIL;
 }
 
 /*

@@ -133,6 +133,7 @@ make_gpusort(Sort *sort)
 	scan->scan.scanrelid = 0;
 	scan->scan.plan.targetlist = make_output_list(sort->plan.targetlist);
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	scan->custom_plans = children_for_explain(outerPlan(sort));
 	scan->custom_scan_tlist = sort->plan.targetlist;
 	scan->custom_private = list_make5(attnos, sortops, collations, nulls_first, list_copy(attnos));
 	scan->methods = &gpusort_scan_methods;
