@@ -7,6 +7,9 @@
 #if PG_VERSION_NUM < 150000
 #error "gpusort needs PostgreSQL 15 or later"
 #endif
+#if SIZEOF_VOID_P < 8
+#error "gpusort needs a 64-bit server"
+#endif
 
 #include "access/stratnum.h"
 #include "nodes/pathnodes.h"
