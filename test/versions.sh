@@ -4,7 +4,7 @@
 # Versions: 15 (Debian bookworm), 16 (Ubuntu noble), 17 (Debian trixie), 18 (sid), 19 (experimental); all when none is named.
 # Suites: build (by gcc and by clang, warnings are errors), regress, pgtap, tap, differential, queries, core (PostgreSQL's own regression
 # tests, with and without gpusort), assert (regress, pgtap and differential in a server that is built here, with assertions); when none is
-# named all but assert, which the newest version has, too.  PGTAP, ONLY and VERBOSE are what they are to test/run.sh.
+# named, all but assert, which 18 has, too.  PGTAP, ONLY and VERBOSE are what they are to test/run.sh.
 # JIT=off or JIT=on leaves the other out; tests of TAP set it themselves.
 #
 # Each version lives in a chroot below VERSIONS_DIR (default /var/tmp/gpusort-versions), which is made once and kept: 2 GB.  That takes
@@ -17,7 +17,8 @@ dir=${VERSIONS_DIR:-/var/tmp/gpusort-versions}
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-newest=19
+# the newest that is out
+newest=18
 versions=()
 suites=()
 for word; do
@@ -122,7 +123,10 @@ install_packages() {
 		inside sh -c "cd /tmp && apt-get download -q postgresql-$((version - 1))-pgtap && dpkg-deb -x postgresql-*-pgtap_*.deb pgtap &&
 			cp pgtap/usr/share/postgresql/*/extension/pgtap* /usr/share/postgresql/$version/extension/"
 	fi
-	inside sh -c "cd /usr/src && apt-get source -q --only-source postgresql-$version && mv postgresql-$version-*/ postgresql && rm postgresql-*"
+	# archives do not keep the source of every version that is not out yet; the tests of the one before run there, too
+	inside sh -c "cd /usr/src && for source in $version $((version - 1)); do
+		if apt-get source -q --only-source postgresql-\$source; then break; fi; done
+		mv postgresql-*/ postgresql && rm postgresql[-_]*"
 	inside apt-get clean
 }
 
