@@ -138,6 +138,9 @@ extern void sortkey_restart(SortKey *key);
  */
 extern bool sortkey_guess(SortKey *key, Datum value, StringInfo out);
 
+/* Does a key of an operator without an exact encoding usually tell values apart?  If not, they are all compared. */
+extern bool sortkey_tells(Oid sortop);
+
 /*
  * Sorts of this session take coarse keys of this kind no more: they were found to contradict the comparison function.
  */
