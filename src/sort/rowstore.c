@@ -363,6 +363,30 @@ gather_rows(const RowStore *store, char *to, Page page, const OffsetNumber *item
 	return taken;
 }
 
+/* Appends a page's tuples in the general form, whatever they look like. */
+static uint32
+append_tuples(RowStore *store, Page page, const OffsetNumber *items, uint32 count)
+{
+	Size		most = store->used + BLCKSZ + (Size) count * MAXIMUM_ALIGNOF;
+
+	if ((most > store->size && !grow_arena(store, most)) ||
+		(store->rows + count > store->offsets_size && !grow_offsets(store, store->rows + count)))
+		return 0;
+	for (uint32 i = 0; i < count; i++)
+	{
+		ItemId		item = PageGetItemId(page, items[i]);
+		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
+		MinimalTuple row = (MinimalTuple) (store->arena + store->used);
+
+		make_header(row, ItemIdGetLength(item) - MINIMAL_TUPLE_OFFSET, tuple->t_infomask2, tuple->t_infomask,
+					tuple->t_hoff);
+		memcpy(row->t_bits, tuple->t_bits, row->t_len - SizeofMinimalTupleHeader);
+		store->offsets[store->rows++] = (uint32) (store->used / MAXIMUM_ALIGNOF);
+		store->used += MAXALIGN(row->t_len);
+	}
+	return count;
+}
+
 uint32
 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather)
 {
@@ -370,8 +394,10 @@ rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 
 	uint32		taken;
 
 	count = Min(count, GS_MAX_ROWS - store->rows);
-	if (store->stride == 0 || count == 0)
+	if (store->rows == 0 || count == 0)
 		return 0;
+	if (store->stride == 0)
+		return gather ? 0 : append_tuples(store, page, items, count);
 	if (store->used + (Size) count * store->stride > store->size &&
 		!grow_arena(store, store->used + (Size) count * store->stride))
 		return 0;

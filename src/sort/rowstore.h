@@ -60,8 +60,8 @@ typedef struct RowGather
 } RowGather;
 
 /*
- * Appends rows of a heap page for as long as they are of the same form as those before; returns how many.  They are the
- * page's tuples, or made of these by gather.
+ * Appends rows of a heap page for as long as they are of the same form as those before, if these have one; returns how
+ * many.  They are the page's tuples, or made of these by gather, which takes the uniform form.
  */
 extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count,
 								const RowGather *gather);
