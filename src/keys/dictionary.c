@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "access/tupmacs.h"
-#include "common/hashfn.h"
 #include "utils/memutils.h"
 
 #include "dictionary.h"
@@ -126,11 +125,52 @@ dictionary_free(Dictionary *dictionary)
 	MemoryContextDelete(dictionary->context);
 }
 
+/* Eight bytes as a number, or as many as there are. */
+static inline uint64
+load_word(const char *bytes, Size len)
+{
+	uint64		word = 0;
+
+	if (likely(len >= sizeof(word)))
+		memcpy(&word, bytes, sizeof(word));
+	else
+		for (Size i = 0; i < len; i++)
+			word = word << 8 | (uint8) bytes[i];
+	return word;
+}
+
+/* The last eight bytes, part of which may have been seen before. */
+static inline uint64
+last_word(const char *bytes, Size len)
+{
+	return len < sizeof(uint64) ? load_word(bytes, len) : load_word(bytes + len - sizeof(uint64), sizeof(uint64));
+}
+
+/* A hash of bytes: most values are short, and each of them comes here, so that a call would be a good part of it. */
+static inline uint32
+hash_value(const char *bytes, Size len)
+{
+	const uint64 factor = UINT64CONST(0x9e3779b97f4a7c15);	/* 2^64 by the golden ratio */
+	uint64		hash = len;
+
+	for (Size i = 0; i + sizeof(uint64) < len; i += sizeof(uint64))
+	{
+		hash = (hash ^ load_word(bytes + i, sizeof(uint64))) * factor;
+		hash ^= hash >> 32;
+	}
+	/* what differs may stand in the high bytes alone, which a product carries no further down */
+	hash ^= last_word(bytes, len);
+	hash = (hash ^ hash >> 32) * factor;
+	return (uint32) (hash >> 32);
+}
+
 /* Is this the entry of these bytes? */
 static inline bool
 is_entry(const Entry *entry, const char *bytes, Size len)
 {
-	return entry->len == len && memcmp(entry->bytes, bytes, len) == 0;
+	if (entry->len != len || last_word(entry->bytes, len) != last_word(bytes, len))
+		return false;
+	return len <= sizeof(uint64) || memcmp(entry->bytes, bytes, len - sizeof(uint64)) == 0;
 }
 
 /* The slot of these bytes, or the empty one where they would be. */
@@ -314,7 +354,7 @@ number_of_bytes(Dictionary *dictionary, Datum value, const char *bytes, Size len
 
 	if (dictionary->nentries == 0 || !is_entry(&dictionary->entries[dictionary->last], bytes, len))
 	{
-		uint32		hash = hash_bytes((const unsigned char *) bytes, (int) len);
+		uint32		hash = hash_value(bytes, len);
 		uint32		found = dictionary->slots[find_slot(dictionary, hash, bytes, len)];
 
 		dictionary->lookups++;
