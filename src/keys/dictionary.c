@@ -13,9 +13,11 @@
 
 #include "dictionary.h"
 #include "sortkey_types.h"
+#include "src/guc.h"
 
-/* More bytes of values are not few either. */
-#define MAX_BYTES ((Size) 4 * 1024 * 1024)
+/* Values that take more memory are not few either, nor those that take more than a part of what a sort may take. */
+#define MAX_BYTES ((Size) 5 * 1024 * 1024)
+#define MEMORY_SHARE 8
 
 /*
  * Numbers at first, and from one value to the next where they come in ascending or descending order: there is room for
@@ -55,7 +57,7 @@ struct Dictionary
 	uint32	   *slots;			/* hash table of entry numbers + 1, 0: empty; twice as many as there may be entries */
 	uint32	   *ordered;		/* entries of different numbers, in their order */
 	uint32		nordered;
-	Size		bytes;			/* of values */
+	Size		most_bytes;
 	int			renumberings;
 	uint32		last;			/* the entry found last */
 	uint32		pass;			/* over the rows, which begins with dictionary_restart */
@@ -104,6 +106,7 @@ dictionary_create(SortSupport ssup, int16 typlen, bool typbyval)
 	dictionary->typlen = typlen;
 	dictionary->typbyval = typbyval;
 	dictionary->context = context;
+	dictionary->most_bytes = Min(MAX_BYTES, gpusort_memory_limit() / MEMORY_SHARE);
 	dictionary->next_estimate = FIRST_ESTIMATE;
 	set_room(dictionary, 64);
 	MemoryContextSwitchTo(old);
@@ -200,7 +203,8 @@ too_many(Dictionary *dictionary)
 	uint64		n = dictionary->lookups;
 	uint64		repeated = n - dictionary->different;
 
-	if (dictionary->nentries >= DICTIONARY_VALUES || dictionary->bytes > MAX_BYTES)
+	if (dictionary->nentries >= DICTIONARY_VALUES ||
+		MemoryContextMemAllocated(dictionary->context, false) > dictionary->most_bytes)
 		return true;
 	if (n < dictionary->next_estimate)
 		return false;
@@ -305,7 +309,6 @@ keep_value(Dictionary *dictionary, Entry *entry, Datum value, const char *bytes,
 	entry->bytes = copy + header;
 	entry->len = (uint32) len;
 	entry->value = dictionary->typbyval ? value : PointerGetDatum(copy);
-	dictionary->bytes += header + len;
 }
 
 /* Takes a new value in, which belongs into a slot; its number is the last entry's then. */

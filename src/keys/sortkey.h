@@ -129,6 +129,9 @@ extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo
 extern bool sortkey_defer(SortKey *key);
 extern void sortkey_resume(SortKey *key);
 
+/* Memory that a key without an exact encoding takes for itself. */
+extern Size sortkey_bytes(const SortKey *key);
+
 /* Tells a key that rows come again from the first on, or those of another job. */
 extern void sortkey_restart(SortKey *key);
 

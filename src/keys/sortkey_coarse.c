@@ -37,6 +37,7 @@ static List *refused_operators = NIL;
 
 typedef struct CoarseState
 {
+	MemoryContext context;		/* of everything here */
 	Oid			sortop;
 	SortSupportData ssup;		/* the comparison function */
 	Dictionary *dictionary;
@@ -214,7 +215,7 @@ static KeyResult
 leave_dictionary(SortKey *key)
 {
 	CoarseState *state = key->state;
-	MemoryContext old = MemoryContextSwitchTo(key->context);
+	MemoryContext old = MemoryContextSwitchTo(state->context);
 	KeyResult	result;
 
 	dictionary_free(state->dictionary);
@@ -245,12 +246,15 @@ encode_dictionary(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 void
 open_coarse(SortKey *key, Oid sortop, Oid collation, Oid opfamily, Oid opcintype)
 {
+	MemoryContext context = AllocSetContextCreate(key->context, "gpusort coarse key", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
 	CoarseState *state = palloc0(sizeof(CoarseState));
 	int16		typlen;
 	bool		typbyval;
 
 	if (key->exact)
 		elog(ERROR, "operator %u has no exact sort key", sortop);
+	state->context = context;
 	get_typlenbyval(opcintype, &typlen, &typbyval);
 	key->state = state;
 	state->sortop = sortop;
@@ -260,6 +264,15 @@ open_coarse(SortKey *key, Oid sortop, Oid collation, Oid opfamily, Oid opcintype
 	state->dictionary = dictionary_create(&state->ssup, typlen, typbyval);
 	key->unpack = typlen == -1 && !OidIsValid(state->strings);
 	(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
+	MemoryContextSwitchTo(old);
+}
+
+Size
+sortkey_bytes(const SortKey *key)
+{
+	const CoarseState *state = key->state;
+
+	return key->form == NULL ? 0 : MemoryContextMemAllocated(state->context, true);
 }
 
 bool
