@@ -2,9 +2,9 @@
  * parts.h: values made of others, as bytes that begin as their comparison functions do.
  *
  * Arrays, records, ranges, multiranges and jsonb are compared part by part, and most parts have keys of their own.  The
- * bytes of a value are those of its first parts, as far as these are known and as many as go into PARTS_BYTES.  They are
- * coarse: values with different bytes are in the order of these, by memcmp and then length, while values with the same
- * ones may compare either way.
+ * bytes of a value are those of its first parts, as far as these are known and as many as go into PARTS_BYTES.
+ * They are coarse: values with different bytes are in the order of these, by memcmp and then length, while values with
+ * the same ones may compare either way.
  */
 #ifndef GPUSORT_PARTS_H
 #define GPUSORT_PARTS_H

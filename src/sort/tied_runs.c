@@ -115,8 +115,8 @@ find_run(Settling *s, uint64 place, uint64 *start, uint64 *end)
 }
 
 /*
- * Loads the value of an item that follows another: in a large run values lie anywhere in memory, and to wait for each of
- * them takes as long as to compare it.  Behind the last item there is room for a look.
+ * Loads the value of an item that follows another: in a large run values lie anywhere in memory, and to wait for each
+ * of them takes as long as to compare it.  Behind the last item there is room for a look.
  */
 static inline void
 load_ahead(const Settling *s, const TiedItem *item)
