@@ -199,7 +199,8 @@ run_build() {
 run() {
 	local name=$1 log start=$SECONDS counts
 	shift
-	log=$dir/logs/$version-${name// /-}.log
+	log=${name//,/}
+	log=$dir/logs/$version-${log// /-}.log
 	inside sh -c 'cd /srv/gpusort && exec "$@"' sh "$@" >"$log" 2>&1 </dev/null || true
 	counts=$(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p')
 	if [ -z "$counts" ]; then
@@ -231,7 +232,7 @@ run_suite() {
 		core) with_jit core test/core-regress.sh /usr/src/postgresql ;;
 		assert)
 			make_assert
-			run 'assertions' test/run.sh regress pgtap differential ;;
+			run assertions test/run.sh regress pgtap differential ;;
 		*) with_jit "$1" test/run.sh "$1" ;;
 	esac
 }
