@@ -237,12 +237,12 @@ run_suite() {
 	esac
 }
 
-# The tree without what was built for another server
+# The tree without what was built for another server; what an earlier run built here stays
 copy_tree() {
-	rm -rf "$place/srv/gpusort"
+	local built=(--exclude='*.o' --exclude='*.so' --exclude=./gpusortd --exclude=build)
 	mkdir -p "$place/srv/gpusort"
-	tar -C "$root" --exclude=./.git --exclude='*.o' --exclude='*.so' --exclude=./gpusortd --exclude=build -cf - . |
-		tar -C "$place/srv/gpusort" --no-same-owner -xf -
+	find "$place/srv/gpusort" -type f ! -name '*.o' ! -name '*.so' ! -name gpusortd ! -path '*/build/*' -delete
+	tar -C "$root" --exclude=./.git "${built[@]}" -cf - . | tar -C "$place/srv/gpusort" --no-same-owner -xf -
 }
 
 run_version() {
