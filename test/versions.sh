@@ -38,10 +38,13 @@ debian=${DEBIAN_MIRROR:-$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>
 debian=${debian:-http://deb.debian.org/debian}
 ubuntu=${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
 
-# Runs a command in the chroot of the version at hand.
+# Runs a command in the chroot of the version at hand.  What it leaves running does not keep the lock.
 inside() {
-	chroot "$place" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive WERROR=1 \
-		PG_CONFIG="$pg_config" PGTAP="${PGTAP:-}" ONLY="${ONLY:-}" VERBOSE="${VERBOSE:-}" ${settings:+TEMP_CONFIG="$settings"} "$@"
+	(
+		eval "exec $lock>&-"
+		exec chroot "$place" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive WERROR=1 \
+			PG_CONFIG="$pg_config" PGTAP="${PGTAP:-}" ONLY="${ONLY:-}" VERBOSE="${VERBOSE:-}" ${settings:+TEMP_CONFIG="$settings"} "$@"
+	)
 }
 
 # Mounts what programs expect; everything is taken away at the end.
