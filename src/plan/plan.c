@@ -307,7 +307,7 @@ plan_query(Query *parse, const char *query_string, int cursor_options, ParamList
 	if (!gpusort_enabled)
 		return stmt;
 	stmt->planTree = walk(stmt, stmt->planTree, no_bound);
-	drop_key_copies(stmt);
+	drop_key_copies(stmt, NULL);
 	walk_list(stmt, stmt->subplans, no_bound);
 	return stmt;
 }
