@@ -309,7 +309,7 @@ plan_query(PLANNER_PARAMETERS)
 	if (!gpusort_enabled)
 		return stmt;
 	stmt->planTree = walk(stmt, stmt->planTree, no_bound);
-	drop_key_copies(stmt);
+	drop_key_copies(stmt, NULL);
 	walk_list(stmt, stmt->subplans, no_bound);
 	return stmt;
 }

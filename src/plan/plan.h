@@ -42,8 +42,11 @@ extern List *number_columns(const List *columns, Index varno);
  */
 extern Plan *take_gather_merge(PlannedStmt *stmt, GatherMerge *gather);
 
-/* plan_junk.c: takes columns out of a finished plan that only repeat another one to sort by. */
-extern void drop_key_copies(PlannedStmt *stmt);
+/*
+ * plan_junk.c: takes columns that only repeat another one to sort by out of a sort of ours at the top of a finished
+ * plan, or below a Gather Merge there (NULL: none) that is about to be replaced.
+ */
+extern void drop_key_copies(PlannedStmt *stmt, GatherMerge *gather);
 
 /* In _PG_init: the planner's hooks. */
 extern void gpusort_plan_init(void);
