@@ -1,0 +1,27 @@
+/*
+ * plan_paths.h: the parts of the path hook, which plan_paths.c puts together.
+ */
+#ifndef GPUSORT_PLAN_PATHS_H
+#define GPUSORT_PLAN_PATHS_H
+
+#include "plan.h"
+
+/* Of sorts below nodes that pass on no LIMIT. */
+#define UNBOUNDED ((SortBound) {BOUND_NONE, 0, false})
+
+/* plan_price.c: how much less a SortPath of ours costs than it says, 0 if it is not to be ours. */
+extern Cost sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound);
+
+/* How much less a Gather Merge costs than it says because the rows of a sort of ours come to it in blocks. */
+extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
+
+/* plan_copies.c: paths like those of a list, over cheaper sorts; window functions may sort the input anew, if given. */
+extern List *copy_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *paths);
+
+/* plan_paths.c: a full sort of some path at our price, NULL if that is no lower than the server's. */
+extern Path *cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound);
+
+/* All rows of a relation, sorted at our price in this process or in workers, below a node that passes on no LIMIT. */
+extern List *cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys);
+
+#endif
