@@ -22,6 +22,9 @@
 #include "src/compat.h"
 #include "plan_paths.h"
 
+/* Costs that differ by less are the same to add_path. */
+#define FUZZ 1.01
+
 static create_upper_paths_hook_type prev_upper_paths;
 
 /*
@@ -49,14 +52,12 @@ useful_keys(List *wanted, List *pathkeys)
 	return common;
 }
 
-/* The part of an order that something above a stage may make use of: all of it if that is a query around. */
+/* The part of an order that later stages of the same query make use of. */
 static List *
 useful_order(PlannerInfo *root, UpperRelationKind stage, List *pathkeys)
 {
 	int			useful = useful_keys(root->sort_pathkeys, pathkeys);
 
-	if (root->parent_root != NULL)
-		return pathkeys;
 	if (stage != UPPERREL_DISTINCT)
 		useful = Max(useful, useful_keys(root->distinct_pathkeys, pathkeys));
 	if (stage == UPPERREL_GROUP_AGG)
@@ -65,10 +66,52 @@ useful_order(PlannerInfo *root, UpperRelationKind stage, List *pathkeys)
 }
 
 /*
+ * May parallel workers do something above a query, such as a join or a filter by its rows?  Not if the queries around it
+ * read nothing but subqueries that were not taken apart.
+ */
+static bool
+may_be_needed_in_workers(PlannerInfo *root)
+{
+	for (PlannerInfo *outer = root->parent_root; outer != NULL; outer = outer->parent_root)
+	{
+		ListCell   *lc;
+
+		if (outer->parse->hasSubLinks || outer->parse->cteList || outer->parse->setOperations)
+			return true;
+		foreach(lc, outer->parse->rtable)
+		{
+			RangeTblEntry *entry = lfirst(lc);
+
+			if (entry->rtekind != RTE_JOIN && (entry->rtekind != RTE_SUBQUERY || entry->inh))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Is there a path that workers can run? */
+static bool
+has_parallel_safe(List *paths)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		if (((Path *) lfirst(lc))->parallel_safe)
+			return true;
+	}
+	return false;
+}
+
+/*
  * Adds a path to a list in the order of costs, as add_path does, but drops only what the path is as good as in every
  * way.  add_path also drops paths that cost up to a hundredth less, for a better order; since ours may then be dropped
  * in turn for one that is dearer again, a cheaper plan would be lost that was found without gpusort.  For an order that
- * nobody needs, a path is not kept beside a cheaper one, for a later stage's add_path not to prefer it.
+ * its query does not need, a path does not come beside a cheaper one, for a later stage's add_path not to prefer it; a
+ * query around may need it, but would see one of the two alone.
+ *
+ * Nor does a path that workers cannot run come beside one that they can, where that may be needed: a join's partial
+ * paths are not even looked at while it has cheaper ones, although they might win in the end.
  */
 static void
 offer_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List **paths, Path *path)
@@ -77,9 +120,14 @@ offer_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List **p
 	int			place = 0;
 	ListCell   *lc;
 
+	if (!path->parallel_safe && has_parallel_safe(*paths) && may_be_needed_in_workers(root))
+		return;
 	foreach(lc, *paths)
 	{
-		if (is_as_good(lfirst(lc), path, order, rel->consider_startup))
+		Path	   *other = lfirst(lc);
+		bool		order_may_pass = root->parent_root && path->total_cost > other->total_cost * FUZZ;
+
+		if (is_as_good(other, path, order_may_pass ? path->pathkeys : order, rel->consider_startup))
 			return;
 	}
 	foreach(lc, *paths)
