@@ -66,8 +66,8 @@ useful_order(PlannerInfo *root, UpperRelationKind stage, List *pathkeys)
 }
 
 /*
- * May parallel workers do something above a query, such as a join or a filter by its rows?  Not if the queries around it
- * read nothing but subqueries that were not taken apart.
+ * May parallel workers do something above a query, such as a join or a filter by its rows?  Not if the queries around
+ * it read nothing but subqueries that were not taken apart.
  */
 static bool
 may_be_needed_in_workers(PlannerInfo *root)
@@ -159,7 +159,8 @@ cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, Sort
 	SortPath   *sort;
 	Cost		saved;
 
-	if (pathkeys == NIL || input->param_info != NULL || pathkeys_contained_in(pathkeys, input->pathkeys))
+	if (pathkeys == NIL || input->param_info != NULL || !sort_is_ours(input->rows, bound, NULL) ||
+		pathkeys_contained_in(pathkeys, input->pathkeys))
 		return NULL;
 	sort = create_sort_path(root, rel, input, pathkeys, -1.0);
 	saved = sort_saving(root, sort, bound);
@@ -181,7 +182,8 @@ cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkey
 	Path	   *sort;
 	double		rows = input->cheapest_total_path->rows;
 
-	if (input->partial_pathlist == NIL)
+	/* partitions are not gathered one by one */
+	if (input->partial_pathlist == NIL || IS_OTHER_REL(rel))
 		return NULL;
 	sort = cheap_sort(root, rel, linitial(input->partial_pathlist), pathkeys, bound);
 	if (sort == NULL)

@@ -92,12 +92,15 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 		foreach(cell, pathkey->pk_eclass->ec_members)
 		{
 			EquivalenceMember *member = lfirst(cell);
-			Oid			sortop = pathkey_operator(pathkey, member->em_datatype);
+			Oid			sortop;
 
+			/* those of partitions come last, and are like their parents */
+			if (member->em_is_child)
+				break;
+			sortop = pathkey_operator(pathkey, member->em_datatype);
 			if (!OidIsValid(sortop))
 				continue;
 			words = Max(words, words_of_type(member->em_datatype));
-			/* members may be as many as there are partitions */
 			if (compares == 0 && !sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
 				compares = compares_of_key(root, member, keys.words == 0, rows);
 		}
@@ -135,9 +138,8 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 	PathSortKeys keys;
 	Cost		theirs = sort->path.startup_cost - sort->subpath->total_cost;
 	Cost		ours;
-	const char *why;
 
-	if (!sort_is_ours(sort->path.rows, bound, &why))
+	if (!sort_is_ours(sort->path.rows, bound, NULL))
 		return 0;
 	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
 	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
@@ -152,11 +154,10 @@ merge_saving(const GatherMergePath *merge, SortBound bound)
 	double		rows = merge->path.rows;
 	int			width = sort->pathtarget->width;
 	Cost		ours = rows * gpusort_merge_row_cost * (1 + width / MERGE_ROW_BYTES);
-	const char *why;
 
 	/* the target of a node in between would be computed of single rows */
-	if (!gpusort_parallel_blocks || !IsA(sort, SortPath) || !equal(merge->path.pathtarget->exprs, sort->pathtarget->exprs) ||
-		!sort_is_ours(sort->rows, bound, &why))
+	if (!gpusort_parallel_blocks || !IsA(sort, SortPath) ||
+		!equal(merge->path.pathtarget->exprs, sort->pathtarget->exprs) || !sort_is_ours(sort->rows, bound, NULL))
 		return 0;
 	ours += ceil(rows * bytes_of_row(width) / BLOCK_BYTES) * parallel_tuple_cost;
 	return Max(theirs - ours, 0);
