@@ -9,6 +9,8 @@
 #include "src/engine/stat.h"
 #include "src/engine/worker.h"
 #include "src/plan/plan.h"
+#include "src/sort/limits.h"
+#include "src/sort/merge_node.h"
 #include "src/sort/node.h"
 
 PG_MODULE_MAGIC;
@@ -23,5 +25,7 @@ _PG_init(void)
 	gpusort_stat_init();
 	gpusort_worker_init();
 	gpusort_node_init();
+	gpumerge_node_init();
+	gpusort_limits_init();
 	gpusort_plan_init();
 }

@@ -214,6 +214,16 @@ write_fixed(SortKey *key, Datum value, char *to)
 	return to + key->width;
 }
 
+uint64
+sortkey_word(SortKey *key, Datum value)
+{
+	char		element[sizeof(uint64)] pg_attribute_aligned(8);
+	KeyColumn	column = {.values = element};
+
+	(void) sortkey_put(key, value, false, &column, 0);
+	return unsigned_image(key->spec.type, element) ^ (key->spec.desc ? PG_UINT64_MAX : 0);
+}
+
 void
 sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out)
 {

@@ -115,6 +115,17 @@ sortkey_is_exact(Oid sortop, Oid collation, const char **why)
 	return kind->how != COLLATED || collation_orders_bytes(collation, why);
 }
 
+bool
+sortkeys_are_exact(int nkeys, const Oid *sortops, const Oid *collations)
+{
+	const char *why;
+
+	for (int i = 0; i < nkeys; i++)
+		if (!sortkey_is_exact(sortops[i], collations[i], &why))
+			return false;
+	return true;
+}
+
 void
 sortkey_open(SortKey *key, Oid sortop, Oid collation, bool nulls_first, bool exact)
 {

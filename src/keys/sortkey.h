@@ -66,6 +66,9 @@ struct SortKey
  */
 extern bool sortkey_is_exact(Oid sortop, Oid collation, const char **why);
 
+/* The same of all keys of a sort. */
+extern bool sortkeys_are_exact(int nkeys, const Oid *sortops, const Oid *collations);
+
 /*
  * Opens a key: sortop is the "<" or ">" of a btree family.  With exact set, which only operators allow that are exact
  * whatever the values (sortkey_is_exact), the key starts in its widest form and never answers KEY_WIDEN.  Memory comes
@@ -120,6 +123,9 @@ sortkey_put(SortKey *key, Datum value, bool isnull, KeyColumn *column, uint32 ro
  * are coarse too.
  */
 extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out);
+
+/* The same as one word, for keys of fixed width up to its size and values that are not NULL. */
+extern uint64 sortkey_word(SortKey *key, Datum value);
 
 /*
  * Puts a key off that has just been opened: where the keys before it leave few rows tied, it costs less to compare

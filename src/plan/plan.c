@@ -92,25 +92,6 @@ sort_is_ours(double rows, SortBound bound, const char **why)
 	return bound_allows(bound, rows, why);
 }
 
-/* Output of the node that takes a Sort's place: the Sort's own columns, by number. */
-static List *
-make_output_list(List *columns)
-{
-	List	   *result = NIL;
-	ListCell   *lc;
-
-	foreach(lc, columns)
-	{
-		TargetEntry *entry = flatCopyTargetEntry(lfirst_node(TargetEntry, lc));
-		Node	   *expr = (Node *) entry->expr;
-
-		entry->expr = (Expr *) makeVar(INDEX_VAR, entry->resno, exprType(expr), exprTypmod(expr),
-									   exprCollation(expr), 0);
-		result = lappend(result, entry);
-	}
-	return result;
-}
-
 /*
  * Makes the node that takes a Sort's place.  It keeps id, parameters, InitPlans and costs: rescans and EXPLAIN need
  * them.
@@ -134,10 +115,12 @@ make_gpusort(Sort *sort)
 	scan->scan.plan = sort->plan;
 	scan->scan.plan.type = T_CustomScan;
 	scan->scan.scanrelid = 0;
-	scan->scan.plan.targetlist = make_output_list(sort->plan.targetlist);
+	scan->scan.plan.targetlist = number_columns(sort->plan.targetlist, INDEX_VAR);
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	scan->custom_plans = children_for_explain(outerPlan(sort));
 	scan->custom_scan_tlist = sort->plan.targetlist;
 	scan->custom_private = list_make5(attnos, sortops, collations, nulls_first, list_copy(attnos));
+	scan->custom_private = lappend(scan->custom_private, list_make1_int(OUTPUT_ROWS));
 	scan->methods = &gpusort_scan_methods;
 	return (Plan *) scan;
 }
@@ -161,10 +144,12 @@ take_sort(Sort *sort, SortBound bound)
 	return (Plan *) sort;
 }
 
-/* Collects the aggregates in an expression that sort their input themselves, each once. */
+/* Collects the aggregates in an expression that sort their input themselves, each once; context is a List **. */
 static bool
-find_sorting_aggregates(Node *node, List **found)
+find_sorting_aggregates(Node *node, void *context)
 {
+	List	  **found = context;
+
 	if (node == NULL)
 		return false;
 	if (IsA(node, Aggref))
@@ -175,7 +160,7 @@ find_sorting_aggregates(Node *node, List **found)
 			*found = list_append_unique(*found, aggregate);
 		return false;			/* there are no aggregates in an aggregate's arguments */
 	}
-	return expression_tree_walker(node, find_sorting_aggregates, found);
+	return expression_tree_walker(node, find_sorting_aggregates, context);
 }
 
 /* Says which sorts happen inside an Agg, where no node of the plan can take their place. */
@@ -238,16 +223,16 @@ bound_below(Plan *plan, SortBound bound)
 	}
 }
 
-static Plan *walk(Plan *plan, SortBound bound);
+static Plan *walk(PlannedStmt *stmt, Plan *plan, SortBound bound);
 
 /* Walks every member of a list of plans in place; members of PlannedStmt.subplans may be NULL. */
 static void
-walk_list(List *plans, SortBound bound)
+walk_list(PlannedStmt *stmt, List *plans, SortBound bound)
 {
 	ListCell   *lc;
 
 	foreach(lc, plans)
-		lfirst(lc) = walk(lfirst(lc), bound);
+		lfirst(lc) = walk(stmt, lfirst(lc), bound);
 }
 
 /*
@@ -255,7 +240,7 @@ walk_list(List *plans, SortBound bound)
  * which casts to Sort.
  */
 static Plan *
-walk(Plan *plan, SortBound bound)
+walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 {
 	SortBound	below;
 
@@ -263,24 +248,26 @@ walk(Plan *plan, SortBound bound)
 		return NULL;
 	check_stack_depth();
 	below = bound_below(plan, bound);
-	plan->lefttree = walk(plan->lefttree, below);
-	plan->righttree = walk(plan->righttree, below);
+	plan->lefttree = walk(stmt, plan->lefttree, below);
+	plan->righttree = walk(stmt, plan->righttree, below);
 	switch (nodeTag(plan))
 	{
 		case T_Append:
-			walk_list(((Append *) plan)->appendplans, below);
+			walk_list(stmt, ((Append *) plan)->appendplans, below);
 			break;
 		case T_MergeAppend:
-			walk_list(((MergeAppend *) plan)->mergeplans, below);
+			walk_list(stmt, ((MergeAppend *) plan)->mergeplans, below);
 			break;
 		case T_SubqueryScan:
-			((SubqueryScan *) plan)->subplan = walk(((SubqueryScan *) plan)->subplan, below);
+			((SubqueryScan *) plan)->subplan = walk(stmt, ((SubqueryScan *) plan)->subplan, below);
 			break;
 		case T_CustomScan:
-			walk_list(((CustomScan *) plan)->custom_plans, below);
+			walk_list(stmt, ((CustomScan *) plan)->custom_plans, below);
 			break;
 		case T_Sort:
 			return take_sort((Sort *) plan, bound);
+		case T_GatherMerge:
+			return take_gather_merge(stmt, (GatherMerge *) plan);
 		case T_IncrementalSort:
 			if (message_level_is_interesting(DEBUG1))
 				leave_incremental_sort((IncrementalSort *) plan);
@@ -297,9 +284,8 @@ walk(Plan *plan, SortBound bound)
 
 /* Lets the server, or the next hook, plan, with our costs if the walk is to follow. */
 static PlannedStmt *
-plan_with_costs(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+plan_with_costs(PLANNER_PARAMETERS)
 {
-	planner_hook_type planner = prev_planner ? prev_planner : standard_planner;
 	bool		outer = plan_will_be_walked;
 	PlannedStmt *stmt;
 
@@ -307,7 +293,7 @@ plan_with_costs(Query *parse, const char *query_string, int cursor_options, Para
 	plan_will_be_walked = gpusort_enabled;
 	PG_TRY();
 	{
-		stmt = planner(parse, query_string, cursor_options, params);
+		stmt = prev_planner ? prev_planner(PLANNER_ARGUMENTS) : standard_planner(PLANNER_ARGUMENTS);
 	}
 	PG_FINALLY();
 	{
@@ -319,15 +305,15 @@ plan_with_costs(Query *parse, const char *query_string, int cursor_options, Para
 
 /* planner_hook: takes the Sorts of a finished plan over. */
 static PlannedStmt *
-plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+plan_query(PLANNER_PARAMETERS)
 {
-	PlannedStmt *stmt = plan_with_costs(parse, query_string, cursor_options, params);
+	PlannedStmt *stmt = plan_with_costs(PLANNER_ARGUMENTS);
 
 	if (!gpusort_enabled)
 		return stmt;
-	stmt->planTree = walk(stmt->planTree, no_bound);
+	stmt->planTree = walk(stmt, stmt->planTree, no_bound);
 	drop_key_copies(stmt);
-	walk_list(stmt->subplans, no_bound);
+	walk_list(stmt, stmt->subplans, no_bound);
 	return stmt;
 }
 

@@ -34,6 +34,14 @@ extern bool sort_is_ours(double rows, SortBound bound, const char **why);
 /* Is the walk certain to see the plan that is being made?  Only then are costs lowered. */
 extern bool plan_will_be_walked;
 
+/* plan_merge.c: the columns of a list, as a node gives them out that has them from another one. */
+extern List *number_columns(const List *columns, Index varno);
+
+/*
+ * What takes the place of a Gather Merge whose child has been walked; itself if that is no GpuSort.
+ */
+extern Plan *take_gather_merge(PlannedStmt *stmt, GatherMerge *gather);
+
 /* plan_junk.c: takes columns out of a finished plan that only repeat another one to sort by. */
 extern void drop_key_copies(PlannedStmt *stmt);
 

@@ -7,13 +7,16 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 
 #include "src/compat.h"
 #include "src/guc.h"
+#include "blocks.h"
 #include "node.h"
 #include "pagescan.h"
 #include "sorter.h"
@@ -28,9 +31,9 @@ typedef struct GpuSortState
 	Sorter	   *sorter;			/* NULL until the first row is asked for */
 	bool		sorted;
 	int64		bound_done;		/* the bound that the sorter was begun with */
+	GpusortOutput output;
+	BlockWriter *writer;		/* NULL until the first block is asked for */
 } GpuSortState;
-
-static ExecutorStart_hook_type prev_executor_start;
 
 static Node *create_state(CustomScan *scan);
 
@@ -39,9 +42,8 @@ const CustomScanMethods gpusort_scan_methods = {
 	.CreateCustomScanState = create_state,
 };
 
-/* Reads the sort columns that plan.c wrote. */
-static void
-read_columns(SortColumns *columns, CustomScan *scan)
+void
+gpusort_read_columns(SortColumns *columns, const CustomScan *scan)
 {
 	List	   *attnos = list_nth(scan->custom_private, PRIVATE_ATTNOS);
 	List	   *sortops = list_nth(scan->custom_private, PRIVATE_SORTOPS);
@@ -76,7 +78,8 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	/* core prepared a projection from a virtual scan slot; like a Sort this node gives its rows out as they are */
 	ExecInitResultTupleSlotTL(&css->ss.ps, &TTSOpsMinimalTuple);
 	css->ss.ps.ps_ProjInfo = NULL;
-	read_columns(&node->columns, scan);
+	gpusort_read_columns(&node->columns, scan);
+	node->output = (GpusortOutput) linitial_int(list_nth(scan->custom_private, PRIVATE_OUTPUT));
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		node->pages = pagescan_open(outerPlanState(css));
 }
@@ -140,6 +143,38 @@ load(GpuSortState *node)
 	node->sorted = true;
 }
 
+/* The next row for a block. */
+static MinimalTuple
+next_row(void *arg)
+{
+	return sorter_next(arg);
+}
+
+/* The next block as a tuple. */
+static TupleTableSlot *
+next_block(GpuSortState *node)
+{
+	PlanState  *state = &node->css.ss.ps;
+	MinimalTuple block;
+	uint32		rows;
+
+	if (node->writer == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(state->state->es_query_cxt);
+
+		node->writer = blockwriter_open(&node->columns, ExecGetResultType(outerPlanState(node)),
+										node->output == OUTPUT_BLOCKS, (uint16) (ParallelWorkerNumber + 1));
+		MemoryContextSwitchTo(old);
+	}
+	block = blockwriter_next(node->writer, next_row, node->sorter, &rows);
+	if (block == NULL)
+		return ExecClearTuple(state->ps_ResultTupleSlot);
+	/* EXPLAIN is to show rows */
+	if (state->instrument)
+		InstrUpdateTupleCount(state->instrument, rows - 1);
+	return ExecStoreMinimalTuple(block, state->ps_ResultTupleSlot, false);
+}
+
 /* ExecCustomScan: the next row in the current direction. */
 static TupleTableSlot *
 exec_node(CustomScanState *css)
@@ -149,6 +184,8 @@ exec_node(CustomScanState *css)
 	CHECK_FOR_INTERRUPTS();
 	if (unlikely(!node->sorted))
 		load(node);
+	if (node->output != OUTPUT_ROWS)
+		return next_block(node);
 	return sorter_get(node->sorter, ScanDirectionIsForward(css->ss.ps.state->es_direction),
 					  css->ss.ps.ps_ResultTupleSlot);
 }
@@ -158,6 +195,9 @@ static void
 drop_sort(GpuSortState *node)
 {
 	ExecClearTuple(node->css.ss.ps.ps_ResultTupleSlot);
+	if (node->writer)
+		blockwriter_close(node->writer);
+	node->writer = NULL;
 	if (node->sorter)
 		sorter_end(node->sorter);
 	node->sorter = NULL;
@@ -243,54 +283,14 @@ create_state(CustomScan *scan)
 	return (Node *) node;
 }
 
-/* Tells every GpuSort that core would have told a bound where it comes from; as ExecSetTupleBound would walk. */
-static void
-set_limit(LimitState *limit, PlanState *child)
+void
+gpusort_node_limit(CustomScanState *node, LimitState *limit)
 {
-	while (child != NULL && (IsA(child, ResultState) ||
-							 (IsA(child, SubqueryScanState) && child->qual == NULL)))
-		child = IsA(child, ResultState) ? outerPlanState(child) : ((SubqueryScanState *) child)->subplan;
-	if (child == NULL)
-		return;
-	if (IsA(child, CustomScanState) && ((CustomScanState *) child)->methods == &exec_methods)
-		((GpuSortState *) child)->limit = limit;
-	else if (IsA(child, AppendState))
-		for (int i = 0; i < ((AppendState *) child)->as_nplans; i++)
-			set_limit(limit, ((AppendState *) child)->appendplans[i]);
-	else if (IsA(child, MergeAppendState))
-		for (int i = 0; i < ((MergeAppendState *) child)->ms_nplans; i++)
-			set_limit(limit, ((MergeAppendState *) child)->mergeplans[i]);
-	else if (IsA(child, GatherState) || IsA(child, GatherMergeState))
-		set_limit(limit, outerPlanState(child));
-}
-
-/* Looks for Limits in a tree of plan states. */
-static bool
-find_limits(PlanState *state, void *context)
-{
-	if (state == NULL)
-		return false;
-	if (IsA(state, LimitState))
-		set_limit((LimitState *) state, outerPlanState(state));
-	return planstate_tree_walker(state, find_limits, context);
-}
-
-/* ExecutorStart hook: core passes bounds on to Sorts only, so the way up to the Limit is remembered here. */
-static void
-executor_start(QueryDesc *query, int eflags)
-{
-	if (prev_executor_start)
-		prev_executor_start(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
-	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
-		(void) find_limits(query->planstate, NULL);
+	((GpuSortState *) node)->limit = limit;
 }
 
 void
 gpusort_node_init(void)
 {
 	RegisterCustomScanMethods(&gpusort_scan_methods);
-	prev_executor_start = ExecutorStart_hook;
-	ExecutorStart_hook = executor_start;
 }

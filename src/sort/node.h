@@ -15,6 +15,9 @@
 extern const CustomScanMethods gpusort_scan_methods;
 extern void gpusort_node_init(void);
 
+/* Tells the node how many rows the Limit above will fetch, as core would have told a Sort. */
+extern void gpusort_node_limit(CustomScanState *node, LimitState *limit);
+
 /* What plan.c puts into CustomScan.custom_private, in this order: all must survive copyObject and nodeToString. */
 typedef enum GpusortPrivate
 {
@@ -22,8 +25,20 @@ typedef enum GpusortPrivate
 	PRIVATE_SORTOPS,			/* OID list */
 	PRIVATE_COLLATIONS,			/* OID list */
 	PRIVATE_NULLS_FIRST,		/* integer list of booleans */
-	PRIVATE_SHOWN				/* integer list: the keys in custom_scan_tlist, for EXPLAIN */
+	PRIVATE_SHOWN,				/* integer list: the keys in custom_scan_tlist, for EXPLAIN */
+	PRIVATE_OUTPUT				/* integer list of a GpusortOutput */
 } GpusortPrivate;
+
+/* What a GpuSort gives out. */
+typedef enum GpusortOutput
+{
+	OUTPUT_ROWS,
+	OUTPUT_BLOCKS,				/* blocks behind the normalised key of the first row; see blocks.h */
+	OUTPUT_COMPARED_BLOCKS		/* blocks behind the columns of the first row's keys */
+} GpusortOutput;
+
+/* Reads the columns that a node of ours sorts by; in the current memory context. */
+extern void gpusort_read_columns(SortColumns *columns, const CustomScan *scan);
 
 /* A bound under this share of the rows is left to PostgreSQL's top-N heap sort. */
 #define GPUSORT_BOUND_FRACTION 0.1
@@ -31,5 +46,9 @@ typedef enum GpusortPrivate
 /* explain.c: ExplainCustomScan of the node, whose sorter is NULL if it has not run */
 extern void gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorter, List *ancestors,
 							struct ExplainState *es);
+
+/* The same of a GpuMerge, with the number of blocks that it has read. */
+extern void gpumerge_explain(CustomScanState *node, const SortColumns *columns, uint64 blocks, List *ancestors,
+							 struct ExplainState *es);
 
 #endif

@@ -8,7 +8,7 @@
 #include "portability/instr_time.h"
 
 #include "src/engine/engine.h"
-#include "rowstore.h"
+#include "rowgather.h"
 #include "sortcolumns.h"
 #include "tied_runs.h"
 
@@ -70,7 +70,7 @@ extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
  * that one goes through sorter_put.
  */
 extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count,
-							  const RowGather *gather);
+							  RowGather *gather);
 
 /* Ends input. */
 extern void sorter_finish(Sorter *sorter);
@@ -80,6 +80,9 @@ extern void sorter_finish(Sorter *sorter);
  * going backward from the end returns the last row.  All but forward needs random_access.
  */
 extern TupleTableSlot *sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot);
+
+/* The next row forward without a slot, valid until the next call; NULL at the end. */
+extern MinimalTuple sorter_next(Sorter *sorter);
 extern void sorter_mark(Sorter *sorter);
 extern void sorter_restore(Sorter *sorter);
 extern void sorter_rewind(Sorter *sorter);

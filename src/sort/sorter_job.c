@@ -158,22 +158,22 @@ find_key_places(Sorter *sorter)
 
 /* A key's value: straight from the row's data where that is at hand, without taking the slot's tuple apart. */
 static inline Datum
-key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, bool *isnull)
+key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, Size data_bytes, bool *isnull)
 {
 	const KeyPlace *place = &sorter->places[key];
 
 	*isnull = false;
 	if (likely(data != NULL && place->kind != PLACE_VARIES))
-		return keyplace_value(place, data, rowstore_data_bytes(sorter->rows));
+		return keyplace_value(place, data, data_bytes);
 	return slot_getattr(slot, sorter->columns.attnos[key], isnull);
 }
 
 /*
  * Writes the keys of one row; widened tells that all rows have to be encoded again.  data is the row's data, NULL if it
- * may hold NULLs.
+ * holds NULLs or lacks columns.
  */
 static gs_status
-encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, bool *widened)
+encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_bytes, bool *widened)
 {
 	KeyWriter  *writer = &sorter->writer;
 	gs_status	status = GS_OK;
@@ -182,7 +182,7 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, bool *widened
 	{
 		KeyColumn  *column = &writer->columns[i];
 		bool		isnull;
-		Datum		value = key_value(sorter, i, slot, data, &isnull);
+		Datum		value = key_value(sorter, i, slot, data, data_bytes, &isnull);
 		KeyResult	result = sortkey_put(&sorter->keys[i], value, isnull, column, writer->row);
 
 		if (likely(result == KEY_OK))
@@ -229,7 +229,7 @@ replay(Sorter *sorter)
 		{
 			CHECK_FOR_INTERRUPTS();
 			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
-			status = encode_row(sorter, sorter->row_slot, NULL, &widened);
+			status = encode_row(sorter, sorter->row_slot, NULL, 0, &widened);
 		}
 	} while (status == GS_OK && widened);
 	ExecClearTuple(sorter->row_slot);
@@ -285,7 +285,9 @@ put_keys(Sorter *sorter, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
 	bool		widened = false;
-	gs_status	status = encode_row(sorter, slot, rowstore_last_data(sorter->rows, 1), &widened);
+	Size		bytes = 0;
+	const char *data = rowstore_data(sorter->rows, sorter->rows->rows - 1, &bytes);
+	gs_status	status = encode_row(sorter, slot, data, bytes, &widened);
 
 	status = settle(sorter, status, widened);
 	MemoryContextSwitchTo(old);
@@ -342,21 +344,22 @@ copy_keys(Sorter *sorter, const char *data, uint32 count)
 	return status == GS_OK ? next_chunk(sorter, 0) : status;
 }
 
-/* Writes the keys of uniform rows row by row. */
+/* Writes the keys of the count rows that were stored last, row by row. */
 static gs_status
-encode_rows(Sorter *sorter, const char *data, uint32 count, bool *widened)
+encode_rows(Sorter *sorter, uint32 count, bool *widened)
 {
-	uint32		row = sorter->rows->rows - count;
 	gs_status	status = GS_OK;
 
-	for (uint32 i = 0; status == GS_OK && !*widened && i < count; i++)
+	for (uint32 row = sorter->rows->rows - count; status == GS_OK && !*widened && row < sorter->rows->rows; row++)
 	{
-		if (!sorter->placed)
-			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row + i), sorter->row_slot, false);
-		status = encode_row(sorter, sorter->row_slot, data + (Size) i * sorter->rows->stride, widened);
+		Size		bytes = 0;
+		const char *data = rowstore_data(sorter->rows, row, &bytes);
+
+		if (!sorter->placed || data == NULL)
+			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
+		status = encode_row(sorter, sorter->row_slot, data, bytes, widened);
 	}
-	if (!sorter->placed)
-		ExecClearTuple(sorter->row_slot);
+	ExecClearTuple(sorter->row_slot);
 	return status;
 }
 
@@ -364,14 +367,13 @@ gs_status
 put_page_keys(Sorter *sorter, uint32 count)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
-	const char *data = rowstore_last_data(sorter->rows, count);
 	bool		widened = false;
 	gs_status	status;
 
-	if (sorter->plain)
-		status = copy_keys(sorter, data, count);
+	if (sorter->plain && sorter->rows->stride != 0)
+		status = copy_keys(sorter, rowstore_last_data(sorter->rows, count), count);
 	else
-		status = encode_rows(sorter, data, count, &widened);
+		status = encode_rows(sorter, count, &widened);
 	status = settle(sorter, status, widened);
 	MemoryContextSwitchTo(old);
 	return status;

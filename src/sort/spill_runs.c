@@ -83,23 +83,11 @@ struct SpillRuns
 	Source		reader;			/* of the result */
 };
 
-/* Has every key an exact form? */
-static bool
-all_exact(const SortColumns *columns)
-{
-	const char *why;
-
-	for (int i = 0; i < columns->nkeys; i++)
-		if (!sortkey_is_exact(columns->sortops[i], columns->collations[i], &why))
-			return false;
-	return true;
-}
-
 /* Opens the keys in their exact form, which fits rows of all runs, or comparison functions. */
 static void
 open_keys(SpillRuns *runs)
 {
-	if (!all_exact(&runs->columns))
+	if (!sortkeys_are_exact(runs->columns.nkeys, runs->columns.sortops, runs->columns.collations))
 	{
 		runs->comparators = open_comparators(&runs->columns);
 		return;

@@ -1,0 +1,285 @@
+/*
+ * plan_merge.c: a Gather Merge over sorts of ours becomes one of blocks.
+ *
+ *		Gather Merge					Custom Scan (GpuMerge)
+ *		  -> Custom Scan (GpuSort)		  -> Gather Merge
+ *										       -> Custom Scan (GpuSort)
+ *
+ * Below the new Gather Merge a tuple is a block of many sorted rows, with the key of the first one before it
+ * (sort/blocks.h).  Gather Merge puts the blocks in order, and GpuMerge the rows.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+
+#include "src/guc.h"
+#include "src/keys/sortkey.h"
+#include "src/sort/blocks.h"
+#include "src/sort/merge_node.h"
+#include "src/sort/node.h"
+#include "plan.h"
+
+/* What a row takes in a block besides its data. */
+#define ROW_OVERHEAD_BYTES 32
+
+static int	last_node_id(const Plan *plan);
+
+/* The highest id in a list of plans. */
+static int
+last_node_id_of(const List *plans)
+{
+	int			last = -1;
+	ListCell   *lc;
+
+	foreach(lc, plans)
+		last = Max(last, last_node_id(lfirst(lc)));
+	return last;
+}
+
+/* The highest id in a plan, -1 if there is none. */
+static int
+last_node_id(const Plan *plan)
+{
+	int			last;
+
+	if (plan == NULL)
+		return -1;
+	check_stack_depth();
+	last = Max(plan->plan_node_id, Max(last_node_id(plan->lefttree), last_node_id(plan->righttree)));
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			return Max(last, last_node_id_of(((const Append *) plan)->appendplans));
+		case T_MergeAppend:
+			return Max(last, last_node_id_of(((const MergeAppend *) plan)->mergeplans));
+		case T_BitmapAnd:
+			return Max(last, last_node_id_of(((const BitmapAnd *) plan)->bitmapplans));
+		case T_BitmapOr:
+			return Max(last, last_node_id_of(((const BitmapOr *) plan)->bitmapplans));
+		case T_SubqueryScan:
+			return Max(last, last_node_id(((const SubqueryScan *) plan)->subplan));
+		case T_CustomScan:
+			return Max(last, last_node_id_of(((const CustomScan *) plan)->custom_plans));
+		default:
+			return last;
+	}
+}
+
+/* An id that no node of the statement has: workers find what belongs to a node by it. */
+static int
+new_node_id(const PlannedStmt *stmt)
+{
+	return Max(last_node_id(stmt->planTree), last_node_id_of(stmt->subplans)) + 1;
+}
+
+/* Does a list give out its child's columns as they are?  Constants stand in it by themselves. */
+static bool
+passes_through(const List *targets, const List *child)
+{
+	if (list_length(targets) != list_length(child))
+		return false;
+	for (int i = 0; i < list_length(targets); i++)
+	{
+		Var		   *var = (Var *) list_nth_node(TargetEntry, targets, i)->expr;
+
+		if (IsA(var, Const) ? !equal(var, list_nth_node(TargetEntry, child, i)->expr)
+			: !IsA(var, Var) || var->varno != OUTER_VAR || var->varattno != i + 1)
+			return false;
+	}
+	return true;
+}
+
+/* Does a Gather Merge merge by the first of those columns? */
+static bool
+merges_by(const GatherMerge *gather, const SortColumns *columns)
+{
+	if (gather->numCols > columns->nkeys)
+		return false;
+	for (int i = 0; i < gather->numCols; i++)
+		if (gather->sortColIdx[i] != columns->attnos[i] || gather->sortOperators[i] != columns->sortops[i] ||
+			gather->collations[i] != columns->collations[i] || gather->nullsFirst[i] != columns->nulls_first[i])
+			return false;
+	return true;
+}
+
+/* The sort below a Gather Merge, if it is ours and gives its columns to it as they are; else NULL. */
+static CustomScan *
+sort_below(const GatherMerge *gather)
+{
+	CustomScan *sort = (CustomScan *) outerPlan(&gather->plan);
+
+	if (!IsA(sort, CustomScan) || sort->methods != &gpusort_scan_methods || gather->plan.qual != NIL ||
+		!passes_through(gather->plan.targetlist, sort->custom_scan_tlist))
+		return NULL;
+	return sort;
+}
+
+/* A column that is another node's, by number. */
+static Expr *
+make_column(Index varno, AttrNumber attno, const Expr *like)
+{
+	return (Expr *) makeVar(varno, attno, exprType((const Node *) like), exprTypmod((const Node *) like),
+							exprCollation((const Node *) like), 0);
+}
+
+List *
+number_columns(const List *columns, Index varno)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, columns)
+	{
+		TargetEntry *entry = flatCopyTargetEntry(lfirst_node(TargetEntry, lc));
+
+		entry->expr = make_column(varno, entry->resno, entry->expr);
+		result = lappend(result, entry);
+	}
+	return result;
+}
+
+/*
+ * The columns of a block, as columns of a node's scan: where they are made of is a row of the sort's columns, for those
+ * who read VERBOSE output, while the value that travels is a bytea.
+ */
+static TargetEntry *
+make_row_column(List **scan_columns, const List *attnos, int resno, const char *name)
+{
+	RowExpr    *row = makeNode(RowExpr);
+	AttrNumber	attno = (AttrNumber) (list_length(*scan_columns) + 1);
+	ListCell   *lc;
+
+	row->row_typeid = RECORDOID;
+	row->row_format = COERCE_EXPLICIT_CALL;
+	row->location = -1;
+	foreach(lc, attnos)
+	{
+		TargetEntry *entry = list_nth_node(TargetEntry, *scan_columns, lfirst_int(lc) - 1);
+
+		row->args = lappend(row->args, copyObject(entry->expr));
+		row->colnames = lappend(row->colnames, makeString(pstrdup(entry->resname ? entry->resname : "")));
+	}
+	*scan_columns = lappend(*scan_columns, makeTargetEntry((Expr *) row, attno, pstrdup(name), false));
+	return makeTargetEntry((Expr *) makeVar(INDEX_VAR, attno, BYTEAOID, -1, InvalidOid, 0), (AttrNumber) resno,
+						   pstrdup(name), false);
+}
+
+/* Makes a sort give out blocks. */
+static void
+give_blocks(CustomScan *sort, const SortColumns *by, bool exact)
+{
+	List	   *scan_columns = list_copy(sort->custom_scan_tlist);
+	List	   *all = NIL;
+	List	   *columns = NIL;
+
+	for (int i = 1; i <= list_length(scan_columns); i++)
+		all = lappend_int(all, i);
+	if (exact)
+		columns = lappend(columns, make_row_column(&scan_columns,
+												   list_nth(sort->custom_private, PRIVATE_ATTNOS), 1, "key"));
+	for (int i = 0; i < by->nkeys && !exact; i++)
+	{
+		TargetEntry *entry = list_nth_node(TargetEntry, scan_columns, by->attnos[i] - 1);
+
+		columns = lappend(columns, makeTargetEntry(make_column(INDEX_VAR, by->attnos[i], entry->expr),
+												   (AttrNumber) (i + 1), pstrdup("key"), false));
+	}
+	columns = lappend(columns, make_row_column(&scan_columns, all, list_length(columns) + 1, "block"));
+	sort->custom_scan_tlist = scan_columns;
+	sort->scan.plan.targetlist = columns;
+	sort->custom_private = list_copy(sort->custom_private);
+	list_nth_cell(sort->custom_private, PRIVATE_OUTPUT)->ptr_value =
+		list_make1_int(exact ? OUTPUT_BLOCKS : OUTPUT_COMPARED_BLOCKS);
+}
+
+/* Makes a Gather Merge one of blocks, which the sort below gives out. */
+static void
+gather_blocks(GatherMerge *gather, const CustomScan *sort, const SortColumns *by, bool exact)
+{
+	int			nkeys = exact ? 1 : by->nkeys;
+	double		block_rows = Max(1, BLOCK_BYTES / (gather->plan.plan_width + ROW_OVERHEAD_BYTES));
+
+	gather->plan.targetlist = number_columns(sort->scan.plan.targetlist, OUTER_VAR);
+	gather->plan.plan_rows = Max(1, rint(gather->plan.plan_rows / block_rows));
+	gather->plan.plan_width = (int) (gather->plan.plan_width * block_rows);
+	gather->numCols = nkeys;
+	gather->sortColIdx = palloc(sizeof(AttrNumber) * nkeys);
+	gather->sortOperators = palloc(sizeof(Oid) * nkeys);
+	gather->collations = palloc(sizeof(Oid) * nkeys);
+	gather->nullsFirst = palloc(sizeof(bool) * nkeys);
+	for (int i = 0; i < nkeys; i++)
+	{
+		gather->sortColIdx[i] = (AttrNumber) (i + 1);
+		gather->sortOperators[i] = exact ? ByteaLessOperator : by->sortops[i];
+		gather->collations[i] = exact ? InvalidOid : by->collations[i];
+		gather->nullsFirst[i] = exact ? false : by->nulls_first[i];
+	}
+}
+
+/*
+ * The columns of the sort as those of a node two levels above it.  What they are called is found in the sort's child,
+ * which stands as the node's inner plan for that alone: it is never run from there.
+ */
+static List *
+name_columns(const List *sort_columns)
+{
+	List	   *columns = NIL;
+	ListCell   *lc;
+
+	foreach(lc, sort_columns)
+	{
+		TargetEntry *entry = copyObject(lfirst_node(TargetEntry, lc));
+
+		if (IsA(entry->expr, Var))
+			((Var *) entry->expr)->varno = INNER_VAR;
+		columns = lappend(columns, entry);
+	}
+	return columns;
+}
+
+/* Makes the node above a Gather Merge, while that still gives out rows. */
+static CustomScan *
+make_gpumerge(const PlannedStmt *stmt, GatherMerge *gather, const CustomScan *sort)
+{
+	CustomScan *merge = makeNode(CustomScan);
+	Plan	   *plan = &merge->scan.plan;
+
+	*plan = gather->plan;
+	plan->type = T_CustomScan;
+	plan->plan_node_id = new_node_id(stmt);
+	plan->initPlan = NIL;
+	plan->lefttree = &gather->plan;
+	plan->righttree = outerPlan(&sort->scan.plan);
+	/* the Gather Merge's names are the result's */
+	plan->targetlist = number_columns(gather->plan.targetlist, INDEX_VAR);
+	merge->custom_scan_tlist = name_columns(sort->custom_scan_tlist);
+	merge->custom_private = copyObject(sort->custom_private);
+	merge->methods = &gpumerge_scan_methods;
+	return merge;
+}
+
+Plan *
+take_gather_merge(PlannedStmt *stmt, GatherMerge *gather)
+{
+	CustomScan *sort = sort_below(gather);
+	CustomScan *merge;
+	SortColumns by;
+	bool		exact;
+
+	if (sort == NULL || !gpusort_parallel_blocks)
+		return &gather->plan;
+	gpusort_read_columns(&by, sort);
+	if (!merges_by(gather, &by))
+		return &gather->plan;
+	exact = sortkeys_are_exact(by.nkeys, by.sortops, by.collations);
+	merge = make_gpumerge(stmt, gather, sort);
+	give_blocks(sort, &by, exact);
+	gather_blocks(gather, sort, &by, exact);
+	return &merge->scan.plan;
+}
