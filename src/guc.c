@@ -21,7 +21,6 @@ bool		gpusort_parallel_blocks = true;
 double		gpusort_cpu_row_cost = 0.02;
 double		gpusort_cpu_key_cost = 0.0075;
 double		gpusort_merge_row_cost = 0.015;
-bool		gpusort_parallel_blocks = true;
 int			gpusort_engine = ENGINE_CHOICE_AUTO;
 /*
  * On an H200 a warm session wins from 10000 to 30000 rows on; the ring of a new session costs some 24 ms
@@ -112,10 +111,6 @@ define_sort_settings(void)
 							 "\"auto\" looks at a sample of what a GPU answers, \"sample\" also of what the CPU does; "
 							 "\"full\" looks at everything before the first row is given out.",
 							 &gpusort_verify, VERIFY_AUTO, verify_options, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomBoolVariable("gpusort.parallel_blocks",
-							 "Sends rows of parallel sorts to the leader in sorted blocks.",
-							 NULL,
-							 &gpusort_parallel_blocks, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.explain_machine",
 							 "Shows what depends on the machine in EXPLAIN: memory, times, device names.",
 							 NULL,

@@ -190,7 +190,7 @@ cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkey
 		return NULL;
 	merge = create_gather_merge_path(root, rel, sort, sort->pathtarget, pathkeys, NULL, &rows);
 	if (same_target)
-		merge->path.total_cost -= merge_saving(merge, bound);
+		merge->path.total_cost -= merge_saving(root, merge, bound);
 	return (Path *) merge;
 }
 

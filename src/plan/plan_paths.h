@@ -13,7 +13,7 @@
 extern Cost sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound);
 
 /* How much less a Gather Merge costs than it says because the rows of a sort of ours come to it in blocks. */
-extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
+extern Cost merge_saving(PlannerInfo *root, const GatherMergePath *merge, SortBound bound);
 
 /* plan_copies.c: paths like those of a list, over cheaper sorts; window functions may sort the input anew, if given. */
 extern List *copy_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *paths);

@@ -42,6 +42,7 @@ typedef struct PathSortKeys
 {
 	int			words;
 	double		compares;		/* of each row */
+	bool		exact;			/* bytes alone decide, in whatever process they were made */
 } PathSortKeys;
 
 /* Words of a key of some type: strings are sorted by a prefix of about two. */
@@ -78,7 +79,7 @@ compares_of_key(PlannerInfo *root, const EquivalenceMember *member, bool first, 
 static PathSortKeys
 collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 {
-	PathSortKeys keys = {0, 0};
+	PathSortKeys keys = {0, 0, true};
 	ListCell   *lc;
 	ListCell   *cell;
 
@@ -101,7 +102,10 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			if (!OidIsValid(sortop))
 				continue;
 			words = Max(words, words_of_type(member->em_datatype));
-			if (compares == 0 && !sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
+			if (sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
+				continue;
+			keys.exact = false;
+			if (compares == 0)
 				compares = compares_of_key(root, member, keys.words == 0, rows);
 		}
 		keys.words += words;
@@ -147,7 +151,7 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 }
 
 Cost
-merge_saving(const GatherMergePath *merge, SortBound bound)
+merge_saving(PlannerInfo *root, const GatherMergePath *merge, SortBound bound)
 {
 	const Path *sort = merge->subpath;
 	Cost		theirs = merge->path.total_cost - merge->path.startup_cost - (sort->total_cost - sort->startup_cost);
@@ -160,5 +164,8 @@ merge_saving(const GatherMergePath *merge, SortBound bound)
 		!equal(merge->path.pathtarget->exprs, sort->pathtarget->exprs) || !sort_is_ours(sort->rows, bound, NULL))
 		return 0;
 	ours += ceil(rows * bytes_of_row(width) / BLOCK_BYTES) * parallel_tuple_cost;
+	/* comparisons, where bytes that were made by different processes do not decide */
+	if (!collect_keys(root, sort->pathkeys, sort->rows).exact)
+		ours += rows * 2 * cpu_operator_cost * LOG2(merge->num_workers + 1.0);
 	return Max(theirs - ours, 0);
 }
