@@ -26,13 +26,11 @@
 #include "src/guc.h"
 #include "src/keys/dictionary.h"
 #include "src/keys/sortkey.h"
+#include "src/sort/blocks.h"
 #include "plan_paths.h"
 
 /* As the server counts comparisons. */
 #define LOG2(x) (log(Max(x, 2.0)) / 0.693147180559945)
-
-/* Of the blocks in which workers send rows. */
-#define BLOCK_BYTES (32 * 1024)
 
 /* A row of so many bytes more costs gpusort.merge_row_cost once more. */
 #define MERGE_ROW_BYTES 100.0
