@@ -55,19 +55,16 @@ words_of_type(Oid type)
  * the next one, and as often as by the server's sort where nothing orders rows but comparisons.
  */
 static double
-compares_of_key(PlannerInfo *root, const EquivalenceMember *member, bool first, double rows)
+compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, bool first, double rows)
 {
 	double		values = rows;
-	char		category;
-	bool		preferred;
 
 	/* columns of a set operation belong to no relation that there are statistics of */
 	if (root->parse->setOperations == NULL)
 		values = estimate_num_groups(root, list_make1(member->em_expr), rows, NULL, NULL);
 	if (values <= DICTIONARY_VALUES && values < rows / 2)
 		return 0;
-	get_type_category_preferred(member->em_datatype, &category, &preferred);
-	return first && category != TYPCATEGORY_STRING ? LOG2(rows) : 1;
+	return first && !sortkey_tells(sortop) ? LOG2(rows) : 1;
 }
 
 /*
@@ -104,7 +101,7 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 				continue;
 			keys.exact = false;
 			if (compares == 0)
-				compares = compares_of_key(root, member, keys.words == 0, rows);
+				compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
 		}
 		keys.words += words;
 		keys.compares += compares;
