@@ -153,61 +153,6 @@ offer_all(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List **li
 		offer_path(root, stage, rel, list, lfirst(lc));
 }
 
-Path *
-cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound)
-{
-	SortPath   *sort;
-	Cost		saved;
-
-	if (pathkeys == NIL || input->param_info != NULL || !sort_is_ours(input->rows, bound, NULL) ||
-		pathkeys_contained_in(pathkeys, input->pathkeys))
-		return NULL;
-	sort = create_sort_path(root, rel, input, pathkeys, -1.0);
-	saved = sort_saving(root, sort, bound);
-	if (saved <= 0)
-		return NULL;
-	sort->path.startup_cost -= saved;
-	sort->path.total_cost -= saved;
-	return (Path *) sort;
-}
-
-/*
- * A Gather Merge over sorts at our price in workers, NULL if there is nothing to win.  A different target would be
- * computed below it, where blocks of rows cannot pass.
- */
-static Path *
-cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys, SortBound bound, bool same_target)
-{
-	GatherMergePath *merge;
-	Path	   *sort;
-	double		rows = input->cheapest_total_path->rows;
-
-	/* partitions are not gathered one by one */
-	if (input->partial_pathlist == NIL || IS_OTHER_REL(rel))
-		return NULL;
-	sort = cheap_sort(root, rel, linitial(input->partial_pathlist), pathkeys, bound);
-	if (sort == NULL)
-		return NULL;
-	merge = create_gather_merge_path(root, rel, sort, sort->pathtarget, pathkeys, NULL, &rows);
-	if (same_target)
-		merge->path.total_cost -= merge_saving(root, merge, bound);
-	return (Path *) merge;
-}
-
-List *
-cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys)
-{
-	Path	   *sort = cheap_sort(root, rel, input->cheapest_total_path, pathkeys, UNBOUNDED);
-	Path	   *merge = cheap_merge(root, rel, input, pathkeys, UNBOUNDED, true);
-	List	   *result = NIL;
-
-	if (sort)
-		result = lappend(result, sort);
-	if (merge)
-		result = lappend(result, merge);
-	return result;
-}
-
 /*
  * The strictest bound that a Limit may pass to a sort on top of this query, seen from the query itself and from all
  * around it.  May be stricter than what comes true, never looser.

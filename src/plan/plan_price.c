@@ -1,5 +1,5 @@
 /*
- * plan_price.c: what sorts of ours cost, in the planner's units.
+ * plan_price.c: what sorts of ours cost, in the planner's units, and paths at that price.
  *
  * The model is linear: a row is taken, kept and given out for gpusort.cpu_row_cost, and every eight bytes of key add
  * gpusort.cpu_key_cost; past the memory limit all rows are written and read once.  The server's is 2 cpu_operator_cost
@@ -19,6 +19,8 @@
 #include "access/htup_details.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
@@ -163,4 +165,55 @@ merge_saving(PlannerInfo *root, const GatherMergePath *merge, SortBound bound)
 	if (!collect_keys(root, sort->pathkeys, sort->rows).exact)
 		ours += rows * 2 * cpu_operator_cost * LOG2(merge->num_workers + 1.0);
 	return Max(theirs - ours, 0);
+}
+
+Path *
+cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound)
+{
+	SortPath   *sort;
+	Cost		saved;
+
+	if (pathkeys == NIL || input->param_info != NULL || !sort_is_ours(input->rows, bound, NULL) ||
+		pathkeys_contained_in(pathkeys, input->pathkeys))
+		return NULL;
+	sort = create_sort_path(root, rel, input, pathkeys, -1.0);
+	saved = sort_saving(root, sort, bound);
+	if (saved <= 0)
+		return NULL;
+	sort->path.startup_cost -= saved;
+	sort->path.total_cost -= saved;
+	return (Path *) sort;
+}
+
+Path *
+cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys, SortBound bound, bool same_target)
+{
+	GatherMergePath *merge;
+	Path	   *sort;
+	double		rows = input->cheapest_total_path->rows;
+
+	/* partitions are not gathered one by one */
+	if (input->partial_pathlist == NIL || IS_OTHER_REL(rel))
+		return NULL;
+	sort = cheap_sort(root, rel, linitial(input->partial_pathlist), pathkeys, bound);
+	if (sort == NULL)
+		return NULL;
+	merge = create_gather_merge_path(root, rel, sort, sort->pathtarget, pathkeys, NULL, &rows);
+	if (same_target)
+		merge->path.total_cost -= merge_saving(root, merge, bound);
+	return (Path *) merge;
+}
+
+List *
+cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys)
+{
+	Path	   *sort = cheap_sort(root, rel, input->cheapest_total_path, pathkeys, UNBOUNDED);
+	Path	   *merge = cheap_merge(root, rel, input, pathkeys, UNBOUNDED, true);
+	List	   *result = NIL;
+
+	if (sort)
+		result = lappend(result, sort);
+	if (merge)
+		result = lappend(result, merge);
+	return result;
 }
