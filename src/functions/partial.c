@@ -16,6 +16,7 @@
 
 #include "collect.h"
 #include "src/compat.h"
+#include "src/keys/sortkey.h"
 #include "vectordirect.h"
 
 PG_FUNCTION_INFO_V1(gpusort_serialize_sorted);
@@ -31,6 +32,12 @@ PG_FUNCTION_INFO_V1(gpusort_combine_pairs);
 
 /* Rows between two looks at interrupts. */
 #define BLOCK_ROWS 4096
+
+/* Fewer rows than this are written as they came: the final function puts them in order anyway. */
+#define FEW_ROWS 256
+
+/* Rows from one that is written to one that is fetched from memory meanwhile. */
+#define AHEAD 16
 
 /* What a state's bytes begin with; integers are in the machine's order. */
 typedef struct StateHeader
@@ -164,19 +171,73 @@ put_value(StringInfo bytes, ValueForm *form, bool nullable, Datum value, bool is
 		valueform_put(form, bytes, value);
 }
 
-/* Appends so many rows of the vectors, in an order or as they came. */
-static void
-put_rows(StringInfo bytes, const StateHeader *header, const Collected *state, const uint32 *order, uint64 count)
+/* Copies a value of fixed width. */
+static inline char *
+copy_fixed(char *to, const char *from, Size width)
 {
-	ValueForm  *forms = state->call->forms;
+	if (width == 8)
+		memcpy(to, from, 8);
+	else if (width == 4)
+		memcpy(to, from, 4);
+	else
+		memcpy(to, from, width);
+	return to + width;
+}
 
+/* Appends so many rows of vectors whose values all have a fixed width, in an order or as they came. */
+static void
+put_fixed_rows(StringInfo bytes, const StateHeader *header, const Collected *state, const uint32 *order, uint64 count)
+{
+	int			ncolumns = state->call->ncolumns;
+	Size		row_bytes = 0;
+	char	   *to;
+
+	for (int c = 0; c < ncolumns; c++)
+		row_bytes += header->columns[c].nullable + header->columns[c].width;
+	valueform_reserve(bytes, row_bytes * count);
+	to = bytes->data + bytes->len;
 	for (uint64 i = 0; i < count; i++)
 	{
 		uint32		row = order ? order[i] : (uint32) i;
 
 		if (i % BLOCK_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
-		for (int c = 0; c < state->call->ncolumns; c++)
+		for (int c = 0; c < ncolumns; c++)
+		{
+			const Vector *vector = &state->columns[c];
+			bool		isnull = vector_is_null(vector, row);
+
+			if (header->columns[c].nullable)
+				*to++ = isnull;
+			if (!isnull)
+				to = copy_fixed(to, vector->data + (Size) row * vector->type->stride, header->columns[c].width);
+		}
+	}
+	bytes->len = (int) (to - bytes->data);
+}
+
+/* Appends so many rows of the vectors, in an order or as they came. */
+static void
+put_rows(StringInfo bytes, const StateHeader *header, const Collected *state, const uint32 *order, uint64 count)
+{
+	int			ncolumns = state->call->ncolumns;
+	ValueForm  *forms = state->call->forms;
+
+	if (forms[0].how == VALUE_FIXED && forms[ncolumns - 1].how == VALUE_FIXED)
+	{
+		put_fixed_rows(bytes, header, state, order, count);
+		return;
+	}
+	for (uint64 i = 0; i < count; i++)
+	{
+		uint32		row = order ? order[i] : (uint32) i;
+
+		if (i % BLOCK_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (order && i + AHEAD < count)
+			for (int c = 0; c < ncolumns; c++)
+				__builtin_prefetch(vector_address(&state->columns[c], order[i + AHEAD]));
+		for (int c = 0; c < ncolumns; c++)
 		{
 			bool		isnull;
 			Datum		value = vector_get(&state->columns[c], row, &isnull);
@@ -215,29 +276,43 @@ put_spilled_rows(StringInfo bytes, const StateHeader *header, Collected *state, 
 /* How a state's rows are to be written. */
 typedef enum RowsWanted
 {
-	ROWS_SORTED,
-	ROWS_READY,					/* sorted, unless the final function does without */
-	ROWS_DISTINCT				/* sorted, each value once */
+	ROWS_SORTED,				/* in order: the final function takes all of them from where they lie */
+	ROWS_AS_THEY_CAME,
+	ROWS_DISTINCT				/* each value once, unless that saves little */
 } RowsWanted;
+
+/* Writes the first rows of runs to the place of the runs, and returns it. */
+static const uint32 *
+first_rows(gs_run *runs, uint64 count)
+{
+	uint32	   *rows = (uint32 *) runs;
+
+	for (uint64 i = 0; i < count; i++)
+		rows[i] = runs[i].row;
+	return rows;
+}
 
 /* The rows of a state in memory that are to be written, and how many they are; NULL for all as they came. */
 static const uint32 *
 choose_rows(BigMem *mem, const Collected *state, RowsWanted wanted, uint64 *count)
 {
 	VectorColumn column = collect_column(state, 0);
+	uint64		rows = state->columns[0].rows;
+	const char *why;
 	gs_run	   *runs;
-	uint32	   *rows;
 
-	*count = state->columns[0].rows;
-	if (*count < 2 || (wanted == ROWS_READY && vectordirect_can(&column)))
+	*count = rows;
+	if (rows < FEW_ROWS || wanted == ROWS_AS_THEY_CAME)
 		return NULL;
-	if (wanted != ROWS_DISTINCT)
+	if (wanted == ROWS_SORTED)
 		return vectorjob_order(mem, &column, 1);
+	if (vectordirect_can(&column) && vectordirect_distinct(mem, &column) > rows / 2)
+		return NULL;
 	runs = vectorjob_runs(mem, &column, 1, 1, 1, count);
-	rows = (uint32 *) runs;		/* which are longer */
-	for (uint64 i = 0; i < *count; i++)
-		rows[i] = runs[i].row;
-	return rows;
+	if (*count <= rows / 2 || !sortkey_is_exact(state->call->sortop, state->call->collation, &why))
+		return first_rows(runs, *count);
+	*count = rows;
+	return NULL;
 }
 
 /* The state of argument 0 as bytes. */
@@ -283,7 +358,7 @@ gpusort_serialize_sorted(PG_FUNCTION_ARGS)
 Datum
 gpusort_serialize_values(PG_FUNCTION_ARGS)
 {
-	return serialize(fcinfo, ROWS_READY);
+	return serialize(fcinfo, ROWS_AS_THEY_CAME);
 }
 
 Datum
@@ -359,6 +434,57 @@ take_row(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
 		collect_put_pair(fcinfo, state, row);
 }
 
+/* Takes values of fixed width, which lie in their vector as in the bytes, until the state spills; returns how many. */
+static uint64
+take_fixed(FunctionCallInfo fcinfo, Collected *state, ValueForm *form, uint64 rows, ByteSource *source)
+{
+	Vector	   *vector = &state->columns[0];
+	uint64		done = 0;
+
+	while (done < rows && state->spill == NULL)
+	{
+		Size		count = Min((uint64) (vector->room - vector->rows), rows - done);
+
+		CHECK_FOR_INTERRUPTS();
+		if (count == 0)
+		{
+			NullableDatum value = {.value = valueform_get(form, source)};
+
+			collect_put(fcinfo, state, &value);
+			done++;
+			continue;
+		}
+		memcpy(vector->data + (Size) vector->rows * form->width, take_bytes(source, count * form->width),
+			   count * form->width);
+		vector->rows += (uint32) count;
+		done += count;
+	}
+	return done;
+}
+
+/* Takes values of variable length into their vector, as many as fit there; returns how many. */
+static uint64
+take_varying(Collected *state, ValueForm *form, uint64 rows, ByteSource *source)
+{
+	Vector	   *vector = &state->columns[0];
+
+	for (uint64 i = 0; i < rows; i++)
+	{
+		ByteSource	before = *source;
+		Size		length;
+		const char *data = valueform_get_bytes(form, source, &length);
+
+		if (i % BLOCK_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (!vector_append_bytes(vector, data, length))
+		{
+			*source = before;
+			return i;
+		}
+	}
+	return rows;
+}
+
 /* Takes the rows of bytes into a state. */
 static void
 take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, const StateHeader *header,
@@ -366,8 +492,16 @@ take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, cons
 {
 	ValueForm  *forms = state->call->forms;
 	NullableDatum row[COLLECT_MAX_COLUMNS];
+	uint64		done = 0;
 
-	for (uint64 i = 0; i < header->rows; i++)
+	if (kind->ncolumns == 1 && !header->columns[0].nullable && state->spill == NULL)
+	{
+		if (forms[0].how == VALUE_FIXED && forms[0].width == state->call->types[0].stride)
+			done = take_fixed(fcinfo, state, &forms[0], header->rows, source);
+		else if (valueform_is_bytes(&forms[0]))
+			done = take_varying(state, &forms[0], header->rows, source);
+	}
+	for (uint64 i = done; i < header->rows; i++)
 	{
 		if (i % BLOCK_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();

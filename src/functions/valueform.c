@@ -30,7 +30,7 @@ valueform_broken(const char *detail)
 }
 
 void
-valueform_reserve(StringInfo bytes, Size more)
+valueform_reserve_slow(StringInfo bytes, Size more)
 {
 	if (more >= MaxAllocSize - (Size) bytes->len)
 		ereport(ERROR,
@@ -171,18 +171,6 @@ valueform_open(ValueForm *form, const VectorType *vtype, MemoryContext cxt)
 	MemoryContextSwitchTo(old);
 }
 
-/* Appends bytes behind their length. */
-static void
-put_counted(StringInfo bytes, const char *data, Size length)
-{
-	uint32		count = (uint32) length;
-
-	valueform_reserve(bytes, sizeof(count) + length);
-	memcpy(bytes->data + bytes->len, &count, sizeof(count));
-	memcpy(bytes->data + bytes->len + sizeof(count), data, length);
-	bytes->len += (int) (sizeof(count) + length);
-}
-
 /* Appends what a value's own function makes of it. */
 static void
 put_by_function(ValueForm *form, StringInfo bytes, Datum value)
@@ -193,7 +181,7 @@ put_by_function(ValueForm *form, StringInfo bytes, Datum value)
 	{
 		char	   *text = OutputFunctionCall(&form->out, value);
 
-		put_counted(bytes, text, strlen(text));
+		valueform_put_bytes(bytes, text, strlen(text));
 	}
 	else
 	{
@@ -210,7 +198,7 @@ put_by_function(ValueForm *form, StringInfo bytes, Datum value)
 			bytes->len += sizeof(typmod);
 		}
 		sent = SendFunctionCall(&form->out, value);
-		put_counted(bytes, VARDATA(sent), VARSIZE(sent) - VARHDRSZ);
+		valueform_put_bytes(bytes, VARDATA(sent), VARSIZE(sent) - VARHDRSZ);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(form->scratch);
@@ -247,7 +235,7 @@ valueform_put(ValueForm *form, StringInfo bytes, Datum value)
 		case VALUE_TEXT:
 		case VALUE_NUMERIC:
 			varlena = PG_DETOAST_DATUM_PACKED(value);
-			put_counted(bytes, VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena));
+			valueform_put_bytes(bytes, VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena));
 			if (varlena != (struct varlena *) DatumGetPointer(value))
 				pfree(varlena);
 			break;
@@ -337,24 +325,35 @@ get_by_function(ValueForm *form, const char *data, Size length, int32 typmod)
 	return value;
 }
 
+const char *
+valueform_get_bytes(const ValueForm *form, ByteSource *source, Size *length)
+{
+	uint32		count;
+	const char *data;
+
+	memcpy(&count, take_bytes(source, sizeof(count)), sizeof(count));
+	data = take_bytes(source, count);
+	if (form->how == VALUE_TEXT)
+		check_text(data, count);
+	else if (form->how == VALUE_NUMERIC)
+		check_numeric(data, count);
+	*length = count;
+	return data;
+}
+
 Datum
 valueform_get_slow(ValueForm *form, ByteSource *source)
 {
 	int32		typmod = -1;
-	uint32		length;
+	Size		length;
 	const char *data;
 
 	if (form->how == VALUE_FIXED)
 		return PointerGetDatum(take_bytes(source, form->width));
 	if (form->how == VALUE_RECORD)
 		memcpy(&typmod, take_bytes(source, sizeof(typmod)), sizeof(typmod));
-	memcpy(&length, take_bytes(source, sizeof(length)), sizeof(length));
-	data = take_bytes(source, length);
-	if (form->how >= VALUE_SENT)
-		return get_by_function(form, data, length, typmod);
-	if (form->how == VALUE_TEXT)
-		check_text(data, length);
-	else if (form->how == VALUE_NUMERIC)
-		check_numeric(data, length);
-	return as_varlena(&form->room, data, length);
+	data = valueform_get_bytes(form, source, &length);
+	if (valueform_is_bytes(form))
+		return as_varlena(&form->room, data, length);
+	return get_by_function(form, data, length, typmod);
 }

@@ -63,8 +63,37 @@ valueform_least(const ValueForm *form)
 /* Appends a value to bytes, or stops with an error if no datum could hold them. */
 extern void valueform_put(ValueForm *form, StringInfo bytes, Datum value);
 
+extern void valueform_reserve_slow(StringInfo bytes, Size more);
+
 /* Room for so many bytes more, or the error that no datum could hold them. */
-extern void valueform_reserve(StringInfo bytes, Size more);
+static inline void
+valueform_reserve(StringInfo bytes, Size more)
+{
+	if (unlikely(more >= (Size) (bytes->maxlen - bytes->len)))
+		valueform_reserve_slow(bytes, more);
+}
+
+/* Is a value bytes of any number behind the header of a variable-length type? */
+static inline bool
+valueform_is_bytes(const ValueForm *form)
+{
+	return form->how >= VALUE_BYTES && form->how <= VALUE_NUMERIC;
+}
+
+/* Appends bytes behind their length. */
+static inline void
+valueform_put_bytes(StringInfo bytes, const char *data, Size length)
+{
+	uint32		count = (uint32) length;
+
+	valueform_reserve(bytes, sizeof(count) + length);
+	memcpy(bytes->data + bytes->len, &count, sizeof(count));
+	memcpy(bytes->data + bytes->len + sizeof(count), data, length);
+	bytes->len += (int) (sizeof(count) + length);
+}
+
+/* Reads and checks the bytes of a value that is such; they stay where they are. */
+extern const char *valueform_get_bytes(const ValueForm *form, ByteSource *source, Size *length);
 
 /* Reads a value that stays until the next one is read, or stops with an error. */
 extern Datum valueform_get_slow(ValueForm *form, ByteSource *source);
