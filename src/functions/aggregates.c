@@ -1,8 +1,9 @@
 /*
  * aggregates.c: gpu_sort_agg, gpu_count_distinct, gpu_median, gpu_percentile_cont and gpu_percentile_disc.
  *
- * What DISTINCT and ordered-set aggregates give, through our own sort.  Aggregates with the same transition function
- * and argument share one state in a query, so that gpu_median(x) and gpu_count_distinct(x) collect values once.
+ * What DISTINCT and ordered-set aggregates give, through our own sort.  Aggregates with the same transition function,
+ * argument and serialize function share one state in a query, as gpu_percentile_cont(x, 0.5) and gpu_percentile_disc(x,
+ * 0.5) do.  How states are combined is in combine.c.
  */
 #include "postgres.h"
 

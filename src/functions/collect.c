@@ -212,8 +212,9 @@ begin_spill(FunctionCallInfo fcinfo, const Collected *state)
 	return spill;
 }
 
-void
-collect_row(const Collected *state, uint32 number, NullableDatum *row)
+/* A row of the vectors. */
+static void
+get_row(const Collected *state, uint32 number, NullableDatum *row)
 {
 	for (int i = 0; i < state->call->ncolumns; i++)
 		row[i].value = vector_get(&state->columns[i], number, &row[i].isnull);
@@ -230,7 +231,7 @@ spill_rows(FunctionCallInfo fcinfo, Collected *state)
 	for (uint32 i = 0; i < state->columns[0].rows; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		collect_row(state, i, row);
+		get_row(state, i, row);
 		put_spilled(state->spill, state->call->ncolumns, row);
 	}
 	ExecClearTuple(state->spill->in);

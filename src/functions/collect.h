@@ -107,9 +107,6 @@ collect_put_pair(FunctionCallInfo fcinfo, Collected *state, const NullableDatum 
 
 extern uint64 collect_rows(const Collected *state);
 
-/* A row of a state that has not spilled. */
-extern void collect_row(const Collected *state, uint32 number, NullableDatum *row);
-
 /* Stops because the rows of a group name two fractions. */
 pg_noreturn extern void collect_fraction_error(double one, double other);
 
