@@ -215,6 +215,16 @@ SELECT ok(pg_temp.plan_of('SELECT gpu_rle(v) FROM p') !~ 'Partial', 'nor are run
 SELECT ok(pg_temp.plan_of('SELECT gpu_median(v) FROM p', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF') ~ 'Workers Launched: [12]', 'workers are launched');
 SELECT throws_ok('SELECT gpu_percentile_cont(v, i / 100000.0) FROM p', '22023', 'percentile value must be the same in all rows of a group');
 SELECT throws_ok('SELECT gpu_percentile_cont(v, 1 + g) FROM p', '22003');
+CREATE FUNCTION cancelled(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE query;
+	RETURN false;
+EXCEPTION WHEN query_canceled THEN
+	RETURN pg_temp.plan_of(query) ~ 'Partial';
+END $$;
+SET statement_timeout = '300ms';
+SELECT ok(cancelled('SELECT gpu_sort_agg(v::text), gpu_rle(v, k::text) FROM p, generate_series(1, 1000)'), 'workers are cancelled with their leader');
+RESET statement_timeout;
 SELECT plan_as('partitions') \g /dev/null
 SELECT throws_ok('SELECT gpu_percentile_cont(v, (i > 10000)::int / 2.0) FROM p', '22023', 'percentile value must be the same in all rows of a group', 'fractions of partitions');
 SET temp_file_limit = '64kB';
