@@ -104,8 +104,8 @@ sub why
 	push @why, "PostgreSQL worked in $off->{processes} processes, gpusort in $on->{processes}" if $off->{processes} > $on->{processes};
 	push @why, "the sort wrote $1 kB to disk" if $on->{text} =~ /external radix merge.*Disk: (\d+)kB/;
 	push @why, sprintf('of %.0f ms with gpusort %.0f went into the sort itself, %.0f into reading the rows, %.0f into giving them out and what is done with them then',
-		$on->{ms}, $2, $1, $3)
-	  if $on->{text} =~ /Stages: in ([\d.]+) ms  sort ([\d.]+) ms  out ([\d.]+) ms/;
+		$on->{ms}, $2, $1, $on->{ms} - $1 - $2)
+	  if $on->{text} =~ /Stages: child and in ([\d.]+) ms  sort ([\d.]+) ms/;
 	return join '; ', @why;
 }
 

@@ -61,6 +61,13 @@ sub make_table
 	return;
 }
 
+# What is left of a query's time behind its sort: giving rows out, and what is done with them.
+sub rest
+{
+	my ($explain, $sort) = @_;
+	return $sort->{'Sort Time'} && $explain->{'Execution Time'} - $sort->{'Child and In Time'} - $sort->{'Sort Time'};
+}
+
 # What a run tells: time, memory or disk, stages.
 sub facts
 {
@@ -73,9 +80,9 @@ sub facts
 		method => $sort->{'Sort Method'},
 		space => $sort->{'Sort Space Used'},
 		space_type => $sort->{'Sort Space Type'},
-		in => $sort->{'In Time'},
+		in => $sort->{'Child and In Time'},
 		sort => $sort->{'Sort Time'},
-		out => $sort->{'Out Time'} };
+		out => rest($explain, $sort) };
 }
 
 sub space

@@ -20,17 +20,22 @@
 #define PAGE ((Size) 4096)
 #define HUGE_PAGE ((Size) 2 * 1024 * 1024)
 
+/* Blocks from this size on may wait. */
+#define SPARE_BYTES ((Size) 8 * 1024)
+
 struct BigMem
 {
 	MemoryContext cxt;
 	MemoryContextCallback callback;
 	dlist_head	mapped;
+	bool		hold;
+	dlist_head	spare;			/* blocks that wait for others to take them */
 };
 
 /* Stands before the memory the caller sees. */
 typedef struct BigBlock
 {
-	dlist_node	node;			/* in BigMem.mapped, if mapped */
+	dlist_node	node;			/* in BigMem.mapped, if mapped, or in BigMem.spare */
 	void	   *base;			/* what was allocated or mapped */
 	Size		bytes;			/* this header included */
 	bool		mapped;
@@ -82,20 +87,30 @@ map_aligned(Size bytes)
 	return aligned;
 }
 
+/* Unmaps all blocks of a list that are mapped. */
+static void
+unmap_list(dlist_head *list)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, list)
+	{
+		BigBlock	   *block = dlist_container(BigBlock, node, iter.cur);
+
+		if (block->mapped)
+			munmap(block->base, block->bytes);
+	}
+	dlist_init(list);
+}
+
 /* Unmaps every block: runs at normal end, at abort, and when a portal is dropped. */
 static void
 release_all(void *arg)
 {
 	BigMem	   *mem = arg;
-	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &mem->mapped)
-	{
-		BigBlock	   *block = dlist_container(BigBlock, node, iter.cur);
-
-		munmap(block->base, block->bytes);
-	}
-	dlist_init(&mem->mapped);
+	unmap_list(&mem->mapped);
+	unmap_list(&mem->spare);
 }
 
 BigMem *
@@ -105,6 +120,7 @@ bigmem_create(MemoryContext cxt)
 
 	mem->cxt = cxt;
 	dlist_init(&mem->mapped);
+	dlist_init(&mem->spare);
 	mem->callback.func = release_all;
 	mem->callback.arg = mem;
 	MemoryContextRegisterResetCallback(cxt, &mem->callback);
@@ -131,6 +147,59 @@ adopt_mapping(BigMem *mem, void *base, Size bytes)
 	return memory_of(block);
 }
 
+/* Gives a block back to where it came from. */
+static void
+drop_block(BigBlock *block)
+{
+	if (block->mapped)
+		munmap(block->base, block->bytes);
+	else
+		pfree(block->base);
+}
+
+/*
+ * Takes a block out of those that wait, with room for total bytes: the smallest, or if it is to grow the largest.  If
+ * all are too small, the largest goes, lest they fill the memory that others are mapped for.
+ */
+static BigBlock *
+take_spare(BigMem *mem, Size total, bool grows)
+{
+	BigBlock	   *best = NULL;
+	dlist_iter	iter;
+
+	if (total < SPARE_BYTES)
+		return NULL;
+	dlist_foreach(iter, &mem->spare)
+	{
+		BigBlock	   *block = dlist_container(BigBlock, node, iter.cur);
+		bool		fits = block->bytes >= total;
+		bool		best_fits = best != NULL && best->bytes >= total;
+
+		if (best == NULL || (fits && !best_fits) ||
+			(fits == best_fits && (block->bytes < best->bytes) == (fits && !grows)))
+			best = block;
+	}
+	if (best == NULL)
+		return NULL;
+	dlist_delete(&best->node);
+	if (best->bytes < total)
+	{
+		drop_block(best);
+		return NULL;
+	}
+	if (best->mapped)
+		dlist_push_head(&mem->mapped, &best->node);
+	return best;
+}
+
+void
+bigmem_hold(BigMem *mem, bool hold)
+{
+	mem->hold = hold;
+	while (!hold && !dlist_is_empty(&mem->spare))
+		drop_block(dlist_container(BigBlock, node, dlist_pop_head_node(&mem->spare)));
+}
+
 void *
 bigmem_alloc(BigMem *mem, Size bytes)
 {
@@ -140,6 +209,9 @@ bigmem_alloc(BigMem *mem, Size bytes)
 
 	if (total < bytes || total > SIZE_MAX / 2)
 		return NULL;
+	block = take_spare(mem, total, false);
+	if (block)
+		return memory_of(block);
 	if (total >= MMAP_THRESHOLD)
 	{
 		total = mapping_bytes(total);
@@ -189,6 +261,15 @@ shrink_mapping(BigBlock *block, Size total)
 	return memory_of(block);
 }
 
+/* Copies what a block holds to another one with room for so many bytes, and gives it back. */
+static void *
+move_block(BigMem *mem, BigBlock *block, void *to, Size bytes)
+{
+	memcpy(to, memory_of(block), Min(bytes, block->bytes - HEADER_BYTES));
+	bigmem_free(mem, memory_of(block));
+	return to;
+}
+
 void *
 bigmem_resize(BigMem *mem, void *memory, Size bytes)
 {
@@ -198,6 +279,15 @@ bigmem_resize(BigMem *mem, void *memory, Size bytes)
 
 	if (total < bytes || total > SIZE_MAX / 2)
 		return NULL;
+	if (mem->hold && total <= block->bytes)
+		return memory;
+	if (total > block->bytes)
+	{
+		BigBlock	   *spare = take_spare(mem, total, true);
+
+		if (spare)
+			return move_block(mem, block, memory_of(spare), bytes);
+	}
 	if (block->mapped && total >= MMAP_THRESHOLD)
 	{
 		total = mapping_bytes(total);
@@ -208,11 +298,7 @@ bigmem_resize(BigMem *mem, void *memory, Size bytes)
 	if (!block->mapped && total <= block->bytes)
 		return memory;
 	moved = bigmem_alloc(mem, bytes);
-	if (moved == NULL)
-		return NULL;
-	memcpy(moved, memory, Min(bytes, block->bytes - HEADER_BYTES));
-	bigmem_free(mem, memory);
-	return moved;
+	return moved ? move_block(mem, block, moved, bytes) : NULL;
 }
 
 void
@@ -221,12 +307,11 @@ bigmem_free(BigMem *mem, void *memory)
 	BigBlock	   *block = block_of(memory);
 
 	if (block->mapped)
-	{
 		dlist_delete(&block->node);
-		munmap(block->base, block->bytes);
-	}
+	if (mem->hold && block->bytes >= SPARE_BYTES)
+		dlist_push_head(&mem->spare, &block->node);
 	else
-		pfree(block->base);
+		drop_block(block);
 }
 
 static void *

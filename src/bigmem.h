@@ -20,6 +20,12 @@ extern void *bigmem_resize(BigMem *mem, void *memory, Size bytes);
 
 extern void bigmem_free(BigMem *mem, void *memory);
 
+/*
+ * With hold, blocks that are given back wait for the next ones that fit into them, since memory that is touched anew
+ * costs more than it takes to look for them; without, those that wait are given back.
+ */
+extern void bigmem_hold(BigMem *mem, bool hold);
+
 /* The same as callbacks for an engine, whose poll serves the backend's interrupts. */
 extern gs_host bigmem_host(BigMem *mem);
 

@@ -44,6 +44,13 @@
 #define PLANNER_ARGUMENTS	parse, query_string, cursor_options, params
 #endif
 
+/* A node's time so far; 19 keeps it in clock ticks. */
+#if PG_VERSION_NUM >= 190000
+#define instrument_ms(instrument) INSTR_TIME_GET_MILLISEC((instrument)->total)
+#else
+#define instrument_ms(instrument) ((instrument)->total * 1000.0)
+#endif
+
 /* before 18 the attribute had another name and stood behind a declaration */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn _Noreturn

@@ -5,7 +5,7 @@
 
 #include "port/pg_bswap.h"
 
-#include "sortkey.h"
+#include "sortkey_types.h"
 
 void
 keywriter_begin(KeyWriter *writer, gs_chunk *chunk, char *memory, const SortKey *keys)
@@ -160,14 +160,13 @@ append_escaped(StringInfo out, const uint8 *bytes, Size len)
 	appendBinaryStringInfo(out, end, sizeof(end));
 }
 
-/* Appends the normalised form of a value of a GS_BYTES key. */
-static void
-normalise_bytes(SortKey *key, Datum value, StringInfo out)
+/* Encodes a value of a GS_BYTES key; the bytes stay where they are until the next call. */
+static const uint8 *
+encode_bytes(SortKey *key, Datum value, Size *len)
 {
 	KeyColumn	column = {0};
 	uint32		offsets[2] = {0, 0};
 	KeyResult	result;
-	int			start = out->len;
 
 	column.values = (char *) offsets;
 	for (;;)
@@ -181,7 +180,19 @@ normalise_bytes(SortKey *key, Datum value, StringInfo out)
 	}
 	if (result != KEY_OK)
 		elog(ERROR, "exact sort key answered %d", (int) result);
-	append_escaped(out, column.heap, offsets[1]);
+	*len = offsets[1];
+	return column.heap;
+}
+
+/* Appends the normalised form of a value of a GS_BYTES key. */
+static void
+normalise_bytes(SortKey *key, Datum value, StringInfo out)
+{
+	int			start = out->len;
+	Size		len;
+	const uint8 *bytes = encode_bytes(key, value, &len);
+
+	append_escaped(out, bytes, len);
 	if (key->spec.desc)
 		for (int i = start; i < out->len; i++)
 			out->data[i] = (char) ~out->data[i];
@@ -237,4 +248,53 @@ sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out)
 	out->len = (int) (to - out->data);
 	if (!isnull && key->width == 0)
 		normalise_bytes(key, value, out);
+}
+
+/* Writes the first bytes of the normalised form of a value of a GS_BYTES key, as sortkey_prefix. */
+static Size
+prefix_bytes(SortKey *key, Datum value, char *out, Size room)
+{
+	Size		len;
+	const uint8 *bytes;
+	char		flip = key->spec.desc ? (char) 0xff : 0;
+	Size		at = 0;
+
+	/* of a compressed or external string no more than is wanted */
+	if (key->encode == encode_varlena && VARATT_IS_EXTENDED(DatumGetPointer(value)) &&
+		!VARATT_IS_SHORT(DatumGetPointer(value)))
+		value = PointerGetDatum(PG_DETOAST_DATUM_SLICE(value, 0, room));
+	bytes = encode_bytes(key, value, &len);
+	for (Size i = 0; i < len && at < room; i++)
+	{
+		out[at++] = (char) bytes[i] ^ flip;
+		if (bytes[i] == 0 && at < room)
+			out[at++] = (char) 0xff ^ flip;
+		else if (bytes[i] == 0)
+			return room + 1;
+	}
+	/* whatever is behind it, two bytes that end it */
+	for (int i = 0; i < 2; i++)
+		if (at < room)
+			out[at++] = flip;
+		else
+			return room + 1;
+	return at;
+}
+
+Size
+sortkey_prefix(SortKey *key, Datum value, bool isnull, char *out, Size room)
+{
+	char		fixed[1 + 2 * sizeof(uint64)];
+	Size		bytes;
+
+	if (room == 0)
+		return 1;
+	*out = isnull == key->spec.nulls_first ? 0 : 1;
+	if (isnull)
+		return 1;
+	if (key->width == 0)
+		return 1 + prefix_bytes(key, value, out + 1, room - 1);
+	bytes = (Size) (write_fixed(key, value, fixed + 1) - fixed);
+	memcpy(out + 1, fixed + 1, Min(bytes, room) - 1);
+	return bytes;
 }

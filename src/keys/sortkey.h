@@ -128,6 +128,12 @@ extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo
 extern uint64 sortkey_word(SortKey *key, Datum value);
 
 /*
+ * Writes the first bytes of the value's normalised form, as far as there is room; returns how many, or more than room
+ * if it goes on behind them.
+ */
+extern Size sortkey_prefix(SortKey *key, Datum value, bool isnull, char *out, Size room);
+
+/*
  * Puts a key off that has just been opened: where the keys before it leave few rows tied, it costs less to compare
  * these by it than to encode it.  False, and nothing done, if the key has an exact encoding, and with it goes into
  * every sort.  The second function takes it in again.

@@ -6,10 +6,12 @@
 #include "postgres.h"
 
 #include "commands/explain.h"
+#include "executor/instrument.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 #include "utils/typcache.h"
@@ -229,57 +231,135 @@ explain_engine(const SorterStats *stats, ExplainState *es)
 
 /* Of the time that copying to the device took, the percentage that passed while rows were still coming. */
 static double
-overlap(const SorterStats *stats)
+overlap(const SorterStages *stages)
 {
-	double		upload_ms = stats->upload_ns / 1e6;
+	double		upload_ms = stages->upload_ns / 1e6;
 
-	return upload_ms > 0 ? 100.0 * Max(0.0, 1.0 - stats->wait_in_ms / upload_ms) : 100.0;
+	return upload_ms > 0 ? 100.0 * Max(0.0, 1.0 - stages->wait_in_ms / upload_ms) : 100.0;
 }
 
-/* Prints what went to the device and what that cost. */
+/* Prints what went to the device and what that cost, on the average of the loops. */
 static void
-explain_transfer(const SorterStats *stats, ExplainState *es)
+explain_transfer(const SorterStages *stages, double loops, ExplainState *es)
 {
-	int64		kilobytes = (int64) (stats->upload_bytes + 1023) / 1024;
+	int64		kilobytes = (int64) (stages->upload_bytes / loops + 1023) / 1024;
+	double		device_ms = stages->device_ns / 1e6 / loops;
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		indent(es);
 		appendStringInfo(es->str, "Transfer: " INT64_FORMAT "kB  Overlap: %.0f%%"
 						 "  Waited: in %.1f ms  sort %.1f ms  out %.1f ms\n",
-						 kilobytes, overlap(stats), stats->wait_in_ms, stats->wait_sort_ms, stats->wait_out_ms);
+						 kilobytes, overlap(stages), stages->wait_in_ms / loops, stages->wait_sort_ms / loops,
+						 stages->wait_out_ms / loops);
 		indent(es);
-		appendStringInfo(es->str, "Device Time: %.3f ms\n", stats->device_ns / 1e6);
+		appendStringInfo(es->str, "Device Time: %.3f ms\n", device_ms);
 		return;
 	}
 	ExplainPropertyInteger("Transfer", "kB", kilobytes, es);
-	ExplainPropertyFloat("Overlap", "%", overlap(stats), 1, es);
-	ExplainPropertyFloat("Input Wait", "ms", stats->wait_in_ms, 3, es);
-	ExplainPropertyFloat("Sort Wait", "ms", stats->wait_sort_ms, 3, es);
-	ExplainPropertyFloat("Output Wait", "ms", stats->wait_out_ms, 3, es);
-	ExplainPropertyFloat("Device Time", "ms", stats->device_ns / 1e6, 3, es);
+	ExplainPropertyFloat("Overlap", "%", overlap(stages), 1, es);
+	ExplainPropertyFloat("Input Wait", "ms", stages->wait_in_ms / loops, 3, es);
+	ExplainPropertyFloat("Sort Wait", "ms", stages->wait_sort_ms / loops, 3, es);
+	ExplainPropertyFloat("Output Wait", "ms", stages->wait_out_ms / loops, 3, es);
+	ExplainPropertyFloat("Device Time", "ms", device_ms, 3, es);
 }
 
-/* Prints how long the stages took. */
-static void
-explain_stages(const SorterStats *stats, ExplainState *es)
+/* A node's loops in this process, workers apart, and the milliseconds that they took where clocks were read. */
+static double
+own_loops(PlanState *node, double *ms)
 {
-	if (es->format == EXPLAIN_FORMAT_TEXT)
+	double		loops;
+
+	InstrEndLoop(node->instrument);
+	loops = node->instrument->nloops;
+	*ms = instrument_ms(node->instrument);
+	for (int i = 0; node->worker_instrument && i < node->worker_instrument->num_workers; i++)
 	{
-		indent(es);
-		appendStringInfo(es->str, "Stages: in %.1f ms  sort %.1f ms", stats->in_ms, stats->sort_ms);
-		if (stats->out_ms > 0)
-			appendStringInfo(es->str, "  out %.1f ms", stats->out_ms);
-		appendStringInfoChar(es->str, '\n');
-		return;
+		loops -= node->worker_instrument->instrument[i].nloops;
+		*ms -= instrument_ms(&node->worker_instrument->instrument[i]);
 	}
-	ExplainPropertyFloat("In Time", "ms", stats->in_ms, 3, es);
-	ExplainPropertyFloat("Sort Time", "ms", stats->sort_ms, 3, es);
-	ExplainPropertyFloat("Out Time", "ms", stats->out_ms, 3, es);
+	return Max(loops, 1.0);
+}
+
+/*
+ * Prints how long the stages took, on the average of the loops.  What the child took, and what giving rows out took,
+ * is known only where every call of a node is timed: the clock is not read for it here.
+ */
+static void
+explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
+{
+	bool		timed = es->timing && node->instrument->need_timer;
+	bool		text = es->format == EXPLAIN_FORMAT_TEXT;
+	double		total_ms;
+	double		child_ms;
+	double		loops = own_loops(node, &total_ms);
+	double		both_ms = stages->in_ms / loops;
+	double		sort_ms = stages->sort_ms / loops;
+	double		in_ms;
+	double		out_ms;
+
+	/* differences of clocks that were read at different places may be just below zero */
+	(void) own_loops(outerPlanState(node), &child_ms);
+	child_ms = Min(child_ms / loops, both_ms);
+	in_ms = both_ms - child_ms;
+	out_ms = Max(total_ms / loops - both_ms - sort_ms, 0.0);
+	if (text)
+		indent(es);
+	if (text && timed)
+		appendStringInfo(es->str, "Stages: child %.1f ms  in %.1f ms  sort %.1f ms  out %.1f ms\n",
+						 child_ms, in_ms, sort_ms, out_ms);
+	else if (text)
+		appendStringInfo(es->str, "Stages: child and in %.1f ms  sort %.1f ms\n", both_ms, sort_ms);
+	else if (timed)
+	{
+		ExplainPropertyFloat("Child Time", "ms", child_ms, 3, es);
+		ExplainPropertyFloat("In Time", "ms", in_ms, 3, es);
+		ExplainPropertyFloat("Sort Time", "ms", sort_ms, 3, es);
+		ExplainPropertyFloat("Out Time", "ms", out_ms, 3, es);
+	}
+	else
+	{
+		ExplainPropertyFloat("Child and In Time", "ms", both_ms, 3, es);
+		ExplainPropertyFloat("Sort Time", "ms", sort_ms, 3, es);
+	}
+}
+
+/* Prints the memory limit that a spilled sort would have needed: two digits, rounded up. */
+static void
+explain_wanted(uint64 bytes, ExplainState *es)
+{
+	uint64		megabytes = bytes / (1024 * 1024) + 1;
+	uint64		unit = 1;
+	char	   *setting;
+
+	while (megabytes / unit >= 100)
+		unit *= 10;
+	megabytes = (megabytes + unit - 1) / unit * unit;
+	if (megabytes > MAX_KILOBYTES / 1024)
+		return;
+	setting = psprintf("gpusort.work_mem = '" UINT64_FORMAT "MB'", megabytes);
+	ExplainPropertyText("In Memory With", setting, es);
+}
+
+/* Prints what depends on the machine. */
+static void
+explain_machine(const SorterStats *stats, const SorterStages *before, PlanState *node, ExplainState *es)
+{
+	SorterStages stages = *before;
+	double		ms;
+
+	sorter_add_stages(&stages, &stats->stages);
+	if (stats->wanted_bytes > 0)
+		explain_wanted(stats->wanted_bytes, es);
+	if (node->instrument && stages.upload_bytes > 0)
+		explain_transfer(&stages, own_loops(node, &ms), es);
+	if (node->instrument)
+		explain_stages(&stages, node, es);
 }
 
 void
-gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorter, List *ancestors, ExplainState *es)
+gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorter, const SorterStages *before,
+				List *ancestors, ExplainState *es)
 {
 	const SorterStats *stats;
 
@@ -302,10 +382,8 @@ gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorte
 	explain_engine(stats, es);
 	explain_work(stats, es);
 	explain_forms(node, columns, sorter, ancestors, es);
-	if (gpusort_explain_machine && stats->upload_bytes > 0)
-		explain_transfer(stats, es);
 	if (gpusort_explain_machine)
-		explain_stages(stats, es);
+		explain_machine(stats, before, &node->ss.ps, es);
 }
 
 void

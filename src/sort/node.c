@@ -31,6 +31,7 @@ typedef struct GpuSortState
 	Sorter	   *sorter;			/* NULL until the first row is asked for */
 	bool		sorted;
 	int64		bound_done;		/* the bound that the sorter was begun with */
+	SorterStages before;		/* of the sorts that rescans have ended */
 	GpusortOutput output;
 	BlockWriter *writer;		/* NULL until the first block is asked for */
 } GpuSortState;
@@ -199,7 +200,10 @@ drop_sort(GpuSortState *node)
 		blockwriter_close(node->writer);
 	node->writer = NULL;
 	if (node->sorter)
+	{
+		sorter_add_stages(&node->before, &sorter_stats(node->sorter)->stages);
 		sorter_end(node->sorter);
+	}
 	node->sorter = NULL;
 	node->sorted = false;
 }
@@ -259,7 +263,7 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	GpuSortState *node = (GpuSortState *) css;
 
-	gpusort_explain(css, &node->columns, node->sorted ? node->sorter : NULL, ancestors, es);
+	gpusort_explain(css, &node->columns, node->sorted ? node->sorter : NULL, &node->before, ancestors, es);
 }
 
 static const CustomExecMethods exec_methods = {

@@ -43,9 +43,12 @@ extern void gpusort_read_columns(SortColumns *columns, const CustomScan *scan);
 /* A bound under this share of the rows is left to PostgreSQL's top-N heap sort. */
 #define GPUSORT_BOUND_FRACTION 0.1
 
-/* explain.c: ExplainCustomScan of the node, whose sorter is NULL if it has not run */
-extern void gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorter, List *ancestors,
-							struct ExplainState *es);
+/*
+ * explain.c: ExplainCustomScan of the node, whose sorter is NULL if it has not run; before are the stages of its
+ * earlier sorts
+ */
+extern void gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorter,
+							const SorterStages *before, List *ancestors, struct ExplainState *es);
 
 /* The same of a GpuMerge, with the number of blocks that it has read. */
 extern void gpumerge_explain(CustomScanState *node, const SortColumns *columns, uint64 blocks, List *ancestors,

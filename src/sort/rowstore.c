@@ -15,7 +15,6 @@
 #define ARENA_START_BYTES ((Size) 64 * 1024)
 #define ARENA_MAX_BYTES ((Size) UINT32_MAX * MAXIMUM_ALIGNOF)
 #define OFFSETS_START 1024
-#define KEEP_BYTES ((Size) 1024 * 1024)
 
 /* The infomask bits that say how to read a row; the others tell of transactions and differ from row to row. */
 #define LAYOUT_BITS (HEAP_HASNULL | HEAP_HASVARWIDTH | HEAP_HASEXTERNAL)
@@ -34,21 +33,22 @@ rowstore_create(BigMem *mem, int natts)
 }
 
 void
-rowstore_reset(RowStore *store)
+rowstore_reset(RowStore *store, bool keep)
 {
 	if (store->uniform)
 		bigmem_free(store->mem, store->uniform);
-	if (store->offsets)
+	if (store->offsets && !keep)
 		bigmem_free(store->mem, store->offsets);
-	if (store->arena && store->size > KEEP_BYTES)
-	{
+	if (store->arena && !keep)
 		bigmem_free(store->mem, store->arena);
+	if (!keep)
+	{
+		store->offsets = NULL;
+		store->offsets_size = 0;
 		store->arena = NULL;
 		store->size = 0;
 	}
 	store->uniform = NULL;
-	store->offsets = NULL;
-	store->offsets_size = 0;
 	store->used = 0;
 	store->rows = 0;
 	store->stride = 0;

@@ -64,8 +64,8 @@ rowstore_advance(RowStore *store, uint32 count)
 	store->rows += count;
 }
 
-/* Forgets all rows; keeps some memory for the next ones. */
-extern void rowstore_reset(RowStore *store);
+/* Forgets all rows and gives their memory back, or keeps it for as many that are to come. */
+extern void rowstore_reset(RowStore *store, bool keep);
 
 /* Memory in use. */
 static inline Size
@@ -142,6 +142,13 @@ rowstore_last_data(const RowStore *store, uint32 count)
 	if (store->stride == 0)
 		return NULL;
 	return store->arena + store->used - (Size) count * store->stride + (store->bare ? 0 : ROW_HEADER_BYTES);
+}
+
+/* The header of every row in the uniform form, else NULL. */
+static inline const MinimalTupleData *
+rowstore_header(const RowStore *store)
+{
+	return store->stride ? store->uniform : NULL;
 }
 
 /* Bytes of the data of every row in the uniform form. */

@@ -69,13 +69,20 @@ row_at(Sorter *sorter, uint64 position)
 	return rowstore_get(sorter->rows, row);
 }
 
-/* Gives the rows in memory back, with their order. */
+/* What the rows in memory, their keys and sorting them take. */
+static Size
+memory_wanted(const Sorter *sorter)
+{
+	return rowstore_bytes(sorter->rows) + sorter->held;
+}
+
+/* Forgets the rows in memory, with their order; keep: others are to come. */
 static void
-forget_rows(Sorter *sorter)
+forget_rows(Sorter *sorter, bool keep)
 {
 	roworder_end(&sorter->order);
 	end_job(sorter);
-	rowstore_reset(sorter->rows);
+	rowstore_reset(sorter->rows, keep);
 }
 
 /*
@@ -86,8 +93,11 @@ static void
 spill(Sorter *sorter)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
-	gs_status	status = finish_job(sorter, true);
+	gs_status	status;
 
+	sorter->run_bytes += memory_wanted(sorter);
+	sorter->unlimited |= memory_wanted(sorter) <= sorter->limit;
+	status = finish_job(sorter, true);
 	if (status != GS_OK)
 	{
 		fail_over(sorter, status);
@@ -96,14 +106,15 @@ spill(Sorter *sorter)
 	}
 	if (sorter->runs == NULL)
 		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
-	spill_begin(sorter->runs);
+	spill_begin(sorter->runs, rowstore_header(sorter->rows));
 	for (uint64 i = 0; i < sorter->rows->rows; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		spill_append(sorter->runs, row_at(sorter, i));
 	}
 	spill_end(sorter->runs);
-	forget_rows(sorter);
+	bigmem_hold(sorter->mem, true);
+	forget_rows(sorter, true);
 	status = begin_job(sorter);
 	if (status != GS_OK)
 		fail_over(sorter, status);
@@ -143,7 +154,8 @@ go_core(Sorter *sorter, SorterFallback why, int64 bound)
 		put_core(sorter, rowstore_get(sorter->rows, row));
 	}
 	ExecClearTuple(sorter->row_slot);
-	rowstore_reset(sorter->rows);
+	rowstore_reset(sorter->rows, false);
+	bigmem_hold(sorter->mem, false);
 	MemoryContextSwitchTo(old);
 }
 
@@ -360,13 +372,15 @@ finish_ours(Sorter *sorter)
 {
 	gs_status	status = finish_job(sorter, false);
 
+	bigmem_hold(sorter->mem, false);
 	if (status != GS_OK)
 		fail_over(sorter, status);
 	else if (sorter->runs)
 	{
-		spill_merge(sorter->runs, sorter->random_access, next_in_memory, sorter);
+		sorter->run_bytes += memory_wanted(sorter);
+		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory, sorter);
 		if (sorter->random_access)
-			forget_rows(sorter);	/* they are in the merge's result now */
+			forget_rows(sorter, false);	/* they are in the merge's result now */
 	}
 }
 
@@ -376,15 +390,14 @@ sorter_finish(Sorter *sorter)
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 	instr_time	ended;
 
-	sorter->stats.in_ms = ms_since(sorter->started);
+	sorter->stats.stages.in_ms = ms_since(sorter->started);
 	INSTR_TIME_SET_CURRENT(ended);
 	if (sorter->core == NULL)
 		finish_ours(sorter);
 	if (sorter->core)
 		coresort_finish(sorter->core);
 	MemoryContextSwitchTo(old);
-	sorter->stats.sort_ms = ms_since(ended);
-	INSTR_TIME_SET_CURRENT(sorter->sorted);
+	sorter->stats.stages.sort_ms = ms_since(ended);
 }
 
 /* The next row from memory or runs; NULL past either end. */
@@ -419,26 +432,19 @@ sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
 	row = get_ours(sorter, forward);
 	if (likely(row != NULL))
 		return ExecStoreMinimalTuple(row, slot, false);
-	if (forward && sorter->stats.out_ms == 0)
-		sorter->stats.out_ms = ms_since(sorter->sorted);
 	return ExecClearTuple(slot);
 }
 
 MinimalTuple
 sorter_next(Sorter *sorter)
 {
-	MinimalTuple row;
-
 	if (unlikely(sorter->core != NULL))
 	{
 		TupleTableSlot *slot = coresort_get(sorter->core, true, sorter->row_slot);
 
 		return TupIsNull(slot) ? NULL : ((MinimalTupleTableSlot *) slot)->mintuple;
 	}
-	row = get_ours(sorter, true);
-	if (unlikely(row == NULL) && sorter->stats.out_ms == 0)
-		sorter->stats.out_ms = ms_since(sorter->sorted);
-	return row;
+	return get_ours(sorter, true);
 }
 
 void
@@ -490,6 +496,26 @@ sorter_end(Sorter *sorter)
 	MemoryContextDelete(sorter->cxt);
 }
 
+/* The memory limit under which nothing would have gone to disk, and some more; 0 if none would do. */
+static uint64
+wanted_bytes(const Sorter *sorter)
+{
+	return sorter->unlimited ? 0 : sorter->run_bytes + sorter->run_bytes / 16;
+}
+
+void
+sorter_add_stages(SorterStages *sum, const SorterStages *one)
+{
+	sum->in_ms += one->in_ms;
+	sum->sort_ms += one->sort_ms;
+	sum->wait_in_ms += one->wait_in_ms;
+	sum->wait_sort_ms += one->wait_sort_ms;
+	sum->wait_out_ms += one->wait_out_ms;
+	sum->upload_bytes += one->upload_bytes;
+	sum->upload_ns += one->upload_ns;
+	sum->device_ns += one->device_ns;
+}
+
 const SorterStats *
 sorter_stats(Sorter *sorter)
 {
@@ -497,6 +523,7 @@ sorter_stats(Sorter *sorter)
 	note_job(sorter, &sorter->shown);
 	if (sorter->runs)
 	{
+		sorter->shown.wanted_bytes = wanted_bytes(sorter);
 		sorter->shown.runs = spill_count(sorter->runs);
 		sorter->shown.disk_bytes = spill_disk_bytes(sorter->runs);
 	}

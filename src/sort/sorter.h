@@ -27,6 +27,19 @@ typedef enum SorterFallback
 /* The same in words. */
 extern const char *sorter_fallback_text(SorterFallback fallback);
 
+/* Where the time of sorts went, and what went to the GPU service. */
+typedef struct SorterStages
+{
+	double		in_ms;			/* from the first row taken to the last, with what these rows took to come */
+	double		sort_ms;		/* from there to the order */
+	double		wait_in_ms;		/* for the service, in these stages and later */
+	double		wait_sort_ms;
+	double		wait_out_ms;
+	uint64		upload_bytes;	/* of all jobs in the service, as what follows */
+	uint64		upload_ns;
+	uint64		device_ns;
+} SorterStages;
+
 /* What one sort did, for EXPLAIN. */
 typedef struct SorterStats
 {
@@ -36,20 +49,13 @@ typedef struct SorterStats
 	const char *engine;			/* its name */
 	int			strings;		/* keys that are byte strings, of no fixed width */
 	gs_job_info job;			/* of the last job */
-	uint64		upload_bytes;	/* of all jobs in the service, as what follows */
-	uint64		upload_ns;
-	uint64		device_ns;
+	SorterStages stages;
 	TiedStats	tied;			/* of coarse keys */
-	double		wait_in_ms;
-	double		wait_sort_ms;
-	double		wait_out_ms;
 	uint64		rows;
 	uint64		memory_bytes;	/* the most that was held */
 	uint64		disk_bytes;		/* of temporary files, 0 if none */
 	int			runs;			/* sorted runs on disk */
-	double		in_ms;			/* from the first row taken to the last */
-	double		sort_ms;		/* from there to the order */
-	double		out_ms;			/* from there to the end of output, 0 if it was not reached */
+	uint64		wanted_bytes;	/* the memory limit that would have sufficed, 0: it did, or none would */
 } SorterStats;
 
 typedef struct Sorter Sorter;
@@ -91,6 +97,9 @@ extern void sorter_rewind(Sorter *sorter);
 extern void sorter_end(Sorter *sorter);
 
 extern const SorterStats *sorter_stats(Sorter *sorter);
+
+/* Adds the stages of one sort to those of others. */
+extern void sorter_add_stages(SorterStages *sum, const SorterStages *one);
 
 /* In which form a key was sorted by whose type or collation has no exact encoding, for EXPLAIN; NULL for others. */
 extern const char *sorter_key_form(const Sorter *sorter, int key);

@@ -50,12 +50,13 @@ note_job(Sorter *sorter, SorterStats *stats)
 	stats->engine = job->name;
 	if (job->kind == ENGINE_CPU)
 		return;
-	stats->upload_bytes += stats->job.upload_bytes;
-	stats->upload_ns += stats->job.upload_ns;
-	stats->device_ns += stats->job.device_ns;
-	stats->wait_in_ms += job->wait_in_ms;
-	stats->wait_sort_ms += job->wait_sort_ms;
-	stats->wait_out_ms += job->wait_out_ms;
+	sorter_add_stages(&stats->stages, &(SorterStages) {
+		.wait_in_ms = job->wait_in_ms,
+		.wait_sort_ms = job->wait_sort_ms,
+		.wait_out_ms = job->wait_out_ms,
+		.upload_bytes = stats->job.upload_bytes,
+		.upload_ns = stats->job.upload_ns,
+		.device_ns = stats->job.device_ns});
 }
 
 /* Ends the job, if there is one. */

@@ -56,8 +56,9 @@ struct Sorter
 	uint64		mark;
 	bool		mark_eof;
 
+	uint64		run_bytes;		/* of memory that all runs took */
+	bool		unlimited;		/* one of them was written for another reason than the memory limit */
 	instr_time	started;
-	instr_time	sorted;
 	SorterStats stats;
 	SorterStats shown;			/* the same with the job that still runs */
 };

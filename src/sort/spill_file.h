@@ -1,24 +1,33 @@
 /*
- * spill_file.h: reading what was written to a temporary file.
- *
- * A file that ends too early is an error, XX001.
+ * spill_file.h: a temporary file of pieces that are used again.
  */
 #ifndef GPUSORT_SPILL_FILE_H
 #define GPUSORT_SPILL_FILE_H
 
-#include "access/htup_details.h"
-#include "storage/buffile.h"
+typedef struct SpillFile SpillFile;
 
-/* Rewinds a file that has been written, to be read. */
-extern void rewind_file(BufFile *file);
+/* In the current memory context and resource owner; temporary tablespaces have been prepared. */
+extern SpillFile *spillfile_open(Size piece_bytes);
+extern void spillfile_close(SpillFile *file);
 
-/* Reads exactly that many bytes. */
-extern void read_exact(BufFile *file, void *to, Size bytes);
+/* Bytes of a piece, the last one of a tape apart. */
+extern Size spillfile_piece_bytes(const SpillFile *file);
 
-/* Reads bytes that stand at the beginning of a record; false at the end of the file. */
-extern bool read_start(BufFile *file, void *to, Size bytes);
+/* A buffer for the one tape that is being written. */
+extern char *spillfile_buffer(SpillFile *file);
 
-/* Reads what follows the length of a row, to a place with room for it. */
-extern MinimalTuple read_row(BufFile *file, char *place, uint32 len);
+/* Writes a piece to a place that is free, and returns its number. */
+extern uint32 spillfile_write(SpillFile *file, char *from, Size bytes);
+
+extern void spillfile_read(SpillFile *file, uint32 piece, char *to, Size bytes);
+
+/* Says that a piece will be read soon. */
+extern void spillfile_expect(SpillFile *file, uint32 piece, Size bytes);
+
+/* Frees a piece's place. */
+extern void spillfile_free(SpillFile *file, uint32 piece);
+
+/* Bytes that the file has. */
+extern uint64 spillfile_bytes(const SpillFile *file);
 
 #endif

@@ -1,457 +1,165 @@
 /*
- * spill_runs.c: sorted runs in temporary files, and their merge.
+ * spill_runs.c: sorted runs in a temporary file, and their merge.
  *
- * A record is the row's normalised key and the row, so that merging compares bytes and never calls a comparator; where
- * a key has no exact form it is the row alone, and rows are compared.  Files are BufFiles: they obey temp_tablespaces
- * and temp_file_limit, are logged by log_temp_files, and are gone after an abort.  Runs are merged in the order in
- * which they were written and ties go to the earlier one, so the sort stays in arrival order.
+ * Runs are tapes in one file, where what a merge has read makes room for what it writes.  They are merged in the order
+ * in which they were written and ties go to the earlier one, so the sort stays in arrival order.
  */
 #include "postgres.h"
 
 #include "commands/tablespace.h"
-#include "executor/tuptable.h"
-#include "lib/binaryheap.h"
 #include "miscadmin.h"
-#include "port/pg_bswap.h"
-#include "utils/memutils.h"
 
-#include "src/compat.h"
-#include "rowcompare.h"
-#include "spill_file.h"
 #include "spill_runs.h"
-#include "src/keys/sortkey.h"
 
-/* A merge takes at least so many runs at a time, and one more for every MERGE_BYTES of memory. */
+/*
+ * Runs are written and read in pieces of a PIECE_SHAREth of the memory limit, and a merge takes as many runs as have
+ * their pieces in half of it.
+ */
+#define PIECE_SHARE 64
+#define MOST_PIECE ((Size) 256 * 1024)
 #define MIN_FAN_IN 6
 #define MAX_FAN_IN 512
-#define MERGE_BYTES ((Size) 64 * 1024)
-
-/* The head of a record; key and the row from MINIMAL_TUPLE_DATA_OFFSET on follow. */
-typedef struct RecordHeader
-{
-	uint32		key_bytes;
-	uint32		row_bytes;		/* t_len */
-} RecordHeader;
-
-/* One run being read. */
-typedef struct Source
-{
-	BufFile    *file;			/* NULL: the run in memory */
-	RecordHeader head;
-	uint64		prefix;			/* the key's first bytes, most significant first */
-	char	   *data;			/* the key, and behind it a row that was read */
-	Size		data_bytes;
-	MinimalTuple row;
-	TupleTableSlot *slot;		/* the row again, where rows are compared */
-} Source;
-
-/* A place in the materialised result. */
-typedef struct Position
-{
-	int			file;
-	off_t		offset;
-	bool		eof;
-} Position;
 
 struct SpillRuns
 {
 	SortColumns columns;
-	TupleDesc	desc;
-	SortKey    *keys;			/* NULL where rows are compared */
-	SortSupport comparators;	/* then */
-	TupleTableSlot *slot;		/* to take keys from rows */
-	MemoryContext scratch;		/* for encoding one row */
-	Size		memory_limit;
+	MergeKeys  *keys;
+	SpillFile  *file;
+	int			fan_in;
 
-	BufFile   **files;			/* runs not yet merged, in arrival order */
-	int			nfiles;
-	int			files_size;
+	RowTape   **tapes;			/* runs not yet merged, in arrival order */
+	int			ntapes;
+	int			tapes_size;
 	int			written;		/* runs ever written by spill_begin */
-	uint64		disk_bytes;
-	StringInfoData key;			/* of the row being written or merged */
 
-	Source	   *sources;		/* of the merge under way */
-	int			nsources;
-	binaryheap *heap;			/* of source numbers */
-	int			current;		/* source of the row given out last, -1 before the first */
-	SpillNext	next_in_memory;
-	void	   *next_arg;
-
-	BufFile    *result;			/* materialised, for random access */
-	Position	mark;
+	Merge	   *merge;			/* under way */
+	RowTape    *result;			/* materialised, for random access */
+	TapePlace	mark;
 	bool		eof;
-	Source		reader;			/* of the result */
+	bool		mark_eof;
 };
-
-/* Opens the keys in their exact form, which fits rows of all runs, or comparison functions. */
-static void
-open_keys(SpillRuns *runs)
-{
-	if (!sortkeys_are_exact(runs->columns.nkeys, runs->columns.sortops, runs->columns.collations))
-	{
-		runs->comparators = open_comparators(&runs->columns);
-		return;
-	}
-	runs->keys = palloc0(sizeof(SortKey) * runs->columns.nkeys);
-	for (int i = 0; i < runs->columns.nkeys; i++)
-		sortkey_open(&runs->keys[i], runs->columns.sortops[i], runs->columns.collations[i],
-					 runs->columns.nulls_first[i], true);
-}
 
 SpillRuns *
 spill_create(const SortColumns *columns, TupleDesc desc, Size memory_limit)
 {
 	SpillRuns  *runs = palloc0(sizeof(SpillRuns));
+	Size		piece_bytes = Max(Min(memory_limit / PIECE_SHARE, MOST_PIECE) / BLCKSZ, 1) * BLCKSZ;
 
 	PrepareTempTablespaces();
 	runs->columns = *columns;
-	runs->desc = desc;
-	open_keys(runs);
-	runs->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	runs->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort run keys", ALLOCSET_SMALL_SIZES);
-	runs->memory_limit = memory_limit;
-	initStringInfo(&runs->key);
-	runs->current = -1;
+	runs->keys = mergekeys_open(columns, desc);
+	runs->file = spillfile_open(piece_bytes);
+	runs->fan_in = (int) Min(Max(memory_limit / 2 / piece_bytes, MIN_FAN_IN), MAX_FAN_IN);
 	return runs;
 }
 
-/* Opens the file of one more run. */
-static BufFile *
-add_file(SpillRuns *runs)
-{
-	if (runs->nfiles == runs->files_size)
-	{
-		runs->files_size = Max(8, runs->files_size * 2);
-		runs->files = runs->files ? repalloc(runs->files, runs->files_size * sizeof(BufFile *))
-			: palloc(runs->files_size * sizeof(BufFile *));
-	}
-	return runs->files[runs->nfiles++] = BufFileCreateTemp(false);
-}
-
 void
-spill_begin(SpillRuns *runs)
+spill_begin(SpillRuns *runs, const MinimalTupleData *header)
 {
-	(void) add_file(runs);
-	runs->written++;
-}
-
-/* Appends the row's normalised key over all columns to runs->key, nothing where rows are compared. */
-static void
-append_key(SpillRuns *runs, MinimalTuple tuple)
-{
-	MemoryContext old;
-
-	if (runs->comparators)
-		return;
-	old = MemoryContextSwitchTo(runs->scratch);
-
-	ExecStoreMinimalTuple(tuple, runs->slot, false);
-	for (int i = 0; i < runs->columns.nkeys; i++)
+	if (runs->ntapes == runs->tapes_size)
 	{
-		bool		isnull;
-		Datum		value = slot_getattr(runs->slot, runs->columns.attnos[i], &isnull);
-
-		sortkey_normalise(&runs->keys[i], value, isnull, &runs->key);
+		runs->tapes_size = Max(8, runs->tapes_size * 2);
+		runs->tapes = runs->tapes ? repalloc(runs->tapes, runs->tapes_size * sizeof(RowTape *))
+			: palloc(runs->tapes_size * sizeof(RowTape *));
 	}
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(runs->scratch);
-}
-
-/* Writes what follows the length of a row. */
-static void
-write_row(SpillRuns *runs, BufFile *file, MinimalTuple row)
-{
-	Size		bytes = row->t_len - MINIMAL_TUPLE_DATA_OFFSET;
-
-	BufFileWrite(file, (char *) row + MINIMAL_TUPLE_DATA_OFFSET, bytes);
-	runs->disk_bytes += bytes;
-}
-
-/* Writes a record. */
-static void
-write_record(SpillRuns *runs, BufFile *file, char *key, uint32 key_bytes, MinimalTuple row)
-{
-	RecordHeader head = {key_bytes, row->t_len};
-
-	BufFileWrite(file, (void *) &head, sizeof(head));
-	BufFileWrite(file, key, key_bytes);
-	runs->disk_bytes += sizeof(head) + key_bytes;
-	write_row(runs, file, row);
+	runs->tapes[runs->ntapes++] = rowtape_create(runs->file, header, false);
+	runs->written++;
 }
 
 void
 spill_append(SpillRuns *runs, MinimalTuple tuple)
 {
-	resetStringInfo(&runs->key);
-	append_key(runs, tuple);
-	write_record(runs, runs->files[runs->nfiles - 1], runs->key.data, runs->key.len, tuple);
+	rowtape_write(runs->tapes[runs->ntapes - 1], tuple);
 }
 
 void
 spill_end(SpillRuns *runs)
 {
-	rewind_file(runs->files[runs->nfiles - 1]);
-	ExecClearTuple(runs->slot);
+	rowtape_end(runs->tapes[runs->ntapes - 1]);
 }
 
-/* Makes room in a source's buffer; what it held is lost. */
+/* The header if all rows of some runs have it, else NULL. */
+static const MinimalTupleData *
+common_header(const MinimalTupleData *header, RowTape **tapes, int count)
+{
+	for (int i = 0; header != NULL && i < count; i++)
+		if (!tapes[i]->uniform || memcmp(&tapes[i]->header, header, sizeof(MinimalTupleData)) != 0)
+			return NULL;
+	return header;
+}
+
+/* Writes what is left of a merge to a tape and ends it. */
 static void
-make_room(SpillRuns *runs, Source *source, Size bytes)
+write_merged(Merge *merge, RowTape *to)
 {
-	if (bytes <= source->data_bytes)
-		return;
-	if (source->data)
-		pfree(source->data);
-	source->data_bytes = Max(bytes, source->data_bytes * 2);
-	source->data = MemoryContextAllocHuge(GetMemoryChunkContext(runs), source->data_bytes);
-}
+	MinimalTuple row;
 
-/* Reads the next record of a run on disk; false at its end. */
-static bool
-read_record(SpillRuns *runs, Source *source)
-{
-	RecordHeader *head = &source->head;
-	Size		row_offset;
-
-	if (!read_start(source->file, head, sizeof(*head)))
-		return false;
-	row_offset = MAXALIGN(head->key_bytes);
-	make_room(runs, source, row_offset + head->row_bytes);
-	read_exact(source->file, source->data, head->key_bytes);
-	source->row = read_row(source->file, source->data + row_offset, head->row_bytes);
-	return true;
-}
-
-/* Takes the next row of the run in memory; false at its end. */
-static bool
-take_record(SpillRuns *runs, Source *source)
-{
-	source->row = runs->next_in_memory(runs->next_arg);
-	if (source->row == NULL)
-		return false;
-	resetStringInfo(&runs->key);
-	append_key(runs, source->row);
-	source->head.key_bytes = runs->key.len;
-	source->head.row_bytes = source->row->t_len;
-	make_room(runs, source, runs->key.len);
-	memcpy(source->data, runs->key.data, runs->key.len);
-	return true;
-}
-
-/* Moves a source to its next record; false at its end. */
-static bool
-advance(SpillRuns *runs, Source *source)
-{
-	if (!(source->file ? read_record(runs, source) : take_record(runs, source)))
-		return false;
-	if (runs->comparators)
-	{
-		ExecStoreMinimalTuple(source->row, source->slot, false);
-		return true;
-	}
-	source->prefix = 0;
-	memcpy(&source->prefix, source->data, Min(sizeof(uint64), source->head.key_bytes));
-	source->prefix = pg_ntoh64(source->prefix);
-	return true;
-}
-
-/* Orders two sources by their keys. */
-static int
-compare_keys(const SpillRuns *runs, const Source *x, const Source *y)
-{
-	if (runs->comparators)
-		return compare_slots(runs->comparators, runs->columns.nkeys, x->slot, y->slot);
-	if (x->prefix != y->prefix)
-		return x->prefix < y->prefix ? -1 : 1;
-	return memcmp(x->data, y->data, Min(x->head.key_bytes, y->head.key_bytes));
-}
-
-/* Orders two sources by key, then by age; reversed, since binaryheap keeps the greatest on top. */
-static int
-compare_sources(Datum a, Datum b, void *arg)
-{
-	SpillRuns  *runs = arg;
-	int			order = compare_keys(runs, &runs->sources[DatumGetInt32(a)], &runs->sources[DatumGetInt32(b)]);
-
-	if (order != 0)
-		return order < 0 ? 1 : -1;
-	return DatumGetInt32(a) < DatumGetInt32(b) ? 1 : -1;
-}
-
-/* Begins a merge of the first count runs, and of the one in memory if asked. */
-static void
-begin_merge(SpillRuns *runs, int count, bool with_memory)
-{
-	int			nsources = count + (with_memory ? 1 : 0);
-
-	runs->sources = palloc0(sizeof(Source) * nsources);
-	runs->nsources = nsources;
-	runs->heap = binaryheap_allocate(nsources, compare_sources, runs);
-	runs->current = -1;
-	for (int i = 0; i < nsources; i++)
-	{
-		runs->sources[i].file = i < count ? runs->files[i] : NULL;
-		if (runs->comparators)
-			runs->sources[i].slot = MakeSingleTupleTableSlot(runs->desc, &TTSOpsMinimalTuple);
-		if (advance(runs, &runs->sources[i]))
-			binaryheap_add_unordered(runs->heap, Int32GetDatum(i));
-	}
-	binaryheap_build(runs->heap);
-}
-
-/* The source with the next record of the merge, NULL at the end.  The record before it is gone then. */
-static Source *
-next_merged(SpillRuns *runs)
-{
-	if (runs->current >= 0)
-	{
-		if (advance(runs, &runs->sources[runs->current]))
-			binaryheap_replace_first(runs->heap, Int32GetDatum(runs->current));
-		else
-			(void) binaryheap_remove_first(runs->heap);
-		runs->current = -1;
-	}
-	if (binaryheap_empty(runs->heap))
-		return NULL;
-	runs->current = DatumGetInt32(binaryheap_first(runs->heap));
-	return &runs->sources[runs->current];
-}
-
-/* Ends a merge: its input files are done with. */
-static void
-end_merge(SpillRuns *runs)
-{
-	int			files = 0;
-
-	for (int i = 0; i < runs->nsources; i++)
-	{
-		if (runs->sources[i].slot)
-			ExecDropSingleTupleTableSlot(runs->sources[i].slot);
-		if (runs->sources[i].data)
-			pfree(runs->sources[i].data);
-		if (runs->sources[i].file)
-		{
-			BufFileClose(runs->sources[i].file);
-			files++;
-		}
-	}
-	binaryheap_free(runs->heap);
-	pfree(runs->sources);
-	memmove(runs->files, runs->files + files, (runs->nfiles - files) * sizeof(BufFile *));
-	runs->nfiles -= files;
-	runs->sources = NULL;
-	runs->heap = NULL;
-	runs->nsources = 0;
-	runs->current = -1;
-}
-
-/* Merges count runs, which begin at the first, into one that takes their place in the order. */
-static BufFile *
-merge_into_file(SpillRuns *runs, int count)
-{
-	BufFile    *file = BufFileCreateTemp(false);
-	Source	   *source;
-
-	begin_merge(runs, count, false);
-	while ((source = next_merged(runs)) != NULL)
+	while ((row = merge_next(merge)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
-		write_record(runs, file, source->data, source->head.key_bytes, source->row);
+		rowtape_write(to, row);
 	}
-	end_merge(runs);
-	rewind_file(file);
-	return file;
+	merge_end(merge);
+	rowtape_end(to);
 }
 
-/* Merges neighbouring runs, a whole round at a time, until one merge can take all that are left. */
+/* Gives back tapes that have been read. */
 static void
-reduce_runs(SpillRuns *runs, int fan_in)
+close_tapes(RowTape **tapes, int count)
 {
-	while (runs->nfiles > fan_in)
-	{
-		int			left = runs->nfiles;
-		BufFile   **merged = palloc(sizeof(BufFile *) * left);
-		int			nmerged = 0;
+	for (int i = 0; i < count; i++)
+		rowtape_close(tapes[i]);
+}
 
-		while (left > 0)
+/* Merges some runs into one. */
+static RowTape *
+merge_runs(SpillRuns *runs, RowTape **tapes, int count)
+{
+	RowTape    *to = rowtape_create(runs->file, common_header(&tapes[0]->header, tapes, count), false);
+
+	write_merged(merge_begin(runs->keys, tapes, count, NULL, NULL), to);
+	close_tapes(tapes, count);
+	return to;
+}
+
+/*
+ * Merges neighbouring runs until one merge can take all that are left: of as few as that takes, or where they are too
+ * many for one round more, of all.
+ */
+static void
+reduce_runs(SpillRuns *runs)
+{
+	while (runs->ntapes > runs->fan_in)
+	{
+		int			goal = Max(runs->fan_in, (runs->ntapes + runs->fan_in - 1) / runs->fan_in);
+		int			from = 0;
+		int			to = 0;
+
+		while (from < runs->ntapes)
 		{
-			int			count = Min(left, fan_in);
+			int			surplus = to + (runs->ntapes - from) - goal;
+			int			count = Min(Min(surplus + 1, runs->fan_in), runs->ntapes - from);
 
-			merged[nmerged++] = merge_into_file(runs, count);
-			left -= count;
+			runs->tapes[to++] = count > 1 ? merge_runs(runs, runs->tapes + from, count) : runs->tapes[from];
+			from += count;
 		}
-		memcpy(runs->files, merged, sizeof(BufFile *) * nmerged);
-		runs->nfiles = nmerged;
-		pfree(merged);
+		runs->ntapes = to;
 	}
-}
-
-/* Writes the merged rows between two copies of their length, so that they can be read in both directions. */
-static void
-materialise(SpillRuns *runs)
-{
-	Source	   *source;
-
-	runs->result = BufFileCreateTemp(false);
-	while ((source = next_merged(runs)) != NULL)
-	{
-		uint32		len = source->head.row_bytes;
-
-		CHECK_FOR_INTERRUPTS();
-		BufFileWrite(runs->result, &len, sizeof(len));
-		write_row(runs, runs->result, source->row);
-		BufFileWrite(runs->result, &len, sizeof(len));
-		runs->disk_bytes += 2 * sizeof(len);
-	}
-	end_merge(runs);
-	spill_rewind(runs);
 }
 
 void
-spill_merge(SpillRuns *runs, bool random_access, SpillNext next, void *arg)
+spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next, void *arg)
 {
-	int			fan_in = (int) Min(Max(runs->memory_limit / MERGE_BYTES, MIN_FAN_IN), MAX_FAN_IN);
-
-	reduce_runs(runs, fan_in);
-	runs->next_in_memory = next;
-	runs->next_arg = arg;
-	begin_merge(runs, runs->nfiles, true);
-	if (random_access)
-		materialise(runs);
-}
-
-/* Reads the materialised row that begins here and moves behind it; NULL at the end. */
-static MinimalTuple
-read_result(SpillRuns *runs)
-{
-	MinimalTuple row;
-	uint32		len;
-
-	if (!read_start(runs->result, &len, sizeof(len)))
-		return NULL;
-	make_room(runs, &runs->reader, len);
-	row = read_row(runs->result, runs->reader.data, len);
-	read_exact(runs->result, &len, sizeof(len));
-	return row;
-}
-
-/* Moves from behind a materialised row to its beginning; false at the beginning of all. */
-static bool
-step_back(SpillRuns *runs)
-{
-	int			file;
-	off_t		offset;
-	uint32		len;
-
-	BufFileTell(runs->result, &file, &offset);
-	if (file == 0 && offset == 0)
-		return false;
-	if (BufFileSeek(runs->result, 0, -(off_t) sizeof(len), SEEK_CUR) != 0)
-		elog(ERROR, "could not seek in gpusort temporary file");
-	read_exact(runs->result, &len, sizeof(len));
-	if (BufFileSeek(runs->result, 0, -(off_t) (len - MINIMAL_TUPLE_DATA_OFFSET + 2 * sizeof(len)), SEEK_CUR) != 0)
-		elog(ERROR, "could not seek in gpusort temporary file");
-	return true;
+	reduce_runs(runs);
+	runs->merge = merge_begin(runs->keys, runs->tapes, runs->ntapes, next, arg);
+	if (!random_access)
+		return;
+	runs->result = rowtape_create(runs->file, common_header(header, runs->tapes, runs->ntapes), true);
+	write_merged(runs->merge, runs->result);
+	runs->merge = NULL;
+	close_tapes(runs->tapes, runs->ntapes);
+	runs->ntapes = 0;
+	spill_rewind(runs);
 }
 
 /* A backward fetch: the row before the one given out last, or the last row after the end was reached. */
@@ -460,9 +168,9 @@ get_backward(SpillRuns *runs)
 {
 	if (runs->eof)
 		runs->eof = false;
-	else if (!step_back(runs))
+	else if (!rowtape_back(runs->result))
 		return NULL;
-	return step_back(runs) ? read_result(runs) : NULL;
+	return rowtape_back(runs->result) ? rowtape_read(runs->result) : NULL;
 }
 
 MinimalTuple
@@ -472,14 +180,12 @@ spill_get(SpillRuns *runs, bool forward)
 
 	if (runs->result == NULL)
 	{
-		Source	   *source = next_merged(runs);
-
 		Assert(forward);
-		return source ? source->row : NULL;
+		return merge_next(runs->merge);
 	}
 	if (!forward)
 		return get_backward(runs);
-	row = read_result(runs);
+	row = rowtape_read(runs->result);
 	runs->eof = row == NULL;
 	return row;
 }
@@ -488,58 +194,48 @@ void
 spill_mark(SpillRuns *runs)
 {
 	Assert(runs->result);
-	BufFileTell(runs->result, &runs->mark.file, &runs->mark.offset);
-	runs->mark.eof = runs->eof;
+	rowtape_tell(runs->result, &runs->mark);
+	runs->mark_eof = runs->eof;
 }
 
 void
 spill_restore(SpillRuns *runs)
 {
-	if (BufFileSeek(runs->result, runs->mark.file, runs->mark.offset, SEEK_SET) != 0)
-		elog(ERROR, "could not seek in gpusort temporary file");
-	runs->eof = runs->mark.eof;
+	rowtape_seek(runs->result, &runs->mark);
+	runs->eof = runs->mark_eof;
 }
 
 void
 spill_rewind(SpillRuns *runs)
 {
-	rewind_file(runs->result);
-	runs->eof = false;
-	memset(&runs->mark, 0, sizeof(runs->mark));
+	runs->mark = (TapePlace) {0};
+	runs->mark_eof = false;
+	spill_restore(runs);
 }
 
 void
 spill_drain(SpillRuns *runs, void (*take) (void *arg, MinimalTuple tuple), void *arg)
 {
-	for (int i = 0; i < runs->nfiles; i++)
-	{
-		Source		source = {.file = runs->files[i]};
+	MinimalTuple row;
 
-		while (read_record(runs, &source))
+	for (int i = 0; i < runs->ntapes; i++)
+		while ((row = rowtape_read(runs->tapes[i])) != NULL)
 		{
 			CHECK_FOR_INTERRUPTS();
-			take(arg, source.row);
+			take(arg, row);
 		}
-		if (source.data)
-			pfree(source.data);
-		BufFileClose(source.file);
-	}
-	runs->nfiles = 0;
 }
 
 void
 spill_close(SpillRuns *runs)
 {
-	if (runs->heap)
-		end_merge(runs);
-	for (int i = 0; i < runs->nfiles; i++)
-		BufFileClose(runs->files[i]);
+	if (runs->merge)
+		merge_end(runs->merge);
+	close_tapes(runs->tapes, runs->ntapes);
 	if (runs->result)
-		BufFileClose(runs->result);
-	runs->nfiles = 0;
-	runs->result = NULL;
-	ExecDropSingleTupleTableSlot(runs->slot);
-	MemoryContextDelete(runs->scratch);
+		rowtape_close(runs->result);
+	spillfile_close(runs->file);
+	mergekeys_close(runs->keys);
 	pfree(runs);
 }
 
@@ -552,5 +248,5 @@ spill_count(const SpillRuns *runs)
 uint64
 spill_disk_bytes(const SpillRuns *runs)
 {
-	return runs->disk_bytes;
+	return spillfile_bytes(runs->file);
 }

@@ -1,31 +1,26 @@
 /*
- * spill_runs.h: sorted runs in temporary files, and their merge.
+ * spill_runs.h: sorted runs in a temporary file, and their merge.
  */
 #ifndef GPUSORT_SPILL_RUNS_H
 #define GPUSORT_SPILL_RUNS_H
 
-#include "access/htup_details.h"
-
-#include "sortcolumns.h"
+#include "spill_merge.h"
 
 typedef struct SpillRuns SpillRuns;
 
-/* memory_limit bounds the buffers of a merge.  Memory comes from the current context, files from BufFile. */
+/* memory_limit bounds the buffers of a merge.  Memory comes from the current context. */
 extern SpillRuns *spill_create(const SortColumns *columns, TupleDesc desc, Size memory_limit);
 
-/* Writes one run: begin, every row in order, end. */
-extern void spill_begin(SpillRuns *runs);
+/* Writes one run: begin, every row in order, end.  header, unless it is NULL, is that of all its rows. */
+extern void spill_begin(SpillRuns *runs, const MinimalTupleData *header);
 extern void spill_append(SpillRuns *runs, MinimalTuple tuple);
 extern void spill_end(SpillRuns *runs);
 
-/* Gives out the rows of a sorted run that is still in memory, NULL at its end; a row is valid until the next call. */
-typedef MinimalTuple (*SpillNext) (void *arg);
-
 /*
- * Begins the merge of all runs and of one in memory, the youngest.  Equal rows come in the order of their runs. 
- * random_access materialises the result.
+ * Begins the merge of all runs and of one in memory, the youngest, whose rows have that header, as in spill_begin.
+ * Equal rows come in the order of their runs.  random_access materialises the result.
  */
-extern void spill_merge(SpillRuns *runs, bool random_access, SpillNext next, void *arg);
+extern void spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next, void *arg);
 
 /* The next row in a direction, valid until the next call; NULL past either end. */
 extern MinimalTuple spill_get(SpillRuns *runs, bool forward);
@@ -33,12 +28,12 @@ extern void spill_mark(SpillRuns *runs);
 extern void spill_restore(SpillRuns *runs);
 extern void spill_rewind(SpillRuns *runs);
 
-/* Gives every row of all runs to a function, run after run, and drops the files; instead of a merge. */
+/* Gives every row of all runs to a function, run after run; instead of a merge. */
 extern void spill_drain(SpillRuns *runs, void (*take) (void *arg, MinimalTuple tuple), void *arg);
 
 extern void spill_close(SpillRuns *runs);
 
-/* Runs merged, the one in memory included; bytes written in all. */
+/* Runs merged, the one in memory included; the most that the file has held. */
 extern int	spill_count(const SpillRuns *runs);
 extern uint64 spill_disk_bytes(const SpillRuns *runs);
 

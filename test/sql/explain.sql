@@ -139,7 +139,53 @@ SELECT pg_temp.analyze('SELECT l.* FROM generate_series(1, 3) AS g(i), LATERAL (
 -- numbers that depend on the machine are there unless they are hidden
 SET gpusort.explain_machine = on;
 SELECT count(*) FROM pg_temp.explain('SELECT * FROM words ORDER BY id', 'ANALYZE') AS x WHERE x ~ 'Sort Method: .*Memory: \d+kB';
-SELECT count(*) FROM pg_temp.explain('SELECT * FROM words ORDER BY id', 'ANALYZE') AS x WHERE x ~ 'Stages: in [0-9.]+ ms  sort [0-9.]+ ms  out [0-9.]+ ms';
+SELECT count(*) FROM pg_temp.explain('SELECT * FROM words ORDER BY id', 'ANALYZE') AS x WHERE x ~ 'Stages: child [0-9.]+ ms  in [0-9.]+ ms  sort [0-9.]+ ms  out [0-9.]+ ms$';
+SELECT count(*) FROM pg_temp.explain('SELECT * FROM words ORDER BY id', 'ANALYZE, TIMING OFF') AS x WHERE x ~ 'Stages: child and in [0-9.]+ ms  sort [0-9.]+ ms$';
+-- the stages add up to the node's own time, on the average of the loops, however long the nodes above take
+CREATE FUNCTION pg_temp.slow(int8) RETURNS int8 LANGUAGE plpgsql COST 1 AS $$ BEGIN PERFORM count(*) FROM generate_series(1, 200); RETURN $1; END $$;
+CREATE FUNCTION pg_temp.sort_nodes(plan jsonb) RETURNS SETOF jsonb LANGUAGE sql AS $$
+	WITH RECURSIVE nodes AS (SELECT plan AS node UNION ALL SELECT jsonb_array_elements(node -> 'Plans') FROM nodes)
+	SELECT node FROM nodes WHERE node ->> 'Custom Plan Provider' = 'GpuSort' $$;
+CREATE FUNCTION pg_temp.stages(query text) RETURNS TABLE (loops int, sum_is_the_nodes bool, child_is_the_childs bool) LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, TIMING ON, FORMAT JSON) ' || query INTO plan;
+	RETURN QUERY SELECT (n ->> 'Actual Loops')::int,
+		abs((n ->> 'Child Time')::float8 + (n ->> 'In Time')::float8 + (n ->> 'Sort Time')::float8 + (n ->> 'Out Time')::float8 -
+			(n ->> 'Actual Total Time')::float8) < 0.01,
+		abs((n ->> 'Child Time')::float8 - (n #>> '{Plans,0,Actual Total Time}')::float8) < 0.01
+	FROM pg_temp.sort_nodes((plan #> '{0,Plan}')::jsonb) AS n;
+END $$;
+SELECT * FROM pg_temp.stages('SELECT pg_temp.slow(id) FROM (SELECT * FROM words ORDER BY id OFFSET 0) s');
+SELECT * FROM pg_temp.stages('SELECT l.* FROM generate_series(1, 3) AS g(i), LATERAL (SELECT * FROM words WHERE k < i * 50 ORDER BY id) AS l');
+-- a sort of which not all rows are wanted
+SELECT * FROM pg_temp.stages('SELECT * FROM words ORDER BY id LIMIT 2000');
+-- the limit that a spilled sort names would have sufficed
+CREATE FUNCTION pg_temp.wanted(query text) RETURNS TABLE (before text, after text) LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+	node jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+	node := (SELECT n FROM pg_temp.sort_nodes((plan #> '{0,Plan}')::jsonb) AS n);
+	before := node ->> 'Sort Space Type';
+	EXECUTE 'SET LOCAL ' || (node ->> 'In Memory With');
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+	node := (SELECT n FROM pg_temp.sort_nodes((plan #> '{0,Plan}')::jsonb) AS n);
+	after := (node ->> 'Sort Space Type') || coalesce(node ->> 'In Memory With', '');
+	RETURN NEXT;
+END $$;
+CREATE TABLE more AS SELECT words.* FROM words, generate_series(1, 20);
+ANALYZE more;
+SET gpusort.work_mem = '1MB';
+BEGIN;
+SELECT * FROM pg_temp.wanted('SELECT * FROM more ORDER BY id');
+SELECT * FROM pg_temp.wanted('SELECT * FROM more ORDER BY w COLLATE "C", id DESC');
+SELECT * FROM pg_temp.wanted('SELECT * FROM more ORDER BY ARRAY[id]');
+ROLLBACK;
+RESET gpusort.work_mem;
+DROP TABLE more;
 -- memory is the most that was held, keys included, of which the rows have only pointers
 CREATE TABLE large (id int8, big text COLLATE "C");
 ALTER TABLE large ALTER big SET STORAGE EXTERNAL;

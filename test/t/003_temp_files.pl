@@ -39,6 +39,16 @@ $node->psql(
 	on_error_stop => 0, stdout => \$out, stderr => \$err);
 like($out, qr/\Q$expected\E/, 'after the savepoint the same query works');
 
+# a result that is read in both directions is written again into the space that the merge leaves
+my $spilled = 'SELECT k, i, pad FROM t ORDER BY k';
+my ($kilobytes) = plan_of($node, $spilled, 'ANALYZE, COSTS OFF, TIMING OFF') =~ /GpuSort.*Disk: (\d+)kB/s;
+$node->psql(
+	'postgres',
+	'BEGIN; SET temp_file_limit = ' . int($kilobytes * 1.5) . "; DECLARE c SCROLL CURSOR FOR $spilled; MOVE FORWARD ALL FROM c; FETCH PRIOR FROM c;",
+	on_error_stop => 0, stdout => \$out, stderr => \$err);
+is($err, '', 'room for one copy of the rows is enough');
+like($out, qr/^200002\|/m, 'the last row is the last');
+
 # log_temp_files
 my $position = -s $node->logfile;
 $node->safe_psql('postgres', 'SET log_temp_files = 0; ' . rows_digest($query));

@@ -1,0 +1,175 @@
+#!/usr/bin/perl
+# spill.pl PSQL: sorts that do not fit their memory, by PostgreSQL's own sort and by gpusort in turns, for spill.sh.
+#
+#   stock   work_mem 4 MB and gpusort.work_mem 256 MB, as both are when nothing is set; rows as many as need several runs
+#   equal   work_mem = gpusort.work_mem at 1, 4, 16 and 64 MB, over eight shapes of rows
+#   many    100 million rows of (int8, int4) with gpusort.work_mem 256 MB
+#   first   the first, second and third sort of new sessions, after another session has touched and given back as much memory
+#
+# One process, no JIT.  A line has the medians of the query's time under EXPLAIN (ANALYZE, TIMING OFF), the median of the rounds' ratios,
+# the target, and the space that the sorts say they took on disk; "!" marks a target missed, and a space more than 1.1 times PostgreSQL's.
+# With CHECK=1 each line's rows are compared once, as one digest.  SHARE=0.1 takes a tenth of the rows, with limits a tenth of stock's;
+# RUNS rounds; PARTS and ONLY, patterns, choose parts and lines.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::Bin;
+use POSIX qw(ceil);
+use Session;
+
+my ($psql) = @ARGV;
+my $share = $ENV{SHARE} // 1;
+my $runs = $ENV{RUNS} // 5;
+my $parts = $ENV{PARTS} // 'stock|equal|many|first';
+my $only = $ENV{ONLY} // '';
+my $missed = 0;
+my $least = $share < 1 ? $share : 1;
+my $stock = sprintf "SET work_mem = '%dkB'; SET gpusort.work_mem = '%dkB'", 4096 * $least, 262144 * $least;
+
+# name => columns, expressions of i, keys
+my %shapes = (
+	'int8, int4' => [ 'k int8, v int4', 'hashint8extended(i, 1), i::int4', 'k' ],
+	'int8, text(100)' => [ 'k int8, t text', "hashint8extended(i, 1), repeat(md5(i::text), 3) || 'abcd'", 'k' ],
+	'text(16) "C"' => [ 't text COLLATE "C"', 'left(md5(i::text), 16)', 't' ],
+	'uuid' => [ 'u uuid', 'md5(i::text)::uuid', 'u' ],
+	'numeric' => [ 'n numeric, v int4', '(hashint8extended(i, 1) % 1000000000000) / 100.0, i::int4', 'n' ],
+	'6 wide columns' => [ 'd date, s int4, id int8, price numeric(12,2), note text, mode text',
+		"date '1992-01-01' + abs(hashint8(i) % 2500), (i % 7)::int4, i, (i % 1000000) / 100.0, md5(i::text), 'mode' || i % 7", 'd, s' ],
+	'varied text' => [ 'k int8, t text', "hashint8extended(i, 2), repeat('x', abs(hashint8(i) % 100))", 'k' ],
+	'NULLs' => [ 'k int4, t text, v int8', 'CASE WHEN i % 10 > 2 THEN hashint8(i) END, CASE WHEN i % 2 = 0 THEN md5(i::text) END, i', 'k' ]);
+# name, rows, target
+my @stock = (
+	[ 'int8, text(100)', 5e6, 2.8 ],
+	[ 'text(16) "C"', 8e6, 2.2 ],
+	[ 'uuid', 8e6, 2.4 ],
+	[ '6 wide columns', 6e6, 2 ]);
+my $session = Session->new($psql, 'postgres');
+$session->query('CREATE EXTENSION IF NOT EXISTS pg_prewarm');
+
+sub make_table
+{
+	my ($shape, $rows) = @_;
+	my ($columns, $expressions) = @{ $shapes{$shape} };
+
+	$session->query('DROP TABLE IF EXISTS t');
+	$session->query("CREATE UNLOGGED TABLE t ($columns)");
+	$session->query("INSERT INTO t SELECT $expressions FROM generate_series(1, " . ceil($rows) . '::int8) AS i');
+	$session->query("VACUUM (FREEZE, ANALYZE) t; SELECT pg_prewarm('t'); CHECKPOINT");
+	return;
+}
+
+# A new session, with gpusort or without.
+sub session
+{
+	my ($on, $settings) = @_;
+	my $new = Session->new($psql, 'postgres');
+
+	$new->query("SET max_parallel_workers_per_gather = 0; SET jit = off; SET gpusort.enabled = $on; $settings");
+	return $new;
+}
+
+# One run of a query in a session of its own: milliseconds and kilobytes on disk.
+sub run
+{
+	my ($on, $settings, $query) = @_;
+	my $new = session($on, $settings);
+	my $explain = $new->analyze($query);
+	my ($sort) = Session::sorts($explain->{Plan});
+
+	die "no GpuSort: $query\n" if $on eq 'on' && ($sort->{'Custom Plan Provider'} // '') ne 'GpuSort';
+	$new->finish;
+	return ($explain->{'Execution Time'}, $sort->{'Sort Space Type'} eq 'Disk' ? $sort->{'Sort Space Used'} : 0);
+}
+
+# A digest of all rows in their order by the key alone; equal rows may be in any order, so only keys are looked at.
+sub digest
+{
+	my ($on, $settings, $keys) = @_;
+	my $new = session($on, $settings);
+	my $digest = $new->query("SELECT md5(string_agg(md5(ROW($keys)::text), '')) FROM (SELECT * FROM t ORDER BY $keys) AS s");
+
+	$new->finish;
+	return $digest;
+}
+
+# Runs both sides in turns and prints a line.
+sub compare
+{
+	my ($name, $shape, $settings, $target) = @_;
+	my $keys = $shapes{$shape}[2];
+	my $query = "SELECT * FROM t ORDER BY $keys";
+	my (%ms, %kb, @ratios);
+
+	for my $round (1 .. $runs)
+	{
+		foreach my $on ('off', 'on')
+		{
+			(my $ms, $kb{$on}) = run($on, $settings, $query);
+			push @{ $ms{$on} }, $ms;
+		}
+		push @ratios, $ms{off}[-1] / $ms{on}[-1];
+	}
+	my $ratio = Session::median(@ratios);
+	my $too_large = $kb{on} > 1.1 * $kb{off};
+	$missed++ if $target && $ratio < $target;
+	$missed++ if $too_large;
+	printf "%-30s %9.0f %9.0f %7.2f%s %7s %9.0f %9.0f%s\n", $name, Session::median(@{ $ms{off} }), Session::median(@{ $ms{on} }), $ratio,
+	  $target && $ratio < $target ? '!' : ' ', $target || '', $kb{off} / 1024, $kb{on} / 1024, $too_large ? ' !' : '';
+	die "$name: other keys in order\n" if $ENV{CHECK} && digest('off', $settings, $keys) ne digest('on', $settings, $keys);
+	return;
+}
+
+sub part_stock
+{
+	foreach my $line (grep { $_->[0] =~ /(?:$only)/ } @stock)
+	{
+		make_table($line->[0], $line->[1] * $share);
+		compare("stock, $line->[0]", $line->[0], $stock, $line->[2]);
+	}
+	return;
+}
+
+sub part_equal
+{
+	foreach my $shape (grep { /(?:$only)/ } sort keys %shapes)
+	{
+		make_table($shape, 2e6 * $share);
+		compare("$shape, $_ MB", $shape, "SET work_mem = '${_}MB'; SET gpusort.work_mem = '${_}MB'", 0.97) foreach 1, 4, 16, 64;
+	}
+	return;
+}
+
+sub part_many
+{
+	make_table('int8, int4', 1e8 * $share);
+	compare('100 M int8, int4', 'int8, int4', $stock, 2.5);
+	return;
+}
+
+# Does memory that was touched in a session before make its next sorts faster?
+sub part_first
+{
+	my @ms;
+
+	make_table('uuid', 5e6 * $share);
+	for my $round (1 .. $runs)
+	{
+		my $other = session('on', "SET gpusort.work_mem = '8GB'");
+		$other->analyze('SELECT * FROM t ORDER BY u');
+		$other->finish;
+		my $new = session('on', "SET gpusort.work_mem = '8GB'");
+		push @{ $ms[$_] }, $new->analyze('SELECT * FROM t ORDER BY u')->{'Execution Time'} foreach 0 .. 2;
+		$new->finish;
+	}
+	printf "uuid in memory, first, second, third sort of a session: %s ms\n", join ', ', map { sprintf '%.0f', Session::median(@$_) } @ms;
+	return;
+}
+
+printf "%s, commit %s, %s of the rows, medians of %d\n", $session->query('SHOW server_version'), $ENV{COMMIT} // '', $share, $runs;
+printf "%-30s %9s %9s %7s  %7s %9s %9s\n", '', 'off, ms', 'on, ms', 'ratio', 'target', 'off, MB', 'on, MB';
+part_stock() if 'stock' =~ /(?:$parts)/;
+part_equal() if 'equal' =~ /(?:$parts)/;
+part_many() if 'many' =~ /(?:$parts)/;
+part_first() if 'first' =~ /(?:$parts)/;
+printf "%d missed\n", $missed;
