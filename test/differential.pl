@@ -96,14 +96,19 @@ my %types = (
 	'name' => [ "'', 'a', 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz'", 'md5(random()::text)::name', "('n' || n)::name" ],
 	'small' => [ '1, 2, 3', 'floor(random() * 1000)::int', 'n' ],
 	'int4[]' => [ "'{}', '{NULL}', '{1}', '{1,NULL}', '{{1},{2}}', '[2:3]={1,2}'", 'ARRAY[floor(random() * 1000)::int, i::int]', 'ARRAY[n % 3, n]' ],
+	'numeric[]' => [ "'{}', '{NULL}', '{1.0}', '{1.00,2}', '{NaN}', '{Infinity,-Infinity}', '{1e100}'", 'ARRAY[round((random() * 10)::numeric, 1), hashint8extended(i, SEED) / 7.0]',
+		'ARRAY[n / 4.0, n]' ],
 	'text[]' => [ "'{}', '{a}', '{A,b}', '{NULL}'", 'ARRAY[left(md5(random()::text), 2), md5(i::text)]', "ARRAY['v' || n, 'é']" ],
 	'int4range' => [ "'empty', '(,)', '[1,2)', '(,1)', '[1,)'", 'int4range(floor(random() * 1000)::int, 1000 + (i % 1000)::int)', 'int4range(n, n + 5)' ],
+	'tsrange' => [ "'empty', '(,)', '[infinity,)', '(-infinity,)', '[2020-01-01,2020-01-01]', '(2020-01-01,2020-01-02]'",
+		"tsrange('1990-01-01'::timestamp + random() * interval '30 years', NULL, (ARRAY['()', '[)'])[1 + i % 2])", "tsrange('2020-01-01', '2020-01-01'::timestamp + n * interval '1 hour', '[]')" ],
 	'int4multirange' => [ "'{}', '{[1,2)}', '{[1,2),[5,)}', '{(,)}'", "int4multirange(int4range((i % 1000)::int, 1000), int4range(2000 + floor(random() * 1000)::int, NULL))",
 		'int4multirange(int4range(n, n + 1))' ],
 	'jsonb' => [ "'null', 'true', '1', '1.0', '\"a\"', '[]', '{}', '[1,2]', '{\"a\": 1}'", "jsonb_build_object('k', floor(random() * 1000), 'v', md5(i::text))",
 		"to_jsonb('v' || n)" ],
 	'tsvector' => [ "'', 'a', 'a b', 'a:1'", "md5(random()::text)::tsvector", "('v' || n)::tsvector" ],
 	'pair' => [ "'(1,a)', '(1,)', '(,a)', '(,)', '(1,A)'", "ROW(floor(random() * 10)::int, md5(i::text))::pair", "ROW(n % 3, 'v' || n)::pair" ],
+	'pair[]' => [ "'{}', '{NULL}', '{\"(1,a)\",\"(,a)\"}', '{\"(1,)\"}'", "ARRAY[ROW(floor(random() * 10)::int, NULL), ROW(i, 'a')]::pair[]", "ARRAY[ROW(n % 3, 'v' || n)]::pair[]" ],
 	'loose' => [ "'a', 'A', 'b', ''", "left(md5(random()::text), 6)", "CASE WHEN n % 2 = 0 THEN 'v' ELSE 'V' END || n / 2" ],
 	'word' => \&strings);
 
@@ -199,6 +204,16 @@ sub make_table
 	return (\@columns, $statement, $rows);
 }
 
+# Settings for a random number of parallel workers, with and without the leader, and that number.
+sub workers
+{
+	my $workers = pick(0, 0, 1, 2, 3, 4);
+	my $cost = $workers ? '0' : 'DEFAULT';
+
+	return ("SET max_parallel_workers_per_gather = $workers;\nSET parallel_leader_participation = " . pick('on', 'on', 'off') . ";\n"
+		  . join('', map { "SET $_ = $cost;\n" } qw(parallel_setup_cost parallel_tuple_cost min_parallel_table_scan_size)), $workers);
+}
+
 # One comparison: the order, as a script that prints one line.
 sub order_case
 {
@@ -254,7 +269,10 @@ DROP TABLE a, b, ga, gb;
 SQL
 	# with OFFSET ties at the cut may differ
 	$script =~ s/\(SELECT count\(\*\) FROM ga FULL.*?\n.*?a\.r IS DISTINCT FROM b\.r\),/0, 0,/s if $limit;
-	return ("$memory: ORDER BY $order$limit", "SET gpusort.work_mem = '$memory';\n" . $script);
+	# order of arrival is kept within a process only
+	my ($processes, $workers) = workers();
+	$script =~ s/CASE WHEN :'used' THEN .*? ELSE 0 END\)/0)/s if $workers;
+	return ("$memory, $workers workers: ORDER BY $order$limit", "SET gpusort.work_mem = '$memory';\n$processes$script");
 }
 
 # Other users of sorts, by results that ties do not change.
@@ -274,7 +292,8 @@ sub use_case
 		'union' => "SELECT count(*) FROM (SELECT $x FROM t WHERE id % 2 = 0 INTERSECT SELECT $x FROM t WHERE id % 3 = 0) s",
 		'backward' => "SELECT count(*), coalesce(sum(hashtext(id::text)), 0) AS sum FROM (SELECT id FROM t ORDER BY $x, $y_order, id OFFSET 3) s"
 	}->{$what};
-	my $script = "SET gpusort.work_mem = '$memory';\nSET enable_hashagg = off; SET enable_hashjoin = off; SET enable_nestloop = off;\n";
+	my ($processes, $workers) = workers();
+	my $script = "SET gpusort.work_mem = '$memory';\nSET enable_hashagg = off; SET enable_hashjoin = off; SET enable_nestloop = off;\n$processes";
 
 	$script .= "SET gpusort.enabled = off;\n$query \\gset off_\nSET gpusort.enabled = on;\n$query \\gset on_\n";
 	$script .= "SELECT count(*) > 0 used FROM plan_lines(\$q\$$query\$q\$) l WHERE l LIKE '%GpuSort%' \\gset\n";
@@ -284,7 +303,7 @@ sub use_case
 	push @compare, ":'on_sum' IS DISTINCT FROM :'off_sum'" if grep { $_ eq 'sum' } @sums;
 	$script .= "SELECT concat_ws(' ', 'RESULT', 'use', :'used', (" . join(' OR ', @compare) . ")::int);\n";
 	$script .= "RESET enable_hashagg; RESET enable_hashjoin; RESET enable_nestloop;\n";
-	return ("$memory: $what over $x, $y_order", $script);
+	return ("$memory, $workers workers: $what over $x, $y_order", $script);
 }
 
 # The results are read from lines "RESULT kind used number...", numbers of things that are wrong.

@@ -26,8 +26,8 @@ typedef struct SortBound
 extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
 
 /*
- * Will this sort be ours?  The one predicate behind plans and costs.  If not, *why says it in a few words, with the
- * keys' own types if they are given; NIL where nobody will read them.
+ * Will this sort be ours?  The one predicate behind plans and costs.  If not, *why says it in a few words, unless why
+ * is NULL.
  */
 extern bool sort_is_ours(double rows, SortBound bound, const char **why);
 
@@ -42,8 +42,11 @@ extern List *number_columns(const List *columns, Index varno);
  */
 extern Plan *take_gather_merge(PlannedStmt *stmt, GatherMerge *gather);
 
-/* plan_junk.c: takes columns out of a finished plan that only repeat another one to sort by. */
-extern void drop_key_copies(PlannedStmt *stmt);
+/*
+ * plan_junk.c: takes columns that only repeat another one to sort by out of a sort of ours at the top of a finished
+ * plan, or below a Gather Merge there (NULL: none) that is about to be replaced.
+ */
+extern void drop_key_copies(PlannedStmt *stmt, GatherMerge *gather);
 
 /* In _PG_init: the planner's hooks. */
 extern void gpusort_plan_init(void);

@@ -106,13 +106,12 @@ same_columns(const List *targets, const List *child)
 	return true;
 }
 
-/* Takes the copies out of a sort and its child; true if all were such. */
+/* Takes the columns behind the first so many out of a sort and its child; true if all were copies. */
 static bool
-drop_copies(CustomScan *scan)
+drop_copies(CustomScan *scan, int keep)
 {
 	Plan	   *child = outerPlan(&scan->scan.plan);
 	List	   *shown = scan->custom_scan_tlist;
-	int			keep = count_result(shown);
 	int			all = list_length(shown);
 	AttrNumber *places = palloc0(sizeof(AttrNumber) * (all + 1));
 	List	   *attnos = list_nth(scan->custom_private, PRIVATE_ATTNOS);
@@ -147,17 +146,23 @@ drop_copies(CustomScan *scan)
 }
 
 void
-drop_key_copies(PlannedStmt *stmt)
+drop_key_copies(PlannedStmt *stmt, GatherMerge *gather)
 {
 	Plan	   *top = stmt->planTree;
-	Plan	   *sort = IsA(top, Limit) ? outerPlan(top) : top;
+	Plan	   *found = IsA(top, Limit) ? outerPlan(top) : top;
+	Plan	   *sort = gather ? outerPlan(&gather->plan) : found;
 
-	if (stmt->commandType != CMD_SELECT || stmt->rowMarks != NIL || !IsA(sort, CustomScan) ||
-		((CustomScan *) sort)->methods != &gpusort_scan_methods)
+	if (stmt->commandType != CMD_SELECT || stmt->rowMarks != NIL || (gather && found != &gather->plan) ||
+		!IsA(sort, CustomScan) || ((CustomScan *) sort)->methods != &gpusort_scan_methods)
 		return;
 	/* WITH TIES compares the keys of its rows */
-	if (top != sort && ((Limit *) top)->limitOption == LIMIT_OPTION_WITH_TIES)
+	if (IsA(top, Limit) && ((Limit *) top)->limitOption == LIMIT_OPTION_WITH_TIES)
 		return;
-	if (drop_copies((CustomScan *) sort) && top != sort)
+	/* the top node's list knows which columns only serve the sort */
+	if (!drop_copies((CustomScan *) sort, count_result(found->targetlist)))
+		return;
+	if (gather)
+		gather->plan.targetlist = list_truncate(gather->plan.targetlist, list_length(sort->targetlist));
+	if (IsA(top, Limit))
 		top->targetlist = list_truncate(top->targetlist, list_length(sort->targetlist));
 }

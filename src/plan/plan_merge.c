@@ -17,6 +17,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "rewrite/rewriteManip.h"
 
 #include "src/guc.h"
 #include "src/keys/sortkey.h"
@@ -178,7 +179,8 @@ give_blocks(CustomScan *sort, const SortColumns *by, bool exact)
 	List	   *all = NIL;
 	List	   *columns = NIL;
 
-	for (int i = 1; i <= list_length(scan_columns); i++)
+	/* the list may have more columns than the rows: keys as they were written */
+	for (int i = 1; i <= list_length(sort->scan.plan.targetlist); i++)
 		all = lappend_int(all, i);
 	if (exact)
 		columns = lappend(columns, make_row_column(&scan_columns,
@@ -227,19 +229,11 @@ gather_blocks(GatherMerge *gather, const CustomScan *sort, const SortColumns *by
  * which stands as the node's inner plan for that alone: it is never run from there.
  */
 static List *
-name_columns(const List *sort_columns)
+name_columns(List *sort_columns)
 {
-	List	   *columns = NIL;
-	ListCell   *lc;
+	List	   *columns = copyObject(sort_columns);
 
-	foreach(lc, sort_columns)
-	{
-		TargetEntry *entry = copyObject(lfirst_node(TargetEntry, lc));
-
-		if (IsA(entry->expr, Var))
-			((Var *) entry->expr)->varno = INNER_VAR;
-		columns = lappend(columns, entry);
-	}
+	ChangeVarNodes((Node *) columns, OUTER_VAR, INNER_VAR, 0);
 	return columns;
 }
 
@@ -277,6 +271,8 @@ take_gather_merge(PlannedStmt *stmt, GatherMerge *gather)
 	gpusort_read_columns(&by, sort);
 	if (!merges_by(gather, &by))
 		return &gather->plan;
+	drop_key_copies(stmt, gather);
+	gpusort_read_columns(&by, sort);
 	exact = sortkeys_are_exact(by.nkeys, by.sortops, by.collations);
 	merge = make_gpumerge(stmt, gather, sort);
 	give_blocks(sort, &by, exact);

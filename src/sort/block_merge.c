@@ -40,10 +40,8 @@ typedef struct Stream
 typedef struct MergeRow
 {
 	uint64		word;
-	const char *row;			/* with IS_BARE added if it has no header */
+	const char *row;			/* as in MergedRows */
 } MergeRow;
-
-#define IS_BARE 1
 
 /* A sorted part of the rows to be merged. */
 typedef struct Part
@@ -70,10 +68,7 @@ struct BlockMerge
 	MergeRow   *items[2];		/* all rows to be merged, and as much room */
 	uint32		items_room;
 
-	const char **ready;			/* rows in order, as in MergeRow */
-	uint32		ready_room;
-	uint32		nready;
-	uint32		given;
+	const char **ready;			/* rows in order, as in MergedRows */
 	BlockMergeStats stats;
 };
 
@@ -101,7 +96,7 @@ blockmerge_open(const SortColumns *columns, TupleDesc desc, int participants)
 static inline const char *
 row_of(const BlockMerge *merge, const OpenBlock *block, uint32 n)
 {
-	return block->offsets ? block->rows + block->offsets[n] : block->rows + (Size) n * merge->stride + IS_BARE;
+	return block->offsets ? block->rows + block->offsets[n] : block->rows + (Size) n * merge->stride + MERGED_BARE;
 }
 
 static inline uint64
@@ -345,7 +340,8 @@ make_room(BlockMerge *merge, uint32 count)
 	merge->items_room = Max(count, merge->items_room * 2);
 	merge->items[0] = palloc(sizeof(MergeRow) * merge->items_room);
 	merge->items[1] = palloc(sizeof(MergeRow) * merge->items_room);
-	merge->ready = palloc(sizeof(char *) * merge->items_room);
+	/* the list is read beyond its end, for rows to load */
+	merge->ready = palloc0(sizeof(char *) * (merge->items_room + MERGED_AHEAD));
 	MemoryContextSwitchTo(old);
 }
 
@@ -475,7 +471,7 @@ take_ready(BlockMerge *merge, OpenBlock *block)
 }
 
 bool
-blockmerge_prepare(BlockMerge *merge)
+blockmerge_prepare(BlockMerge *merge, MergedRows *rows)
 {
 	uint32		count = 0;
 	int			rank;
@@ -483,7 +479,6 @@ blockmerge_prepare(BlockMerge *merge)
 	uint32		place = 0;
 	OpenBlock  *alone = NULL;
 
-	merge->given = merge->nready = 0;
 	rank = lowest_rank(merge, &count);
 	if (rank < 0)
 		return false;
@@ -511,29 +506,17 @@ blockmerge_prepare(BlockMerge *merge)
 		take_ready(merge, alone);
 	else
 		merge_all(merge, nparts);
-	merge->nready = count;
+	rows->next = merge->ready;
+	rows->end = merge->ready + count;
+	rows->bare = merge->uniform;
+	rows->stride = merge->stride;
 	return true;
-}
-
-MinimalTuple
-blockmerge_next(BlockMerge *merge)
-{
-	const char *row;
-
-	if (unlikely(merge->given == merge->nready))
-		return NULL;
-	row = merge->ready[merge->given++];
-	if (((uintptr_t) row & IS_BARE) == 0)
-		return (MinimalTuple) row;
-	rowstore_copy_bare((char *) merge->uniform + ROW_HEADER_BYTES, row - IS_BARE, merge->stride);
-	return merge->uniform;
 }
 
 void
 blockmerge_reset(BlockMerge *merge)
 {
 	close_blocks(merge, true);
-	merge->given = merge->nready = 0;
 	merge->any = false;
 	merge->stride = 0;
 }

@@ -6,6 +6,12 @@
 
 #include "blocks.h"
 
+/* Added to the place of a row that has no header. */
+#define MERGED_BARE 1
+
+/* So many rows ahead of their turn rows are loaded. */
+#define MERGED_AHEAD 8
+
 typedef struct BlockMerge BlockMerge;
 
 /* What a merge did, for EXPLAIN. */
@@ -29,14 +35,38 @@ extern void blockmerge_add(BlockMerge *merge, MinimalTuple tuple, bool owned, Da
 /* Tells that there are no more blocks. */
 extern void blockmerge_finish(BlockMerge *merge);
 
+/* Rows in order, to be given out; all NULL: none. */
+typedef struct MergedRows
+{
+	const char **next;			/* where the next row lies; one more if it has no header */
+	const char **end;
+	MinimalTuple bare;			/* the header of rows without, and room for one of them */
+	uint32		stride;			/* bytes of theirs */
+} MergedRows;
+
 /*
  * Puts rows in order that no row still to come can precede; false if there are none, and then, before the end, the next
  * block is needed.  What was given out before is gone.
  */
-extern bool blockmerge_prepare(BlockMerge *merge);
+extern bool blockmerge_prepare(BlockMerge *merge, MergedRows *rows);
 
-/* The next of the rows that were prepared, valid until the next call; NULL after the last one. */
-extern MinimalTuple blockmerge_next(BlockMerge *merge);
+/* The next row, valid until the next call; NULL after the last one. */
+static inline MinimalTuple
+merged_next(MergedRows *rows)
+{
+	const char *row;
+
+	if (unlikely(rows->next == rows->end))
+		return NULL;
+	row = *rows->next;
+	__builtin_prefetch(rows->next[MERGED_AHEAD]);
+	__builtin_prefetch(rows->next[MERGED_AHEAD] + CACHE_LINE);
+	rows->next++;
+	if (((uintptr_t) row & MERGED_BARE) == 0)
+		return (MinimalTuple) row;
+	rowstore_copy_bare((char *) rows->bare + ROW_HEADER_BYTES, row - MERGED_BARE, rows->stride);
+	return rows->bare;
+}
 
 /* Forgets all blocks. */
 extern void blockmerge_reset(BlockMerge *merge);

@@ -31,6 +31,7 @@ typedef struct NextRow
 	MinimalTuple tuple;			/* NULL: there is none */
 	uint64		word;
 	uint8		rank;
+	bool		in_slot;		/* it is in writer->slot */
 } NextRow;
 
 struct BlockWriter
@@ -128,22 +129,25 @@ is_plain(const BlockWriter *writer, MinimalTuple tuple)
 		tuple->t_hoff == ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET;
 }
 
-/* A key's value. */
+/* A key's value in the row at hand. */
 static inline Datum
-key_value(BlockWriter *writer, int key, MinimalTuple tuple, bool *isnull)
+key_value(BlockWriter *writer, int key, bool *isnull)
 {
+	MinimalTuple tuple = writer->row.tuple;
 	const KeyPlace *place = &writer->places[key];
 
 	*isnull = false;
 	if (likely(place->kind != PLACE_VARIES && is_plain(writer, tuple)))
 		return keyplace_value(place, (char *) tuple + ROW_HEADER_BYTES, tuple->t_len - ROW_HEADER_BYTES);
-	ExecStoreMinimalTuple(tuple, writer->slot, false);
+	if (!writer->row.in_slot)
+		ExecStoreMinimalTuple(tuple, writer->slot, false);
+	writer->row.in_slot = true;
 	return slot_getattr(writer->slot, writer->columns.attnos[key], isnull);
 }
 
-/* Writes the normalised key of a row to writer->key. */
+/* Writes the normalised key of the row at hand to writer->key. */
 static void
-normalise(BlockWriter *writer, MinimalTuple tuple)
+normalise(BlockWriter *writer)
 {
 	MemoryContext old = MemoryContextSwitchTo(writer->scratch);
 
@@ -151,7 +155,7 @@ normalise(BlockWriter *writer, MinimalTuple tuple)
 	for (int i = 0; i < writer->columns.nkeys; i++)
 	{
 		bool		isnull;
-		Datum		value = key_value(writer, i, tuple, &isnull);
+		Datum		value = key_value(writer, i, &isnull);
 
 		sortkey_normalise(&writer->keys[i], value, isnull, &writer->key);
 	}
@@ -168,17 +172,18 @@ take_row(BlockWriter *writer, BlockNext next, void *arg)
 	Datum		value;
 
 	row->tuple = next(arg);
+	row->in_slot = false;
 	if (unlikely(row->tuple == NULL))
 		return;
 	switch (writer->how)
 	{
 		case BLOCK_WORDS:
-			value = key_value(writer, 0, row->tuple, &isnull);
+			value = key_value(writer, 0, &isnull);
 			row->rank = isnull == writer->columns.nulls_first[0] ? 0 : 1;
 			row->word = isnull ? 0 : sortkey_word(&writer->keys[0], value);
 			break;
 		case BLOCK_BYTES_BEHIND:
-			normalise(writer, row->tuple);
+			normalise(writer);
 			row->rank = (uint8) writer->key.data[0];
 			row->word = 0;
 			memcpy(&row->word, writer->key.data + 1, Min((Size) writer->key.len - 1, sizeof(uint64)));
@@ -223,13 +228,13 @@ first_key(BlockWriter *writer)
 {
 	if (writer->how == BLOCK_COMPARED)
 		for (int i = 0; i < writer->columns.nkeys; i++)
-			writer->first_values[i] = key_value(writer, i, writer->row.tuple, &writer->first_nulls[i]);
+			writer->first_values[i] = key_value(writer, i, &writer->first_nulls[i]);
 	else
 	{
 		bytea	   *key;
 
 		if (writer->how == BLOCK_WORDS)
-			normalise(writer, writer->row.tuple);
+			normalise(writer);
 		key = palloc(VARHDRSZ + writer->key.len);
 		SET_VARSIZE(key, VARHDRSZ + writer->key.len);
 		memcpy(VARDATA(key), writer->key.data, writer->key.len);

@@ -19,6 +19,7 @@ typedef struct GpuMergeState
 	CustomScanState css;
 	SortColumns columns;
 	BlockMerge *merge;			/* NULL until the first row is asked for */
+	MergedRows	rows;			/* to be given out */
 	bool		ended;			/* the last block has come */
 } GpuMergeState;
 
@@ -88,7 +89,7 @@ prepare_rows(GpuMergeState *node)
 {
 	if (node->merge == NULL)
 		open_merge(node);
-	while (!blockmerge_prepare(node->merge))
+	while (!blockmerge_prepare(node->merge, &node->rows))
 	{
 		if (node->ended)
 			return false;
@@ -102,13 +103,13 @@ static TupleTableSlot *
 exec_node(CustomScanState *css)
 {
 	GpuMergeState *node = (GpuMergeState *) css;
-	MinimalTuple row = node->merge ? blockmerge_next(node->merge) : NULL;
+	MinimalTuple row = merged_next(&node->rows);
 
 	if (unlikely(row == NULL))
 	{
 		if (!prepare_rows(node))
 			return ExecClearTuple(css->ss.ps.ps_ResultTupleSlot);
-		row = blockmerge_next(node->merge);
+		row = merged_next(&node->rows);
 	}
 	return ExecStoreMinimalTuple(row, css->ss.ps.ps_ResultTupleSlot, false);
 }
@@ -136,6 +137,7 @@ rescan_node(CustomScanState *css)
 	ExecClearTuple(css->ss.ps.ps_ResultTupleSlot);
 	if (node->merge)
 		blockmerge_reset(node->merge);
+	memset(&node->rows, 0, sizeof(node->rows));
 	node->ended = false;
 	if (outer->chgParam == NULL)
 		ExecReScan(outer);

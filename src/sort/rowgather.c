@@ -219,8 +219,8 @@ has_null(const RowGather *gather)
 }
 
 /*
- * Makes a row of a tuple, as heap_form_minimal_tuple would; valid until the next call.  NULL if the tuple lacks columns,
- * which were added to the table after it was written.
+ * Makes a row of a tuple, as heap_form_minimal_tuple would; valid until the next call.  NULL if the tuple lacks
+ * columns, which were added to the table after it was written.
  */
 static MinimalTuple
 form_row(RowGather *gather, HeapTupleHeader tuple)

@@ -249,7 +249,7 @@ put_values(RowStore *store, TupleTableSlot *slot)
 	Size		hoff = SizeofMinimalTupleHeader;
 	Size		data_len;
 	char	   *place;
-	bits8	   *bits = NULL;
+	uint8	   *bits = NULL;
 
 	slot_getallattrs(slot);
 	infomask = infomask_of(slot);
@@ -265,7 +265,7 @@ put_values(RowStore *store, TupleTableSlot *slot)
 	{
 		memset(place, 0, hoff - SizeofMinimalTupleHeader);
 		if (infomask & HEAP_HASNULL)
-			bits = (bits8 *) place;
+			bits = (uint8 *) place;
 		place += hoff - SizeofMinimalTupleHeader;
 	}
 	memset(place, 0, data_len);

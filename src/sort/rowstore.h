@@ -49,8 +49,8 @@ extern bool rowstore_put(RowStore *store, TupleTableSlot *slot);
 extern bool rowstore_put_row(RowStore *store, MinimalTuple row);
 
 /*
- * Appends tuples of a heap page, after a first row has come otherwise; returns how many.  Fewer than asked: the next one
- * has to come by rowstore_put.
+ * Appends tuples of a heap page, after a first row has come otherwise; returns how many.  Fewer than asked: the next
+ * one has to come by rowstore_put.
  */
 extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count);
 

@@ -16,11 +16,22 @@
 #include "src/guc.h"
 #include "verify.h"
 
+/* Memory of the keys themselves. */
+static Size
+own_bytes(const Sorter *sorter)
+{
+	Size		bytes = 0;
+
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+		bytes += sortkey_bytes(&sorter->keys[i]);
+	return bytes;
+}
+
 /* Notes the most memory that was held. */
 static void
 note_memory(Sorter *sorter)
 {
-	uint64		bytes = rowstore_bytes(sorter->rows) + sorter->order.room * sizeof(uint32);
+	uint64		bytes = rowstore_bytes(sorter->rows) + sorter->order.room * sizeof(uint32) + own_bytes(sorter);
 
 	if (sorter->job && sorter->job->kind == ENGINE_CPU)
 		bytes += sorter->engine->host_bytes(sorter->job);
@@ -105,7 +116,7 @@ close_chunk(Sorter *sorter)
 	status = sorter->engine->add(sorter->job);
 	if (status != GS_OK)
 		return status;
-	sorter->held = sorter->engine->host_bytes(sorter->job);
+	sorter->held = sorter->engine->host_bytes(sorter->job) + own_bytes(sorter);
 	if (sorter->random_access || is_coarse(sorter))
 		sorter->held += (Size) sorter->rows->rows * sizeof(uint32);
 	sorter->held += reserved_items(sorter);

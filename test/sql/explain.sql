@@ -101,7 +101,15 @@ SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
+SET gpusort.parallel_blocks = off;
 SELECT pg_temp.keys('SELECT * FROM words ORDER BY id DESC');
+RESET gpusort.parallel_blocks;
+-- in blocks there is a node more, and VERBOSE says of which columns a block's key and rows are made
+EXPLAIN (COSTS OFF, VERBOSE) SELECT * FROM words ORDER BY id DESC;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT * FROM words ORDER BY c COLLATE "POSIX" DESC LIMIT 4000;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT id + 1, 7, d FROM words ORDER BY ARRAY[k, 3], c;
+SELECT x FROM pg_temp.explain('SELECT k, count(*), rank() OVER (ORDER BY k) FROM (SELECT * FROM words ORDER BY k OFFSET 0) s GROUP BY k', 'COSTS OFF, VERBOSE') AS x
+	WHERE x !~ 'Window:|OVER';
 SET max_parallel_workers_per_gather = 0;
 
 -- the other formats
@@ -120,8 +128,8 @@ SELECT pg_temp.analyze('SELECT * FROM words WHERE abs(k) < 0 ORDER BY id');
 -- keys without an exact encoding
 SELECT pg_temp.analyze('SELECT * FROM words ORDER BY ARRAY[k % 50]');
 SELECT pg_temp.analyze('SELECT * FROM words ORDER BY ARRAY[id]');
-SELECT pg_temp.analyze('SELECT * FROM words ORDER BY ARRAY[id]', 'json');
-SELECT pg_temp.analyze('SELECT * FROM words ORDER BY d, ARRAY[id], ARRAY[k % 50] DESC');
+SELECT pg_temp.analyze('SELECT * FROM words ORDER BY id::text::tsvector', 'json');
+SELECT pg_temp.analyze('SELECT * FROM words ORDER BY d, id::text::tsvector, ARRAY[k % 50] DESC');
 SET gpusort.work_mem = '1MB';
 SELECT pg_temp.analyze('SELECT * FROM many ORDER BY id');
 SELECT pg_temp.analyze('SELECT * FROM many ORDER BY id', 'yaml');
