@@ -51,8 +51,7 @@ attach(void)
 	}
 	PG_CATCH();
 	{
-		HOLD_INTERRUPTS();		/* the error took away what LWLockRelease gives back */
-		LWLockRelease(AddinShmemInitLock);
+		LWLockReleaseAll();		/* 19 also leaves a lock of its own behind */
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
