@@ -64,6 +64,7 @@ our @lines = (
 	[ 'int4range', 1, 0, 'k int4range, v int4', "$range, i", 'k', $million ],
 	[ 'jsonb', 1, 0, 'k jsonb, v int4', "$document, i", 'k', $million ],
 	[ '(int4, text)', 1, 0, 'k pair, v int4', "$pair, i", 'k', $million ],
+	[ 'tsvector', 1, 0, 'k tsvector, v int4', "($h & 1048575)::text::tsvector, i", 'k', $million ],
 	[ 'int4, int4[]', 2.5, 0, 'r int4, k int4[]', "hashint8(i), $numbers", 'r, k', $million ],
 	[ 'int4, int4range', 2.5, 0, 'r int4, k int4range', "hashint8(i), $range", 'r, k', $million ],
 	[ 'int4, jsonb', 2.5, 0, 'r int4, k jsonb', "hashint8(i), $document", 'r, k', $million ],

@@ -6,11 +6,11 @@ CFLAGS = -O3 -g
 all: bench/engine bench/jobs
 
 bench/engine: bench/engine.c $(wildcard kernels/*.[ch] kernels/cpu/*.[ch])
-	$(CC) -std=gnu11 -Wall -Wextra -Werror $(CFLAGS) $(filter %.c,$^) -o $@ -lm
+	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c,$^) -o $@ -lm
 
 bench/jobs: bench/jobs.c $(wildcard kernels/*.[ch] kernels/cpu/*.[ch])
-	$(CC) -std=gnu11 -Wall -Wextra -Werror $(CFLAGS) $(filter %.c,$^) -o $@ -lm
+	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c,$^) -o $@ -lm
 
 include kernels/cuda/cuda.mk
 bench/jobs-gpu: bench/jobs.c $(wildcard kernels/*.[ch] kernels/cpu/*.[ch]) $(CUDA_OBJS)
-	$(CC) -std=gnu11 -Wall -Wextra -Werror $(CFLAGS) -DWITH_CUDA $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@
+	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) -DWITH_CUDA $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@

@@ -1,6 +1,7 @@
 #!/bin/bash
 # queries.sh [memory|stock|keys|gpu]...: the query benchmark on private servers; results also go to bench/results/ as text and JSON.
 # ROWS, STOCK_ROWS, RUNS and ONLY in the environment make it smaller; see queries.pl and gpu.pl.  plot_queries.py draws the GPU's.
+# ENGINE=gpu has the service order the keys' sorts; LABEL is added to the results' names.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -20,9 +21,13 @@ for part in $parts; do
 		CONF
 	elif [ "$part" = keys ]; then
 		make_locale en_US.UTF-8
-		start_server "$part" --locale=en_US.UTF-8 --encoding=UTF8 <<-'CONF'
+		start_server "$part" --locale=en_US.UTF-8 --encoding=UTF8 <<-CONF
 			shared_buffers = 3GB
 			max_wal_size = 8GB
+			${ENGINE:+shared_preload_libraries = 'gpusort'
+			gpusort.engine = gpu
+			gpusort.timeout = 60s
+			gpusort.service_options = '--engine=$ENGINE'}
 		CONF
 	elif [ "$part" = gpu ]; then
 		# memory for sixteen sorts of 20 million rows at once; ENGINE=cpu is a rehearsal without a GPU
@@ -47,7 +52,7 @@ for part in $parts; do
 	fi
 	if [ "$part" = gpu ]; then program=(gpu.pl); else program=(queries.pl "$part"); fi
 	as_server perl "$work/tree/bench/${program[0]}" "${program[@]:1}" "$bindir/psql" "$work/tree/$part.json" |
-		tee "$root/bench/results/queries-$part.txt"
-	cp "$work/tree/$part.json" "$root/bench/results/queries-$part.json"
+		tee "$root/bench/results/queries-$part${LABEL:+-$LABEL}.txt"
+	cp "$work/tree/$part.json" "$root/bench/results/queries-$part${LABEL:+-$LABEL}.json"
 	stop_server "$part"
 done

@@ -16,6 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if UINTPTR_MAX < UINT64_MAX
+#error "gpusort needs a 64-bit system"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,5 +1,5 @@
 /*
- * compat.h: the differences between PostgreSQL 15 and 18, all of them.
+ * compat.h: the differences between PostgreSQL 15 and 19, all of them.
  */
 #ifndef GPUSORT_COMPAT_H
 #define GPUSORT_COMPAT_H
@@ -7,24 +7,18 @@
 #if PG_VERSION_NUM < 150000
 #error "gpusort needs PostgreSQL 15 or later"
 #endif
+#if SIZEOF_VOID_P < 8
+#error "gpusort needs a 64-bit server"
+#endif
 
 #include "access/stratnum.h"
 #include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
 #include "utils/lsyscache.h"
 
 /* 16 took variable-length datums out of postgres.h */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
-#endif
-
-/*
- * before 18 one function of utils/pg_locale.h is all we need; the header itself wants those of ICU, which may not be
- * there
- */
-#if PG_VERSION_NUM >= 180000
-#include "utils/pg_locale.h"
-#else
-extern bool lc_collate_is_c(Oid collation);
 #endif
 
 /* 18 took the printing functions and ExplainState out of commands/explain.h */
@@ -33,9 +27,33 @@ extern bool lc_collate_is_c(Oid collation);
 #include "commands/explain_state.h"
 #endif
 
+/* how many entries of the range table EXPLAIN counts; 18 brought one for groups, which is none of them */
+#if PG_VERSION_NUM >= 180000
+#define explain_rtable_size(es)	((es)->rtable_size)
+#else
+#define explain_rtable_size(es)	list_length((es)->rtable)
+#endif
+
+/* 19 tells planners of the EXPLAIN that they plan for */
+#if PG_VERSION_NUM >= 190000
+#define PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursor_options, ParamListInfo params, struct ExplainState *explain
+#define PLANNER_ARGUMENTS	parse, query_string, cursor_options, params, explain
+#else
+#define PLANNER_PARAMETERS	Query *parse, const char *query_string, int cursor_options, ParamListInfo params
+#define PLANNER_ARGUMENTS	parse, query_string, cursor_options, params
+#endif
+
 /* before 18 the attribute had another name and stood behind a declaration */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn _Noreturn
+#endif
+
+/* 19 has one kind of Unique left, and gave it the shorter name */
+#if PG_VERSION_NUM >= 190000
+#define UpperUniquePath				UniquePath
+#define T_UpperUniquePath			T_UniquePath
+#define create_upper_unique_path	create_unique_path
 #endif
 
 /* 18 can leave room before the tuple */
@@ -89,6 +107,26 @@ add_disabled_nodes(Path *path, int count)
 }
 
 /*
+ * What goes into custom_plans of a CustomScan whose only child is its lefttree.  EXPLAIN says of a node that it is
+ * disabled if its plan has more disabled nodes than its children have, and looks for those of a CustomScan nowhere but
+ * there; it reads nothing else of them.
+ */
+static inline List *
+children_for_explain(const Plan *child)
+{
+#if PG_VERSION_NUM >= 180000
+	if (child->disabled_nodes > 0)
+	{
+		Result	   *stand_in = makeNode(Result);
+
+		stand_in->plan.disabled_nodes = child->disabled_nodes;
+		return list_make1(stand_in);
+	}
+#endif
+	return NIL;
+}
+
+/*
  * The ordering operator of a pathkey for values of a type, InvalidOid if its family has none; 18 has its own words
  * again.
  */
@@ -116,19 +154,6 @@ aggregate_is_presorted(const Aggref *aggregate)
 }
 
 /*
- * Does the server compare bytes under this collation?  18 asks the locale itself.
- */
-static inline bool
-collation_is_c(Oid collation)
-{
-#if PG_VERSION_NUM >= 180000
-	return pg_newlocale_from_collation(collation)->collate_is_c;
-#else
-	return lc_collate_is_c(collation);
-#endif
-}
-
-/*
  * Where the catalogs keep the names of ICU's locales and rules; rules came with 16, and other names with 17.
  */
 #if PG_VERSION_NUM >= 170000
@@ -144,6 +169,11 @@ collation_is_c(Oid collation)
 #else
 #define ATTRIBUTE_OF_DATABASE_ICU_RULES		0
 #define ATTRIBUTE_OF_COLLATION_ICU_RULES	0
+#endif
+
+/* a provider that 17 brought */
+#if PG_VERSION_NUM < 170000
+#define COLLPROVIDER_BUILTIN	'b'
 #endif
 
 /*

@@ -170,8 +170,8 @@ copy_tree() {
 	if [ "$(id -u)" = 0 ]; then chown -R postgres "$work/tree"; fi
 }
 
-# start_server NAME [initdb option]...: makes and starts a server with the settings on standard input.
-# Its data are in $work/NAME, its socket in $work with the port 54321.
+# start_server NAME [initdb option]...: makes and starts a server with the settings on standard input, and those of the file TEMP_CONFIG,
+# where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in $work with the port 54321.
 start_server() {
 	local data=$work/$1
 	shift
@@ -184,9 +184,10 @@ start_server() {
 		echo "unix_socket_directories = '$work'"
 		echo "port = 54321"
 		cat
+		if [ -n "${TEMP_CONFIG:-}" ]; then cat "$TEMP_CONFIG"; fi
 	} >"$work/extra.conf"
 	as_server tee -a "$data/postgresql.conf" <"$work/extra.conf" >/dev/null
-	as_server "$bindir/pg_ctl" start -w -t 60 -s -D "$data" -l "$data.log" || {
+	as_server "$bindir/pg_ctl" start -w -t 600 -s -D "$data" -l "$data.log" || {
 		tail -n 50 "$data.log" >&2
 		die "the server did not start"
 	}

@@ -5,6 +5,7 @@
 # those that have them.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
 # the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17
 # choose files of pgtap and tap by how their names begin.  VERBOSE=1 shows all that the TAP programs say.
+# WERROR=1 makes errors of compilers' warnings.
 #
 # A test that fails, a program that dies or says nothing, a suite that counts nothing and a server that crashes: each fails the run.
 set -eu
@@ -34,6 +35,8 @@ for suite in $suites; do
 		*) die "There is no suite \"$suite\"; see the beginning of $0." ;;
 	esac
 done
+# seconds after which a program hangs, and is not only slow on a busy machine
+patience=3600
 passed=0
 failed=0
 failures=()
@@ -116,7 +119,7 @@ side_by_side() {
 	for target in "$@"; do
 		(
 			start=$SECONDS status=0
-			as_server timeout --kill-after=10 900 make -s -C "$dir" "$target" >"$work/$target.out" 2>"$work/$target.err" </dev/null || status=$?
+			as_server timeout --kill-after=10 "$patience" make -s -C "$dir" "$target" >"$work/$target.out" 2>"$work/$target.err" </dev/null || status=$?
 			echo "$status $((SECONDS - start))" >"$work/$target.end"
 		) &
 		pids+=($!)
@@ -139,12 +142,12 @@ run_primitives() {
 		grep -qs '^check:' "$dir/Makefile" || continue
 		name=$(basename "$dir")
 		if [ "$name" = service ]; then # which has time limits of its own
-			for target in check asan; do tap "$name $target" 900 make -s -C "$dir" "$target"; done
+			for target in check asan; do tap "$name $target" "$patience" make -s -C "$dir" "$target"; done
 		else
 			side_by_side "$dir" check asan
 		fi
 		if [ "$(id -u)" = 0 ] && grep -q '^asroot:' "$dir/Makefile"; then
-			as=as_root tap "$(basename "$dir") asroot" 300 make -s -C "$dir" asroot
+			as=as_root tap "$(basename "$dir") asroot" "$patience" make -s -C "$dir" asroot
 		fi
 	done
 	if [ "$size" = large ] && command -v nvcc >/dev/null 2>&1; then
@@ -164,7 +167,7 @@ run_regress() {
 		shared_buffers = 128MB
 		$service_settings
 	CONF
-	as_server timeout 1800 make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" installcheck >"$log" 2>&1 || status=$?
+	as_server timeout "$patience" make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" installcheck >"$log" 2>&1 || status=$?
 	good=$(grep -cE '^(test .* \.\.\. +ok|ok )' "$log" || true)
 	bad=$(grep -cE '^(test .* \.\.\. +FAILED|not ok )' "$log" || true)
 	if [ "$bad" = 0 ] && { [ "$good" = 0 ] || [ "$status" != 0 ]; }; then
@@ -213,7 +216,7 @@ pgtap_with() {
 	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
 		-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
 	for file in "$work"/tree/test/pgtap/"${PGTAP:-}"*.sql; do
-		tap "$1 $(basename "$file" .sql)" 900 pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
+		tap "$1 $(basename "$file" .sql)" "$patience" pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
 	done
 	worked "$1" order select partition runs scan reduce
 	crashes "$1" "$work/$1.log"
@@ -227,9 +230,9 @@ run_tap() {
 	if [ "$(id -u)" = 0 ]; then chown postgres "$dir"; fi
 	for file in "$work"/tree/test/t/"${ONLY:-}"*.pl; do
 		# PostgreSQL::Test::Cluster starts its own servers below TESTDIR; from version 16 on where the other two say
-		tap "tap $(basename "$file" .pl)" 900 env \
+		tap "tap $(basename "$file" .pl)" "$patience" env \
 			PATH="$bindir:$PATH" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" TESTLOGDIR="$dir/tmp_check/log" \
-			PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=120 \
+			PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=600 \
 			perl -I "$pgtest/test/perl" -I "$work/tree/test/perl" "$file"
 	done
 	crashes tap "$dir"/tmp_check/log/*.log
@@ -245,7 +248,7 @@ run_differential() {
 		session_preload_libraries = 'gpusort'
 		$service_settings
 	CONF
-	tap differential $((seconds * 3 + 120)) perl "$work/tree/test/differential.pl" --seconds "$seconds" \
+	tap differential $((seconds * 3 + patience)) perl "$work/tree/test/differential.pl" --seconds "$seconds" \
 		--psql "$bindir/psql"
 	worked differential
 	crashes differential "$work/differential.log"
@@ -261,7 +264,7 @@ run_queries() {
 		session_preload_libraries = 'gpusort'
 		$service_settings
 	CONF
-	tap queries $((seconds * 3 + 120)) perl "$work/tree/test/queries.pl" --seconds "$seconds" --psql "$bindir/psql"
+	tap queries $((seconds * 3 + patience)) perl "$work/tree/test/queries.pl" --seconds "$seconds" --psql "$bindir/psql"
 	worked queries
 	crashes queries "$work/queries.log"
 	stop_server queries

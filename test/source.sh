@@ -84,10 +84,26 @@ wide_lines() {
 		print "$ARGV:$.: " . length . " columns\n" if length > 120; close ARGV if eof'
 }
 
+# a compiler that we have not seen warns of other things; such a warning must not keep a user from building
+always_errors() {
+	grep -rn -e '-Werror' Makefile src kernels test bench --include=Makefile --include='*.mk' | grep -vF '$(if $(WERROR),-Werror)' || true
+}
+
+# what a compiler of another word size says; its own headers have no library's behind them
+refusal_of_32_bits() {
+	case $(uname -m) in
+		x86_64)
+			echo '#include "kernels/gs.h"' | LC_ALL=C gcc -m32 -ffreestanding -fsyntax-only -I. -xc - 2>&1 |
+				grep -q 'gpusort needs a 64-bit system' || echo 'kernels/gs.h compiles on 32 bits' ;;
+	esac
+}
+
 report 'folders of src/ include in one direction' "$(crossing)"
 report 'modules of src/ form no circle' "$(circles)"
 report 'kernels know no server, the service neither, the extension no CUDA' "$(layers)"
 report 'files have 600 lines at most' "$(long_files)"
 report 'lines have 120 columns at most' "$(wide_lines)"
+report 'systems of 32 bits are refused' "$(refusal_of_32_bits)"
+report 'warnings are errors only with WERROR=1' "$(always_errors)"
 echo "1..$number"
 exit $failed

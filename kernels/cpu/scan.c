@@ -272,7 +272,12 @@ typedef struct extent
 EXTENTS(plain)
 #undef TARGET
 #if defined(__x86_64__)
+/* gcc prefers half of the width, and clang has no word for it */
+#if defined(__clang__)
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#else
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+#endif
 EXTENTS(avx512)
 #undef TARGET
 #define TARGET __attribute__((target("avx2")))

@@ -12,6 +12,7 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
+#include "utils/tuplestore.h"
 
 #include "array_functions.h"
 #include "reducer.h"

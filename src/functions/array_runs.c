@@ -6,6 +6,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "utils/tuplestore.h"
 
 #include "array_functions.h"
 

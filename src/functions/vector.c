@@ -271,7 +271,7 @@ vector_drop_last(Vector *vector)
 
 /* Notes where each element lies, and which ones are NULL. */
 static void
-index_elements(Vector *vector, const bits8 *bitmap)
+index_elements(Vector *vector, const uint8 *bitmap)
 {
 	const VectorType *vtype = vector->type;
 	Size		at = 0;
@@ -295,7 +295,7 @@ index_elements(Vector *vector, const bits8 *bitmap)
 
 /* Spreads by-value elements out so that NULLs, which take no room in an array, have their place. */
 static void
-spread_elements(Vector *vector, const bits8 *bitmap)
+spread_elements(Vector *vector, const uint8 *bitmap)
 {
 	Size		stride = vector->type->stride;
 	const char *from = vector->data;
@@ -481,7 +481,7 @@ gather_nullable(const Vector *vector, const uint32 *rows, uint64 count, int lowe
 {
 	const VectorType *vtype = vector->type;
 	uint64		nulls = 0;
-	bits8	   *bitmap;
+	uint8	   *bitmap;
 	ArrayType  *array;
 	char	   *to;
 

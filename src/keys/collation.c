@@ -102,6 +102,19 @@ collation_locale(Oid collation, CollationLocale *locale)
 	ReleaseSysCache(tuple);
 }
 
+/*
+ * Does the server compare bytes under this locale, whatever the version of the C library?  All locales of the builtin
+ * provider do, which differ in what they know of letters.
+ */
+static bool
+compares_bytes(const CollationLocale *locale)
+{
+	if (locale->provider == COLLPROVIDER_BUILTIN)
+		return true;
+	return locale->provider == COLLPROVIDER_LIBC &&
+		(strcmp(locale->collate, "C") == 0 || strcmp(locale->collate, "POSIX") == 0);
+}
+
 bool
 collation_orders_bytes(Oid collation, const char **why)
 {
@@ -112,9 +125,9 @@ collation_orders_bytes(Oid collation, const char **why)
 		*why = "its collation is not determined";
 		return false;
 	}
-	if (collation_is_c(collation))
-		return true;
 	collation_locale(collation, &locale);
+	if (compares_bytes(&locale))
+		return true;
 	if (locale.provider == COLLPROVIDER_LIBC && is_c_utf8(locale.collate) && GetDatabaseEncoding() == PG_UTF8 &&
 		libc_has_plain_c_utf8())
 		return true;

@@ -9,14 +9,15 @@
 #include "postgres.h"
 
 #include "access/tupmacs.h"
-#include "common/hashfn.h"
 #include "utils/memutils.h"
 
 #include "dictionary.h"
 #include "sortkey_types.h"
+#include "src/guc.h"
 
-/* More bytes of values are not few either. */
-#define MAX_BYTES ((Size) 4 * 1024 * 1024)
+/* Values that take more memory are not few either, nor those that take more than a part of what a sort may take. */
+#define MAX_BYTES ((Size) 5 * 1024 * 1024)
+#define MEMORY_SHARE 8
 
 /*
  * Numbers at first, and from one value to the next where they come in ascending or descending order: there is room for
@@ -56,7 +57,7 @@ struct Dictionary
 	uint32	   *slots;			/* hash table of entry numbers + 1, 0: empty; twice as many as there may be entries */
 	uint32	   *ordered;		/* entries of different numbers, in their order */
 	uint32		nordered;
-	Size		bytes;			/* of values */
+	Size		most_bytes;
 	int			renumberings;
 	uint32		last;			/* the entry found last */
 	uint32		pass;			/* over the rows, which begins with dictionary_restart */
@@ -105,6 +106,7 @@ dictionary_create(SortSupport ssup, int16 typlen, bool typbyval)
 	dictionary->typlen = typlen;
 	dictionary->typbyval = typbyval;
 	dictionary->context = context;
+	dictionary->most_bytes = Min(MAX_BYTES, gpusort_memory_limit() / MEMORY_SHARE);
 	dictionary->next_estimate = FIRST_ESTIMATE;
 	set_room(dictionary, 64);
 	MemoryContextSwitchTo(old);
@@ -126,11 +128,52 @@ dictionary_free(Dictionary *dictionary)
 	MemoryContextDelete(dictionary->context);
 }
 
+/* Eight bytes as a number, or as many as there are. */
+static inline uint64
+load_word(const char *bytes, Size len)
+{
+	uint64		word = 0;
+
+	if (likely(len >= sizeof(word)))
+		memcpy(&word, bytes, sizeof(word));
+	else
+		for (Size i = 0; i < len; i++)
+			word = word << 8 | (uint8) bytes[i];
+	return word;
+}
+
+/* The last eight bytes, part of which may have been seen before. */
+static inline uint64
+last_word(const char *bytes, Size len)
+{
+	return len < sizeof(uint64) ? load_word(bytes, len) : load_word(bytes + len - sizeof(uint64), sizeof(uint64));
+}
+
+/* A hash of bytes: most values are short, and each of them comes here, so that a call would be a good part of it. */
+static inline uint32
+hash_value(const char *bytes, Size len)
+{
+	const uint64 factor = UINT64CONST(0x9e3779b97f4a7c15);	/* 2^64 by the golden ratio */
+	uint64		hash = len;
+
+	for (Size i = 0; i + sizeof(uint64) < len; i += sizeof(uint64))
+	{
+		hash = (hash ^ load_word(bytes + i, sizeof(uint64))) * factor;
+		hash ^= hash >> 32;
+	}
+	/* what differs may stand in the high bytes alone, which a product carries no further down */
+	hash ^= last_word(bytes, len);
+	hash = (hash ^ hash >> 32) * factor;
+	return (uint32) (hash >> 32);
+}
+
 /* Is this the entry of these bytes? */
 static inline bool
 is_entry(const Entry *entry, const char *bytes, Size len)
 {
-	return entry->len == len && memcmp(entry->bytes, bytes, len) == 0;
+	if (entry->len != len || last_word(entry->bytes, len) != last_word(bytes, len))
+		return false;
+	return len <= sizeof(uint64) || memcmp(entry->bytes, bytes, len - sizeof(uint64)) == 0;
 }
 
 /* The slot of these bytes, or the empty one where they would be. */
@@ -160,7 +203,8 @@ too_many(Dictionary *dictionary)
 	uint64		n = dictionary->lookups;
 	uint64		repeated = n - dictionary->different;
 
-	if (dictionary->nentries >= DICTIONARY_VALUES || dictionary->bytes > MAX_BYTES)
+	if (dictionary->nentries >= DICTIONARY_VALUES ||
+		MemoryContextMemAllocated(dictionary->context, false) > dictionary->most_bytes)
 		return true;
 	if (n < dictionary->next_estimate)
 		return false;
@@ -265,7 +309,6 @@ keep_value(Dictionary *dictionary, Entry *entry, Datum value, const char *bytes,
 	entry->bytes = copy + header;
 	entry->len = (uint32) len;
 	entry->value = dictionary->typbyval ? value : PointerGetDatum(copy);
-	dictionary->bytes += header + len;
 }
 
 /* Takes a new value in, which belongs into a slot; its number is the last entry's then. */
@@ -314,7 +357,7 @@ number_of_bytes(Dictionary *dictionary, Datum value, const char *bytes, Size len
 
 	if (dictionary->nentries == 0 || !is_entry(&dictionary->entries[dictionary->last], bytes, len))
 	{
-		uint32		hash = hash_bytes((const unsigned char *) bytes, (int) len);
+		uint32		hash = hash_value(bytes, len);
 		uint32		found = dictionary->slots[find_slot(dictionary, hash, bytes, len)];
 
 		dictionary->lookups++;

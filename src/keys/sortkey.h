@@ -135,6 +135,9 @@ extern uint64 sortkey_word(SortKey *key, Datum value);
 extern bool sortkey_defer(SortKey *key);
 extern void sortkey_resume(SortKey *key);
 
+/* Memory that a key without an exact encoding takes for itself. */
+extern Size sortkey_bytes(const SortKey *key);
+
 /* Tells a key that rows come again from the first on, or those of another job. */
 extern void sortkey_restart(SortKey *key);
 
@@ -143,6 +146,9 @@ extern void sortkey_restart(SortKey *key);
  * values compare whose encoded values are equal.  False if nothing is known.
  */
 extern bool sortkey_guess(SortKey *key, Datum value, StringInfo out);
+
+/* Does a key of an operator without an exact encoding usually tell values apart?  If not, they are all compared. */
+extern bool sortkey_tells(Oid sortop);
 
 /*
  * Sorts of this session take coarse keys of this kind no more: they were found to contradict the comparison function.

@@ -6,6 +6,7 @@
  *
  *	dictionary		few different values, numbered in their order; exact
  *	first level		what the first level of a linguistic collation tells strings apart by; coarse
+ *	leading parts	the first elements of arrays, columns of records and the like; coarse
  *	abbreviated		the type's own abbreviated keys; coarse
  *	nothing			all values look the same; only NULLs are told apart
  *
@@ -17,14 +18,13 @@
 
 #include "access/tupmacs.h"
 #include "catalog/pg_collation_d.h"
-#include "catalog/pg_opfamily_d.h"
-#include "catalog/pg_type_d.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
 
 #include "dictionary.h"
 #include "level1.h"
+#include "parts.h"
 #include "sortkey_types.h"
 
 /*
@@ -32,53 +32,24 @@
  */
 #define FIRST_ABORT_CHECK 10
 
+/* Operators whose abbreviated keys or leading parts contradicted the comparison function in this session. */
+static List *refused_operators = NIL;
+
 typedef struct CoarseState
 {
+	MemoryContext context;		/* of everything here */
+	Oid			sortop;
 	SortSupportData ssup;		/* the comparison function */
 	Dictionary *dictionary;
-	Oid			strings;		/* TEXTOID, BPCHAROID, NAMEOID: strings of that form; InvalidOid: others */
-	Level1	   *level1;			/* of strings, once the dictionary is left */
-	StringInfoData buffer;		/* a first-level key */
+	Oid			strings;		/* the form of strings, see string_form */
+	/* once the dictionary is left */
+	Level1	   *level1;			/* of strings */
+	Parts	   *parts;			/* of values that are made of others */
+	StringInfoData buffer;		/* a key of one of these */
 	SortSupportData abbreviated;
 	int64		rows;			/* of abbreviated keys */
 	int64		next_check;
 } CoarseState;
-
-/* A string's characters, where they lie or in a copy. */
-typedef struct StringView
-{
-	const char *bytes;
-	Size		len;
-	struct varlena *varlena;
-} StringView;
-
-/* Looks at a string as its comparison function does: trailing blanks of a character(n) do not count. */
-static inline StringView
-open_string(const CoarseState *state, Datum value)
-{
-	StringView	view;
-
-	if (state->strings == NAMEOID)
-	{
-		view.varlena = NULL;
-		view.bytes = NameStr(*DatumGetName(value));
-		view.len = strnlen(view.bytes, NAMEDATALEN);
-		return view;
-	}
-	view.varlena = open_varlena(value);
-	view.bytes = VARDATA_ANY(view.varlena);
-	view.len = VARSIZE_ANY_EXHDR(view.varlena);
-	while (state->strings == BPCHAROID && view.len > 0 && view.bytes[view.len - 1] == ' ')
-		view.len--;
-	return view;
-}
-
-static inline void
-close_string(Datum value, StringView *view)
-{
-	if (view->varlena)
-		close_varlena(value, view->varlena);
-}
 
 static KeyResult encode_nothing(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 
@@ -106,6 +77,16 @@ encode_nothing(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	((uint8 *) column->values)[row] = 0;
 	return KEY_OK;
+}
+
+/* Finds a type's comparison function, abbreviating if that is wanted and the type can. */
+static void
+open_comparator(SortSupport ssup, Oid sortop, Oid collation, bool abbreviate)
+{
+	ssup->ssup_cxt = CurrentMemoryContext;
+	ssup->ssup_collation = collation;
+	ssup->abbreviate = abbreviate;
+	PrepareSortSupportFromOrderingOp(sortop, ssup);
 }
 
 /* The type's abbreviated keys, as long as it holds them good. */
@@ -157,7 +138,7 @@ static KeyResult
 encode_level1(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	CoarseState *state = key->state;
-	StringView	view = open_string(state, value);
+	StringView	view = open_string(state->strings, value);
 
 	level1_key(state->level1, view.bytes, view.len, false, &state->buffer);
 	close_string(value, &view);
@@ -169,7 +150,7 @@ static KeyResult
 encode_level1_short(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	CoarseState *state = key->state;
-	StringView	view = open_string(state, value);
+	StringView	view = open_string(state->strings, value);
 	uint8	   *to;
 	KeyResult	result = bytes_room(column, row, Min(view.len, LEVEL1_BYTES), &to);
 
@@ -186,20 +167,62 @@ encode_level1_short(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
-/* The form for values that a dictionary cannot hold. */
+/* The first parts of a value. */
+static KeyResult
+encode_parts(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+{
+	CoarseState *state = key->state;
+
+	switch (parts_key(state->parts, value, &state->buffer))
+	{
+		case PARTS_WHOLE:
+		case PARTS_BEGUN:
+			return put_bytes(column, row, state->buffer.data, state->buffer.len);
+		case PARTS_CHANGED:
+			return KEY_WIDEN;
+		case PARTS_STRANGE:
+			break;
+	}
+	return take_nothing(key);
+}
+
+/* Takes the form for values that a dictionary cannot hold. */
+static KeyResult
+take_coarse_form(SortKey *key)
+{
+	CoarseState *state = key->state;
+	Oid			collation = state->ssup.ssup_collation;
+
+	if (OidIsValid(state->strings))
+		state->level1 = level1_open(collation);
+	if (state->level1)
+		return take_form(key, GS_BYTES, level1_has_short(state->level1) ? encode_level1_short : encode_level1, true,
+						 "first level");
+	/* what the server would abbreviate of strings is too short to tell them apart, and not always to be trusted */
+	if (OidIsValid(state->strings) || list_member_oid(refused_operators, state->sortop))
+		return take_nothing(key);
+	if (parts_known(state->sortop))
+	{
+		state->parts = parts_open(state->sortop, collation);
+		return take_form(key, GS_BYTES, encode_parts, true, "leading parts");
+	}
+	open_comparator(&state->abbreviated, state->sortop, collation, true);
+	return take_abbreviated(key) ? KEY_WIDEN : take_nothing(key);
+}
+
+/* Leaves the dictionary. */
 static KeyResult
 leave_dictionary(SortKey *key)
 {
 	CoarseState *state = key->state;
+	MemoryContext old = MemoryContextSwitchTo(state->context);
+	KeyResult	result;
 
 	dictionary_free(state->dictionary);
 	state->dictionary = NULL;
-	if (OidIsValid(state->strings))
-		state->level1 = level1_open(state->ssup.ssup_collation);
-	if (state->level1)
-		return take_form(key, GS_BYTES, level1_has_short(state->level1) ? encode_level1_short : encode_level1, true,
-						 "first level");
-	return take_abbreviated(key) ? KEY_WIDEN : take_nothing(key);
+	result = take_coarse_form(key);
+	MemoryContextSwitchTo(old);
+	return result;
 }
 
 /* Numbers of a dictionary. */
@@ -220,45 +243,47 @@ encode_dictionary(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return leave_dictionary(key);
 }
 
-/* Of which form are the strings of an operator family's type? */
-static Oid
-string_form(Oid opfamily, Oid opcintype)
-{
-	if (opfamily == TEXT_BTREE_FAM_OID && (opcintype == TEXTOID || opcintype == NAMEOID))
-		return opcintype;
-	return opfamily == BPCHAR_BTREE_FAM_OID && opcintype == BPCHAROID ? BPCHAROID : InvalidOid;
-}
-
-/* Finds a type's comparison function, abbreviating if that is wanted and the type can. */
-static void
-open_comparator(SortSupport ssup, Oid sortop, Oid collation, bool abbreviate)
-{
-	ssup->ssup_cxt = CurrentMemoryContext;
-	ssup->ssup_collation = collation;
-	ssup->abbreviate = abbreviate;
-	PrepareSortSupportFromOrderingOp(sortop, ssup);
-}
-
 void
 open_coarse(SortKey *key, Oid sortop, Oid collation, Oid opfamily, Oid opcintype)
 {
+	MemoryContext context = AllocSetContextCreate(key->context, "gpusort coarse key", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
 	CoarseState *state = palloc0(sizeof(CoarseState));
 	int16		typlen;
 	bool		typbyval;
 
 	if (key->exact)
 		elog(ERROR, "operator %u has no exact sort key", sortop);
+	state->context = context;
 	get_typlenbyval(opcintype, &typlen, &typbyval);
 	key->state = state;
+	state->sortop = sortop;
 	state->strings = string_form(opfamily, opcintype);
 	open_comparator(&state->ssup, sortop, collation, false);
-	/* what the server would abbreviate of strings is too short to tell them apart, and not always to be trusted */
-	if (!OidIsValid(state->strings))
-		open_comparator(&state->abbreviated, sortop, collation, true);
 	initStringInfo(&state->buffer);
 	state->dictionary = dictionary_create(&state->ssup, typlen, typbyval);
 	key->unpack = typlen == -1 && !OidIsValid(state->strings);
 	(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
+	MemoryContextSwitchTo(old);
+}
+
+Size
+sortkey_bytes(const SortKey *key)
+{
+	const CoarseState *state = key->state;
+
+	return key->form == NULL ? 0 : MemoryContextMemAllocated(state->context, true);
+}
+
+bool
+sortkey_tells(Oid sortop)
+{
+	Oid			opfamily;
+	Oid			opcintype;
+	bool		desc;
+
+	return parts_known(sortop) ||
+		(ordering_op_properties(sortop, &opfamily, &opcintype, &desc) && OidIsValid(string_form(opfamily, opcintype)));
 }
 
 bool
@@ -295,7 +320,7 @@ sortkey_guess(SortKey *key, Datum value, StringInfo out)
 
 	if (!key->coarse || state->level1 == NULL)
 		return false;
-	view = open_string(state, value);
+	view = open_string(state->strings, value);
 	level1_key(state->level1, view.bytes, view.len, true, &state->buffer);
 	close_string(value, &view);
 	/* the first level is the same in all values that are compared by this */
@@ -309,7 +334,16 @@ void
 sortkey_refuse(SortKey *key)
 {
 	CoarseState *state = key->state;
+	MemoryContext old;
 
-	if (key->coarse && state->level1)
+	if (!key->coarse || key->empty)
+		return;
+	if (state->level1)
+	{
 		level1_refuse(state->level1);
+		return;
+	}
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	refused_operators = list_append_unique_oid(refused_operators, state->sortop);
+	MemoryContextSwitchTo(old);
 }

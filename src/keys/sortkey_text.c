@@ -6,6 +6,8 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_opfamily_d.h"
+
 #include "sortkey_types.h"
 
 /* text, varchar and bytea: the bytes. */
@@ -42,4 +44,12 @@ encode_name(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	const char *name = NameStr(*DatumGetName(value));
 
 	return put_bytes(column, row, name, strnlen(name, NAMEDATALEN));
+}
+
+Oid
+string_form(Oid opfamily, Oid opcintype)
+{
+	if (opfamily == TEXT_BTREE_FAM_OID && (opcintype == TEXTOID || opcintype == NAMEOID))
+		return opcintype;
+	return opfamily == BPCHAR_BTREE_FAM_OID && opcintype == BPCHAROID ? BPCHAROID : InvalidOid;
 }

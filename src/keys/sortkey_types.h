@@ -7,6 +7,7 @@
 #include "src/compat.h"
 #include "sortkey.h"
 
+#include "catalog/pg_type_d.h"
 #include "fmgr.h"
 
 /* Sets a key up for its type: spec.type, plain or encode, state.  key->exact is set before. */
@@ -24,6 +25,11 @@ extern void open_interval(SortKey *key);
 extern KeyResult encode_varlena(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 extern KeyResult encode_bpchar(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 extern KeyResult encode_name(SortKey *key, Datum value, KeyColumn *column, uint32 row);
+
+/*
+ * Of which form are the strings of an operator family's type: TEXTOID, BPCHAROID, NAMEOID; InvalidOid: they are none.
+ */
+extern Oid	string_form(Oid opfamily, Oid opcintype);
 
 /* sortkey_bit.c, sortkey_enum.c, sortkey_net.c, sortkey_numeric.c */
 extern void open_bit(SortKey *key);
@@ -128,6 +134,42 @@ close_varlena(Datum value, struct varlena *varlena)
 {
 	if (unlikely((Pointer) varlena != DatumGetPointer(value)))
 		pfree(varlena);
+}
+
+/* A string's characters, where they lie or in a copy. */
+typedef struct StringView
+{
+	const char *bytes;
+	Size		len;
+	struct varlena *varlena;
+} StringView;
+
+/* Looks at a string of some form as its comparison function does: trailing blanks of a character(n) do not count. */
+static inline StringView
+open_string(Oid form, Datum value)
+{
+	StringView	view;
+
+	if (form == NAMEOID)
+	{
+		view.varlena = NULL;
+		view.bytes = NameStr(*DatumGetName(value));
+		view.len = strnlen(view.bytes, NAMEDATALEN);
+		return view;
+	}
+	view.varlena = open_varlena(value);
+	view.bytes = VARDATA_ANY(view.varlena);
+	view.len = VARSIZE_ANY_EXHDR(view.varlena);
+	while (form == BPCHAROID && view.len > 0 && view.bytes[view.len - 1] == ' ')
+		view.len--;
+	return view;
+}
+
+static inline void
+close_string(Datum value, StringView *view)
+{
+	if (view->varlena)
+		close_varlena(value, view->varlena);
 }
 
 #endif

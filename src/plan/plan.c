@@ -114,6 +114,7 @@ make_gpusort(Sort *sort)
 	scan->scan.scanrelid = 0;
 	scan->scan.plan.targetlist = number_columns(sort->plan.targetlist, INDEX_VAR);
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	scan->custom_plans = children_for_explain(outerPlan(sort));
 	scan->custom_scan_tlist = sort->plan.targetlist;
 	scan->custom_private = list_make5(attnos, sortops, collations, nulls_first, list_copy(attnos));
 	scan->custom_private = lappend(scan->custom_private, list_make1_int(OUTPUT_ROWS));
@@ -140,10 +141,12 @@ take_sort(Sort *sort, SortBound bound)
 	return (Plan *) sort;
 }
 
-/* Collects the aggregates in an expression that sort their input themselves, each once. */
+/* Collects the aggregates in an expression that sort their input themselves, each once; context is a List **. */
 static bool
-find_sorting_aggregates(Node *node, List **found)
+find_sorting_aggregates(Node *node, void *context)
 {
+	List	  **found = context;
+
 	if (node == NULL)
 		return false;
 	if (IsA(node, Aggref))
@@ -154,7 +157,7 @@ find_sorting_aggregates(Node *node, List **found)
 			*found = list_append_unique(*found, aggregate);
 		return false;			/* there are no aggregates in an aggregate's arguments */
 	}
-	return expression_tree_walker(node, find_sorting_aggregates, found);
+	return expression_tree_walker(node, find_sorting_aggregates, context);
 }
 
 /* Says which sorts happen inside an Agg, where no node of the plan can take their place. */
@@ -278,9 +281,8 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 
 /* Lets the server, or the next hook, plan, with our costs if the walk is to follow. */
 static PlannedStmt *
-plan_with_costs(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+plan_with_costs(PLANNER_PARAMETERS)
 {
-	planner_hook_type planner = prev_planner ? prev_planner : standard_planner;
 	bool		outer = plan_will_be_walked;
 	PlannedStmt *stmt;
 
@@ -288,7 +290,7 @@ plan_with_costs(Query *parse, const char *query_string, int cursor_options, Para
 	plan_will_be_walked = gpusort_enabled;
 	PG_TRY();
 	{
-		stmt = planner(parse, query_string, cursor_options, params);
+		stmt = prev_planner ? prev_planner(PLANNER_ARGUMENTS) : standard_planner(PLANNER_ARGUMENTS);
 	}
 	PG_FINALLY();
 	{
@@ -300,9 +302,9 @@ plan_with_costs(Query *parse, const char *query_string, int cursor_options, Para
 
 /* planner_hook: takes the Sorts of a finished plan over. */
 static PlannedStmt *
-plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+plan_query(PLANNER_PARAMETERS)
 {
-	PlannedStmt *stmt = plan_with_costs(parse, query_string, cursor_options, params);
+	PlannedStmt *stmt = plan_with_costs(PLANNER_ARGUMENTS);
 
 	if (!gpusort_enabled)
 		return stmt;

@@ -59,19 +59,16 @@ words_of_type(Oid type)
  * the next one, and as often as by the server's sort where nothing orders rows but comparisons.
  */
 static double
-compares_of_key(PlannerInfo *root, const EquivalenceMember *member, bool first, double rows)
+compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, bool first, double rows)
 {
 	double		values = rows;
-	char		category;
-	bool		preferred;
 
 	/* columns of a set operation belong to no relation that there are statistics of */
 	if (root->parse->setOperations == NULL)
 		values = estimate_num_groups(root, list_make1(member->em_expr), rows, NULL, NULL);
 	if (values <= DICTIONARY_VALUES && values < rows / 2)
 		return 0;
-	get_type_category_preferred(member->em_datatype, &category, &preferred);
-	return first && category != TYPCATEGORY_STRING ? LOG2(rows) : 1;
+	return first && !sortkey_tells(sortop) ? LOG2(rows) : 1;
 }
 
 /*
@@ -102,7 +99,7 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			words = Max(words, words_of_type(member->em_datatype));
 			/* members may be as many as there are partitions */
 			if (compares == 0 && !sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
-				compares = compares_of_key(root, member, keys.words == 0, rows);
+				compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
 		}
 		keys.words += words;
 		keys.compares += compares;

@@ -69,7 +69,7 @@ key_text(CustomScanState *node, int key, Node **expr, List *ancestors, ExplainSt
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List	   *shown = list_nth(plan->custom_private, PRIVATE_SHOWN);
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
-	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
+	bool		prefix = explain_rtable_size(es) > 1 || es->verbose;
 	int			attno = list_nth_int(shown, key);
 	TargetEntry *target = get_tle_by_resno(plan->custom_scan_tlist, (AttrNumber) attno);
 

@@ -90,5 +90,5 @@ rowcompare_slow_value(RowComparer *comparer, int side, uint32 row, int key, bool
 		return value;
 	/* the same bytes in the arena, where they stay */
 	return PointerGetDatum(rowstore_address(comparer->rows, row) +
-						   (DatumGetPointer(value) - (char *) tuple - ROW_HEADER_BYTES));
+						   ((char *) DatumGetPointer(value) - (char *) tuple - ROW_HEADER_BYTES));
 }

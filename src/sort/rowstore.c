@@ -249,7 +249,7 @@ put_values(RowStore *store, TupleTableSlot *slot)
 	Size		hoff = SizeofMinimalTupleHeader;
 	Size		data_len;
 	char	   *place;
-	bits8	   *bits = NULL;
+	uint8	   *bits = NULL;
 
 	slot_getallattrs(slot);
 	infomask = infomask_of(slot);
@@ -265,13 +265,19 @@ put_values(RowStore *store, TupleTableSlot *slot)
 	{
 		memset(place, 0, hoff - SizeofMinimalTupleHeader);
 		if (infomask & HEAP_HASNULL)
-			bits = (bits8 *) place;
+			bits = (uint8 *) place;
 		place += hoff - SizeofMinimalTupleHeader;
 	}
 	memset(place, 0, data_len);
 	heap_fill_tuple(desc, slot->tts_values, slot->tts_isnull, place, data_len, &infomask, bits);
 	Assert((infomask & LAYOUT_BITS) == header.t_infomask);
 	return true;
+}
+
+bool
+rowstore_put_row(RowStore *store, MinimalTuple row)
+{
+	return put_formed(store, row, (char *) row->t_bits);
 }
 
 bool
@@ -326,58 +332,55 @@ copy_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items,
 	return taken;
 }
 
-/* Makes rows of some columns of a page's tuples while these have no NULLs. */
+/* Appends a page's tuples, whatever they look like, in the general form; none when there is no memory. */
 static uint32
-gather_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items, uint32 count,
-			const RowGather *gather)
+copy_any_rows(RowStore *store, Page page, const OffsetNumber *items, uint32 count)
 {
-	uint32		taken;
+	Size		most = store->used + BLCKSZ + (Size) count * MAXIMUM_ALIGNOF;
 
-	if (rowstore_data_bytes(store) != gather->data_len)
+	if ((most > store->size && !grow_arena(store, most)) ||
+		(store->rows + count > store->offsets_size && !grow_offsets(store, store->rows + count)))
 		return 0;
-	memset(to, 0, (Size) count * store->stride);
-	for (taken = 0; taken < count; taken++)
+	for (uint32 i = 0; i < count; i++)
 	{
-		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, items[taken]));
-		const char *from = (char *) tuple + ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET;
+		ItemId		item = PageGetItemId(page, items[i]);
+		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
+		MinimalTuple row = (MinimalTuple) (store->arena + store->used);
 
-		if (unlikely((tuple->t_infomask & HEAP_HASNULL) || HeapTupleHeaderGetNatts(tuple) != gather->source_natts ||
-					 tuple->t_hoff != ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET))
-			break;
-		if (!store->bare)
-		{
-			memcpy(to, store->uniform, ROW_HEADER_BYTES);
-			to += ROW_HEADER_BYTES;
-		}
-		for (int i = 0; i < gather->ncolumns; i++)
-		{
-			if (gather->columns[i].len == 8)
-				memcpy(to + gather->columns[i].to, from + gather->columns[i].from, 8);
-			else if (gather->columns[i].len == 4)
-				memcpy(to + gather->columns[i].to, from + gather->columns[i].from, 4);
-			else
-				memcpy(to + gather->columns[i].to, from + gather->columns[i].from, gather->columns[i].len);
-		}
-		to += store->stride - (store->bare ? 0 : ROW_HEADER_BYTES);
+		make_header(row, ItemIdGetLength(item) - MINIMAL_TUPLE_OFFSET, tuple->t_infomask2, tuple->t_infomask,
+					tuple->t_hoff);
+		memcpy(row->t_bits, tuple->t_bits, row->t_len - SizeofMinimalTupleHeader);
+		store->offsets[store->rows++] = (uint32) (store->used / MAXIMUM_ALIGNOF);
+		store->used += MAXALIGN(row->t_len);
 	}
-	return taken;
+	return count;
+}
+
+char *
+rowstore_room(RowStore *store, uint32 count)
+{
+	Size		wanted = store->used + (Size) count * store->stride;
+
+	if (wanted > store->size && !grow_arena(store, wanted))
+		return NULL;
+	return store->arena + store->used;
 }
 
 uint32
-rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather)
+rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count)
 {
 	char	   *to;
 	uint32		taken;
 
 	count = Min(count, GS_MAX_ROWS - store->rows);
-	if (store->stride == 0 || count == 0)
+	if (count == 0 || store->rows == 0)
 		return 0;
-	if (store->used + (Size) count * store->stride > store->size &&
-		!grow_arena(store, store->used + (Size) count * store->stride))
+	if (store->stride == 0)
+		return copy_any_rows(store, page, items, count);
+	to = rowstore_room(store, count);
+	if (to == NULL)
 		return 0;
-	to = store->arena + store->used;
-	taken = gather ? gather_rows(store, to, page, items, count, gather) : copy_rows(store, to, page, items, count);
-	store->used += (Size) taken * store->stride;
-	store->rows += taken;
+	taken = copy_rows(store, to, page, items, count);
+	rowstore_advance(store, taken);
 	return taken;
 }

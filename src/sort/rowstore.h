@@ -45,26 +45,24 @@ extern RowStore *rowstore_create(BigMem *mem, int natts);
 /* Appends a copy of the slot's row; false when there is no memory or no room for more rows. */
 extern bool rowstore_put(RowStore *store, TupleTableSlot *slot);
 
-/* How rows are made of some columns of a table's tuples, all of fixed width and at a fixed place. */
-typedef struct RowGather
-{
-	uint16		source_natts;	/* that a tuple has if it has all columns */
-	uint16		ncolumns;
-	uint32		data_len;		/* of a row */
-	struct
-	{
-		uint16		from;		/* in the tuple's data */
-		uint16		to;			/* in the row's */
-		uint16		len;
-	}			columns[FLEXIBLE_ARRAY_MEMBER];
-} RowGather;
+/* The same with a row whose header has zeros wherever it says nothing of the layout. */
+extern bool rowstore_put_row(RowStore *store, MinimalTuple row);
 
 /*
- * Appends rows of a heap page for as long as they are of the same form as those before; returns how many.  They are the
- * page's tuples, or made of these by gather.
+ * Appends tuples of a heap page, after a first row has come otherwise; returns how many.  Fewer than asked: the next
+ * one has to come by rowstore_put.
  */
-extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count,
-								const RowGather *gather);
+extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count);
+
+/* Uniform form: where count more rows may be written before rowstore_advance appends them; NULL without memory. */
+extern char *rowstore_room(RowStore *store, uint32 count);
+
+static inline void
+rowstore_advance(RowStore *store, uint32 count)
+{
+	store->used += (Size) count * store->stride;
+	store->rows += count;
+}
 
 /* Forgets all rows; keeps some memory for the next ones. */
 extern void rowstore_reset(RowStore *store);

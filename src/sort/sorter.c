@@ -312,14 +312,18 @@ put_tuple(Sorter *sorter, Page page, OffsetNumber offset)
 }
 
 uint32
-sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count, const RowGather *gather)
+sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count, RowGather *gather)
 {
 	uint32		done = 0;
 
 	while (done < count && sorter->core == NULL)
 	{
 		uint32		room = Min(count - done, sorter->writer.capacity - sorter->writer.row);
-		uint32		taken = over_limit(sorter) ? 0 : rowstore_put_page(sorter->rows, page, items + done, room, gather);
+		uint32		taken = 0;
+
+		if (!over_limit(sorter))
+			taken = gather ? rowgather_put_page(gather, sorter->rows, page, items + done, room) :
+				rowstore_put_page(sorter->rows, page, items + done, room);
 
 		if (taken > 0)
 		{

@@ -8,7 +8,7 @@
 #include "portability/instr_time.h"
 
 #include "src/engine/engine.h"
-#include "rowstore.h"
+#include "rowgather.h"
 #include "sortcolumns.h"
 #include "tied_runs.h"
 
@@ -70,7 +70,7 @@ extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
  * that one goes through sorter_put.
  */
 extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count,
-							  const RowGather *gather);
+							  RowGather *gather);
 
 /* Ends input. */
 extern void sorter_finish(Sorter *sorter);

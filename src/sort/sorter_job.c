@@ -16,11 +16,22 @@
 #include "src/guc.h"
 #include "verify.h"
 
+/* Memory of the keys themselves. */
+static Size
+own_bytes(const Sorter *sorter)
+{
+	Size		bytes = 0;
+
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+		bytes += sortkey_bytes(&sorter->keys[i]);
+	return bytes;
+}
+
 /* Notes the most memory that was held. */
 static void
 note_memory(Sorter *sorter)
 {
-	uint64		bytes = rowstore_bytes(sorter->rows) + sorter->order.room * sizeof(uint32);
+	uint64		bytes = rowstore_bytes(sorter->rows) + sorter->order.room * sizeof(uint32) + own_bytes(sorter);
 
 	if (sorter->job && sorter->job->kind == ENGINE_CPU)
 		bytes += sorter->engine->host_bytes(sorter->job);
@@ -104,7 +115,7 @@ close_chunk(Sorter *sorter)
 	status = sorter->engine->add(sorter->job);
 	if (status != GS_OK)
 		return status;
-	sorter->held = sorter->engine->host_bytes(sorter->job);
+	sorter->held = sorter->engine->host_bytes(sorter->job) + own_bytes(sorter);
 	if (sorter->random_access || is_coarse(sorter))
 		sorter->held += (Size) sorter->rows->rows * sizeof(uint32);
 	sorter->held += reserved_items(sorter);
@@ -158,22 +169,22 @@ find_key_places(Sorter *sorter)
 
 /* A key's value: straight from the row's data where that is at hand, without taking the slot's tuple apart. */
 static inline Datum
-key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, bool *isnull)
+key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, Size data_bytes, bool *isnull)
 {
 	const KeyPlace *place = &sorter->places[key];
 
 	*isnull = false;
 	if (likely(data != NULL && place->kind != PLACE_VARIES))
-		return keyplace_value(place, data, rowstore_data_bytes(sorter->rows));
+		return keyplace_value(place, data, data_bytes);
 	return slot_getattr(slot, sorter->columns.attnos[key], isnull);
 }
 
 /*
  * Writes the keys of one row; widened tells that all rows have to be encoded again.  data is the row's data, NULL if it
- * may hold NULLs.
+ * holds NULLs or lacks columns.
  */
 static gs_status
-encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, bool *widened)
+encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_bytes, bool *widened)
 {
 	KeyWriter  *writer = &sorter->writer;
 	gs_status	status = GS_OK;
@@ -182,7 +193,7 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, bool *widened
 	{
 		KeyColumn  *column = &writer->columns[i];
 		bool		isnull;
-		Datum		value = key_value(sorter, i, slot, data, &isnull);
+		Datum		value = key_value(sorter, i, slot, data, data_bytes, &isnull);
 		KeyResult	result = sortkey_put(&sorter->keys[i], value, isnull, column, writer->row);
 
 		if (likely(result == KEY_OK))
@@ -229,7 +240,7 @@ replay(Sorter *sorter)
 		{
 			CHECK_FOR_INTERRUPTS();
 			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
-			status = encode_row(sorter, sorter->row_slot, NULL, &widened);
+			status = encode_row(sorter, sorter->row_slot, NULL, 0, &widened);
 		}
 	} while (status == GS_OK && widened);
 	ExecClearTuple(sorter->row_slot);
@@ -285,7 +296,9 @@ put_keys(Sorter *sorter, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
 	bool		widened = false;
-	gs_status	status = encode_row(sorter, slot, rowstore_last_data(sorter->rows, 1), &widened);
+	Size		bytes = 0;
+	const char *data = rowstore_data(sorter->rows, sorter->rows->rows - 1, &bytes);
+	gs_status	status = encode_row(sorter, slot, data, bytes, &widened);
 
 	status = settle(sorter, status, widened);
 	MemoryContextSwitchTo(old);
@@ -342,21 +355,22 @@ copy_keys(Sorter *sorter, const char *data, uint32 count)
 	return status == GS_OK ? next_chunk(sorter, 0) : status;
 }
 
-/* Writes the keys of uniform rows row by row. */
+/* Writes the keys of the count rows that were stored last, row by row. */
 static gs_status
-encode_rows(Sorter *sorter, const char *data, uint32 count, bool *widened)
+encode_rows(Sorter *sorter, uint32 count, bool *widened)
 {
-	uint32		row = sorter->rows->rows - count;
 	gs_status	status = GS_OK;
 
-	for (uint32 i = 0; status == GS_OK && !*widened && i < count; i++)
+	for (uint32 row = sorter->rows->rows - count; status == GS_OK && !*widened && row < sorter->rows->rows; row++)
 	{
-		if (!sorter->placed)
-			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row + i), sorter->row_slot, false);
-		status = encode_row(sorter, sorter->row_slot, data + (Size) i * sorter->rows->stride, widened);
+		Size		bytes = 0;
+		const char *data = rowstore_data(sorter->rows, row, &bytes);
+
+		if (!sorter->placed || data == NULL)
+			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
+		status = encode_row(sorter, sorter->row_slot, data, bytes, widened);
 	}
-	if (!sorter->placed)
-		ExecClearTuple(sorter->row_slot);
+	ExecClearTuple(sorter->row_slot);
 	return status;
 }
 
@@ -364,14 +378,13 @@ gs_status
 put_page_keys(Sorter *sorter, uint32 count)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
-	const char *data = rowstore_last_data(sorter->rows, count);
 	bool		widened = false;
 	gs_status	status;
 
-	if (sorter->plain)
-		status = copy_keys(sorter, data, count);
+	if (sorter->plain && sorter->rows->stride != 0)
+		status = copy_keys(sorter, rowstore_last_data(sorter->rows, count), count);
 	else
-		status = encode_rows(sorter, data, count, &widened);
+		status = encode_rows(sorter, count, &widened);
 	status = settle(sorter, status, widened);
 	MemoryContextSwitchTo(old);
 	return status;

@@ -87,7 +87,7 @@ extern void end_job(Sorter *sorter);
 /* Writes the keys of a row that is the last one in the store. */
 extern gs_status put_keys(Sorter *sorter, TupleTableSlot *slot);
 
-/* The same for the count rows that were stored last, which are uniform and not more than the chunk has room for. */
+/* The same for the count rows that were stored last, not more than the chunk has room for. */
 extern gs_status put_page_keys(Sorter *sorter, uint32 count);
 
 /*

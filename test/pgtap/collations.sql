@@ -1,6 +1,6 @@
 -- Collations: gpusort sorts under each, those in byte order by their bytes, the others by keys that have no exact encoding.
 \ir setup.psql
-SELECT plan(2 * 7 + 3);
+SELECT plan(2 * 8 + 3);
 SET gpusort.verify = full;
 
 CREATE TEMP TABLE c (id serial, t text);
@@ -38,6 +38,7 @@ SELECT pg_temp.check_collation('C', true);
 SELECT pg_temp.check_collation('ucs_basic', true);
 SELECT pg_temp.check_collation('C.utf8', true);
 SELECT pg_temp.check_collation('pg_c_utf8', true);
+SELECT pg_temp.check_collation('pg_unicode_fast', true);
 SELECT pg_temp.check_collation('en-x-icu', false);
 SELECT pg_temp.check_collation('und-x-icu', false);
 SELECT pg_temp.check_collation('english', false);

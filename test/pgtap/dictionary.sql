@@ -1,9 +1,9 @@
 -- Dictionaries of few values: how they come, how many they are, and when there are too many.
 \ir setup.psql
-SELECT plan(12 * 3 + 2);
+SELECT plan(14 * 3 + 2);
 SET gpusort.verify = full;
 
--- Three tests of one column of arrays, which only a dictionary can tell apart: the form, and the order in both directions.
+-- Three tests of one column: the form, and the order in both directions.
 CREATE FUNCTION pg_temp.check_values(rows text, key text, form text, label text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	query text := format('SELECT id FROM %s ORDER BY %s', rows, key);
@@ -26,15 +26,21 @@ SELECT pg_temp.check_values('k', 'nulls', 'dictionary', 'with NULLs');
 SELECT pg_temp.check_values('k', 'inner_nulls', 'dictionary', 'with NULLs in them');
 
 -- too many: soon, by number, by bytes, and late
-SELECT pg_temp.check_values('k', 'ARRAY[id]', 'compared', 'all different');
+SELECT pg_temp.check_values('k', 'ARRAY[id]', 'leading parts', 'all different');
 -- numbers are spread anew a few times, and what comes again then does not count as repeated
-SELECT pg_temp.check_values('(SELECT id, ctid, ARRAY[id::text] AS a FROM k WHERE id < 3000) AS k', 'a', 'compared', 'all different, as text');
-SELECT pg_temp.check_values('(SELECT id, ctid, ARRAY[(id / 4 * 2 + id % 2) * 7919 % 20011] AS a FROM k) AS k', 'a', 'compared', 'more than 16384');
+SELECT pg_temp.check_values('(SELECT id, ctid, ARRAY[id::text] AS a FROM k WHERE id < 3000) AS k', 'a', 'leading parts', 'all different, as text');
+SELECT pg_temp.check_values('(SELECT id, ctid, ARRAY[(id / 4 * 2 + id % 2) * 7919 % 20011] AS a FROM k) AS k', 'a', 'leading parts', 'more than 16384');
 CREATE TEMP TABLE large AS SELECT i AS id, repeat(md5((i * 7919 % 600)::text), 300) AS t FROM generate_series(1, 1500) AS i;
 SELECT pg_temp.check_values('large', 't COLLATE "en-x-icu"', 'first level', 'more than four megabytes');
-SELECT pg_temp.check_values('large', 'ARRAY[t]', 'compared', 'of another type');
+SELECT pg_temp.check_values('large', 'ARRAY[t]', 'leading parts', 'of another type');
+-- in little memory sooner
+CREATE TEMP TABLE medium AS SELECT i AS id, repeat(md5((i * 7919 % 100)::text), 100) AS t FROM generate_series(1, 1500) AS i;
+SELECT pg_temp.check_values('medium', 't COLLATE "en-x-icu"', 'dictionary', 'little');
+SET gpusort.work_mem = '1MB';
+SELECT pg_temp.check_values('medium', 't COLLATE "en-x-icu"', 'first level', 'more than an eighth of a megabyte');
+RESET gpusort.work_mem;
 CREATE TEMP TABLE late AS SELECT i AS id, CASE WHEN i <= 100000 THEN ARRAY[i % 1000] ELSE ARRAY[i, hashint4(i)] END AS a FROM generate_series(1, 130000) AS i;
-SELECT pg_temp.check_values('late', 'a', 'compared', 'that do not repeat after 100000 rows');
+SELECT pg_temp.check_values('late', 'a', 'leading parts', 'that do not repeat after 100000 rows');
 
 -- Values that differ but compare equal share a number, so that the next key decides.
 SELECT pg_temp.make_collation('nocase', 'provider = icu, locale = ''und-u-ks-level2'', deterministic = false') AS nocase \gset

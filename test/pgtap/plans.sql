@@ -1,0 +1,56 @@
+-- EXPLAIN reads as it does for PostgreSQL's own sorts, whatever this version of the server says of a plan.
+\ir setup.psql
+SELECT plan(24);
+
+CREATE TEMP TABLE p (id serial, a integer, b integer, t text, r int4range);
+INSERT INTO p (a, b, t, r) SELECT i * 7919 % 1009, i % 10, 'x' || i % 97, int4range(i % 50, i % 50 + i % 7) FROM generate_series(1, 3000) AS i;
+ANALYZE p;
+SELECT current_setting('server_version_num')::integer >= 180000 AS virtual \gset
+\if :virtual
+CREATE TEMP TABLE g (id serial, a integer, v integer GENERATED ALWAYS AS (a * 7 % 101) VIRTUAL, s integer GENERATED ALWAYS AS (a + 1) STORED);
+\else
+CREATE TEMP TABLE g (id serial, a integer, v integer GENERATED ALWAYS AS (a * 7 % 101) STORED, s integer GENERATED ALWAYS AS (a + 1) STORED);
+\endif
+INSERT INTO g (a) SELECT i * 7919 % 1009 FROM generate_series(1, 3000) AS i;
+ANALYZE g;
+
+-- Two tests: a query's plan has this many GpuSorts, and but for their name it is PostgreSQL's.
+CREATE FUNCTION pg_temp.same_plan(query text, sorts integer, label text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	ours text := pg_temp.plan_of(query);
+	theirs text;
+BEGIN
+	SET gpusort.enabled = off;
+	theirs := pg_temp.plan_of(query);
+	SET gpusort.enabled = on;
+	RETURN NEXT is((SELECT count(*) FROM regexp_matches(ours, 'GpuSort', 'g'))::integer, sorts, label);
+	RETURN NEXT is(replace(ours, 'Custom Scan (GpuSort)', 'Sort'), theirs, label || ': the same plan');
+END $$;
+
+SET enable_hashagg = off;
+SET jit = off;
+SELECT pg_temp.same_plan('SELECT * FROM p ORDER BY a, t DESC', 1, 'a sort');
+SELECT pg_temp.same_plan('SELECT b, count(*) FROM p GROUP BY b', 1, 'groups of one table');
+SELECT pg_temp.same_plan('SELECT b, r, sum(a) FROM p GROUP BY GROUPING SETS ((b), (r), ())', 1, 'grouping sets');
+SELECT pg_temp.same_plan('SELECT sum(a) OVER w, rank() OVER w2 FROM p WINDOW w AS (PARTITION BY t ORDER BY id), w2 AS (ORDER BY b)', 2, 'windows');
+SELECT pg_temp.same_plan('SELECT * FROM g ORDER BY v, id', 1, 'a generated column');
+SELECT pg_temp.same_plan('SELECT string_agg(t, '','' ORDER BY a) FROM p', (current_setting('server_version_num')::integer >= 160000)::integer,
+	'an ordered aggregate');
+-- what is switched off
+SET enable_seqscan = off;
+SELECT pg_temp.same_plan('SELECT * FROM p ORDER BY a', 1, 'below it a scan that is disabled');
+SELECT pg_temp.same_plan('SELECT * FROM (SELECT * FROM p ORDER BY a, id OFFSET 1) x ORDER BY b', 2, 'below both');
+SET enable_sort = off;
+SELECT pg_temp.same_plan('SELECT * FROM p ORDER BY a', 1, 'both are disabled');
+RESET enable_seqscan;
+SELECT pg_temp.same_plan('SELECT * FROM p ORDER BY a', 1, 'the sort is disabled');
+RESET enable_sort;
+-- and the rows are right
+SELECT pg_temp.same_ids('SELECT * FROM g ORDER BY v, id', 'SELECT * FROM g ORDER BY v, id', 'rows with generated columns');
+SELECT pg_temp.same_ids('SELECT id, v, s FROM g ORDER BY s DESC, v, id', 'SELECT id, v, s FROM g ORDER BY s DESC, v, id', 'keys that are generated columns');
+SET gpusort.enabled = off;
+SELECT md5(string_agg(g::text, ',')) AS want FROM (SELECT * FROM g ORDER BY a, id) g \gset
+RESET gpusort.enabled;
+SELECT is((SELECT md5(string_agg(g::text, ',')) FROM (SELECT * FROM g ORDER BY a, id) g), :'want', 'all columns of them');
+SELECT is((SELECT md5(string_agg(x.g::text, ',')) FROM (SELECT g FROM g ORDER BY a, id) x), :'want', 'as whole rows');
+SELECT * FROM finish();

@@ -1,0 +1,270 @@
+#!/bin/bash
+# versions.sh [VERSION]... [SUITE]...: gpusort built and tested with every version of PostgreSQL, from packages.
+#
+# Versions: 15 (Debian bookworm), 16 (Ubuntu noble), 17 (Debian trixie), 18 (sid), 19 (experimental); all when none is named.
+# Suites: build (by gcc and by clang, warnings are errors), regress, pgtap, tap, differential, queries, core (PostgreSQL's own regression
+# tests, with and without gpusort), assert (regress, pgtap and differential in a server that is built here, with assertions); when none is
+# named, all but assert, which 18 has, too.  PGTAP, ONLY and VERBOSE are what they are to test/run.sh.
+# JIT=off or JIT=on leaves the other out; tests of TAP set it themselves.
+#
+# Each version lives in a chroot below VERSIONS_DIR (default /var/tmp/gpusort-versions), which is made once and kept: 2 GB.  That takes
+# root, debootstrap, and Debian's and Ubuntu's archives (DEBIAN_MIRROR, UBUNTU_MIRROR).  What a suite said is in VERSIONS_DIR/logs; the
+# end is a table in Markdown, and the last line is "N passed, N failed".
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+dir=${VERSIONS_DIR:-/var/tmp/gpusort-versions}
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# the newest that is out
+newest=18
+versions=()
+suites=()
+for word; do
+	case $word in
+		15 | 16 | 17 | 18 | 19) versions+=("$word") ;;
+		build | regress | pgtap | tap | differential | queries | core | assert) suites+=("$word") ;;
+		*) die "\"$word\" is neither a version nor a suite; see the beginning of $0." ;;
+	esac
+done
+[ ${#versions[@]} -gt 0 ] || versions=(15 16 17 18 19)
+jits=${JIT:-off on}
+
+[ "$(id -u)" = 0 ] || die "This makes and enters chroots, which takes root: run it as root, in a container or a virtual machine if you like."
+command -v debootstrap >/dev/null || die "debootstrap is missing (Debian: apt-get install debootstrap)."
+
+debian=${DEBIAN_MIRROR:-$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | grep -Eo 'https?://[^ ]*/debian/?( |$)' | head -n 1)}
+debian=${debian:-http://deb.debian.org/debian}
+ubuntu=${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
+
+# Runs a command in the chroot of the version at hand.
+inside() {
+	chroot "$place" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive WERROR=1 \
+		PG_CONFIG="$pg_config" PGTAP="${PGTAP:-}" ONLY="${ONLY:-}" VERBOSE="${VERBOSE:-}" ${settings:+TEMP_CONFIG="$settings"} "$@"
+}
+
+# Mounts what programs expect; everything is taken away at the end.
+mounted=()
+mount_inside() {
+	mount -t "$1" "$1" "$place/$2"
+	mounted=("$place/$2" "${mounted[@]}")
+}
+unmount() {
+	local point
+	for point in "${mounted[@]}"; do umount "$point" || umount -l "$point"; done
+	mounted=()
+}
+trap unmount EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# The keys of Ubuntu's archive: the machine's, or those in a package of Debian's.
+ubuntu_keys() {
+	local machine=/usr/share/keyrings/ubuntu-archive-keyring.gpg keys=$dir/ubuntu-keyring
+	if [ -e "$machine" ]; then echo "$machine"; return; fi
+	if [ ! -e "$keys$machine" ]; then
+		mkdir -p "$keys"/{lists,archives}/partial "$keys/parts"
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $debian trixie main" >"$keys/sources.list"
+		(
+			cd "$keys"
+			options=(-qq -o "Dir::Etc::sourcelist=$keys/sources.list" -o "Dir::Etc::sourceparts=$keys/parts"
+				-o "Dir::State::lists=$keys/lists" -o "Dir::Cache=$keys" -o APT::Sandbox::User=root)
+			apt-get "${options[@]}" update
+			apt-get "${options[@]}" download ubuntu-keyring
+			dpkg-deb -x ubuntu-keyring_*.deb .
+		) >&2 || return 1
+	fi
+	echo "$keys$machine"
+}
+
+# The smallest system of a release, and where it has packages from.
+bootstrap() {
+	local keys
+	case $version in
+		16)
+			keys=$(ubuntu_keys) || return 1
+			debootstrap --variant=minbase --keyring="$keys" --include=ca-certificates noble "$place" "$ubuntu" gutsy || return 1
+			sources 'noble noble-updates' "$ubuntu" 'main universe' ;;
+		15 | 17 | 18 | 19)
+			set -- bookworm '' trixie sid sid
+			shift $((version - 15))
+			debootstrap --variant=minbase --include=ca-certificates "$1" "$place" "$debian" sid || return 1
+			sources "$1${experimental:+ $experimental}" "$debian" main ;;
+	esac
+}
+
+# sources SUITES MIRROR COMPONENTS
+sources() {
+	local suite kind
+	for suite in $1; do for kind in deb deb-src; do echo "$kind $2 $suite $3"; done; done >"$place/etc/apt/sources.list"
+	# mirrors may lag behind
+	echo 'Acquire::Check-Valid-Until "false";' >"$place/etc/apt/apt.conf.d/90gpusort"
+	# no services and no clusters
+	printf '#!/bin/sh\nexit 101\n' >"$place/usr/sbin/policy-rc.d"
+	chmod 755 "$place/usr/sbin/policy-rc.d"
+	mkdir -p "$place/etc/postgresql-common/createcluster.d"
+	echo 'create_main_cluster = false' >"$place/etc/postgresql-common/createcluster.d/gpusort.conf"
+}
+
+install_packages() {
+	local packages=("postgresql-$version" "postgresql-server-dev-$version" gcc clang make perl libipc-run-perl locales util-linux
+		libtap-parser-sourcehandler-pgtap-perl dpkg-dev xz-utils) wanted
+	inside apt-get update -q
+	# experimental is asked only for what has to come from it
+	if [ -n "$experimental" ]; then packages+=("libpq5/$experimental" "libpq-dev/$experimental"); fi
+	# from 18 on the compiler of expressions is a package of its own
+	for wanted in "postgresql-$version-jit" "postgresql-$version-pgtap"; do
+		if inside apt-cache show "$wanted" >/dev/null 2>&1; then packages+=("$wanted"); fi
+	done
+	inside apt-get install -q -y --no-install-recommends "${packages[@]}"
+	# no pgTAP for a version that is not out yet: the one before has the same SQL
+	if [ ! -e "$place/usr/share/postgresql/$version/extension/pgtap.control" ]; then
+		inside sh -c "cd /tmp && apt-get download -q postgresql-$((version - 1))-pgtap && dpkg-deb -x postgresql-*-pgtap_*.deb pgtap &&
+			cp pgtap/usr/share/postgresql/*/extension/pgtap* /usr/share/postgresql/$version/extension/"
+	fi
+	# archives do not keep the source of every version that is not out yet; the tests of the one before run there, too
+	inside sh -c "cd /usr/src && for source in $version $((version - 1)); do
+		if apt-get source -q --only-source postgresql-\$source; then break; fi; done
+		mv postgresql-*/ postgresql && rm postgresql[-_]*"
+	inside apt-get clean
+}
+
+# Makes the version's chroot, unless it is there; one that was left half made is made anew.
+make_chroot() {
+	local log=$dir/logs/$version-chroot.log
+	if [ ! -e "$place/etc/gpusort-complete" ]; then
+		say "Making a chroot for PostgreSQL $version in $place"
+		rm -rf --one-file-system "$place"
+		mkdir -p "$place"
+		bootstrap >"$log" 2>&1 || {
+			tail -n 5 "$log" >&2
+			die "The chroot for PostgreSQL $version could not be made: is there a network, and are $debian and $ubuntu to be had? See $log."
+		}
+	fi
+	mount_inside proc proc
+	mkdir -p "$place/dev/shm"
+	mount_inside tmpfs dev/shm
+	if [ ! -e "$place/etc/gpusort-complete" ]; then
+		install_packages >>"$log" 2>&1 </dev/null || {
+			tail -n 5 "$log" >&2
+			die "The packages of PostgreSQL $version could not be installed. See $log."
+		}
+		touch "$place/etc/gpusort-complete"
+	fi
+}
+
+# A server with assertions, from the source of the package.  Debian's installs below /usr/lib if the prefix does not name PostgreSQL.
+make_assert() {
+	local prefix=/opt/postgresql-assert log=$dir/logs/$version-assert-server.log
+	if [ ! -e "$place$prefix/complete" ]; then
+		say "Building PostgreSQL $version with assertions"
+		{
+			inside apt-get install -q -y --no-install-recommends bison flex libreadline-dev zlib1g-dev libicu-dev pkg-config &&
+			inside sh -c "cd /usr/src/postgresql && ./configure --prefix=$prefix --enable-cassert --enable-debug --enable-tap-tests \
+				--with-icu CFLAGS='-O1 -g' && make -s -j$(nproc) -C src install && make -s -C contrib install &&
+				cp /usr/share/postgresql/$version/extension/pgtap* $prefix/share/extension/ && touch $prefix/complete"
+		} >"$log" 2>&1 </dev/null || {
+			tail -n 20 "$log" >&2
+			die "PostgreSQL $version did not build. See $log."
+		}
+	fi
+	pg_config=$prefix/bin/pg_config
+}
+
+passed=0
+failed=0
+table=()
+
+# note WHAT PASSED FAILED SECONDS: a line of the table
+note() {
+	passed=$((passed + $2))
+	failed=$((failed + $3))
+	table+=("| $server | $1 | $2 | $3 |")
+	printf '%-24s %-28s %6d passed %3d failed %6d s\n' "PostgreSQL $version" "$1" "$2" "$3" "$4"
+}
+
+# Both compilers, from the beginning; gcc's build is the one that is tested.
+run_build() {
+	local compiler status log start
+	for compiler in clang gcc; do
+		log=$dir/logs/$version-build-$compiler.log status=0 start=$SECONDS
+		inside sh -c "cd /srv/gpusort && make -s clean && make -s -j$(nproc) CC=$compiler" >"$log" 2>&1 </dev/null || status=1
+		if [ -s "$log" ]; then status=1; cat "$log" >&2; fi
+		note "build, $(inside "$compiler" -dumpfullversion -dumpversion 2>/dev/null | sed "s/^/$compiler /")" $((1 - status)) $status $((SECONDS - start))
+	done
+}
+
+# run NAME COMMAND...: a program whose last line counts
+run() {
+	local name=$1 log start=$SECONDS counts
+	shift
+	log=$dir/logs/$version-${name// /-}.log
+	inside sh -c 'cd /srv/gpusort && exec "$@"' sh "$@" >"$log" 2>&1 </dev/null || true
+	counts=$(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p')
+	if [ -z "$counts" ]; then
+		tail -n 30 "$log" >&2
+		counts='0 1'
+	elif [ "${counts#* }" != 0 ]; then
+		sed -n '/^failed: /p' "$log" >&2
+	fi
+	note "$name" "${counts% *}" "${counts#* }" $((SECONDS - start))
+}
+
+# with_jit NAME COMMAND...: once without compiled expressions, and once with all of them compiled
+with_jit() {
+	local name=$1 jit settings
+	shift
+	for jit in $jits; do
+		settings=/srv/jit-$jit.conf
+		printf 'jit = %s\njit_above_cost = 0\n' "$jit" >"$place$settings"
+		run "$name, JIT $jit" "$@"
+	done
+}
+
+run_suite() {
+	local pg_config=$pg_config
+	case $1 in
+		build) run_build ;;
+		tap) run tap test/run.sh tap ;;
+		core) with_jit core test/core-regress.sh /usr/src/postgresql ;;
+		assert)
+			make_assert
+			run 'assertions' test/run.sh regress pgtap differential ;;
+		*) with_jit "$1" test/run.sh "$1" ;;
+	esac
+}
+
+# The tree without what was built for another server
+copy_tree() {
+	rm -rf "$place/srv/gpusort"
+	mkdir -p "$place/srv/gpusort"
+	tar -C "$root" --exclude=./.git --exclude='*.o' --exclude='*.so' --exclude=./gpusortd --exclude=build -cf - . |
+		tar -C "$place/srv/gpusort" --no-same-owner -xf -
+}
+
+run_version() {
+	local suite usual='build regress pgtap tap differential queries core'
+	place=$dir/$version
+	pg_config=/usr/lib/postgresql/$version/bin/pg_config
+	experimental=
+	if [ "$version" = 19 ]; then experimental=experimental; fi
+	if [ "$version" = $newest ]; then usual="$usual assert"; fi
+	exec {lock}>"$dir/$version.lock"
+	flock -n "$lock" || die "$place is in use."
+	make_chroot
+	copy_tree
+	server=$(inside "$pg_config" --version | sed 's/^PostgreSQL //')
+	# shellcheck disable=SC2048
+	for suite in ${suites[*]:-$usual}; do run_suite "$suite"; done
+	unmount
+	exec {lock}>&-
+}
+
+mkdir -p "$dir/logs"
+settings=
+for version in "${versions[@]}"; do run_version; done
+printf '\n| PostgreSQL | what | passed | failed |\n|---|---|---|---|\n'
+printf '%s\n' "${table[@]}"
+printf '\n%d passed, %d failed\n' "$passed" "$failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
