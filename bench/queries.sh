@@ -1,12 +1,12 @@
 #!/bin/bash
-# queries.sh [memory|stock|keys|gpu]...: the query benchmark on private servers; results also go to bench/results/ as text and JSON.
-# ROWS, STOCK_ROWS, RUNS and ONLY in the environment make it smaller; see queries.pl and gpu.pl.  plot_queries.py draws the GPU's.
+# queries.sh [memory|stock|keys|aggregates|gpu]...: the query benchmark on private servers; results also go to bench/results/ as text and JSON.
+# ROWS, STOCK_ROWS, RUNS and ONLY in the environment make it smaller; see queries.pl, aggregates.pl and gpu.pl.  plot_queries.py draws the GPU's.
 # ENGINE=gpu has the service order the keys' sorts; LABEL is added to the results' names.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
-parts=${*:-memory stock keys$([ ! -e /dev/nvidiactl ] || echo " gpu")}
+parts=${*:-memory stock keys aggregates$([ ! -e /dev/nvidiactl ] || echo " gpu")}
 build_and_install
 make_work
 copy_tree
@@ -29,6 +29,15 @@ for part in $parts; do
 			gpusort.timeout = 60s
 			gpusort.service_options = '--engine=$ENGINE'}
 		CONF
+	elif [ "$part" = aggregates ]; then
+		make_locale en_US.UTF-8
+		start_server "$part" --locale=en_US.UTF-8 --encoding=UTF8 <<-CONF
+			session_preload_libraries = 'gpusort'
+			shared_buffers = 3GB
+			max_wal_size = 8GB
+			max_worker_processes = 24
+			max_parallel_workers = 16
+		CONF
 	elif [ "$part" = gpu ]; then
 		# memory for sixteen sorts of 20 million rows at once; ENGINE=cpu is a rehearsal without a GPU
 		start_server "$part" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
@@ -50,7 +59,11 @@ for part in $parts; do
 	else
 		start_server "$part" --locale=C.UTF-8 --encoding=UTF8 </dev/null
 	fi
-	if [ "$part" = gpu ]; then program=(gpu.pl); else program=(queries.pl "$part"); fi
+	case $part in
+		gpu) program=(gpu.pl) ;;
+		aggregates) program=(aggregates.pl) ;;
+		*) program=(queries.pl "$part") ;;
+	esac
 	as_server perl "$work/tree/bench/${program[0]}" "${program[@]:1}" "$bindir/psql" "$work/tree/$part.json" |
 		tee "$root/bench/results/queries-$part${LABEL:+-$LABEL}.txt"
 	cp "$work/tree/$part.json" "$root/bench/results/queries-$part${LABEL:+-$LABEL}.json"

@@ -17,3 +17,50 @@ RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_P
 CREATE OR REPLACE VIEW gpusort_stat AS SELECT * FROM gpusort_stat_next();
 DROP FUNCTION gpusort_stat_get();
 ALTER FUNCTION gpusort_stat_next() RENAME TO gpusort_stat_get;
+
+-- Aggregates that combine: states of parallel workers and of partitions.
+CREATE FUNCTION gpusort_serialize_sorted(internal) RETURNS bytea LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_serialize_values(internal) RETURNS bytea LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_serialize_distinct(internal) RETURNS bytea LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_deserialize(bytea, internal) RETURNS internal LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_combine_all(internal, internal) RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_combine_values(internal, internal) RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_combine_fraction(internal, internal) RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_combine_pairs(internal, internal) RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+
+CREATE OR REPLACE AGGREGATE gpu_sort_agg(value anynonarray) (
+	sfunc = gpusort_collect_all, stype = internal, sspace = 1000000, finalfunc = gpusort_sort_agg_final, finalfunc_extra,
+	combinefunc = gpusort_combine_all, serialfunc = gpusort_serialize_sorted, deserialfunc = gpusort_deserialize, parallel = safe);
+CREATE OR REPLACE AGGREGATE gpu_count_distinct(value anyelement) (
+	sfunc = gpusort_collect_values, stype = internal, sspace = 1000000, finalfunc = gpusort_count_distinct_final,
+	combinefunc = gpusort_combine_values, serialfunc = gpusort_serialize_distinct, deserialfunc = gpusort_deserialize, parallel = safe);
+CREATE OR REPLACE AGGREGATE gpu_median(value double precision) (
+	sfunc = gpusort_collect_values, stype = internal, sspace = 1000000, finalfunc = gpusort_median_final,
+	combinefunc = gpusort_combine_values, serialfunc = gpusort_serialize_values, deserialfunc = gpusort_deserialize, parallel = safe);
+CREATE OR REPLACE AGGREGATE gpu_median(value interval) (
+	sfunc = gpusort_collect_values, stype = internal, sspace = 1000000, finalfunc = gpusort_median_interval_final,
+	combinefunc = gpusort_combine_values, serialfunc = gpusort_serialize_values, deserialfunc = gpusort_deserialize, parallel = safe);
+CREATE OR REPLACE AGGREGATE gpu_percentile_cont(value double precision, fraction double precision) (
+	sfunc = gpusort_collect_fraction, stype = internal, sspace = 1000000, finalfunc = gpusort_percentile_cont_final,
+	combinefunc = gpusort_combine_fraction, serialfunc = gpusort_serialize_values, deserialfunc = gpusort_deserialize, parallel = safe);
+CREATE OR REPLACE AGGREGATE gpu_percentile_cont(value interval, fraction double precision) (
+	sfunc = gpusort_collect_fraction, stype = internal, sspace = 1000000, finalfunc = gpusort_percentile_cont_interval_final,
+	combinefunc = gpusort_combine_fraction, serialfunc = gpusort_serialize_values, deserialfunc = gpusort_deserialize, parallel = safe);
+CREATE OR REPLACE AGGREGATE gpu_percentile_disc(value anyelement, fraction double precision) (
+	sfunc = gpusort_collect_fraction, stype = internal, sspace = 1000000, finalfunc = gpusort_percentile_disc_final, finalfunc_extra,
+	combinefunc = gpusort_combine_fraction, serialfunc = gpusort_serialize_values, deserialfunc = gpusort_deserialize, parallel = safe);
+
+-- Runs in the order of a key do not depend on the order in which rows come, so workers may collect them, too.
+ALTER FUNCTION gpusort_rle_collect(internal, anyelement, anycompatible) PARALLEL SAFE;
+DO $do$
+DECLARE
+	t text;
+BEGIN
+	FOREACH t IN ARRAY '{bool,int2,int4,int8,float4,float8,numeric,date,timestamp,timestamptz,uuid,text}'::text[] LOOP
+		EXECUTE pg_catalog.format('ALTER FUNCTION %I(internal) PARALLEL SAFE', 'gpusort_rle_sorted_final_' || t);
+		EXECUTE pg_catalog.format('CREATE OR REPLACE AGGREGATE gpu_rle(value pg_catalog.%I, sort_key anycompatible) (
+			sfunc = gpusort_rle_collect, stype = internal, sspace = 1000000, finalfunc = gpusort_rle_sorted_final_%1$s,
+			combinefunc = gpusort_combine_pairs, serialfunc = gpusort_serialize_sorted, deserialfunc = gpusort_deserialize, parallel = safe)', t);
+	END LOOP;
+END
+$do$;

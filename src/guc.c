@@ -20,6 +20,7 @@ bool		gpusort_explain_machine = true;
 bool		gpusort_parallel_blocks = true;
 double		gpusort_cpu_row_cost = 0.02;
 double		gpusort_cpu_key_cost = 0.0075;
+double		gpusort_merge_row_cost = 0.015;
 int			gpusort_engine = ENGINE_CHOICE_AUTO;
 /*
  * On an H200 a warm session wins from 10000 to 30000 rows on; the ring of a new session costs some 24 ms
@@ -82,6 +83,10 @@ define_costs(void)
 							 "Sets the planner's estimate of the cost of sorting a row by eight bytes of key.",
 							 NULL,
 							 &gpusort_cpu_key_cost, 0.0075, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpusort.merge_row_cost",
+							 "Sets the planner's estimate of the cost of merging a row that workers have sorted.",
+							 "A row of 100 bytes more costs as much again.",
+							 &gpusort_merge_row_cost, 0.015, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 }
 
 /* Defines the settings of sorts. */

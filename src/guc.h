@@ -13,6 +13,7 @@ extern bool gpusort_explain_machine;
 extern bool gpusort_parallel_blocks;
 extern double gpusort_cpu_row_cost;
 extern double gpusort_cpu_key_cost;
+extern double gpusort_merge_row_cost;
 extern int	gpusort_engine;
 extern int	gpusort_gpu_min_rows;
 extern char *gpusort_devices;

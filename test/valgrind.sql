@@ -73,4 +73,26 @@ SELECT sum(a), sum(cardinality(b)), sum(c) FROM (SELECT gpu_count_distinct(t) AS
 SELECT sum(a), sum(cardinality(b)), sum(c) FROM (SELECT gpu_count_distinct(t) OVER w AS a, gpu_rle(t) OVER w AS b, gpu_run_id(t) OVER w AS c
 	FROM v WHERE i < 500 WINDOW w AS (PARTITION BY b ORDER BY i ROWS BETWEEN 50 PRECEDING AND CURRENT ROW)) AS s;
 SELECT gpu_count_distinct(to_jsonb(n)), gpu_sort_agg(to_jsonb(n)) IS NULL FROM v;
+-- states that partitions hand over: in memory and spilled, of all ways to write a value
+CREATE TEMP TABLE halves (LIKE v) PARTITION BY LIST (((i) % 2));
+CREATE TEMP TABLE even PARTITION OF halves FOR VALUES IN (0);
+CREATE TEMP TABLE odd PARTITION OF halves FOR VALUES IN (1);
+INSERT INTO halves SELECT * FROM v;
+ANALYZE halves;
+SET enable_partitionwise_aggregate = on;
+SET cpu_tuple_cost = 1;
+DO $$
+DECLARE
+	memory text;
+BEGIN
+	FOREACH memory IN ARRAY '{64MB,1MB}'::text[] LOOP
+		PERFORM set_config('gpusort.work_mem', memory, false);
+		EXECUTE 'SELECT count(s) FROM (SELECT gpu_count_distinct(k), gpu_count_distinct(t), gpu_count_distinct(to_jsonb(b)), gpu_count_distinct(ROW(b, t)), gpu_median(f), gpu_median(iv),
+			gpu_percentile_disc(n, 0.3), gpu_percentile_disc(ARRAY[t], 0.3), gpu_sort_agg(u), gpu_sort_agg(nullif(t, md5(''7''))), gpu_rle(t, k), gpu_rle(k, n) FROM halves OFFSET 0) AS s';
+	END LOOP;
+END $$;
+SELECT sum(a), sum(b), sum(cardinality(c)) FROM (SELECT gpu_count_distinct(t) AS a, gpu_median(f) AS b, gpu_rle(t, k) AS c FROM halves GROUP BY i % 100) AS s;
+RESET enable_partitionwise_aggregate;
+RESET cpu_tuple_cost;
+DROP TABLE halves;
 DROP TABLE v;

@@ -1,8 +1,9 @@
 /*
  * aggregates.c: gpu_sort_agg, gpu_count_distinct, gpu_median, gpu_percentile_cont and gpu_percentile_disc.
  *
- * What DISTINCT and ordered-set aggregates give, through our own sort.  Aggregates with the same transition function
- * and argument share one state in a query, so that gpu_median(x) and gpu_count_distinct(x) collect values once.
+ * What DISTINCT and ordered-set aggregates give, through our own sort.  Aggregates with the same transition function,
+ * argument and serialize function share one state in a query, as gpu_percentile_cont(x, 0.5) and gpu_percentile_disc(x,
+ * 0.5) do.  How states are combined is in combine.c.
  */
 #include "postgres.h"
 
@@ -84,10 +85,7 @@ gpusort_collect_fraction(PG_FUNCTION_ARGS)
 	if (first)
 		state->fraction = fraction;
 	else if (fraction != state->fraction && !(isnan(fraction) && isnan(state->fraction)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("percentile value must be the same in all rows of a group"),
-				 errdetail("It was %g and is %g.", state->fraction, fraction)));
+		collect_fraction_error(state->fraction, fraction);
 	if (!PG_ARGISNULL(1))
 		collect_put(fcinfo, state, &fcinfo->args[1]);
 	PG_RETURN_POINTER(state);
@@ -163,45 +161,16 @@ gpusort_sort_agg_final(PG_FUNCTION_ARGS)
 	PG_RETURN_ARRAYTYPE_P(array);
 }
 
-/*
- * Are two values equal?  What the type's own function leaves behind, which for ranges is a copy of each, goes with
- * scratch.
- */
-static bool
-equal_in(MemoryContext scratch, const Equality *equality, Datum a, Datum b)
-{
-	MemoryContext old = MemoryContextSwitchTo(scratch);
-	bool		equal = equality_holds(equality, a, b);
-
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(scratch);
-	return equal;
-}
-
 /* Counts the values of a sort that differ from the one before. */
 static int64
 count_spilled(Collected *state)
 {
-	const VectorType *vtype = &state->call->types[0];
-	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparisons", ALLOCSET_SMALL_SIZES);
-	TupleTableSlot *slot;
-	Datum		last = 0;
+	CollectDistinct distinct;
 	int64		count = 0;
 
-	collect_rewind(state);
-	while (slot = collect_next(state), !TupIsNull(slot))
-	{
-		bool		isnull;
-		Datum		value = slot_getattr(slot, 1, &isnull);
-
-		if (count > 0 && equal_in(scratch, &state->call->equality, last, value))
-			continue;
-		if (count > 0 && !vtype->byval)
-			pfree(DatumGetPointer(last));
-		last = datumCopy(value, vtype->byval, vtype->len);
+	collect_distinct_begin(&distinct, state);
+	while (collect_distinct_next(&distinct, state))
 		count++;
-	}
-	MemoryContextDelete(scratch);
 	return count;
 }
 

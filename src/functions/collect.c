@@ -3,12 +3,17 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "collect.h"
@@ -42,6 +47,39 @@ sort_operator(Oid type, Oid collation)
 	return entry->lt_opr;
 }
 
+/* An aggregate's combine function. */
+static Oid
+combine_function(Oid aggregate)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	Oid			function;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	function = ((Form_pg_aggregate) GETSTRUCT(tuple))->aggcombinefn;
+	ReleaseSysCache(tuple);
+	return function;
+}
+
+/*
+ * The type of an aggregate's argument.  A combine function has no such argument; the call of the aggregate that it
+ * belongs to knows them.
+ */
+static Oid
+argument_type(FunctionCallInfo fcinfo, int argument)
+{
+	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 1 + argument);
+	Aggref	   *aggref;
+
+	if (OidIsValid(type) && type != INTERNALOID)
+		return type;
+	aggref = AggGetAggref(fcinfo);
+	if (aggref == NULL || argument >= list_length(aggref->aggargtypes) ||
+		combine_function(aggref->aggfnoid) != fcinfo->flinfo->fn_oid)
+		elog(ERROR, "could not determine the type of an aggregate's argument");
+	return list_nth_oid(aggref->aggargtypes, argument);
+}
+
 /* What the call's groups share, from its argument types. */
 static CollectCall *
 open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, bool stable)
@@ -56,11 +94,8 @@ open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, bool s
 	{
 		/* the column to sort by comes first */
 		int			argument = i == 0 ? key : (i <= key ? i - 1 : i);
-		Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 1 + argument);
 
-		if (!OidIsValid(type))
-			elog(ERROR, "could not determine the type of an aggregate's argument");
-		vector_type(&call->types[i], type);
+		vector_type(&call->types[i], argument_type(fcinfo, argument));
 		call->types[i].limit /= VECTORS_SHARE * ncolumns;
 	}
 	call->sortop = sort_operator(call->types[0].type, call->collation);
@@ -79,7 +114,7 @@ collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, bool stable)
 	MemoryContext context;
 	MemoryContext old;
 	int			kind = AggCheckCallContext(fcinfo, &context);
-	const CollectCall *call = fcinfo->flinfo->fn_extra;
+	CollectCall *call = fcinfo->flinfo->fn_extra;
 	Size		head = offsetof(Collected, columns) + ncolumns * sizeof(Vector);
 	Size		room = TYPEALIGN_DOWN(MAXIMUM_ALIGNOF, (STATE_BYTES(ncolumns) - head) / ncolumns);
 	Collected  *state;
@@ -227,6 +262,15 @@ collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum 
 	put_spilled(state->spill, ncolumns, row);
 }
 
+void
+collect_fraction_error(double one, double other)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("percentile value must be the same in all rows of a group"),
+			 errdetail("It was %g and is %g.", one, other)));
+}
+
 uint64
 collect_rows(const Collected *state)
 {
@@ -250,6 +294,52 @@ collect_next(Collected *state)
 {
 	CHECK_FOR_INTERRUPTS();
 	return sorter_get(state->spill->sorter, true, state->spill->out);
+}
+
+void
+collect_distinct_begin(CollectDistinct *distinct, Collected *state)
+{
+	distinct->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparisons", ALLOCSET_SMALL_SIZES);
+	distinct->any = false;
+	collect_rewind(state);
+}
+
+/*
+ * Are two values equal?  What the type's own function leaves behind, which for ranges is a copy of each, goes with
+ * scratch.
+ */
+static bool
+equal_in(MemoryContext scratch, const Equality *equality, Datum a, Datum b)
+{
+	MemoryContext old = MemoryContextSwitchTo(scratch);
+	bool		equal = equality_holds(equality, a, b);
+
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(scratch);
+	return equal;
+}
+
+bool
+collect_distinct_next(CollectDistinct *distinct, Collected *state)
+{
+	const VectorType *vtype = &state->call->types[0];
+	TupleTableSlot *slot;
+
+	while (slot = collect_next(state), !TupIsNull(slot))
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, 1, &isnull);
+
+		if (distinct->any && equal_in(distinct->scratch, &state->call->equality, distinct->last, value))
+			continue;
+		if (distinct->any && !vtype->byval)
+			pfree(DatumGetPointer(distinct->last));
+		distinct->last = datumCopy(value, vtype->byval, vtype->len);
+		distinct->any = true;
+		return true;
+	}
+	MemoryContextDelete(distinct->scratch);
+	return false;
 }
 
 bool

@@ -13,6 +13,7 @@
 
 #include "equality.h"
 #include "src/sort/sorter.h"
+#include "valueform.h"
 #include "vector.h"
 #include "vectorjob.h"
 
@@ -29,6 +30,7 @@ typedef struct CollectCall
 	SortSupport comparison;		/* by the first column */
 	Equality	equality;		/* of the last column */
 	VectorType	types[COLLECT_MAX_COLUMNS];
+	ValueForm  *forms;			/* of the columns in states that are handed over; NULL until there is one */
 } CollectCall;
 
 /* Groups up to this size are put in order on the spot: with many of them, there is no time for a job. */
@@ -58,7 +60,7 @@ typedef struct CollectSpill
  */
 typedef struct Collected
 {
-	const CollectCall *call;
+	CollectCall *call;
 	CollectSpill *spill;		/* NULL: rows are in the vectors */
 	double		fraction;		/* for percentiles */
 	Vector		columns[FLEXIBLE_ARRAY_MEMBER];
@@ -66,7 +68,8 @@ typedef struct Collected
 
 /*
  * The state that a transition function was given, or a new one: argument 0 is the state, from argument 1 on there are
- * ncolumns values. The column to sort by is argument 1 + key.  stable: it counts in which order equal rows came.
+ * ncolumns values. The column to sort by is argument 1 + key.  stable: it counts in which order equal rows came.  A
+ * combine function, whose arguments are states, takes the same of the aggregate that it belongs to.
  */
 extern Collected *collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, bool stable);
 
@@ -104,9 +107,26 @@ collect_put_pair(FunctionCallInfo fcinfo, Collected *state, const NullableDatum 
 
 extern uint64 collect_rows(const Collected *state);
 
+/* Stops because the rows of a group name two fractions. */
+pg_noreturn extern void collect_fraction_error(double one, double other);
+
 /* Before the first row of a state that has spilled, and then each row in order; an empty slot past the last one. */
 extern void collect_rewind(Collected *state);
 extern TupleTableSlot *collect_next(Collected *state);
+
+/* Values of a state that has spilled, each once; the one that was read last is kept here. */
+typedef struct CollectDistinct
+{
+	MemoryContext scratch;		/* what comparisons leave behind */
+	bool		any;
+	Datum		last;
+} CollectDistinct;
+
+/* Before the first value. */
+extern void collect_distinct_begin(CollectDistinct *distinct, Collected *state);
+
+/* The next value of the first column that differs from the one before; false past the last one, which ends it. */
+extern bool collect_distinct_next(CollectDistinct *distinct, Collected *state);
 
 /* The order of a small group's rows; false if it is not small. */
 extern bool collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL]);

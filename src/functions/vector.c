@@ -198,26 +198,56 @@ append_fixed(Vector *vector, const char *value)
 	memset(to + vtype->len, 0, vtype->stride - vtype->len);
 }
 
+/* Room for a value of no fixed width, which becomes the next row's; NULL at the limit. */
+static inline char *
+varying_room(Vector *vector, Size bytes, bool aligned)
+{
+	Size		start = aligned ? att_align_nominal(vector->used, vector->type->align) : vector->used;
+
+	if (start + bytes > vector->size && !grow_values(vector, start + bytes))
+		return NULL;
+	vector->offsets[vector->rows] = (uint32) start;
+	vector->used = start + bytes;
+	return vector->data + start;
+}
+
 /* Appends a value of no fixed width. */
 static bool
 append_varying(Vector *vector, Datum value)
 {
 	const VectorType *vtype = vector->type;
 	Pointer		source;
-	Size		start = vector->used;
 	Size		bytes;
+	char	   *to;
 
 	if (vtype->len == -1)
 		value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
 	source = DatumGetPointer(value);
-	if (vtype->len != -1 || !VARATT_IS_SHORT(source))
-		start = att_align_nominal(start, vtype->align);
 	bytes = att_addlength_datum((Size) 0, vtype->len, value);
-	if (start + bytes > vector->size && !grow_values(vector, start + bytes))
+	to = varying_room(vector, bytes, vtype->len != -1 || !VARATT_IS_SHORT(source));
+	if (to)
+		memcpy(to, source, bytes);
+	return to != NULL;
+}
+
+bool
+vector_append_bytes(Vector *vector, const char *data, Size length)
+{
+	bool		packed = length + VARHDRSZ_SHORT <= VARATT_SHORT_MAX;
+	Size		bytes = length + (packed ? VARHDRSZ_SHORT : VARHDRSZ);
+	char	   *to;
+
+	if (vector->rows == vector->room && !grow_rows(vector))
 		return false;
-	memcpy(vector->data + start, source, bytes);
-	vector->offsets[vector->rows] = (uint32) start;
-	vector->used = start + bytes;
+	to = varying_room(vector, bytes, !packed);
+	if (to == NULL)
+		return false;
+	if (packed)
+		SET_VARSIZE_SHORT(to, bytes);
+	else
+		SET_VARSIZE(to, bytes);
+	memcpy(to + bytes - length, data, length);
+	vector->rows++;
 	return true;
 }
 

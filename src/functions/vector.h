@@ -151,6 +151,12 @@ vector_put(Vector *vector, Datum value)
 	}
 }
 
+/*
+ * Appends bytes as a value of a variable-length type, with a short header if it can have one.  False, and nothing
+ * appended, if that would take the vector beyond its limit.
+ */
+extern bool vector_append_bytes(Vector *vector, const char *data, Size length);
+
 /* Appends a copy of a value.  False, and nothing appended, if that would take the vector beyond its limit. */
 static inline bool
 vector_append(Vector *vector, Datum value, bool isnull)

@@ -67,12 +67,14 @@ bound_allows(SortBound bound, double rows, const char **why)
 {
 	if (bound.kind == BOUND_CONSTANT && bound.rows < GPUSORT_BOUND_FRACTION * rows)
 	{
-		*why = psprintf("only the first %.0f of about %.0f rows are wanted", bound.rows, rows);
+		if (why)
+			*why = psprintf("only the first %.0f of about %.0f rows are wanted", bound.rows, rows);
 		return false;
 	}
 	if (bound.kind == BOUND_AT_RUN_TIME && bound.in_workers)
 	{
-		*why = "parallel workers do not see how many rows a LIMIT wants at run time";
+		if (why)
+			*why = "parallel workers do not see how many rows a LIMIT wants at run time";
 		return false;
 	}
 	return true;
@@ -83,7 +85,8 @@ sort_is_ours(double rows, SortBound bound, const char **why)
 {
 	if (rows < gpusort_min_rows)
 	{
-		*why = psprintf("about %.0f rows are fewer than gpusort.min_rows", rows);
+		if (why)
+			*why = psprintf("about %.0f rows are fewer than gpusort.min_rows", rows);
 		return false;
 	}
 	return bound_allows(bound, rows, why);

@@ -26,8 +26,8 @@ typedef struct SortBound
 extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
 
 /*
- * Will this sort be ours?  The one predicate behind plans and costs.  If not, *why says it in a few words, with the
- * keys' own types if they are given; NIL where nobody will read them.
+ * Will this sort be ours?  The one predicate behind plans and costs.  If not, *why says it in a few words, unless why
+ * is NULL.
  */
 extern bool sort_is_ours(double rows, SortBound bound, const char **why);
 

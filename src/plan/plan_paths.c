@@ -5,18 +5,12 @@
  * create_upper_paths_hook. They are ordinary SortPaths; the walk in plan.c replaces what they become.  Sorts that merge
  * joins make for themselves are replaced without influence on the choice of the join.
  *
- * The model is linear: a row is taken, kept and given out for gpusort.cpu_row_cost, and every eight bytes of key add
- * gpusort.cpu_key_cost; past the memory limit all rows are written and read once.  The server's is 2 cpu_operator_cost
- * N log2 N.  Measured in memory on one core, where a sequential scan costs 0.02 and takes 70 ns a row: 85 ns with a key
- * of eight bytes (0.025; the server's sort took 334), 110 ns with a second key, 180 ns with 32-character strings
- * (650).  Comparisons of keys that have no exact encoding cost what the server takes for them, which is little for
- * strings: but so it is on both sides.
+ * What a stage is offered are sorts of its cheapest input, in this process and in workers, and copies of the paths
+ * that the server has made, over cheaper sorts (plan_copies.c).  plan_price.c knows the prices.
  */
 #include "postgres.h"
 
-#include <math.h>
-
-#include "access/htup_details.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -24,137 +18,139 @@
 #include "optimizer/planner.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
-#include "utils/lsyscache.h"
-#include "utils/selfuncs.h"
 
 #include "src/compat.h"
-#include "src/guc.h"
-#include "src/keys/dictionary.h"
-#include "src/keys/sortkey.h"
-#include "plan.h"
+#include "plan_paths.h"
 
-/* As the server counts comparisons. */
-#define LOG2(x) (log(Max(x, 2.0)) / 0.693147180559945)
+/* Costs that differ by less are the same to add_path. */
+#define FUZZ 1.01
 
 static create_upper_paths_hook_type prev_upper_paths;
 
-static const SortBound unbounded = {BOUND_NONE, 0, false};
-
-/* What the planner may sort by: eight-byte words of all keys together, and comparisons by the types' own functions. */
-typedef struct PathSortKeys
+/*
+ * Is a path at least as good as another, of whose order a part is needed?  A lower first cost may be of no interest.
+ */
+static bool
+is_as_good(const Path *path, const Path *other, List *order, bool startup_counts)
 {
-	int			words;
-	double		compares;		/* of each row */
-} PathSortKeys;
+	int			disabled = disabled_nodes(path) - disabled_nodes(other);
 
-/* Words of a key of some type: strings are sorted by a prefix of about two. */
+	if (disabled > 0 || path->rows > other->rows || path->parallel_safe < other->parallel_safe ||
+		!pathkeys_contained_in(order, path->pathkeys))
+		return false;
+	return disabled < 0 || (path->total_cost <= other->total_cost &&
+							(!startup_counts || path->startup_cost <= other->startup_cost));
+}
+
+/* How much of an order do these pathkeys make use of? */
 static int
-words_of_type(Oid type)
+useful_keys(List *wanted, List *pathkeys)
 {
-	return get_typlen(type) > 0 && get_typlen(type) <= 8 ? 1 : 2;
+	int			common;
+
+	pathkeys_count_contained_in(wanted, pathkeys, &common);
+	return common;
+}
+
+/* The part of an order that later stages of the same query make use of. */
+static List *
+useful_order(PlannerInfo *root, UpperRelationKind stage, List *pathkeys)
+{
+	int			useful = useful_keys(root->sort_pathkeys, pathkeys);
+
+	if (stage != UPPERREL_DISTINCT)
+		useful = Max(useful, useful_keys(root->distinct_pathkeys, pathkeys));
+	if (stage == UPPERREL_GROUP_AGG)
+		useful = Max(useful, useful_keys(root->window_pathkeys, pathkeys));
+	return list_copy_head(pathkeys, useful);
 }
 
 /*
- * How often a row is compared because of a key that has no exact encoding: never if its values are few, else once with
- * the next one, and as often as by the server's sort where nothing orders rows but comparisons.
+ * May parallel workers do something above a query, such as a join or a filter by its rows?  Not if the queries around
+ * it read nothing but subqueries that were not taken apart.
  */
-static double
-compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, bool first, double rows)
+static bool
+may_be_needed_in_workers(PlannerInfo *root)
 {
-	double		values = rows;
-
-	/* columns of a set operation belong to no relation that there are statistics of */
-	if (root->parse->setOperations == NULL)
-		values = estimate_num_groups(root, list_make1(member->em_expr), rows, NULL, NULL);
-	if (values <= DICTIONARY_VALUES && values < rows / 2)
-		return 0;
-	return first && !sortkey_tells(sortop) ? LOG2(rows) : 1;
-}
-
-/*
- * Collects what a plan's Sort may be given for these pathkeys.  Which member of an equivalence class that will be is
- * not known yet, so the dearest counts.
- */
-static PathSortKeys
-collect_keys(PlannerInfo *root, List *pathkeys, double rows)
-{
-	PathSortKeys keys = {0, 0};
-	ListCell   *lc;
-	ListCell   *cell;
-
-	foreach(lc, pathkeys)
+	for (PlannerInfo *outer = root->parent_root; outer != NULL; outer = outer->parent_root)
 	{
-		PathKey    *pathkey = lfirst_node(PathKey, lc);
-		int			words = 1;
-		double		compares = 0;
-		const char *why;
+		ListCell   *lc;
 
-		foreach(cell, pathkey->pk_eclass->ec_members)
+		if (outer->parse->hasSubLinks || outer->parse->cteList || outer->parse->setOperations)
+			return true;
+		foreach(lc, outer->parse->rtable)
 		{
-			EquivalenceMember *member = lfirst(cell);
-			Oid			sortop = pathkey_operator(pathkey, member->em_datatype);
+			RangeTblEntry *entry = lfirst(lc);
 
-			if (!OidIsValid(sortop))
-				continue;
-			words = Max(words, words_of_type(member->em_datatype));
-			/* members may be as many as there are partitions */
-			if (compares == 0 && !sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
-				compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
+			if (entry->rtekind != RTE_JOIN && (entry->rtekind != RTE_SUBQUERY || entry->inh))
+				return true;
 		}
-		keys.words += words;
-		keys.compares += compares;
 	}
-	return keys;
+	return false;
 }
 
-/* The cost of a sort of ours, above that of its input and without what the server charges for giving rows out. */
-static Cost
-our_cost(double rows, int width, const PathSortKeys *keys)
+/* Is there a path that workers can run? */
+static bool
+has_parallel_safe(List *paths)
 {
-	Cost		cost = rows * (gpusort_cpu_row_cost + gpusort_cpu_key_cost * keys->words);
-	double		row_bytes = MAXALIGN(SizeofMinimalTupleHeader) + MAXALIGN(width) +
-		keys->words * sizeof(uint64) + sizeof(uint32);
+	ListCell   *lc;
 
-	/* at the server's price */
-	cost += rows * keys->compares * 2 * cpu_operator_cost;
-	/* runs are written in sequence, and read in turns */
-	if (rows * row_bytes > gpusort_memory_limit())
-		cost += 2 * ceil(rows * row_bytes / BLCKSZ) * (0.75 * seq_page_cost + 0.25 * random_page_cost);
-	return cost;
+	foreach(lc, paths)
+	{
+		if (((Path *) lfirst(lc))->parallel_safe)
+			return true;
+	}
+	return false;
 }
 
-/* How much less a SortPath of ours costs than it says, 0 if it is not to be ours. */
-static Cost
-saving(PlannerInfo *root, SortPath *sort, SortBound bound)
+/*
+ * Adds a path to a list in the order of costs, as add_path does, but drops only what the path is as good as in every
+ * way.  add_path also drops paths that cost up to a hundredth less, for a better order; since ours may then be dropped
+ * in turn for one that is dearer again, a cheaper plan would be lost that was found without gpusort.  For an order that
+ * its query does not need, a path does not come beside a cheaper one, for a later stage's add_path not to prefer it; a
+ * query around may need it, but would see one of the two alone.
+ *
+ * Nor does a path that workers cannot run come beside one that they can, where that may be needed: a join's partial
+ * paths are not even looked at while it has cheaper ones, although they might win in the end.
+ */
+static void
+offer_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List **paths, Path *path)
 {
-	PathSortKeys keys;
-	Cost		theirs = sort->path.startup_cost - sort->subpath->total_cost;
-	Cost		ours;
-	const char *why;
+	List	   *order = useful_order(root, stage, path->pathkeys);
+	int			place = 0;
+	ListCell   *lc;
 
-	if (!sort_is_ours(sort->path.rows, bound, &why))
-		return 0;
-	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
-	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
-	return Max(theirs - ours, 0);
+	if (!path->parallel_safe && has_parallel_safe(*paths) && may_be_needed_in_workers(root))
+		return;
+	foreach(lc, *paths)
+	{
+		Path	   *other = lfirst(lc);
+		bool		order_may_pass = root->parent_root && path->total_cost > other->total_cost * FUZZ;
+
+		if (is_as_good(other, path, order_may_pass ? path->pathkeys : order, rel->consider_startup))
+			return;
+	}
+	foreach(lc, *paths)
+	{
+		Path	   *other = lfirst(lc);
+		int			disabled = disabled_nodes(other) - disabled_nodes(path);
+
+		if (is_as_good(path, other, other->pathkeys, true))
+			*paths = foreach_delete_current(*paths, lc);
+		else if (disabled < 0 || (disabled == 0 && other->total_cost <= path->total_cost))
+			place++;
+	}
+	*paths = list_insert_nth(*paths, place, path);
 }
 
-/* A full sort of some path at our price, NULL if that is no lower. */
-static Path *
-cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound)
+/* Offers paths to a stage of planning. */
+static void
+offer_all(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List **list, List *paths)
 {
-	SortPath   *sort;
-	Cost		saved;
+	ListCell   *lc;
 
-	if (pathkeys == NIL || input->param_info != NULL || pathkeys_contained_in(pathkeys, input->pathkeys))
-		return NULL;
-	sort = create_sort_path(root, rel, input, pathkeys, -1.0);
-	saved = saving(root, sort, bound);
-	if (saved <= 0)
-		return NULL;
-	sort->path.startup_cost -= saved;
-	sort->path.total_cost -= saved;
-	return (Path *) sort;
+	foreach(lc, paths)
+		offer_path(root, stage, rel, list, lfirst(lc));
 }
 
 /*
@@ -164,7 +160,7 @@ cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, Sort
 static SortBound
 bound_from_above(PlannerInfo *root, bool in_workers)
 {
-	SortBound	result = unbounded;
+	SortBound	result = UNBOUNDED;
 
 	for (; root != NULL; root = root->parent_root)
 	{
@@ -180,31 +176,15 @@ bound_from_above(PlannerInfo *root, bool in_workers)
 	return result;
 }
 
-/* Adds a path to an ordered relation, with the output it must have. */
+/* Offers a path, if any, to an ordered relation, with the output it must have. */
 static void
-add_ordered(PlannerInfo *root, RelOptInfo *ordered, Path *path, PathTarget *target)
+offer_with_target(PlannerInfo *root, RelOptInfo *ordered, Path *path, PathTarget *target)
 {
+	if (path == NULL)
+		return;
 	if (path->pathtarget != target)
 		path = apply_projection_to_path(root, ordered, path, target);
-	add_path(ordered, path);
-}
-
-/* A Gather Merge over sorts at our price in workers, NULL if there is nothing to win. */
-static Path *
-cheap_parallel_sort(PlannerInfo *root, RelOptInfo *ordered, RelOptInfo *input)
-{
-	Path	   *partial;
-	Path	   *sort;
-	double		rows;
-
-	if (!ordered->consider_parallel || input->partial_pathlist == NIL)
-		return NULL;
-	partial = linitial(input->partial_pathlist);
-	sort = cheap_sort(root, ordered, partial, root->sort_pathkeys, bound_from_above(root, true));
-	if (sort == NULL)
-		return NULL;
-	rows = partial->rows * partial->parallel_workers;
-	return (Path *) create_gather_merge_path(root, ordered, sort, sort->pathtarget, root->sort_pathkeys, NULL, &rows);
+	offer_path(root, UPPERREL_ORDERED, ordered, &ordered->pathlist, path);
 }
 
 /*
@@ -215,265 +195,107 @@ static void
 offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
 {
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
-	Path	   *sort = cheap_sort(root, ordered, input->cheapest_total_path, root->sort_pathkeys,
-								  bound_from_above(root, false));
-	Path	   *merge = cheap_parallel_sort(root, ordered, input);
+	PathTarget *source = input->cheapest_total_path->pathtarget;
 
 	/* set operations leave their output as it is */
 	if (target == NULL)
-		target = input->cheapest_total_path->pathtarget;
-	if (sort)
-		add_ordered(root, ordered, sort, target);
-	if (merge)
-		add_ordered(root, ordered, merge, target);
-}
-
-/* Copies of a chain of paths, each of which reads one input in its order. */
-typedef struct ChainCopy
-{
-	PlannerInfo *root;
-	RelOptInfo *rel;
-	Path	   *window_input;	/* what window functions may sort instead of reading an ordered path, or NULL */
-	Cost		startup;		/* saved so far */
-	Cost		total;
-	int			disabled;		/* disabled nodes that are gone */
-} ChainCopy;
-
-static Path *copy_chain(ChainCopy *chain, Path *path);
-
-/* Takes what has been saved off a copied path. */
-static Path *
-reprice(ChainCopy *chain, Path *copy)
-{
-	copy->startup_cost -= chain->startup;
-	copy->total_cost -= chain->total;
-	add_disabled_nodes(copy, -chain->disabled);
-	return copy;
-}
-
-/* Copies a Sort whose price is lower, or whose input's is. */
-static Path *
-copy_sort(ChainCopy *chain, SortPath *sort)
-{
-	Path	   *below = copy_chain(chain, sort->subpath);
-	Cost		own = saving(chain->root, sort, unbounded);
-	SortPath   *copy;
-
-	if (below == NULL && own <= 0)
-		return NULL;
-	copy = makeNode(SortPath);
-	*copy = *sort;
-	if (below)
-		copy->subpath = below;
-	/* a sort reads all its input before its first row */
-	chain->total += own;
-	chain->startup = chain->total;
-	return reprice(chain, (Path *) copy);
-}
-
-/* Does a relation's output hold what it takes to sort by all pathkeys? */
-static bool
-can_sort_by(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
-{
-	ListCell   *lc;
-
-	foreach(lc, pathkeys)
-	{
-		if (!relation_can_be_sorted_early(root, rel, lfirst_node(PathKey, lc)->pk_eclass, false))
-			return false;
-	}
-	return true;
+		target = source;
+	offer_with_target(root, ordered, cheap_sort(root, ordered, input->cheapest_total_path, root->sort_pathkeys,
+												bound_from_above(root, false)), target);
+	if (ordered->consider_parallel)
+		offer_with_target(root, ordered, cheap_merge(root, ordered, input, root->sort_pathkeys,
+													 bound_from_above(root, true),
+													 equal(source->exprs, target->exprs)), target);
 }
 
 /*
- * What a WindowAgg can read instead of a path that came in its order: the cheapest input, sorted at our price.  By all
- * of the path's order, be it more than the window needs: what is above may have counted on the rest.
+ * DISTINCT over sorts, which the server drops early where a hash table seems cheaper.
  */
-static Path *
-sort_for_window(ChainCopy *chain, WindowAggPath *window)
-{
-	List	   *pathkeys = window->subpath->pathkeys;
-	Path	   *below = window->subpath;
-	Path	   *sort;
-
-	if (IsA(below, IncrementalSortPath))
-		below = ((IncrementalSortPath *) below)->spath.subpath;
-	/* another window function may be below */
-	if (chain->window_input == NULL || below->parent != chain->window_input->parent ||
-		!can_sort_by(chain->root, below->parent, pathkeys))
-		return NULL;
-	sort = cheap_sort(chain->root, chain->rel, chain->window_input, pathkeys, unbounded);
-	if (sort == NULL || sort->total_cost >= window->subpath->total_cost)
-		return NULL;
-	chain->startup = window->subpath->startup_cost - sort->startup_cost;
-	chain->total = window->subpath->total_cost - sort->total_cost;
-	chain->disabled = disabled_nodes(window->subpath) - disabled_nodes(sort);
-	return sort;
-}
-
-/* Copies a path over a cheaper copy of what is below it. */
-#define COPY_LINK(chain, type, path, below) \
-	do { \
-		Path	   *input = (below); \
-		type	   *copy; \
-		\
-		if (input == NULL) \
-			return NULL; \
-		copy = makeNode(type); \
-		*copy = *(type *) (path); \
-		copy->subpath = input; \
-		return reprice((chain), (Path *) copy); \
-	} while (0)
-
-/* Copies a WindowAgg over a cheaper input. */
-static Path *
-copy_window(ChainCopy *chain, WindowAggPath *window)
-{
-	Path	   *below = copy_chain(chain, window->subpath);
-
-	if (below == NULL)
-		below = sort_for_window(chain, window);
-	COPY_LINK(chain, WindowAggPath, window, below);
-}
-
-/* Copies an IncrementalSort, between two window functions, over a cheaper input. */
-static Path *
-copy_incremental_sort(ChainCopy *chain, IncrementalSortPath *sort)
-{
-	Path	   *below = copy_chain(chain, sort->spath.subpath);
-	IncrementalSortPath *copy;
-
-	if (below == NULL)
-		return NULL;
-	copy = makeNode(IncrementalSortPath);
-	*copy = *sort;
-	copy->spath.subpath = below;
-	return reprice(chain, (Path *) copy);
-}
-
-/* Flat copies of a path and what is below it, down to the sorts; NULL if nothing gets cheaper. */
-static Path *
-copy_chain(ChainCopy *chain, Path *path)
-{
-	chain->startup = chain->total = chain->disabled = 0;
-	switch (nodeTag(path))
-	{
-		case T_SortPath:
-			return copy_sort(chain, (SortPath *) path);
-		case T_IncrementalSortPath:
-			return copy_incremental_sort(chain, (IncrementalSortPath *) path);
-		case T_WindowAggPath:
-			return copy_window(chain, (WindowAggPath *) path);
-		case T_ProjectionPath:
-			COPY_LINK(chain, ProjectionPath, path, copy_chain(chain, ((ProjectionPath *) path)->subpath));
-		case T_UpperUniquePath:
-			COPY_LINK(chain, UpperUniquePath, path, copy_chain(chain, ((UpperUniquePath *) path)->subpath));
-		case T_GroupPath:
-			COPY_LINK(chain, GroupPath, path, copy_chain(chain, ((GroupPath *) path)->subpath));
-		case T_GatherMergePath:
-			COPY_LINK(chain, GatherMergePath, path, copy_chain(chain, ((GatherMergePath *) path)->subpath));
-		case T_GroupingSetsPath:
-			COPY_LINK(chain, GroupingSetsPath, path, copy_chain(chain, ((GroupingSetsPath *) path)->subpath));
-		case T_AggPath:
-			if (((AggPath *) path)->aggstrategy != AGG_SORTED)
-				return NULL;
-			COPY_LINK(chain, AggPath, path, copy_chain(chain, ((AggPath *) path)->subpath));
-		default:
-			return NULL;
-	}
-}
-
-/* Cheaper copies of the paths of a list; all are made before any is added, because add_path frees what it drops. */
 static List *
-copy_paths(PlannerInfo *root, RelOptInfo *rel, Path *window_input, List *paths)
-{
-	ChainCopy	chain = {root, rel, window_input, 0, 0, 0};
-	List	   *result = NIL;
-	ListCell   *lc;
-
-	foreach(lc, paths)
-	{
-		Path	   *copy = copy_chain(&chain, lfirst(lc));
-
-		if (copy)
-			result = lappend(result, copy);
-	}
-	return result;
-}
-
-/*
- * DISTINCT over a sort, which the server drops early where a hash table seems cheaper; NULL if there is nothing to win.
- */
-static Path *
 cheap_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 {
 	List	   *pathkeys = root->distinct_pathkeys;
 	Path	   *known = distinct->pathlist ? linitial(distinct->pathlist) : NULL;
-	Path	   *sort;
+	List	   *result = NIL;
+	ListCell   *lc;
 
 	if (known == NULL || pathkeys == NIL || !grouping_is_sortable(root->parse->distinctClause))
-		return NULL;
+		return NIL;
 	/* one is a prefix of the other, and DISTINCT ON needs the longer one */
 	if (list_length(root->sort_pathkeys) > list_length(pathkeys))
 		pathkeys = root->sort_pathkeys;
-	sort = cheap_sort(root, distinct, input->cheapest_total_path, pathkeys, unbounded);
-	if (sort == NULL)
-		return NULL;
-	return (Path *) create_upper_unique_path(root, distinct, sort, list_length(root->distinct_pathkeys), known->rows);
+	foreach(lc, cheap_sorts(root, distinct, input, pathkeys))
+		result = lappend(result, create_upper_unique_path(root, distinct, lfirst(lc),
+														  list_length(root->distinct_pathkeys), known->rows));
+	return result;
+}
+
+/* What the server's ways of grouping all input rows have in common. */
+typedef struct Grouping
+{
+	List	   *clause;
+	List	   *qual;
+	double		groups;
+	PathTarget *target;
+} Grouping;
+
+/* Finds it in what the server has made; false if it made nothing like a sorted aggregate. */
+static bool
+find_grouping(PlannerInfo *root, RelOptInfo *grouped, Grouping *grouping)
+{
+	ListCell   *lc;
+
+	if (root->parse->groupingSets)
+		return false;
+	foreach(lc, grouped->pathlist)
+	{
+		Path	   *path = lfirst(lc);
+
+		grouping->target = path->pathtarget;
+		if (IsA(path, AggPath) && ((AggPath *) path)->aggstrategy != AGG_PLAIN &&
+			!DO_AGGSPLIT_SKIPFINAL(((AggPath *) path)->aggsplit))
+		{
+			grouping->clause = ((AggPath *) path)->groupClause;
+			grouping->qual = ((AggPath *) path)->qual;
+			grouping->groups = ((AggPath *) path)->numGroups;
+			return true;
+		}
+		if (IsA(path, GroupPath))
+		{
+			grouping->clause = ((GroupPath *) path)->groupClause;
+			grouping->qual = ((GroupPath *) path)->qual;
+			grouping->groups = path->rows;
+			return true;
+		}
+	}
+	return false;
 }
 
 /*
- * GROUP BY over a sort, after the pattern of a hashed aggregate that beat the server's; NULL if there is nothing to
- * win.
+ * GROUP BY over sorts, after the pattern of an aggregate that beat the server's: a hashed one, one of partial
+ * aggregates, or one over an index.
  */
-static Path *
+static List *
 cheap_group(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 {
 	AggClauseCosts costs;
-	AggPath    *hashed = NULL;
-	Path	   *sort;
+	Grouping	grouping;
+	List	   *result = NIL;
+	List	   *sorts;
 	ListCell   *lc;
 
-	foreach(lc, grouped->pathlist)
-	{
-		AggPath    *path = lfirst(lc);
-
-		if (IsA(path, AggPath) && path->aggstrategy == AGG_HASHED && path->aggsplit == AGGSPLIT_SIMPLE &&
-			path->subpath == input->cheapest_total_path)
-			hashed = path;
-	}
-	if (hashed == NULL || root->parse->groupingSets || !grouping_is_sortable(hashed->groupClause))
-		return NULL;
-	sort = cheap_sort(root, grouped, input->cheapest_total_path, root->group_pathkeys, unbounded);
-	if (sort == NULL)
-		return NULL;
+	if (!find_grouping(root, grouped, &grouping) || !grouping_is_sortable(grouping.clause))
+		return NIL;
+	sorts = cheap_sorts(root, grouped, input, root->group_pathkeys);
+	if (sorts == NIL)
+		return NIL;
 	memset(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	return (Path *) create_agg_path(root, grouped, sort, hashed->path.pathtarget, AGG_SORTED, AGGSPLIT_SIMPLE,
-									hashed->groupClause, hashed->qual, &costs, hashed->numGroups);
-}
-
-/* Adds paths to a relation; NULLs are left out. */
-static void
-add_all(RelOptInfo *rel, List *paths)
-{
-	ListCell   *lc;
-
-	foreach(lc, paths)
-	{
-		if (lfirst(lc) != NULL)
-			add_path(rel, lfirst(lc));
-	}
-}
-
-/* Adds partial paths to a relation. */
-static void
-add_all_partial(RelOptInfo *rel, List *paths)
-{
-	ListCell   *lc;
-
-	foreach(lc, paths)
-		add_partial_path(rel, lfirst(lc));
+	foreach(lc, sorts)
+		result = lappend(result, create_agg_path(root, grouped, lfirst(lc), grouping.target, AGG_SORTED,
+												 AGGSPLIT_SIMPLE, grouping.clause, grouping.qual, &costs,
+												 grouping.groups));
+	return result;
 }
 
 /* Offers what a stage of planning can do with cheaper sorts. */
@@ -486,18 +308,19 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 			offer_ordered(root, input, output);
 			break;
 		case UPPERREL_WINDOW:
-			add_all(output, copy_paths(root, output, input->cheapest_total_path, output->pathlist));
+			offer_all(root, stage, output, &output->pathlist, copy_paths(root, output, input, output->pathlist));
 			break;
 		case UPPERREL_DISTINCT:
-			add_all(output, lappend(copy_paths(root, output, NULL, output->pathlist),
-									cheap_distinct(root, input, output)));
+			offer_all(root, stage, output, &output->pathlist, copy_paths(root, output, NULL, output->pathlist));
+			offer_all(root, stage, output, &output->pathlist, cheap_distinct(root, input, output));
 			break;
 		case UPPERREL_PARTIAL_DISTINCT:
-			add_all_partial(output, copy_paths(root, output, NULL, output->partial_pathlist));
+			offer_all(root, stage, output, &output->partial_pathlist,
+					  copy_paths(root, output, NULL, output->partial_pathlist));
 			break;
 		case UPPERREL_GROUP_AGG:
-			add_all(output, lappend(copy_paths(root, output, NULL, output->pathlist),
-									cheap_group(root, input, output)));
+			offer_all(root, stage, output, &output->pathlist, copy_paths(root, output, NULL, output->pathlist));
+			offer_all(root, stage, output, &output->pathlist, cheap_group(root, input, output));
 			break;
 		default:
 			break;

@@ -97,9 +97,17 @@ SELECT is((SELECT gpu_sort_agg(w COLLATE "en-x-icu") FROM words), (SELECT array_
 SELECT is_empty($$SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass
 	JOIN pg_extension AS e ON e.oid = d.refobjid AND d.deptype = 'e' WHERE e.extname = 'gpusort' AND p.proname LIKE 'gpu\_%'
 	AND obj_description(p.oid, 'pg_proc') IS NULL$$, 'every function has a description');
-SELECT results_eq($$SELECT DISTINCT proparallel::text FROM pg_proc WHERE proname = 'gpu_rle'$$, ARRAY['r'], 'gpu_rle is not for parallel workers');
+SELECT results_eq($$SELECT DISTINCT pronargs::int, proparallel::text FROM pg_proc WHERE proname = 'gpu_rle' ORDER BY 1$$, $$VALUES (1, 'r'), (2, 's')$$,
+				  'gpu_rle of rows as they come is not for parallel workers');
 SELECT is_empty($$SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_aggregate AS a ON a.aggfnoid = p.oid
 	JOIN pg_proc AS t ON t.oid = a.aggtransfn JOIN pg_proc AS f ON f.oid = a.aggfinalfn
 	WHERE p.proname LIKE 'gpu\_%' AND (p.proparallel <> t.proparallel OR p.proparallel <> f.proparallel OR a.aggfinalmodify <> 'r'
 	OR t.provolatile <> 'i' OR f.provolatile <> 'i' OR t.proisstrict OR f.proisstrict)$$, 'aggregates and their functions agree');
+SELECT is_empty($$SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_aggregate AS a ON a.aggfnoid = p.oid
+	WHERE p.proname LIKE 'gpu\_%' AND (p.proparallel = 's') <> (a.aggcombinefn <> 0 AND a.aggserialfn <> 0 AND a.aggdeserialfn <> 0)$$,
+	'those that are for parallel workers combine');
+SELECT is_empty($$SELECT f.oid::regprocedure FROM pg_aggregate AS a JOIN pg_proc AS p ON p.oid = a.aggfnoid
+	JOIN pg_proc AS f ON f.oid IN (a.aggcombinefn, a.aggserialfn, a.aggdeserialfn)
+	WHERE p.proname LIKE 'gpu\_%' AND (f.proparallel <> 's' OR f.provolatile <> 'i' OR f.proisstrict <> (f.oid <> a.aggcombinefn))$$,
+	'and so do their functions');
 SELECT * FROM finish();

@@ -105,9 +105,10 @@ ALTER TABLE pg_temp.changed ADD COLUMN d integer;
 INSERT INTO w SELECT i, (i % 5, i / 7.0, CASE WHEN i % 3 > 0 THEN i END, i)::pg_temp.changed FROM generate_series(1, 3000) AS i;
 SELECT pg_temp.sorted_as('SELECT id FROM w ORDER BY r', 'leading parts', 'columns dropped and added');
 SELECT pg_temp.same_ids('SELECT id FROM w ORDER BY r', 'SELECT id FROM w ORDER BY r, ctid', 'columns dropped and added');
-SELECT pg_temp.sorted_as(format('SELECT id FROM w ORDER BY %s', record), form, record), pg_temp.same_ids('SELECT id FROM w ORDER BY ' || record, 'SELECT id FROM w ORDER BY ' || record || ', ctid', record)
-FROM (VALUES ('ROW(id % 4, id::text COLLATE pg_temp.english)', 'leading parts'),
-	('CASE WHEN id % 2 = 0 THEN ROW(id, ''a''::varchar(3)) ELSE ROW(id % 4, id::varchar(9)) END', 'compared')) AS x (record, form);
+SELECT test FROM (VALUES ('ROW(id % 4, id::text COLLATE pg_temp.english)', 'leading parts'),
+	('CASE WHEN id % 2 = 0 THEN ROW(id, ''a''::varchar(3)) ELSE ROW(id % 4, id::varchar(9)) END', 'compared')) AS x (record, form),
+	LATERAL (VALUES (pg_temp.sorted_as('SELECT id FROM w ORDER BY ' || record, form, record)),
+		(pg_temp.same_ids('SELECT id FROM w ORDER BY ' || record, 'SELECT id FROM w ORDER BY ' || record || ', ctid', record))) AS y (test);
 
 -- documents: all types of values, sizes, names, what is nested
 \set documents '{null,true,false,1,1.0,-1,1e50,"\\"\\"","\\"a\\"","\\"A\\"","\\"-a\\"","[]","{}","[[]]","[{}]","[null]","[1]","[1.0]","[\\"a\\"]","[1,2]","[[1],2]","[1,[2]]","{\\"a\\": 1}","{\\"a\\": 1.0}","{\\"A\\": 1}","{\\"a\\": null}","{\\"a\\": []}","{\\"a\\": {}}","{\\"b\\": null}","{\\"aa\\": 0, \\"b\\": 1}","{\\"b\\": 1, \\"a\\": {\\"c\\": [true, false]}}"}'

@@ -164,6 +164,85 @@ SELECT pg_temp.plan('SELECT * FROM items ORDER BY g, filler COLLATE "C", id LIMI
 SELECT pg_temp.plan('SELECT * FROM items ORDER BY g, id');
 SET max_parallel_workers_per_gather = 0;
 
+-- parallel sorts send rows in blocks: a price for each row and its width, one for each block
+CREATE FUNCTION pg_temp.run_cost(plan jsonb) RETURNS numeric LANGUAGE sql
+	AS $$ SELECT (plan->>'Total Cost')::numeric - (plan->>'Startup Cost')::numeric $$;
+-- what a Gather Merge costs above its sorts, and where it begins above them
+CREATE FUNCTION pg_temp.merge_cost(query text, OUT run numeric, OUT startup numeric) LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+	sort jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	plan := plan->0->'Plan';
+	sort := plan;
+	WHILE sort->>'Custom Plan Provider' IS DISTINCT FROM 'GpuSort' LOOP
+		sort := sort->'Plans'->0;
+	END LOOP;
+	run := pg_temp.run_cost(plan) - pg_temp.run_cost(sort);
+	startup := (plan->>'Startup Cost')::numeric - (sort->>'Startup Cost')::numeric;
+END $$;
+SET max_parallel_workers_per_gather = 2;
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 20;
+SET parallel_leader_participation = off;
+SELECT pg_temp.plan('SELECT id, k FROM items ORDER BY k, id');
+SELECT run AS blocks, round(startup) AS setup FROM pg_temp.merge_cost('SELECT id, k FROM items ORDER BY k, id') \gset
+SELECT round(:blocks - 20000 * 0.015 * (1 + 12 / 100.0), 2) AS for_blocks, ceil(20000 * 32 / 32768.0) * 0.1 AS expected, :setup AS setup;
+SET gpusort.merge_row_cost = 0.001;
+SELECT run AS cheaper FROM pg_temp.merge_cost('SELECT id, k FROM items ORDER BY k, id') \gset
+SELECT round((:blocks - :cheaper) / 20000, 5) AS more_for_a_row, 0.014 * 1.12 AS expected;
+RESET gpusort.merge_row_cost;
+-- where workers gain less than the way costs, one process sorts: stock prices, wide rows, single rows instead of blocks
+SELECT pg_temp.plan('SELECT * FROM items ORDER BY k, id');
+SET parallel_setup_cost = 1000;
+SELECT pg_temp.plan('SELECT id, k FROM items ORDER BY k, id');
+SET parallel_setup_cost = 20;
+SET gpusort.parallel_blocks = off;
+SELECT pg_temp.plan('SELECT id, k FROM items ORDER BY k, id');
+RESET gpusort.parallel_blocks;
+-- each participant has memory of its own: in one process, the rows would go to disk
+SET gpusort.work_mem = '2MB';
+SELECT pg_temp.plan('SELECT * FROM items ORDER BY k, id');
+RESET gpusort.work_mem;
+-- the same below a window, DISTINCT and GROUP BY
+SELECT pg_temp.plan('SELECT id, rank() OVER (ORDER BY k, id) FROM items');
+SELECT pg_temp.plan('SELECT DISTINCT ON (k) k, id FROM items ORDER BY k, id DESC');
+SET enable_hashagg = off;
+SELECT pg_temp.plan('SELECT k, id, count(*) FROM items GROUP BY k, id');
+SELECT pg_temp.compare('SELECT k, id, count(*) FROM items GROUP BY k, id', false);
+RESET enable_hashagg;
+SELECT pg_temp.compare('SELECT id, rank() OVER (ORDER BY k, id) FROM items', false);
+SELECT pg_temp.compare('SELECT DISTINCT ON (k) k, id FROM items ORDER BY k, id DESC');
+-- at any price: a Gather Merge never looks dearer than PostgreSQL's
+SET gpusort.merge_row_cost = 1000;
+SET gpusort.cpu_row_cost = 1000;
+SELECT pg_temp.total_cost('SELECT id, k FROM items ORDER BY k, id') AS ours \gset
+SET gpusort.enabled = off;
+SELECT pg_temp.total_cost('SELECT id, k FROM items ORDER BY k, id') >= :ours AS not_dearer;
+RESET gpusort.enabled;
+RESET gpusort.merge_row_cost;
+RESET gpusort.cpu_row_cost;
+RESET parallel_leader_participation;
+RESET parallel_setup_cost;
+RESET min_parallel_table_scan_size;
+SET max_parallel_workers_per_gather = 0;
+
+-- a full sort takes an Incremental Sort's place where it costs less: between windows, and below GROUP BY
+SET enable_hashagg = off;
+SET random_page_cost = 1.1;
+SET gpusort.enabled = off;
+SELECT pg_temp.sorts('SELECT rank() OVER (PARTITION BY g ORDER BY id), rank() OVER (PARTITION BY g ORDER BY k) FROM items');
+SELECT pg_temp.sorts('SELECT k, g, count(*) FROM items GROUP BY k, g');
+RESET gpusort.enabled;
+SELECT pg_temp.sorts('SELECT rank() OVER (PARTITION BY g ORDER BY id), rank() OVER (PARTITION BY g ORDER BY k) FROM items');
+SELECT pg_temp.sorts('SELECT k, g, count(*) FROM items GROUP BY k, g');
+SET gpusort.cpu_row_cost = 1;
+SELECT pg_temp.sorts('SELECT rank() OVER (PARTITION BY g ORDER BY id), rank() OVER (PARTITION BY g ORDER BY k) FROM items');
+RESET gpusort.cpu_row_cost;
+RESET random_page_cost;
+RESET enable_hashagg;
+
 -- more rows than fit a hash table: grouping by our sort
 SET work_mem = '1MB';
 SET hash_mem_multiplier = 1;

@@ -1,0 +1,266 @@
+/*
+ * combine.c: states of aggregates that a parallel worker, or a partition, hands over: read from bytes, and combined.
+ *
+ * Bytes are read when they are combined, because only then it is known of what types they are; the deserialize function
+ * just hands them on.  They may be anything: what is not a state is an error.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+
+#include "partial.h"
+#include "src/compat.h"
+
+PG_FUNCTION_INFO_V1(gpusort_deserialize);
+PG_FUNCTION_INFO_V1(gpusort_combine_all);
+PG_FUNCTION_INFO_V1(gpusort_combine_values);
+PG_FUNCTION_INFO_V1(gpusort_combine_fraction);
+PG_FUNCTION_INFO_V1(gpusort_combine_pairs);
+
+/* A state in bytes, before it is combined.  Where a Collected has its call there is NULL. */
+typedef struct StateBytes
+{
+	CollectCall *call;
+	ByteSource	source;
+} StateBytes;
+
+/* What an aggregate's states hold. */
+typedef struct StateKind
+{
+	int			ncolumns;
+	int			key;			/* the argument to sort by */
+	bool		stable;			/* it counts in which order equal rows came */
+	bool		nulls;
+	bool		fraction;
+} StateKind;
+
+static const StateKind kind_all = {.ncolumns = 1, .stable = true, .nulls = true};
+static const StateKind kind_values = {.ncolumns = 1};
+static const StateKind kind_fraction = {.ncolumns = 1, .stable = true, .fraction = true};
+static const StateKind kind_pairs = {.ncolumns = 2, .key = 1, .stable = true, .nulls = true};
+
+/* Deserialize function: bytes for a combine function, which is called next, while the argument is still there. */
+Datum
+gpusort_deserialize(PG_FUNCTION_ARGS)
+{
+	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+	StateBytes *state = palloc(sizeof(StateBytes));
+
+	state->call = NULL;
+	state->source.at = VARDATA_ANY(bytes);
+	state->source.end = state->source.at + VARSIZE_ANY_EXHDR(bytes);
+	PG_RETURN_POINTER(state);
+}
+
+/* Is this the header of such a state, with columns of these forms, before so many bytes? */
+static void
+check_header(const StateHeader *header, const StateKind *kind, const ValueForm *forms, Size bytes)
+{
+	Size		least = 0;
+
+	if (header->version != STATE_VERSION || header->byte_order != BYTE_ORDER_MARK)
+		valueform_broken("It is of another version, or of a machine with another byte order.");
+	if (header->encoding != GetDatabaseEncoding())
+		valueform_broken("Its text has another encoding than the database.");
+	if (header->ncolumns != kind->ncolumns)
+		valueform_broken("It is of another aggregate.");
+	for (int i = 0; i < kind->ncolumns; i++)
+	{
+		if (header->columns[i].how != forms[i].how || header->columns[i].width != forms[i].width)
+			valueform_broken("Its values are of another type.");
+		if (header->columns[i].nullable > 1)
+			valueform_broken("A flag is neither set nor clear.");
+		least += header->columns[i].nullable ? 1 : valueform_least(&forms[i]);
+	}
+	if (kind->fraction ? header->fraction < 0 || header->fraction > 1 : header->fraction != 0)
+		valueform_broken("Its fraction is out of range.");
+	if (header->rows > bytes / least || (header->rows == 0 && !kind->fraction))
+		valueform_broken("It has another number of rows.");
+}
+
+/* Reads a column's value in a row. */
+static inline void
+get_value(ByteSource *source, ValueForm *form, bool nullable, bool may_be_null, NullableDatum *value)
+{
+	value->isnull = false;
+	if (nullable)
+	{
+		uint8		flag = (uint8) *take_bytes(source, 1);
+
+		if (flag > 1 || (flag == 1 && !may_be_null))
+			valueform_broken("A value is NULL that cannot be.");
+		value->isnull = flag == 1;
+	}
+	value->value = value->isnull ? (Datum) 0 : valueform_get(form, source);
+}
+
+/* Takes a row into a state. */
+static inline void
+take_row(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
+{
+	if (state->call->ncolumns == 1)
+		collect_put(fcinfo, state, row);
+	else
+		collect_put_pair(fcinfo, state, row);
+}
+
+/* Takes values of fixed width, which lie in their vector as in the bytes, until the state spills; returns how many. */
+static uint64
+take_fixed(FunctionCallInfo fcinfo, Collected *state, ValueForm *form, uint64 rows, ByteSource *source)
+{
+	Vector	   *vector = &state->columns[0];
+	uint64		done = 0;
+
+	while (done < rows && state->spill == NULL)
+	{
+		Size		count = Min((uint64) (vector->room - vector->rows), rows - done);
+
+		CHECK_FOR_INTERRUPTS();
+		if (count == 0)
+		{
+			NullableDatum value = {.value = valueform_get(form, source)};
+
+			collect_put(fcinfo, state, &value);
+			done++;
+			continue;
+		}
+		memcpy(vector->data + (Size) vector->rows * form->width, take_bytes(source, count * form->width),
+			   count * form->width);
+		vector->rows += (uint32) count;
+		done += count;
+	}
+	return done;
+}
+
+/* Takes values of variable length into their vector, as many as fit there; returns how many. */
+static uint64
+take_varying(Collected *state, ValueForm *form, uint64 rows, ByteSource *source)
+{
+	Vector	   *vector = &state->columns[0];
+
+	for (uint64 i = 0; i < rows; i++)
+	{
+		ByteSource	before = *source;
+		Size		length;
+		const char *data = valueform_get_bytes(form, source, &length);
+
+		if (i % PARTIAL_BLOCK == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (!vector_append_bytes(vector, data, length))
+		{
+			*source = before;
+			return i;
+		}
+	}
+	return rows;
+}
+
+/* Takes the rows of bytes into a state. */
+static void
+take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, const StateHeader *header,
+		  ByteSource *source)
+{
+	ValueForm  *forms = state->call->forms;
+	NullableDatum row[COLLECT_MAX_COLUMNS];
+	uint64		done = 0;
+
+	if (kind->ncolumns == 1 && !header->columns[0].nullable && state->spill == NULL)
+	{
+		if (forms[0].how == VALUE_FIXED && forms[0].width == state->call->types[0].stride)
+			done = take_fixed(fcinfo, state, &forms[0], header->rows, source);
+		else if (valueform_is_bytes(&forms[0]))
+			done = take_varying(state, &forms[0], header->rows, source);
+	}
+	for (uint64 i = done; i < header->rows; i++)
+	{
+		if (i % PARTIAL_BLOCK == 0)
+			CHECK_FOR_INTERRUPTS();
+		for (int c = 0; c < kind->ncolumns; c++)
+			get_value(source, &forms[c], header->columns[c].nullable, kind->nulls, &row[c]);
+		take_row(fcinfo, state, row);
+	}
+	if (source->at != source->end)
+		valueform_broken("There are bytes left behind its last row.");
+}
+
+/* Notes a percentile's fraction: the same for all of a group. */
+static void
+take_fraction(Collected *state, double fraction, bool first)
+{
+	if (first)
+		state->fraction = fraction;
+	else if (fraction != state->fraction && !(isnan(fraction) && isnan(state->fraction)))
+		collect_fraction_error(state->fraction, fraction);
+}
+
+/* Takes a state in bytes into another one. */
+static void
+take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, const StateBytes *other)
+{
+	ByteSource	source = other->source;
+	StateHeader header;
+	int			encoding;
+
+	memcpy(&header, take_bytes(&source, sizeof(header)), sizeof(header));
+	check_header(&header, kind, partial_forms(state->call), (Size) (source.end - source.at));
+	take_fraction(state, header.fraction, PG_ARGISNULL(0));
+	encoding = partial_begin_conversion(state->call);
+	PG_TRY();
+	{
+		take_rows(fcinfo, state, kind, &header, &source);
+	}
+	PG_FINALLY();
+	{
+		partial_end_conversion(encoding);
+	}
+	PG_END_TRY();
+}
+
+/* The state of argument 0, or a new one, with that of argument 1 taken into it. */
+static Datum
+combine(FunctionCallInfo fcinfo, const StateKind *kind)
+{
+	StateBytes *other;
+	Collected  *state;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	other = (StateBytes *) PG_GETARG_POINTER(1);
+	if (other->call != NULL)
+		elog(ERROR, "a state was not serialized before it is combined");
+	state = collect_state(fcinfo, kind->ncolumns, kind->key, kind->stable);
+	take_state(fcinfo, state, kind, other);
+	PG_RETURN_POINTER(state);
+}
+
+/* Combine functions, one for each transition function. */
+Datum
+gpusort_combine_all(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, &kind_all);
+}
+
+Datum
+gpusort_combine_values(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, &kind_values);
+}
+
+Datum
+gpusort_combine_fraction(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, &kind_fraction);
+}
+
+Datum
+gpusort_combine_pairs(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, &kind_pairs);
+}

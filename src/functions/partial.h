@@ -1,0 +1,47 @@
+/*
+ * partial.h: states of aggregates that a parallel worker, or a partition, hands over, as bytes.
+ *
+ * All aggregates have one form: a header, and the rows one after another.  Types are not named: those of the
+ * aggregate's call count, which are known where states are combined.
+ */
+#ifndef GPUSORT_PARTIAL_H
+#define GPUSORT_PARTIAL_H
+
+#include "collect.h"
+
+#define STATE_VERSION 1
+
+/* What a state's bytes begin with; integers are in the machine's order. */
+typedef struct StateHeader
+{
+	uint8		version;
+	uint8		encoding;		/* of text */
+	uint8		ncolumns;
+	uint8		unused;			/* 0, as all that is not used */
+	struct
+	{
+		uint8		how;		/* as in ValueForm */
+		uint8		nullable;	/* 1: a byte before each value says whether there is one */
+		uint16		width;
+	}			columns[COLLECT_MAX_COLUMNS];
+	uint32		byte_order;		/* BYTE_ORDER_MARK */
+	double		fraction;
+	uint64		rows;
+} StateHeader;
+
+#define BYTE_ORDER_MARK 0x01020304
+
+/* Rows between two looks at interrupts. */
+#define PARTIAL_BLOCK 4096
+
+/* How the columns of a call's states are written. */
+extern ValueForm *partial_forms(CollectCall *call);
+
+/*
+ * Send and receive functions convert text from and to the client's encoding.  Between these two that is the server's
+ * own, as it is in parallel workers anyway; the first returns what the second has to restore, also after an error.
+ */
+extern int	partial_begin_conversion(const CollectCall *call);
+extern void partial_end_conversion(int encoding);
+
+#endif

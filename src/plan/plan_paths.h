@@ -1,0 +1,34 @@
+/*
+ * plan_paths.h: the parts of the path hook, which plan_paths.c puts together.
+ */
+#ifndef GPUSORT_PLAN_PATHS_H
+#define GPUSORT_PLAN_PATHS_H
+
+#include "plan.h"
+
+/* Of sorts below nodes that pass on no LIMIT. */
+#define UNBOUNDED ((SortBound) {BOUND_NONE, 0, false})
+
+/* plan_price.c: how much less a SortPath of ours costs than it says, 0 if it is not to be ours. */
+extern Cost sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound);
+
+/* How much less a Gather Merge costs than it says because the rows of a sort of ours come to it in blocks. */
+extern Cost merge_saving(PlannerInfo *root, const GatherMergePath *merge, SortBound bound);
+
+/* A full sort of some path at our price, NULL if that is no lower than the server's. */
+extern Path *cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound);
+
+/*
+ * A Gather Merge over sorts of a relation at our price in workers, NULL if there is nothing to win.  A different target
+ * would be computed below it, where blocks of rows cannot pass.
+ */
+extern Path *cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys, SortBound bound,
+						 bool same_target);
+
+/* Both, below a node that passes on no LIMIT, as far as there is something to win. */
+extern List *cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys);
+
+/* plan_copies.c: paths like those of a list, over cheaper sorts; window functions may sort the input anew, if given. */
+extern List *copy_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *paths);
+
+#endif
