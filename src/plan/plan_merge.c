@@ -19,6 +19,7 @@
 #include "nodes/nodeFuncs.h"
 #include "rewrite/rewriteManip.h"
 
+#include "src/compat.h"
 #include "src/guc.h"
 #include "src/keys/sortkey.h"
 #include "src/sort/blocks.h"
@@ -252,6 +253,7 @@ make_gpumerge(const PlannedStmt *stmt, GatherMerge *gather, const CustomScan *so
 	plan->righttree = outerPlan(&sort->scan.plan);
 	/* the Gather Merge's names are the result's */
 	plan->targetlist = number_columns(gather->plan.targetlist, INDEX_VAR);
+	merge->custom_plans = children_for_explain(&gather->plan);
 	merge->custom_scan_tlist = name_columns(sort->custom_scan_tlist);
 	merge->custom_private = copyObject(sort->custom_private);
 	merge->methods = &gpumerge_scan_methods;
