@@ -319,7 +319,7 @@ add_value(Dictionary *dictionary, Datum value, const char *bytes, Size len, uint
 	uint32		place;
 	bool		equal;
 
-	if (too_many(dictionary))
+	if (too_many(dictionary) || VARHDRSZ + len >= MaxAllocSize)
 		return DICTIONARY_FULL;
 	equal = find_place(dictionary, value, &place);
 	if (dictionary->nentries == dictionary->room)

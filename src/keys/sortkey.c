@@ -116,14 +116,19 @@ sortkey_is_exact(Oid sortop, Oid collation, const char **why)
 }
 
 bool
-sortkeys_are_exact(int nkeys, const Oid *sortops, const Oid *collations)
+sortkey_travels(Oid sortop, Oid collation)
 {
+	Oid			opfamily;
+	Oid			opcintype;
+	bool		desc;
 	const char *why;
 
-	for (int i = 0; i < nkeys; i++)
-		if (!sortkey_is_exact(sortops[i], collations[i], &why))
-			return false;
-	return true;
+	if (!sortkey_is_exact(sortop, collation, &why) ||
+		!ordering_op_properties(sortop, &opfamily, &opcintype, &desc))
+		return false;
+	/* enums are encoded by where their values stand, which may change from one process's look to another's */
+	return opcintype != ANYENUMOID &&
+		(get_typlen(opcintype) > 0 || opcintype == NUMERICOID || opcintype == INETOID);
 }
 
 void

@@ -66,8 +66,11 @@ struct SortKey
  */
 extern bool sortkey_is_exact(Oid sortop, Oid collation, const char **why);
 
-/* The same of all keys of a sort. */
-extern bool sortkeys_are_exact(int nkeys, const Oid *sortops, const Oid *collations);
+/*
+ * May a key go to other processes in its encoded form?  It is exact, the same bytes in every process, and of some dozen
+ * bytes at most: strings would travel a second time, and may be as long as a tuple can be.
+ */
+extern bool sortkey_travels(Oid sortop, Oid collation);
 
 /*
  * Opens a key: sortop is the "<" or ">" of a btree family.  With exact set, which only operators allow that are exact

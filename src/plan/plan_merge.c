@@ -80,18 +80,39 @@ new_node_id(const PlannedStmt *stmt)
 	return Max(last_node_id(stmt->planTree), last_node_id_of(stmt->subplans)) + 1;
 }
 
-/* Does a list give out its child's columns as they are?  Constants stand in it by themselves. */
-static bool
-passes_through(const List *targets, const List *child)
+/* What a column of a sort is in the list of the node below it. */
+static const Expr *
+column_below(const CustomScan *sort, int column)
 {
-	if (list_length(targets) != list_length(child))
+	const Expr *expr = list_nth_node(TargetEntry, sort->custom_scan_tlist, column)->expr;
+	const Plan *below = outerPlan(&sort->scan.plan);
+	AttrNumber	attno = IsA(expr, Var) ? ((const Var *) expr)->varattno : 0;
+
+	if (attno < 1 || attno > list_length(below->targetlist))
+		return expr;
+	return list_nth_node(TargetEntry, below->targetlist, attno - 1)->expr;
+}
+
+/*
+ * Does a list give out the columns of the sort below as they are?  Constants stand in it by themselves, and what the
+ * sort has twice is taken from its first place both times.
+ */
+static bool
+passes_through(const List *targets, const CustomScan *sort)
+{
+	if (list_length(targets) != list_length(sort->custom_scan_tlist))
 		return false;
 	for (int i = 0; i < list_length(targets); i++)
 	{
-		Var		   *var = (Var *) list_nth_node(TargetEntry, targets, i)->expr;
+		const Var  *var = (const Var *) list_nth_node(TargetEntry, targets, i)->expr;
 
-		if (IsA(var, Const) ? !equal(var, list_nth_node(TargetEntry, child, i)->expr)
-			: !IsA(var, Var) || var->varno != OUTER_VAR || var->varattno != i + 1)
+		if (IsA(var, Const))
+		{
+			if (!equal(var, list_nth_node(TargetEntry, sort->custom_scan_tlist, i)->expr))
+				return false;
+		}
+		else if (!IsA(var, Var) || var->varno != OUTER_VAR || var->varattno < 1 ||
+				 (var->varattno != i + 1 && !equal(column_below(sort, var->varattno - 1), column_below(sort, i))))
 			return false;
 	}
 	return true;
@@ -110,6 +131,16 @@ merges_by(const GatherMerge *gather, const SortColumns *columns)
 	return true;
 }
 
+/* May blocks be put in order by the bytes of their keys? */
+static bool
+keys_travel(const SortColumns *columns)
+{
+	for (int i = 0; i < columns->nkeys; i++)
+		if (!sortkey_travels(columns->sortops[i], columns->collations[i]))
+			return false;
+	return true;
+}
+
 /* The sort below a Gather Merge, if it is ours and gives its columns to it as they are; else NULL. */
 static CustomScan *
 sort_below(const GatherMerge *gather)
@@ -117,7 +148,7 @@ sort_below(const GatherMerge *gather)
 	CustomScan *sort = (CustomScan *) outerPlan(&gather->plan);
 
 	if (!IsA(sort, CustomScan) || sort->methods != &gpusort_scan_methods || gather->plan.qual != NIL ||
-		!passes_through(gather->plan.targetlist, sort->custom_scan_tlist))
+		!passes_through(gather->plan.targetlist, sort))
 		return NULL;
 	return sort;
 }
@@ -275,7 +306,7 @@ take_gather_merge(PlannedStmt *stmt, GatherMerge *gather)
 		return &gather->plan;
 	drop_key_copies(stmt, gather);
 	gpusort_read_columns(&by, sort);
-	exact = sortkeys_are_exact(by.nkeys, by.sortops, by.collations);
+	exact = keys_travel(&by);
 	merge = make_gpumerge(stmt, gather, sort);
 	give_blocks(sort, &by, exact);
 	gather_blocks(gather, sort, &by, exact);

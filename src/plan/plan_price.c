@@ -42,7 +42,7 @@ typedef struct PathSortKeys
 {
 	int			words;
 	double		compares;		/* of each row */
-	bool		exact;			/* bytes alone decide, in whatever process they were made */
+	bool		travel;			/* encoded, they may go to other processes */
 } PathSortKeys;
 
 /* Words of a key of some type: strings are sorted by a prefix of about two. */
@@ -99,10 +99,8 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			if (!OidIsValid(sortop))
 				continue;
 			words = Max(words, words_of_type(member->em_datatype));
-			if (sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
-				continue;
-			keys.exact = false;
-			if (compares == 0)
+			keys.travel &= sortkey_travels(sortop, pathkey->pk_eclass->ec_collation);
+			if (compares == 0 && !sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
 				compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
 		}
 		keys.words += words;
@@ -162,7 +160,7 @@ merge_saving(PlannerInfo *root, const GatherMergePath *merge, SortBound bound)
 		return 0;
 	ours += ceil(rows * bytes_of_row(width) / BLOCK_BYTES) * parallel_tuple_cost;
 	/* comparisons, where bytes that were made by different processes do not decide */
-	if (!collect_keys(root, sort->pathkeys, sort->rows).exact)
+	if (!collect_keys(root, sort->pathkeys, sort->rows).travel)
 		ours += rows * 2 * cpu_operator_cost * LOG2(merge->num_workers + 1.0);
 	return Max(theirs - ours, 0);
 }

@@ -8,6 +8,7 @@
 
 #include "access/htup_details.h"
 #include "executor/tuptable.h"
+#include "utils/memutils.h"
 
 #include "src/compat.h"
 #include "rowstore.h"
@@ -130,7 +131,7 @@ leave_uniform(RowStore *store)
 {
 	if (store->bare && !add_headers(store))
 		return false;
-	if (!grow_offsets(store, store->rows + 1))
+	if (store->rows + 1 > store->offsets_size && !grow_offsets(store, store->rows + 1))
 		return false;
 	for (uint32 row = 0; row < store->rows; row++)
 		store->offsets[row] = (uint32) ((Size) row * store->stride / MAXIMUM_ALIGNOF);
@@ -257,6 +258,10 @@ put_values(RowStore *store, TupleTableSlot *slot)
 		hoff += BITMAPLEN(desc->natts);
 	hoff = MAXALIGN(hoff);
 	data_len = heap_compute_data_size(desc, slot->tts_values, slot->tts_isnull);
+	if (hoff + data_len > MaxAllocSize)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("row is too big: size %zu, maximum size %zu", hoff + data_len, (Size) MaxAllocSize)));
 	make_header(&header, hoff + data_len, desc->natts, infomask, hoff + MINIMAL_TUPLE_OFFSET);
 	place = begin_row(store, &header);
 	if (place == NULL)

@@ -281,7 +281,8 @@ sorter_put(Sorter *sorter, TupleTableSlot *slot)
 	{
 		bool		stored = rowstore_put(sorter->rows, slot);
 
-		if (unlikely(!stored && sorter->rows->rows > 0))
+		/* runs of a few rows each would be worse than no way of our own */
+		if (unlikely(!stored && sorter->rows->rows >= MIN_RUN_ROWS))
 		{
 			spill(sorter);
 			stored = sorter->core == NULL && rowstore_put(sorter->rows, slot);

@@ -219,11 +219,15 @@ spill_drain(SpillRuns *runs, void (*take) (void *arg, MinimalTuple tuple), void 
 	MinimalTuple row;
 
 	for (int i = 0; i < runs->ntapes; i++)
+	{
 		while ((row = rowtape_read(runs->tapes[i])) != NULL)
 		{
 			CHECK_FOR_INTERRUPTS();
 			take(arg, row);
 		}
+		rowtape_close(runs->tapes[i]);
+	}
+	runs->ntapes = 0;
 }
 
 void

@@ -1,7 +1,7 @@
 -- Parallel workers that hand their rows over in blocks.  The tables are no temporary ones, which workers cannot read, and queries are asked
 -- by RETURN QUERY, which runs them in parallel.
 \ir setup.psql
-SELECT plan(4 + 21 * 3 + 5 * 8 + 35);
+SELECT plan(4 + 24 * 3 + 5 * 8 + 37);
 RESET max_parallel_workers_per_gather;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -97,6 +97,8 @@ SET gpusort.parallel_blocks = on;
 
 -- words, bytes behind a word, and rows compared by the server; rows with one header, with NULLs, of many lengths; ties
 SELECT pg_temp.check_order('id, ' || key, 'v', key) FROM unnest(ARRAY['i2', 'i4', 'i8', 'f4', 'f8', 'd', 'ts', 'b', 'm', 'n', 't', 'x', 'u', 'iv']) AS key;
+-- columns that stand in the rows twice
+SELECT pg_temp.check_order(columns, 'v', 'i8') FROM unnest(ARRAY['id, i8, i8 AS again', '*, i4 AS again', 'id, t, t AS u, i8']) AS columns;
 SELECT pg_temp.check_order('*', 'v', key) FROM unnest(ARRAY['i8', 'b, i2, t', 'a', 'j, i4', 'i2, p', 't COLLATE "default", n', 'empty']) AS key;
 
 -- a single key, so that its words are all there is: by their ties' other columns the rows would come in any order
@@ -183,6 +185,10 @@ SELECT is((SELECT count(*)::integer FROM (SELECT i8 FROM v ORDER BY i8 LIMIT 400
 SELECT matches(pg_temp.plan_of('SELECT id FROM v ORDER BY i8', 'ANALYZE, VERBOSE, TIMING OFF, FORMAT JSON'), '"Custom Plan Provider": "GpuMerge".*"Blocks": \d+', 'EXPLAIN in JSON');
 SELECT lives_ok('EXPLAIN (VERBOSE, FORMAT XML) SELECT * FROM v ORDER BY j, id', 'in XML');
 SELECT throws_ok('SELECT pg_temp.rows_of(''SELECT 1 / (id - 3000) FROM v ORDER BY i8'')', '22012', NULL, 'an error in a worker');
+
+-- strings, and enums, whose encoding is a process's own, are compared as they are, not sent a second time as bytes
+SELECT doesnt_match(pg_temp.plan_of('SELECT id, t FROM v ORDER BY t COLLATE "C"', 'COSTS OFF, VERBOSE'), 'Output: \(ROW\(t', 'strings do not travel as encoded keys');
+SELECT matches(pg_temp.plan_of('SELECT id, i8 FROM v ORDER BY i8, id', 'COSTS OFF, VERBOSE'), 'Output: \(ROW\(i8, id\)\)', 'numbers do');
 
 DROP SCHEMA gpusort_parallel CASCADE;
 SELECT * FROM finish();

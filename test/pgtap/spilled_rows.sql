@@ -129,7 +129,7 @@ CREATE VIEW pg_temp.long AS SELECT k, id, t || k AS t, ctid FROM huge;
 CREATE TEMP TABLE listed AS SELECT ARRAY[hashint4(i) % 20000, i % 2] AS k, i AS id, md5(i::text) AS note FROM generate_series(1, 40000) AS i;
 ANALYZE narrow, padded, short, ids, numbers, wide, alike, holes, late, huge, listed;
 
-SELECT plan(17 * 4 + 5 * 4 + 4);
+SELECT plan(17 * 4 + 5 * 4 + 4 + 1);
 SELECT pg_temp.check_spilled('narrow', 'k', '1MB');
 SELECT pg_temp.check_spilled('narrow', 'k DESC', '1MB');
 SELECT pg_temp.check_spilled('padded', 'k', '1MB');
@@ -156,5 +156,14 @@ SELECT pg_temp.check_joined('narrow', 'k', '1MB');
 SELECT pg_temp.check_joined('short', 'k', '1MB');
 SELECT pg_temp.check_joined('numbers', 'k', '1MB');
 SELECT pg_temp.check_joined('ids', 'k', '1MB');
+
+-- what a run takes is there for the next one, instead of twice as much each time
+CREATE FUNCTION pg_temp.address_space() RETURNS bigint LANGUAGE sql AS $$
+	SELECT (regexp_match(pg_read_file('/proc/self/status'), 'VmPeak:\s+(\d+)'))[1]::bigint
+$$;
+SET gpusort.work_mem = '1MB';
+SELECT pg_temp.address_space() AS before \gset
+SELECT count(*) FROM (SELECT k, repeat('x', k % 20) AS t FROM generate_series(1, 400000) AS k ORDER BY hashint4(k) OFFSET 0) AS s \gset
+SELECT cmp_ok(pg_temp.address_space() - :before, '<', 1048576::bigint, 'tens of runs take no gigabytes of addresses');
 
 SELECT * FROM finish();
