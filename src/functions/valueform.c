@@ -256,7 +256,7 @@ put_fixed(const ValueForm *form, StringInfo bytes, Datum value)
 void
 valueform_put(ValueForm *form, StringInfo bytes, Datum value)
 {
-	struct varlena *varlena;
+	struct varlena *flat;
 
 	switch (form->how)
 	{
@@ -266,10 +266,10 @@ valueform_put(ValueForm *form, StringInfo bytes, Datum value)
 		case VALUE_BYTES:
 		case VALUE_TEXT:
 		case VALUE_NUMERIC:
-			varlena = PG_DETOAST_DATUM_PACKED(value);
-			valueform_put_bytes(bytes, VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena));
-			if (varlena != (struct varlena *) DatumGetPointer(value))
-				pfree(varlena);
+			flat = PG_DETOAST_DATUM_PACKED(value);
+			valueform_put_bytes(bytes, VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat));
+			if (flat != (struct varlena *) DatumGetPointer(value))
+				pfree(flat);
 			break;
 		case VALUE_SENT:
 			put_sent(form, bytes, value);
