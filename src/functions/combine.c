@@ -202,21 +202,14 @@ take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, con
 {
 	ByteSource	source = other->source;
 	StateHeader header;
-	int			encoding;
+	ValueForm  *forms = partial_forms(state->call);
 
 	memcpy(&header, take_bytes(&source, sizeof(header)), sizeof(header));
-	check_header(&header, kind, partial_forms(state->call), (Size) (source.end - source.at));
+	if (header.seal != partial_seal(state->call, other->source.at, (Size) (source.end - other->source.at)))
+		valueform_broken("It was written by another server or in another session, or changed since.");
+	check_header(&header, kind, forms, (Size) (source.end - source.at));
 	take_fraction(state, header.fraction, PG_ARGISNULL(0));
-	encoding = partial_begin_conversion(state->call);
-	PG_TRY();
-	{
-		take_rows(fcinfo, state, kind, &header, &source);
-	}
-	PG_FINALLY();
-	{
-		partial_end_conversion(encoding);
-	}
-	PG_END_TRY();
+	take_rows(fcinfo, state, kind, &header, &source);
 }
 
 /* The state of argument 0, or a new one, with that of argument 1 taken into it. */

@@ -5,8 +5,12 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
+#include "catalog/pg_control.h"
+#include "common/hashfn.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "storage/proc.h"
 #include "utils/memutils.h"
 
 #include "partial.h"
@@ -40,26 +44,24 @@ partial_forms(CollectCall *call)
 	return call->forms;
 }
 
-int
-partial_begin_conversion(const CollectCall *call)
+uint64
+partial_seal(const CollectCall *call, const char *bytes, Size length)
 {
-	int			encoding = pg_get_client_encoding();
+	const PGPROC *leader = MyProc->lockGroupLeader ? MyProc->lockGroupLeader : MyProc;
+	const unsigned char *secret = (const unsigned char *) GetMockAuthenticationNonce();
+	uint64		key = hash_bytes_extended(secret, MOCK_AUTH_NONCE_LEN, 0);
+	bool		sealed = false;
 
+	key = hash_combine64(key, (uint64) leader->pid);
 	for (int i = 0; i < call->ncolumns; i++)
-		if (valueform_converts(&call->forms[i]) && encoding != GetDatabaseEncoding())
+		if (call->forms[i].how == VALUE_DATUM)
 		{
-			if (SetClientEncoding(GetDatabaseEncoding()) < 0)
-				elog(ERROR, "SetClientEncoding(%d) failed", GetDatabaseEncoding());
-			return encoding;
+			key = hash_combine64(key, call->types[i].type);
+			sealed = true;
 		}
-	return -1;
-}
-
-void
-partial_end_conversion(int encoding)
-{
-	if (encoding >= 0 && SetClientEncoding(encoding) < 0)
-		elog(FATAL, "SetClientEncoding(%d) failed", encoding);
+	if (!sealed)
+		return 0;
+	return hash_bytes_extended((const unsigned char *) bytes + sizeof(uint64), (int) (length - sizeof(uint64)), key);
 }
 
 /* Bytes with a header in which the number of rows is still to come; the first are for the length of a bytea. */
@@ -85,11 +87,16 @@ begin_bytes(StringInfo bytes, const Collected *state, const ValueForm *forms)
 	return header;
 }
 
+/* The bytes as a datum, with their number of rows and their seal. */
 static bytea *
-end_bytes(StringInfo bytes, StateHeader *header, uint64 rows)
+end_bytes(StringInfo bytes, StateHeader *header, const CollectCall *call, uint64 rows)
 {
+	char	   *state = bytes->data + VARHDRSZ;
+
 	header->rows = rows;
-	memcpy(bytes->data + VARHDRSZ, header, sizeof(*header));
+	memcpy(state, header, sizeof(*header));
+	header->seal = partial_seal(call, state, (Size) bytes->len - VARHDRSZ);
+	memcpy(state, &header->seal, sizeof(header->seal));
 	SET_VARSIZE(bytes->data, bytes->len);
 	return (bytea *) bytes->data;
 }
@@ -259,29 +266,20 @@ serialize(FunctionCallInfo fcinfo, RowsWanted wanted)
 	ValueForm  *forms = partial_forms(state->call);
 	StringInfoData bytes;
 	StateHeader header = begin_bytes(&bytes, state, forms);
-	int			encoding = partial_begin_conversion(state->call);
 	uint64		count;
 
-	PG_TRY();
+	if (state->spill)
+		count = put_spilled_rows(&bytes, &header, state, wanted == ROWS_DISTINCT);
+	else
 	{
-		if (state->spill)
-			count = put_spilled_rows(&bytes, &header, state, wanted == ROWS_DISTINCT);
-		else
-		{
-			BigMem	   *mem = bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort state",
-																  ALLOCSET_SMALL_SIZES));
-			const uint32 *rows = choose_rows(mem, state, wanted, &count);
+		BigMem	   *mem = bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort state",
+															  ALLOCSET_SMALL_SIZES));
+		const uint32 *rows = choose_rows(mem, state, wanted, &count);
 
-			put_rows(&bytes, &header, state, rows, count);
-			MemoryContextDelete(bigmem_context(mem));
-		}
+		put_rows(&bytes, &header, state, rows, count);
+		MemoryContextDelete(bigmem_context(mem));
 	}
-	PG_FINALLY();
-	{
-		partial_end_conversion(encoding);
-	}
-	PG_END_TRY();
-	PG_RETURN_BYTEA_P(end_bytes(&bytes, &header, count));
+	PG_RETURN_BYTEA_P(end_bytes(&bytes, &header, state->call, count));
 }
 
 /* Serialize functions: of gpu_sort_agg and gpu_rle, of the percentiles, and of gpu_count_distinct. */

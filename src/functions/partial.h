@@ -14,6 +14,7 @@
 /* What a state's bytes begin with; integers are in the machine's order. */
 typedef struct StateHeader
 {
+	uint64		seal;			/* of all that follows, by partial_seal */
 	uint8		version;
 	uint8		encoding;		/* of text */
 	uint8		ncolumns;
@@ -38,10 +39,10 @@ typedef struct StateHeader
 extern ValueForm *partial_forms(CollectCall *call);
 
 /*
- * Send and receive functions convert text from and to the client's encoding.  Between these two that is the server's
- * own, as it is in parallel workers anyway; the first returns what the second has to restore, also after an error.
+ * The seal of a state's bytes: 0, unless they hold datums as they are, which cannot be checked one by one.  Those are
+ * believed because nobody knows the key but this server, for this session and its parallel workers, who share what
+ * datums refer to: types, and the numbers of anonymous row types.
  */
-extern int	partial_begin_conversion(const CollectCall *call);
-extern void partial_end_conversion(int encoding);
+extern uint64 partial_seal(const CollectCall *call, const char *bytes, Size length);
 
 #endif

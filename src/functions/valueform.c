@@ -6,10 +6,10 @@
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
-#include "utils/typcache.h"
 
 #include "src/compat.h"
 #include "valueform.h"
@@ -61,51 +61,37 @@ any_bits(Oid type, char kind, const VectorType *vtype)
 	}
 }
 
-static bool can_send(Oid type);
-
-/* Can all columns of a row type be sent and received? */
-static bool
-can_send_columns(Oid type)
-{
-	TupleDesc	desc = lookup_rowtype_tupdesc(type, -1);
-	bool		can = true;
-
-	for (int i = 0; can && i < desc->natts; i++)
-		can = TupleDescAttr(desc, i)->attisdropped || can_send(TupleDescAttr(desc, i)->atttypid);
-	ReleaseTupleDesc(desc);
-	return can;
-}
-
-/* Has a type functions to send and receive values, and has each type that it is made of? */
+/* Has a base type functions to send and receive values? */
 static bool
 can_send(Oid type)
 {
-	Oid			base = getBaseType(type);
-	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(base));
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
 	Form_pg_type form;
-	Oid			element;
-	char		kind;
 	bool		can;
 
 	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for type %u", base);
+		elog(ERROR, "cache lookup failed for type %u", type);
 	form = (Form_pg_type) GETSTRUCT(tuple);
-	can = OidIsValid(form->typsend) && OidIsValid(form->typreceive);
-	kind = form->typtype;
+	can = form->typtype == TYPTYPE_BASE && OidIsValid(form->typsend) && OidIsValid(form->typreceive);
 	ReleaseSysCache(tuple);
-	if (!can)
-		return false;
-	element = get_element_type(base);
-	if (OidIsValid(element))
-		return can_send(element);
-	if (kind == TYPTYPE_RANGE)
-		return can_send(get_range_subtype(base));
-	if (kind == TYPTYPE_MULTIRANGE)
-		return can_send(get_multirange_range(base));
-	return kind != TYPTYPE_COMPOSITE || can_send_columns(base);
+	return can;
 }
 
-/* Finds the functions that write and read values. */
+/*
+ * Do a type's send and receive functions give back any value as it was?  Those of composite types, ranges and arrays of
+ * domains check more than is true of all values, and anonymous rows inside of others cannot be received.
+ */
+static bool
+keeps_when_sent(Oid type)
+{
+	Oid			element = get_element_type(type);
+
+	if (get_typtype(type) == TYPTYPE_ENUM)
+		return true;
+	return can_send(type) && (!OidIsValid(element) || can_send(element));
+}
+
+/* Finds the functions that send and receive values. */
 static void
 find_functions(ValueForm *form, Oid type, MemoryContext cxt)
 {
@@ -113,16 +99,8 @@ find_functions(ValueForm *form, Oid type, MemoryContext cxt)
 	Oid			in;
 	bool		varlena;
 
-	if (form->how == VALUE_WRITTEN)
-	{
-		getTypeOutputInfo(type, &out, &varlena);
-		getTypeInputInfo(type, &in, &form->ioparam);
-	}
-	else
-	{
-		getTypeBinaryOutputInfo(type, &out, &varlena);
-		getTypeBinaryInputInfo(type, &in, &form->ioparam);
-	}
+	getTypeBinaryOutputInfo(type, &out, &varlena);
+	getTypeBinaryInputInfo(type, &in, &form->ioparam);
 	fmgr_info_cxt(out, &form->out, cxt);
 	fmgr_info_cxt(in, &form->in, cxt);
 }
@@ -141,12 +119,10 @@ form_of(Oid type, const VectorType *vtype)
 			return VALUE_BYTES;
 		case NUMERICOID:
 			return VALUE_NUMERIC;
-		case RECORDOID:
-			return VALUE_RECORD;
 	}
 	if (any_bits(type, get_typtype(type), vtype))
 		return VALUE_FIXED;
-	return can_send(type) ? VALUE_SENT : VALUE_WRITTEN;
+	return keeps_when_sent(type) ? VALUE_SENT : VALUE_DATUM;
 }
 
 void
@@ -158,49 +134,106 @@ valueform_open(ValueForm *form, const VectorType *vtype, MemoryContext cxt)
 	memset(form, 0, sizeof(*form));
 	form->how = form_of(type, vtype);
 	form->byval = vtype->byval;
+	form->len = vtype->len;
 	if (form->how == VALUE_FIXED)
 		form->width = (uint16) vtype->len;
 	else
-	{
 		initStringInfo(&form->room);
+	if (form->how == VALUE_SENT)
+	{
 		form->scratch = AllocSetContextCreate(cxt, "gpusort values", ALLOCSET_SMALL_SIZES);
-		if (form->how >= VALUE_SENT)
-			find_functions(form, type, cxt);
+		find_functions(form, type, cxt);
 	}
 	MemoryContextSwitchTo(old);
 }
 
-/* Appends what a value's own function makes of it. */
+/*
+ * Send and receive functions convert text from and to the client's encoding.  Between these two that is the server's
+ * own, as it is in parallel workers anyway; what the first returns the second has to restore, also after an error.
+ */
+static int
+begin_conversion(void)
+{
+	int			encoding = pg_get_client_encoding();
+
+	if (SetClientEncoding(GetDatabaseEncoding()) < 0)
+		elog(ERROR, "SetClientEncoding(%d) failed", GetDatabaseEncoding());
+	return encoding;
+}
+
+/* The second of them. */
 static void
-put_by_function(ValueForm *form, StringInfo bytes, Datum value)
+end_conversion(int encoding)
+{
+	if (SetClientEncoding(encoding) < 0)
+		elog(FATAL, "SetClientEncoding(%d) failed", encoding);
+}
+
+/* Calls a value's send function. */
+static bytea *
+call_send(ValueForm *form, Datum value)
+{
+	bytea	   *volatile sent = NULL;
+	int			encoding;
+
+	if (pg_get_client_encoding() == GetDatabaseEncoding())
+		return SendFunctionCall(&form->out, value);
+	encoding = begin_conversion();
+	PG_TRY();
+	{
+		sent = SendFunctionCall(&form->out, value);
+	}
+	PG_FINALLY();
+	{
+		end_conversion(encoding);
+	}
+	PG_END_TRY();
+	return sent;
+}
+
+/* Calls a value's receive function, on what is in the form's room. */
+static Datum
+call_receive(ValueForm *form)
+{
+	volatile Datum value = (Datum) 0;
+	int			encoding;
+
+	if (pg_get_client_encoding() == GetDatabaseEncoding())
+		return ReceiveFunctionCall(&form->in, &form->room, form->ioparam, -1);
+	encoding = begin_conversion();
+	PG_TRY();
+	{
+		value = ReceiveFunctionCall(&form->in, &form->room, form->ioparam, -1);
+	}
+	PG_FINALLY();
+	{
+		end_conversion(encoding);
+	}
+	PG_END_TRY();
+	return value;
+}
+
+/* Appends what a value's send function makes of it. */
+static void
+put_sent(ValueForm *form, StringInfo bytes, Datum value)
 {
 	MemoryContext old = MemoryContextSwitchTo(form->scratch);
+	bytea	   *sent = call_send(form, value);
 
-	if (form->how == VALUE_WRITTEN)
-	{
-		char	   *text = OutputFunctionCall(&form->out, value);
-
-		valueform_put_bytes(bytes, text, strlen(text));
-	}
-	else
-	{
-		bytea	   *sent;
-
-		if (form->how == VALUE_RECORD)
-		{
-			HeapTupleHeader row = DatumGetHeapTupleHeader(value);
-			int32		typmod = HeapTupleHeaderGetTypMod(row);
-
-			value = PointerGetDatum(row);
-			valueform_reserve(bytes, sizeof(typmod));
-			memcpy(bytes->data + bytes->len, &typmod, sizeof(typmod));
-			bytes->len += sizeof(typmod);
-		}
-		sent = SendFunctionCall(&form->out, value);
-		valueform_put_bytes(bytes, VARDATA(sent), VARSIZE(sent) - VARHDRSZ);
-	}
+	valueform_put_bytes(bytes, VARDATA(sent), VARSIZE(sent) - VARHDRSZ);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(form->scratch);
+}
+
+/* Appends a value's own bytes, of which none lie elsewhere: what was is fetched, and an expanded object made flat. */
+static void
+put_datum(const ValueForm *form, StringInfo bytes, Datum value)
+{
+	Datum		flat = form->len == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)) : value;
+
+	valueform_put_bytes(bytes, DatumGetPointer(flat), datumGetSize(flat, false, form->len));
+	if (flat != value)
+		pfree(DatumGetPointer(flat));
 }
 
 /* Appends a value as it lies in memory, at a place that need not be aligned. */
@@ -223,7 +256,7 @@ put_fixed(const ValueForm *form, StringInfo bytes, Datum value)
 void
 valueform_put(ValueForm *form, StringInfo bytes, Datum value)
 {
-	struct varlena *varlena;
+	struct varlena *flat;
 
 	switch (form->how)
 	{
@@ -233,13 +266,16 @@ valueform_put(ValueForm *form, StringInfo bytes, Datum value)
 		case VALUE_BYTES:
 		case VALUE_TEXT:
 		case VALUE_NUMERIC:
-			varlena = PG_DETOAST_DATUM_PACKED(value);
-			valueform_put_bytes(bytes, VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena));
-			if (varlena != (struct varlena *) DatumGetPointer(value))
-				pfree(varlena);
+			flat = PG_DETOAST_DATUM_PACKED(value);
+			valueform_put_bytes(bytes, VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat));
+			if (flat != (struct varlena *) DatumGetPointer(value))
+				pfree(flat);
 			break;
-		default:
-			put_by_function(form, bytes, value);
+		case VALUE_SENT:
+			put_sent(form, bytes, value);
+			break;
+		case VALUE_DATUM:
+			put_datum(form, bytes, value);
 			break;
 	}
 }
@@ -297,30 +333,29 @@ as_varlena(StringInfo room, const char *data, Size length)
 	return PointerGetDatum(room->data);
 }
 
-/* Has a value's own function read it. */
+/* Puts bytes where any value is aligned, and nothing else is. */
+static void
+fill_room(StringInfo room, const char *data, Size length)
+{
+	resetStringInfo(room);
+	valueform_reserve(room, length);
+	appendBinaryStringInfo(room, data, (int) length);
+}
+
+/* Has a value's receive function read it. */
 static Datum
-get_by_function(ValueForm *form, const char *data, Size length, int32 typmod)
+get_sent(ValueForm *form, const char *data, Size length)
 {
 	MemoryContext old;
 	Datum		value;
 
 	MemoryContextReset(form->scratch);
-	resetStringInfo(&form->room);
-	valueform_reserve(&form->room, length);
-	appendBinaryStringInfo(&form->room, data, (int) length);
+	fill_room(&form->room, data, length);
 	old = MemoryContextSwitchTo(form->scratch);
-	if (form->how == VALUE_WRITTEN)
-	{
-		check_text(data, length);
-		value = InputFunctionCall(&form->in, form->room.data, form->ioparam, -1);
-	}
-	else
-	{
-		value = ReceiveFunctionCall(&form->in, &form->room, form->ioparam, typmod);
-		if (form->room.cursor != form->room.len)
-			valueform_broken("A value is shorter than its bytes.");
-	}
+	value = call_receive(form);
 	MemoryContextSwitchTo(old);
+	if (form->room.cursor != form->room.len)
+		valueform_broken("A value is shorter than its bytes.");
 	return value;
 }
 
@@ -343,16 +378,16 @@ valueform_get_bytes(const ValueForm *form, ByteSource *source, Size *length)
 Datum
 valueform_get_slow(ValueForm *form, ByteSource *source)
 {
-	int32		typmod = -1;
 	Size		length;
 	const char *data;
 
 	if (form->how == VALUE_FIXED)
 		return PointerGetDatum(take_bytes(source, form->width));
-	if (form->how == VALUE_RECORD)
-		memcpy(&typmod, take_bytes(source, sizeof(typmod)), sizeof(typmod));
 	data = valueform_get_bytes(form, source, &length);
 	if (valueform_is_bytes(form))
 		return as_varlena(&form->room, data, length);
-	return get_by_function(form, data, length, typmod);
+	if (form->how == VALUE_SENT)
+		return get_sent(form, data, length);
+	fill_room(&form->room, data, length);
+	return PointerGetDatum(form->room.data);
 }

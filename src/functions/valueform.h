@@ -2,7 +2,9 @@
  * valueform.h: values of a type as bytes that may come back from anywhere.
  *
  * What is read may be anything, so each value is checked before it is one: by a look at it where any bits, or any text,
- * are a value, and else by the type's own receive function.  Types are known to both sides; the bytes name none.
+ * are a value, and else by the type's own receive function.  What that would not give back as it was goes as the datum
+ * that it is, which nobody can check: such bytes must come from this session, and it is the caller who sees to that
+ * (partial.h).  Types are known to both sides; the bytes name none.
  */
 #ifndef GPUSORT_VALUEFORM_H
 #define GPUSORT_VALUEFORM_H
@@ -20,14 +22,14 @@ typedef enum ValueHow
 	VALUE_TEXT = 3,				/* text in the server's encoding */
 	VALUE_NUMERIC = 4,			/* as numeric keeps it */
 	VALUE_SENT = 5,				/* as the type's send function has it */
-	VALUE_RECORD = 6,			/* the same, behind the number that its anonymous row type has in this server */
-	VALUE_WRITTEN = 7			/* as the type's output function has it, for types without a send function */
+	VALUE_DATUM = 6				/* the datum itself, with its header if it has one */
 } ValueHow;
 
 typedef struct ValueForm
 {
 	ValueHow	how;
 	uint16		width;			/* VALUE_FIXED */
+	int16		len;			/* as pg_type.typlen */
 	bool		byval;
 	Oid			ioparam;
 	FmgrInfo	out;
@@ -45,13 +47,6 @@ typedef struct ByteSource
 
 /* Finds a type's form; what it needs lives in cxt. */
 extern void valueform_open(ValueForm *form, const VectorType *vtype, MemoryContext cxt);
-
-/* Does it call functions that convert text to the client's encoding?  Then that has to be the server's own. */
-static inline bool
-valueform_converts(const ValueForm *form)
-{
-	return form->how == VALUE_SENT || form->how == VALUE_RECORD;
-}
 
 /* The fewest bytes of a value. */
 static inline Size
