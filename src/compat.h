@@ -44,11 +44,13 @@
 #define PLANNER_ARGUMENTS	parse, query_string, cursor_options, params
 #endif
 
-/* A node's time so far; 19 keeps it in clock ticks. */
+/* A node's time so far, and whether it is taken; 19 keeps clock ticks, in a struct within that of nodes */
 #if PG_VERSION_NUM >= 190000
-#define instrument_ms(instrument) INSTR_TIME_GET_MILLISEC((instrument)->total)
+#define instrument_ms(instrument)		INSTR_TIME_GET_MILLISEC((instrument)->instr.total)
+#define instrument_timed(instrument)	((instrument)->instr.need_timer)
 #else
-#define instrument_ms(instrument) ((instrument)->total * 1000.0)
+#define instrument_ms(instrument)		((instrument)->total * 1000.0)
+#define instrument_timed(instrument)	((instrument)->need_timer)
 #endif
 
 /* before 18 the attribute had another name and stood behind a declaration */

@@ -158,7 +158,7 @@ append_array(Parts *part, Datum value, StringInfo out)
 {
 	ArrayType  *array = DatumGetArrayTypeP(value);
 	int			count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-	const bits8 *present = ARR_NULLBITMAP(array);
+	const uint8 *present = ARR_NULLBITMAP(array);
 	char	   *at = (char *) array + (present ? array->dataoffset : (int32) ARR_OVERHEAD_NONULLS(ARR_NDIM(array)));
 	PartsResult result = PARTS_WHOLE;
 

@@ -288,7 +288,7 @@ begin_block(BlockWriter *writer)
 	memset(tuple, 0, rows);
 	heap_fill_tuple(writer->first_desc, writer->first_values, writer->first_nulls, (char *) tuple + head, key_bytes,
 					&tuple->t_infomask, tuple->t_bits);
-	tuple->t_bits[ncolumns / 8] |= (bits8) (1 << (ncolumns % 8));
+	tuple->t_bits[ncolumns / 8] |= (uint8) (1 << (ncolumns % 8));
 	tuple->t_infomask |= HEAP_HASNULL | HEAP_HASVARWIDTH;
 	tuple->t_infomask2 = (uint16) (ncolumns + 1);
 	tuple->t_hoff = (uint8) (head + MINIMAL_TUPLE_OFFSET);

@@ -85,7 +85,7 @@ extern void blockwriter_close(BlockWriter *writer);
 static inline BlockHeader *
 block_header(Datum block)
 {
-	return (BlockHeader *) MAXALIGN(DatumGetPointer(block) + VARHDRSZ);
+	return (BlockHeader *) MAXALIGN((char *) DatumGetPointer(block) + VARHDRSZ);
 }
 
 #endif

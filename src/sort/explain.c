@@ -288,7 +288,7 @@ own_loops(PlanState *node, double *ms)
 static void
 explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
 {
-	bool		timed = es->timing && node->instrument->need_timer;
+	bool		timed = es->timing && instrument_timed(node->instrument);
 	bool		text = es->format == EXPLAIN_FORMAT_TEXT;
 	double		total_ms;
 	double		child_ms;
