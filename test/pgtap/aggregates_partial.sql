@@ -242,7 +242,7 @@ BEGIN
 	IF pg_client_encoding() <> 'LATIN1' THEN
 		RAISE 'the client''s encoding has become %', pg_client_encoding();
 	END IF;
-	RETURN sent_bytes_cmp(a, b);
+	RETURN partial.sent_bytes_cmp(a, b);
 END $$;
 SELECT format('CREATE FUNCTION sent_%s(sent, sent) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS ''bytea%1$s'';
 	CREATE OPERATOR %s (LEFTARG = sent, RIGHTARG = sent, FUNCTION = sent_%1$s)', name, op)
