@@ -2,8 +2,8 @@
  * blocks.h: sorted rows on their way from a parallel participant to the leader, many of them in one tuple.
  *
  * The tuple's last column is the block, a bytea.  The columns before it are the key of the block's first row, by which
- * Gather Merge puts the blocks of all participants in order: where every key may travel encoded its normalised form, one
- * bytea; else the values of the sort's keys themselves, compared by the server's operators.
+ * Gather Merge puts the blocks of all participants in order: where every key may travel encoded its normalised form,
+ * one bytea; else the values of the sort's keys themselves, compared by the server's operators.
  */
 #ifndef GPUSORT_BLOCKS_H
 #define GPUSORT_BLOCKS_H
