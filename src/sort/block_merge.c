@@ -402,29 +402,30 @@ merge_two(BlockMerge *merge, BlockKeys how, const Part *left, const Part *right,
 	}
 }
 
-/* Merges two parts, compiled once for each kind of keys and of result. */
+/* The same, compiled once for each kind of result. */
+static pg_attribute_always_inline void
+merge_by(BlockMerge *merge, BlockKeys how, const Part *left, const Part *right, MergeRow *items, const char **ready)
+{
+	if (ready)
+		merge_two(merge, how, left, right, NULL, ready);
+	else
+		merge_two(merge, how, left, right, items, NULL);
+}
+
+/* The same, compiled once for each kind of keys. */
 static void
 merge_parts(BlockMerge *merge, const Part *left, const Part *right, MergeRow *items, const char **ready)
 {
 	switch (merge->how)
 	{
 		case BLOCK_WORDS:
-			if (ready)
-				merge_two(merge, BLOCK_WORDS, left, right, NULL, ready);
-			else
-				merge_two(merge, BLOCK_WORDS, left, right, items, NULL);
+			merge_by(merge, BLOCK_WORDS, left, right, items, ready);
 			break;
 		case BLOCK_BYTES_BEHIND:
-			if (ready)
-				merge_two(merge, BLOCK_BYTES_BEHIND, left, right, NULL, ready);
-			else
-				merge_two(merge, BLOCK_BYTES_BEHIND, left, right, items, NULL);
+			merge_by(merge, BLOCK_BYTES_BEHIND, left, right, items, ready);
 			break;
 		case BLOCK_COMPARED:
-			if (ready)
-				merge_two(merge, BLOCK_COMPARED, left, right, NULL, ready);
-			else
-				merge_two(merge, BLOCK_COMPARED, left, right, items, NULL);
+			merge_by(merge, BLOCK_COMPARED, left, right, items, ready);
 			break;
 	}
 }

@@ -195,17 +195,15 @@ copy_varlena(char *to, const char *from, const GatherColumn *column, uint16 *inf
 }
 
 /* Copies a value of fixed width, most of which have one of two widths. */
-static inline char *
-copy_fixed(char *to, const char *from, const GatherColumn *column)
+static inline void
+copy_fixed(char *to, const char *from, int16 len)
 {
-	to = pad(to, column->align);
-	if (column->len == 4)
-		memcpy(to, from, 4);
-	else if (column->len == 8)
+	if (len == 8)
 		memcpy(to, from, 8);
+	else if (len == 4)
+		memcpy(to, from, 4);
 	else
-		memcpy(to, from, column->len);
-	return to + column->len;
+		memcpy(to, from, len);
 }
 
 /* Is any of the row's columns NULL? */
@@ -250,7 +248,14 @@ form_row(RowGather *gather, HeapTupleHeader tuple)
 			continue;
 		if (infomask & HEAP_HASNULL)
 			row->t_bits[i / 8] |= 1 << i % 8;
-		to = column->len > 0 ? copy_fixed(to, from, column) : copy_varlena(to, from, column, &infomask);
+		if (column->len < 0)
+		{
+			to = copy_varlena(to, from, column, &infomask);
+			continue;
+		}
+		to = pad(to, column->align);
+		copy_fixed(to, from, column->len);
+		to += column->len;
 	}
 	row->t_len = (uint32) (to - (char *) row);
 	row->t_infomask2 = gather->ncolumns;
@@ -272,12 +277,7 @@ copy_columns(const RowGather *gather, HeapTupleHeader tuple, char *to)
 	{
 		const GatherColumn *column = &gather->columns[i];
 
-		if (column->len == 8)
-			memcpy(to + column->to, from + column->from, 8);
-		else if (column->len == 4)
-			memcpy(to + column->to, from + column->from, 4);
-		else
-			memcpy(to + column->to, from + column->from, column->len);
+		copy_fixed(to + column->to, from + column->from, column->len);
 	}
 	return true;
 }
