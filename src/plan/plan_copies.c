@@ -92,7 +92,7 @@ static Path *
 copy_gather_merge(ChainCopy *chain, GatherMergePath *merge)
 {
 	Path	   *below = copy_chain(chain, merge->subpath);
-	Cost		own = merge_saving(chain->root, merge, UNBOUNDED);
+	Cost		own = merge_saving(merge, UNBOUNDED);
 	GatherMergePath *copy;
 
 	if (below == NULL && own <= 0)

@@ -13,7 +13,7 @@
 extern Cost sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound);
 
 /* How much less a Gather Merge costs than it says because the rows of a sort of ours come to it in blocks. */
-extern Cost merge_saving(PlannerInfo *root, const GatherMergePath *merge, SortBound bound);
+extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
 
 /* A full sort of some path at our price, NULL if that is no lower than the server's. */
 extern Path *cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound);

@@ -42,7 +42,6 @@ typedef struct PathSortKeys
 {
 	int			words;
 	double		compares;		/* of each row */
-	bool		travel;			/* encoded, they may go to other processes */
 } PathSortKeys;
 
 /* Words of a key of some type: strings are sorted by a prefix of about two. */
@@ -76,7 +75,7 @@ compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, 
 static PathSortKeys
 collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 {
-	PathSortKeys keys = {0, 0, true};
+	PathSortKeys keys = {0, 0};
 	ListCell   *lc;
 	ListCell   *cell;
 
@@ -99,7 +98,6 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			if (!OidIsValid(sortop))
 				continue;
 			words = Max(words, words_of_type(member->em_datatype));
-			keys.travel &= sortkey_travels(sortop, pathkey->pk_eclass->ec_collation);
 			if (compares == 0 && !sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
 				compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
 		}
@@ -107,6 +105,32 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 		keys.compares += compares;
 	}
 	return keys;
+}
+
+/* May keys go to other processes encoded, whichever members of the equivalence classes they will be? */
+static bool
+pathkeys_travel(List *pathkeys)
+{
+	ListCell   *lc;
+	ListCell   *cell;
+
+	foreach(lc, pathkeys)
+	{
+		PathKey    *pathkey = lfirst_node(PathKey, lc);
+
+		foreach(cell, pathkey->pk_eclass->ec_members)
+		{
+			EquivalenceMember *member = lfirst(cell);
+			Oid			sortop;
+
+			if (member->em_is_child)
+				break;
+			sortop = pathkey_operator(pathkey, member->em_datatype);
+			if (OidIsValid(sortop) && !sortkey_travels(sortop, pathkey->pk_eclass->ec_collation))
+				return false;
+		}
+	}
+	return true;
 }
 
 /* Bytes of a row of some width, as it is kept and sent. */
@@ -146,7 +170,7 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 }
 
 Cost
-merge_saving(PlannerInfo *root, const GatherMergePath *merge, SortBound bound)
+merge_saving(const GatherMergePath *merge, SortBound bound)
 {
 	const Path *sort = merge->subpath;
 	Cost		theirs = merge->path.total_cost - merge->path.startup_cost - (sort->total_cost - sort->startup_cost);
@@ -160,7 +184,7 @@ merge_saving(PlannerInfo *root, const GatherMergePath *merge, SortBound bound)
 		return 0;
 	ours += ceil(rows * bytes_of_row(width) / BLOCK_BYTES) * parallel_tuple_cost;
 	/* comparisons, where bytes that were made by different processes do not decide */
-	if (!collect_keys(root, sort->pathkeys, sort->rows).travel)
+	if (!pathkeys_travel(sort->pathkeys))
 		ours += rows * 2 * cpu_operator_cost * LOG2(merge->num_workers + 1.0);
 	return Max(theirs - ours, 0);
 }
@@ -198,7 +222,7 @@ cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkey
 		return NULL;
 	merge = create_gather_merge_path(root, rel, sort, sort->pathtarget, pathkeys, NULL, &rows);
 	if (same_target)
-		merge->path.total_cost -= merge_saving(root, merge, bound);
+		merge->path.total_cost -= merge_saving(merge, bound);
 	return (Path *) merge;
 }
 
