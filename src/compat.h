@@ -163,6 +163,19 @@ aggregate_is_presorted(const Aggref *aggregate)
 }
 
 /*
+ * An aggregate of a query, of those that are the same to the planner.
+ */
+static inline const Aggref *
+aggregate_of_info(const AggInfo *info)
+{
+#if PG_VERSION_NUM >= 160000
+	return linitial_node(Aggref, info->aggrefs);
+#else
+	return info->representative_aggref;
+#endif
+}
+
+/*
  * Where the catalogs keep the names of ICU's locales and rules; rules came with 16, and other names with 17.
  */
 #if PG_VERSION_NUM >= 170000

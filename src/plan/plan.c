@@ -17,6 +17,7 @@
 #include "src/guc.h"
 #include "src/sort/node.h"
 #include "plan.h"
+#include "plan_aggregates.h"
 
 bool		plan_will_be_walked = false;
 
@@ -282,15 +283,19 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 	return plan;
 }
 
-/* Lets the server, or the next hook, plan, with our costs if the walk is to follow. */
+/* Lets the server, or the next hook, plan, with our aggregates, and with our costs if the walk is to follow. */
 static PlannedStmt *
 plan_with_costs(PLANNER_PARAMETERS)
 {
 	bool		outer = plan_will_be_walked;
+	bool		outer_replaced = plan_has_replaced_aggregates;
+	List	   *replaced;
 	PlannedStmt *stmt;
 
+	parse = replace_aggregates(parse, &replaced);
 	/* planning may run a function, which plans queries of its own under its own settings */
 	plan_will_be_walked = gpusort_enabled;
+	plan_has_replaced_aggregates = replaced != NIL;
 	PG_TRY();
 	{
 		stmt = prev_planner ? prev_planner(PLANNER_ARGUMENTS) : standard_planner(PLANNER_ARGUMENTS);
@@ -298,8 +303,10 @@ plan_with_costs(PLANNER_PARAMETERS)
 	PG_FINALLY();
 	{
 		plan_will_be_walked = outer;
+		plan_has_replaced_aggregates = outer_replaced;
 	}
 	PG_END_TRY();
+	depend_on_aggregates(stmt, replaced);
 	return stmt;
 }
 
@@ -323,4 +330,5 @@ gpusort_plan_init(void)
 	prev_planner = planner_hook;
 	planner_hook = plan_query;
 	gpusort_paths_init();
+	gpusort_aggregates_init();
 }

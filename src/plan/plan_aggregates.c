@@ -1,0 +1,475 @@
+/*
+ * plan_aggregates.c: aggregates of PostgreSQL that sort for themselves are replaced by ours before planning.
+ *
+ * count(DISTINCT x), percentile_cont and percentile_disc put every value through tuplesort.  gpu_count_distinct,
+ * gpu_percentile_cont and gpu_percentile_disc give the same and do not (src/functions).  Only what is planned changes:
+ * the query as it was parsed stays, in views and for whoever asks for its definition.
+ *
+ * What could be seen to differ is left alone: other orders and equalities than the type's own, fractions that are no
+ * constants or no fractions, arguments that are volatile, grouping sets.  Whoever may not execute PostgreSQL's
+ * aggregate is still told so, and nobody needs a right on ours: both must be everybody's.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "catalog/dependency.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/catcache.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#include "src/compat.h"
+#include "src/guc.h"
+#include "plan_aggregates.h"
+
+/* One of PostgreSQL's aggregates and ours that does the same. */
+typedef struct Replacement
+{
+	Oid			theirs;
+	const char *name;
+	int			nargs;
+	Oid			argtypes[2];
+} Replacement;
+
+static const Replacement replacements[] = {
+	{F_COUNT_ANY, "gpu_count_distinct", 1, {ANYELEMENTOID}},
+	{F_PERCENTILE_CONT_FLOAT8_FLOAT8, "gpu_percentile_cont", 2, {FLOAT8OID, FLOAT8OID}},
+	{F_PERCENTILE_CONT_FLOAT8_INTERVAL, "gpu_percentile_cont", 2, {INTERVALOID, FLOAT8OID}},
+	{F_PERCENTILE_DISC_FLOAT8_ANYELEMENT, "gpu_percentile_disc", 2, {ANYELEMENTOID, FLOAT8OID}},
+};
+
+/* The OIDs of ours that everybody may execute, as long as no function of the database changes. */
+static Oid	ours[lengthof(replacements)];
+static bool ours_known = false;
+
+bool		plan_has_replaced_aggregates = false;
+
+static set_rel_pathlist_hook_type prev_rel_pathlist;
+
+/* A function was made, changed or dropped, by whomever. */
+static void
+forget_ours(Datum argument, int cacheid, uint32 hashvalue)
+{
+	ours_known = false;
+}
+
+/* May everybody execute this function, whoever that is? */
+static bool
+everybody_may_execute(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		isnull;
+	bool		result = false;
+	Datum		value;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	value = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proacl, &isnull);
+	if (isnull)
+		result = true;			/* so by default */
+	else
+	{
+		Acl		   *acl = DatumGetAclP(value);
+		/* there are no NULLs in it */
+		const AclItem *items = (const AclItem *) ((char *) acl + ARR_OVERHEAD_NONULLS(1));
+
+		for (int i = 0; i < ACL_NUM(acl); i++)
+		{
+			if (items[i].ai_grantee == ACL_ID_PUBLIC && (ACLITEM_GET_PRIVS(items[i]) & ACL_EXECUTE) != 0)
+				result = true;
+		}
+	}
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * Is this the aggregate of a replacement, and can whoever runs it count on that?  Its functions are executed in the
+ * name of its owner.
+ */
+static bool
+is_replacement(Form_pg_proc function, const Replacement *replacement, Oid extension)
+{
+	return function->prokind == PROKIND_AGGREGATE && function->pronargs == replacement->nargs &&
+		memcmp(function->proargtypes.values, replacement->argtypes, replacement->nargs * sizeof(Oid)) == 0 &&
+		getExtensionOfObject(ProcedureRelationId, function->oid) == extension &&
+		everybody_may_execute(function->oid) && superuser_arg(function->proowner);
+}
+
+/* Finds a replacement in whatever schema the extension has it. */
+static Oid
+find_replacement(const Replacement *replacement, Oid extension)
+{
+	CatCList   *functions = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(replacement->name));
+	Oid			result = InvalidOid;
+
+	for (int i = 0; i < functions->n_members; i++)
+	{
+		Form_pg_proc function = (Form_pg_proc) GETSTRUCT(&functions->members[i]->tuple);
+
+		if (is_replacement(function, replacement, extension))
+			result = function->oid;
+	}
+	ReleaseCatCacheList(functions);
+	return result;
+}
+
+/*
+ * Finds all replacements.  There are none in a database without the extension, and none where Citus plans: it knows how
+ * to split PostgreSQL's aggregates between its nodes.
+ */
+static void
+find_ours(void)
+{
+	Oid			extension = get_extension_oid("gpusort", true);
+
+	if (ours_known)
+		return;
+	ours_known = true;
+	for (int i = 0; i < (int) lengthof(replacements); i++)
+		ours[i] = InvalidOid;
+	if (!OidIsValid(extension) || OidIsValid(get_extension_oid("citus", true)))
+		return;
+	for (int i = 0; i < (int) lengthof(replacements); i++)
+		ours[i] = find_replacement(&replacements[i], extension);
+}
+
+/* Which replacement a function of PostgreSQL's has, -1 for none. */
+static int
+replacement_of(Oid theirs)
+{
+	for (int i = 0; i < (int) lengthof(replacements); i++)
+	{
+		if (replacements[i].theirs == theirs)
+			return i;
+	}
+	return -1;
+}
+
+/* The aggregates of one query, and what all its queries depend on. */
+typedef struct Replacing
+{
+	List	   *aggregates;		/* of the query at hand; NIL if none may be replaced */
+	List	   *theirs;			/* the functions that were replaced */
+} Replacing;
+
+/*
+ * Is a value in order, and equal to others, as its type's default has it?  Ours know no other way.
+ */
+static bool
+is_plain_value(const Aggref *aggregate, const TargetEntry *value)
+{
+	Oid			type = exprType((Node *) value->expr);
+
+	return exprCollation((Node *) value->expr) == aggregate->inputcollid &&
+		(type == RECORDOID || get_typtype(type) != TYPTYPE_PSEUDO) &&
+		!contain_volatile_functions((Node *) value->expr);
+}
+
+/* Takes count(DISTINCT x), in whatever order the values were to come. */
+static bool
+is_count_distinct(const Aggref *aggregate)
+{
+	const TargetEntry *value;
+	const SortGroupClause *distinct;
+
+	if (list_length(aggregate->args) != 1 || list_length(aggregate->aggdistinct) != 1)
+		return false;
+	value = linitial_node(TargetEntry, aggregate->args);
+	distinct = linitial_node(SortGroupClause, aggregate->aggdistinct);
+	return distinct->eqop == lookup_type_cache(exprType((Node *) value->expr), TYPECACHE_EQ_OPR)->eq_opr &&
+		is_plain_value(aggregate, value);
+}
+
+/* The fraction of a percentile if it is a constant for which there cannot be an error; else NULL. */
+static Const *
+constant_fraction(const Aggref *aggregate)
+{
+	Const	   *fraction = (Const *) eval_const_expressions(NULL, linitial(aggregate->aggdirectargs));
+
+	if (!IsA(fraction, Const) || fraction->constisnull || fraction->consttype != FLOAT8OID ||
+		!(DatumGetFloat8(fraction->constvalue) >= 0 && DatumGetFloat8(fraction->constvalue) <= 1))
+		return NULL;
+	return fraction;
+}
+
+/* Takes percentiles over an ascending order; they skip NULLs, wherever these stand. */
+static Const *
+fraction_of_plain_percentile(const Aggref *aggregate)
+{
+	const TargetEntry *value = linitial_node(TargetEntry, aggregate->args);
+	const SortGroupClause *order = linitial_node(SortGroupClause, aggregate->aggorder);
+
+	if (order->sortop != lookup_type_cache(exprType((Node *) value->expr), TYPECACHE_LT_OPR)->lt_opr ||
+		!is_plain_value(aggregate, value))
+		return NULL;
+	return constant_fraction(aggregate);
+}
+
+/*
+ * Does another aggregate over the same values want another fraction?  PostgreSQL's share one sort then; ours would
+ * collect the values once for each.
+ */
+static bool
+shares_its_sort(const Replacing *replacing, const Aggref *aggregate)
+{
+	ListCell   *lc;
+
+	foreach(lc, replacing->aggregates)
+	{
+		const Aggref *other = lfirst_node(Aggref, lc);
+
+		if (AGGKIND_IS_ORDERED_SET(other->aggkind) && equal(other->args, aggregate->args) &&
+			equal(other->aggfilter, aggregate->aggfilter) &&
+			(!equal(other->aggdirectargs, aggregate->aggdirectargs) || replacement_of(other->aggfnoid) < 0))
+			return true;
+	}
+	return false;
+}
+
+/* An aggregate with another function and these arguments. */
+static Aggref *
+with_function(const Aggref *aggregate, Oid function, Expr *value, Const *fraction)
+{
+	Aggref	   *result = makeNode(Aggref);
+
+	*result = *aggregate;
+	result->aggfnoid = function;
+	result->aggkind = AGGKIND_NORMAL;
+	result->aggargtypes = list_make1_oid(exprType((Node *) value));
+	result->args = list_make1(makeTargetEntry(value, 1, NULL, false));
+	if (fraction)
+	{
+		result->aggargtypes = lappend_oid(result->aggargtypes, FLOAT8OID);
+		result->args = lappend(result->args, makeTargetEntry((Expr *) fraction, 2, NULL, false));
+	}
+	result->aggdirectargs = NIL;
+	result->aggorder = NIL;
+	result->aggdistinct = NIL;
+	return result;
+}
+
+/* What takes an aggregate's place; itself if nothing does. */
+static Aggref *
+replace_aggregate(Replacing *replacing, Aggref *aggregate)
+{
+	int			which = replacement_of(aggregate->aggfnoid);
+	Const	   *fraction = NULL;
+
+	if (which < 0 || !OidIsValid(ours[which]) || aggregate->agglevelsup > 0 ||
+		!list_member_ptr(replacing->aggregates, aggregate))
+		return aggregate;
+	if (aggregate->aggfnoid == F_COUNT_ANY)
+	{
+		if (!is_count_distinct(aggregate))
+			return aggregate;
+	}
+	else
+	{
+		fraction = fraction_of_plain_percentile(aggregate);
+		if (fraction == NULL || shares_its_sort(replacing, aggregate))
+			return aggregate;
+	}
+	if (!everybody_may_execute(aggregate->aggfnoid))
+		return aggregate;
+	replacing->theirs = list_append_unique_oid(replacing->theirs, aggregate->aggfnoid);
+	return with_function(aggregate, ours[which], linitial_node(TargetEntry, aggregate->args)->expr, fraction);
+}
+
+/* Collects the aggregates of one query; context is a List **. */
+static bool
+collect_aggregates(Node *node, void *context)
+{
+	List	  **found = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup == 0)
+		*found = lappend(*found, node);
+	return expression_tree_walker(node, collect_aggregates, context);
+}
+
+/* The aggregates of a query of which some may be replaced. */
+static List *
+aggregates_of(Query *query)
+{
+	List	   *result = NIL;
+
+	if (!query->hasAggs || query->groupingSets)
+		return NIL;
+	collect_aggregates((Node *) query->targetList, &result);
+	collect_aggregates(query->havingQual, &result);
+	return result;
+}
+
+/* A copy of an expression or query with other aggregates in it. */
+static Node *
+replace_in(Node *node, void *context)
+{
+	Replacing  *replacing = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Aggref))
+		node = (Node *) replace_aggregate(replacing, (Aggref *) node);
+	if (IsA(node, Query))
+	{
+		List	   *outer = replacing->aggregates;
+		Query	   *result;
+
+		replacing->aggregates = aggregates_of((Query *) node);
+		result = query_tree_mutator((Query *) node, replace_in, context, 0);
+		list_free(replacing->aggregates);
+		replacing->aggregates = outer;
+		return (Node *) result;
+	}
+	return expression_tree_mutator(node, replace_in, context);
+}
+
+/* Is a relation kept elsewhere, where the server's aggregates may be computed and ours may not? */
+static bool
+is_foreign(const RangeTblEntry *entry)
+{
+	List	   *children;
+	ListCell   *lc;
+
+	if (entry->rtekind != RTE_RELATION)
+		return false;
+	if (entry->relkind != RELKIND_PARTITIONED_TABLE || !enable_partitionwise_aggregate)
+		return entry->relkind == RELKIND_FOREIGN_TABLE;
+	children = find_all_inheritors(entry->relid, NoLock, NULL);
+	foreach(lc, children)
+	{
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
+			return true;
+	}
+	return false;
+}
+
+/* What there is in a query and in all those in it. */
+typedef struct Contents
+{
+	bool		sorting;		/* aggregates that may be replaced */
+	bool		foreign;
+} Contents;
+
+/* Looks for both. */
+static bool
+look_into(Node *node, void *context)
+{
+	Contents   *contents = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		const Aggref *aggregate = (Aggref *) node;
+
+		if (replacement_of(aggregate->aggfnoid) >= 0 && (aggregate->aggdistinct || aggregate->aggorder))
+			contents->sorting = true;
+	}
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+		ListCell   *lc;
+
+		foreach(lc, query->rtable)
+			contents->foreign |= is_foreign(lfirst(lc));
+		return query_tree_walker(query, look_into, context, 0);
+	}
+	return expression_tree_walker(node, look_into, context);
+}
+
+Query *
+replace_aggregates(Query *query, List **theirs)
+{
+	Contents	contents = {false, false};
+	Replacing	replacing = {NIL, NIL};
+	Query	   *result;
+
+	*theirs = NIL;
+	/* a module that watches which functions are executed would see other ones */
+	if (!gpusort_enabled || !gpusort_aggregates || object_access_hook)
+		return query;
+	look_into((Node *) query, &contents);
+	if (!contents.sorting || contents.foreign)
+		return query;
+	find_ours();
+	result = (Query *) replace_in((Node *) query, &replacing);
+	if (replacing.theirs == NIL)
+		return query;
+	*theirs = replacing.theirs;
+	return result;
+}
+
+void
+depend_on_aggregates(PlannedStmt *stmt, const List *theirs)
+{
+	ListCell   *lc;
+
+	foreach(lc, theirs)
+	{
+		PlanInvalItem *item = makeNode(PlanInvalItem);
+
+		item->cacheId = PROCOID;
+		item->hashValue = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(lfirst_oid(lc)));
+		stmt->invalItems = lappend(stmt->invalItems, item);
+	}
+}
+
+/* Does a query compute aggregates of ours that are replacements? */
+static bool
+has_ours(PlannerInfo *root)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->agginfos)
+	{
+		const Aggref *aggregate = aggregate_of_info(lfirst(lc));
+
+		for (int i = 0; i < (int) lengthof(replacements); i++)
+		{
+			if (aggregate->aggfnoid == ours[i])
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * set_rel_pathlist_hook, the first place after a query's aggregates have been looked at: those that took another's
+ * place are not split between workers.  What a worker hands over has a limit, and PostgreSQL's aggregate has none.
+ */
+static void
+keep_aggregates_whole(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *entry)
+{
+	if (prev_rel_pathlist)
+		prev_rel_pathlist(root, rel, rti, entry);
+	if (plan_has_replaced_aggregates && has_ours(root))
+		root->hasNonPartialAggs = true;
+}
+
+void
+gpusort_aggregates_init(void)
+{
+	CacheRegisterSyscacheCallback(PROCOID, forget_ours, (Datum) 0);
+	prev_rel_pathlist = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = keep_aggregates_whole;
+}

@@ -1,0 +1,25 @@
+/*
+ * plan_aggregates.h: aggregates of PostgreSQL that sort for themselves, replaced by ours.
+ */
+#ifndef GPUSORT_PLAN_AGGREGATES_H
+#define GPUSORT_PLAN_AGGREGATES_H
+
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+
+/* Is the plan that is being made one of a query with such aggregates? */
+extern bool plan_has_replaced_aggregates;
+
+/*
+ * The query as it is to be planned: itself, or a copy with aggregates of ours.  *theirs are the functions whose place
+ * they took.
+ */
+extern Query *replace_aggregates(Query *query, List **theirs);
+
+/* Makes a plan depend on the functions that it does not name any more, for rights on them to be looked at again. */
+extern void depend_on_aggregates(PlannedStmt *stmt, const List *theirs);
+
+/* In _PG_init. */
+extern void gpusort_aggregates_init(void);
+
+#endif
