@@ -149,6 +149,9 @@ pathkey_operator(const PathKey *pathkey, Oid type)
 #endif
 }
 
+/* 16 plans a sort below aggregates for the order that they want */
+#define aggregates_are_presorted	(PG_VERSION_NUM >= 160000)
+
 /*
  * Do an aggregate's rows come in the order that it wants?  Before 16 it sorts them itself.
  */

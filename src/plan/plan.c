@@ -23,8 +23,6 @@ bool		plan_will_be_walked = false;
 
 static planner_hook_type prev_planner;
 
-static const SortBound no_bound = {BOUND_NONE, 0, false};
-
 /* Reads a planned LIMIT or OFFSET expression: true if it is a constant, which NULL and absence are too. */
 static bool
 constant_rows(Node *expr, double *rows, bool *isnull)
@@ -47,7 +45,7 @@ constant_rows(Node *expr, double *rows, bool *isnull)
 SortBound
 bound_of_limit(Node *count, Node *offset, LimitOption option)
 {
-	SortBound	bound = no_bound;
+	SortBound	bound = UNBOUNDED;
 	double		count_rows;
 	double		offset_rows;
 	bool		no_count;
@@ -218,9 +216,9 @@ bound_below(Plan *plan, SortBound bound)
 			/* another extension's node may know how to pass it on, as appends over chunks of a table do */
 			return bound;
 		case T_SubqueryScan:
-			return plan->qual == NIL ? bound : no_bound;
+			return plan->qual == NIL ? bound : UNBOUNDED;
 		default:
-			return no_bound;
+			return UNBOUNDED;
 	}
 }
 
@@ -249,6 +247,8 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 		return NULL;
 	check_stack_depth();
 	below = bound_below(plan, bound);
+	if (IsA(plan, Agg))
+		presort_aggregates((Agg *) plan);
 	plan->lefttree = walk(stmt, plan->lefttree, below);
 	plan->righttree = walk(stmt, plan->righttree, below);
 	switch (nodeTag(plan))
@@ -318,9 +318,9 @@ plan_query(PLANNER_PARAMETERS)
 
 	if (!gpusort_enabled)
 		return stmt;
-	stmt->planTree = walk(stmt, stmt->planTree, no_bound);
+	stmt->planTree = walk(stmt, stmt->planTree, UNBOUNDED);
 	drop_key_copies(stmt, NULL);
-	walk_list(stmt, stmt->subplans, no_bound);
+	walk_list(stmt, stmt->subplans, UNBOUNDED);
 	return stmt;
 }
 

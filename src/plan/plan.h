@@ -22,6 +22,8 @@ typedef struct SortBound
 	bool		in_workers;		/* the sort runs in parallel workers, below the Limit */
 } SortBound;
 
+#define UNBOUNDED ((SortBound) {BOUND_NONE, 0, false})
+
 /* What a sort learns from LIMIT and OFFSET, as planned expressions. */
 extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
 
@@ -41,6 +43,11 @@ extern List *number_columns(const List *columns, Index varno);
  * What takes the place of a Gather Merge whose child has been walked; itself if that is no GpuSort.
  */
 extern Plan *take_gather_merge(PlannedStmt *stmt, GatherMerge *gather);
+
+/*
+ * plan_presort.c: lets the sort below an aggregate, which is yet to be replaced, bring the order that this one wants.
+ */
+extern void presort_aggregates(Agg *agg);
 
 /*
  * plan_junk.c: takes columns that only repeat another one to sort by out of a sort of ours at the top of a finished

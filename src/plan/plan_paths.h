@@ -6,9 +6,6 @@
 
 #include "plan.h"
 
-/* Of sorts below nodes that pass on no LIMIT. */
-#define UNBOUNDED ((SortBound) {BOUND_NONE, 0, false})
-
 /* plan_price.c: how much less a SortPath of ours costs than it says, 0 if it is not to be ours. */
 extern Cost sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound);
 
