@@ -50,6 +50,20 @@ CREATE OR REPLACE AGGREGATE gpu_percentile_disc(value anyelement, fraction doubl
 	sfunc = gpusort_collect_fraction, stype = internal, sspace = 1000000, finalfunc = gpusort_percentile_disc_final, finalfunc_extra,
 	combinefunc = gpusort_combine_fraction, serialfunc = gpusort_serialize_values, deserialfunc = gpusort_deserialize, parallel = safe);
 
+-- Percentiles of numeric as double precision, without going by text for each value.
+CREATE FUNCTION gpusort_collect_numbers(internal, numeric) RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_collect_numbers_fraction(internal, numeric, double precision) RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_combine_numbers(internal, internal) RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_combine_numbers_fraction(internal, internal) RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE AGGREGATE gpu_median(value numeric) (
+	sfunc = gpusort_collect_numbers, stype = internal, sspace = 1000000, finalfunc = gpusort_median_final,
+	combinefunc = gpusort_combine_numbers, serialfunc = gpusort_serialize_values, deserialfunc = gpusort_deserialize, parallel = safe);
+COMMENT ON AGGREGATE gpu_median(numeric) IS 'value in the middle, or between the two in the middle, as double precision';
+CREATE AGGREGATE gpu_percentile_cont(value numeric, fraction double precision) (
+	sfunc = gpusort_collect_numbers_fraction, stype = internal, sspace = 1000000, finalfunc = gpusort_percentile_cont_final,
+	combinefunc = gpusort_combine_numbers_fraction, serialfunc = gpusort_serialize_values, deserialfunc = gpusort_deserialize, parallel = safe);
+COMMENT ON AGGREGATE gpu_percentile_cont(numeric, double precision) IS 'continuous percentile as double precision, between two values where need be';
+
 -- Runs in the order of a key do not depend on the order in which rows come, so workers may collect them, too.
 ALTER FUNCTION gpusort_rle_collect(internal, anyelement, anycompatible) PARALLEL SAFE;
 DO $do$

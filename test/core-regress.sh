@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs PostgreSQL's own regression suite twice, without gpusort and with every possible sort replaced, and compares the result rows.
+# Runs PostgreSQL's own regression suite twice, without gpusort and with every possible sort and aggregate replaced, and compares the result rows.
 #
 #   test/core-regress.sh SOURCE_TREE [DIRECTORY]
 #
@@ -40,12 +40,13 @@ comparable() {
 # Runs the suite with the settings of a file; its results stay in a directory of the run's name.
 run_suite() {
 	local name=$1 conf=$2
+	shift 2
 	mkdir -p "$work/$name"
 	cp -r "$regress/sql" "$regress/expected" "$regress/data" "$regress/parallel_schedule" "$work/$name/"
 	if [ "$(id -u)" = 0 ]; then chown -R postgres "$work"; fi
 	as_server "$pgtest/test/regress/pg_regress" --temp-instance="$work/$name/instance" --temp-config="$conf" --port="${PORT:-54990}" \
 		--bindir="$bindir" --dlpath="$work" --inputdir="$work/$name" --outputdir="$work/$name" \
-		--schedule="$work/$name/parallel_schedule" --max-connections=4 >"$work/$name.log" 2>&1 || true
+		--schedule="$work/$name/parallel_schedule" --max-connections=4 "$@" >"$work/$name.log" 2>&1 || true
 	tail -n 8 "$work/$name.log"
 }
 
@@ -61,7 +62,7 @@ gpusort.min_rows = 0
 ${GPUSORT_CONF:-}
 CONF
 run_suite plain "$work/plain.conf"
-run_suite forced "$work/forced.conf"
+run_suite forced "$work/forced.conf" --load-extension=gpusort
 if [ $# -gt 1 ]; then mkdir -p "$2" && cp -r "$work/." "$2"; fi
 
 passed=0

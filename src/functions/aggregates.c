@@ -20,11 +20,14 @@
 
 #include "collect.h"
 #include "src/compat.h"
+#include "src/keys/sortkey.h"
 #include "vectordirect.h"
 
 PG_FUNCTION_INFO_V1(gpusort_collect_all);
 PG_FUNCTION_INFO_V1(gpusort_collect_values);
 PG_FUNCTION_INFO_V1(gpusort_collect_fraction);
+PG_FUNCTION_INFO_V1(gpusort_collect_numbers);
+PG_FUNCTION_INFO_V1(gpusort_collect_numbers_fraction);
 PG_FUNCTION_INFO_V1(gpusort_sort_agg_final);
 PG_FUNCTION_INFO_V1(gpusort_count_distinct_final);
 PG_FUNCTION_INFO_V1(gpusort_median_final);
@@ -35,7 +38,7 @@ PG_FUNCTION_INFO_V1(gpusort_percentile_disc_final);
 Datum
 gpusort_collect_all(PG_FUNCTION_ARGS)
 {
-	Collected  *state = collect_state(fcinfo, 1, 0, true);
+	Collected  *state = collect_state(fcinfo, 1, 0, COLLECT_STABLE);
 
 	collect_put(fcinfo, state, &fcinfo->args[1]);
 	PG_RETURN_POINTER(state);
@@ -53,7 +56,7 @@ gpusort_collect_values(PG_FUNCTION_ARGS)
 			PG_RETURN_NULL();
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	}
-	state = collect_state(fcinfo, 1, 0, false);
+	state = collect_state(fcinfo, 1, 0, 0);
 	collect_put(fcinfo, state, &fcinfo->args[1]);
 	PG_RETURN_POINTER(state);
 }
@@ -74,20 +77,69 @@ get_fraction(const NullableDatum *argument)
 	return fraction;
 }
 
-/* Transition: takes every value that is not NULL; argument 2 is the fraction. */
-Datum
-gpusort_collect_fraction(PG_FUNCTION_ARGS)
+/* The state of a percentile, which notes the fraction in argument 2. */
+static Collected *
+fraction_state(FunctionCallInfo fcinfo, int flags)
 {
 	double		fraction = get_fraction(&fcinfo->args[2]);
 	bool		first = PG_ARGISNULL(0);
-	Collected  *state = collect_state(fcinfo, 1, 0, true);
+	Collected  *state = collect_state(fcinfo, 1, 0, flags);
 
 	if (first)
 		state->fraction = fraction;
 	else if (fraction != state->fraction && !(isnan(fraction) && isnan(state->fraction)))
 		collect_fraction_error(state->fraction, fraction);
+	return state;
+}
+
+/* Transition: takes every value that is not NULL; argument 2 is the fraction. */
+Datum
+gpusort_collect_fraction(PG_FUNCTION_ARGS)
+{
+	Collected  *state = fraction_state(fcinfo, COLLECT_STABLE);
+
 	if (!PG_ARGISNULL(1))
 		collect_put(fcinfo, state, &fcinfo->args[1]);
+	PG_RETURN_POINTER(state);
+}
+
+/* Takes a numeric as double precision, as float8(numeric) makes it, errors included. */
+static void
+put_number(FunctionCallInfo fcinfo, Collected *state, Datum number)
+{
+	NullableDatum row = {.isnull = false};
+	double		value;
+
+	if (!sortkey_numeric_as_double(PG_DETOAST_DATUM_PACKED(number), &value))
+		value = DatumGetFloat8(DirectFunctionCall1(numeric_float8, number));
+	row.value = Float8GetDatum(value);
+	collect_put(fcinfo, state, &row);
+}
+
+/* The same as gpusort_collect_values and gpusort_collect_fraction for numeric. */
+Datum
+gpusort_collect_numbers(PG_FUNCTION_ARGS)
+{
+	Collected  *state;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	state = collect_state(fcinfo, 1, 0, COLLECT_DOUBLES);
+	put_number(fcinfo, state, PG_GETARG_DATUM(1));
+	PG_RETURN_POINTER(state);
+}
+
+Datum
+gpusort_collect_numbers_fraction(PG_FUNCTION_ARGS)
+{
+	Collected  *state = fraction_state(fcinfo, COLLECT_STABLE | COLLECT_DOUBLES);
+
+	if (!PG_ARGISNULL(1))
+		put_number(fcinfo, state, PG_GETARG_DATUM(1));
 	PG_RETURN_POINTER(state);
 }
 

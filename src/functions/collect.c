@@ -82,20 +82,21 @@ argument_type(FunctionCallInfo fcinfo, int argument)
 
 /* What the call's groups share, from its argument types. */
 static CollectCall *
-open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, bool stable)
+open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, int flags)
 {
 	CollectCall *call = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(CollectCall));
 
 	call->ncolumns = ncolumns;
 	call->may_spill = may_spill;
-	call->stable = stable;
+	call->flags = flags;
 	call->collation = PG_GET_COLLATION();
 	for (int i = 0; i < ncolumns; i++)
 	{
 		/* the column to sort by comes first */
 		int			argument = i == 0 ? key : (i <= key ? i - 1 : i);
 
-		vector_type(&call->types[i], argument_type(fcinfo, argument));
+		vector_type(&call->types[i], argument == 0 && (flags & COLLECT_DOUBLES) != 0 ? FLOAT8OID :
+					argument_type(fcinfo, argument));
 		call->types[i].limit /= VECTORS_SHARE * ncolumns;
 	}
 	call->sortop = sort_operator(call->types[0].type, call->collation);
@@ -109,7 +110,7 @@ open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, bool s
 }
 
 Collected *
-collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, bool stable)
+collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, int flags)
 {
 	MemoryContext context;
 	MemoryContext old;
@@ -122,7 +123,7 @@ collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, bool stable)
 	if (kind == 0)
 		elog(ERROR, "aggregate function called in non-aggregate context");
 	if (call == NULL)
-		call = open_call(fcinfo, ncolumns, key, kind == AGG_CONTEXT_AGGREGATE, stable);
+		call = open_call(fcinfo, ncolumns, key, kind == AGG_CONTEXT_AGGREGATE, flags);
 	old = MemoryContextSwitchTo(context);
 	state = palloc(STATE_BYTES(ncolumns));
 	state->call = call;
@@ -189,7 +190,8 @@ begin_spill(FunctionCallInfo fcinfo, const Collected *state)
 	CollectSpill *spill = palloc0(sizeof(CollectSpill));
 	const char *why;
 	/* a sort that PostgreSQL has to finish is not stable by itself, which is more likely where keys are not exact */
-	bool		numbered = call->stable && !sortkey_is_exact(call->sortop, call->collation, &why);
+	bool		numbered = (call->flags & COLLECT_STABLE) != 0 &&
+		!sortkey_is_exact(call->sortop, call->collation, &why);
 	TupleDesc	desc = spill_descriptor(call, numbered);
 	SortColumns columns = {
 		.nkeys = numbered ? 2 : 1,

@@ -19,12 +19,16 @@
 
 #define COLLECT_MAX_COLUMNS 2
 
+/* What a state is, beside its values. */
+#define COLLECT_STABLE	1		/* it counts in which order equal rows came */
+#define COLLECT_DOUBLES	2		/* its first argument is kept as double precision, whatever it is */
+
 /* What all groups of one aggregate call share; the first column is the one to sort by. */
 typedef struct CollectCall
 {
 	int			ncolumns;
 	bool		may_spill;		/* not in windows, where rows may come after an answer */
-	bool		stable;			/* it counts in which order equal rows came */
+	int			flags;			/* COLLECT_STABLE, COLLECT_DOUBLES */
 	Oid			collation;
 	Oid			sortop;
 	SortSupport comparison;		/* by the first column */
@@ -68,15 +72,15 @@ typedef struct Collected
 
 /*
  * The state that a transition function was given, or a new one: argument 0 is the state, from argument 1 on there are
- * ncolumns values. The column to sort by is argument 1 + key.  stable: it counts in which order equal rows came.  A
- * combine function, whose arguments are states, takes the same of the aggregate that it belongs to.
+ * ncolumns values. The column to sort by is argument 1 + key.  A combine function, whose arguments are states, takes
+ * the same of the aggregate that it belongs to.
  */
-extern Collected *collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, bool stable);
+extern Collected *collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, int flags);
 
 static inline Collected *
-collect_state(FunctionCallInfo fcinfo, int ncolumns, int key, bool stable)
+collect_state(FunctionCallInfo fcinfo, int ncolumns, int key, int flags)
 {
-	return PG_ARGISNULL(0) ? collect_begin(fcinfo, ncolumns, key, stable) : (Collected *) PG_GETARG_POINTER(0);
+	return PG_ARGISNULL(0) ? collect_begin(fcinfo, ncolumns, key, flags) : (Collected *) PG_GETARG_POINTER(0);
 }
 
 extern void collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row);

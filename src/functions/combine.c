@@ -18,6 +18,8 @@ PG_FUNCTION_INFO_V1(gpusort_deserialize);
 PG_FUNCTION_INFO_V1(gpusort_combine_all);
 PG_FUNCTION_INFO_V1(gpusort_combine_values);
 PG_FUNCTION_INFO_V1(gpusort_combine_fraction);
+PG_FUNCTION_INFO_V1(gpusort_combine_numbers);
+PG_FUNCTION_INFO_V1(gpusort_combine_numbers_fraction);
 PG_FUNCTION_INFO_V1(gpusort_combine_pairs);
 
 /* A state in bytes, before it is combined.  Where a Collected has its call there is NULL. */
@@ -32,15 +34,19 @@ typedef struct StateKind
 {
 	int			ncolumns;
 	int			key;			/* the argument to sort by */
-	bool		stable;			/* it counts in which order equal rows came */
+	int			flags;			/* as in CollectCall */
 	bool		nulls;
 	bool		fraction;
 } StateKind;
 
-static const StateKind kind_all = {.ncolumns = 1, .stable = true, .nulls = true};
+static const StateKind kind_all = {.ncolumns = 1, .flags = COLLECT_STABLE, .nulls = true};
 static const StateKind kind_values = {.ncolumns = 1};
-static const StateKind kind_fraction = {.ncolumns = 1, .stable = true, .fraction = true};
-static const StateKind kind_pairs = {.ncolumns = 2, .key = 1, .stable = true, .nulls = true};
+static const StateKind kind_fraction = {.ncolumns = 1, .flags = COLLECT_STABLE, .fraction = true};
+static const StateKind kind_numbers = {.ncolumns = 1, .flags = COLLECT_DOUBLES};
+static const StateKind kind_numbers_fraction = {
+	.ncolumns = 1, .flags = COLLECT_STABLE | COLLECT_DOUBLES, .fraction = true
+};
+static const StateKind kind_pairs = {.ncolumns = 2, .key = 1, .flags = COLLECT_STABLE, .nulls = true};
 
 /* Deserialize function: bytes for a combine function, which is called next, while the argument is still there. */
 Datum
@@ -228,7 +234,7 @@ combine(FunctionCallInfo fcinfo, const StateKind *kind)
 	other = (StateBytes *) PG_GETARG_POINTER(1);
 	if (other->call != NULL)
 		elog(ERROR, "a state was not serialized before it is combined");
-	state = collect_state(fcinfo, kind->ncolumns, kind->key, kind->stable);
+	state = collect_state(fcinfo, kind->ncolumns, kind->key, kind->flags);
 	take_state(fcinfo, state, kind, other);
 	PG_RETURN_POINTER(state);
 }
@@ -250,6 +256,18 @@ Datum
 gpusort_combine_fraction(PG_FUNCTION_ARGS)
 {
 	return combine(fcinfo, &kind_fraction);
+}
+
+Datum
+gpusort_combine_numbers(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, &kind_numbers);
+}
+
+Datum
+gpusort_combine_numbers_fraction(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, &kind_numbers_fraction);
 }
 
 Datum

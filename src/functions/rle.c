@@ -168,7 +168,7 @@ gpusort_rle_add(PG_FUNCTION_ARGS)
 Datum
 gpusort_rle_collect(PG_FUNCTION_ARGS)
 {
-	Collected  *state = collect_state(fcinfo, 2, 1, true);
+	Collected  *state = collect_state(fcinfo, 2, 1, COLLECT_STABLE);
 	NullableDatum row[2];
 
 	row[0] = fcinfo->args[2];

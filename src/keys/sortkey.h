@@ -179,4 +179,10 @@ extern void keywriter_begin(KeyWriter *writer, gs_chunk *chunk, char *memory, co
 /* Closes the chunk over the rows written so far. */
 extern void keywriter_close(KeyWriter *writer);
 
+/*
+ * A numeric as the double nearest to it, where that is quickly found: numbers of few digits.  PostgreSQL finds it by
+ * way of text.
+ */
+extern bool sortkey_numeric_as_double(const struct varlena *value, double *result);
+
 #endif

@@ -449,3 +449,34 @@ open_numeric(SortKey *key)
 	else
 		set_form(key, GS_I64, encode_numeric_first);
 }
+
+/* Numbers of so many digits of base 10000 may be exact in a double, and so are powers of ten up to the greatest one. */
+#define DOUBLE_DIGITS		4
+#define DOUBLE_INTEGERS		(INT64CONST(1) << 53)
+#define DOUBLE_POWER		22
+
+bool
+sortkey_numeric_as_double(const struct varlena *value, double *result)
+{
+	static const double powers[DOUBLE_POWER + 1] = {
+		1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
+		1e20, 1e21, 1e22
+	};
+	Parts		parts;
+	int64		integer = 0;
+	int			exponent;
+
+	take_apart(value, &parts);
+	exponent = (parts.weight - parts.ndigits + 1) * BASE_DECIMALS;
+	if (parts.kind != NUMBER_FINITE || parts.ndigits > DOUBLE_DIGITS || abs(exponent) > DOUBLE_POWER)
+		return false;
+	for (int i = 0; i < parts.ndigits; i++)
+		integer = integer * BASE + half_at(parts.digits, i);
+	if (integer > DOUBLE_INTEGERS)
+		return false;
+	/* one operation on exact numbers, rounded once: the double nearest to the value */
+	*result = exponent < 0 ? (double) integer / powers[-exponent] : (double) integer * powers[exponent];
+	if (parts.negative)
+		*result = -*result;
+	return true;
+}

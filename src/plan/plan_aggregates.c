@@ -53,7 +53,11 @@ static const Replacement replacements[] = {
 	{F_PERCENTILE_CONT_FLOAT8_FLOAT8, "gpu_percentile_cont", 2, {FLOAT8OID, FLOAT8OID}},
 	{F_PERCENTILE_CONT_FLOAT8_INTERVAL, "gpu_percentile_cont", 2, {INTERVALOID, FLOAT8OID}},
 	{F_PERCENTILE_DISC_FLOAT8_ANYELEMENT, "gpu_percentile_disc", 2, {ANYELEMENTOID, FLOAT8OID}},
+	/* that of numeric, as double precision */
+	{InvalidOid, "gpu_percentile_cont", 2, {NUMERICOID, FLOAT8OID}},
 };
+
+#define PERCENTILE_OF_NUMERIC ((int) lengthof(replacements) - 1)
 
 /* The OIDs of ours that everybody may execute, as long as no function of the database changes. */
 static Oid	ours[lengthof(replacements)];
@@ -266,12 +270,22 @@ with_function(const Aggref *aggregate, Oid function, Expr *value, Const *fractio
 	return result;
 }
 
+/* Is this a numeric as double precision, which an aggregate of ours finds out faster? */
+static bool
+is_cast_numeric(const Expr *value)
+{
+	return IsA(value, FuncExpr) && ((const FuncExpr *) value)->funcid == F_FLOAT8_NUMERIC &&
+		exprType(linitial(((const FuncExpr *) value)->args)) == NUMERICOID &&
+		OidIsValid(ours[PERCENTILE_OF_NUMERIC]) && everybody_may_execute(F_FLOAT8_NUMERIC);
+}
+
 /* What takes an aggregate's place; itself if nothing does. */
 static Aggref *
 replace_aggregate(Replacing *replacing, Aggref *aggregate)
 {
 	int			which = replacement_of(aggregate->aggfnoid);
 	Const	   *fraction = NULL;
+	Expr	   *value;
 
 	if (which < 0 || !OidIsValid(ours[which]) || aggregate->agglevelsup > 0 ||
 		!list_member_ptr(replacing->aggregates, aggregate))
@@ -290,7 +304,14 @@ replace_aggregate(Replacing *replacing, Aggref *aggregate)
 	if (!everybody_may_execute(aggregate->aggfnoid))
 		return aggregate;
 	replacing->theirs = list_append_unique_oid(replacing->theirs, aggregate->aggfnoid);
-	return with_function(aggregate, ours[which], linitial_node(TargetEntry, aggregate->args)->expr, fraction);
+	value = linitial_node(TargetEntry, aggregate->args)->expr;
+	if (is_cast_numeric(value) && aggregate->aggfnoid == F_PERCENTILE_CONT_FLOAT8_FLOAT8)
+	{
+		replacing->theirs = list_append_unique_oid(replacing->theirs, F_FLOAT8_NUMERIC);
+		value = linitial(((FuncExpr *) value)->args);
+		which = PERCENTILE_OF_NUMERIC;
+	}
+	return with_function(aggregate, ours[which], value, fraction);
 }
 
 /* Collects the aggregates of one query; context is a List **. */

@@ -64,7 +64,7 @@ SELECT same_groups('SELECT g, array_agg(DISTINCT a ORDER BY a) FROM v GROUP BY g
 CREATE FUNCTION add(int, int) RETURNS int LANGUAGE sql STRICT IMMUTABLE AS 'SELECT ($1 * 3 + $2) % 1000003';
 CREATE AGGREGATE fold(int) (SFUNC = add, STYPE = int);
 SELECT same_groups('SELECT g, fold(h ORDER BY x, id) FILTER (WHERE id % 20 = 3) FROM v GROUP BY g', 'g, x, id', 'an aggregate of a user''s own');
-SELECT same_groups('SELECT g, fold(a % 2 ORDER BY id DESC) FILTER (WHERE id < 300) FROM v GROUP BY g', 'g, id DESC', 'and its NULLs');
+SELECT same_groups('SELECT g, fold(a ORDER BY id DESC) FILTER (WHERE id < 300) FROM v GROUP BY g', 'g, id DESC', 'and its NULLs');
 
 -- on disk, in workers, after a change of settings
 SET gpusort.work_mem = '1MB';

@@ -80,6 +80,8 @@ SELECT pg_temp.check_type('float4', 'CASE i % 70 WHEN 0 THEN ''NaN'' WHEN 1 THEN
 SELECT pg_temp.check_type('float8', 'CASE i % 70 WHEN 0 THEN ''NaN'' WHEN 1 THEN ''Infinity'' ELSE ((' || :'r' || ' % 5000 + 1) / 7.0)::text END', true);
 SELECT pg_temp.check_type('numeric', 'CASE i % 70 WHEN 0 THEN ''NaN'' WHEN 1 THEN ''Infinity'' ELSE ((' || :'r' || ' % 5000)::numeric / 100)::text END', true);
 SELECT pg_temp.check_type('numeric(12,2)', '(' || :'r' || ' % 1000000)::numeric / 100', true);
+CREATE DOMAIN pg_temp.price AS numeric(10,2);
+SELECT pg_temp.check_type('pg_temp.price', '(' || :'r' || ' % 1000000)::numeric / 100', true);
 SELECT pg_temp.check_type('money', '((' || :'r' || ' % 4000) / 100.0)::numeric');
 SELECT pg_temp.check_type('date', 'date ''2000-01-01'' + (' || :'r' || ' % 1000 - 500)::int');
 SELECT pg_temp.check_type('time', 'time ''00:00'' + ' || :'r' || ' % 1000 * interval ''1 min''');
@@ -123,6 +125,15 @@ CREATE TEMP TABLE v AS SELECT i % 5 AS g, (ARRAY[1.0, 1.00, 2, 'NaN', NULL])[1 +
 SELECT pg_temp.same_rows('SELECT count(DISTINCT n) AS a, count(DISTINCT f) AS b, count(DISTINCT (n, f)) AS c, count(DISTINCT -f) AS d FROM v', true, 'equal values');
 SELECT pg_temp.same_rows('SELECT count(DISTINCT ROW(n, w)) AS c FROM v', true, 'anonymous rows');
 SELECT pg_temp.same_rows('SELECT count(DISTINCT ''x'') AS a, count(DISTINCT NULL) AS b, count(DISTINCT 1) AS c FROM v', true, 'constants');
+
+-- numerics become the same doubles as by way of text, to the last bit
+SELECT is((SELECT count(*) FILTER (WHERE float8send(m) <> float8send(f)) FROM (
+		SELECT i, gpu_median(n) AS m, min(n)::float8 AS f FROM (
+			SELECT i, round(hashint8extended(i, 1)::numeric / 9223372036854775808 * power(10::numeric, i % 17), i % 9) * power(10::numeric, i % 11 * 4 - 20) AS n
+			FROM generate_series(1, 20000) AS i) AS s GROUP BY i) AS t), 0::bigint, 'numeric as double precision');
+SELECT is((SELECT gpu_percentile_cont(v, 1) FROM unnest(ARRAY[n, n]) AS v), n::float8, 'special numerics: ' || n)
+	FROM unnest('{0,-0.0,NaN,Infinity,-Infinity,9007199254740992,9007199254740993,99999999999999999999,1e22,1e23,-1e-22,1e-23}'::numeric[]) AS n;
+SELECT throws_ok($$SELECT percentile_cont(0) WITHIN GROUP (ORDER BY x) FROM unnest('{1,1e400}'::numeric[]) AS x$$, '22003', NULL, 'a numeric too large for double precision');
 
 -- queries of every form
 SELECT pg_temp.same_rows('SELECT count(DISTINCT g), sum(DISTINCT g), string_agg(w, '','' ORDER BY i), percentile_cont(0.5) WITHIN GROUP (ORDER BY i) FROM v', true,
