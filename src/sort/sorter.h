@@ -78,6 +78,12 @@ extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
 extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count,
 							  RowGather *gather);
 
+/*
+ * Says while rows are taken that only the first bound of them are wanted.  Once far more rows have come than were
+ * expected, and so many that keeping the first ones beats sorting all, PostgreSQL's sort goes on with that bound.
+ */
+extern void sorter_bound(Sorter *sorter, int64 bound);
+
 /* Ends input. */
 extern void sorter_finish(Sorter *sorter);
 
