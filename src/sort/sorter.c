@@ -14,7 +14,6 @@
 
 #include "src/engine/engine_choose.h"
 #include "src/guc.h"
-#include "node.h"
 #include "sorter_job.h"
 
 /* A run has at least so many rows. */

@@ -12,6 +12,9 @@
 #include "sortcolumns.h"
 #include "tied_runs.h"
 
+/* A bound under this share of the rows is left to PostgreSQL's top-N heap sort. */
+#define GPUSORT_BOUND_FRACTION 0.1
+
 /* Why a sort went to PostgreSQL's own, for EXPLAIN. */
 typedef enum SorterFallback
 {
