@@ -69,8 +69,8 @@ passed=0
 failed=0
 for out in "$work"/plain/results/*.out; do
 	name=$(basename "$out")
-	# most of its queries have frames of rows that are tied
-	if [ "$name" = window.out ]; then continue; fi
+	# most of window's queries have frames of rows that are tied, and opr_sanity lists the functions of the database
+	case $name in window.out | opr_sanity.out) continue ;; esac
 	if diff -u <(comparable "$out") <(comparable "$work/forced/results/$name") >"$work/diff" 2>&1; then
 		passed=$((passed + 1))
 	else

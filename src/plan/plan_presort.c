@@ -10,6 +10,7 @@
 #include "catalog/pg_aggregate.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
 
 #include "src/compat.h"
 #include "src/guc.h"
@@ -179,24 +180,6 @@ append_order(const NodeKeys *keys, const List *order)
 	*keys->count = count + more;
 }
 
-/* Does a node give out its child's columns as they are? */
-static bool
-passes_columns_on(const Plan *plan)
-{
-	ListCell   *lc;
-
-	if (list_length(plan->targetlist) != list_length(outerPlan(plan)->targetlist))
-		return false;
-	foreach(lc, plan->targetlist)
-	{
-		const TargetEntry *entry = lfirst_node(TargetEntry, lc);
-
-		if (column_of(entry->expr) != entry->resno)
-			return false;
-	}
-	return true;
-}
-
 /* Lets the sort below an aggregate sort by an order within groups, too; false if there is no such sort. */
 static bool
 sort_within_groups(const Agg *agg, const List *order)
@@ -207,7 +190,7 @@ sort_within_groups(const Agg *agg, const List *order)
 	if (IsA(below, GatherMerge))
 	{
 		gather = (GatherMerge *) below;
-		if (!passes_columns_on(below))
+		if (!passes_through(below->targetlist, get_tlist_exprs(outerPlan(below)->targetlist, true)))
 			return false;
 		below = outerPlan(below);
 	}
