@@ -149,8 +149,15 @@ pathkey_operator(const PathKey *pathkey, Oid type)
 #endif
 }
 
-/* 16 plans a sort below aggregates for the order that they want */
-#define aggregates_are_presorted	(PG_VERSION_NUM >= 160000)
+/* 16 plans a sort below aggregates for the order that they want, unless that is switched off */
+#if PG_VERSION_NUM >= 160000
+#include "optimizer/cost.h"
+#define aggregates_are_presorted	true
+#define server_presorts_aggregates	enable_presorted_aggregate
+#else
+#define aggregates_are_presorted	false
+#define server_presorts_aggregates	false
+#endif
 
 /*
  * Do an aggregate's rows come in the order that it wants?  Before 16 it sorts them itself.

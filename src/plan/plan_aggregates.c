@@ -142,11 +142,12 @@ find_replacement(const Replacement *replacement, Oid extension)
 static void
 find_ours(void)
 {
-	Oid			extension = get_extension_oid("gpusort", true);
+	Oid			extension;
 
 	if (ours_known)
 		return;
 	ours_known = true;
+	extension = get_extension_oid("gpusort", true);
 	for (int i = 0; i < (int) lengthof(replacements); i++)
 		ours[i] = InvalidOid;
 	if (!OidIsValid(extension) || OidIsValid(get_extension_oid("citus", true)))
@@ -171,6 +172,7 @@ replacement_of(Oid theirs)
 typedef struct Replacing
 {
 	List	   *aggregates;		/* of the query at hand; NIL if none may be replaced */
+	bool		grouped;		/* that has groups */
 	List	   *theirs;			/* the functions that were replaced */
 } Replacing;
 
@@ -200,6 +202,28 @@ is_count_distinct(const Aggref *aggregate)
 	distinct = linitial_node(SortGroupClause, aggregate->aggdistinct);
 	return distinct->eqop == lookup_type_cache(exprType((Node *) value->expr), TYPECACHE_EQ_OPR)->eq_opr &&
 		is_plain_value(aggregate, value);
+}
+
+/*
+ * Will the server have the rows of each group sorted for this DISTINCT?  Then that sort is ours, and the aggregate only
+ * compares neighbours, which is faster.  It serves one order: others would be sorted inside the aggregate again.
+ */
+static bool
+is_presorted(const Replacing *replacing, const Aggref *aggregate)
+{
+	ListCell   *lc;
+
+	if (!server_presorts_aggregates || !replacing->grouped || aggregate->aggfilter)
+		return false;
+	foreach(lc, replacing->aggregates)
+	{
+		const Aggref *other = lfirst_node(Aggref, lc);
+
+		if (!AGGKIND_IS_ORDERED_SET(other->aggkind) && (other->aggorder || other->aggdistinct) &&
+			!equal(other->args, aggregate->args))
+			return false;
+	}
+	return true;
 }
 
 /* The fraction of a percentile if it is a constant for which there cannot be an error; else NULL. */
@@ -292,7 +316,7 @@ replace_aggregate(Replacing *replacing, Aggref *aggregate)
 		return aggregate;
 	if (aggregate->aggfnoid == F_COUNT_ANY)
 	{
-		if (!is_count_distinct(aggregate))
+		if (!is_count_distinct(aggregate) || is_presorted(replacing, aggregate))
 			return aggregate;
 	}
 	else
@@ -352,14 +376,15 @@ replace_in(Node *node, void *context)
 		node = (Node *) replace_aggregate(replacing, (Aggref *) node);
 	if (IsA(node, Query))
 	{
-		List	   *outer = replacing->aggregates;
-		Query	   *result;
+		Query	   *query = (Query *) node;
+		Replacing	outer = *replacing;
 
-		replacing->aggregates = aggregates_of((Query *) node);
-		result = query_tree_mutator((Query *) node, replace_in, context, 0);
-		list_free(replacing->aggregates);
-		replacing->aggregates = outer;
-		return (Node *) result;
+		replacing->aggregates = aggregates_of(query);
+		replacing->grouped = query->groupClause != NIL;
+		query = query_tree_mutator(query, replace_in, context, 0);
+		replacing->aggregates = outer.aggregates;
+		replacing->grouped = outer.grouped;
+		return (Node *) query;
 	}
 	return expression_tree_mutator(node, replace_in, context);
 }
@@ -422,7 +447,7 @@ Query *
 replace_aggregates(Query *query, List **theirs)
 {
 	Contents	contents = {false, false};
-	Replacing	replacing = {NIL, NIL};
+	Replacing	replacing = {NIL, false, NIL};
 	Query	   *result;
 
 	*theirs = NIL;
