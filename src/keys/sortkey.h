@@ -54,6 +54,8 @@ struct SortKey
 	bool		coarse;			/* in its present form; see sortkey_coarse.c */
 	bool		empty;			/* coarse, and tells no value from another */
 	bool		unpack;			/* comparing unpacks values each time that are not */
+	bool		may_lead;		/* long strings may be left to their first bytes */
+	uint32		leading;		/* so many of them: the key is coarse only in strings that are not shorter; 0: all */
 	const char *form;			/* the name of that form, NULL for types with an exact encoding */
 	MemoryContext context;		/* of sortkey_open */
 	void	   *state;			/* the encoder's own, in that context */
@@ -143,6 +145,16 @@ extern Size sortkey_prefix(SortKey *key, Datum value, bool isnull, char *out, Si
  */
 extern bool sortkey_defer(SortKey *key);
 extern void sortkey_resume(SortKey *key);
+
+/*
+ * Lets a key of byte strings that has just been opened hold no more than the first bytes of all of them once one of
+ * them is long.  Nothing is done to other keys.
+ */
+extern void sortkey_let_lead(SortKey *key);
+
+/* So many at first, and as many at most if those do not tell strings apart. */
+#define LEADING_BYTES 64
+#define LEADING_MOST 1024
 
 /* Memory that a key without an exact encoding takes for itself. */
 extern Size sortkey_bytes(const SortKey *key);
