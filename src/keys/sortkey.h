@@ -54,7 +54,7 @@ struct SortKey
 	bool		coarse;			/* in its present form; see sortkey_coarse.c */
 	bool		empty;			/* coarse, and tells no value from another */
 	bool		unpack;			/* comparing unpacks values each time that are not */
-	bool		may_lead;		/* long strings may be left to their first bytes */
+	KeyEncoder	leader;			/* of byte strings, if long ones may be left to their first bytes */
 	uint32		leading;		/* so many of them: the key is coarse only in strings that are not shorter; 0: all */
 	const char *form;			/* the name of that form, NULL for types with an exact encoding */
 	MemoryContext context;		/* of sortkey_open */
@@ -139,9 +139,9 @@ extern uint64 sortkey_word(SortKey *key, Datum value);
 extern Size sortkey_prefix(SortKey *key, Datum value, bool isnull, char *out, Size room);
 
 /*
- * Puts a key off that has just been opened: where the keys before it leave few rows tied, it costs less to compare
- * these by it than to encode it.  False, and nothing done, if the key has an exact encoding, and with it goes into
- * every sort.  The second function takes it in again.
+ * Puts a key off that has just been opened, or of which no more than first bytes are taken: where the keys before it
+ * leave few rows tied, it costs less to compare these by it than to encode it.  False, and nothing done, if the key has
+ * an exact encoding, and with it goes into every sort.  The second function takes it in again.
  */
 extern bool sortkey_defer(SortKey *key);
 extern void sortkey_resume(SortKey *key);

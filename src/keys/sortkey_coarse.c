@@ -306,7 +306,10 @@ void
 sortkey_resume(SortKey *key)
 {
 	key->empty = false;
-	(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
+	if (key->leading > 0)
+		(void) take_leading(key);
+	else
+		(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
 }
 
 void

@@ -51,14 +51,13 @@ encode_bpchar_leading(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
-/* Leaves strings to their first bytes from now on. */
-static KeyResult
-take_leading(SortKey *key, KeyEncoder encode)
+KeyResult
+take_leading(SortKey *key)
 {
-	key->leading = LEADING_BYTES;
+	key->leading = Max(key->leading, LEADING_BYTES);
 	key->coarse = key->unpack = true;
 	key->form = "leading bytes";
-	return widen(key, GS_BYTES, encode);
+	return widen(key, GS_BYTES, key->leader);
 }
 
 /* text, varchar and bytea: the bytes. */
@@ -68,8 +67,8 @@ encode_varlena(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	struct varlena *varlena;
 	KeyResult	result;
 
-	if (key->may_lead && unlikely(is_long(value)))
-		return take_leading(key, encode_varlena_leading);
+	if (key->leader && unlikely(is_long(value)))
+		return take_leading(key);
 	varlena = open_varlena(value);
 	result = put_bytes(column, row, VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena));
 	close_varlena(value, varlena);
@@ -83,8 +82,8 @@ encode_bpchar(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	StringView	view;
 	KeyResult	result;
 
-	if (key->may_lead && unlikely(is_long(value)))
-		return take_leading(key, encode_bpchar_leading);
+	if (key->leader && unlikely(is_long(value)))
+		return take_leading(key);
 	view = open_string(BPCHAROID, value);
 	result = put_bytes(column, row, view.bytes, view.len);
 	close_string(value, &view);
@@ -94,7 +93,10 @@ encode_bpchar(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 void
 sortkey_let_lead(SortKey *key)
 {
-	key->may_lead = key->encode == encode_varlena || key->encode == encode_bpchar;
+	if (key->encode == encode_varlena)
+		key->leader = encode_varlena_leading;
+	else if (key->encode == encode_bpchar)
+		key->leader = encode_bpchar_leading;
 }
 
 /* name: up to its zero byte. */

@@ -9,23 +9,40 @@
 
 #define MARKS_START 1024
 
+/*
+ * The bytes of a key's string in the chunk, NULL if they are not there: another process may write to it, so nothing is
+ * read twice, or behind the heap.
+ */
+static const uint8 *
+string_of(const KeyColumn *column, uint32 row, uint32 *len)
+{
+	volatile uint32 *offsets = (volatile uint32 *) column->values + row;
+	uint32		start = offsets[0];
+
+	*len = offsets[1] - start;
+	return (Size) start + *len <= column->heap_bytes ? column->heap + start : NULL;
+}
+
 /* The mark of the row that is being written. */
 static uint32
 mark_of(const SortKey *keys, const KeyWriter *writer, int nkeys)
 {
+	uint32		hash = 0;
+
 	for (int i = 0; i < nkeys; i++)
 	{
 		const KeyColumn *column = &writer->columns[i];
-		volatile uint32 *offsets;
-		uint32		start;
+		uint32		len = keys[i].width;
+		const uint8 *bytes = (uint8 *) column->values + (Size) writer->row * len;
 
-		if (keys[i].leading == 0)
-			continue;
-		/* another process can write there: nothing is read twice, or behind the heap */
-		offsets = (volatile uint32 *) column->values + writer->row;
-		start = offsets[0];
-		if (offsets[1] - start >= keys[i].leading && (Size) start + keys[i].leading <= column->heap_bytes)
-			return hash_bytes(column->heap + start, keys[i].leading) | 1;
+		if (keys[i].empty)
+			return hash | 1;
+		if (len == 0)
+			bytes = string_of(column, writer->row, &len);
+		if (bytes != NULL)
+			hash = hash_combine(hash, hash_bytes(bytes, len));
+		if (keys[i].leading > 0 && len >= keys[i].leading)
+			return hash | 1;
 	}
 	return 0;
 }
@@ -51,6 +68,43 @@ rowmarks_put(RowMarks *marks, const SortKey *keys, const KeyWriter *writer, int 
 	if (unlikely(marks->rows == marks->room) && !grow(marks))
 		return false;
 	marks->marks[marks->rows++] = mark_of(keys, writer, nkeys);
+	return true;
+}
+
+static int
+compare_hashes(const void *a, const void *b)
+{
+	uint32		x = *(const uint32 *) a;
+	uint32		y = *(const uint32 *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+uint32
+count_different(uint32 *hashes, uint32 count)
+{
+	uint32		different = count > 0;
+
+	qsort(hashes, count, sizeof(uint32), compare_hashes);
+	for (uint32 i = 1; i < count; i++)
+		different += hashes[i] != hashes[i - 1];
+	return different;
+}
+
+bool
+rowmarks_repeated(const RowMarks *marks, uint32 rows, uint32 *repeated)
+{
+	uint32	   *sorted;
+
+	if (marks->rows < rows)
+		return false;
+	for (uint32 row = 0; row < rows; row++)
+		if (marks->marks[row] == 0)
+			return false;
+	sorted = palloc(rows * sizeof(uint32));
+	memcpy(sorted, marks->marks, rows * sizeof(uint32));
+	*repeated = rows - count_different(sorted, rows);
+	pfree(sorted);
 	return true;
 }
 

@@ -8,9 +8,9 @@
 #include "src/keys/sortkey.h"
 
 /*
- * A row's mark is a hash of its first key of which the engine knows no more than the first bytes, 0 if it knows all of
- * them.  Keys before that one are known whole.  So of two neighbours in the engine's order with different marks, or
- * with none, the keys that it knows have decided.
+ * A row's mark is a hash of its keys up to the first one of which the engine knows no more than the first bytes, or
+ * nothing, as far as it knows them; 0 if it knows all keys.  So of two neighbours in the engine's order with different
+ * marks, or with none, what it knows has decided.
  */
 typedef struct RowMarks
 {
@@ -22,6 +22,12 @@ typedef struct RowMarks
 
 /* Appends the mark of a row whose keys have just been written; false without memory. */
 extern bool rowmarks_put(RowMarks *marks, const SortKey *keys, const KeyWriter *writer, int nkeys);
+
+/* How many of the first rows have the mark of another one before them; false if some have no mark. */
+extern bool rowmarks_repeated(const RowMarks *marks, uint32 rows, uint32 *repeated);
+
+/* How many different hashes are there?  They are sorted for that. */
+extern uint32 count_different(uint32 *hashes, uint32 count);
 
 extern void rowmarks_free(RowMarks *marks);
 

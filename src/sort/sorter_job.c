@@ -145,6 +145,7 @@ try_begin(Sorter *sorter)
 	gs_job_spec spec = {.op = GS_ORDER, .columns = sorter->specs};
 	gs_status	status;
 
+	defer_long_keys(sorter);
 	sorter->stats.strings = 0;
 	sorter->ncolumns = 0;
 	sorter->marked = false;

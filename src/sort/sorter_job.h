@@ -36,6 +36,7 @@ struct Sorter
 	/* the first key that is deferred until it is known whether those before it suffice; nkeys: none */
 	int			deferred;
 	double		different;		/* estimated keys before the deferred ones, 0: none yet */
+	bool		all_taken;		/* none is put off any longer */
 	uint32		defer_check;	/* rows at which it is decided about them again */
 	bool		contradicted;	/* coarse keys have turned out to be wrong */
 	gs_column_spec *specs;
@@ -90,6 +91,9 @@ extern bool take_deferred(Sorter *sorter);
 
 /* sorter_lead.c: takes more of long strings if that tells them apart, at lead_check rows; true if so. */
 extern bool take_longer(Sorter *sorter);
+
+/* Puts long strings off that are not the first key, before rows are encoded anew. */
+extern void defer_long_keys(Sorter *sorter);
 
 /* Begins a job with an empty chunk, or ends it; a job that cannot begin in the service begins on the CPU. */
 extern gs_status begin_job(Sorter *sorter);

@@ -1,8 +1,9 @@
 /*
  * sorter_lead.c: how many bytes of long strings are sorted by.
  *
- * Few as a rule.  Where many strings begin alike, as paths and documents do, a sample says whether more bytes would tell
- * them apart, which is cheaper than to compare nearly all of them.
+ * Few as a rule.  Where many strings begin alike, as paths and documents do, a sample says whether more bytes would
+ * tell them apart, which is cheaper than to compare nearly all of them.  Behind other keys long strings are put off
+ * (sorter_defer.c).
  */
 #include "postgres.h"
 
@@ -14,27 +15,6 @@
 static const uint32 steps[] = {LEADING_BYTES, 256, LEADING_MOST};
 
 #define STEPS lengthof(steps)
-
-static int
-compare_hashes(const void *a, const void *b)
-{
-	uint32		x = *(const uint32 *) a;
-	uint32		y = *(const uint32 *) b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* How many different hashes are there?  They are sorted for that. */
-static uint32
-count_different(uint32 *hashes, uint32 count)
-{
-	uint32		different = count > 0;
-
-	qsort(hashes, count, sizeof(uint32), compare_hashes);
-	for (uint32 i = 1; i < count; i++)
-		different += hashes[i] != hashes[i - 1];
-	return different;
-}
 
 /* Does one number of different values do as well as a larger one? */
 static inline bool
@@ -86,10 +66,11 @@ try_sample(Sorter *sorter, const uint32 *rows, uint32 count)
 	fix_keys(sorter, true);
 	for (int i = 0; i < sorter->ncolumns; i++)
 	{
-		uint32		bytes = sorter->keys[i].leading > 0 ? bytes_wanted(sorter, i, rows, count) : 0;
+		SortKey    *key = &sorter->keys[i];
+		uint32		bytes = key->leading > 0 && !key->empty ? bytes_wanted(sorter, i, rows, count) : 0;
 
-		longer |= bytes > sorter->keys[i].leading;
-		sorter->keys[i].leading = Max(bytes, sorter->keys[i].leading);
+		longer |= bytes > key->leading;
+		key->leading = Max(bytes, key->leading);
 	}
 	fix_keys(sorter, false);
 	return longer;
@@ -116,4 +97,17 @@ take_longer(Sorter *sorter)
 	}
 	sorter->lead_check = PG_UINT32_MAX;
 	return !about_as_many(count_different(marks, count), count) && try_sample(sorter, rows, count);
+}
+
+void
+defer_long_keys(Sorter *sorter)
+{
+	for (int i = sorter->columns.nkeys - 1; i > 0 && !sorter->all_taken; i--)
+		if (sorter->keys[i].leading > 0 && !sorter->keys[i].empty)
+		{
+			(void) sortkey_defer(&sorter->keys[i]);
+			sorter->deferred = Min(sorter->deferred, i);
+			sorter->defer_check = DEFER_ROWS;
+			sorter->different = 0;
+		}
 }

@@ -415,8 +415,8 @@ tied_runs_settle(RowComparer *comparer, SortKey *keys, const RowMarks *marks, ui
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort tied runs", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	Settling	settling = {.comparer = comparer, .keys = keys, .marks = marks, .order = order, .rows = rows, .mem = mem,
-		.items_limit = items_limit, .copies_limit = copies_limit};
+	Settling	settling = {.comparer = comparer, .keys = keys, .marks = marks, .order = order, .rows = rows,
+		.mem = mem, .items_limit = items_limit, .copies_limit = copies_limit};
 	TiedResult	result;
 
 	if (marks == NULL)
