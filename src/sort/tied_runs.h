@@ -28,7 +28,7 @@ typedef struct TiedStats
 
 /*
  * Takes an order of rows by coarse keys and makes it the server's: every pair of neighbours is compared, unless marks
- * of the rows tell which ones are tied, and runs of rows that have equal keys are put in order where they are not.  Rows
+ * of the rows tell which ones are tied, and runs of rows that have equal keys are put in order where they are not. Rows
  * that compare equal stay in the order of their numbers.  Keys may not widen.  A run whose items take more than
  * items_limit bytes is too large; copies of values, which make comparisons cheaper, take copies_limit bytes at most.
  */
