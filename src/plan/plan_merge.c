@@ -147,7 +147,7 @@ static bool
 keys_travel(const SortColumns *columns)
 {
 	for (int i = 0; i < columns->nkeys; i++)
-		if (!sortkey_travels(columns->sortops[i], columns->collations[i]))
+		if (!sortkey_travels(columns->sortops[i]))
 			return false;
 	return true;
 }

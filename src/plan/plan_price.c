@@ -126,7 +126,7 @@ pathkeys_travel(List *pathkeys)
 			if (member->em_is_child)
 				break;
 			sortop = pathkey_operator(pathkey, member->em_datatype);
-			if (OidIsValid(sortop) && !sortkey_travels(sortop, pathkey->pk_eclass->ec_collation))
+			if (OidIsValid(sortop) && !sortkey_travels(sortop))
 				return false;
 		}
 	}
