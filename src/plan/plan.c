@@ -16,6 +16,7 @@
 #include "src/compat.h"
 #include "src/guc.h"
 #include "src/sort/node.h"
+#include "src/sort/sorter.h"
 #include "plan.h"
 
 bool		plan_will_be_walked = false;
