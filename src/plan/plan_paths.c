@@ -316,6 +316,17 @@ cheap_group(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 	return result;
 }
 
+/* Offers sorted aggregates: of a partition no second one where the server has made one. */
+static void
+offer_groups(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
+{
+	List	   *copies = copy_paths(root, grouped, NULL, grouped->pathlist);
+
+	offer_all(root, UPPERREL_GROUP_AGG, grouped, &grouped->pathlist, copies);
+	if (copies == NIL || !IS_OTHER_REL(grouped))
+		offer_all(root, UPPERREL_GROUP_AGG, grouped, &grouped->pathlist, cheap_group(root, input, grouped));
+}
+
 /* Offers what a stage of planning can do with cheaper sorts. */
 static void
 offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output)
@@ -337,10 +348,8 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 					  copy_paths(root, output, NULL, output->partial_pathlist));
 			break;
 		case UPPERREL_GROUP_AGG:
-			if (!sort_may_win(root, input, output))
-				break;
-			offer_all(root, stage, output, &output->pathlist, copy_paths(root, output, NULL, output->pathlist));
-			offer_all(root, stage, output, &output->pathlist, cheap_group(root, input, output));
+			if (sort_may_win(root, input, output))
+				offer_groups(root, input, output);
 			break;
 		default:
 			break;

@@ -17,8 +17,8 @@
 #include <math.h>
 
 #include "access/htup_details.h"
-#include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_statistic_ext.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -178,6 +178,33 @@ reads_foreign_tables(PlannerInfo *root)
 	return false;
 }
 
+/* What was found last: a query over many partitions asks for each of them. */
+static struct
+{
+	const PlannerInfo *root;	/* NULL: nothing */
+	int			size;
+	bool		foreign;
+}			last_asked;
+
+void
+forget_query(void)
+{
+	last_asked.root = NULL;
+}
+
+/* The same, looked at once for all sorts of a query. */
+static bool
+query_is_foreign(PlannerInfo *root)
+{
+	if (last_asked.root != root || last_asked.size != root->simple_rel_array_size)
+	{
+		last_asked.foreign = reads_foreign_tables(root);
+		last_asked.size = root->simple_rel_array_size;
+		last_asked.root = root;
+	}
+	return last_asked.foreign;
+}
+
 Cost
 sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 {
@@ -189,7 +216,7 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 		return 0;
 	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
 	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
-	return ours < theirs && !reads_foreign_tables(root) ? theirs - ours : 0;
+	return ours < theirs && !query_is_foreign(root) ? theirs - ours : 0;
 }
 
 /* What a row of some width costs the leader that comes in a block. */
