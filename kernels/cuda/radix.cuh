@@ -11,9 +11,6 @@
  * numbers alone.  Keys may be numbers modulo a power of two: the order is then turned by the rows that come first in it, but
  * are last (order_look.cu).
  *
- * Pieces: the second pass behind a first one that has left tiles where they lie (radix_pieces.cuh), read through a list.  Warps that have no digits to look back
- * for prepare that, for all warps.
- *
  * Keys, and keys with values: the digit is taken from the key as it came.  Values come to shared memory past the registers while
  * the keys are ranked; each place of the ordered tile knows where its key came from.  Where a pass reads and writes is looked up
  * in its step on the device, so that passes over a digit that all keys share can be left out without the host's knowing.  Pairs of
@@ -60,19 +57,17 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	constexpr u32 EACH = gs_radix_each(THREADS, BITS), SHARE = BINS / EACH; /* digits of a thread, threads that have some */
 	constexpr u32 GROUPS = THREADS / SHARE, GROUP = WARPS / GROUPS;			/* of warps whose counters a thread adds up */
 	constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4, PAIRS = IN == GS_PAIRS4;
-	constexpr bool KEYS = IN == GS_KEYS8 || IN == GS_KEYS4 || PAIRS, PIECES = IN == GS_PIECES;
-	constexpr u32 SPARES = WARPS - SHARE / 32; /* warps without digits */
+	constexpr bool KEYS = IN == GS_KEYS8 || IN == GS_KEYS4 || PAIRS;
 	constexpr bool DROPS = IN == GS_COLUMN8; /* words may lose the digit: 4 bytes and a row number fit one */
 	constexpr bool CLOSED = OUT != GS_ROWS; /* a barrier behind each tile: saves words' passes time, costs row numbers' some */
 	static_assert(GROUPS >= 1 && WARPS % GROUPS == 0, "each thread sums a digit over the same number of warps");
 	static_assert(KEYS || !SEGMENTS, "segments are of keys");
 	static_assert(EACH == 1 || !KEYS, "whose passes have a digit to a thread");
 	typedef gs_counts<u32, EACH> bins; /* something of each of a thread's digits */
-	typedef typename item_of<IN == GS_COLUMN4 || IN == GS_KEYS4 || PAIRS || PIECES ? 4 : 8>::type value; /* what is read */
+	typedef typename item_of<IN == GS_COLUMN4 || IN == GS_KEYS4 || PAIRS ? 4 : 8>::type value; /* what is read */
 	typedef typename item_of<IN == GS_KEYS4 ? 4 : 8>::type sorted;					   /* what is put in order */
 	typedef typename std::conditional<COLUMN, value, sorted>::type held;			   /* what registers hold */
 	typedef typename item_of<VALUE == 0 ? 4 : VALUE>::type payload;
-	typedef gs_piece_window<ITEMS> window;
 
 	extern __shared__ __align__(128) u8 memory[];
 	sorted *const words = (sorted *) memory;		/* the tile in order */
@@ -87,7 +82,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	u32 *const ticket = sums + 32; /* two, which take turns where tiles follow each other without a barrier */
 	u64 *const arrived = (u64 *) (ticket + 2); /* the values' barrier */
 	gs_radix_tile *const told = (gs_radix_tile *) (ticket + 4); /* the ticket's tile, of a segment */
-	window *const windows = (window *) (ticket + 8); /* what each warp reads of the ticket's tile */
 
 	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
 	u32 mine = warp * (32 * ITEMS) + lane; /* a warp's items lie side by side in the tile, a thread's 32 apart */
@@ -105,8 +99,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 
 	if (a.gate != NULL && *a.gate != a.gate_open)
 		return;
-
-	const u32 turned = OUT == GS_ROWS && a.turn_at != NULL ? *a.turn_at : a.turn;
 
 	if (KEYS && a.step != NULL)
 	{
@@ -171,9 +163,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		u64 at = begin_of(tile) + mine;
 		u32 valid = valid_of(tile);
 
-		if constexpr (PIECES)
-			windows[warp].load(a.pieces, in, (u32) at - lane, (u32) a.n, k);
-		else if (valid == TILE)
+		if (valid == TILE)
 		{
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
@@ -271,12 +261,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	if (SEGMENTS)
 		take();
 	__syncthreads(); /* all have it before the next one is put there */
-	if (PIECES && tile < a.sweep.tiles)
-	{
-		window::ask(windows, warp, 1, warp + 1, a.pieces, (u32) begin_of(tile), (u32) a.n);
-		window::template make<1>(windows, warp, 1, warp + 1, a.pieces, (u32) begin_of(tile), (u32) a.n);
-		__syncwarp();
-	}
 	if (tile < a.sweep.tiles)
 		load(tile);
 	while (tile < a.sweep.tiles)
@@ -288,7 +272,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		/* 1. the next ticket, and its tile into L2 */
 		if (!CLOSED)
 			turn ^= 1;
-		if (!PIECES && thread == THREADS - 1)
+		if (thread == THREADS - 1)
 		{
 			u32 next = atomicAdd(a.sweep.ticket, 1);
 
@@ -327,8 +311,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		for (u32 i = lane * 4; i < BINS; i += 128)
 			*(uint4 *) (counter + i) = make_uint4(0, 0, 0, 0);
 		__syncwarp();
-		if constexpr (PIECES)
-			windows[warp].make_words(a.pieces, (u32) begin_of(tile) + mine - lane, (u32) a.n, k);
 		if (COLUMN && valid == TILE && a.t.shift == 0 && a.t.plus == 0)
 		{
 			/* one instruction per half; a shift by a variable costs a tenth of the pass */
@@ -343,11 +325,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				k[i] = valid == TILE || mine + i * 32 < valid ? (held) key_of_value((value) k[i], a.t) : (held) ~0ull;
 		}
 
-		/* pieces: nothing is fetched ahead, so the ticket is taken later, which keeps the walk back short */
-		u32 next = 0;
-
-		if (PIECES && thread == THREADS - 1)
-			next = atomicAdd(a.sweep.ticket, 1);
 		each_item([&](int i) { atomicAdd(counter + digit_at(i, valid), 1); });
 		if (a.sweep.stall && tile + 1 < a.sweep.tiles)
 		{
@@ -393,11 +370,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 
 			bins_at(starts, thread) = start;
 			if (thread == SHARE - 1)
-			{
 				starts[BINS] = start.of[EACH - 1] + count.of[EACH - 1];
-				if (PIECES)
-					starts[BINS + 1] = valid; /* else it would be spilled, and come back behind the loads of the next tile */
-			}
 #pragma unroll
 			for (u32 g = 0; g < GROUPS; g++)
 				advance(s, bins_at(groups + g * BINS, thread));
@@ -412,9 +385,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			for (u32 j = 0; j < GROUP; j++)
 				advance(s, bins_at(warps + j * BINS, share));
 		}
-
-		if (PIECES && thread == THREADS - 1)
-			ticket[turn] = next;
 
 		u32 most = count.of[0]; /* words of one of the thread's digits */
 
@@ -439,8 +409,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			crowded = __syncthreads_or(most - (SEGMENTS && thread == BINS - 1 ? items * THREADS - valid : 0) > TILE / 32);
 		else
 			__syncthreads();
-		if (PIECES && thread >= SHARE && ticket[turn] < a.sweep.tiles)
-			window::ask(windows, warp - SHARE / 32, SPARES, WARPS, a.pieces, (u32) begin_of(ticket[turn]), (u32) a.n);
 		if (ATOMICS && !crowded)
 		{
 			/* lanes by the order in which a warp's atomics return: undocumented, so tested beforehand and checked afterwards */
@@ -468,7 +436,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			});
 		}
 
-		/* 6. look back: each thread for its digits; pieces: the other warps find out where all will read */
+		/* 6. look back: each thread for its digits */
 		if (thread < SHARE)
 		{
 			const u32 segment = here.start - here.index * TILE; /* where it begins */
@@ -506,23 +474,16 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 					if (SEGMENTS && t == 0)
 						sum.of[0] += a.counts[(u64) here.segment * a.stride + thread];
 					auto count_word = [&](value x) {
-						const u32 d = digit(PIECES	 ? (held) (x >> GS_PIECE_BITS << a.pieces.bits) << 32
-											: COLUMN ? (held) key_of_value(x, a.t)
-													 : (held) x << (PAIRS ? 32 : 0));
+						const u32 d = digit(COLUMN ? (held) key_of_value(x, a.t) : (held) x << (PAIRS ? 32 : 0));
 
 #pragma unroll
 						for (u32 b = 0; b < EACH; b++)
 							sum.of[b] += d == thread * EACH + b;
 					};
 
-					if constexpr (PIECES)
-						each_piece_word(a.pieces, in, (a.first + (u32) t) * TILE, (a.first + (u32) t + 1) * TILE, (a.first + (u32) t) * WARPS, count_word);
-					else
-					{
 #pragma unroll 8
-						for (u32 i = 0; i < TILE; i++)
-							count_word(p[i]);
-					}
+					for (u32 i = 0; i < TILE; i++)
+						count_word(p[i]);
 					if (thread == 0)
 						atomicAdd(&a.sweep.watch->fallbacks, 1);
 					waiting = 0;
@@ -556,7 +517,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			{
 				const u32 d = thread * EACH + i;
 
-				to[d] = (SEGMENTS ? segment : base[d]) + sum.of[i] - start.of[i] - (OUT == GS_ROWS ? turned : 0);
+				to[d] = (SEGMENTS ? segment : base[d]) + sum.of[i] - start.of[i] - (OUT == GS_ROWS ? a.turn : 0);
 				if (!SEGMENTS && tile + 1 == a.sweep.tiles && a.next_bases != NULL)
 					a.next_bases[d] = base[d] + sum.of[i] + count.of[i];
 			}
@@ -566,8 +527,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 					atomicExch(&a.sweep.watch->last_done, 1);
 			}
 		}
-		else if (PIECES && ticket[turn] < a.sweep.tiles)
-			window::template make<3>(windows, warp - SHARE / 32, SPARES, WARPS, a.pieces, (u32) begin_of(ticket[turn]), (u32) a.n);
 		if (VALUE)
 		{
 			wait_for_copies(bulk, arrived, parity);
@@ -582,7 +541,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		if (tile < a.sweep.tiles)
 			load(tile);
 		if (OUT == GS_WORDS && (BITS > 8 || (DROPS && a.drop != 0)) && !skewed)
-			write_runs<THREADS, BINS, (COLUMN || EACH > 1 ? 3 : 1)>((const u64 *) words, (u64 *) out, starts, to, PIECES ? starts[BINS + 1] : valid);
+			write_runs<THREADS, BINS, (COLUMN || EACH > 1 ? 3 : 1)>((const u64 *) words, (u64 *) out, starts, to, valid);
 		else
 		{
 			auto place = [&](u32 j, sorted x) -> u32 {
@@ -623,7 +582,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				sorted x = words[j];
 				u32 p = place(j, x);
 
-				if (OUT == GS_ROWS && p >= (u32) a.n && turned != 0)
+				if (OUT == GS_ROWS && p >= (u32) a.n && a.turn != 0)
 					p += (u32) a.n;
 				if (j < valid)
 				{

@@ -5,7 +5,6 @@
 #define GS_RADIX_ARGS_CUH
 
 #include "engine.cuh"
-#include "radix_pieces.cuh"
 #include "radix_tile.cuh"
 #include "sort_tuning.h"
 
@@ -48,7 +47,6 @@ struct gs_radix_args
 	u32 drop;		   /* lowest bits of the key that are left out because this pass has used them; at most row_bits */
 	u32 row_mask;	   /* what of a word is the row */
 	u32 turn;		   /* rows: the order begins with the row that comes after so many; n <= 2^31 then */
-	const u32 *turn_at; /* NULL, or where that number is instead */
 	u32 prefetch;	   /* in is aligned for it */
 	gs_transform t;
 	const u32 *counts; /* counters of this digit over all rows */
@@ -67,8 +65,6 @@ struct gs_radix_args
 	u32 flip;	   /* digits are turned by it: signed numbers, descending */
 	u64 key_flip;  /* the same for whole keys */
 	u32 prefetch_values;
-
-	gs_pieces pieces; /* words read piece by piece */
 
 	/* segments: counts are where a segment's digits begin in it, `stride` from segment to segment */
 	const gs_radix_tile *tiles;

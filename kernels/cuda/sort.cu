@@ -54,8 +54,6 @@ gs_sort_close(gs_cuda_engine *e)
 	if (s->host != NULL)
 		memset(s->host, 0, GS_SORT_HOST);
 	cudaFreeHost(s->host);
-	if (s->looked != NULL)
-		cudaEventDestroy(s->looked);
 	if (s->block != NULL)
 		cudaMemset(s->block, 0, GS_SORT_BLOCK);
 	cudaFree(s->block);
@@ -87,7 +85,7 @@ gs_sort_atomics(gs_cuda_engine *e, u64 rows)
 }
 
 extern "C" void
-gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t finish, uint32_t pieces)
+gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t finish)
 {
 	gs_cuda_sort *s;
 
@@ -96,6 +94,5 @@ gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t fini
 		s->force_ranking = ranking;
 		s->force_small = small;
 		s->force_finish = finish;
-		s->force_pieces = pieces;
 	}
 }

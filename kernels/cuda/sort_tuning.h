@@ -27,7 +27,6 @@ enum gs_radix_io
 	GS_WORDS,	/* 64-bit words */
 	GS_COLUMN8, /* a column: keys are made of its values, row numbers from positions */
 	GS_COLUMN4,
-	GS_PIECES, /* words of 4 bytes, piece by piece (radix_pieces.cuh) */
 	GS_ROWS,	/* out: row numbers alone */
 	GS_KEYS8,	/* keys as they came, in and out */
 	GS_KEYS4,
@@ -57,8 +56,6 @@ constexpr gs_radix_shape gs_radix_shapes[] = {
 	{9, true, GS_WORDS, 0, 768, 20},
 	{9, true, GS_COLUMN8, 0, 896, 17},
 	{9, true, GS_COLUMN4, 0, 896, 17},
-	{9, false, GS_PIECES, 0, 896, 17},
-	{9, true, GS_PIECES, 0, 768, 20},
 	{8, false, GS_WORDS, 0, 640, 25},
 	{8, false, GS_COLUMN8, 0, 640, 25},
 	{8, false, GS_COLUMN4, 0, 640, 35},
@@ -83,20 +80,6 @@ gs_radix_shape_of(int bits, bool atomics, gs_radix_io in, int value)
 			return s;
 	return gs_radix_shapes[0];
 }
-
-/*
- * The pass that puts tiles in order where they lie (radix_pieces.cu): bits of a place in a tile, threads, values of a
- * thread under way at a time, blocks per multiprocessor.
- */
-#define GS_PIECE_BITS	14
-#define GS_PIECES_LEAST ((u64) 1 << 24) /* rows */
-
-struct gs_pieces_shape
-{
-	int threads, batch, blocks;
-};
-
-constexpr gs_pieces_shape gs_pieces_split = {512, 4, 2};
 
 /* The kernel for a digit: bins for 8, 9 or 10 bits. */
 constexpr int

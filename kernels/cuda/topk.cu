@@ -448,7 +448,7 @@ fields_of(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, g
 	{
 		GS_TRY(gs_cuda_status(cudaMemsetAsync(looks, 0, 2 * ncolumns * sizeof(gs_look), e->stream)));
 		for (u32 c = 0; c < ncolumns; c++)
-			GS_TRY(gs_order_look(e, &columns[c], rows, looks + 2 * c, NULL, 0, NULL, NULL));
+			GS_TRY(gs_order_look(e, &columns[c], rows, looks + 2 * c, NULL, NULL, NULL));
 		GS_TRY(gs_cuda_status(
 			cudaMemcpyAsync(known, looks, 2 * ncolumns * sizeof(gs_look), cudaMemcpyDeviceToHost, e->stream)));
 		GS_TRY(gs_cuda_status(cudaStreamSynchronize(e->stream)));

@@ -152,11 +152,11 @@ bucket_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 }
 
 /*
- * A column of few bits that a first pass may look at itself (kernels/cuda/radix_pieces.cu), and what it can trip over:
- * what a sample does not see, digits that are missing or crowded in some tiles, ends of the type.
+ * A column of few bits, whose range is guessed from a sample, and what that can trip over: values that a sample does
+ * not see, digits that are missing or crowded in some tiles, ends of the type.
  */
 static void
-make_unseen(column *c, gs_type type, uint32_t bits, int kind, uint64_t rows)
+make_sampled(column *c, gs_type type, uint32_t bits, int kind, uint64_t rows)
 {
 	static const char *const kinds[] = {"even", "few", "one far off", "one a little outside", "one with a lower bit", "digits that come late", "clumps", "at the least value",
 										"at the greatest value", "mostly one", "one far below", "few, then many", "at the least value, one at the greatest",
@@ -204,9 +204,9 @@ make_unseen(column *c, gs_type type, uint32_t bits, int kind, uint64_t rows)
 	sprintf(c->text, "type %d of %u bits, %s", type, bits, kinds[kind]);
 }
 
-/* Such keys, at sizes around the first pass's tiles and the second's. */
+/* Such keys, at sizes around the passes' tiles. */
 int
-unseen_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
+sampled_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 {
 	static const uint64_t sizes[] = {16383, 16384, 16385, 32768, 49153, 15232, 15233, 15360, 15361, 30720, 76799, 150000};
 	static const uint32_t widths[] = {19, 21, 22, 24, 25, 26, 27, 27, 27, 28};
@@ -220,9 +220,9 @@ unseen_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 			column c;
 
 			rows = rows > most ? most : rows;
-			make_unseen(&c, types[below(3) ? 0 : below(4)], widths[below(10)], kind, rows);
+			make_sampled(&c, types[below(3) ? 0 : below(4)], widths[below(10)], kind, rows);
 			sprintf(now, "%s, %llu rows", c.text, (unsigned long long) rows);
-			failed += compare(cpu, gpu, &c, 1, rows, "unseen");
+			failed += compare(cpu, gpu, &c, 1, rows, "sampled");
 			free((void *) c.host.values);
 		}
 	return failed;
