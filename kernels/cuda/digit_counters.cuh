@@ -18,7 +18,7 @@
 static inline size_t
 gs_counter_promise(const gs_cuda_engine *e)
 {
-	const size_t most = e->properties.sharedMemPerBlockOptin - 4096;
+	const size_t most = gs_cuda_shared(e) - 4096;
 
 	return most < GS_COUNTER_BYTES ? most : GS_COUNTER_BYTES;
 }

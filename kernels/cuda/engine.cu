@@ -6,8 +6,8 @@
 #include <cstring>
 #include <new>
 
-/* What the code that the driver has chosen for this device was made for; its value differs from build to build. */
-static __device__ bool small_device = GS_SMALL_DEVICE;
+/* The row by which the code was compiled that the driver has chosen for this device. */
+static __device__ int tuned_for = GS_TUNED.arch;
 
 #define DEFAULT_PATIENCE 2000000 /* cycles, about a millisecond: a tile that runs takes a few microseconds */
 
@@ -153,6 +153,19 @@ static const gs_engine_ops cuda_ops = [] {
 	return ops;
 }();
 
+/* Finds the row of the code that the driver has loaded.  That must fit the device: sm_80's code runs on sm_86, too. */
+static gs_status
+find_tuning(gs_cuda_engine *e)
+{
+	int arch = 0;
+
+	GS_TRY(gs_cuda_status(cudaMemcpyFromSymbol(&arch, tuned_for, sizeof(arch))));
+	for (const gs_tuning *t : gs_tunings)
+		if (t->arch == arch)
+			e->tuning = t;
+	return e->tuning != NULL && gs_cuda_shared(e) <= e->properties.sharedMemPerBlockOptin ? GS_OK : GS_DEVICE;
+}
+
 /*
  * Opens a device.  Everything that can fail for want of a device fails here.
  */
@@ -186,7 +199,7 @@ gs_cuda_open(int device, const gs_host *host, gs_engine **engine)
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaGetDeviceProperties(&e->properties, device));
 	if (status == GS_OK)
-		status = gs_cuda_status(cudaMemcpyFromSymbol(&e->small, small_device, sizeof(bool)));
+		status = find_tuning(e);
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
 	if (status == GS_OK)
@@ -246,7 +259,7 @@ gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_byte
 	if (e->force_stages != 0)
 		stages = (int) e->force_stages;
 	/* about 1 KB is the kernel's own and the system's */
-	while (stages > 3 && stages * stage_bytes + more_bytes + 2048 > e->properties.sharedMemPerBlockOptin)
+	while (stages > GS_LEAST_STAGES && stages * stage_bytes + more_bytes + 2048 > gs_cuda_shared(e))
 		stages--;
 	*shared = stages * stage_bytes + more_bytes;
 	cudaSetDevice(e->device);

@@ -84,6 +84,7 @@ window_edges(u8 *to, gs_input in, i64 begin, u32 bytes, u32 thread, u32 threads)
 }
 
 #define GS_MAX_STAGES 6
+#define GS_LEAST_STAGES 3 /* fewer leave nothing to load ahead */
 #define GS_DEPTH	  2  /* turns between a tile's publication and its way out */
 #define GS_SERVICE	  96 /* threads of the loader and the look-back warps */
 #define GS_SLOTS	  4  /* turns that may be under way in some sense at a time: more than GS_DEPTH, a power of 2 */
@@ -96,6 +97,13 @@ struct gs_ring
 	u32 round[GS_MAX_STAGES];	/* the loader's; before sm_90 also in the place of full */
 	u32 posted[GS_SLOTS];		/* the tile that is published */
 };
+
+/* What a ring may have of so many KB of shared memory; the rest is the kernel's own and the system's. */
+__host__ __device__ constexpr size_t
+gs_ring_room(int shared)
+{
+	return (size_t) (shared - 2) << 10;
+}
 
 /* Where a block is in its ring. */
 struct gs_turn
@@ -111,21 +119,12 @@ struct gs_turn
 	}
 };
 
-/* Both can be set by hand, to run the code of other devices on the one at hand. */
+/* Can be set by hand, to run the code of other devices on the one at hand. */
 #ifndef GS_BULK
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 #define GS_BULK 1
 #else
 #define GS_BULK 0
-#endif
-#endif
-
-/* Which rows of tuning.h a build's kernels are made for: those with 227 KB of shared memory per block are large. */
-#ifndef GS_SMALL_DEVICE
-#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100 || !defined(__CUDA_ARCH__)
-#define GS_SMALL_DEVICE false
-#else
-#define GS_SMALL_DEVICE true
 #endif
 #endif
 

@@ -84,9 +84,10 @@ __global__ void __launch_bounds__(256) merge_move(const gs_merge_args a)
 
 /* ---------------------------------------------------------------- tiles, sorted */
 
-template <int KEY, bool PLACES, int THREADS, int ITEMS, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, BLOCKS) merge_blocks(const gs_merge_args a)
+template <int KEY, bool PLACES>
+__global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks) merge_blocks(const gs_merge_args a)
 {
+	constexpr int THREADS = gs_merge_here<KEY>::threads, ITEMS = gs_merge_here<KEY>::items;
 	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
 	typedef typename tile::F F;
 	static_assert((THREADS & (THREADS - 1)) == 0, "levels double");
@@ -437,9 +438,10 @@ copy_pieces(const gs_merge_args &a, const merge_pieces &p)
 	}
 }
 
-template <int KEY, bool PLACES, int THREADS, int ITEMS, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, BLOCKS) merge_runs(const gs_merge_args a)
+template <int KEY, bool PLACES>
+__global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks) merge_runs(const gs_merge_args a)
 {
+	constexpr int THREADS = gs_merge_here<KEY>::threads, ITEMS = gs_merge_here<KEY>::items;
 	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
 	typedef typename tile::F F;
 	extern __shared__ __align__(128) u8 shared[];
@@ -524,35 +526,18 @@ struct gs_merge_kernels
 	void (*blocks)(const gs_merge_args);
 	void (*cuts)(const gs_merge_args);
 	void (*runs)(const gs_merge_args);
-	int threads, items;
+	gs_merge_shape shape;
 };
 
-template <int KEY, bool PLACES, int THREADS, int ITEMS, int BLOCKS>
-gs_merge_kernels
-gs_merge_kernels_of()
-{
-	return {merge_look<KEY>,
-			merge_move<KEY>,
-			merge_blocks<KEY, PLACES, THREADS, ITEMS, BLOCKS>,
-			merge_cuts<KEY>,
-			merge_runs<KEY, PLACES, THREADS, ITEMS, BLOCKS>,
-			THREADS,
-			ITEMS};
-}
-
-/* The kernels for keys of so many bytes; small: for devices whose shared memory the better shape does not fit. */
+/* The kernels for keys of so many bytes.  PLACES: see merge_tile. */
 template <int KEY>
 gs_merge_kernels
-gs_merge_choose(bool places, bool small)
+gs_merge_kernels_of(bool places)
 {
-	constexpr gs_merge_shape s = gs_merge_shape_of(KEY, false), t = gs_merge_shape_of(KEY, true);
-
 	if constexpr (KEY <= 8)
 		if (!places)
-			return small ? gs_merge_kernels_of<KEY, false, t.threads, t.items, t.blocks>()
-						 : gs_merge_kernels_of<KEY, false, s.threads, s.items, s.blocks>();
-	return small ? gs_merge_kernels_of<KEY, true, t.threads, t.items, t.blocks>()
-				 : gs_merge_kernels_of<KEY, true, s.threads, s.items, s.blocks>();
+			return {merge_look<KEY>, merge_move<KEY>, merge_blocks<KEY, false>, merge_cuts<KEY>, merge_runs<KEY, false>, {}};
+	return {merge_look<KEY>, merge_move<KEY>, merge_blocks<KEY, true>, merge_cuts<KEY>, merge_runs<KEY, true>, {}};
 }
 
 #endif

@@ -6,7 +6,7 @@
 #define GS_MERGE_TILE_CUH
 
 #include "device.cuh"
-#include "sort_tuning.h"
+#include "tuning/tuning.h"
 
 #include <utility>
 
@@ -158,22 +158,6 @@ sort_registers(F (&key)[N], u32 (&place)[N], std::index_sequence<I...>)
 }
 
 /* ---------------------------------------------------------------- a tile in shared memory */
-
-__host__ __device__ constexpr size_t
-gs_merge_round(size_t bytes)
-{
-	return (bytes + 15) / 16 * 16;
-}
-
-/* Shared memory of a block. */
-constexpr size_t
-gs_merge_shared(int key, int threads, int items, size_t value_width)
-{
-	size_t cap = (size_t) threads * items, pad = (size_t) items + 1;
-
-	return gs_merge_round((cap + pad) * (key < 8 ? key : 8)) + (key > 8 ? cap * (key - 8) : 0) +
-		   gs_merge_round(cap * value_width) + (key > 8 || value_width > 0 ? gs_merge_round((cap + pad) * 2) : 0);
-}
 
 /* PLACES: something must be fetched when the order is known: further words, values. */
 template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile

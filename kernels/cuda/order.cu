@@ -93,7 +93,7 @@ choose_finish(gs_cuda_plan *plan, u32 key_bits, const gs_look *looks, const gs_s
 
 	finish.lead = gs_finish_lead(key_bits, plan->rows, gs_radix_most(plan->engine), way);
 	if (finish.lead != 0)
-		finish.margin = gs_finish_margin(plan->rows, finish.lead, way, spread);
+		finish.margin = gs_finish_margin(plan->engine, plan->rows, finish.lead, way, spread);
 	if (finish.margin == 0)
 		finish.lead = 0;
 	finish.complete = key_bits <= room;
@@ -128,7 +128,7 @@ choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_look
 		plan->path = gs_cuda_plan::GS_PLAN_EQUAL;
 	else if (known && (looks[0].seen & GS_SEEN_RISE) == 0)
 		plan->path = gs_cuda_plan::GS_PLAN_REVERSE;
-	else if (ncolumns == 1 && plan->nfields == 1 && (width == 8 || (width == 4 && gs_radix_fits(plan->engine, 8, GS_COLUMN4))) &&
+	else if (ncolumns == 1 && plan->nfields == 1 && (width == 8 || width == 4) &&
 			 f->nulls == NULL && columns->nulls == NULL && !f->floats)
 	{
 		u32 drop = plan->key_bits - plan->bits; /* bits left to the refinement of ties */
@@ -297,8 +297,8 @@ sorts(const gs_cuda_plan *plan)
 static size_t
 radix_bytes(const gs_cuda_plan *plan)
 {
-	const size_t all = gs_radix_temp(plan->rows, plan->complete ? plan->bits : 64);
-	const size_t leading = plan->finish.lead != 0 ? gs_radix_temp(plan->rows, plan->finish.lead) : 0;
+	const size_t all = gs_radix_temp(plan->engine, plan->rows, plan->complete ? plan->bits : 64);
+	const size_t leading = plan->finish.lead != 0 ? gs_radix_temp(plan->engine, plan->rows, plan->finish.lead) : 0;
 
 	return gs_round256(all > leading ? all : leading);
 }

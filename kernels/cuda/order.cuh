@@ -144,7 +144,7 @@ u32 gs_finish_way(const gs_cuda_engine *e, u64 rows);
 size_t gs_finish_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows);
 gs_status gs_finish_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, const gs_look *looks,
 							 const gs_dev_alphabet *alphabets, gs_spread *spread, u32 *cells);
-u32 gs_finish_margin(u64 rows, u32 lead, u32 way, const gs_spread *spread);
+u32 gs_finish_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs_spread *spread);
 size_t gs_finish_temp(const gs_cuda_plan *plan);
 gs_status gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *sorted, void *temp, u32 *order);
 

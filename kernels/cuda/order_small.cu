@@ -386,7 +386,7 @@ small_config(gs_cuda_engine *e, cudaLaunchConfig_t *config, cudaLaunchAttribute 
 static u64
 small_ask(gs_cuda_engine *e, bool clusters)
 {
-	const size_t room = e->properties.sharedMemPerBlockOptin;
+	const size_t room = gs_cuda_shared(e);
 	u64 most = 0;
 
 	for (u32 items = 1; items <= MOST_ITEMS; items *= 2)

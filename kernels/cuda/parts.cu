@@ -6,7 +6,7 @@
  * border between windows, until nothing falls.  Then all is in order for certain, since each word has been compared with the next one.
  * Where that takes too long (a crowded bin), a bitonic network does it.
  *
- * A word is a key's distance from the part's least, perhaps with the key's place in the part behind it (sort_tuning.h).  Values wait for their
+ * A word is a key's distance from the part's least, perhaps with the key's place in the part behind it (shapes.h).  Values wait for their
  * words in the memory of the bins.
  *
  * Bytes per item: read once and written once.
@@ -27,20 +27,15 @@ struct part_turn
 	u32 next, parts;
 };
 
-/* Shared memory of a block, but for its turn. */
-constexpr size_t
-shared_of(const gs_part_shape &s)
-{
-	const size_t words = (size_t) s.threads * s.window, bins = (size_t) s.threads * (s.window > s.bins ? s.window : s.bins);
-
-	return (s.words == GS_PART_FAR ? 8 : 4) * words + sizeof(u32) * (bins + 64);
-}
+static_assert(sizeof(part_turn) <= 64, "see gs_part_shared");
 
 /* The longest part that this device can put in order: without much shared memory no block is large. */
 u32
 gs_part_longest(const gs_cuda_engine *e, gs_part_words words)
 {
-	return gs_part_room(words, shared_of(gs_part_shape_of(words, true)) + sizeof(part_turn) <= e->properties.sharedMemPerBlockOptin);
+	const u32 large = gs_part_room(*e->tuning, words, true);
+
+	return large != 0 ? large : gs_part_room(*e->tuning, words, false);
 }
 
 /* Words of shared memory to registers and back, 16 bytes at a time. */
@@ -301,10 +296,18 @@ sort_part(const gs_parts_args &a, gs_part &part)
 			  });
 }
 
-/* Blocks take parts in turns: as many as there might be parts would take long to come and go where the finish is not to be. */
-template <gs_part_words WORDS, bool VALUES, bool LARGE, int PLACE_BITS, int THREADS, int WINDOW, int SHARE, int BLOCKS>
-static __global__ void __launch_bounds__(THREADS, BLOCKS) sort_parts_kernel(const __grid_constant__ gs_parts_args a)
+/* Bits of a place in the code being compiled. */
+template <gs_part_words WORDS, bool LARGE> struct part_place_bits
 {
+	static constexpr int value = (int) gs_part_place_bits(GS_TUNED, WORDS, LARGE);
+	static_assert(WORDS != GS_PART_NEAR || value + 16 <= 32, "the words of a bucket of 16 leading bits");
+};
+
+/* Blocks take parts in turns: as many as there might be parts would take long to come and go where the finish is not to be. */
+template <gs_part_words WORDS, bool VALUES, bool LARGE>
+static __global__ void __launch_bounds__(gs_part_here<WORDS, LARGE>::threads, gs_part_here<WORDS, LARGE>::blocks) sort_parts_kernel(const __grid_constant__ gs_parts_args a)
+{
+	typedef gs_part_here<WORDS, LARGE> shape;
 	__shared__ part_turn turn;
 
 	if (threadIdx.x == 0)
@@ -325,7 +328,8 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) sort_parts_kernel(cons
 		__syncthreads();
 		if (turn.part.count == 0)
 			return;
-		sort_part<WORDS, VALUES, PLACE_BITS, THREADS, WINDOW, SHARE>(a, turn.part);
+		if constexpr (shape::exists)
+			sort_part<WORDS, VALUES, part_place_bits<WORDS, LARGE>::value, shape::threads, shape::window, shape::bins>(a, turn.part);
 		__syncthreads();
 	}
 }
@@ -334,17 +338,17 @@ template <gs_part_words WORDS, bool VALUES, bool LARGE>
 static gs_status
 launch(gs_cuda_engine *e, const gs_parts_args &a, u32 parts)
 {
-	constexpr gs_part_shape S = gs_part_shape_of(WORDS, LARGE);
-	void (*const kernel)(gs_parts_args) = sort_parts_kernel<WORDS, VALUES, LARGE, (int) gs_part_place_bits(WORDS, LARGE), S.threads, S.window, S.bins, S.blocks>;
+	const gs_part_shape s = gs_part_shape_of(*e->tuning, WORDS, LARGE);
+	void (*const kernel)(gs_parts_args) = sort_parts_kernel<WORDS, VALUES, LARGE>;
 	int blocks;
 
-	if (parts == 0)
+	if (parts == 0 || s.threads == 0)
 		return GS_OK;
-	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, S.threads, shared_of(S), &blocks));
+	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, s.threads, gs_part_shared(s), &blocks));
 	/* each its block, if their number is known; else there might be many that come for nothing */
 	if (a.wrong != NULL && parts > (u32) blocks * TURNS)
 		parts = (u32) blocks * TURNS;
-	kernel<<<parts, S.threads, shared_of(S), e->stream>>>(a);
+	kernel<<<parts, s.threads, gs_part_shared(s), e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
 

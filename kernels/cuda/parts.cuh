@@ -12,22 +12,35 @@
 #define GS_PART_BUCKETS 256 /* that parts are listed of together */
 #define GS_PART_CROWD	4	/* keys that a key may share its bin with, on the average */
 
-/* Items of a part. */
+/* Items of a part; 0 if there are no such parts. */
 constexpr u32
-gs_part_room(gs_part_words words, bool large)
+gs_part_room(const gs_tuning &t, gs_part_words words, bool large)
 {
-	const gs_part_shape s = gs_part_shape_of(words, large);
+	const gs_part_shape s = gs_part_shape_of(t, words, large);
 
 	return (u32) (s.threads * s.window);
 }
 
+/* Of parts that are not large, whatever the row and the words: at least so many. */
+constexpr u32
+gs_part_least()
+{
+	u32 least = ~0u;
+
+	for (const gs_tuning *t : gs_tunings)
+		for (gs_part_words words : {GS_PART_CODES, GS_PART_NEAR, GS_PART_FAR})
+			if (gs_part_room(*t, words, false) < least)
+				least = gs_part_room(*t, words, false);
+	return least;
+}
+
 /* Bits of a place in the part, in its word. */
 constexpr u32
-gs_part_place_bits(gs_part_words words, bool large)
+gs_part_place_bits(const gs_tuning &t, gs_part_words words, bool large)
 {
 	u32 bits = 0;
 
-	while (gs_part_room(words, large) > 1u << bits)
+	while (gs_part_room(t, words, large) > 1u << bits)
 		bits++;
 	return words == GS_PART_CODES ? 0 : words == GS_PART_FAR ? 16 : bits;
 }

@@ -11,36 +11,24 @@
 
 /* ---------------------------------------------------------------- passes */
 
-/* Whether the device has shared memory for a pass. */
-bool
-gs_radix_fits(const gs_cuda_engine *e, int bits, gs_radix_io in)
-{
-	auto fits = [&](bool atomics) {
-		const gs_radix_shape s = gs_radix_shape_of(bits, atomics, in, 0);
-
-		return gs_radix_shared(s.threads, s.items, bits, 8) <= e->properties.sharedMemPerBlockOptin;
-	};
-
-	return fits(false) && fits(true);
-}
-
-/* The widest digits of row orders on this device. */
+/* The widest digits of row orders on this device: that there are kernels for. */
 u32
 gs_radix_most(const gs_cuda_engine *e)
 {
-	for (u32 bits = GS_WIDE_BITS; bits > 8; bits--)
-		if (gs_radix_fits(e, bits, GS_WORDS) && gs_radix_fits(e, bits, GS_COLUMN8) && gs_radix_fits(e, bits, GS_COLUMN4))
-			return bits;
-	return 8;
+	u32 bits = GS_WIDE_BITS;
+
+	while (gs_radix_shape_of(*e->tuning, (int) bits, false, GS_WORDS, 0).threads == 0)
+		bits--;
+	return bits;
 }
 
 static u64
-pass_tiles(u64 n)
+pass_tiles(const gs_cuda_engine *e, u64 n)
 {
 	u64 tile = ~0ull;
 
-	for (const gs_radix_shape &s : gs_radix_shapes)
-		if (s.in == GS_WORDS || s.in == GS_COLUMN8 || s.in == GS_COLUMN4)
+	for (const gs_radix_shape &s : e->tuning->radix)
+		if (s.threads != 0 && (s.in == GS_WORDS || s.in == GS_COLUMN8 || s.in == GS_COLUMN4))
 			tile = (u64) s.threads * s.items < tile ? (u64) s.threads * s.items : tile;
 	return (n + tile - 1) / tile;
 }
@@ -57,12 +45,12 @@ head_bytes(u64 n)
 
 /* For a key of so many bits; of 64 bits: for one of any number of bits. */
 size_t
-gs_radix_temp(u64 n, u32 bits)
+gs_radix_temp(const gs_cuda_engine *e, u64 n, u32 bits)
 {
-	u32 widths[GS_PLACES], digits = gs_radix_digits(bits, GS_WIDE_BITS, widths);
+	u32 widths[GS_PLACES], digits = gs_radix_digits(bits, gs_radix_most(e), widths);
 	u32 place = widths[0] > GS_PLACE_BITS ? GS_WIDE_BITS : GS_PLACE_BITS;
 
-	return gs_round256(head_bytes(n)) + (digits * pass_tiles(n) * sizeof(u32) << place);
+	return gs_round256(head_bytes(n)) + (digits * pass_tiles(e, n) * sizeof(u32) << place);
 }
 
 static __global__ void
@@ -102,7 +90,7 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 	if (s->n == 0)
 		return GS_OK;
 
-	auto words_of = [&](u32 p) { return pass_tiles(s->n) << gs_radix_kernel_bits(widths[p]); };
+	auto words_of = [&](u32 p) { return pass_tiles(e, s->n) << gs_radix_kernel_bits(widths[p]); };
 
 	for (u32 p = 0; p < digits; p++)
 		status_words += words_of(p);

@@ -30,29 +30,15 @@
 
 #include "radix_args.cuh"
 
-/* Neighbouring digits that a thread has, of as many threads as have any. */
-__host__ __device__ constexpr int
-gs_radix_each(int threads, int bits)
-{
-	return threads < 1 << bits ? 2 : 1;
-}
-
-/* Shared memory that a pass takes; bytes: of a word and its value. */
-constexpr size_t
-gs_radix_shared(int threads, int items, int bits, int bytes)
-{
-	size_t bins = (size_t) 1 << bits, groups = threads * gs_radix_each(threads, bits) / bins;
-
-	return bytes * (size_t) threads * items + 4 * (threads / 32 * bins + groups * bins + 3 * bins + 8 + 32 + 8);
-}
-
 /*
  * VALUE: bytes of a value that goes beside its key, or 0.  FLOATS: bytes of a key that is a float, or 0.  SEGMENTS: keys, tiles as told
  * by the table.
  */
-template <int THREADS, int ITEMS, int BITS, int IN, int OUT, bool ATOMICS, int VALUE, int FLOATS, bool SEGMENTS>
-__global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__ gs_radix_args a)
+template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE, int FLOATS, bool SEGMENTS>
+__global__ void __launch_bounds__(gs_radix_here<BITS, ATOMICS, IN, VALUE>::threads, 1) radix_pass(const __grid_constant__ gs_radix_args a)
 {
+	typedef gs_radix_here<BITS, ATOMICS, IN, VALUE> shape;
+	constexpr int THREADS = shape::threads, ITEMS = shape::items;
 	constexpr u32 BINS = 1 << BITS, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
 	constexpr u32 EACH = gs_radix_each(THREADS, BITS), SHARE = BINS / EACH; /* digits of a thread, threads that have some */
 	constexpr u32 GROUPS = THREADS / SHARE, GROUP = WARPS / GROUPS;			/* of warps whose counters a thread adds up */
@@ -97,6 +83,8 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	bool bad = false, check = a.wrong != NULL;
 	const u32 written = (COLUMN ? a.row_bits : 0) + a.shift; /* the digit's place in words; not if they lose it */
 
+	if (!shape::exists) /* nor is it launched */
+		return;
 	if (a.gate != NULL && *a.gate != a.gate_open)
 		return;
 

@@ -6,7 +6,6 @@
 
 #include "engine.cuh"
 #include "radix_tile.cuh"
-#include "sort_tuning.h"
 
 /*
  * How a column's integer becomes a key: ((x ^ mask) + plus & keep) >> shift, in the column's width.  mask turns the sign, and all bits

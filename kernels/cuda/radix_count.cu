@@ -58,7 +58,7 @@ each_item(const V *in, u64 n, ADD add)
 template <class K, bool FLOATS>
 static __global__ void __launch_bounds__(THREADS, 1) count_keys_kernel(const __grid_constant__ gs_radix_counting a)
 {
-	constexpr u32 LANES = 128 / sizeof(K);
+	constexpr u32 LANES = GS_TUNED.counters / sizeof(K);
 	extern __shared__ u32 counter_memory[];
 	const gs_digit_counters counters = {counter_memory, a.digits, BITS, LANES};
 	u32 *const mine = counters.mine(0);
@@ -133,7 +133,7 @@ template <class K, bool FLOATS>
 static gs_status
 count_keys(gs_cuda_engine *e, const gs_radix_counting &a)
 {
-	const size_t shared = 128 * sizeof(u32) << BITS;
+	const size_t shared = e->tuning->counters * sizeof(u32) << BITS;
 
 	return count(e, count_keys_kernel<K, FLOATS>, shared, shared, a);
 }

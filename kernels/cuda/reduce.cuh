@@ -87,9 +87,10 @@ store_result(const gs_reduce_args &a, u64 i, typename OP::value v, u32 &over)
 	}
 }
 
-template <int KEY, int VALUE, class OP, int THREADS, int VECTORS, int BLOCKS, bool SMALL = false>
-__global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(const __grid_constant__ gs_reduce_args a)
+template <int KEY, int VALUE, class OP, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) reduce_kernel(const __grid_constant__ gs_reduce_args a)
 {
+	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
 	typedef typename item_of<KEY>::type K;
 	typedef typename item_of<VALUE>::type L;
 	typedef typename OP::value T;
@@ -99,6 +100,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 	constexpr u32 KEY_BYTES = THREADS * VECTORS * 16, HALO = 16, VALUE_BYTES = TILE * VALUE;
 	constexpr u32 VALUE_ROOM = TILE * (sizeof(T) > VALUE ? sizeof(T) : VALUE) + 16;
 	constexpr u32 PITCH = HALO + KEY_BYTES + VALUE_ROOM;
+	static_assert(GS_LEAST_STAGES * PITCH < gs_ring_room(SHAPE::shared), "the least stages fit");
 	typedef typename mask_of<ITEMS>::type mask;
 	static_assert(VALUE_BYTES % 16 == 0, "windows are whole vectors");
 
@@ -134,8 +136,6 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 #endif
 	};
 
-	if (SMALL != GS_SMALL_DEVICE)
-		return;
 	if (thread == 0)
 		ring_init(ring, WARPS);
 	__syncthreads();

@@ -72,8 +72,8 @@ gs_sort_atomics(gs_cuda_engine *e, u64 rows)
 	if (gs_sort_state(e, &s) != GS_OK)
 		return false;
 	if (s->force_ranking != 0)
-		return s->force_ranking == 2;
-	if (rows < FEW_ROWS)
+		return s->force_ranking == 2 && e->tuning->atomics;
+	if (rows < FEW_ROWS || !e->tuning->atomics)
 		return false;
 	if (s->ranking == 0)
 	{

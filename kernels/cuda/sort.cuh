@@ -34,6 +34,9 @@ struct gs_cuda_sort
 	void *small_state; /* device memory of such launches */
 };
 
+/* Orders of at most so many rows go in one launch (order_small.cu), where they fit. */
+#define GS_SMALL_ROWS 65536
+
 #define GS_SORT_HOST  65536
 #define GS_SORT_BLOCK (1 << 20)
 
@@ -162,11 +165,10 @@ struct gs_radix_counting
 	u32 gate_open;
 };
 
-bool gs_radix_fits(const gs_cuda_engine *e, int bits, gs_radix_io in);
 u32 gs_radix_most(const gs_cuda_engine *e);
 gs_status gs_radix_count(gs_cuda_engine *e, gs_radix_io from, const gs_radix_counting &a);
 gs_status gs_radix_count_keys(gs_cuda_engine *e, size_t key_bytes, bool floats, const gs_radix_counting &a);
-size_t gs_radix_temp(u64 n, u32 bits);
+size_t gs_radix_temp(const gs_cuda_engine *e, u64 n, u32 bits);
 gs_status gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 gate_open);
 gs_status gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s);
 gs_status gs_radix_pass_ballots(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
@@ -192,11 +194,11 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE = 0
 gs_status
 gs_radix_launch(gs_cuda_engine *e, gs_radix_args &a)
 {
-	constexpr gs_radix_shape s = gs_radix_shape_of(BITS, ATOMICS, IN, VALUE);
+	const gs_radix_shape s = gs_radix_shape_of(*e->tuning, BITS, ATOMICS, IN, VALUE);
 	/* a status word counts to less than 2^30 */
-	constexpr u64 tile = (u64) s.threads * s.items, most = SEGMENTS ? ~0ull : ((1u << 30) - 1) / tile;
-	constexpr size_t shared = gs_radix_shared(s.threads, s.items, BITS, (IN == GS_KEYS4 ? 4 : 8) + (VALUE ? VALUE + 2 : 0));
-	void (*kernel)(const gs_radix_args) = radix_pass<s.threads, s.items, BITS, IN, OUT, ATOMICS, VALUE, FLOATS, SEGMENTS>;
+	const u64 tile = (u64) s.threads * s.items, most = SEGMENTS ? ~0ull : ((1u << 30) - 1) / tile;
+	const size_t shared = gs_radix_shared(s);
+	void (*kernel)(const gs_radix_args) = radix_pass<BITS, IN, OUT, ATOMICS, VALUE, FLOATS, SEGMENTS>;
 	u64 tiles = SEGMENTS ? a.sweep.tiles : (a.n + tile - 1) / tile;
 	u32 *status = a.status, *ticket = a.sweep.ticket, *next = a.next_bases;
 	int blocks;

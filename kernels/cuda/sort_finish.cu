@@ -52,7 +52,7 @@ gs_keys_finish_temp(size_t key_bytes, size_t value_width, u64 n)
 {
 	if (key_bytes != 4 || value_width > 4 || n < GS_FINISH_FORCED)
 		return 0;
-	return (((size_t) 1 << BUCKET) + n / gs_part_room(GS_PART_FAR, false) + 1) * sizeof(gs_part);
+	return (((size_t) 1 << BUCKET) + n / gs_part_least() + 1) * sizeof(gs_part);
 }
 
 /* ---------------------------------------------------------------- a sample */
@@ -189,16 +189,15 @@ gs_status
 gs_keys_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, const void *in, void *temp)
 {
 	const gs_part_words words = words_of(e, items);
-	const u32 room = gs_part_room(words, false), longest = gs_part_longest(e, words), each = GS_PART_BUCKETS;
+	const u32 room = gs_part_room(*e->tuning, words, false), longest = gs_part_longest(e, words), each = GS_PART_BUCKETS;
 	const bool pairs = items->value_width != 0;
 	const gs_parts parts = {{(gs_part *) temp, (gs_part *) temp + (1 << BUCKET)}, plan.road->listed_parts};
-	const u32 levels = words == GS_PART_NEAR ? 32 - BUCKET - gs_part_place_bits(words, false) : 8;
+	const u32 levels = words == GS_PART_NEAR ? 32 - BUCKET - gs_part_place_bits(*e->tuning, words, false) : 8;
 	const buckets_args b = {plan, (const u32 *) in + pairs, pairs ? 2u : 1u, levels, room, longest, parts};
 	const gs_parts_args a = {in, items->out_keys, pairs ? items->out_values : NULL, plan.flip, plan.floats, parts, &plan.road->again};
 	/* as many as there are buckets, and few large ones */
 	const u32 small = 1 << BUCKET, large = longest > room ? (u32) e->properties.multiProcessorCount : 0;
 
-	static_assert(gs_part_place_bits(GS_PART_NEAR, true) + BUCKET <= 32, "a long bucket's words");
 	buckets_kernel<<<each, GS_PART_BUCKETS, 0, e->stream>>>(b);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	return gs_parts_sort(e, words, a, small, large);

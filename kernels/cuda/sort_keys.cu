@@ -37,24 +37,24 @@ one_word(const gs_sort_items *t)
 }
 
 static u64
-tiles_of(size_t key_bytes, size_t value_width, u64 n)
+tiles_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
 	u64 tile = ~0ull;
 
-	for (const gs_radix_shape &s : gs_radix_shapes)
+	for (const gs_radix_shape &s : e->tuning->radix)
 	{
 		bool mine = s.bits == GS_KEY_BITS && s.value == (int) value_width && s.in == (key_bytes == 4 ? GS_KEYS4 : GS_KEYS8);
 
 		if (key_bytes == 4 && value_width == 4)
 			mine = s.bits == GS_KEY_BITS && s.value == 0 && (s.in == GS_PAIRS4 || s.in == GS_KEYS8);
-		if (mine && (u64) s.threads * s.items < tile)
+		if (mine && s.threads != 0 && (u64) s.threads * s.items < tile)
 			tile = (u64) s.threads * s.items;
 	}
 	return (n + tile - 1) / tile;
 }
 
 static keys_layout
-layout_of(size_t key_bytes, size_t value_width, u64 n)
+layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
 	u64 passes = key_bytes * 8 / GS_KEY_BITS, at = 0;
 	bool words = key_bytes == 4 && value_width == 4;
@@ -69,7 +69,7 @@ layout_of(size_t key_bytes, size_t value_width, u64 n)
 	l.road = take(sizeof(gs_keys_road));
 	l.counts = take(passes * GS_PLACE * sizeof(u32));
 	l.tickets = take(passes * 64 * sizeof(u32));
-	l.status = take((passes * tiles_of(key_bytes, value_width, n) << GS_KEY_BITS) * sizeof(u32));
+	l.status = take((passes * tiles_of(e, key_bytes, value_width, n) << GS_KEY_BITS) * sizeof(u32));
 	l.bases = take((n >> 29) * GS_PLACE * sizeof(u32));
 	l.steps = take(GS_PLACES * sizeof(gs_radix_step));
 	l.parts = take(gs_keys_finish_temp(key_bytes, value_width, n));
@@ -83,7 +83,7 @@ size_t
 gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n)
 {
 	(void) engine;
-	return layout_of(gs_type_width(key), value_width, n).bytes;
+	return layout_of((const gs_cuda_engine *) engine, gs_type_width(key), value_width, n).bytes;
 }
 
 /* ---------------------------------------------------------------- the road */
@@ -172,7 +172,7 @@ static gs_radix_args
 pass_args(const keys_sort *s, u32 p)
 {
 	const gs_sort_items *t = s->items;
-	u64 tiles = tiles_of(t->key_bytes, t->value_width, t->n);
+	u64 tiles = tiles_of(s->e, t->key_bytes, t->value_width, t->n);
 	gs_radix_args a = {};
 
 	a.n = t->n;
@@ -284,7 +284,7 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 				  void *temp)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
-	keys_sort s = {e, items, layout_of(items->key_bytes, items->value_width, items->n), (u8 *) temp};
+	keys_sort s = {e, items, layout_of(e, items->key_bytes, items->value_width, items->n), (u8 *) temp};
 	u32 bits = 8 * (u32) items->key_bytes;
 	u32 *gate = NULL, *again;
 	bool atomics, leading;

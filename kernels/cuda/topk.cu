@@ -336,9 +336,10 @@ struct topk_layout
 
 /* Temporary memory of an order of at most n rows, whatever its columns. */
 static size_t
-order_room(u64 n)
+order_room(const gs_cuda_engine *e, u64 n)
 {
-	size_t small = gs_small_temp(n < 65536 ? n : 65536), large = 2 * gs_round256(n * 8) + gs_round256(gs_radix_temp(n, 64)) + gs_ties_temp(n);
+	const size_t small = gs_small_temp(n < 65536 ? n : 65536);
+	const size_t large = 2 * gs_round256(n * 8) + gs_round256(gs_radix_temp(e, n, 64)) + gs_ties_temp(n);
 
 	return small > large ? small : large;
 }
@@ -371,11 +372,11 @@ may_filter(const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 }
 
 static topk_layout
-layout_of(const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
+layout_of(const gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 {
 	bool filter = may_filter(columns, ncolumns, rows, k);
 	topk_layout l = {};
-	size_t whole = gs_round256(rows * 4) + order_room(rows);
+	size_t whole = gs_round256(rows * 4) + order_room(e, rows);
 
 	l.room = k + k / 4 + 65536;
 	l.head = 4096 + gs_round256(3 * MOST_COLUMNS * sizeof(gs_dev_field)) + gs_round256(2 * MOST_COLUMNS * sizeof(gs_look));
@@ -384,7 +385,7 @@ layout_of(const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 	l.rows = gs_round256(l.room * 4);
 	l.order = gs_round256((l.room > SAMPLE ? l.room : SAMPLE) * 4);
 	l.equal = gs_round256((rows + CHUNK_ROWS - 1) / CHUNK_ROWS * 4);
-	l.orders = order_room(l.room > SAMPLE ? l.room : SAMPLE);
+	l.orders = order_room(e, l.room > SAMPLE ? l.room : SAMPLE);
 	l.all = l.head + l.sample + l.codes + l.rows + l.order + l.equal + l.orders;
 	if (!filter || (declared_bits(columns, ncolumns) > 64 && whole > l.all))
 		l.all = whole;
@@ -394,8 +395,7 @@ layout_of(const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 size_t
 gs_cuda_top_k_temp(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 {
-	(void) engine;
-	return layout_of(columns, ncolumns, rows, k).all;
+	return layout_of((const gs_cuda_engine *) engine, columns, ncolumns, rows, k).all;
 }
 
 /* An order of columns in memory that is large enough. */
@@ -519,7 +519,7 @@ gs_status
 gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out, void *temp, size_t temp_bytes)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
-	const topk_layout l = layout_of(columns, ncolumns, rows, k);
+	const topk_layout l = layout_of((const gs_cuda_engine *) engine, columns, ncolumns, rows, k);
 	gs_dev_field fields[3 * MOST_COLUMNS];
 	gs_cuda_sort *sort;
 	topk_state found;

@@ -129,12 +129,13 @@ run_case(const sort_case *c)
 	free(k), free(v), free(order);
 }
 
-/* Sizes: every one of the small ones, and of tiles (see sort_tuning.h), one less and one more. */
+/* Sizes: every one of the small ones, and of tiles (see kernels/cuda/tuning/), one less and one more. */
 static uint64_t
 some_size(void)
 {
 	static const uint64_t small[] = {0, 1, 2, 3, 5, 31, 32, 33, 255, 256, 257, 1000, 4095, 4097};
-	static const uint64_t tiles[] = {8192, 12288, 13440, 14080, 15232, 15360, 16384, 20480, 24576, 28672, 32768};
+	static const uint64_t tiles[] = {2688,  3456,  4224,  5760,  7040,  8192,  9600,  11904, 12288, 13440,
+									 14080, 15232, 15360, 16000, 16384, 20480, 23808, 24576, 28672, 32768};
 	uint64_t which = below(4);
 
 	if (which == 0)

@@ -1,0 +1,107 @@
+#!/bin/bash
+# The kernels by other rows of the tuning tables than the GPU's own (kernels/cuda/tuning/), on one that has the shared memory for
+# all of them: an H100 or H200.  Each row's code is made from PTX of its own architecture, so that what newer instructions do on the
+# GPU at hand is done as on the older ones.  Builds (a minute with 16 cores), tests, and times row orders and keys against CUB's.
+#   rows.sh [ROW...]        75 64 KB, 86 99 KB, 80 163 KB; all three
+#   SECONDS_EACH=60         the most that a test may take
+#   SANITIZE=1              and small forms under compute-sanitizer, one row and tool after the other
+#   BENCH=0                 no times
+set -u
+cd "$(dirname "$0")/.."
+rows=${*:-86 75 80}
+jobs=${JOBS:-$(nproc)}
+limit=${SECONDS_EACH:-60}
+out=build/rows
+failed=0
+mkdir -p "$out"
+
+say() { echo "# $(date +%T) $*"; }
+
+build() { # the engine and the tests by a row
+	local at=$PWD/build/rows/$1
+	make -s -C test/sort -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/sort" &&
+		make -s -C test/scan -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/scan"
+}
+
+check() { # NAME COMMAND...: prints what failed
+	local name=$1 rc
+	shift
+	timeout "$limit" "$@" >"$out/$name.txt" 2>&1
+	rc=$?
+	if [ $rc -eq 0 ]; then
+		say "ok $name: $(tail -n 1 "$out/$name.txt")"
+	elif [ $rc -eq 124 ]; then
+		say "cut short after $limit s, $(grep -c '^not ok' "$out/$name.txt") failures so far: $name"
+		grep -q '^not ok' "$out/$name.txt" && failed=1
+	else
+		say "FAILED ($rc) $name"
+		grep -m 5 -E '^not ok|Bail|rror' "$out/$name.txt" || tail -n 5 "$out/$name.txt"
+		failed=1
+	fi
+	return 0
+}
+
+say "build: $rows"
+pids=
+for row in $rows; do
+	(build "$row" >"$out/build-$row.txt" 2>&1 || echo "# build of row $row failed") &
+	pids="$pids $!"
+done
+if [ "${BENCH:-1}" != 0 ]; then
+	# what calls CUB is compiled for the GPU at hand, whatever the row
+	make -s -C bench/kernels -j4 BUILD="$PWD/build/rows/bench" "$PWD/build/rows/bench/sort_order.o" \
+		"$PWD/build/rows/bench/sort_radix.o" >"$out/build-bench.txt" 2>&1 &
+	pids="$pids $!"
+fi
+for pid in $pids; do wait "$pid"; done
+say built
+
+suites() { # a row's tests, one after the other
+	local row=$1 at=build/rows/$1
+
+	check "$row-order-ballots" "$at/sort/order-test" 300 200000 1 1 1
+	check "$row-order-buckets" "$at/sort/order-test" 300 200000 8 0 1 2
+	check "$row-order-default" "$at/sort/order-test" 30 3000000 11
+	check "$row-scan" "$at/scan/scan-test-gpu" gpu
+	check "$row-sort" "$at/sort/sort-test-gpu" gpu
+	[ -n "${SANITIZE:-}" ] || return 0
+	for tool in memcheck synccheck initcheck racecheck; do
+		set -- compute-sanitizer --tool $tool --error-exitcode 9 --print-limit 5
+		check "$row-$tool-order" "$@" "$at/sort/order-test" 6 20000 5 1 1
+		check "$row-$tool-scan" "$@" "$at/scan/scan-test-gpu" gpu small tiny
+		check "$row-$tool-sort" "$@" "$at/sort/sort-test-gpu" gpu small tiny
+	done
+}
+
+if [ "${BENCH:-1}" != 0 ]; then
+	for row in $rows; do
+		at=$PWD/build/rows/$row
+		for b in sort_order sort_radix; do
+			make -s -C bench/kernels BUILD="$PWD/build/rows/bench" CUDA_BUILD="$at/cuda" \
+				-o "$PWD/build/rows/bench/$b.o" "$PWD/build/rows/bench/$b" >>"$out/build-bench.txt" 2>&1 &&
+				mv "build/rows/bench/$b" "$at/$b"
+		done
+		say "row $row: orders of 2^28 and 2^26 rows, keys"
+		for lg in 28 26; do
+			timeout "$limit" "$at/sort_order" $lg bits
+			timeout "$limit" "$at/sort_radix" $lg uniform
+		done
+	done
+fi
+
+# rows side by side, but the test of stalled blocks, which other programs' work on the GPU would disturb
+pids=
+for row in $rows; do
+	if [ -x "build/rows/$row/sort/order-test" ]; then
+		(suites "$row"; exit $failed) &
+		pids="$pids $!"
+	else
+		tail -n 5 "$out/build-$row.txt"
+		failed=1
+	fi
+done
+for pid in $pids; do wait "$pid" || failed=1; done
+for row in $rows; do
+	check "$row-order-stall" "build/rows/$row/sort/order-test" 20 400000 4 1 1 1 stall
+done
+exit $failed
