@@ -4,7 +4,8 @@
 # GPU at hand is done as on the older ones.  Builds (a minute with 16 cores), tests, and times row orders and keys against CUB's.
 #   rows.sh [ROW...]        75 64 KB, 86 99 KB, 80 163 KB; all three
 #   SECONDS_EACH=60         the most that a test may take
-#   SANITIZE=1              and small forms under compute-sanitizer, one row and tool after the other
+#   SANITIZE=1              instead: small forms under compute-sanitizer's four tools
+#   PTX=1                   and an order test with code that the driver compiles
 #   BENCH=0                 no times
 set -u
 cd "$(dirname "$0")/.."
@@ -17,8 +18,14 @@ mkdir -p "$out"
 
 say() { echo "# $(date +%T) $*"; }
 
-build() { # the engine and the tests by a row
+build() { # the engine and the tests by a row; ptx: nothing but PTX of sm_75, which the driver compiles
 	local at=$PWD/build/rows/$1
+
+	if [ "$1" = ptx ]; then
+		make -s -C test/sort -j"$jobs" "$at/sort/order-test" CUDA_GENCODE=-gencode=arch=compute_75,code=compute_75 \
+			CUDA_BUILD="$at/cuda" BUILD="$at/sort"
+		return
+	fi
 	make -s -C test/sort -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/sort" &&
 		make -s -C test/scan -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/scan"
 }
@@ -32,18 +39,18 @@ check() { # NAME COMMAND...: prints what failed
 		say "ok $name: $(tail -n 1 "$out/$name.txt")"
 	elif [ $rc -eq 124 ]; then
 		say "cut short after $limit s, $(grep -c '^not ok' "$out/$name.txt") failures so far: $name"
-		grep -q '^not ok' "$out/$name.txt" && failed=1
+		! grep -q '^not ok' "$out/$name.txt"
+		return
 	else
 		say "FAILED ($rc) $name"
 		grep -m 5 -E '^not ok|Bail|rror' "$out/$name.txt" || tail -n 5 "$out/$name.txt"
-		failed=1
+		return 1
 	fi
-	return 0
 }
 
 say "build: $rows"
 pids=
-for row in $rows; do
+for row in $rows ${PTX:+ptx}; do
 	(build "$row" >"$out/build-$row.txt" 2>&1 || echo "# build of row $row failed") &
 	pids="$pids $!"
 done
@@ -56,21 +63,26 @@ fi
 for pid in $pids; do wait "$pid"; done
 say built
 
-suites() { # a row's tests, one after the other
-	local row=$1 at=build/rows/$1
+suites() { # a row's tests, side by side
+	local row=$1 at=build/rows/$1 pids= failed=0
 
-	check "$row-order-ballots" "$at/sort/order-test" 300 200000 1 1 1
-	check "$row-order-buckets" "$at/sort/order-test" 300 200000 8 0 1 2
-	check "$row-order-default" "$at/sort/order-test" 30 3000000 11
-	check "$row-scan" "$at/scan/scan-test-gpu" gpu
-	check "$row-sort" "$at/sort/sort-test-gpu" gpu
-	[ -n "${SANITIZE:-}" ] || return 0
-	for tool in memcheck synccheck initcheck racecheck; do
-		set -- compute-sanitizer --tool $tool --error-exitcode 9 --print-limit 5
-		check "$row-$tool-order" "$@" "$at/sort/order-test" 6 20000 5 1 1
-		check "$row-$tool-scan" "$@" "$at/scan/scan-test-gpu" gpu small tiny
-		check "$row-$tool-sort" "$@" "$at/sort/sort-test-gpu" gpu small tiny
-	done
+	if [ -n "${SANITIZE:-}" ]; then
+		for tool in memcheck synccheck initcheck racecheck; do
+			set -- compute-sanitizer --tool $tool --error-exitcode 9 --print-limit 5
+			check "$row-$tool-order" "$@" "$at/sort/order-test" 6 20000 5 1 1 & pids="$pids $!"
+			check "$row-$tool-scan" "$@" "$at/scan/scan-test-gpu" gpu small tiny & pids="$pids $!"
+			check "$row-$tool-sort" "$@" "$at/sort/sort-test-gpu" gpu small tiny & pids="$pids $!"
+		done
+	else
+		check "$row-order-ballots" "$at/sort/order-test" 300 200000 1 1 1 & pids="$pids $!"
+		check "$row-order-buckets" "$at/sort/order-test" 300 200000 8 0 1 2 & pids="$pids $!"
+		check "$row-order-default" "$at/sort/order-test" 30 3000000 11 & pids="$pids $!"
+		check "$row-scan" "$at/scan/scan-test-gpu" gpu small & pids="$pids $!"
+		check "$row-sort" "$at/sort/sort-test-gpu" gpu small & pids="$pids $!"
+		check "$row-sort-all" "$at/sort/sort-test-gpu" gpu & pids="$pids $!"
+	fi
+	for pid in $pids; do wait "$pid" || failed=1; done
+	return $failed
 }
 
 if [ "${BENCH:-1}" != 0 ]; then
@@ -91,9 +103,10 @@ fi
 
 # rows side by side, but the test of stalled blocks, which other programs' work on the GPU would disturb
 pids=
+[ -z "${PTX:-}" ] || { (limit=$((3 * limit)); check ptx-order build/rows/ptx/sort/order-test 20 60000 1 0 1) & pids=$!; }
 for row in $rows; do
 	if [ -x "build/rows/$row/sort/order-test" ]; then
-		(suites "$row"; exit $failed) &
+		suites "$row" &
 		pids="$pids $!"
 	else
 		tail -n 5 "$out/build-$row.txt"
@@ -102,6 +115,6 @@ for row in $rows; do
 done
 for pid in $pids; do wait "$pid" || failed=1; done
 for row in $rows; do
-	check "$row-order-stall" "build/rows/$row/sort/order-test" 20 400000 4 1 1 1 stall
+	[ -n "${SANITIZE:-}" ] || check "$row-order-stall" "build/rows/$row/sort/order-test" 20 400000 4 1 1 1 stall || failed=1
 done
 exit $failed

@@ -418,7 +418,7 @@ small_ask(gs_cuda_engine *e, bool clusters)
 static gs_status
 small_prepare(gs_cuda_engine *e, gs_cuda_sort *sort)
 {
-	u64 most = e->properties.major >= 9 ? small_ask(e, true) : 0;
+	u64 most = e->tuning->arch >= 90 ? small_ask(e, true) : 0; /* older code knows no clusters, whatever the device */
 
 	sort->small_asked = true;
 	if (most == 0)

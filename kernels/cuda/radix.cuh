@@ -35,7 +35,8 @@
  * by the table.
  */
 template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE, int FLOATS, bool SEGMENTS>
-__global__ void __launch_bounds__(gs_radix_here<BITS, ATOMICS, IN, VALUE>::threads, 1) radix_pass(const __grid_constant__ gs_radix_args a)
+__global__ void __launch_bounds__(gs_radix_here<BITS, ATOMICS, IN, VALUE>::threads, gs_radix_here<BITS, ATOMICS, IN, VALUE>::blocks)
+radix_pass(const __grid_constant__ gs_radix_args a)
 {
 	typedef gs_radix_here<BITS, ATOMICS, IN, VALUE> shape;
 	constexpr int THREADS = shape::threads, ITEMS = shape::items;

@@ -62,7 +62,7 @@ enum gs_radix_io
 
 /*
  * Digit bits that the kernel has bins for, how it ranks, what it reads, bytes of a value that goes along, threads, items
- * per thread.  tile = threads * items; its words and values and one set of counters per warp fill the shared memory of
+ * per thread, blocks.  tile = threads * items; its words and values and one set of counters per warp fill the shared memory of
  * a block: bytes * tile + 4 * threads / 32 * 2^bits.  A run of equal digits in a tile should be 256 bytes long where
  * there is the memory, so bins <= tile / 32; 10 bits get half of that.  Tiles of 8 bits are written place by place:
  * items per digit have to be odd, or not whole, so that lanes do not meet in a bank.  One item too many spills and costs
@@ -75,6 +75,7 @@ struct gs_radix_shape
 	gs_radix_io in;
 	int value;
 	int threads, items;
+	int blocks; /* per multiprocessor, for which registers are kept; 0: one */
 };
 
 #define GS_RADIX_SHAPES 28

@@ -100,6 +100,7 @@ template <int BITS, bool ATOMICS, gs_radix_io IN, int VALUE> struct gs_radix_her
 	static constexpr gs_radix_shape shape = gs_radix_shape_of(GS_TUNED, BITS, ATOMICS, IN, VALUE);
 	static constexpr bool exists = shape.threads != 0;
 	static constexpr int threads = exists ? shape.threads : 512, items = exists ? shape.items : 1;
+	static constexpr int blocks = shape.blocks != 0 ? shape.blocks : 1;
 };
 
 struct gs_finish_here
