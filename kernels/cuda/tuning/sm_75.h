@@ -25,7 +25,7 @@ constexpr gs_tuning gs_sm_75 = {
 		{8, false, GS_KEYS8, 0, 384, 15, 2},
 		{8, false, GS_KEYS8, 4, 384, 9, 2},
 		{8, false, GS_KEYS8, 8, 384, 7, 2},
-		{8, false, GS_KEYS4, 0, 384, 31, 2},
+		{8, false, GS_KEYS4, 0, 384, 29, 2},
 		{8, false, GS_KEYS4, 8, 384, 9, 2},
 		{8, false, GS_PAIRS4, 0, 384, 15, 2},
 	},
