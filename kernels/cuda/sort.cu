@@ -54,15 +54,17 @@ gs_sort_close(gs_cuda_engine *e)
 	if (s->host != NULL)
 		memset(s->host, 0, GS_SORT_HOST);
 	cudaFreeHost(s->host);
-	if (s->block != NULL)
-		cudaMemset(s->block, 0, GS_SORT_BLOCK);
-	cudaFree(s->block);
+	/* what cannot be cleared stays where it is */
+	if (s->block != NULL && cudaMemset(s->block, 0, GS_SORT_BLOCK) == cudaSuccess)
+		cudaFree(s->block);
 	gs_small_close(s);
 	e->head.host.release(e->head.host.arg, s, sizeof(*s));
 	e->sort = NULL;
 }
 
-/* May passes rank by the order of returning atomics?  Tested once per engine; few rows gain less than the check costs. */
+/*
+ * May passes rank by the order of returning atomics?  Tested once per engine; few rows gain less than the check costs.
+ */
 bool
 gs_sort_atomics(gs_cuda_engine *e, u64 rows)
 {
