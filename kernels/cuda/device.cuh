@@ -189,7 +189,10 @@ store_relaxed(u128 *p, u128 v)
 				 : "memory");
 }
 
-/* ---------------------------------------------------------------- shared memory: asynchronous copies, bulk copies (sm_90) and their barrier */
+/*
+ * ---------------------------------------------------------------- shared memory: asynchronous copies, bulk copies
+ * (sm_90) and their barrier
+ */
 
 __device__ __forceinline__ u32
 shared_address(const void *p)

@@ -1,8 +1,8 @@
 /*
  * digit_counters.cuh: counters of digits in shared memory, several copies of each side by side.
  *
- * A lane adds to the copy of its number, modulo their number, which is a power of 2.  With 32 copies neither equal nor different digits
- * of a warp meet in a bank of shared memory; fewer take less room.  They are added up in the end.
+ * A lane adds to the copy of its number, modulo their number, which is a power of 2.  With 32 copies neither equal nor
+ * different digits of a warp meet in a bank of shared memory; fewer take less room.  They are added up in the end.
  */
 #ifndef GS_DIGIT_COUNTERS_CUH
 #define GS_DIGIT_COUNTERS_CUH

@@ -46,7 +46,8 @@ gs_cuda_mapping(gs_type type, gs_operation op)
 }
 
 /*
- * Saves the item before each tile, for calls that write over their input.  saved has one vector per tile; the item is its last.
+ * Saves the item before each tile, for calls that write over their input.  saved has one vector per tile; the item is
+ * its last.
  */
 gs_status gs_cuda_save_halo(gs_cuda_engine *e, const void *in, u64 n, u32 width, u32 shift, u64 tile, u64 tiles,
 							u128 *saved);

@@ -1,13 +1,14 @@
 /*
  * finish.cuh: the last step of a sort whose leading digits are in order: small buckets put in order in shared memory.
  *
- * Words are distinct numbers that lie in order by their leading bits; words that share those are a bucket.  A kernel of its own finds
- * where tiles begin: with the first bucket that begins at or behind a multiple of the tile's size.  A block counts a tile's words in
- * bins that cut the range of its buckets evenly, some one word to a bin, so that hardly any order is left to make within bins: each thread puts
- * 16 neighbouring words in order in registers, then four at both sides of each border between threads.  Whether everything is in order is then
- * known for certain: buckets do not fall from a tile to the next, no word lies outside its tile's buckets, and within a tile each word has been
- * compared with the next one.  If that fails (a bucket is too long, bins are crowded, the leading digits were not in order), `wrong`
- * says so and the output is not the order.
+ * Words are distinct numbers that lie in order by their leading bits; words that share those are a bucket.  A kernel of
+ * its own finds where tiles begin: with the first bucket that begins at or behind a multiple of the tile's size.  A
+ * block counts a tile's words in bins that cut the range of its buckets evenly, some one word to a bin, so that hardly
+ * any order is left to make within bins: each thread puts 16 neighbouring words in order in registers, then four at
+ * both sides of each border between threads.  Whether everything is in order is then known for certain: buckets do not
+ * fall from a tile to the next, no word lies outside its tile's buckets, and within a tile each word has been compared
+ * with the next one.  If that fails (a bucket is too long, bins are crowded, the leading digits were not in order),
+ * `wrong` says so and the output is not the order.
  *
  * A word less the tile's first bucket is a number whose order is that of the same bits as a double (window.cuh).
  *

@@ -1,17 +1,19 @@
 /*
  * merge.cuh: merge sort by comparison, and the merge of sorted runs.
  *
- * Tiles are sorted in shared memory: a thread sorts its items in registers (merge exchange), then runs of threads are merged, twice
- * as many in each level.  A pass then merges up to 8 neighbouring runs into one.  Where each run is cut for each output tile is
- * found beforehand, by as many lanes as there are runs; a block loads its tile's pieces of all runs and merges them two by two, in shared
- * memory, level by level.  Within a level each thread finds by merge path where its items come from and merges them serially.
+ * Tiles are sorted in shared memory: a thread sorts its items in registers (merge exchange), then runs of threads are
+ * merged, twice as many in each level.  A pass then merges up to 8 neighbouring runs into one.  Where each run is cut
+ * for each output tile is found beforehand, by as many lanes as there are runs; a block loads its tile's pieces of all
+ * runs and merges them two by two, in shared memory, level by level.  Within a level each thread finds by merge path
+ * where its items come from and merges them serially.
  *
- * What moves from level to level is the first word of a key and the item's place; further words are looked at where first words are
- * equal, and they and the values are fetched through the place once, when the tile is written.  Equal keys keep their order.
+ * What moves from level to level is the first word of a key and the item's place; further words are looked at where
+ * first words are equal, and they and the values are fetched through the place once, when the tile is written.  Equal
+ * keys keep their order.
  *
- * Bytes per item: key and value read and written once for the tiles and once per pass; a pass of 8 runs replaces three of two.
- * Source: moderngpu (merge path, block sort); the cuts: Varman, Scheufler, Iyer, Ricard, Merging multiple lists on
- * hierarchical-memory multiprocessors, 1991; the network: Knuth 5.2.2 M.
+ * Bytes per item: key and value read and written once for the tiles and once per pass; a pass of 8 runs replaces three
+ * of two.  Source: moderngpu (merge path, block sort); the cuts: Varman, Scheufler, Iyer, Ricard, Merging multiple
+ * lists on hierarchical-memory multiprocessors, 1991; the network: Knuth 5.2.2 M.
  */
 #ifndef GS_MERGE_CUH
 #define GS_MERGE_CUH
@@ -235,7 +237,10 @@ struct merge_range
 	}
 };
 
-/* The least (or greatest) candidate among neighbouring lanes, one for each run; by key, then run.  NONE: no lane has one. */
+/*
+ * The least (or greatest) candidate among neighbouring lanes, one for each run; by key, then run.  NONE: no lane has
+ * one.
+ */
 #define GS_MERGE_NONE 0xffffffffu
 
 template <int KEY>
@@ -261,10 +266,11 @@ extreme(whole_key<KEY> &key, u32 &run, u32 ways, bool greatest)
 }
 
 /*
- * Where each run is cut for each tile: the tile's first item is number d of the group, and so many items of each run come before
+ * Where each run is cut for each tile: the tile's first item is number d of the group, and so many items of each run
+ * come before
  * it.  A lane for each run, of which it takes every s-th item as a sample, s halving from round to round; kept true:
- * of all samples of all runs the d / s least lie left of the cuts.  A new sample goes left if it is less than the greatest on the
- * left; then samples change sides, one by one, until the number is right.
+ * of all samples of all runs the d / s least lie left of the cuts.  A new sample goes left if it is less than the
+ * greatest on the left; then samples change sides, one by one, until the number is right.
  */
 template <int KEY>
 __global__ void __launch_bounds__(256) merge_cuts(const gs_merge_args a)

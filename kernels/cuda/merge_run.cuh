@@ -1,6 +1,6 @@
 /*
- * merge_run.cuh: the road of a merge sort, and of a merge of runs, given the kernels; merge.cu, and the benchmark with other
- * shapes.
+ * merge_run.cuh: the road of a merge sort, and of a merge of runs, given the kernels; merge.cu, and the benchmark with
+ * other shapes.
  */
 #ifndef GS_MERGE_RUN_CUH
 #define GS_MERGE_RUN_CUH
@@ -54,7 +54,9 @@ struct gs_merge_passes
 	u32 ways(u32 pass) const { return 1u << ((bits + pass) / passes); }
 };
 
-/* Items that a block merges: pairs of runs begin where a thread's slots do, which may cost each pair but one a thread. */
+/*
+ * Items that a block merges: pairs of runs begin where a thread's slots do, which may cost each pair but one a thread.
+ */
 static inline u32
 gs_merge_tile_items(const gs_merge_kernels &k, u32 ways)
 {

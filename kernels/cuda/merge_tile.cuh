@@ -1,6 +1,6 @@
 /*
- * merge_tile.cuh: what the kernels of merge.cuh are made of: keys, loads, the network, and a tile in shared memory that is loaded, merged
- * and written.
+ * merge_tile.cuh: what the kernels of merge.cuh are made of: keys, loads, the network, and a tile in shared memory that
+ * is loaded, merged and written.
  */
 #ifndef GS_MERGE_TILE_CUH
 #define GS_MERGE_TILE_CUH
@@ -18,7 +18,10 @@ struct gs_merge_args
 	u64 n;
 	u32 value_width;
 
-	/* runs to merge: starts lists where they begin, of which every step-th counts now; NULL: they begin every length items */
+	/*
+	 * runs to merge: starts lists where they begin, of which every step-th counts now; NULL: they begin every length
+	 * items
+	 */
 	const u64 *starts;
 	u64 runs, step, length;
 

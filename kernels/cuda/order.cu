@@ -1,7 +1,8 @@
 /*
  * order.cu: gs_order_plan and gs_order_run on a GPU.
  *
- * Few rows: the plan only remembers the columns, and the run is one launch (order_small.cu).  Else the plan reads every column once (order_look.cu), makes the key's fields as the CPU engine does, and chooses a road:
+ * Few rows: the plan only remembers the columns, and the run is one launch (order_small.cu).  Else the plan reads every
+ * column once (order_look.cu), makes the key's fields as the CPU engine does, and chooses a road:
  *
  *   in order, reversed   nothing is sorted: found while looking (one column), or by a check of the words, or of rows if their
  *                        keys are longer and the first column does not fall; checks leave as soon as they know better
@@ -72,7 +73,9 @@ modulo_fits(const gs_look *look, const gs_dev_field *f)
 	return look->guess_bits >= f->bits && look->guess_shift == f->shift;
 }
 
-/* Keys are values modulo 2^bits: turns t into that, and returns how many rows of the order come first, but belong last. */
+/*
+ * Keys are values modulo 2^bits: turns t into that, and returns how many rows of the order come first, but belong last.
+ */
 static u32
 modulo(const gs_look *look, u64 min, u64 rows, gs_transform *t)
 {
@@ -352,7 +355,8 @@ passes_of(const gs_cuda_plan *plan, bool finish, u8 *temp, u32 *order)
 }
 
 /*
- * Should a check have failed: all over again, by all digits and ballots.  The column is as it was; encoded words are made anew.
+ * Should a check have failed: all over again, by all digits and ballots.  The column is as it was; encoded words are
+ * made anew.
  */
 static gs_status
 sort_again(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_radix_sort *s, const u32 *gate)
@@ -429,7 +433,9 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 
 	f.input = gs_order_facts::GS_UNORDERED;
 	s = passes_of(plan, finish, (u8 *) temp, order);
-	/* every way of ranking by atomics ends in a check: in the last step or pass, of samples, or by the search for ties */
+	/*
+	 * every way of ranking by atomics ends in a check: in the last step or pass, of samples, or by the search for ties
+	 */
 	if (gs_sort_atomics(e, plan->rows))
 		s.wrong = &plan->flags->wrong;
 	if (encodes)

@@ -2,14 +2,16 @@
  * order_look.cu: one read of a column, to learn what its keys need: minimum, maximum, bits that vary, NULLs, whether it
  * comes in order; and the counts of all digits, which passes would otherwise need a read of their own for.
  *
- * Digits must be cut before the range is known.  So every block takes the same sample of the column first and guesses the range's
- * bits, one more where that costs no pass.  Or only the leading digits are counted, where those and buckets are enough (order_finish.cu).  Nor is the minimum known that keys should be counted from: digits are those of the values
- * modulo 2^bits.  Sorted by these, values of the next multiple of 2^bits come first though they are last: the order is turned
- * by their number, which is counted too (or by that of the others, if those have the odd multiple).
- * If the guess was too low, digits are counted once more; too high, within the same number of passes, it does no harm.
+ * Digits must be cut before the range is known.  So every block takes the same sample of the column first and guesses
+ * the range's bits, one more where that costs no pass.  Or only the leading digits are counted, where those and buckets
+ * are enough (order_finish.cu).  Nor is the minimum known that keys should be counted from: digits are those of the
+ * values modulo 2^bits.  Sorted by these, values of the next multiple of 2^bits come first though they are last: the
+ * order is turned by their number, which is counted too (or by that of the others, if those have the odd multiple). If
+ * the guess was too low, digits are counted once more; too high, within the same number of passes, it does no harm.
  *
  * Bytes per row: the column's width and a bit.  Four 16-byte loads in flight per thread; digits are counted by
- * atomics without result in shared memory, in as many copies as there is room for: a block then has a multiprocessor to itself.
+ * atomics without result in shared memory, in as many copies as there is room for: a block then has a multiprocessor to
+ * itself.
  */
 #include "digit_counters.cuh"
 #include "look.cuh"

@@ -1,13 +1,13 @@
 /*
  * parts.cu: parts of 4-byte keys into order in shared memory.
  *
- * A block counts the part's keys in bins that cut their range evenly, as many as there is room for keys, so that hardly any
- * order is left to make within bins: each thread puts a window of neighbouring words in order in registers, then four at both sides of each
- * border between windows, until nothing falls.  Then all is in order for certain, since each word has been compared with the next one.
- * Where that takes too long (a crowded bin), a bitonic network does it.
+ * A block counts the part's keys in bins that cut their range evenly, as many as there is room for keys, so that hardly
+ * any order is left to make within bins: each thread puts a window of neighbouring words in order in registers, then
+ * four at both sides of each border between windows, until nothing falls.  Then all is in order for certain, since each
+ * word has been compared with the next one.  Where that takes too long (a crowded bin), a bitonic network does it.
  *
- * A word is a key's distance from the part's least, perhaps with the key's place in the part behind it (shapes.h).  Values wait for their
- * words in the memory of the bins.
+ * A word is a key's distance from the part's least, perhaps with the key's place in the part behind it (shapes.h).
+ * Values wait for their words in the memory of the bins.
  *
  * Bytes per item: read once and written once.
  * After Stehle and Jacobsen, A memory bandwidth-efficient hybrid radix sort on GPUs, arXiv:1611.01137.
@@ -73,7 +73,10 @@ write_run(W *to, const W (&x)[N])
 	}
 }
 
-/* Sorts words in shared memory, whatever their order, by the whole block: all exchanges upwards, so that any number will do. */
+/*
+ * Sorts words in shared memory, whatever their order, by the whole block: all exchanges upwards, so that any number
+ * will do.
+ */
 template <class W>
 static __device__ void
 sort_words(W *words, u32 n)
@@ -102,8 +105,8 @@ zero_or_nan(u32 code)
 }
 
 /*
- * VALUES: of 4 bytes go along.  The part lies in shared memory, where its fields are read when they are wanted: registers are scarce, most of
- * all in step 3.  The next part may come when all threads are through.
+ * VALUES: of 4 bytes go along.  The part lies in shared memory, where its fields are read when they are wanted:
+ * registers are scarce, most of all in step 3.  The next part may come when all threads are through.
  */
 template <gs_part_words WORDS, bool VALUES, int PLACE_BITS, int THREADS, int WINDOW, int SHARE>
 static __device__ __forceinline__ void
@@ -189,7 +192,10 @@ sort_part(const gs_parts_args &a, gs_part &part)
 	for (u32 i = 0; i < WINDOW; i++)
 		code[i] -= least;
 
-	/* 2. counts of bins; each word knows how many came to its bin before it.  Somewhat less than 2^32, so that no rounding leads past the last bin */
+	/*
+	 * 2. counts of bins; each word knows how many came to its bin before it.  Somewhat less than 2^32, so that no
+	 * rounding leads past the last bin
+	 */
 	const u32 scale = __float2uint_rz(__fdividef(SHARE * THREADS * 4294963200.f, (float) (most - least) + 1));
 	auto bin_of = [&](u32 i) { return bins + __umulhi(code[i], scale); };
 
@@ -303,7 +309,10 @@ template <gs_part_words WORDS, bool LARGE> struct part_place_bits
 	static_assert(WORDS != GS_PART_NEAR || value + 16 <= 32, "the words of a bucket of 16 leading bits");
 };
 
-/* Blocks take parts in turns: as many as there might be parts would take long to come and go where the finish is not to be. */
+/*
+ * Blocks take parts in turns: as many as there might be parts would take long to come and go where the finish is not to
+ * be.
+ */
 template <gs_part_words WORDS, bool VALUES, bool LARGE>
 static __global__ void __launch_bounds__(gs_part_here<WORDS, LARGE>::threads, gs_part_here<WORDS, LARGE>::blocks) sort_parts_kernel(const __grid_constant__ gs_parts_args a)
 {
@@ -360,7 +369,10 @@ launch_both(gs_cuda_engine *e, const gs_parts_args &a, u32 small, u32 large)
 	return launch<WORDS, VALUES, true>(e, a, large);
 }
 
-/* Puts the listed parts in order; small, large: how many there are, or, if something may be wrong, may be or are worth a block. */
+/*
+ * Puts the listed parts in order; small, large: how many there are, or, if something may be wrong, may be or are worth
+ * a block.
+ */
 gs_status
 gs_parts_sort(gs_cuda_engine *e, gs_part_words words, const gs_parts_args &a, u32 small, u32 large)
 {

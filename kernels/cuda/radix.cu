@@ -1,8 +1,8 @@
 /*
  * radix.cu: a radix sort as a sequence of passes: which digits, which kernels, which buffers.
  *
- * Digits of at most 9 bits, or 10 where that saves a pass, as even as possible.  Pass 1 reads the column or the words; digits are counted where the keys are first
- * read, by the look or by encoding, or else in a read of their own.
+ * Digits of at most 9 bits, or 10 where that saves a pass, as even as possible.  Pass 1 reads the column or the words;
+ * digits are counted where the keys are first read, by the look or by encoding, or else in a read of their own.
  * Passes before the last write words back and forth between two buffers.
  */
 #include "sort.cuh"

@@ -1,27 +1,19 @@
 /*
  * radix.cuh: one digit pass of a least-significant-digit radix sort, input read once, output written once.
  *
- * Persistent blocks, one per multiprocessor.  A block takes a ticket (a tile), counts its digits per warp, publishes the tile's
- * count of every digit, ranks each word among equal digits, puts the words in order in shared memory, looks back over
- * earlier tiles for where each digit continues, and writes them out: place by place, or, where digits are so many that their runs
- * are short, run by run along 128-byte lines.  The next tile is fetched into L2 while this one is worked on, and into registers
- * before this one is written.  A thread has one digit, or two neighbouring ones if there are more digits than threads.
+ * Persistent blocks, one per multiprocessor.  A block takes a ticket (a tile), counts its digits per warp, publishes
+ * the tile's count of every digit, ranks each word among equal digits, puts the words in order in shared memory, looks
+ * back over earlier tiles for where each digit continues, and writes them out: place by place, or, where digits are so
+ * many that their runs are short, run by run along 128-byte lines.  The next tile is fetched into L2 while this one is
+ * worked on, and into registers before this one is written.  A thread has one digit, or two neighbouring ones if there
+ * are more digits than threads.
  *
- * A row order: pass 1 may read a column: the key is made of the value, the row number of the position.  The last pass may write the row
- * numbers alone.  Keys may be numbers modulo a power of two: the order is then turned by the rows that come first in it, but
- * are last (order_look.cu).
+ * A row order: pass 1 may read a column: the key is made of the value, the row number of the position.  The last pass
+ * may write the row numbers alone.  Keys may be numbers modulo a power of two: the order is then turned by the rows
+ * that come first in it, but are last (order_look.cu).
  *
- * Keys, and keys with values: the digit is taken from the key as it came.  Values come to shared memory past the registers while
- * the keys are ranked; each place of the ordered tile knows where its key came from.  Where a pass reads and writes is looked up
- * in its step on the device, so that passes over a digit that all keys share can be left out without the host's knowing.  Pairs of
- * 4 and 4 bytes go as one word between the first pass and the last.
- *
- * Segments, each sorted for itself (segments_large.cu): keys and values whose tiles are told by a table, since none crosses a segment.
- * The first tile of a segment publishes where its digits begin, its counts included, as a total, so that nobody looks back any further.
- * The threads share a tile that is not whole evenly, so that it takes no longer than its items do.
- *
- * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass of a row order writes 4.  Keys and values: their
- * width read, their width written.
+ * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass of a row order writes 4.  Keys and
+ * values: their width read, their width written.
  * Adinets and Merrill, Onesweep, arXiv:2206.01784; look-back: Merrill and Garland, NVR-2016-002; fallback:
  * Smith, Levien and Owens, SPAA 2025.
  */
@@ -31,8 +23,8 @@
 #include "radix_args.cuh"
 
 /*
- * VALUE: bytes of a value that goes beside its key, or 0.  FLOATS: bytes of a key that is a float, or 0.  SEGMENTS: keys, tiles as told
- * by the table.
+ * VALUE: bytes of a value that goes beside its key, or 0.  FLOATS: bytes of a key that is a float, or 0.  SEGMENTS:
+ * keys, tiles as told by the table.
  */
 template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE, int FLOATS, bool SEGMENTS>
 __global__ void __launch_bounds__(gs_radix_here<BITS, ATOMICS, IN, VALUE>::threads, gs_radix_here<BITS, ATOMICS, IN, VALUE>::blocks)
@@ -381,7 +373,9 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 		for (u32 i = 1; i < EACH; i++)
 			most = max(most, count.of[i]);
 
-		/* 5. words to their places.  Equal digits keep their order: warps and items by the counters, lanes by ballots */
+		/*
+		 * 5. words to their places.  Equal digits keep their order: warps and items by the counters, lanes by ballots
+		 */
 		auto word = [&](int i) -> sorted {
 			if constexpr (!COLUMN)
 				return k[i];
@@ -400,7 +394,10 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 			__syncthreads();
 		if (ATOMICS && !crowded)
 		{
-			/* lanes by the order in which a warp's atomics return: undocumented, so tested beforehand and checked afterwards */
+			/*
+			 * lanes by the order in which a warp's atomics return: undocumented, so tested beforehand and checked
+			 * afterwards
+			 */
 			each_item([&](int i) {
 				u32 place = atomicAdd(counter + digit_at(i, valid), 1);
 

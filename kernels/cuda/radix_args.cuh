@@ -1,5 +1,15 @@
 /*
- * radix_args.cuh: what a digit pass (radix.cuh) is told.
+ * radix_args.cuh: what a digit pass (radix.cuh) is told, and what it does with keys and with segments.
+ *
+ * Keys, and keys with values: the digit is taken from the key as it came.  Values come to shared memory past the
+ * registers while the keys are ranked; each place of the ordered tile knows where its key came from.  Where a pass
+ * reads and writes is looked up in its step on the device, so that passes over a digit that all keys share can be left
+ * out without the host's knowing.  Pairs of 4 and 4 bytes go as one word between the first pass and the last.
+ *
+ * Segments, each sorted for itself (segments_large.cu): keys and values whose tiles are told by a table, since none
+ * crosses a segment.  The first tile of a segment publishes where its digits begin, its counts included, as a total, so
+ * that nobody looks back any further.  The threads share a tile that is not whole evenly, so that it takes no longer
+ * than its items do.
  */
 #ifndef GS_RADIX_ARGS_CUH
 #define GS_RADIX_ARGS_CUH
@@ -8,8 +18,8 @@
 #include "radix_tile.cuh"
 
 /*
- * How a column's integer becomes a key: ((x ^ mask) + plus & keep) >> shift, in the column's width.  mask turns the sign, and all bits
- * of descending columns.  Floats are encoded beforehand.
+ * How a column's integer becomes a key: ((x ^ mask) + plus & keep) >> shift, in the column's width.  mask turns the
+ * sign, and all bits of descending columns.  Floats are encoded beforehand.
  */
 struct gs_transform
 {
@@ -18,8 +28,8 @@ struct gs_transform
 };
 
 /*
- * Keys: what a pass does, decided on the device.  0: the input, 1: temporary memory, 2: the output.  whole: after this pass, the last with work, keys are in
- * order by all their digits.
+ * Keys: what a pass does, decided on the device.  0: the input, 1: temporary memory, 2: the output.  whole: after this
+ * pass, the last with work, keys are in order by all their digits.
  */
 struct gs_radix_step
 {

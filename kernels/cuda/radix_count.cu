@@ -1,7 +1,8 @@
 /*
  * radix_count.cu: counts of all digits of a sort, in one read: of keys as they came, or of a column's or words' bits.
  *
- * A block has several counters for every digit (digit_counters.cuh), one per lane if there is room.  Bytes per item: the key's, read once.
+ * A block has several counters for every digit (digit_counters.cuh), one per lane if there is room.  Bytes per item:
+ * the key's, read once.
  */
 #include "digit_counters.cuh"
 

@@ -1,13 +1,14 @@
 /*
  * reduce.cuh: reduce-by-key over equal neighbours.
  *
- * A tile's state is the number of keys that begin in it and OP over the values since the last begin (all of its values if none
+ * A tile's state is the number of keys that begin in it and OP over the values since the last begin (all of its values
+ * if none
  * begins).  As in runs.cuh a tile writes the results of keys that end in it; only the first of these needs what came
  * before the tile, so everything else is ready before the look-back is, and that one is completed on the way out.
  * Threads hold contiguous shares; the segmented scans over lanes and warps take their segment borders from ballots.
  *
- * LOADED is the type of a value in memory, OP::value that of a sum: 32-bit values may be summed in 64 bits, 64-bit ones in 128.
- * Bytes per item: key + value for the read; per key: key + result.
+ * LOADED is the type of a value in memory, OP::value that of a sum: 32-bit values may be summed in 64 bits, 64-bit ones
+ * in 128. Bytes per item: key + value for the read; per key: key + result.
  * Source: Merrill and Garland, 4.4; segments from ballots as in Sengupta, Harris and Garland 2008.
  */
 #ifndef GS_REDUCE_CUH

@@ -1,11 +1,12 @@
 /*
- * reduce_fixed.cu: reduce-by-key of floats in the fixed tree of gs.h, which gives the same bits on every run and every engine.
+ * reduce_fixed.cu: reduce-by-key of floats in the fixed tree of gs.h, which gives the same bits on every run and every
+ * engine.
  *
- * Tiles are the tree's groups of 4096 positions, counted from the array's begin.  A thread sums a group of 16 from left to right, one
- * thread of 16 their sums (256), one thread of the tile those (4096): at each level the sum that is open where the next
- * group begins.  Over tiles the same, from left to right: a look-back that takes PARTIAL sums in any grouping would not
- * do, so the warp waits for a TOTAL in its window and adds the younger tiles to it one after the other, beginning at
- * the last in which a key begins.
+ * Tiles are the tree's groups of 4096 positions, counted from the array's begin.  A thread sums a group of 16 from left
+ * to right, one thread of 16 their sums (256), one thread of the tile those (4096): at each level the sum that is open
+ * where the next group begins.  Over tiles the same, from left to right: a look-back that takes PARTIAL sums in any
+ * grouping would not do, so the warp waits for a TOTAL in its window and adds the younger tiles to it one after the
+ * other, beginning at the last in which a key begins.
  *
  * -0 is what an empty sum is, for it leaves any number as it is.  No fallback: tickets alone.
  * Bytes per item: key + value for the read, key + result per key.
@@ -36,7 +37,10 @@ fixed_shared(size_t key, size_t value, bool staged)
 	return (staged ? (PLACE(TILE + 1) + 1) * key : 0) + (PLACE(TILE) + 1) * value + 16;
 }
 
-/* Keys are staged where there is the room, else each thread reads its own from memory: 16 neighbours, most of them in the first-level cache. */
+/*
+ * Keys are staged where there is the room, else each thread reads its own from memory: 16 neighbours, most of them in
+ * the first-level cache.
+ */
 constexpr bool
 stages_keys(const gs_tuning &t, size_t key, size_t value)
 {

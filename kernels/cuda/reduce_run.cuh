@@ -1,5 +1,6 @@
 /*
- * reduce_run.cuh: reduce-by-key, launched for one size of keys; reduce4.cu, reduce8.cu and reduce16.cu each compile one.
+ * reduce_run.cuh: reduce-by-key, launched for one size of keys; reduce4.cu, reduce8.cu and reduce16.cu each compile
+ * one.
  */
 #ifndef GS_REDUCE_RUN_CUH
 #define GS_REDUCE_RUN_CUH

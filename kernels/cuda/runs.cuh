@@ -1,10 +1,12 @@
 /*
  * runs.cuh: run-length encode; the same for runs of two items or more only ("long" runs).
  *
- * A tile's state is the number of runs that begin in it and the position of the last begin.  That is all there is to add up: a run's
- * length is the distance of two begins, so a tile writes the lengths of the runs that *end* in it, and needs of its predecessors
- * only their count and their last begin.  No lengths are summed and no keys compared across tiles.
- * Begins are kept as 16-bit positions in the tile; they, and the items they point to, go out two turns later (feed.cuh).
+ * A tile's state is the number of runs that begin in it and the position of the last begin.  That is all there is to
+ * add up: a run's length is the distance of two begins, so a tile writes the lengths of the runs that *end* in it, and
+ * needs of its predecessors only their count and their last begin.  No lengths are summed and no keys compared across
+ * tiles.
+ * Begins are kept as 16-bit positions in the tile; they, and the items they point to, go out two turns later
+ * (feed.cuh).
  *
  * Bytes per item: its size for the read; per run: item + length (+ start).
  * Source: Merrill and Garland, 4.4, with (count, position) in the place of keyed sums.

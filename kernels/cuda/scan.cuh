@@ -2,9 +2,9 @@
  * scan.cuh: inclusive and exclusive scan with any associative operation, commutative or not.
  *
  * A tile's state is OP over its items.  Each thread adds up a contiguous share of the tile, taken from shared memory;
- * threads and warps are scanned by shuffles in order, and each thread leaves the scan of its share where it came from.  A turn
- * later (feed.cuh), when the tile's prefix is known, it is put before every item on the way out, 16 bytes per store
- * (single items at the ends of the array, and where the output is not aligned to 16 bytes).
+ * threads and warps are scanned by shuffles in order, and each thread leaves the scan of its share where it came from.
+ * A turn later (feed.cuh), when the tile's prefix is known, it is put before every item on the way out, 16 bytes per
+ * store (single items at the ends of the array, and where the output is not aligned to 16 bytes).
  *
  * Bytes per item: one read, one write.  In place allowed: a tile writes only where it has read.
  * Source: Merrill and Garland, 4.1 to 4.3.

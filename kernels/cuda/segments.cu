@@ -7,7 +7,8 @@
  *
  * One kernel puts the segments into classes; the host waits for their numbers, so that classes without segments cost
  * nothing.  Large segments make it wait once more, for the bits in which keys differ, and at the end if it has to be seen that they are in order.
- * Bytes per item: key and value read once and written once up to 4096 items; else a key read more, and both twice per pass.
+ * Bytes per item: key and value read once and written once up to 4096 items; else a key read more, and both twice per
+ * pass.
  */
 #include "segments.cuh"
 

@@ -1,9 +1,10 @@
 /*
- * segments_finish.cu: large segments of 4-byte keys: one pass by the leading digit, the rest of the order made in shared memory (parts.cu).
+ * segments_finish.cu: large segments of 4-byte keys: one pass by the leading digit, the rest of the order made in
+ * shared memory (parts.cu).
  *
  * Keys of a segment that share their leading digit are a bucket; where buckets begin is known from the counts.
- * Whether that pays is known beforehand, but for single parts: from the longest bucket, and of many keys from a sample, which says how many
- * others one shares its bin with.
+ * Whether that pays is known beforehand, but for single parts: from the longest bucket, and of many keys from a sample,
+ * which says how many others one shares its bin with.
  */
 #include "parts.cuh"
 #include "segments.cuh"
@@ -48,8 +49,8 @@ list_room(u64 n, u32 large)
 	static_assert(gs_part_least() >= 128 * 32, "see below");
 
 	/*
-	 * Two groups of 2^(k-1) buckets that are not one of 2^k have room / 2^(k-2) items in one bucket, or together more than the room: there are
-	 * n 2^(k-2) / room such pairs at most, and 128 n / room with all k.
+	 * Two groups of 2^(k-1) buckets that are not one of 2^k have room / 2^(k-2) items in one bucket, or together more
+	 * than the room: there are n 2^(k-2) / room such pairs at most, and 128 n / room with all k.
 	 */
 	return large ? n / (128 * 32) + 1 : n / 32 + n / GS_SEG_SMALL + 1;
 }

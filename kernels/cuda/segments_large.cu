@@ -1,13 +1,13 @@
 /*
  * segments_large.cu: segments of more than 4096 items, all sorted together, digit by digit.
  *
- * Every segment is cut into tiles of its own, listed in a table.  One read counts all digits of every segment, and the bits in which its
- * keys differ; a sample says how many leading digits will do (segments_leading.cu).  The host waits for both.  Then each digit is
- * one pass of radix.cuh over the tiles of all segments; digits in which no segment's keys differ have none.  If the result is found
- * out of order, everything is done again with all digits, ranked by ballots.
+ * Every segment is cut into tiles of its own, listed in a table.  One read counts all digits of every segment, and the
+ * bits in which its keys differ; a sample says how many leading digits will do (segments_leading.cu).  The host waits
+ * for both.  Then each digit is one pass of radix.cuh over the tiles of all segments; digits in which no segment's keys
+ * differ have none.  If the result is found out of order, everything is done again with all digits, ranked by ballots.
  *
- * Bytes per item: a key read for the counts; per pass key and value read and written; after leading digits a key read again.
- * Pairs of 4 and 4 bytes go as one word between the first pass and the last.
+ * Bytes per item: a key read for the counts; per pass key and value read and written; after leading digits a key read
+ * again.  Pairs of 4 and 4 bytes go as one word between the first pass and the last.
  */
 #include "segments.cuh"
 
@@ -55,8 +55,9 @@ tiles_kernel(const gs_segment *list, u32 tile, gs_radix_tile *table)
 }
 
 /*
- * Counts all digits of each segment.  A block takes some tiles that follow each other, and adds up where a segment ends.  It keeps several
- * counters of a digit, for neighbouring lanes, so that few lanes meet in a bank of shared memory.
+ * Counts all digits of each segment.  A block takes some tiles that follow each other, and adds up where a segment
+ * ends.  It keeps several counters of a digit, for neighbouring lanes, so that few lanes meet in a bank of shared
+ * memory.
  */
 template <class T>
 static __global__ void __launch_bounds__(THREADS) count_kernel(const __grid_constant__ gs_segments_work w, u32 each)
@@ -202,8 +203,8 @@ look(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_fou
 }
 
 /*
- * The passes from digit `lowest` on, over digits in which keys differ; wrong: is told if atomics left the keys out of order.
- * finish: one pass, to temporary memory, where parts are put in order from.
+ * The passes from digit `lowest` on, over digits in which keys differ; wrong: is told if atomics left the keys out of
+ * order.  finish: one pass, to temporary memory, where parts are put in order from.
  */
 static gs_status
 run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, u8 *temp, u64 varying, u32 lowest, bool atomics, bool finish,

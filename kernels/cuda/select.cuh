@@ -2,8 +2,9 @@
  * select.cuh: select by flags, by bits, by comparison; unique of neighbours; partition.
  *
  * A tile's state is the number of items kept.  Each thread takes a contiguous share of the tile from shared memory,
- * marks what it keeps in a mask, and the counts are summed over threads and warps.  What is kept moves to the front of the tile's
- * buffer (partition: the rest behind it), and goes out from there in whole lines a turn later (feed.cuh), when its place is known.
+ * marks what it keeps in a mask, and the counts are summed over threads and warps.  What is kept moves to the front of
+ * the tile's buffer (partition: the rest behind it), and goes out from there in whole lines a turn later (feed.cuh),
+ * when its place is known.
  *
  * Bytes per item: its size once for the read and once for what is kept (partition: for all), plus the flag.
  * Source: Merrill and Garland, 4.4; load step fused in as visiting logic, Merrill and Grimshaw, 2.2.
@@ -296,7 +297,9 @@ __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) se
 		if (warp == 0)
 			post(ring, turn.n, tile);
 
-		/* 4. compact in place; a thread's first dropped item goes behind all that are kept and those dropped before it */
+		/*
+		 * 4. compact in place; a thread's first dropped item goes behind all that are kept and those dropped before it
+		 */
 		T *const packed = (T *) data;
 		u32 at = thread * ITEMS < lo ? count : count + thread * ITEMS - lo - rank;
 

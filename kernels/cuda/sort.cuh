@@ -114,8 +114,8 @@ struct gs_radix_sort
 };
 
 /*
- * Cuts a key into digits of at most so many bits, the widest first; returns their number.  Digits of more than GS_PLACE_BITS only
- * where they save one.
+ * Cuts a key into digits of at most so many bits, the widest first; returns their number.  Digits of more than
+ * GS_PLACE_BITS only where they save one.
  */
 __host__ __device__ static inline u32
 gs_radix_digits(u32 bits, u32 most, u32 *widths)
@@ -131,7 +131,8 @@ gs_radix_digits(u32 bits, u32 most, u32 *widths)
 }
 
 /*
- * Leading bits of a key by which digit passes put rows in order for buckets of some 1000 (order_finish.cu); 0: that does not pay.  way: see gs_finish_way.
+ * Leading bits of a key by which digit passes put rows in order for buckets of some 1000 (order_finish.cu); 0: that
+ * does not pay.  way: see gs_finish_way.
  */
 __host__ __device__ static inline u32
 gs_finish_lead(u32 bits, u64 n, u32 most, u32 way)
@@ -187,8 +188,8 @@ gs_status gs_radix_pass_segments_float_pairs(gs_cuda_engine *e, bool first, bool
 gs_status gs_lane_order_test(gs_cuda_engine *e, bool *in_order);
 
 /*
- * Launches one pass; tiles are cut here, and launches where the count bits of status words would not do.  Of segments, which are shorter
- * than that, tiles are told, and their number.
+ * Launches one pass; tiles are cut here, and launches where the count bits of status words would not do.  Of segments,
+ * which are shorter than that, tiles are told, and their number.
  */
 template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE = 0, int FLOATS = 0, bool SEGMENTS = false>
 gs_status
@@ -257,7 +258,10 @@ enum gs_dev_kind
 
 #define GS_POSITIONS 12 /* characters behind the common prefix that have an alphabet of their own */
 
-/* Characters in use, numbered in order; 0 is the end of a string where some string ends.  One per position, one for the rest. */
+/*
+ * Characters in use, numbered in order; 0 is the end of a string where some string ends.  One per position, one for the
+ * rest.
+ */
 struct gs_dev_alphabet
 {
 	u32 bits;
@@ -312,8 +316,9 @@ struct gs_spread
 };
 
 /*
- * Keys are values modulo a power of 2, whose least is min: the rows of the order by keys that come first, but are last.  odd: values with the bit above
- * the keys, which is at so many (64: none): if that is the lower one of two neighbouring multiples, it is the others that come first.
+ * Keys are values modulo a power of 2, whose least is min: the rows of the order by keys that come first, but are last.
+ * odd: values with the bit above the keys, which is at so many (64: none): if that is the lower one of two neighbouring
+ * multiples, it is the others that come first.
  */
 GS_BOTH u32
 gs_turn(u64 odd, u64 min, u32 above, u64 rows)

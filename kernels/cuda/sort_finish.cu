@@ -1,12 +1,14 @@
 /*
- * sort_finish.cu: integers of 4 bytes, alone and with values of 4 bytes, by their two leading digits, then in shared memory.
+ * sort_finish.cu: integers of 4 bytes, alone and with values of 4 bytes, by their two leading digits, then in shared
+ * memory.
  *
- * Keys that share 16 leading bits are a bucket: of 2^28 random keys, 4096.  After two stable passes buckets lie one behind the other; where
- * they begin is searched for, neighbouring ones become parts, and each part is put in order by a block (parts.cu).  Each key is compared with
- * its neighbour there, and with the bounds of its part's buckets, so that the result is in order, or it is known that it is not.
+ * Keys that share 16 leading bits are a bucket: of 2^28 random keys, 4096.  After two stable passes buckets lie one
+ * behind the other; where they begin is searched for, neighbouring ones become parts, and each part is put in order by
+ * a block (parts.cu).  Each key is compared with its neighbour there, and with the bounds of its part's buckets, so
+ * that the result is in order, or it is known that it is not.
  *
- * Whether buckets are short, and keys in them far enough from each other, is estimated from a sample beforehand.  If not, or if a bucket turns
- * out to be too long, road->again becomes 1, and everything is done by all digits.
+ * Whether buckets are short, and keys in them far enough from each other, is estimated from a sample beforehand.  If
+ * not, or if a bucket turns out to be too long, road->again becomes 1, and everything is done by all digits.
  *
  * Floats have too few leading bits that differ.
  *
@@ -69,9 +71,9 @@ struct sample_args
 };
 
 /*
- * Every thread looks at one key, and counts it in its bucket.  Beside that keys are counted that would meet another one in a bin: a
- * different one, or any if they have to keep their order.  Keys are taken at random, such as lie close together too: of an input in some order
- * these are the ones that are alike.  The last block to come here decides.
+ * Every thread looks at one key, and counts it in its bucket.  Beside that keys are counted that would meet another one
+ * in a bin: a different one, or any if they have to keep their order.  Keys are taken at random, such as lie close
+ * together too: of an input in some order these are the ones that are alike.  The last block to come here decides.
  */
 static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__ sample_args a)
 {
@@ -184,7 +186,10 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const _
 	gs_list_parts(begin, start, blockIdx.x << 24, BUCKET, a.levels, a.room, a.parts, &a.plan.road->longest);
 }
 
-/* From items in order by their leading digits to the output, unless road->again is 1 or becomes so; temp: gs_keys_finish_temp() bytes. */
+/*
+ * From items in order by their leading digits to the output, unless road->again is 1 or becomes so; temp:
+ * gs_keys_finish_temp() bytes.
+ */
 gs_status
 gs_keys_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, const void *in, void *temp)
 {

@@ -1,12 +1,12 @@
 /*
  * split.cu: k-way split by a label of one byte.
  *
- * k selections at once, as one composite scan: a tile's state is k counts, and one look-back, with a thread for each label, finds the
- * places of all of them.  The groups' begins come from a histogram of the labels beforehand.
+ * k selections at once, as one composite scan: a tile's state is k counts, and one look-back, with a thread for each
+ * label, finds the places of all of them.  The groups' begins come from a histogram of the labels beforehand.
  *
- * A tile of 4096 items (2048 where shared memory is scarce): each warp takes 512 consecutive ones, 32 at a time; lanes with equal labels find each other by ballots over
- * the label's bits, one of them counts for all.  Items are sorted by label in shared memory, so that each group's part goes out
- * side by side.
+ * A tile of 4096 items (2048 where shared memory is scarce): each warp takes 512 consecutive ones, 32 at a time; lanes
+ * with equal labels find each other by ballots over the label's bits, one of them counts for all.  Items are sorted by
+ * label in shared memory, so that each group's part goes out side by side.
  *
  * Bytes per item: two reads of the label, one read and one write of the item.
  * Source: the multi-scan of Merrill and Grimshaw, 4.3; look-back as in lookback.cuh, one word per tile and label.
@@ -74,8 +74,8 @@ starts_kernel(const u64 *counts, u32 k, u64 *starts)
 }
 
 /*
- * Returns the sum of a published count over the tiles before, and publishes the total.  word: the tile's own; stride: words of a tile.
- * Two predecessors are read at a time.  recount(t) is the fallback: tile t's count from the input.
+ * Returns the sum of a published count over the tiles before, and publishes the total.  word: the tile's own; stride:
+ * words of a tile.  Two predecessors are read at a time.  recount(t) is the fallback: tile t's count from the input.
  */
 template <class RECOUNT>
 static __device__ __forceinline__ u64

@@ -1,16 +1,16 @@
 /*
  * topk.cu: the first k rows of an order without making the rest of it.
  *
- * Keys of at most 64 bits are numbers, made on the way.  A random sample, sorted, gives a threshold that somewhat more than k rows should
- * not exceed.  One read of the columns lists the rows below it and counts those that are equal to it, by chunk.  If k rows or more
- * but not too many are below, or the k-th is among the equal ones, that was it; else the threshold moves, by another one of the sample,
- * at last by halves, so that it ends for every input.  The list is sorted by number and row; of the equal rows the first are taken,
- * in order, from the chunks that have them.
+ * Keys of at most 64 bits are numbers, made on the way.  A random sample, sorted, gives a threshold that somewhat more
+ * than k rows should not exceed.  One read of the columns lists the rows below it and counts those that are equal to
+ * it, by chunk.  If k rows or more but not too many are below, or the k-th is among the equal ones, that was it; else
+ * the threshold moves, by another one of the sample, at last by halves, so that it ends for every input.  The list is
+ * sorted by number and row; of the equal rows the first are taken, in order, from the chunks that have them.
  *
  * Longer keys, strings, few rows, and a k that is a large part of the rows: a whole order, and its begin.
- * Bytes per row: the columns' widths, once unless the sample misleads; with NULLs in 64-bit columns, or columns of more than 64 bits that may
- * take fewer, once more to look at them.  The call waits for the count, and for what the look finds.
- * Threshold by sampling: Floyd and Rivest, Expected Time Bounds for Selection, CACM 1975.
+ * Bytes per row: the columns' widths, once unless the sample misleads; with NULLs in 64-bit columns, or columns of more
+ * than 64 bits that may take fewer, once more to look at them.  The call waits for the count, and for what the look
+ * finds.  Threshold by sampling: Floyd and Rivest, Expected Time Bounds for Selection, CACM 1975.
  */
 #include "order_fields.cuh"
 
@@ -269,7 +269,10 @@ first_rows_kernel(const u32 *rows, const u32 *order, u32 n, u32 *out)
 		out[i] = rows == NULL ? order[i] : rows[order[i]];
 }
 
-/* Counts of equal rows become how many there are in the chunks before, by one block; more than wanted is as good as wanted. */
+/*
+ * Counts of equal rows become how many there are in the chunks before, by one block; more than wanted is as good as
+ * wanted.
+ */
 static __global__ void __launch_bounds__(1024) before_kernel(u32 *equal, u64 chunks, u64 wanted)
 {
 	__shared__ u32 sums[32];
