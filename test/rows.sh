@@ -117,4 +117,16 @@ for pid in $pids; do wait "$pid" || failed=1; done
 for row in $rows; do
 	[ -n "${SANITIZE:-}" ] || check "$row-order-stall" "build/rows/$row/sort/order-test" 20 400000 4 1 1 1 stall || failed=1
 done
+
+# an engine without code for this GPU says so when it is opened
+set -- $rows
+at=$PWD/build/rows/none
+rm -rf "$at" && mkdir -p "$at" && cp -rp "build/rows/$1/cuda" "$at/cuda" && rm "$at/cuda/engine.o"
+make -s -C test/sort "$at/sort/order-test" CUDA_GENCODE=-gencode=arch=compute_120,code=sm_120 CUDA_BUILD="$at/cuda" \
+	BUILD="$at/sort" >"$out/build-none.txt" 2>&1
+answer=$("$at/sort/order-test" 1 100)
+case $answer in
+	*'no code for compute capability'*'build with CUDA_ARCHS='*) say "ok refused: $answer" ;;
+	*) say "FAILED refused: $answer" && failed=1 ;;
+esac
 exit $failed

@@ -379,7 +379,11 @@ main(int argc, char **argv)
 	if (argc > 3)
 		seed(strtoull(argv[3], NULL, 10) * 7919 + 1);
 	TRY(gs_cpu_open(1, NULL, &cpu));
-	TRY(gs_cuda_open(0, NULL, &gpu));
+	if (gs_cuda_open(0, NULL, &gpu) != GS_OK)
+	{
+		printf("Bail out! no device: %s\n", gs_cuda_open_failure());
+		return 2;
+	}
 	gs_cuda_sort_force(gpu, argc > 4 ? atoi(argv[4]) : 0, argc > 5 ? (uint32_t) atoi(argv[5]) : 2,
 					   argc > 6 ? (uint32_t) atoi(argv[6]) : 0);
 	if (argc > 7)
