@@ -29,7 +29,7 @@ gs_make_sm_80()
 			{8, false, GS_KEYS8, 0, 640, 25},
 			{8, false, GS_KEYS8, 4, 640, 15},
 			{8, false, GS_KEYS8, 8, 640, 11},
-			{8, false, GS_KEYS4, 0, 768, 31},
+			{8, false, GS_KEYS4, 0, 640, 31},
 			{8, false, GS_KEYS4, 8, 640, 15},
 			{8, false, GS_PAIRS4, 0, 640, 25},
 		},
