@@ -61,12 +61,12 @@ enum gs_radix_io
 };
 
 /*
- * Digit bits that the kernel has bins for, how it ranks, what it reads, bytes of a value that goes along, threads, items
- * per thread, blocks.  tile = threads * items; its words and values and one set of counters per warp fill the shared memory of
- * a block: bytes * tile + 4 * threads / 32 * 2^bits.  A run of equal digits in a tile should be 256 bytes long where
- * there is the memory, so bins <= tile / 32; 10 bits get half of that.  Tiles of 8 bits are written place by place:
- * items per digit have to be odd, or not whole, so that lanes do not meet in a bank.  One item too many spills and costs
- * a third; the build reports spills (make spills).
+ * Digit bits that the kernel has bins for, how it ranks, what it reads, bytes of a value that goes along, threads,
+ * items per thread, blocks.  tile = threads * items; its words and values and one set of counters per warp fill the
+ * shared memory of a block: bytes * tile + 4 * threads / 32 * 2^bits.  A run of equal digits in a tile should be 256
+ * bytes long where there is the memory, so bins <= tile / 32; 10 bits get half of that.  Tiles of 8 bits are written
+ * place by place: items per digit have to be odd, or not whole, so that lanes do not meet in a bank.  One item too many
+ * spills and costs a third; the build reports spills (make spills).
  */
 struct gs_radix_shape
 {
@@ -113,7 +113,10 @@ gs_radix_shared(const gs_radix_shape &s)
 
 /* ---------------------------------------------------------------- buckets in shared memory (finish.cuh) */
 
-/* Threads, words per thread, bins, blocks per multiprocessor.  Some one word to a bin; bins / threads an odd number of times 4. */
+/*
+ * Threads, words per thread, bins, blocks per multiprocessor.  Some one word to a bin; bins / threads an odd number of
+ * times 4.
+ */
 struct gs_finish_shape
 {
 	int threads, items, bins, blocks;
@@ -160,14 +163,16 @@ struct gs_part_shape
 constexpr size_t
 gs_part_shared(const gs_part_shape &s)
 {
-	const size_t words = (size_t) s.threads * s.window, bins = (size_t) s.threads * (s.window > s.bins ? s.window : s.bins);
+	const size_t words = (size_t) s.threads * s.window;
+	const size_t bins = (size_t) s.threads * (s.window > s.bins ? s.window : s.bins);
 
 	return (s.words == GS_PART_FAR ? 8 : 4) * words + sizeof(uint32_t) * (bins + 64);
 }
 
 /* ---------------------------------------------------------------- merge sort */
 
-#define GS_MERGE_WAYS 8 /* runs merged in one pass at most, a power of 2: with 16, finding the cuts costs more than a pass less gains */
+/* Runs merged in one pass at most, a power of 2: with 16, finding the cuts costs more than a pass less gains. */
+#define GS_MERGE_WAYS 8
 
 /*
  * Bytes of a key, threads (a power of 2), items per thread (odd: no bank conflicts), blocks per multiprocessor.  Many

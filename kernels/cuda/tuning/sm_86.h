@@ -2,11 +2,12 @@
  * sm_86.h: A10, A40, L4, L40, RTX 30 and 40 (sm_86, sm_89).  99 KB of shared memory per block, 100 per multiprocessor,
  * 1536 threads.
  *
- * Not measured on such a GPU; the same rows, compiled for an H200, were (doc/sort-kernels.md, "Other GPUs").  These GPUs
- * have 4 to 8 bytes of memory bandwidth per multiprocessor and cycle where an H200 has 18: bytes count, not
+ * Not measured on such a GPU; the same rows, compiled for an H200, were (doc/sort-kernels.md, "Other GPUs").  These
+ * GPUs have 4 to 8 bytes of memory bandwidth per multiprocessor and cycle where an H200 has 18: bytes count, not
  * instructions.  So one block with all of the shared memory, and digits of 9 bits for row orders, two to a thread, since
- * a pass less saves more than runs of 126 bytes instead of 300 cost.  Registers of two blocks where that costs no spills,
- * as in sm_75.h; passes over keys would have to have smaller tiles for it, and gain nothing (H200: u64 8.9 and 8.8 ms).
+ * a pass less saves more than runs of 126 bytes instead of 300 cost.  Registers of two blocks where that costs no
+ * spills, as in sm_75.h; passes over keys would have to have smaller tiles for it, and gain nothing (H200: u64 8.9 and
+ * 8.8 ms).
  */
 #ifndef GS_SM_86_H
 #define GS_SM_86_H

@@ -43,7 +43,10 @@ constexpr gs_tuning gs_sm_90 = {
 		{8, false, GS_KEYS4, 8, 640, 18},
 		{8, false, GS_PAIRS4, 0, 640, 25},
 	},
-	/* 2^28 rows 1.56 ms; 512 x 16 and 6144 bins, two blocks 1.62, 10240 bins 0.2 more; 256 x 16, four blocks 1.54 to 1.57 */
+	/*
+	 * 2^28 rows 1.56 ms; 512 x 16 and 6144 bins, two blocks 1.62, 10240 bins 0.2 more; 256 x 16, four blocks 1.54 to
+	 * 1.57
+	 */
 	{384, 16, 4608, 3},
 	{
 		/* words large threads window bins blocks */

@@ -2,8 +2,8 @@
  * tuning.h: which row of the tuning tables code is compiled by, and what a row says of a role.
  *
  * One file per architecture holds its row, for all kernels.  A kernel is named by its role alone; its shape is that of
- * the row for the architecture that it is being compiled for, so that one binary has each kernel in several shapes.  The
- * host cannot know which of them the driver has loaded, and asks the device (gs_cuda_engine.tuning).
+ * the row for the architecture that it is being compiled for, so that one binary has each kernel in several shapes.
+ * The host cannot know which of them the driver has loaded, and asks the device (gs_cuda_engine.tuning).
  *
  * To tune a GPU: its file, or a new one, listed here in three places.  GS_TUNING=86, say, compiles sm_86's row whatever
  * the architecture: so tests run all rows on the GPU at hand (make TUNING=86).
@@ -125,7 +125,9 @@ template <int KEY> struct gs_merge_here
 
 /* ---------------------------------------------------------------- do all shapes fit? */
 
-/* Whether no shape takes more shared memory than a block may have; 1 KB is the system's from sm_80 on, and not counted. */
+/*
+ * Whether no shape takes more shared memory than a block may have; 1 KB is the system's from sm_80 on, and not counted.
+ */
 constexpr bool
 gs_tuning_fits(const gs_tuning &t)
 {
