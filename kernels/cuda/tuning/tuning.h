@@ -87,7 +87,8 @@ gs_merge_shape_of(const gs_tuning &t, int key)
 template <gs_tuned WHAT, int ITEM, int VALUE = 0> struct gs_shape_here
 {
 	static constexpr gs_shape shape = gs_shape_of(GS_TUNED, WHAT, ITEM, VALUE);
-	static constexpr int threads = shape.threads, vectors = shape.vectors, blocks = shape.blocks, shared = GS_TUNED.shared;
+	static constexpr int threads = shape.threads, vectors = shape.vectors, blocks = shape.blocks;
+	static constexpr int shared = GS_TUNED.shared;
 };
 
 template <int THREADS, int VECTORS, int BLOCKS> struct gs_shape_given
@@ -143,7 +144,8 @@ gs_tuning_fits(const gs_tuning &t)
 	return fits && (size_t) t.counters << 10 <= room;
 }
 
-static_assert(gs_tuning_fits(gs_sm_75) && gs_tuning_fits(gs_sm_80) && gs_tuning_fits(gs_sm_86) && gs_tuning_fits(gs_sm_90),
+static_assert(gs_tuning_fits(gs_sm_75) && gs_tuning_fits(gs_sm_80) && gs_tuning_fits(gs_sm_86) &&
+				  gs_tuning_fits(gs_sm_90),
 			  "shared memory");
 
 #endif
