@@ -66,7 +66,7 @@ enum gs_radix_io
  * shared memory of a block: bytes * tile + 4 * threads / 32 * 2^bits.  A run of equal digits in a tile should be 256
  * bytes long where there is the memory, so bins <= tile / 32; 10 bits get half of that.  Tiles of 8 bits are written
  * place by place: items per digit have to be odd, or not whole, so that lanes do not meet in a bank.  One item too many
- * spills and costs a third; the build reports spills (make spills).
+ * spills and costs a third; `-Xptxas -v` reports spills.
  */
 struct gs_radix_shape
 {
