@@ -28,6 +28,7 @@
 #include "optimizer/paths.h"
 #include "utils/acl.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -226,16 +227,50 @@ is_presorted(const Replacing *replacing, const Aggref *aggregate)
 	return true;
 }
 
+/*
+ * A constant as double precision, as the server's cast makes it; false if that might be an error.  Nothing else is
+ * computed: it might never be in the query as it stands.
+ */
+static bool
+constant_as_float8(const Expr *expr, float8 *value)
+{
+	const FuncExpr *cast = (const FuncExpr *) expr;
+	Datum		datum;
+
+	if (IsA(expr, FuncExpr) && list_length(cast->args) == 1)
+		expr = linitial(cast->args);
+	if (!IsA(expr, Const) || ((const Const *) expr)->constisnull)
+		return false;
+	datum = ((const Const *) expr)->constvalue;
+	if (!IsA(cast, FuncExpr))
+	{
+		*value = ((const Const *) expr)->consttype == FLOAT8OID ? DatumGetFloat8(datum) : -1;
+		return true;
+	}
+	switch (cast->funcid)
+	{
+		case F_FLOAT8_NUMERIC:
+			*value = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum));
+			/* what is too small for double precision is an error, too */
+			return *value >= 1e-300 || DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
+																		  DirectFunctionCall1(numeric_sign, datum))) == 0;
+		case F_FLOAT8_INT4:
+			*value = DatumGetInt32(datum);
+			return true;
+		default:
+			return false;
+	}
+}
+
 /* The fraction of a percentile if it is a constant for which there cannot be an error; else NULL. */
 static Const *
 constant_fraction(const Aggref *aggregate)
 {
-	Const	   *fraction = (Const *) eval_const_expressions(NULL, linitial(aggregate->aggdirectargs));
+	float8		value;
 
-	if (!IsA(fraction, Const) || fraction->constisnull || fraction->consttype != FLOAT8OID ||
-		!(DatumGetFloat8(fraction->constvalue) >= 0 && DatumGetFloat8(fraction->constvalue) <= 1))
+	if (!constant_as_float8(linitial(aggregate->aggdirectargs), &value) || !(value >= 0 && value <= 1))
 		return NULL;
-	return fraction;
+	return makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(value), false, FLOAT8PASSBYVAL);
 }
 
 /* Takes percentiles over an ascending order; they skip NULLs, wherever these stand. */
@@ -509,7 +544,11 @@ keep_aggregates_whole(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEnt
 	if (prev_rel_pathlist)
 		prev_rel_pathlist(root, rel, rti, entry);
 	if (plan_has_replaced_aggregates && has_ours(root))
+	{
 		root->hasNonPartialAggs = true;
+		/* as if they were ordered still: a hash table would hold the values of all groups at once */
+		root->numOrderedAggs++;
+	}
 }
 
 void

@@ -152,7 +152,10 @@ SELECT pg_temp.same_rows('SELECT count(DISTINCT w), percentile_disc(0.5) WITHIN 
 SELECT pg_temp.same_rows('SELECT count(*), (SELECT count(DISTINCT g) FROM v) AS n FROM v', true, 'only in a subquery');
 SELECT pg_temp.same_rows('SELECT (SELECT count(DISTINCT v.w)) FROM v', false, 'an aggregate of the query around');
 SELECT pg_temp.same_rows('SELECT count(DISTINCT w COLLATE "C"), percentile_disc(0.4) WITHIN GROUP (ORDER BY w COLLATE "C") FROM v', true, 'collations');
-SELECT pg_temp.same_rows('SELECT percentile_cont(0.1 + 0.2) WITHIN GROUP (ORDER BY i) FROM v', true, 'a fraction to be computed');
+SELECT pg_temp.same_rows('SELECT percentile_cont(1) WITHIN GROUP (ORDER BY i), percentile_disc(0::float8) WITHIN GROUP (ORDER BY w) FROM v', true, 'fractions of other types');
+SET work_mem = '1GB';
+SELECT doesnt_match(pg_temp.plan_of('SELECT g, count(DISTINCT w) FROM v GROUP BY g', 'COSTS OFF'), 'HashAggregate', 'no hash table holds the values of all groups');
+RESET work_mem;
 
 -- what is left alone
 SELECT pg_temp.same_rows('SELECT g, count(DISTINCT w), percentile_disc(0.5) WITHIN GROUP (ORDER BY i) FROM v GROUP BY ROLLUP (g)', false, 'grouping sets');
@@ -162,6 +165,9 @@ SELECT pg_temp.same_rows('SELECT percentile_disc(ARRAY[0.5, 0.9]) WITHIN GROUP (
 SELECT pg_temp.same_rows('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i), percentile_disc(0.9) WITHIN GROUP (ORDER BY i) AS high FROM v', false, 'fractions that share a sort');
 SELECT pg_temp.same_rows('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i), mode() WITHIN GROUP (ORDER BY i) FROM v', false, 'mode and a percentile, that share one');
 SELECT pg_temp.same_rows('SELECT g, percentile_disc(g / 10.0) WITHIN GROUP (ORDER BY i) FROM v GROUP BY g', false, 'a fraction for each group');
+SELECT pg_temp.same_rows('SELECT percentile_cont(0.1 + 0.2) WITHIN GROUP (ORDER BY i) FROM v', false, 'a fraction to be computed');
+SELECT pg_temp.same_rows('SELECT CASE WHEN false THEN percentile_cont(1.0 / 0) WITHIN GROUP (ORDER BY i) ELSE 1 END FROM v', false, 'one that would be an error, and is not asked for');
+SELECT pg_temp.same_rows('SELECT CASE WHEN false THEN percentile_cont(1e-400) WITHIN GROUP (ORDER BY i) ELSE 1 END FROM v', false, 'one that double precision does not have');
 SELECT pg_temp.same_rows('SELECT percentile_disc(NULL) WITHIN GROUP (ORDER BY i) FROM v', false, 'no fraction');
 SELECT pg_temp.same_rows('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY w USING ~<~), percentile_disc(0.5) WITHIN GROUP (ORDER BY w USING >) AS last FROM v', false, 'other orders');
 SELECT pg_temp.same_rows('SELECT g, sum(DISTINCT i), count(i) AS n, count(*), array_agg(DISTINCT w) FROM v GROUP BY g', false, 'other aggregates');
