@@ -1,6 +1,8 @@
 -- gpusort_progress, as the session sees it whose sort runs: each phase in its turn.
 \ir setup.psql
-CREATE EXTENSION gpusort;
+CREATE EXTENSION IF NOT EXISTS gpusort;
+CREATE SCHEMA progress;
+SET search_path = progress, public;
 SELECT plan(8);
 
 -- Notes the phases in which it is called, and returns its argument.
@@ -69,3 +71,4 @@ SELECT results_eq($$SELECT count(*) FROM (SELECT (SELECT count(*) FROM gpusort_p
 SELECT is((SELECT count(*) FROM gpusort_progress), 0::bigint, 'nor of that');
 SELECT is((SELECT gpusort_progress_get() IS NULL), NULL, 'no sort, no line');
 SELECT * FROM finish();
+DROP SCHEMA progress CASCADE;
