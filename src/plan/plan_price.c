@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "access/htup_details.h"
+#include "catalog/pg_class.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -155,6 +156,26 @@ our_cost(double rows, int width, const PathSortKeys *keys)
 	return cost;
 }
 
+/*
+ * Does a query read foreign tables?  Their servers may sort as fast as we do, and beside each other, which their prices
+ * do not know; so a cheaper sort here must not win over one there, only over the server's own one here.
+ */
+static bool
+reads_foreign_tables(PlannerInfo *root)
+{
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		RangeTblEntry *entry = root->simple_rte_array[i];
+		RelOptInfo *rel = root->simple_rel_array[i];
+
+		if (entry->rtekind == RTE_RELATION && entry->relkind == RELKIND_FOREIGN_TABLE)
+			return true;
+		if (rel && rel->subroot && reads_foreign_tables(rel->subroot))
+			return true;
+	}
+	return false;
+}
+
 Cost
 sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 {
@@ -166,7 +187,7 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 		return 0;
 	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
 	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
-	return Max(theirs - ours, 0);
+	return ours < theirs && !reads_foreign_tables(root) ? theirs - ours : 0;
 }
 
 Cost

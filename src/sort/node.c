@@ -138,6 +138,8 @@ load(GpuSortState *node)
 		sorter_put(sorter, slot);
 		if (node->pages)
 			pagescan_take(node->pages, sorter);
+		if (bound > 0)
+			sorter_bound(sorter, bound);
 	}
 	sorter_finish(sorter);
 	estate->es_direction = direction;

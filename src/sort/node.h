@@ -40,9 +40,6 @@ typedef enum GpusortOutput
 /* Reads the columns that a node of ours sorts by; in the current memory context. */
 extern void gpusort_read_columns(SortColumns *columns, const CustomScan *scan);
 
-/* A bound under this share of the rows is left to PostgreSQL's top-N heap sort. */
-#define GPUSORT_BOUND_FRACTION 0.1
-
 /*
  * explain.c: ExplainCustomScan of the node, whose sorter is NULL if it has not run; before are the stages of its
  * earlier sorts
