@@ -385,13 +385,6 @@ next_in_memory(void *arg)
 	return sorter->merged < sorter->rows->rows ? row_at(sorter, sorter->merged++) : NULL;
 }
 
-/* The merge has moved that many rows. */
-static void
-tell_merged(void *arg, uint64 rows)
-{
-	sorter_tell(arg, PROGRESS_MERGING, rows);
-}
-
 /* Ends input on our own way: sorts what is in memory, and merges it with the runs on disk if there are any. */
 static void
 finish_ours(Sorter *sorter)
@@ -405,7 +398,7 @@ finish_ours(Sorter *sorter)
 	{
 		sorter->run_bytes += memory_wanted(sorter);
 		sorter_tell(sorter, PROGRESS_MERGING, 0);
-		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory, tell_merged,
+		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory, sorter_tell_merged,
 					sorter);
 		if (sorter->random_access)
 			forget_rows(sorter, false);	/* they are in the merge's result now */
@@ -431,24 +424,12 @@ sorter_finish(Sorter *sorter)
 	sorter->stats.stages.sort_ms = ms_since(ended);
 }
 
-/* Counts a row from runs or from PostgreSQL's sort; got: there was one. */
-static void
-count_out(Sorter *sorter, bool forward, bool got)
-{
-	if (forward && got)
-		sorter->current++;
-	else if (got && sorter->current > 0)
-		sorter->current--;
-	if (!got || sorter->current % PROGRESS_ROWS == 0)
-		sorter_tell(sorter, PROGRESS_OUT, sorter->current);
-}
-
 /* The next row of PostgreSQL's sort. */
 static TupleTableSlot *
 get_core(Sorter *sorter, bool forward, TupleTableSlot *slot)
 {
 	coresort_get(sorter->core, forward, slot);
-	count_out(sorter, forward, !TupIsNull(slot));
+	sorter_gave(sorter, forward, !TupIsNull(slot));
 	return slot;
 }
 
@@ -458,7 +439,7 @@ get_merged(Sorter *sorter, bool forward)
 {
 	MinimalTuple row = spill_get(sorter->runs, forward);
 
-	count_out(sorter, forward, row != NULL);
+	sorter_gave(sorter, forward, row != NULL);
 	return row;
 }
 

@@ -107,6 +107,12 @@ extern gs_status finish_job(Sorter *sorter, bool whole);
 extern void sorter_tell_begin(Sorter *sorter);
 extern void sorter_tell(Sorter *sorter, ProgressPhase phase, uint64 rows);
 
+/* The merge of a sort's runs has moved that many rows; SpillMoved. */
+extern void sorter_tell_merged(void *sorter, uint64 rows);
+
+/* Counts a row given out that came from runs or from PostgreSQL's sort; got: there was one. */
+extern void sorter_gave(Sorter *sorter, bool forward, bool got);
+
 /* Counts rows that have come. */
 static inline void
 sorter_took(Sorter *sorter, uint64 rows)

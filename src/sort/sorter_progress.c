@@ -35,8 +35,12 @@ figures_of(const Sorter *sorter, ProgressPhase phase, uint64 rows)
 void
 sorter_tell(Sorter *sorter, ProgressPhase phase, uint64 rows)
 {
-	ProgressFigures figures = figures_of(sorter, phase, rows);
+	ProgressFigures figures;
 
+	/* of a small sort, which may be one of many, it is enough that it takes rows, and that it gives them out */
+	if (sorter->stats.rows < PROGRESS_ROWS && rows > 0)
+		return;
+	figures = figures_of(sorter, phase, rows);
 	progress_tell(&sorter->progress, &figures);
 }
 
@@ -46,6 +50,23 @@ sorter_tell_begin(Sorter *sorter)
 	ProgressFigures figures = figures_of(sorter, PROGRESS_READING, 0);
 
 	progress_begin(&sorter->progress, sorter->started, &figures);
+}
+
+void
+sorter_tell_merged(void *arg, uint64 rows)
+{
+	sorter_tell(arg, PROGRESS_MERGING, rows);
+}
+
+void
+sorter_gave(Sorter *sorter, bool forward, bool got)
+{
+	if (forward && got)
+		sorter->current++;
+	else if (got && sorter->current > 0)
+		sorter->current--;
+	if (!got || sorter->current % PROGRESS_ROWS == 0)
+		sorter_tell(sorter, PROGRESS_OUT, sorter->current);
 }
 
 void

@@ -137,7 +137,7 @@ $session->query_safe('COMMIT');
 # several sorts in one plan, and more than there is room for
 $session->query_safe('SET enable_hashjoin = off; SET enable_nestloop = off; SET enable_material = off; BEGIN');
 $session->query_safe('DECLARE a CURSOR FOR SELECT * FROM t a JOIN t b ON a.k = b.k ORDER BY a.i; MOVE 1 a');
-is(progress('count(*), count(DISTINCT pid)'), '3|1', 'three sorts of one plan');
+is(progress('count(*), min(pid) = max(pid)'), '3|t', 'three sorts of one plan');
 $session->query_safe("DECLARE b$_ CURSOR FOR SELECT * FROM t ORDER BY k; MOVE 1 b$_") for 1 .. 9;
 is(progress('count(*)'), '8', 'of twelve sorts, eight are shown');
 $session->query_safe('COMMIT');
@@ -147,7 +147,7 @@ $session->quit;
 # parallel workers
 ($session, $pid) = stand_still('SET max_parallel_workers_per_gather = 2', undef,
 	'SELECT count(*) = 4 FROM gpusort_progress WHERE PID IN (pid, leader_pid)');
-is(progress('count(*), count(DISTINCT pid)', "leader_pid = $pid"), '2|2', 'sorts of two workers');
+is(progress('count(*), min(pid) < max(pid)', "leader_pid = $pid"), '2|t', 'sorts of two workers');
 is(progress('count(*)', "pid = $pid AND leader_pid IS NULL"), '2', 'and of their leader: its share, and the merge');
 is(progress("count(*)", "leader_pid = $pid AND query_id = (SELECT query_id FROM pg_stat_activity WHERE pid = $pid)"), '2', 'of the same query');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
