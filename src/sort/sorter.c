@@ -403,8 +403,8 @@ finish_ours(Sorter *sorter)
 	{
 		sorter->run_bytes += memory_wanted(sorter);
 		sorter_tell(sorter, PROGRESS_MERGING, 0);
-		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory, sorter_tell_merged,
-					sorter);
+		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory,
+					sorter_tell_merged, sorter);
 		if (sorter->random_access)
 			forget_rows(sorter, false);	/* they are in the merge's result now */
 	}
