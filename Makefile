@@ -30,7 +30,11 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 # pgxs.mk comes with Debian's client, and so does not mean that a server's headers are there
 PG_HEADER := $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)/postgres.h
-ifneq ($(and $(wildcard $(PGXS)),$(wildcard $(PG_HEADER))),)
+# pgxs.mk has a `check` that does nothing, so that of ours goes without it
+ifeq ($(MAKECMDGOALS),check)
+check:
+	@PG_CONFIG='$(PG_CONFIG)' test/run.sh check
+else ifneq ($(and $(wildcard $(PGXS)),$(wildcard $(PG_HEADER))),)
 include $(PGXS)
 include src/service/service.mk
 $(OBJS): $(wildcard src/*.h src/*/*.h kernels/*.h kernels/cpu/*.h)
@@ -46,13 +50,24 @@ else
 endif
 endif
 
-.PHONY: demo test test-large valgrind gpucheck bench-everyday bench-kernels bench-queries
+.PHONY: check demo dist deb docs test test-large valgrind gpucheck bench-everyday bench-kernels bench-queries
 
-# On a fresh machine: install what is missing, build, run in temporary directories, clean up
+# On a fresh machine: install what is missing, build, run in temporary directories, clean up; `make check`, above, is a part of test that takes
+# three minutes
 demo:
 	@PG_CONFIG='$(PG_CONFIG)' bench/demo.sh
 test:
 	@PG_CONFIG='$(PG_CONFIG)' test/run.sh
+
+# What PGXN takes, and packages for Debian; both in build/
+dist:
+	@packaging/dist.sh
+deb:
+	@packaging/deb.sh
+
+# The documentation as a site, in build/site; needs PyPI once
+docs:
+	@packaging/docs.sh
 
 # Hours, and sizes that need much memory
 test-large:

@@ -6,6 +6,7 @@
 #include "fmgr.h"
 
 #include "guc.h"
+#include "src/engine/progress.h"
 #include "src/engine/stat.h"
 #include "src/engine/worker.h"
 #include "src/plan/plan.h"
@@ -24,6 +25,7 @@ _PG_init(void)
 {
 	gpusort_guc_init();
 	gpusort_stat_init();
+	progress_init();
 	gpusort_worker_init();
 	gpusort_node_init();
 	gpumerge_node_init();

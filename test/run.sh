@@ -1,10 +1,10 @@
 #!/bin/bash
-# run.sh [large|gpu] [SUITE]...: all tests, from a fresh machine on; the last line is "N passed, N failed".
+# run.sh [check|large|gpu] [SUITE]...: all tests, from a fresh machine on; the last line is "N passed, N failed".
 #
-# Suites: source, primitives, regress, pgtap, tap, differential, queries; all when none is named.  "large" takes hours: bigger sizes for
-# those that have them.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
+# Suites: source, primitives, regress, pgtap, tap, differential, queries; all when none is named.  "check" takes three minutes: the
+# source, regress, and a part of pgtap.  "large" takes hours: bigger sizes for those that have them.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
 # the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17
-# choose files of pgtap and tap by how their names begin.  VERBOSE=1 shows all that the TAP programs say.
+# choose files of pgtap and tap by how their names begin; PGTAP may have several words.  VERBOSE=1 shows all that the TAP programs say.
 # WERROR=1 makes errors of compilers' warnings.
 #
 # A test that fails, a program that dies or says nothing, a suite that counts nothing and a server that crashes: each fails the run.
@@ -17,6 +17,11 @@ all='source primitives regress pgtap tap differential queries'
 usual=$all
 service_settings=
 case "${1:-}" in
+	check)
+		shift
+		size=check
+		usual='source regress pgtap'
+		PGTAP=${PGTAP:-integers numeric strings several_keys plans progress} ;;
 	large) size=large; shift ;;
 	gpu)
 		shift
@@ -134,6 +139,7 @@ side_by_side() {
 # what the source promises of itself
 run_source() {
 	tap source 120 "$work/tree/test/source.sh"
+	tap install 600 env PG_CONFIG="$PG_CONFIG" "$work/tree/test/install.sh"
 }
 
 run_primitives() {
@@ -196,6 +202,7 @@ jit_above_cost = 30'
 		say "This server has no llvmjit.so: pgTAP's tests run without compiled code."
 	fi
 	[ "$size" = gpu ] || pgtap_with pgtap ''
+	[ "$size" != check ] || return 0
 	pgtap_with service "$jit
 gpusort.engine = gpu
 gpusort.min_rows = 0
@@ -203,10 +210,16 @@ gpusort.service_options = '--engine=${GPUSORT_SERVICE_ENGINE:-cpu}'
 $service_settings"
 }
 
+# The files of pgTAP whose names begin with one of PGTAP's words.
+pgtap_files() {
+	local word
+	for word in ${PGTAP:-.}; do ls "$work"/tree/test/pgtap/"${word#.}"*.sql; done
+}
+
 # pgtap_with NAME SETTINGS
 pgtap_with() {
 	local file
-	need_locales
+	[ "$size" = check ] || need_locales
 	start_server "$1" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		session_preload_libraries = 'gpusort'
@@ -215,7 +228,7 @@ pgtap_with() {
 	CONF
 	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
 		-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
-	for file in "$work"/tree/test/pgtap/"${PGTAP:-}"*.sql; do
+	for file in $(pgtap_files); do
 		tap "$1 $(basename "$file" .sql)" "$patience" pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
 	done
 	worked "$1" order select partition runs scan reduce

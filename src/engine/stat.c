@@ -10,6 +10,7 @@
 #include "storage/spin.h"
 #include "utils/timestamp.h"
 
+#include "progress.h"
 #include "src/service/protocol.h"
 #include "stat.h"
 
@@ -37,9 +38,9 @@ init_shared(GpusortShared *fresh)
 	}
 }
 
-/* Finds the structure, or makes it where it is the first time. */
+/* Finds the structure, or makes it where it is the first time; preloaded: there is memory for what sorts tell, too. */
 static void
-attach(void)
+attach(bool preloaded)
 {
 	bool		found;
 	GpusortShared *result;
@@ -48,6 +49,8 @@ attach(void)
 	PG_TRY();
 	{
 		result = ShmemInitStruct("gpusort", sizeof(GpusortShared), &found);
+		if (preloaded)
+			progress_attach();
 	}
 	PG_CATCH();
 	{
@@ -72,7 +75,7 @@ attach_late(void)
 
 	PG_TRY();
 	{
-		attach();
+		attach(false);
 	}
 	PG_CATCH();
 	{
@@ -112,7 +115,7 @@ shmem_request(void)
 {
 	if (prev_shmem_request)
 		prev_shmem_request();
-	RequestAddinShmemSpace(sizeof(GpusortShared));
+	RequestAddinShmemSpace(add_size(sizeof(GpusortShared), progress_shared_bytes()));
 }
 
 /* Takes it. */
@@ -122,7 +125,7 @@ shmem_startup(void)
 	if (prev_shmem_startup)
 		prev_shmem_startup();
 	shared = NULL;				/* after a crash of a backend everything begins anew */
-	attach();
+	attach(true);
 }
 
 void

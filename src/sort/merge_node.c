@@ -12,6 +12,7 @@
 
 #include "block_merge.h"
 #include "merge_node.h"
+#include "merge_progress.h"
 #include "node.h"
 
 typedef struct GpuMergeState
@@ -21,6 +22,8 @@ typedef struct GpuMergeState
 	BlockMerge *merge;			/* NULL until the first row is asked for */
 	MergedRows	rows;			/* to be given out */
 	bool		ended;			/* the last block has come */
+	Progress	progress;
+	uint64		given;			/* rows that were ready to be given out */
 } GpuMergeState;
 
 static Node *create_state(CustomScan *scan);
@@ -53,6 +56,7 @@ open_merge(GpuMergeState *node)
 	GatherMerge *gather = (GatherMerge *) outerPlan(node->css.ss.ps.plan);
 
 	node->merge = blockmerge_open(&node->columns, ExecGetResultType(&node->css.ss.ps), gather->num_workers + 1);
+	merge_tell_begin(&node->progress, node->css.ss.ps.plan->plan_rows);
 	MemoryContextSwitchTo(old);
 }
 
@@ -83,6 +87,15 @@ read_block(GpuMergeState *node)
 	return true;
 }
 
+/* Tells of the rows that are ready. */
+static void
+tell(GpuMergeState *node)
+{
+	node->given += node->rows.end - node->rows.next;
+	merge_tell(&node->progress, node->given, node->css.ss.ps.plan->plan_rows,
+			   ((GatherMergeState *) outerPlanState(node))->nworkers_launched);
+}
+
 /* Has rows ready to be given out; false at the end. */
 static bool
 prepare_rows(GpuMergeState *node)
@@ -95,6 +108,7 @@ prepare_rows(GpuMergeState *node)
 			return false;
 		node->ended = !read_block(node);
 	}
+	tell(node);
 	return true;
 }
 
@@ -139,6 +153,7 @@ rescan_node(CustomScanState *css)
 		blockmerge_reset(node->merge);
 	memset(&node->rows, 0, sizeof(node->rows));
 	node->ended = false;
+	node->given = 0;
 	if (outer->chgParam == NULL)
 		ExecReScan(outer);
 }

@@ -100,6 +100,7 @@ spill(Sorter *sorter)
 
 	sorter->run_bytes += memory_wanted(sorter);
 	sorter->unlimited |= memory_wanted(sorter) <= sorter->limit;
+	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
 	status = finish_job(sorter, true);
 	if (status != GS_OK)
 	{
@@ -109,6 +110,7 @@ spill(Sorter *sorter)
 	}
 	if (sorter->runs == NULL)
 		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
+	sorter_tell(sorter, PROGRESS_WRITING, sorter->stats.rows);
 	spill_begin(sorter->runs, rowstore_header(sorter->rows));
 	for (uint64 i = 0; i < sorter->rows->rows; i++)
 	{
@@ -118,6 +120,7 @@ spill(Sorter *sorter)
 	spill_end(sorter->runs);
 	bigmem_hold(sorter->mem, true);
 	forget_rows(sorter, true);
+	sorter_tell(sorter, PROGRESS_READING, sorter->stats.rows);
 	status = begin_job(sorter);
 	if (status != GS_OK)
 		fail_over(sorter, status);
@@ -244,6 +247,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 		begin_ours(sorter);
 	else
 		go_core(sorter, fallback, bound);
+	sorter_tell_begin(sorter);
 	MemoryContextSwitchTo(old);
 	return sorter;
 }
@@ -282,7 +286,7 @@ leave_memory(Sorter *sorter)
 void
 sorter_put(Sorter *sorter, TupleTableSlot *slot)
 {
-	sorter->stats.rows++;
+	sorter_took(sorter, 1);
 	if (sorter->core == NULL && over_limit(sorter))
 		leave_memory(sorter);
 	if (likely(sorter->core == NULL))
@@ -350,7 +354,7 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 		{
 			gs_status	status = put_page_keys(sorter, taken);
 
-			sorter->stats.rows += taken;
+			sorter_took(sorter, taken);
 			if (unlikely(status != GS_OK))
 				fail_over(sorter, status);
 		}
@@ -398,7 +402,9 @@ finish_ours(Sorter *sorter)
 	else if (sorter->runs)
 	{
 		sorter->run_bytes += memory_wanted(sorter);
-		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory, sorter);
+		sorter_tell(sorter, PROGRESS_MERGING, 0);
+		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory,
+					sorter_tell_merged, sorter);
 		if (sorter->random_access)
 			forget_rows(sorter, false);	/* they are in the merge's result now */
 	}
@@ -412,12 +418,34 @@ sorter_finish(Sorter *sorter)
 
 	sorter->stats.stages.in_ms = ms_since(sorter->started);
 	INSTR_TIME_SET_CURRENT(ended);
+	sorter->ended = true;
+	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
 	if (sorter->core == NULL)
 		finish_ours(sorter);
 	if (sorter->core)
 		coresort_finish(sorter->core);
+	sorter_tell(sorter, PROGRESS_OUT, 0);
 	MemoryContextSwitchTo(old);
 	sorter->stats.stages.sort_ms = ms_since(ended);
+}
+
+/* The next row of PostgreSQL's sort. */
+static TupleTableSlot *
+get_core(Sorter *sorter, bool forward, TupleTableSlot *slot)
+{
+	coresort_get(sorter->core, forward, slot);
+	sorter_gave(sorter, forward, !TupIsNull(slot));
+	return slot;
+}
+
+/* The next row of the merged runs. */
+static MinimalTuple
+get_merged(Sorter *sorter, bool forward)
+{
+	MinimalTuple row = spill_get(sorter->runs, forward);
+
+	sorter_gave(sorter, forward, row != NULL);
+	return row;
 }
 
 /* The next row from memory or runs; NULL past either end. */
@@ -425,11 +453,16 @@ static inline MinimalTuple
 get_ours(Sorter *sorter, bool forward)
 {
 	if (unlikely(sorter->runs != NULL))
-		return spill_get(sorter->runs, forward);
+		return get_merged(sorter, forward);
 	if (forward)
 	{
 		if (likely(sorter->current < sorter->rows->rows))
+		{
+			if (unlikely(sorter->current % PROGRESS_ROWS == PROGRESS_ROWS - 1))
+				sorter_tell(sorter, PROGRESS_OUT, sorter->current + 1);
 			return row_at(sorter, sorter->current++);
+		}
+		sorter_tell(sorter, PROGRESS_OUT, sorter->current);
 		sorter->eof = true;
 		return NULL;
 	}
@@ -448,7 +481,7 @@ sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
 	MinimalTuple row;
 
 	if (unlikely(sorter->core != NULL))
-		return coresort_get(sorter->core, forward, slot);
+		return get_core(sorter, forward, slot);
 	row = get_ours(sorter, forward);
 	if (likely(row != NULL))
 		return ExecStoreMinimalTuple(row, slot, false);
@@ -460,7 +493,7 @@ sorter_next(Sorter *sorter)
 {
 	if (unlikely(sorter->core != NULL))
 	{
-		TupleTableSlot *slot = coresort_get(sorter->core, true, sorter->row_slot);
+		TupleTableSlot *slot = get_core(sorter, true, sorter->row_slot);
 
 		return TupIsNull(slot) ? NULL : ((MinimalTupleTableSlot *) slot)->mintuple;
 	}
@@ -496,6 +529,7 @@ sorter_rewind(Sorter *sorter)
 		coresort_rewind(sorter->core);
 	else if (sorter->runs)
 		spill_rewind(sorter->runs);
+	sorter_tell(sorter, PROGRESS_OUT, 0);
 	sorter->current = sorter->mark = 0;
 	sorter->eof = sorter->mark_eof = false;
 }

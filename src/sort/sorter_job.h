@@ -12,6 +12,7 @@
 #include "rowstore.h"
 #include "spill_runs.h"
 #include "sorter.h"
+#include "src/engine/progress.h"
 #include "src/keys/sortkey.h"
 
 struct Sorter
@@ -63,6 +64,8 @@ struct Sorter
 
 	uint64		run_bytes;		/* of memory that all runs took */
 	bool		unlimited;		/* one of them was written for another reason than the memory limit */
+	bool		ended;			/* input has */
+	Progress	progress;
 	instr_time	started;
 	SorterStats stats;
 	SorterStats shown;			/* the same with the job that still runs */
@@ -110,5 +113,29 @@ extern gs_status put_page_keys(Sorter *sorter, uint32 count);
  * them, as far as they are checked.
  */
 extern gs_status finish_job(Sorter *sorter, bool whole);
+
+/*
+ * sorter_progress.c: makes the sort known to gpusort_progress, and tells what it does and how many rows of that are
+ * done.
+ */
+extern void sorter_tell_begin(Sorter *sorter);
+extern void sorter_tell(Sorter *sorter, ProgressPhase phase, uint64 rows);
+
+/* The merge of a sort's runs has moved that many rows; SpillMoved. */
+extern void sorter_tell_merged(void *sorter, uint64 rows);
+
+/* Counts a row given out that came from runs or from PostgreSQL's sort; got: there was one. */
+extern void sorter_gave(Sorter *sorter, bool forward, bool got);
+
+/* Counts rows that have come. */
+static inline void
+sorter_took(Sorter *sorter, uint64 rows)
+{
+	uint64		before = sorter->stats.rows;
+
+	sorter->stats.rows = before + rows;
+	if (unlikely((before ^ sorter->stats.rows) >= PROGRESS_ROWS))
+		sorter_tell(sorter, PROGRESS_READING, sorter->stats.rows);
+}
 
 #endif

@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 
 #include "spill_runs.h"
+#include "src/engine/progress.h"
 
 /*
  * Runs are written and read in pieces of a PIECE_SHAREth of the memory limit, and a merge takes as many runs as have
@@ -31,6 +32,10 @@ struct SpillRuns
 	int			ntapes;
 	int			tapes_size;
 	int			written;		/* runs ever written by spill_begin */
+
+	SpillMoved	moved;			/* hears of rows written by merges, with moved_arg */
+	void	   *moved_arg;
+	uint64		moved_rows;
 
 	Merge	   *merge;			/* under way */
 	RowTape    *result;			/* materialised, for random access */
@@ -90,7 +95,7 @@ common_header(const MinimalTupleData *header, RowTape **tapes, int count)
 
 /* Writes what is left of a merge to a tape and ends it. */
 static void
-write_merged(Merge *merge, RowTape *to)
+write_merged(SpillRuns *runs, Merge *merge, RowTape *to)
 {
 	MinimalTuple row;
 
@@ -98,6 +103,8 @@ write_merged(Merge *merge, RowTape *to)
 	{
 		CHECK_FOR_INTERRUPTS();
 		rowtape_write(to, row);
+		if (++runs->moved_rows % PROGRESS_ROWS == 0)
+			runs->moved(runs->moved_arg, runs->moved_rows);
 	}
 	merge_end(merge);
 	rowtape_end(to);
@@ -117,7 +124,7 @@ merge_runs(SpillRuns *runs, RowTape **tapes, int count)
 {
 	RowTape    *to = rowtape_create(runs->file, common_header(&tapes[0]->header, tapes, count), false);
 
-	write_merged(merge_begin(runs->keys, tapes, count, NULL, NULL), to);
+	write_merged(runs, merge_begin(runs->keys, tapes, count, NULL, NULL), to);
 	close_tapes(tapes, count);
 	return to;
 }
@@ -148,14 +155,17 @@ reduce_runs(SpillRuns *runs)
 }
 
 void
-spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next, void *arg)
+spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next, SpillMoved moved,
+			void *arg)
 {
+	runs->moved = moved;
+	runs->moved_arg = arg;
 	reduce_runs(runs);
 	runs->merge = merge_begin(runs->keys, runs->tapes, runs->ntapes, next, arg);
 	if (!random_access)
 		return;
 	runs->result = rowtape_create(runs->file, common_header(header, runs->tapes, runs->ntapes), true);
-	write_merged(runs->merge, runs->result);
+	write_merged(runs, runs->merge, runs->result);
 	runs->merge = NULL;
 	close_tapes(runs->tapes, runs->ntapes);
 	runs->ntapes = 0;

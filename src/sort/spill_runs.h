@@ -18,9 +18,12 @@ extern void spill_end(SpillRuns *runs);
 
 /*
  * Begins the merge of all runs and of one in memory, the youngest, whose rows have that header, as in spill_begin.
- * Equal rows come in the order of their runs.  random_access materialises the result.
+ * Equal rows come in the order of their runs.  random_access materialises the result.  moved hears, now and then, how
+ * many rows have been written to do so.
  */
-extern void spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next, void *arg);
+typedef void (*SpillMoved) (void *arg, uint64 rows);
+extern void spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next,
+						SpillMoved moved, void *arg);
 
 /* The next row in a direction, valid until the next call; NULL past either end. */
 extern MinimalTuple spill_get(SpillRuns *runs, bool forward);

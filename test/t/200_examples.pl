@@ -87,7 +87,7 @@ sub described
 	return;
 }
 described("SELECT name FROM pg_settings WHERE name LIKE 'gpusort.%'", 'README.md', '## Settings');
-described("SELECT DISTINCT attname FROM pg_attribute WHERE attrelid IN ('gpusort_stat'::regclass, 'gpusort_devices'::regclass) AND attnum > 0",
+described("SELECT DISTINCT attname FROM pg_attribute WHERE attrelid IN ('gpusort_stat'::regclass, 'gpusort_devices'::regclass, 'gpusort_progress'::regclass) AND attnum > 0",
 	'doc/administration.md', '## Watching');
 $node->stop;
 done_testing();

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""docs.py TREE TARGET: the pages of the site, of README.md, CHANGELOG.md and doc/.
+
+Links between pages stay links.  Those to other files of the tree go to the repository that META.json names, and where it names none the
+text stays without a link; the file has to be there either way.
+"""
+import json
+import os
+import re
+import shutil
+import sys
+
+LINK = re.compile(r'(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)')
+tree, target = sys.argv[1:]
+broken = []
+
+
+def repository():
+    with open(os.path.join(tree, 'META.json'), encoding='utf-8') as file:
+        return json.load(file)['resources']['repository']['web'].rstrip('/')
+
+
+def pages():
+    found = {'README.md': 'index.md', 'CHANGELOG.md': 'changelog.md'}
+    for name in sorted(os.listdir(os.path.join(tree, 'doc'))):
+        if name.endswith('.md'):
+            found['doc/' + name] = name
+    return found
+
+
+def convert(text, source, known, web):
+    def link(match):
+        mark, words, where = match.groups()
+        if re.match(r'[a-z]+:|#', where):
+            return match.group(0)
+        path, _, anchor = where.partition('#')
+        path = os.path.normpath(os.path.join(os.path.dirname(source), path))
+        if path in known:
+            return f'{mark}[{words}]({known[path]}{"#" + anchor if anchor else ""})'
+        if not os.path.exists(os.path.join(tree, path)):
+            broken.append(f'{source}: there is no {path}')
+        return f'{mark}[{words}]({web}/blob/HEAD/{path})' if web else words
+    # blocks of code are not looked at
+    parts = re.split(r'(^```.*?^```$)', text, flags=re.M | re.S)
+    return ''.join(part if part.startswith('```') else LINK.sub(link, part) for part in parts)
+
+
+known = pages()
+shutil.rmtree(target, ignore_errors=True)
+os.makedirs(target)
+for source, name in known.items():
+    with open(os.path.join(tree, source), encoding='utf-8') as file:
+        text = convert(file.read(), source, known, repository())
+    with open(os.path.join(target, name), 'w', encoding='utf-8') as file:
+        file.write(text)
+for what in broken:
+    print(what, file=sys.stderr)
+sys.exit(1 if broken else 0)
