@@ -21,22 +21,22 @@
 static inline bool
 is_long(Datum value)
 {
-	struct varlena *varlena = (struct varlena *) DatumGetPointer(value);
+	struct varlena *string = (struct varlena *) DatumGetPointer(value);
 
-	return (!VARATT_IS_SHORT(varlena) || VARATT_IS_EXTERNAL(varlena)) && toast_raw_datum_size(value) > LONG_STRING;
+	return (!VARATT_IS_SHORT(string) || VARATT_IS_EXTERNAL(string)) && toast_raw_datum_size(value) > LONG_STRING;
 }
 
 /* The first bytes of text, varchar and bytea; of a compressed or external value no more is unpacked. */
 static KeyResult
 encode_varlena_leading(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
-	struct varlena *varlena = (struct varlena *) DatumGetPointer(value);
+	struct varlena *string = (struct varlena *) DatumGetPointer(value);
 	KeyResult	result;
 
-	if (VARATT_IS_EXTERNAL(varlena) || VARATT_IS_COMPRESSED(varlena))
-		varlena = PG_DETOAST_DATUM_SLICE(value, 0, key->leading);
-	result = put_bytes(column, row, VARDATA_ANY(varlena), Min(VARSIZE_ANY_EXHDR(varlena), key->leading));
-	close_varlena(value, varlena);
+	if (VARATT_IS_EXTERNAL(string) || VARATT_IS_COMPRESSED(string))
+		string = PG_DETOAST_DATUM_SLICE(value, 0, key->leading);
+	result = put_bytes(column, row, VARDATA_ANY(string), Min(VARSIZE_ANY_EXHDR(string), key->leading));
+	close_varlena(value, string);
 	return result;
 }
 
