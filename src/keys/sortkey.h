@@ -72,7 +72,7 @@ extern bool sortkey_is_exact(Oid sortop, Oid collation, const char **why);
  * May a key go to other processes in its encoded form?  It is exact, the same bytes in every process, and of some dozen
  * bytes at most: strings would travel a second time, and may be as long as a tuple can be.
  */
-extern bool sortkey_travels(Oid sortop, Oid collation);
+extern bool sortkey_travels(Oid sortop);
 
 /*
  * Opens a key: sortop is the "<" or ">" of a btree family.  With exact set, which only operators allow that are exact
@@ -128,6 +128,12 @@ sortkey_put(SortKey *key, Datum value, bool isnull, KeyColumn *column, uint32 ro
  * are coarse too.
  */
 extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out);
+
+/* Bytes that sortkey_write may write. */
+#define SORTKEY_WRITTEN (1 + 2 * sizeof(uint64))
+
+/* The same of a key of fixed width, without taking memory; returns the end. */
+extern char *sortkey_write(SortKey *key, Datum value, bool isnull, char *to);
 
 /* The same as one word, for keys of fixed width up to its size and values that are not NULL. */
 extern uint64 sortkey_word(SortKey *key, Datum value);
