@@ -103,8 +103,8 @@ sub finish
 # Runs statements in eight sessions at once, each for its part of the row numbers; {from} and {to} stand for it.
 sub in_parallel
 {
-	my ($psql, $n, $sql) = @_;
-	my @sessions = map { __PACKAGE__->new($psql, 'postgres') } 1 .. 8;
+	my ($psql, $n, $sql, $database) = (@_, 'postgres');
+	my @sessions = map { __PACKAGE__->new($psql, $database) } 1 .. 8;
 	my @children;
 	for my $i (0 .. 7)
 	{

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# spill.pl PSQL: sorts that do not fit their memory, by PostgreSQL's own sort and by gpusort in turns, for spill.sh.
+# spill.pl PSQL [DATABASE]: sorts that do not fit their memory, by PostgreSQL's own sort and by gpusort in turns, for spill.sh.
 #
 #   stock   work_mem 4 MB and gpusort.work_mem 256 MB, as both are when nothing is set; rows as many as need several runs
 #   equal   work_mem = gpusort.work_mem at 1, 4, 16 and 64 MB, over ten shapes of rows
@@ -19,7 +19,7 @@ use lib $FindBin::Bin;
 use POSIX qw(ceil);
 use Session;
 
-my ($psql) = @ARGV;
+my ($psql, $database) = (@ARGV, 'postgres');
 my $share = $ENV{SHARE} // 1;
 my $runs = $ENV{RUNS} // 5;
 my $parts = $ENV{PARTS} // 'stock|equal|many|first';
@@ -27,7 +27,7 @@ my $only = $ENV{ONLY} // '';
 my $cpu = ($ENV{CLOCK} // '') eq 'cpu';
 my $missed = 0;
 my $least = $share < 1 ? $share : 1;
-my $stock = sprintf "SET work_mem = '%dkB'; SET gpusort.work_mem = '%dkB'", 4096 * $least, 262144 * $least;
+my $stock = sprintf "SET work_mem = '%dkB'; SET gpusort.work_mem = '%dkB'", POSIX::fmax(64, 4096 * $least), 262144 * $least;
 
 # An expression: a text of that many digests.
 sub long_text
@@ -55,7 +55,7 @@ my @stock = (
 	[ 'text(16) "C"', 8e6, 2.2 ],
 	[ 'uuid', 8e6, 2.4 ],
 	[ '6 wide columns', 6e6, 2 ]);
-my $session = Session->new($psql, 'postgres');
+my $session = Session->new($psql, $database);
 $session->query('CREATE EXTENSION IF NOT EXISTS pg_prewarm');
 
 sub make_table
@@ -65,7 +65,7 @@ sub make_table
 
 	$session->query('DROP TABLE IF EXISTS t');
 	$session->query("CREATE UNLOGGED TABLE t ($columns)");
-	$session->query("INSERT INTO t SELECT $expressions FROM generate_series(1, " . ceil($rows) . '::int8) AS i');
+	Session::in_parallel($psql, ceil($rows), "INSERT INTO t SELECT $expressions FROM generate_series({from}::int8, {to}) AS i", $database);
 	$session->query("VACUUM (FREEZE, ANALYZE) t; SELECT pg_prewarm('t'); CHECKPOINT");
 	return;
 }
@@ -74,7 +74,7 @@ sub make_table
 sub session
 {
 	my ($on, $settings) = @_;
-	my $new = Session->new($psql, 'postgres');
+	my $new = Session->new($psql, $database);
 
 	$new->query("SET max_parallel_workers_per_gather = 0; SET jit = off; SET gpusort.enabled = $on; $settings");
 	return $new;
