@@ -71,6 +71,9 @@ extern Plan *take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound);
  */
 extern void drop_key_copies(PlannedStmt *stmt, GatherMerge *gather);
 
+/* plan_price.c: forgets what it remembers of a query, before its memory is another one's. */
+extern void forget_query(void);
+
 /* In _PG_init: the planner's hooks. */
 extern void gpusort_plan_init(void);
 
