@@ -4,10 +4,9 @@
  *
  * Not measured on such a GPU; the same rows, compiled for an H200, were (doc/sort-kernels.md, "Other GPUs").  These
  * GPUs have 4 to 8 bytes of memory bandwidth per multiprocessor and cycle where an H200 has 18: bytes count, not
- * instructions.  So one block with all of the shared memory, and digits of 9 bits for row orders, two to a thread, since
- * a pass less saves more than runs of 126 bytes instead of 300 cost.  Registers of two blocks where that costs no
- * spills, as in sm_75.h; passes over keys would have to have smaller tiles for it, and gain nothing (H200: u64 8.9 and
- * 8.8 ms).
+ * instructions.  So one block with all of the shared memory, and digits of 9 bits for row orders, two to a thread,
+ * since a pass less saves more than runs of 126 bytes instead of 300 cost.  Registers of two blocks where that costs no
+ * spills, as in sm_75.h.
  */
 #ifndef GS_SM_86_H
 #define GS_SM_86_H
@@ -30,12 +29,12 @@ gs_make_sm_86()
 			{8, false, GS_WORDS, 0, 384, 25, 2},
 			{8, false, GS_COLUMN8, 0, 384, 21, 2},
 			{8, false, GS_COLUMN4, 0, 384, 25, 2},
-			{8, false, GS_KEYS8, 0, 384, 25, 1},
+			{8, false, GS_KEYS8, 0, 384, 21, 1},
 			{8, false, GS_KEYS8, 4, 384, 15, 2},
 			{8, false, GS_KEYS8, 8, 384, 11, 2},
 			{8, false, GS_KEYS4, 0, 384, 35, 1},
 			{8, false, GS_KEYS4, 8, 384, 15, 2},
-			{8, false, GS_PAIRS4, 0, 384, 25, 1},
+			{8, false, GS_PAIRS4, 0, 384, 21, 2},
 		},
 		/* two blocks in 100 KB; on an H200 as fast as the larger one (sm_90.h) */
 		{256, 16, 3072, 2},
