@@ -18,6 +18,7 @@ int			gpusort_work_mem = 256 * 1024;
 int			gpusort_verify = VERIFY_AUTO;
 bool		gpusort_explain_machine = true;
 bool		gpusort_parallel_blocks = true;
+bool		gpusort_parallel_windows = true;
 double		gpusort_cpu_row_cost = 0.02;
 double		gpusort_cpu_key_cost = 0.0075;
 double		gpusort_merge_row_cost = 0.015;
@@ -119,6 +120,10 @@ define_sort_settings(void)
 							 "Lets parallel workers hand sorted rows over in blocks.",
 							 "Off makes them hand over row by row, through a Gather Merge alone.",
 							 &gpusort_parallel_blocks, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.parallel_windows",
+							 "Lets parallel workers compute window functions, DISTINCT ON and groups, each those of a share of the rows.",
+							 NULL,
+							 &gpusort_parallel_windows, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	define_costs();
 }
 

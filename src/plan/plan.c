@@ -121,7 +121,26 @@ make_gpusort(Sort *sort)
 	scan->custom_scan_tlist = sort->plan.targetlist;
 	scan->custom_private = list_make5(attnos, sortops, collations, nulls_first, list_copy(attnos));
 	scan->custom_private = lappend(scan->custom_private, list_make1_int(OUTPUT_ROWS));
+	scan->custom_private = lappend(scan->custom_private, NIL);
 	scan->methods = &gpusort_scan_methods;
+	return (Plan *) scan;
+}
+
+/*
+ * Makes the node that takes the place of a Sort and of the node above it, which says that it is to sort a share.  Costs,
+ * rows, id and parameters are the upper one's, which the Gather knows.
+ */
+static Plan *
+make_share(const Plan *share)
+{
+	CustomScan *scan = (CustomScan *) make_gpusort(castNode(Sort, outerPlan(share)));
+	Plan		sort = scan->scan.plan;
+
+	scan->scan.plan = *share;
+	scan->scan.plan.targetlist = sort.targetlist;
+	scan->scan.plan.lefttree = sort.lefttree;
+	scan->flags = 0;
+	list_nth_cell(scan->custom_private, PRIVATE_SHARE)->ptr_value = share_description(share);
 	return (Plan *) scan;
 }
 
@@ -247,6 +266,12 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 	if (plan == NULL)
 		return NULL;
 	check_stack_depth();
+	if (is_share(plan))
+	{
+		plan = make_share(plan);
+		plan->lefttree = walk(stmt, plan->lefttree, no_bound);
+		return plan;
+	}
 	below = bound_below(plan, bound);
 	plan->lefttree = walk(stmt, plan->lefttree, below);
 	plan->righttree = walk(stmt, plan->righttree, below);

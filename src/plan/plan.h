@@ -48,6 +48,14 @@ extern Plan *take_gather_merge(PlannedStmt *stmt, GatherMerge *gather);
  */
 extern void drop_key_copies(PlannedStmt *stmt, GatherMerge *gather);
 
+/*
+ * plan_shares.c: is it the node that stands above a Sort of which each participant does a share?
+ */
+extern bool is_share(const Plan *plan);
+
+/* What such a node tells the sort that takes its place, and the Sort's. */
+extern List *share_description(const Plan *plan);
+
 /* In _PG_init: the planner's hooks. */
 extern void gpusort_plan_init(void);
 

@@ -202,6 +202,9 @@ offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
 		target = source;
 	offer_with_target(root, ordered, cheap_sort(root, ordered, input->cheapest_total_path, root->sort_pathkeys,
 												bound_from_above(root, false)), target);
+	/* over window functions only if they are of shares */
+	ordered->consider_parallel = ordered->consider_parallel ||
+		(input->consider_parallel && input->partial_pathlist != NIL && safe_in_shares(root, target->exprs));
 	if (ordered->consider_parallel)
 		offer_with_target(root, ordered, cheap_merge(root, ordered, input, root->sort_pathkeys,
 													 bound_from_above(root, true),
@@ -298,6 +301,21 @@ cheap_group(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 	return result;
 }
 
+/*
+ * Offers what several participants do, each with a share of the groups: to what is above in workers, and to this
+ * process.
+ */
+static void
+offer_shares(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *shares)
+{
+	if (shares == NIL)
+		return;
+	/* the server does not expect workers above window functions */
+	rel->consider_parallel = true;
+	offer_path(root, stage, rel, &rel->partial_pathlist, linitial(shares));
+	offer_path(root, stage, rel, &rel->pathlist, lsecond(shares));
+}
+
 /* Offers what a stage of planning can do with cheaper sorts. */
 static void
 offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output)
@@ -309,6 +327,7 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 			break;
 		case UPPERREL_WINDOW:
 			offer_all(root, stage, output, &output->pathlist, copy_paths(root, output, input, output->pathlist));
+			offer_shares(root, stage, output, share_windows(root, input, output));
 			break;
 		case UPPERREL_DISTINCT:
 			offer_all(root, stage, output, &output->pathlist, copy_paths(root, output, NULL, output->pathlist));

@@ -156,6 +156,14 @@ our_cost(double rows, int width, const PathSortKeys *keys)
 }
 
 Cost
+sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
+{
+	PathSortKeys keys = collect_keys(root, pathkeys, input->rows);
+
+	return our_cost(rows, input->pathtarget->width, &keys);
+}
+
+Cost
 sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 {
 	PathSortKeys keys;
