@@ -127,8 +127,8 @@ make_gpusort(Sort *sort)
 }
 
 /*
- * Makes the node that takes the place of a Sort and of the node above it, which says that it is to sort a share.  Costs,
- * rows, id and parameters are the upper one's, which the Gather knows.
+ * Makes the node that takes the place of a Sort and of the node above it, which says that it is to sort a share.
+ * Costs, rows, id and parameters are the upper one's, which the Gather knows.
  */
 static Plan *
 make_share(const Plan *share)
@@ -180,6 +180,15 @@ find_sorting_aggregates(Node *node, void *context)
 		return false;			/* there are no aggregates in an aggregate's arguments */
 	}
 	return expression_tree_walker(node, find_sorting_aggregates, context);
+}
+
+List *
+sorting_aggregates(List *exprs)
+{
+	List	   *aggregates = NIL;
+
+	find_sorting_aggregates((Node *) exprs, &aggregates);
+	return aggregates;
 }
 
 /* Says which sorts happen inside an Agg, where no node of the plan can take their place. */

@@ -31,6 +31,9 @@ extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
  */
 extern bool sort_is_ours(double rows, SortBound bound, const char **why);
 
+/* The aggregates in expressions that sort their input themselves, each once. */
+extern List *sorting_aggregates(List *exprs);
+
 /* Is the walk certain to see the plan that is being made?  Only then are costs lowered. */
 extern bool plan_will_be_walked;
 

@@ -37,11 +37,27 @@ extern List *copy_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, L
 /* plan_copies.c: does a relation's output hold what it takes to sort by all pathkeys? */
 extern bool can_sort_by(PlannerInfo *root, RelOptInfo *rel, List *pathkeys);
 
+/* What the server's ways of grouping all input rows have in common. */
+typedef struct Grouping
+{
+	List	   *clause;
+	List	   *qual;
+	double		groups;
+	PathTarget *target;
+} Grouping;
+
 /*
  * plan_shares.c: like the window functions of one of the server's paths, those of a participant for a share of the
  * groups, as a partial path, and a Gather over it; NIL if that cannot be.
  */
 extern List *share_windows(PlannerInfo *root, RelOptInfo *input, RelOptInfo *window);
+
+/* The same of DISTINCT, over that order, with so many rows. */
+extern List *share_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct, List *pathkeys, double rows);
+
+/* The same of GROUP BY. */
+extern List *share_groups(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, const Grouping *grouping,
+						  const AggClauseCosts *costs);
 
 /*
  * May workers compute expressions?  The server takes window functions for restricted, because they would give different
