@@ -81,6 +81,14 @@ plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, 
 	return (Plan *) scan;
 }
 
+List *
+keys_of_share_path(const Path *path)
+{
+	const CustomPath *share = (const CustomPath *) path;
+
+	return IsA(path, CustomPath) && share->methods == &path_methods ? share->custom_private : NIL;
+}
+
 Path *
 make_share_path(const ShareBuild *build, List *pathkeys)
 {

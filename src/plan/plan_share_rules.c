@@ -12,10 +12,12 @@
 #include "catalog/pg_class_d.h"
 #include "catalog/pg_proc_d.h"
 #include "catalog/pg_statistic.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
@@ -250,4 +252,134 @@ share_choose_keys(ShareBuild *build, List *keys)
 		build->fraction = busiest(estimate_num_groups(build->root, get_sortgrouplist_exprs(build->keys, targets), rows,
 													  NULL, NULL), common, build->divisor);
 	return build->fraction < 1;
+}
+
+/* Something that rows of one group have in common. */
+typedef struct GroupKey
+{
+	Node	   *expr;
+	Oid			equals;
+} GroupKey;
+
+/* Has a list of GroupKeys such a one? */
+static bool
+has_key(List *keys, Node *expr, Oid equals)
+{
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		const GroupKey *key = lfirst(lc);
+
+		if (key->equals == equals && equal(key->expr, expr))
+			return true;
+	}
+	return false;
+}
+
+/* Are groups by such keys whole where a path is shared out by others? */
+static bool
+keys_cover(PlannerInfo *root, List *keys, List *share_keys)
+{
+	ListCell   *lc;
+
+	foreach(lc, share_keys)
+	{
+		SortGroupClause *key = lfirst_node(SortGroupClause, lc);
+
+		if (!has_key(keys, get_sortgroupclause_expr(key, root->processed_tlist), key->eqop))
+			return false;
+	}
+	return true;
+}
+
+/* What keys are in a subquery; those that are not one of its columns are left out. */
+static List *
+keys_in_subquery(const RelOptInfo *rel, List *keys)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		const GroupKey *key = lfirst(lc);
+		const Var  *var = (const Var *) key->expr;
+		TargetEntry *entry;
+		GroupKey   *inner;
+
+		if (!IsA(var, Var) || (Index) var->varno != rel->relid || var->varlevelsup != 0)
+			continue;
+		entry = get_tle_by_resno(rel->subroot->processed_tlist, var->varattno);
+		if (entry == NULL || exprCollation((Node *) entry->expr) != var->varcollid)
+			continue;
+		inner = palloc(sizeof(GroupKey));
+		inner->expr = (Node *) entry->expr;
+		inner->equals = key->equals;
+		result = lappend(result, inner);
+	}
+	return result;
+}
+
+/* Does each participant of a partial path have whole groups by these keys? */
+static bool
+groups_are_whole(PlannerInfo *root, const Path *path, List *keys)
+{
+	check_stack_depth();
+	switch (nodeTag(path))
+	{
+		case T_ProjectionPath:
+			return groups_are_whole(root, ((const ProjectionPath *) path)->subpath, keys);
+		case T_SortPath:
+			return groups_are_whole(root, ((const SortPath *) path)->subpath, keys);
+		case T_WindowAggPath:
+			return groups_are_whole(root, ((const WindowAggPath *) path)->subpath, keys);
+		case T_UpperUniquePath:
+			return groups_are_whole(root, ((const UpperUniquePath *) path)->subpath, keys);
+		case T_AggPath:
+			return groups_are_whole(root, ((const AggPath *) path)->subpath, keys);
+		case T_SubqueryScanPath:
+			return groups_are_whole(path->parent->subroot, ((const SubqueryScanPath *) path)->subpath,
+									keys_in_subquery(path->parent, keys));
+		case T_CustomPath:
+			return keys_of_share_path(path) != NIL && keys_cover(root, keys, keys_of_share_path(path));
+		default:
+			return false;
+	}
+}
+
+bool
+share_begin_shared(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, List *keys)
+{
+	List	   *known = NIL;
+	ListCell   *lc;
+
+	if (!gpusort_parallel_windows || !input->consider_parallel || !output_is_safe(root, output))
+		return false;
+	foreach(lc, keys)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		GroupKey   *key = palloc(sizeof(GroupKey));
+
+		key->expr = get_sortgroupclause_expr(clause, root->processed_tlist);
+		key->equals = clause->eqop;
+		known = lappend(known, key);
+	}
+	foreach(lc, input->partial_pathlist)
+	{
+		Path	   *path = lfirst(lc);
+
+		if (!groups_are_whole(root, path, known))
+			continue;
+		memset(build, 0, sizeof(ShareBuild));
+		build->root = root;
+		build->output = output;
+		build->input = input->cheapest_total_path;
+		build->shared = path;
+		build->workers = path->parallel_workers;
+		build->divisor = divisor_of(build->workers);
+		build->fraction = 1 / build->divisor;
+		build->scale = 1;
+		return true;
+	}
+	return false;
 }

@@ -53,6 +53,31 @@ take_part(const ShareBuild *build, Path *path, const Path *pattern, const Path *
 	return path;
 }
 
+/*
+ * Begins with groups by these keys that are whole in each participant already, or with an input that all of them read.
+ */
+static bool
+begin_shares(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, List *keys)
+{
+	return share_begin_shared(build, root, input, output, keys) ||
+		(share_begin(build, root, input, output) && share_choose_keys(build, keys));
+}
+
+/* A participant's rows in an order, of which the path knows nothing. */
+static Path *
+sort_share(const ShareBuild *build, List *pathkeys)
+{
+	Path	   *sort;
+
+	if (build->shared == NULL)
+		return make_share_path(build, pathkeys);
+	sort = cheap_sort(build->root, build->output, build->shared, pathkeys, UNBOUNDED);
+	if (sort == NULL)
+		sort = (Path *) create_sort_path(build->root, build->output, build->shared, pathkeys, -1.0);
+	sort->parallel_safe = true;
+	return sort;
+}
+
 /* What is below a path of the kinds that are made anew for participants, else NULL. */
 static Path *
 path_below(Path *path)
@@ -142,14 +167,14 @@ static Path *build_windows(const ShareBuild *build, Path *pattern, int windows, 
 static Path *
 build_window(const ShareBuild *build, WindowAggPath *pattern, int windows, List *pathkeys)
 {
-	Path	   *below = windows == 1 ? make_share_path(build, pathkeys) :
+	Path	   *below = windows == 1 ? sort_share(build, pathkeys) :
 		build_windows(build, pattern->subpath, windows - 1, pathkeys);
 	WindowAggPath *window = makeNode(WindowAggPath);
 
 	*window = *pattern;
 	window->subpath = below;
 	return take_part(build, &window->path, &pattern->path, below,
-					 own_cost(pattern) + build->input->rows * WINDOW_ROW_COST);
+					 own_cost(pattern) + (build->shared ? 0 : build->input->rows * WINDOW_ROW_COST));
 }
 
 /* The same of a path with so many windows, and of sorts between them. */
@@ -199,8 +224,7 @@ share_windows(PlannerInfo *root, RelOptInfo *input, RelOptInfo *window)
 	ListCell   *lc;
 
 	/* groups are another participant's, perhaps */
-	if (root->parse->hasAggs || root->parse->groupClause || root->parse->groupingSets ||
-		!share_begin(&build, root, input, window))
+	if (root->parse->hasAggs || root->parse->groupClause || root->parse->groupingSets)
 		return NIL;
 	foreach(lc, window->pathlist)
 	{
@@ -210,11 +234,10 @@ share_windows(PlannerInfo *root, RelOptInfo *input, RelOptInfo *window)
 			break;
 		windows = NIL;
 	}
-	if (windows == NIL)
+	if (windows == NIL || !begin_shares(&build, root, input, window, common_keys(windows)))
 		return NIL;
-	if (!share_choose_keys(&build, common_keys(windows)))
-		return NIL;
-	find_scale(&build, windows, pathkeys);
+	if (build.shared == NULL)
+		find_scale(&build, windows, pathkeys);
 	return with_gather(&build, build_windows(&build, pattern, list_length(windows), pathkeys), pattern->rows);
 }
 
@@ -241,9 +264,9 @@ share_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct, List 
 
 	/* of windows and groups, the server's own way is to do it in workers first, and then again */
 	if (query->hasAggs || query->groupClause || query->groupingSets || query->hasWindowFuncs ||
-		!share_begin(&build, root, input, distinct) || !share_choose_keys(&build, query->distinctClause))
+		!begin_shares(&build, root, input, distinct, query->distinctClause))
 		return NIL;
-	share = make_share_path(&build, pathkeys);
+	share = sort_share(&build, pathkeys);
 	/* Unique finds its columns by the order of its input */
 	share->pathkeys = pathkeys;
 	return with_gather(&build, without_order(&build, (Path *)
@@ -274,18 +297,17 @@ share_groups(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, const Gr
 	Cost		unknown;
 	Cost		own;
 
-	if (!grouped->consider_parallel || !share_begin(&build, root, input, grouped) ||
-		!share_choose_keys(&build, grouping->clause))
+	if (!grouped->consider_parallel || !begin_shares(&build, root, input, grouped, grouping->clause))
 		return NIL;
 	sort = cheap_sort(root, grouped, build.input, root->group_pathkeys, UNBOUNDED);
 	if (sort == NULL)
 		return NIL;
 	pattern = create_agg_path(root, grouped, sort, grouping->target, AGG_SORTED, AGGSPLIT_SIMPLE, grouping->clause,
 							  grouping->qual, costs, grouping->groups);
-	unknown = cost_of_sorting_aggregates(&build, grouping);
+	unknown = build.shared ? 0 : cost_of_sorting_aggregates(&build, grouping);
 	own = pattern->path.total_cost - sort->total_cost + unknown;
 	build.scale = pattern->path.total_cost / (pattern->path.total_cost + unknown);
-	share = make_share_path(&build, root->group_pathkeys);
+	share = sort_share(&build, root->group_pathkeys);
 	part = makeNode(AggPath);
 	*part = *pattern;
 	part->subpath = share;

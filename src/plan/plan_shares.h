@@ -11,7 +11,8 @@ typedef struct ShareBuild
 {
 	PlannerInfo *root;
 	RelOptInfo *output;
-	Path	   *input;			/* that every participant reads */
+	Path	   *input;			/* that every participant reads, or that one process alone would */
+	Path	   *shared;			/* NULL, or a partial path whose groups are whole in each participant already */
 	List	   *keys;			/* SortGroupClauses */
 	int			workers;
 	double		divisor;		/* of rows, as the server counts participants */
@@ -31,7 +32,17 @@ extern bool share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input,
  */
 extern bool share_choose_keys(ShareBuild *build, List *keys);
 
+/*
+ * Instead of both: begins with what is in shares already, by some of these keys or what they are made of; false if
+ * nothing is.
+ */
+extern bool share_begin_shared(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+							   List *keys);
+
 /* plan_share_node.c: the sort of a share, as a path without order. */
 extern Path *make_share_path(const ShareBuild *build, List *pathkeys);
+
+/* The share keys of such a path, NIL of others. */
+extern List *keys_of_share_path(const Path *path);
 
 #endif

@@ -1,4 +1,4 @@
--- Window functions in parallel workers, each of which computes those of a share of the groups.  The tables are no temporary ones, which workers
+-- Window functions, DISTINCT and GROUP BY in parallel workers, each of which does a share of the groups.  The tables are no temporary ones, which workers
 -- cannot read, and queries are asked by RETURN QUERY, which runs them in parallel.
 \ir setup.psql
 SELECT no_plan();
@@ -144,6 +144,50 @@ RESET seq_page_cost;
 RESET cpu_tuple_cost;
 SET parallel_tuple_cost = 0;
 
+-- what is in shares stays so: windows, DISTINCT and groups by the same keys above
+SELECT pg_temp.same_rows('SELECT i4, s, count(*), sum(id) FROM (SELECT i4, id, sum(b) OVER (PARTITION BY i4 ORDER BY id) AS s FROM
+	(SELECT i4, id, (id - lag(id, 1, 0) OVER (PARTITION BY i4 ORDER BY id) > 25)::integer AS b FROM v) AS m) AS n GROUP BY i4, s', 'sessions');
+SELECT set_config('max_parallel_workers_per_gather', '2', false);
+SELECT matches(pg_temp.plan_of('SELECT i4, s, count(DISTINCT id) FROM (SELECT i4, id, sum(b) OVER (PARTITION BY i4 ORDER BY id) AS s FROM
+	(SELECT i4, id, (id - lag(id, 1, 0) OVER (PARTITION BY i4 ORDER BY id) > 25)::integer AS b FROM v) AS m) AS n GROUP BY i4, s'),
+	'^Gather.*Aggregate.*WindowAgg.*WindowAgg.*Share Key: v.i4', 'sessions: all in the workers');
+RESET max_parallel_workers_per_gather;
+SELECT pg_temp.same_rows(query, query) FROM unnest(ARRAY[
+	'SELECT DISTINCT i4, r FROM (SELECT i4, rank() OVER (PARTITION BY i4 ORDER BY i8) AS r FROM v) AS s',
+	'SELECT DISTINCT ON (i4) i4, r FROM (SELECT i4, row_number() OVER (PARTITION BY i4 ORDER BY i8, id) AS r FROM v) AS s ORDER BY i4, r DESC',
+	'SELECT i4, min(t), max(t), count(DISTINCT g) FROM (SELECT i4, t, t - row_number() OVER (PARTITION BY i4 ORDER BY t) AS g FROM (SELECT DISTINCT i4, id % 50 AS t FROM v) AS s) AS u GROUP BY i4',
+	'SELECT a, sum(c) OVER (PARTITION BY a ORDER BY b) FROM (SELECT i4 AS a, i2 AS b, count(DISTINCT id % 5) AS c FROM v GROUP BY i4, i2) AS s',
+	'SELECT b, sum(c) OVER (PARTITION BY b ORDER BY a, c) FROM (SELECT i4 AS a, i2 AS b, count(DISTINCT id % 5) AS c FROM v GROUP BY i4, i2) AS s',
+	'SELECT n, string_agg(id::text, '','' ORDER BY id) FROM (SELECT id, round(n) AS n, row_number() OVER (PARTITION BY n ORDER BY id) AS r FROM v) AS s WHERE r < 9 GROUP BY n + 0, n',
+	'SELECT min(id), sum(r), count(DISTINCT r) FROM (SELECT id, n AS k, row_number() OVER (PARTITION BY n ORDER BY id) AS r FROM v) AS s GROUP BY k HAVING sum(r) > 20',
+	'SELECT i4 + 1, sum(r) FROM (SELECT id, i4, row_number() OVER (PARTITION BY i4 ORDER BY id) AS r FROM v) AS s GROUP BY i4 + 1'])
+AS query;
+
+-- DISTINCT and DISTINCT ON, where reading costs next to nothing
+SET seq_page_cost = 0;
+SET cpu_tuple_cost = 0.0001;
+SET parallel_tuple_cost = 0.1;
+SELECT pg_temp.check('SELECT DISTINCT ON (i4) i4, id, t FROM v ORDER BY i4, i8, id', 'i4', 'DISTINCT ON');
+SELECT pg_temp.check('SELECT DISTINCT ON (i2, b) * FROM v ORDER BY i2, b, id DESC', 'i2', 'DISTINCT ON two keys, all columns');
+SELECT pg_temp.check('SELECT DISTINCT ON (k) k, id FROM (SELECT id, i4 % 300 AS k FROM v) AS s ORDER BY k, id', '.*300.*', 'DISTINCT ON an expression');
+SET enable_hashagg = off;
+SELECT pg_temp.same_rows(format('SELECT DISTINCT %1$s FROM v', columns), 'DISTINCT ' || columns)
+FROM unnest(ARRAY['i4', 'i4, i2', 'b', 'm, b', 'f8 = 0, i2', 'iv > interval ''1 day'', i8', 'mo']) AS columns;
+RESET enable_hashagg;
+RESET seq_page_cost;
+RESET cpu_tuple_cost;
+SET parallel_tuple_cost = 0;
+
+-- groups, of aggregates that are not split
+SELECT pg_temp.check(format('SELECT %1$s IS NULL AS nothing, count(*), count(DISTINCT i2), string_agg(id::text, '','' ORDER BY i8, id), percentile_disc(0.4) WITHIN GROUP (ORDER BY id) FROM v GROUP BY %1$s', key), key, 'groups by ' || key)
+FROM unnest(ARRAY['i4', 'n', 't', 'bp', 'an', 'i8']) AS key;
+SELECT pg_temp.check('SELECT i4, i2, count(DISTINCT id % 7) FROM v GROUP BY i4, i2', 'i[42]', 'groups by two keys');
+SELECT pg_temp.check('SELECT i4, count(DISTINCT id % 7) FROM v GROUP BY i4 HAVING count(DISTINCT id % 7) > 3', 'i4', 'HAVING');
+SELECT pg_temp.check('SELECT i4 FROM v GROUP BY i4 HAVING count(DISTINCT id % 7) > 3', 'i4', 'HAVING alone');
+SELECT pg_temp.same_rows('SELECT i4, i2, count(DISTINCT id % 7) FROM v GROUP BY GROUPING SETS ((i4, i2), (i4))', 'grouping sets');
+SELECT pg_temp.no_shares('SELECT count(DISTINCT id % 7) FROM v', 'one group');
+SELECT pg_temp.same_rows('SELECT i4, sum(count(DISTINCT i2)) OVER (PARTITION BY i4 % 10 ORDER BY i4) FROM v GROUP BY i4', 'a window over groups');
+
 -- the order of the result
 CREATE FUNCTION pg_temp.in_order(query text) RETURNS text[] LANGUAGE sql AS $$ SELECT ARRAY(SELECT pg_temp.rows_of(query)) $$;
 CREATE FUNCTION pg_temp.same_order(query text, label text) RETURNS text LANGUAGE plpgsql AS $$
@@ -172,7 +216,7 @@ SELECT pg_temp.no_shares(query, query) FROM unnest(ARRAY[
 	'SELECT id, sum(restricted(id)) OVER (PARTITION BY i4 ORDER BY id) FROM v',
 	'SELECT id, rank() OVER (PARTITION BY i4 ORDER BY id) FROM v TABLESAMPLE BERNOULLI (50)',
 	'SELECT id, rank() OVER (PARTITION BY i4 ORDER BY id) FROM (SELECT * FROM v LIMIT 5000) AS s',
-	'SELECT id, rank() OVER (PARTITION BY i4 ORDER BY id) FROM (SELECT DISTINCT ON (i8) * FROM v) AS s',
+	'SELECT id, rank() OVER (PARTITION BY i4 ORDER BY id) FROM (SELECT DISTINCT ON (b) * FROM v) AS s',
 	'SELECT id, rank() OVER (PARTITION BY n ORDER BY id) FROM (SELECT id, row_number() OVER (ORDER BY i8) AS n FROM v) AS s',
 	'WITH s AS MATERIALIZED (SELECT * FROM v) SELECT id, rank() OVER (PARTITION BY i4 ORDER BY id) FROM s']) AS query;
 SELECT is((SELECT count(*)::integer FROM (SELECT rank() OVER (PARTITION BY i4 ORDER BY id) FROM (SELECT * FROM v FOR UPDATE) AS s) AS t), 8100, 'rows locked below');
