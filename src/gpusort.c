@@ -12,6 +12,7 @@
 #include "src/sort/limits.h"
 #include "src/sort/merge_node.h"
 #include "src/sort/node.h"
+#include "src/sort/pack_node.h"
 
 PG_MODULE_MAGIC;
 
@@ -26,6 +27,7 @@ _PG_init(void)
 	gpusort_worker_init();
 	gpusort_node_init();
 	gpumerge_node_init();
+	gpupack_nodes_init();
 	gpusort_limits_init();
 	gpusort_plan_init();
 }

@@ -121,8 +121,8 @@ define_sort_settings(void)
 							 "Off makes them hand over row by row, through a Gather Merge alone.",
 							 &gpusort_parallel_blocks, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.parallel_windows",
-							 "Lets parallel workers compute window functions, DISTINCT ON and groups, each those of a share of the rows.",
-							 NULL,
+							 "Lets parallel workers compute windows, DISTINCT and groups, each a share of them.",
+							 "Each participant reads all rows and sorts those of its share.",
 							 &gpusort_parallel_windows, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	define_costs();
 }

@@ -16,6 +16,7 @@
 #include "src/compat.h"
 #include "src/guc.h"
 #include "src/sort/node.h"
+#include "src/sort/sorter.h"
 #include "plan.h"
 
 bool		plan_will_be_walked = false;
@@ -300,6 +301,8 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 			break;
 		case T_Sort:
 			return take_sort((Sort *) plan, bound);
+		case T_Gather:
+			return take_gather(stmt, (Gather *) plan, bound);
 		case T_GatherMerge:
 			return take_gather_merge(stmt, (GatherMerge *) plan);
 		case T_IncrementalSort:

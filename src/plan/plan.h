@@ -41,9 +41,32 @@ extern bool plan_will_be_walked;
 extern List *number_columns(const List *columns, Index varno);
 
 /*
+ * The columns of a block, as columns of a node's scan: where they are made of is a row of the sort's columns, for those
+ * who read VERBOSE output, while the value that travels is a bytea.
+ */
+extern TargetEntry *make_row_column(List **scan_columns, const List *attnos, int resno, const char *name);
+
+/* An id that no node of the statement has: workers find what belongs to a node by it. */
+extern int	new_node_id(const PlannedStmt *stmt);
+
+/*
+ * Does a list give out the columns of the node below, whose expressions these are, as they are?  Constants stand in it
+ * by themselves, and what is there twice is taken from its first place both times.
+ */
+extern bool passes_through(const List *targets, const List *below);
+
+/* How many rows of some width make a block. */
+extern double rows_of_block(int width);
+
+/*
  * What takes the place of a Gather Merge whose child has been walked; itself if that is no GpuSort.
  */
 extern Plan *take_gather_merge(PlannedStmt *stmt, GatherMerge *gather);
+
+/*
+ * plan_gather.c: what takes the place of a Gather whose child has been walked; itself if no sort of ours is below it.
+ */
+extern Plan *take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound);
 
 /*
  * plan_junk.c: takes columns that only repeat another one to sort by out of a sort of ours at the top of a finished

@@ -32,6 +32,12 @@
 
 static int	last_node_id(const Plan *plan);
 
+double
+rows_of_block(int width)
+{
+	return Max(1, BLOCK_BYTES / (width + ROW_OVERHEAD_BYTES));
+}
+
 /* The highest id in a list of plans. */
 static int
 last_node_id_of(const List *plans)
@@ -73,34 +79,39 @@ last_node_id(const Plan *plan)
 	}
 }
 
-/* An id that no node of the statement has: workers find what belongs to a node by it. */
-static int
+int
 new_node_id(const PlannedStmt *stmt)
 {
 	return Max(last_node_id(stmt->planTree), last_node_id_of(stmt->subplans)) + 1;
 }
 
-/* What a column of a sort is in the list of the node below it. */
-static const Expr *
-column_below(const CustomScan *sort, int column)
+/*
+ * What the columns of a sort are in the list of the node below it, so that what the sort has twice is found to be the
+ * same.
+ */
+static List *
+columns_below(const CustomScan *sort)
 {
-	const Expr *expr = list_nth_node(TargetEntry, sort->custom_scan_tlist, column)->expr;
-	const Plan *below = outerPlan(&sort->scan.plan);
-	AttrNumber	attno = IsA(expr, Var) ? ((const Var *) expr)->varattno : 0;
+	const List *below = outerPlan(&sort->scan.plan)->targetlist;
+	List	   *result = NIL;
+	ListCell   *lc;
 
-	if (attno < 1 || attno > list_length(below->targetlist))
-		return expr;
-	return list_nth_node(TargetEntry, below->targetlist, attno - 1)->expr;
+	foreach(lc, sort->custom_scan_tlist)
+	{
+		Expr	   *expr = lfirst_node(TargetEntry, lc)->expr;
+		AttrNumber	attno = IsA(expr, Var) ? ((Var *) expr)->varattno : 0;
+
+		if (attno >= 1 && attno <= list_length(below))
+			expr = list_nth_node(TargetEntry, below, attno - 1)->expr;
+		result = lappend(result, expr);
+	}
+	return result;
 }
 
-/*
- * Does a list give out the columns of the sort below as they are?  Constants stand in it by themselves, and what the
- * sort has twice is taken from its first place both times.
- */
-static bool
-passes_through(const List *targets, const CustomScan *sort)
+bool
+passes_through(const List *targets, const List *below)
 {
-	if (list_length(targets) != list_length(sort->custom_scan_tlist))
+	if (list_length(targets) != list_length(below))
 		return false;
 	for (int i = 0; i < list_length(targets); i++)
 	{
@@ -108,11 +119,11 @@ passes_through(const List *targets, const CustomScan *sort)
 
 		if (IsA(var, Const))
 		{
-			if (!equal(var, list_nth_node(TargetEntry, sort->custom_scan_tlist, i)->expr))
+			if (!equal(var, list_nth(below, i)))
 				return false;
 		}
 		else if (!IsA(var, Var) || var->varno != OUTER_VAR || var->varattno < 1 ||
-				 (var->varattno != i + 1 && !equal(column_below(sort, var->varattno - 1), column_below(sort, i))))
+				 (var->varattno != i + 1 && !equal(list_nth(below, var->varattno - 1), list_nth(below, i))))
 			return false;
 	}
 	return true;
@@ -148,7 +159,7 @@ sort_below(const GatherMerge *gather)
 	CustomScan *sort = (CustomScan *) outerPlan(&gather->plan);
 
 	if (!IsA(sort, CustomScan) || sort->methods != &gpusort_scan_methods || gather->plan.qual != NIL ||
-		!passes_through(gather->plan.targetlist, sort))
+		!passes_through(gather->plan.targetlist, columns_below(sort)))
 		return NULL;
 	return sort;
 }
@@ -177,11 +188,7 @@ number_columns(const List *columns, Index varno)
 	return result;
 }
 
-/*
- * The columns of a block, as columns of a node's scan: where they are made of is a row of the sort's columns, for those
- * who read VERBOSE output, while the value that travels is a bytea.
- */
-static TargetEntry *
+TargetEntry *
 make_row_column(List **scan_columns, const List *attnos, int resno, const char *name)
 {
 	RowExpr    *row = makeNode(RowExpr);
@@ -205,7 +212,7 @@ make_row_column(List **scan_columns, const List *attnos, int resno, const char *
 
 /* Makes a sort give out blocks. */
 static void
-give_blocks(CustomScan *sort, const SortColumns *by, bool exact)
+give_blocks(CustomScan *sort, const SortColumns *by, bool encoded)
 {
 	List	   *scan_columns = list_copy(sort->custom_scan_tlist);
 	List	   *all = NIL;
@@ -214,10 +221,10 @@ give_blocks(CustomScan *sort, const SortColumns *by, bool exact)
 	/* the list may have more columns than the rows: keys as they were written */
 	for (int i = 1; i <= list_length(sort->scan.plan.targetlist); i++)
 		all = lappend_int(all, i);
-	if (exact)
+	if (encoded)
 		columns = lappend(columns, make_row_column(&scan_columns,
 												   list_nth(sort->custom_private, PRIVATE_ATTNOS), 1, "key"));
-	for (int i = 0; i < by->nkeys && !exact; i++)
+	for (int i = 0; i < by->nkeys && !encoded; i++)
 	{
 		TargetEntry *entry = list_nth_node(TargetEntry, scan_columns, by->attnos[i] - 1);
 
@@ -229,15 +236,15 @@ give_blocks(CustomScan *sort, const SortColumns *by, bool exact)
 	sort->scan.plan.targetlist = columns;
 	sort->custom_private = list_copy(sort->custom_private);
 	list_nth_cell(sort->custom_private, PRIVATE_OUTPUT)->ptr_value =
-		list_make1_int(exact ? OUTPUT_BLOCKS : OUTPUT_COMPARED_BLOCKS);
+		list_make1_int(encoded ? OUTPUT_BLOCKS : OUTPUT_COMPARED_BLOCKS);
 }
 
 /* Makes a Gather Merge one of blocks, which the sort below gives out. */
 static void
-gather_blocks(GatherMerge *gather, const CustomScan *sort, const SortColumns *by, bool exact)
+gather_blocks(GatherMerge *gather, const CustomScan *sort, const SortColumns *by, bool encoded)
 {
-	int			nkeys = exact ? 1 : by->nkeys;
-	double		block_rows = Max(1, BLOCK_BYTES / (gather->plan.plan_width + ROW_OVERHEAD_BYTES));
+	int			nkeys = encoded ? 1 : by->nkeys;
+	double		block_rows = rows_of_block(gather->plan.plan_width);
 
 	gather->plan.targetlist = number_columns(sort->scan.plan.targetlist, OUTER_VAR);
 	gather->plan.plan_rows = Max(1, rint(gather->plan.plan_rows / block_rows));
@@ -250,9 +257,9 @@ gather_blocks(GatherMerge *gather, const CustomScan *sort, const SortColumns *by
 	for (int i = 0; i < nkeys; i++)
 	{
 		gather->sortColIdx[i] = (AttrNumber) (i + 1);
-		gather->sortOperators[i] = exact ? ByteaLessOperator : by->sortops[i];
-		gather->collations[i] = exact ? InvalidOid : by->collations[i];
-		gather->nullsFirst[i] = exact ? false : by->nulls_first[i];
+		gather->sortOperators[i] = encoded ? ByteaLessOperator : by->sortops[i];
+		gather->collations[i] = encoded ? InvalidOid : by->collations[i];
+		gather->nullsFirst[i] = encoded ? false : by->nulls_first[i];
 	}
 }
 
@@ -297,7 +304,7 @@ take_gather_merge(PlannedStmt *stmt, GatherMerge *gather)
 	CustomScan *sort = sort_below(gather);
 	CustomScan *merge;
 	SortColumns by;
-	bool		exact;
+	bool		encoded;
 
 	if (sort == NULL || !gpusort_parallel_blocks)
 		return &gather->plan;
@@ -306,9 +313,9 @@ take_gather_merge(PlannedStmt *stmt, GatherMerge *gather)
 		return &gather->plan;
 	drop_key_copies(stmt, gather);
 	gpusort_read_columns(&by, sort);
-	exact = keys_travel(&by);
+	encoded = keys_travel(&by);
 	merge = make_gpumerge(stmt, gather, sort);
-	give_blocks(sort, &by, exact);
-	gather_blocks(gather, sort, &by, exact);
+	give_blocks(sort, &by, encoded);
+	gather_blocks(gather, sort, &by, encoded);
 	return &merge->scan.plan;
 }

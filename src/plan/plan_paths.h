@@ -15,6 +15,9 @@ extern Cost sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound
 /* What a sort of ours of so many rows of an input takes. */
 extern Cost sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows);
 
+/* What so many rows of some width take in blocks from workers to the leader, which gives them out. */
+extern Cost blocks_price(double rows, int width);
+
 /* How much less a Gather Merge costs than it says because the rows of a sort of ours come to it in blocks. */
 extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
 

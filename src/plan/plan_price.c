@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "access/htup_details.h"
+#include "catalog/pg_class.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -155,6 +156,26 @@ our_cost(double rows, int width, const PathSortKeys *keys)
 	return cost;
 }
 
+/*
+ * Does a query read foreign tables?  Their servers may sort as fast as we do, and beside each other, which their prices
+ * do not know; so a cheaper sort here must not win over one there, only over the server's own one here.
+ */
+static bool
+reads_foreign_tables(PlannerInfo *root)
+{
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		RangeTblEntry *entry = root->simple_rte_array[i];
+		RelOptInfo *rel = root->simple_rel_array[i];
+
+		if (entry->rtekind == RTE_RELATION && entry->relkind == RELKIND_FOREIGN_TABLE)
+			return true;
+		if (rel && rel->subroot && reads_foreign_tables(rel->subroot))
+			return true;
+	}
+	return false;
+}
+
 Cost
 sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
 {
@@ -174,7 +195,14 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 		return 0;
 	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
 	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
-	return Max(theirs - ours, 0);
+	return ours < theirs && !reads_foreign_tables(root) ? theirs - ours : 0;
+}
+
+Cost
+blocks_price(double rows, int width)
+{
+	return rows * gpusort_merge_row_cost * (1 + width / MERGE_ROW_BYTES) +
+		ceil(rows * bytes_of_row(width) / BLOCK_BYTES) * parallel_tuple_cost;
 }
 
 Cost
@@ -184,13 +212,12 @@ merge_saving(const GatherMergePath *merge, SortBound bound)
 	Cost		theirs = merge->path.total_cost - merge->path.startup_cost - (sort->total_cost - sort->startup_cost);
 	double		rows = merge->path.rows;
 	int			width = sort->pathtarget->width;
-	Cost		ours = rows * gpusort_merge_row_cost * (1 + width / MERGE_ROW_BYTES);
+	Cost		ours = blocks_price(rows, width);
 
 	/* the target of a node in between would be computed of single rows */
 	if (!gpusort_parallel_blocks || !IsA(sort, SortPath) ||
 		!equal(merge->path.pathtarget->exprs, sort->pathtarget->exprs) || !sort_is_ours(sort->rows, bound, NULL))
 		return 0;
-	ours += ceil(rows * bytes_of_row(width) / BLOCK_BYTES) * parallel_tuple_cost;
 	/* comparisons, where bytes that were made by different processes do not decide */
 	if (!pathkeys_travel(sort->pathkeys))
 		ours += rows * 2 * cpu_operator_cost * LOG2(merge->num_workers + 1.0);

@@ -27,6 +27,7 @@
 #include "optimizer/tlist.h"
 
 #include "src/compat.h"
+#include "src/guc.h"
 #include "plan_shares.h"
 
 /* What a row in a WindowAgg takes beside the server's price, in its units: it goes through a tuplestore. */
@@ -35,13 +36,14 @@
 /* What a row takes in an aggregate that sorts its input itself, beside comparisons, of which the server knows nothing. */
 #define AGGREGATE_SORT_ROW_COST 0.05
 
-/* What a row takes from a worker to this process: half of what the server takes it for. */
+/* What a row alone takes from a worker to this process: half of what the server takes it for. */
 #define TRAVEL_PART 0.5
 
 /* Makes a path what a participant does of it, over what it does below. */
 static Path *
 take_part(const ShareBuild *build, Path *path, const Path *pattern, const Path *below, Cost own)
 {
+	add_disabled_nodes(path, disabled_nodes(below) - disabled_nodes(path));
 	path->startup_cost = below->startup_cost;
 	path->total_cost = below->total_cost + own * build->fraction * build->scale;
 	path->rows = clamp_row_est(pattern->rows / build->divisor);
@@ -203,14 +205,22 @@ build_windows(const ShareBuild *build, Path *pattern, int windows, List *pathkey
 	return sort;
 }
 
+/* What a row takes on its way to this process: in a block, if there are many. */
+static Cost
+travel_cost(const Path *path, double rows)
+{
+	if (gpusort_parallel_blocks && rows >= gpusort_min_rows)
+		return blocks_price(rows, path->pathtarget->width);
+	return rows * parallel_tuple_cost * TRAVEL_PART;
+}
+
 /* Those paths of all participants together, and a Gather over them; the rows are those of one process. */
 static List *
 with_gather(const ShareBuild *build, Path *shares, double rows)
 {
 	GatherPath *gather = create_gather_path(build->root, build->output, shares, shares->pathtarget, NULL, &rows);
 
-	gather->path.total_cost = shares->total_cost + parallel_setup_cost +
-		rows * parallel_tuple_cost * TRAVEL_PART * build->scale;
+	gather->path.total_cost = shares->total_cost + parallel_setup_cost + travel_cost(shares, rows) * build->scale;
 	return list_make2(shares, gather);
 }
 

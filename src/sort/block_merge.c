@@ -228,7 +228,7 @@ open_block(BlockMerge *merge, OpenBlock *block, const BlockHeader *header)
 	block->header = header;
 	block->count = header->rows;
 	block->rows = (const char *) (header + 1);
-	if (header->keys != BLOCK_COMPARED)
+	if (block_has_words((BlockKeys) header->keys))
 	{
 		block->words = (const uint64 *) lists;
 		lists += header->rows * sizeof(uint64);
@@ -427,6 +427,8 @@ merge_parts(BlockMerge *merge, const Part *left, const Part *right, MergeRow *it
 		case BLOCK_COMPARED:
 			merge_by(merge, BLOCK_COMPARED, left, right, items, ready);
 			break;
+		case BLOCK_UNORDERED:
+			elog(ERROR, "blocks of rows in no order cannot be merged");
 	}
 }
 

@@ -1,5 +1,5 @@
 /*
- * blocks.c: sorted rows into blocks.
+ * blocks.c: rows into blocks.
  *
  * A block is written where it is given out: the key of its first row, then row after row as they come, and at the end
  * what was gathered beside them.  It ends where it is full, and where the next row is not of its kind: bare rows have
@@ -83,20 +83,20 @@ open_keys(BlockWriter *writer)
 static TupleDesc
 describe_first(const BlockWriter *writer)
 {
-	int			columns = writer->how == BLOCK_COMPARED ? writer->columns.nkeys : 1;
+	bool		encoded = block_has_words(writer->how);
+	int			columns = encoded ? 1 : writer->columns.nkeys;
 	TupleDesc	desc = CreateTemplateTupleDesc(columns);
 
-	if (writer->how == BLOCK_COMPARED)
-		for (int i = 0; i < columns; i++)
-			TupleDescCopyEntry(desc, (AttrNumber) (i + 1), writer->desc, writer->columns.attnos[i]);
-	else
+	if (encoded)
 		TupleDescInitEntry(desc, 1, "key", BYTEAOID, -1, 0);
+	for (int i = 0; i < columns && !encoded; i++)
+		TupleDescCopyEntry(desc, (AttrNumber) (i + 1), writer->desc, writer->columns.attnos[i]);
 	finish_descriptor(desc);
 	return desc;
 }
 
 BlockWriter *
-blockwriter_open(const SortColumns *columns, TupleDesc desc, bool exact, uint16 participant)
+blockwriter_open(const SortColumns *columns, TupleDesc desc, bool encoded, uint16 participant)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort blocks", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -107,10 +107,10 @@ blockwriter_open(const SortColumns *columns, TupleDesc desc, bool exact, uint16 
 	writer->columns = *columns;
 	writer->desc = CreateTupleDescCopy(desc);
 	writer->participant = participant;
-	writer->how = BLOCK_COMPARED;
-	if (exact)
+	writer->how = columns->nkeys > 0 ? BLOCK_COMPARED : BLOCK_UNORDERED;
+	if (encoded)
 		open_keys(writer);
-	writer->whole = writer->how != BLOCK_WORDS;
+	writer->whole = writer->how == BLOCK_BYTES_BEHIND || writer->how == BLOCK_COMPARED;
 	writer->places = keyplaces_find(columns, writer->desc);
 	writer->slot = MakeSingleTupleTableSlot(writer->desc, &TTSOpsMinimalTuple);
 	writer->first_desc = describe_first(writer);
@@ -190,6 +190,7 @@ take_row(BlockWriter *writer, BlockNext next, void *arg)
 			row->word = pg_ntoh64(row->word);
 			break;
 		case BLOCK_COMPARED:
+		case BLOCK_UNORDERED:
 			break;
 	}
 }
@@ -219,14 +220,14 @@ row_bytes(const BlockWriter *writer)
 static inline Size
 lists_bytes(const BlockWriter *writer, Size rows)
 {
-	return rows * ((writer->how == BLOCK_COMPARED ? 0 : sizeof(uint64)) + (writer->whole ? sizeof(uint32) : 0));
+	return rows * ((block_has_words(writer->how) ? sizeof(uint64) : 0) + (writer->whole ? sizeof(uint32) : 0));
 }
 
 /* Finds the values of the columns before a block, and their size. */
 static Size
 first_key(BlockWriter *writer)
 {
-	if (writer->how == BLOCK_COMPARED)
+	if (!block_has_words(writer->how))
 		for (int i = 0; i < writer->columns.nkeys; i++)
 			writer->first_values[i] = key_value(writer, i, &writer->first_nulls[i]);
 	else
@@ -292,7 +293,7 @@ begin_block(BlockWriter *writer)
 	tuple->t_infomask |= HEAP_HASNULL | HEAP_HASVARWIDTH;
 	tuple->t_infomask2 = (uint16) (ncolumns + 1);
 	tuple->t_hoff = (uint8) (head + MINIMAL_TUPLE_OFFSET);
-	if (writer->how != BLOCK_COMPARED)
+	if (block_has_words(writer->how))
 		pfree(DatumGetPointer(writer->first_values[0]));
 
 	header = (BlockHeader *) ((char *) tuple + rows - sizeof(BlockHeader));
@@ -374,7 +375,7 @@ end_block(BlockWriter *writer)
 	MinimalTuple tuple = (MinimalTuple) writer->buffers[writer->buffer];
 
 	header->rows_bytes = (uint32) (writer->end - writer->rows);
-	if (writer->how != BLOCK_COMPARED)
+	if (block_has_words(writer->how))
 	{
 		memcpy(writer->end, writer->words, header->rows * sizeof(uint64));
 		writer->end += header->rows * sizeof(uint64);

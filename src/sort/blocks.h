@@ -1,9 +1,10 @@
 /*
- * blocks.h: sorted rows on their way from a parallel participant to the leader, many of them in one tuple.
+ * blocks.h: rows on their way from a parallel participant to the leader, many of them in one tuple.
  *
  * The tuple's last column is the block, a bytea.  The columns before it are the key of the block's first row, by which
  * Gather Merge puts the blocks of all participants in order: where every key may travel encoded its normalised form,
- * one bytea; else the values of the sort's keys themselves, compared by the server's operators.
+ * one bytea; else the values of the sort's keys themselves, compared by the server's operators.  Rows in no order, as a
+ * Gather passes them on, have no keys, and their block is the only column.
  */
 #ifndef GPUSORT_BLOCKS_H
 #define GPUSORT_BLOCKS_H
@@ -27,11 +28,19 @@ typedef enum BlockKeys
 {
 	BLOCK_WORDS,				/* by their words: they are the keys */
 	BLOCK_BYTES_BEHIND,			/* by their words, and then by the bytes that follow the row */
-	BLOCK_COMPARED				/* by the server's comparison functions; there are no words */
+	BLOCK_COMPARED,				/* by the server's comparison functions; there are no words */
+	BLOCK_UNORDERED				/* not at all */
 } BlockKeys;
 
+/* Does each row have a word? */
+static inline bool
+block_has_words(BlockKeys keys)
+{
+	return keys == BLOCK_WORDS || keys == BLOCK_BYTES_BEHIND;
+}
+
 /*
- * What a block begins with; its rows follow.  Behind them lie, unless rows are compared, a word for each row (order-
+ * What a block begins with; its rows follow.  Behind them lie, where rows go by words, a word for each row (order-
  * preserving, of the key without its first byte), and unless rows are bare, a uint32 for each row: its place in bytes
  * from the first.
  */
@@ -64,14 +73,14 @@ block_tail(MinimalTuple row)
 
 typedef struct BlockWriter BlockWriter;
 
-/* Gives out rows in order, NULL at their end; a row is valid until the next call. */
+/* Gives out rows, NULL at their end; a row is valid until the next call. */
 typedef MinimalTuple (*BlockNext) (void *arg);
 
 /*
- * Begins to write blocks of rows of that descriptor, sorted by those columns; exact says whether a normalised key goes
- * before each block.  Memory comes from the current context.
+ * Begins to write blocks of rows of that descriptor, sorted by those columns, or in no order if there are none; encoded
+ * says whether a normalised key goes before each block.  Memory comes from the current context.
  */
-extern BlockWriter *blockwriter_open(const SortColumns *columns, TupleDesc desc, bool exact, uint16 participant);
+extern BlockWriter *blockwriter_open(const SortColumns *columns, TupleDesc desc, bool encoded, uint16 participant);
 
 /*
  * The next block as a tuple, and how many rows it has; NULL when there are no more.  It stays where it is until two

@@ -118,9 +118,9 @@ bound_is_small(GpuSortState *node, int64 bound)
 	return bound > 0 && bound < GPUSORT_BOUND_FRACTION * node->css.ss.ps.plan->plan_rows;
 }
 
-/* Reads the rows of the child into a sort. */
+/* Reads the rows of the child into a sort, of which no more than bound are wanted, if that is not 0. */
 static void
-read_rows(GpuSortState *node)
+read_rows(GpuSortState *node, int64 bound)
 {
 	PlanState  *outer = outerPlanState(node);
 
@@ -133,6 +133,8 @@ read_rows(GpuSortState *node)
 		sorter_put(node->sorter, slot);
 		if (node->pages)
 			pagescan_take(node->pages, node->sorter);
+		if (bound > 0)
+			sorter_bound(node->sorter, bound);
 	}
 }
 
@@ -185,7 +187,7 @@ load(GpuSortState *node)
 	if (node->shares && !shares_keep_all(node->shares))
 		passed = read_share(node);
 	else
-		read_rows(node);
+		read_rows(node, bound);
 	sorter_finish(sorter);
 	estate->es_direction = direction;
 	node->sorted = node->read = true;

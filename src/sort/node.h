@@ -42,9 +42,6 @@ typedef enum GpusortOutput
 /* Reads the columns that a node of ours sorts by; in the current memory context. */
 extern void gpusort_read_columns(SortColumns *columns, const CustomScan *scan);
 
-/* A bound under this share of the rows is left to PostgreSQL's top-N heap sort. */
-#define GPUSORT_BOUND_FRACTION 0.1
-
 /* explain.c: what a sort of shares says of them. */
 extern void gpusort_explain_shares(CustomScanState *node, const Shares *shares, List *ancestors,
 								   struct ExplainState *es);

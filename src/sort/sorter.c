@@ -19,6 +19,9 @@
 /* A run has at least so many rows. */
 #define MIN_RUN_ROWS 4096
 
+/* Who expected less than a row in so many has guessed. */
+#define MISJUDGED 2.0
+
 /* Keys of this size on average are those of values out of line, of which the rows hold no more than a pointer. */
 #define LARGE_KEY_BYTES 2048
 
@@ -356,6 +359,17 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 		done += taken;
 	}
 	return done;
+}
+
+void
+sorter_bound(Sorter *sorter, int64 bound)
+{
+	double		rows = (double) sorter->stats.rows;
+
+	/* runs on disk would have to be read again */
+	if (rows > MISJUDGED * sorter->rows_expected && bound < GPUSORT_BOUND_FRACTION * rows && sorter->core == NULL &&
+		sorter->runs == NULL)
+		go_core(sorter, SORTER_BOUND, bound);
 }
 
 /* The rows still in memory, in order, for the merge. */

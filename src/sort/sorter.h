@@ -12,6 +12,9 @@
 #include "sortcolumns.h"
 #include "tied_runs.h"
 
+/* A bound under this share of the rows is left to PostgreSQL's top-N heap sort. */
+#define GPUSORT_BOUND_FRACTION 0.1
+
 /* Why a sort went to PostgreSQL's own, for EXPLAIN. */
 typedef enum SorterFallback
 {
@@ -77,6 +80,12 @@ extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
  */
 extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count,
 							  RowGather *gather);
+
+/*
+ * Says while rows are taken that only the first bound of them are wanted.  Once far more rows have come than were
+ * expected, and so many that keeping the first ones beats sorting all, PostgreSQL's sort goes on with that bound.
+ */
+extern void sorter_bound(Sorter *sorter, int64 bound);
 
 /* Ends input. */
 extern void sorter_finish(Sorter *sorter);

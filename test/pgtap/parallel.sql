@@ -1,49 +1,10 @@
--- Parallel workers that hand their rows over in blocks.  The tables are no temporary ones, which workers cannot read, and queries are asked
--- by RETURN QUERY, which runs them in parallel.
+-- Parallel workers that hand their sorted rows over in blocks.
 \ir setup.psql
 SELECT plan(4 + 24 * 3 + 5 * 8 + 37);
-RESET max_parallel_workers_per_gather;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0;
-SET enable_incremental_sort = off;
-SET jit = off;
+\ir parallel.psql
 DROP SCHEMA IF EXISTS gpusort_parallel CASCADE;
 CREATE SCHEMA gpusort_parallel;
 SET search_path = gpusort_parallel, public;
-
--- The rows of a query as texts, in its order, each after its number.
-CREATE FUNCTION pg_temp.rows_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-BEGIN
-	RETURN QUERY EXECUTE format('SELECT row_number() OVER () || '': '' || q::text FROM (%s) AS q', query);
-END $$;
-
--- One test: gpusort's answer, by workers with and without the leader, is that of PostgreSQL alone.
-CREATE FUNCTION pg_temp.same_rows(query text, label text, workers integer[] DEFAULT '{2,3}') RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	leader text;
-	memory text;
-	n integer;
-	ours text[];
-	theirs text[];
-	wrong text := '';
-BEGIN
-	PERFORM set_config('gpusort.enabled', 'off', true), set_config('max_parallel_workers_per_gather', '0', true);
-	theirs := ARRAY(SELECT pg_temp.rows_of(query));
-	PERFORM set_config('gpusort.enabled', 'on', true);
-	FOREACH n IN ARRAY workers LOOP
-		FOREACH leader IN ARRAY ARRAY['on', 'off'] LOOP
-			PERFORM set_config('max_parallel_workers_per_gather', n::text, true), set_config('parallel_leader_participation', leader, true),
-				set_config('gpusort.work_mem', CASE WHEN (n = 2) = (leader = 'on') THEN '1MB' ELSE '64MB' END, true);
-			ours := ARRAY(SELECT pg_temp.rows_of(query));
-			IF ours IS DISTINCT FROM theirs THEN
-				wrong := wrong || format(' %s workers, leader %s: %s of %s rows, first at %s;', n, leader, cardinality(ours), cardinality(theirs),
-					(SELECT min(i) FROM generate_series(1, greatest(cardinality(ours), cardinality(theirs))) i WHERE ours[i] IS DISTINCT FROM theirs[i]));
-			END IF;
-		END LOOP;
-	END LOOP;
-	RETURN CASE WHEN wrong = '' THEN ok(true, label) ELSE ok(false, label) || E'\n' || diag(wrong) END;
-END $$;
 
 -- One test: the plan merges blocks, whose keys are normalised or not.
 CREATE FUNCTION pg_temp.in_blocks(query text, label text) RETURNS text LANGUAGE sql

@@ -221,6 +221,11 @@ SELECT unnest(regexp_matches(x, 'gpusort[.]\w+ = ''[^'']*''', 'g')) FROM pg_temp
 PREPARE top(int) AS SELECT id FROM words ORDER BY id LIMIT $1;
 SELECT pg_temp.analyze('EXECUTE top(10)');
 SELECT pg_temp.analyze('EXECUTE top(3000)');
+-- and one of rows that were far more than expected
+CREATE FUNCTION pg_temp.many(n int) RETURNS SETOF int LANGUAGE plpgsql ROWS 100 AS 'BEGIN RETURN QUERY SELECT -i FROM generate_series(1, n) i; END';
+SELECT pg_temp.analyze('SELECT m FROM pg_temp.many(5000) m ORDER BY m LIMIT 20');
+SELECT pg_temp.analyze('SELECT m FROM pg_temp.many(200) m ORDER BY m LIMIT 20');
+SELECT array_agg(m) FROM (SELECT m FROM pg_temp.many(5000) m ORDER BY m LIMIT 20) x;
 
 SET client_min_messages = warning;
 DROP SCHEMA explain CASCADE;

@@ -1,0 +1,149 @@
+/*
+ * plan_gather.c: rows that sorts of ours have had a part in pass a Gather in blocks.
+ *
+ *		Gather						Custom Scan (GpuUnpack)
+ *		  -> any plan				  -> Gather
+ *									       -> Custom Scan (GpuPack)
+ *									            -> any plan
+ *
+ * What a Gather Merge over a sort becomes is in plan_merge.c.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+
+#include "src/compat.h"
+#include "src/guc.h"
+#include "src/sort/blocks.h"
+#include "src/sort/node.h"
+#include "src/sort/pack_node.h"
+#include "plan.h"
+
+static bool sorts(const Plan *plan);
+
+/* Is a sort of ours in one of those plans? */
+static bool
+any_sorts(const List *plans)
+{
+	ListCell   *lc;
+
+	foreach(lc, plans)
+	{
+		if (sorts(lfirst(lc)))
+			return true;
+	}
+	return false;
+}
+
+/* Is a sort of ours in a plan that workers run? */
+static bool
+sorts(const Plan *plan)
+{
+	if (plan == NULL)
+		return false;
+	check_stack_depth();
+	if (sorts(plan->lefttree) || sorts(plan->righttree))
+		return true;
+	switch (nodeTag(plan))
+	{
+		case T_CustomScan:
+			return ((const CustomScan *) plan)->methods == &gpusort_scan_methods;
+		case T_SubqueryScan:
+			return sorts(((const SubqueryScan *) plan)->subplan);
+		case T_Append:
+			return any_sorts(((const Append *) plan)->appendplans);
+		case T_MergeAppend:
+			return any_sorts(((const MergeAppend *) plan)->mergeplans);
+		default:
+			return false;
+	}
+}
+
+/* Makes a node with the costs and parameters of a plan. */
+static CustomScan *
+make_node(const Plan *like, int id, const CustomScanMethods *methods)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	Plan	   *plan = &scan->scan.plan;
+
+	*plan = *like;
+	plan->type = T_CustomScan;
+	plan->plan_node_id = id;
+	plan->parallel_aware = false;
+	plan->async_capable = false;
+	plan->qual = NIL;
+	plan->initPlan = NIL;
+	plan->lefttree = plan->righttree = NULL;
+	scan->methods = methods;
+	return scan;
+}
+
+/* Makes the node below a Gather, which gives out blocks. */
+static Plan *
+make_pack(Plan *child, int id)
+{
+	CustomScan *pack = make_node(child, id, &gpupack_scan_methods);
+	List	   *all = NIL;
+
+	pack->scan.plan.lefttree = child;
+	pack->custom_plans = children_for_explain(child);
+	pack->custom_scan_tlist = number_columns(child->targetlist, OUTER_VAR);
+	for (int i = 1; i <= list_length(child->targetlist); i++)
+		all = lappend_int(all, i);
+	pack->scan.plan.targetlist = list_make1(make_row_column(&pack->custom_scan_tlist, all, 1, "block"));
+	return &pack->scan.plan;
+}
+
+/* Makes the node above a Gather, while that still gives out rows. */
+static Plan *
+make_unpack(Gather *gather, int id)
+{
+	CustomScan *unpack = make_node(&gather->plan, id, &gpuunpack_scan_methods);
+	Plan	   *plan = &unpack->scan.plan;
+
+	plan->lefttree = &gather->plan;
+	/* where EXPLAIN finds the columns' names; it is never run from here */
+	plan->righttree = outerPlan(&gather->plan);
+	plan->targetlist = number_columns(gather->plan.targetlist, INDEX_VAR);
+	unpack->custom_plans = children_for_explain(&gather->plan);
+	unpack->custom_scan_tlist = number_columns(outerPlan(&gather->plan)->targetlist, INNER_VAR);
+	return plan;
+}
+
+/* The expressions of a plan's columns. */
+static List *
+expressions_of(const Plan *plan)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, plan->targetlist)
+		result = lappend(result, lfirst_node(TargetEntry, lc)->expr);
+	return result;
+}
+
+Plan *
+take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound)
+{
+	Plan	   *child = outerPlan(&gather->plan);
+	double		block_rows = rows_of_block(gather->plan.plan_width);
+	int			id;
+	Plan	   *unpack;
+
+	/* where only the first rows are wanted, nobody waits for a block */
+	if (!gpusort_parallel_blocks || gather->single_copy || gather->plan.qual != NIL || bound.kind != BOUND_NONE ||
+		gather->plan.plan_rows < gpusort_min_rows || !sorts(child) ||
+		!passes_through(gather->plan.targetlist, expressions_of(child)))
+		return &gather->plan;
+	id = new_node_id(stmt);
+	unpack = make_unpack(gather, id);
+	gather->plan.lefttree = make_pack(child, id + 1);
+	gather->plan.targetlist = number_columns(gather->plan.lefttree->targetlist, OUTER_VAR);
+	gather->plan.plan_rows = Max(1, rint(gather->plan.plan_rows / block_rows));
+	gather->plan.plan_width = (int) (gather->plan.plan_width * block_rows);
+	return unpack;
+}

@@ -1,0 +1,139 @@
+# Sorts over postgres_fdw: what is shipped, where rows are sorted, that rows are the same with gpusort on and off at either end, and what a
+# remote server does that lacks gpusort or goes away in the middle.
+use strict;
+use warnings;
+
+use GpuSortTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# shared_preload_libraries: gpusort_stat counts for the whole server
+my $stat = "shared_preload_libraries = 'gpusort'\n";
+my $coordinator = start_node('coordinator', $stat);
+my %remotes = (one => start_node('one', $stat), two => start_node('two', $stat));
+
+# a third remote server knows nothing of gpusort
+$remotes{bare} = PostgreSQL::Test::Cluster->new('bare');
+$remotes{bare}->init;
+$remotes{bare}->append_conf('postgresql.conf', 'jit = off');
+$remotes{bare}->start;
+
+$coordinator->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION gpusort;
+CREATE EXTENSION postgres_fdw;
+CREATE TABLE items (shard int, k int, price numeric, day date, name text COLLATE "C", seq int) PARTITION BY LIST (shard);
+SQL
+my $shard = 0;
+foreach my $name (sort keys %remotes)
+{
+	my $remote = $remotes{$name};
+	my ($host, $port) = ($remote->host, $remote->port);
+	my $sql = <<"SQL";
+CREATE SERVER $name FOREIGN DATA WRAPPER postgres_fdw
+	OPTIONS (host '$host', port '$port', dbname 'postgres', extensions 'gpusort', async_capable 'true', use_remote_estimate 'true');
+CREATE USER MAPPING FOR PUBLIC SERVER $name;
+SQL
+
+	$remote->safe_psql('postgres', 'CREATE EXTENSION gpusort') if $name ne 'bare';
+	# of the first two, two partitions each
+	foreach my $part ($name eq 'bare' ? () : (1, 2))
+	{
+		$shard++;
+		$remote->safe_psql('postgres', <<"SQL");
+CREATE TABLE items_$shard AS SELECT $shard AS shard, hashint4(i) % 500 AS k, (hashint4(i * 3) % 10000) / 100.0 AS price,
+	date '2026-01-01' + i % 300 AS day, ('item ' || hashint4(i * 7) % 1000) COLLATE "C" AS name, i * 10 + $shard AS seq
+	FROM generate_series(1, 5000) i;
+ANALYZE items_$shard;
+SQL
+		$sql .= "CREATE FOREIGN TABLE items_$shard PARTITION OF items FOR VALUES IN ($shard) SERVER $name;\n";
+	}
+	$coordinator->safe_psql('postgres', $sql);
+}
+$remotes{bare}->safe_psql('postgres', 'CREATE TABLE plain AS SELECT i AS k, i % 7 AS g FROM generate_series(1, 3000) i; ANALYZE plain');
+$coordinator->safe_psql('postgres', 'CREATE FOREIGN TABLE plain (k int, g int) SERVER bare; ANALYZE items; ANALYZE plain');
+
+# What is shipped.
+foreach my $call ('gpu_rle(k, seq)', 'gpu_rle(day ORDER BY seq)', 'gpu_count_distinct(name)', 'gpu_median(k)', 'gpu_percentile_cont(k, 0.9)',
+	'gpu_percentile_disc(price, 0.5)', 'gpu_sort_agg(day)')
+{
+	my $query = "SELECT shard, $call FROM items_1 GROUP BY shard";
+
+	like(plan_of($coordinator, $query, 'VERBOSE, COSTS OFF'), qr/Remote SQL: .*gpu_/, "$call is shipped");
+	is($coordinator->safe_psql('postgres', $query), $remotes{one}->safe_psql('postgres', $query), 'and answers what it answers there');
+}
+like(plan_of($coordinator, "SELECT k FROM items_1 WHERE gpu_dedup(ARRAY[k, k]) = '{3}'", 'VERBOSE, COSTS OFF'), qr/Remote SQL: .*gpu_dedup/,
+	'a function in a condition is shipped');
+unlike(plan_of($coordinator, 'SELECT shard, gpu_median(k) FROM items_1, gpusort_stat GROUP BY shard', 'VERBOSE, COSTS OFF'), qr/Remote SQL: .*stat/,
+	'what differs from server to server is not');
+
+# Where rows are sorted: the other servers sort, beside each other, what they can, however cheap a sort is here.
+my $ordered = 'SELECT * FROM items ORDER BY k, day, seq';
+my $off = 'SET gpusort.enabled = off;';
+is(plan_of($coordinator, $ordered), $coordinator->safe_psql('postgres', "$off EXPLAIN (COSTS OFF) $ordered"), 'the same plan as without gpusort');
+like(plan_of($coordinator, $ordered, 'VERBOSE, COSTS OFF'), qr/Merge Append.*Remote SQL: [^\n]* ORDER BY/s, 'the other servers sort');
+foreach my $name (qw(one two))
+{
+	my $before = $remotes{$name}->safe_psql('postgres', q(SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = 'order'));
+	$coordinator->safe_psql('postgres', "SELECT count(*) FROM ($ordered) x; $ordered LIMIT 3");
+	cmp_ok($remotes{$name}->safe_psql('postgres', q(SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = 'order')), '>', $before,
+		"and do so by gpusort: server $name");
+}
+# what they cannot sort, or the server does not ask them to, is sorted here
+$coordinator->safe_psql('postgres', 'CREATE FUNCTION here(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN -$1; END $$');
+my $local = 'SELECT * FROM items ORDER BY here(k), seq';
+like(plan_of($coordinator, $local), qr/Custom Scan \(GpuSort\).*Append/s, 'a sort by what only this server knows is replaced here');
+
+# Rows, with gpusort on and off at either end.
+my %queries = (
+	'ORDER BY' => $ordered,
+	'ORDER BY here' => $local,
+	'a window' => 'SELECT seq, sum(price) OVER (PARTITION BY k ORDER BY day, seq) FROM items ORDER BY seq',
+	'DISTINCT ON' => 'SELECT DISTINCT ON (k) k, day, seq FROM items ORDER BY k, day, seq',
+	'a LIMIT' => 'SELECT * FROM items ORDER BY name, seq LIMIT 700',
+	'a merge join' => 'SELECT a.seq, b.seq AS other FROM items a JOIN items b ON here(a.seq) = here(b.seq) ORDER BY 1',
+	'partial aggregates' => 'SELECT k, gpu_median(price::float8) AS m, gpu_count_distinct(name) AS d FROM items GROUP BY k ORDER BY k');
+foreach my $what (sort keys %queries)
+{
+	my %digests;
+	my $settings = $what eq 'a merge join' ? 'SET enable_hashjoin = off; SET enable_nestloop = off;' : '';
+
+	foreach my $here (qw(on off))
+	{
+		foreach my $there (qw(on off))
+		{
+			foreach my $name (qw(one two))
+			{
+				$remotes{$name}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.enabled = $there; SELECT pg_reload_conf()");
+			}
+			my $digest = $coordinator->safe_psql('postgres', "SET gpusort.enabled = $here; $settings " . rows_digest($queries{$what}));
+			push @{ $digests{$digest} }, "$here here, $there there";
+		}
+	}
+	is(keys %digests, 1, "$what: the same rows with gpusort on and off at either end") or diag(explain(\%digests));
+	unlike((keys %digests)[0], qr/^0\|/, 'and there are some');
+}
+
+# A server without gpusort sorts by itself, and says what it lacks when it is asked for more.
+is($coordinator->safe_psql('postgres', 'SELECT string_agg(k::text, $$,$$) FROM (SELECT k FROM plain ORDER BY g DESC, k LIMIT 3) x'), '6,13,20',
+	'a server without gpusort sorts');
+my ($seconds, $status, $out, $err) = timed($coordinator, 'SELECT gpu_median(k) FROM plain');
+like($err, qr/ERROR:  function public\.gpu_median\(\w+\) does not exist/, 'and says what it lacks');
+is($coordinator->safe_psql('postgres', "ALTER SERVER bare OPTIONS (DROP extensions); SELECT gpu_median(k) FROM plain"), '1500.5',
+	'without the option the aggregate stays here');
+
+# A remote server that goes away in the middle.
+my $session = $coordinator->background_psql('postgres', on_error_stop => 0);
+$session->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT * FROM items ORDER BY k, day, seq; FETCH 10 FROM c');
+$remotes{two}->stop('immediate');
+$session->query('SELECT count(*) FROM items; FETCH ALL FROM c');
+like($session->{stderr}, qr/ERROR: /, 'a remote server that is gone is an error');
+$session->{stderr} = '';
+$session->query('ROLLBACK');
+$session->{stderr} = '';
+is(scalar(temp_files($coordinator)), 0, 'no file is left');
+$remotes{two}->start;
+is($session->query_safe('SELECT count(*) FROM (SELECT * FROM items ORDER BY here(k)) x'), '20000', 'and once it is back the session goes on');
+$session->quit;
+
+done_testing();

@@ -1,0 +1,132 @@
+# Sorts over Citus, where it is installed: a coordinator and two workers, each with gpusort.  Rows are the same with gpusort on and off on all
+# of them; sorts are replaced on workers and in what the coordinator combines; the order in which libraries are loaded; a worker restarted.
+use strict;
+use warnings;
+
+use GpuSortTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my ($sharedir) = run_command([ 'pg_config', '--sharedir' ]);
+plan skip_all => 'Citus is not installed' unless -e "$sharedir/extension/citus.control";
+
+my %nodes;
+foreach my $name (qw(coordinator worker1 worker2))
+{
+	$nodes{$name} = start_node($name, <<'CONF');
+shared_preload_libraries = 'citus, gpusort'
+wal_level = logical
+max_connections = 200
+max_prepared_transactions = 200
+citus.node_conninfo = 'sslmode=prefer'
+citus.max_adaptive_executor_pool_size = 4
+citus.show_shards_for_app_name_prefixes = '*'
+CONF
+	$nodes{$name}->safe_psql('postgres', $_)
+	  foreach "ALTER SYSTEM SET citus.local_hostname = '@{[ $nodes{$name}->host ]}'", 'SELECT pg_reload_conf()';
+	$nodes{$name}->safe_psql('postgres', 'CREATE EXTENSION citus; CREATE EXTENSION citus_columnar');
+	$nodes{$name}->safe_psql('postgres', 'CREATE EXTENSION gpusort') if $name ne 'coordinator';
+}
+my $coordinator = $nodes{coordinator};
+my $host = $coordinator->host;
+$coordinator->safe_psql('postgres', sprintf("SELECT citus_set_coordinator_host('%s', %d)", $host, $coordinator->port));
+$coordinator->safe_psql('postgres', sprintf("SELECT citus_add_node('%s', %d)", $host, $nodes{$_}->port)) foreach qw(worker1 worker2);
+# on all nodes by one command, where they have it already, too
+$coordinator->safe_psql('postgres', 'CREATE EXTENSION gpusort');
+$coordinator->safe_psql('postgres', <<'SQL');
+SET citus.shard_count = 32;
+CREATE TABLE items (id int8, customer int, day date, price numeric(10, 2), name text);
+SELECT create_distributed_table('items', 'customer');
+CREATE TABLE groups (customer int, kind int);
+SELECT create_reference_table('groups');
+CREATE TABLE archive (id int8, customer int, price numeric(10, 2)) USING columnar;
+SELECT create_distributed_table('archive', 'customer');
+INSERT INTO items SELECT i, abs(hashint8(i)) % 900, date '2026-01-01' + (i % 365)::int, (i * 7919 % 100000) / 100.0, 'name ' || i * 31 % 5000
+FROM generate_series(1, 40000::int8) i;
+INSERT INTO groups SELECT i, i % 12 FROM generate_series(0, 899) i;
+INSERT INTO archive SELECT id, customer, price FROM items WHERE id % 2 = 0;
+ANALYZE items; ANALYZE groups; ANALYZE archive;
+SQL
+
+# Switches gpusort on or off on workers.
+sub workers
+{
+	my ($on) = @_;
+	$nodes{$_}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.enabled = $on") foreach qw(worker1 worker2);
+	$nodes{$_}->reload foreach qw(worker1 worker2);
+	return;
+}
+
+my %queries = (
+	'ORDER BY' => 'SELECT * FROM items ORDER BY day, price DESC, id',
+	'LIMIT under the guess' => 'SELECT id, price FROM items ORDER BY price, id LIMIT 9000',
+	'LIMIT over the guess' => 'SELECT id, price FROM items ORDER BY price, id LIMIT 11000',
+	'a window by the distribution column' => 'SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) FROM items ORDER BY id',
+	'a window by another' => 'SELECT id, rank() OVER (PARTITION BY day ORDER BY price, id) FROM items ORDER BY id',
+	'DISTINCT ON' => 'SELECT DISTINCT ON (customer) customer, day, id FROM items ORDER BY customer, day DESC, id',
+	'DISTINCT' => 'SELECT DISTINCT name FROM items ORDER BY name',
+	'count(DISTINCT) by the distribution column' => 'SELECT customer, count(DISTINCT day) FROM items GROUP BY customer ORDER BY customer',
+	'count(DISTINCT) by another' => 'SELECT day, count(DISTINCT name) FROM items GROUP BY day ORDER BY day',
+	'our aggregates by the distribution column' =>
+	  'SELECT customer, gpu_median(price::float8) m, gpu_count_distinct(name) d, gpu_sort_agg(id) FROM items GROUP BY customer ORDER BY customer',
+	'runs by the distribution column' => 'SELECT customer, gpu_rle(day, id) FROM items GROUP BY customer ORDER BY customer',
+	'a percentile' => 'SELECT customer, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY customer ORDER BY customer',
+	'a reference table' => 'SELECT i.id, g.kind FROM items i JOIN groups g USING (customer) ORDER BY g.kind, i.id',
+	'a columnar table' => 'SELECT * FROM archive ORDER BY price, id',
+	'a repartitioned join' =>
+	  'SELECT a.id, b.id AS other FROM items a JOIN archive b ON a.id = b.id ORDER BY a.id');
+my $moved = 'SET citus.enable_repartition_joins = on;';
+foreach my $what (sort keys %queries)
+{
+	my %digests;
+
+	foreach my $there (qw(on off))
+	{
+		workers($there);
+		foreach my $here (qw(on off))
+		{
+			my $rows = $coordinator->safe_psql('postgres', "$moved SET gpusort.enabled = $here; SELECT count(*), md5(string_agg(r::text, '|')) FROM ($queries{$what} OFFSET 0) r");
+			push @{ $digests{$rows} }, "$here here, $there there";
+		}
+	}
+	is(keys %digests, 1, "$what: the same rows with gpusort on and off, here and there") or diag(explain(\%digests));
+	unlike((keys %digests)[0], qr/^0\|/, 'and there are some');
+}
+workers('on');
+
+# Where sorts are replaced.
+like(plan_of($coordinator, $queries{'a window by the distribution column'}), qr/WindowAgg\s+->  Custom Scan \(GpuSort\)/, 'a window is sorted on the workers');
+like(plan_of($coordinator, $queries{'a window by another'}), qr/WindowAgg\s+->  Custom Scan \(GpuSort\)\n.*Citus Adaptive/s,
+	'one that is combined on the coordinator is sorted there');
+like(plan_of($coordinator, $queries{'ORDER BY'}), qr/Custom Scan \(GpuSort\)\n.*->  Custom Scan \(Citus Adaptive\)/s, 'ORDER BY on the coordinator');
+
+# A LIMIT above the guess, of more rows than were guessed: only the first are kept once that shows.
+$coordinator->safe_psql('postgres', 'INSERT INTO items SELECT id + i * 100000, customer, day, price, name FROM items, generate_series(1, 5) i');
+like(plan_of($coordinator, "SELECT * FROM (SELECT id, price FROM items OFFSET 0) x ORDER BY price, id LIMIT 11000", 'ANALYZE, COSTS OFF, TIMING OFF'),
+	qr/top-N heapsort/, 'a LIMIT over the guess keeps the first rows only');
+
+# A worker that is restarted under a query: an error or the right answer, and then the right answer.
+my $session = $coordinator->background_psql('postgres', on_error_stop => 0);
+my $asked = 'SELECT count(*) FROM (SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) FROM items OFFSET 0) x';
+$session->{run}->pump_nb;
+$session->{stdin} .= "$asked;\n";
+$session->{run}->pump_nb;
+$nodes{worker2}->restart('immediate');
+$session->query('SELECT 1');
+$session->{stderr} = '';
+ok($coordinator->poll_query_until('postgres', $asked, '240000'), 'the session of a worker that came back');
+$session->quit;
+
+# Libraries in other orders: Citus wants to be the first.
+my $node = PostgreSQL::Test::Cluster->new('order');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'gpusort, citus'");
+isnt($node->start(fail_ok => 1), 1, 'gpusort before Citus: the server does not start');
+like(slurp_file($node->logfile), qr/Citus has to be loaded first/, "and Citus' message says why");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'citus'\nsession_preload_libraries = 'gpusort'\ngpusort.min_rows = 0");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION citus; CREATE EXTENSION gpusort');
+like(plan_of($node, 'SELECT i FROM generate_series(1, 10000) i ORDER BY -i'), qr/GpuSort/, 'gpusort in sessions, Citus in the server');
+
+done_testing();
