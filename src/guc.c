@@ -19,6 +19,7 @@ int			gpusort_verify = VERIFY_AUTO;
 bool		gpusort_explain_machine = true;
 bool		gpusort_parallel_blocks = true;
 bool		gpusort_aggregates = true;
+bool		gpusort_parallel_windows = true;
 double		gpusort_cpu_row_cost = 0.02;
 double		gpusort_cpu_key_cost = 0.0075;
 double		gpusort_merge_row_cost = 0.015;
@@ -124,6 +125,10 @@ define_sort_settings(void)
 							 "Lets gpusort plan aggregates that sort for themselves.",
 							 "Its own take the place of PostgreSQL's, with the same results.",
 							 &gpusort_aggregates, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.parallel_windows",
+							 "Lets parallel workers compute windows, DISTINCT and groups, each a share of them.",
+							 "Each participant reads all rows and sorts those of its share.",
+							 &gpusort_parallel_windows, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	define_costs();
 }
 

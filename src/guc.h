@@ -12,6 +12,7 @@ extern int	gpusort_verify;
 extern bool gpusort_explain_machine;
 extern bool gpusort_parallel_blocks;
 extern bool gpusort_aggregates;
+extern bool gpusort_parallel_windows;
 extern double gpusort_cpu_row_cost;
 extern double gpusort_cpu_key_cost;
 extern double gpusort_merge_row_cost;

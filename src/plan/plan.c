@@ -121,7 +121,26 @@ make_gpusort(Sort *sort)
 	scan->custom_scan_tlist = sort->plan.targetlist;
 	scan->custom_private = list_make5(attnos, sortops, collations, nulls_first, list_copy(attnos));
 	scan->custom_private = lappend(scan->custom_private, list_make1_int(OUTPUT_ROWS));
+	scan->custom_private = lappend(scan->custom_private, NIL);
 	scan->methods = &gpusort_scan_methods;
+	return (Plan *) scan;
+}
+
+/*
+ * Makes the node that takes the place of a Sort and of the node above it, which says that it is to sort a share.
+ * Costs, rows, id and parameters are the upper one's, which the Gather knows.
+ */
+static Plan *
+make_share(const Plan *share)
+{
+	CustomScan *scan = (CustomScan *) make_gpusort(castNode(Sort, outerPlan(share)));
+	Plan		sort = scan->scan.plan;
+
+	scan->scan.plan = *share;
+	scan->scan.plan.targetlist = sort.targetlist;
+	scan->scan.plan.lefttree = sort.lefttree;
+	scan->flags = 0;
+	list_nth_cell(scan->custom_private, PRIVATE_SHARE)->ptr_value = share_description(share);
 	return (Plan *) scan;
 }
 
@@ -161,6 +180,15 @@ find_sorting_aggregates(Node *node, void *context)
 		return false;			/* there are no aggregates in an aggregate's arguments */
 	}
 	return expression_tree_walker(node, find_sorting_aggregates, context);
+}
+
+List *
+sorting_aggregates(List *exprs)
+{
+	List	   *aggregates = NIL;
+
+	find_sorting_aggregates((Node *) exprs, &aggregates);
+	return aggregates;
 }
 
 /* Says which sorts happen inside an Agg, where no node of the plan can take their place. */
@@ -247,6 +275,12 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 	if (plan == NULL)
 		return NULL;
 	check_stack_depth();
+	if (is_share(plan))
+	{
+		plan = make_share(plan);
+		plan->lefttree = walk(stmt, plan->lefttree, no_bound);
+		return plan;
+	}
 	below = bound_below(plan, bound);
 	if (IsA(plan, Agg))
 		presort_aggregates((Agg *) plan);

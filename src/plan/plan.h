@@ -33,6 +33,9 @@ extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
  */
 extern bool sort_is_ours(double rows, SortBound bound, const char **why);
 
+/* The aggregates in expressions that sort their input themselves, each once. */
+extern List *sorting_aggregates(List *exprs);
+
 /* Is the walk certain to see the plan that is being made?  Only then are costs lowered. */
 extern bool plan_will_be_walked;
 
@@ -80,6 +83,14 @@ extern void drop_key_copies(PlannedStmt *stmt, GatherMerge *gather);
 
 /* plan_price.c: forgets what it remembers of a query, before its memory is another one's. */
 extern void forget_query(void);
+
+/*
+ * plan_shares.c: is it the node that stands above a Sort of which each participant does a share?
+ */
+extern bool is_share(const Plan *plan);
+
+/* What such a node tells the sort that takes its place, and the Sort's. */
+extern List *share_description(const Plan *plan);
 
 /* In _PG_init: the planner's hooks. */
 extern void gpusort_plan_init(void);

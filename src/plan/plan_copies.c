@@ -108,8 +108,7 @@ copy_gather_merge(ChainCopy *chain, GatherMergePath *merge)
 	return &copy->path;
 }
 
-/* Does a relation's output hold what it takes to sort by all pathkeys? */
-static bool
+bool
 can_sort_by(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
 {
 	ListCell   *lc;

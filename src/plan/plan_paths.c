@@ -203,10 +203,29 @@ offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
 		target = source;
 	offer_with_target(root, ordered, cheap_sort(root, ordered, input->cheapest_total_path, root->sort_pathkeys,
 												bound_from_above(root, false)), target);
+	/* over window functions only if they are of shares */
+	ordered->consider_parallel = ordered->consider_parallel ||
+		(input->consider_parallel && input->partial_pathlist != NIL && safe_in_shares(root, target->exprs));
 	if (ordered->consider_parallel)
 		offer_with_target(root, ordered, cheap_merge(root, ordered, input, root->sort_pathkeys,
 													 bound_from_above(root, true),
 													 equal(source->exprs, target->exprs)), target);
+}
+
+/* The order that DISTINCT is computed in: one is a prefix of the other, and DISTINCT ON needs the longer one. */
+static List *
+order_of_distinct(PlannerInfo *root)
+{
+	return list_length(root->sort_pathkeys) > list_length(root->distinct_pathkeys) ?
+		root->sort_pathkeys : root->distinct_pathkeys;
+}
+
+/* May DISTINCT be computed over sorts? */
+static bool
+distinct_is_sortable(PlannerInfo *root, const RelOptInfo *distinct)
+{
+	return distinct->pathlist != NIL && root->distinct_pathkeys != NIL &&
+		grouping_is_sortable(root->parse->distinctClause);
 }
 
 /*
@@ -215,30 +234,18 @@ offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
 static List *
 cheap_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 {
-	List	   *pathkeys = root->distinct_pathkeys;
+	List	   *pathkeys = order_of_distinct(root);
 	Path	   *known = distinct->pathlist ? linitial(distinct->pathlist) : NULL;
 	List	   *result = NIL;
 	ListCell   *lc;
 
-	if (known == NULL || pathkeys == NIL || !grouping_is_sortable(root->parse->distinctClause))
+	if (!distinct_is_sortable(root, distinct))
 		return NIL;
-	/* one is a prefix of the other, and DISTINCT ON needs the longer one */
-	if (list_length(root->sort_pathkeys) > list_length(pathkeys))
-		pathkeys = root->sort_pathkeys;
 	foreach(lc, cheap_sorts(root, distinct, input, pathkeys))
 		result = lappend(result, create_upper_unique_path(root, distinct, lfirst(lc),
 														  list_length(root->distinct_pathkeys), known->rows));
 	return result;
 }
-
-/* What the server's ways of grouping all input rows have in common. */
-typedef struct Grouping
-{
-	List	   *clause;
-	List	   *qual;
-	double		groups;
-	PathTarget *target;
-} Grouping;
 
 /* Finds it in what the server has made; false if it made nothing like a sorted aggregate. */
 static bool
@@ -294,37 +301,65 @@ sort_may_win(PlannerInfo *root, const RelOptInfo *input, const RelOptInfo *group
  * aggregates, or one over an index.
  */
 static List *
-cheap_group(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
+cheap_group(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, const Grouping *grouping,
+			const AggClauseCosts *costs)
 {
-	AggClauseCosts costs;
-	Grouping	grouping;
 	List	   *result = NIL;
-	List	   *sorts;
 	ListCell   *lc;
 
-	if (!find_grouping(root, grouped, &grouping) || !grouping_is_sortable(grouping.clause))
-		return NIL;
-	sorts = cheap_sorts(root, grouped, input, root->group_pathkeys);
-	if (sorts == NIL)
-		return NIL;
-	memset(&costs, 0, sizeof(costs));
-	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	foreach(lc, sorts)
-		result = lappend(result, create_agg_path(root, grouped, lfirst(lc), grouping.target, AGG_SORTED,
-												 AGGSPLIT_SIMPLE, grouping.clause, grouping.qual, &costs,
-												 grouping.groups));
+	foreach(lc, cheap_sorts(root, grouped, input, root->group_pathkeys))
+		result = lappend(result, create_agg_path(root, grouped, lfirst(lc), grouping->target, AGG_SORTED,
+												 AGGSPLIT_SIMPLE, grouping->clause, grouping->qual, costs,
+												 grouping->groups));
 	return result;
 }
 
-/* Offers sorted aggregates: of a partition no second one where the server has made one. */
+/*
+ * Offers what several participants do, each with a share of the groups: to what is above in workers, and to this
+ * process.
+ */
 static void
-offer_groups(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
+offer_shares(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *shares)
+{
+	if (shares == NIL)
+		return;
+	/* the server does not expect workers above window functions */
+	rel->consider_parallel = true;
+	offer_path(root, stage, rel, &rel->partial_pathlist, linitial(shares));
+	offer_path(root, stage, rel, &rel->pathlist, lsecond(shares));
+}
+
+/* What DISTINCT is offered. */
+static void
+offer_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
+{
+	offer_all(root, UPPERREL_DISTINCT, distinct, &distinct->pathlist, copy_paths(root, distinct, NULL,
+																				  distinct->pathlist));
+	offer_all(root, UPPERREL_DISTINCT, distinct, &distinct->pathlist, cheap_distinct(root, input, distinct));
+	if (distinct_is_sortable(root, distinct))
+		offer_shares(root, UPPERREL_DISTINCT, distinct,
+					 share_distinct(root, input, distinct, order_of_distinct(root),
+									((Path *) linitial(distinct->pathlist))->rows));
+}
+
+/* What GROUP BY is offered: of a partition no second sorted aggregate where the server has made one. */
+static void
+offer_grouped(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 {
 	List	   *copies = copy_paths(root, grouped, NULL, grouped->pathlist);
+	AggClauseCosts costs;
+	Grouping	grouping;
 
 	offer_all(root, UPPERREL_GROUP_AGG, grouped, &grouped->pathlist, copies);
-	if (copies == NIL || !IS_OTHER_REL(grouped))
-		offer_all(root, UPPERREL_GROUP_AGG, grouped, &grouped->pathlist, cheap_group(root, input, grouped));
+	if (copies != NIL && IS_OTHER_REL(grouped))
+		return;
+	if (!find_grouping(root, grouped, &grouping) || !grouping_is_sortable(grouping.clause))
+		return;
+	memset(&costs, 0, sizeof(costs));
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	offer_all(root, UPPERREL_GROUP_AGG, grouped, &grouped->pathlist,
+			  cheap_group(root, input, grouped, &grouping, &costs));
+	offer_shares(root, UPPERREL_GROUP_AGG, grouped, share_groups(root, input, grouped, &grouping, &costs));
 }
 
 /* Offers what a stage of planning can do with cheaper sorts. */
@@ -338,10 +373,10 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 			break;
 		case UPPERREL_WINDOW:
 			offer_all(root, stage, output, &output->pathlist, copy_paths(root, output, input, output->pathlist));
+			offer_shares(root, stage, output, share_windows(root, input, output));
 			break;
 		case UPPERREL_DISTINCT:
-			offer_all(root, stage, output, &output->pathlist, copy_paths(root, output, NULL, output->pathlist));
-			offer_all(root, stage, output, &output->pathlist, cheap_distinct(root, input, output));
+			offer_distinct(root, input, output);
 			break;
 		case UPPERREL_PARTIAL_DISTINCT:
 			offer_all(root, stage, output, &output->partial_pathlist,
@@ -349,7 +384,7 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 			break;
 		case UPPERREL_GROUP_AGG:
 			if (sort_may_win(root, input, output))
-				offer_groups(root, input, output);
+				offer_grouped(root, input, output);
 			break;
 		default:
 			break;

@@ -9,6 +9,12 @@
 /* plan_price.c: how much less a SortPath of ours costs than it says, 0 if it is not to be ours. */
 extern Cost sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound);
 
+/* What a sort of ours of so many rows of an input takes. */
+extern Cost sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows);
+
+/* What so many rows of some width take in blocks from workers to the leader, which gives them out. */
+extern Cost blocks_price(double rows, int width);
+
 /* How much less a Gather Merge costs than it says because the rows of a sort of ours come to it in blocks. */
 extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
 
@@ -30,5 +36,36 @@ extern List *cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, 
 
 /* plan_copies.c: paths like those of a list, over cheaper sorts; window functions may sort the input anew, if given. */
 extern List *copy_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *paths);
+
+/* plan_copies.c: does a relation's output hold what it takes to sort by all pathkeys? */
+extern bool can_sort_by(PlannerInfo *root, RelOptInfo *rel, List *pathkeys);
+
+/* What the server's ways of grouping all input rows have in common. */
+typedef struct Grouping
+{
+	List	   *clause;
+	List	   *qual;
+	double		groups;
+	PathTarget *target;
+} Grouping;
+
+/*
+ * plan_shares.c: like the window functions of one of the server's paths, those of a participant for a share of the
+ * groups, as a partial path, and a Gather over it; NIL if that cannot be.
+ */
+extern List *share_windows(PlannerInfo *root, RelOptInfo *input, RelOptInfo *window);
+
+/* The same of DISTINCT, over that order, with so many rows. */
+extern List *share_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct, List *pathkeys, double rows);
+
+/* The same of GROUP BY. */
+extern List *share_groups(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, const Grouping *grouping,
+						  const AggClauseCosts *costs);
+
+/*
+ * May workers compute expressions?  The server takes window functions for restricted, because they would give different
+ * answers in different processes.  But here each answer comes from one process.
+ */
+extern bool safe_in_shares(PlannerInfo *root, List *exprs);
 
 #endif

@@ -206,6 +206,14 @@ query_is_foreign(PlannerInfo *root)
 }
 
 Cost
+sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
+{
+	PathSortKeys keys = collect_keys(root, pathkeys, input->rows);
+
+	return our_cost(rows, input->pathtarget->width, &keys);
+}
+
+Cost
 sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 {
 	PathSortKeys keys;
@@ -227,19 +235,25 @@ merge_row_cost(int width)
 }
 
 Cost
+blocks_price(double rows, int width)
+{
+	return rows * merge_row_cost(width) +
+		ceil(rows * bytes_of_row(width) / BLOCK_BYTES) * parallel_tuple_cost;
+}
+
+Cost
 merge_saving(const GatherMergePath *merge, SortBound bound)
 {
 	const Path *sort = merge->subpath;
 	Cost		theirs = merge->path.total_cost - merge->path.startup_cost - (sort->total_cost - sort->startup_cost);
 	double		rows = merge->path.rows;
 	int			width = sort->pathtarget->width;
-	Cost		ours = rows * merge_row_cost(width);
+	Cost		ours = blocks_price(rows, width);
 
 	/* the target of a node in between would be computed of single rows */
 	if (!gpusort_parallel_blocks || !IsA(sort, SortPath) ||
 		!equal(merge->path.pathtarget->exprs, sort->pathtarget->exprs) || !sort_is_ours(sort->rows, bound, NULL))
 		return 0;
-	ours += ceil(rows * bytes_of_row(width) / BLOCK_BYTES) * parallel_tuple_cost;
 	/* comparisons, where bytes that were made by different processes do not decide */
 	if (!pathkeys_travel(sort->pathkeys))
 		ours += rows * 2 * cpu_operator_cost * LOG2(merge->num_workers + 1.0);

@@ -64,15 +64,13 @@ append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_
 		appendStringInfoString(out, " NULLS LAST");
 }
 
-/* A key's expression as PostgreSQL writes it. */
+/* A column's expression as PostgreSQL writes it. */
 static char *
-key_text(CustomScanState *node, int key, Node **expr, List *ancestors, ExplainState *es)
+column_text(CustomScanState *node, int attno, Node **expr, List *ancestors, ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	List	   *shown = list_nth(plan->custom_private, PRIVATE_SHOWN);
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
 	bool		prefix = explain_rtable_size(es) > 1 || es->verbose;
-	int			attno = list_nth_int(shown, key);
 	TargetEntry *target = get_tle_by_resno(plan->custom_scan_tlist, (AttrNumber) attno);
 
 	if (target == NULL)
@@ -80,6 +78,15 @@ key_text(CustomScanState *node, int key, Node **expr, List *ancestors, ExplainSt
 	*expr = (Node *) target->expr;
 	*expr = (Node *) makeVar(INDEX_VAR, attno, exprType(*expr), exprTypmod(*expr), exprCollation(*expr), 0);
 	return deparse_expression(*expr, context, prefix, true);
+}
+
+/* The same of a key. */
+static char *
+key_text(CustomScanState *node, int key, Node **expr, List *ancestors, ExplainState *es)
+{
+	List	   *shown = list_nth(((CustomScan *) node->ss.ps.plan)->custom_private, PRIVATE_SHOWN);
+
+	return column_text(node, list_nth_int(shown, key), expr, ancestors, es);
 }
 
 /* Prints the sort keys exactly as PostgreSQL does. */
@@ -384,6 +391,35 @@ gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorte
 	explain_forms(node, columns, sorter, ancestors, es);
 	if (gpusort_explain_machine)
 		explain_machine(stats, before, &node->ss.ps, es);
+}
+
+void
+gpusort_explain_shares(CustomScanState *node, const Shares *shares, List *ancestors, ExplainState *es)
+{
+	int			n;
+	const AttrNumber *columns = shares_columns(shares, &n);
+	List	   *keys = NIL;
+	ShareStats	stats;
+	uint64		most;
+	Node	   *expr;
+
+	for (int i = 0; i < n; i++)
+		keys = lappend(keys, column_text(node, columns[i], &expr, ancestors, es));
+	ExplainPropertyList("Share Key", keys, es);
+	if (!es->analyze)
+		return;
+	stats = shares_stats(shares, &most);
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		indent(es);
+		appendStringInfo(es->str, "Shares: " UINT64_FORMAT "  Rows Seen: " UINT64_FORMAT "  Rows Kept: " UINT64_FORMAT
+						 "  Largest: " UINT64_FORMAT "\n", stats.batches, stats.seen, stats.kept, most);
+		return;
+	}
+	ExplainPropertyInteger("Shares", NULL, (int64) stats.batches, es);
+	ExplainPropertyInteger("Rows Seen", NULL, (int64) stats.seen, es);
+	ExplainPropertyInteger("Rows Kept", NULL, (int64) stats.kept, es);
+	ExplainPropertyInteger("Largest Share", NULL, (int64) most, es);
 }
 
 void

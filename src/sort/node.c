@@ -34,6 +34,9 @@ typedef struct GpuSortState
 	SorterStages before;		/* of the sorts that rescans have ended */
 	GpusortOutput output;
 	BlockWriter *writer;		/* NULL until the first block is asked for */
+	Shares	   *shares;			/* NULL: all rows are this node's */
+	bool		read;			/* the child has been read since its last rescan */
+	bool		ended;			/* of shares: none is left */
 } GpuSortState;
 
 static Node *create_state(CustomScan *scan);
@@ -81,8 +84,17 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	css->ss.ps.ps_ProjInfo = NULL;
 	gpusort_read_columns(&node->columns, scan);
 	node->output = (GpusortOutput) linitial_int(list_nth(scan->custom_private, PRIVATE_OUTPUT));
+	if (list_nth(scan->custom_private, PRIVATE_SHARE) != NIL)
+	{
+		node->shares = shares_open(list_nth(scan->custom_private, PRIVATE_SHARE),
+								   ExecGetResultType(outerPlanState(css)));
+		/* the next time this participant may have another share */
+		node->random_access = false;
+	}
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		node->pages = pagescan_open(outerPlanState(css));
+	if (node->shares && node->pages)
+		pagescan_share(node->pages, node->shares);
 }
 
 /* The number of rows that the Limit above will fetch at most, 0 if it does not say. */
@@ -106,7 +118,49 @@ bound_is_small(GpuSortState *node, int64 bound)
 	return bound > 0 && bound < GPUSORT_BOUND_FRACTION * node->css.ss.ps.plan->plan_rows;
 }
 
-/* Reads all rows of the child into a new sort. */
+/* Reads the rows of the child into a sort, of which no more than bound are wanted, if that is not 0. */
+static void
+read_rows(GpuSortState *node, int64 bound)
+{
+	PlanState  *outer = outerPlanState(node);
+
+	for (;;)
+	{
+		TupleTableSlot *slot = ExecProcNode(outer);
+
+		if (TupIsNull(slot))
+			break;
+		sorter_put(node->sorter, slot);
+		if (node->pages)
+			pagescan_take(node->pages, node->sorter);
+		if (bound > 0)
+			sorter_bound(node->sorter, bound);
+	}
+}
+
+/* Reads the rows of this participant's share; returns how many others there were. */
+static uint64
+read_share(GpuSortState *node)
+{
+	PlanState  *outer = outerPlanState(node);
+	uint64		passed = 0;
+
+	for (;;)
+	{
+		TupleTableSlot *slot = ExecProcNode(outer);
+
+		if (TupIsNull(slot))
+			return passed;
+		if (shares_keep(node->shares, slot))
+			sorter_put(node->sorter, slot);
+		else
+			passed++;
+		if (node->pages)
+			passed += pagescan_take_share(node->pages, node->sorter);
+	}
+}
+
+/* Reads all rows of the child, or those of the share that was claimed, into a new sort. */
 static void
 load(GpuSortState *node)
 {
@@ -116,34 +170,29 @@ load(GpuSortState *node)
 	int64		bound = current_bound(node);
 	SorterFallback fallback = SORTER_OURS;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	uint64		passed = 0;
 	Sorter	   *sorter;
 
 	if (!gpusort_enabled)
 		fallback = SORTER_DISABLED;
 	else if (bound_is_small(node, bound))
 		fallback = SORTER_BOUND;
-	sorter = sorter_begin(&node->columns, ExecGetResultType(outer), node->random_access, outer->plan->plan_rows,
-						  fallback, bound);
+	sorter = sorter_begin(&node->columns, ExecGetResultType(outer), node->random_access,
+						  node->css.ss.ps.plan->plan_rows, fallback, bound);
 	MemoryContextSwitchTo(old);
 	node->sorter = sorter;
 	node->bound_done = bound;
 
 	estate->es_direction = ForwardScanDirection;
-	for (;;)
-	{
-		TupleTableSlot *slot = ExecProcNode(outer);
-
-		if (TupIsNull(slot))
-			break;
-		sorter_put(sorter, slot);
-		if (node->pages)
-			pagescan_take(node->pages, sorter);
-		if (bound > 0)
-			sorter_bound(sorter, bound);
-	}
+	if (node->shares && !shares_keep_all(node->shares))
+		passed = read_share(node);
+	else
+		read_rows(node, bound);
 	sorter_finish(sorter);
 	estate->es_direction = direction;
-	node->sorted = true;
+	node->sorted = node->read = true;
+	if (node->shares)
+		shares_note(node->shares, sorter_stats(sorter)->rows + passed, sorter_stats(sorter)->rows);
 }
 
 /* The next row for a block. */
@@ -178,21 +227,6 @@ next_block(GpuSortState *node)
 	return ExecStoreMinimalTuple(block, state->ps_ResultTupleSlot, false);
 }
 
-/* ExecCustomScan: the next row in the current direction. */
-static TupleTableSlot *
-exec_node(CustomScanState *css)
-{
-	GpuSortState *node = (GpuSortState *) css;
-
-	CHECK_FOR_INTERRUPTS();
-	if (unlikely(!node->sorted))
-		load(node);
-	if (node->output != OUTPUT_ROWS)
-		return next_block(node);
-	return sorter_get(node->sorter, ScanDirectionIsForward(css->ss.ps.state->es_direction),
-					  css->ss.ps.ps_ResultTupleSlot);
-}
-
 /* Forgets what has been given out of the sort; the result slot may point into its rows. */
 static void
 drop_output(GpuSortState *node)
@@ -217,6 +251,55 @@ drop_sort(GpuSortState *node)
 	node->sorted = false;
 }
 
+/* Has the rows of the next share in order; false if there is none. */
+static bool
+load_share(GpuSortState *node)
+{
+	node->ended = node->ended || !shares_claim(node->shares);
+	if (node->ended)
+		return false;
+	if (node->sorted)
+		drop_sort(node);
+	if (node->read)
+		ExecReScan(outerPlanState(node));
+	load(node);
+	return true;
+}
+
+/* The next row of the shares that this participant claims, one after the other. */
+static TupleTableSlot *
+next_of_shares(GpuSortState *node)
+{
+	TupleTableSlot *result = node->css.ss.ps.ps_ResultTupleSlot;
+
+	for (;;)
+	{
+		if (node->sorted)
+			sorter_get(node->sorter, true, result);
+		if (!TupIsNull(result))
+			return result;
+		if (!load_share(node))
+			return ExecClearTuple(result);
+	}
+}
+
+/* ExecCustomScan: the next row in the current direction. */
+static TupleTableSlot *
+exec_node(CustomScanState *css)
+{
+	GpuSortState *node = (GpuSortState *) css;
+
+	CHECK_FOR_INTERRUPTS();
+	if (node->shares)
+		return next_of_shares(node);
+	if (unlikely(!node->sorted))
+		load(node);
+	if (node->output != OUTPUT_ROWS)
+		return next_block(node);
+	return sorter_get(node->sorter, ScanDirectionIsForward(css->ss.ps.state->es_direction),
+					  css->ss.ps.ps_ResultTupleSlot);
+}
+
 /* EndCustomScan */
 static void
 end_node(CustomScanState *css)
@@ -232,6 +315,11 @@ rescan_node(CustomScanState *css)
 	GpuSortState *node = (GpuSortState *) css;
 	PlanState  *outer = outerPlanState(css);
 
+	if (node->shares)
+	{
+		shares_rescan(node->shares);
+		node->ended = false;
+	}
 	if (!node->sorted)
 		return;
 	if (outer->chgParam != NULL || !node->random_access ||
@@ -240,6 +328,7 @@ rescan_node(CustomScanState *css)
 		drop_sort(node);
 		if (outer->chgParam == NULL)
 			ExecReScan(outer);
+		node->read = false;
 	}
 	else
 	{
@@ -274,7 +363,45 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	GpuSortState *node = (GpuSortState *) css;
 
+	if (node->shares)
+		gpusort_explain_shares(css, node->shares, ancestors, es);
 	gpusort_explain(css, &node->columns, node->sorted ? node->sorter : NULL, &node->before, ancestors, es);
+}
+
+/* EstimateDSMCustomScan: only of a node with shares, which alone is parallel-aware; so are all of the next four. */
+static Size
+estimate_shared(CustomScanState *css, ParallelContext *parallel)
+{
+	return shares_shared_bytes(parallel);
+}
+
+/* InitializeDSMCustomScan */
+static void
+init_shared(CustomScanState *css, ParallelContext *parallel, void *memory)
+{
+	shares_init_shared(((GpuSortState *) css)->shares, parallel, memory);
+}
+
+/* ReInitializeDSMCustomScan: the plan is to be run again. */
+static void
+reset_shared(CustomScanState *css, ParallelContext *parallel, void *memory)
+{
+	shares_reset_shared(((GpuSortState *) css)->shares, parallel, memory);
+}
+
+/* InitializeWorkerCustomScan */
+static void
+attach_shared(CustomScanState *css, shm_toc *toc, void *memory)
+{
+	shares_attach(((GpuSortState *) css)->shares, memory);
+}
+
+/* ShutdownCustomScan: shared memory is about to go. */
+static void
+shut_down(CustomScanState *css)
+{
+	if (((GpuSortState *) css)->shares)
+		shares_detach(((GpuSortState *) css)->shares);
 }
 
 static const CustomExecMethods exec_methods = {
@@ -285,6 +412,11 @@ static const CustomExecMethods exec_methods = {
 	.ReScanCustomScan = rescan_node,
 	.MarkPosCustomScan = mark_node,
 	.RestrPosCustomScan = restore_node,
+	.EstimateDSMCustomScan = estimate_shared,
+	.InitializeDSMCustomScan = init_shared,
+	.ReInitializeDSMCustomScan = reset_shared,
+	.InitializeWorkerCustomScan = attach_shared,
+	.ShutdownCustomScan = shut_down,
 	.ExplainCustomScan = explain_node,
 };
 

@@ -7,6 +7,7 @@
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
+#include "shares.h"
 #include "sorter.h"
 
 #define GPUSORT_NODE_NAME "GpuSort"
@@ -26,7 +27,8 @@ typedef enum GpusortPrivate
 	PRIVATE_COLLATIONS,			/* OID list */
 	PRIVATE_NULLS_FIRST,		/* integer list of booleans */
 	PRIVATE_SHOWN,				/* integer list: the keys in custom_scan_tlist, for EXPLAIN */
-	PRIVATE_OUTPUT				/* integer list of a GpusortOutput */
+	PRIVATE_OUTPUT,				/* integer list of a GpusortOutput */
+	PRIVATE_SHARE				/* NIL, or by what participants share rows, as shares.h has it */
 } GpusortPrivate;
 
 /* What a GpuSort gives out. */
@@ -39,6 +41,10 @@ typedef enum GpusortOutput
 
 /* Reads the columns that a node of ours sorts by; in the current memory context. */
 extern void gpusort_read_columns(SortColumns *columns, const CustomScan *scan);
+
+/* explain.c: what a sort of shares says of them. */
+extern void gpusort_explain_shares(CustomScanState *node, const Shares *shares, List *ancestors,
+								   struct ExplainState *es);
 
 /*
  * explain.c: ExplainCustomScan of the node, whose sorter is NULL if it has not run; before are the stages of its

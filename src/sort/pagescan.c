@@ -28,6 +28,7 @@ struct PageScan
 {
 	SeqScanState *scan;
 	RowGather  *gather;			/* NULL: rows are the table's tuples */
+	Shares	   *shares;			/* NULL: all are taken */
 };
 
 PageScan *
@@ -48,31 +49,112 @@ pagescan_open(PlanState *child)
 	return result->gather ? result : NULL;
 }
 
-void
-pagescan_take(PageScan *pages, Sorter *sorter)
+/* The rows of the current page that the scan has not given out yet; NULL if there are none. */
+static const OffsetNumber *
+rows_to_come(HeapScanDesc scan, uint32 *count)
 {
-	SeqScanState *node = pages->scan;
-	HeapScanDesc scan = (HeapScanDesc) node->ss.ss_currentScanDesc;
 	uint32		first;
-	uint32		taken;
-	Page		page;
-	ItemId		last;
 
 	if (scan == NULL || !(scan->rs_base.rs_flags & SO_ALLOW_PAGEMODE) || !BufferIsValid(scan->rs_cbuf))
-		return;
+		return NULL;
 	first = (uint32) scan->rs_cindex + 1;
 	if (first >= (uint32) scan->rs_ntuples)
+		return NULL;
+	*count = (uint32) scan->rs_ntuples - first;
+	return scan->rs_vistuples + first;
+}
+
+/* Tells the scan that it has given out so many more rows. */
+static void
+move_past(SeqScanState *node, HeapScanDesc scan, uint32 rows)
+{
+	Page		page = BufferGetPage(scan->rs_cbuf);
+	ItemId		last;
+
+	if (rows == 0)
 		return;
-	page = BufferGetPage(scan->rs_cbuf);
-	taken = sorter_put_page(sorter, page, scan->rs_vistuples + first, (uint32) scan->rs_ntuples - first, pages->gather);
-	if (taken == 0)
-		return;
-	scan->rs_cindex += taken;
+	scan->rs_cindex += rows;
 	last = PageGetItemId(page, scan->rs_vistuples[scan->rs_cindex]);
 	scan->rs_ctup.t_data = (HeapTupleHeader) PageGetItem(page, last);
 	scan->rs_ctup.t_len = ItemIdGetLength(last);
 	ItemPointerSet(&scan->rs_ctup.t_self, BufferGetBlockNumber(scan->rs_cbuf), scan->rs_vistuples[scan->rs_cindex]);
-	count_heap_tuples(scan->rs_base.rs_rd, taken);
+	count_heap_tuples(scan->rs_base.rs_rd, rows);
 	if (node->ss.ps.instrument)
-		InstrUpdateTupleCount(node->ss.ps.instrument, taken);
+		InstrUpdateTupleCount(node->ss.ps.instrument, rows);
+}
+
+void
+pagescan_take(PageScan *pages, Sorter *sorter)
+{
+	HeapScanDesc scan = (HeapScanDesc) pages->scan->ss.ss_currentScanDesc;
+	uint32		count;
+	const OffsetNumber *items = rows_to_come(scan, &count);
+
+	if (items == NULL)
+		return;
+	move_past(pages->scan, scan,
+			  sorter_put_page(sorter, BufferGetPage(scan->rs_cbuf), items, count, pages->gather));
+}
+
+void
+pagescan_share(PageScan *pages, Shares *shares)
+{
+	List	   *targets = pages->scan->ss.ps.plan->targetlist;
+	int			n;
+	const AttrNumber *columns = shares_columns(shares, &n);
+	AttrNumber *attnos = palloc(sizeof(AttrNumber) * n);
+
+	for (int i = 0; i < n; i++)
+		attnos[i] = pages->gather ?
+			castNode(Var, list_nth_node(TargetEntry, targets, columns[i] - 1)->expr)->varattno : columns[i];
+	shares_locate(shares, attnos);
+	pfree(attnos);
+	pages->shares = shares;
+}
+
+/* Finds the rows of the share among those of a page, and the place of each. */
+static uint32
+find_share(PageScan *pages, HeapScanDesc scan, const OffsetNumber *items, uint32 count, OffsetNumber *kept,
+		   uint16 *places)
+{
+	Page		page = BufferGetPage(scan->rs_cbuf);
+	TupleDesc	desc = RelationGetDescr(scan->rs_base.rs_rd);
+	uint32		found = 0;
+	HeapTupleData tuple;
+
+	tuple.t_tableOid = RelationGetRelid(scan->rs_base.rs_rd);
+	ItemPointerSetInvalid(&tuple.t_self);
+	for (uint32 i = 0; i < count; i++)
+	{
+		ItemId		item = PageGetItemId(page, items[i]);
+
+		tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+		tuple.t_len = ItemIdGetLength(item);
+		kept[found] = items[i];
+		places[found] = (uint16) i;
+		found += shares_keep_tuple(pages->shares, &tuple, desc);
+	}
+	return found;
+}
+
+uint32
+pagescan_take_share(PageScan *pages, Sorter *sorter)
+{
+	HeapScanDesc scan = (HeapScanDesc) pages->scan->ss.ss_currentScanDesc;
+	OffsetNumber kept[MaxHeapTuplesPerPage];
+	uint16		places[MaxHeapTuplesPerPage];
+	uint32		count;
+	const OffsetNumber *items = rows_to_come(scan, &count);
+	uint32		found;
+	uint32		taken;
+
+	if (items == NULL)
+		return 0;
+	found = find_share(pages, scan, items, count, kept, places);
+	taken = found == 0 ? 0 : sorter_put_page(sorter, BufferGetPage(scan->rs_cbuf), kept, found, pages->gather);
+	/* the scan gives out itself what could not be taken */
+	if (taken < found)
+		count = places[taken];
+	move_past(pages->scan, scan, count);
+	return count - taken;
 }

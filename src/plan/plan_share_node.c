@@ -1,0 +1,115 @@
+/*
+ * plan_share_node.c: the path of a sort of shares, and the node that stands for it until the plan is walked.
+ *
+ * The node has a planned Sort below, so that it is the server that finds the columns to sort by.
+ */
+#include "postgres.h"
+
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/tlist.h"
+
+#include "src/compat.h"
+#include "plan_shares.h"
+
+/* What looking at a row of others takes, in operators for each key. */
+#define PASSED_ROW_OPERATORS 1.0
+
+static Plan *plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
+						List *plans);
+static Node *no_state(CustomScan *scan);
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "GpuShare",
+	.PlanCustomPath = plan_share,
+};
+
+static const CustomScanMethods scan_methods = {
+	.CustomName = "GpuShare",
+	.CreateCustomScanState = no_state,
+};
+
+bool
+is_share(const Plan *plan)
+{
+	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &scan_methods;
+}
+
+List *
+share_description(const Plan *plan)
+{
+	return ((const CustomScan *) plan)->custom_private;
+}
+
+/* CreateCustomScanState: the node is gone when a plan is run. */
+static Node *
+no_state(CustomScan *scan)
+{
+	elog(ERROR, "a share was planned that no sort does");
+	return NULL;
+}
+
+/* PlanCustomPath: a node over the planned Sort, which the walk makes one. */
+static Plan *
+plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses, List *plans)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	Plan	   *sort = linitial(plans);
+	List	   *attnos = NIL;
+	List	   *equals = NIL;
+	List	   *collations = NIL;
+	ListCell   *lc;
+
+	foreach(lc, path->custom_private)
+	{
+		SortGroupClause *key = lfirst_node(SortGroupClause, lc);
+		TargetEntry *entry = get_sortgroupclause_tle(key, sort->targetlist);
+
+		attnos = lappend_int(attnos, entry->resno);
+		equals = lappend_oid(equals, key->eqop);
+		collations = lappend_oid(collations, exprCollation((Node *) entry->expr));
+	}
+	scan->scan.plan.targetlist = copyObject(sort->targetlist);
+	scan->scan.plan.lefttree = sort;
+	scan->custom_scan_tlist = copyObject(sort->targetlist);
+	scan->custom_private = list_make3(attnos, equals, collations);
+	scan->methods = &scan_methods;
+	return (Plan *) scan;
+}
+
+List *
+keys_of_share_path(const Path *path)
+{
+	const CustomPath *share = (const CustomPath *) path;
+
+	return IsA(path, CustomPath) && share->methods == &path_methods ? share->custom_private : NIL;
+}
+
+Path *
+make_share_path(const ShareBuild *build, List *pathkeys)
+{
+	CustomPath *share = makeNode(CustomPath);
+	Path	   *input = build->input;
+	SortPath   *sort = create_sort_path(build->root, build->output, input, pathkeys, -1.0);
+	Cost		passing = input->rows * PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys);
+	Cost		sorting = sort_price(build->root, input, pathkeys, input->rows * build->fraction);
+
+	share->path.pathtype = T_CustomScan;
+	share->path.parent = build->output;
+	share->path.pathtarget = sort->path.pathtarget;
+	share->path.parallel_aware = true;
+	share->path.parallel_safe = true;
+	share->path.parallel_workers = build->workers;
+	share->path.rows = clamp_row_est(input->rows / build->divisor);
+	share->path.total_cost = (input->total_cost + passing + sorting) * build->scale;
+	share->path.startup_cost = share->path.total_cost;
+	add_disabled_nodes(&share->path, disabled_nodes(input));
+	share->custom_paths = list_make1(sort);
+	share->custom_private = build->keys;
+	share->methods = &path_methods;
+	return &share->path;
+}

@@ -1,0 +1,385 @@
+/*
+ * plan_share_rules.c: what participants may each read in full, and by which keys they share it.
+ *
+ * Every participant reads the same rows only if the input is a matter of nothing but the snapshot.  The order in which
+ * they come may differ, and so must not matter: no LIMIT, no window or aggregate below.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "catalog/pg_class_d.h"
+#include "catalog/pg_proc_d.h"
+#include "catalog/pg_statistic.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+
+#include "src/compat.h"
+#include "src/guc.h"
+#include "plan_shares.h"
+
+/* A key of so many values for each participant falls into even shares. */
+#define VALUES_PER_PARTICIPANT 32
+
+/* Does a query give out all rows that its tables have, whatever order these come in? */
+static bool
+is_plain_query(const Query *query)
+{
+	return !query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs && query->groupClause == NIL &&
+		query->groupingSets == NIL && query->havingQual == NULL && query->distinctClause == NIL &&
+		query->limitCount == NULL && query->limitOffset == NULL && query->setOperations == NULL &&
+		query->rowMarks == NIL;
+}
+
+/* Is a table read alike by all participants? */
+static bool
+is_same_for_all(const RangeTblEntry *entry)
+{
+	switch (entry->rtekind)
+	{
+		case RTE_RELATION:
+			return entry->relkind != RELKIND_FOREIGN_TABLE && entry->tablesample == NULL;
+		case RTE_SUBQUERY:
+			return is_plain_query(entry->subquery);
+		case RTE_JOIN:
+		case RTE_FUNCTION:
+		case RTE_VALUES:
+		case RTE_RESULT:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* The same of all tables of a query and of subqueries in FROM that are still apart. */
+static bool
+tables_are_same_for_all(PlannerInfo *root)
+{
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		RangeTblEntry *entry = root->simple_rte_array[i];
+		RelOptInfo *rel = root->simple_rel_array[i];
+
+		/* joins, and subqueries that have been pulled up */
+		if (rel == NULL)
+			continue;
+		/* the members of UNION ALL stand in the array, too */
+		if (!(entry->rtekind == RTE_SUBQUERY && entry->inh) && !is_same_for_all(entry))
+			return false;
+		if (rel->subroot && !tables_are_same_for_all(rel->subroot))
+			return false;
+	}
+	return true;
+}
+
+/* Is there a volatile function anywhere, be it that workers could call it? */
+static bool
+is_volatile(PlannerInfo *root)
+{
+	ListCell   *lc;
+
+	if (contain_volatile_functions((Node *) root->parse))
+		return true;
+	foreach(lc, root->glob->subroots)
+	{
+		if (contain_volatile_functions((Node *) lfirst_node(PlannerInfo, lc)->parse))
+			return true;
+	}
+	return false;
+}
+
+/* The cheapest path of a relation that every participant could run in full; NULL if there is none. */
+static Path *
+path_for_all(const RelOptInfo *rel)
+{
+	Path	   *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, rel->pathlist)
+	{
+		Path	   *path = lfirst(lc);
+
+		if (path->parallel_safe && path->param_info == NULL &&
+			(best == NULL || path->total_cost < best->total_cost))
+			best = path;
+	}
+	return best;
+}
+
+/* Is a window function called that may not run in workers?  Others are replaced by constants. */
+static Node *
+check_windows(Node *node, void *context)
+{
+	bool	   *unsafe = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, WindowFunc))
+	{
+		WindowFunc *window = (WindowFunc *) node;
+
+		*unsafe = *unsafe || func_parallel(window->winfnoid) != PROPARALLEL_SAFE;
+		/* its arguments stay to be looked at */
+		return (Node *) list_make2(window->args, window->aggfilter);
+	}
+	return expression_tree_mutator(node, check_windows, context);
+}
+
+bool
+safe_in_shares(PlannerInfo *root, List *exprs)
+{
+	bool		unsafe = false;
+	Node	   *rest = check_windows((Node *) exprs, &unsafe);
+
+	return !unsafe && is_parallel_safe(root, rest);
+}
+
+/* The same of all that a stage of planning computes. */
+static bool
+output_is_safe(PlannerInfo *root, const RelOptInfo *output)
+{
+	const Path *path = linitial(output->pathlist);
+
+	return safe_in_shares(root, path->pathtarget->exprs) && safe_in_shares(root, root->parse->windowClause);
+}
+
+/* How many participants the server counts. */
+static double
+divisor_of(int workers)
+{
+	double		divisor = workers;
+
+	if (parallel_leader_participation)
+		divisor += Max(0, 1.0 - 0.3 * workers);
+	return divisor;
+}
+
+bool
+share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output)
+{
+	if (!gpusort_parallel_windows || !input->consider_parallel || input->partial_pathlist == NIL ||
+		IS_OTHER_REL(output) || !output_is_safe(root, output))
+		return false;
+	memset(build, 0, sizeof(ShareBuild));
+	build->root = root;
+	build->output = output;
+	build->input = path_for_all(input);
+	build->workers = ((Path *) linitial(input->partial_pathlist))->parallel_workers;
+	build->divisor = divisor_of(build->workers);
+	build->scale = 1;
+	return build->input != NULL && sort_is_ours(build->input->rows, UNBOUNDED, NULL) &&
+		tables_are_same_for_all(root) && !is_volatile(root);
+}
+
+/* The share of the most common value of an expression, NULL included; 0 if it is not known. */
+static double
+most_common(PlannerInfo *root, Node *expr)
+{
+	VariableStatData variable;
+	AttStatsSlot slot;
+	double		share = 0;
+
+	examine_variable(root, expr, 0, &variable);
+	if (HeapTupleIsValid(variable.statsTuple))
+	{
+		share = ((Form_pg_statistic) GETSTRUCT(variable.statsTuple))->stanullfrac;
+		if (get_attstatsslot(&slot, variable.statsTuple, STATISTIC_KIND_MCV, InvalidOid, ATTSTATSSLOT_NUMBERS))
+		{
+			if (slot.nnumbers > 0)
+				share = Max(share, slot.numbers[0]);
+			free_attstatsslot(&slot);
+		}
+	}
+	ReleaseVariableStats(variable);
+	return share;
+}
+
+/* The part of all rows that falls to the busiest participant by keys of so many values. */
+static double
+busiest(double values, double common, double divisor)
+{
+	double		even = (1 + 1.2 * sqrt(divisor / Max(values, 1))) / divisor;
+
+	return Min(1, common + (1 - common) * even);
+}
+
+/* Has each participant values enough of a key? */
+static bool
+is_fine(double values, const ShareBuild *build)
+{
+	return values >= VALUES_PER_PARTICIPANT * (build->workers + 1);
+}
+
+bool
+share_choose_keys(ShareBuild *build, List *keys)
+{
+	List	   *targets = build->root->processed_tlist;
+	double		rows = build->input->rows;
+	double		common = 1;
+	ListCell   *lc;
+
+	build->fraction = 1;
+	foreach(lc, keys)
+	{
+		SortGroupClause *key = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(key, targets);
+		double		values = estimate_num_groups(build->root, list_make1(expr), rows, NULL, NULL);
+		double		most = most_common(build->root, expr);
+		double		fraction = busiest(values, most, build->divisor);
+
+		if (!key->hashable)
+			continue;
+		common *= most;
+		build->keys = lappend(build->keys, key);
+		if (is_fine(values, build) && fraction < build->fraction)
+		{
+			build->fraction = fraction;
+			keys = list_make1(key);
+		}
+	}
+	if (build->keys == NIL)
+		return false;
+	if (build->fraction < 1)
+		build->keys = keys;
+	else
+		build->fraction = busiest(estimate_num_groups(build->root, get_sortgrouplist_exprs(build->keys, targets), rows,
+													  NULL, NULL), common, build->divisor);
+	return build->fraction < 1;
+}
+
+/* Something that rows of one group have in common. */
+typedef struct GroupKey
+{
+	Node	   *expr;
+	Oid			equals;
+} GroupKey;
+
+/* Has a list of GroupKeys such a one? */
+static bool
+has_key(List *keys, Node *expr, Oid equals)
+{
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		const GroupKey *key = lfirst(lc);
+
+		if (key->equals == equals && equal(key->expr, expr))
+			return true;
+	}
+	return false;
+}
+
+/* Are groups by such keys whole where a path is shared out by others? */
+static bool
+keys_cover(PlannerInfo *root, List *keys, List *share_keys)
+{
+	ListCell   *lc;
+
+	foreach(lc, share_keys)
+	{
+		SortGroupClause *key = lfirst_node(SortGroupClause, lc);
+
+		if (!has_key(keys, get_sortgroupclause_expr(key, root->processed_tlist), key->eqop))
+			return false;
+	}
+	return true;
+}
+
+/* What keys are in a subquery; those that are not one of its columns are left out. */
+static List *
+keys_in_subquery(const RelOptInfo *rel, List *keys)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		const GroupKey *key = lfirst(lc);
+		const Var  *var = (const Var *) key->expr;
+		TargetEntry *entry;
+		GroupKey   *inner;
+
+		if (!IsA(var, Var) || (Index) var->varno != rel->relid || var->varlevelsup != 0)
+			continue;
+		entry = get_tle_by_resno(rel->subroot->processed_tlist, var->varattno);
+		if (entry == NULL || exprCollation((Node *) entry->expr) != var->varcollid)
+			continue;
+		inner = palloc(sizeof(GroupKey));
+		inner->expr = (Node *) entry->expr;
+		inner->equals = key->equals;
+		result = lappend(result, inner);
+	}
+	return result;
+}
+
+/* Does each participant of a partial path have whole groups by these keys? */
+static bool
+groups_are_whole(PlannerInfo *root, const Path *path, List *keys)
+{
+	check_stack_depth();
+	switch (nodeTag(path))
+	{
+		case T_ProjectionPath:
+			return groups_are_whole(root, ((const ProjectionPath *) path)->subpath, keys);
+		case T_SortPath:
+			return groups_are_whole(root, ((const SortPath *) path)->subpath, keys);
+		case T_WindowAggPath:
+			return groups_are_whole(root, ((const WindowAggPath *) path)->subpath, keys);
+		case T_UpperUniquePath:
+			return groups_are_whole(root, ((const UpperUniquePath *) path)->subpath, keys);
+		case T_AggPath:
+			return groups_are_whole(root, ((const AggPath *) path)->subpath, keys);
+		case T_SubqueryScanPath:
+			return groups_are_whole(path->parent->subroot, ((const SubqueryScanPath *) path)->subpath,
+									keys_in_subquery(path->parent, keys));
+		case T_CustomPath:
+			return keys_of_share_path(path) != NIL && keys_cover(root, keys, keys_of_share_path(path));
+		default:
+			return false;
+	}
+}
+
+bool
+share_begin_shared(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, List *keys)
+{
+	List	   *known = NIL;
+	ListCell   *lc;
+
+	if (!gpusort_parallel_windows || !input->consider_parallel || !output_is_safe(root, output))
+		return false;
+	foreach(lc, keys)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		GroupKey   *key = palloc(sizeof(GroupKey));
+
+		key->expr = get_sortgroupclause_expr(clause, root->processed_tlist);
+		key->equals = clause->eqop;
+		known = lappend(known, key);
+	}
+	foreach(lc, input->partial_pathlist)
+	{
+		Path	   *path = lfirst(lc);
+
+		if (!groups_are_whole(root, path, known))
+			continue;
+		memset(build, 0, sizeof(ShareBuild));
+		build->root = root;
+		build->output = output;
+		build->input = input->cheapest_total_path;
+		build->shared = path;
+		build->workers = path->parallel_workers;
+		build->divisor = divisor_of(build->workers);
+		build->fraction = 1 / build->divisor;
+		build->scale = 1;
+		return true;
+	}
+	return false;
+}

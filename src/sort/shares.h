@@ -1,0 +1,78 @@
+/*
+ * shares.h: which rows of a sort's input are this participant's, where every participant of a parallel plan reads all.
+ */
+#ifndef GPUSORT_SHARES_H
+#define GPUSORT_SHARES_H
+
+#include "access/htup_details.h"
+#include "access/parallel.h"
+#include "executor/tuptable.h"
+#include "nodes/pg_list.h"
+
+/*
+ * Rows fall into so many classes by a hash of the share keys, under an equality operator that holds rows of one group
+ * together.  Participants claim ranges of classes.
+ */
+#define SHARE_CLASSES 1024
+
+/* What plan_shares.c puts into the node's PRIVATE_SHARE, in this order. */
+typedef enum SharePrivate
+{
+	SHARE_ATTNOS,				/* integer list: columns of the rows */
+	SHARE_EQUALS,				/* OID list: hashable equality operators */
+	SHARE_COLLATIONS			/* OID list */
+} SharePrivate;
+
+/* What one participant did. */
+typedef struct ShareStats
+{
+	uint64		seen;			/* rows read, in all batches */
+	uint64		kept;
+	uint64		batches;		/* how often it read the input */
+} ShareStats;
+
+typedef struct Shares Shares;
+
+/* What the node of these rows needs to know its share; in the current memory context. */
+extern Shares *shares_open(List *description, TupleDesc rows);
+
+/* Shared memory of a parallel plan: in the leader, before the plan is run again, and in a worker. */
+extern Size shares_shared_bytes(const ParallelContext *parallel);
+extern void shares_init_shared(Shares *shares, ParallelContext *parallel, void *memory);
+extern void shares_reset_shared(Shares *shares, ParallelContext *parallel, void *memory);
+extern void shares_attach(Shares *shares, void *memory);
+
+/*
+ * Claims the next batch of classes for a pass over the input; false if none are left.  Without shared memory the first
+ * batch has all.
+ */
+extern bool shares_claim(Shares *shares);
+
+/* Does the batch have all classes?  Then all rows are kept. */
+extern bool shares_keep_all(const Shares *shares);
+
+/* Is a row of the batch? */
+extern bool shares_keep(Shares *shares, TupleTableSlot *slot);
+
+/* In which columns of a table's tuples the share keys are, for shares_keep_tuple. */
+extern void shares_locate(Shares *shares, const AttrNumber *attnos);
+
+/* The columns of the rows in which they are; *n is their number. */
+extern const AttrNumber *shares_columns(const Shares *shares, int *n);
+
+/* shares_keep, of a table's tuple. */
+extern bool shares_keep_tuple(Shares *shares, HeapTuple tuple, TupleDesc desc);
+
+/* Notes how many rows a pass saw and kept, for everybody to see. */
+extern void shares_note(Shares *shares, uint64 seen, uint64 kept);
+
+/* Begins again; what was claimed from shared memory is given back by shares_reset_shared. */
+extern void shares_rescan(Shares *shares);
+
+/* Takes leave of shared memory, of which the leader keeps what all participants noted. */
+extern void shares_detach(Shares *shares);
+
+/* What all participants together did, and the one that kept the most. */
+extern ShareStats shares_stats(const Shares *shares, uint64 *most);
+
+#endif
