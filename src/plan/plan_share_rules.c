@@ -2,17 +2,19 @@
  * plan_share_rules.c: what participants may each read in full, and by which keys they share it.
  *
  * Every participant reads the same rows only if the input is a matter of nothing but the snapshot.  The order in which
- * they come may differ, and so must not matter: no LIMIT, no window or aggregate below.
+ * they come may differ, and so must not matter: no LIMIT, no window or aggregate below, and no queries of their own.
  */
 #include "postgres.h"
 
 #include <math.h>
 
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_class_d.h"
 #include "catalog/pg_proc_d.h"
 #include "catalog/pg_statistic.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -58,10 +60,39 @@ is_same_for_all(const RangeTblEntry *entry)
 	}
 }
 
+/*
+ * Does a query run others for its rows?  What these find may depend on the order in which they read, as of a LIMIT or an
+ * aggregate, and each participant runs them for itself.  Those that run once beforehand are constants to all.
+ */
+static bool
+has_subplans(PlannerInfo *root)
+{
+	ListCell   *lc;
+
+	if (contain_subplans((Node *) root->parse->targetList) || contain_subplans((Node *) root->parse->jointree))
+		return true;
+	foreach(lc, root->append_rel_list)
+	{
+		if (contain_subplans((Node *) lfirst_node(AppendRelInfo, lc)->translated_vars))
+			return true;
+	}
+	foreach(lc, root->parse->rtable)
+	{
+		const RangeTblEntry *entry = lfirst_node(RangeTblEntry, lc);
+
+		if (contain_subplans((Node *) entry->functions) || contain_subplans((Node *) entry->values_lists) ||
+			contain_subplans((Node *) entry->securityQuals))
+			return true;
+	}
+	return false;
+}
+
 /* The same of all tables of a query and of subqueries in FROM that are still apart. */
 static bool
 tables_are_same_for_all(PlannerInfo *root)
 {
+	if (has_subplans(root))
+		return false;
 	for (int i = 1; i < root->simple_rel_array_size; i++)
 	{
 		RangeTblEntry *entry = root->simple_rte_array[i];
@@ -79,17 +110,43 @@ tables_are_same_for_all(PlannerInfo *root)
 	return true;
 }
 
-/* Is there a volatile function anywhere, be it that workers could call it? */
+/*
+ * May a function differ between participants?  PostgreSQL's own stable functions depend on snapshot and settings, which
+ * all have in common; what others read, and in which order, nobody knows.
+ */
 static bool
-is_volatile(PlannerInfo *root)
+may_differ(Oid function, void *context)
+{
+	char		volatility = func_volatile(function);
+
+	return volatility == PROVOLATILE_VOLATILE ||
+		(volatility == PROVOLATILE_STABLE && function >= FirstNormalObjectId);
+}
+
+/* Is such a function called? */
+static bool
+calls_what_may_differ(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, NextValueExpr) || check_functions_in_node(node, may_differ, context))
+		return true;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, calls_what_may_differ, context, 0);
+	return expression_tree_walker(node, calls_what_may_differ, context);
+}
+
+/* The same of a query and of all that it runs, be it that workers could call it. */
+static bool
+may_differ_anywhere(PlannerInfo *root)
 {
 	ListCell   *lc;
 
-	if (contain_volatile_functions((Node *) root->parse))
+	if (calls_what_may_differ((Node *) root->parse, NULL))
 		return true;
 	foreach(lc, root->glob->subroots)
 	{
-		if (contain_volatile_functions((Node *) lfirst_node(PlannerInfo, lc)->parse))
+		if (calls_what_may_differ((Node *) lfirst_node(PlannerInfo, lc)->parse, NULL))
 			return true;
 	}
 	return false;
@@ -113,32 +170,39 @@ path_for_all(const RelOptInfo *rel)
 	return best;
 }
 
-/* Is a window function called that may not run in workers?  Others are replaced by constants. */
-static Node *
-check_windows(Node *node, void *context)
+/* Window functions of expressions: what they are given, and whether one may not run in workers. */
+typedef struct Windows
 {
-	bool	   *unsafe = context;
+	List	   *given;
+	bool		unsafe;
+} Windows;
+
+/* Collects window functions, and puts constants of their types in their places. */
+static Node *
+take_windows_out(Node *node, void *context)
+{
+	Windows    *windows = context;
 
 	if (node == NULL)
 		return NULL;
 	if (IsA(node, WindowFunc))
 	{
-		WindowFunc *window = (WindowFunc *) node;
+		const WindowFunc *window = (WindowFunc *) node;
 
-		*unsafe = *unsafe || func_parallel(window->winfnoid) != PROPARALLEL_SAFE;
-		/* its arguments stay to be looked at */
-		return (Node *) list_make2(window->args, window->aggfilter);
+		windows->unsafe |= func_parallel(window->winfnoid) != PROPARALLEL_SAFE;
+		windows->given = lappend(lappend(windows->given, window->args), window->aggfilter);
+		return (Node *) makeNullConst(exprType(node), -1, exprCollation(node));
 	}
-	return expression_tree_mutator(node, check_windows, context);
+	return expression_tree_mutator(node, take_windows_out, context);
 }
 
 bool
 safe_in_shares(PlannerInfo *root, List *exprs)
 {
-	bool		unsafe = false;
-	Node	   *rest = check_windows((Node *) exprs, &unsafe);
+	Windows		windows = {NIL, false};
+	Node	   *rest = take_windows_out((Node *) exprs, &windows);
 
-	return !unsafe && is_parallel_safe(root, rest);
+	return !windows.unsafe && is_parallel_safe(root, rest) && is_parallel_safe(root, (Node *) windows.given);
 }
 
 /* The same of all that a stage of planning computes. */
@@ -175,7 +239,7 @@ share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo 
 	build->divisor = divisor_of(build->workers);
 	build->scale = 1;
 	return build->input != NULL && sort_is_ours(build->input->rows, UNBOUNDED, NULL) &&
-		tables_are_same_for_all(root) && !is_volatile(root);
+		tables_are_same_for_all(root) && !may_differ_anywhere(root);
 }
 
 /* The share of the most common value of an expression, NULL included; 0 if it is not known. */
@@ -201,12 +265,27 @@ most_common(PlannerInfo *root, Node *expr)
 	return share;
 }
 
-/* The part of all rows that falls to the busiest participant by keys of so many values. */
+/* Values of keys together; one if nothing is known of them. */
+static double
+count_values(const ShareBuild *build, List *exprs)
+{
+	EstimationInfo known = {0};
+	double		values = estimate_num_groups(build->root, exprs, build->input->rows, NULL, &known);
+
+	return known.flags & SELFLAG_USED_DEFAULT ? 1 : values;
+}
+
+/*
+ * The part of all rows that falls to the busiest participant by keys of so many values: it has whole groups, the most
+ * common one perhaps.
+ */
 static double
 busiest(double values, double common, double divisor)
 {
-	double		even = (1 + 1.2 * sqrt(divisor / Max(values, 1))) / divisor;
+	double		even;
 
+	common = Max(common, 1 / Max(values, 1));
+	even = (1 + 1.2 * sqrt(divisor / Max(values, 1))) / divisor;
 	return Min(1, common + (1 - common) * even);
 }
 
@@ -221,7 +300,6 @@ bool
 share_choose_keys(ShareBuild *build, List *keys)
 {
 	List	   *targets = build->root->processed_tlist;
-	double		rows = build->input->rows;
 	double		common = 1;
 	ListCell   *lc;
 
@@ -230,7 +308,7 @@ share_choose_keys(ShareBuild *build, List *keys)
 	{
 		SortGroupClause *key = lfirst_node(SortGroupClause, lc);
 		Node	   *expr = get_sortgroupclause_expr(key, targets);
-		double		values = estimate_num_groups(build->root, list_make1(expr), rows, NULL, NULL);
+		double		values = count_values(build, list_make1(expr));
 		double		most = most_common(build->root, expr);
 		double		fraction = busiest(values, most, build->divisor);
 
@@ -249,8 +327,8 @@ share_choose_keys(ShareBuild *build, List *keys)
 	if (build->fraction < 1)
 		build->keys = keys;
 	else
-		build->fraction = busiest(estimate_num_groups(build->root, get_sortgrouplist_exprs(build->keys, targets), rows,
-													  NULL, NULL), common, build->divisor);
+		build->fraction = busiest(count_values(build, get_sortgrouplist_exprs(build->keys, targets)), common,
+								  build->divisor);
 	return build->fraction < 1;
 }
 

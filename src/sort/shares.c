@@ -4,7 +4,7 @@
  * Rows of one group have one hash, and so are of one class.  Whoever begins, or is done, claims a range of the classes
  * that nobody has, reads the whole input and keeps the rows of these classes.  A first claim is a fair part of what is
  * left among those who have not begun; so each participant reads its input once if as many come as were planned.  What
- * those who never came have left falls to the others, in further passes.
+ * those who have not come by then have left falls to the others, in a few further passes.
  *
  * The leader has less time than workers, because it also takes their rows, and so gets less, as the server's planner
  * counts it.
@@ -25,6 +25,9 @@
 /* What of a worker's part the leader takes at least: an empty part would leave all classes to late workers. */
 #define MIN_LEADER_PART 0.1
 
+/* Classes that are worth another pass. */
+#define LEAST_CLAIM (SHARE_CLASSES / 16)
+
 /* One column that decides on a row's class. */
 typedef struct ShareKey
 {
@@ -42,6 +45,7 @@ typedef struct SharedShares
 	uint32		next;			/* the first class that is not claimed */
 	int			workers;		/* that are expected to come */
 	int			begun;			/* of which so many have come */
+	int			present;		/* participants that have come, the leader too */
 	bool		leader;			/* is expected, and has not come */
 	int			participants;	/* length of: */
 	ShareStats	stats[FLEXIBLE_ARRAY_MEMBER];	/* leader first */
@@ -135,6 +139,7 @@ shares_reset_shared(Shares *shares, ParallelContext *parallel, void *memory)
 	shared->next = 0;
 	shared->workers = parallel->nworkers;
 	shared->begun = 0;
+	shared->present = 0;
 	shared->leader = parallel_leader_participation;
 }
 
@@ -161,16 +166,17 @@ leader_part(int workers)
 	return Max(1.0 - 0.3 * workers, MIN_LEADER_PART);
 }
 
-/* How many of the classes that are left a participant takes. */
+/* How many of the classes that are left a participant takes who has none yet. */
 static uint32
-fair_count(SharedShares *shared, uint32 left, bool in_worker, bool first)
+first_count(SharedShares *shared, uint32 left, bool in_worker)
 {
 	double		own = 1.0;
 	double		others;
 
+	shared->present++;
 	if (in_worker)
-		shared->begun += first;
-	else if (first)
+		shared->begun++;
+	else
 	{
 		shared->leader = false;
 		own = leader_part(shared->workers);
@@ -181,11 +187,19 @@ fair_count(SharedShares *shared, uint32 left, bool in_worker, bool first)
 	return Min(left, (uint32) (left * own / (own + others)) + 1);
 }
 
+/* The same of one that is done: who has not come by now is not waited for, and every claim is a pass over the input. */
+static uint32
+next_count(const SharedShares *shared, uint32 left)
+{
+	return Min(left, Max(left / shared->present, LEAST_CLAIM));
+}
+
 bool
 shares_claim(Shares *shares)
 {
 	SharedShares *shared = shares->shared;
 	bool		first = !shares->begun;
+	uint32		left;
 
 	shares->begun = true;
 	if (shared == NULL)
@@ -199,7 +213,8 @@ shares_claim(Shares *shares)
 	if (first && shares->parallel)
 		shared->workers = shares->parallel->nworkers_launched;
 	shares->first = shared->next;
-	shares->count = fair_count(shared, SHARE_CLASSES - shared->next, IsParallelWorker(), first);
+	left = SHARE_CLASSES - shared->next;
+	shares->count = first ? first_count(shared, left, IsParallelWorker()) : next_count(shared, left);
 	shared->next += shares->count;
 	SpinLockRelease(&shared->lock);
 	return shares->count > 0;
@@ -343,7 +358,6 @@ shares_stats(const Shares *shares, uint64 *most)
 	if (shared)
 	{
 		SpinLockAcquire(&shared->lock);
-		memset(&sum, 0, sizeof(sum));
 		for (int i = 0; i < shared->participants; i++)
 		{
 			add_stats(&sum, &shared->stats[i]);
