@@ -90,16 +90,3 @@ BEGIN
 	END LOOP;
 END
 $do$;
-
--- postgres_fdw ships what consists of members of the extension alone; array types are such members by themselves from PostgreSQL 17 on.
-DO $do$
-DECLARE
-	t text;
-BEGIN
-	IF pg_catalog.current_setting('server_version_num')::int < 170000 THEN
-		FOREACH t IN ARRAY '{bool,int2,int4,int8,float4,float8,numeric,date,timestamp,timestamptz,uuid,text}'::text[] LOOP
-			EXECUTE pg_catalog.format('ALTER EXTENSION gpusort ADD TYPE %I[]', 'gpu_rle_' || t);
-		END LOOP;
-	END IF;
-END
-$do$;

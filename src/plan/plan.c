@@ -278,7 +278,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 	if (is_share(plan))
 	{
 		plan = make_share(plan);
-		plan->lefttree = walk(stmt, plan->lefttree, no_bound);
+		plan->lefttree = walk(stmt, plan->lefttree, UNBOUNDED);
 		return plan;
 	}
 	below = bound_below(plan, bound);

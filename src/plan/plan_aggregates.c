@@ -252,8 +252,8 @@ constant_as_float8(const Expr *expr, float8 *value)
 		case F_FLOAT8_NUMERIC:
 			*value = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum));
 			/* what is too small for double precision is an error, too */
-			return *value >= 1e-300 || DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
-																		  DirectFunctionCall1(numeric_sign, datum))) == 0;
+			datum = DirectFunctionCall1(numeric_sign, datum);
+			return *value >= 1e-300 || DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum)) == 0;
 		case F_FLOAT8_INT4:
 			*value = DatumGetInt32(datum);
 			return true;

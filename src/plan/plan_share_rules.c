@@ -61,8 +61,8 @@ is_same_for_all(const RangeTblEntry *entry)
 }
 
 /*
- * Does a query run others for its rows?  What these find may depend on the order in which they read, as of a LIMIT or an
- * aggregate, and each participant runs them for itself.  Those that run once beforehand are constants to all.
+ * Does a query run others for its rows?  What these find may depend on the order in which they read, as of a LIMIT or
+ * an aggregate, and each participant runs them for itself.  Those that run once beforehand are constants to all.
  */
 static bool
 has_subplans(PlannerInfo *root)

@@ -217,7 +217,4 @@ CREATE TRIGGER see AFTER INSERT ON v REFERENCING NEW TABLE AS added FOR EACH STA
 INSERT INTO v (i, w) SELECT i, i % 10 FROM generate_series(1, 100) AS i;
 SELECT results_eq('SELECT n, m FROM seen', 'SELECT 10::bigint, 50.5::float8', 'in a trigger');
 
--- the planner's choice is open again: groups by hash
-ANALYZE v;
-SELECT alike(pg_temp.plan_of('SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY i) FROM v GROUP BY g HAVING g < 3'), '%HashAggregate%', 'few groups are hashed');
 SELECT * FROM finish();

@@ -22,6 +22,16 @@ $remotes{bare}->start;
 $coordinator->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION gpusort;
 CREATE EXTENSION postgres_fdw;
+DO $$
+DECLARE
+	t text;
+BEGIN
+	IF current_setting('server_version_num')::int < 170000 THEN
+		FOR t IN SELECT typname FROM pg_type WHERE typname LIKE 'gpu\_rle\_%' LOOP
+			EXECUTE format('ALTER EXTENSION gpusort ADD TYPE %I[]', t);
+		END LOOP;
+	END IF;
+END $$;
 CREATE TABLE items (shard int, k int, price numeric, day date, name text COLLATE "C", seq int) PARTITION BY LIST (shard);
 SQL
 my $shard = 0;
