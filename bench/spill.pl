@@ -2,12 +2,13 @@
 # spill.pl PSQL: sorts that do not fit their memory, by PostgreSQL's own sort and by gpusort in turns, for spill.sh.
 #
 #   stock   work_mem 4 MB and gpusort.work_mem 256 MB, as both are when nothing is set; rows as many as need several runs
-#   equal   work_mem = gpusort.work_mem at 1, 4, 16 and 64 MB, over eight shapes of rows
+#   equal   work_mem = gpusort.work_mem at 1, 4, 16 and 64 MB, over ten shapes of rows
 #   many    100 million rows of (int8, int4) with gpusort.work_mem 256 MB
 #   first   the first, second and third sort of new sessions, after another session has touched and given back as much memory
 #
 # One process, no JIT.  A line has the medians of the query's time under EXPLAIN (ANALYZE, TIMING OFF), the median of the rounds' ratios,
 # the target, and the space that the sorts say they took on disk; "!" marks a target missed, and a space more than 1.1 times PostgreSQL's.
+# CLOCK=cpu takes the CPU time of the server process instead, for a machine where others run.
 # With CHECK=1 each line's rows are compared once, as one digest.  SHARE=0.1 takes a tenth of the rows, with limits a tenth of stock's;
 # RUNS rounds; PARTS and ONLY, patterns, choose parts and lines.
 use strict;
@@ -23,11 +24,19 @@ my $share = $ENV{SHARE} // 1;
 my $runs = $ENV{RUNS} // 5;
 my $parts = $ENV{PARTS} // 'stock|equal|many|first';
 my $only = $ENV{ONLY} // '';
+my $cpu = ($ENV{CLOCK} // '') eq 'cpu';
 my $missed = 0;
 my $least = $share < 1 ? $share : 1;
 my $stock = sprintf "SET work_mem = '%dkB'; SET gpusort.work_mem = '%dkB'", 4096 * $least, 262144 * $least;
 
-# name => columns, expressions of i, keys
+# An expression: a text of that many digests.
+sub long_text
+{
+	my ($of, $digests) = @_;
+	return "(SELECT string_agg(md5(($of + 100000 * j)::text), '') FROM generate_series(1, $digests) AS j)";
+}
+
+# name => columns, expressions of i, keys, and of large rows the share of the others' number
 my %shapes = (
 	'int8, int4' => [ 'k int8, v int4', 'hashint8extended(i, 1), i::int4', 'k' ],
 	'int8, text(100)' => [ 'k int8, t text', "hashint8extended(i, 1), repeat(md5(i::text), 3) || 'abcd'", 'k' ],
@@ -37,6 +46,8 @@ my %shapes = (
 	'6 wide columns' => [ 'd date, s int4, id int8, price numeric(12,2), note text, mode text',
 		"date '1992-01-01' + abs(hashint8(i) % 2500), (i % 7)::int4, i, (i % 1000000) / 100.0, md5(i::text), 'mode' || i % 7", 'd, s' ],
 	'varied text' => [ 'k int8, t text', "hashint8extended(i, 2), repeat('x', abs(hashint8(i) % 100))", 'k' ],
+	'two texts(900)' => [ 'a text COLLATE "C", b text COLLATE "C"', long_text('i % 1000', 28) . ', ' . long_text('i', 28), 'b, a', 0.05 ],
+	'two texts(3200), out of line' => [ 'a text COLLATE "C", b text COLLATE "C"', long_text('i % 1000', 100) . ', ' . long_text('i', 100), 'b, a', 0.02 ],
 	'NULLs' => [ 'k int4, t text, v int8', 'CASE WHEN i % 10 > 2 THEN hashint8(i) END, CASE WHEN i % 2 = 0 THEN md5(i::text) END, i', 'k' ]);
 # name, rows, target
 my @stock = (
@@ -69,17 +80,30 @@ sub session
 	return $new;
 }
 
+# Milliseconds that a process has run.
+sub cpu_ms
+{
+	my ($process) = @_;
+	open my $file, '<', "/proc/$process/schedstat" or die "/proc/$process/schedstat: $!\n";
+	my ($ns) = split ' ', readline $file;
+	close $file;
+	return $ns / 1e6;
+}
+
 # One run of a query in a session of its own: milliseconds and kilobytes on disk.
 sub run
 {
 	my ($on, $settings, $query) = @_;
 	my $new = session($on, $settings);
+	my $backend = $new->query('SELECT pg_backend_pid()');
+	my $before = cpu_ms($backend);
 	my $explain = $new->analyze($query);
+	my $ms = $cpu ? cpu_ms($backend) - $before : $explain->{'Execution Time'};
 	my ($sort) = Session::sorts($explain->{Plan});
 
 	die "no GpuSort: $query\n" if $on eq 'on' && ($sort->{'Custom Plan Provider'} // '') ne 'GpuSort';
 	$new->finish;
-	return ($explain->{'Execution Time'}, $sort->{'Sort Space Type'} eq 'Disk' ? $sort->{'Sort Space Used'} : 0);
+	return ($ms, $sort->{'Sort Space Type'} eq 'Disk' ? $sort->{'Sort Space Used'} : 0);
 }
 
 # A digest of all rows in their order by the key alone; equal rows may be in any order, so only keys are looked at.
@@ -134,7 +158,7 @@ sub part_equal
 {
 	foreach my $shape (grep { /(?:$only)/ } sort keys %shapes)
 	{
-		make_table($shape, 2e6 * $share);
+		make_table($shape, 2e6 * $share * ($shapes{$shape}[3] // 1));
 		compare("$shape, $_ MB", $shape, "SET work_mem = '${_}MB'; SET gpusort.work_mem = '${_}MB'", 0.97) foreach 1, 4, 16, 64;
 	}
 	return;
@@ -166,7 +190,8 @@ sub part_first
 	return;
 }
 
-printf "%s, commit %s, %s of the rows, medians of %d\n", $session->query('SHOW server_version'), $ENV{COMMIT} // '', $share, $runs;
+printf "%s, commit %s, %s of the rows, medians of %d, %s\n", $session->query('SHOW server_version'), $ENV{COMMIT} // '', $share, $runs,
+  $cpu ? 'CPU time' : 'elapsed time';
 printf "%-30s %9s %9s %7s  %7s %9s %9s\n", '', 'off, ms', 'on, ms', 'ratio', 'target', 'off, MB', 'on, MB';
 part_stock() if 'stock' =~ /(?:$parts)/;
 part_equal() if 'equal' =~ /(?:$parts)/;

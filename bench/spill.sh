@@ -1,6 +1,6 @@
 #!/bin/bash
 # spill.sh: sorts past their memory limit, with and without gpusort, on a private server; also goes to bench/results/spill.txt.  See
-# spill.pl for SHARE, RUNS, PARTS, ONLY.
+# spill.pl for SHARE, RUNS, PARTS, ONLY, CLOCK.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"

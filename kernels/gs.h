@@ -166,6 +166,9 @@ gs_status gs_cpu_open(int threads, const gs_host *host, gs_engine **engine);
 /* Opens a CUDA device (only in programs linked with kernels/cuda). */
 gs_status gs_cuda_open(int device, const gs_host *host, gs_engine **engine);
 
+/* Why the calling thread's last gs_cuda_open failed, in words; "" if it did not. */
+const char *gs_cuda_open_failure(void);
+
 void gs_engine_close(gs_engine *engine);
 
 /* "CPU", or the device's name; lives as long as the engine. */
@@ -497,6 +500,8 @@ typedef enum gs_op
 	GS_SCAN,
 	GS_REDUCE
 } gs_op;
+
+#define GS_OPS (GS_REDUCE + 1)
 
 /*
  * A run of equal rows: the number of its first one, and how many they are.  Its position follows from the lengths

@@ -1,7 +1,10 @@
 #!/bin/bash
 # Runs PostgreSQL's own regression suite twice, without gpusort and with every possible sort replaced, and compares the result rows.
 #
-#   test/core-regress.sh SOURCE_TREE [DIRECTORY]
+#   test/core-regress.sh [--parallel] SOURCE_TREE [DIRECTORY]
+#
+# With --parallel both runs plan for parallel workers wherever they can, even where a query gains nothing, and it is a failure if no rows
+# came in blocks.
 #
 # SOURCE_TREE is PostgreSQL's source of the server's version.  PG_CONFIG chooses the server, into which gpusort must be installed.  All results
 # stay in DIRECTORY, if one is named.  TEMP_CONFIG names a file of settings for both runs; those of the second run alone can be
@@ -11,18 +14,25 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
-[ $# -ge 1 ] || die "usage: test/core-regress.sh SOURCE_TREE [DIRECTORY]"
+parallel=
+if [ "${1:-}" = --parallel ]; then
+	parallel=yes
+	shift
+fi
+[ $# -ge 1 ] || die "usage: test/core-regress.sh [--parallel] SOURCE_TREE [DIRECTORY]"
 require_postgres
 regress=$(realpath "$1")/src/test/regress
 make_work
 
-# Prints results with the rows of each query sorted, because ties come in no fixed order, and without plans.  Left out are also the results of
-# queries whose values depend on the order of ties, and of one that asks for a memory context of PostgreSQL's sort.
+# Queries whose values depend on the order of ties, and one that asks for a memory context of PostgreSQL's sort; in parallel also some whose
+# rows come in whatever order workers read a table, or wrote it, so that they differ from run to run of PostgreSQL alone
+any_order='name = .Caller tuples.|DISTINCT ON \(g\) a, b, generate_series|JSON_ARRAYAGG\(bar\) FILTER \(WHERE bar > 2\) OVER'
+if [ -n "$parallel" ]; then any_order="$any_order|lag\(tenthous\) over \(\)|FETCH ABSOLUTE -1 FROM foo25;"; fi
+
+# Prints results with the rows of each query sorted, because ties come in no fixed order, and without plans.
 comparable() {
-	perl -ne '
-		BEGIN {
-			$any_order = qr/name = .Caller tuples.|DISTINCT ON \(g\) a, b, generate_series|JSON_ARRAYAGG\(bar\) FILTER \(WHERE bar > 2\) OVER/;
-		}
+	ANY_ORDER=$any_order perl -ne '
+		BEGIN { $any_order = qr/$ENV{ANY_ORDER}/ }
 		if (@rows) {
 			push @rows, $_;
 			next unless /^\(\d+ rows?\)$/;
@@ -54,6 +64,18 @@ gcc -O1 -fPIC -shared -fno-strict-aliasing -fwrapv -I"$("$PG_CONFIG" --includedi
 {
 	echo 'fsync = off'
 	if [ -n "${TEMP_CONFIG:-}" ]; then cat "$TEMP_CONFIG"; fi
+	if [ -n "$parallel" ]; then
+		cat <<-CONF
+			parallel_setup_cost = 0
+			parallel_tuple_cost = 0
+			min_parallel_table_scan_size = 0
+			min_parallel_index_scan_size = 0
+			max_parallel_workers_per_gather = 4
+			max_worker_processes = 16
+			max_parallel_workers = 16
+			$([ "$pgmajor" -ge 16 ] && echo debug_parallel_query || echo force_parallel_mode) = regress
+		CONF
+	fi
 } >"$work/plain.conf"
 cat - "$work/plain.conf" >"$work/forced.conf" <<CONF
 shared_preload_libraries = 'gpusort'
@@ -81,6 +103,10 @@ done
 if grep -hE 'was terminated by signal|PANIC|TRAP:' "$work/forced/log/postmaster.log"; then
 	failed=$((failed + 1))
 	echo "the server crashed"
+fi
+if [ -n "$parallel" ] && ! grep -q '(GpuMerge)' "$work"/forced/results/*.out; then
+	failed=$((failed + 1))
+	echo "no rows came in blocks"
 fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]

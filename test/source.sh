@@ -98,6 +98,19 @@ refusal_of_32_bits() {
 	esac
 }
 
+# an nvcc that cannot compile the kernels is told from one that can before it tries
+old_nvcc() {
+	local dir
+	dir=$(mktemp -d)
+	printf '#!/bin/sh\necho "Cuda compilation tools, release 12.2, V12.2.140"\n' >"$dir/nvcc"
+	chmod +x "$dir/nvcc"
+	echo 'include kernels/cuda/cuda.mk' | make -s -f - NVCC="$dir/nvcc" CUDA_BUILD="$dir" "$dir/engine.o" 2>&1 |
+		grep -q 'is of CUDA 12.2: gpusort needs 12.3 or later' || echo 'no word of the release'
+	echo 'include kernels/cuda/cuda.mk' | make -s -f - NVCC="$dir/none" CUDA_BUILD="$dir" "$dir/engine.o" 2>&1 |
+		grep -q 'was not found: install the CUDA toolkit' || echo 'no word of a missing nvcc'
+	rm -r "$dir"
+}
+
 report 'folders of src/ include in one direction' "$(crossing)"
 report 'modules of src/ form no circle' "$(circles)"
 report 'kernels know no server, the service neither, the extension no CUDA' "$(layers)"
@@ -105,5 +118,6 @@ report 'files have 600 lines at most' "$(long_files)"
 report 'lines have 120 columns at most' "$(wide_lines)"
 report 'systems of 32 bits are refused' "$(refusal_of_32_bits)"
 report 'warnings are errors only with WERROR=1' "$(always_errors)"
+report 'an nvcc that is too old is refused' "$(old_nvcc)"
 echo "1..$number"
 exit $failed

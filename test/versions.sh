@@ -3,7 +3,7 @@
 #
 # Versions: 15 (Debian bookworm), 16 (Ubuntu noble), 17 (Debian trixie), 18 (sid), 19 (experimental); all when none is named.
 # Suites: build (by gcc and by clang, warnings are errors), regress, pgtap, tap, differential, queries, core (PostgreSQL's own regression
-# tests, with and without gpusort), assert (regress, pgtap and differential in a server that is built here, with assertions); when none is
+# tests, with and without gpusort, then with parallel plans), assert (regress, pgtap and differential in a server that is built here, with assertions); when none is
 # named, all but assert, which 18 has, too.  PGTAP, ONLY and VERBOSE are what they are to test/run.sh.
 # JIT=off or JIT=on leaves the other out; tests of TAP set it themselves.
 #
@@ -234,7 +234,9 @@ run_suite() {
 	case $1 in
 		build) run_build ;;
 		tap) run tap test/run.sh tap ;;
-		core) with_jit core test/core-regress.sh /usr/src/postgresql ;;
+		core)
+			with_jit core test/core-regress.sh /usr/src/postgresql
+			with_jit 'core, parallel' test/core-regress.sh --parallel /usr/src/postgresql ;;
 		assert)
 			make_assert
 			run assertions test/run.sh regress pgtap differential ;;

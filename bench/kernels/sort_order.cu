@@ -211,13 +211,13 @@ cub_packed(const u64 *in, u32 n, u64 base, int bits, int row_bits)
 typedef cub::detail::radix::policy_hub<u64, cub::NullType, u32> hub8;
 
 static void
-ours(const char *name, int ranking, u32 small, u32 finish, u32 pieces, table t, const gs_column *columns, u32 n)
+ours(const char *name, int ranking, u32 small, u32 finish, table t, const gs_column *columns, u32 n)
 {
 	gs_order_facts f;
 	size_t bytes = 0;
 	float plan_ms, ms;
 
-	gs_cuda_sort_force(engine, ranking, small, finish, pieces);
+	gs_cuda_sort_force(engine, ranking, small, finish);
 	auto work = [&] {
 		gs_plan *plan;
 
@@ -260,11 +260,11 @@ wanted(const char *name, const char *want)
 static void
 all_ours(table t, const gs_column *columns, u32 n)
 {
-	ours("ballots", 1, 1, 0, 0, t, columns, n);
-	ours("atomics", 2, 1, 0, 0, t, columns, n);
-	ours("all digits", 2, 1, 1, 1, t, columns, n);
+	ours("ballots", 1, 1, 0, t, columns, n);
+	ours("atomics", 2, 1, 0, t, columns, n);
+	ours("all digits", 2, 1, 1, t, columns, n);
 	if (n <= 1 << 18)
-		ours("default", 0, 0, 0, 0, t, columns, n);
+		ours("default", 0, 0, 0, t, columns, n);
 }
 
 /* keys of CUB's: less their minimum, in area[0], for nothing */

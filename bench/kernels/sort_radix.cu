@@ -135,7 +135,7 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bo
 		note(cub8, once(stream, [&] { a.run(a.temp); }, fresh));
 		for (int way = rankings ? 0 : 1; way < 2; way++)
 		{
-			gs_cuda_sort_force(engine, way == 0 ? 1 : 0, 0, 0, 0);
+			gs_cuda_sort_force(engine, way == 0 ? 1 : 0, 0, 0);
 			note(way == 0 ? ballots : chosen, once(stream, ours, poison));
 			if (round == 0)
 			{

@@ -137,7 +137,7 @@ text(u32 n, bool addresses)
 	printf("    CUB merge sort  %9.3f  %s\n", cub_ms, order_verdict(three_way{l}, order, n));
 	for (int ranking = 1; ranking <= 2; ranking++)
 	{
-		gs_cuda_sort_force(engine, ranking, 1, 0, 0);
+		gs_cuda_sort_force(engine, ranking, 1, 0);
 
 		float ms = median_of(5, stream,
 							 [&] {

@@ -80,8 +80,8 @@ warps_exclusive(const u32 *counts, u32 warp, u32 &total)
 }
 
 /*
- * Copies n items from shared memory to global memory, in order, each warp writing whole 128-byte lines.  Items narrower than a
- * word are put together to words that are aligned in global memory.
+ * Copies n items from shared memory to global memory, in order, each warp writing whole 128-byte lines.  Items narrower
+ * than a word are put together to words that are aligned in global memory.
  */
 template <int BYTES, int THREADS>
 __device__ __forceinline__ void

@@ -23,8 +23,8 @@ static __global__ void __launch_bounds__(THREADS) widen_kernel(const L *lengths,
 }
 
 /*
- * The last run that starts at or before a position, searched by the whole block: each step leaves a part in 256, so that a block waits
- * for memory three or four times instead of 25.
+ * The last run that starts at or before a position, searched by the whole block: each step leaves a part in 256, so
+ * that a block waits for memory three or four times instead of 25.
  */
 static __device__ __forceinline__ u64
 last_at_or_before(const u64 *starts, u64 runs, u64 position)

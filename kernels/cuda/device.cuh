@@ -189,7 +189,10 @@ store_relaxed(u128 *p, u128 v)
 				 : "memory");
 }
 
-/* ---------------------------------------------------------------- shared memory: asynchronous copies, bulk copies (sm_90) and their barrier */
+/*
+ * ---------------------------------------------------------------- shared memory: asynchronous copies, bulk copies
+ * (sm_90) and their barrier
+ */
 
 __device__ __forceinline__ u32
 shared_address(const void *p)
@@ -268,21 +271,6 @@ bulk_load(void *to, const void *from, u32 bytes, u64 *bar)
 					 shared_address(to)),
 				 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(bar))
 				 : "memory");
-}
-
-/* The other way; the memory may be written again once it has been read. */
-__device__ __forceinline__ void
-bulk_store(void *to, const void *from, u32 bytes)
-{
-	asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2; cp.async.bulk.commit_group;" ::"l"(__cvta_generic_to_global(to)),
-				 "r"(shared_address(from)), "r"(bytes)
-				 : "memory");
-}
-
-__device__ __forceinline__ void
-bulk_stored()
-{
-	asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
 /* Ordinary accesses to shared memory before this come before bulk copies that a later barrier lets start. */

@@ -1,8 +1,8 @@
 /*
  * digit_counters.cuh: counters of digits in shared memory, several copies of each side by side.
  *
- * A lane adds to the copy of its number, modulo their number, which is a power of 2.  With 32 copies neither equal nor different digits
- * of a warp meet in a bank of shared memory; fewer take less room.  They are added up in the end.
+ * A lane adds to the copy of its number, modulo their number, which is a power of 2.  With 32 copies neither equal nor
+ * different digits of a warp meet in a bank of shared memory; fewer take less room.  They are added up in the end.
  */
 #ifndef GS_DIGIT_COUNTERS_CUH
 #define GS_DIGIT_COUNTERS_CUH
@@ -18,7 +18,7 @@
 static inline size_t
 gs_counter_promise(const gs_cuda_engine *e)
 {
-	const size_t most = e->properties.sharedMemPerBlockOptin - 4096;
+	const size_t most = gs_cuda_shared(e) - 4096;
 
 	return most < GS_COUNTER_BYTES ? most : GS_COUNTER_BYTES;
 }

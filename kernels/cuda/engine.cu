@@ -3,11 +3,13 @@
  */
 #include "engine.cuh"
 
+#include <cstdarg>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
-/* What the code that the driver has chosen for this device was made for; its value differs from build to build. */
-static __device__ bool small_device = GS_SMALL_DEVICE;
+/* The row by which the code was compiled that the driver has chosen for this device. */
+static __device__ int tuned_for = GS_TUNED.arch;
 
 #define DEFAULT_PATIENCE 2000000 /* cycles, about a millisecond: a tile that runs takes a few microseconds */
 
@@ -23,7 +25,21 @@ gs_cuda_status(cudaError_t error)
 gs_status
 gs_cuda_take(gs_cuda_engine *e, size_t bytes, void **block)
 {
+	if (e->unclean)
+		return GS_DEVICE;
 	return gs_cuda_status(e->pooled ? cudaMallocAsync(block, bytes, e->stream) : cudaMalloc(block, bytes));
+}
+
+/* Clears memory that others will get.  What cannot be cleared is not given back, and the engine does no more work. */
+static bool
+wiped(gs_cuda_engine *e, void *block, size_t bytes)
+{
+	if (bytes == 0 || cudaMemsetAsync(block, 0, bytes, e->stream) != cudaSuccess)
+	{
+		cudaGetLastError();
+		e->unclean = true;
+	}
+	return !e->unclean;
 }
 
 void
@@ -31,7 +47,8 @@ gs_cuda_give(gs_cuda_engine *e, void *block, size_t bytes)
 {
 	if (block == NULL)
 		return;
-	cudaMemsetAsync(block, 0, bytes, e->stream);
+	if (!wiped(e, block, bytes))
+		return;
 	if (e->pooled)
 		cudaFreeAsync(block, e->stream);
 	else
@@ -71,7 +88,7 @@ static gs_status
 cuda_alloc(gs_engine *engine, size_t bytes, void **block)
 {
 	cudaSetDevice(cuda(engine)->device);
-	return gs_cuda_status(cudaMalloc(block, bytes == 0 ? 1 : bytes));
+	return cuda(engine)->unclean ? GS_DEVICE : gs_cuda_status(cudaMalloc(block, bytes == 0 ? 1 : bytes));
 }
 
 /*
@@ -103,9 +120,8 @@ static void
 cuda_free(gs_engine *engine, void *block)
 {
 	cudaSetDevice(cuda(engine)->device);
-	if (block != NULL)
-		cudaMemsetAsync(block, 0, block_bytes(block), cuda(engine)->stream);
-	cudaFree(block);
+	if (block != NULL && wiped(cuda(engine), block, block_bytes(block)))
+		cudaFree(block);
 }
 
 static gs_status
@@ -132,7 +148,9 @@ cuda_fill(gs_engine *engine, void *to, int byte, size_t bytes)
 static gs_status
 cuda_sync(gs_engine *engine)
 {
-	return gs_cuda_status(cudaStreamSynchronize(cuda(engine)->stream));
+	const gs_status status = gs_cuda_status(cudaStreamSynchronize(cuda(engine)->stream));
+
+	return status == GS_OK && cuda(engine)->unclean ? GS_DEVICE : status;
 }
 
 static const gs_engine_ops cuda_ops = [] {
@@ -153,6 +171,65 @@ static const gs_engine_ops cuda_ops = [] {
 	return ops;
 }();
 
+/* Why this thread's last gs_cuda_open failed. */
+static thread_local char failure[160];
+
+extern "C" const char *
+gs_cuda_open_failure(void)
+{
+	return failure;
+}
+
+/* Notes why a device is not opened. */
+__attribute__((format(printf, 2, 3))) static gs_status
+refuse(gs_status status, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(failure, sizeof(failure), format, args);
+	va_end(args);
+	return status;
+}
+
+/*
+ * Finds the row of the code that the driver has loaded, if there is any.  That must fit the device: sm_80's code runs
+ * on sm_86, too, which has less shared memory than it wants.
+ */
+static gs_status
+find_tuning(gs_cuda_engine *e)
+{
+	const int capability = 10 * e->properties.major + e->properties.minor;
+	int arch = 0;
+	const cudaError_t error = cudaMemcpyFromSymbol(&arch, tuned_for, sizeof(arch));
+
+	if (error != cudaSuccess)
+		return refuse(gs_cuda_status(error), "%.40s: no code for compute capability %d.%d (%.60s); build with CUDA_ARCHS=%d",
+					  e->properties.name, e->properties.major, e->properties.minor, cudaGetErrorString(error), capability);
+	for (const gs_tuning *t : gs_tunings)
+		if (t->arch == arch)
+			e->tuning = t;
+	if (e->tuning == NULL || gs_cuda_shared(e) > e->properties.sharedMemPerBlockOptin)
+		return refuse(GS_DEVICE, "%.40s: the code for compute capability %d.%d wants more shared memory than it has; build with CUDA_ARCHS=%d",
+					  e->properties.name, arch / 10, arch % 10, capability);
+	return GS_OK;
+}
+
+/* What an engine needs of its device. */
+static gs_status
+prepare_device(gs_cuda_engine *e)
+{
+	int pools = 0;
+
+	e->pooled = cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, e->device) == cudaSuccess && pools != 0;
+	GS_TRY(gs_cuda_status(cudaSetDevice(e->device)));
+	GS_TRY(gs_cuda_status(cudaGetDeviceProperties(&e->properties, e->device)));
+	GS_TRY(find_tuning(e));
+	GS_TRY(gs_cuda_status(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking)));
+	GS_TRY(gs_cuda_status(cudaMalloc(&e->watch, sizeof(gs_watch))));
+	return gs_cuda_status(cudaMemsetAsync(e->watch, 0, sizeof(gs_watch), e->stream));
+}
+
 /*
  * Opens a device.  Everything that can fail for want of a device fails here.
  */
@@ -161,45 +238,38 @@ gs_cuda_open(int device, const gs_host *host, gs_engine **engine)
 {
 	gs_cuda_engine *e;
 	gs_status status;
-	int devices = 0, pools = 0;
+	cudaError_t error;
+	int devices = 0;
 
+	failure[0] = '\0';
 	if (engine == NULL)
-		return GS_INVALID;
+		return refuse(GS_INVALID, "no place for an engine");
 	*engine = NULL;
-	status = gs_cuda_status(cudaGetDeviceCount(&devices));
-	if (status != GS_OK)
-		return status;
+	error = cudaGetDeviceCount(&devices);
+	if (error != cudaSuccess)
+		return refuse(gs_cuda_status(error), "%.150s", cudaGetErrorString(error));
 	if (device < 0 || device >= devices)
-		return GS_INVALID;
+		return refuse(GS_INVALID, "there is no such device");
 	if (host == NULL)
 		host = gs_default_host();
 	e = (gs_cuda_engine *) host->alloc(host->arg, sizeof(*e));
 	if (e == NULL)
-		return GS_NOMEM;
+		return refuse(GS_NOMEM, "no memory");
 	memset((void *) e, 0, sizeof(*e));
 	e->head.ops = &cuda_ops;
 	e->head.host = *host;
 	e->device = device;
 	e->patience = DEFAULT_PATIENCE;
-	e->pooled = cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, device) == cudaSuccess && pools != 0;
-	status = gs_cuda_status(cudaSetDevice(device));
+	status = prepare_device(e);
 	if (status == GS_OK)
-		status = gs_cuda_status(cudaGetDeviceProperties(&e->properties, device));
-	if (status == GS_OK)
-		status = gs_cuda_status(cudaMemcpyFromSymbol(&e->small, small_device, sizeof(bool)));
-	if (status == GS_OK)
-		status = gs_cuda_status(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
-	if (status == GS_OK)
-		status = gs_cuda_status(cudaMalloc(&e->watch, sizeof(gs_watch)));
-	if (status == GS_OK)
-		status = gs_cuda_status(cudaMemsetAsync(e->watch, 0, sizeof(gs_watch), e->stream));
-	if (status != GS_OK)
+		*engine = &e->head;
+	else
 	{
+		if (failure[0] == '\0')
+			(void) refuse(status, "%.40s: %s", e->properties.name, gs_status_text(status));
 		cuda_close(&e->head);
-		return status;
 	}
-	*engine = &e->head;
-	return GS_OK;
+	return status;
 }
 
 /*
@@ -246,7 +316,7 @@ gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_byte
 	if (e->force_stages != 0)
 		stages = (int) e->force_stages;
 	/* about 1 KB is the kernel's own and the system's */
-	while (stages > 3 && stages * stage_bytes + more_bytes + 2048 > e->properties.sharedMemPerBlockOptin)
+	while (stages > GS_LEAST_STAGES && stages * stage_bytes + more_bytes + 2048 > gs_cuda_shared(e))
 		stages--;
 	*shared = stages * stage_bytes + more_bytes;
 	cudaSetDevice(e->device);

@@ -8,7 +8,7 @@
 #include "../sort.h"
 #include "feed.cuh"
 #include "stall.h"
-#include "tuning.h"
+#include "tuning/tuning.h"
 
 #define GS_TEMP_HEAD 256 /* bytes: the ticket counter, then status words */
 #define GS_KERNELS	 256 /* kernels that the engine remembers the occupancy of */
@@ -27,8 +27,9 @@ struct gs_cuda_engine
 	bool pooled; /* gs_cuda_take uses the device's pool */
 	cudaStream_t stream;
 	cudaDeviceProp properties;
-	bool small; /* the device's code is for small devices: tuning.h */
+	const gs_tuning *tuning; /* the row by which the device's code was compiled */
 	gs_watch *watch; /* device memory */
+	bool unclean; /* memory could not be cleared: no more work */
 	u32 stall;
 	u64 patience;
 	u32 force_stages, force_blocks; /* the benchmark's sweep; 0: as tuned */
@@ -46,8 +47,8 @@ void gs_sort_close(struct gs_cuda_engine *e);
 gs_status gs_cuda_status(cudaError_t error);
 
 /*
- * Device memory for the work in the engine's stream, given back clean: it may serve another user's job next.  From the device's pool
- * where there is one, so that neither call waits for the device.
+ * Device memory for the work in the engine's stream, given back clean: it may serve another user's job next.  From the
+ * device's pool where there is one, so that neither call waits for the device.
  */
 gs_status gs_cuda_take(gs_cuda_engine *engine, size_t bytes, void **block);
 void gs_cuda_give(gs_cuda_engine *engine, void *block, size_t bytes);
@@ -56,20 +57,23 @@ gs_status gs_cuda_prepare(gs_cuda_engine *engine, gs_sweep *sweep, void *temp, s
 						  const void *function, const gs_shape &shape, size_t stage_bytes, size_t more_bytes,
 						  bool in_place, int *grid, size_t *shared);
 
-/* Blocks for a grid whose threads walk on: what n items want, each to a block, but no more than so many for each multiprocessor. */
+/* Shared memory that a block may have, by the row. */
+static inline size_t
+gs_cuda_shared(const gs_cuda_engine *engine)
+{
+	return (size_t) engine->tuning->shared << 10;
+}
+
+/*
+ * Blocks for a grid whose threads walk on: what n items want, each to a block, but no more than so many for each
+ * multiprocessor.
+ */
 static inline u32
 gs_cuda_grid(const gs_cuda_engine *engine, u64 n, u64 each, u32 per_sm)
 {
 	u64 most = (u64) per_sm * engine->properties.multiProcessorCount, want = (n + each - 1) / each;
 
 	return (u32) (want < most ? want : most);
-}
-
-/* Shared memory that a ring may take. */
-constexpr size_t
-gs_shared(bool small)
-{
-	return (small ? 62 : 224) * 1024;
 }
 
 /* Bytes of temporary memory for so many tiles. */
@@ -94,8 +98,9 @@ gs_cuda_input(const void *array, u64 bytes)
 
 /*
  * Resets the status words, which lie behind the ticket counter, and launches a persistent kernel.  ARGS begins with a
- * gs_sweep; stage_bytes is one stage of its ring, more_bytes what it needs besides.  (Launching the kernel while another one resets
- * the words, by programmatic dependent launch, made calls of few items two to three microseconds slower.)
+ * gs_sweep; stage_bytes is one stage of its ring, more_bytes what it needs besides.  (Launching the kernel while
+ * another one resets the words, by programmatic dependent launch, made calls of few items two to three microseconds
+ * slower.)
  */
 template <class ARGS>
 gs_status

@@ -15,7 +15,7 @@ static size_t
 cuda_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, uint64_t n, uint64_t extra)
 {
 	auto sweep = [&](gs_tuned what, int value, size_t word, u64 items) -> size_t {
-		u64 tile = gs_tile(gs_shape_of(what, ((const gs_cuda_engine *) engine)->small, (int) bytes, value), bytes);
+		u64 tile = gs_tile(gs_shape_of(*((const gs_cuda_engine *) engine)->tuning, what, (int) bytes, value), bytes);
 		u64 tiles = (items + 16 / bytes + tile - 1) / tile + 1;
 
 		return (gs_cuda_temp(tiles, word) + 255) / 256 * 256 + tiles * sizeof(u128);
@@ -41,7 +41,7 @@ cuda_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, u
 		case GS_P_REDUCE_FIXED:
 			return gs_cuda_temp(n / 4096 + 1, sizeof(u128));
 		case GS_P_SPLIT:
-			return GS_TEMP_HEAD + (256 + (n / 4096 + 1) * extra) * sizeof(u64);
+			return GS_TEMP_HEAD + (256 + (n / GS_SPLIT_LEAST + 1) * extra) * sizeof(u64);
 		case GS_P_DECODE:
 			bytes = 8;
 			return (n * 8 + 255) / 256 * 256 + sweep(GS_T_SCAN, 0, sizeof(u128), n);

@@ -21,6 +21,9 @@ gs_status gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool w
 gs_status gs_cuda_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step);
 gs_status gs_cuda_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp);
 
+/* Items of a tile of split.cu at least. */
+#define GS_SPLIT_LEAST 2048
+
 /* Items of a tile. */
 static inline u64
 gs_tile(const gs_shape &s, u64 item)
@@ -43,7 +46,8 @@ gs_cuda_mapping(gs_type type, gs_operation op)
 }
 
 /*
- * Saves the item before each tile, for calls that write over their input.  saved has one vector per tile; the item is its last.
+ * Saves the item before each tile, for calls that write over their input.  saved has one vector per tile; the item is
+ * its last.
  */
 gs_status gs_cuda_save_halo(gs_cuda_engine *e, const void *in, u64 n, u32 width, u32 shift, u64 tile, u64 tiles,
 							u128 *saved);

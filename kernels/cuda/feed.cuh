@@ -1,12 +1,13 @@
 /*
  * feed.cuh: how tiles come into shared memory and go through a block, the load step of every primitive.
  *
- * Blocks are persistent, one or two per multiprocessor.  Each has a ring of buffers (stages) and, beside its working warps, three
- * more: a loader takes tickets and starts bulk copies of a tile's windows of all input arrays as soon as a buffer is free;
- * two others look back, in turns.  So loads are always under way while older tiles are worked on, and cost no registers.
+ * Blocks are persistent, one or two per multiprocessor.  Each has a ring of buffers (stages) and, beside its working
+ * warps, three more: a loader takes tickets and starts bulk copies of a tile's windows of all input arrays as soon as a
+ * buffer is free; two others look back, in turns.  So loads are always under way while older tiles are worked on, and
+ * cost no registers.
  *
- * The workers never wait for a look-back they have just caused: in turn i they take tile i apart, publish its state, leave it
- * compacted in its buffer, and then write out tile i - 2, whose prefix has been found meanwhile.
+ * The workers never wait for a look-back they have just caused: in turn i they take tile i apart, publish its state,
+ * leave it compacted in its buffer, and then write out tile i - 2, whose prefix has been found meanwhile.
  *
  *     workers      | wait for load i | count i, publish | compact i | (prefix i-2) write out i-2 | wait for load i+1 ...
  *     look-back 0  | . . . . . . . . . . . . . . . . .  | look back for i . . . . . . . . . . . . . . . . | i+2
@@ -16,9 +17,9 @@
  * This matters more than anything else here: a block that waited for its own prefix would publish its next tile only
  * then, all blocks would move in step, and every look-back would walk over as many tiles as there are blocks.
  *
- * Bulk copies move 16-byte vectors.  Tiles are therefore cut at 16-byte boundaries of the first input array: tile 0 begins up to
- * 15 bytes before the array ("shift" items that do not exist), and what is not a whole vector inside an array, its head and
- * tail, is copied byte by byte.  No byte outside an array is read.
+ * Bulk copies move 16-byte vectors.  Tiles are therefore cut at 16-byte boundaries of the first input array: tile 0
+ * begins up to 15 bytes before the array ("shift" items that do not exist), and what is not a whole vector inside an
+ * array, its head and tail, is copied byte by byte.  No byte outside an array is read.
  *
  * Before sm_90 there are no bulk copies: the workers copy the tile with 16-byte loads when they come to it.
  */
@@ -84,6 +85,7 @@ window_edges(u8 *to, gs_input in, i64 begin, u32 bytes, u32 thread, u32 threads)
 }
 
 #define GS_MAX_STAGES 6
+#define GS_LEAST_STAGES 3 /* fewer leave nothing to load ahead */
 #define GS_DEPTH	  2  /* turns between a tile's publication and its way out */
 #define GS_SERVICE	  96 /* threads of the loader and the look-back warps */
 #define GS_SLOTS	  4  /* turns that may be under way in some sense at a time: more than GS_DEPTH, a power of 2 */
@@ -96,6 +98,13 @@ struct gs_ring
 	u32 round[GS_MAX_STAGES];	/* the loader's; before sm_90 also in the place of full */
 	u32 posted[GS_SLOTS];		/* the tile that is published */
 };
+
+/* What a ring may have of so many KB of shared memory; the rest is the kernel's own and the system's. */
+__host__ __device__ constexpr size_t
+gs_ring_room(int shared)
+{
+	return (size_t) (shared - 2) << 10;
+}
 
 /* Where a block is in its ring. */
 struct gs_turn
@@ -111,21 +120,12 @@ struct gs_turn
 	}
 };
 
-/* Both can be set by hand, to run the code of other devices on the one at hand. */
+/* Can be set by hand, to run the code of other devices on the one at hand. */
 #ifndef GS_BULK
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 #define GS_BULK 1
 #else
 #define GS_BULK 0
-#endif
-#endif
-
-/* Which rows of tuning.h a build's kernels are made for: those with 227 KB of shared memory per block are large. */
-#ifndef GS_SMALL_DEVICE
-#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100 || !defined(__CUDA_ARCH__)
-#define GS_SMALL_DEVICE false
-#else
-#define GS_SMALL_DEVICE true
 #endif
 #endif
 
@@ -149,8 +149,8 @@ ring_init(gs_ring &ring, u32 warps)
 }
 
 /*
- * Announces a tile (or the end) in a stage and the bytes that bulk copies will bring; by the loader.  all: those are all there
- * are, so that the workers need not look after the ends of arrays.
+ * Announces a tile (or the end) in a stage and the bytes that bulk copies will bring; by the loader.  all: those are
+ * all there are, so that the workers need not look after the ends of arrays.
  */
 __device__ __forceinline__ void
 ring_announce(gs_ring &ring, int stage, u32 tile, u32 bytes, bool all)
@@ -225,10 +225,10 @@ workers_barrier()
 }
 
 /*
- * Three signals inside a block, each with a barrier for every slot (turn modulo GS_SLOTS), one side of which arrives and the
- * other waits: a tile is published; its prefix is there; its buffer is free.  A slot's barrier comes round only after the
- * waiting side has passed: the workers cannot enter turn i + 4 before prefix i + 1 came, nor before buffers were refilled.
- * Before sm_90 named barriers do the same.
+ * Three signals inside a block, each with a barrier for every slot (turn modulo GS_SLOTS), one side of which arrives
+ * and the other waits: a tile is published; its prefix is there; its buffer is free.  A slot's barrier comes round only
+ * after the waiting side has passed: the workers cannot enter turn i + 4 before prefix i + 1 came, nor before buffers
+ * were refilled.  Before sm_90 named barriers do the same.
  */
 #if GS_BULK
 #define GS_SIGNAL_WAIT(which, n) barrier_wait(&ring.which[(n) % GS_SLOTS], (n) / GS_SLOTS & 1)
@@ -311,7 +311,8 @@ free_wait(gs_ring &ring, u32 n)
 }
 
 /*
- * The loader: start(stage, tile) begins a tile's loads.  A ticket is taken a turn before it is needed, so that nobody waits for the
+ * The loader: start(stage, tile) begins a tile's loads.  A ticket is taken a turn before it is needed, so that nobody
+ * waits for the
  * counter.  When there are fewer tiles than all rings could hold, each block takes only its share, lest a few take all.
  */
 template <int THREADS, class START>
@@ -349,7 +350,8 @@ load_tiles(gs_ring &ring, const gs_sweep &sweep, START start)
 }
 
 /*
- * A look-back warp: for every other tile of the block calls find(n, tile), which leaves its prefix where the workers look.
+ * A look-back warp: for every other tile of the block calls find(n, tile), which leaves its prefix where the workers
+ * look.
  */
 template <int THREADS, class FIND>
 __device__ __forceinline__ void

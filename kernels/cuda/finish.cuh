@@ -1,13 +1,14 @@
 /*
  * finish.cuh: the last step of a sort whose leading digits are in order: small buckets put in order in shared memory.
  *
- * Words are distinct numbers that lie in order by their leading bits; words that share those are a bucket.  A kernel of its own finds
- * where tiles begin: with the first bucket that begins at or behind a multiple of the tile's size.  A block counts a tile's words in
- * bins that cut the range of its buckets evenly, some one word to a bin, so that hardly any order is left to make within bins: each thread puts
- * 16 neighbouring words in order in registers, then four at both sides of each border between threads.  Whether everything is in order is then
- * known for certain: buckets do not fall from a tile to the next, no word lies outside its tile's buckets, and within a tile each word has been
- * compared with the next one.  If that fails (a bucket is too long, bins are crowded, the leading digits were not in order), `wrong`
- * says so and the output is not the order.
+ * Words are distinct numbers that lie in order by their leading bits; words that share those are a bucket.  A kernel of
+ * its own finds where tiles begin: with the first bucket that begins at or behind a multiple of the tile's size.  A
+ * block counts a tile's words in bins that cut the range of its buckets evenly, some one word to a bin, so that hardly
+ * any order is left to make within bins: each thread puts 16 neighbouring words in order in registers, then four at
+ * both sides of each border between threads.  Whether everything is in order is then known for certain: buckets do not
+ * fall from a tile to the next, no word lies outside its tile's buckets, and within a tile each word has been compared
+ * with the next one.  If that fails (a bucket is too long, bins are crowded, the leading digits were not in order),
+ * `wrong` says so and the output is not the order.
  *
  * A word less the tile's first bucket is a number whose order is that of the same bits as a double (window.cuh).
  *
@@ -21,7 +22,6 @@
 #include "radix_tile.cuh"
 #include "window.cuh"
 
-#define GS_FINISH_WINDOW 16 /* words that a thread puts in order */
 #define GS_FINISH_ROUNDS 16 /* times that words may straddle windows: groups of some 64 words */
 
 /* Neighbours in the output, before it is turned, whose words differ only in the row. */
@@ -56,15 +56,6 @@ finish_at(u32 place)
 	return place + place / GS_FINISH_WINDOW;
 }
 
-/* Shared memory of a block. */
-constexpr size_t
-gs_finish_shared(int threads, int items, int bins)
-{
-	size_t cap = (size_t) threads * items + 32;
-
-	return 8 * (cap + cap / GS_FINISH_WINDOW) + 4 * ((size_t) bins + 32 + 4);
-}
-
 /* Where tiles begin: a warp looks for the end of the bucket that goes on where the tile might. */
 static __global__ void __launch_bounds__(256) finish_cuts_kernel(const __grid_constant__ gs_finish_args a)
 {
@@ -95,21 +86,11 @@ static __global__ void __launch_bounds__(256) finish_cuts_kernel(const __grid_co
 		a.cuts[t] = (u32) to;
 }
 
-/* Blocks for which registers are kept; the oldest devices run no more than 1024 threads. */
-constexpr int
-gs_finish_blocks(int threads, int blocks)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-	return threads * blocks > 1024 ? 1024 / threads : blocks;
-#else
-	return blocks;
-#endif
-}
-
 /* TIES: lists groups of words that are alike above the row. */
-template <int THREADS, int ITEMS, int BINS, int BLOCKS, bool TIES>
-__global__ void __launch_bounds__(THREADS, gs_finish_blocks(THREADS, BLOCKS)) finish_kernel(const __grid_constant__ gs_finish_args a)
+template <bool TIES>
+__global__ void __launch_bounds__(gs_finish_here::threads, gs_finish_here::blocks) finish_kernel(const __grid_constant__ gs_finish_args a)
 {
+	constexpr int THREADS = gs_finish_here::threads, ITEMS = gs_finish_here::items, BINS = gs_finish_here::bins;
 	constexpr u32 WINDOW = GS_FINISH_WINDOW, WARPS = THREADS / 32, CAP = THREADS * ITEMS;
 	constexpr int GROUP = 4; /* items whose atomics are under way together */
 	constexpr u32 SHARE = BINS / THREADS; /* bins of a thread: an odd number of times 4, so that no lanes meet in a bank */

@@ -1,9 +1,9 @@
 /*
  * gather.cu: gather, sequence, and the extent of an array (minimum, maximum, OR, AND) in one read.
  *
- * Extent: every thread folds 16-byte vectors, a grid's stride apart and four at a time; warps by shuffles, blocks in shared
- * memory, the grid by atomics on four 64-bit numbers; the last block to finish writes the answer in the array's type.  Bytes
- * per item: its size, read once.
+ * Extent: every thread folds 16-byte vectors, a grid's stride apart and four at a time; warps by shuffles, blocks in
+ * shared memory, the grid by atomics on four 64-bit numbers; the last block to finish writes the answer in the array's
+ * type.  Bytes per item: its size, read once.
  */
 #include "family.cuh"
 

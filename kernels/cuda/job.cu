@@ -1,13 +1,13 @@
 /*
- * job.cu: jobs on a GPU: chunks go to device memory as they are added, the result comes back in pieces.  The row order is made here,
- * the other operations by kernels/job.c over the columns and the order that lie here.
+ * job.cu: jobs on a GPU: chunks go to device memory as they are added, the result comes back in pieces.  The row order
+ * is made here, the other operations by kernels/job.c over the columns and the order that lie here.
  *
- * A chunk's arrays are copied by the GPU's copy engine straight from where they lie, fast if that memory is registered with
- * CUDA, and gs_job_add waits for it, because the caller fills the chunk again.  On the device columns are put together:
- * values side by side, null bits shifted to their rows, offsets of strings raised by the bytes before them.
+ * A chunk's arrays are copied by the GPU's copy engine straight from where they lie, fast if that memory is registered
+ * with CUDA, and gs_job_add waits for it, because the caller fills the chunk again.  On the device columns are put
+ * together: values side by side, null bits shifted to their rows, offsets of strings raised by the bytes before them.
  *
- * The chunk may lie in memory that another process can still write to.  Its header is read once; offsets are checked on the
- * device's own copy.
+ * The chunk may lie in memory that another process can still write to.  Its header is read once; offsets are checked on
+ * the device's own copy.
  */
 #include "../emit.h"
 #include "../rows.h"

@@ -4,11 +4,11 @@
  * The input is cut into tiles.  A block takes a ticket, which is a tile number, so tiles are started in order and every
  * tile waits only for tiles that have started.  It reduces its tile to a state, publishes that (PARTIAL), then walks
  * back over its predecessors' status words, a window of 32 x GS_WINDOW at a time, adding up states until it meets one
- * that is TOTAL, which stands for everything before, or comes to the block's own last tile.  The sum is the tile's exclusive
- * prefix; prefix + own state is published as TOTAL.  So the input is read once and the output written once.
+ * that is TOTAL, which stands for everything before, or comes to the block's own last tile.  The sum is the tile's
+ * exclusive prefix; prefix + own state is published as TOTAL.  So the input is read once and the output written once.
  *
- * A tile with many counts (digits of a radix pass, labels of a split) has a word for each, and a thread for each walks (radix.cuh,
- * split.cu).
+ * A tile with many counts (digits of a radix pass, labels of a split) has a word for each, and a thread for each walks
+ * (radix.cuh, split.cu).
  *
  * A state and its flag share one status word (or w words with a flag each), written and read by single relaxed
  * accesses of device scope, so nobody ever sees a flag without its value and no fence is needed.
@@ -17,10 +17,10 @@
  * `patience` cycles reduces the missing tile itself, from the input, and walks on.  It publishes nothing on
  * the other's behalf, so there is no race to lose.
  *
- * In place there is no fallback (patience is 0): a tile writes its output over the input of earlier tiles, so a tile that is
- * stepped over might be overwritten before it has been read, and could not be reduced again either.  These calls rely on
- * ticket order alone.  Nor is relaxed enough: that a predecessor has *read* its tile must happen before we write
- * there, so a fence stands before each publication and after each walk (release and acquire).
+ * In place there is no fallback (patience is 0): a tile writes its output over the input of earlier tiles, so a tile
+ * that is stepped over might be overwritten before it has been read, and could not be reduced again either.  These
+ * calls rely on ticket order alone.  Nor is relaxed enough: that a predecessor has *read* its tile must happen before
+ * we write there, so a fence stands before each publication and after each walk (release and acquire).
  *
  * Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, NVR-2016-002, sections 4.1 to 4.4;
  * fallback after Smith, Levien and Owens, Decoupled Fallback, SPAA 2025.
@@ -49,9 +49,9 @@ enum : u64
 /* ---------------------------------------------------------------- states: what a tile adds up to */
 
 /*
- * Every state has a sum over a window of tiles: lane l holds in s[j] the state of the window's tile 32 j + l, counted from the
- * youngest; the first m tiles count.  All lanes get the result.  Most states add up in any order, which takes one
- * reduction however wide the window is; window_in_order serves the others.
+ * Every state has a sum over a window of tiles: lane l holds in s[j] the state of the window's tile 32 j + l, counted
+ * from the youngest; the first m tiles count.  All lanes get the result.  Most states add up in any order, which takes
+ * one reduction however wide the window is; window_in_order serves the others.
  */
 #define GS_FOR_WINDOW(j) _Pragma("unroll") for (u32 j = 0; j < GS_WINDOW; j++)
 
@@ -396,7 +396,10 @@ publish_word(WORD *word, u32 tile, WORD count)
 	store_relaxed(word, status_word(tile == 0 ? GS_TOTAL : GS_PARTIAL, count));
 }
 
-/* Neighbouring counts of one thread, or their status words: one access in memory, so that their flags are always the same. */
+/*
+ * Neighbouring counts of one thread, or their status words: one access in memory, so that their flags are always the
+ * same.
+ */
 template <class WORD, int COUNT> struct alignas(sizeof(WORD) * COUNT) gs_counts
 {
 	WORD of[COUNT];
@@ -437,11 +440,11 @@ publish_words(WORD *words, u32 tile, const gs_counts<WORD, COUNT> &count)
 }
 
 /*
- * Returns a published tile's exclusive prefix and publishes the inclusive one.  Called by one whole warp.  The walk ends where a
- * TOTAL is met, at the latest at `known`, this warp's own last tile, whose inclusive prefix `total` it still has; both
- * are brought up to date.  light: the tile has little to write out.  reduce(t) is the fallback: tile t's state
- * computed by the warp from the input, the same in every lane.  (With the reading of a window in a function of its own, which reduce_fixed.cu
- * could share, sweeps were up to a fifth slower.)
+ * Returns a published tile's exclusive prefix and publishes the inclusive one.  Called by one whole warp.  The walk
+ * ends where a TOTAL is met, at the latest at `known`, this warp's own last tile, whose inclusive prefix `total` it
+ * still has; both are brought up to date.  light: the tile has little to write out.  reduce(t) is the fallback: tile
+ * t's state computed by the warp from the input, the same in every lane.  (With the reading of a window in a function
+ * of its own, which reduce_fixed.cu could share, sweeps were up to a fifth slower.)
  */
 template <class STATE, class REDUCE>
 __device__ __forceinline__ STATE
@@ -454,8 +457,9 @@ look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &
 	bool done = false;
 
 	/*
-	 * Nobody is in a hurry: the prefix is wanted two turns later.  But every look costs bandwidth of the few parts of the second-level
-	 * cache that hold these words, and looks that come too early find nothing and hold up the stores that they wait for.
+	 * Nobody is in a hurry: the prefix is wanted two turns later.  But every look costs bandwidth of the few parts of
+	 * the second-level cache that hold these words, and looks that come too early find nothing and hold up the stores
+	 * that they wait for.
 	 */
 #ifdef GS_ORACLE
 	return STATE::zero(); /* no look-back at all: wrong results, but the speed of everything else */

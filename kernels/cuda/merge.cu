@@ -3,27 +3,27 @@
  */
 #include "merge_run.cuh"
 
-gs_merge_kernels gs_merge_kernels4(bool places, bool small);
-gs_merge_kernels gs_merge_kernels8(bool places, bool small);
-gs_merge_kernels gs_merge_kernels16(bool places, bool small);
-gs_merge_kernels gs_merge_kernels24(bool places, bool small);
-gs_merge_kernels gs_merge_kernels32(bool places, bool small);
+gs_merge_kernels gs_merge_kernels4(bool places);
+gs_merge_kernels gs_merge_kernels8(bool places);
+gs_merge_kernels gs_merge_kernels16(bool places);
+gs_merge_kernels gs_merge_kernels24(bool places);
+gs_merge_kernels gs_merge_kernels32(bool places);
 
 static gs_merge_kernels
-kernels_for(size_t key, bool places, bool small)
+kernels_for(size_t key, bool places)
 {
 	switch (key)
 	{
 		case 4:
-			return gs_merge_kernels4(places, small);
+			return gs_merge_kernels4(places);
 		case 8:
-			return gs_merge_kernels8(places, small);
+			return gs_merge_kernels8(places);
 		case 16:
-			return gs_merge_kernels16(places, small);
+			return gs_merge_kernels16(places);
 		case 24:
-			return gs_merge_kernels24(places, small);
+			return gs_merge_kernels24(places);
 		default:
-			return gs_merge_kernels32(places, small);
+			return gs_merge_kernels32(places);
 	}
 }
 
@@ -31,11 +31,10 @@ static gs_merge_kernels
 choose(const gs_engine *engine, size_t key, size_t value_width)
 {
 	const gs_cuda_engine *e = (const gs_cuda_engine *) engine;
-	gs_merge_shape s = gs_merge_shape_of((int) key, false);
-	/* 1 KB is the system's, and about as much the kernels' own */
-	bool small = gs_merge_shared((int) key, s.threads, s.items, value_width) + 2048 > e->properties.sharedMemPerBlockOptin;
+	gs_merge_kernels k = kernels_for(key, value_width > 0);
 
-	return kernels_for(key, value_width > 0, small);
+	k.shape = gs_merge_shape_of(*e->tuning, (int) key);
+	return k;
 }
 
 size_t

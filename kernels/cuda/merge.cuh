@@ -1,17 +1,19 @@
 /*
  * merge.cuh: merge sort by comparison, and the merge of sorted runs.
  *
- * Tiles are sorted in shared memory: a thread sorts its items in registers (merge exchange), then runs of threads are merged, twice
- * as many in each level.  A pass then merges up to 8 neighbouring runs into one.  Where each run is cut for each output tile is
- * found beforehand, by as many lanes as there are runs; a block loads its tile's pieces of all runs and merges them two by two, in shared
- * memory, level by level.  Within a level each thread finds by merge path where its items come from and merges them serially.
+ * Tiles are sorted in shared memory: a thread sorts its items in registers (merge exchange), then runs of threads are
+ * merged, twice as many in each level.  A pass then merges up to 8 neighbouring runs into one.  Where each run is cut
+ * for each output tile is found beforehand, by as many lanes as there are runs; a block loads its tile's pieces of all
+ * runs and merges them two by two, in shared memory, level by level.  Within a level each thread finds by merge path
+ * where its items come from and merges them serially.
  *
- * What moves from level to level is the first word of a key and the item's place; further words are looked at where first words are
- * equal, and they and the values are fetched through the place once, when the tile is written.  Equal keys keep their order.
+ * What moves from level to level is the first word of a key and the item's place; further words are looked at where
+ * first words are equal, and they and the values are fetched through the place once, when the tile is written.  Equal
+ * keys keep their order.
  *
- * Bytes per item: key and value read and written once for the tiles and once per pass; a pass of 8 runs replaces three of two.
- * Source: moderngpu (merge path, block sort); the cuts: Varman, Scheufler, Iyer, Ricard, Merging multiple lists on
- * hierarchical-memory multiprocessors, 1991; the network: Knuth 5.2.2 M.
+ * Bytes per item: key and value read and written once for the tiles and once per pass; a pass of 8 runs replaces three
+ * of two.  Source: moderngpu (merge path, block sort); the cuts: Varman, Scheufler, Iyer, Ricard, Merging multiple
+ * lists on hierarchical-memory multiprocessors, 1991; the network: Knuth 5.2.2 M.
  */
 #ifndef GS_MERGE_CUH
 #define GS_MERGE_CUH
@@ -84,9 +86,10 @@ __global__ void __launch_bounds__(256) merge_move(const gs_merge_args a)
 
 /* ---------------------------------------------------------------- tiles, sorted */
 
-template <int KEY, bool PLACES, int THREADS, int ITEMS, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, BLOCKS) merge_blocks(const gs_merge_args a)
+template <int KEY, bool PLACES>
+__global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks) merge_blocks(const gs_merge_args a)
 {
+	constexpr int THREADS = gs_merge_here<KEY>::threads, ITEMS = gs_merge_here<KEY>::items;
 	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
 	typedef typename tile::F F;
 	static_assert((THREADS & (THREADS - 1)) == 0, "levels double");
@@ -234,7 +237,10 @@ struct merge_range
 	}
 };
 
-/* The least (or greatest) candidate among neighbouring lanes, one for each run; by key, then run.  NONE: no lane has one. */
+/*
+ * The least (or greatest) candidate among neighbouring lanes, one for each run; by key, then run.  NONE: no lane has
+ * one.
+ */
 #define GS_MERGE_NONE 0xffffffffu
 
 template <int KEY>
@@ -260,10 +266,11 @@ extreme(whole_key<KEY> &key, u32 &run, u32 ways, bool greatest)
 }
 
 /*
- * Where each run is cut for each tile: the tile's first item is number d of the group, and so many items of each run come before
+ * Where each run is cut for each tile: the tile's first item is number d of the group, and so many items of each run
+ * come before
  * it.  A lane for each run, of which it takes every s-th item as a sample, s halving from round to round; kept true:
- * of all samples of all runs the d / s least lie left of the cuts.  A new sample goes left if it is less than the greatest on the
- * left; then samples change sides, one by one, until the number is right.
+ * of all samples of all runs the d / s least lie left of the cuts.  A new sample goes left if it is less than the
+ * greatest on the left; then samples change sides, one by one, until the number is right.
  */
 template <int KEY>
 __global__ void __launch_bounds__(256) merge_cuts(const gs_merge_args a)
@@ -437,9 +444,10 @@ copy_pieces(const gs_merge_args &a, const merge_pieces &p)
 	}
 }
 
-template <int KEY, bool PLACES, int THREADS, int ITEMS, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, BLOCKS) merge_runs(const gs_merge_args a)
+template <int KEY, bool PLACES>
+__global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks) merge_runs(const gs_merge_args a)
 {
+	constexpr int THREADS = gs_merge_here<KEY>::threads, ITEMS = gs_merge_here<KEY>::items;
 	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
 	typedef typename tile::F F;
 	extern __shared__ __align__(128) u8 shared[];
@@ -524,35 +532,18 @@ struct gs_merge_kernels
 	void (*blocks)(const gs_merge_args);
 	void (*cuts)(const gs_merge_args);
 	void (*runs)(const gs_merge_args);
-	int threads, items;
+	gs_merge_shape shape;
 };
 
-template <int KEY, bool PLACES, int THREADS, int ITEMS, int BLOCKS>
-gs_merge_kernels
-gs_merge_kernels_of()
-{
-	return {merge_look<KEY>,
-			merge_move<KEY>,
-			merge_blocks<KEY, PLACES, THREADS, ITEMS, BLOCKS>,
-			merge_cuts<KEY>,
-			merge_runs<KEY, PLACES, THREADS, ITEMS, BLOCKS>,
-			THREADS,
-			ITEMS};
-}
-
-/* The kernels for keys of so many bytes; small: for devices whose shared memory the better shape does not fit. */
+/* The kernels for keys of so many bytes.  PLACES: see merge_tile. */
 template <int KEY>
 gs_merge_kernels
-gs_merge_choose(bool places, bool small)
+gs_merge_kernels_of(bool places)
 {
-	constexpr gs_merge_shape s = gs_merge_shape_of(KEY, false), t = gs_merge_shape_of(KEY, true);
-
 	if constexpr (KEY <= 8)
 		if (!places)
-			return small ? gs_merge_kernels_of<KEY, false, t.threads, t.items, t.blocks>()
-						 : gs_merge_kernels_of<KEY, false, s.threads, s.items, s.blocks>();
-	return small ? gs_merge_kernels_of<KEY, true, t.threads, t.items, t.blocks>()
-				 : gs_merge_kernels_of<KEY, true, s.threads, s.items, s.blocks>();
+			return {merge_look<KEY>, merge_move<KEY>, merge_blocks<KEY, false>, merge_cuts<KEY>, merge_runs<KEY, false>, {}};
+	return {merge_look<KEY>, merge_move<KEY>, merge_blocks<KEY, true>, merge_cuts<KEY>, merge_runs<KEY, true>, {}};
 }
 
 #endif

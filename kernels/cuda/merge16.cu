@@ -4,7 +4,7 @@
 #include "merge.cuh"
 
 gs_merge_kernels
-gs_merge_kernels16(bool places, bool small)
+gs_merge_kernels16(bool places)
 {
-	return gs_merge_choose<16>(places, small);
+	return gs_merge_kernels_of<16>(places);
 }

@@ -4,7 +4,7 @@
 #include "merge.cuh"
 
 gs_merge_kernels
-gs_merge_kernels32(bool places, bool small)
+gs_merge_kernels32(bool places)
 {
-	return gs_merge_choose<32>(places, small);
+	return gs_merge_kernels_of<32>(places);
 }

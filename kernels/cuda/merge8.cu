@@ -4,7 +4,7 @@
 #include "merge.cuh"
 
 gs_merge_kernels
-gs_merge_kernels8(bool places, bool small)
+gs_merge_kernels8(bool places)
 {
-	return gs_merge_choose<8>(places, small);
+	return gs_merge_kernels_of<8>(places);
 }

@@ -1,6 +1,6 @@
 /*
- * merge_run.cuh: the road of a merge sort, and of a merge of runs, given the kernels; merge.cu, and the benchmark with other
- * shapes.
+ * merge_run.cuh: the road of a merge sort, and of a merge of runs, given the kernels; merge.cu, and the benchmark with
+ * other shapes.
  */
 #ifndef GS_MERGE_RUN_CUH
 #define GS_MERGE_RUN_CUH
@@ -54,11 +54,13 @@ struct gs_merge_passes
 	u32 ways(u32 pass) const { return 1u << ((bits + pass) / passes); }
 };
 
-/* Items that a block merges: pairs of runs begin where a thread's slots do, which may cost each pair but one a thread. */
+/*
+ * Items that a block merges: pairs of runs begin where a thread's slots do, which may cost each pair but one a thread.
+ */
 static inline u32
 gs_merge_tile_items(const gs_merge_kernels &k, u32 ways)
 {
-	return (u32) k.items * (u32) (k.threads - (int) ways / 2 + 1);
+	return (u32) k.shape.items * (u32) (k.shape.threads - (int) ways / 2 + 1);
 }
 
 static inline gs_status
@@ -104,10 +106,10 @@ gs_merge_listed(const gs_merge_kernels &k, gs_merge_args *a, u32 ways, u64 runs,
 }
 
 static inline gs_status
-gs_merge_pass(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_merge_args &a, size_t key)
+gs_merge_pass(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_merge_args &a)
 {
 	GS_TRY(gs_merge_launch(e, k.cuts, a, gs_ceil_div(a.tiles * a.ways, 256), 256, 0));
-	return gs_merge_launch(e, k.runs, a, a.tiles, k.threads, gs_merge_shared((int) key, k.threads, k.items, a.value_width));
+	return gs_merge_launch(e, k.runs, a, a.tiles, k.shape.threads, gs_merge_shared(k.shape, a.value_width));
 }
 
 /* The next pass reads what this one wrote, and writes to the other place. */
@@ -141,7 +143,7 @@ gs_merge_begin(const gs_sort_items *items, const gs_merge_temp &t, bool to_temp)
 static inline size_t
 gs_merge_sort_temp(const gs_merge_kernels &k, size_t key, size_t value_width, u64 n)
 {
-	u64 block = (u64) k.threads * k.items, cuts = 0;
+	u64 block = (u64) k.shape.threads * k.shape.items, cuts = 0;
 	gs_merge_passes plan(gs_ceil_div(n, block));
 	gs_merge_args a = {};
 
@@ -158,8 +160,8 @@ gs_merge_sort_temp(const gs_merge_kernels &k, size_t key, size_t value_width, u6
 static inline gs_status
 gs_merge_sort_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_items *items, void *temp)
 {
-	const size_t key = items->key_bytes, shared = gs_merge_shared((int) key, k.threads, k.items, items->value_width);
-	u64 length = (u64) k.threads * k.items, blocks = gs_ceil_div(items->n, length);
+	const size_t key = items->key_bytes, shared = gs_merge_shared(k.shape, items->value_width);
+	u64 length = (u64) k.shape.threads * k.shape.items, blocks = gs_ceil_div(items->n, length);
 	gs_merge_passes plan(blocks);
 	gs_merge_temp t = gs_merge_layout(temp, key, items->value_width, items->n, 0, 0); /* cuts are the last */
 	gs_merge_args a = gs_merge_begin(items, t, false);
@@ -180,13 +182,13 @@ gs_merge_sort_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_i
 			a.out_values = t.values;
 		}
 	}
-	GS_TRY(gs_merge_launch(e, k.blocks, a, blocks, k.threads, shared));
+	GS_TRY(gs_merge_launch(e, k.blocks, a, blocks, k.shape.threads, shared));
 	a.cuts = t.cuts;
 	for (u32 p = 0; p < plan.passes; p++)
 	{
 		gs_merge_turn(&a, t, items);
 		gs_merge_even(k, &a, plan.ways(p), length);
-		GS_TRY(gs_merge_pass(e, k, a, key));
+		GS_TRY(gs_merge_pass(e, k, a));
 		length *= a.ways;
 	}
 	return GS_OK;
@@ -272,7 +274,7 @@ gs_merge_runs_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_i
 		if (p > 0)
 			gs_merge_turn(&a, t, items);
 		gs_merge_listed(k, &a, plan.ways((u32) p), some, step);
-		GS_TRY(gs_merge_pass(e, k, a, key));
+		GS_TRY(gs_merge_pass(e, k, a));
 	}
 	return GS_OK;
 }

@@ -1,12 +1,12 @@
 /*
- * merge_tile.cuh: what the kernels of merge.cuh are made of: keys, loads, the network, and a tile in shared memory that is loaded, merged
- * and written.
+ * merge_tile.cuh: what the kernels of merge.cuh are made of: keys, loads, the network, and a tile in shared memory that
+ * is loaded, merged and written.
  */
 #ifndef GS_MERGE_TILE_CUH
 #define GS_MERGE_TILE_CUH
 
 #include "device.cuh"
-#include "sort_tuning.h"
+#include "tuning/tuning.h"
 
 #include <utility>
 
@@ -18,7 +18,10 @@ struct gs_merge_args
 	u64 n;
 	u32 value_width;
 
-	/* runs to merge: starts lists where they begin, of which every step-th counts now; NULL: they begin every length items */
+	/*
+	 * runs to merge: starts lists where they begin, of which every step-th counts now; NULL: they begin every length
+	 * items
+	 */
 	const u64 *starts;
 	u64 runs, step, length;
 
@@ -158,22 +161,6 @@ sort_registers(F (&key)[N], u32 (&place)[N], std::index_sequence<I...>)
 }
 
 /* ---------------------------------------------------------------- a tile in shared memory */
-
-__host__ __device__ constexpr size_t
-gs_merge_round(size_t bytes)
-{
-	return (bytes + 15) / 16 * 16;
-}
-
-/* Shared memory of a block. */
-constexpr size_t
-gs_merge_shared(int key, int threads, int items, size_t value_width)
-{
-	size_t cap = (size_t) threads * items, pad = (size_t) items + 1;
-
-	return gs_merge_round((cap + pad) * (key < 8 ? key : 8)) + (key > 8 ? cap * (key - 8) : 0) +
-		   gs_merge_round(cap * value_width) + (key > 8 || value_width > 0 ? gs_merge_round((cap + pad) * 2) : 0);
-}
 
 /* PLACES: something must be fetched when the order is known: further words, values. */
 template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile

@@ -1,7 +1,8 @@
 /*
  * order.cu: gs_order_plan and gs_order_run on a GPU.
  *
- * Few rows: the plan only remembers the columns, and the run is one launch (order_small.cu).  Else the plan reads every column once (order_look.cu), makes the key's fields as the CPU engine does, and chooses a road:
+ * Few rows: the plan only remembers the columns, and the run is one launch (order_small.cu).  Else the plan reads every
+ * column once (order_look.cu), makes the key's fields as the CPU engine does, and chooses a road:
  *
  *   in order, reversed   nothing is sorted: found while looking (one column), or by a check of the words, or of rows if their
  *                        keys are longer and the first column does not fall; checks leave as soon as they know better
@@ -12,8 +13,6 @@
  *   leading digits       where keys spread evenly, either of these takes only leading digits, and puts buckets in order in shared memory
  *                        (order_finish.cu)
  *   more bits            the leading bits are sorted as above, then rows that they leave tied (order_ties.cu)
- *   unseen               a column of few enough bits, as a sample says: nobody looks at it beforehand, the run's first pass does
- *                        (radix_pieces.cu).  Had the sample misled, the order is planned and made again
  *
  * gs_order_run waits only in the last two cases, and for a check of rows.
  */
@@ -74,7 +73,9 @@ modulo_fits(const gs_look *look, const gs_dev_field *f)
 	return look->guess_bits >= f->bits && look->guess_shift == f->shift;
 }
 
-/* Keys are values modulo 2^bits: turns t into that, and returns how many rows of the order come first, but belong last. */
+/*
+ * Keys are values modulo 2^bits: turns t into that, and returns how many rows of the order come first, but belong last.
+ */
 static u32
 modulo(const gs_look *look, u64 min, u64 rows, gs_transform *t)
 {
@@ -95,7 +96,7 @@ choose_finish(gs_cuda_plan *plan, u32 key_bits, const gs_look *looks, const gs_s
 
 	finish.lead = gs_finish_lead(key_bits, plan->rows, gs_radix_most(plan->engine), way);
 	if (finish.lead != 0)
-		finish.margin = gs_finish_margin(plan->rows, finish.lead, way, spread);
+		finish.margin = gs_finish_margin(plan->engine, plan->rows, finish.lead, way, spread);
 	if (finish.margin == 0)
 		finish.lead = 0;
 	finish.complete = key_bits <= room;
@@ -130,7 +131,7 @@ choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_look
 		plan->path = gs_cuda_plan::GS_PLAN_EQUAL;
 	else if (known && (looks[0].seen & GS_SEEN_RISE) == 0)
 		plan->path = gs_cuda_plan::GS_PLAN_REVERSE;
-	else if (ncolumns == 1 && plan->nfields == 1 && (width == 8 || (width == 4 && gs_radix_fits(plan->engine, 8, GS_COLUMN4))) &&
+	else if (ncolumns == 1 && plan->nfields == 1 && (width == 8 || width == 4) &&
 			 f->nulls == NULL && columns->nulls == NULL && !f->floats)
 	{
 		u32 drop = plan->key_bits - plan->bits; /* bits left to the refinement of ties */
@@ -154,29 +155,6 @@ choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_look
 		plan->path = gs_cuda_plan::GS_PLAN_WORDS;
 }
 
-/* The look is left to the run: a plan by what a sample says. */
-static void
-choose_unseen(gs_cuda_plan *plan, const gs_column *column, const gs_look *look)
-{
-	plan->path = gs_cuda_plan::GS_PLAN_COLUMN;
-	plan->unseen = true;
-	plan->columns[0] = *column;
-	plan->from = gs_type_width(column->spec.type) == 4 ? GS_COLUMN4 : GS_COLUMN8;
-	plan->values = column->values;
-	plan->complete = true;
-	plan->bits = plan->key_bits = look->guess_bits;
-	plan->t.mask = gs_order_flip(&column->spec);
-	(void) modulo(look, 0, plan->rows, &plan->t);
-	if (plan->from == GS_COLUMN8)
-	{
-		/* the neighbouring multiples are in reach, too; no value is so far from it that the distance wraps */
-		const u32 above = look->guess_shift + look->guess_bits;
-		const u64 multiple = ~look->not_min >> above, base = multiple != 0 ? (multiple - 1) << above : 0;
-
-		plan->base = base < ~(u64) UINT32_MAX ? base : ~(u64) UINT32_MAX;
-	}
-}
-
 /* Whether the look shall count digits: of integers that pass 1 may read. */
 static bool
 counts_digits(const gs_column *column)
@@ -186,9 +164,8 @@ counts_digits(const gs_column *column)
 	return column->nulls == NULL && (gs_type_width(type) == 4 || gs_type_width(type) == 8) && !gs_order_floats(type);
 }
 
-/* looks_now: whatever a sample says, the columns are looked at. */
 static gs_status
-make_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, bool looks_now, gs_plan **out)
+order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **out)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	gs_cuda_sort *sort;
@@ -246,7 +223,6 @@ make_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64
 		bool is_string = columns[c].spec.type == GS_BYTES, counts_them = ncolumns == 1 && counts_digits(&columns[c]);
 
 		status = gs_order_look(e, &columns[c], rows, plan->looks + 2 * c, counts_them ? plan->counts : NULL,
-							   counts_them && !looks_now ? gs_pieces_way(e, rows, gs_type_width(columns[c].spec.type)) : 0,
 							   alphabet + string * (GS_POSITIONS + 1), mark + string * GS_MARKS);
 		string += is_string;
 	}
@@ -269,9 +245,7 @@ make_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64
 		status = gs_cuda_status(cudaMemcpyAsync(spread, plan->block, known_bytes, cudaMemcpyDeviceToHost, e->stream));
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaStreamSynchronize(e->stream));
-	if (status == GS_OK && known[0].deferred)
-		choose_unseen(plan, columns, known);
-	else if (status == GS_OK)
+	if (status == GS_OK)
 	{
 		u32 key_bits = 0; /* strings have many */
 
@@ -308,15 +282,7 @@ make_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64
 	return status;
 }
 
-static gs_status
-order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **out)
-{
-	return make_plan(engine, columns, ncolumns, rows, false, out);
-}
-
 /* ---------------------------------------------------------------- run */
-
-static gs_status order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes, uint32_t *order, gs_order_facts *facts);
 
 /* temp: two arrays of words, what the sort needs, what ties need */
 static size_t
@@ -334,9 +300,8 @@ sorts(const gs_cuda_plan *plan)
 static size_t
 radix_bytes(const gs_cuda_plan *plan)
 {
-	/* unseen: so that the memory does for the order that is made if the sample has misled */
-	const size_t all = gs_radix_temp(plan->rows, plan->complete && !plan->unseen ? plan->bits : 64);
-	const size_t leading = plan->finish.lead != 0 ? gs_radix_temp(plan->rows, plan->finish.lead) : 0;
+	const size_t all = gs_radix_temp(plan->engine, plan->rows, plan->complete ? plan->bits : 64);
+	const size_t leading = plan->finish.lead != 0 ? gs_radix_temp(plan->engine, plan->rows, plan->finish.lead) : 0;
 
 	return gs_round256(all > leading ? all : leading);
 }
@@ -378,8 +343,6 @@ passes_of(const gs_cuda_plan *plan, bool finish, u8 *temp, u32 *order)
 		s.t = finish ? plan->finish.t : plan->t;
 		s.counts = (finish ? plan->finish.counted : plan->counted) ? plan->counts : NULL;
 		s.turn = finish ? 0 : plan->turn;
-		if (plan->unseen)
-			s.looking.turn = &plan->flags->turn;
 	}
 	else
 	{
@@ -392,7 +355,8 @@ passes_of(const gs_cuda_plan *plan, bool finish, u8 *temp, u32 *order)
 }
 
 /*
- * Should a check have failed: all over again, by all digits and ballots.  The column is as it was; encoded words are made anew.
+ * Should a check have failed: all over again, by all digits and ballots.  The column is as it was; encoded words are
+ * made anew.
  */
 static gs_status
 sort_again(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_radix_sort *s, const u32 *gate)
@@ -423,51 +387,6 @@ read_flags(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_order_flags **f
 	*flags = (gs_order_flags *) sort->host;
 	GS_TRY(gs_cuda_status(cudaMemcpyAsync(sort->host, plan->flags, sizeof(**flags), cudaMemcpyDeviceToHost, e->stream)));
 	return gs_cuda_status(cudaStreamSynchronize(e->stream));
-}
-
-/* The order of a plan that has left the look to its first pass; f: facts so far. */
-static gs_status
-run_unseen(gs_cuda_engine *e, const gs_cuda_plan *plan, u8 *temp, size_t temp_bytes, u32 *order, gs_order_facts *f)
-{
-	gs_radix_sort s = passes_of(plan, false, temp, order);
-	const u32 shift = plan->t.shift;
-	const gs_look *look;
-	gs_plan *again;
-	gs_status status;
-	size_t bytes;
-	void *own = NULL;
-
-	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->looks, 0, sizeof(gs_look), e->stream)));
-	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->counts, 0, GS_PLACES * GS_PLACE * sizeof(u32), e->stream)));
-	s.counts = plan->counts;
-	s.looking = {plan->looks, plan->counts, &plan->flags->turn, &plan->flags->holds, plan->base};
-	if (gs_sort_atomics(e, plan->rows))
-		s.wrong = &plan->flags->wrong;
-	GS_TRY(gs_radix_run(e, &s));
-	f->passes = s.passes;
-	if (s.wrong != NULL)
-	{
-		gs_radix_sort stand_by = passes_of(plan, false, temp, order);
-
-		GS_TRY(sort_again(e, plan, &stand_by, s.wrong));
-	}
-	GS_TRY(gs_pieces_seen(e, &look));
-	if (gs_guess_holds(look, shift, plan->bits))
-	{
-		f->key_bits = gs_bits_of((look->max - ~look->not_min) >> shift);
-		return GS_OK;
-	}
-
-	/* the sample has misled */
-	GS_TRY(make_plan(&e->head, plan->columns, 1, plan->rows, true, &again));
-	bytes = order_temp_bytes(again);
-	status = bytes > temp_bytes ? gs_cuda_take(e, bytes, &own) : GS_OK;
-	if (status == GS_OK)
-		status = order_run(&e->head, again, own != NULL ? own : temp, bytes, order, f);
-	if (own != NULL)
-		gs_cuda_give(e, own, bytes);
-	plan_free(&e->head, again);
-	return status;
 }
 
 static gs_status
@@ -513,15 +432,10 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 	}
 
 	f.input = gs_order_facts::GS_UNORDERED;
-	if (plan->unseen)
-	{
-		GS_TRY(run_unseen(e, plan, (u8 *) temp, temp_bytes, order, &f));
-		if (facts != NULL)
-			*facts = f;
-		return GS_OK;
-	}
 	s = passes_of(plan, finish, (u8 *) temp, order);
-	/* every way of ranking by atomics ends in a check: in the last step or pass, of samples, or by the search for ties */
+	/*
+	 * every way of ranking by atomics ends in a check: in the last step or pass, of samples, or by the search for ties
+	 */
 	if (gs_sort_atomics(e, plan->rows))
 		s.wrong = &plan->flags->wrong;
 	if (encodes)

@@ -59,7 +59,7 @@ gs_order_flip(const gs_column_spec *spec)
 	return spec->desc ? flip ^ all : flip;
 }
 
-gs_status gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts, u32 defer,
+gs_status gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts,
 						gs_dev_alphabet *alphabets, u32 *marks);
 gs_status gs_order_look_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, gs_dev_alphabet *alphabets,
 								u32 *marks);
@@ -79,7 +79,6 @@ struct gs_order_flags
 	u32 tied;	/* rows in large groups of ties */
 	u32 groups; /* such groups */
 	u32 listed; /* tied rows of all groups */
-	u32 turn, holds; /* see gs_looking */
 	u32 pad;
 };
 
@@ -105,8 +104,6 @@ struct gs_cuda_plan
 		GS_PLAN_WORDS,	/* keys are encoded first */
 		GS_PLAN_SMALL	/* one launch does it all, the look included */
 	} path;
-	bool unseen;   /* the first pass will look; key_bits, bits, t and base are by a guess */
-	u64 base;	   /* see gs_looking */
 	bool complete; /* the words' bits are the whole key */
 	u32 bits;	   /* of the key in words */
 	gs_radix_io from;
@@ -130,7 +127,7 @@ struct gs_cuda_plan
 	u32 *counts; /* GS_PLACE for each digit */
 	gs_order_flags *flags;
 	gs_dev_key key;
-	u32 ncolumns; /* GS_PLAN_SMALL: the columns; unseen: the one column */
+	u32 ncolumns; /* GS_PLAN_SMALL: the columns */
 	gs_column columns[GS_SMALL_COLUMNS];
 	gs_dev_field fields[];
 };
@@ -147,7 +144,7 @@ u32 gs_finish_way(const gs_cuda_engine *e, u64 rows);
 size_t gs_finish_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows);
 gs_status gs_finish_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, const gs_look *looks,
 							 const gs_dev_alphabet *alphabets, gs_spread *spread, u32 *cells);
-u32 gs_finish_margin(u64 rows, u32 lead, u32 way, const gs_spread *spread);
+u32 gs_finish_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs_spread *spread);
 size_t gs_finish_temp(const gs_cuda_plan *plan);
 gs_status gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *sorted, void *temp, u32 *order);
 

@@ -229,7 +229,8 @@ parts_of(const gs_cuda_plan *plan, u32 bits, encode_part *parts)
 }
 
 /*
- * Enqueues the encoding of the first bits of all keys, so many; counts: those of the digits that a sort that skips some has, zero at first, or NULL.
+ * Enqueues the encoding of the first bits of all keys, so many; counts: those of the digits that a sort that skips some
+ * has, zero at first, or NULL.
  */
 gs_status
 gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip, u64 *words, u32 *counts, const u32 *gate)
@@ -261,8 +262,8 @@ gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip,
 }
 
 /*
- * Are neighbours of an order in order?  All of them if there are few, else a million taken at random.  For sorts ranked by
- * atomics whose last pass can not check because its words have lost their lowest digit.
+ * Are neighbours of an order in order?  All of them if there are few, else a million taken at random.  For sorts ranked
+ * by atomics whose last pass can not check because its words have lost their lowest digit.
  */
 static __global__ void __launch_bounds__(ENCODE_THREADS) sample_kernel(gs_dev_key key, const u32 *order, u64 n, u64 samples, const u32 *seen,
 															   u32 *wrong)

@@ -1,13 +1,16 @@
 /*
- * order_fields.cuh: from what is known of columns to the fields of their key; by the host for most orders, by the kernel itself
- * for small ones.  kernels/cpu/fields.c makes the same.
+ * order_fields.cuh: from what is known of columns to the fields of their key; by the host for most orders, by the
+ * kernel itself for small ones.  kernels/cpu/fields.c makes the same.
  */
 #ifndef GS_ORDER_FIELDS_CUH
 #define GS_ORDER_FIELDS_CUH
 
 #include "order.cuh"
 
-/* A field's base, shift and bits from what is known of its values, the least of which is min; returns the greatest code. */
+/*
+ * A field's base, shift and bits from what is known of its values, the least of which is min; returns the greatest
+ * code.
+ */
 GS_BOTH u64
 gs_field_range(gs_dev_field *f, const gs_look *look, u64 min)
 {
@@ -30,7 +33,10 @@ gs_field_nulls(gs_dev_field *f, const gs_column *column, u64 span)
 	return span < UINT64_MAX;
 }
 
-/* A field for the values of one half of a column, whose second look is that of 16-byte values' lower halves; returns the greatest code. */
+/*
+ * A field for the values of one half of a column, whose second look is that of 16-byte values' lower halves; returns
+ * the greatest code.
+ */
 GS_BOTH u64
 gs_value_field(gs_dev_field *f, const gs_column *column, const gs_look *looks, int half)
 {

@@ -1,14 +1,15 @@
 /*
  * order_finish.cu: row orders by their leading digits, then buckets of some 1000 rows in shared memory (finish.cuh).
  *
- * Of n rows, log2(n) - 10 leading bits of the key make buckets that a block can hold, if keys spread evenly: two digit passes and a last
- * step instead of four or more passes.  Whether keys do is estimated from a sample of the rows, while the columns are looked at
- * (the host waits for both at once): rows of the fullest of 512 cells say how long buckets may become; the fullest of up to 65536 cells,
- * whether some are much longer; and how often the last row of a hash of 10 more bits had the same ones, whether keys are clumped.  If the estimate was too good, the last step
- * says so, and the order is made again by all digits.
+ * Of n rows, log2(n) - 10 leading bits of the key make buckets that a block can hold, if keys spread evenly: two digit
+ * passes and a last step instead of four or more passes.  Whether keys do is estimated from a sample of the rows, while
+ * the columns are looked at (the host waits for both at once): rows of the fullest of 512 cells say how long buckets
+ * may become; the fullest of up to 65536 cells, whether some are much longer; and how often the last row of a hash of
+ * 10 more bits had the same ones, whether keys are clumped.  If the estimate was too good, the last step says so, and
+ * the order is made again by all digits.
  *
- * A key that does not fit a word beside its row is cut; rows whose words are alike then are listed by the last step, group by group, and
- * each group is sorted by comparison.
+ * A key that does not fit a word beside its row is cut; rows whose words are alike then are listed by the last step,
+ * group by group, and each group is sorted by comparison.
  */
 #include "finish.cuh"
 #include "order_fields.cuh"
@@ -22,19 +23,25 @@
 #define ALIKE	5		  /* rows that share lead + 10 bits at most, on the average */
 #define GROUP	64		  /* rows of a group that is sorted by comparison */
 
-static constexpr gs_finish_shape shape = gs_finish_rows;
-static constexpr u32 CAP = shape.threads * shape.items;
+/* Words that a block holds. */
+static u32
+cap_of(const gs_cuda_engine *e)
+{
+	return (u32) (e->tuning->finish.threads * e->tuning->finish.items);
+}
 
 /* ---------------------------------------------------------------- whether it pays */
 
-/* May rows be sorted so at all?  0: no, 1: if it saves time; for tests 2: wherever it is possible, 3: even if the estimate says no. */
+/*
+ * May rows be sorted so at all?  0: no, 1: if it saves time; for tests 2: wherever it is possible, 3: even if the
+ * estimate says no.
+ */
 u32
 gs_finish_way(const gs_cuda_engine *e, u64 rows)
 {
 	const gs_cuda_sort *s = (const gs_cuda_sort *) e->sort;
 
-	if (rows > (u64) 1 << 31 || rows < 2048 || s->force_finish == 1 ||
-		gs_finish_shared(shape.threads, shape.items, shape.bins) > e->properties.sharedMemPerBlockOptin)
+	if (rows > (u64) 1 << 31 || rows < 2048 || s->force_finish == 1)
 		return 0;
 	return s->force_finish >= 2 ? s->force_finish : rows >= LEAST;
 }
@@ -159,21 +166,26 @@ gs_finish_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u6
 }
 
 /*
- * The words that a block reads behind its tile, by the estimate: what the longest bucket has.  0 if rows had better be sorted by all digits.
+ * The words that a block reads behind its tile, by the estimate: what the longest bucket has.  0 if rows had better be
+ * sorted by all digits.
  */
 u32
-gs_finish_margin(u64 rows, u32 lead, u32 way, const gs_spread *spread)
+gs_finish_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs_spread *spread)
 {
 	const double samples = samples_of(rows), n = (double) rows;
 	const u32 cells = cell_bits(rows);
 	const double mean = 2 * samples / (1 << (lead < cells ? lead : cells)), table = 1 << cells;
-	/* how often a row should find one of its like if there is one other, when its hash was last used by any row of its cell */
+	/*
+	 * how often a row should find one of its like if there is one other, when its hash was last used by any row of its
+	 * cell
+	 */
 	const double chance = table / n * (samples - table * (1 - exp(-samples / table))), alike = (double) spread->alike / chance;
+	const u32 cap = cap_of(e);
 	u32 peak = 0;
 	double bucket, margin;
 
 	if (way == 3)
-		return CAP / 2;
+		return cap / 2;
 
 	for (u32 i = 0; i < 1 << TOP; i++)
 		peak = spread->top[i] > peak ? spread->top[i] : peak;
@@ -183,7 +195,7 @@ gs_finish_margin(u64 rows, u32 lead, u32 way, const gs_spread *spread)
 	bucket = peak * (n / samples) / (1u << (lead > TOP ? lead - TOP : 0));
 	/* rows that come by several make the number in a bucket less even */
 	margin = bucket * 17 / 16 + 6 * sqrt(bucket * (1 + alike)) + 32;
-	return margin > CAP * 5 / 8 ? 0 : (u32) margin & ~1u;
+	return margin > cap * 5 / 8 ? 0 : (u32) margin & ~1u;
 }
 
 /* ---------------------------------------------------------------- groups of words that are alike */
@@ -246,16 +258,15 @@ gs_finish_temp(const gs_cuda_plan *plan)
 }
 
 /*
- * Enqueues the way from words in order by their leading digits to the order of rows, over the passes' memory.  flags->wrong becomes 1 if it
- * is none.
+ * Enqueues the way from words in order by their leading digits to the order of rows, over the passes' memory.
+ * flags->wrong becomes 1 if it is none.
  */
 gs_status
 gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *sorted, void *temp, u32 *order)
 {
-	void (*kernel)(const gs_finish_args) =
-		plan->finish.complete ? finish_kernel<shape.threads, shape.items, shape.bins, shape.blocks, false>
-							  : finish_kernel<shape.threads, shape.items, shape.bins, shape.blocks, true>;
-	const size_t shared = gs_finish_shared(shape.threads, shape.items, shape.bins);
+	void (*kernel)(const gs_finish_args) = plan->finish.complete ? finish_kernel<false> : finish_kernel<true>;
+	const gs_finish_shape shape = e->tuning->finish;
+	const size_t shared = gs_finish_shared(shape);
 	gs_finish_args a = {};
 	int blocks;
 
@@ -264,7 +275,7 @@ gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *
 	a.order = order;
 	a.n = plan->rows;
 	a.margin = plan->finish.margin;
-	a.tile = CAP - a.margin;
+	a.tile = cap_of(e) - a.margin;
 	a.lead = plan->row_bits + plan->finish.bits - plan->finish.lead;
 	a.row_mask = (u32) gs_low_mask(plan->row_bits);
 	a.turn = plan->finish.turn;

@@ -2,14 +2,16 @@
  * order_look.cu: one read of a column, to learn what its keys need: minimum, maximum, bits that vary, NULLs, whether it
  * comes in order; and the counts of all digits, which passes would otherwise need a read of their own for.
  *
- * Digits must be cut before the range is known.  So every block takes the same sample of the column first and guesses the range's
- * bits, one more where that costs no pass.  Or only the leading digits are counted, where those and buckets are enough (order_finish.cu).  Nor is the minimum known that keys should be counted from: digits are those of the values
- * modulo 2^bits.  Sorted by these, values of the next multiple of 2^bits come first though they are last: the order is turned
- * by their number, which is counted too (or by that of the others, if those have the odd multiple).
- * If the guess was too low, digits are counted once more; too high, within the same number of passes, it does no harm.
+ * Digits must be cut before the range is known.  So every block takes the same sample of the column first and guesses
+ * the range's bits, one more where that costs no pass.  Or only the leading digits are counted, where those and buckets
+ * are enough (order_finish.cu).  Nor is the minimum known that keys should be counted from: digits are those of the
+ * values modulo 2^bits.  Sorted by these, values of the next multiple of 2^bits come first though they are last: the
+ * order is turned by their number, which is counted too (or by that of the others, if those have the odd multiple). If
+ * the guess was too low, digits are counted once more; too high, within the same number of passes, it does no harm.
  *
  * Bytes per row: the column's width and a bit.  Four 16-byte loads in flight per thread; digits are counted by
- * atomics without result in shared memory, in as many copies as there is room for: a block then has a multiprocessor to itself.
+ * atomics without result in shared memory, in as many copies as there is room for: a block then has a multiprocessor to
+ * itself.
  */
 #include "digit_counters.cuh"
 #include "look.cuh"
@@ -21,7 +23,6 @@
 #define COUNT_THREADS 1024 /* where digits are counted */
 #define LOOK_SAMPLE	  4	   /* values per thread */
 #define LOOK_DIGITS	  5	   /* at most so many are counted */
-#define CROWD		  (8 * COUNT_THREADS * LOOK_SAMPLE) /* eight times as many of the sample as a digit has on the average */
 
 struct look_args
 {
@@ -36,7 +37,6 @@ struct look_args
 	u32 most;	 /* bits of a digit at most */
 	u32 way;	 /* see gs_finish_way */
 	u32 room;	 /* counters in shared memory */
-	u32 defer;	 /* see gs_pieces_way */
 };
 
 template <class T>
@@ -55,7 +55,6 @@ struct look_digits
 	u32 at[LOOK_DIGITS], mask[LOOK_DIGITS];
 	u32 odd_at, odd; /* the bit above them, or 0 if there is none */
 	u32 digits, bits, copies;
-	u64 not_min; /* of the sample */
 };
 
 /* The range's bits, guessed from a sample that is the same in all blocks. */
@@ -119,7 +118,6 @@ guess_digits(const look_args &a, look_digits &d)
 		}
 		d.odd = shift + bits < width;
 		d.odd_at = d.odd ? shift + bits : 0;
-		d.not_min = not_min;
 		d.digits = digits;
 		d.bits = widths[0];
 		d.copies = gs_counter_copies(digits << d.bits, a.room);
@@ -131,50 +129,6 @@ guess_digits(const look_args &a, look_digits &d)
 		}
 	}
 	__syncthreads();
-}
-
-/*
- * Whether the look may be left to the first pass (radix_pieces.cu): the guessed bits are few enough, the sample is not in order, and no digit in it
- * is crowded.  One block, before the look, which then has nothing to do.
- */
-template <class T>
-static __global__ void __launch_bounds__(COUNT_THREADS) defer_kernel(const __grid_constant__ look_args a)
-{
-	__shared__ look_digits guess;
-	__shared__ u32 counts[3 << GS_PLACE_BITS];
-	const T *values = (const T *) a.values;
-	const u64 step = a.n / (COUNT_THREADS * LOOK_SAMPLE) + 1;
-	bool crowd = false, rise = false, fall = false;
-
-	guess_digits<T>(a, guess);
-	if (guess.digits != 3 || a.look->guess_lead != 0 || !gs_pieces_hold(a.look->guess_shift, a.look->guess_bits, guess.bits))
-		return;
-	for (u32 i = threadIdx.x; i < 3 << GS_PLACE_BITS; i += COUNT_THREADS)
-		counts[i] = 0;
-	__syncthreads();
-#pragma unroll
-	for (u32 j = 0; j < LOOK_SAMPLE; j++)
-	{
-		const u64 i = (j * COUNT_THREADS + threadIdx.x) * step;
-
-		if (i + 1 < a.n)
-		{
-			const T x = in_order(values[i], a), next = in_order(values[i + 1], a);
-
-			rise |= next >= x;
-			fall |= next < x;
-			for (u32 p = 0; p < 3; p++)
-				crowd |= atomicAdd(counts + (p << GS_PLACE_BITS) + ((u32) (x >> guess.at[p]) & guess.mask[p]), 1) >= CROWD / (guess.mask[p] + 1);
-		}
-	}
-	rise = __syncthreads_or(rise);
-	fall = __syncthreads_or(fall);
-	crowd = __syncthreads_or(crowd);
-	if (threadIdx.x == 0 && rise && fall && (!crowd || a.defer == 2))
-	{
-		a.look->deferred = 1;
-		a.look->not_min = guess.not_min;
-	}
 }
 
 /*
@@ -194,8 +148,6 @@ look_kernel(const __grid_constant__ look_args a)
 	T min = first, max = first, varying = 0;
 	u32 seen = 0, odd = 0;
 
-	if (COUNT && a.look->deferred)
-		return;
 	if (COUNT)
 		guess_digits<T>(a, guess);
 
@@ -426,8 +378,6 @@ look_and_count(gs_cuda_engine *e, look_args a, u64 n)
 	a.most = gs_radix_most(e);
 	a.way = gs_finish_way(e, n);
 	a.room = (u32) (bytes / sizeof(u32));
-	if (a.defer != 0)
-		defer_kernel<T><<<1, COUNT_THREADS, 0, e->stream>>>(a);
 	look_kernel<T, true><<<gs_cuda_grid(e, n, COUNT_THREADS * 8, 1), COUNT_THREADS, bytes, e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
@@ -468,14 +418,13 @@ look_at_16(gs_cuda_engine *e, look_args a, u64 n)
 }
 
 /*
- * Enqueues the look at a column.  look has two elements, the second for the low halves of GS_U128; all memory is zero.  defer: see gs_pieces_way.
+ * Enqueues the look at a column.  look has two elements, the second for the low halves of GS_U128; all memory is zero.
  */
 gs_status
-gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts, u32 defer, gs_dev_alphabet *alphabets,
-			  u32 *marks)
+gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts, gs_dev_alphabet *alphabets, u32 *marks)
 {
 	gs_type type = column->spec.type;
-	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_order_floats(type), 1, 0, look, counts, 0, 0, 0, defer};
+	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_order_floats(type), 1, 0, look, counts, 0, 0, 0};
 
 	if (type == GS_BYTES)
 		return gs_order_look_strings(e, column, n, look, alphabets, marks);

@@ -1,6 +1,6 @@
 /*
- * order_look_strings.cu: what the keys of a column of strings need to know of them: lengths, NULLs, how many bytes all have in common,
- * whether they come in order, and which characters stand where behind the common prefix.
+ * order_look_strings.cu: what the keys of a column of strings need to know of them: lengths, NULLs, how many bytes all
+ * have in common, whether they come in order, and which characters stand where behind the common prefix.
  *
  * Bytes per row: twice the string and its offset.
  */

@@ -1,20 +1,25 @@
 /*
  * order_small.cu: the order of up to 65536 rows in one launch; the host decides nothing and waits for nothing.
  *
- * Up to four clusters of up to 16 blocks (sm_90), none of which waits for another: each reads all rows, ITEMS to a thread, and writes
- * its share of the order.  1. Its blocks look at the columns, tell each other what they have seen, and make the key's fields.  2. They
- * count rows by the leading 12 bits of their keys.  3. Every block adds up the counts and puts those of its rows whose bins are the
- * cluster's own into these bins, in any order.  4. A row's place in its bin is the number of rows there that come before it; its
- * number goes there.  The cluster's blocks meet between the steps.  Rows that come in order leave after 2.
+ * Up to four clusters of up to 16 blocks (sm_90), none of which waits for another: each reads all rows, ITEMS to a
+ * thread, and writes its share of the order.  1. Its blocks look at the columns, tell each other what they have seen,
+ * and make the key's fields.  2. They count rows by the leading 12 bits of their keys.  3. Every block adds up the
+ * counts and puts those of its rows whose bins are the cluster's own into these bins, in any order.  4. A row's place
+ * in its bin is the number of rows there that come before it; its number goes there.  The cluster's blocks meet between
+ * the steps.  Rows that come in order leave after 2.
  *
- * If some bin is too full for step 4, the first cluster sorts everything by digit passes in its shared memory (order_small_passes.cuh).
- * Where there are no clusters, one block does that with all that fits it.
- * Bytes per row: the columns' widths read by each cluster, of several columns twice; 8 or 10 written and read; 4 written.
+ * If some bin is too full for step 4, the first cluster sorts everything by digit passes in its shared memory
+ * (order_small_passes.cuh). Where there are no clusters, one block does that with all that fits it.
+ * Bytes per row: the columns' widths read by each cluster, of several columns twice; 8 or 10 written and read; 4
+ * written.
  */
 #include "order_small_bins.cuh"
 #include "order_small_passes.cuh"
 
-/* The keys of a thread's rows: how many bits and words all have, and first words; the last one is that of the row before the first. */
+/*
+ * The keys of a thread's rows: how many bits and words all have, and first words; the last one is that of the row
+ * before the first.
+ */
 template <int ITEMS> struct small_key
 {
 	u32 bits, words;
@@ -127,8 +132,8 @@ small_keys(const small_args &a, small_shared &m, u32 first, small_key<ITEMS> &k)
 }
 
 /*
- * Looks at one column of at most 8 bytes; the keys, too, by every thread from the values that it has looked at: no list of fields, no
- * second read.  False if the keys are longer: a NULL bit above 64 bits.
+ * Looks at one column of at most 8 bytes; the keys, too, by every thread from the values that it has looked at: no list
+ * of fields, no second read.  False if the keys are longer: a NULL bit above 64 bits.
  */
 template <int ITEMS>
 static __device__ __forceinline__ bool
@@ -173,7 +178,10 @@ small_column_keys(const small_args &a, small_shared &m, u32 first, small_key<ITE
 
 /* ---------------------------------------------------------------- the kernel */
 
-/* Puts those rows whose bins are the cluster's own into them.  place: as count_bins() left it; m.bins: as share_bins() did. */
+/*
+ * Puts those rows whose bins are the cluster's own into them.  place: as count_bins() left it; m.bins: as share_bins()
+ * did.
+ */
 template <int ITEMS>
 static __device__ __forceinline__ void
 fill_bins(const small_args &a, const small_shared &m, const small_key<ITEMS> &k, u32 shift, bool packed, u32 first,
@@ -201,7 +209,10 @@ fill_bins(const small_args &a, const small_shared &m, const small_key<ITEMS> &k,
 		}
 }
 
-/* The order by bins.  Returns what was seen of the order, which is written only if a rise and a fall were; passes: how often rows were moved. */
+/*
+ * The order by bins.  Returns what was seen of the order, which is written only if a rise and a fall were; passes: how
+ * often rows were moved.
+ */
 template <int ITEMS>
 static __device__ __forceinline__ u32
 small_bins(const small_args &a, small_shared &m, const small_key<ITEMS> &k, u32 first, bool column, u32 &passes)
@@ -386,7 +397,7 @@ small_config(gs_cuda_engine *e, cudaLaunchConfig_t *config, cudaLaunchAttribute 
 static u64
 small_ask(gs_cuda_engine *e, bool clusters)
 {
-	const size_t room = e->properties.sharedMemPerBlockOptin;
+	const size_t room = gs_cuda_shared(e);
 	u64 most = 0;
 
 	for (u32 items = 1; items <= MOST_ITEMS; items *= 2)
@@ -418,7 +429,7 @@ small_ask(gs_cuda_engine *e, bool clusters)
 static gs_status
 small_prepare(gs_cuda_engine *e, gs_cuda_sort *sort)
 {
-	u64 most = e->properties.major >= 9 ? small_ask(e, true) : 0;
+	u64 most = e->tuning->arch >= 90 ? small_ask(e, true) : 0; /* older code knows no clusters, whatever the device */
 
 	sort->small_asked = true;
 	if (most == 0)

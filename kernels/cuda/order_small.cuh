@@ -1,6 +1,6 @@
 /*
- * order_small.cuh: what the pieces of an order of few rows in one launch have in common: their memory, what the blocks of a cluster tell
- * each other, a thread's rows, the look, the key's fields and words.
+ * order_small.cuh: what the pieces of an order of few rows in one launch have in common: their memory, what the blocks
+ * of a cluster tell each other, a thread's rows, the look, the key's fields and words.
  */
 #ifndef GS_ORDER_SMALL_CUH
 #define GS_ORDER_SMALL_CUH
@@ -197,8 +197,8 @@ put(u32 at, u16 x)
 /* ---------------------------------------------------------------- rows */
 
 /*
- * Row i of a thread: its ITEMS rows lie 32 apart, those of a warp's lanes side by side; one more is the row before the first.  Instead of
- * rows behind the last one it is the last one.
+ * Row i of a thread: its ITEMS rows lie 32 apart, those of a warp's lanes side by side; one more is the row before the
+ * first.  Instead of rows behind the last one it is the last one.
  */
 template <int ITEMS>
 static __device__ __forceinline__ u32
@@ -394,7 +394,10 @@ small_word(const small_shared &m, u32 row, u32 word)
 	return gs_step(gs_dev_key{m.fields, m.nfields}, place, min(64u, m.bits - word * 64), row);
 }
 
-/* The first words of keys, of a thread's rows and of the row before them: field by field, so that all rows are read at once. */
+/*
+ * The first words of keys, of a thread's rows and of the row before them: field by field, so that all rows are read at
+ * once.
+ */
 template <int N>
 static __device__ __forceinline__ void
 small_words(u64 (&word)[N], const small_shared &m, u32 first, u32 n)

@@ -1,5 +1,6 @@
 /*
- * order_small_bins.cuh: bins of a small order: how many rows have which leading bits, where bins begin, and places within a bin.
+ * order_small_bins.cuh: bins of a small order: how many rows have which leading bits, where bins begin, and places
+ * within a bin.
  */
 #ifndef GS_ORDER_SMALL_BINS_CUH
 #define GS_ORDER_SMALL_BINS_CUH
@@ -23,8 +24,9 @@ half_of(u32 word, u32 bin)
 }
 
 /*
- * Counts a thread's rows by their bins, in the block; place[i] becomes what half_of() finds the rows in that came before.  Rows behind the
- * last one add nothing, each lane's to a word of its own: atomics on the same word wait for each other, and branches would, too.
+ * Counts a thread's rows by their bins, in the block; place[i] becomes what half_of() finds the rows in that came
+ * before.  Rows behind the last one add nothing, each lane's to a word of its own: atomics on the same word wait for
+ * each other, and branches would, too.
  */
 template <int ITEMS>
 static __device__ __forceinline__ void
@@ -40,7 +42,10 @@ count_bins(small_shared &m, const u64 *word, u32 shift, u32 first, u32 n, u32 (&
 	}
 }
 
-/* Adds the block's counts to its cluster's; they become what was there before.  A thread's atomics are all under way at once. */
+/*
+ * Adds the block's counts to its cluster's; they become what was there before.  A thread's atomics are all under way at
+ * once.
+ */
 static __device__ __forceinline__ void
 share_bins(small_shared &m, u32 *bins)
 {
@@ -60,8 +65,9 @@ share_bins(small_shared &m, u32 *bins)
 }
 
 /*
- * Counts of a thread's bins, which lie side by side, become begins of bins, in shared memory.  Bins that begin at place from or behind,
- * but before place to, are the cluster's own: m.own says where they begin and end.  True if some bin has too many rows.
+ * Counts of a thread's bins, which lie side by side, become begins of bins, in shared memory.  Bins that begin at place
+ * from or behind, but before place to, are the cluster's own: m.own says where they begin and end.  True if some bin
+ * has too many rows.
  */
 static __device__ __forceinline__ bool
 begin_bins(small_shared &m, uint4 counts, u32 n, u32 from, u32 to)
@@ -177,8 +183,9 @@ rank_word(const small_shared &m, u32 begin, u32 end, u64 word)
 }
 
 /*
- * The rank of the row at a place of the window among those from begin to end, where words may be alike.  Then further words of the key,
- * if it has more, and row numbers decide, in a loop of their own: lanes find the next one alike each for itself, then read columns
+ * The rank of the row at a place of the window among those from begin to end, where words may be alike.  Then further
+ * words of the key, if it has more, and row numbers decide, in a loop of their own: lanes find the next one alike each
+ * for itself, then read columns
  * together.  The row itself is not looked up: for most rows there is nothing to read at all.
  */
 static __device__ __forceinline__ u32
@@ -206,7 +213,10 @@ rank_row(const small_shared &m, u32 begin, u32 end, u32 at, bool more)
 	return rank;
 }
 
-/* Ranks the rows of a block's places within their bins, and writes the order.  shift: from a word to its bin; more: keys have further words. */
+/*
+ * Ranks the rows of a block's places within their bins, and writes the order.  shift: from a word to its bin; more:
+ * keys have further words.
+ */
 template <int ITEMS>
 static __device__ __forceinline__ void
 rank_bins(const small_args &a, small_shared &m, u32 shift, bool packed, bool more)

@@ -1,12 +1,13 @@
 /*
- * order_small_passes.cuh: digit passes within a cluster: the way of small orders for keys that bins do not spread, and where there are no
- * clusters.
+ * order_small_passes.cuh: digit passes within a cluster: the way of small orders for keys that bins do not spread, and
+ * where there are no clusters.
  *
- * The rows lie in the shared memory of up to 16 blocks in the order so far, SHARE to a block.  Every block takes its rows into
- * registers, counts the digit per warp by ballots, tells all blocks its count of each digit, and puts rows where they belong, in
- * whichever block that is; the last pass writes row numbers.  Keys of more than 64 bits are sorted 64 bits at a time, the last
- * ones first.
- * After Merrill and Grimshaw, High Performance and Scalable Radix Sorting, PPL 2011, section 5; across a cluster instead of a block.
+ * The rows lie in the shared memory of up to 16 blocks in the order so far, SHARE to a block.  Every block takes its
+ * rows into registers, counts the digit per warp by ballots, tells all blocks its count of each digit, and puts rows
+ * where they belong, in whichever block that is; the last pass writes row numbers.  Keys of more than 64 bits are
+ * sorted 64 bits at a time, the last ones first.
+ * After Merrill and Grimshaw, High Performance and Scalable Radix Sorting, PPL 2011, section 5; across a cluster
+ * instead of a block.
  */
 #ifndef GS_ORDER_SMALL_PASSES_CUH
 #define GS_ORDER_SMALL_PASSES_CUH
@@ -22,7 +23,8 @@ template <int ITEMS> struct small_items
 };
 
 /*
- * Ranks one digit of all rows in the cluster: rank[i] becomes a row's place among all rows.  Returns what all blocks have put into m.seen.
+ * Ranks one digit of all rows in the cluster: rank[i] becomes a row's place among all rows.  Returns what all blocks
+ * have put into m.seen.
  */
 template <int ITEMS>
 static __device__ __forceinline__ u32
@@ -107,8 +109,8 @@ rank_digit(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask, u32 bloc
 }
 
 /*
- * Sorts by digit passes and writes the order, in one cluster; if may_see, rows that come in order leave early.  Returns what was seen of
- * the order.
+ * Sorts by digit passes and writes the order, in one cluster; if may_see, rows that come in order leave early.  Returns
+ * what was seen of the order.
  */
 template <int ITEMS>
 static __device__ __noinline__ u32

@@ -1,13 +1,13 @@
 /*
  * parts.cu: parts of 4-byte keys into order in shared memory.
  *
- * A block counts the part's keys in bins that cut their range evenly, as many as there is room for keys, so that hardly any
- * order is left to make within bins: each thread puts a window of neighbouring words in order in registers, then four at both sides of each
- * border between windows, until nothing falls.  Then all is in order for certain, since each word has been compared with the next one.
- * Where that takes too long (a crowded bin), a bitonic network does it.
+ * A block counts the part's keys in bins that cut their range evenly, as many as there is room for keys, so that hardly
+ * any order is left to make within bins: each thread puts a window of neighbouring words in order in registers, then
+ * four at both sides of each border between windows, until nothing falls.  Then all is in order for certain, since each
+ * word has been compared with the next one.  Where that takes too long (a crowded bin), a bitonic network does it.
  *
- * A word is a key's distance from the part's least, perhaps with the key's place in the part behind it (sort_tuning.h).  Values wait for their
- * words in the memory of the bins.
+ * A word is a key's distance from the part's least, perhaps with the key's place in the part behind it (shapes.h).
+ * Values wait for their words in the memory of the bins.
  *
  * Bytes per item: read once and written once.
  * After Stehle and Jacobsen, A memory bandwidth-efficient hybrid radix sort on GPUs, arXiv:1611.01137.
@@ -27,20 +27,15 @@ struct part_turn
 	u32 next, parts;
 };
 
-/* Shared memory of a block, but for its turn. */
-constexpr size_t
-shared_of(const gs_part_shape &s)
-{
-	const size_t words = (size_t) s.threads * s.window, bins = (size_t) s.threads * (s.window > s.bins ? s.window : s.bins);
-
-	return (s.words == GS_PART_FAR ? 8 : 4) * words + sizeof(u32) * (bins + 64);
-}
+static_assert(sizeof(part_turn) <= 64, "see gs_part_shared");
 
 /* The longest part that this device can put in order: without much shared memory no block is large. */
 u32
 gs_part_longest(const gs_cuda_engine *e, gs_part_words words)
 {
-	return gs_part_room(words, shared_of(gs_part_shape_of(words, true)) + sizeof(part_turn) <= e->properties.sharedMemPerBlockOptin);
+	const u32 large = gs_part_room(*e->tuning, words, true);
+
+	return large != 0 ? large : gs_part_room(*e->tuning, words, false);
 }
 
 /* Words of shared memory to registers and back, 16 bytes at a time. */
@@ -78,7 +73,10 @@ write_run(W *to, const W (&x)[N])
 	}
 }
 
-/* Sorts words in shared memory, whatever their order, by the whole block: all exchanges upwards, so that any number will do. */
+/*
+ * Sorts words in shared memory, whatever their order, by the whole block: all exchanges upwards, so that any number
+ * will do.
+ */
 template <class W>
 static __device__ void
 sort_words(W *words, u32 n)
@@ -107,8 +105,8 @@ zero_or_nan(u32 code)
 }
 
 /*
- * VALUES: of 4 bytes go along.  The part lies in shared memory, where its fields are read when they are wanted: registers are scarce, most of
- * all in step 3.  The next part may come when all threads are through.
+ * VALUES: of 4 bytes go along.  The part lies in shared memory, where its fields are read when they are wanted:
+ * registers are scarce, most of all in step 3.  The next part may come when all threads are through.
  */
 template <gs_part_words WORDS, bool VALUES, int PLACE_BITS, int THREADS, int WINDOW, int SHARE>
 static __device__ __forceinline__ void
@@ -194,7 +192,10 @@ sort_part(const gs_parts_args &a, gs_part &part)
 	for (u32 i = 0; i < WINDOW; i++)
 		code[i] -= least;
 
-	/* 2. counts of bins; each word knows how many came to its bin before it.  Somewhat less than 2^32, so that no rounding leads past the last bin */
+	/*
+	 * 2. counts of bins; each word knows how many came to its bin before it.  Somewhat less than 2^32, so that no
+	 * rounding leads past the last bin
+	 */
 	const u32 scale = __float2uint_rz(__fdividef(SHARE * THREADS * 4294963200.f, (float) (most - least) + 1));
 	auto bin_of = [&](u32 i) { return bins + __umulhi(code[i], scale); };
 
@@ -301,10 +302,21 @@ sort_part(const gs_parts_args &a, gs_part &part)
 			  });
 }
 
-/* Blocks take parts in turns: as many as there might be parts would take long to come and go where the finish is not to be. */
-template <gs_part_words WORDS, bool VALUES, bool LARGE, int PLACE_BITS, int THREADS, int WINDOW, int SHARE, int BLOCKS>
-static __global__ void __launch_bounds__(THREADS, BLOCKS) sort_parts_kernel(const __grid_constant__ gs_parts_args a)
+/* Bits of a place in the code being compiled. */
+template <gs_part_words WORDS, bool LARGE> struct part_place_bits
 {
+	static constexpr int value = (int) gs_part_place_bits(GS_TUNED, WORDS, LARGE);
+	static_assert(WORDS != GS_PART_NEAR || value + 16 <= 32, "the words of a bucket of 16 leading bits");
+};
+
+/*
+ * Blocks take parts in turns: as many as there might be parts would take long to come and go where the finish is not to
+ * be.
+ */
+template <gs_part_words WORDS, bool VALUES, bool LARGE>
+static __global__ void __launch_bounds__(gs_part_here<WORDS, LARGE>::threads, gs_part_here<WORDS, LARGE>::blocks) sort_parts_kernel(const __grid_constant__ gs_parts_args a)
+{
+	typedef gs_part_here<WORDS, LARGE> shape;
 	__shared__ part_turn turn;
 
 	if (threadIdx.x == 0)
@@ -325,7 +337,8 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) sort_parts_kernel(cons
 		__syncthreads();
 		if (turn.part.count == 0)
 			return;
-		sort_part<WORDS, VALUES, PLACE_BITS, THREADS, WINDOW, SHARE>(a, turn.part);
+		if constexpr (shape::exists)
+			sort_part<WORDS, VALUES, part_place_bits<WORDS, LARGE>::value, shape::threads, shape::window, shape::bins>(a, turn.part);
 		__syncthreads();
 	}
 }
@@ -334,17 +347,17 @@ template <gs_part_words WORDS, bool VALUES, bool LARGE>
 static gs_status
 launch(gs_cuda_engine *e, const gs_parts_args &a, u32 parts)
 {
-	constexpr gs_part_shape S = gs_part_shape_of(WORDS, LARGE);
-	void (*const kernel)(gs_parts_args) = sort_parts_kernel<WORDS, VALUES, LARGE, (int) gs_part_place_bits(WORDS, LARGE), S.threads, S.window, S.bins, S.blocks>;
+	const gs_part_shape s = gs_part_shape_of(*e->tuning, WORDS, LARGE);
+	void (*const kernel)(gs_parts_args) = sort_parts_kernel<WORDS, VALUES, LARGE>;
 	int blocks;
 
-	if (parts == 0)
+	if (parts == 0 || s.threads == 0)
 		return GS_OK;
-	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, S.threads, shared_of(S), &blocks));
+	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, s.threads, gs_part_shared(s), &blocks));
 	/* each its block, if their number is known; else there might be many that come for nothing */
 	if (a.wrong != NULL && parts > (u32) blocks * TURNS)
 		parts = (u32) blocks * TURNS;
-	kernel<<<parts, S.threads, shared_of(S), e->stream>>>(a);
+	kernel<<<parts, s.threads, gs_part_shared(s), e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -356,7 +369,10 @@ launch_both(gs_cuda_engine *e, const gs_parts_args &a, u32 small, u32 large)
 	return launch<WORDS, VALUES, true>(e, a, large);
 }
 
-/* Puts the listed parts in order; small, large: how many there are, or, if something may be wrong, may be or are worth a block. */
+/*
+ * Puts the listed parts in order; small, large: how many there are, or, if something may be wrong, may be or are worth
+ * a block.
+ */
 gs_status
 gs_parts_sort(gs_cuda_engine *e, gs_part_words words, const gs_parts_args &a, u32 small, u32 large)
 {

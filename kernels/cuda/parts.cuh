@@ -1,8 +1,8 @@
 /*
  * parts.cuh: neighbouring buckets of 4-byte keys, put in order in shared memory (parts.cu).
  *
- * Keys that share their leading bits are a bucket.  Neighbouring buckets are a part, as many as fit a block and are about as crowded as
- * each other; a bucket too long for that may be a part for a larger block.
+ * Keys that share their leading bits are a bucket.  Neighbouring buckets are a part, as many as fit a block and are
+ * about as crowded as each other; a bucket too long for that may be a part for a larger block.
  */
 #ifndef GS_PARTS_CUH
 #define GS_PARTS_CUH
@@ -12,22 +12,35 @@
 #define GS_PART_BUCKETS 256 /* that parts are listed of together */
 #define GS_PART_CROWD	4	/* keys that a key may share its bin with, on the average */
 
-/* Items of a part. */
+/* Items of a part; 0 if there are no such parts. */
 constexpr u32
-gs_part_room(gs_part_words words, bool large)
+gs_part_room(const gs_tuning &t, gs_part_words words, bool large)
 {
-	const gs_part_shape s = gs_part_shape_of(words, large);
+	const gs_part_shape s = gs_part_shape_of(t, words, large);
 
 	return (u32) (s.threads * s.window);
 }
 
+/* Of parts that are not large, whatever the row and the words: at least so many. */
+constexpr u32
+gs_part_least()
+{
+	u32 least = ~0u;
+
+	for (const gs_tuning *t : gs_tunings)
+		for (gs_part_words words : {GS_PART_CODES, GS_PART_NEAR, GS_PART_FAR})
+			if (gs_part_room(*t, words, false) < least)
+				least = gs_part_room(*t, words, false);
+	return least;
+}
+
 /* Bits of a place in the part, in its word. */
 constexpr u32
-gs_part_place_bits(gs_part_words words, bool large)
+gs_part_place_bits(const gs_tuning &t, gs_part_words words, bool large)
 {
 	u32 bits = 0;
 
-	while (gs_part_room(words, large) > 1u << bits)
+	while (gs_part_room(t, words, large) > 1u << bits)
 		bits++;
 	return words == GS_PART_CODES ? 0 : words == GS_PART_FAR ? 16 : bits;
 }
@@ -62,9 +75,10 @@ u32 gs_part_longest(const gs_cuda_engine *e, gs_part_words words);
 gs_status gs_parts_sort(gs_cuda_engine *e, gs_part_words words, const gs_parts_args &a, u32 small, u32 large);
 
 /*
- * Lists the parts of a group of buckets: aligned ones of up to 2^levels of them, as long as they fit and the keys of their longest are not too
- * many for the bins that it will have.  By a block of as many threads as there are buckets.  begin: where buckets begin behind `start`, one more at
- * the end; `longest` takes the longest part.  Codes of bucket 0 begin at `least` and have `bits` more bits; 32: that is not known.
+ * Lists the parts of a group of buckets: aligned ones of up to 2^levels of them, as long as they fit and the keys of
+ * their longest are not too many for the bins that it will have.  By a block of as many threads as there are buckets.
+ * begin: where buckets begin behind `start`, one more at the end; `longest` takes the longest part.  Codes of bucket 0
+ * begin at `least` and have `bits` more bits; 32: that is not known.
  */
 static __device__ __forceinline__ void
 gs_list_parts(const u32 *begin, u32 start, u32 least, u32 bits, u32 levels, u32 room, const gs_parts &parts, u32 *longest)

@@ -1,8 +1,8 @@
 /*
  * radix.cu: a radix sort as a sequence of passes: which digits, which kernels, which buffers.
  *
- * Digits of at most 9 bits, or 10 where that saves a pass, as even as possible.  Pass 1 reads the column or the words; digits are counted where the keys are first
- * read, by the look, by encoding or by a pass 1 that looks (radix_pieces.cu), or else in a read of their own.
+ * Digits of at most 9 bits, or 10 where that saves a pass, as even as possible.  Pass 1 reads the column or the words;
+ * digits are counted where the keys are first read, by the look or by encoding, or else in a read of their own.
  * Passes before the last write words back and forth between two buffers.
  */
 #include "sort.cuh"
@@ -11,36 +11,24 @@
 
 /* ---------------------------------------------------------------- passes */
 
-/* Whether the device has shared memory for a pass. */
-bool
-gs_radix_fits(const gs_cuda_engine *e, int bits, gs_radix_io in)
-{
-	auto fits = [&](bool atomics) {
-		const gs_radix_shape s = gs_radix_shape_of(bits, atomics, in, 0);
-
-		return gs_radix_shared(s.threads, s.items, bits, 8) + (in == GS_PIECES ? gs_pieces_shared(s) : 0) <= e->properties.sharedMemPerBlockOptin;
-	};
-
-	return fits(false) && fits(true);
-}
-
-/* The widest digits of row orders on this device. */
+/* The widest digits of row orders on this device: that there are kernels for. */
 u32
 gs_radix_most(const gs_cuda_engine *e)
 {
-	for (u32 bits = GS_WIDE_BITS; bits > 8; bits--)
-		if (gs_radix_fits(e, bits, GS_WORDS) && gs_radix_fits(e, bits, GS_COLUMN8) && gs_radix_fits(e, bits, GS_COLUMN4))
-			return bits;
-	return 8;
+	u32 bits = GS_WIDE_BITS;
+
+	while (gs_radix_shape_of(*e->tuning, (int) bits, false, GS_WORDS, 0).threads == 0)
+		bits--;
+	return bits;
 }
 
 static u64
-pass_tiles(u64 n)
+pass_tiles(const gs_cuda_engine *e, u64 n)
 {
 	u64 tile = ~0ull;
 
-	for (const gs_radix_shape &s : gs_radix_shapes)
-		if (s.in == GS_WORDS || s.in == GS_COLUMN8 || s.in == GS_COLUMN4 || s.in == GS_PIECES)
+	for (const gs_radix_shape &s : e->tuning->radix)
+		if (s.threads != 0 && (s.in == GS_WORDS || s.in == GS_COLUMN8 || s.in == GS_COLUMN4))
 			tile = (u64) s.threads * s.items < tile ? (u64) s.threads * s.items : tile;
 	return (n + tile - 1) / tile;
 }
@@ -57,12 +45,12 @@ head_bytes(u64 n)
 
 /* For a key of so many bits; of 64 bits: for one of any number of bits. */
 size_t
-gs_radix_temp(u64 n, u32 bits)
+gs_radix_temp(const gs_cuda_engine *e, u64 n, u32 bits)
 {
-	u32 widths[GS_PLACES], digits = gs_radix_digits(bits, GS_WIDE_BITS, widths);
+	u32 widths[GS_PLACES], digits = gs_radix_digits(bits, gs_radix_most(e), widths);
 	u32 place = widths[0] > GS_PLACE_BITS ? GS_WIDE_BITS : GS_PLACE_BITS;
 
-	return gs_round256(head_bytes(n)) + (digits * pass_tiles(n) * sizeof(u32) << place);
+	return gs_round256(head_bytes(n)) + (digits * pass_tiles(e, n) * sizeof(u32) << place);
 }
 
 static __global__ void
@@ -96,17 +84,13 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 	u32 *status = (u32 *) ((u8 *) s->temp + gs_round256(head_bytes(s->n)));
 	u64 status_words = 0;
 	const void *in = s->in;
-	gs_pieces list = {};
 	u32 at = (column ? 0 : s->shift) + s->skip;
 	u64 *to;
 
 	if (s->n == 0)
 		return GS_OK;
 
-	const bool pieces = s->looking.look != NULL; /* then there are three digits */
-	const u32 row_bits = pieces ? 32 : s->row_bits;
-	auto kernel_bits = [&](u32 p) { return pieces && p == 1 ? GS_PLACE_BITS : gs_radix_kernel_bits(widths[p]); };
-	auto words_of = [&](u32 p) { return pieces && p == 0 ? 0 : pass_tiles(s->n) << kernel_bits(p); };
+	auto words_of = [&](u32 p) { return pass_tiles(e, s->n) << gs_radix_kernel_bits(widths[p]); };
 
 	for (u32 p = 0; p < digits; p++)
 		status_words += words_of(p);
@@ -124,7 +108,7 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 	for (u32 p = 0; p < digits; p++)
 	{
 		bool first = p == 0 && column, last = p == digits - 1 && s->rows;
-		int bits = kernel_bits(p);
+		int bits = gs_radix_kernel_bits(widths[p]);
 		gs_radix_args a = {};
 
 		a.in = in;
@@ -132,35 +116,30 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 		a.n = s->n;
 		a.shift = at;
 		a.mask = (1u << widths[p]) - 1;
-		a.row_bits = row_bits;
-		a.row_mask = (u32) gs_low_mask(row_bits);
+		a.row_bits = s->row_bits;
+		a.row_mask = (u32) gs_low_mask(s->row_bits);
 		a.t = s->t;
 		a.prefetch = ((uintptr_t) in & 15) == 0 && e->properties.major >= 9;
 		a.counts = (s->counts != NULL ? s->counts : counts) + p * GS_PLACE;
 		a.turn = s->turn;
-		a.turn_at = s->looking.turn;
 		a.next_bases = bases;
 		a.status = status;
 		a.sweep.ticket = tickets + 64 * p;
-		a.gate = pieces ? s->looking.holds : s->gate;
-		a.gate_open = pieces ? 1 : s->gate_open;
+		a.gate = s->gate;
+		a.gate_open = s->gate_open;
 		a.wrong = s->bits + s->row_bits <= 64 ? s->wrong : NULL; /* the check compares whole words */
-		a.pieces = list;
 		if (first)
 		{
 			if (s->bits + s->row_bits > 64)
 				a.drop = widths[0];
-			at += a.drop ? row_bits : row_bits + widths[0];
+			at += a.drop ? s->row_bits : s->row_bits + widths[0];
 		}
 		else
 			at += widths[p];
 
-		gs_radix_io from = first ? s->from : pieces && p == 1 ? GS_PIECES : GS_WORDS, into = last ? GS_ROWS : GS_WORDS;
+		gs_radix_io from = first ? s->from : GS_WORDS, into = last ? GS_ROWS : GS_WORDS;
 
-		if (first && pieces)
-			GS_TRY(gs_pieces_run(e, s, widths, to, &list));
-		else
-			GS_TRY(atomics ? gs_radix_pass_atomics(e, bits, from, into, a) : gs_radix_pass_ballots(e, bits, from, into, a));
+		GS_TRY(atomics ? gs_radix_pass_atomics(e, bits, from, into, a) : gs_radix_pass_ballots(e, bits, from, into, a));
 		status += words_of(p);
 		s->result = to;
 		in = to;

@@ -1,30 +1,19 @@
 /*
  * radix.cuh: one digit pass of a least-significant-digit radix sort, input read once, output written once.
  *
- * Persistent blocks, one per multiprocessor.  A block takes a ticket (a tile), counts its digits per warp, publishes the tile's
- * count of every digit, ranks each word among equal digits, puts the words in order in shared memory, looks back over
- * earlier tiles for where each digit continues, and writes them out: place by place, or, where digits are so many that their runs
- * are short, run by run along 128-byte lines.  The next tile is fetched into L2 while this one is worked on, and into registers
- * before this one is written.  A thread has one digit, or two neighbouring ones if there are more digits than threads.
+ * Persistent blocks, one per multiprocessor.  A block takes a ticket (a tile), counts its digits per warp, publishes
+ * the tile's count of every digit, ranks each word among equal digits, puts the words in order in shared memory, looks
+ * back over earlier tiles for where each digit continues, and writes them out: place by place, or, where digits are so
+ * many that their runs are short, run by run along 128-byte lines.  The next tile is fetched into L2 while this one is
+ * worked on, and into registers before this one is written.  A thread has one digit, or two neighbouring ones if there
+ * are more digits than threads.
  *
- * A row order: pass 1 may read a column: the key is made of the value, the row number of the position.  The last pass may write the row
- * numbers alone.  Keys may be numbers modulo a power of two: the order is then turned by the rows that come first in it, but
- * are last (order_look.cu).
+ * A row order: pass 1 may read a column: the key is made of the value, the row number of the position.  The last pass
+ * may write the row numbers alone.  Keys may be numbers modulo a power of two: the order is then turned by the rows
+ * that come first in it, but are last (order_look.cu).
  *
- * Pieces: the second pass behind a first one that has left tiles where they lie (radix_pieces.cuh), read through a list.  Warps that have no digits to look back
- * for prepare that, for all warps.
- *
- * Keys, and keys with values: the digit is taken from the key as it came.  Values come to shared memory past the registers while
- * the keys are ranked; each place of the ordered tile knows where its key came from.  Where a pass reads and writes is looked up
- * in its step on the device, so that passes over a digit that all keys share can be left out without the host's knowing.  Pairs of
- * 4 and 4 bytes go as one word between the first pass and the last.
- *
- * Segments, each sorted for itself (segments_large.cu): keys and values whose tiles are told by a table, since none crosses a segment.
- * The first tile of a segment publishes where its digits begin, its counts included, as a total, so that nobody looks back any further.
- * The threads share a tile that is not whole evenly, so that it takes no longer than its items do.
- *
- * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass of a row order writes 4.  Keys and values: their
- * width read, their width written.
+ * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass of a row order writes 4.  Keys and
+ * values: their width read, their width written.
  * Adinets and Merrill, Onesweep, arXiv:2206.01784; look-back: Merrill and Garland, NVR-2016-002; fallback:
  * Smith, Levien and Owens, SPAA 2025.
  */
@@ -33,46 +22,31 @@
 
 #include "radix_args.cuh"
 
-/* Neighbouring digits that a thread has, of as many threads as have any. */
-__host__ __device__ constexpr int
-gs_radix_each(int threads, int bits)
-{
-	return threads < 1 << bits ? 2 : 1;
-}
-
-/* Shared memory that a pass takes; bytes: of a word and its value. */
-constexpr size_t
-gs_radix_shared(int threads, int items, int bits, int bytes)
-{
-	size_t bins = (size_t) 1 << bits, groups = threads * gs_radix_each(threads, bits) / bins;
-
-	return bytes * (size_t) threads * items + 4 * (threads / 32 * bins + groups * bins + 3 * bins + 8 + 32 + 8);
-}
-
 /*
- * VALUE: bytes of a value that goes beside its key, or 0.  FLOATS: bytes of a key that is a float, or 0.  SEGMENTS: keys, tiles as told
- * by the table.
+ * VALUE: bytes of a value that goes beside its key, or 0.  FLOATS: bytes of a key that is a float, or 0.  SEGMENTS:
+ * keys, tiles as told by the table.
  */
-template <int THREADS, int ITEMS, int BITS, int IN, int OUT, bool ATOMICS, int VALUE, int FLOATS, bool SEGMENTS>
-__global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__ gs_radix_args a)
+template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE, int FLOATS, bool SEGMENTS>
+__global__ void __launch_bounds__(gs_radix_here<BITS, ATOMICS, IN, VALUE>::threads, gs_radix_here<BITS, ATOMICS, IN, VALUE>::blocks)
+radix_pass(const __grid_constant__ gs_radix_args a)
 {
+	typedef gs_radix_here<BITS, ATOMICS, IN, VALUE> shape;
+	constexpr int THREADS = shape::threads, ITEMS = shape::items;
 	constexpr u32 BINS = 1 << BITS, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
 	constexpr u32 EACH = gs_radix_each(THREADS, BITS), SHARE = BINS / EACH; /* digits of a thread, threads that have some */
 	constexpr u32 GROUPS = THREADS / SHARE, GROUP = WARPS / GROUPS;			/* of warps whose counters a thread adds up */
 	constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4, PAIRS = IN == GS_PAIRS4;
-	constexpr bool KEYS = IN == GS_KEYS8 || IN == GS_KEYS4 || PAIRS, PIECES = IN == GS_PIECES;
-	constexpr u32 SPARES = WARPS - SHARE / 32; /* warps without digits */
+	constexpr bool KEYS = IN == GS_KEYS8 || IN == GS_KEYS4 || PAIRS;
 	constexpr bool DROPS = IN == GS_COLUMN8; /* words may lose the digit: 4 bytes and a row number fit one */
 	constexpr bool CLOSED = OUT != GS_ROWS; /* a barrier behind each tile: saves words' passes time, costs row numbers' some */
 	static_assert(GROUPS >= 1 && WARPS % GROUPS == 0, "each thread sums a digit over the same number of warps");
 	static_assert(KEYS || !SEGMENTS, "segments are of keys");
 	static_assert(EACH == 1 || !KEYS, "whose passes have a digit to a thread");
 	typedef gs_counts<u32, EACH> bins; /* something of each of a thread's digits */
-	typedef typename item_of<IN == GS_COLUMN4 || IN == GS_KEYS4 || PAIRS || PIECES ? 4 : 8>::type value; /* what is read */
+	typedef typename item_of<IN == GS_COLUMN4 || IN == GS_KEYS4 || PAIRS ? 4 : 8>::type value; /* what is read */
 	typedef typename item_of<IN == GS_KEYS4 ? 4 : 8>::type sorted;					   /* what is put in order */
 	typedef typename std::conditional<COLUMN, value, sorted>::type held;			   /* what registers hold */
 	typedef typename item_of<VALUE == 0 ? 4 : VALUE>::type payload;
-	typedef gs_piece_window<ITEMS> window;
 
 	extern __shared__ __align__(128) u8 memory[];
 	sorted *const words = (sorted *) memory;		/* the tile in order */
@@ -87,7 +61,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	u32 *const ticket = sums + 32; /* two, which take turns where tiles follow each other without a barrier */
 	u64 *const arrived = (u64 *) (ticket + 2); /* the values' barrier */
 	gs_radix_tile *const told = (gs_radix_tile *) (ticket + 4); /* the ticket's tile, of a segment */
-	window *const windows = (window *) (ticket + 8); /* what each warp reads of the ticket's tile */
 
 	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
 	u32 mine = warp * (32 * ITEMS) + lane; /* a warp's items lie side by side in the tile, a thread's 32 apart */
@@ -103,10 +76,10 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	bool bad = false, check = a.wrong != NULL;
 	const u32 written = (COLUMN ? a.row_bits : 0) + a.shift; /* the digit's place in words; not if they lose it */
 
+	if (!shape::exists) /* nor is it launched */
+		return;
 	if (a.gate != NULL && *a.gate != a.gate_open)
 		return;
-
-	const u32 turned = OUT == GS_ROWS && a.turn_at != NULL ? *a.turn_at : a.turn;
 
 	if (KEYS && a.step != NULL)
 	{
@@ -171,9 +144,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		u64 at = begin_of(tile) + mine;
 		u32 valid = valid_of(tile);
 
-		if constexpr (PIECES)
-			windows[warp].load(a.pieces, in, (u32) at - lane, (u32) a.n, k);
-		else if (valid == TILE)
+		if (valid == TILE)
 		{
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
@@ -271,12 +242,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 	if (SEGMENTS)
 		take();
 	__syncthreads(); /* all have it before the next one is put there */
-	if (PIECES && tile < a.sweep.tiles)
-	{
-		window::ask(windows, warp, 1, warp + 1, a.pieces, (u32) begin_of(tile), (u32) a.n);
-		window::template make<1>(windows, warp, 1, warp + 1, a.pieces, (u32) begin_of(tile), (u32) a.n);
-		__syncwarp();
-	}
 	if (tile < a.sweep.tiles)
 		load(tile);
 	while (tile < a.sweep.tiles)
@@ -288,7 +253,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		/* 1. the next ticket, and its tile into L2 */
 		if (!CLOSED)
 			turn ^= 1;
-		if (!PIECES && thread == THREADS - 1)
+		if (thread == THREADS - 1)
 		{
 			u32 next = atomicAdd(a.sweep.ticket, 1);
 
@@ -327,8 +292,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		for (u32 i = lane * 4; i < BINS; i += 128)
 			*(uint4 *) (counter + i) = make_uint4(0, 0, 0, 0);
 		__syncwarp();
-		if constexpr (PIECES)
-			windows[warp].make_words(a.pieces, (u32) begin_of(tile) + mine - lane, (u32) a.n, k);
 		if (COLUMN && valid == TILE && a.t.shift == 0 && a.t.plus == 0)
 		{
 			/* one instruction per half; a shift by a variable costs a tenth of the pass */
@@ -343,11 +306,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				k[i] = valid == TILE || mine + i * 32 < valid ? (held) key_of_value((value) k[i], a.t) : (held) ~0ull;
 		}
 
-		/* pieces: nothing is fetched ahead, so the ticket is taken later, which keeps the walk back short */
-		u32 next = 0;
-
-		if (PIECES && thread == THREADS - 1)
-			next = atomicAdd(a.sweep.ticket, 1);
 		each_item([&](int i) { atomicAdd(counter + digit_at(i, valid), 1); });
 		if (a.sweep.stall && tile + 1 < a.sweep.tiles)
 		{
@@ -393,11 +351,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 
 			bins_at(starts, thread) = start;
 			if (thread == SHARE - 1)
-			{
 				starts[BINS] = start.of[EACH - 1] + count.of[EACH - 1];
-				if (PIECES)
-					starts[BINS + 1] = valid; /* else it would be spilled, and come back behind the loads of the next tile */
-			}
 #pragma unroll
 			for (u32 g = 0; g < GROUPS; g++)
 				advance(s, bins_at(groups + g * BINS, thread));
@@ -413,16 +367,15 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				advance(s, bins_at(warps + j * BINS, share));
 		}
 
-		if (PIECES && thread == THREADS - 1)
-			ticket[turn] = next;
-
 		u32 most = count.of[0]; /* words of one of the thread's digits */
 
 #pragma unroll
 		for (u32 i = 1; i < EACH; i++)
 			most = max(most, count.of[i]);
 
-		/* 5. words to their places.  Equal digits keep their order: warps and items by the counters, lanes by ballots */
+		/*
+		 * 5. words to their places.  Equal digits keep their order: warps and items by the counters, lanes by ballots
+		 */
 		auto word = [&](int i) -> sorted {
 			if constexpr (!COLUMN)
 				return k[i];
@@ -439,11 +392,12 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			crowded = __syncthreads_or(most - (SEGMENTS && thread == BINS - 1 ? items * THREADS - valid : 0) > TILE / 32);
 		else
 			__syncthreads();
-		if (PIECES && thread >= SHARE && ticket[turn] < a.sweep.tiles)
-			window::ask(windows, warp - SHARE / 32, SPARES, WARPS, a.pieces, (u32) begin_of(ticket[turn]), (u32) a.n);
 		if (ATOMICS && !crowded)
 		{
-			/* lanes by the order in which a warp's atomics return: undocumented, so tested beforehand and checked afterwards */
+			/*
+			 * lanes by the order in which a warp's atomics return: undocumented, so tested beforehand and checked
+			 * afterwards
+			 */
 			each_item([&](int i) {
 				u32 place = atomicAdd(counter + digit_at(i, valid), 1);
 
@@ -468,7 +422,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			});
 		}
 
-		/* 6. look back: each thread for its digits; pieces: the other warps find out where all will read */
+		/* 6. look back: each thread for its digits */
 		if (thread < SHARE)
 		{
 			const u32 segment = here.start - here.index * TILE; /* where it begins */
@@ -506,23 +460,16 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 					if (SEGMENTS && t == 0)
 						sum.of[0] += a.counts[(u64) here.segment * a.stride + thread];
 					auto count_word = [&](value x) {
-						const u32 d = digit(PIECES	 ? (held) (x >> GS_PIECE_BITS << a.pieces.bits) << 32
-											: COLUMN ? (held) key_of_value(x, a.t)
-													 : (held) x << (PAIRS ? 32 : 0));
+						const u32 d = digit(COLUMN ? (held) key_of_value(x, a.t) : (held) x << (PAIRS ? 32 : 0));
 
 #pragma unroll
 						for (u32 b = 0; b < EACH; b++)
 							sum.of[b] += d == thread * EACH + b;
 					};
 
-					if constexpr (PIECES)
-						each_piece_word(a.pieces, in, (a.first + (u32) t) * TILE, (a.first + (u32) t + 1) * TILE, (a.first + (u32) t) * WARPS, count_word);
-					else
-					{
 #pragma unroll 8
-						for (u32 i = 0; i < TILE; i++)
-							count_word(p[i]);
-					}
+					for (u32 i = 0; i < TILE; i++)
+						count_word(p[i]);
 					if (thread == 0)
 						atomicAdd(&a.sweep.watch->fallbacks, 1);
 					waiting = 0;
@@ -556,7 +503,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 			{
 				const u32 d = thread * EACH + i;
 
-				to[d] = (SEGMENTS ? segment : base[d]) + sum.of[i] - start.of[i] - (OUT == GS_ROWS ? turned : 0);
+				to[d] = (SEGMENTS ? segment : base[d]) + sum.of[i] - start.of[i] - (OUT == GS_ROWS ? a.turn : 0);
 				if (!SEGMENTS && tile + 1 == a.sweep.tiles && a.next_bases != NULL)
 					a.next_bases[d] = base[d] + sum.of[i] + count.of[i];
 			}
@@ -566,8 +513,6 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 					atomicExch(&a.sweep.watch->last_done, 1);
 			}
 		}
-		else if (PIECES && ticket[turn] < a.sweep.tiles)
-			window::template make<3>(windows, warp - SHARE / 32, SPARES, WARPS, a.pieces, (u32) begin_of(ticket[turn]), (u32) a.n);
 		if (VALUE)
 		{
 			wait_for_copies(bulk, arrived, parity);
@@ -582,7 +527,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 		if (tile < a.sweep.tiles)
 			load(tile);
 		if (OUT == GS_WORDS && (BITS > 8 || (DROPS && a.drop != 0)) && !skewed)
-			write_runs<THREADS, BINS, (COLUMN || EACH > 1 ? 3 : 1)>((const u64 *) words, (u64 *) out, starts, to, PIECES ? starts[BINS + 1] : valid);
+			write_runs<THREADS, BINS, (COLUMN || EACH > 1 ? 3 : 1)>((const u64 *) words, (u64 *) out, starts, to, valid);
 		else
 		{
 			auto place = [&](u32 j, sorted x) -> u32 {
@@ -623,7 +568,7 @@ __global__ void __launch_bounds__(THREADS, 1) radix_pass(const __grid_constant__
 				sorted x = words[j];
 				u32 p = place(j, x);
 
-				if (OUT == GS_ROWS && p >= (u32) a.n && turned != 0)
+				if (OUT == GS_ROWS && p >= (u32) a.n && a.turn != 0)
 					p += (u32) a.n;
 				if (j < valid)
 				{

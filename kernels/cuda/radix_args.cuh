@@ -1,17 +1,25 @@
 /*
- * radix_args.cuh: what a digit pass (radix.cuh) is told.
+ * radix_args.cuh: what a digit pass (radix.cuh) is told, and what it does with keys and with segments.
+ *
+ * Keys, and keys with values: the digit is taken from the key as it came.  Values come to shared memory past the
+ * registers while the keys are ranked; each place of the ordered tile knows where its key came from.  Where a pass
+ * reads and writes is looked up in its step on the device, so that passes over a digit that all keys share can be left
+ * out without the host's knowing.  Pairs of 4 and 4 bytes go as one word between the first pass and the last.
+ *
+ * Segments, each sorted for itself (segments_large.cu): keys and values whose tiles are told by a table, since none
+ * crosses a segment.  The first tile of a segment publishes where its digits begin, its counts included, as a total, so
+ * that nobody looks back any further.  The threads share a tile that is not whole evenly, so that it takes no longer
+ * than its items do.
  */
 #ifndef GS_RADIX_ARGS_CUH
 #define GS_RADIX_ARGS_CUH
 
 #include "engine.cuh"
-#include "radix_pieces.cuh"
 #include "radix_tile.cuh"
-#include "sort_tuning.h"
 
 /*
- * How a column's integer becomes a key: ((x ^ mask) + plus & keep) >> shift, in the column's width.  mask turns the sign, and all bits
- * of descending columns.  Floats are encoded beforehand.
+ * How a column's integer becomes a key: ((x ^ mask) + plus & keep) >> shift, in the column's width.  mask turns the
+ * sign, and all bits of descending columns.  Floats are encoded beforehand.
  */
 struct gs_transform
 {
@@ -20,8 +28,8 @@ struct gs_transform
 };
 
 /*
- * Keys: what a pass does, decided on the device.  0: the input, 1: temporary memory, 2: the output.  whole: after this pass, the last with work, keys are in
- * order by all their digits.
+ * Keys: what a pass does, decided on the device.  0: the input, 1: temporary memory, 2: the output.  whole: after this
+ * pass, the last with work, keys are in order by all their digits.
  */
 struct gs_radix_step
 {
@@ -48,7 +56,6 @@ struct gs_radix_args
 	u32 drop;		   /* lowest bits of the key that are left out because this pass has used them; at most row_bits */
 	u32 row_mask;	   /* what of a word is the row */
 	u32 turn;		   /* rows: the order begins with the row that comes after so many; n <= 2^31 then */
-	const u32 *turn_at; /* NULL, or where that number is instead */
 	u32 prefetch;	   /* in is aligned for it */
 	gs_transform t;
 	const u32 *counts; /* counters of this digit over all rows */
@@ -67,8 +74,6 @@ struct gs_radix_args
 	u32 flip;	   /* digits are turned by it: signed numbers, descending */
 	u64 key_flip;  /* the same for whole keys */
 	u32 prefetch_values;
-
-	gs_pieces pieces; /* words read piece by piece */
 
 	/* segments: counts are where a segment's digits begin in it, `stride` from segment to segment */
 	const gs_radix_tile *tiles;

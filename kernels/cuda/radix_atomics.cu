@@ -15,7 +15,8 @@ gs_radix_pass_atomics(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io o
 #define LANE_DIGITS (1 << GS_PLACE_BITS)
 
 /*
- * Many atomics on digits of four kinds (uniform, few, two, one); wrong becomes 1 if a warp's results ever leave lane order.
+ * Many atomics on digits of four kinds (uniform, few, two, one); wrong becomes 1 if a warp's results ever leave lane
+ * order.
  */
 static __global__ void __launch_bounds__(1024) lane_order_kernel(u32 *wrong)
 {

@@ -1,7 +1,8 @@
 /*
  * radix_count.cu: counts of all digits of a sort, in one read: of keys as they came, or of a column's or words' bits.
  *
- * A block has several counters for every digit (digit_counters.cuh), one per lane if there is room.  Bytes per item: the key's, read once.
+ * A block has several counters for every digit (digit_counters.cuh), one per lane if there is room.  Bytes per item:
+ * the key's, read once.
  */
 #include "digit_counters.cuh"
 
@@ -58,7 +59,7 @@ each_item(const V *in, u64 n, ADD add)
 template <class K, bool FLOATS>
 static __global__ void __launch_bounds__(THREADS, 1) count_keys_kernel(const __grid_constant__ gs_radix_counting a)
 {
-	constexpr u32 LANES = 128 / sizeof(K);
+	constexpr u32 LANES = GS_TUNED.counters / sizeof(K);
 	extern __shared__ u32 counter_memory[];
 	const gs_digit_counters counters = {counter_memory, a.digits, BITS, LANES};
 	u32 *const mine = counters.mine(0);
@@ -133,7 +134,7 @@ template <class K, bool FLOATS>
 static gs_status
 count_keys(gs_cuda_engine *e, const gs_radix_counting &a)
 {
-	const size_t shared = 128 * sizeof(u32) << BITS;
+	const size_t shared = e->tuning->counters * sizeof(u32) << BITS;
 
 	return count(e, count_keys_kernel<K, FLOATS>, shared, shared, a);
 }

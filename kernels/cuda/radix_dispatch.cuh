@@ -13,9 +13,6 @@ template <int BITS, bool ATOMICS>
 static gs_status
 radix_dispatch(gs_cuda_engine *e, gs_radix_io in, gs_radix_io out, gs_radix_args &a)
 {
-	if constexpr (BITS == GS_PLACE_BITS)
-		if (in == GS_PIECES)
-			return gs_radix_launch<BITS, GS_PIECES, GS_WORDS, ATOMICS>(e, a);
 	if (in == GS_WORDS)
 		return out == GS_ROWS ? gs_radix_launch<BITS, GS_WORDS, GS_ROWS, ATOMICS>(e, a)
 							  : gs_radix_launch<BITS, GS_WORDS, GS_WORDS, ATOMICS>(e, a);

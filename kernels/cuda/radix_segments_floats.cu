@@ -1,5 +1,6 @@
 /*
- * radix_segments_floats.cu: passes over segments, each sorted for itself: floats, whose digits are taken from their order.
+ * radix_segments_floats.cu: passes over segments, each sorted for itself: floats, whose digits are taken from their
+ * order.
  */
 #include "sort.cuh"
 

@@ -1,6 +1,6 @@
 /*
- * radix_tile.cuh: what a digit pass (radix.cuh) does with a tile, step by step: ranks among lanes, values past the registers, runs written
- * along lines.
+ * radix_tile.cuh: what a digit pass (radix.cuh) does with a tile, step by step: ranks among lanes, values past the
+ * registers, runs written along lines.
  */
 #ifndef GS_RADIX_TILE_CUH
 #define GS_RADIX_TILE_CUH
@@ -44,7 +44,10 @@ warp_inclusive(T x)
 	return x;
 }
 
-/* Sum over the threads before this one, of a block of so many warps, by way of a number per warp in shared memory.  The block meets once. */
+/*
+ * Sum over the threads before this one, of a block of so many warps, by way of a number per warp in shared memory.  The
+ * block meets once.
+ */
 template <int WARPS, class T>
 __device__ __forceinline__ T
 block_exclusive(T x, T *sums)
@@ -62,7 +65,8 @@ block_exclusive(T x, T *sums)
 }
 
 /*
- * Writes a tile's runs of equal digits along lines: half a warp takes a digit and writes groups of 16 words, AHEAD of which are read
+ * Writes a tile's runs of equal digits along lines: half a warp takes a digit and writes groups of 16 words, AHEAD of
+ * which are read
  * together.  place: of a digit's first word in the output, less its place in the tile.
  */
 template <int THREADS, int BINS, int AHEAD>
@@ -91,8 +95,9 @@ write_runs(const u64 *words, u64 *out, const u32 *starts, const u32 *place, u32 
 }
 
 /*
- * Starts to copy a tile's values to shared memory, past the registers: whole tiles in one piece where the device and their alignment allow
- * it (bulk), else item by item.  By all threads, after a barrier; at: the thread's first item, of so many 32 apart.
+ * Starts to copy a tile's values to shared memory, past the registers: whole tiles in one piece where the device and
+ * their alignment allow it (bulk), else item by item.  By all threads, after a barrier; at: the thread's first item, of
+ * so many 32 apart.
  */
 template <int ITEMS, int TILE, class T>
 __device__ __forceinline__ void

@@ -1,13 +1,14 @@
 /*
  * reduce.cuh: reduce-by-key over equal neighbours.
  *
- * A tile's state is the number of keys that begin in it and OP over the values since the last begin (all of its values if none
+ * A tile's state is the number of keys that begin in it and OP over the values since the last begin (all of its values
+ * if none
  * begins).  As in runs.cuh a tile writes the results of keys that end in it; only the first of these needs what came
  * before the tile, so everything else is ready before the look-back is, and that one is completed on the way out.
  * Threads hold contiguous shares; the segmented scans over lanes and warps take their segment borders from ballots.
  *
- * LOADED is the type of a value in memory, OP::value that of a sum: 32-bit values may be summed in 64 bits, 64-bit ones in 128.
- * Bytes per item: key + value for the read; per key: key + result.
+ * LOADED is the type of a value in memory, OP::value that of a sum: 32-bit values may be summed in 64 bits, 64-bit ones
+ * in 128. Bytes per item: key + value for the read; per key: key + result.
  * Source: Merrill and Garland, 4.4; segments from ballots as in Sengupta, Harris and Garland 2008.
  */
 #ifndef GS_REDUCE_CUH
@@ -87,9 +88,10 @@ store_result(const gs_reduce_args &a, u64 i, typename OP::value v, u32 &over)
 	}
 }
 
-template <int KEY, int VALUE, class OP, int THREADS, int VECTORS, int BLOCKS, bool SMALL = false>
-__global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(const __grid_constant__ gs_reduce_args a)
+template <int KEY, int VALUE, class OP, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) reduce_kernel(const __grid_constant__ gs_reduce_args a)
 {
+	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
 	typedef typename item_of<KEY>::type K;
 	typedef typename item_of<VALUE>::type L;
 	typedef typename OP::value T;
@@ -99,6 +101,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 	constexpr u32 KEY_BYTES = THREADS * VECTORS * 16, HALO = 16, VALUE_BYTES = TILE * VALUE;
 	constexpr u32 VALUE_ROOM = TILE * (sizeof(T) > VALUE ? sizeof(T) : VALUE) + 16;
 	constexpr u32 PITCH = HALO + KEY_BYTES + VALUE_ROOM;
+	static_assert(GS_LEAST_STAGES * PITCH < gs_ring_room(SHAPE::shared), "the least stages fit");
 	typedef typename mask_of<ITEMS>::type mask;
 	static_assert(VALUE_BYTES % 16 == 0, "windows are whole vectors");
 
@@ -134,8 +137,6 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) reduce_kernel(co
 #endif
 	};
 
-	if (SMALL != GS_SMALL_DEVICE)
-		return;
 	if (thread == 0)
 		ring_init(ring, WARPS);
 	__syncthreads();

@@ -1,11 +1,12 @@
 /*
- * reduce_fixed.cu: reduce-by-key of floats in the fixed tree of gs.h, which gives the same bits on every run and every engine.
+ * reduce_fixed.cu: reduce-by-key of floats in the fixed tree of gs.h, which gives the same bits on every run and every
+ * engine.
  *
- * Tiles are the tree's groups of 4096 positions, counted from the array's begin.  A thread sums a group of 16 from left to right, one
- * thread of 16 their sums (256), one thread of the tile those (4096): at each level the sum that is open where the next
- * group begins.  Over tiles the same, from left to right: a look-back that takes PARTIAL sums in any grouping would not
- * do, so the warp waits for a TOTAL in its window and adds the younger tiles to it one after the other, beginning at
- * the last in which a key begins.
+ * Tiles are the tree's groups of 4096 positions, counted from the array's begin.  A thread sums a group of 16 from left
+ * to right, one thread of 16 their sums (256), one thread of the tile those (4096): at each level the sum that is open
+ * where the next group begins.  Over tiles the same, from left to right: a look-back that takes PARTIAL sums in any
+ * grouping would not do, so the warp waits for a TOTAL in its window and adds the younger tiles to it one after the
+ * other, beginning at the last in which a key begins.
  *
  * -0 is what an empty sum is, for it leaves any number as it is.  No fallback: tickets alone.
  * Bytes per item: key + value for the read, key + result per key.
@@ -29,6 +30,28 @@ struct fixed_args
 	u128 *words;
 };
 
+/* Shared memory for a tile's values and, if they are staged, keys. */
+constexpr size_t
+fixed_shared(size_t key, size_t value, bool staged)
+{
+	return (staged ? (PLACE(TILE + 1) + 1) * key : 0) + (PLACE(TILE) + 1) * value + 16;
+}
+
+/*
+ * Keys are staged where there is the room, else each thread reads its own from memory: 16 neighbours, most of them in
+ * the first-level cache.
+ */
+constexpr bool
+stages_keys(const gs_tuning &t, size_t key, size_t value)
+{
+	return fixed_shared(key, value, true) + 6144 <= (size_t) t.shared << 10;
+}
+
+template <int KEY, int VALUE> struct stages_keys_here
+{
+	static constexpr bool value = stages_keys(GS_TUNED, KEY, VALUE);
+};
+
 template <int KEY, class OP>
 static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_constant__ fixed_args a)
 {
@@ -36,8 +59,9 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 	typedef typename OP::value T;
 	typedef keyed_state<OP> state;
 	extern __shared__ __align__(128) u8 shared[];
-	K *const keys = (K *) shared;									/* [0]: the key before the tile */
-	T *const values = (T *) (shared + (PLACE(TILE + 1) + 1) * sizeof(K)); /* later: what the key before each begin came to */
+	constexpr bool STAGED = stages_keys_here<KEY, sizeof(T)>::value;
+	K *const keys = (K *) shared; /* [0]: the key before the tile */
+	T *const values = (T *) (shared + (STAGED ? (PLACE(TILE + 1) + 1) * sizeof(K) : 0)); /* later: what the key before each begin came to */
 	__shared__ T sum16[THREADS + 16], open256[THREADS + 16], sum256[16], open4096[16];
 	__shared__ bool head16[THREADS], head256[16];
 	__shared__ u32 begun[THREADS / 32], tile_;
@@ -55,12 +79,16 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 
 	for (u32 i = thread; i < hi; i += THREADS)
 	{
-		keys[PLACE(i + 1)] = ((const K *) a.keys)[first + i];
+		if (STAGED)
+			keys[PLACE(i + 1)] = ((const K *) a.keys)[first + i];
 		values[PLACE(i)] = ((const T *) a.values)[first + i];
 	}
-	if (thread == 0)
+	if (STAGED && thread == 0)
 		keys[0] = ((const K *) a.keys)[tile ? first - 1 : 0];
 	__syncthreads();
+
+	/* the tile's keys, from the one before it, number 0 */
+	auto key_at = [&](u32 i) -> K { return STAGED ? keys[PLACE(i)] : ((const K *) a.keys)[first + i > 0 ? first + i - 1 : 0]; };
 
 	/* 1. begins, and the sum since the last one in a group of 16 */
 	u32 begins = 0;
@@ -75,9 +103,9 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 		v[j] = OP::zero();
 		if (i < hi)
 		{
-			k[j] = keys[PLACE(i + 1)];
+			k[j] = key_at(i + 1);
 			v[j] = values[PLACE(i)];
-			if (differs(k[j], j ? k[j - 1] : keys[PLACE(i)], a.floats) || first + i == 0)
+			if (differs(k[j], j ? k[j - 1] : key_at(i), a.floats) || first + i == 0)
 				begins |= 1u << j;
 		}
 		sum = begins >> j & 1 ? v[j] : OP::add(sum, v[j]);
@@ -239,7 +267,8 @@ template <int KEY, class OP>
 static gs_status
 run(gs_cuda_engine *e, fixed_args &a)
 {
-	constexpr size_t shared = (PLACE(TILE + 1) + 1) * KEY + (PLACE(TILE) + 1) * sizeof(typename OP::value) + 16;
+	constexpr size_t value = sizeof(typename OP::value);
+	const size_t shared = fixed_shared(KEY, value, stages_keys(*e->tuning, KEY, value));
 	u64 tiles = (a.n + TILE - 1) / TILE;
 	void *list[] = {&a};
 	gs_status status;

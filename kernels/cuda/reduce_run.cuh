@@ -1,5 +1,6 @@
 /*
- * reduce_run.cuh: reduce-by-key, launched for one size of keys; reduce4.cu, reduce8.cu and reduce16.cu each compile one.
+ * reduce_run.cuh: reduce-by-key, launched for one size of keys; reduce4.cu, reduce8.cu and reduce16.cu each compile
+ * one.
  */
 #ifndef GS_REDUCE_RUN_CUH
 #define GS_REDUCE_RUN_CUH
@@ -7,15 +8,15 @@
 #include "family.cuh"
 #include "reduce.cuh"
 
-template <int KEY, int VALUE, class OP, bool SMALL, gs_tuned TUNED = GS_T_REDUCE>
+template <int KEY, int VALUE, class OP, gs_tuned ROLE>
 static gs_status
 launch(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool in_place)
 {
 	constexpr size_t sum = sizeof(typename OP::value), words = sizeof(typename keyed_state<OP>::words);
-	constexpr gs_shape shape = gs_shape_of(TUNED, SMALL, KEY, sum > VALUE ? sum : VALUE);
-	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / KEY;
-	constexpr size_t pitch = 16 + shape.threads * shape.vectors * 16 + tile * (sum > VALUE ? sum : VALUE) + 16;
-	static_assert(3 * pitch < gs_shared(SMALL), "three stages fit");
+	constexpr int WIDER = sum > VALUE ? (int) sum : VALUE;
+	const gs_shape shape = gs_shape_of(*e->tuning, ROLE, KEY, WIDER);
+	const u64 tile = gs_tile(shape, KEY);
+	const size_t pitch = 16 + shape.threads * shape.vectors * 16 + tile * WIDER + 16;
 	u64 tiles;
 
 	a.shift = gs_cuda_shift(a.keys.begin, KEY);
@@ -30,7 +31,7 @@ launch(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, boo
 			return status;
 		a.halo = saved;
 	}
-	return gs_cuda_sweep(e, reduce_kernel<KEY, VALUE, OP, shape.threads, shape.vectors, shape.blocks, SMALL>, a, temp, words, tiles,
+	return gs_cuda_sweep(e, reduce_kernel<KEY, VALUE, OP, gs_shape_here<ROLE, KEY, WIDER>>, a, temp, words, tiles,
 						 shape, pitch, 0, in_place);
 }
 
@@ -41,13 +42,12 @@ run(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool i
 	if constexpr (KEY == 8 && VALUE == 8 && sizeof(typename OP::value) == 8)
 	{
 		/* one more turn would cost more than the smaller tiles gain */
-		u64 tile = gs_tile(gs_shape_of(GS_T_FEW, false, KEY, VALUE), KEY);
+		u64 tile = gs_tile(gs_shape_of(*e->tuning, GS_T_FEW, KEY, VALUE), KEY);
 
-		if (!e->small && a.n + 1 <= 2 * tile * e->properties.multiProcessorCount)
-			return launch<KEY, VALUE, OP, false, GS_T_FEW>(e, a, temp, keys_in_place, in_place);
+		if (a.n + 1 <= 2 * tile * e->properties.multiProcessorCount)
+			return launch<KEY, VALUE, OP, GS_T_FEW>(e, a, temp, keys_in_place, in_place);
 	}
-	return e->small ? launch<KEY, VALUE, OP, true>(e, a, temp, keys_in_place, in_place)
-					: launch<KEY, VALUE, OP, false>(e, a, temp, keys_in_place, in_place);
+	return launch<KEY, VALUE, OP, GS_T_REDUCE>(e, a, temp, keys_in_place, in_place);
 }
 
 template <int KEY>

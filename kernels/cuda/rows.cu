@@ -1,11 +1,13 @@
 /*
- * rows.cu: rows of columns on a GPU: heads of runs, comparisons with a constant, values in an order, sums in a fixed order.
+ * rows.cu: rows of columns on a GPU: heads of runs, comparisons with a constant, values in an order, sums in a fixed
+ * order.
  *
- * One thread per position; 32 positions make half a word of bits by a ballot.  With an order the reads are random, and all that
- * matters is that many are under way.  Bytes per position: heads and comparisons read the value (twice, from the cache, for heads
- * without an order) and write a bit; values read and write one each; both read 4 bytes of an order.
- * Sums in a fixed order: a block adds up tiles of 4096, one thread per group of 16; one thread runs over the tiles' sums, which
- * another reads ahead; then the tiles again, with what was before them.  Two reads and one write of each value.
+ * One thread per position; 32 positions make half a word of bits by a ballot.  With an order the reads are random, and
+ * all that matters is that many are under way.  Bytes per position: heads and comparisons read the value (twice, from
+ * the cache, for heads without an order) and write a bit; values read and write one each; both read 4 bytes of an
+ * order.  Sums in a fixed order: a block adds up tiles of 4096, one thread per group of 16; one thread runs over the
+ * tiles' sums, which another reads ahead; then the tiles again, with what was before them.  Two reads and one write of
+ * each value.
  */
 #include "../rows.h"
 #include "engine.cuh"
@@ -438,7 +440,9 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const T *in, T *o
 	}
 }
 
-/* Each tile's sum becomes the sum of those before it, from left to right: one thread adds, the others bring and take. */
+/*
+ * Each tile's sum becomes the sum of those before it, from left to right: one thread adds, the others bring and take.
+ */
 template <class T>
 static __global__ void __launch_bounds__(1024) fixed_tiles_kernel(T *sums, u64 tiles)
 {

@@ -4,15 +4,15 @@
 #include "family.cuh"
 #include "runs.cuh"
 
-template <int BYTES, bool LONG, bool SMALL>
+template <int BYTES, bool LONG>
 static gs_status
-launch(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)
+run(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)
 {
-	constexpr gs_shape shape = gs_shape_of(LONG ? GS_T_LONG : GS_T_RUNS, SMALL, BYTES, 0);
-	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / BYTES;
-	constexpr size_t pitch = 16 + shape.threads * shape.vectors * 16 + (LONG ? 16 : 0);
-	constexpr size_t positions = (GS_DEPTH + 1) * ((LONG ? 2 : 1) * tile + 8) * sizeof(u16);
-	static_assert(3 * pitch + positions < gs_shared(SMALL), "three stages fit");
+	constexpr gs_tuned ROLE = LONG ? GS_T_LONG : GS_T_RUNS;
+	const gs_shape shape = gs_shape_of(*e->tuning, ROLE, BYTES, 0);
+	const u64 tile = gs_tile(shape, BYTES);
+	const size_t pitch = 16 + shape.threads * shape.vectors * 16 + (LONG ? 16 : 0);
+	const size_t positions = (GS_DEPTH + 1) * ((LONG ? 2 : 1) * tile + 8) * sizeof(u16);
 	u64 tiles;
 
 	a.shift = gs_cuda_shift(a.in.begin, BYTES);
@@ -27,15 +27,8 @@ launch(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)
 			return status;
 		a.halo = saved;
 	}
-	return gs_cuda_sweep(e, runs_kernel<BYTES, LONG, shape.threads, shape.vectors, shape.blocks, SMALL>, a, temp, sizeof(u128),
+	return gs_cuda_sweep(e, runs_kernel<BYTES, LONG, gs_shape_here<ROLE, BYTES>>, a, temp, sizeof(u128),
 						 tiles, shape, pitch, positions, in_place);
-}
-
-template <int BYTES, bool LONG>
-static gs_status
-run(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)
-{
-	return e->small ? launch<BYTES, LONG, true>(e, a, temp, in_place) : launch<BYTES, LONG, false>(e, a, temp, in_place);
 }
 
 gs_status

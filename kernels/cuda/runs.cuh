@@ -1,10 +1,12 @@
 /*
  * runs.cuh: run-length encode; the same for runs of two items or more only ("long" runs).
  *
- * A tile's state is the number of runs that begin in it and the position of the last begin.  That is all there is to add up: a run's
- * length is the distance of two begins, so a tile writes the lengths of the runs that *end* in it, and needs of its predecessors
- * only their count and their last begin.  No lengths are summed and no keys compared across tiles.
- * Begins are kept as 16-bit positions in the tile; they, and the items they point to, go out two turns later (feed.cuh).
+ * A tile's state is the number of runs that begin in it and the position of the last begin.  That is all there is to
+ * add up: a run's length is the distance of two begins, so a tile writes the lengths of the runs that *end* in it, and
+ * needs of its predecessors only their count and their last begin.  No lengths are summed and no keys compared across
+ * tiles.
+ * Begins are kept as 16-bit positions in the tile; they, and the items they point to, go out two turns later
+ * (feed.cuh).
  *
  * Bytes per item: its size for the read; per run: item + length (+ start).
  * Source: Merrill and Garland, 4.4, with (count, position) in the place of keyed sums.
@@ -40,9 +42,10 @@ store_count(void *to, u64 i, u64 x, u32 wide)
 		((u32 *) to)[i] = (u32) x;
 }
 
-template <int BYTES, bool LONG, int THREADS, int VECTORS, int BLOCKS, bool SMALL = false>
-__global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(const __grid_constant__ gs_runs_args a)
+template <int BYTES, bool LONG, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) runs_kernel(const __grid_constant__ gs_runs_args a)
 {
+	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
 	typedef typename item_of<BYTES>::type T;
 	constexpr u32 ITEMS = VECTORS * 16 / BYTES, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
 	constexpr u32 TILE_BYTES = THREADS * VECTORS * 16, HALO = 16, AFTER = LONG ? 16 : 0;
@@ -56,6 +59,7 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 	__shared__ u32 open[GS_SLOTS][2];	  /* a run goes on into the tile, out of the tile */
 	__shared__ run_state whole[GS_SLOTS], before[GS_SLOTS];
 	constexpr u32 ROOM = (LONG ? 2 : 1) * TILE + 8; /* where runs begin in a tile, then (LONG) where they end */
+	static_assert(GS_LEAST_STAGES * PITCH + (GS_DEPTH + 1) * ROOM * sizeof(u16) < gs_ring_room(SHAPE::shared), "the least stages fit");
 	u16 *const places = (u16 *) (buffers + a.sweep.stages * PITCH);
 
 	const u32 thread = threadIdx.x, warp = thread / 32;
@@ -82,8 +86,6 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) runs_kernel(cons
 #endif
 	};
 
-	if (SMALL != GS_SMALL_DEVICE)
-		return;
 	if (thread == 0)
 		ring_init(ring, WARPS);
 	__syncthreads();

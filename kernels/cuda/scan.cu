@@ -5,26 +5,19 @@
 #include "family.cuh"
 #include "scan.cuh"
 
-template <class OP, bool SMALL>
-static gs_status
-launch(gs_cuda_engine *e, gs_scan_args &a, void *temp)
-{
-	constexpr int BYTES = sizeof(typename OP::value);
-	constexpr gs_shape shape = gs_shape_of(GS_T_SCAN, SMALL, BYTES, 0);
-	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / BYTES;
-
-	a.shift = gs_cuda_shift(a.in.begin, BYTES);
-	a.words = (u8 *) temp + GS_TEMP_HEAD;
-	return gs_cuda_sweep(e, scan_kernel<OP, shape.threads, shape.vectors, shape.blocks, SMALL>, a, temp,
-						 sizeof(typename value_state<OP>::words), (a.n + a.shift + tile - 1) / tile, shape,
-						 shape.threads * shape.vectors * 16, 0, a.in.begin == a.out);
-}
-
 template <class OP>
 static gs_status
 run(gs_cuda_engine *e, gs_scan_args &a, void *temp)
 {
-	return e->small ? launch<OP, true>(e, a, temp) : launch<OP, false>(e, a, temp);
+	constexpr int BYTES = sizeof(typename OP::value);
+	const gs_shape shape = gs_shape_of(*e->tuning, GS_T_SCAN, BYTES, 0);
+	const u64 tile = gs_tile(shape, BYTES);
+
+	a.shift = gs_cuda_shift(a.in.begin, BYTES);
+	a.words = (u8 *) temp + GS_TEMP_HEAD;
+	return gs_cuda_sweep(e, scan_kernel<OP, gs_shape_here<GS_T_SCAN, BYTES>>, a, temp,
+						 sizeof(typename value_state<OP>::words), (a.n + a.shift + tile - 1) / tile, shape,
+						 shape.threads * shape.vectors * 16, 0, a.in.begin == a.out);
 }
 
 /*

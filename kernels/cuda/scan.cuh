@@ -2,9 +2,9 @@
  * scan.cuh: inclusive and exclusive scan with any associative operation, commutative or not.
  *
  * A tile's state is OP over its items.  Each thread adds up a contiguous share of the tile, taken from shared memory;
- * threads and warps are scanned by shuffles in order, and each thread leaves the scan of its share where it came from.  A turn
- * later (feed.cuh), when the tile's prefix is known, it is put before every item on the way out, 16 bytes per store
- * (single items at the ends of the array, and where the output is not aligned to 16 bytes).
+ * threads and warps are scanned by shuffles in order, and each thread leaves the scan of its share where it came from.
+ * A turn later (feed.cuh), when the tile's prefix is known, it is put before every item on the way out, 16 bytes per
+ * store (single items at the ends of the array, and where the output is not aligned to 16 bytes).
  *
  * Bytes per item: one read, one write.  In place allowed: a tile writes only where it has read.
  * Source: Merrill and Garland, 4.1 to 4.3.
@@ -29,14 +29,16 @@ struct gs_scan_args
 	void *words;
 };
 
-template <class OP, int THREADS, int VECTORS, int BLOCKS, bool SMALL = false>
-__global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) scan_kernel(const __grid_constant__ gs_scan_args a)
+template <class OP, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) scan_kernel(const __grid_constant__ gs_scan_args a)
 {
+	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
 	typedef typename OP::value T;
 	typedef value_state<OP> state;
 	typedef typename state::words words;
 	constexpr u32 BYTES = sizeof(T), ITEMS = VECTORS * 16 / BYTES, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
 	constexpr u32 TILE_BYTES = THREADS * VECTORS * 16;
+	static_assert(GS_LEAST_STAGES * TILE_BYTES < gs_ring_room(SHAPE::shared), "the least stages fit");
 
 	extern __shared__ __align__(128) u8 buffers[];
 	__shared__ gs_ring ring;
@@ -60,8 +62,6 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) scan_kernel(cons
 		}
 	};
 
-	if (SMALL != GS_SMALL_DEVICE)
-		return;
 	if (thread == 0)
 		ring_init(ring, WARPS);
 	__syncthreads();

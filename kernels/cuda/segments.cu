@@ -7,7 +7,8 @@
  *
  * One kernel puts the segments into classes; the host waits for their numbers, so that classes without segments cost
  * nothing.  Large segments make it wait once more, for the bits in which keys differ, and at the end if it has to be seen that they are in order.
- * Bytes per item: key and value read once and written once up to 4096 items; else a key read more, and both twice per pass.
+ * Bytes per item: key and value read once and written once up to 4096 items; else a key read more, and both twice per
+ * pass.
  */
 #include "segments.cuh"
 
@@ -105,7 +106,7 @@ layout_of(const gs_engine *engine, gs_type key, size_t value_width, u64 n, u64 s
 	if (n > GS_SEG_SMALL)
 	{
 		l.large = take((n / (GS_SEG_SMALL + 1) + 1) * sizeof(gs_segment));
-		more = gs_segments_large_temp(gs_type_width(key), value_width, n);
+		more = gs_segments_large_temp((const gs_cuda_engine *) engine, gs_type_width(key), value_width, n);
 	}
 	if (n >= GS_SEG_GIANT)
 	{
@@ -157,7 +158,7 @@ gs_cuda_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items 
 	gs_segments_found *found = (gs_segments_found *) (t + l.found), *known;
 	const u32 bits = 8 * (u32) items->key_bytes;
 	const u64 wanted = (segments + THREADS - 1) / THREADS, most = (u64) e->properties.multiProcessorCount * 2;
-	classify_args c = {starts, segments, gs_segments_tile(items->key_bytes, items->value_width), found, {}, NULL};
+	classify_args c = {starts, segments, gs_segments_tile(e, items->key_bytes, items->value_width), found, {}, NULL};
 	gs_segments_args a = {};
 	gs_cuda_sort *sort;
 

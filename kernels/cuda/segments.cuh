@@ -98,8 +98,8 @@ gs_leading_shift(u64 varying, u32 digits)
 	return varying & ((1ull << shift) - 1) ? shift : 0;
 }
 
-u32 gs_segments_tile(size_t key_bytes, size_t value_width);
-size_t gs_segments_large_temp(size_t key_bytes, size_t value_width, u64 n);
+u32 gs_segments_tile(const gs_cuda_engine *e, size_t key_bytes, size_t value_width);
+size_t gs_segments_large_temp(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n);
 gs_status gs_segments_large(gs_cuda_engine *e, const gs_segments_args &a, u64 n, const gs_segment *list, gs_segments_found *known,
 							gs_segments_found *found, void *temp);
 gs_status gs_segments_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables);

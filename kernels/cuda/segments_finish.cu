@@ -1,9 +1,10 @@
 /*
- * segments_finish.cu: large segments of 4-byte keys: one pass by the leading digit, the rest of the order made in shared memory (parts.cu).
+ * segments_finish.cu: large segments of 4-byte keys: one pass by the leading digit, the rest of the order made in
+ * shared memory (parts.cu).
  *
  * Keys of a segment that share their leading digit are a bucket; where buckets begin is known from the counts.
- * Whether that pays is known beforehand, but for single parts: from the longest bucket, and of many keys from a sample, which says how many
- * others one shares its bin with.
+ * Whether that pays is known beforehand, but for single parts: from the longest bucket, and of many keys from a sample,
+ * which says how many others one shares its bin with.
  */
 #include "parts.cuh"
 #include "segments.cuh"
@@ -45,11 +46,11 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) list_parts_kernel(cons
 static u64
 list_room(u64 n, u32 large)
 {
-	static_assert(gs_part_room(GS_PART_CODES, false) >= 128 * 32 && gs_part_room(GS_PART_FAR, false) >= 128 * 32, "see below");
+	static_assert(gs_part_least() >= 128 * 32, "see below");
 
 	/*
-	 * Two groups of 2^(k-1) buckets that are not one of 2^k have room / 2^(k-2) items in one bucket, or together more than the room: there are
-	 * n 2^(k-2) / room such pairs at most, and 128 n / room with all k.
+	 * Two groups of 2^(k-1) buckets that are not one of 2^k have room / 2^(k-2) items in one bucket, or together more
+	 * than the room: there are n 2^(k-2) / room such pairs at most, and 128 n / room with all k.
 	 */
 	return large ? n / (128 * 32) + 1 : n / 32 + n / GS_SEG_SMALL + 1;
 }
@@ -76,7 +77,7 @@ gs_segments_parts_at(gs_segments_work *w, void *memory, u64 n)
 gs_status
 gs_segments_parts(gs_cuda_engine *e, const gs_segments_work &w)
 {
-	list_parts_kernel<<<w.segments, GS_PART_BUCKETS, 0, e->stream>>>(w, parts_of(w), gs_part_room(words_of(w.a), false));
+	list_parts_kernel<<<w.segments, GS_PART_BUCKETS, 0, e->stream>>>(w, parts_of(w), gs_part_room(*e->tuning, words_of(w.a), false));
 	return gs_cuda_status(cudaGetLastError());
 }
 

@@ -1,13 +1,13 @@
 /*
  * segments_large.cu: segments of more than 4096 items, all sorted together, digit by digit.
  *
- * Every segment is cut into tiles of its own, listed in a table.  One read counts all digits of every segment, and the bits in which its
- * keys differ; a sample says how many leading digits will do (segments_leading.cu).  The host waits for both.  Then each digit is
- * one pass of radix.cuh over the tiles of all segments; digits in which no segment's keys differ have none.  If the result is found
- * out of order, everything is done again with all digits, ranked by ballots.
+ * Every segment is cut into tiles of its own, listed in a table.  One read counts all digits of every segment, and the
+ * bits in which its keys differ; a sample says how many leading digits will do (segments_leading.cu).  The host waits
+ * for both.  Then each digit is one pass of radix.cuh over the tiles of all segments; digits in which no segment's keys
+ * differ have none.  If the result is found out of order, everything is done again with all digits, ranked by ballots.
  *
- * Bytes per item: a key read for the counts; per pass key and value read and written; after leading digits a key read again.
- * Pairs of 4 and 4 bytes go as one word between the first pass and the last.
+ * Bytes per item: a key read for the counts; per pass key and value read and written; after leading digits a key read
+ * again.  Pairs of 4 and 4 bytes go as one word between the first pass and the last.
  */
 #include "segments.cuh"
 
@@ -15,25 +15,32 @@
 #define BINS	(1 << BITS)
 #define THREADS 512
 
-/* Items of a tile: every kernel that may sort such keys and values has the same. */
-template <gs_radix_io IN, int VALUE>
-static constexpr u32
-tile_of()
+/* Whether all kernels that may sort such keys and values have tiles of one size: tiles are told once for all passes. */
+static constexpr bool
+tiles_alike(const gs_tuning &t)
 {
-	constexpr gs_radix_shape s = gs_radix_shape_of(BITS, false, IN, VALUE), t = gs_radix_shape_of(BITS, true, IN, VALUE);
+	auto tile = [&](gs_radix_io in, bool atomics) {
+		const gs_radix_shape s = gs_radix_shape_of(t, BITS, atomics, in, 0);
 
-	static_assert(t.in != IN || t.value != VALUE || s.threads * s.items == t.threads * t.items, "tiles are told once for all passes");
-	return s.threads * s.items;
+		return s.threads * s.items;
+	};
+
+	for (gs_radix_io in : {GS_KEYS4, GS_KEYS8})
+		if (tile(in, true) != 0 && tile(in, true) != tile(in, false))
+			return false;
+	return tile(GS_PAIRS4, false) == tile(GS_KEYS8, false);
 }
 
-static_assert(tile_of<GS_PAIRS4, 0>() == tile_of<GS_KEYS8, 0>(), "pairs are words between the first pass and the last");
+static_assert(tiles_alike(gs_sm_75) && tiles_alike(gs_sm_80) && tiles_alike(gs_sm_86) && tiles_alike(gs_sm_90), "see above");
 
 u32
-gs_segments_tile(size_t key_bytes, size_t value_width)
+gs_segments_tile(const gs_cuda_engine *e, size_t key_bytes, size_t value_width)
 {
-	if (key_bytes == 4)
-		return value_width == 0 ? tile_of<GS_KEYS4, 0>() : value_width == 4 ? tile_of<GS_PAIRS4, 0>() : tile_of<GS_KEYS4, 8>();
-	return value_width == 0 ? tile_of<GS_KEYS8, 0>() : value_width == 4 ? tile_of<GS_KEYS8, 4>() : tile_of<GS_KEYS8, 8>();
+	const bool pairs = key_bytes == 4 && value_width == 4; /* words between the first pass and the last */
+	const gs_radix_io in = pairs ? GS_PAIRS4 : key_bytes == 4 ? GS_KEYS4 : GS_KEYS8;
+	const gs_radix_shape s = gs_radix_shape_of(*e->tuning, BITS, false, in, pairs ? 0 : (int) value_width);
+
+	return (u32) (s.threads * s.items);
 }
 
 /* Lists the tiles of each segment. */
@@ -48,8 +55,9 @@ tiles_kernel(const gs_segment *list, u32 tile, gs_radix_tile *table)
 }
 
 /*
- * Counts all digits of each segment.  A block takes some tiles that follow each other, and adds up where a segment ends.  It keeps several
- * counters of a digit, for neighbouring lanes, so that few lanes meet in a bank of shared memory.
+ * Counts all digits of each segment.  A block takes some tiles that follow each other, and adds up where a segment
+ * ends.  It keeps several counters of a digit, for neighbouring lanes, so that few lanes meet in a bank of shared
+ * memory.
  */
 template <class T>
 static __global__ void __launch_bounds__(THREADS) count_kernel(const __grid_constant__ gs_segments_work w, u32 each)
@@ -140,9 +148,9 @@ one_word(size_t key_bytes, size_t value_width)
 }
 
 static large_layout
-layout_of(size_t key_bytes, size_t value_width, u64 n)
+layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
-	const u64 most = n / (GS_SEG_SMALL + 1) + 1, tiles = n / gs_segments_tile(key_bytes, value_width) + most;
+	const u64 most = n / (GS_SEG_SMALL + 1) + 1, tiles = n / gs_segments_tile(e, key_bytes, value_width) + most;
 	const bool words = one_word(key_bytes, value_width);
 	large_layout l = {};
 	size_t at = 0;
@@ -165,9 +173,9 @@ layout_of(size_t key_bytes, size_t value_width, u64 n)
 }
 
 size_t
-gs_segments_large_temp(size_t key_bytes, size_t value_width, u64 n)
+gs_segments_large_temp(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
-	return layout_of(key_bytes, value_width, n).bytes;
+	return layout_of(e, key_bytes, value_width, n).bytes;
 }
 
 /* ---------------------------------------------------------------- the call */
@@ -195,8 +203,8 @@ look(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_fou
 }
 
 /*
- * The passes from digit `lowest` on, over digits in which keys differ; wrong: is told if atomics left the keys out of order.
- * finish: one pass, to temporary memory, where parts are put in order from.
+ * The passes from digit `lowest` on, over digits in which keys differ; wrong: is told if atomics left the keys out of
+ * order.  finish: one pass, to temporary memory, where parts are put in order from.
  */
 static gs_status
 run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, u8 *temp, u64 varying, u32 lowest, bool atomics, bool finish,
@@ -249,10 +257,10 @@ gs_status
 gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const gs_segment *list, gs_segments_found *known,
 				  gs_segments_found *found, void *temp)
 {
-	const large_layout l = layout_of(args.key_bytes, args.value_bytes, n);
+	const large_layout l = layout_of(e, args.key_bytes, args.value_bytes, n);
 	u8 *t = (u8 *) temp;
 	gs_segments_work w = {args, list, found, known->count[GS_SEG_LARGE_CLASS], (u32) (known->large >> 32),
-						  gs_segments_tile(args.key_bytes, args.value_bytes), (gs_radix_tile *) (t + l.table), (u32 *) (t + l.counts), {}};
+						  gs_segments_tile(e, args.key_bytes, args.value_bytes), (gs_radix_tile *) (t + l.table), (u32 *) (t + l.counts), {}};
 	bool atomics, finish;
 	u32 shift;
 

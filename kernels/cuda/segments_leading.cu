@@ -1,15 +1,16 @@
 /*
  * segments_leading.cu: large segments in order by the leading digits of their keys alone.
  *
- * The leading 24 bits tell nearly all of 2^20 random keys apart.  A sample says how many keys share their leading digits with another one
- * of their segment without being equal; where it is at most every fourth, these digits do.  After their passes, which
- * are stable (or their keys cannot be told apart), only groups of the same leading digits can be out of order.  One read finds the places
- * where the order falls, and has each such group sorted by insertion by the block in whose part it begins.  No other fall can be
- * there: one in a group of more than GROUP keys, or from one group to the next, and everything is sorted again by all digits.
+ * The leading 24 bits tell nearly all of 2^20 random keys apart.  A sample says how many keys share their leading
+ * digits with another one of their segment without being equal; where it is at most every fourth, these digits do.
+ * After their passes, which are stable (or their keys cannot be told apart), only groups of the same leading digits can
+ * be out of order.  One read finds the places where the order falls, and has each such group sorted by insertion by the
+ * block in whose part it begins.  No other fall can be there: one in a group of more than GROUP keys, or from one group
+ * to the next, and everything is sorted again by all digits.
  *
- * A block keeps its part of a tile in shared memory, with so much on both sides that no group reaches beyond.  Those sides may
- * be put in order by their own blocks meanwhile; keys move within their groups only, so leading digits stay where they are, and nothing
- * else is asked of keys of others' groups.
+ * A block keeps its part of a tile in shared memory, with so much on both sides that no group reaches beyond.  Those
+ * sides may be put in order by their own blocks meanwhile; keys move within their groups only, so leading digits stay
+ * where they are, and nothing else is asked of keys of others' groups.
  *
  * Bytes per item: a key read; little besides.
  */
@@ -24,8 +25,8 @@
 static_assert(TABLES <= GS_SEG_LEADING_ITEMS * 4, "the tables lie where the keys go later");
 
 /*
- * How many low bits of a key make no difference to its bin, if its bucket is a part of its own: the bucket's keys are about as many as
- * the bins.
+ * How many low bits of a key make no difference to its bin, if its bucket is a part of its own: the bucket's keys are
+ * about as many as the bins.
  */
 static __device__ u32
 bin_shift(const gs_segments_work &w, const gs_radix_tile &tile, u32 code, u32 shift)
@@ -38,7 +39,8 @@ bin_shift(const gs_segments_work &w, const gs_radix_tile &tile, u32 code, u32 sh
 }
 
 /*
- * Every thread notes one key in a table per choice of leading digits, and counts if it finds there another one of its segment with the
+ * Every thread notes one key in a table per choice of leading digits, and counts if it finds there another one of its
+ * segment with the
  * same.  Beside that, in a table of places and codes, keys are counted that would meet in a bin of a bucket: different ones, or any that have
  * to keep their order.
  */

@@ -1,15 +1,16 @@
 /*
  * segments_small.cu: segments of up to 4096 items, sorted in registers by a bitonic network.
  *
- * Up to 16 items: a thread each.  Segments that follow each other lie side by side, so a block brings their keys to shared memory together,
- * and writes them together.  More: 16 or 32 lanes, or 2 to 8 warps, up to 16 items to a thread.  What is compared has its place in the
- * segment below it wherever equal keys can be told apart, so that the network's order is the stable one:
+ * Up to 16 items: a thread each.  Segments that follow each other lie side by side, so a block brings their keys to
+ * shared memory together, and writes them together.  More: 16 or 32 lanes, or 2 to 8 warps, up to 16 items to a thread.
+ * What is compared has its place in the segment below it wherever equal keys can be told apart, so that the network's
+ * order is the stable one:
  *   4-byte integers alone                          32 bits
  *   8-byte integers alone; 4-byte keys and places  64 bits
  *   8-byte keys and places                         64 + 32 bits
- * A thread's items lie side by side in the order, so most comparisons are between registers; comparisons of lanes go by shuffles, of
- * warps through shared memory.  Every merge begins with an exchange of mirror images, so that all comparisons go one way.
- * Values, and floats' own bits, are fetched by place in the end.
+ * A thread's items lie side by side in the order, so most comparisons are between registers; comparisons of lanes go by
+ * shuffles, of warps through shared memory.  Every merge begins with an exchange of mirror images, so that all
+ * comparisons go one way.  Values, and floats' own bits, are fetched by place in the end.
  * Bytes per item: key and value read once, written once.
  * Batcher, Sorting Networks and Their Applications, AFIPS 1968.
  */
@@ -307,8 +308,8 @@ static __device__ __forceinline__ u64 code_of(const item12 &i) { return i.key();
 #define TINY_ROOM  (TINY_BLOCK * GS_SEG_TINY) /* items that it has room for */
 
 /*
- * Sorts a thread's segment of at most K items: where keys are in shared memory from `offset` on, there, or, if items have places, their
- * origins; else in device memory.
+ * Sorts a thread's segment of at most K items: where keys are in shared memory from `offset` on, there, or, if items
+ * have places, their origins; else in device memory.
  */
 template <class T, class K, bool PLACES, int ITEMS>
 static __device__ __forceinline__ void
@@ -338,8 +339,8 @@ sort_tiny(const gs_segments_args &a, u64 at, u32 n, bool staged, K *keys, u16 *o
 }
 
 /*
- * Segments of at most GS_SEG_TINY items.  Longer ones between them, of which there are few if the block has room for all, are copied too:
- * what sorts those comes later.
+ * Segments of at most GS_SEG_TINY items.  Longer ones between them, of which there are few if the block has room for
+ * all, are copied too: what sorts those comes later.
  */
 template <class T, class K, bool PLACES>
 static __global__ void __launch_bounds__(TINY_BLOCK) tiny_kernel(const __grid_constant__ gs_segments_args a)

@@ -4,15 +4,15 @@
 #include "family.cuh"
 #include "select.cuh"
 
-template <int BYTES, int KIND, bool REST, bool SMALL>
+template <int BYTES, int KIND, bool REST>
 static gs_status
-launch(gs_cuda_engine *e, gs_select_args &a, void *temp, bool in_place)
+run(gs_cuda_engine *e, gs_select_args &a, void *temp, bool in_place)
 {
-	constexpr gs_shape shape = gs_shape_of(KIND == GS_KEEP_MASK ? GS_T_MASK : GS_T_SELECT, SMALL, BYTES, 0);
-	constexpr u64 tile = (u64) shape.threads * shape.vectors * 16 / BYTES;
-	constexpr size_t pitch =
+	constexpr gs_tuned ROLE = KIND == GS_KEEP_MASK ? GS_T_MASK : GS_T_SELECT;
+	const gs_shape shape = gs_shape_of(*e->tuning, ROLE, BYTES, 0);
+	const u64 tile = gs_tile(shape, BYTES);
+	const size_t pitch =
 		shape.threads * shape.vectors * 16 + (KIND == GS_KEEP_FIRST ? 16 : KIND == GS_KEEP_MASK ? tile + 16 : 0);
-	static_assert(3 * pitch < gs_shared(SMALL), "three stages fit");
 	u64 tiles;
 
 	a.shift = gs_cuda_shift(a.in.begin, BYTES);
@@ -27,15 +27,8 @@ launch(gs_cuda_engine *e, gs_select_args &a, void *temp, bool in_place)
 			return status;
 		a.halo = saved;
 	}
-	return gs_cuda_sweep(e, select_kernel<BYTES, KIND, REST, shape.threads, shape.vectors, shape.blocks, SMALL>, a, temp,
+	return gs_cuda_sweep(e, select_kernel<BYTES, KIND, REST, gs_shape_here<ROLE, BYTES>>, a, temp,
 						 sizeof(count_state::words), tiles, shape, pitch, 0, in_place);
-}
-
-template <int BYTES, int KIND, bool REST>
-static gs_status
-run(gs_cuda_engine *e, gs_select_args &a, void *temp, bool in_place)
-{
-	return e->small ? launch<BYTES, KIND, REST, true>(e, a, temp, in_place) : launch<BYTES, KIND, REST, false>(e, a, temp, in_place);
 }
 
 template <int BYTES>

@@ -2,8 +2,9 @@
  * select.cuh: select by flags, by bits, by comparison; unique of neighbours; partition.
  *
  * A tile's state is the number of items kept.  Each thread takes a contiguous share of the tile from shared memory,
- * marks what it keeps in a mask, and the counts are summed over threads and warps.  What is kept moves to the front of the tile's
- * buffer (partition: the rest behind it), and goes out from there in whole lines a turn later (feed.cuh), when its place is known.
+ * marks what it keeps in a mask, and the counts are summed over threads and warps.  What is kept moves to the front of
+ * the tile's buffer (partition: the rest behind it), and goes out from there in whole lines a turn later (feed.cuh),
+ * when its place is known.
  *
  * Bytes per item: its size once for the read and once for what is kept (partition: for all), plus the flag.
  * Source: Merrill and Garland, 4.4; load step fused in as visiting logic, Merrill and Grimshaw, 2.2.
@@ -56,14 +57,16 @@ in_range(typename item_of<BYTES>::type x, const gs_select_args &a)
 	return in != (a.negate != 0);
 }
 
-template <int BYTES, int KIND, bool REST, int THREADS, int VECTORS, int BLOCKS, bool SMALL = false>
-__global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(const __grid_constant__ gs_select_args a)
+template <int BYTES, int KIND, bool REST, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) select_kernel(const __grid_constant__ gs_select_args a)
 {
+	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
 	typedef typename item_of<BYTES>::type T;
 	constexpr u32 ITEMS = VECTORS * 16 / BYTES, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
 	constexpr u32 TILE_BYTES = THREADS * VECTORS * 16, HALO = KIND == GS_KEEP_FIRST ? 16 : 0;
 	constexpr u32 FLAG_BYTES = KIND == GS_KEEP_MASK ? TILE + 16 : 0;
 	constexpr u32 PITCH = HALO + TILE_BYTES + FLAG_BYTES;
+	static_assert(GS_LEAST_STAGES * PITCH < gs_ring_room(SHAPE::shared), "the least stages fit");
 	typedef typename mask_of<ITEMS>::type mask;
 	static_assert(KIND != GS_KEEP_MASK || TILE % 128 == 0, "flag windows are whole vectors");
 
@@ -107,8 +110,6 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 #endif
 	};
 
-	if (SMALL != GS_SMALL_DEVICE)
-		return;
 	if (thread == 0)
 		ring_init(ring, WARPS);
 	__syncthreads();
@@ -296,7 +297,9 @@ __global__ void __launch_bounds__(THREADS + GS_SERVICE, BLOCKS) select_kernel(co
 		if (warp == 0)
 			post(ring, turn.n, tile);
 
-		/* 4. compact in place; a thread's first dropped item goes behind all that are kept and those dropped before it */
+		/*
+		 * 4. compact in place; a thread's first dropped item goes behind all that are kept and those dropped before it
+		 */
 		T *const packed = (T *) data;
 		u32 at = thread * ITEMS < lo ? count : count + thread * ITEMS - lo - rank;
 

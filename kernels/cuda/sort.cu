@@ -54,17 +54,17 @@ gs_sort_close(gs_cuda_engine *e)
 	if (s->host != NULL)
 		memset(s->host, 0, GS_SORT_HOST);
 	cudaFreeHost(s->host);
-	if (s->looked != NULL)
-		cudaEventDestroy(s->looked);
-	if (s->block != NULL)
-		cudaMemset(s->block, 0, GS_SORT_BLOCK);
-	cudaFree(s->block);
+	/* what cannot be cleared stays where it is */
+	if (s->block != NULL && cudaMemset(s->block, 0, GS_SORT_BLOCK) == cudaSuccess)
+		cudaFree(s->block);
 	gs_small_close(s);
 	e->head.host.release(e->head.host.arg, s, sizeof(*s));
 	e->sort = NULL;
 }
 
-/* May passes rank by the order of returning atomics?  Tested once per engine; few rows gain less than the check costs. */
+/*
+ * May passes rank by the order of returning atomics?  Tested once per engine; few rows gain less than the check costs.
+ */
 bool
 gs_sort_atomics(gs_cuda_engine *e, u64 rows)
 {
@@ -74,8 +74,8 @@ gs_sort_atomics(gs_cuda_engine *e, u64 rows)
 	if (gs_sort_state(e, &s) != GS_OK)
 		return false;
 	if (s->force_ranking != 0)
-		return s->force_ranking == 2;
-	if (rows < FEW_ROWS)
+		return s->force_ranking == 2 && e->tuning->atomics;
+	if (rows < FEW_ROWS || !e->tuning->atomics)
 		return false;
 	if (s->ranking == 0)
 	{
@@ -87,7 +87,7 @@ gs_sort_atomics(gs_cuda_engine *e, u64 rows)
 }
 
 extern "C" void
-gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t finish, uint32_t pieces)
+gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t finish)
 {
 	gs_cuda_sort *s;
 
@@ -96,6 +96,5 @@ gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t fini
 		s->force_ranking = ranking;
 		s->force_small = small;
 		s->force_finish = finish;
-		s->force_pieces = pieces;
 	}
 }

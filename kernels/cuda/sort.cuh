@@ -2,7 +2,7 @@
  * sort.cuh: what the .cu files of the sort family tell each other.
  *
  *   sort.cu      the family's table of operations
- *   radix*.cu    digit passes over words or a column, counting of digits; radix_pieces.cu a first pass that leaves tiles where they lie
+ *   radix*.cu    digit passes over words or a column, counting of digits
  *   sort_keys.cu  keys, and keys with values; sort_leading.cu, sort_finish.cu by leading digits
  *   parts.cu     buckets of 4-byte keys, put in order in shared memory
  *   order.cu     plans and runs of row orders; order_look.cu what is known of columns; order_encode.cu keys of rows
@@ -29,12 +29,13 @@ struct gs_cuda_sort
 	int force_ranking; /* benchmark, tests */
 	u32 force_small;   /* sort.h */
 	u32 force_finish;
-	u32 force_pieces;
 	bool small_asked;  /* small_most is known */
 	u64 small_most;	   /* rows of an order in one launch */
 	void *small_state; /* device memory of such launches */
-	cudaEvent_t looked; /* a first pass that looks has told the host; made when first used */
 };
+
+/* Orders of at most so many rows go in one launch (order_small.cu), where they fit. */
+#define GS_SMALL_ROWS 65536
 
 #define GS_SORT_HOST  65536
 #define GS_SORT_BLOCK (1 << 20)
@@ -88,18 +89,6 @@ gs_scramble(u64 z)
 
 /* ---------------------------------------------------------------- radix.cu */
 
-struct gs_look;
-
-/* A first pass that looks at the column (radix_pieces.cu): where it leaves what it finds.  look NULL: nobody looks, but turn may be known here. */
-struct gs_looking
-{
-	gs_look *look;
-	u32 *counts; /* GS_PLACE for each digit; the first one's stay as they are */
-	u32 *turn;	 /* instead of gs_radix_sort's */
-	u32 *holds;	 /* becomes 1 if the digits were cut rightly; else nothing more is done */
-	u64 base;	 /* values are looked at as distances from it */
-};
-
 /* One stable sort by bits of a key: digits from the lowest bit on, as few as possible and as even as possible. */
 struct gs_radix_sort
 {
@@ -114,7 +103,6 @@ struct gs_radix_sort
 	bool rows;			 /* the last pass writes row numbers to order, else words */
 	const u32 *counts;	 /* GS_PLACE for each digit, or NULL: to be counted.  Digits as gs_radix_digits cuts them */
 	u32 turn;			 /* rows that come first by the key, but are last */
-	gs_looking looking;
 	u64 *a, *b;			 /* words; if words are read, they lie in one of these */
 	u32 *order;
 	const u32 *gate;	 /* device: do nothing unless it has this value */
@@ -126,8 +114,8 @@ struct gs_radix_sort
 };
 
 /*
- * Cuts a key into digits of at most so many bits, the widest first; returns their number.  Digits of more than GS_PLACE_BITS only
- * where they save one.
+ * Cuts a key into digits of at most so many bits, the widest first; returns their number.  Digits of more than
+ * GS_PLACE_BITS only where they save one.
  */
 __host__ __device__ static inline u32
 gs_radix_digits(u32 bits, u32 most, u32 *widths)
@@ -143,7 +131,8 @@ gs_radix_digits(u32 bits, u32 most, u32 *widths)
 }
 
 /*
- * Leading bits of a key by which digit passes put rows in order for buckets of some 1000 (order_finish.cu); 0: that does not pay.  way: see gs_finish_way.
+ * Leading bits of a key by which digit passes put rows in order for buckets of some 1000 (order_finish.cu); 0: that
+ * does not pay.  way: see gs_finish_way.
  */
 __host__ __device__ static inline u32
 gs_finish_lead(u32 bits, u64 n, u32 most, u32 way)
@@ -164,13 +153,6 @@ gs_finish_lead(u32 bits, u64 n, u32 most, u32 way)
 	return way >= 2 || all >= some + 2 || (all > some && widths[0] > GS_PLACE_BITS) ? lead : 0;
 }
 
-/* Whether a first pass that looks has room for what remains of such a key in 4 bytes, and for the values that may be met in 32 bits. */
-GS_BOTH bool
-gs_pieces_hold(u32 shift, u32 bits, u32 first_digit)
-{
-	return first_digit <= GS_PLACE_BITS && bits - first_digit <= 32 - GS_PIECE_BITS && shift + bits <= 30;
-}
-
 /* All digits of a sort, counted in one read. */
 struct gs_radix_counting
 {
@@ -184,19 +166,15 @@ struct gs_radix_counting
 	u32 gate_open;
 };
 
-bool gs_radix_fits(const gs_cuda_engine *e, int bits, gs_radix_io in);
 u32 gs_radix_most(const gs_cuda_engine *e);
 gs_status gs_radix_count(gs_cuda_engine *e, gs_radix_io from, const gs_radix_counting &a);
 gs_status gs_radix_count_keys(gs_cuda_engine *e, size_t key_bytes, bool floats, const gs_radix_counting &a);
-size_t gs_radix_temp(u64 n, u32 bits);
+size_t gs_radix_temp(const gs_cuda_engine *e, u64 n, u32 bits);
 gs_status gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 gate_open);
 gs_status gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s);
 gs_status gs_radix_pass_ballots(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
 gs_status gs_radix_pass_atomics(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
 gs_status gs_radix_pass_wide(gs_cuda_engine *e, bool atomics, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
-u32 gs_pieces_way(gs_cuda_engine *e, u64 rows, size_t width);
-gs_status gs_pieces_run(gs_cuda_engine *e, const gs_radix_sort *s, const u32 *widths, void *out, gs_pieces *pieces);
-gs_status gs_pieces_seen(gs_cuda_engine *e, const gs_look **look);
 gs_status gs_radix_pass_keys(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, bool atomics,
 							 gs_radix_args &a);
 gs_status gs_radix_pass_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a);
@@ -210,19 +188,18 @@ gs_status gs_radix_pass_segments_float_pairs(gs_cuda_engine *e, bool first, bool
 gs_status gs_lane_order_test(gs_cuda_engine *e, bool *in_order);
 
 /*
- * Launches one pass; tiles are cut here, and launches where the count bits of status words would not do.  Of segments, which are shorter
- * than that, tiles are told, and their number.
+ * Launches one pass; tiles are cut here, and launches where the count bits of status words would not do.  Of segments,
+ * which are shorter than that, tiles are told, and their number.
  */
 template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE = 0, int FLOATS = 0, bool SEGMENTS = false>
 gs_status
 gs_radix_launch(gs_cuda_engine *e, gs_radix_args &a)
 {
-	constexpr gs_radix_shape s = gs_radix_shape_of(BITS, ATOMICS, IN, VALUE);
+	const gs_radix_shape s = gs_radix_shape_of(*e->tuning, BITS, ATOMICS, IN, VALUE);
 	/* a status word counts to less than 2^30 */
-	constexpr u64 tile = (u64) s.threads * s.items, most = SEGMENTS ? ~0ull : ((1u << 30) - 1) / tile;
-	constexpr size_t shared = gs_radix_shared(s.threads, s.items, BITS, (IN == GS_KEYS4 ? 4 : 8) + (VALUE ? VALUE + 2 : 0)) +
-							  (IN == GS_PIECES ? gs_pieces_shared(s) : 0);
-	void (*kernel)(const gs_radix_args) = radix_pass<s.threads, s.items, BITS, IN, OUT, ATOMICS, VALUE, FLOATS, SEGMENTS>;
+	const u64 tile = (u64) s.threads * s.items, most = SEGMENTS ? ~0ull : ((1u << 30) - 1) / tile;
+	const size_t shared = gs_radix_shared(s);
+	void (*kernel)(const gs_radix_args) = radix_pass<BITS, IN, OUT, ATOMICS, VALUE, FLOATS, SEGMENTS>;
 	u64 tiles = SEGMENTS ? a.sweep.tiles : (a.n + tile - 1) / tile;
 	u32 *status = a.status, *ticket = a.sweep.ticket, *next = a.next_bases;
 	int blocks;
@@ -281,7 +258,10 @@ enum gs_dev_kind
 
 #define GS_POSITIONS 12 /* characters behind the common prefix that have an alphabet of their own */
 
-/* Characters in use, numbered in order; 0 is the end of a string where some string ends.  One per position, one for the rest. */
+/*
+ * Characters in use, numbered in order; 0 is the end of a string where some string ends.  One per position, one for the
+ * rest.
+ */
 struct gs_dev_alphabet
 {
 	u32 bits;
@@ -322,7 +302,7 @@ struct gs_look
 	/* digits counted while looking: of the guess_bits bits above guess_shift; none if guess_bits is 0 */
 	u32 guess_shift, guess_bits;
 	u32 guess_lead; /* of only so many leading ones, if not 0 */
-	u32 deferred;	/* nothing else is known but the guess, and min: the first pass will look (radix_pieces.cu) */
+	u32 pad;
 	u64 odd; /* values whose bit above those is set */
 };
 
@@ -336,22 +316,14 @@ struct gs_spread
 };
 
 /*
- * Keys are values modulo a power of 2, whose least is min: the rows of the order by keys that come first, but are last.  odd: values with the bit above
- * the keys, which is at so many (64: none): if that is the lower one of two neighbouring multiples, it is the others that come first.
+ * Keys are values modulo a power of 2, whose least is min: the rows of the order by keys that come first, but are last.
+ * odd: values with the bit above the keys, which is at so many (64: none): if that is the lower one of two neighbouring
+ * multiples, it is the others that come first.
  */
 GS_BOTH u32
 gs_turn(u64 odd, u64 min, u32 above, u64 rows)
 {
 	return (u32) (above < 64 && (min >> above & 1) != 0 ? rows - odd : odd);
-}
-
-/* Whether so many bits of the values from bit shift on, which were guessed, hold what a first pass has seen of them. */
-GS_BOTH bool
-gs_guess_holds(const gs_look *look, u32 shift, u32 bits)
-{
-	const u64 varying = look->ones & look->zeros, span = look->max - ~look->not_min;
-
-	return varying != 0 && gs_bits_of(varying & (0 - varying)) - 1 == shift && gs_bits_of(span) <= shift + bits;
 }
 
 #define GS_SEEN_FALL 1u

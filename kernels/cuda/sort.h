@@ -12,12 +12,11 @@ extern "C" {
 
 /*
  * ranking: 1 ballots, 2 returning atomics even if their test failed, 0 what the device's test allows.  small: 1 no
- * order in one launch, 2 every one that fits, 0 those of at most GS_SMALL_ROWS rows (sort_tuning.h).  finish: 1 no
- * order and no sort by leading digits and buckets, 2 wherever that is possible, 3 even if keys do not spread evenly, 0
- * where it saves time (order_finish.cu, sort_finish.cu).  pieces: 1 no first pass that looks, 2 wherever that is
- * possible, 0 where it saves time (radix_pieces.cu).
+ * order in one launch, 2 every one that fits, 0 those of at most GS_SMALL_ROWS rows (kernels/cuda/tuning/).  finish: 1
+ * no order and no sort by leading digits and buckets, 2 wherever that is possible, 3 even if keys do not spread evenly,
+ * 0 where it saves time (order_finish.cu, sort_finish.cu).
  */
-void gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t finish, uint32_t pieces);
+void gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t finish);
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,14 @@
 /*
- * sort_finish.cu: integers of 4 bytes, alone and with values of 4 bytes, by their two leading digits, then in shared memory.
+ * sort_finish.cu: integers of 4 bytes, alone and with values of 4 bytes, by their two leading digits, then in shared
+ * memory.
  *
- * Keys that share 16 leading bits are a bucket: of 2^28 random keys, 4096.  After two stable passes buckets lie one behind the other; where
- * they begin is searched for, neighbouring ones become parts, and each part is put in order by a block (parts.cu).  Each key is compared with
- * its neighbour there, and with the bounds of its part's buckets, so that the result is in order, or it is known that it is not.
+ * Keys that share 16 leading bits are a bucket: of 2^28 random keys, 4096.  After two stable passes buckets lie one
+ * behind the other; where they begin is searched for, neighbouring ones become parts, and each part is put in order by
+ * a block (parts.cu).  Each key is compared with its neighbour there, and with the bounds of its part's buckets, so
+ * that the result is in order, or it is known that it is not.
  *
- * Whether buckets are short, and keys in them far enough from each other, is estimated from a sample beforehand.  If not, or if a bucket turns
- * out to be too long, road->again becomes 1, and everything is done by all digits.
+ * Whether buckets are short, and keys in them far enough from each other, is estimated from a sample beforehand.  If
+ * not, or if a bucket turns out to be too long, road->again becomes 1, and everything is done by all digits.
  *
  * Floats have too few leading bits that differ.
  *
@@ -52,7 +54,7 @@ gs_keys_finish_temp(size_t key_bytes, size_t value_width, u64 n)
 {
 	if (key_bytes != 4 || value_width > 4 || n < GS_FINISH_FORCED)
 		return 0;
-	return (((size_t) 1 << BUCKET) + n / gs_part_room(GS_PART_FAR, false) + 1) * sizeof(gs_part);
+	return (((size_t) 1 << BUCKET) + n / gs_part_least() + 1) * sizeof(gs_part);
 }
 
 /* ---------------------------------------------------------------- a sample */
@@ -69,9 +71,9 @@ struct sample_args
 };
 
 /*
- * Every thread looks at one key, and counts it in its bucket.  Beside that keys are counted that would meet another one in a bin: a
- * different one, or any if they have to keep their order.  Keys are taken at random, such as lie close together too: of an input in some order
- * these are the ones that are alike.  The last block to come here decides.
+ * Every thread looks at one key, and counts it in its bucket.  Beside that keys are counted that would meet another one
+ * in a bin: a different one, or any if they have to keep their order.  Keys are taken at random, such as lie close
+ * together too: of an input in some order these are the ones that are alike.  The last block to come here decides.
  */
 static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__ sample_args a)
 {
@@ -184,21 +186,23 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const _
 	gs_list_parts(begin, start, blockIdx.x << 24, BUCKET, a.levels, a.room, a.parts, &a.plan.road->longest);
 }
 
-/* From items in order by their leading digits to the output, unless road->again is 1 or becomes so; temp: gs_keys_finish_temp() bytes. */
+/*
+ * From items in order by their leading digits to the output, unless road->again is 1 or becomes so; temp:
+ * gs_keys_finish_temp() bytes.
+ */
 gs_status
 gs_keys_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, const void *in, void *temp)
 {
 	const gs_part_words words = words_of(e, items);
-	const u32 room = gs_part_room(words, false), longest = gs_part_longest(e, words), each = GS_PART_BUCKETS;
+	const u32 room = gs_part_room(*e->tuning, words, false), longest = gs_part_longest(e, words), each = GS_PART_BUCKETS;
 	const bool pairs = items->value_width != 0;
 	const gs_parts parts = {{(gs_part *) temp, (gs_part *) temp + (1 << BUCKET)}, plan.road->listed_parts};
-	const u32 levels = words == GS_PART_NEAR ? 32 - BUCKET - gs_part_place_bits(words, false) : 8;
+	const u32 levels = words == GS_PART_NEAR ? 32 - BUCKET - gs_part_place_bits(*e->tuning, words, false) : 8;
 	const buckets_args b = {plan, (const u32 *) in + pairs, pairs ? 2u : 1u, levels, room, longest, parts};
 	const gs_parts_args a = {in, items->out_keys, pairs ? items->out_values : NULL, plan.flip, plan.floats, parts, &plan.road->again};
 	/* as many as there are buckets, and few large ones */
 	const u32 small = 1 << BUCKET, large = longest > room ? (u32) e->properties.multiProcessorCount : 0;
 
-	static_assert(gs_part_place_bits(GS_PART_NEAR, true) + BUCKET <= 32, "a long bucket's words");
 	buckets_kernel<<<each, GS_PART_BUCKETS, 0, e->stream>>>(b);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	return gs_parts_sort(e, words, a, small, large);

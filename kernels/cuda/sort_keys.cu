@@ -1,21 +1,22 @@
 /*
  * sort_keys.cu: gs_sort: keys, and keys with values, by digits of 8 bits.
  *
- * One read counts all digits.  A kernel of one block then looks which digits tell keys apart at all, and lays the passes' road: input,
- * temporary memory and output in turns, so that the last pass that does anything ends in the output.  The host enqueues every
- * pass; those that have nothing to do return at once.  The input is only read.  Pairs of 4 and 4 bytes go as one word between the
- * first pass and the last.
+ * One read counts all digits.  A kernel of one block then looks which digits tell keys apart at all, and lays the
+ * passes' road: input, temporary memory and output in turns, so that the last pass that does anything ends in the
+ * output.  The host enqueues every pass; those that have nothing to do return at once.  The input is only read.  Pairs
+ * of 4 and 4 bytes go as one word between the first pass and the last.
  *
- * Many integers of 4 bytes, alone or with values of 4, are sorted by two leading digits where a sample says that this leaves short buckets, which
- * are put in order in shared memory (sort_finish.cu).  If the sample says no, or if that turns out to have been wrong, everything is done by all
- * digits: the input is still there.
+ * Many integers of 4 bytes, alone or with values of 4, are sorted by two leading digits where a sample says that this
+ * leaves short buckets, which are put in order in shared memory (sort_finish.cu).  If the sample says no, or if that
+ * turns out to have been wrong, everything is done by all digits: the input is still there.
  *
- * Many keys of 8 bytes are sorted by their leading digits alone where a sample says that these leave few of them tied; the groups that are
- * not in order then are sorted one by one (sort_leading.cu).
+ * Many keys of 8 bytes are sorted by their leading digits alone where a sample says that these leave few of them tied;
+ * the groups that are not in order then are sorted one by one (sort_leading.cu).
  *
- * Ranking is by ballots.  Integers alone, by all their bits, are ranked by the order of returning atomics where the device's
- * test allows it: equal ones are alike, so stability cannot show, and the last pass that has work compares neighbours.  If they are out
- * of order, or a group is too large, everything is sorted again, by ballots and by all digits, with kernels that stand by.
+ * Ranking is by ballots.  Integers alone, by all their bits, are ranked by the order of returning atomics where the
+ * device's test allows it: equal ones are alike, so stability cannot show, and the last pass that has work compares
+ * neighbours.  If they are out of order, or a group is too large, everything is sorted again, by ballots and by all
+ * digits, with kernels that stand by.
  *
  * Bytes per item: a key read for the counts; per pass key and value read and written.  See radix.cuh.
  */
@@ -37,24 +38,24 @@ one_word(const gs_sort_items *t)
 }
 
 static u64
-tiles_of(size_t key_bytes, size_t value_width, u64 n)
+tiles_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
 	u64 tile = ~0ull;
 
-	for (const gs_radix_shape &s : gs_radix_shapes)
+	for (const gs_radix_shape &s : e->tuning->radix)
 	{
 		bool mine = s.bits == GS_KEY_BITS && s.value == (int) value_width && s.in == (key_bytes == 4 ? GS_KEYS4 : GS_KEYS8);
 
 		if (key_bytes == 4 && value_width == 4)
 			mine = s.bits == GS_KEY_BITS && s.value == 0 && (s.in == GS_PAIRS4 || s.in == GS_KEYS8);
-		if (mine && (u64) s.threads * s.items < tile)
+		if (mine && s.threads != 0 && (u64) s.threads * s.items < tile)
 			tile = (u64) s.threads * s.items;
 	}
 	return (n + tile - 1) / tile;
 }
 
 static keys_layout
-layout_of(size_t key_bytes, size_t value_width, u64 n)
+layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
 	u64 passes = key_bytes * 8 / GS_KEY_BITS, at = 0;
 	bool words = key_bytes == 4 && value_width == 4;
@@ -69,7 +70,7 @@ layout_of(size_t key_bytes, size_t value_width, u64 n)
 	l.road = take(sizeof(gs_keys_road));
 	l.counts = take(passes * GS_PLACE * sizeof(u32));
 	l.tickets = take(passes * 64 * sizeof(u32));
-	l.status = take((passes * tiles_of(key_bytes, value_width, n) << GS_KEY_BITS) * sizeof(u32));
+	l.status = take((passes * tiles_of(e, key_bytes, value_width, n) << GS_KEY_BITS) * sizeof(u32));
 	l.bases = take((n >> 29) * GS_PLACE * sizeof(u32));
 	l.steps = take(GS_PLACES * sizeof(gs_radix_step));
 	l.parts = take(gs_keys_finish_temp(key_bytes, value_width, n));
@@ -83,14 +84,14 @@ size_t
 gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n)
 {
 	(void) engine;
-	return layout_of(gs_type_width(key), value_width, n).bytes;
+	return layout_of((const gs_cuda_engine *) engine, gs_type_width(key), value_width, n).bytes;
 }
 
 /* ---------------------------------------------------------------- the road */
 
 /*
- * Which passes there are to do, and from where to where: every other one into the output, the last one too; none if the gate is shut.  Before a
- * sample is taken: which leading digits come into question.
+ * Which passes there are to do, and from where to where: every other one into the output, the last one too; none if the
+ * gate is shut.  Before a sample is taken: which leading digits come into question.
  */
 static __global__ void __launch_bounds__(1 << GS_KEY_BITS) road_kernel(gs_keys_plan plan, gs_road_stage stage, const u32 *gate)
 {
@@ -172,7 +173,7 @@ static gs_radix_args
 pass_args(const keys_sort *s, u32 p)
 {
 	const gs_sort_items *t = s->items;
-	u64 tiles = tiles_of(t->key_bytes, t->value_width, t->n);
+	u64 tiles = tiles_of(s->e, t->key_bytes, t->value_width, t->n);
 	gs_radix_args a = {};
 
 	a.n = t->n;
@@ -201,7 +202,10 @@ count_digits(const keys_sort *s, u32 first, const u32 *gate, u32 gate_open)
 	return gs_radix_count_keys(s->e, s->items->key_bytes, s->plan.floats, c);
 }
 
-/* Lays the road and enqueues the passes; gate: not to be done while this is 0.  wrong: becomes 1 if ranks by atomics fail the check; NULL: by ballots. */
+/*
+ * Lays the road and enqueues the passes; gate: not to be done while this is 0.  wrong: becomes 1 if ranks by atomics
+ * fail the check; NULL: by ballots.
+ */
 static gs_status
 run_passes(const keys_sort *s, gs_road_stage stage, u32 *wrong, const u32 *gate)
 {
@@ -226,7 +230,10 @@ run_passes(const keys_sort *s, gs_road_stage stage, u32 *wrong, const u32 *gate)
 	return GS_OK;
 }
 
-/* A pass over pairs that are one word between the first pass and the last: to and fro between two arrays of words.  done: passes before this one. */
+/*
+ * A pass over pairs that are one word between the first pass and the last: to and fro between two arrays of words.
+ * done: passes before this one.
+ */
 static gs_status
 run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 gate_open)
 {
@@ -249,8 +256,8 @@ run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 g
 }
 
 /*
- * By the leading digits of integers of 4 bytes, then in shared memory, unless the sample says that this does not pay; road->again says whether everything has to
- * be done another way.
+ * By the leading digits of integers of 4 bytes, then in shared memory, unless the sample says that this does not pay;
+ * road->again says whether everything has to be done another way.
  */
 static gs_status
 run_finish(const keys_sort *s, bool atomics)
@@ -284,7 +291,7 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 				  void *temp)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
-	keys_sort s = {e, items, layout_of(items->key_bytes, items->value_width, items->n), (u8 *) temp};
+	keys_sort s = {e, items, layout_of(e, items->key_bytes, items->value_width, items->n), (u8 *) temp};
 	u32 bits = 8 * (u32) items->key_bytes;
 	u32 *gate = NULL, *again;
 	bool atomics, leading;

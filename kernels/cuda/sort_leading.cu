@@ -1,9 +1,10 @@
 /*
  * sort_leading.cu: keys of 8 bytes in order by their leading digits alone.
  *
- * Of n random keys, the leading 40 bits tell nearly all apart, so that the passes over the other digits move everything for nothing.  A
- * sample of the keys says how many of them share their leading digits without being equal; where it is at most one other
- * key in eight, on the average, those digits do.  After their passes, which are stable, only groups of the same leading digits can be out of
+ * Of n random keys, the leading 40 bits tell nearly all apart, so that the passes over the other digits move everything
+ * for nothing.  A sample of the keys says how many of them share their leading digits without being equal; where it is
+ * at most one other key in eight, on the average, those digits do.  After their passes, which are stable, only groups
+ * of the same leading digits can be out of
  * order.  One read lists the places where the order falls; of each group the first such place is kept, and the group sorted by
  * insertion.  A group of more than GROUP keys, or too long a list, has everything sorted again by all digits.
  *
@@ -23,7 +24,8 @@ code_of(const gs_keys_plan &plan, u64 key)
 }
 
 /*
- * Every thread notes one key in a table per choice of leading digits, and counts if it finds there another one with the same.
+ * Every thread notes one key in a table per choice of leading digits, and counts if it finds there another one with the
+ * same.
  */
 static __global__ void __launch_bounds__(THREADS)
 sample_kernel(gs_keys_plan plan, const u64 *keys, unsigned long long *tables)

@@ -1,12 +1,12 @@
 /*
  * split.cu: k-way split by a label of one byte.
  *
- * k selections at once, as one composite scan: a tile's state is k counts, and one look-back, with a thread for each label, finds the
- * places of all of them.  The groups' begins come from a histogram of the labels beforehand.
+ * k selections at once, as one composite scan: a tile's state is k counts, and one look-back, with a thread for each
+ * label, finds the places of all of them.  The groups' begins come from a histogram of the labels beforehand.
  *
- * A tile of 4096 items: each warp takes 512 consecutive ones, 32 at a time; lanes with equal labels find each other by ballots over
- * the label's bits, one of them counts for all.  Items are sorted by label in shared memory, so that each group's part goes out
- * side by side.
+ * A tile of 4096 items (2048 where shared memory is scarce): each warp takes 512 consecutive ones, 32 at a time; lanes
+ * with equal labels find each other by ballots over the label's bits, one of them counts for all.  Items are sorted by
+ * label in shared memory, so that each group's part goes out side by side.
  *
  * Bytes per item: two reads of the label, one read and one write of the item.
  * Source: the multi-scan of Merrill and Grimshaw, 4.3; look-back as in lookback.cuh, one word per tile and label.
@@ -16,8 +16,18 @@
 
 #define THREADS 256
 #define WARPS	(THREADS / 32)
-#define ITEMS	16
-#define TILE	(THREADS * ITEMS)
+
+/* Items of a thread: 16, or 8 where a tile of so many and the counters of labels would not fit. */
+constexpr u32
+items_of(const gs_tuning &t, size_t width)
+{
+	return THREADS * 16 * (width + 1) + 12288 <= (size_t) t.shared << 10 ? 16 : 8;
+}
+
+template <class T> struct items_here
+{
+	static constexpr u32 value = items_of(GS_TUNED, sizeof(T));
+};
 
 struct split_args
 {
@@ -64,8 +74,8 @@ starts_kernel(const u64 *counts, u32 k, u64 *starts)
 }
 
 /*
- * Returns the sum of a published count over the tiles before, and publishes the total.  word: the tile's own; stride: words of a tile.
- * Two predecessors are read at a time.  recount(t) is the fallback: tile t's count from the input.
+ * Returns the sum of a published count over the tiles before, and publishes the total.  word: the tile's own; stride:
+ * words of a tile.  Two predecessors are read at a time.  recount(t) is the fallback: tile t's count from the input.
  */
 template <class RECOUNT>
 static __device__ __forceinline__ u64
@@ -117,6 +127,7 @@ look_back_word(u64 *word, u32 stride, u32 tile, u64 count, const gs_sweep &sweep
 template <class T>
 static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_constant__ split_args a)
 {
+	constexpr u32 ITEMS = items_here<T>::value, TILE = THREADS * ITEMS;
 	extern __shared__ __align__(128) u8 shared[];
 	T *const packed = (T *) shared;
 	u8 *const label_of = shared + TILE * sizeof(T);
@@ -232,7 +243,7 @@ template <class T>
 static gs_status
 run(gs_cuda_engine *e, split_args &a)
 {
-	size_t shared = TILE * (sizeof(T) + 1);
+	size_t shared = THREADS * items_of(*e->tuning, sizeof(T)) * (sizeof(T) + 1);
 	void *list[] = {&a};
 	gs_status status = gs_cuda_status(
 		cudaFuncSetAttribute(split_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared));
@@ -248,7 +259,7 @@ gs_cuda_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *la
 			  uint64_t *starts, void *temp)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
-	u64 tiles = (n + TILE - 1) / TILE, *counts = (u64 *) ((u8 *) temp + GS_TEMP_HEAD);
+	u64 tile = THREADS * items_of(*e->tuning, gs_type_width(type)), tiles = (n + tile - 1) / tile, *counts = (u64 *) ((u8 *) temp + GS_TEMP_HEAD);
 	u32 blocks = 8 * e->properties.multiProcessorCount;
 	split_args a = {};
 	gs_status status;

@@ -1,16 +1,16 @@
 /*
  * topk.cu: the first k rows of an order without making the rest of it.
  *
- * Keys of at most 64 bits are numbers, made on the way.  A random sample, sorted, gives a threshold that somewhat more than k rows should
- * not exceed.  One read of the columns lists the rows below it and counts those that are equal to it, by chunk.  If k rows or more
- * but not too many are below, or the k-th is among the equal ones, that was it; else the threshold moves, by another one of the sample,
- * at last by halves, so that it ends for every input.  The list is sorted by number and row; of the equal rows the first are taken,
- * in order, from the chunks that have them.
+ * Keys of at most 64 bits are numbers, made on the way.  A random sample, sorted, gives a threshold that somewhat more
+ * than k rows should not exceed.  One read of the columns lists the rows below it and counts those that are equal to
+ * it, by chunk.  If k rows or more but not too many are below, or the k-th is among the equal ones, that was it; else
+ * the threshold moves, by another one of the sample, at last by halves, so that it ends for every input.  The list is
+ * sorted by number and row; of the equal rows the first are taken, in order, from the chunks that have them.
  *
  * Longer keys, strings, few rows, and a k that is a large part of the rows: a whole order, and its begin.
- * Bytes per row: the columns' widths, once unless the sample misleads; with NULLs in 64-bit columns, or columns of more than 64 bits that may
- * take fewer, once more to look at them.  The call waits for the count, and for what the look finds.
- * Threshold by sampling: Floyd and Rivest, Expected Time Bounds for Selection, CACM 1975.
+ * Bytes per row: the columns' widths, once unless the sample misleads; with NULLs in 64-bit columns, or columns of more
+ * than 64 bits that may take fewer, once more to look at them.  The call waits for the count, and for what the look
+ * finds.  Threshold by sampling: Floyd and Rivest, Expected Time Bounds for Selection, CACM 1975.
  */
 #include "order_fields.cuh"
 
@@ -269,7 +269,10 @@ first_rows_kernel(const u32 *rows, const u32 *order, u32 n, u32 *out)
 		out[i] = rows == NULL ? order[i] : rows[order[i]];
 }
 
-/* Counts of equal rows become how many there are in the chunks before, by one block; more than wanted is as good as wanted. */
+/*
+ * Counts of equal rows become how many there are in the chunks before, by one block; more than wanted is as good as
+ * wanted.
+ */
 static __global__ void __launch_bounds__(1024) before_kernel(u32 *equal, u64 chunks, u64 wanted)
 {
 	__shared__ u32 sums[32];
@@ -336,9 +339,10 @@ struct topk_layout
 
 /* Temporary memory of an order of at most n rows, whatever its columns. */
 static size_t
-order_room(u64 n)
+order_room(const gs_cuda_engine *e, u64 n)
 {
-	size_t small = gs_small_temp(n < 65536 ? n : 65536), large = 2 * gs_round256(n * 8) + gs_round256(gs_radix_temp(n, 64)) + gs_ties_temp(n);
+	const size_t small = gs_small_temp(n < 65536 ? n : 65536);
+	const size_t large = 2 * gs_round256(n * 8) + gs_round256(gs_radix_temp(e, n, 64)) + gs_ties_temp(n);
 
 	return small > large ? small : large;
 }
@@ -371,11 +375,11 @@ may_filter(const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 }
 
 static topk_layout
-layout_of(const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
+layout_of(const gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 {
 	bool filter = may_filter(columns, ncolumns, rows, k);
 	topk_layout l = {};
-	size_t whole = gs_round256(rows * 4) + order_room(rows);
+	size_t whole = gs_round256(rows * 4) + order_room(e, rows);
 
 	l.room = k + k / 4 + 65536;
 	l.head = 4096 + gs_round256(3 * MOST_COLUMNS * sizeof(gs_dev_field)) + gs_round256(2 * MOST_COLUMNS * sizeof(gs_look));
@@ -384,7 +388,7 @@ layout_of(const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 	l.rows = gs_round256(l.room * 4);
 	l.order = gs_round256((l.room > SAMPLE ? l.room : SAMPLE) * 4);
 	l.equal = gs_round256((rows + CHUNK_ROWS - 1) / CHUNK_ROWS * 4);
-	l.orders = order_room(l.room > SAMPLE ? l.room : SAMPLE);
+	l.orders = order_room(e, l.room > SAMPLE ? l.room : SAMPLE);
 	l.all = l.head + l.sample + l.codes + l.rows + l.order + l.equal + l.orders;
 	if (!filter || (declared_bits(columns, ncolumns) > 64 && whole > l.all))
 		l.all = whole;
@@ -394,8 +398,7 @@ layout_of(const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 size_t
 gs_cuda_top_k_temp(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 {
-	(void) engine;
-	return layout_of(columns, ncolumns, rows, k).all;
+	return layout_of((const gs_cuda_engine *) engine, columns, ncolumns, rows, k).all;
 }
 
 /* An order of columns in memory that is large enough. */
@@ -448,7 +451,7 @@ fields_of(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, g
 	{
 		GS_TRY(gs_cuda_status(cudaMemsetAsync(looks, 0, 2 * ncolumns * sizeof(gs_look), e->stream)));
 		for (u32 c = 0; c < ncolumns; c++)
-			GS_TRY(gs_order_look(e, &columns[c], rows, looks + 2 * c, NULL, 0, NULL, NULL));
+			GS_TRY(gs_order_look(e, &columns[c], rows, looks + 2 * c, NULL, NULL, NULL));
 		GS_TRY(gs_cuda_status(
 			cudaMemcpyAsync(known, looks, 2 * ncolumns * sizeof(gs_look), cudaMemcpyDeviceToHost, e->stream)));
 		GS_TRY(gs_cuda_status(cudaStreamSynchronize(e->stream)));
@@ -519,7 +522,7 @@ gs_status
 gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out, void *temp, size_t temp_bytes)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
-	const topk_layout l = layout_of(columns, ncolumns, rows, k);
+	const topk_layout l = layout_of((const gs_cuda_engine *) engine, columns, ncolumns, rows, k);
 	gs_dev_field fields[3 * MOST_COLUMNS];
 	gs_cuda_sort *sort;
 	topk_state found;

@@ -1,8 +1,9 @@
 /*
- * window.cuh: a thread's words put in order in its registers, by odd-even transpositions: for words that nearly are (finish.cuh,
- * parts.cu).
+ * window.cuh: a thread's words put in order in its registers, by odd-even transpositions: for words that nearly are
+ * (finish.cuh, parts.cu).
  *
- * Words of 64 bits are numbers below that of the greatest finite double, GS_WINDOW_LAST: their order is then that of the same bits as
+ * Words of 64 bits are numbers below that of the greatest finite double, GS_WINDOW_LAST: their order is then that of
+ * the same bits as
  * doubles.  Where the device has a unit for those, comparing them takes one instruction, on another unit than all the rest.
  */
 #ifndef GS_WINDOW_CUH
@@ -15,7 +16,10 @@
 
 #define GS_WINDOW_LAST 0x7fefffffffffffff
 
-/* The least and the greatest: two instructions, which the compiler must not make of comparisons that are there for something else. */
+/*
+ * The least and the greatest: two instructions, which the compiler must not make of comparisons that are there for
+ * something else.
+ */
 __device__ __forceinline__ void
 exchange(u32 &a, u32 &b, bool &moved)
 {

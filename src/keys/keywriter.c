@@ -235,17 +235,18 @@ sortkey_word(SortKey *key, Datum value)
 	return unsigned_image(key->spec.type, element) ^ (key->spec.desc ? PG_UINT64_MAX : 0);
 }
 
+char *
+sortkey_write(SortKey *key, Datum value, bool isnull, char *to)
+{
+	*to++ = isnull == key->spec.nulls_first ? 0 : 1;
+	return isnull || key->width == 0 ? to : write_fixed(key, value, to);
+}
+
 void
 sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out)
 {
-	char	   *to;
-
-	enlargeStringInfo(out, 1 + 2 * sizeof(uint64));
-	to = out->data + out->len;
-	*to++ = isnull == key->spec.nulls_first ? 0 : 1;
-	if (!isnull && key->width > 0)
-		to = write_fixed(key, value, to);
-	out->len = (int) (to - out->data);
+	enlargeStringInfo(out, SORTKEY_WRITTEN);
+	out->len = (int) (sortkey_write(key, value, isnull, out->data + out->len) - out->data);
 	if (!isnull && key->width == 0)
 		normalise_bytes(key, value, out);
 }

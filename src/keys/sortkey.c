@@ -116,19 +116,18 @@ sortkey_is_exact(Oid sortop, Oid collation, const char **why)
 }
 
 bool
-sortkey_travels(Oid sortop, Oid collation)
+sortkey_travels(Oid sortop)
 {
+	const KeyKind *kind = NULL;
 	Oid			opfamily;
 	Oid			opcintype;
 	bool		desc;
-	const char *why;
 
-	if (!sortkey_is_exact(sortop, collation, &why) ||
-		!ordering_op_properties(sortop, &opfamily, &opcintype, &desc))
-		return false;
+	if (ordering_op_properties(sortop, &opfamily, &opcintype, &desc))
+		kind = find_kind(opfamily, opcintype);
 	/* enums are encoded by where their values stand, which may change from one process's look to another's */
-	return opcintype != ANYENUMOID &&
-		(get_typlen(opcintype) > 0 || opcintype == NUMERICOID || opcintype == INETOID);
+	return kind != NULL && opcintype != ANYENUMOID &&
+		(kind->type != GS_BYTES || opcintype == NUMERICOID || opcintype == INETOID);
 }
 
 void

@@ -54,6 +54,8 @@ struct SortKey
 	bool		coarse;			/* in its present form; see sortkey_coarse.c */
 	bool		empty;			/* coarse, and tells no value from another */
 	bool		unpack;			/* comparing unpacks values each time that are not */
+	KeyEncoder	leader;			/* of byte strings, if long ones may be left to their first bytes */
+	uint32		leading;		/* so many of them: the key is coarse only in strings that are not shorter; 0: all */
 	const char *form;			/* the name of that form, NULL for types with an exact encoding */
 	MemoryContext context;		/* of sortkey_open */
 	void	   *state;			/* the encoder's own, in that context */
@@ -70,7 +72,7 @@ extern bool sortkey_is_exact(Oid sortop, Oid collation, const char **why);
  * May a key go to other processes in its encoded form?  It is exact, the same bytes in every process, and of some dozen
  * bytes at most: strings would travel a second time, and may be as long as a tuple can be.
  */
-extern bool sortkey_travels(Oid sortop, Oid collation);
+extern bool sortkey_travels(Oid sortop);
 
 /*
  * Opens a key: sortop is the "<" or ">" of a btree family.  With exact set, which only operators allow that are exact
@@ -127,6 +129,12 @@ sortkey_put(SortKey *key, Datum value, bool isnull, KeyColumn *column, uint32 ro
  */
 extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out);
 
+/* Bytes that sortkey_write may write. */
+#define SORTKEY_WRITTEN (1 + 2 * sizeof(uint64))
+
+/* The same of a key of fixed width, without taking memory; returns the end. */
+extern char *sortkey_write(SortKey *key, Datum value, bool isnull, char *to);
+
 /* The same as one word, for keys of fixed width up to its size and values that are not NULL. */
 extern uint64 sortkey_word(SortKey *key, Datum value);
 
@@ -137,12 +145,22 @@ extern uint64 sortkey_word(SortKey *key, Datum value);
 extern Size sortkey_prefix(SortKey *key, Datum value, bool isnull, char *out, Size room);
 
 /*
- * Puts a key off that has just been opened: where the keys before it leave few rows tied, it costs less to compare
- * these by it than to encode it.  False, and nothing done, if the key has an exact encoding, and with it goes into
- * every sort.  The second function takes it in again.
+ * Puts a key off that has just been opened, or of which no more than first bytes are taken: where the keys before it
+ * leave few rows tied, it costs less to compare these by it than to encode it.  False, and nothing done, if the key has
+ * an exact encoding, and with it goes into every sort.  The second function takes it in again.
  */
 extern bool sortkey_defer(SortKey *key);
 extern void sortkey_resume(SortKey *key);
+
+/*
+ * Lets a key of byte strings that has just been opened hold no more than the first bytes of all of them once one of
+ * them is long.  Nothing is done to other keys.
+ */
+extern void sortkey_let_lead(SortKey *key);
+
+/* So many at first, and as many at most if those do not tell strings apart. */
+#define LEADING_BYTES 64
+#define LEADING_MOST 1024
 
 /* Memory that a key without an exact encoding takes for itself. */
 extern Size sortkey_bytes(const SortKey *key);

@@ -267,12 +267,19 @@ open_coarse(SortKey *key, Oid sortop, Oid collation, Oid opfamily, Oid opcintype
 	MemoryContextSwitchTo(old);
 }
 
+/* What a key keeps here, NULL if it is of another file. */
+static inline CoarseState *
+coarse_state(const SortKey *key)
+{
+	return key->form ? key->state : NULL;
+}
+
 Size
 sortkey_bytes(const SortKey *key)
 {
-	const CoarseState *state = key->state;
+	const CoarseState *state = coarse_state(key);
 
-	return key->form == NULL ? 0 : MemoryContextMemAllocated(state->context, true);
+	return state ? MemoryContextMemAllocated(state->context, true) : 0;
 }
 
 bool
@@ -299,26 +306,29 @@ void
 sortkey_resume(SortKey *key)
 {
 	key->empty = false;
-	(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
+	if (key->leading > 0)
+		(void) take_leading(key);
+	else
+		(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
 }
 
 void
 sortkey_restart(SortKey *key)
 {
-	CoarseState *state = key->state;
+	CoarseState *state = coarse_state(key);
 
-	if (key->form != NULL && state->dictionary)
+	if (state && state->dictionary)
 		dictionary_restart(state->dictionary);
 }
 
 bool
 sortkey_guess(SortKey *key, Datum value, StringInfo out)
 {
-	CoarseState *state = key->state;
+	CoarseState *state = coarse_state(key);
 	StringView	view;
 	const char *rest;
 
-	if (!key->coarse || state->level1 == NULL)
+	if (!key->coarse || state == NULL || state->level1 == NULL)
 		return false;
 	view = open_string(state->strings, value);
 	level1_key(state->level1, view.bytes, view.len, true, &state->buffer);
@@ -333,10 +343,10 @@ sortkey_guess(SortKey *key, Datum value, StringInfo out)
 void
 sortkey_refuse(SortKey *key)
 {
-	CoarseState *state = key->state;
+	CoarseState *state = coarse_state(key);
 	MemoryContext old;
 
-	if (!key->coarse || key->empty)
+	if (!key->coarse || key->empty || state == NULL)
 		return;
 	if (state->level1)
 	{

@@ -26,6 +26,9 @@ extern KeyResult encode_varlena(SortKey *key, Datum value, KeyColumn *column, ui
 extern KeyResult encode_bpchar(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 extern KeyResult encode_name(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 
+/* Leaves a key's strings to their first bytes from now on. */
+extern KeyResult take_leading(SortKey *key);
+
 /*
  * Of which form are the strings of an operator family's type: TEXTOID, BPCHAROID, NAMEOID; InvalidOid: they are none.
  */

@@ -344,8 +344,12 @@ plan_with_costs(PLANNER_PARAMETERS)
 static PlannedStmt *
 plan_query(PLANNER_PARAMETERS)
 {
-	PlannedStmt *stmt = plan_with_costs(PLANNER_ARGUMENTS);
+	PlannedStmt *stmt;
 
+	/* planning may run a function, which plans queries of its own */
+	forget_query();
+	stmt = plan_with_costs(PLANNER_ARGUMENTS);
+	forget_query();
 	if (!gpusort_enabled)
 		return stmt;
 	stmt->planTree = walk(stmt, stmt->planTree, no_bound);

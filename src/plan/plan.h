@@ -82,6 +82,9 @@ extern bool is_share(const Plan *plan);
 /* What such a node tells the sort that takes its place, and the Sort's. */
 extern List *share_description(const Plan *plan);
 
+/* plan_price.c: forgets what it remembers of a query, before its memory is another one's. */
+extern void forget_query(void);
+
 /* In _PG_init: the planner's hooks. */
 extern void gpusort_plan_init(void);
 

@@ -92,17 +92,20 @@ static Path *
 copy_gather_merge(ChainCopy *chain, GatherMergePath *merge)
 {
 	Path	   *below = copy_chain(chain, merge->subpath);
-	Cost		own = merge_saving(merge, UNBOUNDED);
-	GatherMergePath *copy;
+	GatherMergePath *copy = makeNode(GatherMergePath);
+	Cost		own;
 
-	if (below == NULL && own <= 0)
-		return NULL;
-	copy = makeNode(GatherMergePath);
 	*copy = *merge;
 	if (below)
 		copy->subpath = below;
+	reprice(chain, &copy->path, copy->subpath);
+	own = merge_saving(copy, UNBOUNDED);
+	if (below == NULL && own <= 0)
+		return NULL;
+	own -= merge_doubt(chain->root, copy);
+	copy->path.total_cost -= own;
 	chain->total += own;
-	return reprice(chain, (Path *) copy, copy->subpath);
+	return &copy->path;
 }
 
 bool

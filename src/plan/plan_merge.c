@@ -25,12 +25,11 @@
 #include "src/sort/blocks.h"
 #include "src/sort/merge_node.h"
 #include "src/sort/node.h"
+#include "src/sort/pack_node.h"
 #include "plan.h"
 
 /* What a row takes in a block besides its data. */
 #define ROW_OVERHEAD_BYTES 32
-
-static int	last_node_id(const Plan *plan);
 
 double
 rows_of_block(int width)
@@ -38,51 +37,65 @@ rows_of_block(int width)
 	return Max(1, BLOCK_BYTES / (width + ROW_OVERHEAD_BYTES));
 }
 
-/* The highest id in a list of plans. */
-static int
-last_node_id_of(const List *plans)
+static void note_node_ids(const Plan *plan, int *last);
+
+/* The same of a list of plans. */
+static void
+note_node_ids_of(const List *plans, int *last)
 {
-	int			last = -1;
 	ListCell   *lc;
 
 	foreach(lc, plans)
-		last = Max(last, last_node_id(lfirst(lc)));
-	return last;
+		note_node_ids(lfirst(lc), last);
 }
 
-/* The highest id in a plan, -1 if there is none. */
-static int
-last_node_id(const Plan *plan)
+/* Raises an id to the highest one in a plan, NULL being none. */
+static void
+note_node_ids(const Plan *plan, int *last)
 {
-	int			last;
-
 	if (plan == NULL)
-		return -1;
+		return;
 	check_stack_depth();
-	last = Max(plan->plan_node_id, Max(last_node_id(plan->lefttree), last_node_id(plan->righttree)));
+	*last = Max(*last, plan->plan_node_id);
+	note_node_ids(plan->lefttree, last);
 	switch (nodeTag(plan))
 	{
 		case T_Append:
-			return Max(last, last_node_id_of(((const Append *) plan)->appendplans));
+			note_node_ids_of(((const Append *) plan)->appendplans, last);
+			break;
 		case T_MergeAppend:
-			return Max(last, last_node_id_of(((const MergeAppend *) plan)->mergeplans));
+			note_node_ids_of(((const MergeAppend *) plan)->mergeplans, last);
+			break;
 		case T_BitmapAnd:
-			return Max(last, last_node_id_of(((const BitmapAnd *) plan)->bitmapplans));
+			note_node_ids_of(((const BitmapAnd *) plan)->bitmapplans, last);
+			break;
 		case T_BitmapOr:
-			return Max(last, last_node_id_of(((const BitmapOr *) plan)->bitmapplans));
+			note_node_ids_of(((const BitmapOr *) plan)->bitmapplans, last);
+			break;
 		case T_SubqueryScan:
-			return Max(last, last_node_id(((const SubqueryScan *) plan)->subplan));
+			note_node_ids(((const SubqueryScan *) plan)->subplan, last);
+			break;
 		case T_CustomScan:
-			return Max(last, last_node_id_of(((const CustomScan *) plan)->custom_plans));
+			note_node_ids_of(((const CustomScan *) plan)->custom_plans, last);
+			/* there for names alone, and further down again */
+			if (((const CustomScan *) plan)->methods == &gpumerge_scan_methods ||
+				((const CustomScan *) plan)->methods == &gpuunpack_scan_methods)
+				return;
+			break;
 		default:
-			return last;
+			break;
 	}
+	note_node_ids(plan->righttree, last);
 }
 
 int
 new_node_id(const PlannedStmt *stmt)
 {
-	return Max(last_node_id(stmt->planTree), last_node_id_of(stmt->subplans)) + 1;
+	int			last = -1;
+
+	note_node_ids(stmt->planTree, &last);
+	note_node_ids_of(stmt->subplans, &last);
+	return last + 1;
 }
 
 /*
@@ -147,7 +160,7 @@ static bool
 keys_travel(const SortColumns *columns)
 {
 	for (int i = 0; i < columns->nkeys; i++)
-		if (!sortkey_travels(columns->sortops[i], columns->collations[i]))
+		if (!sortkey_travels(columns->sortops[i]))
 			return false;
 	return true;
 }

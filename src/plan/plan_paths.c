@@ -20,6 +20,7 @@
 #include "optimizer/tlist.h"
 
 #include "src/compat.h"
+#include "src/guc.h"
 #include "plan_paths.h"
 
 /* Costs that differ by less are the same to add_path. */
@@ -279,6 +280,23 @@ find_grouping(PlannerInfo *root, RelOptInfo *grouped, Grouping *grouping)
 }
 
 /*
+ * Can a sorted aggregate of a partition win?  Not if to read and sort its rows takes as much as another way in whole,
+ * and nobody needs the order.  There may be thousands of partitions, in which paths would be made for nothing.
+ */
+static bool
+sort_may_win(PlannerInfo *root, const RelOptInfo *input, const RelOptInfo *grouped)
+{
+	const Path *known = grouped->pathlist ? linitial(grouped->pathlist) : NULL;
+	const Path *source = input->cheapest_total_path;
+	Cost		least = source->total_cost +
+		source->rows * (gpusort_cpu_row_cost + gpusort_cpu_key_cost * list_length(root->group_pathkeys));
+
+	return !IS_OTHER_REL(grouped) || root->parent_root != NULL || known == NULL || least < known->total_cost ||
+		disabled_nodes(known) > disabled_nodes(source) ||
+		useful_order(root, UPPERREL_GROUP_AGG, root->group_pathkeys) != NIL;
+}
+
+/*
  * GROUP BY over sorts, after the pattern of an aggregate that beat the server's: a hashed one, one of partial
  * aggregates, or one over an index.
  */
@@ -331,9 +349,12 @@ offer_grouped(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 	AggClauseCosts costs;
 	Grouping	grouping;
 
-	offer_all(root, UPPERREL_GROUP_AGG, grouped, &grouped->pathlist, copy_paths(root, grouped, NULL,
-																				 grouped->pathlist));
-	if (!find_grouping(root, grouped, &grouping) || !grouping_is_sortable(grouping.clause))
+	List	   *copies = copy_paths(root, grouped, NULL, grouped->pathlist);
+
+	offer_all(root, UPPERREL_GROUP_AGG, grouped, &grouped->pathlist, copies);
+	/* of a partition no second sorted aggregate where the server has made one */
+	if ((copies != NIL && IS_OTHER_REL(grouped)) || !find_grouping(root, grouped, &grouping) ||
+		!grouping_is_sortable(grouping.clause))
 		return;
 	memset(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
@@ -363,7 +384,8 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 					  copy_paths(root, output, NULL, output->partial_pathlist));
 			break;
 		case UPPERREL_GROUP_AGG:
-			offer_grouped(root, input, output);
+			if (sort_may_win(root, input, output))
+				offer_grouped(root, input, output);
 			break;
 		default:
 			break;

@@ -21,6 +21,9 @@ extern Cost blocks_price(double rows, int width);
 /* How much less a Gather Merge costs than it says because the rows of a sort of ours come to it in blocks. */
 extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
 
+/* What may have to be added to a Gather Merge of groups of partial aggregates, whose number is a guess. */
+extern Cost merge_doubt(PlannerInfo *root, const GatherMergePath *merge);
+
 /* A full sort of some path at our price, NULL if that is no lower than the server's. */
 extern Path *cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound);
 

@@ -18,10 +18,12 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_statistic_ext.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
@@ -127,7 +129,7 @@ pathkeys_travel(List *pathkeys)
 			if (member->em_is_child)
 				break;
 			sortop = pathkey_operator(pathkey, member->em_datatype);
-			if (OidIsValid(sortop) && !sortkey_travels(sortop, pathkey->pk_eclass->ec_collation))
+			if (OidIsValid(sortop) && !sortkey_travels(sortop))
 				return false;
 		}
 	}
@@ -176,6 +178,33 @@ reads_foreign_tables(PlannerInfo *root)
 	return false;
 }
 
+/* What was found last: a query over many partitions asks for each of them. */
+static struct
+{
+	const PlannerInfo *root;	/* NULL: nothing */
+	int			size;
+	bool		foreign;
+}			last_asked;
+
+void
+forget_query(void)
+{
+	last_asked.root = NULL;
+}
+
+/* The same, looked at once for all sorts of a query. */
+static bool
+query_is_foreign(PlannerInfo *root)
+{
+	if (last_asked.root != root || last_asked.size != root->simple_rel_array_size)
+	{
+		last_asked.foreign = reads_foreign_tables(root);
+		last_asked.size = root->simple_rel_array_size;
+		last_asked.root = root;
+	}
+	return last_asked.foreign;
+}
+
 Cost
 sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
 {
@@ -195,13 +224,20 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 		return 0;
 	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
 	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
-	return ours < theirs && !reads_foreign_tables(root) ? theirs - ours : 0;
+	return ours < theirs && !query_is_foreign(root) ? theirs - ours : 0;
+}
+
+/* What a row of some width costs the leader that comes in a block. */
+static Cost
+merge_row_cost(int width)
+{
+	return gpusort_merge_row_cost * (1 + width / MERGE_ROW_BYTES);
 }
 
 Cost
 blocks_price(double rows, int width)
 {
-	return rows * gpusort_merge_row_cost * (1 + width / MERGE_ROW_BYTES) +
+	return rows * merge_row_cost(width) +
 		ceil(rows * bytes_of_row(width) / BLOCK_BYTES) * parallel_tuple_cost;
 }
 
@@ -222,6 +258,71 @@ merge_saving(const GatherMergePath *merge, SortBound bound)
 	if (!pathkeys_travel(sort->pathkeys))
 		ours += rows * 2 * cpu_operator_cost * LOG2(merge->num_workers + 1.0);
 	return Max(theirs - ours, 0);
+}
+
+/* Does somebody know of columns of these relations how many different values they have together? */
+static bool
+groups_are_known(PlannerInfo *root, Relids relids)
+{
+	ListCell   *lc;
+
+	for (int relid = -1; (relid = bms_next_member(relids, relid)) >= 0;)
+	{
+		RelOptInfo *rel = root->simple_rel_array[relid];
+
+		/* outer joins have numbers, too */
+		if (rel == NULL)
+			continue;
+		foreach(lc, rel->statlist)
+		{
+			if (lfirst_node(StatisticExtInfo, lc)->kind == STATS_EXT_NDISTINCT)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The number of groups that a partial aggregate has if its columns are independent of each other. */
+static double
+most_groups(PlannerInfo *root, const AggPath *partial)
+{
+	double		rows = partial->subpath->rows;
+	double		groups = 1;
+	ListCell   *lc;
+
+	foreach(lc, get_sortgrouplist_exprs(partial->groupClause, root->processed_tlist))
+		groups *= estimate_num_groups(root, list_make1(lfirst(lc)), rows, NULL, NULL);
+	return Min(groups, rows);
+}
+
+/*
+ * Of rows grouped by several columns the server takes no more than a tenth for groups, however many values each column
+ * has.  Where these go with each other that is right, and where they do not there are nearly as many groups as rows,
+ * which partial aggregates then hash, sort and send for nothing.  Only statistics made for that could tell, so half of
+ * it counts: a sorted aggregate of all rows, which is safe from all this, is to win where it costs little more.
+ */
+Cost
+merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
+{
+	const Path *below = merge->subpath;
+	const AggPath *partial;
+	int			nkeys;
+	double		more;
+	Cost		there;
+	Cost		here;
+
+	if (IsA(below, SortPath))
+		below = ((const SortPath *) below)->subpath;
+	partial = (const AggPath *) below;
+	if (!IsA(below, AggPath) || !DO_AGGSPLIT_SKIPFINAL(partial->aggsplit) || list_length(partial->groupClause) < 2 ||
+		groups_are_known(root, partial->subpath->parent->relids))
+		return 0;
+	more = most_groups(root, partial) - below->rows;
+	nkeys = list_length(partial->groupClause);
+	there = gpusort_cpu_row_cost + gpusort_cpu_key_cost * nkeys;
+	here = below == merge->subpath ? parallel_tuple_cost : merge_row_cost(below->pathtarget->width);
+	here += cpu_tuple_cost + cpu_operator_cost * nkeys;
+	return Max(more, 0) * (there + here * merge->num_workers) / 2;
 }
 
 Path *

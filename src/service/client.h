@@ -39,6 +39,7 @@ typedef struct connection
 	uint64_t areas_free; /* a bit for each */
 	uint32_t parts;
 	uint64_t given;
+	gs_op op; /* of the job */
 	bool chosen; /* to fail on purpose */
 	uint64_t looked_ns, told_ns;
 	bool closed;

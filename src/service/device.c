@@ -6,6 +6,7 @@
  */
 #include "service.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,12 @@ static uint32_t device_count;
 
 /* Of a GPU's free memory, the part that jobs may reserve unless told otherwise. */
 #define USUAL_PERCENT 80
+
+/* Jobs of an operation that a device may fail one after the other. */
+#define MOST_FAILURES 2
+
+/* Why the first device that cannot be used cannot. */
+static char refusal[160];
 
 uint32_t
 gsd_device_count(void)
@@ -58,7 +65,11 @@ open_device(uint32_t number)
 	status = gsd_engine_open(d, NULL, &d->engine);
 	if (status != GS_OK)
 	{
-		gsd_log("WARNING", "device %u cannot be used: %s", number, gs_status_text(status));
+		const char *why = options.gpu ? gsd_cuda_why() : gs_status_text(status);
+
+		gsd_log("WARNING", "device %u cannot be used: %s", number, why);
+		if (refusal[0] == '\0')
+			snprintf(refusal, sizeof(refusal), "device %u cannot be used: %s", number, why);
 		return false;
 	}
 	if (options.gpu)
@@ -110,7 +121,7 @@ gsd_devices_open(void)
 			(void) open_device((uint32_t) i);
 	if (device_count > 0)
 		return 0;
-	gsd_log("LOG", "no device to sort on: %s", why);
+	gsd_log("LOG", "no device to sort on: %s", refusal[0] != '\0' ? refusal : why);
 	return GSD_EXIT_NO_DEVICE;
 }
 
@@ -194,6 +205,41 @@ gsd_device_give_back(device *d, uint64_t bytes)
 	if (d->jobs == 0)
 		d->idle_since = gsd_now_ns();
 	pthread_mutex_unlock(&d->mutex);
+}
+
+/*
+ * A job that a device fails although it works would be uploaded again and again to fail in the same way: after two in a
+ * row it gets no more of that operation, until the service is started again.
+ */
+void
+gsd_device_note(device *d, gs_op op, gs_status status)
+{
+	bool enough = false;
+
+	pthread_mutex_lock(&d->mutex);
+	if (status == GS_OK && d->failed[op] < MOST_FAILURES)
+		d->failed[op] = 0;
+	else if (status == GS_DEVICE && d->failed[op] < MOST_FAILURES)
+		enough = ++d->failed[op] == MOST_FAILURES;
+	pthread_mutex_unlock(&d->mutex);
+	if (enough)
+		gsd_log("WARNING",
+				"device %u failed two jobs of operation %d in a row, and works otherwise: it gets no more of them",
+				d->number, (int) op);
+}
+
+uint32_t
+gsd_devices_failing(gs_op op)
+{
+	uint32_t failing = 0;
+
+	for (uint32_t i = 0; i < device_count; i++)
+	{
+		pthread_mutex_lock(&devices[i].mutex);
+		failing |= (uint32_t) (devices[i].failed[op] >= MOST_FAILURES) << i;
+		pthread_mutex_unlock(&devices[i].mutex);
+	}
+	return failing;
 }
 
 void

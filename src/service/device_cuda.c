@@ -45,6 +45,12 @@ gsd_cuda_open(uint32_t number, const gs_host *host, gs_engine **engine)
 	return gs_cuda_open((int) number, host, engine);
 }
 
+const char *
+gsd_cuda_why(void)
+{
+	return gs_cuda_open_failure();
+}
+
 /*
  * Gives the system back what the device's pool holds without use.
  */

@@ -30,6 +30,12 @@ gsd_cuda_open(uint32_t number, const gs_host *host, gs_engine **engine)
 	return GS_DEVICE;
 }
 
+const char *
+gsd_cuda_why(void)
+{
+	return "this gpusortd was built without CUDA";
+}
+
 void
 gsd_cuda_trim(uint32_t number)
 {

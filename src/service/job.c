@@ -93,21 +93,24 @@ gsd_job_drop(connection *c)
 static void
 fail_job(connection *c, gs_status status, const char *text)
 {
-	const device *dev = c->dev;
+	device *dev = c->dev;
 
 	end_job(c);
 	c->state = OVER;
 	if (status == GS_CANCELLED)
 		return;
 	gsd_reply_result(c, GSD_FAILED, status, text);
+	if (status != GS_DEVICE || dev == NULL)
+		return;
 	gsd_set_busy(c, true);
-	if (status == GS_DEVICE && dev != NULL && !gsd_device_alive(dev))
+	if (!gsd_device_alive(dev))
 	{
 		gsd_log("WARNING", "device %u failed: ending", dev->number);
 		(void) unlink(options.socket);
 		_exit(GSD_EXIT_DEVICE);
 	}
 	gsd_set_busy(c, false);
+	gsd_device_note(dev, c->op, GS_DEVICE);
 }
 
 /*
@@ -225,7 +228,7 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 {
 	gs_column_spec columns[GSD_MAX_COLUMNS];
 	gs_job_spec spec;
-	uint32_t index = 0;
+	uint32_t index = 0, failing;
 	gsd_begun answer;
 	gs_status status;
 
@@ -242,8 +245,15 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 		gsd_reply_result(c, GSD_FAILED, GS_WRONG_ORDER, "no device that the client believes");
 		return;
 	}
+	c->op = spec.op;
+	failing = gsd_devices_failing(spec.op);
+	if (((m->avoid | failing) & gsd_all_devices()) == gsd_all_devices())
+	{
+		gsd_reply_result(c, GSD_FAILED, GS_DEVICE, "no device that has not failed such jobs");
+		return;
+	}
 	c->result_bytes = gs_job_result_bytes(&spec);
-	if (!reserve(c, &spec, m->avoid, &index))
+	if (!reserve(c, &spec, m->avoid | failing, &index))
 	{
 		gsd_reply_result(c, GSD_FAILED, GS_NOMEM, "no device memory free");
 		return;
@@ -408,13 +418,19 @@ gsd_on_finish(connection *c, const gsd_count *m)
 	gsd_set_busy(c, true);
 	(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_FINISH);
 	(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_FINISH);
-	status = gsd_fault_here(c->chosen, FAULT_OOM, STAGE_FINISH) ? GS_NOMEM : gs_job_finish(c->job, m->count);
+	if (gsd_fault_here(c->chosen, FAULT_OOM, STAGE_FINISH))
+		status = GS_NOMEM;
+	else if (gsd_fault_here(c->chosen, FAULT_DEVICE, STAGE_FINISH))
+		status = GS_DEVICE;
+	else
+		status = gs_job_finish(c->job, m->count);
 	gsd_set_busy(c, false);
 	if (status != GS_OK)
 	{
 		fail_job(c, status, NULL);
 		return;
 	}
+	gsd_device_note(c->dev, c->op, GS_OK);
 	reserve_less(c);
 	gs_job_get_info(c->job, &info);
 	gsd_head(&answer.head, GSD_SORTED, sizeof(answer));

@@ -38,7 +38,7 @@ usage(void)
 		   "  --threads=N             threads of the CPU engine (default 1; more have no effect yet)\n"
 		   "  --socket=PATH           below the data directory (default " GSD_SOCKET ")\n"
 		   "  --core                  may leave core files, which hold users' values (default: none)\n"
-		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, version, babble (much\n"
+		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, device, version, babble (much\n"
 		   "                          is said), short:N (the order ends after N rows), keys (all are taken for\n"
 		   "                          zeros), or order (parts of the result are reversed); at begin, add, finish\n"
 		   "                          (of a result: the first part), next (the other parts), or rest (no job has\n"
@@ -78,10 +78,10 @@ static bool
 read_fault(const char *text)
 {
 	static const char *const kinds[] = {"none",  "crash", "hang",  "corrupt", "keys",
-										"order", "oom",	  "short", "version", "babble", NULL};
+										"order", "oom",	  "short", "version", "babble", "device", NULL};
 	static const char *const stages[] = {"begin", "add", "finish", "next", "rest", NULL};
 	static const fault_stage usual[] = {STAGE_FINISH, STAGE_FINISH, STAGE_FINISH, STAGE_NEXT, STAGE_ADD,
-										STAGE_FINISH, STAGE_BEGIN, STAGE_NEXT, STAGE_BEGIN, STAGE_BEGIN};
+										STAGE_FINISH, STAGE_BEGIN, STAGE_NEXT, STAGE_BEGIN, STAGE_BEGIN, STAGE_FINISH};
 	size_t length = strcspn(text, ":@");
 	int kind = word(text, length, kinds);
 

@@ -23,7 +23,8 @@ typedef enum fault_kind
 	FAULT_OOM,	   /* out of device memory */
 	FAULT_SHORT,   /* the result ends too early */
 	FAULT_VERSION, /* another version of the protocol is spoken; at no stage of a job */
-	FAULT_BABBLE   /* the process says more than anybody wants to read, and goes on */
+	FAULT_BABBLE,  /* the process says more than anybody wants to read, and goes on */
+	FAULT_DEVICE   /* the device fails the job, and works otherwise */
 } fault_kind;
 
 typedef enum fault_stage
@@ -86,6 +87,7 @@ typedef struct device
 	uint32_t jobs;
 	uint64_t jobs_done;
 	uint64_t idle_since;	  /* when the last job ended; 0: jobs run, or memory was given back since */
+	uint8_t failed[GS_OPS];	  /* jobs of each operation that it failed one after the other */
 } device;
 
 int gsd_devices_open(void);
@@ -103,6 +105,10 @@ bool gsd_device_reserve_more(device *d, uint64_t bytes);
 void gsd_device_reserve_less(device *d, uint64_t bytes);
 /* Ends a job that has so much reserved. */
 void gsd_device_give_back(device *d, uint64_t bytes);
+/* Notes how a job went; status: GS_OK, or GS_DEVICE though the device works otherwise. */
+void gsd_device_note(device *d, gs_op op, gs_status status);
+/* The devices that have failed so many jobs of this operation that they get no more, a bit for each. */
+uint32_t gsd_devices_failing(gs_op op);
 /* Gives back the memory that devices keep for their next jobs, where none came for a while. */
 void gsd_devices_rest(void);
 
@@ -114,6 +120,8 @@ bool gsd_device_alive(const device *d);
 int gsd_cuda_count(const char **why);
 bool gsd_cuda_memory(uint32_t number, uint64_t *total, uint64_t *available);
 gs_status gsd_cuda_open(uint32_t number, const gs_host *host, gs_engine **engine);
+/* Why this thread's last call of that failed. */
+const char *gsd_cuda_why(void);
 void gsd_cuda_trim(uint32_t number);
 bool gsd_pin(void *block, size_t bytes);
 void gsd_unpin(void *block);

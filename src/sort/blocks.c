@@ -44,6 +44,7 @@ struct BlockWriter
 	BlockKeys	how;
 	uint16		participant;
 	SortKey    *keys;			/* NULL where rows are compared */
+	bool		fixed;			/* all keys are of fixed width */
 	KeyPlace   *places;
 	TupleTableSlot *slot;		/* to take rows apart */
 	MemoryContext cxt;
@@ -72,9 +73,15 @@ open_keys(BlockWriter *writer)
 	const SortColumns *columns = &writer->columns;
 	SortKey    *keys = palloc0(sizeof(SortKey) * columns->nkeys);
 
+	writer->fixed = true;
 	for (int i = 0; i < columns->nkeys; i++)
+	{
 		sortkey_open(&keys[i], columns->sortops[i], columns->collations[i], columns->nulls_first[i], true);
+		writer->fixed = writer->fixed && keys[i].width > 0;
+	}
 	writer->keys = keys;
+	initStringInfo(&writer->key);
+	enlargeStringInfo(&writer->key, (int) SORTKEY_WRITTEN * columns->nkeys);
 	writer->how = columns->nkeys == 1 && keys[0].width > 0 && keys[0].width <= sizeof(uint64)
 		? BLOCK_WORDS : BLOCK_BYTES_BEHIND;
 }
@@ -116,7 +123,6 @@ blockwriter_open(const SortColumns *columns, TupleDesc desc, bool encoded, uint1
 	writer->first_desc = describe_first(writer);
 	writer->first_values = palloc0(sizeof(Datum) * writer->first_desc->natts);
 	writer->first_nulls = palloc0(sizeof(bool) * writer->first_desc->natts);
-	initStringInfo(&writer->key);
 	MemoryContextSwitchTo(old);
 	return writer;
 }
@@ -145,12 +151,34 @@ key_value(BlockWriter *writer, int key, bool *isnull)
 	return slot_getattr(writer->slot, writer->columns.attnos[key], isnull);
 }
 
-/* Writes the normalised key of the row at hand to writer->key. */
+/* Writes the normalised key of the row at hand to writer->key, all keys being of fixed width. */
+static inline void
+normalise_fixed(BlockWriter *writer)
+{
+	char	   *to = writer->key.data;
+
+	for (int i = 0; i < writer->columns.nkeys; i++)
+	{
+		bool		isnull;
+		Datum		value = key_value(writer, i, &isnull);
+
+		to = sortkey_write(&writer->keys[i], value, isnull, to);
+	}
+	writer->key.len = (int) (to - writer->key.data);
+}
+
+/* The same of any keys. */
 static void
 normalise(BlockWriter *writer)
 {
-	MemoryContext old = MemoryContextSwitchTo(writer->scratch);
+	MemoryContext old;
 
+	if (writer->fixed)
+	{
+		normalise_fixed(writer);
+		return;
+	}
+	old = MemoryContextSwitchTo(writer->scratch);
 	resetStringInfo(&writer->key);
 	for (int i = 0; i < writer->columns.nkeys; i++)
 	{

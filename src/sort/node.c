@@ -227,14 +227,21 @@ next_block(GpuSortState *node)
 	return ExecStoreMinimalTuple(block, state->ps_ResultTupleSlot, false);
 }
 
-/* Forgets the sort; the result slot may point into its rows. */
+/* Forgets what has been given out of the sort; the result slot may point into its rows. */
 static void
-drop_sort(GpuSortState *node)
+drop_output(GpuSortState *node)
 {
 	ExecClearTuple(node->css.ss.ps.ps_ResultTupleSlot);
 	if (node->writer)
 		blockwriter_close(node->writer);
 	node->writer = NULL;
+}
+
+/* Forgets the sort. */
+static void
+drop_sort(GpuSortState *node)
+{
+	drop_output(node);
 	if (node->sorter)
 	{
 		sorter_add_stages(&node->before, &sorter_stats(node->sorter)->stages);
@@ -315,7 +322,6 @@ rescan_node(CustomScanState *css)
 	}
 	if (!node->sorted)
 		return;
-	ExecClearTuple(css->ss.ps.ps_ResultTupleSlot);
 	if (outer->chgParam != NULL || !node->random_access ||
 		(node->bound_done != current_bound(node) && sorter_core(node->sorter) != NULL))
 	{
@@ -325,7 +331,10 @@ rescan_node(CustomScanState *css)
 		node->read = false;
 	}
 	else
+	{
+		drop_output(node);
 		sorter_rewind(node->sorter);
+	}
 }
 
 /* MarkPosCustomScan */

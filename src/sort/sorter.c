@@ -182,11 +182,15 @@ begin_ours(Sorter *sorter)
 	sorter->specs = palloc0(sizeof(gs_column_spec) * nkeys);
 	sorter->writer.columns = palloc0(sizeof(KeyColumn) * nkeys);
 	for (int i = 0; i < nkeys; i++)
+	{
 		sortkey_open(&sorter->keys[i], sorter->columns.sortops[i], sorter->columns.collations[i],
 					 sorter->columns.nulls_first[i], false);
+		sortkey_let_lead(&sorter->keys[i]);
+	}
 	find_key_places(sorter);
 	sorter->deferred = nkeys;
 	sorter->defer_check = DEFER_ROWS;
+	sorter->lead_check = LEAD_ROWS;
 	for (int i = nkeys - 1; i > 0; i--)
 		if (sortkey_defer(&sorter->keys[i]))
 			sorter->deferred = i;
@@ -228,6 +232,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->scratch = AllocSetContextCreate(cxt, "gpusort keys", ALLOCSET_DEFAULT_SIZES);
 	sorter->limit = gpusort_memory_limit();
 	sorter->mem = bigmem_create(cxt);
+	sorter->marks.mem = sorter->mem;
 	sorter->rows = rowstore_create(sorter->mem, desc->natts);
 	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
 	sorter->engine = engine_choose(engine_work(rows_expected, key_bytes(columns, desc)), &why);

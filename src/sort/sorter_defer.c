@@ -29,6 +29,8 @@ repeated_keys(Sorter *sorter, uint32 rows)
 	StringInfoData bytes;
 	uint32		repeated = 0;
 
+	if (sorter->marked && rowmarks_repeated(&sorter->marks, rows, &repeated))
+		return repeated;
 	initStringInfo(&bytes);
 	for (uint32 row = 0; row < rows; row++)
 	{
@@ -77,5 +79,7 @@ take_deferred(Sorter *sorter)
 		if (sorter->keys[i].empty)
 			sortkey_resume(&sorter->keys[i]);
 	sorter->deferred = sorter->columns.nkeys;
+	sorter->all_taken = true;
+	sorter->lead_check = LEAD_ROWS;
 	return true;
 }

@@ -66,6 +66,7 @@ end_job(Sorter *sorter)
 	note_job(sorter, &sorter->stats);
 	if (sorter->job)
 		sorter->engine->end(sorter->job);
+	rowmarks_free(&sorter->marks);
 	sorter->job = NULL;
 	sorter->writer.chunk = NULL;
 }
@@ -78,6 +79,16 @@ is_coarse(const Sorter *sorter)
 		if (sorter->keys[i].coarse)
 			return true;
 	return false;
+}
+
+/* The rows' marks if they tell where all coarse keys tie, else NULL. */
+static const RowMarks *
+marks_of(const Sorter *sorter)
+{
+	for (int i = 0; i < sorter->columns.nkeys; i++)
+		if (sorter->keys[i].coarse && sorter->keys[i].leading == 0)
+			return NULL;
+	return sorter->marked ? &sorter->marks : NULL;
 }
 
 /* Bytes kept for items of runs: where a key tells nothing all rows may be one run. */
@@ -119,7 +130,7 @@ close_chunk(Sorter *sorter)
 	sorter->held = sorter->engine->host_bytes(sorter->job) + own_bytes(sorter);
 	if (sorter->random_access || is_coarse(sorter))
 		sorter->held += (Size) sorter->rows->rows * sizeof(uint32);
-	sorter->held += reserved_items(sorter);
+	sorter->held += reserved_items(sorter) + (Size) sorter->marks.rows * sizeof(uint32);
 	sorter->rows_limit = sorter->limit > sorter->held ? sorter->limit - sorter->held : 0;
 	/* chunks are small against what a job may take, so that looking after each is often enough */
 	if (sorter->rows->rows >= sorter->job->max_rows / 8 * 7)
@@ -134,10 +145,13 @@ try_begin(Sorter *sorter)
 	gs_job_spec spec = {.op = GS_ORDER, .columns = sorter->specs};
 	gs_status	status;
 
+	defer_long_keys(sorter);
 	sorter->stats.strings = 0;
 	sorter->ncolumns = 0;
+	sorter->marked = false;
 	do
 	{
+		sorter->marked |= sorter->keys[sorter->ncolumns].leading > 0;
 		sortkey_restart(&sorter->keys[sorter->ncolumns]);
 		sorter->specs[sorter->ncolumns] = sorter->keys[sorter->ncolumns].spec;
 		if (sorter->specs[sorter->ncolumns].type == GS_BYTES)
@@ -216,6 +230,8 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_byt
 			return status;
 		i = -1;					/* the row's keys begin anew in the new chunk */
 	}
+	if (sorter->marked && !rowmarks_put(&sorter->marks, sorter->keys, writer, sorter->ncolumns))
+		return GS_NOMEM;
 	if (++writer->row == writer->capacity)
 	{
 		status = close_chunk(sorter);
@@ -285,6 +301,8 @@ settle(Sorter *sorter, gs_status status, bool widened)
 	if (unlikely(sorter->deferred < sorter->columns.nkeys && sorter->rows->rows >= sorter->defer_check) &&
 		status == GS_OK && !widened)
 		widened = take_deferred(sorter);
+	if (unlikely(sorter->marks.rows >= sorter->lead_check) && status == GS_OK && !widened)
+		widened = take_longer(sorter);
 	if (unlikely(widened))
 		status = replay(sorter);
 	if (unlikely(status != GS_OK))
@@ -471,21 +489,23 @@ copies_limit(const Sorter *sorter)
 	return Max(left, sorter->limit / 4);
 }
 
-/* Puts rows in order that coarse keys do not tell apart; the whole order is here. */
+/* Puts rows in order that coarse keys do not tell apart, and checks them; the whole order is here. */
 static gs_status
 settle_ties(Sorter *sorter)
 {
 	RowOrder   *order = &sorter->order;
+	const RowMarks *marks = marks_of(sorter);
+	uint64		compared = sorter->stats.tied.compared;
 	TiedResult	result;
 
 	fix_keys(sorter, true);
-	result = tied_runs_settle(comparer_of(sorter), sorter->keys, order->numbers, order->rows, sorter->mem,
+	result = tied_runs_settle(comparer_of(sorter), sorter->keys, marks, order->numbers, order->rows, sorter->mem,
 							  copies_limit(sorter) + reserved_items(sorter), copies_limit(sorter), &sorter->stats.tied);
 	fix_keys(sorter, false);
 	sorter->contradicted = result == TIED_CONTRADICTION;
-	stat_count_coarse(sorter->job->kind, order->rows, sorter->contradicted);
+	stat_count_coarse(sorter->job->kind, sorter->stats.tied.compared - compared, sorter->contradicted);
 	if (result == TIED_SETTLED)
-		return GS_OK;
+		return marks == NULL || rows_follow(sorter, -1, order->numbers, order->rows) ? GS_OK : GS_WRONG_ORDER;
 	return result == TIED_NO_MEMORY ? GS_NOMEM : GS_WRONG_ORDER;
 }
 
@@ -520,7 +540,7 @@ try_finish(Sorter *sorter, bool whole)
 	}
 	if (status != GS_OK)
 		return status;
-	/* coarse keys do not say how rows follow each other; all are compared once ties have been put in order */
+	/* coarse keys do not say how rows follow each other; they are checked once ties have been put in order */
 	sorter->order.follows = coarse ? NULL : rows_follow;
 	sorter->order.recover = recover_order;
 	sorter->order.arg = sorter;

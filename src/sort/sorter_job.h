@@ -8,6 +8,7 @@
 #include "coresort.h"
 #include "keyplace.h"
 #include "roworder.h"
+#include "rowmarks.h"
 #include "rowstore.h"
 #include "spill_runs.h"
 #include "sorter.h"
@@ -35,10 +36,14 @@ struct Sorter
 	/* the first key that is deferred until it is known whether those before it suffice; nkeys: none */
 	int			deferred;
 	double		different;		/* estimated keys before the deferred ones, 0: none yet */
+	bool		all_taken;		/* none is put off any longer */
 	uint32		defer_check;	/* rows at which it is decided about them again */
 	bool		contradicted;	/* coarse keys have turned out to be wrong */
 	gs_column_spec *specs;
 	KeyWriter	writer;
+	RowMarks	marks;			/* of the job's rows, if long strings are sorted by their first bytes */
+	bool		marked;
+	uint32		lead_check;		/* rows with marks at which their first bytes are looked at */
 	const EngineOps *engine;
 	EngineJob  *job;
 	Size		held;			/* bytes that the job holds, or will hold when it is finished */
@@ -80,6 +85,15 @@ extern void fix_keys(Sorter *sorter, bool fixed);
 
 /* sorter_defer.c: decides about the keys that are deferred, at defer_check rows; true if they are taken in. */
 extern bool take_deferred(Sorter *sorter);
+
+/* Rows in the sample that says how many bytes of long strings it takes to tell them apart. */
+#define LEAD_ROWS 1024
+
+/* sorter_lead.c: takes more of long strings if that tells them apart, at lead_check rows; true if so. */
+extern bool take_longer(Sorter *sorter);
+
+/* Puts long strings off that are not the first key, before rows are encoded anew. */
+extern void defer_long_keys(Sorter *sorter);
 
 /* Begins a job with an empty chunk, or ends it; a job that cannot begin in the service begins on the CPU. */
 extern gs_status begin_job(Sorter *sorter);

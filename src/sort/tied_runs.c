@@ -52,6 +52,7 @@ typedef struct Settling
 {
 	RowComparer *comparer;
 	SortKey    *keys;
+	const RowMarks *marks;		/* NULL: all neighbours are compared */
 	uint32	   *order;
 	uint64		rows;
 	BigMem	   *mem;
@@ -374,7 +375,18 @@ walk(Settling *s, TiedStats *stats)
 		TiedResult	result;
 
 		CHECK_FOR_INTERRUPTS();
-		rowstore_prefetch(s->comparer->rows, s->order, i, s->rows);
+		if (s->marks)
+		{
+			rowmarks_prefetch(s->marks, s->order, i, s->rows);
+			if (!rowmarks_tied(s->marks, row, next))
+			{
+				i++;
+				continue;
+			}
+			stats->compared++;
+		}
+		else
+			rowstore_prefetch(s->comparer->rows, s->order, i, s->rows);
 		if (likely(rowcompare(s->comparer, 0, row, next, &s->key) <= 0))
 		{
 			i = i + 1 < settled ? settled - 1 : i + 1;
@@ -398,20 +410,21 @@ walk(Settling *s, TiedStats *stats)
 }
 
 TiedResult
-tied_runs_settle(RowComparer *comparer, SortKey *keys, uint32 *order, uint64 rows, BigMem *mem, Size items_limit,
-				 Size copies_limit, TiedStats *stats)
+tied_runs_settle(RowComparer *comparer, SortKey *keys, const RowMarks *marks, uint32 *order, uint64 rows, BigMem *mem,
+				 Size items_limit, Size copies_limit, TiedStats *stats)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort tied runs", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	Settling	settling = {.comparer = comparer, .keys = keys, .order = order, .rows = rows, .mem = mem,
-		.items_limit = items_limit, .copies_limit = copies_limit};
+	Settling	settling = {.comparer = comparer, .keys = keys, .marks = marks, .order = order, .rows = rows,
+		.mem = mem, .items_limit = items_limit, .copies_limit = copies_limit};
 	TiedResult	result;
 
+	if (marks == NULL)
+		stats->compared += rows;
 	settling.scratch = AllocSetContextCreate(cxt, "gpusort tied run", ALLOCSET_DEFAULT_SIZES);
 	initStringInfo(&settling.keys_of[0]);
 	initStringInfo(&settling.keys_of[1]);
 	initStringInfo(&settling.guesses);
-	stats->compared += rows;
 	result = walk(&settling, stats);
 	if (settling.items)
 		bigmem_free(mem, settling.items);

@@ -5,6 +5,7 @@
 #define GPUSORT_TIED_RUNS_H
 
 #include "rowcompare.h"
+#include "rowmarks.h"
 #include "src/bigmem.h"
 #include "src/keys/sortkey.h"
 
@@ -26,13 +27,13 @@ typedef struct TiedStats
 } TiedStats;
 
 /*
- * Takes an order of rows by coarse keys and makes it the server's: every pair of neighbours is compared, and runs of
- * rows that have equal keys are put in order where they are not.  Rows that compare equal stay in the order of their
- * numbers.  Keys may not widen.  A run whose items take more than items_limit bytes is too large; copies of values,
- * which make comparisons cheaper, take copies_limit bytes at most.
+ * Takes an order of rows by coarse keys and makes it the server's: every pair of neighbours is compared, unless marks
+ * of the rows tell which ones are tied, and runs of rows that have equal keys are put in order where they are not. Rows
+ * that compare equal stay in the order of their numbers.  Keys may not widen.  A run whose items take more than
+ * items_limit bytes is too large; copies of values, which make comparisons cheaper, take copies_limit bytes at most.
  */
-extern TiedResult tied_runs_settle(RowComparer *comparer, SortKey *keys, uint32 *order, uint64 rows, BigMem *mem,
-								   Size items_limit, Size copies_limit, TiedStats *stats);
+extern TiedResult tied_runs_settle(RowComparer *comparer, SortKey *keys, const RowMarks *marks, uint32 *order,
+								   uint64 rows, BigMem *mem, Size items_limit, Size copies_limit, TiedStats *stats);
 
 /* Bytes that this may take for each row of a run. */
 #define TIED_RUN_BYTES 32

@@ -1,6 +1,6 @@
 -- Parallel workers that hand their sorted rows over in blocks.
 \ir setup.psql
-SELECT plan(4 + 24 * 3 + 5 * 8 + 37);
+SELECT plan(4 + 24 * 3 + 5 * 8 + 38);
 \ir parallel.psql
 DROP SCHEMA IF EXISTS gpusort_parallel CASCADE;
 CREATE SCHEMA gpusort_parallel;
@@ -150,6 +150,10 @@ SELECT throws_ok('SELECT pg_temp.rows_of(''SELECT 1 / (id - 3000) FROM v ORDER B
 -- strings, and enums, whose encoding is a process's own, are compared as they are, not sent a second time as bytes
 SELECT doesnt_match(pg_temp.plan_of('SELECT id, t FROM v ORDER BY t COLLATE "C"', 'COSTS OFF, VERBOSE'), 'Output: \(ROW\(t', 'strings do not travel as encoded keys');
 SELECT matches(pg_temp.plan_of('SELECT id, i8 FROM v ORDER BY i8, id', 'COSTS OFF, VERBOSE'), 'Output: \(ROW\(i8, id\)\)', 'numbers do');
+
+-- a deep plan around it, whose nodes are looked at once each
+SELECT matches(pg_temp.plan_of((SELECT string_agg(format('SELECT *, row_number() OVER (ORDER BY %s i2, id) AS n%s FROM (', CASE WHEN i % 2 = 0 THEN '-' END, i), '')
+	|| 'SELECT id, i2 FROM v ORDER BY i8, id OFFSET 0' || string_agg(format(') AS s%s', i), '') FROM generate_series(1, 24) AS i)), 'WindowAgg.*GpuMerge', 'below many other nodes');
 
 DROP SCHEMA gpusort_parallel CASCADE;
 SELECT * FROM finish();

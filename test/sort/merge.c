@@ -168,21 +168,21 @@ run_case(const merge_case *c)
 }
 
 /*
- * Sizes: every one of the small ones; tiles (see sort_tuning.h), and 2 to 33 of them, one less and one more; in
+ * Sizes: every one of the small ones; tiles (see kernels/cuda/tuning/), and 2 to 33 of them, one less and one more; in
  * between.
  */
 static uint64_t
 some_size(void)
 {
 	static const uint64_t small[] = {0, 1, 2, 3, 7, 8, 9, 31, 32, 33, 255, 256, 257, 1407, 1409};
-	static const uint64_t tiles[] = {1408, 1920, 3840, 4864, 5888, 8192};
+	static const uint64_t tiles[] = {1408, 1920, 3328, 3840, 4864, 5888, 8192};
 	static const uint64_t times[] = {1, 2, 3, 4, 8, 9, 16, 17, 33};
 	uint64_t which = below(4);
 
 	if (which == 0)
 		return small[below(sizeof(small) / sizeof(small[0]))];
 	if (which == 1)
-		return tiles[below(6)] * times[below(small_only ? 4 : 9)] + below(3) - 1;
+		return tiles[below(7)] * times[below(small_only ? 4 : 9)] + below(3) - 1;
 	return below(small_only ? 30000 : 200000);
 }
 

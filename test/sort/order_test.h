@@ -19,6 +19,6 @@ uint32_t *order_on(gs_engine *engine, column *c, uint32_t n, uint64_t rows, gs_o
 int compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, const char *what);
 int narrow_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each);
 int bucket_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each);
-int unseen_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each);
+int sampled_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each);
 
 #endif

@@ -204,9 +204,9 @@ all_of(gs_type type, size_t vw)
 static void
 limits(void)
 {
-	/* from 4097 on: tiles, and whole numbers of items to each thread, as in sort_tuning.h */
+	/* from 4097 on: tiles, and whole numbers of items to each thread, as in kernels/cuda/tuning/ */
 	static const uint64_t sizes[] = {1,	   2,	 8,	   16,	 32,   64,	  128,	 256,	512,   1024, 2048,
-									 4096, 4480, 4608, 5120, 9984, 10880, 11520, 16000, 23808, 32000, 47616};
+									 4096, 4480, 4608, 5120, 5760, 7040, 9600, 9984, 10880, 11520, 11904, 13440, 16000, 19840, 23808, 32000, 47616};
 
 	group("segments around limits");
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)

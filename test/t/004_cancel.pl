@@ -63,6 +63,7 @@ sub cut
 cut('in memory', "SET gpusort.work_mem = '1GB'", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
 cut('two keys', "SET gpusort.work_mem = '1GB'", 'SELECT * FROM t ORDER BY k2, k DESC OFFSET 10000000');
 cut('runs', "SET gpusort.work_mem = '4MB'", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
+cut('many runs', "SET gpusort.work_mem = '1MB'", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
 cut('checked', "SET gpusort.work_mem = '1GB'; SET gpusort.verify = full", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
 
 # sorts by comparison: of everything, and of rows that first-level keys leave tied

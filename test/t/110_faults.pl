@@ -67,6 +67,13 @@ service_with($node, '--fault=oom@finish --fault-every=3');
 is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'", 'k, i DESC'), digest($node, 'cpu', '', 'k, i DESC'), 'every third run');
 is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'"), $right, 'every third run, ties');
 
+# A device that fails a kind of job and works otherwise gets no more of that kind: what would only fail is not sent.
+service_with($node, '--fault=device');
+is(digest($node, 'gpu'), $right, "device: right answer, $_") foreach 1 .. 4;
+is(counted($node, 'GPU failed'), 4, 'device: counted');
+is($node->safe_psql('postgres', 'SELECT jobs_done FROM gpusort_devices'), '2', 'device: two were sent');
+is(() = slurp_file($node->logfile) =~ /failed two jobs of operation 0 in a row/g, 1, 'device: with one line in the log');
+
 # A hung job that the service does not see: the sort waits as long as gpusort.timeout says, and others do not wait again
 # for what does not answer.
 service_with($node, '--fault=hang@finish --stall=60');

@@ -1,0 +1,71 @@
+/*
+ * sm_75.h: T4, RTX 20, Quadro RTX.  64 KB of shared memory per block and per multiprocessor, 1024 threads.
+ *
+ * Not measured on such a GPU; the same rows, compiled for an H200, were (doc/sort-kernels.md, "Other GPUs").  A
+ * multiprocessor has 5 bytes of memory bandwidth per cycle where an H200's has 18, so that fewer warps will do, and one
+ * block of all shared memory is best: tiles as large as possible, since the runs that a pass writes are tile / bins
+ * long.  12 warps leave 49 KB for words.  Digits of 9 bits would leave runs of 60 bytes.  Where that costs no spills
+ * passes keep to the registers of two blocks, 85 to a thread, which an H200 then runs side by side.
+ */
+#ifndef GS_SM_75_H
+#define GS_SM_75_H
+
+#include "shapes.h"
+
+constexpr gs_tuning gs_sm_75 = {
+	75,
+	64,
+	false, /* the order of returning atomics has not been looked at there */
+	32,
+	{
+		/* bits atomics in value threads items blocks */
+		{8, false, GS_WORDS, 0, 384, 15, 2},
+		{8, false, GS_COLUMN8, 0, 384, 15, 2},
+		{8, false, GS_COLUMN4, 0, 384, 15, 2},
+		{8, false, GS_KEYS8, 0, 384, 15, 2},
+		{8, false, GS_KEYS8, 4, 384, 9, 2},
+		{8, false, GS_KEYS8, 8, 384, 7, 2},
+		{8, false, GS_KEYS4, 0, 384, 31, 1},
+		{8, false, GS_KEYS4, 8, 384, 9, 2},
+		{8, false, GS_PAIRS4, 0, 384, 15, 2},
+	},
+	/* on an H200 as fast as the larger one (sm_90.h) */
+	{256, 16, 3072, 1},
+	{
+		/* words large threads window bins blocks; longer buckets than these take: by all digits */
+		{GS_PART_CODES, false, 256, 20, 20, 1},
+		{GS_PART_NEAR, false, 256, 20, 20, 1},
+		{GS_PART_FAR, false, 256, 18, 12, 1},
+	},
+	/* what fits with values of 8 bytes beside keys of 32 */
+	{
+		/* key threads items blocks */
+		{4, 128, 11, 4},
+		{8, 128, 11, 4},
+		{16, 128, 11, 4},
+		{24, 128, 11, 4},
+		{32, 128, 11, 4},
+	},
+	/* three stages in 62 KB */
+	{
+		/* what       item value threads vectors blocks stages delay light pause */
+		{GS_T_SCAN,   0,   0,    256,    5,      1,     3,     1000, 1000, 300},
+		{GS_T_SELECT, 1,   0,    256,    3,      1,     3,     1000, 1000, 300},
+		{GS_T_SELECT, 0,   0,    256,    5,      1,     3,     1000, 1000, 300},
+		{GS_T_MASK,   1,   0,    192,    3,      1,     3,     1000, 1000, 300},
+		{GS_T_MASK,   0,   0,    256,    3,      1,     3,     1000, 1000, 300},
+		{GS_T_RUNS,   1,   0,    128,    3,      1,     3,     1000, 1000, 300},
+		{GS_T_RUNS,   2,   0,    192,    3,      1,     3,     1000, 1000, 300},
+		{GS_T_RUNS,   0,   0,    256,    3,      1,     3,     1000, 1000, 300},
+		{GS_T_LONG,   1,   0,    64,     3,      1,     3,     1000, 1000, 300},
+		{GS_T_LONG,   0,   0,    128,    3,      1,     3,     1000, 1000, 300},
+		{GS_T_REDUCE, 4,   4,    192,    3,      1,     3,     1000, 1000, 300},
+		{GS_T_REDUCE, 8,   8,    192,    3,      1,     3,     1000, 1000, 300},
+		{GS_T_REDUCE, 4,   8,    128,    3,      1,     3,     1000, 1000, 300},
+		{GS_T_REDUCE, 8,   16,   128,    3,      1,     3,     1000, 1000, 300},
+		{GS_T_REDUCE, 0,   0,    64,     3,      1,     3,     1000, 1000, 300},
+		{GS_T_FEW,    8,   8,    192,    3,      1,     3,     0,    0,    0},
+	},
+};
+
+#endif

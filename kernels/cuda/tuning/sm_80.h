@@ -1,0 +1,65 @@
+/*
+ * sm_80.h: A100, A30, Orin (sm_80, sm_87).  163 KB of shared memory per block, 164 per multiprocessor, 2048 threads.
+ *
+ * Not measured on such a GPU; the same rows, compiled for an H200, were (doc/sort-kernels.md, "Other GPUs").  An A100
+ * has three quarters of an H200's bandwidth per multiprocessor and cycle, so the shapes are sm_90's with fewer items
+ * where those do not fit.  Digits of 10 bits would leave room for runs of 10 words only.
+ */
+#ifndef GS_SM_80_H
+#define GS_SM_80_H
+
+#include "sm_75.h"
+
+constexpr gs_tuning
+gs_make_sm_80()
+{
+	gs_tuning t = {
+		80,
+		163,
+		false,
+		128,
+		{
+			/* bits atomics in value threads items */
+			{9, false, GS_WORDS, 0, 768, 17},
+			{9, false, GS_COLUMN8, 0, 768, 17},
+			{9, false, GS_COLUMN4, 0, 768, 17},
+			{8, false, GS_WORDS, 0, 640, 25},
+			{8, false, GS_COLUMN8, 0, 640, 25},
+			{8, false, GS_COLUMN4, 0, 640, 25},
+			{8, false, GS_KEYS8, 0, 640, 25},
+			{8, false, GS_KEYS8, 4, 640, 15},
+			{8, false, GS_KEYS8, 8, 640, 11},
+			{8, false, GS_KEYS4, 0, 640, 31},
+			{8, false, GS_KEYS4, 8, 640, 15},
+			{8, false, GS_PAIRS4, 0, 640, 25},
+		},
+		{384, 16, 4608, 2}, /* 142 of 164 KB */
+		{
+			/* words large threads window bins blocks */
+			{GS_PART_CODES, false, 256, 20, 20, 3},
+			{GS_PART_NEAR, false, 256, 20, 20, 3},
+			{GS_PART_FAR, false, 256, 18, 12, 2},
+			{GS_PART_CODES, true, 1024, 20, 20, 1},
+			{GS_PART_NEAR, true, 768, 20, 20, 1},
+			{GS_PART_FAR, true, 768, 18, 12, 1},
+		},
+		{
+			/* key threads items blocks */
+			{4, 256, 23, 2},
+			{8, 256, 19, 2},
+			{16, 256, 15, 1},
+			{24, 128, 15, 2},
+			{32, 128, 15, 2},
+		},
+		{},
+	};
+
+	/* two blocks to a multiprocessor */
+	for (int i = 0; i < GS_SCAN_SHAPES; i++)
+		t.scan[i] = gs_sm_75.scan[i];
+	return t;
+}
+
+constexpr gs_tuning gs_sm_80 = gs_make_sm_80();
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * sm_86.h: A10, A40, L4, L40, RTX 30 and 40 (sm_86, sm_89).  99 KB of shared memory per block, 100 per multiprocessor,
+ * 1536 threads.
+ *
+ * Not measured on such a GPU; the same rows, compiled for an H200, were (doc/sort-kernels.md, "Other GPUs").  These
+ * GPUs have 4 to 8 bytes of memory bandwidth per multiprocessor and cycle where an H200 has 18: bytes count, not
+ * instructions.  So one block with all of the shared memory, and digits of 9 bits for row orders, two to a thread, since
+ * a pass less saves more than runs of 126 bytes instead of 300 cost.  Registers of two blocks where that costs no
+ * spills, as in sm_75.h; passes over keys would have to have smaller tiles for it, and gain nothing (H200: u64 8.9 and
+ * 8.8 ms).
+ */
+#ifndef GS_SM_86_H
+#define GS_SM_86_H
+
+#include "sm_75.h"
+
+constexpr gs_tuning
+gs_make_sm_86()
+{
+	gs_tuning t = {
+		86,
+		99,
+		false,
+		64,
+		{
+			/* bits atomics in value threads items blocks */
+			{9, false, GS_WORDS, 0, 384, 21, 2},
+			{9, false, GS_COLUMN8, 0, 384, 21, 2},
+			{9, false, GS_COLUMN4, 0, 384, 21, 2},
+			{8, false, GS_WORDS, 0, 384, 25, 2},
+			{8, false, GS_COLUMN8, 0, 384, 21, 2},
+			{8, false, GS_COLUMN4, 0, 384, 25, 2},
+			{8, false, GS_KEYS8, 0, 384, 25, 1},
+			{8, false, GS_KEYS8, 4, 384, 15, 2},
+			{8, false, GS_KEYS8, 8, 384, 11, 2},
+			{8, false, GS_KEYS4, 0, 384, 35, 1},
+			{8, false, GS_KEYS4, 8, 384, 15, 2},
+			{8, false, GS_PAIRS4, 0, 384, 25, 1},
+		},
+		/* two blocks in 100 KB; on an H200 as fast as the larger one (sm_90.h) */
+		{256, 16, 3072, 2},
+		{
+			/* words large threads window bins blocks */
+			{GS_PART_CODES, false, 256, 20, 20, 2},
+			{GS_PART_NEAR, false, 256, 20, 20, 2},
+			{GS_PART_FAR, false, 256, 18, 12, 1},
+			{GS_PART_CODES, true, 512, 20, 20, 1},
+			{GS_PART_NEAR, true, 512, 20, 20, 1},
+			{GS_PART_FAR, true, 384, 18, 12, 1},
+		},
+		/* as sm_90 with one block; keys of 16 bytes with values of 8 would take 100 KB there */
+		{
+			/* key threads items blocks */
+			{4, 256, 23, 1},
+			{8, 256, 19, 1},
+			{16, 256, 13, 1},
+			{24, 128, 15, 1},
+			{32, 128, 15, 1},
+		},
+		{},
+	};
+
+	/* the scan family is bound by memory, and 20 KB of it are under way with these */
+	for (int i = 0; i < GS_SCAN_SHAPES; i++)
+		t.scan[i] = gs_sm_75.scan[i];
+	return t;
+}
+
+constexpr gs_tuning gs_sm_86 = gs_make_sm_86();
+
+#endif

@@ -1,0 +1,88 @@
+/*
+ * sm_90.h: H100, H200.  227 KB of shared memory per block, 228 per multiprocessor, 2048 threads.
+ *
+ * All of it measured on an H200 (doc/kernels.md, doc/sort-kernels.md): `make -C bench/kernels sweep` for the scan
+ * family, throw-away sweeps for the others.
+ */
+#ifndef GS_SM_90_H
+#define GS_SM_90_H
+
+#include "shapes.h"
+
+constexpr gs_tuning gs_sm_90 = {
+	90,
+	227,
+	true,
+	128, /* 32 copies of 4-byte keys' digits, 16 of 8-byte ones' */
+	{
+		/* bits atomics in value threads items */
+		{10, false, GS_WORDS, 0, 640, 24},
+		{10, false, GS_COLUMN8, 0, 640, 24},
+		{10, false, GS_COLUMN4, 0, 640, 24},
+		{10, true, GS_WORDS, 0, 640, 24},
+		{10, true, GS_COLUMN8, 0, 640, 24},
+		{10, true, GS_COLUMN4, 0, 640, 24},
+		{9, false, GS_WORDS, 0, 896, 17},
+		{9, false, GS_COLUMN8, 0, 896, 17},
+		{9, false, GS_COLUMN4, 0, 896, 17},
+		{9, true, GS_WORDS, 0, 768, 20},
+		{9, true, GS_COLUMN8, 0, 896, 17},
+		{9, true, GS_COLUMN4, 0, 896, 17},
+		{8, false, GS_WORDS, 0, 640, 25},
+		{8, false, GS_COLUMN8, 0, 640, 25},
+		{8, false, GS_COLUMN4, 0, 640, 35},
+		{8, true, GS_WORDS, 0, 640, 25},
+		{8, true, GS_COLUMN8, 0, 640, 25},
+		{8, true, GS_COLUMN4, 0, 640, 35},
+		{8, false, GS_KEYS8, 0, 640, 25},
+		{8, true, GS_KEYS8, 0, 640, 25},
+		{8, false, GS_KEYS8, 4, 640, 17},
+		{8, false, GS_KEYS8, 8, 768, 13},
+		{8, false, GS_KEYS4, 0, 768, 31},
+		{8, true, GS_KEYS4, 0, 768, 31},
+		{8, false, GS_KEYS4, 8, 640, 18},
+		{8, false, GS_PAIRS4, 0, 640, 25},
+	},
+	/*
+	 * 2^28 rows 1.56 ms; 512 x 16 and 6144 bins, two blocks 1.62, 10240 bins 0.2 more; 256 x 16, four blocks 1.54 to
+	 * 1.57
+	 */
+	{384, 16, 4608, 3},
+	{
+		/* words large threads window bins blocks */
+		{GS_PART_CODES, false, 256, 20, 20, 4},
+		{GS_PART_NEAR, false, 256, 20, 20, 3},
+		{GS_PART_FAR, false, 256, 18, 12, 3},
+		{GS_PART_CODES, true, 1024, 20, 20, 1},
+		{GS_PART_NEAR, true, 768, 20, 20, 1},
+		{GS_PART_FAR, true, 768, 18, 12, 1},
+	},
+	{
+		/* key threads items blocks */
+		{4, 256, 23, 3},
+		{8, 256, 19, 3},
+		{16, 256, 15, 2},
+		{24, 128, 15, 3},
+		{32, 128, 15, 2},
+	},
+	{
+		/* what       item value threads vectors blocks stages delay light pause */
+		{GS_T_SCAN,   0,   0,    640,    5,      1,     4,     3000, 3000, 500},
+		{GS_T_SELECT, 1,   0,    640,    3,      1,     4,     2000, 2000, 300},
+		{GS_T_SELECT, 0,   0,    640,    5,      1,     4,     2500, 2000, 300},
+		{GS_T_MASK,   1,   0,    512,    3,      1,     4,     2000, 2000, 300},
+		{GS_T_MASK,   0,   0,    512,    5,      1,     4,     2000, 2000, 300},
+		{GS_T_RUNS,   1,   0,    512,    3,      1,     3,     2000, 1500, 300},
+		{GS_T_RUNS,   2,   0,    512,    3,      1,     4,     2000, 1500, 300},
+		{GS_T_RUNS,   0,   0,    512,    5,      1,     4,     2800, 1500, 300},
+		{GS_T_LONG,   0,   0,    256,    3,      1,     4,     1500, 1500, 300},
+		{GS_T_REDUCE, 4,   4,    512,    3,      1,     4,     2500, 1700, 300},
+		{GS_T_REDUCE, 8,   8,    320,    5,      1,     4,     2000, 2000, 300},
+		{GS_T_REDUCE, 4,   8,    384,    3,      1,     4,     2000, 1700, 300},
+		{GS_T_REDUCE, 8,   16,   320,    3,      1,     4,     2000, 1700, 300},
+		{GS_T_REDUCE, 0,   0,    256,    3,      1,     4,     2000, 1700, 300},
+		{GS_T_FEW,    8,   8,    448,    5,      1,     3,     0,    0,    0},
+	},
+};
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * rowmarks.c: which rows of a sort may be tied where long strings are sorted by their first bytes.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+
+#include "rowmarks.h"
+
+#define MARKS_START 1024
+
+/*
+ * The bytes of a key's string in the chunk, NULL if they are not there: another process may write to it, so nothing is
+ * read twice, or behind the heap.
+ */
+static const uint8 *
+string_of(const KeyColumn *column, uint32 row, uint32 *len)
+{
+	volatile uint32 *offsets = (volatile uint32 *) column->values + row;
+	uint32		start = offsets[0];
+
+	*len = offsets[1] - start;
+	return (Size) start + *len <= column->heap_bytes ? column->heap + start : NULL;
+}
+
+/* The mark of the row that is being written. */
+static uint32
+mark_of(const SortKey *keys, const KeyWriter *writer, int nkeys)
+{
+	uint32		hash = 0;
+
+	for (int i = 0; i < nkeys; i++)
+	{
+		const KeyColumn *column = &writer->columns[i];
+		uint32		len = keys[i].width;
+		const uint8 *bytes = (uint8 *) column->values + (Size) writer->row * len;
+
+		if (keys[i].empty)
+			return hash | 1;
+		if (len == 0)
+			bytes = string_of(column, writer->row, &len);
+		if (bytes != NULL)
+			hash = hash_combine(hash, hash_bytes(bytes, len));
+		if (keys[i].leading > 0 && len >= keys[i].leading)
+			return hash | 1;
+	}
+	return 0;
+}
+
+/* Makes room for twice as many marks. */
+static bool
+grow(RowMarks *marks)
+{
+	Size		room = Min(Max((Size) marks->room * 2, MARKS_START), (Size) GS_MAX_ROWS);
+	uint32	   *larger = marks->marks ? bigmem_resize(marks->mem, marks->marks, room * sizeof(uint32))
+		: bigmem_alloc(marks->mem, room * sizeof(uint32));
+
+	if (larger == NULL)
+		return false;
+	marks->marks = larger;
+	marks->room = (uint32) room;
+	return true;
+}
+
+bool
+rowmarks_put(RowMarks *marks, const SortKey *keys, const KeyWriter *writer, int nkeys)
+{
+	if (unlikely(marks->rows == marks->room) && !grow(marks))
+		return false;
+	marks->marks[marks->rows++] = mark_of(keys, writer, nkeys);
+	return true;
+}
+
+static int
+compare_hashes(const void *a, const void *b)
+{
+	uint32		x = *(const uint32 *) a;
+	uint32		y = *(const uint32 *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+uint32
+count_different(uint32 *hashes, uint32 count)
+{
+	uint32		different = count > 0;
+
+	qsort(hashes, count, sizeof(uint32), compare_hashes);
+	for (uint32 i = 1; i < count; i++)
+		different += hashes[i] != hashes[i - 1];
+	return different;
+}
+
+bool
+rowmarks_repeated(const RowMarks *marks, uint32 rows, uint32 *repeated)
+{
+	uint32	   *sorted;
+
+	if (marks->rows < rows)
+		return false;
+	for (uint32 row = 0; row < rows; row++)
+		if (marks->marks[row] == 0)
+			return false;
+	sorted = palloc(rows * sizeof(uint32));
+	memcpy(sorted, marks->marks, rows * sizeof(uint32));
+	*repeated = rows - count_different(sorted, rows);
+	pfree(sorted);
+	return true;
+}
+
+void
+rowmarks_free(RowMarks *marks)
+{
+	if (marks->marks)
+		bigmem_free(marks->mem, marks->marks);
+	marks->marks = NULL;
+	marks->rows = marks->room = 0;
+}
