@@ -33,7 +33,7 @@
 /* What a row in a WindowAgg takes beside the server's price, in its units: it goes through a tuplestore. */
 #define WINDOW_ROW_COST 0.1
 
-/* What a row takes in an aggregate that sorts its input itself, beside comparisons, of which the server knows nothing. */
+/* What a row takes in an aggregate that sorts its input itself, beside comparisons: the server leaves it out. */
 #define AGGREGATE_SORT_ROW_COST 0.05
 
 /* What a row alone takes from a worker to this process: half of what the server takes it for. */
