@@ -205,13 +205,15 @@ RESET gpusort.parallel_blocks;
 SET gpusort.work_mem = '2MB';
 SELECT pg_temp.plan('SELECT * FROM items ORDER BY k, id');
 RESET gpusort.work_mem;
--- the same below a window, DISTINCT and GROUP BY
+-- the same below a window, DISTINCT and GROUP BY, where these are not in shares
+SET gpusort.parallel_windows = off;
 SELECT pg_temp.plan('SELECT id, rank() OVER (ORDER BY k, id) FROM items');
 SELECT pg_temp.plan('SELECT DISTINCT ON (k) k, id FROM items ORDER BY k, id DESC');
 SET enable_hashagg = off;
 SELECT pg_temp.plan('SELECT k, id, count(*) FROM items GROUP BY k, id');
 SELECT pg_temp.compare('SELECT k, id, count(*) FROM items GROUP BY k, id', false);
 RESET enable_hashagg;
+RESET gpusort.parallel_windows;
 SELECT pg_temp.compare('SELECT id, rank() OVER (ORDER BY k, id) FROM items', false);
 SELECT pg_temp.compare('SELECT DISTINCT ON (k) k, id FROM items ORDER BY k, id DESC');
 -- at any price: a Gather Merge never looks dearer than PostgreSQL's
