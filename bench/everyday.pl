@@ -4,8 +4,8 @@
 # SIDES   default "off on"; the first is what others are compared with.  A side is one of
 #           off, on       gpusort.enabled
 #           cpu, gpu      on, with that engine
-#         with any number of "+workersN" (that many for a Gather), "+serial" (none), "+nojit", "+tuned" (work_mem 1 GB,
-#         gpusort.work_mem 4 GB, 4 workers, no JIT).  A side on+X is compared with off+X where that runs, too.
+#         with any number of "+workersN" (that many for a Gather), "+serial" (none), "+nojit", "+noshares" (of windows and
+#         groups), "+tuned" (work_mem 1 GB, gpusort.work_mem 4 GB, 4 workers, no JIT).  A side on+X is compared with off+X where that runs, too.
 # RUNS    timed runs of each side, default 5; the result is their median
 # ONLY    a pattern: which queries, by "group: name"
 # TIMEOUT seconds after which a statement is given up, default 300
@@ -48,6 +48,7 @@ my %word = (
 	gpu => 'SET gpusort.enabled = on; SET gpusort.engine = gpu',
 	serial => 'SET max_parallel_workers_per_gather = 0',
 	nojit => 'SET jit = off',
+	noshares => 'SET gpusort.parallel_windows = off',
 	tuned => "SET work_mem = '1GB'; SET gpusort.work_mem = '4GB'; SET max_parallel_workers_per_gather = 4; "
 	  . 'SET jit = off');
 

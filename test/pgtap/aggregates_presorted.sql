@@ -74,6 +74,8 @@ SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
+-- shares of the groups would win otherwise
+SET gpusort.parallel_windows = off;
 SELECT same_groups('SELECT g, array_agg(x ORDER BY b DESC, id) FROM v GROUP BY g', 'g, b DESC, id', 'in workers');
 SELECT ok(pg_temp.plan_of('SELECT g, array_agg(x ORDER BY b DESC, id) FROM v GROUP BY g') ~ 'Gather', 'which the plan has');
 SET gpusort.parallel_blocks = off;
