@@ -24,14 +24,14 @@ unlike($plan, qr/Fallback/, 'without falling back');
 is(digest($node, 'gpu', '', 's COLLATE "C", k DESC'), digest($node, 'cpu', '', 's COLLATE "C", k DESC'), 'strings');
 is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes) FROM gpusort_devices'), '0', 'all given back');
 
-# The bytes of strings count, however long they are.
+# The bytes of strings count, however long they are.  Of long text only the first bytes are a key, of bits all.
 $node->append_conf('postgresql.conf', 'gpusort.max_device_memory = 8MB');
 service_with($node, '');
-$node->safe_psql('postgres', "CREATE TABLE long AS SELECT i, repeat(md5(i::text), 15) k FROM generate_series(1, 40000) i; ANALYZE long");
-my $long = 'SELECT md5(string_agg(i::text, \',\')) FROM (SELECT i FROM long ORDER BY k COLLATE "C") x';
+$node->safe_psql('postgres', "CREATE TABLE long AS SELECT i, ('x' || repeat(md5(i::text), 30))::varbit k FROM generate_series(1, 40000) i; ANALYZE long");
+my $long = 'SELECT md5(string_agg(i::text, \',\')) FROM (SELECT i FROM long ORDER BY k) x';
 is($node->safe_psql('postgres', "SET gpusort.engine = gpu; $long"), $node->safe_psql('postgres', "SET gpusort.engine = cpu; $long"),
 	'20 MB of strings through 8 MB of a device');
-$plan = $node->safe_psql('postgres', 'SET gpusort.engine = gpu; EXPLAIN (ANALYZE, COSTS OFF) SELECT i FROM long ORDER BY k COLLATE "C"');
+$plan = $node->safe_psql('postgres', 'SET gpusort.engine = gpu; EXPLAIN (ANALYZE, COSTS OFF) SELECT i FROM long ORDER BY k');
 like($plan, qr/Engine: $engine_name/, 'the service did it');
 like($plan, qr/Runs: [1-9]/, 'in parts');
 unlike($plan, qr/Fallback/, 'without falling back');
@@ -45,9 +45,9 @@ like($plan, qr/Runs: [1-9]/, 'several of them');
 is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'"), $right, 'and merged');
 
 # A string larger than a chunk.
-$node->safe_psql('postgres', "CREATE TABLE large AS SELECT i, repeat(md5(i::text), 100000) s FROM generate_series(1, 5) i");
-is($node->safe_psql('postgres', 'SET gpusort.engine = gpu; SELECT string_agg(i::text, \',\') FROM (SELECT i FROM large ORDER BY s COLLATE "C") x'),
-	$node->safe_psql('postgres', 'SET gpusort.enabled = off; SELECT string_agg(i::text, \',\') FROM (SELECT i FROM large ORDER BY s COLLATE "C") x'),
+$node->safe_psql('postgres', "CREATE TABLE large AS SELECT i, ('x' || repeat(md5(i::text), 200000))::varbit s FROM generate_series(1, 5) i");
+is($node->safe_psql('postgres', 'SET gpusort.engine = gpu; SELECT string_agg(i::text, \',\') FROM (SELECT i FROM large ORDER BY s) x'),
+	$node->safe_psql('postgres', 'SET gpusort.enabled = off; SELECT string_agg(i::text, \',\') FROM (SELECT i FROM large ORDER BY s) x'),
 	'large strings');
 is(counted($node, 'too large for the GPU service'), 1, 'are not for the service');
 is($node->safe_psql('postgres', 'SET gpusort.engine = gpu; SELECT count(*) FROM (SELECT i FROM t WHERE false ORDER BY k) x'), 0, 'no rows');
