@@ -19,6 +19,12 @@
 /* What looking at a row of others takes, in operators for each key. */
 #define PASSED_ROW_OPERATORS 1.0
 
+/*
+ * What expressions of the input take beyond their price: most functions are dearer than the operator that they are
+ * priced as, and every participant computes them for all rows.
+ */
+#define COMPUTED_PRICE 4.0
+
 static Plan *plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
 						List *plans);
 static Node *no_state(CustomScan *scan);
@@ -95,7 +101,8 @@ make_share_path(const ShareBuild *build, List *pathkeys)
 	CustomPath *share = makeNode(CustomPath);
 	Path	   *input = build->input;
 	SortPath   *sort = create_sort_path(build->root, build->output, input, pathkeys, -1.0);
-	Cost		passing = input->rows * PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys);
+	Cost		passing = input->rows * (PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys) +
+										 COMPUTED_PRICE * input->pathtarget->cost.per_tuple);
 	Cost		sorting = sort_price(build->root, input, pathkeys, input->rows * build->fraction);
 
 	share->path.pathtype = T_CustomScan;
