@@ -12,8 +12,7 @@
 typedef struct RowTape
 {
 	SpillFile  *file;
-	bool		uniform;		/* all rows have one header, and are written without it */
-	MinimalTupleData header;	/* then */
+	bool		uniform;		/* all rows have one header, below, and are written without it */
 	bool		both_ways;		/* can be read in both directions, and more than once */
 	uint64		rows;			/* in all */
 	uint64		next;			/* of them to be read next */
@@ -28,6 +27,7 @@ typedef struct RowTape
 	uint32		piece;
 	Size		have;			/* bytes there */
 	Size		at;				/* of them, the next one */
+	MinimalTupleData header;	/* uniform; at the end since its bits may go on */
 } RowTape;
 
 /* Where reading a tape has come to. */
