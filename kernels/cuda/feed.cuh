@@ -136,9 +136,11 @@ struct gs_turn
 #ifdef GS_RACECHECK
 #define GS_FLAG_GET(word)	  atomicOr(&(word), 0)
 #define GS_FLAG_SET(word, to) atomicExch(&(word), to)
+#define GS_POSTED			  "sync"
 #else
 #define GS_FLAG_GET(word)	  (*(volatile u32 *) &(word))
 #define GS_FLAG_SET(word, to) (*(volatile u32 *) &(word) = (to))
+#define GS_POSTED			  "arrive"
 #endif
 
 /* By one thread, before the block's first barrier. */
@@ -266,7 +268,8 @@ post(gs_ring &ring, u32 n, u32 tile)
 	if (threadIdx.x == 0)
 		barrier_arrive(&ring.published[n % GS_SLOTS]);
 #else
-	GS_NAMED("arrive", 4, n, 64);
+	__syncwarp(); /* a warp arrives as one, the first lane's words written */
+	GS_NAMED(GS_POSTED, 4, n, 64);
 #endif
 }
 
@@ -289,6 +292,7 @@ prefix_arrive(gs_ring &ring, u32 n)
 	if (lane_id() == 0)
 		barrier_arrive(&ring.prefix[n % GS_SLOTS]);
 #else
+	__syncwarp();
 	GS_NAMED("arrive", 8, n, THREADS + 32);
 #endif
 }
@@ -314,6 +318,7 @@ free_arrive(gs_ring &ring, u32 n)
 	if (lane_id() == 0)
 		barrier_arrive(&ring.free[n % GS_SLOTS]);
 #else
+	__syncwarp();
 	GS_NAMED("arrive", 12, n, THREADS + 32);
 #endif
 }
