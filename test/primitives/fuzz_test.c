@@ -113,7 +113,7 @@ random_tuning(void)
 int
 main(int argc, char **argv)
 {
-	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1, rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 1500;
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : test_seed(), rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 1500;
 	uint64_t bad = 0;
 	gs_engine *engine;
 

@@ -6,6 +6,7 @@
 #define TAP_H
 
 #include "../../kernels/gs.h"
+#include "../seed.h"
 
 #include <stdio.h>
 #include <stdlib.h>

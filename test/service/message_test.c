@@ -225,7 +225,7 @@ test_ring(void)
 int
 main(void)
 {
-	rnd_seed(1);
+	rnd_seed(test_seed());
 	test_parser();
 	test_socket();
 	test_last_word();

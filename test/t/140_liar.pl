@@ -14,6 +14,8 @@ use Time::HiRes qw(sleep);
 
 # Also when the test dies, nothing is left running.
 my ($service, $mangle);
+my $seed = $ENV{SEED} || 1 + int(rand(1e6));
+diag("SEED=$seed");
 END
 {
 	local $?;
@@ -54,14 +56,14 @@ sub mangle_with
 
 # One that ends connections when their second job begins, as happens to idle ones: there is another connection to be
 # had.
-mangle_with('0', '3', '1');
+mangle_with('0', $seed, '1');
 my $session = $node->background_psql('postgres');
 $session->query_safe('SET gpusort.engine = gpu');
 my $sort = "SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY k) x";
 is($session->query_safe($sort), $right, 'a connection that ends when it is wanted again') foreach 1 .. 3;
 $session->quit;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL'), '0', 'is not noticed');
-mangle_with('12', '3');
+mangle_with('12', $seed);
 
 $node->safe_psql('postgres', <<"SQL");
 CREATE FUNCTION sorts(n int, memory text, verify text) RETURNS text LANGUAGE plpgsql AS \$\$
@@ -96,7 +98,7 @@ note $node->safe_psql('postgres', 'SELECT engine, fallback, jobs FROM gpusort_st
 cmp_ok($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE engine = '$engine_kind'"), '>', 5, 'and some jobs went through');
 
 # One that writes to the rings while backends fill them: what they rely on they must not read there.
-mangle_with('0', '3', 'scribble');
+mangle_with('0', $seed, 'scribble');
 $node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
 foreach my $keys ('s COLLATE "C", k, i', 'k, i')
 {
