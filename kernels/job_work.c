@@ -1,5 +1,5 @@
 /*
- * job.c: the jobs beside the row order, written once over the primitives of gs_arrays.h for all engines.
+ * job_work.c: the work of jobs beside the row order, written once over the primitives of gs_arrays.h for all engines.
  *
  * An engine keeps the columns as chunks come and puts the rows in order; what follows are calls on arrays of its
  * memory, a few bytes for each row.  Runs are found as bits that mark where they begin; sums by key are sums by the
@@ -27,69 +27,39 @@ typedef enum block
 
 _Static_assert(B_NULLS < GS_JOB_BLOCKS, "every block needs its place");
 
-/*
- * Copies what the caller's specification points to.
- */
-gs_status
-gs_job_own(gs_job *job, const gs_job_spec *spec)
-{
-	size_t columns = spec->ncolumns * sizeof(gs_column_spec);
-	size_t constant = spec->op == GS_SELECT || spec->op == GS_PARTITION ? spec->filter.value_bytes : 0;
-
-	job->spec = *spec;
-	if (spec->filter.by_flags)
-		constant = 0;
-	job->own_bytes = columns + constant;
-	job->own = job->host.alloc(job->host.arg, job->own_bytes);
-	if (job->own == NULL)
-		return GS_NOMEM;
-	memcpy(job->own, spec->columns, columns);
-	if (constant > 0)
-		memcpy((char *) job->own + columns, spec->filter.value, constant);
-	job->spec.columns = job->own;
-	job->spec.filter.value = (char *) job->own + columns;
-	job->spec.filter.value_bytes = constant;
-	return GS_OK;
-}
-
 /* Gives an array back. */
 static void
-drop(gs_job *job, block b)
+release(gs_job *job, block b)
 {
 	void *data = job->blocks[b].data;
 
 	job->blocks[b].data = NULL;
 	if (data == NULL)
 		return;
-	if (job->ops->job_give != NULL)
-		job->ops->job_give(job, data, job->blocks[b].bytes);
+	if (job->ops->job_release != NULL)
+		job->ops->job_release(job, data, job->blocks[b].bytes);
 	else
 		gs_free(job->engine, data);
 }
 
-/* Gives back what the job holds in common with all engines' jobs; safe to repeat. */
+/* Gives back all arrays of the engine's memory; safe to repeat. */
 void
-gs_job_disown(gs_job *job)
+gs_job_work_drop(gs_job *job)
 {
 	for (int b = 0; b < GS_JOB_BLOCKS; b++)
-		drop(job, (block) b);
-	if (job->own != NULL)
-		job->host.release(job->host.arg, job->own, job->own_bytes);
-	job->own = NULL;
+		release(job, (block) b);
 }
-
-/* ---------------------------------------------------------------- memory and steps */
 
 /* An array of the engine's memory for n elements. */
 static gs_status
-take(gs_job *job, block b, uint64_t n, size_t width, void *array)
+alloc_block(gs_job *job, block b, uint64_t n, size_t width, void *array)
 {
 	size_t bytes = n > 0 && width > 0 ? n * width : 1;
 	void **to = array;
 
-	drop(job, b);
-	if (job->ops->job_take != NULL)
-		GS_TRY(job->ops->job_take(job, bytes, &job->blocks[b].data));
+	release(job, b);
+	if (job->ops->job_alloc != NULL)
+		GS_TRY(job->ops->job_alloc(job, bytes, &job->blocks[b].data));
 	else
 		GS_TRY(gs_alloc(job->engine, bytes, &job->blocks[b].data));
 	job->blocks[b].bytes = bytes;
@@ -99,7 +69,7 @@ take(gs_job *job, block b, uint64_t n, size_t width, void *array)
 
 /* Waits for what is under way and asks the host whether to go on. */
 static gs_status
-breathe(gs_job *job)
+poll(gs_job *job)
 {
 	GS_TRY(gs_sync(job->engine));
 	return job->host.poll != NULL && job->host.poll(job->host.arg) ? GS_CANCELLED : GS_OK;
@@ -110,7 +80,7 @@ static gs_status
 read_count(gs_job *job, uint64_t *count)
 {
 	GS_TRY(gs_download(job->engine, count, job->blocks[B_COUNT].data, sizeof(*count)));
-	return breathe(job);
+	return poll(job);
 }
 
 /* ---------------------------------------------------------------- runs */
@@ -134,7 +104,7 @@ find_heads(gs_job *job, uint64_t *bits, const uint32_t **order)
 		for (uint32_t s = 0; s < n; s++, known = GS_HEADS_SOME)
 		{
 			GS_TRY(job->engine->ops->rows->heads(job->engine, &sources[s], *order, job->rows, known == GS_HEADS_NONE, bits));
-			GS_TRY(breathe(job));
+			GS_TRY(poll(job));
 		}
 	}
 	return GS_OK;
@@ -149,18 +119,18 @@ find_runs(gs_job *job, const uint64_t *bits, const uint32_t *order)
 	uint32_t *starts, *rows;
 	void *temp;
 
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	GS_TRY(take(job, B_STARTS, job->rows, sizeof(uint32_t), &starts));
+	GS_TRY(alloc_block(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(alloc_block(job, B_STARTS, job->rows, sizeof(uint32_t), &starts));
 	GS_TRY(gs_positions(job->engine, bits, job->rows, starts, job->blocks[B_COUNT].data, temp, temp_bytes));
 	GS_TRY(read_count(job, &results->count));
-	drop(job, B_TEMP);
+	release(job, B_TEMP);
 	results->starts = starts;
 	if (order == NULL)
 		return GS_OK;
-	GS_TRY(take(job, B_ROWS, results->count, sizeof(uint32_t), &rows));
+	GS_TRY(alloc_block(job, B_ROWS, results->count, sizeof(uint32_t), &rows));
 	GS_TRY(gs_gather(job->engine, GS_U32, order, GS_U32, starts, results->count, rows));
 	results->rows = rows;
-	return breathe(job);
+	return poll(job);
 }
 
 static gs_status
@@ -169,11 +139,11 @@ runs(gs_job *job)
 	uint64_t *bits;
 	const uint32_t *order;
 
-	GS_TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
+	GS_TRY(alloc_block(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
 	GS_TRY(find_heads(job, bits, &order));
 	job->ops->job_drop_columns(job);
 	GS_TRY(find_runs(job, bits, order));
-	drop(job, B_BITS);
+	release(job, B_BITS);
 	job->ops->job_drop_order(job);
 	return GS_OK;
 }
@@ -193,11 +163,11 @@ sums_fit(gs_job *job, gs_type type, const void *values, bool *fit)
 	*fit = false;
 	if (type != GS_I64 && type != GS_U64)
 		return GS_OK;
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	GS_TRY(take(job, B_OUT, 4, sizeof(uint64_t), &out));
+	GS_TRY(alloc_block(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(alloc_block(job, B_OUT, 4, sizeof(uint64_t), &out));
 	GS_TRY(gs_extent(job->engine, type, values, job->rows, out, temp, temp_bytes));
 	GS_TRY(gs_download(job->engine, extent, out, sizeof(extent)));
-	GS_TRY(breathe(job));
+	GS_TRY(poll(job));
 	most = extent[1];
 	if (type == GS_I64)
 	{
@@ -247,11 +217,11 @@ number_runs(gs_job *job, const uint64_t *bits, uint32_t **ids)
 	size_t temp_bytes = gs_scan_temp_bytes(job->engine, GS_U32, job->rows);
 	void *temp;
 
-	GS_TRY(take(job, B_IDS, job->rows, sizeof(uint32_t), ids));
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(alloc_block(job, B_IDS, job->rows, sizeof(uint32_t), ids));
+	GS_TRY(alloc_block(job, B_TEMP, temp_bytes, 1, &temp));
 	GS_TRY(gs_values_of(job->engine, &marks, NULL, job->rows, GS_U32, &one, *ids));
 	GS_TRY(gs_scan(job->engine, GS_U32, GS_SUM, true, *ids, *ids, job->rows, temp, temp_bytes));
-	return breathe(job);
+	return poll(job);
 }
 
 /* Reduces an array of values by the numbers of their runs. */
@@ -262,14 +232,14 @@ reduce(gs_job *job, const uint32_t *ids, const void *values, const gs_reduction 
 	uint64_t count;
 	void *temp, *keys;
 
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	GS_TRY(take(job, B_KEYS, job->rows, sizeof(uint32_t), &keys));
-	GS_TRY(take(job, b, job->rows, gs_type_width(reduction->result), out));
+	GS_TRY(alloc_block(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(alloc_block(job, B_KEYS, job->rows, sizeof(uint32_t), &keys));
+	GS_TRY(alloc_block(job, b, job->rows, gs_type_width(reduction->result), out));
 	GS_TRY(gs_reduce_by_key(job->engine, GS_U32, ids, values, job->rows, reduction, keys, *out,
 							job->blocks[B_COUNT].data, NULL, temp, temp_bytes));
 	GS_TRY(read_count(job, &count));
-	drop(job, B_TEMP);
-	drop(job, B_KEYS);
+	release(job, B_TEMP);
+	release(job, B_KEYS);
 	return count == job->results.count ? GS_OK : GS_DEVICE;
 }
 
@@ -282,11 +252,11 @@ count_nulls(gs_job *job, const uint32_t *ids, const uint64_t *nulls, const uint3
 	const uint32_t one = 1;
 	void *flags, *out;
 
-	GS_TRY(take(job, B_VALUES, job->rows, sizeof(uint32_t), &flags));
+	GS_TRY(alloc_block(job, B_VALUES, job->rows, sizeof(uint32_t), &flags));
 	GS_TRY(gs_values_of(job->engine, &marks, order, job->rows, GS_U32, &one, flags));
 	GS_TRY(reduce(job, ids, flags, &sum, B_NULLS, &out));
 	job->results.nulls = out;
-	drop(job, B_VALUES);
+	release(job, B_VALUES);
 	return GS_OK;
 }
 
@@ -306,9 +276,9 @@ reduce_values(gs_job *job, const uint32_t *ids, const gs_source *source, const u
 	if (order != NULL || source->nulls != NULL || type != source->type)
 	{
 		identity(spec->operation, type, &nothing);
-		GS_TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &copy));
+		GS_TRY(alloc_block(job, B_VALUES, job->rows, gs_type_width(type), &copy));
 		GS_TRY(gs_values_of(job->engine, source, order, job->rows, type, &nothing, copy));
-		GS_TRY(breathe(job));
+		GS_TRY(poll(job));
 		values = copy;
 	}
 	if (reduction.result == GS_U128)
@@ -317,7 +287,7 @@ reduce_values(gs_job *job, const uint32_t *ids, const gs_source *source, const u
 		reduction.result = fit ? type : GS_U128;
 	}
 	GS_TRY(reduce(job, ids, values, &reduction, B_OUT, &out));
-	drop(job, B_VALUES);
+	release(job, B_VALUES);
 	job->results.values = out;
 	job->results.value_type = reduction.result;
 	return GS_OK;
@@ -332,18 +302,18 @@ groups(gs_job *job)
 	const uint32_t *order;
 	bool counts = job->spec.operation == GS_COUNT;
 
-	GS_TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
+	GS_TRY(alloc_block(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
 	GS_TRY(find_heads(job, bits, &order));
 	GS_TRY(find_runs(job, bits, order));
 	(void) job->ops->job_sources(job, job->spec.ncolumns - 1, source);
 	if (!counts || source->nulls != NULL)
 		GS_TRY(number_runs(job, bits, &ids));
-	drop(job, B_BITS);
+	release(job, B_BITS);
 	if (!counts)
 		GS_TRY(reduce_values(job, ids, source, order));
 	if (source->nulls != NULL)
 		GS_TRY(count_nulls(job, ids, source->nulls, order));
-	drop(job, B_IDS);
+	release(job, B_IDS);
 	job->ops->job_drop_columns(job);
 	job->ops->job_drop_order(job);
 	return GS_OK;
@@ -366,7 +336,7 @@ filter_rows(gs_job *job, uint64_t *bits)
 		return gs_compare_of(job->engine, source, job->rows, GS_NE, &zero, 1, bits);
 	if (source->type == GS_BYTES)
 	{
-		GS_TRY(take(job, B_CONSTANT, filter->value_bytes, 1, &there));
+		GS_TRY(alloc_block(job, B_CONSTANT, filter->value_bytes, 1, &there));
 		GS_TRY(gs_upload(job->engine, there, value, filter->value_bytes));
 		value = there;
 	}
@@ -384,17 +354,17 @@ filtered(gs_job *job)
 	uint64_t *bits;
 	void *temp;
 
-	GS_TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
+	GS_TRY(alloc_block(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
 	GS_TRY(filter_rows(job, bits));
-	GS_TRY(breathe(job));
+	GS_TRY(poll(job));
 	job->ops->job_drop_columns(job);
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	GS_TRY(take(job, B_ROWS, job->rows, sizeof(uint32_t), &kept));
+	GS_TRY(alloc_block(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(alloc_block(job, B_ROWS, job->rows, sizeof(uint32_t), &kept));
 	results->first = kept;
 	if (partition)
 	{
-		GS_TRY(take(job, B_OUT, job->rows, sizeof(uint32_t), &rest));
-		GS_TRY(take(job, B_VALUES, job->rows, sizeof(uint32_t), &all));
+		GS_TRY(alloc_block(job, B_OUT, job->rows, sizeof(uint32_t), &rest));
+		GS_TRY(alloc_block(job, B_VALUES, job->rows, sizeof(uint32_t), &all));
 		GS_TRY(gs_sequence(job->engine, GS_U32, all, job->rows, 0, 1));
 		filter.mask = bits;
 		GS_TRY(gs_partition(job->engine, GS_U32, all, job->rows, &filter, kept, rest, job->blocks[B_COUNT].data, temp, temp_bytes));
@@ -404,9 +374,9 @@ filtered(gs_job *job)
 		GS_TRY(gs_positions(job->engine, bits, job->rows, kept, job->blocks[B_COUNT].data, temp, temp_bytes));
 	GS_TRY(read_count(job, &results->selected));
 	results->count = partition ? job->rows : results->selected;
-	drop(job, B_VALUES);
-	drop(job, B_BITS);
-	drop(job, B_TEMP);
+	release(job, B_VALUES);
+	release(job, B_BITS);
+	release(job, B_TEMP);
 	return GS_OK;
 }
 
@@ -420,7 +390,7 @@ checked_sums(gs_job *job, gs_type type, const void *values, void *temp, size_t t
 	uint64_t overflows;
 	void *out;
 
-	GS_TRY(take(job, B_OUT, job->rows, sizeof(uint64_t), &out));
+	GS_TRY(alloc_block(job, B_OUT, job->rows, sizeof(uint64_t), &out));
 	GS_TRY(gs_scan(job->engine, type, GS_SUM, inclusive, values, out, job->rows, temp, temp_bytes));
 	GS_TRY(gs_scan_overflows(job->engine, type, inclusive, values, out, job->rows, job->blocks[B_COUNT].data));
 	GS_TRY(read_count(job, &overflows));
@@ -447,9 +417,9 @@ scan(gs_job *job)
 	values = source->values;
 	if (source->nulls != NULL || type != source->type)
 	{
-		GS_TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &out));
+		GS_TRY(alloc_block(job, B_VALUES, job->rows, gs_type_width(type), &out));
 		GS_TRY(gs_values_of(job->engine, source, NULL, job->rows, type, &nothing, out));
-		GS_TRY(breathe(job));
+		GS_TRY(poll(job));
 		job->ops->job_drop_columns(job);
 		values = out;
 	}
@@ -459,12 +429,12 @@ scan(gs_job *job)
 	temp_bytes = gs_scan_temp_bytes(job->engine, type, job->rows);
 	if (gs_type_is_float(type) && spec->operation == GS_SUM)
 		temp_bytes = gs_scan_fixed_temp_bytes(job->engine, type, job->rows);
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(alloc_block(job, B_TEMP, temp_bytes, 1, &temp));
 	if (!fit)
 		return checked_sums(job, type, values, temp, temp_bytes);
 	/* over the values, unless they are the caller's */
 	if (out == NULL && job->lent)
-		GS_TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &out));
+		GS_TRY(alloc_block(job, B_VALUES, job->rows, gs_type_width(type), &out));
 	else if (out == NULL)
 		out = (void *) values;
 	job->results.first = out;
@@ -472,8 +442,8 @@ scan(gs_job *job)
 		GS_TRY(gs_scan_fixed(job->engine, type, inclusive, values, out, job->rows, temp, temp_bytes));
 	else
 		GS_TRY(gs_scan(job->engine, type, spec->operation, inclusive, values, out, job->rows, temp, temp_bytes));
-	GS_TRY(breathe(job));
-	drop(job, B_TEMP);
+	GS_TRY(poll(job));
+	release(job, B_TEMP);
 	return GS_OK;
 }
 
@@ -489,7 +459,7 @@ gs_job_work(gs_job *job)
 		GS_TRY(job->ops->job_close(job));
 	if (job->rows == 0)
 		return GS_OK;
-	GS_TRY(take(job, B_COUNT, 1, sizeof(uint64_t), &count));
+	GS_TRY(alloc_block(job, B_COUNT, 1, sizeof(uint64_t), &count));
 	switch (job->spec.op)
 	{
 		case GS_RUNS:
@@ -527,7 +497,7 @@ copy_out(gs_job *job, uint64_t from, uint64_t n, char *out)
  * Hands out up to room elements of the result.
  */
 gs_status
-gs_job_give(gs_job *job, void *out, uint64_t room, uint64_t *got)
+gs_job_work_next(gs_job *job, void *out, uint64_t room, uint64_t *got)
 {
 	const gs_results *results = &job->results;
 	uint64_t left = results->count - job->given, n = room < left ? room : left;

@@ -1,6 +1,6 @@
 /*
  * job.cu: jobs on a GPU: chunks go to device memory as they are added, the result comes back in pieces.  The row order
- * is made here, the other operations by kernels/job.c over the columns and the order that lie here.
+ * is made here, the other operations by kernels/job_work.c over the columns and the order that lie here.
  *
  * A chunk's arrays are copied by the GPU's copy engine straight from where they lie, fast if that memory is registered
  * with CUDA, and gs_job_add waits for it, because the caller fills the chunk again.  On the device columns are put
@@ -389,7 +389,7 @@ job_next(gs_job *head, void *out, u64 room, u64 *got)
 /* ---------------------------------------------------------------- steps of other jobs */
 
 static gs_status
-job_take(gs_job *head, size_t bytes, void **block)
+job_alloc(gs_job *head, size_t bytes, void **block)
 {
 	cuda_job *job = (cuda_job *) head;
 
@@ -399,7 +399,7 @@ job_take(gs_job *head, size_t bytes, void **block)
 }
 
 static void
-job_give(gs_job *head, void *block, size_t bytes)
+job_release(gs_job *head, void *block, size_t bytes)
 {
 	cuda_job *job = (cuda_job *) head;
 
@@ -531,8 +531,8 @@ gs_cuda_job_ops(gs_engine_ops *ops)
 	ops->job_host_bytes = job_host_bytes;
 	ops->job_get_info = job_get_info;
 	ops->job_close = job_close;
-	ops->job_take = job_take;
-	ops->job_give = job_give;
+	ops->job_alloc = job_alloc;
+	ops->job_release = job_release;
 	ops->job_order = job_order;
 	ops->job_sources = job_sources;
 	ops->job_drop_columns = job_drop_columns;
