@@ -104,9 +104,9 @@ old_nvcc() {
 	dir=$(mktemp -d)
 	printf '#!/bin/sh\necho "Cuda compilation tools, release 12.2, V12.2.140"\n' >"$dir/nvcc"
 	chmod +x "$dir/nvcc"
-	echo 'include kernels/cuda/cuda.mk' | make -s -f - NVCC="$dir/nvcc" CUDA_BUILD="$dir" "$dir/engine.o" 2>&1 |
+	echo 'include kernels/cuda/cuda.mk' | make -s -f - NVCC="$dir/nvcc" CUDA_BUILD="$dir" "$dir/base/engine.o" 2>&1 |
 		grep -q 'is of CUDA 12.2: gpusort needs 12.3 or later' || echo 'no word of the release'
-	echo 'include kernels/cuda/cuda.mk' | make -s -f - NVCC="$dir/none" CUDA_BUILD="$dir" "$dir/engine.o" 2>&1 |
+	echo 'include kernels/cuda/cuda.mk' | make -s -f - NVCC="$dir/none" CUDA_BUILD="$dir" "$dir/base/engine.o" 2>&1 |
 		grep -q 'was not found: install the CUDA toolkit' || echo 'no word of a missing nvcc'
 	rm -r "$dir"
 }

@@ -8,8 +8,8 @@
 #ifndef BENCH_CHECK_CUH
 #define BENCH_CHECK_CUH
 
-#include "../../kernels/cuda/sort.h"
-#include "../../kernels/cuda/stall.h"
+#include "../../kernels/cuda/base/sort_testing.h"
+#include "../../kernels/cuda/base/stall.h"
 #include "../../kernels/gs_arrays.h"
 
 #include <algorithm>

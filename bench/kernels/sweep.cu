@@ -5,11 +5,11 @@
  *
  * Prints the median time of each; results are not looked at.
  */
-#include "../../kernels/cuda/family.cuh"
-#include "../../kernels/cuda/reduce.cuh"
-#include "../../kernels/cuda/runs.cuh"
-#include "../../kernels/cuda/scan.cuh"
-#include "../../kernels/cuda/select.cuh"
+#include "../../kernels/cuda/scan/scan_ops.cuh"
+#include "../../kernels/cuda/scan/reduce.cuh"
+#include "../../kernels/cuda/arrays/rle.cuh"
+#include "../../kernels/cuda/scan/scan.cuh"
+#include "../../kernels/cuda/scan/select.cuh"
 
 #include "check.cuh"
 

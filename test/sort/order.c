@@ -9,8 +9,8 @@
  * outputs are poisoned, memory behind outputs and temporary memory is guarded.
  */
 #include "order_test.h"
-#include "../../kernels/cuda/sort.h"
-#include "../../kernels/cuda/stall.h"
+#include "../../kernels/cuda/base/sort_testing.h"
+#include "../../kernels/cuda/base/stall.h"
 
 char now[1024];
 static void

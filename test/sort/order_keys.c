@@ -2,7 +2,7 @@
  * order_keys.c: keys made to measure: of so many bits, and of buckets of all kinds.
  */
 #include "order_test.h"
-#include "../../kernels/cuda/sort.h"
+#include "../../kernels/cuda/base/sort_testing.h"
 
 /* A column of keys of so many bits, from a base on that is no multiple of 2^bits. */
 static void
@@ -80,7 +80,7 @@ narrow_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 }
 
 /*
- * A column of keys that buckets by leading digits can trip over (kernels/cuda/order_finish.cu): evenly spread but for
+ * A column of keys that buckets by leading digits can trip over (kernels/cuda/order/buckets.cu): evenly spread but for
  * what the kind says.
  */
 static void

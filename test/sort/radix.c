@@ -4,7 +4,7 @@
 #include "sort_test.h"
 #include "../../kernels/cpu/cpu.h"
 #ifdef WITH_CUDA
-#include "../../kernels/cuda/sort.h"
+#include "../../kernels/cuda/base/sort_testing.h"
 #endif
 
 static const gs_type types[] = {GS_U32, GS_I32, GS_F32, GS_U64, GS_I64, GS_F64};
@@ -192,7 +192,7 @@ many_items(void)
 }
 
 /*
- * Integers of 4 bytes in buckets that blocks put in order (sort_finish.cu): as long as blocks of each kind hold, and
+ * Integers of 4 bytes in buckets that blocks put in order (arrays/keys_buckets.cu): as long as blocks of each kind hold, and
  * one more or less; crowded ones among others; few different keys; every distribution.  On a GPU also where that does
  * not pay.
  */
@@ -337,7 +337,7 @@ test_radix(void)
 }
 
 #ifdef WITH_CUDA
-#include "../../kernels/cuda/stall.h"
+#include "../../kernels/cuda/base/stall.h"
 
 /*
  * Tiles that stand still until the last one is done: with the fallback others count their digits; without it, a time

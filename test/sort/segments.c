@@ -218,7 +218,7 @@ limits(void)
 }
 
 /*
- * Buckets of one leading digit, which blocks put in order (segments_finish.cu): as long as blocks of each kind hold,
+ * Buckets of one leading digit, which blocks put in order (arrays/segments_buckets.cu): as long as blocks of each kind hold,
  * and one more or less; crowded ones among others; few different keys; floats that are alike; keys in order, backwards.
  */
 static void
@@ -286,7 +286,7 @@ test_segments(void)
 }
 
 #ifdef WITH_CUDA
-#include "../../kernels/cuda/stall.h"
+#include "../../kernels/cuda/base/stall.h"
 
 /*
  * Tiles that stand still until the last one is done, the first one of a segment among them: others count their digits. 
