@@ -2,6 +2,7 @@
  * engine.c: the calls of gs.h and gs_arrays.h on engines, their memory and row orders.  Checks arguments, then hands over to
  * the engine.
  */
+#include "common/types.h"
 #include "engine.h"
 
 /*
@@ -26,9 +27,7 @@ gs_status_text(gs_status status)
 size_t
 gs_type_width(gs_type type)
 {
-	static const uint8_t width[] = {1, 2, 4, 8, 16, 2, 4, 8, 4, 8, 0};
-
-	return (unsigned) type < sizeof(width) ? width[type] : 0;
+	return (unsigned) type <= GS_BYTES ? gs_width_of(type) : 0;
 }
 
 /* ---------------------------------------------------------------- engines */

@@ -26,13 +26,6 @@ extern "C"
 			return try_status;                                                                                         \
 	} while (0)
 
-/* A function of a header that is the same on the CPU and in a kernel. */
-#ifdef __CUDACC__
-#define GS_EVERYWHERE __host__ __device__ __forceinline__
-#else
-#define GS_EVERYWHERE inline
-#endif
-
 struct gs_source; /* rows.h */
 
 /* What an order knows of where runs begin: nothing; bits that are set are right; all are. */

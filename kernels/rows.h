@@ -36,7 +36,7 @@ typedef struct gs_constant
 } gs_constant;
 
 /* True if a comparison holds for a first value that is less than, equal to or greater than the second. */
-static GS_EVERYWHERE bool
+GS_BOTH bool
 gs_holds(gs_comparison comparison, int sign)
 {
 	switch (comparison)

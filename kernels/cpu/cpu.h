@@ -15,6 +15,7 @@
 #ifndef GS_CPU_H
 #define GS_CPU_H
 
+#include "../common/types.h"
 #include "../engine.h"
 #include "../sort.h"
 
@@ -63,20 +64,6 @@ gs_work_add(gs_work *work, uint64_t units)
 {
 	work->done += units;
 	return work->done < (uint64_t) 1 << 20 ? GS_OK : gs_work_poll(work);
-}
-
-/* Bits needed to write a number down. */
-static inline uint32_t
-gs_bits(uint64_t value)
-{
-	return value == 0 ? 0 : 64 - (uint32_t) __builtin_clzll(value);
-}
-
-/* The lowest bits set; bits may be 64. */
-static inline uint64_t
-gs_mask(uint32_t bits)
-{
-	return bits >= 64 ? ~(uint64_t) 0 : ((uint64_t) 1 << bits) - 1;
 }
 
 static inline bool
@@ -326,7 +313,6 @@ typedef struct gs_order
 	gs_alphabet alphabet; /* of the group being refined */
 } gs_order;
 
-uint32_t gs_row_bits(uint64_t rows);
 void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning);
 gs_status gs_order_pack(gs_order *order);
 bool gs_order_settled(const gs_order *order);

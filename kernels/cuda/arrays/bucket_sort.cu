@@ -289,7 +289,7 @@ sort_part(const gs_parts_args &a, gs_part &part)
 	least = part.least;
 	each_item([&](u32 i) { return words[i * THREADS + thread]; },
 			  [&](u32 i, W w) {
-				  const u32 at = part.start + i * THREADS + thread, place = (u32) w & (u32) gs_low_mask(PLACE_BITS);
+				  const u32 at = part.start + i * THREADS + thread, place = (u32) w & (u32) gs_mask(PLACE_BITS);
 				  const u32 key = ((u32) ((u64) w >> PLACE_BITS) + least) ^ (u32) a.flip;
 
 				  if (WORDS == GS_PART_FAR && a.floats)

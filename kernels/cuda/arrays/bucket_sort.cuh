@@ -7,7 +7,7 @@
 #ifndef GS_CUDA_ARRAYS_BUCKET_SORT_CUH
 #define GS_CUDA_ARRAYS_BUCKET_SORT_CUH
 
-#include "../radix/sort.cuh"
+#include "../radix/radix.cuh"
 
 #define GS_PART_BUCKETS 256 /* that parts are listed of together */
 #define GS_PART_CROWD	4	/* keys that a key may share its bin with, on the average */

@@ -292,6 +292,7 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	keys_sort s = {e, items, layout_of(e, items->key_bytes, items->value_width, items->n), (u8 *) temp};
+	const gs_column_spec spec = {key, desc};
 	u32 bits = 8 * (u32) items->key_bytes;
 	u32 *gate = NULL, *again;
 	bool atomics, leading;
@@ -303,9 +304,9 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 	s.plan.road = (gs_keys_road *) (s.temp + s.at.road);
 	s.plan.steps = (gs_radix_step *) (s.temp + s.at.steps);
 	s.plan.floats = gs_type_is_float(key);
-	s.plan.flip = (gs_type_is_signed(key) ? 1ull << (bits - 1) : 0) ^ (desc ? gs_low_mask(bits) : 0);
+	s.plan.flip = gs_order_flip(&spec);
 	s.plan.begin = begin_bit;
-	s.plan.mask = gs_low_mask(end_bit - begin_bit);
+	s.plan.mask = gs_mask(end_bit - begin_bit);
 	s.plan.digits = gs_radix_digits(end_bit - begin_bit, GS_KEY_BITS, s.widths);
 	for (u32 p = 1; p < s.plan.digits; p++)
 		s.plan.at[p] = s.plan.at[p - 1] + s.widths[p - 1];

@@ -4,7 +4,8 @@
 #ifndef GS_CUDA_ARRAYS_KEYS_CUH
 #define GS_CUDA_ARRAYS_KEYS_CUH
 
-#include "../radix/sort.cuh"
+#include "../radix/radix.cuh"
+#include "sort_ops.cuh"
 
 #define GS_KEY_BITS		   8				   /* of a digit at most */
 #define GS_LEADING_LEAST   3				   /* leading digits that may do */

@@ -43,7 +43,7 @@ gs_keys_finish_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_s
 {
 	const u32 force = force_of(e);
 
-	return items->key_bytes == 4 && !plan.floats && (items->value_width == 0 || items->value_width == 4) && plan.mask == gs_low_mask(32) && force != 1 &&
+	return items->key_bytes == 4 && !plan.floats && (items->value_width == 0 || items->value_width == 4) && plan.mask == gs_mask(32) && force != 1 &&
 		   items->n >= (force != 0 ? GS_FINISH_FORCED : GS_FINISH_LEAST) &&
 		   items->n + items->n / 8 <= (u64) gs_part_longest(e, words_of(e, items)) << BUCKET;
 }
@@ -116,7 +116,7 @@ gs_keys_finish_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort
 {
 	const u64 n = items->n, sample = GS_SAMPLE;
 	const u64 crowd = gs_part_longest(e, words_of(e, items)) * sample / n * 7 / 8, close = GS_PART_CROWD * sample * sample / (2 * n);
-	sample_args a = {plan, (const u32 *) items->keys, (u32 *) tables, (u32 *) tables + (1 << BUCKET), 33 - gs_bits_of(n),
+	sample_args a = {plan, (const u32 *) items->keys, (u32 *) tables, (u32 *) tables + (1 << BUCKET), 33 - gs_bits(n),
 					 words_of(e, items) != GS_PART_CODES, ~0u, ~0u};
 
 	static_assert(GS_FINISH_FORCED * sizeof(u32) >= (sizeof(u32) << BUCKET) + (sizeof(u32) << GS_SAMPLE_BITS), "tables lie where keys go later");

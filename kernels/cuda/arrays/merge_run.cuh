@@ -6,7 +6,8 @@
 #define GS_CUDA_ARRAYS_MERGE_RUN_CUH
 
 #include "merge.cuh"
-#include "../radix/sort.cuh"
+#include "../radix/sort_state.cuh"
+#include "sort_ops.cuh"
 
 static inline u64
 gs_ceil_div(u64 a, u64 b)
@@ -46,9 +47,9 @@ struct gs_merge_passes
 
 	gs_merge_passes(u64 runs)
 	{
-		const u32 most = gs_bits_of(GS_MERGE_WAYS) - 1;
+		const u32 most = gs_bits(GS_MERGE_WAYS) - 1;
 
-		bits = runs <= 1 ? 0 : gs_bits_of(runs - 1);
+		bits = runs <= 1 ? 0 : gs_bits(runs - 1);
 		passes = (u32) gs_ceil_div(bits, most);
 	}
 	u32 ways(u32 pass) const { return 1u << ((bits + pass) / passes); }
@@ -89,7 +90,7 @@ gs_merge_even(const gs_merge_kernels &k, gs_merge_args *a, u32 ways, u64 length)
 	a->groups = gs_ceil_div(a->n, length * ways);
 	a->per_group = (u32) gs_ceil_div(size, a->tile);
 	a->tiles = a->groups * a->per_group;
-	a->rounds = gs_bits_of(length < a->n ? length : a->n);
+	a->rounds = gs_bits(length < a->n ? length : a->n);
 }
 
 /* Runs that begin at every step-th of starts. */
@@ -102,7 +103,7 @@ gs_merge_listed(const gs_merge_kernels &k, gs_merge_args *a, u32 ways, u64 runs,
 	a->tile = gs_merge_tile_items(k, ways);
 	a->groups = gs_ceil_div(gs_ceil_div(runs, step), ways);
 	a->tiles = a->n / a->tile + a->groups;
-	a->rounds = gs_bits_of(a->n);
+	a->rounds = gs_bits(a->n);
 }
 
 static inline gs_status

@@ -156,9 +156,9 @@ gs_cuda_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items 
 	const segments_layout l = layout_of(engine, key, items->value_width, items->n, segments);
 	u8 *t = (u8 *) temp;
 	gs_segments_found *found = (gs_segments_found *) (t + l.found), *known;
-	const u32 bits = 8 * (u32) items->key_bytes;
 	const u64 wanted = (segments + THREADS - 1) / THREADS, most = (u64) e->properties.multiProcessorCount * 2;
 	classify_args c = {starts, segments, gs_segments_tile(e, items->key_bytes, items->value_width), found, {}, NULL};
+	const gs_column_spec spec = {key, desc};
 	gs_segments_args a = {};
 	gs_cuda_sort *sort;
 
@@ -181,7 +181,7 @@ gs_cuda_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items 
 	a.out_values = items->out_values;
 	a.starts = starts;
 	a.segments = segments;
-	a.flip = (gs_type_is_signed(key) ? 1ull << (bits - 1) : 0) ^ (desc ? gs_low_mask(bits) : 0);
+	a.flip = gs_order_flip(&spec);
 	a.floats = gs_type_is_float(key);
 	a.key_bytes = (u32) items->key_bytes;
 	a.value_bytes = (u32) items->value_width;

@@ -10,7 +10,8 @@
 #ifndef GS_CUDA_ARRAYS_SEGMENTS_CUH
 #define GS_CUDA_ARRAYS_SEGMENTS_CUH
 
-#include "../radix/sort.cuh"
+#include "../radix/radix.cuh"
+#include "sort_ops.cuh"
 
 #define GS_SEG_TINY	   16				/* the first class: found without a list */
 #define GS_SEG_SMALL   4096				/* the largest that is sorted in registers */

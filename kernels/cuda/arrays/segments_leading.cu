@@ -33,7 +33,7 @@ bin_shift(const gs_segments_work &w, const gs_radix_tile &tile, u32 code, u32 sh
 {
 	const u32 *const begins = w.counts + ((u64) tile.segment * w.a.key_bytes + shift / 8) * 256;
 	const u32 d = code >> shift & 255, begin = begins[d], end = d < 255 ? begins[d + 1] : (u32) w.list[tile.segment].n;
-	const u32 bits = gs_bits_of(end - begin) - 1;
+	const u32 bits = gs_bits(end - begin) - 1;
 
 	return shift > bits ? shift - bits : 0;
 }

@@ -13,6 +13,7 @@
  * finds.  Threshold by sampling: Floyd and Rivest, Expected Time Bounds for Selection, CACM 1975.
  */
 #include "../order/fields.cuh"
+#include "sort_ops.cuh"
 
 #include <cmath>
 
@@ -363,7 +364,7 @@ declared_bits(const gs_column *columns, u32 ncolumns)
 	u32 bits = 0;
 
 	for (u32 c = 0; c < ncolumns; c++)
-		bits += 8 * gs_order_width(columns[c].spec.type) + (columns[c].nulls != NULL);
+		bits += 8 * gs_width_of(columns[c].spec.type) + (columns[c].nulls != NULL);
 	return bits;
 }
 
@@ -443,7 +444,7 @@ fields_of(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, g
 			gs_look *l = &known[2 * c];
 
 			l->not_min = ~0ull;
-			l->max = l->ones = l->zeros = gs_low_mask(8 * gs_order_width(columns[c].spec.type));
+			l->max = l->ones = l->zeros = gs_mask(8 * gs_width_of(columns[c].spec.type));
 			l->valid = 1;
 			l->nulls = columns[c].nulls != NULL;
 		}
@@ -493,7 +494,7 @@ search(gs_cuda_engine *e, const topk_args &a, u64 k, bool wide, const u64 *sampl
 {
 	const double expected = (double) k * SAMPLE / a.n;
 	double rank = expected + 4 * sqrt(expected) + 4;
-	u64 low = 0, high = gs_low_mask(a.bits); /* the k-th number lies between, both included */
+	u64 low = 0, high = gs_mask(a.bits); /* the k-th number lies between, both included */
 
 	for (u32 round = 0;; round++)
 	{
@@ -556,7 +557,7 @@ gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 row
 	a.room = l.room;
 	a.state = (topk_state *) temp;
 
-	const u32 width = gs_order_width(columns[0].spec.type);
+	const u32 width = gs_width_of(columns[0].spec.type);
 
 	if (ncolumns == 1 && columns[0].nulls == NULL && (width == 4 || width == 8) && (uintptr_t) columns[0].values % 16 == 0)
 		a.values = columns[0].values;

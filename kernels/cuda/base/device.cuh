@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
+#include "../../common/float_order.h"
+
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
@@ -362,28 +364,16 @@ read_words(u32 (&w)[WORDS], const u8 *p, u32 off)
 
 /* ---------------------------------------------------------------- PostgreSQL's order of floats */
 
-/*
- * A float's bits as an unsigned number in PostgreSQL's order: every NaN alike and last, -0 with +0 if zeros is set
- * (equality), else just below it (a total order, so that minima do not depend on the order of work).
- */
 __device__ __forceinline__ u32
 float_order(u32 x, bool zeros)
 {
-	if ((x & 0x7fffffffu) > 0x7f800000u)
-		x = 0x7fc00000u;
-	if (zeros && x == 0x80000000u)
-		x = 0;
-	return x ^ (u32) ((i32) x >> 31 | (i32) 0x80000000);
+	return gs_float_order32(x, zeros);
 }
 
 __device__ __forceinline__ u64
 float_order(u64 x, bool zeros)
 {
-	if ((x & 0x7fffffffffffffffull) > 0x7ff0000000000000ull)
-		x = 0x7ff8000000000000ull;
-	if (zeros && x == 0x8000000000000000ull)
-		x = 0;
-	return x ^ (u64) ((i64) x >> 63 | (i64) 0x8000000000000000ull);
+	return gs_float_order64(x, zeros);
 }
 
 __device__ __forceinline__ u32

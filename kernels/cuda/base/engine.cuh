@@ -35,7 +35,7 @@ struct gs_cuda_engine
 	u32 force_stages, force_blocks; /* the benchmark's sweep; 0: as tuned */
 	int nkernels;
 	gs_cuda_kernel kernels[GS_KERNELS];
-	void *sort; /* the sort family's part: sort.cuh */
+	void *sort; /* the sort family's part: radix/sort_state.cuh */
 };
 
 extern const gs_scan_ops gs_cuda_scan_ops;

@@ -277,7 +277,7 @@ gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *
 	a.margin = plan->finish.margin;
 	a.tile = cap_of(e) - a.margin;
 	a.lead = plan->row_bits + plan->finish.bits - plan->finish.lead;
-	a.row_mask = (u32) gs_low_mask(plan->row_bits);
+	a.row_mask = (u32) gs_mask(plan->row_bits);
 	a.turn = plan->finish.turn;
 	a.ahead = blocks;
 	a.cuts = (u32 *) sorted->temp;

@@ -1,10 +1,11 @@
 /*
  * fields.cuh: from what is known of columns to the fields of their key; by the host for most orders, by the
- * kernel itself for small ones.  kernels/cpu/fields.c makes the same.
+ * kernel itself for small ones.  The CPU engine makes the same (cpu/fields.c), by what is in common/key_fields.h.
  */
 #ifndef GS_CUDA_ORDER_FIELDS_CUH
 #define GS_CUDA_ORDER_FIELDS_CUH
 
+#include "../../common/key_fields.h"
 #include "order.cuh"
 
 /*
@@ -17,9 +18,9 @@ gs_field_range(gs_dev_field *f, const gs_look *look, u64 min)
 	u64 varying = look->ones & look->zeros, span;
 
 	f->base = min;
-	f->shift = varying ? gs_bits_of(varying & (0 - varying)) - 1 : 0;
+	f->shift = gs_field_shift(varying);
 	span = (look->max - min) >> f->shift;
-	f->bits = gs_bits_of(span);
+	f->bits = gs_bits(span);
 	return span;
 }
 
@@ -27,10 +28,10 @@ gs_field_range(gs_dev_field *f, const gs_look *look, u64 min)
 GS_BOTH bool
 gs_field_nulls(gs_dev_field *f, const gs_column *column, u64 span)
 {
-	f->bits = gs_bits_of(span + 1);
-	f->bump = column->spec.nulls_first ? 1 : 0;
-	f->null_code = column->spec.nulls_first ? 0 : span + 1;
-	return span < UINT64_MAX;
+	f->bits = gs_bits(span + 1);
+	f->bump = gs_null_bump(column->spec.nulls_first);
+	f->null_code = gs_null_code(column->spec.nulls_first, span);
+	return gs_null_fits(span);
 }
 
 /*
@@ -43,17 +44,17 @@ gs_value_field(gs_dev_field *f, const gs_column *column, const gs_look *looks, i
 	const gs_look *look = looks + half;
 	gs_type type = column->spec.type;
 	u64 min = ~look->not_min;
-	u32 width = gs_order_width(type);
+	u32 width = gs_width_of(type);
 
 	if (width < 8)
-		min &= gs_low_mask(8 * width);
+		min &= gs_mask(8 * width);
 	*f = {};
 	f->kind = GS_DEV_VALUE;
 	f->values = (const u8 *) column->values + (type == GS_U128 && half == 0 ? 8 : 0);
 	f->nulls = looks->nulls != 0 ? column->nulls : NULL;
 	f->width = type == GS_U128 ? 8 : width;
 	f->stride = width;
-	f->floats = gs_order_floats(type);
+	f->floats = gs_type_is_float(type);
 	f->flip = type == GS_U128 ? (column->spec.desc ? ~0ull : 0) : gs_order_flip(&column->spec);
 	return gs_field_range(f, look, min);
 }
@@ -65,7 +66,7 @@ gs_null_field(gs_dev_field *f, const gs_column *column)
 	f->kind = GS_DEV_NULL;
 	f->bits = 1;
 	f->nulls = column->nulls;
-	f->null_code = column->spec.nulls_first ? 0 : 1;
+	f->null_code = gs_null_code(column->spec.nulls_first, 0);
 }
 
 /* The field of a column's key, if it is one; without bits if all rows are equal.  Some row is not NULL. */

@@ -424,7 +424,7 @@ gs_status
 gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts, gs_dev_alphabet *alphabets, u32 *marks)
 {
 	gs_type type = column->spec.type;
-	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_order_floats(type), 1, 0, look, counts, 0, 0, 0};
+	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_type_is_float(type), 1, 0, look, counts, 0, 0, 0};
 
 	if (type == GS_BYTES)
 		return gs_order_look_strings(e, column, n, look, alphabets, marks);

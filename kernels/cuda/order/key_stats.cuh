@@ -4,7 +4,7 @@
 #ifndef GS_CUDA_ORDER_KEY_STATS_CUH
 #define GS_CUDA_ORDER_KEY_STATS_CUH
 
-#include "../radix/sort.cuh"
+#include "key.cuh"
 
 /* What one thread has seen of a column; varying: bits in which some value differs from the column's first one. */
 template <class T> struct look_sum

@@ -82,7 +82,7 @@ modulo(const gs_look *look, u64 min, u64 rows, gs_transform *t)
 	u32 above = look->guess_shift + look->guess_bits;
 
 	t->plus = 0;
-	t->keep = gs_low_mask(above);
+	t->keep = gs_mask(above);
 	t->shift = look->guess_shift;
 	return gs_turn(look->odd, min, above, rows);
 }
@@ -161,7 +161,7 @@ counts_digits(const gs_column *column)
 {
 	gs_type type = column->spec.type;
 
-	return column->nulls == NULL && (gs_type_width(type) == 4 || gs_type_width(type) == 8) && !gs_order_floats(type);
+	return column->nulls == NULL && (gs_type_width(type) == 4 || gs_type_width(type) == 8) && !gs_type_is_float(type);
 }
 
 static gs_status

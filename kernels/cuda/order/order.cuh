@@ -8,56 +8,7 @@
 #ifndef GS_CUDA_ORDER_ORDER_CUH
 #define GS_CUDA_ORDER_ORDER_CUH
 
-#include "../radix/sort.cuh"
-
-/* Bits of a row's number. */
-GS_BOTH u32
-gs_row_bits(u64 rows)
-{
-	return rows > 1 ? gs_bits_of(rows - 1) : 1;
-}
-
-GS_BOTH bool
-gs_order_floats(gs_type type)
-{
-	return type == GS_F32 || type == GS_F64;
-}
-
-/* gs_type_width, also on the device. */
-GS_BOTH u32
-gs_order_width(gs_type type)
-{
-	switch (type)
-	{
-		case GS_U8:
-			return 1;
-		case GS_U16:
-		case GS_I16:
-			return 2;
-		case GS_U32:
-		case GS_I32:
-		case GS_F32:
-			return 4;
-		case GS_U128:
-			return 16;
-		case GS_BYTES:
-			return 0;
-		default:
-			return 8;
-	}
-}
-
-/* What turns a column's values into unsigned numbers in its order, after float_order() for floats. */
-GS_BOTH u64
-gs_order_flip(const gs_column_spec *spec)
-{
-	u32 width = gs_order_width(spec->type);
-	u64 all = gs_low_mask(width >= 8 ? 64 : 8 * width), flip = 0;
-
-	if (spec->type == GS_I16 || spec->type == GS_I32 || spec->type == GS_I64)
-		flip = all ^ all >> 1;
-	return spec->desc ? flip ^ all : flip;
-}
+#include "key.cuh"
 
 gs_status gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts,
 						gs_dev_alphabet *alphabets, u32 *marks);
@@ -150,7 +101,6 @@ gs_status gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_ra
 
 /* small.cu */
 bool gs_small_fits(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows);
-void gs_small_close(gs_cuda_sort *sort);
 size_t gs_small_temp(u64 rows);
 gs_status gs_small_run(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, void *temp, u32 *order,
 					   gs_order_facts *facts);

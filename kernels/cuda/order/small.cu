@@ -371,9 +371,9 @@ source_of(const gs_column *column, u32 half)
 	small_source s;
 
 	s.values = (const u8 *) column->values + (wide && half == 0 ? 8 : 0);
-	s.stride = gs_order_width(type);
+	s.stride = gs_width_of(type);
 	s.width = wide ? 8 : s.stride;
-	s.floats = gs_order_floats(type);
+	s.floats = gs_type_is_float(type);
 	s.flip = wide ? (column->spec.desc ? ~0ull : 0) : gs_order_flip(&column->spec);
 	return s;
 }

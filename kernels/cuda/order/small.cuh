@@ -425,7 +425,7 @@ small_words(u64 (&word)[N], const small_shared &m, u32 first, u32 n)
 			u64 code = field.kind == GS_DEV_NULL ? !field.null_code : ((x[i] - field.base) >> field.shift) + field.bump;
 
 			code = (nulls >> i & 1 ? field.null_code : code) >> (field.bits - take);
-			word[i] = gs_append(word[i], code & gs_low_mask(take), take);
+			word[i] = gs_append(word[i], code & gs_mask(take), take);
 		}
 		used += take;
 	}

@@ -519,8 +519,8 @@ gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other,
 		if (host->poll != NULL && host->poll(host->arg))
 			return GS_CANCELLED;
 
-		number_bits = gs_bits_of(m - 1);
-		group_bits = g > 1 ? gs_bits_of(g - 1) : 0;
+		number_bits = gs_bits(m - 1);
+		group_bits = g > 1 ? gs_bits(g - 1) : 0;
 		room = 64 - number_bits - group_bits;
 		if (room < 9)
 			return GS_TOO_BIG; /* no room for one character */

@@ -7,7 +7,7 @@
 #ifndef GS_CUDA_RADIX_DIGIT_COUNTERS_CUH
 #define GS_CUDA_RADIX_DIGIT_COUNTERS_CUH
 
-#include "sort.cuh"
+#include "radix.cuh"
 
 #define GS_COPIES			 32
 #define GS_COUNTER_BYTES	 (192 << 10) /* of a block at most: 32 copies of 3 digits of 9 bits */

@@ -4,7 +4,7 @@
 #ifndef GS_CUDA_RADIX_DISPATCH_CUH
 #define GS_CUDA_RADIX_DISPATCH_CUH
 
-#include "sort.cuh"
+#include "launch.cuh"
 
 /*
  * The one pass that a row order of few bits takes is ranked by ballots: nothing is gained by more kernels.

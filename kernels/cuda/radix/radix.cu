@@ -5,7 +5,7 @@
  * digits are counted where the keys are first read, by the look or by encoding, or else in a read of their own.
  * Passes before the last write words back and forth between two buffers.
  */
-#include "sort.cuh"
+#include "radix.cuh"
 
 #include <cstring>
 
@@ -117,7 +117,7 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 		a.shift = at;
 		a.mask = (1u << widths[p]) - 1;
 		a.row_bits = s->row_bits;
-		a.row_mask = (u32) gs_low_mask(s->row_bits);
+		a.row_mask = (u32) gs_mask(s->row_bits);
 		a.t = s->t;
 		a.prefetch = ((uintptr_t) in & 15) == 0 && e->properties.major >= 9;
 		a.counts = (s->counts != NULL ? s->counts : counts) + p * GS_PLACE;

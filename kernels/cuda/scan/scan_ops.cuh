@@ -35,13 +35,9 @@ gs_tile(const gs_shape &s, u64 item)
 static inline gs_mapping
 gs_cuda_mapping(gs_type type, gs_operation op)
 {
-	gs_mapping m = {0, gs_type_is_float(type)};
-	u64 all = ~0ull >> (64 - 8 * gs_type_width(type));
+	const gs_column_spec spec = {type, op == GS_MAX};
+	const gs_mapping m = {gs_order_flip(&spec), gs_type_is_float(type)};
 
-	if (gs_type_is_signed(type))
-		m.flip = all ^ all >> 1;
-	if (op == GS_MAX)
-		m.flip ^= all;
 	return m;
 }
 

@@ -1,7 +1,7 @@
 /*
  * segments.cu: passes over segments, each sorted for itself: keys and their values, integers.
  */
-#include "../sort.cuh"
+#include "../launch.cuh"
 
 gs_status
 gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, bool atomics, gs_radix_args &a)

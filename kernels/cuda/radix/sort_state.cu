@@ -1,28 +1,12 @@
 /*
- * sort.cu: the sort family on a GPU: the table of its operations, and its part of an engine.
+ * sort_state.cu: what the sort family keeps in an engine, and which ranking a device allows.
  */
-#include "../order/order.cuh"
+#include "sort_state.cuh"
 #include "../base/sort_testing.h"
 
 #include <cstring>
 
 #define FEW_ROWS ((u64) 1 << 21)
-
-const gs_sort_ops gs_cuda_sort_family = [] {
-	gs_sort_ops ops = {};
-
-	ops.sort_temp_bytes = gs_cuda_sort_keys_temp;
-	ops.sort = gs_cuda_sort_keys;
-	ops.merge_sort_temp_bytes = gs_cuda_merge_sort_temp_bytes;
-	ops.merge_sort = gs_cuda_merge_sort;
-	ops.merge_runs_temp_bytes = gs_cuda_merge_runs_temp_bytes;
-	ops.merge_runs = gs_cuda_merge_runs;
-	ops.segments_temp_bytes = gs_cuda_segments_temp;
-	ops.segments = gs_cuda_segments;
-	ops.top_k_temp_bytes = gs_cuda_top_k_temp;
-	ops.top_k = gs_cuda_top_k;
-	return ops;
-}();
 
 gs_status
 gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort)
