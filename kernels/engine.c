@@ -1,6 +1,6 @@
 /*
- * engine.c: the calls of gs.h and gs_arrays.h on engines, their memory and row orders.  Checks arguments, then hands over to
- * the engine.
+ * engine.c: the calls of gs.h and gs_arrays.h on engines, their memory and row orders.  Checks arguments, then hands
+ * over to the engine.
  */
 #include "common/types.h"
 #include "engine.h"
@@ -96,7 +96,8 @@ arrays_aligned(const gs_column *column)
 {
 	size_t width = column->spec.type == GS_BYTES ? sizeof(uint32_t) : gs_type_width(column->spec.type);
 
-	return (uintptr_t) column->values % (width < 8 ? width : 8) == 0 && (uintptr_t) column->nulls % sizeof(uint64_t) == 0;
+	return (uintptr_t) column->values % (width < 8 ? width : 8) == 0 &&
+		   (uintptr_t) column->nulls % sizeof(uint64_t) == 0;
 }
 
 /*

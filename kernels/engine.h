@@ -72,9 +72,9 @@ typedef struct gs_engine_ops
 	void (*job_get_info)(const gs_job *job, gs_job_info *info);
 
 	/*
-	 * For the steps of job_work.c.  job_close (may be NULL) checks the input when all of it has come.  job_order puts the
-	 * rows in the order of the first order_columns columns; *order is NULL where they came so.  It may fill in heads of
-	 * runs of the key columns, and says which it knows.
+	 * For the steps of job_work.c.  job_close (may be NULL) checks the input when all of it has come.  job_order puts
+	 * the rows in the order of the first order_columns columns; *order is NULL where they came so.  It may fill in
+	 * heads of runs of the key columns, and says which it knows.
 	 */
 	gs_status (*job_close)(gs_job *job);
 	/* Memory for the steps; NULL: alloc and free will do. */

@@ -183,7 +183,8 @@ const char *gs_engine_name(const gs_engine *engine);
  *   GS_ORDER       uint32_t                           all rows in order; equal rows in arrival order
  *   GS_TOPK        uint32_t                           the first limit rows of that order
  *   GS_SELECT      uint32_t                           rows that filter keeps, in arrival order
- *   GS_PARTITION   uint32_t                           the same, then all others: gs_job_info.selected tells where these begin
+ *   GS_PARTITION   uint32_t                           the same, then all others: gs_job_info.selected tells where these
+ *                                                     begin
  *   GS_RUNS        gs_run                             runs of equal rows
  *   GS_SCAN        int64_t, uint64_t, double, float   operation over each row's value and all before it
  *   GS_REDUCE      gs_group                           operation over the values of each run of equal keys

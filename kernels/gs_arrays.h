@@ -66,8 +66,8 @@ void gs_plan_free(gs_engine *engine, gs_plan *plan);
  * GS_U64, GS_F32, GS_F64.  In place allowed.  Float sums differ from engine to engine and run to run in the last bits.
  */
 size_t gs_scan_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
-gs_status gs_scan(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, const void *in, void *out, uint64_t n,
-				  void *temp, size_t temp_bytes);
+gs_status gs_scan(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, const void *in, void *out,
+				  uint64_t n, void *temp, size_t temp_bytes);
 
 typedef enum gs_filter_kind
 {
@@ -104,16 +104,16 @@ gs_status gs_unique(gs_engine *engine, gs_type type, const void *in, uint64_t n,
  * ends at starts[g + 1]; starts has k + 1 elements.  Items with a label of k or more are dropped.
  */
 size_t gs_split_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n, uint32_t k);
-gs_status gs_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels, uint64_t n, uint32_t k, void *out,
-				   uint64_t *starts, void *temp, size_t temp_bytes);
+gs_status gs_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels, uint64_t n, uint32_t k,
+				   void *out, uint64_t *starts, void *temp, size_t temp_bytes);
 
 /*
  * Runs of equal neighbours: each one's first item, its length and its first position, any of which may be NULL.  counts
  * (GS_U32 or GS_U64) is the type of lengths and starts; GS_TOO_BIG if n does not fit.  values in place allowed.
  */
 size_t gs_runs_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
-gs_status gs_runs(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *values, gs_type counts, void *lengths,
-				  void *starts, uint64_t *count, void *temp, size_t temp_bytes);
+gs_status gs_runs(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *values, gs_type counts,
+				  void *lengths, void *starts, uint64_t *count, void *temp, size_t temp_bytes);
 
 /* The same for runs of at least two items.  Not in place. */
 gs_status gs_long_runs(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *values, gs_type counts,
@@ -152,8 +152,8 @@ typedef struct gs_reduction
 
 size_t gs_reduce_by_key_temp_bytes(const gs_engine *engine, gs_type key, const gs_reduction *reduction, uint64_t n);
 gs_status gs_reduce_by_key(gs_engine *engine, gs_type key, const void *keys, const void *values, uint64_t n,
-						   const gs_reduction *reduction, void *out_keys, void *out, uint64_t *count, uint64_t *overflows,
-						   void *temp, size_t temp_bytes);
+						   const gs_reduction *reduction, void *out_keys, void *out, uint64_t *count,
+						   uint64_t *overflows, void *temp, size_t temp_bytes);
 
 /* out[i] = in[index[i]]; index is GS_U32 or GS_U64, and not checked.  out[i] = start + i * step, integers. */
 gs_status gs_gather(gs_engine *engine, gs_type type, const void *in, gs_type index_type, const void *index, uint64_t n,
@@ -165,7 +165,8 @@ gs_status gs_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, ui
  * least value, no bits and all bits.
  */
 size_t gs_extent_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
-gs_status gs_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp, size_t temp_bytes);
+gs_status gs_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp,
+					size_t temp_bytes);
 
 /* ---------------------------------------------------------------- sort family */
 
@@ -203,7 +204,8 @@ gs_status gs_merge_sort(gs_engine *engine, size_t key_bytes, const void *keys, v
  * runs + 1 elements, the first 0, the last n, and lies in host memory, read during the call.  Keys and values as for
  * gs_merge_sort.
  */
-size_t gs_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n, uint64_t runs);
+size_t gs_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n,
+								uint64_t runs);
 gs_status gs_merge_runs(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
 						const void *values, void *out_values, const uint64_t *starts, uint64_t runs, uint64_t n,
 						void *temp, size_t temp_bytes);
@@ -213,10 +215,11 @@ gs_status gs_merge_runs(gs_engine *engine, size_t key_bytes, const void *keys, v
  * in the engine's memory, never falling; items outside of all segments are not written.  Keys and values as for
  * gs_sort.  May wait.
  */
-size_t gs_sort_segments_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments);
-gs_status gs_sort_segments(gs_engine *engine, gs_type key, bool desc, const void *keys, void *out_keys, size_t value_width,
-						   const void *values, void *out_values, uint64_t n, const uint64_t *starts, uint64_t segments,
-						   void *temp, size_t temp_bytes);
+size_t gs_sort_segments_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n,
+								   uint64_t segments);
+gs_status gs_sort_segments(gs_engine *engine, gs_type key, bool desc, const void *keys, void *out_keys,
+						   size_t value_width, const void *values, void *out_values, uint64_t n, const uint64_t *starts,
+						   uint64_t segments, void *temp, size_t temp_bytes);
 
 /*
  * The first k rows (all, if there are fewer) of the order that gs_order_plan and gs_order_run give: row numbers, in
@@ -242,8 +245,8 @@ gs_status gs_heads(gs_engine *engine, const gs_column *columns, uint32_t ncolumn
  * Bit i: row i is not NULL, and compares so with a constant: an element in host memory, read during the call, or for
  * GS_BYTES value_bytes bytes in the engine's memory.  Not GS_BETWEEN.
  */
-gs_status gs_compare(gs_engine *engine, const gs_column *column, uint64_t n, gs_comparison comparison, const void *value,
-					 size_t value_bytes, uint64_t *bits);
+gs_status gs_compare(gs_engine *engine, const gs_column *column, uint64_t n, gs_comparison comparison,
+					 const void *value, size_t value_bytes, uint64_t *bits);
 
 /*
  * Positions of the bits that are set, and how many they are; n at most GS_MAX_ROWS.  temp as for gs_select of n GS_U32.
@@ -266,15 +269,15 @@ gs_status gs_values(gs_engine *engine, const gs_column *column, const uint32_t *
  * place allowed.
  */
 size_t gs_scan_fixed_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
-gs_status gs_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, void *out, uint64_t n, void *temp,
-						size_t temp_bytes);
+gs_status gs_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, void *out, uint64_t n,
+						void *temp, size_t temp_bytes);
 
 /*
  * After a gs_scan of sums of GS_I64 or GS_U64, not in place: *count becomes 1 if a result left the type's range, else
  * 0.
  */
-gs_status gs_scan_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums, uint64_t n,
-							uint64_t *count);
+gs_status gs_scan_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums,
+							uint64_t n, uint64_t *count);
 
 #ifdef __cplusplus
 }

@@ -103,7 +103,8 @@ find_heads(gs_job *job, uint64_t *bits, const uint32_t **order)
 
 		for (uint32_t s = 0; s < n; s++, known = GS_HEADS_SOME)
 		{
-			GS_TRY(job->engine->ops->rows->heads(job->engine, &sources[s], *order, job->rows, known == GS_HEADS_NONE, bits));
+			GS_TRY(job->engine->ops->rows->heads(job->engine, &sources[s], *order, job->rows, known == GS_HEADS_NONE,
+												 bits));
 			GS_TRY(poll(job));
 		}
 	}
@@ -367,7 +368,8 @@ filtered(gs_job *job)
 		GS_TRY(alloc_block(job, B_VALUES, job->rows, sizeof(uint32_t), &all));
 		GS_TRY(gs_sequence(job->engine, GS_U32, all, job->rows, 0, 1));
 		filter.mask = bits;
-		GS_TRY(gs_partition(job->engine, GS_U32, all, job->rows, &filter, kept, rest, job->blocks[B_COUNT].data, temp, temp_bytes));
+		GS_TRY(gs_partition(job->engine, GS_U32, all, job->rows, &filter, kept, rest, job->blocks[B_COUNT].data, temp,
+							temp_bytes));
 		results->second = rest;
 	}
 	else

@@ -70,8 +70,8 @@ struct gs_row_ops
 	size_t (*fixed_temp_bytes)(gs_type type, uint64_t n);
 	gs_status (*scan_fixed)(gs_engine *engine, gs_type type, bool inclusive, const void *in, void *out, uint64_t n,
 							void *temp);
-	gs_status (*overflows)(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums, uint64_t n,
-						   uint64_t *count);
+	gs_status (*overflows)(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums,
+						   uint64_t n, uint64_t *count);
 };
 
 /* scan.c: a comparison as an interval; false if it is none. */

@@ -1,7 +1,7 @@
 /*
- * key_fields.h: how the values of a column become a field of a key, of as few bits as they need: less their minimum, and
- * without the trailing bits in which none of them differ.  The CPU engine makes fields so (cpu/fields.c), the host for a
- * GPU (cuda/order/fields.cuh), and a kernel for itself where orders are small.
+ * key_fields.h: how the values of a column become a field of a key, of as few bits as they need: less their minimum,
+ * and without the trailing bits in which none of them differ.  The CPU engine makes fields so (cpu/fields.c), the host
+ * for a GPU (cuda/order/fields.cuh), and a kernel for itself where orders are small.
  */
 #ifndef GS_COMMON_KEY_FIELDS_H
 #define GS_COMMON_KEY_FIELDS_H

@@ -199,8 +199,8 @@ sort_part(const gs_parts_args &a, gs_part &part)
 	const u32 scale = __float2uint_rz(__fdividef(SHARE * THREADS * 4294963200.f, (float) (most - least) + 1));
 	auto bin_of = [&](u32 i) { return bins + __umulhi(code[i], scale); };
 
-	each_item([&](u32 i) { return atomicAdd(bin_of(i), 1); },
-			  [&](u32 i, u32 older) { arrivals[i / 2] = i % 2 == 0 ? older : __byte_perm(arrivals[i / 2], older, 0x5410); });
+	each_item([&](u32 i) { return atomicAdd(bin_of(i), 1); }, [&](u32 i, u32 older)
+			  { arrivals[i / 2] = i % 2 == 0 ? older : __byte_perm(arrivals[i / 2], older, 0x5410); });
 	__syncthreads();
 	if (thread == 0)
 		part.least = least; /* the bound has been looked at by all */
@@ -293,8 +293,9 @@ sort_part(const gs_parts_args &a, gs_part &part)
 				  const u32 key = ((u32) ((u64) w >> PLACE_BITS) + least) ^ (u32) a.flip;
 
 				  if (WORDS == GS_PART_FAR && a.floats)
-					  ((u32 *) a.out_keys)[at] = zero_or_nan(key) ? (u32) (((const item *) a.in)[part.start + place] >> 8 * (sizeof(item) - 4))
-																	: float_from_order(key);
+					  ((u32 *) a.out_keys)[at] =
+						  zero_or_nan(key) ? (u32) (((const item *) a.in)[part.start + place] >> 8 * (sizeof(item) - 4))
+										   : float_from_order(key);
 				  else
 					  ((u32 *) a.out_keys)[at] = key;
 				  if (VALUES)
@@ -314,7 +315,8 @@ template <gs_part_words WORDS, bool LARGE> struct part_place_bits
  * be.
  */
 template <gs_part_words WORDS, bool VALUES, bool LARGE>
-static __global__ void __launch_bounds__(gs_part_here<WORDS, LARGE>::threads, gs_part_here<WORDS, LARGE>::blocks) sort_parts_kernel(const __grid_constant__ gs_parts_args a)
+static __global__ void __launch_bounds__(gs_part_here<WORDS, LARGE>::threads, gs_part_here<WORDS, LARGE>::blocks)
+sort_parts_kernel(const __grid_constant__ gs_parts_args a)
 {
 	typedef gs_part_here<WORDS, LARGE> shape;
 	__shared__ part_turn turn;
@@ -338,7 +340,8 @@ static __global__ void __launch_bounds__(gs_part_here<WORDS, LARGE>::threads, gs
 		if (turn.part.count == 0)
 			return;
 		if constexpr (shape::exists)
-			sort_part<WORDS, VALUES, part_place_bits<WORDS, LARGE>::value, shape::threads, shape::window, shape::bins>(a, turn.part);
+			sort_part<WORDS, VALUES, part_place_bits<WORDS, LARGE>::value, shape::threads, shape::window, shape::bins>(
+				a, turn.part);
 		__syncthreads();
 	}
 }
@@ -380,5 +383,6 @@ gs_parts_sort(gs_cuda_engine *e, gs_part_words words, const gs_parts_args &a, u3
 		return launch_both<GS_PART_CODES, false>(e, a, small, large);
 	if (words == GS_PART_NEAR)
 		return launch_both<GS_PART_NEAR, true>(e, a, small, large);
-	return a.out_values != NULL ? launch_both<GS_PART_FAR, true>(e, a, small, large) : launch_both<GS_PART_FAR, false>(e, a, small, large);
+	return a.out_values != NULL ? launch_both<GS_PART_FAR, true>(e, a, small, large)
+								: launch_both<GS_PART_FAR, false>(e, a, small, large);
 }

@@ -81,7 +81,8 @@ gs_status gs_parts_sort(gs_cuda_engine *e, gs_part_words words, const gs_parts_a
  * begin at `least` and have `bits` more bits; 32: that is not known.
  */
 static __device__ __forceinline__ void
-gs_list_parts(const u32 *begin, u32 start, u32 least, u32 bits, u32 levels, u32 room, const gs_parts &parts, u32 *longest)
+gs_list_parts(const u32 *begin, u32 start, u32 least, u32 bits, u32 levels, u32 room, const gs_parts &parts,
+			  u32 *longest)
 {
 	__shared__ u32 crowd[GS_PART_BUCKETS / 32], listed[2], base[2];
 	const u32 d = threadIdx.x, warp = d / 32;
@@ -125,7 +126,8 @@ gs_list_parts(const u32 *begin, u32 start, u32 least, u32 bits, u32 levels, u32 
 	if (count == 0)
 		return;
 	least = bits < 32 ? least + (d << bits) : 0;
-	parts.list[large][base[large] + at] = {start + begin[d], count, least, bits < 32 ? least + ((1u << (bits + level)) - 1) : ~0u};
+	parts.list[large][base[large] + at] = {start + begin[d], count, least,
+										   bits < 32 ? least + ((1u << (bits + level)) - 1) : ~0u};
 }
 
 #endif

@@ -2,9 +2,9 @@
  * decode.cu: expands runs.
  *
  * 1. Lengths become starts: widened to 64 bits, then scanned (scan.cuh), in temporary memory.
- * 2. A block takes 4096 items of the output.  It searches the run that its first item lies in, marks in shared memory where
- *    further runs start (the last of several that start at one place, when some are empty), and a running maximum over the marks
- *    gives every item its run.
+ * 2. A block takes 4096 items of the output.  It searches the run that its first item lies in, marks in shared memory
+ *    where further runs start (the last of several that start at one place, when some are empty), and a running maximum
+ *    over the marks gives every item its run.
  *
  * Bytes per item: its size written; per run: length read, start written and read twice, value read.
  */
@@ -117,8 +117,8 @@ run(gs_cuda_engine *e, const gs_decode_request *r, u64 *starts)
 		blocks = 1; /* for the count */
 	if (blocks > 0x7fffffff)
 		return GS_TOO_BIG;
-	expand_kernel<<<(u32) blocks, THREADS, 0, e->stream>>>((const T *) r->values, (const L *) r->lengths, starts, r->runs,
-														   (T *) r->out, r->room, r->count);
+	expand_kernel<<<(u32) blocks, THREADS, 0, e->stream>>>((const T *) r->values, (const L *) r->lengths, starts,
+														   r->runs, (T *) r->out, r->room, r->count);
 	return gs_cuda_status(cudaGetLastError());
 }
 

@@ -44,7 +44,8 @@ tiles_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 
 	for (const gs_radix_shape &s : e->tuning->radix)
 	{
-		bool mine = s.bits == GS_KEY_BITS && s.value == (int) value_width && s.in == (key_bytes == 4 ? GS_KEYS4 : GS_KEYS8);
+		bool mine =
+			s.bits == GS_KEY_BITS && s.value == (int) value_width && s.in == (key_bytes == 4 ? GS_KEYS4 : GS_KEYS8);
 
 		if (key_bytes == 4 && value_width == 4)
 			mine = s.bits == GS_KEY_BITS && s.value == 0 && (s.in == GS_PAIRS4 || s.in == GS_KEYS8);
@@ -93,7 +94,8 @@ gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width,
  * Which passes there are to do, and from where to where: every other one into the output, the last one too; none if the
  * gate is shut.  Before a sample is taken: which leading digits come into question.
  */
-static __global__ void __launch_bounds__(1 << GS_KEY_BITS) road_kernel(gs_keys_plan plan, gs_road_stage stage, const u32 *gate)
+static __global__ void __launch_bounds__(1 << GS_KEY_BITS)
+road_kernel(gs_keys_plan plan, gs_road_stage stage, const u32 *gate)
 {
 	__shared__ u32 active[GS_PLACES];
 	gs_keys_road *road = plan.road;
@@ -114,7 +116,8 @@ static __global__ void __launch_bounds__(1 << GS_KEY_BITS) road_kernel(gs_keys_p
 	if (stage == GS_ROAD_SAMPLE)
 	{
 		for (u32 p = plan.digits, seen = 0; p-- > 0;)
-			if (active[p] && ++seen >= GS_LEADING_LEAST && seen < GS_LEADING_LEAST + GS_LEADING_CHOICES && seen + 1 < todo)
+			if (active[p] && ++seen >= GS_LEADING_LEAST && seen < GS_LEADING_LEAST + GS_LEADING_CHOICES &&
+				seen + 1 < todo)
 				road->shifts[seen - GS_LEADING_LEAST] = plan.at[p];
 		return;
 	}
@@ -195,8 +198,9 @@ static gs_status
 count_digits(const keys_sort *s, u32 first, const u32 *gate, u32 gate_open)
 {
 	const u32 digits = s->plan.digits - first;
-	gs_radix_counting c = {s->items->keys, s->items->n, {}, s->begin + s->plan.at[first], digits, {}, s->plan.counts + first * GS_PLACE, gate,
-						   gate_open};
+	gs_radix_counting c = {
+		s->items->keys, s->items->n, {}, s->begin + s->plan.at[first], digits, {}, s->plan.counts + first * GS_PLACE,
+		gate,			gate_open};
 
 	memcpy(c.widths, s->widths + first, digits * sizeof(u32));
 	return gs_radix_count_keys(s->e, s->items->key_bytes, s->plan.floats, c);
@@ -282,13 +286,14 @@ run_finish(const keys_sort *s, bool atomics)
 		a.gate = again;
 		GS_TRY(gs_radix_pass_keys(s->e, 4, 0, false, atomics, a));
 	}
-	GS_TRY(gs_keys_finish(s->e, s->plan, t, s->temp + (one_word(t) ? s->at.values : s->at.keys), s->temp + s->at.parts));
+	GS_TRY(
+		gs_keys_finish(s->e, s->plan, t, s->temp + (one_word(t) ? s->at.values : s->at.keys), s->temp + s->at.parts));
 	return gs_radix_clear(s->e, s->temp + s->at.counts, s->at.bases - s->at.counts, again, 1);
 }
 
 gs_status
-gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit, const gs_sort_items *items,
-				  void *temp)
+gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
+				  const gs_sort_items *items, void *temp)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	keys_sort s = {e, items, layout_of(e, items->key_bytes, items->value_width, items->n), (u8 *) temp};
@@ -310,7 +315,8 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 	s.plan.digits = gs_radix_digits(end_bit - begin_bit, GS_KEY_BITS, s.widths);
 	for (u32 p = 1; p < s.plan.digits; p++)
 		s.plan.at[p] = s.plan.at[p - 1] + s.widths[p - 1];
-	atomics = items->value_width == 0 && !s.plan.floats && begin_bit == 0 && end_bit == bits && gs_sort_atomics(e, items->n);
+	atomics =
+		items->value_width == 0 && !s.plan.floats && begin_bit == 0 && end_bit == bits && gs_sort_atomics(e, items->n);
 	leading = items->key_bytes == 8 && items->n >= GS_LEADING_ROWS && s.plan.digits > GS_LEADING_LEAST + 1;
 
 	GS_TRY(gs_cuda_status(cudaMemsetAsync(s.temp, 0, s.at.bases, e->stream)));

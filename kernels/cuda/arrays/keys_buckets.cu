@@ -4,8 +4,8 @@
  *
  * Keys that share 16 leading bits are a bucket: of 2^28 random keys, 4096.  After two stable passes buckets lie one
  * behind the other; where they begin is searched for, neighbouring ones become parts, and each part is put in order by
- * a block (bucket_sort.cu).  Each key is compared with its neighbour there, and with the bounds of its part's buckets, so
- * that the result is in order, or it is known that it is not.
+ * a block (bucket_sort.cu).  Each key is compared with its neighbour there, and with the bounds of its part's buckets,
+ * so that the result is in order, or it is known that it is not.
  *
  * Whether buckets are short, and keys in them far enough from each other, is estimated from a sample beforehand.  If
  * not, or if a bucket turns out to be too long, road->again becomes 1, and everything is done by all digits.
@@ -43,8 +43,8 @@ gs_keys_finish_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_s
 {
 	const u32 force = force_of(e);
 
-	return items->key_bytes == 4 && !plan.floats && (items->value_width == 0 || items->value_width == 4) && plan.mask == gs_mask(32) && force != 1 &&
-		   items->n >= (force != 0 ? GS_FINISH_FORCED : GS_FINISH_LEAST) &&
+	return items->key_bytes == 4 && !plan.floats && (items->value_width == 0 || items->value_width == 4) &&
+		   plan.mask == gs_mask(32) && force != 1 && items->n >= (force != 0 ? GS_FINISH_FORCED : GS_FINISH_LEAST) &&
 		   items->n + items->n / 8 <= (u64) gs_part_longest(e, words_of(e, items)) << BUCKET;
 }
 
@@ -106,7 +106,8 @@ static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_con
 	if (threadIdx.x != 0)
 		return;
 	__threadfence();
-	if (atomicAdd(&road->looked, 1) + 1 == gridDim.x && (atomicAdd(&road->crowd, 0) > a.most_crowd || atomicAdd(&road->close, 0) > a.most_close))
+	if (atomicAdd(&road->looked, 1) + 1 == gridDim.x &&
+		(atomicAdd(&road->crowd, 0) > a.most_crowd || atomicAdd(&road->close, 0) > a.most_close))
 		road->again = 1;
 }
 
@@ -115,11 +116,13 @@ gs_status
 gs_keys_finish_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, void *tables)
 {
 	const u64 n = items->n, sample = GS_SAMPLE;
-	const u64 crowd = gs_part_longest(e, words_of(e, items)) * sample / n * 7 / 8, close = GS_PART_CROWD * sample * sample / (2 * n);
+	const u64 crowd = gs_part_longest(e, words_of(e, items)) * sample / n * 7 / 8,
+			  close = GS_PART_CROWD * sample * sample / (2 * n);
 	sample_args a = {plan, (const u32 *) items->keys, (u32 *) tables, (u32 *) tables + (1 << BUCKET), 33 - gs_bits(n),
 					 words_of(e, items) != GS_PART_CODES, ~0u, ~0u};
 
-	static_assert(GS_FINISH_FORCED * sizeof(u32) >= (sizeof(u32) << BUCKET) + (sizeof(u32) << GS_SAMPLE_BITS), "tables lie where keys go later");
+	static_assert(GS_FINISH_FORCED * sizeof(u32) >= (sizeof(u32) << BUCKET) + (sizeof(u32) << GS_SAMPLE_BITS),
+				  "tables lie where keys go later");
 	if (force_of(e) != 3)
 	{
 		/* two keys of the sample to a bucket, on the average: some have 12 by chance */
@@ -127,7 +130,8 @@ gs_keys_finish_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort
 		/* pairs among all keys are more by (n / sample)^2; each makes two keys share their bin */
 		a.most_close = (u32) close;
 	}
-	GS_TRY(gs_cuda_status(cudaMemsetAsync(tables, 0, (sizeof(u32) << BUCKET) + (sizeof(u32) << GS_SAMPLE_BITS), e->stream)));
+	GS_TRY(gs_cuda_status(
+		cudaMemsetAsync(tables, 0, (sizeof(u32) << BUCKET) + (sizeof(u32) << GS_SAMPLE_BITS), e->stream)));
 	sample_kernel<<<GS_SAMPLE / THREADS, THREADS, 0, e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
@@ -194,12 +198,14 @@ gs_status
 gs_keys_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, const void *in, void *temp)
 {
 	const gs_part_words words = words_of(e, items);
-	const u32 room = gs_part_room(*e->tuning, words, false), longest = gs_part_longest(e, words), each = GS_PART_BUCKETS;
+	const u32 room = gs_part_room(*e->tuning, words, false), longest = gs_part_longest(e, words),
+			  each = GS_PART_BUCKETS;
 	const bool pairs = items->value_width != 0;
 	const gs_parts parts = {{(gs_part *) temp, (gs_part *) temp + (1 << BUCKET)}, plan.road->listed_parts};
 	const u32 levels = words == GS_PART_NEAR ? 32 - BUCKET - gs_part_place_bits(*e->tuning, words, false) : 8;
 	const buckets_args b = {plan, (const u32 *) in + pairs, pairs ? 2u : 1u, levels, room, longest, parts};
-	const gs_parts_args a = {in, items->out_keys, pairs ? items->out_values : NULL, plan.flip, plan.floats, parts, &plan.road->again};
+	const gs_parts_args a = {in,	items->out_keys,  pairs ? items->out_values : NULL, plan.flip, plan.floats,
+							 parts, &plan.road->again};
 	/* as many as there are buckets, and few large ones */
 	const u32 small = 1 << BUCKET, large = longest > room ? (u32) e->properties.multiProcessorCount : 0;
 

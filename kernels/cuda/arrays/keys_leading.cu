@@ -4,9 +4,9 @@
  * Of n random keys, the leading 40 bits tell nearly all apart, so that the passes over the other digits move everything
  * for nothing.  A sample of the keys says how many of them share their leading digits without being equal; where it is
  * at most one other key in eight, on the average, those digits do.  After their passes, which are stable, only groups
- * of the same leading digits can be out of
- * order.  One read lists the places where the order falls; of each group the first such place is kept, and the group sorted by
- * insertion.  A group of more than GROUP keys, or too long a list, has everything sorted again by all digits.
+ * of the same leading digits can be out of order.  One read lists the places where the order falls; of each group the
+ * first such place is kept, and the group sorted by insertion.  A group of more than GROUP keys, or too long a list,
+ * has everything sorted again by all digits.
  *
  * Bytes per item: a key read; little besides.  The sample and the list lie in memory that the passes do not need then.
  */
@@ -134,7 +134,8 @@ static __global__ void __launch_bounds__(THREADS) groups_kernel(gs_keys_plan pla
 
 /* Sorts the listed groups by insertion. */
 template <class V>
-static __global__ void __launch_bounds__(THREADS) groups_sort_kernel(gs_keys_plan plan, u64 *keys, V *values, const u32 *list)
+static __global__ void __launch_bounds__(THREADS)
+groups_sort_kernel(gs_keys_plan plan, u64 *keys, V *values, const u32 *list)
 {
 	u32 shift = plan.road->shift;
 

@@ -46,7 +46,8 @@ gs_cuda_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t 
 gs_status
 gs_cuda_merge_sort(gs_engine *engine, const gs_sort_items *items, void *temp)
 {
-	return gs_merge_sort_with((gs_cuda_engine *) engine, choose(engine, items->key_bytes, items->value_width), items, temp);
+	return gs_merge_sort_with((gs_cuda_engine *) engine, choose(engine, items->key_bytes, items->value_width), items,
+							  temp);
 }
 
 size_t
@@ -58,6 +59,6 @@ gs_cuda_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t 
 gs_status
 gs_cuda_merge_runs(gs_engine *engine, const gs_sort_items *items, const uint64_t *starts, uint64_t runs, void *temp)
 {
-	return gs_merge_runs_with((gs_cuda_engine *) engine, choose(engine, items->key_bytes, items->value_width), items, starts,
-							  runs, temp);
+	return gs_merge_runs_with((gs_cuda_engine *) engine, choose(engine, items->key_bytes, items->value_width), items,
+							  starts, runs, temp);
 }

@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(256) merge_look(const gs_merge_args a)
 			}
 		}
 
-		u32 mine = (__any_sync(GS_ALL_LANES, fall) ? GS_MERGE_FALL : 0) | (__any_sync(GS_ALL_LANES, rise) ? GS_MERGE_RISE : 0);
+		u32 mine =
+			(__any_sync(GS_ALL_LANES, fall) ? GS_MERGE_FALL : 0) | (__any_sync(GS_ALL_LANES, rise) ? GS_MERGE_RISE : 0);
 
 		if (lane_id() == 0 && (mine & ~before) != 0)
 			atomicOr(a.seen, mine);
@@ -87,7 +88,8 @@ __global__ void __launch_bounds__(256) merge_move(const gs_merge_args a)
 /* ---------------------------------------------------------------- tiles, sorted */
 
 template <int KEY, bool PLACES>
-__global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks) merge_blocks(const gs_merge_args a)
+__global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks)
+merge_blocks(const gs_merge_args a)
 {
 	constexpr int THREADS = gs_merge_here<KEY>::threads, ITEMS = gs_merge_here<KEY>::items;
 	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
@@ -440,12 +442,14 @@ copy_pieces(const gs_merge_args &a, const merge_pieces &p)
 			if (a.value_width == 8)
 				((u64 *) a.out_values)[to + i] = ((const u64 *) a.values)[from + i];
 			else
-				((u32 *) a.out_values)[to + i] = a.values != NULL ? ((const u32 *) a.values)[from + i] : (u32) (from + i);
+				((u32 *) a.out_values)[to + i] =
+					a.values != NULL ? ((const u32 *) a.values)[from + i] : (u32) (from + i);
 	}
 }
 
 template <int KEY, bool PLACES>
-__global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks) merge_runs(const gs_merge_args a)
+__global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks)
+merge_runs(const gs_merge_args a)
 {
 	constexpr int THREADS = gs_merge_here<KEY>::threads, ITEMS = gs_merge_here<KEY>::items;
 	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
@@ -542,7 +546,8 @@ gs_merge_kernels_of(bool places)
 {
 	if constexpr (KEY <= 8)
 		if (!places)
-			return {merge_look<KEY>, merge_move<KEY>, merge_blocks<KEY, false>, merge_cuts<KEY>, merge_runs<KEY, false>, {}};
+			return {merge_look<KEY>, merge_move<KEY>,		 merge_blocks<KEY, false>,
+					merge_cuts<KEY>, merge_runs<KEY, false>, {}};
 	return {merge_look<KEY>, merge_move<KEY>, merge_blocks<KEY, true>, merge_cuts<KEY>, merge_runs<KEY, true>, {}};
 }
 

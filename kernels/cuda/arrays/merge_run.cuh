@@ -73,7 +73,8 @@ gs_merge_launch(gs_cuda_engine *e, void (*kernel)(const gs_merge_args), const gs
 	if (blocks > 0x7fffffff)
 		return GS_TOO_BIG;
 	if (shared > 0)
-		GS_TRY(gs_cuda_status(cudaFuncSetAttribute((const void *) kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared)));
+		GS_TRY(gs_cuda_status(
+			cudaFuncSetAttribute((const void *) kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared)));
 	return gs_cuda_status(
 		cudaLaunchKernel((const void *) kernel, dim3((u32) blocks), dim3(threads), list, shared, e->stream));
 }
@@ -251,12 +252,13 @@ gs_merge_runs_temp(const gs_merge_kernels &k, size_t key, size_t value_width, u6
 }
 
 static inline gs_status
-gs_merge_runs_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_items *items, const u64 *starts, u64 runs,
-				   void *temp)
+gs_merge_runs_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_items *items, const u64 *starts,
+				   u64 runs, void *temp)
 {
 	const size_t key = items->key_bytes;
 	u64 some = 0, cuts = (items->n / gs_merge_tile_items(k, GS_MERGE_WAYS) + 1) * GS_MERGE_WAYS + runs;
-	gs_merge_temp t = gs_merge_layout(temp, key, items->value_width, gs_merge_passes(runs).passes > 1 ? items->n : 0, cuts, 0);
+	gs_merge_temp t =
+		gs_merge_layout(temp, key, items->value_width, gs_merge_passes(runs).passes > 1 ? items->n : 0, cuts, 0);
 
 	for (u64 r = 0; r < runs; r++)
 		some += starts[r] != starts[r + 1];

@@ -43,7 +43,8 @@ store_count(void *to, u64 i, u64 x, u32 wide)
 }
 
 template <int BYTES, bool LONG, class SHAPE>
-__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) runs_kernel(const __grid_constant__ gs_runs_args a)
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
+runs_kernel(const __grid_constant__ gs_runs_args a)
 {
 	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
 	typedef typename item_of<BYTES>::type T;
@@ -59,7 +60,8 @@ __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) ru
 	__shared__ u32 open[GS_SLOTS][2];	  /* a run goes on into the tile, out of the tile */
 	__shared__ run_state whole[GS_SLOTS], before[GS_SLOTS];
 	constexpr u32 ROOM = (LONG ? 2 : 1) * TILE + 8; /* where runs begin in a tile, then (LONG) where they end */
-	static_assert(GS_LEAST_STAGES * PITCH + (GS_DEPTH + 1) * ROOM * sizeof(u16) < gs_ring_room(SHAPE::shared), "the least stages fit");
+	static_assert(GS_LEAST_STAGES * PITCH + (GS_DEPTH + 1) * ROOM * sizeof(u16) < gs_ring_room(SHAPE::shared),
+				  "the least stages fit");
 	u16 *const places = (u16 *) (buffers + a.sweep.stages * PITCH);
 
 	const u32 thread = threadIdx.x, warp = thread / 32;
@@ -122,7 +124,8 @@ __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) ru
 		};
 
 		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			run_state s = look_back(a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 2 <= TILE, reduce);
+			run_state s =
+				look_back(a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 2 <= TILE, reduce);
 
 			if (lane_id() == 0)
 			{

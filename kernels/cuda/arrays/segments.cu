@@ -1,14 +1,15 @@
 /*
  * segments.cu: gs_sort_segments: segments sorted each for itself, in three ways by their length.
  *
- *   up to 4096 items   in registers, by a thread, some lanes or some warps (segments_small.cu); classes by powers of two
+ *   up to 4096 items   in registers, by a thread, some lanes or some warps (segments_small.cu); classes by
+ *                      powers of two
  *   up to 2^24         all of them together, digit by digit (segments_large.cu, radix/pass.cuh)
  *   more               one after the other, as gs_sort does (keys.cu)
  *
  * One kernel puts the segments into classes; the host waits for their numbers, so that classes without segments cost
- * nothing.  Large segments make it wait once more, for the bits in which keys differ, and at the end if it has to be seen that they are in order.
- * Bytes per item: key and value read once and written once up to 4096 items; else a key read more, and both twice per
- * pass.
+ * nothing.  Large segments make it wait once more, for the bits in which keys differ, and at the end if it has to be
+ * seen that they are in order.  Bytes per item: key and value read once and written once up to 4096 items; else a key
+ * read more, and both twice per pass.
  */
 #include "segments.cuh"
 
@@ -128,7 +129,8 @@ gs_cuda_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, 
 /* ---------------------------------------------------------------- the call */
 
 static gs_status
-sort_giants(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const gs_segments_found *found, void *temp)
+sort_giants(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const gs_segments_found *found,
+			void *temp)
 {
 	for (u32 g = 0; g < found->count[GS_SEG_GIANT_CLASS]; g++)
 	{
@@ -149,8 +151,8 @@ sort_giants(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *item
 }
 
 gs_status
-gs_cuda_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const uint64_t *starts, uint64_t segments,
-				 void *temp)
+gs_cuda_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const uint64_t *starts,
+				 uint64_t segments, void *temp)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	const segments_layout l = layout_of(engine, key, items->value_width, items->n, segments);

@@ -101,8 +101,8 @@ gs_leading_shift(u64 varying, u32 digits)
 
 u32 gs_segments_tile(const gs_cuda_engine *e, size_t key_bytes, size_t value_width);
 size_t gs_segments_large_temp(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n);
-gs_status gs_segments_large(gs_cuda_engine *e, const gs_segments_args &a, u64 n, const gs_segment *list, gs_segments_found *known,
-							gs_segments_found *found, void *temp);
+gs_status gs_segments_large(gs_cuda_engine *e, const gs_segments_args &a, u64 n, const gs_segment *list,
+							gs_segments_found *known, gs_segments_found *found, void *temp);
 gs_status gs_segments_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables);
 u32 gs_segments_leading(const gs_segments_found *known);
 gs_status gs_segments_ties(gs_cuda_engine *e, const gs_segments_work &w, u32 shift);
@@ -110,6 +110,7 @@ size_t gs_segments_parts_bytes(size_t key_bytes, size_t value_width, u64 n);
 void gs_segments_parts_at(gs_segments_work *w, void *memory, u64 n);
 gs_status gs_segments_parts(gs_cuda_engine *e, const gs_segments_work &w);
 bool gs_segments_finishes(const gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known);
-gs_status gs_segments_finish(gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known, const void *in);
+gs_status gs_segments_finish(gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known,
+							 const void *in);
 
 #endif

@@ -27,7 +27,8 @@ parts_of(const gs_segments_work &w)
 /* ---------------------------------------------------------------- parts */
 
 /* Lists a segment's parts. */
-static __global__ void __launch_bounds__(GS_PART_BUCKETS) list_parts_kernel(const __grid_constant__ gs_segments_work w, gs_parts parts, u32 room)
+static __global__ void __launch_bounds__(GS_PART_BUCKETS)
+list_parts_kernel(const __grid_constant__ gs_segments_work w, gs_parts parts, u32 room)
 {
 	__shared__ u32 begin[GS_PART_BUCKETS + 1];
 	const u32 shift = gs_leading_shift(w.found->varying, 1), d = threadIdx.x;
@@ -77,7 +78,8 @@ gs_segments_parts_at(gs_segments_work *w, void *memory, u64 n)
 gs_status
 gs_segments_parts(gs_cuda_engine *e, const gs_segments_work &w)
 {
-	list_parts_kernel<<<w.segments, GS_PART_BUCKETS, 0, e->stream>>>(w, parts_of(w), gs_part_room(*e->tuning, words_of(w.a), false));
+	list_parts_kernel<<<w.segments, GS_PART_BUCKETS, 0, e->stream>>>(w, parts_of(w),
+																	 gs_part_room(*e->tuning, words_of(w.a), false));
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -89,14 +91,16 @@ gs_segments_finishes(const gs_cuda_engine *e, const gs_segments_work &w, const g
 
 	/* pairs among all keys are more by (items / sample)^2; each makes two keys share their bin */
 	return known->parts[0] + known->parts[1] != 0 && known->longest <= gs_part_longest(e, words_of(w.a)) &&
-		   (known->items < GS_SEG_LEADING_ITEMS || known->crowded * 2ull * known->items <= GS_PART_CROWD * sample * sample);
+		   (known->items < GS_SEG_LEADING_ITEMS ||
+			known->crowded * 2ull * known->items <= GS_PART_CROWD * sample * sample);
 }
 
 /* Puts the parts in order, from `in`, where a pass has left their items. */
 gs_status
 gs_segments_finish(gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known, const void *in)
 {
-	const gs_parts_args a = {in, w.a.out_keys, w.a.value_bytes != 0 ? w.a.out_values : NULL, w.a.flip, w.a.floats != 0, parts_of(w), NULL};
+	const gs_parts_args a = {
+		in, w.a.out_keys, w.a.value_bytes != 0 ? w.a.out_values : NULL, w.a.flip, w.a.floats != 0, parts_of(w), NULL};
 
 	return gs_parts_sort(e, words_of(w.a), a, known->parts[0], known->parts[1]);
 }

@@ -3,8 +3,9 @@
  *
  * Every segment is cut into tiles of its own, listed in a table.  One read counts all digits of every segment, and the
  * bits in which its keys differ; a sample says how many leading digits will do (segments_leading.cu).  The host waits
- * for both.  Then each digit is one pass of radix/pass.cuh over the tiles of all segments; digits in which no segment's keys
- * differ have none.  If the result is found out of order, everything is done again with all digits, ranked by ballots.
+ * for both.  Then each digit is one pass of radix/pass.cuh over the tiles of all segments; digits in which no segment's
+ * keys differ have none.  If the result is found out of order, everything is done again with all digits, ranked by
+ * ballots.
  *
  * Bytes per item: a key read for the counts; per pass key and value read and written; after leading digits a key read
  * again.  Pairs of 4 and 4 bytes go as one word between the first pass and the last.
@@ -31,7 +32,8 @@ tiles_alike(const gs_tuning &t)
 	return tile(GS_PAIRS4, false) == tile(GS_KEYS8, false);
 }
 
-static_assert(tiles_alike(gs_sm_75) && tiles_alike(gs_sm_80) && tiles_alike(gs_sm_86) && tiles_alike(gs_sm_90), "see above");
+static_assert(tiles_alike(gs_sm_75) && tiles_alike(gs_sm_80) && tiles_alike(gs_sm_86) && tiles_alike(gs_sm_90),
+			  "see above");
 
 u32
 gs_segments_tile(const gs_cuda_engine *e, size_t key_bytes, size_t value_width)
@@ -187,7 +189,8 @@ look(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_fou
 	/* eight blocks to a multiprocessor, so that none is waited for long */
 	const u32 each = w.tiles / (8 * (u32) e->properties.multiProcessorCount) + 1, blocks = (w.tiles + each - 1) / each;
 
-	GS_TRY(gs_cuda_status(cudaMemsetAsync(w.counts, 0, (size_t) w.segments * w.a.key_bytes * BINS * sizeof(u32), e->stream)));
+	GS_TRY(gs_cuda_status(
+		cudaMemsetAsync(w.counts, 0, (size_t) w.segments * w.a.key_bytes * BINS * sizeof(u32), e->stream)));
 	if (w.a.key_bytes == 4)
 		count_kernel<u32><<<blocks, THREADS, 0, e->stream>>>(w, each);
 	else
@@ -198,7 +201,8 @@ look(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_fou
 		GS_TRY(gs_segments_parts(e, w));
 	if (known->items >= GS_SEG_LEADING_ITEMS)
 		GS_TRY(gs_segments_sample(e, w, tables));
-	GS_TRY(gs_cuda_status(cudaMemcpyAsync(known, w.found, offsetof(gs_segments_found, giants), cudaMemcpyDeviceToHost, e->stream)));
+	GS_TRY(gs_cuda_status(
+		cudaMemcpyAsync(known, w.found, offsetof(gs_segments_found, giants), cudaMemcpyDeviceToHost, e->stream)));
 	return gs_cuda_status(cudaStreamSynchronize(e->stream));
 }
 
@@ -207,8 +211,8 @@ look(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_fou
  * order.  finish: one pass, to temporary memory, where parts are put in order from.
  */
 static gs_status
-run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, u8 *temp, u64 varying, u32 lowest, bool atomics, bool finish,
-		   u32 *wrong)
+run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, u8 *temp, u64 varying, u32 lowest,
+		   bool atomics, bool finish, u32 *wrong)
 {
 	const bool words = one_word(w.a.key_bytes, w.a.value_bytes);
 	const void *keys = w.a.keys, *values = w.a.values;
@@ -221,7 +225,8 @@ run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, 
 		place[passes++] = 0; /* all keys are equal: one pass copies them */
 	for (u32 p = 0; p < passes; p++)
 	{
-		const bool first = p == 0, last = p + 1 == passes && !finish, out = words ? last : (passes - p) % 2 == 1 && !finish;
+		const bool first = p == 0, last = p + 1 == passes && !finish,
+				   out = words ? last : (passes - p) % 2 == 1 && !finish;
 		gs_radix_args a = {};
 
 		a.shift = BITS * place[p];
@@ -242,7 +247,8 @@ run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, 
 		a.values = values;
 		a.out = out ? w.a.out_keys : temp + (words && p % 2 ? l.values : l.keys);
 		a.out_values = out ? w.a.out_values : temp + l.values;
-		GS_TRY(gs_cuda_status(cudaMemsetAsync(temp + l.ticket, 0, l.status - l.ticket + (size_t) w.tiles * BINS * sizeof(u32), e->stream)));
+		GS_TRY(gs_cuda_status(cudaMemsetAsync(temp + l.ticket, 0,
+											  l.status - l.ticket + (size_t) w.tiles * BINS * sizeof(u32), e->stream)));
 		if (words)
 			GS_TRY(gs_radix_pass_segments_pairs(e, w.a.floats, first, last, a));
 		else
@@ -254,13 +260,20 @@ run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, 
 }
 
 gs_status
-gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const gs_segment *list, gs_segments_found *known,
-				  gs_segments_found *found, void *temp)
+gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const gs_segment *list,
+				  gs_segments_found *known, gs_segments_found *found, void *temp)
 {
 	const large_layout l = layout_of(e, args.key_bytes, args.value_bytes, n);
 	u8 *t = (u8 *) temp;
-	gs_segments_work w = {args, list, found, known->count[GS_SEG_LARGE_CLASS], (u32) (known->large >> 32),
-						  gs_segments_tile(e, args.key_bytes, args.value_bytes), (gs_radix_tile *) (t + l.table), (u32 *) (t + l.counts), {}};
+	gs_segments_work w = {args,
+						  list,
+						  found,
+						  known->count[GS_SEG_LARGE_CLASS],
+						  (u32) (known->large >> 32),
+						  gs_segments_tile(e, args.key_bytes, args.value_bytes),
+						  (gs_radix_tile *) (t + l.table),
+						  (u32 *) (t + l.counts),
+						  {}};
 	bool atomics, finish;
 	u32 shift;
 
@@ -272,14 +285,16 @@ gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const 
 	shift = finish ? gs_leading_shift(known->varying, 1) : gs_segments_leading(known);
 	/* by atomics equal keys lose their order, which shows in those of floats alone: 0 and -0 */
 	atomics = args.value_bytes == 0 && !args.floats && gs_sort_atomics(e, known->items);
-	GS_TRY(run_passes(e, w, l, t, known->varying, shift / BITS, atomics, finish, atomics && shift == 0 ? &found->again : NULL));
+	GS_TRY(run_passes(e, w, l, t, known->varying, shift / BITS, atomics, finish,
+					  atomics && shift == 0 ? &found->again : NULL));
 	if (finish)
 		GS_TRY(gs_segments_finish(e, w, known, t + l.keys));
 	else if (shift != 0)
 		GS_TRY(gs_segments_ties(e, w, shift));
 	if (finish || (shift == 0 && !atomics))
 		return GS_OK;
-	GS_TRY(gs_cuda_status(cudaMemcpyAsync(&known->again, &found->again, sizeof(u32), cudaMemcpyDeviceToHost, e->stream)));
+	GS_TRY(
+		gs_cuda_status(cudaMemcpyAsync(&known->again, &found->again, sizeof(u32), cudaMemcpyDeviceToHost, e->stream)));
 	GS_TRY(gs_cuda_status(cudaStreamSynchronize(e->stream)));
 	return known->again ? run_passes(e, w, l, t, known->varying, 0, false, false, NULL) : GS_OK;
 }

@@ -41,11 +41,12 @@ bin_shift(const gs_segments_work &w, const gs_radix_tile &tile, u32 code, u32 sh
 /*
  * Every thread notes one key in a table per choice of leading digits, and counts if it finds there another one of its
  * segment with the
- * same.  Beside that, in a table of places and codes, keys are counted that would meet in a bin of a bucket: different ones, or any that have
- * to keep their order.
+ * same.  Beside that, in a table of places and codes, keys are counted that would meet in a bin of a bucket: different
+ * ones, or any that have to keep their order.
  */
 template <class K>
-static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__ gs_segments_work w, unsigned long long *tables)
+static __global__ void __launch_bounds__(THREADS)
+sample_kernel(const __grid_constant__ gs_segments_work w, unsigned long long *tables)
 {
 	/* at random, keys that lie close together too: of an input in some order these are the ones that are alike */
 	const u64 random = gs_scramble(blockIdx.x * THREADS + threadIdx.x + 1);
@@ -76,12 +77,13 @@ static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_con
 		{
 			const u32 shift = bin_shift(w, tile, (u32) code, digit), at = tile.start + place;
 			const u64 slot = gs_scramble((code >> shift) + tag) >> (64 - SLOT_BITS);
-			const u64 other = atomicExch(tables + ((u64) GS_SEG_LEADING_CHOICES << SLOT_BITS) + slot, (unsigned long long) at << 32 | code);
+			const u64 other = atomicExch(tables + ((u64) GS_SEG_LEADING_CHOICES << SLOT_BITS) + slot,
+										 (unsigned long long) at << 32 | code);
 			const u32 other_at = (u32) (other >> 32), other_code = (u32) other;
 
 			/* of this segment, and not the same key again */
-			if (other != 0 && other_at - begin < w.list[tile.segment].n && other_at != at && other_code >> shift == code >> shift &&
-				(w.a.floats || w.a.value_bytes != 0 || other_code != code))
+			if (other != 0 && other_at - begin < w.list[tile.segment].n && other_at != at &&
+				other_code >> shift == code >> shift && (w.a.floats || w.a.value_bytes != 0 || other_code != code))
 				atomicAdd(&w.found->crowded, 1);
 		}
 	}
@@ -152,7 +154,8 @@ sort_group(const gs_segments_args &a, K *keys, K *out_keys, V *values, u32 n)
 }
 
 template <class K, class V>
-static __global__ void __launch_bounds__(THREADS) ties_kernel(const __grid_constant__ gs_segments_work w, u32 shift, u32 parts)
+static __global__ void __launch_bounds__(THREADS)
+ties_kernel(const __grid_constant__ gs_segments_work w, u32 shift, u32 parts)
 {
 	__shared__ K keys[PART + 2 * GROUP];
 	__shared__ u32 list[PART / 2 + GROUP]; /* groups: place in `keys`, and above 16 bits their length */
@@ -220,8 +223,9 @@ gs_status
 gs_segments_ties(gs_cuda_engine *e, const gs_segments_work &w, u32 shift)
 {
 	const u32 parts = (w.tile + PART - 1) / PART;
-	void (*const kernel)(gs_segments_work, u32, u32) = w.a.key_bytes == 4 ? (w.a.value_bytes == 8 ? ties_kernel<u32, u64> : ties_kernel<u32, u32>)
-																		   : (w.a.value_bytes == 8 ? ties_kernel<u64, u64> : ties_kernel<u64, u32>);
+	void (*const kernel)(gs_segments_work, u32, u32) =
+		w.a.key_bytes == 4 ? (w.a.value_bytes == 8 ? ties_kernel<u32, u64> : ties_kernel<u32, u32>)
+						   : (w.a.value_bytes == 8 ? ties_kernel<u64, u64> : ties_kernel<u64, u32>);
 
 	kernel<<<w.tiles * parts, THREADS, 0, e->stream>>>(w, shift, parts);
 	return gs_cuda_status(cudaGetLastError());

@@ -54,8 +54,16 @@ struct item12
 	}
 };
 
-static __device__ __forceinline__ item4 from_lane(item4 i, u32 mask) { return {__shfl_xor_sync(GS_ALL_LANES, i.x, mask)}; }
-static __device__ __forceinline__ item8 from_lane(item8 i, u32 mask) { return {__shfl_xor_sync(GS_ALL_LANES, i.x, mask)}; }
+static __device__ __forceinline__ item4
+from_lane(item4 i, u32 mask)
+{
+	return {__shfl_xor_sync(GS_ALL_LANES, i.x, mask)};
+}
+static __device__ __forceinline__ item8
+from_lane(item8 i, u32 mask)
+{
+	return {__shfl_xor_sync(GS_ALL_LANES, i.x, mask)};
+}
 static __device__ __forceinline__ item12
 from_lane(item12 i, u32 mask)
 {
@@ -296,7 +304,11 @@ put_item(const item12 &i, const gs_segments_args &a, u64 at, u64 to)
 static __device__ __forceinline__ item4 item_from(item4, u32 code, u32) { return {code}; }
 static __device__ __forceinline__ item8 item_from(item8, u64 code, u32) { return {code}; }
 static __device__ __forceinline__ item8 item_from(item8, u32 code, u32 place) { return {(u64) code << 32 | place}; }
-static __device__ __forceinline__ item12 item_from(item12, u64 code, u32 place) { return {place, (u32) code, (u32) (code >> 32)}; }
+static __device__ __forceinline__ item12
+item_from(item12, u64 code, u32 place)
+{
+	return {place, (u32) code, (u32) (code >> 32)};
+}
 static __device__ __forceinline__ u32 place_of(const item4 &) { return 0; }
 static __device__ __forceinline__ u32 place_of(const item8 &i) { return (u32) i.x; }
 static __device__ __forceinline__ u32 place_of(const item12 &i) { return i.place; }
@@ -322,7 +334,8 @@ sort_tiny(const gs_segments_args &a, u64 at, u32 n, bool staged, K *keys, u16 *o
 	{
 		x[k] = T::last();
 		if ((u32) k < n)
-			x[k] = item_from(T(), gs_key_code(staged ? keys[spread(offset + k)] : ((const K *) a.keys)[at + k], a), (u32) k);
+			x[k] = item_from(T(), gs_key_code(staged ? keys[spread(offset + k)] : ((const K *) a.keys)[at + k], a),
+							 (u32) k);
 	}
 	sort_own(x);
 #pragma unroll
@@ -388,7 +401,8 @@ static __global__ void __launch_bounds__(TINY_BLOCK) tiny_kernel(const __grid_co
 
 /* Segments of one warp, or of some lanes of it; several to a block. */
 template <class T, int K, int LANES>
-static __global__ void __launch_bounds__(128) warp_kernel(const __grid_constant__ gs_segments_args a, const u32 *list, u64 count)
+static __global__ void __launch_bounds__(128)
+warp_kernel(const __grid_constant__ gs_segments_args a, const u32 *list, u64 count)
 {
 	constexpr u32 SIZE = K * LANES;
 	__shared__ T memory[128 / LANES * (SIZE + SIZE / 16)];
@@ -432,7 +446,8 @@ static __global__ void __launch_bounds__(128) warp_kernel(const __grid_constant_
 
 /* Segments of a block of some warps. */
 template <class T, int K, int WARPS>
-static __global__ void __launch_bounds__(32 * WARPS) block_kernel(const __grid_constant__ gs_segments_args a, const u32 *list)
+static __global__ void __launch_bounds__(32 * WARPS)
+block_kernel(const __grid_constant__ gs_segments_args a, const u32 *list)
 {
 	constexpr u32 THREADS = 32 * WARPS, SIZE = K * THREADS;
 	extern __shared__ __align__(128) u8 memory[];

@@ -19,8 +19,8 @@ gs_status gs_cuda_segments(gs_engine *engine, gs_type key, bool desc, const gs_s
 
 /* topk.cu */
 size_t gs_cuda_top_k_temp(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k);
-gs_status gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out, void *temp,
-						size_t temp_bytes);
+gs_status gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out,
+						void *temp, size_t temp_bytes);
 
 /* ---------------------------------------------------------------- merge.cu */
 

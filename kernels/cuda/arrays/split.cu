@@ -133,7 +133,8 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 	u8 *const label_of = shared + TILE * sizeof(T);
 	__shared__ u32 counts[WARPS][256]; /* then: where in the tile the warp's items of a label begin */
 	__shared__ u32 totals[WARPS], tile_;
-	__shared__ u64 place[256]; /* where in the output the tile's items of a label would begin if the tile had only those */
+	/* where in the output the tile's items of a label would begin if the tile had only those */
+	__shared__ u64 place[256];
 	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
 
 	for (u32 i = thread; i < WARPS * 256; i += THREADS)
@@ -250,8 +251,8 @@ run(gs_cuda_engine *e, split_args &a)
 
 	if (status != GS_OK)
 		return status;
-	return gs_cuda_status(cudaLaunchKernel((const void *) split_kernel<T>, dim3(a.sweep.tiles), dim3(THREADS), list, shared,
-										   e->stream));
+	return gs_cuda_status(
+		cudaLaunchKernel((const void *) split_kernel<T>, dim3(a.sweep.tiles), dim3(THREADS), list, shared, e->stream));
 }
 
 gs_status
@@ -259,7 +260,8 @@ gs_cuda_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *la
 			  uint64_t *starts, void *temp)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
-	u64 tile = THREADS * items_of(*e->tuning, gs_type_width(type)), tiles = (n + tile - 1) / tile, *counts = (u64 *) ((u8 *) temp + GS_TEMP_HEAD);
+	u64 tile = THREADS * items_of(*e->tuning, gs_type_width(type)), tiles = (n + tile - 1) / tile,
+		*counts = (u64 *) ((u8 *) temp + GS_TEMP_HEAD);
 	u32 blocks = 8 * e->properties.multiProcessorCount;
 	split_args a = {};
 	gs_status status;

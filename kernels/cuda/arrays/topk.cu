@@ -1,16 +1,8 @@
 /*
  * topk.cu: the first k rows of an order without making the rest of it.
  *
- * Keys of at most 64 bits are numbers, made on the way.  A random sample, sorted, gives a threshold that somewhat more
- * than k rows should not exceed.  One read of the columns lists the rows below it and counts those that are equal to
- * it, by chunk.  If k rows or more but not too many are below, or the k-th is among the equal ones, that was it; else
- * the threshold moves, by another one of the sample, at last by halves, so that it ends for every input.  The list is
- * sorted by number and row; of the equal rows the first are taken, in order, from the chunks that have them.
- *
- * Longer keys, strings, few rows, and a k that is a large part of the rows: a whole order, and its begin.
- * Bytes per row: the columns' widths, once unless the sample misleads; with NULLs in 64-bit columns, or columns of more
- * than 64 bits that may take fewer, once more to look at them.  The call waits for the count, and for what the look
- * finds.  Threshold by sampling: Floyd and Rivest, Expected Time Bounds for Selection, CACM 1975.
+ * A random sample gives a threshold, and one read of the columns lists the rows below it (README.md).  The call waits
+ * for the count, and for the columns' statistics.
  */
 #include "../order/fields.cuh"
 #include "sort_ops.cuh"
@@ -59,7 +51,8 @@ code_of(const topk_args &a, u32 row)
 static __global__ void
 sample_kernel(const __grid_constant__ topk_args a, u64 *sample, u32 round)
 {
-	const u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x, z = gs_scramble((i + SAMPLE * round + 1) * 0x9e3779b97f4a7c15ull);
+	const u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x,
+			  z = gs_scramble((i + SAMPLE * round + 1) * 0x9e3779b97f4a7c15ull);
 
 	if (i < SAMPLE)
 		sample[i] = code_of(a, (u32) __umul64hi(z, a.n));
@@ -102,11 +95,13 @@ list(const topk_args &a, topk_list &l, const u64 (&code)[N], const u64 (&row)[N]
 	{
 		at = atomicAdd(&l.count, total);
 		if (at + total > LISTED)
-			far = atomicAdd((unsigned long long *) &a.state->listed, (unsigned long long) (at + total - max(at, LISTED)));
+			far =
+				atomicAdd((unsigned long long *) &a.state->listed, (unsigned long long) (at + total - max(at, LISTED)));
 	}
 	at = __shfl_sync(GS_ALL_LANES, at, 0);
 	if (at + total > LISTED)
-		far = __shfl_sync(GS_ALL_LANES, far, 0) - max(at, LISTED); /* where what is far begins, less its place in the list */
+		/* where what is far begins, less its place in the list */
+		far = __shfl_sync(GS_ALL_LANES, far, 0) - max(at, LISTED);
 	at += upto - mine;
 #pragma unroll
 	for (int i = 0; i < N; i++)
@@ -193,7 +188,9 @@ static __global__ void __launch_bounds__(THREADS) filter_fields_kernel(const __g
 }
 
 /* One column without NULLs, 16 bytes at a time, four loads under way; its begin is aligned to them. */
-template <class T> static __global__ void __launch_bounds__(THREADS) filter_column_kernel(const __grid_constant__ topk_args a)
+template <class T>
+static __global__ void __launch_bounds__(THREADS)
+filter_column_kernel(const __grid_constant__ topk_args a)
 {
 	__shared__ topk_list l;
 	constexpr u32 VECTOR = 16 / sizeof(T), BATCH = 4, STEP = THREADS * VECTOR;
@@ -298,7 +295,8 @@ static __global__ void __launch_bounds__(1024) before_kernel(u32 *equal, u64 chu
 }
 
 /* The first rows that are equal to the threshold, in order: a block takes a chunk with some of them. */
-static __global__ void __launch_bounds__(THREADS) equal_rows_kernel(const __grid_constant__ topk_args a, u32 wanted, u32 *out)
+static __global__ void __launch_bounds__(THREADS)
+equal_rows_kernel(const __grid_constant__ topk_args a, u32 wanted, u32 *out)
 {
 	__shared__ u32 sums[THREADS / 32];
 	const u64 chunks = (a.n + CHUNK_ROWS - 1) / CHUNK_ROWS, threshold = a.state->threshold;
@@ -319,7 +317,8 @@ static __global__ void __launch_bounds__(THREADS) equal_rows_kernel(const __grid
 			__syncthreads();
 			y = warp_inclusive(lane < THREADS / 32 ? sums[lane] : 0);
 
-			u32 place = at + (warp ? __shfl_sync(GS_ALL_LANES, y, (warp + 31) & 31) : 0) + __popc(votes & lanes_below());
+			u32 place =
+				at + (warp ? __shfl_sync(GS_ALL_LANES, y, (warp + 31) & 31) : 0) + __popc(votes & lanes_below());
 
 			if (found && place < end)
 				out[place] = (u32) row;
@@ -383,7 +382,8 @@ layout_of(const gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 r
 	size_t whole = gs_round256(rows * 4) + order_room(e, rows);
 
 	l.room = k + k / 4 + 65536;
-	l.head = 4096 + gs_round256(3 * MOST_COLUMNS * sizeof(gs_dev_field)) + gs_round256(2 * MOST_COLUMNS * sizeof(gs_look));
+	l.head =
+		4096 + gs_round256(3 * MOST_COLUMNS * sizeof(gs_dev_field)) + gs_round256(2 * MOST_COLUMNS * sizeof(gs_look));
 	l.sample = SAMPLE * 8;
 	l.codes = gs_round256(l.room * 8);
 	l.rows = gs_round256(l.room * 4);
@@ -404,7 +404,8 @@ gs_cuda_top_k_temp(gs_engine *engine, const gs_column *columns, u32 ncolumns, u6
 
 /* An order of columns in memory that is large enough. */
 static gs_status
-order_columns(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, u32 *order, void *temp, size_t temp_bytes)
+order_columns(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, u32 *order, void *temp,
+			  size_t temp_bytes)
 {
 	const gs_engine_ops *ops = e->head.ops;
 	gs_plan *plan;
@@ -418,7 +419,8 @@ order_columns(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 row
 }
 
 static gs_status
-whole_order(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out, void *temp, size_t temp_bytes)
+whole_order(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out, void *temp,
+			size_t temp_bytes)
 {
 	u32 *order = (u32 *) temp;
 	size_t used = gs_round256(rows * 4);
@@ -432,8 +434,8 @@ whole_order(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows,
 
 /* The key's fields: from the types alone where that gives at most 64 bits, else after a look. */
 static gs_status
-fields_of(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, gs_look *looks, gs_dev_field *fields, u32 *nfields,
-		  u32 *bits)
+fields_of(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, gs_look *looks, gs_dev_field *fields,
+		  u32 *nfields, u32 *bits)
 {
 	gs_look known[2 * MOST_COLUMNS] = {};
 	u32 n = 0, sum = 0;
@@ -480,8 +482,8 @@ filter(gs_cuda_engine *e, const topk_args &a, bool wide, topk_state *found)
 
 	GS_TRY(gs_cuda_status(cudaMemsetAsync(a.equal, 0, chunks * 4, e->stream)));
 	GS_TRY(gs_cuda_blocks(e, kernel, THREADS, 0, &blocks));
-	GS_TRY(gs_cuda_status(cudaLaunchKernel(kernel, dim3((u32) (chunks < (u64) blocks ? chunks : blocks)), dim3(THREADS), list, 0,
-										   e->stream)));
+	GS_TRY(gs_cuda_status(cudaLaunchKernel(kernel, dim3((u32) (chunks < (u64) blocks ? chunks : blocks)), dim3(THREADS),
+										   list, 0, e->stream)));
 	GS_TRY(gs_cuda_status(cudaMemcpyAsync(sort->host, a.state, sizeof(*found), cudaMemcpyDeviceToHost, e->stream)));
 	GS_TRY(gs_cuda_status(cudaStreamSynchronize(e->stream)));
 	*found = *(const topk_state *) sort->host;
@@ -500,7 +502,8 @@ search(gs_cuda_engine *e, const topk_args &a, u64 k, bool wide, const u64 *sampl
 	{
 		bool by_sample = round < 4 && rank < SAMPLE;
 
-		threshold_kernel<<<1, 1, 0, e->stream>>>(a.state, by_sample ? sample : NULL, order, (u32) rank, low + (high - low) / 2);
+		threshold_kernel<<<1, 1, 0, e->stream>>>(a.state, by_sample ? sample : NULL, order, (u32) rank,
+												 low + (high - low) / 2);
 		GS_TRY(gs_cuda_status(cudaGetLastError()));
 		GS_TRY(filter(e, a, wide, found));
 		if (found->listed < k ? found->listed + found->equal >= k : found->listed <= a.room)
@@ -520,7 +523,8 @@ search(gs_cuda_engine *e, const topk_args &a, u64 k, bool wide, const u64 *sampl
 }
 
 gs_status
-gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out, void *temp, size_t temp_bytes)
+gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out, void *temp,
+			  size_t temp_bytes)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	const topk_layout l = layout_of((const gs_cuda_engine *) engine, columns, ncolumns, rows, k);
@@ -559,7 +563,8 @@ gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 row
 
 	const u32 width = gs_width_of(columns[0].spec.type);
 
-	if (ncolumns == 1 && columns[0].nulls == NULL && (width == 4 || width == 8) && (uintptr_t) columns[0].values % 16 == 0)
+	if (ncolumns == 1 && columns[0].nulls == NULL && (width == 4 || width == 8) &&
+		(uintptr_t) columns[0].values % 16 == 0)
 		a.values = columns[0].values;
 	a.flip = fields[0].flip;
 	a.floats = fields[0].floats;
@@ -576,7 +581,8 @@ gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 row
 
 	if (found.listed > 0)
 	{
-		gs_column listed[2] = {{{GS_U64, false, false}, a.codes, NULL, NULL}, {{GS_U32, false, false}, a.rows, NULL, NULL}};
+		gs_column listed[2] = {{{GS_U64, false, false}, a.codes, NULL, NULL},
+							   {{GS_U32, false, false}, a.rows, NULL, NULL}};
 
 		GS_TRY(order_columns(e, listed, 2, found.listed, order, orders, l.orders));
 		first_rows_kernel<<<(u32) ((below + 255) / 256 < 1024 ? (below + 255) / 256 : 1024), 256, 0, e->stream>>>(
@@ -587,7 +593,8 @@ gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 row
 		const u64 chunks = (rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
 
 		before_kernel<<<1, 1024, 0, e->stream>>>(a.equal, chunks, equal);
-		equal_rows_kernel<<<(u32) (chunks < 1024 ? chunks : 1024), THREADS, 0, e->stream>>>(a, (u32) equal, out + below);
+		equal_rows_kernel<<<(u32) (chunks < 1024 ? chunks : 1024), THREADS, 0, e->stream>>>(a, (u32) equal,
+																							out + below);
 	}
 	return gs_cuda_status(cudaGetLastError());
 }

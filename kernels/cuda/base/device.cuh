@@ -217,7 +217,8 @@ __device__ __forceinline__ void
 copy_item_ahead(T *to, const T *from)
 {
 #if __CUDA_ARCH__ >= 800
-	asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from), "n"(sizeof(T)) : "memory");
+	asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from), "n"(sizeof(T))
+				 : "memory");
 #else
 	*to = *from;
 #endif

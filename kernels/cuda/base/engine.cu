@@ -103,7 +103,8 @@ block_bytes(void *block)
 	u64 base;
 	size_t bytes = 0;
 #if CUDART_VERSION >= 12050
-	cudaError_t error = cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &function, 12000, cudaEnableDefault, &found);
+	cudaError_t error =
+		cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &function, 12000, cudaEnableDefault, &found);
 #else
 	cudaError_t error = cudaGetDriverEntryPoint("cuMemGetAddressRange", &function, cudaEnableDefault, &found);
 #endif
@@ -204,14 +205,18 @@ find_tuning(gs_cuda_engine *e)
 	const cudaError_t error = cudaMemcpyFromSymbol(&arch, tuned_for, sizeof(arch));
 
 	if (error != cudaSuccess)
-		return refuse(gs_cuda_status(error), "%.40s: no code for compute capability %d.%d (%.60s); build with CUDA_ARCHS=%d",
-					  e->properties.name, e->properties.major, e->properties.minor, cudaGetErrorString(error), capability);
+		return refuse(
+			gs_cuda_status(error), "%.40s: no code for compute capability %d.%d (%.60s); build with CUDA_ARCHS=%d",
+			e->properties.name, e->properties.major, e->properties.minor, cudaGetErrorString(error), capability);
 	for (const gs_tuning *t : gs_tunings)
 		if (t->arch == arch)
 			e->tuning = t;
 	if (e->tuning == NULL || gs_cuda_shared(e) > e->properties.sharedMemPerBlockOptin)
-		return refuse(GS_DEVICE, "%.40s: the code for compute capability %d.%d wants more shared memory than it has; build with CUDA_ARCHS=%d",
-					  e->properties.name, arch / 10, arch % 10, capability);
+		return refuse(
+			GS_DEVICE,
+			"%.40s: the code for compute capability %d.%d wants more shared memory than it has; "
+			"build with CUDA_ARCHS=%d",
+			e->properties.name, arch / 10, arch % 10, capability);
 	return GS_OK;
 }
 

@@ -115,7 +115,8 @@ gs_cuda_sweep(gs_cuda_engine *engine, void (*kernel)(const ARGS), ARGS &args, vo
 
 	if (status != GS_OK)
 		return status;
-	return gs_cuda_status(cudaLaunchKernel((const void *) kernel, dim3(grid), dim3(threads), list, shared, engine->stream));
+	return gs_cuda_status(
+		cudaLaunchKernel((const void *) kernel, dim3(grid), dim3(threads), list, shared, engine->stream));
 }
 
 #endif

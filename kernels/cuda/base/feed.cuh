@@ -9,10 +9,10 @@
  * The workers never wait for a look-back they have just caused: in turn i they take tile i apart, publish its state,
  * leave it compacted in its buffer, and then write out tile i - 2, whose prefix has been found meanwhile.
  *
- *     workers      | wait for load i | count i, publish | compact i | (prefix i-2) write out i-2 | wait for load i+1 ...
+ *     workers      | wait for load i | count i, publish | compact i | (prefix i-2) write out i-2 | wait for load i+1
  *     look-back 0  | . . . . . . . . . . . . . . . . .  | look back for i . . . . . . . . . . . . . . . . | i+2
  *     look-back 1  | look back for i-1 . . . . . . . . . . . . . . . . . . . . . . . . . . . . | i+1
- *     loader       | . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . | refill the buffer of i-2
+ *     loader       | . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . | refill buffer of i-2
  *
  * This matters more than anything else here: a block that waited for its own prefix would publish its next tile only
  * then, all blocks would move in step, and every look-back would walk over as many tiles as there are blocks.
@@ -94,7 +94,8 @@ struct gs_ring
 {
 	/* barriers: a stage has been loaded; a tile is published, its prefix is there, its buffer is free */
 	u64 full[GS_MAX_STAGES], published[GS_SLOTS], prefix[GS_SLOTS], free[GS_SLOTS];
-	u32 tile[2][GS_MAX_STAGES]; /* by parity of the round: a tile is announced while its predecessor may still be looked up */
+	/* by parity of the round: a tile is announced while its predecessor may still be looked up */
+	u32 tile[2][GS_MAX_STAGES];
 	u32 round[GS_MAX_STAGES];	/* the loader's; before sm_90 also in the place of full */
 	u32 posted[GS_SLOTS];		/* the tile that is published */
 };

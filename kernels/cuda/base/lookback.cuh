@@ -13,9 +13,9 @@
  * A state and its flag share one status word (or w words with a flag each), written and read by single relaxed
  * accesses of device scope, so nobody ever sees a flag without its value and no fence is needed.
  *
- * Fallback.  CUDA does not promise that a block which has a ticket keeps running.  A waiting warp that has seen no progress for
- * `patience` cycles reduces the missing tile itself, from the input, and walks on.  It publishes nothing on
- * the other's behalf, so there is no race to lose.
+ * Fallback.  CUDA does not promise that a block which has a ticket keeps running.  A waiting warp that has seen no
+ * progress for `patience` cycles reduces the missing tile itself, from the input, and walks on.  It publishes nothing
+ * on the other's behalf, so there is no race to lose.
  *
  * In place there is no fallback (patience is 0): a tile writes its output over the input of earlier tiles, so a tile
  * that is stepped over might be overwritten before it has been read, and could not be reduced again either.  These
@@ -448,7 +448,8 @@ publish_words(WORD *words, u32 tile, const gs_counts<WORD, COUNT> &count)
  */
 template <class STATE, class REDUCE>
 __device__ __forceinline__ STATE
-look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &total, const gs_sweep &sweep, bool light,
+look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &total, const gs_sweep &sweep,
+		  bool light,
 		  REDUCE reduce)
 {
 	STATE before = STATE::zero();
@@ -471,7 +472,8 @@ look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &
 	{
 		STATE s[GS_WINDOW];
 		u64 flag[GS_WINDOW];
-		u32 need = 32 * GS_WINDOW, hole, stuck = 0; /* tiles of the window that count; the first of them that is missing */
+		/* tiles of the window that count; the first of them that is missing */
+		u32 need = 32 * GS_WINDOW, hole, stuck = 0;
 		long long waiting = 0;
 
 		GS_FOR_WINDOW(j)

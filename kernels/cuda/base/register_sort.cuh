@@ -1,10 +1,10 @@
 /*
- * register_sort.cuh: a thread's words put in order in its registers, by odd-even transpositions: for words that nearly are
- * (order/buckets.cuh, arrays/bucket_sort.cu).
+ * register_sort.cuh: a thread's words put in order in its registers, by odd-even transpositions: for words that nearly
+ * are (order/buckets.cuh, arrays/bucket_sort.cu).
  *
  * Words of 64 bits are numbers below that of the greatest finite double, GS_WINDOW_LAST: their order is then that of
- * the same bits as
- * doubles.  Where the device has a unit for those, comparing them takes one instruction, on another unit than all the rest.
+ * the same bits as doubles.  Where the device has a unit for those, comparing them takes one instruction, on another
+ * unit than all the rest.
  */
 #ifndef GS_CUDA_BASE_REGISTER_SORT_CUH
 #define GS_CUDA_BASE_REGISTER_SORT_CUH

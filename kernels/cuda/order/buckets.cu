@@ -179,7 +179,8 @@ gs_finish_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs_
 	 * how often a row should find one of its like if there is one other, when its hash was last used by any row of its
 	 * cell
 	 */
-	const double chance = table / n * (samples - table * (1 - exp(-samples / table))), alike = (double) spread->alike / chance;
+	const double chance = table / n * (samples - table * (1 - exp(-samples / table))),
+				 alike = (double) spread->alike / chance;
 	const u32 cap = cap_of(e);
 	u32 peak = 0;
 	double bucket, margin;
@@ -254,7 +255,9 @@ static __global__ void __launch_bounds__(THREADS) groups_kernel(const __grid_con
 size_t
 gs_finish_temp(const gs_cuda_plan *plan)
 {
-	return plan->finish.lead == 0 || plan->finish.complete ? 0 : gs_round256((plan->rows / 16 + 1024) * sizeof(gs_finish_group));
+	return plan->finish.lead == 0 || plan->finish.complete
+			   ? 0
+			   : gs_round256((plan->rows / 16 + 1024) * sizeof(gs_finish_group));
 }
 
 /*
@@ -294,7 +297,9 @@ gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *
 	kernel<<<tiles, shape.threads, shared, e->stream>>>(a);
 	if (!plan->finish.complete)
 	{
-		groups_args g = {plan->key, (const u64 *) plan->values, plan->finish.whole, a.groups, a.listed, a.wrong, order, (u32) a.n, a.turn};
+		groups_args g = {
+			plan->key, (const u64 *) plan->values, plan->finish.whole, a.groups, a.listed, a.wrong, order, (u32) a.n,
+			a.turn};
 		const u32 grid = gs_cuda_grid(e, a.n / 64 + 1, THREADS, 4);
 
 		if (plan->path == gs_cuda_plan::GS_PLAN_COLUMN)

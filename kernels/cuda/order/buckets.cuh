@@ -10,7 +10,8 @@
  * with the next one.  If that fails (a bucket is too long, bins are crowded, the leading digits were not in order),
  * `wrong` says so and the output is not the order.
  *
- * A word less the tile's first bucket is a number whose order is that of the same bits as a double (base/register_sort.cuh).
+ * A word less the tile's first bucket is a number whose order is that of the same bits as a double
+ * (base/register_sort.cuh).
  *
  * Bytes per word: 8 read, and what the output takes.
  * After Stehle and Jacobsen, A memory bandwidth-efficient hybrid radix sort on GPUs, arXiv:1611.01137.
@@ -68,7 +69,8 @@ static __global__ void __launch_bounds__(256) finish_cuts_kernel(const __grid_co
 	if (begin != 0 && begin < a.n)
 	{
 		const u64 bucket = a.words[begin - 1] >> a.lead;
-		auto in_bucket = [&](u64 at) { return __popc(__ballot_sync(GS_ALL_LANES, at < to && a.words[at] >> a.lead == bucket)); };
+		auto in_bucket = [&](u64 at)
+		{ return __popc(__ballot_sync(GS_ALL_LANES, at < to && a.words[at] >> a.lead == bucket)); };
 
 		while (to - from > 64)
 		{
@@ -88,12 +90,14 @@ static __global__ void __launch_bounds__(256) finish_cuts_kernel(const __grid_co
 
 /* TIES: lists groups of words that are alike above the row. */
 template <bool TIES>
-__global__ void __launch_bounds__(gs_finish_here::threads, gs_finish_here::blocks) finish_kernel(const __grid_constant__ gs_finish_args a)
+__global__ void __launch_bounds__(gs_finish_here::threads, gs_finish_here::blocks)
+finish_kernel(const __grid_constant__ gs_finish_args a)
 {
 	constexpr int THREADS = gs_finish_here::threads, ITEMS = gs_finish_here::items, BINS = gs_finish_here::bins;
 	constexpr u32 WINDOW = GS_FINISH_WINDOW, WARPS = THREADS / 32, CAP = THREADS * ITEMS;
 	constexpr int GROUP = 4; /* items whose atomics are under way together */
-	constexpr u32 SHARE = BINS / THREADS; /* bins of a thread: an odd number of times 4, so that no lanes meet in a bank */
+	/* bins of a thread: an odd number of times 4, so that no lanes meet in a bank */
+	constexpr u32 SHARE = BINS / THREADS;
 	static_assert(ITEMS <= WINDOW && ITEMS % GROUP == 0 && THREADS % WINDOW == 0, "a window to a thread");
 	static_assert(SHARE % 4 == 0 && SHARE * THREADS == BINS, "bins are read four at a time");
 	extern __shared__ __align__(128) u8 memory[];
@@ -140,7 +144,8 @@ __global__ void __launch_bounds__(gs_finish_here::threads, gs_finish_here::block
 	const u32 above = 64 - __clzll(most), drop = above > 32 ? above - 32 : 0;
 	const u32 begins = (u32) (base >> drop), scale = (u32) (BINS * 4294963200.f / ((float) (u32) (most >> drop) + 1));
 	u32 far = 0; /* upper half of the greatest word */
-	bool bad = last < first || most >= GS_WINDOW_LAST || (thread == 0 && begin != 0 && __ldg(in - 1) >> a.lead >= first);
+	bool bad =
+		last < first || most >= GS_WINDOW_LAST || (thread == 0 && begin != 0 && __ldg(in - 1) >> a.lead >= first);
 
 	if (thread == 0 && (blockIdx.x + a.ahead + 1) * (u64) a.tile <= a.n)
 		prefetch_items(a.words + (blockIdx.x + a.ahead) * (u64) a.tile, a.tile * (u32) sizeof(u64));

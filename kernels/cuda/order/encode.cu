@@ -116,7 +116,8 @@ struct encode_parts_args
 };
 
 /* Keys without strings: field by field for some rows at a time, so that their loads overlap. */
-static __global__ void __launch_bounds__(ENCODE_THREADS) encode_parts_kernel(const __grid_constant__ encode_parts_args a)
+static __global__ void __launch_bounds__(ENCODE_THREADS)
+encode_parts_kernel(const __grid_constant__ encode_parts_args a)
 {
 
 	if (a.gate != NULL && *a.gate != 1)
@@ -133,7 +134,8 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) encode_parts_kernel(con
 
 #pragma unroll
 		for (int j = 0; j < TOGETHER; j++)
-			row[j] = base + j * ENCODE_THREADS < a.n ? base + j * ENCODE_THREADS : base; /* twice the same does no harm */
+			/* twice the same does no harm */
+			row[j] = base + j * ENCODE_THREADS < a.n ? base + j * ENCODE_THREADS : base;
 		for (u32 p = 0; p < a.nparts; p++)
 		{
 			const encode_part &part = a.parts[p];
@@ -233,7 +235,8 @@ parts_of(const gs_cuda_plan *plan, u32 bits, encode_part *parts)
  * has, zero at first, or NULL.
  */
 gs_status
-gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip, u64 *words, u32 *counts, const u32 *gate)
+gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip, u64 *words, u32 *counts,
+				const u32 *gate)
 {
 	encode_digits d = {counts, 0, skip, {}};
 	size_t shared;
@@ -265,7 +268,8 @@ gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip,
  * Are neighbours of an order in order?  All of them if there are few, else a million taken at random.  For sorts ranked
  * by atomics whose last pass can not check because its words have lost their lowest digit.
  */
-static __global__ void __launch_bounds__(ENCODE_THREADS) sample_kernel(gs_dev_key key, const u32 *order, u64 n, u64 samples, const u32 *seen,
+static __global__ void __launch_bounds__(ENCODE_THREADS)
+sample_kernel(gs_dev_key key, const u32 *order, u64 n, u64 samples, const u32 *seen,
 															   u32 *wrong)
 {
 	if (seen != NULL && *seen != (GS_SEEN_FALL | GS_SEEN_RISE))
@@ -363,12 +367,14 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) check_rows_kernel(gs_de
 gs_status
 gs_order_check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 *seen)
 {
-	check_rows_kernel<<<gs_cuda_grid(e, plan->rows, ENCODE_THREADS, 8), ENCODE_THREADS, 0, e->stream>>>(plan->key, plan->rows, seen);
+	check_rows_kernel<<<gs_cuda_grid(e, plan->rows, ENCODE_THREADS, 8), ENCODE_THREADS, 0, e->stream>>>(
+		plan->key, plan->rows, seen);
 	return gs_cuda_status(cudaGetLastError());
 }
 
 /* Row numbers in order, or reversed; if seen is given, only if it says so. */
-static __global__ void __launch_bounds__(ENCODE_THREADS) sequence_kernel(u32 *order, u64 n, bool reverse, const u32 *seen)
+static __global__ void __launch_bounds__(ENCODE_THREADS)
+sequence_kernel(u32 *order, u64 n, bool reverse, const u32 *seen)
 {
 	if (seen != NULL)
 	{

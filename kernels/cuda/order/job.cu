@@ -169,11 +169,12 @@ append_nulls(cuda_job *job, job_column *column, const u64 *nulls, u32 rows)
 	cudaStream_t stream = job->engine->stream;
 	u64 words = (rows + 63) / 64;
 
-	GS_TRY(reserve(job, &column->nulls, column->nulls.bytes, (rows_wanted(job, job->rows + rows) + 127) / 64 * 8, true));
+	GS_TRY(
+		reserve(job, &column->nulls, column->nulls.bytes, (rows_wanted(job, job->rows + rows) + 127) / 64 * 8, true));
 	GS_TRY(reserve(job, &job->staging, 0, words * 8, false));
 	GS_TRY(upload(job, job->staging.data, nulls, words * 8));
-	append_nulls_kernel<<<(u32) (words / 256 + 1), 256, 0, stream>>>((u64 *) column->nulls.data, (const u64 *) job->staging.data,
-																	 job->rows, rows);
+	append_nulls_kernel<<<(u32) (words / 256 + 1), 256, 0, stream>>>((u64 *) column->nulls.data,
+																	 (const u64 *) job->staging.data, job->rows, rows);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -188,13 +189,14 @@ append_strings(cuda_job *job, job_column *column, const gs_chunk *chunk, const g
 		return GS_INVALID;
 	if (column->heap_bytes + used > UINT32_MAX)
 		return GS_TOO_BIG;
-	GS_TRY(reserve(job, &column->values, job->rows > 0 ? (job->rows + 1) * 4 : 0, (rows_wanted(job, job->rows + rows) + 1) * 4,
-				   false));
+	GS_TRY(reserve(job, &column->values, job->rows > 0 ? (job->rows + 1) * 4 : 0,
+				   (rows_wanted(job, job->rows + rows) + 1) * 4, false));
 	GS_TRY(reserve(job, &column->heap, column->heap_bytes, column->heap_bytes + used + 16, false));
 	GS_TRY(reserve(job, &job->staging, 0, ((u64) rows + 1) * 4, false));
 	GS_TRY(upload(job, job->staging.data, offsets, ((u64) rows + 1) * 4));
-	append_offsets_kernel<<<256, 256, 0, stream>>>((u32 *) column->values.data + job->rows, (const u32 *) job->staging.data, rows,
-												   (u32) column->heap_bytes, used, job->invalid);
+	append_offsets_kernel<<<256, 256, 0, stream>>>((u32 *) column->values.data + job->rows,
+												   (const u32 *) job->staging.data, rows, (u32) column->heap_bytes,
+												   used, job->invalid);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	GS_TRY(upload(job, column->heap.data + column->heap_bytes, (const u8 *) chunk + at->heap, used));
 	column->heap_bytes += used;
@@ -471,9 +473,11 @@ job_emit(gs_job *head, uint64_t from, uint64_t n, void *out)
 
 		GS_TRY(reserve(job, &job->staging, 0, some * width, false));
 		if (head->spec.op == GS_RUNS)
-			emit_kernel<false><<<blocks, 256, 0, stream>>>(head->results, job->rows, from + at, some, (gs_run *) job->staging.data);
+			emit_kernel<false>
+				<<<blocks, 256, 0, stream>>>(head->results, job->rows, from + at, some, (gs_run *) job->staging.data);
 		else
-			emit_kernel<true><<<blocks, 256, 0, stream>>>(head->results, job->rows, from + at, some, (gs_group *) job->staging.data);
+			emit_kernel<true>
+				<<<blocks, 256, 0, stream>>>(head->results, job->rows, from + at, some, (gs_group *) job->staging.data);
 		GS_TRY(gs_cuda_status(cudaGetLastError()));
 		GS_TRY(gs_cuda_status(
 			cudaMemcpyAsync((u8 *) out + at * width, job->staging.data, some * width, cudaMemcpyDeviceToHost, stream)));

@@ -152,7 +152,8 @@ look_kernel(const __grid_constant__ look_args a)
 		guess_digits<T>(a, guess);
 
 	/* here, not in guess: the compiler has to see that atomics on them are on shared memory */
-	const gs_digit_counters counters = {counter_memory, COUNT ? guess.digits : 0, COUNT ? guess.bits : 0, COUNT ? guess.copies : 0};
+	const gs_digit_counters counters = {counter_memory, COUNT ? guess.digits : 0, COUNT ? guess.bits : 0,
+										COUNT ? guess.copies : 0};
 
 	if (COUNT)
 	{
@@ -421,10 +422,22 @@ look_at_16(gs_cuda_engine *e, look_args a, u64 n)
  * Enqueues the look at a column.  look has two elements, the second for the low halves of GS_U128; all memory is zero.
  */
 gs_status
-gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts, gs_dev_alphabet *alphabets, u32 *marks)
+gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts, gs_dev_alphabet *alphabets,
+			  u32 *marks)
 {
 	gs_type type = column->spec.type;
-	look_args a = {column->values, column->nulls, n, gs_order_flip(&column->spec), gs_type_is_float(type), 1, 0, look, counts, 0, 0, 0};
+	look_args a = {column->values,
+				   column->nulls,
+				   n,
+				   gs_order_flip(&column->spec),
+				   gs_type_is_float(type),
+				   1,
+				   0,
+				   look,
+				   counts,
+				   0,
+				   0,
+				   0};
 
 	if (type == GS_BYTES)
 		return gs_order_look_strings(e, column, n, look, alphabets, marks);

@@ -196,9 +196,11 @@ number_kernel(const __grid_constant__ look_string_args a)
  * Enqueues the look at a column of strings.
  */
 gs_status
-gs_order_look_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, gs_dev_alphabet *alphabets, u32 *marks)
+gs_order_look_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, gs_dev_alphabet *alphabets,
+					  u32 *marks)
 {
-	look_string_args a = {(const u32 *) column->values, column->nulls, column->heap, n, column->spec.desc, look, alphabets, marks};
+	look_string_args a = {
+		(const u32 *) column->values, column->nulls, column->heap, n, column->spec.desc, look, alphabets, marks};
 	u32 blocks = (u32) (e->properties.multiProcessorCount * 8);
 
 	if ((n + 255) / 256 < blocks)

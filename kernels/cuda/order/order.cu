@@ -4,14 +4,15 @@
  * Few rows: the plan only remembers the columns, and the run is one launch (small.cu).  Else the plan reads every
  * column once (key_stats.cu), makes the key's fields as the CPU engine does, and chooses a road:
  *
- *   in order, reversed   nothing is sorted: found while looking (one column), or by a check of the words, or of rows if their
- *                        keys are longer and the first column does not fall; checks leave as soon as they know better
- *   column               one column without NULLs whose key and row number fit a word, at the latest when pass 1 has used its
- *                        digit: pass 1 makes the words, the last pass writes row numbers.  Bytes per row at 27 of 64
- *                        bits: 8 look + 8 + 8 + 16 + 8 + 4.  Keys are the values modulo 2^bits (key_stats.cu)
+ *   in order, reversed   nothing is sorted: found while looking (one column), or by a check of the words, or of rows if
+ *                        their keys are longer and the first column does not fall; checks leave as soon as they know
+ *                        better
+ *   column               one column without NULLs whose key and row number fit a word, at the latest when pass 1 has
+ *                        used its digit: pass 1 makes the words, the last pass writes row numbers.  Bytes per row at 27
+ *                        of 64 bits: 8 look + 8 + 8 + 16 + 8 + 4.  Keys are the values modulo 2^bits (key_stats.cu)
  *   words                other keys are encoded to 64-bit words first, which then go the column's way
- *   leading digits       where keys spread evenly, either of these takes only leading digits, and puts buckets in order in shared memory
- *                        (buckets.cu)
+ *   leading digits       where keys spread evenly, either of these takes only leading digits, and puts buckets in order
+ *                        in shared memory (buckets.cu)
  *   more bits            the leading bits are sorted as above, then rows that they leave tied (ties.cu)
  *
  * gs_order_run waits only in the last two cases, and for a check of rows.
@@ -375,7 +376,8 @@ sort_again(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_radix_sort *s, const 
 static gs_status
 sort_ties(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *s, u32 *order, u32 *rounds)
 {
-	return gs_ties_run(e, plan, s->result, s->result == s->a ? s->b : s->a, (u8 *) s->temp + radix_bytes(plan), s->temp, order, rounds);
+	return gs_ties_run(e, plan, s->result, s->result == s->a ? s->b : s->a, (u8 *) s->temp + radix_bytes(plan), s->temp,
+					   order, rounds);
 }
 
 static gs_status
@@ -385,7 +387,8 @@ read_flags(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_order_flags **f
 
 	GS_TRY(gs_sort_state(e, &sort));
 	*flags = (gs_order_flags *) sort->host;
-	GS_TRY(gs_cuda_status(cudaMemcpyAsync(sort->host, plan->flags, sizeof(**flags), cudaMemcpyDeviceToHost, e->stream)));
+	GS_TRY(
+		gs_cuda_status(cudaMemcpyAsync(sort->host, plan->flags, sizeof(**flags), cudaMemcpyDeviceToHost, e->stream)));
 	return gs_cuda_status(cudaStreamSynchronize(e->stream));
 }
 

@@ -12,8 +12,8 @@
 
 gs_status gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts,
 						gs_dev_alphabet *alphabets, u32 *marks);
-gs_status gs_order_look_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, gs_dev_alphabet *alphabets,
-								u32 *marks);
+gs_status gs_order_look_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look,
+								gs_dev_alphabet *alphabets, u32 *marks);
 
 /* A key, as kernels are told of it. */
 struct gs_dev_key
@@ -84,7 +84,8 @@ struct gs_cuda_plan
 };
 
 /* encode.cu */
-gs_status gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip, u64 *words, u32 *counts, const u32 *gate);
+gs_status gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip, u64 *words, u32 *counts,
+						  const u32 *gate);
 gs_status gs_order_sample(gs_cuda_engine *e, const gs_cuda_plan *plan, const u32 *order, u32 *wrong);
 gs_status gs_order_check(gs_cuda_engine *e, const u64 *words, u64 n, u32 *seen);
 gs_status gs_order_check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 *seen);
@@ -97,7 +98,8 @@ gs_status gs_finish_estimate(gs_cuda_engine *e, const gs_column *columns, u32 nc
 							 const gs_dev_alphabet *alphabets, gs_spread *spread, u32 *cells);
 u32 gs_finish_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs_spread *spread);
 size_t gs_finish_temp(const gs_cuda_plan *plan);
-gs_status gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *sorted, void *temp, u32 *order);
+gs_status gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *sorted, void *temp,
+						u32 *order);
 
 /* small.cu */
 bool gs_small_fits(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows);

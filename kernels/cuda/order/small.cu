@@ -408,7 +408,8 @@ small_ask(gs_cuda_engine *e, bool clusters)
 		int active = 0;
 
 		if (small_bytes((int) items) + 1024 > room ||
-			cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) small_bytes((int) items)) != cudaSuccess)
+			cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) small_bytes((int) items)) !=
+				cudaSuccess)
 			break;
 		if (!clusters)
 		{
@@ -474,7 +475,8 @@ gs_small_temp(u64 rows)
  * Enqueues the order.  Waits only if facts are wanted.
  */
 gs_status
-gs_small_run(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, void *temp, u32 *order, gs_order_facts *facts)
+gs_small_run(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, void *temp, u32 *order,
+			 gs_order_facts *facts)
 {
 	gs_cuda_sort *sort = (gs_cuda_sort *) e->sort;
 	const small_shape shape = small_shape_of(sort, rows);

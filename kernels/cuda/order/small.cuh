@@ -441,7 +441,8 @@ small_seen(const u64 *word, u64 before, u32 first, u32 n)
 #pragma unroll
 	for (int i = 0; i < ITEMS; i++)
 	{
-		u64 older = i == 0 ? before : shuffle(lane_id() == 31 ? word[max(i, 1) - 1] : word[i], (int) (lane_id() + 31) % 32);
+		u64 older =
+			i == 0 ? before : shuffle(lane_id() == 31 ? word[max(i, 1) - 1] : word[i], (int) (lane_id() + 31) % 32);
 
 		if (first + i > 0 && first + i * 32 < n)
 			seen |= word[i] < older ? GS_SEEN_FALL : GS_SEEN_RISE;

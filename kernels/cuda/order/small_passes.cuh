@@ -127,7 +127,8 @@ small_passes(const small_args &a, small_shared &m, u32 blocks, bool may_see, u32
 
 	for (u32 w = m.words; w-- > 0;)
 	{
-		u32 widths[GS_PLACES], digits = gs_radix_digits(min(64u, bits - w * 64), GS_PLACE_BITS, widths), at = packed ? ROW_BITS : 0;
+		u32 widths[GS_PLACES], digits = gs_radix_digits(min(64u, bits - w * 64), GS_PLACE_BITS, widths),
+							   at = packed ? ROW_BITS : 0;
 
 		/* 1. words; what is behind the last row is greater than all and stays last */
 #pragma unroll

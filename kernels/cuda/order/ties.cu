@@ -81,7 +81,8 @@ look_around(const ties_args &a, u64 i)
 	if (t.place.field >= a.key.nfields)
 		return t; /* equal to the end: arrival order, as they lie */
 	t.tied = true;
-	if ((i >= SMALL_GROUP && alike(a, i - SMALL_GROUP, key)) || (i + SMALL_GROUP < a.n && alike(a, i + SMALL_GROUP, key)))
+	if ((i >= SMALL_GROUP && alike(a, i - SMALL_GROUP, key)) ||
+		(i + SMALL_GROUP < a.n && alike(a, i + SMALL_GROUP, key)))
 		t.large = true;
 	else
 	{
@@ -336,7 +337,8 @@ static __global__ void __launch_bounds__(TIE_THREADS) compact_kernel(const __gri
 /* How far the strings of a group agree: neighbours are compared, a long way by a whole warp. */
 static __global__ void __launch_bounds__(TIE_THREADS) common_kernel(const __grid_constant__ ties_args a, u32 m)
 {
-	for (u64 base = blockIdx.x * (u64) TIE_THREADS + threadIdx.x / 32 * 32; base < m; base += (u64) gridDim.x * TIE_THREADS)
+	for (u64 base = blockIdx.x * (u64) TIE_THREADS + threadIdx.x / 32 * 32; base < m;
+		 base += (u64) gridDim.x * TIE_THREADS)
 	{
 		u64 i = base + lane_id();
 		const u8 *s = NULL, *t = NULL;
@@ -536,7 +538,8 @@ gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other,
 			common_kernel<<<gs_cuda_grid(e, m, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, m);
 			skip_kernel<<<gs_cuda_grid(e, g, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, g);
 		}
-		next_words_kernel<<<gs_cuda_grid(e, m, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, m, room, number_bits, words);
+		next_words_kernel<<<gs_cuda_grid(e, m, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, m, room, number_bits,
+																							 words);
 		GS_TRY(gs_cuda_status(cudaGetLastError()));
 
 		s.n = m;

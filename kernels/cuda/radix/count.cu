@@ -87,7 +87,8 @@ static __global__ void __launch_bounds__(THREADS, 1) count_keys_kernel(const __g
 
 /* Of a column, or of words; the number of digits is known to the compiler. */
 template <class V, bool WORDS, u32 DIGITS>
-static __global__ void __launch_bounds__(THREADS, 1) count_bits_kernel(const __grid_constant__ gs_radix_counting a, u32 copies)
+static __global__ void __launch_bounds__(THREADS, 1)
+count_bits_kernel(const __grid_constant__ gs_radix_counting a, u32 copies)
 {
 	extern __shared__ u32 counter_memory[];
 	const u32 place = a.widths[0];
@@ -163,7 +164,8 @@ bits_kernel(u32 digits)
 gs_status
 gs_radix_count(gs_cuda_engine *e, gs_radix_io from, const gs_radix_counting &a)
 {
-	const u32 set = a.digits << a.widths[0], copies = gs_counter_copies(set, (u32) (gs_counter_bytes(e, a.n) / sizeof(u32)));
+	const u32 set = a.digits << a.widths[0],
+			  copies = gs_counter_copies(set, (u32) (gs_counter_bytes(e, a.n) / sizeof(u32)));
 
 	return count(e, from == GS_COLUMN4	 ? bits_kernel<u32, false>(a.digits)
 					: from == GS_COLUMN8 ? bits_kernel<u64, false>(a.digits)

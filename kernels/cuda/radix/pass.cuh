@@ -1,21 +1,8 @@
 /*
  * pass.cuh: one digit pass of a least-significant-digit radix sort, input read once, output written once.
  *
- * Persistent blocks, one per multiprocessor.  A block takes a ticket (a tile), counts its digits per warp, publishes
- * the tile's count of every digit, ranks each word among equal digits, puts the words in order in shared memory, looks
- * back over earlier tiles for where each digit continues, and writes them out: place by place, or, where digits are so
- * many that their runs are short, run by run along 128-byte lines.  The next tile is fetched into L2 while this one is
- * worked on, and into registers before this one is written.  A thread has one digit, or two neighbouring ones if there
- * are more digits than threads.
- *
- * A row order: pass 1 may read a column: the key is made of the value, the row number of the position.  The last pass
- * may write the row numbers alone.  Keys may be numbers modulo a power of two: the order is then turned by the rows
- * that come first in it, but are last (order/key_stats.cu).
- *
- * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass of a row order writes 4.  Keys and
- * values: their width read, their width written.
- * Adinets and Merrill, Onesweep, arXiv:2206.01784; look-back: Merrill and Garland, NVR-2016-002; fallback:
- * Smith, Levien and Owens, SPAA 2025.
+ * What it does, step by step, and the papers that it follows: README.md.  Bytes per row: 8 read and 8 written; pass 1
+ * reads the column's width; a last pass of a row order writes 4.  Keys and values: their width read, and written.
  */
 #ifndef GS_CUDA_RADIX_PASS_CUH
 #define GS_CUDA_RADIX_PASS_CUH
@@ -27,18 +14,22 @@
  * keys, tiles as told by the table.
  */
 template <int BITS, gs_radix_io IN, gs_radix_io OUT, bool ATOMICS, int VALUE, int FLOATS, bool SEGMENTS>
-__global__ void __launch_bounds__(gs_radix_here<BITS, ATOMICS, IN, VALUE>::threads, gs_radix_here<BITS, ATOMICS, IN, VALUE>::blocks)
+__global__ void
+__launch_bounds__(gs_radix_here<BITS, ATOMICS, IN, VALUE>::threads, gs_radix_here<BITS, ATOMICS, IN, VALUE>::blocks)
 radix_pass(const __grid_constant__ gs_radix_args a)
 {
 	typedef gs_radix_here<BITS, ATOMICS, IN, VALUE> shape;
 	constexpr int THREADS = shape::threads, ITEMS = shape::items;
 	constexpr u32 BINS = 1 << BITS, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
-	constexpr u32 EACH = gs_radix_each(THREADS, BITS), SHARE = BINS / EACH; /* digits of a thread, threads that have some */
-	constexpr u32 GROUPS = THREADS / SHARE, GROUP = WARPS / GROUPS;			/* of warps whose counters a thread adds up */
+	/* digits of a thread, threads that have some */
+	constexpr u32 EACH = gs_radix_each(THREADS, BITS), SHARE = BINS / EACH;
+	/* of warps whose counters a thread adds up */
+	constexpr u32 GROUPS = THREADS / SHARE, GROUP = WARPS / GROUPS;
 	constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4, PAIRS = IN == GS_PAIRS4;
 	constexpr bool KEYS = IN == GS_KEYS8 || IN == GS_KEYS4 || PAIRS;
 	constexpr bool DROPS = IN == GS_COLUMN8; /* words may lose the digit: 4 bytes and a row number fit one */
-	constexpr bool CLOSED = OUT != GS_ROWS; /* a barrier behind each tile: saves words' passes time, costs row numbers' some */
+	/* a barrier behind each tile: saves words' passes time, costs row numbers' some */
+	constexpr bool CLOSED = OUT != GS_ROWS;
 	static_assert(GROUPS >= 1 && WARPS % GROUPS == 0, "each thread sums a digit over the same number of warps");
 	static_assert(KEYS || !SEGMENTS, "segments are of keys");
 	static_assert(EACH == 1 || !KEYS, "whose passes have a digit to a thread");
@@ -54,7 +45,8 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 	u16 *const origin = (u16 *) (payloads + (VALUE ? TILE : 0)); /* places that the words had */
 	u32 *const counters = (u32 *) (origin + (VALUE ? TILE : 0)); /* per warp and digit */
 	u32 *const groups = counters + WARPS * BINS;	/* sums over the warps of a group */
-	u32 *const to = groups + GROUPS * BINS;			/* output position of a digit's first word, less its place in the tile */
+	/* output position of a digit's first word, less its place in the tile */
+	u32 *const to = groups + GROUPS * BINS;
 	u32 *const starts = to + BINS;					/* place of a digit's first word in the tile; one more at the end */
 	u32 *const base = starts + BINS + 8;			/* output position of a digit's first word of all */
 	u32 *const sums = base + BINS;
@@ -96,10 +88,13 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 
 	auto digit = [&](sorted x) -> u32 {
 		if constexpr (FLOATS != 0)
-			return ((u32) (float_order((typename item_of<FLOATS == 0 ? 4 : FLOATS>::type) (x >> 8 * (sizeof(sorted) - FLOATS)), true) >>
-						   a.shift) &
-					a.mask) ^
-				   a.flip;
+		{
+			typedef typename item_of<FLOATS == 0 ? 4 : FLOATS>::type bits;
+
+			const bits code = float_order((bits) (x >> 8 * (sizeof(sorted) - FLOATS)), true);
+
+			return ((u32) (code >> a.shift) & a.mask) ^ a.flip;
+		}
 		if (KEYS)
 			return ((u32) (x >> a.shift) & a.mask) ^ a.flip;
 		return (u32) (x >> a.shift) & a.mask;
@@ -280,7 +275,8 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 #endif
 		}
 
-		const bool bulk = VALUE && valid == TILE && (SEGMENTS ? a.prefetch && ((u64) (values + here.start) & 15) == 0 : a.prefetch_values);
+		const bool bulk = VALUE && valid == TILE &&
+						  (SEGMENTS ? a.prefetch && ((u64) (values + here.start) & 15) == 0 : a.prefetch_values);
 
 		if (SEGMENTS && here.index == 0 && thread < BINS)
 			begin = a.counts[(u64) here.segment * a.stride + thread];
@@ -389,7 +385,8 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 		bool crowded = true;
 
 		if (ATOMICS) /* places behind the last word crowd no digit */
-			crowded = __syncthreads_or(most - (SEGMENTS && thread == BINS - 1 ? items * THREADS - valid : 0) > TILE / 32);
+			crowded =
+				__syncthreads_or(most - (SEGMENTS && thread == BINS - 1 ? items * THREADS - valid : 0) > TILE / 32);
 		else
 			__syncthreads();
 		if (ATOMICS && !crowded)
@@ -527,7 +524,8 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 		if (tile < a.sweep.tiles)
 			load(tile);
 		if (OUT == GS_WORDS && (BITS > 8 || (DROPS && a.drop != 0)) && !skewed)
-			write_runs<THREADS, BINS, (COLUMN || EACH > 1 ? 3 : 1)>((const u64 *) words, (u64 *) out, starts, to, valid);
+			write_runs<THREADS, BINS, (COLUMN || EACH > 1 ? 3 : 1)>((const u64 *) words, (u64 *) out, starts, to,
+																	valid);
 		else
 		{
 			auto place = [&](u32 j, sorted x) -> u32 {
@@ -551,7 +549,8 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 					if (lane == 0 && j > 0)
 						older = words[j - 1];
 					if (KEYS)
-						bad |= j > 0 && j < valid && (older ^ (sorted) a.key_flip) > (x ^ (sorted) a.key_flip) && digit(older) == d;
+						bad |= j > 0 && j < valid && (older ^ (sorted) a.key_flip) > (x ^ (sorted) a.key_flip) &&
+							   digit(older) == d;
 					else
 						bad |= j > 0 && older > x && ((u32) (older >> written) & a.mask) == d;
 				}

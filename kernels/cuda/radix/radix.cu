@@ -67,7 +67,8 @@ gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 ga
 {
 	if (gate == NULL)
 		return gs_cuda_status(cudaMemsetAsync(p, 0, bytes, e->stream));
-	clear_kernel<<<e->properties.multiProcessorCount * 4, 512, 0, e->stream>>>((uint4 *) p, (bytes + 15) / 16, gate, gate_open);
+	clear_kernel<<<e->properties.multiProcessorCount * 4, 512, 0, e->stream>>>((uint4 *) p, (bytes + 15) / 16, gate,
+																			   gate_open);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -94,7 +95,8 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 
 	for (u32 p = 0; p < digits; p++)
 		status_words += words_of(p);
-	GS_TRY(gs_radix_clear(e, s->temp, (u8 *) status - (u8 *) s->temp + status_words * sizeof(u32), s->gate, s->gate_open));
+	GS_TRY(
+		gs_radix_clear(e, s->temp, (u8 *) status - (u8 *) s->temp + status_words * sizeof(u32), s->gate, s->gate_open));
 	if (s->counts == NULL)
 	{
 		gs_radix_counting c = {s->in, s->n, s->t, at, digits, {}, counts, s->gate, s->gate_open};

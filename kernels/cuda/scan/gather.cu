@@ -55,7 +55,8 @@ gather(gs_cuda_engine *e, const void *in, bool wide_index, const void *index, u6
 }
 
 gs_status
-gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, const void *index, uint64_t n, void *out)
+gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, const void *index, uint64_t n,
+			   void *out)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 

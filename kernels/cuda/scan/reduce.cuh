@@ -2,9 +2,9 @@
  * reduce.cuh: reduce-by-key over equal neighbours.
  *
  * A tile's state is the number of keys that begin in it and OP over the values since the last begin (all of its values
- * if none
- * begins).  As in arrays/rle.cuh a tile writes the results of keys that end in it; only the first of these needs what came
- * before the tile, so everything else is ready before the look-back is, and that one is completed on the way out.
+ * if none begins).  As in arrays/rle.cuh a tile writes the results of keys that end in it; only the first of these
+ * needs what came before the tile, so everything else is ready before the look-back is, and that one is completed on
+ * the way out.
  * Threads hold contiguous shares; the segmented scans over lanes and warps take their segment borders from ballots.
  *
  * LOADED is the type of a value in memory, OP::value that of a sum: 32-bit values may be summed in 64 bits, 64-bit ones
@@ -89,7 +89,8 @@ store_result(const gs_reduce_args &a, u64 i, typename OP::value v, u32 &over)
 }
 
 template <int KEY, int VALUE, class OP, class SHAPE>
-__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) reduce_kernel(const __grid_constant__ gs_reduce_args a)
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
+reduce_kernel(const __grid_constant__ gs_reduce_args a)
 {
 	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
 	typedef typename item_of<KEY>::type K;
@@ -173,7 +174,8 @@ __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) re
 		};
 
 		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			state s = look_back((words *) a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 2 <= TILE, reduce);
+			state s = look_back((words *) a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 2 <= TILE,
+								reduce);
 
 			if (lane_id() == 0)
 			{
@@ -252,7 +254,8 @@ __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) re
 		if (edges)
 		{
 			window_edges(data, a.keys, begin, KEY_BYTES, thread, THREADS);
-			window_edges(data2, a.values, window_of(a.values, first, 8 * VALUE).begin, VALUE_BYTES + 16, thread, THREADS);
+			window_edges(data2, a.values, window_of(a.values, first, 8 * VALUE).begin, VALUE_BYTES + 16, thread,
+						 THREADS);
 		}
 		if (edges || !GS_BULK)
 			workers_barrier<THREADS>();

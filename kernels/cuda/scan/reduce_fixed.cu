@@ -1,6 +1,6 @@
 /*
- * reduce_fixed.cu: reduce-by-key of floats in the fixed tree of gs_arrays.h, which gives the same bits on every run and every
- * engine.
+ * reduce_fixed.cu: reduce-by-key of floats in the fixed tree of gs_arrays.h, which gives the same bits on every run and
+ * every engine.
  *
  * Tiles are the tree's groups of 4096 positions, counted from the array's begin.  A thread sums a group of 16 from left
  * to right, one thread of 16 their sums (256), one thread of the tile those (4096): at each level the sum that is open
@@ -61,7 +61,8 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 	extern __shared__ __align__(128) u8 shared[];
 	constexpr bool STAGED = stages_keys_here<KEY, sizeof(T)>::value;
 	K *const keys = (K *) shared; /* [0]: the key before the tile */
-	T *const values = (T *) (shared + (STAGED ? (PLACE(TILE + 1) + 1) * sizeof(K) : 0)); /* later: what the key before each begin came to */
+	/* later: what the key before each begin came to */
+	T *const values = (T *) (shared + (STAGED ? (PLACE(TILE + 1) + 1) * sizeof(K) : 0));
 	__shared__ T sum16[THREADS + 16], open256[THREADS + 16], sum256[16], open4096[16];
 	__shared__ bool head16[THREADS], head256[16];
 	__shared__ u32 begun[THREADS / 32], tile_;
@@ -88,7 +89,8 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 	__syncthreads();
 
 	/* the tile's keys, from the one before it, number 0 */
-	auto key_at = [&](u32 i) -> K { return STAGED ? keys[PLACE(i)] : ((const K *) a.keys)[first + i > 0 ? first + i - 1 : 0]; };
+	auto key_at = [&](u32 i) -> K
+	{ return STAGED ? keys[PLACE(i)] : ((const K *) a.keys)[first + i > 0 ? first + i - 1 : 0]; };
 
 	/* 1. begins, and the sum since the last one in a group of 16 */
 	u32 begins = 0;

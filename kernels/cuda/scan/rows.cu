@@ -536,7 +536,8 @@ cuda_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, 
 		n--, s++;
 	if (n == 0)
 		return GS_OK;
-	overflows_kernel<<<gs_cuda_grid(e, n, THREADS, 16), THREADS, 0, e->stream>>>(type == GS_I64, (const u64 *) in, s, n, count);
+	overflows_kernel<<<gs_cuda_grid(e, n, THREADS, 16), THREADS, 0, e->stream>>>(type == GS_I64, (const u64 *) in, s, n,
+																				 count);
 	return gs_cuda_status(cudaGetLastError());
 }
 

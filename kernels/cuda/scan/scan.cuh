@@ -30,7 +30,8 @@ struct gs_scan_args
 };
 
 template <class OP, class SHAPE>
-__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) scan_kernel(const __grid_constant__ gs_scan_args a)
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
+scan_kernel(const __grid_constant__ gs_scan_args a)
 {
 	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
 	typedef typename OP::value T;

@@ -98,7 +98,8 @@ gs_status
 gs_cuda_save_halo(gs_cuda_engine *e, const void *in, u64 n, u32 width, u32 shift, u64 tile, u64 tiles, u128 *saved)
 {
 	cudaSetDevice(e->device);
-	save_halo_kernel<<<(u32) ((tiles + 127) / 128), 128, 0, e->stream>>>((const u8 *) in, width, shift, tile, tiles, saved);
+	save_halo_kernel<<<(u32) ((tiles + 127) / 128), 128, 0, e->stream>>>((const u8 *) in, width, shift, tile, tiles,
+																		 saved);
 	return gs_cuda_status(cudaGetLastError());
 }
 

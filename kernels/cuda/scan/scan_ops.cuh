@@ -16,8 +16,8 @@ gs_status gs_cuda_runs(gs_engine *engine, const gs_runs_request *r, void *temp);
 gs_status gs_cuda_decode(gs_engine *engine, const gs_decode_request *r, void *temp);
 gs_status gs_cuda_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp);
 gs_status gs_cuda_reduce_fixed(gs_cuda_engine *e, const gs_reduce_request *r, void *temp);
-gs_status gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, const void *index, uint64_t n,
-						 void *out);
+gs_status gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, const void *index,
+						 uint64_t n, void *out);
 gs_status gs_cuda_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step);
 gs_status gs_cuda_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp);
 

@@ -58,7 +58,8 @@ in_range(typename item_of<BYTES>::type x, const gs_select_args &a)
 }
 
 template <int BYTES, int KIND, bool REST, class SHAPE>
-__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) select_kernel(const __grid_constant__ gs_select_args a)
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
+select_kernel(const __grid_constant__ gs_select_args a)
 {
 	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
 	typedef typename item_of<BYTES>::type T;
@@ -149,7 +150,8 @@ __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks) se
 		};
 
 		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			count_state s = look_back(a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 8 <= TILE, reduce);
+			count_state s =
+				look_back(a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 8 <= TILE, reduce);
 
 			if (lane_id() == 0)
 			{

@@ -133,7 +133,7 @@ gs_finish_shared(const gs_finish_shape &s)
 	return 8 * (cap + cap / GS_FINISH_WINDOW) + 4 * ((size_t) s.bins + 32 + 4);
 }
 
-/* ---------------------------------------------------------------- parts of 4-byte keys in shared memory (arrays/bucket_sort.cu) */
+/* ---------------------------------------------------- parts of 4-byte keys in shared memory (arrays/bucket_sort.cu) */
 
 /*
  * What becomes of a key: its distance from the part's least, perhaps with its place in the part.  Places keep the order

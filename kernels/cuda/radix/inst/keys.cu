@@ -24,6 +24,8 @@ gs_radix_pass_pairs(gs_cuda_engine *e, bool floats, bool first, bool last, gs_ra
 	if (floats)
 		return gs_radix_pass_float_pairs(e, first, last, a);
 	if (first)
-		return last ? gs_radix_launch<8, GS_PAIRS4, GS_PAIRS4, false>(e, a) : gs_radix_launch<8, GS_PAIRS4, GS_KEYS8, false>(e, a);
-	return last ? gs_radix_launch<8, GS_KEYS8, GS_PAIRS4, false>(e, a) : gs_radix_launch<8, GS_KEYS8, GS_KEYS8, false>(e, a);
+		return last ? gs_radix_launch<8, GS_PAIRS4, GS_PAIRS4, false>(e, a)
+					: gs_radix_launch<8, GS_PAIRS4, GS_KEYS8, false>(e, a);
+	return last ? gs_radix_launch<8, GS_KEYS8, GS_PAIRS4, false>(e, a)
+				: gs_radix_launch<8, GS_KEYS8, GS_KEYS8, false>(e, a);
 }

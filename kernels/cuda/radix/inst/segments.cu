@@ -4,7 +4,8 @@
 #include "../launch.cuh"
 
 gs_status
-gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, bool atomics, gs_radix_args &a)
+gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, bool atomics,
+					   gs_radix_args &a)
 {
 	if (floats)
 		return gs_radix_pass_segments_floats(e, key_bytes, value_width, a);
