@@ -55,6 +55,36 @@ crossing() {
 	done
 }
 
+# Folders of kernels/cuda/ that a folder may include from.
+kernels_may_include() {
+	case $1 in
+		arrays) echo base radix order scan tuning ;;
+		order) echo base radix tuning ;;
+		radix | scan) echo base tuning ;;
+		base) echo tuning ;;
+		*) echo ;;
+	esac
+}
+
+kernels_crossing() {
+	local file folder header to
+	grep -oE '^#include "[^"]*"' -r kernels/cuda --include='*.cu' --include='*.cuh' --include='*.h' | while IFS=: read -r file header; do
+		header=${header#*\"}
+		folder=${file#kernels/cuda/}
+		to=$(realpath -m --relative-to=kernels "$(dirname "$file")/${header%\"}")
+		case $to in
+			cuda/*)
+				to=${to#cuda/}
+				case " ${folder%%/*} $(kernels_may_include "${folder%%/*}") " in
+					*" ${to%%/*} "*) ;;
+					*) echo "$file includes $to" ;;
+				esac ;;
+			cpu/*) echo "$file includes $to" ;;
+		esac
+	done
+	grep -nE '#include ".*(cuda|cpu)/' kernels/*.[ch] kernels/common/*.h || true
+}
+
 # A module is a source file with the header of the same name, and what is written as a half of it.
 circles() {
 	includes | sed -E 's/^[^ ]+ src\///; s/\.[ch]( |$)/\1/g
@@ -112,6 +142,7 @@ old_nvcc() {
 }
 
 report 'folders of src/ include in one direction' "$(crossing)"
+report 'folders of kernels/ include in one direction' "$(kernels_crossing)"
 report 'modules of src/ form no circle' "$(circles)"
 report 'kernels know no server, the service neither, the extension no CUDA' "$(layers)"
 report 'files have 600 lines at most' "$(long_files)"

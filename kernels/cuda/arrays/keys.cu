@@ -74,7 +74,7 @@ layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 	l.status = take((passes * tiles_of(e, key_bytes, value_width, n) << GS_KEY_BITS) * sizeof(u32));
 	l.bases = take((n >> 29) * GS_PLACE * sizeof(u32));
 	l.steps = take(GS_PLACES * sizeof(gs_radix_step));
-	l.parts = take(gs_keys_finish_temp(key_bytes, value_width, n));
+	l.parts = take(gs_keys_buckets_temp(key_bytes, value_width, n));
 	l.keys = take(n * (words ? 8 : key_bytes));
 	l.values = take(n * (words ? 8 : value_width));
 	l.bytes = at;
@@ -264,13 +264,13 @@ run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 g
  * road->again says whether everything has to be done another way.
  */
 static gs_status
-run_finish(const keys_sort *s, bool atomics)
+run_buckets(const keys_sort *s, bool atomics)
 {
 	const gs_sort_items *t = s->items;
-	const u32 first = s->plan.digits - GS_FINISH_DIGITS;
+	const u32 first = s->plan.digits - GS_BUCKET_DIGITS;
 	u32 *again = &s->plan.road->again;
 
-	GS_TRY(gs_keys_finish_sample(s->e, s->plan, t, s->temp + s->at.keys));
+	GS_TRY(gs_keys_buckets_sample(s->e, s->plan, t, s->temp + s->at.keys));
 	GS_TRY(count_digits(s, first, again, 0));
 	for (u32 p = first; p < s->plan.digits; p++)
 	{
@@ -287,7 +287,7 @@ run_finish(const keys_sort *s, bool atomics)
 		GS_TRY(gs_radix_pass_keys(s->e, 4, 0, false, atomics, a));
 	}
 	GS_TRY(
-		gs_keys_finish(s->e, s->plan, t, s->temp + (one_word(t) ? s->at.values : s->at.keys), s->temp + s->at.parts));
+		gs_keys_buckets(s->e, s->plan, t, s->temp + (one_word(t) ? s->at.values : s->at.keys), s->temp + s->at.parts));
 	return gs_radix_clear(s->e, s->temp + s->at.counts, s->at.bases - s->at.counts, again, 1);
 }
 
@@ -320,9 +320,9 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 	leading = items->key_bytes == 8 && items->n >= GS_LEADING_ROWS && s.plan.digits > GS_LEADING_LEAST + 1;
 
 	GS_TRY(gs_cuda_status(cudaMemsetAsync(s.temp, 0, s.at.bases, e->stream)));
-	if (gs_keys_finish_may(e, s.plan, items))
+	if (gs_keys_buckets_may(e, s.plan, items))
 	{
-		GS_TRY(run_finish(&s, atomics));
+		GS_TRY(run_buckets(&s, atomics));
 		gate = &s.plan.road->again;
 	}
 	again = gate != NULL ? &s.plan.road->wrong : &s.plan.road->again;

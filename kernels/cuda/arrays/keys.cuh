@@ -15,9 +15,9 @@
 #define GS_SAMPLE_BITS	   18				   /* of a slot in the tables that they are noted in */
 #define GS_SAMPLE_TABLES   (GS_LEADING_CHOICES * sizeof(u64) << GS_SAMPLE_BITS)
 
-#define GS_FINISH_DIGITS   2 /* leading digits of keys of 4 bytes, whose buckets are finished in shared memory */
-#define GS_FINISH_LEAST	   ((u64) 1 << 25) /* fewer gain less than keys that do not spread lose, ... */
-#define GS_FINISH_FORCED   ((u64) 1 << 19) /* or cannot be looked at */
+#define GS_BUCKET_DIGITS   2 /* leading digits of keys of 4 bytes, whose buckets are finished in shared memory */
+#define GS_BUCKETS_LEAST	   ((u64) 1 << 25) /* fewer gain less than keys that do not spread lose, ... */
+#define GS_BUCKETS_FORCED   ((u64) 1 << 19) /* or cannot be looked at */
 
 /* What was found out about the keys, and what is done; on the device, zero at first. */
 struct gs_keys_road
@@ -59,10 +59,10 @@ enum gs_road_stage
 
 gs_status gs_leading_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const u64 *keys, u64 *tables);
 gs_status gs_leading_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, u32 *list);
-bool gs_keys_finish_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items);
-size_t gs_keys_finish_temp(size_t key_bytes, size_t value_width, u64 n);
-gs_status gs_keys_finish_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, void *tables);
-gs_status gs_keys_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, const void *in,
+bool gs_keys_buckets_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items);
+size_t gs_keys_buckets_temp(size_t key_bytes, size_t value_width, u64 n);
+gs_status gs_keys_buckets_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, void *tables);
+gs_status gs_keys_buckets(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, const void *in,
 						 void *temp);
 
 #endif

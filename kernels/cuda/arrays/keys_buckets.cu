@@ -25,7 +25,7 @@
 static u32
 force_of(const gs_cuda_engine *e)
 {
-	return e->sort != NULL ? ((const gs_cuda_sort *) e->sort)->force_finish : 0;
+	return e->sort != NULL ? ((const gs_cuda_sort *) e->sort)->force_buckets : 0;
 }
 
 /* What keys become. */
@@ -39,20 +39,20 @@ words_of(const gs_cuda_engine *e, const gs_sort_items *items)
 
 /* Whether a sort may be done so: by whole keys, and buckets are short if keys spread evenly. */
 bool
-gs_keys_finish_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items)
+gs_keys_buckets_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items)
 {
 	const u32 force = force_of(e);
 
 	return items->key_bytes == 4 && !plan.floats && (items->value_width == 0 || items->value_width == 4) &&
-		   plan.mask == gs_mask(32) && force != 1 && items->n >= (force != 0 ? GS_FINISH_FORCED : GS_FINISH_LEAST) &&
+		   plan.mask == gs_mask(32) && force != 1 && items->n >= (force != 0 ? GS_BUCKETS_FORCED : GS_BUCKETS_LEAST) &&
 		   items->n + items->n / 8 <= (u64) gs_part_longest(e, words_of(e, items)) << BUCKET;
 }
 
 /* Memory for the lists of parts: no more than there are buckets, nor large ones than there are with so many items. */
 size_t
-gs_keys_finish_temp(size_t key_bytes, size_t value_width, u64 n)
+gs_keys_buckets_temp(size_t key_bytes, size_t value_width, u64 n)
 {
-	if (key_bytes != 4 || value_width > 4 || n < GS_FINISH_FORCED)
+	if (key_bytes != 4 || value_width > 4 || n < GS_BUCKETS_FORCED)
 		return 0;
 	return (((size_t) 1 << BUCKET) + n / gs_part_least() + 1) * sizeof(gs_part);
 }
@@ -113,7 +113,7 @@ static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_con
 
 /* Looks at a sample, and decides; tables: memory for it. */
 gs_status
-gs_keys_finish_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, void *tables)
+gs_keys_buckets_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, void *tables)
 {
 	const u64 n = items->n, sample = GS_SAMPLE;
 	const u64 crowd = gs_part_longest(e, words_of(e, items)) * sample / n * 7 / 8,
@@ -121,7 +121,7 @@ gs_keys_finish_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort
 	sample_args a = {plan, (const u32 *) items->keys, (u32 *) tables, (u32 *) tables + (1 << BUCKET), 33 - gs_bits(n),
 					 words_of(e, items) != GS_PART_CODES, ~0u, ~0u};
 
-	static_assert(GS_FINISH_FORCED * sizeof(u32) >= (sizeof(u32) << BUCKET) + (sizeof(u32) << GS_SAMPLE_BITS),
+	static_assert(GS_BUCKETS_FORCED * sizeof(u32) >= (sizeof(u32) << BUCKET) + (sizeof(u32) << GS_SAMPLE_BITS),
 				  "tables lie where keys go later");
 	if (force_of(e) != 3)
 	{
@@ -192,10 +192,10 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const _
 
 /*
  * From items in order by their leading digits to the output, unless road->again is 1 or becomes so; temp:
- * gs_keys_finish_temp() bytes.
+ * gs_keys_buckets_temp() bytes.
  */
 gs_status
-gs_keys_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, const void *in, void *temp)
+gs_keys_buckets(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, const void *in, void *temp)
 {
 	const gs_part_words words = words_of(e, items);
 	const u32 room = gs_part_room(*e->tuning, words, false), longest = gs_part_longest(e, words),

@@ -30,7 +30,7 @@ merge_in_order(const gs_merge_args &a)
 
 /* Looks at neighbours until both a rise and a fall have been seen. */
 template <int KEY>
-__global__ void __launch_bounds__(256) merge_look(const gs_merge_args a)
+__global__ void __launch_bounds__(256) merge_check_order(const gs_merge_args a)
 {
 	for (u64 begin = blockIdx.x * (u64) 2048 + 1; begin < a.n; begin += gridDim.x * (u64) 2048)
 	{
@@ -546,9 +546,10 @@ gs_merge_kernels_of(bool places)
 {
 	if constexpr (KEY <= 8)
 		if (!places)
-			return {merge_look<KEY>, merge_move<KEY>,		 merge_blocks<KEY, false>,
+			return {merge_check_order<KEY>, merge_move<KEY>,		 merge_blocks<KEY, false>,
 					merge_cuts<KEY>, merge_runs<KEY, false>, {}};
-	return {merge_look<KEY>, merge_move<KEY>, merge_blocks<KEY, true>, merge_cuts<KEY>, merge_runs<KEY, true>, {}};
+	return {merge_check_order<KEY>, merge_move<KEY>,	   merge_blocks<KEY, true>,
+			merge_cuts<KEY>,		merge_runs<KEY, true>, {}};
 }
 
 #endif

@@ -109,8 +109,8 @@ gs_status gs_segments_ties(gs_cuda_engine *e, const gs_segments_work &w, u32 shi
 size_t gs_segments_parts_bytes(size_t key_bytes, size_t value_width, u64 n);
 void gs_segments_parts_at(gs_segments_work *w, void *memory, u64 n);
 gs_status gs_segments_parts(gs_cuda_engine *e, const gs_segments_work &w);
-bool gs_segments_finishes(const gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known);
-gs_status gs_segments_finish(gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known,
+bool gs_segments_buckets_pay(const gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known);
+gs_status gs_segments_buckets(gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known,
 							 const void *in);
 
 #endif

@@ -85,7 +85,7 @@ gs_segments_parts(gs_cuda_engine *e, const gs_segments_work &w)
 
 /* Whether blocks hold the parts, and are likely to put them in order at once; few are worth a try. */
 bool
-gs_segments_finishes(const gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known)
+gs_segments_buckets_pay(const gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known)
 {
 	const u64 sample = GS_SEG_SAMPLE;
 
@@ -97,7 +97,7 @@ gs_segments_finishes(const gs_cuda_engine *e, const gs_segments_work &w, const g
 
 /* Puts the parts in order, from `in`, where a pass has left their items. */
 gs_status
-gs_segments_finish(gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known, const void *in)
+gs_segments_buckets(gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known, const void *in)
 {
 	const gs_parts_args a = {
 		in, w.a.out_keys, w.a.value_bytes != 0 ? w.a.out_values : NULL, w.a.flip, w.a.floats != 0, parts_of(w), NULL};

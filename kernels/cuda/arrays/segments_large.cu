@@ -212,7 +212,7 @@ look(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_fou
  */
 static gs_status
 run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, u8 *temp, u64 varying, u32 lowest,
-		   bool atomics, bool finish, u32 *wrong)
+		   bool atomics, bool buckets, u32 *wrong)
 {
 	const bool words = one_word(w.a.key_bytes, w.a.value_bytes);
 	const void *keys = w.a.keys, *values = w.a.values;
@@ -225,8 +225,8 @@ run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, 
 		place[passes++] = 0; /* all keys are equal: one pass copies them */
 	for (u32 p = 0; p < passes; p++)
 	{
-		const bool first = p == 0, last = p + 1 == passes && !finish,
-				   out = words ? last : (passes - p) % 2 == 1 && !finish;
+		const bool first = p == 0, last = p + 1 == passes && !buckets,
+				   out = words ? last : (passes - p) % 2 == 1 && !buckets;
 		gs_radix_args a = {};
 
 		a.shift = BITS * place[p];
@@ -274,24 +274,24 @@ gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const 
 						  (gs_radix_tile *) (t + l.table),
 						  (u32 *) (t + l.counts),
 						  {}};
-	bool atomics, finish;
+	bool atomics, buckets;
 	u32 shift;
 
 	gs_segments_parts_at(&w, t + l.parts, n);
 	tiles_kernel<<<w.segments, 256, 0, e->stream>>>(list, w.tile, w.table);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	GS_TRY(look(e, w, t + l.keys, known));
-	finish = gs_segments_finishes(e, w, known);
-	shift = finish ? gs_leading_shift(known->varying, 1) : gs_segments_leading(known);
+	buckets = gs_segments_buckets_pay(e, w, known);
+	shift = buckets ? gs_leading_shift(known->varying, 1) : gs_segments_leading(known);
 	/* by atomics equal keys lose their order, which shows in those of floats alone: 0 and -0 */
 	atomics = args.value_bytes == 0 && !args.floats && gs_sort_atomics(e, known->items);
-	GS_TRY(run_passes(e, w, l, t, known->varying, shift / BITS, atomics, finish,
+	GS_TRY(run_passes(e, w, l, t, known->varying, shift / BITS, atomics, buckets,
 					  atomics && shift == 0 ? &found->again : NULL));
-	if (finish)
-		GS_TRY(gs_segments_finish(e, w, known, t + l.keys));
+	if (buckets)
+		GS_TRY(gs_segments_buckets(e, w, known, t + l.keys));
 	else if (shift != 0)
 		GS_TRY(gs_segments_ties(e, w, shift));
-	if (finish || (shift == 0 && !atomics))
+	if (buckets || (shift == 0 && !atomics))
 		return GS_OK;
 	GS_TRY(
 		gs_cuda_status(cudaMemcpyAsync(&known->again, &found->again, sizeof(u32), cudaMemcpyDeviceToHost, e->stream)));

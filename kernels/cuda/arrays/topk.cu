@@ -382,8 +382,8 @@ layout_of(const gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 r
 	size_t whole = gs_round256(rows * 4) + order_room(e, rows);
 
 	l.room = k + k / 4 + 65536;
-	l.head =
-		4096 + gs_round256(3 * MOST_COLUMNS * sizeof(gs_dev_field)) + gs_round256(2 * MOST_COLUMNS * sizeof(gs_look));
+	l.head = 4096 + gs_round256(3 * MOST_COLUMNS * sizeof(gs_dev_field)) +
+			 gs_round256(2 * MOST_COLUMNS * sizeof(gs_key_stats));
 	l.sample = SAMPLE * 8;
 	l.codes = gs_round256(l.room * 8);
 	l.rows = gs_round256(l.room * 4);
@@ -432,18 +432,18 @@ whole_order(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows,
 					 : gs_cuda_status(cudaMemcpyAsync(out, order, k * 4, cudaMemcpyDeviceToDevice, e->stream));
 }
 
-/* The key's fields: from the types alone where that gives at most 64 bits, else after a look. */
+/* The key's fields: from the types alone where that gives at most 64 bits, else by statistics. */
 static gs_status
-fields_of(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, gs_look *looks, gs_dev_field *fields,
-		  u32 *nfields, u32 *bits)
+fields_of(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, gs_key_stats *column_stats,
+		  gs_dev_field *fields, u32 *nfields, u32 *bits)
 {
-	gs_look known[2 * MOST_COLUMNS] = {};
+	gs_key_stats known[2 * MOST_COLUMNS] = {};
 	u32 n = 0, sum = 0;
 
 	if (declared_bits(columns, ncolumns) <= 64)
 		for (u32 c = 0; c < ncolumns; c++)
 		{
-			gs_look *l = &known[2 * c];
+			gs_key_stats *l = &known[2 * c];
 
 			l->not_min = ~0ull;
 			l->max = l->ones = l->zeros = gs_mask(8 * gs_width_of(columns[c].spec.type));
@@ -452,11 +452,11 @@ fields_of(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, g
 		}
 	else
 	{
-		GS_TRY(gs_cuda_status(cudaMemsetAsync(looks, 0, 2 * ncolumns * sizeof(gs_look), e->stream)));
+		GS_TRY(gs_cuda_status(cudaMemsetAsync(column_stats, 0, 2 * ncolumns * sizeof(gs_key_stats), e->stream)));
 		for (u32 c = 0; c < ncolumns; c++)
-			GS_TRY(gs_order_look(e, &columns[c], rows, looks + 2 * c, NULL, NULL, NULL));
-		GS_TRY(gs_cuda_status(
-			cudaMemcpyAsync(known, looks, 2 * ncolumns * sizeof(gs_look), cudaMemcpyDeviceToHost, e->stream)));
+			GS_TRY(gs_order_key_stats(e, &columns[c], rows, column_stats + 2 * c, NULL, NULL, NULL));
+		GS_TRY(gs_cuda_status(cudaMemcpyAsync(known, column_stats, 2 * ncolumns * sizeof(gs_key_stats),
+											  cudaMemcpyDeviceToHost, e->stream)));
 		GS_TRY(gs_cuda_status(cudaStreamSynchronize(e->stream)));
 	}
 	for (u32 c = 0; c < ncolumns; c++)
@@ -541,7 +541,7 @@ gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 row
 
 	u8 *at = (u8 *) temp;
 	gs_dev_field *device_fields = (gs_dev_field *) (at + 4096);
-	gs_look *looks = (gs_look *) (at + 4096 + gs_round256(3 * MOST_COLUMNS * sizeof(gs_dev_field)));
+	gs_key_stats *column_stats = (gs_key_stats *) (at + 4096 + gs_round256(3 * MOST_COLUMNS * sizeof(gs_dev_field)));
 	u64 *sample = (u64 *) (at += l.head);
 	a.codes = (u64 *) (at += l.sample);
 	a.rows = (u32 *) (at += l.codes);
@@ -549,7 +549,7 @@ gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 row
 	a.equal = (u32 *) (at += l.order);
 	void *orders = at += l.equal;
 
-	GS_TRY(fields_of(e, columns, ncolumns, rows, looks, fields, &nfields, &a.bits));
+	GS_TRY(fields_of(e, columns, ncolumns, rows, column_stats, fields, &nfields, &a.bits));
 	if (a.bits > 64)
 		return whole_order(e, columns, ncolumns, rows, k, out, temp, temp_bytes);
 	if (a.bits == 0)

@@ -23,7 +23,7 @@ gs_cuda_status(cudaError_t error)
 }
 
 gs_status
-gs_cuda_take(gs_cuda_engine *e, size_t bytes, void **block)
+gs_cuda_alloc_clean(gs_cuda_engine *e, size_t bytes, void **block)
 {
 	if (e->unclean)
 		return GS_DEVICE;
@@ -43,7 +43,7 @@ wiped(gs_cuda_engine *e, void *block, size_t bytes)
 }
 
 void
-gs_cuda_give(gs_cuda_engine *e, void *block, size_t bytes)
+gs_cuda_free_clean(gs_cuda_engine *e, void *block, size_t bytes)
 {
 	if (block == NULL)
 		return;
@@ -115,7 +115,7 @@ block_bytes(void *block)
 }
 
 /*
- * Clears what it gives back, like gs_cuda_give.
+ * Clears what it gives back, like gs_cuda_free_clean.
  */
 static void
 cuda_free(gs_engine *engine, void *block)

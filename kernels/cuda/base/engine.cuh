@@ -24,7 +24,7 @@ struct gs_cuda_engine
 {
 	gs_engine head;
 	int device;
-	bool pooled; /* gs_cuda_take uses the device's pool */
+	bool pooled; /* gs_cuda_alloc_clean uses the device's pool */
 	cudaStream_t stream;
 	cudaDeviceProp properties;
 	const gs_tuning *tuning; /* the row by which the device's code was compiled */
@@ -50,8 +50,8 @@ gs_status gs_cuda_status(cudaError_t error);
  * Device memory for the work in the engine's stream, given back clean: it may serve another user's job next.  From the
  * device's pool where there is one, so that neither call waits for the device.
  */
-gs_status gs_cuda_take(gs_cuda_engine *engine, size_t bytes, void **block);
-void gs_cuda_give(gs_cuda_engine *engine, void *block, size_t bytes);
+gs_status gs_cuda_alloc_clean(gs_cuda_engine *engine, size_t bytes, void **block);
+void gs_cuda_free_clean(gs_cuda_engine *engine, void *block, size_t bytes);
 gs_status gs_cuda_blocks(gs_cuda_engine *engine, const void *function, int threads, size_t shared, int *blocks);
 gs_status gs_cuda_prepare(gs_cuda_engine *engine, gs_sweep *sweep, void *temp, size_t word_bytes, u64 tiles,
 						  const void *function, const gs_shape &shape, size_t stage_bytes, size_t more_bytes,

@@ -108,7 +108,7 @@ gs_ring_room(int shared)
 }
 
 /* Where a block is in its ring. */
-struct gs_turn
+struct gs_rotation
 {
 	u32 n = 0, stage = 0, round = 0; /* round counts how often the stage was used before */
 
@@ -192,7 +192,7 @@ window_bulk_bytes(gs_input in, i64 begin, u32 bytes)
 
 /* The tile of this turn, by all workers. */
 __device__ __forceinline__ u32
-ring_wait(gs_ring &ring, gs_turn turn)
+ring_wait(gs_ring &ring, gs_rotation turn)
 {
 #if GS_BULK
 	barrier_wait(&ring.full[turn.stage], turn.round & 1);

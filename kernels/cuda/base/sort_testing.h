@@ -16,7 +16,7 @@ extern "C" {
  * no order and no sort by leading digits and buckets, 2 wherever that is possible, 3 even if keys do not spread evenly,
  * 0 where it saves time (order/buckets.cu, arrays/keys_buckets.cu).
  */
-void gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t finish);
+void gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t buckets);
 
 #ifdef __cplusplus
 }

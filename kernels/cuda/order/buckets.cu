@@ -27,7 +27,7 @@
 static u32
 cap_of(const gs_cuda_engine *e)
 {
-	return (u32) (e->tuning->finish.threads * e->tuning->finish.items);
+	return (u32) (e->tuning->buckets.threads * e->tuning->buckets.items);
 }
 
 /* ---------------------------------------------------------------- whether it pays */
@@ -37,13 +37,13 @@ cap_of(const gs_cuda_engine *e)
  * estimate says no.
  */
 u32
-gs_finish_way(const gs_cuda_engine *e, u64 rows)
+gs_buckets_way(const gs_cuda_engine *e, u64 rows)
 {
 	const gs_cuda_sort *s = (const gs_cuda_sort *) e->sort;
 
-	if (rows > (u64) 1 << 31 || rows < 2048 || s->force_finish == 1)
+	if (rows > (u64) 1 << 31 || rows < 2048 || s->force_buckets == 1)
 		return 0;
-	return s->force_finish >= 2 ? s->force_finish : rows >= LEAST;
+	return s->force_buckets >= 2 ? s->force_buckets : rows >= LEAST;
 }
 
 struct estimate_args
@@ -51,9 +51,9 @@ struct estimate_args
 	gs_column columns[GS_SMALL_COLUMNS];
 	u32 ncolumns, row_bits;
 	u32 n, samples;
-	u32 most, way; /* for gs_finish_lead */
+	u32 most, way; /* for gs_buckets_lead */
 	u32 cell_bits; /* of both tables */
-	const gs_look *looks;
+	const gs_key_stats *column_stats;
 	const gs_dev_alphabet *alphabets;
 	gs_spread *spread;
 	u32 *cells, *fine; /* rows of leading bits; who was last at a hash of 10 bits more; zero at first */
@@ -74,14 +74,15 @@ static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_c
 
 		for (u32 c = 0; c < a.ncolumns; c++)
 		{
-			n += gs_fields_of(&a.columns[c], &a.looks[2 * c], a.alphabets + strings * (GS_POSITIONS + 1), fields + n);
+			n += gs_fields_of(&a.columns[c], &a.column_stats[2 * c], a.alphabets + strings * (GS_POSITIONS + 1),
+							  fields + n);
 			strings += a.columns[c].spec.type == GS_BYTES;
 		}
 		for (u32 f = 0; f < n; f++)
 			sum += gs_field_bits(&fields[f]);
 		nfields = n;
 		bits = min(sum, 64 - a.row_bits);
-		lead = gs_finish_lead(sum, a.n, a.most, a.way);
+		lead = gs_buckets_lead(sum, a.n, a.most, a.way);
 	}
 	for (u32 i = threadIdx.x; i < 1 << TOP; i += THREADS)
 		top[i] = 0;
@@ -128,9 +129,9 @@ cell_bits(u64 rows)
 
 /* Bytes of cells, zero at first; 0 if the rows need no estimate. */
 size_t
-gs_finish_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows)
+gs_buckets_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows)
 {
-	return ncolumns <= GS_SMALL_COLUMNS && gs_finish_way(e, rows) != 0 ? 2 * sizeof(u32) << cell_bits(rows) : 0;
+	return ncolumns <= GS_SMALL_COLUMNS && gs_buckets_way(e, rows) != 0 ? 2 * sizeof(u32) << cell_bits(rows) : 0;
 }
 
 static u32
@@ -141,10 +142,10 @@ samples_of(u64 rows)
 	return (u32) (some < 16384 ? (rows < 16384 ? rows : 16384) : some < 1 << 19 ? some : 1 << 19);
 }
 
-/* Enqueues the estimate, behind the looks. */
+/* Enqueues the estimate, behind the statistics. */
 gs_status
-gs_finish_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, const gs_look *looks,
-				   const gs_dev_alphabet *alphabets, gs_spread *spread, u32 *cells)
+gs_buckets_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows,
+					const gs_key_stats *column_stats, const gs_dev_alphabet *alphabets, gs_spread *spread, u32 *cells)
 {
 	estimate_args a = {};
 
@@ -154,8 +155,8 @@ gs_finish_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u6
 	a.n = (u32) rows;
 	a.samples = samples_of(rows);
 	a.most = gs_radix_most(e);
-	a.way = gs_finish_way(e, rows);
-	a.looks = looks;
+	a.way = gs_buckets_way(e, rows);
+	a.column_stats = column_stats;
 	a.alphabets = alphabets;
 	a.spread = spread;
 	a.cells = cells;
@@ -170,7 +171,7 @@ gs_finish_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u6
  * sorted by all digits.
  */
 u32
-gs_finish_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs_spread *spread)
+gs_buckets_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs_spread *spread)
 {
 	const double samples = samples_of(rows), n = (double) rows;
 	const u32 cells = cell_bits(rows);
@@ -206,10 +207,10 @@ struct groups_args
 	gs_dev_key key;
 	const u64 *values; /* or keys of a column, whose order t tells */
 	gs_transform t;
-	const gs_finish_group *groups;
+	const gs_buckets_group *groups;
 	const u32 *listed;
 	u32 *wrong, *order;
-	u32 n, turn;
+	u32 n, rotate_by;
 };
 
 /* A thread sorts a group by insertion. */
@@ -220,11 +221,11 @@ static __global__ void __launch_bounds__(THREADS) groups_kernel(const __grid_con
 		return;
 	for (u32 g = blockIdx.x * THREADS + threadIdx.x; g < *a.listed; g += gridDim.x * THREADS)
 	{
-		const gs_finish_group group = a.groups[g];
+		const gs_buckets_group group = a.groups[g];
 		auto at = [&](u32 i) -> u32 & {
 			const u32 place = group.place + i;
 
-			return a.order[place >= a.turn ? place - a.turn : place + a.n - a.turn];
+			return a.order[place >= a.rotate_by ? place - a.rotate_by : place + a.n - a.rotate_by];
 		};
 		auto falls = [&](u32 x, u32 y) -> bool {
 			if (COLUMN)
@@ -253,11 +254,11 @@ static __global__ void __launch_bounds__(THREADS) groups_kernel(const __grid_con
 
 /* Memory for groups: of all rows of a key that is cut, at least every eighth may be in one. */
 size_t
-gs_finish_temp(const gs_cuda_plan *plan)
+gs_buckets_temp(const gs_cuda_plan *plan)
 {
-	return plan->finish.lead == 0 || plan->finish.complete
+	return plan->buckets.lead == 0 || plan->buckets.complete
 			   ? 0
-			   : gs_round256((plan->rows / 16 + 1024) * sizeof(gs_finish_group));
+			   : gs_round256((plan->rows / 16 + 1024) * sizeof(gs_buckets_group));
 }
 
 /*
@@ -265,41 +266,42 @@ gs_finish_temp(const gs_cuda_plan *plan)
  * flags->wrong becomes 1 if it is none.
  */
 gs_status
-gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *sorted, void *temp, u32 *order)
+gs_buckets_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *sorted, void *temp, u32 *order)
 {
-	void (*kernel)(const gs_finish_args) = plan->finish.complete ? finish_kernel<false> : finish_kernel<true>;
-	const gs_finish_shape shape = e->tuning->finish;
-	const size_t shared = gs_finish_shared(shape);
-	gs_finish_args a = {};
+	void (*kernel)(const gs_buckets_args) =
+		plan->buckets.complete ? order_buckets_kernel<false> : order_buckets_kernel<true>;
+	const gs_buckets_shape shape = e->tuning->buckets;
+	const size_t shared = gs_buckets_shared(shape);
+	gs_buckets_args a = {};
 	int blocks;
 
 	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, shape.threads, shared, &blocks));
 	a.words = sorted->result;
 	a.order = order;
 	a.n = plan->rows;
-	a.margin = plan->finish.margin;
+	a.margin = plan->buckets.margin;
 	a.tile = cap_of(e) - a.margin;
-	a.lead = plan->row_bits + plan->finish.bits - plan->finish.lead;
+	a.lead = plan->row_bits + plan->buckets.bits - plan->buckets.lead;
 	a.row_mask = (u32) gs_mask(plan->row_bits);
-	a.turn = plan->finish.turn;
+	a.rotate_by = plan->buckets.rotate_by;
 	a.ahead = blocks;
 	a.cuts = (u32 *) sorted->temp;
 	a.gate = sorted->gate;
 	a.gate_open = sorted->gate_open;
 	a.wrong = &plan->flags->wrong;
-	a.groups = (gs_finish_group *) temp;
-	a.room = (u32) (gs_finish_temp(plan) / sizeof(gs_finish_group));
+	a.groups = (gs_buckets_group *) temp;
+	a.room = (u32) (gs_buckets_temp(plan) / sizeof(gs_buckets_group));
 	a.listed = &plan->flags->listed;
 
 	const u32 tiles = (u32) ((a.n + a.tile - 1) / a.tile);
 
-	finish_cuts_kernel<<<tiles / 8 + 1, 256, 0, e->stream>>>(a);
+	bucket_cuts_kernel<<<tiles / 8 + 1, 256, 0, e->stream>>>(a);
 	kernel<<<tiles, shape.threads, shared, e->stream>>>(a);
-	if (!plan->finish.complete)
+	if (!plan->buckets.complete)
 	{
 		groups_args g = {
-			plan->key, (const u64 *) plan->values, plan->finish.whole, a.groups, a.listed, a.wrong, order, (u32) a.n,
-			a.turn};
+			plan->key, (const u64 *) plan->values, plan->buckets.whole, a.groups, a.listed, a.wrong, order, (u32) a.n,
+			a.rotate_by};
 		const u32 grid = gs_cuda_grid(e, a.n / 64 + 1, THREADS, 4);
 
 		if (plan->path == gs_cuda_plan::GS_PLAN_COLUMN)

@@ -23,15 +23,15 @@
 #include "../radix/tile.cuh"
 #include "../base/register_sort.cuh"
 
-#define GS_FINISH_ROUNDS 16 /* times that words may straddle windows: groups of some 64 words */
+#define GS_BUCKETS_ROUNDS 16 /* times that words may straddle windows: groups of some 64 words */
 
 /* Neighbours in the output, before it is turned, whose words differ only in the row. */
-struct alignas(8) gs_finish_group
+struct alignas(8) gs_buckets_group
 {
 	u32 place, rows;
 };
 
-struct gs_finish_args
+struct gs_buckets_args
 {
 	const u64 *words;
 	u32 *order;
@@ -40,12 +40,12 @@ struct gs_finish_args
 	u32 *cuts;		  /* where tiles begin: tiles + 1 */
 	u32 lead;		  /* a bucket is word >> lead */
 	u32 row_mask;
-	u32 turn;  /* the order begins with the row that comes after so many */
+	u32 rotate_by;  /* the order begins with the row that comes after so many */
 	u32 ahead; /* tiles to the one that is fetched into the second-level cache */
 	const u32 *gate; /* do nothing unless *gate is gate_open */
 	u32 gate_open;
 	u32 *wrong;
-	gs_finish_group *groups; /* of words that are alike above the row; room for so many */
+	gs_buckets_group *groups; /* of words that are alike above the row; room for so many */
 	u32 room;
 	u32 *listed; /* groups found */
 };
@@ -54,11 +54,11 @@ struct gs_finish_args
 __device__ __forceinline__ u32
 finish_at(u32 place)
 {
-	return place + place / GS_FINISH_WINDOW;
+	return place + place / GS_BUCKETS_WINDOW;
 }
 
 /* Where tiles begin: a warp looks for the end of the bucket that goes on where the tile might. */
-static __global__ void __launch_bounds__(256) finish_cuts_kernel(const __grid_constant__ gs_finish_args a)
+static __global__ void __launch_bounds__(256) bucket_cuts_kernel(const __grid_constant__ gs_buckets_args a)
 {
 	const u32 tiles = (u32) ((a.n + a.tile - 1) / a.tile), t = (blockIdx.x * 256 + threadIdx.x) / 32;
 	const u64 begin = min((u64) t * a.tile, a.n), most = min(begin + a.margin, a.n);
@@ -90,11 +90,11 @@ static __global__ void __launch_bounds__(256) finish_cuts_kernel(const __grid_co
 
 /* TIES: lists groups of words that are alike above the row. */
 template <bool TIES>
-__global__ void __launch_bounds__(gs_finish_here::threads, gs_finish_here::blocks)
-finish_kernel(const __grid_constant__ gs_finish_args a)
+__global__ void __launch_bounds__(gs_buckets_here::threads, gs_buckets_here::blocks)
+order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 {
-	constexpr int THREADS = gs_finish_here::threads, ITEMS = gs_finish_here::items, BINS = gs_finish_here::bins;
-	constexpr u32 WINDOW = GS_FINISH_WINDOW, WARPS = THREADS / 32, CAP = THREADS * ITEMS;
+	constexpr int THREADS = gs_buckets_here::threads, ITEMS = gs_buckets_here::items, BINS = gs_buckets_here::bins;
+	constexpr u32 WINDOW = GS_BUCKETS_WINDOW, WARPS = THREADS / 32, CAP = THREADS * ITEMS;
 	constexpr int GROUP = 4; /* items whose atomics are under way together */
 	/* bins of a thread: an odd number of times 4, so that no lanes meet in a bank */
 	constexpr u32 SHARE = BINS / THREADS;
@@ -282,7 +282,7 @@ finish_kernel(const __grid_constant__ gs_finish_args a)
 		}
 		if (!__syncthreads_or(falls))
 			break;
-		if (round == GS_FINISH_ROUNDS)
+		if (round == GS_BUCKETS_ROUNDS)
 		{
 			bad = true;
 			break;
@@ -294,9 +294,9 @@ finish_kernel(const __grid_constant__ gs_finish_args a)
 		const u64 *const mine = words + finish_at(thread);
 		const u32 later = thread % WINDOW == WINDOW - 1 ? 2 : 1;
 		u32 *const found = bins; /* place, and words behind it */
-		u32 from = begin - a.turn, alike = 0; /* bit per word: the next one is */
+		u32 from = begin - a.rotate_by, alike = 0; /* bit per word: the next one is */
 
-		if (a.turn != 0 && from >= (u32) a.n)
+		if (a.rotate_by != 0 && from >= (u32) a.n)
 			from += (u32) a.n;
 
 		const bool around = (u64) from + owns > a.n; /* the end */
@@ -343,7 +343,7 @@ finish_kernel(const __grid_constant__ gs_finish_args a)
 			__syncthreads();
 			for (u32 i = thread; i < told[0]; i += THREADS)
 				if (told[1] + i < a.room)
-					a.groups[told[1] + i] = gs_finish_group{begin + (found[i] & 0xffff), (found[i] >> 16) + 1};
+					a.groups[told[1] + i] = gs_buckets_group{begin + (found[i] & 0xffff), (found[i] >> 16) + 1};
 				else
 					bad = true;
 		}

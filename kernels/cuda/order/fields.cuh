@@ -13,13 +13,13 @@
  * code.
  */
 GS_BOTH u64
-gs_field_range(gs_dev_field *f, const gs_look *look, u64 min)
+gs_field_range(gs_dev_field *f, const gs_key_stats *stats, u64 min)
 {
-	u64 varying = look->ones & look->zeros, span;
+	u64 varying = stats->ones & stats->zeros, span;
 
 	f->base = min;
 	f->shift = gs_field_shift(varying);
-	span = (look->max - min) >> f->shift;
+	span = (stats->max - min) >> f->shift;
 	f->bits = gs_bits(span);
 	return span;
 }
@@ -39,11 +39,11 @@ gs_field_nulls(gs_dev_field *f, const gs_column *column, u64 span)
  * the greatest code.
  */
 GS_BOTH u64
-gs_value_field(gs_dev_field *f, const gs_column *column, const gs_look *looks, int half)
+gs_value_field(gs_dev_field *f, const gs_column *column, const gs_key_stats *column_stats, int half)
 {
-	const gs_look *look = looks + half;
+	const gs_key_stats *stats = column_stats + half;
 	gs_type type = column->spec.type;
-	u64 min = ~look->not_min;
+	u64 min = ~stats->not_min;
 	u32 width = gs_width_of(type);
 
 	if (width < 8)
@@ -51,12 +51,12 @@ gs_value_field(gs_dev_field *f, const gs_column *column, const gs_look *looks, i
 	*f = {};
 	f->kind = GS_DEV_VALUE;
 	f->values = (const u8 *) column->values + (type == GS_U128 && half == 0 ? 8 : 0);
-	f->nulls = looks->nulls != 0 ? column->nulls : NULL;
+	f->nulls = column_stats->nulls != 0 ? column->nulls : NULL;
 	f->width = type == GS_U128 ? 8 : width;
 	f->stride = width;
 	f->floats = gs_type_is_float(type);
 	f->flip = type == GS_U128 ? (column->spec.desc ? ~0ull : 0) : gs_order_flip(&column->spec);
-	return gs_field_range(f, look, min);
+	return gs_field_range(f, stats, min);
 }
 
 GS_BOTH void
@@ -71,34 +71,34 @@ gs_null_field(gs_dev_field *f, const gs_column *column)
 
 /* The field of a column's key, if it is one; without bits if all rows are equal.  Some row is not NULL. */
 GS_BOTH bool
-gs_one_field(gs_dev_field *f, const gs_column *column, const gs_look *look)
+gs_one_field(gs_dev_field *f, const gs_column *column, const gs_key_stats *stats)
 {
-	u64 span = gs_value_field(f, column, look, 0);
+	u64 span = gs_value_field(f, column, stats, 0);
 
 	if (column->spec.type == GS_U128)
 		return false;
-	if (look->nulls == 0)
+	if (stats->nulls == 0)
 		return true;
 	return gs_field_nulls(f, column, span);
 }
 
 /* The fields of a column of fixed width, at most three; none if all its rows are equal. */
 GS_BOTH u32
-gs_column_fields(const gs_column *column, const gs_look *look, gs_dev_field *f)
+gs_column_fields(const gs_column *column, const gs_key_stats *stats, gs_dev_field *f)
 {
-	bool nulls = look->nulls != 0;
+	bool nulls = stats->nulls != 0;
 	u32 n = 0;
 	u64 span;
 
-	if (!look->valid)
+	if (!stats->valid)
 		return 0;
-	if (gs_one_field(&f[0], column, look))
+	if (gs_one_field(&f[0], column, stats))
 		return f[0].bits > 0;
 	if (nulls)
 		gs_null_field(&f[n++], column);
-	span = gs_value_field(&f[n], column, look, 0);
+	span = gs_value_field(&f[n], column, stats, 0);
 	n += span > 0;
-	if (column->spec.type == GS_U128 && gs_value_field(&f[n], column, look, 1) > 0)
+	if (column->spec.type == GS_U128 && gs_value_field(&f[n], column, stats, 1) > 0)
 		n++;
 	return n;
 }
@@ -112,18 +112,18 @@ gs_field_bits(const gs_dev_field *f)
 
 /* The fields of any column, at most three; strings have alphabets, in device memory. */
 GS_BOTH u32
-gs_fields_of(const gs_column *column, const gs_look *look, const gs_dev_alphabet *alphabets, gs_dev_field *f)
+gs_fields_of(const gs_column *column, const gs_key_stats *stats, const gs_dev_alphabet *alphabets, gs_dev_field *f)
 {
-	bool nulls = look->nulls != 0;
-	u32 n = 0, prefix = ~look->prefix;
+	bool nulls = stats->nulls != 0;
+	u32 n = 0, prefix = ~stats->prefix;
 
 	if (column->spec.type != GS_BYTES)
-		return gs_column_fields(column, look, f);
-	if (!look->valid)
+		return gs_column_fields(column, stats, f);
+	if (!stats->valid)
 		return 0;
 	if (nulls)
 		gs_null_field(&f[n++], column);
-	if (look->longest > prefix)
+	if (stats->longest > prefix)
 	{
 		f[n] = {};
 		f[n].kind = GS_DEV_BYTES;
@@ -132,7 +132,7 @@ gs_fields_of(const gs_column *column, const gs_look *look, const gs_dev_alphabet
 		f[n].nulls = nulls ? column->nulls : NULL;
 		f[n].alphabets = alphabets;
 		f[n].prefix = prefix;
-		f[n].longest = look->longest;
+		f[n].longest = stats->longest;
 		f[n++].desc = column->spec.desc;
 	}
 	return n;

@@ -69,16 +69,16 @@ reserve(cuda_job *job, job_block *block, u64 used, u64 bytes, bool zero)
 
 	if (bytes <= block->bytes)
 		return GS_OK;
-	if (gs_cuda_take(e, wanted, &data) != GS_OK)
+	if (gs_cuda_alloc_clean(e, wanted, &data) != GS_OK)
 	{
 		wanted = gs_round256(bytes);
-		GS_TRY(gs_cuda_take(e, wanted, &data));
+		GS_TRY(gs_cuda_alloc_clean(e, wanted, &data));
 	}
 	if (used > 0)
 		cudaMemcpyAsync(data, block->data, used, cudaMemcpyDeviceToDevice, e->stream);
 	if (zero)
 		cudaMemsetAsync((u8 *) data + used, 0, wanted - used, e->stream);
-	gs_cuda_give(e, block->data, block->bytes);
+	gs_cuda_free_clean(e, block->data, block->bytes);
 	*block = {(u8 *) data, wanted};
 	return gs_cuda_status(cudaGetLastError());
 }
@@ -86,7 +86,7 @@ reserve(cuda_job *job, job_block *block, u64 used, u64 bytes, bool zero)
 static void
 release(cuda_job *job, job_block *block)
 {
-	gs_cuda_give(job->engine, block->data, block->bytes);
+	gs_cuda_free_clean(job->engine, block->data, block->bytes);
 	*block = {};
 }
 
@@ -238,12 +238,12 @@ job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_jo
 	for (u32 c = 0; c < spec->ncolumns; c++)
 		job->columns[c].spec = spec->columns[c];
 	cudaSetDevice(e->device);
-	status = gs_cuda_take(e, sizeof(u32), (void **) &job->invalid);
+	status = gs_cuda_alloc_clean(e, sizeof(u32), (void **) &job->invalid);
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaMemsetAsync(job->invalid, 0, sizeof(u32), e->stream));
 	if (status != GS_OK)
 	{
-		gs_cuda_give(e, job->invalid, sizeof(u32));
+		gs_cuda_free_clean(e, job->invalid, sizeof(u32));
 		host->release(host->arg, job, bytes);
 		return status;
 	}
@@ -397,7 +397,7 @@ job_alloc(gs_job *head, size_t bytes, void **block)
 
 	*block = NULL;
 	cudaSetDevice(job->engine->device);
-	return gs_cuda_take(job->engine, bytes, block);
+	return gs_cuda_alloc_clean(job->engine, bytes, block);
 }
 
 static void
@@ -406,7 +406,7 @@ job_release(gs_job *head, void *block, size_t bytes)
 	cuda_job *job = (cuda_job *) head;
 
 	cudaSetDevice(job->engine->device);
-	gs_cuda_give(job->engine, block, bytes);
+	gs_cuda_free_clean(job->engine, block, bytes);
 }
 
 static gs_status
@@ -500,7 +500,7 @@ job_end(gs_job *head)
 	release_columns(job);
 	release(job, &job->temp);
 	release(job, &job->order);
-	gs_cuda_give(job->engine, job->invalid, sizeof(u32));
+	gs_cuda_free_clean(job->engine, job->invalid, sizeof(u32));
 	host.release(host.arg, job, job->bytes);
 }
 

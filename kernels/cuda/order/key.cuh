@@ -11,10 +11,10 @@
 
 /*
  * Leading bits of a key by which digit passes put rows in order for buckets of some 1000 (order/buckets.cu); 0: that
- * does not pay.  way: see gs_finish_way.
+ * does not pay.  way: see gs_buckets_way.
  */
 __host__ __device__ static inline u32
-gs_finish_lead(u32 bits, u64 n, u32 most, u32 way)
+gs_buckets_lead(u32 bits, u64 n, u32 most, u32 way)
 {
 	u32 widths[GS_PLACES], lead = gs_bits((n - 1) / 1280);
 
@@ -76,7 +76,7 @@ struct gs_dev_place
 };
 
 /* What is known of a column, or of one half of it; all zero at first. */
-struct gs_look
+struct gs_key_stats
 {
 	u64 not_min, max;	 /* of values as unsigned numbers in order */
 	u64 ones, zeros;	 /* bits that some value has set, clear */
@@ -106,7 +106,7 @@ struct gs_spread
  * multiples, it is the others that come first.
  */
 GS_BOTH u32
-gs_turn(u64 odd, u64 min, u32 above, u64 rows)
+gs_rotation(u64 odd, u64 min, u32 above, u64 rows)
 {
 	return (u32) (above < 64 && (min >> above & 1) != 0 ? rows - odd : odd);
 }

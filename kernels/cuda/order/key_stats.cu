@@ -19,12 +19,12 @@
 
 #include <type_traits>
 
-#define LOOK_THREADS 512
+#define STATS_THREADS 512
 #define COUNT_THREADS 1024 /* where digits are counted */
-#define LOOK_SAMPLE	  4	   /* values per thread */
-#define LOOK_DIGITS	  5	   /* at most so many are counted */
+#define STATS_SAMPLE	  4	   /* values per thread */
+#define STATS_DIGITS	  5	   /* at most so many are counted */
 
-struct look_args
+struct stats_args
 {
 	const void *values;
 	const u64 *nulls;
@@ -32,16 +32,16 @@ struct look_args
 	u64 flip;
 	u32 floats;
 	u32 stride, offset; /* in elements: halves of 16-byte values */
-	gs_look *look;
+	gs_key_stats *stats;
 	u32 *counts; /* GS_PLACE for each digit, or NULL */
 	u32 most;	 /* bits of a digit at most */
-	u32 way;	 /* see gs_finish_way */
+	u32 way;	 /* see gs_buckets_way */
 	u32 room;	 /* counters in shared memory */
 };
 
 template <class T>
 static __device__ __forceinline__ T
-in_order(T x, const look_args &a)
+in_order(T x, const stats_args &a)
 {
 	if constexpr (sizeof(T) >= 4)
 		if (a.floats)
@@ -50,9 +50,9 @@ in_order(T x, const look_args &a)
 }
 
 /* Digits as a block counts them. */
-struct look_digits
+struct stats_digits
 {
-	u32 at[LOOK_DIGITS], mask[LOOK_DIGITS];
+	u32 at[STATS_DIGITS], mask[STATS_DIGITS];
 	u32 odd_at, odd; /* the bit above them, or 0 if there is none */
 	u32 digits, bits, copies;
 };
@@ -60,11 +60,11 @@ struct look_digits
 /* The range's bits, guessed from a sample that is the same in all blocks. */
 template <class T>
 static __device__ void
-guess_digits(const look_args &a, look_digits &d)
+guess_digits(const stats_args &a, stats_digits &d)
 {
 	__shared__ u64 not_min, max, varying;
 	const T *values = (const T *) a.values;
-	const u64 step = a.n / (COUNT_THREADS * LOOK_SAMPLE) + 1;
+	const u64 step = a.n / (COUNT_THREADS * STATS_SAMPLE) + 1;
 	const T first = in_order(values[0], a);
 	u64 x[3] = {(T) ~first, first, 0};
 
@@ -72,7 +72,7 @@ guess_digits(const look_args &a, look_digits &d)
 		not_min = max = varying = 0;
 	__syncthreads();
 #pragma unroll
-	for (u32 j = 0; j < LOOK_SAMPLE; j++)
+	for (u32 j = 0; j < STATS_SAMPLE; j++)
 	{
 		u64 i = (j * COUNT_THREADS + threadIdx.x) * step;
 		T k = i < a.n ? in_order(values[i], a) : first;
@@ -103,13 +103,13 @@ guess_digits(const look_args &a, look_digits &d)
 		const u32 width = 8 * sizeof(T), shift = varying ? __ffsll(varying) - 1 : 0;
 		const u64 span = (max - (T) ~(T) not_min) >> shift;
 		u32 widths[GS_PLACES], wider[GS_PLACES], bits = span ? 64 - __clzll(span) : 1;
-		const u32 lead = gs_finish_lead(bits, a.n, a.most, a.way);
+		const u32 lead = gs_buckets_lead(bits, a.n, a.most, a.way);
 		u32 digits = gs_radix_digits(lead != 0 ? lead : bits, a.most, widths);
 
 		if (lead == 0 && shift + bits < width && gs_radix_digits(bits + 1, a.most, wider) == digits &&
 			(wider[0] <= GS_PLACE_BITS || widths[0] > GS_PLACE_BITS))
 			gs_radix_digits(++bits, a.most, widths);
-		if (digits > LOOK_DIGITS)
+		if (digits > STATS_DIGITS)
 			digits = 0;
 		for (u32 p = 0, at = shift + (lead != 0 ? bits - lead : 0); p < digits; at += widths[p++])
 		{
@@ -123,9 +123,9 @@ guess_digits(const look_args &a, look_digits &d)
 		d.copies = gs_counter_copies(digits << d.bits, a.room);
 		if (blockIdx.x == 0 && digits != 0)
 		{
-			a.look->guess_shift = shift;
-			a.look->guess_bits = bits;
-			a.look->guess_lead = lead;
+			a.stats->guess_shift = shift;
+			a.stats->guess_bits = bits;
+			a.stats->guess_lead = lead;
 		}
 	}
 	__syncthreads();
@@ -136,12 +136,12 @@ guess_digits(const look_args &a, look_digits &d)
  * fall, which takes a few vectors unless the column is in order.
  */
 template <class T, bool COUNT>
-static __global__ void __launch_bounds__(COUNT ? COUNT_THREADS : LOOK_THREADS, COUNT ? 1 : 2)
-look_kernel(const __grid_constant__ look_args a)
+static __global__ void __launch_bounds__(COUNT ? COUNT_THREADS : STATS_THREADS, COUNT ? 1 : 2)
+key_stats_kernel(const __grid_constant__ stats_args a)
 {
-	constexpr u32 VECTOR = 16 / sizeof(T), THREADS = COUNT ? COUNT_THREADS : LOOK_THREADS;
+	constexpr u32 VECTOR = 16 / sizeof(T), THREADS = COUNT ? COUNT_THREADS : STATS_THREADS;
 	extern __shared__ u32 counter_memory[];
-	__shared__ look_digits guess;
+	__shared__ stats_digits guess;
 	const T *values = (const T *) a.values;
 	const u64 stride = (u64) gridDim.x * THREADS, thread = blockIdx.x * (u64) THREADS + threadIdx.x;
 	const T first = in_order(values[0], a);
@@ -167,7 +167,7 @@ look_kernel(const __grid_constant__ look_args a)
 	};
 
 	/* the column, its digits counted; their number is known to the compiler */
-	auto look = [&](auto number) {
+	auto stats = [&](auto number) {
 		constexpr u32 DIGITS = decltype(number)::value, BATCH = DIGITS > 4 ? 2 : 4; /* more registers there are not */
 		u32 at[DIGITS + 1], mask[DIGITS + 1], *mine[DIGITS + 1];
 		const u32 copies = counters.copies, odd_at = DIGITS ? guess.odd_at : 0, odd_mask = DIGITS ? guess.odd : 0;
@@ -269,46 +269,46 @@ look_kernel(const __grid_constant__ look_args a)
 	};
 
 	if constexpr (!COUNT)
-		look(std::integral_constant<u32, 0>());
+		stats(std::integral_constant<u32, 0>());
 	else
 		switch (counters.digits)
 		{
 			case 1:
-				look(std::integral_constant<u32, 1>());
+				stats(std::integral_constant<u32, 1>());
 				break;
 			case 2:
-				look(std::integral_constant<u32, 2>());
+				stats(std::integral_constant<u32, 2>());
 				break;
 			case 3:
-				look(std::integral_constant<u32, 3>());
+				stats(std::integral_constant<u32, 3>());
 				break;
 			case 4:
-				look(std::integral_constant<u32, 4>());
+				stats(std::integral_constant<u32, 4>());
 				break;
 			case 5:
-				look(std::integral_constant<u32, 5>());
+				stats(std::integral_constant<u32, 5>());
 				break;
 			default:
-				look(std::integral_constant<u32, 0>());
+				stats(std::integral_constant<u32, 0>());
 		}
 	/* bits that vary are both ones and zeros somewhere */
-	look_done(a.look, look_sum<T>{(T) ~min, max, varying, varying}, seen, true, false);
+	stats_done(a.stats, stats_sum<T>{(T) ~min, max, varying, varying}, seen, true, false);
 	if (COUNT)
 	{
 		counters.add_up(a.counts);
 		odd = lanes_add(odd);
 		if (lane_id() == 0 && odd != 0)
-			atomicAdd((unsigned long long *) &a.look->odd, (unsigned long long) odd);
+			atomicAdd((unsigned long long *) &a.stats->odd, (unsigned long long) odd);
 	}
 }
 
 /* 16-byte values without NULLs: both halves in one read. */
-static __global__ void __launch_bounds__(LOOK_THREADS, 2) look16_kernel(const __grid_constant__ look_args a)
+static __global__ void __launch_bounds__(STATS_THREADS, 2) key_stats16_kernel(const __grid_constant__ stats_args a)
 {
 	constexpr u32 BATCH = 4;
 	const ulonglong2 *values = (const ulonglong2 *) a.values;
-	const u64 stride = (u64) gridDim.x * LOOK_THREADS, thread = blockIdx.x * (u64) LOOK_THREADS + threadIdx.x;
-	look_sum<u64> low = {0, 0, 0, 0}, high = {0, 0, 0, 0};
+	const u64 stride = (u64) gridDim.x * STATS_THREADS, thread = blockIdx.x * (u64) STATS_THREADS + threadIdx.x;
+	stats_sum<u64> low = {0, 0, 0, 0}, high = {0, 0, 0, 0};
 	u32 seen = 0;
 	u64 i = thread;
 
@@ -340,20 +340,20 @@ static __global__ void __launch_bounds__(LOOK_THREADS, 2) look16_kernel(const __
 	for (; i < a.n; i += stride)
 		add(values[i], i);
 
-	look_done(a.look, high, seen, thread < a.n, false);
+	stats_done(a.stats, high, seen, thread < a.n, false);
 	__syncthreads(); /* the sums are used again */
-	look_done(a.look + 1, low, 0, thread < a.n, false);
+	stats_done(a.stats + 1, low, 0, thread < a.n, false);
 }
 
 /* Columns with null bits, and halves of 16-byte values: a value at a time. */
 template <class T>
-static __global__ void __launch_bounds__(LOOK_THREADS) look_nulls_kernel(const __grid_constant__ look_args a)
+static __global__ void __launch_bounds__(STATS_THREADS) null_stats_kernel(const __grid_constant__ stats_args a)
 {
-	look_sum<T> s = {0, 0, 0, 0};
+	stats_sum<T> s = {0, 0, 0, 0};
 	bool valid = false, nulls = false;
 
 #pragma unroll 4
-	for (u64 r = blockIdx.x * (u64) LOOK_THREADS + threadIdx.x; r < a.n; r += (u64) gridDim.x * LOOK_THREADS)
+	for (u64 r = blockIdx.x * (u64) STATS_THREADS + threadIdx.x; r < a.n; r += (u64) gridDim.x * STATS_THREADS)
 	{
 		T x = ((const T *) a.values)[r * a.stride + a.offset];
 
@@ -365,82 +365,84 @@ static __global__ void __launch_bounds__(LOOK_THREADS) look_nulls_kernel(const _
 			valid = true;
 		}
 	}
-	look_done(a.look, s, 0, valid, nulls);
+	stats_done(a.stats, s, 0, valid, nulls);
 }
 
 template <class T>
 static gs_status
-look_and_count(gs_cuda_engine *e, look_args a, u64 n)
+stats_and_counts(gs_cuda_engine *e, stats_args a, u64 n)
 {
 	const size_t bytes = gs_counter_bytes(e, n);
 	int promised;
 
-	GS_TRY(gs_cuda_blocks(e, (const void *) look_kernel<T, true>, COUNT_THREADS, gs_counter_promise(e), &promised));
+	GS_TRY(
+		gs_cuda_blocks(e, (const void *) key_stats_kernel<T, true>, COUNT_THREADS, gs_counter_promise(e), &promised));
 	a.most = gs_radix_most(e);
-	a.way = gs_finish_way(e, n);
+	a.way = gs_buckets_way(e, n);
 	a.room = (u32) (bytes / sizeof(u32));
-	look_kernel<T, true><<<gs_cuda_grid(e, n, COUNT_THREADS * 8, 1), COUNT_THREADS, bytes, e->stream>>>(a);
+	key_stats_kernel<T, true><<<gs_cuda_grid(e, n, COUNT_THREADS * 8, 1), COUNT_THREADS, bytes, e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
 
 template <class T>
 static gs_status
-look_at(gs_cuda_engine *e, const look_args &a, u64 n)
+look_at(gs_cuda_engine *e, const stats_args &a, u64 n)
 {
 	const bool plain = a.nulls == NULL && a.stride == 1;
-	const u32 blocks = gs_cuda_grid(e, n, LOOK_THREADS * 8, 4);
+	const u32 blocks = gs_cuda_grid(e, n, STATS_THREADS * 8, 4);
 
 	if constexpr (sizeof(T) >= 4)
 		if (plain && a.counts != NULL)
-			return look_and_count<T>(e, a, n);
+			return stats_and_counts<T>(e, a, n);
 	if (!plain)
-		look_nulls_kernel<T><<<blocks, LOOK_THREADS, 0, e->stream>>>(a);
+		null_stats_kernel<T><<<blocks, STATS_THREADS, 0, e->stream>>>(a);
 	else
-		look_kernel<T, false><<<blocks, LOOK_THREADS, 0, e->stream>>>(a);
+		key_stats_kernel<T, false><<<blocks, STATS_THREADS, 0, e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
 
 static gs_status
-look_at_16(gs_cuda_engine *e, look_args a, u64 n)
+look_at_16(gs_cuda_engine *e, stats_args a, u64 n)
 {
-	u64 wanted = (n + LOOK_THREADS * 4 - 1) / (LOOK_THREADS * 4), most = 2 * (u64) e->properties.multiProcessorCount;
+	u64 wanted = (n + STATS_THREADS * 4 - 1) / (STATS_THREADS * 4), most = 2 * (u64) e->properties.multiProcessorCount;
 
 	if (a.nulls == NULL && ((uintptr_t) a.values & 15) == 0)
 	{
-		look16_kernel<<<(u32) (wanted < most ? wanted : most), LOOK_THREADS, 0, e->stream>>>(a);
+		key_stats16_kernel<<<(u32) (wanted < most ? wanted : most), STATS_THREADS, 0, e->stream>>>(a);
 		return gs_cuda_status(cudaGetLastError());
 	}
 	a.stride = 2;
 	a.offset = 1;
 	GS_TRY(look_at<u64>(e, a, n));
 	a.offset = 0;
-	a.look++;
+	a.stats++;
 	return look_at<u64>(e, a, n);
 }
 
 /*
- * Enqueues the look at a column.  look has two elements, the second for the low halves of GS_U128; all memory is zero.
+ * Enqueues the statistics of a column.  stats has two elements, the second for the low halves of GS_U128; all memory is
+ * zero.
  */
 gs_status
-gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts, gs_dev_alphabet *alphabets,
-			  u32 *marks)
+gs_order_key_stats(gs_cuda_engine *e, const gs_column *column, u64 n, gs_key_stats *stats, u32 *counts,
+				   gs_dev_alphabet *alphabets, u32 *marks)
 {
 	gs_type type = column->spec.type;
-	look_args a = {column->values,
+	stats_args a = {column->values,
 				   column->nulls,
 				   n,
 				   gs_order_flip(&column->spec),
 				   gs_type_is_float(type),
 				   1,
 				   0,
-				   look,
+				   stats,
 				   counts,
 				   0,
 				   0,
 				   0};
 
 	if (type == GS_BYTES)
-		return gs_order_look_strings(e, column, n, look, alphabets, marks);
+		return gs_order_key_stats_strings(e, column, n, stats, alphabets, marks);
 	switch (gs_type_width(type))
 	{
 		case 1:

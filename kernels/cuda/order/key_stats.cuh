@@ -7,7 +7,7 @@
 #include "key.cuh"
 
 /* What one thread has seen of a column; varying: bits in which some value differs from the column's first one. */
-template <class T> struct look_sum
+template <class T> struct stats_sum
 {
 	T not_min, max, ones, zeros;
 
@@ -26,7 +26,7 @@ template <class T> struct look_sum
 /* The block's sums to global memory, once per block. */
 template <class T>
 static __device__ void
-look_done(gs_look *look, const look_sum<T> &s, u32 seen, bool valid, bool nulls)
+stats_done(gs_key_stats *stats, const stats_sum<T> &s, u32 seen, bool valid, bool nulls)
 {
 	__shared__ u64 sums[4];
 	__shared__ u32 flags[3];
@@ -63,16 +63,16 @@ look_done(gs_look *look, const look_sum<T> &s, u32 seen, bool valid, bool nulls)
 	{
 		if (flags[0] >> 8 & 1)
 		{
-			atomicMax((unsigned long long *) &look->not_min, (unsigned long long) sums[0]);
-			atomicMax((unsigned long long *) &look->max, (unsigned long long) sums[1]);
-			atomicOr((unsigned long long *) &look->ones, (unsigned long long) sums[2]);
-			atomicOr((unsigned long long *) &look->zeros, (unsigned long long) sums[3]);
-			look->valid = 1;
+			atomicMax((unsigned long long *) &stats->not_min, (unsigned long long) sums[0]);
+			atomicMax((unsigned long long *) &stats->max, (unsigned long long) sums[1]);
+			atomicOr((unsigned long long *) &stats->ones, (unsigned long long) sums[2]);
+			atomicOr((unsigned long long *) &stats->zeros, (unsigned long long) sums[3]);
+			stats->valid = 1;
 		}
 		if (flags[0] >> 9 & 1)
-			look->nulls = 1;
+			stats->nulls = 1;
 		if (flags[0] & 3)
-			atomicOr(&look->seen, flags[0] & 3);
+			atomicOr(&stats->seen, flags[0] & 3);
 	}
 }
 

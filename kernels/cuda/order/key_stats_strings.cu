@@ -6,14 +6,14 @@
  */
 #include "order.cuh"
 
-struct look_string_args
+struct string_stats_args
 {
 	const u32 *offsets;
 	const u64 *nulls;
 	const u8 *heap;
 	u64 n;
 	u32 desc;
-	gs_look *look;
+	gs_key_stats *stats;
 	gs_dev_alphabet *alphabets;
 	u32 *marks; /* (GS_POSITIONS + 1) * 256 characters, GS_POSITIONS + 1 ends */
 };
@@ -33,7 +33,7 @@ compare_strings(const u8 *s, u32 length_s, const u8 *t, u32 length_t)
 }
 
 static __global__ void
-first_string_kernel(const __grid_constant__ look_string_args a)
+first_string_kernel(const __grid_constant__ string_stats_args a)
 {
 	u64 best = 0;
 
@@ -50,18 +50,18 @@ first_string_kernel(const __grid_constant__ look_string_args a)
 		best = x > best ? x : best;
 	}
 	if (lane_id() == 0 && best != 0)
-		atomicMax((unsigned long long *) &a.look->first_string, (unsigned long long) best);
+		atomicMax((unsigned long long *) &a.stats->first_string, (unsigned long long) best);
 }
 
-/* Lengths, NULLs, and how far all strings agree with the first one: not_prefix in look->prefix is complemented. */
-static __global__ void __launch_bounds__(256) look_strings_kernel(const __grid_constant__ look_string_args a)
+/* Lengths, NULLs, and how far all strings agree with the first one: not_prefix in stats->prefix is complemented. */
+static __global__ void __launch_bounds__(256) string_stats_kernel(const __grid_constant__ string_stats_args a)
 {
 	__shared__ u32 agreed;
 	u32 longest = 0, not_shortest = 0, nulls = 0, valid = 0, seen = 0;
-	u64 first = ~a.look->first_string;
+	u64 first = ~a.stats->first_string;
 	u32 first_at = 0, first_length = 0;
 
-	if (a.look->first_string != 0)
+	if (a.stats->first_string != 0)
 	{
 		first_at = a.offsets[first];
 		first_length = a.offsets[first + 1] - first_at;
@@ -88,7 +88,7 @@ static __global__ void __launch_bounds__(256) look_strings_kernel(const __grid_c
 
 		if (same < *(volatile u32 *) &agreed)
 			atomicMin(&agreed, same);
-		/* as in look_kernel: until both have been seen */
+		/* as in key_stats_kernel: until both have been seen */
 		if (seen != (GS_SEEN_FALL | GS_SEEN_RISE) && r > 0)
 		{
 			u32 before = a.offsets[r - 1];
@@ -101,26 +101,26 @@ static __global__ void __launch_bounds__(256) look_strings_kernel(const __grid_c
 	not_shortest = lanes_max(not_shortest);
 	if (lane_id() == 0)
 	{
-		atomicMax(&a.look->longest, longest);
-		atomicMax(&a.look->not_shortest, not_shortest);
+		atomicMax(&a.stats->longest, longest);
+		atomicMax(&a.stats->not_shortest, not_shortest);
 	}
 	seen = lanes_or(seen);
-	if (lane_id() == 0 && (seen & ~*(volatile u32 *) &a.look->seen) != 0)
-		atomicOr(&a.look->seen, seen);
+	if (lane_id() == 0 && (seen & ~*(volatile u32 *) &a.stats->seen) != 0)
+		atomicOr(&a.stats->seen, seen);
 	if (__syncthreads_or(nulls) && threadIdx.x == 0)
-		a.look->nulls = 1;
+		a.stats->nulls = 1;
 	if (__syncthreads_or(valid) && threadIdx.x == 0)
 	{
-		a.look->valid = 1;
-		atomicMax(&a.look->prefix, ~agreed);
+		a.stats->valid = 1;
+		atomicMax(&a.stats->prefix, ~agreed);
 	}
 }
 
 /* Marks the characters at each of the first positions behind the prefix, and all others; strings of any length. */
-static __global__ void __launch_bounds__(256) mark_kernel(const __grid_constant__ look_string_args a)
+static __global__ void __launch_bounds__(256) mark_kernel(const __grid_constant__ string_stats_args a)
 {
 	__shared__ u8 seen[(GS_POSITIONS + 1) * 256], ends[GS_POSITIONS + 1];
-	const u32 prefix = ~a.look->prefix;
+	const u32 prefix = ~a.stats->prefix;
 
 	for (u32 i = threadIdx.x; i < sizeof(seen); i += blockDim.x)
 		seen[i] = 0;
@@ -176,7 +176,7 @@ static __global__ void __launch_bounds__(256) mark_kernel(const __grid_constant_
 
 /* Numbers the marked characters of each position, one warp's thread each. */
 static __global__ void
-number_kernel(const __grid_constant__ look_string_args a)
+number_kernel(const __grid_constant__ string_stats_args a)
 {
 	u32 p = threadIdx.x;
 	bool ended = false;
@@ -193,20 +193,20 @@ number_kernel(const __grid_constant__ look_string_args a)
 }
 
 /*
- * Enqueues the look at a column of strings.
+ * Enqueues the statistics of a column of strings.
  */
 gs_status
-gs_order_look_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, gs_dev_alphabet *alphabets,
-					  u32 *marks)
+gs_order_key_stats_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_key_stats *stats,
+						   gs_dev_alphabet *alphabets, u32 *marks)
 {
-	look_string_args a = {
-		(const u32 *) column->values, column->nulls, column->heap, n, column->spec.desc, look, alphabets, marks};
+	string_stats_args a = {
+		(const u32 *) column->values, column->nulls, column->heap, n, column->spec.desc, stats, alphabets, marks};
 	u32 blocks = (u32) (e->properties.multiProcessorCount * 8);
 
 	if ((n + 255) / 256 < blocks)
 		blocks = (u32) ((n + 255) / 256);
 	first_string_kernel<<<blocks, 256, 0, e->stream>>>(a);
-	look_strings_kernel<<<blocks, 256, 0, e->stream>>>(a);
+	string_stats_kernel<<<blocks, 256, 0, e->stream>>>(a);
 	mark_kernel<<<blocks, 256, 0, e->stream>>>(a);
 	number_kernel<<<1, 32, 0, e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());

@@ -9,7 +9,8 @@
  *                        better
  *   column               one column without NULLs whose key and row number fit a word, at the latest when pass 1 has
  *                        used its digit: pass 1 makes the words, the last pass writes row numbers.  Bytes per row at 27
- *                        of 64 bits: 8 look + 8 + 8 + 16 + 8 + 4.  Keys are the values modulo 2^bits (key_stats.cu)
+ *                        of 64 bits: 8 for statistics + 8 + 8 + 16 + 8 + 4.  Keys are the values modulo 2^bits
+ *                        (key_stats.cu)
  *   words                other keys are encoded to 64-bit words first, which then go the column's way
  *   leading digits       where keys spread evenly, either of these takes only leading digits, and puts buckets in order
  *                        in shared memory (buckets.cu)
@@ -37,17 +38,17 @@ fits_word(const gs_cuda_engine *e, u32 bits, u32 row_bits)
 
 /* Device memory for a plan: the engine's block, if it is large enough and free, else the plan's own. */
 static gs_status
-take_block(gs_cuda_engine *e, gs_cuda_plan *plan, size_t bytes)
+borrow_block(gs_cuda_engine *e, gs_cuda_plan *plan, size_t bytes)
 {
 	gs_cuda_sort *s = (gs_cuda_sort *) e->sort;
 
 	plan->block_bytes = bytes;
-	plan->own_block = bytes > GS_SORT_BLOCK || s->block_lent;
-	if (plan->own_block)
-		return gs_cuda_take(e, bytes, (void **) &plan->block);
+	plan->owns_block = bytes > GS_SORT_BLOCK || s->block_borrowed;
+	if (plan->owns_block)
+		return gs_cuda_alloc_clean(e, bytes, (void **) &plan->block);
 	if (s->block == NULL)
 		GS_TRY(gs_cuda_status(cudaMalloc((void **) &s->block, GS_SORT_BLOCK)));
-	s->block_lent = true;
+	s->block_borrowed = true;
 	plan->block = s->block;
 	return GS_OK;
 }
@@ -60,77 +61,79 @@ plan_free(gs_engine *engine, gs_plan *head)
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 
 	cudaSetDevice(e->device);
-	if (plan->own_block)
-		gs_cuda_give(e, plan->block, plan->block_bytes);
+	if (plan->owns_block)
+		gs_cuda_free_clean(e, plan->block, plan->block_bytes);
 	else if (plan->block != NULL)
-		((gs_cuda_sort *) e->sort)->block_lent = false;
+		((gs_cuda_sort *) e->sort)->block_borrowed = false;
 	engine->host.release(engine->host.arg, plan, plan->bytes);
 }
 
-/* The look has counted digits of values modulo 2^bits; whether those are keys of this field. */
+/* The statistics have counted digits of values modulo 2^bits; whether those are keys of this field. */
 static bool
-modulo_fits(const gs_look *look, const gs_dev_field *f)
+modulo_fits(const gs_key_stats *stats, const gs_dev_field *f)
 {
-	return look->guess_bits >= f->bits && look->guess_shift == f->shift;
+	return stats->guess_bits >= f->bits && stats->guess_shift == f->shift;
 }
 
 /*
  * Keys are values modulo 2^bits: turns t into that, and returns how many rows of the order come first, but belong last.
  */
 static u32
-modulo(const gs_look *look, u64 min, u64 rows, gs_transform *t)
+modulo(const gs_key_stats *stats, u64 min, u64 rows, gs_transform *t)
 {
-	u32 above = look->guess_shift + look->guess_bits;
+	u32 above = stats->guess_shift + stats->guess_bits;
 
 	t->plus = 0;
 	t->keep = gs_mask(above);
-	t->shift = look->guess_shift;
-	return gs_turn(look->odd, min, above, rows);
+	t->shift = stats->guess_shift;
+	return gs_rotation(stats->odd, min, above, rows);
 }
 
 /* Whether leading digits and buckets will do, and how. */
 static void
-choose_finish(gs_cuda_plan *plan, u32 key_bits, const gs_look *looks, const gs_spread *spread)
+choose_buckets(gs_cuda_plan *plan, u32 key_bits, const gs_key_stats *column_stats, const gs_spread *spread)
 {
-	const u32 room = 64 - plan->row_bits, way = gs_finish_way(plan->engine, plan->rows);
-	auto &finish = plan->finish;
+	const u32 room = 64 - plan->row_bits, way = gs_buckets_way(plan->engine, plan->rows);
+	auto &buckets = plan->buckets;
 
-	finish.lead = gs_finish_lead(key_bits, plan->rows, gs_radix_most(plan->engine), way);
-	if (finish.lead != 0)
-		finish.margin = gs_finish_margin(plan->engine, plan->rows, finish.lead, way, spread);
-	if (finish.margin == 0)
-		finish.lead = 0;
-	finish.complete = key_bits <= room;
-	finish.bits = finish.complete ? key_bits : room;
+	buckets.lead = gs_buckets_lead(key_bits, plan->rows, gs_radix_most(plan->engine), way);
+	if (buckets.lead != 0)
+		buckets.margin = gs_buckets_margin(plan->engine, plan->rows, buckets.lead, way, spread);
+	if (buckets.margin == 0)
+		buckets.lead = 0;
+	buckets.complete = key_bits <= room;
+	buckets.bits = buckets.complete ? key_bits : room;
 	if (plan->path != gs_cuda_plan::GS_PLAN_COLUMN)
 		return;
 
 	const gs_dev_field *f = &plan->fields[0];
 
-	finish.whole = {f->flip, 0 - f->base, ~0ull, f->shift};
-	if (looks[0].guess_lead == finish.lead && looks[0].guess_bits == f->bits && modulo_fits(&looks[0], f))
+	buckets.whole = {f->flip, 0 - f->base, ~0ull, f->shift};
+	if (column_stats[0].guess_lead == buckets.lead && column_stats[0].guess_bits == f->bits &&
+		modulo_fits(&column_stats[0], f))
 	{
-		finish.turn = modulo(&looks[0], f->base, plan->rows, &finish.whole);
-		finish.counted = true;
+		buckets.rotate_by = modulo(&column_stats[0], f->base, plan->rows, &buckets.whole);
+		buckets.counted = true;
 	}
-	finish.t = finish.whole;
-	finish.t.shift += key_bits - finish.bits;
+	buckets.t = buckets.whole;
+	buckets.t.shift += key_bits - buckets.bits;
 }
 
 /* Decides the road once the fields are known. */
 static void
-choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_look *looks)
+choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_key_stats *column_stats)
 {
 	const gs_dev_field *f = &plan->fields[0];
 	size_t width = gs_type_width(columns[0].spec.type);
-	bool known = ncolumns == 1 && columns->nulls == NULL && looks[0].seen != 0; /* whether the rows come in order */
+	/* whether the rows come in order */
+	bool known = ncolumns == 1 && columns->nulls == NULL && column_stats[0].seen != 0;
 
 	plan->complete = !plan->strings && fits_word(plan->engine, plan->key_bits, plan->row_bits);
 	plan->bits = plan->complete ? plan->key_bits : 64 - plan->row_bits;
-	plan->maybe_ordered = looks[0].seen == 0 || (looks[0].seen & GS_SEEN_FALL) == 0;
-	if (plan->nfields == 0 || (known && (looks[0].seen & GS_SEEN_FALL) == 0))
+	plan->maybe_ordered = column_stats[0].seen == 0 || (column_stats[0].seen & GS_SEEN_FALL) == 0;
+	if (plan->nfields == 0 || (known && (column_stats[0].seen & GS_SEEN_FALL) == 0))
 		plan->path = gs_cuda_plan::GS_PLAN_EQUAL;
-	else if (known && (looks[0].seen & GS_SEEN_RISE) == 0)
+	else if (known && (column_stats[0].seen & GS_SEEN_RISE) == 0)
 		plan->path = gs_cuda_plan::GS_PLAN_REVERSE;
 	else if (ncolumns == 1 && plan->nfields == 1 && (width == 8 || width == 4) &&
 			 f->nulls == NULL && columns->nulls == NULL && !f->floats)
@@ -144,11 +147,11 @@ choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_look
 		plan->t.plus = 0 - f->base;
 		plan->t.keep = ~0ull;
 		plan->t.shift = f->shift + drop;
-		if (plan->complete && looks[0].guess_lead == 0 && modulo_fits(&looks[0], f) &&
-			fits_word(plan->engine, looks[0].guess_bits, plan->row_bits) && plan->rows <= (u64) 1 << 31)
+		if (plan->complete && column_stats[0].guess_lead == 0 && modulo_fits(&column_stats[0], f) &&
+			fits_word(plan->engine, column_stats[0].guess_bits, plan->row_bits) && plan->rows <= (u64) 1 << 31)
 		{
-			plan->bits = looks[0].guess_bits;
-			plan->turn = modulo(&looks[0], f->base, plan->rows, &plan->t);
+			plan->bits = column_stats[0].guess_bits;
+			plan->rotate_by = modulo(&column_stats[0], f->base, plan->rows, &plan->t);
 			plan->counted = true;
 		}
 	}
@@ -156,7 +159,7 @@ choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_look
 		plan->path = gs_cuda_plan::GS_PLAN_WORDS;
 }
 
-/* Whether the look shall count digits: of integers that pass 1 may read. */
+/* Whether the statistics shall count digits: of integers that pass 1 may read. */
 static bool
 counts_digits(const gs_column *column)
 {
@@ -200,22 +203,22 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 		strings += columns[c].spec.type == GS_BYTES;
 
 	/* one block of device memory: what must be zero first */
-	size_t known_bytes = sizeof(gs_spread) + 2 * ncolumns * sizeof(gs_look); /* what the host waits for */
-	size_t looks = gs_round256(known_bytes), counts = GS_PLACES * GS_PLACE * sizeof(u32), flags = 256;
-	size_t marks = gs_round256(strings * GS_MARKS * sizeof(u32)), cells = gs_finish_cells(e, ncolumns, rows);
-	size_t zero = looks + counts + flags + marks + cells;
+	size_t known_bytes = sizeof(gs_spread) + 2 * ncolumns * sizeof(gs_key_stats); /* what the host waits for */
+	size_t column_stats = gs_round256(known_bytes), counts = GS_PLACES * GS_PLACE * sizeof(u32), flags = 256;
+	size_t marks = gs_round256(strings * GS_MARKS * sizeof(u32)), cells = gs_buckets_cells(e, ncolumns, rows);
+	size_t zero = column_stats + counts + flags + marks + cells;
 	size_t fields = gs_round256(3 * ncolumns * sizeof(gs_dev_field));
 	size_t alphabets = strings * (GS_POSITIONS + 1) * sizeof(gs_dev_alphabet);
 	size_t all = zero + fields + alphabets;
 
-	status = take_block(e, plan, all);
+	status = borrow_block(e, plan, all);
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaMemsetAsync(plan->block, 0, zero, e->stream));
-	plan->looks = (gs_look *) (plan->block + sizeof(gs_spread));
-	plan->counts = (u32 *) (plan->block + looks);
-	plan->flags = (gs_order_flags *) (plan->block + looks + counts);
+	plan->column_stats = (gs_key_stats *) (plan->block + sizeof(gs_spread));
+	plan->counts = (u32 *) (plan->block + column_stats);
+	plan->flags = (gs_order_flags *) (plan->block + column_stats + counts);
 
-	u32 *mark = (u32 *) (plan->block + looks + counts + flags);
+	u32 *mark = (u32 *) (plan->block + column_stats + counts + flags);
 	gs_dev_field *device_fields = (gs_dev_field *) (plan->block + zero);
 	gs_dev_alphabet *alphabet = (gs_dev_alphabet *) (plan->block + zero + fields);
 
@@ -223,14 +226,14 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 	{
 		bool is_string = columns[c].spec.type == GS_BYTES, counts_them = ncolumns == 1 && counts_digits(&columns[c]);
 
-		status = gs_order_look(e, &columns[c], rows, plan->looks + 2 * c, counts_them ? plan->counts : NULL,
+		status = gs_order_key_stats(e, &columns[c], rows, plan->column_stats + 2 * c, counts_them ? plan->counts : NULL,
 							   alphabet + string * (GS_POSITIONS + 1), mark + string * GS_MARKS);
 		string += is_string;
 	}
 
 	if (status == GS_OK && cells != 0)
-		status = gs_finish_estimate(e, columns, ncolumns, rows, plan->looks, alphabet, (gs_spread *) plan->block,
-									mark + strings * GS_MARKS);
+		status = gs_buckets_estimate(e, columns, ncolumns, rows, plan->column_stats, alphabet,
+									 (gs_spread *) plan->block, mark + strings * GS_MARKS);
 
 	/* to the host, and wait */
 	gs_spread *spread = (gs_spread *) sort->host;
@@ -240,7 +243,7 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 	if (spread == NULL)
 		status = GS_NOMEM;
 
-	gs_look *known = (gs_look *) (spread + 1);
+	gs_key_stats *known = (gs_key_stats *) (spread + 1);
 
 	if (status == GS_OK)
 		status = gs_cuda_status(cudaMemcpyAsync(spread, plan->block, known_bytes, cudaMemcpyDeviceToHost, e->stream));
@@ -267,7 +270,7 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 		}
 		choose(plan, columns, ncolumns, known);
 		if (cells != 0)
-			choose_finish(plan, key_bits, known, spread);
+			choose_buckets(plan, key_bits, known, spread);
 		plan->key = {device_fields, plan->nfields};
 		if (plan->nfields > 0)
 			status = gs_cuda_status(cudaMemcpyAsync(device_fields, plan->fields, plan->nfields * sizeof(gs_dev_field),
@@ -302,7 +305,7 @@ static size_t
 radix_bytes(const gs_cuda_plan *plan)
 {
 	const size_t all = gs_radix_temp(plan->engine, plan->rows, plan->complete ? plan->bits : 64);
-	const size_t leading = plan->finish.lead != 0 ? gs_radix_temp(plan->engine, plan->rows, plan->finish.lead) : 0;
+	const size_t leading = plan->buckets.lead != 0 ? gs_radix_temp(plan->engine, plan->rows, plan->buckets.lead) : 0;
 
 	return gs_round256(all > leading ? all : leading);
 }
@@ -311,7 +314,7 @@ static size_t
 order_temp_bytes(const gs_plan *head)
 {
 	const gs_cuda_plan *plan = (const gs_cuda_plan *) head;
-	const size_t ties = plan->complete ? 0 : gs_ties_temp(plan->rows), groups = gs_finish_temp(plan);
+	const size_t ties = plan->complete ? 0 : gs_ties_temp(plan->rows), groups = gs_buckets_temp(plan);
 
 	if (plan->path == gs_cuda_plan::GS_PLAN_SMALL)
 		return gs_small_temp(plan->rows);
@@ -324,15 +327,15 @@ order_temp_bytes(const gs_plan *head)
  * The digit passes of an order, by leading digits or by all, over memory at temp.
  */
 static gs_radix_sort
-passes_of(const gs_cuda_plan *plan, bool finish, u8 *temp, u32 *order)
+passes_of(const gs_cuda_plan *plan, bool buckets, u8 *temp, u32 *order)
 {
 	gs_radix_sort s = {};
 
 	s.n = plan->rows;
-	s.bits = finish ? plan->finish.bits : plan->bits;
-	s.skip = finish ? s.bits - plan->finish.lead : 0;
+	s.bits = buckets ? plan->buckets.bits : plan->bits;
+	s.skip = buckets ? s.bits - plan->buckets.lead : 0;
 	s.row_bits = plan->row_bits;
-	s.rows = !finish && plan->complete;
+	s.rows = !buckets && plan->complete;
 	s.a = (u64 *) temp;
 	s.b = (u64 *) (temp + words_bytes(plan));
 	s.order = order;
@@ -341,9 +344,9 @@ passes_of(const gs_cuda_plan *plan, bool finish, u8 *temp, u32 *order)
 	{
 		s.from = plan->from;
 		s.in = plan->values;
-		s.t = finish ? plan->finish.t : plan->t;
-		s.counts = (finish ? plan->finish.counted : plan->counted) ? plan->counts : NULL;
-		s.turn = finish ? 0 : plan->turn;
+		s.t = buckets ? plan->buckets.t : plan->t;
+		s.counts = (buckets ? plan->buckets.counted : plan->counted) ? plan->counts : NULL;
+		s.rotate_by = buckets ? 0 : plan->rotate_by;
 	}
 	else
 	{
@@ -365,7 +368,7 @@ sort_again(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_radix_sort *s, const 
 	s->gate = gate;
 	s->gate_open = 1;
 	s->wrong = NULL;
-	if (plan->finish.lead != 0)
+	if (plan->buckets.lead != 0)
 		s->counts = NULL; /* of leading digits */
 	if (plan->path == gs_cuda_plan::GS_PLAN_WORDS)
 		GS_TRY(gs_order_encode(e, plan, plan->bits, 0, s->a, NULL, gate));
@@ -397,7 +400,7 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	const gs_cuda_plan *plan = (const gs_cuda_plan *) head;
-	const bool finish = plan->finish.lead != 0, complete = finish ? plan->finish.complete : plan->complete;
+	const bool buckets = plan->buckets.lead != 0, complete = buckets ? plan->buckets.complete : plan->complete;
 	const bool encodes = plan->path == gs_cuda_plan::GS_PLAN_WORDS;
 	const gs_order_flags *flags;
 	gs_order_facts f = {};
@@ -435,7 +438,7 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 	}
 
 	f.input = gs_order_facts::GS_UNORDERED;
-	s = passes_of(plan, finish, (u8 *) temp, order);
+	s = passes_of(plan, buckets, (u8 *) temp, order);
 	/*
 	 * every way of ranking by atomics ends in a check: in the last step or pass, of samples, or by the search for ties
 	 */
@@ -453,10 +456,10 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 		}
 	}
 	GS_TRY(gs_radix_run(e, &s));
-	f.passes = s.passes + finish;
-	if (finish)
+	f.passes = s.passes + buckets;
+	if (buckets)
 	{
-		GS_TRY(gs_finish_run(e, plan, &s, (u8 *) s.temp + radix_bytes(plan), order));
+		GS_TRY(gs_buckets_run(e, plan, &s, (u8 *) s.temp + radix_bytes(plan), order));
 		s = passes_of(plan, false, (u8 *) temp, order);
 		if (plan->complete)
 			GS_TRY(sort_again(e, plan, &s, &plan->flags->wrong));

@@ -10,9 +10,9 @@
 
 #include "key.cuh"
 
-gs_status gs_order_look(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look, u32 *counts,
+gs_status gs_order_key_stats(gs_cuda_engine *e, const gs_column *column, u64 n, gs_key_stats *stats, u32 *counts,
 						gs_dev_alphabet *alphabets, u32 *marks);
-gs_status gs_order_look_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_look *look,
+gs_status gs_order_key_stats_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_key_stats *stats,
 								gs_dev_alphabet *alphabets, u32 *marks);
 
 /* A key, as kernels are told of it. */
@@ -45,7 +45,7 @@ struct gs_cuda_plan
 	u32 key_bits; /* strings not counted */
 	u32 nfields;
 	bool strings;
-	bool own_block; /* block is not the engine's */
+	bool owns_block; /* block is not the engine's */
 	size_t block_bytes;
 	enum
 	{
@@ -53,28 +53,28 @@ struct gs_cuda_plan
 		GS_PLAN_REVERSE,
 		GS_PLAN_COLUMN, /* words are made of a column by pass 1 */
 		GS_PLAN_WORDS,	/* keys are encoded first */
-		GS_PLAN_SMALL	/* one launch does it all, the look included */
+		GS_PLAN_SMALL	/* one launch does it all, statistics included */
 	} path;
 	bool complete; /* the words' bits are the whole key */
 	u32 bits;	   /* of the key in words */
 	gs_radix_io from;
 	const void *values;
 	gs_transform t;
-	bool counted; /* digits, by the look */
-	u32 turn;	  /* see gs_radix_sort */
+	bool counted; /* digits, with the statistics */
+	u32 rotate_by;	  /* see gs_radix_sort */
 	struct
 	{
 		u32 lead;	   /* leading bits to sort by; 0: all digits */
-		u32 margin;	   /* see gs_finish_args */
+		u32 margin;	   /* see gs_buckets_args */
 		u32 bits;	   /* of the key in words */
 		bool complete; /* which are all */
-		bool counted;  /* digits, by the look */
-		u32 turn;
+		bool counted;  /* digits, with the statistics */
+		u32 rotate_by;
 		gs_transform t, whole; /* to words, to whole keys: of a column */
-	} finish;
+	} buckets;
 	bool maybe_ordered; /* nothing known says that the rows are not in order already */
 	u8 *block; /* device memory: */
-	gs_look *looks;
+	gs_key_stats *column_stats;
 	u32 *counts; /* GS_PLACE for each digit */
 	gs_order_flags *flags;
 	gs_dev_key key;
@@ -92,13 +92,14 @@ gs_status gs_order_check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 *
 gs_status gs_order_sequence(gs_cuda_engine *e, u32 *order, u64 n, bool reverse, const u32 *seen);
 
 /* buckets.cu */
-u32 gs_finish_way(const gs_cuda_engine *e, u64 rows);
-size_t gs_finish_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows);
-gs_status gs_finish_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, const gs_look *looks,
-							 const gs_dev_alphabet *alphabets, gs_spread *spread, u32 *cells);
-u32 gs_finish_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs_spread *spread);
-size_t gs_finish_temp(const gs_cuda_plan *plan);
-gs_status gs_finish_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *sorted, void *temp,
+u32 gs_buckets_way(const gs_cuda_engine *e, u64 rows);
+size_t gs_buckets_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows);
+gs_status gs_buckets_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows,
+							  const gs_key_stats *column_stats, const gs_dev_alphabet *alphabets, gs_spread *spread,
+							  u32 *cells);
+u32 gs_buckets_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs_spread *spread);
+size_t gs_buckets_temp(const gs_cuda_plan *plan);
+gs_status gs_buckets_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *sorted, void *temp,
 						u32 *order);
 
 /* small.cu */

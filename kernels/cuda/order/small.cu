@@ -26,33 +26,33 @@ template <int ITEMS> struct small_key
 	u64 word[ITEMS + 1];
 };
 
-/* ---------------------------------------------------------------- the look */
+/* ---------------------------------------------------------------- key statistics */
 
 /* Adds up what a block's warps have seen of a column, and tells the cluster's blocks.  By one warp. */
 static __device__ __forceinline__ void
-tell_look(small_shared &m, u32 blocks, u32 c)
+tell_stats(small_shared &m, u32 blocks, u32 c)
 {
 	const u32 lane = lane_id();
-	small_look x = {0, 0, 0, 0, 0, 0};
+	small_stats x = {0, 0, 0, 0, 0, 0};
 
 	if (lane < WARPS)
 		x = m.partial[c][lane];
-	x = lanes_look(x);
+	x = lanes_stats(x);
 	if (lane < blocks)
 	{
 		const u32 to = in_block(&m.told[c][cluster_rank()], lane);
 
-		put(to + (u32) offsetof(small_look, not_min), x.not_min);
-		put(to + (u32) offsetof(small_look, max), x.max);
-		put(to + (u32) offsetof(small_look, ones), x.ones);
-		put(to + (u32) offsetof(small_look, zeros), x.zeros);
-		put(to + (u32) offsetof(small_look, flags), x.flags);
+		put(to + (u32) offsetof(small_stats, not_min), x.not_min);
+		put(to + (u32) offsetof(small_stats, max), x.max);
+		put(to + (u32) offsetof(small_stats, ones), x.ones);
+		put(to + (u32) offsetof(small_stats, zeros), x.zeros);
+		put(to + (u32) offsetof(small_stats, flags), x.flags);
 	}
 }
 
-/* Waits until all blocks have told each other of their looks.  told: this warp has written one. */
+/* Waits until all blocks have told each other their statistics.  told: this warp has written one. */
 static __device__ __forceinline__ void
-hear_looks(bool told)
+hear_stats(bool told)
 {
 	if (told)
 		cluster_arrive();
@@ -61,9 +61,9 @@ hear_looks(bool told)
 	cluster_wait();
 }
 
-/* Fields in shared memory from m.look. */
+/* Fields in shared memory from m.stats. */
 static __device__ __forceinline__ void
-fields_of_looks(const small_args &a, small_shared &m)
+fields_of_stats(const small_args &a, small_shared &m)
 {
 	__syncthreads();
 	if (threadIdx.x == 0)
@@ -71,7 +71,7 @@ fields_of_looks(const small_args &a, small_shared &m)
 	__syncthreads();
 }
 
-/* Is there a look for this: a column, or the lower half of one of 16-byte values? */
+/* Are there statistics of this: a column, or the lower half of one of 16-byte values? */
 static __device__ __forceinline__ bool
 looked_at(const small_args &a, u32 c)
 {
@@ -81,9 +81,9 @@ looked_at(const small_args &a, u32 c)
 /* Looks at all columns. */
 template <int ITEMS>
 static __device__ __forceinline__ void
-small_looks(const small_args &a, small_shared &m, u32 first)
+small_column_stats(const small_args &a, small_shared &m, u32 first)
 {
-	static_assert(LOOKS <= WARPS, "a warp for each look");
+	static_assert(COLUMN_STATS <= WARPS, "a warp for each");
 	const u32 warp = threadIdx.x / 32;
 	const bool mine = looked_at(a, warp);
 
@@ -100,7 +100,7 @@ small_looks(const small_args &a, small_shared &m, u32 first)
 
 			order_values(x, from.floats, from.width, from.flip);
 
-			const small_look s = lanes_look(look_at(x, nulls));
+			const small_stats s = lanes_stats(look_at(x, nulls));
 
 			if (lane_id() == 0)
 				m.partial[c][warp] = s;
@@ -108,14 +108,14 @@ small_looks(const small_args &a, small_shared &m, u32 first)
 	cluster_wait();
 	__syncthreads();
 	if (mine)
-		tell_look(m, a.blocks, warp);
-	hear_looks(mine);
+		tell_stats(m, a.blocks, warp);
+	hear_stats(mine);
 	if (mine)
 	{
-		const gs_look l = look_of(looks_of_blocks(m, a.blocks, warp));
+		const gs_key_stats l = stats_of(stats_of_blocks(m, a.blocks, warp));
 
 		if (lane_id() == 0)
-			m.look[warp] = l;
+			m.stats[warp] = l;
 	}
 }
 
@@ -124,7 +124,7 @@ template <int ITEMS>
 static __device__ __forceinline__ void
 small_keys(const small_args &a, small_shared &m, u32 first, small_key<ITEMS> &k)
 {
-	fields_of_looks(a, m);
+	fields_of_stats(a, m);
 	k.bits = m.bits;
 	k.words = m.words;
 	if (k.bits > 0 && a.by_bins)
@@ -149,26 +149,26 @@ small_column_keys(const small_args &a, small_shared &m, u32 first, small_key<ITE
 
 	order_values(k.word, from.floats, from.width, from.flip);
 
-	const small_look s = lanes_look(look_at(k.word, nulls));
+	const small_stats s = lanes_stats(look_at(k.word, nulls));
 
 	if (lane_id() == 0)
 		m.partial[0][warp] = s;
 	cluster_wait();
 	__syncthreads();
 	if (warp == 0)
-		tell_look(m, a.blocks, 0);
-	hear_looks(warp == 0);
+		tell_stats(m, a.blocks, 0);
+	hear_stats(warp == 0);
 
-	const gs_look look = look_of(looks_of_blocks(m, a.blocks, 0));
+	const gs_key_stats stats = stats_of(stats_of_blocks(m, a.blocks, 0));
 
 	if (threadIdx.x == 0)
-		m.look[0] = look;
+		m.stats[0] = stats;
 
-	const u64 span = gs_field_range(&f, &look, ~look.not_min);
+	const u64 span = gs_field_range(&f, &stats, ~stats.not_min);
 
-	if (look.nulls && look.valid && !gs_field_nulls(&f, &a.columns[0], span))
+	if (stats.nulls && stats.valid && !gs_field_nulls(&f, &a.columns[0], span))
 		return false;
-	k.bits = look.valid ? f.bits : 0;
+	k.bits = stats.valid ? f.bits : 0;
 	k.words = k.bits > 0;
 #pragma unroll
 	for (int i = 0; i <= ITEMS; i++)
@@ -258,7 +258,7 @@ small_bins(const small_args &a, small_shared &m, const small_key<ITEMS> &k, u32 
 	if (full && cluster == 0)
 	{
 		if (column)
-			fields_of_looks(a, m);
+			fields_of_stats(a, m);
 		seen = small_passes<ITEMS>(a, m, a.blocks, false, passes);
 	}
 	else if (!sorted && !full)
@@ -291,7 +291,7 @@ static __global__ void __launch_bounds__(THREADS, 1) small_kernel(const __grid_c
 	if (column)
 		known = small_column_keys(a, m, first, k);
 	else
-		small_looks<ITEMS>(a, m, first);
+		small_column_stats<ITEMS>(a, m, first);
 	if (!known)
 		small_keys(a, m, first, k);
 

@@ -1,6 +1,6 @@
 /*
  * small.cuh: what the pieces of an order of few rows in one launch have in common: their memory, what the blocks
- * of a cluster tell each other, a thread's rows, the look, the key's fields and words.
+ * of a cluster tell each other, a thread's rows, statistics, the key's fields and words.
  */
 #ifndef GS_CUDA_ORDER_SMALL_CUH
 #define GS_CUDA_ORDER_SMALL_CUH
@@ -25,12 +25,12 @@
 #define MOST_IN_BIN	  512
 #define NEAR		  64 /* places on either side that are read before it is known how far bins reach */
 #define WINDOW		  (THREADS * MOST_PLACES + 2 * MOST_IN_BIN)
-#define LOOKS		  (2 * GS_SMALL_COLUMNS)
+#define COLUMN_STATS		  (2 * GS_SMALL_COLUMNS)
 #define FIELDS		  (3 * GS_SMALL_COLUMNS)
 #define KEY_WORDS	  (GS_SMALL_COLUMNS * 129 / 64 + 1)
 
 /* What warps and blocks tell each other about a column. */
-struct small_look
+struct small_stats
 {
 	u64 not_min, max, ones, zeros;
 	u32 flags; /* 1: some row is not NULL; 2: some is */
@@ -54,7 +54,7 @@ struct small_source
 
 struct small_args
 {
-	small_source sources[LOOKS]; /* two to a column: its values or their upper halves, and lower halves */
+	small_source sources[COLUMN_STATS]; /* two to a column: its values or their upper halves, and lower halves */
 	gs_column columns[GS_SMALL_COLUMNS];
 	u32 ncolumns;
 	u32 n;
@@ -74,8 +74,8 @@ struct small_shared
 	{
 		struct
 		{
-			small_look partial[LOOKS][WARPS];
-			small_look told[LOOKS][CLUSTER]; /* by each block */
+			small_stats partial[COLUMN_STATS][WARPS];
+			small_stats told[COLUMN_STATS][CLUSTER]; /* by each block */
 		};
 		struct
 		{
@@ -93,7 +93,7 @@ struct small_shared
 	};
 	alignas(16) u32 bins[BIN_WORDS]; /* this block's counts; then the other blocks' before it */
 	u32 sums[WARPS];
-	gs_look look[LOOKS];
+	gs_key_stats stats[COLUMN_STATS];
 	gs_dev_field fields[FIELDS];
 	gs_dev_place places[KEY_WORDS]; /* where each word of the key begins */
 	u32 nfields, bits, words, seen;
@@ -283,7 +283,7 @@ first_row()
 	return cluster_rank() * (THREADS * ITEMS) + threadIdx.x / 32 * (32 * ITEMS) + lane_id();
 }
 
-/* ---------------------------------------------------------------- the look */
+/* ---------------------------------------------------------------- key statistics */
 
 static __device__ __forceinline__ u64
 lanes_max64(u64 x)
@@ -299,8 +299,8 @@ lanes_or64(u64 x)
 	return (u64) lanes_or((u32) (x >> 32)) << 32 | lanes_or((u32) x);
 }
 
-static __device__ __forceinline__ small_look
-lanes_look(small_look s)
+static __device__ __forceinline__ small_stats
+lanes_stats(small_stats s)
 {
 	s.not_min = lanes_max64(s.not_min);
 	s.max = lanes_max64(s.max);
@@ -311,7 +311,7 @@ lanes_look(small_look s)
 }
 
 static __device__ __forceinline__ void
-see_value(small_look &s, u64 x, bool null)
+see_value(small_stats &s, u64 x, bool null)
 {
 	const u64 ones = null ? 0 : x, zeros = null ? 0 : ~x;
 
@@ -322,12 +322,12 @@ see_value(small_look &s, u64 x, bool null)
 	s.zeros |= zeros;
 }
 
-/* One thread's look at values. */
+/* What one thread sees of values. */
 template <int N>
-static __device__ __forceinline__ small_look
+static __device__ __forceinline__ small_stats
 look_at(const u64 (&x)[N], u32 nulls)
 {
-	small_look s = {0, 0, 0, 0, 0, 0};
+	small_stats s = {0, 0, 0, 0, 0, 0};
 
 #pragma unroll
 	for (int i = 0; i < N; i++)
@@ -336,20 +336,20 @@ look_at(const u64 (&x)[N], u32 nulls)
 }
 
 /* What all blocks have seen of a column, to each lane. */
-static __device__ __forceinline__ small_look
-looks_of_blocks(const small_shared &m, u32 blocks, u32 c)
+static __device__ __forceinline__ small_stats
+stats_of_blocks(const small_shared &m, u32 blocks, u32 c)
 {
-	small_look x = {0, 0, 0, 0, 0, 0};
+	small_stats x = {0, 0, 0, 0, 0, 0};
 
 	if (lane_id() < blocks)
 		x = m.told[c][lane_id()];
-	return lanes_look(x);
+	return lanes_stats(x);
 }
 
-static __device__ __forceinline__ gs_look
-look_of(const small_look &x)
+static __device__ __forceinline__ gs_key_stats
+stats_of(const small_stats &x)
 {
-	gs_look l = {};
+	gs_key_stats l = {};
 
 	l.not_min = x.not_min;
 	l.max = x.max;
@@ -367,7 +367,7 @@ make_fields(const small_args &a, small_shared &m)
 	u32 n = 0, bits = 0, word = 0;
 
 	for (u32 c = 0; c < a.ncolumns; c++)
-		n += gs_column_fields(&a.columns[c], &m.look[2 * c], &m.fields[n]);
+		n += gs_column_fields(&a.columns[c], &m.stats[2 * c], &m.fields[n]);
 	for (u32 f = 0; f < n; f++)
 	{
 		/* a word begins in this field at every 64 bits of the key */

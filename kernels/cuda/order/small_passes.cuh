@@ -42,12 +42,12 @@ rank_digit(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask, u32 bloc
 #pragma unroll
 	for (int i = 0; i < ITEMS; i++)
 	{
-		u32 d = (u32) (s.word[i] >> shift) & mask, alike = lanes_alike<GS_PLACE_BITS>(d);
-		u32 below = __popc(alike & lanes_below()), place = counter[d];
+		u32 d = (u32) (s.word[i] >> shift) & mask, peers = lane_peers<GS_PLACE_BITS>(d);
+		u32 below = __popc(peers & lanes_below()), place = counter[d];
 
 		__syncwarp();
 		if (below == 0)
-			counter[d] = (u16) (place + __popc(alike));
+			counter[d] = (u16) (place + __popc(peers));
 		__syncwarp();
 		s.rank[i] = place + below;
 	}

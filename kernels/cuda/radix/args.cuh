@@ -55,7 +55,7 @@ struct gs_radix_args
 	u32 row_bits;	   /* column: word = key >> drop << row_bits | row */
 	u32 drop;		   /* lowest bits of the key that are left out because this pass has used them; at most row_bits */
 	u32 row_mask;	   /* what of a word is the row */
-	u32 turn;		   /* rows: the order begins with the row that comes after so many; n <= 2^31 then */
+	u32 rotate_by;		   /* rows: the order begins with the row that comes after so many; n <= 2^31 then */
 	u32 prefetch;	   /* in is aligned for it */
 	gs_transform t;
 	const u32 *counts; /* counters of this digit over all rows */

@@ -31,14 +31,14 @@ static __global__ void __launch_bounds__(1024) lane_order_kernel(u32 *wrong)
 	for (int round = 0; round < 256; round++)
 	{
 		const u32 keep = round & 3;
-		u32 d, rank, alike;
+		u32 d, rank, peers;
 
 		x = x * 1664525u + 1013904223u;
 		d = x >> (32 - GS_PLACE_BITS);
 		d &= keep == 0 ? LANE_DIGITS - 1 : keep == 1 ? 0x1e0 : keep == 2 ? 0x100 : 0;
 		rank = atomicAdd(mine + d, 1);
-		alike = __match_any_sync(GS_ALL_LANES, d);
-		bad |= rank != __shfl_sync(GS_ALL_LANES, rank, __ffs(alike) - 1) + __popc(alike & lanes_below());
+		peers = __match_any_sync(GS_ALL_LANES, d);
+		bad |= rank != __shfl_sync(GS_ALL_LANES, rank, __ffs(peers) - 1) + __popc(peers & lanes_below());
 	}
 	if (bad)
 		*wrong = 1;

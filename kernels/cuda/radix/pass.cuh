@@ -64,7 +64,7 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 	payload *out_values = (payload *) a.out_values;
 	void *out = a.out;
 	held k[ITEMS];
-	u32 parity = 0, turn = 0;
+	u32 parity = 0, ticket_slot = 0;
 	bool bad = false, check = a.wrong != NULL;
 	const u32 written = (COLUMN ? a.row_bits : 0) + a.shift; /* the digit's place in words; not if they lose it */
 
@@ -247,12 +247,12 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 
 		/* 1. the next ticket, and its tile into L2 */
 		if (!CLOSED)
-			turn ^= 1;
+			ticket_slot ^= 1;
 		if (thread == THREADS - 1)
 		{
 			u32 next = atomicAdd(a.sweep.ticket, 1);
 
-			ticket[turn] = next;
+			ticket[ticket_slot] = next;
 			if (SEGMENTS && next < a.sweep.tiles)
 			{
 				const gs_radix_tile t = a.tiles[next];
@@ -406,12 +406,12 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 		else
 		{
 			each_item([&](int i) {
-				u32 d = digit_at(i, valid), alike = lanes_alike<BITS>(d), place = counter[d];
-				u32 below = __popc(alike & lanes_below());
+				u32 d = digit_at(i, valid), peers = lane_peers<BITS>(d), place = counter[d];
+				u32 below = __popc(peers & lanes_below());
 
 				__syncwarp();
 				if (below == 0)
-					counter[d] = place + __popc(alike);
+					counter[d] = place + __popc(peers);
 				__syncwarp();
 				words[place + below] = word(i);
 				if (VALUE)
@@ -500,7 +500,7 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 			{
 				const u32 d = thread * EACH + i;
 
-				to[d] = (SEGMENTS ? segment : base[d]) + sum.of[i] - start.of[i] - (OUT == GS_ROWS ? a.turn : 0);
+				to[d] = (SEGMENTS ? segment : base[d]) + sum.of[i] - start.of[i] - (OUT == GS_ROWS ? a.rotate_by : 0);
 				if (!SEGMENTS && tile + 1 == a.sweep.tiles && a.next_bases != NULL)
 					a.next_bases[d] = base[d] + sum.of[i] + count.of[i];
 			}
@@ -518,7 +518,7 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 		const bool skewed = __syncthreads_or(most > 8 * TILE / BINS);
 
 		/* 7. the next tile into registers, then this one out */
-		tile = ticket[turn];
+		tile = ticket[ticket_slot];
 		if (SEGMENTS)
 			take();
 		if (tile < a.sweep.tiles)
@@ -567,7 +567,7 @@ radix_pass(const __grid_constant__ gs_radix_args a)
 				sorted x = words[j];
 				u32 p = place(j, x);
 
-				if (OUT == GS_ROWS && p >= (u32) a.n && a.turn != 0)
+				if (OUT == GS_ROWS && p >= (u32) a.n && a.rotate_by != 0)
 					p += (u32) a.n;
 				if (j < valid)
 				{

@@ -2,7 +2,7 @@
  * radix.cu: a radix sort as a sequence of passes: which digits, which kernels, which buffers.
  *
  * Digits of at most 9 bits, or 10 where that saves a pass, as even as possible.  Pass 1 reads the column or the words;
- * digits are counted where the keys are first read, by the look or by encoding, or else in a read of their own.
+ * digits are counted where the keys are first read, with the statistics or by encoding, or else in a read of their own.
  * Passes before the last write words back and forth between two buffers.
  */
 #include "radix.cuh"
@@ -123,7 +123,7 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 		a.t = s->t;
 		a.prefetch = ((uintptr_t) in & 15) == 0 && e->properties.major >= 9;
 		a.counts = (s->counts != NULL ? s->counts : counts) + p * GS_PLACE;
-		a.turn = s->turn;
+		a.rotate_by = s->rotate_by;
 		a.next_bases = bases;
 		a.status = status;
 		a.sweep.ticket = tickets + 64 * p;

@@ -31,7 +31,7 @@ struct gs_radix_sort
 	u32 row_bits;		 /* bits of row number below the key; also of words */
 	bool rows;			 /* the last pass writes row numbers to order, else words */
 	const u32 *counts;	 /* GS_PLACE for each digit, or NULL: to be counted.  Digits as gs_radix_digits cuts them */
-	u32 turn;			 /* rows that come first by the key, but are last */
+	u32 rotate_by;			 /* rows that come first by the key, but are last */
 	u64 *a, *b;			 /* words; if words are read, they lie in one of these */
 	u32 *order;
 	const u32 *gate;	 /* device: do nothing unless it has this value */

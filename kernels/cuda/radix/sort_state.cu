@@ -71,7 +71,7 @@ gs_sort_atomics(gs_cuda_engine *e, u64 rows)
 }
 
 extern "C" void
-gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t finish)
+gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t buckets)
 {
 	gs_cuda_sort *s;
 
@@ -79,6 +79,6 @@ gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t fini
 	{
 		s->force_ranking = ranking;
 		s->force_small = small;
-		s->force_finish = finish;
+		s->force_buckets = buckets;
 	}
 }

@@ -11,11 +11,11 @@ struct gs_cuda_sort
 {
 	u8 *host;		   /* pinned: small results */
 	u8 *block;		   /* device memory for one plan at a time; made when first used */
-	bool block_lent;   /* a plan has it */
+	bool block_borrowed; /* a plan has it */
 	int ranking;	   /* 0: not decided, 1: ballots, 2: atomics passed the self-test */
 	int force_ranking; /* benchmark, tests */
 	u32 force_small;   /* sort.h */
-	u32 force_finish;
+	u32 force_buckets;
 	bool small_asked;  /* small_most is known */
 	u64 small_most;	   /* rows of an order in one launch */
 	void *small_state; /* device memory of such launches */

@@ -10,9 +10,9 @@
 /* Lanes whose low BITS bits are the same as this lane's: one vote and one conditional complement per bit. */
 template <int BITS>
 __device__ __forceinline__ u32
-lanes_alike(u32 digit)
+lane_peers(u32 digit)
 {
-	u32 alike = GS_ALL_LANES;
+	u32 peers = GS_ALL_LANES;
 
 #pragma unroll
 	for (int b = 0; b < BITS; b++)
@@ -23,9 +23,9 @@ lanes_alike(u32 digit)
 			" vote.ballot.sync.b32 %0, p, 0xffffffff; @!p not.b32 %0, %0; }"
 			: "=r"(m)
 			: "r"(digit), "r"(1u << b));
-		alike &= m;
+		peers &= m;
 	}
-	return alike;
+	return peers;
 }
 
 /* Inclusive sum over a warp. */

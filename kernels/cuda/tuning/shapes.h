@@ -117,20 +117,20 @@ gs_radix_shared(const gs_radix_shape &s)
  * Threads, words per thread, bins, blocks per multiprocessor.  Some one word to a bin; bins / threads an odd number of
  * times 4.
  */
-struct gs_finish_shape
+struct gs_buckets_shape
 {
 	int threads, items, bins, blocks;
 };
 
-#define GS_FINISH_WINDOW 16 /* words that a thread puts in order */
+#define GS_BUCKETS_WINDOW 16 /* words that a thread puts in order */
 
 /* Shared memory of a block. */
 constexpr size_t
-gs_finish_shared(const gs_finish_shape &s)
+gs_buckets_shared(const gs_buckets_shape &s)
 {
 	const size_t cap = (size_t) s.threads * s.items + 32;
 
-	return 8 * (cap + cap / GS_FINISH_WINDOW) + 4 * ((size_t) s.bins + 32 + 4);
+	return 8 * (cap + cap / GS_BUCKETS_WINDOW) + 4 * ((size_t) s.bins + 32 + 4);
 }
 
 /* ---------------------------------------------------- parts of 4-byte keys in shared memory (arrays/bucket_sort.cu) */
@@ -211,7 +211,7 @@ struct gs_tuning
 	bool atomics; /* row orders and keys may be ranked by returning atomics, where the self-test allows that */
 	int counters; /* copies of the digits' counters in a read of keys, times their bytes (radix/count.cu) */
 	gs_radix_shape radix[GS_RADIX_SHAPES];
-	gs_finish_shape finish;
+	gs_buckets_shape buckets;
 	gs_part_shape parts[GS_PART_SHAPES];
 	gs_merge_shape merge[GS_MERGE_SHAPES];
 	gs_shape scan[GS_SCAN_SHAPES];
