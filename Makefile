@@ -2,7 +2,8 @@ EXTENSION = gpusort
 MODULE_big = gpusort
 DATA = $(wildcard sql/gpusort--*.sql)
 
-KERNEL_OBJS = $(patsubst %.c,%.o,$(wildcard kernels/*.c kernels/cpu/*.c))
+include kernels/kernels.mk
+KERNEL_OBJS = $(KERNEL_SOURCES:.c=.o)
 OBJS = $(patsubst %.c,%.o,$(filter-out src/service/%,$(wildcard src/*.c src/*/*.c))) src/service/protocol.o $(KERNEL_OBJS)
 
 # test/sql/*.sql with expected/*.out; the options load the library into every session of the tests
@@ -37,7 +38,7 @@ check:
 else ifneq ($(and $(wildcard $(PGXS)),$(wildcard $(PG_HEADER))),)
 include $(PGXS)
 include src/service/service.mk
-$(OBJS): $(wildcard src/*.h src/*/*.h kernels/*.h kernels/cpu/*.h)
+$(OBJS): $(wildcard src/*.h src/*/*.h) $(KERNEL_HEADERS)
 $(MODULE_big).so: src/exports.map
 else
 PG_MAJOR := $(shell $(PG_CONFIG) --version 2>/dev/null | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p')

@@ -5,12 +5,14 @@ CFLAGS = -O3 -g
 
 all: bench/engine bench/jobs
 
-bench/engine: bench/engine.c $(wildcard kernels/*.[ch] kernels/cpu/*.[ch])
+include kernels/kernels.mk
+
+bench/engine: bench/engine.c $(KERNEL_SOURCES) $(KERNEL_HEADERS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c,$^) -o $@ -lm
 
-bench/jobs: bench/jobs.c $(wildcard kernels/*.[ch] kernels/cpu/*.[ch])
+bench/jobs: bench/jobs.c $(KERNEL_SOURCES) $(KERNEL_HEADERS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c,$^) -o $@ -lm
 
 include kernels/cuda/cuda.mk
-bench/jobs-gpu: bench/jobs.c $(wildcard kernels/*.[ch] kernels/cpu/*.[ch]) $(CUDA_OBJS)
+bench/jobs-gpu: bench/jobs.c $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) -DWITH_CUDA $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@

@@ -96,7 +96,8 @@ feed(gs_job *job, const question *q, gs_chunk *chunk, size_t bytes, double *spen
 		double start;
 
 		for (uint32_t c = 0; c < q->spec.ncolumns; c++)
-			memcpy((char *) chunk + chunk->columns[c].values, (const int64_t *) q->columns[c] + row, n * sizeof(int64_t));
+			memcpy((char *) chunk + chunk->columns[c].values, (const int64_t *) q->columns[c] + row,
+				   n * sizeof(int64_t));
 		chunk->rows = n;
 		start = now();
 		if (status == GS_OK)
@@ -302,25 +303,47 @@ main(int argc, char **argv)
 	const gs_job_filter positive = {.comparison = GS_GT, .value = &zero, .value_bytes = sizeof(zero)};
 	const question questions[] = {
 		{"order by key", {.op = GS_ORDER, .ncolumns = 1, .columns = ints}, {key}, NULL},
-		{"distinct keys", {.op = GS_RUNS, .ncolumns = 1, .columns = ints, .order_columns = 1, .key_columns = 1}, {key}, loop_runs_key},
-		{"sum by key", {.op = GS_REDUCE, .ncolumns = 2, .columns = ints, .order_columns = 1, .key_columns = 1}, {key, wide}, loop_reduce_key},
-		{"sum of doubles by key", {.op = GS_REDUCE, .ncolumns = 2, .columns = doubles, .order_columns = 1, .key_columns = 1}, {key, amount}, loop_reduce_double},
+		{"distinct keys",
+		 {.op = GS_RUNS, .ncolumns = 1, .columns = ints, .order_columns = 1, .key_columns = 1},
+		 {key},
+		 loop_runs_key},
+		{"sum by key",
+		 {.op = GS_REDUCE, .ncolumns = 2, .columns = ints, .order_columns = 1, .key_columns = 1},
+		 {key, wide},
+		 loop_reduce_key},
+		{"sum of doubles by key",
+		 {.op = GS_REDUCE, .ncolumns = 2, .columns = doubles, .order_columns = 1, .key_columns = 1},
+		 {key, amount},
+		 loop_reduce_double},
 		{"order by unique", {.op = GS_ORDER, .ncolumns = 1, .columns = ints}, {unique_key}, NULL},
-		{"distinct unique", {.op = GS_RUNS, .ncolumns = 1, .columns = ints, .order_columns = 1, .key_columns = 1}, {unique_key}, loop_runs_wide},
-		{"runs of state by unique", {.op = GS_RUNS, .ncolumns = 2, .columns = ints, .order_columns = 1, .key_columns = 1}, {unique_key, state}, loop_runs_state},
+		{"distinct unique",
+		 {.op = GS_RUNS, .ncolumns = 1, .columns = ints, .order_columns = 1, .key_columns = 1},
+		 {unique_key},
+		 loop_runs_wide},
+		{"runs of state by unique",
+		 {.op = GS_RUNS, .ncolumns = 2, .columns = ints, .order_columns = 1, .key_columns = 1},
+		 {unique_key, state},
+		 loop_runs_state},
 		{"first 100 by unique", {.op = GS_TOPK, .ncolumns = 1, .columns = ints, .limit = 100}, {unique_key}, NULL},
 		{"runs of state", {.op = GS_RUNS, .ncolumns = 1, .columns = ints, .key_columns = 1}, {state}, loop_runs_state},
-		{"sum by state, presorted", {.op = GS_REDUCE, .ncolumns = 2, .columns = ints, .key_columns = 1}, {state, wide}, loop_reduce_state},
+		{"sum by state, presorted",
+		 {.op = GS_REDUCE, .ncolumns = 2, .columns = ints, .key_columns = 1},
+		 {state, wide},
+		 loop_reduce_state},
 		{"running sum", {.op = GS_SCAN, .ncolumns = 1, .columns = ints}, {wide}, loop_scan},
 		{"running sum of doubles", {.op = GS_SCAN, .ncolumns = 1, .columns = doubles + 1}, {amount}, loop_scan_double},
 		{"select", {.op = GS_SELECT, .ncolumns = 1, .columns = ints, .filter = positive}, {unique_key}, loop_select},
-		{"partition", {.op = GS_PARTITION, .ncolumns = 1, .columns = ints, .filter = positive}, {unique_key}, loop_partition},
+		{"partition",
+		 {.op = GS_PARTITION, .ncolumns = 1, .columns = ints, .filter = positive},
+		 {unique_key},
+		 loop_partition},
 	};
 	uint32_t *order = malloc(rows * sizeof(uint32_t));
 	const uint32_t *by = NULL;
 
-	printf("%s%s, %llu rows, ns per row\n%-26s %10s %8s %8s %8s %8s %8s\n", gs_engine_name(engine), lends ? ", arrays lent" : "",
-		   (unsigned long long) rows, "", "results", "add", "finish", "next", "all", "loop");
+	printf("%s%s, %llu rows, ns per row\n%-26s %10s %8s %8s %8s %8s %8s\n", gs_engine_name(engine),
+		   lends ? ", arrays lent" : "", (unsigned long long) rows, "", "results", "add", "finish", "next", "all",
+		   "loop");
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
 	{
 		const question *q = &questions[i];

@@ -90,8 +90,8 @@ rows_that_fit(size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolu
  * Writes the header of an empty chunk.
  */
 gs_status
-gs_chunk_layout(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns, uint32_t max_rows,
-			  uint32_t bytes_per_string)
+gs_chunk_layout(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns,
+				uint32_t max_rows, uint32_t bytes_per_string)
 {
 	uint64_t at = aligned(gs_chunk_header_bytes(ncolumns));
 	uint32_t rows;

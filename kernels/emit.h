@@ -4,10 +4,11 @@
 #ifndef GS_EMIT_H
 #define GS_EMIT_H
 
+#include "common/both.h"
 #include "engine.h"
 
 /* The run at i, of rows rows in all. */
-static GS_EVERYWHERE gs_run
+GS_BOTH gs_run
 gs_emit_run(const gs_results *r, uint64_t rows, uint64_t i)
 {
 	uint32_t start = r->starts[i];
@@ -19,7 +20,7 @@ gs_emit_run(const gs_results *r, uint64_t rows, uint64_t i)
 }
 
 /* The group at i.  A NaN has the same bits wherever it was made. */
-static GS_EVERYWHERE gs_group
+GS_BOTH gs_group
 gs_emit_group(const gs_results *r, uint64_t rows, uint64_t i)
 {
 	gs_run run = gs_emit_run(r, rows, i);

@@ -1,5 +1,5 @@
 /*
- * engine.h: what every engine is made of; not for callers of gs.h.
+ * engine.h: what every engine is made of; not for callers.
  *
  * An engine, a job and a plan each begin with the structure below, and what an engine adds comes after it.  engine.c
  * checks arguments and the order of calls once for all engines, so that an operation may trust both.  A NULL
@@ -8,7 +8,7 @@
 #ifndef GS_ENGINE_H
 #define GS_ENGINE_H
 
-#include "gs.h"
+#include "gs_arrays.h"
 
 #ifdef __cplusplus
 extern "C"
@@ -25,13 +25,6 @@ extern "C"
 		if (try_status != GS_OK)                                                                                       \
 			return try_status;                                                                                         \
 	} while (0)
-
-/* A function of a header that is the same on the CPU and in a kernel. */
-#ifdef __CUDACC__
-#define GS_EVERYWHERE __host__ __device__ __forceinline__
-#else
-#define GS_EVERYWHERE inline
-#endif
 
 struct gs_source; /* rows.h */
 
@@ -65,7 +58,7 @@ typedef struct gs_engine_ops
 	void (*plan_free)(gs_engine *engine, gs_plan *plan);
 
 	/*
-	 * Jobs.  job_begin allocates the engine's job with host and returns it; engine.c fills in the head.  spec and
+	 * Jobs.  job_begin allocates the engine's job with host and returns it; job.c fills in the head.  spec and
 	 * host are the caller's and must be copied where needed (the head holds a copy of host).  job_end releases
 	 * everything, the job itself included, and is called once.
 	 */
@@ -79,14 +72,14 @@ typedef struct gs_engine_ops
 	void (*job_get_info)(const gs_job *job, gs_job_info *info);
 
 	/*
-	 * For the jobs of job.c.  job_close (may be NULL) checks the input when all of it has come.  job_order puts the
-	 * rows in the order of the first order_columns columns; *order is NULL where they came so.  It may fill in heads of
-	 * runs of the key columns, and says which it knows.
+	 * For the steps of job_work.c.  job_close (may be NULL) checks the input when all of it has come.  job_order puts
+	 * the rows in the order of the first order_columns columns; *order is NULL where they came so.  It may fill in
+	 * heads of runs of the key columns, and says which it knows.
 	 */
 	gs_status (*job_close)(gs_job *job);
 	/* Memory for the steps; NULL: alloc and free will do. */
-	gs_status (*job_take)(gs_job *job, size_t bytes, void **block);
-	void (*job_give)(gs_job *job, void *block, size_t bytes);
+	gs_status (*job_alloc)(gs_job *job, size_t bytes, void **block);
+	void (*job_release)(gs_job *job, void *block, size_t bytes);
 	gs_status (*job_order)(gs_job *job, uint64_t *heads, gs_heads_known *known, const uint32_t **order);
 	/* A column as it lies in the engine's memory: one source, or two for the halves of GS_U128. */
 	uint32_t (*job_sources)(gs_job *job, uint32_t c, struct gs_source *sources);
@@ -147,8 +140,8 @@ struct gs_job
 	size_t available; /* job_add: bytes of the chunk that can be read, whatever its header says */
 	bool lent;		  /* the columns are the caller's, not to be written to */
 	gs_job_spec spec; /* columns and filter.value are the job's own */
-	void *own;		  /* where these lie */
-	size_t own_bytes;
+	void *spec_copy;  /* where these lie */
+	size_t spec_copy_bytes;
 	uint64_t given; /* elements of the result handed out */
 	gs_results results;
 	struct
@@ -162,11 +155,10 @@ struct gs_job
 bool gs_job_spec_valid(const gs_job_spec *spec);
 bool gs_job_is_order(const gs_job *job);
 
-/* job.c: all operations but GS_ORDER and GS_TOPK, whose results are the order itself. */
-gs_status gs_job_own(gs_job *job, const gs_job_spec *spec);
-void gs_job_disown(gs_job *job);
+/* job_work.c: all operations but GS_ORDER and GS_TOPK, whose results are the order itself. */
 gs_status gs_job_work(gs_job *job);
-gs_status gs_job_give(gs_job *job, void *out, uint64_t room, uint64_t *got);
+gs_status gs_job_work_next(gs_job *job, void *out, uint64_t room, uint64_t *got);
+void gs_job_work_drop(gs_job *job);
 
 /* The host of callers that pass none: memory from the system, large blocks on huge pages, no poll. */
 const gs_host *gs_default_host(void);

@@ -1,37 +1,16 @@
 /*
- * job.c: the jobs beside the row order, written once over the primitives of gs.h for all engines.
- *
- * An engine keeps the columns as chunks come and puts the rows in order; what follows are calls on arrays of its
- * memory, a few bytes for each row.  Runs are found as bits that mark where they begin; sums by key are sums by the
- * number of the run. After each step the host is asked whether to go on.
+ * job.c: the calls of gs.h on jobs.  Checks arguments and the order of calls, then hands over: orders to the engine,
+ * all else to the steps in job_work.c.
  */
-#include "rows.h"
+#include "engine.h"
 
 #include <string.h>
-
-/* What the arrays of a job are for; they live until they are dropped or the job ends. */
-typedef enum block
-{
-	B_COUNT, /* a number left by a primitive */
-	B_CONSTANT,
-	B_TEMP,
-	B_BITS,
-	B_IDS,
-	B_STARTS,
-	B_ROWS,
-	B_VALUES,
-	B_OUT,
-	B_KEYS,
-	B_NULLS
-} block;
-
-_Static_assert(B_NULLS < GS_JOB_BLOCKS, "every block needs its place");
 
 /*
  * Copies what the caller's specification points to.
  */
-gs_status
-gs_job_own(gs_job *job, const gs_job_spec *spec)
+static gs_status
+copy_spec(gs_job *job, const gs_job_spec *spec)
 {
 	size_t columns = spec->ncolumns * sizeof(gs_column_spec);
 	size_t constant = spec->op == GS_SELECT || spec->op == GS_PARTITION ? spec->filter.value_bytes : 0;
@@ -39,504 +18,215 @@ gs_job_own(gs_job *job, const gs_job_spec *spec)
 	job->spec = *spec;
 	if (spec->filter.by_flags)
 		constant = 0;
-	job->own_bytes = columns + constant;
-	job->own = job->host.alloc(job->host.arg, job->own_bytes);
-	if (job->own == NULL)
+	job->spec_copy_bytes = columns + constant;
+	job->spec_copy = job->host.alloc(job->host.arg, job->spec_copy_bytes);
+	if (job->spec_copy == NULL)
 		return GS_NOMEM;
-	memcpy(job->own, spec->columns, columns);
+	memcpy(job->spec_copy, spec->columns, columns);
 	if (constant > 0)
-		memcpy((char *) job->own + columns, spec->filter.value, constant);
-	job->spec.columns = job->own;
-	job->spec.filter.value = (char *) job->own + columns;
+		memcpy((char *) job->spec_copy + columns, spec->filter.value, constant);
+	job->spec.columns = job->spec_copy;
+	job->spec.filter.value = (char *) job->spec_copy + columns;
 	job->spec.filter.value_bytes = constant;
 	return GS_OK;
 }
 
-/* Gives an array back. */
+/* Gives the copy back; safe to repeat. */
 static void
-drop(gs_job *job, block b)
+free_spec(gs_job *job)
 {
-	void *data = job->blocks[b].data;
-
-	job->blocks[b].data = NULL;
-	if (data == NULL)
-		return;
-	if (job->ops->job_give != NULL)
-		job->ops->job_give(job, data, job->blocks[b].bytes);
-	else
-		gs_free(job->engine, data);
+	if (job->spec_copy != NULL)
+		job->host.release(job->host.arg, job->spec_copy, job->spec_copy_bytes);
+	job->spec_copy = NULL;
 }
 
-/* Gives back what the job holds in common with all engines' jobs; safe to repeat. */
+/*
+ * Begins a job.  The head is filled in here, so that job_end is safe from this moment on.
+ */
+gs_status
+gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job)
+{
+	gs_status status;
+
+	if (job == NULL)
+		return GS_INVALID;
+	*job = NULL;
+	if (engine == NULL || spec == NULL || engine->ops->job_begin == NULL || !gs_job_spec_valid(spec))
+		return GS_INVALID;
+	if (host == NULL)
+		host = &engine->host;
+	status = engine->ops->job_begin(engine, spec, host, job);
+	if (status != GS_OK)
+		return status;
+	(*job)->ops = engine->ops;
+	(*job)->engine = engine;
+	(*job)->host = *host;
+	(*job)->state = GS_JOB_FAILED;
+	(*job)->rows = (*job)->string_bytes = 0;
+	status = copy_spec(*job, spec);
+	if (status != GS_OK)
+	{
+		gs_job_end(*job);
+		*job = NULL;
+		return status;
+	}
+	(*job)->state = GS_JOB_ADDING;
+	return GS_OK;
+}
+
+/*
+ * Takes a chunk of the caller's own, whose header tells its size.
+ */
+gs_status
+gs_job_add(gs_job *job, const gs_chunk *chunk)
+{
+	return gs_job_add_within(job, chunk, chunk == NULL ? 0 : chunk->bytes);
+}
+
+/*
+ * Takes a chunk.  What the engine does with a chunk that another process can write to is the engine's care.
+ */
+gs_status
+gs_job_add_within(gs_job *job, const gs_chunk *chunk, size_t available)
+{
+	gs_status status;
+
+	if (job == NULL || chunk == NULL || job->state != GS_JOB_ADDING || job->lent)
+		return GS_INVALID;
+	job->state = GS_JOB_FAILED;
+	job->available = available;
+	status = job->ops->job_add(job, chunk);
+	if (status == GS_OK)
+		job->state = GS_JOB_ADDING;
+	return status;
+}
+
+/*
+ * True if arrays can be lent: there, and aligned.
+ */
+static bool
+lendable(const gs_job *job, const gs_column *columns)
+{
+	for (uint32_t c = 0; c < job->spec.ncolumns; c++)
+	{
+		size_t width = gs_type_width(job->spec.columns[c].type);
+
+		if (width == 0 || columns[c].values == NULL || (uintptr_t) columns[c].values % width != 0 ||
+			(uintptr_t) columns[c].nulls % sizeof(uint64_t) != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Takes the whole input where it lies.
+ */
+gs_status
+gs_job_lend(gs_job *job, const gs_column *columns, uint64_t rows)
+{
+	gs_status status;
+
+	if (job == NULL || columns == NULL || job->state != GS_JOB_ADDING || job->rows > 0 || job->ops->job_lend == NULL)
+		return GS_INVALID;
+	if (rows > 0 && !lendable(job, columns))
+		return GS_INVALID;
+	if (rows > GS_MAX_ROWS)
+		return GS_TOO_BIG;
+	if (rows == 0)
+		return GS_OK;
+	job->state = GS_JOB_FAILED;
+	job->lent = true;
+	status = job->ops->job_lend(job, columns, rows);
+	job->rows = rows;
+	if (status == GS_OK)
+		job->state = GS_JOB_ADDING;
+	return status;
+}
+
+/*
+ * Ends the input and does the work; a row count that differs means that a chunk was lost or came twice.
+ */
+gs_status
+gs_job_finish(gs_job *job, uint64_t rows)
+{
+	gs_status status;
+
+	if (job == NULL || job->state != GS_JOB_ADDING)
+		return GS_INVALID;
+	job->state = GS_JOB_FAILED;
+	if (rows != job->rows)
+		return GS_INVALID;
+	status = gs_job_is_order(job) ? job->ops->job_finish(job) : gs_job_work(job);
+	if (status == GS_OK)
+		job->state = GS_JOB_READING;
+	if (job->spec.op == GS_ORDER)
+		job->results.count = job->rows;
+	else if (job->spec.op == GS_TOPK)
+		job->results.count = job->rows < job->spec.limit ? job->rows : job->spec.limit;
+	return status;
+}
+
+/*
+ * Rows of an order, up to the limit where there is one.
+ */
+static gs_status
+next_rows(gs_job *job, void *out, uint64_t room, uint64_t *got)
+{
+	uint64_t left = job->results.count - job->given;
+	gs_status status = job->ops->job_next(job, out, room < left ? room : left, got);
+
+	job->given += *got;
+	return status;
+}
+
+/*
+ * Hands out the next piece of the result.
+ */
+gs_status
+gs_job_next(gs_job *job, void *out, uint64_t room, uint64_t *got)
+{
+	gs_status status;
+
+	if (got == NULL)
+		return GS_INVALID;
+	*got = 0;
+	if (job == NULL || job->state != GS_JOB_READING || (out == NULL && room > 0))
+		return GS_INVALID;
+	job->state = GS_JOB_FAILED;
+	if (!gs_job_is_order(job))
+		status = gs_job_work_next(job, out, room, got);
+	else
+		status = next_rows(job, out, room, got);
+	if (status == GS_OK)
+		job->state = GS_JOB_READING;
+	return status;
+}
+
 void
-gs_job_disown(gs_job *job)
+gs_job_end(gs_job *job)
 {
-	for (int b = 0; b < GS_JOB_BLOCKS; b++)
-		drop(job, (block) b);
-	if (job->own != NULL)
-		job->host.release(job->host.arg, job->own, job->own_bytes);
-	job->own = NULL;
+	if (job == NULL)
+		return;
+	gs_job_work_drop(job);
+	free_spec(job);
+	job->ops->job_end(job);
 }
 
-/* ---------------------------------------------------------------- memory and steps */
-
-/* An array of the engine's memory for n elements. */
-static gs_status
-take(gs_job *job, block b, uint64_t n, size_t width, void *array)
+uint64_t
+gs_job_host_bytes(const gs_job *job)
 {
-	size_t bytes = n > 0 && width > 0 ? n * width : 1;
-	void **to = array;
-
-	drop(job, b);
-	if (job->ops->job_take != NULL)
-		GS_TRY(job->ops->job_take(job, bytes, &job->blocks[b].data));
-	else
-		GS_TRY(gs_alloc(job->engine, bytes, &job->blocks[b].data));
-	job->blocks[b].bytes = bytes;
-	*to = job->blocks[b].data;
-	return GS_OK;
-}
-
-/* Waits for what is under way and asks the host whether to go on. */
-static gs_status
-breathe(gs_job *job)
-{
-	GS_TRY(gs_sync(job->engine));
-	return job->host.poll != NULL && job->host.poll(job->host.arg) ? GS_CANCELLED : GS_OK;
-}
-
-/* A number that a primitive left, after which there may be another. */
-static gs_status
-read_count(gs_job *job, uint64_t *count)
-{
-	GS_TRY(gs_download(job->engine, count, job->blocks[B_COUNT].data, sizeof(*count)));
-	return breathe(job);
-}
-
-/* ---------------------------------------------------------------- runs */
-
-/* Bits that mark where runs of the key columns begin, with the rows in their order. */
-static gs_status
-find_heads(gs_job *job, uint64_t *bits, const uint32_t **order)
-{
-	const gs_job_spec *spec = &job->spec;
-	uint32_t upto = spec->ncolumns - (spec->op == GS_REDUCE), from = upto - spec->key_columns;
-	gs_heads_known known = GS_HEADS_NONE;
-
-	*order = NULL;
-	if (spec->order_columns > 0)
-		GS_TRY(job->ops->job_order(job, bits, &known, order));
-	for (uint32_t c = from; c < upto && known != GS_HEADS_ALL; c++)
-	{
-		gs_source sources[2];
-		uint32_t n = job->ops->job_sources(job, c, sources);
-
-		for (uint32_t s = 0; s < n; s++, known = GS_HEADS_SOME)
-		{
-			GS_TRY(job->engine->ops->rows->heads(job->engine, &sources[s], *order, job->rows, known == GS_HEADS_NONE, bits));
-			GS_TRY(breathe(job));
-		}
-	}
-	return GS_OK;
-}
-
-/* Where runs begin, and the rows there. */
-static gs_status
-find_runs(gs_job *job, const uint64_t *bits, const uint32_t *order)
-{
-	size_t temp_bytes = gs_select_temp_bytes(job->engine, GS_U32, job->rows);
-	gs_results *results = &job->results;
-	uint32_t *starts, *rows;
-	void *temp;
-
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	GS_TRY(take(job, B_STARTS, job->rows, sizeof(uint32_t), &starts));
-	GS_TRY(gs_positions(job->engine, bits, job->rows, starts, job->blocks[B_COUNT].data, temp, temp_bytes));
-	GS_TRY(read_count(job, &results->count));
-	drop(job, B_TEMP);
-	results->starts = starts;
-	if (order == NULL)
-		return GS_OK;
-	GS_TRY(take(job, B_ROWS, results->count, sizeof(uint32_t), &rows));
-	GS_TRY(gs_gather(job->engine, GS_U32, order, GS_U32, starts, results->count, rows));
-	results->rows = rows;
-	return breathe(job);
-}
-
-static gs_status
-runs(gs_job *job)
-{
-	uint64_t *bits;
-	const uint32_t *order;
-
-	GS_TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
-	GS_TRY(find_heads(job, bits, &order));
-	job->ops->job_drop_columns(job);
-	GS_TRY(find_runs(job, bits, order));
-	drop(job, B_BITS);
-	job->ops->job_drop_order(job);
-	return GS_OK;
-}
-
-/* ---------------------------------------------------------------- reduce */
-
-/*
- * True if no sum of these values can leave their type, by their extremes: then nothing has to be checked.
- */
-static gs_status
-sums_fit(gs_job *job, gs_type type, const void *values, bool *fit)
-{
-	size_t temp_bytes = gs_extent_temp_bytes(job->engine, type, job->rows);
-	uint64_t extent[4], most;
-	void *temp, *out;
-
-	*fit = false;
-	if (type != GS_I64 && type != GS_U64)
-		return GS_OK;
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	GS_TRY(take(job, B_OUT, 4, sizeof(uint64_t), &out));
-	GS_TRY(gs_extent(job->engine, type, values, job->rows, out, temp, temp_bytes));
-	GS_TRY(gs_download(job->engine, extent, out, sizeof(extent)));
-	GS_TRY(breathe(job));
-	most = extent[1];
-	if (type == GS_I64)
-	{
-		uint64_t below = (int64_t) extent[0] < 0 ? -extent[0] : 0;
-
-		if ((int64_t) most < 0 || most < below)
-			most = below;
-	}
-	*fit = most <= (type == GS_I64 ? (uint64_t) INT64_MAX : UINT64_MAX) / job->rows;
-	return GS_OK;
-}
-
-/* What leaves a value as it is under an operation, of a widened type. */
-static void
-identity(gs_operation operation, gs_type type, void *to)
-{
-	const uint64_t quiet_nan = 0x7ff8000000000000ull, infinity = 0x7ff0000000000000ull, sign = (uint64_t) 1 << 63;
-	uint64_t x = 0;
-	uint32_t y = 0;
-
-	switch (operation)
-	{
-		case GS_MIN:
-			x = type == GS_F64 ? quiet_nan : type == GS_I64 ? ~sign : ~(uint64_t) 0;
-			y = 0x7fc00000u;
-			break;
-		case GS_MAX:
-			x = type == GS_F64 ? sign | infinity : type == GS_I64 ? sign : 0;
-			y = 0xff800000u;
-			break;
-		default:
-			x = type == GS_F64 ? sign : 0;
-			y = 0x80000000u;
-	}
-	if (type == GS_F32)
-		memcpy(to, &y, sizeof(y));
-	else
-		memcpy(to, &x, sizeof(x));
-}
-
-/* Numbers of runs, one for each position. */
-static gs_status
-number_runs(gs_job *job, const uint64_t *bits, uint32_t **ids)
-{
-	const gs_source marks = {.type = GS_U32, .nulls = bits};
-	const uint32_t one = 1;
-	size_t temp_bytes = gs_scan_temp_bytes(job->engine, GS_U32, job->rows);
-	void *temp;
-
-	GS_TRY(take(job, B_IDS, job->rows, sizeof(uint32_t), ids));
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	GS_TRY(gs_values_of(job->engine, &marks, NULL, job->rows, GS_U32, &one, *ids));
-	GS_TRY(gs_scan(job->engine, GS_U32, GS_SUM, true, *ids, *ids, job->rows, temp, temp_bytes));
-	return breathe(job);
-}
-
-/* Reduces an array of values by the numbers of their runs. */
-static gs_status
-reduce(gs_job *job, const uint32_t *ids, const void *values, const gs_reduction *reduction, block b, void **out)
-{
-	size_t temp_bytes = gs_reduce_by_key_temp_bytes(job->engine, GS_U32, reduction, job->rows);
-	uint64_t count;
-	void *temp, *keys;
-
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	GS_TRY(take(job, B_KEYS, job->rows, sizeof(uint32_t), &keys));
-	GS_TRY(take(job, b, job->rows, gs_type_width(reduction->result), out));
-	GS_TRY(gs_reduce_by_key(job->engine, GS_U32, ids, values, job->rows, reduction, keys, *out,
-							job->blocks[B_COUNT].data, NULL, temp, temp_bytes));
-	GS_TRY(read_count(job, &count));
-	drop(job, B_TEMP);
-	drop(job, B_KEYS);
-	return count == job->results.count ? GS_OK : GS_DEVICE;
-}
-
-/* How many NULLs each run has. */
-static gs_status
-count_nulls(gs_job *job, const uint32_t *ids, const uint64_t *nulls, const uint32_t *order)
-{
-	const gs_reduction sum = {.values = GS_U32, .op = GS_SUM, .result = GS_U32};
-	const gs_source marks = {.type = GS_U32, .nulls = nulls};
-	const uint32_t one = 1;
-	void *flags, *out;
-
-	GS_TRY(take(job, B_VALUES, job->rows, sizeof(uint32_t), &flags));
-	GS_TRY(gs_values_of(job->engine, &marks, order, job->rows, GS_U32, &one, flags));
-	GS_TRY(reduce(job, ids, flags, &sum, B_NULLS, &out));
-	job->results.nulls = out;
-	drop(job, B_VALUES);
-	return GS_OK;
-}
-
-/* The reduced values of all runs. */
-static gs_status
-reduce_values(gs_job *job, const uint32_t *ids, const gs_source *source, const uint32_t *order)
-{
-	const gs_job_spec *spec = &job->spec;
-	gs_type type = gs_widened(source->type);
-	gs_reduction reduction = {.values = type, .op = spec->operation, .result = gs_job_reduced_type(spec)};
-	const void *values = source->values;
-	uint64_t nothing;
-	void *copy, *out;
-	bool fit;
-
-	reduction.fixed_tree = spec->operation == GS_SUM && gs_type_is_float(type);
-	if (order != NULL || source->nulls != NULL || type != source->type)
-	{
-		identity(spec->operation, type, &nothing);
-		GS_TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &copy));
-		GS_TRY(gs_values_of(job->engine, source, order, job->rows, type, &nothing, copy));
-		GS_TRY(breathe(job));
-		values = copy;
-	}
-	if (reduction.result == GS_U128)
-	{
-		GS_TRY(sums_fit(job, type, values, &fit));
-		reduction.result = fit ? type : GS_U128;
-	}
-	GS_TRY(reduce(job, ids, values, &reduction, B_OUT, &out));
-	drop(job, B_VALUES);
-	job->results.values = out;
-	job->results.value_type = reduction.result;
-	return GS_OK;
-}
-
-static gs_status
-groups(gs_job *job)
-{
-	gs_source source[2];
-	uint64_t *bits;
-	uint32_t *ids = NULL;
-	const uint32_t *order;
-	bool counts = job->spec.operation == GS_COUNT;
-
-	GS_TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
-	GS_TRY(find_heads(job, bits, &order));
-	GS_TRY(find_runs(job, bits, order));
-	(void) job->ops->job_sources(job, job->spec.ncolumns - 1, source);
-	if (!counts || source->nulls != NULL)
-		GS_TRY(number_runs(job, bits, &ids));
-	drop(job, B_BITS);
-	if (!counts)
-		GS_TRY(reduce_values(job, ids, source, order));
-	if (source->nulls != NULL)
-		GS_TRY(count_nulls(job, ids, source->nulls, order));
-	drop(job, B_IDS);
-	job->ops->job_drop_columns(job);
-	job->ops->job_drop_order(job);
-	return GS_OK;
-}
-
-/* ---------------------------------------------------------------- select, partition */
-
-/* Bits for the rows that the filter keeps. */
-static gs_status
-filter_rows(gs_job *job, uint64_t *bits)
-{
-	const gs_job_filter *filter = &job->spec.filter;
-	const uint8_t zero = 0;
-	gs_source source[2];
-	const void *value = filter->value;
-	void *there;
-
-	(void) job->ops->job_sources(job, 0, source);
-	if (filter->by_flags)
-		return gs_compare_of(job->engine, source, job->rows, GS_NE, &zero, 1, bits);
-	if (source->type == GS_BYTES)
-	{
-		GS_TRY(take(job, B_CONSTANT, filter->value_bytes, 1, &there));
-		GS_TRY(gs_upload(job->engine, there, value, filter->value_bytes));
-		value = there;
-	}
-	return gs_compare_of(job->engine, source, job->rows, filter->comparison, value, filter->value_bytes, bits);
-}
-
-static gs_status
-filtered(gs_job *job)
-{
-	size_t temp_bytes = gs_select_temp_bytes(job->engine, GS_U32, job->rows);
-	gs_results *results = &job->results;
-	bool partition = job->spec.op == GS_PARTITION;
-	gs_filter filter = {.by = GS_BY_BITS};
-	uint32_t *kept, *rest, *all;
-	uint64_t *bits;
-	void *temp;
-
-	GS_TRY(take(job, B_BITS, (job->rows + 63) / 64, sizeof(*bits), &bits));
-	GS_TRY(filter_rows(job, bits));
-	GS_TRY(breathe(job));
-	job->ops->job_drop_columns(job);
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	GS_TRY(take(job, B_ROWS, job->rows, sizeof(uint32_t), &kept));
-	results->first = kept;
-	if (partition)
-	{
-		GS_TRY(take(job, B_OUT, job->rows, sizeof(uint32_t), &rest));
-		GS_TRY(take(job, B_VALUES, job->rows, sizeof(uint32_t), &all));
-		GS_TRY(gs_sequence(job->engine, GS_U32, all, job->rows, 0, 1));
-		filter.mask = bits;
-		GS_TRY(gs_partition(job->engine, GS_U32, all, job->rows, &filter, kept, rest, job->blocks[B_COUNT].data, temp, temp_bytes));
-		results->second = rest;
-	}
-	else
-		GS_TRY(gs_positions(job->engine, bits, job->rows, kept, job->blocks[B_COUNT].data, temp, temp_bytes));
-	GS_TRY(read_count(job, &results->selected));
-	results->count = partition ? job->rows : results->selected;
-	drop(job, B_VALUES);
-	drop(job, B_BITS);
-	drop(job, B_TEMP);
-	return GS_OK;
-}
-
-/* ---------------------------------------------------------------- scan */
-
-/* Sums of 64-bit integers, which may leave their range. */
-static gs_status
-checked_sums(gs_job *job, gs_type type, const void *values, void *temp, size_t temp_bytes)
-{
-	bool inclusive = !job->spec.exclusive;
-	uint64_t overflows;
-	void *out;
-
-	GS_TRY(take(job, B_OUT, job->rows, sizeof(uint64_t), &out));
-	GS_TRY(gs_scan(job->engine, type, GS_SUM, inclusive, values, out, job->rows, temp, temp_bytes));
-	GS_TRY(gs_scan_overflows(job->engine, type, inclusive, values, out, job->rows, job->blocks[B_COUNT].data));
-	GS_TRY(read_count(job, &overflows));
-	job->results.first = out;
-	return overflows == 0 ? GS_OK : GS_OVERFLOW;
-}
-
-static gs_status
-scan(gs_job *job)
-{
-	const gs_job_spec *spec = &job->spec;
-	bool inclusive = !spec->exclusive;
-	size_t temp_bytes;
-	gs_source source[2];
-	gs_type type;
-	uint64_t nothing;
-	const void *values;
-	void *out = NULL, *temp;
-	bool fit = true;
-
-	(void) job->ops->job_sources(job, 0, source);
-	type = gs_widened(source->type);
-	identity(spec->operation, type, &nothing);
-	values = source->values;
-	if (source->nulls != NULL || type != source->type)
-	{
-		GS_TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &out));
-		GS_TRY(gs_values_of(job->engine, source, NULL, job->rows, type, &nothing, out));
-		GS_TRY(breathe(job));
-		job->ops->job_drop_columns(job);
-		values = out;
-	}
-	job->results.count = job->results.selected = job->rows;
-	if (spec->operation == GS_SUM && type == source->type && !gs_type_is_float(type))
-		GS_TRY(sums_fit(job, type, values, &fit));
-	temp_bytes = gs_scan_temp_bytes(job->engine, type, job->rows);
-	if (gs_type_is_float(type) && spec->operation == GS_SUM)
-		temp_bytes = gs_scan_fixed_temp_bytes(job->engine, type, job->rows);
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
-	if (!fit)
-		return checked_sums(job, type, values, temp, temp_bytes);
-	/* over the values, unless they are the caller's */
-	if (out == NULL && job->lent)
-		GS_TRY(take(job, B_VALUES, job->rows, gs_type_width(type), &out));
-	else if (out == NULL)
-		out = (void *) values;
-	job->results.first = out;
-	if (spec->operation == GS_SUM && gs_type_is_float(type))
-		GS_TRY(gs_scan_fixed(job->engine, type, inclusive, values, out, job->rows, temp, temp_bytes));
-	else
-		GS_TRY(gs_scan(job->engine, type, spec->operation, inclusive, values, out, job->rows, temp, temp_bytes));
-	GS_TRY(breathe(job));
-	drop(job, B_TEMP);
-	return GS_OK;
+	return job->ops->job_host_bytes(job);
 }
 
 /*
- * Does the work of a job that is no order, once all chunks have come.
+ * What the job did.  rows is the head's, the rest the engine's.
  */
-gs_status
-gs_job_work(gs_job *job)
+void
+gs_job_get_info(const gs_job *job, gs_job_info *info)
 {
-	void *count;
-
-	if (job->ops->job_close != NULL)
-		GS_TRY(job->ops->job_close(job));
-	if (job->rows == 0)
-		return GS_OK;
-	GS_TRY(take(job, B_COUNT, 1, sizeof(uint64_t), &count));
-	switch (job->spec.op)
-	{
-		case GS_RUNS:
-			return runs(job);
-		case GS_REDUCE:
-			return groups(job);
-		case GS_SCAN:
-			return scan(job);
-		default:
-			return filtered(job);
-	}
-}
-
-/* ---------------------------------------------------------------- the result */
-
-/* Copies elements that lie as they are given out, of one array and then of the next. */
-static gs_status
-copy_out(gs_job *job, uint64_t from, uint64_t n, char *out)
-{
-	const gs_results *results = &job->results;
-	size_t width = gs_job_result_bytes(&job->spec);
-	uint64_t of_first = from < results->selected ? results->selected - from : 0;
-
-	if (of_first > n)
-		of_first = n;
-	GS_TRY(gs_download(job->engine, out, (const char *) results->first + from * width, of_first * width));
-	if (of_first < n)
-		GS_TRY(gs_download(job->engine, out + of_first * width,
-						   (const char *) results->second + (from + of_first - results->selected) * width,
-						   (n - of_first) * width));
-	return gs_sync(job->engine);
-}
-
-/*
- * Hands out up to room elements of the result.
- */
-gs_status
-gs_job_give(gs_job *job, void *out, uint64_t room, uint64_t *got)
-{
-	const gs_results *results = &job->results;
-	uint64_t left = results->count - job->given, n = room < left ? room : left;
-
-	if (n > 0 && results->first != NULL)
-		GS_TRY(copy_out(job, job->given, n, out));
-	else if (n > 0)
-		GS_TRY(job->ops->job_emit(job, job->given, n, out));
-	job->given += n;
-	*got = n;
-	return job->host.poll != NULL && job->host.poll(job->host.arg) ? GS_CANCELLED : GS_OK;
+	*info = (gs_job_info){0};
+	info->rows = job->rows;
+	info->results = job->results.count;
+	info->selected = job->results.selected;
+	job->ops->job_get_info(job, info);
 }

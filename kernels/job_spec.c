@@ -17,14 +17,31 @@ is_number(gs_type type)
 }
 
 /*
- * True if the columns and the operation of a job fit together.  Types and their number were checked before.
+ * True if the column list can be worked on at all.
+ */
+static bool
+columns_valid(const gs_column_spec *columns, uint32_t ncolumns)
+{
+	if (columns == NULL || ncolumns == 0 || ncolumns > GS_MAX_COLUMNS)
+		return false;
+	for (uint32_t c = 0; c < ncolumns; c++)
+		if ((unsigned) columns[c].type > GS_BYTES)
+			return false;
+	return true;
+}
+
+/*
+ * True if the columns and the operation of a job fit together.
  */
 bool
 gs_job_spec_valid(const gs_job_spec *spec)
 {
-	gs_type last = spec->columns[spec->ncolumns - 1].type;
 	const gs_job_filter *filter = &spec->filter;
+	gs_type last;
 
+	if (!columns_valid(spec->columns, spec->ncolumns))
+		return false;
+	last = spec->columns[spec->ncolumns - 1].type;
 	switch (spec->op)
 	{
 		case GS_ORDER:
@@ -89,7 +106,7 @@ gs_job_reduced_type(const gs_job_spec *spec)
 }
 
 /*
- * The most of what the steps of job.c hold at a time.  Bits are counted as a byte, which leaves room for the
+ * The most of what the steps of job_work.c hold at a time.  Bits are counted as a byte, which leaves room for the
  * primitives' own.
  */
 size_t

@@ -22,7 +22,8 @@ aligned_to(const void *array, size_t width)
 static gs_source
 source_of(const gs_column *column)
 {
-	return (gs_source){.type = column->spec.type, .values = column->values, .nulls = column->nulls, .heap = column->heap};
+	return (gs_source){
+		.type = column->spec.type, .values = column->values, .nulls = column->nulls, .heap = column->heap};
 }
 
 /* True if a column can be read. */

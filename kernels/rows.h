@@ -1,5 +1,5 @@
 /*
- * rows.h: the operations on rows of columns that an engine fills in; not for callers of gs.h.
+ * rows.h: the operations on rows of columns that an engine fills in; not for callers.
  *
  * rows.c has checked the arguments; n > 0.
  */
@@ -36,7 +36,7 @@ typedef struct gs_constant
 } gs_constant;
 
 /* True if a comparison holds for a first value that is less than, equal to or greater than the second. */
-static GS_EVERYWHERE bool
+GS_BOTH bool
 gs_holds(gs_comparison comparison, int sign)
 {
 	switch (comparison)
@@ -70,14 +70,14 @@ struct gs_row_ops
 	size_t (*fixed_temp_bytes)(gs_type type, uint64_t n);
 	gs_status (*scan_fixed)(gs_engine *engine, gs_type type, bool inclusive, const void *in, void *out, uint64_t n,
 							void *temp);
-	gs_status (*overflows)(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums, uint64_t n,
-						   uint64_t *count);
+	gs_status (*overflows)(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums,
+						   uint64_t n, uint64_t *count);
 };
 
 /* scan.c: a comparison as an interval; false if it is none. */
 bool gs_interval_of(gs_type type, const gs_filter *filter, gs_interval *in);
 
-/* The calls of gs.h on sources. */
+/* The calls of gs_arrays.h on sources. */
 gs_status gs_compare_of(gs_engine *engine, const gs_source *source, uint64_t n, gs_comparison comparison,
 						const void *value, size_t value_bytes, uint64_t *bits);
 gs_status gs_values_of(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, gs_type result,

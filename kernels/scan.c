@@ -184,8 +184,8 @@ gs_select(gs_engine *engine, gs_type type, const void *in, uint64_t n, const gs_
 }
 
 gs_status
-gs_partition(gs_engine *engine, gs_type type, const void *in, uint64_t n, const gs_filter *filter, void *out, void *rest,
-			 uint64_t *count, void *temp, size_t temp_bytes)
+gs_partition(gs_engine *engine, gs_type type, const void *in, uint64_t n, const gs_filter *filter, void *out,
+			 void *rest, uint64_t *count, void *temp, size_t temp_bytes)
 {
 	gs_select_request r = {GS_MODE_PARTITION, type, in, n, filter, {{0}, {0}, false}, out, rest, count, false};
 
@@ -327,7 +327,7 @@ gs_reduce_by_key_temp_bytes(const gs_engine *engine, gs_type key, const gs_reduc
 						 gs_type_width(reduction->values));
 }
 
-/* True if a reduction is one of the table in gs.h. */
+/* True if a reduction is one of the table in gs_arrays.h. */
 static bool
 reduction_valid(const gs_reduction *r)
 {

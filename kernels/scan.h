@@ -1,5 +1,5 @@
 /*
- * scan.h: the operations of the scan family that an engine fills in; not for callers of gs.h.
+ * scan.h: the operations of the scan family that an engine fills in; not for callers.
  *
  * scan.c has checked the arguments: types and sizes fit the call, no array is NULL unless it may be, n > 0, temp is
  * large enough.  One request structure per group of calls that share a kernel.
@@ -7,6 +7,8 @@
 #ifndef GS_SCAN_H
 #define GS_SCAN_H
 
+#include "common/float_order.h"
+#include "common/types.h"
 #include "engine.h"
 
 #ifdef __cplusplus
@@ -103,42 +105,6 @@ struct gs_scan_ops
 	gs_status (*sequence)(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step);
 	gs_status (*extent)(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp);
 };
-
-static inline bool
-gs_type_is_float(gs_type type)
-{
-	return type == GS_F32 || type == GS_F64;
-}
-
-static inline bool
-gs_type_is_signed(gs_type type)
-{
-	return type == GS_I16 || type == GS_I32 || type == GS_I64;
-}
-
-/*
- * A float's bits as an unsigned number in PostgreSQL's order: every NaN alike and last; -0 as +0 if zeros is set
- * (equality), else just below it (so that a minimum does not depend on the order of work).
- */
-static inline uint32_t
-gs_float_order32(uint32_t x, bool zeros)
-{
-	if ((x & 0x7fffffffu) > 0x7f800000u)
-		x = 0x7fc00000u;
-	if (zeros && x == 0x80000000u)
-		x = 0;
-	return x ^ ((x >> 31) ? 0xffffffffu : 0x80000000u);
-}
-
-static inline uint64_t
-gs_float_order64(uint64_t x, bool zeros)
-{
-	if ((x & 0x7fffffffffffffffull) > 0x7ff0000000000000ull)
-		x = 0x7ff8000000000000ull;
-	if (zeros && x == 0x8000000000000000ull)
-		x = 0;
-	return x ^ ((x >> 63) ? 0xffffffffffffffffull : 0x8000000000000000ull);
-}
 
 #ifdef __cplusplus
 }

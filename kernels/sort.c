@@ -43,7 +43,8 @@ items_valid(const gs_sort_items *t, bool numbers)
 		return false;
 	if (t->value_width == 0 && (t->values != NULL || t->out_values != NULL))
 		return false;
-	if (t->value_width != 0 && (!array_valid(t->out_values, t->value_width) || (uintptr_t) t->values % t->value_width != 0))
+	if (t->value_width != 0 &&
+		(!array_valid(t->out_values, t->value_width) || (uintptr_t) t->values % t->value_width != 0))
 		return false;
 	if (t->value_width != 0 && t->values == NULL && (!numbers || t->value_width != 4))
 		return false;
@@ -67,8 +68,9 @@ gs_sort_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uin
 }
 
 gs_status
-gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit, const void *keys, void *out_keys,
-		size_t value_width, const void *values, void *out_values, uint64_t n, void *temp, size_t temp_bytes)
+gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit, const void *keys,
+		void *out_keys, size_t value_width, const void *values, void *out_values, uint64_t n, void *temp,
+		size_t temp_bytes)
 {
 	const struct gs_sort_ops *ops = family(engine);
 	gs_sort_items items = {keys, values, out_keys, out_values, gs_type_width(key), value_width, n};
@@ -100,8 +102,8 @@ gs_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value
 }
 
 gs_status
-gs_merge_sort(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width, const void *values,
-			  void *out_values, uint64_t n, void *temp, size_t temp_bytes)
+gs_merge_sort(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
+			  const void *values, void *out_values, uint64_t n, void *temp, size_t temp_bytes)
 {
 	const struct gs_sort_ops *ops = family(engine);
 	gs_sort_items items = {keys, values, out_keys, out_values, key_bytes, value_width, n};
@@ -131,8 +133,9 @@ gs_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value
 }
 
 gs_status
-gs_merge_runs(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width, const void *values,
-			  void *out_values, const uint64_t *starts, uint64_t runs, uint64_t n, void *temp, size_t temp_bytes)
+gs_merge_runs(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
+			  const void *values, void *out_values, const uint64_t *starts, uint64_t runs, uint64_t n, void *temp,
+			  size_t temp_bytes)
 {
 	const struct gs_sort_ops *ops = family(engine);
 	gs_sort_items items = {keys, values, out_keys, out_values, key_bytes, value_width, n};
@@ -162,16 +165,16 @@ gs_sort_segments_temp_bytes(const gs_engine *engine, gs_type key, size_t value_w
 {
 	const struct gs_sort_ops *ops = family(engine);
 
-	if (ops->segments == NULL || !numeric(key) || !width_valid(value_width) || n == 0 || n > GS_MAX_SORT || segments == 0 ||
-		segments > GS_MAX_SORT)
+	if (ops->segments == NULL || !numeric(key) || !width_valid(value_width) || n == 0 || n > GS_MAX_SORT ||
+		segments == 0 || segments > GS_MAX_SORT)
 		return 0;
 	return ops->segments_temp_bytes(engine, key, value_width, n, segments);
 }
 
 gs_status
 gs_sort_segments(gs_engine *engine, gs_type key, bool desc, const void *keys, void *out_keys, size_t value_width,
-				 const void *values, void *out_values, uint64_t n, const uint64_t *starts, uint64_t segments, void *temp,
-				 size_t temp_bytes)
+				 const void *values, void *out_values, uint64_t n, const uint64_t *starts, uint64_t segments,
+				 void *temp, size_t temp_bytes)
 {
 	const struct gs_sort_ops *ops = family(engine);
 	gs_sort_items items = {keys, values, out_keys, out_values, gs_type_width(key), value_width, n};

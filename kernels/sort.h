@@ -1,5 +1,5 @@
 /*
- * sort.h: the operations of the sort family that an engine fills in; not for callers of gs.h.
+ * sort.h: the operations of the sort family that an engine fills in; not for callers.
  *
  * sort.c has checked the arguments: types, widths and sizes fit the call, no array is NULL unless it may be, none
  * overlaps, n > 0, temp is large enough.  A NULL operation is one that the engine does not have.
@@ -39,12 +39,14 @@ struct gs_sort_ops
 							void *temp);
 
 	/* starts is in the engine's memory and not checked; segments > 0 */
-	size_t (*segments_temp_bytes)(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments);
+	size_t (*segments_temp_bytes)(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n,
+								  uint64_t segments);
 	gs_status (*segments)(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const uint64_t *starts,
 						  uint64_t segments, void *temp);
 
 	/* 0 < k <= rows */
-	size_t (*top_k_temp_bytes)(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k);
+	size_t (*top_k_temp_bytes)(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows,
+							   uint64_t k);
 	gs_status (*top_k)(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k,
 					   uint32_t *order, void *temp, size_t temp_bytes);
 };

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 
 #ifdef WITH_CUDA
-#include "../kernels/cuda/stall.h"
+#include "../kernels/cuda/base/stall.h"
 #endif
 
 gs_engine *engine;

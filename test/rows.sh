@@ -122,7 +122,7 @@ done
 # an engine without code for this GPU says so when it is opened
 set -- $rows
 at=$PWD/$out/none
-rm -rf "$at" && mkdir -p "$at" && cp -rp "$out/$1/cuda" "$at/cuda" && rm "$at/cuda/engine.o"
+rm -rf "$at" && mkdir -p "$at" && cp -rp "$out/$1/cuda" "$at/cuda" && rm "$at/cuda/base/engine.o"
 make -s -C test/sort "$at/sort/order-test" CUDA_GENCODE=-gencode=arch=compute_120,code=sm_120 CUDA_BUILD="$at/cuda" \
 	BUILD="$at/sort" >"$out/build-none.txt" 2>&1
 answer=$("$at/sort/order-test" 1 100)

@@ -1,6 +1,6 @@
 /*
- * seed.h: what random tests begin with, another number each time.  SEED in the environment repeats a run; it is printed with
- * its first use.
+ * seed.h: what random tests begin with, another number each time.  SEED in the environment repeats a run; it is printed
+ * with its first use.
  */
 #ifndef GPUSORT_TEST_SEED_H
 #define GPUSORT_TEST_SEED_H

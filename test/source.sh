@@ -55,6 +55,36 @@ crossing() {
 	done
 }
 
+# Folders of kernels/cuda/ that a folder may include from.
+kernels_may_include() {
+	case $1 in
+		arrays) echo base radix order scan tuning ;;
+		order) echo base radix tuning ;;
+		radix | scan) echo base tuning ;;
+		base) echo tuning ;;
+		*) echo ;;
+	esac
+}
+
+kernels_crossing() {
+	local file folder header to
+	grep -oE '^#include "[^"]*"' -r kernels/cuda --include='*.cu' --include='*.cuh' --include='*.h' | while IFS=: read -r file header; do
+		header=${header#*\"}
+		folder=${file#kernels/cuda/}
+		to=$(realpath -m --relative-to=kernels "$(dirname "$file")/${header%\"}")
+		case $to in
+			cuda/*)
+				to=${to#cuda/}
+				case " ${folder%%/*} $(kernels_may_include "${folder%%/*}") " in
+					*" ${to%%/*} "*) ;;
+					*) echo "$file includes $to" ;;
+				esac ;;
+			cpu/*) echo "$file includes $to" ;;
+		esac
+	done
+	grep -nE '#include ".*(cuda|cpu)/' kernels/*.[ch] kernels/common/*.h || true
+}
+
 # A module is a source file with the header of the same name, and what is written as a half of it.
 circles() {
 	includes | sed -E 's/^[^ ]+ src\///; s/\.[ch]( |$)/\1/g
@@ -68,9 +98,9 @@ layers() {
 	grep -nE '#include *["<]cuda' src/*.[ch] src/[!s]*/*.[ch] src/sort/*.[ch] || true
 }
 
-# src/ keeps to what .editorconfig says; kernels, tests and benchmarks have longer lines still.
+# All of C and CUDA keeps to what .editorconfig says; tests and benchmarks in Perl have longer lines still.
 sources() {
-	find src -type f -name '*.[ch]' | sort
+	find src kernels test bench -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) | sort
 }
 
 long_files() {
@@ -104,14 +134,15 @@ old_nvcc() {
 	dir=$(mktemp -d)
 	printf '#!/bin/sh\necho "Cuda compilation tools, release 12.2, V12.2.140"\n' >"$dir/nvcc"
 	chmod +x "$dir/nvcc"
-	echo 'include kernels/cuda/cuda.mk' | make -s -f - NVCC="$dir/nvcc" CUDA_BUILD="$dir" "$dir/engine.o" 2>&1 |
+	echo 'include kernels/cuda/cuda.mk' | make -s -f - NVCC="$dir/nvcc" CUDA_BUILD="$dir" "$dir/base/engine.o" 2>&1 |
 		grep -q 'is of CUDA 12.2: gpusort needs 12.3 or later' || echo 'no word of the release'
-	echo 'include kernels/cuda/cuda.mk' | make -s -f - NVCC="$dir/none" CUDA_BUILD="$dir" "$dir/engine.o" 2>&1 |
+	echo 'include kernels/cuda/cuda.mk' | make -s -f - NVCC="$dir/none" CUDA_BUILD="$dir" "$dir/base/engine.o" 2>&1 |
 		grep -q 'was not found: install the CUDA toolkit' || echo 'no word of a missing nvcc'
 	rm -r "$dir"
 }
 
 report 'folders of src/ include in one direction' "$(crossing)"
+report 'folders of kernels/ include in one direction' "$(kernels_crossing)"
 report 'modules of src/ form no circle' "$(circles)"
 report 'kernels know no server, the service neither, the extension no CUDA' "$(layers)"
 report 'files have 600 lines at most' "$(long_files)"

@@ -60,7 +60,7 @@ perl -e '
 		my $block = "";
 		for my $line (<$in>, "==1== \n") {
 			if ($line =~ /^==\d+== ?$/) {
-				if ($block =~ m{gpusort\.so|/(?:src|kernels|kernels/cpu)/[a-z_]+\.[ch]:\d+\)} && $block =~ m{\Q$tree\E|gpusort\.so}) {
+				if ($block =~ m{gpusort\.so|/(?:src|kernels|kernels/cpu|kernels/common)/[a-z_]+\.[ch]:\d+\)} && $block =~ m{\Q$tree\E|gpusort\.so}) {
 					$bad++;
 					print "$block\n" if $bad <= 20;
 				}

@@ -3,10 +3,10 @@
  *
  *   bench [-n log2,...] [-r runs] [-o results.json] [-s stages] [-b blocks] [name...]
  *
- * Each call is timed by events on its stream, ours and CUB's in turn, after a warm-up; the median counts.  CUB gets preallocated temporary
- * memory, 32-bit counts and, like ours, everything it needs before the clock starts.  Results are compared element by element on
- * the device before anything is timed.  "Roof" is the bytes that the operation must move over the rate of a device-to-device copy
- * measured in the same process.
+ * Each call is timed by events on its stream, ours and CUB's in turn, after a warm-up; the median counts.  CUB gets
+ * preallocated temporary memory, 32-bit counts and, like ours, everything it needs before the clock starts.  Results
+ * are compared element by element on the device before anything is timed.  "Roof" is the bytes that the operation must
+ * move over the rate of a device-to-device copy measured in the same process.
  */
 #include <cub/cub.cuh>
 #include <limits>
@@ -127,13 +127,14 @@ compare(const char *name, u64 n, call ours, call theirs, std::vector<output> out
 	double need = bytes((double) count);
 	double roof = 100 * need / x / copy_rate, cub_roof = 100 * need / y / copy_rate;
 
-	printf("%-44s 2^%-2d  ours %8.4f ms %5.1f %%   CUB %8.4f ms %5.1f %%   %5.2fx  %s\n", name, (int) (63 - __builtin_clzll(n)),
-		   x, roof, y, cub_roof, y / x, bad == 0 ? "equal" : "DIFFERENT");
+	printf("%-44s 2^%-2d  ours %8.4f ms %5.1f %%   CUB %8.4f ms %5.1f %%   %5.2fx  %s\n", name,
+		   (int) (63 - __builtin_clzll(n)), x, roof, y, cub_roof, y / x, bad == 0 ? "equal" : "DIFFERENT");
 	fflush(stdout);
-	snprintf(line, sizeof(line),
-			 "{\"name\": \"%s\", \"n\": %llu, \"ours_ms\": %.5f, \"ours_min_ms\": %.5f, \"ours_max_ms\": %.5f, \"cub_ms\": %.5f, "
-			 "\"ratio\": %.4f, \"ours_roof_percent\": %.2f, \"cub_roof_percent\": %.2f, \"equal\": %s}",
-			 name, (unsigned long long) n, x, lo, hi, y, y / x, roof, cub_roof, bad == 0 ? "true" : "false");
+	snprintf(
+		line, sizeof(line),
+		"{\"name\": \"%s\", \"n\": %llu, \"ours_ms\": %.5f, \"ours_min_ms\": %.5f, \"ours_max_ms\": %.5f, "
+		"\"cub_ms\": %.5f, \"ratio\": %.4f, \"ours_roof_percent\": %.2f, \"cub_roof_percent\": %.2f, \"equal\": %s}",
+		name, (unsigned long long) n, x, lo, hi, y, y / x, roof, cub_roof, bad == 0 ? "true" : "false");
 	lines.push_back(line);
 }
 
@@ -190,11 +191,12 @@ bench_select(u64 n)
 		snprintf(name, sizeof(name), "select int32 flags %u%%", percent);
 		make_flags<<<GRID, 0, stream>>>(memory[1], n, percent);
 		compare(
-			name, n,
-			[=] { GS(gs_select(engine, GS_I32, in, n, &flags, memory[2], ours_count, temp, temp_bytes)); },
-			[=] {
+			name, n, [=] { GS(gs_select(engine, GS_I32, in, n, &flags, memory[2], ours_count, temp, temp_bytes)); },
+			[=]
+			{
 				size_t b = cub_bytes;
-				CK(cub::DeviceSelect::Flagged(cub_temp, b, in, memory[1], (int *) memory[4], their_count, (int) n, stream));
+				CK(cub::DeviceSelect::Flagged(cub_temp, b, in, memory[1], (int *) memory[4], their_count, (int) n,
+											  stream));
 			},
 			{{memory[2], memory[4], 4}}, 0, [=](double m) { return 5.0 * n + 4 * m; });
 	}
@@ -231,13 +233,13 @@ bench_runs(u64 n)
 		snprintf(name, sizeof(name), "rle int32 runs of %u", run);
 		compare(
 			name, n,
-			[=] {
-				GS(gs_runs(engine, GS_I32, in, n, memory[2], GS_U32, memory[3], NULL, ours_count, temp, temp_bytes));
-			},
-			[=] {
+			[=]
+			{ GS(gs_runs(engine, GS_I32, in, n, memory[2], GS_U32, memory[3], NULL, ours_count, temp, temp_bytes)); },
+			[=]
+			{
 				size_t b = cub_bytes;
-				CK(cub::DeviceRunLengthEncode::Encode(cub_temp, b, in, (u32 *) memory[4], (int *) memory[5], their_count,
-														(int) n, stream));
+				CK(cub::DeviceRunLengthEncode::Encode(cub_temp, b, in, (u32 *) memory[4], (int *) memory[5],
+													  their_count, (int) n, stream));
 			},
 			{{memory[2], memory[4], 4}, {memory[3], memory[5], 4}}, 0, [=](double m) { return 4.0 * n + 8 * m; });
 	}
@@ -270,21 +272,23 @@ bench_reduce(const char *what, gs_type type, u64 n, std::vector<u32> all, SUM cu
 		snprintf(name, sizeof(name), "reduce %s runs of %u", what, run);
 		compare(
 			name, n,
-			[=] {
+			[=]
+			{
 				GS(gs_reduce_by_key(engine, type, keys, values, n, &sum, memory[2], memory[3], ours_count, NULL, temp,
 									temp_bytes));
 			},
-			[=] {
+			[=]
+			{
 				size_t b = cub_bytes;
-				CK(cub::DeviceReduce::ReduceByKey(cub_temp, b, keys, (T *) memory[4], values, (T *) memory[5], their_count,
-													cub_sum, (int) n, stream));
+				CK(cub::DeviceReduce::ReduceByKey(cub_temp, b, keys, (T *) memory[4], values, (T *) memory[5],
+												  their_count, cub_sum, (int) n, stream));
 			},
 			{{memory[2], memory[4], sizeof(T)}, {memory[3], memory[5], sizeof(T)}}, 0,
 			[=](double m) { return 2.0 * sizeof(T) * (n + m); });
 	}
 }
 
-/* ---------------------------------------------------------------- what has no call of CUB's own, against how it is done with CUB or Thrust */
+/* ----------------------------------------- what has no call of CUB's own, against how it is done with CUB or Thrust */
 
 /* Minimum, maximum, OR and AND at once. */
 template <class T>
@@ -309,7 +313,8 @@ struct join
 	__host__ __device__ __forceinline__ extent<T>
 	operator()(const extent<T> &a, const extent<T> &b) const
 	{
-		return {a.least < b.least ? a.least : b.least, a.most > b.most ? a.most : b.most, (T) (a.any | b.any), (T) (a.all & b.all)};
+		return {a.least < b.least ? a.least : b.least, a.most > b.most ? a.most : b.most, (T) (a.any | b.any),
+				(T) (a.all & b.all)};
 	}
 };
 
@@ -323,10 +328,11 @@ bench_extent(const char *name, gs_type type, u64 n)
 	make_small<<<GRID, 0, stream>>>(in, n);
 	compare(
 		name, n, [=] { GS(gs_extent(engine, type, in, n, memory[2], temp, temp_bytes)); },
-		[=] {
+		[=]
+		{
 			size_t b = cub_bytes;
-			CK(cub::DeviceReduce::TransformReduce(cub_temp, b, in, (extent<T> *) memory[4], (int) n, join<T>(), widen<T>(), none,
-												  stream));
+			CK(cub::DeviceReduce::TransformReduce(cub_temp, b, in, (extent<T> *) memory[4], (int) n, join<T>(),
+												  widen<T>(), none, stream));
 		},
 		{{memory[2], memory[4], sizeof(T)}}, 4, [=](double) { return 1.0 * sizeof(T) * n; });
 }
@@ -339,13 +345,13 @@ bench_split(u64 n)
 	make_bytes<<<GRID, 0, stream>>>(memory[1], n);
 	compare(
 		"split int32, 256 labels", n,
-		[=] {
-			GS(gs_split(engine, GS_I32, memory[0], memory[1], n, 256, memory[2], (u64 *) memory[3], temp, temp_bytes));
-		},
-		[=] {
+		[=]
+		{ GS(gs_split(engine, GS_I32, memory[0], memory[1], n, 256, memory[2], (u64 *) memory[3], temp, temp_bytes)); },
+		[=]
+		{
 			size_t b = cub_bytes;
-			CK(cub::DeviceRadixSort::SortPairs(cub_temp, b, memory[1], memory[5], (u32 *) memory[0], (u32 *) memory[4], (int) n, 0,
-											   8, stream));
+			CK(cub::DeviceRadixSort::SortPairs(cub_temp, b, memory[1], memory[5], (u32 *) memory[0], (u32 *) memory[4],
+											   (int) n, 0, 8, stream));
 		},
 		{{memory[2], memory[4], 4}}, n, [=](double) { return 9.0 * n; });
 }
@@ -383,7 +389,8 @@ static void
 bench_decode(u64 n)
 {
 	u64 m = n / 8;
-	u32 *values = (u32 *) memory[0], *lengths = (u32 *) memory[1], *starts = (u32 *) memory[3], *out = (u32 *) memory[4];
+	u32 *values = (u32 *) memory[0], *lengths = (u32 *) memory[1], *starts = (u32 *) memory[3],
+		*out = (u32 *) memory[4];
 	size_t needed = 0;
 	auto from = thrust::make_transform_iterator(thrust::make_counting_iterator(0u), run_value{values});
 	auto to = thrust::make_transform_iterator(thrust::make_counting_iterator(0u), run_place{out, starts});
@@ -416,14 +423,17 @@ bench_fixed(u64 n)
 	make_runs<<<GRID, 0, stream>>>((u32 *) memory[0], n, 5);
 	compare(
 		"reduce int32+float fixed tree, runs of 5", n,
-		[=] {
-			GS(gs_reduce_by_key(engine, GS_I32, memory[0], values, n, &sum, memory[2], memory[3], ours_count, NULL, temp,
-								temp_bytes));
+		[=]
+		{
+			GS(gs_reduce_by_key(engine, GS_I32, memory[0], values, n, &sum, memory[2], memory[3], ours_count, NULL,
+								temp, temp_bytes));
 		},
-		[=] {
+		[=]
+		{
 			size_t b = cub_bytes;
-			CK(cub::DeviceReduce::ReduceByKey(cub_temp, b, (int *) memory[0], (int *) memory[4], values, (float *) memory[5],
-											  their_count, ::cuda::std::plus<>(), (int) n, stream));
+			CK(cub::DeviceReduce::ReduceByKey(cub_temp, b, (int *) memory[0], (int *) memory[4], values,
+											  (float *) memory[5], their_count, ::cuda::std::plus<>(), (int) n,
+											  stream));
 		},
 		{{memory[2], memory[4], 4}, {memory[3], memory[5], 4}}, 0, [=](double m) { return 8.0 * (n + m); });
 }
@@ -474,9 +484,10 @@ cub_temp_bytes(u64 n)
 	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, l, l, l, l, i, ::cuda::std::plus<>(), (int) n));
 	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, i, i, i, i, i, own_sum(), (int) n));
 	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, l, l, l, l, i, own_sum(), (int) n));
-	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, i, i, (float *) NULL, (float *) NULL, i, ::cuda::std::plus<>(), (int) n));
-	ASK(cub::DeviceReduce::TransformReduce(NULL, b, l, (extent<int64_t> *) NULL, (int) n, join<int64_t>(), widen<int64_t>(),
-										   extent<int64_t>()));
+	ASK(cub::DeviceReduce::ReduceByKey(NULL, b, i, i, (float *) NULL, (float *) NULL, i, ::cuda::std::plus<>(),
+									   (int) n));
+	ASK(cub::DeviceReduce::TransformReduce(NULL, b, l, (extent<int64_t> *) NULL, (int) n, join<int64_t>(),
+										   widen<int64_t>(), extent<int64_t>()));
 	ASK(cub::DeviceRadixSort::SortPairs(NULL, b, f, f, (u32 *) NULL, (u32 *) NULL, (int) n, 0, 8));
 	return most + 256;
 }
@@ -533,7 +544,8 @@ main(int argc, char **argv)
 	if (bytes > most * 8)
 		bytes = most * 8;
 	copy_rate = 2.0 * bytes /
-				median_of(10, stream, [=] { CK(cudaMemcpyAsync(memory[0], memory[2], bytes, cudaMemcpyDeviceToDevice, stream)); });
+				median_of(10, stream,
+						  [=] { CK(cudaMemcpyAsync(memory[0], memory[2], bytes, cudaMemcpyDeviceToDevice, stream)); });
 	printf("%s, copy %.0f GB/s\n", gs_engine_name(engine), copy_rate / 1e6);
 	for (int log : logs)
 	{
@@ -553,7 +565,8 @@ main(int argc, char **argv)
 	{
 		char more[128];
 
-		snprintf(more, sizeof(more), "\"runs\": %d, \"statistic\": \"median\", \"copy_gb_per_s\": %.1f", runs, copy_rate / 1e6);
+		snprintf(more, sizeof(more), "\"runs\": %d, \"statistic\": \"median\", \"copy_gb_per_s\": %.1f", runs,
+				 copy_rate / 1e6);
 		write_json(json, more, lines);
 	}
 	gs_engine_close(engine);

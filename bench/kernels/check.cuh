@@ -1,16 +1,18 @@
 /*
- * check.cuh: what every benchmark of the kernels needs: types, error checks, data, clocks, and the comparison of results.
+ * check.cuh: what every benchmark of the kernels needs: types, error checks, data, clocks, and the comparison of
+ * results.
  *
- * A benchmark is one .cu here.  Its text or JSON begins with what it ran on: device, driver, toolkit, date, and the commit
- * (from the environment, COMMIT, or git).  Ours and CUB's calls are timed by events on the engine's stream, medians count, and
- * results are compared on the device.  Programs named sort_X.cu are run by `make sort`, without arguments, and print text.
+ * A benchmark is one .cu here.  Its text or JSON begins with what it ran on: device, driver, toolkit, date, and the
+ * commit (from the environment, COMMIT, or git).  Ours and CUB's calls are timed by events on the engine's stream,
+ * medians count, and results are compared on the device.  Programs named sort_X.cu are run by `make sort`, without
+ * arguments, and print text.
  */
 #ifndef BENCH_CHECK_CUH
 #define BENCH_CHECK_CUH
 
-#include "../../kernels/cuda/sort.h"
-#include "../../kernels/cuda/stall.h"
-#include "../../kernels/gs.h"
+#include "../../kernels/cuda/base/sort_testing.h"
+#include "../../kernels/cuda/base/stall.h"
+#include "../../kernels/gs_arrays.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -106,8 +108,8 @@ print_head(const char *what)
 {
 	bench_host h = host_facts();
 
-	printf("# %s, driver %s, CUDA %d, CUB %d; %s, commit %s\n# %s\n", h.device.c_str(), h.driver.c_str(), CUDART_VERSION,
-		   CUB_VERSION, h.date.c_str(), h.commit.c_str(), what);
+	printf("# %s, driver %s, CUDA %d, CUB %d; %s, commit %s\n# %s\n", h.device.c_str(), h.driver.c_str(),
+		   CUDART_VERSION, CUB_VERSION, h.date.c_str(), h.commit.c_str(), what);
 }
 
 /* Lines of JSON objects, and the head, as one object. */
@@ -122,11 +124,12 @@ write_json(const char *path, const std::string &more, const std::vector<std::str
 		printf("%s cannot be written\n", path);
 		exit(1);
 	}
-	fprintf(f,
-			"{\"device\": \"%s\", \"multiprocessors\": %d, \"driver\": \"%s\", \"cuda\": %d, \"cub\": %d, \"date\": \"%s\", "
-			"\"commit\": \"%s\", %s,\n \"results\": [\n",
-			h.device.c_str(), h.multiprocessors, h.driver.c_str(), CUDART_VERSION, CUB_VERSION, h.date.c_str(), h.commit.c_str(),
-			more.c_str());
+	fprintf(
+		f,
+		"{\"device\": \"%s\", \"multiprocessors\": %d, \"driver\": \"%s\", \"cuda\": %d, \"cub\": %d, "
+		"\"date\": \"%s\", \"commit\": \"%s\", %s,\n \"results\": [\n",
+		h.device.c_str(), h.multiprocessors, h.driver.c_str(), CUDART_VERSION, CUB_VERSION, h.date.c_str(),
+		h.commit.c_str(), more.c_str());
 	for (size_t i = 0; i < lines.size(); i++)
 		fprintf(f, "  %s%s\n", lines[i].c_str(), i + 1 < lines.size() ? "," : "");
 	fprintf(f, "]}\n");
@@ -270,7 +273,10 @@ differences(const T *a, const T *b, u64 n)
 	return answer;
 }
 
-/* out: sum and hash sum of the rows less those of 0 to n - 1; neighbours out of order, or equal and not in arrival order */
+/*
+ * out: sum and hash sum of the rows less those of 0 to n - 1; neighbours out of order, or equal and not in arrival
+ * order
+ */
 template <class COMPARE>
 static __global__ void
 check_order(COMPARE compare, const u32 *order, u64 n, u64 *out)

@@ -7,7 +7,7 @@
  * median of nine runs in turn counts, results are compared once.
  */
 #define _GNU_SOURCE
-#include "../../kernels/gs.h"
+#include "../../kernels/gs_arrays.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -273,10 +273,11 @@ compare(const char *name, void (*plain)(void), void (*ours)(void), uint64_t resu
 	printf("%-36s ours %8.2f ms   loop %8.2f ms   %5.2fx (goal %.1f)  %s\n", name, a[4], b[4], ratio, goal,
 		   same ? "equal" : "DIFFERENT");
 	fflush(stdout);
-	snprintf(json + strlen(json), sizeof(json) - strlen(json),
-			 "%s  {\"name\": \"%s\", \"n\": %llu, \"ours_ms\": %.3f, \"loop_ms\": %.3f, \"ratio\": %.3f, \"goal\": %.1f, "
-			 "\"equal\": %s}",
-			 json[0] ? ",\n" : "", name, (unsigned long long) n, a[4], b[4], ratio, goal, same ? "true" : "false");
+	snprintf(
+		json + strlen(json), sizeof(json) - strlen(json),
+		"%s  {\"name\": \"%s\", \"n\": %llu, \"ours_ms\": %.3f, \"loop_ms\": %.3f, \"ratio\": %.3f, \"goal\": %.1f, "
+		"\"equal\": %s}",
+		json[0] ? ",\n" : "", name, (unsigned long long) n, a[4], b[4], ratio, goal, same ? "true" : "false");
 }
 
 int
@@ -350,10 +351,11 @@ main(int argc, char **argv)
 		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime(&t));
 		if (f)
 		{
-			fprintf(f,
-					"{\"device\": \"%s\", \"threads\": 1, \"compiler\": \"gcc %s\", \"date\": \"%s\", \"commit\": \"%s\", "
-					"\"runs\": 9, \"statistic\": \"median\",\n \"results\": [\n%s\n]}\n",
-					cpu, __VERSION__, date, argv[3], json);
+			fprintf(
+				f,
+				"{\"device\": \"%s\", \"threads\": 1, \"compiler\": \"gcc %s\", \"date\": \"%s\", \"commit\": \"%s\", "
+				"\"runs\": 9, \"statistic\": \"median\",\n \"results\": [\n%s\n]}\n",
+				cpu, __VERSION__, date, argv[3], json);
 			fclose(f);
 		}
 	}

@@ -26,18 +26,23 @@ struct hub9
 											  cub::BLOCK_SCAN_RAKING_MEMOIZE, cub::RADIX_SORT_STORE_DIRECT, 9, scaled>;
 		using ScanPolicy = cub::AgentScanPolicy<512, 23, u32, cub::BLOCK_LOAD_WARP_TRANSPOSE, cub::LOAD_DEFAULT,
 												cub::BLOCK_STORE_WARP_TRANSPOSE, cub::BLOCK_SCAN_RAKING_MEMOIZE>;
-		using DownsweepPolicy = cub::AgentRadixSortDownsweepPolicy<512, 23, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
-																   cub::RADIX_RANK_MATCH, cub::BLOCK_SCAN_WARP_SCANS, 7>;
-		using AltDownsweepPolicy = cub::AgentRadixSortDownsweepPolicy<256, 47, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
-																	  cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
+		using DownsweepPolicy =
+			cub::AgentRadixSortDownsweepPolicy<512, 23, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
+											   cub::RADIX_RANK_MATCH, cub::BLOCK_SCAN_WARP_SCANS, 7>;
+		using AltDownsweepPolicy =
+			cub::AgentRadixSortDownsweepPolicy<256, 47, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
+											   cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
 		using UpsweepPolicy = cub::AgentRadixSortUpsweepPolicy<256, 23, u64, cub::LOAD_DEFAULT, 7>;
 		using AltUpsweepPolicy = cub::AgentRadixSortUpsweepPolicy<256, 47, u64, cub::LOAD_DEFAULT, 6>;
-		using SingleTilePolicy = cub::AgentRadixSortDownsweepPolicy<256, 19, u64, cub::BLOCK_LOAD_DIRECT, cub::LOAD_LDG,
-																	cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
-		using SegmentedPolicy = cub::AgentRadixSortDownsweepPolicy<192, 39, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
-																   cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
-		using AltSegmentedPolicy = cub::AgentRadixSortDownsweepPolicy<384, 11, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
-																	  cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 5>;
+		using SingleTilePolicy =
+			cub::AgentRadixSortDownsweepPolicy<256, 19, u64, cub::BLOCK_LOAD_DIRECT, cub::LOAD_LDG,
+											   cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
+		using SegmentedPolicy =
+			cub::AgentRadixSortDownsweepPolicy<192, 39, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
+											   cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 6>;
+		using AltSegmentedPolicy =
+			cub::AgentRadixSortDownsweepPolicy<384, 11, u64, cub::BLOCK_LOAD_TRANSPOSE, cub::LOAD_DEFAULT,
+											   cub::RADIX_RANK_MEMOIZE, cub::BLOCK_SCAN_WARP_SCANS, 5>;
 	};
 	using MaxPolicy = Policy900;
 };

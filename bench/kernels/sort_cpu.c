@@ -7,7 +7,7 @@
  * write memory that was written before; processor time, medians of 5 runs in turn; results are compared.
  */
 #define _GNU_SOURCE
-#include "../../kernels/gs.h"
+#include "../../kernels/gs_arrays.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +91,8 @@ run(gs_engine *engine, const char *name, gs_type type, size_t value_width, uint6
 	bool same;
 
 	gs_alloc(engine, bytes, &temp);
-	memset(out, 1, n * width), memset(out_values, 1, n * 4), memset(temp, 1, bytes), memset(l, 1, n * width), memset(w, 1, n * 4);
+	memset(out, 1, n * width), memset(out_values, 1, n * 4), memset(temp, 1, bytes), memset(l, 1, n * width),
+		memset(w, 1, n * 4);
 	for (uint64_t i = 0; i < n; i++)
 	{
 		uint64_t x = mix(i);
@@ -117,8 +118,8 @@ run(gs_engine *engine, const char *name, gs_type type, size_t value_width, uint6
 	same = memcmp(k, out, n * width) == 0 && (value_width == 0 || memcmp(v, out_values, n * 4) == 0);
 	qsort(ours, RUNS, sizeof(double), by_time);
 	qsort(obvious, RUNS, sizeof(double), by_time);
-	printf("%-16s obvious %8.1f  ours %8.1f  x %.2f  %s\n", name, obvious[RUNS / 2], ours[RUNS / 2], obvious[RUNS / 2] / ours[RUNS / 2],
-		   same ? "same" : "DIFFERENT");
+	printf("%-16s obvious %8.1f  ours %8.1f  x %.2f  %s\n", name, obvious[RUNS / 2], ours[RUNS / 2],
+		   obvious[RUNS / 2] / ours[RUNS / 2], same ? "same" : "DIFFERENT");
 	fflush(stdout);
 	gs_free(engine, temp);
 	free(keys), free(out), free(k), free(l), free(values), free(out_values), free(v), free(w);
@@ -132,9 +133,10 @@ main(int argc, char **argv)
 
 	if (gs_cpu_open(1, NULL, &engine) != GS_OK)
 		return 1;
-	printf("# gs_sort on the CPU, one thread, %llu items: ms of processor time, medians of %d; x: obvious / ours; commit %s\n",
-		   (unsigned long long) n, RUNS,
-		   getenv("COMMIT") ? getenv("COMMIT") : "unknown");
+	printf(
+		"# gs_sort on the CPU, one thread, %llu items: ms of processor time, medians of %d; "
+		"x: obvious / ours; commit %s\n",
+		(unsigned long long) n, RUNS, getenv("COMMIT") ? getenv("COMMIT") : "unknown");
 	run(engine, "keys u32", GS_U32, 0, n);
 	run(engine, "keys u64", GS_U64, 0, n);
 	run(engine, "pairs u32+u32", GS_U32, 4, n);

@@ -3,10 +3,11 @@
  *
  *   sort_merge [log2 of items,... [what]]      what: part of a case's name, "all"
  *
- * Ours reads its input and leaves it as it is.  CUB sorts in place, its input made anew before every run, not timed; preallocated
- * memory, 32-bit counts.  tuned: the better of two larger tiles, 512 * 11 and 256 * 15 items (of 8 bytes), through CUB's policy hub; its
- * own choice is 256 * 8.  Keys of several words have a comparison of their own there.  Row numbers: CUB's are made by a kernel, timed.
- * Runs alternate; medians of 7 after one.  Results are compared item by item with CUB's, which is stable too.
+ * Ours reads its input and leaves it as it is.  CUB sorts in place, its input made anew before every run, not timed;
+ * preallocated memory, 32-bit counts.  tuned: the better of two larger tiles, 512 * 11 and 256 * 15 items (of 8 bytes),
+ * through CUB's policy hub; its own choice is 256 * 8.  Keys of several words have a comparison of their own there.
+ * Row numbers: CUB's are made by a kernel, timed.  Runs alternate; medians of 7 after one.  Results are compared item
+ * by item with CUB's, which is stable too.
  */
 #include "check.cuh"
 
@@ -14,7 +15,8 @@
 
 enum shape { UNIFORM, FEW, SORTED, REVERSED, DISPLACED, SAWTOOTH, TIES };
 
-static const char *const shape_name[] = {"uniform",	 "16 distinct", "sorted", "reversed", "1 % displaced", "runs of 2^20", "first word 16 distinct"};
+static const char *const shape_name[] = {"uniform",		 "16 distinct",			  "sorted", "reversed", "1 % displaced",
+										 "runs of 2^20", "first word 16 distinct"};
 
 /* A key of some words, the first most significant. */
 template <int WORDS>
@@ -84,8 +86,8 @@ struct tuned_hub
 {
 	struct Policy600 : cub::ChainedPolicy<600, Policy600, Policy600>
 	{
-		using MergeSortPolicy = cub::AgentMergeSortPolicy<THREADS, ITEMS, cub::BLOCK_LOAD_WARP_TRANSPOSE, cub::LOAD_DEFAULT,
-														  cub::BLOCK_STORE_WARP_TRANSPOSE>;
+		using MergeSortPolicy = cub::AgentMergeSortPolicy<THREADS, ITEMS, cub::BLOCK_LOAD_WARP_TRANSPOSE,
+														  cub::LOAD_DEFAULT, cub::BLOCK_STORE_WARP_TRANSPOSE>;
 	};
 	using MaxPolicy = Policy600;
 };
@@ -154,19 +156,32 @@ sort_case(const char *name, const char *want, int lg, shape how, bool numbers)
 
 		CK(cudaMemset(out, 0xa5, n * sizeof(K)));
 		CK(cudaMemset(out_values, 0xa5, m * sizeof(W)));
-		note(ours, once(stream, [&] {
-				 GS(gs_merge_sort(engine, sizeof(K), keys, out, width, PAIRS && !numbers ? values : NULL, PAIRS ? out_values : NULL, n,
-								  temp, bytes));
-			 }, [] {}));
-		note(cub_large, once(stream, [&] { number(), cub_sort<K, V, large>(cub_temp, cub_bytes, their, (V *) their_values, n); }, fresh));
-		note(cub_larger, once(stream, [&] { number(), cub_sort<K, V, larger>(cub_temp, cub_bytes, their, (V *) their_values, n); }, fresh));
-		note(cub, once(stream, [&] { number(), cub_sort<K, V, own>(cub_temp, cub_bytes, their, (V *) their_values, n); }, fresh));
+		note(ours, once(
+					   stream,
+					   [&]
+					   {
+						   GS(gs_merge_sort(engine, sizeof(K), keys, out, width, PAIRS && !numbers ? values : NULL,
+											PAIRS ? out_values : NULL, n, temp, bytes));
+					   },
+					   [] {}));
+		note(cub_large,
+			 once(
+				 stream, [&] { number(), cub_sort<K, V, large>(cub_temp, cub_bytes, their, (V *) their_values, n); },
+				 fresh));
+		note(cub_larger,
+			 once(
+				 stream, [&] { number(), cub_sort<K, V, larger>(cub_temp, cub_bytes, their, (V *) their_values, n); },
+				 fresh));
+		note(cub, once(
+					  stream, [&] { number(), cub_sort<K, V, own>(cub_temp, cub_bytes, their, (V *) their_values, n); },
+					  fresh));
 	}
 
 	u64 wrong = differences(out, their, n) + (PAIRS ? differences(out_values, their_values, n) : 0);
 	float a = median(ours), b = median(cub), c = std::min(median(cub_large), median(cub_larger));
 
-	printf("%-58s %8.3f %8.3f %8.3f %7.2f %7.2f  %s\n", title, a, b, c, b / a, c / a, wrong == 0 ? "same as CUB's" : "DIFFERENT");
+	printf("%-58s %8.3f %8.3f %8.3f %7.2f %7.2f  %s\n", title, a, b, c, b / a, c / a,
+		   wrong == 0 ? "same as CUB's" : "DIFFERENT");
 	fflush(stdout);
 }
 
@@ -178,13 +193,16 @@ runs_case(const char *want, int lg, u64 runs, bool even)
 	char title[128];
 	memory space;
 
-	snprintf(title, sizeof(title), "%llu runs%s, u64 + u32, 2^%d", (unsigned long long) runs, even ? "" : " of uneven length", lg);
+	snprintf(title, sizeof(title), "%llu runs%s, u64 + u32, 2^%d", (unsigned long long) runs,
+			 even ? "" : " of uneven length", lg);
 	if (strcmp(want, "all") != 0 && strstr(title, want) == NULL)
 		return;
 
 	u64 *raw = space.of<u64>(n), *keys = space.of<u64>(n), *out = space.of<u64>(n), *their = space.of<u64>(n);
-	u32 *values = space.of<u32>(n), *sorted = space.of<u32>(n), *out_values = space.of<u32>(n), *their_values = space.of<u32>(n);
-	size_t bytes = gs_merge_runs_temp_bytes(engine, 8, 4, n, runs), sort_bytes = gs_merge_sort_temp_bytes(engine, 8, 4, n), cub_bytes = 0;
+	u32 *values = space.of<u32>(n), *sorted = space.of<u32>(n), *out_values = space.of<u32>(n),
+		*their_values = space.of<u32>(n);
+	size_t bytes = gs_merge_runs_temp_bytes(engine, 8, 4, n, runs),
+		   sort_bytes = gs_merge_sort_temp_bytes(engine, 8, 4, n), cub_bytes = 0;
 	std::vector<u64> starts(runs + 1);
 	std::vector<float> ours, cub;
 	void *temp = space.of<u8>(std::max(bytes, sort_bytes)), *cub_temp;
@@ -196,12 +214,13 @@ runs_case(const char *want, int lg, u64 runs, bool even)
 	iota<<<GRID>>>(values, n);
 	CK(cudaDeviceSynchronize());
 	for (u64 r = 0; r < runs; r++)
-		GS(gs_merge_sort(engine, 8, raw + starts[r], keys + starts[r], 4, values + starts[r], sorted + starts[r], starts[r + 1] - starts[r],
-						 temp, sort_bytes));
+		GS(gs_merge_sort(engine, 8, raw + starts[r], keys + starts[r], 4, values + starts[r], sorted + starts[r],
+						 starts[r + 1] - starts[r], temp, sort_bytes));
 	GS(gs_sync(engine));
 	if (runs == 2)
-		CK(cub::DeviceMerge::MergePairs(NULL, cub_bytes, keys, sorted, (int64_t) starts[1], keys + starts[1], sorted + starts[1],
-										(int64_t) (n - starts[1]), their, their_values, less_than(), stream));
+		CK(cub::DeviceMerge::MergePairs(NULL, cub_bytes, keys, sorted, (int64_t) starts[1], keys + starts[1],
+										sorted + starts[1], (int64_t) (n - starts[1]), their, their_values, less_than(),
+										stream));
 	else
 		cub_sort<u64, u32, cub::detail::merge_sort::policy_hub<u64 *>>(NULL, cub_bytes, their, their_values, n);
 	cub_temp = space.of<u8>(cub_bytes);
@@ -216,10 +235,12 @@ runs_case(const char *want, int lg, u64 runs, bool even)
 			stream,
 			[&] {
 				if (runs == 2)
-					CK(cub::DeviceMerge::MergePairs(cub_temp, cub_bytes, keys, sorted, (int64_t) starts[1], keys + starts[1],
-													sorted + starts[1], (int64_t) (n - starts[1]), their, their_values, less_than(), stream));
+					CK(cub::DeviceMerge::MergePairs(cub_temp, cub_bytes, keys, sorted, (int64_t) starts[1],
+													keys + starts[1], sorted + starts[1], (int64_t) (n - starts[1]),
+													their, their_values, less_than(), stream));
 				else
-					cub_sort<u64, u32, cub::detail::merge_sort::policy_hub<u64 *>>(cub_temp, cub_bytes, their, their_values, n);
+					cub_sort<u64, u32, cub::detail::merge_sort::policy_hub<u64 *>>(cub_temp, cub_bytes, their,
+																				   their_values, n);
 			},
 			[&] {
 				CK(cudaMemcpy(their, keys, n * 8, cudaMemcpyDeviceToDevice));
@@ -235,8 +256,8 @@ runs_case(const char *want, int lg, u64 runs, bool even)
 
 	u64 wrong = differences(out, their, n) + differences(out_values, their_values, n);
 
-	printf("%-58s %8.3f %8.3f %8s %7.2f %7s  %s\n", title, median(ours), median(cub), "-", median(cub) / median(ours), "-",
-		   wrong == 0 ? "same as CUB's" : "DIFFERENT");
+	printf("%-58s %8.3f %8.3f %8s %7.2f %7s  %s\n", title, median(ours), median(cub), "-", median(cub) / median(ours),
+		   "-", wrong == 0 ? "same as CUB's" : "DIFFERENT");
 	fflush(stdout);
 }
 

@@ -4,18 +4,22 @@
  *   sort_order [log2 of rows,... [what]]      what: part of a case's name, "all"
  *
  * Ours is gs_order_plan and gs_order_run together, the plan's look at the data and its wait included; nothing is known
- * beforehand.  CUB gets preallocated memory, DoubleBuffer, 32-bit counts, the range of the keys for free, and its best way of:
- *   packed   key << log2(n) | row in one 64-bit word, SortKeys above the row bits; the packing is counted, to get row numbers
- *            out again is not.  packed9: the same with CUB retuned to 9-bit digits through its policy hub
- *   pairs    iota, then SortPairs with end_bit; of two columns: packed by hand where 64 bits do, else one stable sort per
- *            column from the last, with a gather between
+ * beforehand.  CUB gets preallocated memory, DoubleBuffer, 32-bit counts, the range of the keys for free, and its best
+ * way of:
+ *   packed   key << log2(n) | row in one 64-bit word, SortKeys above the row bits; the packing is counted, to get row
+ *            numbers out again is not.  packed9: the same with CUB retuned to 9-bit digits through its policy hub
+ *   pairs    iota, then SortPairs with end_bit; of two columns: packed by hand where 64 bits do, else one stable sort
+ *            per column from the last, with a gather between
  * Ours: ballots, atomics; all digits: by atomics, neither by leading digits and buckets nor by a first pass that looks.
  * Median of 7 runs after one; times by events on the stream.  Each order is checked: every row once, ascending, stable.
  */
 #include "check.cuh"
 #include "hub9.cuh"
 
-/* CLUMPED: 13 rows of each value, on the average; BELL: the mean of four; CROWDED: every 10000th key within 2^-20 of the range; FAR: 27 bits, but for one row */
+/*
+ * CLUMPED: 13 rows of each value, on the average; BELL: the mean of four; CROWDED: every 10000th key within 2^-20 of
+ * the range; FAR: 27 bits, but for one row
+ */
 enum shape { UNIFORM, SORTED, REVERSED, FEW, EQUAL, SKEWED, REAL, CLUMPED, BELL, CROWDED, FAR };
 
 /* width bytes per element: a value of so many bits of a distribution, plus base */
@@ -155,7 +159,8 @@ static float best;
 static const u64 *packed_at;
 
 static void
-cub_line(const char *name, table t, u32 n, const std::function<u32 *()> &work, const std::function<void()> &before = NULL)
+cub_line(const char *name, table t, u32 n, const std::function<u32 *()> &work,
+		 const std::function<void()> &before = NULL)
 {
 	u32 *got = NULL;
 
@@ -246,8 +251,8 @@ ours(const char *name, int ranking, u32 small, u32 finish, table t, const gs_col
 	GS(gs_order_plan(engine, columns, t.columns, n, &plan));
 	GS(gs_order_run(engine, plan, temp, bytes, order, &f));
 	gs_plan_free(engine, plan);
-	printf("    ours %-10s %8.3f  %s  x %.2f  (plan %.3f; %u bits, %u passes, %u refined, temp %.1f B/row)\n", name, ms, verdict,
-		   best / ms, plan_ms, f.key_bits, f.passes, f.refined, (double) bytes / n);
+	printf("    ours %-10s %8.3f  %s  x %.2f  (plan %.3f; %u bits, %u passes, %u refined, temp %.1f B/row)\n", name, ms,
+		   verdict, best / ms, plan_ms, f.key_bits, f.passes, f.refined, (double) bytes / n);
 	fflush(stdout);
 }
 
@@ -306,7 +311,8 @@ single(const char *name, const char *want, int lg, int width, int bits, shape ho
 		if (bits + lg <= 64)
 		{
 			cub_line("packed", t, n, [&] { return cub_packed<hub8>((const u64 *) values, n, base, bits, lg); });
-			cub_line("packed9", t, n, [&] { return cub_packed<hub9<u64, cub::NullType>>((const u64 *) values, n, base, bits, lg); });
+			cub_line("packed9", t, n,
+					 [&] { return cub_packed<hub9<u64, cub::NullType>>((const u64 *) values, n, base, bits, lg); });
 		}
 	}
 	else

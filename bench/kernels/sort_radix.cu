@@ -3,9 +3,10 @@
  *
  *   sort_radix [log2 of items,... [what]]      what: part of a case's name, "all"
  *
- * Ours reads its input and leaves it as it is.  CUB gets DoubleBuffer (it may overwrite its input, which is made anew before every
- * run, not timed), preallocated memory, 32-bit counts and the range of bits.  cub9: the same with 9-bit digits, through its policy
- * hub.  Rounds of ours and CUB's alternate; medians of 9 after one.  Results are compared item by item with CUB's, which is stable too.
+ * Ours reads its input and leaves it as it is.  CUB gets DoubleBuffer (it may overwrite its input, which is made anew
+ * before every run, not timed), preallocated memory, 32-bit counts and the range of bits.  cub9: the same with 9-bit
+ * digits, through its policy hub.  Rounds of ours and CUB's alternate; medians of 9 after one.  Results are compared
+ * item by item with CUB's, which is stable too.
  */
 #include "check.cuh"
 #include "hub9.cuh"
@@ -62,8 +63,8 @@ struct cub_sort
 		k = cub::DoubleBuffer<K>(keys[0], keys[1]);
 		v = cub::DoubleBuffer<V>(values[0], values[1]);
 		if constexpr (!std::is_same<HUB, void>::value)
-			CK((cub::DispatchRadixSort<cub::SortOrder::Ascending, K, V, u32, cub::detail::identity_decomposer_t, HUB>::Dispatch(
-				with, bytes, k, v, n, 0, end_bit, true, stream)));
+			CK((cub::DispatchRadixSort<cub::SortOrder::Ascending, K, V, u32, cub::detail::identity_decomposer_t,
+									   HUB>::Dispatch(with, bytes, k, v, n, 0, end_bit, true, stream)));
 		else if constexpr (std::is_same<V, cub::NullType>::value)
 			CK(cub::DeviceRadixSort::SortKeys(with, bytes, k, n, 0, end_bit, stream));
 		else
@@ -95,7 +96,8 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bo
 
 	K *keys = space.of<K>(n), *out = space.of<K>(n);
 	W *values = space.of<W>(m), *out_values = space.of<W>(m);
-	cub_sort<K, V, void> a = {{space.of<K>(n), space.of<K>(n)}, {(V *) space.of<W>(m), (V *) space.of<W>(m)}, NULL, 0, (u32) n, end_bit};
+	cub_sort<K, V, void> a = {
+		{space.of<K>(n), space.of<K>(n)}, {(V *) space.of<W>(m), (V *) space.of<W>(m)}, NULL, 0, (u32) n, end_bit};
 	cub_sort<K, V, hub9<K, V>> b = {{a.keys[0], a.keys[1]}, {a.values[0], a.values[1]}, NULL, 0, (u32) n, end_bit};
 	size_t bytes = gs_sort_temp_bytes(engine, type, width, n);
 	void *temp = space.of<u8>(bytes);
@@ -118,9 +120,10 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bo
 		CK(cudaMemset(out, 0xa5, n * sizeof(K)));
 		CK(cudaMemset(out_values, 0xa5, m * sizeof(W)));
 	};
-	auto ours = [&] {
-		GS(gs_sort(engine, type, false, 0, (u32) end_bit, keys, out, width, PAIRS ? values : NULL, PAIRS ? out_values : NULL, n, temp,
-				   bytes));
+	auto ours = [&]
+	{
+		GS(gs_sort(engine, type, false, 0, (u32) end_bit, keys, out, width, PAIRS ? values : NULL,
+				   PAIRS ? out_values : NULL, n, temp, bytes));
 	};
 	std::vector<float> cub8, cub9, ballots, chosen;
 	u64 wrong[2] = {0, 0};
@@ -152,8 +155,8 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bo
 	printf("%s\n    CUB           %8.3f\n    CUB 9 bits    %8.3f\n", title, median(cub8), median(cub9));
 	if (rankings)
 		printf("    ours, ballots %8.3f  x %.2f  %s\n", median(ballots), best / median(ballots), verdict(wrong[0]));
-	printf("    ours          %8.3f  x %.2f  %s  (temp %.1f bytes an item)\n", median(chosen), best / median(chosen), verdict(wrong[1]),
-		   (double) bytes / n);
+	printf("    ours          %8.3f  x %.2f  %s  (temp %.1f bytes an item)\n", median(chosen), best / median(chosen),
+		   verdict(wrong[1]), (double) bytes / n);
 	fflush(stdout);
 }
 

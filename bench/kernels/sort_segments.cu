@@ -3,8 +3,9 @@
  *
  *   sort_segments [log2 of keys]
  *
- * CUB: DeviceSegmentedSort and DeviceSegmentedRadixSort with DoubleBuffer and memory that is there; both sort by all bits of the key.
- * Median of 5 runs after one; ours with its waits.  Our result is compared with that of CUB's radix sort, which is stable.
+ * CUB: DeviceSegmentedSort and DeviceSegmentedRadixSort with DoubleBuffer and memory that is there; both sort by all
+ * bits of the key.  Median of 5 runs after one; ours with its waits.  Our result is compared with that of CUB's radix
+ * sort, which is stable.
  */
 #include "check.cuh"
 
@@ -91,18 +92,20 @@ run(const char *name, gs_type type, int segments)
 	CK(cudaMemset(out_keys, 0xff, n * sizeof(K)));
 	CK(cudaMemset(out_values, 0xff, n * width));
 
-	float ours = median_of(5, stream, [&] {
-		GS(gs_sort_segments(engine, type, false, keys, out_keys, width, pairs ? values : NULL, pairs ? out_values : NULL, n, starts,
-							(u64) segments, temp, bytes));
-	});
+	float ours = median_of(5, stream,
+						   [&]
+						   {
+							   GS(gs_sort_segments(engine, type, false, keys, out_keys, width, pairs ? values : NULL,
+												   pairs ? out_values : NULL, n, starts, (u64) segments, temp, bytes));
+						   });
 
 	CK(cudaMemset(bad, 0, 16));
 	count_differences<<<GRID>>>((const K *) out_keys, k.Current(), n, bad);
 	if constexpr (pairs)
 		count_differences<<<GRID>>>((const V *) out_values, v.Current(), n, bad + 1);
 	CK(cudaMemcpy(answer, bad, 16, cudaMemcpyDeviceToHost));
-	printf("    %-9s CUB sort %8.3f  CUB radix sort %8.3f  ours %7.3f  %s  x %.2f, %.2f  (temp %.1f B/key)\n", name, sort, radix, ours,
-		   answer[0] + answer[1] ? "WRONG" : "ok", sort / ours, radix / ours, (double) bytes / n);
+	printf("    %-9s CUB sort %8.3f  CUB radix sort %8.3f  ours %7.3f  %s  x %.2f, %.2f  (temp %.1f B/key)\n", name,
+		   sort, radix, ours, answer[0] + answer[1] ? "WRONG" : "ok", sort / ours, radix / ours, (double) bytes / n);
 	fflush(stdout);
 }
 
@@ -146,7 +149,11 @@ main(int argc, char **argv)
 	all("1 to 20 keys", [](u64 s) { return 1 + mix(s) % 20; }, false);
 	all("200 keys", [](u64) { return 200; }, false);
 	all("5000 to 15000 keys", [](u64 s) { return 5000 + mix(s) % 10001; }, false);
-	all("mixed", [](u64 s) { return s % 1000 == 0 ? 1 + mix(s) % (n / 20) : s % 10 ? mix(s) % 50 : mix(s) % 3000; }, false);
+	all(
+		"mixed", [](u64 s) { return s % 1000 == 0 ? 1 + mix(s) % (n / 20)
+									: s % 10	  ? mix(s) % 50
+												  : mix(s) % 3000; },
+		false);
 	all("one", [](u64) { return n; }, false);
 	gs_engine_close(engine);
 	return 0;

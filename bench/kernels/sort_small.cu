@@ -1,10 +1,10 @@
 /*
  * sort_small.cu: row orders of few rows against CUB, on one GPU.
  *
- * Ours is gs_order_plan, gs_order_run and gs_plan_free together; nothing is known beforehand.  CUB's best ways are those of
- * sort_order.cu: pairs (iota, SortPairs with end_bit) and packed (one word, SortKeys; getting row numbers out is not counted),
- * the range known for free, memory there.  Two clocks, medians of 41 runs after one: on the stream between events, and on
- * the host from the first call until gs_sync has returned.
+ * Ours is gs_order_plan, gs_order_run and gs_plan_free together; nothing is known beforehand.  CUB's best ways are
+ * those of sort_order.cu: pairs (iota, SortPairs with end_bit) and packed (one word, SortKeys; getting row numbers out
+ * is not counted), the range known for free, memory there.  Two clocks, medians of 41 runs after one: on the stream
+ * between events, and on the host from the first call until gs_sync has returned.
  */
 #include "check.cuh"
 
@@ -165,7 +165,8 @@ all_ours(u32 n, bool two)
 int
 main(void)
 {
-	static const int logs[] = {10, 11, 12, 13, 14, 15, 16}, widths[] = {20, 27, 36, 48, 64, -27}; /* below zero: skewed */
+	/* below zero: skewed */
+	static const int logs[] = {10, 11, 12, 13, 14, 15, 16}, widths[] = {20, 27, 36, 48, 64, -27};
 
 	print_head("medians of 41; x: CUB's best / ours, on the stream and on the host");
 	GS(gs_cuda_open(0, NULL, &engine));
@@ -190,7 +191,8 @@ main(void)
 			make<<<GRID>>>(column, n, bits, bits == 64 ? 0 : base, skewed);
 			CK(cudaDeviceSynchronize());
 			best = clocks{0, 0};
-			line("CUB pairs", both([&] { cub_pairs(n, bits); }, [&] { less<<<GRID>>>(column, (u64 *) area[0], n, base); }), "");
+			line("CUB pairs",
+				 both([&] { cub_pairs(n, bits); }, [&] { less<<<GRID>>>(column, (u64 *) area[0], n, base); }), "");
 			if (bits + lg <= 64)
 				line("CUB packed", both([&] { cub_packed(n, base, bits, lg); }), "");
 			all_ours(n, false);

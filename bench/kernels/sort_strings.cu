@@ -3,8 +3,9 @@
  *
  *   sort-strings [log2 of rows]
  *
- * Two kinds of text: 16 random hex characters; addresses with a long common prefix.  The comparator loads eight bytes at a time.
- * CUB's memory is preallocated; one run after one.  Ours: plan and run, median of 5 after one.  Orders are checked.
+ * Two kinds of text: 16 random hex characters; addresses with a long common prefix.  The comparator loads eight bytes
+ * at a time.  CUB's memory is preallocated; one run after one.  Ours: plan and run, median of 5 after one.  Orders are
+ * checked.
  */
 #include "check.cuh"
 
@@ -131,8 +132,9 @@ text(u32 n, bool addresses)
 	CK(cub::DeviceMergeSort::StableSortKeys(NULL, bytes, order, n, l, stream));
 	need(bytes);
 
-	float cub_ms = median_of(1, stream, [&] { CK(cub::DeviceMergeSort::StableSortKeys(temp, bytes, order, n, l, stream)); },
-							 [&] { iota<<<GRID>>>(order, n); });
+	float cub_ms = median_of(
+		1, stream, [&] { CK(cub::DeviceMergeSort::StableSortKeys(temp, bytes, order, n, l, stream)); },
+		[&] { iota<<<GRID>>>(order, n); });
 
 	printf("    CUB merge sort  %9.3f  %s\n", cub_ms, order_verdict(three_way{l}, order, n));
 	for (int ranking = 1; ranking <= 2; ranking++)

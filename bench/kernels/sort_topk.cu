@@ -3,8 +3,9 @@
  *
  *   sort_topk [log2 of rows]
  *
- * Ours is gs_top_k, all waits included.  CUB: iota and SortPairs with end_bit, memory there, the range known for free; where key and row
- * fit a word also packed and SortKeys.  Median of 7 after one.  Checked against the begin of our whole order.
+ * Ours is gs_top_k, all waits included.  CUB: iota and SortPairs with end_bit, memory there, the range known for free;
+ * where key and row fit a word also packed and SortKeys.  Median of 7 after one.  Checked against the begin of our
+ * whole order.
  */
 #include "check.cuh"
 

@@ -1,15 +1,16 @@
 /*
- * sweep.cu: the main kernels in other shapes than the tuning tables have: threads, vectors, stages, blocks per multiprocessor.
+ * sweep.cu: the main kernels in other shapes than the tuning tables have: threads, vectors, stages, blocks per
+ * multiprocessor.
  *
  *   sweep [log2 of n] [name...]
  *
  * Prints the median time of each; results are not looked at.
  */
-#include "../../kernels/cuda/family.cuh"
-#include "../../kernels/cuda/reduce.cuh"
-#include "../../kernels/cuda/runs.cuh"
-#include "../../kernels/cuda/scan.cuh"
-#include "../../kernels/cuda/select.cuh"
+#include "../../kernels/cuda/scan/scan_ops.cuh"
+#include "../../kernels/cuda/scan/reduce.cuh"
+#include "../../kernels/cuda/arrays/rle.cuh"
+#include "../../kernels/cuda/scan/scan.cuh"
+#include "../../kernels/cuda/scan/select.cuh"
 
 #include "check.cuh"
 
@@ -42,8 +43,10 @@ go(const char *name, KERNEL kernel, ARGS a, size_t word, u64 tile, int threads, 
 			gs_shape shape = {GS_T_SCAN, 0, 0, threads, vectors, blocks, stages, 0, 0, 0};
 
 			if (shared > 226 * 1024 ||
-				cudaFuncSetAttribute((const void *) kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared) ||
-				cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, threads + GS_SERVICE, shared) || fit < blocks)
+				cudaFuncSetAttribute((const void *) kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+									 (int) shared) ||
+				cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, threads + GS_SERVICE, shared) ||
+				fit < blocks)
 			{
 				cudaGetLastError();
 				continue;
@@ -62,8 +65,8 @@ go(const char *name, KERNEL kernel, ARGS a, size_t word, u64 tile, int threads, 
 					gs_cuda_sweep(e, kernel, a, temp, word, (n + tile - 1) / tile, shape, pitch, more, false);
 				});
 
-				printf("%-14s threads %3d vectors %d blocks %d stages %d delay %4d pause %3d  %8.4f ms  %5.1f %%\n", name, threads,
-					   vectors, blocks, stages, shape.delay, shape.pause, ms, bytes / ms / 4230e6 * 100);
+				printf("%-14s threads %3d vectors %d blocks %d stages %d delay %4d pause %3d  %8.4f ms  %5.1f %%\n",
+					   name, threads, vectors, blocks, stages, shape.delay, shape.pause, ms, bytes / ms / 4230e6 * 100);
 			}
 		}
 	fflush(stdout);
@@ -95,27 +98,30 @@ shapes()
 		d.words = r.words;
 		d.out_bytes = 4;
 		snprintf(name, sizeof(name), "rle %u", run);
-		go(name, runs_kernel<4, false, gs_shape_given<T, V, B>>, r, 16, T * V * 4, T, V, 16 + T * V * 16, 3 * (T * V * 4 + 8) * 2,
-		   4.0 * n + 2 * out);
+		go(name, runs_kernel<4, false, gs_shape_given<T, V, B>>, r, 16, T * V * 4, T, V, 16 + T * V * 16,
+		   3 * (T * V * 4 + 8) * 2, 4.0 * n + 2 * out);
 		snprintf(name, sizeof(name), "unique %u", run);
-		go(name, select_kernel<4, GS_KEEP_FIRST, false, gs_shape_given<T, V, B>>, s, 8, T * V * 4, T, V, 16 + T * V * 16, 0, 4.0 * n + out);
+		go(name, select_kernel<4, GS_KEEP_FIRST, false, gs_shape_given<T, V, B>>, s, 8, T * V * 4, T, V,
+		   16 + T * V * 16, 0, 4.0 * n + out);
 		if (run == 1)
 		{
 			s.lo.lo = 0x80000000u, s.span.lo = 0x7fffffffu;
-			go("select", select_kernel<4, GS_KEEP_RANGE, false, gs_shape_given<T, V, B>>, s, 8, T * V * 4, T, V, T * V * 16, 0, 6.0 * n);
+			go("select", select_kernel<4, GS_KEEP_RANGE, false, gs_shape_given<T, V, B>>, s, 8, T * V * 4, T, V,
+			   T * V * 16, 0, 6.0 * n);
 		}
 		if constexpr (T * V <= 2000)
 		{
 			snprintf(name, sizeof(name), "reduce44 %u", run);
-			go(name, reduce_kernel<4, 4, add_u32, gs_shape_given<T, V, 1>>, d, 16, T * V * 4, T, V, 32 + T * V * 32, 0, 8.0 * n + 2 * out);
+			go(name, reduce_kernel<4, 4, add_u32, gs_shape_given<T, V, 1>>, d, 16, T * V * 4, T, V, 32 + T * V * 32, 0,
+			   8.0 * n + 2 * out);
 			if (run == 5)
 			{
 				make_runs<<<GRID, 0, e->stream>>>((u64 *) memory[0], n, run);
 				d.keys = gs_cuda_input(memory[0], n * 8);
 				d.values = gs_cuda_input(memory[1], n * 8);
 				d.out_bytes = 8;
-				go("reduce88 5", reduce_kernel<8, 8, add_u64, gs_shape_given<T, V, 1>>, d, 16, T * V * 2, T, V, 32 + T * V * 32, 0,
-				   16.0 * n + 4 * out);
+				go("reduce88 5", reduce_kernel<8, 8, add_u64, gs_shape_given<T, V, 1>>, d, 16, T * V * 2, T, V,
+				   32 + T * V * 32, 0, 16.0 * n + 4 * out);
 			}
 		}
 	}

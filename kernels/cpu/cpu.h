@@ -10,11 +10,13 @@
  *   refine.c   rows that the bits looked at so far do not separate
  *   sort_keys.c  keys, and keys with values: as words, or by sort_narrow.c, sort_pairs.c with scatter_loops.h
  *   job.c      jobs; cpu.c the engine itself and the primitives
- *   rows.c     heads of runs, comparisons, values of rows; select.c, runs.c, reduce.c, scan.c, sort*.c the other primitives
+ *   rows.c     heads of runs, comparisons, values of rows; select.c, runs.c, reduce.c, scan.c, sort*.c the other
+ *              primitives
  */
 #ifndef GS_CPU_H
 #define GS_CPU_H
 
+#include "../common/types.h"
 #include "../engine.h"
 #include "../sort.h"
 
@@ -63,20 +65,6 @@ gs_work_add(gs_work *work, uint64_t units)
 {
 	work->done += units;
 	return work->done < (uint64_t) 1 << 20 ? GS_OK : gs_work_poll(work);
-}
-
-/* Bits needed to write a number down. */
-static inline uint32_t
-gs_bits(uint64_t value)
-{
-	return value == 0 ? 0 : 64 - (uint32_t) __builtin_clzll(value);
-}
-
-/* The lowest bits set; bits may be 64. */
-static inline uint64_t
-gs_mask(uint32_t bits)
-{
-	return bits >= 64 ? ~(uint64_t) 0 : ((uint64_t) 1 << bits) - 1;
 }
 
 static inline bool
@@ -326,7 +314,6 @@ typedef struct gs_order
 	gs_alphabet alphabet; /* of the group being refined */
 } gs_order;
 
-uint32_t gs_row_bits(uint64_t rows);
 void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning);
 gs_status gs_order_pack(gs_order *order);
 bool gs_order_settled(const gs_order *order);
@@ -353,12 +340,14 @@ typedef struct gs_key_bits
 	uint32_t begin;
 } gs_key_bits;
 
-void gs_key_codes(const struct gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys, size_t n, uint64_t *codes);
+void gs_key_codes(const struct gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys, size_t n,
+				  uint64_t *codes);
 gs_status gs_copy_array(gs_work *work, const void *from, void *to, size_t bytes);
 size_t gs_sort_pairs_temp(const gs_cpu_tuning *tuning, size_t width, size_t value_width, uint64_t n);
-gs_status gs_sort_narrow(gs_work *work, size_t partition_rows, uint32_t turn, const uint32_t *keys, uint32_t *out, size_t n,
-						 void *temp);
-gs_status gs_sort_pairs(struct gs_cpu_engine *cpu, const gs_key_bits *bits, uint32_t nbits, const gs_sort_items *items, void *temp);
+gs_status gs_sort_narrow(gs_work *work, size_t partition_rows, uint32_t turn, const uint32_t *keys, uint32_t *out,
+						 size_t n, void *temp);
+gs_status gs_sort_pairs(struct gs_cpu_engine *cpu, const gs_key_bits *bits, uint32_t nbits, const gs_sort_items *items,
+						void *temp);
 
 size_t gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
 gs_status gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,

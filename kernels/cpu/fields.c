@@ -7,6 +7,7 @@
  * that goes on, with nothing.
  */
 #include "cpu.h"
+#include "../common/key_fields.h"
 
 #include <string.h>
 
@@ -18,7 +19,7 @@ static uint64_t
 value_field(gs_field *field, const gs_cpu_column *column, int half)
 {
 	const gs_range *range = &column->range[half];
-	uint8_t shift = range->varying ? (uint8_t) __builtin_ctzll(range->varying) : 0;
+	uint8_t shift = (uint8_t) gs_field_shift(range->varying);
 	uint64_t span = (range->max - range->min) >> shift;
 
 	*field = (gs_field){.kind = GS_FIELD_VALUE, .bits = gs_bits(span), .width = column->width, .column = column};
@@ -37,7 +38,7 @@ static void
 null_field(gs_field *field, const gs_cpu_column *column)
 {
 	*field = (gs_field){.kind = GS_FIELD_NULL, .bits = 1, .column = column, .nulls = column->nulls.data};
-	field->null_code = column->spec.nulls_first ? 0 : 1;
+	field->null_code = gs_null_code(column->spec.nulls_first, 0);
 }
 
 /*
@@ -72,11 +73,11 @@ column_fields(const gs_cpu_column *column, gs_field *fields)
 	if (column->spec.type == GS_BYTES)
 		return string_fields(column, fields);
 	span = value_field(&fields[0], column, 0);
-	if (column->nulls.data != NULL && column->spec.type != GS_U128 && span < UINT64_MAX)
+	if (column->nulls.data != NULL && column->spec.type != GS_U128 && gs_null_fits(span))
 	{
 		fields[0].bits = gs_bits(span + 1);
-		fields[0].pack.bump = column->spec.nulls_first ? 1 : 0;
-		fields[0].null_code = column->spec.nulls_first ? 0 : span + 1;
+		fields[0].pack.bump = gs_null_bump(column->spec.nulls_first);
+		fields[0].null_code = gs_null_code(column->spec.nulls_first, span);
 		return 1;
 	}
 	if (column->nulls.data != NULL)

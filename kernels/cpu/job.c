@@ -488,9 +488,11 @@ gs_cpu_job_host_bytes(const gs_job *head)
 
 	if (head->state != GS_JOB_ADDING)
 		return held_bytes(job) + head->results.count * gs_job_work_bytes(spec);
-	fixed = job->bytes + head->own_bytes + gs_sorter_bytes(job->table.rows, &job->tuning) + gs_key_bytes(&job->table);
+	fixed =
+		job->bytes + head->spec_copy_bytes + gs_sorter_bytes(job->table.rows, &job->tuning) + gs_key_bytes(&job->table);
 	fixed += (uint64_t) job->table.ncolumns * 4 * GS_ALIGN; /* each array is a little larger than its rows */
-	most = order_columns == 0 ? columns : order_bytes(job, order_columns, !gs_job_is_order(head) && !runs_of_order(spec));
+	most =
+		order_columns == 0 ? columns : order_bytes(job, order_columns, !gs_job_is_order(head) && !runs_of_order(spec));
 	if (gs_job_is_order(head))
 		return fixed + most;
 	fixed += GS_JOB_BLOCKS * (uint64_t) 1024;

@@ -198,8 +198,8 @@ sort(gs_work *work, shape s, items in, items out, items temp, uint64_t n)
 			sort_small(s, side[levels % 2], in, i, end - i < SMALL ? (uint32_t) (end - i) : SMALL);
 		for (uint64_t run = SMALL; run < PIECE && l < levels; run *= 2, l++)
 			for (uint64_t i = begin; i < end; i += 2 * run)
-				GS_TRY(merge(work, s, side[(levels - l - 1) % 2], side[(levels - l) % 2], i, i + run < end ? i + run : end,
-							 i + 2 * run < end ? i + 2 * run : end));
+				GS_TRY(merge(work, s, side[(levels - l - 1) % 2], side[(levels - l) % 2], i,
+							 i + run < end ? i + run : end, i + 2 * run < end ? i + 2 * run : end));
 		GS_TRY(gs_work_add(work, 8 * (end - begin)));
 	}
 	for (uint32_t l = gs_bits(PIECE / SMALL) - 1; l < levels; l++)

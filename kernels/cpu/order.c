@@ -9,15 +9,6 @@
 #define OUTPUT_ROWS ((uint64_t) 1 << 20) /* row numbers written between polls */
 
 /*
- * Bits of a row number.
- */
-uint32_t
-gs_row_bits(uint64_t rows)
-{
-	return rows > 1 ? gs_bits(rows - 1) : 1;
-}
-
-/*
  * Starts an order: chooses the bits that stand in the words.  The caller sets words, other and the sorter's scratch.
  */
 void

@@ -228,7 +228,7 @@ close_run(accumulator *a, const gs_reduction *d, bool checked, void *out, uint64
  * loop that becomes vectors; where they are frequent, unsigned sums are differences of running sums (DENSE), so that no
  * branch has to guess where the next run begins.
  */
-#define PLAIN(NAME, K, V, A, DENSE, NOTHING, STEP)                                                                           \
+#define PLAIN(NAME, K, V, A, DENSE, NOTHING, STEP)                                                                     \
 	static gs_status NAME(gs_cpu_engine *cpu, const gs_reduce_request *r)                                              \
 	{                                                                                                                  \
 		const gs_select_loops *loops = gs_select_loops_choose(cpu);                                                    \
@@ -304,23 +304,25 @@ close_run(accumulator *a, const gs_reduction *d, bool checked, void *out, uint64
 		return GS_OK;                                                                                                  \
 	}
 #define PLAIN_SET(K, P)                                                                                                \
-	PLAIN(P##_wrap32, K, uint32_t, uint32_t, true, 0, a + x)                                                                 \
-	PLAIN(P##_wrap64, K, uint64_t, uint64_t, true, 0, a + x)                                                                 \
-	PLAIN(P##_i32_i64, K, int32_t, int64_t, false, 0, (int64_t) ((uint64_t) a + (uint64_t) x))                                \
-	PLAIN(P##_u32_u64, K, uint32_t, uint64_t, true, 0, a + x)                                                                \
-	PLAIN(P##_f32, K, float, float, false, -0.0f, a + x)                                                                      \
-	PLAIN(P##_f64, K, double, double, false, -0.0, a + x)                                                                     \
-	PLAIN(P##_min_i32, K, int32_t, int32_t, false, INT32_MAX, x < a ? x : a)                                                  \
-	PLAIN(P##_max_i32, K, int32_t, int32_t, false, INT32_MIN, x > a ? x : a)                                                  \
-	PLAIN(P##_min_i64, K, int64_t, int64_t, false, INT64_MAX, x < a ? x : a)                                                  \
-	PLAIN(P##_max_i64, K, int64_t, int64_t, false, INT64_MIN, x > a ? x : a)                                                  \
+	PLAIN(P##_wrap32, K, uint32_t, uint32_t, true, 0, a + x)                                                           \
+	PLAIN(P##_wrap64, K, uint64_t, uint64_t, true, 0, a + x)                                                           \
+	PLAIN(P##_i32_i64, K, int32_t, int64_t, false, 0, (int64_t) ((uint64_t) a + (uint64_t) x))                         \
+	PLAIN(P##_u32_u64, K, uint32_t, uint64_t, true, 0, a + x)                                                          \
+	PLAIN(P##_f32, K, float, float, false, -0.0f, a + x)                                                               \
+	PLAIN(P##_f64, K, double, double, false, -0.0, a + x)                                                              \
+	PLAIN(P##_min_i32, K, int32_t, int32_t, false, INT32_MAX, x < a ? x : a)                                           \
+	PLAIN(P##_max_i32, K, int32_t, int32_t, false, INT32_MIN, x > a ? x : a)                                           \
+	PLAIN(P##_min_i64, K, int64_t, int64_t, false, INT64_MAX, x < a ? x : a)                                           \
+	PLAIN(P##_max_i64, K, int64_t, int64_t, false, INT64_MIN, x > a ? x : a)                                           \
 	static gs_status (*P##_loop(const gs_reduction *d))(gs_cpu_engine *, const gs_reduce_request *)                    \
 	{                                                                                                                  \
 		const bool wider = gs_type_width(d->result) > gs_type_width(d->values);                                        \
 		switch (d->values)                                                                                             \
 		{                                                                                                              \
 			case GS_I32:                                                                                               \
-				return d->op == GS_SUM ? (wider ? P##_i32_i64 : P##_wrap32) : (d->op == GS_MIN ? P##_min_i32 : P##_max_i32); \
+				if (d->op == GS_SUM)                                                                                   \
+					return wider ? P##_i32_i64 : P##_wrap32;                                                           \
+				return d->op == GS_MIN ? P##_min_i32 : P##_max_i32;                                                    \
 			case GS_I64:                                                                                               \
 				if (d->op == GS_SUM)                                                                                   \
 					return wider ? NULL : P##_wrap64;                                                                  \

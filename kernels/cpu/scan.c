@@ -311,9 +311,11 @@ cpu_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *ou
 	{
 		/* nothing: the ends of the order are NaN and -infinity */
 		if (n == 0)
-			max = type == GS_F32 ? gs_float_order32(0xff800000u, false) : gs_float_order64(0xfff0000000000000ull, false);
+			max =
+				type == GS_F32 ? gs_float_order32(0xff800000u, false) : gs_float_order64(0xfff0000000000000ull, false);
 		if (n == 0)
-			min = type == GS_F32 ? gs_float_order32(0x7fc00000u, false) : gs_float_order64(0x7ff8000000000000ull, false);
+			min =
+				type == GS_F32 ? gs_float_order32(0x7fc00000u, false) : gs_float_order64(0x7ff8000000000000ull, false);
 		min ^= min & sign ? sign : mask;
 		max ^= max & sign ? sign : mask;
 	}

@@ -32,7 +32,8 @@ const gs_select_loops *gs_select_loops_choose(const gs_cpu_engine *cpu);
  * Bit i: item i of up to 64 begins a run, that is, differs from the one before; begin: there is none before the first. 
  * Items are given by their bytes; the one before the group is at *left, which becomes the group's last.
  */
-uint64_t gs_run_begins(const gs_select_loops *loops, gs_type type, const void *from, uint32_t n, bool begin, void *left);
+uint64_t gs_run_begins(const gs_select_loops *loops, gs_type type, const void *from, uint32_t n, bool begin,
+					   void *left);
 
 /* A comparison for the loops, and bit i: item i of up to 64 lies in the interval. */
 gs_select_rule gs_rule_of(gs_type type, const gs_interval *in);

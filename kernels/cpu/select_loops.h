@@ -118,10 +118,14 @@ DIFFER(uint64_t, 8, )
 		}                                                                                                              \
 		return (uint64_t) (out - (T *) to);                                                                            \
 	}
-PACK(uint8_t, 1, _mm512_mask_storeu_epi8(out, n == 64 ? ~0ull : ((1ull << n) - 1), _mm512_maskz_compress_epi8(m, v[i]));)
-PACK(uint16_t, 2, _mm512_mask_storeu_epi16(out, (__mmask32) ((1ull << n) - 1), _mm512_maskz_compress_epi16((__mmask32) m, v[i]));)
-PACK(uint32_t, 4, _mm512_mask_storeu_epi32(out, (__mmask16) ((1u << n) - 1), _mm512_maskz_compress_epi32((__mmask16) m, v[i]));)
-PACK(uint64_t, 8, _mm512_mask_storeu_epi64(out, (__mmask8) ((1u << n) - 1), _mm512_maskz_compress_epi64((__mmask8) m, v[i]));)
+PACK(uint8_t, 1,
+	 _mm512_mask_storeu_epi8(out, n == 64 ? ~0ull : ((1ull << n) - 1), _mm512_maskz_compress_epi8(m, v[i]));)
+PACK(uint16_t, 2,
+	 _mm512_mask_storeu_epi16(out, (__mmask32) ((1ull << n) - 1), _mm512_maskz_compress_epi16((__mmask32) m, v[i]));)
+PACK(uint32_t, 4,
+	 _mm512_mask_storeu_epi32(out, (__mmask16) ((1u << n) - 1), _mm512_maskz_compress_epi32((__mmask16) m, v[i]));)
+PACK(uint64_t, 8,
+	 _mm512_mask_storeu_epi64(out, (__mmask8) ((1u << n) - 1), _mm512_maskz_compress_epi64((__mmask8) m, v[i]));)
 #else
 #define PACK(T, BYTES)                                                                                                 \
 	TARGET static uint64_t NAME(pack##BYTES)(void *to, const void *from, uint64_t mask)                                \

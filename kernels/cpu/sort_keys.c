@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-#define NARROW_ROWS 8192 /* more keys of 4 bytes than these are sorted as they are: fewer need but two digits of words */
+#define NARROW_ROWS                                                                                                    \
+	8192 /* more keys of 4 bytes than these are sorted as they are: fewer need but two digits of words */
 #define FIRST_LOOK	16	 /* keys that mostly are enough to see that they are in no order */
 
 /* A sort of whole keys. */
@@ -170,8 +171,8 @@ gs_copy_array(gs_work *work, const void *from, void *to, size_t bytes)
 }
 
 gs_status
-gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit, const gs_sort_items *items,
-				 void *temp)
+gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
+				 const gs_sort_items *items, void *temp)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 	uint32_t all = 8 * (uint32_t) items->key_bytes, nbits = end_bit - begin_bit;
@@ -189,7 +190,7 @@ gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, 
 	if (!words || nbits < all || gs_type_is_float(key))
 		return gs_sort_pairs(cpu, &bits, nbits, items, temp);
 	if (items->key_bytes == 4 && items->value_width == 0 && items->n > NARROW_ROWS)
-		return gs_sort_narrow(&cpu->work, cpu->tuning.combine_rows, (uint32_t) inverted(&bits), items->keys, items->out_keys, items->n,
-							  temp);
+		return gs_sort_narrow(&cpu->work, cpu->tuning.combine_rows, (uint32_t) inverted(&bits), items->keys,
+							  items->out_keys, items->n, temp);
 	return sort_whole(cpu, &bits, items, temp);
 }

@@ -128,7 +128,8 @@ partition(const narrow_sort *s, const uint32_t *keys, size_t n, uint32_t *ends, 
  * partition_rows on they are partitioned.
  */
 gs_status
-gs_sort_narrow(gs_work *work, size_t partition_rows, uint32_t turn, const uint32_t *keys, uint32_t *out, size_t n, void *temp)
+gs_sort_narrow(gs_work *work, size_t partition_rows, uint32_t turn, const uint32_t *keys, uint32_t *out, size_t n,
+			   void *temp)
 {
 	narrow_sort s = {.work = work, .turn = turn, .temp = temp, .out = out};
 	uint32_t ends[256];

@@ -247,7 +247,8 @@ typedef struct move
  * Begins to move an array.
  */
 static move
-begin_move(gs_stream *stream, size_t width, const char *from, char *to, size_t n, uint32_t digit, const uint32_t *begins)
+begin_move(gs_stream *stream, size_t width, const char *from, char *to, size_t n, uint32_t digit,
+		   const uint32_t *begins)
 {
 	uint32_t items = GS_ALIGN / width, skip = (uint32_t) ((uintptr_t) to % GS_ALIGN / width);
 	bool lines = digit > PLAIN_DIGIT && n < UINT32_MAX - 2 * items;

@@ -135,7 +135,8 @@ gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp)
  * Runs a plan and keeps the begin of the order.
  */
 static gs_status
-whole_order(gs_engine *engine, const gs_plan *plan, uint64_t rows, uint64_t k, uint32_t *out, char *temp, size_t temp_bytes)
+whole_order(gs_engine *engine, const gs_plan *plan, uint64_t rows, uint64_t k, uint32_t *out, char *temp,
+			size_t temp_bytes)
 {
 	uint32_t *order = (uint32_t *) temp;
 

@@ -26,10 +26,17 @@ CUDA_FLAGS ?= -O3 -std=c++17 $(CUDA_GENCODE) $(if $(TUNING),-DGS_TUNING=$(TUNING
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(shell command -v $(NVCC)))
 CUDA_LIBS = -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -ldl -lrt -lpthread -lm
 
-CUDA_SOURCES := $(wildcard $(CUDA_ROOT)/cuda/*.cu)
+CUDA_SOURCES := $(wildcard $(CUDA_ROOT)/cuda/*/*.cu $(CUDA_ROOT)/cuda/*/inst/*.cu)
 CUDA_OBJS := $(patsubst $(CUDA_ROOT)/cuda/%.cu,$(CUDA_BUILD)/%.o,$(CUDA_SOURCES))
+# what a compilation has read is noted beside its object
+CUDA_NOTES = -MMD -MP -MF $(@:.o=.d)
 
-$(CUDA_BUILD)/%.o: $(CUDA_ROOT)/cuda/%.cu $(wildcard $(CUDA_ROOT)/cuda/*.cuh $(CUDA_ROOT)/cuda/*.h $(CUDA_ROOT)/cuda/*/*.h $(CUDA_ROOT)/*.h)
+$(CUDA_BUILD)/%.o: $(CUDA_ROOT)/cuda/%.cu
 	$(if $(CUDA_WRONG),$(error $(CUDA_WRONG)))
 	@mkdir -p $(@D)
-	$(NVCC) $(CUDA_FLAGS) -c $< -o $@
+	$(NVCC) $(CUDA_FLAGS) $(CUDA_NOTES) -c $< -o $@
+
+# none of these targets is to be the one that a bare make builds
+CUDA_GOAL := $(.DEFAULT_GOAL)
+-include $(CUDA_OBJS:.o=.d)
+.DEFAULT_GOAL := $(CUDA_GOAL)

@@ -22,7 +22,7 @@ endif
 
 SERVICE_OBJS = $(patsubst src/service/%.c,$(SERVICE_BUILD)/%.o,$(SERVICE_SOURCES))
 
-$(SERVICE_BUILD)/%.o: src/service/%.c $(wildcard src/service/*.h kernels/*.h)
+$(SERVICE_BUILD)/%.o: src/service/%.c $(wildcard src/service/*.h) $(KERNEL_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(SERVICE_CFLAGS) -c $< -o $@
 

@@ -82,7 +82,8 @@ broken(const bytea *state)
 Datum
 deserialize_broken(PG_FUNCTION_ARGS)
 {
-	Oid			function = DatumGetObjectId(DirectFunctionCall1(regprocedurein, CStringGetDatum("gpusort_deserialize(bytea,internal)")));
+	Oid function =
+		DatumGetObjectId(DirectFunctionCall1(regprocedurein, CStringGetDatum("gpusort_deserialize(bytea,internal)")));
 	Datum		state = PG_GETARG_DATUM(0);
 
 	if (seed != 0)

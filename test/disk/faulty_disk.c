@@ -1,8 +1,8 @@
 /*
  * faulty_disk.c: a disk that is full, slow in taking bytes, or broken, for temporary files, for LD_PRELOAD.
  *
- * The file that FAULTY_DISK names says what happens: "short": no call reads or writes more than half of what it was asked
- * for; "full N": N bytes of a file can be written; "broken": reading fails; "cut": a file ends where it is read.
+ * The file that FAULTY_DISK names says what happens: "short": no call reads or writes more than half of what it was
+ * asked for; "full N": N bytes of a file can be written; "broken": reading fails; "cut": a file ends where it is read.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

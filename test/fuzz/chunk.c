@@ -46,7 +46,8 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	if (n < 1 + ncolumns + sizeof(gs_chunk))
 		return 0;
 	for (uint32_t c = 0; c < ncolumns; c++)
-		columns[c] = (gs_column_spec){(gs_type) (bytes[1 + c] % (GS_BYTES + 1)), bytes[1 + c] >> 6 & 1, bytes[1 + c] >> 7};
+		columns[c] =
+			(gs_column_spec){(gs_type) (bytes[1 + c] % (GS_BYTES + 1)), bytes[1 + c] >> 6 & 1, bytes[1 + c] >> 7};
 	bytes += 1 + ncolumns;
 	n -= 1 + ncolumns;
 	chunk = malloc(n);

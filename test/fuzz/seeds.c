@@ -51,10 +51,9 @@ chunk_of(const char *dir, gs_type type)
 int
 main(int argc, char **argv)
 {
-	static const size_t sizes[] = {sizeof(gsd_header),	sizeof(gsd_hello),		 sizeof(gsd_ring),	 sizeof(gsd_job_message),
-								   sizeof(gsd_slot),	sizeof(gsd_count),		 sizeof(gsd_sorted), sizeof(gsd_result_part),
-								   sizeof(gsd_result),	sizeof(gsd_begun),		 sizeof(gsd_devices),
-								   sizeof(gsd_begin)};
+	static const size_t sizes[] = {sizeof(gsd_header), sizeof(gsd_hello), sizeof(gsd_ring),	   sizeof(gsd_job_message),
+								   sizeof(gsd_slot),   sizeof(gsd_count), sizeof(gsd_sorted),  sizeof(gsd_result_part),
+								   sizeof(gsd_result), sizeof(gsd_begun), sizeof(gsd_devices), sizeof(gsd_begin)};
 	static gsd_message m;
 	int n = 0;
 

@@ -210,7 +210,10 @@ misuse(void)
 		{.op = GS_SELECT, .ncolumns = 1, .columns = c, .filter = {.value = &value, .value_bytes = 4}},
 		{.op = GS_SELECT, .ncolumns = 1, .columns = c, .filter = {.value_bytes = 8}},
 		{.op = GS_SELECT, .ncolumns = 1, .columns = c, .filter = {.by_flags = true}},
-		{.op = GS_SELECT, .ncolumns = 1, .columns = c, .filter = {.comparison = GS_BETWEEN, .value = &value, .value_bytes = 8}},
+		{.op = GS_SELECT,
+		 .ncolumns = 1,
+		 .columns = c,
+		 .filter = {.comparison = GS_BETWEEN, .value = &value, .value_bytes = 8}},
 		{.op = (gs_op) 7, .ncolumns = 1, .columns = c},
 	};
 	gs_job *job;

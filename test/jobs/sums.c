@@ -193,9 +193,11 @@ test_reduce(void)
 	keys = part_of(&t, n - spec.key_columns, spec.key_columns);
 	order = order_of(&order_by);
 	out = run(&t, &spec, GS_OK, &count, &info);
-	good = out != NULL && groups_right((const gs_group *) (out + GUARD), count, order, &keys, &t.columns[n], spec.operation);
+	good = out != NULL &&
+		   groups_right((const gs_group *) (out + GUARD), count, order, &keys, &t.columns[n], spec.operation);
 	if (!good)
-		printf("# reduce %d: %s, order %u, key %u\n", spec.operation, describe(&t), spec.order_columns, spec.key_columns);
+		printf("# reduce %d: %s, order %u, key %u\n", spec.operation, describe(&t), spec.order_columns,
+			   spec.key_columns);
 	free(out);
 	free(order);
 	table_free(&t);
@@ -300,8 +302,8 @@ test_scan(void)
 	c = random_column(&t, numbers[rnd_below(9)]);
 	scan_right(NULL, c, t.rows, spec.operation, spec.exclusive, &overflow);
 	out = run(&t, &spec, overflow ? GS_OVERFLOW : GS_OK, &count, &info);
-	good = out != NULL &&
-		   (overflow || (count == t.rows && scan_right(out + GUARD, c, t.rows, spec.operation, spec.exclusive, &overflow)));
+	good = out != NULL && (overflow || (count == t.rows &&
+										scan_right(out + GUARD, c, t.rows, spec.operation, spec.exclusive, &overflow)));
 	if (!good)
 		printf("# scan %d%s: %s\n", spec.operation, spec.exclusive ? ", exclusive" : "", describe(&t));
 	free(out);

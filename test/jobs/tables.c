@@ -13,8 +13,8 @@ uint64_t most_rows = 3000;
 static void
 random_values(column *c, uint64_t rows, uint64_t different)
 {
-	static const uint64_t odd64[] = {0x8000000000000000u, 0, 0x7ff8000000000000u, 0xfff8000000000001u, 0x7ff0000000000000u,
-									 0xfff0000000000000u};
+	static const uint64_t odd64[] = {
+		0x8000000000000000u, 0, 0x7ff8000000000000u, 0xfff8000000000001u, 0x7ff0000000000000u, 0xfff0000000000000u};
 	static const uint32_t odd32[] = {0x80000000u, 0, 0x7fc00000u, 0xffc00001u, 0x7f800000u, 0xff800000u};
 	bool runs = rnd_below(2) != 0;
 	uint64_t last = 0, oddities = rnd_below(3) ? 0 : 20;

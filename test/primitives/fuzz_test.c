@@ -10,7 +10,8 @@
 int
 main(int argc, char **argv)
 {
-	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : test_seed(), rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 1500;
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : test_seed(),
+			 rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 1500;
 	uint64_t bad = 0;
 	gs_engine *engine;
 

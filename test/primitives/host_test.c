@@ -224,8 +224,8 @@ memory(int kind, gs_op op)
 		if (ask(&t, op, &spec))
 		{
 			status = run(&c, &t, op, (uint32_t) rows, &bound);
-			tap_ok(status == GS_OK && c.blocks == 0 && c.held == 0, "operation %d, table %d of %lu rows: memory comes back",
-				   op, kind, (unsigned long) rows);
+			tap_ok(status == GS_OK && c.blocks == 0 && c.held == 0,
+				   "operation %d, table %d of %lu rows: memory comes back", op, kind, (unsigned long) rows);
 			tap_ok(c.peak <= bound && (rows < 1000 || bound < 4 * c.peak), "peak %lu within bound %lu",
 				   (unsigned long) c.peak, (unsigned long) bound);
 		}
@@ -388,7 +388,8 @@ misuse(void)
 		   "an order without memory to work in");
 	gs_plan_free(engine, plan);
 	tap_ok(gs_order_plan(engine, &(gs_column){column, (char *) in + 4, NULL, NULL}, 1, 3, &plan) == GS_INVALID &&
-			   gs_order_plan(engine, &(gs_column){column, in, (uint64_t *) ((char *) in + 1), NULL}, 1, 3, &plan) == GS_INVALID &&
+			   gs_order_plan(engine, &(gs_column){column, in, (uint64_t *) ((char *) in + 1), NULL}, 1, 3, &plan) ==
+				   GS_INVALID &&
 			   plan == NULL,
 		   "columns that are not aligned");
 	tap_ok(gs_job_begin(engine, &bad, NULL, &job) == GS_INVALID && job == NULL, "a type that is none");

@@ -4,11 +4,12 @@
 #include "scan_test.h"
 
 /* A tile has 3072 to 15360 items; warps of the GPU have 20 x 32 of 4 bytes, vectors 16 bytes. */
-const uint64_t sizes[] = {0,	 1,		2,	   3,	  4,	 5,		7,	   8,	  15,	 16,	17,	   19,	  20,	 21,	31,
-						  32,	 33,	63,	   64,	  65,	 127,	128,   129,	  255,	 256,	639,   640,	  641,	 1023,	1024,
-						  1025,	 1279,	1280,  1281,  2047,	 2048,	2559,  2560,  2561,	 3071,	3072,  3073,  4095,	 4096,	4097,
-						  4479,	 4480,	4481,  5119,	 5120,	5121,  6144,  8191,	 8192,	8193,  10239, 10240, 10241, 12287, 12288, 12289, 15361, 20481,
-						  40961, 65535, 65536, 65537, 100003, 262144, 1000003};
+const uint64_t sizes[] = {0,	 1,		2,	   3,	  4,	 5,		7,	   8,	   15,	   16,	   17,	  19,
+						  20,	 21,	31,	   32,	  33,	 63,	64,	   65,	   127,	   128,	   129,	  255,
+						  256,	 639,	640,   641,	  1023,	 1024,	1025,  1279,   1280,   1281,   2047,  2048,
+						  2559,	 2560,	2561,  3071,  3072,	 3073,	4095,  4096,   4097,   4479,   4480,  4481,
+						  5119,	 5120,	5121,  6144,  8191,	 8192,	8193,  10239,  10240,  10241,  12287, 12288,
+						  12289, 15361, 20481, 40961, 65535, 65536, 65537, 100003, 262144, 1000003};
 const int nsizes = sizeof(sizes) / sizeof(sizes[0]);
 
 void
@@ -48,7 +49,8 @@ fill_runs(gs_type type, void *to, uint64_t n, double mean, bool special)
 			else if (type == GS_F64)
 				memcpy(v, &corner64[r % 10], 8);
 			else
-				v[0] = r % 3 == 0 ? 0 : (r % 3 == 1 ? ~(uint64_t) 0 : (uint64_t) 1 << (8 * (width > 8 ? 8 : width) - 1));
+				v[0] =
+					r % 3 == 0 ? 0 : (r % 3 == 1 ? ~(uint64_t) 0 : (uint64_t) 1 << (8 * (width > 8 ? 8 : width) - 1));
 		}
 		else if (special && type == GS_F32 && (v[0] & 0x7fffffff) > 0x7f800000)
 			v[0] ^= 0x80000001u; /* another NaN */
@@ -59,8 +61,9 @@ fill_runs(gs_type type, void *to, uint64_t n, double mean, bool special)
 int
 main(int argc, char **argv)
 {
-	static const test_group all[] = {{"scan", test_scan, false},	 {"select", test_select, false}, {"runs", test_runs, false},
-									 {"reduce", test_reduce, false}, {"others", test_others, false}, {"rows", test_rows, false},
+	static const test_group all[] = {{"scan", test_scan, false},	 {"select", test_select, false},
+									 {"runs", test_runs, false},	 {"reduce", test_reduce, false},
+									 {"others", test_others, false}, {"rows", test_rows, false},
 									 {"stall", test_stall, false},	 {"large", test_large, true}};
 
 	return run_groups(argc, argv, all, sizeof(all) / sizeof(all[0]));

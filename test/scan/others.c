@@ -151,7 +151,8 @@ extent(gs_type type, uint64_t n, size_t offset, bool special)
 	put(&a, in, n * width);
 	ok(gs_extent(engine, type, a.data, n, o.data, temp_of(temp), temp), "gs_extent");
 	const uint8_t *p = fetch(&o, 4 * width, "extent");
-	check(equal(type, p, want) && equal(type, p + width, want + width) && memcmp(p + 2 * width, want + 2 * width, 2 * width) == 0,
+	check(equal(type, p, want) && equal(type, p + width, want + width) &&
+			  memcmp(p + 2 * width, want + 2 * width, 2 * width) == 0,
 		  "extent %s n=%llu offset %zu", type_name(type), (unsigned long long) n, offset);
 	drop(&a), drop(&o);
 	free(in);

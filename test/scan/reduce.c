@@ -1,5 +1,5 @@
 /*
- * reduce.c: reduce-by-key against a loop: every combination of key, value, operation and result that gs.h lists.
+ * reduce.c: reduce-by-key against a loop: every combination of key, value, operation and result that gs_arrays.h lists.
  */
 #include "scan_test.h"
 
@@ -51,7 +51,7 @@ float_less(double a, double b)
 	return isnan(a) ? false : isnan(b) || a < b;
 }
 
-/* The fixed tree of gs.h in its plainest form, for a run [a, b). */
+/* The fixed tree of gs_arrays.h in its plainest form, for a run [a, b). */
 static void
 tree(gs_type type, const uint8_t *v, uint64_t a, uint64_t b, void *to)
 {
@@ -161,8 +161,8 @@ one(gs_type key, gs_reduction d, uint64_t n, double mean, size_t offset, bool fl
 	}
 	put(&a, keys, n * kw);
 	put(&v, values, n * vw);
-	ok(gs_reduce_by_key(engine, key, a.data, d.op == GS_COUNT ? NULL : v.data, n, &d, to_keys->data, to->data, count.data,
-						flag ? over.data : NULL, temp_of(temp), temp),
+	ok(gs_reduce_by_key(engine, key, a.data, d.op == GS_COUNT ? NULL : v.data, n, &d, to_keys->data, to->data,
+						count.data, flag ? over.data : NULL, temp_of(temp), temp),
 	   "gs_reduce_by_key");
 	got = *(const uint64_t *) fetch(&count, 8, "count");
 	if (flag)
@@ -179,11 +179,12 @@ one(gs_type key, gs_reduction d, uint64_t n, double mean, size_t offset, bool fl
 			(d.fixed_tree ? memcmp(po + i * ow, want + i * ow, ow) != 0 && !equal(d.result, po + i * ow, want + i * ow)
 						  : !equal(d.result, po + i * ow, want + i * ow)))
 			bad++, where = i;
-	check(got == runs && bad == 0,
-		  "key %s values %s op %d result %s%s n=%llu runs of %g offset %zu%s%s: %llu runs of %llu, %llu wrong from %llu",
-		  type_name(key), type_name(d.values), d.op, type_name(d.result), d.fixed_tree ? " fixed" : "",
-		  (unsigned long long) n, mean, offset, flag ? " checked" : "", in_place ? " in place" : "",
-		  (unsigned long long) got, (unsigned long long) runs, (unsigned long long) bad, (unsigned long long) where);
+	check(
+		got == runs && bad == 0,
+		"key %s values %s op %d result %s%s n=%llu runs of %g offset %zu%s%s: %llu runs of %llu, %llu wrong from %llu",
+		type_name(key), type_name(d.values), d.op, type_name(d.result), d.fixed_tree ? " fixed" : "",
+		(unsigned long long) n, mean, offset, flag ? " checked" : "", in_place ? " in place" : "",
+		(unsigned long long) got, (unsigned long long) runs, (unsigned long long) bad, (unsigned long long) where);
 	drop(&a), drop(&v), drop(&k), drop(&o), drop(&count), drop(&over);
 	free(keys), free(values), free(want), free(at);
 }

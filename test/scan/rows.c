@@ -160,7 +160,8 @@ compare(const rows_column *c, gs_comparison comparison)
 	uint64_t bad = 0;
 
 	put(&constant, value, bytes);
-	ok(gs_compare(engine, &c->there, c->n, comparison, c->type == GS_BYTES ? constant.data : value, bytes, (uint64_t *) o.data),
+	ok(gs_compare(engine, &c->there, c->n, comparison, c->type == GS_BYTES ? constant.data : value, bytes,
+				  (uint64_t *) o.data),
 	   "gs_compare");
 	bits = fetch(&o, (c->n + 63) / 64 * 8, "compare");
 	for (uint64_t r = 0; r < (c->n + 63) / 64 * 64; r++)
@@ -187,7 +188,8 @@ values(const rows_column *c, bool widened, const uint32_t *order, const array *o
 	uint64_t bad = 0;
 
 	memset(null_value, 0x5a, sizeof(null_value));
-	ok(gs_values(engine, &c->there, order != NULL ? on_order->data : NULL, c->n, result, null_value, o.data), "gs_values");
+	ok(gs_values(engine, &c->there, order != NULL ? on_order->data : NULL, c->n, result, null_value, o.data),
+	   "gs_values");
 	got = fetch(&o, c->n * to, "values");
 	for (uint64_t i = 0; i < c->n; i++)
 	{

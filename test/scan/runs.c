@@ -21,7 +21,8 @@ one(gs_type type, bool only_long, uint64_t n, double mean, size_t offset, bool w
 	uint8_t *in = malloc(n * width + 16);
 	uint64_t *at = malloc((n + 1) * 8), *len = malloc((n + 1) * 8);
 	array a = make_array(n * width, offset * width), v = make_array(n * width, (offset * 3) % 5 * width);
-	array l = make_array(n * cw, (offset % 3) * cw), s = make_array(n * cw, (offset % 4) * cw), count = make_array(8, 0);
+	array l = make_array(n * cw, (offset % 3) * cw), s = make_array(n * cw, (offset % 4) * cw),
+		  count = make_array(8, 0);
 	array *to = in_place ? &a : &v;
 	uint64_t runs = 0, got, bad = 0, where = 0;
 	gs_type counts = wide ? GS_U64 : GS_U32;
@@ -89,7 +90,8 @@ decode(gs_type type, uint64_t runs, double mean, bool wide, uint64_t cut)
 
 	put(&v, values, runs * width), put(&l, lengths, runs * cw);
 	temp = gs_decode_temp_bytes(engine, wide ? GS_U64 : GS_U32, runs, room);
-	ok(gs_decode(engine, type, v.data, wide ? GS_U64 : GS_U32, l.data, runs, o.data, room, count.data, temp_of(temp), temp),
+	ok(gs_decode(engine, type, v.data, wide ? GS_U64 : GS_U32, l.data, runs, o.data, room, count.data, temp_of(temp),
+				 temp),
 	   "gs_decode");
 	got = *(const uint64_t *) fetch(&count, 8, "count");
 	const uint8_t *p = fetch(&o, room * width, "decode");
@@ -97,8 +99,8 @@ decode(gs_type type, uint64_t runs, double mean, bool wide, uint64_t cut)
 		if (memcmp(p + i * width, want + i * width, width) != 0)
 			bad++, where = i;
 	check(got == total && bad == 0, "decode %s runs=%llu of %g: %llu of %llu, %llu wrong from %llu", type_name(type),
-		  (unsigned long long) runs, mean, (unsigned long long) got, (unsigned long long) total, (unsigned long long) bad,
-		  (unsigned long long) where);
+		  (unsigned long long) runs, mean, (unsigned long long) got, (unsigned long long) total,
+		  (unsigned long long) bad, (unsigned long long) where);
 	drop(&v), drop(&l), drop(&o), drop(&count);
 	free(values), free(lengths), free(want);
 }
@@ -118,7 +120,8 @@ test_runs(void)
 			group(name);
 			for (int m = 0; m < 5; m++)
 				for (int s = m % step; s < upto; s += step)
-					one(types[t], only_long, sizes[s], means[m], s % 6, s % 3 == 0, !only_long && s % 2, (s / 5 + m) % 8);
+					one(types[t], only_long, sizes[s], means[m], s % 6, s % 3 == 0, !only_long && s % 2,
+						(s / 5 + m) % 8);
 			for (int m = 0; m < 5; m++)
 				for (int place = 0; place < 2 - only_long; place++)
 					for (int wide = 0; wide < 2; wide++)

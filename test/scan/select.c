@@ -82,7 +82,8 @@ one(gs_type type, int mode, int by, int percent, uint64_t n, double mean, size_t
 	size_t mask_bytes = by == GS_BY_BYTES ? n : (n + 63) / 64 * 8;
 	uint8_t *mask = calloc(mask_bytes + 8, 1);
 	array a = make_array(n * width, offset * width), b = make_array(n * width, (3 * offset) % 7 * width);
-	array r = make_array(n * width, (5 * offset) % 4 * width), m = make_array(mask_bytes, by == GS_BY_BITS ? 8 * offset : offset);
+	array r = make_array(n * width, (5 * offset) % 4 * width),
+		  m = make_array(mask_bytes, by == GS_BY_BITS ? 8 * offset : offset);
 	array count = make_array(8, 0);
 	array *to = in_place ? &a : &b;
 	gs_filter filter = {by, m.data, percent, NULL, NULL};
@@ -140,7 +141,8 @@ one(gs_type type, int mode, int by, int percent, uint64_t n, double mean, size_t
 			if (memcmp(p + i * width, rest + i * width, width) != 0)
 				bad++, where = n + i;
 	}
-	check(got == kept && bad == 0, "%s mode %d by %d %d n=%llu runs of %g offset %zu%s: kept %llu of %llu, %llu wrong from %llu",
+	check(got == kept && bad == 0,
+		  "%s mode %d by %d %d n=%llu runs of %g offset %zu%s: kept %llu of %llu, %llu wrong from %llu",
 		  type_name(type), mode, by, percent, (unsigned long long) n, mean, offset, in_place ? " in place" : "",
 		  (unsigned long long) got, (unsigned long long) kept, (unsigned long long) bad, (unsigned long long) where);
 	drop(&a), drop(&b), drop(&r), drop(&m), drop(&count);

@@ -8,7 +8,7 @@
 
 #ifdef WITH_CUDA
 
-#include "../../kernels/cuda/stall.h"
+#include "../../kernels/cuda/base/stall.h"
 
 #define N 30000000 /* enough tiles that a stalled block holds no ticket of the last one */
 

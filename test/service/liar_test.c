@@ -26,7 +26,8 @@ static bool
 service_well(void)
 {
 	peer p;
-	bool well = kill(service, 0) == 0 && waitpid(service, NULL, WNOHANG) == 0 && enter(&p) && honest_job(&p, GS_ORDER) && honest_job(&p, GS_ORDER);
+	bool well = kill(service, 0) == 0 && waitpid(service, NULL, WNOHANG) == 0 && enter(&p) &&
+				honest_job(&p, GS_ORDER) && honest_job(&p, GS_ORDER);
 
 	if (well)
 		leave(&p);
@@ -309,7 +310,10 @@ test_random(int seconds)
 			{
 				case 0: say_begin(&p, (gs_op) rnd_below(8), true); break;
 				case 1:
-				case 2: (void) fill(&p, (uint32_t) rnd_below(SLOTS), 0, 1 + (uint32_t) rnd_below(2)); say_slot(&p, GSD_ADD, (uint32_t) rnd_below(SLOTS)); break;
+				case 2:
+					(void) fill(&p, (uint32_t) rnd_below(SLOTS), 0, 1 + (uint32_t) rnd_below(2));
+					say_slot(&p, GSD_ADD, (uint32_t) rnd_below(SLOTS));
+					break;
 				case 3: say_count(&p, GSD_FINISH, rnd_below(2) ? slot_chunk(&p, 0)->rows : rnd()); break;
 				case 4: say_slot(&p, GSD_TAKEN, (uint32_t) rnd_below(AREAS)); break;
 				case 5: say_end(&p); break;

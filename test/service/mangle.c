@@ -77,7 +77,8 @@ scribble(void *arg)
 		x ^= x << 13;
 		x ^= x >> 7;
 		x ^= x << 17;
-		*(volatile uint32_t *) (slot + (x >> 8) % (x & 64 ? 256 : 65536) / 4 * 4) = (uint32_t) (x >> (x & 128 ? 32 : 56));
+		*(volatile uint32_t *) (slot + (x >> 8) % (x & 64 ? 256 : 65536) / 4 * 4) =
+			(uint32_t) (x >> (x & 128 ? 32 : 56));
 	}
 	return NULL;
 }
@@ -109,7 +110,8 @@ mangle(int to, gsd_message *m, size_t size)
 			pass(to, m, size, -1);
 			break;
 		case 1: /* a word that is as likely as not allowed there */
-			((uint32_t *) m->bytes)[2 + random() % (size / 4 - 2)] = (uint32_t) (random() % 2 ? random() % 10 : random());
+			((uint32_t *) m->bytes)[2 + random() % (size / 4 - 2)] =
+				(uint32_t) (random() % 2 ? random() % 10 : random());
 			pass(to, m, size, -1);
 			break;
 		case 2: /* cut short */

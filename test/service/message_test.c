@@ -36,8 +36,9 @@ static size_t
 make_packet(gsd_message *m)
 {
 	static const size_t sizes[] = {
-		sizeof(gsd_header), sizeof(gsd_hello), sizeof(gsd_ring),   sizeof(gsd_job_message), sizeof(gsd_slot),	 sizeof(gsd_count),
-		sizeof(gsd_sorted), sizeof(gsd_result_part), sizeof(gsd_result), sizeof(gsd_begun),		sizeof(gsd_devices), sizeof(gsd_begin),
+		sizeof(gsd_header), sizeof(gsd_hello), sizeof(gsd_ring),	sizeof(gsd_job_message),
+		sizeof(gsd_slot),	sizeof(gsd_count), sizeof(gsd_sorted),	sizeof(gsd_result_part),
+		sizeof(gsd_result), sizeof(gsd_begun), sizeof(gsd_devices), sizeof(gsd_begin),
 	};
 	size_t bytes = sizes[rnd_below(sizeof(sizes) / sizeof(sizes[0]))];
 

@@ -5,14 +5,15 @@
 
 #include <math.h>
 
-const char *const shape_name[SHAPES] = {"uniform",	 "few",	   "equal",	   "zipf",		"sorted",  "reversed", "sawtooth",
-										 "displaced", "outlier", "extremes", "bits 27", "bits 45", "clusters", "floats",
-										 "bits 20",	 "bits 30"};
+const char *const shape_name[SHAPES] = {"uniform",	"few",		 "equal",	"zipf",		"sorted",  "reversed",
+										"sawtooth", "displaced", "outlier", "extremes", "bits 27", "bits 45",
+										"clusters", "floats",	 "bits 20", "bits 30"};
 
 uint64_t
 shape_value(int shape, uint64_t row, uint64_t rows)
 {
-	static const uint64_t extremes[] = {0, 1, 1ull << 63, (1ull << 63) - 1, ~0ull, 0x7ff8000000000000ull, 0x7fc00000, 0x80000000};
+	static const uint64_t extremes[] = {
+		0, 1, 1ull << 63, (1ull << 63) - 1, ~0ull, 0x7ff8000000000000ull, 0x7fc00000, 0x80000000};
 
 	switch (shape)
 	{

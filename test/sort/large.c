@@ -18,7 +18,8 @@ repeated(const void *pattern, size_t width, uint64_t n)
 
 	ok(gs_alloc(engine, n * width, &keys), "gs_alloc");
 	for (uint64_t at = 0; at < n; at += PATTERN)
-		ok(gs_upload(engine, (char *) keys + at * width, pattern, (n - at < PATTERN ? n - at : PATTERN) * width), "gs_upload");
+		ok(gs_upload(engine, (char *) keys + at * width, pattern, (n - at < PATTERN ? n - at : PATTERN) * width),
+		   "gs_upload");
 	ok(gs_sync(engine), "gs_sync");
 	return keys;
 }
@@ -84,11 +85,13 @@ sort_large(gs_type type, int shape, uint64_t n)
 	keys = repeated(pattern, width, n);
 	values = poisoned(n * 4), out = poisoned(n * width), out_values = poisoned(n * 4), temp = poisoned(bytes);
 	ok(gs_sequence(engine, GS_U32, values, n, 0, 1), "gs_sequence");
-	ok(gs_sort(engine, type, false, 0, 8 * (uint32_t) width, keys, out, 4, values, out_values, n, temp, bytes), "gs_sort");
+	ok(gs_sort(engine, type, false, 0, 8 * (uint32_t) width, keys, out, 4, values, out_values, n, temp, bytes),
+	   "gs_sort");
 	wrong = count_wrong(type, pattern, out, out_values, n);
 	check(wrong == 0, "%s, %s, n %llu: %llu wrong", type_name(type), shape_name[shape], (unsigned long long) n,
 		  (unsigned long long) wrong);
-	gs_free(engine, keys), gs_free(engine, values), gs_free(engine, out), gs_free(engine, out_values), gs_free(engine, temp);
+	gs_free(engine, keys), gs_free(engine, values), gs_free(engine, out), gs_free(engine, out_values),
+		gs_free(engine, temp);
 	free(pattern);
 }
 
@@ -127,7 +130,8 @@ sort_keys_large(gs_type type, uint64_t n)
 			wrong += memcmp(k + i * width, pattern + order[p] * width, width) != 0;
 		}
 	}
-	check(wrong == 0, "keys alone, %s, n %llu: %llu wrong", type_name(type), (unsigned long long) n, (unsigned long long) wrong);
+	check(wrong == 0, "keys alone, %s, n %llu: %llu wrong", type_name(type), (unsigned long long) n,
+		  (unsigned long long) wrong);
 	gs_free(engine, keys), gs_free(engine, out), gs_free(engine, temp);
 	free(pattern), free(k), free(numbers), free(order);
 }
@@ -170,8 +174,9 @@ order_large(gs_type type, int shape, uint64_t n)
 	temp = poisoned(bytes);
 	ok(gs_order_run(engine, plan, temp, bytes, order, &facts), "gs_order_run");
 	wrong = count_wrong(type, pattern, NULL, order, n);
-	printf("# %s, %s, n %llu: %u bits, %u passes, refined %u, temp %.1f bytes a row\n", type_name(type), shape_name[shape],
-		   (unsigned long long) n, facts.key_bits, facts.passes, facts.refined, (double) bytes / (double) n);
+	printf("# %s, %s, n %llu: %u bits, %u passes, refined %u, temp %.1f bytes a row\n", type_name(type),
+		   shape_name[shape], (unsigned long long) n, facts.key_bits, facts.passes, facts.refined,
+		   (double) bytes / (double) n);
 	check(wrong == 0, "order of %s, %s, n %llu: %llu wrong", type_name(type), shape_name[shape], (unsigned long long) n,
 		  (unsigned long long) wrong);
 	gs_plan_free(engine, plan);
@@ -232,7 +237,8 @@ order_spread(uint32_t bits, uint64_t n)
 		}
 	}
 	printf("# %u bits, n %llu: %u passes\n", bits, (unsigned long long) n, facts.passes);
-	check(wrong == 0, "order of spread keys of %u bits, n %llu: %llu wrong", bits, (unsigned long long) n, (unsigned long long) wrong);
+	check(wrong == 0, "order of spread keys of %u bits, n %llu: %llu wrong", bits, (unsigned long long) n,
+		  (unsigned long long) wrong);
 	gs_plan_free(engine, plan);
 	gs_free(engine, values), gs_free(engine, order), gs_free(engine, temp);
 	free(piece);

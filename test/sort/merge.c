@@ -118,15 +118,16 @@ sort_runs(const merge_case *c, uint8_t *keys, const uint64_t *starts)
 
 /* Whether an array holds what another does in a given order. */
 static void
-check_array(const merge_case *c, const char *what, const uint8_t *got, const uint8_t *from, size_t width, const uint32_t *order)
+check_array(const merge_case *c, const char *what, const uint8_t *got, const uint8_t *from, size_t width,
+			const uint32_t *order)
 {
 	uint64_t i = 0;
 
 	while (i < c->n && memcmp(got + i * width, from + order[i] * width, width) == 0)
 		i++;
-	check(i == c->n, "%s: key %zu value %zu%s %s words %d n %llu offset %zu runs %llu cut %d: wrong at %llu", what, c->key, c->value,
-		  c->numbers ? " numbers" : "", shape_name[c->shape], c->words, (unsigned long long) c->n, c->offset,
-		  (unsigned long long) c->runs, c->cut, (unsigned long long) i);
+	check(i == c->n, "%s: key %zu value %zu%s %s words %d n %llu offset %zu runs %llu cut %d: wrong at %llu", what,
+		  c->key, c->value, c->numbers ? " numbers" : "", shape_name[c->shape], c->words, (unsigned long long) c->n,
+		  c->offset, (unsigned long long) c->runs, c->cut, (unsigned long long) i);
 }
 
 static void
@@ -134,7 +135,8 @@ run_case(const merge_case *c)
 {
 	size_t align = c->key == 4 ? 4 : 8, key_bytes = c->n * c->key, value_bytes = c->n * c->value;
 	array keys = make_array(key_bytes, c->offset * align), out = make_array(key_bytes, c->offset * align);
-	array values = make_array(value_bytes, c->offset * c->value), out_values = make_array(value_bytes, c->offset * c->value);
+	array values = make_array(value_bytes, c->offset * c->value),
+		  out_values = make_array(value_bytes, c->offset * c->value);
 	uint8_t *k = malloc(key_bytes + 8), *v = malloc(value_bytes + 8);
 	uint32_t *order = malloc(c->n * 4 + 4);
 	uint64_t *starts = c->runs ? cut_runs(c) : NULL;
@@ -154,7 +156,8 @@ run_case(const merge_case *c)
 	}
 	put(&keys, k, key_bytes);
 	put(&values, v, value_bytes);
-	ok(c->runs ? gs_merge_runs(engine, c->key, keys.data, out.data, c->value, in_values, values_to, starts, c->runs, c->n, temp, bytes)
+	ok(c->runs ? gs_merge_runs(engine, c->key, keys.data, out.data, c->value, in_values, values_to, starts, c->runs,
+							   c->n, temp, bytes)
 			   : gs_merge_sort(engine, c->key, keys.data, out.data, c->value, in_values, values_to, c->n, temp, bytes),
 	   c->runs ? "gs_merge_runs" : "gs_merge_sort");
 	expected(c->key, k, c->n, order);
@@ -243,7 +246,10 @@ many_tiles(void)
 	for (int shape = 0; shape < SHAPES; shape++)
 		for (int k = 0; k < 5; k += 1 + shape % 2)
 		{
-			merge_case c = {.key = key_sizes[k], .value = value_widths[(shape + k) % 3], .shape = shape, .words = shape % WORD_KINDS};
+			merge_case c = {.key = key_sizes[k],
+							.value = value_widths[(shape + k) % 3],
+							.shape = shape,
+							.words = shape % WORD_KINDS};
 
 			c.n = 600000 + below(99999);
 			c.offset = below(2);
@@ -339,7 +345,8 @@ large(uint64_t n, bool nearly)
 		bad += o[i] >= n || seen[o[i]]++ || k[i] != large_key(o[i], nearly);
 		bad += i > 0 && (k[i - 1] > k[i] || (k[i - 1] == k[i] && o[i - 1] > o[i]));
 	}
-	check(bad == 0, "%llu rows%s: %llu wrong", (unsigned long long) n, nearly ? ", nearly in order" : "", (unsigned long long) bad);
+	check(bad == 0, "%llu rows%s: %llu wrong", (unsigned long long) n, nearly ? ", nearly in order" : "",
+		  (unsigned long long) bad);
 	gs_free(engine, keys), gs_free(engine, out), gs_free(engine, order), gs_free(engine, temp);
 	free(k), free(seen), free(o);
 }

@@ -2,15 +2,16 @@
  * order.c: row orders of the CUDA engine against those of the CPU engine, which must be the same number for number.
  *
  *   order-test [rounds [most rows [seed [ranking [small [finish [stall]]]]]]]
- *       ranking: 0 as the device allows, 1 ballots, 2 atomics; small: 1 never in one launch; finish: 1 never by leading digits and buckets,
- *       2 wherever that is possible, 3 even if keys do not spread evenly; stall: tiles 0, 3 and 4 stall
+ *       ranking: 0 as the device allows, 1 ballots, 2 atomics; small: 1 never in one launch; finish: 1 never by leading
+ *       digits and buckets, 2 wherever that is possible, 3 even if keys do not spread evenly; stall: tiles 0, 3 and 4
+ *       stall
  *
  * Random tables of 1 to 5 columns of all types, directions, NULL fractions and distributions, at sizes around tiles;
  * outputs are poisoned, memory behind outputs and temporary memory is guarded.
  */
 #include "order_test.h"
-#include "../../kernels/cuda/sort.h"
-#include "../../kernels/cuda/stall.h"
+#include "../../kernels/cuda/base/sort_testing.h"
+#include "../../kernels/cuda/base/stall.h"
 
 char now[1024];
 static void
@@ -72,8 +73,8 @@ make_strings(column *c, uint64_t rows)
 					s[length++] = (uint8_t) (i == 45 ? 'a' + which : 'x');
 				break;
 			case 4: /* like addresses */
-				length += (size_t) sprintf((char *) s + length, "site%d.example.org/path/%d/page%d.html", (int) below(30), (int) below(50),
-										   (int) below(100000));
+				length += (size_t) sprintf((char *) s + length, "site%d.example.org/path/%d/page%d.html",
+										   (int) below(30), (int) below(50), (int) below(100000));
 				break;
 			case 5: /* zero bytes */
 				for (int i = (int) below(12); i > 0; i--)
@@ -141,8 +142,8 @@ make_column(column *c, uint64_t rows, int type)
 		c->host.nulls = bits;
 		c->nulls_bytes = (rows + 63) / 64 * 8;
 	}
-	sprintf(c->text + strlen(c->text), " %s%s nulls %d%%", c->host.spec.desc ? "desc" : "asc", c->host.spec.nulls_first ? " first" : "",
-			fraction);
+	sprintf(c->text + strlen(c->text), " %s%s nulls %d%%", c->host.spec.desc ? "desc" : "asc",
+			c->host.spec.nulls_first ? " first" : "", fraction);
 }
 
 static void *
@@ -343,9 +344,11 @@ compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, co
 		}
 	if (wrong || (f.key_bits != g.key_bits) || (f.input != g.input && g.input != GS_UNORDERED))
 	{
-		printf("not ok %s: %llu rows, %u columns: %llu differ from %llu (%u for %u), bits %u %u, input %d %d, words passes refined %u %u %u\n",
-			   what, (unsigned long long) rows, n, (unsigned long long) wrong, (unsigned long long) at, wrong ? b[at] : 0,
-			   wrong ? a[at] : 0, f.key_bits, g.key_bits, f.input, g.input, g.words, g.passes, g.refined);
+		printf(
+			"not ok %s: %llu rows, %u columns: %llu differ from %llu (%u for %u), bits %u %u, input %d %d, "
+			"words passes refined %u %u %u\n",
+			what, (unsigned long long) rows, n, (unsigned long long) wrong, (unsigned long long) at, wrong ? b[at] : 0,
+			wrong ? a[at] : 0, f.key_bits, g.key_bits, f.input, g.input, g.words, g.passes, g.refined);
 		for (uint32_t i = 0; i < n; i++)
 			printf("#   %s\n", c[i].text);
 		bad = wrong != 0;
@@ -370,8 +373,9 @@ main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 200;
 	uint64_t most = argc > 2 ? strtoull(argv[2], NULL, 10) : 200000;
-	static const uint64_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 1000, 4096, 5759, 5760, 5761, 8064, 8065, 8192, 8193, 9600, 9601, 13056, 13057, 14080, 15232, 15233, 15360, 15361, 16000, 16001, 22399, 22401, 30464,
-									 65536, 100003};
+	static const uint64_t sizes[] = {0,		1,	   2,	  3,	 31,	32,	   33,	  1000,	 4096,	5759,  5760,
+									 5761,	8064,  8065,  8192,	 8193,	9600,  9601,  13056, 13057, 14080, 15232,
+									 15233, 15360, 15361, 16000, 16001, 22399, 22401, 30464, 65536, 100003};
 	gs_engine *cpu, *gpu;
 	int failed = 0;
 	uint32_t given_up = 0;

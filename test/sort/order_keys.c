@@ -2,13 +2,14 @@
  * order_keys.c: keys made to measure: of so many bits, and of buckets of all kinds.
  */
 #include "order_test.h"
-#include "../../kernels/cuda/sort.h"
+#include "../../kernels/cuda/base/sort_testing.h"
 
 /* A column of keys of so many bits, from a base on that is no multiple of 2^bits. */
 static void
 make_narrow(column *c, gs_type type, uint32_t bits, int kind, uint64_t rows)
 {
-	static const char *const kinds[] = {"uniform", "few", "mostly one", "lowest digit alike", "highest digit alike", "nearly in order"};
+	static const char *const kinds[] = {
+		"uniform", "few", "mostly one", "lowest digit alike", "highest digit alike", "nearly in order"};
 	const uint64_t mask = ((uint64_t) 1 << bits) - 1, base = mask / 3 + (below(2) ? mask + 1 : 0);
 	size_t width = gs_type_width(type);
 	uint8_t *v = malloc(rows * width + 16);
@@ -80,18 +81,27 @@ narrow_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 }
 
 /*
- * A column of keys that buckets by leading digits can trip over (kernels/cuda/order_finish.cu): evenly spread but for
+ * A column of keys that buckets by leading digits can trip over (kernels/cuda/order/buckets.cu): evenly spread but for
  * what the kind says.
  */
 static void
 make_buckets(column *c, gs_type type, int kind, uint64_t rows)
 {
-	static const char *const kinds[] = {"even", "one crowded bucket", "clumps", "few rows of each value", "a little over a power of two", "two clusters and an outlier",
-										"words tie", "many words tie", "one value often", "bell"};
+	static const char *const kinds[] = {"even",
+										"one crowded bucket",
+										"clumps",
+										"few rows of each value",
+										"a little over a power of two",
+										"two clusters and an outlier",
+										"words tie",
+										"many words tie",
+										"one value often",
+										"bell"};
 	static const uint64_t crowds[] = {700, 1500, 2900, 3072, 3073, 6000, 50000};
 	static const uint64_t alike[] = {2, 3, 8, 40, 70, 300};
 	const uint32_t bits = gs_type_width(type) == 4 ? 24 + (uint32_t) below(8) : 30 + (uint32_t) below(34);
-	const uint64_t mask = ((uint64_t) 1 << bits) - 1, crowd = crowds[below(7)], each = alike[below(6)], place = random64() & mask;
+	const uint64_t mask = ((uint64_t) 1 << bits) - 1, crowd = crowds[below(7)], each = alike[below(6)],
+				   place = random64() & mask;
 	const uint64_t values = rows / each + 1, base = below(2) ? mask / 3 : 0;
 	uint8_t *v = malloc(rows * gs_type_width(type) + 16);
 
@@ -112,7 +122,8 @@ make_buckets(column *c, gs_type type, int kind, uint64_t rows)
 		else if (kind == 5)
 			x = r == 0 ? mask : (x >> 2) + (below(2) ? mask / 2 : 0);
 		else if (kind == 6 || kind == 7)
-			x = (some & ~(mask >> (kind == 6 ? bits - 6 : bits - 16))) | (x & mask >> (kind == 6 ? bits - 6 : bits - 16));
+			x = (some & ~(mask >> (kind == 6 ? bits - 6 : bits - 16))) |
+				(x & mask >> (kind == 6 ? bits - 6 : bits - 16));
 		else if (kind == 8 && below(rows) < each)
 			x = place;
 		else if (kind == 9)
@@ -122,8 +133,8 @@ make_buckets(column *c, gs_type type, int kind, uint64_t rows)
 	}
 	c->host.values = v;
 	c->values_bytes = rows * gs_type_width(type);
-	sprintf(c->text, "type %d of %u bits, %s; crowd %llu, alike %llu", type, bits, kinds[kind], (unsigned long long) crowd,
-			(unsigned long long) each);
+	sprintf(c->text, "type %d of %u bits, %s; crowd %llu, alike %llu", type, bits, kinds[kind],
+			(unsigned long long) crowd, (unsigned long long) each);
 }
 
 /*
@@ -132,7 +143,8 @@ make_buckets(column *c, gs_type type, int kind, uint64_t rows)
 int
 bucket_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 {
-	static const uint64_t sizes[] = {3071, 3072, 3073, 6143, 6145, 46080, 131071, 131072, 131073, 163840, 163841, 327681, 1310720, 1310721, 2621441};
+	static const uint64_t sizes[] = {3071,	 3072,	 3073,	 6143,	 6145,	  46080,   131071, 131072,
+									 131073, 163840, 163841, 327681, 1310720, 1310721, 2621441};
 	int failed = 0;
 
 	for (int kind = 0; kind < 10; kind++)
@@ -159,12 +171,27 @@ bucket_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 static void
 make_sampled(column *c, gs_type type, uint32_t bits, int kind, uint64_t rows)
 {
-	static const char *const kinds[] = {"even", "few", "one far off", "one a little outside", "one with a lower bit", "digits that come late", "clumps", "at the least value",
-										"at the greatest value", "mostly one", "one far below", "few, then many", "at the least value, one at the greatest",
-										"at the greatest value, one at the least", "lowest digit: one often, all others seldom"};
+	static const char *const kinds[] = {"even",
+										"few",
+										"one far off",
+										"one a little outside",
+										"one with a lower bit",
+										"digits that come late",
+										"clumps",
+										"at the least value",
+										"at the greatest value",
+										"mostly one",
+										"one far below",
+										"few, then many",
+										"at the least value, one at the greatest",
+										"at the greatest value, one at the least",
+										"lowest digit: one often, all others seldom"};
 	const bool wide = gs_type_width(type) == 8, is_signed = type == GS_I32 || type == GS_I64;
-	const uint64_t all = wide ? UINT64_MAX : UINT32_MAX, mask = ((uint64_t) 1 << bits) - 1, odd = below(rows), least = is_signed ? all ^ all >> 1 : 0;
-	uint64_t base = kind == 7 || kind == 12 ? least : kind == 8 || kind == 13 ? least - 1 - mask : least + (all >> 2) + (random64() & mask);
+	const uint64_t all = wide ? UINT64_MAX : UINT32_MAX, mask = ((uint64_t) 1 << bits) - 1, odd = below(rows),
+				   least = is_signed ? all ^ all >> 1 : 0;
+	uint64_t base = kind == 7 || kind == 12	  ? least
+					: kind == 8 || kind == 13 ? least - 1 - mask
+											  : least + (all >> 2) + (random64() & mask);
 	uint8_t *v = malloc(rows * gs_type_width(type) + 16);
 
 	memset(c, 0, sizeof(*c));
@@ -209,7 +236,8 @@ make_sampled(column *c, gs_type type, uint32_t bits, int kind, uint64_t rows)
 int
 sampled_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 {
-	static const uint64_t sizes[] = {16383, 16384, 16385, 32768, 49153, 15232, 15233, 15360, 15361, 30720, 76799, 150000};
+	static const uint64_t sizes[] = {16383, 16384, 16385, 32768, 49153, 15232,
+									 15233, 15360, 15361, 30720, 76799, 150000};
 	static const uint32_t widths[] = {19, 21, 22, 24, 25, 26, 27, 27, 27, 28};
 	static const gs_type types[] = {GS_I64, GS_I32, GS_U64, GS_U32};
 	int failed = 0;

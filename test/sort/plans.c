@@ -1,5 +1,6 @@
 /*
- * plans.c: what gs.h promises of plans: a run that is under way outlives its plan, and plans do not disturb each other.
+ * plans.c: what gs_arrays.h promises of plans: a run that is under way outlives its plan, and plans do not disturb each
+ * other.
  */
 #include "sort_test.h"
 
@@ -39,7 +40,8 @@ end(plan_run *r, const uint32_t *keys, uint64_t rows, const char *what)
 	ok(gs_download(engine, order, r->order, rows * 4), "gs_download");
 	ok(gs_sync(engine), "gs_sync");
 	while (at < rows && order[at - 1] < rows && order[at] < rows &&
-		   (keys[order[at - 1]] < keys[order[at]] || (keys[order[at - 1]] == keys[order[at]] && order[at - 1] < order[at])))
+		   (keys[order[at - 1]] < keys[order[at]] ||
+			(keys[order[at - 1]] == keys[order[at]] && order[at - 1] < order[at])))
 		at++;
 	check(at == rows, "%s: wrong at %llu of %llu", what, (unsigned long long) at, (unsigned long long) rows);
 	gs_free(engine, r->temp);

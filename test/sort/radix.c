@@ -4,7 +4,7 @@
 #include "sort_test.h"
 #include "../../kernels/cpu/cpu.h"
 #ifdef WITH_CUDA
-#include "../../kernels/cuda/sort.h"
+#include "../../kernels/cuda/base/sort_testing.h"
 #endif
 
 static const gs_type types[] = {GS_U32, GS_I32, GS_F32, GS_U64, GS_I64, GS_F64};
@@ -66,13 +66,14 @@ wrong_at(const uint8_t *got, const uint8_t *from, size_t width, const uint32_t *
 }
 
 static void
-check_array(const sort_case *c, const char *what, const uint8_t *got, const uint8_t *from, size_t width, const uint32_t *order)
+check_array(const sort_case *c, const char *what, const uint8_t *got, const uint8_t *from, size_t width,
+			const uint32_t *order)
 {
 	uint64_t at = wrong_at(got, from, width, order, c->n);
 
-	check(at == c->n, "%s: %s (%d, %llu) %s%s [%u, %u) n %llu offset %zu: wrong at %llu", what, shape_name[c->shape], c->twist,
-		  (unsigned long long) c->amount, type_name(c->type), c->desc ? " desc" : "", c->begin, c->end, (unsigned long long) c->n, c->offset,
-		  (unsigned long long) at);
+	check(at == c->n, "%s: %s (%d, %llu) %s%s [%u, %u) n %llu offset %zu: wrong at %llu", what, shape_name[c->shape],
+		  c->twist, (unsigned long long) c->amount, type_name(c->type), c->desc ? " desc" : "", c->begin, c->end,
+		  (unsigned long long) c->n, c->offset, (unsigned long long) at);
 }
 
 static void
@@ -92,7 +93,8 @@ twist_keys(const sort_case *c, uint8_t *keys)
 		for (uint64_t i = 0; i < c->n; i++)
 			narrow[i] ^= narrow[i] >> 16 == 0x4123 ? 0x20000000 : 0;
 	for (uint64_t i = 0; i < c->amount && (c->twist == BUCKET || c->twist == CROWD); i++)
-		narrow[i * step] = c->twist == BUCKET ? 0x41230000u | (uint32_t) (random64() >> 48) : 0x41235600u | (uint32_t) (random64() >> 56);
+		narrow[i * step] = c->twist == BUCKET ? 0x41230000u | (uint32_t) (random64() >> 48)
+											  : 0x41235600u | (uint32_t) (random64() >> 56);
 }
 
 static void
@@ -156,7 +158,8 @@ all_of(gs_type type, size_t value_width)
 	seed(type * 64 + value_width);
 	for (int round = 0; round < (small_only ? 30 : 150); round++)
 	{
-		sort_case c = {type, value_width, below(2), 0, bits, round % SHAPES, some_size(), below(3) ? 0 : below(5), NONE, 0};
+		sort_case c = {type, value_width, below(2), 0, bits, round % SHAPES, some_size(), below(3) ? 0 : below(5), NONE,
+					   0};
 
 		if (below(2))
 		{
@@ -180,11 +183,12 @@ many_items(void)
 	{
 		gs_type type = shape % 2 ? types[shape % 3] : wide[shape % 3];
 
-		run_case(&(sort_case){type, value_widths[(shape / 2 + 1) % 3], shape & 1, 0, 8 * (uint32_t) gs_type_width(type), shape,
-							  4200000 + below(99999), below(2), NONE, 0});
+		run_case(&(sort_case){type, value_widths[(shape / 2 + 1) % 3], shape & 1, 0, 8 * (uint32_t) gs_type_width(type),
+							  shape, 4200000 + below(99999), below(2), NONE, 0});
 	}
 	for (int i = 0; i < 4; i++)
-		run_case(&(sort_case){types[i & 1], i & 2 ? 4 : 0, i & 1, 0, 32, SHAPE_UNIFORM, 4194303 + (uint64_t) i % 3, 0, NONE, 0});
+		run_case(&(sort_case){types[i & 1], i & 2 ? 4 : 0, i & 1, 0, 32, SHAPE_UNIFORM, 4194303 + (uint64_t) i % 3, 0,
+							  NONE, 0});
 	group("many items, some nearly alike");
 	for (int i = 0; i < 7; i++)
 		run_case(&(sort_case){wide[i % 3], value_widths[i % 3], i & 1, i == 3 ? 5 : 0, i == 4 ? 63 : 64, SHAPE_UNIFORM,
@@ -192,9 +196,9 @@ many_items(void)
 }
 
 /*
- * Integers of 4 bytes in buckets that blocks put in order (sort_finish.cu): as long as blocks of each kind hold, and
- * one more or less; crowded ones among others; few different keys; every distribution.  On a GPU also where that does
- * not pay.
+ * Integers of 4 bytes in buckets that blocks put in order (arrays/keys_buckets.cu): as long as blocks of each kind
+ * hold, and one more or less; crowded ones among others; few different keys; every distribution.  On a GPU also where
+ * that does not pay.
  */
 void
 test_radix_buckets(void)
@@ -214,7 +218,8 @@ test_radix_buckets(void)
 #endif
 		for (int i = 0; i < 4; i++)
 		{
-			sort_case c = {types[i % 2], i < 2 ? 0 : 4, i & 1, 0, 32, SHAPE_UNIFORM, 524288 + below(9999), below(2), BUCKET, 0};
+			sort_case c = {types[i % 2],  i < 2 ? 0 : 4,		i & 1,	  0,	  32,
+						   SHAPE_UNIFORM, 524288 + below(9999), below(2), BUCKET, 0};
 
 			if (small_only) /* sanitizers: a block of each kind, fewer items are never sorted so */
 			{
@@ -265,8 +270,16 @@ low_limits(void)
 	for (int round = 0; round < (small_only ? 60 : 300); round++)
 	{
 		gs_type type = types[below(6)];
-		sort_case c = {type, value_widths[below(3)], below(2), 0, 8 * (uint32_t) gs_type_width(type), round % SHAPES, some_size(),
-					   below(3) ? 0 : below(5), ALIKE, below(2) * below(300)};
+		sort_case c = {type,
+					   value_widths[below(3)],
+					   below(2),
+					   0,
+					   8 * (uint32_t) gs_type_width(type),
+					   round % SHAPES,
+					   some_size(),
+					   below(3) ? 0 : below(5),
+					   ALIKE,
+					   below(2) * below(300)};
 
 		c.amount = gs_type_width(type) == 8 && c.n > 0 ? c.amount : 0;
 		if (below(3) == 0)
@@ -337,7 +350,7 @@ test_radix(void)
 }
 
 #ifdef WITH_CUDA
-#include "../../kernels/cuda/stall.h"
+#include "../../kernels/cuda/base/stall.h"
 
 /*
  * Tiles that stand still until the last one is done: with the fallback others count their digits; without it, a time

@@ -146,8 +146,8 @@ run_case(const segments_case *c)
 	put(&keys, k, n * width);
 	put(&values, v, n * vw);
 	put(&offsets, starts, (segments + 1) * 8);
-	ok(gs_sort_segments(engine, type, desc, keys.data, out.data, vw, vw ? values.data : NULL, vw ? out_values.data : NULL, n,
-						offsets.data, segments, temp.data, bytes),
+	ok(gs_sort_segments(engine, type, desc, keys.data, out.data, vw, vw ? values.data : NULL,
+						vw ? out_values.data : NULL, n, offsets.data, segments, temp.data, bytes),
 	   "gs_sort_segments");
 	memset(order, 0, n * 4);
 	for (uint64_t s = 0; s < segments; s++)
@@ -167,10 +167,13 @@ run_case(const segments_case *c)
 			memcpy(want + i * w, from + order[i] * w, w);
 		for (bad = 0; bad < n && memcmp(want + bad * w, got + bad * w, w) == 0; bad++)
 			;
-		check(bad == n, "%s of %s%s, values of %zu, %s (%d, %llu), %s segments: %llu items, %llu segments, offset %zu: wrong at %llu",
-			  array_of ? "values" : "keys", type_name(type), desc ? " desc" : "", vw, shape_name[c->shape], c->twist,
-			  (unsigned long long) c->amount, mixture_name[c->mixture],
-			  (unsigned long long) n, (unsigned long long) segments, offset, (unsigned long long) bad);
+		check(
+			bad == n,
+			"%s of %s%s, values of %zu, %s (%d, %llu), %s segments: %llu items, %llu segments, "
+			"offset %zu: wrong at %llu",
+			array_of ? "values" : "keys", type_name(type), desc ? " desc" : "", vw, shape_name[c->shape], c->twist,
+			(unsigned long long) c->amount, mixture_name[c->mixture], (unsigned long long) n,
+			(unsigned long long) segments, offset, (unsigned long long) bad);
 	}
 	fetch(&temp, bytes, "temp");
 	check(memcmp(fetch(&keys, n * width, "input"), k, n * width) == 0, "the input was written to");
@@ -205,27 +208,30 @@ static void
 limits(void)
 {
 	/* from 4097 on: tiles, and whole numbers of items to each thread, as in kernels/cuda/tuning/ */
-	static const uint64_t sizes[] = {1,	   2,	 8,	   16,	 32,   64,	  128,	 256,	512,   1024, 2048,
-									 4096, 4480, 4608, 5120, 5760, 7040, 8064, 9600, 9984, 10880, 11520, 11904, 13440, 16000, 19840, 23808, 32000, 47616};
+	static const uint64_t sizes[] = {1,		2,	   8,	  16,	 32,	64,	   128,	  256,	 512,  1024,
+									 2048,	4096,  4480,  4608,	 5120,	5760,  7040,  8064,	 9600, 9984,
+									 10880, 11520, 11904, 13440, 16000, 19840, 23808, 32000, 47616};
 
 	group("segments around limits");
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
 		for (int d = -1; d <= 1; d++)
 			for (int i = 0; i < 3; i++)
 				if (sizes[s] + (uint64_t) d > 0 && !skipped())
-					run_case(&(segments_case){types[(s + (size_t) i * 3) % 6], (size_t[]){0, 4, 8}[i], (s + (size_t) i) & 1,
-											  (int) below(SHAPES), ONE, sizes[s] + (uint64_t) d, 0, 0, NONE, 0});
+					run_case(&(segments_case){types[(s + (size_t) i * 3) % 6], (size_t[]){0, 4, 8}[i],
+											  (s + (size_t) i) & 1, (int) below(SHAPES), ONE, sizes[s] + (uint64_t) d,
+											  0, 0, NONE, 0});
 }
 
 /*
- * Buckets of one leading digit, which blocks put in order (segments_finish.cu): as long as blocks of each kind hold,
- * and one more or less; crowded ones among others; few different keys; floats that are alike; keys in order, backwards.
+ * Buckets of one leading digit, which blocks put in order (arrays/segments_buckets.cu): as long as blocks of each kind
+ * hold, and one more or less; crowded ones among others; few different keys; floats that are alike; keys in order,
+ * backwards.
  */
 static void
 buckets(void)
 {
-	static const uint64_t rooms[] = {4608, 5120, 13824, 20480}, crowds[] = {30, 60, 300, 4000}, distinct[] = {2, 3, 64, 1000, 30000},
-						  specials[] = {1, 20, 95};
+	static const uint64_t rooms[] = {4608, 5120, 13824, 20480}, crowds[] = {30, 60, 300, 4000},
+						  distinct[] = {2, 3, 64, 1000, 30000}, specials[] = {1, 20, 95};
 	static const gs_type types4[] = {GS_U32, GS_I32, GS_F32};
 	const uint64_t n = small_only ? 20000 : 150000;
 
@@ -238,7 +244,8 @@ buckets(void)
 		for (size_t r = 0; r < 4; r++)
 			for (uint64_t d = 0; d < 3; d++)
 				if (!skipped())
-					run_case(&(segments_case){type, vw, r & 1, SHAPE_UNIFORM, ONE, rooms[r] + 3000, d, 0, BUCKET, rooms[r] - 1 + d});
+					run_case(&(segments_case){type, vw, r & 1, SHAPE_UNIFORM, ONE, rooms[r] + 3000, d, 0, BUCKET,
+											  rooms[r] - 1 + d});
 		for (size_t c = 0; c < 4; c++)
 			if (!skipped())
 				run_case(&(segments_case){type, vw, c & 1, SHAPE_UNIFORM, HUGE, n, 0, 77, ALIKE, crowds[c]});
@@ -247,7 +254,8 @@ buckets(void)
 				run_case(&(segments_case){type, vw, f & 1, SHAPE_UNIFORM, HUGE, n, 1, 0, DISTINCT, distinct[f]});
 		for (size_t s = 0; s < 3 && type == GS_F32; s++)
 			if (!skipped())
-				run_case(&(segments_case){type, vw, s & 1, SHAPE_UNIFORM, TEN_THOUSANDS, n, 0, 0, SPECIAL, specials[s]});
+				run_case(
+					&(segments_case){type, vw, s & 1, SHAPE_UNIFORM, TEN_THOUSANDS, n, 0, 0, SPECIAL, specials[s]});
 		for (int shape = 0; shape < SHAPES; shape++)
 			if (!skipped())
 				run_case(&(segments_case){type, vw, shape & 1, shape, HUGE, n, 0, 0, NONE, 0});
@@ -267,8 +275,8 @@ many_items(void)
 								  4300000 + below(99999), below(2), i % 4 ? 0 : 777, NONE, 0});
 	group("segments of many items, some nearly alike");
 	for (size_t i = 0; i < 24; i++)
-		run_case(&(segments_case){types[i % 6], (size_t[]){0, 4, 8}[i / 8], i & 1, SHAPE_UNIFORM, HUGE, 5500000 + below(99999), 0, 0,
-								  ALIKE, alike[i % 8]});
+		run_case(&(segments_case){types[i % 6], (size_t[]){0, 4, 8}[i / 8], i & 1, SHAPE_UNIFORM, HUGE,
+								  5500000 + below(99999), 0, 0, ALIKE, alike[i % 8]});
 }
 
 void
@@ -286,7 +294,7 @@ test_segments(void)
 }
 
 #ifdef WITH_CUDA
-#include "../../kernels/cuda/stall.h"
+#include "../../kernels/cuda/base/stall.h"
 
 /*
  * Tiles that stand still until the last one is done, the first one of a segment among them: others count their digits. 
@@ -305,7 +313,8 @@ test_segments_stall(void)
 	for (int round = 0; round < 9; round++)
 	{
 		ok(gs_cuda_stall_counts(engine, &before[0], &before[1]), "gs_cuda_stall_counts");
-		run_case(&(segments_case){types[round % 6], (size_t[]){0, 4, 8}[round / 3], round & 1, SHAPE_UNIFORM, HUGE, 5000000, 0, 0, NONE, 0});
+		run_case(&(segments_case){types[round % 6], (size_t[]){0, 4, 8}[round / 3], round & 1, SHAPE_UNIFORM, HUGE,
+								  5000000, 0, 0, NONE, 0});
 		ok(gs_cuda_stall_counts(engine, &after[0], &after[1]), "gs_cuda_stall_counts");
 		check(after[0] > before[0] && after[1] == before[1], "ends by fallback");
 	}

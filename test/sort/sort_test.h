@@ -9,7 +9,16 @@
 
 /* ---- hostile distributions */
 
-enum { SHAPE_UNIFORM = 0, SHAPE_EXTREMES = 9, SHAPE_BITS27 = 10, SHAPE_BITS45 = 11, SHAPE_BITS20 = 14, SHAPE_BITS30 = 15, SHAPES = 16 };
+enum
+{
+	SHAPE_UNIFORM = 0,
+	SHAPE_EXTREMES = 9,
+	SHAPE_BITS27 = 10,
+	SHAPE_BITS45 = 11,
+	SHAPE_BITS20 = 14,
+	SHAPE_BITS30 = 15,
+	SHAPES = 16
+};
 extern const char *const shape_name[SHAPES];
 
 uint64_t below(uint64_t n);

@@ -78,8 +78,8 @@ add_column(table *t, gs_type type, int shape, int null_percent)
 			bits[r / 64] |= (uint64_t) (below(100) < (uint64_t) null_percent) << r % 64;
 		c->nulls = to_engine(t, bits, (t->rows + 63) / 64 * 8);
 	}
-	snprintf(t->text + at, sizeof(t->text) - at, " %s %s%s%s nulls %d", type_name(type), shape_name[shape], c->spec.desc ? " desc" : "",
-			 c->spec.nulls_first ? " first" : "", null_percent);
+	snprintf(t->text + at, sizeof(t->text) - at, " %s %s%s%s nulls %d", type_name(type), shape_name[shape],
+			 c->spec.desc ? " desc" : "", c->spec.nulls_first ? " first" : "", null_percent);
 }
 
 static uint32_t *
@@ -125,7 +125,8 @@ check_top(table *t, const uint32_t *order, uint64_t k)
 static void
 check_table(table *t)
 {
-	uint64_t n = t->rows, ks[] = {0, 1, 2, 100, n / 1000, n / 16, n / 16 + 1, n / 8 + 1, n - 1, n, n + 5, below(n + 1), below(n / 20 + 1)};
+	uint64_t n = t->rows, ks[] = {0,		 1,		2, 100,	  n / 1000,		n / 16,			  n / 16 + 1,
+								  n / 8 + 1, n - 1, n, n + 5, below(n + 1), below(n / 20 + 1)};
 	uint32_t *order = whole_order(t);
 
 	for (size_t i = 0; i < sizeof(ks) / sizeof(ks[0]); i++)
@@ -159,7 +160,8 @@ several_columns(uint64_t rows)
 		table t = {.rows = rows + below(1000)};
 
 		for (uint64_t c = 1 + below(MOST_COLUMNS); c > 0; c--)
-			add_column(&t, (gs_type) (below(6) ? below(10) : GS_BYTES), (int) below(SHAPES), below(2) ? -1 : (int) below(100));
+			add_column(&t, (gs_type) (below(6) ? below(10) : GS_BYTES), (int) below(SHAPES),
+					   below(2) ? -1 : (int) below(100));
 		check_table(&t);
 	}
 }

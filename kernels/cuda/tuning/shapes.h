@@ -39,7 +39,7 @@ struct gs_shape
 
 #define GS_SCAN_SHAPES 16
 
-/* ---------------------------------------------------------------- digit passes (radix.cuh) */
+/* ---------------------------------------------------------------- digit passes (radix/pass.cuh) */
 
 #define GS_PLACE_BITS  9				   /* digits, as a rule at most */
 #define GS_WIDE_BITS   10				   /* where that saves a pass */
@@ -111,29 +111,29 @@ gs_radix_shared(const gs_radix_shape &s)
 		   4 * (s.threads / 32 * bins + groups * bins + 3 * bins + 8 + 32 + 8);
 }
 
-/* ---------------------------------------------------------------- buckets in shared memory (finish.cuh) */
+/* ---------------------------------------------------------------- buckets in shared memory (order/buckets.cuh) */
 
 /*
  * Threads, words per thread, bins, blocks per multiprocessor.  Some one word to a bin; bins / threads an odd number of
  * times 4.
  */
-struct gs_finish_shape
+struct gs_buckets_shape
 {
 	int threads, items, bins, blocks;
 };
 
-#define GS_FINISH_WINDOW 16 /* words that a thread puts in order */
+#define GS_BUCKETS_WINDOW 16 /* words that a thread puts in order */
 
 /* Shared memory of a block. */
 constexpr size_t
-gs_finish_shared(const gs_finish_shape &s)
+gs_buckets_shared(const gs_buckets_shape &s)
 {
 	const size_t cap = (size_t) s.threads * s.items + 32;
 
-	return 8 * (cap + cap / GS_FINISH_WINDOW) + 4 * ((size_t) s.bins + 32 + 4);
+	return 8 * (cap + cap / GS_BUCKETS_WINDOW) + 4 * ((size_t) s.bins + 32 + 4);
 }
 
-/* ---------------------------------------------------------------- parts of 4-byte keys in shared memory (parts.cu) */
+/* ---------------------------------------------------- parts of 4-byte keys in shared memory (arrays/bucket_sort.cu) */
 
 /*
  * What becomes of a key: its distance from the part's least, perhaps with its place in the part.  Places keep the order
@@ -159,7 +159,7 @@ struct gs_part_shape
 
 #define GS_PART_SHAPES 6
 
-/* Shared memory of a block, but for its turn (parts.cu), which takes less than 64 bytes. */
+/* Shared memory of a block, but for its turn (arrays/bucket_sort.cu), which takes less than 64 bytes. */
 constexpr size_t
 gs_part_shared(const gs_part_shape &s)
 {
@@ -209,9 +209,9 @@ struct gs_tuning
 	int arch;	  /* compute capability, 10 times: the row's name */
 	int shared;	  /* KB that a block may have */
 	bool atomics; /* row orders and keys may be ranked by returning atomics, where the self-test allows that */
-	int counters; /* copies of the digits' counters in a read of keys, times their bytes (radix_count.cu) */
+	int counters; /* copies of the digits' counters in a read of keys, times their bytes (radix/count.cu) */
 	gs_radix_shape radix[GS_RADIX_SHAPES];
-	gs_finish_shape finish;
+	gs_buckets_shape buckets;
 	gs_part_shape parts[GS_PART_SHAPES];
 	gs_merge_shape merge[GS_MERGE_SHAPES];
 	gs_shape scan[GS_SCAN_SHAPES];

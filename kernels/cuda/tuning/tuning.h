@@ -104,9 +104,9 @@ template <int BITS, bool ATOMICS, gs_radix_io IN, int VALUE> struct gs_radix_her
 	static constexpr int blocks = shape.blocks != 0 ? shape.blocks : 1;
 };
 
-struct gs_finish_here
+struct gs_buckets_here
 {
-	static constexpr gs_finish_shape shape = GS_TUNED.finish;
+	static constexpr gs_buckets_shape shape = GS_TUNED.buckets;
 	static constexpr int threads = shape.threads, items = shape.items, bins = shape.bins, blocks = shape.blocks;
 };
 
@@ -133,7 +133,7 @@ constexpr bool
 gs_tuning_fits(const gs_tuning &t)
 {
 	const size_t room = (size_t) t.shared << 10;
-	bool fits = gs_finish_shared(t.finish) <= room;
+	bool fits = gs_buckets_shared(t.buckets) <= room;
 
 	for (const gs_radix_shape &s : t.radix)
 		fits &= s.threads == 0 || gs_radix_shared(s) <= room;

@@ -1,0 +1,388 @@
+/*
+ * bucket_sort.cu: parts of 4-byte keys into order in shared memory.
+ *
+ * A block counts the part's keys in bins that cut their range evenly, as many as there is room for keys, so that hardly
+ * any order is left to make within bins: each thread puts a window of neighbouring words in order in registers, then
+ * four at both sides of each border between windows, until nothing falls.  Then all is in order for certain, since each
+ * word has been compared with the next one.  Where that takes too long (a crowded bin), a bitonic network does it.
+ *
+ * A word is a key's distance from the part's least, perhaps with the key's place in the part behind it (shapes.h).
+ * Values wait for their words in the memory of the bins.
+ *
+ * Bytes per item: read once and written once.
+ * After Stehle and Jacobsen, A memory bandwidth-efficient hybrid radix sort on GPUs, arXiv:1611.01137.
+ */
+#include "bucket_sort.cuh"
+#include "../base/register_sort.cuh"
+
+#define TURNS  8  /* times as many blocks as can run at once: where parts take less time, more blocks come */
+#define ROUNDS 12 /* times that words may straddle windows: groups of some 50 words */
+
+static_assert(GS_PART_BUCKETS == 1 << 8, "as many as a digit has");
+
+/* A block's part, and, for its first thread, its next one and how many there are. */
+struct part_turn
+{
+	gs_part part;
+	u32 next, parts;
+};
+
+static_assert(sizeof(part_turn) <= 64, "see gs_part_shared");
+
+/* The longest part that this device can put in order: without much shared memory no block is large. */
+u32
+gs_part_longest(const gs_cuda_engine *e, gs_part_words words)
+{
+	const u32 large = gs_part_room(*e->tuning, words, true);
+
+	return large != 0 ? large : gs_part_room(*e->tuning, words, false);
+}
+
+/* Words of shared memory to registers and back, 16 bytes at a time. */
+template <class W, int N>
+__device__ __forceinline__ void
+read_run(W (&x)[N], const W *from)
+{
+	constexpr int EACH = 16 / sizeof(W);
+	union { uint4 q; W w[EACH]; } v;
+
+#pragma unroll
+	for (int i = 0; i < N; i += EACH)
+	{
+		v.q = *(const uint4 *) (from + i);
+#pragma unroll
+		for (int j = 0; j < EACH; j++)
+			x[i + j] = v.w[j];
+	}
+}
+
+template <class W, int N>
+__device__ __forceinline__ void
+write_run(W *to, const W (&x)[N])
+{
+	constexpr int EACH = 16 / sizeof(W);
+	union { uint4 q; W w[EACH]; } v;
+
+#pragma unroll
+	for (int i = 0; i < N; i += EACH)
+	{
+#pragma unroll
+		for (int j = 0; j < EACH; j++)
+			v.w[j] = x[i + j];
+		*(uint4 *) (to + i) = v.q;
+	}
+}
+
+/*
+ * Sorts words in shared memory, whatever their order, by the whole block: all exchanges upwards, so that any number
+ * will do.
+ */
+template <class W>
+static __device__ void
+sort_words(W *words, u32 n)
+{
+	moved_of<W> ignored = 0;
+
+	for (u32 k = 2; k / 2 < n; k *= 2)
+		for (u32 j = k / 2; j > 0; j /= 2)
+		{
+			for (u32 i = threadIdx.x, a; (a = i / j * 2 * j + i % j) < n; i += blockDim.x)
+			{
+				const u32 b = j == k / 2 ? a ^ (k - 1) : a + j;
+
+				if (b < n)
+					exchange(words[a], words[b], ignored);
+			}
+			__syncthreads();
+		}
+}
+
+/* Whether several floats have this code. */
+static __device__ __forceinline__ bool
+zero_or_nan(u32 code)
+{
+	return code == float_order(0u, true) || code == float_order(0x7fc00000u, true);
+}
+
+/*
+ * VALUES: of 4 bytes go along.  The part lies in shared memory, where its fields are read when they are wanted:
+ * registers are scarce, most of all in step 3.  The next part may come when all threads are through.
+ */
+template <gs_part_words WORDS, bool VALUES, int PLACE_BITS, int THREADS, int WINDOW, int SHARE>
+static __device__ __forceinline__ void
+sort_part(const gs_parts_args &a, gs_part &part)
+{
+	constexpr u32 ROOM = THREADS * WINDOW, WARPS = THREADS / 32;
+	constexpr u32 GROUP = WINDOW % 4 == 0 ? 4 : 6; /* items of a thread that are looked after together */
+	typedef typename item_of<WORDS == GS_PART_FAR ? 8 : 4>::type W;
+	typedef typename item_of<VALUES ? 8 : 4>::type item;
+	static_assert(WINDOW % GROUP == 0 && WINDOW * sizeof(W) % 32 == 16 && SHARE % 8 == 4, "see gs_part_shapes");
+	static_assert(ROOM < 1 << 16, "a bin's words are counted in 16 bits");
+	extern __shared__ __align__(16) u8 part_memory[];
+	W *const words = (W *) part_memory;
+	u32 *const bins = (u32 *) (words + ROOM); /* counts, then where each bin's words begin, then values as they came */
+	u32 *const sums = bins + THREADS * (WINDOW > SHARE ? WINDOW : SHARE);
+
+	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
+	/* set to 0, though only items that there are count: else, in a loop, they would hold registers up to the end */
+	u32 code[WINDOW] = {}, value[VALUES ? WINDOW : 1] = {}, arrivals[WINDOW / 2] = {}; /* of 16 bits each */
+	u32 least = ~0u, most = 0;
+
+	/* a thread's items, THREADS places apart: gets something of some of them, then puts it somewhere */
+	auto each_item = [&](auto get, auto put) {
+		const u32 count = part.count;
+
+#pragma unroll
+		for (u32 g = 0; g < WINDOW; g += GROUP)
+		{
+			decltype(get(0)) got[GROUP];
+
+			if ((g + GROUP) * THREADS <= count)
+			{
+#pragma unroll
+				for (u32 i = 0; i < GROUP; i++)
+					got[i] = get(g + i);
+#pragma unroll
+				for (u32 i = 0; i < GROUP; i++)
+					put(g + i, got[i]);
+			}
+			else if (g * THREADS < count)
+			{
+#pragma unroll
+				for (u32 i = 0; i < GROUP; i++)
+					if ((g + i) * THREADS + thread < count)
+						put(g + i, get(g + i));
+			}
+		}
+	};
+
+	/* 1. the part and its range */
+	each_item([&](u32 i) { return __ldcs((const item *) a.in + part.start + i * THREADS + thread); },
+			  [&](u32 i, item x) {
+				  code[i] = (u32) (x >> 8 * (sizeof(item) - 4));
+				  if (VALUES)
+					  value[i] = (u32) x;
+			  });
+#pragma unroll
+	for (u32 i = 0; i < SHARE / 4; i++)
+		((uint4 *) bins)[thread * (SHARE / 4) + i] = make_uint4(0, 0, 0, 0);
+	each_item([&](u32 i) { return WORDS == GS_PART_FAR ? gs_key_code(code[i], a) : code[i] ^ (u32) a.flip; },
+			  [&](u32 i, u32 x) {
+				  code[i] = x;
+				  least = min(least, x);
+				  most = max(most, x);
+			  });
+	least = lanes_min(least);
+	most = lanes_max(most);
+	if (lane == 0)
+	{
+		sums[warp] = least;
+		sums[32 + warp] = most;
+	}
+	__syncthreads();
+	least = lanes_min(lane < WARPS ? sums[lane] : ~0u);
+	most = lanes_max(lane < WARPS ? sums[32 + lane] : 0);
+	if (least < part.least || most > part.most)
+	{
+		if (thread == 0)
+			*a.wrong = 1;
+		return;
+	}
+#pragma unroll
+	for (u32 i = 0; i < WINDOW; i++)
+		code[i] -= least;
+
+	/*
+	 * 2. counts of bins; each word knows how many came to its bin before it.  Somewhat less than 2^32, so that no
+	 * rounding leads past the last bin
+	 */
+	const u32 scale = __float2uint_rz(__fdividef(SHARE * THREADS * 4294963200.f, (float) (most - least) + 1));
+	auto bin_of = [&](u32 i) { return bins + __umulhi(code[i], scale); };
+
+	each_item([&](u32 i) { return atomicAdd(bin_of(i), 1); }, [&](u32 i, u32 older)
+			  { arrivals[i / 2] = i % 2 == 0 ? older : __byte_perm(arrivals[i / 2], older, 0x5410); });
+	__syncthreads();
+	if (thread == 0)
+		part.least = least; /* the bound has been looked at by all */
+
+	/* 3. where bins begin */
+	{
+		u32 c[SHARE], sum = 0, run;
+
+		read_run(c, bins + thread * SHARE);
+#pragma unroll
+		for (u32 i = 0; i < SHARE; i++)
+			sum += c[i];
+		run = block_exclusive<WARPS>(sum, sums);
+#pragma unroll
+		for (u32 i = 0; i < SHARE; i++)
+		{
+			const u32 next = run + c[i];
+
+			c[i] = run;
+			run = next;
+		}
+		write_run(bins + thread * SHARE, c);
+		__syncthreads();
+	}
+
+	/* 4. words to their bins, and the last window's rest */
+	auto word = [&](u32 i) -> W {
+		const u32 place = i * THREADS + thread;
+
+		if (WORDS == GS_PART_FAR)
+			return (W) ((u64) (code[i] >> PLACE_BITS) << 32 | (code[i] << PLACE_BITS | place));
+		return (W) (WORDS == GS_PART_NEAR ? code[i] << PLACE_BITS | place : code[i]);
+	};
+
+	each_item([&](u32 i) { return *bin_of(i) + (i % 2 == 0 ? arrivals[i / 2] & 0xffff : arrivals[i / 2] >> 16); },
+			  [&](u32 i, u32 place) { words[place] = word(i); });
+	if (thread < WINDOW && part.count + thread < ROOM)
+		words[part.count + thread] = WORDS == GS_PART_FAR ? (W) GS_WINDOW_LAST : ~(W) 0;
+	__syncthreads();
+	if constexpr (VALUES)
+		each_item([&](u32 i) { return value[i]; }, [&](u32 i, u32 x) { bins[i * THREADS + thread] = x; });
+
+	/* 5. windows into order, then what straddles their borders, until nothing falls */
+	{
+		const u32 whole = __ballot_sync(GS_ALL_LANES, thread * WINDOW < part.count);
+		const u32 border = __ballot_sync(GS_ALL_LANES, (thread + 1) * WINDOW < part.count);
+		W *const mine = words + thread * WINDOW;
+		bool falls = true;
+
+		for (u32 round = 0; falls; round++)
+		{
+			if (round == ROUNDS)
+			{
+				sort_words(words, part.count);
+				break;
+			}
+			falls = false;
+			if (thread * WINDOW < part.count)
+			{
+				W x[WINDOW];
+
+				read_run(x, mine);
+				(void) transpose(x); /* once is too few for a whole warp */
+				put_in_order(x, whole);
+				write_run(mine, x);
+			}
+			__syncthreads();
+			if ((thread + 1) * WINDOW < part.count)
+			{
+				W x[8];
+
+				read_run(x, mine + WINDOW - 4);
+
+				const W first = x[0], last = x[7];
+
+				put_in_order(x, border);
+				if (x[0] != first || x[7] != last)
+					falls = x[0] < mine[WINDOW - 5] || x[7] > mine[WINDOW + 4];
+				write_run(mine + WINDOW - 4, x);
+			}
+			falls = __syncthreads_or(falls);
+		}
+	}
+
+	/* 6. out; `least` has held no register since step 2 */
+	least = part.least;
+	each_item([&](u32 i) { return words[i * THREADS + thread]; },
+			  [&](u32 i, W w) {
+				  const u32 at = part.start + i * THREADS + thread, place = (u32) w & (u32) gs_mask(PLACE_BITS);
+				  const u32 key = ((u32) ((u64) w >> PLACE_BITS) + least) ^ (u32) a.flip;
+
+				  if (WORDS == GS_PART_FAR && a.floats)
+					  ((u32 *) a.out_keys)[at] =
+						  zero_or_nan(key) ? (u32) (((const item *) a.in)[part.start + place] >> 8 * (sizeof(item) - 4))
+										   : float_from_order(key);
+				  else
+					  ((u32 *) a.out_keys)[at] = key;
+				  if (VALUES)
+					  ((u32 *) a.out_values)[at] = bins[place];
+			  });
+}
+
+/* Bits of a place in the code being compiled. */
+template <gs_part_words WORDS, bool LARGE> struct part_place_bits
+{
+	static constexpr int value = (int) gs_part_place_bits(GS_TUNED, WORDS, LARGE);
+	static_assert(WORDS != GS_PART_NEAR || value + 16 <= 32, "the words of a bucket of 16 leading bits");
+};
+
+/*
+ * Blocks take parts in turns: as many as there might be parts would take long to come and go where the finish is not to
+ * be.
+ */
+template <gs_part_words WORDS, bool VALUES, bool LARGE>
+static __global__ void __launch_bounds__(gs_part_here<WORDS, LARGE>::threads, gs_part_here<WORDS, LARGE>::blocks)
+sort_parts_kernel(const __grid_constant__ gs_parts_args a)
+{
+	typedef gs_part_here<WORDS, LARGE> shape;
+	__shared__ part_turn turn;
+
+	if (threadIdx.x == 0)
+	{
+		turn.next = blockIdx.x;
+		turn.parts = a.wrong == NULL || *a.wrong == 0 ? a.parts.listed[LARGE] : 0;
+	}
+#pragma unroll 1
+	for (;;)
+	{
+		if (threadIdx.x == 0)
+		{
+			turn.part.count = 0;
+			if (turn.next < turn.parts)
+				turn.part = a.parts.list[LARGE][turn.next];
+			turn.next += gridDim.x;
+		}
+		__syncthreads();
+		if (turn.part.count == 0)
+			return;
+		if constexpr (shape::exists)
+			sort_part<WORDS, VALUES, part_place_bits<WORDS, LARGE>::value, shape::threads, shape::window, shape::bins>(
+				a, turn.part);
+		__syncthreads();
+	}
+}
+
+template <gs_part_words WORDS, bool VALUES, bool LARGE>
+static gs_status
+launch(gs_cuda_engine *e, const gs_parts_args &a, u32 parts)
+{
+	const gs_part_shape s = gs_part_shape_of(*e->tuning, WORDS, LARGE);
+	void (*const kernel)(gs_parts_args) = sort_parts_kernel<WORDS, VALUES, LARGE>;
+	int blocks;
+
+	if (parts == 0 || s.threads == 0)
+		return GS_OK;
+	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, s.threads, gs_part_shared(s), &blocks));
+	/* each its block, if their number is known; else there might be many that come for nothing */
+	if (a.wrong != NULL && parts > (u32) blocks * TURNS)
+		parts = (u32) blocks * TURNS;
+	kernel<<<parts, s.threads, gs_part_shared(s), e->stream>>>(a);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+template <gs_part_words WORDS, bool VALUES>
+static gs_status
+launch_both(gs_cuda_engine *e, const gs_parts_args &a, u32 small, u32 large)
+{
+	GS_TRY((launch<WORDS, VALUES, false>(e, a, small)));
+	return launch<WORDS, VALUES, true>(e, a, large);
+}
+
+/*
+ * Puts the listed parts in order; small, large: how many there are, or, if something may be wrong, may be or are worth
+ * a block.
+ */
+gs_status
+gs_parts_sort(gs_cuda_engine *e, gs_part_words words, const gs_parts_args &a, u32 small, u32 large)
+{
+	if (words == GS_PART_CODES)
+		return launch_both<GS_PART_CODES, false>(e, a, small, large);
+	if (words == GS_PART_NEAR)
+		return launch_both<GS_PART_NEAR, true>(e, a, small, large);
+	return a.out_values != NULL ? launch_both<GS_PART_FAR, true>(e, a, small, large)
+								: launch_both<GS_PART_FAR, false>(e, a, small, large);
+}

@@ -1,0 +1,10 @@
+/*
+ * merge16.cu: merge sort of keys of 16 bytes.  The kernels are in merge.cuh.
+ */
+#include "../merge.cuh"
+
+gs_merge_kernels
+gs_merge_kernels16(bool places)
+{
+	return gs_merge_kernels_of<16>(places);
+}

@@ -1,0 +1,10 @@
+/*
+ * merge24.cu: merge sort of keys of 24 bytes.  The kernels are in merge.cuh.
+ */
+#include "../merge.cuh"
+
+gs_merge_kernels
+gs_merge_kernels24(bool places)
+{
+	return gs_merge_kernels_of<24>(places);
+}

@@ -1,0 +1,10 @@
+/*
+ * merge32.cu: merge sort of keys of 32 bytes.  The kernels are in merge.cuh.
+ */
+#include "../merge.cuh"
+
+gs_merge_kernels
+gs_merge_kernels32(bool places)
+{
+	return gs_merge_kernels_of<32>(places);
+}

@@ -1,0 +1,10 @@
+/*
+ * merge4.cu: merge sort of keys of 4 bytes.  The kernels are in merge.cuh.
+ */
+#include "../merge.cuh"
+
+gs_merge_kernels
+gs_merge_kernels4(bool places)
+{
+	return gs_merge_kernels_of<4>(places);
+}

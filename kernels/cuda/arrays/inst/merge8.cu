@@ -1,0 +1,10 @@
+/*
+ * merge8.cu: merge sort of keys of 8 bytes.  The kernels are in merge.cuh.
+ */
+#include "../merge.cuh"
+
+gs_merge_kernels
+gs_merge_kernels8(bool places)
+{
+	return gs_merge_kernels_of<8>(places);
+}

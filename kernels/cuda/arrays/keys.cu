@@ -1,0 +1,351 @@
+/*
+ * keys.cu: gs_sort: keys, and keys with values, by digits of 8 bits.
+ *
+ * One read counts all digits.  A kernel of one block then looks which digits tell keys apart at all, and lays the
+ * passes' road: input, temporary memory and output in turns, so that the last pass that does anything ends in the
+ * output.  The host enqueues every pass; those that have nothing to do return at once.  The input is only read.  Pairs
+ * of 4 and 4 bytes go as one word between the first pass and the last.
+ *
+ * Many integers of 4 bytes, alone or with values of 4, are sorted by two leading digits where a sample says that this
+ * leaves short buckets, which are put in order in shared memory (keys_buckets.cu).  If the sample says no, or if that
+ * turns out to have been wrong, everything is done by all digits: the input is still there.
+ *
+ * Many keys of 8 bytes are sorted by their leading digits alone where a sample says that these leave few of them tied;
+ * the groups that are not in order then are sorted one by one (keys_leading.cu).
+ *
+ * Ranking is by ballots.  Integers alone, by all their bits, are ranked by the order of returning atomics where the
+ * device's test allows it: equal ones are alike, so stability cannot show, and the last pass that has work compares
+ * neighbours.  If they are out of order, or a group is too large, everything is sorted again, by ballots and by all
+ * digits, with kernels that stand by.
+ *
+ * Bytes per item: a key read for the counts; per pass key and value read and written.  See radix/pass.cuh.
+ */
+#include "keys.cuh"
+
+#include <cstring>
+
+/* Temporary memory, in this order; what is zeroed before a sort, and before it is done again, lies side by side. */
+struct keys_layout
+{
+	size_t road, counts, tickets, status, bases, steps, parts, keys, values, bytes;
+};
+
+/* Pairs that are one word between the first pass and the last. */
+static bool
+one_word(const gs_sort_items *t)
+{
+	return t->key_bytes == 4 && t->value_width == 4;
+}
+
+static u64
+tiles_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
+{
+	u64 tile = ~0ull;
+
+	for (const gs_radix_shape &s : e->tuning->radix)
+	{
+		bool mine =
+			s.bits == GS_KEY_BITS && s.value == (int) value_width && s.in == (key_bytes == 4 ? GS_KEYS4 : GS_KEYS8);
+
+		if (key_bytes == 4 && value_width == 4)
+			mine = s.bits == GS_KEY_BITS && s.value == 0 && (s.in == GS_PAIRS4 || s.in == GS_KEYS8);
+		if (mine && s.threads != 0 && (u64) s.threads * s.items < tile)
+			tile = (u64) s.threads * s.items;
+	}
+	return (n + tile - 1) / tile;
+}
+
+static keys_layout
+layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
+{
+	u64 passes = key_bytes * 8 / GS_KEY_BITS, at = 0;
+	bool words = key_bytes == 4 && value_width == 4;
+	keys_layout l;
+	auto take = [&](u64 bytes) {
+		u64 here = at;
+
+		at += gs_round256(bytes);
+		return here;
+	};
+
+	l.road = take(sizeof(gs_keys_road));
+	l.counts = take(passes * GS_PLACE * sizeof(u32));
+	l.tickets = take(passes * 64 * sizeof(u32));
+	l.status = take((passes * tiles_of(e, key_bytes, value_width, n) << GS_KEY_BITS) * sizeof(u32));
+	l.bases = take((n >> 29) * GS_PLACE * sizeof(u32));
+	l.steps = take(GS_PLACES * sizeof(gs_radix_step));
+	l.parts = take(gs_keys_buckets_temp(key_bytes, value_width, n));
+	l.keys = take(n * (words ? 8 : key_bytes));
+	l.values = take(n * (words ? 8 : value_width));
+	l.bytes = at;
+	return l;
+}
+
+size_t
+gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n)
+{
+	(void) engine;
+	return layout_of((const gs_cuda_engine *) engine, gs_type_width(key), value_width, n).bytes;
+}
+
+/* ---------------------------------------------------------------- the road */
+
+/*
+ * Which passes there are to do, and from where to where: every other one into the output, the last one too; none if the
+ * gate is shut.  Before a sample is taken: which leading digits come into question.
+ */
+static __global__ void __launch_bounds__(1 << GS_KEY_BITS)
+road_kernel(gs_keys_plan plan, gs_road_stage stage, const u32 *gate)
+{
+	__shared__ u32 active[GS_PLACES];
+	gs_keys_road *road = plan.road;
+	bool open = gate == NULL || *gate != 0;
+	u32 todo = 0, leading = 0;
+
+	for (u32 p = 0; p < plan.digits; p++)
+	{
+		/* 2^32 of one digit would be counted as none */
+		bool all = __syncthreads_or(plan.n < 1ull << 32 && plan.counts[p * GS_PLACE + threadIdx.x] == (u32) plan.n);
+
+		if (threadIdx.x == 0)
+			active[p] = open && !all;
+		todo += open && !all;
+	}
+	if (threadIdx.x != 0)
+		return;
+	if (stage == GS_ROAD_SAMPLE)
+	{
+		for (u32 p = plan.digits, seen = 0; p-- > 0;)
+			if (active[p] && ++seen >= GS_LEADING_LEAST && seen < GS_LEADING_LEAST + GS_LEADING_CHOICES &&
+				seen + 1 < todo)
+				road->shifts[seen - GS_LEADING_LEAST] = plan.at[p];
+		return;
+	}
+	if (stage == GS_ROAD_CHOOSE)
+		for (u32 c = GS_LEADING_CHOICES; c-- > 0;)
+			if (road->shifts[c] != 0 && road->tied[c] * 16ull * plan.n <= (u64) GS_SAMPLE * GS_SAMPLE)
+				leading = GS_LEADING_LEAST + c;
+	if (leading != 0)
+	{
+		road->leading = 1;
+		road->shift = road->shifts[leading - GS_LEADING_LEAST];
+		for (u32 p = 0; p < plan.digits && todo > leading; p++)
+		{
+			todo -= active[p];
+			active[p] = 0;
+		}
+	}
+	if (open && todo == 0)
+		todo = active[0] = 1;
+	for (u32 p = 0, from = 0; p < plan.digits; p++)
+	{
+		u32 to = todo & 1 ? 2 : 1;
+
+		/* after the last pass that does anything keys are in order, if all digits count */
+		plan.steps[p] = {active[p], from, to, leading == 0 && todo == 1};
+		if (active[p])
+		{
+			from = to;
+			todo--;
+		}
+	}
+}
+
+/* ---------------------------------------------------------------- passes */
+
+/* Everything that a sort's passes have in common. */
+struct keys_sort
+{
+	gs_cuda_engine *e;
+	const gs_sort_items *items;
+	keys_layout at;
+	u8 *temp;
+	gs_keys_plan plan;
+	u32 begin;
+	u32 widths[GS_PLACES];
+};
+
+static bool
+aligned(const void *a, const void *b)
+{
+	return (((uintptr_t) a | (uintptr_t) b) & 15) == 0;
+}
+
+/* What a pass is told, but for where it reads and writes. */
+static gs_radix_args
+pass_args(const keys_sort *s, u32 p)
+{
+	const gs_sort_items *t = s->items;
+	u64 tiles = tiles_of(s->e, t->key_bytes, t->value_width, t->n);
+	gs_radix_args a = {};
+
+	a.n = t->n;
+	a.shift = s->begin + s->plan.at[p];
+	a.mask = (1u << s->widths[p]) - 1;
+	a.flip = (u32) (s->plan.flip >> a.shift) & a.mask;
+	a.key_flip = s->plan.flip;
+	a.prefetch = s->e->properties.major >= 9 && aligned(t->keys, t->out_keys);
+	a.prefetch_values = s->e->properties.major >= 9 && aligned(t->values, t->out_values);
+	a.counts = s->plan.counts + p * GS_PLACE;
+	a.next_bases = (u32 *) (s->temp + s->at.bases);
+	a.status = (u32 *) (s->temp + s->at.status) + (p * tiles << GS_KEY_BITS);
+	a.sweep.ticket = (u32 *) (s->temp + s->at.tickets) + 64 * p;
+	return a;
+}
+
+/* Counts all digits, or the leading ones; gate: see gs_radix_counting. */
+static gs_status
+count_digits(const keys_sort *s, u32 first, const u32 *gate, u32 gate_open)
+{
+	const u32 digits = s->plan.digits - first;
+	gs_radix_counting c = {
+		s->items->keys, s->items->n, {}, s->begin + s->plan.at[first], digits, {}, s->plan.counts + first * GS_PLACE,
+		gate,			gate_open};
+
+	memcpy(c.widths, s->widths + first, digits * sizeof(u32));
+	return gs_radix_count_keys(s->e, s->items->key_bytes, s->plan.floats, c);
+}
+
+/*
+ * Lays the road and enqueues the passes; gate: not to be done while this is 0.  wrong: becomes 1 if ranks by atomics
+ * fail the check; NULL: by ballots.
+ */
+static gs_status
+run_passes(const keys_sort *s, gs_road_stage stage, u32 *wrong, const u32 *gate)
+{
+	const gs_sort_items *t = s->items;
+
+	road_kernel<<<1, 1 << GS_KEY_BITS, 0, s->e->stream>>>(s->plan, stage, gate);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	for (u32 p = 0; p < s->plan.digits; p++)
+	{
+		gs_radix_args a = pass_args(s, p);
+
+		a.wrong = wrong;
+		a.step = s->plan.steps + p;
+		a.keys_at[0] = (void *) t->keys;
+		a.keys_at[1] = s->temp + s->at.keys;
+		a.keys_at[2] = t->out_keys;
+		a.values_at[0] = (void *) t->values;
+		a.values_at[1] = s->temp + s->at.values;
+		a.values_at[2] = t->out_values;
+		GS_TRY(gs_radix_pass_keys(s->e, t->key_bytes, t->value_width, s->plan.floats, wrong != NULL, a));
+	}
+	return GS_OK;
+}
+
+/*
+ * A pass over pairs that are one word between the first pass and the last: to and fro between two arrays of words.
+ * done: passes before this one.
+ */
+static gs_status
+run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 gate_open)
+{
+	const gs_sort_items *t = s->items;
+	void *words[2] = {s->temp + s->at.keys, s->temp + s->at.values};
+	gs_radix_args a = pass_args(s, p);
+
+	if (!s->plan.floats)
+		a.shift += 32;
+	a.key_flip <<= 32;
+	a.in = done == 0 ? t->keys : words[(done + 1) & 1];
+	a.values = t->values;
+	a.out = last ? t->out_keys : words[done & 1];
+	a.out_values = t->out_values;
+	a.gate = gate;
+	a.gate_open = gate_open;
+	if (done != 0)
+		a.prefetch = s->e->properties.major >= 9;
+	return gs_radix_pass_pairs(s->e, s->plan.floats, done == 0, last, a);
+}
+
+/*
+ * By the leading digits of integers of 4 bytes, then in shared memory, unless the sample says that this does not pay;
+ * road->again says whether everything has to be done another way.
+ */
+static gs_status
+run_buckets(const keys_sort *s, bool atomics)
+{
+	const gs_sort_items *t = s->items;
+	const u32 first = s->plan.digits - GS_BUCKET_DIGITS;
+	u32 *again = &s->plan.road->again;
+
+	GS_TRY(gs_keys_buckets_sample(s->e, s->plan, t, s->temp + s->at.keys));
+	GS_TRY(count_digits(s, first, again, 0));
+	for (u32 p = first; p < s->plan.digits; p++)
+	{
+		gs_radix_args a = pass_args(s, p);
+
+		if (one_word(t))
+		{
+			GS_TRY(run_pairs(s, p, p - first, false, again, 0));
+			continue;
+		}
+		a.in = p == first ? t->keys : t->out_keys;
+		a.out = p == first ? t->out_keys : s->temp + s->at.keys;
+		a.gate = again;
+		GS_TRY(gs_radix_pass_keys(s->e, 4, 0, false, atomics, a));
+	}
+	GS_TRY(
+		gs_keys_buckets(s->e, s->plan, t, s->temp + (one_word(t) ? s->at.values : s->at.keys), s->temp + s->at.parts));
+	return gs_radix_clear(s->e, s->temp + s->at.counts, s->at.bases - s->at.counts, again, 1);
+}
+
+gs_status
+gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
+				  const gs_sort_items *items, void *temp)
+{
+	gs_cuda_engine *e = (gs_cuda_engine *) engine;
+	keys_sort s = {e, items, layout_of(e, items->key_bytes, items->value_width, items->n), (u8 *) temp};
+	const gs_column_spec spec = {key, desc};
+	u32 bits = 8 * (u32) items->key_bytes;
+	u32 *gate = NULL, *again;
+	bool atomics, leading;
+
+	cudaSetDevice(e->device);
+	s.begin = begin_bit;
+	s.plan.n = items->n;
+	s.plan.counts = (u32 *) (s.temp + s.at.counts);
+	s.plan.road = (gs_keys_road *) (s.temp + s.at.road);
+	s.plan.steps = (gs_radix_step *) (s.temp + s.at.steps);
+	s.plan.floats = gs_type_is_float(key);
+	s.plan.flip = gs_order_flip(&spec);
+	s.plan.begin = begin_bit;
+	s.plan.mask = gs_mask(end_bit - begin_bit);
+	s.plan.digits = gs_radix_digits(end_bit - begin_bit, GS_KEY_BITS, s.widths);
+	for (u32 p = 1; p < s.plan.digits; p++)
+		s.plan.at[p] = s.plan.at[p - 1] + s.widths[p - 1];
+	atomics =
+		items->value_width == 0 && !s.plan.floats && begin_bit == 0 && end_bit == bits && gs_sort_atomics(e, items->n);
+	leading = items->key_bytes == 8 && items->n >= GS_LEADING_ROWS && s.plan.digits > GS_LEADING_LEAST + 1;
+
+	GS_TRY(gs_cuda_status(cudaMemsetAsync(s.temp, 0, s.at.bases, e->stream)));
+	if (gs_keys_buckets_may(e, s.plan, items))
+	{
+		GS_TRY(run_buckets(&s, atomics));
+		gate = &s.plan.road->again;
+	}
+	again = gate != NULL ? &s.plan.road->wrong : &s.plan.road->again;
+	GS_TRY(count_digits(&s, 0, gate, 1));
+	if (one_word(items))
+	{
+		for (u32 p = 0; p < s.plan.digits; p++)
+			GS_TRY(run_pairs(&s, p, p, p + 1 == s.plan.digits, gate, 1));
+		return GS_OK;
+	}
+	if (leading)
+	{
+		void *tables = s.temp + s.at.keys;
+
+		GS_TRY(gs_cuda_status(cudaMemsetAsync(tables, 0, GS_SAMPLE_TABLES, e->stream)));
+		road_kernel<<<1, 1 << GS_KEY_BITS, 0, e->stream>>>(s.plan, GS_ROAD_SAMPLE, NULL);
+		GS_TRY(gs_leading_sample(e, s.plan, (const u64 *) items->keys, (u64 *) tables));
+	}
+	GS_TRY(run_passes(&s, leading ? GS_ROAD_CHOOSE : GS_ROAD_ALL, atomics ? again : NULL, gate));
+	if (leading)
+		GS_TRY(gs_leading_finish(e, s.plan, items, (u32 *) (s.temp + s.at.keys)));
+	if (!leading && !atomics)
+		return GS_OK;
+	GS_TRY(gs_radix_clear(e, s.temp + s.at.tickets, s.at.bases - s.at.tickets, again, 1));
+	return run_passes(&s, GS_ROAD_ALL, NULL, again);
+}

@@ -1,0 +1,200 @@
+/*
+ * keys_leading.cu: keys of 8 bytes in order by their leading digits alone.
+ *
+ * Of n random keys, the leading 40 bits tell nearly all apart, so that the passes over the other digits move everything
+ * for nothing.  A sample of the keys says how many of them share their leading digits without being equal; where it is
+ * at most one other key in eight, on the average, those digits do.  After their passes, which are stable, only groups
+ * of the same leading digits can be out of order.  One read lists the places where the order falls; of each group the
+ * first such place is kept, and the group sorted by insertion.  A group of more than GROUP keys, or too long a list,
+ * has everything sorted again by all digits.
+ *
+ * Bytes per item: a key read; little besides.  The sample and the list lie in memory that the passes do not need then.
+ */
+#include "keys.cuh"
+
+#define GROUP	64
+#define THREADS 256
+#define PER		8 /* keys of a thread */
+#define NOWHERE 0xffffffffu
+
+static __device__ __forceinline__ u64
+code_of(const gs_keys_plan &plan, u64 key)
+{
+	return gs_key_code(key, plan) >> plan.begin & plan.mask;
+}
+
+/*
+ * Every thread notes one key in a table per choice of leading digits, and counts if it finds there another one with the
+ * same.
+ */
+static __global__ void __launch_bounds__(THREADS)
+sample_kernel(gs_keys_plan plan, const u64 *keys, unsigned long long *tables)
+{
+	u32 i = blockIdx.x * THREADS + threadIdx.x;
+	u64 stride = plan.n / GS_SAMPLE, code = code_of(plan, keys[i * stride + gs_scramble(i + 1) % stride]);
+
+	for (u32 c = 0; c < GS_LEADING_CHOICES; c++)
+	{
+		u32 shift = plan.road->shifts[c];
+		u64 prefix = code >> shift, slot = gs_scramble(prefix + 0x9e3779b97f4a7c15ull) >> (64 - GS_SAMPLE_BITS);
+
+		if (shift == 0)
+			continue;
+
+		u64 other = atomicExch(tables + ((u64) c << GS_SAMPLE_BITS) + slot, code);
+
+		/* an empty slot looks like code 0 */
+		if (other != 0 && other != code && other >> shift == prefix)
+			atomicAdd(&plan.road->tied[c], 1);
+	}
+}
+
+/* Lists the places whose key is less than the one before. */
+static __global__ void __launch_bounds__(THREADS)
+falls_kernel(gs_keys_plan plan, const u64 *keys, u32 *list, u32 room)
+{
+	__shared__ u32 found[THREADS * PER], count, begin;
+
+	if (!plan.road->leading)
+		return;
+	for (u64 at = blockIdx.x * (u64) (THREADS * PER); at < plan.n; at += gridDim.x * (u64) (THREADS * PER))
+	{
+		u64 key[PER];
+
+		if (threadIdx.x == 0)
+			count = 0;
+		__syncthreads();
+#pragma unroll
+		for (int k = 0; k < PER; k++)
+		{
+			u64 i = at + k * THREADS + threadIdx.x;
+
+			key[k] = i < plan.n ? __ldcs(keys + i) : 0;
+		}
+#pragma unroll
+		for (int k = 0; k < PER; k++)
+		{
+			u64 i = at + k * THREADS + threadIdx.x, before = shuffle_up(key[k], 1);
+
+			if (i >= plan.n || i == 0)
+				continue;
+			if (lane_id() == 0)
+				before = keys[i - 1];
+			if (code_of(plan, before) > code_of(plan, key[k]))
+				found[atomicAdd(&count, 1)] = (u32) i;
+		}
+		__syncthreads();
+		if (count > 0 && threadIdx.x == 0)
+		{
+			begin = atomicAdd(&plan.road->listed, count);
+			if (begin + count > room || begin + count < begin)
+				plan.road->again = 1;
+		}
+		__syncthreads();
+		for (u32 j = threadIdx.x; j < count; j += THREADS)
+			if ((u64) begin + j < room)
+				list[begin + j] = found[j];
+		__syncthreads();
+	}
+}
+
+/* Replaces each place by where its group begins if it is the group's first, else by NOWHERE. */
+static __global__ void __launch_bounds__(THREADS) groups_kernel(gs_keys_plan plan, const u64 *keys, u32 *list)
+{
+	u32 shift = plan.road->shift;
+
+	if (!plan.road->leading || plan.road->again)
+		return;
+	for (u32 j = blockIdx.x * THREADS + threadIdx.x; j < plan.road->listed; j += gridDim.x * THREADS)
+	{
+		u32 i = list[j];
+		u64 after = code_of(plan, keys[i]), prefix = after >> shift;
+		bool first = true, small = true;
+		u32 start = i;
+
+		while (start > 0)
+		{
+			u64 code = code_of(plan, keys[start - 1]);
+
+			if (code >> shift != prefix)
+				break;
+			first &= start == i || code <= after;
+			after = code;
+			start--;
+			small = i - start < GROUP;
+			if (!small || !first)
+				break;
+		}
+		/* a fall from one group to the next: the passes went wrong */
+		if (start == i || (first && !small))
+			plan.road->again = 1;
+		list[j] = first ? start : NOWHERE;
+	}
+}
+
+/* Sorts the listed groups by insertion. */
+template <class V>
+static __global__ void __launch_bounds__(THREADS)
+groups_sort_kernel(gs_keys_plan plan, u64 *keys, V *values, const u32 *list)
+{
+	u32 shift = plan.road->shift;
+
+	if (!plan.road->leading || plan.road->again)
+		return;
+	for (u32 j = blockIdx.x * THREADS + threadIdx.x; j < plan.road->listed; j += gridDim.x * THREADS)
+	{
+		u64 start = list[j], prefix;
+
+		if (start == NOWHERE)
+			continue;
+		prefix = code_of(plan, keys[start]) >> shift;
+		for (u64 i = start + 1; i < plan.n; i++)
+		{
+			u64 key = keys[i], code = code_of(plan, key), to = i;
+			V value;
+
+			if (code >> shift != prefix)
+				break;
+			if (i - start >= GROUP)
+			{
+				plan.road->again = 1;
+				break;
+			}
+			if (values != NULL)
+				value = values[i];
+			for (; to > start && code_of(plan, keys[to - 1]) > code; to--)
+			{
+				keys[to] = keys[to - 1];
+				if (values != NULL)
+					values[to] = values[to - 1];
+			}
+			keys[to] = key;
+			if (values != NULL)
+				values[to] = value;
+		}
+	}
+}
+
+/* Looks at a sample; tables: GS_SAMPLE_TABLES bytes of zeros. */
+gs_status
+gs_leading_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const u64 *keys, u64 *tables)
+{
+	sample_kernel<<<GS_SAMPLE / THREADS, THREADS, 0, e->stream>>>(plan, keys, (unsigned long long *) tables);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+/* Puts in order what the leading digits left; list: room for n / 2 places. */
+gs_status
+gs_leading_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, u32 *list)
+{
+	u64 *keys = (u64 *) items->out_keys;
+	int blocks = e->properties.multiProcessorCount * 8;
+
+	falls_kernel<<<blocks, THREADS, 0, e->stream>>>(plan, keys, list, (u32) (plan.n / 2));
+	groups_kernel<<<blocks, THREADS, 0, e->stream>>>(plan, keys, list);
+	if (items->value_width == 8)
+		groups_sort_kernel<<<blocks, THREADS, 0, e->stream>>>(plan, keys, (u64 *) items->out_values, list);
+	else
+		groups_sort_kernel<<<blocks, THREADS, 0, e->stream>>>(plan, keys, (u32 *) items->out_values, list);
+	return gs_cuda_status(cudaGetLastError());
+}

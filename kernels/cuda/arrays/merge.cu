@@ -1,0 +1,64 @@
+/*
+ * merge.cu: gs_merge_sort and gs_merge_runs: passes, temporary memory, launches.  The kernels are in merge.cuh.
+ */
+#include "merge_run.cuh"
+
+gs_merge_kernels gs_merge_kernels4(bool places);
+gs_merge_kernels gs_merge_kernels8(bool places);
+gs_merge_kernels gs_merge_kernels16(bool places);
+gs_merge_kernels gs_merge_kernels24(bool places);
+gs_merge_kernels gs_merge_kernels32(bool places);
+
+static gs_merge_kernels
+kernels_for(size_t key, bool places)
+{
+	switch (key)
+	{
+		case 4:
+			return gs_merge_kernels4(places);
+		case 8:
+			return gs_merge_kernels8(places);
+		case 16:
+			return gs_merge_kernels16(places);
+		case 24:
+			return gs_merge_kernels24(places);
+		default:
+			return gs_merge_kernels32(places);
+	}
+}
+
+static gs_merge_kernels
+choose(const gs_engine *engine, size_t key, size_t value_width)
+{
+	const gs_cuda_engine *e = (const gs_cuda_engine *) engine;
+	gs_merge_kernels k = kernels_for(key, value_width > 0);
+
+	k.shape = gs_merge_shape_of(*e->tuning, (int) key);
+	return k;
+}
+
+size_t
+gs_cuda_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n)
+{
+	return gs_merge_sort_temp(choose(engine, key_bytes, value_width), key_bytes, value_width, n);
+}
+
+gs_status
+gs_cuda_merge_sort(gs_engine *engine, const gs_sort_items *items, void *temp)
+{
+	return gs_merge_sort_with((gs_cuda_engine *) engine, choose(engine, items->key_bytes, items->value_width), items,
+							  temp);
+}
+
+size_t
+gs_cuda_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n, uint64_t runs)
+{
+	return gs_merge_runs_temp(choose(engine, key_bytes, value_width), key_bytes, value_width, n, runs);
+}
+
+gs_status
+gs_cuda_merge_runs(gs_engine *engine, const gs_sort_items *items, const uint64_t *starts, uint64_t runs, void *temp)
+{
+	return gs_merge_runs_with((gs_cuda_engine *) engine, choose(engine, items->key_bytes, items->value_width), items,
+							  starts, runs, temp);
+}

@@ -1,0 +1,555 @@
+/*
+ * merge.cuh: merge sort by comparison, and the merge of sorted runs.
+ *
+ * Tiles are sorted in shared memory: a thread sorts its items in registers (merge exchange), then runs of threads are
+ * merged, twice as many in each level.  A pass then merges up to 8 neighbouring runs into one.  Where each run is cut
+ * for each output tile is found beforehand, by as many lanes as there are runs; a block loads its tile's pieces of all
+ * runs and merges them two by two, in shared memory, level by level.  Within a level each thread finds by merge path
+ * where its items come from and merges them serially.
+ *
+ * What moves from level to level is the first word of a key and the item's place; further words are looked at where
+ * first words are equal, and they and the values are fetched through the place once, when the tile is written.  Equal
+ * keys keep their order.
+ *
+ * Bytes per item: key and value read and written once for the tiles and once per pass; a pass of 8 runs replaces three
+ * of two.  Source: moderngpu (merge path, block sort); the cuts: Varman, Scheufler, Iyer, Ricard, Merging multiple
+ * lists on hierarchical-memory multiprocessors, 1991; the network: Knuth 5.2.2 M.
+ */
+#ifndef GS_CUDA_ARRAYS_MERGE_CUH
+#define GS_CUDA_ARRAYS_MERGE_CUH
+
+#include "merge_tile.cuh"
+
+/* ---------------------------------------------------------------- input that is in order */
+
+__device__ __forceinline__ bool
+merge_in_order(const gs_merge_args &a)
+{
+	return a.seen != NULL && *a.seen != (GS_MERGE_FALL | GS_MERGE_RISE);
+}
+
+/* Looks at neighbours until both a rise and a fall have been seen. */
+template <int KEY>
+__global__ void __launch_bounds__(256) merge_check_order(const gs_merge_args a)
+{
+	for (u64 begin = blockIdx.x * (u64) 2048 + 1; begin < a.n; begin += gridDim.x * (u64) 2048)
+	{
+		u32 before = *(volatile u32 *) a.seen;
+		bool fall = false, rise = false;
+
+#pragma unroll
+		for (int k = 0; k < 8; k++)
+		{
+			u64 i = begin + k * 256 + threadIdx.x;
+			whole_key<KEY> x, y;
+
+			if (i < a.n)
+			{
+				x.load(a.keys, i - 1);
+				y.load(a.keys, i);
+				(y.less(x) ? fall : rise) = true;
+			}
+		}
+
+		u32 mine =
+			(__any_sync(GS_ALL_LANES, fall) ? GS_MERGE_FALL : 0) | (__any_sync(GS_ALL_LANES, rise) ? GS_MERGE_RISE : 0);
+
+		if (lane_id() == 0 && (mine & ~before) != 0)
+			atomicOr(a.seen, mine);
+		if (before == (GS_MERGE_FALL | GS_MERGE_RISE))
+			return;
+	}
+}
+
+/* Copies input that is in order, turns input around that falls everywhere. */
+template <int KEY>
+__global__ void __launch_bounds__(256) merge_move(const gs_merge_args a)
+{
+	typedef typename merge_key<KEY>::first_word F;
+	constexpr u32 WORDS = merge_key<KEY>::REST + 1;
+	bool turn = a.seen != NULL && *a.seen == GS_MERGE_FALL;
+	u64 step = gridDim.x * (u64) 256;
+
+	if (a.seen != NULL && !merge_in_order(a))
+		return;
+	for (u64 e = blockIdx.x * (u64) 256 + threadIdx.x; e < a.n * WORDS; e += step)
+		((F *) a.out_keys)[e] = ((const F *) a.keys)[turn ? (a.n - 1 - e / WORDS) * WORDS + e % WORDS : e];
+	for (u64 i = blockIdx.x * (u64) 256 + threadIdx.x; i < a.n && a.value_width > 0; i += step)
+	{
+		u64 from = turn ? a.n - 1 - i : i;
+
+		if (a.value_width == 8)
+			((u64 *) a.out_values)[i] = ((const u64 *) a.values)[from];
+		else
+			((u32 *) a.out_values)[i] = a.values != NULL ? ((const u32 *) a.values)[from] : (u32) from;
+	}
+}
+
+/* ---------------------------------------------------------------- tiles, sorted */
+
+template <int KEY, bool PLACES>
+__global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks)
+merge_blocks(const gs_merge_args a)
+{
+	constexpr int THREADS = gs_merge_here<KEY>::threads, ITEMS = gs_merge_here<KEY>::items;
+	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
+	typedef typename tile::F F;
+	static_assert((THREADS & (THREADS - 1)) == 0, "levels double");
+	extern __shared__ __align__(128) u8 shared[];
+	const u32 thread = threadIdx.x, own = thread * ITEMS;
+	const u64 begin = blockIdx.x * (u64) tile::CAP;
+	const u32 n = a.n - begin < (u64) tile::CAP ? (u32) (a.n - begin) : (u32) tile::CAP;
+	F key[ITEMS];
+	u32 place[ITEMS];
+	tile t(shared, a.value_width);
+
+	if (merge_in_order(a))
+		return;
+
+	/* 1. load; what is missing in the last tile is greater than everything, and comes later */
+	t.load_keys(a, begin, n, 0);
+	copy_commit();
+	if constexpr (PLACES)
+		t.load_values(a, begin, n, 0);
+	copy_commit();
+	for (u32 i = n + thread; i < tile::CAP; i += THREADS)
+	{
+		t.first[i] = (F) ~(F) 0;
+		for (int w = 0; w < tile::REST; w++)
+			t.rest[(size_t) i * tile::REST + w] = ~0ull;
+	}
+	copy_wait<1>();
+	__syncthreads();
+
+	/* 2. into registers; is it in order? */
+	bool ordered = true;
+
+#pragma unroll
+	for (int j = 0; j < ITEMS; j++)
+	{
+		key[j] = t.first[own + j];
+		place[j] = own + j;
+		if (j > 0)
+			ordered &= !t.template less<true>(key[j], own + j, key[j - 1], own + j - 1);
+	}
+	if (own + ITEMS < tile::CAP)
+		ordered &= !t.template less<true>(t.first[own + ITEMS], own + ITEMS, key[ITEMS - 1], own + ITEMS - 1);
+	if (__syncthreads_and(ordered))
+		t.store(key, place);
+	else
+	{
+		/* 3. sort in registers, by first words and arrival; where these tie, by insertion */
+		sort_registers<F, PLACES>(key, place, std::make_index_sequence<merge_network<ITEMS>().size>());
+		t.store(key, place);
+		if constexpr (tile::REST > 0)
+		{
+			bool ties = false;
+
+#pragma unroll
+			for (int j = 1; j < ITEMS; j++)
+				ties |= key[j] == key[j - 1];
+			for (u32 i = own + 1; ties && i < own + ITEMS; i++)
+			{
+				F f = t.first[i];
+				u32 p = t.place[i], to = i;
+
+				while (to > own && t.first[to - 1] == f && t.rest_less(p, t.place[to - 1]))
+				{
+					t.place[to] = t.place[to - 1];
+					to--;
+				}
+				t.place[to] = (u16) p;
+			}
+		}
+		__syncthreads();
+
+		/* 4. merge runs of threads */
+		for (u32 width = 1; width < THREADS; width *= 2)
+		{
+			u32 run = (thread & ~(2 * width - 1)) * ITEMS, half = width * ITEMS;
+
+			t.template merge<false>(run, half, run + half, half, own - run, key, place);
+			__syncthreads();
+			t.store(key, place);
+			__syncthreads();
+		}
+	}
+
+	/* 5. out */
+	copy_wait<0>();
+	__syncthreads();
+	t.write(a, begin, n);
+}
+
+/* ---------------------------------------------------------------- runs, merged */
+
+__device__ __forceinline__ u64
+run_start(const gs_merge_args &a, u64 run)
+{
+	u64 at = a.starts != NULL ? run * a.step : run * a.length;
+
+	if (a.starts != NULL)
+		return a.starts[at < a.runs ? at : a.runs];
+	return at < a.n ? at : a.n;
+}
+
+/* With starts, group g has one tile more than it needs at most, so that where its tiles begin needs no table. */
+__device__ __forceinline__ u64
+first_tile(const gs_merge_args &a, u64 group)
+{
+	return run_start(a, group * a.ways) / a.tile + group;
+}
+
+/* Which items a tile is: of which group, and which of its output. */
+struct merge_range
+{
+	u64 group, begin, end; /* counted from the group's first item */
+
+	__device__ __forceinline__
+	merge_range(const gs_merge_args &a, u64 t)
+	{
+		u64 at, of, size;
+
+		if (a.starts != NULL)
+		{
+			u64 hi = a.groups;
+
+			group = 0;
+			while (hi - group > 1)
+			{
+				u64 middle = (group + hi) / 2;
+
+				if (first_tile(a, middle) <= t)
+					group = middle;
+				else
+					hi = middle;
+			}
+			at = t - first_tile(a, group);
+			of = first_tile(a, group + 1) - first_tile(a, group);
+		}
+		else
+		{
+			group = t / a.per_group;
+			at = t % a.per_group;
+			of = a.per_group;
+		}
+		size = run_start(a, (group + 1) * a.ways) - run_start(a, group * a.ways);
+		begin = size * at / of;
+		end = size * (at + 1) / of;
+	}
+};
+
+/*
+ * The least (or greatest) candidate among neighbouring lanes, one for each run; by key, then run.  NONE: no lane has
+ * one.
+ */
+#define GS_MERGE_NONE 0xffffffffu
+
+template <int KEY>
+__device__ __forceinline__ void
+extreme(whole_key<KEY> &key, u32 &run, u32 ways, bool greatest)
+{
+	for (u32 d = 1; d < ways; d *= 2)
+	{
+		whole_key<KEY> y = key;
+		u32 other = __shfl_xor_sync(GS_ALL_LANES, run, d);
+		bool less;
+
+#pragma unroll
+		for (int k = 0; k < whole_key<KEY>::WORDS; k++)
+			y.w[k] = shuffle_xor(key.w[k], d);
+		less = y.less(key) || (!key.less(y) && other < run);
+		if (other != GS_MERGE_NONE && (run == GS_MERGE_NONE || less != greatest))
+		{
+			key = y;
+			run = other;
+		}
+	}
+}
+
+/*
+ * Where each run is cut for each tile: the tile's first item is number d of the group, and so many items of each run
+ * come before
+ * it.  A lane for each run, of which it takes every s-th item as a sample, s halving from round to round; kept true:
+ * of all samples of all runs the d / s least lie left of the cuts.  A new sample goes left if it is less than the
+ * greatest on the left; then samples change sides, one by one, until the number is right.
+ */
+template <int KEY>
+__global__ void __launch_bounds__(256) merge_cuts(const gs_merge_args a)
+{
+	const u64 t = (blockIdx.x * (u64) 256 + threadIdx.x) / a.ways;
+	const u32 run = threadIdx.x % a.ways;
+	const u8 *keys = a.keys;
+	u64 length = 0, d = 0, c = 0; /* c: samples on the left */
+	whole_key<KEY> left = {}, right = {};
+	bool has_left = false, has_right = false;
+
+	if (merge_in_order(a))
+		return;
+	if (t < a.tiles)
+	{
+		merge_range r(a, t);
+		u64 begin = run_start(a, r.group * a.ways + run);
+
+		d = r.begin;
+		length = run_start(a, r.group * a.ways + run + 1) - begin;
+		keys += begin * KEY;
+	}
+	for (u32 round = a.rounds; round-- > 0;)
+	{
+		u64 s = 1ull << round, at = (2 * c + 1) * s - 1, sum;
+		whole_key<KEY> middle = {}, most = left;
+		bool has_middle = at < length;
+		u32 who = has_left ? run : GS_MERGE_NONE;
+
+		if (has_middle)
+			middle.load(keys, at);
+		extreme(most, who, a.ways, true);
+		c *= 2;
+		if (has_middle && who != GS_MERGE_NONE && (middle.less(most) || (!most.less(middle) && run < who)))
+		{
+			c++;
+			left = middle;
+			has_left = true;
+		}
+		else
+		{
+			right = middle;
+			has_right = has_middle;
+		}
+		sum = c;
+		for (u32 l = 1; l < a.ways; l *= 2)
+			sum += shuffle_xor(sum, l);
+
+		i64 missing = (i64) ((d >> round) - sum);
+
+		while (__any_sync(GS_ALL_LANES, missing != 0))
+		{
+			whole_key<KEY> best = missing > 0 ? right : left;
+
+			who = (missing > 0 ? has_right : has_left) ? run : GS_MERGE_NONE;
+			extreme(best, who, a.ways, missing < 0);
+			if (who == GS_MERGE_NONE)
+				missing = 0;
+			if (missing > 0)
+			{
+				if (who == run)
+				{
+					c++;
+					left = right;
+					has_left = true;
+					at = (c + 1) * s - 1;
+					has_right = at < length;
+					if (has_right)
+						right.load(keys, at);
+				}
+				missing--;
+			}
+			else if (missing < 0)
+			{
+				if (who == run)
+				{
+					c--;
+					right = left;
+					has_right = true;
+					has_left = c > 0;
+					if (has_left)
+						left.load(keys, c * s - 1);
+				}
+				missing++;
+			}
+		}
+	}
+	if (t < a.tiles)
+		a.cuts[t * a.ways + run] = (u32) c;
+}
+
+/* The pieces of runs that make up a tile. */
+struct merge_pieces
+{
+	u64 from[GS_MERGE_WAYS];	   /* where each begins in the input */
+	u32 before[GS_MERGE_WAYS + 1]; /* items of those before it */
+	u32 slot[GS_MERGE_WAYS + 1];   /* where it is loaded to: pairs of them begin where a thread's slots do */
+	u64 to;						   /* where the tile begins in the output */
+};
+
+/* Lane r of the first warp finds the r-th piece. */
+template <int ITEMS>
+__device__ __forceinline__ void
+find_pieces(const gs_merge_args &a, u64 t, merge_pieces *p)
+{
+	const u32 r = threadIdx.x;
+	const merge_range range(a, t);
+	const u64 size = run_start(a, (range.group + 1) * a.ways) - run_start(a, range.group * a.ways);
+	u64 from = 0;
+	u32 count = 0, upto, left, pair, room;
+
+	if (r < a.ways)
+	{
+		u64 begin = run_start(a, range.group * a.ways + r), end = run_start(a, range.group * a.ways + r + 1);
+
+		from = begin + a.cuts[t * a.ways + r];
+		if (range.end < size)
+			end = begin + a.cuts[(t + 1) * a.ways + r];
+		count = (u32) (end - from);
+	}
+	upto = count;
+	left = __shfl_xor_sync(GS_ALL_LANES, count, 1);
+	pair = count + left;
+	pair = (pair + ITEMS - 1) / ITEMS * ITEMS;
+	room = r % 2 == 0 ? pair : 0;
+	for (u32 d = 1; d < 32; d *= 2)
+	{
+		u32 x = __shfl_up_sync(GS_ALL_LANES, upto, d), y = __shfl_up_sync(GS_ALL_LANES, room, d);
+
+		if (r >= d)
+		{
+			upto += x;
+			room += y;
+		}
+	}
+	if (r < a.ways)
+	{
+		p->from[r] = from;
+		p->before[r] = upto - count;
+		p->slot[r] = room - pair + (r % 2 == 0 ? 0 : left);
+	}
+	if (r == a.ways - 1)
+	{
+		p->before[a.ways] = upto;
+		p->slot[a.ways] = room;
+	}
+	if (r == 0)
+		p->to = run_start(a, range.group * a.ways) + range.begin;
+}
+
+/* Copies a tile whose pieces follow each other in order. */
+template <int KEY, int THREADS>
+__device__ __forceinline__ void
+copy_pieces(const gs_merge_args &a, const merge_pieces &p)
+{
+	typedef typename merge_key<KEY>::first_word F;
+	constexpr u32 WORDS = merge_key<KEY>::REST + 1;
+
+	for (u32 r = 0; r < a.ways; r++)
+	{
+		u32 count = p.before[r + 1] - p.before[r];
+		u64 to = p.to + p.before[r], from = p.from[r];
+
+		for (u32 e = threadIdx.x; e < count * WORDS; e += THREADS)
+			((F *) a.out_keys)[to * WORDS + e] = ((const F *) a.keys)[from * WORDS + e];
+		for (u32 i = threadIdx.x; i < count && a.value_width > 0; i += THREADS)
+			if (a.value_width == 8)
+				((u64 *) a.out_values)[to + i] = ((const u64 *) a.values)[from + i];
+			else
+				((u32 *) a.out_values)[to + i] =
+					a.values != NULL ? ((const u32 *) a.values)[from + i] : (u32) (from + i);
+	}
+}
+
+template <int KEY, bool PLACES>
+__global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks)
+merge_runs(const gs_merge_args a)
+{
+	constexpr int THREADS = gs_merge_here<KEY>::threads, ITEMS = gs_merge_here<KEY>::items;
+	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
+	typedef typename tile::F F;
+	extern __shared__ __align__(128) u8 shared[];
+	__shared__ merge_pieces p;
+	const u32 thread = threadIdx.x, own = thread * ITEMS;
+	F key[ITEMS];
+	u32 place[ITEMS];
+	tile t(shared, a.value_width);
+
+	if (merge_in_order(a))
+		return;
+
+	/* 1. load the pieces */
+	if (thread < 32)
+		find_pieces<ITEMS>(a, blockIdx.x, &p);
+	__syncthreads();
+	for (u32 r = 0; r < a.ways; r++)
+		t.load_keys(a, p.from[r], p.before[r + 1] - p.before[r], p.slot[r]);
+	copy_commit();
+	if constexpr (PLACES)
+		for (u32 r = 0; r < a.ways; r++)
+			t.load_values(a, p.from[r], p.before[r + 1] - p.before[r], p.slot[r]);
+	copy_commit();
+	copy_wait<1>();
+	__syncthreads();
+
+	/* 2. do they follow each other in order?  Each but the last is compared with the next that is not empty. */
+	bool ordered = true;
+
+	if (thread < a.ways && p.before[thread + 1] > p.before[thread])
+	{
+		u32 r = thread + 1, last = p.slot[thread] + p.before[thread + 1] - p.before[thread] - 1;
+
+		while (r < a.ways && p.before[r + 1] == p.before[r])
+			r++;
+		if (r < a.ways)
+			ordered = !t.template less<true>(t.first[p.slot[r]], p.slot[r], t.first[last], last);
+	}
+	if (__syncthreads_and(ordered))
+	{
+		copy_pieces<KEY, THREADS>(a, p);
+		copy_wait<0>();
+		return;
+	}
+
+	/* 3. merge them two by two; the thread's slots are part of the pair of runs from run on */
+	u32 run = 0;
+
+	for (u32 r = 2; r < a.ways; r += 2)
+		if (own >= p.slot[r])
+			run = r;
+	for (u32 width = 1; width < a.ways; width *= 2)
+	{
+		u32 x = run & ~(2 * width - 1), y = x + width;
+		u32 na = p.before[y] - p.before[x], nb = p.before[y + width] - p.before[y], o = own - p.slot[x];
+
+		if (o < na + nb)
+		{
+			if (width == 1)
+				t.template merge<true>(p.slot[x], na, p.slot[y], nb, o, key, place);
+			else
+				t.template merge<false>(p.slot[x], na, p.slot[y], nb, o, key, place);
+		}
+		__syncthreads();
+		if (o < na + nb)
+			t.store(key, place);
+		__syncthreads();
+	}
+
+	/* 4. out */
+	copy_wait<0>();
+	__syncthreads();
+	t.write(a, p.to, p.before[a.ways]);
+}
+
+/* ---------------------------------------------------------------- what a launcher needs to know */
+
+struct gs_merge_kernels
+{
+	void (*look)(const gs_merge_args);
+	void (*move)(const gs_merge_args);
+	void (*blocks)(const gs_merge_args);
+	void (*cuts)(const gs_merge_args);
+	void (*runs)(const gs_merge_args);
+	gs_merge_shape shape;
+};
+
+/* The kernels for keys of so many bytes.  PLACES: see merge_tile. */
+template <int KEY>
+gs_merge_kernels
+gs_merge_kernels_of(bool places)
+{
+	if constexpr (KEY <= 8)
+		if (!places)
+			return {merge_check_order<KEY>, merge_move<KEY>,		 merge_blocks<KEY, false>,
+					merge_cuts<KEY>, merge_runs<KEY, false>, {}};
+	return {merge_check_order<KEY>, merge_move<KEY>,	   merge_blocks<KEY, true>,
+			merge_cuts<KEY>,		merge_runs<KEY, true>, {}};
+}
+
+#endif

@@ -1,0 +1,307 @@
+/*
+ * split.cu: k-way split by a label of one byte.
+ *
+ * k selections at once, as one composite scan: a tile's state is k counts, and one look-back, with a thread for each
+ * label, finds the places of all of them.  The groups' begins come from a histogram of the labels beforehand.
+ *
+ * A tile of 4096 items (2048 where shared memory is scarce): each warp takes 512 consecutive ones, 32 at a time; lanes
+ * with equal labels find each other by ballots over the label's bits, one of them counts for all.  Items are sorted by
+ * label in shared memory, so that each group's part goes out side by side.
+ *
+ * Bytes per item: two reads of the label, one read and one write of the item.
+ * Source: the multi-scan of Merrill and Grimshaw, 4.3; look-back as in lookback.cuh, one word per tile and label.
+ */
+#include "../base/compact.cuh"
+#include "../scan/scan_ops.cuh"
+
+#define THREADS 256
+#define WARPS	(THREADS / 32)
+
+/* Items of a thread: 16, or 8 where a tile of so many and the counters of labels would not fit. */
+constexpr u32
+items_of(const gs_tuning &t, size_t width)
+{
+	return THREADS * 16 * (width + 1) + 12288 <= (size_t) t.shared << 10 ? 16 : 8;
+}
+
+template <class T> struct items_here
+{
+	static constexpr u32 value = items_of(GS_TUNED, sizeof(T));
+};
+
+struct split_args
+{
+	gs_sweep sweep;
+	const void *in;
+	const u8 *labels;
+	u64 n;
+	u32 k, bits;
+	void *out;
+	u64 *starts;
+	u64 *words; /* k per tile */
+};
+
+static __global__ void __launch_bounds__(THREADS) histogram_kernel(const u8 *labels, u64 n, u32 k, u64 *counts)
+{
+	__shared__ u32 local[WARPS][256];
+
+	for (u32 i = threadIdx.x; i < WARPS * 256; i += THREADS)
+		(&local[0][0])[i] = 0;
+	__syncthreads();
+	for (u64 i = blockIdx.x * (u64) THREADS + threadIdx.x; i < n; i += gridDim.x * (u64) THREADS)
+		atomicAdd(&local[threadIdx.x / 32][labels[i]], 1);
+	__syncthreads();
+
+	u64 sum = 0;
+
+	for (u32 w = 0; w < WARPS; w++)
+		sum += local[w][threadIdx.x];
+	if (threadIdx.x < k && sum)
+		atomicAdd((unsigned long long *) &counts[threadIdx.x], (unsigned long long) sum);
+}
+
+static __global__ void
+starts_kernel(const u64 *counts, u32 k, u64 *starts)
+{
+	u64 sum = 0;
+
+	for (u32 g = 0; g < k; g++)
+	{
+		starts[g] = sum;
+		sum += counts[g];
+	}
+	starts[k] = sum;
+}
+
+/*
+ * Returns the sum of a published count over the tiles before, and publishes the total.  word: the tile's own; stride:
+ * words of a tile.  Two predecessors are read at a time.  recount(t) is the fallback: tile t's count from the input.
+ */
+template <class RECOUNT>
+static __device__ __forceinline__ u64
+look_back_word(u64 *word, u32 stride, u32 tile, u64 count, const gs_sweep &sweep, RECOUNT recount)
+{
+	const u64 partial = status_word<u64>(GS_PARTIAL, 0), total = status_word<u64>(GS_TOTAL, 0);
+	const u64 *at = word - stride; /* of the youngest tile not yet added */
+	u32 left = tile;				/* tiles up to there */
+	u64 sum = 0;
+	long long waiting = 0;
+
+	while (left > 0)
+	{
+		u64 young = load_relaxed(at), old = left > 1 ? load_relaxed(at - stride) : 0;
+
+		if (young < partial)
+		{
+			if (waiting == 0)
+				waiting = clock64();
+			if (sweep.patience == 0 || (u64) (clock64() - waiting) < sweep.patience)
+				continue;
+
+			/* nobody has heard of that tile for long */
+			sum += recount(left - 1);
+			if (threadIdx.x == 0)
+				atomicAdd(&sweep.watch->fallbacks, 1);
+			waiting = 0;
+			at -= stride, left--;
+			continue;
+		}
+		waiting = 0;
+		sum += young & (partial - 1);
+		at -= stride, left--;
+		if (young >= total)
+			break;
+		if (old >= partial)
+		{
+			sum += old & (partial - 1);
+			at -= stride, left--;
+			if (old >= total)
+				break;
+		}
+	}
+	if (tile > 0)
+		store_relaxed(word, total | (sum + count));
+	return sum;
+}
+
+template <class T>
+static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_constant__ split_args a)
+{
+	constexpr u32 ITEMS = items_here<T>::value, TILE = THREADS * ITEMS;
+	extern __shared__ __align__(128) u8 shared[];
+	T *const packed = (T *) shared;
+	u8 *const label_of = shared + TILE * sizeof(T);
+	__shared__ u32 counts[WARPS][256]; /* then: where in the tile the warp's items of a label begin */
+	__shared__ u32 totals[WARPS], tile_;
+	/* where in the output the tile's items of a label would begin if the tile had only those */
+	__shared__ u64 place[256];
+	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
+
+	for (u32 i = thread; i < WARPS * 256; i += THREADS)
+		(&counts[0][0])[i] = 0;
+	if (thread == 0)
+		tile_ = atomicAdd(a.sweep.ticket, 1);
+	__syncthreads();
+
+	const u32 tile = tile_;
+	const u64 first = (u64) tile * TILE;
+	u32 label[ITEMS], rank[ITEMS];
+	T x[ITEMS];
+
+	/* 1. count by label; an item's rank among its warp's of the same label */
+#pragma unroll
+	for (u32 j = 0; j < ITEMS; j++)
+	{
+		u64 i = first + warp * (32 * ITEMS) + j * 32 + lane;
+
+		label[j] = 256;
+		if (i < a.n)
+		{
+			label[j] = a.labels[i];
+			x[j] = ((const T *) a.in)[i];
+		}
+		if (label[j] >= a.k)
+			label[j] = 256;
+	}
+#pragma unroll
+	for (u32 j = 0; j < ITEMS; j++)
+	{
+		u32 same = __ballot_sync(GS_ALL_LANES, label[j] < 256);
+
+		for (u32 b = 0; b < a.bits; b++)
+		{
+			u32 ones = __ballot_sync(GS_ALL_LANES, label[j] >> b & 1);
+
+			same &= label[j] >> b & 1 ? ones : ~ones;
+		}
+		rank[j] = 0;
+		if (label[j] < 256)
+			rank[j] = counts[warp][label[j]] + __popc(same & lanes_below());
+		__syncwarp();
+		if (label[j] < 256 && (same & lanes_below()) == 0)
+			counts[warp][label[j]] += __popc(same);
+		__syncwarp();
+	}
+	__syncthreads();
+
+	/* 2. a thread for each label: sums over warps, publication, and its begin in the tile */
+	u32 count = 0, total;
+
+	for (u32 w = 0; w < WARPS; w++)
+	{
+		u32 c = counts[w][thread];
+
+		counts[w][thread] = count;
+		count += c;
+	}
+	u64 *const word = a.words + (u64) tile * a.k + thread;
+
+	if (thread < a.k)
+		publish_word<u64>(word, tile, count);
+
+	u32 begin = warp_exclusive(count, total);
+
+	if (lane == 0)
+		totals[warp] = total;
+	__syncthreads();
+	begin += warps_exclusive<WARPS>(totals, warp, total);
+	for (u32 w = 0; w < WARPS; w++)
+		counts[w][thread] += begin;
+	__syncthreads();
+
+	/* 3. sort in shared memory */
+#pragma unroll
+	for (u32 j = 0; j < ITEMS; j++)
+		if (label[j] < 256)
+		{
+			u32 at = counts[warp][label[j]] + rank[j];
+
+			packed[at] = x[j];
+			label_of[at] = (u8) label[j];
+		}
+
+	/* 4. look back, all labels at once */
+	if (thread < a.k)
+	{
+		u64 before = look_back_word(word, a.k, tile, count, a.sweep, [&](u32 t) {
+			u64 n = 0;
+
+			for (u64 i = (u64) t * TILE; i < (u64) t * TILE + TILE; i++)
+				n += a.labels[i] == thread;
+			return n;
+		});
+
+		place[thread] = a.starts[thread] + before - begin;
+	}
+	__syncthreads();
+
+	/* 5. out */
+	for (u32 i = thread; i < total; i += THREADS)
+		((T *) a.out)[place[label_of[i]] + i] = packed[i];
+}
+
+template <class T>
+static gs_status
+run(gs_cuda_engine *e, split_args &a)
+{
+	size_t shared = THREADS * items_of(*e->tuning, sizeof(T)) * (sizeof(T) + 1);
+	void *list[] = {&a};
+	gs_status status = gs_cuda_status(
+		cudaFuncSetAttribute(split_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared));
+
+	if (status != GS_OK)
+		return status;
+	return gs_cuda_status(
+		cudaLaunchKernel((const void *) split_kernel<T>, dim3(a.sweep.tiles), dim3(THREADS), list, shared, e->stream));
+}
+
+gs_status
+gs_cuda_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels, uint64_t n, uint32_t k, void *out,
+			  uint64_t *starts, void *temp)
+{
+	gs_cuda_engine *e = (gs_cuda_engine *) engine;
+	u64 tile = THREADS * items_of(*e->tuning, gs_type_width(type)), tiles = (n + tile - 1) / tile,
+		*counts = (u64 *) ((u8 *) temp + GS_TEMP_HEAD);
+	u32 blocks = 8 * e->properties.multiProcessorCount;
+	split_args a = {};
+	gs_status status;
+
+	if (tiles > 0x7fffffff)
+		return GS_TOO_BIG;
+	cudaSetDevice(e->device);
+	a.sweep.ticket = (u32 *) temp;
+	a.sweep.watch = e->watch;
+	a.sweep.tiles = (u32) tiles;
+	a.sweep.patience = e->patience;
+	a.in = in;
+	a.labels = labels;
+	a.n = n;
+	a.k = k;
+	while (1u << a.bits < k)
+		a.bits++;
+	a.out = out;
+	a.starts = starts;
+	a.words = counts + 256;
+	status = gs_cuda_status(
+		cudaMemsetAsync(temp, 0, GS_TEMP_HEAD + (256 + tiles * k) * sizeof(u64), e->stream));
+	if (status != GS_OK)
+		return status;
+	histogram_kernel<<<blocks < tiles ? blocks : (u32) tiles, THREADS, 0, e->stream>>>(labels, n, k, counts);
+	starts_kernel<<<1, 1, 0, e->stream>>>(counts, k, starts);
+	status = gs_cuda_status(cudaGetLastError());
+	if (status != GS_OK)
+		return status;
+	switch (gs_type_width(type))
+	{
+		case 1:
+			return run<u8>(e, a);
+		case 2:
+			return run<u16>(e, a);
+		case 4:
+			return run<u32>(e, a);
+		case 8:
+			return run<u64>(e, a);
+		default:
+			return run<u128>(e, a);
+	}
+}

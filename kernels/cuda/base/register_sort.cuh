@@ -1,0 +1,87 @@
+/*
+ * register_sort.cuh: a thread's words put in order in its registers, by odd-even transpositions: for words that nearly
+ * are (order/buckets.cuh, arrays/bucket_sort.cu).
+ *
+ * Words of 64 bits are numbers below that of the greatest finite double, GS_WINDOW_LAST: their order is then that of
+ * the same bits as doubles.  Where the device has a unit for those, comparing them takes one instruction, on another
+ * unit than all the rest.
+ */
+#ifndef GS_CUDA_BASE_REGISTER_SORT_CUH
+#define GS_CUDA_BASE_REGISTER_SORT_CUH
+
+#include "device.cuh"
+
+#include <type_traits>
+#include <utility>
+
+#define GS_WINDOW_LAST 0x7fefffffffffffff
+
+/*
+ * The least and the greatest: two instructions, which the compiler must not make of comparisons that are there for
+ * something else.
+ */
+__device__ __forceinline__ void
+exchange(u32 &a, u32 &b, bool &moved)
+{
+	u32 low, high;
+
+	moved |= a > b;
+	asm("min.u32 %0, %2, %3; max.u32 %1, %2, %3;" : "=&r"(low), "=r"(high) : "r"(a), "r"(b));
+	a = low;
+	b = high;
+}
+
+/* Puts two words in order; moved becomes 1 if they were not. */
+__device__ __forceinline__ void
+exchange(u64 &a, u64 &b, u32 &moved)
+{
+	u64 low, high;
+
+#if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
+	asm("{ .reg .pred p; .reg .f64 s, t; mov.b64 s, %3; mov.b64 t, %4; setp.lt.f64 p, t, s;"
+		" selp.b64 %0, %4, %3, p; selp.b64 %1, %3, %4, p; @p mov.u32 %2, 1; }"
+		: "=&l"(low), "=&l"(high), "+r"(moved)
+		: "l"(a), "l"(b));
+#else
+	asm("{ .reg .pred p; setp.lt.u64 p, %4, %3; selp.b64 %0, %4, %3, p; selp.b64 %1, %3, %4, p; @p mov.u32 %2, 1; }"
+		: "=&l"(low), "=&l"(high), "+r"(moved)
+		: "l"(a), "l"(b));
+#endif
+	a = low;
+	b = high;
+}
+
+/* What tells whether words of some kind were moved. */
+template <class W>
+using moved_of = std::conditional_t<sizeof(W) == 8, u32, bool>;
+
+template <class W, int N, size_t... I>
+__device__ __forceinline__ bool
+transpose(W (&x)[N], std::index_sequence<I...>)
+{
+	moved_of<W> ignored = 0, moved = 0;
+
+	(exchange(x[2 * I], x[2 * I + 1], ignored), ...);
+	((I > 0 ? exchange(x[I > 0 ? 2 * I - 1 : 0], x[2 * I], moved) : (void) 0), ...);
+	return moved != 0;
+}
+
+/* Both phases of an odd-even transposition; returns whether anything moved in the second: if not, all are in order. */
+template <class W, int N>
+__device__ __forceinline__ bool
+transpose(W (&x)[N])
+{
+	static_assert(N % 2 == 0, "pairs");
+	return transpose(x, std::make_index_sequence<N / 2>());
+}
+
+/* Puts a thread's words in order, by the lanes of a mask together. */
+template <class W, int N>
+__device__ __forceinline__ void
+put_in_order(W (&x)[N], u32 lanes)
+{
+	while (__any_sync(lanes, transpose(x)))
+		;
+}
+
+#endif

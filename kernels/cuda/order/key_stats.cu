@@ -1,0 +1,460 @@
+/*
+ * key_stats.cu: one read of a column, to learn what its keys need: minimum, maximum, bits that vary, NULLs, whether it
+ * comes in order; and the counts of all digits, which passes would otherwise need a read of their own for.
+ *
+ * Digits must be cut before the range is known.  So every block takes the same sample of the column first and guesses
+ * the range's bits, one more where that costs no pass.  Or only the leading digits are counted, where those and buckets
+ * are enough (buckets.cu).  Nor is the minimum known that keys should be counted from: digits are those of the
+ * values modulo 2^bits.  Sorted by these, values of the next multiple of 2^bits come first though they are last: the
+ * order is turned by their number, which is counted too (or by that of the others, if those have the odd multiple). If
+ * the guess was too low, digits are counted once more; too high, within the same number of passes, it does no harm.
+ *
+ * Bytes per row: the column's width and a bit.  Four 16-byte loads in flight per thread; digits are counted by
+ * atomics without result in shared memory, in as many copies as there is room for: a block then has a multiprocessor to
+ * itself.
+ */
+#include "../radix/digit_counters.cuh"
+#include "key_stats.cuh"
+#include "order.cuh"
+
+#include <type_traits>
+
+#define STATS_THREADS 512
+#define COUNT_THREADS 1024 /* where digits are counted */
+#define STATS_SAMPLE	  4	   /* values per thread */
+#define STATS_DIGITS	  5	   /* at most so many are counted */
+
+struct stats_args
+{
+	const void *values;
+	const u64 *nulls;
+	u64 n;
+	u64 flip;
+	u32 floats;
+	u32 stride, offset; /* in elements: halves of 16-byte values */
+	gs_key_stats *stats;
+	u32 *counts; /* GS_PLACE for each digit, or NULL */
+	u32 most;	 /* bits of a digit at most */
+	u32 way;	 /* see gs_buckets_way */
+	u32 room;	 /* counters in shared memory */
+};
+
+template <class T>
+static __device__ __forceinline__ T
+in_order(T x, const stats_args &a)
+{
+	if constexpr (sizeof(T) >= 4)
+		if (a.floats)
+			x = float_order(x, true);
+	return x ^ (T) a.flip;
+}
+
+/* Digits as a block counts them. */
+struct stats_digits
+{
+	u32 at[STATS_DIGITS], mask[STATS_DIGITS];
+	u32 odd_at, odd; /* the bit above them, or 0 if there is none */
+	u32 digits, bits, copies;
+};
+
+/* The range's bits, guessed from a sample that is the same in all blocks. */
+template <class T>
+static __device__ void
+guess_digits(const stats_args &a, stats_digits &d)
+{
+	__shared__ u64 not_min, max, varying;
+	const T *values = (const T *) a.values;
+	const u64 step = a.n / (COUNT_THREADS * STATS_SAMPLE) + 1;
+	const T first = in_order(values[0], a);
+	u64 x[3] = {(T) ~first, first, 0};
+
+	if (threadIdx.x == 0)
+		not_min = max = varying = 0;
+	__syncthreads();
+#pragma unroll
+	for (u32 j = 0; j < STATS_SAMPLE; j++)
+	{
+		u64 i = (j * COUNT_THREADS + threadIdx.x) * step;
+		T k = i < a.n ? in_order(values[i], a) : first;
+
+		x[0] = (T) ~k > x[0] ? (T) ~k : x[0];
+		x[1] = k > x[1] ? k : x[1];
+		x[2] |= k ^ first;
+	}
+	for (int w = 16; w > 0; w /= 2)
+	{
+#pragma unroll
+		for (int i = 0; i < 3; i++)
+		{
+			u64 y = __shfl_xor_sync(GS_ALL_LANES, x[i], w);
+
+			x[i] = i < 2 ? (y > x[i] ? y : x[i]) : x[i] | y;
+		}
+	}
+	if (lane_id() == 0)
+	{
+		atomicMax((unsigned long long *) &not_min, (unsigned long long) x[0]);
+		atomicMax((unsigned long long *) &max, (unsigned long long) x[1]);
+		atomicOr((unsigned long long *) &varying, (unsigned long long) x[2]);
+	}
+	__syncthreads();
+	if (threadIdx.x == 0)
+	{
+		const u32 width = 8 * sizeof(T), shift = varying ? __ffsll(varying) - 1 : 0;
+		const u64 span = (max - (T) ~(T) not_min) >> shift;
+		u32 widths[GS_PLACES], wider[GS_PLACES], bits = span ? 64 - __clzll(span) : 1;
+		const u32 lead = gs_buckets_lead(bits, a.n, a.most, a.way);
+		u32 digits = gs_radix_digits(lead != 0 ? lead : bits, a.most, widths);
+
+		if (lead == 0 && shift + bits < width && gs_radix_digits(bits + 1, a.most, wider) == digits &&
+			(wider[0] <= GS_PLACE_BITS || widths[0] > GS_PLACE_BITS))
+			gs_radix_digits(++bits, a.most, widths);
+		if (digits > STATS_DIGITS)
+			digits = 0;
+		for (u32 p = 0, at = shift + (lead != 0 ? bits - lead : 0); p < digits; at += widths[p++])
+		{
+			d.at[p] = at;
+			d.mask[p] = (1u << widths[p]) - 1;
+		}
+		d.odd = shift + bits < width;
+		d.odd_at = d.odd ? shift + bits : 0;
+		d.digits = digits;
+		d.bits = widths[0];
+		d.copies = gs_counter_copies(digits << d.bits, a.room);
+		if (blockIdx.x == 0 && digits != 0)
+		{
+			a.stats->guess_shift = shift;
+			a.stats->guess_bits = bits;
+			a.stats->guess_lead = lead;
+		}
+	}
+	__syncthreads();
+}
+
+/*
+ * A whole column without NULLs, 16 bytes at a time.  Order is looked at only until a thread has seen both a rise and a
+ * fall, which takes a few vectors unless the column is in order.
+ */
+template <class T, bool COUNT>
+static __global__ void __launch_bounds__(COUNT ? COUNT_THREADS : STATS_THREADS, COUNT ? 1 : 2)
+key_stats_kernel(const __grid_constant__ stats_args a)
+{
+	constexpr u32 VECTOR = 16 / sizeof(T), THREADS = COUNT ? COUNT_THREADS : STATS_THREADS;
+	extern __shared__ u32 counter_memory[];
+	__shared__ stats_digits guess;
+	const T *values = (const T *) a.values;
+	const u64 stride = (u64) gridDim.x * THREADS, thread = blockIdx.x * (u64) THREADS + threadIdx.x;
+	const T first = in_order(values[0], a);
+	T min = first, max = first, varying = 0;
+	u32 seen = 0, odd = 0;
+
+	if (COUNT)
+		guess_digits<T>(a, guess);
+
+	/* here, not in guess: the compiler has to see that atomics on them are on shared memory */
+	const gs_digit_counters counters = {counter_memory, COUNT ? guess.digits : 0, COUNT ? guess.bits : 0,
+										COUNT ? guess.copies : 0};
+
+	if (COUNT)
+	{
+		counters.clear();
+		__syncthreads();
+	}
+	union quad
+	{
+		uint4 q;
+		T v[VECTOR];
+	};
+
+	/* the column, its digits counted; their number is known to the compiler */
+	auto stats = [&](auto number) {
+		constexpr u32 DIGITS = decltype(number)::value, BATCH = DIGITS > 4 ? 2 : 4; /* more registers there are not */
+		u32 at[DIGITS + 1], mask[DIGITS + 1], *mine[DIGITS + 1];
+		const u32 copies = counters.copies, odd_at = DIGITS ? guess.odd_at : 0, odd_mask = DIGITS ? guess.odd : 0;
+
+#pragma unroll
+		for (int p = 0; p < (int) DIGITS; p++)
+		{
+			at[p] = guess.at[p];
+			mask[p] = guess.mask[p];
+			mine[p] = counters.mine(p);
+		}
+
+		auto count = [&](T k) {
+#pragma unroll
+			for (int p = 0; p < (int) DIGITS; p++)
+				atomicAdd(mine[p] + ((u32) (k >> at[p]) & mask[p]) * copies, 1);
+			if (DIGITS > 0)
+				odd += (u32) (k >> odd_at) & odd_mask;
+		};
+		/* a vector's values, i is the first one's row */
+		auto add_vector = [&](quad &q, u64 i) {
+#pragma unroll
+			for (u32 v = 0; v < VECTOR; v++)
+				q.v[v] = in_order(q.v[v], a);
+			if constexpr (VECTOR == 2)
+			{
+				/* one comparison for minimum, maximum and order */
+				T x = q.v[0], y = q.v[1];
+				bool falls = y < x;
+				T lo = falls ? y : x, hi = falls ? x : y;
+
+				min = lo < min ? lo : min;
+				max = hi > max ? hi : max;
+				varying |= (x ^ first) | (y ^ first);
+				seen |= falls ? GS_SEEN_FALL : GS_SEEN_RISE;
+			}
+			else
+			{
+#pragma unroll
+				for (u32 v = 0; v < VECTOR; v++)
+				{
+					min = q.v[v] < min ? q.v[v] : min;
+					max = q.v[v] > max ? q.v[v] : max;
+					varying |= q.v[v] ^ first;
+				}
+			}
+#pragma unroll
+			for (u32 v = 0; v < VECTOR; v++)
+				count(q.v[v]);
+			if (seen != (GS_SEEN_FALL | GS_SEEN_RISE))
+			{
+				if (i > 0)
+					seen |= q.v[0] < in_order(__ldg(values + i - 1), a) ? GS_SEEN_FALL : GS_SEEN_RISE;
+				if (VECTOR != 2)
+				{
+#pragma unroll
+					for (u32 v = 1; v < VECTOR; v++)
+						seen |= q.v[v] < q.v[v - 1] ? GS_SEEN_FALL : GS_SEEN_RISE;
+				}
+			}
+		};
+		u64 head = ((16 - ((u64) values & 15)) & 15) / sizeof(T);
+
+		head = head < a.n ? head : a.n;
+		const u64 vectors = (a.n - head) / VECTOR;
+		const uint4 *from = (const uint4 *) (values + head);
+		u64 i = thread;
+
+		for (; i + (BATCH - 1) * stride < vectors; i += BATCH * stride)
+		{
+			quad q[BATCH];
+
+#pragma unroll
+			for (u32 j = 0; j < BATCH; j++)
+				q[j].q = __ldg(from + i + j * stride);
+#pragma unroll
+			for (u32 j = 0; j < BATCH; j++)
+				add_vector(q[j], head + (i + j * stride) * VECTOR);
+		}
+		for (; i < vectors; i += stride)
+		{
+			quad q;
+
+			q.q = __ldg(from + i);
+			add_vector(q, head + i * VECTOR);
+		}
+		for (i = thread; i < a.n - vectors * VECTOR; i += stride)
+		{
+			u64 r = i < head ? i : i + vectors * VECTOR;
+			T k = in_order(values[r], a);
+
+			min = k < min ? k : min;
+			max = k > max ? k : max;
+			varying |= k ^ first;
+			count(k);
+			if (r > 0)
+				seen |= k < in_order(values[r - 1], a) ? GS_SEEN_FALL : GS_SEEN_RISE;
+		}
+	};
+
+	if constexpr (!COUNT)
+		stats(std::integral_constant<u32, 0>());
+	else
+		switch (counters.digits)
+		{
+			case 1:
+				stats(std::integral_constant<u32, 1>());
+				break;
+			case 2:
+				stats(std::integral_constant<u32, 2>());
+				break;
+			case 3:
+				stats(std::integral_constant<u32, 3>());
+				break;
+			case 4:
+				stats(std::integral_constant<u32, 4>());
+				break;
+			case 5:
+				stats(std::integral_constant<u32, 5>());
+				break;
+			default:
+				stats(std::integral_constant<u32, 0>());
+		}
+	/* bits that vary are both ones and zeros somewhere */
+	stats_done(a.stats, stats_sum<T>{(T) ~min, max, varying, varying}, seen, true, false);
+	if (COUNT)
+	{
+		counters.add_up(a.counts);
+		odd = lanes_add(odd);
+		if (lane_id() == 0 && odd != 0)
+			atomicAdd((unsigned long long *) &a.stats->odd, (unsigned long long) odd);
+	}
+}
+
+/* 16-byte values without NULLs: both halves in one read. */
+static __global__ void __launch_bounds__(STATS_THREADS, 2) key_stats16_kernel(const __grid_constant__ stats_args a)
+{
+	constexpr u32 BATCH = 4;
+	const ulonglong2 *values = (const ulonglong2 *) a.values;
+	const u64 stride = (u64) gridDim.x * STATS_THREADS, thread = blockIdx.x * (u64) STATS_THREADS + threadIdx.x;
+	stats_sum<u64> low = {0, 0, 0, 0}, high = {0, 0, 0, 0};
+	u32 seen = 0;
+	u64 i = thread;
+
+	auto add = [&](ulonglong2 v, u64 r) {
+		v.x ^= a.flip;
+		v.y ^= a.flip;
+		low.add(v.x);
+		high.add(v.y);
+		if (seen != (GS_SEEN_FALL | GS_SEEN_RISE) && r > 0)
+		{
+			ulonglong2 before = values[r - 1];
+
+			before.x ^= a.flip;
+			before.y ^= a.flip;
+			seen |= v.y < before.y || (v.y == before.y && v.x < before.x) ? GS_SEEN_FALL : GS_SEEN_RISE;
+		}
+	};
+	for (; i + (BATCH - 1) * stride < a.n; i += BATCH * stride)
+	{
+		ulonglong2 v[BATCH];
+
+#pragma unroll
+		for (u32 j = 0; j < BATCH; j++)
+			v[j] = __ldg(values + i + j * stride);
+#pragma unroll
+		for (u32 j = 0; j < BATCH; j++)
+			add(v[j], i + j * stride);
+	}
+	for (; i < a.n; i += stride)
+		add(values[i], i);
+
+	stats_done(a.stats, high, seen, thread < a.n, false);
+	__syncthreads(); /* the sums are used again */
+	stats_done(a.stats + 1, low, 0, thread < a.n, false);
+}
+
+/* Columns with null bits, and halves of 16-byte values: a value at a time. */
+template <class T>
+static __global__ void __launch_bounds__(STATS_THREADS) null_stats_kernel(const __grid_constant__ stats_args a)
+{
+	stats_sum<T> s = {0, 0, 0, 0};
+	bool valid = false, nulls = false;
+
+#pragma unroll 4
+	for (u64 r = blockIdx.x * (u64) STATS_THREADS + threadIdx.x; r < a.n; r += (u64) gridDim.x * STATS_THREADS)
+	{
+		T x = ((const T *) a.values)[r * a.stride + a.offset];
+
+		if (a.nulls != NULL && a.nulls[r / 64] >> (r % 64) & 1)
+			nulls = true;
+		else
+		{
+			s.add(in_order(x, a));
+			valid = true;
+		}
+	}
+	stats_done(a.stats, s, 0, valid, nulls);
+}
+
+template <class T>
+static gs_status
+stats_and_counts(gs_cuda_engine *e, stats_args a, u64 n)
+{
+	const size_t bytes = gs_counter_bytes(e, n);
+	int promised;
+
+	GS_TRY(
+		gs_cuda_blocks(e, (const void *) key_stats_kernel<T, true>, COUNT_THREADS, gs_counter_promise(e), &promised));
+	a.most = gs_radix_most(e);
+	a.way = gs_buckets_way(e, n);
+	a.room = (u32) (bytes / sizeof(u32));
+	key_stats_kernel<T, true><<<gs_cuda_grid(e, n, COUNT_THREADS * 8, 1), COUNT_THREADS, bytes, e->stream>>>(a);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+template <class T>
+static gs_status
+look_at(gs_cuda_engine *e, const stats_args &a, u64 n)
+{
+	const bool plain = a.nulls == NULL && a.stride == 1;
+	const u32 blocks = gs_cuda_grid(e, n, STATS_THREADS * 8, 4);
+
+	if constexpr (sizeof(T) >= 4)
+		if (plain && a.counts != NULL)
+			return stats_and_counts<T>(e, a, n);
+	if (!plain)
+		null_stats_kernel<T><<<blocks, STATS_THREADS, 0, e->stream>>>(a);
+	else
+		key_stats_kernel<T, false><<<blocks, STATS_THREADS, 0, e->stream>>>(a);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+static gs_status
+look_at_16(gs_cuda_engine *e, stats_args a, u64 n)
+{
+	u64 wanted = (n + STATS_THREADS * 4 - 1) / (STATS_THREADS * 4), most = 2 * (u64) e->properties.multiProcessorCount;
+
+	if (a.nulls == NULL && ((uintptr_t) a.values & 15) == 0)
+	{
+		key_stats16_kernel<<<(u32) (wanted < most ? wanted : most), STATS_THREADS, 0, e->stream>>>(a);
+		return gs_cuda_status(cudaGetLastError());
+	}
+	a.stride = 2;
+	a.offset = 1;
+	GS_TRY(look_at<u64>(e, a, n));
+	a.offset = 0;
+	a.stats++;
+	return look_at<u64>(e, a, n);
+}
+
+/*
+ * Enqueues the statistics of a column.  stats has two elements, the second for the low halves of GS_U128; all memory is
+ * zero.
+ */
+gs_status
+gs_order_key_stats(gs_cuda_engine *e, const gs_column *column, u64 n, gs_key_stats *stats, u32 *counts,
+				   gs_dev_alphabet *alphabets, u32 *marks)
+{
+	gs_type type = column->spec.type;
+	stats_args a = {column->values,
+				   column->nulls,
+				   n,
+				   gs_order_flip(&column->spec),
+				   gs_type_is_float(type),
+				   1,
+				   0,
+				   stats,
+				   counts,
+				   0,
+				   0,
+				   0};
+
+	if (type == GS_BYTES)
+		return gs_order_key_stats_strings(e, column, n, stats, alphabets, marks);
+	switch (gs_type_width(type))
+	{
+		case 1:
+			return look_at<u8>(e, a, n);
+		case 2:
+			return look_at<u16>(e, a, n);
+		case 4:
+			return look_at<u32>(e, a, n);
+		case 8:
+			return look_at<u64>(e, a, n);
+		default:
+			a.counts = NULL;
+			return look_at_16(e, a, n);
+	}
+}

@@ -1,0 +1,197 @@
+/*
+ * small_passes.cuh: digit passes within a cluster: the way of small orders for keys that bins do not spread, and
+ * where there are no clusters.
+ *
+ * The rows lie in the shared memory of up to 16 blocks in the order so far, SHARE to a block.  Every block takes its
+ * rows into registers, counts the digit per warp by ballots, tells all blocks its count of each digit, and puts rows
+ * where they belong, in whichever block that is; the last pass writes row numbers.  Keys of more than 64 bits are
+ * sorted 64 bits at a time, the last ones first.
+ * After Merrill and Grimshaw, High Performance and Scalable Radix Sorting, PPL 2011, section 5; across a cluster
+ * instead of a block.
+ */
+#ifndef GS_CUDA_ORDER_SMALL_PASSES_CUH
+#define GS_CUDA_ORDER_SMALL_PASSES_CUH
+
+#include "small.cuh"
+
+/* A thread's part of the sort: its words and rows, and where they go. */
+template <int ITEMS> struct small_items
+{
+	u64 word[ITEMS];
+	u32 row[ITEMS]; /* unless packed into the words */
+	u32 rank[ITEMS];
+};
+
+/*
+ * Ranks one digit of all rows in the cluster: rank[i] becomes a row's place among all rows.  Returns what all blocks
+ * have put into m.seen.
+ */
+template <int ITEMS>
+static __device__ __forceinline__ u32
+rank_digit(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask, u32 blocks, u32 self)
+{
+	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
+	const u32 pair = thread % PAIRS, group = thread / PAIRS; /* two digits; some of the warps */
+	u16 *const counter = (u16 *) m.counters[warp];
+	u32 count[WARPS / GROUPS], sum = 0, before = 0, seen;
+
+	/* 1. places among a warp's rows */
+	for (u32 i = lane * 4; i < PAIRS; i += 128)
+		*(uint4 *) &m.counters[warp][i] = make_uint4(0, 0, 0, 0);
+	__syncwarp();
+#pragma unroll
+	for (int i = 0; i < ITEMS; i++)
+	{
+		u32 d = (u32) (s.word[i] >> shift) & mask, peers = lane_peers<GS_PLACE_BITS>(d);
+		u32 below = __popc(peers & lanes_below()), place = counter[d];
+
+		__syncwarp();
+		if (below == 0)
+			counter[d] = (u16) (place + __popc(peers));
+		__syncwarp();
+		s.rank[i] = place + below;
+	}
+	__syncthreads();
+
+	/* 2. over the block's warps; two counts of at most 8192 add up side by side */
+#pragma unroll
+	for (int j = 0; j < WARPS / GROUPS; j++)
+	{
+		count[j] = m.counters[group * (WARPS / GROUPS) + j][pair];
+		sum += count[j];
+	}
+	m.groups[group][pair] = sum;
+	__syncthreads();
+	sum = 0;
+#pragma unroll
+	for (u32 g = 0; g < GROUPS; g++)
+	{
+		before += g < group ? m.groups[g][pair] : 0;
+		sum += m.groups[g][pair];
+	}
+	if (pair <= mask / 2)
+		for (u32 b = group; b < blocks; b += GROUPS)
+			put(in_block(&m.counts[self][pair], b), sum);
+	if (thread < blocks)
+		put(in_block(&m.counts[self][PAIRS], thread), m.seen);
+#pragma unroll
+	for (int j = 0; j < WARPS / GROUPS; j++)
+	{
+		m.counters[group * (WARPS / GROUPS) + j][pair] = before;
+		before += count[j];
+	}
+	cluster_barrier();
+
+	/* 3. over blocks and digits */
+	u32 total = 0, earlier = 0;
+
+	if (thread <= mask)
+		for (u32 b = 0; b < blocks; b++)
+		{
+			u32 c = m.counts[b][thread / 2] >> (thread % 2 * 16) & 0xffff;
+
+			total += c;
+			earlier += b < self ? c : 0;
+		}
+	seen = lanes_or(lane < blocks ? m.counts[lane][PAIRS] : 0);
+
+	static_assert(THREADS == DIGITS, "a thread for each digit");
+	m.base[thread] = block_exclusive<WARPS>(total, m.sums) + earlier;
+	__syncthreads();
+#pragma unroll
+	for (int i = 0; i < ITEMS; i++)
+	{
+		u32 d = (u32) (s.word[i] >> shift) & mask;
+
+		s.rank[i] += m.base[d] + counter[d];
+	}
+	return seen;
+}
+
+/*
+ * Sorts by digit passes and writes the order, in one cluster; if may_see, rows that come in order leave early.  Returns
+ * what was seen of the order.
+ */
+template <int ITEMS>
+static __device__ __noinline__ u32
+small_passes(const small_args &a, small_shared &m, u32 blocks, bool may_see, u32 &passes)
+{
+	constexpr u32 SHARE = THREADS * ITEMS;
+	u64 *const words = (u64 *) (&m + 1);
+	u16 *const rows = (u16 *) (words + SHARE);
+	const u32 self = cluster_rank(), warp = threadIdx.x / 32, lane = lane_id();
+	const u32 slot = warp * (32 * ITEMS) + lane, first = first_row<ITEMS>();
+	const u32 bits = m.bits;
+	const bool packed = bits + ROW_BITS <= 64;
+	small_items<ITEMS> s;
+
+	for (u32 w = m.words; w-- > 0;)
+	{
+		u32 widths[GS_PLACES], digits = gs_radix_digits(min(64u, bits - w * 64), GS_PLACE_BITS, widths),
+							   at = packed ? ROW_BITS : 0;
+
+		/* 1. words; what is behind the last row is greater than all and stays last */
+#pragma unroll
+		for (int i = 0; i < ITEMS; i++)
+		{
+			const u32 row = w + 1 == m.words ? first + i * 32 : rows[slot + i * 32];
+
+			s.row[i] = row;
+			s.word[i] = first + i * 32 < a.n ? small_word(m, row, w) : ~0ull;
+		}
+		if (may_see)
+		{
+			u32 now = small_seen<ITEMS>(s.word, first > 0 && first < a.n ? small_word(m, first - 1, w) : 0, first, a.n);
+
+			if (lane == 0 && now != 0)
+				atomicOr(&m.seen, now);
+		}
+		if (packed)
+		{
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				s.word[i] = first + i * 32 < a.n ? s.word[i] << ROW_BITS | s.row[i] : ~0ull;
+		}
+
+		/* 2. digits, from the lowest */
+		for (u32 p = 0; p < digits; p++)
+		{
+			const bool last = p + 1 == digits; /* of this word */
+			u32 seen = rank_digit<ITEMS>(m, s, at, (1u << widths[p]) - 1, blocks, self);
+
+			at += widths[p];
+			if (may_see && passes == 0 && seen != (GS_SEEN_FALL | GS_SEEN_RISE))
+				return seen;
+			passes++;
+			if (last && w == 0)
+				break;
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+			{
+				u32 b = s.rank[i] / SHARE, to = s.rank[i] % SHARE;
+
+				if (packed || !last)
+					put(in_block(words + to, b), s.word[i]);
+				if (!packed)
+					put(in_block(rows + to, b), (u16) s.row[i]);
+			}
+			cluster_barrier();
+			if (last)
+				break;
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+			{
+				s.word[i] = words[slot + i * 32];
+				if (!packed)
+					s.row[i] = rows[slot + i * 32];
+			}
+		}
+	}
+#pragma unroll
+	for (int i = 0; i < ITEMS; i++)
+		if (s.rank[i] < a.n)
+			a.order[s.rank[i]] = packed ? (u32) s.word[i] & (MOST_ROWS - 1) : s.row[i];
+	return GS_SEEN_FALL | GS_SEEN_RISE;
+}
+
+#endif

@@ -1,0 +1,568 @@
+/*
+ * ties.cu: rows that are tied in the bits sorted so far.
+ *
+ * Words lie sorted: bits of the key above a number that leads to the row.  Every row looks at its neighbours.  A row
+ * without ties goes to its place.  Groups of few rows are sorted by comparison of the rest of their keys, each row
+ * counting those before it.  Rows of larger groups are compacted (row, position, group) and sorted again by
+ * (group, next bits of the key), and so on until no group is large or the keys have ended.  Before a round strings are
+ * moved over what all of a group have in common.
+ *
+ * Bytes per row: 8 read, 4 written; per tied row and round about 40, its key, and the passes over its word.
+ * Source: the CPU engine's refine.c; prefix words and tie segments after the string sorts in doc/kernels.md.
+ */
+#include "order.cuh"
+
+#define TIE_THREADS 256
+#define TIE_ITEMS	8 /* compaction: per lane */
+#define TIE_TILE	(TIE_THREADS * TIE_ITEMS)
+#define SMALL_GROUP 32 /* rows at most that are sorted by comparison */
+#define MOST_BITS	40 /* of the key per round */
+#define SERIAL		64 /* bytes of a string that one thread compares before its warp helps */
+
+struct ties_args
+{
+	gs_dev_key key;
+	const u64 *words;
+	u64 n;
+	u32 low;				   /* words: the step's bits, and the group above them, above so many bits */
+	u32 room;				   /* bits of the step */
+	const u32 *rows;		   /* the row of a number; NULL: itself */
+	const u32 *positions;	   /* of sorted words; NULL: where they lie */
+	const gs_dev_place *places; /* of a group before the step; NULL: the key's begin */
+	u32 *order;
+	u32 pairs; /* order can be written two at a time, where it is */
+	gs_order_flags *flags;
+
+	/* compaction, and the next round */
+	u64 *counts; /* of rows, and of groups above them, per tile; later: before the tile */
+	u64 total;
+	u32 tiles;
+	u32 *list;	 /* tied rows' slots */
+	u32 *next_rows, *next_positions, *next_groups;
+	gs_dev_place *next_places;
+	u32 *common, *differ; /* per group */
+};
+
+/* A tied row: where its key goes on, and its group's extent around slot i.  Returns false if there is nothing to do. */
+struct tie
+{
+	u32 row;
+	gs_dev_place place;
+	bool tied, large;
+	u32 left, right;
+};
+
+static __device__ __forceinline__ u32
+row_of(const ties_args &a, u64 word)
+{
+	u32 j = (u32) (word & ((1ull << a.low) - 1));
+
+	return a.rows != NULL ? a.rows[j] : j;
+}
+
+static __device__ __forceinline__ bool
+alike(const ties_args &a, u64 i, u64 key)
+{
+	return a.words[i] >> a.low == key;
+}
+
+static __device__ __forceinline__ tie
+look_around(const ties_args &a, u64 i)
+{
+	u64 w = a.words[i], key = w >> a.low;
+	bool left = i > 0 && alike(a, i - 1, key), right = i + 1 < a.n && alike(a, i + 1, key);
+	tie t = {row_of(a, w), {0, 0}, false, false, left, right};
+
+	if (!left && !right)
+		return t;
+	if (a.places != NULL)
+		t.place = a.places[w >> a.low >> a.room]; /* together they may be all 64 bits */
+	(void) gs_step(a.key, t.place, a.room, t.row);
+	if (t.place.field >= a.key.nfields)
+		return t; /* equal to the end: arrival order, as they lie */
+	t.tied = true;
+	if ((i >= SMALL_GROUP && alike(a, i - SMALL_GROUP, key)) ||
+		(i + SMALL_GROUP < a.n && alike(a, i + SMALL_GROUP, key)))
+		t.large = true;
+	else
+	{
+		while (left && i > t.left && alike(a, i - t.left - 1, key))
+			t.left++;
+		while (right && i + t.right + 1 < a.n && alike(a, i + t.right + 1, key))
+			t.right++;
+		t.large = t.left + t.right + 1 > SMALL_GROUP;
+	}
+	return t;
+}
+
+/*
+ * Rows without ties to their places; the others are listed, in no order, because looking after them takes long and few
+ * threads of a block would keep all others waiting.
+ */
+static __global__ void __launch_bounds__(TIE_THREADS) settle_kernel(const __grid_constant__ ties_args a)
+{
+	__shared__ u32 found, first;
+	const u64 low_mask = (1ull << a.low) - 1;
+
+	for (u32 tile = blockIdx.x; tile < a.tiles; tile += gridDim.x)
+	{
+		if (threadIdx.x == 0)
+			found = 0;
+		__syncthreads();
+
+		/* pairs of neighbours: pair p of a thread begins at base + p * 2 * TIE_THREADS */
+		const u64 base = (u64) tile * TIE_TILE + 2 * threadIdx.x;
+		ulonglong2 w[TIE_ITEMS / 2];
+		u64 edge[TIE_ITEMS / 2]; /* lane 0: the word before its warp's, lane 31: the one behind */
+		u32 equal = 0; /* bit per word: some neighbour is equal */
+		bool bad = false;
+
+#pragma unroll
+		for (int p = 0; p < TIE_ITEMS / 2; p++)
+		{
+			u64 i = base + p * 2 * TIE_THREADS;
+
+			if (i + 1 < a.n)
+				w[p] = __ldg((const ulonglong2 *) (a.words + i));
+			else
+				w[p] = make_ulonglong2(i < a.n ? a.words[i] : ~0ull, ~0ull);
+			edge[p] = 0;
+			if (lane_id() == 0 && i > 0 && i < a.n)
+				edge[p] = a.words[i - 1];
+			if (lane_id() == 31 && i + 2 < a.n)
+				edge[p] = a.words[i + 2];
+		}
+#pragma unroll
+		for (int p = 0; p < TIE_ITEMS / 2; p++)
+		{
+			u64 i = base + p * 2 * TIE_THREADS;
+			u64 x = w[p].x, y = w[p].y, left = shuffle_up(y, 1), right = shuffle_down(x, 1);
+
+			if (lane_id() == 0)
+				left = i > 0 ? edge[p] : ~x;
+			if (lane_id() == 31)
+				right = edge[p];
+			if (i + 2 >= a.n)
+				right = ~y;
+			if (i >= a.n)
+				continue;
+
+			const bool two = i + 1 < a.n, middle = two && (x ^ y) >> a.low == 0;
+			const bool one = (left ^ x) >> a.low == 0 || middle, other = two && ((right ^ y) >> a.low == 0 || middle);
+			u32 r = (u32) (x & low_mask), s = (u32) (y & low_mask);
+
+			bad |= (i > 0 && left > x) || (two && x > y);
+			equal |= (u32) one << 2 * p | (u32) other << (2 * p + 1);
+			if (a.rows != NULL)
+			{
+				r = a.rows[r];
+				s = two ? a.rows[s] : 0;
+			}
+			if (a.pairs && !one && !other && two)
+				*(uint2 *) (a.order + i) = make_uint2(r, s);
+			else
+			{
+				if (!one)
+					a.order[a.positions != NULL ? a.positions[i] : i] = r;
+				if (two && !other)
+					a.order[a.positions != NULL ? a.positions[i + 1] : i + 1] = s;
+			}
+		}
+		if (bad)
+			a.flags->wrong = 1;
+
+		u32 n = __popc(equal), upto = warp_inclusive(n), at = 0;
+
+		if (lane_id() == 31 && upto != 0)
+			at = atomicAdd(&found, upto);
+		at = __shfl_sync(GS_ALL_LANES, at, 31) + upto - n;
+		__syncthreads();
+		if (threadIdx.x == 0 && found != 0)
+			first = atomicAdd(&a.flags->listed, found);
+		__syncthreads();
+		for (; equal != 0; equal &= equal - 1)
+		{
+			u32 which = __ffs(equal) - 1;
+
+			a.list[first + at++] = (u32) (base + which / 2 * 2 * TIE_THREADS + which % 2);
+		}
+	}
+}
+
+/* Listed rows: of small groups to their places; large ones are counted, rows and groups of each tile. */
+static __global__ void __launch_bounds__(TIE_THREADS) listed_kernel(const __grid_constant__ ties_args a)
+{
+	const u32 listed = a.flags->listed;
+
+	for (u64 l = blockIdx.x * (u64) TIE_THREADS + threadIdx.x; l < listed; l += (u64) gridDim.x * TIE_THREADS)
+	{
+		u64 i = a.list[l], to = i;
+		tie t = look_around(a, i);
+
+		if (t.large)
+		{
+			atomicAdd((unsigned long long *) a.counts + i / TIE_TILE, (t.left == 0 ? 1ull << 32 : 0) + 1);
+			a.flags->tied = 1; /* some: how many is found out later */
+			continue;
+		}
+		if (t.tied)
+		{
+			u64 begin = i - t.left;
+			u32 before = 0;
+
+			for (u64 j = begin; j <= i + t.right; j++)
+				if (j != i)
+				{
+					int c = gs_compare(a.key, t.place, row_of(a, a.words[j]), t.row);
+
+					before += c < 0 || (c == 0 && j < i);
+				}
+			to = begin + before;
+		}
+		a.order[a.positions != NULL ? a.positions[to] : to] = t.row;
+	}
+}
+
+/* Counts become sums of those before; one block. */
+static __global__ void __launch_bounds__(1024) offsets_kernel(u64 *counts, u32 tiles, gs_order_flags *flags)
+{
+	__shared__ u64 sums[1024];
+	const u32 share = (tiles + 1023) / 1024, from = threadIdx.x * share, to = min(tiles, from + share);
+	u64 sum = 0, before;
+
+	for (u32 t = from; t < to; t++)
+		sum += counts[t];
+	sums[threadIdx.x] = sum;
+	__syncthreads();
+	for (u32 d = 1; d < 1024; d *= 2)
+	{
+		u64 y = threadIdx.x >= d ? sums[threadIdx.x - d] : 0;
+
+		__syncthreads();
+		sums[threadIdx.x] += y;
+		__syncthreads();
+	}
+	before = sums[threadIdx.x] - sum;
+	for (u32 t = from; t < to; t++)
+	{
+		u64 c = counts[t];
+
+		counts[t] = before;
+		before += c;
+	}
+	if (threadIdx.x == 1023)
+	{
+		flags->tied = (u32) sums[1023];
+		flags->groups = (u32) (sums[1023] >> 32);
+	}
+}
+
+/* Lists the rows of large groups: in order, with their groups numbered in order. */
+static __global__ void __launch_bounds__(TIE_THREADS) compact_kernel(const __grid_constant__ ties_args a)
+{
+	constexpr u32 WARPS = TIE_THREADS / 32;
+	__shared__ u32 warp_rows[WARPS], warp_groups[WARPS];
+	const u32 warp = threadIdx.x / 32, lane = lane_id();
+
+	for (u32 tile = blockIdx.x; tile < a.tiles; tile += gridDim.x)
+	{
+		const u64 before = a.counts[tile];
+
+		if ((tile + 1 < a.tiles ? a.counts[tile + 1] : a.total) == before)
+			continue; /* nothing kept here */
+
+		const u64 base = (u64) tile * TIE_TILE + warp * (32 * TIE_ITEMS) + lane;
+		u32 kept = 0, heads = 0; /* bit per item */
+		u32 rows = 0, groups = 0;
+
+		for (u32 item = 0; item < TIE_ITEMS; item++)
+		{
+			u64 i = base + item * 32;
+			bool keep = false, head = false;
+
+			if (i < a.n)
+			{
+				tie t = look_around(a, i);
+
+				keep = t.large;
+				head = keep && t.left == 0;
+			}
+			kept |= (u32) keep << item;
+			heads |= (u32) head << item;
+			rows += __popc(__ballot_sync(GS_ALL_LANES, keep));
+			groups += __popc(__ballot_sync(GS_ALL_LANES, head));
+		}
+		__syncthreads();
+		if (lane == 0)
+		{
+			warp_rows[warp] = rows;
+			warp_groups[warp] = groups;
+		}
+		__syncthreads();
+
+		u32 row_at = (u32) before, group_at = (u32) (before >> 32);
+
+		for (u32 w = 0; w < warp; w++)
+		{
+			row_at += warp_rows[w];
+			group_at += warp_groups[w];
+		}
+		for (u32 item = 0; item < TIE_ITEMS; item++)
+		{
+			bool keep = kept >> item & 1, head = heads >> item & 1;
+			u32 keeps = __ballot_sync(GS_ALL_LANES, keep), starts = __ballot_sync(GS_ALL_LANES, head);
+
+			if (keep)
+			{
+				u64 i = base + item * 32;
+				u32 to = row_at + __popc(keeps & lanes_below());
+				u32 group = group_at + __popc(starts & lanes_upto()) - 1;
+
+				a.next_rows[to] = row_of(a, a.words[i]);
+				a.next_positions[to] = a.positions != NULL ? a.positions[i] : (u32) i;
+				a.next_groups[to] = group;
+				if (head)
+				{
+					a.next_places[group] = look_around(a, i).place;
+					a.common[group] = 0xffffffffu;
+					a.differ[group] = 0;
+				}
+			}
+			row_at += __popc(keeps);
+			group_at += __popc(starts);
+		}
+	}
+}
+
+/* How far the strings of a group agree: neighbours are compared, a long way by a whole warp. */
+static __global__ void __launch_bounds__(TIE_THREADS) common_kernel(const __grid_constant__ ties_args a, u32 m)
+{
+	for (u64 base = blockIdx.x * (u64) TIE_THREADS + threadIdx.x / 32 * 32; base < m;
+		 base += (u64) gridDim.x * TIE_THREADS)
+	{
+		u64 i = base + lane_id();
+		const u8 *s = NULL, *t = NULL;
+		u32 limit = 0, at = 0, group = 0;
+		bool pair = i < m && i > 0 && a.next_groups[i] == a.next_groups[i - 1], same = false, more = false;
+
+		if (pair)
+		{
+			group = a.next_groups[i];
+
+			gs_dev_place place = a.next_places[group];
+			const gs_dev_field &f = a.key.fields[place.field];
+
+			pair = f.kind == GS_DEV_BYTES;
+			if (pair)
+			{
+				u32 depth = max(place.at, f.prefix), length_s, length_t;
+
+				s = gs_field_string(f, a.next_rows[i - 1], length_s) + depth;
+				t = gs_field_string(f, a.next_rows[i], length_t) + depth;
+				limit = min(length_s, length_t);
+				limit = limit > depth ? limit - depth : 0;
+				same = length_s == length_t;
+				at = gs_common(s, t, min(limit, (u32) SERIAL));
+				more = at == SERIAL && limit > SERIAL;
+			}
+		}
+
+		u32 waiting = __ballot_sync(GS_ALL_LANES, more);
+
+		while (waiting != 0)
+		{
+			int lane = __ffs(waiting) - 1;
+			const u8 *x = (const u8 *) shuffle((u64) s, lane), *y = (const u8 *) shuffle((u64) t, lane);
+			u32 end = __shfl_sync(GS_ALL_LANES, limit, lane), from = SERIAL, found = end;
+
+			for (; from < end; from += 256)
+			{
+				u32 here = from + lane_id() * 8;
+				bool differs = here < end && gs_load8(x + here, end - here) != gs_load8(y + here, end - here);
+				u32 who = __ballot_sync(GS_ALL_LANES, differs);
+
+				if (who != 0)
+				{
+					from += (__ffs(who) - 1) * 8;
+					found = from + gs_common(x + from, y + from, end - from);
+					break;
+				}
+			}
+			if ((int) lane_id() == lane)
+				at = found;
+			waiting &= waiting - 1;
+		}
+		if (pair)
+		{
+			if (at < a.common[group])
+				atomicMin(&a.common[group], at);
+			if ((at < limit || !same) && a.differ[group] == 0)
+				a.differ[group] = 1;
+		}
+	}
+}
+
+static __global__ void
+skip_kernel(const __grid_constant__ ties_args a, u32 groups)
+{
+	for (u32 g = blockIdx.x * blockDim.x + threadIdx.x; g < groups; g += gridDim.x * blockDim.x)
+	{
+		gs_dev_place place = a.next_places[g];
+		const gs_dev_field &f = a.key.fields[place.field];
+
+		if (f.kind != GS_DEV_BYTES)
+			continue;
+		if (a.differ[g])
+			place.at = max(place.at, f.prefix) + a.common[g];
+		else
+			place = gs_dev_place{place.field + 1, 0};
+		a.next_places[g] = place;
+	}
+}
+
+/* Words of the next round: group, next bits of the key, number in the list. */
+static __global__ void __launch_bounds__(TIE_THREADS)
+next_words_kernel(const __grid_constant__ ties_args a, u32 m, u32 room, u32 low, u64 *words)
+{
+	for (u64 i = blockIdx.x * (u64) TIE_THREADS + threadIdx.x; i < m; i += (u64) gridDim.x * TIE_THREADS)
+	{
+		u32 group = a.next_groups[i];
+		gs_dev_place place = a.next_places[group];
+		u64 code = gs_step(a.key, place, room, a.next_rows[i]);
+
+		words[i] = ((u64) group << room | code) << low | i;
+	}
+}
+
+/* ---------------------------------------------------------------- host */
+
+static u64
+most_groups(u64 n)
+{
+	return n / (SMALL_GROUP + 1) + 1;
+}
+
+/* two lists of rows and positions, groups; places twice, common, differ; counts of tiles */
+size_t
+gs_ties_temp(u64 n)
+{
+	return 5 * gs_round256(n * 4) + 2 * gs_round256(most_groups(n) * sizeof(gs_dev_place)) +
+		   2 * gs_round256(most_groups(n) * 4) + gs_round256((n / TIE_TILE + 1) * sizeof(u64));
+}
+
+static gs_status
+get_flags(gs_cuda_engine *e, const gs_order_flags *from, gs_order_flags *to)
+{
+	GS_TRY(gs_cuda_status(cudaMemcpyAsync(to, from, sizeof(*to), cudaMemcpyDeviceToHost, e->stream)));
+	return gs_cuda_status(cudaStreamSynchronize(e->stream));
+}
+
+/*
+ * Writes the order of rows whose words are sorted.  other is as large as words; radix is for gs_radix_run.
+ */
+gs_status
+gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other, void *temp, void *radix, u32 *order,
+			u32 *rounds)
+{
+	u64 n = plan->rows;
+	u8 *at = (u8 *) temp;
+	auto take = [&](size_t bytes) -> void * {
+		void *p = at;
+
+		at += gs_round256(bytes);
+		return p;
+	};
+	u32 *rows[2] = {(u32 *) take(n * 4), (u32 *) take(n * 4)};
+	u32 *positions[2] = {(u32 *) take(n * 4), (u32 *) take(n * 4)};
+	u32 *groups = (u32 *) take(n * 4);
+	gs_dev_place *places[2];
+	gs_cuda_sort *sort;
+	ties_args a = {};
+
+	GS_TRY(gs_sort_state(e, &sort));
+	for (gs_dev_place *&p : places)
+		p = (gs_dev_place *) take(most_groups(n) * sizeof(gs_dev_place));
+	a.key = plan->key;
+	a.words = words;
+	a.n = n;
+	a.low = plan->row_bits;
+	a.room = plan->bits;
+	a.order = order;
+	a.pairs = ((uintptr_t) order & 7) == 0;
+	a.flags = plan->flags;
+	a.common = (u32 *) take(most_groups(n) * 4);
+	a.differ = (u32 *) take(most_groups(n) * 4);
+	a.list = groups; /* until a round numbers its groups */
+	a.counts = (u64 *) take((n / TIE_TILE + 1) * sizeof(u64));
+	for (u32 round = 0;; round++)
+	{
+		gs_order_flags *flags = (gs_order_flags *) sort->host;
+		const gs_host *host = &e->head.host;
+		gs_radix_sort s = {};
+		u32 m, g, number_bits, group_bits, room;
+
+		*rounds = round;
+		a.tiles = (u32) ((a.n + TIE_TILE - 1) / TIE_TILE);
+		GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
+		GS_TRY(gs_cuda_status(cudaMemsetAsync(a.counts, 0, a.tiles * sizeof(u64), e->stream)));
+		settle_kernel<<<gs_cuda_grid(e, a.n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a);
+		listed_kernel<<<gs_cuda_grid(e, a.n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a);
+		GS_TRY(gs_cuda_status(cudaGetLastError()));
+		GS_TRY(get_flags(e, plan->flags, flags));
+		if (flags->wrong)
+			return GS_WRONG_ORDER;
+		if (flags->tied == 0)
+			return GS_OK;
+		offsets_kernel<<<1, 1024, 0, e->stream>>>(a.counts, a.tiles, plan->flags);
+		GS_TRY(gs_cuda_status(cudaGetLastError()));
+		GS_TRY(get_flags(e, plan->flags, flags));
+		m = flags->tied;
+		g = flags->groups;
+		if (host->poll != NULL && host->poll(host->arg))
+			return GS_CANCELLED;
+
+		number_bits = gs_bits(m - 1);
+		group_bits = g > 1 ? gs_bits(g - 1) : 0;
+		room = 64 - number_bits - group_bits;
+		if (room < 9)
+			return GS_TOO_BIG; /* no room for one character */
+		room = room < MOST_BITS ? room : MOST_BITS;
+		a.total = (u64) g << 32 | m;
+		a.next_rows = rows[round & 1];
+		a.next_positions = positions[round & 1];
+		a.next_groups = groups;
+		a.next_places = places[round & 1];
+		compact_kernel<<<gs_cuda_grid(e, a.n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a);
+		if (plan->strings)
+		{
+			common_kernel<<<gs_cuda_grid(e, m, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, m);
+			skip_kernel<<<gs_cuda_grid(e, g, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, g);
+		}
+		next_words_kernel<<<gs_cuda_grid(e, m, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, m, room, number_bits,
+																							 words);
+		GS_TRY(gs_cuda_status(cudaGetLastError()));
+
+		s.n = m;
+		s.from = GS_WORDS;
+		s.in = words;
+		s.bits = room + group_bits;
+		s.shift = number_bits;
+		s.a = words;
+		s.b = other;
+		s.temp = radix;
+		GS_TRY(gs_radix_run(e, &s));
+		if (s.result != words)
+		{
+			other = words;
+			words = s.result;
+		}
+		a.words = words;
+		a.n = m;
+		a.low = number_bits;
+		a.room = room;
+		a.rows = a.next_rows;
+		a.positions = a.next_positions;
+		a.pairs = 0;
+		a.places = a.next_places;
+	}
+}

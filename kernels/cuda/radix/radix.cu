@@ -1,0 +1,151 @@
+/*
+ * radix.cu: a radix sort as a sequence of passes: which digits, which kernels, which buffers.
+ *
+ * Digits of at most 9 bits, or 10 where that saves a pass, as even as possible.  Pass 1 reads the column or the words;
+ * digits are counted where the keys are first read, with the statistics or by encoding, or else in a read of their own.
+ * Passes before the last write words back and forth between two buffers.
+ */
+#include "radix.cuh"
+
+#include <cstring>
+
+/* ---------------------------------------------------------------- passes */
+
+/* The widest digits of row orders on this device: that there are kernels for. */
+u32
+gs_radix_most(const gs_cuda_engine *e)
+{
+	u32 bits = GS_WIDE_BITS;
+
+	while (gs_radix_shape_of(*e->tuning, (int) bits, false, GS_WORDS, 0).threads == 0)
+		bits--;
+	return bits;
+}
+
+static u64
+pass_tiles(const gs_cuda_engine *e, u64 n)
+{
+	u64 tile = ~0ull;
+
+	for (const gs_radix_shape &s : e->tuning->radix)
+		if (s.threads != 0 && (s.in == GS_WORDS || s.in == GS_COLUMN8 || s.in == GS_COLUMN4))
+			tile = (u64) s.threads * s.items < tile ? (u64) s.threads * s.items : tile;
+	return (n + tile - 1) / tile;
+}
+
+/* temp: tickets (64 per pass), counts, bases of parts (64 per sort), status words of each pass */
+#define TICKETS (GS_PLACES * 64 * sizeof(u32))
+#define COUNTS	(GS_PLACES * GS_PLACE * sizeof(u32))
+
+static size_t
+head_bytes(u64 n)
+{
+	return TICKETS + COUNTS + (n >> 29) * GS_PLACE * sizeof(u32);
+}
+
+/* For a key of so many bits; of 64 bits: for one of any number of bits. */
+size_t
+gs_radix_temp(const gs_cuda_engine *e, u64 n, u32 bits)
+{
+	u32 widths[GS_PLACES], digits = gs_radix_digits(bits, gs_radix_most(e), widths);
+	u32 place = widths[0] > GS_PLACE_BITS ? GS_WIDE_BITS : GS_PLACE_BITS;
+
+	return gs_round256(head_bytes(n)) + (digits * pass_tiles(e, n) * sizeof(u32) << place);
+}
+
+static __global__ void
+clear_kernel(uint4 *p, u64 n, const u32 *gate, u32 gate_open)
+{
+	if (*gate == gate_open)
+		for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+			p[i] = make_uint4(0, 0, 0, 0);
+}
+
+/* Zeroes temporary memory; if there is a gate, only where it is open. */
+gs_status
+gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 gate_open)
+{
+	if (gate == NULL)
+		return gs_cuda_status(cudaMemsetAsync(p, 0, bytes, e->stream));
+	clear_kernel<<<e->properties.multiProcessorCount * 4, 512, 0, e->stream>>>((uint4 *) p, (bytes + 15) / 16, gate,
+																			   gate_open);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+/*
+ * Enqueues a sort.  Nothing waits.
+ */
+gs_status
+gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
+{
+	u32 widths[GS_PLACES] = {}, digits = gs_radix_digits(s->bits - s->skip, gs_radix_most(e), widths);
+	bool column = s->from != GS_WORDS, atomics = s->wrong != NULL;
+	u32 *tickets = (u32 *) s->temp, *counts = tickets + TICKETS / sizeof(u32);
+	u32 *bases = counts + COUNTS / sizeof(u32);
+	u32 *status = (u32 *) ((u8 *) s->temp + gs_round256(head_bytes(s->n)));
+	u64 status_words = 0;
+	const void *in = s->in;
+	u32 at = (column ? 0 : s->shift) + s->skip;
+	u64 *to;
+
+	if (s->n == 0)
+		return GS_OK;
+
+	auto words_of = [&](u32 p) { return pass_tiles(e, s->n) << gs_radix_kernel_bits(widths[p]); };
+
+	for (u32 p = 0; p < digits; p++)
+		status_words += words_of(p);
+	GS_TRY(
+		gs_radix_clear(e, s->temp, (u8 *) status - (u8 *) s->temp + status_words * sizeof(u32), s->gate, s->gate_open));
+	if (s->counts == NULL)
+	{
+		gs_radix_counting c = {s->in, s->n, s->t, at, digits, {}, counts, s->gate, s->gate_open};
+
+		memcpy(c.widths, widths, sizeof(widths));
+		GS_TRY(gs_radix_count(e, s->from, c));
+	}
+
+	to = in == s->a ? s->b : s->a;
+	s->passes = digits;
+	for (u32 p = 0; p < digits; p++)
+	{
+		bool first = p == 0 && column, last = p == digits - 1 && s->rows;
+		int bits = gs_radix_kernel_bits(widths[p]);
+		gs_radix_args a = {};
+
+		a.in = in;
+		a.out = last ? (void *) s->order : to;
+		a.n = s->n;
+		a.shift = at;
+		a.mask = (1u << widths[p]) - 1;
+		a.row_bits = s->row_bits;
+		a.row_mask = (u32) gs_mask(s->row_bits);
+		a.t = s->t;
+		a.prefetch = ((uintptr_t) in & 15) == 0 && e->properties.major >= 9;
+		a.counts = (s->counts != NULL ? s->counts : counts) + p * GS_PLACE;
+		a.rotate_by = s->rotate_by;
+		a.next_bases = bases;
+		a.status = status;
+		a.sweep.ticket = tickets + 64 * p;
+		a.gate = s->gate;
+		a.gate_open = s->gate_open;
+		a.wrong = s->bits + s->row_bits <= 64 ? s->wrong : NULL; /* the check compares whole words */
+		if (first)
+		{
+			if (s->bits + s->row_bits > 64)
+				a.drop = widths[0];
+			at += a.drop ? s->row_bits : s->row_bits + widths[0];
+		}
+		else
+			at += widths[p];
+
+		gs_radix_io from = first ? s->from : GS_WORDS, into = last ? GS_ROWS : GS_WORDS;
+
+		GS_TRY(atomics ? gs_radix_pass_atomics(e, bits, from, into, a) : gs_radix_pass_ballots(e, bits, from, into, a));
+		status += words_of(p);
+		s->result = to;
+		in = to;
+		to = to == s->a ? s->b : s->a;
+	}
+	return GS_OK;
+}

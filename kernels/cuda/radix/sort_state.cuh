@@ -1,0 +1,48 @@
+/*
+ * sort_state.cuh: what the sort family keeps in an engine.
+ */
+#ifndef GS_CUDA_RADIX_SORT_STATE_CUH
+#define GS_CUDA_RADIX_SORT_STATE_CUH
+
+#include "../base/engine.cuh"
+
+/* The sort family's part of an engine; made when first used. */
+struct gs_cuda_sort
+{
+	u8 *host;		   /* pinned: small results */
+	u8 *block;		   /* device memory for one plan at a time; made when first used */
+	bool block_borrowed; /* a plan has it */
+	int ranking;	   /* 0: not decided, 1: ballots, 2: atomics passed the self-test */
+	int force_ranking; /* benchmark, tests */
+	u32 force_small;   /* sort.h */
+	u32 force_buckets;
+	bool small_asked;  /* small_most is known */
+	u64 small_most;	   /* rows of an order in one launch */
+	void *small_state; /* device memory of such launches */
+};
+
+#define GS_SORT_HOST  65536
+#define GS_SORT_BLOCK (1 << 20)
+
+gs_status gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort);
+void gs_sort_close(gs_cuda_engine *e);
+bool gs_sort_atomics(gs_cuda_engine *e, u64 rows);
+gs_status gs_lane_order_test(gs_cuda_engine *e, bool *in_order);
+void gs_small_close(gs_cuda_sort *sort); /* order/small.cu */
+
+static inline size_t
+gs_round256(size_t bytes)
+{
+	return (bytes + 255) & ~(size_t) 255;
+}
+
+/* A number that looks random. */
+static __device__ __forceinline__ u64
+gs_scramble(u64 z)
+{
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+#endif

@@ -1,0 +1,270 @@
+/*
+ * gather.cu: gather, sequence, and the extent of an array (minimum, maximum, OR, AND) in one read.
+ *
+ * Extent: every thread folds 16-byte vectors, a grid's stride apart and four at a time; warps by shuffles, blocks in
+ * shared memory, the grid by atomics on four 64-bit numbers; the last block to finish writes the answer in the array's
+ * type.  Bytes per item: its size, read once.
+ */
+#include "scan_ops.cuh"
+
+#define THREADS 256
+
+/* ---------------------------------------------------------------- gather, sequence */
+
+template <class T, class I>
+static __global__ void __launch_bounds__(THREADS) gather_kernel(const T *in, const I *index, u64 n, T *out)
+{
+	for (u64 i = blockIdx.x * (u64) (4 * THREADS) + threadIdx.x; i < n; i += gridDim.x * (u64) (4 * THREADS))
+	{
+		I at[4];
+		T x[4];
+
+#pragma unroll
+		for (u32 k = 0; k < 4; k++)
+			if (i + k * THREADS < n)
+				at[k] = index[i + k * THREADS];
+#pragma unroll
+		for (u32 k = 0; k < 4; k++)
+			if (i + k * THREADS < n)
+				x[k] = in[at[k]];
+#pragma unroll
+		for (u32 k = 0; k < 4; k++)
+			if (i + k * THREADS < n)
+				out[i + k * THREADS] = x[k];
+	}
+}
+
+template <class T>
+static __global__ void __launch_bounds__(THREADS) sequence_kernel(T *out, u64 n, u64 start, u64 step)
+{
+	for (u64 i = blockIdx.x * (u64) THREADS + threadIdx.x; i < n; i += gridDim.x * (u64) THREADS)
+		out[i] = (T) (start + i * step);
+}
+
+template <class T>
+static gs_status
+gather(gs_cuda_engine *e, const void *in, bool wide_index, const void *index, u64 n, void *out)
+{
+	u32 blocks = gs_cuda_grid(e, n, 4 * THREADS, 16);
+
+	if (wide_index)
+		gather_kernel<<<blocks, THREADS, 0, e->stream>>>((const T *) in, (const u64 *) index, n, (T *) out);
+	else
+		gather_kernel<<<blocks, THREADS, 0, e->stream>>>((const T *) in, (const u32 *) index, n, (T *) out);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+gs_status
+gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, const void *index, uint64_t n,
+			   void *out)
+{
+	gs_cuda_engine *e = (gs_cuda_engine *) engine;
+
+	cudaSetDevice(e->device);
+	switch (gs_type_width(type))
+	{
+		case 1:
+			return gather<u8>(e, in, wide_index, index, n, out);
+		case 2:
+			return gather<u16>(e, in, wide_index, index, n, out);
+		case 4:
+			return gather<u32>(e, in, wide_index, index, n, out);
+		case 8:
+			return gather<u64>(e, in, wide_index, index, n, out);
+		default:
+			return gather<u128>(e, in, wide_index, index, n, out);
+	}
+}
+
+gs_status
+gs_cuda_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step)
+{
+	gs_cuda_engine *e = (gs_cuda_engine *) engine;
+	u32 blocks = gs_cuda_grid(e, n, THREADS, 16);
+
+	cudaSetDevice(e->device);
+	switch (gs_type_width(type))
+	{
+		case 1:
+			sequence_kernel<<<blocks, THREADS, 0, e->stream>>>((u8 *) out, n, start, step);
+			break;
+		case 2:
+			sequence_kernel<<<blocks, THREADS, 0, e->stream>>>((u16 *) out, n, start, step);
+			break;
+		case 4:
+			sequence_kernel<<<blocks, THREADS, 0, e->stream>>>((u32 *) out, n, start, step);
+			break;
+		default:
+			sequence_kernel<<<blocks, THREADS, 0, e->stream>>>((u64 *) out, n, start, step);
+	}
+	return gs_cuda_status(cudaGetLastError());
+}
+
+/* ---------------------------------------------------------------- extent */
+
+/* In temporary memory, all bits 0 at first: so the minimum and the AND are kept complemented, as maximum and OR. */
+struct extent_sum
+{
+	unsigned long long not_min, max, any, not_all;
+	u32 done;
+};
+
+struct extent_args
+{
+	gs_input in;
+	gs_mapping map;
+	extent_sum *sum;
+	u8 *out;
+};
+
+template <class T>
+static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_args a)
+{
+	const u64 lo = ((u64) a.in.begin + 15) & ~15ull, hi = (u64) a.in.end & ~15ull;
+	const u64 stride = gridDim.x * (u64) THREADS, vectors = hi > lo ? (hi - lo) / 16 : 0;
+	__shared__ unsigned long long of_warp[4][THREADS / 32];
+	T not_min = 0, max = 0, any = 0, not_all = 0;
+
+	auto fold = [&](T x) {
+		T m = x;
+
+		if constexpr (sizeof(T) >= 4)
+			if (a.map.floats)
+				m = float_order(x, false);
+		m ^= (T) a.map.flip;
+		max = m > max ? m : max;
+		m = (T) ~m;
+		not_min = m > not_min ? m : not_min;
+		any |= x;
+		not_all |= (T) ~x;
+	};
+	auto fold_vector = [&](uint4 q) {
+		u32 w[4] = {q.x, q.y, q.z, q.w};
+
+#pragma unroll
+		for (u32 j = 0; j < 16 / sizeof(T); j++)
+			fold(item<sizeof(T)>(w, j));
+	};
+
+	u64 i = blockIdx.x * (u64) THREADS + threadIdx.x;
+
+	for (; i + 3 * stride < vectors; i += 4 * stride)
+	{
+		uint4 q[4];
+
+#pragma unroll
+		for (u32 k = 0; k < 4; k++)
+			q[k] = __ldcs((const uint4 *) lo + i + k * stride);
+#pragma unroll
+		for (u32 k = 0; k < 4; k++)
+			fold_vector(q[k]);
+	}
+	for (; i < vectors; i += stride)
+		fold_vector(((const uint4 *) lo)[i]);
+	if (blockIdx.x == 0 && threadIdx.x == 0)
+	{
+		/* before the first whole vector and behind the last */
+		const T *p = (const T *) a.in.begin, *end = (const T *) a.in.end;
+
+		if (vectors == 0)
+			for (; p < end; p++)
+				fold(*p);
+		else
+		{
+			for (; p < (const T *) lo; p++)
+				fold(*p);
+			for (p = (const T *) hi; p < end; p++)
+				fold(*p);
+		}
+	}
+
+	unsigned long long s[4] = {not_min, max, any, not_all};
+
+#pragma unroll
+	for (int d = 16; d > 0; d /= 2)
+	{
+		unsigned long long y[4];
+
+#pragma unroll
+		for (int k = 0; k < 4; k++)
+			y[k] = __shfl_xor_sync(GS_ALL_LANES, s[k], d);
+		s[0] = y[0] > s[0] ? y[0] : s[0];
+		s[1] = y[1] > s[1] ? y[1] : s[1];
+		s[2] |= y[2];
+		s[3] |= y[3];
+	}
+	if (lane_id() == 0)
+		for (int k = 0; k < 4; k++)
+			of_warp[k][threadIdx.x / 32] = s[k];
+	__syncthreads();
+	if (threadIdx.x < 4)
+	{
+		const u32 k = threadIdx.x;
+		unsigned long long sum = 0;
+
+		for (u32 w = 0; w < THREADS / 32; w++)
+			sum = k < 2 ? (of_warp[k][w] > sum ? of_warp[k][w] : sum) : sum | of_warp[k][w];
+		if (k < 2)
+			atomicMax(k == 0 ? &a.sum->not_min : &a.sum->max, sum);
+		else
+			atomicOr(k == 2 ? &a.sum->any : &a.sum->not_all, sum);
+		__threadfence();
+	}
+	__syncthreads();
+	if (threadIdx.x == 0 && atomicAdd(&a.sum->done, 1) == gridDim.x - 1)
+	{
+		__threadfence();
+
+		volatile extent_sum *sum = a.sum;
+		T r[4] = {(T) ~sum->not_min, (T) sum->max, (T) sum->any, (T) ~sum->not_all};
+		const bool nothing = a.in.begin == a.in.end;
+
+		if constexpr (sizeof(T) >= 4)
+		{
+			if (a.map.floats && nothing)
+			{
+				const bool f32 = sizeof(T) == 4;
+
+				r[0] = float_order(f32 ? (T) 0x7fc00000u : (T) 0x7ff8000000000000ull, false);
+				r[1] = float_order(f32 ? (T) 0xff800000u : (T) 0xfff0000000000000ull, false);
+			}
+			for (int k = 0; k < 2; k++)
+				r[k] = map_out(r[k], a.map);
+		}
+		else
+			for (int k = 0; k < 2; k++)
+				r[k] ^= (T) a.map.flip;
+		for (int k = 0; k < 4; k++)
+			((T *) a.out)[k] = r[k];
+	}
+}
+
+gs_status
+gs_cuda_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp)
+{
+	gs_cuda_engine *e = (gs_cuda_engine *) engine;
+	size_t width = gs_type_width(type);
+	extent_args a = {gs_cuda_input(in, n * width), gs_cuda_mapping(type, GS_MIN), (extent_sum *) temp, (u8 *) out};
+	u32 blocks = gs_cuda_grid(e, n * width + 1, 16 * 4 * THREADS, 8);
+	gs_status status;
+
+	cudaSetDevice(e->device);
+	status = gs_cuda_status(cudaMemsetAsync(temp, 0, sizeof(extent_sum), e->stream));
+	if (status != GS_OK)
+		return status;
+	switch (width)
+	{
+		case 1:
+			extent_kernel<u8><<<blocks, THREADS, 0, e->stream>>>(a);
+			break;
+		case 2:
+			extent_kernel<u16><<<blocks, THREADS, 0, e->stream>>>(a);
+			break;
+		case 4:
+			extent_kernel<u32><<<blocks, THREADS, 0, e->stream>>>(a);
+			break;
+		default:
+			extent_kernel<u64><<<blocks, THREADS, 0, e->stream>>>(a);
+	}
+	return gs_cuda_status(cudaGetLastError());
+}

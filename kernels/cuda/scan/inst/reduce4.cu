@@ -1,0 +1,10 @@
+/*
+ * reduce4.cu: reduce-by-key with keys of 4 bytes.
+ */
+#include "../reduce_run.cuh"
+
+gs_status
+gs_cuda_reduce4(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp)
+{
+	return run_reduce<4>(e, r, a, temp);
+}

@@ -1,0 +1,51 @@
+/*
+ * scan_ops.cuh: what the .cu files of the scan family tell each other.
+ */
+#ifndef GS_CUDA_SCAN_SCAN_OPS_CUH
+#define GS_CUDA_SCAN_SCAN_OPS_CUH
+
+#include "../base/engine.cuh"
+#include "../base/ops.cuh"
+
+gs_status gs_cuda_scan(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, const void *in, void *out,
+					   uint64_t n, void *temp);
+gs_status gs_cuda_select(gs_engine *engine, const gs_select_request *r, void *temp);
+gs_status gs_cuda_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels, uint64_t n, uint32_t k,
+						void *out, uint64_t *starts, void *temp);
+gs_status gs_cuda_runs(gs_engine *engine, const gs_runs_request *r, void *temp);
+gs_status gs_cuda_decode(gs_engine *engine, const gs_decode_request *r, void *temp);
+gs_status gs_cuda_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp);
+gs_status gs_cuda_reduce_fixed(gs_cuda_engine *e, const gs_reduce_request *r, void *temp);
+gs_status gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, const void *index,
+						 uint64_t n, void *out);
+gs_status gs_cuda_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step);
+gs_status gs_cuda_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp);
+
+/* Items of a tile of split.cu at least. */
+#define GS_SPLIT_LEAST 2048
+
+/* Items of a tile. */
+static inline u64
+gs_tile(const gs_shape &s, u64 item)
+{
+	return (u64) s.threads * s.vectors * 16 / item;
+}
+
+/* How values of a type become unsigned numbers in order, for minima or maxima. */
+static inline gs_mapping
+gs_cuda_mapping(gs_type type, gs_operation op)
+{
+	const gs_column_spec spec = {type, op == GS_MAX};
+	const gs_mapping m = {gs_order_flip(&spec), gs_type_is_float(type)};
+
+	return m;
+}
+
+/*
+ * Saves the item before each tile, for calls that write over their input.  saved has one vector per tile; the item is
+ * its last.
+ */
+gs_status gs_cuda_save_halo(gs_cuda_engine *e, const void *in, u64 n, u32 width, u32 shift, u64 tile, u64 tiles,
+							u128 *saved);
+
+#endif
