@@ -14,6 +14,7 @@
 #include "optimizer/tlist.h"
 
 #include "src/compat.h"
+#include "src/guc.h"
 #include "plan_shares.h"
 
 /* What looking at a row of others takes, in operators for each key. */
@@ -25,9 +26,17 @@
  */
 #define COMPUTED_PRICE 4.0
 
+/*
+ * What a row takes that is handed on to another participant, and each byte of it; and the files for that.
+ */
+#define EXCHANGE_ROW_COST 0.03
+#define EXCHANGE_BYTE_COST 0.0003
+#define EXCHANGE_START_COST 1000.0
+
 static Plan *plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
 						List *plans);
 static Node *no_state(CustomScan *scan);
+static bool is_partial(const CustomPath *share);
 
 static const CustomPathMethods path_methods = {
 	.CustomName = "GpuShare",
@@ -82,9 +91,16 @@ plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, 
 	scan->scan.plan.targetlist = copyObject(sort->targetlist);
 	scan->scan.plan.lefttree = sort;
 	scan->custom_scan_tlist = copyObject(sort->targetlist);
-	scan->custom_private = list_make3(attnos, equals, collations);
+	scan->custom_private = list_make4(attnos, equals, collations, list_make1_int(is_partial(path)));
 	scan->methods = &scan_methods;
 	return (Plan *) scan;
+}
+
+/* Does each participant read a part only? */
+static bool
+is_partial(const CustomPath *share)
+{
+	return ((const SortPath *) linitial(share->custom_paths))->subpath->parallel_workers > 0;
 }
 
 List *
@@ -95,15 +111,44 @@ keys_of_share_path(const Path *path)
 	return IsA(path, CustomPath) && share->methods == &path_methods ? share->custom_private : NIL;
 }
 
+/* Price of a share's sort where every participant reads all. */
+static Cost
+price_of_scans(const ShareBuild *build)
+{
+	const Path *input = build->input;
+
+	return input->total_cost + input->rows * (PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys) +
+											  COMPUTED_PRICE * input->pathtarget->cost.per_tuple);
+}
+
+/* The same where each reads a part and hands rows on. */
+static Cost
+price_of_exchange(const ShareBuild *build)
+{
+	const Path *input = build->partial;
+	Cost		handing = build->input->rows * (EXCHANGE_ROW_COST + EXCHANGE_BYTE_COST * input->pathtarget->width);
+
+	return input->total_cost + EXCHANGE_START_COST + handing / build->divisor;
+}
+
+/* Do rows go through an exchange? */
+static bool
+is_exchanged(const ShareBuild *build)
+{
+	if (build->partial == NULL)
+		return false;
+	return !build->all || gpusort_parallel_windows == SHARES_EXCHANGE ||
+		(gpusort_parallel_windows == SHARES_AUTO && price_of_exchange(build) < price_of_scans(build));
+}
+
 Path *
 make_share_path(const ShareBuild *build, List *pathkeys)
 {
 	CustomPath *share = makeNode(CustomPath);
-	Path	   *input = build->input;
+	bool		exchanged = is_exchanged(build);
+	Path	   *input = exchanged ? build->partial : build->input;
 	SortPath   *sort = create_sort_path(build->root, build->output, input, pathkeys, -1.0);
-	Cost		passing = input->rows * (PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys) +
-										 COMPUTED_PRICE * input->pathtarget->cost.per_tuple);
-	Cost		sorting = sort_price(build->root, input, pathkeys, input->rows * build->fraction);
+	Cost		sorting = sort_price(build->root, build->input, pathkeys, build->input->rows * build->fraction);
 
 	share->path.pathtype = T_CustomScan;
 	share->path.parent = build->output;
@@ -111,12 +156,13 @@ make_share_path(const ShareBuild *build, List *pathkeys)
 	share->path.parallel_aware = true;
 	share->path.parallel_safe = true;
 	share->path.parallel_workers = build->workers;
-	share->path.rows = clamp_row_est(input->rows / build->divisor);
-	share->path.total_cost = (input->total_cost + passing + sorting) * build->scale;
+	share->path.rows = clamp_row_est(build->input->rows / build->divisor);
+	share->path.total_cost = ((exchanged ? price_of_exchange(build) : price_of_scans(build)) + sorting) * build->scale;
 	share->path.startup_cost = share->path.total_cost;
 	add_disabled_nodes(&share->path, disabled_nodes(input));
 	share->custom_paths = list_make1(sort);
 	share->custom_private = build->keys;
+	share->flags = 0;
 	share->methods = &path_methods;
 	return &share->path;
 }

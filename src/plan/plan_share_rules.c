@@ -235,11 +235,14 @@ share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo 
 	build->root = root;
 	build->output = output;
 	build->input = path_for_all(input);
+	build->all = build->input != NULL && tables_are_same_for_all(root) && !may_differ_anywhere(root);
+	if (!build->all)
+		build->input = input->cheapest_total_path;
+	build->partial = gpusort_parallel_windows == SHARES_SCAN ? NULL : linitial(input->partial_pathlist);
 	build->workers = ((Path *) linitial(input->partial_pathlist))->parallel_workers;
 	build->divisor = divisor_of(build->workers);
 	build->scale = 1;
-	return build->input != NULL && sort_is_ours(build->input->rows, UNBOUNDED, NULL) &&
-		tables_are_same_for_all(root) && !may_differ_anywhere(root);
+	return sort_is_ours(build->input->rows, UNBOUNDED, NULL) && (build->all || build->partial);
 }
 
 /* The share of the most common value of an expression, NULL included; 0 if it is not known. */
