@@ -21,17 +21,23 @@
 #define PASSED_ROW_OPERATORS 1.0
 
 /*
+ * What a row of the input takes beyond its price, unless it is read by the page, in cpu_tuple_cost: measured, an
+ * index-only scan takes three times its price against a plain one, joins more.
+ */
+#define PASSED_ON_TUPLES 3.0
+
+/*
  * What expressions of the input take beyond their price: most functions are dearer than the operator that they are
  * priced as, and every participant computes them for all rows.
  */
 #define COMPUTED_PRICE 4.0
 
 /*
- * What a row takes that is handed on to another participant, and each byte of it; and the files for that.
+ * What a row takes that is handed on to another participant, in cpu_tuple_cost, and each byte of it.  The files for
+ * that are charged as much as the workers are.
  */
-#define EXCHANGE_ROW_COST 0.03
-#define EXCHANGE_BYTE_COST 0.0003
-#define EXCHANGE_START_COST 1000.0
+#define HANDED_ON_TUPLES 3.0
+#define HANDED_ON_BYTE 0.03
 
 static Plan *plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
 						List *plans);
@@ -111,14 +117,33 @@ keys_of_share_path(const Path *path)
 	return IsA(path, CustomPath) && share->methods == &path_methods ? share->custom_private : NIL;
 }
 
+/* Are a path's rows read by the page (sort/pagescan.h)? */
+static bool
+is_read_by_page(const Path *path)
+{
+	const Cost	computed = path->pathtarget->cost.per_tuple;
+
+	while (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	return computed == 0 && path->pathtype == T_SeqScan && path->parent->baserestrictinfo == NIL;
+}
+
+/* What reading an input takes beyond its price. */
+static Cost
+unpriced(const Path *input, double rows)
+{
+	return rows * (COMPUTED_PRICE * input->pathtarget->cost.per_tuple + 
+				   (is_read_by_page(input) ? 0 : PASSED_ON_TUPLES * cpu_tuple_cost));
+}
+
 /* Price of a share's sort where every participant reads all. */
 static Cost
 price_of_scans(const ShareBuild *build)
 {
 	const Path *input = build->input;
+	Cost		passing = PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys);
 
-	return input->total_cost + input->rows * (PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys) +
-											  COMPUTED_PRICE * input->pathtarget->cost.per_tuple);
+	return input->total_cost + input->rows * passing + unpriced(input, input->rows);
 }
 
 /* The same where each reads a part and hands rows on. */
@@ -126,19 +151,26 @@ static Cost
 price_of_exchange(const ShareBuild *build)
 {
 	const Path *input = build->partial;
-	Cost		handing = build->input->rows * (EXCHANGE_ROW_COST + EXCHANGE_BYTE_COST * input->pathtarget->width);
+	Cost		handing = build->input->rows * cpu_tuple_cost *
+		(HANDED_ON_TUPLES + HANDED_ON_BYTE * input->pathtarget->width);
 
-	return input->total_cost + EXCHANGE_START_COST + handing / build->divisor;
+	return input->total_cost + parallel_setup_cost + handing / build->divisor +
+		unpriced(input, build->input->rows / build->divisor);
 }
 
 /* Do rows go through an exchange? */
 static bool
 is_exchanged(const ShareBuild *build)
 {
-	if (build->partial == NULL)
-		return false;
-	return !build->all || gpusort_parallel_windows == SHARES_EXCHANGE ||
-		(gpusort_parallel_windows == SHARES_AUTO && price_of_exchange(build) < price_of_scans(build));
+	switch (gpusort_parallel_windows)
+	{
+		case SHARES_SCAN:
+			return false;
+		case SHARES_EXCHANGE:
+			return true;
+		default:
+			return price_of_exchange(build) < price_of_scans(build);
+	}
 }
 
 Path *
@@ -162,7 +194,6 @@ make_share_path(const ShareBuild *build, List *pathkeys)
 	add_disabled_nodes(&share->path, disabled_nodes(input));
 	share->custom_paths = list_make1(sort);
 	share->custom_private = build->keys;
-	share->flags = 0;
 	share->methods = &path_methods;
 	return &share->path;
 }

@@ -12,10 +12,9 @@ typedef struct ShareBuild
 	PlannerInfo *root;
 	RelOptInfo *output;
 	Path	   *input;			/* that every participant reads, or that one process alone would */
-	Path	   *partial;		/* of which each participant reads a part, to hand rows on; NULL: it reads all */
+	Path	   *partial;		/* of which each participant reads a part, to hand rows on */
 	Path	   *shared;			/* NULL, or a partial path whose groups are whole in each participant already */
 	List	   *keys;			/* SortGroupClauses */
-	bool		all;			/* every participant may read the input */
 	int			workers;
 	double		divisor;		/* of rows, as the server counts participants */
 	double		fraction;		/* of all work that the busiest participant does */
