@@ -36,7 +36,7 @@
  * What a row takes that is handed on to another participant, in cpu_tuple_cost, and each byte of it.  The files for
  * that are charged as much as the workers are.
  */
-#define HANDED_ON_TUPLES 3.0
+#define HANDED_ON_TUPLES 4.0
 #define HANDED_ON_BYTE 0.03
 
 static Plan *plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
@@ -128,12 +128,12 @@ is_read_by_page(const Path *path)
 	return computed == 0 && path->pathtype == T_SeqScan && path->parent->baserestrictinfo == NIL;
 }
 
-/* What reading an input takes beyond its price. */
+/* What reading a row of an input takes beyond its price, and what other plans share out among their workers. */
 static Cost
-unpriced(const Path *input, double rows)
+unpriced(const Path *input)
 {
-	return rows * (COMPUTED_PRICE * input->pathtarget->cost.per_tuple + 
-				   (is_read_by_page(input) ? 0 : PASSED_ON_TUPLES * cpu_tuple_cost));
+	return COMPUTED_PRICE * input->pathtarget->cost.per_tuple +
+		(is_read_by_page(input) ? 0 : PASSED_ON_TUPLES * cpu_tuple_cost);
 }
 
 /* Price of a share's sort where every participant reads all. */
@@ -143,7 +143,7 @@ price_of_scans(const ShareBuild *build)
 	const Path *input = build->input;
 	Cost		passing = PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys);
 
-	return input->total_cost + input->rows * passing + unpriced(input, input->rows);
+	return input->total_cost + input->rows * (passing + unpriced(input));
 }
 
 /* The same where each reads a part and hands rows on. */
@@ -154,8 +154,7 @@ price_of_exchange(const ShareBuild *build)
 	Cost		handing = build->input->rows * cpu_tuple_cost *
 		(HANDED_ON_TUPLES + HANDED_ON_BYTE * input->pathtarget->width);
 
-	return input->total_cost + parallel_setup_cost + handing / build->divisor +
-		unpriced(input, build->input->rows / build->divisor);
+	return input->total_cost + parallel_setup_cost + handing / build->divisor;
 }
 
 /* Do rows go through an exchange? */

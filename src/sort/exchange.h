@@ -12,7 +12,7 @@ typedef struct Exchange Exchange;
 /* Shared memory of a plan with so many participants, the leader among them. */
 extern Size exchange_shared_bytes(int participants);
 
-/* Into how many files each participant sorts its rows: a power of two. */
+/* How many parts the classes have there: a power of two. */
 extern int	exchange_parts(int participants);
 
 /* In the leader, before the plan is run, and run again.  Memory comes from the current context. */
@@ -31,14 +31,14 @@ extern void exchange_put(Exchange *exchange, int part, TupleTableSlot *slot);
 /* Ends bringing rows, and waits until everybody else who has begun does. */
 extern void exchange_end(Exchange *exchange);
 
-/* Begins to take the rows of a part, which nobody else does; the next row, valid until the next call, NULL at the end. */
+/* Begins to take the rows of a part, as nobody else does; the next row, valid until the next call, NULL at the end. */
 extern void exchange_open(Exchange *exchange, int part);
 extern MinimalTuple exchange_next(Exchange *exchange);
 
 /* Forgets what this process knows of it. */
 extern void exchange_free(Exchange *exchange);
 
-/* Leaves a part before its end, if one is being taken. */
+/* Closes the files, before they are deleted. */
 extern void exchange_close(Exchange *exchange);
 
 #endif

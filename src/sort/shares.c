@@ -176,6 +176,7 @@ void
 shares_reset_shared(Shares *shares, ParallelContext *parallel, void *memory)
 {
 	reset_shared(shares, parallel, memory);
+	shares->open = false;
 	if (shares->exchanged)
 		exchange_reset(shares->exchange);
 }
@@ -473,9 +474,9 @@ void
 shares_rescan(Shares *shares)
 {
 	shares->begun = false;
-	if (shares->open)
-		exchange_close(shares->exchange);
 	shares->open = false;
+	if (shares->exchange)
+		exchange_close(shares->exchange);
 }
 
 void
@@ -483,11 +484,12 @@ shares_detach(Shares *shares)
 {
 	if (shares->shared && !IsParallelWorker())
 		shares->all = shares_stats(shares, &shares->most);
-	if (shares->open)
-		exchange_close(shares->exchange);
 	shares->open = false;
 	if (shares->exchange)
+	{
+		exchange_close(shares->exchange);
 		exchange_free(shares->exchange);
+	}
 	shares->exchange = NULL;
 	shares->shared = NULL;
 	shares->parallel = NULL;
