@@ -5,6 +5,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -36,7 +37,7 @@
  * What a row takes that is handed on to another participant, in cpu_tuple_cost, and each byte of it.  The files for
  * that are charged as much as the workers are.
  */
-#define HANDED_ON_TUPLES 4.0
+#define HANDED_ON_TUPLES 3.0
 #define HANDED_ON_BYTE 0.03
 
 static Plan *plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
@@ -136,6 +137,20 @@ unpriced(const Path *input)
 		(is_read_by_page(input) ? 0 : PASSED_ON_TUPLES * cpu_tuple_cost);
 }
 
+/*
+ * What it takes that every participant reads all pages of a table: a large one passes through a few buffers, again for
+ * each, where other plans' workers read a part each, which the server's price of theirs leaves out.
+ */
+static Cost
+price_of_pages(const ShareBuild *build)
+{
+	const RelOptInfo *table = build->input->parent;
+
+	if (build->input->pathtype != T_SeqScan || table->pages <= (BlockNumber) NBuffers / 4)
+		return 0;
+	return table->pages * seq_page_cost * (1 - 1 / build->divisor);
+}
+
 /* Price of a share's sort where every participant reads all. */
 static Cost
 price_of_scans(const ShareBuild *build)
@@ -143,7 +158,7 @@ price_of_scans(const ShareBuild *build)
 	const Path *input = build->input;
 	Cost		passing = PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys);
 
-	return input->total_cost + input->rows * (passing + unpriced(input));
+	return input->total_cost + input->rows * (passing + unpriced(input)) + price_of_pages(build);
 }
 
 /* The same where each reads a part and hands rows on. */

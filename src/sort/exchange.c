@@ -50,7 +50,7 @@ typedef struct SharedExchange
 	SharedFileSet files;
 	dsm_handle	segment;		/* that all this is in */
 	int			participants;
-	uint32		last[FLEXIBLE_ARRAY_MEMBER];	/* chunk of each part in a participant's file, participants by turns */
+	uint32		last[FLEXIBLE_ARRAY_MEMBER];	/* chunk of each part in the first participant's file, and so on */
 } SharedExchange;
 
 struct Exchange
