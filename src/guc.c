@@ -19,7 +19,7 @@ int			gpusort_verify = VERIFY_AUTO;
 bool		gpusort_explain_machine = true;
 bool		gpusort_parallel_blocks = true;
 bool		gpusort_aggregates = true;
-bool		gpusort_parallel_windows = true;
+int			gpusort_parallel_windows = SHARES_AUTO;
 double		gpusort_cpu_row_cost = 0.02;
 double		gpusort_cpu_key_cost = 0.0075;
 double		gpusort_merge_row_cost = 0.015;
@@ -39,6 +39,20 @@ static const struct config_enum_entry engine_options[] = {
 	{"auto", ENGINE_CHOICE_AUTO, false},
 	{"gpu", ENGINE_CHOICE_GPU, false},
 	{"cpu", ENGINE_CHOICE_CPU, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry share_options[] = {
+	{"on", SHARES_AUTO, false},
+	{"off", SHARES_OFF, false},
+	{"scan", SHARES_SCAN, false},
+	{"exchange", SHARES_EXCHANGE, false},
+	{"true", SHARES_AUTO, true},
+	{"false", SHARES_OFF, true},
+	{"yes", SHARES_AUTO, true},
+	{"no", SHARES_OFF, true},
+	{"1", SHARES_AUTO, true},
+	{"0", SHARES_OFF, true},
 	{NULL, 0, false}
 };
 
@@ -125,10 +139,12 @@ define_sort_settings(void)
 							 "Lets gpusort plan aggregates that sort for themselves.",
 							 "Its own take the place of PostgreSQL's, with the same results.",
 							 &gpusort_aggregates, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomBoolVariable("gpusort.parallel_windows",
+	DefineCustomEnumVariable("gpusort.parallel_windows",
 							 "Lets parallel workers compute windows, DISTINCT and groups, each a share of them.",
-							 "Each participant reads all rows and sorts those of its share.",
-							 &gpusort_parallel_windows, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 "\"scan\" and \"exchange\" choose how rows reach their share, which \"on\" leaves to "
+							 "prices: each participant reads all rows, or a part of them that it hands on.",
+							 &gpusort_parallel_windows, SHARES_AUTO, share_options, PGC_USERSET, GUC_EXPLAIN,
+							 NULL, NULL, NULL);
 	define_costs();
 }
 

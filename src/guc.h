@@ -12,7 +12,7 @@ extern int	gpusort_verify;
 extern bool gpusort_explain_machine;
 extern bool gpusort_parallel_blocks;
 extern bool gpusort_aggregates;
-extern bool gpusort_parallel_windows;
+extern int gpusort_parallel_windows;
 extern double gpusort_cpu_row_cost;
 extern double gpusort_cpu_key_cost;
 extern double gpusort_merge_row_cost;
@@ -38,6 +38,15 @@ typedef enum GpusortVerify
 	VERIFY_SAMPLE,
 	VERIFY_FULL
 } GpusortVerify;
+
+/* How rows reach the participant whose share they are, from gpusort.parallel_windows. */
+typedef enum GpusortShares
+{
+	SHARES_OFF,					/* there are no shares */
+	SHARES_AUTO,				/* the cheaper way */
+	SHARES_SCAN,				/* each participant reads all */
+	SHARES_EXCHANGE				/* each reads a part, and hands rows on */
+} GpusortShares;
 
 /* Bytes that one sort may hold, from gpusort.work_mem. */
 extern Size gpusort_memory_limit(void);

@@ -314,19 +314,36 @@ cheap_group(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, const Gro
 	return result;
 }
 
+/* Is a path cheaper than all others of a list, by more than add_path takes for nothing? */
+static bool
+is_clearly_cheapest(const Path *path, List *paths)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		const Path *other = lfirst(lc);
+
+		if (disabled_nodes(other) <= disabled_nodes(path) && other->total_cost <= path->total_cost * FUZZ)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Offers what several participants do, each with a share of the groups: to what is above in workers, and to this
- * process.
+ * process.  Later stages may prefer for its order, or its start, what costs as much as the server's way.
  */
 static void
 offer_shares(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *shares)
 {
-	if (shares == NIL)
+	if (shares == NIL || !is_clearly_cheapest(linitial(shares), rel->pathlist))
 		return;
 	/* the server does not expect workers above window functions */
 	rel->consider_parallel = true;
 	offer_path(root, stage, rel, &rel->partial_pathlist, linitial(shares));
-	offer_path(root, stage, rel, &rel->pathlist, lsecond(shares));
+	if (is_clearly_cheapest(lsecond(shares), rel->pathlist))
+		offer_path(root, stage, rel, &rel->pathlist, lsecond(shares));
 }
 
 /* What DISTINCT is offered. */

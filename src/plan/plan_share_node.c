@@ -5,6 +5,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -14,10 +15,17 @@
 #include "optimizer/tlist.h"
 
 #include "src/compat.h"
+#include "src/guc.h"
 #include "plan_shares.h"
 
 /* What looking at a row of others takes, in operators for each key. */
 #define PASSED_ROW_OPERATORS 1.0
+
+/*
+ * What a row of the input takes beyond its price, unless it is read by the page, in cpu_tuple_cost: measured, an
+ * index-only scan takes three times its price against a plain one, joins more.
+ */
+#define PASSED_ON_TUPLES 3.0
 
 /*
  * What expressions of the input take beyond their price: most functions are dearer than the operator that they are
@@ -25,9 +33,17 @@
  */
 #define COMPUTED_PRICE 4.0
 
+/*
+ * What a row takes that is handed on to another participant, in cpu_tuple_cost, and each byte of it.  The files for
+ * that are charged as much as the workers are.
+ */
+#define HANDED_ON_TUPLES 3.0
+#define HANDED_ON_BYTE 0.03
+
 static Plan *plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
 						List *plans);
 static Node *no_state(CustomScan *scan);
+static bool is_partial(const CustomPath *share);
 
 static const CustomPathMethods path_methods = {
 	.CustomName = "GpuShare",
@@ -82,9 +98,16 @@ plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, 
 	scan->scan.plan.targetlist = copyObject(sort->targetlist);
 	scan->scan.plan.lefttree = sort;
 	scan->custom_scan_tlist = copyObject(sort->targetlist);
-	scan->custom_private = list_make3(attnos, equals, collations);
+	scan->custom_private = list_make4(attnos, equals, collations, list_make1_int(is_partial(path)));
 	scan->methods = &scan_methods;
 	return (Plan *) scan;
+}
+
+/* Does each participant read a part only? */
+static bool
+is_partial(const CustomPath *share)
+{
+	return ((const SortPath *) linitial(share->custom_paths))->subpath->parallel_workers > 0;
 }
 
 List *
@@ -95,15 +118,83 @@ keys_of_share_path(const Path *path)
 	return IsA(path, CustomPath) && share->methods == &path_methods ? share->custom_private : NIL;
 }
 
+/* Are a path's rows read by the page (sort/pagescan.h)? */
+static bool
+is_read_by_page(const Path *path)
+{
+	const Cost	computed = path->pathtarget->cost.per_tuple;
+
+	while (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	return computed == 0 && path->pathtype == T_SeqScan && path->parent->baserestrictinfo == NIL;
+}
+
+/* What reading a row of an input takes beyond its price, and what other plans share out among their workers. */
+static Cost
+unpriced(const Path *input)
+{
+	return COMPUTED_PRICE * input->pathtarget->cost.per_tuple +
+		(is_read_by_page(input) ? 0 : PASSED_ON_TUPLES * cpu_tuple_cost);
+}
+
+/*
+ * What it takes that every participant reads all pages of a table: a large one passes through a few buffers, again for
+ * each, where other plans' workers read a part each, which the server's price of theirs leaves out.
+ */
+static Cost
+price_of_pages(const ShareBuild *build)
+{
+	const RelOptInfo *table = build->input->parent;
+
+	if (build->input->pathtype != T_SeqScan || table->pages <= (BlockNumber) NBuffers / 4)
+		return 0;
+	return table->pages * seq_page_cost * (1 - 1 / build->divisor);
+}
+
+/* Price of a share's sort where every participant reads all. */
+static Cost
+price_of_scans(const ShareBuild *build)
+{
+	const Path *input = build->input;
+	Cost		passing = PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys);
+
+	return input->total_cost + input->rows * (passing + unpriced(input)) + price_of_pages(build);
+}
+
+/* The same where each reads a part and hands rows on. */
+static Cost
+price_of_exchange(const ShareBuild *build)
+{
+	const Path *input = build->partial;
+	Cost		handing = build->input->rows * cpu_tuple_cost *
+		(HANDED_ON_TUPLES + HANDED_ON_BYTE * input->pathtarget->width);
+
+	return input->total_cost + parallel_setup_cost + handing / build->divisor;
+}
+
+/* Do rows go through an exchange? */
+static bool
+is_exchanged(const ShareBuild *build)
+{
+	switch (gpusort_parallel_windows)
+	{
+		case SHARES_SCAN:
+			return false;
+		case SHARES_EXCHANGE:
+			return true;
+		default:
+			return price_of_exchange(build) < price_of_scans(build);
+	}
+}
+
 Path *
 make_share_path(const ShareBuild *build, List *pathkeys)
 {
 	CustomPath *share = makeNode(CustomPath);
-	Path	   *input = build->input;
+	bool		exchanged = is_exchanged(build);
+	Path	   *input = exchanged ? build->partial : build->input;
 	SortPath   *sort = create_sort_path(build->root, build->output, input, pathkeys, -1.0);
-	Cost		passing = input->rows * (PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys) +
-										 COMPUTED_PRICE * input->pathtarget->cost.per_tuple);
-	Cost		sorting = sort_price(build->root, input, pathkeys, input->rows * build->fraction);
+	Cost		sorting = sort_price(build->root, build->input, pathkeys, build->input->rows * build->fraction);
 
 	share->path.pathtype = T_CustomScan;
 	share->path.parent = build->output;
@@ -111,8 +202,8 @@ make_share_path(const ShareBuild *build, List *pathkeys)
 	share->path.parallel_aware = true;
 	share->path.parallel_safe = true;
 	share->path.parallel_workers = build->workers;
-	share->path.rows = clamp_row_est(input->rows / build->divisor);
-	share->path.total_cost = (input->total_cost + passing + sorting) * build->scale;
+	share->path.rows = clamp_row_est(build->input->rows / build->divisor);
+	share->path.total_cost = ((exchanged ? price_of_exchange(build) : price_of_scans(build)) + sorting) * build->scale;
 	share->path.startup_cost = share->path.total_cost;
 	add_disabled_nodes(&share->path, disabled_nodes(input));
 	share->custom_paths = list_make1(sort);

@@ -235,7 +235,8 @@ share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo 
 	build->root = root;
 	build->output = output;
 	build->input = path_for_all(input);
-	build->workers = ((Path *) linitial(input->partial_pathlist))->parallel_workers;
+	build->partial = linitial(input->partial_pathlist);
+	build->workers = build->partial->parallel_workers;
 	build->divisor = divisor_of(build->workers);
 	build->scale = 1;
 	return build->input != NULL && sort_is_ours(build->input->rows, UNBOUNDED, NULL) &&
@@ -265,14 +266,11 @@ most_common(PlannerInfo *root, Node *expr)
 	return share;
 }
 
-/* Values of keys together; one if nothing is known of them. */
+/* Values of keys together; where nothing is known of them, the server's own guess. */
 static double
 count_values(const ShareBuild *build, List *exprs)
 {
-	EstimationInfo known = {0};
-	double		values = estimate_num_groups(build->root, exprs, build->input->rows, NULL, &known);
-
-	return known.flags & SELFLAG_USED_DEFAULT ? 1 : values;
+	return estimate_num_groups(build->root, exprs, build->input->rows, NULL, NULL);
 }
 
 /*

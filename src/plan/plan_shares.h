@@ -12,6 +12,7 @@ typedef struct ShareBuild
 	PlannerInfo *root;
 	RelOptInfo *output;
 	Path	   *input;			/* that every participant reads, or that one process alone would */
+	Path	   *partial;		/* of which each participant reads a part, to hand rows on */
 	Path	   *shared;			/* NULL, or a partial path whose groups are whole in each participant already */
 	List	   *keys;			/* SortGroupClauses */
 	int			workers;

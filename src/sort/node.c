@@ -37,6 +37,8 @@ typedef struct GpuSortState
 	Shares	   *shares;			/* NULL: all rows are this node's */
 	bool		read;			/* the child has been read since its last rescan */
 	bool		ended;			/* of shares: none is left */
+	bool		came;			/* of an exchange: this participant has brought its rows, or was too late */
+	TupleTableSlot *brought;	/* for rows of it; NULL until there are some */
 } GpuSortState;
 
 static Node *create_state(CustomScan *scan);
@@ -160,6 +162,49 @@ read_share(GpuSortState *node)
 	}
 }
 
+/* Reads the part of the rows that falls to this participant, and brings them to those whose share they are. */
+static void
+bring_rows(GpuSortState *node)
+{
+	PlanState  *outer = outerPlanState(node);
+	EState	   *estate = node->css.ss.ps.state;
+	ScanDirection direction = estate->es_direction;
+	uint64		rows = 0;
+
+	if (node->brought == NULL)
+		node->brought = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
+	if (!shares_begin_bringing(node->shares))
+		return;
+	node->read = true;
+	estate->es_direction = ForwardScanDirection;
+	for (;;)
+	{
+		TupleTableSlot *slot = ExecProcNode(outer);
+
+		if (TupIsNull(slot))
+			break;
+		shares_bring(node->shares, slot);
+		rows++;
+	}
+	estate->es_direction = direction;
+	shares_end_bringing(node->shares);
+	shares_note(node->shares, rows, 0, 0);
+}
+
+/* Reads the rows that were brought for the share that was claimed. */
+static void
+read_brought(GpuSortState *node)
+{
+	MinimalTuple row;
+
+	while ((row = shares_next_brought(node->shares)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		sorter_put(node->sorter, ExecStoreMinimalTuple(row, node->brought, false));
+	}
+	ExecClearTuple(node->brought);
+}
+
 /* Reads all rows of the child, or those of the share that was claimed, into a new sort. */
 static void
 load(GpuSortState *node)
@@ -184,7 +229,9 @@ load(GpuSortState *node)
 	node->bound_done = bound;
 
 	estate->es_direction = ForwardScanDirection;
-	if (node->shares && !shares_keep_all(node->shares))
+	if (node->shares && shares_are_exchanged(node->shares))
+		read_brought(node);
+	else if (node->shares && !shares_keep_all(node->shares))
 		passed = read_share(node);
 	else
 		read_rows(node, bound);
@@ -192,7 +239,7 @@ load(GpuSortState *node)
 	estate->es_direction = direction;
 	node->sorted = node->read = true;
 	if (node->shares)
-		shares_note(node->shares, sorter_stats(sorter)->rows + passed, sorter_stats(sorter)->rows);
+		shares_note(node->shares, node->came ? 0 : sorter_stats(sorter)->rows + passed, sorter_stats(sorter)->rows, 1);
 }
 
 /* The next row for a block. */
@@ -255,12 +302,22 @@ drop_sort(GpuSortState *node)
 static bool
 load_share(GpuSortState *node)
 {
+	bool		exchanged = shares_are_exchanged(node->shares);
+
+	if (exchanged && !node->came)
+	{
+		MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
+
+		node->came = true;
+		bring_rows(node);
+		MemoryContextSwitchTo(old);
+	}
 	node->ended = node->ended || !shares_claim(node->shares);
 	if (node->ended)
 		return false;
 	if (node->sorted)
 		drop_sort(node);
-	if (node->read)
+	if (node->read && !exchanged)
 		ExecReScan(outerPlanState(node));
 	load(node);
 	return true;
@@ -320,6 +377,9 @@ rescan_node(CustomScanState *css)
 		shares_rescan(node->shares);
 		node->ended = false;
 	}
+	if (node->came && !node->sorted && node->read && outer->chgParam == NULL)
+		ExecReScan(outer);
+	node->came = false;
 	if (!node->sorted)
 		return;
 	if (outer->chgParam != NULL || !node->random_access ||
@@ -372,7 +432,7 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 static Size
 estimate_shared(CustomScanState *css, ParallelContext *parallel)
 {
-	return shares_shared_bytes(parallel);
+	return shares_shared_bytes(((GpuSortState *) css)->shares, parallel);
 }
 
 /* InitializeDSMCustomScan */

@@ -1,10 +1,14 @@
 /*
- * shares.c: which rows of a sort's input are this participant's, where every participant of a parallel plan reads all.
+ * shares.c: which rows of a sort's input are this participant's, where every participant of a parallel plan reads all,
+ * or a part.
  *
  * Rows of one group have one hash, and so are of one class.  Whoever begins, or is done, claims a range of the classes
  * that nobody has, reads the whole input and keeps the rows of these classes.  A first claim is a fair part of what is
  * left among those who have not begun; so each participant reads its input once if as many come as were planned.  What
  * those who have not come by then have left falls to the others, in a few further passes.
+ *
+ * Where the input is dear, each reads a part of it and brings its rows to an exchange (exchange.c).  Then there is
+ * nothing to be read twice, and claims may be small: batches are parts of the exchange's files.
  *
  * The leader has less time than workers, because it also takes their rows, and so gets less, as the server's planner
  * counts it.
@@ -20,6 +24,7 @@
 #include "utils/memutils.h"
 
 #include "src/compat.h"
+#include "exchange.h"
 #include "shares.h"
 
 /* What of a worker's part the leader takes at least: an empty part would leave all classes to late workers. */
@@ -57,6 +62,12 @@ struct Shares
 	ShareKey   *keys;
 	AttrNumber *attnos;
 	MemoryContext scratch;		/* for hash functions; NULL: there are none */
+	MemoryContext context;		/* of all this */
+	bool		exchanged;		/* rows are handed on, if there are others */
+	Exchange   *exchange;		/* then */
+	uint32		granule;		/* classes of one of its parts */
+	uint32		reading;		/* the class after those whose parts have been taken or are being read */
+	bool		open;			/* a part is being read */
 	uint32		first;			/* class of the batch */
 	uint32		count;			/* of classes */
 	bool		begun;			/* a batch was claimed */
@@ -109,6 +120,8 @@ shares_open(List *description, TupleDesc rows)
 {
 	Shares	   *shares = palloc0(sizeof(Shares));
 
+	shares->context = CurrentMemoryContext;
+	shares->exchanged = linitial_int(list_nth(description, SHARE_EXCHANGE)) != 0;
 	shares->nkeys = list_length(list_nth(description, SHARE_ATTNOS));
 	shares->keys = palloc0(sizeof(ShareKey) * shares->nkeys);
 	shares->attnos = palloc(sizeof(AttrNumber) * shares->nkeys);
@@ -122,17 +135,33 @@ shares_open(List *description, TupleDesc rows)
 	return shares;
 }
 
-Size
-shares_shared_bytes(const ParallelContext *parallel)
+/* Bytes of what participants share, without their exchange. */
+static Size
+own_shared_bytes(int participants)
 {
-	return offsetof(SharedShares, stats) + sizeof(ShareStats) * (parallel->nworkers + 1);
+	return MAXALIGN(offsetof(SharedShares, stats) + sizeof(ShareStats) * participants);
 }
 
-void
-shares_reset_shared(Shares *shares, ParallelContext *parallel, void *memory)
+Size
+shares_shared_bytes(const Shares *shares, const ParallelContext *parallel)
 {
-	SharedShares *shared = memory;
+	int			participants = parallel->nworkers + 1;
 
+	return own_shared_bytes(participants) + (shares->exchanged ? exchange_shared_bytes(participants) : 0);
+}
+
+/* Takes part in an exchange. */
+static void
+set_exchange(Shares *shares, Exchange *exchange)
+{
+	shares->exchange = exchange;
+	shares->granule = SHARE_CLASSES / exchange_parts(shares->shared->participants);
+}
+
+/* What participants share, as if nobody had come. */
+static void
+reset_shared(Shares *shares, ParallelContext *parallel, SharedShares *shared)
+{
 	shares->shared = shared;
 	shares->parallel = parallel;
 	SpinLockInit(&shared->lock);
@@ -144,19 +173,40 @@ shares_reset_shared(Shares *shares, ParallelContext *parallel, void *memory)
 }
 
 void
+shares_reset_shared(Shares *shares, ParallelContext *parallel, void *memory)
+{
+	reset_shared(shares, parallel, memory);
+	shares->open = false;
+	if (shares->exchanged)
+		exchange_reset(shares->exchange);
+}
+
+void
 shares_init_shared(Shares *shares, ParallelContext *parallel, void *memory)
 {
 	SharedShares *shared = memory;
+	int			participants = parallel->nworkers + 1;
+	MemoryContext old;
 
-	memset(shared, 0, shares_shared_bytes(parallel));
-	shared->participants = parallel->nworkers + 1;
-	shares_reset_shared(shares, parallel, memory);
+	memset(shared, 0, own_shared_bytes(participants));
+	shared->participants = participants;
+	reset_shared(shares, parallel, shared);
+	if (!shares->exchanged)
+		return;
+	old = MemoryContextSwitchTo(shares->context);
+	set_exchange(shares, exchange_init(parallel, (char *) memory + own_shared_bytes(participants)));
+	MemoryContextSwitchTo(old);
 }
 
 void
 shares_attach(Shares *shares, void *memory)
 {
+	MemoryContext old = MemoryContextSwitchTo(shares->context);
+
 	shares->shared = memory;
+	if (shares->exchanged)
+		set_exchange(shares, exchange_attach((char *) memory + own_shared_bytes(shares->shared->participants)));
+	MemoryContextSwitchTo(old);
 }
 
 /* What the leader takes, with a worker's part as the unit. */
@@ -194,6 +244,31 @@ next_count(const SharedShares *shared, uint32 left)
 	return Min(left, Max(left / shared->present, LEAST_CLAIM));
 }
 
+/*
+ * Of an exchange: half of a fair part of what is left, so that all are done at the same time whoever is slow; all of it
+ * if nobody has brought anything.
+ */
+static uint32
+exchange_count(const Shares *shares, uint32 left)
+{
+	double		part = (double) left / (2 * Max(shares->shared->present, 1));
+
+	if (!shares_are_exchanged(shares))
+		return left;
+	if (!IsParallelWorker())
+		part *= leader_part(shares->shared->workers);
+	return Min(left, Max((uint32) (part / shares->granule), 1) * shares->granule);
+}
+
+/* How many of the classes that are left a participant claims. */
+static uint32
+claim_count(Shares *shares, uint32 left, bool first)
+{
+	if (shares->exchanged)
+		return exchange_count(shares, left);
+	return first ? first_count(shares->shared, left, IsParallelWorker()) : next_count(shares->shared, left);
+}
+
 bool
 shares_claim(Shares *shares)
 {
@@ -214,7 +289,8 @@ shares_claim(Shares *shares)
 		shared->workers = shares->parallel->nworkers_launched;
 	shares->first = shared->next;
 	left = SHARE_CLASSES - shared->next;
-	shares->count = first ? first_count(shared, left, IsParallelWorker()) : next_count(shared, left);
+	shares->count = claim_count(shares, left, first);
+	shares->reading = shares->first;
 	shared->next += shares->count;
 	SpinLockRelease(&shared->lock);
 	return shares->count > 0;
@@ -224,6 +300,49 @@ bool
 shares_keep_all(const Shares *shares)
 {
 	return shares->count == SHARE_CLASSES;
+}
+
+bool
+shares_are_exchanged(const Shares *shares)
+{
+	return shares->exchange && shares->shared && !(shares->parallel && shares->parallel->nworkers_launched == 0);
+}
+
+bool
+shares_begin_bringing(Shares *shares)
+{
+	SpinLockAcquire(&shares->shared->lock);
+	shares->shared->present++;
+	SpinLockRelease(&shares->shared->lock);
+	return exchange_begin(shares->exchange);
+}
+
+void
+shares_end_bringing(Shares *shares)
+{
+	exchange_end(shares->exchange);
+}
+
+MinimalTuple
+shares_next_brought(Shares *shares)
+{
+	MinimalTuple row;
+
+	for (;;)
+	{
+		if (shares->open)
+		{
+			row = exchange_next(shares->exchange);
+			if (row != NULL)
+				return row;
+			shares->open = false;
+		}
+		if (shares->reading >= shares->first + shares->count)
+			return NULL;
+		exchange_open(shares->exchange, shares->reading / shares->granule);
+		shares->open = true;
+		shares->reading += shares->granule;
+	}
 }
 
 /* Takes one more value into a hash. */
@@ -257,17 +376,23 @@ mix_key(uint64 hash, Shares *shares, ShareKey *key, Datum value, bool isnull)
 	return mix(hash, hash_value(shares, key, value));
 }
 
+/* The class of a hash. */
+static inline uint32
+class_of_hash(uint64 hash)
+{
+	return (uint32) (mix(0, hash) % SHARE_CLASSES);
+}
+
 /* Is a hash of the batch? */
 static inline bool
 is_of_batch(const Shares *shares, uint64 hash)
 {
-	uint32		class = (uint32) (mix(0, hash) % SHARE_CLASSES);
-
-	return class - shares->first < shares->count;
+	return class_of_hash(hash) - shares->first < shares->count;
 }
 
-bool
-shares_keep(Shares *shares, TupleTableSlot *slot)
+/* The hash of a row. */
+static uint64
+hash_row(Shares *shares, TupleTableSlot *slot)
 {
 	uint64		hash = 0;
 
@@ -278,7 +403,19 @@ shares_keep(Shares *shares, TupleTableSlot *slot)
 
 		hash = mix_key(hash, shares, &shares->keys[i], value, isnull);
 	}
-	return is_of_batch(shares, hash);
+	return hash;
+}
+
+bool
+shares_keep(Shares *shares, TupleTableSlot *slot)
+{
+	return is_of_batch(shares, hash_row(shares, slot));
+}
+
+void
+shares_bring(Shares *shares, TupleTableSlot *slot)
+{
+	exchange_put(shares->exchange, (int) (class_of_hash(hash_row(shares, slot)) / shares->granule), slot);
 }
 
 const AttrNumber *
@@ -320,9 +457,9 @@ add_stats(ShareStats *sum, const ShareStats *stats)
 }
 
 void
-shares_note(Shares *shares, uint64 seen, uint64 kept)
+shares_note(Shares *shares, uint64 seen, uint64 kept, uint64 batches)
 {
-	ShareStats	pass = {seen, kept, 1};
+	ShareStats	pass = {seen, kept, batches};
 
 	add_stats(&shares->own, &pass);
 	if (shares->shared)
@@ -337,6 +474,9 @@ void
 shares_rescan(Shares *shares)
 {
 	shares->begun = false;
+	shares->open = false;
+	if (shares->exchange)
+		exchange_close(shares->exchange);
 }
 
 void
@@ -344,6 +484,13 @@ shares_detach(Shares *shares)
 {
 	if (shares->shared && !IsParallelWorker())
 		shares->all = shares_stats(shares, &shares->most);
+	shares->open = false;
+	if (shares->exchange)
+	{
+		exchange_close(shares->exchange);
+		exchange_free(shares->exchange);
+	}
+	shares->exchange = NULL;
 	shares->shared = NULL;
 	shares->parallel = NULL;
 }

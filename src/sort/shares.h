@@ -1,5 +1,6 @@
 /*
- * shares.h: which rows of a sort's input are this participant's, where every participant of a parallel plan reads all.
+ * shares.h: which rows of a sort's input are this participant's, where every participant of a parallel plan reads all,
+ * or a part and hands rows on to those whose they are.
  */
 #ifndef GPUSORT_SHARES_H
 #define GPUSORT_SHARES_H
@@ -20,7 +21,8 @@ typedef enum SharePrivate
 {
 	SHARE_ATTNOS,				/* integer list: columns of the rows */
 	SHARE_EQUALS,				/* OID list: hashable equality operators */
-	SHARE_COLLATIONS			/* OID list */
+	SHARE_COLLATIONS,			/* OID list */
+	SHARE_EXCHANGE				/* integer list of one: whether rows are handed on */
 } SharePrivate;
 
 /* What one participant did. */
@@ -37,7 +39,7 @@ typedef struct Shares Shares;
 extern Shares *shares_open(List *description, TupleDesc rows);
 
 /* Shared memory of a parallel plan: in the leader, before the plan is run again, and in a worker. */
-extern Size shares_shared_bytes(const ParallelContext *parallel);
+extern Size shares_shared_bytes(const Shares *shares, const ParallelContext *parallel);
 extern void shares_init_shared(Shares *shares, ParallelContext *parallel, void *memory);
 extern void shares_reset_shared(Shares *shares, ParallelContext *parallel, void *memory);
 extern void shares_attach(Shares *shares, void *memory);
@@ -51,6 +53,20 @@ extern bool shares_claim(Shares *shares);
 /* Does the batch have all classes?  Then all rows are kept. */
 extern bool shares_keep_all(const Shares *shares);
 
+/* Are there others to whom rows are handed on? */
+extern bool shares_are_exchanged(const Shares *shares);
+
+/*
+ * Before the first batch then: is this participant to bring its rows?  They are brought one by one; the end waits for
+ * all participants.
+ */
+extern bool shares_begin_bringing(Shares *shares);
+extern void shares_bring(Shares *shares, TupleTableSlot *slot);
+extern void shares_end_bringing(Shares *shares);
+
+/* The next row of the batch that was brought, valid until the next call; NULL at the end. */
+extern MinimalTuple shares_next_brought(Shares *shares);
+
 /* Is a row of the batch? */
 extern bool shares_keep(Shares *shares, TupleTableSlot *slot);
 
@@ -63,8 +79,8 @@ extern const AttrNumber *shares_columns(const Shares *shares, int *n);
 /* shares_keep, of a table's tuple. */
 extern bool shares_keep_tuple(Shares *shares, HeapTuple tuple, TupleDesc desc);
 
-/* Notes how many rows a pass saw and kept, for everybody to see. */
-extern void shares_note(Shares *shares, uint64 seen, uint64 kept);
+/* Notes how many rows were seen and kept in so many batches, for everybody to see. */
+extern void shares_note(Shares *shares, uint64 seen, uint64 kept, uint64 batches);
 
 /* Begins again; what was claimed from shared memory is given back by shares_reset_shared. */
 extern void shares_rescan(Shares *shares);

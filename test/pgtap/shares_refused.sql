@@ -61,6 +61,7 @@ BEGIN
 		END IF;
 	END LOOP;
 END $$;
+SET gpusort.parallel_windows = scan;
 ALTER TABLE t SET (parallel_workers = 8);
 SET max_parallel_workers_per_gather = 8;
 SET max_parallel_workers = 1;
