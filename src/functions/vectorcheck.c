@@ -179,6 +179,35 @@ counts_agree(const VectorQuestion *q)
 	return sum == valid_values(q->columns[q->spec.ncolumns - 1].values);
 }
 
+/* A sum over values that does not depend on their order, and hardly stays the same when one of them changes. */
+static uint64
+mixed_sum(const char *values, Size width, uint64 count)
+{
+	const uint64 factor = UINT64CONST(0x9e3779b97f4a7c15);
+	uint64		sum = 0;
+
+	for (uint64 i = 0; i < count; i++)
+	{
+		uint64		value = width == 4 ? ((const uint32 *) values)[i] : ((const uint64 *) values)[i];
+
+		value *= factor;
+		sum += (value ^ value >> 32) * factor;
+	}
+	return sum;
+}
+
+/* Are these the column's values, if they are to be all, or can they be different ones of them? */
+static bool
+values_formed(const VectorQuestion *q)
+{
+	Size		width = gs_job_result_bytes(&q->spec);
+
+	if (q->spec.key_columns > 0)
+		return q->count > 0 && q->count <= q->rows;
+	return q->count == q->rows &&
+		mixed_sum(q->answer, width, q->count) == mixed_sum(q->columns[0].values->data, width, q->rows);
+}
+
 /* Can the answer be what was asked for? */
 static bool
 well_formed(const VectorQuestion *q)
@@ -197,6 +226,8 @@ well_formed(const VectorQuestion *q)
 			return runs_formed(q) && counts_agree(q);
 		case GS_SCAN:
 			return q->count == q->rows;
+		case GS_VALUES:
+			return values_formed(q);
 		case GS_TOPK:			/* nobody asks */
 			break;
 	}
@@ -351,6 +382,49 @@ scan_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place
 	return results[1] == (less == (q->spec.operation == GS_MIN) ? value : results[0]);
 }
 
+/* A value of an answer that is values. */
+static inline Datum
+answer_value(const VectorQuestion *q, uint64 place)
+{
+	const VectorType *vtype = q->columns[0].values->type;
+
+	return fetch_att((const char *) q->answer + place * vtype->stride, true, vtype->len);
+}
+
+/* Do two values next to each other stand in the right order, and differ if each is there once? */
+static bool
+values_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place)
+{
+	int			order = ApplySortComparator(answer_value(q, place), false, answer_value(q, place + 1), false,
+											&comparer->keys[0]);
+
+	return q->spec.key_columns > 0 ? order < 0 : order <= 0;
+}
+
+/* Is a row's value among those that are there once? */
+static bool
+value_there(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
+{
+	bool		isnull;
+	Datum		value = vector_get(q->columns[0].values, row, &isnull);
+	uint64		low = 0;
+	uint64		high = q->count;
+
+	while (low < high)
+	{
+		uint64		middle = (low + high) / 2;
+		int			order = ApplySortComparator(answer_value(q, middle), false, value, false, &comparer->keys[0]);
+
+		if (order == 0)
+			return true;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
 /* Goes through an answer's places, or a sample of them. */
 static bool
 places_right(const VectorQuestion *q, GpusortVerify how, PlaceCheck right, const VectorComparer *comparer,
@@ -431,6 +505,9 @@ content_right(const VectorQuestion *q, GpusortVerify how)
 			return runs_right(q, how, &comparer);
 		case GS_SCAN:
 			return !integers(q->specs[0].type) || places_right(q, how, scan_right, &comparer, pairs);
+		case GS_VALUES:
+			return places_right(q, how, values_right, &comparer, pairs) &&
+				(q->spec.key_columns == 0 || places_right(q, how, value_there, &comparer, q->rows));
 		case GS_TOPK:
 			break;
 	}

@@ -11,6 +11,8 @@
 #ifndef GPUSORT_VECTORJOB_H
 #define GPUSORT_VECTORJOB_H
 
+#include "utils/array.h"
+
 #include "kernels/gs.h"
 
 #include "src/bigmem.h"
@@ -55,5 +57,12 @@ extern void *vectorjob_scan(BigMem *mem, const VectorColumn *column, gs_operatio
  */
 extern gs_group *vectorjob_reduce(BigMem *mem, const VectorColumn *columns, int ncolumns, bool presorted,
 								  gs_operation operation, uint64 *ngroups);
+
+/*
+ * The column's values in order, with distinct set each once, as an array in cxt: of equal ones the first that came stands
+ * first, or stays.
+ */
+extern ArrayType *vectorjob_sorted_array(BigMem *mem, const VectorColumn *column, bool distinct, int lower_bound,
+										 MemoryContext cxt);
 
 #endif
