@@ -1,5 +1,5 @@
 /*
- * engine.c: the public calls of gs.h.  Checks arguments and the order of calls, then hands over to the engine.
+ * engine.c: the public calls of gs.h and gs_arrays.h that reach an engine.  Checks arguments and the order of calls, then hands over to the engine.
  */
 #include "engine.h"
 

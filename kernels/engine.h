@@ -1,5 +1,5 @@
 /*
- * engine.h: what every engine is made of; not for callers of gs.h.
+ * engine.h: what every engine is made of; not for callers.
  *
  * An engine, a job and a plan each begin with the structure below, and what an engine adds comes after it.  engine.c
  * checks arguments and the order of calls once for all engines, so that an operation may trust both.  A NULL
@@ -8,7 +8,7 @@
 #ifndef GS_ENGINE_H
 #define GS_ENGINE_H
 
-#include "gs.h"
+#include "gs_arrays.h"
 
 #ifdef __cplusplus
 extern "C"

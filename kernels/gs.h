@@ -1,11 +1,11 @@
 /*
- * gs.h: sort and compaction primitives over columns, on the CPU or on an NVIDIA GPU.
+ * gs.h: sorts and compaction of columns, on the CPU or on an NVIDIA GPU: types, chunks, engines, jobs.
  *
  * Knows nothing of PostgreSQL.  Every call returns a gs_status and none throws.  Work comes in two forms:
  *
  *   jobs         whole questions ("in which order do these rows go?"), fed chunk by chunk from host memory;
- *                what ORDER BY, the SQL functions and the GPU service speak
- *   primitives   one operation each on columns that already lie in the engine's memory
+ *                what ORDER BY, the SQL functions and the GPU service speak; here
+ *   primitives   one operation each on arrays that already lie in the engine's memory: gs_arrays.h
  *
  * Rows are counted in 64 bits; row numbers are 32 bits wide, so one job takes at most GS_MAX_ROWS rows.
  */
@@ -174,303 +174,6 @@ void gs_engine_close(gs_engine *engine);
 /* "CPU", or the device's name; lives as long as the engine. */
 const char *gs_engine_name(const gs_engine *engine);
 
-/* Memory in which the engine's primitives read and write (device memory on CUDA), aligned to 256 bytes. */
-gs_status gs_alloc(gs_engine *engine, size_t bytes, void **block);
-void gs_free(gs_engine *engine, void *block);
-
-/* Copies to and from that memory and fills it; in order with the primitives, complete for the host after gs_sync. */
-gs_status gs_upload(gs_engine *engine, void *to, const void *from, size_t bytes);
-gs_status gs_download(gs_engine *engine, void *to, const void *from, size_t bytes);
-gs_status gs_fill(gs_engine *engine, void *to, int byte, size_t bytes);
-gs_status gs_sync(gs_engine *engine);
-
-/* ---------------------------------------------------------------- row order */
-
-/* What a look at the data decided: made by gs_order_plan, read by gs_order_run. */
-typedef struct gs_order_facts
-{
-	uint32_t key_bits;	/* bits of one packed key over all columns, strings not counted */
-	uint32_t words;		/* 64-bit words in which the first round sorts a row: 1 when key and row number share it */
-	uint32_t passes;	/* over all rows: by digits, and a last step in shared memory */
-	uint32_t refined;	/* rounds over tied rows */
-	enum
-	{
-		GS_UNORDERED,
-		GS_ASCENDING,	/* came in order: nothing was sorted */
-		GS_DESCENDING	/* came in strictly reversed order */
-	} input;
-} gs_order_facts;
-
-typedef struct gs_plan gs_plan;
-
-/*
- * Plans the stable row order of rows rows by columns, the first most significant.  Subtracts minima, drops constant
- * bits, packs all fixed-width columns into as few bits as they need (one code for NULL, complemented for DESC). Arrays
- * are aligned to their elements, GS_U128 to 8 bytes at least.  May synchronise.  gs_order_run reads the columns again.
- * Free the plan with gs_plan_free.
- */
-gs_status gs_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **plan);
-size_t gs_order_temp_bytes(const gs_plan *plan);
-/*
- * Writes rows row numbers to order (engine memory).  facts may be NULL.  On a GPU it waits only if the key does not fit
- * a word together with the row number, if the plan has left the look at a column to it (until it has looked), or if
- * facts are wanted. GS_NOMEM is possible in that case, where keys are found to need more memory than a sample of them
- * made believe.
- */
-gs_status gs_order_run(gs_engine *engine, const gs_plan *plan, void *temp, size_t temp_bytes, uint32_t *order,
-					   gs_order_facts *facts);
-void gs_plan_free(gs_engine *engine, gs_plan *plan);
-
-/* ---------------------------------------------------------------- scan family */
-
-/*
- * Single-pass primitives over arrays in the engine's memory.  They are enqueued in order with uploads and downloads and
- * return at once on a GPU; nothing is allocated and nothing waits (exceptions are named).  Arrays are aligned to their
- * element, not more (GS_U128: to 16 bytes).  temp is memory of the engine, aligned to 256 bytes, of at least
- * gs_X_temp_bytes() bytes, and must not change hands before the call is complete.  Results that depend on the data,
- * such as how many items were kept, are uint64_t in the engine's memory.  An output array has room for n elements
- * unless said otherwise.
- *
- * "In place" means that an output is the very array that was read.  Other overlaps are GS_INVALID where they are seen.
- * Types: every type but GS_BYTES where the call only moves and compares items.
- */
-
-typedef enum gs_operation
-{
-	GS_SUM,	   /* integers wrap */
-	GS_MIN,	   /* floats: NaN is the greatest, and comes out as the one quiet NaN; -0 counts as below +0 */
-	GS_MAX,
-	GS_COUNT,  /* gs_reduce_by_key only */
-	GS_COMPOSE /* gs_scan of GS_U64 only: maps x -> a x + b modulo 2^32, a in the low half, b in the high one */
-} gs_operation;
-
-/*
- * out[i] = op over in[0..i], exclusive: over in[0..i-1], where out[0] is 0 for sums, the identity map for GS_COMPOSE,
- * and for minima (maxima) the greatest (least) value of the type: NaN (-infinity) for floats.  GS_I32, GS_U32, GS_I64,
- * GS_U64, GS_F32, GS_F64.  In place allowed.  Float sums differ from engine to engine and run to run in the last bits.
- */
-size_t gs_scan_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
-gs_status gs_scan(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, const void *in, void *out, uint64_t n,
-				  void *temp, size_t temp_bytes);
-
-typedef enum gs_comparison
-{
-	GS_EQ,
-	GS_NE,
-	GS_LT,
-	GS_LE,
-	GS_GT,
-	GS_GE,
-	GS_BETWEEN /* both ends included */
-} gs_comparison;
-
-typedef enum gs_filter_kind
-{
-	GS_BY_BYTES,
-	GS_BY_BITS, /* item i: bit i % 64 of word i / 64 */
-	GS_BY_VALUE
-} gs_filter_kind;
-
-/* Which items to keep: those whose byte is not 0, or whose bit is set, or that compare so with a constant. */
-typedef struct gs_filter
-{
-	gs_filter_kind by;
-	const void *mask; /* uint8_t or uint64_t, in the engine's memory */
-	gs_comparison comparison;
-	const void *value; /* one element in host memory, read during the call */
-	const void *upper; /* GS_BETWEEN: the upper end */
-} gs_filter;
-
-/* Items kept, in order, and their number.  In place allowed. */
-size_t gs_select_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
-gs_status gs_select(gs_engine *engine, gs_type type, const void *in, uint64_t n, const gs_filter *filter, void *out,
-					uint64_t *count, void *temp, size_t temp_bytes);
-
-/* The same, and the others, in order, to rest. */
-gs_status gs_partition(gs_engine *engine, gs_type type, const void *in, uint64_t n, const gs_filter *filter, void *out,
-					   void *rest, uint64_t *count, void *temp, size_t temp_bytes);
-
-/* The first item of every run of equal neighbours.  In place allowed.  temp as for gs_select. */
-gs_status gs_unique(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, uint64_t *count, void *temp,
-					size_t temp_bytes);
-
-/*
- * Items in groups by label, 0 to k - 1 (k at most 256), in order within each group.  Group g begins at starts[g] and
- * ends at starts[g + 1]; starts has k + 1 elements.  Items with a label of k or more are dropped.
- */
-size_t gs_split_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n, uint32_t k);
-gs_status gs_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels, uint64_t n, uint32_t k, void *out,
-				   uint64_t *starts, void *temp, size_t temp_bytes);
-
-/*
- * Runs of equal neighbours: each one's first item, its length and its first position, any of which may be NULL.  counts
- * (GS_U32 or GS_U64) is the type of lengths and starts; GS_TOO_BIG if n does not fit.  values in place allowed.
- */
-size_t gs_runs_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
-gs_status gs_runs(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *values, gs_type counts, void *lengths,
-				  void *starts, uint64_t *count, void *temp, size_t temp_bytes);
-
-/* The same for runs of at least two items.  Not in place. */
-gs_status gs_long_runs(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *values, gs_type counts,
-					   void *lengths, void *starts, uint64_t *count, void *temp, size_t temp_bytes);
-
-/*
- * Expands runs: values[r] lengths[r] times.  Writes at most room items; *count is the whole number.
- */
-size_t gs_decode_temp_bytes(const gs_engine *engine, gs_type counts, uint64_t runs, uint64_t room);
-gs_status gs_decode(gs_engine *engine, gs_type type, const void *values, gs_type counts, const void *lengths,
-					uint64_t runs, void *out, uint64_t room, uint64_t *count, void *temp, size_t temp_bytes);
-
-/*
- * For every run of equal keys (of 4, 8 or 16 bytes) the key and op over its values; keys and results in place allowed
- * where their elements have the size of what was read.
- *
- *   values            op            result
- *   GS_I32, GS_U32    GS_SUM        the same type (wraps, or counted in overflows), or GS_I64 / GS_U64
- *   GS_I64, GS_U64    GS_SUM        the same type (wraps, or counted in overflows), or GS_U128: two's complement
- *   GS_F32, GS_F64    GS_SUM        the same type
- *   all of these      GS_MIN, MAX   the same type
- *   NULL              GS_COUNT      GS_U32, GS_U64 (in place: keys only)
- *
- * overflows (may be NULL: sums wrap) becomes the number of results that do not fit their type; those wrap. fixed_tree
- * (GS_SUM of floats, not in place): results have the same bits on every run and every engine.  The order: positions are
- * grouped by 16, by 256 and by 4096, counted from the array's begin; a run's part in each group of 16 is summed from
- * left to right, then these sums within each group of 256, then within each of 4096, then over all of them.
- */
-typedef struct gs_reduction
-{
-	gs_type values;
-	gs_operation op;
-	gs_type result;
-	bool fixed_tree;
-} gs_reduction;
-
-size_t gs_reduce_by_key_temp_bytes(const gs_engine *engine, gs_type key, const gs_reduction *reduction, uint64_t n);
-gs_status gs_reduce_by_key(gs_engine *engine, gs_type key, const void *keys, const void *values, uint64_t n,
-						   const gs_reduction *reduction, void *out_keys, void *out, uint64_t *count, uint64_t *overflows,
-						   void *temp, size_t temp_bytes);
-
-/* out[i] = in[index[i]]; index is GS_U32 or GS_U64, and not checked.  out[i] = start + i * step, integers. */
-gs_status gs_gather(gs_engine *engine, gs_type type, const void *in, gs_type index_type, const void *index, uint64_t n,
-					void *out);
-gs_status gs_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step);
-
-/*
- * out[0..3] = minimum, maximum, OR and AND of all bits, in one read.  All of 1 to 8 bytes.  n = 0: the greatest and the
- * least value, no bits and all bits.
- */
-size_t gs_extent_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
-gs_status gs_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp, size_t temp_bytes);
-
-/* ---------------------------------------------------------------- sort family */
-
-/*
- * Arrays, temp and enqueueing as in the scan family, but nothing is sorted in place: no output may overlap an input or
- * another output.  At most 2^32 items.  All sorts are stable and leave their input as it is.  Keys compare as gs_type
- * says (floats: -0 = +0, every NaN = every other and last); equal keys keep their bits and their order, also when desc
- * asks for the greatest first.  Values go with their keys: value_width is 4 or 8 bytes, or 0 for keys alone (values and
- * out_values NULL). Every engine gives the same bits.  GS_INVALID where an engine does not have the call.
- */
-#define GS_MAX_SORT ((uint64_t) 1 << 32)
-
-/*
- * Radix sort.  key is GS_U32, GS_I32, GS_F32, GS_U64, GS_I64 or GS_F64.  Sorts by bits begin_bit to end_bit - 1 of the
- * key as an unsigned number in its type's order: of integers the value (signed ones with the top bit inverted), of
- * floats the bits, all inverted below zero, else the top one.  The CPU engine takes 2^32 - 2 items.  On a GPU an
- * engine's first large call waits for a test of the device.
- */
-size_t gs_sort_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
-gs_status gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit, const void *keys,
-				  void *out_keys, size_t value_width, const void *values, void *out_values, uint64_t n, void *temp,
-				  size_t temp_bytes);
-
-/*
- * Merge sort, by comparison.  A key is an unsigned number of key_bytes bytes: 4, or 8, 16, 24 or 32: words of 64 bits,
- * the first most significant.  values NULL with value_width 4: row numbers 0 to n - 1.  Input that is in order, or of
- * which each key is less than the one before, costs little more than a copy.
- */
-size_t gs_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n);
-gs_status gs_merge_sort(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
-						const void *values, void *out_values, uint64_t n, void *temp, size_t temp_bytes);
-
-/*
- * Merges sorted runs, equal keys from earlier runs first.  Run r is items starts[r] to starts[r + 1] - 1; starts has
- * runs + 1 elements, the first 0, the last n, and lies in host memory, read during the call.  Keys and values as for
- * gs_merge_sort.
- */
-size_t gs_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n, uint64_t runs);
-gs_status gs_merge_runs(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
-						const void *values, void *out_values, const uint64_t *starts, uint64_t runs, uint64_t n,
-						void *temp, size_t temp_bytes);
-
-/*
- * Sorts segments, each for itself: segment s is items starts[s] to starts[s + 1] - 1.  starts has segments + 1 elements
- * in the engine's memory, never falling; items outside of all segments are not written.  Keys and values as for
- * gs_sort.  May wait.
- */
-size_t gs_sort_segments_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments);
-gs_status gs_sort_segments(gs_engine *engine, gs_type key, bool desc, const void *keys, void *out_keys, size_t value_width,
-						   const void *values, void *out_values, uint64_t n, const uint64_t *starts, uint64_t segments,
-						   void *temp, size_t temp_bytes);
-
-/*
- * The first k rows (all, if there are fewer) of the order that gs_order_plan and gs_order_run give: row numbers, in
- * order.  May wait.
- */
-size_t gs_top_k_temp_bytes(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k);
-gs_status gs_top_k(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k,
-				   uint32_t *order, void *temp, size_t temp_bytes);
-
-/* ---------------------------------------------------------------- rows of columns */
-
-/*
- * Columns as they come, of every type, strings and NULLs included: looked at row by row.  What is said about the scan
- * family holds here too.  order (may be NULL: row i at position i) has n row numbers.  Bits lie in (n + 63) / 64 words,
- * the first one least significant, those from n on 0.
- */
-
-/* Bit i: position i begins a run, that is, its row differs in some column from the one before it, or i = 0. */
-gs_status gs_heads(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, const uint32_t *order, uint64_t n,
-				   uint64_t *bits);
-
-/*
- * Bit i: row i is not NULL, and compares so with a constant: an element in host memory, read during the call, or for
- * GS_BYTES value_bytes bytes in the engine's memory.  Not GS_BETWEEN.
- */
-gs_status gs_compare(gs_engine *engine, const gs_column *column, uint64_t n, gs_comparison comparison, const void *value,
-					 size_t value_bytes, uint64_t *bits);
-
-/*
- * Positions of the bits that are set, and how many they are; n at most GS_MAX_ROWS.  temp as for gs_select of n GS_U32.
- */
-gs_status gs_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out, uint64_t *count, void *temp,
-					   size_t temp_bytes);
-
-/*
- * out[i] = the value at position i, and where it is NULL, *null_value (of type result, in host memory).  result is the
- * column's type, or GS_I64 for the narrower signed and GS_U64 for the narrower unsigned ones.  A column without values
- * has zeros.
- */
-gs_status gs_values(gs_engine *engine, const gs_column *column, const uint32_t *order, uint64_t n, gs_type result,
-					const void *null_value, void *out);
-
-/*
- * Sums of floats (GS_F32, GS_F64) with the same bits on every run and every engine: positions are grouped by 16, by 256
- * and by 4096; out[i] = ((sum of the groups of 4096 before + of the groups of 256 since) + of the groups of 16 since) +
- * of the values since, each from left to right.  A zero is +0, a NaN the one quiet NaN.  Exclusive: out[0] = 0.  In
- * place allowed.
- */
-size_t gs_scan_fixed_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
-gs_status gs_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, void *out, uint64_t n, void *temp,
-						size_t temp_bytes);
-
-/*
- * After a gs_scan of sums of GS_I64 or GS_U64, not in place: *count becomes 1 if a result left the type's range, else
- * 0.
- */
-gs_status gs_scan_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums, uint64_t n,
-							uint64_t *count);
-
 /* ---------------------------------------------------------------- jobs */
 
 /*
@@ -507,6 +210,27 @@ typedef enum gs_op
 
 #define GS_OPS (GS_VALUES + 1)
 
+/* What SCAN and REDUCE do with values, and the primitives of the same names. */
+typedef enum gs_operation
+{
+	GS_SUM,	   /* integers wrap */
+	GS_MIN,	   /* floats: NaN is the greatest, and comes out as the one quiet NaN; -0 counts as below +0 */
+	GS_MAX,
+	GS_COUNT,  /* reductions only */
+	GS_COMPOSE /* gs_scan of GS_U64 only: maps x -> a x + b modulo 2^32, a in the low half, b in the high one */
+} gs_operation;
+
+typedef enum gs_comparison
+{
+	GS_EQ,
+	GS_NE,
+	GS_LT,
+	GS_LE,
+	GS_GT,
+	GS_GE,
+	GS_BETWEEN /* both ends included */
+} gs_comparison;
+
 /*
  * A run of equal rows: the number of its first one, and how many they are.  Its position follows from the lengths
  * before it.
@@ -519,8 +243,8 @@ typedef struct gs_run
 
 /*
  * The reduced values of a run.  Rows whose value is NULL are skipped; with valid = 0 there is no value.  In value:
- *   GS_SUM            of integers, 128 bits, two's complement, least significant first; of floats, in the type itself, by the fixed
- *                     tree of gs_reduce_by_key over positions in the order
+ *   GS_SUM            of integers, 128 bits, two's complement, least significant first; of floats, in the type itself,
+ *                     by the fixed tree of gs_reduce_by_key (gs_arrays.h) over positions in the order
  *   GS_MIN, GS_MAX    an integer widened to 64 bits, or the float itself; -0 counts as below +0
  *   GS_COUNT          valid
  */
@@ -570,6 +294,21 @@ size_t gs_job_result_bytes(const gs_job_spec *spec);
 
 /* Bytes of the engine's memory that a job takes for each row, at most, beside its columns and the ordering of rows. */
 size_t gs_job_work_bytes(const gs_job_spec *spec);
+
+/* What a look at the data decided: the plan of a row order and how it went. */
+typedef struct gs_order_facts
+{
+	uint32_t key_bits;	/* bits of one packed key over all columns, strings not counted */
+	uint32_t words;		/* 64-bit words in which the first round sorts a row: 1 when key and row number share it */
+	uint32_t passes;	/* over all rows: by digits, and a last step in shared memory */
+	uint32_t refined;	/* rounds over tied rows */
+	enum
+	{
+		GS_UNORDERED,
+		GS_ASCENDING,	/* came in order: nothing was sorted */
+		GS_DESCENDING	/* came in strictly reversed order */
+	} input;
+} gs_order_facts;
 
 typedef struct gs_job_info
 {

@@ -1,5 +1,5 @@
 /*
- * rows.h: the operations on rows of columns that an engine fills in; not for callers of gs.h.
+ * rows.h: the operations on rows of columns that an engine fills in; not for callers.
  *
  * rows.c has checked the arguments; n > 0.
  */
@@ -77,7 +77,7 @@ struct gs_row_ops
 /* scan.c: a comparison as an interval; false if it is none. */
 bool gs_interval_of(gs_type type, const gs_filter *filter, gs_interval *in);
 
-/* The calls of gs.h on sources. */
+/* The calls of gs_arrays.h on sources. */
 gs_status gs_compare_of(gs_engine *engine, const gs_source *source, uint64_t n, gs_comparison comparison,
 						const void *value, size_t value_bytes, uint64_t *bits);
 gs_status gs_values_of(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, gs_type result,

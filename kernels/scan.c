@@ -327,7 +327,7 @@ gs_reduce_by_key_temp_bytes(const gs_engine *engine, gs_type key, const gs_reduc
 						 gs_type_width(reduction->values));
 }
 
-/* True if a reduction is one of the table in gs.h. */
+/* True if a reduction is one of the table in gs_arrays.h. */
 static bool
 reduction_valid(const gs_reduction *r)
 {

@@ -1,5 +1,5 @@
 /*
- * scan.h: the operations of the scan family that an engine fills in; not for callers of gs.h.
+ * scan.h: the operations of the scan family that an engine fills in; not for callers.
  *
  * scan.c has checked the arguments: types and sizes fit the call, no array is NULL unless it may be, n > 0, temp is
  * large enough.  One request structure per group of calls that share a kernel.

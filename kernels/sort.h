@@ -1,5 +1,5 @@
 /*
- * sort.h: the operations of the sort family that an engine fills in; not for callers of gs.h.
+ * sort.h: the operations of the sort family that an engine fills in; not for callers.
  *
  * sort.c has checked the arguments: types, widths and sizes fit the call, no array is NULL unless it may be, none
  * overlaps, n > 0, temp is large enough.  A NULL operation is one that the engine does not have.

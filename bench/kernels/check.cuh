@@ -10,7 +10,7 @@
 
 #include "../../kernels/cuda/sort.h"
 #include "../../kernels/cuda/stall.h"
-#include "../../kernels/gs.h"
+#include "../../kernels/gs_arrays.h"
 
 #include <algorithm>
 #include <cstdint>

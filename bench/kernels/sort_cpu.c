@@ -7,7 +7,7 @@
  * write memory that was written before; processor time, medians of 5 runs in turn; results are compared.
  */
 #define _GNU_SOURCE
-#include "../../kernels/gs.h"
+#include "../../kernels/gs_arrays.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * reduce_fixed.cu: reduce-by-key of floats in the fixed tree of gs.h, which gives the same bits on every run and every
+ * reduce_fixed.cu: reduce-by-key of floats in the fixed tree of gs_arrays.h, which gives the same bits on every run and every
  * engine.
  *
  * Tiles are the tree's groups of 4096 positions, counted from the array's begin.  A thread sums a group of 16 from left

@@ -5,6 +5,7 @@
  * told so and sorts on the CPU.
  */
 #include "service.h"
+#include "kernels/gs_arrays.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * reduce.c: reduce-by-key against a loop: every combination of key, value, operation and result that gs.h lists.
+ * reduce.c: reduce-by-key against a loop: every combination of key, value, operation and result that gs_arrays.h lists.
  */
 #include "scan_test.h"
 
@@ -51,7 +51,7 @@ float_less(double a, double b)
 	return isnan(a) ? false : isnan(b) || a < b;
 }
 
-/* The fixed tree of gs.h in its plainest form, for a run [a, b). */
+/* The fixed tree of gs_arrays.h in its plainest form, for a run [a, b). */
 static void
 tree(gs_type type, const uint8_t *v, uint64_t a, uint64_t b, void *to)
 {

@@ -1,5 +1,5 @@
 /*
- * plans.c: what gs.h promises of plans: a run that is under way outlives its plan, and plans do not disturb each other.
+ * plans.c: what gs_arrays.h promises of plans: a run that is under way outlives its plan, and plans do not disturb each other.
  */
 #include "sort_test.h"
 

@@ -1,5 +1,5 @@
 /*
- * job.c: the jobs beside the row order, written once over the primitives of gs.h for all engines.
+ * job.c: the jobs beside the row order, written once over the primitives of gs_arrays.h for all engines.
  *
  * An engine keeps the columns as chunks come and puts the rows in order; what follows are calls on arrays of its
  * memory, a few bytes for each row.  Runs are found as bits that mark where they begin; sums by key are sums by the
