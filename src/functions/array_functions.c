@@ -287,20 +287,12 @@ gpu_dedup(PG_FUNCTION_ARGS)
 	ArrayCall	call;
 	ArrayArgument array;
 	VectorColumn column;
-	uint64		nruns;
-	gs_run	   *runs;
-	uint32	   *rows;
 	ArrayType  *result;
 
 	array_call_begin(&call);
 	array_argument(&array, fcinfo, 0);
 	column = array_column(fcinfo, &array);
-	runs = vectorjob_runs(call.mem, &column, 1, 0, 1, &nruns);
-	rows = (uint32 *) runs;		/* in the same memory: what is written was read before */
-	for (uint64 i = 0; i < nruns; i++)
-		rows[i] = runs[i].row;
-	array_call_result(&call);
-	result = vector_to_array(&array.values, rows, nruns, 1);
+	result = vectorjob_dedup_array(call.mem, &column, call.caller);
 	array_call_end(&call);
 	PG_RETURN_ARRAYTYPE_P(result);
 }

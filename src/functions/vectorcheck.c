@@ -196,15 +196,57 @@ mixed_sum(const char *values, Size width, uint64 count)
 	return sum;
 }
 
-/* Are these the column's values, if they are to be all, or can they be different ones of them? */
+/* Does each number stand behind the one before, if they are to differ, else not before it?  NaN is the greatest one. */
+static bool
+numbers_rise(const VectorQuestion *q)
+{
+	bool		desc = q->specs[0].desc;
+	bool		differ = q->spec.key_columns > 0;
+	bool		wrong = false;
+
+#define LOOK(ctype, before) \
+	for (uint64 i = 1; i < q->count; i++) \
+	{ \
+		ctype		a = ((const ctype *) q->answer)[desc ? i : i - 1]; \
+		ctype		b = ((const ctype *) q->answer)[desc ? i - 1 : i]; \
+		\
+		wrong |= differ ? !(before(a, b)) : (before(b, a)); \
+	}
+#define LESS(a, b) ((a) < (b))
+#define FLOAT_LESS(a, b) ((a) < (b) || ((b) != (b) && (a) == (a)))
+
+	switch (q->specs[0].type)
+	{
+		case GS_U32:
+			LOOK(uint32, LESS) break;
+		case GS_I32:
+			LOOK(int32, LESS) break;
+		case GS_U64:
+			LOOK(uint64, LESS) break;
+		case GS_I64:
+			LOOK(int64, LESS) break;
+		case GS_F32:
+			LOOK(float, FLOAT_LESS) break;
+		case GS_F64:
+			LOOK(double, FLOAT_LESS) break;
+		default:
+			return false;
+	}
+#undef LOOK
+#undef LESS
+#undef FLOAT_LESS
+	return !wrong;
+}
+
+/* Are these the column's values, if they are to be all, or can they be different ones of them?  In order they are. */
 static bool
 values_formed(const VectorQuestion *q)
 {
 	Size		width = gs_job_result_bytes(&q->spec);
 
 	if (q->spec.key_columns > 0)
-		return q->count > 0 && q->count <= q->rows;
-	return q->count == q->rows &&
+		return q->count > 0 && q->count <= q->rows && numbers_rise(q);
+	return q->count == q->rows && numbers_rise(q) &&
 		mixed_sum(q->answer, width, q->count) == mixed_sum(q->columns[0].values->data, width, q->rows);
 }
 

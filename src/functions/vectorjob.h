@@ -65,4 +65,11 @@ extern gs_group *vectorjob_reduce(BigMem *mem, const VectorColumn *columns, int 
 extern ArrayType *vectorjob_sorted_array(BigMem *mem, const VectorColumn *column, bool distinct, int lower_bound,
 										 MemoryContext cxt);
 
+/* The column's values without those that equal the one before, as an array in cxt. */
+extern ArrayType *vectorjob_dedup_array(BigMem *mem, const VectorColumn *column, MemoryContext cxt);
+
+/* Each value as often as its length, a bigint, says, as an array of count elements in cxt. */
+extern ArrayType *vector_decoded_array(BigMem *mem, const struct Vector *values, const struct Vector *lengths, uint64 count,
+									   MemoryContext cxt);
+
 #endif
