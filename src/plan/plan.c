@@ -157,7 +157,7 @@ bound_that_counts(const Sort *sort, SortBound bound)
 {
 	const SortColumns columns = {sort->numCols, sort->sortColIdx, sort->sortOperators, sort->collations, sort->nullsFirst};
 
-	if (bound.kind == BOUND_CONSTANT && !bound.in_workers &&
+	if (bound.kind == BOUND_CONSTANT && bound.rows > 0 && !bound.in_workers &&
 		!sorter_leaves_bound(&columns, bound.rows, sort->plan.plan_rows))
 		return UNBOUNDED;
 	return bound;
