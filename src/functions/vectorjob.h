@@ -59,8 +59,8 @@ extern gs_group *vectorjob_reduce(BigMem *mem, const VectorColumn *columns, int 
 								  gs_operation operation, uint64 *ngroups);
 
 /*
- * The column's values in order, with distinct set each once, as an array in cxt: of equal ones the first that came stands
- * first, or stays.
+ * The column's values in order, with distinct set each once, as an array in cxt: of equal ones the first that came
+ * stands first, or stays.
  */
 extern ArrayType *vectorjob_sorted_array(BigMem *mem, const VectorColumn *column, bool distinct, int lower_bound,
 										 MemoryContext cxt);
@@ -69,7 +69,7 @@ extern ArrayType *vectorjob_sorted_array(BigMem *mem, const VectorColumn *column
 extern ArrayType *vectorjob_dedup_array(BigMem *mem, const VectorColumn *column, MemoryContext cxt);
 
 /* Each value as often as its length, a bigint, says, as an array of count elements in cxt. */
-extern ArrayType *vector_decoded_array(BigMem *mem, const struct Vector *values, const struct Vector *lengths, uint64 count,
-									   MemoryContext cxt);
+extern ArrayType *vector_decoded_array(BigMem *mem, const struct Vector *values, const struct Vector *lengths,
+									   uint64 count, MemoryContext cxt);
 
 #endif

@@ -155,7 +155,8 @@ leave_sort(const char *why)
 static SortBound
 bound_that_counts(const Sort *sort, SortBound bound)
 {
-	const SortColumns columns = {sort->numCols, sort->sortColIdx, sort->sortOperators, sort->collations, sort->nullsFirst};
+	const SortColumns columns = {sort->numCols, sort->sortColIdx, sort->sortOperators, sort->collations,
+		sort->nullsFirst};
 
 	if (bound.kind == BOUND_CONSTANT && bound.rows > 0 && !bound.in_workers &&
 		!sorter_leaves_bound(&columns, bound.rows, sort->plan.plan_rows))

@@ -38,11 +38,11 @@ typedef struct RowOrder
 } RowOrder;
 
 /*
- * Begins to read the order of a finished job of rows rows, which ends after count; fetches so many of them, if there are
- * as many, and at least one part.  What the caller has set is kept: follows, recover and arg.
+ * Begins to read the order of a finished job of rows rows, which ends after count; fetches so many of them, if there
+ * are as many, and at least one part.  What the caller has set is kept: follows, recover and arg.
  */
-extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, uint32 count, bool keep_all,
-								 uint32 first);
+extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, uint32 count,
+								 bool keep_all, uint32 first);
 
 /* Fetches the next part. */
 extern gs_status roworder_fetch(RowOrder *order);

@@ -89,8 +89,8 @@ forget_rows(Sorter *sorter, bool keep)
 }
 
 /*
- * Writes all rows in memory that are wanted as a sorted run and begins again with none.  Nobody waits for the first row, so the whole
- * order is looked at before.
+ * Writes all rows in memory that are wanted as a sorted run and begins again with none.  Nobody waits for the first
+ * row, so the whole order is looked at before.
  */
 static void
 spill(Sorter *sorter)
@@ -371,21 +371,6 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 	return done;
 }
 
-bool
-sorter_leaves_bound(const SortColumns *columns, double bound, double rows)
-{
-	const char *why;
-
-	if (bound <= 0 || bound >= GPUSORT_BOUND_FRACTION * rows)
-		return false;
-	if (bound < GPUSORT_BOUND_ROWS)
-		return true;
-	for (int i = 0; i < columns->nkeys; i++)
-		if (!sortkey_is_exact(columns->sortops[i], columns->collations[i], &why))
-			return true;
-	return false;
-}
-
 void
 sorter_bound(Sorter *sorter)
 {
@@ -395,12 +380,6 @@ sorter_bound(Sorter *sorter)
 	if (rows > MISJUDGED * sorter->rows_expected && sorter->core == NULL && sorter->runs == NULL &&
 		sorter_leaves_bound(&sorter->columns, (double) sorter->bound, rows))
 		go_core(sorter, SORTER_BOUND, sorter->bound);
-}
-
-bool
-sorter_bounded(Sorter *sorter)
-{
-	return sorter->core != NULL || sorter->top;
 }
 
 /* The rows still in memory, in order, for the merge. */

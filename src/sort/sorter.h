@@ -13,8 +13,8 @@
 #include "tied_runs.h"
 
 /*
- * How many of the first rows PostgreSQL's top-N heap sort is left to find: up to a share of all, or where keys are exact,
- * so that ours need not sort the others either, up to a number.
+ * How many of the first rows PostgreSQL's top-N heap sort is left to find: up to a share of all, or where keys are
+ * exact, so that ours need not sort the others either, up to a number.
  */
 #define GPUSORT_BOUND_FRACTION 0.1
 #define GPUSORT_BOUND_ROWS 1000
@@ -73,7 +73,8 @@ typedef struct Sorter Sorter;
 
 /*
  * Begins a sort of rows of that descriptor, of which only the first bound are wanted (0 = all).  fallback other than
- * SORTER_OURS hands it to PostgreSQL's tuplesort from the start.  All memory and files belong to the current memory context and resource owner.
+ * SORTER_OURS hands it to PostgreSQL's tuplesort from the start.  All memory and files belong to the current memory
+ * context and resource owner.
  */
 extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
 							SorterFallback fallback, int64 bound);
