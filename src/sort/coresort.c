@@ -9,8 +9,6 @@
 #include "miscadmin.h"
 
 #include "coresort.h"
-#include "sorter.h"
-#include "src/keys/sortkey.h"
 
 CoreSort *
 coresort_begin(const SortColumns *columns, TupleDesc desc, bool random_access, int64 bound)
@@ -72,19 +70,4 @@ coresort_end(CoreSort *sort)
 {
 	tuplesort_end(sort->state);
 	pfree(sort);
-}
-
-bool
-sorter_leaves_bound(const SortColumns *columns, double bound, double rows)
-{
-	const char *why;
-
-	if (bound <= 0 || bound >= GPUSORT_BOUND_FRACTION * rows)
-		return false;
-	if (bound < GPUSORT_BOUND_ROWS)
-		return true;
-	for (int i = 0; i < columns->nkeys; i++)
-		if (!sortkey_is_exact(columns->sortops[i], columns->collations[i], &why))
-			return true;
-	return false;
 }

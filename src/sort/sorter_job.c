@@ -585,9 +585,3 @@ finish_job(Sorter *sorter, bool whole)
 	note_memory(sorter);
 	return status;
 }
-
-bool
-sorter_bounded(Sorter *sorter)
-{
-	return sorter->core != NULL || sorter->top;
-}
