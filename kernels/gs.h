@@ -188,10 +188,14 @@ const char *gs_engine_name(const gs_engine *engine);
  *   GS_RUNS        gs_run                             runs of equal rows
  *   GS_SCAN        int64_t, uint64_t, double, float   operation over each row's value and all before it
  *   GS_REDUCE      gs_group                           operation over the values of each run of equal keys
+ *   GS_VALUES      elements of the column             its values themselves, in order, each once, or both
  *
- * SELECT, PARTITION and SCAN take one column.  RUNS and REDUCE first put the rows into the stable order of the first
- * order_columns columns (0: arrival order) and compare neighbours in key_columns columns: RUNS in the last ones, REDUCE
- * in those that end before the last column, which is the value.  The two sets may overlap: the distinct values of one
+ * SELECT, PARTITION and SCAN take one column, and so does VALUES: of integers or floats of 4 or 8 bytes without null
+ * bits, which come out bit by bit as they went in.  VALUES puts them in stable order if order_columns is 1, and of each
+ * run of equal neighbours keeps the first one if key_columns is 1; of what that leaves the result is limit elements from
+ * offset on.  RUNS and REDUCE first put the rows into the stable order of the first order_columns columns (0: arrival
+ * order) and compare neighbours in key_columns columns: RUNS in the last ones, REDUCE in those that end before the last
+ * column, which is the value.  The two sets may overlap: the distinct values of one
  * column are the runs with ncolumns, order_columns and key_columns 1.
  */
 typedef enum gs_op
@@ -202,10 +206,11 @@ typedef enum gs_op
 	GS_PARTITION,
 	GS_RUNS,
 	GS_SCAN,
-	GS_REDUCE
+	GS_REDUCE,
+	GS_VALUES
 } gs_op;
 
-#define GS_OPS (GS_REDUCE + 1)
+#define GS_OPS (GS_VALUES + 1)
 
 /* What SCAN and REDUCE do with values, and the primitives of the same names. */
 typedef enum gs_operation
@@ -272,9 +277,10 @@ typedef struct gs_job_spec
 	uint32_t ncolumns;
 	const gs_column_spec *columns; /* copied by gs_job_begin, and so is filter.value */
 	uint64_t rows_hint;			   /* expected rows, 0 = unknown */
-	uint32_t order_columns;		   /* RUNS, REDUCE */
-	uint32_t key_columns;		   /* RUNS, REDUCE */
-	uint64_t limit;				   /* TOPK */
+	uint32_t order_columns;		   /* RUNS, REDUCE, VALUES */
+	uint32_t key_columns;		   /* RUNS, REDUCE, VALUES */
+	uint64_t limit;				   /* TOPK; VALUES: 0 = all */
+	uint64_t offset;			   /* VALUES */
 	gs_operation operation;		   /* SCAN: SUM, MIN, MAX; REDUCE: COUNT too, whose value column may have any type */
 	bool exclusive;				   /* SCAN: over the values before each row */
 	gs_job_filter filter;		   /* SELECT, PARTITION */

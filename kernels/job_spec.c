@@ -61,6 +61,9 @@ gs_job_spec_valid(const gs_job_spec *spec)
 		case GS_SCAN:
 			return spec->ncolumns == 1 && is_number(last) &&
 				   (spec->operation == GS_SUM || spec->operation == GS_MIN || spec->operation == GS_MAX);
+		case GS_VALUES:
+			return spec->ncolumns == 1 && spec->order_columns + spec->key_columns > 0 && spec->order_columns <= 1 &&
+				   spec->key_columns <= 1 && is_number(last) && gs_type_width(last) >= 4;
 		case GS_REDUCE:
 			/* the value is no part of the order: engines keep it as it came */
 			if (spec->order_columns >= spec->ncolumns || spec->key_columns == 0 || spec->key_columns >= spec->ncolumns)
@@ -84,6 +87,8 @@ gs_job_result_bytes(const gs_job_spec *spec)
 			return sizeof(gs_group);
 		case GS_SCAN:
 			return spec->columns[0].type == GS_F32 ? sizeof(float) : sizeof(uint64_t);
+		case GS_VALUES:
+			return gs_type_width(spec->columns[0].type);
 		default:
 			return sizeof(uint32_t);
 	}
@@ -125,6 +130,9 @@ gs_job_work_bytes(const gs_job_spec *spec)
 			return bytes + 4 + (order ? 4 : 0);
 		case GS_SCAN:
 			return bytes + 2 * value_bytes(spec);
+		case GS_VALUES:
+			/* sorted values, and what sorting them takes: two words on the CPU, a copy on a GPU */
+			return bytes + gs_type_width(spec->columns[0].type) + (order ? 16 : 0);
 		case GS_REDUCE:
 			bytes += 12 + (order ? 4 : 0) + 4; /* run numbers, starts and the reduction's keys, rows, NULLs */
 			if (spec->operation == GS_COUNT)

@@ -449,6 +449,73 @@ scan(gs_job *job)
 	return GS_OK;
 }
 
+/* ---------------------------------------------------------------- values */
+
+/* Puts the values in order. */
+static gs_status
+sort_values(gs_job *job, const void *values, void *out)
+{
+	gs_column_spec column = job->spec.columns[0];
+	uint32_t bits = 8 * (uint32_t) gs_type_width(column.type);
+	size_t temp_bytes = gs_sort_temp_bytes(job->engine, column.type, 0, job->rows);
+	void *temp;
+
+	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(gs_sort(job->engine, column.type, column.desc, 0, bits, values, out, 0, NULL, NULL, job->rows, temp,
+				   temp_bytes));
+	GS_TRY(breathe(job));
+	drop(job, B_TEMP);
+	return GS_OK;
+}
+
+/* Keeps the first value of each run; in place if out is values. */
+static gs_status
+unique_values(gs_job *job, const void *values, void *out, uint64_t *count)
+{
+	gs_type type = job->spec.columns[0].type;
+	size_t temp_bytes = gs_select_temp_bytes(job->engine, type, job->rows);
+	void *temp;
+
+	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(gs_unique(job->engine, type, values, job->rows, out, job->blocks[B_COUNT].data, temp, temp_bytes));
+	GS_TRY(read_count(job, count));
+	drop(job, B_TEMP);
+	return GS_OK;
+}
+
+static gs_status
+values_alone(gs_job *job)
+{
+	const gs_job_spec *spec = &job->spec;
+	size_t width = gs_type_width(spec->columns[0].type);
+	gs_results *results = &job->results;
+	uint64_t count = job->rows;
+	gs_source source[2];
+	const void *values;
+	void *out;
+
+	(void) job->ops->job_sources(job, 0, source);
+	if (source->nulls != NULL)
+		return GS_INVALID;
+	values = source->values;
+	GS_TRY(take(job, B_OUT, job->rows, width, &out));
+	if (spec->order_columns > 0)
+	{
+		GS_TRY(sort_values(job, values, out));
+		job->ops->job_drop_columns(job);
+		values = out;
+	}
+	if (spec->key_columns > 0)
+		GS_TRY(unique_values(job, values, out, &count));
+	job->ops->job_drop_columns(job);
+	results->count = count > spec->offset ? count - spec->offset : 0;
+	if (spec->limit > 0 && spec->limit < results->count)
+		results->count = spec->limit;
+	results->selected = results->count;
+	results->first = (const char *) out + (results->count > 0 ? spec->offset : 0) * width;
+	return GS_OK;
+}
+
 /*
  * Does the work of a job that is no order, once all chunks have come.
  */
@@ -470,6 +537,8 @@ gs_job_work(gs_job *job)
 			return groups(job);
 		case GS_SCAN:
 			return scan(job);
+		case GS_VALUES:
+			return values_alone(job);
 		default:
 			return filtered(job);
 	}

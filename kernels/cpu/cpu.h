@@ -325,7 +325,7 @@ gs_status gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void 
 gs_status gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n);
 gs_status gs_refine(gs_order *order);
 
-/* ---------------------------------------------------------------- sort.c, sort_keys.c, sort_narrow.c, sort_pairs.c */
+/* ---------------------------------------------------------------- sort.c, sort_keys.c, sort_alone.c and the rest */
 
 struct gs_cpu_engine;
 
@@ -346,6 +346,8 @@ gs_status gs_copy_array(gs_work *work, const void *from, void *to, size_t bytes)
 size_t gs_sort_pairs_temp(const gs_cpu_tuning *tuning, size_t width, size_t value_width, uint64_t n);
 gs_status gs_sort_narrow(gs_work *work, size_t partition_rows, uint32_t turn, const uint32_t *keys, uint32_t *out,
 						 size_t n, void *temp);
+gs_status gs_sort_alone(struct gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, void *temp,
+						bool *done);
 gs_status gs_sort_pairs(struct gs_cpu_engine *cpu, const gs_key_bits *bits, uint32_t nbits, const gs_sort_items *items,
 						void *temp);
 

@@ -36,6 +36,7 @@ kept_raw(const gs_job_spec *spec, uint32_t c)
 		case GS_SELECT:
 		case GS_PARTITION:
 		case GS_SCAN:
+		case GS_VALUES:
 			return true;
 		case GS_REDUCE:
 			return c == spec->ncolumns - 1;
@@ -119,7 +120,7 @@ gs_cpu_job_add(gs_job *head, const gs_chunk *chunk)
 static bool
 in_order(const gs_job *head, uint32_t c)
 {
-	return gs_job_is_order(head) || c < head->spec.order_columns;
+	return gs_job_is_order(head) || (c < head->spec.order_columns && head->spec.op != GS_VALUES);
 }
 
 /*
@@ -484,7 +485,7 @@ gs_cpu_job_host_bytes(const gs_job *head)
 	const order_job *job = (const order_job *) head;
 	const gs_job_spec *spec = &head->spec;
 	uint64_t columns = gs_table_bytes(&job->table), fixed, most, rest;
-	uint32_t order_columns = gs_job_is_order(head) ? spec->ncolumns : spec->order_columns;
+	uint32_t order_columns = gs_job_is_order(head) ? spec->ncolumns : spec->op == GS_VALUES ? 0 : spec->order_columns;
 
 	if (head->state != GS_JOB_ADDING)
 		return held_bytes(job) + head->results.count * gs_job_work_bytes(spec);
@@ -498,7 +499,7 @@ gs_cpu_job_host_bytes(const gs_job *head)
 	fixed += GS_JOB_BLOCKS * (uint64_t) 1024;
 	most += job->table.rows; /* bits */
 	rest = job->table.rows * (gs_job_work_bytes(spec) + (order_columns > 0 ? 8 : 0));
-	if (spec->op == GS_REDUCE || spec->op == GS_SCAN)
+	if (spec->op == GS_REDUCE || spec->op == GS_SCAN || spec->op == GS_VALUES)
 		rest += columns;
 	return fixed + (most > rest ? most : rest);
 }

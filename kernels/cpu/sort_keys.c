@@ -1,28 +1,15 @@
 /*
  * sort_keys.c: gs_sort on the CPU.
  *
- * Integers by all their bits are sorted as words, those of 4 bytes with their values of 4; but many of 4 bytes alone by
- * sort_narrow.c. Everything else goes by sort_pairs.c.  Keys that come in order are copied.
+ * Keys alone go by sort_alone.c, integers of 4 bytes with values of 4 as words of both, everything else by
+ * sort_pairs.c.  Keys that come in order are copied.
  */
 #include "cpu.h"
 #include "../scan.h"
 
 #include <string.h>
 
-#define NARROW_ROWS                                                                                                    \
-	8192 /* more keys of 4 bytes than these are sorted as they are: fewer need but two digits of words */
-#define FIRST_LOOK	16	 /* keys that mostly are enough to see that they are in no order */
-
-/* A sort of whole keys. */
-typedef struct keys_sort
-{
-	gs_cpu_engine *cpu;
-	const gs_sort_items *items;
-	gs_sorter sorter;
-	gs_key_bits bits;
-	bool pairs; /* key and value are one word */
-	uint64_t *words, *other;
-} keys_sort;
+#define FIRST_LOOK 16 /* keys that mostly are enough to see that they are in no order */
 
 /* Bytes of one array of words. */
 static size_t
@@ -56,75 +43,33 @@ gs_key_codes(const gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys
 }
 
 /*
- * Makes the words.
+ * Sorts whole integers of 4 bytes with values of 4, each pair as a word.
  */
 static gs_status
-make_words(const keys_sort *s)
+sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, void *temp)
 {
-	uint64_t n = s->items->n;
+	uint64_t n = items->n, *words = temp, *other = (uint64_t *) ((char *) temp + words_bytes(n));
+	uint32_t turn = (uint32_t) bits->turn ^ (gs_type_is_signed(bits->type) ? (uint32_t) 1 << 31 : 0);
+	gs_sorter sorter = {.work = &cpu->work, .tuning = &cpu->tuning, .values = true};
 
+	if (gs_sorter_bytes(n, &cpu->tuning) > 0)
+		sorter.scratch = (char *) temp + 2 * words_bytes(n);
 	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)
 	{
 		size_t block = n - row < GS_BLOCK_ROWS ? n - row : GS_BLOCK_ROWS;
-		uint64_t *words = s->words + row;
 
-		gs_key_codes(s->cpu, &s->bits, (const char *) s->items->keys + row * s->items->key_bytes, block, words);
-		for (size_t i = 0; i < block && s->pairs; i++)
-			words[i] = words[i] << 32 | ((const uint32_t *) s->items->values)[row + i];
-		GS_TRY(gs_work_add(&s->cpu->work, 2 * block));
+		gs_key_codes(cpu, bits, (const uint32_t *) items->keys + row, block, words + row);
+		for (size_t i = row; i < row + block; i++)
+			words[i] = words[i] << 32 | ((const uint32_t *) items->values)[i];
+		GS_TRY(gs_work_add(&cpu->work, 2 * block));
 	}
-	return GS_OK;
-}
-
-/*
- * The bits of a whole key that encoding inverts.
- */
-static uint64_t
-inverted(const gs_key_bits *bits)
-{
-	uint32_t sign = 8 * (uint32_t) gs_type_width(bits->type) - 1;
-
-	return gs_type_is_signed(bits->type) ? bits->turn ^ (uint64_t) 1 << sign : bits->turn;
-}
-
-/*
- * Writes the keys, and values, of the words.
- */
-static gs_status
-decode(const keys_sort *s)
-{
-	uint64_t n = s->items->n, turn = inverted(&s->bits);
-	uint32_t *keys = s->items->out_keys, *values = s->items->out_values;
-
-	for (uint64_t i = 0; i < n && s->items->key_bytes == 8; i++)
-		((uint64_t *) s->items->out_keys)[i] = s->words[i] ^ turn;
-	for (uint64_t i = 0; i < n && s->items->key_bytes == 4 && !s->pairs; i++)
-		keys[i] = (uint32_t) (s->words[i] ^ turn);
-	for (uint64_t i = 0; i < n && s->pairs; i++)
+	GS_TRY(gs_sort_words(&sorter, &words, &other, n, 32, 64, true));
+	for (uint64_t i = 0; i < n; i++)
 	{
-		keys[i] = (uint32_t) (s->words[i] >> 32 ^ turn);
-		values[i] = (uint32_t) s->words[i];
+		((uint32_t *) items->out_keys)[i] = (uint32_t) (words[i] >> 32) ^ turn;
+		((uint32_t *) items->out_values)[i] = (uint32_t) words[i];
 	}
-	return gs_work_add(&s->cpu->work, n);
-}
-
-/*
- * Sorts whole keys.
- */
-static gs_status
-sort_whole(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, void *temp)
-{
-	keys_sort s = {.cpu = cpu, .items = items, .bits = *bits, .pairs = items->value_width > 0};
-	uint32_t low = s.pairs ? 32 : 0;
-
-	s.words = temp;
-	s.other = (uint64_t *) ((char *) temp + words_bytes(items->n));
-	s.sorter = (gs_sorter){.work = &cpu->work, .tuning = &cpu->tuning, .values = s.pairs};
-	if (gs_sorter_bytes(items->n, &cpu->tuning) > 0)
-		s.sorter.scratch = (char *) temp + 2 * words_bytes(items->n);
-	GS_TRY(make_words(&s));
-	GS_TRY(gs_sort_words(&s.sorter, &s.words, &s.other, items->n, low, low + 8 * (uint32_t) items->key_bytes, true));
-	return decode(&s);
+	return gs_work_add(&cpu->work, n);
 }
 
 /*
@@ -177,7 +122,7 @@ gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, 
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 	uint32_t all = 8 * (uint32_t) items->key_bytes, nbits = end_bit - begin_bit;
 	gs_key_bits bits = {.type = key, .turn = desc ? gs_mask(all) : 0, .mask = gs_mask(nbits), .begin = begin_bit};
-	bool words = items->value_width == 0 || (all == 32 && items->value_width == 4), rising;
+	bool rising, done = false;
 
 	if (items->n > GS_MAX_ROWS)
 		return GS_TOO_BIG;
@@ -187,10 +132,11 @@ gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, 
 		GS_TRY(gs_copy_array(&cpu->work, items->keys, items->out_keys, items->n * items->key_bytes));
 		return gs_copy_array(&cpu->work, items->values, items->out_values, items->n * items->value_width);
 	}
-	if (!words || nbits < all || gs_type_is_float(key))
-		return gs_sort_pairs(cpu, &bits, nbits, items, temp);
-	if (items->key_bytes == 4 && items->value_width == 0 && items->n > NARROW_ROWS)
-		return gs_sort_narrow(&cpu->work, cpu->tuning.combine_rows, (uint32_t) inverted(&bits), items->keys,
-							  items->out_keys, items->n, temp);
-	return sort_whole(cpu, &bits, items, temp);
+	if (nbits == all && items->value_width == 0)
+		GS_TRY(gs_sort_alone(cpu, &bits, items, temp, &done));
+	if (done)
+		return GS_OK;
+	if (nbits == all && all == 32 && items->value_width == 4 && !gs_type_is_float(key))
+		return sort_words_of_pairs(cpu, &bits, items, temp);
+	return gs_sort_pairs(cpu, &bits, nbits, items, temp);
 }

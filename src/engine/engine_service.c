@@ -168,6 +168,7 @@ count_good(const ServiceJob *job, uint64 results)
 		case GS_TOPK:
 			return results == Min(job->limit, job->rows);
 		case GS_SELECT:
+		case GS_VALUES:
 			return results <= job->rows;
 		case GS_RUNS:
 		case GS_REDUCE:
@@ -297,6 +298,7 @@ begin(ServiceJob *job, const gs_job_spec *spec)
 	message.begin.op = spec->op;
 	message.begin.rows_hint = spec->rows_hint;
 	message.begin.limit = spec->limit;
+	message.begin.offset = spec->offset;
 	message.begin.ncolumns = spec->ncolumns;
 	message.begin.order_columns = spec->order_columns;
 	message.begin.key_columns = spec->key_columns;

@@ -61,7 +61,7 @@ typedef enum JobCount
 typedef pg_atomic_uint64 JobCounters[JOB_COUNTS];
 
 /* Operations of jobs, which are counted apart. */
-#define JOB_OPS (GS_REDUCE + 1)
+#define JOB_OPS GS_OPS
 
 /* In shared memory; in a session of its own where none can be had. */
 typedef struct GpusortShared

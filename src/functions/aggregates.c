@@ -207,7 +207,7 @@ gpusort_sort_agg_final(PG_FUNCTION_ARGS)
 		BigMem	   *mem = begin_work();
 		VectorColumn column = collect_column(state, 0);
 
-		array = vector_to_array(&state->columns[0], vectorjob_order(mem, &column, 1), state->columns[0].rows, 1);
+		array = vectorjob_sorted_array(mem, &column, false, 1, CurrentMemoryContext);
 		end_work(mem);
 	}
 	PG_RETURN_ARRAYTYPE_P(array);

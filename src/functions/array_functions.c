@@ -127,14 +127,13 @@ gpu_sort(PG_FUNCTION_ARGS)
 {
 	ArrayCall	call;
 	ArrayArgument array;
-	uint32	   *order;
+	VectorColumn column;
 	ArrayType  *result;
 
 	array_call_begin(&call);
 	array_argument(&array, fcinfo, 0);
-	order = order_of(&call, fcinfo, &array, 1);
-	array_call_result(&call);
-	result = vector_to_array(&array.values, order, array.values.rows, lower_bound_of(&array));
+	column = order_column(fcinfo, &array, 1);
+	result = vectorjob_sorted_array(call.mem, &column, false, lower_bound_of(&array), call.caller);
 	array_call_end(&call);
 	PG_RETURN_ARRAYTYPE_P(result);
 }
@@ -281,41 +280,36 @@ gpu_partition_if(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(result);
 }
 
-/* The first element of each run, with the elements as they lie there or in order. */
-static Datum
-firsts_of_runs(FunctionCallInfo fcinfo, int order_columns)
+/* gpu_dedup(array): neighbours that are equal once. */
+Datum
+gpu_dedup(PG_FUNCTION_ARGS)
 {
 	ArrayCall	call;
 	ArrayArgument array;
 	VectorColumn column;
-	uint64		nruns;
-	gs_run	   *runs;
-	uint32	   *rows;
 	ArrayType  *result;
 
 	array_call_begin(&call);
 	array_argument(&array, fcinfo, 0);
 	column = array_column(fcinfo, &array);
-	runs = vectorjob_runs(call.mem, &column, 1, order_columns, 1, &nruns);
-	rows = (uint32 *) runs;		/* in the same memory: what is written was read before */
-	for (uint64 i = 0; i < nruns; i++)
-		rows[i] = runs[i].row;
-	array_call_result(&call);
-	result = vector_to_array(&array.values, rows, nruns, 1);
+	result = vectorjob_dedup_array(call.mem, &column, call.caller);
 	array_call_end(&call);
 	PG_RETURN_ARRAYTYPE_P(result);
-}
-
-/* gpu_dedup(array): neighbours that are equal once. */
-Datum
-gpu_dedup(PG_FUNCTION_ARGS)
-{
-	return firsts_of_runs(fcinfo, 0);
 }
 
 /* gpu_distinct(array): every value once, in order. */
 Datum
 gpu_distinct(PG_FUNCTION_ARGS)
 {
-	return firsts_of_runs(fcinfo, 1);
+	ArrayCall	call;
+	ArrayArgument array;
+	VectorColumn column;
+	ArrayType  *result;
+
+	array_call_begin(&call);
+	array_argument(&array, fcinfo, 0);
+	column = array_column(fcinfo, &array);
+	result = vectorjob_sorted_array(call.mem, &column, true, 1, call.caller);
+	array_call_end(&call);
+	PG_RETURN_ARRAYTYPE_P(result);
 }

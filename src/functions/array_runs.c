@@ -14,9 +14,6 @@ PG_FUNCTION_INFO_V1(gpu_rle_runs);
 PG_FUNCTION_INFO_V1(gpu_rle_decode);
 PG_FUNCTION_INFO_V1(gpu_count_by_key);
 
-/* Elements between two looks at interrupts. */
-#define BLOCK_ROWS 65536
-
 /*
  * The runs of an array's elements, in order or as they lie there: value, length and, where the result has a third
  * column, first position.
@@ -117,8 +114,6 @@ gpu_rle_decode(PG_FUNCTION_ARGS)
 	ArrayArgument array;
 	ArrayArgument lengths;
 	uint64		count;
-	uint64		at = 0;
-	uint32	   *rows;
 	ArrayType  *result;
 
 	array_call_begin(&call);
@@ -126,20 +121,7 @@ gpu_rle_decode(PG_FUNCTION_ARGS)
 	array_argument(&lengths, fcinfo, 1);
 	check_same_length(&array, &lengths);
 	count = decoded_length(&lengths.values);
-	rows = MemoryContextAllocHuge(call.cxt, Max(count, 1) * sizeof(uint32));
-	for (uint32 run = 0; run < lengths.values.rows; run++)
-	{
-		uint64		end = at + (uint64) run_length(&lengths.values, run);
-
-		while (at < end)
-		{
-			if (at % BLOCK_ROWS == 0)
-				CHECK_FOR_INTERRUPTS();
-			rows[at++] = run;
-		}
-	}
-	array_call_result(&call);
-	result = vector_to_array(&array.values, rows, count, 1);
+	result = vector_decoded_array(call.mem, &array.values, &lengths.values, count, call.caller);
 	array_call_end(&call);
 	PG_RETURN_ARRAYTYPE_P(result);
 }

@@ -179,6 +179,77 @@ counts_agree(const VectorQuestion *q)
 	return sum == valid_values(q->columns[q->spec.ncolumns - 1].values);
 }
 
+/* A sum over values that does not depend on their order, and hardly stays the same when one of them changes. */
+static uint64
+mixed_sum(const char *values, Size width, uint64 count)
+{
+	const uint64 factor = UINT64CONST(0x9e3779b97f4a7c15);
+	uint64		sum = 0;
+
+	for (uint64 i = 0; i < count; i++)
+	{
+		uint64		value = width == 4 ? ((const uint32 *) values)[i] : ((const uint64 *) values)[i];
+
+		value *= factor;
+		sum += (value ^ value >> 32) * factor;
+	}
+	return sum;
+}
+
+/* Does each number stand behind the one before, if they are to differ, else not before it?  NaN is the greatest one. */
+static bool
+numbers_rise(const VectorQuestion *q)
+{
+	bool		desc = q->specs[0].desc;
+	bool		differ = q->spec.key_columns > 0;
+	bool		wrong = false;
+
+#define LOOK(ctype, before) \
+	for (uint64 i = 1; i < q->count; i++) \
+	{ \
+		ctype		a = ((const ctype *) q->answer)[desc ? i : i - 1]; \
+		ctype		b = ((const ctype *) q->answer)[desc ? i - 1 : i]; \
+		\
+		wrong |= differ ? !(before(a, b)) : (before(b, a)); \
+	}
+#define LESS(a, b) ((a) < (b))
+#define FLOAT_LESS(a, b) ((a) < (b) || ((b) != (b) && (a) == (a)))
+
+	switch (q->specs[0].type)
+	{
+		case GS_U32:
+			LOOK(uint32, LESS) break;
+		case GS_I32:
+			LOOK(int32, LESS) break;
+		case GS_U64:
+			LOOK(uint64, LESS) break;
+		case GS_I64:
+			LOOK(int64, LESS) break;
+		case GS_F32:
+			LOOK(float, FLOAT_LESS) break;
+		case GS_F64:
+			LOOK(double, FLOAT_LESS) break;
+		default:
+			return false;
+	}
+#undef LOOK
+#undef LESS
+#undef FLOAT_LESS
+	return !wrong;
+}
+
+/* Are these the column's values, if they are to be all, or can they be different ones of them?  In order they are. */
+static bool
+values_formed(const VectorQuestion *q)
+{
+	Size		width = gs_job_result_bytes(&q->spec);
+
+	if (q->spec.key_columns > 0)
+		return q->count > 0 && q->count <= q->rows && numbers_rise(q);
+	return q->count == q->rows && numbers_rise(q) &&
+		mixed_sum(q->answer, width, q->count) == mixed_sum(q->columns[0].values->data, width, q->rows);
+}
+
 /* Can the answer be what was asked for? */
 static bool
 well_formed(const VectorQuestion *q)
@@ -197,6 +268,8 @@ well_formed(const VectorQuestion *q)
 			return runs_formed(q) && counts_agree(q);
 		case GS_SCAN:
 			return q->count == q->rows;
+		case GS_VALUES:
+			return values_formed(q);
 		case GS_TOPK:			/* nobody asks */
 			break;
 	}
@@ -351,6 +424,49 @@ scan_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place
 	return results[1] == (less == (q->spec.operation == GS_MIN) ? value : results[0]);
 }
 
+/* A value of an answer that is values. */
+static inline Datum
+answer_value(const VectorQuestion *q, uint64 place)
+{
+	const VectorType *vtype = q->columns[0].values->type;
+
+	return fetch_att((const char *) q->answer + place * vtype->stride, true, vtype->len);
+}
+
+/* Do two values next to each other stand in the right order, and differ if each is there once? */
+static bool
+values_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place)
+{
+	int			order = ApplySortComparator(answer_value(q, place), false, answer_value(q, place + 1), false,
+											&comparer->keys[0]);
+
+	return q->spec.key_columns > 0 ? order < 0 : order <= 0;
+}
+
+/* Is a row's value among those that are there once? */
+static bool
+value_there(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
+{
+	bool		isnull;
+	Datum		value = vector_get(q->columns[0].values, row, &isnull);
+	uint64		low = 0;
+	uint64		high = q->count;
+
+	while (low < high)
+	{
+		uint64		middle = (low + high) / 2;
+		int			order = ApplySortComparator(answer_value(q, middle), false, value, false, &comparer->keys[0]);
+
+		if (order == 0)
+			return true;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
 /* Goes through an answer's places, or a sample of them. */
 static bool
 places_right(const VectorQuestion *q, GpusortVerify how, PlaceCheck right, const VectorComparer *comparer,
@@ -431,6 +547,9 @@ content_right(const VectorQuestion *q, GpusortVerify how)
 			return runs_right(q, how, &comparer);
 		case GS_SCAN:
 			return !integers(q->specs[0].type) || places_right(q, how, scan_right, &comparer, pairs);
+		case GS_VALUES:
+			return places_right(q, how, values_right, &comparer, pairs) &&
+				(q->spec.key_columns == 0 || places_right(q, how, value_there, &comparer, q->rows));
 		case GS_TOPK:
 			break;
 	}

@@ -227,6 +227,25 @@ feed(VectorQuestion *q)
 	return status;
 }
 
+/* Makes the array that so many values go to, in place of one that an engine has not filled to the end. */
+static void *
+array_room(ArrayAnswer *answer, const VectorType *vtype, uint64 values)
+{
+	uint64		count = values + answer->nulls;
+	uint64		first = answer->nulls_first ? answer->nulls : 0;
+	MemoryContext old = MemoryContextSwitchTo(answer->cxt);
+
+	if (answer->array)
+		pfree(answer->array);
+	answer->array = array_begin(vtype->type, count, values * vtype->stride, false, answer->nulls > 0,
+								answer->lower_bound);
+	MemoryContextSwitchTo(old);
+	if (answer->nulls > 0)
+		for (uint64 i = first; i < first + values; i++)
+			ARR_NULLBITMAP(answer->array)[i / 8] |= 1 << (i % 8);
+	return array_elements(answer->array);
+}
+
 /* Takes the whole answer. */
 static gs_status
 take_answer(VectorQuestion *q, BigMem *mem)
@@ -237,8 +256,14 @@ take_answer(VectorQuestion *q, BigMem *mem)
 	gs_status	status;
 	uint64		got;
 
+	if (q->array)
+	{
+		q->engine->info(q->job, &info);
+		room = info.results;
+		q->answer = array_room(q->array, q->columns[0].values->type, room);
+	}
 	/* only what is written to costs memory */
-	if (q->answer == NULL)
+	else if (q->answer == NULL)
 		q->answer = bigmem_alloc(mem, Max(room, 1) * width);
 	if (q->answer == NULL)
 		return GS_NOMEM;
@@ -253,6 +278,8 @@ take_answer(VectorQuestion *q, BigMem *mem)
 	} while (status == GS_OK && got > 0 && q->count < room);
 	q->engine->info(q->job, &info);
 	q->selected = info.selected;
+	if (status == GS_OK && q->array && q->count != room)
+		status = GS_PROTOCOL;
 	if (status == GS_OK && !vectorcheck(q))
 		status = GS_WRONG_ORDER;
 	return status;

@@ -17,6 +17,16 @@ typedef struct FilterConstant
 	StringInfo	bytes;			/* of a GS_BYTES column */
 } FilterConstant;
 
+/* An array that an answer's values become the elements of. */
+typedef struct ArrayAnswer
+{
+	MemoryContext cxt;			/* where it is made */
+	int			lower_bound;
+	uint64		nulls;			/* so many of its elements are NULL: the first ones or the last ones */
+	bool		nulls_first;
+	ArrayType  *array;
+} ArrayAnswer;
+
 typedef struct VectorQuestion
 {
 	gs_job_spec spec;			/* columns and filter.value are filled in here */
@@ -25,6 +35,7 @@ typedef struct VectorQuestion
 	uint64		rows;
 	const EngineOps *engine;	/* that is asked first */
 
+	ArrayAnswer *array;			/* VALUES: the answer goes there; NULL: to a block */
 	void	   *answer;			/* elements of gs_job_result_bytes */
 	uint64		count;			/* of them */
 	uint64		selected;		/* PARTITION */

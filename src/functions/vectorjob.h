@@ -11,6 +11,8 @@
 #ifndef GPUSORT_VECTORJOB_H
 #define GPUSORT_VECTORJOB_H
 
+#include "utils/array.h"
+
 #include "kernels/gs.h"
 
 #include "src/bigmem.h"
@@ -55,5 +57,19 @@ extern void *vectorjob_scan(BigMem *mem, const VectorColumn *column, gs_operatio
  */
 extern gs_group *vectorjob_reduce(BigMem *mem, const VectorColumn *columns, int ncolumns, bool presorted,
 								  gs_operation operation, uint64 *ngroups);
+
+/*
+ * The column's values in order, with distinct set each once, as an array in cxt: of equal ones the first that came
+ * stands first, or stays.
+ */
+extern ArrayType *vectorjob_sorted_array(BigMem *mem, const VectorColumn *column, bool distinct, int lower_bound,
+										 MemoryContext cxt);
+
+/* The column's values without those that equal the one before, as an array in cxt. */
+extern ArrayType *vectorjob_dedup_array(BigMem *mem, const VectorColumn *column, MemoryContext cxt);
+
+/* Each value as often as its length, a bigint, says, as an array of count elements in cxt. */
+extern ArrayType *vector_decoded_array(BigMem *mem, const struct Vector *values, const struct Vector *lengths,
+									   uint64 count, MemoryContext cxt);
 
 #endif

@@ -151,12 +151,26 @@ leave_sort(const char *why)
 	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", why)));
 }
 
+/* Is a bound one that leaves a sort to PostgreSQL?  Workers do not hear of it. */
+static SortBound
+bound_that_counts(const Sort *sort, SortBound bound)
+{
+	const SortColumns columns = {sort->numCols, sort->sortColIdx, sort->sortOperators, sort->collations,
+		sort->nullsFirst};
+
+	if (bound.kind == BOUND_CONSTANT && bound.rows > 0 && !bound.in_workers &&
+		!sorter_leaves_bound(&columns, bound.rows, sort->plan.plan_rows))
+		return UNBOUNDED;
+	return bound;
+}
+
 /* Replaces a Sort if it is to be ours, else says why not. */
 static Plan *
 take_sort(Sort *sort, SortBound bound)
 {
 	const char *why;
 
+	bound = bound_that_counts(sort, bound);
 	if (sort_is_ours(sort->plan.plan_rows, bound, &why))
 		return make_gpusort(sort);
 	leave_sort(why);

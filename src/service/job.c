@@ -126,6 +126,7 @@ read_spec(const gsd_begin *m, gs_job_spec *spec, gs_column_spec *columns)
 						  .order_columns = m->order_columns,
 						  .key_columns = m->key_columns,
 						  .limit = m->limit,
+						  .offset = m->offset,
 						  .operation = (gs_operation) m->operation,
 						  .exclusive = m->exclusive,
 						  .filter = {.by_flags = m->by_flags, .comparison = (gs_comparison) m->comparison}};
@@ -141,7 +142,7 @@ read_spec(const gsd_begin *m, gs_job_spec *spec, gs_column_spec *columns)
 static uint64_t
 row_bytes(const gs_job_spec *spec)
 {
-	bool orders = spec->op == GS_ORDER || spec->op == GS_TOPK || spec->order_columns > 0;
+	bool orders = spec->op == GS_ORDER || spec->op == GS_TOPK || (spec->order_columns > 0 && spec->op != GS_VALUES);
 	uint64_t bytes = (orders ? WORK_BYTES : 0) + gs_job_work_bytes(spec);
 
 	for (uint32_t i = 0; i < spec->ncolumns; i++)

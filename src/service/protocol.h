@@ -11,7 +11,7 @@
 #include "kernels/gs.h"
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 3
+#define GSD_VERSION 4
 
 /*
  * In the server's data directory.  Backups and pg_rewind pass over what lies in this folder, and over names that begin
@@ -116,6 +116,7 @@ typedef struct gsd_begin
 	uint32_t op;  /* gs_op */
 	uint64_t rows_hint;
 	uint64_t limit;
+	uint64_t offset;
 	uint32_t ncolumns;
 	uint32_t order_columns;
 	uint32_t key_columns;

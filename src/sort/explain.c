@@ -189,7 +189,7 @@ method_name(const SorterStats *stats)
 		case GS_DESCENDING:
 			return "reversed";
 		default:
-			return "radix";
+			return stats->top ? "radix top-N" : "radix";
 	}
 }
 

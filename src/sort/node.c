@@ -117,7 +117,7 @@ current_bound(GpuSortState *node)
 static bool
 bound_is_small(GpuSortState *node, int64 bound)
 {
-	return bound > 0 && bound < GPUSORT_BOUND_FRACTION * node->css.ss.ps.plan->plan_rows;
+	return sorter_leaves_bound(&node->columns, (double) bound, node->css.ss.ps.plan->plan_rows);
 }
 
 /* Reads the rows of the child into a sort, of which no more than bound are wanted, if that is not 0. */
@@ -136,7 +136,7 @@ read_rows(GpuSortState *node, int64 bound)
 		if (node->pages)
 			pagescan_take(node->pages, node->sorter);
 		if (bound > 0)
-			sorter_bound(node->sorter, bound);
+			sorter_bound(node->sorter);
 	}
 }
 
@@ -383,7 +383,7 @@ rescan_node(CustomScanState *css)
 	if (!node->sorted)
 		return;
 	if (outer->chgParam != NULL || !node->random_access ||
-		(node->bound_done != current_bound(node) && sorter_core(node->sorter) != NULL))
+		(node->bound_done != current_bound(node) && sorter_bounded(node->sorter)))
 	{
 		drop_sort(node);
 		if (outer->chgParam == NULL)

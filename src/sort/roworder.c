@@ -74,7 +74,8 @@ roworder_fetch(RowOrder *order)
 }
 
 gs_status
-roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool keep_all, uint32 first)
+roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, uint32 count, bool keep_all,
+			   uint32 first)
 {
 	Size		seen_bytes = ((Size) rows + 63) / 64 * sizeof(uint64);
 	gs_status	status;
@@ -83,6 +84,7 @@ roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool k
 	order->job = job;
 	order->engine = job->ops->name;
 	order->rows = rows;
+	order->count = count;
 	order->keep_all = keep_all;
 	order->numbers = NULL;
 	order->seen = NULL;
@@ -90,7 +92,7 @@ roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool k
 	order->misordered = false;
 	if (rows == 0)
 		return GS_OK;
-	order->room = keep_all ? rows : Min(rows, Max(first, PART_ROWS));
+	order->room = keep_all ? count : Min(count, Max(first, PART_ROWS));
 	order->numbers = bigmem_alloc(mem, order->room * sizeof(uint32));
 	order->seen = bigmem_alloc(mem, seen_bytes);
 	if (order->numbers == NULL || order->seen == NULL)
@@ -98,7 +100,7 @@ roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool k
 	memset(order->seen, 0, seen_bytes);
 	do
 		status = fetch_part(order, last_row(order));
-	while (status == GS_OK && order->have < Min(first, rows));
+	while (status == GS_OK && order->have < Min(first, count));
 	return status;
 }
 
@@ -129,7 +131,7 @@ roworder_resume(RowOrder *order, EngineJob *job)
 	/* the numbers first: memory is bounded */
 	bigmem_free(old.mem, old.numbers);
 	old.numbers = NULL;
-	status = roworder_begin(order, old.mem, job, old.rows, old.keep_all, 1);
+	status = roworder_begin(order, old.mem, job, old.rows, old.count, old.keep_all, 1);
 	while (status == GS_OK && checked < given)
 	{
 		if (!part_known(order, old.seen, checked, given))

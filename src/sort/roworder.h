@@ -17,7 +17,8 @@ typedef struct RowOrder
 	BigMem	   *mem;
 	EngineJob  *job;
 	const char *engine;			/* its name, which outlives it */
-	uint32		rows;
+	uint32		rows;			/* numbers are below this */
+	uint32		count;			/* of the order: the first ones of all rows */
 	bool		keep_all;
 	uint32	   *numbers;		/* from position base on */
 	uint64		base;
@@ -37,10 +38,11 @@ typedef struct RowOrder
 } RowOrder;
 
 /*
- * Begins to read the order of a finished job of rows rows; fetches so many of them, if there are as many, and at least
- * one part.  What the caller has set is kept: follows, recover and arg.
+ * Begins to read the order of a finished job of rows rows, which ends after count; fetches so many of them, if there
+ * are as many, and at least one part.  What the caller has set is kept: follows, recover and arg.
  */
-extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, bool keep_all, uint32 first);
+extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, uint32 count,
+								 bool keep_all, uint32 first);
 
 /* Fetches the next part. */
 extern gs_status roworder_fetch(RowOrder *order);
@@ -58,7 +60,7 @@ extern void roworder_end(RowOrder *order);
 /* An order found wrong after rows of it have been given out: XX001. */
 pg_noreturn extern void roworder_failed(const RowOrder *order, gs_status status);
 
-/* The row number at a position below rows; positions must ascend unless keep_all. */
+/* The row number at a position below count; positions must ascend unless keep_all. */
 static inline uint32
 roworder_at(RowOrder *order, uint64 position)
 {

@@ -89,8 +89,8 @@ forget_rows(Sorter *sorter, bool keep)
 }
 
 /*
- * Writes all rows in memory as a sorted run and begins again with none.  Nobody waits for the first row, so the whole
- * order is looked at before.
+ * Writes all rows in memory that are wanted as a sorted run and begins again with none.  Nobody waits for the first
+ * row, so the whole order is looked at before.
  */
 static void
 spill(Sorter *sorter)
@@ -112,7 +112,7 @@ spill(Sorter *sorter)
 		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
 	sorter_tell(sorter, PROGRESS_WRITING, sorter->stats.rows);
 	spill_begin(sorter->runs, rowstore_header(sorter->rows));
-	for (uint64 i = 0; i < sorter->rows->rows; i++)
+	for (uint64 i = 0; i < rows_wanted(sorter); i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		spill_append(sorter->runs, row_at(sorter, i));
@@ -171,7 +171,7 @@ fail_over(Sorter *sorter, gs_status status)
 {
 	SorterFallback why = status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY;
 
-	go_core(sorter, sorter->contradicted ? SORTER_CONTRADICTION : why, 0);
+	go_core(sorter, sorter->contradicted ? SORTER_CONTRADICTION : why, sorter->bound);
 }
 
 /* Opens the keys and begins the first job. */
@@ -231,6 +231,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->desc = CreateTupleDescCopy(desc);
 	sorter->random_access = random_access;
 	sorter->rows_expected = rows_expected;
+	sorter->bound = bound;
 	sorter->cxt = cxt;
 	sorter->scratch = AllocSetContextCreate(cxt, "gpusort keys", ALLOCSET_DEFAULT_SIZES);
 	sorter->limit = gpusort_memory_limit();
@@ -278,7 +279,7 @@ static void
 leave_memory(Sorter *sorter)
 {
 	if (keys_too_large(sorter))
-		go_core(sorter, SORTER_LARGE_KEYS, 0);
+		go_core(sorter, SORTER_LARGE_KEYS, sorter->bound);
 	else
 		spill(sorter);
 }
@@ -308,7 +309,7 @@ sorter_put(Sorter *sorter, TupleTableSlot *slot)
 			return;
 		}
 		if (sorter->core == NULL)
-			go_core(sorter, SORTER_NO_MEMORY, 0);
+			go_core(sorter, SORTER_NO_MEMORY, sorter->bound);
 	}
 	coresort_put(sorter->core, slot);
 }
@@ -371,14 +372,14 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 }
 
 void
-sorter_bound(Sorter *sorter, int64 bound)
+sorter_bound(Sorter *sorter)
 {
 	double		rows = (double) sorter->stats.rows;
 
 	/* runs on disk would have to be read again */
-	if (rows > MISJUDGED * sorter->rows_expected && bound < GPUSORT_BOUND_FRACTION * rows && sorter->core == NULL &&
-		sorter->runs == NULL)
-		go_core(sorter, SORTER_BOUND, bound);
+	if (rows > MISJUDGED * sorter->rows_expected && sorter->core == NULL && sorter->runs == NULL &&
+		sorter_leaves_bound(&sorter->columns, (double) sorter->bound, rows))
+		go_core(sorter, SORTER_BOUND, sorter->bound);
 }
 
 /* The rows still in memory, in order, for the merge. */
@@ -387,7 +388,7 @@ next_in_memory(void *arg)
 {
 	Sorter	   *sorter = arg;
 
-	return sorter->merged < sorter->rows->rows ? row_at(sorter, sorter->merged++) : NULL;
+	return sorter->merged < rows_wanted(sorter) ? row_at(sorter, sorter->merged++) : NULL;
 }
 
 /* Ends input on our own way: sorts what is in memory, and merges it with the runs on disk if there are any. */
@@ -456,7 +457,7 @@ get_ours(Sorter *sorter, bool forward)
 		return get_merged(sorter, forward);
 	if (forward)
 	{
-		if (likely(sorter->current < sorter->rows->rows))
+		if (likely(sorter->current < rows_wanted(sorter)))
 		{
 			if (unlikely(sorter->current % PROGRESS_ROWS == PROGRESS_ROWS - 1))
 				sorter_tell(sorter, PROGRESS_OUT, sorter->current + 1);

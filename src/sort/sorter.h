@@ -12,8 +12,15 @@
 #include "sortcolumns.h"
 #include "tied_runs.h"
 
-/* A bound under this share of the rows is left to PostgreSQL's top-N heap sort. */
+/*
+ * How many of the first rows PostgreSQL's top-N heap sort is left to find: up to a share of all, or where keys are
+ * exact, so that ours need not sort the others either, up to a number.
+ */
 #define GPUSORT_BOUND_FRACTION 0.1
+#define GPUSORT_BOUND_ROWS 1000
+
+/* Are the first bound of so many rows left to PostgreSQL's top-N heap sort? */
+extern bool sorter_leaves_bound(const SortColumns *columns, double bound, double rows);
 
 /* Why a sort went to PostgreSQL's own, for EXPLAIN. */
 typedef enum SorterFallback
@@ -54,6 +61,7 @@ typedef struct SorterStats
 	gs_job_info job;			/* of the last job */
 	SorterStages stages;
 	TiedStats	tied;			/* of coarse keys */
+	bool		top;			/* its job looked for the first rows alone */
 	uint64		rows;
 	uint64		memory_bytes;	/* the most that was held */
 	uint64		disk_bytes;		/* of temporary files, 0 if none */
@@ -64,8 +72,9 @@ typedef struct SorterStats
 typedef struct Sorter Sorter;
 
 /*
- * Begins a sort of rows of that descriptor.  fallback other than SORTER_OURS hands it to PostgreSQL's tuplesort from
- * the start, with bound (0 = none).  All memory and files belong to the current memory context and resource owner.
+ * Begins a sort of rows of that descriptor, of which only the first bound are wanted (0 = all).  fallback other than
+ * SORTER_OURS hands it to PostgreSQL's tuplesort from the start.  All memory and files belong to the current memory
+ * context and resource owner.
  */
 extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
 							SorterFallback fallback, int64 bound);
@@ -82,10 +91,13 @@ extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *ite
 							  RowGather *gather);
 
 /*
- * Says while rows are taken that only the first bound of them are wanted.  Once far more rows have come than were
- * expected, and so many that keeping the first ones beats sorting all, PostgreSQL's sort goes on with that bound.
+ * Asks while rows are taken whether the bound has turned out to be a small one: once far more rows have come than were
+ * expected, PostgreSQL's sort goes on with it where that is left to it.
  */
-extern void sorter_bound(Sorter *sorter, int64 bound);
+extern void sorter_bound(Sorter *sorter);
+
+/* Does the sort end after the first rows? */
+extern bool sorter_bounded(Sorter *sorter);
 
 /* Ends input. */
 extern void sorter_finish(Sorter *sorter);

@@ -142,7 +142,7 @@ close_chunk(Sorter *sorter)
 static gs_status
 try_begin(Sorter *sorter)
 {
-	gs_job_spec spec = {.op = GS_ORDER, .columns = sorter->specs};
+	gs_job_spec spec = {.columns = sorter->specs};
 	gs_status	status;
 
 	defer_long_keys(sorter);
@@ -158,6 +158,10 @@ try_begin(Sorter *sorter)
 			sorter->stats.strings++;
 	} while (!sorter->keys[sorter->ncolumns++].empty && sorter->ncolumns < sorter->columns.nkeys);
 	spec.ncolumns = sorter->ncolumns;
+	/* where coarse keys tie the first rows are not known before ties are settled */
+	sorter->top = sorter->stats.top = sorter->bound > 0 && !is_coarse(sorter);
+	spec.op = job_op(sorter);
+	spec.limit = (uint64) sorter->bound;
 	if (sorter->rows_expected > 0)
 		spec.rows_hint = (uint64) Min(sorter->rows_expected, (double) GS_MAX_ROWS);
 	status = sorter->engine->begin(&spec, sorter->mem, &sorter->job);
@@ -268,7 +272,7 @@ void
 note_left(Sorter *sorter, EngineFailure why)
 {
 	sorter->stats.left = why;
-	stat_count_left(GS_ORDER, why);
+	stat_count_left(job_op(sorter), why);
 	if (why == ENGINE_WRONG_ORDER)
 		trust_lose(sorter->job);
 	ereport(DEBUG1, (errmsg_internal("gpusort sorts on the CPU: %s", engine_failure_text(why))));
@@ -531,8 +535,16 @@ static gs_status
 try_finish(Sorter *sorter, bool whole)
 {
 	bool		coarse = is_coarse(sorter);
-	gs_status	status = close_chunk(sorter);
+	gs_status	status = GS_OK;
 
+	/* a key that has become coarse on the way */
+	if (sorter->top && coarse)
+	{
+		sorter->bound = 0;
+		status = replay(sorter);
+	}
+	if (status == GS_OK)
+		status = close_chunk(sorter);
 	if (status == GS_OK)
 	{
 		note_memory(sorter);
@@ -545,7 +557,7 @@ try_finish(Sorter *sorter, bool whole)
 	sorter->order.recover = recover_order;
 	sorter->order.arg = sorter;
 	status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows,
-							sorter->random_access || coarse,
+							rows_wanted(sorter), sorter->random_access || coarse,
 							first_rows(sorter, whole));
 	return status == GS_OK && coarse ? settle_ties(sorter) : status;
 }
@@ -568,7 +580,7 @@ finish_job(Sorter *sorter, bool whole)
 		gs_job_info info;
 
 		sorter->engine->info(sorter->job, &info);
-		stat_count_job(GS_ORDER, sorter->job->kind, &info, sorter->rows->rows);
+		stat_count_job(job_op(sorter), sorter->job->kind, &info, sorter->rows->rows);
 	}
 	note_memory(sorter);
 	return status;

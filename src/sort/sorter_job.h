@@ -21,6 +21,8 @@ struct Sorter
 	TupleDesc	desc;
 	bool		random_access;
 	double		rows_expected;
+	int64		bound;			/* so many rows are wanted, 0: all */
+	bool		top;			/* the job finds these alone */
 	MemoryContext cxt;			/* everything of this sort */
 	MemoryContext scratch;		/* for encoding, reset with every chunk */
 	Size		limit;
@@ -70,6 +72,20 @@ struct Sorter
 	SorterStats stats;
 	SorterStats shown;			/* the same with the job that still runs */
 };
+
+/* How many of the rows in memory are wanted. */
+static inline uint32
+rows_wanted(const Sorter *sorter)
+{
+	return sorter->top ? (uint32) Min((uint64) sorter->bound, (uint64) sorter->rows->rows) : sorter->rows->rows;
+}
+
+/* What the job is counted as. */
+static inline gs_op
+job_op(const Sorter *sorter)
+{
+	return sorter->top ? GS_TOPK : GS_ORDER;
+}
 
 /* Adds what the running job did. */
 extern void note_job(Sorter *sorter, SorterStats *stats);

@@ -187,6 +187,70 @@ test_topk(void)
 	return good;
 }
 
+/* ---------------------------------------------------------------- values */
+
+/* Rows of an order whose value differs from the one before, in their place; how many they are. */
+static uint64_t
+first_rows(const table *t, uint32_t *order)
+{
+	uint64_t k = 0;
+
+	for (uint64_t i = 0; i < t->rows; i++)
+		if (k == 0 || row_compare(t, order[k - 1], order[i]) != 0)
+			order[k++] = order[i];
+	return k;
+}
+
+static bool
+test_values(void)
+{
+	static const gs_type types[] = {GS_U32, GS_I32, GS_F32, GS_U64, GS_I64, GS_F64};
+	table t;
+	gs_job_spec spec = {.op = GS_VALUES, .ncolumns = 1, .columns = t.specs};
+	gs_type type = types[rnd_below(6)];
+	size_t width = gs_type_width(type);
+	uint64_t count, wanted, at;
+	uint32_t *order;
+	gs_job_info info;
+	bool good, nulls = rnd_below(8) == 0;
+	column *c;
+	char *out;
+
+	table_start(&t, random_rows());
+	c = random_column(&t, type);
+	if (!nulls)
+	{
+		free(c->null);
+		c->null = NULL;
+	}
+	nulls = c->null != NULL && t.rows > 0;
+	if (nulls)
+		c->null[0] = 1;
+	spec.order_columns = (uint32_t) rnd_below(2);
+	spec.key_columns = spec.order_columns == 0 || rnd_below(2);
+	spec.limit = rnd_below(2) ? rnd_below(t.rows + 2) : 0;
+	spec.offset = rnd_below(2) ? rnd_below(t.rows + 2) : 0;
+	order = order_of(&t);
+	for (uint32_t r = 0; r < t.rows && spec.order_columns == 0; r++)
+		order[r] = r;
+	wanted = spec.key_columns > 0 ? first_rows(&t, order) : t.rows;
+	at = spec.offset < wanted ? spec.offset : wanted;
+	wanted -= at;
+	if (spec.limit > 0 && spec.limit < wanted)
+		wanted = spec.limit;
+	out = run(&t, &spec, nulls ? GS_INVALID : GS_OK, &count, &info);
+	good = out != NULL && (nulls || count == wanted);
+	for (uint64_t i = 0; i < wanted && good && !nulls; i++)
+		good = memcmp(out + GUARD + i * width, (const char *) c->values + order[at + i] * width, width) == 0;
+	if (!good)
+		printf("# values: %s, order %u, key %u, limit %llu, offset %llu\n", describe(&t), spec.order_columns,
+			   spec.key_columns, (unsigned long long) spec.limit, (unsigned long long) spec.offset);
+	free(out);
+	free(order);
+	table_free(&t);
+	return good;
+}
+
 /* ---------------------------------------------------------------- the rules */
 
 /* What no job takes. */
@@ -194,6 +258,7 @@ static void
 misuse(void)
 {
 	gs_column_spec c[2] = {{GS_I64, false, false}, {GS_BYTES, false, false}};
+	gs_column_spec narrow = {GS_I16, false, false};
 	uint64_t value = 0;
 	const gs_job_spec wrong[] = {
 		{.op = GS_SCAN, .ncolumns = 2, .columns = c},
@@ -214,7 +279,12 @@ misuse(void)
 		 .ncolumns = 1,
 		 .columns = c,
 		 .filter = {.comparison = GS_BETWEEN, .value = &value, .value_bytes = 8}},
-		{.op = (gs_op) 7, .ncolumns = 1, .columns = c},
+		{.op = GS_VALUES, .ncolumns = 2, .columns = c, .order_columns = 1},
+		{.op = GS_VALUES, .ncolumns = 1, .columns = c},
+		{.op = GS_VALUES, .ncolumns = 1, .columns = c, .order_columns = 1, .key_columns = 2},
+		{.op = GS_VALUES, .ncolumns = 1, .columns = c + 1, .order_columns = 1},
+		{.op = GS_VALUES, .ncolumns = 1, .columns = &narrow, .order_columns = 1},
+		{.op = GS_OPS, .ncolumns = 1, .columns = c},
 	};
 	gs_job *job;
 	bool good = true;
@@ -277,7 +347,8 @@ main(int argc, char **argv)
 				 {"reduce", test_reduce},
 				 {"scan", test_scan},
 				 {"select and partition", test_filter},
-				 {"top-k", test_topk}};
+				 {"top-k", test_topk},
+				 {"values", test_values}};
 	int rounds = argc > 2 ? atoi(argv[2]) : 400;
 
 	engine = open_engine(argc > 1 ? argv[1] : "cpu");

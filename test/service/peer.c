@@ -139,7 +139,7 @@ say_begin(peer *p, gs_op op, bool wild)
 	char bytes[sizeof(gsd_begin) + 2 * sizeof(gsd_column) + sizeof(constant)] __attribute__((aligned(8)));
 	gsd_begin *m = (gsd_begin *) bytes;
 	bool filters = op == GS_SELECT || op == GS_PARTITION;
-	uint32_t ncolumns = filters || op == GS_SCAN ? 1 : 2;
+	uint32_t ncolumns = filters || op == GS_SCAN || op == GS_VALUES ? 1 : 2;
 
 	if (wild && rnd_below(4) == 0)
 		ncolumns = 3 - ncolumns;
@@ -147,10 +147,11 @@ say_begin(peer *p, gs_op op, bool wild)
 	m->job = ++p->job;
 	m->op = op;
 	m->limit = wild && rnd_below(2) ? rnd() : 100;
+	m->offset = wild && rnd_below(2) ? rnd() : 0;
 	m->rows_hint = wild && rnd_below(2) ? rnd_below(GS_MAX_ROWS) : 0;
 	m->ncolumns = ncolumns;
 	m->order_columns = wild ? (uint32_t) rnd_below(3) : op == GS_REDUCE;
-	m->key_columns = wild ? (uint32_t) rnd_below(3) : 1;
+	m->key_columns = wild ? (uint32_t) rnd_below(3) : 1; /* VALUES: of runs, as they came */
 	m->operation = (uint8_t) (wild ? rnd_below(5) : op == GS_REDUCE ? GS_COUNT : GS_SUM);
 	m->comparison = (uint8_t) (wild ? rnd_below(7) : GS_LE);
 	m->exclusive = wild && rnd_below(2);
@@ -214,6 +215,8 @@ element_right(gs_op op, const void *area, uint32_t i, uint64_t at, uint64_t rows
 				   group->value[0] == group->length && group->valid == group->length;
 		case GS_SCAN:
 			return ((const int64_t *) area)[i] == -(3 * third * (third - 1) / 2 + third * (int64_t) (at % 3 + 1));
+		case GS_VALUES:
+			return ((const int32_t *) area)[i] == -(int32_t) at;
 		default:
 			return ((const uint32_t *) area)[i] == at;
 	}
@@ -222,7 +225,7 @@ element_right(gs_op op, const void *area, uint32_t i, uint64_t at, uint64_t rows
 bool
 honest_job(peer *p, gs_op op)
 {
-	static const size_t widths[] = {4, 4, 4, 4, sizeof(gs_run), 8, sizeof(gs_group)};
+	static const size_t widths[] = {4, 4, 4, 4, sizeof(gs_run), 8, sizeof(gs_group), 4};
 	uint64_t rows = 0, at = 0, results;
 	bool right = true;
 
@@ -231,7 +234,7 @@ honest_job(peer *p, gs_op op)
 		return false;
 	for (uint32_t i = 0; i < 7; i++)
 	{
-		bool one = op == GS_SELECT || op == GS_PARTITION || op == GS_SCAN;
+		bool one = op == GS_SELECT || op == GS_PARTITION || op == GS_SCAN || op == GS_VALUES;
 
 		rows += fill(p, i % SLOTS, (uint32_t) rows, one ? 1 : 2);
 		say_slot(p, GSD_ADD, i % SLOTS);
@@ -241,7 +244,7 @@ honest_job(peer *p, gs_op op)
 	say_count(p, GSD_FINISH, rows);
 	if (hear(p) != GSD_SORTED || p->in.sorted.rows != rows)
 		return false;
-	results = op == GS_TOPK ? 100 : op == GS_RUNS ? 1 : op == GS_REDUCE ? (rows + 2) / 3 : rows;
+	results = op == GS_TOPK || op == GS_VALUES ? 100 : op == GS_RUNS ? 1 : op == GS_REDUCE ? (rows + 2) / 3 : rows;
 	if (p->in.sorted.results != results || (op == GS_PARTITION && p->in.sorted.selected != rows))
 		return false;
 	while (at < results)

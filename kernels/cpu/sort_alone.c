@@ -1,0 +1,276 @@
+/*
+ * sort_alone.c: gs_sort of whole keys without values on the CPU.
+ *
+ * Equal integers are alike, and so are equal floats as long as there is no -0 and only one NaN: such keys can be made
+ * anew from numbers in their order.  One read finds the range of these numbers.  Few of them are counted, and written
+ * as often as they occur.  What differs in at most 32 bits is sorted as so wide numbers, the rest as words, in both
+ * cases from the least one on, so that bits that say nothing cost nothing.
+ */
+#include "cpu.h"
+#include "../scan.h"
+
+#include <string.h>
+
+#define NARROW_ROWS	  8192		/* more rows are sorted as narrow numbers: fewer need but two digits of words */
+#define COUNTED_RANGE (1 << 16) /* so many different numbers at most are counted */
+#define COUNTED_ROWS  8			/* and at least so many rows for each */
+#define LANES		  4			/* counters for each number, so that equal neighbours do not wait for each other */
+
+typedef struct alone_sort
+{
+	gs_cpu_engine *cpu;
+	const gs_sort_items *items;
+	gs_key_bits bits;
+	uint64_t least, range; /* of all codes: the first one, and how far the last one is from it */
+} alone_sort;
+
+/*
+ * Bits by which a float becomes a number in order: all below zero, else the sign.
+ */
+static inline uint64_t
+float_flip64(uint64_t x)
+{
+	return (uint64_t) ((int64_t) x >> 63) | (uint64_t) 1 << 63;
+}
+
+static inline uint32_t
+float_flip32(uint32_t x)
+{
+	return (uint32_t) ((int32_t) x >> 31) | (uint32_t) 1 << 31;
+}
+
+/*
+ * Codes of some keys: numbers in their order from which the keys can be made anew.
+ */
+static void
+codes_of(const alone_sort *s, uint64_t row, size_t n, uint64_t *codes)
+{
+	const char *keys = (const char *) s->items->keys + row * s->items->key_bytes;
+	const uint64_t *wide = (const uint64_t *) keys, turn = s->bits.turn;
+	const uint32_t *narrow = (const uint32_t *) keys;
+	const uint32_t sign = (uint32_t) 1 << 31;
+
+	switch (s->bits.type)
+	{
+		case GS_F64:
+			for (size_t i = 0; i < n; i++)
+				codes[i] = wide[i] ^ float_flip64(wide[i]) ^ turn;
+			break;
+		case GS_F32:
+			for (size_t i = 0; i < n; i++)
+				codes[i] = narrow[i] ^ float_flip32(narrow[i]) ^ turn;
+			break;
+		case GS_I64:
+			for (size_t i = 0; i < n; i++)
+				codes[i] = wide[i] ^ (uint64_t) 1 << 63 ^ turn;
+			break;
+		case GS_U64:
+			for (size_t i = 0; i < n; i++)
+				codes[i] = wide[i] ^ turn;
+			break;
+		case GS_I32:
+			for (size_t i = 0; i < n; i++)
+				codes[i] = narrow[i] ^ sign ^ turn;
+			break;
+		default:
+			for (size_t i = 0; i < n; i++)
+				codes[i] = narrow[i] ^ turn;
+	}
+}
+
+/*
+ * The key of a code.
+ */
+static inline uint64_t
+key_of(const alone_sort *s, uint64_t code)
+{
+	code ^= s->bits.turn;
+	switch (s->bits.type)
+	{
+		case GS_F64:
+			return code ^ ((uint64_t) ((int64_t) ~code >> 63) | (uint64_t) 1 << 63);
+		case GS_F32:
+			return (uint32_t) code ^ ((uint32_t) ((int32_t) ~(uint32_t) code >> 31) | (uint32_t) 1 << 31);
+		case GS_I64:
+			return code ^ (uint64_t) 1 << 63;
+		case GS_I32:
+			return code ^ (uint64_t) 1 << 31;
+		default:
+			return code;
+	}
+}
+
+/*
+ * True if some of these floats are equal to others of other bits: a -0, or a NaN that is not the usual one.
+ */
+static bool
+some_alike(const alone_sort *s, uint64_t row, size_t n)
+{
+	const uint64_t *wide = (const uint64_t *) s->items->keys + row, quiet = 0x7ff8000000000000ull;
+	const uint32_t *narrow = (const uint32_t *) s->items->keys + row, small_quiet = 0x7fc00000u;
+	bool alike = false;
+
+	if (s->bits.type == GS_F64)
+		for (size_t i = 0; i < n; i++)
+			alike |= wide[i] == (uint64_t) 1 << 63 || (wide[i] << 1 > 0xffe0000000000000ull && wide[i] != quiet);
+	else if (s->bits.type == GS_F32)
+		for (size_t i = 0; i < n; i++)
+			alike |= narrow[i] == (uint32_t) 1 << 31 || (narrow[i] << 1 > 0xff000000u && narrow[i] != small_quiet);
+	return alike;
+}
+
+/*
+ * Finds the range of all codes; false if keys cannot be made anew from them.
+ */
+static gs_status
+find_range(alone_sort *s, bool *good)
+{
+	uint64_t n = s->items->n, codes[GS_BLOCK_ROWS], least = ~(uint64_t) 0, most = 0;
+
+	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)
+	{
+		size_t block = n - row < GS_BLOCK_ROWS ? n - row : GS_BLOCK_ROWS;
+
+		*good = !some_alike(s, row, block);
+		if (!*good)
+			return GS_OK;
+		codes_of(s, row, block, codes);
+		for (size_t i = 0; i < block; i++)
+		{
+			least = codes[i] < least ? codes[i] : least;
+			most = codes[i] > most ? codes[i] : most;
+		}
+		GS_TRY(gs_work_add(&s->cpu->work, block));
+	}
+	s->least = least;
+	s->range = most - least;
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- counted */
+
+/*
+ * Counts every number and writes it so often.  counts: room for LANES counters each.
+ */
+static gs_status
+sort_by_counting(const alone_sort *s, uint32_t *counts)
+{
+	uint64_t n = s->items->n, range = s->range + 1, codes[GS_BLOCK_ROWS], at = 0;
+
+	memset(counts, 0, LANES * range * sizeof(*counts));
+	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)
+	{
+		size_t block = n - row < GS_BLOCK_ROWS ? n - row : GS_BLOCK_ROWS;
+
+		codes_of(s, row, block, codes);
+		for (size_t i = 0; i < block; i++)
+			counts[i % LANES * range + (codes[i] - s->least)]++;
+		GS_TRY(gs_work_add(&s->cpu->work, 2 * block));
+	}
+	for (uint64_t code = 0; code < range; code++)
+	{
+		uint64_t key = key_of(s, s->least + code), end = at;
+
+		for (uint32_t lane = 0; lane < LANES; lane++)
+			end += counts[lane * range + code];
+		GS_TRY(gs_work_add(&s->cpu->work, 1 + (end - at) / 4));
+		if (s->items->key_bytes == 8)
+			for (; at < end; at++)
+				((uint64_t *) s->items->out_keys)[at] = key;
+		else
+			for (; at < end; at++)
+				((uint32_t *) s->items->out_keys)[at] = (uint32_t) key;
+	}
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- sorted */
+
+/*
+ * Writes keys of sorted numbers, counted from the least code.
+ */
+#define WRITE_KEYS(T, numbers)                                                                                         \
+	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)                                                              \
+	{                                                                                                                  \
+		uint64_t end = n - row < GS_BLOCK_ROWS ? n : row + GS_BLOCK_ROWS;                                              \
+                                                                                                                       \
+		for (uint64_t i = row; i < end; i++)                                                                           \
+			((T *) s->items->out_keys)[i] = (T) key_of(s, s->least + (numbers)[i]);                                    \
+		GS_TRY(gs_work_add(&s->cpu->work, end - row));                                                                 \
+	}
+
+/*
+ * Sorts numbers of 32 bits: integers of 4 bytes as they are, others from the least code on, in temp.
+ */
+static gs_status
+sort_as_narrow(const alone_sort *s, uint32_t *temp)
+{
+	uint64_t n = s->items->n, codes[GS_BLOCK_ROWS];
+	uint32_t *numbers = temp, *sorted = temp + n;
+
+	if (s->items->key_bytes == 4 && s->bits.type != GS_F32)
+		return gs_sort_narrow(&s->cpu->work, s->cpu->tuning.combine_rows, (uint32_t) key_of(s, 0), s->items->keys,
+							  s->items->out_keys, n, temp);
+	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)
+	{
+		size_t block = n - row < GS_BLOCK_ROWS ? n - row : GS_BLOCK_ROWS;
+
+		codes_of(s, row, block, codes);
+		for (size_t i = 0; i < block; i++)
+			numbers[row + i] = (uint32_t) (codes[i] - s->least);
+		GS_TRY(gs_work_add(&s->cpu->work, block));
+	}
+	GS_TRY(gs_sort_narrow(&s->cpu->work, s->cpu->tuning.combine_rows, 0, numbers, sorted, n, temp + 2 * n));
+	if (s->items->key_bytes == 8)
+		WRITE_KEYS(uint64_t, sorted)
+	else
+		WRITE_KEYS(uint32_t, sorted)
+	return GS_OK;
+}
+
+/*
+ * Sorts words, by the bits in which they can differ.  temp: two arrays, and what the sorter takes.
+ */
+static gs_status
+sort_as_words(const alone_sort *s, uint64_t *temp)
+{
+	uint64_t n = s->items->n, room = (n + 7) / 8 * 8, *words = temp, *other = temp + room;
+	gs_sorter sorter = {.work = &s->cpu->work, .tuning = &s->cpu->tuning};
+
+	if (gs_sorter_bytes(n, &s->cpu->tuning) > 0)
+		sorter.scratch = temp + 2 * room;
+	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)
+	{
+		size_t block = n - row < GS_BLOCK_ROWS ? n - row : GS_BLOCK_ROWS;
+
+		codes_of(s, row, block, words + row);
+		for (size_t i = row; i < row + block; i++)
+			words[i] -= s->least;
+		GS_TRY(gs_work_add(&s->cpu->work, block));
+	}
+	GS_TRY(gs_sort_words(&sorter, &words, &other, n, 0, gs_bits(s->range), true));
+	if (s->items->key_bytes == 8)
+		WRITE_KEYS(uint64_t, words)
+	else
+		WRITE_KEYS(uint32_t, words)
+	return GS_OK;
+}
+
+/*
+ * Sorts whole keys that stand for themselves; *done: false, and nothing done, if some do not.  temp as for
+ * gs_cpu_sort_keys.
+ */
+gs_status
+gs_sort_alone(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, void *temp, bool *done)
+{
+	alone_sort s = {.cpu = cpu, .items = items, .bits = *bits};
+
+	GS_TRY(find_range(&s, done));
+	if (!*done)
+		return GS_OK;
+	if (s.range < COUNTED_RANGE && s.range < items->n / COUNTED_ROWS)
+		return sort_by_counting(&s, temp);
+	if (s.range <= UINT32_MAX && items->n > NARROW_ROWS)
+		return sort_as_narrow(&s, temp);
+	return sort_as_words(&s, temp);
+}

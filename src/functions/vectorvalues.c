@@ -1,0 +1,249 @@
+/*
+ * vectorvalues.c: arrays made of a vector's values: in order, without repetitions, repeated.
+ *
+ * Numbers of 4 and 8 bytes are sorted alone, without row numbers, and come from the engine as they go into the array.
+ * What takes one pass over values of fixed width is done here by the CPU engine's calls for arrays, from the vector
+ * straight into the array: to send them elsewhere would take longer.  All other values stay where they are: their row
+ * numbers are found, and they follow these.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "kernels/gs_arrays.h"
+
+#include "vectorengine.h"
+
+/* Fewer values than this are compared: to open an engine takes longer. */
+#define TINY_ROWS 64
+
+/* Elements between two looks at interrupts. */
+#define BLOCK_ROWS 65536
+
+/* Are the column's values, where they are not NULL, numbers as engines know them, and which? */
+static bool
+holds_numbers(const VectorColumn *column, gs_type *type)
+{
+	const Vector *values = column->values;
+	Oid			op = vectorcompare_operator(column);
+	const char *why;
+	SortKey		key;
+
+	if (values->offsets || !values->type->byval || !sortkey_is_exact(op, column->collation, &why))
+		return false;
+	sortkey_open(&key, op, column->collation, false, false);
+	*type = key.spec.type;
+	return key.plain != 0 && key.plain == values->type->stride;
+}
+
+/* Takes the NULLs out: *dense becomes a vector of the other values, which it borrows from mem. */
+static bool
+make_dense(BigMem *mem, const Vector *values, Vector *dense)
+{
+	Size		stride = values->type->stride;
+	uint32		count = 0;
+	char	   *data;
+
+	*dense = *values;
+	if (values->nulls == NULL)
+		return true;
+	data = bigmem_alloc(mem, (Size) values->rows * stride);
+	if (data == NULL)
+		return false;
+
+#define TAKE(element) \
+	for (uint32 i = 0; i < values->rows; i++) \
+	{ \
+		((element *) data)[count] = ((const element *) values->data)[i]; \
+		count += !vector_is_null(values, i); \
+	}
+
+	if (stride == 8)
+		TAKE(uint64)
+	else
+		TAKE(uint32)
+#undef TAKE
+	dense->data = data;
+	dense->nulls = NULL;
+	dense->rows = count;
+	return true;
+}
+
+/* Has an engine sort the values alone; NULL if these are few, or not for that. */
+static ArrayType *
+sorted_alone(BigMem *mem, const VectorColumn *column, bool distinct, int lower_bound, MemoryContext cxt)
+{
+	Vector		dense;
+	VectorColumn values = *column;
+	VectorQuestion q;
+	ArrayAnswer answer = {.cxt = cxt, .lower_bound = lower_bound, .nulls_first = column->nulls_first};
+	gs_type		type;
+
+	if (column->values->rows < TINY_ROWS || !holds_numbers(column, &type) || gs_type_width(type) < 4)
+		return NULL;
+	if (!make_dense(mem, column->values, &dense))
+		question_raise(GS_NOMEM);
+	if (dense.rows < TINY_ROWS)
+		return NULL;
+	values.values = &dense;
+	answer.nulls = column->values->rows - dense.rows;
+	if (distinct)
+		answer.nulls = Min(answer.nulls, 1);
+	question_begin(&q, GS_VALUES, &values, 1);
+	q.spec.order_columns = 1;
+	q.spec.key_columns = distinct ? 1 : 0;
+	q.array = &answer;
+	return question_ask(&q, mem) ? answer.array : NULL;
+}
+
+/* The rows of runs, in the same memory: what is written was read before. */
+static uint32 *
+rows_of_runs(gs_run *runs, uint64 nruns)
+{
+	uint32	   *rows = (uint32 *) runs;
+
+	for (uint64 i = 0; i < nruns; i++)
+		rows[i] = runs[i].row;
+	return rows;
+}
+
+ArrayType *
+vectorjob_sorted_array(BigMem *mem, const VectorColumn *column, bool distinct, int lower_bound, MemoryContext cxt)
+{
+	ArrayType  *array = sorted_alone(mem, column, distinct, lower_bound, cxt);
+	uint64		count = column->values->rows;
+	uint32	   *rows;
+	MemoryContext old;
+
+	if (array)
+		return array;
+	if (distinct)
+	{
+		gs_run	   *runs = vectorjob_runs(mem, column, 1, 1, 1, &count);
+
+		rows = rows_of_runs(runs, count);
+	}
+	else
+		rows = vectorjob_order(mem, column, 1);
+	old = MemoryContextSwitchTo(cxt);
+	array = vector_to_array(column->values, rows, count, lower_bound);
+	MemoryContextSwitchTo(old);
+	return array;
+}
+
+/* The CPU engine, for a call or two. */
+static gs_engine *
+open_engine(BigMem *mem)
+{
+	gs_host		host = bigmem_host(mem);
+	gs_engine  *engine;
+
+	question_raise(gs_cpu_open(1, &host, &engine));
+	return engine;
+}
+
+/* Temporary memory for a call. */
+static void *
+call_memory(gs_engine *engine, Size bytes)
+{
+	void	   *memory = NULL;
+
+	if (bytes > 0)
+		question_raise(gs_alloc(engine, bytes, &memory));
+	return memory;
+}
+
+/* The first value of each run, written to an array with room for all, which then becomes smaller. */
+static ArrayType *
+dedup_numbers(BigMem *mem, const Vector *values, gs_type type)
+{
+	Size		stride = values->type->stride;
+	ArrayType  *array = array_begin(values->type->type, values->rows, values->rows * stride, false, false, 1);
+	gs_engine  *engine = open_engine(mem);
+	Size		temp_bytes = gs_select_temp_bytes(engine, type, values->rows);
+	uint64		count;
+
+	question_raise(gs_unique(engine, type, values->data, values->rows, array_elements(array), &count,
+							 call_memory(engine, temp_bytes), temp_bytes));
+	gs_engine_close(engine);
+	ARR_DIMS(array)[0] = (int) count;
+	SET_VARSIZE(array, ARR_OVERHEAD_NONULLS(1) + count * stride);
+	return repalloc(array, VARSIZE(array));
+}
+
+ArrayType *
+vectorjob_dedup_array(BigMem *mem, const VectorColumn *column, MemoryContext cxt)
+{
+	const Vector *values = column->values;
+	MemoryContext old;
+	ArrayType  *array;
+	gs_run	   *runs;
+	uint64		nruns;
+	gs_type		type;
+
+	if (values->rows > 0 && values->nulls == NULL && holds_numbers(column, &type))
+	{
+		old = MemoryContextSwitchTo(cxt);
+		array = dedup_numbers(mem, values, type);
+		MemoryContextSwitchTo(old);
+		return array;
+	}
+	runs = vectorjob_runs(mem, column, 1, 0, 1, &nruns);
+	old = MemoryContextSwitchTo(cxt);
+	array = vector_to_array(values, rows_of_runs(runs, nruns), nruns, 1);
+	MemoryContextSwitchTo(old);
+	return array;
+}
+
+/* Each value as often as its length says, where lengths were checked. */
+static ArrayType *
+decode_numbers(BigMem *mem, const Vector *values, const Vector *lengths, uint64 count)
+{
+	static const gs_type types[] = {[1] = GS_U8, [2] = GS_U16, [4] = GS_U32, [8] = GS_U64};
+	Size		stride = values->type->stride;
+	ArrayType  *array = array_begin(values->type->type, count, count * stride, false, false, 1);
+	gs_engine  *engine = open_engine(mem);
+	Size		temp_bytes = gs_decode_temp_bytes(engine, GS_U64, values->rows, count);
+	uint64		decoded;
+
+	question_raise(gs_decode(engine, types[stride], values->data, GS_U64, lengths->data, values->rows,
+							 array_elements(array), count, &decoded, call_memory(engine, temp_bytes), temp_bytes));
+	gs_engine_close(engine);
+	return array;
+}
+
+ArrayType *
+vector_decoded_array(BigMem *mem, const Vector *values, const Vector *lengths, uint64 count, MemoryContext cxt)
+{
+	MemoryContext old;
+	ArrayType  *array;
+	uint32	   *rows;
+	uint64		at = 0;
+
+	if (count > 0 && values->nulls == NULL && values->offsets == NULL && values->type->byval)
+	{
+		old = MemoryContextSwitchTo(cxt);
+		array = decode_numbers(mem, values, lengths, count);
+		MemoryContextSwitchTo(old);
+		return array;
+	}
+	rows = bigmem_alloc(mem, Max(count, 1) * sizeof(uint32));
+	if (rows == NULL)
+		question_raise(GS_NOMEM);
+	for (uint32 run = 0; run < lengths->rows; run++)
+	{
+		uint64		end = at + ((const uint64 *) lengths->data)[run];
+
+		while (at < end)
+		{
+			if (at % BLOCK_ROWS == 0)
+				CHECK_FOR_INTERRUPTS();
+			rows[at++] = run;
+		}
+	}
+	old = MemoryContextSwitchTo(cxt);
+	array = vector_to_array(values, rows, count, 1);
+	MemoryContextSwitchTo(old);
+	return array;
+}
