@@ -264,7 +264,7 @@ gpusort_count_distinct_final(PG_FUNCTION_ARGS)
 		VectorColumn column = collect_column(state, 0);
 
 		if (vectordirect_can(&column))
-			count = vectordirect_distinct(mem, &column);
+			count = vectordirect_distinct(mem, &column, NULL);
 		else
 			(void) vectorjob_runs(mem, &column, 1, 1, 1, &count);
 		end_work(mem);

@@ -536,14 +536,15 @@ has_ours(PlannerInfo *root)
 
 /*
  * set_rel_pathlist_hook, the first place after a query's aggregates have been looked at: those that took another's
- * place are not split between workers.  What a worker hands over has a limit, and PostgreSQL's aggregate has none.
+ * place are not split between workers where there are groups.  The planner's prices know nothing of states, of which
+ * each worker would hold one for each group at once, and hand all values over.
  */
 static void
-keep_aggregates_whole(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *entry)
+keep_groups_whole(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *entry)
 {
 	if (prev_rel_pathlist)
 		prev_rel_pathlist(root, rel, rti, entry);
-	if (plan_has_replaced_aggregates && has_ours(root))
+	if (plan_has_replaced_aggregates && root->parse->groupClause && has_ours(root))
 	{
 		root->hasNonPartialAggs = true;
 		/* as if they were ordered still: a hash table would hold the values of all groups at once */
@@ -556,5 +557,5 @@ gpusort_aggregates_init(void)
 {
 	CacheRegisterSyscacheCallback(PROCOID, forget_ours, (Datum) 0);
 	prev_rel_pathlist = set_rel_pathlist_hook;
-	set_rel_pathlist_hook = keep_aggregates_whole;
+	set_rel_pathlist_hook = keep_groups_whole;
 }

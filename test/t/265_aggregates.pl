@@ -106,11 +106,14 @@ is(sql($query), $rows, 'a function of the same name, found earlier, is not taken
 unlike(shown(), qr/fake/, 'nor planned');
 sql('ALTER DATABASE postgres RESET search_path');
 
-# no state is handed over by workers, where it would have a limit
+# workers hand over the states of what was replaced where there are no groups, of which each would hold all
 my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
-unlike(sql("$parallel EXPLAIN $query"), qr/Partial/, 'workers do not hand over states of what was replaced');
+unlike(sql("$parallel EXPLAIN $query"), qr/Partial/, 'workers do not hand over states of groups');
+like(sql("$parallel EXPLAIN SELECT g, gpu_count_distinct(x) FROM t GROUP BY g"), qr/Partial/, 'but of what was written so');
+my $all = 'SELECT count(DISTINCT x), percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM t';
+like(sql("$parallel EXPLAIN $all"), qr/Partial Aggregate/, 'and without groups');
+is(sql("$parallel $all"), '100|49', 'with the same result');
 like(sql("$parallel EXPLAIN SELECT (SELECT count(DISTINCT x) FROM t), sum(x) FROM t"), qr/Partial Aggregate/, 'other queries of the statement are split');
-like(sql("$parallel EXPLAIN SELECT gpu_count_distinct(x) FROM t"), qr/Partial Aggregate/, 'and what was written so is');
 
 # tables elsewhere: their server counts
 SKIP:
