@@ -40,8 +40,8 @@ extern ValueForm *partial_forms(CollectCall *call);
 
 /*
  * The seal of a state's bytes: 0, unless they hold datums as they are, which cannot be checked one by one, or name a
- * file.  Those are believed because nobody knows the key but this server, for this session and its parallel workers, who share what
- * datums refer to: types, and the numbers of anonymous row types.
+ * file.  Those are believed because nobody knows the key but this server, for this session and its parallel workers,
+ * who share what datums refer to: types, and the numbers of anonymous row types.
  */
 extern uint64 partial_seal(const CollectCall *call, const char *bytes, Size length);
 

@@ -36,15 +36,8 @@ struct StateFile
 	char		name[32];
 };
 
-/* May there be files of this session's, at the end of this transaction, or of one that fails? */
+/* May there be files of this session's, at the end of this transaction? */
 static bool files_possible = false;
-static bool files_expected = false;
-
-void
-statefile_expect(void)
-{
-	files_expected = true;
-}
 
 bool
 statefile_may_be_used(FunctionCallInfo fcinfo)
@@ -189,6 +182,13 @@ delete_files(void)
 		FreeDir(dir);
 }
 
+/* Has this session had parallel workers?  It stays the leader of their group. */
+static bool
+had_workers(void)
+{
+	return MyProc->lockGroupLeader != NULL;
+}
+
 /* At the end of a transaction, when all queries have ended, with their workers. */
 static void
 at_end(XactEvent event, void *arg)
@@ -196,7 +196,7 @@ at_end(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_ABORT:
-			files_possible |= files_expected;
+			files_possible |= had_workers();
 			/* FALLTHROUGH */
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
@@ -214,14 +214,12 @@ static void
 at_end_of_subtransaction(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *arg)
 {
 	if (event == SUBXACT_EVENT_ABORT_SUB)
-		files_possible |= files_expected;
+		files_possible |= had_workers();
 }
 
 void
 statefile_init(void)
 {
-	/* loaded by a query that is planned already */
-	files_expected = IsTransactionState();
 	RegisterXactCallback(at_end, NULL);
 	RegisterSubXactCallback(at_end_of_subtransaction, NULL);
 }

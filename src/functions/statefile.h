@@ -1,7 +1,7 @@
 /*
  * statefile.h: states of aggregates that are too large for one value, handed over in a temporary file.
  *
- * A state comes to the process that combines it as one bytea, which has a limit of 1 GB, and lies in memory as a whole.
+ * A state comes to the process that combines it as one bytea, which has a limit of 1 GB and lies in memory as a whole.
  * A large one is written in pieces to a file instead, and only its place is handed over: to the leader of the writer's
  * parallel workers, who may be the writer itself.
  */
@@ -24,9 +24,6 @@ typedef struct StateFile StateFile;
 
 extern void statefile_init(void);
 
-/* A plan was made that has workers: from now on their files are looked for where a transaction has failed. */
-extern void statefile_expect(void);
-
 /* Will the state that this serialize function makes be combined by this process, or by its leader? */
 extern bool statefile_may_be_used(FunctionCallInfo fcinfo);
 
@@ -38,7 +35,10 @@ extern StateFile *statefile_create(void);
 extern void statefile_put(StateFile *file, const char *data, Size bytes);
 extern StatePlace statefile_finish(StateFile *file);
 
-/* Reads a state: piece by piece into a buffer, false behind the last one; then it is deleted, unless others may come. */
+/*
+ * Reads a state: piece by piece into a buffer, false behind the last one; then it is deleted, if nobody will read it
+ * again.
+ */
 extern StateFile *statefile_open(const StatePlace *place);
 extern bool statefile_get(StateFile *file, StringInfo piece);
 extern void statefile_close(StateFile *file, bool read_again);

@@ -1,8 +1,8 @@
 /*
  * within.c: gpu_percentile_cont_within, gpu_percentile_disc_within and gpu_mode_within: ordered-set aggregates.
  *
- * Written as PostgreSQL's, percentile_cont(0.5) WITHIN GROUP (ORDER BY x): the fraction is given once for a group, or an
- * array of them, and all of a query over the same values share one state.  They do not combine.
+ * Written as PostgreSQL's, percentile_cont(0.5) WITHIN GROUP (ORDER BY x): the fraction is given once for a group, or
+ * an array of them, and all of a query over the same values share one state.  They do not combine.
  */
 #include "postgres.h"
 

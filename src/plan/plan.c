@@ -14,7 +14,6 @@
 #include "utils/lsyscache.h"
 
 #include "src/compat.h"
-#include "src/functions/statefile.h"
 #include "src/guc.h"
 #include "src/sort/node.h"
 #include "src/sort/sorter.h"
@@ -358,8 +357,6 @@ plan_query(PLANNER_PARAMETERS)
 	forget_query();
 	stmt = plan_with_costs(PLANNER_ARGUMENTS);
 	forget_query();
-	if (stmt->parallelModeNeeded)
-		statefile_expect();
 	if (!gpusort_enabled)
 		return stmt;
 	stmt->planTree = walk(stmt, stmt->planTree, UNBOUNDED);
