@@ -372,4 +372,5 @@ gpusort_plan_init(void)
 	planner_hook = plan_query;
 	gpusort_paths_init();
 	gpusort_aggregates_init();
+	gpusort_states_init();
 }

@@ -25,7 +25,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/paths.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -51,6 +50,7 @@ typedef struct Replacement
 } Replacement;
 
 static const Replacement replacements[] = {
+	/* the first is the one that counts */
 	{F_COUNT_ANY, "gpu_count_distinct", 1, {ANYELEMENTOID}, false},
 	{F_PERCENTILE_CONT_FLOAT8_FLOAT8, "gpu_percentile_cont", 2, {FLOAT8OID, FLOAT8OID}, false},
 	{F_PERCENTILE_CONT_FLOAT8_INTERVAL, "gpu_percentile_cont", 2, {INTERVALOID, FLOAT8OID}, false},
@@ -73,8 +73,6 @@ static Oid	ours[lengthof(replacements)];
 static bool ours_known = false;
 
 bool		plan_has_replaced_aggregates = false;
-
-static set_rel_pathlist_hook_type prev_rel_pathlist;
 
 /* A function was made, changed or dropped, by whomever. */
 static void
@@ -554,47 +552,20 @@ depend_on_aggregates(PlannedStmt *stmt, const List *theirs)
 	}
 }
 
-/* Does a query compute aggregates of ours that are replacements? */
-static bool
-has_ours(PlannerInfo *root)
+bool
+aggregate_is_ours(const Aggref *aggregate, bool *distinct)
 {
-	ListCell   *lc;
-
-	foreach(lc, root->agginfos)
+	*distinct = aggregate->aggfnoid == ours[0];
+	for (int i = 0; i < (int) lengthof(replacements); i++)
 	{
-		const Aggref *aggregate = aggregate_of_info(lfirst(lc));
-
-		for (int i = 0; i < (int) lengthof(replacements); i++)
-		{
-			if (aggregate->aggfnoid == ours[i])
-				return true;
-		}
+		if (aggregate->aggfnoid == ours[i])
+			return true;
 	}
 	return false;
-}
-
-/*
- * set_rel_pathlist_hook, the first place after a query's aggregates have been looked at: those that took another's
- * place are not split between workers where there are groups.  The planner's prices know nothing of states, of which
- * each worker would hold one for each group at once, and hand all values over.
- */
-static void
-keep_groups_whole(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *entry)
-{
-	if (prev_rel_pathlist)
-		prev_rel_pathlist(root, rel, rti, entry);
-	if (plan_has_replaced_aggregates && root->parse->groupClause && has_ours(root))
-	{
-		root->hasNonPartialAggs = true;
-		/* as if they were ordered still: a hash table would hold the values of all groups at once */
-		root->numOrderedAggs++;
-	}
 }
 
 void
 gpusort_aggregates_init(void)
 {
 	CacheRegisterSyscacheCallback(PROCOID, forget_ours, (Datum) 0);
-	prev_rel_pathlist = set_rel_pathlist_hook;
-	set_rel_pathlist_hook = keep_groups_whole;
 }

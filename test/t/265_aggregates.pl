@@ -113,6 +113,12 @@ like(sql("$parallel EXPLAIN SELECT g, gpu_count_distinct(x) FROM t GROUP BY g"),
 my $all = 'SELECT count(DISTINCT x), percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM t';
 like(sql("$parallel EXPLAIN $all"), qr/Partial Aggregate/, 'and without groups');
 is(sql("$parallel $all"), '100|49', 'with the same result');
+sql('CREATE TABLE many AS SELECT i % 100 AS x, i AS y FROM generate_series(1, 100000) AS i; ANALYZE many');
+my $little = "$parallel SET gpusort.work_mem = '1MB';";
+like(sql("$little EXPLAIN SELECT count(DISTINCT x) FROM many"), qr/Partial Aggregate/, 'few values are handed over');
+unlike(sql("$little EXPLAIN SELECT count(DISTINCT y) FROM many"), qr/Partial/, 'and not more than one state could hold');
+unlike(sql("$little EXPLAIN SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM many"), qr/Partial/, 'nor for percentiles');
+is(sql("$little SELECT count(DISTINCT y), percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM many"), '100000|49', 'with the same result, too');
 like(sql("$parallel EXPLAIN SELECT (SELECT count(DISTINCT x) FROM t), sum(x) FROM t"), qr/Partial Aggregate/, 'other queries of the statement are split');
 
 # tables elsewhere: their server counts

@@ -32,15 +32,16 @@ sql(q{CREATE EXTENSION gpusort;
 	ALTER DATABASE postgres SET parallel_tuple_cost = 0; ALTER DATABASE postgres SET min_parallel_table_scan_size = 0;
 	ALTER DATABASE postgres SET gpusort.work_mem = '1MB'});
 
-my $one = 'SELECT count(DISTINCT x), percentile_disc(0.5) WITHIN GROUP (ORDER BY x), count(DISTINCT i), percentile_disc(0.25) WITHIN GROUP (ORDER BY i) FROM t';
-my $plain = sql("SET gpusort.enabled = off; $one");
+my $one = 'SELECT gpu_count_distinct(x), gpu_percentile_disc(x, 0.5), gpu_count_distinct(i), gpu_percentile_disc(i, 0.25) FROM t';
+my $plain = sql('SET gpusort.enabled = off; SELECT count(DISTINCT x), percentile_disc(0.5) WITHIN GROUP (ORDER BY x), count(DISTINCT i),
+	percentile_disc(0.25) WITHIN GROUP (ORDER BY i) FROM t');
 files();
 is(sql($one), $plain, 'states in files');
 cmp_ok(scalar(files()), '>=', 3, 'which there were');
 is(left(), 0, 'and are no more');
 is(sql("SET parallel_leader_participation = off; $one"), $plain, 'of workers only');
 files();
-is(sql("SET gpusort.work_mem = '64MB'; SELECT count(DISTINCT x) FROM t"), 60000, 'states in memory');
+is(sql("SET gpusort.work_mem = '64MB'; SELECT gpu_count_distinct(x) FROM t"), 60000, 'states in memory');
 is(scalar(grep { /fileset/ } files()), 0, 'for which there are no files');
 
 # with groups, read twice by a sort
@@ -74,7 +75,7 @@ sql(q{CREATE FUNCTION late(i int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLE
 		IF i = 60000 THEN PERFORM pg_sleep(1.5); RAISE 'late'; END IF;
 		RETURN i;
 	END $$});
-my $late = 'SELECT count(DISTINCT x || late(i)) FROM t';
+my $late = 'SELECT gpu_count_distinct(x || late(i)) FROM t';
 $s->query_safe('RESET enable_hashagg');
 like($s->query_safe("EXPLAIN $late"), qr/Partial Aggregate/, 'a query that fails late');
 $s->query($late);
