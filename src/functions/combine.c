@@ -265,6 +265,7 @@ combine(FunctionCallInfo fcinfo, const StateKind *kind)
 	other = (StateBytes *) PG_GETARG_POINTER(1);
 	if (other->call != NULL)
 		elog(ERROR, "a state was not serialized before it is combined");
+	statefile_expect();
 	state = collect_state(fcinfo, kind->ncolumns, kind->key, kind->flags);
 	take_state(fcinfo, state, kind, other->source, PG_ARGISNULL(0), false);
 	PG_RETURN_POINTER(state);

@@ -154,6 +154,13 @@ statefile_close(StateFile *file, bool read_again)
 	pfree(file);
 }
 
+void
+statefile_expect(void)
+{
+	/* a session that has had parallel workers stays the leader of their group */
+	files_possible |= MyProc->lockGroupLeader != NULL;
+}
+
 /* Deletes this leader's files in a tablespace, if there are any. */
 static void
 delete_in(Oid tablespace)
@@ -182,13 +189,6 @@ delete_files(void)
 		FreeDir(dir);
 }
 
-/* Has this session had parallel workers?  It stays the leader of their group. */
-static bool
-had_workers(void)
-{
-	return MyProc->lockGroupLeader != NULL;
-}
-
 /* At the end of a transaction, when all queries have ended, with their workers. */
 static void
 at_end(XactEvent event, void *arg)
@@ -196,7 +196,7 @@ at_end(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_ABORT:
-			files_possible |= had_workers();
+			statefile_expect();
 			/* FALLTHROUGH */
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
@@ -214,7 +214,7 @@ static void
 at_end_of_subtransaction(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *arg)
 {
 	if (event == SUBXACT_EVENT_ABORT_SUB)
-		files_possible |= had_workers();
+		statefile_expect();
 }
 
 void

@@ -27,6 +27,9 @@ extern void statefile_init(void);
 /* Will the state that this serialize function makes be combined by this process, or by its leader? */
 extern bool statefile_may_be_used(FunctionCallInfo fcinfo);
 
+/* States of workers are combined: whichever of them are not, in the end, may be in files. */
+extern void statefile_expect(void);
+
 /* Bytes of a state in memory, from which on it is written to a file; and of such a file's pieces, about. */
 extern Size statefile_piece_bytes(void);
 

@@ -60,14 +60,18 @@ for my $hashed ('on', 'off')
 }
 is(left(), 0, 'nothing is left of groups');
 
-# a cursor that ends early, inside of a transaction and with it
+# a query that ends early; the states of its first group are in memory
+sql('CREATE TABLE u AS SELECT CASE WHEN i < 20 THEN 0 ELSE 1 END AS g, md5(i::text) AS x FROM generate_series(1, 40000) AS i; VACUUM ANALYZE u');
 my $s = $node->background_psql('postgres', on_error_stop => 0);
-$s->query_safe("SET parallel_leader_participation = off; SET enable_hashagg = off; BEGIN; DECLARE c CURSOR FOR $groups");
-is(scalar(split(/\n/, $s->query_safe('FETCH 1 FROM c'))), 1, 'one group of a cursor');
-$s->query_safe('CLOSE c');
+$s->query_safe('SET parallel_leader_participation = off; SET enable_hashagg = off; SET cpu_tuple_cost = 1');
+my $early = 'SELECT g, gpu_count_distinct(x), pg_sleep(1) FROM u GROUP BY g LIMIT 1';
+like($s->query_safe("EXPLAIN $early"), qr/Finalize GroupAggregate/, 'a query that ends early');
+like($s->query_safe("BEGIN; $early"), qr/^0\|19\|/, 'one group');
+isnt(left(), 0, 'there are files that nobody has read');
 is($s->query_safe('SELECT count(DISTINCT x) FROM t'), 60000, 'another query meanwhile');
 $s->query_safe('COMMIT');
-is(left(), 0, 'nothing is left of a cursor');
+is(left(), 0, 'nothing is left at the end of the transaction');
+$s->query_safe('RESET cpu_tuple_cost; RESET enable_hashagg');
 
 # a worker that fails when others have ended
 sql(q{CREATE FUNCTION late(i int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
@@ -76,7 +80,6 @@ sql(q{CREATE FUNCTION late(i int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLE
 		RETURN i;
 	END $$});
 my $late = 'SELECT gpu_count_distinct(x || late(i)) FROM t';
-$s->query_safe('RESET enable_hashagg');
 like($s->query_safe("EXPLAIN $late"), qr/Partial Aggregate/, 'a query that fails late');
 $s->query($late);
 like($s->{stderr}, qr/ERROR:  late/, 'fails');
