@@ -53,6 +53,14 @@ is(asked_by('ben', $query), $rows, 'with one');
 unlike(shown(), qr/gpu_count_distinct/, "PostgreSQL's own is planned, which looks at rights");
 sql('GRANT EXECUTE ON FUNCTION count("any") TO PUBLIC');
 
+my $within = 'SELECT mode() WITHIN GROUP (ORDER BY x), percentile_disc(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY x) FROM t';
+like(shown($within), qr/gpu_mode_within\(\) WITHIN GROUP.*gpu_percentile_disc_within\('\{0\.1,0\.9\}'/, 'mode and several fractions');
+sql('REVOKE EXECUTE ON FUNCTION mode(anyelement) FROM PUBLIC; REVOKE EXECUTE ON FUNCTION gpu_percentile_disc_within(double precision[], anyelement) FROM PUBLIC');
+is(asked_by('anna', $within), 'permission denied for aggregate mode', 'without a right on mode');
+unlike(shown($within), qr/gpu_/, 'of which neither is replaced then');
+sql('GRANT EXECUTE ON FUNCTION mode(anyelement) TO PUBLIC; GRANT EXECUTE ON FUNCTION gpu_percentile_disc_within(double precision[], anyelement) TO PUBLIC');
+is(asked_by('anna', $within), sql("SET gpusort.aggregates = off; $within"), 'with it');
+
 # cached plans
 my $s = $node->background_psql('postgres', on_error_stop => 0);
 $s->query_safe('SET plan_cache_mode = force_generic_plan');
