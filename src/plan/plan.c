@@ -203,8 +203,10 @@ leave_sorts_of_agg(Agg *agg)
 	foreach(lc, aggregates)
 	{
 		Aggref	   *aggregate = lfirst_node(Aggref, lc);
+		bool		distinct;
 
-		leave_sort(psprintf("the aggregate %s sorts its input itself", get_func_name(aggregate->aggfnoid)));
+		if (!aggregate_is_ours(aggregate, &distinct))
+			leave_sort(psprintf("the aggregate %s sorts its input itself", get_func_name(aggregate->aggfnoid)));
 	}
 	foreach(lc, agg->chain)
 	{
