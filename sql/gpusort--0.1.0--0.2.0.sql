@@ -76,6 +76,37 @@ CREATE AGGREGATE gpu_percentile_cont(value numeric, fraction double precision) (
 	combinefunc = gpusort_combine_numbers_fraction, serialfunc = gpusort_serialize_values, deserialfunc = gpusort_deserialize, parallel = safe);
 COMMENT ON AGGREGATE gpu_percentile_cont(numeric, double precision) IS 'continuous percentile as double precision, between two values where need be';
 
+-- Percentiles of fractions that are given once, one or an array of them, and the most frequent value.
+CREATE FUNCTION gpusort_collect_within(internal, anyelement) RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_percentile_cont_within(internal, double precision) RETURNS double precision LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_percentiles_cont_within(internal, double precision[]) RETURNS double precision[] LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_percentile_cont_interval_within(internal, double precision) RETURNS interval LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'gpusort_percentile_cont_within';
+CREATE FUNCTION gpusort_percentiles_cont_interval_within(internal, double precision[]) RETURNS interval[] LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'gpusort_percentiles_cont_within';
+CREATE FUNCTION gpusort_percentile_disc_within(internal, double precision, anyelement) RETURNS anyelement LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_percentiles_disc_within(internal, double precision[], anyelement) RETURNS anyarray LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE FUNCTION gpusort_mode_within(internal, anyelement) RETURNS anyelement LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+CREATE AGGREGATE gpu_percentile_cont_within(double precision ORDER BY double precision) (
+	sfunc = gpusort_collect_within, stype = internal, sspace = 1000000, finalfunc = gpusort_percentile_cont_within, finalfunc_modify = read_only, parallel = safe);
+COMMENT ON AGGREGATE gpu_percentile_cont_within(double precision, double precision) IS 'continuous percentile, written as percentile_cont';
+CREATE AGGREGATE gpu_percentile_cont_within(double precision[] ORDER BY double precision) (
+	sfunc = gpusort_collect_within, stype = internal, sspace = 1000000, finalfunc = gpusort_percentiles_cont_within, finalfunc_modify = read_only, parallel = safe);
+COMMENT ON AGGREGATE gpu_percentile_cont_within(double precision[], double precision) IS 'continuous percentiles, written as percentile_cont';
+CREATE AGGREGATE gpu_percentile_cont_within(double precision ORDER BY interval) (
+	sfunc = gpusort_collect_within, stype = internal, sspace = 1000000, finalfunc = gpusort_percentile_cont_interval_within, finalfunc_modify = read_only, parallel = safe);
+COMMENT ON AGGREGATE gpu_percentile_cont_within(double precision, interval) IS 'continuous percentile, written as percentile_cont';
+CREATE AGGREGATE gpu_percentile_cont_within(double precision[] ORDER BY interval) (
+	sfunc = gpusort_collect_within, stype = internal, sspace = 1000000, finalfunc = gpusort_percentiles_cont_interval_within, finalfunc_modify = read_only, parallel = safe);
+COMMENT ON AGGREGATE gpu_percentile_cont_within(double precision[], interval) IS 'continuous percentiles, written as percentile_cont';
+CREATE AGGREGATE gpu_percentile_disc_within(double precision ORDER BY anyelement) (
+	sfunc = gpusort_collect_within, stype = internal, sspace = 1000000, finalfunc = gpusort_percentile_disc_within, finalfunc_extra, finalfunc_modify = read_only, parallel = safe);
+COMMENT ON AGGREGATE gpu_percentile_disc_within(double precision, anyelement) IS 'discrete percentile, written as percentile_disc';
+CREATE AGGREGATE gpu_percentile_disc_within(double precision[] ORDER BY anyelement) (
+	sfunc = gpusort_collect_within, stype = internal, sspace = 1000000, finalfunc = gpusort_percentiles_disc_within, finalfunc_extra, finalfunc_modify = read_only, parallel = safe);
+COMMENT ON AGGREGATE gpu_percentile_disc_within(double precision[], anyelement) IS 'discrete percentiles, written as percentile_disc';
+CREATE AGGREGATE gpu_mode_within(ORDER BY anyelement) (
+	sfunc = gpusort_collect_within, stype = internal, sspace = 1000000, finalfunc = gpusort_mode_within, finalfunc_extra, finalfunc_modify = read_only, parallel = safe);
+COMMENT ON AGGREGATE gpu_mode_within(anyelement) IS 'most frequent value, written as mode';
+
 -- Runs in the order of a key do not depend on the order in which rows come, so workers may collect them, too.
 ALTER FUNCTION gpusort_rle_collect(internal, anyelement, anycompatible) PARALLEL SAFE;
 DO $do$

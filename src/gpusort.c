@@ -9,6 +9,7 @@
 #include "src/engine/progress.h"
 #include "src/engine/stat.h"
 #include "src/engine/worker.h"
+#include "src/functions/statefile.h"
 #include "src/plan/plan.h"
 #include "src/sort/limits.h"
 #include "src/sort/merge_node.h"
@@ -32,4 +33,5 @@ _PG_init(void)
 	gpupack_nodes_init();
 	gpusort_limits_init();
 	gpusort_plan_init();
+	statefile_init();
 }

@@ -1,5 +1,5 @@
 /*
- * aggregates.c: gpu_sort_agg, gpu_count_distinct, gpu_median, gpu_percentile_cont and gpu_percentile_disc.
+ * aggregates.c: gpu_sort_agg and gpu_count_distinct, and how values are collected for these and for percentiles.
  *
  * What DISTINCT and ordered-set aggregates give, through our own sort.  Aggregates with the same transition function,
  * argument and serialize function share one state in a query, as gpu_percentile_cont(x, 0.5) and gpu_percentile_disc(x,
@@ -9,14 +9,10 @@
 
 #include <math.h>
 
-#include "catalog/pg_type_d.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/float.h"
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 
 #include "collect.h"
 #include "src/compat.h"
@@ -30,9 +26,6 @@ PG_FUNCTION_INFO_V1(gpusort_collect_numbers);
 PG_FUNCTION_INFO_V1(gpusort_collect_numbers_fraction);
 PG_FUNCTION_INFO_V1(gpusort_sort_agg_final);
 PG_FUNCTION_INFO_V1(gpusort_count_distinct_final);
-PG_FUNCTION_INFO_V1(gpusort_median_final);
-PG_FUNCTION_INFO_V1(gpusort_percentile_cont_final);
-PG_FUNCTION_INFO_V1(gpusort_percentile_disc_final);
 
 /* Transition: takes every value. */
 Datum
@@ -61,20 +54,11 @@ gpusort_collect_values(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* A percentile's fraction with PostgreSQL's error if there cannot be such a percentile; NaN stands for NULL. */
+/* A percentile's fraction; NaN stands for NULL. */
 static double
 get_fraction(const NullableDatum *argument)
 {
-	double		fraction;
-
-	if (argument->isnull)
-		return get_float8_nan();
-	fraction = DatumGetFloat8(argument->value);
-	if (fraction < 0 || fraction > 1 || isnan(fraction))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("percentile value %g is not between 0 and 1", fraction)));
-	return fraction;
+	return argument->isnull ? get_float8_nan() : collect_checked_fraction(argument->value);
 }
 
 /* The state of a percentile, which notes the fraction in argument 2. */
@@ -143,28 +127,6 @@ gpusort_collect_numbers_fraction(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* The state a final function was given, NULL if there is none or no value in it. */
-static Collected *
-final_state(FunctionCallInfo fcinfo)
-{
-	Collected  *state = PG_ARGISNULL(0) ? NULL : (Collected *) PG_GETARG_POINTER(0);
-
-	return state && collect_rows(state) > 0 ? state : NULL;
-}
-
-/* Memory for a job, below the current context; deleted by end_work. */
-static BigMem *
-begin_work(void)
-{
-	return bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort aggregate", ALLOCSET_SMALL_SIZES));
-}
-
-static void
-end_work(BigMem *mem)
-{
-	MemoryContextDelete(bigmem_context(mem));
-}
-
 /* Reads the rows of a sort into an array. */
 static ArrayType *
 spilled_array(Collected *state)
@@ -192,7 +154,7 @@ spilled_array(Collected *state)
 Datum
 gpusort_sort_agg_final(PG_FUNCTION_ARGS)
 {
-	Collected  *state = final_state(fcinfo);
+	Collected  *state = collect_final(fcinfo);
 	uint32		order[COLLECT_SMALL];
 	ArrayType  *array;
 
@@ -204,11 +166,11 @@ gpusort_sort_agg_final(PG_FUNCTION_ARGS)
 		array = vector_to_array(&state->columns[0], order, state->columns[0].rows, 1);
 	else
 	{
-		BigMem	   *mem = begin_work();
+		BigMem	   *mem = collect_begin_work();
 		VectorColumn column = collect_column(state, 0);
 
 		array = vectorjob_sorted_array(mem, &column, false, 1, CurrentMemoryContext);
-		end_work(mem);
+		collect_end_work(mem);
 	}
 	PG_RETURN_ARRAYTYPE_P(array);
 }
@@ -250,7 +212,7 @@ count_small(const Collected *state, const uint32 order[COLLECT_SMALL])
 Datum
 gpusort_count_distinct_final(PG_FUNCTION_ARGS)
 {
-	Collected  *state = final_state(fcinfo);
+	Collected  *state = collect_final(fcinfo);
 	uint32		order[COLLECT_SMALL];
 	uint64		count = 0;
 
@@ -260,139 +222,14 @@ gpusort_count_distinct_final(PG_FUNCTION_ARGS)
 		count = count_small(state, order);
 	else if (state)
 	{
-		BigMem	   *mem = begin_work();
+		BigMem	   *mem = collect_begin_work();
 		VectorColumn column = collect_column(state, 0);
 
 		if (vectordirect_can(&column))
-			count = vectordirect_distinct(mem, &column);
+			count = vectordirect_distinct(mem, &column, NULL);
 		else
 			(void) vectorjob_runs(mem, &column, 1, 1, 1, &count);
-		end_work(mem);
+		collect_end_work(mem);
 	}
 	PG_RETURN_INT64(count);
-}
-
-/* The rows in memory at a place of the order and at the next one, or the last place. */
-static void
-rows_at(const Collected *state, uint64 place, uint32 rows[2])
-{
-	uint64		next = Min(place + 1, state->columns[0].rows - 1);
-	uint32		small[COLLECT_SMALL];
-	const uint32 *order = small;
-	BigMem	   *mem;
-	VectorColumn column;
-
-	if (collect_small_order(state, small))
-	{
-		rows[0] = order[place];
-		rows[1] = order[next];
-		return;
-	}
-	mem = begin_work();
-	column = collect_column(state, 0);
-	if (vectordirect_can(&column))
-		vectordirect_at(mem, &column, place, rows);
-	else
-	{
-		order = vectorjob_order(mem, &column, 1);
-		rows[0] = order[place];
-		rows[1] = order[next];
-	}
-	end_work(mem);
-}
-
-/* The value at a place of the order, and the one at the next, or the last place; both copied. */
-static void
-values_at(Collected *state, uint64 place, Datum *value, Datum *next)
-{
-	const VectorType *vtype = &state->call->types[0];
-	bool		isnull;
-
-	if (state->spill)
-	{
-		TupleTableSlot *slot;
-
-		collect_rewind(state);
-		for (uint64 i = 0; i <= place; i++)
-			slot = collect_next(state);
-		*value = *next = datumCopy(slot_getattr(slot, 1, &isnull), vtype->byval, vtype->len);
-		slot = collect_next(state);
-		if (!TupIsNull(slot))
-			*next = datumCopy(slot_getattr(slot, 1, &isnull), vtype->byval, vtype->len);
-	}
-	else
-	{
-		uint32		rows[2];
-
-		rows_at(state, place, rows);
-		*value = datumCopy(vector_get(&state->columns[0], rows[0], &isnull), vtype->byval, vtype->len);
-		*next = datumCopy(vector_get(&state->columns[0], rows[1], &isnull), vtype->byval, vtype->len);
-	}
-}
-
-/* Between two values, as percentile_cont does it. */
-static Datum
-interpolate(Oid type, Datum low, Datum high, double part)
-{
-	Datum		difference;
-
-	if (type == FLOAT8OID)
-		return Float8GetDatum(DatumGetFloat8(low) + part * (DatumGetFloat8(high) - DatumGetFloat8(low)));
-	Assert(type == INTERVALOID);
-	difference = DirectFunctionCall2(interval_mi, high, low);
-	difference = DirectFunctionCall2(interval_mul, difference, Float8GetDatum(part));
-	return DirectFunctionCall2(interval_pl, difference, low);
-}
-
-/* The continuous percentile of a state. */
-static Datum
-percentile_cont(Collected *state, double fraction)
-{
-	double		exact = fraction * (double) (collect_rows(state) - 1);
-	uint64		place = (uint64) floor(exact);
-	Datum		low;
-	Datum		high;
-
-	values_at(state, place, &low, &high);
-	if (place == (uint64) ceil(exact))
-		return low;
-	return interpolate(state->call->types[0].type, low, high, exact - (double) place);
-}
-
-/* gpu_median(value): the value in the middle, or between both there; NULLs left out. */
-Datum
-gpusort_median_final(PG_FUNCTION_ARGS)
-{
-	Collected  *state = final_state(fcinfo);
-
-	if (state == NULL)
-		PG_RETURN_NULL();
-	PG_RETURN_DATUM(percentile_cont(state, 0.5));
-}
-
-/* gpu_percentile_cont(value, fraction): as percentile_cont. */
-Datum
-gpusort_percentile_cont_final(PG_FUNCTION_ARGS)
-{
-	Collected  *state = final_state(fcinfo);
-
-	if (state == NULL || isnan(state->fraction))
-		PG_RETURN_NULL();
-	PG_RETURN_DATUM(percentile_cont(state, state->fraction));
-}
-
-/* gpu_percentile_disc(value, fraction): the first value whose place in the order is at least that part of all. */
-Datum
-gpusort_percentile_disc_final(PG_FUNCTION_ARGS)
-{
-	Collected  *state = final_state(fcinfo);
-	uint64		place;
-	Datum		value;
-	Datum		next;
-
-	if (state == NULL || isnan(state->fraction))
-		PG_RETURN_NULL();
-	place = (uint64) ceil(state->fraction * (double) collect_rows(state));
-	values_at(state, place > 0 ? place - 1 : 0, &value, &next);
-	PG_RETURN_DATUM(value);
 }

@@ -3,6 +3,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_operator_d.h"
@@ -264,6 +266,18 @@ collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum 
 	put_spilled(state->spill, ncolumns, row);
 }
 
+double
+collect_checked_fraction(Datum value)
+{
+	double		fraction = DatumGetFloat8(value);
+
+	if (fraction < 0 || fraction > 1 || isnan(fraction))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("percentile value %g is not between 0 and 1", fraction)));
+	return fraction;
+}
+
 void
 collect_fraction_error(double one, double other)
 {
@@ -303,6 +317,7 @@ collect_distinct_begin(CollectDistinct *distinct, Collected *state)
 {
 	distinct->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparisons", ALLOCSET_SMALL_SIZES);
 	distinct->any = false;
+	distinct->read = 0;
 	collect_rewind(state);
 }
 
@@ -332,6 +347,7 @@ collect_distinct_next(CollectDistinct *distinct, Collected *state)
 		bool		isnull;
 		Datum		value = slot_getattr(slot, 1, &isnull);
 
+		distinct->read++;
 		if (distinct->any && equal_in(distinct->scratch, &state->call->equality, distinct->last, value))
 			continue;
 		if (distinct->any && !vtype->byval)
@@ -378,4 +394,24 @@ collect_column(const Collected *state, int column)
 	VectorColumn result = {.values = &state->columns[column], .collation = state->call->collation};
 
 	return result;
+}
+
+Collected *
+collect_final(FunctionCallInfo fcinfo)
+{
+	Collected  *state = PG_ARGISNULL(0) ? NULL : (Collected *) PG_GETARG_POINTER(0);
+
+	return state && collect_rows(state) > 0 ? state : NULL;
+}
+
+BigMem *
+collect_begin_work(void)
+{
+	return bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort aggregate", ALLOCSET_SMALL_SIZES));
+}
+
+void
+collect_end_work(BigMem *mem)
+{
+	MemoryContextDelete(bigmem_context(mem));
 }

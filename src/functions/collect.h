@@ -66,7 +66,11 @@ typedef struct Collected
 {
 	CollectCall *call;
 	CollectSpill *spill;		/* NULL: rows are in the vectors */
-	double		fraction;		/* for percentiles */
+	union
+	{
+		double		fraction;	/* of a percentile that takes it with each value; else 0 */
+		uint32	   *order;		/* of the rows, for aggregates that are asked several times; NULL: not known yet */
+	};
 	Vector		columns[FLEXIBLE_ARRAY_MEMBER];
 } Collected;
 
@@ -111,6 +115,9 @@ collect_put_pair(FunctionCallInfo fcinfo, Collected *state, const NullableDatum 
 
 extern uint64 collect_rows(const Collected *state);
 
+/* A percentile's fraction, with PostgreSQL's error if there cannot be such a percentile. */
+extern double collect_checked_fraction(Datum value);
+
 /* Stops because the rows of a group name two fractions. */
 pg_noreturn extern void collect_fraction_error(double one, double other);
 
@@ -124,6 +131,7 @@ typedef struct CollectDistinct
 	MemoryContext scratch;		/* what comparisons leave behind */
 	bool		any;
 	Datum		last;
+	uint64		read;			/* rows, up to the first one with this value */
 } CollectDistinct;
 
 /* Before the first value. */
@@ -134,6 +142,13 @@ extern bool collect_distinct_next(CollectDistinct *distinct, Collected *state);
 
 /* The order of a small group's rows; false if it is not small. */
 extern bool collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL]);
+
+/* The state that a final function was given, NULL if there is none or no value in it. */
+extern Collected *collect_final(FunctionCallInfo fcinfo);
+
+/* Memory for a job, below the current context, and its end. */
+extern BigMem *collect_begin_work(void);
+extern void collect_end_work(BigMem *mem);
 
 /* A column of a state that has not spilled, for a job. */
 extern VectorColumn collect_column(const Collected *state, int column);

@@ -10,9 +10,11 @@
 
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "nodes/execnodes.h"
 
 #include "partial.h"
 #include "src/compat.h"
+#include "statefile.h"
 
 PG_FUNCTION_INFO_V1(gpusort_deserialize);
 PG_FUNCTION_INFO_V1(gpusort_combine_all);
@@ -202,19 +204,48 @@ take_fraction(Collected *state, double fraction, bool first)
 		collect_fraction_error(state->fraction, fraction);
 }
 
+static void take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource source, bool first,
+					   bool from_file);
+
+/* Takes the pieces of a file, each of which is a state. */
+static void
+take_file(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource *source, bool first)
+{
+	/* a sort below this node is read again where the node is run again */
+	bool		read_again = !IsA(fcinfo->context, AggState) ||
+		((AggState *) fcinfo->context)->aggstrategy != AGG_PLAIN;
+	StringInfoData piece;
+	StatePlace	place;
+	StateFile  *file;
+
+	memcpy(&place, take_bytes(source, sizeof(place)), sizeof(place));
+	file = statefile_open(&place);
+	initStringInfo(&piece);
+	for (; statefile_get(file, &piece); first = false)
+		take_state(fcinfo, state, kind, (ByteSource) {piece.data, piece.data + piece.len}, first, true);
+	statefile_close(file, read_again);
+	pfree(piece.data);
+}
+
 /* Takes a state in bytes into another one. */
 static void
-take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, const StateBytes *other)
+take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource source, bool first,
+		   bool from_file)
 {
-	ByteSource	source = other->source;
+	const char *bytes = source.at;
 	StateHeader header;
 	ValueForm  *forms = partial_forms(state->call);
 
 	memcpy(&header, take_bytes(&source, sizeof(header)), sizeof(header));
-	if (header.seal != partial_seal(state->call, other->source.at, (Size) (source.end - other->source.at)))
+	if (header.seal != partial_seal(state->call, bytes, (Size) (source.end - bytes)))
 		valueform_broken("It was written by another server or in another session, or changed since.");
+	if (header.in_file && !from_file)
+	{
+		take_file(fcinfo, state, kind, &source, first);
+		return;
+	}
 	check_header(&header, kind, forms, (Size) (source.end - source.at));
-	take_fraction(state, header.fraction, PG_ARGISNULL(0));
+	take_fraction(state, header.fraction, first);
 	take_rows(fcinfo, state, kind, &header, &source);
 }
 
@@ -234,8 +265,9 @@ combine(FunctionCallInfo fcinfo, const StateKind *kind)
 	other = (StateBytes *) PG_GETARG_POINTER(1);
 	if (other->call != NULL)
 		elog(ERROR, "a state was not serialized before it is combined");
+	statefile_expect();
 	state = collect_state(fcinfo, kind->ncolumns, kind->key, kind->flags);
-	take_state(fcinfo, state, kind, other);
+	take_state(fcinfo, state, kind, other->source, PG_ARGISNULL(0), false);
 	PG_RETURN_POINTER(state);
 }
 

@@ -15,7 +15,7 @@
 
 #include "partial.h"
 #include "src/compat.h"
-#include "src/keys/sortkey.h"
+#include "statefile.h"
 #include "vectordirect.h"
 
 PG_FUNCTION_INFO_V1(gpusort_serialize_sorted);
@@ -24,6 +24,9 @@ PG_FUNCTION_INFO_V1(gpusort_serialize_distinct);
 
 /* Fewer rows than this are written as they came: the final function puts them in order anyway. */
 #define FEW_ROWS 256
+
+/* Values that are looked at to find out how many there may be. */
+#define SAMPLE_ROWS 4096
 
 /* Rows from one that is written to one that is fetched from memory meanwhile. */
 #define AHEAD 16
@@ -50,7 +53,7 @@ partial_seal(const CollectCall *call, const char *bytes, Size length)
 	const PGPROC *leader = MyProc->lockGroupLeader ? MyProc->lockGroupLeader : MyProc;
 	const unsigned char *secret = (const unsigned char *) GetMockAuthenticationNonce();
 	uint64		key = hash_bytes_extended(secret, MOCK_AUTH_NONCE_LEN, 0);
-	bool		sealed = false;
+	bool		sealed = bytes[offsetof(StateHeader, in_file)] != 0;
 
 	key = hash_combine64(key, (uint64) leader->pid);
 	for (int i = 0; i < call->ncolumns; i++)
@@ -64,54 +67,116 @@ partial_seal(const CollectCall *call, const char *bytes, Size length)
 	return hash_bytes_extended((const unsigned char *) bytes + sizeof(uint64), (int) (length - sizeof(uint64)), key);
 }
 
-/* Bytes with a header in which the number of rows is still to come; the first are for the length of a bytea. */
-static StateHeader
-begin_bytes(StringInfo bytes, const Collected *state, const ValueForm *forms)
+/* A state on its way into bytes, or into pieces of a file, each of which is a state for itself. */
+typedef struct StateWriter
 {
+	const Collected *state;
 	StateHeader header;
+	StringInfoData bytes;		/* with the first ones for the length of a bytea */
+	uint64		rows;			/* in them */
+	Size		piece_bytes;	/* of them, above which they go to a file */
+	StateFile  *file;			/* NULL: not yet */
+} StateWriter;
 
-	memset(&header, 0, sizeof(header));
-	header.version = STATE_VERSION;
-	header.encoding = (uint8) GetDatabaseEncoding();
-	header.ncolumns = (uint8) state->call->ncolumns;
-	header.byte_order = BYTE_ORDER_MARK;
-	header.fraction = state->fraction;
-	for (int i = 0; i < state->call->ncolumns; i++)
-	{
-		header.columns[i].how = (uint8) forms[i].how;
-		header.columns[i].width = forms[i].width;
-		header.columns[i].nullable = state->spill || state->columns[i].nulls;
-	}
-	initStringInfo(bytes);
-	appendStringInfoSpaces(bytes, VARHDRSZ + sizeof(header));
-	return header;
+/* Begins bytes, with room for a header in which the number of rows is still to come. */
+static void
+begin_bytes(StateWriter *writer)
+{
+	resetStringInfo(&writer->bytes);
+	appendStringInfoSpaces(&writer->bytes, VARHDRSZ + sizeof(StateHeader));
+	writer->rows = 0;
 }
 
-/* The bytes as a datum, with their number of rows and their seal. */
-static bytea *
-end_bytes(StringInfo bytes, StateHeader *header, const CollectCall *call, uint64 rows)
+/* Completes bytes. */
+static void
+seal_bytes(StateWriter *writer)
 {
-	char	   *state = bytes->data + VARHDRSZ;
+	char	   *state = writer->bytes.data + VARHDRSZ;
+	StateHeader *header = &writer->header;
 
-	header->rows = rows;
+	header->rows = writer->rows;
+	header->seal = 0;
 	memcpy(state, header, sizeof(*header));
-	header->seal = partial_seal(call, state, (Size) bytes->len - VARHDRSZ);
+	header->seal = partial_seal(writer->state->call, state, (Size) writer->bytes.len - VARHDRSZ);
 	memcpy(state, &header->seal, sizeof(header->seal));
-	SET_VARSIZE(bytes->data, bytes->len);
-	return (bytea *) bytes->data;
+}
+
+static void
+open_writer(StateWriter *writer, FunctionCallInfo fcinfo, const Collected *state)
+{
+	const ValueForm *forms = partial_forms(state->call);
+	StateHeader *header = &writer->header;
+
+	memset(writer, 0, sizeof(*writer));
+	writer->state = state;
+	writer->piece_bytes = statefile_may_be_used(fcinfo) ? statefile_piece_bytes() : MaxAllocSize;
+	header->version = STATE_VERSION;
+	header->encoding = (uint8) GetDatabaseEncoding();
+	header->ncolumns = (uint8) state->call->ncolumns;
+	header->byte_order = BYTE_ORDER_MARK;
+	header->fraction = state->fraction;
+	for (int i = 0; i < state->call->ncolumns; i++)
+	{
+		header->columns[i].how = (uint8) forms[i].how;
+		header->columns[i].width = forms[i].width;
+		header->columns[i].nullable = state->spill || state->columns[i].nulls;
+	}
+	initStringInfo(&writer->bytes);
+	begin_bytes(writer);
+}
+
+/* Takes the bytes to a file. */
+static void
+put_piece(StateWriter *writer)
+{
+	if (writer->file == NULL)
+		writer->file = statefile_create();
+	seal_bytes(writer);
+	statefile_put(writer->file, writer->bytes.data + VARHDRSZ, (Size) writer->bytes.len - VARHDRSZ);
+	begin_bytes(writer);
+}
+
+/* So many rows are complete. */
+static inline void
+rows_are_put(StateWriter *writer, uint64 rows)
+{
+	writer->rows += rows;
+	if (unlikely((Size) writer->bytes.len > writer->piece_bytes))
+		put_piece(writer);
+}
+
+/* What is handed over: the bytes, or where they are. */
+static bytea *
+close_writer(StateWriter *writer)
+{
+	if (writer->file)
+	{
+		StatePlace	place;
+
+		if (writer->rows > 0)
+			put_piece(writer);
+		place = statefile_finish(writer->file);
+		writer->header.in_file = 1;
+		appendBinaryStringInfo(&writer->bytes, (const char *) &place, sizeof(place));
+	}
+	seal_bytes(writer);
+	SET_VARSIZE(writer->bytes.data, writer->bytes.len);
+	return (bytea *) writer->bytes.data;
 }
 
 /* Appends a column's value in a row. */
 static inline void
-put_value(StringInfo bytes, ValueForm *form, bool nullable, Datum value, bool isnull)
+put_value(StateWriter *writer, int column, Datum value, bool isnull)
 {
-	if (nullable)
+	StringInfo	bytes = &writer->bytes;
+
+	if (writer->header.columns[column].nullable)
 	{
 		valueform_reserve(bytes, 1);
 		bytes->data[bytes->len++] = isnull;
 	}
 	if (!isnull)
-		valueform_put(form, bytes, value);
+		valueform_put(&writer->state->call->forms[column], bytes, value);
 }
 
 /* Copies a value of fixed width. */
@@ -127,24 +192,18 @@ copy_fixed(char *to, const char *from, Size width)
 	return to + width;
 }
 
-/* Appends so many rows of vectors whose values all have a fixed width, in an order or as they came. */
-static void
-put_fixed_rows(StringInfo bytes, const StateHeader *header, const Collected *state, const uint32 *order, uint64 count)
+/* Appends rows of vectors whose values all have a fixed width, in an order or as they came. */
+static char *
+copy_fixed_rows(const StateWriter *writer, char *to, const uint32 *order, uint64 begin, uint64 end)
 {
+	const StateHeader *header = &writer->header;
+	const Collected *state = writer->state;
 	int			ncolumns = state->call->ncolumns;
-	Size		row_bytes = 0;
-	char	   *to;
 
-	for (int c = 0; c < ncolumns; c++)
-		row_bytes += header->columns[c].nullable + header->columns[c].width;
-	valueform_reserve(bytes, row_bytes * count);
-	to = bytes->data + bytes->len;
-	for (uint64 i = 0; i < count; i++)
+	for (uint64 i = begin; i < end; i++)
 	{
 		uint32		row = order ? order[i] : (uint32) i;
 
-		if (i % PARTIAL_BLOCK == 0)
-			CHECK_FOR_INTERRUPTS();
 		for (int c = 0; c < ncolumns; c++)
 		{
 			const Vector *vector = &state->columns[c];
@@ -156,19 +215,42 @@ put_fixed_rows(StringInfo bytes, const StateHeader *header, const Collected *sta
 				to = copy_fixed(to, vector->data + (Size) row * vector->type->stride, header->columns[c].width);
 		}
 	}
-	bytes->len = (int) (to - bytes->data);
+	return to;
+}
+
+/* The same, in blocks. */
+static void
+put_fixed_rows(StateWriter *writer, const uint32 *order, uint64 count)
+{
+	StringInfo	bytes = &writer->bytes;
+	Size		row_bytes = 0;
+	uint64		n;
+
+	for (int c = 0; c < writer->state->call->ncolumns; c++)
+		row_bytes += writer->header.columns[c].nullable + writer->header.columns[c].width;
+	/* once for all, where they stay in memory */
+	valueform_reserve(bytes, row_bytes * Min(count, writer->piece_bytes / row_bytes + PARTIAL_BLOCK));
+	for (uint64 done = 0; done < count; done += n)
+	{
+		CHECK_FOR_INTERRUPTS();
+		n = Min(count - done, PARTIAL_BLOCK);
+		valueform_reserve(bytes, row_bytes * n);
+		bytes->len = (int) (copy_fixed_rows(writer, bytes->data + bytes->len, order, done, done + n) - bytes->data);
+		rows_are_put(writer, n);
+	}
 }
 
 /* Appends so many rows of the vectors, in an order or as they came. */
 static void
-put_rows(StringInfo bytes, const StateHeader *header, const Collected *state, const uint32 *order, uint64 count)
+put_rows(StateWriter *writer, const uint32 *order, uint64 count)
 {
+	const Collected *state = writer->state;
 	int			ncolumns = state->call->ncolumns;
-	ValueForm  *forms = state->call->forms;
+	const ValueForm *forms = state->call->forms;
 
 	if (forms[0].how == VALUE_FIXED && forms[ncolumns - 1].how == VALUE_FIXED)
 	{
-		put_fixed_rows(bytes, header, state, order, count);
+		put_fixed_rows(writer, order, count);
 		return;
 	}
 	for (uint64 i = 0; i < count; i++)
@@ -185,44 +267,38 @@ put_rows(StringInfo bytes, const StateHeader *header, const Collected *state, co
 			bool		isnull;
 			Datum		value = vector_get(&state->columns[c], row, &isnull);
 
-			put_value(bytes, &forms[c], header->columns[c].nullable, value, isnull);
+			put_value(writer, c, value, isnull);
 		}
+		rows_are_put(writer, 1);
 	}
 }
 
-/* Appends all rows of a state that has spilled; or of its first column each value once.  Returns how many. */
-static uint64
-put_spilled_rows(StringInfo bytes, const StateHeader *header, Collected *state, bool distinct)
+/* Appends all rows of a state that has spilled; or of its first column each value once. */
+static void
+put_spilled_rows(StateWriter *writer, Collected *state, bool distinct)
 {
-	ValueForm  *forms = state->call->forms;
 	CollectDistinct reader;
 	TupleTableSlot *slot;
-	uint64		count = 0;
 
 	if (distinct)
 	{
 		collect_distinct_begin(&reader, state);
-		for (; collect_distinct_next(&reader, state); count++)
-			put_value(bytes, &forms[0], header->columns[0].nullable, reader.last, false);
-		return count;
+		while (collect_distinct_next(&reader, state))
+		{
+			put_value(writer, 0, reader.last, false);
+			rows_are_put(writer, 1);
+		}
+		return;
 	}
 	collect_rewind(state);
-	for (; slot = collect_next(state), !TupIsNull(slot); count++)
+	while (slot = collect_next(state), !TupIsNull(slot))
 	{
 		slot_getallattrs(slot);
 		for (int c = 0; c < state->call->ncolumns; c++)
-			put_value(bytes, &forms[c], header->columns[c].nullable, slot->tts_values[c], slot->tts_isnull[c]);
+			put_value(writer, c, slot->tts_values[c], slot->tts_isnull[c]);
+		rows_are_put(writer, 1);
 	}
-	return count;
 }
-
-/* How a state's rows are to be written. */
-typedef enum RowsWanted
-{
-	ROWS_SORTED,				/* in order: the final function takes all of them from where they lie */
-	ROWS_AS_THEY_CAME,
-	ROWS_DISTINCT				/* each value once, unless that saves little */
-} RowsWanted;
 
 /* Writes the first rows of runs to the place of the runs, and returns it. */
 static const uint32 *
@@ -235,27 +311,110 @@ first_rows(gs_run *runs, uint64 count)
 	return rows;
 }
 
-/* The rows of a state in memory that are to be written, and how many they are; NULL for all as they came. */
-static const uint32 *
-choose_rows(BigMem *mem, const Collected *state, RowsWanted wanted, uint64 *count)
+/* How a state's rows are to be written. */
+typedef enum RowsWanted
 {
+	ROWS_SORTED,				/* in order: the final function takes all of them from where they lie */
+	ROWS_AS_THEY_CAME,
+	ROWS_DISTINCT				/* each value once, unless that saves little */
+} RowsWanted;
+
+/* Appends numbers that are different. */
+static void
+put_numbers(StateWriter *writer, const VectorColumn *column, const uint64 *numbers, uint64 count)
+{
+	StringInfo	bytes = &writer->bytes;
+	Size		width = writer->header.columns[0].width;
+	uint64		n;
+
+	for (uint64 done = 0; done < count; done += n)
+	{
+		CHECK_FOR_INTERRUPTS();
+		n = Min(count - done, PARTIAL_BLOCK);
+		valueform_reserve(bytes, width * n);
+		vectordirect_store(column, numbers + done, n, bytes->data + bytes->len);
+		bytes->len += (int) (width * n);
+		rows_are_put(writer, n);
+	}
+}
+
+/*
+ * Are there so many equal values among these that each once makes them a fourth, or fewer?  Among as many values of a
+ * sample as it takes to tell; the number of pairs in it is the square of its size over twice the number of values.
+ */
+static bool
+values_repeat(BigMem *mem, const VectorColumn *column)
+{
+	const Vector *values = column->values;
+	VectorType	vtype = *values->type;
+	Vector		sample;
+	VectorColumn sampled = *column;
+	uint64		rows = values->rows;
+	uint64		step = rows / SAMPLE_ROWS;
+	uint64		different;
+	MemoryContext old;
+
+	if (step < 2)
+		return true;
+	old = MemoryContextSwitchTo(bigmem_context(mem));
+	vtype.limit = MaxAllocSize;
+	vector_init(&sample, &vtype, NULL, 0);
+	for (uint64 i = 0; i < SAMPLE_ROWS; i++)
+	{
+		bool		isnull;
+		Datum		value = vector_get(values, (uint32) (i * step + i % step), &isnull);
+
+		if (!vector_append(&sample, value, isnull))
+			break;
+	}
+	sampled.values = &sample;
+	(void) vectorjob_runs(mem, &sampled, 1, 1, 1, &different);
+	MemoryContextSwitchTo(old);
+	return sample.rows - different >= (double) sample.rows * sample.rows / (rows / 4 * 2);
+}
+
+/* Appends each value of a state in memory once, unless that saves little. */
+static void
+put_distinct(StateWriter *writer, BigMem *mem)
+{
+	const Collected *state = writer->state;
 	VectorColumn column = collect_column(state, 0);
 	uint64		rows = state->columns[0].rows;
-	const char *why;
-	gs_run	   *runs;
+	uint64		count = rows;
+	const uint32 *first = NULL;
 
-	*count = rows;
-	if (rows < FEW_ROWS || wanted == ROWS_AS_THEY_CAME)
-		return NULL;
-	if (wanted == ROWS_SORTED)
-		return vectorjob_order(mem, &column, 1);
-	if (vectordirect_can(&column) && vectordirect_distinct(mem, &column) > rows / 2)
-		return NULL;
-	runs = vectorjob_runs(mem, &column, 1, 1, 1, count);
-	if (*count <= rows / 2 || !sortkey_is_exact(state->call->sortop, state->call->collation, &why))
-		return first_rows(runs, *count);
-	*count = rows;
-	return NULL;
+	if (vectordirect_can(&column) && state->call->forms[0].how == VALUE_FIXED)
+	{
+		uint64	   *numbers;
+
+		count = vectordirect_distinct(mem, &column, &numbers);
+		if (count <= rows / 2)
+		{
+			put_numbers(writer, &column, numbers, count);
+			return;
+		}
+	}
+	else if (values_repeat(mem, &column))
+		first = first_rows(vectorjob_runs(mem, &column, 1, 1, 1, &count), count);
+	put_rows(writer, first, first ? count : rows);
+}
+
+/* Appends the rows of a state in memory. */
+static void
+put_collected(StateWriter *writer, RowsWanted wanted)
+{
+	const Vector *values = &writer->state->columns[0];
+	BigMem	   *mem = bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort state",
+														  ALLOCSET_SMALL_SIZES));
+	VectorColumn column = collect_column(writer->state, 0);
+
+	if (values->rows < FEW_ROWS || wanted == ROWS_AS_THEY_CAME)
+		put_rows(writer, NULL, values->rows);
+	else if (wanted == ROWS_SORTED)
+		put_rows(writer, vectorjob_order(mem, &column, 1), values->rows);
+	else
+		put_distinct(writer, mem);
+	MemoryContextDelete(bigmem_context(mem));
 }
 
 /* The state of argument 0 as bytes. */
@@ -263,23 +422,14 @@ static Datum
 serialize(FunctionCallInfo fcinfo, RowsWanted wanted)
 {
 	Collected  *state = (Collected *) PG_GETARG_POINTER(0);
-	ValueForm  *forms = partial_forms(state->call);
-	StringInfoData bytes;
-	StateHeader header = begin_bytes(&bytes, state, forms);
-	uint64		count;
+	StateWriter writer;
 
+	open_writer(&writer, fcinfo, state);
 	if (state->spill)
-		count = put_spilled_rows(&bytes, &header, state, wanted == ROWS_DISTINCT);
+		put_spilled_rows(&writer, state, wanted == ROWS_DISTINCT);
 	else
-	{
-		BigMem	   *mem = bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort state",
-															  ALLOCSET_SMALL_SIZES));
-		const uint32 *rows = choose_rows(mem, state, wanted, &count);
-
-		put_rows(&bytes, &header, state, rows, count);
-		MemoryContextDelete(bigmem_context(mem));
-	}
-	PG_RETURN_BYTEA_P(end_bytes(&bytes, &header, state->call, count));
+		put_collected(&writer, wanted);
+	PG_RETURN_BYTEA_P(close_writer(&writer));
 }
 
 /* Serialize functions: of gpu_sort_agg and gpu_rle, of the percentiles, and of gpu_count_distinct. */

@@ -18,7 +18,7 @@ typedef struct StateHeader
 	uint8		version;
 	uint8		encoding;		/* of text */
 	uint8		ncolumns;
-	uint8		unused;			/* 0, as all that is not used */
+	uint8		in_file;		/* 1: instead of rows a StatePlace follows */
 	struct
 	{
 		uint8		how;		/* as in ValueForm */
@@ -39,9 +39,9 @@ typedef struct StateHeader
 extern ValueForm *partial_forms(CollectCall *call);
 
 /*
- * The seal of a state's bytes: 0, unless they hold datums as they are, which cannot be checked one by one.  Those are
- * believed because nobody knows the key but this server, for this session and its parallel workers, who share what
- * datums refer to: types, and the numbers of anonymous row types.
+ * The seal of a state's bytes: 0, unless they hold datums as they are, which cannot be checked one by one, or name a
+ * file.  Those are believed because nobody knows the key but this server, for this session and its parallel workers,
+ * who share what datums refer to: types, and the numbers of anonymous row types.
  */
 extern uint64 partial_seal(const CollectCall *call, const char *bytes, Size length);
 

@@ -11,6 +11,7 @@
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "utils/float.h"
 
 #include "src/compat.h"
 #include "vector.h"
@@ -29,6 +30,9 @@
 #define PART_BITS 12
 #define PARTS (1 << PART_BITS)
 #define SMALL 512
+
+/* What makes an unsigned number of a signed one that sorts like it. */
+#define SIGN_BIT (UINT64CONST(1) << 63)
 
 /* Does the column hold elements of an engine's type at a fixed stride, and which? */
 static bool
@@ -66,7 +70,7 @@ double_image(double value)
 		return PG_UINT64_MAX;
 	value += 0.0;
 	memcpy(&bits, &value, sizeof(bits));
-	return bits ^ ((uint64) ((int64) bits >> 63) | UINT64CONST(1) << 63);
+	return bits ^ ((uint64) ((int64) bits >> 63) | SIGN_BIT);
 }
 
 /* The images of up to BLOCK values; returns how many there are. */
@@ -82,8 +86,6 @@ load_block(const Vector *values, gs_type type, uint64 from, uint64 *out)
 			out[i] = (expression); \
 		return n; \
 	}
-#define SIGN_BIT (UINT64CONST(1) << 63)
-
 	switch (type)
 	{
 		case GS_U8:
@@ -196,7 +198,7 @@ table_put(Table *table, uint64 value)
  * How many different values there are among these.  The table begins at a size that suits most partitions, and grows.
  */
 static uint64
-count_partition(Table *table, uint64 size, const uint64 *values, uint64 count)
+count_partition(Table *table, uint64 size, const uint64 *values, uint64 count, bool *has_zero)
 {
 	uint64		zero = 0;
 
@@ -210,10 +212,35 @@ count_partition(Table *table, uint64 size, const uint64 *values, uint64 count)
 		if (unlikely(table->used > table->size / 4 * 3))
 		{
 			CHECK_FOR_INTERRUPTS();
-			return count_partition(table, size * 8, values, count);
+			return count_partition(table, size * 8, values, count, has_zero);
 		}
 	}
+	*has_zero = zero != 0;
 	return table->used + zero;
+}
+
+/* Writes the table's values down, as they were before they were scrambled by a factor with this inverse. */
+static void
+keep_values(const Table *table, bool zero, uint64 inverse, uint64 *out)
+{
+	if (zero)
+		*out++ = 0;
+	for (uint64 i = 0; i < table->size; i++)
+	{
+		if (table->slots[i] != 0)
+			*out++ = table->slots[i] * inverse;
+	}
+}
+
+/* The inverse of an odd factor: each step doubles the number of right bits, of which the factor itself has three. */
+static uint64
+inverse_of(uint64 factor)
+{
+	uint64		inverse = factor;
+
+	for (int bits = 3; bits < 64; bits *= 2)
+		inverse *= 2 - factor * inverse;
+	return inverse;
 }
 
 /* Deals scrambled values out to partitions by their upper bits; ends becomes where each ends. */
@@ -255,7 +282,7 @@ deal_out(const Vector *values, gs_type type, int bits, uint64 factor, uint64 *ou
 }
 
 uint64
-vectordirect_distinct(BigMem *mem, const VectorColumn *column)
+vectordirect_distinct(BigMem *mem, const VectorColumn *column, uint64 **kept)
 {
 	const Vector *values = column->values;
 	uint64		rows = values->rows;
@@ -265,6 +292,8 @@ vectordirect_distinct(BigMem *mem, const VectorColumn *column)
 	uint64		count = 0;
 	uint64		begin = 0;
 	uint64		size = 64;
+	uint64		factor = pg_prng_uint64(&pg_global_prng_state) | 1;
+	uint64		inverse = inverse_of(factor);
 	int			bits = 0;
 	gs_type		type;
 
@@ -276,17 +305,80 @@ vectordirect_distinct(BigMem *mem, const VectorColumn *column)
 		size *= 2;
 	ends = room_for(mem, UINT64CONST(1) << bits);
 	table.bits = bits;
-	deal_out(values, type, bits, pg_prng_uint64(&pg_global_prng_state) | 1, dealt, ends);
+	deal_out(values, type, bits, factor, dealt, ends);
 	for (uint64 i = 0; i < UINT64CONST(1) << bits; i++)
 	{
+		bool		has_zero;
+		uint64		found;
+
 		CHECK_FOR_INTERRUPTS();
-		count += count_partition(&table, size, dealt + begin, ends[i] - begin);
+		found = count_partition(&table, size, dealt + begin, ends[i] - begin, &has_zero);
+		/* into the place of values that have been looked at */
+		if (kept)
+			keep_values(&table, has_zero, inverse, dealt + count);
+		count += found;
 		begin = ends[i];
 	}
 	bigmem_free(mem, table.slots);
 	bigmem_free(mem, ends);
-	bigmem_free(mem, dealt);
+	if (kept)
+		*kept = dealt;
+	else
+		bigmem_free(mem, dealt);
 	return count;
+}
+
+/* The double with an image; any NaN for all of them, and 0 for both zeros. */
+static inline double
+double_of_image(uint64 image)
+{
+	uint64		bits = image >> 63 ? image ^ SIGN_BIT : ~image;
+	double		value;
+
+	if (image == PG_UINT64_MAX)
+		return get_float8_nan();
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+void
+vectordirect_store(const VectorColumn *column, const uint64 *kept, uint64 count, char *to)
+{
+	gs_type		type;
+
+	if (!plain_type(column, &type))
+		elog(ERROR, "these are no plain numbers");
+#define STORE(ctype, expression) \
+	for (uint64 i = 0; i < count; i++) \
+	{ \
+		ctype		value = (ctype) (expression); \
+		memcpy(to + i * sizeof(ctype), &value, sizeof(ctype)); \
+	} \
+	break
+	switch (type)
+	{
+		case GS_U8:
+			STORE(uint8, kept[i]);
+		case GS_U16:
+			STORE(uint16, kept[i]);
+		case GS_U32:
+			STORE(uint32, kept[i]);
+		case GS_I16:
+			STORE(int16, kept[i] ^ SIGN_BIT);
+		case GS_I32:
+			STORE(int32, kept[i] ^ SIGN_BIT);
+		case GS_U64:
+		case GS_I64:
+			STORE(uint64, kept[i]);
+		case GS_F32:
+			STORE(float, double_of_image(kept[i]));
+		case GS_F64:
+			STORE(double, double_of_image(kept[i]));
+		case GS_U128:
+		case GS_BYTES:
+			elog(ERROR, "type %d is no plain number", (int) type);
+	}
+#undef STORE
 }
 
 /* ---------------------------------------------------------------- a place in the order */

@@ -10,8 +10,11 @@
 /* Can that be done here, that is, are they plain numbers without NULLs, and is the CPU to do it? */
 extern bool vectordirect_can(const VectorColumn *column);
 
-/* How many different values there are. */
-extern uint64 vectordirect_distinct(BigMem *mem, const VectorColumn *column);
+/* How many different values there are; if kept is not NULL, it becomes an array of them. */
+extern uint64 vectordirect_distinct(BigMem *mem, const VectorColumn *column, uint64 **kept);
+
+/* Writes so many of those values down as they lie in a vector. */
+extern void vectordirect_store(const VectorColumn *column, const uint64 *kept, uint64 count, char *to);
 
 /*
  * The rows that stand at a place of the ascending stable order and at the next one.  The second is the first one

@@ -217,8 +217,10 @@ leave_sorts_of_agg(Agg *agg)
 	foreach(lc, aggregates)
 	{
 		Aggref	   *aggregate = lfirst_node(Aggref, lc);
+		bool		distinct;
 
-		leave_sort(psprintf("the aggregate %s sorts its input itself", get_func_name(aggregate->aggfnoid)));
+		if (!aggregate_is_ours(aggregate, &distinct))
+			leave_sort(psprintf("the aggregate %s sorts its input itself", get_func_name(aggregate->aggfnoid)));
 	}
 	foreach(lc, agg->chain)
 	{
@@ -386,4 +388,5 @@ gpusort_plan_init(void)
 	planner_hook = plan_query;
 	gpusort_paths_init();
 	gpusort_aggregates_init();
+	gpusort_states_init();
 }

@@ -1,12 +1,12 @@
 /*
  * plan_aggregates.c: aggregates of PostgreSQL that sort for themselves are replaced by ours before planning.
  *
- * count(DISTINCT x), percentile_cont and percentile_disc put every value through tuplesort.  gpu_count_distinct,
- * gpu_percentile_cont and gpu_percentile_disc give the same and do not (src/functions).  Only what is planned changes:
+ * count(DISTINCT x), percentile_cont, percentile_disc and mode put every value through tuplesort.  gpu_count_distinct,
+ * gpu_percentile_cont and their sisters give the same and do not (src/functions).  Only what is planned changes:
  * the query as it was parsed stays, in views and for whoever asks for its definition.
  *
- * What could be seen to differ is left alone: other orders and equalities than the type's own, fractions that are no
- * constants or no fractions, arguments that are volatile, grouping sets.  Whoever may not execute PostgreSQL's
+ * What could be seen to differ is left alone: other orders and equalities than the type's own, arguments that are
+ * volatile, grouping sets.  Whoever may not execute PostgreSQL's
  * aggregate is still told so, and nobody needs a right on ours: both must be everybody's.
  */
 #include "postgres.h"
@@ -26,7 +26,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/paths.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -48,15 +47,24 @@ typedef struct Replacement
 	const char *name;
 	int			nargs;
 	Oid			argtypes[2];
+	bool		within;			/* written as theirs, with WITHIN GROUP */
 } Replacement;
 
 static const Replacement replacements[] = {
-	{F_COUNT_ANY, "gpu_count_distinct", 1, {ANYELEMENTOID}},
-	{F_PERCENTILE_CONT_FLOAT8_FLOAT8, "gpu_percentile_cont", 2, {FLOAT8OID, FLOAT8OID}},
-	{F_PERCENTILE_CONT_FLOAT8_INTERVAL, "gpu_percentile_cont", 2, {INTERVALOID, FLOAT8OID}},
-	{F_PERCENTILE_DISC_FLOAT8_ANYELEMENT, "gpu_percentile_disc", 2, {ANYELEMENTOID, FLOAT8OID}},
+	/* the first is the one that counts */
+	{F_COUNT_ANY, "gpu_count_distinct", 1, {ANYELEMENTOID}, false},
+	{F_PERCENTILE_CONT_FLOAT8_FLOAT8, "gpu_percentile_cont", 2, {FLOAT8OID, FLOAT8OID}, false},
+	{F_PERCENTILE_CONT_FLOAT8_INTERVAL, "gpu_percentile_cont", 2, {INTERVALOID, FLOAT8OID}, false},
+	{F_PERCENTILE_DISC_FLOAT8_ANYELEMENT, "gpu_percentile_disc", 2, {ANYELEMENTOID, FLOAT8OID}, false},
+	{F_PERCENTILE_CONT_FLOAT8_FLOAT8, "gpu_percentile_cont_within", 2, {FLOAT8OID, FLOAT8OID}, true},
+	{F_PERCENTILE_CONT__FLOAT8_FLOAT8, "gpu_percentile_cont_within", 2, {FLOAT8ARRAYOID, FLOAT8OID}, true},
+	{F_PERCENTILE_CONT_FLOAT8_INTERVAL, "gpu_percentile_cont_within", 2, {FLOAT8OID, INTERVALOID}, true},
+	{F_PERCENTILE_CONT__FLOAT8_INTERVAL, "gpu_percentile_cont_within", 2, {FLOAT8ARRAYOID, INTERVALOID}, true},
+	{F_PERCENTILE_DISC_FLOAT8_ANYELEMENT, "gpu_percentile_disc_within", 2, {FLOAT8OID, ANYELEMENTOID}, true},
+	{F_PERCENTILE_DISC__FLOAT8_ANYELEMENT, "gpu_percentile_disc_within", 2, {FLOAT8ARRAYOID, ANYELEMENTOID}, true},
+	{F_MODE, "gpu_mode_within", 1, {ANYELEMENTOID}, true},
 	/* that of numeric, as double precision */
-	{InvalidOid, "gpu_percentile_cont", 2, {NUMERICOID, FLOAT8OID}},
+	{InvalidOid, "gpu_percentile_cont", 2, {NUMERICOID, FLOAT8OID}, false},
 };
 
 #define PERCENTILE_OF_NUMERIC ((int) lengthof(replacements) - 1)
@@ -66,8 +74,6 @@ static Oid	ours[lengthof(replacements)];
 static bool ours_known = false;
 
 bool		plan_has_replaced_aggregates = false;
-
-static set_rel_pathlist_hook_type prev_rel_pathlist;
 
 /* A function was made, changed or dropped, by whomever. */
 static void
@@ -158,16 +164,25 @@ find_ours(void)
 		ours[i] = find_replacement(&replacements[i], extension);
 }
 
-/* Which replacement a function of PostgreSQL's has, -1 for none. */
+/* Which replacement of a kind a function of PostgreSQL's has, -1 for none. */
 static int
-replacement_of(Oid theirs)
+replacement_of(Oid theirs, bool within)
 {
 	for (int i = 0; i < (int) lengthof(replacements); i++)
 	{
-		if (replacements[i].theirs == theirs)
+		if (replacements[i].theirs == theirs && replacements[i].within == within)
 			return i;
 	}
 	return -1;
+}
+
+/* The same as long as it is there. */
+static int
+found_replacement_of(Oid theirs, bool within)
+{
+	int			which = replacement_of(theirs, within);
+
+	return which >= 0 && OidIsValid(ours[which]) ? which : -1;
 }
 
 /* The aggregates of one query, and what all its queries depend on. */
@@ -274,25 +289,27 @@ constant_fraction(const Aggref *aggregate)
 	return makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(value), false, FLOAT8PASSBYVAL);
 }
 
-/* Takes percentiles over an ascending order; they skip NULLs, wherever these stand. */
-static Const *
-fraction_of_plain_percentile(const Aggref *aggregate)
+/* Are a percentile's values, or a mode's, in ascending order?  It skips NULLs, wherever these stand. */
+static bool
+is_plain_order(const Aggref *aggregate)
 {
-	const TargetEntry *value = linitial_node(TargetEntry, aggregate->args);
-	const SortGroupClause *order = linitial_node(SortGroupClause, aggregate->aggorder);
+	const TargetEntry *value;
+	const SortGroupClause *order;
 
-	if (order->sortop != lookup_type_cache(exprType((Node *) value->expr), TYPECACHE_LT_OPR)->lt_opr ||
-		!is_plain_value(aggregate, value))
-		return NULL;
-	return constant_fraction(aggregate);
+	if (!AGGKIND_IS_ORDERED_SET(aggregate->aggkind) || list_length(aggregate->aggorder) != 1)
+		return false;
+	value = linitial_node(TargetEntry, aggregate->args);
+	order = linitial_node(SortGroupClause, aggregate->aggorder);
+	return order->sortop == lookup_type_cache(exprType((Node *) value->expr), TYPECACHE_LT_OPR)->lt_opr &&
+		is_plain_value(aggregate, value);
 }
 
 /*
- * Does another aggregate over the same values want another fraction?  PostgreSQL's share one sort then; ours would
- * collect the values once for each.
+ * Does another aggregate over the same values want something else of them?  Those share one state if they are written
+ * as PostgreSQL's; otherwise each fraction would collect the values for itself.
  */
 static bool
-shares_its_sort(const Replacing *replacing, const Aggref *aggregate)
+shares_its_values(const Replacing *replacing, const Aggref *aggregate)
 {
 	ListCell   *lc;
 
@@ -302,7 +319,7 @@ shares_its_sort(const Replacing *replacing, const Aggref *aggregate)
 
 		if (AGGKIND_IS_ORDERED_SET(other->aggkind) && equal(other->args, aggregate->args) &&
 			equal(other->aggfilter, aggregate->aggfilter) &&
-			(!equal(other->aggdirectargs, aggregate->aggdirectargs) || replacement_of(other->aggfnoid) < 0))
+			(!equal(other->aggdirectargs, aggregate->aggdirectargs) || replacement_of(other->aggfnoid, false) < 0))
 			return true;
 	}
 	return false;
@@ -339,31 +356,29 @@ is_cast_numeric(const Expr *value)
 		OidIsValid(ours[PERCENTILE_OF_NUMERIC]) && everybody_may_execute(F_FLOAT8_NUMERIC);
 }
 
-/* What takes an aggregate's place; itself if nothing does. */
+/* What takes the place of an aggregate with WITHIN GROUP; itself if nothing does. */
 static Aggref *
-replace_aggregate(Replacing *replacing, Aggref *aggregate)
+replace_within(Replacing *replacing, Aggref *aggregate)
 {
-	int			which = replacement_of(aggregate->aggfnoid);
 	Const	   *fraction = NULL;
 	Expr	   *value;
+	int			which = found_replacement_of(aggregate->aggfnoid, false);
 
-	if (which < 0 || !OidIsValid(ours[which]) || aggregate->agglevelsup > 0 ||
-		!list_member_ptr(replacing->aggregates, aggregate))
+	if (!is_plain_order(aggregate))
 		return aggregate;
-	if (aggregate->aggfnoid == F_COUNT_ANY)
+	if (which >= 0 && !shares_its_values(replacing, aggregate))
+		fraction = constant_fraction(aggregate);
+	if (fraction == NULL)
 	{
-		if (!is_count_distinct(aggregate) || is_presorted(replacing, aggregate))
+		Aggref	   *result = makeNode(Aggref);
+
+		which = found_replacement_of(aggregate->aggfnoid, true);
+		if (which < 0)
 			return aggregate;
+		*result = *aggregate;
+		result->aggfnoid = ours[which];
+		return result;
 	}
-	else
-	{
-		fraction = fraction_of_plain_percentile(aggregate);
-		if (fraction == NULL || shares_its_sort(replacing, aggregate))
-			return aggregate;
-	}
-	if (!everybody_may_execute(aggregate->aggfnoid))
-		return aggregate;
-	replacing->theirs = list_append_unique_oid(replacing->theirs, aggregate->aggfnoid);
 	value = linitial_node(TargetEntry, aggregate->args)->expr;
 	if (is_cast_numeric(value) && aggregate->aggfnoid == F_PERCENTILE_CONT_FLOAT8_FLOAT8)
 	{
@@ -372,6 +387,27 @@ replace_aggregate(Replacing *replacing, Aggref *aggregate)
 		which = PERCENTILE_OF_NUMERIC;
 	}
 	return with_function(aggregate, ours[which], value, fraction);
+}
+
+/* What takes an aggregate's place; itself if nothing does. */
+static Aggref *
+replace_aggregate(Replacing *replacing, Aggref *aggregate)
+{
+	Aggref	   *result = aggregate;
+	int			which;
+
+	if (aggregate->agglevelsup > 0 || !list_member_ptr(replacing->aggregates, aggregate) ||
+		(replacement_of(aggregate->aggfnoid, false) < 0 && replacement_of(aggregate->aggfnoid, true) < 0) ||
+		!everybody_may_execute(aggregate->aggfnoid))
+		return aggregate;
+	if (aggregate->aggfnoid != F_COUNT_ANY)
+		result = replace_within(replacing, aggregate);
+	else if (which = found_replacement_of(F_COUNT_ANY, false), which >= 0 && is_count_distinct(aggregate) &&
+			 !is_presorted(replacing, aggregate))
+		result = with_function(aggregate, ours[which], linitial_node(TargetEntry, aggregate->args)->expr, NULL);
+	if (result != aggregate)
+		replacing->theirs = list_append_unique_oid(replacing->theirs, aggregate->aggfnoid);
+	return result;
 }
 
 /* Collects the aggregates of one query; context is a List **. */
@@ -464,7 +500,8 @@ look_into(Node *node, void *context)
 	{
 		const Aggref *aggregate = (Aggref *) node;
 
-		if (replacement_of(aggregate->aggfnoid) >= 0 && (aggregate->aggdistinct || aggregate->aggorder))
+		if ((aggregate->aggdistinct || aggregate->aggorder) &&
+			(replacement_of(aggregate->aggfnoid, false) >= 0 || replacement_of(aggregate->aggfnoid, true) >= 0))
 			contents->sorting = true;
 	}
 	if (IsA(node, Query))
@@ -516,46 +553,20 @@ depend_on_aggregates(PlannedStmt *stmt, const List *theirs)
 	}
 }
 
-/* Does a query compute aggregates of ours that are replacements? */
-static bool
-has_ours(PlannerInfo *root)
+bool
+aggregate_is_ours(const Aggref *aggregate, bool *distinct)
 {
-	ListCell   *lc;
-
-	foreach(lc, root->agginfos)
+	*distinct = aggregate->aggfnoid == ours[0];
+	for (int i = 0; i < (int) lengthof(replacements); i++)
 	{
-		const Aggref *aggregate = aggregate_of_info(lfirst(lc));
-
-		for (int i = 0; i < (int) lengthof(replacements); i++)
-		{
-			if (aggregate->aggfnoid == ours[i])
-				return true;
-		}
+		if (aggregate->aggfnoid == ours[i])
+			return true;
 	}
 	return false;
-}
-
-/*
- * set_rel_pathlist_hook, the first place after a query's aggregates have been looked at: those that took another's
- * place are not split between workers.  What a worker hands over has a limit, and PostgreSQL's aggregate has none.
- */
-static void
-keep_aggregates_whole(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *entry)
-{
-	if (prev_rel_pathlist)
-		prev_rel_pathlist(root, rel, rti, entry);
-	if (plan_has_replaced_aggregates && has_ours(root))
-	{
-		root->hasNonPartialAggs = true;
-		/* as if they were ordered still: a hash table would hold the values of all groups at once */
-		root->numOrderedAggs++;
-	}
 }
 
 void
 gpusort_aggregates_init(void)
 {
 	CacheRegisterSyscacheCallback(PROCOID, forget_ours, (Datum) 0);
-	prev_rel_pathlist = set_rel_pathlist_hook;
-	set_rel_pathlist_hook = keep_aggregates_whole;
 }

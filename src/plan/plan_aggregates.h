@@ -19,7 +19,11 @@ extern Query *replace_aggregates(Query *query, List **theirs);
 /* Makes a plan depend on the functions that it does not name any more, for rights on them to be looked at again. */
 extern void depend_on_aggregates(PlannedStmt *stmt, const List *theirs);
 
+/* Is this one of ours that are replacements, and does it count values? */
+extern bool aggregate_is_ours(const Aggref *aggregate, bool *distinct);
+
 /* In _PG_init. */
 extern void gpusort_aggregates_init(void);
+extern void gpusort_states_init(void);
 
 #endif

@@ -56,14 +56,25 @@ BEGIN
 		'SELECT percentile_disc(0.37) WITHIN GROUP (ORDER BY x) FROM v',
 		'SELECT g, percentile_disc(0) WITHIN GROUP (ORDER BY x), percentile_disc(0) WITHIN GROUP (ORDER BY x) FILTER (WHERE f) AS filtered FROM v GROUP BY g',
 		'SELECT g, percentile_disc(1) WITHIN GROUP (ORDER BY x NULLS FIRST), max(i), count(DISTINCT x) FROM v GROUP BY g',
+		'SELECT g, percentile_disc(0.2) WITHIN GROUP (ORDER BY x), percentile_disc(g / 100.0) WITHIN GROUP (ORDER BY x) AS high, mode() WITHIN GROUP (ORDER BY x) FROM v GROUP BY g',
+		'SELECT mode() WITHIN GROUP (ORDER BY x), mode() WITHIN GROUP (ORDER BY x) FILTER (WHERE f) AS filtered, mode() WITHIN GROUP (ORDER BY x) FILTER (WHERE i < 0) AS n FROM v',
 		'SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM v WHERE i < 0 GROUP BY g'] LOOP
 		RETURN QUERY SELECT pg_temp.same_rows(query, true, type || ', ' || query);
 	END LOOP;
-	RETURN QUERY SELECT pg_temp.same_rows('SELECT g, percentile_disc(0.3) WITHIN GROUP (ORDER BY x DESC) FROM v GROUP BY g', false, type || ', descending');
+	IF type !~ '\[\]$' THEN
+		query := 'SELECT g, percentile_disc(ARRAY[[0.5, NULL, 0], [1, 0.37, 0.5]]) WITHIN GROUP (ORDER BY x), percentile_disc(''{}''::float8[]) WITHIN GROUP (ORDER BY x) AS n,
+			percentile_disc(NULL::float8[]) WITHIN GROUP (ORDER BY x) AS m FROM v GROUP BY g';
+		RETURN QUERY SELECT pg_temp.same_rows(query, true, type || ', ' || query);
+	END IF;
+	RETURN QUERY SELECT pg_temp.same_rows('SELECT g, percentile_disc(0.3) WITHIN GROUP (ORDER BY x DESC), mode() WITHIN GROUP (ORDER BY x DESC) FROM v GROUP BY g', false,
+		type || ', descending');
 	IF continuous THEN
 		FOREACH query IN ARRAY ARRAY[
 			'SELECT percentile_cont(0.37) WITHIN GROUP (ORDER BY x) FROM v',
 			'SELECT g, percentile_cont(0.123456789) WITHIN GROUP (ORDER BY x), percentile_cont(1) WITHIN GROUP (ORDER BY x) FILTER (WHERE f) AS last FROM v GROUP BY g',
+			'SELECT g, percentile_cont(''[3:5]={0.1,0.987654321,0.5}''::float8[]) WITHIN GROUP (ORDER BY x), percentile_cont(ARRAY[0.3, NULL, 0.3, 0.31, 0.311, 0.99, 1, 0])
+				WITHIN GROUP (ORDER BY x) FILTER (WHERE f) AS n FROM v GROUP BY g',
+			'SELECT percentile_cont(0.3) WITHIN GROUP (ORDER BY x), percentile_cont(0.6) WITHIN GROUP (ORDER BY x) AS high FROM v',
 			'SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY x), percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM v WHERE f GROUP BY g'] LOOP
 			RETURN QUERY SELECT pg_temp.same_rows(query, true, type || ', ' || query);
 		END LOOP;
@@ -157,18 +168,34 @@ SET work_mem = '1GB';
 SELECT doesnt_match(pg_temp.plan_of('SELECT g, count(DISTINCT w) FROM v GROUP BY g', 'COSTS OFF'), 'HashAggregate', 'no hash table holds the values of all groups');
 RESET work_mem;
 
+-- fractions of every kind
+SELECT pg_temp.same_rows('SELECT percentile_disc(ARRAY[0.5, 0.9]) WITHIN GROUP (ORDER BY i), mode() WITHIN GROUP (ORDER BY w) FROM v', true, 'many fractions, and none');
+SELECT pg_temp.same_rows('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i), percentile_disc(0.9) WITHIN GROUP (ORDER BY i) AS high FROM v', true, 'fractions that share a sort');
+SELECT pg_temp.same_rows('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i), mode() WITHIN GROUP (ORDER BY i) FROM v', true, 'mode and a percentile, that share one');
+SELECT pg_temp.same_rows('SELECT g, percentile_disc(g / 10.0) WITHIN GROUP (ORDER BY i) FROM v GROUP BY g', true, 'a fraction for each group');
+SELECT pg_temp.same_rows('SELECT percentile_cont(0.1 + 0.2) WITHIN GROUP (ORDER BY i) FROM v', true, 'a fraction to be computed');
+SELECT pg_temp.same_rows('SELECT percentile_disc(NULL) WITHIN GROUP (ORDER BY i) FROM v', true, 'no fraction');
+SELECT pg_temp.same_rows('SELECT percentile_cont(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY i), percentile_disc(0.5) WITHIN GROUP (ORDER BY i::float8) FROM v HAVING mode() WITHIN GROUP (ORDER BY i) < 10', true, 'in HAVING, too');
+SELECT pg_temp.same_rows('SELECT percentile_disc((SELECT avg(f) / 10 FROM v WHERE f <> ''NaN'')) WITHIN GROUP (ORDER BY w) FROM v', true, 'one from a subquery');
+SELECT pg_temp.same_rows('SELECT rank(5) WITHIN GROUP (ORDER BY i), percentile_disc(0.5) WITHIN GROUP (ORDER BY i) FROM v', true, 'beside a hypothetical row');
+SET gpusort.work_mem = '1MB';
+CREATE TEMP TABLE many AS SELECT i % 2 AS g, hashint4(i) % 5000 AS x, md5((hashint4(i) % 5000)::text) AS t, (hashint4(i) % 5000) * interval '1 min' AS s FROM generate_series(1, 150000) AS i;
+SELECT pg_temp.same_rows(format('SELECT g, percentile_disc(ARRAY[0.5, 0, 1, 0.50001, 0.2, NULL]) WITHIN GROUP (ORDER BY %1$s), mode() WITHIN GROUP (ORDER BY %1$s),
+	percentile_disc(0.7) WITHIN GROUP (ORDER BY %1$s) AS last FROM many GROUP BY g', x), true, 'spilled: ' || x) FROM unnest('{x,t,s}'::text[]) AS x;
+SELECT pg_temp.same_rows('SELECT percentile_cont(ARRAY[0.5, 0, 1, 0.50001, 0.200001]) WITHIN GROUP (ORDER BY x), percentile_cont(ARRAY[0.3333, 0.3334]) WITHIN GROUP (ORDER BY s) AS t FROM many', true, 'spilled: between');
+RESET gpusort.work_mem;
+SELECT pg_temp.same_rows(format('SELECT g, percentile_disc(ARRAY[0.5, 0, 1, 0.50001, 0.2, NULL]) WITHIN GROUP (ORDER BY %1$s), mode() WITHIN GROUP (ORDER BY %1$s) FROM many GROUP BY g', x),
+	true, 'many rows: ' || x) FROM unnest('{x,t,s}'::text[]) AS x;
+SELECT throws_ok('SELECT gpu_percentile_disc_within(0.5) WITHIN GROUP (ORDER BY i DESC) FROM v', '0A000', 'only the ascending order of a type is supported here');
+SELECT throws_ok('SELECT percentile_cont(ARRAY[0.5, 1.5]) WITHIN GROUP (ORDER BY i) FROM v', '22003', 'percentile value 1.5 is not between 0 and 1');
+SELECT is(percentile_cont(ARRAY[1.5]) WITHIN GROUP (ORDER BY i), NULL, 'of no rows, as PostgreSQL') FROM v WHERE i < 0;
+
 -- what is left alone
 SELECT pg_temp.same_rows('SELECT g, count(DISTINCT w), percentile_disc(0.5) WITHIN GROUP (ORDER BY i) FROM v GROUP BY ROLLUP (g)', false, 'grouping sets');
 SELECT pg_temp.same_rows('SELECT count(DISTINCT i + floor(random())) FROM v', false, 'volatile arguments');
 SELECT pg_temp.same_rows('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i + floor(random())) FROM v', false, 'volatile values');
-SELECT pg_temp.same_rows('SELECT percentile_disc(ARRAY[0.5, 0.9]) WITHIN GROUP (ORDER BY i), mode() WITHIN GROUP (ORDER BY w) FROM v', false, 'many fractions, and none');
-SELECT pg_temp.same_rows('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i), percentile_disc(0.9) WITHIN GROUP (ORDER BY i) AS high FROM v', false, 'fractions that share a sort');
-SELECT pg_temp.same_rows('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i), mode() WITHIN GROUP (ORDER BY i) FROM v', false, 'mode and a percentile, that share one');
-SELECT pg_temp.same_rows('SELECT g, percentile_disc(g / 10.0) WITHIN GROUP (ORDER BY i) FROM v GROUP BY g', false, 'a fraction for each group');
-SELECT pg_temp.same_rows('SELECT percentile_cont(0.1 + 0.2) WITHIN GROUP (ORDER BY i) FROM v', false, 'a fraction to be computed');
 SELECT pg_temp.same_rows('SELECT CASE WHEN false THEN percentile_cont(1.0 / 0) WITHIN GROUP (ORDER BY i) ELSE 1 END FROM v', false, 'one that would be an error, and is not asked for');
 SELECT pg_temp.same_rows('SELECT CASE WHEN false THEN percentile_cont(1e-400) WITHIN GROUP (ORDER BY i) ELSE 1 END FROM v', false, 'one that double precision does not have');
-SELECT pg_temp.same_rows('SELECT percentile_disc(NULL) WITHIN GROUP (ORDER BY i) FROM v', false, 'no fraction');
 SELECT pg_temp.same_rows('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY w USING ~<~), percentile_disc(0.5) WITHIN GROUP (ORDER BY w USING >) AS last FROM v', false, 'other orders');
 SELECT pg_temp.same_rows('SELECT g, sum(DISTINCT i), count(i) AS n, count(*), array_agg(DISTINCT w) FROM v GROUP BY g', false, 'other aggregates');
 SELECT pg_temp.same_rows('SELECT i, count(w) OVER (ORDER BY i ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) FROM v', false, 'moving frames');

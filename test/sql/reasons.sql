@@ -18,8 +18,8 @@ EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY (i, i)::pair USING *<;
 CREATE DOMAIN numbers AS int[];
 EXPLAIN (COSTS OFF) SELECT a::numbers FROM r ORDER BY a::numbers;
 -- inside aggregates, each once; what the plan has below them is ours
-EXPLAIN (COSTS OFF) SELECT mode() WITHIN GROUP (ORDER BY i) FROM r
-HAVING mode() WITHIN GROUP (ORDER BY i) > 1;
+EXPLAIN (COSTS OFF) SELECT mode() WITHIN GROUP (ORDER BY i DESC) FROM r
+HAVING mode() WITHIN GROUP (ORDER BY i DESC) > 1;
 EXPLAIN (COSTS OFF) SELECT count(DISTINCT t), sum(i) FROM r GROUP BY GROUPING SETS ((i), (s), ());
 -- partly sorted already
 RESET client_min_messages;

@@ -53,6 +53,14 @@ is(asked_by('ben', $query), $rows, 'with one');
 unlike(shown(), qr/gpu_count_distinct/, "PostgreSQL's own is planned, which looks at rights");
 sql('GRANT EXECUTE ON FUNCTION count("any") TO PUBLIC');
 
+my $within = 'SELECT mode() WITHIN GROUP (ORDER BY x), percentile_disc(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY x) FROM t';
+like(shown($within), qr/gpu_mode_within\(\) WITHIN GROUP.*gpu_percentile_disc_within\('\{0\.1,0\.9\}'/, 'mode and several fractions');
+sql('REVOKE EXECUTE ON FUNCTION mode(anyelement) FROM PUBLIC; REVOKE EXECUTE ON FUNCTION gpu_percentile_disc_within(double precision[], anyelement) FROM PUBLIC');
+is(asked_by('anna', $within), 'permission denied for aggregate mode', 'without a right on mode');
+unlike(shown($within), qr/gpu_/, 'of which neither is replaced then');
+sql('GRANT EXECUTE ON FUNCTION mode(anyelement) TO PUBLIC; GRANT EXECUTE ON FUNCTION gpu_percentile_disc_within(double precision[], anyelement) TO PUBLIC');
+is(asked_by('anna', $within), sql("SET gpusort.aggregates = off; $within"), 'with it');
+
 # cached plans
 my $s = $node->background_psql('postgres', on_error_stop => 0);
 $s->query_safe('SET plan_cache_mode = force_generic_plan');
@@ -106,11 +114,20 @@ is(sql($query), $rows, 'a function of the same name, found earlier, is not taken
 unlike(shown(), qr/fake/, 'nor planned');
 sql('ALTER DATABASE postgres RESET search_path');
 
-# no state is handed over by workers, where it would have a limit
+# workers hand over the states of what was replaced where there are no groups, of which each would hold all
 my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
-unlike(sql("$parallel EXPLAIN $query"), qr/Partial/, 'workers do not hand over states of what was replaced');
+unlike(sql("$parallel EXPLAIN $query"), qr/Partial/, 'workers do not hand over states of groups');
+like(sql("$parallel EXPLAIN SELECT g, gpu_count_distinct(x) FROM t GROUP BY g"), qr/Partial/, 'but of what was written so');
+my $all = 'SELECT count(DISTINCT x), percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM t';
+like(sql("$parallel EXPLAIN $all"), qr/Partial Aggregate/, 'and without groups');
+is(sql("$parallel $all"), '100|49', 'with the same result');
+sql('CREATE TABLE many AS SELECT i % 100 AS x, i AS y FROM generate_series(1, 100000) AS i; ANALYZE many');
+my $little = "$parallel SET gpusort.work_mem = '1MB';";
+like(sql("$little EXPLAIN SELECT count(DISTINCT x) FROM many"), qr/Partial Aggregate/, 'few values are handed over');
+unlike(sql("$little EXPLAIN SELECT count(DISTINCT y) FROM many"), qr/Partial/, 'and not more than one state could hold');
+unlike(sql("$little EXPLAIN SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM many"), qr/Partial/, 'nor for percentiles');
+is(sql("$little SELECT count(DISTINCT y), percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM many"), '100000|49', 'with the same result, too');
 like(sql("$parallel EXPLAIN SELECT (SELECT count(DISTINCT x) FROM t), sum(x) FROM t"), qr/Partial Aggregate/, 'other queries of the statement are split');
-like(sql("$parallel EXPLAIN SELECT gpu_count_distinct(x) FROM t"), qr/Partial Aggregate/, 'and what was written so is');
 
 # tables elsewhere: their server counts
 SKIP:

@@ -1,0 +1,225 @@
+/*
+ * statefile.c: states of aggregates that are too large for one value, handed over in a temporary file.
+ *
+ * All files of a leader and its workers lie in one directory named by the leader, so that it can delete them without
+ * having heard of each: a worker may have ended well long before an error elsewhere keeps its state from being read.
+ * Files are deleted when they are read, the directory at the end of the transaction, and what a crash leaves behind
+ * when the server starts.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+
+#include "access/xact.h"
+#include "catalog/pg_tablespace_d.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "storage/buffile.h"
+#include "storage/proc.h"
+#include "utils/memutils.h"
+
+#include "src/compat.h"
+#include "src/guc.h"
+#include "statefile.h"
+
+/* The number of our directory among a leader's; the server counts its own from 0. */
+#define SET_NUMBER PG_UINT32_MAX
+
+/* States above this part of the memory limit, and above this size, go to a file. */
+#define PIECE_SHARE 4
+#define MAX_PIECE_BYTES ((Size) 64 * 1024 * 1024)
+
+struct StateFile
+{
+	BufFile    *file;
+	StatePlace	place;
+	char		name[32];
+};
+
+/* May there be files of this session's, at the end of this transaction? */
+static bool files_possible = false;
+
+bool
+statefile_may_be_used(FunctionCallInfo fcinfo)
+{
+	return fcinfo->context && IsA(fcinfo->context, AggState) &&
+		DO_AGGSPLIT_SERIALIZE(((AggState *) fcinfo->context)->aggsplit);
+}
+
+Size
+statefile_piece_bytes(void)
+{
+	return Min(gpusort_memory_limit() / PIECE_SHARE, MAX_PIECE_BYTES);
+}
+
+/* The process that combines what this one hands over. */
+static pid_t
+leader(void)
+{
+	return MyProc->lockGroupLeader ? MyProc->lockGroupLeader->pid : MyProcPid;
+}
+
+/* A file by its place. */
+static StateFile *
+named_file(const StatePlace *place)
+{
+	StateFile  *file = palloc(sizeof(StateFile));
+
+	file->place = *place;
+	snprintf(file->name, sizeof(file->name), "%d.%u", place->writer, place->number);
+	files_possible = true;
+	return file;
+}
+
+StateFile *
+statefile_create(void)
+{
+	static uint32 number = 0;
+	StatePlace	place;
+	StateFile  *file;
+
+	memset(&place, 0, sizeof(place));
+	FileSetInit(&place.set);
+	place.set.creator_pid = leader();
+	place.set.number = SET_NUMBER;
+	place.writer = MyProcPid;
+	place.number = number++;
+	file = named_file(&place);
+	file->file = BufFileCreateFileSet(&file->place.set, file->name);
+	return file;
+}
+
+void
+statefile_put(StateFile *file, const char *data, Size bytes)
+{
+	uint64		length = bytes;
+
+	BufFileWrite(file->file, &length, sizeof(length));
+	BufFileWrite(file->file, unconstify(char *, data), bytes);
+}
+
+StatePlace
+statefile_finish(StateFile *file)
+{
+	StatePlace	place = file->place;
+
+	BufFileExportFileSet(file->file);
+	BufFileClose(file->file);
+	pfree(file);
+	return place;
+}
+
+StateFile *
+statefile_open(const StatePlace *place)
+{
+	StateFile  *file = named_file(place);
+
+	file->file = BufFileOpenFileSet(&file->place.set, file->name, O_RDONLY, false);
+	return file;
+}
+
+/* Stops because a file is not what was written. */
+pg_noreturn static void
+file_is_broken(const StateFile *file)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("temporary file \"%s\" of an aggregate's state ends too early", file->name)));
+}
+
+bool
+statefile_get(StateFile *file, StringInfo piece)
+{
+	uint64		length;
+	size_t		got = BufFileRead(file->file, &length, sizeof(length));
+
+	if (got == 0)
+		return false;
+	if (got != sizeof(length) || !AllocSizeIsValid(length))
+		file_is_broken(file);
+	resetStringInfo(piece);
+	enlargeStringInfo(piece, (int) length);
+	if (BufFileRead(file->file, piece->data, length) != length)
+		file_is_broken(file);
+	piece->len = (int) length;
+	return true;
+}
+
+void
+statefile_close(StateFile *file, bool read_again)
+{
+	BufFileClose(file->file);
+	if (!read_again)
+		BufFileDeleteFileSet(&file->place.set, file->name, false);
+	pfree(file);
+}
+
+void
+statefile_expect(void)
+{
+	/* a session that has had parallel workers stays the leader of their group */
+	files_possible |= MyProc->lockGroupLeader != NULL;
+}
+
+/* Deletes this leader's files in a tablespace, if there are any. */
+static void
+delete_in(Oid tablespace)
+{
+	FileSet		set = {.creator_pid = MyProcPid, .number = SET_NUMBER, .ntablespaces = 1, .tablespaces = {tablespace}};
+
+	FileSetDeleteAll(&set);
+}
+
+/* The same in all tablespaces: workers chose among those for temporary files. */
+static void
+delete_files(void)
+{
+	DIR		   *dir = AllocateDir("pg_tblspc");
+	struct dirent *entry;
+
+	delete_in(DEFAULTTABLESPACE_OID);
+	while ((entry = ReadDirExtended(dir, "pg_tblspc", LOG)) != NULL)
+	{
+		Oid			tablespace = atooid(entry->d_name);
+
+		if (OidIsValid(tablespace))
+			delete_in(tablespace);
+	}
+	if (dir)
+		FreeDir(dir);
+}
+
+/* At the end of a transaction, when all queries have ended, with their workers. */
+static void
+at_end(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_ABORT:
+			statefile_expect();
+			/* FALLTHROUGH */
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			if (files_possible)
+				delete_files();
+			files_possible = false;
+			break;
+		default:
+			break;
+	}
+}
+
+/* A query may have failed before it read its workers' files, and the transaction goes on. */
+static void
+at_end_of_subtransaction(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		statefile_expect();
+}
+
+void
+statefile_init(void)
+{
+	RegisterXactCallback(at_end, NULL);
+	RegisterSubXactCallback(at_end_of_subtransaction, NULL);
+}
