@@ -10,6 +10,7 @@
 #include "src/engine/stat.h"
 #include "src/engine/worker.h"
 #include "src/plan/plan.h"
+#include "src/sort/append_node.h"
 #include "src/sort/limits.h"
 #include "src/sort/merge_node.h"
 #include "src/sort/node.h"
@@ -29,6 +30,7 @@ _PG_init(void)
 	gpusort_worker_init();
 	gpusort_node_init();
 	gpumerge_node_init();
+	gpumergeappend_node_init();
 	gpupack_nodes_init();
 	gpusort_limits_init();
 	gpusort_plan_init();

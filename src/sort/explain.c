@@ -430,3 +430,9 @@ gpumerge_explain(CustomScanState *node, const SortColumns *columns, uint64 block
 	if (es->analyze)
 		ExplainPropertyInteger("Blocks", NULL, (int64) blocks, es);
 }
+
+void
+gpumergeappend_explain(CustomScanState *node, const SortColumns *columns, List *ancestors, ExplainState *es)
+{
+	explain_keys(node, columns, ancestors, es);
+}

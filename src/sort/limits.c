@@ -6,11 +6,23 @@
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 
+#include "append_node.h"
 #include "limits.h"
 #include "merge_node.h"
 #include "node.h"
 
 static ExecutorStart_hook_type prev_executor_start;
+
+int64
+limit_rows(const LimitState *limit)
+{
+	if (limit == NULL || limit->noCount || limit->limitOption == LIMIT_OPTION_WITH_TIES)
+		return 0;
+	/* a sum past the range is no bound */
+	if (limit->count < 0 || limit->offset < 0 || limit->count > PG_INT64_MAX - limit->offset)
+		return 0;
+	return limit->count + limit->offset;
+}
 
 /* Was a node made of a plan with such methods? */
 static bool
@@ -23,6 +35,8 @@ is_ours(PlanState *state, const CustomScanMethods *methods)
 static void
 set_limit(LimitState *limit, PlanState *child)
 {
+	ListCell   *lc;
+
 	while (child != NULL && (IsA(child, ResultState) ||
 							 (IsA(child, SubqueryScanState) && child->qual == NULL)))
 		child = IsA(child, ResultState) ? outerPlanState(child) : ((SubqueryScanState *) child)->subplan;
@@ -36,6 +50,12 @@ set_limit(LimitState *limit, PlanState *child)
 	else if (IsA(child, MergeAppendState))
 		for (int i = 0; i < ((MergeAppendState *) child)->ms_nplans; i++)
 			set_limit(limit, ((MergeAppendState *) child)->mergeplans[i]);
+	else if (is_ours(child, &gpumergeappend_scan_methods))
+	{
+		gpumergeappend_node_limit((CustomScanState *) child, limit);
+		foreach(lc, ((CustomScanState *) child)->custom_ps)
+			set_limit(limit, lfirst(lc));
+	}
 	else if (IsA(child, GatherState) || IsA(child, GatherMergeState) || is_ours(child, &gpumerge_scan_methods))
 		set_limit(limit, outerPlanState(child));
 }
