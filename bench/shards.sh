@@ -15,7 +15,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
 export LABEL=${LABEL:-cpu$(nproc)} ROWS=${ROWS:-1000000} LOCALE=${LOCALE:-en_US.UTF-8}
-build_and_install "$([ "$LOCALE" != en_US.UTF-8 ] || echo everyday)"
+build_and_install "$([ "$LOCALE" != en_US.UTF-8 ] || echo shards)"
 make_work
 copy_tree
 make_locale "$LOCALE"
