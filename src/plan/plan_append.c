@@ -25,8 +25,10 @@
 static bool
 is_ours(const MergeAppend *append, SortBound bound)
 {
-	return !prunes_at_run_time(append) && !bound.known_above && append->plan.qual == NIL && append->plan.plan_rows >= gpusort_min_rows &&
-		(list_length(append->mergeplans) >= LEAST_STREAMS || gpusort_min_rows == 0) && (bound.kind == BOUND_NONE || !bound.in_workers);
+	bool		enough = list_length(append->mergeplans) >= LEAST_STREAMS || gpusort_min_rows == 0;
+
+	return enough && append->plan.plan_rows >= gpusort_min_rows && append->plan.qual == NIL &&
+		!prunes_at_run_time(append) && !bound.known_above && (bound.kind == BOUND_NONE || !bound.in_workers);
 }
 
 Plan *

@@ -16,7 +16,7 @@
 #include "utils/memutils.h"
 
 #include "append_node.h"
-#include "limits.h"
+#include "limit_rows.h"
 #include "node.h"
 #include "rowcompare.h"
 #include "src/guc.h"

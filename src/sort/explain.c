@@ -83,14 +83,16 @@ column_text(CustomScanState *node, int attno, Node **expr, List *ancestors, Expl
 {
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	bool		append = plan->methods == &gpumergeappend_scan_methods;
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, append ? as_merge_append(plan) : (Plan *) plan, ancestors);
+	Plan	   *shown = append ? as_merge_append(plan) : (Plan *) plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, shown, ancestors);
 	bool		prefix = explain_rtable_size(es) > 1 || es->verbose;
 	TargetEntry *target = get_tle_by_resno(plan->custom_scan_tlist, (AttrNumber) attno);
 
 	if (target == NULL)
 		elog(ERROR, "no tlist entry for key %d", attno);
 	*expr = (Node *) target->expr;
-	*expr = (Node *) makeVar(append ? OUTER_VAR : INDEX_VAR, attno, exprType(*expr), exprTypmod(*expr), exprCollation(*expr), 0);
+	*expr = (Node *) makeVar(append ? OUTER_VAR : INDEX_VAR, attno, exprType(*expr), exprTypmod(*expr),
+								 exprCollation(*expr), 0);
 	return deparse_expression(*expr, context, prefix, true);
 }
 

@@ -13,17 +13,6 @@
 
 static ExecutorStart_hook_type prev_executor_start;
 
-int64
-limit_rows(const LimitState *limit)
-{
-	if (limit == NULL || limit->noCount || limit->limitOption == LIMIT_OPTION_WITH_TIES)
-		return 0;
-	/* a sum past the range is no bound */
-	if (limit->count < 0 || limit->offset < 0 || limit->count > PG_INT64_MAX - limit->offset)
-		return 0;
-	return limit->count + limit->offset;
-}
-
 /* Was a node made of a plan with such methods? */
 static bool
 is_ours(PlanState *state, const CustomScanMethods *methods)

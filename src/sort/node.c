@@ -17,7 +17,7 @@
 #include "src/compat.h"
 #include "src/guc.h"
 #include "blocks.h"
-#include "limits.h"
+#include "limit_rows.h"
 #include "node.h"
 #include "pagescan.h"
 #include "sorter.h"
