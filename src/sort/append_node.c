@@ -343,6 +343,8 @@ rescan_node(CustomScanState *css)
 {
 	GpuMergeAppendState *node = (GpuMergeAppendState *) css;
 
+	/* a Sort that is to begin again looks whether its bound is another one */
+	pass_limit(node);
 	for (uint32 i = 0; i < node->nsources; i++)
 	{
 		PlanState  *source = node->sources[i];

@@ -1,6 +1,6 @@
 -- A Merge Append becomes a GpuMergeAppend: rows in PostgreSQL's order whatever the keys, started again, ended early, in both directions.
 \ir setup.psql
-SELECT plan(59);
+SELECT plan(60);
 SET enable_indexscan = on;
 SET enable_indexonlyscan = on;
 SET enable_seqscan = off;
@@ -103,12 +103,21 @@ COMMIT;
 SET enable_sort = on;
 CREATE TABLE q (id int, part int) PARTITION BY LIST (part);
 SELECT format('CREATE TABLE q%s PARTITION OF q FOR VALUES IN (%1$s)', i) FROM generate_series(0, 9) i \gexec
-INSERT INTO q SELECT i * 7919 % 5000, i % 10 FROM generate_series(1, 5000) i;
+-- the first ids are where a Sort is
+INSERT INTO q SELECT i * 7919 % 5000 - i % 10 / 9 * 10000, i % 10 FROM generate_series(1, 5000) i;
 SELECT format('CREATE INDEX ON q%s (id)', i) FROM generate_series(0, 8) i \gexec
 ANALYZE q;
 SET gpusort.min_rows = 1000;
 SELECT matches(pg_temp.plan_of('SELECT id FROM q ORDER BY id LIMIT 20', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF'),
 	'GpuMergeAppend.*->  Sort[^>]*top-N heapsort', 'a Sort below a LIMIT keeps the first rows');
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_material = off;
+SELECT pg_temp.same_rows($$SELECT g, n, s FROM generate_series(1, 3) g, LATERAL (SELECT count(*) AS n, sum(id) AS s FROM generate_series(1, 2) a
+	LEFT JOIN (SELECT id FROM q ORDER BY id LIMIT g * 30) s ON true) y ORDER BY g$$, 'and of one that grows when all begins anew');
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_material;
 PREPARE first(int) AS SELECT id FROM q ORDER BY id LIMIT $1;
 SET plan_cache_mode = force_generic_plan;
 SELECT matches(pg_temp.plan_of('EXECUTE first(20)', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF'), 'GpuMergeAppend.*top-N heapsort', 'as below a LIMIT known at run time');
