@@ -51,7 +51,7 @@ else
 endif
 endif
 
-.PHONY: check demo dist deb docs test test-large valgrind gpucheck bench-everyday bench-kernels bench-queries
+.PHONY: check demo dist deb docs test test-large valgrind gpucheck bench-everyday bench-kernels bench-queries bench-shards
 
 # On a fresh machine: install what is missing, build, run in temporary directories, clean up; `make check`, above, is a part of test that takes
 # three minutes
@@ -92,6 +92,10 @@ bench-kernels:
 bench-queries:
 	@PG_CONFIG='$(PG_CONFIG)' bench/queries.sh
 	@PG_CONFIG='$(PG_CONFIG)' bench/functions.sh
+
+# Queries over shards on several servers: postgres_fdw, and Citus where it is installed
+bench-shards:
+	@PG_CONFIG='$(PG_CONFIG)' bench/shards.sh
 
 # The queries of TPC-H and others like them, as a user of a stock server asks them
 bench-everyday:

@@ -242,4 +242,11 @@ aggregate_of_info(const AggInfo *info)
 #define compat_wait_event(name) ((void) (name), PG_WAIT_EXTENSION)
 #endif
 
+/* Does a Merge Append leave nodes out at run time? 18 keeps how in the statement */
+#if PG_VERSION_NUM >= 180000
+#define prunes_at_run_time(append) ((append)->part_prune_index >= 0)
+#else
+#define prunes_at_run_time(append) ((append)->part_prune_info != NULL)
+#endif
+
 #endif

@@ -11,6 +11,7 @@
 #include "src/engine/worker.h"
 #include "src/functions/statefile.h"
 #include "src/plan/plan.h"
+#include "src/sort/append_node.h"
 #include "src/sort/limits.h"
 #include "src/sort/merge_node.h"
 #include "src/sort/node.h"
@@ -30,6 +31,7 @@ _PG_init(void)
 	gpusort_worker_init();
 	gpusort_node_init();
 	gpumerge_node_init();
+	gpumergeappend_node_init();
 	gpupack_nodes_init();
 	gpusort_limits_init();
 	gpusort_plan_init();

@@ -1,7 +1,7 @@
 #!/bin/bash
-# setup.sh [test|demo|everyday]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need, what locales
-# are made from included, with "demo" what en_US.UTF-8 is made from, on a machine that has no locale but C, with "everyday" what
-# bench/everyday.sh needs.
+# setup.sh [test|demo|everyday|shards]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need, what locales
+# are made from included, with "demo" what en_US.UTF-8 is made from, on a machine that has no locale but C, with "everyday" and
+# "shards" what these benchmarks need.
 #
 # Debian starts a server of its own when the server's package is installed; that is not wanted here, so neither a
 # cluster is made nor any service started while packages are installed.  Does nothing where nothing is missing.
@@ -102,6 +102,7 @@ if [ "${1:-}" = test ]; then
 fi
 case "${1:-}" in
 	demo) if sorts_by_bytes; then need_locale en_US; fi ;;
+	shards) need_locale en_US ;;
 	everyday)
 		need_locale en_US
 		if [ -z "${TPCHGEN:-}${TPCH_DATA:-}" ] && ! python3 -c 'import ensurepip, venv' 2>/dev/null; then

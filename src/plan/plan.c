@@ -259,6 +259,7 @@ bound_below(Plan *plan, SortBound bound)
 			return bound;
 		case T_CustomScan:
 			/* another extension's node may know how to pass it on, as appends over chunks of a table do */
+			bound.known_above = true;
 			return bound;
 		case T_SubqueryScan:
 			return plan->qual == NIL ? bound : UNBOUNDED;
@@ -309,7 +310,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 			break;
 		case T_MergeAppend:
 			walk_list(stmt, ((MergeAppend *) plan)->mergeplans, below);
-			break;
+			return take_merge_append((MergeAppend *) plan, bound);
 		case T_SubqueryScan:
 			((SubqueryScan *) plan)->subplan = walk(stmt, ((SubqueryScan *) plan)->subplan, below);
 			break;

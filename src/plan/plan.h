@@ -20,9 +20,10 @@ typedef struct SortBound
 	BoundKind	kind;
 	double		rows;			/* if constant */
 	bool		in_workers;		/* the sort runs in parallel workers, below the Limit */
+	bool		known_above;	/* by a node of another extension, which may know the nodes below it by kind */
 } SortBound;
 
-#define UNBOUNDED ((SortBound) {BOUND_NONE, 0, false})
+#define UNBOUNDED ((SortBound) {BOUND_NONE, 0, false, false})
 
 /* What a sort learns from LIMIT and OFFSET, as planned expressions. */
 extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
@@ -64,6 +65,11 @@ extern double rows_of_block(int width);
  * What takes the place of a Gather Merge whose child has been walked; itself if that is no GpuSort.
  */
 extern Plan *take_gather_merge(PlannedStmt *stmt, GatherMerge *gather);
+
+/*
+ * plan_append.c: what takes the place of a Merge Append whose children have been walked; itself if that is to stay.
+ */
+extern Plan *take_merge_append(MergeAppend *append, SortBound bound);
 
 /*
  * plan_presort.c: lets the sort below an aggregate, which is yet to be replaced, bring the order that this one wants.

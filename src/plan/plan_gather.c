@@ -51,7 +51,8 @@ sorts(const Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_CustomScan:
-			return ((const CustomScan *) plan)->methods == &gpusort_scan_methods;
+			return ((const CustomScan *) plan)->methods == &gpusort_scan_methods ||
+				any_sorts(((const CustomScan *) plan)->custom_plans);
 		case T_SubqueryScan:
 			return sorts(((const SubqueryScan *) plan)->subplan);
 		case T_Append:

@@ -17,6 +17,7 @@
 #include "utils/typcache.h"
 
 #include "src/compat.h"
+#include "append_node.h"
 #include "coresort.h"
 #include "src/guc.h"
 #include "node.h"
@@ -64,19 +65,34 @@ append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_
 		appendStringInfoString(out, " NULLS LAST");
 }
 
+/* A GpuMergeAppend as the node that it stands for, whose columns EXPLAIN calls what those of the parent are called. */
+static Plan *
+as_merge_append(const CustomScan *scan)
+{
+	MergeAppend *append = makeNode(MergeAppend);
+
+	append->plan.targetlist = scan->custom_scan_tlist;
+	append->mergeplans = scan->custom_plans;
+	append->apprelids = scan->custom_relids;
+	return &append->plan;
+}
+
 /* A column's expression as PostgreSQL writes it. */
 static char *
 column_text(CustomScanState *node, int attno, Node **expr, List *ancestors, ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
+	bool		append = plan->methods == &gpumergeappend_scan_methods;
+	Plan	   *shown = append ? as_merge_append(plan) : (Plan *) plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, shown, ancestors);
 	bool		prefix = explain_rtable_size(es) > 1 || es->verbose;
 	TargetEntry *target = get_tle_by_resno(plan->custom_scan_tlist, (AttrNumber) attno);
 
 	if (target == NULL)
 		elog(ERROR, "no tlist entry for key %d", attno);
 	*expr = (Node *) target->expr;
-	*expr = (Node *) makeVar(INDEX_VAR, attno, exprType(*expr), exprTypmod(*expr), exprCollation(*expr), 0);
+	*expr = (Node *) makeVar(append ? OUTER_VAR : INDEX_VAR, attno, exprType(*expr), exprTypmod(*expr),
+								 exprCollation(*expr), 0);
 	return deparse_expression(*expr, context, prefix, true);
 }
 
@@ -429,4 +445,10 @@ gpumerge_explain(CustomScanState *node, const SortColumns *columns, uint64 block
 	/* the rows of the Gather Merge below */
 	if (es->analyze)
 		ExplainPropertyInteger("Blocks", NULL, (int64) blocks, es);
+}
+
+void
+gpumergeappend_explain(CustomScanState *node, const SortColumns *columns, List *ancestors, ExplainState *es)
+{
+	explain_keys(node, columns, ancestors, es);
 }

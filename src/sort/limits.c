@@ -6,6 +6,7 @@
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 
+#include "append_node.h"
 #include "limits.h"
 #include "merge_node.h"
 #include "node.h"
@@ -23,6 +24,8 @@ is_ours(PlanState *state, const CustomScanMethods *methods)
 static void
 set_limit(LimitState *limit, PlanState *child)
 {
+	ListCell   *lc;
+
 	while (child != NULL && (IsA(child, ResultState) ||
 							 (IsA(child, SubqueryScanState) && child->qual == NULL)))
 		child = IsA(child, ResultState) ? outerPlanState(child) : ((SubqueryScanState *) child)->subplan;
@@ -36,6 +39,12 @@ set_limit(LimitState *limit, PlanState *child)
 	else if (IsA(child, MergeAppendState))
 		for (int i = 0; i < ((MergeAppendState *) child)->ms_nplans; i++)
 			set_limit(limit, ((MergeAppendState *) child)->mergeplans[i]);
+	else if (is_ours(child, &gpumergeappend_scan_methods))
+	{
+		gpumergeappend_node_limit((CustomScanState *) child, limit);
+		foreach(lc, ((CustomScanState *) child)->custom_ps)
+			set_limit(limit, lfirst(lc));
+	}
 	else if (IsA(child, GatherState) || IsA(child, GatherMergeState) || is_ours(child, &gpumerge_scan_methods))
 		set_limit(limit, outerPlanState(child));
 }

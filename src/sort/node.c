@@ -17,6 +17,7 @@
 #include "src/compat.h"
 #include "src/guc.h"
 #include "blocks.h"
+#include "limit_rows.h"
 #include "node.h"
 #include "pagescan.h"
 #include "sorter.h"
@@ -97,20 +98,6 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 		node->pages = pagescan_open(outerPlanState(css));
 	if (node->shares && node->pages)
 		pagescan_share(node->pages, node->shares);
-}
-
-/* The number of rows that the Limit above will fetch at most, 0 if it does not say. */
-static int64
-current_bound(GpuSortState *node)
-{
-	LimitState *limit = node->limit;
-
-	if (limit == NULL || limit->noCount || limit->limitOption == LIMIT_OPTION_WITH_TIES)
-		return 0;
-	/* a sum past the range is no bound */
-	if (limit->count < 0 || limit->offset < 0 || limit->count > PG_INT64_MAX - limit->offset)
-		return 0;
-	return limit->count + limit->offset;
 }
 
 /* Is the bound small enough that keeping only the first rows beats sorting all? */
@@ -212,7 +199,7 @@ load(GpuSortState *node)
 	PlanState  *outer = outerPlanState(node);
 	EState	   *estate = node->css.ss.ps.state;
 	ScanDirection direction = estate->es_direction;
-	int64		bound = current_bound(node);
+	int64		bound = limit_rows(node->limit);
 	SorterFallback fallback = SORTER_OURS;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 	uint64		passed = 0;
@@ -383,7 +370,7 @@ rescan_node(CustomScanState *css)
 	if (!node->sorted)
 		return;
 	if (outer->chgParam != NULL || !node->random_access ||
-		(node->bound_done != current_bound(node) && sorter_bounded(node->sorter)))
+		(node->bound_done != limit_rows(node->limit) && sorter_bounded(node->sorter)))
 	{
 		drop_sort(node);
 		if (outer->chgParam == NULL)

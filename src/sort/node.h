@@ -53,6 +53,10 @@ extern void gpusort_explain_shares(CustomScanState *node, const Shares *shares, 
 extern void gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorter,
 							const SorterStages *before, List *ancestors, struct ExplainState *es);
 
+/* The same of a GpuMergeAppend. */
+extern void gpumergeappend_explain(CustomScanState *node, const SortColumns *columns, List *ancestors,
+								   struct ExplainState *es);
+
 /* The same of a GpuMerge, with the number of blocks that it has read. */
 extern void gpumerge_explain(CustomScanState *node, const SortColumns *columns, uint64 blocks, List *ancestors,
 							 struct ExplainState *es);

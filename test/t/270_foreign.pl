@@ -80,8 +80,9 @@ unlike(plan_of($coordinator, 'SELECT shard, gpu_median(k) FROM items_1, gpusort_
 # Where rows are sorted: the other servers sort, beside each other, what they can, however cheap a sort is here.
 my $ordered = 'SELECT * FROM items ORDER BY k, day, seq';
 my $off = 'SET gpusort.enabled = off;';
-is(plan_of($coordinator, $ordered), $coordinator->safe_psql('postgres', "$off EXPLAIN (COSTS OFF) $ordered"), 'the same plan as without gpusort');
-like(plan_of($coordinator, $ordered, 'VERBOSE, COSTS OFF'), qr/Merge Append.*Remote SQL: [^\n]* ORDER BY/s, 'the other servers sort');
+is(plan_of($coordinator, $ordered) =~ s/Custom Scan \(GpuMergeAppend\)/Merge Append/r,
+	$coordinator->safe_psql('postgres', "$off EXPLAIN (COSTS OFF) $ordered"), 'the same plan as without gpusort, but for the node that merges');
+like(plan_of($coordinator, $ordered, 'VERBOSE, COSTS OFF'), qr/Custom Scan \(GpuMergeAppend\).*Remote SQL: [^\n]* ORDER BY/s, 'the other servers sort');
 foreach my $name (qw(one two))
 {
 	my $before = $remotes{$name}->safe_psql('postgres', q(SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = 'order'));
@@ -89,10 +90,28 @@ foreach my $name (qw(one two))
 	cmp_ok($remotes{$name}->safe_psql('postgres', q(SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = 'order')), '>', $before,
 		"and do so by gpusort: server $name");
 }
+# the plan of the cursor that the other server opens for this one
+$remotes{one}->append_conf('postgresql.conf', "session_preload_libraries = 'gpusort, auto_explain'\nauto_explain.log_min_duration = 0");
+$remotes{one}->reload;
+my $logged = -s $remotes{one}->logfile;
+my $log = '';
+for (1 .. 300)
+{
+	$log = slurp_file($remotes{one}->logfile, $logged);
+	last if $log =~ /Query Text: DECLARE c\d+ CURSOR FOR/;
+	# a session may still begin under the settings of before
+	$coordinator->safe_psql('postgres', "SELECT count(*) FROM ($ordered) x");
+	select(undef, undef, undef, 0.1);
+}
+like($log, qr/Query Text: DECLARE c\d+ CURSOR FOR\s+SELECT [^\n]* ORDER BY k ASC NULLS LAST, day ASC[^\n]*\n\s*Custom Scan \(GpuSort\)/,
+	'by a GpuSort in the plan of the cursor there');
+$remotes{one}->append_conf('postgresql.conf', "session_preload_libraries = 'gpusort'\nauto_explain.log_min_duration = -1");
+$remotes{one}->reload;
 # what they cannot sort, or the server does not ask them to, is sorted here
 $coordinator->safe_psql('postgres', 'CREATE FUNCTION here(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN -$1; END $$');
 my $local = 'SELECT * FROM items ORDER BY here(k), seq';
-like(plan_of($coordinator, $local), qr/Custom Scan \(GpuSort\).*Append/s, 'a sort by what only this server knows is replaced here');
+like(plan_of($coordinator, $local), qr/Custom Scan \(GpuSort\).*->  Append\n.*Async Foreign Scan.*Async Foreign Scan/s,
+	'a sort by what only this server knows is replaced here, over rows that several servers send at once');
 
 # Rows, with gpusort on and off at either end.
 my %queries = (

@@ -70,10 +70,13 @@ my %queries = (
 	'count(DISTINCT) by another' => 'SELECT day, count(DISTINCT name) FROM items GROUP BY day ORDER BY day',
 	'our aggregates by the distribution column' =>
 	  'SELECT customer, gpu_median(price::float8) m, gpu_count_distinct(name) d, gpu_sort_agg(id) FROM items GROUP BY customer ORDER BY customer',
+	'our aggregates by another' =>
+	  "SELECT day, gpu_median(price::float8) m, gpu_count_distinct(name) d FROM items GROUP BY day ORDER BY day",
 	'runs by the distribution column' => 'SELECT customer, gpu_rle(day, id) FROM items GROUP BY customer ORDER BY customer',
 	'a percentile' => 'SELECT customer, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY customer ORDER BY customer',
 	'a reference table' => 'SELECT i.id, g.kind FROM items i JOIN groups g USING (customer) ORDER BY g.kind, i.id',
 	'a columnar table' => 'SELECT * FROM archive ORDER BY price, id',
+	'a window over a columnar table' => 'SELECT id, rank() OVER (PARTITION BY customer ORDER BY price, id) FROM archive ORDER BY id',
 	'a repartitioned join' =>
 	  'SELECT a.id, b.id AS other FROM items a JOIN archive b ON a.id = b.id ORDER BY a.id');
 my $moved = 'SET citus.enable_repartition_joins = on;';
@@ -95,6 +98,18 @@ foreach my $what (sort keys %queries)
 }
 workers('on');
 
+# Sorted streams that the coordinator merges, in versions that can.
+if ($coordinator->safe_psql('postgres', "SELECT count(*) FROM pg_settings WHERE name = 'citus.enable_sorted_merge'") eq '1')
+{
+	foreach my $what ('ORDER BY', 'LIMIT over the guess')
+	{
+		my ($merged, $sorted) = map {
+			$coordinator->safe_psql('postgres', "SET citus.enable_sorted_merge = $_; SELECT count(*), md5(string_agg(r::text, '|')) FROM ($queries{$what}) r")
+		} 'on', 'off';
+		is($merged, $sorted, "$what: sorted streams are merged");
+	}
+}
+
 # Where sorts are replaced.
 like(plan_of($coordinator, $queries{'a window by the distribution column'}), qr/WindowAgg\s+->  Custom Scan \(GpuSort\)/, 'a window is sorted on the workers');
 like(plan_of($coordinator, $queries{'a window by another'}), qr/WindowAgg\s+->  Custom Scan \(GpuSort\)\n.*Citus Adaptive/s,
@@ -106,17 +121,33 @@ $coordinator->safe_psql('postgres', 'INSERT INTO items SELECT id + i * 100000, c
 like(plan_of($coordinator, "SELECT * FROM (SELECT id, price FROM items OFFSET 0) x ORDER BY price, id LIMIT 11000", 'ANALYZE, COSTS OFF, TIMING OFF'),
 	qr/top-N heapsort/, 'a LIMIT over the guess keeps the first rows only');
 
-# A worker that is restarted under a query: an error or the right answer, and then the right answer.
-my $session = $coordinator->background_psql('postgres', on_error_stop => 0);
+# A worker that is restarted under load: each query ends with the right answer or an error, and the sessions go on.
 my $asked = 'SELECT count(*) FROM (SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) FROM items OFFSET 0) x';
-$session->{run}->pump_nb;
-$session->{stdin} .= "$asked;\n";
-$session->{run}->pump_nb;
+my @sessions = map { $coordinator->background_psql('postgres', on_error_stop => 0) } 1, 2;
+# Waits until a session has printed something.
+my $printed = sub {
+	my ($session, $pattern) = @_;
+
+	until ($session->{stdout} =~ $pattern)
+	{
+		die 'the load does not end' if $session->{timeout}->is_expired;
+		$session->{run}->pump;
+	}
+};
+# an error comes at once while the worker is away, so time passes between queries
+$_->{stdin} .= "$asked;\nSELECT pg_sleep(0.3) \\g /dev/null\n" x 15 . "\\echo 'load ends'\n" foreach @sessions;
+$printed->($_, qr/^\d+$/m) foreach @sessions;
 $nodes{worker2}->restart('immediate');
-$session->query('SELECT 1');
-$session->{stderr} = '';
-ok($coordinator->poll_query_until('postgres', $asked, '240000'), 'the session of a worker that came back');
-$session->quit;
+foreach my $session (@sessions)
+{
+	$printed->($session, qr/load ends/);
+	my @answers = $session->{stdout} =~ /^(\d+)$/mg;
+	is(scalar(grep { $_ ne '240000' } @answers), 0, 'no wrong answer under load: ' . @answers . ' of 15 came');
+	$session->{stdout} = $session->{stderr} = '';
+	ok($coordinator->poll_query_until('postgres', $asked, '240000'), 'a new session when the worker is back');
+	is($session->query($asked), '240000', 'and the old one');
+	$session->quit;
+}
 
 # Libraries in other orders: Citus wants to be the first.
 my $node = PostgreSQL::Test::Cluster->new('order');

@@ -1,0 +1,52 @@
+#!/bin/bash
+# shards.sh: queries over a table in 8 and in 32 shards on two workers, asked of a coordinator, with gpusort off and on on all
+# three; see shards.pl.  By postgres_fdw always, by Citus too where it is installed.  All servers run on this machine.  Results
+# go to bench/results/shards-LABEL.txt and .json.
+#
+#   LABEL     of the results; default the number of cores, as cpu2
+#   ROWS      of the table, default 1000000
+#   SHARDS    default "8 32"
+#   LOCALE    of the databases, default en_US.UTF-8
+#   LOCPATH   directory with a compiled en_US.UTF-8, for a host without localedef or the sources of locales
+#
+# RUNS and ONLY are shards.pl's.
+set -eu -o pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/test/lib.sh"
+
+export LABEL=${LABEL:-cpu$(nproc)} ROWS=${ROWS:-1000000} LOCALE=${LOCALE:-en_US.UTF-8}
+build_and_install "$([ "$LOCALE" != en_US.UTF-8 ] || echo shards)"
+make_work
+copy_tree
+make_locale "$LOCALE"
+export COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null || true)}
+preload=gpusort
+ways=fdw
+if [ -e "$("$PG_CONFIG" --sharedir)/extension/citus.control" ]; then
+	preload=citus,gpusort
+	ways+=' citus'
+fi
+port=54321
+for node in coordinator worker1 worker2; do
+	# the last port counts
+	start_server "$node" --locale="$LOCALE" <<-CONF
+		port = $port
+		shared_preload_libraries = '$preload'
+		max_connections = 200
+		max_prepared_transactions = 200
+		max_wal_size = 8GB
+		jit = off
+		$(if [ "$preload" != gpusort ]; then
+			echo "wal_level = logical"
+			echo "citus.node_conninfo = 'sslmode=prefer'"
+			echo "citus.local_hostname = '$work'"
+		fi)
+	CONF
+	port=$((port + 1))
+done
+mkdir -p "$root/bench/results"
+status=0
+as_server perl "$work/tree/bench/shards.pl" "$bindir/psql" "$work/tree/shards.json" "$work" "$ways" "${SHARDS:-8 32}" |
+	tee "$root/bench/results/shards-$LABEL.txt" || status=$?
+cp "$work/tree/shards.json" "$root/bench/results/shards-$LABEL.json"
+exit "$status"
