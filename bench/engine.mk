@@ -5,7 +5,7 @@ CFLAGS = -O3 -g
 
 all: bench/engine bench/jobs
 
-bench/engine: bench/engine.c $(wildcard kernels/*.[ch] kernels/cpu/*.[ch])
+bench/engine: bench/engine.c bench/workloads.h $(wildcard kernels/*.[ch] kernels/cpu/*.[ch])
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c,$^) -o $@ -lm
 
 bench/jobs: bench/jobs.c $(wildcard kernels/*.[ch] kernels/cpu/*.[ch])
