@@ -336,6 +336,9 @@ typedef struct gs_order
 	uint32_t row_bits;
 	gs_step step;	 /* the first one */
 	bool complete;	 /* it is the whole key */
+	/* only codes from usual_from on, usual_span more at most, stand in words, plus 1; 0 and usual_span + 2 are all others */
+	bool narrow;
+	uint64_t usual_from, usual_span;
 	uint64_t *words; /* rows words, and as many for sorting */
 	uint64_t *other;
 	gs_order_facts facts;
@@ -346,6 +349,7 @@ typedef struct gs_order
 
 uint32_t gs_row_bits(uint64_t rows);
 void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning);
+void gs_order_narrow(gs_order *order);
 gs_status gs_order_pack(gs_order *order);
 bool gs_order_settled(const gs_order *order);
 gs_status gs_order_sort(gs_order *order);
