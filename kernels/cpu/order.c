@@ -59,6 +59,8 @@ gs_order_narrow(gs_order *order)
 			continue;
 		least = code < least ? code : least;
 		most = code > most ? code : most;
+		if (gs_bits(most - least) > 64 - order->row_bits)
+			return;
 	}
 	if (least > most)
 		return;
