@@ -247,6 +247,7 @@ post(gs_ring &ring, u32 n, u32 tile)
 	if (threadIdx.x == 0)
 		barrier_arrive(&ring.published[n % GS_SLOTS]);
 #else
+	__syncwarp(); /* a warp arrives as one, the first lane's words written */
 	GS_NAMED("arrive", 4, n, 64);
 #endif
 }
@@ -270,6 +271,7 @@ prefix_arrive(gs_ring &ring, u32 n)
 	if (lane_id() == 0)
 		barrier_arrive(&ring.prefix[n % GS_SLOTS]);
 #else
+	__syncwarp();
 	GS_NAMED("arrive", 8, n, THREADS + 32);
 #endif
 }
@@ -295,6 +297,7 @@ free_arrive(gs_ring &ring, u32 n)
 	if (lane_id() == 0)
 		barrier_arrive(&ring.free[n % GS_SLOTS]);
 #else
+	__syncwarp();
 	GS_NAMED("arrive", 12, n, THREADS + 32);
 #endif
 }
