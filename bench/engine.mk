@@ -7,7 +7,7 @@ all: bench/engine bench/jobs
 
 include kernels/kernels.mk
 
-bench/engine: bench/engine.c $(KERNEL_SOURCES) $(KERNEL_HEADERS)
+bench/engine: bench/engine.c bench/workloads.h $(KERNEL_SOURCES) $(KERNEL_HEADERS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c,$^) -o $@ -lm
 
 bench/jobs: bench/jobs.c $(KERNEL_SOURCES) $(KERNEL_HEADERS)

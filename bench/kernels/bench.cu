@@ -1,12 +1,13 @@
 /*
- * bench.cu: the scan family against CUB of the same toolkit, side by side in one process.
+ * bench.cu: the scan family against CUB, side by side in one process.
  *
  *   bench [-n log2,...] [-r runs] [-o results.json] [-s stages] [-b blocks] [name...]
  *
- * Each call is timed by events on its stream, ours and CUB's in turn, after a warm-up; the median counts.  CUB gets
+ * Ours and CUB's are timed in turn by events on their stream, after a warm-up, small ones many in one CUDA graph, so
+ * that launching does not count; the median of a call counts, the least and the greatest are told.  CUB gets
  * preallocated temporary memory, 32-bit counts and, like ours, everything it needs before the clock starts.  Results
- * are compared element by element on the device before anything is timed.  "Roof" is the bytes that the operation must
- * move over the rate of a device-to-device copy measured in the same process.
+ * are compared element by element on the device, those of graphs.  "Roof" is the bytes that the operation must move over
+ * the rate of a device-to-device copy measured in the same process.
  */
 #include <cub/cub.cuh>
 #include <limits>
@@ -82,7 +83,7 @@ compare(const char *name, u64 n, call ours, call theirs, std::vector<output> out
 {
 	std::vector<float> a, b;
 	u64 count = fixed_count, bad = 0;
-	char line[512];
+	char line[640];
 
 	if (!wanted.empty())
 	{
@@ -111,17 +112,20 @@ compare(const char *name, u64 n, call ours, call theirs, std::vector<output> out
 			printf("%s: %llu results, CUB has %d\n", name, (unsigned long long) count, c);
 		count = c;
 	}
-	CK(cudaMemset(bad_count, 0, 8));
-	for (auto &o : outs)
-		count_differences<<<GRID>>>(o.ours, o.theirs, count * o.width, bad_count);
-	CK(cudaMemcpy(&bad, bad_count, 8, cudaMemcpyDeviceToHost));
+	int calls = n <= 1 << 20 ? 64 : n <= 1 << 24 ? 8 : 1;
+	batch mine(stream, ours, calls), cubs(stream, theirs, calls);
+
 	for (int i = 0; i < runs + 2; i++)
 	{
-		float x = once(stream, ours), y = once(stream, theirs);
+		float x = mine.time(), y = cubs.time();
 
 		if (i >= 2)
 			a.push_back(x), b.push_back(y);
 	}
+	CK(cudaMemset(bad_count, 0, 8));
+	for (auto &o : outs)
+		count_differences<<<GRID>>>(o.ours, o.theirs, count * o.width, bad_count);
+	CK(cudaMemcpy(&bad, bad_count, 8, cudaMemcpyDeviceToHost));
 	float x = median(a), y = median(b), lo = *std::min_element(a.begin(), a.end()),
 		  hi = *std::max_element(a.begin(), a.end());
 	double need = bytes((double) count);
@@ -130,11 +134,13 @@ compare(const char *name, u64 n, call ours, call theirs, std::vector<output> out
 	printf("%-44s 2^%-2d  ours %8.4f ms %5.1f %%   CUB %8.4f ms %5.1f %%   %5.2fx  %s\n", name,
 		   (int) (63 - __builtin_clzll(n)), x, roof, y, cub_roof, y / x, bad == 0 ? "equal" : "DIFFERENT");
 	fflush(stdout);
-	snprintf(
-		line, sizeof(line),
-		"{\"name\": \"%s\", \"n\": %llu, \"ours_ms\": %.5f, \"ours_min_ms\": %.5f, \"ours_max_ms\": %.5f, "
-		"\"cub_ms\": %.5f, \"ratio\": %.4f, \"ours_roof_percent\": %.2f, \"cub_roof_percent\": %.2f, \"equal\": %s}",
-		name, (unsigned long long) n, x, lo, hi, y, y / x, roof, cub_roof, bad == 0 ? "true" : "false");
+	snprintf(line, sizeof(line),
+			 "{\"name\": \"%s\", \"n\": %llu, \"ours_ms\": %.5f, \"ours_min_ms\": %.5f, \"ours_max_ms\": %.5f, "
+			 "\"cub_ms\": %.5f, \"cub_min_ms\": %.5f, \"cub_max_ms\": %.5f, \"graphs\": %s, "
+			 "\"ratio\": %.4f, \"ours_roof_percent\": %.2f, \"cub_roof_percent\": %.2f, \"equal\": %s}",
+			 name, (unsigned long long) n, x, lo, hi, y, *std::min_element(b.begin(), b.end()),
+			 *std::max_element(b.begin(), b.end()), mine.graph != NULL && cubs.graph != NULL ? "true" : "false", y / x,
+			 roof, cub_roof, bad == 0 ? "true" : "false");
 	lines.push_back(line);
 }
 

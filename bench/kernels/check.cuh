@@ -186,6 +186,54 @@ once(cudaStream_t stream, const call &work, const call &before = NULL)
 	return ms;
 }
 
+/*
+ * Some calls as one CUDA graph, so that launching them does not count; one after the other without a graph where a call
+ * waits for the device.
+ */
+struct batch
+{
+	cudaStream_t stream;
+	call work;
+	int calls;
+	cudaGraphExec_t graph = NULL;
+
+	batch(cudaStream_t stream, const call &work, int calls) : stream(stream), work(work), calls(calls)
+	{
+		cudaGraph_t made = NULL;
+
+		CK(cudaStreamSynchronize(stream));
+		CK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+		for (int i = 0; i < calls; i++)
+			work();
+		if (cudaStreamEndCapture(stream, &made) != cudaSuccess || made == NULL ||
+			cudaGraphInstantiate(&graph, made, 0) != cudaSuccess)
+			graph = NULL;
+		(void) cudaGetLastError();
+		if (made != NULL)
+			CK(cudaGraphDestroy(made));
+	}
+
+	~batch()
+	{
+		if (graph != NULL)
+			(void) cudaGraphExecDestroy(graph);
+	}
+
+	/* Milliseconds of a call. */
+	float
+	time() const
+	{
+		return once(stream,
+					[&] {
+						for (int i = 0; graph == NULL && i < calls; i++)
+							work();
+						if (graph != NULL)
+							CK(cudaGraphLaunch(graph, stream));
+					}) /
+			   calls;
+	}
+};
+
 static inline float
 median(std::vector<float> v)
 {

@@ -5,7 +5,7 @@
  *   columns.c  the encoded copy of a job's columns, with what is known about their values
  *   strings.c  the strings' bits of a step, with alphabets
  *   fields.c   columns as bit fields of one long key; steps: which bits of it go into the next sort
- *   radix.c    sorts 64-bit words
+ *   radix.c    sorts 64-bit words; slots.c: where their leading bits fall unevenly
  *   order.c    the row order: pack, sort, refine ties
  *   refine.c   rows that the bits looked at so far do not separate
  *   sort_keys.c  keys, and keys with values: as words, or by sort_narrow.c, sort_pairs.c with scatter_loops.h
@@ -27,7 +27,9 @@
 #define GS_FAR_AHEAD	 48	  /* rows ahead at which the offsets of strings are loaded */
 #define GS_AHEAD		 24	  /* and their characters, or values of other types */
 #define GS_MAX_DIGIT	 11	  /* bits of a partition's digit */
-#define GS_MAX_DEPTH	 8	  /* partitions within partitions: digits of 8 bits and more of at most 64 */
+#define GS_SLOT_DEPTH	 2	  /* partitions by slots within each other */
+#define GS_MAX_DEPTH	 10	  /* and all partitions: digits of 8 bits and more of at most 64 */
+#define GS_SLOTS		 4096 /* values of leading bits that are counted to make even buckets */
 
 /* Switches and sizes of the sort; the benchmark turns them one by one. */
 typedef struct gs_cpu_tuning
@@ -277,6 +279,22 @@ gs_prefetch_string(const gs_field *field, uint64_t row, uint64_t depth)
 	__builtin_prefetch((const char *) field->column->heap.data + ((const uint64_t *) field->values)[row] + depth);
 }
 
+/* ---------------------------------------------------------------- slots.c */
+
+bool gs_uneven(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width);
+uint32_t gs_slots_make(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width, uint64_t *slots,
+					   uint8_t *highs, uint32_t *shift);
+
+/*
+ * The bucket of a word by the slot of its leading bits: a number, to which further bits are added; mask, shift and number
+ * stand in 32, 16 and 16 bits.
+ */
+static inline uint32_t
+gs_slot_bucket(uint64_t slot, uint64_t word)
+{
+	return (uint32_t) (uint16_t) slot + (uint32_t) (word >> (slot >> 16 & 63) & slot >> 32);
+}
+
 /* ---------------------------------------------------------------- radix.c */
 
 typedef struct gs_sorter
@@ -306,6 +324,9 @@ typedef struct gs_order
 	uint32_t row_bits;
 	gs_step step;	 /* the first one */
 	bool complete;	 /* it is the whole key */
+	/* codes from usual_from on, usual_span more at most, stand in words, plus 1; 0 and usual_span + 2 are all others */
+	bool narrow;
+	uint64_t usual_from, usual_span;
 	uint64_t *words; /* rows words, and as many for sorting */
 	uint64_t *other;
 	gs_order_facts facts;
@@ -315,6 +336,7 @@ typedef struct gs_order
 } gs_order;
 
 void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning);
+void gs_order_narrow(gs_order *order);
 gs_status gs_order_pack(gs_order *order);
 bool gs_order_settled(const gs_order *order);
 gs_status gs_order_sort(gs_order *order);

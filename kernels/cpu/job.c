@@ -231,6 +231,7 @@ sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 	job->order.heads = heads;
 	if (job->head.spec.op == GS_TOPK && gs_order_first_pays(&job->order, job->head.spec.limit))
 		return first_rows(job, job->head.spec.limit);
+	gs_order_narrow(&job->order);
 	if (job->order.step.nparts > 0)
 		GS_TRY(reserve_words(job, &table, keep));
 	GS_TRY(gs_order_pack(&job->order));

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #define OUTPUT_ROWS ((uint64_t) 1 << 20) /* row numbers written between polls */
+#define NARROW_ROWS 32768				 /* from so many rows on a sample is worth while */
+#define SAMPLE		1024
+#define MARGIN		64 /* a share of the sample's range that is added at both ends */
 
 /*
  * Starts an order: chooses the bits that stand in the words.  The caller sets words, other and the sorter's scratch.
@@ -26,6 +29,66 @@ gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tu
 }
 
 /*
+ * Where a few values far away make a column's codes too long for the words, finds in a sample those codes that are usual:
+ * these stand in the words whole, and the others are sorted as the ties that they make at both ends.
+ */
+void
+gs_order_narrow(gs_order *order)
+{
+	const gs_field *field = order->key->fields;
+	uint64_t least = UINT64_MAX, most = 0, margin;
+	gs_part *part = &order->step.parts[0];
+	uint32_t bits;
+
+	if (order->complete || order->key->nfields != 1 || field->kind != GS_FIELD_VALUE || order->rows < NARROW_ROWS)
+		return;
+	for (uint64_t i = 0; i < SAMPLE; i++)
+	{
+		uint64_t row = order->rows / SAMPLE * i, code = gs_field_code(field, row);
+
+		if (gs_is_null(field->nulls, row))
+			continue;
+		least = code < least ? code : least;
+		most = code > most ? code : most;
+		if (gs_bits(most - least) > 64 - order->row_bits)
+			return;
+	}
+	if (least > most)
+		return;
+	margin = (most - least) / MARGIN + 1;
+	least = least > margin ? least - margin : 0;
+	most = most < UINT64_MAX - margin ? most + margin : UINT64_MAX;
+	/* UINT64_MAX - 2: the codes of all others have to fit, too */
+	bits = most - least > UINT64_MAX - 2 ? 64 : gs_bits(most - least + 2);
+	if (bits > 64 - order->row_bits)
+		return;
+	order->narrow = true;
+	order->usual_from = least;
+	order->usual_span = most - least;
+	order->step = (gs_step){.nparts = 1, .bits = bits, .end = {1, 0}};
+	*part = (gs_part){.field = field, .pack = field->pack, .null_part = field->null_code};
+	part->pack.bits = field->bits;
+	part->pack.drop = 0;
+}
+
+/*
+ * Turns whole codes into those that stand in the words.
+ */
+static void
+narrow_codes(const gs_order *order, uint64_t *codes, size_t n)
+{
+	uint64_t from = order->usual_from, span = order->usual_span;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		uint64_t code = codes[i] - from;
+
+		code = code > span ? span + 2 : code + 1;
+		codes[i] = codes[i] < from ? 0 : code;
+	}
+}
+
+/*
  * Fills the words in.  A block is packed aside before its words are written, so words may lie over a column of 8-byte
  * values.  Finds on the way whether the rows came in order.
  */
@@ -41,6 +104,8 @@ gs_order_pack(gs_order *order)
 		size_t n = order->rows - row < GS_BLOCK_ROWS ? order->rows - row : GS_BLOCK_ROWS;
 
 		gs_step_rows(order->key, &order->step, row, n, keys);
+		if (order->narrow)
+			narrow_codes(order, keys, n);
 		if (row > 0)
 			seen |= keys[0] < last ? GS_FALLS : GS_RISES;
 		last = keys[n - 1];

@@ -27,6 +27,9 @@ typedef struct scratch
 	uint32_t starts[MAX_BUCKETS];
 	uint32_t counts[LANES][MAX_BUCKETS];
 	uint32_t ends[GS_MAX_DEPTH][MAX_BUCKETS];
+	/* of partitions by slots: the bits below which words of a bucket differ */
+	uint8_t highs[GS_SLOT_DEPTH][MAX_BUCKETS];
+	uint64_t slots[GS_SLOTS];
 	uint64_t hot[]; /* tuning->cache_rows: the second array of a sort in the cache */
 } scratch;
 
@@ -182,59 +185,77 @@ sort_in_cache(gs_sorter *sorter, const segment *s, uint32_t depth)
 
 /* ---------------------------------------------------------------- partitions */
 
+/* What tells a word's bucket: a digit, or the slot of one. */
+typedef struct buckets
+{
+	uint32_t shift;
+	uint32_t n;
+	uint64_t mask;
+	const uint64_t *slots;
+} buckets;
+
+static inline __attribute__((always_inline)) uint64_t
+bucket_of(buckets b, bool slots, uint64_t word)
+{
+	uint64_t digit = word >> b.shift & b.mask;
+
+	return slots ? gs_slot_bucket(b.slots[digit], word) : digit;
+}
+
 /*
- * Counts one digit.  Several lanes have counters of their own, so that equal neighbours do not wait for each other.
+ * Counts buckets.  Several lanes have counters of their own, so that equal neighbours do not wait for each other.
  */
-static void
-count_lanes(const uint64_t *words, size_t n, uint32_t shift, uint64_t mask, uint32_t (*counts)[MAX_BUCKETS])
+static inline __attribute__((always_inline)) void
+count_lanes(const uint64_t *words, size_t n, buckets b, bool slots, uint32_t (*counts)[MAX_BUCKETS])
 {
 	size_t i = 0;
 
 	for (; i + LANES <= n; i += LANES)
 	{
-		counts[0][words[i] >> shift & mask]++;
-		counts[1][words[i + 1] >> shift & mask]++;
-		counts[2][words[i + 2] >> shift & mask]++;
-		counts[3][words[i + 3] >> shift & mask]++;
+		counts[0][bucket_of(b, slots, words[i])]++;
+		counts[1][bucket_of(b, slots, words[i + 1])]++;
+		counts[2][bucket_of(b, slots, words[i + 2])]++;
+		counts[3][bucket_of(b, slots, words[i + 3])]++;
 	}
 	for (; i < n; i++)
-		counts[0][words[i] >> shift & mask]++;
+		counts[0][bucket_of(b, slots, words[i])]++;
 }
 
 /*
  * The same with one counter per digit, for comparison.
  */
 static void
-count_plain(const uint64_t *words, size_t n, uint32_t shift, uint64_t mask, uint32_t *counts)
+count_plain(const uint64_t *words, size_t n, buckets b, uint32_t *counts)
 {
 	for (size_t i = 0; i < n; i++)
-		counts[words[i] >> shift & mask]++;
+		counts[bucket_of(b, b.slots != NULL, words[i])]++;
 }
 
 /*
- * Counts a segment's most significant digit and sets where each bucket begins.  *single: all words are in one.
+ * Counts the words of a segment's buckets and sets where each begins.  *single: all words are in one.
  */
 static gs_status
-count_buckets(gs_sorter *sorter, const segment *s, uint32_t width, uint32_t *starts, bool *single)
+count_buckets(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *starts, bool *single)
 {
 	scratch *space = sorter->scratch;
-	uint32_t shift = s->high - width, sum = 0;
-	uint64_t mask = gs_mask(width);
+	uint32_t sum = 0;
 
 	for (uint32_t lane = 0; lane < LANES; lane++)
-		memset(space->counts[lane], 0, sizeof(uint32_t) << width);
+		memset(space->counts[lane], 0, sizeof(uint32_t) * b->n);
 	for (size_t at = 0; at < s->n; at += SLICE_ROWS)
 	{
 		size_t n = s->n - at < SLICE_ROWS ? s->n - at : SLICE_ROWS;
 
-		if (sorter->tuning->lanes)
-			count_lanes(s->from + at, n, shift, mask, space->counts);
+		if (!sorter->tuning->lanes)
+			count_plain(s->from + at, n, *b, space->counts[0]);
+		else if (b->slots != NULL)
+			count_lanes(s->from + at, n, *b, true, space->counts);
 		else
-			count_plain(s->from + at, n, shift, mask, space->counts[0]);
+			count_lanes(s->from + at, n, *b, false, space->counts);
 		GS_TRY(gs_work_add(sorter->work, n));
 	}
 	*single = false;
-	for (uint32_t d = 0; d <= mask; d++)
+	for (uint32_t d = 0; d < b->n; d++)
 	{
 		uint32_t count = space->counts[0][d] + space->counts[1][d] + space->counts[2][d] + space->counts[3][d];
 
@@ -263,14 +284,13 @@ store_line(uint64_t *to, const uint64_t *line)
  * Scatters through one line of buffer per bucket, so that memory sees whole lines only.  to is aligned to a line; the
  * first line of a bucket may belong to the bucket before in part, and is then written word by word.
  */
-static void
-scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, uint32_t shift, uint64_t mask,
-			  uint32_t *cursor)
+static inline __attribute__((always_inline)) void
+scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, buckets b, bool slots, uint32_t *cursor)
 {
 	for (size_t i = 0; i < n; i++)
 	{
 		uint64_t word = from[i];
-		uint64_t d = word >> shift & mask;
+		uint64_t d = bucket_of(b, slots, word);
 		uint32_t at = cursor[d]++;
 
 		space->lines[d][at % LINE] = word;
@@ -289,9 +309,9 @@ scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, uint
  * Writes what is left in the buffers.
  */
 static void
-flush_lines(scratch *space, uint64_t *to, uint64_t mask, const uint32_t *cursor)
+flush_lines(scratch *space, uint64_t *to, uint32_t n, const uint32_t *cursor)
 {
-	for (uint64_t d = 0; d <= mask; d++)
+	for (uint32_t d = 0; d < n; d++)
 	{
 		uint32_t line = cursor[d] / LINE * LINE;
 
@@ -304,33 +324,46 @@ flush_lines(scratch *space, uint64_t *to, uint64_t mask, const uint32_t *cursor)
 }
 
 /*
+ * Straight to memory: for few words, which stay in the cache.
+ */
+static inline __attribute__((always_inline)) void
+scatter_plainly(const uint64_t *from, size_t n, uint64_t *to, buckets b, bool slots, uint32_t *cursor)
+{
+	for (size_t i = 0; i < n; i++)
+		to[cursor[bucket_of(b, slots, from[i])]++] = from[i];
+}
+
+/*
  * Moves the words of a segment to their buckets in other; cursor goes from the buckets' starts to their ends.
  */
 static gs_status
-scatter(gs_sorter *sorter, const segment *s, uint32_t width, uint32_t *cursor)
+scatter(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *cursor)
 {
 	scratch *space = sorter->scratch;
-	uint32_t shift = s->high - width, skip = (uint32_t) ((uintptr_t) s->other / 8 % LINE);
-	uint64_t mask = gs_mask(width);
+	uint32_t skip = (uint32_t) ((uintptr_t) s->other / 8 % LINE);
 	bool combine = s->n >= sorter->tuning->combine_rows && s->n < UINT32_MAX - 2 * LINE;
+	uint64_t *to = combine ? s->other - skip : s->other;
 
 	/* positions are counted from the line that other begins in */
-	for (uint64_t d = 0; combine && d <= mask; d++)
+	for (uint32_t d = 0; combine && d < b->n; d++)
 		space->starts[d] = cursor[d] = cursor[d] + skip;
 	for (size_t at = 0; at < s->n; at += SLICE_ROWS)
 	{
 		size_t n = s->n - at < SLICE_ROWS ? s->n - at : SLICE_ROWS;
 
-		if (combine)
-			scatter_lines(space, s->from + at, n, s->other - skip, shift, mask, cursor);
+		if (combine && b->slots != NULL)
+			scatter_lines(space, s->from + at, n, to, *b, true, cursor);
+		else if (combine)
+			scatter_lines(space, s->from + at, n, to, *b, false, cursor);
+		else if (b->slots != NULL)
+			scatter_plainly(s->from + at, n, to, *b, true, cursor);
 		else
-			for (size_t i = at; i < at + n; i++)
-				s->other[cursor[s->from[i] >> shift & mask]++] = s->from[i];
+			scatter_plainly(s->from + at, n, to, *b, false, cursor);
 		GS_TRY(gs_work_add(sorter->work, 2 * n));
 	}
 	if (combine)
-		flush_lines(space, s->other - skip, mask, cursor);
-	for (uint64_t d = 0; combine && d <= mask; d++)
+		flush_lines(space, to, b->n, cursor);
+	for (uint32_t d = 0; combine && d < b->n; d++)
 		cursor[d] -= skip;
 	return GS_OK;
 }
@@ -338,20 +371,41 @@ scatter(gs_sorter *sorter, const segment *s, uint32_t width, uint32_t *cursor)
 static gs_status sort_segment(gs_sorter *sorter, segment s, uint32_t depth);
 
 /*
+ * The bits below which words differ, at most high.
+ */
+static uint32_t
+differing_high(const uint64_t *words, size_t n, uint32_t high)
+{
+	uint64_t differ = 0;
+
+	for (size_t i = 1; i < n; i++)
+		differ |= words[i] ^ words[0];
+	differ &= gs_mask(high);
+	return gs_bits(differ);
+}
+
+/*
  * Sorts every bucket of a partition that lies in other.
  */
 static gs_status
-sort_buckets(gs_sorter *sorter, const segment *s, uint32_t width, const uint32_t *ends, uint32_t depth)
+sort_buckets(gs_sorter *sorter, const segment *s, const buckets *b, const uint32_t *ends, uint32_t depth)
 {
+	const scratch *space = sorter->scratch;
 	size_t start = 0;
 
-	for (uint64_t d = 0; d <= gs_mask(width); d++)
+	for (uint32_t d = 0; d < b->n; d++)
 	{
-		segment bucket = {s->other + start, s->from + start, ends[d] - start, s->low, s->high - width, !s->to_other};
+		uint32_t high = b->slots != NULL ? space->highs[depth][d] : b->shift;
+		segment bucket = {s->other + start, s->from + start, ends[d] - start, s->low, high, !s->to_other};
 
 		start = ends[d];
-		if (bucket.n > 0)
-			GS_TRY(sort_segment(sorter, bucket, depth + 1));
+		if (bucket.n == 0)
+			continue;
+		if (high == s->high)
+			bucket.high = differing_high(bucket.from, bucket.n, high);
+		if (bucket.high < bucket.low)
+			bucket.high = bucket.low;
+		GS_TRY(sort_segment(sorter, bucket, depth + 1));
 	}
 	return GS_OK;
 }
@@ -387,6 +441,25 @@ gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)
 }
 
 /*
+ * Chooses by what a segment is partitioned: its leading digit; in the first partition slots, where that is uneven.
+ */
+static buckets
+choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
+{
+	scratch *space = sorter->scratch;
+	uint32_t width = gs_partition_width(sorter->tuning, s->n, s->high - s->low);
+	buckets b = {.shift = s->high - width, .n = 1u << width, .mask = gs_mask(width)};
+
+	if (depth < GS_SLOT_DEPTH && gs_uneven(s->from, s->n, s->high, s->low, width))
+	{
+		b.n = gs_slots_make(s->from, s->n, s->high, s->low, width, space->slots, space->highs[depth], &b.shift);
+		b.mask = GS_SLOTS - 1;
+		b.slots = space->slots;
+	}
+	return b;
+}
+
+/*
  * Sorts a segment.  Leading digits that all words share are stepped over without moving anything.
  */
 static gs_status
@@ -408,17 +481,17 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 	sorter->passes = depth + 1 > sorter->passes ? depth + 1 : sorter->passes;
 	while (s.high > s.low)
 	{
-		uint32_t width = gs_partition_width(sorter->tuning, s.n, s.high - s.low);
+		buckets b = choose_buckets(sorter, &s, depth);
 		bool single;
 
-		GS_TRY(count_buckets(sorter, &s, width, space->ends[depth], &single));
-		if (single)
+		GS_TRY(count_buckets(sorter, &s, &b, space->ends[depth], &single));
+		if (single && b.slots == NULL)
 		{
-			s.high -= width;
+			s.high = b.shift;
 			continue;
 		}
-		GS_TRY(scatter(sorter, &s, width, space->ends[depth]));
-		return sort_buckets(sorter, &s, width, space->ends[depth], depth);
+		GS_TRY(scatter(sorter, &s, &b, space->ends[depth]));
+		return sort_buckets(sorter, &s, &b, space->ends[depth], depth);
 	}
 	return settle(sorter, &s);
 }

@@ -383,6 +383,36 @@ refine_group(gs_order *order, group g, uint32_t round)
 }
 
 /*
+ * Sorts a group from the beginning of its keys on.
+ */
+static gs_status
+refine_whole(gs_order *order, size_t start, size_t n)
+{
+	group g = {start, n, {0, 0}};
+
+	if (n < 2)
+		return GS_OK;
+	return n <= FEW_ROWS ? sort_few(order, order->words + start, n, g.place) : refine_group(order, g, 1);
+}
+
+/*
+ * Refines the rows at both ends whose codes are not usual; between them equal codes are equal keys.
+ */
+static gs_status
+refine_ends(gs_order *order)
+{
+	size_t low = 0, high = order->rows;
+
+	while (low < high && order->words[low] >> order->row_bits == 0)
+		low++;
+	while (high > low && order->words[high - 1] >> order->row_bits == order->usual_span + 2)
+		high--;
+	GS_TRY(gs_work_add(order->work, low + order->rows - high));
+	GS_TRY(refine_whole(order, 0, low));
+	return refine_whole(order, high, order->rows - high);
+}
+
+/*
  * Refines all rows that the first step left tied.
  */
 gs_status
@@ -390,6 +420,8 @@ gs_refine(gs_order *order)
 {
 	group largest;
 
+	if (order->narrow)
+		return refine_ends(order);
 	GS_TRY(scan_groups(order, &order->step, (group){0, order->rows, {0, 0}}, &largest, 1));
 	return refine_group(order, largest, 1);
 }

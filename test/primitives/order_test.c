@@ -282,6 +282,79 @@ tunings(void)
 }
 
 /*
+ * Values close together and some far away, below or above or both: more than are sorted by comparison, equal ones, NULLs.
+ */
+static void
+far_away(void)
+{
+	static const uint64_t counts[] = {1, 5, 13, 3000};
+
+	for (int where = 1; where < 4; where++)
+		for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		{
+			bool good = true;
+
+			for (int v = 0; v < 12; v++)
+			{
+				table t;
+				column *c;
+				uint64_t *values;
+
+				table_start(&t, 40000 + 31 * (uint64_t) v);
+				c = table_add(&t, v / 4 == 0 ? GS_I64 : v / 4 == 1 ? GS_U64 : GS_F64, v & 1, v & 2);
+				values = c->values;
+				for (uint64_t r = 0; r < t.rows; r++)
+					values[r] = ((uint64_t) 1 << 62) + rnd_below(1 << 27);
+				for (uint64_t k = 0; k < counts[i]; k++)
+					values[rnd_below(t.rows)] = (where == 3 ? k & 1 : where == 1) ? rnd_below(4) << 40 | rnd_below(3)
+																				  : ((uint64_t) 7 << 60) - rnd_below(5);
+				if (v % 3 > 0)
+					column_nulls(c, t.rows, v % 3 == 1 ? 0.01 : 0.5);
+				good &= order_job_right(engine, &t, 997, 1013, NULL);
+				table_free(&t);
+			}
+			tap_ok(good, "%lu values far away, %s", (unsigned long) counts[i],
+				   where == 1 ? "below" : where == 2 ? "above" : "below and above");
+		}
+}
+
+/*
+ * Leading bits that fall unevenly: values of all magnitudes, clusters, steps of rarer and rarer leading digits.
+ */
+static void
+uneven(void)
+{
+	for (int how = 0; how < 5; how++)
+		for (uint64_t rows = 33000; rows < 700000; rows *= 4)
+		{
+			table t;
+			uint64_t *values;
+			bool good;
+
+			table_start(&t, rows);
+			values = table_add(&t, how == 0 ? GS_F64 : GS_U64, false, false)->values;
+			for (uint64_t r = 0; r < rows; r++)
+			{
+				double d = ((double) (rnd() >> 11) / 9007199254740992.0 - 0.5) * 1e6;
+
+				if (how == 0)
+					memcpy(&values[r], &d, 8);
+				else if (how == 1)
+					values[r] = rnd() >> rnd_below(64);
+				else if (how == 2)
+					values[r] = (rnd_below(4) << 60) + rnd_below(rows / 2);
+				else if (how == 3)
+					values[r] = (rnd_below(50) == 0 ? rnd() : (uint64_t) 0x7ff << 40) + rnd_below(rows);
+				else
+					values[r] = rnd_below(1 << 20) << (rnd_below(100) == 0 ? 40 : 0);
+			}
+			good = order_job_right(engine, &t, 65536, 65536, NULL);
+			tap_ok(good, "uneven leading bits %d, %lu rows", how, (unsigned long) rows);
+			table_free(&t);
+		}
+}
+
+/*
  * The primitive on columns in the engine's memory.
  */
 static void
@@ -327,6 +400,8 @@ main(void)
 	ties();
 	wide_keys_in_order();
 	tunings();
+	far_away();
+	uneven();
 	plans();
 	gs_engine_close(engine);
 	return tap_done();

@@ -1,0 +1,94 @@
+/*
+ * slots.c: buckets of about equal size where leading bits fall unevenly: floats, values of all magnitudes, outliers.
+ *
+ * The leading bits of a sample are counted in slots.  A slot with many words is divided by further bits; neighbours with
+ * few become one bucket.  Whatever the sample says, buckets are in order: it only decides how even they are.
+ */
+#include "cpu.h"
+
+#include <string.h>
+
+#define SAMPLE	 16384 /* at most; one word of SHARE */
+#define SHARE	 64
+#define LOOK	 512 /* words that tell whether digits fall unevenly */
+#define CROWDED	 (LOOK / 16) /* of them in one digit are many, */
+#define UNEVEN	 (LOOK / 3 * 2) /* and so many in such digits are what "unevenly" means */
+#define FEW_BITS 2	 /* bits beyond a digit that are not worth it */
+
+/*
+ * True if few digits have most of the words, so that these would have to be partitioned again, and further bits divide
+ * them.
+ */
+bool
+gs_uneven(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width)
+{
+	uint16_t counts[1 << GS_MAX_DIGIT];
+	uint32_t shift = high - width, crowd = 0, crowded = 0;
+	uint64_t differ = 0, first = 0;
+
+	if (high - low < width + FEW_BITS)
+		return false;
+	memset(counts, 0, sizeof(counts[0]) << width);
+	for (size_t i = 0; i < LOOK; i++)
+		counts[words[n / LOOK * i] >> shift & gs_mask(width)]++;
+	for (uint32_t d = 0; d < 1u << width; d++)
+	{
+		crowd += counts[d] > CROWDED ? counts[d] : 0;
+		crowded = counts[d] > counts[crowded] ? d : crowded;
+	}
+	if (crowd < UNEVEN)
+		return false;
+	for (size_t i = 0; i < LOOK; i++)
+	{
+		uint64_t word = words[n / LOOK * i];
+
+		if ((word >> shift & gs_mask(width)) != crowded)
+			continue;
+		differ |= first != 0 ? word ^ first : 0;
+		first = word;
+	}
+	return (differ & gs_mask(shift)) >> low != 0;
+}
+
+/*
+ * Makes slots of words that differ in bits [low, high), for about 2^width buckets, and returns how many there are.  A
+ * word's slot is that of its bits from *shift on; highs: the bits below which words of a bucket differ, or high.
+ */
+uint32_t
+gs_slots_make(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width, uint64_t *slots,
+			  uint8_t *highs, uint32_t *shift)
+{
+	const uint32_t sample = n / SHARE < SAMPLE ? (uint32_t) (n / SHARE) : SAMPLE;
+	const uint32_t most = (sample >> width) + 1, limit = 1 << GS_MAX_DIGIT, top = gs_bits(GS_SLOTS - 1);
+	uint16_t counts[GS_SLOTS] = {0};
+	uint32_t left = high - low > top ? high - low - top : 0, buckets = 0, share = 0;
+	bool open = false;
+
+	*shift = low + left;
+	for (size_t i = 0; i < sample; i++)
+		counts[words[n / sample * i] >> *shift & (GS_SLOTS - 1)]++;
+	for (uint32_t at = 0; at < GS_SLOTS; at++)
+	{
+		uint32_t divide = counts[at] > most ? gs_bits(counts[at] / most) - 1 : 0;
+
+		/* where so many share their leading bits, further ones hardly fall evenly */
+		divide += counts[at] > sample / 8 && width < GS_MAX_DIGIT - 1 ? 2 : 0;
+		divide = divide < left ? divide : left;
+		while (divide > 0 && buckets + (1u << divide) > limit)
+			divide--;
+		if (buckets == limit || (divide == 0 && open && share + counts[at] <= most))
+		{
+			/* together with the one before */
+			share += counts[at];
+			slots[at] = buckets - 1;
+			highs[buckets - 1] = (uint8_t) high;
+			continue;
+		}
+		slots[at] = gs_mask(divide) << 32 | (uint64_t) (*shift - divide) << 16 | buckets;
+		for (uint32_t d = 0; d < 1u << divide; d++)
+			highs[buckets++] = (uint8_t) (*shift - divide);
+		open = divide == 0;
+		share = counts[at];
+	}
+	return buckets;
+}
