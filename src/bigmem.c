@@ -64,6 +64,16 @@ mapping_bytes(Size bytes)
 	return bytes >= HUGE_PAGE ? TYPEALIGN(HUGE_PAGE, bytes) : TYPEALIGN(PAGE, bytes);
 }
 
+/* Most systems give huge pages only to who asks. */
+static void
+ask_for_huge_pages(void *base, Size bytes)
+{
+#ifdef MADV_HUGEPAGE
+	if (bytes >= HUGE_PAGE)
+		(void) madvise(base, bytes, MADV_HUGEPAGE);
+#endif
+}
+
 /* Maps memory, a large piece aligned so that the kernel can back it with huge pages and move them whole. */
 static void *
 map_aligned(Size bytes)
@@ -81,9 +91,7 @@ map_aligned(Size bytes)
 		munmap(base, aligned - base);
 	if (aligned < base + HUGE_PAGE)
 		munmap(aligned + bytes, base + HUGE_PAGE - aligned);
-#ifdef MADV_HUGEPAGE
-	(void) madvise(aligned, bytes, MADV_HUGEPAGE);
-#endif
+	ask_for_huge_pages(aligned, bytes);
 	return aligned;
 }
 
@@ -228,7 +236,24 @@ bigmem_alloc(BigMem *mem, Size bytes)
 	return memory_of(block);
 }
 
-/* Moves the pages of a mapping into a larger one; the header travels in the first page. */
+/*
+ * Moves the pages of a mapping to a larger place, and has the kernel extend them to its end: so all stays one area,
+ * and kernels before 6.17 move no more than one at a time.
+ */
+static bool
+move_pages(const BigBlock *block, void *base, Size total)
+{
+#ifdef MREMAP_FIXED
+	if (mremap(block->base, block->bytes, total, MREMAP_MAYMOVE | MREMAP_FIXED, base) == MAP_FAILED)
+		return false;
+	ask_for_huge_pages(base, total);
+	return true;
+#else
+	return false;
+#endif
+}
+
+/* Makes a mapping larger in another place; the header travels in the first page. */
 static void *
 grow_mapping(BigMem *mem, BigBlock *block, Size total)
 {
@@ -238,17 +263,18 @@ grow_mapping(BigMem *mem, BigBlock *block, Size total)
 	if (base == NULL)
 		return NULL;
 	dlist_delete(&block->node);
-#ifdef MREMAP_FIXED
-	if (mremap(block->base, old, old, MREMAP_MAYMOVE | MREMAP_FIXED, base) == MAP_FAILED)
+	if (move_pages(block, base, total))
+		return adopt_mapping(mem, base, total);
+	/* a kernel may have unmapped the place before it refused */
+	munmap(base, total);
+	base = map_aligned(total);
+	if (base == NULL)
 	{
-		munmap(base, total);
 		dlist_push_head(&mem->mapped, &block->node);
 		return NULL;
 	}
-#else
 	memcpy(base, block->base, old);
 	munmap(block->base, old);
-#endif
 	return adopt_mapping(mem, base, total);
 }
 
