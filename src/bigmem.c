@@ -15,10 +15,13 @@
 #include "utils/memutils.h"
 
 #include "bigmem.h"
+#include "keptmem.h"
 
 #define MMAP_THRESHOLD ((Size) 256 * 1024)
 #define PAGE ((Size) 4096)
-#define HUGE_PAGE ((Size) 2 * 1024 * 1024)
+
+/* A block of no more than this is copied into a mapping that an earlier sort has used; a larger one takes its pages along. */
+#define COPY_BYTES ((Size) 1024 * 1024)
 
 /* Blocks from this size on may wait. */
 #define SPARE_BYTES ((Size) 8 * 1024)
@@ -39,6 +42,7 @@ typedef struct BigBlock
 	void	   *base;			/* what was allocated or mapped */
 	Size		bytes;			/* this header included */
 	bool		mapped;
+	bool		grown;			/* and made larger */
 } BigBlock;
 
 #define HEADER_BYTES ((Size) GS_ALIGN)
@@ -74,15 +78,27 @@ ask_for_huge_pages(void *base, Size bytes)
 #endif
 }
 
+/* Maps memory that nobody has used; if there is none, what is kept for later sorts goes first. */
+static char *
+map_new(Size bytes)
+{
+	char	   *base;
+
+	do
+		base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	while (base == MAP_FAILED && keptmem_drop());
+	return base == MAP_FAILED ? NULL : base;
+}
+
 /* Maps memory, a large piece aligned so that the kernel can back it with huge pages and move them whole. */
 static void *
 map_aligned(Size bytes)
 {
 	Size		slack = bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
-	char	   *base = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char	   *base = map_new(bytes + slack);
 	char	   *aligned;
 
-	if (base == MAP_FAILED)
+	if (base == NULL)
 		return NULL;
 	if (slack == 0)
 		return base;
@@ -106,7 +122,7 @@ unmap_list(dlist_head *list)
 		BigBlock	   *block = dlist_container(BigBlock, node, iter.cur);
 
 		if (block->mapped)
-			munmap(block->base, block->bytes);
+			keptmem_put(block->base, block->bytes, block->grown);
 	}
 	dlist_init(list);
 }
@@ -144,13 +160,14 @@ bigmem_context(BigMem *mem)
 
 /* Writes the header of a mapping and takes it into the list. */
 static void *
-adopt_mapping(BigMem *mem, void *base, Size bytes)
+adopt_mapping(BigMem *mem, void *base, Size bytes, bool grown)
 {
 	BigBlock	   *block = base;
 
 	block->base = base;
 	block->bytes = bytes;
 	block->mapped = true;
+	block->grown = grown;
 	dlist_push_head(&mem->mapped, &block->node);
 	return memory_of(block);
 }
@@ -160,7 +177,7 @@ static void
 drop_block(BigBlock *block)
 {
 	if (block->mapped)
-		munmap(block->base, block->bytes);
+		keptmem_put(block->base, block->bytes, block->grown);
 	else
 		pfree(block->base);
 }
@@ -208,6 +225,27 @@ bigmem_hold(BigMem *mem, bool hold)
 		drop_block(dlist_container(BigBlock, node, dlist_pop_head_node(&mem->spare)));
 }
 
+/* A block of a mapping that an earlier sort has used, NULL if none suits. */
+static void *
+reuse_mapping(BigMem *mem, Size total, bool grows)
+{
+	Size		bytes = mapping_bytes(total);
+	void	   *base = keptmem_take(&bytes, grows);
+
+	return base ? adopt_mapping(mem, base, bytes, grows) : NULL;
+}
+
+/* A block in a mapping of its own. */
+static void *
+map_block(BigMem *mem, Size total)
+{
+	void	   *memory = reuse_mapping(mem, total, false);
+	Size		bytes = mapping_bytes(total);
+	void	   *base = memory ? NULL : map_aligned(bytes);
+
+	return base ? adopt_mapping(mem, base, bytes, false) : memory;
+}
+
 void *
 bigmem_alloc(BigMem *mem, Size bytes)
 {
@@ -221,11 +259,7 @@ bigmem_alloc(BigMem *mem, Size bytes)
 	if (block)
 		return memory_of(block);
 	if (total >= MMAP_THRESHOLD)
-	{
-		total = mapping_bytes(total);
-		base = map_aligned(total);
-		return base ? adopt_mapping(mem, base, total) : NULL;
-	}
+		return map_block(mem, total);
 	base = MemoryContextAllocExtended(mem->cxt, total + GS_ALIGN, MCXT_ALLOC_NO_OOM);
 	if (base == NULL)
 		return NULL;
@@ -264,7 +298,7 @@ grow_mapping(BigMem *mem, BigBlock *block, Size total)
 		return NULL;
 	dlist_delete(&block->node);
 	if (move_pages(block, base, total))
-		return adopt_mapping(mem, base, total);
+		return adopt_mapping(mem, base, total, true);
 	/* a kernel may have unmapped the place before it refused */
 	munmap(base, total);
 	base = map_aligned(total);
@@ -274,17 +308,8 @@ grow_mapping(BigMem *mem, BigBlock *block, Size total)
 		return NULL;
 	}
 	memcpy(base, block->base, old);
-	munmap(block->base, old);
-	return adopt_mapping(mem, base, total);
-}
-
-/* Gives the end of a mapping back. */
-static void *
-shrink_mapping(BigBlock *block, Size total)
-{
-	munmap((char *) block->base + total, block->bytes - total);
-	block->bytes = total;
-	return memory_of(block);
+	keptmem_put(block->base, old, true);
+	return adopt_mapping(mem, base, total, true);
 }
 
 /* Copies what a block holds to another one with room for so many bytes, and gives it back. */
@@ -296,6 +321,17 @@ move_block(BigMem *mem, BigBlock *block, void *to, Size bytes)
 	return to;
 }
 
+/* A block that others have used, to grow into; NULL if none suits. */
+static void *
+larger_block(BigMem *mem, const BigBlock *block, Size total)
+{
+	BigBlock	   *spare = take_spare(mem, total, true);
+
+	if (spare)
+		return memory_of(spare);
+	return block->bytes <= COPY_BYTES && total >= MMAP_THRESHOLD ? reuse_mapping(mem, total, true) : NULL;
+}
+
 void *
 bigmem_resize(BigMem *mem, void *memory, Size bytes)
 {
@@ -305,25 +341,13 @@ bigmem_resize(BigMem *mem, void *memory, Size bytes)
 
 	if (total < bytes || total > SIZE_MAX / 2)
 		return NULL;
-	if (mem->hold && total <= block->bytes)
+	if (total <= block->bytes)
 		return memory;
-	if (total > block->bytes)
-	{
-		BigBlock	   *spare = take_spare(mem, total, true);
-
-		if (spare)
-			return move_block(mem, block, memory_of(spare), bytes);
-	}
-	if (block->mapped && total >= MMAP_THRESHOLD)
-	{
-		total = mapping_bytes(total);
-		if (total > block->bytes)
-			return grow_mapping(mem, block, total);
-		return total < block->bytes ? shrink_mapping(block, total) : memory;
-	}
-	if (!block->mapped && total <= block->bytes)
-		return memory;
-	moved = bigmem_alloc(mem, bytes);
+	moved = larger_block(mem, block, total);
+	if (moved == NULL && block->mapped)
+		return grow_mapping(mem, block, mapping_bytes(total));
+	if (moved == NULL)
+		moved = bigmem_alloc(mem, bytes);
 	return moved ? move_block(mem, block, moved, bytes) : NULL;
 }
 
