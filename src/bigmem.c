@@ -352,6 +352,18 @@ bigmem_resize(BigMem *mem, void *memory, Size bytes)
 }
 
 void
+bigmem_trim(void *memory, Size bytes)
+{
+	BigBlock	   *block = block_of(memory);
+	Size		total = TYPEALIGN(HUGE_PAGE, bytes + HEADER_BYTES);
+
+	if (!block->mapped || !block->grown || total >= block->bytes)
+		return;
+	keptmem_put((char *) block->base + total, block->bytes - total, true);
+	block->bytes = total;
+}
+
+void
 bigmem_free(BigMem *mem, void *memory)
 {
 	BigBlock	   *block = block_of(memory);

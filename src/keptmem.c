@@ -24,7 +24,7 @@
 #include "keptmem.h"
 
 /* How long what nobody uses is kept. */
-#define KEPT_MS 10000
+#define KEPT_MS 30000
 
 /* A mapping that does not grow takes none that is more than so many times as large. */
 #define TOO_LARGE 2

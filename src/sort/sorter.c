@@ -394,8 +394,10 @@ next_in_memory(void *arg)
 static void
 finish_ours(Sorter *sorter)
 {
-	gs_status	status = finish_job(sorter, false);
+	gs_status	status;
 
+	rowstore_end(sorter->rows);
+	status = finish_job(sorter, false);
 	bigmem_hold(sorter->mem, false);
 	if (status != GS_OK)
 		fail_over(sorter, status);
