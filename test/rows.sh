@@ -12,22 +12,24 @@ cd "$(dirname "$0")/.."
 rows=${*:-86 75 80}
 jobs=${JOBS:-$(nproc)}
 limit=${SECONDS_EACH:-60}
-out=build/rows
+out=build/rows${SANITIZE:+-sanitize}
 failed=0
 mkdir -p "$out"
 
 say() { echo "# $(date +%T) $*"; }
 
 build() { # the engine and the tests by a row; ptx: nothing but PTX of sm_75, which the driver compiles
-	local at=$PWD/build/rows/$1
+	local at=$PWD/$out/$1
 
 	if [ "$1" = ptx ]; then
 		make -s -C test/sort -j"$jobs" "$at/sort/order-test" CUDA_GENCODE=-gencode=arch=compute_75,code=compute_75 \
 			CUDA_BUILD="$at/cuda" BUILD="$at/sort"
 		return
 	fi
-	make -s -C test/sort -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/sort" &&
-		make -s -C test/scan -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/scan"
+	make -s -C test/sort -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/sort" \
+		CUDA_DEFINES="${SANITIZE:+-DGS_RACECHECK}" &&
+		make -s -C test/scan -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/scan" \
+			CUDA_DEFINES="${SANITIZE:+-DGS_RACECHECK}"
 }
 
 check() { # NAME COMMAND...: prints what failed
@@ -56,15 +58,15 @@ for row in $rows ${PTX:+ptx}; do
 done
 if [ "${BENCH:-1}" != 0 ]; then
 	# what calls CUB is compiled for the GPU at hand, whatever the row
-	make -s -C bench/kernels -j4 BUILD="$PWD/build/rows/bench" "$PWD/build/rows/bench/sort_order.o" \
-		"$PWD/build/rows/bench/sort_radix.o" >"$out/build-bench.txt" 2>&1 &
+	make -s -C bench/kernels -j4 BUILD="$PWD/$out/bench" "$PWD/$out/bench/sort_order.o" \
+		"$PWD/$out/bench/sort_radix.o" >"$out/build-bench.txt" 2>&1 &
 	pids="$pids $!"
 fi
 for pid in $pids; do wait "$pid"; done
 say built
 
 suites() { # a row's tests, side by side
-	local row=$1 at=build/rows/$1 pids= failed=0
+	local row=$1 at=$out/$1 pids= failed=0
 
 	if [ -n "${SANITIZE:-}" ]; then
 		for tool in memcheck synccheck initcheck racecheck; do
@@ -87,11 +89,11 @@ suites() { # a row's tests, side by side
 
 if [ "${BENCH:-1}" != 0 ]; then
 	for row in $rows; do
-		at=$PWD/build/rows/$row
+		at=$PWD/$out/$row
 		for b in sort_order sort_radix; do
-			make -s -C bench/kernels BUILD="$PWD/build/rows/bench" CUDA_BUILD="$at/cuda" \
-				-o "$PWD/build/rows/bench/$b.o" "$PWD/build/rows/bench/$b" >>"$out/build-bench.txt" 2>&1 &&
-				mv "build/rows/bench/$b" "$at/$b"
+			make -s -C bench/kernels BUILD="$PWD/$out/bench" CUDA_BUILD="$at/cuda" \
+				-o "$PWD/$out/bench/$b.o" "$PWD/$out/bench/$b" >>"$out/build-bench.txt" 2>&1 &&
+				mv "$out/bench/$b" "$at/$b"
 		done
 		say "row $row: orders of 2^28 and 2^26 rows, keys"
 		for lg in 28 26; do
@@ -103,9 +105,9 @@ fi
 
 # rows side by side, but the test of stalled blocks, which other programs' work on the GPU would disturb
 pids=
-[ -z "${PTX:-}" ] || { (limit=$((3 * limit)); check ptx-order build/rows/ptx/sort/order-test 20 60000 1 0 1) & pids=$!; }
+[ -z "${PTX:-}" ] || { (limit=$((3 * limit)); check ptx-order $out/ptx/sort/order-test 20 60000 1 0 1) & pids=$!; }
 for row in $rows; do
-	if [ -x "build/rows/$row/sort/order-test" ]; then
+	if [ -x "$out/$row/sort/order-test" ]; then
 		suites "$row" &
 		pids="$pids $!"
 	else
@@ -115,13 +117,13 @@ for row in $rows; do
 done
 for pid in $pids; do wait "$pid" || failed=1; done
 for row in $rows; do
-	[ -n "${SANITIZE:-}" ] || check "$row-order-stall" "build/rows/$row/sort/order-test" 20 400000 4 1 1 1 stall || failed=1
+	[ -n "${SANITIZE:-}" ] || check "$row-order-stall" "$out/$row/sort/order-test" 20 400000 4 1 1 1 stall || failed=1
 done
 
 # an engine without code for this GPU says so when it is opened
 set -- $rows
-at=$PWD/build/rows/none
-rm -rf "$at" && mkdir -p "$at" && cp -rp "build/rows/$1/cuda" "$at/cuda" && rm "$at/cuda/engine.o"
+at=$PWD/$out/none
+rm -rf "$at" && mkdir -p "$at" && cp -rp "$out/$1/cuda" "$at/cuda" && rm "$at/cuda/engine.o"
 make -s -C test/sort "$at/sort/order-test" CUDA_GENCODE=-gencode=arch=compute_120,code=sm_120 CUDA_BUILD="$at/cuda" \
 	BUILD="$at/sort" >"$out/build-none.txt" 2>&1
 answer=$("$at/sort/order-test" 1 100)
