@@ -20,7 +20,7 @@
 #define MMAP_THRESHOLD ((Size) 256 * 1024)
 #define PAGE ((Size) 4096)
 
-/* A block of no more than this is copied into a mapping that an earlier sort has used; a larger one takes its pages along. */
+/* Blocks of no more than this are copied into mappings that earlier sorts have used; larger ones keep their pages. */
 #define COPY_BYTES ((Size) 1024 * 1024)
 
 /* Blocks from this size on may wait. */

@@ -20,7 +20,6 @@
 #include "storage/ipc.h"
 #include "utils/timeout.h"
 
-#include "guc.h"
 #include "keptmem.h"
 
 /* How long what nobody uses is kept. */
@@ -39,6 +38,7 @@ typedef struct Piece
 static Piece pieces[32];
 static int	npieces;
 static Size kept_bytes;
+static Size limit_bytes;		/* gpusort.kept_memory */
 static TimeoutId timeout;
 static bool timeout_known;
 
@@ -80,14 +80,23 @@ strict_commit(void)
 	return strict;
 }
 
+/* Lets the kernel take pages of a mapping when it wants some; false if it knows no such thing. */
+static bool
+name_free(void *base, Size bytes)
+{
+#ifdef MADV_FREE
+	return madvise(base, bytes, MADV_FREE) == 0;
+#else
+	return false;
+#endif
+}
+
 /* How many bytes may be kept. */
 static Size
 most_bytes(void)
 {
-#ifdef MADV_FREE
 	if (MyBackendType == B_BACKEND && !proc_exit_inprogress && !strict_commit())
-		return (Size) gpusort_kept_memory * 1024;
-#endif
+		return limit_bytes;
 	return 0;
 }
 
@@ -193,10 +202,8 @@ keep(char *base, Size bytes, bool grown)
 		bytes = touched_bytes(base, bytes);
 	if (bytes > room)
 		bytes = room / HUGE_PAGE * HUGE_PAGE;
-#ifdef MADV_FREE
-	if (bytes == 0 || madvise(base, bytes, MADV_FREE) != 0)
+	if (bytes == 0 || !name_free(base, bytes))
 		return 0;
-#endif
 	if (join(base, bytes, grown))
 		return bytes;
 	if (npieces == lengthof(pieces))
@@ -271,7 +278,8 @@ keptmem_drop(void)
 void
 keptmem_limit(int kilobytes)
 {
-	shrink_to((Size) kilobytes * 1024);
+	limit_bytes = (Size) kilobytes * 1024;
+	shrink_to(limit_bytes);
 }
 
 void

@@ -22,7 +22,7 @@ extern void *keptmem_take(Size *bytes, bool grows);
 /* Gives all that is kept back; false if nothing was. */
 extern bool keptmem_drop(void);
 
-/* Gives back what is more than so many kilobytes. */
+/* Keeps no more than so many kilobytes from now on. */
 extern void keptmem_limit(int kilobytes);
 
 /* In _PG_init: what is kept goes when nobody has used it for a while. */

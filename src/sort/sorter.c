@@ -394,10 +394,8 @@ next_in_memory(void *arg)
 static void
 finish_ours(Sorter *sorter)
 {
-	gs_status	status;
+	gs_status	status = finish_job(sorter, false);
 
-	rowstore_end(sorter->rows);
-	status = finish_job(sorter, false);
 	bigmem_hold(sorter->mem, false);
 	if (status != GS_OK)
 		fail_over(sorter, status);

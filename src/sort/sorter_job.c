@@ -533,6 +533,8 @@ try_finish(Sorter *sorter, bool whole)
 	bool		coarse = is_coarse(sorter);
 	gs_status	status = close_chunk(sorter);
 
+	if (sorter->ended)
+		rowstore_end(sorter->rows);
 	if (status == GS_OK)
 	{
 		note_memory(sorter);
