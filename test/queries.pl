@@ -15,7 +15,7 @@ use File::Temp qw(tempfile);
 use Getopt::Long;
 use Time::HiRes qw(time);
 
-my $seed = 1;
+my $seed = $ENV{SEED} || 1 + int(rand(1e6));
 my $rounds = 0;
 my $seconds = 20;
 my $psql = 'psql';

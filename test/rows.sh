@@ -4,7 +4,7 @@
 # GPU at hand is done as on the older ones.  Builds (a minute with 16 cores), tests, and times row orders and keys against CUB's.
 #   rows.sh [ROW...]        75 64 KB, 86 99 KB, 80 163 KB; all three
 #   SECONDS_EACH=60         the most that a test may take
-#   SANITIZE=1              instead: small forms under compute-sanitizer's four tools
+#   SANITIZE=1              instead: small forms under compute-sanitizer's four tools (racecheck not for the scan family)
 #   PTX=1                   and an order test with code that the driver compiles
 #   BENCH=0                 no times
 set -u
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 rows=${*:-86 75 80}
 jobs=${JOBS:-$(nproc)}
 limit=${SECONDS_EACH:-60}
-out=build/rows${SANITIZE:+-sanitize}
+out=build/rows
 failed=0
 mkdir -p "$out"
 
@@ -26,10 +26,8 @@ build() { # the engine and the tests by a row; ptx: nothing but PTX of sm_75, wh
 			CUDA_BUILD="$at/cuda" BUILD="$at/sort"
 		return
 	fi
-	make -s -C test/sort -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/sort" \
-		CUDA_DEFINES="${SANITIZE:+-DGS_RACECHECK}" &&
-		make -s -C test/scan -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/scan" \
-			CUDA_DEFINES="${SANITIZE:+-DGS_RACECHECK}"
+	make -s -C test/sort -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/sort" &&
+		make -s -C test/scan -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/scan"
 }
 
 check() { # NAME COMMAND...: prints what failed
@@ -72,7 +70,8 @@ suites() { # a row's tests, side by side
 		for tool in memcheck synccheck initcheck racecheck; do
 			set -- compute-sanitizer --tool $tool --error-exitcode 9 --print-limit 5
 			check "$row-$tool-order" "$@" "$at/sort/order-test" 6 20000 5 1 1 & pids="$pids $!"
-			check "$row-$tool-scan" "$@" "$at/scan/scan-test-gpu" gpu small tiny & pids="$pids $!"
+			# before sm_90 the scan family signals by flags with fences and by bar.arrive, which racecheck does not follow
+			[ $tool = racecheck ] || { check "$row-$tool-scan" "$@" "$at/scan/scan-test-gpu" gpu small tiny & pids="$pids $!"; }
 			check "$row-$tool-sort" "$@" "$at/sort/sort-test-gpu" gpu small tiny & pids="$pids $!"
 		done
 	else

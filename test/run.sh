@@ -5,7 +5,7 @@
 # source, regress, and a part of pgtap.  "large" takes hours: bigger sizes for those that have them.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
 # the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17
 # choose files of pgtap and tap by how their names begin; PGTAP may have several words.  VERBOSE=1 shows all that the TAP programs say.
-# WERROR=1 makes errors of compilers' warnings.
+# WERROR=1 makes errors of compilers' warnings.  SEED=N repeats the random data of a run that printed it.
 #
 # A test that fails, a program that dies or says nothing, a suite that counts nothing and a server that crashes: each fails the run.
 set -eu
@@ -45,6 +45,10 @@ patience=3600
 passed=0
 failed=0
 failures=()
+# what random tests and pgbench begin with
+export SEED=${SEED:-$((RANDOM * 32768 + RANDOM + 1))}
+export PGBENCH_RANDOM_SEED=$SEED
+say "SEED=$SEED repeats this run's random data"
 
 # add NAME PASSED FAILED SECONDS: counts a test file
 add() {

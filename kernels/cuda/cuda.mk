@@ -3,7 +3,6 @@
 #   CUDA_ARCHS   "90", "all" that nvcc knows, or a list of compute capabilities; the highest also as PTX
 #   TUNING       for tests: the row of the tuning tables that the code is compiled by, 75, 80, 86, 90, 100 or 120,
 #                whatever the architecture (cuda/tuning/)
-#   CUDA_DEFINES for tests: GS_RACECHECK, barriers that racecheck knows (feed.cuh)
 #   CUDA_VIRTUAL for tests: the code is what the compiler makes of this capability's PTX, as on a GPU without newer instructions
 NVCC ?= nvcc
 CUDA_ROOT ?= kernels
@@ -23,7 +22,7 @@ CUDA_GENCODE := $(foreach a,$(CUDA_ARCH_LIST),-gencode=arch=compute_$(or $(CUDA_
 ifneq ($(CUDA_PTX),no)
 CUDA_GENCODE += -gencode=arch=compute_$(lastword $(CUDA_ARCH_LIST)),code=compute_$(lastword $(CUDA_ARCH_LIST))
 endif
-CUDA_FLAGS ?= -O3 -std=c++17 $(CUDA_GENCODE) $(if $(TUNING),-DGS_TUNING=$(TUNING)) -Xcompiler -fPIC -Xcompiler -Wall $(CUDA_DEFINES)
+CUDA_FLAGS ?= -O3 -std=c++17 $(CUDA_GENCODE) $(if $(TUNING),-DGS_TUNING=$(TUNING)) -Xcompiler -fPIC -Xcompiler -Wall
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(shell command -v $(NVCC)))
 CUDA_LIBS = -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -ldl -lrt -lpthread -lm
 

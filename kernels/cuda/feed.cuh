@@ -129,20 +129,6 @@ struct gs_turn
 #endif
 #endif
 
-/*
- * Before sm_90 a word and a fence say that a stage is announced, which compute-sanitizer's racecheck cannot follow: it knows
- * barriers and atomics.  Builds for it (GS_RACECHECK) have those in their place, one for one.
- */
-#ifdef GS_RACECHECK
-#define GS_FLAG_GET(word)	  atomicOr(&(word), 0)
-#define GS_FLAG_SET(word, to) atomicExch(&(word), to)
-#define GS_POSTED			  "sync"
-#else
-#define GS_FLAG_GET(word)	  (*(volatile u32 *) &(word))
-#define GS_FLAG_SET(word, to) (*(volatile u32 *) &(word) = (to))
-#define GS_POSTED			  "arrive"
-#endif
-
 /* By one thread, before the block's first barrier. */
 __device__ __forceinline__ void
 ring_init(gs_ring &ring, u32 warps)
@@ -169,18 +155,15 @@ ring_init(gs_ring &ring, u32 warps)
 __device__ __forceinline__ void
 ring_announce(gs_ring &ring, int stage, u32 tile, u32 bytes, bool all)
 {
-#if GS_BULK
 	const u32 round = ring.round[stage];
 
 	ring.tile[round & 1][stage] = all ? tile : tile | GS_EDGES;
+#if GS_BULK
 	ring.round[stage] = round + 1;
 	barrier_expect(&ring.full[stage], bytes);
 #else
-	const u32 round = GS_FLAG_GET(ring.round[stage]);
-
-	GS_FLAG_SET(ring.tile[round & 1][stage], all ? tile : tile | GS_EDGES);
 	__threadfence_block();
-	GS_FLAG_SET(ring.round[stage], round + 1);
+	*(volatile u32 *) &ring.round[stage] = round + 1;
 #endif
 }
 
@@ -212,16 +195,12 @@ ring_wait(gs_ring &ring, gs_turn turn)
 {
 #if GS_BULK
 	barrier_wait(&ring.full[turn.stage], turn.round & 1);
-	return ring.tile[turn.round & 1][turn.stage];
 #else
-	while (GS_FLAG_GET(ring.round[turn.stage]) <= turn.round)
+	while (*(volatile u32 *) &ring.round[turn.stage] <= turn.round)
 		;
 	__threadfence_block();
-#ifdef GS_RACECHECK
-	asm volatile("bar.sync 1, %0;" ::"r"(blockDim.x - GS_SERVICE) : "memory");
 #endif
-	return GS_FLAG_GET(ring.tile[turn.round & 1][turn.stage]);
-#endif
+	return ring.tile[turn.round & 1][turn.stage];
 }
 
 /* Before sm_90: the copy itself, by the working threads. */
@@ -269,7 +248,7 @@ post(gs_ring &ring, u32 n, u32 tile)
 		barrier_arrive(&ring.published[n % GS_SLOTS]);
 #else
 	__syncwarp(); /* a warp arrives as one, the first lane's words written */
-	GS_NAMED(GS_POSTED, 4, n, 64);
+	GS_NAMED("arrive", 4, n, 64);
 #endif
 }
 

@@ -285,7 +285,7 @@ main(int argc, char **argv)
 	{
 		int wrong = 0;
 
-		rnd_seed(argc > 4 ? strtoull(argv[4], NULL, 10) : 1);
+		rnd_seed(argc > 4 ? strtoull(argv[4], NULL, 10) : test_seed());
 		for (int r = 0; r < rounds && wrong < 5; r++)
 			wrong += !tests[i].test();
 		tap_ok(wrong == 0, "%s, %d random tables", tests[i].name, rounds);

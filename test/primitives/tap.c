@@ -8,6 +8,8 @@
 
 static int tests, failures;
 static uint64_t state = 88172645463325252u;
+static const uint8_t *given;
+static size_t ngiven;
 
 /*
  * Reports one test.
@@ -39,11 +41,31 @@ tap_done(void)
 uint64_t
 rnd(void)
 {
-	uint64_t z = state += 0x9e3779b97f4a7c15u;
+	uint64_t taken = 0, z;
+	size_t n = ngiven < sizeof(taken) ? ngiven : sizeof(taken);
 
+	if (n > 0)
+	{
+		memcpy(&taken, given, n);
+		given += n;
+		ngiven -= n;
+		return taken;
+	}
+	z = state += 0x9e3779b97f4a7c15u;
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
 	return z ^ z >> 31;
+}
+
+/*
+ * Lets rnd() take its numbers from bytes, which outlive their use, and only then from the generator.
+ */
+void
+rnd_from(const uint8_t *bytes, size_t n)
+{
+	given = bytes;
+	ngiven = n;
+	state = 1;
 }
 
 uint64_t

@@ -6,6 +6,7 @@
 #define TAP_H
 
 #include "../../kernels/gs.h"
+#include "../seed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@ int tap_done(void);
 uint64_t rnd(void);
 uint64_t rnd_below(uint64_t limit);
 void rnd_seed(uint64_t seed);
+/* Or numbers that a fuzzer has chosen, as long as its bytes last. */
+void rnd_from(const uint8_t *bytes, size_t n);
 
 /* A column of raw values, as a producer has them. */
 typedef struct column

@@ -344,7 +344,7 @@ main(int argc, char **argv)
 	if (program == NULL || mkdtemp(dir) == NULL || chdir(dir) != 0)
 		return 2;
 	signal(SIGPIPE, SIG_IGN);
-	rnd_seed(7);
+	rnd_seed(test_seed());
 	service = fork();
 	if (service == 0)
 	{

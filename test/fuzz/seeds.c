@@ -1,0 +1,75 @@
+/*
+ * seeds.c: inputs that are right, from which fuzzing begins: seeds DIRECTORY, which has a folder for each program.
+ */
+#include "fuzz.h"
+#include "kernels/gs.h"
+#include "src/service/protocol.h"
+
+#include <string.h>
+
+static void
+save(const char *dir, const char *kind, int number, const void *head, size_t head_bytes, const void *rest, size_t n)
+{
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s/seed%d", dir, kind, number);
+	file = fopen(path, "wb");
+	MUST(file != NULL);
+	fwrite(head, 1, head_bytes, file);
+	fwrite(rest, 1, n, file);
+	fclose(file);
+}
+
+/* A chunk of 100 rows of one type beside an integer, every fifth value NULL. */
+static void
+chunk_of(const char *dir, gs_type type)
+{
+	static uint64_t buffer[1 << 14];
+	gs_chunk *chunk = (gs_chunk *) buffer;
+	gs_column_spec columns[2] = {{type, false, false}, {GS_I32, true, true}};
+	uint8_t head[3] = {1, (uint8_t) type, GS_I32 | 0xc0};
+	uint8_t *base = (uint8_t *) buffer;
+
+	memset(buffer, 0, sizeof(buffer));
+	MUST(gs_chunk_init(chunk, sizeof(buffer), columns, 2, 128, 8) == GS_OK);
+	chunk->rows = 100;
+	for (uint32_t r = 0; r < 100; r++)
+	{
+		if (type == GS_BYTES)
+			((uint32_t *) (base + chunk->columns[0].values))[r + 1] = (r + 1) * 3;
+		((int32_t *) (base + chunk->columns[1].values))[r] = (int32_t) (r * 7919 % 101) - 50;
+		if (r % 5 == 0)
+			((uint64_t *) (base + chunk->columns[0].nulls))[r / 64] |= (uint64_t) 1 << r % 64;
+	}
+	for (uint32_t i = 0; i < 100 * (type == GS_BYTES ? 3 : gs_type_width(type)); i++)
+		base[(type == GS_BYTES ? chunk->columns[0].heap : chunk->columns[0].values) + i] = (uint8_t) (i * 31 % 251);
+	chunk->columns[0].has_nulls = 1;
+	save(dir, "chunk", type, head, sizeof(head), chunk, chunk->bytes);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const size_t sizes[] = {sizeof(gsd_header),	sizeof(gsd_hello),		 sizeof(gsd_ring),	 sizeof(gsd_job_message),
+								   sizeof(gsd_slot),	sizeof(gsd_count),		 sizeof(gsd_sorted), sizeof(gsd_result_part),
+								   sizeof(gsd_result),	sizeof(gsd_begun),		 sizeof(gsd_devices),
+								   sizeof(gsd_begin)};
+	static gsd_message m;
+	int n = 0;
+
+	MUST(argc == 2);
+	for (int type = 0; type <= GS_BYTES; type++)
+		chunk_of(argv[1], (gs_type) type);
+	for (uint32_t type = 1; type < 80; type = type == 12 ? 64 : type + 1)
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		{
+			memset(&m, 0, sizeof(m));
+			gsd_head(&m.head, type, (uint32_t) sizes[i]);
+			if (gsd_message_valid(&m, sizes[i], true) || gsd_message_valid(&m, sizes[i], false))
+				save(argv[1], "message", n++, &m, sizes[i], "", 0);
+		}
+	for (int i = 0; i < 4; i++)
+		save(argv[1], "order", i, "gpusort gpusort gpusort gpusort ", (size_t) i * 8, argv[1], 0);
+	return 0;
+}
