@@ -15,10 +15,13 @@
 #include "utils/memutils.h"
 
 #include "bigmem.h"
+#include "keptmem.h"
 
 #define MMAP_THRESHOLD ((Size) 256 * 1024)
 #define PAGE ((Size) 4096)
-#define HUGE_PAGE ((Size) 2 * 1024 * 1024)
+
+/* Blocks of no more than this are copied into mappings that earlier sorts have used; larger ones keep their pages. */
+#define COPY_BYTES ((Size) 1024 * 1024)
 
 /* Blocks from this size on may wait. */
 #define SPARE_BYTES ((Size) 8 * 1024)
@@ -39,6 +42,7 @@ typedef struct BigBlock
 	void	   *base;			/* what was allocated or mapped */
 	Size		bytes;			/* this header included */
 	bool		mapped;
+	bool		grown;			/* and made larger */
 } BigBlock;
 
 #define HEADER_BYTES ((Size) GS_ALIGN)
@@ -64,15 +68,37 @@ mapping_bytes(Size bytes)
 	return bytes >= HUGE_PAGE ? TYPEALIGN(HUGE_PAGE, bytes) : TYPEALIGN(PAGE, bytes);
 }
 
+/* Most systems give huge pages only to who asks. */
+static void
+ask_for_huge_pages(void *base, Size bytes)
+{
+#ifdef MADV_HUGEPAGE
+	if (bytes >= HUGE_PAGE)
+		(void) madvise(base, bytes, MADV_HUGEPAGE);
+#endif
+}
+
+/* Maps memory that nobody has used; if there is none, what is kept for later sorts goes first. */
+static char *
+map_new(Size bytes)
+{
+	char	   *base;
+
+	do
+		base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	while (base == MAP_FAILED && keptmem_drop());
+	return base == MAP_FAILED ? NULL : base;
+}
+
 /* Maps memory, a large piece aligned so that the kernel can back it with huge pages and move them whole. */
 static void *
 map_aligned(Size bytes)
 {
 	Size		slack = bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
-	char	   *base = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char	   *base = map_new(bytes + slack);
 	char	   *aligned;
 
-	if (base == MAP_FAILED)
+	if (base == NULL)
 		return NULL;
 	if (slack == 0)
 		return base;
@@ -81,9 +107,7 @@ map_aligned(Size bytes)
 		munmap(base, aligned - base);
 	if (aligned < base + HUGE_PAGE)
 		munmap(aligned + bytes, base + HUGE_PAGE - aligned);
-#ifdef MADV_HUGEPAGE
-	(void) madvise(aligned, bytes, MADV_HUGEPAGE);
-#endif
+	ask_for_huge_pages(aligned, bytes);
 	return aligned;
 }
 
@@ -98,7 +122,7 @@ unmap_list(dlist_head *list)
 		BigBlock	   *block = dlist_container(BigBlock, node, iter.cur);
 
 		if (block->mapped)
-			munmap(block->base, block->bytes);
+			keptmem_put(block->base, block->bytes, block->grown);
 	}
 	dlist_init(list);
 }
@@ -136,13 +160,14 @@ bigmem_context(BigMem *mem)
 
 /* Writes the header of a mapping and takes it into the list. */
 static void *
-adopt_mapping(BigMem *mem, void *base, Size bytes)
+adopt_mapping(BigMem *mem, void *base, Size bytes, bool grown)
 {
 	BigBlock	   *block = base;
 
 	block->base = base;
 	block->bytes = bytes;
 	block->mapped = true;
+	block->grown = grown;
 	dlist_push_head(&mem->mapped, &block->node);
 	return memory_of(block);
 }
@@ -152,7 +177,7 @@ static void
 drop_block(BigBlock *block)
 {
 	if (block->mapped)
-		munmap(block->base, block->bytes);
+		keptmem_put(block->base, block->bytes, block->grown);
 	else
 		pfree(block->base);
 }
@@ -200,6 +225,27 @@ bigmem_hold(BigMem *mem, bool hold)
 		drop_block(dlist_container(BigBlock, node, dlist_pop_head_node(&mem->spare)));
 }
 
+/* A block of a mapping that an earlier sort has used, NULL if none suits. */
+static void *
+reuse_mapping(BigMem *mem, Size total, bool grows)
+{
+	Size		bytes = mapping_bytes(total);
+	void	   *base = keptmem_take(&bytes, grows);
+
+	return base ? adopt_mapping(mem, base, bytes, grows) : NULL;
+}
+
+/* A block in a mapping of its own. */
+static void *
+map_block(BigMem *mem, Size total)
+{
+	void	   *memory = reuse_mapping(mem, total, false);
+	Size		bytes = mapping_bytes(total);
+	void	   *base = memory ? NULL : map_aligned(bytes);
+
+	return base ? adopt_mapping(mem, base, bytes, false) : memory;
+}
+
 void *
 bigmem_alloc(BigMem *mem, Size bytes)
 {
@@ -213,11 +259,7 @@ bigmem_alloc(BigMem *mem, Size bytes)
 	if (block)
 		return memory_of(block);
 	if (total >= MMAP_THRESHOLD)
-	{
-		total = mapping_bytes(total);
-		base = map_aligned(total);
-		return base ? adopt_mapping(mem, base, total) : NULL;
-	}
+		return map_block(mem, total);
 	base = MemoryContextAllocExtended(mem->cxt, total + GS_ALIGN, MCXT_ALLOC_NO_OOM);
 	if (base == NULL)
 		return NULL;
@@ -228,7 +270,24 @@ bigmem_alloc(BigMem *mem, Size bytes)
 	return memory_of(block);
 }
 
-/* Moves the pages of a mapping into a larger one; the header travels in the first page. */
+/*
+ * Moves the pages of a mapping to a larger place, and has the kernel extend them to its end: so all stays one area,
+ * and kernels before 6.17 move no more than one at a time.
+ */
+static bool
+move_pages(const BigBlock *block, void *base, Size total)
+{
+#ifdef MREMAP_FIXED
+	if (mremap(block->base, block->bytes, total, MREMAP_MAYMOVE | MREMAP_FIXED, base) == MAP_FAILED)
+		return false;
+	ask_for_huge_pages(base, total);
+	return true;
+#else
+	return false;
+#endif
+}
+
+/* Makes a mapping larger in another place; the header travels in the first page. */
 static void *
 grow_mapping(BigMem *mem, BigBlock *block, Size total)
 {
@@ -238,27 +297,19 @@ grow_mapping(BigMem *mem, BigBlock *block, Size total)
 	if (base == NULL)
 		return NULL;
 	dlist_delete(&block->node);
-#ifdef MREMAP_FIXED
-	if (mremap(block->base, old, old, MREMAP_MAYMOVE | MREMAP_FIXED, base) == MAP_FAILED)
+	if (move_pages(block, base, total))
+		return adopt_mapping(mem, base, total, true);
+	/* a kernel may have unmapped the place before it refused */
+	munmap(base, total);
+	base = map_aligned(total);
+	if (base == NULL)
 	{
-		munmap(base, total);
 		dlist_push_head(&mem->mapped, &block->node);
 		return NULL;
 	}
-#else
 	memcpy(base, block->base, old);
-	munmap(block->base, old);
-#endif
-	return adopt_mapping(mem, base, total);
-}
-
-/* Gives the end of a mapping back. */
-static void *
-shrink_mapping(BigBlock *block, Size total)
-{
-	munmap((char *) block->base + total, block->bytes - total);
-	block->bytes = total;
-	return memory_of(block);
+	keptmem_put(block->base, old, true);
+	return adopt_mapping(mem, base, total, true);
 }
 
 /* Copies what a block holds to another one with room for so many bytes, and gives it back. */
@@ -270,6 +321,17 @@ move_block(BigMem *mem, BigBlock *block, void *to, Size bytes)
 	return to;
 }
 
+/* A block that others have used, to grow into; NULL if none suits. */
+static void *
+larger_block(BigMem *mem, const BigBlock *block, Size total)
+{
+	BigBlock	   *spare = take_spare(mem, total, true);
+
+	if (spare)
+		return memory_of(spare);
+	return block->bytes <= COPY_BYTES && total >= MMAP_THRESHOLD ? reuse_mapping(mem, total, true) : NULL;
+}
+
 void *
 bigmem_resize(BigMem *mem, void *memory, Size bytes)
 {
@@ -279,26 +341,26 @@ bigmem_resize(BigMem *mem, void *memory, Size bytes)
 
 	if (total < bytes || total > SIZE_MAX / 2)
 		return NULL;
-	if (mem->hold && total <= block->bytes)
+	if (total <= block->bytes)
 		return memory;
-	if (total > block->bytes)
-	{
-		BigBlock	   *spare = take_spare(mem, total, true);
-
-		if (spare)
-			return move_block(mem, block, memory_of(spare), bytes);
-	}
-	if (block->mapped && total >= MMAP_THRESHOLD)
-	{
-		total = mapping_bytes(total);
-		if (total > block->bytes)
-			return grow_mapping(mem, block, total);
-		return total < block->bytes ? shrink_mapping(block, total) : memory;
-	}
-	if (!block->mapped && total <= block->bytes)
-		return memory;
-	moved = bigmem_alloc(mem, bytes);
+	moved = larger_block(mem, block, total);
+	if (moved == NULL && block->mapped)
+		return grow_mapping(mem, block, mapping_bytes(total));
+	if (moved == NULL)
+		moved = bigmem_alloc(mem, bytes);
 	return moved ? move_block(mem, block, moved, bytes) : NULL;
+}
+
+void
+bigmem_trim(void *memory, Size bytes)
+{
+	BigBlock	   *block = block_of(memory);
+	Size		total = TYPEALIGN(HUGE_PAGE, bytes + HEADER_BYTES);
+
+	if (!block->mapped || !block->grown || total >= block->bytes)
+		return;
+	keptmem_put((char *) block->base + total, block->bytes - total, true);
+	block->bytes = total;
 }
 
 void

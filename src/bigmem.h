@@ -15,8 +15,11 @@ extern MemoryContext bigmem_context(BigMem *mem);
 /* A block aligned to GS_ALIGN, or NULL when there is no memory. */
 extern void *bigmem_alloc(BigMem *mem, Size bytes);
 
-/* Makes a block larger or smaller; it may move.  NULL, with the block untouched, when there is no memory. */
+/* Makes a block as large as that, if it is smaller; it may move.  NULL, with the block untouched: no memory. */
 extern void *bigmem_resize(BigMem *mem, void *memory, Size bytes);
+
+/* Gives back what a block that has grown has beyond so many bytes, which is all that it will hold. */
+extern void bigmem_trim(void *memory, Size bytes);
 
 extern void bigmem_free(BigMem *mem, void *memory);
 

@@ -6,6 +6,7 @@
 #include "fmgr.h"
 
 #include "guc.h"
+#include "keptmem.h"
 #include "src/engine/progress.h"
 #include "src/engine/stat.h"
 #include "src/engine/worker.h"
@@ -26,6 +27,7 @@ void
 _PG_init(void)
 {
 	gpusort_guc_init();
+	keptmem_init();
 	gpusort_stat_init();
 	progress_init();
 	gpusort_worker_init();

@@ -10,11 +10,13 @@
 #include "utils/guc.h"
 
 #include "guc.h"
+#include "keptmem.h"
 #include "src/service/protocol.h"
 
 bool		gpusort_enabled = true;
 int			gpusort_min_rows = 1000;
 int			gpusort_work_mem = 256 * 1024;
+int			gpusort_kept_memory = 256 * 1024;
 int			gpusort_verify = VERIFY_AUTO;
 bool		gpusort_explain_machine = true;
 bool		gpusort_parallel_blocks = true;
@@ -87,6 +89,13 @@ check_work_mem(int *newval, void **extra, GucSource source)
 	return true;
 }
 
+/* What is kept beyond a smaller limit goes at once. */
+static void
+assign_kept_memory(int newval, void *extra)
+{
+	keptmem_limit(newval);
+}
+
 /* Defines the cost settings, in the planner's units. */
 static void
 define_costs(void)
@@ -122,6 +131,11 @@ define_sort_settings(void)
 							"-1 means the same as work_mem.",
 							&gpusort_work_mem, 256 * 1024, -1, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN,
 							check_work_mem, NULL, NULL);
+	DefineCustomIntVariable("gpusort.kept_memory",
+							"Memory of its sorts that a session keeps for its next ones.",
+							"The system may take it back at any time, and gets it after some idle seconds.",
+							&gpusort_kept_memory, 256 * 1024, 0, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB,
+							NULL, assign_kept_memory, NULL);
 	DefineCustomEnumVariable("gpusort.verify",
 							 "Checks what engines answer by the types' comparison functions.",
 							 "\"auto\" looks at a sample of what a GPU answers, \"sample\" also of what the CPU does; "

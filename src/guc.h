@@ -8,6 +8,7 @@
 extern bool gpusort_enabled;
 extern int	gpusort_min_rows;
 extern int	gpusort_work_mem;
+extern int	gpusort_kept_memory;
 extern int	gpusort_verify;
 extern bool gpusort_explain_machine;
 extern bool gpusort_parallel_blocks;

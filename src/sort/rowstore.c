@@ -56,6 +56,15 @@ rowstore_reset(RowStore *store, bool keep)
 	store->bare = false;
 }
 
+void
+rowstore_end(RowStore *store)
+{
+	if (store->arena == NULL)
+		return;
+	bigmem_trim(store->arena, store->used);
+	store->size = store->used;
+}
+
 /* Makes the arena at least as large as asked, at least doubling it. */
 static bool
 grow_arena(RowStore *store, Size bytes)

@@ -64,6 +64,9 @@ rowstore_advance(RowStore *store, uint32 count)
 	store->rows += count;
 }
 
+/* No more rows are to come: gives back memory that would have been theirs. */
+extern void rowstore_end(RowStore *store);
+
 /* Forgets all rows and gives their memory back, or keeps it for as many that are to come. */
 extern void rowstore_reset(RowStore *store, bool keep);
 

@@ -545,6 +545,8 @@ try_finish(Sorter *sorter, bool whole)
 	}
 	if (status == GS_OK)
 		status = close_chunk(sorter);
+	if (sorter->ended)
+		rowstore_end(sorter->rows);
 	if (status == GS_OK)
 	{
 		note_memory(sorter);

@@ -1,6 +1,6 @@
 -- Strings of which a sort holds no more than the first bytes.
 \ir setup.psql
-SELECT plan(7 * 7 + 6 + 6 * 3 + 4 + 4 + 3);
+SELECT plan(7 * 7 + 6 + 6 * 3 + 4 + 4 + 4);
 
 -- Seven tests of a table's order by k, in memory that holds all and in memory that does not.
 CREATE FUNCTION pg_temp.check_long(source text, label text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -93,5 +93,18 @@ SET gpusort.verify = 'off';
 -- long strings out of line are not kept: as large a table as a hundred times the memory, in memory
 SET gpusort.work_mem = '1MB';
 SELECT matches(pg_temp.plan_of('SELECT * FROM external ORDER BY k', 'ANALYZE, COSTS OFF, TIMING OFF'), 'Memory: \d+kB', 'pointers and the first bytes fit');
+-- nor are those that are no keys
+CREATE FUNCTION pg_temp.memory_of(query text, enabled boolean) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+	plan text;
+BEGIN
+	PERFORM set_config('gpusort.enabled', enabled::text, false);
+	plan := pg_temp.plan_of(query, 'ANALYZE, COSTS OFF, TIMING OFF');
+	PERFORM set_config('gpusort.enabled', 'on', false);
+	RETURN substring(plan FROM 'Memory: (\d+)kB');
+END $$;
+SET work_mem = '64MB';
+SELECT cmp_ok(pg_temp.memory_of('SELECT * FROM external ORDER BY id DESC', true), '<=', pg_temp.memory_of('SELECT * FROM external ORDER BY id DESC', false),
+	'values out of line take no more memory than in PostgreSQL''s sort');
 
 SELECT * FROM finish();

@@ -195,6 +195,17 @@ SET gpusort.engine = cpu;
 SELECT substring(x from 'Memory: (\d+)kB')::int * 1024 > 3000 * 32 * 150 AS keys_count
 FROM pg_temp.explain('SELECT * FROM large ORDER BY big', 'ANALYZE') AS x WHERE x ~ 'Sort Method';
 RESET gpusort.engine;
+-- a sort that never ran says nothing of itself but its keys
+CREATE FUNCTION pg_temp.said(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, TIMING ON, FORMAT JSON) ' || query INTO plan;
+	RETURN (SELECT string_agg(k, ', ' ORDER BY k COLLATE "C") FROM pg_temp.sort_nodes((plan #> '{0,Plan}')::jsonb) AS n, jsonb_object_keys(n) AS k
+		WHERE k ~ '^(Sort|Child|In|Out|Engine|Key|Memory) ?');
+END $$;
+SELECT pg_temp.said('SELECT * FROM words ORDER BY id');
+SELECT pg_temp.said('SELECT * FROM (SELECT 1 WHERE false OFFSET 0) AS a(x), LATERAL (SELECT * FROM words ORDER BY id OFFSET 0) AS s');
 SET gpusort.explain_machine = off;
 
 -- switched off after planning: PostgreSQL's own sort runs in the node

@@ -39,6 +39,16 @@ $node->psql(
 	on_error_stop => 0, stdout => \$out, stderr => \$err);
 like($out, qr/\Q$expected\E/, 'after the savepoint the same query works');
 
+# what EXPLAIN calls Disk is the space that the files take: more suffices, and less does not
+my ($space) = plan_of($node, $query, 'ANALYZE, COSTS OFF, TIMING OFF') =~ /GpuSort.*Disk: (\d+)kB/s;
+foreach my $part (1.02, 0.98)
+{
+	$node->psql(
+		'postgres', 'SET temp_file_limit = ' . int($space * $part) . '; ' . rows_digest($query),
+		on_error_stop => 0, stdout => \$out, stderr => \$err);
+	is($err =~ /temp_file_limit/ ? 'too little' : $err, $part > 1 ? '' : 'too little', "$part of $space kB of temporary files");
+}
+
 # a result that is read in both directions is written again into the space that the merge leaves
 my $spilled = 'SELECT k, i, pad FROM t ORDER BY k';
 my ($kilobytes) = plan_of($node, $spilled, 'ANALYZE, COSTS OFF, TIMING OFF') =~ /GpuSort.*Disk: (\d+)kB/s;
