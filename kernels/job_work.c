@@ -460,11 +460,11 @@ sort_values(gs_job *job, const void *values, void *out)
 	size_t temp_bytes = gs_sort_temp_bytes(job->engine, column.type, 0, job->rows);
 	void *temp;
 
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(alloc_block(job, B_TEMP, temp_bytes, 1, &temp));
 	GS_TRY(gs_sort(job->engine, column.type, column.desc, 0, bits, values, out, 0, NULL, NULL, job->rows, temp,
 				   temp_bytes));
-	GS_TRY(breathe(job));
-	drop(job, B_TEMP);
+	GS_TRY(poll(job));
+	release(job, B_TEMP);
 	return GS_OK;
 }
 
@@ -476,10 +476,10 @@ unique_values(gs_job *job, const void *values, void *out, uint64_t *count)
 	size_t temp_bytes = gs_select_temp_bytes(job->engine, type, job->rows);
 	void *temp;
 
-	GS_TRY(take(job, B_TEMP, temp_bytes, 1, &temp));
+	GS_TRY(alloc_block(job, B_TEMP, temp_bytes, 1, &temp));
 	GS_TRY(gs_unique(job->engine, type, values, job->rows, out, job->blocks[B_COUNT].data, temp, temp_bytes));
 	GS_TRY(read_count(job, count));
-	drop(job, B_TEMP);
+	release(job, B_TEMP);
 	return GS_OK;
 }
 
@@ -498,7 +498,7 @@ values_alone(gs_job *job)
 	if (source->nulls != NULL)
 		return GS_INVALID;
 	values = source->values;
-	GS_TRY(take(job, B_OUT, job->rows, width, &out));
+	GS_TRY(alloc_block(job, B_OUT, job->rows, width, &out));
 	if (spec->order_columns > 0)
 	{
 		GS_TRY(sort_values(job, values, out));
