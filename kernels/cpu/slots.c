@@ -1,8 +1,8 @@
 /*
  * slots.c: buckets of about equal size where leading bits fall unevenly: floats, values of all magnitudes, outliers.
  *
- * The leading bits of a sample are counted in slots.  A slot with many words is divided by further bits; neighbours with
- * few become one bucket.  Whatever the sample says, buckets are in order: it only decides how even they are.
+ * The leading bits of a sample are counted in slots.  A slot with many words is divided by further bits; neighbours
+ * with few become one bucket.  Whatever the sample says, buckets are in order: it only decides how even they are.
  */
 #include "cpu.h"
 

@@ -282,7 +282,8 @@ tunings(void)
 }
 
 /*
- * Values close together and some far away, below or above or both: more than are sorted by comparison, equal ones, NULLs.
+ * Values close together and some far away, below or above or both: more than are sorted by comparison, equal ones,
+ * NULLs.
  */
 static void
 far_away(void)
