@@ -6,8 +6,8 @@
  * Ours and CUB's are timed in turn by events on their stream, after a warm-up, small ones many in one CUDA graph, so
  * that launching does not count; the median of a call counts, the least and the greatest are told.  CUB gets
  * preallocated temporary memory, 32-bit counts and, like ours, everything it needs before the clock starts.  Results
- * are compared element by element on the device, those of graphs.  "Roof" is the bytes that the operation must move over
- * the rate of a device-to-device copy measured in the same process.
+ * are compared element by element on the device, those of graphs.  "Roof" is the bytes that the operation must move
+ * over the rate of a device-to-device copy measured in the same process.
  */
 #include <cub/cub.cuh>
 #include <limits>

@@ -228,7 +228,8 @@ by_words(const workload *w, uint64_t depth, bool whole, void (*sort)(uint64_t *,
  * The order by two arrays.
  */
 static void
-by_two_arrays(const workload *w, uint64_t depth, uint64_t *restrict keys, uint64_t *restrict rows, uint32_t *restrict out)
+by_two_arrays(const workload *w, uint64_t depth, uint64_t *restrict keys, uint64_t *restrict rows,
+			  uint32_t *restrict out)
 {
 	uint64_t n = w->rows, least, most;
 
@@ -306,7 +307,8 @@ look(const workload *w, uint64_t *memory)
  * One way's time.
  */
 static double
-run_way(int way, gs_engine *engine, const gs_host *host, const workload *w, const shape *s, uint64_t *warm, uint32_t *out)
+run_way(int way, gs_engine *engine, const gs_host *host, const workload *w, const shape *s, uint64_t *warm,
+		uint32_t *out)
 {
 	size_t bytes = (w->rows * 24 + (2 << 20)) >> 21 << 21;
 	uint64_t *memory = warm;

@@ -286,8 +286,8 @@ uint32_t gs_slots_make(const uint64_t *words, size_t n, uint32_t high, uint32_t 
 					   uint8_t *highs, uint32_t *shift);
 
 /*
- * The bucket of a word by the slot of its leading bits: a number, to which further bits are added; mask, shift and number
- * stand in 32, 16 and 16 bits.
+ * The bucket of a word by the slot of its leading bits: a number, to which further bits are added; mask, shift and
+ * number stand in 32, 16 and 16 bits.
  */
 static inline uint32_t
 gs_slot_bucket(uint64_t slot, uint64_t word)

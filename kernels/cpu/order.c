@@ -29,8 +29,8 @@ gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tu
 }
 
 /*
- * Where a few values far away make a column's codes too long for the words, finds in a sample those codes that are usual:
- * these stand in the words whole, and the others are sorted as the ties that they make at both ends.
+ * Where a few values far away make a column's codes too long for the words, finds in a sample those codes that are
+ * usual: these stand in the words whole, and the others are sorted as the ties that they make at both ends.
  */
 void
 gs_order_narrow(gs_order *order)
