@@ -193,10 +193,10 @@ const char *gs_engine_name(const gs_engine *engine);
  * SELECT, PARTITION and SCAN take one column, and so does VALUES: of integers or floats of 4 or 8 bytes without null
  * bits, which come out bit by bit as they went in.  VALUES puts them in stable order if order_columns is 1, and of each
  * run of equal neighbours keeps the first one if key_columns is 1; of what that leaves the result is limit elements
- * from offset on.  RUNS and REDUCE first put the rows into the stable order of the first order_columns columns (0: arrival
- * order) and compare neighbours in key_columns columns: RUNS in the last ones, REDUCE in those that end before the last
- * column, which is the value.  The two sets may overlap: the distinct values of one
- * column are the runs with ncolumns, order_columns and key_columns 1.
+ * from offset on.  RUNS and REDUCE first put the rows into the stable order of the first order_columns columns (0:
+ * arrival order) and compare neighbours in key_columns columns: RUNS in the last ones, REDUCE in those that end before
+ * the last column, which is the value.  The two sets may overlap: the distinct values of one column are the runs with
+ * ncolumns, order_columns and key_columns 1.
  */
 typedef enum gs_op
 {

@@ -2,7 +2,8 @@
  * faulty_memory.c: a kernel that has no memory, or moves it as kernels before 6.17 do, for LD_PRELOAD.
  *
  * The file that FAULTY_MEMORY names says what happens to memory of the process's own: "old": no more than one area of
- * it is moved at a time; "fixed": none is; either takes the new place away first.  "none N": no mapping of more than N kB.
+ * it is moved at a time; "fixed": none is; either takes the new place away first.  "none N": no mapping of more than N
+ * kB.
  * "all N": no more than N kB of mappings of 256 kB and more at any time.
  */
 #define _GNU_SOURCE
