@@ -19,9 +19,6 @@
 /* A run has at least so many rows. */
 #define MIN_RUN_ROWS 4096
 
-/* Who expected less than a row in so many has guessed. */
-#define MISJUDGED 2.0
-
 /* Keys of this size on average are those of values out of line, of which the rows hold no more than a pointer. */
 #define LARGE_KEY_BYTES 2048
 
@@ -108,6 +105,7 @@ spill(Sorter *sorter)
 		MemoryContextSwitchTo(old);
 		return;
 	}
+	sorter->cut |= sorter->top;
 	if (sorter->runs == NULL)
 		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
 	sorter_tell(sorter, PROGRESS_WRITING, sorter->stats.rows);
@@ -231,7 +229,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->desc = CreateTupleDescCopy(desc);
 	sorter->random_access = random_access;
 	sorter->rows_expected = rows_expected;
-	sorter->bound = bound;
+	sorter_set_bound(sorter, bound);
 	sorter->cxt = cxt;
 	sorter->scratch = AllocSetContextCreate(cxt, "gpusort keys", ALLOCSET_DEFAULT_SIZES);
 	sorter->limit = gpusort_memory_limit();
@@ -374,11 +372,7 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 void
 sorter_bound(Sorter *sorter)
 {
-	double		rows = (double) sorter->stats.rows;
-
-	/* runs on disk would have to be read again */
-	if (rows > MISJUDGED * sorter->rows_expected && sorter->core == NULL && sorter->runs == NULL &&
-		sorter_leaves_bound(&sorter->columns, (double) sorter->bound, rows))
+	if (unlikely(sorter_bound_is_small(sorter)))
 		go_core(sorter, SORTER_BOUND, sorter->bound);
 }
 
@@ -430,15 +424,6 @@ sorter_finish(Sorter *sorter)
 	sorter->stats.stages.sort_ms = ms_since(ended);
 }
 
-/* The next row of PostgreSQL's sort. */
-static TupleTableSlot *
-get_core(Sorter *sorter, bool forward, TupleTableSlot *slot)
-{
-	coresort_get(sorter->core, forward, slot);
-	sorter_gave(sorter, forward, !TupIsNull(slot));
-	return slot;
-}
-
 /* The next row of the merged runs. */
 static MinimalTuple
 get_merged(Sorter *sorter, bool forward)
@@ -482,7 +467,7 @@ sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
 	MinimalTuple row;
 
 	if (unlikely(sorter->core != NULL))
-		return get_core(sorter, forward, slot);
+		return sorter_get_core(sorter, forward, slot);
 	row = get_ours(sorter, forward);
 	if (likely(row != NULL))
 		return ExecStoreMinimalTuple(row, slot, false);
@@ -494,7 +479,7 @@ sorter_next(Sorter *sorter)
 {
 	if (unlikely(sorter->core != NULL))
 	{
-		TupleTableSlot *slot = get_core(sorter, true, sorter->row_slot);
+		TupleTableSlot *slot = sorter_get_core(sorter, true, sorter->row_slot);
 
 		return TupIsNull(slot) ? NULL : ((MinimalTupleTableSlot *) slot)->mintuple;
 	}

@@ -22,7 +22,9 @@ struct Sorter
 	bool		random_access;
 	double		rows_expected;
 	int64		bound;			/* so many rows are wanted, 0: all */
+	bool		leaves_small;	/* where they are few against all, they are PostgreSQL's */
 	bool		top;			/* the job finds these alone */
+	bool		cut;			/* runs on disk hold no more of them, whatever the keys are now */
 	MemoryContext cxt;			/* everything of this sort */
 	MemoryContext scratch;		/* for encoding, reset with every chunk */
 	Size		limit;
@@ -142,6 +144,15 @@ extern void sorter_tell_merged(void *sorter, uint64 rows);
 
 /* Counts a row given out that came from runs or from PostgreSQL's sort; got: there was one. */
 extern void sorter_gave(Sorter *sorter, bool forward, bool got);
+
+/* sorter_bound.c: notes the bound, of a sort whose columns are known. */
+extern void sorter_set_bound(Sorter *sorter, int64 bound);
+
+/* Has the bound turned out to be one that is left to PostgreSQL's sort?  Asked for every row. */
+extern bool sorter_bound_is_small(const Sorter *sorter);
+
+/* The next row of PostgreSQL's sort, which must not be asked for more than it was told. */
+extern TupleTableSlot *sorter_get_core(Sorter *sorter, bool forward, TupleTableSlot *slot);
 
 /* Counts rows that have come. */
 static inline void

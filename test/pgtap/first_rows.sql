@@ -56,4 +56,28 @@ BEGIN
 END $$;
 SELECT is(pg_temp.last_of_cursor(), (SELECT id FROM f ORDER BY i8, ctid OFFSET 1499 LIMIT 1), 'backwards from the end of a cursor');
 COMMIT;
+-- A key that becomes coarse on the way, after runs that end with the first rows: for a greater bound they are made again.
+CREATE TABLE late AS SELECT id, CASE id WHEN 12000 THEN repeat('z', 3000) ELSE to_char(id, '00000') || repeat('-', 90) END COLLATE "C" AS t FROM f ORDER BY id;
+ANALYZE late;
+CREATE TEMP SEQUENCE round;
+CREATE FUNCTION pg_temp.bound_of_round() RETURNS bigint LANGUAGE sql VOLATILE AS $$SELECT CASE nextval('round') % 2 WHEN 1 THEN 1200 ELSE 5000 END$$;
+BEGIN;
+SET LOCAL gpusort.work_mem = '1MB';
+SET LOCAL enable_material = off;
+SET LOCAL enable_hashjoin = off;
+SET LOCAL enable_mergejoin = off;
+SELECT pg_temp.same_ids(query, query, 'no row is lost that a smaller bound left out')
+FROM (VALUES ('SELECT l.id FROM generate_series(1, 2) AS m LEFT JOIN (SELECT id FROM late ORDER BY t LIMIT pg_temp.bound_of_round()) AS l ON true')) AS x (query);
+COMMIT;
+
+-- Far more rows than were expected, below a merge of blocks: the leader, which hears of the bound, ends with it.
+BEGIN;
+SET LOCAL max_parallel_workers_per_gather = 2;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+SET LOCAL gpusort.min_rows = 0;
+SELECT matches(pg_temp.plan_of('SELECT id FROM f WHERE id % 3 = 0 ORDER BY i4 LIMIT 20'), 'GpuMerge.*GpuSort', 'in blocks');
+SELECT pg_temp.same_ids(query, query, 'as many as the leader was told') FROM (VALUES ('SELECT id FROM f WHERE id % 3 = 0 ORDER BY i4, id LIMIT 20')) AS x (query);
+COMMIT;
 SELECT * FROM finish();
