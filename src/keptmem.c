@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "access/xact.h"
@@ -59,6 +60,15 @@ end_change(void)
 	busy = false;
 }
 
+/* May a process map only so much? */
+static bool
+limited(int resource)
+{
+	struct rlimit limit;
+
+	return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 /* Is every page that is mapped paid for, touched or not?  Then what is kept here fails others. */
 static bool
 strict_commit(void)
@@ -76,7 +86,7 @@ strict_commit(void)
 			mode = '0';
 		close(file);
 	}
-	strict = mode == '2';
+	strict = mode == '2' || limited(RLIMIT_AS) || limited(RLIMIT_DATA);
 	return strict;
 }
 
@@ -145,12 +155,33 @@ start_timer(void)
 	enable_timeout_after(timeout, KEPT_MS);
 }
 
-/* An error stops all timers. */
+/*
+ * An error stops all timers.  Within a transaction block others may follow, of which nobody is told before its end; so
+ * nothing is kept there.
+ */
+static void
+restore_timer(void)
+{
+	if (npieces == 0 || get_timeout_active(timeout))
+		return;
+	if (IsTransactionBlock())
+		keptmem_drop();
+	else
+		start_timer();
+}
+
 static void
 transaction_ends(XactEvent event, void *arg)
 {
-	if (event == XACT_EVENT_ABORT && npieces > 0 && !get_timeout_active(timeout))
-		start_timer();
+	if (event == XACT_EVENT_ABORT)
+		restore_timer();
+}
+
+static void
+subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		restore_timer();
 }
 
 /* Appends a piece to one that ends where it begins, or the other way round. */
@@ -286,4 +317,5 @@ void
 keptmem_init(void)
 {
 	RegisterXactCallback(transaction_ends, NULL);
+	RegisterSubXactCallback(subtransaction_ends, NULL);
 }

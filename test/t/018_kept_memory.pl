@@ -119,6 +119,37 @@ is($session->query_safe("COMMIT; $digest"), $expected, 'and so do sorts');
 $session->query('SELECT 1 / 0');
 $session->{stderr} = '';
 ok(shrinks($pid, $before + $slack), 'after an error, too');
+
+# and so do those that a failed transaction ends with, and one that goes no further than a savepoint
+foreach my $end ('SELECT 1', 'ROLLBACK TO s')
+{
+	$session->query_safe("BEGIN; SAVEPOINT s; $discard");
+	cmp_ok(backend_kilobytes($pid) - $before, '>', 40000, 'memory is kept within a transaction');
+	foreach my $command ('SELECT 1 / 0', $end)
+	{
+		$session->query($command);
+		$session->{stderr} = '';
+	}
+	ok(shrinks($pid, $before + $slack), "after an error and $end");
+	is($session->query_safe("ROLLBACK; $digest"), $expected, 'sorts go on');
+}
+foreach my $command ("BEGIN; $discard; SELECT 1 / 0", 'SELECT 1')
+{
+	$session->query($command);
+	$session->{stderr} = '';
+}
+ok(shrinks($pid, $before + $slack), 'after two errors without a savepoint');
 $session->quit;
+
+# a session that may map only so much
+foreach my $limit ('as', 'data')
+{
+	$session = $node->background_psql('postgres');
+	$pid = $session->query_safe('SELECT pg_backend_pid()');
+	is(system('prlimit', "--pid=$pid", "--$limit=8589934592"), 0, "a limit of its memory: $limit");
+	is($session->query_safe("SET gpusort.kept_memory = '1GB'; $digest"), $expected, 'it sorts');
+	is(lazily_free($pid), 0, 'and keeps nothing');
+	$session->quit;
+}
 $node->stop;
 done_testing();
