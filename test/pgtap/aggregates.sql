@@ -104,7 +104,7 @@ SELECT is_empty($$SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_aggregate
 	WHERE p.proname LIKE 'gpu\_%' AND (p.proparallel <> t.proparallel OR p.proparallel <> f.proparallel OR a.aggfinalmodify <> 'r'
 	OR t.provolatile <> 'i' OR f.provolatile <> 'i' OR t.proisstrict OR f.proisstrict)$$, 'aggregates and their functions agree');
 SELECT is_empty($$SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_aggregate AS a ON a.aggfnoid = p.oid
-	WHERE p.proname LIKE 'gpu\_%' AND (p.proparallel = 's') <> (a.aggcombinefn <> 0 AND a.aggserialfn <> 0 AND a.aggdeserialfn <> 0)$$,
+	WHERE p.proname LIKE 'gpu\_%' AND a.aggkind = 'n' AND (p.proparallel = 's') <> (a.aggcombinefn <> 0 AND a.aggserialfn <> 0 AND a.aggdeserialfn <> 0)$$,
 	'those that are for parallel workers combine');
 SELECT is_empty($$SELECT f.oid::regprocedure FROM pg_aggregate AS a JOIN pg_proc AS p ON p.oid = a.aggfnoid
 	JOIN pg_proc AS f ON f.oid IN (a.aggcombinefn, a.aggserialfn, a.aggdeserialfn)
