@@ -88,6 +88,9 @@ keeps_when_sent(Oid type)
 
 	if (get_typtype(type) == TYPTYPE_ENUM)
 		return true;
+	/* any array of OIDs may be cast to it, and what is received has to begin at 0 */
+	if (type == OIDVECTOROID || element == OIDVECTOROID)
+		return false;
 	return can_send(type) && (!OidIsValid(element) || can_send(element));
 }
 

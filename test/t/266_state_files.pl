@@ -113,5 +113,8 @@ $node->psql('postgres', "SET temp_file_limit = '100kB'; $one", stderr => \$err);
 like($err, qr/temporary file size exceeds temp_file_limit/, 'temp_file_limit');
 is(left(), 0, 'nothing is left');
 
+# values that their type's own functions would not receive
+is(sql('SET max_parallel_workers_per_gather = 2; SELECT count(DISTINCT ARRAY[g, g]::oidvector), count(DISTINCT ARRAY[ARRAY[g, g]::oidvector]) FROM t'), '3|3', 'vectors of OIDs that begin at 1');
+
 $node->stop;
 done_testing();
