@@ -116,6 +116,16 @@ nothing_left('errors');
 	$session->quit;
 }
 
+# no worker comes: the leader reads more rows than were planned for it, and keeps the first only, fewer than a block holds
+{
+	my $first = 'SELECT i FROM part ORDER BY i LIMIT 100 OFFSET 20';
+	my $settings = 'SET enable_sort = off; SET gpusort.min_rows = 0';
+
+	$node->safe_psql('postgres', 'CREATE TABLE part AS SELECT i FROM t WHERE i <= 2400; ANALYZE part');
+	like($node->safe_psql('postgres', "$settings; EXPLAIN $first"), qr/GpuMerge/, 'a bound: in blocks');
+	is($node->safe_psql('postgres', "$settings; SET max_parallel_workers = 0; SELECT count(*), sum(i), max(i) FROM ($first) x"), '100|7050|120', 'a bound: the leader alone');
+}
+
 # many sessions at once: each finds the rows that one alone finds; workers run short
 {
 	my @scripts;
