@@ -67,12 +67,19 @@ alloc_block(gs_job *job, block b, uint64_t n, size_t width, void *array)
 	return GS_OK;
 }
 
-/* Waits for what is under way and asks the host whether to go on. */
+/* Asks the host whether to go on. */
+static gs_status
+ask_host(gs_job *job)
+{
+	return job->host.poll != NULL && job->host.poll(job->host.arg) ? GS_CANCELLED : GS_OK;
+}
+
+/* The same when what is under way has ended. */
 static gs_status
 poll(gs_job *job)
 {
 	GS_TRY(gs_sync(job->engine));
-	return job->host.poll != NULL && job->host.poll(job->host.arg) ? GS_CANCELLED : GS_OK;
+	return ask_host(job);
 }
 
 /* A number that a primitive left, after which there may be another. */
@@ -579,5 +586,5 @@ gs_job_work_next(gs_job *job, void *out, uint64_t room, uint64_t *got)
 		GS_TRY(job->ops->job_emit(job, job->given, n, out));
 	job->given += n;
 	*got = n;
-	return job->host.poll != NULL && job->host.poll(job->host.arg) ? GS_CANCELLED : GS_OK;
+	return ask_host(job);
 }

@@ -34,21 +34,11 @@
 /* What makes an unsigned number of a signed one that sorts like it. */
 #define SIGN_BIT (UINT64CONST(1) << 63)
 
-/* Does the column hold elements of an engine's type at a fixed stride, and which? */
+/* Does the column hold elements of an engine's type at a fixed stride, ascending and none of them NULL, and which? */
 static bool
 plain_type(const VectorColumn *column, gs_type *type)
 {
-	const Vector *values = column->values;
-	Oid			op = vectorcompare_operator(column);
-	const char *why;
-	SortKey		key;
-
-	if (values->nulls || values->offsets || !values->type->byval || column->desc ||
-		!sortkey_is_exact(op, column->collation, &why))
-		return false;
-	sortkey_open(&key, op, column->collation, false, false);
-	*type = key.spec.type;
-	return key.plain != 0 && key.plain == values->type->stride;
+	return column->values->nulls == NULL && !column->desc && vectorjob_numbers(column, type);
 }
 
 bool

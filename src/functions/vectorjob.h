@@ -72,4 +72,7 @@ extern ArrayType *vectorjob_dedup_array(BigMem *mem, const VectorColumn *column,
 extern ArrayType *vector_decoded_array(BigMem *mem, const struct Vector *values, const struct Vector *lengths,
 									   uint64 count, MemoryContext cxt);
 
+/* Are a column's values, where they are not NULL, numbers as engines know them, and which? */
+extern bool vectorjob_numbers(const VectorColumn *column, gs_type *type);
+
 #endif

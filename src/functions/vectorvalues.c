@@ -21,9 +21,8 @@
 /* Elements between two looks at interrupts. */
 #define BLOCK_ROWS 65536
 
-/* Are the column's values, where they are not NULL, numbers as engines know them, and which? */
-static bool
-holds_numbers(const VectorColumn *column, gs_type *type)
+bool
+vectorjob_numbers(const VectorColumn *column, gs_type *type)
 {
 	const Vector *values = column->values;
 	Oid			op = vectorcompare_operator(column);
@@ -80,7 +79,7 @@ sorted_alone(BigMem *mem, const VectorColumn *column, bool distinct, int lower_b
 	ArrayAnswer answer = {.cxt = cxt, .lower_bound = lower_bound, .nulls_first = column->nulls_first};
 	gs_type		type;
 
-	if (column->values->rows < TINY_ROWS || !holds_numbers(column, &type) || gs_type_width(type) < 4)
+	if (column->values->rows < TINY_ROWS || !vectorjob_numbers(column, &type) || gs_type_width(type) < 4)
 		return NULL;
 	if (!make_dense(mem, column->values, &dense))
 		question_raise(GS_NOMEM);
@@ -182,7 +181,7 @@ vectorjob_dedup_array(BigMem *mem, const VectorColumn *column, MemoryContext cxt
 	uint64		nruns;
 	gs_type		type;
 
-	if (values->rows > 0 && values->nulls == NULL && holds_numbers(column, &type))
+	if (values->rows > 0 && values->nulls == NULL && vectorjob_numbers(column, &type))
 	{
 		old = MemoryContextSwitchTo(cxt);
 		array = dedup_numbers(mem, values, type);

@@ -87,17 +87,26 @@ known_order(Collected *state, int places, uint32 small[COLLECT_SMALL])
 	return state->order;
 }
 
+/* The values of a call and its one fraction; NULL if the answer is. */
+static Collected *
+with_fraction(FunctionCallInfo fcinfo, double *fraction)
+{
+	Collected  *state = collect_final(fcinfo);
+
+	if (PG_ARGISNULL(1))
+		return NULL;
+	*fraction = collect_checked_fraction(PG_GETARG_DATUM(1));
+	return state;
+}
+
 /* The percentiles for one fraction. */
 Datum
 gpusort_percentile_cont_within(PG_FUNCTION_ARGS)
 {
-	Collected  *state = collect_final(fcinfo);
 	uint32		small[COLLECT_SMALL];
 	double		fraction;
+	Collected  *state = with_fraction(fcinfo, &fraction);
 
-	if (PG_ARGISNULL(1))
-		PG_RETURN_NULL();
-	fraction = collect_checked_fraction(PG_GETARG_DATUM(1));
 	if (state == NULL)
 		PG_RETURN_NULL();
 	PG_RETURN_DATUM(percentile_cont(state, known_order(state, 1, small), fraction));
@@ -106,13 +115,10 @@ gpusort_percentile_cont_within(PG_FUNCTION_ARGS)
 Datum
 gpusort_percentile_disc_within(PG_FUNCTION_ARGS)
 {
-	Collected  *state = collect_final(fcinfo);
 	uint32		small[COLLECT_SMALL];
 	double		fraction;
+	Collected  *state = with_fraction(fcinfo, &fraction);
 
-	if (PG_ARGISNULL(1))
-		PG_RETURN_NULL();
-	fraction = collect_checked_fraction(PG_GETARG_DATUM(1));
 	if (state == NULL)
 		PG_RETURN_NULL();
 	PG_RETURN_DATUM(percentile_disc(state, known_order(state, 1, small), fraction));

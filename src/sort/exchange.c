@@ -13,7 +13,6 @@
 
 #include <fcntl.h>
 
-#include "access/htup_details.h"
 #include "pgstat.h"
 #include "storage/barrier.h"
 #include "storage/buffile.h"
@@ -23,6 +22,7 @@
 #include "utils/wait_event.h"
 
 #include "exchange.h"
+#include "minimal_row.h"
 
 /* Parts for each participant at least, and altogether: what is left at the end is to be shared out evenly. */
 #define PARTS_PER_PARTICIPANT 4
@@ -276,26 +276,11 @@ put_alone(Exchange *exchange, int part, Chunk *alone)
 static void
 put_values(Exchange *exchange, int part, TupleTableSlot *slot)
 {
-	TupleDesc	desc = slot->tts_tupleDescriptor;
-	Size		head = SizeofMinimalTupleHeader;
-	Size		bytes;
-	bool		has_nulls = false;
-	MinimalTuple row;
+	MinimalRow	form = minimal_row_of(slot);
 	Chunk	   *alone;
+	MinimalTuple row = room_for_row(exchange, part, form.bytes, &alone);
 
-	for (int i = 0; i < desc->natts && !has_nulls; i++)
-		has_nulls = slot->tts_isnull[i];
-	if (has_nulls)
-		head += BITMAPLEN(desc->natts);
-	head = MAXALIGN(head);
-	bytes = heap_compute_data_size(desc, slot->tts_values, slot->tts_isnull);
-	row = room_for_row(exchange, part, head + bytes, &alone);
-	memset(row, 0, head + bytes);
-	row->t_len = (uint32) (head + bytes);
-	HeapTupleHeaderSetNatts(row, desc->natts);
-	row->t_hoff = (uint8) (head + MINIMAL_TUPLE_OFFSET);
-	heap_fill_tuple(desc, slot->tts_values, slot->tts_isnull, (char *) row + head, bytes, &row->t_infomask,
-					has_nulls ? row->t_bits : NULL);
+	minimal_row_fill(&form, slot, row);
 	put_alone(exchange, part, alone);
 }
 

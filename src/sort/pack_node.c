@@ -16,6 +16,7 @@
 
 #include "src/compat.h"
 #include "blocks.h"
+#include "minimal_row.h"
 #include "pack_node.h"
 
 typedef struct GpuPackState
@@ -65,36 +66,21 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 static MinimalTuple
 form_row(GpuPackState *node, TupleTableSlot *slot)
 {
-	TupleDesc	desc = slot->tts_tupleDescriptor;
-	Size		head = SizeofMinimalTupleHeader;
-	Size		bytes;
-	bool		has_nulls = false;
-	MinimalTuple row;
+	MinimalRow	form;
 
 	slot_getallattrs(slot);
-	for (int i = 0; i < desc->natts && !has_nulls; i++)
-		has_nulls = slot->tts_isnull[i];
-	if (has_nulls)
-		head += BITMAPLEN(desc->natts);
-	head = MAXALIGN(head);
-	bytes = heap_compute_data_size(desc, slot->tts_values, slot->tts_isnull);
-	if (head + bytes > node->room)
+	form = minimal_row_of(slot);
+	if (form.bytes > node->room)
 	{
 		if (node->row)
 			pfree(node->row);
 		node->row = NULL;
 		node->room = 0;
-		node->row = MemoryContextAlloc(node->css.ss.ps.state->es_query_cxt, head + bytes);
-		node->room = head + bytes;
+		node->row = MemoryContextAlloc(node->css.ss.ps.state->es_query_cxt, form.bytes);
+		node->room = form.bytes;
 	}
-	row = node->row;
-	memset(row, 0, head + bytes);
-	row->t_len = (uint32) (head + bytes);
-	row->t_infomask2 = (uint16) desc->natts;
-	row->t_hoff = (uint8) (head + MINIMAL_TUPLE_OFFSET);
-	heap_fill_tuple(desc, slot->tts_values, slot->tts_isnull, (char *) row + head, bytes, &row->t_infomask,
-					has_nulls ? row->t_bits : NULL);
-	return row;
+	minimal_row_fill(&form, slot, node->row);
+	return node->row;
 }
 
 /* The next row for a block. */
