@@ -34,6 +34,12 @@ extern Path *cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, 
 /* Both, below a node that passes on no LIMIT, as far as there is something to win. */
 extern List *cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys);
 
+/*
+ * plan_cores.c: of so many workers those that can run at the same time, beside the leader where it takes part, by
+ * gpusort.cores or what the system lets this process have.
+ */
+extern int	workers_at_once(int workers);
+
 /* plan_copies.c: paths like those of a list, over cheaper sorts; window functions may sort the input anew, if given. */
 extern List *copy_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *paths);
 

@@ -15,14 +15,17 @@ typedef struct ShareBuild
 	Path	   *partial;		/* of which each participant reads a part, to hand rows on */
 	Path	   *shared;			/* NULL, or a partial path whose groups are whole in each participant already */
 	List	   *keys;			/* SortGroupClauses */
-	int			workers;
+	int			workers;		/* perhaps fewer than the partial path is priced for */
 	double		divisor;		/* of rows, as the server counts participants */
 	double		fraction;		/* of all work that the busiest participant does */
 	double		scale;			/* from what is taken in truth to a price */
 } ShareBuild;
 
+/* plan_share_rules.c: how many participants the server counts. */
+extern double divisor_of(int workers);
+
 /*
- * plan_share_rules.c: begins to plan shares of an input for an output; false if participants could not all read it, or
+ * Begins to plan shares of an input for an output; false if participants could not all read it, or
  * there are no workers to be had.
  */
 extern bool share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output);

@@ -302,6 +302,12 @@ shares_keep_all(const Shares *shares)
 	return shares->count == SHARE_CLASSES;
 }
 
+const char *
+shares_way(const Shares *shares)
+{
+	return shares->exchanged ? "exchange" : "scan";
+}
+
 bool
 shares_are_exchanged(const Shares *shares)
 {
