@@ -1,9 +1,9 @@
 /*
  * plan_cores.c: how many processes of a plan can run at the same time.
  *
- * The server prices a parallel plan as if each worker had a core of its own.  Its workers divide what one process does,
- * and so lose little where they have none.  Participants of shares do some work once more each, and so would lose by
- * each one that only takes the others' time.
+ * The server prices a parallel plan as if each worker had a core of its own.  Where it has none, workers that divide
+ * what one process does take longer than that, and those that each do some work once more, as participants of shares
+ * do, also take the others' time.
  */
 #include "postgres.h"
 
@@ -94,6 +94,22 @@ cores_at_hand(void)
 	if (granted == 0)
 		granted = Max(cores_granted(), 1);
 	return Min(cores_allowed(), granted);
+}
+
+double
+divisor_of(int workers)
+{
+	double		divisor = workers;
+
+	if (parallel_leader_participation)
+		divisor += Max(0, 1.0 - 0.3 * workers);
+	return divisor;
+}
+
+double
+crowding(int workers)
+{
+	return Max(divisor_of(workers) / cores_at_hand(), 1);
 }
 
 int

@@ -34,10 +34,16 @@ extern Path *cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, 
 /* Both, below a node that passes on no LIMIT, as far as there is something to win. */
 extern List *cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys);
 
+/* plan_cores.c: how many participants the server counts where there are so many workers. */
+extern double divisor_of(int workers);
+
 /*
- * plan_cores.c: of so many workers those that can run at the same time, beside the leader where it takes part, by
- * gpusort.cores or what the system lets this process have.
+ * How many times as long as the server takes for it such participants take for what they divide, by gpusort.cores or
+ * the cores that this process may have: 1 where there are enough.
  */
+extern double crowding(int workers);
+
+/* Of so many workers those that run at the same time, beside the leader where it takes part. */
 extern int	workers_at_once(int workers);
 
 /* plan_copies.c: paths like those of a list, over cheaper sorts; window functions may sort the input anew, if given. */

@@ -248,7 +248,7 @@ merge_saving(const GatherMergePath *merge, SortBound bound)
 	Cost		theirs = merge->path.total_cost - merge->path.startup_cost - (sort->total_cost - sort->startup_cost);
 	double		rows = merge->path.rows;
 	int			width = sort->pathtarget->width;
-	Cost		ours = blocks_price(rows, width);
+	Cost		ours = blocks_price(rows, width) + sort->total_cost * (crowding(merge->num_workers) - 1);
 
 	/* the target of a node in between would be computed of single rows */
 	if (!gpusort_parallel_blocks || !IsA(sort, SortPath) ||

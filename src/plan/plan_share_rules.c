@@ -214,16 +214,6 @@ output_is_safe(PlannerInfo *root, const RelOptInfo *output)
 	return safe_in_shares(root, path->pathtarget->exprs) && safe_in_shares(root, root->parse->windowClause);
 }
 
-double
-divisor_of(int workers)
-{
-	double		divisor = workers;
-
-	if (parallel_leader_participation)
-		divisor += Max(0, 1.0 - 0.3 * workers);
-	return divisor;
-}
-
 bool
 share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output)
 {

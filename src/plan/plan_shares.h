@@ -21,11 +21,8 @@ typedef struct ShareBuild
 	double		scale;			/* from what is taken in truth to a price */
 } ShareBuild;
 
-/* plan_share_rules.c: how many participants the server counts. */
-extern double divisor_of(int workers);
-
 /*
- * Begins to plan shares of an input for an output; false if participants could not all read it, or
+ * plan_share_rules.c: begins to plan shares of an input for an output; false if participants could not all read it, or
  * there are no workers to be had.
  */
 extern bool share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output);

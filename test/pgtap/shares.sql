@@ -8,7 +8,6 @@
 SELECT no_plan();
 SET gpusort.parallel_windows = :way;
 RESET max_parallel_workers_per_gather;
-SET gpusort.cores = 8;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0.1;
 SET min_parallel_table_scan_size = 0;

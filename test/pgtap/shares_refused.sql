@@ -2,7 +2,6 @@
 \ir setup.psql
 SELECT no_plan();
 RESET max_parallel_workers_per_gather;
-SET gpusort.cores = 8;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0.1;
 SET min_parallel_table_scan_size = 0;

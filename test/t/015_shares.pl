@@ -14,7 +14,6 @@ sub server
 
 	return start_node("shares_$name", <<"CONF");
 gpusort.parallel_windows = $way
-gpusort.cores = 8
 max_parallel_workers_per_gather = 2
 max_worker_processes = 8
 max_parallel_workers = 8
