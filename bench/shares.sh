@@ -6,8 +6,8 @@
 #   SF=1               scale factor of the tables
 #   TPCHGEN=PATH       tpchgen-cli, default the one in PATH
 #   SIDES=...          columns: of "core" PostgreSQL (gpusort.enabled = off), "one" gpusort without shares, "shares", and
-#                      "scan" or "exchange" for one of the ways to them, each with the number of workers that are allowed;
-#                      default "core+2 core+8 one+2 shares+2 shares+8"
+#                      "scan" or "exchange" for one of the ways to them (against one process, without Gather Merge), each
+#                      with the number of workers that are allowed; default "core+2 core+8 one+2 shares+2 shares+8"
 #   RUNS=2             of each side, PostgreSQL's apart, which run once
 #   CORES=LIST         the server has only these cores, as 0,1, in sessions that begin now (as the user who runs it, or root)
 #   ONLY=PATTERN       which queries, by name
@@ -66,7 +66,8 @@ query "customers per month" "SELECT date_trunc('month', o_orderdate) AS month, c
 query "80 % in one partition" "SELECT g, k, sum(p) OVER (PARTITION BY g ORDER BY k) FROM skew"
 
 declare -A setting=([core]=gpusort.enabled=off [one]=gpusort.parallel_windows=off [shares]=gpusort.parallel_windows=on
-	[scan]=gpusort.parallel_windows=scan [exchange]=gpusort.parallel_windows=exchange)
+	[scan]='gpusort.parallel_windows=scan -c enable_gathermerge=off'
+	[exchange]='gpusort.parallel_windows=exchange -c enable_gathermerge=off')
 
 # time_it SIDE QUERY: sets ms, and way: how the plan shares and in how many workers, if it does
 time_it() {
