@@ -15,6 +15,9 @@ extern Cost sort_price(PlannerInfo *root, const Path *input, List *pathkeys, dou
 /* What so many rows of some width take in blocks from workers to the leader, which gives them out. */
 extern Cost blocks_price(double rows, int width);
 
+/* What it takes a worker to have memory for so many rows, where a session keeps that of its last sorts. */
+extern Cost memory_price(double rows, int width);
+
 /* How much less a Gather Merge costs than it says because the rows of a sort of ours come to it in blocks. */
 extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
 

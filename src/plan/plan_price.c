@@ -40,6 +40,9 @@
 /* A row of so many bytes more costs gpusort.merge_row_cost once more. */
 #define MERGE_ROW_BYTES 100.0
 
+/* A page of memory that a process has not had before, in seq_page_cost: 2 microseconds. */
+#define FIRST_TOUCH 0.6
+
 /* What the planner may sort by: eight-byte words of all keys together, and comparisons by the types' own functions. */
 typedef struct PathSortKeys
 {
@@ -225,6 +228,12 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
 	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
 	return ours < theirs && !query_is_foreign(root) ? theirs - ours : 0;
+}
+
+Cost
+memory_price(double rows, int width)
+{
+	return rows * bytes_of_row(width) / BLCKSZ * FIRST_TOUCH * seq_page_cost;
 }
 
 /* What a row of some width costs the leader that comes in a block. */

@@ -202,7 +202,9 @@ make_share_path(const ShareBuild *build, List *pathkeys)
 	bool		exchanged = is_exchanged(build);
 	Path	   *input = exchanged ? build->partial : build->input;
 	SortPath   *sort = create_sort_path(build->root, build->output, input, pathkeys, -1.0);
-	Cost		sorting = sort_price(build->root, build->input, pathkeys, build->input->rows * build->fraction);
+	double		kept = build->input->rows * build->fraction;
+	Cost		sorting = sort_price(build->root, build->input, pathkeys, kept) +
+		memory_price(kept, build->input->pathtarget->width);
 
 	share->path.pathtype = T_CustomScan;
 	share->path.parent = build->output;
