@@ -51,7 +51,7 @@ SELECT pg_temp.check_small('text COLLATE "C"', '''the same beginning of all '' |
 SELECT pg_temp.check_small('text', 'md5((h % 40)::text)');
 SELECT pg_temp.check_small('char(5)', '(h % 300)::text');
 SELECT pg_temp.check_small('inet', '''10.0.0.0''::inet + abs(h % 5000)');
-SELECT pg_temp.check_small('integer[]', 'ARRAY[h % 5, n]');
+SELECT pg_temp.check_small('int4range', 'int4range(h % 5, h % 5 + n)');
 
 -- Equal values that look different stay as they came.
 CREATE TEMP TABLE equal_values (x numeric, f float8);
