@@ -172,7 +172,7 @@ gs_status gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 				  size_t temp_bytes);
 
 /*
- * Merges sorted runs, by comparison, equal keys from earlier runs first.  Run r is items starts[r] to starts[r + 1] - 1;
+ * Merges sorted runs by comparison, equal keys from earlier runs first.  Run r is items starts[r] to starts[r + 1] - 1;
  * starts has runs + 1 elements, the first 0, the last n, and lies in host memory, read during the call.  A key is an
  * unsigned number of key_bytes bytes: 4, or 8, 16, 24 or 32: words of 64 bits, the first most significant.  values NULL
  * with value_width 4: row numbers 0 to n - 1.

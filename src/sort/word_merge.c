@@ -1,8 +1,8 @@
 /*
  * word_merge.c: sorted parts of rows whose keys are words, merged by the CPU engine.
  *
- * gs_merge_runs goes from both ends of two parts at once, without a branch that depends on the keys: 4.2 ns a row of four
- * parts, where one chain of comparisons takes 7.3.
+ * gs_merge_runs goes from both ends of two parts at once, without a branch that depends on the keys: 4.2 ns a row of
+ * four parts, where one chain of comparisons takes 7.3.
  */
 #include "postgres.h"
 
