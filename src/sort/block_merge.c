@@ -4,8 +4,8 @@
  * All blocks still to come begin at the first key of the block that came last, or behind it.  So rows up to that key
  * may leave as soon as it is known, and then each participant has one block at most with rows left, whatever the number
  * of rows or of ties.  Where these rows end in each block is found by a search; what lies before is merged, and given
- * out from where it lies: where words are the keys, by the CPU engine, else two blocks at a time, without branches on the
- * keys' order as far as words tell it.
+ * out from where it lies: where words are the keys, by the CPU engine, else two blocks at a time, without branches on
+ * the keys' order as far as words tell it.
  */
 #include "postgres.h"
 
