@@ -4,10 +4,18 @@
  * Usually a character takes eight bits, and how many there are takes three more.  Where there are rows enough to make
  * it worth while, the characters found at each of the next positions are numbered first: an alphabet of few characters
  * takes few bits each, a position where all strings have the same takes none, and the end is a character below all.
+ * Numbers are looked up character by character.  Where all strings are long enough and a sample says that it will tell
+ * most of them apart, characters are not numbered but take as many bits as the range of all, eight at a time.
  */
 #include "cpu.h"
 
 #include <string.h>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#define SAMPLE	  GS_ALPHABET_ROWS /* strings that tell how many characters occur at a position */
+#define MORE_BITS 3				   /* of characters than of row numbers: then one row in eight is tied with another */
 
 /*
  * Notes the characters at an alphabet's positions of one string, and where it ends.
@@ -45,17 +53,133 @@ number_characters(gs_alphabet *alphabet)
 	}
 }
 
+/* Eight characters, most significant first. */
+static inline uint64_t
+load_characters(const uint8_t *s)
+{
+	uint64_t word;
+
+	memcpy(&word, s, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	word = __builtin_bswap64(word);
+#endif
+	return word;
+}
+
+/*
+ * Extends ranges of 16 positions by a string.
+ */
+static inline void
+extend_positions(uint8_t *least, uint8_t *most, const uint8_t *s)
+{
+#if defined(__x86_64__)
+	__m128i characters = _mm_loadu_si128((const __m128i *) s);
+
+	_mm_storeu_si128((__m128i *) least, _mm_min_epu8(_mm_loadu_si128((const __m128i *) least), characters));
+	_mm_storeu_si128((__m128i *) most, _mm_max_epu8(_mm_loadu_si128((const __m128i *) most), characters));
+#else
+	for (int p = 0; p < GS_RANGES; p++)
+	{
+		least[p] = s[p] < least[p] ? s[p] : least[p];
+		most[p] = s[p] > most[p] ? s[p] : most[p];
+	}
+#endif
+}
+
+/*
+ * Finds the least and the greatest character at all positions of all rows' strings.  Where a string ends there are
+ * others, or what stands behind all.
+ */
+static gs_status
+range_of_positions(const gs_key *key, const gs_field *field, uint8_t *least, uint8_t *most)
+{
+	const uint64_t *offsets = field->values;
+	const uint8_t *heap = (const uint8_t *) field->column->heap.data + field->column->prefix;
+
+	memset(least, 255, GS_RANGES);
+	memset(most, 0, GS_RANGES);
+	for (uint64_t at = 0; at < key->rows; at += GS_BLOCK_ROWS)
+	{
+		uint64_t n = key->rows - at < GS_BLOCK_ROWS ? key->rows - at : GS_BLOCK_ROWS;
+		uint8_t low[GS_RANGES], high[GS_RANGES];
+
+		memcpy(low, least, GS_RANGES);
+		memcpy(high, most, GS_RANGES);
+		for (uint64_t r = at; r < at + n; r++)
+			extend_positions(low, high, heap + offsets[r]);
+		memcpy(least, low, GS_RANGES);
+		memcpy(most, high, GS_RANGES);
+		GS_TRY(gs_work_add(key->work, 2 * n));
+	}
+	return GS_OK;
+}
+
+/*
+ * True if so many bits of a range of characters will tell most rows apart, as far as the characters of a sample go.
+ */
+static bool
+enough_characters(const gs_alphabet *alphabet, const gs_key *key, const gs_field *field, uint32_t row_bits)
+{
+	const uint64_t *offsets = field->values;
+	const uint8_t *heap = (const uint8_t *) field->column->heap.data + alphabet->depth;
+	uint32_t room = 64 - row_bits, chars = alphabet->chars, told = 0;
+	bool seen[GS_RANGES][256] = {{false}};
+
+	chars = chars * alphabet->width > room ? room / alphabet->width : chars;
+	for (uint64_t i = 0; i < SAMPLE; i++)
+		for (uint32_t p = 0; p < chars; p++)
+			seen[p][heap[offsets[key->rows / SAMPLE * i] + p]] = true;
+	for (uint32_t p = 0; p < chars; p++)
+	{
+		uint32_t n = 0;
+
+		for (uint32_t c = 0; c < 256; c++)
+			n += seen[p][c];
+		/* quarters of bits */
+		told += 4 * (gs_bits(n) - 1) + (n << 2 >> (gs_bits(n) - 1) & 3);
+	}
+	return told >= 4 * (row_bits + MORE_BITS);
+}
+
+/*
+ * Makes an alphabet of ranges, if all strings have characters at enough positions.
+ */
+static gs_status
+make_ranges(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, uint32_t row_bits)
+{
+	const gs_cpu_column *column = field->column;
+	uint64_t left = column->shortest - column->prefix;
+	uint8_t least[GS_RANGES], most[GS_RANGES], range = 0;
+
+	if (field->nulls != NULL || left < 8)
+		return GS_OK;
+	GS_TRY(range_of_positions(key, field, least, most));
+	alphabet->chars = left < GS_RANGES ? (uint32_t) left : GS_RANGES;
+	for (uint32_t p = 0; p < alphabet->chars; p++)
+		range = most[p] - least[p] > range ? most[p] - least[p] : range;
+	alphabet->least[0] = load_characters(least);
+	alphabet->least[1] = load_characters(least + 8);
+	alphabet->longest = column->longest;
+	alphabet->width = gs_bits(range);
+	if (alphabet->width > 0 && !enough_characters(alphabet, key, field, row_bits))
+		alphabet->width = 0;
+	return GS_OK;
+}
+
 /*
  * Makes the alphabet of all rows behind the prefix that a column's strings share.
  */
 gs_status
-gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f)
+gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32_t row_bits)
 {
 	const gs_field *field = &key->fields[f];
 
 	memset(alphabet, 0, sizeof(*alphabet));
 	alphabet->field = f;
 	alphabet->depth = field->column->prefix;
+	GS_TRY(make_ranges(alphabet, key, field, row_bits));
+	if (alphabet->width > 0)
+		return GS_OK;
 	for (uint64_t r = 0; r < key->rows; r++)
 	{
 		uint64_t length;
@@ -112,10 +236,7 @@ plain_code(const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
 
 	if (left > 0)
 	{
-		memcpy(&word, s + depth, 8);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-		word = __builtin_bswap64(word);
-#endif
+		word = load_characters(s + depth);
 		if (left < 8)
 			word &= ~(~(uint64_t) 0 >> 8 * left);
 	}
@@ -140,6 +261,35 @@ alphabet_code(const gs_alphabet *alphabet, const uint8_t *s, uint64_t length, ui
 }
 
 /*
+ * Puts eight numbers of so many bits, each in a byte, side by side.
+ */
+static inline uint64_t
+squeeze(uint64_t word, uint32_t width)
+{
+	const uint64_t bytes = 0x00ff00ff00ff00ff, pairs = 0x0000ffff0000ffff, halves = 0x00000000ffffffff;
+
+	word = (word & ~bytes) >> (8 - width) | (word & bytes);
+	word = (word & ~pairs) >> (16 - 2 * width) | (word & pairs);
+	return (word & ~halves) >> (32 - 4 * width) | (word & halves);
+}
+
+/*
+ * The leading bits of the distances of a string's next characters.
+ */
+static inline uint64_t
+range_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits)
+{
+	uint32_t width = alphabet->width, half = 8 * width, beyond = 8 * (GS_RANGES - alphabet->chars);
+	uint64_t first = squeeze(load_characters(s) - alphabet->least[0], width), second;
+
+	if (bits <= half)
+		return first >> (half - bits);
+	/* what is behind the characters is not in the range */
+	second = (load_characters(s + 8) - alphabet->least[1]) >> beyond << beyond;
+	return first << (bits - half) | squeeze(second, width) >> (2 * half - bits);
+}
+
+/*
  * A row's part of a step.
  */
 static inline uint64_t
@@ -148,11 +298,28 @@ part_code(const gs_part *part, uint64_t row)
 	uint64_t length, code;
 	const uint8_t *s = gs_string(part->field, row, &length);
 
-	if (part->alphabet != NULL)
+	if (part->alphabet != NULL && part->alphabet->width > 0)
+		code = range_code(part->alphabet, s + part->depth, part->pack.bits);
+	else if (part->alphabet != NULL)
 		code = alphabet_code(part->alphabet, s, length, part->depth, part->chars);
 	else
 		code = plain_code(s, length, part->depth, part->chars);
 	return part->field->column->spec.desc ? code ^ gs_mask(part->pack.bits) : code;
+}
+
+/*
+ * Appends distances of characters to the words of consecutive rows.
+ */
+static void
+range_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
+{
+	const uint64_t *offsets = (const uint64_t *) part->field->values + row;
+	const uint8_t *heap = (const uint8_t *) part->field->column->heap.data + part->depth;
+	const uint32_t bits = part->pack.bits;
+	const uint64_t turn = part->field->column->spec.desc ? gs_mask(bits) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		words[i] = gs_append_bits(words[i], range_code(part->alphabet, heap + offsets[i], bits) ^ turn, bits);
 }
 
 /*
@@ -161,8 +328,11 @@ part_code(const gs_part *part, uint64_t row)
 void
 gs_string_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
 {
-	for (size_t i = 0; i < n; i++)
-		words[i] = gs_append_bits(words[i], part_code(part, row + i), part->pack.bits);
+	if (part->alphabet != NULL && part->alphabet->width > 0)
+		range_rows(part, row, n, words);
+	else
+		for (size_t i = 0; i < n; i++)
+			words[i] = gs_append_bits(words[i], part_code(part, row + i), part->pack.bits);
 }
 
 /*
