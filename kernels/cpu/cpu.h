@@ -185,7 +185,7 @@ typedef struct gs_field
 
 /*
  * The characters found at each of the next positions of a string field, numbered in order; 0 is the end.  Or where all
- * strings have so many positions: how far characters are from the least of their position.
+ * strings have so many positions: how far characters are from the least of their position, less a gap that has none.
  */
 typedef struct gs_alphabet
 {
@@ -194,7 +194,10 @@ typedef struct gs_alphabet
 	uint64_t longest; /* length of the longest string looked at */
 	uint32_t width;	  /* bits of each such distance, 0: characters are numbered */
 	uint32_t chars;	  /* how many there are, 8 to GS_RANGES */
-	uint64_t least[2]; /* eight positions each, the first most significant */
+	/* eight positions each, the first most significant */
+	uint64_t least[2];
+	uint64_t above[2]; /* what makes 128 of the distance at which the gap ends, or 0 */
+	uint32_t gap;
 	uint8_t bits[GS_POSITIONS];
 	uint8_t end[GS_POSITIONS];
 	uint16_t rank[GS_POSITIONS][256];

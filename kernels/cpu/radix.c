@@ -19,6 +19,8 @@
 #define LANES		   4
 #define SLICE_ROWS	   ((size_t) 1 << 20) /* rows between polls */
 #define MAX_PASSES	   8				  /* of digits of 8 bits, or up to GS_MAX_DIGIT, for 64 */
+#define FEW_PASSES	   3				  /* cost less than a partition */
+#define LOOK_ROWS	   8192				  /* from so many words on a look at a sample is worth while */
 #define TWO_PASSES	   512				  /* from so many words on by two digits, fewer by one */
 #define LINE		   8				  /* words in a cache line */
 
@@ -203,6 +205,15 @@ digit_sort(uint64_t *words, uint64_t *hot, size_t n, uint32_t low, uint32_t high
 }
 
 /*
+ * True if leading bits will not tell a segment's words apart.
+ */
+static bool
+falls_unevenly(const segment *s)
+{
+	return gs_uneven(s->from, s->n, s->high, s->low, s->high - s->low < 8 ? s->high - s->low : 8);
+}
+
+/*
  * Sorts a segment that fits a cache, to and fro between its own place and another array: first by its leading bits,
  * then by insertion or, failing that, by all.  Returns the array that has the result.
  */
@@ -210,7 +221,8 @@ static uint64_t *
 sort_to_and_fro(gs_sorter *sorter, const segment *s, uint64_t *hot, uint32_t depth)
 {
 	uint32_t enough = enough_bits(s->n, sorter->tuning->slack);
-	uint32_t low = s->high - s->low > enough + 2 ? s->high - enough : s->low;
+	bool all = s->high - s->low <= enough + 2 || (s->n >= LOOK_ROWS && falls_unevenly(s));
+	uint32_t low = all ? s->low : s->high - enough;
 	uint32_t passes = depth + digit_passes(s->n, s->high - low);
 	uint64_t *sorted = digit_sort(s->from, hot, s->n, low, s->high);
 
@@ -513,16 +525,15 @@ choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
 }
 
 /*
- * True if a segment needs no partition: it is small, or not large and its leading bits tell its words apart.
+ * True if a segment needs no partition: it is small, or not large and its leading bits tell its words apart, or all
+ * its bits are few.
  */
 static bool
 fits_cache(const gs_sorter *sorter, const segment *s, uint32_t depth)
 {
-	uint32_t width = s->high - s->low < 8 ? s->high - s->low : 8;
-
 	if (sorter->scratch == NULL || s->n <= (depth > 0 ? sorter->tuning->cache_rows : always_cached(sorter->tuning)))
 		return true;
-	return s->n < sorter->tuning->even_rows && !gs_uneven(s->from, s->n, s->high, s->low, width);
+	return s->n < sorter->tuning->even_rows && (digit_passes(s->n, s->high - s->low) <= FEW_PASSES || !falls_unevenly(s));
 }
 
 /*

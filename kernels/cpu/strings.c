@@ -5,7 +5,7 @@
  * it worth while, the characters found at each of the next positions are numbered first: an alphabet of few characters
  * takes few bits each, a position where all strings have the same takes none, and the end is a character below all.
  * Numbers are looked up character by character.  Where all strings are long enough and a sample says that it will tell
- * most of them apart, characters are not numbered but take as many bits as the range of all, eight at a time.
+ * most of them apart, characters are not numbered but counted from the least of their position, eight at a time.
  */
 #include "cpu.h"
 
@@ -66,75 +66,131 @@ load_characters(const uint8_t *s)
 	return word;
 }
 
+/* What is known of the characters at each position. */
+typedef struct positions
+{
+	uint8_t least[GS_RANGES], most[GS_RANGES];
+	uint8_t beyond[GS_RANGES]; /* the least distance from a gap's begin upwards, round the end */
+	bool seen[GS_RANGES][256]; /* in a sample */
+	uint32_t begin, gap;	   /* the longest run of characters that the sample does not have between some that it has */
+} positions;
+
 /*
- * Extends ranges of 16 positions by a string.
+ * Looks at a sample of strings.
+ */
+static void
+sample_positions(const gs_key *key, const gs_field *field, uint32_t chars, positions *p)
+{
+	const uint64_t *offsets = field->values;
+	const uint8_t *heap = (const uint8_t *) field->column->heap.data + field->column->prefix;
+	bool used[256] = {false};
+	uint32_t last = 256;
+
+	for (uint64_t i = 0; i < SAMPLE; i++)
+		for (uint32_t at = 0; at < chars; at++)
+		{
+			uint8_t c = heap[offsets[key->rows / SAMPLE * i] + at];
+
+			p->seen[at][c] = used[c] = true;
+		}
+	for (uint32_t c = 0; c < 256; c++)
+	{
+		if (!used[c])
+			continue;
+		if (last < c && c - last - 1 > p->gap)
+		{
+			p->begin = last + 1;
+			p->gap = c - last - 1;
+		}
+		last = c;
+	}
+}
+
+/*
+ * Extends what is known by a string.
  */
 static inline void
-extend_positions(uint8_t *least, uint8_t *most, const uint8_t *s)
+extend_positions(positions *p, const uint8_t *s)
 {
 #if defined(__x86_64__)
-	__m128i characters = _mm_loadu_si128((const __m128i *) s);
+	__m128i c = _mm_loadu_si128((const __m128i *) s), from = _mm_sub_epi8(c, _mm_set1_epi8((char) p->begin));
+	__m128i *least = (__m128i *) p->least, *most = (__m128i *) p->most, *beyond = (__m128i *) p->beyond;
 
-	_mm_storeu_si128((__m128i *) least, _mm_min_epu8(_mm_loadu_si128((const __m128i *) least), characters));
-	_mm_storeu_si128((__m128i *) most, _mm_max_epu8(_mm_loadu_si128((const __m128i *) most), characters));
+	_mm_storeu_si128(least, _mm_min_epu8(_mm_loadu_si128(least), c));
+	_mm_storeu_si128(most, _mm_max_epu8(_mm_loadu_si128(most), c));
+	_mm_storeu_si128(beyond, _mm_min_epu8(_mm_loadu_si128(beyond), from));
 #else
-	for (int p = 0; p < GS_RANGES; p++)
+	for (int at = 0; at < GS_RANGES; at++)
 	{
-		least[p] = s[p] < least[p] ? s[p] : least[p];
-		most[p] = s[p] > most[p] ? s[p] : most[p];
+		uint8_t from = (uint8_t) (s[at] - p->begin);
+
+		p->least[at] = s[at] < p->least[at] ? s[at] : p->least[at];
+		p->most[at] = s[at] > p->most[at] ? s[at] : p->most[at];
+		p->beyond[at] = from < p->beyond[at] ? from : p->beyond[at];
 	}
 #endif
 }
 
 /*
- * Finds the least and the greatest character at all positions of all rows' strings.  Where a string ends there are
- * others, or what stands behind all.
+ * Looks at all rows' strings.  Where a string ends there are others, or what stands behind all.
  */
 static gs_status
-range_of_positions(const gs_key *key, const gs_field *field, uint8_t *least, uint8_t *most)
+find_positions(const gs_key *key, const gs_field *field, positions *p)
 {
 	const uint64_t *offsets = field->values;
 	const uint8_t *heap = (const uint8_t *) field->column->heap.data + field->column->prefix;
 
-	memset(least, 255, GS_RANGES);
-	memset(most, 0, GS_RANGES);
+	memset(p->least, 255, GS_RANGES);
+	memset(p->most, 0, GS_RANGES);
+	memset(p->beyond, 255, GS_RANGES);
 	for (uint64_t at = 0; at < key->rows; at += GS_BLOCK_ROWS)
 	{
 		uint64_t n = key->rows - at < GS_BLOCK_ROWS ? key->rows - at : GS_BLOCK_ROWS;
-		uint8_t low[GS_RANGES], high[GS_RANGES];
 
-		memcpy(low, least, GS_RANGES);
-		memcpy(high, most, GS_RANGES);
 		for (uint64_t r = at; r < at + n; r++)
-			extend_positions(low, high, heap + offsets[r]);
-		memcpy(least, low, GS_RANGES);
-		memcpy(most, high, GS_RANGES);
+			extend_positions(p, heap + offsets[r]);
 		GS_TRY(gs_work_add(key->work, 2 * n));
 	}
 	return GS_OK;
 }
 
 /*
- * True if so many bits of a range of characters will tell most rows apart, as far as the characters of a sample go.
+ * Bits of the distances of so many positions, without the gap where that is left out.
+ */
+static uint32_t
+distance_bits(const positions *p, uint32_t chars, uint32_t gap)
+{
+	uint32_t range = 0;
+
+	for (uint32_t at = 0; at < chars; at++)
+	{
+		uint32_t distance = (uint32_t) (p->most[at] - p->least[at]);
+
+		if (gap > 0 && p->beyond[at] < gap)
+			return 8;
+		if (gap > 0 && distance > 127)
+			return 8;
+		distance -= p->least[at] < p->begin && p->most[at] > p->begin ? gap : 0;
+		range = distance > range ? distance : range;
+	}
+	return gs_bits(range);
+}
+
+/*
+ * True if so many bits of distances will tell most rows apart, as far as the characters of a sample go.
  */
 static bool
-enough_characters(const gs_alphabet *alphabet, const gs_key *key, const gs_field *field, uint32_t row_bits)
+enough_characters(const gs_alphabet *alphabet, const positions *p, uint32_t row_bits)
 {
-	const uint64_t *offsets = field->values;
-	const uint8_t *heap = (const uint8_t *) field->column->heap.data + alphabet->depth;
 	uint32_t room = 64 - row_bits, chars = alphabet->chars, told = 0;
-	bool seen[GS_RANGES][256] = {{false}};
 
 	chars = chars * alphabet->width > room ? room / alphabet->width : chars;
-	for (uint64_t i = 0; i < SAMPLE; i++)
-		for (uint32_t p = 0; p < chars; p++)
-			seen[p][heap[offsets[key->rows / SAMPLE * i] + p]] = true;
-	for (uint32_t p = 0; p < chars; p++)
+	for (uint32_t at = 0; at < chars; at++)
 	{
 		uint32_t n = 0;
 
 		for (uint32_t c = 0; c < 256; c++)
-			n += seen[p][c];
+			n += p->seen[at][c];
 		/* quarters of bits */
 		told += 4 * (gs_bits(n) - 1) + (n << 2 >> (gs_bits(n) - 1) & 3);
 	}
@@ -142,27 +198,40 @@ enough_characters(const gs_alphabet *alphabet, const gs_key *key, const gs_field
 }
 
 /*
- * Makes an alphabet of ranges, if all strings have characters at enough positions.
+ * Makes an alphabet of distances, if all strings have characters at enough positions.
  */
 static gs_status
-make_ranges(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, uint32_t row_bits)
+make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, uint32_t row_bits)
 {
 	const gs_cpu_column *column = field->column;
 	uint64_t left = column->shortest - column->prefix;
-	uint8_t least[GS_RANGES], most[GS_RANGES], range = 0;
+	uint32_t without, with;
+	uint8_t above[GS_RANGES] = {0};
+	positions p = {.gap = 0};
 
 	if (field->nulls != NULL || left < 8)
 		return GS_OK;
-	GS_TRY(range_of_positions(key, field, least, most));
 	alphabet->chars = left < GS_RANGES ? (uint32_t) left : GS_RANGES;
-	for (uint32_t p = 0; p < alphabet->chars; p++)
-		range = most[p] - least[p] > range ? most[p] - least[p] : range;
-	alphabet->least[0] = load_characters(least);
-	alphabet->least[1] = load_characters(least + 8);
-	alphabet->longest = column->longest;
-	alphabet->width = gs_bits(range);
-	if (alphabet->width > 0 && !enough_characters(alphabet, key, field, row_bits))
+	sample_positions(key, field, alphabet->chars, &p);
+	GS_TRY(find_positions(key, field, &p));
+	with = distance_bits(&p, alphabet->chars, 0);
+	without = distance_bits(&p, alphabet->chars, p.gap);
+	alphabet->width = without < with ? without : with;
+	alphabet->gap = without < with ? p.gap : 0;
+	if (alphabet->width == 0 || !enough_characters(alphabet, &p, row_bits))
+	{
 		alphabet->width = 0;
+		return GS_OK;
+	}
+	for (uint32_t at = 0; at < alphabet->chars && alphabet->gap > 0; at++)
+		if (p.least[at] < p.begin)
+			above[at] = (uint8_t) (128 - (p.begin - p.least[at]));
+	for (int half = 0; half < 2; half++)
+	{
+		alphabet->least[half] = load_characters(p.least + 8 * half);
+		alphabet->above[half] = load_characters(above + 8 * half);
+	}
+	alphabet->longest = column->longest;
 	return GS_OK;
 }
 
@@ -177,7 +246,7 @@ gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32
 	memset(alphabet, 0, sizeof(*alphabet));
 	alphabet->field = f;
 	alphabet->depth = field->column->prefix;
-	GS_TRY(make_ranges(alphabet, key, field, row_bits));
+	GS_TRY(make_distances(alphabet, key, field, row_bits));
 	if (alphabet->width > 0)
 		return GS_OK;
 	for (uint64_t r = 0; r < key->rows; r++)
@@ -274,18 +343,30 @@ squeeze(uint64_t word, uint32_t width)
 }
 
 /*
+ * Distances of eight characters, each in a byte; none is carried into another.
+ */
+static inline uint64_t
+distances(const gs_alphabet *alphabet, int half, const uint8_t *s)
+{
+	uint64_t distance = load_characters(s) - alphabet->least[half];
+	uint64_t beyond = (distance + alphabet->above[half]) >> 7 & 0x0101010101010101;
+
+	return distance - beyond * alphabet->gap;
+}
+
+/*
  * The leading bits of the distances of a string's next characters.
  */
 static inline uint64_t
-range_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits)
+distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits)
 {
-	uint32_t width = alphabet->width, half = 8 * width, beyond = 8 * (GS_RANGES - alphabet->chars);
-	uint64_t first = squeeze(load_characters(s) - alphabet->least[0], width), second;
+	uint32_t width = alphabet->width, half = 8 * width, more = 8 * (GS_RANGES - alphabet->chars);
+	uint64_t first = squeeze(distances(alphabet, 0, s), width), second;
 
 	if (bits <= half)
 		return first >> (half - bits);
-	/* what is behind the characters is not in the range */
-	second = (load_characters(s + 8) - alphabet->least[1]) >> beyond << beyond;
+	/* behind the characters there may be others, of any distance */
+	second = distances(alphabet, 1, s + 8) >> more << more;
 	return first << (bits - half) | squeeze(second, width) >> (2 * half - bits);
 }
 
@@ -299,7 +380,7 @@ part_code(const gs_part *part, uint64_t row)
 	const uint8_t *s = gs_string(part->field, row, &length);
 
 	if (part->alphabet != NULL && part->alphabet->width > 0)
-		code = range_code(part->alphabet, s + part->depth, part->pack.bits);
+		code = distance_code(part->alphabet, s + part->depth, part->pack.bits);
 	else if (part->alphabet != NULL)
 		code = alphabet_code(part->alphabet, s, length, part->depth, part->chars);
 	else
@@ -311,7 +392,7 @@ part_code(const gs_part *part, uint64_t row)
  * Appends distances of characters to the words of consecutive rows.
  */
 static void
-range_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
+distance_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
 {
 	const uint64_t *offsets = (const uint64_t *) part->field->values + row;
 	const uint8_t *heap = (const uint8_t *) part->field->column->heap.data + part->depth;
@@ -319,7 +400,7 @@ range_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
 	const uint64_t turn = part->field->column->spec.desc ? gs_mask(bits) : 0;
 
 	for (size_t i = 0; i < n; i++)
-		words[i] = gs_append_bits(words[i], range_code(part->alphabet, heap + offsets[i], bits) ^ turn, bits);
+		words[i] = gs_append_bits(words[i], distance_code(part->alphabet, heap + offsets[i], bits) ^ turn, bits);
 }
 
 /*
@@ -329,7 +410,7 @@ void
 gs_string_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
 {
 	if (part->alphabet != NULL && part->alphabet->width > 0)
-		range_rows(part, row, n, words);
+		distance_rows(part, row, n, words);
 	else
 		for (size_t i = 0; i < n; i++)
 			words[i] = gs_append_bits(words[i], part_code(part, row + i), part->pack.bits);
