@@ -14,8 +14,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 dir=${VERSIONS_DIR:-/var/tmp/gpusort-versions}
 
-say() { printf '%s\n' "$*" >&2; }
-die() { say "$*"; exit 1; }
+. "$root/test/lib.sh"
 
 # the newest that is out
 newest=18
@@ -103,11 +102,7 @@ sources() {
 	for suite in $1; do for kind in deb deb-src; do echo "$kind $2 $suite $3"; done; done >"$place/etc/apt/sources.list"
 	# mirrors may lag behind
 	echo 'Acquire::Check-Valid-Until "false";' >"$place/etc/apt/apt.conf.d/90gpusort"
-	# no services and no clusters
-	printf '#!/bin/sh\nexit 101\n' >"$place/usr/sbin/policy-rc.d"
-	chmod 755 "$place/usr/sbin/policy-rc.d"
-	mkdir -p "$place/etc/postgresql-common/createcluster.d"
-	echo 'create_main_cluster = false' >"$place/etc/postgresql-common/createcluster.d/gpusort.conf"
+	no_services "$place"
 }
 
 install_packages() {
