@@ -240,11 +240,10 @@ run_suite() {
 }
 
 # The tree without what was built for another server; what an earlier run built here stays
-copy_tree() {
-	local built=(--exclude='*.o' --exclude='*.so' --exclude=./gpusortd --exclude=build)
+refresh_tree() {
 	mkdir -p "$place/srv/gpusort"
 	find "$place/srv/gpusort" -type f ! -name '*.o' ! -name '*.so' ! -name gpusortd ! -path '*/build/*' -delete
-	tar -C "$root" --exclude=./.git "${built[@]}" -cf - . | tar -C "$place/srv/gpusort" --no-same-owner -xf -
+	copy_sources "$place/srv/gpusort"
 }
 
 run_version() {
@@ -257,7 +256,7 @@ run_version() {
 	exec {lock}>"$dir/$version.lock"
 	flock -n "$lock" || die "$place is in use."
 	make_chroot
-	copy_tree
+	refresh_tree
 	server=$(inside "$pg_config" --version | sed 's/^PostgreSQL //')
 	# shellcheck disable=SC2048
 	for suite in ${suites[*]:-$usual}; do run_suite "$suite"; done
