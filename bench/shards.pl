@@ -10,8 +10,8 @@
 #
 # What is timed is what a user waits for, rows sent to psql included.  Before that each side runs once for its rows, all of
 # which are compared, in their order, and for the number of sorts that gpusort did here and on the workers.  "no sort" is what
-# the rows take that the query reads, sent in no order where the query's own are, with gpusort on: no sort could make more of
-# the query than off / no sort.
+# the rows take that the query reads, sent in no order, with gpusort on, from one foreign server after the other as Merge Append asks
+# them, and in brackets from several at once (enable_async_append): no sort could make more of the query than off / no sort.
 use strict;
 use warnings;
 
@@ -181,11 +181,21 @@ sub measure
 	if ($unsorted)
 	{
 		$found{unsorted_sql} = $unsorted;
+		$found{all_ms}{unsorted_async} = [ map { $node{ $ports[0] }->discard($unsorted) } 1 .. $runs ];
+		$node{ $ports[0] }->query('SET enable_async_append = off');
 		$found{all_ms}{unsorted} = [ map { $node{ $ports[0] }->discard($unsorted) } 1 .. $runs ];
+		$node{ $ports[0] }->query('RESET enable_async_append');
 	}
 	$found{ms}{$_} = Session::median(@{ $found{all_ms}{$_} }) foreach keys %{ $found{all_ms} };
 	$found{ratio} = $found{ms}{off} / $found{ms}{on};
 	return \%found;
+}
+
+# What rows take in no order, one server after the other, as Merge Append asks them, and several at once.
+sub unsorted
+{
+	my ($ms) = @_;
+	return $ms->{unsorted} ? sprintf('%.0f (%.0f)', @$ms{ 'unsorted', 'unsorted_async' }) : '';
 }
 
 sub geometric_mean
@@ -211,8 +221,8 @@ sub run
 			next;
 		}
 		push @found, $one;
-		printf "  %-44s %8.0f %8.0f %6.2f  %5d %7d %8s%s\n", $query->[0], @{ $one->{ms} }{@sides}, $one->{ratio}, @$one{ 'here', 'there' },
-		  $one->{ms}{unsorted} ? sprintf('%.0f', $one->{ms}{unsorted}) : '', $one->{same_rows} ? '' : '  WRONG ROWS';
+		printf "  %-44s %8.0f %8.0f %6.2f  %5d %7d %17s%s\n", $query->[0], @{ $one->{ms} }{@sides}, $one->{ratio}, @$one{ 'here', 'there' },
+		  unsorted($one->{ms}), $one->{same_rows} ? '' : '  WRONG ROWS';
 	}
 	$_->finish foreach values %node;
 	return @found;
@@ -226,7 +236,7 @@ my %result = (part => 'shards', label => $ENV{LABEL} // '', rows => $rows + 0, r
 ($result{load}) = <$load> =~ /^(\S+)/;
 printf "%d rows in shards on two workers of this machine, median of %d, ms; %s; %s; %d cores, load %s at the start; %s, commit %s\n",
   @result{qw(rows runs locale cpu cores load date commit)};
-printf "%-46s %8s %8s %6s  %5s %7s %8s\n", '', 'off', 'on', 'ratio', 'here', 'workers', 'no sort';
+printf "%-46s %8s %8s %6s  %5s %7s %17s\n", '', 'off', 'on', 'ratio', 'here', 'workers', 'no sort (async)';
 foreach my $way (split ' ', $ways)
 {
 	foreach my $n (split ' ', $shards)
