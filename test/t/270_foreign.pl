@@ -122,7 +122,7 @@ my %queries = (
 	'a LIMIT' => 'SELECT * FROM items ORDER BY name, seq LIMIT 700',
 	'a merge join' => 'SELECT a.seq, b.seq AS other FROM items a JOIN items b ON here(a.seq) = here(b.seq) ORDER BY 1',
 	'parameters' => 'SELECT n, x.* FROM generate_series(1, 400, 90) n, LATERAL (SELECT k, seq FROM items WHERE k >= n ORDER BY k, seq LIMIT n + 20) x',
-	'the same twice' => 'SELECT n, x.* FROM generate_series(1, 2) n, LATERAL (SELECT k, seq, n FROM items ORDER BY k, seq OFFSET 0) x',
+	'the same twice' => 'SELECT n, x.* FROM generate_series(1, 2) n, LATERAL (SELECT k, seq, n + k AS m FROM items ORDER BY k, seq OFFSET 0) x',
 	'pruned parameters' => 'SELECT n, x.* FROM generate_series(1, 4) n, LATERAL (SELECT k, seq FROM items WHERE shard >= n ORDER BY k, seq LIMIT 90) x',
 	'sorted appends' => 'SELECT day, seq FROM (SELECT day, seq FROM items WHERE here(k) > -300 UNION ALL SELECT day, seq FROM items_2 UNION ALL SELECT day, seq + 1 FROM items_3) x ORDER BY day, seq',
 	'partial aggregates' => 'SELECT k, gpu_median(price::float8) AS m, gpu_count_distinct(name) AS d FROM items GROUP BY k ORDER BY k');
