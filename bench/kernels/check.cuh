@@ -12,7 +12,7 @@
 
 #include "../../kernels/cuda/base/sort_testing.h"
 #include "../../kernels/cuda/base/stall.h"
-#include "../../kernels/gs_arrays.h"
+#include "../../kernels/gs_library.h"
 
 #include <algorithm>
 #include <cstdarg>
