@@ -86,8 +86,8 @@ suites() { # a row's tests, side by side
 		for tool in $tools; do
 			set -- compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 5
 			if [ -n "$sort_groups" ]; then
-				check "$row-$tool-order" "$@" "$at/sort/order-test" 3 20000 5 1 1 & pids="$pids $!"
-				check "$row-$tool-buckets" "$@" "$at/sort/order-test" 3 20000 5 1 1 2 & pids="$pids $!"
+				check "$row-$tool-order" "$@" "$at/sort/order-test" 3 20000 5 1 & pids="$pids $!"
+				check "$row-$tool-buckets" "$@" "$at/sort/order-test" 3 20000 5 1 2 & pids="$pids $!"
 			fi
 			for group in $sort_groups; do
 				check "$row-$tool-$group" "$@" "$at/sort/sort-test-gpu" gpu small "every=$every" "$group" & pids="$pids $!"
@@ -100,8 +100,8 @@ suites() { # a row's tests, side by side
 		done
 	else
 		if [ -n "$sort_groups" ]; then
-			check "$row-order-ballots" "$at/sort/order-test" 300 200000 1 1 1 & pids="$pids $!"
-			check "$row-order-buckets" "$at/sort/order-test" 300 200000 8 0 1 2 & pids="$pids $!"
+			check "$row-order-passes" "$at/sort/order-test" 300 200000 1 1 & pids="$pids $!"
+			check "$row-order-buckets" "$at/sort/order-test" 300 200000 8 1 2 & pids="$pids $!"
 			check "$row-order-default" "$at/sort/order-test" 30 3000000 11 & pids="$pids $!"
 		fi
 		for group in $sort_groups; do
@@ -133,7 +133,7 @@ fi
 
 # rows side by side, but the test of stalled blocks, which other programs' work on the GPU would disturb
 pids=
-[ -z "${PTX:-}" ] || { (limit=$((3 * limit)); check ptx-order $out/ptx/sort/order-test 20 60000 1 0 1) & pids=$!; }
+[ -z "${PTX:-}" ] || { (limit=$((3 * limit)); check ptx-order $out/ptx/sort/order-test 20 60000 1 1) & pids=$!; }
 for row in $rows; do
 	if [ -e "$out/$row/built" ]; then
 		suites "$row" &
@@ -146,7 +146,7 @@ done
 for pid in $pids; do wait "$pid" || failed=1; done
 for row in $rows; do
 	[ -z "$tools" ] && [ -n "$sort_groups" ] || continue
-	check "$row-order-stall" "$out/$row/sort/order-test" 20 400000 4 1 1 1 stall || failed=1
+	check "$row-order-stall" "$out/$row/sort/order-test" 20 400000 4 1 1 stall || failed=1
 	check "$row-sort-stall" "$out/$row/sort/sort-test-gpu" gpu stall segments-stall || failed=1
 done
 [ -n "$sort_groups" ] || exit $failed

@@ -112,7 +112,7 @@ need(size_t bytes)
 	CK(cudaMalloc(&temp, room = bytes));
 }
 
-/* Both kinds of ranking against CUB's sort, one kind of text. */
+/* Ours against CUB's sort, one kind of text. */
 static void
 text(u32 n, bool addresses)
 {
@@ -137,25 +137,22 @@ text(u32 n, bool addresses)
 		[&] { iota<<<GRID>>>(order, n); });
 
 	printf("    CUB merge sort  %9.3f  %s\n", cub_ms, order_verdict(three_way{l}, order, n));
-	for (int ranking = 1; ranking <= 2; ranking++)
-	{
-		gs_cuda_sort_force(engine, ranking, 1, 0);
+	gs_cuda_sort_force(engine, 1, 0);
 
-		float ms = median_of(5, stream,
-							 [&] {
-								 gs_plan *plan;
+	float ms = median_of(5, stream,
+						 [&] {
+							 gs_plan *plan;
 
-								 GS(gs_order_plan(engine, &column, 1, n, &plan));
-								 need(gs_order_temp_bytes(plan));
-								 GS(gs_order_run(engine, plan, temp, room, order, &f));
-								 gs_plan_free(engine, plan);
-							 },
-							 [&] { CK(cudaMemset(order, 0xff, n * 4ull)); });
+							 GS(gs_order_plan(engine, &column, 1, n, &plan));
+							 need(gs_order_temp_bytes(plan));
+							 GS(gs_order_run(engine, plan, temp, room, order, &f));
+							 gs_plan_free(engine, plan);
+						 },
+						 [&] { CK(cudaMemset(order, 0xff, n * 4ull)); });
 
-		printf("    ours %-10s %9.3f  %s  x %.1f  (%u passes, %u refined)\n", ranking == 1 ? "ballots" : "atomics", ms,
-			   order_verdict(three_way{l}, order, n), cub_ms / ms, f.passes, f.refined);
-		fflush(stdout);
-	}
+	printf("    ours            %9.3f  %s  x %.1f  (%u passes, %u refined)\n", ms,
+		   order_verdict(three_way{l}, order, n), cub_ms / ms, f.passes, f.refined);
+	fflush(stdout);
 	CK(cudaFree(heap));
 }
 
