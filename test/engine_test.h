@@ -2,9 +2,9 @@
  * engine_test.h: what the tests of the primitives share: output in TAP, arrays with guard words on an engine, random
  * numbers.
  *
- * A test program takes: [cpu | gpu] [small] [tiny | every=N] [large] [groups...].  "small" keeps to sizes that a memory
- * checker gets through, "tiny" also to every ninth of the cases, every=N to every N-th; "large" runs the groups that are
- * too large for a quick test, and only them.
+ * A test program takes: [cpu | gpu] [small] [tiny | every=N] [large] [groups...].  "small" keeps to sizes that a
+ * memory checker gets through, "tiny" also to every ninth of the cases, every=N to every N-th; "large" runs the groups
+ * that are too large for a quick test, and only them.
  */
 #ifndef ENGINE_TEST_H
 #define ENGINE_TEST_H

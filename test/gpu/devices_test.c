@@ -1,6 +1,6 @@
 /*
- * devices_test.c: all GPUs of the host at once, several engines on each, every engine in a thread of its own as sessions
- * of gpusortd are; every result is compared with the CPU engine's.  Speaks TAP.
+ * devices_test.c: all GPUs of the host at once, several engines on each, every engine in a thread of its own as
+ * sessions of gpusortd are; every result is compared with the CPU engine's.  Speaks TAP.
  *
  *   devices-test [seconds [engines of a device]]
  */
@@ -257,8 +257,8 @@ main(int argc, char **argv)
 			sorts += sessions[d][i].sorts;
 			wrong += sessions[d][i].failures;
 		}
-		snprintf(name, sizeof(name), "device %d: %d orders and %d sorts by %d engines, all as the CPU's", d, orders, sorts,
-				 engines);
+		snprintf(name, sizeof(name), "device %d: %d orders and %d sorts by %d engines, all as the CPU's", d, orders,
+				 sorts, engines);
 		ok(orders > 0 && sorts > 0 && wrong == 0, name);
 		if (devices > 1)
 		{

@@ -3,8 +3,8 @@
  *
  *   order-test [rounds [most rows [seed [small [finish [stall]]]]]]
  *       fewer than 10 rounds: for slow checkers, also fewer cases beside them
- *       small: 1 never in one launch; finish: 1 never by leading digits and buckets, 2 wherever that is possible, 3 even
- *       if keys do not spread evenly; stall: tiles 0, 3 and 4 stall
+ *       small: 1 never in one launch; finish: 1 never by leading digits and buckets, 2 wherever that is possible, 3
+ *       even if keys do not spread evenly; stall: tiles 0, 3 and 4 stall
  *
  * Random tables of 1 to 5 columns of all types, directions, NULL fractions and distributions, at sizes around tiles;
  * outputs are poisoned, memory behind outputs and temporary memory is guarded.

@@ -57,7 +57,8 @@ narrow_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 		for (int i = 0; i < each && (each > 1 || k < 2 || k % 3 == 0); i++)
 		{
 			gs_type type = i % 2 ? GS_I32 : GS_I64;
-			uint64_t rows = i < 6 ? tiles[below(4)] * (1 + below(each > 1 ? 5 : 2)) + below(3) - 1 : 2 + below(most - 1);
+			uint64_t tiled = tiles[below(4)] * (1 + below(each > 1 ? 5 : 2)) + below(3) - 1;
+			uint64_t rows = i < 6 ? tiled : 2 + below(most - 1);
 			gs_order_facts facts;
 			column c;
 

@@ -35,7 +35,8 @@ sub start_sessions
 	my ($out, $err) = ('', '');
 	my $run = IPC::Run::start(
 		[
-			'pgbench', '-n', '-c', $sessions, '-j', 2, '-t', $turns, '-h', $node->host, '-p', $node->port, '-f', $script,
+			'pgbench', '-n', '-c', $sessions, '-j', 2, '-t', $turns, '-h', $node->host, '-p', $node->port, '-f',
+				$script,
 			'postgres'
 		],
 		'>', \$out, '2>', \$err);
@@ -54,7 +55,8 @@ sub all_right
 # Jobs done by each device.
 sub jobs_done
 {
-	return split /,/, $node->safe_psql('postgres', "SELECT string_agg(jobs_done::text, ',' ORDER BY device) FROM gpusort_devices");
+	return split /,/, $node->safe_psql('postgres',
+		"SELECT string_agg(jobs_done::text, ',' ORDER BY device) FROM gpusort_devices");
 }
 
 is($node->safe_psql('postgres', "SET gpusort.engine = gpu; $queries[0]"), digest($node, 'cpu'), 'the service sorts');
@@ -89,7 +91,8 @@ $sessions = start_sessions(8, 6);
 sleep(0.5);
 kill 'KILL', $service;
 ok(all_right($sessions), 'right when the service is killed');
-wait_until(sub { $node->safe_psql('postgres', "SELECT count(*) FROM gpusort_devices WHERE service = 'running'") == $devices },
+wait_until(sub { $node->safe_psql('postgres', "SELECT count(*) FROM gpusort_devices WHERE service = 'running'")
+	== $devices },
 	'it comes back with all devices');
 $sessions = start_sessions(4, 3);
 ok(all_right($sessions), 'and goes on');

@@ -3,8 +3,8 @@
  *
  * Every segment is cut into tiles of its own, listed in a table.  One read counts all digits of every segment, and the
  * bits in which its keys differ; a sample says how many leading digits will do (segments_leading.cu).  The host waits
- * for both.  Then each digit is one pass of radix/array_pass.cuh over the tiles of all segments; digits in which no segment's
- * keys differ have none.  If the result is found out of order, everything is done again with all digits.
+ * for both.  Then each digit is one pass of radix/array_pass.cuh over the tiles of all segments; digits in which no
+ * segment's keys differ have none.  If the result is found out of order, everything is done again with all digits.
  *
  * Bytes per item: a key read for the counts; per pass key and value read and written; after leading digits a key read
  * again.  Pairs of 4 and 4 bytes go as one word between the first pass and the last.
@@ -19,7 +19,8 @@
 static constexpr bool
 tiles_alike(const gs_tuning &t)
 {
-	const gs_radix_shape pairs = gs_radix_shape_of(t, BITS, GS_PAIRS4, 0), words = gs_radix_shape_of(t, BITS, GS_KEYS8, 0);
+	const gs_radix_shape pairs = gs_radix_shape_of(t, BITS, GS_PAIRS4, 0);
+	const gs_radix_shape words = gs_radix_shape_of(t, BITS, GS_KEYS8, 0);
 
 	return pairs.threads * pairs.items == words.threads * words.items;
 }

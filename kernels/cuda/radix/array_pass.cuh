@@ -234,8 +234,8 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 	}
 
 	/*
-	 * Words of the thread's digit before the tile, and so where its own ones go; publishes the sum with its own.  begin:
-	 * of the digit in its segment, from the segment's first tile.
+	 * Words of the thread's digit before the tile, and so where its own ones go; publishes the sum with its own.
+	 * begin: of the digit in its segment, from the segment's first tile.
 	 */
 	__device__ __forceinline__ void
 	look_back(u32 tile, u32 begin, const bins &count, const bins &start) const

@@ -143,7 +143,8 @@ template <class P> struct radix_block
 	/* ------------------------------------------------------------ steps */
 
 	/*
-	 * Where each digit begins in the output: by the counts over all words, unless an earlier launch of the pass says it.
+	 * Where each digit begins in the output: by the counts over all words, unless an earlier launch of the pass says
+	 * it.
 	 */
 	template <class COUNT>
 	__device__ __forceinline__ void
@@ -182,7 +183,7 @@ template <class P> struct radix_block
 		}
 	}
 
-	/* Adds up the counters over groups of warps, and the groups'; the tile's counts, to the threads that have digits. */
+	/* Adds up counters over groups of warps, and the groups': the tile's counts, to the threads that have digits. */
 	__device__ __forceinline__ bins
 	sum_counters() const
 	{
