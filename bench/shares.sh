@@ -1,7 +1,7 @@
 #!/bin/bash
-# shares.sh: windows, DISTINCT ON and groups over the tables of TPC-H: PostgreSQL (gpusort.enabled = off), gpusort without
-# shares (gpusort.parallel_windows = off) and gpusort, executor times of EXPLAIN (ANALYZE, TIMING OFF) without JIT, ms.
-# PostgreSQL's once with two workers, the others' the better of two with two and with eight.
+# shares.sh: windows, DISTINCT ON and groups over the tables of TPC-H: PostgreSQL (gpusort.enabled = off), gpusort
+# without shares (gpusort.parallel_windows = off) and gpusort, executor times of EXPLAIN (ANALYZE, TIMING OFF) without
+# JIT, ms.  PostgreSQL's once with two workers, the others' the better of two with two and with eight.
 #
 # On a running server that psql finds, which preloads gpusort; makes the database "shares" and drops it.
 #   SF=1               scale factor of the tables
@@ -31,7 +31,8 @@ names=() queries=()
 query() { names+=("$1"); queries+=("$2"); }
 query "running total per supplier" "SELECT l_suppkey, l_orderkey, l_linenumber, sum(l_extendedprice) OVER (PARTITION BY
 	l_suppkey ORDER BY l_shipdate, l_orderkey, l_linenumber) FROM lineitem"
-query "top 3 orders per customer" "SELECT * FROM (SELECT o_custkey, o_orderkey, o_totalprice, row_number() OVER (PARTITION BY
+query "top 3 orders per customer" "SELECT * FROM (SELECT o_custkey, o_orderkey, o_totalprice,
+	row_number() OVER (PARTITION BY
 	o_custkey ORDER BY o_totalprice DESC, o_orderkey) AS n FROM orders) AS numbered WHERE n <= 3"
 query "DISTINCT ON part" "SELECT DISTINCT ON (l_partkey) l_partkey, l_orderkey, l_linenumber, l_shipdate FROM lineitem
 	ORDER BY l_partkey, l_shipdate DESC, l_orderkey DESC, l_linenumber DESC"
@@ -41,12 +42,14 @@ query "lag per customer" "SELECT o_custkey, o_orderkey, o_orderdate - lag(o_orde
 	ORDER BY o_orderdate, o_orderkey) FROM orders"
 query "rank within month" "SELECT o_orderkey, rank() OVER (PARTITION BY date_trunc('month', o_orderdate)
 	ORDER BY o_totalprice DESC) FROM orders"
-query "islands" "SELECT o_custkey, min(month), max(month), count(*) FROM (SELECT o_custkey, month, month - interval '1 month'
+query "islands" "SELECT o_custkey, min(month), max(month), count(*) FROM (SELECT o_custkey, month,
+	month - interval '1 month'
 	* row_number() OVER (PARTITION BY o_custkey ORDER BY month) AS island FROM (SELECT DISTINCT o_custkey,
 	date_trunc('month', o_orderdate::timestamp) AS month FROM orders) AS months) AS numbered
 	GROUP BY o_custkey, island HAVING count(*) > 1"
 query "count(DISTINCT) per supplier" "SELECT l_suppkey, count(DISTINCT l_partkey) FROM lineitem GROUP BY l_suppkey"
-query "string_agg in order" "SELECT o_custkey, string_agg(o_orderkey::text, ',' ORDER BY o_orderdate, o_orderkey) FROM orders
+query "string_agg in order" "SELECT o_custkey, string_agg(o_orderkey::text, ',' ORDER BY o_orderdate, o_orderkey)
+	FROM orders
 	GROUP BY o_custkey"
 query "groups by two keys" "SELECT l_partkey, l_shipdate, count(*) FROM lineitem GROUP BY l_partkey, l_shipdate
 	ORDER BY l_partkey, l_shipdate"
@@ -69,7 +72,8 @@ trap 'psql -Xq -d postgres -c "DROP DATABASE IF EXISTS shares"' EXIT
 load
 echo "$(run -Atc 'SHOW server_version'), $(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg), $(date), commit" \
 	"${COMMIT:-$(git describe --always --dirty 2>/dev/null || true)}, scale factor ${SF:-1}"
-printf '%-32s %10s | %9s %9s %6s %-8s | %9s %9s %6s %s\n' '' PostgreSQL 'no shares' '2 workers' '' '' 'no shares' '8 workers' '' ''
+printf '%-32s %10s | %9s %9s %6s %-8s | %9s %9s %6s %s\n' '' PostgreSQL 'no shares' '2 workers' '' '' 'no shares' \
+	'8 workers' '' ''
 for i in "${!names[@]}"; do
 	if [ "$SECONDS" -gt "$limit" ]; then echo "out of time"; break; fi
 	time_it 2 gpusort.enabled=off 1 "${queries[$i]}"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# install.sh: `make install DESTDIR=...` puts everything below that directory and nothing elsewhere, `make uninstall` takes away all that it
-# put there.  Speaks TAP.  The tree must be built.
+# install.sh: `make install DESTDIR=...` puts everything below that directory and nothing elsewhere, `make uninstall`
+# takes away all that it put there.  Speaks TAP.  The tree must be built.
 set -eu
 cd "$(dirname "$0")/.."
 pg_config=${PG_CONFIG:-pg_config}

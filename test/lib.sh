@@ -15,8 +15,8 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Runs a command as the user of the servers, in the work directory.  It must not be a function.  An interrupt of the script
-# does not wait for the command's end.
+# Runs a command as the user of the servers, in the work directory.  It must not be a function.  An interrupt of the
+# script does not wait for the command's end.
 as_server() {
 	local status=0 input=0
 	exec {input}<&0
@@ -40,7 +40,8 @@ has_server() {
 	[ -x "$("$1" --bindir 2>/dev/null)/postgres" ]
 }
 
-# Are the headers there that a server's extensions are built with?  Debian has pgxs.mk in the client's package, so it proves nothing.
+# Are the headers there that a server's extensions are built with?  Debian has pgxs.mk in the client's package, so it
+# proves nothing.
 has_headers() {
 	[ -f "$("$1" --includedir-server 2>/dev/null)/postgres.h" ] && [ -f "$("$1" --pgxs 2>/dev/null)" ]
 }
@@ -62,7 +63,8 @@ debian_pg_configs() {
 	ls -d "$pg_trees"/*/bin/pg_config 2>/dev/null | sort -rV
 }
 
-# Sets PG_CONFIG, unless it is given or the one in PATH will do, to that of the newest server with its headers; and what comes from it.
+# Sets PG_CONFIG, unless it is given or the one in PATH will do, to that of the newest server with its headers; and what
+# comes from it.
 find_postgres() {
 	local candidate chosen=${PG_CONFIG:-pg_config}
 	if ! usable_pg_config "$chosen"; then
@@ -82,7 +84,8 @@ find_postgres() {
 
 # The same, and the script ends if there is none.
 require_postgres() {
-	find_postgres || die "${PG_CONFIG:-pg_config} belongs to no PostgreSQL 15 or later with its server and the server's headers."
+	find_postgres ||
+		die "${PG_CONFIG:-pg_config} belongs to no PostgreSQL 15 or later with its server and the server's headers."
 }
 
 # Does the machine have this locale?  It may call it en_US.utf8.
@@ -98,8 +101,8 @@ sorts_by_bytes() {
 	[ -n "$(locale 2>&1 >/dev/null)" ]
 }
 
-# make_locale NAME: compiles a locale that the machine lacks, in the work directory, for the servers of this script alone.  Locales that
-# LOCPATH brings go there, too, since the servers' user has to read them.
+# make_locale NAME: compiles a locale that the machine lacks, in the work directory, for the servers of this script
+# alone.  Locales that LOCPATH brings go there, too, since the servers' user has to read them.
 make_locale() {
 	if [ -n "${LOCPATH:-}" ] && [ "$LOCPATH" != "$work/locale" ]; then
 		cp -rL "$LOCPATH" "$work/locale"
@@ -113,8 +116,9 @@ make_locale() {
 	export LOCPATH=$work/locale
 }
 
-# make_locales NAME.CHARSET...: compiles locales that are not in LOCPATH, in the work directory, where servers that are started afterwards find
-# them and the machine's C.UTF-8, and no others.  What this machine cannot make, it says, and leaves out.
+# make_locales NAME.CHARSET...: compiles locales that are not in LOCPATH, in the work directory, where servers that are
+# started afterwards find them and the machine's C.UTF-8, and no others.  What this machine cannot make, it says, and
+# leaves out.
 make_locales() {
 	local name
 	if [ -n "${LOCPATH:-}" ]; then cp -rL "$LOCPATH" "$work/locale"; else mkdir "$work/locale"; fi
@@ -124,7 +128,8 @@ make_locales() {
 	done
 	# as many at a time as there are cores; warnings do not matter
 	for name; do [ -e "$LOCPATH/$name/LC_COLLATE" ] || echo "$name"; done |
-		xargs -P "$(nproc)" -I NAME sh -c 'localedef -c -i "${1%%.*}" -f "${1#*.}" "$LOCPATH/$1" >/dev/null 2>&1' sh NAME || true
+		xargs -P "$(nproc)" -I NAME sh -c 'localedef -c -i "${1%%.*}" -f "${1#*.}" "$LOCPATH/$1" >/dev/null 2>&1' sh \
+			NAME || true
 	for name; do
 		[ -e "$LOCPATH/$name/LC_COLLATE" ] || say "This machine cannot make the locale $name; tests of it are skipped."
 	done
@@ -170,8 +175,9 @@ copy_tree() {
 	if [ "$(id -u)" = 0 ]; then chown -R postgres "$work/tree"; fi
 }
 
-# start_server NAME [initdb option]...: makes and starts a server with the settings on standard input, and those of the file TEMP_CONFIG,
-# where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in $work with the port 54321.
+# start_server NAME [initdb option]...: makes and starts a server with the settings on standard input, and those of the
+# file TEMP_CONFIG, where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in $work
+# with the port 54321.
 start_server() {
 	local data=$work/$1
 	shift

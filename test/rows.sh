@@ -1,11 +1,12 @@
 #!/bin/bash
-# The kernels by other rows of the tuning tables than the GPU's own (kernels/cuda/tuning/), on one that has the shared memory for
-# all of them: an H100 or H200.  Each row's code is made from PTX of its own architecture, so that what newer instructions do on the
-# GPU at hand is done as on the older ones.  Builds (a minute with 16 cores), tests, and times row orders and keys against CUB's.
+# The kernels by other rows of the tuning tables than the GPU's own (kernels/cuda/tuning/), on one that has the shared
+# memory for all of them: an H100 or H200.  Each row's code is made from PTX of its own architecture, so that what newer
+# instructions do on the GPU at hand is done as on the older ones.  Builds (a minute with 16 cores), tests, and times
+# row orders and keys against CUB's.
 #   rows.sh [ROW...]        75 64 KB, 86 99 KB, 80 163 KB; all three
 #   SECONDS_EACH=60         the most that a test may take
-#   SANITIZE=1              instead: small forms under compute-sanitizer's four tools (racecheck not for the scan family), or
-#                           under those that are named: SANITIZE="racecheck memcheck"
+#   SANITIZE=1              instead: small forms under compute-sanitizer's four tools (racecheck not for the scan
+#                           family), or under those that are named: SANITIZE="racecheck memcheck"
 #   EVERY=9                 of whose cases one in so many is run; 1: all
 #   FAMILIES="sort scan"    which suites are built and run
 #   PTX=1                   and an order test with code that the driver compiles
@@ -90,12 +91,15 @@ suites() { # a row's tests, side by side
 				check "$row-$tool-buckets" "$@" "$at/sort/order-test" 3 20000 5 1 2 & pids="$pids $!"
 			fi
 			for group in $sort_groups; do
-				check "$row-$tool-$group" "$@" "$at/sort/sort-test-gpu" gpu small "every=$every" "$group" & pids="$pids $!"
+				check "$row-$tool-$group" "$@" "$at/sort/sort-test-gpu" gpu small "every=$every" "$group" & \
+					pids="$pids $!"
 			done
-			# before sm_90 the scan family signals by flags with fences and by bar.arrive, which racecheck does not follow
+			# before sm_90 the scan family signals by flags with fences and by bar.arrive, which racecheck does not
+			# follow
 			[ "$tool" != racecheck ] || continue
 			for group in $scan_groups; do
-				check "$row-$tool-$group" "$@" "$at/scan/scan-test-gpu" gpu small "every=$every" "$group" & pids="$pids $!"
+				check "$row-$tool-$group" "$@" "$at/scan/scan-test-gpu" gpu small "every=$every" "$group" & \
+					pids="$pids $!"
 			done
 		done
 	else

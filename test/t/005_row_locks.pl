@@ -53,11 +53,14 @@ conflict('key changed', 'SELECT id, k, v FROM t WHERE id <= 3 ORDER BY k FOR UPD
 	'UPDATE t SET k = 1 WHERE id = 1', '3|997|0 2|998|0 1|1|0');
 conflict('row deleted', 'SELECT id, k, v FROM t WHERE id <= 3 ORDER BY k FOR UPDATE',
 	'DELETE FROM t WHERE id = 3', '2|998|0 1|999|0');
-conflict('merge join, both sides sorted', 'SELECT t.id, t.v, u.k FROM t JOIN u ON t.k = u.k WHERE t.id <= 3 FOR UPDATE OF t',
+conflict('merge join, both sides sorted',
+	'SELECT t.id, t.v, u.k FROM t JOIN u ON t.k = u.k WHERE t.id <= 3 FOR UPDATE OF t',
 	'UPDATE t SET v = 7 WHERE id = 2', '3|0|997 2|7|998 1|0|999');
-conflict('merge join in UPDATE', 'UPDATE t SET v = v + 1 FROM u WHERE t.k = u.k AND t.id <= 3 RETURNING t.id, t.v, u.id',
+conflict('merge join in UPDATE',
+	'UPDATE t SET v = v + 1 FROM u WHERE t.k = u.k AND t.id <= 3 RETURNING t.id, t.v, u.id',
 	'UPDATE t SET v = 7 WHERE id = 2', '3|1|997 2|8|998 1|1|999');
-conflict('subquery', 'SELECT t.id, t.v FROM t JOIN (SELECT k FROM u ORDER BY k OFFSET 0) s ON t.k = s.k WHERE t.id = 2 FOR UPDATE OF t',
+conflict('subquery',
+	'SELECT t.id, t.v FROM t JOIN (SELECT k FROM u ORDER BY k OFFSET 0) s ON t.k = s.k WHERE t.id = 2 FOR UPDATE OF t',
 	'UPDATE t SET v = 9 WHERE id = 2', '2|9');
 $node->stop;
 done_testing();
