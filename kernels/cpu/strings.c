@@ -72,7 +72,7 @@ typedef struct positions
 	uint8_t least[GS_RANGES], most[GS_RANGES];
 	uint8_t beyond[GS_RANGES]; /* the least distance from a gap's begin upwards, round the end */
 	bool seen[GS_RANGES][256]; /* in a sample */
-	uint32_t begin, gap;	   /* the longest run of characters that the sample does not have between some that it has */
+	uint32_t begin, gap;	   /* the longest run of characters that the sample lacks, between some that it has */
 } positions;
 
 /*
