@@ -10,8 +10,8 @@
  *            numbers out again is not.  packed9: the same with CUB retuned to 9-bit digits through its policy hub
  *   leads    longer keys: as packed, of as many leading bits of the key as there is room for, and then rows of equal
  *            words in order by comparison, a thread to each group
- *   pairs    iota, then SortPairs with end_bit; of two columns: packed by hand where 64 bits do, else the key's first 64
- *            bits, and then groups as above
+ *   pairs    iota, then SortPairs with end_bit; of two columns: packed by hand where 64 bits do, else the key's first
+ *            64 bits, and then groups as above
  *   twice    two columns: one stable sort per column from the last, with a gather between
  * Ours: ballots, atomics; all digits: by atomics, not by leading digits and buckets.
  * Median of 7 runs after one, the least and the greatest; times by events on the stream.  Each order is checked: every

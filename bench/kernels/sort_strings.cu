@@ -5,8 +5,8 @@
  *
  * Two kinds of text: 16 random hex characters; addresses with a long common prefix.  CUB gets preallocated memory, is
  * told for nothing what all strings have in common, and its best way of:
- *   prefix   pairs of the next 8 characters and the row, then rows of equal prefixes in order by comparison, a thread to
- *            each group; not where a prefix is that of hundreds of rows
+ *   prefix   pairs of the next 8 characters and the row, then rows of equal prefixes in order by comparison, a thread
+ *            to each group; not where a prefix is that of hundreds of rows
  *   words    a stable sort of pairs for each 8 characters, from the last
  *   merge    a merge sort of row numbers with a comparison that loads eight bytes at a time; one run after one
  * Ours: plan and run.  Five runs after one.  Orders are checked.
