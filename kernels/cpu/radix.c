@@ -201,9 +201,7 @@ digit_sort(uint64_t *words, uint64_t *hot, size_t n, uint32_t low, uint32_t high
 	return from;
 }
 
-/*
- * True if leading bits will not tell a segment's words apart.
- */
+/* True if leading bits will not tell a segment's words apart. */
 static bool
 falls_unevenly(const segment *s)
 {

@@ -15,7 +15,7 @@
 #endif
 
 #define SAMPLE	  GS_ALPHABET_ROWS /* strings that tell how many characters occur at a position */
-#define MORE_BITS 3				   /* of characters than of row numbers: then one row in eight is tied with another */
+#define MORE_BITS 3				   /* of characters than of row numbers: then one row in eight is tied */
 
 /*
  * Notes the characters at an alphabet's positions of one string, and where it ends.
