@@ -1,6 +1,6 @@
 #!/bin/bash
-# run.sh [NUMBER]...: makes each of the faults in the file beside this script, or those named, in a copy of the tree, and runs tests until one of
-# them notices.  A fault that none notices fails; a table of all goes to build/mutants.md.
+# run.sh [NUMBER]...: runs the tests as they are (number 0), then makes each of the faults in the file beside this script, or those named, in a copy of the tree, and runs tests until one of
+# them notices.  A fault that none notices fails; a table of all goes to build/mutants.md, or where TABLE says.
 #
 # A fault's tests are: kernel:DIR, the programs of test/DIR on the CPU engine; service:lies and, for root, service:stranger, those of test/service;
 # pgtap:FILE; regress:TEST; t:NUMBER, a file of test/t.  They run in servers of one data directory, with the extension in the place where PG_CONFIG says, and the right one goes there
@@ -95,13 +95,32 @@ as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' -c '
 perl -00 -ne 'next if /^#/; my %f = /^(\w+): (.*)$/mg; print join("\t", @f{qw(file edit tests name)}), "\n" if $f{name}' \
 	"$root/test/mutants/faults" >"$work/faults"
 mkdir -p "$root/build"
-table=$root/build/mutants.md
+table=${TABLE:-$root/build/mutants.md}
 printf '| # | fault | in | noticed by |\n|--:|---|---|---|\n' >"$table"
 number=0
 missed=0
+# Was this fault asked for?
+chosen() {
+	local wanted
+	[ ${#numbers[@]} -gt 0 ] || return 0
+	for wanted in "${numbers[@]}"; do if [ "$wanted" = "$1" ]; then return 0; fi; done
+	return 1
+}
+numbers=("$@")
+# a test that fails without a fault notices none
+if chosen 0; then
+	cut -f 3 "$work/faults" | tr ' ' '\n' | sort -u >"$work/tests"
+	while read -r test <&3; do
+		if noticed "$test"; then
+			cat "$log" >&2
+			die "$test fails without a fault"
+		fi
+		say "$test passes"
+	done 3<"$work/tests"
+fi
 while IFS=$'\t' read -r file edit tests name <&3; do
 	number=$((number + 1))
-	if [ $# -gt 0 ] && [[ " $* " != *" $number "* ]]; then continue; fi
+	chosen "$number" || continue
 	cp -p "$tree/$file" "$work/right"
 	perl -0pi -e "$edit" "$tree/$file"
 	by=
