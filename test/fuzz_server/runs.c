@@ -77,7 +77,8 @@ write_tape(SpillFile *file, Input *input, Written *written, Written *before)
 {
 	uint8		how = take_byte(input);
 	bool		uniform = how & 1;
-	MinimalTuple first = row_of(take_row_length(input), 0, true);
+	/* rows with one header have at least their key behind it */
+	MinimalTuple first = row_of(take_row_length(input) + uniform, 0, true);
 
 	memset(written, 0, sizeof(*written));
 	written->tape = rowtape_create(file, uniform ? first : NULL, how & 2);
