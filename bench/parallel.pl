@@ -60,7 +60,7 @@ sub session
 
 	$session->query("SET jit = off; SET gpusort.engine = $engine; SET max_parallel_workers_per_gather = $workers; "
 		  . 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; '
-		  . "SET enable_incremental_sort = off; $settings");
+		  . "SET gpusort.cores = 64; SET enable_incremental_sort = off; $settings");
 	$session->{backend} = $session->query('SELECT pg_backend_pid()');
 	return $session;
 }

@@ -9,11 +9,12 @@
 # ONLY    a pattern: which queries, by name
 #
 # What is timed is what a user waits for, rows sent to psql included.  Before that each side runs once for its rows, all of
-# which are compared, in their order, and for the number of sorts that gpusort did here and on the workers.
+# which are compared, in their order, and for the number of sorts that gpusort did here and on the workers.  "no sort" is what
+# the rows take that the query reads, sent in no order, with gpusort on, from one foreign server after the other as Merge Append asks
+# them, and in brackets from several at once (enable_async_append): no sort could make more of the query than off / no sort.
 use strict;
 use warnings;
 
-use Digest::MD5;
 use FindBin;
 use lib $FindBin::Bin;
 use JSON::PP;
@@ -30,21 +31,25 @@ my $wanted = $ENV{ONLY} || '.';
 my @ports = (54321, 54322, 54323);
 my @sides = ('off', 'on');
 
-# by the distribution column, "customer", or by another
+# by the distribution column, "customer", or by another; and without sorts, where that can be said
 my @queries = (
-	[ 'ORDER BY date, number, key', 'SELECT * FROM items ORDER BY day, price DESC, id' ],
-	[ 'ORDER BY text', 'SELECT id, name FROM items ORDER BY name, id' ],
+	[ 'ORDER BY date, number, key', 'SELECT * FROM items ORDER BY day, price DESC, id', 'SELECT * FROM items' ],
+	[ 'ORDER BY text', 'SELECT id, name FROM items ORDER BY name, id', 'SELECT id, name FROM items' ],
 	[ 'top 100', 'SELECT id, price FROM items ORDER BY price DESC, id LIMIT 100' ],
 	[ 'top 20000', 'SELECT id, price FROM items ORDER BY price DESC, id LIMIT 20000' ],
-	[ 'window by the distribution column', 'SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) AS s FROM items ORDER BY id' ],
+	[ 'window by the distribution column', 'SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) AS s FROM items ORDER BY id',
+		'SELECT id, sum(price) OVER (ROWS UNBOUNDED PRECEDING) AS s FROM items' ],
 	[ 'the same, and an aggregate of it',
 		'SELECT customer, max(s) FROM (SELECT customer, sum(price) OVER (PARTITION BY customer ORDER BY day, id) AS s FROM items) x GROUP BY customer ORDER BY customer' ],
-	[ 'window by another', 'SELECT id, rank() OVER (PARTITION BY day ORDER BY price, id) AS r FROM items ORDER BY day, r' ],
+	[ 'window by another', 'SELECT id, rank() OVER (PARTITION BY day ORDER BY price, id) AS r FROM items ORDER BY day, r',
+		'SELECT id, day, price, row_number() OVER () AS r FROM items' ],
 	[ 'DISTINCT ON', 'SELECT DISTINCT ON (customer) customer, day, id FROM items ORDER BY customer, day DESC, id' ],
-	[ 'count(DISTINCT) by the distribution column', 'SELECT customer, count(DISTINCT name) FROM items GROUP BY customer ORDER BY customer' ],
+	[ 'count(DISTINCT) by the distribution column', 'SELECT customer, count(DISTINCT name) FROM items GROUP BY customer ORDER BY customer',
+		'SELECT customer, count(name) FROM items GROUP BY customer' ],
 	[ 'count(DISTINCT) by another', 'SELECT day, count(DISTINCT name) FROM items GROUP BY day ORDER BY day' ],
 	[ 'percentiles by the distribution column',
-		'SELECT customer, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY customer ORDER BY customer' ],
+		'SELECT customer, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY customer ORDER BY customer',
+		'SELECT customer, max(price) FROM items GROUP BY customer' ],
 	[ 'percentiles by another', 'SELECT day, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY day ORDER BY day' ]);
 
 # the rows
@@ -141,16 +146,19 @@ sub jobs
 sub digest
 {
 	my ($sql) = @_;
-	my $md5 = Digest::MD5->new;
+	my $file = "$sockets/digest";
 
-	$node{ $ports[0] }->stream($sql, sub { $md5->add($_[0]) });
-	return $md5->hexdigest;
+	$node{ $ports[0] }->query("COPY ($sql) TO PROGRAM 'md5sum >$file'");
+	open my $sum, '<', $file or die "$file: $!";
+	my ($digest) = <$sum> =~ /^(\w{32})/;
+	close $sum;
+	return $digest;
 }
 
 # All that is known of a query.
 sub measure
 {
-	my ($name, $sql) = @_;
+	my ($name, $sql, $unsorted) = @_;
 	my %found = (name => $name, sql => $sql);
 	my %digest;
 
@@ -170,9 +178,24 @@ sub measure
 			push @{ $found{all_ms}{$side} }, $node{ $ports[0] }->discard($sql);
 		}
 	}
-	$found{ms}{$_} = Session::median(@{ $found{all_ms}{$_} }) foreach @sides;
+	if ($unsorted)
+	{
+		$found{unsorted_sql} = $unsorted;
+		$found{all_ms}{unsorted_async} = [ map { $node{ $ports[0] }->discard($unsorted) } 1 .. $runs ];
+		$node{ $ports[0] }->query('SET enable_async_append = off');
+		$found{all_ms}{unsorted} = [ map { $node{ $ports[0] }->discard($unsorted) } 1 .. $runs ];
+		$node{ $ports[0] }->query('RESET enable_async_append');
+	}
+	$found{ms}{$_} = Session::median(@{ $found{all_ms}{$_} }) foreach keys %{ $found{all_ms} };
 	$found{ratio} = $found{ms}{off} / $found{ms}{on};
 	return \%found;
+}
+
+# What rows take in no order, one server after the other, as Merge Append asks them, and several at once.
+sub unsorted
+{
+	my ($ms) = @_;
+	return $ms->{unsorted} ? sprintf('%.0f (%.0f)', @$ms{ 'unsorted', 'unsorted_async' }) : '';
 }
 
 sub geometric_mean
@@ -198,8 +221,8 @@ sub run
 			next;
 		}
 		push @found, $one;
-		printf "  %-44s %8.0f %8.0f %6.2f  %5d %7d%s\n", $query->[0], @{ $one->{ms} }{@sides}, $one->{ratio}, @$one{ 'here', 'there' },
-		  $one->{same_rows} ? '' : '  WRONG ROWS';
+		printf "  %-44s %8.0f %8.0f %6.2f  %5d %7d %17s%s\n", $query->[0], @{ $one->{ms} }{@sides}, $one->{ratio}, @$one{ 'here', 'there' },
+		  unsorted($one->{ms}), $one->{same_rows} ? '' : '  WRONG ROWS';
 	}
 	$_->finish foreach values %node;
 	return @found;
@@ -213,7 +236,7 @@ my %result = (part => 'shards', label => $ENV{LABEL} // '', rows => $rows + 0, r
 ($result{load}) = <$load> =~ /^(\S+)/;
 printf "%d rows in shards on two workers of this machine, median of %d, ms; %s; %s; %d cores, load %s at the start; %s, commit %s\n",
   @result{qw(rows runs locale cpu cores load date commit)};
-printf "%-46s %8s %8s %6s  %5s %7s\n", '', 'off', 'on', 'ratio', 'here', 'workers';
+printf "%-46s %8s %8s %6s  %5s %7s %17s\n", '', 'off', 'on', 'ratio', 'here', 'workers', 'no sort (async)';
 foreach my $way (split ' ', $ways)
 {
 	foreach my $n (split ' ', $shards)

@@ -5,49 +5,27 @@
 # server.  That takes root, debootstrap and Debian's archive (DEBIAN_MIRROR).  Speaks TAP.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/test/lib.sh"
 suite=${1:-bookworm}
 dir=${CONTAINER_DIR:-/var/tmp/gpusort-container}/$suite
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
-
-# Mounts of a process in a name space of its own end with it, whatever becomes of it.
-if [ -z "${GPUSORT_UNSHARED:-}" ]; then
-	[ "$(id -u)" = 0 ] || { echo "This makes and enters a chroot, which takes root." >&2; exit 1; }
-	exec env GPUSORT_UNSHARED=1 unshare --mount "$0" "$@"
-fi
+log=$dir/last.log
+in_own_mounts "$0" "$@"
 
 inside() { chroot "$dir" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 PG_MAJOR="${major:-}" "$@" </dev/null; }
-quiet() { "$@" >"$dir/last.log" 2>&1 || { tail -n 40 "$dir/last.log" >&2; return 1; }; }
-count=0
-failed=0
-ok() { # WHAT COMMAND...
-	local what=$1
-	shift
-	count=$((count + 1))
-	if "$@"; then echo "ok $count - $what"; else failed=1; echo "not ok $count - $what"; fi
-}
 
 # What an image has: the server, and neither a compiler nor a cluster.
-if [ ! -e "$dir/etc/gpusort-base" ]; then
-	mkdir -p "$dir"
-	debootstrap --variant=minbase --include=ca-certificates "$suite" "$dir" "$mirror" >&2
-	mkdir -p "$dir/etc/postgresql-common/createcluster.d"
-	echo 'create_main_cluster = false' >"$dir/etc/postgresql-common/createcluster.d/gpusort.conf"
+enter_chroot "$suite" "$dir" 64m
+if [ ! -e "$dir/usr/lib/postgresql" ]; then
 	inside apt-get update -q >&2
 	inside apt-get install -q -y --no-install-recommends postgresql >&2
-	touch "$dir/etc/gpusort-base"
 fi
-mount -t proc proc "$dir/proc"
-mkdir -p "$dir/dev/shm"
-mount -t tmpfs -o size=64m tmpfs "$dir/dev/shm"
 major=$(ls "$dir/usr/lib/postgresql")
 bin=/usr/lib/postgresql/$major/bin
 
 # COPY and RUN
 packages=$(inside dpkg-query -W)
-mkdir -p "$dir/usr/src/gpusort"
-tar -C "$root" --exclude=./.git --exclude=./build --exclude='*.o' --exclude='*.so' --exclude=./gpusortd -cf - . |
-	tar -C "$dir/usr/src/gpusort" --no-same-owner -xf -
-ok 'install.sh' quiet inside /usr/src/gpusort/packaging/container/install.sh
+copy_sources "$dir/usr/src/gpusort"
+ok 'install.sh' inside /usr/src/gpusort/packaging/container/install.sh
 ok 'it leaves no other packages than there were' diff <(echo "$packages") <(inside dpkg-query -W)
 ok 'and no sources' test ! -e "$dir/usr/src/gpusort"
 
@@ -58,7 +36,7 @@ data=/var/lib/postgresql/container
 rm -rf --one-file-system "$dir$data"
 cp "$root/packaging/container/initdb.sql" "$dir/tmp/gpusort.sql"
 command=$(sed -n 's/^CMD \["postgres", *\(.*\)\]$/\1/p' "$root/packaging/container/Dockerfile" | tr -d '",')
-quiet as_postgres "$bin/initdb" -D "$data" --no-sync
+as_postgres "$bin/initdb" -D "$data" --no-sync >"$log"
 start() { as_postgres "$bin/pg_ctl" start -w -s -D "$data" -l /tmp/server.log -o "-c listen_addresses= -c unix_socket_directories=/tmp $command $*"; }
 stop() { as_postgres "$bin/pg_ctl" stop -w -s -m fast -D "$data"; }
 trap stop EXIT
@@ -86,5 +64,4 @@ stop
 start -c gpusort.engine=gpu -c "gpusort.service_options='--engine=cpu'"
 ok 'and with their sorts in the service' sorts
 ok 'which did them' test "$(psql -c "SELECT sum(jobs) > 0 FROM gpusort_stat WHERE engine = 'CPU service' AND fallback IS NULL")" = t
-echo "1..$count"
-exit $failed
+end_of_tests

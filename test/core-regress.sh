@@ -81,6 +81,7 @@ gcc -O1 -fPIC -shared -fno-strict-aliasing -fwrapv -I"$("$PG_CONFIG" --includedi
 cat - "$work/plain.conf" >"$work/forced.conf" <<CONF
 shared_preload_libraries = 'gpusort'
 gpusort.min_rows = 0
+gpusort.cores = 16
 ${GPUSORT_CONF:-}
 CONF
 run_suite plain "$work/plain.conf"

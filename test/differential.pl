@@ -210,7 +210,7 @@ sub workers
 	my $workers = pick(0, 0, 1, 2, 3, 4);
 	my $cost = $workers ? '0' : 'DEFAULT';
 
-	return ("SET max_parallel_workers_per_gather = $workers;\nSET parallel_leader_participation = " . pick('on', 'on', 'off') . ";\n"
+	return ("SET gpusort.cores = 8;\nSET max_parallel_workers_per_gather = $workers;\nSET parallel_leader_participation = " . pick('on', 'on', 'off') . ";\n"
 		  . join('', map { "SET $_ = $cost;\n" } qw(parallel_setup_cost parallel_tuple_cost min_parallel_table_scan_size)), $workers);
 }
 

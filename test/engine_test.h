@@ -9,7 +9,7 @@
 #ifndef ENGINE_TEST_H
 #define ENGINE_TEST_H
 
-#include "../kernels/gs_arrays.h"
+#include "../kernels/gs_library.h"
 
 #include <stdio.h>
 #include <stdlib.h>

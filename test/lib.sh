@@ -10,6 +10,79 @@ child=
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
+# Scripts that are tests themselves speak TAP: ok and is count, and end_of_tests prints the plan and is true if all passed.
+count=0
+failed=0
+
+# verdict STATUS WHAT: a test that passes with the status 0
+verdict() {
+	count=$((count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $count - $2"
+	else
+		failed=1
+		echo "not ok $count - $2"
+	fi
+}
+
+# ok WHAT COMMAND...: passes if the command does.  What it said goes to the file that the script has set log to, and is shown if it failed.
+ok() {
+	local what=$1 status=0
+	shift
+	"$@" >"$log" 2>&1 </dev/null || status=1
+	verdict $status "$what"
+	[ $status = 0 ] || tail -n 40 "$log" >&2
+}
+
+# is WHAT GOT WANTED: passes if both are the same
+is() {
+	local status=0
+	[ "$2" = "$3" ] || status=1
+	verdict $status "$1"
+	[ $status = 0 ] || diff <(printf '%s\n' "$3") <(printf '%s\n' "$2") | sed 's/^/# /' || true
+}
+
+end_of_tests() {
+	echo "1..$count"
+	[ $failed = 0 ]
+}
+
+# in_own_mounts SCRIPT ARGUMENT...: begins the script anew, as root, in a name space of mounts that ends with it, whatever becomes of it.
+in_own_mounts() {
+	if [ -n "${GPUSORT_UNSHARED:-}" ]; then return; fi
+	[ "$(id -u)" = 0 ] || die "This makes and enters a chroot, which takes root."
+	exec env GPUSORT_UNSHARED=1 unshare --mount "$@"
+}
+
+# enter_chroot SUITE DIRECTORY SIZE: makes a smallest Debian there, in which no service is started and no cluster made, unless it is there, and
+# mounts what programs expect, /dev/shm of that size.  What fails on the way leaves none.
+enter_chroot() {
+	if [ ! -e "$2/etc/gpusort-base" ]; then
+		mkdir -p "$2"
+		debootstrap --variant=minbase --include=ca-certificates "$1" "$2" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >&2
+		no_services "$2"
+		touch "$2/etc/gpusort-base"
+	fi
+	mount -t proc proc "$2/proc"
+	mkdir -p "$2/dev/shm"
+	mount -t tmpfs -o "size=$3" tmpfs "$2/dev/shm"
+}
+
+# Neither services nor clusters where packages are installed in this chroot.
+no_services() {
+	printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"
+	chmod 755 "$1/usr/sbin/policy-rc.d"
+	mkdir -p "$1/etc/postgresql-common/createcluster.d"
+	echo 'create_main_cluster = false' >"$1/etc/postgresql-common/createcluster.d/gpusort.conf"
+}
+
+# Copies the tree to a directory, without what was built of it.
+copy_sources() {
+	mkdir -p "$1"
+	tar -C "$root" --exclude=./.git --exclude=./build --exclude='*/build' --exclude='*.o' --exclude='*.so' --exclude=./gpusortd -cf - . |
+		tar -C "$1" --no-same-owner -xf -
+}
+
 # Runs a command as root.
 as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi

@@ -10,18 +10,6 @@ old=$("$1" --bindir)
 new=$("$2" --bindir)
 bindir=$new
 make_work
-count=0
-failed=0
-
-is() { # WHAT GOT WANTED
-	count=$((count + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $count - $1"
-	else
-		failed=1
-		printf 'not ok %d - %s\n# got: %s\n# wanted: %s\n' "$count" "$1" "$2" "$3"
-	fi
-}
 
 # init BINDIR DATA, start BINDIR DATA, halt BINDIR DATA, sql BINDIR DATABASE COMMAND...
 init() {
@@ -79,5 +67,4 @@ is 'it sorts' "$(sorts "$new" used)" 1
 sql "$new" used 'DROP VIEW busy; DROP INDEX sorted; DROP TABLE kept; DROP EXTENSION gpusort'
 is 'and can be dropped' "$(sql "$new" used "SELECT count(*) FROM pg_proc WHERE probin LIKE '%gpusort%'")" 0
 halt "$new" new
-echo "1..$count"
-exit $failed
+end_of_tests

@@ -213,6 +213,7 @@ sub settings
 		$sql .= "SET parallel_setup_cost = 0;\nSET parallel_tuple_cost = 0;\nSET min_parallel_table_scan_size = 0;\n";
 		$sql .= 'SET max_parallel_workers_per_gather = ' . int(rand(5)) . ";\n";
 		$sql .= "SET parallel_leader_participation = off;\n" if chance(0.4);
+		$sql .= 'SET gpusort.cores = ' . one_of(1, 2, 3, 8, 8, 8) . ";\n";
 		# a nested loop would start them again for each row
 		$sql .= "RESET enable_material;\n";
 		$sql .= "SET max_parallel_workers = 0;\n" if chance(0.1);

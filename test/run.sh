@@ -1,8 +1,9 @@
 #!/bin/bash
 # run.sh [check|large|gpu] [SUITE]...: all tests, from a fresh machine on; the last line is "N passed, N failed".
 #
-# Suites: source, primitives, regress, pgtap, tap, differential, queries; all when none is named.  "check" takes three minutes: the
-# source, regress, and a part of pgtap.  "large" takes hours: bigger sizes for those that have them.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
+# Suites: source, primitives, regress, pgtap, tap, differential, queries, soak; all but soak when none is named.  "check" takes three minutes: the
+# source, regress, and a part of pgtap.  "large" takes hours: bigger sizes for those that have them, and soak: a minute, or SOAK_SECONDS, of
+# a storm.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
 # the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17
 # choose files of pgtap and tap by how their names begin; PGTAP may have several words.  VERBOSE=1 shows all that the TAP programs say.
 # WERROR=1 makes errors of compilers' warnings.  SEED=N repeats the random data of a run that printed it.
@@ -13,8 +14,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
 size=small
-all='source primitives regress pgtap tap differential queries'
-usual=$all
+usual='source primitives regress pgtap tap differential queries'
+all="$usual soak"
 service_settings=
 case "${1:-}" in
 	check)
@@ -22,7 +23,10 @@ case "${1:-}" in
 		size=check
 		usual='source regress pgtap'
 		PGTAP=${PGTAP:-integers numeric strings several_keys plans progress} ;;
-	large) size=large; shift ;;
+	large)
+		shift
+		size=large
+		usual=$all ;;
 	gpu)
 		shift
 		size=gpu
@@ -48,6 +52,8 @@ failures=()
 # what random tests and pgbench begin with
 export SEED=${SEED:-$((RANDOM * 32768 + RANDOM + 1))}
 export PGBENCH_RANDOM_SEED=$SEED
+# a large test leaves nothing out
+export GPUSORT_TEST_SIZE=$size
 say "SEED=$SEED repeats this run's random data"
 
 # add NAME PASSED FAILED SECONDS: counts a test file
@@ -240,19 +246,32 @@ pgtap_with() {
 	stop_server "$1"
 }
 
-run_tap() {
-	local file dir=$work/tap
+# tap_program NAME FILE: a program that starts servers of its own, as PostgreSQL::Test::Cluster does below TESTDIR; from
+# version 16 on where the other two say
+tap_program() {
+	local dir=$work/tap
 	need_locales
 	mkdir -p "$dir"
 	if [ "$(id -u)" = 0 ]; then chown postgres "$dir"; fi
+	tap "$1" "$patience" env \
+		PATH="$bindir:$PATH" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" TESTLOGDIR="$dir/tmp_check/log" \
+		PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=600 \
+		perl -I "$pgtest/test/perl" -I "$work/tree/test/perl" "$2"
+}
+
+run_tap() {
+	local file
 	for file in "$work"/tree/test/t/"${ONLY:-}"*.pl; do
-		# PostgreSQL::Test::Cluster starts its own servers below TESTDIR; from version 16 on where the other two say
-		tap "tap $(basename "$file" .pl)" "$patience" env \
-			PATH="$bindir:$PATH" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" TESTLOGDIR="$dir/tmp_check/log" \
-			PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=600 \
-			perl -I "$pgtest/test/perl" -I "$work/tree/test/perl" "$file"
+		tap_program "tap $(basename "$file" .pl)" "$file"
 	done
-	crashes tap "$dir"/tmp_check/log/*.log
+	crashes tap "$work"/tap/tmp_check/log/*.log
+}
+
+# A storm over a server under load, for a minute or SOAK_SECONDS.
+run_soak() {
+	local patience=$((${SOAK_SECONDS:-60} + 3600))
+	tap_program soak "$work/tree/test/soak.pl"
+	crashes soak "$work"/tap/tmp_check/log/soak_*.log
 }
 
 run_differential() {

@@ -149,6 +149,8 @@ report 'files have 600 lines at most' "$(long_files)"
 report 'lines have 120 columns at most' "$(wide_lines)"
 report 'systems of 32 bits are refused' "$(refusal_of_32_bits)"
 report 'warnings are errors only with WERROR=1' "$(always_errors)"
+# compilers take a comment for it or not, as the server's flags say
+report 'no case of src/ falls through to the next' "$(grep -rniE 'fall-? ?through' src || true)"
 report 'an nvcc that is too old is refused' "$(old_nvcc)"
 echo "1..$number"
 exit $failed

@@ -14,8 +14,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 dir=${VERSIONS_DIR:-/var/tmp/gpusort-versions}
 
-say() { printf '%s\n' "$*" >&2; }
-die() { say "$*"; exit 1; }
+. "$root/test/lib.sh"
 
 # the newest that is out
 newest=18
@@ -103,11 +102,7 @@ sources() {
 	for suite in $1; do for kind in deb deb-src; do echo "$kind $2 $suite $3"; done; done >"$place/etc/apt/sources.list"
 	# mirrors may lag behind
 	echo 'Acquire::Check-Valid-Until "false";' >"$place/etc/apt/apt.conf.d/90gpusort"
-	# no services and no clusters
-	printf '#!/bin/sh\nexit 101\n' >"$place/usr/sbin/policy-rc.d"
-	chmod 755 "$place/usr/sbin/policy-rc.d"
-	mkdir -p "$place/etc/postgresql-common/createcluster.d"
-	echo 'create_main_cluster = false' >"$place/etc/postgresql-common/createcluster.d/gpusort.conf"
+	no_services "$place"
 }
 
 install_packages() {
@@ -245,11 +240,10 @@ run_suite() {
 }
 
 # The tree without what was built for another server; what an earlier run built here stays
-copy_tree() {
-	local built=(--exclude='*.o' --exclude='*.so' --exclude=./gpusortd --exclude=build)
+refresh_tree() {
 	mkdir -p "$place/srv/gpusort"
 	find "$place/srv/gpusort" -type f ! -name '*.o' ! -name '*.so' ! -name gpusortd ! -path '*/build/*' -delete
-	tar -C "$root" --exclude=./.git "${built[@]}" -cf - . | tar -C "$place/srv/gpusort" --no-same-owner -xf -
+	copy_sources "$place/srv/gpusort"
 }
 
 run_version() {
@@ -262,7 +256,7 @@ run_version() {
 	exec {lock}>"$dir/$version.lock"
 	flock -n "$lock" || die "$place is in use."
 	make_chroot
-	copy_tree
+	refresh_tree
 	server=$(inside "$pg_config" --version | sed 's/^PostgreSQL //')
 	# shellcheck disable=SC2048
 	for suite in ${suites[*]:-$usual}; do run_suite "$suite"; done

@@ -1,6 +1,6 @@
 -- A Merge Append becomes a GpuMergeAppend: rows in PostgreSQL's order whatever the keys, started again, ended early, in both directions.
 \ir setup.psql
-SELECT plan(60);
+SELECT plan(74);
 SET enable_indexscan = on;
 SET enable_indexonlyscan = on;
 SET enable_seqscan = off;
@@ -131,6 +131,47 @@ SELECT matches(pg_temp.plan_of('SELECT id FROM p WHERE part > (SELECT 3) ORDER B
 SELECT pg_temp.same_rows('SELECT id FROM p WHERE part IN (2, 4, 7) ORDER BY id', 'three streams, with no least number of rows');
 
 SELECT results_eq('SELECT id FROM p WHERE part IN (2, 4, 7) ORDER BY id FOR UPDATE', 'SELECT id FROM p WHERE part IN (2, 4, 7) ORDER BY id + 0', 'rows that are locked');
+
+-- marks: equal keys on both sides of a merge join, in one order, and in the other
+CREATE INDEX ON p (few);
+ANALYZE p;
+SET enable_sort = off;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SELECT pg_temp.same_rows('SELECT a.few, count(*), sum(b.id) FROM p a JOIN p b USING (few) WHERE a.id < 300 GROUP BY 1 ORDER BY 1', 'marks among equal keys');
+SELECT pg_temp.same_rows('SELECT a.few, count(*), sum(b.id) FROM p a FULL JOIN (SELECT * FROM p WHERE few > 1 AND id % 90 = 0) b ON a.few = b.few GROUP BY 1 ORDER BY 1', 'and of an outer join');
+RESET enable_hashjoin;
+RESET enable_nestloop;
+
+-- in a parallel worker
+SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query') \gset
+SET max_parallel_workers_per_gather = 1;
+SELECT matches(pg_temp.plan_of('SELECT id, part FROM p ORDER BY id'), 'Single Copy.*GpuMergeAppend', 'in a worker: the plan');
+SELECT pg_temp.same_rows('SELECT id, part FROM p ORDER BY id', 'in a worker');
+SELECT pg_temp.same_rows('SELECT id, part FROM p ORDER BY id LIMIT 70', 'a LIMIT in a worker');
+SELECT pg_temp.same_rows('SELECT few FROM (SELECT few FROM p ORDER BY few LIMIT 4000) x ORDER BY few DESC', 'an order of an order in a worker');
+SELECT set_config(name, 'off', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query') \gset
+SET max_parallel_workers_per_gather = 0;
+
+-- PostgreSQL's node, some of whose nodes are left out at run time, over sorts of ours: at its start, and for each row of an outer one
+SET gpusort.min_rows = 0;
+SET enable_sort = on;
+SET enable_bitmapscan = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_material = off;
+PREPARE some_parts(int, int) AS SELECT id FROM q WHERE part >= $1 ORDER BY id LIMIT $2;
+SET plan_cache_mode = force_generic_plan;
+SELECT matches(pg_temp.plan_of('EXECUTE some_parts(8, 30)'), '->  Merge Append.*Subplans Removed: 8.*Sort', 'left out at the start: the plan');
+SELECT results_eq(format('EXECUTE some_parts(%s, %s)', part, rows), format('SELECT id FROM q WHERE part >= %s ORDER BY id + 0 LIMIT %s', part, rows),
+	format('rows from part %s, LIMIT %s', part, rows)) FROM (VALUES (8, 30), (0, 4000), (9, 700), (10, 5)) x(part, rows);
+RESET plan_cache_mode;
+SELECT matches(pg_temp.plan_of('SELECT n, x.* FROM generate_series(10, -1, -3) n, LATERAL (SELECT id, part FROM q WHERE part >= n ORDER BY id LIMIT 40 + n) x'),
+	'->  Merge Append.*Sort', 'left out for each row: the plan');
+SELECT results_eq('SELECT n, x.* FROM generate_series(10, -1, -3) n, LATERAL (SELECT id, part FROM q WHERE part >= n ORDER BY id LIMIT 40 + n) x',
+	'SELECT n, x.* FROM generate_series(10, -1, -3) n, LATERAL (SELECT id, part FROM q WHERE part >= n ORDER BY id + 0 LIMIT 40 + n) x', 'and its rows');
+SELECT pg_temp.same_rows('SELECT n, x.* FROM generate_series(10, -1, -3) n, LATERAL (SELECT id, part FROM q WHERE id > n * 100 ORDER BY id LIMIT 40 + n) x',
+	'none left out, with parameters and a bound that change for each row');
 
 DROP SCHEMA gpusort_append CASCADE;
 SELECT * FROM finish();

@@ -285,6 +285,7 @@ low_limits(void)
 		if (below(3) == 0)
 			c.begin = (uint32_t) below(c.end);
 		tuning.cache_rows = 64 << below(8);
+		tuning.even_rows = tuning.cache_rows << below(4);
 		tuning.combine_rows = 64 << below(8);
 		tuning.bucket_log = (uint32_t) below(14);
 		gs_cpu_tune(engine, &tuning);

@@ -150,6 +150,18 @@ is(counted($node, 'gpusort.pinned_memory is used up'), 0, 'which is called by it
 is($session->query_safe('FETCH 1 c24'), $session->query_safe('FETCH 1 c1'), 'and sorts all the same');
 $session->quit;
 
+# So few files in the service that it cannot take a ring: it says so, and is not asked anew for each sort.
+$node->append_conf('postgresql.conf', 'max_files_per_process = 1000');
+$node->restart;
+like(explain_sort($node, 'gpu'), qr/Engine: $engine_name/, 'a ring can be passed');
+$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
+my ($few) = service_pids($node);
+my ($last) = sort { $b <=> $a } map { m{(\d+)$} } glob "/proc/$few/fd/*";
+is(system('prlimit', "--pid=$few", '--nofile=' . ($last + 2)), 0, 'files of the service are limited');
+many_sorts('gpu');
+is(counted($node, 'no file descriptor or shared memory to be had'), 300, 'no descriptor for a ring');
+is($node->safe_psql('postgres', 'SELECT max(pid) FROM gpusort_devices'), $few, 'the service goes on');
+
 sound($node);
 $node->stop;
 is_deeply([ leftovers($node) ], [], 'nothing lies around');

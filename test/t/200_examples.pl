@@ -69,6 +69,18 @@ for ([ 'doc/functions.md' ], [ 'README.md', '## Gaps and islands' ])
 	}
 }
 
+# the plans that a server on stock settings shows; "…" stands for what differs between machines
+my ($table, $question, $with, $without) = section('README.md', '## Getting started') =~
+  /^```sql\n(CREATE TABLE.*?\n)(EXPLAIN .*?;)\n```\n```text\n(.*?)^```.*?^```text\n(.*?)^```/ms or die 'the README shows no plans';
+$node->safe_psql('readme_md', $table);
+for ([ 'on', $with ], [ 'off', $without ])
+{
+	my ($enabled, $shown) = @$_;
+	my $like = join '.*', map { quotemeta } split /\xe2\x80\xa6/, $shown =~ s/^ //mgr;
+
+	like($node->safe_psql('readme_md', "SET gpusort.enabled = $enabled; $question") . "\n", qr/^${like}Planning Time/, "the plan with gpusort $enabled");
+}
+
 my @functions = split /\n/, $node->safe_psql('doc_functions_md', q{SELECT DISTINCT proname FROM pg_proc WHERE proname LIKE 'gpu\_%' ORDER BY 1});
 my $reference = section('doc/functions.md');
 cmp_ok(scalar @functions, '>', 5, 'the catalog has functions');

@@ -121,6 +121,10 @@ my %queries = (
 	'DISTINCT ON' => 'SELECT DISTINCT ON (k) k, day, seq FROM items ORDER BY k, day, seq',
 	'a LIMIT' => 'SELECT * FROM items ORDER BY name, seq LIMIT 700',
 	'a merge join' => 'SELECT a.seq, b.seq AS other FROM items a JOIN items b ON here(a.seq) = here(b.seq) ORDER BY 1',
+	'parameters' => 'SELECT n, x.* FROM generate_series(1, 400, 90) n, LATERAL (SELECT k, seq FROM items WHERE k >= n ORDER BY k, seq LIMIT n + 20) x',
+	'the same twice' => 'SELECT n, x.* FROM generate_series(1, 2) n, LATERAL (SELECT k, seq, n + k AS m FROM items ORDER BY k, seq OFFSET 0) x',
+	'pruned parameters' => 'SELECT n, x.* FROM generate_series(1, 4) n, LATERAL (SELECT k, seq FROM items WHERE shard >= n ORDER BY k, seq LIMIT 90) x',
+	'sorted appends' => 'SELECT day, seq FROM (SELECT day, seq FROM items WHERE here(k) > -300 UNION ALL SELECT day, seq FROM items_2 UNION ALL SELECT day, seq + 1 FROM items_3) x ORDER BY day, seq',
 	'partial aggregates' => 'SELECT k, gpu_median(price::float8) AS m, gpu_count_distinct(name) AS d FROM items GROUP BY k ORDER BY k');
 foreach my $what (sort keys %queries)
 {
@@ -142,6 +146,36 @@ foreach my $what (sort keys %queries)
 	is(keys %digests, 1, "$what: the same rows with gpusort on and off at either end") or diag(explain(\%digests));
 	unlike((keys %digests)[0], qr/^0\|/, 'and there are some');
 }
+
+# Cursors that stand still in the middle, beside each other and other scans by the same connections.
+is($coordinator->safe_psql('postgres', <<'SQL'), "t\nt\nt", 'cursors side by side');
+CREATE TEMP TABLE seen (which text, n serial, seq int);
+DO $$
+DECLARE
+	a CURSOR FOR SELECT seq FROM items ORDER BY k, day, seq;
+	b CURSOR FOR SELECT seq FROM items ORDER BY name, seq;
+	r record;
+BEGIN
+	OPEN a;
+	OPEN b;
+	FOR i IN 1 .. 20001 LOOP
+		FETCH a INTO r;
+		IF FOUND THEN INSERT INTO seen VALUES ('a', default, r.seq); END IF;
+		FETCH b INTO r;
+		IF FOUND THEN INSERT INTO seen VALUES ('b', default, r.seq); END IF;
+		IF i % 5000 = 0 THEN PERFORM count(*) FROM items; END IF;
+	END LOOP;
+END $$;
+SELECT array_agg(seq ORDER BY n) = (SELECT array_agg(seq ORDER BY k, day, seq) FROM items) FROM seen WHERE which = 'a';
+SELECT array_agg(seq ORDER BY n) = (SELECT array_agg(seq ORDER BY name, seq) FROM items) FROM seen WHERE which = 'b';
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT seq FROM items ORDER BY k, day, seq;
+MOVE 20000 IN c;
+MOVE BACKWARD 19995 IN c;
+CREATE FUNCTION pg_temp.next() RETURNS int LANGUAGE plpgsql AS $$ DECLARE c refcursor := 'c'; s int; BEGIN FETCH c INTO s; RETURN s; END $$;
+SELECT pg_temp.next() = (SELECT seq FROM items ORDER BY k, day, seq OFFSET 5 LIMIT 1);
+COMMIT;
+SQL
 
 # A server without gpusort sorts by itself, and says what it lacks when it is asked for more.
 is($coordinator->safe_psql('postgres', 'SELECT string_agg(k::text, $$,$$) FROM (SELECT k FROM plain ORDER BY g DESC, k LIMIT 3) x'), '6,13,20',

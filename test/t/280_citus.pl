@@ -119,7 +119,7 @@ like(plan_of($coordinator, $queries{'ORDER BY'}), qr/Custom Scan \(GpuSort\)\n.*
 # A LIMIT above the guess, of more rows than were guessed: only the first are kept once that shows.
 $coordinator->safe_psql('postgres', 'INSERT INTO items SELECT id + i * 100000, customer, day, price, name FROM items, generate_series(1, 5) i');
 like(plan_of($coordinator, "SELECT * FROM (SELECT id, price FROM items OFFSET 0) x ORDER BY price, id LIMIT 11000", 'ANALYZE, COSTS OFF, TIMING OFF'),
-	qr/top-N heapsort/, 'a LIMIT over the guess keeps the first rows only');
+	qr/Sort Method: (radix )?top-N/, 'a LIMIT over the guess keeps the first rows only');
 
 # A worker that is restarted under load: each query ends with the right answer or an error, and the sessions go on.
 my $asked = 'SELECT count(*) FROM (SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) FROM items OFFSET 0) x';
