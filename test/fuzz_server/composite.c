@@ -130,9 +130,31 @@ multirange_value(Input *input, Oid type)
 	return PointerGetDatum(make_multirange(type, cached->rngtype, count, ranges));
 }
 
+/* A document being made; 19 keeps what has come of it within the state. */
+typedef struct Document
+{
+#if PG_VERSION_NUM >= 190000
+	JsonbInState state;
+#else
+	JsonbParseState *state;
+	JsonbValue *result;
+#endif
+} Document;
+
+/* Takes a step. */
+static void
+push(Document *document, JsonbIteratorToken token, JsonbValue *value)
+{
+#if PG_VERSION_NUM >= 190000
+	pushJsonbValue(&document->state, token, value);
+#else
+	document->result = pushJsonbValue(&document->state, token, value);
+#endif
+}
+
 /* A member of a document, and what is in it. */
-static JsonbValue *
-push_value(JsonbParseState **state, Input *input, JsonbIteratorToken token, int depth)
+static void
+push_value(Document *document, Input *input, JsonbIteratorToken token, int depth)
 {
 	uint8		how = take_byte(input);
 	JsonbValue	value;
@@ -169,7 +191,7 @@ push_value(JsonbParseState **state, Input *input, JsonbIteratorToken token, int 
 				break;
 			}
 			count = how >> 4 & 3;
-			pushJsonbValue(state, how & 8 ? WJB_BEGIN_OBJECT : WJB_BEGIN_ARRAY, NULL);
+			push(document, how & 8 ? WJB_BEGIN_OBJECT : WJB_BEGIN_ARRAY, NULL);
 			for (int i = 0; i < count; i++)
 			{
 				JsonbValue	name = {.type = jbvString};
@@ -181,30 +203,37 @@ push_value(JsonbParseState **state, Input *input, JsonbIteratorToken token, int 
 
 					name.val.string.val = names + which % 7;
 					name.val.string.len = which / 7 % (8 - which % 7);
-					pushJsonbValue(state, WJB_KEY, &name);
+					push(document, WJB_KEY, &name);
 				}
-				push_value(state, input, how & 8 ? WJB_VALUE : WJB_ELEM, depth + 1);
+				push_value(document, input, how & 8 ? WJB_VALUE : WJB_ELEM, depth + 1);
 			}
-			return pushJsonbValue(state, how & 8 ? WJB_END_OBJECT : WJB_END_ARRAY, NULL);
+			push(document, how & 8 ? WJB_END_OBJECT : WJB_END_ARRAY, NULL);
+			return;
 	}
 	if (depth == 0)
 	{
 		/* a value by itself is an array of one, which says so */
 		JsonbValue	array = {.type = jbvArray, .val.array = {.rawScalar = true, .nElems = 1}};
 
-		pushJsonbValue(state, WJB_BEGIN_ARRAY, &array);
-		pushJsonbValue(state, WJB_ELEM, &value);
-		return pushJsonbValue(state, WJB_END_ARRAY, NULL);
+		push(document, WJB_BEGIN_ARRAY, &array);
+		push(document, WJB_ELEM, &value);
+		push(document, WJB_END_ARRAY, NULL);
+		return;
 	}
-	return pushJsonbValue(state, token, &value);
+	push(document, token, &value);
 }
 
 Datum
 jsonb_value(Input *input, Oid type)
 {
-	JsonbParseState *state = NULL;
+	Document	document = {0};
 
-	return JsonbPGetDatum(JsonbValueToJsonb(push_value(&state, input, WJB_ELEM, 0)));
+	push_value(&document, input, WJB_ELEM, 0);
+#if PG_VERSION_NUM >= 190000
+	return JsonbPGetDatum(JsonbValueToJsonb(document.state.result));
+#else
+	return JsonbPGetDatum(JsonbValueToJsonb(document.result));
+#endif
 }
 
 /* oidvector: no encoding but those of all types */

@@ -163,8 +163,7 @@ show(const Example *example, int i)
 }
 
 /* Says what is wrong with two values. */
-pg_attribute_noreturn()
-static void
+static _Noreturn void
 wrong(const Example *example, const SortKey *key, const char *what, int i, int j)
 {
 	elog(ERROR, "%s of %s under collation %u, %s%s: \"%s\" and \"%s\"", what, example->kind->type, example->collation,

@@ -298,7 +298,7 @@ bits_value(Input *input, Oid type)
 	VARBITLEN(value) = bits;
 	fill_bytes(input, VARBITS(value), VARBITBYTES(value));
 	if (bits % BITS_PER_BYTE != 0)
-		VARBITS(value)[bits / BITS_PER_BYTE] &= (bits8) (0xff << (BITS_PER_BYTE - bits % BITS_PER_BYTE));
+		VARBITS(value)[bits / BITS_PER_BYTE] &= (uint8) (0xff << (BITS_PER_BYTE - bits % BITS_PER_BYTE));
 	return PointerGetDatum(value);
 }
 
