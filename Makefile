@@ -51,7 +51,7 @@ else
 endif
 endif
 
-.PHONY: check demo dist deb docs test test-large soak asan-server valgrind fuzz tsan coverage mutants gpucheck bench-everyday bench-kernels \
+.PHONY: check demo dist deb docs test test-large soak valgrind fuzz tsan coverage mutants gpucheck bench-everyday bench-kernels \
 	bench-queries bench-shards
 
 # On a fresh machine: install what is missing, build, run in temporary directories, clean up; `make check`, above, is a part of test that takes
@@ -79,10 +79,6 @@ test-large:
 soak: SECONDS = 600
 soak:
 	@PG_CONFIG='$(PG_CONFIG)' SOAK_SECONDS='$(SECONDS)' $(if $(SEED),SEED='$(SEED)') test/run.sh soak
-
-# A server with AddressSanitizer, UBSan and assertions, built from source; PG_SOURCE names a tree of it
-asan-server:
-	@PG_CONFIG='$(PG_CONFIG)' test/asan-server.sh
 
 # The server under valgrind; slow
 valgrind:

@@ -12,6 +12,8 @@
 # which are compared, in their order, and for the number of sorts that gpusort did here and on the workers.  "no sort" is what
 # the rows take that the query reads, sent in no order, with gpusort on, from one foreign server after the other as Merge Append asks
 # them, and in brackets from several at once (enable_async_append): no sort could make more of the query than off / no sort.
+#
+# The second half of a line is CPU time of all processes of the three servers, which other work on the machine does not change much.
 use strict;
 use warnings;
 
@@ -19,6 +21,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use JSON::PP;
 use List::Util qw(sum);
+use POSIX ();
 use Session;
 use Time::HiRes qw(time sleep);
 
@@ -155,6 +158,35 @@ sub digest
 	return $digest;
 }
 
+# Milliseconds of CPU time that the processes of all servers have taken, those that have ended included.
+sub cpu
+{
+	my %server = map { ($node{$_}->query(q(SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1))) => 1) } @ports;
+	my $ticks = 0;
+
+	foreach my $file (glob '/proc/[0-9]*/stat')
+	{
+		open my $stat, '<', $file or next;
+		my ($pid, $rest) = (<$stat> // '') =~ /^(\d+) .*\) (.*)/ or next;
+		my @fields = split ' ', $rest;
+		close $stat;
+		$ticks += $fields[11] + $fields[12] if $server{$pid} || $server{ $fields[1] };
+		$ticks += $fields[13] + $fields[14] if $server{$pid};
+	}
+	return $ticks * 1000 / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+}
+
+# Runs a query once, for a measurement of that name.
+sub run_once
+{
+	my ($found, $what, $sql) = @_;
+	my $before = cpu();
+
+	push @{ $found->{all_ms}{$what} }, $node{ $ports[0] }->discard($sql);
+	push @{ $found->{all_cpu_ms}{$what} }, cpu() - $before;
+	return;
+}
+
 # All that is known of a query.
 sub measure
 {
@@ -175,19 +207,24 @@ sub measure
 		foreach my $side (@sides)
 		{
 			switch($side);
-			push @{ $found{all_ms}{$side} }, $node{ $ports[0] }->discard($sql);
+			run_once(\%found, $side, $sql);
 		}
 	}
 	if ($unsorted)
 	{
 		$found{unsorted_sql} = $unsorted;
-		$found{all_ms}{unsorted_async} = [ map { $node{ $ports[0] }->discard($unsorted) } 1 .. $runs ];
+		run_once(\%found, 'unsorted_async', $unsorted) for 1 .. $runs;
 		$node{ $ports[0] }->query('SET enable_async_append = off');
-		$found{all_ms}{unsorted} = [ map { $node{ $ports[0] }->discard($unsorted) } 1 .. $runs ];
+		run_once(\%found, 'unsorted', $unsorted) for 1 .. $runs;
 		$node{ $ports[0] }->query('RESET enable_async_append');
 	}
-	$found{ms}{$_} = Session::median(@{ $found{all_ms}{$_} }) foreach keys %{ $found{all_ms} };
+	foreach my $what (keys %{ $found{all_ms} })
+	{
+		$found{ms}{$what} = Session::median(@{ $found{all_ms}{$what} });
+		$found{cpu_ms}{$what} = Session::median(@{ $found{all_cpu_ms}{$what} });
+	}
 	$found{ratio} = $found{ms}{off} / $found{ms}{on};
+	$found{cpu_ratio} = $found{cpu_ms}{off} / ($found{cpu_ms}{on} || 1);
 	return \%found;
 }
 
@@ -221,8 +258,9 @@ sub run
 			next;
 		}
 		push @found, $one;
-		printf "  %-44s %8.0f %8.0f %6.2f  %5d %7d %17s%s\n", $query->[0], @{ $one->{ms} }{@sides}, $one->{ratio}, @$one{ 'here', 'there' },
-		  unsorted($one->{ms}), $one->{same_rows} ? '' : '  WRONG ROWS';
+		printf "  %-44s %8.0f %8.0f %6.2f  %5d %7d %17s %8.0f %8.0f %6.2f %8s%s\n", $query->[0], @{ $one->{ms} }{@sides}, $one->{ratio},
+		  @$one{ 'here', 'there' }, unsorted($one->{ms}), @{ $one->{cpu_ms} }{@sides}, $one->{cpu_ratio},
+		  $one->{cpu_ms}{unsorted} // '', $one->{same_rows} ? '' : '  WRONG ROWS';
 	}
 	$_->finish foreach values %node;
 	return @found;
@@ -236,7 +274,8 @@ my %result = (part => 'shards', label => $ENV{LABEL} // '', rows => $rows + 0, r
 ($result{load}) = <$load> =~ /^(\S+)/;
 printf "%d rows in shards on two workers of this machine, median of %d, ms; %s; %s; %d cores, load %s at the start; %s, commit %s\n",
   @result{qw(rows runs locale cpu cores load date commit)};
-printf "%-46s %8s %8s %6s  %5s %7s %17s\n", '', 'off', 'on', 'ratio', 'here', 'workers', 'no sort (async)';
+printf "%-46s %8s %8s %6s  %5s %7s %17s %8s %8s %6s %8s\n", '', 'off', 'on', 'ratio', 'here', 'workers', 'no sort (async)',
+  'CPU off', 'CPU on', 'ratio', 'no sort';
 foreach my $way (split ' ', $ways)
 {
 	foreach my $n (split ' ', $shards)
@@ -244,8 +283,8 @@ foreach my $way (split ' ', $ways)
 		my @found = run($way, $n);
 		my @there = map { $_->{ratio} } grep { $_->{there} > 0 } @found;
 		$result{"$way$n"} = \@found;
-		printf "  %d queries: geometric mean %.2f; %d with jobs on workers: %.2f; under 0.97: %s\n", scalar @found,
-		  geometric_mean(map { $_->{ratio} } @found), scalar @there, geometric_mean(@there),
+		printf "  %d queries: geometric mean %.2f, CPU %.2f; %d with jobs on workers: %.2f; under 0.97: %s\n", scalar @found,
+		  geometric_mean(map { $_->{ratio} } @found), geometric_mean(map { $_->{cpu_ratio} } @found), scalar @there, geometric_mean(@there),
 		  join(', ', map { $_->{name} } grep { $_->{ratio} < 0.97 } @found) || 'none';
 	}
 }

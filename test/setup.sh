@@ -142,5 +142,8 @@ fi
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
 } >"$log" 2>&1 </dev/null || {
 	cat "$log" >&2
+	if grep -q 'Unable to locate package' "$log"; then
+		die "Installing packages failed: apt does not know all of them. On Ubuntu they are in the component universe."
+	fi
 	die "Installing packages failed."
 }

@@ -233,6 +233,13 @@ isnt($status, 0, 'a release with an older PostgreSQL is an error');
 like($err, qr/needs PostgreSQL 15 or later, and this would be 13/, 'which says so');
 ok(!-e "$m/installed", 'and nothing is installed');
 
+# Ubuntu without its component universe
+$m = machine();
+script("$m/bin/apt-get", "[ \"\$1\" = update ] || { echo 'E: Unable to locate package postgresql-server-dev-15' >&2; exit 100; }\n");
+($status, $out, $err) = run_on($m, command => 'test/setup.sh');
+isnt($status, 0, 'packages that apt does not know are an error');
+like($err, qr/Unable to locate.*component universe/s, 'which says where Ubuntu has them');
+
 # plain make
 $m = machine(15 => 'server');
 ($status, $out, $err) = run_on($m, command => 'make all', PG_CONFIG => "$m/trees/15/bin/pg_config");

@@ -110,7 +110,7 @@ $node->psql('postgres', "SET temp_tablespaces = 'aside'; SET parallel_leader_par
 like($err, qr/ERROR:  late/, 'fails there');
 is(left(), 0, 'nothing is left there');
 $node->psql('postgres', "SET temp_file_limit = '100kB'; $one", stderr => \$err);
-like($err, qr/temporary file size exceeds temp_file_limit/, 'temp_file_limit');
+like($err, qr/temporary file size exceeds "?temp_file_limit/, 'temp_file_limit');
 is(left(), 0, 'nothing is left');
 
 # values that their type's own functions would not receive
