@@ -285,7 +285,8 @@ stop_server() {
 	as_server rm -rf "${work:?}/$1"
 }
 
-# Installs what is missing, builds, and installs the extension into the server that PG_CONFIG names.
+# Installs what is missing, builds, and installs the extension into the server that PG_CONFIG names; with another gpusortd if GPUSORTD names
+# its file.
 build_and_install() {
 	"$root/test/setup.sh" "$@"
 	require_postgres
@@ -296,4 +297,5 @@ build_and_install() {
 	else
 		as_root make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >&2
 	fi
+	if [ -n "${GPUSORTD:-}" ]; then as_root install "$GPUSORTD" "$bindir/gpusortd"; fi
 }

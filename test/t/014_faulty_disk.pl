@@ -62,6 +62,23 @@ is(scalar(temp_files($node)), 0, 'no file is left');
 ($out, $err) = with_fault('cut', rows_digest($query));
 like($err, qr/could not read file "base\/pgsql_tmp[^"]*": read only 0 of \d+ bytes/, 'a file that ends too early');
 is(scalar(temp_files($node)), 0, 'no file is left');
+($out, $err) = with_fault('turned', rows_digest($query));
+like($err, qr/file "base\/pgsql_tmp[^"]*" does not hold what was written to it/,
+	'a bit that is another when it is read');
+like($out, qr/still here/, 'the session goes on');
+is(scalar(temp_files($node)), 0, 'no file is left');
+
+# rows that participants hand to each other
+my $exchange = "SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
+	SET min_parallel_table_scan_size = 0; SET gpusort.parallel_windows = exchange; SET enable_gathermerge = off";
+my $windows = 'SELECT i, sum(k % 100) OVER (PARTITION BY i % 1000 ORDER BY i) s FROM t';
+like($node->safe_psql('postgres', "$exchange; EXPLAIN (COSTS OFF) $windows"), qr/Share/, 'rows are exchanged');
+my $right = $node->safe_psql('postgres', 'SET gpusort.enabled = off; ' . rows_digest("$windows ORDER BY i"));
+is($node->safe_psql('postgres', "$exchange; " . rows_digest("$windows ORDER BY i")), $right, 'exchanged rows: the same');
+($out, $err) = with_fault('turned', "$exchange; SELECT count(s) FROM ($windows OFFSET 0) x");
+like($err, qr/a temporary file of rows does not hold what was written to it/, 'a bit that is another in exchanged rows');
+unlike($err, qr/terminated|connection/, 'which ends the query alone');
+is(scalar(temp_files($node)), 0, 'no file is left');
 ($out, $err) = with_fault('full 20000', "BEGIN; SAVEPOINT s; " . rows_digest($query)
 	. '; ROLLBACK TO s; SELECT count(*) FROM t; COMMIT');
 like($out, qr/^100000$/m, 'a savepoint before it holds');
