@@ -1,8 +1,9 @@
 #!/bin/bash
-# coverage.sh [SUITE[:FILES]]...: which lines of the extension, the CPU engine and gpusortd the suites of run.sh reach, all of those that start
-# servers if none is named; "tap:1" are the files of tap whose names begin so.
+# coverage.sh [SUITE[:FILES]]...: which lines of the extension, the CPU engine and gpusortd the suites of run.sh reach,
+# all of those that start servers if none is named; "tap:1" are the files of tap whose names begin so.
 #
-# Prints a table of folders, and lists the lines that were not reached in build/coverage/unreached.txt.  gcov comes with gcc.
+# Prints a table of folders, and lists the lines that were not reached in build/coverage/unreached.txt.  gcov comes
+# with gcc.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -25,7 +26,8 @@ done
 
 cd "$tree"
 mkdir -p "$root/build/coverage"
-find . -name '*.gcda' -path './src/*' -o -name '*.gcda' -path './kernels/*' -o -name '*.gcda' -path './build/service/*' | sort >gcda.list
+find . -name '*.gcda' -path './src/*' \
+	-o -name '*.gcda' -path './kernels/*' -o -name '*.gcda' -path './build/service/*' | sort >gcda.list
 # one JSON document for each object; a file's line may be in several
 export UNREACHED=$root/build/coverage/unreached.txt
 xargs gcov --json-format --stdout <gcda.list 2>/dev/null | perl -MJSON::PP -ne '
@@ -46,10 +48,12 @@ xargs gcov --json-format --stdout <gcda.list 2>/dev/null | perl -MJSON::PP -ne '
 				for ($folder, "all") { $all{$_}++; $hit{$_} += $lines{$name}{$line} > 0 }
 				push @missed, $line unless $lines{$name}{$line};
 			}
-			printf $out "%-40s %5d of %5d lines: %s\n", $name, scalar(@missed), scalar(keys %{ $lines{$name} }), join(" ", @missed);
+			printf $out "%-40s %5d of %5d lines: %s\n", $name, scalar(@missed), scalar(keys %{ $lines{$name} }),
+				join(" ", @missed);
 		}
 		print "| folder | lines | reached |\n|---|--:|--:|\n";
-		printf "| %s | %d | %.1f %% |\n", $_, $all{$_}, 100 * $hit{$_} / $all{$_} for (sort grep { $_ ne "all" } keys %all), "all";
+		printf "| %s | %d | %.1f %% |\n", $_, $all{$_}, 100 * $hit{$_} / $all{$_}
+			for (sort grep { $_ ne "all" } keys %all), "all";
 	}' >"$root/build/coverage/table.md"
 cat "$root/build/coverage/table.md"
 exit "$status"

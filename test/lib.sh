@@ -285,8 +285,8 @@ stop_server() {
 	as_server rm -rf "${work:?}/$1"
 }
 
-# Installs what is missing, builds, and installs the extension into the server that PG_CONFIG names; with another gpusortd if GPUSORTD names
-# its file.
+# Installs what is missing, builds, and installs the extension into the server that PG_CONFIG names; with another
+# gpusortd if GPUSORTD names its file.
 build_and_install() {
 	"$root/test/setup.sh" "$@"
 	require_postgres

@@ -115,7 +115,7 @@ long_files() {
 }
 
 scripts() {
-	find . -path ./build -prune -o -path ./.git -prune -o \
+	find . -path './.?*' -prune -o -path ./build -prune -o \
 		-type f \( -name '*.pl' -o -name '*.pm' -o -name '*.sh' \) -print | sort
 }
 

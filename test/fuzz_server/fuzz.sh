@@ -1,6 +1,6 @@
 #!/bin/bash
-# fuzz.sh fuzz|keep PROGRAM...: libFuzzer inside a server's process, over build/corpus and the inputs of corpus-*.tar.gz.  Finds are in build/found,
-# and what is wrong with them in the server's log, whose end is printed.
+# fuzz.sh fuzz|keep PROGRAM...: libFuzzer inside a server's process, over build/corpus and the inputs of
+# corpus-*.tar.gz.  Finds are in build/found, and what is wrong with them in the server's log, whose end is printed.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -12,7 +12,9 @@ build=$here/build
 mkdir -p "$work/found"
 for program in "${@:2}"; do
 	mkdir -p "$work/corpus/$program" "$work/kept/$program" "$build/corpus/$program" "$build/found"
-	if [ -e "$here/corpus-$program.tar.gz" ]; then tar -C "$work/corpus/$program" -xzf "$here/corpus-$program.tar.gz"; fi
+	if [ -e "$here/corpus-$program.tar.gz" ]; then
+		tar -C "$work/corpus/$program" -xzf "$here/corpus-$program.tar.gz"
+	fi
 	find "$build/corpus/$program" -type f -exec cp -t "$work/corpus/$program" {} +
 done
 cp "$build/fuzz/fuzz_server.so" "$here/server.sql" "$work"
@@ -26,13 +28,16 @@ dynamic_library_path = '\$libdir:$work'
 CONF
 as_server "$bindir/psql" -XqAtd postgres -v ON_ERROR_STOP=1 -f "$work/server.sql"
 # libFuzzer leaves signals and the end of memory to the server
-options="-handle_int=0 -handle_term=0 -handle_usr1=0 -handle_usr2=0 -handle_xfsz=0 -timeout=0 -rss_limit_mb=0 -detect_leaks=0"
+options="-handle_int=0 -handle_term=0 -handle_usr1=0 -handle_usr2=0 -handle_xfsz=0"
+options="$options -timeout=0 -rss_limit_mb=0 -detect_leaks=0"
 # run PROGRAM OPTION...: the backend ends with libFuzzer, and psql is told of a lost connection
 run() {
-	as_server "$bindir/psql" -XqAtd postgres -c "SELECT fuzz_searched('$1', string_to_array('$options ${*:2}', ' '))" >/dev/null 2>&1 || true
+	as_server "$bindir/psql" -XqAtd postgres \
+		-c "SELECT fuzz_searched('$1', string_to_array('$options ${*:2}', ' '))" >/dev/null 2>&1 || true
 }
 
-# Inputs of a program that reach what no smaller one does, to its archive.  libFuzzer notes what each reaches in a file that says which there are.
+# Inputs of a program that reach what no smaller one does, to its archive.  libFuzzer notes what each reaches in a file
+# that says which there are.
 keep() {
 	local program=$1
 	(cd "$work/corpus/$program" && ls -Sr | sed "s#^#$work/corpus/$program/#") >"$work/inputs"
@@ -50,7 +55,8 @@ keep() {
 for program in "${@:2}"; do
 	case $1 in
 		fuzz)
-			run "$program" "-max_total_time=$TIME -max_len=1500 -print_final_stats=1 -artifact_prefix=$work/found/$program- $work/corpus/$program"
+			run "$program" "-max_total_time=$TIME -max_len=1500 -print_final_stats=1" \
+				"-artifact_prefix=$work/found/$program- $work/corpus/$program"
 			cp -r "$work/corpus/$program/." "$build/corpus/$program" ;;
 		keep) keep "$program" ;;
 	esac

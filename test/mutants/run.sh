@@ -1,17 +1,20 @@
 #!/bin/bash
-# run.sh [NUMBER]...: runs the tests as they are (number 0), then makes each of the faults in the file beside this script, or those named, in a copy of the tree, and runs tests until one of
-# them notices.  A fault that none notices fails; a table of all goes to build/mutants.md, or where TABLE says.
+# run.sh [NUMBER]...: runs the tests as they are (number 0), then makes each of the faults in the file beside this
+# script, or those named, in a copy of the tree, and runs tests until one of them notices.  A fault that none notices
+# fails; a table of all goes to build/mutants.md, or where TABLE says.
 #
-# A fault's tests are: kernel:DIR, the programs of test/DIR on the CPU engine; service:lies and, for root, service:stranger, those of test/service;
-# pgtap:FILE; regress:TEST; t:NUMBER, a file of test/t.  They run in servers of one data directory, with the extension in the place where PG_CONFIG says, and the right one goes there
-# in the end.  When none of them notices, all of regress, pgtap and tap have a chance (MUTANTS_QUICK=1: not).
+# A fault's tests are: kernel:DIR, the programs of test/DIR on the CPU engine; service:lies and, for root,
+# service:stranger, those of test/service; pgtap:FILE; regress:TEST; t:NUMBER, a file of test/t.  They run in servers
+# of one data directory, with the extension in the place where PG_CONFIG says, and the right one goes there in the end.
+# When none of them notices, all of regress, pgtap and tap have a chance (MUTANTS_QUICK=1: not).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/test/lib.sh"
 require_postgres
 make_work
 trap 'make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >/dev/null 2>&1 || true; cleanup' EXIT
-make_locales en_US.UTF-8 en_US.ISO-8859-1 cs_CZ.UTF-8 da_DK.UTF-8 hu_HU.UTF-8 tr_TR.UTF-8 fr_CA.UTF-8 ja_JP.UTF-8 th_TH.UTF-8
+make_locales en_US.UTF-8 en_US.ISO-8859-1 cs_CZ.UTF-8 da_DK.UTF-8 hu_HU.UTF-8 \
+	tr_TR.UTF-8 fr_CA.UTF-8 ja_JP.UTF-8 th_TH.UTF-8
 copy_tree
 tree=$work/tree
 log=$work/mutant.log
@@ -53,18 +56,22 @@ noticed() {
 		service)
 			case $which in
 				lies) timeout 1200 "$tree/test/service/build/liar_test" "$tree/gpusortd" 2 >"$log" 2>&1 || status=$? ;;
-				stranger) [ "$(id -u)" != 0 ] || "$tree/test/service/stranger.sh" "$tree/gpusortd" >"$log" 2>&1 || status=$? ;;
+				stranger) [ "$(id -u)" != 0 ] ||
+					"$tree/test/service/stranger.sh" "$tree/gpusortd" >"$log" 2>&1 || status=$? ;;
 			esac ;;
 		regress)
-			as_server timeout 2400 make -s -C "$tree" PG_CONFIG="$PG_CONFIG" REGRESS="$which" installcheck >"$log" 2>&1 || status=$? ;;
+			as_server timeout 2400 make -s -C "$tree" PG_CONFIG="$PG_CONFIG" \
+				REGRESS="$which" installcheck >"$log" 2>&1 || status=$? ;;
 		pgtap)
-			as_server timeout 2400 pg_prove --psql-bin "$bindir/psql" -d gpusort_pgtap "$tree/test/pgtap/$which.sql" >"$log" 2>&1 ||
+			as_server timeout 2400 pg_prove --psql-bin "$bindir/psql" -d gpusort_pgtap \
+				"$tree/test/pgtap/$which.sql" >"$log" 2>&1 ||
 				status=$? ;;
 		t)
 			mkdir -p "$work/tap"
 			if [ "$(id -u)" = 0 ]; then chown postgres "$work/tap"; fi
 			as_server timeout 2400 env PATH="$bindir:$PATH" TESTDIR="$work/tap" TESTDATADIR="$work/tap/tmp_check" \
-				TESTLOGDIR="$work/tap/tmp_check/log" PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=180 \
+				TESTLOGDIR="$work/tap/tmp_check/log" \
+				PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=180 \
 				perl -I "$pgtest/test/perl" -I "$tree/test/perl" "$tree/test/t/$which"_*.pl >"$log" 2>&1 || status=$? ;;
 	esac
 	[ "$status" != 0 ]
@@ -90,10 +97,12 @@ fsync = off
 session_preload_libraries = 'gpusort'
 dynamic_library_path = '\$libdir:$tree/test/datums'
 CONF
-as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' -c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
+as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
+	-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
 
 # The faults, a line each: file, edit, tests and name, parted by tabs.
-perl -00 -ne 'next if /^#/; my %f = /^(\w+): (.*)$/mg; print join("\t", @f{qw(file edit tests name)}), "\n" if $f{name}' \
+perl -00 -ne 'next if /^#/; my %f = /^(\w+): (.*)$/mg;
+	print join("\t", @f{qw(file edit tests name)}), "\n" if $f{name}' \
 	"$root/test/mutants/faults" >"$work/faults"
 mkdir -p "$root/build"
 table=${TABLE:-$root/build/mutants.md}

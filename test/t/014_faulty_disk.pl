@@ -74,9 +74,11 @@ my $exchange = "SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost
 my $windows = 'SELECT i, sum(k % 100) OVER (PARTITION BY i % 1000 ORDER BY i) s FROM t';
 like($node->safe_psql('postgres', "$exchange; EXPLAIN (COSTS OFF) $windows"), qr/Share/, 'rows are exchanged');
 my $right = $node->safe_psql('postgres', 'SET gpusort.enabled = off; ' . rows_digest("$windows ORDER BY i"));
-is($node->safe_psql('postgres', "$exchange; " . rows_digest("$windows ORDER BY i")), $right, 'exchanged rows: the same');
+is($node->safe_psql('postgres', "$exchange; " . rows_digest("$windows ORDER BY i")), $right,
+	'exchanged rows: the same');
 ($out, $err) = with_fault('turned', "$exchange; SELECT count(s) FROM ($windows OFFSET 0) x");
-like($err, qr/a temporary file of rows does not hold what was written to it/, 'a bit that is another in exchanged rows');
+like($err, qr/a temporary file of rows does not hold what was written to it/,
+	'a bit that is another in exchanged rows');
 unlike($err, qr/terminated|connection/, 'which ends the query alone');
 is(scalar(temp_files($node)), 0, 'no file is left');
 ($out, $err) = with_fault('full 20000', "BEGIN; SAVEPOINT s; " . rows_digest($query)

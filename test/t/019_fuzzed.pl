@@ -1,5 +1,5 @@
-# What fuzzing inside a server found worth keeping (test/fuzz_server): every encoder of sort keys against its comparison function, and temporary
-# files, broken ones among them.
+# What fuzzing inside a server found worth keeping (test/fuzz_server): every encoder of sort keys against its
+# comparison function, and temporary files, broken ones among them.
 use strict;
 use warnings;
 
@@ -14,7 +14,8 @@ my $pg_config = $ENV{PG_CONFIG} // 'pg_config';
 my $said;
 IPC::Run::run([ 'make', '-s', '-C', $programs, "PG_CONFIG=$pg_config" ], '>&', \$said) or die $said;
 
-my $node = start_node('fuzzed', "dynamic_library_path = '\$libdir:$programs/build/plain'", extra => [ '--locale=C.UTF-8', '--encoding=UTF8' ]);
+my $node = start_node('fuzzed',
+	"dynamic_library_path = '\$libdir:$programs/build/plain'", extra => [ '--locale=C.UTF-8', '--encoding=UTF8' ]);
 note $node->psql('postgres', slurp_file("$programs/server.sql"));
 foreach my $program ('keys', 'runs')
 {

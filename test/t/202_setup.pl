@@ -240,7 +240,8 @@ ok(!-e "$m/installed", 'and nothing is installed');
 
 # Ubuntu without its component universe
 $m = machine();
-script("$m/bin/apt-get", "[ \"\$1\" = update ] || { echo 'E: Unable to locate package postgresql-server-dev-15' >&2; exit 100; }\n");
+script("$m/bin/apt-get",
+	"[ \"\$1\" = update ] || { echo 'E: Unable to locate package postgresql-server-dev-15' >&2; exit 100; }\n");
 ($status, $out, $err) = run_on($m, command => 'test/setup.sh');
 isnt($status, 0, 'packages that apt does not know are an error');
 like($err, qr/Unable to locate.*component universe/s, 'which says where Ubuntu has them');
