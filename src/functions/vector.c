@@ -526,7 +526,7 @@ gather_nullable(const Vector *vector, const uint32 *rows, uint64 count, int lowe
 		return array;
 	}
 
-#define GATHER(element) \
+#define GATHER(width) \
 	for (uint64 i = from; i < end; i++) \
 	{ \
 		uint64		row = rows ? rows[i] : i; \
@@ -535,8 +535,8 @@ gather_nullable(const Vector *vector, const uint32 *rows, uint64 count, int lowe
 			continue; \
 		if (bitmap) \
 			bitmap[i / 8] |= 1 << (i % 8); \
-		*(element *) to = ((const element *) vector->data)[row]; \
-		to += sizeof(element); \
+		memcpy(to, vector->data + row * (width), width); \
+		to += (width); \
 	}
 
 	for (uint64 from = 0; from < count; from += GATHER_BLOCK)
