@@ -70,7 +70,8 @@ for ([ 'doc/functions.md' ], [ 'README.md', '## Gaps and islands' ])
 	}
 }
 
-# the plans that a server on stock settings shows; "…" stands for what differs between machines
+# the plans that a server on stock settings shows which has cores for two workers; "…" stands for what differs between
+# machines
 my ($table, $question, $with, $without) = section('README.md', '## Getting started') =~
   /^```sql\n(CREATE TABLE.*?\n)(EXPLAIN .*?;)\n```\n```text\n(.*?)^```.*?^```text\n(.*?)^```/ms
   	or die 'the README shows no plans';
@@ -80,8 +81,8 @@ for ([ 'on', $with ], [ 'off', $without ])
 	my ($enabled, $shown) = @$_;
 	my $like = join '.*', map { quotemeta } split /\xe2\x80\xa6/, $shown =~ s/^ //mgr;
 
-	like($node->safe_psql('readme_md', "SET gpusort.enabled = $enabled; $question") . "\n", qr/^${like}Planning Time/,
-		"the plan with gpusort $enabled");
+	like($node->safe_psql('readme_md', "SET gpusort.cores = 8; SET gpusort.enabled = $enabled; $question") . "\n",
+		qr/^${like}Planning Time/, "the plan with gpusort $enabled");
 }
 
 my @functions = split /\n/, $node->safe_psql('doc_functions_md',
