@@ -279,6 +279,25 @@ start_server() {
 	unset PGDATABASE PGOPTIONS PGSERVICE PGPASSWORD PGDATA PGHOSTADDR PGCLIENTENCODING
 }
 
+# The locales of tests, once for all suites: languages that sort in ways of their own, and one that is not in UTF-8.
+need_locales() {
+	[ -d "$work/locale" ] || make_locales en_US.UTF-8 en_US.ISO-8859-1 cs_CZ.UTF-8 da_DK.UTF-8 hu_HU.UTF-8 \
+		tr_TR.UTF-8 fr_CA.UTF-8 ja_JP.UTF-8 th_TH.UTF-8
+}
+
+# start_pgtap_server NAME [SETTING]: starts a server for pgTAP, with the database gpusort_pgtap and the types of
+# test/datums in the copy of the tree.
+start_pgtap_server() {
+	start_server "$1" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
+		fsync = off
+		session_preload_libraries = 'gpusort'
+		dynamic_library_path = '\$libdir:$work/tree/test/datums'
+		${2:-}
+	CONF
+	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
+		-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
+}
+
 # stop_server NAME: stops it and removes its data.
 stop_server() {
 	as_server "$bindir/pg_ctl" stop -D "$work/$1" -m fast -s

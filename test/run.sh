@@ -112,13 +112,6 @@ worked() {
 	done
 }
 
-# The locales of tests, once for all suites: languages that sort in ways of their own, and one that is not in UTF-8.
-need_locales() {
-	[ -d "$work/locale" ] || make_locales en_US.UTF-8 en_US.ISO-8859-1 cs_CZ.UTF-8 da_DK.UTF-8 hu_HU.UTF-8 tr_TR.UTF-8 \
-		fr_CA.UTF-8 \
-		ja_JP.UTF-8 th_TH.UTF-8
-}
-
 # Compares pg_regress's results with what is expected but for the name of the engine; prints how many files are the same
 # and how many not.
 compare_results() {
@@ -240,14 +233,7 @@ pgtap_files() {
 pgtap_with() {
 	local file
 	[ "$size" = check ] || need_locales
-	start_server "$1" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
-		fsync = off
-		session_preload_libraries = 'gpusort'
-		dynamic_library_path = '\$libdir:$work/tree/test/datums'
-		$2
-	CONF
-	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
-		-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
+	start_pgtap_server "$1" "$2"
 	for file in $(pgtap_files); do
 		tap "$1 $(basename "$file" .sql)" "$patience" pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap \
 			"$file"

@@ -165,7 +165,8 @@ statefile_expect(void)
 static void
 delete_in(Oid tablespace)
 {
-	FileSet		set = {.creator_pid = MyProcPid, .number = SET_NUMBER, .ntablespaces = 1, .tablespaces = {tablespace}};
+	FileSet		set = {.creator_pid = MyProcPid, .number = SET_NUMBER, .ntablespaces = 1,
+						   .tablespaces = {tablespace}};
 
 	FileSetDeleteAll(&set);
 }

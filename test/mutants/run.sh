@@ -13,8 +13,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 require_postgres
 make_work
 trap 'make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >/dev/null 2>&1 || true; cleanup' EXIT
-make_locales en_US.UTF-8 en_US.ISO-8859-1 cs_CZ.UTF-8 da_DK.UTF-8 hu_HU.UTF-8 \
-	tr_TR.UTF-8 fr_CA.UTF-8 ja_JP.UTF-8 th_TH.UTF-8
+need_locales
 copy_tree
 tree=$work/tree
 log=$work/mutant.log
@@ -92,13 +91,7 @@ build || { cat "$log" >&2; die "the tree does not build"; }
 as_server make -s -B -C "$tree/test/datums" PG_CONFIG="$PG_CONFIG" >&2
 make -s -C "$tree/test/service" liar_test >&2
 if [ "$(id -u)" = 0 ]; then chown -R postgres "$tree"; fi
-start_server data --locale=C.UTF-8 --encoding=UTF8 <<CONF
-fsync = off
-session_preload_libraries = 'gpusort'
-dynamic_library_path = '\$libdir:$tree/test/datums'
-CONF
-as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
-	-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
+start_pgtap_server data
 
 # The faults, a line each: file, edit, tests and name, parted by tabs.
 perl -00 -ne 'next if /^#/; my %f = /^(\w+): (.*)$/mg;
