@@ -105,7 +105,8 @@ for my $page ([ 'README.md', '## Getting started' ], [ 'doc/install.md' ], ['doc
 		like($err, qr/\Q$said\E/, 'and says what is printed') if $said;
 	}
 	# each page begins with the extension but that on installation
-	$node->safe_psql('mydb', $file eq 'README.md' ? 'DROP EXTENSION gpusort' : 'CREATE EXTENSION IF NOT EXISTS gpusort');
+	$node->safe_psql('mydb',
+		$file eq 'README.md' ? 'DROP EXTENSION gpusort' : 'CREATE EXTENSION IF NOT EXISTS gpusort');
 }
 
 my @functions = split /\n/, $node->safe_psql('doc_functions_md',
@@ -127,6 +128,15 @@ sub described
 	return;
 }
 described("SELECT name FROM pg_settings WHERE name LIKE 'gpusort.%'", 'doc/settings.md', undef);
+my %default = map { split /=/, $_, 2 } split /\n/,
+	$node->safe_psql('postgres',
+		q{SELECT name || '=' || current_setting(name) FROM pg_settings WHERE name LIKE 'gpusort.%'});
+for my $row (section('doc/settings.md') =~ /^(\| `gpusort\..*)$/mg)
+{
+	my (undef, $names, $values) = split / *\| */, $row;
+	my @shown = map { s/^empty.*//r } split /, /, $values;
+	is("@shown", "@default{ $names =~ /`([^`]+)`/g }", "defaults of $names");
+}
 described("SELECT DISTINCT attname FROM pg_attribute WHERE attrelid IN ('gpusort_stat'::regclass, "
 	. "'gpusort_devices'::regclass, 'gpusort_progress'::regclass) AND attnum > 0",
 	'doc/administration.md', '## Watching');
