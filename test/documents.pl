@@ -6,6 +6,7 @@ use warnings;
 
 use File::Temp qw(tempdir);
 use FindBin;
+use JSON::PP;
 
 chdir "$FindBin::Bin/.." or die "$!\n";
 my @pages = ('README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', glob('doc/*.md src/*.md src/*/*.md'),
@@ -63,6 +64,14 @@ for my $page (@pages)
 {
 	my $prose = $text{$page} =~ s/^```.*?^```$//gmsr;
 	$anchors{$page} = { map { anchor($_) => 1 } $prose =~ /^#+ +(.*)$/mg };
+}
+
+# What a line of queries.pl has in a table: both times and their ratio.
+sub cells
+{
+	my ($line) = @_;
+	my @ms = map { $line->{$_}{median_ms} } 'postgresql', 'gpusort';
+	return ((map { sprintf $_ < 10 ? '%.1f ms' : '%.0f ms', $_ } @ms), sprintf '%.1f', $line->{ratio});
 }
 
 # A path without ".." and ".".
@@ -147,5 +156,20 @@ my $drawn = tempdir(CLEANUP => 1);
 system($^X, 'bench/charts.pl', $drawn) == 0 or die "bench/charts.pl failed\n";
 report 'charts are drawn of the results', map { "$_ is not what bench/charts.pl draws" }
   grep { !-e "$drawn/" . s{.*/}{}r || slurp($_) ne slurp("$drawn/" . s{.*/}{}r) } glob 'doc/images/*';
+
+my $page = "$drawn/benchmarks.md";
+system('cp', 'doc/benchmarks.md', $page) == 0 or die "cp failed\n";
+system($^X, 'bench/everyday/table.pl', $page, 'bench/results/everyday-h200-stock.json') == 0 or die "table.pl failed\n";
+report 'the table of everyday queries is that of the results',
+  slurp($page) eq $text{'doc/benchmarks.md'} ? () : 'doc/benchmarks.md: bench/everyday/table.pl makes another one';
+my $summary = decode_json(slurp('bench/results/everyday-h200-stock.json'))->{summary}{cpu};
+my @means = map { sprintf '%s %.2f', $_, $summary->{groups}{$_} } sort keys %{ $summary->{groups} };
+report 'and so are the means that the README has', map { "README.md does not say $_" }
+  grep { index($text{'README.md'}, $_) < 0 } @means, map { sprintf 'is %.2f', $summary->{$_} } 'geometric_mean',
+  'changed_geometric_mean';
+my ($memory, $stock) = map { decode_json(slurp("bench/results/queries-$_.json"))->{results} } 'memory', 'stock';
+report 'the figures of one sort are those of the results', map { "doc/benchmarks.md has no line \"$_\"" }
+  grep { index($text{'doc/benchmarks.md'}, $_) < 0 }
+  map { join ' | ', "| $memory->[$_]{line}", cells($memory->[$_]), cells($stock->[$_]) } 0 .. $#$memory;
 print "1..$count\n";
 exit $failed;
