@@ -126,7 +126,8 @@ sub choice
 	$session->query("ALTER TABLE $table SET (parallel_workers = $workers)");
 	settings(@usual);
 	my $chosen = plan("SELECT * FROM $table ORDER BY k") =~ /Gather Merge/ ? 'parallel' : 'serial';
-	settings(@usual, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'gpusort.merge_row_cost = 0', 'gpusort.cores = 64');
+	settings(@usual, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'gpusort.merge_row_cost = 0',
+		'gpusort.cores = 64');
 	my $parallel = wall("SELECT * FROM $table ORDER BY k");
 	settings();
 	my $serial = wall("SELECT * FROM $table ORDER BY k");

@@ -1,7 +1,7 @@
 #!/bin/bash
-# arm64.sh [primitives]: kernels/, src/ and gpusortd compile for 64-bit ARM, with warnings as errors, by Debian's cross compiler; the extension by
-# the headers of the server that PG_CONFIG names, whose pg_config.h is that of another processor, so that nothing of it is run.  With
-# qemu-user the primitives' tests run, too: minutes each.  Speaks TAP.
+# arm64.sh [primitives]: kernels/, src/ and gpusortd compile for 64-bit ARM, with warnings as errors, by Debian's cross
+# compiler; the extension by the headers of the server that PG_CONFIG names, whose pg_config.h is that of another
+# processor, so that nothing of it is run.  With qemu-user the primitives' tests run, too: minutes each.  Speaks TAP.
 #
 # Debian: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 set -eu
@@ -20,7 +20,8 @@ cd "$work"
 
 make_cross() { make -s -j"$(nproc)" CC="$cross" WITH_CUDA=no WERROR=1 "$@"; }
 
-ok 'the extension compiles' make_cross $(find src kernels -name '*.c' ! -path 'src/service/*' ! -path '*/cuda/*' | sed 's/c$/o/')
+ok 'the extension compiles' make_cross $(find src kernels -name '*.c' ! -path 'src/service/*' ! -path '*/cuda/*' |
+	sed 's/c$/o/')
 ok 'gpusortd is built' make_cross gpusortd
 ok 'for ARM' grep -q 'ARM aarch64\|AArch64' <(aarch64-linux-gnu-readelf -h gpusortd)
 if [ -n "$emulator" ] && [ -n "${*:-}" ]; then

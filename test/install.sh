@@ -1,6 +1,6 @@
 #!/bin/bash
-# install.sh: `make install DESTDIR=...` puts everything below that directory and nothing elsewhere, `make uninstall` takes away all that it
-# put there.  Speaks TAP.  The tree must be built.
+# install.sh: `make install DESTDIR=...` puts everything below that directory and nothing elsewhere, `make uninstall`
+# takes away all that it put there.  Speaks TAP.  The tree must be built.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"

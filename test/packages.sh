@@ -1,8 +1,10 @@
 #!/bin/bash
-# packages.sh [SUITE]: what `make deb` makes, in a Debian of its own: a chroot below PACKAGES_DIR (default /var/tmp/gpusort-packages), made
-# once from SUITE (default bookworm) and kept, 2 GB.  That takes root, debootstrap and Debian's archive (DEBIAN_MIRROR).
+# packages.sh [SUITE]: what `make deb` makes, in a Debian of its own: a chroot below PACKAGES_DIR (default
+# /var/tmp/gpusort-packages), made once from SUITE (default bookworm) and kept, 2 GB.  That takes root, debootstrap and
+# Debian's archive (DEBIAN_MIRROR).
 #
-# The packages are built there, with the regression tests, installed, used by a server, and removed; nothing of them stays.  Speaks TAP.
+# The packages are built there, with the regression tests, installed, used by a server, and removed; nothing of them
+# stays.  Speaks TAP.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -11,10 +13,12 @@ dir=${PACKAGES_DIR:-/var/tmp/gpusort-packages}/$suite
 log=$dir/last.log
 in_own_mounts "$0" "$@"
 
-inside() { chroot "$dir" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@" </dev/null; }
+inside() { chroot "$dir" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+	DEBIAN_FRONTEND=noninteractive "$@" </dev/null; }
 
 # Everything of gpusort below the places where packages install.
-traces() { inside find /usr /etc /var/lib -name '*gpusort*' ! -path '/etc/gpusort-base' ! -path '/etc/postgresql-common/*' ! -path '/usr/src/*'; }
+traces() { inside find /usr /etc /var/lib -name '*gpusort*' ! -path '/etc/gpusort-base' ! \
+	-path '/etc/postgresql-common/*' ! -path '/usr/src/*'; }
 
 # A server with the installed package: creates the extension, sorts, and is removed.
 try_server() {
@@ -22,9 +26,12 @@ try_server() {
 	inside pg_createcluster "$major" gpusort -- --locale=C.UTF-8 >/dev/null &&
 		inside sh -c "echo \"shared_preload_libraries = 'gpusort'\" >>/etc/postgresql/$major/gpusort/postgresql.conf" &&
 		inside pg_ctlcluster "$major" gpusort start &&
-		inside runuser -u postgres -- psql -p "$(inside pg_lsclusters -h | sed -n "s/^$major *gpusort *\([0-9]*\).*/\1/p")" -XqAt \
-			-c 'CREATE EXTENSION gpusort' -c 'CREATE TABLE t AS SELECT hashint4(i) AS k FROM generate_series(1, 100000) AS i' -c 'ANALYZE t' \
-			-c 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k' -c "SELECT gpu_sort('{3,1,2}'::int[])" >"$dir/server.log"
+		inside runuser -u postgres -- psql -XqAt \
+			-p "$(inside pg_lsclusters -h | sed -n "s/^$major *gpusort *\([0-9]*\).*/\1/p")" \
+			-c 'CREATE EXTENSION gpusort' \
+				-c 'CREATE TABLE t AS SELECT hashint4(i) AS k FROM generate_series(1, 100000) AS i' -c 'ANALYZE t' \
+			-c 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k' \
+				-c "SELECT gpu_sort('{3,1,2}'::int[])" >"$dir/server.log"
 	local status=$?
 	inside pg_dropcluster --stop "$major" gpusort
 	[ $status = 0 ] && grep -q 'Custom Scan (GpuSort)' "$dir/server.log" && grep -qx '{1,2,3}' "$dir/server.log"
@@ -37,7 +44,8 @@ copy_sources "$dir/usr/src/gpusort"
 ok 'they build, regression tests included, and lintian finds no errors' inside make -s -C /usr/src/gpusort deb
 cp "$dir/last.log" "$dir/build.log"
 before=$(traces)
-for major in $(inside pg_buildext -q supported-versions /usr/src/gpusort 2>/dev/null || inside ls /usr/lib/postgresql); do
+for major in $(inside pg_buildext -q supported-versions /usr/src/gpusort 2>/dev/null ||
+	inside ls /usr/lib/postgresql); do
 	deb=$(inside sh -c "ls /usr/src/gpusort/build/deb/postgresql-$major-gpusort_*.deb") || continue
 	ok "$major: the package can be installed" inside apt-get install -q -y "$deb"
 	ok "$major: the extension is created, and sorts" try_server "$major"

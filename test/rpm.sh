@@ -1,6 +1,7 @@
 #!/bin/bash
-# rpm.sh [cuda]: packaging/rpm/gpusort.spec, of what git knows of the tree: rpmlint, the packages, what is in them.  Elsewhere than where PGDG's packages
-# are it is the server of PG_CONFIG that they are built by, under the name that PGDG gives its folder: that takes root.  Speaks TAP.
+# rpm.sh [cuda]: packaging/rpm/gpusort.spec, of what git knows of the tree: rpmlint, the packages, what is in them.
+# Elsewhere than where PGDG's packages are it is the server of PG_CONFIG that they are built by, under the name that
+# PGDG gives its folder: that takes root.  Speaks TAP.
 #
 # Debian: apt-get install rpm rpmlint unzip
 set -eu
@@ -47,7 +48,9 @@ ok "the version is gpusort's" grep -qx "Version: *$version" "$spec"
 ok 'rpmlint of the specification' rpmlint -c "$root/packaging/rpm/rpmlint.toml" "$spec"
 ok 'packages are built' rpmbuild -ba "${options[@]}" "$spec"
 ok 'rpmlint of the packages' rpmlint -c "$root/packaging/rpm/rpmlint.toml" "$work"/SRPMS/*.rpm "$work"/RPMS/*/*.rpm
-ok 'the library is there, and the extension' test "$(files "gpusort_$major" | grep -c "^$server/\(lib/gpusort.so\|share/extension/gpusort\(.control\|--.*\.sql\)\)$")" \
+ok 'the library is there, and the extension' test "$(files "gpusort_$major" |
+	grep -c "^$server/\(lib/gpusort.so\|share/extension/gpusort\(.control\|--.*\.sql\)\)$")" \
 	= "$(files "gpusort_$major" | wc -l)"
-if [ "${1:-}" = cuda ]; then ok 'the service is a package of its own' test "$(files "gpusort_$major-cuda")" = "$server/bin/gpusortd"; fi
+if [ "${1:-}" = cuda ]; then ok 'the service is a package of its own' test "$(files "gpusort_$major-cuda")" = \
+	"$server/bin/gpusortd"; fi
 end_of_tests

@@ -1,14 +1,16 @@
 #!/bin/bash
 # run.sh [check|large|gpu] [SUITE]...: all tests, from a fresh machine on; the last line is "N passed, N failed".
 #
-# Suites: source, primitives, regress, pgtap, tap, differential, queries, soak; all but soak when none is named.  "check" takes three minutes: the
-# source, regress, and a part of pgtap.  "large" takes hours: bigger sizes for those that have them, and soak: a minute, or SOAK_SECONDS, of
-# a storm.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
-# the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17
-# choose files of pgtap and tap by how their names begin; PGTAP may have several words.  VERBOSE=1 shows all that the TAP programs say.
+# Suites: source, primitives, regress, pgtap, tap, differential, queries, soak; all but soak when none is named.
+# "check" takes three minutes: the source, regress, and a part of pgtap.  "large" takes hours: bigger sizes for those
+# that have them, and soak: a minute, or SOAK_SECONDS, of a storm.  "gpu" sends every sort to the GPU service, and
+# counts that it did them; the tests of the service itself are then the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu
+# makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17 choose files of pgtap and tap by how their names
+# begin; PGTAP may have several words.  VERBOSE=1 shows all that the TAP programs say.
 # WERROR=1 makes errors of compilers' warnings.  SEED=N repeats the random data of a run that printed it.
 #
-# A test that fails, a program that dies or says nothing, a suite that counts nothing and a server that crashes: each fails the run.
+# A test that fails, a program that dies or says nothing, a suite that counts nothing and a server that crashes: each
+# fails the run.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -87,14 +89,15 @@ tap() {
 	add "$name" "$good" "$bad" $((SECONDS - start))
 }
 
-# worked NAME [OPERATION]...: with "gpu", passes if the service did the jobs of this server's tests, by the extension's own count, and
-# some of each operation.  Jobs with values larger than a chunk are the CPU's, and few.
+# worked NAME [OPERATION]...: with "gpu", passes if the service did the jobs of this server's tests, by the extension's
+# own count, and some of each operation.  Jobs with values larger than a chunk are the CPU's, and few.
 worked() {
 	local kind=GPU there here op
 	[ "$size" = gpu ] || return 0
 	[ "$GPUSORT_SERVICE_ENGINE" = gpu ] || kind='CPU service'
 	"$bindir/psql" -Xqd postgres -c 'CREATE EXTENSION IF NOT EXISTS gpusort' -c 'SELECT * FROM gpusort_stat' >&2
-	there=$("$bindir/psql" -XqAtd postgres -c "SELECT sum(jobs) FROM gpusort_stat WHERE engine = '$kind' AND fallback IS NULL")
+	there=$("$bindir/psql" -XqAtd postgres \
+		-c "SELECT sum(jobs) FROM gpusort_stat WHERE engine = '$kind' AND fallback IS NULL")
 	here=$("$bindir/psql" -XqAtd postgres -c "SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE engine = 'CPU'")
 	if [ "${there:-0}" -gt 0 ] && [ "$here" -le $((there / 100)) ]; then
 		add "$1: $there jobs by the $kind, $here not" 1 0 0
@@ -102,22 +105,27 @@ worked() {
 		add "$1: ${there:-0} jobs by the $kind, $here not" 0 1 0
 	fi
 	for op in "${@:2}"; do
-		there=$("$bindir/psql" -XqAtd postgres -c "SELECT sum(jobs) FROM gpusort_stat WHERE op = '$op' AND engine = '$kind' AND fallback IS NULL")
-		if [ "${there:-0}" -gt 0 ]; then add "$1: $there times $op by the $kind" 1 0 0; else add "$1: no $op by the $kind" 0 1 0; fi
+		there=$("$bindir/psql" -XqAtd postgres \
+			-c "SELECT sum(jobs) FROM gpusort_stat WHERE op = '$op' AND engine = '$kind' AND fallback IS NULL")
+		if [ "${there:-0}" -gt 0 ]; then add "$1: $there times $op by the $kind" 1 0 0; else add \
+			"$1: no $op by the $kind" 0 1 0; fi
 	done
 }
 
 # The locales of tests, once for all suites: languages that sort in ways of their own, and one that is not in UTF-8.
 need_locales() {
-	[ -d "$work/locale" ] || make_locales en_US.UTF-8 en_US.ISO-8859-1 cs_CZ.UTF-8 da_DK.UTF-8 hu_HU.UTF-8 tr_TR.UTF-8 fr_CA.UTF-8 \
+	[ -d "$work/locale" ] || make_locales en_US.UTF-8 en_US.ISO-8859-1 cs_CZ.UTF-8 da_DK.UTF-8 hu_HU.UTF-8 tr_TR.UTF-8 \
+		fr_CA.UTF-8 \
 		ja_JP.UTF-8 th_TH.UTF-8
 }
 
-# Compares pg_regress's results with what is expected but for the name of the engine; prints how many files are the same and how many not.
+# Compares pg_regress's results with what is expected but for the name of the engine; prints how many files are the same
+# and how many not.
 compare_results() {
 	local file good=0 bad=0
 	for file in "$work"/tree/expected/*.out; do
-		if diff -u "$file" <(sed -E 's/(Engine[">]?:? ?"?)(GPU|CPU service)/\1CPU/' "$work/tree/results/$(basename "$file")") >&2; then
+		if diff -u "$file" <(sed -E 's/(Engine[">]?:? ?"?)(GPU|CPU service)/\1CPU/' \
+			"$work/tree/results/$(basename "$file")") >&2; then
 			good=$((good + 1))
 		else
 			bad=$((bad + 1))
@@ -134,7 +142,8 @@ side_by_side() {
 	for target in "$@"; do
 		(
 			start=$SECONDS status=0
-			as_server timeout --kill-after=10 "$patience" make -s -C "$dir" "$target" >"$work/$target.out" 2>"$work/$target.err" </dev/null || status=$?
+			as_server timeout --kill-after=10 "$patience" make -s -C "$dir" "$target" >"$work/$target.out" \
+				2>"$work/$target.err" </dev/null || status=$?
 			echo "$status $((SECONDS - start))" >"$work/$target.end"
 		) &
 		pids+=($!)
@@ -201,8 +210,9 @@ run_regress() {
 	stop_server regress
 }
 
-# Twice: with the sorts inside the backends, and with every sort in the GPU service, running on its CPU engine; then in compiled code, too.
-# Queries that cost less than 30 are pgTAP's own, of which there are many, and would take most of the compiler's time.
+# Twice: with the sorts inside the backends, and with every sort in the GPU service, running on its CPU engine; then in
+# compiled code, too.  Queries that cost less than 30 are pgTAP's own, of which there are many, and would take most of
+# the compiler's time.
 run_pgtap() {
 	local jit='jit = on
 jit_above_cost = 30'
@@ -239,7 +249,8 @@ pgtap_with() {
 	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
 		-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
 	for file in $(pgtap_files); do
-		tap "$1 $(basename "$file" .sql)" "$patience" pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
+		tap "$1 $(basename "$file" .sql)" "$patience" pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap \
+			"$file"
 	done
 	worked "$1" order select partition runs scan reduce
 	crashes "$1" "$work/$1.log"
@@ -306,7 +317,8 @@ run_queries() {
 	stop_server queries
 }
 
-# crashes NAME LOG...: a server that crashed while tests ran is a failure, whatever they said.  Signal 9 is a test's own.
+# crashes NAME LOG...: a server that crashed while tests ran is a failure, whatever they said.  Signal 9 is a test's
+# own.
 crashes() {
 	if grep -hE 'was terminated by signal [^9]|PANIC|TRAP:' "${@:2}" >&2; then
 		add "$1: the server crashed" 0 1 0

@@ -139,8 +139,8 @@ compare(const char *name, u64 n, call ours, call theirs, std::vector<output> out
 			 "{\"name\": \"%s\", \"n\": %llu, \"ours_ms\": %.5f, \"ours_min_ms\": %.5f, \"ours_max_ms\": %.5f, "
 			 "\"cub_ms\": %.5f, \"cub_min_ms\": %.5f, \"cub_max_ms\": %.5f, \"graphs\": %s, "
 			 "\"ratio\": %.4f, \"ours_roof_percent\": %.2f, \"cub_roof_percent\": %.2f, \"equal\": %s}",
-			 name, (unsigned long long) n, x.median, x.least, x.most, y.median, y.least, y.most, graphs ? "true" : "false",
-			 y / x, roof, cub_roof, bad == 0 ? "true" : "false");
+			 name, (unsigned long long) n, x.median, x.least, x.most, y.median, y.least, y.most,
+			 graphs ? "true" : "false", y / x, roof, cub_roof, bad == 0 ? "true" : "false");
 	lines.push_back(line);
 }
 

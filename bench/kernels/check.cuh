@@ -308,7 +308,9 @@ keep(const std::string &which, u64 n, const std::string &way, const timing &t, c
 	{
 		bench_host h = host_facts();
 
-		fprintf(f, "{\"device\": \"%s\", \"driver\": \"%s\", \"cuda\": %d, \"cub\": %d, \"date\": \"%s\", \"commit\": \"%s\"}\n",
+		fprintf(f,
+				"{\"device\": \"%s\", \"driver\": \"%s\", \"cuda\": %d, \"cub\": %d, \"date\": \"%s\", "
+				"\"commit\": \"%s\"}\n",
 				h.device.c_str(), h.driver.c_str(), CUDART_VERSION, CUB_VERSION, h.date.c_str(), h.commit.c_str());
 	}
 	asked = true;

@@ -10,10 +10,10 @@
  *            numbers out again is not.  packed9: the same with CUB retuned to 9-bit digits through its policy hub
  *   leads    longer keys: as packed, of as many leading bits of the key as there is room for, and then rows of equal
  *            words in order by comparison, a thread to each group
- *   pairs    iota, then SortPairs with end_bit; of two columns: packed by hand where 64 bits do, else the key's first 64
- *            bits, and then groups as above
+ *   pairs    iota, then SortPairs with end_bit; of two columns: packed by hand where 64 bits do, else the key's first
+ *            64 bits, and then groups as above
  *   twice    two columns: one stable sort per column from the last, with a gather between
- * Ours: ballots, atomics; all digits: by atomics, not by leading digits and buckets.
+ * Ours: as they come, but never in one launch; all digits: not by leading digits and buckets.
  * Median of 7 runs after one, the least and the greatest; times by events on the stream.  Each order is checked: every
  * row once, ascending, stable.
  */
@@ -317,13 +317,13 @@ cub_first_bits(contest &c, table t, u32 n)
 }
 
 static void
-ours(contest &c, const char *name, int ranking, u32 small, u32 finish, table t, const gs_column *columns, u32 n)
+ours(contest &c, const char *name, u32 small, u32 finish, table t, const gs_column *columns, u32 n)
 {
 	gs_order_facts f;
 	size_t bytes = 0;
 	timing plan_ms, ms;
 
-	gs_cuda_sort_force(engine, ranking, small, finish);
+	gs_cuda_sort_force(engine, small, finish);
 	auto work = [&] {
 		gs_plan *plan;
 
@@ -368,11 +368,10 @@ wanted(const char *name, const char *want)
 static void
 all_ours(contest &c, table t, const gs_column *columns, u32 n)
 {
-	ours(c, "ballots", 1, 1, 0, t, columns, n);
-	ours(c, "atomics", 2, 1, 0, t, columns, n);
-	ours(c, "all digits", 2, 1, 1, t, columns, n);
+	ours(c, "passes", 1, 0, t, columns, n);
+	ours(c, "all digits", 1, 1, t, columns, n);
 	if (n <= 1 << 18)
-		ours(c, "default", 0, 0, 0, t, columns, n);
+		ours(c, "default", 0, 0, t, columns, n);
 }
 
 /* keys of CUB's: less their minimum, in area[0], for nothing */

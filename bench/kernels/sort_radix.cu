@@ -75,15 +75,9 @@ struct cub_sort
 	}
 };
 
-static const char *
-verdict(u64 wrong)
-{
-	return wrong == 0 ? "same as CUB's" : "DIFFERENT";
-}
-
 template <class K, class V>
 static void
-sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bool rankings)
+sort_case(const char *name, const char *want, int lg, shape how, int end_bit)
 {
 	constexpr bool PAIRS = !std::is_same<V, cub::NullType>::value;
 	typedef typename std::conditional<PAIRS, V, u32>::type W;
@@ -128,8 +122,8 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bo
 		GS(gs_sort(engine, type, false, 0, (u32) end_bit, keys, out, width, PAIRS ? values : NULL,
 				   PAIRS ? out_values : NULL, n, temp, bytes));
 	};
-	std::vector<float> cub8, cub9, ballots, chosen;
-	u64 wrong[2] = {0, 0};
+	std::vector<float> cub8, cub9, own;
+	u64 wrong = 0;
 
 	for (int round = 0; round < 10; round++)
 	{
@@ -139,16 +133,12 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bo
 		};
 
 		note(cub8, once(stream, [&] { a.run(a.temp); }, fresh));
-		for (int way = rankings ? 0 : 1; way < 2; way++)
+		note(own, once(stream, ours, poison));
+		if (round == 0)
 		{
-			gs_cuda_sort_force(engine, way == 0 ? 1 : 0, 0, 0);
-			note(way == 0 ? ballots : chosen, once(stream, ours, poison));
-			if (round == 0)
-			{
-				wrong[way] = differences(out, a.k.Current(), n);
-				if (PAIRS)
-					wrong[way] += differences(out_values, (W *) a.v.Current(), n);
-			}
+			wrong = differences(out, a.k.Current(), n);
+			if (PAIRS)
+				wrong += differences(out_values, (W *) a.v.Current(), n);
 		}
 		note(cub9, once(stream, [&] { b.run(b.temp); }, fresh));
 	}
@@ -157,27 +147,26 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bo
 
 	c.rival("", timing_of(cub8));
 	c.rival("9 bits", timing_of(cub9));
-	if (rankings)
-		c.ours("ballots", timing_of(ballots), verdict(wrong[0]));
-	c.ours("", timing_of(chosen), verdict(wrong[1]), text_of("temp %.1f bytes an item", (double) bytes / n));
+	c.ours("", timing_of(own), wrong == 0 ? "same as CUB's" : "DIFFERENT",
+		   text_of("temp %.1f bytes an item", (double) bytes / n));
 }
 
 static void
 all_cases(int lg, const char *want)
 {
-	sort_case<u64, cub::NullType>("keys u64", want, lg, UNIFORM, 64, false);
-	sort_case<u32, cub::NullType>("keys u32", want, lg, UNIFORM, 32, true);
-	sort_case<u32, u32>("pairs u32+u32", want, lg, UNIFORM, 32, false);
-	sort_case<u64, u32>("pairs u64+u32", want, lg, UNIFORM, 64, false);
-	sort_case<u32, u64>("pairs u32+u64", want, lg, UNIFORM, 32, false);
-	sort_case<u64, u64>("pairs u64+u64", want, lg, UNIFORM, 64, false);
-	sort_case<u64, cub::NullType>("keys u64", want, lg, SMALL, 27, false);
-	sort_case<u64, cub::NullType>("keys u64", want, lg, SMALL, 64, false);
-	sort_case<u64, u32>("pairs u64+u32", want, lg, SMALL, 27, false);
+	sort_case<u64, cub::NullType>("keys u64", want, lg, UNIFORM, 64);
+	sort_case<u32, cub::NullType>("keys u32", want, lg, UNIFORM, 32);
+	sort_case<u32, u32>("pairs u32+u32", want, lg, UNIFORM, 32);
+	sort_case<u64, u32>("pairs u64+u32", want, lg, UNIFORM, 64);
+	sort_case<u32, u64>("pairs u32+u64", want, lg, UNIFORM, 32);
+	sort_case<u64, u64>("pairs u64+u64", want, lg, UNIFORM, 64);
+	sort_case<u64, cub::NullType>("keys u64", want, lg, SMALL, 27);
+	sort_case<u64, cub::NullType>("keys u64", want, lg, SMALL, 64);
+	sort_case<u64, u32>("pairs u64+u32", want, lg, SMALL, 27);
 	for (shape how : {FEW, EQUAL, SKEWED, ZIPF, OUTLIER, SORTED, REVERSED})
 	{
-		sort_case<u64, u32>("pairs u64+u32", want, lg, how, 64, false);
-		sort_case<u32, cub::NullType>("keys u32", want, lg, how, 32, true);
+		sort_case<u64, u32>("pairs u64+u32", want, lg, how, 64);
+		sort_case<u32, cub::NullType>("keys u32", want, lg, how, 32);
 	}
 }
 

@@ -156,7 +156,7 @@ ours(const char *name, u32 small, u32 n, bool two)
 		gs_plan_free(engine, plan);
 	};
 
-	gs_cuda_sort_force(engine, 0, small, 0);
+	gs_cuda_sort_force(engine, small, 0);
 	CK(cudaMemset(order, 0xff, n * 4ull));
 
 	clocks t = both(work);

@@ -5,8 +5,8 @@
  *
  * Two kinds of text: 16 random hex characters; addresses with a long common prefix.  CUB gets preallocated memory, is
  * told for nothing what all strings have in common, and its best way of:
- *   prefix   pairs of the next 8 characters and the row, then rows of equal prefixes in order by comparison, a thread to
- *            each group; not where a prefix is that of hundreds of rows
+ *   prefix   pairs of the next 8 characters and the row, then rows of equal prefixes in order by comparison, a thread
+ *            to each group; not where a prefix is that of hundreds of rows
  *   words    a stable sort of pairs for each 8 characters, from the last
  *   merge    a merge sort of row numbers with a comparison that loads eight bytes at a time; one run after one
  * Ours: plan and run.  Five runs after one.  Orders are checked.
@@ -149,7 +149,7 @@ need(size_t bytes)
 	CK(cudaMalloc(&temp, room = bytes));
 }
 
-/* Both kinds of ranking against CUB's sort, one kind of text. */
+/* Ours against CUB's sort, one kind of text. */
 static void
 text(u32 n, bool addresses)
 {
@@ -204,22 +204,18 @@ text(u32 n, bool addresses)
 		1, stream, [&] { CK(cub::DeviceMergeSort::StableSortKeys(temp, bytes, order, n, l, stream)); },
 		[&] { iota<<<GRID>>>(order, n); });
 	c.rival("merge", t, order_verdict(three_way{l}, order, n));
-	for (int ranking = 1; ranking <= 2; ranking++)
-	{
-		gs_cuda_sort_force(engine, ranking, 1, 0);
-		t = median_of(5, stream,
-					  [&] {
-						  gs_plan *plan;
+	gs_cuda_sort_force(engine, 1, 0);
+	t = median_of(5, stream,
+				  [&] {
+					  gs_plan *plan;
 
-						  GS(gs_order_plan(engine, &column, 1, n, &plan));
-						  need(gs_order_temp_bytes(plan));
-						  GS(gs_order_run(engine, plan, temp, room, order, &f));
-						  gs_plan_free(engine, plan);
-					  },
-					  [&] { CK(cudaMemset(order, 0xff, n * 4ull)); });
-		c.ours(ranking == 1 ? "ballots" : "atomics", t, order_verdict(three_way{l}, order, n),
-			   text_of("%u passes, %u refined", f.passes, f.refined));
-	}
+					  GS(gs_order_plan(engine, &column, 1, n, &plan));
+					  need(gs_order_temp_bytes(plan));
+					  GS(gs_order_run(engine, plan, temp, room, order, &f));
+					  gs_plan_free(engine, plan);
+				  },
+				  [&] { CK(cudaMemset(order, 0xff, n * 4ull)); });
+	c.ours("", t, order_verdict(three_way{l}, order, n), text_of("%u passes, %u refined", f.passes, f.refined));
 	CK(cudaFree(heap));
 }
 

@@ -42,7 +42,7 @@ typedef struct gs_cpu_tuning
 	uint32_t cache_rows;   /* the size of such a bucket at most */
 	uint32_t even_rows;	   /* fewer are, too, where leading bits fall evenly */
 	uint32_t bucket_log;   /* log2 of the rows aimed at in a bucket */
-	uint32_t slack;		   /* leading bits sorted in a bucket beyond log2 of its rows, before insertion sort ends it */
+	uint32_t slack;		   /* leading bits sorted beyond log2 of the rows, before insertion sort ends it */
 } gs_cpu_tuning;
 
 /* A growing piece of host memory. */

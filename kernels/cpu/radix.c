@@ -1,11 +1,10 @@
 /*
- * radix.c: sorts 64-bit words by a range of their bits, where lower bits (the row number) rise already, or may be
- * anything (a value).
+ * radix.c: sorts 64-bit words by a range of their bits; lower ones rise already (row numbers), or are any (values).
  *
  * Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There it is sorted by
  * its leading bits, as many as are needed to tell its words apart, least significant digit first, and insertion sort
- * puts right what those bits left undecided.  Where that turns out to be much, the remaining digits are sorted too,
- * so that no input costs more than its digits.
+ * puts right what those bits left undecided.  Where that turns out to be much, the remaining digits are sorted too, so
+ * that no input costs more than its digits.
  */
 #include "cpu.h"
 
@@ -47,9 +46,7 @@ typedef struct segment
 	bool to_other;		/* the result goes to other instead of from */
 } segment;
 
-/*
- * So many rows are sorted without a partition even if their leading bits fall unevenly.
- */
+/* So many rows are sorted without a partition even if their leading bits fall unevenly. */
 static uint64_t
 always_cached(const gs_cpu_tuning *tuning)
 {
@@ -204,9 +201,7 @@ digit_sort(uint64_t *words, uint64_t *hot, size_t n, uint32_t low, uint32_t high
 	return from;
 }
 
-/*
- * True if leading bits will not tell a segment's words apart.
- */
+/* True if leading bits will not tell a segment's words apart. */
 static bool
 falls_unevenly(const segment *s)
 {
@@ -533,7 +528,8 @@ fits_cache(const gs_sorter *sorter, const segment *s, uint32_t depth)
 {
 	if (sorter->scratch == NULL || s->n <= (depth > 0 ? sorter->tuning->cache_rows : always_cached(sorter->tuning)))
 		return true;
-	return s->n < sorter->tuning->even_rows && (digit_passes(s->n, s->high - s->low) <= FEW_PASSES || !falls_unevenly(s));
+	return s->n < sorter->tuning->even_rows &&
+		   (digit_passes(s->n, s->high - s->low) <= FEW_PASSES || !falls_unevenly(s));
 }
 
 /*

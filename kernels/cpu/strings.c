@@ -15,7 +15,7 @@
 #endif
 
 #define SAMPLE	  GS_ALPHABET_ROWS /* strings that tell how many characters occur at a position */
-#define MORE_BITS 3				   /* of characters than of row numbers: then one row in eight is tied with another */
+#define MORE_BITS 3				   /* of characters than of row numbers: then one row in eight is tied */
 
 /*
  * Notes the characters at an alphabet's positions of one string, and where it ends.
@@ -72,7 +72,7 @@ typedef struct positions
 	uint8_t least[GS_RANGES], most[GS_RANGES];
 	uint8_t beyond[GS_RANGES]; /* the least distance from a gap's begin upwards, round the end */
 	bool seen[GS_RANGES][256]; /* in a sample */
-	uint32_t begin, gap;	   /* the longest run of characters that the sample does not have between some that it has */
+	uint32_t begin, gap;	   /* the longest run of characters that the sample lacks, between some that it has */
 } positions;
 
 /*

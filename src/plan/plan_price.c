@@ -356,15 +356,19 @@ Path *
 cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys, SortBound bound, bool same_target)
 {
 	GatherMergePath *merge;
-	Path	   *sort;
+	Path	   *partial,
+			   *sort;
 	double		rows = input->cheapest_total_path->rows;
 
 	/* partitions are not gathered one by one */
 	if (input->partial_pathlist == NIL || IS_OTHER_REL(rel))
 		return NULL;
-	sort = cheap_sort(root, rel, linitial(input->partial_pathlist), pathkeys, bound);
+	partial = linitial(input->partial_pathlist);
+	sort = cheap_sort(root, rel, partial, pathkeys, bound);
 	if (sort == NULL)
 		return NULL;
+	/* what rel does above the merge, windows for one, need not be safe */
+	sort->parallel_safe = partial->parallel_safe;
 	merge = create_gather_merge_path(root, rel, sort, sort->pathtarget, pathkeys, NULL, &rows);
 	if (same_target)
 		merge->path.total_cost -= merge_saving(merge, bound);

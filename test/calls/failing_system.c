@@ -127,6 +127,9 @@ fcntl(int fd, int command, ...)
 	va_start(more, command);
 	argument = va_arg(more, void *);
 	va_end(more);
+	/* that of a file in memory cannot fail, and is how one that is none shows itself */
+	if (command == F_GET_SEALS)
+		return (int) syscall(SYS_fcntl, fd, command, argument);
 	return OURS_FAILS("fcntl", ENOLCK) ? -1 : (int) syscall(SYS_fcntl, fd, command, argument);
 }
 

@@ -52,7 +52,8 @@ sub fail_calls
 
 	sysopen my $file, $control, O_RDWR | O_CREAT or die "$control: $!";
 	# the kind comes last, so that nobody counts by half of it; what was counted stays when counting ends
-	syswrite $file, defined $kind || -z $file ? pack($layout, 0, $pid // 0, $first // $most, $last // $most, $error // 0, 0, 0, 0, 0, '')
+	syswrite $file, defined $kind || -z $file ? pack($layout, 0, $pid // 0, $first // $most, $last // $most, $error
+		// 0, 0, 0, 0, 0, '')
 		: pack('l', 0);
 	sysseek $file, 0, 0;
 	syswrite $file, pack('l', $kinds{$kind}) if defined $kind;
@@ -97,7 +98,8 @@ sub state_of
 	my ($node, $session, $pid) = @_;
 	my ($fds) = held($pid);
 	my @shared = grep { m{/dev/shm/PostgreSQL} } split /\n/, slurp_file("/proc/$pid/maps");
-	my $more = $session->query_safe("SELECT (SELECT count(*) FROM pg_locks WHERE pid = $pid AND locktype <> 'virtualxid') || ' locks, ' || "
+	my $more = $session->query_safe("SELECT (SELECT count(*) FROM pg_locks WHERE pid = $pid AND locktype <> "
+		. "'virtualxid') || ' locks, ' || "
 		. "(SELECT count(*) FROM pg_stat_activity WHERE leader_pid = $pid) || ' workers'");
 
 	return "$fds descriptors, " . @shared . ' segments, ' . temp_files($node) . " files, $more";
@@ -109,7 +111,8 @@ sub service_state
 	my ($node, $pid) = @_;
 	my ($fds, $rings) = held($pid);
 
-	return $node->safe_psql('postgres', "SELECT sum(jobs) || ' jobs, ' || sum(reserved_bytes) || ' bytes' FROM gpusort_devices")
+	return $node->safe_psql('postgres',
+		"SELECT sum(jobs) || ' jobs, ' || sum(reserved_bytes) || ' bytes' FROM gpusort_devices")
 	  . ", $fds descriptors, $rings rings";
 }
 
@@ -163,7 +166,8 @@ sub attempt
 	$session->query('ROLLBACK') if $said ne '';
 	$session->{stderr} = '';
 	return ($failed, "$what: a wrong answer: $out") if $said eq '' && $out ne $how->{expected};
-	return ($failed, "$what: $said") if $said =~ /WARNING/ || ($said ne '' && ($said !~ /$clean/ || $how->{error} || $how->{service}));
+	return ($failed, "$what: $said") if $said =~ /WARNING/
+		|| ($said ne '' && ($said !~ /$clean/ || $how->{error} || $how->{service}));
 	return ($failed, '');
 }
 
@@ -216,7 +220,8 @@ sub sweep
 	cmp_ok($grown, '<', 300000, "$title: memory contexts grow by $grown bytes");
 	is($session->query($how{query}), $how{expected}, "$title: and right afterwards");
 	$session->quit;
-	is(changed($resting, sub { service_state($node, $counted) }), '', "$title: the service has given all back") if $how{service};
+	is(changed($resting, sub { service_state($node, $counted) }), '', "$title: the service has given all back")
+		if $how{service};
 	return $deaths;
 }
 

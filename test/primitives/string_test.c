@@ -91,6 +91,68 @@ all_recipes(void)
 	}
 }
 
+/* Strings of characters out of a few ranges, which the CPU engine counts from the least of their position. */
+typedef struct ranges
+{
+	const char *name;
+	const char *characters;
+	uint32_t prefix, shortest, longest;
+	uint8_t odd; /* a character of one row, where no sample looks */
+} ranges;
+
+static const ranges all_ranges[] = {
+	{"hexadecimal", "0123456789abcdef", 0, 16, 16, 0},
+	{"hexadecimal, eight", "0123456789abcdef", 0, 8, 8, 0},
+	{"hexadecimal, 9 to 15, behind others", "0123456789abcdef", 5, 9, 15, 0},
+	{"hexadecimal, one has a character of the gap", "0123456789abcdef", 0, 16, 16, 'A'},
+	{"hexadecimal, one has a character below", "0123456789abcdef", 0, 12, 40, '!'},
+	{"hexadecimal, one has a character above", "0123456789abcdef", 0, 16, 16, 250},
+	{"digits", "0123456789", 0, 12, 12, 0},
+	{"base64", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 3, 10, 30, 0},
+	{"two ranges far apart", "\x01\x02\x03\xf0\xf1\xf2", 0, 14, 16, 0},
+	{"two ranges 127 apart", "\x10\x11\x8e\x8f", 0, 16, 16, 0},
+	{"half of all bytes", "\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\xff", 0, 16, 24, 0},
+};
+
+static uint64_t
+by_ranges(uint64_t row, uint8_t *out, void *arg)
+{
+	const ranges *r = arg;
+	uint64_t n = r->prefix + r->shortest + rnd_below(r->longest - r->shortest + 1), characters = strlen(r->characters);
+
+	for (uint64_t i = 0; i < n; i++)
+		out[i] = i < r->prefix ? 'p' : (uint8_t) r->characters[rnd_below(characters)];
+	if (r->odd != 0 && row == 4321)
+		out[r->prefix + 3] = r->odd;
+	return n;
+}
+
+/*
+ * All ranges, both ways, of few rows and many.
+ */
+static void
+by_distances(void)
+{
+	static const uint64_t sizes[] = {600, 4500, 50000, 140000};
+
+	for (size_t i = 0; i < sizeof(all_ranges) / sizeof(all_ranges[0]); i++)
+	{
+		ranges r = all_ranges[i];
+		bool good = true;
+
+		for (int v = 0; v < 8; v++)
+		{
+			table t;
+
+			table_start(&t, sizes[v / 2]);
+			column_strings(table_add(&t, GS_BYTES, v & 1, false), t.rows, by_ranges, &r);
+			good &= order_job_right(engine, &t, 1009, 65536, NULL);
+			table_free(&t);
+		}
+		tap_ok(good, "%s", r.name);
+	}
+}
+
 /*
  * Strings longer than anything, one of them the beginning of the other.
  */
@@ -232,6 +294,7 @@ main(void)
 	gs_cpu_open(1, NULL, &engine);
 	exact();
 	all_recipes();
+	by_distances();
 	special("strings of a megabyte", 40, megabyte);
 	special("a, aa, aaa and so on", 10000, triangle);
 	special("different in the last byte", 20000, last_byte);

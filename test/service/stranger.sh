@@ -1,5 +1,6 @@
 #!/bin/bash
-# stranger.sh GPUSORTD: a process of another user is refused by the service, even where the files would let it in.  Speaks TAP; as root only.
+# stranger.sh GPUSORTD: a process of another user is refused by the service, even where the files would let it in.
+# Speaks TAP; as root only.
 set -u
 [ "$(id -u)" = 0 ] || { echo '1..0 # SKIP needs root'; exit 0; }
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -214,7 +214,7 @@ test_radix_buckets(void)
 	{
 		group(way == 2 ? "buckets of 4-byte integers" : "buckets of 4-byte integers, whatever the estimate says");
 #ifdef WITH_CUDA
-		gs_cuda_sort_force(engine, 0, 0, way);
+		gs_cuda_sort_force(engine, 0, way);
 #endif
 		for (int i = 0; i < 4; i++)
 		{
@@ -254,7 +254,7 @@ test_radix_buckets(void)
 		}
 	}
 #ifdef WITH_CUDA
-	gs_cuda_sort_force(engine, 0, 0, 0);
+	gs_cuda_sort_force(engine, 0, 0);
 #endif
 }
 

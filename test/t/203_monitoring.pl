@@ -1,5 +1,5 @@
-# packaging/monitoring: the exporter's queries run for a role that may only monitor, and give the columns that they describe; the board asks for
-# no metric that they do not make.
+# packaging/monitoring: the exporter's queries run for a role that may only monitor, and give the columns that they
+# describe; the board asks for no metric that they do not make.
 use strict;
 use warnings;
 
@@ -30,15 +30,18 @@ while ($yaml =~ /^(\w+):\n  query: "(.*)"\n  metrics:\n((?:    .*\n)+)/mg)
 {
 	my ($name, $query, $metrics) = ($1, $2, $3);
 	my %usage = $metrics =~ /^    - (\w+):\n        usage: "(LABEL|COUNTER|GAUGE)"\n        description: ".+"$/mg;
-	my @lines = split /\n/, $node->safe_psql('postgres', "SET ROLE watcher; $query", extra_params => [ '-P', 'tuples_only=off', '-P', 'footer=off' ]);
+	my @lines = split /\n/, $node->safe_psql('postgres', "SET ROLE watcher; $query",
+		extra_params => [ '-P', 'tuples_only=off', '-P', 'footer=off' ]);
 
-	is(join(' ', sort split(/\|/, shift @lines)), join(' ', sort keys %usage), "$name has the columns that it describes");
+	is(join(' ', sort split(/\|/, shift @lines)), join(' ', sort keys %usage),
+		"$name has the columns that it describes");
 	$rows{$name} = join "\n", @lines;
 	$made{"${name}_$_"} = 1 for grep { $usage{$_} ne 'LABEL' } keys %usage;
 }
 is(scalar keys %rows, 4, 'all queries were read');
 like($rows{gpusort_stat}, qr/^order\|CPU\|\|[1-9]/m, 'sorts are counted');
-like($rows{gpusort_progress}, qr/^giving rows out\|CPU\|1\|[1-9]\d*\|0\|[\d.]+$/m, 'and the one that runs is seen, of whatever role it is');
+like($rows{gpusort_progress}, qr/^giving rows out\|CPU\|1\|[1-9]\d*\|0\|[\d.]+$/m,
+	'and the one that runs is seen, of whatever role it is');
 like($rows{gpusort_service}, qr/^0\|0\|0$/, 'there is no GPU');
 is($rows{gpusort_device}, '', 'nor a line of one');
 $session->query_safe('COMMIT');

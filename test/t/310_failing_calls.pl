@@ -20,7 +20,8 @@ dynamic_shared_memory_type = posix
 CONF
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION gpusort;
-CREATE TABLE t AS SELECT hashint8extended(i, 1) k, i % 7 g, i, md5((i % 3000)::text) COLLATE "C" s, (i % 500 / 7.0)::numeric n FROM generate_series(1, 30000::int8) i;
+CREATE TABLE t AS SELECT hashint8extended(i, 1) k, i % 7 g, i, md5((i % 3000)::text) COLLATE "C" s,
+	(i % 500 / 7.0)::numeric n FROM generate_series(1, 30000::int8) i;
 CREATE TABLE a AS SELECT array_agg(k) k, array_agg(s) s, array_agg(g) g FROM (SELECT * FROM t LIMIT 5000) x;
 VACUUM ANALYZE t, a;
 SQL
@@ -32,22 +33,27 @@ my %asks = (
 	spilled => [ "SET gpusort.work_mem = '1MB'", rows_hash('SELECT * FROM t ORDER BY k') ],
 	back => [
 		"SET gpusort.work_mem = '1MB'",
-		'BEGIN; DECLARE c SCROLL CURSOR FOR SELECT i FROM t ORDER BY k; MOVE FORWARD ALL FROM c; FETCH BACKWARD 3 FROM c; COMMIT'
+		'BEGIN; DECLARE c SCROLL CURSOR FOR SELECT i FROM t ORDER BY k; MOVE FORWARD ALL FROM c; FETCH BACKWARD 3 FROM '
+			. 'c; COMMIT'
 	],
 	aggregate => [
 		'',
-		'SELECT hashtextextended(string_agg(x::text, chr(10)), 0) FROM (SELECT g, count(DISTINCT s), array_agg(k ORDER BY s, k) a, '
+		'SELECT hashtextextended(string_agg(x::text, chr(10)), 0) FROM (SELECT g, count(DISTINCT s), array_agg(k ORDER '
+			. 'BY s, k) a, '
 		  . 'percentile_disc(0.5) WITHIN GROUP (ORDER BY n) FROM t GROUP BY g ORDER BY g) x'
 	],
-	'spilled aggregate' => [ "SET gpusort.work_mem = '1MB'", 'SELECT count(DISTINCT s), gpu_count_distinct(k), gpu_count_distinct(n) FROM t' ],
+	'spilled aggregate' => [ "SET gpusort.work_mem = '1MB'",
+		'SELECT count(DISTINCT s), gpu_count_distinct(k), gpu_count_distinct(n) FROM t' ],
 	function => [
 		'',
-		'SELECT hashtext(gpu_sort(k)::text), hashtext(gpu_distinct(s)::text), (SELECT hashtext(string_agg(r::text, chr(10))) FROM gpu_reduce_by_key(s, g) r) FROM a'
+		'SELECT hashtext(gpu_sort(k)::text), hashtext(gpu_distinct(s)::text), (SELECT hashtext(string_agg(r::text, '
+			. 'chr(10))) FROM gpu_reduce_by_key(s, g) r) FROM a'
 	],
 	parallel => [ $parallel, rows_hash('SELECT * FROM t ORDER BY k') ],
 	shares => [
 		$parallel,
-		'SELECT hashtextextended(string_agg(x::text, chr(10)), 0) FROM (SELECT i, rank() OVER (PARTITION BY g ORDER BY k) FROM t) x (i, r) WHERE r < 3'
+		'SELECT hashtextextended(string_agg(x::text, chr(10)), 0) FROM (SELECT i, rank() OVER (PARTITION BY g ORDER BY '
+			. 'k) FROM t) x (i, r) WHERE r < 3'
 	]);
 
 foreach my $name (sort keys %asks)
@@ -57,7 +63,8 @@ foreach my $name (sort keys %asks)
 		name => $name,
 		settings => $settings,
 		query => $query,
-		expected => $node->safe_psql('postgres', "$settings; SET gpusort.enabled = off; SET gpusort.aggregates = off; $query"),
+		expected => $node->safe_psql('postgres',
+			"$settings; SET gpusort.enabled = off; SET gpusort.aggregates = off; $query"),
 		anybody => scalar($name =~ /parallel|shares/));
 
 	sweep($node, %how, kind => 'palloc');

@@ -1,6 +1,6 @@
-# Every allocation and system call fails once, in the service and in a backend that asks it, in a sort, a spilled sort, an
-# aggregate and a function: the answer is right, whatever fails in the service, and neither side keeps anything.  All of
-# them are for `make test-large`; `make test` takes some, by the seed.
+# Every allocation and system call fails once, in the service and in a backend that asks it, in a sort, a spilled sort,
+# an aggregate and a function: the answer is right, whatever fails in the service, and neither side keeps anything.  All
+# of them are for `make test-large`; `make test` takes some, by the seed.
 use strict;
 use warnings;
 
@@ -17,7 +17,8 @@ gpusort.engine = gpu
 work_mem = '1MB'
 CONF
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE t AS SELECT hashint8extended(i, 1) k, i % 7 g, i, md5((i % 3000)::text) COLLATE "C" s FROM generate_series(1, 30000::int8) i;
+CREATE TABLE t AS SELECT hashint8extended(i, 1) k, i % 7 g, i, md5((i % 3000)::text) COLLATE "C" s
+	FROM generate_series(1, 30000::int8) i;
 CREATE TABLE a AS SELECT array_agg(k) k, array_agg(s) s, array_agg(g) g FROM (SELECT * FROM t LIMIT 5000) x;
 VACUUM ANALYZE t, a;
 SQL
@@ -27,11 +28,13 @@ my %asks = (
 	spilled => [ "SET gpusort.work_mem = '1MB'", rows_hash('SELECT * FROM t ORDER BY k') ],
 	aggregate => [
 		'',
-		'SELECT hashtext(string_agg(x::text, chr(10))) FROM (SELECT g, count(DISTINCT s), array_agg(k ORDER BY s, k) a FROM t GROUP BY g ORDER BY g) x'
+		'SELECT hashtext(string_agg(x::text, chr(10))) FROM (SELECT g, count(DISTINCT s), array_agg(k ORDER BY s, k) a '
+			. 'FROM t GROUP BY g ORDER BY g) x'
 	],
 	function => [
 		'',
-		'SELECT hashtext(gpu_sort(k)::text), hashtext(gpu_distinct(s)::text), (SELECT hashtext(string_agg(r::text, chr(10))) FROM gpu_reduce_by_key(s, g) r), '
+		'SELECT hashtext(gpu_sort(k)::text), hashtext(gpu_distinct(s)::text), (SELECT hashtext(string_agg(r::text, '
+			. 'chr(10))) FROM gpu_reduce_by_key(s, g) r), '
 		  . "hashtext(gpu_scan(g, 'sum')::text) FROM a"
 	]);
 foreach my $name (sort keys %asks)
@@ -42,7 +45,8 @@ foreach my $name (sort keys %asks)
 		gpu => 1,
 		settings => $settings,
 		query => $query,
-		expected => $node->safe_psql('postgres', "$settings; SET gpusort.engine = cpu; SET gpusort.enabled = off; SET gpusort.aggregates = off; $query"));
+		expected => $node->safe_psql('postgres',
+			"$settings; SET gpusort.engine = cpu; SET gpusort.enabled = off; SET gpusort.aggregates = off; $query"));
 
 	foreach my $who ('service', 'backend')
 	{

@@ -1,5 +1,5 @@
 /*
- * tile.cuh: what a digit pass (pass.cuh) does with a tile, step by step: ranks among lanes, values past the
+ * tile.cuh: what digit passes and others do with a tile, step by step: ranks among lanes, values past the
  * registers, runs written along lines.
  */
 #ifndef GS_CUDA_RADIX_TILE_CUH
