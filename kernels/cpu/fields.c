@@ -211,7 +211,8 @@ add_string(const gs_field *field, const gs_alphabet *alphabet, gs_place *place, 
 	part->pack.bits = (uint8_t) bits;
 	step->bits += bits;
 	step->nparts++;
-	step->open = longest >= part->depth + part->chars;
+	/* where characters are distances no string ends before the step does: all that end with it are of one length */
+	step->open = longest >= part->depth + part->chars + (part->alphabet != NULL && part->alphabet->width > 0);
 	*place = (gs_place){place->field + 1, 0};
 	return true;
 }

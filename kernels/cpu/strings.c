@@ -155,6 +155,15 @@ find_positions(const gs_key *key, const gs_field *field, positions *p)
 }
 
 /*
+ * True if a position has characters on both sides of the gap.
+ */
+static bool
+spans_gap(const positions *p, uint32_t at)
+{
+	return p->least[at] < p->begin && p->most[at] > p->begin;
+}
+
+/*
  * Bits of the distances of so many positions, without the gap where that is left out.
  */
 static uint32_t
@@ -170,7 +179,7 @@ distance_bits(const positions *p, uint32_t chars, uint32_t gap)
 			return 8;
 		if (gap > 0 && distance > 127)
 			return 8;
-		distance -= p->least[at] < p->begin && p->most[at] > p->begin ? gap : 0;
+		distance -= spans_gap(p, at) ? gap : 0;
 		range = distance > range ? distance : range;
 	}
 	return gs_bits(range);
@@ -223,9 +232,12 @@ make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, 
 		alphabet->width = 0;
 		return GS_OK;
 	}
+	/* where a position has characters on both sides of the gap, they are at most 127 apart */
 	for (uint32_t at = 0; at < alphabet->chars && alphabet->gap > 0; at++)
-		if (p.least[at] < p.begin)
+		if (spans_gap(&p, at))
 			above[at] = (uint8_t) (128 - (p.begin - p.least[at]));
+	/* what stands behind may have been written by nobody: nothing may be borrowed for it */
+	memset(p.least + alphabet->chars, 0, GS_RANGES - alphabet->chars);
 	for (int half = 0; half < 2; half++)
 	{
 		alphabet->least[half] = load_characters(p.least + 8 * half);

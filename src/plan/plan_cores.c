@@ -20,15 +20,18 @@
 /* Where the second version of control groups is looked for. */
 #define CGROUPS "/sys/fs/cgroup"
 
+/* Of 1024 cores each: the system refuses to answer where there is no room for all that the machine could have. */
+#define CPU_SETS 8
+
 /* Cores that this process may run on. */
 static double
 cores_allowed(void)
 {
-	cpu_set_t	set;
+	cpu_set_t	sets[CPU_SETS];
 
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		return CPU_COUNT(&set);
-	/* there are more than the set has room for */
+	if (sched_getaffinity(0, sizeof(sets), sets) == 0)
+		return CPU_COUNT_S(sizeof(sets), sets);
+	/* there are more than the sets have room for */
 	return Max(sysconf(_SC_NPROCESSORS_ONLN), 1);
 }
 
@@ -59,7 +62,10 @@ quota_of(const char *group)
 	double		period;
 
 	snprintf(path, sizeof(path), CGROUPS "%s/cpu.max", group);
-	if (!read_line(path, "", line, sizeof(line)) || sscanf(line, "%lf %lf", &quota, &period) != 2 || period <= 0)
+	if (!read_line(path, "", line, sizeof(line)) || sscanf(line, "%lf %lf", &quota, &period) != 2)
+		return INFINITY;
+	/* nor does what is no number limit anything */
+	if (!(quota > 0 && period > 0))
 		return INFINITY;
 	return quota / period;
 }

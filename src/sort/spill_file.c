@@ -212,6 +212,7 @@ spillfile_read(SpillFile *file, uint32 piece, char *to, Size bytes)
 
 	begin_io(&start);
 	got = read_all(segment_of(file, piece), to, bytes, place_of(file, piece));
+	end_io(start, &pgBufferUsage.temp_blk_read_time);
 	if (got != bytes)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
@@ -222,7 +223,6 @@ spillfile_read(SpillFile *file, uint32 piece, char *to, Size bytes)
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("file \"%s\" does not hold what was written to it", FilePathName(segment_of(file, piece))),
 				 errhint("The disk or the file system of temporary files may be faulty.")));
-	end_io(start, &pgBufferUsage.temp_blk_read_time);
 	pgBufferUsage.temp_blks_read += (bytes + BLCKSZ - 1) / BLCKSZ;
 }
 

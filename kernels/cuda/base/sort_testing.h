@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /*
- * small: 1 no order in one launch, 2 every one that fits, 0 those of at most GS_SMALL_ROWS rows (order/small.cuh).
+ * small: 1 no order in one launch, 2 every one that fits, 0 those of at most GS_SMALL_ROWS rows (order/key.cuh).
  * buckets: 1 no order and no sort by leading digits and buckets, 2 wherever that is possible, 3 even if keys do not
  * spread evenly, 0 where it saves time (order/buckets.cu, arrays/keys_buckets.cu).
  */

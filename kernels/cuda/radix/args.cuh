@@ -54,14 +54,14 @@ struct gs_radix_args
 	u32 row_bits;	   /* column: word = key >> drop << row_bits | row */
 	u32 drop;		   /* lowest bits of the key that are left out because this pass has used them; at most row_bits */
 	u32 row_mask;	   /* what of a word is the row */
-	u32 rotate_by;		   /* rows: the order begins with the row that comes after so many; n <= 2^31 then */
+	u32 rotate_by;	   /* rows: the order begins with the row that comes after so many; n <= 2^31 then */
 	u32 prefetch;	   /* in is aligned for it */
 	gs_transform t;
 	const u32 *counts; /* counters of this digit over all rows */
 	const u32 *bases;  /* where digits begin, if an earlier launch has done a part of the pass */
 	u32 *next_bases;   /* and for the next launch */
 	u32 *status;	   /* a word per tile and digit */
-	const u32 *gate; /* do nothing unless *gate is gate_open */
+	const u32 *gate;   /* do nothing unless *gate is gate_open */
 	u32 gate_open;
 
 	/* keys and values */
