@@ -1,13 +1,14 @@
 #!/bin/bash
-# asan-server.sh [SUITE]...: regress and pgtap, or the suites named, in a server with AddressSanitizer, UBSan and assertions, and with
-# gpusort and gpusortd built alike.
+# asan-server.sh [SUITE]...: regress and pgtap, or the suites named, in a server with AddressSanitizer, UBSan and
+# assertions, and with gpusort and gpusortd built alike.
 #
-# Packages have no such server: it is built from source, of the version that PG_CONFIG names, and installed below ASAN_DIR (default
-# /var/tmp/gpusort-asan), where it is kept for the next run.  The source is PG_SOURCE, or what Debian's archive has of the installed package
-# (apt-get source).  That takes gcc, flex, bison unless the tree has what they make, and libicu-dev; some ten minutes of two cores.
+# Packages have no such server: it is built from source, of the version that PG_CONFIG names, and installed below
+# ASAN_DIR (default /var/tmp/gpusort-asan), where it is kept for the next run.  The source is PG_SOURCE, or what
+# Debian's archive has of the installed package (apt-get source).  That takes gcc, flex, bison unless the tree has what
+# they make, and libicu-dev; some ten minutes of two cores.
 #
-# Whatever a sanitizer finds ends the process, and stands in a report; reports fail the run, also where a test did not notice, as the CPU did
-# what the service had begun.
+# Whatever a sanitizer finds ends the process, and stands in a report; reports fail the run, also where a test did not
+# notice, as the CPU did what the service had begun.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -37,7 +38,8 @@ source_tree() {
 		version=$(dpkg-query -W -f '${source:Version}' "postgresql-$pgmajor" 2>/dev/null) || version=
 		mkdir -p "$sources/lists/partial" "$sources/parts"
 		# lists of sources alone, of the archives that packages come from
-		apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(SIGNED_BY)' 'Created-By: Packages' | sort -u |
+		apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(SIGNED_BY)' 'Created-By: Packages' |
+			sort -u |
 			while read -r uri release component signed; do
 				case $signed in '$('*) signed= ;; esac # where none is named
 				echo "deb-src ${signed:+[signed-by=$signed] }$uri $release $component"
@@ -48,7 +50,7 @@ source_tree() {
 			{ { [ -n "$version" ] && apt-get "${options[@]}" source --only-source "postgresql-$pgmajor=$version"; } ||
 				apt-get "${options[@]}" source --only-source "postgresql-$pgmajor"; }) >"$dir/apt.log" 2>&1 ||
 			{ tail -n 20 "$dir/apt.log" >&2
-				die "No source of PostgreSQL $pgmajor is to be had from the archives that apt-get knows: set PG_SOURCE to a tree of it."; }
+				die "apt-get has no source of PostgreSQL $pgmajor: set PG_SOURCE to a tree of it."; }
 		rm -rf "$dir/source"
 		mv "$dir"/postgresql-"$pgmajor"-*/ "$dir/source"
 	fi
@@ -62,7 +64,8 @@ only_below_prefix() {
 		top_builddir = .
 		include src/Makefile.global
 		where:
-			@printf '%s\n' $(bindir) $(libdir) $(pkglibdir) $(datadir) $(includedir) $(pkgincludedir) $(includedir_server) $(pgxsdir)
+			@printf '%s\n' $(bindir) $(libdir) $(pkglibdir) $(datadir) $(includedir) $(pkgincludedir) \
+				$(includedir_server) $(pgxsdir)
 	MAKE
 	while read -r place; do
 		case $place in
@@ -87,11 +90,13 @@ build_server() {
 	(
 		set -e
 		cd "$dir/build"
-		"$source/configure" --quiet --prefix="$prefix" --enable-cassert --enable-debug --with-icu --without-readline --without-zlib \
+		"$source/configure" --quiet --prefix="$prefix" --enable-cassert --enable-debug --with-icu \
+			--without-readline --without-zlib \
 			CC="${CC:-gcc}" CFLAGS="-O1 -g $sanitize" LDFLAGS="$sanitize"
 		only_below_prefix
-		for part in src/port src/common src/backend src/backend/utils/mb/conversion_procs src/backend/snowball src/timezone src/include \
-			src/interfaces/libpq src/bin/initdb src/bin/pg_ctl src/bin/pg_config src/pl/plpgsql src/test/regress src/makefiles src/bin/psql; do
+		for part in src/port src/common src/backend src/backend/utils/mb/conversion_procs src/backend/snowball \
+			src/timezone src/include src/interfaces/libpq src/bin/initdb src/bin/pg_ctl src/bin/pg_config \
+			src/pl/plpgsql src/test/regress src/makefiles src/bin/psql; do
 			make -s -j "$(nproc)" -C "$part" all
 			make -s -C "$part" install
 		done
