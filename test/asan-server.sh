@@ -63,9 +63,8 @@ only_below_prefix() {
 	make -s -f - where >"$dir/places" <<-'MAKE'
 		top_builddir = .
 		include src/Makefile.global
-		where:
-			@printf '%s\n' $(bindir) $(libdir) $(pkglibdir) $(datadir) $(includedir) $(pkgincludedir) \
-				$(includedir_server) $(pgxsdir)
+		where: ; @printf '%s\n' $(bindir) $(libdir) $(pkglibdir) $(datadir) $(includedir) $(pkgincludedir) \
+			$(includedir_server) $(pgxsdir)
 	MAKE
 	while read -r place; do
 		case $place in
