@@ -21,8 +21,8 @@ ifneq ($(findstring clang,$(CC)),)
 PG_CFLAGS += -Wno-unknown-warning-option -Wno-ignored-optimization-argument -Wno-ignored-attributes
 endif
 SHLIB_LINK = -Wl,--version-script=src/exports.map
-# the primitives know nothing of the server, not even its headers
-$(KERNEL_OBJS): override CFLAGS := -std=gnu11 -O3 -g -fPIC -Wall -Wextra $(if $(WERROR),-Werror)
+# the primitives know nothing of the server, not even its headers; SANITIZE has flags that its server was built with
+$(KERNEL_OBJS): override CFLAGS := -std=gnu11 -O3 -g -fPIC -Wall -Wextra $(if $(WERROR),-Werror) $(SANITIZE)
 $(KERNEL_OBJS): override CPPFLAGS := -I.
 # bitcode serves the inlining of functions into compiled expressions; nothing here is called from expressions
 override with_llvm = no
