@@ -26,7 +26,7 @@ export UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1:log_path=$dir/reports/u
 # Installs what the server is built with.
 need_tools() {
 	local tool packages=()
-	for tool in bison flex pkg-config xz bzip2; do command -v "$tool" >/dev/null || packages+=("${tool/%xz/xz-utils}"); done
+	for tool in bison flex bzip2 pkg-config; do command -v "$tool" >/dev/null || packages+=("$tool"); done
 	command -v dpkg-source >/dev/null || packages+=(dpkg-dev)
 	[ -e /usr/include/unicode/ucol.h ] || packages+=(libicu-dev)
 	[ ${#packages[@]} = 0 ] || {

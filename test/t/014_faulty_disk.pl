@@ -1,4 +1,5 @@
-# Sorted runs on a disk that takes few bytes at a time, is full, or cannot be read.
+# Sorted runs, exchanged rows and states of aggregates on a disk that takes few bytes at a time, is full, or cannot be
+# read.
 use strict;
 use warnings;
 
@@ -77,10 +78,28 @@ my $right = $node->safe_psql('postgres', 'SET gpusort.enabled = off; ' . rows_di
 is($node->safe_psql('postgres', "$exchange; " . rows_digest("$windows ORDER BY i")), $right,
 	'exchanged rows: the same');
 ($out, $err) = with_fault('turned', "$exchange; SELECT count(s) FROM ($windows OFFSET 0) x");
-like($err, qr/a temporary file of rows does not hold what was written to it/,
+like($err, qr/temporary file "rows\d" does not hold what was written to it/,
 	'a bit that is another in exchanged rows');
 unlike($err, qr/terminated|connection/, 'which ends the query alone');
 is(scalar(temp_files($node)), 0, 'no file is left');
+
+# states of aggregates that a worker hands over
+my $states = "SET max_parallel_workers_per_gather = 1; SET parallel_leader_participation = off; SET parallel_setup_cost = 0;
+	SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET gpusort.work_mem = '3MB'; SET log_temp_files = 0";
+my $aggregate = 'SELECT gpu_count_distinct(k) FROM t';
+$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
+my $seen = -s $node->logfile;
+($out, $err) = with_fault('short', "$states; $aggregate");
+my @files = slurp_file($node->logfile, $seen) =~ m{temporary file: path "[^"]*/([^"/]*/[^"/]*)"}g;
+like("@files", qr/^\S+\.fileset\/\S+$/, 'a state in a file, and no other');
+like($out, qr/^100000$/m, 'few bytes at a time: the same answer');
+foreach my $fault ('turned', 'cut')
+{
+	($out, $err) = with_fault($fault, "$states; $aggregate");
+	like($err, qr/ERROR:  temporary file "[\d.]+" does not hold what was written to it/, "a state that is $fault");
+	like($out, qr/still here/, 'the session goes on');
+	is(scalar(temp_files($node)), 0, 'no file is left');
+}
 ($out, $err) = with_fault('full 20000', "BEGIN; SAVEPOINT s; " . rows_digest($query)
 	. '; ROLLBACK TO s; SELECT count(*) FROM t; COMMIT');
 like($out, qr/^100000$/m, 'a savepoint before it holds');
