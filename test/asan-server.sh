@@ -48,7 +48,8 @@ debian_source() {
 	options=(-q -o "Dir::Etc::sourcelist=$apt/sources.list" -o "Dir::Etc::sourceparts=$apt/parts"
 		-o "Dir::State::lists=$apt/lists" -o APT::Sandbox::User=root)
 	apt-get "${options[@]}" update
-	for version in $(apt-cache "${options[@]}" showsrc --only-source "$package" | sed -n 's/^Version: //p' | sort -rVu); do
+	for version in $(apt-cache "${options[@]}" showsrc --only-source "$package" | sed -n 's/^Version: //p' |
+		sort -rVu); do
 		(cd "$apt" && apt-get "${options[@]}" source --only-source "$package=$version") && break
 	done
 	mv "$apt/$package"-*/ "$dir/source"
