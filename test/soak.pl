@@ -172,8 +172,8 @@ sub settings
 # Errors that the storm explains.
 my $explained = join '|', 'canceling statement', 'terminating connection', 'temporary file size exceeds',
 	'out of memory', 'No space left',
-	'Input/output error', 'read only \d+ of', 'Cannot allocate', 'server closed the connection', 'connection to server',
-	'no connection to the server', 'the database system is',
+	'Input/output error', 'read only \d+ of', 'does not hold what was written', 'Cannot allocate',
+	'server closed the connection', 'connection to server', 'no connection to the server', 'the database system is',
 	'current transaction is aborted', 'parallel worker', 'cursor "c" does not exist',
 	'prepared statement "p" (does not|already)',
 	'could not (read|send|receive|map|resize|fork)', 'there is no transaction', 'unexpected EOF',
