@@ -347,12 +347,19 @@ exchange_open(Exchange *exchange, int part)
 	exchange->at = 0;
 }
 
-/* Reads so many bytes of a file. */
-static void
-read_bytes(BufFile *file, void *to, Size bytes)
+/* Stops because of the file that is being read. */
+pg_noreturn static void
+file_is_damaged(const Exchange *exchange)
 {
-	if (BufFileRead(file, to, bytes) != bytes)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not read rows from a temporary file")));
+	checksum_failed(psprintf("rows%d", exchange->from));
+}
+
+/* Reads so many bytes of it. */
+static void
+read_bytes(Exchange *exchange, void *to, Size bytes)
+{
+	if (BufFileRead(exchange->read[exchange->from], to, bytes) != bytes)
+		file_is_damaged(exchange);
 }
 
 /* Reads the next chunk, of the participant that is being read. */
@@ -366,7 +373,7 @@ read_chunk(Exchange *exchange)
 		*file = open_file(exchange, exchange->from, false);
 	if (BufFileSeekBlock(*file, exchange->next) != 0)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a temporary file of rows")));
-	read_bytes(*file, &header, sizeof(header));
+	read_bytes(exchange, &header, sizeof(header));
 	if (sizeof(Chunk) + header.bytes > exchange->room)
 	{
 		if (exchange->chunk)
@@ -376,9 +383,9 @@ read_chunk(Exchange *exchange)
 		exchange->chunk = MemoryContextAllocHuge(exchange->context, exchange->room);
 	}
 	*exchange->chunk = header;
-	read_bytes(*file, exchange->chunk + 1, header.bytes);
+	read_bytes(exchange, exchange->chunk + 1, header.bytes);
 	if (header.place != exchange->next || !EQ_CRC32C(header.sum, sum_of(exchange->chunk)))
-		checksum_failed(psprintf("rows%d", exchange->from));
+		file_is_damaged(exchange);
 	exchange->next = header.before;
 	exchange->at = 0;
 }

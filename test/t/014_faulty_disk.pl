@@ -77,11 +77,13 @@ like($node->safe_psql('postgres', "$exchange; EXPLAIN (COSTS OFF) $windows"), qr
 my $right = $node->safe_psql('postgres', 'SET gpusort.enabled = off; ' . rows_digest("$windows ORDER BY i"));
 is($node->safe_psql('postgres', "$exchange; " . rows_digest("$windows ORDER BY i")), $right,
 	'exchanged rows: the same');
-($out, $err) = with_fault('turned', "$exchange; SELECT count(s) FROM ($windows OFFSET 0) x");
-like($err, qr/temporary file "rows\d" does not hold what was written to it/,
-	'a bit that is another in exchanged rows');
-unlike($err, qr/terminated|connection/, 'which ends the query alone');
-is(scalar(temp_files($node)), 0, 'no file is left');
+foreach my $fault ('turned', 'cut')
+{
+	($out, $err) = with_fault("$fault 0 fileset", "$exchange; SELECT count(s) FROM ($windows OFFSET 0) x");
+	like($err, qr/ERROR:  temporary file "rows\d" does not hold what was written to it/, "exchanged rows that are $fault");
+	unlike($err, qr/terminated|connection/, 'which ends the query alone');
+	is(scalar(temp_files($node)), 0, 'no file is left');
+}
 
 # states of aggregates that workers hand over, of which the largest at least goes to a file
 my $states = "SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
