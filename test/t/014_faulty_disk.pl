@@ -80,7 +80,8 @@ is($node->safe_psql('postgres', "$exchange; " . rows_digest("$windows ORDER BY i
 foreach my $fault ('turned', 'cut')
 {
 	($out, $err) = with_fault("$fault 0 fileset", "$exchange; SELECT count(s) FROM ($windows OFFSET 0) x");
-	like($err, qr/ERROR:  temporary file "rows\d" does not hold what was written to it/, "exchanged rows that are $fault");
+	like($err, qr/ERROR:  temporary file "rows\d" does not hold what was written to it/,
+		"exchanged rows that are $fault");
 	unlike($err, qr/terminated|connection/, 'which ends the query alone');
 	is(scalar(temp_files($node)), 0, 'no file is left');
 }
