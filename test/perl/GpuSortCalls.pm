@@ -140,7 +140,7 @@ sub changed
 	my @most = $before =~ /\d+/g;
 	my $after;
 
-	for (1 .. 100)
+	for (1 .. 2400)
 	{
 		$after = $state->();
 		my @now = $after =~ /\d+/g;
