@@ -12,7 +12,8 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(service_node service_with forgive make_table digest explain_sort service_pids held leftovers
-	power_failure wait_until settled counted sound $engine $engine_kind $engine_name $devices $timeout $impatient $socket);
+	power_failure wait_until settled counted sound $engine $engine_kind $engine_name $devices $timeout $impatient
+	$socket);
 
 # The service runs with its CPU engine; GPUSORT_SERVICE_ENGINE=gpu runs the same tests on GPUs.  How the views and
 # EXPLAIN name it; devices.

@@ -129,7 +129,8 @@ foreach (1 .. 20)
 		is(digest($node, 'gpu', 'SET gpusort.verify = full', $keys), $order,
 			"$keys: through a ring that somebody writes to");
 	}
-	$noticed = $node->safe_psql('postgres', 'SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE fallback IS NOT NULL');
+	$noticed = $node->safe_psql('postgres',
+		'SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE fallback IS NOT NULL');
 	last if $noticed > 3;
 }
 cmp_ok($noticed, '>', 3, 'which was noticed');
