@@ -230,13 +230,12 @@ make_work() {
 }
 
 cleanup() {
-	local status=$? pidfile
+	local status=$? pidfile pid
 	trap - EXIT
 	trap '' INT TERM HUP
-	if [ -n "$child" ]; then
-		kill -TERM "$child" 2>/dev/null || true
-		wait "$child" 2>/dev/null || true
-	fi
+	# the command that was waited for, and what runs beside it
+	for pid in $(jobs -p); do kill -TERM "$pid" 2>/dev/null || true; done
+	wait
 	if [ -n "$work" ]; then
 		find "$work" -name postmaster.pid 2>/dev/null | while read -r pidfile; do
 			as_server "$bindir/pg_ctl" stop -D "$(dirname "$pidfile")" -m immediate -s >/dev/null 2>&1 || true
@@ -254,28 +253,29 @@ copy_tree() {
 }
 
 # start_server NAME [initdb option]...: makes and starts a server with the settings on standard input, and those of the
-# file TEMP_CONFIG, where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in $work
-# with the port 54321.
+# file TEMP_CONFIG, where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in
+# $work/NAME.socket with the port 54321.
 start_server() {
 	local data=$work/$1
 	shift
-	as_server "$bindir/initdb" -D "$data" -U postgres -A trust "$@" >"$work/initdb.log" 2>&1 || {
-		cat "$work/initdb.log" >&2
+	as_server mkdir "$data.socket"
+	as_server "$bindir/initdb" -D "$data" -U postgres -A trust "$@" >"$data.initdb" 2>&1 || {
+		cat "$data.initdb" >&2
 		die "initdb failed"
 	}
 	{
 		echo "listen_addresses = ''"
-		echo "unix_socket_directories = '$work'"
+		echo "unix_socket_directories = '$data.socket'"
 		echo "port = 54321"
 		cat
 		if [ -n "${TEMP_CONFIG:-}" ]; then cat "$TEMP_CONFIG"; fi
-	} >"$work/extra.conf"
-	as_server tee -a "$data/postgresql.conf" <"$work/extra.conf" >/dev/null
+	} >"$data.conf"
+	as_server tee -a "$data/postgresql.conf" <"$data.conf" >/dev/null
 	as_server "$bindir/pg_ctl" start -w -t 600 -s -D "$data" -l "$data.log" || {
 		tail -n 50 "$data.log" >&2
 		die "the server did not start"
 	}
-	export PGHOST=$work PGPORT=54321 PGUSER=postgres
+	export PGHOST=$data.socket PGPORT=54321 PGUSER=postgres
 	unset PGDATABASE PGOPTIONS PGSERVICE PGPASSWORD PGDATA PGHOSTADDR PGCLIENTENCODING
 }
 
@@ -301,7 +301,7 @@ start_pgtap_server() {
 # stop_server NAME: stops it and removes its data.
 stop_server() {
 	as_server "$bindir/pg_ctl" stop -D "$work/$1" -m fast -s
-	as_server rm -rf "${work:?}/$1"
+	as_server rm -rf "${work:?}/$1" "$work/$1.socket"
 }
 
 # Installs what is missing, builds, and installs the extension into the server that PG_CONFIG names; with another
@@ -310,7 +310,7 @@ build_and_install() {
 	"$root/test/setup.sh" "$@"
 	require_postgres
 	say "Building for $("$PG_CONFIG" --version)"
-	make -s -C "$root" PG_CONFIG="$PG_CONFIG" >&2
+	make -s -j"$(nproc)" -C "$root" PG_CONFIG="$PG_CONFIG" >&2
 	if [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then
 		make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >&2
 	else
