@@ -6,6 +6,7 @@
 
 work=
 child=
+server_port=54321
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -253,20 +254,19 @@ copy_tree() {
 }
 
 # start_server NAME [initdb option]...: makes and starts a server with the settings on standard input, and those of the
-# file TEMP_CONFIG, where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in
-# $work/NAME.socket with the port 54321.
+# file TEMP_CONFIG, where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in $work,
+# where those that run beside it have other ports.
 start_server() {
 	local data=$work/$1
 	shift
-	as_server mkdir "$data.socket"
 	as_server "$bindir/initdb" -D "$data" -U postgres -A trust "$@" >"$data.initdb" 2>&1 || {
 		cat "$data.initdb" >&2
 		die "initdb failed"
 	}
 	{
 		echo "listen_addresses = ''"
-		echo "unix_socket_directories = '$data.socket'"
-		echo "port = 54321"
+		echo "unix_socket_directories = '$work'"
+		echo "port = $server_port"
 		cat
 		if [ -n "${TEMP_CONFIG:-}" ]; then cat "$TEMP_CONFIG"; fi
 	} >"$data.conf"
@@ -275,7 +275,7 @@ start_server() {
 		tail -n 50 "$data.log" >&2
 		die "the server did not start"
 	}
-	export PGHOST=$data.socket PGPORT=54321 PGUSER=postgres
+	export PGHOST=$work PGPORT=$server_port PGUSER=postgres
 	unset PGDATABASE PGOPTIONS PGSERVICE PGPASSWORD PGDATA PGHOSTADDR PGCLIENTENCODING
 }
 
@@ -301,7 +301,7 @@ start_pgtap_server() {
 # stop_server NAME: stops it and removes its data.
 stop_server() {
 	as_server "$bindir/pg_ctl" stop -D "$work/$1" -m fast -s
-	as_server rm -rf "${work:?}/$1" "$work/$1.socket"
+	as_server rm -rf "${work:?}/$1"
 }
 
 # Installs what is missing, builds, and installs the extension into the server that PG_CONFIG names; with another

@@ -80,6 +80,7 @@ later() {
 run_job() {
 	job=$work/jobs/$1
 	job_name=$2
+	server_port=$((server_port + $1))
 	exec >"$job.out" 2>&1 </dev/null
 	trap 'end_job $?' EXIT
 	trap '[ -z "$child" ] || kill -TERM "$child" 2>/dev/null; exit 143' TERM

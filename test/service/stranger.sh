@@ -9,7 +9,7 @@ version=$(sed -n 's/^#define GSD_VERSION \([0-9]*\)$/\1/p' "$root/src/service/pr
 dir=$(mktemp -d)
 chmod 755 "$dir"
 chown postgres "$dir"
-cp "$1" "$dir/gpusortd"
+install -m 755 "$1" "$dir/gpusortd"
 cd "$dir" || exit 1
 runuser -u postgres -- "$dir/gpusortd" --engine=cpu >log 2>&1 &
 child=$!
