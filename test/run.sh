@@ -109,11 +109,12 @@ start_jobs() {
 	wait
 }
 
-# tell NUMBER: prints what a job says, as it comes, until it ends, and counts its tests
+# tell NUMBER STARTER: prints what a job says, as it comes, until it ends, and counts its tests; one that was killed
+# has ended when nothing runs any more
 tell() {
 	local job=$work/jobs/$1 told=0 bytes good bad name last=
 	while [ -z "$last" ]; do
-		if [ -e "$job.end" ]; then last=1; else sleep 0.5; fi
+		if [ -e "$job.end" ] || ! kill -0 "$2" 2>/dev/null; then last=1; else sleep 0.5; fi
 		bytes=$(stat -c %s "$job.out" 2>/dev/null || echo 0)
 		if [ "$bytes" -gt "$told" ]; then tail -c "+$((told + 1))" "$job.out" | head -c $((bytes - told)); fi
 		told=$bytes
@@ -122,16 +123,17 @@ tell() {
 		passed=$((passed + good))
 		failed=$((failed + bad))
 		if [ "$bad" -gt 0 ]; then failures+=("$name"); fi
-	done <"$job.counts"
+	done < <(cat "$job.counts" && [ -e "$job.end" ] || echo "0 1 ${jobs[$1]%% *}: killed")
 }
 
 # run_jobs: runs all jobs that there are until now, and tells of them in their order
 run_jobs() {
-	local n
+	local n starter
 	rm -rf "$work/jobs"
 	mkdir "$work/jobs"
 	start_jobs &
-	for ((n = 0; n < ${#jobs[@]}; n++)); do tell "$n"; done
+	starter=$!
+	for ((n = 0; n < ${#jobs[@]}; n++)); do tell "$n" "$starter"; done
 	wait
 	jobs=()
 }
