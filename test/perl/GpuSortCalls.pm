@@ -191,7 +191,7 @@ sub sweep
 	my @wrong;
 
 	$resting = service_state($node, $service) if $how{service};
-	$session->query_safe("SET statement_timeout = '100s'; $how{settings}");
+	$session->query_safe("SET statement_timeout = '30min'; $how{settings}");
 	# what is counted then is the query's own, and not what a session does once
 	$session->query($how{query}) for 1 .. 2;
 	my $before = state_of($node, $session, $pid);
