@@ -15,6 +15,7 @@ SET search_path = gpusort_refused, public;
 CREATE TABLE t AS SELECT hashint4(i) % 1000 AS g, i AS k, i % 40 AS c, 'w' || i % 77 AS w FROM generate_series(1, 20000) i;
 CREATE TABLE u AS SELECT i AS id, i % 300 AS y FROM generate_series(1, 20000) i;
 ALTER TABLE u SET (parallel_workers = 0);
+CREATE SEQUENCE sequence;
 VACUUM ANALYZE t, u;
 CREATE FUNCTION first_of(x int) RETURNS int LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT id FROM u WHERE y = x LIMIT 1';
 CREATE FUNCTION any_time(x int) RETURNS int LANGUAGE sql VOLATILE PARALLEL SAFE AS 'SELECT x + extract(microsecond FROM clock_timestamp())::int % 2';
@@ -40,8 +41,16 @@ SELECT doesnt_match(plan_of(query), 'Share Key', query) FROM unnest(ARRAY[
 	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE first_of(c) < 1000',
 	'SELECT k, count(*) OVER (PARTITION BY g) FROM t, LATERAL first_of(t.c) AS f (id) WHERE f.id > 7',
 	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE clock_timestamp() > timestamptz ''2000-01-01'' + k * interval ''1 s''',
-	'SELECT k, count(*) OVER (PARTITION BY any_time(g)) FROM t'])
+	'SELECT k, count(*) OVER (PARTITION BY any_time(g)) FROM t',
+	-- what changes under a snapshot
+	'SELECT k, count(*) OVER (PARTITION BY xmax::text || g) FROM t',
+	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE xmax::text <> k::text',
+	'SELECT cmin::text || g, count(DISTINCT k) FROM t GROUP BY 1',
+	'SELECT k, count(*) OVER (PARTITION BY key) FROM (SELECT *, cmax::text || g AS key FROM t OFFSET 0) AS s',
+	'SELECT k, count(*) OVER (PARTITION BY g + last_value) FROM t CROSS JOIN sequence',
+	'SELECT attname, count(*) OVER (PARTITION BY attnum + i + attrelid::int8) FROM pg_attribute CROSS JOIN generate_series(1, 20) i'])
 AS query;
+SELECT matches(plan_of('SELECT k, count(*) OVER (PARTITION BY g, ctid, xmin::text, tableoid) FROM t'), 'Share Key', 'other system columns');
 SELECT matches(plan_of('SELECT k, rank() OVER (PARTITION BY g ORDER BY k) FROM t WHERE k > (SELECT min(id) FROM u)'), 'Share Key: (t\.)?g',
 	'a query that runs once beforehand');
 
