@@ -62,6 +62,16 @@ SELECT lives_ok(query, query) FROM unnest(ARRAY[
 	'SELECT k FROM t ORDER BY rank() OVER (PARTITION BY g ORDER BY k)::text, k'])
 AS query;
 
+-- a function that planning runs switches it off, with shares planned already
+CREATE FUNCTION switch_off(x int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+	PERFORM set_config('gpusort.enabled', 'off', false);
+	RETURN x;
+END $$;
+PREPARE switching AS SELECT sum(w) FROM (SELECT count(*) OVER (PARTITION BY g, k) AS w FROM t WHERE k > switch_off(3)) AS s;
+SELECT results_eq('switching', 'SELECT 19997::numeric', 'switched off while it is planned');
+SET gpusort.enabled = on;
+
 -- one worker of eight, without the leader: a few passes over the input
 CREATE FUNCTION passes(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
