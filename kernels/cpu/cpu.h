@@ -365,13 +365,14 @@ typedef struct gs_order
 
 void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning);
 void gs_order_narrow(gs_order *order);
+void gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes);
 gs_status gs_order_pack(gs_order *order);
 bool gs_order_settled(const gs_order *order);
 gs_status gs_order_sort(gs_order *order);
 gs_status gs_order_mark(const gs_order *order);
 bool gs_order_first_pays(const gs_order *order, uint64_t k);
-size_t gs_order_first_bytes(uint64_t k, const gs_cpu_tuning *tuning);
-gs_status gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp);
+size_t gs_order_first_bytes(const gs_order *order, uint64_t k);
+gs_status gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp, bool *done);
 gs_status gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n);
 gs_status gs_refine(gs_order *order);
 
