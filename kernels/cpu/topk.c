@@ -128,7 +128,8 @@ static gs_status
 keep_first(const gs_order *order, uint64_t k, uint64_t *kept, uint64_t *n)
 {
 	const uint64_t room = kept_room(order, k) - GS_BLOCK_ROWS;
-	uint64_t codes[GS_BLOCK_ROWS], words[GS_BLOCK_ROWS], bound = UINT64_MAX, many = 0;
+	uint64_t codes[GS_BLOCK_ROWS], words[GS_BLOCK_ROWS], bound = UINT64_MAX, many = 0, last = UINT64_MAX;
+	int seen = 0;
 
 	*n = 0;
 	for (uint64_t row = 0; row < order->rows; row += GS_BLOCK_ROWS)
@@ -136,7 +137,8 @@ keep_first(const gs_order *order, uint64_t k, uint64_t *kept, uint64_t *n)
 		size_t block = order->rows - row < GS_BLOCK_ROWS ? order->rows - row : GS_BLOCK_ROWS;
 
 		gs_order_codes(order, row, block, codes);
-		order->loops->number(words, codes, block, order->row_bits, row);
+		seen |= order->loops->number(words, codes, block, order->row_bits, row) | (codes[0] < last ? 0 : GS_RISES);
+		last = codes[block - 1];
 		for (size_t i = 0; i < block; i++)
 		{
 			kept[many] = words[i];
@@ -145,6 +147,13 @@ keep_first(const gs_order *order, uint64_t k, uint64_t *kept, uint64_t *n)
 		GS_TRY(gs_work_add(order->work, block * (order->step.nparts + 1)));
 		if (many <= room)
 			continue;
+		if (!(seen & GS_RISES))
+		{
+			/* each is less than all before it */
+			memmove(kept, kept + many - k, k * sizeof(*kept));
+			many = k;
+			continue;
+		}
 		GS_TRY(leave_least(order, kept, k, &many, &bound));
 		if (many > room - room / 4)
 			return GS_OK;
