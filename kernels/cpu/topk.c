@@ -2,10 +2,10 @@
  * topk.c: the first k rows of an order.
  *
  * Words are made block by block, leading bits of the key above the row number, and those are kept that are not beyond
- * the greatest that may still matter; whenever there is no more room, the k least stay and the bound falls.  Where words
- * do not hold the whole key, all that are equal to the bound but for the row number stay, too, and in the end ties are
- * refined as in a whole order.  That is what is made where k is a large part of the rows, or where leading bits leave
- * too many rows in doubt.
+ * the greatest that may still matter; whenever there is no more room, the k least stay and the bound falls.  Where
+ * words do not hold the whole key, all that are equal to the bound but for the row number stay, too, and in the end
+ * ties are refined as in a whole order.  That is what is made where k is a large part of the rows, or where leading
+ * bits leave too many rows in doubt.
  */
 #include "cpu.h"
 
