@@ -195,14 +195,16 @@ NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t
 #ifdef VECTORS
 	const uint32_t width = alphabet->width, half = 8 * width;
 	const long long up = bits > half ? bits - half : 0, less = bits < half ? half - bits : 0;
-	const __m256i left = _mm256_set_epi64x(0, up, 0, up), rest = _mm256_set1_epi64x(bits > half ? 2 * half - bits : 64);
+	const __m256i left = _mm256_set_epi64x(0, up, 0, up);
+	const __m256i rest = _mm256_set1_epi64x(bits > half ? 2 * half - bits : 64);
 	const __m256i right = _mm256_blend_epi32(_mm256_set1_epi64x(less), rest, 0xcc);
 	const __m256i from = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) alphabet->least));
 	const __m256i above = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) alphabet->above));
 	const __m256i ours = _mm256_broadcastsi128_si256(
 		_mm_cmplt_epi8(_mm_set_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
 					   _mm_set1_epi8((char) alphabet->chars)));
-	const __m256i gap = _mm256_set1_epi8((char) alphabet->gap), pairs = _mm256_set1_epi16((short) (1 << width | 1 << 8));
+	const __m256i gap = _mm256_set1_epi8((char) alphabet->gap);
+	const __m256i pairs = _mm256_set1_epi16((short) (1 << width | 1 << 8));
 	const __m256i fours = _mm256_set1_epi32(1 << 2 * width | 1 << 16), low = _mm256_set1_epi64x(UINT32_MAX);
 	const __m128i four = _mm_cvtsi32_si128((int) (4 * width)), room = _mm_cvtsi32_si128((int) bits);
 

@@ -12,7 +12,8 @@ int
 main(int argc, char **argv)
 {
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : test_seed(),
-			 rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 1500, rows = argc > 3 ? strtoull(argv[3], NULL, 10) : 20000;
+			 rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 1500,
+			 rows = argc > 3 ? strtoull(argv[3], NULL, 10) : 20000;
 	uint64_t bad = 0;
 	gs_engine *engine;
 
