@@ -1,8 +1,8 @@
 /*
  * stall.c: tiles that stand still.  Chosen tiles of a call wait, before they publish anything, for a flag that only the
  * call's last tile sets.  The last tile needs what they have to publish, so the call can end only if others reduce the
- * stalled tiles for them.  Without the fallback it would hang: here the stalled tiles give up after some seconds, and say
- * so.
+ * stalled tiles for them.  Without the fallback it would hang: here the stalled tiles give up after some seconds, and
+ * say so.
  */
 #include "scan_test.h"
 

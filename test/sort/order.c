@@ -369,8 +369,8 @@ compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, co
 }
 
 /*
- * Whether calls are to be made again, since stalled tiles have given up in them: see stalled_call in engine_test.h.  The
- * third time that is a failure.
+ * Whether calls are to be made again, since stalled tiles have given up in them: see stalled_call in engine_test.h.
+ * The third time that is a failure.
  */
 static bool
 again(gs_engine *gpu, int turn, int *failed)

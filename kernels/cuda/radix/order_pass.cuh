@@ -102,7 +102,7 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 		}
 		else if (IN == GS_COLUMN8)
 		{
-			/* all, then those behind the end: a loop that chooses holds all values twice, in more registers than there are */
+			/* all, then those behind the end: a loop that chooses would hold all values twice */
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
 				k[i] = (held) key_of_value((value) k[i], a.t);
