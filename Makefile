@@ -52,7 +52,7 @@ endif
 endif
 
 .PHONY: check demo dist deb docs test test-large soak valgrind asan-server fuzz tsan coverage mutants gpucheck \
-	bench-everyday bench-kernels bench-queries bench-shards
+	spills bench-everyday bench-kernels bench-queries bench-shards
 
 # On a fresh machine: install what is missing, build, run in temporary directories, clean up; `make check`, above, is a part of test that takes
 # three minutes
@@ -105,6 +105,9 @@ mutants:
 gpucheck:
 	@set -e; for dir in $(dir $(wildcard test/*/Makefile)); do \
 		if grep -q '^gpucheck:' $$dir/Makefile; then $(MAKE) -C $$dir gpucheck; fi; done
+# Which kernels spill registers, by architecture; needs nvcc and an hour of processor time, no GPU
+spills:
+	@test/spills.sh
 # The primitives; on a GPU, too, where there is one
 bench-kernels:
 	$(MAKE) -f bench/engine.mk

@@ -20,13 +20,22 @@ our @EXPORT = qw(service_node service_with forgive make_table digest explain_sor
 our $engine = $ENV{GPUSORT_SERVICE_ENGINE} // 'cpu';
 our $engine_kind = $engine eq 'gpu' ? 'GPU' : 'CPU service';
 our $engine_name = $engine eq 'gpu' ? qr/NVIDIA [^\n]+/ : qr/CPU service/;
-our $devices = $engine eq 'gpu' ? scalar(() = `nvidia-smi -L` =~ /^GPU /mg) : 2;
+our $devices = $engine eq 'gpu' ? gpus() : 2;
 # below the data directory
 our $socket = 'pg_stat_tmp/pgsql_tmp_gpusort';
 # how long nobody loses patience with a service that is well, however busy the machine is; and what is set where
 # something shall not answer, but a context takes a while
 our $timeout = '120s';
 our $impatient = $engine eq 'gpu' ? '5s' : '2s';
+
+# GPUs that the service sees.
+sub gpus
+{
+	my $all = () = `nvidia-smi -L` =~ /^GPU /mg;
+	return $all unless defined $ENV{CUDA_VISIBLE_DEVICES};
+	my $chosen = () = $ENV{CUDA_VISIBLE_DEVICES} =~ /[^,]+/g;
+	return $chosen < $all ? $chosen : $all;
+}
 
 # A server whose service runs with the given options; what follows the settings is for initdb.
 sub service_node

@@ -81,22 +81,24 @@ sub spread
 spread('at first');
 
 my @before = jobs_done();
-my $sessions = start_sessions(8, 6);
-ok(all_right($sessions), 'eight sessions: every answer is right');
+my $many = 4 * $devices;
+my $sessions = start_sessions($many, 6);
+ok(all_right($sessions), "$many sessions: every answer is right");
 my @after = jobs_done();
-cmp_ok(sum0(@after) - sum0(@before), '>=', 8 * 6 * 3, 'by jobs of the service');
-is($node->safe_psql('postgres', 'SELECT sum(jobs), sum(reserved_bytes) FROM gpusort_devices'), '0|0', 'all given back');
+cmp_ok(sum0(@after) - sum0(@before), '>=', $many * 6 * 3, 'by jobs of the service');
+wait_until(sub { $node->safe_psql('postgres', 'SELECT sum(jobs), sum(reserved_bytes) FROM gpusort_devices') eq '0|0' },
+	'all given back');
 
 # The service dies with jobs on all devices, and comes back with all of them.
 my ($service) = service_pids($node);
-$sessions = start_sessions(8, 6);
+$sessions = start_sessions($many, 6);
 sleep(0.5);
 kill 'KILL', $service;
 ok(all_right($sessions), 'right when the service is killed');
 wait_until(sub { $node->safe_psql('postgres', "SELECT count(*) FROM gpusort_devices WHERE service = 'running'")
 	== $devices },
 	'it comes back with all devices');
-$sessions = start_sessions(4, 3);
+$sessions = start_sessions($many, 3);
 ok(all_right($sessions), 'and goes on');
 spread('again');
 
