@@ -6,7 +6,8 @@
 # that have them, and soak: a minute, or SOAK_SECONDS, of a storm.  "gpu" sends every sort to the GPU service, and
 # counts that it did them; the tests of the service itself are then the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu
 # makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17 choose files of pgtap and tap by how their names
-# begin; PGTAP may have several words.  VERBOSE=1 shows all that the TAP programs say.
+# begin; PGTAP may have several words, and PGTAP_SERVICE other ones for its second pass.  VERBOSE=1 shows all that the
+# TAP programs say.
 # WERROR=1 makes errors of compilers' warnings.  SEED=N repeats the random data of a run that printed it.
 #
 # A test that fails, a program that dies or says nothing, a suite that counts nothing and a server that crashes: each
@@ -216,7 +217,7 @@ jit_above_cost = 30'
 	fi
 	[ "$size" = gpu ] || pgtap_with pgtap ''
 	[ "$size" != check ] || return 0
-	pgtap_with service "$jit
+	PGTAP=${PGTAP_SERVICE:-${PGTAP:-}} pgtap_with service "$jit
 gpusort.engine = gpu
 gpusort.min_rows = 0
 gpusort.service_options = '--engine=${GPUSORT_SERVICE_ENGINE:-cpu}'
@@ -226,7 +227,7 @@ $service_settings"
 # The files of pgTAP whose names begin with one of PGTAP's words.
 pgtap_files() {
 	local word
-	for word in ${PGTAP:-.}; do ls "$work"/tree/test/pgtap/"${word#.}"*.sql; done
+	for word in ${PGTAP:-.}; do ls "$work"/tree/test/pgtap/"${word#.}"*.sql; done | sort -u
 }
 
 # pgtap_with NAME SETTINGS
