@@ -345,7 +345,7 @@ build_and_install() {
 	"$root/test/setup.sh" "$@"
 	require_postgres
 	say "Building for $("$PG_CONFIG" --version)"
-	make -s -C "$root" PG_CONFIG="$PG_CONFIG" >&2
+	make -s -j"$(nproc)" -C "$root" PG_CONFIG="$PG_CONFIG" >&2
 	if [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then
 		make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >&2
 	else
