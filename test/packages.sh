@@ -81,7 +81,7 @@ for major in $(inside pg_buildext -q supported-versions /usr/src/gpusort 2>/dev/
 	if [ -n "$cuda" ]; then
 		ok "$major: the package of the GPU service can be installed, where nothing of CUDA is" \
 			inside sh -c "apt-get install -q -y /usr/src/gpusort/build/deb/postgresql-$major-gpusort-cuda_*.deb"
-		ok "$major: the service starts and finds no GPU, the server says why, and sorts" with_server "$major" try_service
+		ok "$major: the service starts and finds no GPU, the server says why" with_server "$major" try_service
 		ok "$major: it can be removed" inside apt-get purge -q -y "postgresql-$major-gpusort-cuda"
 		ok "$major: gpusort goes on without it" with_server "$major" try_server
 	fi
