@@ -6,6 +6,7 @@
 
 work=
 child=
+server_port=54321
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -265,13 +266,12 @@ make_work() {
 }
 
 cleanup() {
-	local status=$? pidfile
+	local status=$? pidfile pid
 	trap - EXIT
 	trap '' INT TERM HUP
-	if [ -n "$child" ]; then
-		kill -TERM "$child" 2>/dev/null || true
-		wait "$child" 2>/dev/null || true
-	fi
+	# the command that was waited for, and what runs beside it
+	for pid in $(jobs -p); do kill -TERM "$pid" 2>/dev/null || true; done
+	wait
 	if [ -n "$work" ]; then
 		find "$work" -name postmaster.pid 2>/dev/null | while read -r pidfile; do
 			as_server "$bindir/pg_ctl" stop -D "$(dirname "$pidfile")" -m immediate -s >/dev/null 2>&1 || true
@@ -289,28 +289,28 @@ copy_tree() {
 }
 
 # start_server NAME [initdb option]...: makes and starts a server with the settings on standard input, and those of the
-# file TEMP_CONFIG, where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in $work
-# with the port 54321.
+# file TEMP_CONFIG, where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in $work,
+# where those that run beside it have other ports.
 start_server() {
 	local data=$work/$1
 	shift
-	as_server "$bindir/initdb" -D "$data" -U postgres -A trust "$@" >"$work/initdb.log" 2>&1 || {
-		cat "$work/initdb.log" >&2
+	as_server "$bindir/initdb" -D "$data" -U postgres -A trust "$@" >"$data.initdb" 2>&1 || {
+		cat "$data.initdb" >&2
 		die "initdb failed"
 	}
 	{
 		echo "listen_addresses = ''"
 		echo "unix_socket_directories = '$work'"
-		echo "port = 54321"
+		echo "port = $server_port"
 		cat
 		if [ -n "${TEMP_CONFIG:-}" ]; then cat "$TEMP_CONFIG"; fi
-	} >"$work/extra.conf"
-	as_server tee -a "$data/postgresql.conf" <"$work/extra.conf" >/dev/null
+	} >"$data.conf"
+	as_server tee -a "$data/postgresql.conf" <"$data.conf" >/dev/null
 	as_server "$bindir/pg_ctl" start -w -t 600 -s -D "$data" -l "$data.log" || {
 		tail -n 50 "$data.log" >&2
 		die "the server did not start"
 	}
-	export PGHOST=$work PGPORT=54321 PGUSER=postgres
+	export PGHOST=$work PGPORT=$server_port PGUSER=postgres
 	unset PGDATABASE PGOPTIONS PGSERVICE PGPASSWORD PGDATA PGHOSTADDR PGCLIENTENCODING
 }
 

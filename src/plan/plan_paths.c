@@ -189,27 +189,46 @@ offer_with_target(PlannerInfo *root, RelOptInfo *ordered, Path *path, PathTarget
 }
 
 /*
+ * The cheapest path of what is to be ordered, if it is not in that order already; else NULL.  One that is was offered
+ * to the ordered relation as it is, and may be gone: add_path frees what it drops.  Then there is another relation's
+ * path in its place, or nothing that could be taken for a path, or still the path in order.
+ */
+static Path *
+unordered_input(PlannerInfo *root, const RelOptInfo *input)
+{
+	Path	   *path = input->cheapest_total_path;
+
+	return path->parent != input || pathkeys_contained_in(root->sort_pathkeys, path->pathkeys) ? NULL : path;
+}
+
+/*
  * ORDER BY: the server's own sort may have lost against an index and be gone from the list, so ours are made from the
- * input.
+ * input.  All paths that are there give out the same rows.
  */
 static void
 offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
 {
-	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
-	PathTarget *source = input->cheapest_total_path->pathtarget;
-
+	const Path *known = linitial(ordered->pathlist);
+	double		rows = known->rows;
 	/* set operations leave their output as it is */
-	if (target == NULL)
-		target = source;
-	offer_with_target(root, ordered, cheap_sort(root, ordered, input->cheapest_total_path, root->sort_pathkeys,
-												bound_from_above(root, false)), target);
+	PathTarget *target = root->upper_targets[UPPERREL_ORDERED] ? root->upper_targets[UPPERREL_ORDERED] :
+		known->pathtarget;
+	Path	   *path = unordered_input(root, input);
+	const Path *partial;
+
+	if (path)
+		offer_with_target(root, ordered, cheap_sort(root, ordered, path, root->sort_pathkeys,
+													bound_from_above(root, false)), target);
+	if (input->partial_pathlist == NIL)
+		return;
 	/* over window functions only if they are of shares */
 	ordered->consider_parallel = ordered->consider_parallel ||
-		(input->consider_parallel && input->partial_pathlist != NIL && safe_in_shares(root, target->exprs));
+		(input->consider_parallel && safe_in_shares(root, target->exprs));
+	partial = linitial(input->partial_pathlist);
 	if (ordered->consider_parallel)
-		offer_with_target(root, ordered, cheap_merge(root, ordered, input, root->sort_pathkeys,
+		offer_with_target(root, ordered, cheap_merge(root, ordered, input, rows, root->sort_pathkeys,
 													 bound_from_above(root, true),
-													 equal(source->exprs, target->exprs)), target);
+													 equal(partial->pathtarget->exprs, target->exprs)), target);
 }
 
 /* The order that DISTINCT is computed in: one is a prefix of the other, and DISTINCT ON needs the longer one. */

@@ -28,11 +28,11 @@ extern Cost merge_doubt(PlannerInfo *root, const GatherMergePath *merge);
 extern Path *cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound);
 
 /*
- * A Gather Merge over sorts of a relation at our price in workers, NULL if there is nothing to win.  A different target
- * would be computed below it, where blocks of rows cannot pass.
+ * A Gather Merge over sorts of a relation, of so many rows, at our price in workers, NULL if there is nothing to win.
+ * A different target would be computed below it, where blocks of rows cannot pass.
  */
-extern Path *cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys, SortBound bound,
-						 bool same_target);
+extern Path *cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, double rows, List *pathkeys,
+						 SortBound bound, bool same_target);
 
 /* Both, below a node that passes on no LIMIT, as far as there is something to win. */
 extern List *cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys);

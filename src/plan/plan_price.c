@@ -353,12 +353,12 @@ cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, Sort
 }
 
 Path *
-cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys, SortBound bound, bool same_target)
+cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, double rows, List *pathkeys, SortBound bound,
+			bool same_target)
 {
 	GatherMergePath *merge;
 	Path	   *partial,
 			   *sort;
-	double		rows = input->cheapest_total_path->rows;
 
 	/* partitions are not gathered one by one */
 	if (input->partial_pathlist == NIL || IS_OTHER_REL(rel))
@@ -378,8 +378,9 @@ cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkey
 List *
 cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys)
 {
-	Path	   *sort = cheap_sort(root, rel, input->cheapest_total_path, pathkeys, UNBOUNDED);
-	Path	   *merge = cheap_merge(root, rel, input, pathkeys, UNBOUNDED, true);
+	Path	   *whole = input->cheapest_total_path;
+	Path	   *sort = cheap_sort(root, rel, whole, pathkeys, UNBOUNDED);
+	Path	   *merge = cheap_merge(root, rel, input, whole->rows, pathkeys, UNBOUNDED, true);
 	List	   *result = NIL;
 
 	if (sort)

@@ -170,7 +170,7 @@ sub changed
 	my @most = $before =~ /\d+/g;
 	my $after;
 
-	for (1 .. 100)
+	for (1 .. 2400)
 	{
 		$after = $state->();
 		my @now = $after =~ /\d+/g;
@@ -221,7 +221,7 @@ sub sweep
 	my @wrong;
 
 	$resting = service_state($node, $service) if $how{service};
-	$session->query_safe("SET statement_timeout = '100s'; $how{settings}");
+	$session->query_safe("SET statement_timeout = '30min'; $how{settings}");
 	# what is counted then is the query's own, and not what a session does once
 	$session->query($how{query}) for 1 .. 2;
 	my $before = state_of($node, $session, $pid);

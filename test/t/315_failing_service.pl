@@ -11,7 +11,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 build_calls();
-my $node = preloaded(sub { service_node('calls', '--idle=1', <<'CONF') });
+# where all calls fail nothing answers
+my $node = preloaded(sub { service_node('calls', '--idle=1', <<"CONF") });
+gpusort.timeout = $impatient
 shared_preload_libraries = 'gpusort'
 gpusort.engine = gpu
 work_mem = '1MB'
