@@ -9,7 +9,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 dir=$root/build/deb
 command -v dpkg-buildpackage >/dev/null || { echo "dpkg-buildpackage is missing (Debian: apt-get install dpkg-dev)." \
 	>&2; exit 1; }
-options=(-b -us -uc)
+options=(-b -us -uc --jobs=auto)
 if command -v nvcc >/dev/null; then options+=(-Ppkg.gpusort.cuda); fi
 rm -rf "$dir"
 mkdir -p "$dir/tree"

@@ -58,13 +58,14 @@ in_own_mounts() {
 	exec env GPUSORT_UNSHARED=1 unshare --mount "$@"
 }
 
-# enter_chroot SUITE DIRECTORY SIZE: makes a smallest Debian there, in which no service is started and no cluster made,
-# unless it is there, and mounts what programs expect, /dev/shm of that size.  What fails on the way leaves none.
+# enter_chroot SUITE DIRECTORY SIZE [OPTION]...: makes a smallest Debian there, in which no service is started and no
+# cluster made, unless it is there, and mounts what programs expect, /dev/shm of that size.  What fails on the way
+# leaves none.  It is an Ubuntu with MIRROR set, and debootstrap's option for its keys.
 enter_chroot() {
 	if [ ! -e "$2/etc/gpusort-base" ]; then
 		mkdir -p "$2"
-		debootstrap --variant=minbase --include=ca-certificates "$1" "$2" \
-			"${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >&2
+		debootstrap --variant=minbase --include=ca-certificates "${@:4}" "$1" "$2" \
+			"${MIRROR:-${DEBIAN_MIRROR:-http://deb.debian.org/debian}}" >&2
 		no_services "$2"
 		touch "$2/etc/gpusort-base"
 	fi
@@ -73,8 +74,42 @@ enter_chroot() {
 	mount -t tmpfs -o "size=$3" tmpfs "$2/dev/shm"
 }
 
-# Neither services nor clusters where packages are installed in this chroot.
+# enter_cuda DIRECTORY: the toolkit of this machine's nvcc, there, to be read.
+enter_cuda() {
+	command -v nvcc >/dev/null || die "nvcc is not in PATH."
+	mkdir -p "$1"
+	mount --bind "$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")" "$1"
+	mount -o remount,bind,ro "$1"
+}
+
+leave_cuda() {
+	umount "$1"
+	rmdir "$1"
+}
+
+# ubuntu_keys DIRECTORY MIRROR: the keys of Ubuntu's archive: the machine's, or those in a package of Debian's, which is
+# kept there.
+ubuntu_keys() {
+	local machine=/usr/share/keyrings/ubuntu-archive-keyring.gpg keys=$1/ubuntu-keyring
+	if [ -e "$machine" ]; then echo "$machine"; return; fi
+	if [ ! -e "$keys$machine" ]; then
+		mkdir -p "$keys"/{lists,archives}/partial "$keys/parts"
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $2 trixie main" >"$keys/sources.list"
+		(
+			cd "$keys"
+			options=(-qq -o "Dir::Etc::sourcelist=$keys/sources.list" -o "Dir::Etc::sourceparts=$keys/parts"
+				-o "Dir::State::lists=$keys/lists" -o "Dir::Cache=$keys" -o APT::Sandbox::User=root)
+			apt-get "${options[@]}" update
+			apt-get "${options[@]}" download ubuntu-keyring
+			dpkg-deb -x ubuntu-keyring_*.deb .
+		) >&2 || return 1
+	fi
+	echo "$keys$machine"
+}
+
+# Neither services nor clusters where packages are installed in this chroot, and no file waits for the disk.
 no_services() {
+	echo force-unsafe-io >"$1/etc/dpkg/dpkg.cfg.d/gpusort"
 	printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"
 	chmod 755 "$1/usr/sbin/policy-rc.d"
 	mkdir -p "$1/etc/postgresql-common/createcluster.d"

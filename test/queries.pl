@@ -218,6 +218,7 @@ sub settings
 		. "SET statement_timeout = '30min';\n";
 
 	$sql .= 'SET gpusort.min_rows = ' . one_of(0, 0, 0, 500) . ";\n";
+	$sql .= "SET jit = on;\nSET jit_above_cost = 0;\n" if chance(0.1);
 	$sql .= "SET $_ = off;\n" for grep { chance(0.25) } @switches;
 	if (chance(0.5))
 	{

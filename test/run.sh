@@ -6,7 +6,8 @@
 # that have them, and soak: a minute, or SOAK_SECONDS, of a storm.  "gpu" sends every sort to the GPU service, and
 # counts that it did them; the tests of the service itself are then the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu
 # makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17 choose files of pgtap and tap by how their names
-# begin; PGTAP may have several words.  VERBOSE=1 shows all that the TAP programs say.
+# begin; PGTAP may have several words, and PGTAP_SERVICE other ones for its second pass.  VERBOSE=1 shows all that the
+# TAP programs say.
 # WERROR=1 makes errors of compilers' warnings.  SEED=N repeats the random data of a run that printed it.  LANES=1 lets
 # one program run after the other, where two do at a time.
 #
@@ -296,12 +297,13 @@ $service_settings"
 # The files of pgTAP whose names begin with one of PGTAP's words.
 pgtap_files() {
 	local word
-	for word in ${PGTAP:-.}; do ls "$work"/tree/test/pgtap/"${word#.}"*.sql; done
+	for word in ${PGTAP:-.}; do ls "$work"/tree/test/pgtap/"${word#.}"*.sql; done | sort -u
 }
 
 # pgtap_with NAME SETTINGS
 pgtap_with() {
-	local file
+	local file PGTAP=${PGTAP:-}
+	if [ "$1" = service ]; then PGTAP=${PGTAP_SERVICE:-$PGTAP}; fi
 	start_pgtap_server "$1" "$2"
 	for file in $(pgtap_files); do
 		tap "$1 $(basename "$file" .sql)" "$patience" pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap \
