@@ -287,7 +287,8 @@ sub run
 		printf "  %-44s %8.0f %8.0f %6.2f  %5d %7d %17s %8.0f %8.0f %6.2f %8s%s
 ", $query->[0], @{ $one->{ms} }{@sides},
 		  $one->{ratio}, @$one{ 'here', 'there' }, unsorted($one->{ms}), @{ $one->{cpu_ms} }{@sides}, $one->{cpu_ratio},
-		  defined $one->{cpu_ms}{unsorted} ? sprintf('%.0f', $one->{cpu_ms}{unsorted}) : '', $one->{same_rows} ? '' : '  WRONG ROWS';
+		  defined $one->{cpu_ms}{unsorted} ? sprintf('%.0f', $one->{cpu_ms}{unsorted}) : '',
+		  $one->{same_rows} ? '' : '  WRONG ROWS';
 	}
 	$_->finish foreach values %node;
 	return @found;
