@@ -2,7 +2,8 @@
 # deb.sh: Debian packages for each version of the server whose headers are installed, in build/deb; that of the GPU
 # service only where nvcc is.
 #
-# It builds in a copy of the tree, and installs nothing: `apt-get build-dep ./` brings what it needs.
+# It builds in a copy of the tree, and installs nothing: apt-get install build-essential debhelper postgresql-all
+# brings what it needs.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 dir=$root/build/deb

@@ -151,6 +151,7 @@ side_by_side() {
 # what the source promises of itself
 run_source() {
 	tap source 120 "$work/tree/test/source.sh"
+	tap documents 60 perl "$work/tree/test/documents.pl"
 	tap install 600 env PG_CONFIG="$PG_CONFIG" "$work/tree/test/install.sh"
 }
 
