@@ -258,8 +258,6 @@ cheap_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 	List	   *result = NIL;
 	ListCell   *lc;
 
-	if (!distinct_is_sortable(root, distinct))
-		return NIL;
 	foreach(lc, cheap_sorts(root, distinct, input, pathkeys))
 		result = lappend(result, create_upper_unique_path(root, distinct, lfirst(lc),
 														  list_length(root->distinct_pathkeys), known->rows));
@@ -365,17 +363,99 @@ offer_shares(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *
 		offer_path(root, stage, rel, &rel->pathlist, lsecond(shares));
 }
 
+/* The cheapest of some paths, or NULL. */
+static Path *
+cheapest(List *paths)
+{
+	Path	   *result = NULL;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		if (result == NULL || ((Path *) lfirst(lc))->total_cost < result->total_cost)
+			result = lfirst(lc);
+	}
+	return result;
+}
+
+/* Multiplies the prices of an aggregate, and of what is below it up to a sort. */
+static void
+scale_prices(Path *path, double scale)
+{
+	for (;;)
+	{
+		path->startup_cost *= scale;
+		path->total_cost *= scale;
+		switch (nodeTag(path))
+		{
+			case T_AggPath:
+				path = ((AggPath *) path)->subpath;
+				break;
+			case T_UpperUniquePath:
+				path = ((UpperUniquePath *) path)->subpath;
+				break;
+			case T_ProjectionPath:
+				path = ((ProjectionPath *) path)->subpath;
+				break;
+			case T_GatherPath:
+				path = ((GatherPath *) path)->subpath;
+				break;
+			case T_GatherMergePath:
+				path = ((GatherMergePath *) path)->subpath;
+				break;
+			default:
+				return;
+		}
+	}
+}
+
+/*
+ * Sorted groups against a hashed aggregate, whose price leaves much out.  If the cheapest of ours would win with that
+ * counted, it gets a price below the server's, and the others one in proportion.
+ */
+static void
+price_groups(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, List *sorted, List *shares,
+			 const AggClauseCosts *costs)
+{
+	AggPath    *hashed = linitial(rel->pathlist);
+	List	   *ours = shares ? lappend(list_copy(sorted), lsecond(shares)) : sorted;
+	Path	   *best = cheapest(ours);
+	double		scale;
+	ListCell   *lc;
+
+	if (best == NULL || !IsA(hashed, AggPath) || hashed->aggstrategy != AGG_HASHED ||
+		hashed->aggsplit != AGGSPLIT_SIMPLE || best->total_cost < hashed->path.total_cost ||
+		disabled_nodes(best) > disabled_nodes(&hashed->path) ||
+		best->total_cost >= hashed->path.total_cost + hash_unpriced(root, hashed, pathkeys, costs))
+		return;
+	scale = hashed->path.total_cost / best->total_cost / (FUZZ * FUZZ);
+	foreach(lc, ours)
+		scale_prices(lfirst(lc), scale);
+}
+
+/* Offers groups made by sorts of ours: by one process, or below a Gather Merge, and by several. */
+static void
+offer_groups(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *pathkeys, List *sorted,
+			 List *shares, const AggClauseCosts *costs)
+{
+	if (!IS_OTHER_REL(rel))
+		price_groups(root, rel, pathkeys, sorted, shares, costs);
+	offer_all(root, stage, rel, &rel->pathlist, sorted);
+	offer_shares(root, stage, rel, shares);
+}
+
 /* What DISTINCT is offered. */
 static void
 offer_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 {
+	List	   *pathkeys = order_of_distinct(root);
+
 	offer_all(root, UPPERREL_DISTINCT, distinct, &distinct->pathlist, copy_paths(root, distinct, NULL,
 																				  distinct->pathlist));
-	offer_all(root, UPPERREL_DISTINCT, distinct, &distinct->pathlist, cheap_distinct(root, input, distinct));
 	if (distinct_is_sortable(root, distinct))
-		offer_shares(root, UPPERREL_DISTINCT, distinct,
-					 share_distinct(root, input, distinct, order_of_distinct(root),
-									((Path *) linitial(distinct->pathlist))->rows));
+		offer_groups(root, UPPERREL_DISTINCT, distinct, pathkeys, cheap_distinct(root, input, distinct),
+					 share_distinct(root, input, distinct, pathkeys,
+									((Path *) linitial(distinct->pathlist))->rows), NULL);
 }
 
 /* What GROUP BY is offered: of a partition no second sorted aggregate where the server has made one. */
@@ -393,9 +473,9 @@ offer_grouped(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 		return;
 	memset(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	offer_all(root, UPPERREL_GROUP_AGG, grouped, &grouped->pathlist,
-			  cheap_group(root, input, grouped, &grouping, &costs));
-	offer_shares(root, UPPERREL_GROUP_AGG, grouped, share_groups(root, input, grouped, &grouping, &costs));
+	offer_groups(root, UPPERREL_GROUP_AGG, grouped, root->group_pathkeys,
+				 cheap_group(root, input, grouped, &grouping, &costs),
+				 share_groups(root, input, grouped, &grouping, &costs), &costs);
 }
 
 /* Offers what a stage of planning can do with cheaper sorts. */

@@ -24,6 +24,12 @@ extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
 /* What may have to be added to a Gather Merge of groups of partial aggregates, whose number is a guess. */
 extern Cost merge_doubt(PlannerInfo *root, const GatherMergePath *merge);
 
+/*
+ * What a hashed aggregate of all rows costs more than it says against a sort by these keys: its groups are a guess, and
+ * the server takes hashing for next to nothing.
+ */
+extern Cost hash_unpriced(PlannerInfo *root, const AggPath *hashed, List *pathkeys, const AggClauseCosts *costs);
+
 /* A full sort of some path at our price, NULL if that is no lower than the server's. */
 extern Path *cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound);
 
@@ -36,6 +42,9 @@ extern Path *cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, 
 
 /* Both, below a node that passes on no LIMIT, as far as there is something to win. */
 extern List *cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys);
+
+/* plan_share_node.c: are a path's rows read by the page (sort/pagescan.h)? */
+extern bool is_read_by_page(const Path *path);
 
 /* plan_cores.c: how many participants the server counts where there are so many workers. */
 extern double divisor_of(int workers);

@@ -43,11 +43,23 @@
 /* A page of memory that a process has not had before, in seq_page_cost: 2 microseconds. */
 #define FIRST_TOUCH 0.6
 
+/*
+ * What a row takes in a hashed aggregate beside its price, against a sort of ours; if the table is larger than a cache;
+ * and what keys of texts and a row's bytes take in the sort beside theirs.  Measured on two busy cores, a million rows
+ * of a table, 5 thousand groups of an integer: 159 ns hashed and 63 sorted, and 100 thousand groups 420 and 78.
+ */
+#define HASHED_ROW_COST 0.05
+#define FAR_ROW_COST 0.03
+#define CACHE_BYTES (1024 * 1024)
+#define INEXACT_KEY_COST 0.04
+#define BYTE_COST 0.00025
+
 /* What the planner may sort by: eight-byte words of all keys together, and comparisons by the types' own functions. */
 typedef struct PathSortKeys
 {
 	int			words;
 	double		compares;		/* of each row */
+	int			inexact;		/* keys without an exact encoding */
 } PathSortKeys;
 
 /* Words of a key of some type: strings are sorted by a prefix of about two. */
@@ -81,7 +93,7 @@ compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, 
 static PathSortKeys
 collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 {
-	PathSortKeys keys = {0, 0};
+	PathSortKeys keys = {0, 0, 0};
 	ListCell   *lc;
 	ListCell   *cell;
 
@@ -90,6 +102,7 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 		PathKey    *pathkey = lfirst_node(PathKey, lc);
 		int			words = 1;
 		double		compares = 0;
+		bool		exact = true;
 		const char *why;
 
 		foreach(cell, pathkey->pk_eclass->ec_members)
@@ -104,11 +117,14 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			if (!OidIsValid(sortop))
 				continue;
 			words = Max(words, words_of_type(member->em_datatype));
-			if (compares == 0 && !sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
-				compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
+			if (compares != 0 || sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
+				continue;
+			exact = false;
+			compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
 		}
 		keys.words += words;
 		keys.compares += compares;
+		keys.inexact += !exact;
 	}
 	return keys;
 }
@@ -291,17 +307,24 @@ groups_are_known(PlannerInfo *root, Relids relids)
 	return false;
 }
 
-/* The number of groups that a partial aggregate has if its columns are independent of each other. */
+/* The number of groups of an aggregate over its input if its columns are independent of each other. */
 static double
-most_groups(PlannerInfo *root, const AggPath *partial)
+most_groups(PlannerInfo *root, const AggPath *agg)
 {
-	double		rows = partial->subpath->rows;
+	double		rows = agg->subpath->rows;
 	double		groups = 1;
 	ListCell   *lc;
 
-	foreach(lc, get_sortgrouplist_exprs(partial->groupClause, root->processed_tlist))
+	foreach(lc, get_sortgrouplist_exprs(agg->groupClause, root->processed_tlist))
 		groups *= estimate_num_groups(root, list_make1(lfirst(lc)), rows, NULL, NULL);
 	return Min(groups, rows);
+}
+
+/* Is the number of groups that the server takes an aggregate to have a guess? */
+static bool
+groups_are_guessed(PlannerInfo *root, const AggPath *agg)
+{
+	return list_length(agg->groupClause) >= 2 && !groups_are_known(root, agg->subpath->parent->relids);
 }
 
 /*
@@ -323,8 +346,7 @@ merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
 	if (IsA(below, SortPath))
 		below = ((const SortPath *) below)->subpath;
 	partial = (const AggPath *) below;
-	if (!IsA(below, AggPath) || !DO_AGGSPLIT_SKIPFINAL(partial->aggsplit) || list_length(partial->groupClause) < 2 ||
-		groups_are_known(root, partial->subpath->parent->relids))
+	if (!IsA(below, AggPath) || !DO_AGGSPLIT_SKIPFINAL(partial->aggsplit) || !groups_are_guessed(root, partial))
 		return 0;
 	more = most_groups(root, partial) - below->rows;
 	nkeys = list_length(partial->groupClause);
@@ -332,6 +354,49 @@ merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
 	here = below == merge->subpath ? parallel_tuple_cost : merge_row_cost(below->pathtarget->width);
 	here += cpu_tuple_cost + cpu_operator_cost * nkeys;
 	return Max(more, 0) * (there + here * merge->num_workers) / 2;
+}
+
+/* What a hashed aggregate costs more if half of the groups that there may be are: its table may go to disk. */
+static Cost
+hash_doubt(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
+{
+	double		groups;
+	AggPath    *agg;
+
+	if (!groups_are_guessed(root, hashed))
+		return 0;
+	groups = most_groups(root, hashed);
+	if (groups <= hashed->numGroups)
+		return 0;
+	agg = create_agg_path(root, hashed->path.parent, hashed->subpath, hashed->path.pathtarget, AGG_HASHED,
+						  AGGSPLIT_SIMPLE, hashed->groupClause, hashed->qual, costs, groups);
+	return Max(agg->path.total_cost - hashed->path.total_cost, 0) / 2;
+}
+
+/*
+ * The server takes no more than an operator for each key to find a row's group in a hash table.  Measured, that and the
+ * row's way there through the executor take more than a sort of ours that reads by the page.
+ */
+static Cost
+hash_surplus(PlannerInfo *root, const AggPath *hashed, List *pathkeys)
+{
+	const Path *input = hashed->subpath;
+	int			width = input->pathtarget->width;
+	PathSortKeys keys;
+	Cost		surplus = HASHED_ROW_COST;
+
+	if (!is_read_by_page(input))
+		return 0;
+	if (hashed->numGroups * bytes_of_row(width) > CACHE_BYTES)
+		surplus += FAR_ROW_COST;
+	keys = collect_keys(root, pathkeys, input->rows);
+	return Max(surplus - keys.inexact * INEXACT_KEY_COST - width * BYTE_COST, 0) * input->rows;
+}
+
+Cost
+hash_unpriced(PlannerInfo *root, const AggPath *hashed, List *pathkeys, const AggClauseCosts *costs)
+{
+	return hash_doubt(root, hashed, costs) + hash_surplus(root, hashed, pathkeys);
 }
 
 Path *
