@@ -55,6 +55,9 @@ case $size in
 	check|small) lanes=${LANES:-2} ;;
 	*) lanes=1 ;;
 esac
+case $lanes in
+	''|*[!0-9]*|0*) die "LANES is \"$lanes\", and must be a number of programs." ;;
+esac
 jobs=()
 passed=0
 failed=0

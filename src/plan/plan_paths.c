@@ -414,8 +414,7 @@ scale_prices(Path *path, double scale)
  * counted, it gets a price below the server's, and the others one in proportion.
  */
 static void
-price_groups(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, List *sorted, List *shares,
-			 const AggClauseCosts *costs)
+price_groups(PlannerInfo *root, RelOptInfo *rel, List *sorted, List *shares, const AggClauseCosts *costs)
 {
 	AggPath    *hashed = linitial(rel->pathlist);
 	List	   *ours = shares ? lappend(list_copy(sorted), lsecond(shares)) : sorted;
@@ -423,25 +422,55 @@ price_groups(PlannerInfo *root, RelOptInfo *rel, List *pathkeys, List *sorted, L
 	double		scale;
 	ListCell   *lc;
 
-	if (best == NULL || !IsA(hashed, AggPath) || hashed->aggstrategy != AGG_HASHED ||
+	if (best == NULL || hashed->path.total_cost <= 0 || !IsA(hashed, AggPath) || hashed->aggstrategy != AGG_HASHED ||
 		hashed->aggsplit != AGGSPLIT_SIMPLE || best->total_cost < hashed->path.total_cost ||
 		disabled_nodes(best) > disabled_nodes(&hashed->path) ||
-		best->total_cost >= hashed->path.total_cost + hash_unpriced(root, hashed, pathkeys, costs))
+		best->total_cost >= hashed->path.total_cost + hash_unpriced(root, hashed, costs))
 		return;
 	scale = hashed->path.total_cost / best->total_cost / (FUZZ * FUZZ);
 	foreach(lc, ours)
 		scale_prices(lfirst(lc), scale);
 }
 
+/* Is there a way to groups by hashing? */
+static bool
+has_hashed(List *paths)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		if (IsA(lfirst(lc), AggPath) && ((AggPath *) lfirst(lc))->aggstrategy == AGG_HASHED)
+			return true;
+	}
+	return false;
+}
+
 /* Offers groups made by sorts of ours: by one process, or below a Gather Merge, and by several. */
 static void
-offer_groups(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *pathkeys, List *sorted,
-			 List *shares, const AggClauseCosts *costs)
+offer_groups(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *rel, List *pathkeys,
+			 List *sorted, List *shares, const AggClauseCosts *costs)
 {
 	if (!IS_OTHER_REL(rel))
-		price_groups(root, rel, pathkeys, sorted, shares, costs);
+	{
+		if (has_hashed(rel->pathlist))
+		{
+			price_texts(root, sorted);
+			price_texts_of_shares(root, shares, pathkeys, input->cheapest_total_path->rows);
+		}
+		price_groups(root, rel, sorted, shares, costs);
+	}
 	offer_all(root, stage, rel, &rel->pathlist, sorted);
 	offer_shares(root, stage, rel, shares);
+}
+
+/* Offers copies of the server's groups over cheaper sorts. */
+static void
+offer_copies(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *copies)
+{
+	if (!IS_OTHER_REL(rel) && has_hashed(rel->pathlist))
+		price_texts(root, copies);
+	offer_all(root, stage, rel, &rel->pathlist, copies);
 }
 
 /* What DISTINCT is offered. */
@@ -450,10 +479,9 @@ offer_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 {
 	List	   *pathkeys = order_of_distinct(root);
 
-	offer_all(root, UPPERREL_DISTINCT, distinct, &distinct->pathlist, copy_paths(root, distinct, NULL,
-																				  distinct->pathlist));
+	offer_copies(root, UPPERREL_DISTINCT, distinct, copy_paths(root, distinct, NULL, distinct->pathlist));
 	if (distinct_is_sortable(root, distinct))
-		offer_groups(root, UPPERREL_DISTINCT, distinct, pathkeys, cheap_distinct(root, input, distinct),
+		offer_groups(root, UPPERREL_DISTINCT, input, distinct, pathkeys, cheap_distinct(root, input, distinct),
 					 share_distinct(root, input, distinct, pathkeys,
 									((Path *) linitial(distinct->pathlist))->rows), NULL);
 }
@@ -466,14 +494,14 @@ offer_grouped(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 	AggClauseCosts costs;
 	Grouping	grouping;
 
-	offer_all(root, UPPERREL_GROUP_AGG, grouped, &grouped->pathlist, copies);
+	offer_copies(root, UPPERREL_GROUP_AGG, grouped, copies);
 	if (copies != NIL && IS_OTHER_REL(grouped))
 		return;
 	if (!find_grouping(root, grouped, &grouping) || !grouping_is_sortable(grouping.clause))
 		return;
 	memset(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	offer_groups(root, UPPERREL_GROUP_AGG, grouped, root->group_pathkeys,
+	offer_groups(root, UPPERREL_GROUP_AGG, input, grouped, root->group_pathkeys,
 				 cheap_group(root, input, grouped, &grouping, &costs),
 				 share_groups(root, input, grouped, &grouping, &costs), &costs);
 }

@@ -25,10 +25,17 @@ extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
 extern Cost merge_doubt(PlannerInfo *root, const GatherMergePath *merge);
 
 /*
- * What a hashed aggregate of all rows costs more than it says against a sort by these keys: its groups are a guess, and
- * the server takes hashing for next to nothing.
+ * What a hashed aggregate of all rows costs more than it says: its groups are a guess, and the server takes hashing for
+ * next to nothing.
  */
-extern Cost hash_unpriced(PlannerInfo *root, const AggPath *hashed, List *pathkeys, const AggClauseCosts *costs);
+extern Cost hash_unpriced(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs);
+
+/*
+ * Adds to the prices of sorted groups that have hashed ones beside them what sorts by texts leave out; for several
+ * participants, that each sort a part of so many rows, by these keys.
+ */
+extern void price_texts(PlannerInfo *root, List *paths);
+extern void price_texts_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows);
 
 /* A full sort of some path at our price, NULL if that is no lower than the server's. */
 extern Path *cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound);

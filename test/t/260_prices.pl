@@ -192,6 +192,24 @@ foreach my $database ('plain', 'keys')
 	$node->safe_psql('plain', 'CREATE STATISTICS together (ndistinct) ON a, b FROM pairs; ANALYZE pairs');
 	like($plan->(2, $query), qr/Partial/, 'but where somebody has made statistics of that');
 	is($nodes->($_), 'HashAggregate', "so here: $_") foreach @hashed;
+
+	# texts of a language take longer to be sorted than the server takes them for
+	$node->safe_psql('plain', q{CREATE TABLE people AS SELECT 'city ' || i % 5000 AS city, 'zip ' || i % 30000 AS zip,
+		i % 900 AS n, repeat('x', 150) || i AS long FROM generate_series(1, 200000) AS i;
+		ALTER TABLE people ALTER city TYPE text COLLATE "en-x-icu", ALTER zip TYPE text COLLATE "en-x-icu",
+			ALTER long TYPE text COLLATE "en-x-icu"; ANALYZE people});
+	is($nodes->($_->[0], "work_mem = '1MB'"), $_->[1], $_->[0])
+	  foreach [ 'SELECT city, zip, count(*) FROM people GROUP BY city, zip', 'HashAggregate' ],
+	  [ 'SELECT DISTINCT n, long FROM people', 'HashAggregate' ],
+	  [ 'SELECT DISTINCT city, n FROM people', 'Unique GpuSort' ],
+	  [ 'SELECT city, n, count(*) FROM people GROUP BY city, n', 'GroupAggregate GpuSort' ],
+	  [ 'SELECT long FROM people ORDER BY long', 'GpuSort' ];
+
+	# where nothing costs anything
+	my $free = join '; SET ', map { "$_ = 0" } qw(cpu_tuple_cost cpu_operator_cost cpu_index_tuple_cost seq_page_cost
+	  random_page_cost gpusort.cpu_row_cost gpusort.cpu_key_cost gpusort.merge_row_cost);
+	unlike($node->safe_psql('plain', "SET $free; EXPLAIN $_"), qr/nan|inf/i, "prices are numbers: $_")
+	  foreach @by_page, @hashed;
 }
 $node->stop;
 done_testing();
