@@ -254,16 +254,16 @@ tunings(void)
 {
 	gs_cpu_tuning normal = gs_cpu_tuning_default();
 
-	for (int v = 0; v < 8; v++)
+	for (int v = 0; v < 12; v++)
 	{
 		gs_cpu_tuning tuning = normal;
 		bool good = true;
 
-		tuning.vector = v & 1;
-		tuning.lanes = v & 2;
-		tuning.combine_rows = v & 4 ? 64 : UINT32_MAX;
+		tuning.vector = (gs_vectors) (v >> 2);
+		tuning.lanes = v & 1;
+		tuning.combine_rows = v & 2 ? 64 : UINT32_MAX;
 		tuning.cache_rows = 64;
-		tuning.even_rows = v & 2 ? 0 : 512;
+		tuning.even_rows = v & 1 ? 0 : 512;
 		tuning.bucket_log = 3;
 		gs_cpu_tune(engine, &tuning);
 		for (shape s = UNIFORM; s < SHAPES; s++)
@@ -277,7 +277,7 @@ tunings(void)
 				good &= order_job_right(engine, &t, 4096, 65536, NULL);
 				table_free(&t);
 			}
-		tap_ok(good, "vector %d, lanes %d, combining %d, tiny buckets", v & 1, v >> 1 & 1, v >> 2);
+		tap_ok(good, "vector %d, lanes %d, combining %d, tiny buckets", v >> 2, v & 1, v >> 1 & 1);
 	}
 	gs_cpu_tune(engine, &normal);
 }
