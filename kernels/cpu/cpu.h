@@ -34,10 +34,18 @@
 #define GS_MAX_DEPTH	 10	  /* and all partitions: digits of 8 bits and more of at most 64 */
 #define GS_SLOTS		 4096 /* values of leading bits that are counted to make even buckets */
 
+/* The loops that are chosen, if the processor has them. */
+typedef enum gs_vectors
+{
+	GS_NO_VECTORS, /* the compiler's default */
+	GS_AVX2,
+	GS_AVX512
+} gs_vectors;
+
 /* Switches and sizes of the sort; the benchmark turns them one by one. */
 typedef struct gs_cpu_tuning
 {
-	bool vector;		   /* AVX2, AVX-512 loops where the processor has them */
+	gs_vectors vector;	   /* the best loops that may be chosen */
 	bool lanes;			   /* lane-private digit counts */
 	/* from here on scattering goes through write-combining buffers, and keys of 4 bytes are partitioned */
 	uint32_t combine_rows;
@@ -157,7 +165,7 @@ typedef struct gs_loops
 					  uint32_t bits, uint64_t turn, uint64_t *words);
 } gs_loops;
 
-const gs_loops *gs_loops_choose(bool vector);
+const gs_loops *gs_loops_choose(gs_vectors vector);
 
 /* ---------------------------------------------------------------- columns.c */
 

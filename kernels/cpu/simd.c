@@ -68,13 +68,13 @@ distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits)
  * The best loops for this processor; on others than x86-64 the compiler's default is all there is.
  */
 const gs_loops *
-gs_loops_choose(bool vector)
+gs_loops_choose(gs_vectors vector)
 {
 #if defined(__x86_64__)
-	if (vector && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	if (vector >= GS_AVX512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
 		return &avx512_loops;
-	if (vector && __builtin_cpu_supports("avx2"))
+	if (vector >= GS_AVX2 && __builtin_cpu_supports("avx2"))
 		return &avx2_loops;
 #else
 	(void) vector;

@@ -203,17 +203,18 @@ unordered_input(PlannerInfo *root, const RelOptInfo *input)
 
 /*
  * ORDER BY: the server's own sort may have lost against an index and be gone from the list, so ours are made from the
- * input.  All paths that are there give out the same rows.
+ * input.  How many rows there are the input says, if it can be asked; the server's Gather Merge leaves out what the
+ * leader reads.
  */
 static void
 offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
 {
 	const Path *known = linitial(ordered->pathlist);
-	double		rows = known->rows;
 	/* set operations leave their output as it is */
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED] ? root->upper_targets[UPPERREL_ORDERED] :
 		known->pathtarget;
 	Path	   *path = unordered_input(root, input);
+	double		rows = path ? path->rows : known->rows;
 	const Path *partial;
 
 	if (path)

@@ -196,7 +196,7 @@ random_tuning(void)
 {
 	gs_cpu_tuning tuning = gs_cpu_tuning_default();
 
-	tuning.vector = rnd_below(2);
+	tuning.vector = (gs_vectors) rnd_below(GS_AVX512 + 1);
 	tuning.lanes = rnd_below(2);
 	if (rnd_below(2))
 		tuning.cache_rows = 64 + (uint32_t) random_size(10000);
