@@ -70,6 +70,8 @@ build_server() {
 	fi
 	mkdir "$dir/build"
 	cd "$dir/build"
+	# below another make PostgreSQL's does not write its headers first
+	unset MAKELEVEL MAKEFLAGS MFLAGS
 	../source/configure --quiet --prefix="$prefix" --enable-cassert --enable-debug --with-icu --without-readline \
 		--without-zlib CC="${CC:-gcc}" CFLAGS="-O1 -g $SANITIZE" LDFLAGS="$SANITIZE"
 	for part in . contrib/dblink; do
