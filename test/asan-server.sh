@@ -61,7 +61,7 @@ build_server() {
 	rm -rf "$dir/source" "$dir/apt" "$dir/build" "$dir/stage"
 	need_tools
 	if [ -d "${PG_SOURCE:-}" ]; then
-		ln -s "$(realpath "$PG_SOURCE")" "$dir/source"
+		cp -a "$PG_SOURCE" "$dir/source"
 	elif [ -n "${PG_SOURCE:-}" ]; then
 		mkdir "$dir/source"
 		tar -C "$dir/source" --strip-components=1 -xf "$PG_SOURCE"
