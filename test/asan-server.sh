@@ -61,7 +61,7 @@ build_server() {
 	rm -rf "$dir/source" "$dir/apt" "$dir/build" "$dir/stage"
 	need_tools
 	if [ -d "${PG_SOURCE:-}" ]; then
-		ln -s "$(realpath "$PG_SOURCE")" "$dir/source"
+		cp -a "$PG_SOURCE" "$dir/source"
 	elif [ -n "${PG_SOURCE:-}" ]; then
 		mkdir "$dir/source"
 		tar -C "$dir/source" --strip-components=1 -xf "$PG_SOURCE"
@@ -70,6 +70,8 @@ build_server() {
 	fi
 	mkdir "$dir/build"
 	cd "$dir/build"
+	# below another make PostgreSQL's does not write its headers first
+	unset MAKELEVEL MAKEFLAGS MFLAGS
 	../source/configure --quiet --prefix="$prefix" --enable-cassert --enable-debug --with-icu --without-readline \
 		--without-zlib CC="${CC:-gcc}" CFLAGS="-O1 -g $SANITIZE" LDFLAGS="$SANITIZE"
 	for part in . contrib/dblink; do
