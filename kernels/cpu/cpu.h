@@ -165,6 +165,7 @@ typedef struct gs_loops
 					  uint32_t bits, uint64_t turn, uint64_t *words);
 } gs_loops;
 
+gs_vectors gs_vectors_choose(gs_vectors best);
 const gs_loops *gs_loops_choose(gs_vectors vector);
 
 /* ---------------------------------------------------------------- columns.c */

@@ -65,17 +65,39 @@ distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits)
 #endif
 
 /*
- * The best loops for this processor; on others than x86-64 the compiler's default is all there is.
+ * What this processor has of the loops that may be chosen; on others than x86-64 that is the compiler's default.
+ */
+gs_vectors
+gs_vectors_choose(gs_vectors best)
+{
+#if defined(__x86_64__)
+	if (best >= GS_AVX512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+		return GS_AVX512;
+	if (best >= GS_AVX2 && __builtin_cpu_supports("avx2"))
+		return GS_AVX2;
+#else
+	(void) best;
+#endif
+	return GS_NO_VECTORS;
+}
+
+/*
+ * The best loops for this processor.
  */
 const gs_loops *
 gs_loops_choose(gs_vectors vector)
 {
 #if defined(__x86_64__)
-	if (vector >= GS_AVX512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-		return &avx512_loops;
-	if (vector >= GS_AVX2 && __builtin_cpu_supports("avx2"))
-		return &avx2_loops;
+	switch (gs_vectors_choose(vector))
+	{
+		case GS_AVX512:
+			return &avx512_loops;
+		case GS_AVX2:
+			return &avx2_loops;
+		case GS_NO_VECTORS:
+			break;
+	}
 #else
 	(void) vector;
 #endif

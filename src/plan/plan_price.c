@@ -476,6 +476,14 @@ sort_of_groups(const Path *path)
 	return IsA(path, SortPath) ? path : NULL;
 }
 
+/* Adds to a path's price what comes before its first row. */
+static void
+add_price(Path *path, Cost cost)
+{
+	path->startup_cost += cost;
+	path->total_cost += cost;
+}
+
 void
 price_texts(PlannerInfo *root, List *paths)
 {
@@ -483,12 +491,10 @@ price_texts(PlannerInfo *root, List *paths)
 
 	foreach(lc, paths)
 	{
-		Path	   *path = lfirst(lc);
-		const Path *sort = sort_of_groups(path);
-		Cost		own = sort ? keys_unpriced(root, sort->pathkeys, sort->rows) : 0;
+		const Path *sort = sort_of_groups(lfirst(lc));
 
-		path->startup_cost += own;
-		path->total_cost += own;
+		if (sort)
+			add_price(lfirst(lc), keys_unpriced(root, sort->pathkeys, sort->rows));
 	}
 }
 
@@ -496,16 +502,13 @@ void
 price_texts_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows)
 {
 	ListCell   *lc;
+	Cost		own;
 
+	if (shares == NIL)
+		return;
+	own = keys_unpriced(root, pathkeys, rows) / divisor_of(((Path *) linitial(shares))->parallel_workers);
 	foreach(lc, shares)
-	{
-		Path	   *path = lfirst(lc);
-		Cost		own = keys_unpriced(root, pathkeys, rows) /
-			divisor_of(((Path *) linitial(shares))->parallel_workers);
-
-		path->startup_cost += own;
-		path->total_cost += own;
-	}
+		add_price(lfirst(lc), own);
 }
 
 Path *
