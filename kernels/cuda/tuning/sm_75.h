@@ -16,6 +16,7 @@ constexpr gs_tuning gs_sm_75 = {
 	75,
 	64,
 	32,
+	4,
 	{
 		/* bits in value threads items blocks */
 		{8, GS_WORDS, 0, 384, 15, 2},

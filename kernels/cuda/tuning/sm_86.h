@@ -20,6 +20,7 @@ gs_make_sm_86()
 		86,
 		99,
 		64,
+		4,
 		{
 			/* bits in value threads items blocks */
 			{9, GS_WORDS, 0, 384, 21, 2},
