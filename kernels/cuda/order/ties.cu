@@ -511,10 +511,8 @@ settle_groups(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, gs_orde
 	listed_kernel<<<gs_cuda_grid(e, a->n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(*a);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	GS_TRY(get_flags(e, plan->flags, flags));
-	if (flags->wrong)
-		return GS_WRONG_ORDER;
-	if (flags->tied == 0)
-		return GS_OK;
+	if (flags->wrong || flags->tied == 0)
+		return flags->wrong ? GS_WRONG_ORDER : GS_OK;
 	offsets_kernel<<<1, 1024, 0, e->stream>>>(a->counts, a->tiles, plan->flags);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	return get_flags(e, plan->flags, flags);
