@@ -51,7 +51,8 @@ else
 endif
 endif
 
-.PHONY: check demo dist deb docs test test-large valgrind gpucheck bench-everyday bench-kernels bench-queries bench-shards
+.PHONY: check demo dist deb docs test test-large soak valgrind fuzz tsan coverage mutants gpucheck bench-everyday bench-kernels \
+	bench-queries bench-shards
 
 # On a fresh machine: install what is missing, build, run in temporary directories, clean up; `make check`, above, is a part of test that takes
 # three minutes
@@ -74,9 +75,27 @@ docs:
 test-large:
 	@PG_CONFIG='$(PG_CONFIG)' test/run.sh large
 
+# A random storm over a server under load: make soak SECONDS=3600 SEED=7
+soak: SECONDS = 600
+soak:
+	@PG_CONFIG='$(PG_CONFIG)' SOAK_SECONDS='$(SECONDS)' $(if $(SEED),SEED='$(SEED)') test/run.sh soak
+
 # The server under valgrind; slow
 valgrind:
 	@PG_CONFIG='$(PG_CONFIG)' test/valgrind.sh
+
+# Each of some hours: libFuzzer (clang) on every program for TIME seconds; the service under ThreadSanitizer; which lines the suites
+# reach; whether they notice deliberate faults.  What they found last stands in doc/testing.md.
+TIME ?= 600
+fuzz:
+	$(MAKE) -C test/fuzz fuzz TIME=$(TIME)
+	$(MAKE) -C test/fuzz_server fuzz TIME=$(TIME) PG_CONFIG='$(PG_CONFIG)'
+tsan:
+	@PG_CONFIG='$(PG_CONFIG)' test/tsan.sh
+coverage:
+	@PG_CONFIG='$(PG_CONFIG)' test/coverage.sh
+mutants:
+	@PG_CONFIG='$(PG_CONFIG)' nice -n 5 test/mutants/run.sh
 
 # On a host with an NVIDIA GPU and nvcc
 gpucheck:

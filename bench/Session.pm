@@ -82,7 +82,8 @@ sub analyze
 sub sorts
 {
 	my ($plan) = @_;
-	my @found = grep { ($_->{'Custom Plan Provider'} // '') eq 'GpuSort' || $_->{'Node Type'} =~ /^(Incremental )?Sort$/ } $plan;
+	my @found = grep { ($_->{'Custom Plan Provider'} // '') eq 'GpuSort' || $_->{'Node Type'}
+		=~ /^(Incremental )?Sort$/ } $plan;
 	return (@found, map { sorts($_) } @{ $plan->{Plans} // [] });
 }
 

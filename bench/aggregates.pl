@@ -1,10 +1,11 @@
 #!/usr/bin/perl
-# aggregates.pl PSQL JSON_FILE: aggregates in one process and split between parallel workers, in turns in one session, beside PostgreSQL's
-# own in one process.
+# aggregates.pl PSQL JSON_FILE: aggregates in one process and split between parallel workers, in turns in one session,
+# beside PostgreSQL's own in one process.
 #
-# ROWS rows, default 5 million, in memory; WORKERS workers, default 2, and the leader; RUNS turns a line, default 5; ONLY, a pattern,
-# chooses lines.  No JIT; settings of memory are the server's.  Times are the client's for a query of one row, ratios those of medians: of
-# PostgreSQL's own to ours in one process, and of ours in one process to ours split.  Answers are compared.
+# ROWS rows, default 5 million, in memory; WORKERS workers, default 2, and the leader; RUNS turns a line, default 5;
+# ONLY, a pattern, chooses lines.  No JIT; settings of memory are the server's.  Times are the client's for a query of
+# one row, ratios those of medians: of PostgreSQL's own to ours in one process, and of ours in one process to ours
+# split.  Answers are compared.
 use strict;
 use warnings;
 
@@ -38,27 +39,33 @@ my @lines = (
 	[ 'gpu_rle(int4, int8)', 'array_length(gpu_rle(c ORDER BY u), 1)', 'array_length(gpu_rle(c, u), 1)' ],
 	[ 'gpu_median by group, 20 groups', 'percentile_cont(0.5) WITHIN GROUP (ORDER BY f)', 'gpu_median(f)', 'c' ],
 	[ 'gpu_count_distinct by group, 5000', 'count(DISTINCT k)', 'gpu_count_distinct(k)', 'g' ],
-	[ 'gpu_median where x, one row of 10', 'percentile_cont(0.5) WITHIN GROUP (ORDER BY f) FILTER (WHERE n < 1000)', 'gpu_median(f) FILTER (WHERE n < 1000)' ]);
+	[ 'gpu_median where x, one row of 10', 'percentile_cont(0.5) WITHIN GROUP (ORDER BY f) FILTER (WHERE n < 1000)',
+		'gpu_median(f) FILTER (WHERE n < 1000)' ]);
 
 # The query of a line: one row, whatever it groups by.
 sub query_of
 {
 	my ($call, $group) = @_;
 	return "SELECT $call FROM agg" unless defined $group;
-	return "SELECT md5(string_agg(x::text, ',' ORDER BY g)) FROM (SELECT $group AS g, $call AS x FROM agg GROUP BY $group) AS s";
+	return "SELECT md5(string_agg(x::text, ',' ORDER BY g)) FROM (SELECT $group AS g, $call AS x FROM agg GROUP BY "
+		. "$group) AS s";
 }
 
 my $session = Session->new($psql, 'postgres');
 $session->query('CREATE EXTENSION IF NOT EXISTS gpusort; CREATE EXTENSION IF NOT EXISTS pg_prewarm; SET jit = off');
-$session->query('DROP TABLE IF EXISTS agg; CREATE UNLOGGED TABLE agg (k int8, u int8, f float8, n numeric(12,2), d int8, c int4, g int4, t text)');
-$session->query("INSERT INTO agg SELECT hashint8extended(i, 1), hashint8extended(i, 1) / 8 * 8 + i % 8, (hashint8extended(i, 2) % 1000000) / 8.0,
-	abs(hashint8extended(i, 3) % 1000000000) / 100.0, abs(hashint8extended(i, 4) % ($rows / 5)), abs(hashint8extended(i, 5) % 20),
+$session->query('DROP TABLE IF EXISTS agg; CREATE UNLOGGED TABLE agg (k int8, u int8, f float8, n numeric(12,2), d '
+	. 'int8, c int4, g int4, t text)');
+$session->query("INSERT INTO agg SELECT hashint8extended(i, 1), hashint8extended(i, 1) / 8 * 8 + i % 8,
+	(hashint8extended(i, 2) % 1000000) / 8.0,
+	abs(hashint8extended(i, 3) % 1000000000) / 100.0, abs(hashint8extended(i, 4) % ($rows / 5)), abs(hashint8extended(i,
+		5) % 20),
 	abs(hashint8extended(i, 6) % 5000), md5((i % 100000)::text) FROM generate_series(1, ${rows}::int8) AS i");
 $session->query("VACUUM (FREEZE, ANALYZE) agg; SELECT pg_prewarm('agg'); CHECKPOINT");
 
 my @results;
 my $missed = 0;
-printf "\n%d rows, %s workers and the leader, %s, %s, commit %s\n\n", $rows, $workers, $session->query('SHOW lc_collate'),
+printf "\n%d rows, %s workers and the leader, %s, %s, commit %s\n\n", $rows, $workers,
+	$session->query('SHOW lc_collate'),
   $session->query('SHOW server_version'), $ENV{COMMIT} // '';
 printf "%-42s %11s %11s %6s %11s %6s\n", '', 'PostgreSQL', 'gpusort', 'ratio', 'split', 'ratio';
 for my $line (grep { $_->[0] =~ /$wanted/ } @lines)
@@ -82,15 +89,18 @@ for my $line (grep { $_->[0] =~ /$wanted/ } @lines)
 			push @{ $ms{$side} }, (time - $start) * 1000 if $run > 0;
 		}
 	}
-	die "$name: $answer{postgresql}, $answer{gpusort} and $answer{split}\n" if $answer{gpusort} ne $answer{postgresql} || $answer{split} ne $answer{gpusort};
+	die "$name: $answer{postgresql}, $answer{gpusort} and $answer{split}\n" if $answer{gpusort} ne $answer{postgresql}
+		|| $answer{split} ne $answer{gpusort};
 	my $plan = $session->query("EXPLAIN $sides{split}[2]");
 	my %median = map { $_ => Session::median(@{ $ms{$_} }) } keys %ms;
 	my ($gain, $split) = ($median{postgresql} / $median{gpusort}, $median{gpusort} / $median{split});
 
 	$missed++ if $split < $target;
-	printf "%-42s %8.1f ms %8.1f ms %6.2f %8.1f ms %6.2f%s\n", $name, @median{ 'postgresql', 'gpusort' }, $gain, $median{split}, $split,
+	printf "%-42s %8.1f ms %8.1f ms %6.2f %8.1f ms %6.2f%s\n", $name, @median{ 'postgresql', 'gpusort' }, $gain,
+		$median{split}, $split,
 	  $plan !~ /Finalize/ ? ' not split' : $split < $target ? ' !' : '';
-	push @results, { line => $name, median_ms => {%median}, ms => {%ms}, ratio => $gain, split => $split, plan => [ split /\n/, $plan ] };
+	push @results, { line => $name, median_ms => {%median}, ms => {%ms}, ratio => $gain, split => $split,
+		plan => [ split /\n/, $plan ] };
 }
 $session->query('DROP TABLE agg');
 printf "\n%d of %d lines are less than %s times as fast when split\n", $missed, scalar @results, $target;

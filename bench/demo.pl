@@ -101,9 +101,11 @@ sub why
 	push @why, "PostgreSQL sorts itself: $reasons" if $reasons;
 	push @why, 'both times are of plans without gpusort' if $on->{text} !~ /GpuSort/;
 	push @why, "the node gave its rows to PostgreSQL's sort: $1" if $on->{text} =~ /Fallback: (.*)/;
-	push @why, "PostgreSQL worked in $off->{processes} processes, gpusort in $on->{processes}" if $off->{processes} > $on->{processes};
+	push @why, "PostgreSQL worked in $off->{processes} processes, gpusort in $on->{processes}" if $off->{processes}
+		> $on->{processes};
 	push @why, "the sort wrote $1 kB to disk" if $on->{text} =~ /external radix merge.*Disk: (\d+)kB/;
-	push @why, sprintf('of %.0f ms with gpusort %.0f went into the sort itself, %.0f into reading the rows, %.0f into giving them out and what is done with them then',
+	push @why, sprintf('of %.0f ms with gpusort %.0f went into the sort itself, %.0f into reading the rows, %.0f into '
+		. 'giving them out and what is done with them then',
 		$on->{ms}, $2, $1, $on->{ms} - $1 - $2)
 	  if $on->{text} =~ /Stages: child and in ([\d.]+) ms  sort ([\d.]+) ms/;
 	return join '; ', @why;
@@ -137,7 +139,8 @@ for my $query (@queries)
 
 printf "\n%s\nMedian of %d runs, %d rows\n\n", '=' x 100, $runs, $rows;
 printf "%-30s %13s %10s %7s %12s\n", '', 'PostgreSQL', 'gpusort', 'ratio', 'processes';
-printf "%-30s %10.0f ms %7.0f ms %6.1fx %8d, %d\n", @$_{ 'title', 'ms_off', 'ms_on', 'ratio' }, map { $_->{processes} } @$_{ 'off', 'on' } for @results;
+printf "%-30s %10.0f ms %7.0f ms %6.1fx %8d, %d\n", @$_{ 'title', 'ms_off', 'ms_on', 'ratio' },
+	map { $_->{processes} } @$_{ 'off', 'on' } for @results;
 
 # where no sort is gpusort's both times are PostgreSQL's, however they differ
 my @little = grep { $_->{ratio} < $gain || $_->{on}{text} !~ /GpuSort/ } @results;
@@ -145,6 +148,8 @@ print "\nLittle or nothing gained:\n" if @little;
 printf "* %s (%.1fx): %s.\n", @$_{ 'title', 'ratio' }, why(@$_{ 'sql', 'off', 'on' }) for @little;
 my ($memory) = sort { $b <=> $a } map { $_->{on}{text} =~ /GpuSort/ ? $_->{on}{Memory} : 0 } @results;
 my ($disk) = sort { $b <=> $a } map { $_->{off}{Disk} } @results;
-printf "\nFor this a sort by gpusort held up to %.0f MB of memory (gpusort.work_mem is %s).\n", $memory / 1024, $session->query('SHOW gpusort.work_mem') if $memory;
-printf "A process of PostgreSQL's sorts wrote up to %.0f MB to disk (work_mem is %s).\n", $disk / 1024, $session->query('SHOW work_mem') if $disk;
+printf "\nFor this a sort by gpusort held up to %.0f MB of memory (gpusort.work_mem is %s).\n", $memory / 1024,
+	$session->query('SHOW gpusort.work_mem') if $memory;
+printf "A process of PostgreSQL's sorts wrote up to %.0f MB to disk (work_mem is %s).\n", $disk / 1024,
+	$session->query('SHOW work_mem') if $disk;
 $session->finish;

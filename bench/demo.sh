@@ -1,6 +1,6 @@
 #!/bin/bash
-# demo.sh: what gpusort does to some queries, on a private server with stock settings and the machine's locale.  Where that sorts strings
-# by their bytes, the queries that sort text run once more under en_US.UTF-8, as on most servers.
+# demo.sh: what gpusort does to some queries, on a private server with stock settings and the machine's locale.  Where
+# that sorts strings by their bytes, the queries that sort text run once more under en_US.UTF-8, as on most servers.
 # ROWS in the environment changes the size of the table, RUNS how often each query runs.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)

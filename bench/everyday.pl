@@ -4,9 +4,9 @@
 # SIDES   default "off on"; the first is what others are compared with.  A side is one of
 #           off, on       gpusort.enabled
 #           cpu, gpu      on, with that engine
-#         with any number of "+workersN" (that many for a Gather), "+serial" (none), "+nojit", "+noshares" (of windows and
-#         groups), "+tuned" (work_mem 1 GB, gpusort.work_mem 4 GB, 4 workers, no JIT).  A side on+X is compared with off+X
-#         where that runs, too.
+#         with any number of "+workersN" (that many for a Gather), "+serial" (none), "+coresN" (gpusort.cores),
+#         "+nojit", "+noshares" (of windows and groups), "+tuned" (work_mem 1 GB, gpusort.work_mem 4 GB, 4 workers, no
+#         JIT).  A side on+X is compared with off+X where that runs, too.
 # RUNS    timed runs of each side, default 5; the result is their median
 # ONLY    a pattern: which queries, by "group: name"
 # TIMEOUT seconds after which a statement is given up, default 300
@@ -58,7 +58,8 @@ sub settings
 {
 	my ($side) = @_;
 	my @statements = map {
-		$word{$_} // (/^workers(\d+)$/ ? "SET max_parallel_workers_per_gather = $1" : die "Unknown side \"$side\"\n")
+		$word{$_} // (/^workers(\d+)$/ ? "SET max_parallel_workers_per_gather = $1"
+			  : /^cores(\d+)$/ ? "SET gpusort.cores = $1" : die "Unknown side \"$side\"\n")
 	} split /\+/, $side;
 	return join '; ', 'RESET ALL', 'SET client_min_messages = warning', "SET statement_timeout = '${timeout}s'",
 	  @statements;

@@ -42,7 +42,8 @@ my @lines = (
 		'SELECT count(*) || \'/\' || max(run_length) FROM unnest((SELECT gpu_rle(state ORDER BY ts) FROM t))' ],
 	[ 'gpu_run_id(state): islands', undef, $islands,
 		'SELECT count(*) || \'/\' || max(n) FROM (SELECT state, min(ts), count(*) AS n FROM (
-			SELECT ts, state, gpu_run_id(state) OVER (ORDER BY ts) AS island FROM t) AS b GROUP BY state, island) AS c' ],
+			SELECT ts, state, gpu_run_id(state) OVER (ORDER BY ts) AS island FROM t) AS b GROUP BY state, island)
+				AS c' ],
 	[ 'gpu_count_distinct(int8)', 3, 'SELECT count(DISTINCT k) FROM t', 'SELECT gpu_count_distinct(k) FROM t' ],
 	[ 'gpu_count_distinct(int4), 4 values', undef, 'SELECT count(DISTINCT state) FROM t',
 		'SELECT gpu_count_distinct(state) FROM t' ],
@@ -50,45 +51,62 @@ my @lines = (
 		'SELECT gpu_median(f) FROM t' ],
 	[ 'gpu_percentile_disc(timestamp)', undef, 'SELECT percentile_disc(0.99) WITHIN GROUP (ORDER BY ts) FROM t',
 		'SELECT gpu_percentile_disc(ts, 0.99) FROM t' ],
-	[ 'gpu_sort_agg(int8)', undef, 'SELECT (array_agg(k ORDER BY k))[1000] FROM t', 'SELECT (gpu_sort_agg(k))[1000] FROM t' ],
+	[ 'gpu_sort_agg(int8)', undef, 'SELECT (array_agg(k ORDER BY k))[1000] FROM t',
+		'SELECT (gpu_sort_agg(k))[1000] FROM t' ],
 	[ 'gpu_sort(int8[])', 6, 'SELECT (SELECT array_agg(x ORDER BY x) FROM unnest(a) AS x)[1000] FROM arrays',
 		'SELECT (gpu_sort(a))[1000] FROM arrays' ],
-	[ 'gpu_argsort(int8[])', undef, 'SELECT (SELECT array_agg(n ORDER BY x, n) FROM unnest(a) WITH ORDINALITY AS u (x, n))[1000] FROM arrays',
+	[ 'gpu_argsort(int8[])', undef,
+		'SELECT (SELECT array_agg(n ORDER BY x, n) FROM unnest(a) WITH ORDINALITY AS u (x, n))[1000] FROM arrays',
 		'SELECT (gpu_argsort(a))[1000] FROM arrays' ],
-	[ 'gpu_sort_by_key(int8[], int4[])', undef, 'SELECT (array_agg(x ORDER BY x, n))[1000] || \'/\' || (array_agg(y ORDER BY x, n))[1000]
+	[ 'gpu_sort_by_key(int8[], int4[])', undef, 'SELECT (array_agg(x ORDER BY x, n))[1000] || \'/\' || (array_agg(y
+		ORDER BY x, n))[1000]
 		FROM arrays, vals, unnest(a, v) WITH ORDINALITY AS u (x, y, n)',
 		'SELECT keys[1000] || \'/\' || r.vals[1000] FROM arrays, vals, gpu_sort_by_key(a, v) AS r' ],
-	[ 'gpu_select_if(int8[], mask)', undef, 'SELECT cardinality(ARRAY(SELECT x FROM unnest(a, m) AS u (x, y) WHERE y)) FROM arrays, masks',
+	[ 'gpu_select_if(int8[], mask)', undef,
+		'SELECT cardinality(ARRAY(SELECT x FROM unnest(a, m) AS u (x, y) WHERE y)) FROM arrays, masks',
 		'SELECT cardinality(gpu_select_if(a, m)) FROM arrays, masks' ],
-	[ 'gpu_select_if(int8[], >)', undef, 'SELECT cardinality(ARRAY(SELECT x FROM unnest(a) AS x WHERE x > 0)) FROM arrays',
+	[ 'gpu_select_if(int8[], >)', undef,
+		'SELECT cardinality(ARRAY(SELECT x FROM unnest(a) AS x WHERE x > 0)) FROM arrays',
 		'SELECT cardinality(gpu_select_if(a, \'>\', 0::int8)) FROM arrays' ],
-	[ 'gpu_partition_if(int8[], mask)', undef, 'SELECT cardinality(ARRAY(SELECT x FROM unnest(a, m) AS u (x, y) WHERE y)) || \'/\' ||
+	[ 'gpu_partition_if(int8[], mask)', undef, 'SELECT cardinality(ARRAY(SELECT x FROM unnest(a, m) AS u (x, y)
+		WHERE y)) || \'/\' ||
 			cardinality(ARRAY(SELECT x FROM unnest(a, m) AS u (x, y) WHERE y IS NOT TRUE)) FROM arrays, masks',
 		'SELECT cardinality(selected) || \'/\' || cardinality(rejected) FROM arrays, masks, gpu_partition_if(a, m)' ],
-	[ 'gpu_dedup(int4[])', undef, 'SELECT cardinality(ARRAY(SELECT x FROM (SELECT x, n, n = 1 OR x IS DISTINCT FROM lag(x) OVER (ORDER BY n) AS new
+	[ 'gpu_dedup(int4[])', undef, 'SELECT cardinality(ARRAY(SELECT x FROM (SELECT x, n, n = 1 OR x IS DISTINCT
+		FROM lag(x) OVER (ORDER BY n) AS new
 			FROM unnest(s) WITH ORDINALITY AS u (x, n)) AS marked WHERE new ORDER BY n)) FROM states',
 		'SELECT cardinality(gpu_dedup(s)) FROM states' ],
-	[ 'gpu_distinct(int8[])', undef, 'SELECT cardinality(ARRAY(SELECT DISTINCT x FROM unnest(a) AS x ORDER BY x)) FROM arrays',
+	[ 'gpu_distinct(int8[])', undef,
+		'SELECT cardinality(ARRAY(SELECT DISTINCT x FROM unnest(a) AS x ORDER BY x)) FROM arrays',
 		'SELECT cardinality(gpu_distinct(a)) FROM arrays' ],
-	[ 'gpu_scan(int4[])', undef, 'SELECT (array_agg(total ORDER BY n))[1000] FROM (SELECT n, sum(x) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS total
+	[ 'gpu_scan(int4[])', undef, 'SELECT (array_agg(total ORDER BY n))[1000] FROM (SELECT n, sum(x)
+		OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS total
 			FROM vals, unnest(v) WITH ORDINALITY AS u (x, n)) AS running',
 		'SELECT (gpu_scan(v))[1000] FROM vals' ],
-	[ 'gpu_scan(float8[])', undef, 'SELECT (array_agg(total ORDER BY n))[1000]::real FROM (SELECT n, sum(x) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS total
+	[ 'gpu_scan(float8[])', undef, 'SELECT (array_agg(total ORDER BY n))[1000]::real FROM (SELECT n, sum(x)
+		OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS total
 			FROM floats, unnest(f) WITH ORDINALITY AS u (x, n)) AS running',
 		'SELECT (gpu_scan(f))[1000]::real FROM floats' ],
-	[ 'gpu_rle_runs(int4[])', undef, 'SELECT count(*) || \'/\' || max(run_length) FROM (SELECT min(x), count(*) AS run_length FROM (
-			SELECT x, sum(begins) OVER (ORDER BY n) AS run FROM (SELECT x, n, (x IS DISTINCT FROM lag(x) OVER (ORDER BY n))::int AS begins
+	[ 'gpu_rle_runs(int4[])', undef, 'SELECT count(*) || \'/\' || max(run_length) FROM (SELECT min(x), count(*)
+		AS run_length FROM (
+			SELECT x, sum(begins) OVER (ORDER BY n) AS run FROM (SELECT x, n, (x IS DISTINCT FROM lag(x)
+				OVER (ORDER BY n))::int AS begins
 				FROM states, unnest(s) WITH ORDINALITY AS u (x, n)) AS marked) AS numbered GROUP BY run) AS runs',
 		'SELECT count(*) || \'/\' || max(run_length) FROM states, gpu_rle_runs(s)' ],
-	[ 'gpu_rle_decode(int4[], int8[])', undef, 'SELECT (ARRAY(SELECT x FROM unnest(x, l) WITH ORDINALITY AS u (x, l, n), generate_series(1, l) ORDER BY n))[1000] FROM runs',
+	[ 'gpu_rle_decode(int4[], int8[])', undef, 'SELECT (ARRAY(SELECT x FROM unnest(x, l) WITH ORDINALITY AS u (x, l, '
+		. 'n), generate_series(1, l) ORDER BY n))[1000] FROM runs',
 		'SELECT (gpu_rle_decode(x, l))[1000] FROM runs' ],
-	[ 'gpu_reduce_by_key, 1000 keys', undef, 'SELECT count(*) || \'/\' || max(total) FROM (SELECT sum(y) AS total FROM keys, vals, unnest(g, v) AS u (x, y) GROUP BY x) AS sums',
+	[ 'gpu_reduce_by_key, 1000 keys', undef, 'SELECT count(*) || \'/\' || max(total) FROM (SELECT sum(y) AS total FROM '
+		. 'keys, vals, unnest(g, v) AS u (x, y) GROUP BY x) AS sums',
 		'SELECT count(*) || \'/\' || max(value) FROM keys, vals, gpu_reduce_by_key(g, v)' ],
-	[ 'gpu_reduce_by_key, all keys differ', undef, 'SELECT count(*) || \'/\' || max(total) FROM (SELECT sum(y) AS total FROM arrays, vals, unnest(a, v) AS u (x, y) GROUP BY x) AS sums',
+	[ 'gpu_reduce_by_key, all keys differ', undef, 'SELECT count(*) || \'/\' || max(total) FROM (SELECT sum(y) AS '
+		. 'total FROM arrays, vals, unnest(a, v) AS u (x, y) GROUP BY x) AS sums',
 		'SELECT count(*) || \'/\' || max(value) FROM arrays, vals, gpu_reduce_by_key(a, v)' ],
-	[ 'gpu_count_by_key, 1000 keys', undef, 'SELECT count(*) || \'/\' || max(n) FROM (SELECT count(*) AS n FROM keys, unnest(g) AS x GROUP BY x) AS counts',
+	[ 'gpu_count_by_key, 1000 keys', undef,
+		'SELECT count(*) || \'/\' || max(n) FROM (SELECT count(*) AS n FROM keys, unnest(g) AS x GROUP BY x) AS counts',
 		'SELECT count(*) || \'/\' || max(value) FROM keys, gpu_count_by_key(g)' ],
-	[ 'gpu_avg_by_key, 1000 keys', undef, 'SELECT count(*) || \'/\' || max(n) FROM (SELECT avg(y) AS n FROM keys, vals, unnest(g, v) AS u (x, y) GROUP BY x) AS averages',
+	[ 'gpu_avg_by_key, 1000 keys', undef, 'SELECT count(*) || \'/\' || max(n) FROM (SELECT avg(y) AS n FROM keys, '
+		. 'vals, unnest(g, v) AS u (x, y) GROUP BY x) AS averages',
 		'SELECT count(*) || \'/\' || max(value) FROM keys, vals, gpu_avg_by_key(g, v)' ]);
 
 my @wanted = grep { defined $wanted ? $_->[0] =~ /$wanted/ : $part ne 'gpu' || $_->[1] } @lines;
@@ -126,7 +144,8 @@ sub make_tables
 {
 	my ($session) = @_;
 	$session->query('CREATE UNLOGGED TABLE t (k int8, f float8, ts timestamp, state int4)');
-	Session::in_parallel($psql, $rows, "INSERT INTO t SELECT hashint8extended(i, 1) AS k, (hashint8extended(i, 2) / 1e6)::float8 AS f,
+	Session::in_parallel($psql, $rows, "INSERT INTO t SELECT hashint8extended(i, 1)
+		AS k, (hashint8extended(i, 2) / 1e6)::float8 AS f,
 		timestamp '2020-01-01' + i * interval '1 second' AS ts, abs(hashint8extended(i / 20, 3) % 4)::int4 AS state
 		FROM (SELECT n * 7368787::int8 % $rows AS i FROM generate_series({from}::int8, {to}) AS n) AS s");
 	$session->query('VACUUM ANALYZE t');
@@ -138,7 +157,8 @@ sub make_tables
 	make_array($session, 'masks', 'm bool[]', 'array_agg(k & 3 = 0)');
 	make_array($session, 'floats', 'f float8[]', 'array_agg(f)');
 	make_array($session, 'states', 's int4[]', 'array_agg(state ORDER BY ts)');
-	$session->query('CREATE UNLOGGED TABLE runs AS SELECT array_agg(value) AS x, array_agg(run_length) AS l FROM states, gpu_rle_runs(s)');
+	$session->query('CREATE UNLOGGED TABLE runs AS SELECT array_agg(value) AS x, array_agg(run_length) AS l FROM '
+		. 'states, gpu_rle_runs(s)');
 	return;
 }
 
@@ -178,7 +198,8 @@ for my $line (@wanted)
 
 	$missed++ if $below;
 	printf "%-36s %8.1f ms%s %6s%s\n", $name, $median{plain},
-	  join('', map { sprintf ' %8.1f ms %6.2f', $median{$_}, $median{plain} / $median{$_} } @engines), $target // '', $below ? ' !' : '';
+	  join('', map { sprintf ' %8.1f ms %6.2f', $median{$_}, $median{plain} / $median{$_} } @engines), $target // '',
+	  $below ? ' !' : '';
 	push @results,
 	  {
 		line => $name,
@@ -190,7 +211,8 @@ for my $line (@wanted)
 		ratio => { map { $_ => $median{plain} / $median{$_} } @engines } };
 }
 printf "\n%d of %d lines below their target\n", $missed, scalar @results;
-my $stat = $session->query("SELECT string_agg(format('%s on %s: %s jobs', op, engine, jobs) || coalesce(', ' || fallback, ''),
+my $stat = $session->query("SELECT string_agg(format('%s on %s: %s jobs', op, engine,
+	jobs) || coalesce(', ' || fallback, ''),
 	'; ' ORDER BY op, engine) FROM gpusort_stat WHERE jobs > 0");
 print "$stat\n" if $part eq 'gpu';
 

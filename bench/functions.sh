@@ -1,7 +1,7 @@
 #!/bin/bash
 # functions.sh [memory|stock|gpu]...: the SQL functions against plain SQL on private servers; results also go to
-# bench/results/ as text and JSON.  "gpu" is for a host with an NVIDIA GPU: there functions run on both engines.  ROWS, RUNS and
-# ONLY in the environment make it smaller or larger; see functions.pl.
+# bench/results/ as text and JSON.  "gpu" is for a host with an NVIDIA GPU: there functions run on both engines.  ROWS,
+# RUNS and ONLY in the environment make it smaller or larger; see functions.pl.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"

@@ -1,8 +1,9 @@
 #!/usr/bin/perl
 # gpu.pl PSQL JSON-FILE: ORDER BY on a GPU against PostgreSQL and gpusort's CPU engine, all in one run.
 #
-#   order      ROWS rows (default 20 million) of t20, all columns: PostgreSQL serial, PostgreSQL with 8 workers, gpusort on the CPU, on
-#              the GPU, in turns; medians of RUNS rounds (default 3; PostgreSQL serial 2), the first of gpusort's not counted
+#   order      ROWS rows (default 20 million) of t20, all columns: PostgreSQL serial, PostgreSQL with 8 workers, gpusort
+#              on the CPU, on the GPU, in turns; medians of RUNS rounds (default 3; PostgreSQL serial 2), the first of
+#              gpusort's not counted
 #   sessions   1, 4, 16 sessions that each sort t20 by k8 twice, and 16 that sort small tables for some seconds
 #   even       where the GPU begins to win: warm sessions, by rows and key
 #   large      LARGE rows (default 100 million) of (int8, int4), once
@@ -62,7 +63,8 @@ sub run
 
 	return \%facts unless $sort;
 	$facts{$_->[0]} = $sort->{ $_->[1] } foreach grep { defined $sort->{ $_->[1] } } (
-		[ engine => 'Engine' ], [ fallback => 'Fallback' ], [ method => 'Sort Method' ], [ space_kb => 'Sort Space Used' ],
+		[ engine => 'Engine' ], [ fallback => 'Fallback' ], [ method => 'Sort Method' ],
+		[ space_kb => 'Sort Space Used' ],
 		[ in_ms => 'Child and In Time' ], [ sort_ms => 'Sort Time' ], [ device_ms => 'Device Time' ],
 		[ wait_in_ms => 'Input Wait' ], [ wait_out_ms => 'Output Wait' ]);
 	# what is left of the query: giving rows out, and what is done with them
@@ -90,7 +92,8 @@ sub part_order
 	my %session = map { $_ => session($_) } @sides;
 	my @found;
 
-	printf "\n%-24s %9s %9s %8s %8s   %s %s %s   %s\n", "$rows rows", 'serial', '8 workers', 'CPU', 'GPU', 'x serial   ', 'x workers  ', 'x CPU      ',
+	printf "\n%-24s %9s %9s %8s %8s   %s %s %s   %s\n", "$rows rows", 'serial', '8 workers', 'CPU', 'GPU',
+		'x serial   ', 'x workers  ', 'x CPU      ',
 	  'GPU: in + wait + out, ms';
 	for my $line (@queries)
 	{
@@ -113,10 +116,12 @@ sub part_order
 		push @found, { query => $query, name => $name, sides => \%m, targets => \@targets };
 		if (($m{gpu}{sort_ms} // 99) >= 30) { $missed++; print "  waited too long after the last row\n" }
 	}
-	my %scan = map { my $what = $_; $_ => middle(map { run($session{serial}, "SELECT $what FROM t20") } 1 .. 3) } 'k8', '*';
+	my %scan = map { my $what = $_; $_ => middle(map { run($session{serial}, "SELECT $what FROM t20") } 1 .. 3) } 'k8',
+		'*';
 	my $over = $found[4]{sides}{gpu}{ms} - $scan{k8}{ms};
 	$missed++ if $over > 500;
-	printf "SELECT k8 without order %.0f ms, SELECT * %.0f ms; k8 in order takes %.0f ms more%s\n", $scan{k8}{ms}, $scan{'*'}{ms}, $over,
+	printf "SELECT k8 without order %.0f ms, SELECT * %.0f ms; k8 in order takes %.0f ms more%s\n", $scan{k8}{ms},
+		$scan{'*'}{ms}, $over,
 	  $over > 500 ? ' !' : '';
 	# a new session's first sorts
 	my $new = session('gpu');
@@ -153,9 +158,11 @@ sub part_sessions
 	printf "%8s %18s %18s %18s\n", '', 'serial', 'CPU', 'GPU';
 	for my $n (1, 4, 16)
 	{
-		my %m = map { $_ => bench($_, $n, '-t ' . ($_ eq 'serial' ? 1 : 2), 'EXPLAIN (ANALYZE, TIMING OFF) SELECT * FROM t20 ORDER BY k8') }
+		my %m = map { $_ => bench($_, $n, '-t ' . ($_ eq 'serial' ? 1 : 2),
+			'EXPLAIN (ANALYZE, TIMING OFF) SELECT * FROM t20 ORDER BY k8') }
 		  qw(serial cpu gpu);
-		printf "%8d %s\n", $n, join ' ', map { sprintf '%8.1f %7.2f s', $m{$_}{tps} * 60, $m{$_}{ms} / 1000 } qw(serial cpu gpu);
+		printf "%8d %s\n", $n, join ' ', map { sprintf '%8.1f %7.2f s', $m{$_}{tps} * 60,
+			$m{$_}{ms} / 1000 } qw(serial cpu gpu);
 		push @found, { sessions => $n, sides => \%m };
 	}
 	my @small;
@@ -163,9 +170,12 @@ sub part_sessions
 	for my $table (qw(b1000 b10000 b100000))
 	{
 		$session->query('SELECT gpusort_stat_reset()');
-		my %m = map { $_ => bench($_, 16, '-T 2', "EXPLAIN (ANALYZE, TIMING OFF) SELECT * FROM $table ORDER BY i8") } qw(serial cpu gpu);
-		my ($device) = $session->query("SELECT sum(device_ms) / nullif(sum(jobs), 0) FROM gpusort_stat WHERE engine <> 'CPU' AND fallback IS NULL");
-		printf "%8s %s  %.3f ms on the device\n", $table, join(' ', map { sprintf '%9.0f %6.2f ms', $m{$_}{tps}, $m{$_}{ms} } qw(serial cpu gpu)),
+		my $query = "EXPLAIN (ANALYZE, TIMING OFF) SELECT * FROM $table ORDER BY i8";
+		my %m = map { $_ => bench($_, 16, '-T 2', $query) } qw(serial cpu gpu);
+		my ($device) = $session->query("SELECT sum(device_ms) / nullif(sum(jobs), 0) FROM gpusort_stat WHERE engine <> "
+			. "'CPU' AND fallback IS NULL");
+		printf "%8s %s  %.3f ms on the device\n", $table,
+			join(' ', map { sprintf '%9.0f %6.2f ms', $m{$_}{tps}, $m{$_}{ms} } qw(serial cpu gpu)),
 		  $device || 0;
 		push @small, { table => $table, sides => \%m, device_ms => ($device || 0) + 0 };
 	}
@@ -180,7 +190,8 @@ sub part_even
 	my @found;
 
 	print "\nWarm sessions, CPU / GPU in ms\n";
-	printf "%10s %s\n", 'rows', join '', map { sprintf '%20s', $_ } 'int4', 'int8', 'int8, int8', 'text of 16', 'text of 48';
+	printf "%10s %s\n", 'rows', join '', map { sprintf '%20s', $_ } 'int4', 'int8', 'int8, int8', 'text of 16',
+		'text of 48';
 	$session{$_}->query('SET gpusort.min_rows = 0') foreach keys %session;
 	for my $n (1000, 3000, 10000, 30000, 100000, 300000, 1000000)
 	{
@@ -210,7 +221,8 @@ sub part_large
 	my %m;
 
 	$session->query('CREATE UNLOGGED TABLE large (k int8, v int4)');
-	Session::in_parallel($psql, $large, 'INSERT INTO large SELECT hashint8extended(i, 1), i::int4 FROM generate_series({from}::int8, {to}) AS i');
+	Session::in_parallel($psql, $large,
+		'INSERT INTO large SELECT hashint8extended(i, 1), i::int4 FROM generate_series({from}::int8, {to}) AS i');
 	$session->query('ALTER TABLE large SET (parallel_workers = 8)');
 	$session->query('VACUUM (FREEZE, ANALYZE) large');
 	for my $side (qw(workers cpu gpu))
@@ -219,7 +231,8 @@ sub part_large
 		$m{$side} = run($one, 'SELECT * FROM large ORDER BY k');
 		$one->finish;
 	}
-	printf "\n%d rows of (int8, int4), once: 8 workers %.0f ms, CPU %.0f ms, GPU %.0f ms (%.0f + %.1f + %.0f)\n", $large,
+	printf "\n%d rows of (int8, int4), once: 8 workers %.0f ms, CPU %.0f ms, GPU %.0f ms (%.0f + %.1f + %.0f)\n",
+		$large,
 	  (map { $m{$_}{ms} } qw(workers cpu gpu)), @{ $m{gpu} }{qw(in_ms sort_ms out_ms)};
 	$result{large} = { rows => $large, sides => \%m };
 	$session->query('DROP TABLE large');
@@ -231,12 +244,15 @@ my $session = Session->new($psql, 'postgres');
 my $start = time;
 $session->query('CREATE EXTENSION gpusort; CREATE EXTENSION pg_prewarm');
 $session->query('CREATE UNLOGGED TABLE t20 (id int, k4 int, k8 bigint, f8 float8, s text, lowcard int)');
-Session::in_parallel($psql, $rows, q{INSERT INTO t20 SELECT i, hashint4extended(i::int, 5)::bit(32)::int4, hashint8extended(i, 1), hashint8extended(i, 2) / 1e6,
+Session::in_parallel($psql, $rows, q{INSERT INTO t20 SELECT i, hashint4extended(i::int, 5)::bit(32)::int4,
+	hashint8extended(i, 1), hashint8extended(i, 2) / 1e6,
 	substr(md5(i::text), 1, 16), (hashint4(i::int) % 100) FROM generate_series({from}::int8, {to}) AS i});
 for my $n (1000, 3000, 10000, 30000, 100000, 300000, 1000000)
 {
-	$session->query("CREATE UNLOGGED TABLE b$n AS SELECT i::int4 AS id, hashint4(i::int4) AS i4, hashint8extended(i, 1) AS i8, hashint8extended(i, 3) % 50 AS g,
-		substr(md5(i::text), 1, 16) COLLATE \"C\" AS t16, md5(i::text) || substr(md5(i::text), 1, 16) COLLATE \"C\" AS t48
+	$session->query("CREATE UNLOGGED TABLE b$n AS SELECT i::int4 AS id, hashint4(i::int4) AS i4, hashint8extended(i, 1)
+		AS i8, hashint8extended(i, 3) % 50 AS g,
+		substr(md5(i::text), 1, 16) COLLATE \"C\" AS t16,
+		md5(i::text) || substr(md5(i::text), 1, 16) COLLATE \"C\" AS t48
 		FROM generate_series(1, $n\::int8) AS i; VACUUM (FREEZE, ANALYZE) b$n");
 }
 $session->query('ALTER TABLE t20 SET (parallel_workers = 8)');
@@ -248,7 +264,8 @@ $result{device} = $session->query('SELECT min(name) FROM gpusort_devices');
 chomp($result{driver} = `nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1`);
 open my $cpuinfo, '<', '/proc/cpuinfo' or die;
 ($result{cpu}) = map { s/^.*?: |\n//gr } grep { /^model name/ } <$cpuinfo>;
-printf "%s; driver %s; %s; commit %s; %s; loaded in %.0f s\n", $result{device}, $result{driver}, $result{date}, $result{commit}, $result{server},
+printf "%s; driver %s; %s; commit %s; %s; loaded in %.0f s\n", $result{device}, $result{driver}, $result{date},
+	$result{commit}, $result{server},
   time - $start;
 foreach my $part (qw(order sessions even large))
 {

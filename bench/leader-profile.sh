@@ -1,13 +1,14 @@
 #!/bin/bash
 # leader-profile.sh: where the leader of a parallel sort spends its time, by perf, where that is there; also goes to
-# bench/results/leader-profile.txt.  ROWS (default 10 million), WORKERS (4), LEADER (off: whether it sorts, too), SECONDS_LONG (8),
-# ENGINE (cpu) and TABLES (narrow wide two text) are as in parallel.pl.
+# bench/results/leader-profile.txt.  ROWS (default 10 million), WORKERS (4), LEADER (off: whether it sorts, too),
+# SECONDS_LONG (8), ENGINE (cpu) and TABLES (narrow wide two text) are as in parallel.pl.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
 rows=${ROWS:-10000000}
-if ! command -v perf >/dev/null; then die "There is no perf here; bench/parallel.sh measures the leader's time as a whole."; fi
+if ! command -v perf >/dev/null; then die \
+	"There is no perf here; bench/parallel.sh measures the leader's time as a whole."; fi
 build_and_install
 make_work
 mkdir -p "$root/bench/results"
@@ -36,25 +37,30 @@ psql=("$bindir/psql" -X -q -A -t -d postgres -v ON_ERROR_STOP=1)
 profile() {
 	local pid asker
 	case " ${TABLES:-narrow wide two text} " in *" $1 "*) ;; *) return 0 ;; esac
-	"${psql[@]}" -c "CREATE UNLOGGED TABLE $1 AS SELECT $2 FROM generate_series(1, $rows::int8) i" -c "VACUUM (FREEZE, ANALYZE) $1"
+	"${psql[@]}" -c "CREATE UNLOGGED TABLE $1 AS SELECT $2 FROM generate_series(1, $rows::int8) i" \
+		-c "VACUUM (FREEZE, ANALYZE) $1"
 	(yes "EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) SELECT * FROM $1 ORDER BY $3;" || true) |
 		PGAPPNAME=profiled "${psql[@]}" >"$work/$1.plans" 2>/dev/null &
 	asker=$!
 	sleep 3
-	pid=$("${psql[@]}" -c "SELECT pid FROM pg_stat_activity WHERE application_name = 'profiled' AND backend_type = 'client backend'")
-	perf record -q -g -F 2000 -p "$pid" -o "$work/$1.perf" sleep "${SECONDS_LONG:-8}" >/dev/null 2>"$work/perf.err" || cat "$work/perf.err" >&2
+	pid=$("${psql[@]}" \
+		-c "SELECT pid FROM pg_stat_activity WHERE application_name = 'profiled' AND backend_type = 'client backend'")
+	perf record -q -g -F 2000 -p "$pid" -o "$work/$1.perf" sleep "${SECONDS_LONG:-8}" >/dev/null 2>"$work/perf.err" ||
+		cat "$work/perf.err" >&2
 	kill "$asker"
 	wait "$asker" || true
 	echo
 	echo "== $1, $rows rows, ORDER BY $3, ${WORKERS:-4} workers, leader takes part: ${LEADER:-off}"
 	grep -E 'Execution Time' "$work/$1.plans" | sort | head -n 1
 	sed -n '1,/Planning/p' "$work/$1.plans"
-	perf report -i "$work/$1.perf" --no-children -g none --percent-limit 0.7 --stdio 2>/dev/null | grep -v '^#' | grep -v '^$' || true
+	perf report -i "$work/$1.perf" --no-children -g none --percent-limit 0.7 --stdio 2>/dev/null | grep -v '^#' |
+		grep -v '^$' || true
 	"${psql[@]}" -c "DROP TABLE $1"
 }
 
 {
-	echo "$(grep -m 1 'model name' /proc/cpuinfo | sed 's/.*: //'); $(date -u); commit $(git -C "$root" describe --always --dirty 2>/dev/null || true);" \
+	echo "$(grep -m 1 'model name' /proc/cpuinfo | sed 's/.*: //'); $(date -u);" \
+		"commit $(git -C "$root" describe --always --dirty 2>/dev/null || true);" \
 		"$("$PG_CONFIG" --version)"
 	profile narrow 'hashint8extended(i, 1) AS k, i::int4 AS v' k
 	profile wide "hashint8extended(i, 1) AS k, i::int4 AS v, repeat(md5(i::text), 3) || 'abcd' AS t" k

@@ -1,6 +1,7 @@
 #!/bin/bash
-# merge.sh: what it takes to merge sorted streams: ORDER BY over partitions with indexes, and over foreign scans of them, by PostgreSQL's
-# Merge Append and by GpuMergeAppend, and the same rows in no order; see merge.pl.  The last line of each is without any merging.
+# merge.sh: what it takes to merge sorted streams: ORDER BY over partitions with indexes, and over foreign scans of
+# them, by PostgreSQL's Merge Append and by GpuMergeAppend, and the same rows in no order; see merge.pl.  The last line
+# of each is without any merging.
 #
 #   ROWS  of each table, default 480000
 #   RUNS  default 5: the best one counts

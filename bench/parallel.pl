@@ -6,10 +6,11 @@
 #   two      as narrow, by two keys
 #   text     a text of 32 characters under "C", and an int4
 #
-# Each line is a side with its number of workers: whole queries in ms, as EXPLAIN (ANALYZE, TIMING OFF) and as a count over
-# the sorted rows, minimum and median of RUNS (default 5); the leader's time on a processor, in ns a row; how many times as fast as gpusort's
-# serial sort.  "alone" leaves sorting to the workers (parallel_leader_participation = off), so that the leader's time is that of
-# the merge.  Sides take turns in every run.  ENGINE, WORKERS ("1 2 4 8"), TABLES and SIDES (patterns) choose.
+# Each line is a side with its number of workers: whole queries in ms, as EXPLAIN (ANALYZE, TIMING OFF) and as a count
+# over the sorted rows, minimum and median of RUNS (default 5); the leader's time on a processor, in ns a row; how many
+# times as fast as gpusort's serial sort.  "alone" leaves sorting to the workers (parallel_leader_participation = off),
+# so that the leader's time is that of the merge.  Sides take turns in every run.  ENGINE, WORKERS ("1 2 4 8"), TABLES
+# and SIDES (patterns) choose.
 use strict;
 use warnings;
 
@@ -60,7 +61,7 @@ sub session
 
 	$session->query("SET jit = off; SET gpusort.engine = $engine; SET max_parallel_workers_per_gather = $workers; "
 		  . 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; '
-		  . "SET enable_incremental_sort = off; $settings");
+		  . "SET gpusort.cores = 64; SET enable_incremental_sort = off; $settings");
 	$session->{backend} = $session->query('SELECT pg_backend_pid()');
 	return $session;
 }
@@ -76,7 +77,8 @@ sub lines
 		foreach my $n (0, @workers)
 		{
 			next if $n == 0 && $name =~ /rows|alone/;
-			push @lines, { name => $n ? "$name, $n" : ($name =~ s/,.*//r) . ', serial', session => session($settings, $n), workers => $n };
+			my $label = $n ? "$name, $n" : ($name =~ s/,.*//r) . ', serial';
+			push @lines, { name => $label, session => session($settings, $n), workers => $n };
 		}
 	}
 	return @lines;
@@ -117,20 +119,24 @@ sub table
 
 	(my $types = $columns) =~ s/\bi\b/1/g;
 	$loader->query("CREATE UNLOGGED TABLE $name AS SELECT $types LIMIT 0");
-	Session::in_parallel($psql, $rows, "INSERT INTO $name SELECT $columns FROM generate_series({from}::int8, {to}::int8) i");
+	Session::in_parallel($psql, $rows,
+		"INSERT INTO $name SELECT $columns FROM generate_series({from}::int8, {to}::int8) i");
 	$loader->query("VACUUM (FREEZE, ANALYZE) $name");
 	@lines = lines();
 	foreach my $n (0 .. $runs) { run($_, $query) foreach @lines }
 	# the first runs warm the sessions up
 	foreach my $line (@lines) { shift @{ $line->{$_} } foreach qw(leader analyze count) }
 	($serial) = map { min(@{ $_->{analyze} }) } grep { $_->{name} eq 'gpusort, serial' } @lines;
-	printf "\n%-28s %9s %9s %9s %9s %9s %9s   %s\n", "$name, $rows rows", 'min', 'median', 'count min', 'median', 'leader ns', 'x serial', 'plan';
+	printf "\n%-28s %9s %9s %9s %9s %9s %9s   %s\n", "$name, $rows rows", 'min', 'median', 'count min', 'median',
+		'leader ns', 'x serial', 'plan';
 	foreach my $line (@lines)
 	{
 		my $best = min(@{ $line->{analyze} });
 
-		printf "%-28s %9.0f %9.0f %9.0f %9.0f %9.1f %9.2f   %s\n", $line->{name}, $best, Session::median(@{ $line->{analyze} }),
-		  min(@{ $line->{count} }), Session::median(@{ $line->{count} }), min(@{ $line->{leader} }), $serial / $best, $line->{plan};
+		printf "%-28s %9.0f %9.0f %9.0f %9.0f %9.1f %9.2f   %s\n", $line->{name}, $best,
+			Session::median(@{ $line->{analyze} }),
+		  min(@{ $line->{count} }), Session::median(@{ $line->{count} }), min(@{ $line->{leader} }), $serial / $best,
+		  $line->{plan};
 		$line->{session}->finish;
 	}
 	$loader->query("DROP TABLE $name");
@@ -141,12 +147,14 @@ sub table
 $| = 1;
 my $session = Session->new($psql, 'postgres');
 $session->query('CREATE EXTENSION gpusort');
-$session->query("SET gpusort.engine = $engine; SET gpusort.min_rows = 0; SELECT count(*) FROM (SELECT i FROM generate_series(1, 100000) i ORDER BY -i OFFSET 1) x");
+$session->query("SET gpusort.engine = $engine; SET gpusort.min_rows = 0; SELECT count(*) FROM (SELECT i FROM "
+	. "generate_series(1, 100000) i ORDER BY -i OFFSET 1) x");
 my $device = $engine eq 'gpu' ? $session->query('SELECT min(name) FROM gpusort_devices') : 'CPU engine';
 chomp(my $driver = `nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1`);
 open my $cpuinfo, '<', '/proc/cpuinfo' or die;
 my @models = map { s/^.*?: |\n//gr } grep { /^model name/ } <$cpuinfo>;
-printf "%s; driver %s; %d x %s; %s; commit %s; PostgreSQL %s; %d runs\n", $device, $driver || 'none', scalar(@models), $models[0] // '?',
+printf "%s; driver %s; %d x %s; %s; commit %s; PostgreSQL %s; %d runs\n", $device, $driver || 'none', scalar(@models),
+	$models[0] // '?',
   scalar(gmtime), $ENV{COMMIT} // '', $session->query('SHOW server_version'), $runs;
 $session->finish;
 table(@$_) foreach grep { $_->[0] =~ /$tables/ } @tables;

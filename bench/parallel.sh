@@ -1,6 +1,7 @@
 #!/bin/bash
-# parallel.sh: sorts in parallel workers, on a private server; also goes to bench/results/parallel-ENGINE.txt.  See parallel.pl for ROWS, RUNS,
-# WORKERS, TABLES, SIDES.  ENGINE is gpu where there is one, else cpu; both runs of a host with a GPU take two calls.
+# parallel.sh: sorts in parallel workers, on a private server; also goes to bench/results/parallel-ENGINE.txt.  See
+# parallel.pl for ROWS, RUNS, WORKERS, TABLES, SIDES.  ENGINE is gpu where there is one, else cpu; both runs of a host
+# with a GPU take two calls.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"

@@ -1,8 +1,10 @@
 #!/usr/bin/perl
-# presort.pl PSQL: aggregates that want their values sorted, with and without gpusort, where from PostgreSQL 16 on the server's planner sorts below them.
+# presort.pl PSQL: aggregates that want their values sorted, with and without gpusort, where from PostgreSQL 16 on the
+# server's planner sorts below them.
 #
-# One process, no JIT, stock memory, in turns in one session: CPU milliseconds of the server process, the best of three runs, their ratio,
-# and whether the answers are the same.  ROWS, default 300 000.  Plans of what gains less than a tenth are shown.
+# One process, no JIT, stock memory, in turns in one session: CPU milliseconds of the server process, the best of three
+# runs, their ratio, and whether the answers are the same.  ROWS, default 300 000.  Plans of what gains less than a
+# tenth are shown.
 use strict;
 use warnings;
 
@@ -15,14 +17,19 @@ my $rows = $ENV{ROWS} // 300_000;
 my $backend = $session->query('SELECT pg_backend_pid()');
 
 my @queries = (
-	[ 'median per flag', 'SELECT flag, percentile_cont(0.5) WITHIN GROUP (ORDER BY qty::float8) AS x FROM li GROUP BY flag' ],
-	[ 'percentile_disc per supplier', 'SELECT supp, percentile_disc(0.5) WITHIN GROUP (ORDER BY qty) AS x FROM li GROUP BY supp' ],
+	[ 'median per flag',
+		'SELECT flag, percentile_cont(0.5) WITHIN GROUP (ORDER BY qty::float8) AS x FROM li GROUP BY flag' ],
+	[ 'percentile_disc per supplier',
+		'SELECT supp, percentile_disc(0.5) WITHIN GROUP (ORDER BY qty) AS x FROM li GROUP BY supp' ],
 	[ 'count distinct', 'SELECT count(DISTINCT part) AS x FROM li' ],
 	[ 'count distinct per supplier', 'SELECT supp, count(DISTINCT part) AS x FROM li GROUP BY supp' ],
-	[ 'count distinct two per supplier', 'SELECT supp, count(DISTINCT part) AS x, count(DISTINCT cust) AS y FROM li GROUP BY supp' ],
-	[ 'string_agg in order per customer', q{SELECT cust, string_agg(note, ',' ORDER BY ship, note) AS x FROM li GROUP BY cust} ],
+	[ 'count distinct two per supplier',
+		'SELECT supp, count(DISTINCT part) AS x, count(DISTINCT cust) AS y FROM li GROUP BY supp' ],
+	[ 'string_agg in order per customer',
+		q{SELECT cust, string_agg(note, ',' ORDER BY ship, note) AS x FROM li GROUP BY cust} ],
 	[ 'string_agg in order, two orders',
-		q{SELECT cust, string_agg(note, ',' ORDER BY ship, note) AS x, array_agg(part ORDER BY part DESC) AS y FROM li GROUP BY cust} ],
+		q{SELECT cust, string_agg(note, ',' ORDER BY ship, note) AS x, array_agg(part ORDER BY part DESC) AS y FROM li
+			GROUP BY cust} ],
 	[ 'array_agg per customer', 'SELECT cust, array_agg(part ORDER BY qty, ship, part) AS x FROM li GROUP BY cust' ],
 	[ 'array_agg of all', 'SELECT array_agg(part ORDER BY qty, part) AS x FROM li' ],
 	[ 'mode per supplier', 'SELECT supp, mode() WITHIN GROUP (ORDER BY part) AS x FROM li GROUP BY supp' ],
@@ -37,11 +44,14 @@ sub cpu_ms
 	return $ns / 1e6;
 }
 
-$session->query('CREATE EXTENSION IF NOT EXISTS gpusort; SET jit = off; SET max_parallel_workers_per_gather = 0; SET gpusort.engine = cpu');
+$session->query('CREATE EXTENSION IF NOT EXISTS gpusort; SET jit = off; SET max_parallel_workers_per_gather = 0; SET '
+	. 'gpusort.engine = cpu');
 $session->query("CREATE UNLOGGED TABLE li AS SELECT abs(hashint8extended(i, 1) % ($rows / 30))::int4 AS part,
 	abs(hashint8extended(i, 2) % ($rows / 600))::int4 AS supp, abs(hashint8extended(i, 3) % 3)::int4 AS flag,
-	(abs(hashint8extended(i, 4) % 5000) / 100.0)::numeric(12,2) AS qty, date '1992-01-01' + abs(hashint8extended(i, 5) % 2500)::int AS ship,
-	abs(hashint8extended(i, 6) % ($rows / 40))::int4 AS cust, md5((i % 1000)::text) AS note FROM generate_series(1, $rows) AS i; ANALYZE li");
+	(abs(hashint8extended(i, 4) % 5000) / 100.0)::numeric(12,2) AS qty, date '1992-01-01' + abs(hashint8extended(i,
+		5) % 2500)::int AS ship,
+	abs(hashint8extended(i, 6) % ($rows / 40))::int4 AS cust, md5((i % 1000)::text) AS note FROM generate_series(1,
+		$rows) AS i; ANALYZE li");
 printf "%s, %d rows, CPU ms, best of 3\n", $session->query('SHOW server_version'), $rows;
 for my $line (@queries)
 {
@@ -55,7 +65,8 @@ for my $line (@queries)
 			$session->query("SET gpusort.enabled = $on");
 			if ($round == 0)
 			{
-				$digest{$on} = $session->query("SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM ($query OFFSET 0) AS t");
+				$digest{$on} =
+					$session->query("SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM ($query OFFSET 0) AS t");
 				next;
 			}
 			my $before = cpu_ms();
@@ -65,8 +76,10 @@ for my $line (@queries)
 		}
 	}
 	my $ratio = $ms{off} / $ms{on};
-	printf "%-34s %8.0f %8.0f %6.2f %s\n", $name, $ms{off}, $ms{on}, $ratio, $digest{on} eq $digest{off} ? 'same' : 'DIFFERENT';
-	print $session->query("SET gpusort.enabled = $_; EXPLAIN (COSTS OFF) $query"), "\n" for $ratio < 1.1 ? ('off', 'on') : ();
+	printf "%-34s %8.0f %8.0f %6.2f %s\n", $name, $ms{off}, $ms{on}, $ratio, $digest{on} eq $digest{off} ? 'same'
+		: 'DIFFERENT';
+	print $session->query("SET gpusort.enabled = $_; EXPLAIN (COSTS OFF) $query"), "\n" for $ratio < 1.1 ? ('off', 'on')
+		: ();
 }
 $session->query('DROP TABLE li');
 $session->finish;

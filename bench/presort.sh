@@ -1,5 +1,6 @@
 #!/bin/bash
-# presort.sh: aggregates that want their values sorted, on a private server; also goes to bench/results/presort-VERSION.txt.  See presort.pl.
+# presort.sh: aggregates that want their values sorted, on a private server; also goes to
+# bench/results/presort-VERSION.txt.  See presort.pl.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"

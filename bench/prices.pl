@@ -112,7 +112,7 @@ sub merge
 	my ($table, $workers, $blocks) = @_;
 	settings("max_parallel_workers_per_gather = $workers", 'parallel_leader_participation = off',
 		'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
-		'gpusort.merge_row_cost = 0', "gpusort.parallel_blocks = $blocks");
+		'gpusort.cores = 64', 'gpusort.merge_row_cost = 0', "gpusort.parallel_blocks = $blocks");
 	$session->query("ALTER TABLE $table SET (parallel_workers = $workers)");
 	return plan("SELECT * FROM $table ORDER BY k") =~ /Gather Merge/ ? cpu("SELECT * FROM $table ORDER BY k") : undef;
 }
@@ -126,7 +126,8 @@ sub choice
 	$session->query("ALTER TABLE $table SET (parallel_workers = $workers)");
 	settings(@usual);
 	my $chosen = plan("SELECT * FROM $table ORDER BY k") =~ /Gather Merge/ ? 'parallel' : 'serial';
-	settings(@usual, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'gpusort.merge_row_cost = 0');
+	settings(@usual, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'gpusort.merge_row_cost = 0',
+		'gpusort.cores = 64');
 	my $parallel = wall("SELECT * FROM $table ORDER BY k");
 	settings();
 	my $serial = wall("SELECT * FROM $table ORDER BY k");

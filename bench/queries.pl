@@ -3,9 +3,9 @@
 #
 # PART is "memory" (ROWS rows, default 10 million, work_mem and gpusort.work_mem 4 GB) or "stock" (STOCK_ROWS rows,
 # default 5 million, nothing set), or "keys" (text in a language and types without an exact encoding, KeyLines.pm: in
-# memory but for the last line; SHARE of their rows, default 1).  RUNS pairs of runs a line, default 5; ONLY, a pattern, chooses lines.  One backend,
-# no parallel workers, no JIT; the time is the whole query's under EXPLAIN (ANALYZE, TIMING OFF), the ratio that of the
-# medians.
+# memory but for the last line; SHARE of their rows, default 1).  RUNS pairs of runs a line, default 5; ONLY, a pattern,
+# chooses lines.  One backend, no parallel workers, no JIT; the time is the whole query's under EXPLAIN (ANALYZE, TIMING
+# OFF), the ratio that of the medians.
 use strict;
 use warnings;
 
@@ -56,7 +56,8 @@ sub make_table
 	else { $session->query("CREATE UNLOGGED TABLE t ($columns)") }
 	$session->query("INSERT INTO t SELECT $expressions FROM generate_series(1, ${n}::int8) AS i");
 	$session->query('VACUUM (FREEZE, ANALYZE) t');
-	$session->query($partitions ? join('; ', map { "SELECT pg_prewarm('t$_')" } 0 .. $partitions - 1) : "SELECT pg_prewarm('t')");
+	$session->query($partitions ? join('; ', map { "SELECT pg_prewarm('t$_')" } 0 .. $partitions - 1)
+		: "SELECT pg_prewarm('t')");
 	$session->query('CHECKPOINT');
 	return;
 }
@@ -100,10 +101,12 @@ $session->query($KeyLines::setup) if $part eq 'keys';
 
 my @results;
 my $missed = 0;
-printf "\n%s, %s, commit %s\n\n", $part eq 'memory' ? "In memory: $rows rows" : $part eq 'stock' ? "Stock postgresql.conf: $rows rows" :
+printf "\n%s, %s, commit %s\n\n", $part eq 'memory' ? "In memory: $rows rows" : $part eq 'stock'
+	? "Stock postgresql.conf: $rows rows" :
   'In memory, ' . $session->query('SHOW lc_collate') . ($share != 1 ? ", $share of the rows" : ''),
   $session->query('SHOW server_version'), $ENV{COMMIT} // '';
-printf "%-27s %11s %11s %6s %6s   %-26s %-13s %s\n", '', 'PostgreSQL', 'gpusort', 'ratio', 'target', 'in + sort + out, ms', 'gpusort', 'PostgreSQL';
+printf "%-27s %11s %11s %6s %6s   %-26s %-13s %s\n", '', 'PostgreSQL', 'gpusort', 'ratio', 'target',
+	'in + sort + out, ms', 'gpusort', 'PostgreSQL';
 for my $line (grep { $_->[0] =~ /$wanted/ } @lines)
 {
 	my ($name, $memory_target, $stock_target, $columns, $expressions, $order, $special) = @$line;
@@ -130,10 +133,12 @@ for my $line (grep { $_->[0] =~ /$wanted/ } @lines)
 	my $ratio = $off / $on;
 	# stages and memory are those of the run in the middle
 	my ($theirs, $ours) = map { (sort { $a->{ms} <=> $b->{ms} } @{ $run{$_} })[ @{ $run{$_} } / 2 ] } 'off', 'on';
-	my $stages = defined $ours->{in} ? sprintf('%.0f + %.0f + %.0f', $ours->{in}, $ours->{sort}, $ours->{out} // 0) : "($ours->{node})";
+	my $stages = defined $ours->{in} ? sprintf('%.0f + %.0f + %.0f', $ours->{in}, $ours->{sort}, $ours->{out} // 0)
+		: "($ours->{node})";
 
 	$missed++ if $ratio < $target;
-	printf "%-27s %8.1f ms %8.1f ms %6.2f %6.2f%s %-26s %-13s %s\n", $name, $off, $on, $ratio, $target, $ratio < $target ? ' !' : '  ',
+	printf "%-27s %8.1f ms %8.1f ms %6.2f %6.2f%s %-26s %-13s %s\n", $name, $off, $on, $ratio, $target, $ratio < $target
+		? ' !' : '  ',
 	  $stages, space($ours), space($theirs);
 	push @results,
 	  {

@@ -1,6 +1,7 @@
 #!/bin/bash
-# queries.sh [memory|stock|keys|aggregates|gpu]...: the query benchmark on private servers; results also go to bench/results/ as text and JSON.
-# ROWS, STOCK_ROWS, RUNS and ONLY in the environment make it smaller; see queries.pl, aggregates.pl and gpu.pl.  plot_queries.py draws the GPU's.
+# queries.sh [memory|stock|keys|aggregates|gpu]...: the query benchmark on private servers; results also go to
+# bench/results/ as text and JSON.  ROWS, STOCK_ROWS, RUNS and ONLY in the environment make it smaller; see queries.pl,
+# aggregates.pl and gpu.pl.  plot_queries.py draws the GPU's.
 # ENGINE=gpu has the service order the keys' sorts; LABEL is added to the results' names.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,10 +1,11 @@
 #!/usr/bin/perl
-# radix.pl PSQL [DATABASE]: ORDER BY by the server's own Sort and by gpusort, all of it in memory and then with what a server's settings are
-# from the beginning; for PostgreSQL 19, whose Sort has a radix sort.
+# radix.pl PSQL [DATABASE]: ORDER BY by the server's own Sort and by gpusort, all of it in memory and then with what a
+# server's settings are from the beginning; for PostgreSQL 19, whose Sort has a radix sort.
 #
-# One process, no JIT, in turns, in one session.  A line has the medians of RUNS rounds (default 3) of the query's time under EXPLAIN
-# (ANALYZE, TIMING OFF) and their ratio; "!" marks one below the target.  ROWS (default 10 million) is each table's, ONLY, a pattern, chooses
-# lines.  CLOCK=cpu takes the CPU time of the server process instead, for a machine where others run.
+# One process, no JIT, in turns, in one session.  A line has the medians of RUNS rounds (default 3) of the query's time
+# under EXPLAIN (ANALYZE, TIMING OFF) and their ratio; "!" marks one below the target.  ROWS (default 10 million) is
+# each table's, ONLY, a pattern, chooses lines.  CLOCK=cpu takes the CPU time of the server process instead, for a
+# machine where others run.
 use strict;
 use warnings;
 
@@ -86,7 +87,8 @@ sub compare
 $session->query("LOAD 'gpusort'; SET max_parallel_workers_per_gather = 0; SET jit = off; SET gpusort.engine = cpu");
 $session->query(q{CREATE COLLATION IF NOT EXISTS en_us (provider = libc, locale = 'en_US.UTF-8')});
 $| = 1;
-printf "PostgreSQL %s, commit %s, %d rows, medians of %d, %s\n", $session->query('SHOW server_version'), $ENV{COMMIT} // '', $rows, $runs,
+printf "PostgreSQL %s, commit %s, %d rows, medians of %d, %s\n", $session->query('SHOW server_version'), $ENV{COMMIT}
+	// '', $rows, $runs,
   $cpu ? 'CPU time' : 'elapsed time';
 printf "%-26s %-10s %9s %9s %7s  %7s\n", '', '', 'off, ms', 'on, ms', 'ratio', 'target';
 for my $line (grep { $_->[0] =~ /$only/ } @lines)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# radix.sh: sorts by PostgreSQL's own Sort, which from 19 on has a radix sort, and by gpusort, on a private server; also goes to
-# bench/results/radix-VERSION.txt.  See radix.pl for ROWS, RUNS, ONLY and CLOCK.
+# radix.sh: sorts by PostgreSQL's own Sort, which from 19 on has a radix sort, and by gpusort, on a private server; also
+# goes to bench/results/radix-VERSION.txt.  See radix.pl for ROWS, RUNS, ONLY and CLOCK.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# shards.pl PSQL JSON_FILE SOCKET_DIRECTORY WAYS SHARDS: queries over a table in shards on two workers (ports 54322 and 54323),
-# asked of the coordinator (54321), with gpusort off and on on all three, in turns.
+# shards.pl PSQL JSON_FILE SOCKET_DIRECTORY WAYS SHARDS: queries over a table in shards on two workers (ports 54322 and
+# 54323), asked of the coordinator (54321), with gpusort off and on on all three, in turns.
 #
 # WAYS    how shards are reached: "fdw citus", or one of them
 # SHARDS  how many, as "8 32"
@@ -8,10 +8,14 @@
 # RUNS    timed runs of each side, default 5; the result is their median
 # ONLY    a pattern: which queries, by name
 #
-# What is timed is what a user waits for, rows sent to psql included.  Before that each side runs once for its rows, all of
-# which are compared, in their order, and for the number of sorts that gpusort did here and on the workers.  "no sort" is what
-# the rows take that the query reads, sent in no order, with gpusort on, from one foreign server after the other as Merge Append asks
-# them, and in brackets from several at once (enable_async_append): no sort could make more of the query than off / no sort.
+# What is timed is what a user waits for, rows sent to psql included.  Before that each side runs once for its rows, all
+# of which are compared, in their order, and for the number of sorts that gpusort did here and on the workers.  "no
+# sort" is what the rows take that the query reads, sent in no order, with gpusort on, from one foreign server after the
+# other as Merge Append asks them, and in brackets from several at once (enable_async_append): no sort could make more
+# of the query than off / no sort.
+#
+# The second half of a line is CPU time of all processes of the three servers, which other work on the machine does not
+# change much.
 use strict;
 use warnings;
 
@@ -19,6 +23,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use JSON::PP;
 use List::Util qw(sum);
+use POSIX ();
 use Session;
 use Time::HiRes qw(time sleep);
 
@@ -37,24 +42,31 @@ my @queries = (
 	[ 'ORDER BY text', 'SELECT id, name FROM items ORDER BY name, id', 'SELECT id, name FROM items' ],
 	[ 'top 100', 'SELECT id, price FROM items ORDER BY price DESC, id LIMIT 100' ],
 	[ 'top 20000', 'SELECT id, price FROM items ORDER BY price DESC, id LIMIT 20000' ],
-	[ 'window by the distribution column', 'SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) AS s FROM items ORDER BY id',
+	[ 'window by the distribution column',
+		'SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) AS s FROM items ORDER BY id',
 		'SELECT id, sum(price) OVER (ROWS UNBOUNDED PRECEDING) AS s FROM items' ],
 	[ 'the same, and an aggregate of it',
-		'SELECT customer, max(s) FROM (SELECT customer, sum(price) OVER (PARTITION BY customer ORDER BY day, id) AS s FROM items) x GROUP BY customer ORDER BY customer' ],
-	[ 'window by another', 'SELECT id, rank() OVER (PARTITION BY day ORDER BY price, id) AS r FROM items ORDER BY day, r',
+		'SELECT customer, max(s) FROM (SELECT customer, sum(price) OVER (PARTITION BY customer ORDER BY day, id) AS s '
+			. 'FROM items) x GROUP BY customer ORDER BY customer' ],
+	[ 'window by another',
+		'SELECT id, rank() OVER (PARTITION BY day ORDER BY price, id) AS r FROM items ORDER BY day, r',
 		'SELECT id, day, price, row_number() OVER () AS r FROM items' ],
 	[ 'DISTINCT ON', 'SELECT DISTINCT ON (customer) customer, day, id FROM items ORDER BY customer, day DESC, id' ],
-	[ 'count(DISTINCT) by the distribution column', 'SELECT customer, count(DISTINCT name) FROM items GROUP BY customer ORDER BY customer',
+	[ 'count(DISTINCT) by the distribution column',
+		'SELECT customer, count(DISTINCT name) FROM items GROUP BY customer ORDER BY customer',
 		'SELECT customer, count(name) FROM items GROUP BY customer' ],
 	[ 'count(DISTINCT) by another', 'SELECT day, count(DISTINCT name) FROM items GROUP BY day ORDER BY day' ],
 	[ 'percentiles by the distribution column',
-		'SELECT customer, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY customer ORDER BY customer',
+		'SELECT customer, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY customer ORDER BY '
+			. 'customer',
 		'SELECT customer, max(price) FROM items GROUP BY customer' ],
-	[ 'percentiles by another', 'SELECT day, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY day ORDER BY day' ]);
+	[ 'percentiles by another',
+		'SELECT day, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY day ORDER BY day' ]);
 
 # the rows
 my $columns = 'id int8, customer int, day date, price numeric(10, 2), name text';
-my $made = "SELECT i, abs(hashint8(i)) % 10000, date '2026-01-01' + (abs(hashint8(i * 3)) % 365)::int, abs(hashint8(i * 5)) % 1000000 / 100.0, "
+my $made = "SELECT i, abs(hashint8(i)) % 10000, date '2026-01-01' + (abs(hashint8(i * 3)) % 365)::int, abs(hashint8(i "
+	. "* 5)) % 1000000 / 100.0, "
   . "'Item ' || md5((i * 31 % 200000)::text) FROM generate_series(1, ${rows}::int8) i";
 
 my %node;
@@ -70,7 +82,8 @@ sub open_nodes
 		$session->query("CREATE DATABASE $database");
 		$session->finish;
 		$node{$port} = Session->new("$psql -h $sockets -p $port", $database);
-		$node{$port}->query($_) foreach $database =~ /^citus/ ? ('CREATE EXTENSION citus', 'CREATE EXTENSION citus_columnar') : ();
+		$node{$port}->query($_) foreach $database =~ /^citus/
+			? ('CREATE EXTENSION citus', 'CREATE EXTENSION citus_columnar') : ();
 		$node{$port}->query('CREATE EXTENSION IF NOT EXISTS gpusort');
 	}
 	return;
@@ -87,14 +100,17 @@ sub make_fdw
 	$coordinator->query("CREATE EXTENSION postgres_fdw; CREATE TABLE items ($columns) PARTITION BY HASH (customer)");
 	foreach my $port (@ports[ 1, 2 ])
 	{
-		$coordinator->query("CREATE SERVER s$port FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$sockets', port '$port', dbname 'fdw$n', "
-			  . "extensions 'gpusort', async_capable 'true', fetch_size '10000', batch_size '5000'); CREATE USER MAPPING FOR PUBLIC SERVER s$port");
+		$coordinator->query("CREATE SERVER s$port FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$sockets', port "
+			. "'$port', dbname 'fdw$n', "
+			  . "extensions 'gpusort', async_capable 'true', fetch_size '10000', batch_size '5000'); CREATE USER "
+			  . "MAPPING FOR PUBLIC SERVER s$port");
 	}
 	foreach my $i (0 .. $n - 1)
 	{
 		my $port = $ports[ 1 + $i % 2 ];
 		$node{$port}->query("CREATE TABLE items_$i ($columns)");
-		$coordinator->query("CREATE FOREIGN TABLE items_$i PARTITION OF items FOR VALUES WITH (MODULUS $n, REMAINDER $i) SERVER s$port");
+		$coordinator->query("CREATE FOREIGN TABLE items_$i PARTITION OF items FOR VALUES WITH (MODULUS $n, REMAINDER "
+			. "$i) SERVER s$port");
 	}
 	$coordinator->query("INSERT INTO items $made");
 	$node{$_}->query('VACUUM ANALYZE') foreach @ports[ 1, 2 ];
@@ -113,7 +129,8 @@ sub make_citus
 	$coordinator = $node{ $ports[0] };
 	$coordinator->query("SELECT citus_set_coordinator_host('$sockets', $ports[0])");
 	$coordinator->query("SELECT citus_add_node('$sockets', $_)") foreach @ports[ 1, 2 ];
-	$coordinator->query("SET citus.shard_count = $n; CREATE TABLE items ($columns); SELECT create_distributed_table('items', 'customer')");
+	$coordinator->query("SET citus.shard_count = $n; CREATE TABLE items ($columns); SELECT "
+		. "create_distributed_table('items', 'customer')");
 	$coordinator->query("INSERT INTO items $made");
 	$coordinator->query('VACUUM ANALYZE items');
 	return;
@@ -155,6 +172,35 @@ sub digest
 	return $digest;
 }
 
+# Milliseconds of CPU time that the processes of all servers have taken, those that have ended included.
+sub cpu
+{
+	my %server = map { ($node{$_}->query(q(SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1))) => 1) } @ports;
+	my $ticks = 0;
+
+	foreach my $file (glob '/proc/[0-9]*/stat')
+	{
+		open my $stat, '<', $file or next;
+		my ($pid, $rest) = (<$stat> // '') =~ /^(\d+) .*\) (.*)/ or next;
+		my @fields = split ' ', $rest;
+		close $stat;
+		$ticks += $fields[11] + $fields[12] if $server{$pid} || $server{ $fields[1] };
+		$ticks += $fields[13] + $fields[14] if $server{$pid};
+	}
+	return $ticks * 1000 / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+}
+
+# Runs a query once, for a measurement of that name.
+sub run_once
+{
+	my ($found, $what, $sql) = @_;
+	my $before = cpu();
+
+	push @{ $found->{all_ms}{$what} }, $node{ $ports[0] }->discard($sql);
+	push @{ $found->{all_cpu_ms}{$what} }, cpu() - $before;
+	return;
+}
+
 # All that is known of a query.
 sub measure
 {
@@ -175,19 +221,24 @@ sub measure
 		foreach my $side (@sides)
 		{
 			switch($side);
-			push @{ $found{all_ms}{$side} }, $node{ $ports[0] }->discard($sql);
+			run_once(\%found, $side, $sql);
 		}
 	}
 	if ($unsorted)
 	{
 		$found{unsorted_sql} = $unsorted;
-		$found{all_ms}{unsorted_async} = [ map { $node{ $ports[0] }->discard($unsorted) } 1 .. $runs ];
+		run_once(\%found, 'unsorted_async', $unsorted) for 1 .. $runs;
 		$node{ $ports[0] }->query('SET enable_async_append = off');
-		$found{all_ms}{unsorted} = [ map { $node{ $ports[0] }->discard($unsorted) } 1 .. $runs ];
+		run_once(\%found, 'unsorted', $unsorted) for 1 .. $runs;
 		$node{ $ports[0] }->query('RESET enable_async_append');
 	}
-	$found{ms}{$_} = Session::median(@{ $found{all_ms}{$_} }) foreach keys %{ $found{all_ms} };
+	foreach my $what (keys %{ $found{all_ms} })
+	{
+		$found{ms}{$what} = Session::median(@{ $found{all_ms}{$what} });
+		$found{cpu_ms}{$what} = Session::median(@{ $found{all_cpu_ms}{$what} });
+	}
 	$found{ratio} = $found{ms}{off} / $found{ms}{on};
+	$found{cpu_ratio} = $found{cpu_ms}{off} / ($found{cpu_ms}{on} || 1);
 	return \%found;
 }
 
@@ -221,8 +272,10 @@ sub run
 			next;
 		}
 		push @found, $one;
-		printf "  %-44s %8.0f %8.0f %6.2f  %5d %7d %17s%s\n", $query->[0], @{ $one->{ms} }{@sides}, $one->{ratio}, @$one{ 'here', 'there' },
-		  unsorted($one->{ms}), $one->{same_rows} ? '' : '  WRONG ROWS';
+		printf "  %-44s %8.0f %8.0f %6.2f  %5d %7d %17s %8.0f %8.0f %6.2f %8s%s
+", $query->[0], @{ $one->{ms} }{@sides},
+		  $one->{ratio}, @$one{ 'here', 'there' }, unsorted($one->{ms}), @{ $one->{cpu_ms} }{@sides}, $one->{cpu_ratio},
+		  $one->{cpu_ms}{unsorted} // '', $one->{same_rows} ? '' : '  WRONG ROWS';
 	}
 	$_->finish foreach values %node;
 	return @found;
@@ -231,12 +284,15 @@ sub run
 open my $cpuinfo, '<', '/proc/cpuinfo' or die;
 my @cpus = map { s/^.*?: |\n//gr } grep { /^model name/ } <$cpuinfo>;
 open my $load, '<', '/proc/loadavg' or die;
-my %result = (part => 'shards', label => $ENV{LABEL} // '', rows => $rows + 0, runs => $runs + 0, date => scalar(gmtime), commit => $ENV{COMMIT} // '',
+my %result = (part => 'shards', label => $ENV{LABEL} // '', rows => $rows + 0, runs => $runs + 0,
+	date => scalar(gmtime), commit => $ENV{COMMIT} // '',
 	cpu => $cpus[0] // '', cores => scalar @cpus, locale => $ENV{LOCALE} // '');
 ($result{load}) = <$load> =~ /^(\S+)/;
-printf "%d rows in shards on two workers of this machine, median of %d, ms; %s; %s; %d cores, load %s at the start; %s, commit %s\n",
+printf "%d rows in shards on two workers of this machine, median of %d, ms; %s; %s; %d cores, load %s at the start; "
+	. "%s, commit %s\n",
   @result{qw(rows runs locale cpu cores load date commit)};
-printf "%-46s %8s %8s %6s  %5s %7s %17s\n", '', 'off', 'on', 'ratio', 'here', 'workers', 'no sort (async)';
+printf "%-46s %8s %8s %6s  %5s %7s %17s %8s %8s %6s %8s\n", '', 'off', 'on', 'ratio', 'here', 'workers',
+  'no sort (async)', 'CPU off', 'CPU on', 'ratio', 'no sort';
 foreach my $way (split ' ', $ways)
 {
 	foreach my $n (split ' ', $shards)
@@ -244,8 +300,9 @@ foreach my $way (split ' ', $ways)
 		my @found = run($way, $n);
 		my @there = map { $_->{ratio} } grep { $_->{there} > 0 } @found;
 		$result{"$way$n"} = \@found;
-		printf "  %d queries: geometric mean %.2f; %d with jobs on workers: %.2f; under 0.97: %s\n", scalar @found,
-		  geometric_mean(map { $_->{ratio} } @found), scalar @there, geometric_mean(@there),
+		printf "  %d queries: geometric mean %.2f, CPU %.2f; %d with jobs on workers: %.2f; under 0.97: %s\n",
+		  scalar @found, geometric_mean(map { $_->{ratio} } @found), geometric_mean(map { $_->{cpu_ratio} } @found),
+		  scalar @there, geometric_mean(@there),
 		  join(', ', map { $_->{name} } grep { $_->{ratio} < 0.97 } @found) || 'none';
 	}
 }

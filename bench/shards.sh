@@ -1,7 +1,7 @@
 #!/bin/bash
-# shards.sh: queries over a table in 8 and in 32 shards on two workers, asked of a coordinator, with gpusort off and on on all
-# three; see shards.pl.  By postgres_fdw always, by Citus too where it is installed.  All servers run on this machine.  Results
-# go to bench/results/shards-LABEL.txt and .json.
+# shards.sh: queries over a table in 8 and in 32 shards on two workers, asked of a coordinator, with gpusort off and on
+# on all three; see shards.pl.  By postgres_fdw always, by Citus too where it is installed.  All servers run on this
+# machine.  Results go to bench/results/shards-LABEL.txt and .json.
 #
 #   LABEL     of the results; default the number of cores, as cpu2
 #   ROWS      of the table, default 1000000

@@ -1,16 +1,19 @@
 #!/usr/bin/perl
-# spill.pl PSQL [DATABASE]: sorts that do not fit their memory, by PostgreSQL's own sort and by gpusort in turns, for spill.sh.
+# spill.pl PSQL [DATABASE]: sorts that do not fit their memory, by PostgreSQL's own sort and by gpusort in turns, for
+# spill.sh.
 #
-#   stock   work_mem 4 MB and gpusort.work_mem 256 MB, as both are when nothing is set; rows as many as need several runs
+#   stock   work_mem 4 MB and gpusort.work_mem 256 MB, as both are when nothing is set; rows as many as need several
+#           runs
 #   equal   work_mem = gpusort.work_mem at 1, 4, 16 and 64 MB, over ten shapes of rows
 #   many    100 million rows of (int8, int4) with gpusort.work_mem 256 MB
 #   second  a session's later sorts in memory, without and with gpusort.kept_memory
 #
-# One process, no JIT.  A line has the medians of the query's time under EXPLAIN (ANALYZE, TIMING OFF), the median of the rounds' ratios,
-# the target, and the space that the sorts say they took on disk; "!" marks a target missed, and a space more than 1.1 times PostgreSQL's.
+# One process, no JIT.  A line has the medians of the query's time under EXPLAIN (ANALYZE, TIMING OFF), the median of
+# the rounds' ratios, the target, and the space that the sorts say they took on disk; "!" marks a target missed, and a
+# space more than 1.1 times PostgreSQL's.
 # CLOCK=cpu takes the CPU time of the server process instead, for a machine where others run.
-# With CHECK=1 each line's keys are compared once, by a digest.  SHARE=0.1 takes a tenth of the rows, with limits a tenth of stock's;
-# RUNS rounds; PARTS and ONLY, patterns, choose parts and lines.
+# With CHECK=1 each line's keys are compared once, by a digest.  SHARE=0.1 takes a tenth of the rows, with limits a
+# tenth of stock's; RUNS rounds; PARTS and ONLY, patterns, choose parts and lines.
 use strict;
 use warnings;
 
@@ -27,7 +30,8 @@ my $only = $ENV{ONLY} // '';
 my $cpu = ($ENV{CLOCK} // '') eq 'cpu';
 my $missed = 0;
 my $least = $share < 1 ? $share : 1;
-my $stock = sprintf "SET work_mem = '%dkB'; SET gpusort.work_mem = '%dkB'", POSIX::fmax(64, 4096 * $least), 262144 * $least;
+my $stock = sprintf "SET work_mem = '%dkB'; SET gpusort.work_mem = '%dkB'", POSIX::fmax(64, 4096 * $least),
+	262144 * $least;
 
 # An expression: a text of that many digests.
 sub long_text
@@ -44,11 +48,15 @@ my %shapes = (
 	'uuid' => [ 'u uuid', 'md5(i::text)::uuid', 'u' ],
 	'numeric' => [ 'n numeric, v int4', '(hashint8extended(i, 1) % 1000000000000) / 100.0, i::int4', 'n' ],
 	'6 wide columns' => [ 'd date, s int4, id int8, price numeric(12,2), note text, mode text',
-		"date '1992-01-01' + abs(hashint8(i) % 2500), (i % 7)::int4, i, (i % 1000000) / 100.0, md5(i::text), 'mode' || i % 7", 'd, s' ],
+		"date '1992-01-01' + abs(hashint8(i) % 2500), (i % 7)::int4, i, (i % 1000000) / 100.0, md5(i::text), 'mode' "
+			. "|| i % 7", 'd, s' ],
 	'varied text' => [ 'k int8, t text', "hashint8extended(i, 2), repeat('x', abs(hashint8(i) % 100))", 'k' ],
-	'two texts(900)' => [ 'a text COLLATE "C", b text COLLATE "C"', long_text('i % 1000', 28) . ', ' . long_text('i', 28), 'b, a', 0.05 ],
-	'two texts(3200), out of line' => [ 'a text COLLATE "C", b text COLLATE "C"', long_text('i % 1000', 100) . ', ' . long_text('i', 100), 'b, a', 0.02 ],
-	'NULLs' => [ 'k int4, t text, v int8', 'CASE WHEN i % 10 > 2 THEN hashint8(i) END, CASE WHEN i % 2 = 0 THEN md5(i::text) END, i', 'k' ]);
+	'two texts(900)' => [ 'a text COLLATE "C", b text COLLATE "C"', long_text('i % 1000', 28) . ', '
+		. long_text('i', 28), 'b, a', 0.05 ],
+	'two texts(3200), out of line' => [ 'a text COLLATE "C", b text COLLATE "C"', long_text('i % 1000', 100) . ', '
+		. long_text('i', 100), 'b, a', 0.02 ],
+	'NULLs' => [ 'k int4, t text, v int8',
+		'CASE WHEN i % 10 > 2 THEN hashint8(i) END, CASE WHEN i % 2 = 0 THEN md5(i::text) END, i', 'k' ]);
 # name, rows, target
 my @stock = (
 	[ 'int8, text(100)', 5e6, 2.8 ],
@@ -66,7 +74,8 @@ sub make_table
 
 	$session->query('DROP TABLE IF EXISTS t');
 	$session->query("CREATE UNLOGGED TABLE t ($columns)");
-	Session::in_parallel($psql, ceil($rows), "INSERT INTO t SELECT $expressions FROM generate_series({from}::int8, {to}) AS i", $database);
+	Session::in_parallel($psql, ceil($rows),
+		"INSERT INTO t SELECT $expressions FROM generate_series({from}::int8, {to}) AS i", $database);
 	$session->query("VACUUM (FREEZE, ANALYZE) t; SELECT pg_prewarm('t'); CHECKPOINT");
 	return;
 }
@@ -118,8 +127,8 @@ sub run
 	return ($ms, $sort->{'Sort Space Type'} eq 'Disk' ? $sort->{'Sort Space Used'} : 0);
 }
 
-# Digests of all keys in their order, by both sides at once; equal rows may be in any order, so only keys are looked at.  The server
-# writes them to a program, since all of them together may be more than a value can hold.
+# Digests of all keys in their order, by both sides at once; equal rows may be in any order, so only keys are looked at.
+# The server writes them to a program, since all of them together may be more than a value can hold.
 sub same_order
 {
 	my ($settings, $keys) = @_;
@@ -131,7 +140,8 @@ sub same_order
 		my $pid = fork() // die "fork: $!";
 		if ($pid == 0)
 		{
-			$new->query("COPY (SELECT $keys FROM t ORDER BY $keys) TO PROGRAM 'md5sum > spill.$database.$on' (FORMAT binary)");
+			$new->query("COPY (SELECT $keys FROM t ORDER BY $keys) TO PROGRAM 'md5sum > spill.$database.$on' (FORMAT "
+				. "binary)");
 			exec 'true';
 		}
 		push @children, $pid;
@@ -166,7 +176,8 @@ sub compare
 	my $too_large = $kb{on} > 1.1 * $kb{off};
 	$missed++ if $target && $ratio < $target;
 	$missed++ if $too_large;
-	printf "%-30s %9.0f %9.0f %7.2f%s %7s %9.0f %9.0f%s\n", $name, Session::median(@{ $ms{off} }), Session::median(@{ $ms{on} }), $ratio,
+	printf "%-30s %9.0f %9.0f %7.2f%s %7s %9.0f %9.0f%s\n", $name, Session::median(@{ $ms{off} }),
+		Session::median(@{ $ms{on} }), $ratio,
 	  $target && $ratio < $target ? '!' : ' ', $target || '', $kb{off} / 1024, $kb{on} / 1024, $too_large ? ' !' : '';
 	return unless $ENV{CHECK};
 	die "$name: other keys in order\n" unless same_order($settings, $keys);
@@ -189,7 +200,8 @@ sub part_equal
 	foreach my $shape (grep { /(?:$only)/ } sort keys %shapes)
 	{
 		make_table($shape, 2e6 * $share * ($shapes{$shape}[3] // 1));
-		compare("$shape, $_ MB", $shape, "SET work_mem = '${_}MB'; SET gpusort.work_mem = '${_}MB'", 0.97) foreach 1, 4, 16, 64;
+		compare("$shape, $_ MB", $shape, "SET work_mem = '${_}MB'; SET gpusort.work_mem = '${_}MB'", 0.97) foreach 1, 4,
+			16, 64;
 	}
 	return;
 }
@@ -201,8 +213,8 @@ sub part_many
 	return;
 }
 
-# Does memory that a session keeps of one sort make the next one faster?  Sorts in memory of one session, which are compared within it
-# since one process may have a slower core than another; each that counts follows one that does not.
+# Does memory that a session keeps of one sort make the next one faster?  Sorts in memory of one session, which are
+# compared within it since one process may have a slower core than another; each that counts follows one that does not.
 sub part_second
 {
 	foreach my $shape (grep { /(?:$only)/ } 'int8, int4', 'text(16) "C"', 'uuid', '6 wide columns')
@@ -224,13 +236,15 @@ sub part_second
 		$sorting->finish;
 		my $ratio = Session::median(@ratios);
 		$missed++ if $ratio < 1.05;
-		printf "%-30s %9.0f %9.0f %7.2f%s %7s   (memory of the last sort not kept, kept)\n", "second, $shape", Session::median(@{ $ms{0} }),
+		printf "%-30s %9.0f %9.0f %7.2f%s %7s   (memory of the last sort not kept, kept)\n", "second, $shape",
+			Session::median(@{ $ms{0} }),
 		  Session::median(@{ $ms{'8GB'} }), $ratio, $ratio < 1.05 ? '!' : ' ', 1.05;
 	}
 	return;
 }
 
-printf "%s, commit %s, %s of the rows, medians of %d, %s\n", $session->query('SHOW server_version'), $ENV{COMMIT} // '', $share, $runs,
+printf "%s, commit %s, %s of the rows, medians of %d, %s\n", $session->query('SHOW server_version'), $ENV{COMMIT} // '',
+	$share, $runs,
   $cpu ? 'CPU time' : 'elapsed time';
 printf "%-30s %9s %9s %7s  %7s %9s %9s\n", '', 'off, ms', 'on, ms', 'ratio', 'target', 'off, MB', 'on, MB';
 part_stock() if 'stock' =~ /(?:$parts)/;

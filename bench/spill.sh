@@ -1,6 +1,7 @@
 #!/bin/bash
-# spill.sh: sorts past their memory limit, with and without gpusort, on a private server; also goes to bench/results/spill.txt.  See
-# spill.pl for SHARE, RUNS, PARTS, ONLY, CLOCK.  On a machine with many cores several lines may run at once, each in a database of its
+# spill.sh: sorts past their memory limit, with and without gpusort, on a private server; also goes to
+# bench/results/spill.txt.  See spill.pl for SHARE, RUNS, PARTS, ONLY, CLOCK.  On a machine with many cores several
+# lines may run at once, each in a database of its
 # own: AT_ONCE lists them as PART or PART:LINE.  All of "stock" and "many" at full size, in a few minutes:
 #
 #   RUNS=2 AT_ONCE='stock:int8 stock:text.16 stock:uuid stock:wide many' bench/spill.sh

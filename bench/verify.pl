@@ -64,9 +64,11 @@ $session->{backend} = $session->query('SELECT pg_backend_pid()');
 $session->query('SET max_parallel_workers_per_gather = 0; SET jit = off; SET gpusort.engine = gpu');
 $session->query('SELECT count(*) FROM (SELECT i FROM generate_series(1, 100000) i ORDER BY -i OFFSET 1) x');
 chomp(my $driver = `nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1`);
-printf "%s; driver %s; %s; commit %s; PostgreSQL %s; %d rounds\n\n", $session->query('SELECT min(name) FROM gpusort_devices'), $driver || 'none',
+printf "%s; driver %s; %s; commit %s; PostgreSQL %s; %d rounds\n\n",
+	$session->query('SELECT min(name) FROM gpusort_devices'), $driver || 'none',
   scalar(gmtime), $ENV{COMMIT} // '', $session->query('SHOW server_version'), $runs;
-printf "%-24s %9s %10s %10s %10s   %-26s %-12s %s\n", '', 'rows', 'off, ms', 'sample', 'full', 'sample : off (quartiles)', 'full : off',
+printf "%-24s %9s %10s %10s %10s   %-26s %-12s %s\n", '', 'rows', 'off, ms', 'sample', 'full',
+	'sample : off (quartiles)', 'full : off',
   'on a processor: sample : off (quartiles)';
 for my $size (@sizes)
 {
@@ -82,14 +84,17 @@ for my $size (@sizes)
 		$session->query('CHECKPOINT');
 		for my $round (0 .. $runs)
 		{
-			my %this = map { $_ => [ run($session, $_, "SELECT * FROM t ORDER BY $order") ] } $round % 2 ? reverse @sides : @sides;
+			my %this = map { $_ => [ run($session, $_, "SELECT * FROM t ORDER BY $order") ] } $round % 2
+				? reverse @sides : @sides;
 			next if $round == 0;
 			push @{ $ms{$_} }, $this{$_}[0] foreach @sides;
 			push @{ $ratio{$_} }, $this{$_}[0] / $this{off}[0] foreach @sides;
 			push @cpu, $this{sample}[1] / $this{off}[1];
 		}
-		printf "%-24s %9d %10.1f %10.1f %10.1f   %.4f (%.4f, %.4f)    %.4f       %.4f (%.4f, %.4f)\n", $name, $size, (map { Session::median(@{ $ms{$_} }) } @sides),
-		  Session::median(@{ $ratio{sample} }), quantile(0.25, @{ $ratio{sample} }), quantile(0.75, @{ $ratio{sample} }),
+		printf "%-24s %9d %10.1f %10.1f %10.1f   %.4f (%.4f, %.4f)    %.4f       %.4f (%.4f, %.4f)\n", $name, $size,
+			(map { Session::median(@{ $ms{$_} }) } @sides),
+		  Session::median(@{ $ratio{sample} }), quantile(0.25, @{ $ratio{sample} }),
+		  quantile(0.75, @{ $ratio{sample} }),
 		  Session::median(@{ $ratio{full} }), Session::median(@cpu), quantile(0.25, @cpu), quantile(0.75, @cpu);
 	}
 }

@@ -1,5 +1,6 @@
 #!/bin/bash
-# verify.sh: what gpusort.verify costs, on a private server; also goes to bench/results/verify-gpu.txt.  See verify.pl for SIZES, RUNS, ONLY.
+# verify.sh: what gpusort.verify costs, on a private server; also goes to bench/results/verify-gpu.txt.  See verify.pl
+# for SIZES, RUNS, ONLY.
 # ENGINE=cpu runs the service with its CPU engine, where there is no GPU, and writes verify-cpu.txt.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,7 +1,8 @@
 /*
  * gs_arrays.h: primitives, one operation each on arrays that already lie in an engine's memory.
  *
- * Jobs (gs.h) are made of these; a caller that speaks in jobs needs nothing of it.
+ * Jobs (gs.h) are made of these; a caller that speaks in jobs needs nothing of it.  What no query needs, too, is in
+ * gs_library.h.
  */
 #ifndef GS_ARRAYS_H
 #define GS_ARRAYS_H
@@ -100,26 +101,6 @@ gs_status gs_unique(gs_engine *engine, gs_type type, const void *in, uint64_t n,
 					size_t temp_bytes);
 
 /*
- * Items in groups by label, 0 to k - 1 (k at most 256), in order within each group.  Group g begins at starts[g] and
- * ends at starts[g + 1]; starts has k + 1 elements.  Items with a label of k or more are dropped.
- */
-size_t gs_split_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n, uint32_t k);
-gs_status gs_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels, uint64_t n, uint32_t k,
-				   void *out, uint64_t *starts, void *temp, size_t temp_bytes);
-
-/*
- * Runs of equal neighbours: each one's first item, its length and its first position, any of which may be NULL.  counts
- * (GS_U32 or GS_U64) is the type of lengths and starts; GS_TOO_BIG if n does not fit.  values in place allowed.
- */
-size_t gs_runs_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
-gs_status gs_runs(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *values, gs_type counts,
-				  void *lengths, void *starts, uint64_t *count, void *temp, size_t temp_bytes);
-
-/* The same for runs of at least two items.  Not in place. */
-gs_status gs_long_runs(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *values, gs_type counts,
-					   void *lengths, void *starts, uint64_t *count, void *temp, size_t temp_bytes);
-
-/*
  * Expands runs: values[r] lengths[r] times.  Writes at most room items; *count is the whole number.
  */
 size_t gs_decode_temp_bytes(const gs_engine *engine, gs_type counts, uint64_t runs, uint64_t room);
@@ -191,35 +172,16 @@ gs_status gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 				  size_t temp_bytes);
 
 /*
- * Merge sort, by comparison.  A key is an unsigned number of key_bytes bytes: 4, or 8, 16, 24 or 32: words of 64 bits,
- * the first most significant.  values NULL with value_width 4: row numbers 0 to n - 1.  Input that is in order, or of
- * which each key is less than the one before, costs little more than a copy.
- */
-size_t gs_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n);
-gs_status gs_merge_sort(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
-						const void *values, void *out_values, uint64_t n, void *temp, size_t temp_bytes);
-
-/*
- * Merges sorted runs, equal keys from earlier runs first.  Run r is items starts[r] to starts[r + 1] - 1; starts has
- * runs + 1 elements, the first 0, the last n, and lies in host memory, read during the call.  Keys and values as for
- * gs_merge_sort.
+ * Merges sorted runs by comparison, equal keys from earlier runs first.  Run r is items starts[r] to starts[r + 1] - 1;
+ * starts has runs + 1 elements, the first 0, the last n, and lies in host memory, read during the call.  A key is an
+ * unsigned number of key_bytes bytes: 4, or 8, 16, 24 or 32: words of 64 bits, the first most significant.  values NULL
+ * with value_width 4: row numbers 0 to n - 1.
  */
 size_t gs_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n,
 								uint64_t runs);
 gs_status gs_merge_runs(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
 						const void *values, void *out_values, const uint64_t *starts, uint64_t runs, uint64_t n,
 						void *temp, size_t temp_bytes);
-
-/*
- * Sorts segments, each for itself: segment s is items starts[s] to starts[s + 1] - 1.  starts has segments + 1 elements
- * in the engine's memory, never falling; items outside of all segments are not written.  Keys and values as for
- * gs_sort.  May wait.
- */
-size_t gs_sort_segments_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n,
-								   uint64_t segments);
-gs_status gs_sort_segments(gs_engine *engine, gs_type key, bool desc, const void *keys, void *out_keys,
-						   size_t value_width, const void *values, void *out_values, uint64_t n, const uint64_t *starts,
-						   uint64_t segments, void *temp, size_t temp_bytes);
 
 /*
  * The first k rows (all, if there are fewer) of the order that gs_order_plan and gs_order_run give: row numbers, in

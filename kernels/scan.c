@@ -3,6 +3,7 @@
  * over to the engine.
  */
 #include "arguments.h"
+#include "gs_library.h"
 #include "rows.h"
 
 /* The engine's operations, or NULL if it has none or the arguments common to all calls are not right. */

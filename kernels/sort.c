@@ -4,6 +4,7 @@
  */
 #include "sort.h"
 #include "arguments.h"
+#include "gs_library.h"
 
 /* The engine's operations; the table of one that has none is empty. */
 static const struct gs_sort_ops *

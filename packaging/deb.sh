@@ -1,16 +1,19 @@
 #!/bin/bash
-# deb.sh: Debian packages for each version of the server whose headers are installed, in build/deb; that of the GPU service only where nvcc is.
+# deb.sh: Debian packages for each version of the server whose headers are installed, in build/deb; that of the GPU
+# service only where nvcc is.
 #
 # It builds in a copy of the tree, and installs nothing: `apt-get build-dep ./` brings what it needs.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 dir=$root/build/deb
-command -v dpkg-buildpackage >/dev/null || { echo "dpkg-buildpackage is missing (Debian: apt-get install dpkg-dev)." >&2; exit 1; }
+command -v dpkg-buildpackage >/dev/null || { echo "dpkg-buildpackage is missing (Debian: apt-get install dpkg-dev)." \
+	>&2; exit 1; }
 options=(-b -us -uc)
 if command -v nvcc >/dev/null; then options+=(-Ppkg.gpusort.cuda); fi
 rm -rf "$dir"
 mkdir -p "$dir/tree"
-tar -C "$root" --exclude=./.git --exclude=./build --exclude='*.o' --exclude='*.so' --exclude=./gpusortd -cf - . | tar -C "$dir/tree" -xf -
+tar -C "$root" --exclude=./.git --exclude=./build --exclude='*.o' --exclude='*.so' --exclude=./gpusortd -cf - . |
+	tar -C "$dir/tree" -xf -
 cd "$dir/tree"
 pg_buildext updatecontrol
 dpkg-buildpackage "${options[@]}"
@@ -20,5 +23,6 @@ if grep -q '@localhost>' tree/debian/control; then
 	echo "debian/control.in, debian/changelog: not set yet, by whoever publishes gpusort: the maintainer's address" >&2
 	suppressed+=,bogus-mail-host,bogus-mail-host-in-debian-changelog
 fi
-if command -v lintian >/dev/null; then lintian --allow-root --fail-on error --suppress-tags "$suppressed" ./*.changes; fi
+if command -v lintian >/dev/null; then lintian --allow-root --fail-on error --suppress-tags "$suppressed" \
+	./*.changes; fi
 ls ./*.deb

@@ -1,5 +1,6 @@
 #!/bin/bash
-# dist.sh: the zip that PGXN takes, in build/dist, of what git knows of the tree.  META.json is looked at first (meta.py).
+# dist.sh: the zip that PGXN takes, in build/dist, of what git knows of the tree.  META.json is looked at first
+# (meta.py).
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"

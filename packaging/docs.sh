@@ -1,6 +1,6 @@
 #!/bin/bash
-# docs.sh: the documentation as a site, in build/site.  Takes mkdocs-material, from PyPI into build/venv if PATH has no mkdocs.  A link that
-# leads nowhere, to a page, a heading or a file of the tree, is an error.
+# docs.sh: the documentation as a site, in build/site.  Takes mkdocs-material, from PyPI into build/venv if PATH has no
+# mkdocs.  A link that leads nowhere, to a page, a heading or a file of the tree, is an error.
 set -eu
 cd "$(dirname "$0")/.."
 python3 packaging/docs.py . build/docs
@@ -12,5 +12,6 @@ if ! command -v mkdocs >/dev/null; then
 	PATH=$PWD/build/venv/bin:$PATH
 fi
 # --quiet would keep --strict from seeing warnings
-NO_MKDOCS_2_WARNING=1 mkdocs build --strict -f packaging/mkdocs.yml >build/docs.log 2>&1 || { grep -v '^INFO' build/docs.log >&2; exit 1; }
+NO_MKDOCS_2_WARNING=1 mkdocs build --strict -f packaging/mkdocs.yml >build/docs.log 2>&1 ||
+	{ grep -v '^INFO' build/docs.log >&2; exit 1; }
 echo "build/site/index.html"

@@ -22,6 +22,7 @@ bool		gpusort_explain_machine = true;
 bool		gpusort_parallel_blocks = true;
 bool		gpusort_aggregates = true;
 int			gpusort_parallel_windows = SHARES_AUTO;
+int			gpusort_cores = 0;
 double		gpusort_cpu_row_cost = 0.02;
 double		gpusort_cpu_key_cost = 0.0075;
 double		gpusort_merge_row_cost = 0.015;
@@ -65,6 +66,9 @@ static const struct config_enum_entry verify_options[] = {
 	{"full", VERIFY_FULL, false},
 	{NULL, 0, false}
 };
+
+/* More than the server can have workers. */
+#define MAX_CORES 4096
 
 /* A sort needs some room to make sense. */
 #define MIN_MEMORY_KB 1024
@@ -159,6 +163,10 @@ define_sort_settings(void)
 							 "prices: each participant reads all rows, or a part of them that it hands on.",
 							 &gpusort_parallel_windows, SHARES_AUTO, share_options, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.cores",
+							"Cores that the participants of one query can have, for the planner.",
+							"0 asks the system: those that the server may run on, within its control group's quota.",
+							&gpusort_cores, 0, 0, MAX_CORES, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	define_costs();
 }
 

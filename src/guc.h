@@ -14,6 +14,7 @@ extern bool gpusort_explain_machine;
 extern bool gpusort_parallel_blocks;
 extern bool gpusort_aggregates;
 extern int gpusort_parallel_windows;
+extern int	gpusort_cores;
 extern double gpusort_cpu_row_cost;
 extern double gpusort_cpu_key_cost;
 extern double gpusort_merge_row_cost;

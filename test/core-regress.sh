@@ -1,15 +1,17 @@
 #!/bin/bash
-# Runs PostgreSQL's own regression suite twice, without gpusort and with every possible sort and aggregate replaced, and compares the result rows.
+# Runs PostgreSQL's own regression suite twice, without gpusort and with every possible sort and aggregate replaced, and
+# compares the result rows.
 #
 #   test/core-regress.sh [--parallel] SOURCE_TREE [DIRECTORY]
 #
-# With --parallel both runs plan for parallel workers wherever they can, even where a query gains nothing, and it is a failure if no rows
-# came in blocks.
+# With --parallel both runs plan for parallel workers wherever they can, even where a query gains nothing, and it is a
+# failure if no rows came in blocks.
 #
-# SOURCE_TREE is PostgreSQL's source of the server's version.  PG_CONFIG chooses the server, into which gpusort must be installed.  All results
-# stay in DIRECTORY, if one is named.  TEMP_CONFIG names a file of settings for both runs; those of the second run alone can be
-# added in GPUSORT_CONF, one per line.  Plans and the order of a query's rows are left out of the comparison, and so are queries whose values
-# depend on the order of ties.  A file whose results are the same has passed; the last line is "N passed, N failed".
+# SOURCE_TREE is PostgreSQL's source of the server's version.  PG_CONFIG chooses the server, into which gpusort must be
+# installed.  All results stay in DIRECTORY, if one is named.  TEMP_CONFIG names a file of settings for both runs; those
+# of the second run alone can be added in GPUSORT_CONF, one per line.  Plans and the order of a query's rows are left
+# out of the comparison, and so are queries whose values depend on the order of ties.  A file whose results are the same
+# has passed; the last line is "N passed, N failed".
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -24,9 +26,11 @@ require_postgres
 regress=$(realpath "$1")/src/test/regress
 make_work
 
-# Queries whose values depend on the order of ties, and one that asks for a memory context of PostgreSQL's sort; in parallel also some whose
-# rows come in whatever order workers read a table, or wrote it, so that they differ from run to run of PostgreSQL alone
-any_order='name = .Caller tuples.|DISTINCT ON \(g\) a, b, generate_series|JSON_ARRAYAGG\(bar\) FILTER \(WHERE bar > 2\) OVER'
+# Queries whose values depend on the order of ties, and one that asks for a memory context of PostgreSQL's sort; in
+# parallel also some whose rows come in whatever order workers read a table, or wrote it, so that they differ from run
+# to run of PostgreSQL alone
+any_order='name = .Caller tuples.|DISTINCT ON \(g\) a, b, generate_series'
+any_order="$any_order|JSON_ARRAYAGG\(bar\) FILTER \(WHERE bar > 2\) OVER"
 if [ -n "$parallel" ]; then any_order="$any_order|lag\(tenthous\) over \(\)|FETCH ABSOLUTE -1 FROM foo25;"; fi
 
 # Prints results with the rows of each query sorted, because ties come in no fixed order, and without plans.
@@ -54,13 +58,15 @@ run_suite() {
 	mkdir -p "$work/$name"
 	cp -r "$regress/sql" "$regress/expected" "$regress/data" "$regress/parallel_schedule" "$work/$name/"
 	if [ "$(id -u)" = 0 ]; then chown -R postgres "$work"; fi
-	as_server "$pgtest/test/regress/pg_regress" --temp-instance="$work/$name/instance" --temp-config="$conf" --port="${PORT:-54990}" \
+	as_server "$pgtest/test/regress/pg_regress" --temp-instance="$work/$name/instance" --temp-config="$conf" \
+		--port="${PORT:-54990}" \
 		--bindir="$bindir" --dlpath="$work" --inputdir="$work/$name" --outputdir="$work/$name" \
 		--schedule="$work/$name/parallel_schedule" --max-connections=4 "$@" >"$work/$name.log" 2>&1 || true
 	tail -n 8 "$work/$name.log"
 }
 
-gcc -O1 -fPIC -shared -fno-strict-aliasing -fwrapv -I"$("$PG_CONFIG" --includedir-server)" -o "$work/regress.so" "$regress/regress.c"
+gcc -O1 -fPIC -shared -fno-strict-aliasing -fwrapv -I"$("$PG_CONFIG" --includedir-server)" -o "$work/regress.so" \
+	"$regress/regress.c"
 
 {
 	echo 'fsync = off'
@@ -81,6 +87,7 @@ gcc -O1 -fPIC -shared -fno-strict-aliasing -fwrapv -I"$("$PG_CONFIG" --includedi
 cat - "$work/plain.conf" >"$work/forced.conf" <<CONF
 shared_preload_libraries = 'gpusort'
 gpusort.min_rows = 0
+gpusort.cores = 16
 ${GPUSORT_CONF:-}
 CONF
 run_suite plain "$work/plain.conf"

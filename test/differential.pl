@@ -7,7 +7,8 @@
 #   * the key sequences are the same under the types' own equality
 #   * the rows of every group of ties are the same set, and no row is changed, lost or doubled
 #   * where a unique last key makes the order total, it is the same row by row
-#   * where gpusort sorted, ties are in arrival order, here that of the heap (a property of its engines; PostgreSQL's own sort promises none)
+#   * where gpusort sorted, ties are in arrival order, here that of the heap (a property of its engines; PostgreSQL's
+#     own sort promises none)
 #   * no sort goes to PostgreSQL because an order failed its check or keys contradict a comparison
 #   * ranks, groups, distinct values and merge joins over the same keys give the same results
 #
@@ -45,71 +46,103 @@ my %types = (
 	'int8' => [ '-9223372036854775808, 9223372036854775807, 0, -1, 4294967296', 'hashint8extended(i, SEED)',
 		'n::int8 * 10000000000' ],
 	'oid' => [ "'0', '4294967295', '2147483648'", 'hashint8(i)::int8::bit(32)::int8::oid', 'n::oid' ],
-	'float4' => [ "'NaN', 'Infinity', '-Infinity', '0', '-0', '1e-45', '-1e-45', '3.4e38'", '((random() - 0.5) * 1e6)::float4',
+	'float4' => [ "'NaN', 'Infinity', '-Infinity', '0', '-0', '1e-45', '-1e-45', '3.4e38'",
+		'((random() - 0.5) * 1e6)::float4',
 		'(n / 4.0)::float4' ],
-	'float8' => [ "'NaN', 'Infinity', '-Infinity', '0', '-0', '5e-324', '-5e-324', '1.7e308'", '(random() - 0.5) * 1e12',
+	'float8' => [ "'NaN', 'Infinity', '-Infinity', '0', '-0', '5e-324', '-5e-324', '1.7e308'",
+		'(random() - 0.5) * 1e12',
 		'n / 8.0' ],
 	'date' => [ "'infinity', '-infinity', '2000-01-01', '4713-01-01 BC', '5874897-12-31'",
 		"'1990-01-01'::date + floor(random() * 20000)::int", "'2020-01-01'::date + n" ],
-	'time' => [ "'00:00', '24:00', '12:00:00.000001'", "'00:00'::time + random() * interval '23 hours'", "'01:00'::time + n * interval '1 minute'" ],
+	'time' => [ "'00:00', '24:00', '12:00:00.000001'", "'00:00'::time + random() * interval '23 hours'",
+		"'01:00'::time + n * interval '1 minute'" ],
 	'timetz' => [ "'00:00+15:59', '24:00-15:59', '12:00+01', '11:00+00', '12:00:00.000001+01'",
-		"('00:00'::time + random() * interval '23 hours')::timetz AT TIME ZONE ((floor(random() * 20) - 10) * interval '1 hour')",
+		"('00:00'::time + random() * interval '23 hours')::timetz AT TIME ZONE ((floor(random() * 20) - 10) * interval "
+			. "'1 hour')",
 		"make_time(n % 24, 0, 0)::timetz AT TIME ZONE (n * interval '30 minutes')" ],
 	'timestamp' => [ "'infinity', '-infinity', '2000-01-01', '4713-01-01 BC', '294276-12-31 23:59:59.999999'",
 		"'1990-01-01'::timestamp + random() * interval '30 years'", "'2020-01-01'::timestamp + n * interval '1 hour'" ],
 	'timestamptz' => [ "'infinity', '-infinity', '2000-01-01+00', '1900-06-01+03'",
-		"'1990-01-01'::timestamptz + random() * interval '30 years'", "'2020-01-01'::timestamptz + n * interval '1 hour'" ],
-	'interval' => [ "'1 month', '30 days', '720 hours', '-1 month', '-30 days', '0', '178000000 years', '-178000000 years', '1 month -30 days'",
+		"'1990-01-01'::timestamptz + random() * interval '30 years'",
+		"'2020-01-01'::timestamptz + n * interval '1 hour'" ],
+	'interval' => [ "'1 month', '30 days', '720 hours', '-1 month', '-30 days', '0', '178000000 years', '-178000000 "
+		. "years', '1 month -30 days'",
 		"random() * interval '100 years' - random() * interval '100 years'",
 		"make_interval(months => n % 3, days => 30 * (n % 2), hours => 24 * n)" ],
-	'money' => [ "'-92233720368547758.08', '92233720368547758.07', '0', '-0.01'", '((random() - 0.5) * 1e9)::numeric::money', 'n::money' ],
-	'pg_lsn' => [ "'0/0', 'FFFFFFFF/FFFFFFFF', '1/0'", "'0/0'::pg_lsn + floor(random() * 1e15)::numeric", "'0/0'::pg_lsn + n" ],
-	'xid8' => [ "'0', '18446744073709551615', '9223372036854775808'", '(floor(random() * 1e15)::int8)::text::xid8', 'n::text::xid8' ],
+	'money' => [ "'-92233720368547758.08', '92233720368547758.07', '0', '-0.01'",
+		'((random() - 0.5) * 1e9)::numeric::money', 'n::money' ],
+	'pg_lsn' => [ "'0/0', 'FFFFFFFF/FFFFFFFF', '1/0'", "'0/0'::pg_lsn + floor(random() * 1e15)::numeric",
+		"'0/0'::pg_lsn + n" ],
+	'xid8' => [ "'0', '18446744073709551615', '9223372036854775808'", '(floor(random() * 1e15)::int8)::text::xid8',
+		'n::text::xid8' ],
 	'tid' => [ "'(0,0)', '(4294967295,65535)', '(0,1)', '(1,0)'",
-		"format('(%s,%s)', floor(random() * 4294967295)::int8, floor(random() * 65535)::int)::tid", "format('(%s,%s)', n / 4, n % 4)::tid" ],
-	'uuid' => [ "'00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff', '80000000-0000-0000-0000-000000000000'",
+		"format('(%s,%s)', floor(random() * 4294967295)::int8, floor(random() * 65535)::int)::tid",
+		"format('(%s,%s)', n / 4, n % 4)::tid" ],
+	'uuid' => [ "'00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff', "
+		. "'80000000-0000-0000-0000-000000000000'",
 		'md5(i::text || random())::uuid', "lpad(to_hex(n), 32, 'a')::uuid" ],
-	'macaddr' => [ "'00:00:00:00:00:00', 'ff:ff:ff:ff:ff:ff', '80:00:00:00:00:00'", "substr(md5(random()::text), 1, 12)::macaddr",
+	'macaddr' => [ "'00:00:00:00:00:00', 'ff:ff:ff:ff:ff:ff', '80:00:00:00:00:00'",
+		"substr(md5(random()::text), 1, 12)::macaddr",
 		"lpad(to_hex(n), 12, '0')::macaddr" ],
-	'macaddr8' => [ "'00:00:00:00:00:00:00:00', 'ff:ff:ff:ff:ff:ff:ff:ff'", "substr(md5(random()::text), 1, 16)::macaddr8",
+	'macaddr8' => [ "'00:00:00:00:00:00:00:00', 'ff:ff:ff:ff:ff:ff:ff:ff'",
+		"substr(md5(random()::text), 1, 16)::macaddr8",
 		"lpad(to_hex(n), 16, '0')::macaddr8" ],
 	'mood' => [ "'sad', 'ok', 'happy', 'added later'", "(enum_range(NULL::mood))[1 + floor(random() * 4)::int]",
 		"(enum_range(NULL::mood))[1 + n % 4]" ],
-	'numeric' => [ "'NaN', 'Infinity', '-Infinity', '0', '0.000', '-0.0001', '1.0', '1.00', '1e100', '-1e100', '1e-100', '99999999999999999999999999.5'",
+	'numeric' => [ "'NaN', 'Infinity', '-Infinity', '0', '0.000', '-0.0001', '1.0', '1.00', '1e100', '-1e100', "
+		. "'1e-100', '99999999999999999999999999.5'",
 		'(random() * 1e6 - 5e5)::numeric', '(n / 4.0)::numeric' ],
-	'numeric(12,2)' => [ "'NaN', '0', '-9999999999.99', '9999999999.99', '0.01'", '(random() * 1e6)::numeric(12,2)', 'n::numeric(12,2)' ],
-	'bytea' => [ "'', '\\x00', '\\x0000', '\\xff', '\\x00ff', '\\xff00'", "decode(repeat(md5(random()::text), floor(random() * 3)::int), 'hex')",
+	'numeric(12,2)' => [ "'NaN', '0', '-9999999999.99', '9999999999.99', '0.01'", '(random() * 1e6)::numeric(12,2)',
+		'n::numeric(12,2)' ],
+	'bytea' => [ "'', '\\x00', '\\x0000', '\\xff', '\\x00ff', '\\xff00'",
+		"decode(repeat(md5(random()::text), floor(random() * 3)::int), 'hex')",
 		"decode(repeat('00', n), 'hex')" ],
-	'bit(11)' => [ "B'00000000000', B'11111111111', B'10000000000'", 'floor(random() * 2048)::int::bit(11)', 'n::bit(11)' ],
+	'bit(11)' => [ "B'00000000000', B'11111111111', B'10000000000'", 'floor(random() * 2048)::int::bit(11)',
+		'n::bit(11)' ],
 	'varbit' => [ "'', B'0', B'00', B'1', B'10', B'00000000', B'000000000', B'11111111', B'111111111'",
 		"floor(random() * 2e9)::int::bit(32)::text::varbit", "repeat('0', n)::varbit" ],
-	'inet' => [ "'0.0.0.0', '255.255.255.255', '10.1.2.3/8', '10.1.2.3/16', '10.0.0.0/8', '::', '::1', 'ffff::/16', '10.1.2.3/32', '10.1.2.3'",
+	'inet' => [ "'0.0.0.0', '255.255.255.255', '10.1.2.3/8', '10.1.2.3/16', '10.0.0.0/8', '::', '::1', 'ffff::/16', "
+		. "'10.1.2.3/32', '10.1.2.3'",
 		"'0.0.0.0'::inet + floor(random() * 4294967295)::int8", "set_masklen('10.0.0.0'::inet + n::int8, 8 + n % 24)" ],
-	'cidr' => [ "'0.0.0.0/0', '10.0.0.0/8', '10.0.0.0/16', '10.1.0.0/16', '::/0', '2001:db8::/32', '255.255.255.255/32'",
+	'cidr' => [ "'0.0.0.0/0', '10.0.0.0/8', '10.0.0.0/16', '10.1.0.0/16', '::/0', '2001:db8::/32', "
+		. "'255.255.255.255/32'",
 		"set_masklen(('0.0.0.0'::inet + floor(random() * 4294967295)::int8)::cidr, 8 + floor(random() * 24)::int)",
 		"('10.0.' || n || '.0/24')::cidr" ],
 	'text' => \&strings,
 	'text COLLATE "C"' => \&strings,
 	'varchar(60)' => \&strings,
 	'varchar COLLATE "POSIX"' => \&strings,
-	'char(12)' => [ "'', 'a', 'a  ', 'a b', '~', E'a\\t'", "substr(md5(random()::text), 1, floor(random() * 12)::int)", "chr(65 + n) || repeat(' ', n)" ],
-	'name' => [ "'', 'a', 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz'", 'md5(random()::text)::name', "('n' || n)::name" ],
+	'char(12)' => [ "'', 'a', 'a  ', 'a b', '~', E'a\\t'", "substr(md5(random()::text), 1, floor(random() * 12)::int)",
+		"chr(65 + n) || repeat(' ', n)" ],
+	'name' => [ "'', 'a', 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz'",
+		'md5(random()::text)::name', "('n' || n)::name" ],
 	'small' => [ '1, 2, 3', 'floor(random() * 1000)::int', 'n' ],
-	'int4[]' => [ "'{}', '{NULL}', '{1}', '{1,NULL}', '{{1},{2}}', '[2:3]={1,2}'", 'ARRAY[floor(random() * 1000)::int, i::int]', 'ARRAY[n % 3, n]' ],
-	'numeric[]' => [ "'{}', '{NULL}', '{1.0}', '{1.00,2}', '{NaN}', '{Infinity,-Infinity}', '{1e100}'", 'ARRAY[round((random() * 10)::numeric, 1), hashint8extended(i, SEED) / 7.0]',
+	'int4[]' => [ "'{}', '{NULL}', '{1}', '{1,NULL}', '{{1},{2}}', '[2:3]={1,2}'",
+		'ARRAY[floor(random() * 1000)::int, i::int]', 'ARRAY[n % 3, n]' ],
+	'numeric[]' => [ "'{}', '{NULL}', '{1.0}', '{1.00,2}', '{NaN}', '{Infinity,-Infinity}', '{1e100}'",
+		'ARRAY[round((random() * 10)::numeric, 1), hashint8extended(i, SEED) / 7.0]',
 		'ARRAY[n / 4.0, n]' ],
-	'text[]' => [ "'{}', '{a}', '{A,b}', '{NULL}'", 'ARRAY[left(md5(random()::text), 2), md5(i::text)]', "ARRAY['v' || n, 'é']" ],
-	'int4range' => [ "'empty', '(,)', '[1,2)', '(,1)', '[1,)'", 'int4range(floor(random() * 1000)::int, 1000 + (i % 1000)::int)', 'int4range(n, n + 5)' ],
-	'tsrange' => [ "'empty', '(,)', '[infinity,)', '(-infinity,)', '[2020-01-01,2020-01-01]', '(2020-01-01,2020-01-02]'",
-		"tsrange('1990-01-01'::timestamp + random() * interval '30 years', NULL, (ARRAY['()', '[)'])[1 + i % 2])", "tsrange('2020-01-01', '2020-01-01'::timestamp + n * interval '1 hour', '[]')" ],
-	'int4multirange' => [ "'{}', '{[1,2)}', '{[1,2),[5,)}', '{(,)}'", "int4multirange(int4range((i % 1000)::int, 1000), int4range(2000 + floor(random() * 1000)::int, NULL))",
+	'text[]' => [ "'{}', '{a}', '{A,b}', '{NULL}'", 'ARRAY[left(md5(random()::text), 2), md5(i::text)]',
+		"ARRAY['v' || n, 'é']" ],
+	'int4range' => [ "'empty', '(,)', '[1,2)', '(,1)', '[1,)'",
+		'int4range(floor(random() * 1000)::int, 1000 + (i % 1000)::int)', 'int4range(n, n + 5)' ],
+	'tsrange' => [ "'empty', '(,)', '[infinity,)', '(-infinity,)', '[2020-01-01,2020-01-01]', "
+		. "'(2020-01-01,2020-01-02]'",
+		"tsrange('1990-01-01'::timestamp + random() * interval '30 years', NULL, (ARRAY['()', '[)'])[1 + i % 2])",
+		"tsrange('2020-01-01', '2020-01-01'::timestamp + n * interval '1 hour', '[]')" ],
+	'int4multirange' => [ "'{}', '{[1,2)}', '{[1,2),[5,)}', '{(,)}'",
+		"int4multirange(int4range((i % 1000)::int, 1000), int4range(2000 + floor(random() * 1000)::int, NULL))",
 		'int4multirange(int4range(n, n + 1))' ],
-	'jsonb' => [ "'null', 'true', '1', '1.0', '\"a\"', '[]', '{}', '[1,2]', '{\"a\": 1}'", "jsonb_build_object('k', floor(random() * 1000), 'v', md5(i::text))",
+	'jsonb' => [ "'null', 'true', '1', '1.0', '\"a\"', '[]', '{}', '[1,2]', '{\"a\": 1}'",
+		"jsonb_build_object('k', floor(random() * 1000), 'v', md5(i::text))",
 		"to_jsonb('v' || n)" ],
 	'tsvector' => [ "'', 'a', 'a b', 'a:1'", "md5(random()::text)::tsvector", "('v' || n)::tsvector" ],
-	'pair' => [ "'(1,a)', '(1,)', '(,a)', '(,)', '(1,A)'", "ROW(floor(random() * 10)::int, md5(i::text))::pair", "ROW(n % 3, 'v' || n)::pair" ],
-	'pair[]' => [ "'{}', '{NULL}', '{\"(1,a)\",\"(,a)\"}', '{\"(1,)\"}'", "ARRAY[ROW(floor(random() * 10)::int, NULL), ROW(i, 'a')]::pair[]", "ARRAY[ROW(n % 3, 'v' || n)]::pair[]" ],
-	'loose' => [ "'a', 'A', 'b', ''", "left(md5(random()::text), 6)", "CASE WHEN n % 2 = 0 THEN 'v' ELSE 'V' END || n / 2" ],
+	'pair' => [ "'(1,a)', '(1,)', '(,a)', '(,)', '(1,A)'", "ROW(floor(random() * 10)::int, md5(i::text))::pair",
+		"ROW(n % 3, 'v' || n)::pair" ],
+	'pair[]' => [ "'{}', '{NULL}', '{\"(1,a)\",\"(,a)\"}', '{\"(1,)\"}'",
+		"ARRAY[ROW(floor(random() * 10)::int, NULL), ROW(i, 'a')]::pair[]", "ARRAY[ROW(n % 3, 'v' || n)]::pair[]" ],
+	'loose' => [ "'a', 'A', 'b', ''", "left(md5(random()::text), 6)",
+		"CASE WHEN n % 2 = 0 THEN 'v' ELSE 'V' END || n / 2" ],
 	'word' => \&strings);
 
 # Strings: short, long, with a long common prefix, with characters of several bytes; product codes, and words that
@@ -117,7 +150,8 @@ my %types = (
 sub strings
 {
 	my $random = pick(
-		"(ARRAY['', '-', '--', '/'])[1 + floor(random() * 4)::int] || floor(random() * 30)::int || (ARRAY['', '-', '/', ' '])[1 + floor(random() * 4)::int] || floor(random() * 10)::int",
+		"(ARRAY['', '-', '--', '/'])[1 + floor(random() * 4)::int] || floor(random() * 30)::int || (ARRAY['', '-', "
+			. "'/', ' '])[1 + floor(random() * 4)::int] || floor(random() * 10)::int",
 		"translate(md5(random()::text), '0123456789abcdef', 'aAáàäåbBcChHsSzZ')",
 		"left(translate(md5(random()::text), '0123456789abcdef', 'aAáàäåbBcChHsSzZ'), floor(random() * 4)::int)",
 		"left(translate(md5(random()::text), '0123456789abcdef', '中文字国人名жщйёЖкかガｶー'), floor(random() * 9)::int)",
@@ -126,7 +160,8 @@ sub strings
 		"chr(97 + floor(random() * 26)::int) || chr(97 + floor(random() * 2)::int)",
 		"chr(32 + floor(random() * 10000)::int) || floor(random() * 10)",
 		"repeat(chr(97 + floor(random() * 3)::int), floor(random() * 40)::int)");
-	return [ "'', ' ', 'a', 'a ', 'A', 'ab', 'aaaaaaaa', 'aaaaaaaaa', 'ä', 'z', '~', U&'\\FFFD', U&'\\+01F600', U&'\\0001'", $random,
+	return [ "'', ' ', 'a', 'a ', 'A', 'ab', 'aaaaaaaa', 'aaaaaaaaa', 'ä', 'z', '~', U&'\\FFFD', U&'\\+01F600', "
+		. "U&'\\0001'", $random,
 		"'v' || n" ];
 }
 
@@ -134,7 +169,8 @@ sub strings
 # same.
 my %languages = (
 	(map { ("libc_$_" => "provider = libc, locale = '$_.UTF-8'") } qw(en_US cs_CZ da_DK hu_HU tr_TR fr_CA ja_JP th_TH)),
-	(map { ("icu_$_" => "provider = icu, locale = '" . ($_ =~ tr/_/-/r) . "'") } qw(en cs da ja und de_u_co_phonebk en_u_ka_shifted en_u_kn_true de_u_ks_level2 en_u_kf_upper)),
+	(map { ("icu_$_" => "provider = icu, locale = '" . ($_ =~ tr/_/-/r)
+		. "'") } qw(en cs da ja und de_u_co_phonebk en_u_ka_shifted en_u_kn_true de_u_ks_level2 en_u_kf_upper)),
 	loose => "provider = icu, locale = 'und-u-ks-level2', deterministic = false");
 my @languages;
 
@@ -145,7 +181,8 @@ sub make_languages
 
 	foreach my $name (sort keys %languages)
 	{
-		next if system("$psql -X -q -d postgres -v ON_ERROR_STOP=1 -c \"BEGIN; CREATE COLLATION gpusort_$name ($languages{$name}); ROLLBACK\" >/dev/null 2>&1") != 0;
+		next if system("$psql -X -q -d postgres -v ON_ERROR_STOP=1 -c \"BEGIN; CREATE COLLATION gpusort_$name "
+			. "($languages{$name}); ROLLBACK\" >/dev/null 2>&1") != 0;
 		push @languages, $name unless $name eq 'loose';
 		$statements .= "CREATE COLLATION $name ($languages{$name});\n";
 	}
@@ -182,8 +219,11 @@ sub make_table
 		$random =~ s/SEED/$round_seed/;
 		$value =~ s/SEED/$round_seed/;
 		# now and then ordered or reversed input
-		if (rand() < 0.1) { $value = "(SELECT $small FROM (SELECT (i * $few / greatest($rows, 1))::int n) s)"; $specials = $nulls = 0 }
-		elsif (rand() < 0.05) { $value = "(SELECT $small FROM (SELECT ($few - i * $few / greatest($rows, 1))::int n) s)"; $specials = $nulls = 0 }
+		if (rand()
+			< 0.1) { $value = "(SELECT $small FROM (SELECT (i * $few / greatest($rows, 1))::int n) s)"; $specials =
+			$nulls = 0 }
+		elsif (rand() < 0.05) { $value = "(SELECT $small FROM (SELECT ($few - i * $few / greatest($rows, "
+			. "1))::int n) s)"; $specials = $nulls = 0 }
 		my $n = () = $special =~ /, /g;
 		$n++;
 		# an array of arrays would be something else
@@ -210,8 +250,11 @@ sub workers
 	my $workers = pick(0, 0, 1, 2, 3, 4);
 	my $cost = $workers ? '0' : 'DEFAULT';
 
-	return ("SET max_parallel_workers_per_gather = $workers;\nSET parallel_leader_participation = " . pick('on', 'on', 'off') . ";\n"
-		  . join('', map { "SET $_ = $cost;\n" } qw(parallel_setup_cost parallel_tuple_cost min_parallel_table_scan_size)), $workers);
+	return ("SET gpusort.cores = 8;\nSET max_parallel_workers_per_gather = $workers;\nSET "
+		. "parallel_leader_participation = " . pick('on', 'on', 'off') . ";\n"
+		  . join('',
+			map { "SET $_ = $cost;\n" } qw(parallel_setup_cost parallel_tuple_cost min_parallel_table_scan_size)),
+			$workers);
 }
 
 # One comparison: the order, as a script that prints one line.
@@ -240,7 +283,8 @@ sub order_case
 	my $changed = join ' OR ', map { "a.$_ IS DISTINCT FROM lag(a.$_) OVER w" } @names;
 	my $differ = join ' OR ', map { "a.$_ IS DISTINCT FROM b.$_" } @names;
 	my $exact = $total ? '(SELECT count(*) FROM a JOIN b USING (n) WHERE a.id <> b.id)' : '0';
-	my $arrival = $total ? '0' : "(SELECT count(*) FROM (SELECT place, lag(place) OVER (PARTITION BY g ORDER BY n) before FROM ga) x WHERE before > place)";
+	my $arrival = $total ? '0' : "(SELECT count(*) FROM (SELECT place, lag(place) OVER (PARTITION BY g ORDER BY n) "
+		. "before FROM ga) x WHERE before > place)";
 	my $limit = rand() < 0.1 ? ' OFFSET 7' : '';
 	my $list = join ', ', @names;
 	my $script = '';
@@ -249,15 +293,19 @@ sub order_case
 	{
 		my $on = $side eq 'a' ? 'on' : 'off';
 		$script .= "SET gpusort.enabled = $on;\nSET client_min_messages = debug1;\n"
-		  . "CREATE TEMP TABLE $side AS SELECT row_number() OVER () n, x.* FROM (SELECT id, ctid place, $list, t::text r FROM t ORDER BY $order$limit) x;\nSET client_min_messages = warning;\n";
+		  . "CREATE TEMP TABLE $side AS SELECT row_number() OVER () n, x.* FROM (SELECT id, ctid place, $list, t::text "
+		  . "r FROM t ORDER BY $order$limit) x;\nSET client_min_messages = warning;\n";
 	}
 	$script .= <<"SQL";
 SET gpusort.enabled = on;
-SELECT count(*) > 0 used FROM plan_lines('SELECT id, ctid place, $list, t::text r FROM t ORDER BY $order$limit') l WHERE l LIKE '%GpuSort%' \\gset
+SELECT count(*) > 0 used FROM plan_lines('SELECT id, ctid place, $list, t::text r FROM t ORDER BY $order$limit') l
+	WHERE l LIKE '%GpuSort%' \\gset
 SET gpusort.enabled = off;
 ANALYZE a; ANALYZE b;
-CREATE TEMP TABLE ga AS SELECT n, id, place, sum(c) OVER (ORDER BY n) g FROM (SELECT n, id, place, CASE WHEN $changed THEN 1 ELSE 0 END c FROM a WINDOW w AS (ORDER BY n)) a;
-CREATE TEMP TABLE gb AS SELECT n, id, place, sum(c) OVER (ORDER BY n) g FROM (SELECT n, id, place, CASE WHEN $changed THEN 1 ELSE 0 END c FROM b a WINDOW w AS (ORDER BY n)) b;
+CREATE TEMP TABLE ga AS SELECT n, id, place, sum(c) OVER (ORDER BY n) g FROM (SELECT n, id, place,
+	CASE WHEN $changed THEN 1 ELSE 0 END c FROM a WINDOW w AS (ORDER BY n)) a;
+CREATE TEMP TABLE gb AS SELECT n, id, place, sum(c) OVER (ORDER BY n) g FROM (SELECT n, id, place,
+	CASE WHEN $changed THEN 1 ELSE 0 END c FROM b a WINDOW w AS (ORDER BY n)) b;
 SELECT concat_ws(' ', 'RESULT', 'order', :'used',
 	(SELECT abs((SELECT count(*) FROM a) - (SELECT count(*) FROM b))),
 	(SELECT count(*) FROM a JOIN b USING (n) WHERE $differ),
@@ -284,16 +332,22 @@ sub use_case
 	my $what = pick('rank', 'group', 'distinct', 'merge join', 'union', 'backward');
 	my $y_order = $y . pick('', ' DESC NULLS LAST');
 	my $query = {
-		'rank' => "SELECT count(*), coalesce(sum(hashtext(concat(id, ':', r, ':', d))), 0) AS sum FROM (SELECT id, rank() OVER (PARTITION BY $x ORDER BY $y_order) r, "
+		'rank' => "SELECT count(*), coalesce(sum(hashtext(concat(id, ':', r, ':', d))), 0) AS sum FROM (SELECT id, "
+			. "rank() OVER (PARTITION BY $x ORDER BY $y_order) r, "
 		  . "dense_rank() OVER (ORDER BY $y_order) d FROM t) s",
-		'group' => "SELECT count(*), coalesce(sum(c * 7 + h), 0) AS sum FROM (SELECT count(*) c, sum(hashint4(id)::int8) % 1000003 h FROM t GROUP BY $x, $y) s",
+		'group' => "SELECT count(*), coalesce(sum(c * 7 + h), 0) AS sum FROM (SELECT count(*) c, "
+			. "sum(hashint4(id)::int8) % 1000003 h FROM t GROUP BY $x, $y) s",
 		'distinct' => "SELECT count(*) FROM (SELECT DISTINCT $x, $y FROM t) s",
-		'merge join' => "SELECT count(*), coalesce(sum(hashtext(concat(a.id, ':', b.id))), 0) AS sum FROM (SELECT * FROM t WHERE id % 37 = 1) a JOIN (SELECT * FROM t WHERE id % 41 = 1) b ON a.$x = b.$x",
-		'union' => "SELECT count(*) FROM (SELECT $x FROM t WHERE id % 2 = 0 INTERSECT SELECT $x FROM t WHERE id % 3 = 0) s",
-		'backward' => "SELECT count(*), coalesce(sum(hashtext(id::text)), 0) AS sum FROM (SELECT id FROM t ORDER BY $x, $y_order, id OFFSET 3) s"
+		'merge join' => "SELECT count(*), coalesce(sum(hashtext(concat(a.id, ':', b.id))), 0) AS sum FROM (SELECT * "
+			. "FROM t WHERE id % 37 = 1) a JOIN (SELECT * FROM t WHERE id % 41 = 1) b ON a.$x = b.$x",
+		'union' => "SELECT count(*) FROM (SELECT $x FROM t WHERE id % 2 = 0 INTERSECT SELECT $x FROM t WHERE id % 3 "
+			. "= 0) s",
+		'backward' => "SELECT count(*), coalesce(sum(hashtext(id::text)), 0) AS sum FROM (SELECT id FROM t ORDER BY "
+			. "$x, $y_order, id OFFSET 3) s"
 	}->{$what};
 	my ($processes, $workers) = workers();
-	my $script = "SET gpusort.work_mem = '$memory';\nSET enable_hashagg = off; SET enable_hashjoin = off; SET enable_nestloop = off;\n$processes";
+	my $script = "SET gpusort.work_mem = '$memory';\nSET enable_hashagg = off; SET enable_hashjoin = off; SET "
+		. "enable_nestloop = off;\n$processes";
 
 	$script .= "SET gpusort.enabled = off;\n$query \\gset off_\nSET gpusort.enabled = on;\n$query \\gset on_\n";
 	$script .= "SELECT count(*) > 0 used FROM plan_lines(\$q\$$query\$q\$) l WHERE l LIKE '%GpuSort%' \\gset\n";
@@ -368,7 +422,8 @@ SQL
 		}
 		else { @wrong = ("no result: " . ($output =~ s/^RESULT.*\n//mgr)) }
 		$number++;
-		printf "%sok %d - seed %d, %d rows (%s), %s\n", (@wrong ? 'not ' : ''), $number, $round_seed, $rows, $table, $case->[0];
+		printf "%sok %d - seed %d, %d rows (%s), %s\n", (@wrong ? 'not ' : ''), $number, $round_seed, $rows, $table,
+			$case->[0];
 		if (@wrong)
 		{
 			$bad++;

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <time.h>
 
 #ifdef WITH_CUDA
 #include "../kernels/cuda/base/stall.h"
@@ -15,6 +16,8 @@ gs_engine *engine;
 bool on_gpu, small_only, tiny;
 
 static int groups, failed_groups, failures, cases;
+static unsigned every = 1; /* of so many cases one is run */
+static time_t began;
 static char group_name[128];
 
 static void
@@ -22,7 +25,8 @@ end_group(void)
 {
 	if (groups > 0)
 	{
-		printf("%s %d - %s (%d cases)\n", failures ? "not ok" : "ok", groups, group_name, cases);
+		printf("%s %d - %s (%d cases, %d s)\n", failures ? "not ok" : "ok", groups, group_name, cases,
+			   (int) (time(NULL) - began));
 		fflush(stdout);
 		failed_groups += failures != 0;
 	}
@@ -34,6 +38,7 @@ group(const char *name)
 	end_group();
 	groups++;
 	failures = cases = 0;
+	began = time(NULL);
 	snprintf(group_name, sizeof(group_name), "%s", name);
 }
 
@@ -42,7 +47,7 @@ skipped(void)
 {
 	static unsigned cases_asked;
 
-	return tiny && cases_asked++ % 9 != 0;
+	return cases_asked++ % every != 0;
 }
 
 void
@@ -216,7 +221,11 @@ run_groups(int argc, char **argv, const test_group *all, int n)
 
 	on_gpu = named(argc, argv, "gpu");
 	small_only = named(argc, argv, "small");
-	tiny = named(argc, argv, "tiny");
+	every = named(argc, argv, "tiny") ? 9 : 1;
+	for (int i = 1; i < argc; i++)
+		if (strncmp(argv[i], "every=", 6) == 0 && atoi(argv[i] + 6) > 0)
+			every = (unsigned) atoi(argv[i] + 6);
+	tiny = every > 1;
 	for (int t = 0; t < n; t++)
 		chosen |= named(argc, argv, all[t].name);
 	if (on_gpu)

@@ -2,14 +2,14 @@
  * engine_test.h: what the tests of the primitives share: output in TAP, arrays with guard words on an engine, random
  * numbers.
  *
- * A test program takes: [cpu | gpu] [small] [tiny] [large] [groups...].  "small" keeps to sizes that a memory checker
- * gets through, "tiny" also to some of the cases; "large" runs the groups that are too large for a quick test, and only
- * them.
+ * A test program takes: [cpu | gpu] [small] [tiny | every=N] [large] [groups...].  "small" keeps to sizes that a
+ * memory checker gets through, "tiny" also to every ninth of the cases, every=N to every N-th; "large" runs the groups
+ * that are too large for a quick test, and only them.
  */
 #ifndef ENGINE_TEST_H
 #define ENGINE_TEST_H
 
-#include "../kernels/gs_arrays.h"
+#include "../kernels/gs_library.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ int run_groups(int argc, char **argv, const test_group *all, int n);
 extern gs_engine *engine;
 extern bool on_gpu, small_only, tiny;
 
-/* True for all but some of the cases when a slow checker looks on ("tiny"). */
+/* True for all but some of the cases when a slow checker looks on ("tiny", every=N). */
 bool skipped(void);
 
 /* ---- results: one line per group of cases; the first failures of a group are explained */

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A family's tests on a GPU: all of them, then small sizes under each of compute-sanitizer's tools.  racecheck, which slows
-# the kernels down a thousandfold, gets some of the cases.
+# A family's tests on a GPU: all of them, then small sizes under each of compute-sanitizer's tools.  racecheck, which
+# slows the kernels down a thousandfold, gets some of the cases.
 #   gpucheck.sh TEST-BINARY
 set -u
 test=$1

@@ -1,25 +1,13 @@
 #!/bin/bash
-# install.sh: `make install DESTDIR=...` puts everything below that directory and nothing elsewhere, `make uninstall` takes away all that it
-# put there.  Speaks TAP.  The tree must be built.
+# install.sh: `make install DESTDIR=...` puts everything below that directory and nothing elsewhere, `make uninstall`
+# takes away all that it put there.  Speaks TAP.  The tree must be built.
 set -eu
-cd "$(dirname "$0")/.."
+root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/test/lib.sh"
+cd "$root"
 pg_config=${PG_CONFIG:-pg_config}
 stage=$(mktemp -d "${TMPDIR:-/tmp}/gpusort-install.XXXXXX")
 trap 'rm -rf "$stage"' EXIT
-count=0
-failed=0
-
-# is WHAT GOT WANTED
-is() {
-	count=$((count + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $count - $1"
-	else
-		failed=1
-		echo "not ok $count - $1"
-		diff <(printf '%s\n' "$3") <(printf '%s\n' "$2") | sed 's/^/# /' || true
-	fi
-}
 
 files() { (cd "$1" && find . -type f -printf '/%P\n' | sort); }
 
@@ -39,5 +27,4 @@ before=$(stat -c '%Y %i' gpusort.so gpusortd)
 PATH=/usr/sbin:/usr/bin:/sbin:/bin make -s PG_CONFIG="$pg_config" install DESTDIR="$stage" >/dev/null
 is 'an installation as root builds nothing' "$(stat -c '%Y %i' gpusort.so gpusortd)" "$before"
 is 'and has all files' "$(files "$stage")" "$wanted"
-echo "1..$count"
-exit $failed
+end_of_tests

@@ -10,13 +10,91 @@ child=
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
+# Scripts that are tests themselves speak TAP: ok and is count, and end_of_tests prints the plan and is true if all
+# passed.
+count=0
+failed=0
+
+# verdict STATUS WHAT: a test that passes with the status 0
+verdict() {
+	count=$((count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $count - $2"
+	else
+		failed=1
+		echo "not ok $count - $2"
+	fi
+}
+
+# ok WHAT COMMAND...: passes if the command does.  What it said goes to the file that the script has set log to, and is
+# shown if it failed.
+ok() {
+	local what=$1 status=0
+	shift
+	"$@" >"$log" 2>&1 </dev/null || status=1
+	verdict $status "$what"
+	[ $status = 0 ] || tail -n 40 "$log" >&2
+}
+
+# is WHAT GOT WANTED: passes if both are the same
+is() {
+	local status=0
+	[ "$2" = "$3" ] || status=1
+	verdict $status "$1"
+	[ $status = 0 ] || diff <(printf '%s\n' "$3") <(printf '%s\n' "$2") | sed 's/^/# /' || true
+}
+
+end_of_tests() {
+	echo "1..$count"
+	[ $failed = 0 ]
+}
+
+# in_own_mounts SCRIPT ARGUMENT...: begins the script anew, as root, in a name space of mounts that ends with it,
+# whatever becomes of it.
+in_own_mounts() {
+	if [ -n "${GPUSORT_UNSHARED:-}" ]; then return; fi
+	[ "$(id -u)" = 0 ] || die "This makes and enters a chroot, which takes root."
+	exec env GPUSORT_UNSHARED=1 unshare --mount "$@"
+}
+
+# enter_chroot SUITE DIRECTORY SIZE: makes a smallest Debian there, in which no service is started and no cluster made,
+# unless it is there, and mounts what programs expect, /dev/shm of that size.  What fails on the way leaves none.
+enter_chroot() {
+	if [ ! -e "$2/etc/gpusort-base" ]; then
+		mkdir -p "$2"
+		debootstrap --variant=minbase --include=ca-certificates "$1" "$2" \
+			"${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >&2
+		no_services "$2"
+		touch "$2/etc/gpusort-base"
+	fi
+	mount -t proc proc "$2/proc"
+	mkdir -p "$2/dev/shm"
+	mount -t tmpfs -o "size=$3" tmpfs "$2/dev/shm"
+}
+
+# Neither services nor clusters where packages are installed in this chroot.
+no_services() {
+	printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"
+	chmod 755 "$1/usr/sbin/policy-rc.d"
+	mkdir -p "$1/etc/postgresql-common/createcluster.d"
+	echo 'create_main_cluster = false' >"$1/etc/postgresql-common/createcluster.d/gpusort.conf"
+}
+
+# Copies the tree to a directory, without what was built of it.
+copy_sources() {
+	mkdir -p "$1"
+	tar -C "$root" --exclude=./.git --exclude=./build --exclude='*/build' --exclude='*.o' --exclude='*.so' \
+		--exclude=./gpusortd -cf - . |
+		tar -C "$1" --no-same-owner -xf -
+}
+
 # Runs a command as root.
 as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Runs a command as the user of the servers, in the work directory.  It must not be a function.  An interrupt of the script
-# does not wait for the command's end.
+# Runs a command as the user of the servers, in the work directory.  It must not be a function.  An interrupt of the
+# script does not wait for the command's end.
 as_server() {
 	local status=0 input=0
 	exec {input}<&0
@@ -40,7 +118,8 @@ has_server() {
 	[ -x "$("$1" --bindir 2>/dev/null)/postgres" ]
 }
 
-# Are the headers there that a server's extensions are built with?  Debian has pgxs.mk in the client's package, so it proves nothing.
+# Are the headers there that a server's extensions are built with?  Debian has pgxs.mk in the client's package, so it
+# proves nothing.
 has_headers() {
 	[ -f "$("$1" --includedir-server 2>/dev/null)/postgres.h" ] && [ -f "$("$1" --pgxs 2>/dev/null)" ]
 }
@@ -62,7 +141,8 @@ debian_pg_configs() {
 	ls -d "$pg_trees"/*/bin/pg_config 2>/dev/null | sort -rV
 }
 
-# Sets PG_CONFIG, unless it is given or the one in PATH will do, to that of the newest server with its headers; and what comes from it.
+# Sets PG_CONFIG, unless it is given or the one in PATH will do, to that of the newest server with its headers; and what
+# comes from it.
 find_postgres() {
 	local candidate chosen=${PG_CONFIG:-pg_config}
 	if ! usable_pg_config "$chosen"; then
@@ -82,7 +162,8 @@ find_postgres() {
 
 # The same, and the script ends if there is none.
 require_postgres() {
-	find_postgres || die "${PG_CONFIG:-pg_config} belongs to no PostgreSQL 15 or later with its server and the server's headers."
+	find_postgres ||
+		die "${PG_CONFIG:-pg_config} belongs to no PostgreSQL 15 or later with its server and the server's headers."
 }
 
 # Does the machine have this locale?  It may call it en_US.utf8.
@@ -98,8 +179,8 @@ sorts_by_bytes() {
 	[ -n "$(locale 2>&1 >/dev/null)" ]
 }
 
-# make_locale NAME: compiles a locale that the machine lacks, in the work directory, for the servers of this script alone.  Locales that
-# LOCPATH brings go there, too, since the servers' user has to read them.
+# make_locale NAME: compiles a locale that the machine lacks, in the work directory, for the servers of this script
+# alone.  Locales that LOCPATH brings go there, too, since the servers' user has to read them.
 make_locale() {
 	if [ -n "${LOCPATH:-}" ] && [ "$LOCPATH" != "$work/locale" ]; then
 		cp -rL "$LOCPATH" "$work/locale"
@@ -113,8 +194,9 @@ make_locale() {
 	export LOCPATH=$work/locale
 }
 
-# make_locales NAME.CHARSET...: compiles locales that are not in LOCPATH, in the work directory, where servers that are started afterwards find
-# them and the machine's C.UTF-8, and no others.  What this machine cannot make, it says, and leaves out.
+# make_locales NAME.CHARSET...: compiles locales that are not in LOCPATH, in the work directory, where servers that are
+# started afterwards find them and the machine's C.UTF-8, and no others.  What this machine cannot make, it says, and
+# leaves out.
 make_locales() {
 	local name
 	if [ -n "${LOCPATH:-}" ]; then cp -rL "$LOCPATH" "$work/locale"; else mkdir "$work/locale"; fi
@@ -124,7 +206,8 @@ make_locales() {
 	done
 	# as many at a time as there are cores; warnings do not matter
 	for name; do [ -e "$LOCPATH/$name/LC_COLLATE" ] || echo "$name"; done |
-		xargs -P "$(nproc)" -I NAME sh -c 'localedef -c -i "${1%%.*}" -f "${1#*.}" "$LOCPATH/$1" >/dev/null 2>&1' sh NAME || true
+		xargs -P "$(nproc)" -I NAME sh -c 'localedef -c -i "${1%%.*}" -f "${1#*.}" "$LOCPATH/$1" >/dev/null 2>&1' sh \
+			NAME || true
 	for name; do
 		[ -e "$LOCPATH/$name/LC_COLLATE" ] || say "This machine cannot make the locale $name; tests of it are skipped."
 	done
@@ -170,8 +253,9 @@ copy_tree() {
 	if [ "$(id -u)" = 0 ]; then chown -R postgres "$work/tree"; fi
 }
 
-# start_server NAME [initdb option]...: makes and starts a server with the settings on standard input, and those of the file TEMP_CONFIG,
-# where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in $work with the port 54321.
+# start_server NAME [initdb option]...: makes and starts a server with the settings on standard input, and those of the
+# file TEMP_CONFIG, where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in $work
+# with the port 54321.
 start_server() {
 	local data=$work/$1
 	shift
@@ -195,13 +279,33 @@ start_server() {
 	unset PGDATABASE PGOPTIONS PGSERVICE PGPASSWORD PGDATA PGHOSTADDR PGCLIENTENCODING
 }
 
+# The locales of tests, once for all suites: languages that sort in ways of their own, and one that is not in UTF-8.
+need_locales() {
+	[ -d "$work/locale" ] || make_locales en_US.UTF-8 en_US.ISO-8859-1 cs_CZ.UTF-8 da_DK.UTF-8 hu_HU.UTF-8 \
+		tr_TR.UTF-8 fr_CA.UTF-8 ja_JP.UTF-8 th_TH.UTF-8
+}
+
+# start_pgtap_server NAME [SETTING]: starts a server for pgTAP, with the database gpusort_pgtap and the types of
+# test/datums in the copy of the tree.
+start_pgtap_server() {
+	start_server "$1" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
+		fsync = off
+		session_preload_libraries = 'gpusort'
+		dynamic_library_path = '\$libdir:$work/tree/test/datums'
+		${2:-}
+	CONF
+	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
+		-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
+}
+
 # stop_server NAME: stops it and removes its data.
 stop_server() {
 	as_server "$bindir/pg_ctl" stop -D "$work/$1" -m fast -s
 	as_server rm -rf "${work:?}/$1"
 }
 
-# Installs what is missing, builds, and installs the extension into the server that PG_CONFIG names.
+# Installs what is missing, builds, and installs the extension into the server that PG_CONFIG names; with another
+# gpusortd if GPUSORTD names its file.
 build_and_install() {
 	"$root/test/setup.sh" "$@"
 	require_postgres
@@ -212,4 +316,5 @@ build_and_install() {
 	else
 		as_root make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >&2
 	fi
+	if [ -n "${GPUSORTD:-}" ]; then as_root install "$GPUSORTD" "$bindir/gpusortd"; fi
 }

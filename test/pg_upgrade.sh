@@ -1,7 +1,7 @@
 #!/bin/bash
-# pg_upgrade.sh OLD NEW: a server of one version with gpusort becomes one of another by pg_upgrade, and by pg_dump and restore: the extension,
-# its types in a table, a view on its views, an index on a function of its remain, and sorts work.  OLD and NEW are pg_configs of servers that have
-# gpusort installed, on one machine.  Speaks TAP.
+# pg_upgrade.sh OLD NEW: a server of one version with gpusort becomes one of another by pg_upgrade, and by pg_dump and
+# restore: the extension, its types in a table, a view on its views, an index on a function of its remain, and sorts
+# work.  OLD and NEW are pg_configs of servers that have gpusort installed, on one machine.  Speaks TAP.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -10,24 +10,13 @@ old=$("$1" --bindir)
 new=$("$2" --bindir)
 bindir=$new
 make_work
-count=0
-failed=0
-
-is() { # WHAT GOT WANTED
-	count=$((count + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $count - $1"
-	else
-		failed=1
-		printf 'not ok %d - %s\n# got: %s\n# wanted: %s\n' "$count" "$1" "$2" "$3"
-	fi
-}
 
 # init BINDIR DATA, start BINDIR DATA, halt BINDIR DATA, sql BINDIR DATABASE COMMAND...
 init() {
 	as_server "$1/initdb" -D "$work/$2" -U postgres -A trust --locale=C.UTF-8 --encoding=UTF8 --no-sync >/dev/null
 	printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$work'" 'port = 54321' 'fsync = off' \
-		"shared_preload_libraries = 'gpusort'" 'gpusort.min_rows = 0' | as_server tee -a "$work/$2/postgresql.conf" >/dev/null
+		"shared_preload_libraries = 'gpusort'" 'gpusort.min_rows = 0' | as_server tee -a "$work/$2/postgresql.conf" \
+			>/dev/null
 }
 start() { as_server "$1/pg_ctl" start -w -s -D "$work/$2" -l "$work/$2.log"; }
 halt() { as_server "$1/pg_ctl" stop -w -s -m fast -D "$work/$2"; }
@@ -50,7 +39,8 @@ sql "$old" postgres 'CREATE DATABASE used'
 sql "$old" used "CREATE EXTENSION gpusort;
 	CREATE TABLE arrays AS SELECT ARRAY[i, 7 - i] AS v FROM generate_series(1, 6) AS i;
 	CREATE TABLE kept AS SELECT unnest(gpu_rle(x ORDER BY x)) AS runs FROM unnest('{1,1,2}'::int[]) AS x;
-	CREATE VIEW busy AS SELECT op FROM gpusort_stat WHERE false UNION ALL SELECT phase FROM gpusort_progress WHERE false;
+	CREATE VIEW busy AS SELECT op FROM gpusort_stat WHERE false
+		UNION ALL SELECT phase FROM gpusort_progress WHERE false;
 	CREATE INDEX sorted ON arrays (gpu_sort(v))"
 before=$(state "$old" used)
 is 'what the old server has' "${before%%;*}" "$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$root/gpusort.control")"
@@ -69,9 +59,11 @@ halt "$new" restored
 # from 18 on clusters have checksums unless told otherwise, and pg_upgrade wants both to agree
 options=()
 if "$new/initdb" --help | grep -q -- --no-data-checksums; then options=(--no-data-checksums); fi
-as_server "$new/initdb" -D "$work/new" -U postgres -A trust --locale=C.UTF-8 --encoding=UTF8 --no-sync "${options[@]}" >/dev/null
+as_server "$new/initdb" -D "$work/new" -U postgres -A trust --locale=C.UTF-8 --encoding=UTF8 --no-sync "${options[@]}" \
+	>/dev/null
 tail -n 6 "$work/old/postgresql.conf" | as_server tee -a "$work/new/postgresql.conf" >/dev/null
-is 'pg_upgrade' "$(as_server "$new/pg_upgrade" -b "$old" -B "$new" -d "$work/old" -D "$work/new" -U postgres -s "$work" >"$work/upgrade.log" 2>&1 &&
+is 'pg_upgrade' "$(as_server "$new/pg_upgrade" -b "$old" -B "$new" -d "$work/old" -D "$work/new" -U postgres \
+	-s "$work" >"$work/upgrade.log" 2>&1 &&
 	echo done || tail -n 20 "$work/upgrade.log")" done
 start "$new" new
 is 'upgraded' "$(state "$new" used)" "$before"
@@ -79,5 +71,4 @@ is 'it sorts' "$(sorts "$new" used)" 1
 sql "$new" used 'DROP VIEW busy; DROP INDEX sorted; DROP TABLE kept; DROP EXTENSION gpusort'
 is 'and can be dropped' "$(sql "$new" used "SELECT count(*) FROM pg_proc WHERE probin LIKE '%gpusort%'")" 0
 halt "$new" new
-echo "1..$count"
-exit $failed
+end_of_tests

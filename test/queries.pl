@@ -22,7 +22,8 @@ my $psql = 'psql';
 GetOptions('seed=i' => \$seed, 'rounds=i' => \$rounds, 'seconds=i' => \$seconds, 'psql=s' => \$psql) or exit 2;
 
 my @columns = qw(a b c d e f);
-my @switches = map { "enable_$_" } qw(hashagg hashjoin nestloop mergejoin sort incremental_sort indexscan seqscan material memoize
+my @switches = map { "enable_$_" } qw(hashagg hashjoin nestloop mergejoin sort incremental_sort indexscan seqscan
+	material memoize
 	bitmapscan gathermerge);
 
 # Tables of one round, and the comparison: the number of GpuSort nodes if all is well.
@@ -35,8 +36,10 @@ SET search_path = queries;
 SELECT setseed(SEED) \g /dev/null
 CREATE TABLE big AS
 	SELECT i AS id, CASE WHEN random() < 0.95 THEN (random() * 3000)::int8 END AS a, (random() * 60)::int4 AS b,
-		CASE WHEN random() < 0.9 THEN 'x' || (random() * 800)::int END COLLATE "C" AS c, (random() * 300)::numeric(10, 2) AS d,
-		CASE WHEN random() < 0.1 THEN 'NaN'::float8 ELSE (random() * 50)::int END AS e, date '2020-01-01' + (random() * 99)::int AS f
+		CASE WHEN random() < 0.9 THEN 'x' || (random() * 800)::int END COLLATE "C" AS c, (random() * 300)::numeric(10,
+			2) AS d,
+		CASE WHEN random() < 0.1 THEN 'NaN'::float8 ELSE (random() * 50)::int END
+			AS e, date '2020-01-01' + (random() * 99)::int AS f
 	FROM generate_series(1, 3000) AS i ORDER BY random();
 CREATE TABLE small AS SELECT * FROM big LIMIT 300;
 CREATE TABLE parts (LIKE big) PARTITION BY HASH (id);
@@ -98,7 +101,8 @@ sub some_columns
 sub total_order
 {
 	my ($tables) = @_;
-	my @keys = map { column(one_of(@$tables)) . one_of('', ' DESC', ' DESC NULLS LAST', ' NULLS FIRST') } 1 .. 1 + int(rand(3));
+	my @keys = map { column(one_of(@$tables)) . one_of('', ' DESC', ' DESC NULLS LAST', ' NULLS FIRST') } 1 .. 1
+		+ int(rand(3));
 
 	return join(', ', @keys, map { "$_.id" } @$tables);
 }
@@ -129,7 +133,8 @@ sub random_from
 	}
 	else
 	{
-		$from = '(SELECT * FROM big ORDER BY ' . one_of(@columns) . ', id' . one_of('', ' LIMIT 50', ' LIMIT 2500', ' OFFSET 10') . ') t1';
+		$from = '(SELECT * FROM big ORDER BY ' . one_of(@columns) . ', id'
+			. one_of('', ' LIMIT 50', ' LIMIT 2500', ' OFFSET 10') . ') t1';
 	}
 	$from .= one_of('', '', ' WHERE t1.id % ' . (2 + int(rand(4))) . ' <> 0', ' WHERE t1.b < ' . int(rand(50)));
 	return ($from, \@tables);
@@ -137,7 +142,8 @@ sub random_from
 
 sub limit
 {
-	return one_of('', '', ' LIMIT 10', ' LIMIT 3000', ' LIMIT 7 OFFSET 20', ' OFFSET 100', ' LIMIT (SELECT 20)', ' LIMIT NULL');
+	return one_of('', '', ' LIMIT 10', ' LIMIT 3000', ' LIMIT 7 OFFSET 20', ' OFFSET 100', ' LIMIT (SELECT 20)',
+		' LIMIT NULL');
 }
 
 sub ids { return join(', ', map { "$_.id AS id_$_" } @{ $_[0] }) }
@@ -147,7 +153,8 @@ sub ordered
 {
 	my ($from, $tables) = random_from();
 
-	return ('SELECT ' . ids($tables) . ', ' . column('t1') . " AS x FROM $from ORDER BY " . total_order($tables) . limit(), 1);
+	return ('SELECT ' . ids($tables) . ', ' . column('t1') . " AS x FROM $from ORDER BY " . total_order($tables)
+		. limit(), 1);
 }
 
 sub windows
@@ -157,7 +164,8 @@ sub windows
 	my $shared = chance(0.5) ? column('t1') : '';
 	my @calls = map {
 		one_of('row_number()', 'rank()', 'sum(t1.b)', 'lag(t1.id)', 'count(*)') . ' OVER ('
-			. ($shared || chance(0.5) ? 'PARTITION BY ' . ($shared || column('t1')) : '') . ' ORDER BY ' . total_order($tables) . ')'
+			. ($shared || chance(0.5) ? 'PARTITION BY ' . ($shared || column('t1')) : '') . ' ORDER BY '
+				. total_order($tables) . ')'
 	} 1 .. 1 + int(rand(3));
 
 	return ('SELECT ' . join(', ', ids($tables), @calls) . " FROM $from$order", $order ne '');
@@ -170,7 +178,8 @@ sub distinct
 	my $on = join(', ', @on);
 	my $order = join(', ', map { $_ . one_of('', ' DESC') } @on);
 
-	return ("SELECT DISTINCT ON ($on) t1.*, $tables->[-1].id AS last FROM $from ORDER BY $order, " . total_order($tables) . limit(), 1)
+	return ("SELECT DISTINCT ON ($on) t1.*, $tables->[-1].id AS last FROM $from ORDER BY $order, "
+		. total_order($tables) . limit(), 1)
 		if chance(0.5);
 	my $sorted = chance(0.5) ? " ORDER BY $order" . limit() : '';
 	return ("SELECT DISTINCT $on FROM $from$sorted", $sorted ne '');
@@ -188,7 +197,8 @@ sub grouped
 		"array_agg(t1.id ORDER BY t1.c, t1.id, $id)", "string_agg(t1.b::text, ',' ORDER BY t1.b), count(*)");
 	my $order = $by eq $keys && chance(0.5) ? " ORDER BY $keys" : '';
 
-	$calls .= ', rank() OVER (' . one_of('', 'PARTITION BY ' . one_of(@keys)) . ' ORDER BY ' . one_of(@keys) . ')' if chance(0.4);
+	$calls .= ', rank() OVER (' . one_of('', 'PARTITION BY ' . one_of(@keys)) . ' ORDER BY ' . one_of(@keys) . ')'
+		if chance(0.4);
 	return ("SELECT $keys, $calls FROM $from GROUP BY $by" . one_of('', ' HAVING count(*) > 1') . $order, $order ne '');
 }
 
@@ -204,7 +214,8 @@ sub set_operation
 # Settings of one query.
 sub settings
 {
-	my $sql = "RESET ALL;\nSET client_min_messages = warning;\nSET search_path = queries;\nSET statement_timeout = '60s';\n";
+	my $sql =
+		"RESET ALL;\nSET client_min_messages = warning;\nSET search_path = queries;\nSET statement_timeout = '60s';\n";
 
 	$sql .= 'SET gpusort.min_rows = ' . one_of(0, 0, 0, 500) . ";\n";
 	$sql .= "SET $_ = off;\n" for grep { chance(0.25) } @switches;
@@ -213,6 +224,7 @@ sub settings
 		$sql .= "SET parallel_setup_cost = 0;\nSET parallel_tuple_cost = 0;\nSET min_parallel_table_scan_size = 0;\n";
 		$sql .= 'SET max_parallel_workers_per_gather = ' . int(rand(5)) . ";\n";
 		$sql .= "SET parallel_leader_participation = off;\n" if chance(0.4);
+		$sql .= 'SET gpusort.cores = ' . one_of(1, 2, 3, 8, 8, 8) . ";\n";
 		# a nested loop would start them again for each row
 		$sql .= "RESET enable_material;\n";
 		$sql .= "SET max_parallel_workers = 0;\n" if chance(0.1);
@@ -235,14 +247,17 @@ sub run_round
 	print $file $setup =~ s/SEED/0.5 + $number % 1000 \/ 10000.0/er;
 	for (1 .. 50)
 	{
-		my ($query, $fixed) = one_of(\&ordered, \&ordered, \&windows, \&windows, \&distinct, \&grouped, \&set_operation)->();
+		my ($query, $fixed) = one_of(\&ordered, \&ordered, \&windows, \&windows, \&distinct, \&grouped,
+			\&set_operation)->();
 
 		# workers that are started for each of thousands of rows take minutes, whoever sorts in them
-		print $file settings(), $query =~ /LATERAL/ ? "SET max_parallel_workers_per_gather = 0;\n" : '', "SELECT compare(\$query\$$query\$query\$, ", $fixed ? 'true' : 'false', ");\n";
+		print $file settings(), $query =~ /LATERAL/ ? "SET max_parallel_workers_per_gather = 0;\n" : '',
+			"SELECT compare(\$query\$$query\$query\$, ", $fixed ? 'true' : 'false', ");\n";
 	}
 	print $file "RESET ALL;\nSET client_min_messages = warning;\nDROP SCHEMA queries CASCADE;\n";
 	close $file;
-	open(my $output, '-|', $psql, '-XqAt', '-v', 'ON_ERROR_STOP=1', '-d', $ENV{PGDATABASE} // 'postgres', '-f', $name) or die "psql: $!";
+	open(my $output, '-|', $psql, '-XqAt', '-v', 'ON_ERROR_STOP=1', '-d', $ENV{PGDATABASE} // 'postgres', '-f', $name)
+		or die "psql: $!";
 	while (my $line = <$output>)
 	{
 		chomp $line;

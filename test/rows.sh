@@ -1,10 +1,14 @@
 #!/bin/bash
-# The kernels by other rows of the tuning tables than the GPU's own (kernels/cuda/tuning/), on one that has the shared memory for
-# all of them: an H100 or H200.  Each row's code is made from PTX of its own architecture, so that what newer instructions do on the
-# GPU at hand is done as on the older ones.  Builds (a minute with 16 cores), tests, and times row orders and keys against CUB's.
+# The kernels by other rows of the tuning tables than the GPU's own (kernels/cuda/tuning/), on one that has the shared
+# memory for all of them: an H100 or H200.  Each row's code is made from PTX of its own architecture, so that what newer
+# instructions do on the GPU at hand is done as on the older ones.  Builds (a minute with 16 cores), tests, and times
+# row orders and keys against CUB's.
 #   rows.sh [ROW...]        75 64 KB, 86 99 KB, 80 163 KB; all three
 #   SECONDS_EACH=60         the most that a test may take
-#   SANITIZE=1              instead: small forms under compute-sanitizer's four tools (racecheck not for the scan family)
+#   SANITIZE=1              instead: small forms under compute-sanitizer's four tools (racecheck not for the scan
+#                           family), or under those that are named: SANITIZE="racecheck memcheck"
+#   EVERY=9                 of whose cases one in so many is run; 1: all
+#   FAMILIES="sort scan"    which suites are built and run
 #   PTX=1                   and an order test with code that the driver compiles
 #   BENCH=0                 no times
 set -u
@@ -13,30 +17,37 @@ rows=${*:-86 75 80}
 jobs=${JOBS:-$(nproc)}
 limit=${SECONDS_EACH:-60}
 out=build/rows
+every=${EVERY:-9}
+tools=${SANITIZE:-}
+[ "$tools" != 1 ] || tools='memcheck synccheck initcheck racecheck'
+families=${FAMILIES:-sort scan}
 failed=0
 mkdir -p "$out"
 
 say() { echo "# $(date +%T) $*"; }
 
 build() { # the engine and the tests by a row; ptx: nothing but PTX of sm_75, which the driver compiles
-	local at=$PWD/$out/$1
+	local at=$PWD/$out/$1 family
 
+	rm -f "$at/built"
 	if [ "$1" = ptx ]; then
 		make -s -C test/sort -j"$jobs" "$at/sort/order-test" CUDA_GENCODE=-gencode=arch=compute_75,code=compute_75 \
 			CUDA_BUILD="$at/cuda" BUILD="$at/sort"
 		return
 	fi
-	make -s -C test/sort -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/sort" &&
-		make -s -C test/scan -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/scan"
+	for family in $families; do
+		make -s -C "test/$family" -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/$family" || return
+	done
+	touch "$at/built"
 }
 
 check() { # NAME COMMAND...: prints what failed
-	local name=$1 rc
+	local name=$1 rc start=$SECONDS
 	shift
 	timeout "$limit" "$@" >"$out/$name.txt" 2>&1
 	rc=$?
 	if [ $rc -eq 0 ]; then
-		say "ok $name: $(tail -n 1 "$out/$name.txt")"
+		say "ok $name, $((SECONDS - start)) s: $(grep -v '^1\.\.' "$out/$name.txt" | tail -n 1)"
 	elif [ $rc -eq 124 ]; then
 		say "cut short after $limit s, $(grep -c '^not ok' "$out/$name.txt") failures so far: $name"
 		! grep -q '^not ok' "$out/$name.txt"
@@ -63,24 +74,46 @@ fi
 for pid in $pids; do wait "$pid"; done
 say built
 
-suites() { # a row's tests, side by side
-	local row=$1 at=$out/$1 pids= failed=0
+# The groups of tests, each a process of its own: most of their time is the host's
+sort_groups='radix radix-buckets plans topk segments merge'
+scan_groups='scan select runs reduce others rows'
+case $families in *scan*) ;; *) scan_groups= ;; esac
+case $families in *sort*) ;; *) sort_groups= ;; esac
 
-	if [ -n "${SANITIZE:-}" ]; then
-		for tool in memcheck synccheck initcheck racecheck; do
-			set -- compute-sanitizer --tool $tool --error-exitcode 9 --print-limit 5
-			check "$row-$tool-order" "$@" "$at/sort/order-test" 6 20000 5 1 1 & pids="$pids $!"
-			# before sm_90 the scan family signals by flags with fences and by bar.arrive, which racecheck does not follow
-			[ $tool = racecheck ] || { check "$row-$tool-scan" "$@" "$at/scan/scan-test-gpu" gpu small tiny & pids="$pids $!"; }
-			check "$row-$tool-sort" "$@" "$at/sort/sort-test-gpu" gpu small tiny & pids="$pids $!"
+suites() { # a row's tests, side by side
+	local row=$1 at=$out/$1 pids= failed=0 tool group
+
+	if [ -n "$tools" ]; then
+		for tool in $tools; do
+			set -- compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 5
+			if [ -n "$sort_groups" ]; then
+				check "$row-$tool-order" "$@" "$at/sort/order-test" 3 20000 5 1 & pids="$pids $!"
+				check "$row-$tool-buckets" "$@" "$at/sort/order-test" 3 20000 5 1 2 & pids="$pids $!"
+			fi
+			for group in $sort_groups; do
+				check "$row-$tool-$group" "$@" "$at/sort/sort-test-gpu" gpu small "every=$every" "$group" & \
+					pids="$pids $!"
+			done
+			# before sm_90 the scan family signals by flags with fences and by bar.arrive, which racecheck does not
+			# follow
+			[ "$tool" != racecheck ] || continue
+			for group in $scan_groups; do
+				check "$row-$tool-$group" "$@" "$at/scan/scan-test-gpu" gpu small "every=$every" "$group" & \
+					pids="$pids $!"
+			done
 		done
 	else
-		check "$row-order-ballots" "$at/sort/order-test" 300 200000 1 1 1 & pids="$pids $!"
-		check "$row-order-buckets" "$at/sort/order-test" 300 200000 8 0 1 2 & pids="$pids $!"
-		check "$row-order-default" "$at/sort/order-test" 30 3000000 11 & pids="$pids $!"
-		check "$row-scan" "$at/scan/scan-test-gpu" gpu small & pids="$pids $!"
-		check "$row-sort" "$at/sort/sort-test-gpu" gpu small & pids="$pids $!"
-		check "$row-sort-all" "$at/sort/sort-test-gpu" gpu & pids="$pids $!"
+		if [ -n "$sort_groups" ]; then
+			check "$row-order-passes" "$at/sort/order-test" 300 200000 1 1 & pids="$pids $!"
+			check "$row-order-buckets" "$at/sort/order-test" 300 200000 8 1 2 & pids="$pids $!"
+			check "$row-order-default" "$at/sort/order-test" 30 3000000 11 & pids="$pids $!"
+		fi
+		for group in $sort_groups; do
+			check "$row-sort-$group" "$at/sort/sort-test-gpu" gpu "$group" & pids="$pids $!"
+		done
+		for group in $scan_groups; do
+			check "$row-scan-$group" "$at/scan/scan-test-gpu" gpu "$group" & pids="$pids $!"
+		done
 	fi
 	for pid in $pids; do wait "$pid" || failed=1; done
 	return $failed
@@ -104,9 +137,9 @@ fi
 
 # rows side by side, but the test of stalled blocks, which other programs' work on the GPU would disturb
 pids=
-[ -z "${PTX:-}" ] || { (limit=$((3 * limit)); check ptx-order $out/ptx/sort/order-test 20 60000 1 0 1) & pids=$!; }
+[ -z "${PTX:-}" ] || { (limit=$((3 * limit)); check ptx-order $out/ptx/sort/order-test 20 60000 1 1) & pids=$!; }
 for row in $rows; do
-	if [ -x "$out/$row/sort/order-test" ]; then
+	if [ -e "$out/$row/built" ]; then
 		suites "$row" &
 		pids="$pids $!"
 	else
@@ -116,8 +149,11 @@ for row in $rows; do
 done
 for pid in $pids; do wait "$pid" || failed=1; done
 for row in $rows; do
-	[ -n "${SANITIZE:-}" ] || check "$row-order-stall" "$out/$row/sort/order-test" 20 400000 4 1 1 1 stall || failed=1
+	[ -z "$tools" ] && [ -n "$sort_groups" ] || continue
+	check "$row-order-stall" "$out/$row/sort/order-test" 20 400000 4 1 1 stall || failed=1
+	check "$row-sort-stall" "$out/$row/sort/sort-test-gpu" gpu stall segments-stall || failed=1
 done
+[ -n "$sort_groups" ] || exit $failed
 
 # an engine without code for this GPU says so when it is opened
 set -- $rows

@@ -1,10 +1,12 @@
 #!/bin/bash
-# rpm.sh [cuda]: packaging/rpm/gpusort.spec, of what git knows of the tree: rpmlint, the packages, what is in them.  Elsewhere than where PGDG's packages
-# are it is the server of PG_CONFIG that they are built by, under the name that PGDG gives its folder: that takes root.  Speaks TAP.
+# rpm.sh [cuda]: packaging/rpm/gpusort.spec, of what git knows of the tree: rpmlint, the packages, what is in them.
+# Elsewhere than where PGDG's packages are it is the server of PG_CONFIG that they are built by, under the name that
+# PGDG gives its folder: that takes root.  Speaks TAP.
 #
 # Debian: apt-get install rpm rpmlint unzip
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/test/lib.sh"
 command -v rpmbuild >/dev/null || { echo '1..0 # SKIP no rpmbuild'; exit 0; }
 PG_CONFIG=${PG_CONFIG:-pg_config}
 major=$("$PG_CONFIG" --version | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p')
@@ -13,21 +15,7 @@ server=/usr/pgsql-$major
 work=$(mktemp -d)
 made=
 trap 'rm -rf "$work"; if [ -n "$made" ]; then rm -rf "$server"; fi' EXIT
-
-count=0
-failed=0
-ok() { # WHAT COMMAND...
-	local what=$1
-	shift
-	count=$((count + 1))
-	if "$@" >"$work/last.log" 2>&1 </dev/null; then
-		echo "ok $count - $what"
-	else
-		failed=1
-		echo "not ok $count - $what"
-		tail -n 30 "$work/last.log" >&2
-	fi
-}
+log=$work/last.log
 
 # A pg_config that says the folders of PGDG's server and else what the real one says.
 stand_in() {
@@ -60,8 +48,9 @@ ok "the version is gpusort's" grep -qx "Version: *$version" "$spec"
 ok 'rpmlint of the specification' rpmlint -c "$root/packaging/rpm/rpmlint.toml" "$spec"
 ok 'packages are built' rpmbuild -ba "${options[@]}" "$spec"
 ok 'rpmlint of the packages' rpmlint -c "$root/packaging/rpm/rpmlint.toml" "$work"/SRPMS/*.rpm "$work"/RPMS/*/*.rpm
-ok 'the library is there, and the extension' test "$(files "gpusort_$major" | grep -c "^$server/\(lib/gpusort.so\|share/extension/gpusort\(.control\|--.*\.sql\)\)$")" \
+ok 'the library is there, and the extension' test "$(files "gpusort_$major" |
+	grep -c "^$server/\(lib/gpusort.so\|share/extension/gpusort\(.control\|--.*\.sql\)\)$")" \
 	= "$(files "gpusort_$major" | wc -l)"
-if [ "${1:-}" = cuda ]; then ok 'the service is a package of its own' test "$(files "gpusort_$major-cuda")" = "$server/bin/gpusortd"; fi
-echo "1..$count"
-exit $failed
+if [ "${1:-}" = cuda ]; then ok 'the service is a package of its own' test "$(files "gpusort_$major-cuda")" = \
+	"$server/bin/gpusortd"; fi
+end_of_tests

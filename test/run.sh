@@ -1,20 +1,23 @@
 #!/bin/bash
 # run.sh [check|large|gpu] [SUITE]...: all tests, from a fresh machine on; the last line is "N passed, N failed".
 #
-# Suites: source, primitives, regress, pgtap, tap, differential, queries; all when none is named.  "check" takes three minutes: the
-# source, regress, and a part of pgtap.  "large" takes hours: bigger sizes for those that have them.  "gpu" sends every sort to the GPU service, and counts that it did them; the tests of the service itself are then
-# the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17
-# choose files of pgtap and tap by how their names begin; PGTAP may have several words.  VERBOSE=1 shows all that the TAP programs say.
+# Suites: source, primitives, regress, pgtap, tap, differential, queries, soak; all but soak when none is named.
+# "check" takes three minutes: the source, regress, and a part of pgtap.  "large" takes hours: bigger sizes for those
+# that have them, and soak: a minute, or SOAK_SECONDS, of a storm.  "gpu" sends every sort to the GPU service, and
+# counts that it did them; the tests of the service itself are then the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu
+# makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17 choose files of pgtap and tap by how their names
+# begin; PGTAP may have several words.  VERBOSE=1 shows all that the TAP programs say.
 # WERROR=1 makes errors of compilers' warnings.  SEED=N repeats the random data of a run that printed it.
 #
-# A test that fails, a program that dies or says nothing, a suite that counts nothing and a server that crashes: each fails the run.
+# A test that fails, a program that dies or says nothing, a suite that counts nothing and a server that crashes: each
+# fails the run.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
 size=small
-all='source primitives regress pgtap tap differential queries'
-usual=$all
+usual='source primitives regress pgtap tap differential queries'
+all="$usual soak"
 service_settings=
 case "${1:-}" in
 	check)
@@ -22,7 +25,10 @@ case "${1:-}" in
 		size=check
 		usual='source regress pgtap'
 		PGTAP=${PGTAP:-integers numeric strings several_keys plans progress} ;;
-	large) size=large; shift ;;
+	large)
+		shift
+		size=large
+		usual=$all ;;
 	gpu)
 		shift
 		size=gpu
@@ -48,6 +54,8 @@ failures=()
 # what random tests and pgbench begin with
 export SEED=${SEED:-$((RANDOM * 32768 + RANDOM + 1))}
 export PGBENCH_RANDOM_SEED=$SEED
+# a large test leaves nothing out
+export GPUSORT_TEST_SIZE=$size
 say "SEED=$SEED repeats this run's random data"
 
 # add NAME PASSED FAILED SECONDS: counts a test file
@@ -81,14 +89,15 @@ tap() {
 	add "$name" "$good" "$bad" $((SECONDS - start))
 }
 
-# worked NAME [OPERATION]...: with "gpu", passes if the service did the jobs of this server's tests, by the extension's own count, and
-# some of each operation.  Jobs with values larger than a chunk are the CPU's, and few.
+# worked NAME [OPERATION]...: with "gpu", passes if the service did the jobs of this server's tests, by the extension's
+# own count, and some of each operation.  Jobs with values larger than a chunk are the CPU's, and few.
 worked() {
 	local kind=GPU there here op
 	[ "$size" = gpu ] || return 0
 	[ "$GPUSORT_SERVICE_ENGINE" = gpu ] || kind='CPU service'
 	"$bindir/psql" -Xqd postgres -c 'CREATE EXTENSION IF NOT EXISTS gpusort' -c 'SELECT * FROM gpusort_stat' >&2
-	there=$("$bindir/psql" -XqAtd postgres -c "SELECT sum(jobs) FROM gpusort_stat WHERE engine = '$kind' AND fallback IS NULL")
+	there=$("$bindir/psql" -XqAtd postgres \
+		-c "SELECT sum(jobs) FROM gpusort_stat WHERE engine = '$kind' AND fallback IS NULL")
 	here=$("$bindir/psql" -XqAtd postgres -c "SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE engine = 'CPU'")
 	if [ "${there:-0}" -gt 0 ] && [ "$here" -le $((there / 100)) ]; then
 		add "$1: $there jobs by the $kind, $here not" 1 0 0
@@ -96,22 +105,20 @@ worked() {
 		add "$1: ${there:-0} jobs by the $kind, $here not" 0 1 0
 	fi
 	for op in "${@:2}"; do
-		there=$("$bindir/psql" -XqAtd postgres -c "SELECT sum(jobs) FROM gpusort_stat WHERE op = '$op' AND engine = '$kind' AND fallback IS NULL")
-		if [ "${there:-0}" -gt 0 ]; then add "$1: $there times $op by the $kind" 1 0 0; else add "$1: no $op by the $kind" 0 1 0; fi
+		there=$("$bindir/psql" -XqAtd postgres \
+			-c "SELECT sum(jobs) FROM gpusort_stat WHERE op = '$op' AND engine = '$kind' AND fallback IS NULL")
+		if [ "${there:-0}" -gt 0 ]; then add "$1: $there times $op by the $kind" 1 0 0; else add \
+			"$1: no $op by the $kind" 0 1 0; fi
 	done
 }
 
-# The locales of tests, once for all suites: languages that sort in ways of their own, and one that is not in UTF-8.
-need_locales() {
-	[ -d "$work/locale" ] || make_locales en_US.UTF-8 en_US.ISO-8859-1 cs_CZ.UTF-8 da_DK.UTF-8 hu_HU.UTF-8 tr_TR.UTF-8 fr_CA.UTF-8 \
-		ja_JP.UTF-8 th_TH.UTF-8
-}
-
-# Compares pg_regress's results with what is expected but for the name of the engine; prints how many files are the same and how many not.
+# Compares pg_regress's results with what is expected but for the name of the engine; prints how many files are the same
+# and how many not.
 compare_results() {
 	local file good=0 bad=0
 	for file in "$work"/tree/expected/*.out; do
-		if diff -u "$file" <(sed -E 's/(Engine[">]?:? ?"?)(GPU|CPU service)/\1CPU/' "$work/tree/results/$(basename "$file")") >&2; then
+		if diff -u "$file" <(sed -E 's/(Engine[">]?:? ?"?)(GPU|CPU service)/\1CPU/' \
+			"$work/tree/results/$(basename "$file")") >&2; then
 			good=$((good + 1))
 		else
 			bad=$((bad + 1))
@@ -128,7 +135,8 @@ side_by_side() {
 	for target in "$@"; do
 		(
 			start=$SECONDS status=0
-			as_server timeout --kill-after=10 "$patience" make -s -C "$dir" "$target" >"$work/$target.out" 2>"$work/$target.err" </dev/null || status=$?
+			as_server timeout --kill-after=10 "$patience" make -s -C "$dir" "$target" >"$work/$target.out" \
+				2>"$work/$target.err" </dev/null || status=$?
 			echo "$status $((SECONDS - start))" >"$work/$target.end"
 		) &
 		pids+=($!)
@@ -195,8 +203,9 @@ run_regress() {
 	stop_server regress
 }
 
-# Twice: with the sorts inside the backends, and with every sort in the GPU service, running on its CPU engine; then in compiled code, too.
-# Queries that cost less than 30 are pgTAP's own, of which there are many, and would take most of the compiler's time.
+# Twice: with the sorts inside the backends, and with every sort in the GPU service, running on its CPU engine; then in
+# compiled code, too.  Queries that cost less than 30 are pgTAP's own, of which there are many, and would take most of
+# the compiler's time.
 run_pgtap() {
 	local jit='jit = on
 jit_above_cost = 30'
@@ -224,35 +233,42 @@ pgtap_files() {
 pgtap_with() {
 	local file
 	[ "$size" = check ] || need_locales
-	start_server "$1" --locale=C.UTF-8 --encoding=UTF8 <<-CONF
-		fsync = off
-		session_preload_libraries = 'gpusort'
-		dynamic_library_path = '\$libdir:$work/tree/test/datums'
-		$2
-	CONF
-	as_server "$bindir/psql" -Xq -d postgres -c 'CREATE DATABASE gpusort_pgtap' \
-		-c '\c gpusort_pgtap' -c 'CREATE EXTENSION pgtap' >&2
+	start_pgtap_server "$1" "$2"
 	for file in $(pgtap_files); do
-		tap "$1 $(basename "$file" .sql)" "$patience" pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap "$file"
+		tap "$1 $(basename "$file" .sql)" "$patience" pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap \
+			"$file"
 	done
 	worked "$1" order select partition runs scan reduce
 	crashes "$1" "$work/$1.log"
 	stop_server "$1"
 }
 
-run_tap() {
-	local file dir=$work/tap
+# tap_program NAME FILE: a program that starts servers of its own, as PostgreSQL::Test::Cluster does below TESTDIR; from
+# version 16 on where the other two say
+tap_program() {
+	local dir=$work/tap
 	need_locales
 	mkdir -p "$dir"
 	if [ "$(id -u)" = 0 ]; then chown postgres "$dir"; fi
+	tap "$1" "$patience" env \
+		PATH="$bindir:$PATH" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" TESTLOGDIR="$dir/tmp_check/log" \
+		PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=600 \
+		perl -I "$pgtest/test/perl" -I "$work/tree/test/perl" "$2"
+}
+
+run_tap() {
+	local file
 	for file in "$work"/tree/test/t/"${ONLY:-}"*.pl; do
-		# PostgreSQL::Test::Cluster starts its own servers below TESTDIR; from version 16 on where the other two say
-		tap "tap $(basename "$file" .pl)" "$patience" env \
-			PATH="$bindir:$PATH" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" TESTLOGDIR="$dir/tmp_check/log" \
-			PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=600 \
-			perl -I "$pgtest/test/perl" -I "$work/tree/test/perl" "$file"
+		tap_program "tap $(basename "$file" .pl)" "$file"
 	done
-	crashes tap "$dir"/tmp_check/log/*.log
+	crashes tap "$work"/tap/tmp_check/log/*.log
+}
+
+# A storm over a server under load, for a minute or SOAK_SECONDS.
+run_soak() {
+	local patience=$((${SOAK_SECONDS:-60} + 3600))
+	tap_program soak "$work/tree/test/soak.pl"
+	crashes soak "$work"/tap/tmp_check/log/soak_*.log
 }
 
 run_differential() {
@@ -287,7 +303,8 @@ run_queries() {
 	stop_server queries
 }
 
-# crashes NAME LOG...: a server that crashed while tests ran is a failure, whatever they said.  Signal 9 is a test's own.
+# crashes NAME LOG...: a server that crashed while tests ran is a failure, whatever they said.  Signal 9 is a test's
+# own.
 crashes() {
 	if grep -hE 'was terminated by signal [^9]|PANIC|TRAP:' "${@:2}" >&2; then
 		add "$1: the server crashed" 0 1 0

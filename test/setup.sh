@@ -1,7 +1,7 @@
 #!/bin/bash
-# setup.sh [test|demo|everyday|shards]: installs what is missing to build and run gpusort on Debian; with "test" also what its tests need, what locales
-# are made from included, with "demo" what en_US.UTF-8 is made from, on a machine that has no locale but C, with "everyday" and
-# "shards" what these benchmarks need.
+# setup.sh [test|demo|everyday|shards]: installs what is missing to build and run gpusort on Debian; with "test" also
+# what its tests need, what locales are made from included, with "demo" what en_US.UTF-8 is made from, on a machine that
+# has no locale but C, with "everyday" and "shards" what these benchmarks need.
 #
 # Debian starts a server of its own when the server's package is installed; that is not wanted here, so neither a
 # cluster is made nor any service started while packages are installed.  Does nothing where nothing is missing.
@@ -40,7 +40,8 @@ need runuser util-linux
 need perl perl
 if [ ! -e /usr/include/stdio.h ]; then packages+=(libc6-dev); fi
 need_perl JSON::PP perl
-# The version of Debian's tree that a pg_config belongs to, or would if its package were installed; fails if that is none.
+# The version of Debian's tree that a pg_config belongs to, or would if its package were installed; fails if that is
+# none.
 debian_major() {
 	local tree
 	tree=$("$1" --bindir 2>/dev/null) || tree=$(dirname "$1")
@@ -50,13 +51,14 @@ debian_major() {
 	esac
 }
 
-# Prints the version that this machine should have complete: the one asked for; else the newest of which the server is there, or
-# its headers are.  Nothing if the machine has neither.
+# Prints the version that this machine should have complete: the one asked for; else the newest of which the server is
+# there, or its headers are.  Nothing if the machine has neither.
 begun_major() {
 	local part candidate
 	case "${PG_CONFIG:-}" in
 		*/*) debian_major "$PG_CONFIG" && return
-			die "$PG_CONFIG belongs to no PostgreSQL 15 or later with its server and the server's headers, and to no package of Debian." ;;
+			die "$PG_CONFIG belongs to no PostgreSQL 15 or later with its server and the server's headers," \
+				"and to no package of Debian." ;;
 	esac
 	for part in has_server has_headers; do
 		for candidate in $(debian_pg_configs); do
@@ -142,5 +144,8 @@ fi
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
 } >"$log" 2>&1 </dev/null || {
 	cat "$log" >&2
+	if grep -q 'Unable to locate package' "$log"; then
+		die "Installing packages failed: apt does not know all of them. On Ubuntu they are in the component universe."
+	fi
 	die "Installing packages failed."
 }

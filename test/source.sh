@@ -1,5 +1,6 @@
 #!/bin/bash
-# source.sh: what the source promises of itself, as TAP: includes point one way, modules form no circle, files and lines have a limit.
+# source.sh: what the source promises of itself, as TAP: includes point one way, modules form no circle, files and lines
+# have a limit.
 set -eu
 cd "$(dirname "$0")/.."
 number=0
@@ -37,7 +38,8 @@ includes() {
 		sed -n 's/^#[ \t]*include "\(.*\)".*/\1/p' "$file" | while read -r header; do
 			case $header in
 				src/*) echo "$folder $file ${header#src/}" ;;
-				*) if [ -e "$(dirname "$file")/$header" ]; then echo "$folder $file $folder/$header" | sed 's#\./##'; fi ;;
+				*) if [ -e "$(dirname "$file")/$header" ]; then echo "$folder $file $folder/$header" |
+					sed 's#\./##'; fi ;;
 			esac
 		done
 	done
@@ -68,7 +70,8 @@ kernels_may_include() {
 
 kernels_crossing() {
 	local file folder header to
-	grep -oE '^#include "[^"]*"' -r kernels/cuda --include='*.cu' --include='*.cuh' --include='*.h' | while IFS=: read -r file header; do
+	grep -oE '^#include "[^"]*"' -r kernels/cuda --include='*.cu' --include='*.cuh' --include='*.h' | while IFS=: read \
+		-r file header; do
 		header=${header#*\"}
 		folder=${file#kernels/cuda/}
 		to=$(realpath -m --relative-to=kernels "$(dirname "$file")/${header%\"}")
@@ -88,35 +91,44 @@ kernels_crossing() {
 # A module is a source file with the header of the same name, and what is written as a half of it.
 circles() {
 	includes | sed -E 's/^[^ ]+ src\///; s/\.[ch]( |$)/\1/g
-		s/sortkey_types/sortkey/g; s/level1_types/level1/g; s/sorter_(job|defer)/sorter/g; s/vectorengine|vectorcompare|vectorcheck/vectorjob/g' |
+		s/sortkey_types/sortkey/g; s/level1_types/level1/g; s/sorter_(job|defer)/sorter/g
+		s/vectorengine|vectorcompare|vectorcheck/vectorjob/g' |
 		awk '$1 != $2' | LC_ALL=C tsort 2>&1 >/dev/null || true
 }
 
 layers() {
-	grep -nE '#include *["<](postgres|fmgr|utils/|executor/|nodes/|src/)' -r kernels --include=*.[ch] --include=*.cu --include=*.cuh || true
+	grep -nE '#include *["<](postgres|fmgr|utils/|executor/|nodes/|src/)' -r kernels --include=*.[ch] --include=*.cu \
+		--include=*.cuh || true
 	grep -nE '#include *["<](postgres|fmgr|utils/|executor/|nodes/|src/[^s])' src/service/*.[ch] || true
 	grep -nE '#include *["<]cuda' src/*.[ch] src/[!s]*/*.[ch] src/sort/*.[ch] || true
 }
 
-# All of C and CUDA keeps to what .editorconfig says; tests and benchmarks in Perl have longer lines still.
+# All of C and CUDA keeps to what .editorconfig says, and scripts to its width.
 sources() {
 	find src kernels test bench -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) | sort
 }
 
 long_files() {
-	sources | xargs awk 'FNR == 1 && NR > 1 {if (last > 600) print name ": " last " lines"} {last = FNR; name = FILENAME}
+	sources | xargs awk 'FNR == 1 && NR > 1 {if (last > 600) print name ": " last " lines"}
+		{last = FNR; name = FILENAME}
 		END {if (last > 600) print name ": " last " lines"}'
+}
+
+scripts() {
+	find . -path './.?*' -prune -o -path ./build -prune -o \
+		-type f \( -name '*.pl' -o -name '*.pm' -o -name '*.sh' \) -print | sort
 }
 
 # tabs of four
 wide_lines() {
-	sources | xargs perl -CSD -ne '1 while s/^([^\t]*)\t/$1 . " " x (4 - length($1) % 4)/e; chomp;
+	{ sources; scripts; } | xargs perl -CSD -ne '1 while s/^([^\t]*)\t/$1 . " " x (4 - length($1) % 4)/e; chomp;
 		print "$ARGV:$.: " . length . " columns\n" if length > 120; close ARGV if eof'
 }
 
 # a compiler that we have not seen warns of other things; such a warning must not keep a user from building
 always_errors() {
-	grep -rn -e '-Werror' Makefile src kernels test bench --include=Makefile --include='*.mk' | grep -vF '$(if $(WERROR),-Werror)' || true
+	grep -rn -e '-Werror' Makefile src kernels test bench --include=Makefile --include='*.mk' |
+		grep -vF '$(if $(WERROR),-Werror)' || true
 }
 
 # what a compiler of another word size says; its own headers have no library's behind them
@@ -149,6 +161,8 @@ report 'files have 600 lines at most' "$(long_files)"
 report 'lines have 120 columns at most' "$(wide_lines)"
 report 'systems of 32 bits are refused' "$(refusal_of_32_bits)"
 report 'warnings are errors only with WERROR=1' "$(always_errors)"
+# compilers take a comment for it or not, as the server's flags say
+report 'no case of src/ falls through to the next' "$(grep -rniE 'fall-? ?through' src || true)"
 report 'an nvcc that is too old is refused' "$(old_nvcc)"
 echo "1..$number"
 exit $failed

@@ -1,8 +1,9 @@
 #!/bin/bash
-# valgrind.sh [REGRESS TEST]...: the regression tests, or those named, and some spilled sorts on a server under valgrind.
+# valgrind.sh [REGRESS TEST]...: the regression tests, or those named, and some spilled sorts on a server under
+# valgrind.
 #
-# Debian's server has no valgrind requests in its allocator, so memory is watched by the block that malloc gave, and values
-# by the bit.  Only errors with gpusort's code in their stack count.  Slow: some twenty times an ordinary run.
+# Debian's server has no valgrind requests in its allocator, so memory is watched by the block that malloc gave, and
+# values by the bit.  Only errors with gpusort's code in their stack count.  Slow: some twenty times an ordinary run.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -10,7 +11,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 build_and_install test
 if ! command -v valgrind >/dev/null 2>&1; then
 	say "Installing valgrind"
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends valgrind libc6-dbg >/dev/null
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends valgrind libc6-dbg \
+		>/dev/null
 fi
 make_work
 copy_tree
@@ -34,7 +36,8 @@ exec valgrind --quiet --trace-children=yes --leak-check=no --num-callers=30 --er
 SCRIPT
 chmod 755 "$work/postgres"
 say "Starting the server under valgrind"
-as_server "$bindir/pg_ctl" start -w -t 300 -s -D "$work/data" -l "$work/data.log" -p "$work/postgres" || { tail -n 30 "$work/data.log" "$work"/valgrind/*.log >&2; die "the server did not start"; }
+as_server "$bindir/pg_ctl" start -w -t 300 -s -D "$work/data" -l "$work/data.log" -p "$work/postgres" ||
+	{ tail -n 30 "$work/data.log" "$work"/valgrind/*.log >&2; die "the server did not start"; }
 
 status=0
 log=$work/run.log
@@ -60,7 +63,8 @@ perl -e '
 		my $block = "";
 		for my $line (<$in>, "==1== \n") {
 			if ($line =~ /^==\d+== ?$/) {
-				if ($block =~ m{gpusort\.so|/(?:src|kernels|kernels/cpu|kernels/common)/[a-z_]+\.[ch]:\d+\)} && $block =~ m{\Q$tree\E|gpusort\.so}) {
+				if ($block =~ m{gpusort\.so|/(?:src|kernels|kernels/cpu|kernels/common)/[a-z_]+\.[ch]:\d+\)}
+					&& $block =~ m{\Q$tree\E|gpusort\.so}) {
 					$bad++;
 					print "$block\n" if $bad <= 20;
 				}

@@ -1,21 +1,22 @@
 #!/bin/bash
 # versions.sh [VERSION]... [SUITE]...: gpusort built and tested with every version of PostgreSQL, from packages.
 #
-# Versions: 15 (Debian bookworm), 16 (Ubuntu noble), 17 (Debian trixie), 18 (sid), 19 (experimental); all when none is named.
-# Suites: build (by gcc and by clang, warnings are errors), regress, pgtap, tap, differential, queries, core (PostgreSQL's own regression
-# tests, with and without gpusort, then with parallel plans), assert (regress, pgtap and differential in a server that is built here, with assertions); when none is
-# named, all but assert, which 18 has, too.  PGTAP, ONLY and VERBOSE are what they are to test/run.sh.
+# Versions: 15 (Debian bookworm), 16 (Ubuntu noble), 17 (Debian trixie), 18 (sid), 19 (experimental); all when none is
+# named.
+# Suites: build (by gcc and by clang, warnings are errors), regress, pgtap, tap, differential, queries, core
+# (PostgreSQL's own regression tests, with and without gpusort, then with parallel plans), assert (regress, pgtap and
+# differential in a server that is built here, with assertions); when none is named, all but assert, which 18 has, too.
+# PGTAP, ONLY and VERBOSE are what they are to test/run.sh.
 # JIT=off or JIT=on leaves the other out; tests of TAP set it themselves.
 #
-# Each version lives in a chroot below VERSIONS_DIR (default /var/tmp/gpusort-versions), which is made once and kept: 2 GB.  That takes
-# root, debootstrap, and Debian's and Ubuntu's archives (DEBIAN_MIRROR, UBUNTU_MIRROR).  What a suite said is in VERSIONS_DIR/logs; the
-# end is a table in Markdown, and the last line is "N passed, N failed".
+# Each version lives in a chroot below VERSIONS_DIR (default /var/tmp/gpusort-versions), which is made once and kept: 2
+# GB.  That takes root, debootstrap, and Debian's and Ubuntu's archives (DEBIAN_MIRROR, UBUNTU_MIRROR).  What a suite
+# said is in VERSIONS_DIR/logs; the end is a table in Markdown, and the last line is "N passed, N failed".
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 dir=${VERSIONS_DIR:-/var/tmp/gpusort-versions}
 
-say() { printf '%s\n' "$*" >&2; }
-die() { say "$*"; exit 1; }
+. "$root/test/lib.sh"
 
 # the newest that is out
 newest=18
@@ -31,10 +32,12 @@ done
 [ ${#versions[@]} -gt 0 ] || versions=(15 16 17 18 19)
 jits=${JIT:-off on}
 
-[ "$(id -u)" = 0 ] || die "This makes and enters chroots, which takes root: run it as root, in a container or a virtual machine if you like."
+[ "$(id -u)" = 0 ] || die "This makes and enters chroots, which takes root: run it as root," \
+	"in a container or a virtual machine if you like."
 command -v debootstrap >/dev/null || die "debootstrap is missing (Debian: apt-get install debootstrap)."
 
-debian=${DEBIAN_MIRROR:-$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | grep -Eo 'https?://[^ ]*/debian/?( |$)' | head -n 1)}
+debian=${DEBIAN_MIRROR:-$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+	grep -Eo 'https?://[^ ]*/debian/?( |$)' | head -n 1)}
 debian=${debian:-http://deb.debian.org/debian}
 ubuntu=${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
 
@@ -42,8 +45,10 @@ ubuntu=${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
 inside() {
 	(
 		eval "exec $lock>&-"
-		exec chroot "$place" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive WERROR=1 \
-			PG_CONFIG="$pg_config" PGTAP="${PGTAP:-}" ONLY="${ONLY:-}" VERBOSE="${VERBOSE:-}" ${settings:+TEMP_CONFIG="$settings"} "$@"
+		exec chroot "$place" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+			DEBIAN_FRONTEND=noninteractive WERROR=1 \
+			PG_CONFIG="$pg_config" PGTAP="${PGTAP:-}" ONLY="${ONLY:-}" VERBOSE="${VERBOSE:-}" \
+				${settings:+TEMP_CONFIG="$settings"} "$@"
 	)
 }
 
@@ -87,7 +92,8 @@ bootstrap() {
 	case $version in
 		16)
 			keys=$(ubuntu_keys) || return 1
-			debootstrap --variant=minbase --keyring="$keys" --include=ca-certificates noble "$place" "$ubuntu" gutsy || return 1
+			debootstrap --variant=minbase --keyring="$keys" --include=ca-certificates noble "$place" "$ubuntu" gutsy ||
+				return 1
 			sources 'noble noble-updates' "$ubuntu" 'main universe' ;;
 		15 | 17 | 18 | 19)
 			set -- bookworm '' trixie sid sid
@@ -103,15 +109,12 @@ sources() {
 	for suite in $1; do for kind in deb deb-src; do echo "$kind $2 $suite $3"; done; done >"$place/etc/apt/sources.list"
 	# mirrors may lag behind
 	echo 'Acquire::Check-Valid-Until "false";' >"$place/etc/apt/apt.conf.d/90gpusort"
-	# no services and no clusters
-	printf '#!/bin/sh\nexit 101\n' >"$place/usr/sbin/policy-rc.d"
-	chmod 755 "$place/usr/sbin/policy-rc.d"
-	mkdir -p "$place/etc/postgresql-common/createcluster.d"
-	echo 'create_main_cluster = false' >"$place/etc/postgresql-common/createcluster.d/gpusort.conf"
+	no_services "$place"
 }
 
 install_packages() {
-	local packages=("postgresql-$version" "postgresql-server-dev-$version" gcc clang make perl libipc-run-perl locales util-linux
+	local packages=("postgresql-$version" "postgresql-server-dev-$version" gcc clang make perl libipc-run-perl locales \
+		util-linux
 		libtap-parser-sourcehandler-pgtap-perl dpkg-dev xz-utils) wanted
 	inside apt-get update -q
 	# experimental is asked only for what has to come from it
@@ -123,11 +126,13 @@ install_packages() {
 	inside apt-get install -q -y --no-install-recommends "${packages[@]}"
 	# no pgTAP for a version that is not out yet: the one before has the same SQL
 	if [ ! -e "$place/usr/share/postgresql/$version/extension/pgtap.control" ]; then
-		inside sh -c "cd /tmp && apt-get download -q postgresql-$((version - 1))-pgtap && dpkg-deb -x postgresql-*-pgtap_*.deb pgtap &&
+		inside sh -c "cd /tmp && apt-get download -q postgresql-$((version - 1))-pgtap &&
+			dpkg-deb -x postgresql-*-pgtap_*.deb pgtap &&
 			cp pgtap/usr/share/postgresql/*/extension/pgtap* /usr/share/postgresql/$version/extension/"
 	fi
 	# archives do not keep the source of every version that is not out yet
-	inside sh -c "cd /usr/src && apt-get source -q --only-source postgresql-$version && mv postgresql-*/ postgresql && rm postgresql[-_]*" ||
+	inside sh -c "cd /usr/src && apt-get source -q --only-source postgresql-$version &&
+		mv postgresql-*/ postgresql && rm postgresql[-_]*" ||
 		say "No source of PostgreSQL $version to be had."
 	inside apt-get clean
 }
@@ -141,7 +146,8 @@ make_chroot() {
 		mkdir -p "$place"
 		bootstrap >"$log" 2>&1 || {
 			tail -n 5 "$log" >&2
-			die "The chroot for PostgreSQL $version could not be made: is there a network, and are $debian and $ubuntu to be had? See $log."
+			die "The chroot for PostgreSQL $version could not be made: is there a network," \
+				"and are $debian and $ubuntu to be had? See $log."
 		}
 	fi
 	mount_inside proc proc
@@ -156,14 +162,17 @@ make_chroot() {
 	fi
 }
 
-# A server with assertions, from the source of the package.  Debian's installs below /usr/lib if the prefix does not name PostgreSQL.
+# A server with assertions, from the source of the package.  Debian's installs below /usr/lib if the prefix does not
+# name PostgreSQL.
 make_assert() {
 	local prefix=/opt/postgresql-assert log=$dir/logs/$version-assert-server.log
 	if [ ! -e "$place$prefix/complete" ]; then
 		say "Building PostgreSQL $version with assertions"
 		{
-			inside apt-get install -q -y --no-install-recommends bison flex libreadline-dev zlib1g-dev libicu-dev pkg-config &&
-			inside sh -c "cd /usr/src/postgresql && ./configure --prefix=$prefix --enable-cassert --enable-debug --enable-tap-tests \
+			inside apt-get install -q -y --no-install-recommends bison flex libreadline-dev zlib1g-dev libicu-dev \
+				pkg-config &&
+			inside sh -c "cd /usr/src/postgresql && ./configure --prefix=$prefix --enable-cassert --enable-debug \
+				--enable-tap-tests \
 				--with-icu CFLAGS='-O1 -g' && make -s -j$(nproc) -C src install && make -s -C contrib install &&
 				cp /usr/share/postgresql/$version/extension/pgtap* $prefix/share/extension/ && touch $prefix/complete"
 		} >"$log" 2>&1 </dev/null || {
@@ -191,9 +200,11 @@ run_build() {
 	local compiler status log start
 	for compiler in clang gcc; do
 		log=$dir/logs/$version-build-$compiler.log status=0 start=$SECONDS
-		inside sh -c "cd /srv/gpusort && make -s clean && make -s -j$(nproc) CC=$compiler" >"$log" 2>&1 </dev/null || status=1
+		inside sh -c "cd /srv/gpusort && make -s clean && make -s -j$(nproc) CC=$compiler" >"$log" 2>&1 </dev/null ||
+			status=1
 		if [ -s "$log" ]; then status=1; cat "$log" >&2; fi
-		note "build, $(inside "$compiler" -dumpfullversion -dumpversion 2>/dev/null | sed "s/^/$compiler /")" $((1 - status)) $status $((SECONDS - start))
+		note "build, $(inside "$compiler" -dumpfullversion -dumpversion 2>/dev/null | sed "s/^/$compiler /")" \
+			$((1 - status)) $status $((SECONDS - start))
 	done
 }
 
@@ -214,8 +225,8 @@ run() {
 	note "$name" "${counts% *}" "${counts#* }" $((SECONDS - start))
 }
 
-# with_jit NAME COMMAND...: once without compiled expressions, and once with them.  What costs less than 30 are pgTAP's own queries, of which
-# there are many.
+# with_jit NAME COMMAND...: once without compiled expressions, and once with them.  What costs less than 30 are pgTAP's
+# own queries, of which there are many.
 with_jit() {
 	local name=$1 jit settings
 	shift
@@ -229,7 +240,8 @@ with_jit() {
 run_suite() {
 	local pg_config=$pg_config
 	if [ ! -d "$place/usr/src/postgresql" ]; then
-		case $1 in core | assert) say "PostgreSQL $version: no $1, since the archive has no source of it."; return ;; esac
+		case $1 in core | assert) say "PostgreSQL $version: no $1, since the archive has no source of it."; return ;;
+			esac
 	fi
 	case $1 in
 		build) run_build ;;
@@ -245,11 +257,10 @@ run_suite() {
 }
 
 # The tree without what was built for another server; what an earlier run built here stays
-copy_tree() {
-	local built=(--exclude='*.o' --exclude='*.so' --exclude=./gpusortd --exclude=build)
+refresh_tree() {
 	mkdir -p "$place/srv/gpusort"
 	find "$place/srv/gpusort" -type f ! -name '*.o' ! -name '*.so' ! -name gpusortd ! -path '*/build/*' -delete
-	tar -C "$root" --exclude=./.git "${built[@]}" -cf - . | tar -C "$place/srv/gpusort" --no-same-owner -xf -
+	copy_sources "$place/srv/gpusort"
 }
 
 run_version() {
@@ -262,7 +273,7 @@ run_version() {
 	exec {lock}>"$dir/$version.lock"
 	flock -n "$lock" || die "$place is in use."
 	make_chroot
-	copy_tree
+	refresh_tree
 	server=$(inside "$pg_config" --version | sed 's/^PostgreSQL //')
 	# shellcheck disable=SC2048
 	for suite in ${suites[*]:-$usual}; do run_suite "$suite"; done

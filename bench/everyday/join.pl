@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# join.pl JSON...: what everyday.pl measured of groups of queries that ran at once, as one result; prints JSON.  Its sides
-# are those that all groups have.
+# join.pl JSON...: what everyday.pl measured of groups of queries that ran at once, as one result; prints JSON.  Its
+# sides are those that all groups have.
 use strict;
 use warnings;
 
@@ -51,7 +51,8 @@ sub summary
 }
 
 my %joined = %{ $parts[0] };
-$joined{sides} = [ grep { my $side = $_; @parts == grep { grep { $_ eq $side } @{ $_->{sides} } } @parts } @{ $parts[0]{sides} } ];
+$joined{sides} =
+	[ grep { my $side = $_; @parts == grep { grep { $_ eq $side } @{ $_->{sides} } } @parts } @{ $parts[0]{sides} } ];
 $joined{queries} = [ map { @{ $_->{queries} } } @parts ];
 $joined{summary} = { map { $_ => summary($_) } grep { !/^off/ } @{ $joined{sides} } };
 $joined{label} =~ s/-\d+$//;

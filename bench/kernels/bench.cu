@@ -126,21 +126,21 @@ compare(const char *name, u64 n, call ours, call theirs, std::vector<output> out
 	for (auto &o : outs)
 		count_differences<<<GRID>>>(o.ours, o.theirs, count * o.width, bad_count);
 	CK(cudaMemcpy(&bad, bad_count, 8, cudaMemcpyDeviceToHost));
-	float x = median(a), y = median(b), lo = *std::min_element(a.begin(), a.end()),
-		  hi = *std::max_element(a.begin(), a.end());
+	timing x = timing_of(a), y = timing_of(b);
+	bool graphs = mine.graph != NULL && cubs.graph != NULL;
 	double need = bytes((double) count);
 	double roof = 100 * need / x / copy_rate, cub_roof = 100 * need / y / copy_rate;
 
-	printf("%-44s 2^%-2d  ours %8.4f ms %5.1f %%   CUB %8.4f ms %5.1f %%   %5.2fx  %s\n", name,
-		   (int) (63 - __builtin_clzll(n)), x, roof, y, cub_roof, y / x, bad == 0 ? "equal" : "DIFFERENT");
+	printf("%-44s 2^%-2d  ours %8.4f ms %5.1f %%   CUB %8.4f ms %5.1f %%   %5.2fx  %s%s\n", name,
+		   (int) (63 - __builtin_clzll(n)), x.median, roof, y.median, cub_roof, y / x, bad == 0 ? "equal" : "DIFFERENT",
+		   graphs ? "" : ", no graphs");
 	fflush(stdout);
 	snprintf(line, sizeof(line),
 			 "{\"name\": \"%s\", \"n\": %llu, \"ours_ms\": %.5f, \"ours_min_ms\": %.5f, \"ours_max_ms\": %.5f, "
 			 "\"cub_ms\": %.5f, \"cub_min_ms\": %.5f, \"cub_max_ms\": %.5f, \"graphs\": %s, "
 			 "\"ratio\": %.4f, \"ours_roof_percent\": %.2f, \"cub_roof_percent\": %.2f, \"equal\": %s}",
-			 name, (unsigned long long) n, x, lo, hi, y, *std::min_element(b.begin(), b.end()),
-			 *std::max_element(b.begin(), b.end()), mine.graph != NULL && cubs.graph != NULL ? "true" : "false", y / x,
-			 roof, cub_roof, bad == 0 ? "true" : "false");
+			 name, (unsigned long long) n, x.median, x.least, x.most, y.median, y.least, y.most,
+			 graphs ? "true" : "false", y / x, roof, cub_roof, bad == 0 ? "true" : "false");
 	lines.push_back(line);
 }
 

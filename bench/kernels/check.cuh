@@ -12,9 +12,10 @@
 
 #include "../../kernels/cuda/base/sort_testing.h"
 #include "../../kernels/cuda/base/stall.h"
-#include "../../kernels/gs_arrays.h"
+#include "../../kernels/gs_library.h"
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -30,25 +31,36 @@ typedef uint64_t u64;
 typedef uint32_t u32;
 typedef uint8_t u8;
 
+/*
+ * A call that failed ends the program, but not while a graph is made of calls: not every one can be part of one.
+ */
+enum { NOT_CAPTURING, CAPTURING, CAPTURE_FAILED };
+static int capture;
+
+static inline void
+failed(const char *text, const char *file, int line)
+{
+	if (capture == NOT_CAPTURING)
+	{
+		printf("%s at %s:%d\n", text, file, line);
+		exit(1);
+	}
+	capture = CAPTURE_FAILED;
+}
+
 #define CK(x)                                                                                                          \
 	do                                                                                                                 \
 	{                                                                                                                  \
 		cudaError_t e_ = (x);                                                                                          \
 		if (e_ != cudaSuccess)                                                                                         \
-		{                                                                                                              \
-			printf("%s at %s:%d\n", cudaGetErrorString(e_), __FILE__, __LINE__);                                       \
-			exit(1);                                                                                                   \
-		}                                                                                                              \
+			failed(cudaGetErrorString(e_), __FILE__, __LINE__);                                                        \
 	} while (0)
 #define GS(x)                                                                                                          \
 	do                                                                                                                 \
 	{                                                                                                                  \
 		gs_status s_ = (x);                                                                                            \
 		if (s_ != GS_OK)                                                                                               \
-		{                                                                                                              \
-			printf("%s at %s:%d\n", gs_status_text(s_), __FILE__, __LINE__);                                           \
-			exit(1);                                                                                                   \
-		}                                                                                                              \
+			failed(gs_status_text(s_), __FILE__, __LINE__);                                                            \
 	} while (0)
 
 /* A launch of so many threads walks over any number of items. */
@@ -57,6 +69,19 @@ typedef uint8_t u8;
 	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < (n); i += (u64) gridDim.x * blockDim.x)
 
 typedef std::function<void()> call;
+
+/* As printf. */
+static inline std::string
+text_of(const char *format, ...)
+{
+	char text[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	return text;
+}
 
 /* ---------------------------------------------------------------- where it runs */
 
@@ -203,11 +228,13 @@ struct batch
 
 		CK(cudaStreamSynchronize(stream));
 		CK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
-		for (int i = 0; i < calls; i++)
+		capture = CAPTURING;
+		for (int i = 0; i < calls && capture == CAPTURING; i++)
 			work();
-		if (cudaStreamEndCapture(stream, &made) != cudaSuccess || made == NULL ||
+		if (cudaStreamEndCapture(stream, &made) != cudaSuccess || made == NULL || capture == CAPTURE_FAILED ||
 			cudaGraphInstantiate(&graph, made, 0) != cudaSuccess)
 			graph = NULL;
+		capture = NOT_CAPTURING;
 		(void) cudaGetLastError();
 		if (made != NULL)
 			CK(cudaGraphDestroy(made));
@@ -234,15 +261,23 @@ struct batch
 	}
 };
 
-static inline float
-median(std::vector<float> v)
+/* Times of one call: the median counts, the least and the greatest are told. */
+struct timing
+{
+	float median, least, most;
+
+	operator float() const { return median; }
+};
+
+static inline timing
+timing_of(std::vector<float> v)
 {
 	std::sort(v.begin(), v.end());
-	return v[v.size() / 2];
+	return {v[v.size() / 2], v.front(), v.back()};
 }
 
-/* Median of so many runs after one that warms up, each on an idle device. */
-static inline float
+/* Of so many runs after one that warms up, each on an idle device. */
+static inline timing
 median_of(int runs, cudaStream_t stream, const call &work, const call &before = NULL)
 {
 	std::vector<float> t;
@@ -254,8 +289,75 @@ median_of(int runs, cudaStream_t stream, const call &work, const call &before = 
 		if (i > 0)
 			t.push_back(ms);
 	}
-	return median(t);
+	return timing_of(t);
 }
+
+/*
+ * A line of JSON in the file that the environment names, JSON; which: the row of a table, way: who and how.
+ */
+static inline void
+keep(const std::string &which, u64 n, const std::string &way, const timing &t, const char *verdict)
+{
+	static FILE *f;
+	static bool asked;
+	const char *path = getenv("JSON");
+
+	if (!asked && path != NULL && (f = fopen(path, "a")) == NULL)
+		printf("%s cannot be written\n", path);
+	if (!asked && f != NULL)
+	{
+		bench_host h = host_facts();
+
+		fprintf(f,
+				"{\"device\": \"%s\", \"driver\": \"%s\", \"cuda\": %d, \"cub\": %d, \"date\": \"%s\", "
+				"\"commit\": \"%s\"}\n",
+				h.device.c_str(), h.driver.c_str(), CUDART_VERSION, CUB_VERSION, h.date.c_str(), h.commit.c_str());
+	}
+	asked = true;
+	if (f == NULL)
+		return;
+	fprintf(f,
+			"{\"which\": \"%s\", \"n\": %llu, \"way\": \"%s\", \"ms\": %.5f, \"min_ms\": %.5f, \"max_ms\": %.5f, "
+			"\"verdict\": \"%s\"}\n",
+			which.c_str(), (unsigned long long) n, way.c_str(), t.median, t.least, t.most, verdict);
+	fflush(f);
+}
+
+/*
+ * One row of a table: rivals' ways first, then ours, which are divided by the best of those.
+ */
+struct contest
+{
+	std::string which;
+	u64 n;
+	timing best = {0, 0, 0};
+
+	contest(const std::string &which, u64 n) : which(which), n(n)
+	{
+		printf("%s, %s%llu\n", which.c_str(), (n & (n - 1)) == 0 ? "2^" : "",
+			   (unsigned long long) ((n & (n - 1)) == 0 ? 63 - __builtin_clzll(n) : n));
+	}
+
+	void
+	rival(const std::string &way, const timing &t, const char *verdict = "")
+	{
+		printf("    CUB  %-15s %9.4f  (%.4f to %.4f)  %s\n", way.c_str(), t.median, t.least, t.most, verdict);
+		fflush(stdout);
+		keep(which, n, "CUB " + way, t, verdict);
+		if (best.median == 0 || t.median < best.median)
+			best = t;
+	}
+
+	void
+	ours(const std::string &way, const timing &t, const char *verdict, const std::string &more = "")
+	{
+		printf("    ours %-15s %9.4f  (%.4f to %.4f)  %s  x %.2f", way.c_str(), t.median, t.least, t.most, verdict,
+			   best.median / t.median);
+		printf(more.empty() ? "\n" : "  (%s)\n", more.c_str());
+		fflush(stdout);
+		keep(which, n, way.empty() ? "ours" : "ours " + way, t, verdict);
+	}
+};
 
 /* ---------------------------------------------------------------- data and comparison */
 
@@ -266,6 +368,13 @@ mix(u64 z)
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
 	return z ^ (z >> 31);
+}
+
+/* Of a random number one below 2^bits by Zipf's law, exponent 1: k about as often as 1 / k. */
+static inline __device__ u64
+zipf(u64 random, int bits)
+{
+	return (u64) exp2((double) (random >> 11) / 9007199254740992.0 * bits) - 1;
 }
 
 /* template: no warning where it is not used */

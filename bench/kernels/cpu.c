@@ -7,7 +7,7 @@
  * median of nine runs in turn counts, results are compared once.
  */
 #define _GNU_SOURCE
-#include "../../kernels/gs_arrays.h"
+#include "../../kernels/gs_library.h"
 
 #include <stdio.h>
 #include <stdlib.h>

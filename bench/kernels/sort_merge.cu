@@ -6,7 +6,7 @@
  * Ours reads its input and leaves it as it is.  CUB sorts in place, its input made anew before every run, not timed;
  * preallocated memory, 32-bit counts.  tuned: the better of two larger tiles, 512 * 11 and 256 * 15 items (of 8 bytes),
  * through CUB's policy hub; its own choice is 256 * 8.  Keys of several words have a comparison of their own there.
- * Row numbers: CUB's are made by a kernel, timed.  Runs alternate; medians of 7 after one.  Results are compared item
+ * Row numbers: CUB's are made by a kernel, timed.  Runs alternate; 7 after one.  Results are compared item
  * by item with CUB's, which is stable too.
  */
 #include "check.cuh"
@@ -80,7 +80,11 @@ make(K *out, u64 n, shape how)
 static gs_engine *engine;
 static cudaStream_t stream;
 
-/* CUB's merge sort with a tile of its own: 0 threads: as it chooses. */
+/* CUB's merge sort as it chooses, and with a tile of its own. */
+struct own
+{
+};
+
 template <int THREADS, int ITEMS>
 struct tuned_hub
 {
@@ -96,9 +100,13 @@ template <class K, class V, class HUB>
 static void
 cub_sort(void *temp, size_t &bytes, K *keys, V *values, u64 n)
 {
-	using dispatch = cub::DispatchMergeSort<K *, V *, K *, V *, u32, less_than, HUB>;
-
-	CK(dispatch::Dispatch(temp, bytes, keys, values, keys, values, (u32) n, less_than(), stream));
+	if constexpr (!std::is_same<HUB, own>::value)
+		CK((cub::DispatchMergeSort<K *, V *, K *, V *, u32, less_than, HUB>::Dispatch(
+			temp, bytes, keys, values, keys, values, (u32) n, less_than(), stream)));
+	else if constexpr (std::is_same<V, cub::NullType>::value)
+		CK(cub::DeviceMergeSort::StableSortKeys(temp, bytes, keys, (u32) n, less_than(), stream));
+	else
+		CK(cub::DeviceMergeSort::StableSortPairs(temp, bytes, keys, values, (u32) n, less_than(), stream));
 }
 
 /* numbers: values are row numbers, which ours are not given. */
@@ -108,7 +116,6 @@ sort_case(const char *name, const char *want, int lg, shape how, bool numbers)
 {
 	constexpr bool PAIRS = !std::is_same<V, cub::NullType>::value;
 	typedef typename std::conditional<PAIRS, V, u32>::type W;
-	typedef cub::detail::merge_sort::policy_hub<K *> own;
 	typedef tuned_hub<512, sizeof(K) < 8 ? 23 : 88 / sizeof(K)> large;
 	typedef tuned_hub<256, sizeof(K) < 8 ? 31 : 120 / sizeof(K)> larger;
 	const u64 n = 1ull << lg, m = PAIRS ? n : 0;
@@ -178,11 +185,13 @@ sort_case(const char *name, const char *want, int lg, shape how, bool numbers)
 	}
 
 	u64 wrong = differences(out, their, n) + (PAIRS ? differences(out_values, their_values, n) : 0);
-	float a = median(ours), b = median(cub), c = std::min(median(cub_large), median(cub_larger));
+	const char *verdict = wrong == 0 ? "same as CUB's" : "DIFFERENT";
+	contest c(text_of("%s, %s", name, shape_name[how]), n);
 
-	printf("%-58s %8.3f %8.3f %8.3f %7.2f %7.2f  %s\n", title, a, b, c, b / a, c / a,
-		   wrong == 0 ? "same as CUB's" : "DIFFERENT");
-	fflush(stdout);
+	c.rival("", timing_of(cub));
+	c.rival("tuned, 512", timing_of(cub_large));
+	c.rival("tuned, 256", timing_of(cub_larger));
+	c.ours("", timing_of(ours), verdict);
 }
 
 /* Runs of even length, or of lengths from 1 to n / 2; against CUB's merge of two, else its sort of everything. */
@@ -222,7 +231,7 @@ runs_case(const char *want, int lg, u64 runs, bool even)
 										sorted + starts[1], (int64_t) (n - starts[1]), their, their_values, less_than(),
 										stream));
 	else
-		cub_sort<u64, u32, cub::detail::merge_sort::policy_hub<u64 *>>(NULL, cub_bytes, their, their_values, n);
+		cub_sort<u64, u32, own>(NULL, cub_bytes, their, their_values, n);
 	cub_temp = space.of<u8>(cub_bytes);
 	for (int round = 0; round < 8; round++)
 	{
@@ -239,7 +248,7 @@ runs_case(const char *want, int lg, u64 runs, bool even)
 													keys + starts[1], sorted + starts[1], (int64_t) (n - starts[1]),
 													their, their_values, less_than(), stream));
 				else
-					cub_sort<u64, u32, cub::detail::merge_sort::policy_hub<u64 *>>(cub_temp, cub_bytes, their,
+					cub_sort<u64, u32, own>(cub_temp, cub_bytes, their,
 																				   their_values, n);
 			},
 			[&] {
@@ -256,17 +265,18 @@ runs_case(const char *want, int lg, u64 runs, bool even)
 
 	u64 wrong = differences(out, their, n) + differences(out_values, their_values, n);
 
-	printf("%-58s %8.3f %8.3f %8s %7.2f %7s  %s\n", title, median(ours), median(cub), "-", median(cub) / median(ours),
-		   "-", wrong == 0 ? "same as CUB's" : "DIFFERENT");
-	fflush(stdout);
+	contest c(text_of("%llu runs%s, u64 + u32", (unsigned long long) runs, even ? "" : " of uneven length"), n);
+
+	c.rival(runs == 2 ? "merge" : "", timing_of(cub));
+	c.ours("", timing_of(ours), wrong == 0 ? "same as CUB's" : "DIFFERENT");
 }
 
 int
 main(int argc, char **argv)
 {
-	const char *logs = argc > 1 ? argv[1] : "28,26,20,16", *want = argc > 2 ? argv[2] : "all";
+	const char *logs = argc > 1 ? argv[1] : "28,26,23,22,21,20,16", *want = argc > 2 ? argv[2] : "all";
 
-	print_head("ms: ours, CUB's own choice, CUB tuned; CUB / ours");
+	print_head("ms, median of 7 (least to most); x: CUB's best / ours");
 	GS(gs_cuda_open(0, NULL, &engine));
 	stream = (cudaStream_t) gs_cuda_stream(engine);
 	for (const char *p = logs; p != NULL; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)

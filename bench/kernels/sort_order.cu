@@ -8,19 +8,23 @@
  * way of:
  *   packed   key << log2(n) | row in one 64-bit word, SortKeys above the row bits; the packing is counted, to get row
  *            numbers out again is not.  packed9: the same with CUB retuned to 9-bit digits through its policy hub
- *   pairs    iota, then SortPairs with end_bit; of two columns: packed by hand where 64 bits do, else one stable sort
- *            per column from the last, with a gather between
- * Ours: ballots, atomics; all digits: by atomics, neither by leading digits and buckets nor by a first pass that looks.
- * Median of 7 runs after one; times by events on the stream.  Each order is checked: every row once, ascending, stable.
+ *   leads    longer keys: as packed, of as many leading bits of the key as there is room for, and then rows of equal
+ *            words in order by comparison, a thread to each group
+ *   pairs    iota, then SortPairs with end_bit; of two columns: packed by hand where 64 bits do, else the key's first
+ *            64 bits, and then groups as above
+ *   twice    two columns: one stable sort per column from the last, with a gather between
+ * Ours: as they come, but never in one launch; all digits: not by leading digits and buckets.
+ * Median of 7 runs after one, the least and the greatest; times by events on the stream.  Each order is checked: every
+ * row once, ascending, stable.
  */
 #include "check.cuh"
 #include "hub9.cuh"
 
 /*
  * CLUMPED: 13 rows of each value, on the average; BELL: the mean of four; CROWDED: every 10000th key within 2^-20 of
- * the range; FAR: 27 bits, but for one row
+ * the range; FAR: 27 bits, but for one row; ZIPF: k about as often as 1 / k
  */
-enum shape { UNIFORM, SORTED, REVERSED, FEW, EQUAL, SKEWED, REAL, CLUMPED, BELL, CROWDED, FAR };
+enum shape { UNIFORM, SORTED, REVERSED, FEW, EQUAL, SKEWED, REAL, CLUMPED, BELL, CROWDED, FAR, ZIPF };
 
 /* width bytes per element: a value of so many bits of a distribution, plus base */
 static __global__ void
@@ -48,6 +52,8 @@ make(void *out, u32 n, int width, int bits, shape how, u64 base, u64 seed)
 			k = (1ull << (bits - 2)) + (k >> 20);
 		else if (how == FAR)
 			k = i == n / 3 ? (1ull << bits) - 1 : r >> (64 - 27);
+		else if (how == ZIPF)
+			k = zipf(r, bits);
 		else if (how == REAL)
 		{
 			double d = (double) (r >> 11) / 9007199254740992.0 * 1e6;
@@ -107,6 +113,50 @@ pack(const u64 *in, u64 *out, u32 n, u64 base, int row_bits)
 		out[i] = (in[i] - base) << row_bits | i;
 }
 
+/*
+ * Leading 64 bits in order: of two columns, of a uuid, or of a number of so many bits above its minimum.
+ */
+static __global__ void
+leads(table t, u64 base, int bits, u64 *out, u32 n)
+{
+	EACH(i, n)
+	{
+		if (t.columns == 2)
+			out[i] = (u64) ((const u32 *) t.column[0])[i] << 54 | load(t.column[1], 8, i, 0) >> 10;
+		else
+			out[i] = t.width[0] == 16 ? load(t.column[0], 16, i, 0)
+									  : (((const u64 *) t.column[0])[i] - base) << (64 - bits);
+	}
+}
+
+/* Words of the leading bits above the row. */
+static __global__ void
+pack_leads(const u64 *in, u64 *out, u32 n, int row_bits)
+{
+	EACH(i, n)
+		out[i] = in[i] >> row_bits << row_bits | i;
+}
+
+/* Rows of equal leads, a group to a thread; they are in the order in which they came. */
+static __global__ void
+sort_groups(table t, const u64 *keys, int drop, u32 *rows, u32 n)
+{
+	EACH(i, n)
+	{
+		if (i + 1 == n || keys[i] >> drop != keys[i + 1] >> drop || (i > 0 && keys[i - 1] >> drop == keys[i] >> drop))
+			continue;
+		for (u64 j = i + 1; j < n && keys[j] >> drop == keys[i] >> drop; j++)
+		{
+			u32 row = rows[j];
+			u64 at = j;
+
+			for (; at > i && t(rows[at - 1], row) > 0; at--)
+				rows[at] = rows[at - 1];
+			rows[at] = row;
+		}
+	}
+}
+
 static __global__ void
 unpack(const u64 *in, u32 *out, u32 n)
 {
@@ -155,11 +205,10 @@ static u32 *order;
 static void *temp;
 static size_t temp_room;
 
-static float best;
 static const u64 *packed_at;
 
 static void
-cub_line(const char *name, table t, u32 n, const std::function<u32 *()> &work,
+cub_line(contest &c, const char *name, table t, u32 n, const std::function<u32 *()> &work,
 		 const std::function<void()> &before = NULL)
 {
 	u32 *got = NULL;
@@ -167,15 +216,13 @@ cub_line(const char *name, table t, u32 n, const std::function<u32 *()> &work,
 	CK(cudaMemset(area[2], 0xff, n * 4ull));
 	CK(cudaMemset(area[3], 0xff, n * 4ull));
 
-	float ms = median_of(7, stream, [&] { got = work(); }, before);
+	timing ms = median_of(7, stream, [&] { got = work(); }, before);
 
 	if (packed_at != NULL)
 		unpack<<<GRID, 0, stream>>>(packed_at, got, n);
 	CK(cudaStreamSynchronize(stream));
 	packed_at = NULL;
-	best = best == 0 || ms < best ? ms : best;
-	printf("    CUB %-10s %8.3f  %s\n", name, ms, order_verdict(t, got, n));
-	fflush(stdout);
+	c.rival(name, ms, order_verdict(t, got, n));
 }
 
 /* pairs: keys are in place and are overwritten, so they are made again each time */
@@ -194,35 +241,89 @@ cub_pairs(u32 *values, u32 n, int end_bit)
 	return v.Current();
 }
 
+/* As CUB chooses. */
+struct own
+{
+};
+
+/* CUB's sort of words by a range of bits. */
+template <class HUB>
+static void
+sort_words(void *with, size_t &bytes, cub::DoubleBuffer<u64> &k, u32 n, int begin_bit, int end_bit)
+{
+	cub::DoubleBuffer<cub::NullType> v;
+
+	if constexpr (std::is_same<HUB, own>::value)
+		CK(cub::DeviceRadixSort::SortKeys(with, bytes, k, n, begin_bit, end_bit, stream));
+	else
+		CK((cub::DispatchRadixSort<cub::SortOrder::Ascending, u64, cub::NullType, u32,
+								   cub::detail::identity_decomposer_t, HUB>::Dispatch(with, bytes, k, v, n, begin_bit,
+																					  end_bit, true, stream)));
+}
+
 template <class HUB>
 static u32 *
 cub_packed(const u64 *in, u32 n, u64 base, int bits, int row_bits)
 {
 	cub::DoubleBuffer<u64> k((u64 *) area[0], (u64 *) area[1]);
-	cub::DoubleBuffer<cub::NullType> v;
 	size_t bytes = 0;
-	using sort = cub::DispatchRadixSort<cub::SortOrder::Ascending, u64, cub::NullType, u32,
-										cub::detail::identity_decomposer_t, HUB>;
 
 	pack<<<GRID, 0, stream>>>(in, (u64 *) area[0], n, base, row_bits);
-	CK(sort::Dispatch(NULL, bytes, k, v, n, row_bits, row_bits + bits, true, stream));
+	sort_words<HUB>(NULL, bytes, k, n, row_bits, row_bits + bits);
 	if (bytes > area_bytes)
 		exit(printf("temp %zu\n", bytes));
-	CK(sort::Dispatch(area[4], bytes, k, v, n, row_bits, row_bits + bits, true, stream));
+	sort_words<HUB>(area[4], bytes, k, n, row_bits, row_bits + bits);
 	packed_at = k.Current();
 	return (u32 *) area[2];
 }
 
-typedef cub::detail::radix::policy_hub<u64, cub::NullType, u32> hub8;
+/*
+ * Ways for keys that no word holds beside the row: their leading bits, then groups.
+ */
+static void
+cub_leads(contest &c, table t, u64 base, int bits, u32 n, int lg)
+{
+	auto words = [&](auto hub) {
+		cub::DoubleBuffer<u64> k((u64 *) area[0], (u64 *) area[1]);
+		size_t bytes = area_bytes;
+
+		leads<<<GRID, 0, stream>>>(t, base, bits, (u64 *) area[1], n);
+		pack_leads<<<GRID, 0, stream>>>((const u64 *) area[1], (u64 *) area[0], n, lg);
+		sort_words<decltype(hub)>(area[4], bytes, k, n, lg, 64);
+		unpack<<<GRID, 0, stream>>>(k.Current(), (u32 *) area[2], n);
+		sort_groups<<<GRID, 0, stream>>>(t, k.Current(), lg, (u32 *) area[2], n);
+		return (u32 *) area[2];
+	};
+
+	cub_line(c, "leads", t, n, [&] { return words(own()); });
+	cub_line(c, "leads9", t, n, [&] { return words(hub9<u64, cub::NullType>()); });
+}
+
+/* The first 64 bits of a longer key with rows, then groups. */
+static void
+cub_first_bits(contest &c, table t, u32 n)
+{
+	cub_line(c, "pairs", t, n, [&] {
+		cub::DoubleBuffer<u64> k((u64 *) area[0], (u64 *) area[1]);
+		cub::DoubleBuffer<u32> v((u32 *) area[2], (u32 *) area[3]);
+		size_t bytes = area_bytes;
+
+		iota<<<GRID, 0, stream>>>((u32 *) area[2], n);
+		leads<<<GRID, 0, stream>>>(t, 0, 64, (u64 *) area[0], n);
+		CK(cub::DeviceRadixSort::SortPairs(area[4], bytes, k, v, n, 0, 64, stream));
+		sort_groups<<<GRID, 0, stream>>>(t, k.Current(), 0, v.Current(), n);
+		return v.Current();
+	});
+}
 
 static void
-ours(const char *name, int ranking, u32 small, u32 finish, table t, const gs_column *columns, u32 n)
+ours(contest &c, const char *name, u32 small, u32 finish, table t, const gs_column *columns, u32 n)
 {
 	gs_order_facts f;
 	size_t bytes = 0;
-	float plan_ms, ms;
+	timing plan_ms, ms;
 
-	gs_cuda_sort_force(engine, ranking, small, finish);
+	gs_cuda_sort_force(engine, small, finish);
 	auto work = [&] {
 		gs_plan *plan;
 
@@ -251,9 +352,11 @@ ours(const char *name, int ranking, u32 small, u32 finish, table t, const gs_col
 	GS(gs_order_plan(engine, columns, t.columns, n, &plan));
 	GS(gs_order_run(engine, plan, temp, bytes, order, &f));
 	gs_plan_free(engine, plan);
-	printf("    ours %-10s %8.3f  %s  x %.2f  (plan %.3f; %u bits, %u passes, %u refined, temp %.1f B/row)\n", name, ms,
-		   verdict, best / ms, plan_ms, f.key_bits, f.passes, f.refined, (double) bytes / n);
-	fflush(stdout);
+	/* before others write to the order: they are not on this stream */
+	GS(gs_sync(engine));
+	c.ours(name, ms, verdict,
+		   text_of("plan %.3f; %u bits, %u passes, %u refined, temp %.1f B/row", plan_ms.median, f.key_bits, f.passes,
+				   f.refined, (double) bytes / n));
 }
 
 static bool
@@ -263,13 +366,12 @@ wanted(const char *name, const char *want)
 }
 
 static void
-all_ours(table t, const gs_column *columns, u32 n)
+all_ours(contest &c, table t, const gs_column *columns, u32 n)
 {
-	ours("ballots", 1, 1, 0, t, columns, n);
-	ours("atomics", 2, 1, 0, t, columns, n);
-	ours("all digits", 2, 1, 1, t, columns, n);
+	ours(c, "passes", 1, 0, t, columns, n);
+	ours(c, "all digits", 1, 1, t, columns, n);
 	if (n <= 1 << 18)
-		ours("default", 0, 0, 0, t, columns, n);
+		ours(c, "default", 0, 0, t, columns, n);
 }
 
 /* keys of CUB's: less their minimum, in area[0], for nothing */
@@ -297,12 +399,11 @@ single(const char *name, const char *want, int lg, int width, int bits, shape ho
 	table t = {{values, NULL}, {width, 0}, 1};
 	gs_column column = {{how == REAL ? GS_F64 : width == 8 ? GS_I64 : GS_I32, false, false}, values, NULL, NULL};
 
-	best = 0;
-	printf("%s, 2^%d rows\n", name, lg);
+	contest c(name, n);
 	if (width == 8)
 	{
 		/* order of signed 64-bit numbers as one of unsigned ones: the top bit turned, also for nothing */
-		cub_line("pairs", t, n,
+		cub_line(c, "pairs", t, n,
 				 [&] {
 					 iota<<<GRID, 0, stream>>>((u32 *) area[2], n);
 					 return cub_pairs<u64>((u32 *) area[2], n, bits);
@@ -310,14 +411,16 @@ single(const char *name, const char *want, int lg, int width, int bits, shape ho
 				 [&] { less<<<GRID>>>((const u64 *) values, (u64 *) area[0], n, bits == 64 ? 1ull << 63 : base); });
 		if (bits + lg <= 64)
 		{
-			cub_line("packed", t, n, [&] { return cub_packed<hub8>((const u64 *) values, n, base, bits, lg); });
-			cub_line("packed9", t, n,
+			cub_line(c, "packed", t, n, [&] { return cub_packed<own>((const u64 *) values, n, base, bits, lg); });
+			cub_line(c, "packed9", t, n,
 					 [&] { return cub_packed<hub9<u64, cub::NullType>>((const u64 *) values, n, base, bits, lg); });
 		}
+		else
+			cub_leads(c, t, bits == 64 ? 1ull << 63 : base, bits, n, lg);
 	}
 	else
 	{
-		cub_line("pairs", t, n,
+		cub_line(c, "pairs", t, n,
 				 [&] {
 					 cub::DoubleBuffer<int32_t> k((int32_t *) area[0], (int32_t *) area[1]);
 					 cub::DoubleBuffer<u32> v((u32 *) area[2], (u32 *) area[3]);
@@ -328,16 +431,16 @@ single(const char *name, const char *want, int lg, int width, int bits, shape ho
 					 return v.Current();
 				 },
 				 [&] { CK(cudaMemcpy(area[0], values, n * 4ull, cudaMemcpyDeviceToDevice)); });
-		cub_line("packed", t, n, [&] {
+		cub_line(c, "packed", t, n, [&] {
 			pack4<<<GRID, 0, stream>>>((const u32 *) values, (u64 *) area[1], n, bits == 32 ? 1u << 31 : 0);
-			return cub_packed<hub8>((const u64 *) area[1], n, 0, bits, lg);
+			return cub_packed<own>((const u64 *) area[1], n, 0, bits, lg);
 		});
-		cub_line("packed9", t, n, [&] {
+		cub_line(c, "packed9", t, n, [&] {
 			pack4<<<GRID, 0, stream>>>((const u32 *) values, (u64 *) area[1], n, bits == 32 ? 1u << 31 : 0);
 			return cub_packed<hub9<u64, cub::NullType>>((const u64 *) area[1], n, 0, bits, lg);
 		});
 	}
-	all_ours(t, &column, n);
+	all_ours(c, t, &column, n);
 	CK(cudaFree(values));
 }
 
@@ -351,8 +454,7 @@ several(const char *name, const char *want, int lg, int second_bits)
 
 	if (!wanted(name, want))
 		return;
-	best = 0;
-	printf("%s, 2^%d rows\n", name, lg);
+	contest c(name, n);
 	CK(cudaMalloc(&a, (size_t) n * (uuid ? 16 : 4)));
 	make<<<GRID>>>(a, n, uuid ? 16 : 4, uuid ? 64 : 10, UNIFORM, 0, 3);
 	if (!uuid)
@@ -368,7 +470,7 @@ several(const char *name, const char *want, int lg, int second_bits)
 
 	if (second_bits == 31)
 	{
-		cub_line("packed", t, n, [&] {
+		cub_line(c, "packed", t, n, [&] {
 			combine<u64, u32, u32><<<GRID, 0, stream>>>((const u32 *) a, (const u32 *) b, (u64 *) area[0], n, 31);
 			iota<<<GRID, 0, stream>>>((u32 *) area[2], n);
 			return cub_pairs<u64>((u32 *) area[2], n, 41);
@@ -376,7 +478,7 @@ several(const char *name, const char *want, int lg, int second_bits)
 	}
 	else
 	{
-		cub_line("twice", t, n,
+		cub_line(c, "twice", t, n,
 				 [&] {
 					 u32 *v;
 
@@ -396,8 +498,10 @@ several(const char *name, const char *want, int lg, int second_bits)
 					 else
 						 less<<<GRID>>>((const u64 *) b, (u64 *) area[0], n, 1ull << 63);
 				 });
+		cub_first_bits(c, t, n);
+		cub_leads(c, t, 0, 64, n, lg);
 	}
-	all_ours(t, columns, n);
+	all_ours(c, t, columns, n);
 	CK(cudaFree(a));
 	CK(cudaFree(b));
 }
@@ -431,6 +535,7 @@ size(int lg, const char *want)
 	single("bigint bell 36", want, lg, 8, 36, BELL);
 	single("bigint crowded 36", want, lg, 8, 36, CROWDED);
 	single("bigint 27 bits, one of 36", want, lg, 8, 36, FAR);
+	single("bigint Zipf 27", want, lg, 8, 27, ZIPF);
 	for (void *a : area)
 		CK(cudaFree(a));
 	CK(cudaFree(order));
@@ -442,7 +547,7 @@ main(int argc, char **argv)
 	const char *sizes = argc > 1 ? argv[1] : "28,26,24,20";
 	const char *want = argc > 2 ? argv[2] : "all";
 
-	print_head("ms, median of 7; x: CUB's best / ours");
+	print_head("ms, median of 7 (least to most); x: CUB's best / ours");
 	GS(gs_cuda_open(0, NULL, &engine));
 	stream = (cudaStream_t) gs_cuda_stream(engine);
 	for (const char *p = sizes; p != NULL; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)

@@ -5,15 +5,16 @@
  *
  * Ours reads its input and leaves it as it is.  CUB gets DoubleBuffer (it may overwrite its input, which is made anew
  * before every run, not timed), preallocated memory, 32-bit counts and the range of bits.  cub9: the same with 9-bit
- * digits, through its policy hub.  Rounds of ours and CUB's alternate; medians of 9 after one.  Results are compared
+ * digits, through its policy hub.  Rounds of ours and CUB's alternate; of 9 after one.  Results are compared
  * item by item with CUB's, which is stable too.
  */
 #include "check.cuh"
 #include "hub9.cuh"
 
-enum shape { UNIFORM, FEW, EQUAL, SKEWED, SORTED, REVERSED, SMALL };
+enum shape { UNIFORM, FEW, EQUAL, SKEWED, SORTED, REVERSED, SMALL, ZIPF, OUTLIER };
 
-static const char *const shape_name[] = {"uniform", "16 distinct", "equal", "skewed", "sorted", "reversed", "27 bits"};
+static const char *const shape_name[] = {"uniform", "16 distinct", "equal", "skewed", "sorted", "reversed", "27 bits",
+										"Zipf", "27 bits and one far away"};
 
 template <class K>
 static __global__ void
@@ -35,8 +36,10 @@ make(K *out, u64 n, shape how)
 			k = i;
 		else if (how == REVERSED)
 			k = n - 1 - i;
-		else if (how == SMALL)
-			k = r >> 37;
+		else if (how == SMALL || how == OUTLIER)
+			k = how == OUTLIER && i == n / 3 ? (u64) 1 << (BITS - 2) : r >> 37;
+		else if (how == ZIPF)
+			k = zipf(r, 27);
 		out[i] = (K) k;
 	}
 }
@@ -72,15 +75,9 @@ struct cub_sort
 	}
 };
 
-static const char *
-verdict(u64 wrong)
-{
-	return wrong == 0 ? "same as CUB's" : "DIFFERENT";
-}
-
 template <class K, class V>
 static void
-sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bool rankings)
+sort_case(const char *name, const char *want, int lg, shape how, int end_bit)
 {
 	constexpr bool PAIRS = !std::is_same<V, cub::NullType>::value;
 	typedef typename std::conditional<PAIRS, V, u32>::type W;
@@ -125,8 +122,8 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bo
 		GS(gs_sort(engine, type, false, 0, (u32) end_bit, keys, out, width, PAIRS ? values : NULL,
 				   PAIRS ? out_values : NULL, n, temp, bytes));
 	};
-	std::vector<float> cub8, cub9, ballots, chosen;
-	u64 wrong[2] = {0, 0};
+	std::vector<float> cub8, cub9, own;
+	u64 wrong = 0;
 
 	for (int round = 0; round < 10; round++)
 	{
@@ -136,46 +133,40 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit, bo
 		};
 
 		note(cub8, once(stream, [&] { a.run(a.temp); }, fresh));
-		for (int way = rankings ? 0 : 1; way < 2; way++)
+		note(own, once(stream, ours, poison));
+		if (round == 0)
 		{
-			gs_cuda_sort_force(engine, way == 0 ? 1 : 0, 0, 0);
-			note(way == 0 ? ballots : chosen, once(stream, ours, poison));
-			if (round == 0)
-			{
-				wrong[way] = differences(out, a.k.Current(), n);
-				if (PAIRS)
-					wrong[way] += differences(out_values, (W *) a.v.Current(), n);
-			}
+			wrong = differences(out, a.k.Current(), n);
+			if (PAIRS)
+				wrong += differences(out_values, (W *) a.v.Current(), n);
 		}
 		note(cub9, once(stream, [&] { b.run(b.temp); }, fresh));
 	}
 
-	float best = std::min(median(cub8), median(cub9));
+	contest c(text_of("%s, %s, %d bits", name, shape_name[how], end_bit), n);
 
-	printf("%s\n    CUB           %8.3f\n    CUB 9 bits    %8.3f\n", title, median(cub8), median(cub9));
-	if (rankings)
-		printf("    ours, ballots %8.3f  x %.2f  %s\n", median(ballots), best / median(ballots), verdict(wrong[0]));
-	printf("    ours          %8.3f  x %.2f  %s  (temp %.1f bytes an item)\n", median(chosen), best / median(chosen),
-		   verdict(wrong[1]), (double) bytes / n);
-	fflush(stdout);
+	c.rival("", timing_of(cub8));
+	c.rival("9 bits", timing_of(cub9));
+	c.ours("", timing_of(own), wrong == 0 ? "same as CUB's" : "DIFFERENT",
+		   text_of("temp %.1f bytes an item", (double) bytes / n));
 }
 
 static void
 all_cases(int lg, const char *want)
 {
-	sort_case<u64, cub::NullType>("keys u64", want, lg, UNIFORM, 64, false);
-	sort_case<u32, cub::NullType>("keys u32", want, lg, UNIFORM, 32, true);
-	sort_case<u32, u32>("pairs u32+u32", want, lg, UNIFORM, 32, false);
-	sort_case<u64, u32>("pairs u64+u32", want, lg, UNIFORM, 64, false);
-	sort_case<u32, u64>("pairs u32+u64", want, lg, UNIFORM, 32, false);
-	sort_case<u64, u64>("pairs u64+u64", want, lg, UNIFORM, 64, false);
-	sort_case<u64, cub::NullType>("keys u64", want, lg, SMALL, 27, false);
-	sort_case<u64, cub::NullType>("keys u64", want, lg, SMALL, 64, false);
-	sort_case<u64, u32>("pairs u64+u32", want, lg, SMALL, 27, false);
-	for (shape how : {FEW, EQUAL, SKEWED, SORTED, REVERSED})
+	sort_case<u64, cub::NullType>("keys u64", want, lg, UNIFORM, 64);
+	sort_case<u32, cub::NullType>("keys u32", want, lg, UNIFORM, 32);
+	sort_case<u32, u32>("pairs u32+u32", want, lg, UNIFORM, 32);
+	sort_case<u64, u32>("pairs u64+u32", want, lg, UNIFORM, 64);
+	sort_case<u32, u64>("pairs u32+u64", want, lg, UNIFORM, 32);
+	sort_case<u64, u64>("pairs u64+u64", want, lg, UNIFORM, 64);
+	sort_case<u64, cub::NullType>("keys u64", want, lg, SMALL, 27);
+	sort_case<u64, cub::NullType>("keys u64", want, lg, SMALL, 64);
+	sort_case<u64, u32>("pairs u64+u32", want, lg, SMALL, 27);
+	for (shape how : {FEW, EQUAL, SKEWED, ZIPF, OUTLIER, SORTED, REVERSED})
 	{
-		sort_case<u64, u32>("pairs u64+u32", want, lg, how, 64, false);
-		sort_case<u32, cub::NullType>("keys u32", want, lg, how, 32, true);
+		sort_case<u64, u32>("pairs u64+u32", want, lg, how, 64);
+		sort_case<u32, cub::NullType>("keys u32", want, lg, how, 32);
 	}
 }
 
@@ -184,7 +175,7 @@ main(int argc, char **argv)
 {
 	const char *sizes = argc > 1 ? argv[1] : "28,26", *want = argc > 2 ? argv[2] : "all";
 
-	print_head("sort_radix: ms, medians of 9; x: CUB's best / ours");
+	print_head("sort_radix: ms, median of 9 (least to most); x: CUB's best / ours");
 	GS(gs_cuda_open(0, NULL, &engine));
 	stream = (cudaStream_t) gs_cuda_stream(engine);
 	for (; sizes != NULL; sizes = strchr(sizes, ',') ? strchr(sizes, ',') + 1 : NULL)

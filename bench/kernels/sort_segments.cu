@@ -1,7 +1,7 @@
 /*
  * sort_segments.cu: segmented sorts against CUB, on one GPU.
  *
- *   sort_segments [log2 of keys]
+ *   sort_segments [log2 of keys [what]]      what: part of a case's name
  *
  * CUB: DeviceSegmentedSort and DeviceSegmentedRadixSort with DoubleBuffer and memory that is there; both sort by all
  * bits of the key.  Keys of 4 bytes also by one DeviceRadixSort of (segment, key) in 8, by no more bits than segments
@@ -20,6 +20,8 @@ static void *keys, *values, *buffer[4], *out_keys, *out_values, *temp;
 static u64 *starts, *bad;
 static int *offsets;
 static size_t temp_bytes;
+static std::string shape;
+static const char *want = "";
 
 template <class K>
 static __global__ void
@@ -81,7 +83,7 @@ unpack_keys(const u64 *words, u64 n, u32 *keys)
  * One sort of (segment, key), keys of 4 bytes; with values of 4 bytes or none.
  */
 template <class V>
-static float
+static timing
 one_sort(int segments)
 {
 	constexpr bool pairs = !std::is_same<V, cub::NullType>::value;
@@ -134,14 +136,14 @@ run(const char *name, gs_type type, int segments)
 		CK(cudaMemcpyAsync(buffer[2], values, n * width, cudaMemcpyDeviceToDevice, stream));
 	};
 
-	float sort = median_of(5, stream, [&] {
+	timing sort = median_of(5, stream, [&] {
 		bytes = temp_bytes;
 		if constexpr (pairs)
 			CK(cub::DeviceSegmentedSort::SortPairs(temp, bytes, k, v, (int) n, segments, offsets, offsets + 1, stream));
 		else
 			CK(cub::DeviceSegmentedSort::SortKeys(temp, bytes, k, (int) n, segments, offsets, offsets + 1, stream));
 	}, fresh);
-	float radix = median_of(5, stream, [&] {
+	timing radix = median_of(5, stream, [&] {
 		bytes = temp_bytes;
 		if constexpr (pairs)
 			CK(cub::DeviceSegmentedRadixSort::SortPairs(temp, bytes, k, v, (int) n, segments, offsets, offsets + 1, 0,
@@ -156,7 +158,7 @@ run(const char *name, gs_type type, int segments)
 	CK(cudaMemset(out_keys, 0xff, n * sizeof(K)));
 	CK(cudaMemset(out_values, 0xff, n * width));
 
-	float ours = median_of(5, stream,
+	timing ours = median_of(5, stream,
 						   [&]
 						   {
 							   GS(gs_sort_segments(engine, type, false, keys, out_keys, width, pairs ? values : NULL,
@@ -168,25 +170,33 @@ run(const char *name, gs_type type, int segments)
 	if constexpr (pairs)
 		count_differences<<<GRID>>>((const V *) out_values, v.Current(), n, bad + 1);
 	CK(cudaMemcpy(answer, bad, 16, cudaMemcpyDeviceToHost));
-	float whole = 0, best = std::min(sort, radix);
+	answer[0] += answer[1];
+	contest c(shape + ", " + name, n);
 
+	c.rival("segmented sort", sort);
+	c.rival("segmented radix", radix);
 	/* after the comparison: it writes over CUB's result */
 	if constexpr (sizeof(K) == 4 && (!pairs || sizeof(V) == 4))
 	{
-		whole = one_sort<V>(segments);
-		best = std::min(best, whole);
+		timing whole = one_sort<V>(segments);
+
+		CK(cudaMemset(bad, 0, 16));
+		count_differences<<<GRID>>>((const K *) out_keys, (const K *) buffer[0], n, bad);
+		CK(cudaMemcpy(answer + 1, bad, 8, cudaMemcpyDeviceToHost));
+		c.rival("one sort", whole, answer[1] ? "DIFFERENT" : "");
 	}
-	printf("    %-9s CUB sort %8.3f  CUB radix sort %8.3f  one sort %8.3f  ours %7.3f  %s  x %.2f  (temp %.1f B/key)\n",
-		   name, sort, radix, whole, ours, answer[0] + answer[1] ? "WRONG" : "ok", best / ours, (double) bytes / n);
-	fflush(stdout);
+	c.ours("", ours, answer[0] ? "WRONG" : "ok", text_of("temp %.1f bytes a key", (double) bytes / n));
 }
 
 static void
 all(const char *name, const std::function<u64(u64)> &length, bool wide)
 {
+	if (*want && strstr(name, want) == NULL)
+		return;
+
 	int segments = set_starts(length);
 
-	printf("%s: %d segments\n", name, segments);
+	shape = text_of("%s (%d segments)", name, segments);
 	make<u32><<<GRID>>>((u32 *) keys, n);
 	run<u32, cub::NullType>("u32", GS_U32, segments);
 	run<u32, u32>("u32 + u32", GS_U32, segments);
@@ -202,8 +212,9 @@ main(int argc, char **argv)
 {
 	int lg = argc > 1 ? atoi(argv[1]) : 26;
 
+	want = argc > 2 ? argv[2] : "";
 	n = 1ull << lg;
-	print_head("ms, medians; x: CUB's best / ours");
+	print_head("ms, median of 5 (least to most); x: CUB's best / ours");
 	GS(gs_cuda_open(0, NULL, &engine));
 	stream = (cudaStream_t) gs_cuda_stream(engine);
 	for (void **p : {&keys, &values, &buffer[0], &buffer[1], &buffer[2], &buffer[3], &out_keys, &out_values})

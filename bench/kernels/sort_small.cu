@@ -3,7 +3,7 @@
  *
  * Ours is gs_order_plan, gs_order_run and gs_plan_free together; nothing is known beforehand.  CUB's best ways are
  * those of sort_order.cu: pairs (iota, SortPairs with end_bit) and packed (one word, SortKeys; getting row numbers out
- * is not counted), the range known for free, memory there.  Two clocks, medians of 41 runs after one: on the stream
+ * is not counted), the range known for free, memory there.  Two clocks, 41 runs after one: on the stream
  * between events, and on the host from the first call until gs_sync has returned.
  */
 #include "check.cuh"
@@ -47,7 +47,7 @@ less(const u64 *in, u64 *out, u32 n, u64 base)
 /* The same work by both clocks, in microseconds. */
 struct clocks
 {
-	float device, host;
+	timing device, host;
 };
 
 static double
@@ -76,7 +76,10 @@ both(const call &work, const call &before = [] {})
 		if (i > 0)
 			t.push_back((float) (now() - begin));
 	}
-	return clocks{median_of(RUNS, stream, work, before) * 1000, median(t)};
+
+	timing d = median_of(RUNS, stream, work, before);
+
+	return clocks{{d.median * 1000, d.least * 1000, d.most * 1000}, timing_of(t)};
 }
 
 static void
@@ -101,19 +104,25 @@ cub_packed(u32 n, u64 base, int bits, int row_bits)
 }
 
 static clocks best;
+static std::string shape;
+static u32 shape_rows;
 
 static void
 line(const char *name, clocks t, const char *verdict)
 {
 	bool ours = strncmp(name, "ours", 4) == 0;
 
-	printf("    %-14s %7.1f us  %7.1f us on the host  %s", name, t.device, t.host, verdict);
+	printf("    %-14s %7.1f us (%.1f to %.1f)  on the host %7.1f us (%.1f to %.1f)  %s", name, t.device.median,
+		   t.device.least, t.device.most, t.host.median, t.host.least, t.host.most, verdict);
+	keep(shape, shape_rows, name, {t.device.median / 1000, t.device.least / 1000, t.device.most / 1000}, verdict);
+	keep(shape, shape_rows, std::string(name) + ", host",
+		 {t.host.median / 1000, t.host.least / 1000, t.host.most / 1000}, verdict);
 	if (ours)
-		printf("  x %.2f, %.2f", best.device / t.device, best.host / t.host);
+		printf("  x %.2f, %.2f", best.device.median / t.device.median, best.host.median / t.host.median);
 	else
 	{
-		best.device = best.device == 0 || t.device < best.device ? t.device : best.device;
-		best.host = best.host == 0 || t.host < best.host ? t.host : best.host;
+		best.device = best.device.median == 0 || t.device.median < best.device.median ? t.device : best.device;
+		best.host = best.host.median == 0 || t.host.median < best.host.median ? t.host : best.host;
 	}
 	printf("\n");
 	fflush(stdout);
@@ -147,7 +156,7 @@ ours(const char *name, u32 small, u32 n, bool two)
 		gs_plan_free(engine, plan);
 	};
 
-	gs_cuda_sort_force(engine, 0, small, 0);
+	gs_cuda_sort_force(engine, small, 0);
 	CK(cudaMemset(order, 0xff, n * 4ull));
 
 	clocks t = both(work);
@@ -168,7 +177,7 @@ main(void)
 	/* below zero: skewed */
 	static const int logs[] = {10, 11, 12, 13, 14, 15, 16}, widths[] = {20, 27, 36, 48, 64, -27};
 
-	print_head("medians of 41; x: CUB's best / ours, on the stream and on the host");
+	print_head("median of 41 (least to most); x: CUB's best / ours, on the stream and on the host");
 	GS(gs_cuda_open(0, NULL, &engine));
 	stream = (cudaStream_t) gs_cuda_stream(engine);
 	for (int i = 0; i < 4; i++)
@@ -187,10 +196,12 @@ main(void)
 
 			if (lg < 13 && w != 27 && w != 64)
 				continue;
-			printf("bigint %d bits%s, 2^%d rows\n", bits, skewed ? ", skewed" : "", lg);
+			shape = text_of("bigint %d bits%s", bits, skewed ? ", skewed" : "");
+			shape_rows = n;
+			printf("%s, 2^%d rows\n", shape.c_str(), lg);
 			make<<<GRID>>>(column, n, bits, bits == 64 ? 0 : base, skewed);
 			CK(cudaDeviceSynchronize());
-			best = clocks{0, 0};
+			best = {};
 			line("CUB pairs",
 				 both([&] { cub_pairs(n, bits); }, [&] { less<<<GRID>>>(column, (u64 *) area[0], n, base); }), "");
 			if (bits + lg <= 64)
@@ -201,11 +212,13 @@ main(void)
 	{
 		u32 n = 1u << lg;
 
-		printf("two bigints of 10 and 64 bits, 2^%d rows\n", lg);
+		shape = "two bigints of 10 and 64 bits";
+		shape_rows = n;
+		printf("%s, 2^%d rows\n", shape.c_str(), lg);
 		make<<<GRID>>>(column, n, 10, 0, false);
 		make<<<GRID>>>(second, n, 64, 0, false);
 		CK(cudaDeviceSynchronize());
-		best = clocks{0, 0};
+		best = {};
 		all_ours(n, true);
 	}
 	gs_engine_close(engine);

@@ -1,11 +1,15 @@
 /*
- * sort_strings.cu: row orders of text against CUB's stable merge sort of row numbers with a string comparator.
+ * sort_strings.cu: row orders of text against CUB.
  *
  *   sort-strings [log2 of rows]
  *
- * Two kinds of text: 16 random hex characters; addresses with a long common prefix.  The comparator loads eight bytes
- * at a time.  CUB's memory is preallocated; one run after one.  Ours: plan and run, median of 5 after one.  Orders are
- * checked.
+ * Two kinds of text: 16 random hex characters; addresses with a long common prefix.  CUB gets preallocated memory, is
+ * told for nothing what all strings have in common, and its best way of:
+ *   prefix   pairs of the next 8 characters and the row, then rows of equal prefixes in order by comparison, a thread
+ *            to each group; not where a prefix is that of hundreds of rows
+ *   words    a stable sort of pairs for each 8 characters, from the last
+ *   merge    a merge sort of row numbers with a comparison that loads eight bytes at a time; one run after one
+ * Ours: plan and run.  Five runs after one.  Orders are checked.
  */
 #include "check.cuh"
 
@@ -96,9 +100,42 @@ struct three_way
 	__device__ int operator()(u32 a, u32 b) const { return l.compare(a, b); }
 };
 
+/* Eight characters from some place on, of the string whose row stands at i. */
+static __global__ void
+characters(const u32 *offsets, const u8 *heap, const u32 *rows, u32 at, u32 length, u64 *out, u32 n)
+{
+	EACH(i, n)
+	{
+		u64 w = load8(heap + offsets[rows[i]] + at);
+
+		out[i] = length - at < 8 ? w & ~0ull << 8 * (8 - (length - at)) : w;
+	}
+}
+
+/* Rows of equal prefixes, a group to a thread; they are in the order in which they came. */
+static __global__ void
+sort_groups(less l, const u64 *keys, u32 *rows, u32 n)
+{
+	EACH(i, n)
+	{
+		if (i + 1 == n || keys[i] != keys[i + 1] || (i > 0 && keys[i - 1] == keys[i]))
+			continue;
+		for (u64 j = i + 1; j < n && keys[j] == keys[i]; j++)
+		{
+			u32 row = rows[j];
+			u64 at = j;
+
+			for (; at > i && l.compare(rows[at - 1], row) > 0; at--)
+				rows[at] = rows[at - 1];
+			rows[at] = row;
+		}
+	}
+}
+
 static gs_engine *engine;
 static cudaStream_t stream;
-static u32 *offsets, *order;
+static u32 *offsets, *order, *rows[2];
+static u64 *words[2];
 static void *temp;
 static size_t room;
 
@@ -112,7 +149,7 @@ need(size_t bytes)
 	CK(cudaMalloc(&temp, room = bytes));
 }
 
-/* Both kinds of ranking against CUB's sort, one kind of text. */
+/* Ours against CUB's sort, one kind of text. */
 static void
 text(u32 n, bool addresses)
 {
@@ -128,34 +165,57 @@ text(u32 n, bool addresses)
 
 	less l = {offsets, heap};
 
-	printf("%s, %u rows\n", addresses ? "addresses of 65 characters, 43 in common" : "16 hex characters", n);
+	contest c(addresses ? "addresses of 65 characters, 43 in common" : "16 hex characters", n);
+	const u32 length = addresses ? 65 : 16, common = addresses ? 43 : 0, last = common + (length - common - 1) / 8 * 8;
+	const u32 *got = NULL;
+
 	CK(cub::DeviceMergeSort::StableSortKeys(NULL, bytes, order, n, l, stream));
 	need(bytes);
+	/* from word `at` to the first one, each by a stable sort */
+	auto by_words = [&](u32 at, bool groups) {
+		cub::DoubleBuffer<u64> k(words[0], words[1]);
+		cub::DoubleBuffer<u32> v(rows[0], rows[1]);
+		size_t there = room;
 
-	float cub_ms = median_of(
+		iota<<<GRID, 0, stream>>>(rows[0], n);
+		for (;; at -= 8)
+		{
+			characters<<<GRID, 0, stream>>>(offsets, heap, v.Current(), at, length, k.Current(), n);
+			CK(cub::DeviceRadixSort::SortPairs(temp, there, k, v, n, 0, 64, stream));
+			if (at == common)
+				break;
+		}
+		if (groups)
+			sort_groups<<<GRID, 0, stream>>>(l, k.Current(), v.Current(), n);
+		got = v.Current();
+	};
+
+	need(n / 4ull + (64 << 20));
+	if (!addresses)
+	{
+		timing t = median_of(5, stream, [&] { by_words(common, true); });
+
+		c.rival("prefix", t, order_verdict(three_way{l}, got, n));
+	}
+	timing t = median_of(5, stream, [&] { by_words(last, false); });
+
+	c.rival("words", t, order_verdict(three_way{l}, got, n));
+	t = median_of(
 		1, stream, [&] { CK(cub::DeviceMergeSort::StableSortKeys(temp, bytes, order, n, l, stream)); },
 		[&] { iota<<<GRID>>>(order, n); });
+	c.rival("merge", t, order_verdict(three_way{l}, order, n));
+	gs_cuda_sort_force(engine, 1, 0);
+	t = median_of(5, stream,
+				  [&] {
+					  gs_plan *plan;
 
-	printf("    CUB merge sort  %9.3f  %s\n", cub_ms, order_verdict(three_way{l}, order, n));
-	for (int ranking = 1; ranking <= 2; ranking++)
-	{
-		gs_cuda_sort_force(engine, ranking, 1, 0);
-
-		float ms = median_of(5, stream,
-							 [&] {
-								 gs_plan *plan;
-
-								 GS(gs_order_plan(engine, &column, 1, n, &plan));
-								 need(gs_order_temp_bytes(plan));
-								 GS(gs_order_run(engine, plan, temp, room, order, &f));
-								 gs_plan_free(engine, plan);
-							 },
-							 [&] { CK(cudaMemset(order, 0xff, n * 4ull)); });
-
-		printf("    ours %-10s %9.3f  %s  x %.1f  (%u passes, %u refined)\n", ranking == 1 ? "ballots" : "atomics", ms,
-			   order_verdict(three_way{l}, order, n), cub_ms / ms, f.passes, f.refined);
-		fflush(stdout);
-	}
+					  GS(gs_order_plan(engine, &column, 1, n, &plan));
+					  need(gs_order_temp_bytes(plan));
+					  GS(gs_order_run(engine, plan, temp, room, order, &f));
+					  gs_plan_free(engine, plan);
+				  },
+				  [&] { CK(cudaMemset(order, 0xff, n * 4ull)); });
+	c.ours("", t, order_verdict(three_way{l}, order, n), text_of("%u passes, %u refined", f.passes, f.refined));
 	CK(cudaFree(heap));
 }
 
@@ -165,11 +225,16 @@ main(int argc, char **argv)
 	int lg = argc > 1 ? atoi(argv[1]) : 26;
 	u32 n = 1u << lg;
 
-	print_head("ms");
+	print_head("ms, median of 5 (least to most); x: CUB's best / ours");
 	GS(gs_cuda_open(0, NULL, &engine));
 	stream = (cudaStream_t) gs_cuda_stream(engine);
 	CK(cudaMalloc(&offsets, (n + 1ull) * 4));
 	CK(cudaMalloc(&order, n * 4ull));
+	for (int i = 0; i < 2; i++)
+	{
+		CK(cudaMalloc(&words[i], n * 8ull));
+		CK(cudaMalloc(&rows[i], n * 4ull));
+	}
 	text(n, false);
 	/* offsets have 32 bits */
 	text(n * 65ull > UINT32_MAX ? n / 2 : n, true);

@@ -5,13 +5,16 @@
  *
  * Ours is gs_top_k, all waits included.  CUB: iota and SortPairs with end_bit, memory there, the range known for free;
  * where key and row fit a word also packed and SortKeys; CUB from 3.2 on also DeviceTopK and a sort of the k that it
- * found, in which equal keys come as they like.  Median of 7 after one.  Checked against the begin of our whole order.
+ * found, in which equal keys come as they like; told: with the range, so that leading bits are at the top.  7 runs
+ * after one, of full sorts 3.  Checked against the begin of our whole order.
  */
 #include "check.cuh"
 
 #include <cub/cub.cuh>
 #if CUB_VERSION >= 300200
 #include <cub/device/device_topk.cuh>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
 #endif
 
 enum shape { UNIFORM, FEW, EQUAL, SORTED, REVERSED, SKEWED };
@@ -51,61 +54,91 @@ pack(const u64 *in, u64 *out, u64 n, int row_bits)
 		out[i] = in[i] << row_bits | i;
 }
 
-static float
-cub_best(int bits, int row_bits)
+/* Full sorts, which serve any k. */
+static void
+cub_full(contest &c, int bits, int row_bits)
 {
-	float pairs = median_of(3, stream,
-							[&] {
-								cub::DoubleBuffer<u64> k(words[0], words[1]);
-								cub::DoubleBuffer<u32> v(rows[0], rows[1]);
-								size_t bytes = temp_bytes;
+	static timing pairs, packed;
+	static std::string of;
 
-								iota<<<GRID, 0, stream>>>(rows[0], n);
-								CK(cub::DeviceRadixSort::SortPairs(temp, bytes, k, v, n, 0, bits, stream));
-							},
-							[&] { CK(cudaMemcpyAsync(words[0], column, n * 8, cudaMemcpyDeviceToDevice, stream)); });
-	float packed = bits + row_bits > 64 ? pairs : median_of(3, stream, [&] {
-		cub::DoubleBuffer<u64> k(words[0], words[1]);
-		size_t bytes = temp_bytes;
+	if (of != c.which.substr(0, c.which.rfind(',')))
+	{
+		pairs = median_of(3, stream,
+						  [&] {
+							  cub::DoubleBuffer<u64> k(words[0], words[1]);
+							  cub::DoubleBuffer<u32> v(rows[0], rows[1]);
+							  size_t bytes = temp_bytes;
 
-		pack<<<GRID, 0, stream>>>(column, words[0], n, row_bits);
-		CK(cub::DeviceRadixSort::SortKeys(temp, bytes, k, n, row_bits, row_bits + bits, stream));
-	});
+							  iota<<<GRID, 0, stream>>>(rows[0], n);
+							  CK(cub::DeviceRadixSort::SortPairs(temp, bytes, k, v, n, 0, bits, stream));
+						  },
+						  [&] { CK(cudaMemcpyAsync(words[0], column, n * 8, cudaMemcpyDeviceToDevice, stream)); });
+		if (bits + row_bits <= 64)
+			packed = median_of(3, stream, [&] {
+				cub::DoubleBuffer<u64> k(words[0], words[1]);
+				size_t bytes = temp_bytes;
 
-	printf("    CUB full sort, pairs %.3f", pairs);
+				pack<<<GRID, 0, stream>>>(column, words[0], n, row_bits);
+				CK(cub::DeviceRadixSort::SortKeys(temp, bytes, k, n, row_bits, row_bits + bits, stream));
+			});
+		of = c.which.substr(0, c.which.rfind(','));
+	}
+	c.rival("sort, pairs", pairs);
 	if (bits + row_bits <= 64)
-		printf(", packed %.3f", packed);
-	printf("\n");
-	return pairs < packed ? pairs : packed;
+		c.rival("sort, packed", packed);
 }
 
+static __global__ void
+count_other_keys(const u64 *column, const u32 *rows, const u64 *keys, int up, u64 k, u64 *bad)
+{
+	EACH(i, k)
+		if (column[rows[i]] << up != keys[i])
+			atomicAdd((unsigned long long *) bad, 1);
+}
+
+/* Keys with their leading bits at the top: CUB looks at those first. */
+struct shifted_up
+{
+	int by;
+	__host__ __device__ __forceinline__ u64 operator()(u64 key) const { return key << by; }
+};
+
 /*
- * CUB's own top-k and a sort of what it found; 0: there is none.
+ * CUB's own top-k and a sort of what it found; told the range: of keys shifted up.
  */
-static float
-cub_top_k(u64 k, int bits)
+static void
+cub_top_k(contest &c, u64 k, int bits, bool told)
 {
 #if CUB_VERSION >= 300200
 	auto any = cuda::execution::require(cuda::execution::determinism::not_guaranteed,
 										cuda::execution::output_ordering::unsorted);
 	auto env = cuda::std::execution::env{cuda::stream_ref{stream}, any};
 	thrust::counting_iterator<u32> all(0);
+	const int up = told ? 64 - bits : 0;
+	auto from = thrust::make_transform_iterator((const u64 *) column, shifted_up{up});
 	size_t bytes = 0;
 
-	CK(cub::DeviceTopK::MinPairs(NULL, bytes, column, words[0], all, rows[0], n, k, env));
+	CK(cub::DeviceTopK::MinPairs(NULL, bytes, from, words[0], all, rows[0], n, k, env));
 	if (bytes > temp_bytes)
 		exit(printf("temp\n"));
-	return median_of(7, stream, [&] {
+
+	const u64 *found = NULL;
+	timing t = median_of(7, stream, [&] {
 		cub::DoubleBuffer<u64> keys(words[0], words[1]);
 		cub::DoubleBuffer<u32> values(rows[0], rows[1]);
 		size_t there = bytes;
 
-		CK(cub::DeviceTopK::MinPairs(temp, there, column, words[0], all, rows[0], n, k, env));
+		CK(cub::DeviceTopK::MinPairs(temp, there, from, words[0], all, rows[0], n, k, env));
 		there = temp_bytes;
-		CK(cub::DeviceRadixSort::SortPairs(temp, there, keys, values, k, 0, bits, stream));
+		CK(cub::DeviceRadixSort::SortPairs(temp, there, keys, values, k, up, up + bits, stream));
+		found = keys.Current();
 	});
-#else
-	return 0;
+	u64 *bad = (u64 *) temp, wrong;
+
+	CK(cudaMemset(bad, 0, 8));
+	count_other_keys<<<GRID>>>(column, whole, found, up, k, bad);
+	CK(cudaMemcpy(&wrong, bad, 8, cudaMemcpyDeviceToHost));
+	c.rival(told ? "top-k, told" : "top-k, sorted", t, wrong ? "WRONG KEYS" : "");
 #endif
 }
 
@@ -130,7 +163,7 @@ main(int argc, char **argv)
 	int lg = argc > 1 ? atoi(argv[1]) : 28;
 
 	n = 1ull << lg;
-	print_head("ms, medians; x: CUB's best / ours");
+	print_head("ms, median (least to most); x: CUB's best / ours");
 	GS(gs_cuda_open(0, NULL, &engine));
 	stream = (cudaStream_t) gs_cuda_stream(engine);
 	CK(cudaMalloc(&column, n * 8));
@@ -151,10 +184,6 @@ main(int argc, char **argv)
 
 		make<<<GRID>>>(column, n, c.bits, c.how);
 		CK(cudaDeviceSynchronize());
-		printf("%s, 2^%d rows\n", c.name, lg);
-
-		float best = cub_best(c.bits, lg);
-
 		GS(gs_order_plan(engine, &column_of, 1, n, &plan));
 		if (gs_order_temp_bytes(plan) > temp_bytes)
 			exit(printf("temp\n"));
@@ -167,13 +196,14 @@ main(int argc, char **argv)
 				exit(printf("temp\n"));
 			CK(cudaMemset(got, 0xff, k * 4));
 
-			float ms = median_of(7, stream, [&] { GS(gs_top_k(engine, &column_of, 1, n, k, got, temp, temp_bytes)); });
+			timing ms = median_of(7, stream, [&] { GS(gs_top_k(engine, &column_of, 1, n, k, got, temp, temp_bytes)); });
+			contest line(text_of("%s, top %llu", c.name, (unsigned long long) k), n);
 
-			float top = cub_top_k(k, c.bits);
-
-			printf("    ours, top %-8llu %.3f  %s  CUB's top-k, sorted %.3f  x %.2f\n", (unsigned long long) k, ms,
-				   verdict(k), top, (top > 0 && top < best ? top : best) / ms);
-			fflush(stdout);
+			cub_full(line, c.bits, lg);
+			cub_top_k(line, k, c.bits, false);
+			if (c.bits < 63)
+				cub_top_k(line, k, c.bits, true);
+			line.ours("", ms, verdict(k));
 		}
 	}
 	gs_engine_close(engine);

@@ -72,6 +72,13 @@ go(const char *name, KERNEL kernel, ARGS a, size_t word, u64 tile, int threads, 
 	fflush(stdout);
 }
 
+/* Shared memory that run-length encoding takes beside its ring: where runs begin, of tiles of 4-byte items. */
+static constexpr size_t
+runs_more(int tile)
+{
+	return (GS_DEPTH + 1) * (size_t) (tile + 8) * sizeof(u16);
+}
+
 template <int T, int V>
 static void
 shapes()
@@ -98,8 +105,10 @@ shapes()
 		d.words = r.words;
 		d.out_bytes = 4;
 		snprintf(name, sizeof(name), "rle %u", run);
-		go(name, runs_kernel<4, false, gs_shape_given<T, V, B>>, r, 16, T * V * 4, T, V, 16 + T * V * 16,
-		   3 * (T * V * 4 + 8) * 2, 4.0 * n + 2 * out);
+		/* not every shape leaves room for the least stages */
+		if constexpr (GS_LEAST_STAGES * (16 + T * V * 16) + runs_more(T * V * 4) < gs_ring_room(227))
+			go(name, runs_kernel<4, false, gs_shape_given<T, V, B>>, r, 16, T * V * 4, T, V, 16 + T * V * 16,
+			   runs_more(T * V * 4), 4.0 * n + 2 * out);
 		snprintf(name, sizeof(name), "unique %u", run);
 		go(name, select_kernel<4, GS_KEEP_FIRST, false, gs_shape_given<T, V, B>>, s, 8, T * V * 4, T, V,
 		   16 + T * V * 16, 0, 4.0 * n + out);

@@ -14,7 +14,8 @@ gs_cpu_tuning
 gs_cpu_tuning_default(void)
 {
 	return (gs_cpu_tuning){
-		.vector = true, .lanes = true, .combine_rows = 1 << 18, .cache_rows = 32768, .bucket_log = 12, .slack = 3};
+		.vector = true, .lanes = true, .combine_rows = 1 << 18, .cache_rows = 65536,
+		.even_rows = 1 << 19, .bucket_log = 15, .slack = 5};
 }
 
 /*

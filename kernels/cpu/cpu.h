@@ -23,6 +23,7 @@
 #define GS_BLOCK_ROWS	 1024 /* rows encoded or packed at once: a few arrays of them fit into the first-level cache */
 #define GS_HEAP_PAD		 16	  /* readable bytes behind the strings, so that eight can always be loaded at once */
 #define GS_POSITIONS	 12	  /* characters for which an alphabet is kept */
+#define GS_RANGES		 16	  /* characters of which ranges are kept; no more than GS_HEAP_PAD */
 #define GS_ALPHABET_ROWS 512  /* fewer rows do not repay the making of one */
 #define GS_FAR_AHEAD	 48	  /* rows ahead at which the offsets of strings are loaded */
 #define GS_AHEAD		 24	  /* and their characters, or values of other types */
@@ -39,8 +40,9 @@ typedef struct gs_cpu_tuning
 	/* from here on scattering goes through write-combining buffers, and keys of 4 bytes are partitioned */
 	uint32_t combine_rows;
 	uint32_t cache_rows;   /* the size of such a bucket at most */
+	uint32_t even_rows;	   /* fewer are, too, where leading bits fall evenly */
 	uint32_t bucket_log;   /* log2 of the rows aimed at in a bucket */
-	uint32_t slack;		   /* leading bits sorted in a bucket beyond log2 of its rows, before insertion sort ends it */
+	uint32_t slack;		   /* leading bits sorted beyond log2 of the rows, before insertion sort ends it */
 } gs_cpu_tuning;
 
 /* A growing piece of host memory. */
@@ -181,12 +183,21 @@ typedef struct gs_field
 	const gs_cpu_column *column;
 } gs_field;
 
-/* The characters found at each of the next positions of a string field, numbered in order; 0 is the end. */
+/*
+ * The characters found at each of the next positions of a string field, numbered in order; 0 is the end.  Or where all
+ * strings have so many positions: how far characters are from the least of their position, less a gap that has none.
+ */
 typedef struct gs_alphabet
 {
 	uint32_t field;
 	uint64_t depth;	  /* of the first position */
 	uint64_t longest; /* length of the longest string looked at */
+	uint32_t width;	  /* bits of each such distance, 0: characters are numbered */
+	uint32_t chars;	  /* how many there are, 8 to GS_RANGES */
+	/* eight positions each, the first most significant */
+	uint64_t least[2];
+	uint64_t above[2]; /* what makes 128 of the distance at which the gap ends, or 0 */
+	uint32_t gap;
 	uint8_t bits[GS_POSITIONS];
 	uint8_t end[GS_POSITIONS];
 	uint16_t rank[GS_POSITIONS][256];
@@ -261,7 +272,7 @@ gs_append_bits(uint64_t word, uint64_t code, uint32_t bits)
 
 /* ---------------------------------------------------------------- strings.c */
 
-gs_status gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f);
+gs_status gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32_t row_bits);
 gs_status gs_alphabet_of_group(gs_alphabet *alphabet, const gs_key *key, gs_place place, const uint64_t *words,
 							   size_t n, uint32_t row_bits);
 void gs_string_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words);

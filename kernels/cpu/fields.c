@@ -126,7 +126,7 @@ first_alphabet(gs_key *key, uint32_t row_bits, gs_alphabet *alphabet)
 		if (key->fields[f].kind != GS_FIELD_BYTES)
 			continue;
 		key->alphabet = alphabet;
-		return gs_alphabet_of_rows(alphabet, key, f);
+		return gs_alphabet_of_rows(alphabet, key, f, row_bits);
 	}
 	return GS_OK;
 }
@@ -186,7 +186,14 @@ add_string(const gs_field *field, const gs_alphabet *alphabet, gs_place *place, 
 
 	*part = (gs_part){.field = field};
 	part->depth = place->at > column->prefix ? place->at : column->prefix;
-	if (alphabet != NULL && alphabet->field == place->field && alphabet->depth == part->depth)
+	if (alphabet != NULL && alphabet->field == place->field && alphabet->depth == part->depth && alphabet->width > 0)
+	{
+		/* bits of the next character, too, if there is room for some: those are looked at again */
+		part->alphabet = alphabet;
+		bits = alphabet->chars * alphabet->width < room ? alphabet->chars * alphabet->width : room;
+		part->chars = bits / alphabet->width;
+	}
+	else if (alphabet != NULL && alphabet->field == place->field && alphabet->depth == part->depth)
 	{
 		part->alphabet = alphabet;
 		while (part->chars < GS_POSITIONS && bits + alphabet->bits[part->chars] <= room)
@@ -204,7 +211,8 @@ add_string(const gs_field *field, const gs_alphabet *alphabet, gs_place *place, 
 	part->pack.bits = (uint8_t) bits;
 	step->bits += bits;
 	step->nparts++;
-	step->open = longest >= part->depth + part->chars;
+	/* where characters are distances no string ends before the step does: all that end with it are of one length */
+	step->open = longest >= part->depth + part->chars + (part->alphabet != NULL && part->alphabet->width > 0);
 	*place = (gs_place){place->field + 1, 0};
 	return true;
 }

@@ -1,11 +1,10 @@
 /*
- * radix.c: sorts 64-bit words by a range of their bits, where lower bits (the row number) rise already, or may be
- * anything (a value).
+ * radix.c: sorts 64-bit words by a range of their bits; lower ones rise already (row numbers), or are any (values).
  *
  * Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There it is sorted by
  * its leading bits, as many as are needed to tell its words apart, least significant digit first, and insertion sort
- * puts right what those bits left undecided.  Where that turns out to be much, the remaining digits are sorted too,
- * so that no input costs more than its digits.
+ * puts right what those bits left undecided.  Where that turns out to be much, the remaining digits are sorted too, so
+ * that no input costs more than its digits.
  */
 #include "cpu.h"
 
@@ -18,6 +17,10 @@
 #define MAX_BUCKETS	   (1 << GS_MAX_DIGIT)
 #define LANES		   4
 #define SLICE_ROWS	   ((size_t) 1 << 20) /* rows between polls */
+#define MAX_PASSES	   8				  /* of digits of 8 bits, or up to GS_MAX_DIGIT, for 64 */
+#define FEW_PASSES	   3				  /* cost less than a partition */
+#define LOOK_ROWS	   8192				  /* from so many words on a look at a sample is worth while */
+#define TWO_PASSES	   512				  /* from so many words on by two digits, fewer by one */
 #define LINE		   8				  /* words in a cache line */
 
 /* The memory of partitions: bucket ends for each level, counters and buffers that one level at a time uses. */
@@ -43,13 +46,22 @@ typedef struct segment
 	bool to_other;		/* the result goes to other instead of from */
 } segment;
 
+/* So many rows are sorted without a partition even if their leading bits fall unevenly. */
+static uint64_t
+always_cached(const gs_cpu_tuning *tuning)
+{
+	return tuning->cache_rows / 2;
+}
+
 /*
  * Bytes of scratch memory; none where no partition will be made.
  */
 size_t
 gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning)
 {
-	return rows > tuning->cache_rows ? sizeof(scratch) + tuning->cache_rows * sizeof(uint64_t) : 0;
+	uint64_t hot = rows < tuning->cache_rows ? rows : tuning->cache_rows;
+
+	return rows > always_cached(tuning) ? sizeof(scratch) + hot * sizeof(uint64_t) : 0;
 }
 
 /*
@@ -93,7 +105,8 @@ insertion_sort(const gs_sorter *sorter, uint64_t *words, size_t n, size_t moves,
  * Counts the digits of all passes in one read.  Two passes are the usual case.
  */
 static void
-count_digits(const uint64_t *words, size_t n, uint32_t low, uint32_t width, uint32_t passes, uint32_t (*counts)[256])
+count_digits(const uint64_t *words, size_t n, uint32_t low, uint32_t width, uint32_t passes,
+			 uint32_t (*counts)[MAX_BUCKETS])
 {
 	uint64_t mask = gs_mask(width);
 
@@ -139,15 +152,41 @@ digit_pass(const uint64_t *from, uint64_t *to, size_t n, uint32_t low, uint32_t 
 }
 
 /*
+ * Passes of a sort of n words by so many bits.  Wide digits are better than narrow ones, and not only because they are
+ * fewer: counters that many words share wait for each other.
+ */
+static uint32_t
+digit_passes(size_t n, uint32_t bits)
+{
+	uint32_t widest = gs_bits(n) + 1;
+
+	widest = widest < 8 ? 8 : widest < GS_MAX_DIGIT ? widest : GS_MAX_DIGIT;
+	return (bits + widest - 1) / widest;
+}
+
+/*
+ * The leading bits that tell most of n words apart: few words get one pass and some insertion, more get two wide ones,
+ * which leave hardly anything to insertion.
+ */
+static uint32_t
+enough_bits(size_t n, uint32_t slack)
+{
+	uint32_t rows = gs_bits(n), bits = rows + slack;
+
+	if (n < TWO_PASSES)
+		return rows < 6 ? 7 : rows + 1;
+	return bits < 18 ? 18 : bits < 2 * GS_MAX_DIGIT ? bits : 2 * GS_MAX_DIGIT;
+}
+
+/*
  * Sorts by all bits of [low, high), least significant digit first, to and fro between two arrays; returns the one
  * that has the result.  The last digit may reach above high, where all words are equal.
  */
 static uint64_t *
 digit_sort(uint64_t *words, uint64_t *hot, size_t n, uint32_t low, uint32_t high)
 {
-	uint32_t counts[8][256];
-	uint32_t passes = (high - low + 7) / 8;
-	uint32_t width = passes ? (high - low + passes - 1) / passes : 0;
+	uint32_t counts[MAX_PASSES][MAX_BUCKETS];
+	uint32_t passes = digit_passes(n, high - low), width = passes ? (high - low + passes - 1) / passes : 0;
 	uint64_t *from = words, *to = hot;
 
 	count_digits(words, n, low, width, passes, counts);
@@ -162,23 +201,44 @@ digit_sort(uint64_t *words, uint64_t *hot, size_t n, uint32_t low, uint32_t high
 	return from;
 }
 
-/*
- * Sorts a segment that fits the cache: first by its leading bits, then by insertion or, failing that, by all.  Its
- * own place and an array that stays in the cache are all that is written to at random.
- */
-static void
-sort_in_cache(gs_sorter *sorter, const segment *s, uint32_t depth)
+/* True if leading bits will not tell a segment's words apart. */
+static bool
+falls_unevenly(const segment *s)
 {
-	scratch *space = sorter->scratch;
-	uint64_t *hot = space != NULL ? space->hot : s->other, *target = s->to_other ? s->other : s->from;
-	uint32_t enough = gs_bits(s->n) + sorter->tuning->slack;
-	uint32_t low = s->high - s->low > enough + 3 ? s->high - enough : s->low;
-	uint32_t passes = depth + (s->high - low + 7) / 8;
+	return gs_uneven(s->from, s->n, s->high, s->low, s->high - s->low < 8 ? s->high - s->low : 8);
+}
+
+/*
+ * Sorts a segment that fits a cache, to and fro between its own place and another array: first by its leading bits,
+ * then by insertion or, failing that, by all.  Returns the array that has the result.
+ */
+static uint64_t *
+sort_to_and_fro(gs_sorter *sorter, const segment *s, uint64_t *hot, uint32_t depth)
+{
+	uint32_t enough = enough_bits(s->n, sorter->tuning->slack);
+	bool all = s->high - s->low <= enough + 2 || (s->n >= LOOK_ROWS && falls_unevenly(s));
+	uint32_t low = all ? s->low : s->high - enough;
+	uint32_t passes = depth + digit_passes(s->n, s->high - low);
 	uint64_t *sorted = digit_sort(s->from, hot, s->n, low, s->high);
 
 	sorter->passes = passes > sorter->passes ? passes : sorter->passes;
 	if (low > s->low && !insertion_sort(sorter, sorted, s->n, 4 * s->n, s->low))
 		sorted = digit_sort(sorted, sorted == hot ? s->from : hot, s->n, s->low, s->high);
+	return sorted;
+}
+
+/*
+ * The same to where the segment has to end up.  Where it is small all that is written to at random is its own place and
+ * an array that stays in the cache.
+ */
+static void
+sort_in_cache(gs_sorter *sorter, const segment *s, uint32_t depth)
+{
+	scratch *space = sorter->scratch;
+	bool small = space != NULL && s->n <= sorter->tuning->cache_rows;
+	uint64_t *sorted = sort_to_and_fro(sorter, s, small ? space->hot : s->other, depth);
+	uint64_t *target = s->to_other ? s->other : s->from;
+
 	if (sorted != target)
 		memcpy(target, sorted, s->n * sizeof(uint64_t));
 }
@@ -460,6 +520,19 @@ choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
 }
 
 /*
+ * True if a segment needs no partition: it is small, or not large and its leading bits tell its words apart, or all
+ * its bits are few.
+ */
+static bool
+fits_cache(const gs_sorter *sorter, const segment *s, uint32_t depth)
+{
+	if (sorter->scratch == NULL || s->n <= (depth > 0 ? sorter->tuning->cache_rows : always_cached(sorter->tuning)))
+		return true;
+	return s->n < sorter->tuning->even_rows &&
+		   (digit_passes(s->n, s->high - s->low) <= FEW_PASSES || !falls_unevenly(s));
+}
+
+/*
  * Sorts a segment.  Leading digits that all words share are stepped over without moving anything.
  */
 static gs_status
@@ -473,7 +546,7 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 		GS_TRY(gs_work_add(sorter->work, s.n));
 		return settle(sorter, &s);
 	}
-	if (s.n <= sorter->tuning->cache_rows)
+	if (fits_cache(sorter, &s, depth))
 	{
 		sort_in_cache(sorter, &s, depth);
 		return gs_work_add(sorter->work, s.n * 4);
@@ -504,11 +577,21 @@ gs_status
 gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, uint32_t low, uint32_t high,
 			  bool exchange)
 {
-	bool to_other = exchange && n > sorter->tuning->cache_rows && high > low;
-	uint64_t *result = to_other ? *other : *words;
+	segment s = {*words, *other, n, low, high, false};
+	uint64_t *result = *words;
 
-	GS_TRY(sort_segment(sorter, (segment){*words, *other, n, low, high, to_other}, 0));
-	*other = to_other ? *words : *other;
+	if (exchange && n > INSERTION_ROWS && fits_cache(sorter, &s, 0))
+	{
+		result = sort_to_and_fro(sorter, &s, *other, 0);
+		GS_TRY(gs_work_add(sorter->work, n * 4));
+	}
+	else
+	{
+		s.to_other = exchange && n > always_cached(sorter->tuning) && high > low;
+		result = s.to_other ? *other : *words;
+		GS_TRY(sort_segment(sorter, s, 0));
+	}
+	*other = result == *words ? *other : *words;
 	*words = result;
 	return GS_OK;
 }

@@ -4,10 +4,18 @@
  * Usually a character takes eight bits, and how many there are takes three more.  Where there are rows enough to make
  * it worth while, the characters found at each of the next positions are numbered first: an alphabet of few characters
  * takes few bits each, a position where all strings have the same takes none, and the end is a character below all.
+ * Numbers are looked up character by character.  Where all strings are long enough and a sample says that it will tell
+ * most of them apart, characters are not numbered but counted from the least of their position, eight at a time.
  */
 #include "cpu.h"
 
 #include <string.h>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#define SAMPLE	  GS_ALPHABET_ROWS /* strings that tell how many characters occur at a position */
+#define MORE_BITS 3				   /* of characters than of row numbers: then one row in eight is tied */
 
 /*
  * Notes the characters at an alphabet's positions of one string, and where it ends.
@@ -45,17 +53,214 @@ number_characters(gs_alphabet *alphabet)
 	}
 }
 
+/* Eight characters, most significant first. */
+static inline uint64_t
+load_characters(const uint8_t *s)
+{
+	uint64_t word;
+
+	memcpy(&word, s, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	word = __builtin_bswap64(word);
+#endif
+	return word;
+}
+
+/* What is known of the characters at each position. */
+typedef struct positions
+{
+	uint8_t least[GS_RANGES], most[GS_RANGES];
+	uint8_t beyond[GS_RANGES]; /* the least distance from a gap's begin upwards, round the end */
+	bool seen[GS_RANGES][256]; /* in a sample */
+	uint32_t begin, gap;	   /* the longest run of characters that the sample lacks, between some that it has */
+} positions;
+
+/*
+ * Looks at a sample of strings.
+ */
+static void
+sample_positions(const gs_key *key, const gs_field *field, uint32_t chars, positions *p)
+{
+	const uint64_t *offsets = field->values;
+	const uint8_t *heap = (const uint8_t *) field->column->heap.data + field->column->prefix;
+	bool used[256] = {false};
+	uint32_t last = 256;
+
+	for (uint64_t i = 0; i < SAMPLE; i++)
+		for (uint32_t at = 0; at < chars; at++)
+		{
+			uint8_t c = heap[offsets[key->rows / SAMPLE * i] + at];
+
+			p->seen[at][c] = used[c] = true;
+		}
+	for (uint32_t c = 0; c < 256; c++)
+	{
+		if (!used[c])
+			continue;
+		if (last < c && c - last - 1 > p->gap)
+		{
+			p->begin = last + 1;
+			p->gap = c - last - 1;
+		}
+		last = c;
+	}
+}
+
+/*
+ * Extends what is known by a string.
+ */
+static inline void
+extend_positions(positions *p, const uint8_t *s)
+{
+#if defined(__x86_64__)
+	__m128i c = _mm_loadu_si128((const __m128i *) s), from = _mm_sub_epi8(c, _mm_set1_epi8((char) p->begin));
+	__m128i *least = (__m128i *) p->least, *most = (__m128i *) p->most, *beyond = (__m128i *) p->beyond;
+
+	_mm_storeu_si128(least, _mm_min_epu8(_mm_loadu_si128(least), c));
+	_mm_storeu_si128(most, _mm_max_epu8(_mm_loadu_si128(most), c));
+	_mm_storeu_si128(beyond, _mm_min_epu8(_mm_loadu_si128(beyond), from));
+#else
+	for (int at = 0; at < GS_RANGES; at++)
+	{
+		uint8_t from = (uint8_t) (s[at] - p->begin);
+
+		p->least[at] = s[at] < p->least[at] ? s[at] : p->least[at];
+		p->most[at] = s[at] > p->most[at] ? s[at] : p->most[at];
+		p->beyond[at] = from < p->beyond[at] ? from : p->beyond[at];
+	}
+#endif
+}
+
+/*
+ * Looks at all rows' strings.  Where a string ends there are others, or what stands behind all.
+ */
+static gs_status
+find_positions(const gs_key *key, const gs_field *field, positions *p)
+{
+	const uint64_t *offsets = field->values;
+	const uint8_t *heap = (const uint8_t *) field->column->heap.data + field->column->prefix;
+
+	memset(p->least, 255, GS_RANGES);
+	memset(p->most, 0, GS_RANGES);
+	memset(p->beyond, 255, GS_RANGES);
+	for (uint64_t at = 0; at < key->rows; at += GS_BLOCK_ROWS)
+	{
+		uint64_t n = key->rows - at < GS_BLOCK_ROWS ? key->rows - at : GS_BLOCK_ROWS;
+
+		for (uint64_t r = at; r < at + n; r++)
+			extend_positions(p, heap + offsets[r]);
+		GS_TRY(gs_work_add(key->work, 2 * n));
+	}
+	return GS_OK;
+}
+
+/*
+ * True if a position has characters on both sides of the gap.
+ */
+static bool
+spans_gap(const positions *p, uint32_t at)
+{
+	return p->least[at] < p->begin && p->most[at] > p->begin;
+}
+
+/*
+ * Bits of the distances of so many positions, without the gap where that is left out.
+ */
+static uint32_t
+distance_bits(const positions *p, uint32_t chars, uint32_t gap)
+{
+	uint32_t range = 0;
+
+	for (uint32_t at = 0; at < chars; at++)
+	{
+		uint32_t distance = (uint32_t) (p->most[at] - p->least[at]);
+
+		if (gap > 0 && p->beyond[at] < gap)
+			return 8;
+		if (gap > 0 && distance > 127)
+			return 8;
+		distance -= spans_gap(p, at) ? gap : 0;
+		range = distance > range ? distance : range;
+	}
+	return gs_bits(range);
+}
+
+/*
+ * True if so many bits of distances will tell most rows apart, as far as the characters of a sample go.
+ */
+static bool
+enough_characters(const gs_alphabet *alphabet, const positions *p, uint32_t row_bits)
+{
+	uint32_t room = 64 - row_bits, chars = alphabet->chars, told = 0;
+
+	chars = chars * alphabet->width > room ? room / alphabet->width : chars;
+	for (uint32_t at = 0; at < chars; at++)
+	{
+		uint32_t n = 0;
+
+		for (uint32_t c = 0; c < 256; c++)
+			n += p->seen[at][c];
+		/* quarters of bits */
+		told += 4 * (gs_bits(n) - 1) + (n << 2 >> (gs_bits(n) - 1) & 3);
+	}
+	return told >= 4 * (row_bits + MORE_BITS);
+}
+
+/*
+ * Makes an alphabet of distances, if all strings have characters at enough positions.
+ */
+static gs_status
+make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, uint32_t row_bits)
+{
+	const gs_cpu_column *column = field->column;
+	uint64_t left = column->shortest - column->prefix;
+	uint32_t without, with;
+	uint8_t above[GS_RANGES] = {0};
+	positions p = {.gap = 0};
+
+	if (field->nulls != NULL || left < 8)
+		return GS_OK;
+	alphabet->chars = left < GS_RANGES ? (uint32_t) left : GS_RANGES;
+	sample_positions(key, field, alphabet->chars, &p);
+	GS_TRY(find_positions(key, field, &p));
+	with = distance_bits(&p, alphabet->chars, 0);
+	without = distance_bits(&p, alphabet->chars, p.gap);
+	alphabet->width = without < with ? without : with;
+	alphabet->gap = without < with ? p.gap : 0;
+	if (alphabet->width == 0 || !enough_characters(alphabet, &p, row_bits))
+	{
+		alphabet->width = 0;
+		return GS_OK;
+	}
+	/* where a position has characters on both sides of the gap, they are at most 127 apart */
+	for (uint32_t at = 0; at < alphabet->chars && alphabet->gap > 0; at++)
+		if (spans_gap(&p, at))
+			above[at] = (uint8_t) (128 - (p.begin - p.least[at]));
+	/* what stands behind may have been written by nobody: nothing may be borrowed for it */
+	memset(p.least + alphabet->chars, 0, GS_RANGES - alphabet->chars);
+	for (int half = 0; half < 2; half++)
+	{
+		alphabet->least[half] = load_characters(p.least + 8 * half);
+		alphabet->above[half] = load_characters(above + 8 * half);
+	}
+	alphabet->longest = column->longest;
+	return GS_OK;
+}
+
 /*
  * Makes the alphabet of all rows behind the prefix that a column's strings share.
  */
 gs_status
-gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f)
+gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32_t row_bits)
 {
 	const gs_field *field = &key->fields[f];
 
 	memset(alphabet, 0, sizeof(*alphabet));
 	alphabet->field = f;
 	alphabet->depth = field->column->prefix;
+	GS_TRY(make_distances(alphabet, key, field, row_bits));
+	if (alphabet->width > 0)
+		return GS_OK;
 	for (uint64_t r = 0; r < key->rows; r++)
 	{
 		uint64_t length;
@@ -112,10 +317,7 @@ plain_code(const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
 
 	if (left > 0)
 	{
-		memcpy(&word, s + depth, 8);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-		word = __builtin_bswap64(word);
-#endif
+		word = load_characters(s + depth);
 		if (left < 8)
 			word &= ~(~(uint64_t) 0 >> 8 * left);
 	}
@@ -140,6 +342,47 @@ alphabet_code(const gs_alphabet *alphabet, const uint8_t *s, uint64_t length, ui
 }
 
 /*
+ * Puts eight numbers of so many bits, each in a byte, side by side.
+ */
+static inline uint64_t
+squeeze(uint64_t word, uint32_t width)
+{
+	const uint64_t bytes = 0x00ff00ff00ff00ff, pairs = 0x0000ffff0000ffff, halves = 0x00000000ffffffff;
+
+	word = (word & ~bytes) >> (8 - width) | (word & bytes);
+	word = (word & ~pairs) >> (16 - 2 * width) | (word & pairs);
+	return (word & ~halves) >> (32 - 4 * width) | (word & halves);
+}
+
+/*
+ * Distances of eight characters, each in a byte; none is carried into another.
+ */
+static inline uint64_t
+distances(const gs_alphabet *alphabet, int half, const uint8_t *s)
+{
+	uint64_t distance = load_characters(s) - alphabet->least[half];
+	uint64_t beyond = (distance + alphabet->above[half]) >> 7 & 0x0101010101010101;
+
+	return distance - beyond * alphabet->gap;
+}
+
+/*
+ * The leading bits of the distances of a string's next characters.
+ */
+static inline uint64_t
+distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits)
+{
+	uint32_t width = alphabet->width, half = 8 * width, more = 8 * (GS_RANGES - alphabet->chars);
+	uint64_t first = squeeze(distances(alphabet, 0, s), width), second;
+
+	if (bits <= half)
+		return first >> (half - bits);
+	/* behind the characters there may be others, of any distance */
+	second = distances(alphabet, 1, s + 8) >> more << more;
+	return first << (bits - half) | squeeze(second, width) >> (2 * half - bits);
+}
+
+/*
  * A row's part of a step.
  */
 static inline uint64_t
@@ -148,11 +391,28 @@ part_code(const gs_part *part, uint64_t row)
 	uint64_t length, code;
 	const uint8_t *s = gs_string(part->field, row, &length);
 
-	if (part->alphabet != NULL)
+	if (part->alphabet != NULL && part->alphabet->width > 0)
+		code = distance_code(part->alphabet, s + part->depth, part->pack.bits);
+	else if (part->alphabet != NULL)
 		code = alphabet_code(part->alphabet, s, length, part->depth, part->chars);
 	else
 		code = plain_code(s, length, part->depth, part->chars);
 	return part->field->column->spec.desc ? code ^ gs_mask(part->pack.bits) : code;
+}
+
+/*
+ * Appends distances of characters to the words of consecutive rows.
+ */
+static void
+distance_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
+{
+	const uint64_t *offsets = (const uint64_t *) part->field->values + row;
+	const uint8_t *heap = (const uint8_t *) part->field->column->heap.data + part->depth;
+	const uint32_t bits = part->pack.bits;
+	const uint64_t turn = part->field->column->spec.desc ? gs_mask(bits) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		words[i] = gs_append_bits(words[i], distance_code(part->alphabet, heap + offsets[i], bits) ^ turn, bits);
 }
 
 /*
@@ -161,8 +421,11 @@ part_code(const gs_part *part, uint64_t row)
 void
 gs_string_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
 {
-	for (size_t i = 0; i < n; i++)
-		words[i] = gs_append_bits(words[i], part_code(part, row + i), part->pack.bits);
+	if (part->alphabet != NULL && part->alphabet->width > 0)
+		distance_rows(part, row, n, words);
+	else
+		for (size_t i = 0; i < n; i++)
+			words[i] = gs_append_bits(words[i], part_code(part, row + i), part->pack.bits);
 }
 
 /*

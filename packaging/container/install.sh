@@ -1,6 +1,6 @@
 #!/bin/sh
-# install.sh: gpusort into the server of this container, whose version PG_MAJOR says, from /usr/src/gpusort, which is removed with all that was
-# installed to build it.
+# install.sh: gpusort into the server of this container, whose version PG_MAJOR says, from /usr/src/gpusort, which is
+# removed with all that was installed to build it.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 marked=$(apt-mark showmanual)
@@ -15,5 +15,6 @@ cd /
 rm -rf /usr/src/gpusort
 apt-mark auto '.*' >/dev/null
 apt-mark manual $marked >/dev/null
-apt-get purge -q -y --auto-remove -o APT::AutoRemove::RecommendsImportant=false -o APT::AutoRemove::SuggestsImportant=false
+apt-get purge -q -y --auto-remove -o APT::AutoRemove::RecommendsImportant=false \
+	-o APT::AutoRemove::SuggestsImportant=false
 rm -rf /var/lib/apt/lists/*

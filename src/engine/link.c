@@ -326,7 +326,8 @@ pass_ring(ServiceLink *link)
 	if (why == ENGINE_OK && answer.result.status != GS_OK)
 	{
 		ereport(DEBUG1, (errmsg_internal("gpusort service: %s", answer.result.text)));
-		why = refused = answer.result.status == GS_TOO_BIG ? ENGINE_NO_SHARE : ENGINE_NO_RING;
+		why = refused = answer.result.status == GS_TOO_BIG ? ENGINE_NO_SHARE :
+			answer.result.status == GS_DEVICE ? ENGINE_NO_FILE : ENGINE_NO_RING;
 		refused_until = gsd_now_ms() + REFUSED_MS;
 	}
 	return why;

@@ -103,10 +103,7 @@ open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, int fl
 	}
 	call->sortop = sort_operator(call->types[0].type, call->collation);
 	equality_open(&call->equality, call->types[ncolumns - 1].type, call->collation);
-	call->comparison = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(SortSupportData));
-	call->comparison->ssup_cxt = fcinfo->flinfo->fn_mcxt;
-	call->comparison->ssup_collation = call->collation;
-	PrepareSortSupportFromOrderingOp(call->sortop, call->comparison);
+	smallorder_open(&call->small, call->sortop, call->collation, fcinfo->flinfo->fn_mcxt);
 	fcinfo->flinfo->fn_extra = call;
 	return call;
 }
@@ -363,28 +360,12 @@ collect_distinct_next(CollectDistinct *distinct, Collected *state)
 bool
 collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL])
 {
-	const Vector *keys = &state->columns[0];
-	SortSupport comparison = state->call->comparison;
-	NullableDatum row[COLLECT_SMALL];
+	VectorColumn column;
 
-	if (state->spill || keys->rows > COLLECT_SMALL)
+	if (state->spill || state->columns[0].rows > COLLECT_SMALL)
 		return false;
-	for (uint32 i = 0; i < keys->rows; i++)
-	{
-		NullableDatum key;
-		uint32		place = i;
-
-		key.value = vector_get(keys, i, &key.isnull);
-		while (place > 0 &&
-			   ApplySortComparator(row[place - 1].value, row[place - 1].isnull, key.value, key.isnull, comparison) > 0)
-		{
-			row[place] = row[place - 1];
-			order[place] = order[place - 1];
-			place--;
-		}
-		row[place] = key;
-		order[place] = i;
-	}
+	column = collect_column(state, 0);
+	smallorder_of(&state->call->small, &column, order);
 	return true;
 }
 

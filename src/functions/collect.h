@@ -9,9 +9,9 @@
 #define GPUSORT_COLLECT_H
 
 #include "fmgr.h"
-#include "utils/sortsupport.h"
 
 #include "equality.h"
+#include "smallorder.h"
 #include "src/sort/sorter.h"
 #include "valueform.h"
 #include "vector.h"
@@ -31,14 +31,14 @@ typedef struct CollectCall
 	int			flags;			/* COLLECT_STABLE, COLLECT_DOUBLES */
 	Oid			collation;
 	Oid			sortop;
-	SortSupport comparison;		/* by the first column */
+	SmallOrder	small;			/* of small groups, by the first column */
 	Equality	equality;		/* of the last column */
 	VectorType	types[COLLECT_MAX_COLUMNS];
 	ValueForm  *forms;			/* of the columns in states that are handed over; NULL until there is one */
 } CollectCall;
 
 /* Groups up to this size are put in order on the spot: with many of them, there is no time for a job. */
-#define COLLECT_SMALL 32
+#define COLLECT_SMALL SMALL_ORDER
 
 /*
  * Rows past the memory limit.  Our own sort leaves equal rows as they came; where PostgreSQL's has to do that, each row

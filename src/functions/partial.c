@@ -34,7 +34,7 @@ PG_FUNCTION_INFO_V1(gpusort_serialize_distinct);
 ValueForm *
 partial_forms(CollectCall *call)
 {
-	MemoryContext cxt = call->comparison->ssup_cxt;
+	MemoryContext cxt = call->small.full->ssup_cxt;
 
 	if (call->forms == NULL)
 	{

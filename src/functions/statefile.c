@@ -165,7 +165,8 @@ statefile_expect(void)
 static void
 delete_in(Oid tablespace)
 {
-	FileSet		set = {.creator_pid = MyProcPid, .number = SET_NUMBER, .ntablespaces = 1, .tablespaces = {tablespace}};
+	FileSet		set = {.creator_pid = MyProcPid, .number = SET_NUMBER, .ntablespaces = 1,
+						   .tablespaces = {tablespace}};
 
 	FileSetDeleteAll(&set);
 }
@@ -193,20 +194,13 @@ delete_files(void)
 static void
 at_end(XactEvent event, void *arg)
 {
-	switch (event)
-	{
-		case XACT_EVENT_ABORT:
-			statefile_expect();
-			/* FALLTHROUGH */
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-			if (files_possible)
-				delete_files();
-			files_possible = false;
-			break;
-		default:
-			break;
-	}
+	if (event != XACT_EVENT_ABORT && event != XACT_EVENT_PRE_COMMIT && event != XACT_EVENT_PRE_PREPARE)
+		return;
+	if (event == XACT_EVENT_ABORT)
+		statefile_expect();
+	if (files_possible)
+		delete_files();
+	files_possible = false;
 }
 
 /* A query may have failed before it read its workers' files, and the transaction goes on. */

@@ -436,9 +436,10 @@ gather_fixed(const Vector *vector, const uint32 *rows, uint64 count, char *to)
 {
 	Size		stride = vector->type->stride;
 
-#define GATHER(type) \
+/* a move of known width; a type may be aligned to less than that, macaddr for one */
+#define GATHER(width) \
 	for (uint64 i = from; i < end; i++) \
-		((type *) to)[i] = ((const type *) vector->data)[rows[i]]
+		memcpy(to + i * (width), vector->data + rows[i] * (Size) (width), width)
 
 	for (uint64 from = 0; from < count; from += GATHER_BLOCK)
 	{
@@ -446,16 +447,15 @@ gather_fixed(const Vector *vector, const uint32 *rows, uint64 count, char *to)
 
 		CHECK_FOR_INTERRUPTS();
 		if (stride == 8)
-			GATHER(uint64);
+			GATHER(8);
 		else if (stride == 4)
-			GATHER(uint32);
+			GATHER(4);
 		else if (stride == 2)
-			GATHER(uint16);
+			GATHER(2);
 		else if (stride == 1)
-			GATHER(uint8);
+			GATHER(1);
 		else
-			for (uint64 i = from; i < end; i++)
-				memcpy(to + i * stride, vector->data + rows[i] * stride, stride);
+			GATHER(stride);
 	}
 #undef GATHER
 }
@@ -526,7 +526,7 @@ gather_nullable(const Vector *vector, const uint32 *rows, uint64 count, int lowe
 		return array;
 	}
 
-#define GATHER(element) \
+#define GATHER(width) \
 	for (uint64 i = from; i < end; i++) \
 	{ \
 		uint64		row = rows ? rows[i] : i; \
@@ -535,8 +535,8 @@ gather_nullable(const Vector *vector, const uint32 *rows, uint64 count, int lowe
 			continue; \
 		if (bitmap) \
 			bitmap[i / 8] |= 1 << (i % 8); \
-		*(element *) to = ((const element *) vector->data)[row]; \
-		to += sizeof(element); \
+		memcpy(to, vector->data + row * (width), width); \
+		to += (width); \
 	}
 
 	for (uint64 from = 0; from < count; from += GATHER_BLOCK)
@@ -545,13 +545,13 @@ gather_nullable(const Vector *vector, const uint32 *rows, uint64 count, int lowe
 
 		CHECK_FOR_INTERRUPTS();
 		if (vtype->stride == 8)
-			GATHER(uint64)
+			GATHER(8)
 		else if (vtype->stride == 4)
-			GATHER(uint32)
+			GATHER(4)
 		else if (vtype->stride == 2)
-			GATHER(uint16)
+			GATHER(2)
 		else
-			GATHER(uint8)
+			GATHER(1)
 	}
 #undef GATHER
 	return array;

@@ -20,7 +20,7 @@
 #include "vectorengine.h"
 
 /* Images made at a time, on the stack. */
-#define BLOCK 512
+#define BLOCK VECTORDIRECT_BLOCK
 
 /* Values in a partition, about, and how many partitions there may be: more would not fit the translation buffer. */
 #define PARTITION_VALUES 16384
@@ -63,9 +63,8 @@ double_image(double value)
 	return bits ^ ((uint64) ((int64) bits >> 63) | SIGN_BIT);
 }
 
-/* The images of up to BLOCK values; returns how many there are. */
-static uint32
-load_block(const Vector *values, gs_type type, uint64 from, uint64 *out)
+uint32
+vectordirect_images(const Vector *values, gs_type type, uint64 from, uint64 *out)
 {
 	uint32		n = (uint32) Min(values->rows - from, (uint64) BLOCK);
 
@@ -131,7 +130,7 @@ load_equal(const Vector *values, gs_type type, uint64 from, uint64 *block, uint3
 		*n = (uint32) Min(values->rows - from, (uint64) BLOCK);
 		return (const uint64 *) values->data + from;
 	}
-	*n = load_block(values, type, from, block);
+	*n = vectordirect_images(values, type, from, block);
 	return block;
 }
 
@@ -388,7 +387,7 @@ next_block(const Images *images, uint64 from, uint64 *block, uint32 *n)
 {
 	if (images->values)
 	{
-		*n = load_block(images->values, images->type, from, block);
+		*n = vectordirect_images(images->values, images->type, from, block);
 		return block;
 	}
 	*n = (uint32) Min(images->count - from, (uint64) BLOCK);
@@ -518,7 +517,7 @@ vectordirect_at(BigMem *mem, const VectorColumn *column, uint64 place, uint32 ro
 	image = image_at(mem, values, type, &place);
 	for (uint64 from = 0; from < values->rows && found < 2; from += n)
 	{
-		n = load_block(values, type, from, block);
+		n = vectordirect_images(values, type, from, block);
 		for (uint32 i = 0; i < n; i++)
 		{
 			if (block[i] > image && (block[i] < above || !any_above))

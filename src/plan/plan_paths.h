@@ -15,6 +15,9 @@ extern Cost sort_price(PlannerInfo *root, const Path *input, List *pathkeys, dou
 /* What so many rows of some width take in blocks from workers to the leader, which gives them out. */
 extern Cost blocks_price(double rows, int width);
 
+/* What it takes a worker to have memory for so many rows, where a session keeps that of its last sorts. */
+extern Cost memory_price(double rows, int width);
+
 /* How much less a Gather Merge costs than it says because the rows of a sort of ours come to it in blocks. */
 extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
 
@@ -33,6 +36,18 @@ extern Path *cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, 
 
 /* Both, below a node that passes on no LIMIT, as far as there is something to win. */
 extern List *cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys);
+
+/* plan_cores.c: how many participants the server counts where there are so many workers. */
+extern double divisor_of(int workers);
+
+/*
+ * How many times as long as the server takes for it such participants take for what they divide, by gpusort.cores or
+ * the cores that this process may have: 1 where there are enough.
+ */
+extern double crowding(int workers);
+
+/* Of so many workers those that run at the same time, beside the leader where it takes part. */
+extern int	workers_at_once(int workers);
 
 /* plan_copies.c: paths like those of a list, over cheaper sorts; window functions may sort the input anew, if given. */
 extern List *copy_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *paths);

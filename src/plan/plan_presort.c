@@ -186,6 +186,7 @@ sort_within_groups(const Agg *agg, const List *order)
 {
 	Plan	   *below = outerPlan(agg);
 	GatherMerge *gather = NULL;
+	bool		share;
 
 	if (IsA(below, GatherMerge))
 	{
@@ -194,7 +195,11 @@ sort_within_groups(const Agg *agg, const List *order)
 			return false;
 		below = outerPlan(below);
 	}
-	if (IsA(below, Sort) && sort_is_ours(below->plan_rows, UNBOUNDED, NULL))
+	/* a share is sorted by us in any case */
+	share = is_share(below);
+	if (share)
+		below = outerPlan(below);
+	if (IsA(below, Sort) && (share || sort_is_ours(below->plan_rows, UNBOUNDED, NULL)))
 	{
 		NodeKeys	keys = KEYS_OF((Sort *) below);
 

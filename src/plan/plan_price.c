@@ -40,6 +40,9 @@
 /* A row of so many bytes more costs gpusort.merge_row_cost once more. */
 #define MERGE_ROW_BYTES 100.0
 
+/* A page of memory that a process has not had before, in seq_page_cost: 2 microseconds. */
+#define FIRST_TOUCH 0.6
+
 /* What the planner may sort by: eight-byte words of all keys together, and comparisons by the types' own functions. */
 typedef struct PathSortKeys
 {
@@ -227,6 +230,12 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 	return ours < theirs && !query_is_foreign(root) ? theirs - ours : 0;
 }
 
+Cost
+memory_price(double rows, int width)
+{
+	return rows * bytes_of_row(width) / BLCKSZ * FIRST_TOUCH * seq_page_cost;
+}
+
 /* What a row of some width costs the leader that comes in a block. */
 static Cost
 merge_row_cost(int width)
@@ -248,7 +257,7 @@ merge_saving(const GatherMergePath *merge, SortBound bound)
 	Cost		theirs = merge->path.total_cost - merge->path.startup_cost - (sort->total_cost - sort->startup_cost);
 	double		rows = merge->path.rows;
 	int			width = sort->pathtarget->width;
-	Cost		ours = blocks_price(rows, width);
+	Cost		ours = blocks_price(rows, width) + sort->total_cost * (crowding(merge->num_workers) - 1);
 
 	/* the target of a node in between would be computed of single rows */
 	if (!gpusort_parallel_blocks || !IsA(sort, SortPath) ||
@@ -347,15 +356,19 @@ Path *
 cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys, SortBound bound, bool same_target)
 {
 	GatherMergePath *merge;
-	Path	   *sort;
+	Path	   *partial,
+			   *sort;
 	double		rows = input->cheapest_total_path->rows;
 
 	/* partitions are not gathered one by one */
 	if (input->partial_pathlist == NIL || IS_OTHER_REL(rel))
 		return NULL;
-	sort = cheap_sort(root, rel, linitial(input->partial_pathlist), pathkeys, bound);
+	partial = linitial(input->partial_pathlist);
+	sort = cheap_sort(root, rel, partial, pathkeys, bound);
 	if (sort == NULL)
 		return NULL;
+	/* what rel does above the merge, windows for one, need not be safe */
+	sort->parallel_safe = partial->parallel_safe;
 	merge = create_gather_merge_path(root, rel, sort, sort->pathtarget, pathkeys, NULL, &rows);
 	if (same_target)
 		merge->path.total_cost -= merge_saving(merge, bound);

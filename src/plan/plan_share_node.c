@@ -161,15 +161,23 @@ price_of_scans(const ShareBuild *build)
 	return input->total_cost + input->rows * (passing + unpriced(input)) + price_of_pages(build);
 }
 
-/* The same where each reads a part and hands rows on. */
+/* What it takes to read an input in parts, by fewer workers than the server would have perhaps. */
+static Cost
+price_of_parts(const ShareBuild *build)
+{
+	double		fewer = divisor_of(build->partial->parallel_workers) / build->divisor;
+
+	return Min(build->partial->total_cost * fewer, Max(build->partial->total_cost, build->input->total_cost));
+}
+
+/* Price of a sort of a share where each reads a part and hands rows on. */
 static Cost
 price_of_exchange(const ShareBuild *build)
 {
-	const Path *input = build->partial;
 	Cost		handing = build->input->rows * cpu_tuple_cost *
-		(HANDED_ON_TUPLES + HANDED_ON_BYTE * input->pathtarget->width);
+		(HANDED_ON_TUPLES + HANDED_ON_BYTE * build->partial->pathtarget->width);
 
-	return input->total_cost + parallel_setup_cost + handing / build->divisor;
+	return price_of_parts(build) + parallel_setup_cost + handing / build->divisor;
 }
 
 /* Do rows go through an exchange? */
@@ -194,7 +202,9 @@ make_share_path(const ShareBuild *build, List *pathkeys)
 	bool		exchanged = is_exchanged(build);
 	Path	   *input = exchanged ? build->partial : build->input;
 	SortPath   *sort = create_sort_path(build->root, build->output, input, pathkeys, -1.0);
-	Cost		sorting = sort_price(build->root, build->input, pathkeys, build->input->rows * build->fraction);
+	double		kept = build->input->rows * build->fraction;
+	Cost		sorting = sort_price(build->root, build->input, pathkeys, kept) +
+		memory_price(kept, build->input->pathtarget->width);
 
 	share->path.pathtype = T_CustomScan;
 	share->path.parent = build->output;

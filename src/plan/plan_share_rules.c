@@ -214,17 +214,6 @@ output_is_safe(PlannerInfo *root, const RelOptInfo *output)
 	return safe_in_shares(root, path->pathtarget->exprs) && safe_in_shares(root, root->parse->windowClause);
 }
 
-/* How many participants the server counts. */
-static double
-divisor_of(int workers)
-{
-	double		divisor = workers;
-
-	if (parallel_leader_participation)
-		divisor += Max(0, 1.0 - 0.3 * workers);
-	return divisor;
-}
-
 bool
 share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output)
 {
@@ -236,10 +225,11 @@ share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo 
 	build->output = output;
 	build->input = path_for_all(input);
 	build->partial = linitial(input->partial_pathlist);
-	build->workers = build->partial->parallel_workers;
+	/* others would only take the time of these */
+	build->workers = workers_at_once(build->partial->parallel_workers);
 	build->divisor = divisor_of(build->workers);
 	build->scale = 1;
-	return build->input != NULL && sort_is_ours(build->input->rows, UNBOUNDED, NULL) &&
+	return build->workers > 0 && build->input != NULL && sort_is_ours(build->input->rows, UNBOUNDED, NULL) &&
 		tables_are_same_for_all(root) && !may_differ_anywhere(root);
 }
 

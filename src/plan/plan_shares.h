@@ -15,7 +15,7 @@ typedef struct ShareBuild
 	Path	   *partial;		/* of which each participant reads a part, to hand rows on */
 	Path	   *shared;			/* NULL, or a partial path whose groups are whole in each participant already */
 	List	   *keys;			/* SortGroupClauses */
-	int			workers;
+	int			workers;		/* perhaps fewer than the partial path is priced for */
 	double		divisor;		/* of rows, as the server counts participants */
 	double		fraction;		/* of all work that the busiest participant does */
 	double		scale;			/* from what is taken in truth to a price */

@@ -93,8 +93,9 @@ refuse_ring(connection *c, ring_answer why)
 		"the role has its share of gpusort.pinned_memory",
 		"gpusort.pinned_memory is used up",
 	};
+	static const gs_status status[] = {GS_DEVICE, GS_TOO_BIG, GS_TOO_BIG, GS_NOMEM};
 
-	gsd_reply_result(c, GSD_RING_DONE, why == RING_SESSION || why == RING_ROLE ? GS_TOO_BIG : GS_NOMEM, text[why]);
+	gsd_reply_result(c, GSD_RING_DONE, status[why], text[why]);
 }
 
 /*
@@ -108,10 +109,16 @@ take_ring(connection *c, const gsd_ring *ring, int fd)
 	void *base = MAP_FAILED;
 	ring_answer answer;
 
+	if (c->ring == NULL && fd < 0)
+	{
+		refuse_ring(c, RING_GRANTED);
+		return;
+	}
 	if (c->ring != NULL || gsd_ring_check(fd, bytes) != GS_OK)
 	{
 		gsd_log("WARNING", "process %d passed a ring that breaks the rules", c->base->pid);
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 		c->closed = true;
 		return;
 	}

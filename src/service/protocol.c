@@ -276,6 +276,7 @@ gsd_receive(int socket, gsd_message *message, bool from_client, int *fd)
 	};
 	ssize_t got;
 	int count, descriptor;
+	bool lost, valid;
 
 	if (fd != NULL)
 		*fd = -1;
@@ -289,8 +290,13 @@ gsd_receive(int socket, gsd_message *message, bool from_client, int *fd)
 	/* a packet without bytes cannot be told from the end of the connection: neither leaves anything to say */
 	if (got == 0 && count == 0)
 		return GSD_IO_CLOSED;
-	if (!(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && gsd_message_valid(message, (size_t) got, from_client) &&
-		count == (message->head.type == GSD_RING ? 1 : 0) && (count == 0 || fd != NULL))
+	/* a process that may open no more files gets none of those that were passed */
+	lost = (packet.msg_flags & MSG_CTRUNC) && count == 0 && fd != NULL;
+	valid = !(packet.msg_flags & MSG_TRUNC) && gsd_message_valid(message, (size_t) got, from_client);
+	if (valid && lost && message->head.type == GSD_RING)
+		return GSD_IO_OK;
+	if (valid && !(packet.msg_flags & MSG_CTRUNC) && count == (message->head.type == GSD_RING ? 1 : 0) &&
+		(count == 0 || fd != NULL))
 	{
 		if (fd != NULL)
 			*fd = descriptor;

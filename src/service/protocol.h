@@ -52,7 +52,7 @@ typedef enum gsd_type
 
 	/* service to client */
 	GSD_WELCOME = 64, /* gsd_welcome */
-	GSD_RING_DONE,	  /* gsd_result; GS_NOMEM: no memory left for rings, GS_TOO_BIG: session or role has its share */
+	GSD_RING_DONE,	  /* gsd_result; GS_NOMEM: no memory for rings, GS_TOO_BIG: no share, GS_DEVICE: no file */
 	GSD_BEGUN,		  /* gsd_begun */
 	GSD_FREE,		  /* gsd_slot: that chunk was read; full: no more rows in this job, please */
 	GSD_SORTED,		  /* gsd_sorted: the result is known, parts follow */
@@ -276,7 +276,8 @@ gsd_io gsd_send(int socket, const gsd_header *head, int fd);
 
 /*
  * Receives a message without waiting and checks it.  A descriptor that came along goes to *fd, else -1; with fd NULL,
- * or along with a message that takes none, it is closed and the message refused.
+ * or along with a message that takes none, it is closed and the message refused.  One that was lost, as the process may
+ * open no more files, is -1.
  */
 gsd_io gsd_receive(int socket, gsd_message *message, bool from_client, int *fd);
 

@@ -3,8 +3,9 @@
  *
  * All blocks still to come begin at the first key of the block that came last, or behind it.  So rows up to that key
  * may leave as soon as it is known, and then each participant has one block at most with rows left, whatever the number
- * of rows or of ties.  Where these rows end in each block is found by a search; what lies before is merged two blocks
- * at a time, without branches on the keys' order as far as words tell it, and given out from where it lies.
+ * of rows or of ties.  Where these rows end in each block is found by a search; what lies before is merged, and given
+ * out from where it lies: where words are the keys, by the CPU engine, else two blocks at a time, without branches on
+ * the keys' order as far as words tell it.
  */
 #include "postgres.h"
 
@@ -14,6 +15,7 @@
 
 #include "block_merge.h"
 #include "rowcompare.h"
+#include "word_merge.h"
 
 /* A block of which not all rows have left. */
 typedef struct OpenBlock
@@ -65,8 +67,10 @@ struct BlockMerge
 	int			nstreams;
 	Stream	   *streams;
 	Part	   *parts;			/* one per stream */
-	MergeRow   *items[2];		/* all rows to be merged, and as much room */
+	MergeRow   *items[2];		/* all rows to be merged, and as much room; not where words are the keys */
 	uint32		items_room;
+	WordMerge  *words;			/* merges those */
+	uint32		ready_room;
 
 	const char **ready;			/* rows in order, as in MergedRows */
 	BlockMergeStats stats;
@@ -322,27 +326,45 @@ lowest_rank(const BlockMerge *merge, uint32 *count)
 	return rank;
 }
 
+/* Memory for so many elements in place of other, in the merge's context. */
+static void *
+other_array(BlockMerge *merge, void *array, Size bytes)
+{
+	if (array)
+		pfree(array);
+	return MemoryContextAllocZero(merge->cxt, bytes);
+}
+
+/* Makes room for rows that words tell apart. */
+static void
+make_room_for_words(BlockMerge *merge, uint32 count)
+{
+	MemoryContext old = MemoryContextSwitchTo(merge->cxt);
+
+	if (merge->words == NULL)
+		merge->words = wordmerge_open(merge->nstreams);
+	wordmerge_room(merge->words, count);
+	MemoryContextSwitchTo(old);
+}
+
 /* Makes room for so many rows. */
 static void
 make_room(BlockMerge *merge, uint32 count)
 {
-	MemoryContext old;
-
-	if (count <= merge->items_room)
-		return;
-	old = MemoryContextSwitchTo(merge->cxt);
-	if (merge->items_room > 0)
+	if (count > merge->ready_room)
 	{
-		pfree(merge->items[0]);
-		pfree(merge->items[1]);
-		pfree(merge->ready);
+		merge->ready_room = Max(count, merge->ready_room * 2);
+		/* the list is read beyond its end, for rows to load */
+		merge->ready = other_array(merge, merge->ready, sizeof(char *) * (merge->ready_room + MERGED_AHEAD));
 	}
-	merge->items_room = Max(count, merge->items_room * 2);
-	merge->items[0] = palloc(sizeof(MergeRow) * merge->items_room);
-	merge->items[1] = palloc(sizeof(MergeRow) * merge->items_room);
-	/* the list is read beyond its end, for rows to load */
-	merge->ready = palloc0(sizeof(char *) * (merge->items_room + MERGED_AHEAD));
-	MemoryContextSwitchTo(old);
+	if (merge->how == BLOCK_WORDS)
+		make_room_for_words(merge, count);
+	else if (count > merge->items_room)
+	{
+		merge->items_room = merge->ready_room;
+		for (int i = 0; i < 2; i++)
+			merge->items[i] = other_array(merge, merge->items[i], sizeof(MergeRow) * merge->items_room);
+	}
 }
 
 /* Takes the rows of a block that may leave. */
@@ -358,11 +380,23 @@ take_items(const BlockMerge *merge, OpenBlock *block, MergeRow *to)
 	block->at = block->end;
 }
 
+/* The same for the engine, to a place among what it is to merge. */
+static void
+take_words(const BlockMerge *merge, OpenBlock *block, uint32 place)
+{
+	const char **rows = merge->words->rows + place;
+
+	memcpy(merge->words->words + place, block->words + block->at, (block->end - block->at) * sizeof(uint64));
+	for (uint32 i = block->at; i < block->end; i++)
+		*rows++ = row_of(merge, block, i);
+	block->at = block->end;
+}
+
 /* Does an item go before one of an earlier part? */
 static pg_attribute_always_inline bool
 goes_before(BlockMerge *merge, BlockKeys how, const MergeRow *item, const MergeRow *earlier)
 {
-	if (how == BLOCK_WORDS || (how == BLOCK_BYTES_BEHIND && likely(item->word != earlier->word)))
+	if (how == BLOCK_BYTES_BEHIND && likely(item->word != earlier->word))
 		return item->word < earlier->word;
 	return compare_tied(merge, how, item->row, earlier->row) < 0;
 }
@@ -418,15 +452,13 @@ merge_parts(BlockMerge *merge, const Part *left, const Part *right, MergeRow *it
 {
 	switch (merge->how)
 	{
-		case BLOCK_WORDS:
-			merge_by(merge, BLOCK_WORDS, left, right, items, ready);
-			break;
 		case BLOCK_BYTES_BEHIND:
 			merge_by(merge, BLOCK_BYTES_BEHIND, left, right, items, ready);
 			break;
 		case BLOCK_COMPARED:
 			merge_by(merge, BLOCK_COMPARED, left, right, items, ready);
 			break;
+		case BLOCK_WORDS:		/* by the engine */
 		case BLOCK_UNORDERED:
 			elog(ERROR, "blocks of rows in no order cannot be merged");
 	}
@@ -499,14 +531,27 @@ blockmerge_prepare(BlockMerge *merge, MergedRows *rows)
 			alone = block;
 			break;
 		}
-		part->items = merge->items[0] + place;
 		part->count = block->end - block->at;
+		if (merge->how == BLOCK_WORDS)
+		{
+			merge->words->starts[nparts] = place;
+			take_words(merge, block, place);
+		}
+		else
+		{
+			part->items = merge->items[0] + place;
+			take_items(merge, block, part->items);
+		}
 		place += part->count;
-		take_items(merge, block, part->items);
 		nparts++;
 	}
 	if (alone)
 		take_ready(merge, alone);
+	else if (merge->how == BLOCK_WORDS)
+	{
+		merge->words->starts[nparts] = place;
+		wordmerge_run(merge->words, nparts, merge->ready);
+	}
 	else
 		merge_all(merge, nparts);
 	rows->next = merge->ready;

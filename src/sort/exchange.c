@@ -14,6 +14,7 @@
 #include <fcntl.h>
 
 #include "pgstat.h"
+#include "port/pg_crc32c.h"
 #include "storage/barrier.h"
 #include "storage/buffile.h"
 #include "storage/dsm.h"
@@ -40,6 +41,8 @@ typedef struct Chunk
 {
 	uint32		before;			/* the file's block where the part's last chunk begins, or NOWHERE */
 	uint32		bytes;			/* of rows */
+	pg_crc32c	sum;			/* of all this and the rows */
+	uint32		place;			/* the block where it begins */
 } Chunk;
 
 StaticAssertDecl(sizeof(Chunk) % MAXIMUM_ALIGNOF == 0, "rows follow the header");
@@ -217,6 +220,21 @@ last_chunk(const Exchange *exchange, int participant, int part)
 	return &exchange->shared->last[participant * exchange->nparts + part];
 }
 
+/* The checksum of a chunk. */
+static pg_crc32c
+sum_of(const Chunk *chunk)
+{
+	pg_crc32c	sum;
+
+	INIT_CRC32C(sum);
+	COMP_CRC32C(sum, &chunk->before, sizeof(chunk->before));
+	COMP_CRC32C(sum, &chunk->bytes, sizeof(chunk->bytes));
+	COMP_CRC32C(sum, &chunk->place, sizeof(chunk->place));
+	COMP_CRC32C(sum, chunk + 1, chunk->bytes);
+	FIN_CRC32C(sum);
+	return sum;
+}
+
 /* Writes a chunk to the file's end, in whole blocks, and leaves it empty. */
 static void
 write_chunk(Exchange *exchange, int part, Chunk *chunk)
@@ -229,6 +247,8 @@ write_chunk(Exchange *exchange, int part, Chunk *chunk)
 	if (bytes / BLCKSZ >= NOWHERE - exchange->blocks)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("too many rows for one temporary file")));
 	chunk->before = *last;
+	chunk->place = exchange->blocks;
+	chunk->sum = sum_of(chunk);
 	*last = exchange->blocks;
 	BufFileWrite(exchange->file, (void *) chunk, bytes);
 	exchange->blocks += (uint32) (bytes / BLCKSZ);
@@ -365,6 +385,11 @@ read_chunk(Exchange *exchange)
 	}
 	*exchange->chunk = header;
 	read_bytes(*file, exchange->chunk + 1, header.bytes);
+	if (header.place != exchange->next || !EQ_CRC32C(header.sum, sum_of(exchange->chunk)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("a temporary file of rows does not hold what was written to it"),
+				 errhint("The disk or the file system of temporary files may be faulty.")));
 	exchange->next = header.before;
 	exchange->at = 0;
 }

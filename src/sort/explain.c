@@ -422,6 +422,7 @@ gpusort_explain_shares(CustomScanState *node, const Shares *shares, List *ancest
 	for (int i = 0; i < n; i++)
 		keys = lappend(keys, column_text(node, columns[i], &expr, ancestors, es));
 	ExplainPropertyList("Share Key", keys, es);
+	ExplainPropertyText("Share Way", shares_way(shares), es);
 	if (!es->analyze)
 		return;
 	stats = shares_stats(shares, &most);

@@ -10,8 +10,8 @@
  * Where the input is dear, each reads a part of it and brings its rows to an exchange (exchange.c).  Then there is
  * nothing to be read twice, and claims may be small: batches are parts of the exchange's files.
  *
- * The leader has less time than workers, because it also takes their rows, and so gets less, as the server's planner
- * counts it.
+ * The leader has less time than workers, because it also takes their rows, and so gets less, about as the server's
+ * planner counts it.
  */
 #include "postgres.h"
 
@@ -209,11 +209,14 @@ shares_attach(Shares *shares, void *memory)
 	MemoryContextSwitchTo(old);
 }
 
-/* What the leader takes, with a worker's part as the unit. */
+/*
+ * What the leader takes, with a worker's part as the unit.  A single worker brings it half of the rows at most, and has
+ * to begin, and to get memory, which takes as long.
+ */
 static double
 leader_part(int workers)
 {
-	return Max(1.0 - 0.3 * workers, MIN_LEADER_PART);
+	return workers == 1 ? 1.0 : Max(1.0 - 0.3 * workers, MIN_LEADER_PART);
 }
 
 /* How many of the classes that are left a participant takes who has none yet. */
@@ -300,6 +303,12 @@ bool
 shares_keep_all(const Shares *shares)
 {
 	return shares->count == SHARE_CLASSES;
+}
+
+const char *
+shares_way(const Shares *shares)
+{
+	return shares->exchanged ? "exchange" : "scan";
 }
 
 bool

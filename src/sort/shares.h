@@ -53,6 +53,9 @@ extern bool shares_claim(Shares *shares);
 /* Does the batch have all classes?  Then all rows are kept. */
 extern bool shares_keep_all(const Shares *shares);
 
+/* How rows reach their share, in the words of gpusort.parallel_windows. */
+extern const char *shares_way(const Shares *shares);
+
 /* Are there others to whom rows are handed on? */
 extern bool shares_are_exchanged(const Shares *shares);
 

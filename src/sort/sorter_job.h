@@ -37,7 +37,7 @@ struct Sorter
 	KeyPlace   *places;			/* one per key */
 	bool		placed;			/* none of them varies */
 	bool		plain;			/* nor has to be encoded */
-	int			ncolumns;		/* keys that the engine sorts by: those behind one that tells nothing are left out */
+	int			ncolumns;		/* keys that the engine sorts by, up to one that tells nothing */
 	/* the first key that is deferred until it is known whether those before it suffice; nkeys: none */
 	int			deferred;
 	double		different;		/* estimated keys before the deferred ones, 0: none yet */

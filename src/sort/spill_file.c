@@ -4,10 +4,14 @@
  * Made of the server's temporary files: it obeys temp_tablespaces, one after another for each gigabyte as a BufFile
  * does, and temp_file_limit, is logged by log_temp_files, and is gone after an abort.  A BufFile would read and write
  * 8 kB at a time; in pieces of a quarter of a megabyte the kernel takes half of the time.
+ *
+ * The checksum of each piece stays in memory: who reads a row relies on its lengths, and a disk that gives back other
+ * bytes than it took is to end the query, and nothing else.
  */
 #include "postgres.h"
 
 #include "executor/instrument.h"
+#include "port/pg_crc32c.h"
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
 #include "utils/resowner.h"
@@ -26,6 +30,8 @@ struct SpillFile
 	uint32		segment_pieces; /* pieces of each */
 	Size		piece_bytes;
 	uint32		pieces;			/* that the file has */
+	pg_crc32c  *sums;			/* of their bytes */
+	uint32		sums_size;
 	uint64		bytes;			/* up to the end of the last one */
 	uint32	   *free;			/* those that may be written again */
 	uint32		nfree;
@@ -45,6 +51,8 @@ spillfile_open(Size piece_bytes)
 	file->segments[file->nsegments++] = OpenTemporaryFile(false);
 	file->free_size = 64;
 	file->free = palloc(sizeof(uint32) * file->free_size);
+	file->sums_size = 64;
+	file->sums = palloc(sizeof(pg_crc32c) * file->sums_size);
 	file->buffer = palloc(piece_bytes);
 	return file;
 }
@@ -56,6 +64,7 @@ spillfile_close(SpillFile *file)
 		FileClose(file->segments[i]);
 	pfree(file->segments);
 	pfree(file->free);
+	pfree(file->sums);
 	pfree(file->buffer);
 	pfree(file);
 }
@@ -100,7 +109,24 @@ new_piece(SpillFile *file)
 		file->nsegments++;
 		CurrentResourceOwner = old;
 	}
+	if (file->pieces == file->sums_size)
+	{
+		file->sums_size *= 2;
+		file->sums = repalloc(file->sums, sizeof(pg_crc32c) * file->sums_size);
+	}
 	return file->pieces++;
+}
+
+/* The checksum of a piece's bytes. */
+static pg_crc32c
+sum_of(const char *bytes, Size len)
+{
+	pg_crc32c	sum;
+
+	INIT_CRC32C(sum);
+	COMP_CRC32C(sum, bytes, len);
+	FIN_CRC32C(sum);
+	return sum;
 }
 
 /* Begins to take the time of a read or write, if anybody wants to know it. */
@@ -174,6 +200,7 @@ spillfile_write(SpillFile *file, char *from, Size bytes)
 	end_io(start, &pgBufferUsage.temp_blk_write_time);
 	pgBufferUsage.temp_blks_written += (bytes + BLCKSZ - 1) / BLCKSZ;
 	file->bytes = Max(file->bytes, (uint64) piece * file->piece_bytes + bytes);
+	file->sums[piece] = sum_of(from, bytes);
 	return piece;
 }
 
@@ -185,12 +212,17 @@ spillfile_read(SpillFile *file, uint32 piece, char *to, Size bytes)
 
 	begin_io(&start);
 	got = read_all(segment_of(file, piece), to, bytes, place_of(file, piece));
+	end_io(start, &pgBufferUsage.temp_blk_read_time);
 	if (got != bytes)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("could not read file \"%s\": read only %zu of %zu bytes",
 						FilePathName(segment_of(file, piece)), got, bytes)));
-	end_io(start, &pgBufferUsage.temp_blk_read_time);
+	if (!EQ_CRC32C(sum_of(to, bytes), file->sums[piece]))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("file \"%s\" does not hold what was written to it", FilePathName(segment_of(file, piece))),
+				 errhint("The disk or the file system of temporary files may be faulty.")));
 	pgBufferUsage.temp_blks_read += (bytes + BLCKSZ - 1) / BLCKSZ;
 }
 

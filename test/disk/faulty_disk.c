@@ -2,7 +2,8 @@
  * faulty_disk.c: a disk that is full, slow in taking bytes, or broken, for temporary files, for LD_PRELOAD.
  *
  * The file that FAULTY_DISK names says what happens: "short": no call reads or writes more than half of what it was
- * asked for; "full N": N bytes of a file can be written; "broken": reading fails; "cut": a file ends where it is read.
+ * asked for; "full N": N bytes of a file can be written; "broken": reading fails; "cut": a file ends where it is read;
+ * "turned": a bit of what is read is another.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -78,6 +79,14 @@ pread(int fd, void *to, size_t bytes, off_t place)
 	{
 		errno = EIO;
 		return -1;
+	}
+	if (strcmp(fault, "turned") == 0)
+	{
+		ssize_t		got = real(fd, to, bytes, place);
+
+		if (got > 0)
+			((char *) to)[got / 2] ^= 0x10;
+		return got;
 	}
 	return real(fd, to, bytes, place);
 }

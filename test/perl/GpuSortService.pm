@@ -30,7 +30,8 @@ sub service_node
 {
 	my ($name, $options, $settings, %init) = @_;
 	my $node = start_node($name,
-		"gpusort.service_options = '--engine=$engine $options'\ngpusort.timeout = $timeout\nrestart_after_crash = on\n" . ($settings // ''),
+		"gpusort.service_options = '--engine=$engine $options'\ngpusort.timeout = $timeout\nrestart_after_crash = on\n"
+		. ($settings // ''),
 		%init);
 	$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
 	return $node;
@@ -52,7 +53,8 @@ sub service_with
 {
 	my ($node, $options) = @_;
 	my ($started, $before) = split /\|/,
-		$node->safe_psql('postgres', "SELECT bool_or(service IN ('starting', 'running', 'restarting', 'set aside')), max(pid) FROM gpusort_devices"), -1;
+		$node->safe_psql('postgres', "SELECT bool_or(service IN ('starting', 'running', 'restarting', 'set aside')), "
+			. "max(pid) FROM gpusort_devices"), -1;
 
 	$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=$engine $options'");
 	$node->reload;
@@ -84,7 +86,8 @@ sub make_table
 	my ($node, $rows) = @_;
 	$rows //= 150000;
 	$node->safe_psql('postgres', <<"SQL");
-CREATE TABLE t AS SELECT i, hashint8extended(i, 1) % 100000 k, md5((i % 1000)::text) s FROM generate_series(1, ${rows}::int8) i;
+CREATE TABLE t AS SELECT i, hashint8extended(i, 1) % 100000 k, md5((i % 1000)::text) s FROM generate_series(1,
+	${rows}::int8) i;
 VACUUM ANALYZE t;
 SQL
 }
@@ -96,7 +99,8 @@ sub digest
 	$settings //= '';
 	$keys //= 'k';
 	return $node->safe_psql('postgres',
-		"SET gpusort.engine = $engine; $settings; SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY $keys) x");
+		"SET gpusort.engine = $engine; $settings; SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY "
+			. "$keys) x");
 }
 
 sub explain_sort
@@ -184,7 +188,8 @@ sub sound
 	my ($node) = @_;
 	my $log = slurp_file($node->logfile);
 
-	unlike($log, qr/server process .* was terminated|PANIC|TRAP:|all server processes terminated/, 'the server never restarted');
+	unlike($log, qr/server process .* was terminated|PANIC|TRAP:|all server processes terminated/,
+		'the server never restarted');
 	unlike($log, qr/WARNING:  (?!gpusortd|there is)/, 'no leak was warned of');
 	unlike($log, qr/out of order|a message that is none|breaks the rules/, 'the service understood all messages');
 }

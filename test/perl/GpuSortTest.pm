@@ -48,6 +48,7 @@ sub start_node
 	$node->append_conf('postgresql.conf', <<"CONF");
 session_preload_libraries = 'gpusort'
 gpusort.min_rows = 0
+gpusort.cores = 8
 max_parallel_workers_per_gather = 0
 jit = off
 shared_buffers = 64MB

@@ -74,13 +74,16 @@ SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
--- shares of the groups would win otherwise
+-- shares of the groups win otherwise
 SET gpusort.parallel_windows = off;
 SELECT same_groups('SELECT g, array_agg(x ORDER BY b DESC, id) FROM v GROUP BY g', 'g, b DESC, id', 'in workers');
 SELECT ok(pg_temp.plan_of('SELECT g, array_agg(x ORDER BY b DESC, id) FROM v GROUP BY g') ~ 'Gather', 'which the plan has');
 SET gpusort.parallel_blocks = off;
 SELECT same_groups('SELECT g, array_agg(x ORDER BY b DESC, id) FROM v GROUP BY g', 'g, b DESC, id', 'in workers, row by row');
 RESET gpusort.parallel_blocks;
+RESET gpusort.parallel_windows;
+SELECT same_groups('SELECT g, array_agg(x ORDER BY b DESC, id) FROM v GROUP BY g', 'g, b DESC, id', 'in shares of the groups');
+SELECT ok(pg_temp.plan_of('SELECT g, array_agg(x ORDER BY b DESC, id) FROM v GROUP BY g') ~ 'Share Key', 'which the plan has');
 SET max_parallel_workers_per_gather = 0;
 SET plan_cache_mode = force_generic_plan;
 PREPARE lists AS SELECT md5(string_agg(g || m::text, ',' ORDER BY g)) FROM (SELECT g, array_agg(x ORDER BY b, id) AS m FROM v GROUP BY g) AS s;

@@ -1,6 +1,6 @@
 -- Collations: gpusort sorts under each, those in byte order by their bytes, the others by keys that have no exact encoding.
 \ir setup.psql
-SELECT plan(2 * 8 + 3);
+SELECT plan(2 * 10 + 3);
 SET gpusort.verify = full;
 
 CREATE TEMP TABLE c (id serial, t text);
@@ -42,6 +42,12 @@ SELECT pg_temp.check_collation('pg_unicode_fast', true);
 SELECT pg_temp.check_collation('en-x-icu', false);
 SELECT pg_temp.check_collation('und-x-icu', false);
 SELECT pg_temp.check_collation('english', false);
+
+-- it is the order that counts, not the classes of characters
+SELECT pg_temp.make_collation('english_order', 'provider = libc, lc_collate = ''en_US.UTF-8'', lc_ctype = ''C''') \g /dev/null
+SELECT pg_temp.make_collation('english_classes', 'provider = libc, lc_collate = ''C'', lc_ctype = ''en_US.UTF-8''') \g /dev/null
+SELECT pg_temp.check_collation('english_order', false);
+SELECT pg_temp.check_collation('english_classes', true);
 
 -- the default collation is the database's
 SELECT datcollate IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') AND datlocprovider <> 'i' AS plain FROM pg_database WHERE datname = current_database() \gset

@@ -1,6 +1,6 @@
 -- Enums: as created, with values added in between, and changed while a sort is running.
 \ir setup.psql
-SELECT plan(2 * 14 + 4);
+SELECT plan(3 * 14 + 4);
 
 CREATE TYPE pg_temp.mood AS ENUM ('sad', 'ok', 'happy');
 SELECT pg_temp.check_type('pg_temp.mood', '{happy,sad,ok}', $$(ARRAY['ok', 'happy', 'sad'])[i * 31 % 3 + 1]::pg_temp.mood$$);
@@ -11,6 +11,13 @@ ALTER TYPE pg_temp.mood ADD VALUE 'ecstatic';
 ALTER TYPE pg_temp.mood ADD VALUE 'good' BEFORE 'happy';
 SELECT pg_temp.check_type('pg_temp.mood', '{happy,sad,ok,desperate,fair,ecstatic,good}',
 						  $$(enum_range(NULL::pg_temp.mood))[i * 31 % 7 + 1]$$);
+
+-- more values than are read at first, some of them added later
+SELECT 'CREATE TYPE pg_temp.grade AS ENUM (' || string_agg(quote_literal('g' || i), ', ' ORDER BY i) || ')' FROM generate_series(1, 150) AS i \gexec
+ALTER TYPE pg_temp.grade ADD VALUE 'g0' BEFORE 'g1';
+ALTER TYPE pg_temp.grade ADD VALUE 'g77a' AFTER 'g77';
+ALTER TYPE pg_temp.grade ADD VALUE 'g9a' AFTER 'g9';
+SELECT pg_temp.check_type('pg_temp.grade', '{g150,g0,g77a,g77,g78,g9,g9a,g10}', $$(enum_range(NULL::pg_temp.grade))[i * 31 % 153 + 1]$$);
 
 -- even values for a while, so that the first guess is wrong late
 CREATE TEMP TABLE late (id serial, k pg_temp.mood);

@@ -1,6 +1,6 @@
 -- EXPLAIN reads as it does for PostgreSQL's own sorts, whatever this version of the server says of a plan.
 \ir setup.psql
-SELECT plan(24);
+SELECT plan(26);
 
 CREATE TEMP TABLE p (id serial, a integer, b integer, t text, r int4range);
 INSERT INTO p (a, b, t, r) SELECT i * 7919 % 1009, i % 10, 'x' || i % 97, int4range(i % 50, i % 50 + i % 7) FROM generate_series(1, 3000) AS i;
@@ -53,4 +53,14 @@ SELECT md5(string_agg(g::text, ',')) AS want FROM (SELECT * FROM g ORDER BY a, i
 RESET gpusort.enabled;
 SELECT is((SELECT md5(string_agg(g::text, ',')) FROM (SELECT * FROM g ORDER BY a, id) g), :'want', 'all columns of them');
 SELECT is((SELECT md5(string_agg(x.g::text, ',')) FROM (SELECT g FROM g ORDER BY a, id) x), :'want', 'as whole rows');
+-- the inner side of a join within a subquery: it is to be rewound for each row of the outer side, and read anew for each row of the query
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_material = off;
+CREATE TEMP VIEW anew AS SELECT q, (SELECT string_agg(v || ':' || y, ' ') FROM (VALUES (1), (2)) AS a (v)
+	LEFT JOIN (SELECT y FROM generate_series(1, 299) AS y WHERE y % 100 = q ORDER BY y DESC OFFSET 0) AS s ON true) AS list FROM generate_series(1, 3) AS q;
+SELECT matches(pg_temp.plan_of('SELECT * FROM anew'), 'Nested Loop Left Join.*GpuSort', 'a sort is the inner side');
+SELECT is((SELECT string_agg(list, '; ' ORDER BY q) FROM anew), '1:201 1:101 1:1 2:201 2:101 2:1; 1:202 1:102 1:2 2:202 2:102 2:2; 1:203 1:103 1:3 2:203 2:103 2:3',
+	'it is rewound, and read anew');
+
 SELECT * FROM finish();

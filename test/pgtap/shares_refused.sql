@@ -17,6 +17,7 @@ CREATE TABLE u AS SELECT i AS id, i % 300 AS y FROM generate_series(1, 20000) i;
 ALTER TABLE u SET (parallel_workers = 0);
 VACUUM ANALYZE t, u;
 CREATE FUNCTION first_of(x int) RETURNS int LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT id FROM u WHERE y = x LIMIT 1';
+CREATE FUNCTION any_time(x int) RETURNS int LANGUAGE sql VOLATILE PARALLEL SAFE AS 'SELECT x + extract(microsecond FROM clock_timestamp())::int % 2';
 CREATE FUNCTION plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -37,7 +38,9 @@ SELECT doesnt_match(plan_of(query), 'Share Key', query) FROM unnest(ARRAY[
 	'SELECT k, count(*) OVER (PARTITION BY key) FROM (SELECT k, g + (SELECT y FROM u WHERE u.id < t.k LIMIT 1) AS key FROM t UNION ALL SELECT 1, 2) AS s',
 	'SELECT k, count(*) OVER (PARTITION BY first_of(g % 300)) FROM t',
 	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE first_of(c) < 1000',
-	'SELECT k, count(*) OVER (PARTITION BY g) FROM t, LATERAL first_of(t.c) AS f (id) WHERE f.id > 7'])
+	'SELECT k, count(*) OVER (PARTITION BY g) FROM t, LATERAL first_of(t.c) AS f (id) WHERE f.id > 7',
+	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE clock_timestamp() > timestamptz ''2000-01-01'' + k * interval ''1 s''',
+	'SELECT k, count(*) OVER (PARTITION BY any_time(g)) FROM t'])
 AS query;
 SELECT matches(plan_of('SELECT k, rank() OVER (PARTITION BY g ORDER BY k) FROM t WHERE k > (SELECT min(id) FROM u)'), 'Share Key: (t\.)?g',
 	'a query that runs once beforehand');

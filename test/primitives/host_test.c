@@ -3,6 +3,7 @@
  * jobs also callbacks left by longjmp, and the bound on memory that gs_job_host_bytes gives.
  */
 #include "../../kernels/cpu/cpu.h"
+#include "../../kernels/gs_library.h"
 #include "tap.h"
 
 #include <setjmp.h>

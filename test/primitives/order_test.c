@@ -263,6 +263,7 @@ tunings(void)
 		tuning.lanes = v & 2;
 		tuning.combine_rows = v & 4 ? 64 : UINT32_MAX;
 		tuning.cache_rows = 64;
+		tuning.even_rows = v & 2 ? 0 : 512;
 		tuning.bucket_log = 3;
 		gs_cpu_tune(engine, &tuning);
 		for (shape s = UNIFORM; s < SHAPES; s++)

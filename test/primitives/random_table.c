@@ -99,6 +99,8 @@ random_tuning(void)
 	if (rnd_below(2))
 		tuning.cache_rows = 64 + (uint32_t) random_size(10000);
 	if (rnd_below(2))
+		tuning.even_rows = (uint32_t) random_size(10000);
+	if (rnd_below(2))
 		tuning.combine_rows = (uint32_t) random_size(10000);
 	tuning.bucket_log = (uint32_t) rnd_below(14);
 	tuning.slack = (uint32_t) rnd_below(5);

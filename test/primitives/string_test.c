@@ -91,6 +91,145 @@ all_recipes(void)
 	}
 }
 
+/* Strings of characters out of a few ranges, which the CPU engine counts from the least of their position. */
+typedef struct ranges
+{
+	const char *name;
+	const char *characters;
+	uint32_t prefix, shortest, longest;
+	uint8_t odd;	/* a character of one row, where no sample looks */
+	uint32_t steps; /* so many positions begin, each with a range of its own below those before */
+} ranges;
+
+static const ranges all_ranges[] = {
+	{"hexadecimal", "0123456789abcdef", 0, 16, 16, 0, 0},
+	{"hexadecimal, eight", "0123456789abcdef", 0, 8, 8, 0, 0},
+	{"hexadecimal, 9 to 15, behind others", "0123456789abcdef", 5, 9, 15, 0, 0},
+	{"hexadecimal, one has a character of the gap", "0123456789abcdef", 0, 16, 16, 'A', 0},
+	{"hexadecimal, one has a character below", "0123456789abcdef", 0, 12, 40, '!', 0},
+	{"hexadecimal, one has a character above", "0123456789abcdef", 0, 16, 16, 250, 0},
+	{"digits", "0123456789", 0, 12, 12, 0, 0},
+	{"base64", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 3, 10, 30, 0, 0},
+	{"two ranges far apart", "\x01\x02\x03\xf0\xf1\xf2", 0, 14, 16, 0, 0},
+	{"two ranges 127 apart", "\x10\x11\x8e\x8f", 0, 16, 16, 0, 0},
+	{"positions far below the gap of others", "\xa0\xa4\xa8\xac\xaf\xe0\xe8\xef", 0, 16, 16, 0, 5},
+	{"positions far below the gap of others, behind a prefix", "\xa0\xa4\xa8\xac\xaf\xe0\xe8\xef", 2, 9, 15, 0, 5},
+	{"half of all bytes", "\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0\xff", 0, 16, 24, 0, 0},
+};
+
+static uint64_t
+by_ranges(uint64_t row, uint8_t *out, void *arg)
+{
+	const ranges *r = arg;
+	uint64_t n = r->prefix + r->shortest + rnd_below(r->longest - r->shortest + 1), characters = strlen(r->characters);
+
+	for (uint64_t i = 0; i < n; i++)
+		if (i < r->prefix)
+			out[i] = 'p';
+		else if (i < r->prefix + r->steps)
+			out[i] = (uint8_t) (0x20 + 24 * (r->prefix + r->steps - 1 - i) + rnd_below(16));
+		else
+			out[i] = (uint8_t) r->characters[rnd_below(characters)];
+	if (r->odd != 0 && row == 4321)
+		out[r->prefix + 3] = r->odd;
+	return n;
+}
+
+/*
+ * All ranges, both ways, of few rows and many.
+ */
+static void
+by_distances(void)
+{
+	static const uint64_t sizes[] = {600, 4500, 50000, 140000};
+
+	for (size_t i = 0; i < sizeof(all_ranges) / sizeof(all_ranges[0]); i++)
+	{
+		ranges r = all_ranges[i];
+		bool good = true;
+
+		for (int v = 0; v < 8; v++)
+		{
+			table t;
+
+			table_start(&t, sizes[v / 2]);
+			column_strings(table_add(&t, GS_BYTES, v & 1, false), t.rows, by_ranges, &r);
+			good &= order_job_right(engine, &t, 1009, 65536, NULL);
+			table_free(&t);
+		}
+		tap_ok(good, "%s", r.name);
+	}
+}
+
+/* Strings of which each position has two ranges of its own. */
+typedef struct patterns
+{
+	uint64_t shortest, more, distinct; /* 0: as they fall */
+	uint8_t least[32], range[32], gap[32];
+} patterns;
+
+static uint64_t
+by_pattern(uint64_t row, uint8_t *out, void *arg)
+{
+	const patterns *p = arg;
+	uint64_t seed = p->distinct ? rnd_below(p->distinct) + 1 : rnd(), n;
+
+	(void) row;
+	seed *= 0x9e3779b97f4a7c15u;
+	n = p->shortest + (seed >> 40) % (p->more + 1);
+	for (uint64_t i = 0; i < n; i++)
+	{
+		uint64_t k = i % 32;
+
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		out[i] = (uint8_t) (p->least[k] + (seed >> 40) % (p->range[k] + 1u));
+		if (seed >> 63 && out[i] + p->gap[k] < 256)
+			out[i] += p->gap[k];
+	}
+	return n;
+}
+
+/*
+ * Random tables of such strings, often of one length, and of whatever is to be sorted by before or after them.
+ */
+static void
+by_patterns(uint64_t tables)
+{
+	uint64_t bad = 0;
+
+	for (uint64_t i = 0; i < tables; i++)
+	{
+		patterns p = {.shortest = 6 + rnd_below(14)};
+		uint64_t each = 1 + rnd_below(5);
+		bool before = rnd_below(4) == 0, after = rnd_below(2);
+		table t;
+
+		p.more = rnd_below(2) ? 0 : rnd_below(12);
+		p.distinct = rnd_below(2) ? 0 : 1 + rnd_below(2000);
+		for (uint64_t k = 0; k < 32; k++)
+		{
+			p.least[k] = k % each ? p.least[k - 1] : (uint8_t) rnd();
+			p.range[k] = k % each ? p.range[k - 1] : (uint8_t) rnd_below(1 + rnd_below(50));
+			p.gap[k] = k % each ? p.gap[k - 1] : rnd_below(3) ? (uint8_t) rnd_below(127) : 0;
+			p.range[k] = p.least[k] + p.range[k] > 255 ? 255 - p.least[k] : p.range[k];
+		}
+		table_start(&t, 400 + rnd_below(6000));
+		for (int c = 0; c < 2; c++)
+		{
+			column *few = (c ? after : before) ? table_add(&t, GS_I32, rnd_below(2), false) : NULL;
+
+			for (uint64_t r = 0; few != NULL && r < t.rows; r++)
+				column_set(few, r, rnd_below(20));
+			if (c == 0)
+				column_strings(table_add(&t, GS_BYTES, rnd_below(2), false), t.rows, by_pattern, &p);
+		}
+		bad += !order_job_right(engine, &t, 1009, 65536, NULL);
+		table_free(&t);
+	}
+	tap_ok(bad == 0, "%lu of %lu tables of strings with ranges of each position's own are out of order",
+		   (unsigned long) bad, (unsigned long) tables);
+}
+
 /*
  * Strings longer than anything, one of them the beginning of the other.
  */
@@ -232,6 +371,8 @@ main(void)
 	gs_cpu_open(1, NULL, &engine);
 	exact();
 	all_recipes();
+	by_distances();
+	by_patterns(1200);
 	special("strings of a megabyte", 40, megabyte);
 	special("a, aa, aaa and so on", 10000, triangle);
 	special("different in the last byte", 20000, last_byte);

@@ -182,6 +182,33 @@ ones(uint64_t n)
 	drop(&count);
 }
 
+/* Positions of every fourth bit, of which there are too many for one turn of the sum over groups. */
+static void
+fourths(uint64_t n)
+{
+	const uint64_t words = (n + 63) / 64, found = (n + 3) / 4;
+	const uint64_t last = 0x1111111111111111 & ~(uint64_t) 0 >> (64 - n % 64) % 64; /* bits from n on are 0 */
+	array bits = bare(words * 8), out = bare(n * 4), count = make_array(8, 0);
+	size_t temp = gs_select_temp_bytes(engine, GS_U32, n);
+	uint64_t bad = 0;
+	uint32_t x;
+
+	ok(gs_fill(engine, bits.data, 0x11, words * 8), "gs_fill");
+	ok(gs_upload(engine, (char *) bits.data + (words - 1) * 8, &last, 8), "gs_upload");
+	ok(gs_positions(engine, bits.data, n, out.data, count.data, temp_of(temp), temp), "gs_positions");
+	check(count_of(&count) == found, "%llu bits: count", (unsigned long long) n);
+	for (uint64_t at = 0; at < found; at += at < 100000 ? 999 : found / 10007)
+	{
+		piece(&out, at * 4, &x, 4);
+		bad += x != 4 * at;
+	}
+	piece(&out, (found - 1) * 4, &x, 4);
+	bad += x != 4 * (found - 1);
+	check(bad == 0, "%llu bits: positions", (unsigned long long) n);
+	gs_free(engine, bits.block), gs_free(engine, out.block);
+	drop(&count);
+}
+
 void
 test_large(void)
 {
@@ -192,7 +219,10 @@ test_large(void)
 		group("around 2^28");
 		bytes((uint64_t) (((int64_t) 1 << 28) + near[i]));
 		ones((uint64_t) (((int64_t) 1 << 28) + near[i]));
+		fourths((uint64_t) (((int64_t) 1 << 28) + near[i]));
 	}
+	group("positions up to the last row");
+	fourths(GS_MAX_ROWS);
 	group("beyond 2^32");
 	bytes(((uint64_t) 1 << 32) + 12345);
 }

@@ -233,6 +233,32 @@ all_of(gs_type type, uint64_t n, bool nulls)
 	free(order);
 }
 
+/* Positions of bits that are set one in so many times (0: none). */
+static void
+positions(uint64_t n, uint32_t one_in)
+{
+	uint64_t words = (n + 63) / 64, found = 0, *bits = calloc(words + 1, 8);
+	uint32_t *expected = malloc(n * 4 + 4);
+	array on_bits = make_array(words * 8, 8), out = make_array(n * 4, 4), count = make_array(8, 0);
+	size_t temp = gs_select_temp_bytes(engine, GS_U32, n);
+
+	for (uint64_t i = 0; i < n; i++)
+		if (one_in > 0 && random64() % one_in == 0)
+			bits[i / 64] |= (uint64_t) 1 << i % 64;
+	for (uint64_t i = 0; i < n; i++)
+		if (bits[i / 64] >> i % 64 & 1)
+			expected[found++] = (uint32_t) i;
+	put(&on_bits, bits, words * 8);
+	poison(&out), poison(&count);
+	ok(gs_positions(engine, on_bits.data, n, out.data, count.data, temp_of(temp), temp), "gs_positions");
+	check(*(const uint64_t *) fetch(&count, 8, "count") == found, "%llu positions, one in %u: count",
+		  (unsigned long long) n, one_in);
+	check(memcmp(fetch(&out, n * 4, "positions"), expected, found * 4) == 0, "%llu positions, one in %u",
+		  (unsigned long long) n, one_in);
+	drop(&on_bits), drop(&out), drop(&count);
+	free(bits), free(expected);
+}
+
 void
 test_rows(void)
 {
@@ -245,4 +271,9 @@ test_rows(void)
 			for (int nulls = 0; nulls < 2; nulls++)
 				if (!skipped())
 					all_of(type, some[i], nulls);
+	group("positions of bits");
+	for (int i = 0; i < nsizes; i++)
+		for (uint32_t one_in = 0; one_in < 400; one_in = 7 * one_in + 1)
+			if (!skipped() && (sizes[i] <= 20000 || !small_only))
+				positions(sizes[i], one_in);
 }

@@ -1,9 +1,11 @@
 #!/bin/bash
-# stranger.sh GPUSORTD: a process of another user is refused by the service, even where the files would let it in.  Speaks TAP; as root only.
+# stranger.sh GPUSORTD: a process of another user is refused by the service, even where the files would let it in.
+# Speaks TAP; as root only.
 set -u
 [ "$(id -u)" = 0 ] || { echo '1..0 # SKIP needs root'; exit 0; }
-here=$(cd "$(dirname "$0")" && pwd)
-version=$(sed -n 's/^#define GSD_VERSION \([0-9]*\)$/\1/p' "$here/../../src/service/protocol.h")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/test/lib.sh"
+version=$(sed -n 's/^#define GSD_VERSION \([0-9]*\)$/\1/p' "$root/src/service/protocol.h")
 dir=$(mktemp -d)
 chmod 755 "$dir"
 chown postgres "$dir"
@@ -27,24 +29,13 @@ hello() {
 		print length $answer ? (unpack "L", $answer)[0] : "end";' "$version" "$socket"
 }
 
-failed=0
-n=0
-is() { # GOT EXPECTED NAME
-	n=$((n + 1))
-	if [ "$1" = "$2" ]; then echo "ok $n - $3"; else
-		echo "not ok $n - $3"
-		echo "# got \"$1\", expected \"$2\""
-		failed=1
-	fi
-}
-is "$(hello postgres)" 64 'the owner is welcome'
-is "$(hello nobody)" no 'the folder keeps another user out'
+is 'the owner is welcome' "$(hello postgres)" 64
+is 'the folder keeps another user out' "$(hello nobody)" no
 chmod 755 pg_stat_tmp
-is "$(hello nobody)" no 'and so does the file'
+is 'and so does the file' "$(hello nobody)" no
 chmod 666 $socket
-is "$(hello nobody)" end 'and so does the service, were it not for both'
-is "$(grep -c 'refused a connection of process [0-9]*, user' log)" 1 'with a line in the log'
-is "$(hello root)" end 'even root'
-is "$(hello postgres)" 64 'the owner still is welcome'
-echo "1..$n"
-exit $failed
+is 'and so does the service, were it not for both' "$(hello nobody)" end
+is 'with a line in the log' "$(grep -c 'refused a connection of process [0-9]*, user' log)" 1
+is 'even root' "$(hello root)" end
+is 'the owner still is welcome' "$(hello postgres)" 64
+end_of_tests

@@ -1,10 +1,10 @@
 /*
  * order.c: row orders of the CUDA engine against those of the CPU engine, which must be the same number for number.
  *
- *   order-test [rounds [most rows [seed [ranking [small [finish [stall]]]]]]]
- *       ranking: 0 as the device allows, 1 ballots, 2 atomics; small: 1 never in one launch; finish: 1 never by leading
- *       digits and buckets, 2 wherever that is possible, 3 even if keys do not spread evenly; stall: tiles 0, 3 and 4
- *       stall
+ *   order-test [rounds [most rows [seed [small [finish [stall]]]]]]
+ *       fewer than 10 rounds: for slow checkers, also fewer cases beside them
+ *       small: 1 never in one launch; finish: 1 never by leading digits and buckets, 2 wherever that is possible, 3
+ *       even if keys do not spread evenly; stall: tiles 0, 3 and 4 stall
  *
  * Random tables of 1 to 5 columns of all types, directions, NULL fractions and distributions, at sizes around tiles;
  * outputs are poisoned, memory behind outputs and temporary memory is guarded.
@@ -388,20 +388,19 @@ main(int argc, char **argv)
 		printf("Bail out! no device: %s\n", gs_cuda_open_failure());
 		return 2;
 	}
-	gs_cuda_sort_force(gpu, argc > 4 ? atoi(argv[4]) : 0, argc > 5 ? (uint32_t) atoi(argv[5]) : 2,
-					   argc > 6 ? (uint32_t) atoi(argv[6]) : 0);
-	if (argc > 7)
+	gs_cuda_sort_force(gpu, argc > 4 ? (uint32_t) atoi(argv[4]) : 2, argc > 5 ? (uint32_t) atoi(argv[5]) : 0);
+	if (argc > 6)
 	{
 		uint32_t stalled[] = {0, 3, 4};
 
 		TRY(gs_cuda_stall(gpu, stalled, 3, 200000));
 	}
-	if (argc > 5 && atoi(argv[5]) == 1 && argc < 7)
+	if (argc > 4 && atoi(argv[4]) == 1 && argc < 6)
 	{
-		failed += narrow_keys(cpu, gpu, most, rounds < 100 ? 2 : 12);
-		failed += sampled_keys(cpu, gpu, most, rounds < 100 ? 2 : 20);
+		failed += narrow_keys(cpu, gpu, most, rounds < 10 ? 1 : rounds < 100 ? 2 : 12);
+		failed += sampled_keys(cpu, gpu, most, rounds < 10 ? 1 : rounds < 100 ? 2 : 20);
 	}
-	if (argc > 6)
+	if (argc > 5)
 		failed += bucket_keys(cpu, gpu, most, rounds < 100 ? 1 : 12);
 	for (int round = 0; round < rounds && failed < 20; round++)
 	{
@@ -431,7 +430,7 @@ main(int argc, char **argv)
 			strcat(what, reverse ? " reversed" : " in order");
 		}
 		failed += compare(cpu, gpu, c, n, rows, what);
-		if (argc > 7)
+		if (argc > 6)
 		{
 			uint32_t fallbacks, timeouts;
 
@@ -448,7 +447,7 @@ main(int argc, char **argv)
 		}
 		fflush(stdout);
 	}
-	if (argc > 7)
+	if (argc > 6)
 	{
 		uint32_t fallbacks, timeouts;
 

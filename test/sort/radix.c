@@ -214,7 +214,7 @@ test_radix_buckets(void)
 	{
 		group(way == 2 ? "buckets of 4-byte integers" : "buckets of 4-byte integers, whatever the estimate says");
 #ifdef WITH_CUDA
-		gs_cuda_sort_force(engine, 0, 0, way);
+		gs_cuda_sort_force(engine, 0, way);
 #endif
 		for (int i = 0; i < 4; i++)
 		{
@@ -254,7 +254,7 @@ test_radix_buckets(void)
 		}
 	}
 #ifdef WITH_CUDA
-	gs_cuda_sort_force(engine, 0, 0, 0);
+	gs_cuda_sort_force(engine, 0, 0);
 #endif
 }
 
@@ -285,6 +285,7 @@ low_limits(void)
 		if (below(3) == 0)
 			c.begin = (uint32_t) below(c.end);
 		tuning.cache_rows = 64 << below(8);
+		tuning.even_rows = tuning.cache_rows << below(4);
 		tuning.combine_rows = 64 << below(8);
 		tuning.bucket_log = (uint32_t) below(14);
 		gs_cpu_tune(engine, &tuning);

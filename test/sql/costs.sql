@@ -10,6 +10,8 @@ SET search_path = costs;
 SET max_parallel_workers_per_gather = 0;
 SET jit = off;
 SET work_mem = '64MB';
+-- plans are the same on every machine
+SET gpusort.cores = 8;
 
 -- Sorts of a plan that stayed PostgreSQL's but cost less than PostgreSQL says they do.  bound is that of a LIMIT above them.
 CREATE FUNCTION pg_temp.underpriced(plan jsonb, bound float8, OUT sorts int, OUT cheap int) LANGUAGE plpgsql AS $$
@@ -193,6 +195,10 @@ SET gpusort.merge_row_cost = 0.001;
 SELECT run AS cheaper FROM pg_temp.merge_cost('SELECT id, k FROM items ORDER BY k, id') \gset
 SELECT round((:blocks - :cheaper) / 20000, 5) AS more_for_a_row, 0.014 * 1.12 AS expected;
 RESET gpusort.merge_row_cost;
+-- workers without a core of their own gain nothing
+SET gpusort.cores = 1;
+SELECT pg_temp.plan('SELECT id, k FROM items ORDER BY k, id');
+SET gpusort.cores = 8;
 -- where workers gain less than the way costs, one process sorts: stock prices, wide rows, single rows instead of blocks
 SELECT pg_temp.plan('SELECT * FROM items ORDER BY k, id');
 SET parallel_setup_cost = 1000;

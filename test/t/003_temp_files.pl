@@ -46,7 +46,8 @@ foreach my $part (1.02, 0.98)
 	$node->psql(
 		'postgres', 'SET temp_file_limit = ' . int($space * $part) . '; ' . rows_digest($query),
 		on_error_stop => 0, stdout => \$out, stderr => \$err);
-	is($err =~ /temp_file_limit/ ? 'too little' : $err, $part > 1 ? '' : 'too little', "$part of $space kB of temporary files");
+	is($err =~ /temp_file_limit/ ? 'too little' : $err, $part > 1 ? '' : 'too little',
+		"$part of $space kB of temporary files");
 }
 
 # a result that is read in both directions is written again into the space that the merge leaves
@@ -54,7 +55,8 @@ my $spilled = 'SELECT k, i, pad FROM t ORDER BY k';
 my ($kilobytes) = plan_of($node, $spilled, 'ANALYZE, COSTS OFF, TIMING OFF') =~ /GpuSort.*Disk: (\d+)kB/s;
 $node->psql(
 	'postgres',
-	'BEGIN; SET temp_file_limit = ' . int($kilobytes * 1.5) . "; DECLARE c SCROLL CURSOR FOR $spilled; MOVE FORWARD ALL FROM c; FETCH PRIOR FROM c;",
+	'BEGIN; SET temp_file_limit = ' . int($kilobytes * 1.5)
+	. "; DECLARE c SCROLL CURSOR FOR $spilled; MOVE FORWARD ALL FROM c; FETCH PRIOR FROM c;",
 	on_error_stop => 0, stdout => \$out, stderr => \$err);
 is($err, '', 'room for one copy of the rows is enough');
 like($out, qr/^200002\|/m, 'the last row is the last');

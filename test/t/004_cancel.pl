@@ -68,7 +68,8 @@ cut('checked', "SET gpusort.work_mem = '1GB'; SET gpusort.verify = full", 'SELEC
 
 # sorts by comparison: of everything, and of rows that first-level keys leave tied
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE c AS SELECT ARRAY[k] a, chr(97 + (i % 2)::int) || repeat('-', (i % 7)::int) || (i % 50) || repeat('/', (i / 7 % 5)::int) || (i / 50 % 3) s FROM t LIMIT 200000;
+CREATE TABLE c AS SELECT ARRAY[k] a, chr(97 + (i % 2)::int) || repeat('-', (i % 7)::int) || (i % 50) || repeat('/',
+	(i / 7 % 5)::int) || (i / 50 % 3) s FROM t LIMIT 200000;
 SQL
 cut('by comparison', '', 'SELECT * FROM c ORDER BY a OFFSET 10000000');
 cut('by comparison, runs', "SET gpusort.work_mem = '2MB'", 'SELECT * FROM c ORDER BY a OFFSET 10000000');
@@ -81,7 +82,8 @@ SKIP:
 # functions over arrays, too: jobs, comparisons, values added one by one
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION gpusort;
-CREATE TABLE a AS SELECT array_agg(md5(k::text)) s, array_agg(to_jsonb(k)) FILTER (WHERE i <= 200000) j, array_agg(k / 7.0) n FROM t;
+CREATE TABLE a AS SELECT array_agg(md5(k::text)) s, array_agg(to_jsonb(k)) FILTER (WHERE i <= 200000) j,
+	array_agg(k / 7.0) n FROM t;
 SQL
 cut('gpu_sort', '', 'SELECT cardinality(gpu_sort(s)) FROM a');
 cut('gpu_sort by comparisons', '', 'SELECT cardinality(gpu_sort(j)) FROM a');

@@ -53,11 +53,14 @@ conflict('key changed', 'SELECT id, k, v FROM t WHERE id <= 3 ORDER BY k FOR UPD
 	'UPDATE t SET k = 1 WHERE id = 1', '3|997|0 2|998|0 1|1|0');
 conflict('row deleted', 'SELECT id, k, v FROM t WHERE id <= 3 ORDER BY k FOR UPDATE',
 	'DELETE FROM t WHERE id = 3', '2|998|0 1|999|0');
-conflict('merge join, both sides sorted', 'SELECT t.id, t.v, u.k FROM t JOIN u ON t.k = u.k WHERE t.id <= 3 FOR UPDATE OF t',
+conflict('merge join, both sides sorted',
+	'SELECT t.id, t.v, u.k FROM t JOIN u ON t.k = u.k WHERE t.id <= 3 FOR UPDATE OF t',
 	'UPDATE t SET v = 7 WHERE id = 2', '3|0|997 2|7|998 1|0|999');
-conflict('merge join in UPDATE', 'UPDATE t SET v = v + 1 FROM u WHERE t.k = u.k AND t.id <= 3 RETURNING t.id, t.v, u.id',
+conflict('merge join in UPDATE',
+	'UPDATE t SET v = v + 1 FROM u WHERE t.k = u.k AND t.id <= 3 RETURNING t.id, t.v, u.id',
 	'UPDATE t SET v = 7 WHERE id = 2', '3|1|997 2|8|998 1|1|999');
-conflict('subquery', 'SELECT t.id, t.v FROM t JOIN (SELECT k FROM u ORDER BY k OFFSET 0) s ON t.k = s.k WHERE t.id = 2 FOR UPDATE OF t',
+conflict('subquery',
+	'SELECT t.id, t.v FROM t JOIN (SELECT k FROM u ORDER BY k OFFSET 0) s ON t.k = s.k WHERE t.id = 2 FOR UPDATE OF t',
 	'UPDATE t SET v = 9 WHERE id = 2', '2|9');
 
 # the same over partitions whose rows are merged
@@ -76,7 +79,8 @@ sub conflict_merged
 	my ($name, $query, $change, $expected) = @_;
 	my $settings = 'SET enable_indexscan = on; SET enable_seqscan = off; SET enable_sort = off';
 
-	like($node->safe_psql('postgres', "$settings; EXPLAIN (COSTS OFF) $query"), qr/GpuMergeAppend/, "$name: the plan has a GpuMergeAppend");
+	like($node->safe_psql('postgres', "$settings; EXPLAIN (COSTS OFF) $query"), qr/GpuMergeAppend/,
+		"$name: the plan has a GpuMergeAppend");
 	my $writer = $node->background_psql('postgres');
 	my $waiter = $node->background_psql('postgres');
 	$waiter->query_safe("$settings; BEGIN");
@@ -91,13 +95,18 @@ sub conflict_merged
 }
 
 my $merged = 'SELECT id, k, v FROM p WHERE k BETWEEN 994 AND 999 ORDER BY k';
-conflict_merged('merged, value changed', "$merged FOR UPDATE", 'UPDATE p SET v = 7 WHERE id = 3', '6|994|0 5|995|0 4|996|0 3|997|7 2|998|0 1|999|0');
-conflict_merged('merged, row left the condition', "$merged FOR UPDATE", 'UPDATE p SET k = 6000 WHERE id = 5', '6|994|0 4|996|0 3|997|7 2|998|0 1|999|0');
-conflict_merged('merged, row deleted', "$merged LIMIT 3 FOR UPDATE", 'DELETE FROM p WHERE id = 6', '4|996|0 3|997|7 2|998|0');
-conflict_merged('merge join over merged rows', 'SELECT a.id, a.v, b.id FROM p a JOIN p b ON a.k = b.k AND b.v = 0 WHERE a.k > 995 AND a.k < 1000 ORDER BY a.k FOR UPDATE OF a',
+conflict_merged('merged, value changed', "$merged FOR UPDATE", 'UPDATE p SET v = 7 WHERE id = 3',
+	'6|994|0 5|995|0 4|996|0 3|997|7 2|998|0 1|999|0');
+conflict_merged('merged, row left the condition', "$merged FOR UPDATE", 'UPDATE p SET k = 6000 WHERE id = 5',
+	'6|994|0 4|996|0 3|997|7 2|998|0 1|999|0');
+conflict_merged('merged, row deleted', "$merged LIMIT 3 FOR UPDATE", 'DELETE FROM p WHERE id = 6',
+	'4|996|0 3|997|7 2|998|0');
+conflict_merged('merge join over merged rows', 'SELECT a.id, a.v, b.id FROM p a JOIN p b ON a.k = b.k AND b.v = 0 '
+	. 'WHERE a.k > 995 AND a.k < 1000 ORDER BY a.k FOR UPDATE OF a',
 	'UPDATE p SET v = 8 WHERE id = 2', '4|0|4 2|8|2 1|0|1');
 conflict_merged('UPDATE by a merge join of merged rows',
-	'WITH c AS (UPDATE p SET v = p.v + 1 FROM (SELECT k FROM p ORDER BY k OFFSET 0) s WHERE p.k = s.k AND p.k > 995 AND p.k < 999 RETURNING p.id, p.v) SELECT * FROM c ORDER BY id',
+	'WITH c AS (UPDATE p SET v = p.v + 1 FROM (SELECT k FROM p ORDER BY k OFFSET 0) s WHERE p.k = s.k AND p.k > 995 '
+		. 'AND p.k < 999 RETURNING p.id, p.v) SELECT * FROM c ORDER BY id',
 	'UPDATE p SET v = 20 WHERE id = 3', '2|9 3|21 4|1');
 $node->stop;
 done_testing();

@@ -9,7 +9,8 @@ use Test::More;
 
 my $node = start_node('cursors');
 $node->safe_psql('postgres',
-	"CREATE TABLE t AS SELECT (i * 7919) % 100003 k, repeat('x', 30) pad FROM generate_series(0, 100002) i; VACUUM ANALYZE t");
+	"CREATE TABLE t AS SELECT (i * 7919) % 100003 k, repeat('x', 30) pad FROM generate_series(0, 100002) i; VACUUM "
+		. "ANALYZE t");
 
 # $k of the row where a FETCH ends
 sub fetch

@@ -49,14 +49,16 @@ sub growth
 my $sorted = 'SELECT * FROM t ORDER BY k OFFSET 1000000';
 growth('in memory', 'SET gpusort.work_mem = "1GB"', $sorted);
 growth('runs', 'SET gpusort.work_mem = "2MB"', $sorted);
-growth('left early', 'SET gpusort.work_mem = "1GB"', 'BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k; FETCH 1 FROM c; COMMIT');
+growth('left early', 'SET gpusort.work_mem = "1GB"',
+	'BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k; FETCH 1 FROM c; COMMIT');
 growth('error while reading', 'SET gpusort.work_mem = "1GB"',
 	'SELECT 1 / (i - 399999), k FROM t ORDER BY k OFFSET 1000000', qr/division by zero/);
 growth('error while writing runs', 'SET gpusort.work_mem = "2MB"; SET temp_file_limit = "4MB"',
 	$sorted, qr/temp_file_limit/);
 growth('timeout', 'SET gpusort.work_mem = "1GB"; SET statement_timeout = 15', $sorted, qr/statement timeout/);
 growth('rescans', 'SET gpusort.work_mem = "1GB"',
-	'SELECT count(x.k) FROM generate_series(1, 5) g, LATERAL (SELECT k FROM t WHERE i > g * 1000 ORDER BY k OFFSET 10) x');
+	'SELECT count(x.k) FROM generate_series(1, 5) g, LATERAL (SELECT k FROM t WHERE i > g * 1000 ORDER BY k '
+		. 'OFFSET 10) x');
 
 # after all that the process is about as large as one that never sorted much
 $session->query_safe('SELECT 1');
@@ -79,13 +81,15 @@ $session->quit;
 sub peak
 {
 	my ($query) = @_;
-	my ($kilobytes) = $node->safe_psql('postgres', "$query; SELECT pg_read_file('/proc/self/status')") =~ /^VmHWM:\s+(\d+) kB/m;
+	my ($kilobytes) = $node->safe_psql('postgres', "$query; SELECT pg_read_file('/proc/self/status')")
+		=~ /^VmHWM:\s+(\d+) kB/m;
 	return $kilobytes;
 }
 
 # what functions need does not grow with what is made on the way: numbers of many digits, copies for comparisons
 $node->safe_psql('postgres', 'CREATE EXTENSION gpusort; CREATE TABLE arrays AS SELECT array_agg(i) a FROM t');
-$more = peak('SELECT count(value) FROM arrays, gpu_avg_by_key(a, a)') - peak('SELECT count(value) FROM arrays, gpu_reduce_by_key(a, a)');
+$more = peak('SELECT count(value) FROM arrays, gpu_avg_by_key(a, a)')
+	- peak('SELECT count(value) FROM arrays, gpu_reduce_by_key(a, a)');
 cmp_ok($more, '<', 10000, "averages of 400000 groups take $more kB more than sums");
 my $spilled = "SET gpusort.work_mem = '1MB'; SELECT gpu_count_distinct(%s) FROM t";
 $more = peak(sprintf($spilled, 'numrange(i % 1000, 2000)')) - peak(sprintf($spilled, 'ARRAY[i % 1000]'));
@@ -94,17 +98,21 @@ cmp_ok($more, '<', 10000, "400000 ranges in files take $more kB more than arrays
 # copies of values for comparisons stay within the limit: of large ones, which lie out of line, and of the keys of
 # strings
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE large AS SELECT array(SELECT hashint4(i * 3000 + j) FROM generate_series(1, 3000) j) a FROM generate_series(1, 6000) i;
-CREATE TABLE cases AS SELECT (SELECT string_agg(CASE hashint4(i * 300 + j) % 2 WHEN 0 THEN 'a' ELSE 'A' END, '') FROM generate_series(1, 300) j) s
+CREATE TABLE large AS SELECT array(SELECT hashint4(i * 3000 + j) FROM generate_series(1, 3000) j) a
+	FROM generate_series(1, 6000) i;
+CREATE TABLE cases AS SELECT (SELECT string_agg(CASE hashint4(i * 300 + j) % 2 WHEN 0 THEN 'a' ELSE 'A' END, '')
+	FROM generate_series(1, 300) j) s
 	FROM generate_series(1, 15000) i;
 SQL
-my $limited = "SET gpusort.enabled = %s; SET gpusort.work_mem = '16MB'; SET work_mem = '16MB'; SELECT count(*) FROM (SELECT * FROM %s OFFSET 1) x";
+my $limited = "SET gpusort.enabled = %s; SET gpusort.work_mem = '16MB'; SET work_mem = '16MB'; SELECT count(*) FROM "
+	. "(SELECT * FROM %s OFFSET 1) x";
 $more = peak(sprintf($limited, 'on', 'large ORDER BY a')) - peak(sprintf($limited, 'off', 'large ORDER BY a'));
 cmp_ok($more, '<', 24000, "70 MB of arrays take $more kB more than in PostgreSQL's sort");
 SKIP:
 {
 	skip 'no en_US.UTF-8', 1 if $node->psql('postgres', q(CREATE COLLATION english (locale = 'en_US.UTF-8'))) != 0;
-	$more = peak(sprintf($limited, 'on', 'cases ORDER BY s COLLATE english')) - peak(sprintf($limited, 'off', 'cases ORDER BY s COLLATE english'));
+	$more = peak(sprintf($limited, 'on', 'cases ORDER BY s COLLATE english'))
+		- peak(sprintf($limited, 'off', 'cases ORDER BY s COLLATE english'));
 	cmp_ok($more, '<', 20000, "15000 tied strings take $more kB more than in PostgreSQL's sort");
 }
 $node->stop;

@@ -45,7 +45,8 @@ $s->query_safe('COMMIT');
 $s->query_safe('SET gpusort.enabled = on');
 $s->query_safe('ALTER TABLE t ALTER k TYPE numeric');
 $s->query_safe('PREPARE p AS SELECT * FROM t ORDER BY k');
-is( $s->query_safe('SELECT bool_and(a <= k) FROM (SELECT k, lag(k, 1, k) OVER () a FROM (SELECT k FROM t ORDER BY k) x) y'),
+is( $s->query_safe('SELECT bool_and(a <= k) FROM (SELECT k, lag(k, 1, k) OVER () a FROM (SELECT k FROM t ORDER BY '
+	. 'k) x) y'),
 	't', 'after a change of type');
 $s->quit;
 $node->stop;

@@ -63,7 +63,8 @@ for my $round (1 .. 3)
 	my ($stdout, $stderr) = ('', '');
 
 	IPC::Run::run(
-		[ 'pgbench', '-n', '-c', '16', '-j', '2', '-T', '2', '-h', $node->host, '-p', $node->port, '-f', $cut, 'postgres' ],
+		[ 'pgbench', '-n', '-c', '16', '-j', '2', '-T', '2', '-h', $node->host, '-p', $node->port, '-f', $cut,
+			'postgres' ],
 		'>', \$stdout, '2>', \$stderr);
 	$errors .= $stderr;
 	$output .= $stdout;

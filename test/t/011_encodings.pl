@@ -22,11 +22,15 @@ sub make_database
 		return 0;
 	}
 	$node->safe_psql($name, <<"SQL");
-CREATE FUNCTION bytes_to_text(bytea) RETURNS text LANGUAGE sql AS \$\$ SELECT convert_from(\$1, getdatabaseencoding()) \$\$;
+CREATE FUNCTION bytes_to_text(bytea) RETURNS text LANGUAGE sql AS \$\$ SELECT convert_from(\$1,
+	getdatabaseencoding()) \$\$;
 CREATE TABLE t AS SELECT i, s FROM (
 	SELECT i, bytes_to_text(decode(md5(i::text), 'escape')) s FROM generate_series(1, 600) i
-	UNION ALL SELECT 600 + i, CASE WHEN i % 29 > 0 THEN (SELECT bytes_to_text(string_agg(x[1 + abs(hashint4(i * 16 + j) % cardinality(x))], ''))
-		FROM generate_series(0, abs(hashint4(i) % 7)) j) END FROM generate_series(1, 3000) i, (SELECT ARRAY[$bytes]::bytea[] x) b) rows;
+	UNION ALL SELECT 600 + i,
+		CASE WHEN i % 29 > 0 THEN (SELECT bytes_to_text(string_agg(x[1 + abs(hashint4(i * 16 + j) % cardinality(x))],
+		''))
+		FROM generate_series(0, abs(hashint4(i) % 7)) j) END FROM generate_series(1, 3000) i,
+			(SELECT ARRAY[$bytes]::bytea[] x) b) rows;
 INSERT INTO t SELECT i + 10000, s FROM t WHERE i % 3 = 0;
 SQL
 	return 1;
@@ -43,9 +47,11 @@ sub check
 		{
 			my $keys = "s $collation $order";
 			my $set = "SET gpusort.work_mem = '$memory'; ";
-			my $want = $node->safe_psql($name, 'SET gpusort.enabled = off; ' . rows_digest("SELECT i, s, repeat('x', 500) FROM t ORDER BY $keys, ctid"));
+			my $want = $node->safe_psql($name, 'SET gpusort.enabled = off; '
+				. rows_digest("SELECT i, s, repeat('x', 500) FROM t ORDER BY $keys, ctid"));
 
-			is($node->safe_psql($name, $set . rows_digest("SELECT i, s, repeat('x', 500) FROM t ORDER BY $keys")), $want, "$name: $keys, $memory");
+			is($node->safe_psql($name, $set . rows_digest("SELECT i, s, repeat('x', 500) FROM t ORDER BY $keys")),
+				$want, "$name: $keys, $memory");
 		}
 	}
 	my $plan = $node->safe_psql($name, "EXPLAIN (ANALYZE, COSTS OFF) SELECT i, s FROM t ORDER BY s $collation");
@@ -57,12 +63,14 @@ sub check
 
 SKIP:
 {
-	my $bytes = q('a', 'A', 'b', 'B', '-', ' ', 'e', 'z', '\xc3a9', '\xc3a4', '\xc39f', '\xe4b8ad', '\xe69687', '\xcc81');
+	my $bytes =
+		q('a', 'A', 'b', 'B', '-', ' ', 'e', 'z', '\xc3a9', '\xc3a4', '\xc39f', '\xe4b8ad', '\xe69687', '\xcc81');
 	skip 'no en_US.UTF-8', 1 unless make_database('english', "ENCODING 'UTF8' LOCALE 'en_US.UTF-8'", $bytes);
 	check('english', '', 'first level');
 	$node->safe_psql('english', q(CREATE COLLATION same (locale = 'en_US.UTF-8')));
 	is( $node->safe_psql('english', 'SELECT array_agg(i) FROM (SELECT i FROM t ORDER BY s) x'),
-		$node->safe_psql('english', 'SELECT array_agg(i) FROM (SELECT i FROM t ORDER BY s COLLATE same) x'), 'by its own name the same');
+		$node->safe_psql('english', 'SELECT array_agg(i) FROM (SELECT i FROM t ORDER BY s COLLATE same) x'),
+		'by its own name the same');
 }
 SKIP:
 {
@@ -76,7 +84,8 @@ foreach my $locale (qw(C C.UTF-8 PG_UNICODE_FAST))
 {
 	my $name = lc "builtin_$locale" =~ tr/.-/__/r;
 	my $bytes = q('a', 'A', 'b', 'B', '-', ' ', 'z', '\xc3a9', '\xc3a4', '\xe4b8ad', '\xefbfbd', '\xf09f9880');
-	next unless make_database($name, "ENCODING 'UTF8' LOCALE 'en_US.UTF-8' LOCALE_PROVIDER builtin BUILTIN_LOCALE '$locale'", $bytes);
+	next unless make_database($name,
+		"ENCODING 'UTF8' LOCALE 'en_US.UTF-8' LOCALE_PROVIDER builtin BUILTIN_LOCALE '$locale'", $bytes);
 	check($name, '');
 	check($name, 'COLLATE "en-x-icu"', 'first level') if $with_icu;
 }
@@ -87,7 +96,8 @@ SKIP:
 	skip 'no SQL_ASCII', 1 unless make_database('ascii', "ENCODING 'SQL_ASCII' LOCALE 'C'", $bytes);
 	$node->safe_psql('ascii', q(CREATE COLLATION latin (locale = 'en_US.ISO-8859-1')), on_error_stop => 0);
 	$node->safe_psql('ascii', q(CREATE COLLATION utf8 (locale = 'en_US.UTF-8')), on_error_stop => 0);
-	foreach my $collation (split /\n/, $node->safe_psql('ascii', q(SELECT collname FROM pg_collation WHERE collname IN ('latin', 'utf8'))))
+	foreach my $collation (split /\n/, $node->safe_psql('ascii',
+		q(SELECT collname FROM pg_collation WHERE collname IN ('latin', 'utf8'))))
 	{
 		check('ascii', "COLLATE $collation", '(first level|compared)');
 	}
@@ -96,11 +106,14 @@ SKIP:
 {
 	skip 'no ICU', 1 unless $with_icu;
 	# an encoding some of whose bytes are no characters, which gpusort must sort as the server does
-	make_database('hebrew', "ENCODING 'ISO_8859_8' LOCALE 'C'", q('a', 'B', '-', '\xe0', '\xfa', '\xa1', '\xbf', '\xff'));
+	make_database('hebrew', "ENCODING 'ISO_8859_8' LOCALE 'C'",
+		q('a', 'B', '-', '\xe0', '\xfa', '\xa1', '\xbf', '\xff'));
 	check('hebrew', 'COLLATE "he-x-icu"', 'first level');
-	make_database('eucjp', "ENCODING 'EUC_JP' LOCALE 'C'", q('a', 'B', '-', '\xa4a2', '\xa4ab', '\xa5ab', '\xc6fc', '\xcbdc', '\x8eb1'));
+	make_database('eucjp', "ENCODING 'EUC_JP' LOCALE 'C'",
+		q('a', 'B', '-', '\xa4a2', '\xa4ab', '\xa5ab', '\xc6fc', '\xcbdc', '\x8eb1'));
 	check('eucjp', 'COLLATE "ja-x-icu"', 'first level');
-	if (make_database('danish', "ENCODING 'UTF8' LOCALE 'C.UTF-8' LOCALE_PROVIDER icu ICU_LOCALE 'da'", q('a', 'A', '\xc3a5', 'z', '\xc3a6', '-', 'b')))
+	if (make_database('danish', "ENCODING 'UTF8' LOCALE 'C.UTF-8' LOCALE_PROVIDER icu ICU_LOCALE 'da'",
+		q('a', 'A', '\xc3a5', 'z', '\xc3a6', '-', 'b')))
 	{
 		check('danish', '', 'first level');
 	}

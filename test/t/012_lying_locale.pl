@@ -14,7 +14,8 @@ my $bindir = qx{pg_config --bindir};
 chomp $bindir;
 my ($icu) = qx{ldd $bindir/postgres} =~ /libicui18n\.so\.(\d+)/;
 my $library = PostgreSQL::Test::Utils::tempdir() . '/lying_locale.so';
-my @build = ('gcc', '-shared', '-fPIC', '-O1', $icu ? "-DICU=$icu" : (), '-o', $library, "$FindBin::RealBin/../locale/lying_locale.c", '-ldl');
+my @build = ('gcc', '-shared', '-fPIC', '-O1', $icu ? "-DICU=$icu" : (), '-o', $library,
+	"$FindBin::RealBin/../locale/lying_locale.c", '-ldl');
 is(system(@build), 0, 'the library is built') or BAIL_OUT("no library: @build");
 
 my $node = PostgreSQL::Test::Cluster->new('lying');
@@ -39,9 +40,12 @@ sub start_with
 start_with();
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION gpusort;
-CREATE TABLE t AS SELECT i, translate(md5(i::text), '0123456789', 'pqrstuvwxyz') s, 'quiz' || i % 5 few FROM generate_series(1, 20000) i;
-CREATE TABLE late AS SELECT i, CASE WHEN i < 18000 THEN translate(md5(i::text), '0123456789', 'prstuvwxyz') ELSE 'pq' || i END s FROM generate_series(1, 20000) i;
-CREATE TABLE cases AS SELECT i, CASE i % 2 WHEN 0 THEN 'q' ELSE 'Q' END || i % 3000 / 2 * 2 || md5((i % 3000 / 2)::text) s FROM generate_series(1, 20000) i;
+CREATE TABLE t AS SELECT i, translate(md5(i::text), '0123456789', 'pqrstuvwxyz') s, 'quiz' || i % 5 few
+	FROM generate_series(1, 20000) i;
+CREATE TABLE late AS SELECT i, CASE WHEN i < 18000 THEN translate(md5(i::text), '0123456789', 'prstuvwxyz')
+	ELSE 'pq' || i END s FROM generate_series(1, 20000) i;
+CREATE TABLE cases AS SELECT i, CASE i % 2 WHEN 0 THEN 'q' ELSE 'Q'
+	END || i % 3000 / 2 * 2 || md5((i % 3000 / 2)::text) s FROM generate_series(1, 20000) i;
 SQL
 my %collations = (libc => "provider = libc, locale = 'en_US.UTF-8'");
 $collations{icu} = "provider = icu, locale = 'en-US'" if $icu;
@@ -96,7 +100,8 @@ sub lied_to
 	unlike($plan, qr/Engine: PostgreSQL/, "$label: which sorts without them");
 	is($session->query_safe($query), $right{"$table $collation"}, "$label: right without them");
 	$session->quit;
-	is($node->safe_psql('postgres', "SET gpusort.work_mem = '$memory'; $query"), $right{"$table $collation"}, "$label: right with them");
+	is($node->safe_psql('postgres', "SET gpusort.work_mem = '$memory'; $query"), $right{"$table $collation"},
+		"$label: right with them");
 	return;
 }
 
@@ -106,8 +111,10 @@ foreach my $collation (grep { $_ ne 'nocase' } sort keys %collations)
 	lied_to('t', $collation, '64MB');
 	lied_to('late', $collation, '64MB');
 	lied_to('late', $collation, '1MB');
-	like($node->safe_psql('postgres', "$explain SELECT * FROM t ORDER BY few COLLATE $collation"), qr/dictionary/, "$collation: few values need no keys");
-	is( $node->safe_psql('postgres', "SELECT gpu_sort(array_agg(s COLLATE $collation)) = array_agg(s ORDER BY s COLLATE $collation) FROM t"),
+	like($node->safe_psql('postgres', "$explain SELECT * FROM t ORDER BY few COLLATE $collation"), qr/dictionary/,
+		"$collation: few values need no keys");
+	is( $node->safe_psql('postgres',
+		"SELECT gpu_sort(array_agg(s COLLATE $collation)) = array_agg(s ORDER BY s COLLATE $collation) FROM t"),
 		't', "$collation: a function's answer is right");
 }
 $node->stop;

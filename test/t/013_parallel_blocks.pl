@@ -1,4 +1,5 @@
-# Parallel sorts in blocks that end at any moment, and many at once: no worker, file or memory is left.  SESSIONS in the environment says how many.
+# Parallel sorts in blocks that end at any moment, and many at once: no worker, file or memory is left.  SESSIONS in the
+# environment says how many.
 use strict;
 use warnings;
 
@@ -20,7 +21,8 @@ min_parallel_table_scan_size = 0
 enable_incremental_sort = off
 CONF
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE t AS SELECT hashint8extended(i, 1) k, (i % 1000)::int4 g, i, repeat('x', (i % 90)::int) filler FROM generate_series(1, 200000::int8) i;
+CREATE TABLE t AS SELECT hashint8extended(i, 1) k, (i % 1000)::int4 g, i, repeat('x', (i % 90)::int) filler
+	FROM generate_series(1, 200000::int8) i;
 CREATE TABLE c AS SELECT ARRAY[k % 5000, i % 3] a, i FROM t WHERE i <= 60000;
 CREATE TABLE few AS SELECT i FROM generate_series(1, 3) i;
 VACUUM ANALYZE t, c, few;
@@ -36,7 +38,9 @@ like($node->safe_psql('postgres', "EXPLAIN $queries{$_}"), qr/GpuMerge/, "$_: in
 sub nothing_left
 {
 	my ($name) = @_;
-	ok($node->poll_query_until('postgres', q(SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'parallel worker')), "$name: no worker is left");
+	ok($node->poll_query_until('postgres',
+		q(SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'parallel worker')),
+		"$name: no worker is left");
 	is(scalar(temp_files($node)), 0, "$name: no file is left");
 	return;
 }
@@ -77,9 +81,11 @@ foreach my $name (sort keys %queries)
 foreach my $place (1, 500, 100000, 199999)
 {
 	my ($out, $err);
-	$node->psql('postgres', "SELECT count(*) FROM (SELECT * FROM t WHERE 1 / (i - $place) < 2 ORDER BY k OFFSET 0) x", stderr => \$err, on_error_stop => 0);
+	$node->psql('postgres', "SELECT count(*) FROM (SELECT * FROM t WHERE 1 / (i - $place) < 2 ORDER BY k OFFSET 0) x",
+		stderr => \$err, on_error_stop => 0);
 	like($err, qr/division by zero/, "an error below, at row $place");
-	$node->psql('postgres', "SELECT sum(1 / (n - $place)) FROM (SELECT row_number() OVER () n FROM (SELECT * FROM t ORDER BY k OFFSET 0) x) y",
+	$node->psql('postgres', "SELECT sum(1 / (n - $place)) FROM (SELECT row_number() OVER () n FROM (SELECT * FROM t "
+		. "ORDER BY k OFFSET 0) x) y",
 		stderr => \$err, on_error_stop => 0);
 	like($err, qr/division by zero/, "an error above, at row $place");
 }
@@ -91,8 +97,10 @@ nothing_left('errors');
 	$session->query_safe('SET parallel_leader_participation = off');
 	$session->{stdin} .= "SELECT count(*) FROM (SELECT t.* FROM t, generate_series(1, 100) ORDER BY k OFFSET 0) x;\n";
 	$session->{run}->pump_nb;
-	ok( $node->poll_query_until('postgres', q(SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = 'parallel worker')), 'workers have started');
-	$node->safe_psql('postgres', q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker'));
+	ok( $node->poll_query_until('postgres',
+		q(SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = 'parallel worker')), 'workers have started');
+	$node->safe_psql('postgres',
+		q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker'));
 	is(($session->query('SELECT 7'))[0], '7', 'the session goes on behind it');
 	like($session->{stderr}, qr/terminat|administrator/, 'the error has arrived');
 	$session->{stderr} = '';
@@ -105,7 +113,8 @@ nothing_left('errors');
 	my $session = $node->background_psql('postgres');
 	my $pid = $session->query_safe('SELECT pg_backend_pid()');
 	my $ended = join ' UNION ALL ', map { "SELECT count(*) FROM ($_ LIMIT 30000) x" } values %queries;
-	my $again = 'SELECT count(*) FROM generate_series(1, 3) n, LATERAL (SELECT count(*) FROM (SELECT * FROM c ORDER BY a, i LIMIT 20000 OFFSET n - n) x) y';
+	my $again = 'SELECT count(*) FROM generate_series(1, 3) n, LATERAL (SELECT count(*) FROM (SELECT * FROM c ORDER BY '
+		. 'a, i LIMIT 20000 OFFSET n - n) x) y';
 
 	$session->query_safe("$ended; $again") foreach 1 .. 3;
 	my $before = backend_kilobytes($pid);
@@ -116,14 +125,17 @@ nothing_left('errors');
 	$session->quit;
 }
 
-# no worker comes: the leader reads more rows than were planned for it, and keeps the first only, fewer than a block holds
+# no worker comes: the leader reads more rows than were planned for it, and keeps the first only, fewer than a block
+# holds
 {
 	my $first = 'SELECT i FROM part ORDER BY i LIMIT 100 OFFSET 20';
 	my $settings = 'SET enable_sort = off; SET gpusort.min_rows = 0';
 
 	$node->safe_psql('postgres', 'CREATE TABLE part AS SELECT i FROM t WHERE i <= 2400; ANALYZE part');
 	like($node->safe_psql('postgres', "$settings; EXPLAIN $first"), qr/GpuMerge/, 'a bound: in blocks');
-	is($node->safe_psql('postgres', "$settings; SET max_parallel_workers = 0; SELECT count(*), sum(i), max(i) FROM ($first) x"), '100|7050|120', 'a bound: the leader alone');
+	is($node->safe_psql('postgres',
+		"$settings; SET max_parallel_workers = 0; SELECT count(*), sum(i), max(i) FROM ($first) x"), '100|7050|120',
+		'a bound: the leader alone');
 }
 
 # many sessions at once: each finds the rows that one alone finds; workers run short
@@ -132,14 +144,16 @@ nothing_left('errors');
 	foreach my $name (sort keys %queries)
 	{
 		my $digest = "SELECT md5(string_agg(x.i::text, ',')) FROM ($queries{$name}) x";
-		my $alone = $node->safe_psql('postgres', "SET gpusort.enabled = off; SET max_parallel_workers_per_gather = 0; $digest");
+		my $alone = $node->safe_psql('postgres',
+			"SET gpusort.enabled = off; SET max_parallel_workers_per_gather = 0; $digest");
 		my $file = $node->basedir . "/$name.sql";
 
 		append_to_file($file, "SET gpusort.work_mem = '" . ($name eq 'bytes' ? '1MB' : '64MB') . "';\n"
 			  . "SELECT 1 / (CASE WHEN digest = '$alone' THEN 1 ELSE 0 END) FROM ($digest) d(digest);\n");
 		push @scripts, "-f$file";
 	}
-	$node->command_ok([ 'pgbench', '-n', '-c', $sessions, '-j', 4, '-t', 2, @scripts, 'postgres' ], "$sessions sessions find the right rows");
+	$node->command_ok([ 'pgbench', '-n', '-c', $sessions, '-j', 4, '-t', 2, @scripts, 'postgres' ],
+		"$sessions sessions find the right rows");
 	nothing_left('many sessions');
 }
 $node->stop;

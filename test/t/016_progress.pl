@@ -41,7 +41,8 @@ our $standing = 'SELECT * FROM t WHERE i <= 50000 OR pg_sleep(3600) IS NULL ORDE
 sub stand_still
 {
 	my ($settings, $user, $there) = @_;
-	my $session = $node->background_psql('postgres', on_error_stop => 0, extra_params => [ defined $user ? ('-U', $user) : () ]);
+	my $session = $node->background_psql('postgres', on_error_stop => 0,
+		extra_params => [ defined $user ? ('-U', $user) : () ]);
 	my $pid = $session->query_safe('SELECT pg_backend_pid()');
 
 	$session->query_safe($settings) if $settings ne '';
@@ -56,11 +57,13 @@ sub stand_still
 # in memory, until it is cancelled
 my ($session, $pid) = stand_still('');
 is(progress('count(*)'), '1', 'one sort runs');
-is( progress("pid = $pid, datid, datname, leader_pid, query_id <> 0, phase, rows, rows_expected > 0, memory_bytes > 50000 * 16, disk_bytes, "
+is( progress("pid = $pid, datid, datname, leader_pid, query_id <> 0, phase, rows, rows_expected > 0, memory_bytes > "
+	. "50000 * 16, disk_bytes, "
 		  . 'runs, engine, workers, started BETWEEN now() - interval $$1 day$$ AND clock_timestamp()'),
 	't|' . $node->safe_psql('postgres', q(SELECT oid FROM pg_database WHERE datname = 'postgres'))
 	  . '|postgres||t|reading|49152|t|t|0|0|CPU||t', 'what is known of it');
-is( progress("query_id = (SELECT query_id FROM pg_stat_activity WHERE pid = $pid)"), 't', 'its query is that of pg_stat_activity');
+is( progress("query_id = (SELECT query_id FROM pg_stat_activity WHERE pid = $pid)"), 't',
+	'its query is that of pg_stat_activity');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 like(($session->query('SELECT 1'))[0], qr/1$/, 'cancelled');
 $session->{stderr} = '';
@@ -69,7 +72,8 @@ $session->quit;
 
 # on disk, until the session ends
 ($session, $pid) = stand_still("SET gpusort.work_mem = '1MB'");
-is(progress('phase, rows, disk_bytes > 0, runs > 0, memory_bytes < 2000000'), 'reading|49152|t|t|t', 'a sort with runs on disk');
+is(progress('phase, rows, disk_bytes > 0, runs > 0, memory_bytes < 2000000'), 'reading|49152|t|t|t',
+	'a sort with runs on disk');
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid, 600000)");
 is(progress('count(*)'), '0', 'gone with its session');
 eval { $session->quit };
@@ -85,13 +89,16 @@ DECLARE
 BEGIN
 	OPEN c;
 	MOVE FORWARD 5000 IN c;
-	SELECT concat_ws('|', phase, rows, rows_expected, memory_bytes, disk_bytes, runs, engine) INTO said FROM gpusort_progress;
+	SELECT concat_ws('|', phase, rows, rows_expected, memory_bytes, disk_bytes, runs, engine) INTO said
+		FROM gpusort_progress;
 	CLOSE c;
 	RETURN said;
 END $$
 SQL
-like($session->query_safe('SELECT watched()'), qr/^giving rows out\|4096\|100000\|\d+\|0\|0\|CPU$/, 'a cursor of a function');
-is($session->query_safe('SET gpusort.enabled = off; SELECT watched()'), 'giving rows out|4096|100000|PostgreSQL', 'switched off under a cached plan');
+like($session->query_safe('SELECT watched()'), qr/^giving rows out\|4096\|100000\|\d+\|0\|0\|CPU$/,
+	'a cursor of a function');
+is($session->query_safe('SET gpusort.enabled = off; SELECT watched()'), 'giving rows out|4096|100000|PostgreSQL',
+	'switched off under a cached plan');
 $session->quit;
 
 # rows given out, by cursors of one session
@@ -103,7 +110,8 @@ $session->query_safe('MOVE FORWARD ALL a');
 is(progress('phase, rows, rows_expected'), 'giving rows out|100000|100000', 'at its end');
 $session->query_safe("SET LOCAL gpusort.work_mem = '1MB'");
 $session->query_safe('DECLARE b SCROLL CURSOR FOR SELECT * FROM t ORDER BY k; MOVE 10000 b; CLOSE a');
-is(progress('phase, rows, rows_expected, disk_bytes > 0'), 'giving rows out|8192|100000|t', 'one that scrolls, with runs');
+is(progress('phase, rows, rows_expected, disk_bytes > 0'), 'giving rows out|8192|100000|t',
+	'one that scrolls, with runs');
 $session->query_safe('MOVE BACKWARD ALL b');
 is(progress('rows'), '0', 'back at its beginning');
 $session->query_safe('CLOSE b');
@@ -129,7 +137,8 @@ $session->query('SELECT 1 / (i - 99999) FROM t ORDER BY k OFFSET 100000');
 $session->{stderr} = '';
 is(progress('count(*)'), '1', "an error in a savepoint ends the sorts that failed, not the cursor's");
 $session->query_safe('ROLLBACK TO s');
-$session->query_safe('DO $$ BEGIN PERFORM 1 / (i - 99999) FROM t ORDER BY k OFFSET 100000; EXCEPTION WHEN division_by_zero THEN NULL; END $$');
+$session->query_safe('DO $$ BEGIN PERFORM 1 / (i - 99999) FROM t ORDER BY k OFFSET 100000; EXCEPTION WHEN '
+	. 'division_by_zero THEN NULL; END $$');
 is(progress('phase, rows'), 'giving rows out|0', 'an error that was caught leaves the cursor, too');
 is($session->query_safe('FETCH 1 a') ne '', 1, 'which goes on');
 $session->query_safe('COMMIT');
@@ -149,7 +158,8 @@ $session->quit;
 	'SELECT count(*) = 4 FROM gpusort_progress WHERE PID IN (pid, leader_pid)');
 is(progress('count(*), min(pid) < max(pid)', "leader_pid = $pid"), '2|t', 'sorts of two workers');
 is(progress('count(*)', "pid = $pid AND leader_pid IS NULL"), '2', 'and of their leader: its share, and the merge');
-is(progress("count(*)", "leader_pid = $pid AND query_id = (SELECT query_id FROM pg_stat_activity WHERE pid = $pid)"), '2', 'of the same query');
+is(progress("count(*)", "leader_pid = $pid AND query_id = (SELECT query_id FROM pg_stat_activity WHERE pid = $pid)"),
+	'2', 'of the same query');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 $session->query('SELECT 1');
 $session->{stderr} = '';
@@ -161,7 +171,8 @@ $session->quit;
 	($session, $pid) = stand_still('SET max_parallel_workers_per_gather = 2', undef,
 		"SELECT rows > 0 FROM gpusort_progress WHERE pid = PID AND phase = 'merging'");
 }
-is(progress('phase, rows > 0, rows_expected, workers, engine, memory_bytes', 'workers > 0'), 'merging|t|100000|2||', 'a merge');
+is(progress('phase, rows > 0, rows_expected, workers, engine, memory_bytes', 'workers > 0'), 'merging|t|100000|2||',
+	'a merge');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 $session->query('SELECT 1');
 $session->quit;
@@ -171,7 +182,8 @@ $node->safe_psql('postgres', 'CREATE ROLE owner LOGIN; CREATE ROLE stranger; CRE
 	GRANT SELECT ON t TO owner; GRANT pg_read_all_stats TO monitor; GRANT owner TO friend');
 ($session, $pid) = stand_still('', 'owner');
 my $little = "$pid|postgres" . '|' x 10;
-my $columns = 'pid, datname, leader_pid, query_id, phase, rows, rows_expected, memory_bytes, disk_bytes, runs, engine, started';
+my $columns =
+	'pid, datname, leader_pid, query_id, phase, rows, rows_expected, memory_bytes, disk_bytes, runs, engine, started';
 is(progress($columns, '', 'stranger'), $little, 'a stranger sees a sort, and nothing of it');
 is(progress('count(*)', "phase = 'reading' AND rows = 49152", $_), '1', "$_ sees it all") for qw(owner friend monitor);
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid, 600000)");
@@ -183,7 +195,8 @@ my $own = start_node('own', "gpusort.engine = cpu\n");
 $own->safe_psql('postgres', $tables);
 my @sessions = map { $own->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
 $sessions[0]->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k; MOVE 10000 c');
-is($sessions[0]->query_safe('SELECT pid = pg_backend_pid(), phase, rows FROM gpusort_progress'), 't|giving rows out|8192', 'own sorts');
+is($sessions[0]->query_safe('SELECT pid = pg_backend_pid(), phase, rows FROM gpusort_progress'),
+	't|giving rows out|8192', 'own sorts');
 is($sessions[1]->query_safe('SELECT count(*) FROM gpusort_progress'), '0', "not another session's");
 $_->quit for @sessions;
 $own->stop;

@@ -21,7 +21,8 @@ my $node;
 	$node = start_node('memory', "gpusort.work_mem = '1GB'\ngpusort.engine = cpu\n");
 }
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE t AS SELECT hashint8extended(i, 1) k, i, repeat(md5(i::text), (i % 5)::int) t FROM generate_series(1, 60000::int8) i;
+CREATE TABLE t AS SELECT hashint8extended(i, 1) k, i, repeat(md5(i::text), (i % 5)::int) t FROM generate_series(1,
+	60000::int8) i;
 ANALYZE t;
 SQL
 my @queries = ('SELECT * FROM t ORDER BY k', 'SELECT t, k FROM t ORDER BY t COLLATE "C", k');

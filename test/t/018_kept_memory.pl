@@ -15,7 +15,8 @@ VACUUM ANALYZE t;
 SQL
 my $query = 'SELECT * FROM t ORDER BY k';
 my $discard = "$query OFFSET 1000000";
-my $digest = "SELECT bit_xor(hashint8extended(k, n) # hashtextextended(t, n)) FROM (SELECT *, row_number() OVER () n FROM ($query) x) y";
+my $digest = "SELECT bit_xor(hashint8extended(k, n) # hashtextextended(t, n)) FROM (SELECT *, row_number() OVER () n "
+	. "FROM ($query) x) y";
 my $expected = $node->safe_psql('postgres', "SET gpusort.enabled = off; $digest");
 # the rows alone take 50 MB; what a session may differ by that keeps none of them
 my $slack = 12000;
@@ -92,9 +93,11 @@ $session->quit;
 
 # what ends a sort early, and what is open meanwhile
 ($session, $pid, $before) = new_session('1GB');
-$session->query_safe("BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT i FROM ($query) x LIMIT 250000; DECLARE d CURSOR FOR SELECT i FROM ($query) x; MOVE 1000 FROM d");
+$session->query_safe("BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT i FROM ($query) x LIMIT 250000; DECLARE d CURSOR "
+	. "FOR SELECT i FROM ($query) x; MOVE 1000 FROM d");
 is($session->query_safe($digest), $expected, 'a sort while another is open');
-foreach my $error ('SELECT 1 / (i - 299999) FROM t ORDER BY k OFFSET 1000000', "SET LOCAL statement_timeout = 20; $discard")
+foreach my $error ('SELECT 1 / (i - 299999) FROM t ORDER BY k OFFSET 1000000',
+	"SET LOCAL statement_timeout = 20; $discard")
 {
 	$session->query("SAVEPOINT s; $error");
 	like($session->{stderr}, qr/division by zero|statement timeout/, 'an error in a subtransaction');
@@ -104,12 +107,14 @@ foreach my $error ('SELECT 1 / (i - 299999) FROM t ORDER BY k OFFSET 1000000', "
 }
 is(scalar(split /\n/, $session->query_safe('FETCH ALL FROM d')), 299000, 'the open one goes on');
 is($session->query_safe('COMMIT; SELECT 1'), '1', 'the transaction ends');
-$session->query_safe("DO \$\$BEGIN FOR n IN 1..20 LOOP BEGIN PERFORM 1 / (x.i - 2970 - n) FROM (SELECT t.i FROM t WHERE t.i < 3000 ORDER BY k) x;
+$session->query_safe("DO \$\$BEGIN FOR n IN 1..20 LOOP BEGIN PERFORM 1 / (x.i - 2970 - n) FROM (SELECT t.i FROM t
+	WHERE t.i < 3000 ORDER BY k) x;
 	EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END\$\$");
 is($session->query_safe($digest), $expected, 'a sort after those that a function has caught');
 
 # idle, in a transaction, with a cursor that is open
-$session->query_safe("CLOSE c; BEGIN; DECLARE d CURSOR FOR SELECT i FROM t WHERE i <= 20000 ORDER BY k; MOVE 100 FROM d; $discard");
+$session->query_safe("CLOSE c; BEGIN; DECLARE d CURSOR FOR SELECT i FROM t WHERE i <= 20000 ORDER BY k; MOVE 100 FROM "
+	. "d; $discard");
 cmp_ok(backend_kilobytes($pid) - $before, '>', 40000, 'memory is kept');
 ok(shrinks($pid, $before + $slack), 'an idle session gives it back');
 is(scalar(split /\n/, $session->query_safe('FETCH ALL FROM d')), 19900, 'a cursor goes on');

@@ -34,7 +34,8 @@ SKIP:
 	# as when a driver comes up after the server
 	$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=cpu'");
 	$node->reload;
-	wait_until(sub { explain_sort($node, 'gpu') =~ /Engine: CPU service/ }, 'a device is looked for again once the configuration is reloaded');
+	wait_until(sub { explain_sort($node, 'gpu') =~ /Engine: CPU service/ },
+		'a device is looked for again once the configuration is reloaded');
 }
 $node->stop;
 is_deeply([ leftovers($node) ], [], 'nothing lies around');
@@ -58,7 +59,8 @@ like($plan, qr/Keys: \d+ bits/, 'keys');
 like($plan, qr/Transfer: \d+kB  Overlap: \d+%  Waited: in/, 'transfer');
 like($plan, qr/Device Time: \d/, 'device time');
 unlike($plan, qr/Fallback/, 'no fallback');
-is($node->safe_psql('postgres', "SELECT fallback IS NULL, jobs > 0, rows > 0, bytes > 0 FROM gpusort_stat WHERE engine = '$engine_kind'"),
+is($node->safe_psql('postgres',
+	"SELECT fallback IS NULL, jobs > 0, rows > 0, bytes > 0 FROM gpusort_stat WHERE engine = '$engine_kind'"),
 	't|t|t|t', 'counted');
 is($node->safe_psql('postgres', 'SELECT count(*), min(service), bool_and(reserved_bytes = 0) FROM gpusort_devices'),
 	"$devices|running|t", 'devices');
@@ -80,9 +82,11 @@ SKIP:
 		my ($list) = @_;
 		$node->append_conf('postgresql.conf', "gpusort.devices = '$list'");
 		$node->reload;
-		wait_until(sub { $node->safe_psql('postgres', "SELECT string_agg(device::text, ',' ORDER BY device) FROM gpusort_devices") eq $list },
+		wait_until(sub { $node->safe_psql('postgres',
+			"SELECT string_agg(device::text, ',' ORDER BY device) FROM gpusort_devices") eq $list },
 			"gpusort.devices = $list");
-		digest($node, 'gpu') eq $right && $node->safe_psql('postgres', 'SELECT bool_or(jobs_done > 0) FROM gpusort_devices');
+		digest($node, 'gpu') eq $right && $node->safe_psql('postgres',
+			'SELECT bool_or(jobs_done > 0) FROM gpusort_devices');
 	};
 	is($run->('1'), 't', 'sorts on the second GPU alone');
 	is($run->('0,1'), 't', 'and on both again');
@@ -90,7 +94,8 @@ SKIP:
 
 # Who may do what.
 $node->safe_psql('postgres', 'CREATE ROLE somebody LOGIN');
-is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM gpusort_stat', extra_params => [ '-U', 'somebody' ]), 't', 'all may read');
+is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM gpusort_stat', extra_params => [ '-U', 'somebody' ]), 't',
+	'all may read');
 is($node->safe_psql('postgres', 'SELECT count(pid) FROM gpusort_devices', extra_params => [ '-U', 'somebody' ]), '0',
 	'but not see the process');
 my ($rc, $out, $err) = $node->psql('postgres', 'SELECT gpusort_stat_reset()', extra_params => [ '-U', 'somebody' ]);
@@ -140,7 +145,8 @@ $node->reload;
 like(explain_sort($node, 'auto'), qr/Engine: $engine_name/, 'auto takes it for large sorts');
 # 150000 rows; long keys gain more from a GPU than short ones
 like(explain_sort($node, 'auto', 'SET gpusort.gpu_min_rows = 200000'), qr/Engine: CPU\n/, 'not for fewer rows');
-like($node->safe_psql('postgres', 'SET gpusort.gpu_min_rows = 200000; EXPLAIN (ANALYZE, COSTS OFF) SELECT i FROM t ORDER BY s COLLATE "C"'),
+like($node->safe_psql('postgres',
+	'SET gpusort.gpu_min_rows = 200000; EXPLAIN (ANALYZE, COSTS OFF) SELECT i FROM t ORDER BY s COLLATE "C"'),
 	qr/Engine: $engine_name/, 'but for as many with long keys');
 $node->safe_psql('postgres', 'CREATE TABLE small AS SELECT i FROM generate_series(1, 50) i; ANALYZE small');
 like($node->safe_psql('postgres', 'EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM small ORDER BY i'), qr/Engine: CPU\n/,

@@ -60,11 +60,13 @@ FETCH 3 c;
 FETCH LAST c;
 COMMIT;
 SQL
-is($node->safe_psql('postgres', sprintf($cursor, 'gpu')), $node->safe_psql('postgres', sprintf($cursor, 'cpu')), 'both ways');
+is($node->safe_psql('postgres', sprintf($cursor, 'gpu')), $node->safe_psql('postgres', sprintf($cursor, 'cpu')),
+	'both ways');
 
 # Only some jobs of a spilled sort fail.
 service_with($node, '--fault=oom@finish --fault-every=3');
-is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'", 'k, i DESC'), digest($node, 'cpu', '', 'k, i DESC'), 'every third run');
+is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'", 'k, i DESC'), digest($node, 'cpu', '', 'k, i DESC'),
+	'every third run');
 is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'"), $right, 'every third run, ties');
 
 # A device that fails a kind of job and works otherwise gets no more of that kind: what would only fail is not sent.
@@ -72,7 +74,8 @@ service_with($node, '--fault=device');
 is(digest($node, 'gpu'), $right, "device: right answer, $_") foreach 1 .. 4;
 is(counted($node, 'GPU failed'), 4, 'device: counted');
 is($node->safe_psql('postgres', 'SELECT jobs_done FROM gpusort_devices'), '2', 'device: two were sent');
-is(() = slurp_file($node->logfile) =~ /failed two jobs of operation 0 in a row/g, 1, 'device: with one line in the log');
+is(() = slurp_file($node->logfile) =~ /failed two jobs of operation 0 in a row/g, 1,
+	'device: with one line in the log');
 
 # A hung job that the service does not see: the sort waits as long as gpusort.timeout says, and others do not wait again
 # for what does not answer.
@@ -95,7 +98,8 @@ foreach my $case ([ 'begin', 'k' ], [ 'add', 'k' ], [ 'finish', 'k' ], [ 'next',
 	my $pid = $node->safe_psql('postgres', 'SELECT max(pid) FROM gpusort_devices');
 	is(digest($node, 'gpu', '', $keys), $keys eq $slow ? $right_strings : $right, "$name: right answer");
 	is(counted($node, $reason{hang}), 1, "$name: counted");
-	wait_until(sub { $node->safe_psql('postgres', "SELECT max(pid) FROM gpusort_devices WHERE service = 'running'") !~ /^($pid|)$/ },
+	wait_until(sub { $node->safe_psql('postgres',
+		"SELECT max(pid) FROM gpusort_devices WHERE service = 'running'") !~ /^($pid|)$/ },
 		"$name: the service is replaced");
 }
 
@@ -103,17 +107,20 @@ foreach my $case ([ 'begin', 'k' ], [ 'add', 'k' ], [ 'finish', 'k' ], [ 'next',
 service_with($node, '--fault=hang@rest --idle=1');
 is(digest($node, 'gpu'), $right, 'before the first thread hangs');
 my ($hung) = service_pids($node);
-wait_until(sub { my ($now) = service_pids($node); defined $now && $now != $hung }, 'a service that lets nobody in is replaced');
+wait_until(sub { my ($now) = service_pids($node); defined $now && $now != $hung },
+	'a service that lets nobody in is replaced');
 
 # Cancelled while waiting.
 service_with($node, '--fault=hang@finish');
 my ($seconds, $status, $out, $err) = GpuSortTest::timed($node,
-	"SET gpusort.engine = gpu; SET statement_timeout = '500ms'; SELECT count(*) FROM (SELECT i FROM t ORDER BY k OFFSET 1) x");
+	"SET gpusort.engine = gpu; SET statement_timeout = '500ms'; SELECT count(*) FROM (SELECT i FROM t ORDER BY k "
+		. "OFFSET 1) x");
 like($err, qr/canceling statement due to statement timeout/, 'statement_timeout while waiting');
 cmp_ok($seconds, '<', 1.8, 'at once');
 service_with($node, '');
 is(digest($node, 'gpu'), $right, 'well again');
-is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes) FROM gpusort_devices'), '0', 'no device memory is reserved');
+is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes) FROM gpusort_devices'), '0',
+	'no device memory is reserved');
 
 # Ends too often; 210_heal.pl has the way out of it.
 $node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=nonsense'");

@@ -56,13 +56,15 @@ $node->reload;    # it may have been too often
 storm(9, 'stop', sub { my ($pid) = service_pids($node); $pid && kill 'STOP', $pid });
 # one that was stopped before it was up would be given a minute
 kill 'CONT', service_pids($node);
-ok($node->safe_psql('postgres', "SELECT sum(jobs) FROM gpusort_stat WHERE fallback IN ('GPU service was lost', 'GPU service did not answer')") > 0,
+ok($node->safe_psql('postgres',
+	"SELECT sum(jobs) FROM gpusort_stat WHERE fallback IN ('GPU service was lost', 'GPU service did not answer')") > 0,
 	'it was noticed');
 sound($node);
 
 $node->reload;
 wait_until(
-	sub { $node->safe_psql('postgres', "SELECT bool_and(service = 'running' AND jobs = 0) FROM gpusort_devices") eq 't' },
+	sub { $node->safe_psql('postgres', "SELECT bool_and(service = 'running' AND jobs = 0) FROM gpusort_devices")
+		eq 't' },
 	'the service is back, without jobs');
 is(digest($node, 'gpu'), $right, 'and sorts');
 my ($before) = service_pids($node);
@@ -71,7 +73,8 @@ my ($before) = service_pids($node);
 my $victim = $node->background_psql('postgres', on_error_stop => 0);
 my $pid = $victim->query_safe('SELECT pg_backend_pid()');
 # not looked at beforehand, an order stays in the service until its rows are wanted
-$victim->query_safe("SET gpusort.engine = gpu; SET gpusort.verify = off; BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 1 c");
+$victim->query_safe("SET gpusort.engine = gpu; SET gpusort.verify = off; BEGIN; DECLARE c CURSOR FOR SELECT i FROM t "
+	. "ORDER BY k; FETCH 1 c");
 is($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_devices'), 1, 'a job in the middle');
 kill 9, $pid;
 eval { $victim->quit };
@@ -79,7 +82,8 @@ wait_until(sub { ($node->psql('postgres', 'SELECT 1'))[0] == 0 }, 'the server is
 is(digest($node, 'gpu'), $right, 'and sorts');
 my ($after) = service_pids($node);
 isnt($after, $before, 'with a new service');
-is($node->safe_psql('postgres', 'SELECT sum(jobs), sum(reserved_bytes) FROM gpusort_devices'), '0|0', 'which has no old job');
+is($node->safe_psql('postgres', 'SELECT sum(jobs), sum(reserved_bytes) FROM gpusort_devices'), '0|0',
+	'which has no old job');
 $node->stop;
 is(service_pids($node), 0, 'no process is left');
 is_deeply([ leftovers($node) ], [], 'nothing lies around');

@@ -27,11 +27,14 @@ is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes) FROM gpusort_devices
 # The bytes of strings count, however long they are.  Of long text only the first bytes are a key, of bits all.
 $node->append_conf('postgresql.conf', 'gpusort.max_device_memory = 8MB');
 service_with($node, '');
-$node->safe_psql('postgres', "CREATE TABLE long AS SELECT i, ('x' || repeat(md5(i::text), 30))::varbit k FROM generate_series(1, 40000) i; ANALYZE long");
+$node->safe_psql('postgres', "CREATE TABLE long AS SELECT i, ('x' || repeat(md5(i::text), 30))::varbit k FROM "
+	. "generate_series(1, 40000) i; ANALYZE long");
 my $long = 'SELECT md5(string_agg(i::text, \',\')) FROM (SELECT i FROM long ORDER BY k) x';
-is($node->safe_psql('postgres', "SET gpusort.engine = gpu; $long"), $node->safe_psql('postgres', "SET gpusort.engine = cpu; $long"),
+is($node->safe_psql('postgres', "SET gpusort.engine = gpu; $long"),
+	$node->safe_psql('postgres', "SET gpusort.engine = cpu; $long"),
 	'20 MB of strings through 8 MB of a device');
-$plan = $node->safe_psql('postgres', 'SET gpusort.engine = gpu; EXPLAIN (ANALYZE, COSTS OFF) SELECT i FROM long ORDER BY k');
+$plan = $node->safe_psql('postgres',
+	'SET gpusort.engine = gpu; EXPLAIN (ANALYZE, COSTS OFF) SELECT i FROM long ORDER BY k');
 like($plan, qr/Engine: $engine_name/, 'the service did it');
 like($plan, qr/Runs: [1-9]/, 'in parts');
 unlike($plan, qr/Fallback/, 'without falling back');
@@ -45,12 +48,16 @@ like($plan, qr/Runs: [1-9]/, 'several of them');
 is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'"), $right, 'and merged');
 
 # A string larger than a chunk.
-$node->safe_psql('postgres', "CREATE TABLE large AS SELECT i, ('x' || repeat(md5(i::text), 200000))::varbit s FROM generate_series(1, 5) i");
-is($node->safe_psql('postgres', 'SET gpusort.engine = gpu; SELECT string_agg(i::text, \',\') FROM (SELECT i FROM large ORDER BY s) x'),
-	$node->safe_psql('postgres', 'SET gpusort.enabled = off; SELECT string_agg(i::text, \',\') FROM (SELECT i FROM large ORDER BY s) x'),
+$node->safe_psql('postgres',
+	"CREATE TABLE large AS SELECT i, ('x' || repeat(md5(i::text), 200000))::varbit s FROM generate_series(1, 5) i");
+is($node->safe_psql('postgres',
+	'SET gpusort.engine = gpu; SELECT string_agg(i::text, \',\') FROM (SELECT i FROM large ORDER BY s) x'),
+	$node->safe_psql('postgres',
+		'SET gpusort.enabled = off; SELECT string_agg(i::text, \',\') FROM (SELECT i FROM large ORDER BY s) x'),
 	'large strings');
 is(counted($node, 'too large for the GPU service'), 1, 'are not for the service');
-is($node->safe_psql('postgres', 'SET gpusort.engine = gpu; SELECT count(*) FROM (SELECT i FROM t WHERE false ORDER BY k) x'), 0, 'no rows');
+is($node->safe_psql('postgres',
+	'SET gpusort.engine = gpu; SELECT count(*) FROM (SELECT i FROM t WHERE false ORDER BY k) x'), 0, 'no rows');
 
 # A session keeps its ring, and nothing more, over many sorts.
 my $session = $node->background_psql('postgres');
@@ -59,13 +66,16 @@ $session->query_safe('SET gpusort.engine = gpu; SELECT count(*) FROM (SELECT i F
 my ($service) = service_pids($node);
 my @before = (held($pid), held($service));
 $session->query_safe(<<'SQL');
-DO $$ BEGIN FOR n IN 1..300 LOOP PERFORM i FROM (SELECT i FROM t WHERE i < 500 ORDER BY k OFFSET 10) x; END LOOP; END $$;
+DO $$ BEGIN FOR n IN 1..300 LOOP PERFORM i FROM (SELECT i FROM t WHERE i < 500 ORDER BY k OFFSET 10) x; END LOOP;
+	END $$;
 SQL
-$session->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 5 c; CLOSE c; COMMIT') foreach 1 .. 20;
+$session->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 5 c; CLOSE c; COMMIT')
+	foreach 1 .. 20;
 $session->query_safe('SELECT count(*) FROM (SELECT i FROM t ORDER BY k OFFSET 10) x');
 is_deeply([ held($pid), held($service) ], \@before, 'descriptors and rings after 320 sorts');
 is($before[1], 1, 'one ring');
-is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes), sum(jobs) FROM gpusort_devices'), '0|0', 'no memory reserved');
+is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes), sum(jobs) FROM gpusort_devices'), '0|0',
+	'no memory reserved');
 
 # An error in the middle ends the job.
 $session->query_safe("SELECT 1");
@@ -73,7 +83,8 @@ $session->query('BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 5
 is($node->safe_psql('postgres', 'SELECT sum(jobs), sum(reserved_bytes) FROM gpusort_devices'), '1|600000',
 	'an open cursor is a job, which needs its row numbers only');
 $session->query('ROLLBACK');
-wait_until(sub { $node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_devices') eq '0' }, 'its end ends the job');
+wait_until(sub { $node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_devices') eq '0' },
+	'its end ends the job');
 is($node->safe_psql('postgres', 'SELECT max(pinned_bytes) > 0 FROM gpusort_devices'), 't', 'the ring is kept');
 
 # Idle for long, the ring goes; wanted again, there is a new one.
@@ -81,8 +92,10 @@ $session->quit;
 service_with($node, '--idle=1');
 $session = $node->background_psql('postgres');
 $session->query_safe('SET gpusort.engine = gpu; SELECT count(*) FROM (SELECT i FROM t ORDER BY k OFFSET 10) x');
-wait_until(sub { $node->safe_psql('postgres', 'SELECT max(pinned_bytes) FROM gpusort_devices') eq '0' }, 'the ring of an idle session goes');
-is($session->query_safe("SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY k) x"), $right, 'and comes again');
+wait_until(sub { $node->safe_psql('postgres', 'SELECT max(pinned_bytes) FROM gpusort_devices') eq '0' },
+	'the ring of an idle session goes');
+is($session->query_safe("SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY k) x"), $right,
+	'and comes again');
 is(counted($node, 'GPU service was lost'), 0, 'unnoticed');
 $session->quit;
 
@@ -105,12 +118,14 @@ foreach my $turn (1 .. 2)
 {
 	foreach (@sessions)
 	{
-		is($_->query_safe("SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY k) x"), $right, "turn $turn");
+		is($_->query_safe("SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY k) x"), $right,
+			"turn $turn");
 		sleep(1.2);
 	}
 }
 is(counted($node, 'gpusort.pinned_memory is used up'), 0, 'each gets a ring');
-is($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_stat WHERE fallback IS NOT NULL'), '', 'and nobody notices');
+is($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_stat WHERE fallback IS NOT NULL'), '',
+	'and nobody notices');
 $_->quit foreach @sessions;
 
 # Where no ring is to be had a session does not make one in vain for each sort.
@@ -120,7 +135,8 @@ sub many_sorts
 {
 	my ($engine) = @_;
 	return (GpuSortTest::timed($node, "SET gpusort.engine = $engine;
-		DO \$\$ BEGIN FOR n IN 1..300 LOOP PERFORM i FROM (SELECT i FROM generate_series(1, 500) i ORDER BY hashint4(i) OFFSET 10) x; END LOOP;
+		DO \$\$ BEGIN FOR n IN 1..300 LOOP PERFORM i FROM (SELECT i FROM generate_series(1, 500) i
+			ORDER BY hashint4(i) OFFSET 10) x; END LOOP;
 		END \$\$"))[0];
 }
 my $usual = many_sorts('cpu');
@@ -133,10 +149,14 @@ $node->append_conf('postgresql.conf', 'gpusort.timeout = 30s');
 service_with($node, '');
 my ($descriptors) = held((service_pids($node))[0]);
 my $script = $node->basedir . '/small.sql';
-append_to_file($script, "SET gpusort.engine = gpu;\nSELECT count(*) FROM (SELECT i FROM t WHERE i < 2000 ORDER BY k OFFSET 10) x;\n");
-$node->command_ok([ 'pgbench', '-n', '-c', '200', '-j', '4', '-t', '3', '-f', $script, 'postgres' ], 'two hundred sessions');
-is($node->safe_psql('postgres', "SELECT sum(jobs) FROM gpusort_stat WHERE engine = '$engine_kind'"), '600', 'all in the service');
-wait_until(sub { $node->safe_psql('postgres', 'SELECT max(pinned_bytes) FROM gpusort_devices') eq '0' }, 'their rings are gone');
+append_to_file($script,
+	"SET gpusort.engine = gpu;\nSELECT count(*) FROM (SELECT i FROM t WHERE i < 2000 ORDER BY k OFFSET 10) x;\n");
+$node->command_ok([ 'pgbench', '-n', '-c', '200', '-j', '4', '-t', '3', '-f', $script, 'postgres' ],
+	'two hundred sessions');
+is($node->safe_psql('postgres', "SELECT sum(jobs) FROM gpusort_stat WHERE engine = '$engine_kind'"), '600',
+	'all in the service');
+wait_until(sub { $node->safe_psql('postgres', 'SELECT max(pinned_bytes) FROM gpusort_devices') eq '0' },
+	'their rings are gone');
 cmp_ok((held((service_pids($node))[0]))[0], '<=', $descriptors + 2, 'and their descriptors');
 
 # So few files that one session cannot have as many sorts open as it wants.
@@ -149,6 +169,18 @@ cmp_ok(counted($node, 'no file descriptor or shared memory to be had'), '>', 0, 
 is(counted($node, 'gpusort.pinned_memory is used up'), 0, 'which is called by its name');
 is($session->query_safe('FETCH 1 c24'), $session->query_safe('FETCH 1 c1'), 'and sorts all the same');
 $session->quit;
+
+# So few files in the service that it cannot take a ring: it says so, and is not asked anew for each sort.
+$node->append_conf('postgresql.conf', 'max_files_per_process = 1000');
+$node->restart;
+like(explain_sort($node, 'gpu'), qr/Engine: $engine_name/, 'a ring can be passed');
+$node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
+my ($few) = service_pids($node);
+my ($last) = sort { $b <=> $a } map { m{(\d+)$} } glob "/proc/$few/fd/*";
+is(system('prlimit', "--pid=$few", '--nofile=' . ($last + 2)), 0, 'files of the service are limited');
+many_sorts('gpu');
+is(counted($node, 'no file descriptor or shared memory to be had'), 300, 'no descriptor for a ring');
+is($node->safe_psql('postgres', 'SELECT max(pid) FROM gpusort_devices'), $few, 'the service goes on');
 
 sound($node);
 $node->stop;

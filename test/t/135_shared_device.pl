@@ -1,5 +1,5 @@
-# Two clusters of one host that share a device: each has a service of its own, which keeps to its gpusort.max_device_memory, and what happens
-# to one of them does not happen to the other.
+# Two clusters of one host that share a device: each has a service of its own, which keeps to its
+# gpusort.max_device_memory, and what happens to one of them does not happen to the other.
 use strict;
 use warnings;
 
@@ -13,14 +13,16 @@ use Time::HiRes qw(sleep);
 my $limit = 2 * 1024 * 1024;
 # the first of the host's; the CPU engine makes up so many
 my $device = $engine eq 'gpu' ? 0 : 1;
-my @nodes = map { service_node($_, '', "gpusort.devices = '$device'\ngpusort.max_device_memory = 2MB\n") } 'first', 'second';
+my @nodes = map { service_node($_, '', "gpusort.devices = '$device'\ngpusort.max_device_memory = 2MB\n") } 'first',
+	'second';
 my (%right, %service, %script);
 foreach my $node (@nodes)
 {
 	make_table($node);
 	$right{$node} = digest($node, 'cpu');
 	is(digest($node, 'gpu'), $right{$node}, $node->name . ': sorts on the device');
-	like(explain_sort($node, 'gpu'), qr/Engine: $engine_name.*Runs: [1-9]/s, 'in parts, because all is more than it may have there');
+	like(explain_sort($node, 'gpu'), qr/Engine: $engine_name.*Runs: [1-9]/s,
+		'in parts, because all is more than it may have there');
 	($service{$node}) = service_pids($node);
 	$script{$node} = $node->basedir . '/sorts.sql';
 	# a wrong order is an error
@@ -35,7 +37,8 @@ sub start_sorts
 	my ($node, $sorts) = @_;
 	my ($out, $err) = ('', '');
 	my $run = IPC::Run::start(
-		[ 'pgbench', '-n', '-c', '4', '-t', $sorts, '-h', $node->host, '-p', $node->port, '-f', $script{$node}, 'postgres' ],
+		[ 'pgbench', '-n', '-c', '4', '-t', $sorts, '-h', $node->host, '-p', $node->port, '-f', $script{$node},
+			'postgres' ],
 		'>', \$out, '2>', \$err);
 	return { node => $node, run => $run, out => \$out, err => \$err };
 }
@@ -57,7 +60,8 @@ while (grep { $_->{run}->pumpable } @running)
 	$_->{run}->pump_nb foreach grep { $_->{run}->pumpable } @running;
 	foreach my $i (0, 1)
 	{
-		my $reserved = $nodes[$i]->safe_psql('postgres', 'SELECT coalesce(max(reserved_bytes), 0) FROM gpusort_devices');
+		my $reserved = $nodes[$i]->safe_psql('postgres',
+			'SELECT coalesce(max(reserved_bytes), 0) FROM gpusort_devices');
 		$most[$i] = $reserved if $reserved > $most[$i];
 	}
 }
@@ -66,7 +70,8 @@ foreach my $i (0, 1)
 	my $name = $nodes[$i]->name;
 	ok(sorts_are_right($running[$i]), "$name: right while the other sorts, too");
 	cmp_ok($most[$i], '<=', $limit, 'and within its own limit');
-	cmp_ok($nodes[$i]->safe_psql('postgres', "SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE engine = '$engine_kind'"), '>', 0,
+	cmp_ok($nodes[$i]->safe_psql('postgres',
+		"SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE engine = '$engine_kind'"), '>', 0,
 		'by its own service');
 	is($nodes[$i]->safe_psql('postgres', 'SELECT sum(reserved_bytes) FROM gpusort_devices'), '0', 'all given back');
 }

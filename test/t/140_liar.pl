@@ -119,10 +119,12 @@ foreach my $keys ('s COLLATE "C", k, i', 'k, i')
 	foreach (1 .. 12)
 	{
 		$node->reload;			# wrong answers shall not have set the device aside
-		is(digest($node, 'gpu', 'SET gpusort.verify = full', $keys), $order, "$keys: through a ring that somebody writes to");
+		is(digest($node, 'gpu', 'SET gpusort.verify = full', $keys), $order,
+			"$keys: through a ring that somebody writes to");
 	}
 }
-cmp_ok($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_stat WHERE fallback IS NOT NULL'), '>', 3, 'which was noticed');
+cmp_ok($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_stat WHERE fallback IS NOT NULL'), '>', 3,
+	'which was noticed');
 $mangle->kill_kill;
 $service->kill_kill;
 ($mangle, $service) = ();

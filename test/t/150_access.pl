@@ -75,9 +75,11 @@ diag 'rings could ', ($pinned ? '' : 'not '), 'be pinned under a limit of 64 kB'
 
 # A base backup while the service runs and sorts.
 $session->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 1 c');
-is_deeply([ sort(leftovers($node)) ], [ 'pgsql_tmp_gpusort', 'pgsql_tmp_gpusort.lock' ], 'socket and lock are in the data directory\'s place for such files');
+is_deeply([ sort(leftovers($node)) ], [ 'pgsql_tmp_gpusort', 'pgsql_tmp_gpusort.lock' ],
+	'socket and lock are in the data directory\'s place for such files');
 my $backup = $node->basedir . '/backup_of_access';
-$node->command_ok([ 'pg_basebackup', '-D', $backup, '-c', 'fast', '--no-sync', '-X', 'none', '-h', $node->host, '-p', $node->port ],
+$node->command_ok([ 'pg_basebackup', '-D', $backup, '-c', 'fast', '--no-sync', '-X', 'none', '-h', $node->host, '-p',
+	$node->port ],
 	'pg_basebackup');
 ok(-f "$backup/PG_VERSION", 'a backup was made');
 is_deeply([ glob("$backup/pgsql_tmp*") ], [], 'without socket and lock');
@@ -88,11 +90,13 @@ $node->stop;
 # All shared memory is used up before anybody sorts.
 my $programs = "$FindBin::RealBin/../service";
 my $said;
-IPC::Run::run([ 'make', '-s', '-C', $programs, 'hog', 'INCLUDES=' . $node->config_data('--includedir-server') ], '>&', \$said) or die $said;
+IPC::Run::run([ 'make', '-s', '-C', $programs, 'hog', 'INCLUDES=' . $node->config_data('--includedir-server') ], '>&',
+	\$said) or die $said;
 $node = service_node('crowded', '', "autovacuum = off\n");
 make_table($node, 20000);
 $node->restart;
-cmp_ok($node->safe_psql('postgres', "CREATE FUNCTION hog_shared_memory() RETURNS int8 LANGUAGE c AS '$programs/build/hog.so';
+cmp_ok($node->safe_psql('postgres', "CREATE FUNCTION hog_shared_memory() RETURNS int8 LANGUAGE c
+	AS '$programs/build/hog.so';
 	SELECT hog_shared_memory()"), '>', 0, 'no shared memory is left');
 my $counted = "SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE engine = '$engine_kind' AND fallback IS NULL";
 $session = $node->background_psql('postgres');

@@ -20,7 +20,8 @@ sub device_memory
 {
 	my ($pid) = @_;
 	return 0 if $engine ne 'gpu';
-	my @held = map { /^\s*$pid\s*,\s*(\d+)/ ? $1 : () } `nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,nounits`;
+	my $query = 'nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,nounits';
+	my @held = map { /^\s*$pid\s*,\s*(\d+)/ ? $1 : () } `$query`;
 	@held = `nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits` if !@held;
 	my $total = 0;
 	$total += $_ foreach @held;
@@ -47,7 +48,8 @@ SQL
 sub many
 {
 	my ($number, $name) = @_;
-	$node->command_ok([ 'pgbench', '-n', '-c', $sessions, '-j', '2', '-t', $number / $sessions / 2, '-f', $script, 'postgres' ], $name);
+	$node->command_ok([ 'pgbench', '-n', '-c', $sessions, '-j', '2', '-t', $number / $sessions / 2, '-f', $script,
+		'postgres' ], $name);
 }
 
 many(160, 'some sorts');
@@ -55,11 +57,14 @@ my $before = at_rest();
 $node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
 many($sorts, "$sorts sorts");
 my $after = at_rest();
-is($node->safe_psql('postgres', "SELECT sum(jobs) FROM gpusort_stat WHERE engine = '$engine_kind' AND fallback IS NULL"), $sorts,
+is($node->safe_psql('postgres',
+	"SELECT sum(jobs) FROM gpusort_stat WHERE engine = '$engine_kind' AND fallback IS NULL"), $sorts,
 	'all in the service');
-is_deeply($after, $before, 'it holds what it held before: descriptors, rings, MB of device memory') or diag("@$before / @$after");
+is_deeply($after, $before, 'it holds what it held before: descriptors, rings, MB of device memory')
+	or diag("@$before / @$after");
 note "@$after";
-is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes), sum(jobs) FROM gpusort_devices'), '0|0', 'and nothing is reserved');
+is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes), sum(jobs) FROM gpusort_devices'), '0|0',
+	'and nothing is reserved');
 is(service_pids($node), 1, 'by the same process');
 sound($node);
 $node->stop;

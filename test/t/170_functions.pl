@@ -9,7 +9,8 @@ use Test::More;
 
 my $node = service_node('functions', '');
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE a AS SELECT array_agg(hashint8(i) % 1000 ORDER BY i) i4, array_agg(hashint8extended(i, 1) % 100000 ORDER BY i) i8,
+CREATE TABLE a AS SELECT array_agg(hashint8(i) % 1000 ORDER BY i) i4, array_agg(hashint8extended(i, 1) % 100000
+	ORDER BY i) i8,
 	array_agg(nullif(hashint8(i) % 50, 7) / 4.0::float8 ORDER BY i) f8, array_agg(md5((i % 500)::text) ORDER BY i) s,
 	array_agg(nullif(i % 3, 2) = 0 ORDER BY i) b, array_agg(i / 40 ORDER BY i) runs
 FROM generate_series(1, 60000) i;
@@ -56,7 +57,8 @@ foreach my $line (@asks)
 	is(answer('gpu', $ask), $digest{$ask}, "$ask: the same from both");
 	cmp_ok(jobs($op, "engine <> 'CPU' AND fallback IS NULL"), '>', $before, "$op: done in the service");
 }
-is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL'), '0', 'without fallbacks');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL'), '0',
+	'without fallbacks');
 
 # A constant that does not fit into a message stays with the CPU.
 my $long = "gpu_select_if(s, '<', repeat('f', 9000))";
@@ -64,15 +66,18 @@ is(answer('gpu', $long), answer('cpu', $long), 'a long constant');
 is(jobs('select', "fallback = 'too large for the GPU service'"), '1', 'is too large for the service');
 
 # Only the aggregates' sort_key goes through two columns; runs carry row numbers of the first.
-is($node->safe_psql('postgres', 'SET gpusort.engine = gpu; SELECT md5(gpu_rle(x, y)::text) FROM (SELECT unnest(runs) x, unnest(i8) y FROM a) u'),
-	$node->safe_psql('postgres', 'SET gpusort.engine = cpu; SELECT md5(gpu_rle(x, y)::text) FROM (SELECT unnest(runs) x, unnest(i8) y FROM a) u'),
+is($node->safe_psql('postgres',
+	'SET gpusort.engine = gpu; SELECT md5(gpu_rle(x, y)::text) FROM (SELECT unnest(runs) x, unnest(i8) y FROM a) u'),
+	$node->safe_psql('postgres', 'SET gpusort.engine = cpu; SELECT md5(gpu_rle(x, y)::text) FROM (SELECT unnest(runs) '
+		. 'x, unnest(i8) y FROM a) u'),
 	'gpu_rle(value, sort_key)');
 
 # A sum that leaves bigint is the same error from both, and no failure of the service.
 foreach my $engine ('cpu', 'gpu')
 {
 	my ($rc, $out, $err) = $node->psql('postgres',
-		"SET gpusort.engine = $engine; SELECT gpu_scan(array_agg(9000000000000000000 + i)) FROM generate_series(1, 5000) i");
+		"SET gpusort.engine = $engine; SELECT gpu_scan(array_agg(9000000000000000000 + i)) FROM generate_series(1, "
+			. "5000) i");
 	like($err, qr/bigint out of range/, "$engine: bigint out of range");
 }
 is(jobs('scan', 'fallback IS NOT NULL'), '0', 'which is no fallback');
@@ -84,7 +89,8 @@ my %reason = (
 	oom => 'out of device memory',
 	'short:10' => 'GPU service broke the protocol');
 my @faults = (
-	[ 'oom', 'begin' ], [ 'oom', 'add' ], [ 'oom', 'finish' ], [ 'corrupt', 'finish' ], [ 'short:10', 'next' ], [ 'crash', 'finish' ],
+	[ 'oom', 'begin' ], [ 'oom', 'add' ], [ 'oom', 'finish' ], [ 'corrupt', 'finish' ], [ 'short:10', 'next' ],
+	[ 'crash', 'finish' ],
 	[ 'hang', 'finish' ]);
 foreach my $fault (@faults)
 {
@@ -111,7 +117,8 @@ my ($seconds, $status, $out, $err) = GpuSortTest::timed($node,
 like($err, qr/canceling statement due to statement timeout/, 'statement_timeout while waiting');
 cmp_ok($seconds, '<', 2, 'at once');
 service_with($node, '');
-is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes) FROM gpusort_devices'), '0', 'no device memory is reserved');
+is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes) FROM gpusort_devices'), '0',
+	'no device memory is reserved');
 
 sound($node);
 $node->stop;

@@ -61,7 +61,8 @@ for ([ 'doc/functions.md' ], [ 'README.md', '## Gaps and islands' ])
 		my ($out, $err) = ('', '');
 
 		# as psql shows it to a user
-		IPC::Run::run([ $node->installed_command('psql'), '-X', '-q', '-d', $node->connstr($database) ], '<', \$example->{sql}, '>', \$out, '2>', \$err);
+		IPC::Run::run([ $node->installed_command('psql'), '-X', '-q', '-d', $node->connstr($database) ], '<',
+			\$example->{sql}, '>', \$out, '2>', \$err);
 		$out = without_trailing_space($out);
 		$examples .= $example->{sql};
 		is($err, '', "$file, the example on line $example->{line} runs");
@@ -69,7 +70,23 @@ for ([ 'doc/functions.md' ], [ 'README.md', '## Gaps and islands' ])
 	}
 }
 
-my @functions = split /\n/, $node->safe_psql('doc_functions_md', q{SELECT DISTINCT proname FROM pg_proc WHERE proname LIKE 'gpu\_%' ORDER BY 1});
+# the plans that a server on stock settings shows which has cores for two workers; "…" stands for what differs between
+# machines
+my ($table, $question, $with, $without) = section('README.md', '## Getting started') =~
+  /^```sql\n(CREATE TABLE.*?\n)(EXPLAIN .*?;)\n```\n```text\n(.*?)^```.*?^```text\n(.*?)^```/ms
+  	or die 'the README shows no plans';
+$node->safe_psql('readme_md', $table);
+for ([ 'on', $with ], [ 'off', $without ])
+{
+	my ($enabled, $shown) = @$_;
+	my $like = join '.*', map { quotemeta } split /\xe2\x80\xa6/, $shown =~ s/^ //mgr;
+
+	like($node->safe_psql('readme_md', "SET gpusort.cores = 8; SET gpusort.enabled = $enabled; $question") . "\n",
+		qr/^${like}Planning Time/, "the plan with gpusort $enabled");
+}
+
+my @functions = split /\n/, $node->safe_psql('doc_functions_md',
+	q{SELECT DISTINCT proname FROM pg_proc WHERE proname LIKE 'gpu\_%' ORDER BY 1});
 my $reference = section('doc/functions.md');
 cmp_ok(scalar @functions, '>', 5, 'the catalog has functions');
 my @missing = grep { $reference !~ /^### $_$/m || $examples !~ /\b$_\(/ } @functions;
@@ -87,7 +104,8 @@ sub described
 	return;
 }
 described("SELECT name FROM pg_settings WHERE name LIKE 'gpusort.%'", 'README.md', '## Settings');
-described("SELECT DISTINCT attname FROM pg_attribute WHERE attrelid IN ('gpusort_stat'::regclass, 'gpusort_devices'::regclass, 'gpusort_progress'::regclass) AND attnum > 0",
+described("SELECT DISTINCT attname FROM pg_attribute WHERE attrelid IN ('gpusort_stat'::regclass, "
+	. "'gpusort_devices'::regclass, 'gpusort_progress'::regclass) AND attnum > 0",
 	'doc/administration.md', '## Watching');
 $node->stop;
 done_testing();

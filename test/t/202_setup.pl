@@ -33,7 +33,8 @@ make_path("$top/tools");
 for my $program (map { glob "$_/*" } grep { length } split(/:/, $ENV{PATH}), qw(/usr/sbin /usr/bin /sbin /bin))
 {
 	my $name = basename($program);
-	symlink $program, "$top/tools/$name" unless $replaced{$name} || -l "$top/tools/$name" || -d $program || !-x $program;
+	symlink $program, "$top/tools/$name" unless $replaced{$name} || -l "$top/tools/$name" || -d $program
+		|| !-x $program;
 }
 
 # A pg_config speaks for the directory that it lies in, which is named like its version.
@@ -98,7 +99,8 @@ sub locales
 {
 	my ($m, $session, @all) = @_;
 	my $missing = grep({ s/utf8/UTF-8/r eq $session } @all) ? '' : 'echo not there >&2';
-	script("$m/bin/locale", "case \$1 in -a) printf '%s\\n' @all ;; *) echo LC_COLLATE=\\\"$session\\\"; $missing ;; esac\n");
+	script("$m/bin/locale",
+		"case \$1 in -a) printf '%s\\n' @all ;; *) echo LC_COLLATE=\\\"$session\\\"; $missing ;; esac\n");
 	return;
 }
 
@@ -128,7 +130,8 @@ sub sets_up
 	is($status, 0, "$name: the set-up succeeds") or diag $err;
 	is($installed, $packages, 'it installs what is missing');
 	unlink "$m/installed";
-	(undef, my $found) = run_on($m, command => "bash -c 'root=$tree; . test/lib.sh; find_postgres && echo \$PG_CONFIG'", %env);
+	(undef, my $found) = run_on($m, command => "bash -c 'root=$tree; . test/lib.sh; find_postgres && echo \$PG_CONFIG'",
+		%env);
 	is($found, "$found_at/bin/pg_config", 'that version is found then');
 	run_on($m, command => "test/setup.sh $for", %env);
 	ok(!-e "$m/installed", 'and nothing is missing any more');
@@ -139,7 +142,8 @@ my $m = machine();
 sets_up($m, 'nothing installed', '', 'postgresql-15 postgresql-server-dev-15', "$m/trees/15");
 
 $m = machine();
-sets_up($m, 'nothing installed, for the tests', 'test', 'postgresql-15 postgresql-server-dev-15 postgresql-15-pgtap locales',
+sets_up($m, 'nothing installed, for the tests', 'test',
+	'postgresql-15 postgresql-server-dev-15 postgresql-15-pgtap locales',
 	"$m/trees/15");
 
 $m = machine(15 => '');
@@ -203,7 +207,8 @@ sets_up($m, 'PG_CONFIG of a version without headers', '', 'postgresql-server-dev
 	PG_CONFIG => "$m/trees/17/bin/pg_config");
 
 $m = machine(15 => 'server headers');
-sets_up($m, 'PG_CONFIG of a version that is not there', 'test', 'postgresql-16 postgresql-server-dev-16 postgresql-16-pgtap locales',
+sets_up($m, 'PG_CONFIG of a version that is not there', 'test',
+	'postgresql-16 postgresql-server-dev-16 postgresql-16-pgtap locales',
 	"$m/trees/16", PG_CONFIG => "$m/trees/16/bin/pg_config");
 
 # locales, for the tests and for the demo
@@ -232,6 +237,14 @@ script("$m/bin/apt-cache", "echo '  Depends: postgresql-13'\n");
 isnt($status, 0, 'a release with an older PostgreSQL is an error');
 like($err, qr/needs PostgreSQL 15 or later, and this would be 13/, 'which says so');
 ok(!-e "$m/installed", 'and nothing is installed');
+
+# Ubuntu without its component universe
+$m = machine();
+script("$m/bin/apt-get",
+	"[ \"\$1\" = update ] || { echo 'E: Unable to locate package postgresql-server-dev-15' >&2; exit 100; }\n");
+($status, $out, $err) = run_on($m, command => 'test/setup.sh');
+isnt($status, 0, 'packages that apt does not know are an error');
+like($err, qr/Unable to locate.*component universe/s, 'which says where Ubuntu has them');
 
 # plain make
 $m = machine(15 => 'server');

@@ -25,7 +25,8 @@ sub says
 	my ($settings, $query) = @_;
 	my ($out, $err) = ('', '');
 
-	$node->psql('postgres', "\\set VERBOSITY verbose\nSET gpusort.engine = gpu; $settings; $query", stdout => \$out, stderr => \$err,
+	$node->psql('postgres', "\\set VERBOSITY verbose\nSET gpusort.engine = gpu; $settings; $query", stdout => \$out,
+		stderr => \$err,
 		on_error_stop => 0);
 	return wantarray ? ($out, $err) : $err;
 }
@@ -36,7 +37,8 @@ is($node->safe_psql('postgres', 'SHOW gpusort.verify'), 'auto', 'what a GPU answ
 foreach my $keys (sort keys %right)
 {
 	is(digest($node, 'gpu', '', $keys), $right{$keys}, "$keys: without faults");
-	is(digest($node, 'gpu', "SET gpusort.verify = $_", $keys), $right{$keys}, "$keys: without faults, $_") foreach qw(off sample full);
+	is(digest($node, 'gpu', "SET gpusort.verify = $_", $keys), $right{$keys}, "$keys: without faults, $_")
+		foreach qw(off sample full);
 }
 is(counted($node, $wrong), 0, 'where all is well nothing is found');
 
@@ -65,7 +67,8 @@ like($err, qr/DETAIL:  .*gpusort\.verify.*HINT:  Do not use the rows returned so
 is($out, '', 'late: no result');
 is(counted($node, $wrong), 1, 'late: counted');
 forgive($node);
-my $cursor = join ";\n", 'BEGIN', 'DECLARE c %s CURSOR FOR SELECT i FROM t ORDER BY k', 'FETCH 3 c', 'MOVE 390000 c', 'FETCH 3 c', 'COMMIT';
+my $cursor = join ";\n", 'BEGIN', 'DECLARE c %s CURSOR FOR SELECT i FROM t ORDER BY k', 'FETCH 3 c', 'MOVE 390000 c',
+	'FETCH 3 c', 'COMMIT';
 ($out, $err) = says('', sprintf($cursor, 'NO SCROLL'));
 is(() = $out =~ /^\d+$/mg, 3, 'late: the first rows came');
 like($err, $error, 'late: a cursor fails where the wrong rows are');
@@ -77,24 +80,28 @@ forgive($node);
 is(digest($node, 'gpu', 'SET gpusort.verify = full'), $right{k}, 'full: right answer');
 is(counted($node, $wrong), 1, 'full: counted');
 forgive($node);
-like(explain_sort($node, 'gpu', "SET gpusort.work_mem = '12MB'"), qr/external radix merge.*Fallback: $wrong/s, 'a sorted run');
+like(explain_sort($node, 'gpu', "SET gpusort.work_mem = '12MB'"), qr/external radix merge.*Fallback: $wrong/s,
+	'a sorted run');
 is(counted($node, $wrong), 1, 'a sorted run: counted');
 is(digest($node, 'gpu', "SET gpusort.work_mem = '12MB'"), $right{k}, 'a sorted run: right answer');
 
 # The second wrong answer of a device sets it aside, whoever got the first one.
 my $count = $engine eq 'cpu' ? 2 : $devices;
 my $devices_option = $engine eq 'cpu' ? "--devices=$count" : '';
-sub states { return $node->safe_psql('postgres', 'SELECT service, count(*), bool_and(since IS NOT NULL) FROM gpusort_devices GROUP BY 1 ORDER BY 1'); }
+sub states { return $node->safe_psql('postgres', 'SELECT service, count(*), bool_and(since IS NOT NULL) FROM '
+	. 'gpusort_devices GROUP BY 1 ORDER BY 1'); }
 service_with($node, "$devices_option --fault=$first");
 is(states(), "running|$count|t", 'all devices work');
 is(digest($node, 'gpu'), $right{k}, 'first wrong answer');
 is(states(), "running|$count|t", 'does nothing to its device');
 is(digest($node, 'gpu'), $right{k}, 'second wrong answer');
-is(states(), join("\n", ($count > 1 ? 'running|' . ($count - 1) . '|t' : ()), 'set aside|1|t'), 'sets its device aside');
+is(states(), join("\n", ($count > 1 ? 'running|' . ($count - 1) . '|t' : ()), 'set aside|1|t'),
+	'sets its device aside');
 is(digest($node, 'gpu'), $right{k}, 'more of them') foreach 3 .. 2 * $count;
 is(states(), "set aside|$count|t", 'all devices are set aside');
 is(counted($node, $wrong), 2 * $count, 'each answer was counted');
-like(slurp_file($node->logfile), qr/LOG:  gpusort got a wrong answer from device 0 .*\n.*DETAIL:  It is the second one: the device is set aside/,
+like(slurp_file($node->logfile),
+	qr/LOG:  gpusort got a wrong answer from device 0 .*\n.*DETAIL:  It is the second one: the device is set aside/,
 	'the log says so');
 like(explain_sort($node, 'gpu'), qr/Engine: CPU\n\s+Fallback: $aside/, 'EXPLAIN says so');
 is(digest($node, 'gpu'), $right{k}, 'sorts go on');
@@ -111,7 +118,8 @@ is(digest($node, 'gpu'), $right{k}, 'wrong once more');
 is(states(), "running|$count|t", 'which is the first time again');
 service_with($node, '');
 is(digest($node, 'gpu'), $right{k}, 'well again');
-is($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE engine = '$engine_kind' AND fallback IS NULL"), 1, 'and used');
+is($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE engine = '$engine_kind' AND fallback IS NULL"), 1,
+	'and used');
 
 sound($node);
 $node->stop;

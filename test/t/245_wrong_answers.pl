@@ -10,7 +10,8 @@ use Test::More;
 my $wrong = 'GPU service gave a wrong order';
 my $node = service_node('wrong_answers', '');
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE a AS SELECT array_agg(hashint8(i) % 1000 ORDER BY i) i4, array_agg(hashint8extended(i, 1) % 100000 ORDER BY i) i8,
+CREATE TABLE a AS SELECT array_agg(hashint8(i) % 1000 ORDER BY i) i4, array_agg(hashint8extended(i, 1) % 100000
+	ORDER BY i) i8,
 	array_agg(nullif(hashint8(i) % 50, 7) ORDER BY i) n4, array_agg(md5((i % 500)::text) ORDER BY i) s,
 	array_agg(nullif(i % 3, 2) = 0 ORDER BY i) b, array_agg(i / 40 ORDER BY i) runs
 FROM generate_series(1, 60000) i;
@@ -49,7 +50,8 @@ my @asks = (
 sub answer
 {
 	my ($engine, $ask, $verify) = @_;
-	return $node->safe_psql('postgres', "SET gpusort.engine = $engine; SET gpusort.verify = $verify; SELECT md5(($ask)::text) FROM a LIMIT 1");
+	return $node->safe_psql('postgres',
+		"SET gpusort.engine = $engine; SET gpusort.verify = $verify; SELECT md5(($ask)::text) FROM a LIMIT 1");
 }
 
 my %right = map { $_->[1] => answer('cpu', $_->[1], 'auto') } @asks;
@@ -57,7 +59,8 @@ foreach my $ask (map { $_->[1] } @asks)
 {
 	is(answer('gpu', $ask, $_), $right{$ask}, "$ask, $_: without faults") foreach qw(auto full);
 }
-is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL'), 0, 'nothing is found where all is well');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL'), 0,
+	'nothing is found where all is well');
 
 foreach my $fault (qw(corrupt@finish order keys))
 {
@@ -68,11 +71,13 @@ foreach my $fault (qw(corrupt@finish order keys))
 	{
 		my ($op, $ask, $formless, $contentless) = @$line;
 
-		foreach my $verify ((grep { $_ eq $kind } @$formless) ? 'off' : (), (grep { $_ eq $kind } @$contentless) ? 'auto' : ())
+		foreach my $verify ((grep { $_ eq $kind } @$formless) ? 'off' : (), (grep { $_ eq $kind } @$contentless)
+			? 'auto' : ())
 		{
 			forgive($node);		# a device that was set aside comes back
 			is(answer('gpu', $ask, $verify), $right{$ask}, "$ask, $fault, verify = $verify: right answer");
-			cmp_ok($node->safe_psql('postgres', "SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = '$op' AND fallback = '$wrong'"),
+			cmp_ok($node->safe_psql('postgres',
+				"SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = '$op' AND fallback = '$wrong'"),
 				'>', 0, "$ask, $fault, verify = $verify: counted");
 		}
 	}

@@ -158,13 +158,16 @@ foreach my $database ('plain', 'keys')
 	is_deeply([ dearer($database, $_, @queries) ], [], "nothing is dearer: $database; $_") foreach @settings;
 }
 
-# Groups by independent columns are nearly as many as rows, of which the server takes a tenth: workers would aggregate for nothing.
+# Groups by independent columns are nearly as many as rows, of which the server takes a tenth: workers would aggregate
+# for nothing.
 {
 	my $query = 'SELECT l_partkey, l_shipdate, count(*) FROM lineitem GROUP BY l_partkey, l_shipdate';
-	my $plan = sub { $node->safe_psql('plain', "SET parallel_setup_cost = 100; SET max_parallel_workers_per_gather = $_[0]; EXPLAIN $_[1]") };
+	my $plan = sub { $node->safe_psql('plain', "SET parallel_setup_cost = 100; SET max_parallel_workers_per_gather = "
+		. "$_[0]; EXPLAIN $_[1]") };
 
 	unlike($plan->($_, $query), qr/Partial/, "$_ workers do not aggregate what may be as many groups") foreach 2, 4;
-	like($plan->(2, 'SELECT l_suppkey, l_returnflag, count(*) FROM lineitem GROUP BY l_suppkey, l_returnflag ORDER BY l_suppkey, l_returnflag'),
+	like($plan->(2, 'SELECT l_suppkey, l_returnflag, count(*) FROM lineitem GROUP BY l_suppkey, l_returnflag ORDER BY '
+		. 'l_suppkey, l_returnflag'),
 		qr/Partial/, 'but groups that are few whatever their columns have in common');
 	$query = 'SELECT a, b, count(*) FROM pairs GROUP BY a, b ORDER BY a, b';
 	$node->safe_psql('plain', "CREATE TABLE pairs AS SELECT i % 4000 AS a, i % 4000 * 3 AS b, repeat('x', 100) AS c "

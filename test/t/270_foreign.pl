@@ -1,5 +1,5 @@
-# Sorts over postgres_fdw: what is shipped, where rows are sorted, that rows are the same with gpusort on and off at either end, and what a
-# remote server does that lacks gpusort or goes away in the middle.
+# Sorts over postgres_fdw: what is shipped, where rows are sorted, that rows are the same with gpusort on and off at
+# either end, and what a remote server does that lacks gpusort or goes away in the middle.
 use strict;
 use warnings;
 
@@ -32,7 +32,8 @@ BEGIN
 		END LOOP;
 	END IF;
 END $$;
-CREATE TABLE items (shard int, k int, price numeric, day date, name text COLLATE "C", seq int) PARTITION BY LIST (shard);
+CREATE TABLE items (shard int, k int, price numeric, day date, name text COLLATE "C", seq int)
+	PARTITION BY LIST (shard);
 SQL
 my $shard = 0;
 foreach my $name (sort keys %remotes)
@@ -41,7 +42,8 @@ foreach my $name (sort keys %remotes)
 	my ($host, $port) = ($remote->host, $remote->port);
 	my $sql = <<"SQL";
 CREATE SERVER $name FOREIGN DATA WRAPPER postgres_fdw
-	OPTIONS (host '$host', port '$port', dbname 'postgres', extensions 'gpusort', async_capable 'true', use_remote_estimate 'true');
+	OPTIONS (host '$host', port '$port', dbname 'postgres', extensions 'gpusort', async_capable 'true',
+		use_remote_estimate 'true');
 CREATE USER MAPPING FOR PUBLIC SERVER $name;
 SQL
 
@@ -60,38 +62,49 @@ SQL
 	}
 	$coordinator->safe_psql('postgres', $sql);
 }
-$remotes{bare}->safe_psql('postgres', 'CREATE TABLE plain AS SELECT i AS k, i % 7 AS g FROM generate_series(1, 3000) i; ANALYZE plain');
-$coordinator->safe_psql('postgres', 'CREATE FOREIGN TABLE plain (k int, g int) SERVER bare; ANALYZE items; ANALYZE plain');
+$remotes{bare}->safe_psql('postgres',
+	'CREATE TABLE plain AS SELECT i AS k, i % 7 AS g FROM generate_series(1, 3000) i; ANALYZE plain');
+$coordinator->safe_psql('postgres',
+	'CREATE FOREIGN TABLE plain (k int, g int) SERVER bare; ANALYZE items; ANALYZE plain');
 
 # What is shipped.
-foreach my $call ('gpu_rle(k, seq)', 'gpu_rle(day ORDER BY seq)', 'gpu_count_distinct(name)', 'gpu_median(k)', 'gpu_percentile_cont(k, 0.9)',
+foreach my $call ('gpu_rle(k, seq)', 'gpu_rle(day ORDER BY seq)', 'gpu_count_distinct(name)', 'gpu_median(k)',
+	'gpu_percentile_cont(k, 0.9)',
 	'gpu_percentile_disc(price, 0.5)', 'gpu_sort_agg(day)')
 {
 	my $query = "SELECT shard, $call FROM items_1 GROUP BY shard";
 
 	like(plan_of($coordinator, $query, 'VERBOSE, COSTS OFF'), qr/Remote SQL: .*gpu_/, "$call is shipped");
-	is($coordinator->safe_psql('postgres', $query), $remotes{one}->safe_psql('postgres', $query), 'and answers what it answers there');
+	is($coordinator->safe_psql('postgres', $query), $remotes{one}->safe_psql('postgres', $query),
+		'and answers what it answers there');
 }
-like(plan_of($coordinator, "SELECT k FROM items_1 WHERE gpu_dedup(ARRAY[k, k]) = '{3}'", 'VERBOSE, COSTS OFF'), qr/Remote SQL: .*gpu_dedup/,
+like(plan_of($coordinator, "SELECT k FROM items_1 WHERE gpu_dedup(ARRAY[k, k]) = '{3}'", 'VERBOSE, COSTS OFF'),
+	qr/Remote SQL: .*gpu_dedup/,
 	'a function in a condition is shipped');
-unlike(plan_of($coordinator, 'SELECT shard, gpu_median(k) FROM items_1, gpusort_stat GROUP BY shard', 'VERBOSE, COSTS OFF'), qr/Remote SQL: .*stat/,
+unlike(plan_of($coordinator, 'SELECT shard, gpu_median(k) FROM items_1, gpusort_stat GROUP BY shard',
+	'VERBOSE, COSTS OFF'), qr/Remote SQL: .*stat/,
 	'what differs from server to server is not');
 
 # Where rows are sorted: the other servers sort, beside each other, what they can, however cheap a sort is here.
 my $ordered = 'SELECT * FROM items ORDER BY k, day, seq';
 my $off = 'SET gpusort.enabled = off;';
 is(plan_of($coordinator, $ordered) =~ s/Custom Scan \(GpuMergeAppend\)/Merge Append/r =~ s/Async Foreign/Foreign/gr,
-	$coordinator->safe_psql('postgres', "$off EXPLAIN (COSTS OFF) $ordered"), 'the same plan as without gpusort, but for the node that merges');
-like(plan_of($coordinator, $ordered, 'VERBOSE, COSTS OFF'), qr/Custom Scan \(GpuMergeAppend\).*Remote SQL: [^\n]* ORDER BY/s, 'the other servers sort');
+	$coordinator->safe_psql('postgres', "$off EXPLAIN (COSTS OFF) $ordered"),
+	'the same plan as without gpusort, but for the node that merges');
+like(plan_of($coordinator, $ordered, 'VERBOSE, COSTS OFF'),
+	qr/Custom Scan \(GpuMergeAppend\).*Remote SQL: [^\n]* ORDER BY/s, 'the other servers sort');
 foreach my $name (qw(one two))
 {
-	my $before = $remotes{$name}->safe_psql('postgres', q(SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = 'order'));
+	my $before = $remotes{$name}->safe_psql('postgres',
+		q(SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = 'order'));
 	$coordinator->safe_psql('postgres', "SELECT count(*) FROM ($ordered) x; $ordered LIMIT 3");
-	cmp_ok($remotes{$name}->safe_psql('postgres', q(SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = 'order')), '>', $before,
+	cmp_ok($remotes{$name}->safe_psql('postgres',
+		q(SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = 'order')), '>', $before,
 		"and do so by gpusort: server $name");
 }
 # the plan of the cursor that the other server opens for this one
-$remotes{one}->append_conf('postgresql.conf', "session_preload_libraries = 'gpusort, auto_explain'\nauto_explain.log_min_duration = 0");
+$remotes{one}->append_conf('postgresql.conf',
+	"session_preload_libraries = 'gpusort, auto_explain'\nauto_explain.log_min_duration = 0");
 $remotes{one}->reload;
 my $logged = -s $remotes{one}->logfile;
 my $log = '';
@@ -103,12 +116,15 @@ for (1 .. 300)
 	$coordinator->safe_psql('postgres', "SELECT count(*) FROM ($ordered) x");
 	select(undef, undef, undef, 0.1);
 }
-like($log, qr/Query Text: DECLARE c\d+ CURSOR FOR\s+SELECT [^\n]* ORDER BY k ASC NULLS LAST, day ASC[^\n]*\n\s*Custom Scan \(GpuSort\)/,
+my $cursor = qr/Query Text: DECLARE c\d+ CURSOR FOR\s+SELECT [^\n]* ORDER BY k ASC NULLS LAST, day ASC[^\n]*/;
+like($log, qr/$cursor\n\s*Custom Scan \(GpuSort\)/,
 	'by a GpuSort in the plan of the cursor there');
-$remotes{one}->append_conf('postgresql.conf', "session_preload_libraries = 'gpusort'\nauto_explain.log_min_duration = -1");
+$remotes{one}->append_conf('postgresql.conf',
+	"session_preload_libraries = 'gpusort'\nauto_explain.log_min_duration = -1");
 $remotes{one}->reload;
 # what they cannot sort, or the server does not ask them to, is sorted here
-$coordinator->safe_psql('postgres', 'CREATE FUNCTION here(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN -$1; END $$');
+$coordinator->safe_psql('postgres',
+	'CREATE FUNCTION here(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN -$1; END $$');
 my $local = 'SELECT * FROM items ORDER BY here(k), seq';
 like(plan_of($coordinator, $local), qr/Custom Scan \(GpuSort\).*->  Append\n.*Async Foreign Scan.*Async Foreign Scan/s,
 	'a sort by what only this server knows is replaced here, over rows that several servers send at once');
@@ -121,13 +137,20 @@ my %queries = (
 	'DISTINCT ON' => 'SELECT DISTINCT ON (k) k, day, seq FROM items ORDER BY k, day, seq',
 	'a LIMIT' => 'SELECT * FROM items ORDER BY name, seq LIMIT 700',
 	'a merge join' => 'SELECT a.seq, b.seq AS other FROM items a JOIN items b ON here(a.seq) = here(b.seq) ORDER BY 1',
-	'parameters' => 'SELECT n, x.* FROM generate_series(1, 400, 90) n, LATERAL (SELECT k, seq FROM items WHERE k >= n ORDER BY k, seq LIMIT n + 20) x',
-	'the same twice' => 'SELECT n, x.* FROM generate_series(1, 2) n, LATERAL (SELECT k, seq, n + k AS m FROM items ORDER BY k, seq OFFSET 0) x',
-	'pruned parameters' => 'SELECT n, x.* FROM generate_series(1, 4) n, LATERAL (SELECT k, seq FROM items WHERE shard >= n ORDER BY k, seq LIMIT 90) x',
-	'a merge join of what is sorted there' => 'SELECT a.k, a.seq, b.seq AS other FROM items a JOIN items b ON a.seq = b.seq + 10 AND a.k < b.k ORDER BY a.seq',
-	'rows within subqueries' => 'SELECT k, (SELECT seq FROM items b WHERE b.k >= a.k ORDER BY k, seq LIMIT 1) AS next FROM (SELECT DISTINCT k FROM items WHERE k < -490) a ORDER BY k',
-	'sorted appends' => 'SELECT day, seq FROM (SELECT day, seq FROM items WHERE here(k) > -300 UNION ALL SELECT day, seq FROM items_2 UNION ALL SELECT day, seq + 1 FROM items_3) x ORDER BY day, seq',
-	'partial aggregates' => 'SELECT k, gpu_median(price::float8) AS m, gpu_count_distinct(name) AS d FROM items GROUP BY k ORDER BY k');
+	'parameters' => 'SELECT n, x.* FROM generate_series(1, 400, 90) n, LATERAL (SELECT k, seq FROM items WHERE k >= n '
+		. 'ORDER BY k, seq LIMIT n + 20) x',
+	'the same twice' => 'SELECT n, x.* FROM generate_series(1, 2) n, LATERAL (SELECT k, seq, n + k AS m FROM items '
+		. 'ORDER BY k, seq OFFSET 0) x',
+	'pruned parameters' => 'SELECT n, x.* FROM generate_series(1, 4) n, LATERAL (SELECT k, seq FROM items WHERE shard '
+		. '>= n ORDER BY k, seq LIMIT 90) x',
+	'a merge join of what is sorted there' => 'SELECT a.k, a.seq, b.seq AS other FROM items a JOIN items b ON a.seq = '
+		. 'b.seq + 10 AND a.k < b.k ORDER BY a.seq',
+	'rows within subqueries' => 'SELECT k, (SELECT seq FROM items b WHERE b.k >= a.k ORDER BY k, seq LIMIT 1) AS next '
+		. 'FROM (SELECT DISTINCT k FROM items WHERE k < -490) a ORDER BY k',
+	'sorted appends' => 'SELECT day, seq FROM (SELECT day, seq FROM items WHERE here(k) > -300 UNION ALL SELECT day, '
+		. 'seq FROM items_2 UNION ALL SELECT day, seq + 1 FROM items_3) x ORDER BY day, seq',
+	'partial aggregates' => 'SELECT k, gpu_median(price::float8) AS m, gpu_count_distinct(name) AS d FROM items GROUP '
+		. 'BY k ORDER BY k');
 foreach my $what (sort keys %queries)
 {
 	my %digests;
@@ -139,9 +162,11 @@ foreach my $what (sort keys %queries)
 		{
 			foreach my $name (qw(one two))
 			{
-				$remotes{$name}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.enabled = $there; SELECT pg_reload_conf()");
+				$remotes{$name}->safe_psql('postgres',
+					"ALTER SYSTEM SET gpusort.enabled = $there; SELECT pg_reload_conf()");
 			}
-			my $digest = $coordinator->safe_psql('postgres', "SET gpusort.enabled = $here; $settings " . rows_digest($queries{$what}));
+			my $digest = $coordinator->safe_psql('postgres', "SET gpusort.enabled = $here; $settings "
+				. rows_digest($queries{$what}));
 			push @{ $digests{$digest} }, "$here here, $there there";
 		}
 	}
@@ -174,7 +199,8 @@ BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT seq FROM items ORDER BY k, day, seq;
 MOVE 20000 IN c;
 MOVE BACKWARD 19995 IN c;
-CREATE FUNCTION pg_temp.next() RETURNS int LANGUAGE plpgsql AS $$ DECLARE c refcursor := 'c'; s int; BEGIN FETCH c INTO s; RETURN s; END $$;
+CREATE FUNCTION pg_temp.next() RETURNS int LANGUAGE plpgsql AS $$
+	DECLARE c refcursor := 'c'; s int; BEGIN FETCH c INTO s; RETURN s; END $$;
 SELECT pg_temp.next() = (SELECT seq FROM items ORDER BY k, day, seq OFFSET 5 LIMIT 1);
 COMMIT;
 SQL
@@ -198,22 +224,32 @@ BEGIN
 END \$\$;
 CREATE VIEW meets AS SELECT (SELECT meet()) AS part, i * 2 + $part AS seq FROM generate_series(1, 5000) i;
 SQL
-	$coordinator->safe_psql('postgres', "CREATE FOREIGN TABLE meets_$part PARTITION OF meets FOR VALUES IN ($part) SERVER $name OPTIONS (table_name 'meets')");
+	$coordinator->safe_psql('postgres', "CREATE FOREIGN TABLE meets_$part PARTITION OF meets FOR VALUES IN ($part) "
+		. "SERVER $name OPTIONS (table_name 'meets')");
 }
 my $meets = 'SELECT seq FROM meets ORDER BY seq';
-like($coordinator->safe_psql('postgres', "SET enable_sort = off; EXPLAIN (COSTS OFF) $meets"), qr/GpuMergeAppend\)\n.*->  Async Foreign Scan.*->  Async Foreign Scan/s, 'foreign servers are asked at once');
-is($coordinator->safe_psql('postgres', "SET enable_sort = off; SELECT count(*), sum(seq), bool_and(seq >= last) FROM (SELECT seq, lag(seq, 1, 0) OVER () AS last FROM ($meets) x) y"),
+like($coordinator->safe_psql('postgres', "SET enable_sort = off; EXPLAIN (COSTS OFF) $meets"),
+	qr/GpuMergeAppend\)\n.*->  Async Foreign Scan.*->  Async Foreign Scan/s, 'foreign servers are asked at once');
+is($coordinator->safe_psql('postgres', 'SET enable_sort = off; SELECT count(*), sum(seq), bool_and(seq >= last) FROM '
+		. "(SELECT seq, lag(seq, 1, 0) OVER () AS last FROM ($meets) x) y"),
 	'10000|50025000|t', 'and both sort at the same time');
 unlink "$meeting/two";
-$remotes{two}->safe_psql('postgres', 'CREATE OR REPLACE FUNCTION meet() RETURNS int LANGUAGE sql AS $$ SELECT 2 FROM pg_sleep(600) $$');
-like((timed($coordinator, "SET enable_sort = off; SET statement_timeout = '2s'; $meets"))[3], qr/canceling statement due to statement timeout/, 'waiting for them is cancelled');
-is($coordinator->safe_psql('postgres', "SET enable_async_append = off; EXPLAIN (COSTS OFF) $ordered") =~ /Async/, '', 'one after the other, if that is wanted');
+$remotes{two}->safe_psql('postgres',
+	'CREATE OR REPLACE FUNCTION meet() RETURNS int LANGUAGE sql AS $$ SELECT 2 FROM pg_sleep(600) $$');
+like((timed($coordinator, "SET enable_sort = off; SET statement_timeout = '2s'; $meets"))[3],
+	qr/canceling statement due to statement timeout/, 'waiting for them is cancelled');
+is($coordinator->safe_psql('postgres', "SET enable_async_append = off; EXPLAIN (COSTS OFF) $ordered") =~ /Async/, '',
+	'one after the other, if that is wanted');
 foreach my $rows (1, 2, 3, 49, 50, 51, 2500)
 {
-	$coordinator->safe_psql('postgres', "ALTER FOREIGN TABLE items_2 OPTIONS (@{[$rows == 1 ? 'ADD' : 'SET']} fetch_size '$rows')");
-	is($coordinator->safe_psql('postgres', "SELECT bool_and(row(k, day, seq) >= row(a, b, c)), count(*), sum(seq) FROM (SELECT k, day, seq, lag(k) OVER () a, lag(day) OVER () b, lag(seq) OVER () c FROM ($ordered) x) y"),
-		't|20000|500100000' =~ s/500100000/$coordinator->safe_psql('postgres', 'SELECT sum(seq) FROM items')/er, "$rows rows with each FETCH");
-	is($coordinator->safe_psql('postgres', "SELECT count(*) FROM ($ordered LIMIT $rows * 3) x"), $rows * 3, 'and so many of them');
+	my $how = $rows == 1 ? 'ADD' : 'SET';
+
+	$coordinator->safe_psql('postgres', "ALTER FOREIGN TABLE items_2 OPTIONS ($how fetch_size '$rows')");
+	is($coordinator->safe_psql('postgres', 'SELECT bool_and(row(k, day, seq) >= row(a, b, c)), count(*), sum(seq) FROM '
+			. "(SELECT k, day, seq, lag(k) OVER () a, lag(day) OVER () b, lag(seq) OVER () c FROM ($ordered) x) y"),
+		't|20000|' . $coordinator->safe_psql('postgres', 'SELECT sum(seq) FROM items'), "$rows rows with each FETCH");
+	is($coordinator->safe_psql('postgres', "SELECT count(*) FROM ($ordered LIMIT $rows * 3) x"), $rows * 3,
+		'and so many of them');
 }
 
 # An error between two fetches of a cursor, within a savepoint.
@@ -244,11 +280,13 @@ SELECT sum(seq) = current_setting('test.sum')::bigint FROM (SELECT seq FROM item
 SQL
 
 # A server without gpusort sorts by itself, and says what it lacks when it is asked for more.
-is($coordinator->safe_psql('postgres', 'SELECT string_agg(k::text, $$,$$) FROM (SELECT k FROM plain ORDER BY g DESC, k LIMIT 3) x'), '6,13,20',
+is($coordinator->safe_psql('postgres',
+	'SELECT string_agg(k::text, $$,$$) FROM (SELECT k FROM plain ORDER BY g DESC, k LIMIT 3) x'), '6,13,20',
 	'a server without gpusort sorts');
 my ($seconds, $status, $out, $err) = timed($coordinator, 'SELECT gpu_median(k) FROM plain');
 like($err, qr/ERROR:  function public\.gpu_median\(\w+\) does not exist/, 'and says what it lacks');
-is($coordinator->safe_psql('postgres', "ALTER SERVER bare OPTIONS (DROP extensions); SELECT gpu_median(k) FROM plain"), '1500.5',
+is($coordinator->safe_psql('postgres', "ALTER SERVER bare OPTIONS (DROP extensions); SELECT gpu_median(k) FROM plain"),
+	'1500.5',
 	'without the option the aggregate stays here');
 
 # A remote server that goes away in the middle.
@@ -262,7 +300,8 @@ $session->query('ROLLBACK');
 $session->{stderr} = '';
 is(scalar(temp_files($coordinator)), 0, 'no file is left');
 $remotes{two}->start;
-is($session->query_safe('SELECT count(*) FROM (SELECT * FROM items ORDER BY here(k)) x'), '20000', 'and once it is back the session goes on');
+is($session->query_safe('SELECT count(*) FROM (SELECT * FROM items ORDER BY here(k)) x'), '20000',
+	'and once it is back the session goes on');
 $session->quit;
 
 done_testing();

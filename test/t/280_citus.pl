@@ -1,5 +1,6 @@
-# Sorts over Citus, where it is installed: a coordinator and two workers, each with gpusort.  Rows are the same with gpusort on and off on all
-# of them; sorts are replaced on workers and in what the coordinator combines; the order in which libraries are loaded; a worker restarted.
+# Sorts over Citus, where it is installed: a coordinator and two workers, each with gpusort.  Rows are the same with
+# gpusort on and off on all of them; sorts are replaced on workers and in what the coordinator combines; the order in
+# which libraries are loaded; a worker restarted.
 use strict;
 use warnings;
 
@@ -31,7 +32,8 @@ CONF
 my $coordinator = $nodes{coordinator};
 my $host = $coordinator->host;
 $coordinator->safe_psql('postgres', sprintf("SELECT citus_set_coordinator_host('%s', %d)", $host, $coordinator->port));
-$coordinator->safe_psql('postgres', sprintf("SELECT citus_add_node('%s', %d)", $host, $nodes{$_}->port)) foreach qw(worker1 worker2);
+$coordinator->safe_psql('postgres', sprintf("SELECT citus_add_node('%s', %d)", $host, $nodes{$_}->port))
+	foreach qw(worker1 worker2);
 # on all nodes by one command, where they have it already, too
 $coordinator->safe_psql('postgres', 'CREATE EXTENSION gpusort');
 $coordinator->safe_psql('postgres', <<'SQL');
@@ -42,7 +44,8 @@ CREATE TABLE groups (customer int, kind int);
 SELECT create_reference_table('groups');
 CREATE TABLE archive (id int8, customer int, price numeric(10, 2)) USING columnar;
 SELECT create_distributed_table('archive', 'customer');
-INSERT INTO items SELECT i, abs(hashint8(i)) % 900, date '2026-01-01' + (i % 365)::int, (i * 7919 % 100000) / 100.0, 'name ' || i * 31 % 5000
+INSERT INTO items SELECT i, abs(hashint8(i)) % 900, date '2026-01-01' + (i % 365)::int, (i * 7919 % 100000) / 100.0,
+	'name ' || i * 31 % 5000
 FROM generate_series(1, 40000::int8) i;
 INSERT INTO groups SELECT i, i % 12 FROM generate_series(0, 899) i;
 INSERT INTO archive SELECT id, customer, price FROM items WHERE id % 2 = 0;
@@ -62,21 +65,27 @@ my %queries = (
 	'ORDER BY' => 'SELECT * FROM items ORDER BY day, price DESC, id',
 	'LIMIT under the guess' => 'SELECT id, price FROM items ORDER BY price, id LIMIT 9000',
 	'LIMIT over the guess' => 'SELECT id, price FROM items ORDER BY price, id LIMIT 11000',
-	'a window by the distribution column' => 'SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) FROM items ORDER BY id',
+	'a window by the distribution column' => 'SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) FROM '
+		. 'items ORDER BY id',
 	'a window by another' => 'SELECT id, rank() OVER (PARTITION BY day ORDER BY price, id) FROM items ORDER BY id',
 	'DISTINCT ON' => 'SELECT DISTINCT ON (customer) customer, day, id FROM items ORDER BY customer, day DESC, id',
 	'DISTINCT' => 'SELECT DISTINCT name FROM items ORDER BY name',
-	'count(DISTINCT) by the distribution column' => 'SELECT customer, count(DISTINCT day) FROM items GROUP BY customer ORDER BY customer',
+	'count(DISTINCT) by the distribution column' => 'SELECT customer, count(DISTINCT day) FROM items GROUP BY customer '
+		. 'ORDER BY customer',
 	'count(DISTINCT) by another' => 'SELECT day, count(DISTINCT name) FROM items GROUP BY day ORDER BY day',
 	'our aggregates by the distribution column' =>
-	  'SELECT customer, gpu_median(price::float8) m, gpu_count_distinct(name) d, gpu_sort_agg(id) FROM items GROUP BY customer ORDER BY customer',
+	  'SELECT customer, gpu_median(price::float8) m, gpu_count_distinct(name) d, gpu_sort_agg(id) FROM items GROUP BY '
+		. 'customer ORDER BY customer',
 	'our aggregates by another' =>
 	  "SELECT day, gpu_median(price::float8) m, gpu_count_distinct(name) d FROM items GROUP BY day ORDER BY day",
-	'runs by the distribution column' => 'SELECT customer, gpu_rle(day, id) FROM items GROUP BY customer ORDER BY customer',
-	'a percentile' => 'SELECT customer, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY customer ORDER BY customer',
+	'runs by the distribution column' => 'SELECT customer, gpu_rle(day, id) FROM items GROUP BY customer ORDER BY '
+		. 'customer',
+	'a percentile' => 'SELECT customer, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY '
+		. 'customer ORDER BY customer',
 	'a reference table' => 'SELECT i.id, g.kind FROM items i JOIN groups g USING (customer) ORDER BY g.kind, i.id',
 	'a columnar table' => 'SELECT * FROM archive ORDER BY price, id',
-	'a window over a columnar table' => 'SELECT id, rank() OVER (PARTITION BY customer ORDER BY price, id) FROM archive ORDER BY id',
+	'a window over a columnar table' => 'SELECT id, rank() OVER (PARTITION BY customer ORDER BY price, id) FROM '
+		. 'archive ORDER BY id',
 	'a repartitioned join' =>
 	  'SELECT a.id, b.id AS other FROM items a JOIN archive b ON a.id = b.id ORDER BY a.id');
 my $moved = 'SET citus.enable_repartition_joins = on;';
@@ -89,7 +98,8 @@ foreach my $what (sort keys %queries)
 		workers($there);
 		foreach my $here (qw(on off))
 		{
-			my $rows = $coordinator->safe_psql('postgres', "$moved SET gpusort.enabled = $here; SELECT count(*), md5(string_agg(r::text, '|')) FROM ($queries{$what} OFFSET 0) r");
+			my $rows = $coordinator->safe_psql('postgres', "$moved SET gpusort.enabled = $here; SELECT count(*), "
+				. "md5(string_agg(r::text, '|')) FROM ($queries{$what} OFFSET 0) r");
 			push @{ $digests{$rows} }, "$here here, $there there";
 		}
 	}
@@ -99,30 +109,38 @@ foreach my $what (sort keys %queries)
 workers('on');
 
 # Sorted streams that the coordinator merges, in versions that can.
-if ($coordinator->safe_psql('postgres', "SELECT count(*) FROM pg_settings WHERE name = 'citus.enable_sorted_merge'") eq '1')
+if ($coordinator->safe_psql('postgres', "SELECT count(*) FROM pg_settings WHERE name = 'citus.enable_sorted_merge'")
+	eq '1')
 {
 	foreach my $what ('ORDER BY', 'LIMIT over the guess')
 	{
 		my ($merged, $sorted) = map {
-			$coordinator->safe_psql('postgres', "SET citus.enable_sorted_merge = $_; SELECT count(*), md5(string_agg(r::text, '|')) FROM ($queries{$what}) r")
+			$coordinator->safe_psql('postgres', "SET citus.enable_sorted_merge = $_; SELECT count(*), "
+				. "md5(string_agg(r::text, '|')) FROM ($queries{$what}) r")
 		} 'on', 'off';
 		is($merged, $sorted, "$what: sorted streams are merged");
 	}
 }
 
 # Where sorts are replaced.
-like(plan_of($coordinator, $queries{'a window by the distribution column'}), qr/WindowAgg\s+->  Custom Scan \(GpuSort\)/, 'a window is sorted on the workers');
-like(plan_of($coordinator, $queries{'a window by another'}), qr/WindowAgg\s+->  Custom Scan \(GpuSort\)\n.*Citus Adaptive/s,
+like(plan_of($coordinator, $queries{'a window by the distribution column'}),
+	qr/WindowAgg\s+->  Custom Scan \(GpuSort\)/, 'a window is sorted on the workers');
+like(plan_of($coordinator, $queries{'a window by another'}),
+	qr/WindowAgg\s+->  Custom Scan \(GpuSort\)\n.*Citus Adaptive/s,
 	'one that is combined on the coordinator is sorted there');
-like(plan_of($coordinator, $queries{'ORDER BY'}), qr/Custom Scan \(GpuSort\)\n.*->  Custom Scan \(Citus Adaptive\)/s, 'ORDER BY on the coordinator');
+like(plan_of($coordinator, $queries{'ORDER BY'}), qr/Custom Scan \(GpuSort\)\n.*->  Custom Scan \(Citus Adaptive\)/s,
+	'ORDER BY on the coordinator');
 
 # A LIMIT above the guess, of more rows than were guessed: only the first are kept once that shows.
-$coordinator->safe_psql('postgres', 'INSERT INTO items SELECT id + i * 100000, customer, day, price, name FROM items, generate_series(1, 5) i');
-like(plan_of($coordinator, "SELECT * FROM (SELECT id, price FROM items OFFSET 0) x ORDER BY price, id LIMIT 11000", 'ANALYZE, COSTS OFF, TIMING OFF'),
+$coordinator->safe_psql('postgres',
+	'INSERT INTO items SELECT id + i * 100000, customer, day, price, name FROM items, generate_series(1, 5) i');
+like(plan_of($coordinator, "SELECT * FROM (SELECT id, price FROM items OFFSET 0) x ORDER BY price, id LIMIT 11000",
+	'ANALYZE, COSTS OFF, TIMING OFF'),
 	qr/Sort Method: (radix )?top-N/, 'a LIMIT over the guess keeps the first rows only');
 
 # A worker that is restarted under load: each query ends with the right answer or an error, and the sessions go on.
-my $asked = 'SELECT count(*) FROM (SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) FROM items OFFSET 0) x';
+my $asked =
+	'SELECT count(*) FROM (SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) FROM items OFFSET 0) x';
 my @sessions = map { $coordinator->background_psql('postgres', on_error_stop => 0) } 1, 2;
 # Waits until a session has printed something.
 my $printed = sub {
@@ -155,9 +173,11 @@ $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'gpusort, citus'");
 isnt($node->start(fail_ok => 1), 1, 'gpusort before Citus: the server does not start');
 like(slurp_file($node->logfile), qr/Citus has to be loaded first/, "and Citus' message says why");
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'citus'\nsession_preload_libraries = 'gpusort'\ngpusort.min_rows = 0");
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'citus'\nsession_preload_libraries = 'gpusort'\ngpusort.min_rows = 0");
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION citus; CREATE EXTENSION gpusort');
-like(plan_of($node, 'SELECT i FROM generate_series(1, 10000) i ORDER BY -i'), qr/GpuSort/, 'gpusort in sessions, Citus in the server');
+like(plan_of($node, 'SELECT i FROM generate_series(1, 10000) i ORDER BY -i'), qr/GpuSort/,
+	'gpusort in sessions, Citus in the server');
 
 done_testing();

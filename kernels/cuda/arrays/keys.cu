@@ -13,12 +13,9 @@
  * Many keys of 8 bytes are sorted by their leading digits alone where a sample says that these leave few of them tied;
  * the groups that are not in order then are sorted one by one (keys_leading.cu).
  *
- * Ranking is by ballots.  Integers alone, by all their bits, are ranked by the order of returning atomics where the
- * device's test allows it: equal ones are alike, so stability cannot show, and the last pass that has work compares
- * neighbours.  If they are out of order, or a group is too large, everything is sorted again, by ballots and by all
- * digits, with kernels that stand by.
+ * If a group is too large, everything is sorted again by all digits, with kernels that stand by.
  *
- * Bytes per item: a key read for the counts; per pass key and value read and written.  See radix/pass.cuh.
+ * Bytes per item: a key read for the counts; per pass key and value read and written.  See radix/array_pass.cuh.
  */
 #include "keys.cuh"
 
@@ -141,8 +138,7 @@ road_kernel(gs_keys_plan plan, gs_road_stage stage, const u32 *gate)
 	{
 		u32 to = todo & 1 ? 2 : 1;
 
-		/* after the last pass that does anything keys are in order, if all digits count */
-		plan.steps[p] = {active[p], from, to, leading == 0 && todo == 1};
+		plan.steps[p] = {active[p], from, to};
 		if (active[p])
 		{
 			from = to;
@@ -206,12 +202,9 @@ count_digits(const keys_sort *s, u32 first, const u32 *gate, u32 gate_open)
 	return gs_radix_count_keys(s->e, s->items->key_bytes, s->plan.floats, c);
 }
 
-/*
- * Lays the road and enqueues the passes; gate: not to be done while this is 0.  wrong: becomes 1 if ranks by atomics
- * fail the check; NULL: by ballots.
- */
+/* Lays the road and enqueues the passes; gate: not to be done while this is 0. */
 static gs_status
-run_passes(const keys_sort *s, gs_road_stage stage, u32 *wrong, const u32 *gate)
+run_passes(const keys_sort *s, gs_road_stage stage, const u32 *gate)
 {
 	const gs_sort_items *t = s->items;
 
@@ -221,7 +214,6 @@ run_passes(const keys_sort *s, gs_road_stage stage, u32 *wrong, const u32 *gate)
 	{
 		gs_radix_args a = pass_args(s, p);
 
-		a.wrong = wrong;
 		a.step = s->plan.steps + p;
 		a.keys_at[0] = (void *) t->keys;
 		a.keys_at[1] = s->temp + s->at.keys;
@@ -229,7 +221,7 @@ run_passes(const keys_sort *s, gs_road_stage stage, u32 *wrong, const u32 *gate)
 		a.values_at[0] = (void *) t->values;
 		a.values_at[1] = s->temp + s->at.values;
 		a.values_at[2] = t->out_values;
-		GS_TRY(gs_radix_pass_keys(s->e, t->key_bytes, t->value_width, s->plan.floats, wrong != NULL, a));
+		GS_TRY(gs_radix_pass_keys(s->e, t->key_bytes, t->value_width, s->plan.floats, a));
 	}
 	return GS_OK;
 }
@@ -264,7 +256,7 @@ run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 g
  * road->again says whether everything has to be done another way.
  */
 static gs_status
-run_buckets(const keys_sort *s, bool atomics)
+run_buckets(const keys_sort *s)
 {
 	const gs_sort_items *t = s->items;
 	const u32 first = s->plan.digits - GS_BUCKET_DIGITS;
@@ -284,7 +276,7 @@ run_buckets(const keys_sort *s, bool atomics)
 		a.in = p == first ? t->keys : t->out_keys;
 		a.out = p == first ? t->out_keys : s->temp + s->at.keys;
 		a.gate = again;
-		GS_TRY(gs_radix_pass_keys(s->e, 4, 0, false, atomics, a));
+		GS_TRY(gs_radix_pass_keys(s->e, 4, 0, false, a));
 	}
 	GS_TRY(
 		gs_keys_buckets(s->e, s->plan, t, s->temp + (one_word(t) ? s->at.values : s->at.keys), s->temp + s->at.parts));
@@ -298,9 +290,8 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	keys_sort s = {e, items, layout_of(e, items->key_bytes, items->value_width, items->n), (u8 *) temp};
 	const gs_column_spec spec = {key, desc};
-	u32 bits = 8 * (u32) items->key_bytes;
-	u32 *gate = NULL, *again;
-	bool atomics, leading;
+	u32 *gate = NULL; /* all digits are to be sorted by only if this says so */
+	bool leading;
 
 	cudaSetDevice(e->device);
 	s.begin = begin_bit;
@@ -315,17 +306,14 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 	s.plan.digits = gs_radix_digits(end_bit - begin_bit, GS_KEY_BITS, s.widths);
 	for (u32 p = 1; p < s.plan.digits; p++)
 		s.plan.at[p] = s.plan.at[p - 1] + s.widths[p - 1];
-	atomics =
-		items->value_width == 0 && !s.plan.floats && begin_bit == 0 && end_bit == bits && gs_sort_atomics(e, items->n);
 	leading = items->key_bytes == 8 && items->n >= GS_LEADING_ROWS && s.plan.digits > GS_LEADING_LEAST + 1;
 
 	GS_TRY(gs_cuda_status(cudaMemsetAsync(s.temp, 0, s.at.bases, e->stream)));
 	if (gs_keys_buckets_may(e, s.plan, items))
 	{
-		GS_TRY(run_buckets(&s, atomics));
+		GS_TRY(run_buckets(&s));
 		gate = &s.plan.road->again;
 	}
-	again = gate != NULL ? &s.plan.road->wrong : &s.plan.road->again;
 	GS_TRY(count_digits(&s, 0, gate, 1));
 	if (one_word(items))
 	{
@@ -341,11 +329,11 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 		road_kernel<<<1, 1 << GS_KEY_BITS, 0, e->stream>>>(s.plan, GS_ROAD_SAMPLE, NULL);
 		GS_TRY(gs_leading_sample(e, s.plan, (const u64 *) items->keys, (u64 *) tables));
 	}
-	GS_TRY(run_passes(&s, leading ? GS_ROAD_CHOOSE : GS_ROAD_ALL, atomics ? again : NULL, gate));
-	if (leading)
-		GS_TRY(gs_leading_finish(e, s.plan, items, (u32 *) (s.temp + s.at.keys)));
-	if (!leading && !atomics)
+	GS_TRY(run_passes(&s, leading ? GS_ROAD_CHOOSE : GS_ROAD_ALL, gate));
+	if (!leading)
 		return GS_OK;
-	GS_TRY(gs_radix_clear(e, s.temp + s.at.tickets, s.at.bases - s.at.tickets, again, 1));
-	return run_passes(&s, GS_ROAD_ALL, NULL, again);
+	GS_TRY(gs_leading_finish(e, s.plan, items, (u32 *) (s.temp + s.at.keys)));
+	gate = &s.plan.road->again;
+	GS_TRY(gs_radix_clear(e, s.temp + s.at.tickets, s.at.bases - s.at.tickets, gate, 1));
+	return run_passes(&s, GS_ROAD_ALL, gate);
 }

@@ -7,7 +7,6 @@
 #include "../radix/radix.cuh"
 #include "sort_ops.cuh"
 
-#define GS_KEY_BITS		   8				   /* of a digit at most */
 #define GS_LEADING_LEAST   3				   /* leading digits that may do */
 #define GS_LEADING_CHOICES 4				   /* so many, or one more, ... */
 #define GS_LEADING_ROWS	   ((u64) 1 << 22) /* fewer are not worth the kernels */
@@ -23,7 +22,6 @@
 struct gs_keys_road
 {
 	u32 again;	 /* 1: the result is not in order, everything has to be done again */
-	u32 wrong;	 /* 1: and so has that */
 	u32 leading; /* only leading digits are sorted by: those from bit `shift` of the code on */
 	u32 shift;
 	u32 listed;						/* places where the order falls */

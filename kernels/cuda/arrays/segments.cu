@@ -3,7 +3,7 @@
  *
  *   up to 4096 items   in registers, by a thread, some lanes or some warps (segments_small.cu); classes by
  *                      powers of two
- *   up to 2^24         all of them together, digit by digit (segments_large.cu, radix/pass.cuh)
+ *   up to 2^24         all of them together, digit by digit (segments_large.cu, radix/array_pass.cuh)
  *   more               one after the other, as gs_sort does (keys.cu)
  *
  * One kernel puts the segments into classes; the host waits for their numbers, so that classes without segments cost

@@ -3,9 +3,8 @@
  *
  * Every segment is cut into tiles of its own, listed in a table.  One read counts all digits of every segment, and the
  * bits in which its keys differ; a sample says how many leading digits will do (segments_leading.cu).  The host waits
- * for both.  Then each digit is one pass of radix/pass.cuh over the tiles of all segments; digits in which no segment's
- * keys differ have none.  If the result is found out of order, everything is done again with all digits, ranked by
- * ballots.
+ * for both.  Then each digit is one pass of radix/array_pass.cuh over the tiles of all segments; digits in which no
+ * segment's keys differ have none.  If the result is found out of order, everything is done again with all digits.
  *
  * Bytes per item: a key read for the counts; per pass key and value read and written; after leading digits a key read
  * again.  Pairs of 4 and 4 bytes go as one word between the first pass and the last.
@@ -20,16 +19,10 @@
 static constexpr bool
 tiles_alike(const gs_tuning &t)
 {
-	auto tile = [&](gs_radix_io in, bool atomics) {
-		const gs_radix_shape s = gs_radix_shape_of(t, BITS, atomics, in, 0);
+	const gs_radix_shape pairs = gs_radix_shape_of(t, BITS, GS_PAIRS4, 0);
+	const gs_radix_shape words = gs_radix_shape_of(t, BITS, GS_KEYS8, 0);
 
-		return s.threads * s.items;
-	};
-
-	for (gs_radix_io in : {GS_KEYS4, GS_KEYS8})
-		if (tile(in, true) != 0 && tile(in, true) != tile(in, false))
-			return false;
-	return tile(GS_PAIRS4, false) == tile(GS_KEYS8, false);
+	return pairs.threads * pairs.items == words.threads * words.items;
 }
 
 static_assert(tiles_alike(gs_sm_75) && tiles_alike(gs_sm_80) && tiles_alike(gs_sm_86) && tiles_alike(gs_sm_90),
@@ -40,7 +33,7 @@ gs_segments_tile(const gs_cuda_engine *e, size_t key_bytes, size_t value_width)
 {
 	const bool pairs = key_bytes == 4 && value_width == 4; /* words between the first pass and the last */
 	const gs_radix_io in = pairs ? GS_PAIRS4 : key_bytes == 4 ? GS_KEYS4 : GS_KEYS8;
-	const gs_radix_shape s = gs_radix_shape_of(*e->tuning, BITS, false, in, pairs ? 0 : (int) value_width);
+	const gs_radix_shape s = gs_radix_shape_of(*e->tuning, BITS, in, pairs ? 0 : (int) value_width);
 
 	return (u32) (s.threads * s.items);
 }
@@ -207,12 +200,12 @@ look(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_fou
 }
 
 /*
- * The passes from digit `lowest` on, over digits in which keys differ; wrong: is told if atomics left the keys out of
- * order.  finish: one pass, to temporary memory, where parts are put in order from.
+ * The passes from digit `lowest` on, over digits in which keys differ; buckets: one pass, to temporary memory, where
+ * parts are put in order from.
  */
 static gs_status
 run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, u8 *temp, u64 varying, u32 lowest,
-		   bool atomics, bool buckets, u32 *wrong)
+		   bool buckets)
 {
 	const bool words = one_word(w.a.key_bytes, w.a.value_bytes);
 	const void *keys = w.a.keys, *values = w.a.values;
@@ -242,7 +235,6 @@ run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, 
 		a.sweep.ticket = (u32 *) (temp + l.ticket);
 		a.sweep.tiles = w.tiles;
 		a.tiles = w.table;
-		a.wrong = last ? wrong : NULL;
 		a.in = keys;
 		a.values = values;
 		a.out = out ? w.a.out_keys : temp + (words && p % 2 ? l.values : l.keys);
@@ -252,7 +244,7 @@ run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, 
 		if (words)
 			GS_TRY(gs_radix_pass_segments_pairs(e, w.a.floats, first, last, a));
 		else
-			GS_TRY(gs_radix_pass_segments(e, w.a.key_bytes, w.a.value_bytes, w.a.floats, atomics, a));
+			GS_TRY(gs_radix_pass_segments(e, w.a.key_bytes, w.a.value_bytes, w.a.floats, a));
 		keys = a.out;
 		values = a.out_values;
 	}
@@ -274,7 +266,7 @@ gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const 
 						  (gs_radix_tile *) (t + l.table),
 						  (u32 *) (t + l.counts),
 						  {}};
-	bool atomics, buckets;
+	bool buckets;
 	u32 shift;
 
 	gs_segments_parts_at(&w, t + l.parts, n);
@@ -283,18 +275,15 @@ gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const 
 	GS_TRY(look(e, w, t + l.keys, known));
 	buckets = gs_segments_buckets_pay(e, w, known);
 	shift = buckets ? gs_leading_shift(known->varying, 1) : gs_segments_leading(known);
-	/* by atomics equal keys lose their order, which shows in those of floats alone: 0 and -0 */
-	atomics = args.value_bytes == 0 && !args.floats && gs_sort_atomics(e, known->items);
-	GS_TRY(run_passes(e, w, l, t, known->varying, shift / BITS, atomics, buckets,
-					  atomics && shift == 0 ? &found->again : NULL));
+	GS_TRY(run_passes(e, w, l, t, known->varying, shift / BITS, buckets));
 	if (buckets)
 		GS_TRY(gs_segments_buckets(e, w, known, t + l.keys));
 	else if (shift != 0)
 		GS_TRY(gs_segments_ties(e, w, shift));
-	if (buckets || (shift == 0 && !atomics))
+	if (buckets || shift == 0)
 		return GS_OK;
 	GS_TRY(
 		gs_cuda_status(cudaMemcpyAsync(&known->again, &found->again, sizeof(u32), cudaMemcpyDeviceToHost, e->stream)));
 	GS_TRY(gs_cuda_status(cudaStreamSynchronize(e->stream)));
-	return known->again ? run_passes(e, w, l, t, known->varying, 0, false, false, NULL) : GS_OK;
+	return known->again ? run_passes(e, w, l, t, known->varying, 0, false) : GS_OK;
 }

@@ -316,8 +316,8 @@ free_wait(gs_ring &ring, u32 n)
 
 /*
  * The loader: start(stage, tile) begins a tile's loads.  A ticket is taken a turn before it is needed, so that nobody
- * waits for the
- * counter.  When there are fewer tiles than all rings could hold, each block takes only its share, lest a few take all.
+ * waits for the counter.  When there are fewer tiles than all rings could hold, each block takes only its share, lest a
+ * few take all.
  */
 template <int THREADS, class START>
 __device__ __forceinline__ void

@@ -8,7 +8,7 @@
  * exclusive prefix; prefix + own state is published as TOTAL.  So the input is read once and the output written once.
  *
  * A tile with many counts (digits of a radix pass, labels of a split) has a word for each, and a thread for each walks
- * (radix/pass.cuh, split.cu).
+ * (radix/block.cuh, split.cu).
  *
  * A state and its flag share one status word (or w words with a flag each), written and read by single relaxed
  * accesses of device scope, so nobody ever sees a flag without its value and no fence is needed.

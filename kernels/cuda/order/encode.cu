@@ -264,47 +264,6 @@ gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip,
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/*
- * Are neighbours of an order in order?  All of them if there are few, else a million taken at random.  For sorts ranked
- * by atomics whose last pass can not check because its words have lost their lowest digit.
- */
-static __global__ void __launch_bounds__(ENCODE_THREADS)
-sample_kernel(gs_dev_key key, const u32 *order, u64 n, u64 samples, const u32 *seen,
-															   u32 *wrong)
-{
-	if (seen != NULL && *seen != (GS_SEEN_FALL | GS_SEEN_RISE))
-		return; /* came in order, or reversed: not sorted, so not written yet */
-	for (u64 s = blockIdx.x * (u64) ENCODE_THREADS + threadIdx.x; s < samples; s += (u64) gridDim.x * ENCODE_THREADS)
-	{
-		u64 i = s;
-
-		if (samples < n - 1)
-		{
-			u64 z = (s + 1) * 0x9e3779b97f4a7c15ull;
-
-			z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-			i = __umul64hi(z ^ (z >> 27), n - 1);
-		}
-		u32 a = order[i], b = order[i + 1];
-		int c = a < n && b < n ? gs_compare(key, gs_dev_place{0, 0}, a, b) : 1;
-
-		if (c > 0 || (c == 0 && a >= b))
-			*wrong = 1;
-	}
-}
-
-gs_status
-gs_order_sample(gs_cuda_engine *e, const gs_cuda_plan *plan, const u32 *order, u32 *wrong)
-{
-	u64 samples = plan->rows - 1 < (1u << 20) ? plan->rows - 1 : 1u << 20;
-
-	const u32 *seen = plan->path == gs_cuda_plan::GS_PLAN_WORDS ? &plan->flags->seen : NULL;
-
-	sample_kernel<<<(u32) ((samples + ENCODE_THREADS - 1) / ENCODE_THREADS), ENCODE_THREADS, 0, e->stream>>>(
-		plan->key, order, plan->rows, samples, seen, wrong);
-	return gs_cuda_status(cudaGetLastError());
-}
-
 /* Adds what a thread has seen now to what it and all have seen; true if that is both a rise and a fall. */
 static __device__ __forceinline__ bool
 seen_both(u32 now, u32 &before, u32 *seen)

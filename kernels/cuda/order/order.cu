@@ -359,7 +359,7 @@ passes_of(const gs_cuda_plan *plan, bool buckets, u8 *temp, u32 *order)
 }
 
 /*
- * Should a check have failed: all over again, by all digits and ballots.  The column is as it was; encoded words are
+ * Should the check of buckets have failed: all over again, by all digits.  The column is as it was; encoded words are
  * made anew.
  */
 static gs_status
@@ -367,9 +367,7 @@ sort_again(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_radix_sort *s, const 
 {
 	s->gate = gate;
 	s->gate_open = 1;
-	s->wrong = NULL;
-	if (plan->buckets.lead != 0)
-		s->counts = NULL; /* of leading digits */
+	s->counts = NULL; /* those are of leading digits */
 	if (plan->path == gs_cuda_plan::GS_PLAN_WORDS)
 		GS_TRY(gs_order_encode(e, plan, plan->bits, 0, s->a, NULL, gate));
 	return gs_radix_run(e, s);
@@ -439,11 +437,6 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 
 	f.input = gs_order_facts::GS_UNORDERED;
 	s = passes_of(plan, buckets, (u8 *) temp, order);
-	/*
-	 * every way of ranking by atomics ends in a check: in the last step or pass, of samples, or by the search for ties
-	 */
-	if (gs_sort_atomics(e, plan->rows))
-		s.wrong = &plan->flags->wrong;
 	if (encodes)
 	{
 		GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->counts, 0, GS_PLACES * GS_PLACE * sizeof(u32), e->stream)));
@@ -473,23 +466,8 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 			}
 		}
 	}
-	else if (plan->complete && s.wrong != NULL && s.passes > 1)
-	{
-		if (plan->bits + plan->row_bits > 64)
-			GS_TRY(gs_order_sample(e, plan, order, s.wrong));
-		GS_TRY(sort_again(e, plan, &s, s.wrong));
-	}
 	else if (!plan->complete)
-	{
-		gs_status status = sort_ties(e, plan, &s, order, &f.refined);
-
-		if (status == GS_WRONG_ORDER && s.wrong != NULL)
-		{
-			GS_TRY(sort_again(e, plan, &s, NULL));
-			status = sort_ties(e, plan, &s, order, &f.refined);
-		}
-		GS_TRY(status);
-	}
+		GS_TRY(sort_ties(e, plan, &s, order, &f.refined));
 	if (encodes && complete)
 		GS_TRY(gs_order_sequence(e, order, plan->rows, false, &plan->flags->seen));
 	if (facts != NULL)

@@ -86,7 +86,6 @@ struct gs_cuda_plan
 /* encode.cu */
 gs_status gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip, u64 *words, u32 *counts,
 						  const u32 *gate);
-gs_status gs_order_sample(gs_cuda_engine *e, const gs_cuda_plan *plan, const u32 *order, u32 *wrong);
 gs_status gs_order_check(gs_cuda_engine *e, const u64 *words, u64 n, u32 *seen);
 gs_status gs_order_check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 *seen);
 gs_status gs_order_sequence(gs_cuda_engine *e, u32 *order, u64 n, bool reverse, const u32 *seen);

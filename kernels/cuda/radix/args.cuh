@@ -1,5 +1,5 @@
 /*
- * args.cuh: what a digit pass (pass.cuh) is told, and what it does with keys and with segments.
+ * args.cuh: what a digit pass (order_pass.cuh, array_pass.cuh) is told, and what it does with keys and with segments.
  *
  * Keys, and keys with values: the digit is taken from the key as it came.  Values come to shared memory past the
  * registers while the keys are ranked; each place of the ordered tile knows where its key came from.  Where a pass
@@ -17,6 +17,8 @@
 #include "../base/engine.cuh"
 #include "tile.cuh"
 
+#define GS_KEY_BITS 8 /* of a digit of keys at most; row orders have wider ones */
+
 /*
  * How a column's integer becomes a key: ((x ^ mask) + plus & keep) >> shift, in the column's width.  mask turns the
  * sign, and all bits of descending columns.  Floats are encoded beforehand.
@@ -27,13 +29,10 @@ struct gs_transform
 	u32 shift;
 };
 
-/*
- * Keys: what a pass does, decided on the device.  0: the input, 1: temporary memory, 2: the output.  whole: after this
- * pass, the last with work, keys are in order by all their digits.
- */
+/* Keys: what a pass does, decided on the device.  0: the input, 1: temporary memory, 2: the output. */
 struct gs_radix_step
 {
-	u32 active, from, to, whole;
+	u32 active, from, to;
 };
 
 /* A tile of a segment. */
@@ -55,16 +54,15 @@ struct gs_radix_args
 	u32 row_bits;	   /* column: word = key >> drop << row_bits | row */
 	u32 drop;		   /* lowest bits of the key that are left out because this pass has used them; at most row_bits */
 	u32 row_mask;	   /* what of a word is the row */
-	u32 rotate_by;		   /* rows: the order begins with the row that comes after so many; n <= 2^31 then */
+	u32 rotate_by;	   /* rows: the order begins with the row that comes after so many; n <= 2^31 then */
 	u32 prefetch;	   /* in is aligned for it */
 	gs_transform t;
 	const u32 *counts; /* counters of this digit over all rows */
 	const u32 *bases;  /* where digits begin, if an earlier launch has done a part of the pass */
 	u32 *next_bases;   /* and for the next launch */
 	u32 *status;	   /* a word per tile and digit */
-	const u32 *gate; /* do nothing unless *gate is gate_open */
+	const u32 *gate;   /* do nothing unless *gate is gate_open */
 	u32 gate_open;
-	u32 *wrong; /* becomes 1 if the order check fails */
 
 	/* keys and values */
 	const gs_radix_step *step; /* NULL: as in, out, values, out_values say */

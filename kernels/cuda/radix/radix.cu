@@ -17,7 +17,7 @@ gs_radix_most(const gs_cuda_engine *e)
 {
 	u32 bits = GS_WIDE_BITS;
 
-	while (gs_radix_shape_of(*e->tuning, (int) bits, false, GS_WORDS, 0).threads == 0)
+	while (gs_radix_shape_of(*e->tuning, (int) bits, GS_WORDS, 0).threads == 0)
 		bits--;
 	return bits;
 }
@@ -73,13 +73,54 @@ gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 ga
 }
 
 /*
+ * Launches one pass; tiles are cut here, and launches where the count bits of status words would not do.  Of segments,
+ * which are shorter than that, tiles are told, and their number.
+ */
+gs_status
+gs_radix_launch(gs_cuda_engine *e, const gs_radix_shape &shape, void (*kernel)(const gs_radix_args), gs_radix_args &a)
+{
+	/* a status word counts to less than 2^30 */
+	const u64 tile = (u64) shape.threads * shape.items, most = a.tiles != NULL ? ~0ull : ((1u << 30) - 1) / tile;
+	const size_t shared = gs_radix_shared(shape);
+	u64 tiles = a.tiles != NULL ? a.sweep.tiles : (a.n + tile - 1) / tile;
+	u32 *status = a.status, *ticket = a.sweep.ticket, *next = a.next_bases;
+	int blocks;
+
+	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, shape.threads, shared, &blocks));
+	a.sweep.watch = e->watch;
+	a.sweep.patience = e->patience;
+	a.sweep.stall = e->stall;
+	a.bases = NULL;
+	for (u64 t = 0, part = 0; t < tiles; t += most, part++)
+	{
+		u64 here = tiles - t < most ? tiles - t : most;
+		void *list[] = {&a};
+
+		a.first = (u32) t;
+		a.sweep.tiles = (u32) here;
+		a.sweep.ticket = ticket + part;
+		a.status = status + (t << shape.bits);
+		a.next_bases = t + here < tiles ? next + part * GS_PLACE : NULL;
+		if (e->stall)
+			GS_TRY(gs_cuda_status(cudaMemsetAsync(&e->watch->last_done, 0, sizeof(u32), e->stream)));
+		GS_TRY(gs_cuda_status(cudaLaunchKernel((const void *) kernel, dim3((u32) (here < (u64) blocks ? here : blocks)),
+											   dim3(shape.threads), list, shared, e->stream)));
+		a.bases = a.next_bases;
+	}
+	a.status = status;
+	a.sweep.ticket = ticket;
+	a.next_bases = next;
+	return GS_OK;
+}
+
+/*
  * Enqueues a sort.  Nothing waits.
  */
 gs_status
 gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 {
 	u32 widths[GS_PLACES] = {}, digits = gs_radix_digits(s->bits - s->skip, gs_radix_most(e), widths);
-	bool column = s->from != GS_WORDS, atomics = s->wrong != NULL;
+	bool column = s->from != GS_WORDS;
 	u32 *tickets = (u32 *) s->temp, *counts = tickets + TICKETS / sizeof(u32);
 	u32 *bases = counts + COUNTS / sizeof(u32);
 	u32 *status = (u32 *) ((u8 *) s->temp + gs_round256(head_bytes(s->n)));
@@ -129,7 +170,6 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 		a.sweep.ticket = tickets + 64 * p;
 		a.gate = s->gate;
 		a.gate_open = s->gate_open;
-		a.wrong = s->bits + s->row_bits <= 64 ? s->wrong : NULL; /* the check compares whole words */
 		if (first)
 		{
 			if (s->bits + s->row_bits > 64)
@@ -141,7 +181,7 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 
 		gs_radix_io from = first ? s->from : GS_WORDS, into = last ? GS_ROWS : GS_WORDS;
 
-		GS_TRY(atomics ? gs_radix_pass_atomics(e, bits, from, into, a) : gs_radix_pass_ballots(e, bits, from, into, a));
+		GS_TRY(gs_radix_pass_order(e, bits, from, into, a));
 		status += words_of(p);
 		s->result = to;
 		in = to;

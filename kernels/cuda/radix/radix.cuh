@@ -36,7 +36,6 @@ struct gs_radix_sort
 	u32 *order;
 	const u32 *gate;	 /* device: do nothing unless it has this value */
 	u32 gate_open;
-	u32 *wrong;			 /* device; NULL: ballots only */
 	void *temp;			 /* gs_radix_temp() bytes */
 	u64 *result;		 /* out: where the words are */
 	u32 passes;			 /* out */
@@ -78,15 +77,15 @@ gs_status gs_radix_count_keys(gs_cuda_engine *e, size_t key_bytes, bool floats, 
 size_t gs_radix_temp(const gs_cuda_engine *e, u64 n, u32 bits);
 gs_status gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 gate_open);
 gs_status gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s);
-gs_status gs_radix_pass_ballots(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
-gs_status gs_radix_pass_atomics(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
-gs_status gs_radix_pass_wide(gs_cuda_engine *e, bool atomics, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
-gs_status gs_radix_pass_keys(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, bool atomics,
-							 gs_radix_args &a);
+gs_status gs_radix_launch(gs_cuda_engine *e, const gs_radix_shape &shape, void (*kernel)(const gs_radix_args),
+						  gs_radix_args &a);
+gs_status gs_radix_pass_order(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
+gs_status gs_radix_pass_order_wide(gs_cuda_engine *e, gs_radix_io in, gs_radix_io out, gs_radix_args &a);
+gs_status gs_radix_pass_keys(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, gs_radix_args &a);
 gs_status gs_radix_pass_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a);
 gs_status gs_radix_pass_pairs(gs_cuda_engine *e, bool floats, bool first, bool last, gs_radix_args &a);
 gs_status gs_radix_pass_float_pairs(gs_cuda_engine *e, bool first, bool last, gs_radix_args &a);
-gs_status gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, bool atomics,
+gs_status gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats,
 								 gs_radix_args &a);
 gs_status gs_radix_pass_segments_pairs(gs_cuda_engine *e, bool floats, bool first, bool last, gs_radix_args &a);
 gs_status gs_radix_pass_segments_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a);

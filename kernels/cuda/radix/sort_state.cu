@@ -1,12 +1,10 @@
 /*
- * sort_state.cu: what the sort family keeps in an engine, and which ranking a device allows.
+ * sort_state.cu: what the sort family keeps in an engine.
  */
 #include "sort_state.cuh"
 #include "../base/sort_testing.h"
 
 #include <cstring>
-
-#define FEW_ROWS ((u64) 1 << 21)
 
 gs_status
 gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort)
@@ -46,38 +44,13 @@ gs_sort_close(gs_cuda_engine *e)
 	e->sort = NULL;
 }
 
-/*
- * May passes rank by the order of returning atomics?  Tested once per engine; few rows gain less than the check costs.
- */
-bool
-gs_sort_atomics(gs_cuda_engine *e, u64 rows)
-{
-	gs_cuda_sort *s;
-	bool in_order = false;
-
-	if (gs_sort_state(e, &s) != GS_OK)
-		return false;
-	if (s->force_ranking != 0)
-		return s->force_ranking == 2 && e->tuning->atomics;
-	if (rows < FEW_ROWS || !e->tuning->atomics)
-		return false;
-	if (s->ranking == 0)
-	{
-		if (gs_lane_order_test(e, &in_order) != GS_OK)
-			return false;
-		s->ranking = in_order ? 2 : 1;
-	}
-	return s->ranking == 2;
-}
-
 extern "C" void
-gs_cuda_sort_force(gs_engine *engine, int ranking, uint32_t small, uint32_t buckets)
+gs_cuda_sort_force(gs_engine *engine, uint32_t small, uint32_t buckets)
 {
 	gs_cuda_sort *s;
 
 	if (gs_sort_state((gs_cuda_engine *) engine, &s) == GS_OK)
 	{
-		s->force_ranking = ranking;
 		s->force_small = small;
 		s->force_buckets = buckets;
 	}

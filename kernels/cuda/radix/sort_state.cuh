@@ -12,9 +12,7 @@ struct gs_cuda_sort
 	u8 *host;		   /* pinned: small results */
 	u8 *block;		   /* device memory for one plan at a time; made when first used */
 	bool block_borrowed; /* a plan has it */
-	int ranking;	   /* 0: not decided, 1: ballots, 2: atomics passed the self-test */
-	int force_ranking; /* benchmark, tests */
-	u32 force_small;   /* sort.h */
+	u32 force_small;   /* base/sort_testing.h */
 	u32 force_buckets;
 	bool small_asked;  /* small_most is known */
 	u64 small_most;	   /* rows of an order in one launch */
@@ -26,8 +24,6 @@ struct gs_cuda_sort
 
 gs_status gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort);
 void gs_sort_close(gs_cuda_engine *e);
-bool gs_sort_atomics(gs_cuda_engine *e, u64 rows);
-gs_status gs_lane_order_test(gs_cuda_engine *e, bool *in_order);
 void gs_small_close(gs_cuda_sort *sort); /* order/small.cu */
 
 static inline size_t

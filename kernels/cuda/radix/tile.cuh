@@ -1,5 +1,5 @@
 /*
- * tile.cuh: what a digit pass (pass.cuh) does with a tile, step by step: ranks among lanes, values past the
+ * tile.cuh: what digit passes and others do with a tile, step by step: ranks among lanes, values past the
  * registers, runs written along lines.
  */
 #ifndef GS_CUDA_RADIX_TILE_CUH
@@ -66,8 +66,7 @@ block_exclusive(T x, T *sums)
 
 /*
  * Writes a tile's runs of equal digits along lines: half a warp takes a digit and writes groups of 16 words, AHEAD of
- * which are read
- * together.  place: of a digit's first word in the output, less its place in the tile.
+ * which are read together.  place: of a digit's first word in the output, less its place in the tile.
  */
 template <int THREADS, int BINS, int AHEAD>
 __device__ __forceinline__ void

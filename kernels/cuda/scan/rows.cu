@@ -10,7 +10,7 @@
  * each value.
  */
 #include "../../rows.h"
-#include "../base/engine.cuh"
+#include "scan_ops.cuh"
 
 #define THREADS 256
 #define TILE	4096 /* of the fixed order: 256 threads, each with a group of 16 */
@@ -278,20 +278,6 @@ cuda_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_co
 	}
 }
 
-/* The positions are made first, and those kept are packed in their place. */
-static gs_status
-cuda_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out, uint64_t *count, void *temp)
-{
-	gs_filter filter = {};
-	gs_status status = gs_sequence(engine, GS_U32, out, n, 0, 1);
-
-	filter.by = GS_BY_BITS;
-	filter.mask = bits;
-	if (status != GS_OK)
-		return status;
-	return gs_select(engine, GS_U32, out, n, &filter, out, count, temp, gs_select_temp_bytes(engine, GS_U32, n));
-}
-
 /* ---------------------------------------------------------------- values */
 
 template <class FROM, class TO>
@@ -542,6 +528,6 @@ cuda_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, 
 }
 
 const gs_row_ops gs_cuda_row_ops = {
-	cuda_heads,	 cuda_compare,			cuda_positions,	 cuda_values, cuda_fixed_temp_bytes,
+	cuda_heads,	 cuda_compare,			gs_cuda_positions, cuda_values, cuda_fixed_temp_bytes,
 	cuda_scan_fixed, cuda_overflows,
 };

@@ -84,14 +84,17 @@ gs_cuda_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp)
 
 /* ---------------------------------------------------------------- the item before each tile */
 
+/* Whole vectors are written, the first tile's too: bulk copies bring all of each, though nobody looks before item 0. */
 static __global__ void
 save_halo_kernel(const u8 *in, u32 width, u32 shift, u64 tile, u64 tiles, u128 *saved)
 {
 	u64 t = blockIdx.x * (u64) blockDim.x + threadIdx.x;
 
-	if (t > 0 && t < tiles)
-		for (u32 b = 0; b < width; b++)
-			((u8 *) (saved + t))[16 - width + b] = in[(t * tile - shift - 1) * width + b];
+	if (t >= tiles)
+		return;
+	saved[t] = u128{};
+	for (u32 b = 0; t > 0 && b < width; b++)
+		((u8 *) (saved + t))[16 - width + b] = in[(t * tile - shift - 1) * width + b];
 }
 
 gs_status

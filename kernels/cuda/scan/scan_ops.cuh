@@ -18,6 +18,8 @@ gs_status gs_cuda_reduce(gs_engine *engine, const gs_reduce_request *r, void *te
 gs_status gs_cuda_reduce_fixed(gs_cuda_engine *e, const gs_reduce_request *r, void *temp);
 gs_status gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, const void *index,
 						 uint64_t n, void *out);
+gs_status gs_cuda_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out, uint64_t *count,
+							void *temp);
 gs_status gs_cuda_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step);
 gs_status gs_cuda_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp);
 

@@ -39,7 +39,7 @@ struct gs_shape
 
 #define GS_SCAN_SHAPES 16
 
-/* ---------------------------------------------------------------- digit passes (radix/pass.cuh) */
+/* ---------------------------------------------------------------- digit passes (radix/) */
 
 #define GS_PLACE_BITS  9				   /* digits, as a rule at most */
 #define GS_WIDE_BITS   10				   /* where that saves a pass */
@@ -61,7 +61,7 @@ enum gs_radix_io
 };
 
 /*
- * Digit bits that the kernel has bins for, how it ranks, what it reads, bytes of a value that goes along, threads,
+ * Digit bits that the kernel has bins for, what it reads, bytes of a value that goes along, threads,
  * items per thread, blocks.  tile = threads * items; its words and values and one set of counters per warp fill the
  * shared memory of a block: bytes * tile + 4 * threads / 32 * 2^bits.  A run of equal digits in a tile should be 256
  * bytes long where there is the memory, so bins <= tile / 32; 10 bits get half of that.  Tiles of 8 bits are written
@@ -71,14 +71,13 @@ enum gs_radix_io
 struct gs_radix_shape
 {
 	int bits;
-	bool atomics;
 	gs_radix_io in;
 	int value;
 	int threads, items;
 	int blocks; /* per multiprocessor, for which registers are kept; 0: one */
 };
 
-#define GS_RADIX_SHAPES 28
+#define GS_RADIX_SHAPES 16
 
 /* The kernel for a digit: bins for 8, 9 or 10 bits. */
 constexpr int
@@ -208,7 +207,6 @@ struct gs_tuning
 {
 	int arch;	  /* compute capability, 10 times: the row's name */
 	int shared;	  /* KB that a block may have */
-	bool atomics; /* row orders and keys may be ranked by returning atomics, where the self-test allows that */
 	int counters; /* copies of the digits' counters in a read of keys, times their bytes (radix/count.cu) */
 	gs_radix_shape radix[GS_RADIX_SHAPES];
 	gs_buckets_shape buckets;

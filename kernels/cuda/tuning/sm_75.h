@@ -15,19 +15,18 @@
 constexpr gs_tuning gs_sm_75 = {
 	75,
 	64,
-	false, /* the order of returning atomics has not been looked at there */
 	32,
 	{
-		/* bits atomics in value threads items blocks */
-		{8, false, GS_WORDS, 0, 384, 15, 2},
-		{8, false, GS_COLUMN8, 0, 384, 15, 2},
-		{8, false, GS_COLUMN4, 0, 384, 15, 2},
-		{8, false, GS_KEYS8, 0, 384, 15, 2},
-		{8, false, GS_KEYS8, 4, 384, 9, 2},
-		{8, false, GS_KEYS8, 8, 384, 7, 2},
-		{8, false, GS_KEYS4, 0, 384, 31, 1},
-		{8, false, GS_KEYS4, 8, 384, 9, 2},
-		{8, false, GS_PAIRS4, 0, 384, 15, 2},
+		/* bits in value threads items blocks */
+		{8, GS_WORDS, 0, 384, 15, 2},
+		{8, GS_COLUMN8, 0, 384, 15, 2},
+		{8, GS_COLUMN4, 0, 384, 15, 2},
+		{8, GS_KEYS8, 0, 384, 15, 2},
+		{8, GS_KEYS8, 4, 384, 9, 2},
+		{8, GS_KEYS8, 8, 384, 7, 2},
+		{8, GS_KEYS4, 0, 384, 31, 1},
+		{8, GS_KEYS4, 8, 384, 9, 2},
+		{8, GS_PAIRS4, 0, 384, 15, 2},
 	},
 	/* on an H200 as fast as the larger one (sm_90.h) */
 	{256, 16, 3072, 1},

@@ -16,22 +16,21 @@ gs_make_sm_80()
 	gs_tuning t = {
 		80,
 		163,
-		false,
 		128,
 		{
-			/* bits atomics in value threads items */
-			{9, false, GS_WORDS, 0, 768, 17},
-			{9, false, GS_COLUMN8, 0, 768, 17},
-			{9, false, GS_COLUMN4, 0, 768, 17},
-			{8, false, GS_WORDS, 0, 640, 25},
-			{8, false, GS_COLUMN8, 0, 640, 25},
-			{8, false, GS_COLUMN4, 0, 640, 25},
-			{8, false, GS_KEYS8, 0, 640, 25},
-			{8, false, GS_KEYS8, 4, 640, 15},
-			{8, false, GS_KEYS8, 8, 640, 11},
-			{8, false, GS_KEYS4, 0, 640, 31},
-			{8, false, GS_KEYS4, 8, 640, 15},
-			{8, false, GS_PAIRS4, 0, 640, 25},
+			/* bits in value threads items */
+			{9, GS_WORDS, 0, 768, 17},
+			{9, GS_COLUMN8, 0, 768, 17},
+			{9, GS_COLUMN4, 0, 768, 17},
+			{8, GS_WORDS, 0, 640, 25},
+			{8, GS_COLUMN8, 0, 640, 25},
+			{8, GS_COLUMN4, 0, 640, 25},
+			{8, GS_KEYS8, 0, 640, 25},
+			{8, GS_KEYS8, 4, 640, 15},
+			{8, GS_KEYS8, 8, 640, 11},
+			{8, GS_KEYS4, 0, 640, 31},
+			{8, GS_KEYS4, 8, 640, 15},
+			{8, GS_PAIRS4, 0, 640, 25},
 		},
 		{384, 16, 4608, 2}, /* 142 of 164 KB */
 		{

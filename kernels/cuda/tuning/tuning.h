@@ -55,10 +55,10 @@ gs_shape_of(const gs_tuning &t, gs_tuned what, int item, int value)
 }
 
 constexpr gs_radix_shape
-gs_radix_shape_of(const gs_tuning &t, int bits, bool atomics, gs_radix_io in, int value)
+gs_radix_shape_of(const gs_tuning &t, int bits, gs_radix_io in, int value)
 {
 	for (const gs_radix_shape &s : t.radix)
-		if (s.threads != 0 && s.bits == bits && s.atomics == atomics && s.in == in && s.value == value)
+		if (s.threads != 0 && s.bits == bits && s.in == in && s.value == value)
 			return s;
 	return {};
 }
@@ -96,9 +96,9 @@ template <int THREADS, int VECTORS, int BLOCKS> struct gs_shape_given
 	static constexpr int threads = THREADS, vectors = VECTORS, blocks = BLOCKS, shared = 227;
 };
 
-template <int BITS, bool ATOMICS, gs_radix_io IN, int VALUE> struct gs_radix_here
+template <int BITS, gs_radix_io IN, int VALUE> struct gs_radix_here
 {
-	static constexpr gs_radix_shape shape = gs_radix_shape_of(GS_TUNED, BITS, ATOMICS, IN, VALUE);
+	static constexpr gs_radix_shape shape = gs_radix_shape_of(GS_TUNED, BITS, IN, VALUE);
 	static constexpr bool exists = shape.threads != 0;
 	static constexpr int threads = exists ? shape.threads : 512, items = exists ? shape.items : 1;
 	static constexpr int blocks = shape.blocks != 0 ? shape.blocks : 1;

@@ -4,19 +4,16 @@
 #include "../launch.cuh"
 
 gs_status
-gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, bool atomics,
-					   gs_radix_args &a)
+gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, gs_radix_args &a)
 {
 	if (floats)
 		return gs_radix_pass_segments_floats(e, key_bytes, value_width, a);
 	if (key_bytes == 4)
-		return value_width == 8 ? gs_radix_launch<8, GS_KEYS4, GS_KEYS4, false, 8, 0, true>(e, a)
-			   : atomics		? gs_radix_launch<8, GS_KEYS4, GS_KEYS4, true, 0, 0, true>(e, a)
-								: gs_radix_launch<8, GS_KEYS4, GS_KEYS4, false, 0, 0, true>(e, a);
-	return value_width == 4	  ? gs_radix_launch<8, GS_KEYS8, GS_KEYS8, false, 4, 0, true>(e, a)
-		   : value_width == 8 ? gs_radix_launch<8, GS_KEYS8, GS_KEYS8, false, 8, 0, true>(e, a)
-		   : atomics		  ? gs_radix_launch<8, GS_KEYS8, GS_KEYS8, true, 0, 0, true>(e, a)
-							  : gs_radix_launch<8, GS_KEYS8, GS_KEYS8, false, 0, 0, true>(e, a);
+		return value_width == 8 ? launch_array<GS_KEYS4, GS_KEYS4, 8, 0, true>(e, a)
+								: launch_array<GS_KEYS4, GS_KEYS4, 0, 0, true>(e, a);
+	return value_width == 4	  ? launch_array<GS_KEYS8, GS_KEYS8, 4, 0, true>(e, a)
+		   : value_width == 8 ? launch_array<GS_KEYS8, GS_KEYS8, 8, 0, true>(e, a)
+							  : launch_array<GS_KEYS8, GS_KEYS8, 0, 0, true>(e, a);
 }
 
 gs_status
@@ -25,8 +22,8 @@ gs_radix_pass_segments_pairs(gs_cuda_engine *e, bool floats, bool first, bool la
 	if (floats)
 		return gs_radix_pass_segments_float_pairs(e, first, last, a);
 	if (first)
-		return last ? gs_radix_launch<8, GS_PAIRS4, GS_PAIRS4, false, 0, 0, true>(e, a)
-					: gs_radix_launch<8, GS_PAIRS4, GS_KEYS8, false, 0, 0, true>(e, a);
-	return last ? gs_radix_launch<8, GS_KEYS8, GS_PAIRS4, false, 0, 0, true>(e, a)
-				: gs_radix_launch<8, GS_KEYS8, GS_KEYS8, false, 0, 0, true>(e, a);
+		return last ? launch_array<GS_PAIRS4, GS_PAIRS4, 0, 0, true>(e, a)
+					: launch_array<GS_PAIRS4, GS_KEYS8, 0, 0, true>(e, a);
+	return last ? launch_array<GS_KEYS8, GS_PAIRS4, 0, 0, true>(e, a)
+				: launch_array<GS_KEYS8, GS_KEYS8, 0, 0, true>(e, a);
 }

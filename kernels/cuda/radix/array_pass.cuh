@@ -1,0 +1,398 @@
+/*
+ * array_pass.cuh: one digit pass over keys, perhaps with values beside them, or over segments of them, each sorted for
+ * itself.  What it does, step by step, and the papers that it follows: README.md; how values and segments go: args.cuh.
+ *
+ * Bytes per item: key and value read, and written.
+ */
+#ifndef GS_CUDA_RADIX_ARRAY_PASS_CUH
+#define GS_CUDA_RADIX_ARRAY_PASS_CUH
+
+#include "block.cuh"
+
+/*
+ * A block's tile on its way through a pass, and the steps that are keys' own.  VALUE: bytes of a value that goes beside
+ * its key, or 0.  FLOATS: bytes of a key that is a float, or 0.  SEGMENTS: tiles as told by the table.
+ */
+template <gs_radix_io IN, gs_radix_io OUT, int VALUE, int FLOATS, bool SEGMENTS>
+struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
+{
+	typedef radix_traits<GS_KEY_BITS, IN, VALUE> P;
+	typedef radix_block<P> block;
+	using typename block::bins;
+	using typename block::payload;
+	using typename block::word;
+	using block::BINS;
+	using block::TILE;
+	using block::lane;
+	using block::thread;
+	using block::warp;
+	static constexpr int THREADS = P::THREADS, ITEMS = P::ITEMS;
+	static constexpr bool PAIRS = IN == GS_PAIRS4;
+	typedef typename item_of<IN == GS_KEYS4 || PAIRS ? 4 : 8>::type value; /* what is read */
+
+	static_assert(P::EACH == 1, "a thread has a digit");
+
+	const gs_radix_args &a;
+	const value *in;
+	const payload *values;
+	payload *out_values;
+	void *out;
+	u32 mine;			 /* a warp's items lie side by side in the tile, a thread's 32 apart */
+	int items = ITEMS;	 /* of a thread: fewer where a segment's tile is not whole */
+	gs_radix_tile here = {}; /* the tile, of a segment */
+
+	__device__ __forceinline__
+	array_tile(const gs_radix_args &args) : a(args), in((const value *) args.in)
+	{
+		values = (const payload *) a.values;
+		out_values = (payload *) a.out_values;
+		out = a.out;
+		mine = warp * (32 * ITEMS) + lane;
+	}
+
+	/* Where this pass reads and writes, if that was decided on the device; false: it has nothing to do. */
+	__device__ __forceinline__ bool
+	follow_step()
+	{
+		if (a.step != NULL)
+		{
+			gs_radix_step step = *a.step;
+
+			if (!step.active)
+				return false;
+			in = (const value *) a.keys_at[step.from];
+			out = a.keys_at[step.to];
+			values = (const payload *) a.values_at[step.from];
+			out_values = (payload *) a.values_at[step.to];
+		}
+		return true;
+	}
+
+	__device__ __forceinline__ u32
+	digit(word x) const
+	{
+		if constexpr (FLOATS != 0)
+		{
+			typedef typename item_of<FLOATS == 0 ? 4 : FLOATS>::type bits;
+
+			const bits code = float_order((bits) (x >> 8 * (sizeof(word) - FLOATS)), true);
+
+			return ((u32) (code >> a.shift) & a.mask) ^ a.flip;
+		}
+		return ((u32) (x >> a.shift) & a.mask) ^ a.flip;
+	}
+
+	/* Of item i; places behind the last word count as the last digit. */
+	__device__ __forceinline__ u32
+	digit_of(int i, word x, u32 valid) const
+	{
+		return FLOATS && mine + i * 32 >= valid ? a.mask : digit(x);
+	}
+
+	/* A thread's items, one after the other; what the compiler knows of whole tiles holds for short ones too. */
+	template <class ACT>
+	__device__ __forceinline__ void
+	each_item(ACT act) const
+	{
+		if (!SEGMENTS || items == ITEMS)
+		{
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				act(i);
+		}
+		else
+		{
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				if (i < items)
+					act(i);
+		}
+	}
+
+	/* A tile's first item. */
+	__device__ __forceinline__ u64
+	begin_of(u32 tile) const
+	{
+		if constexpr (SEGMENTS)
+			return here.start;
+		return (u64) (a.first + tile) * TILE;
+	}
+
+	/* Items of a tile; the last one may not be whole. */
+	__device__ __forceinline__ u32
+	valid_of(u32 tile) const
+	{
+		if constexpr (SEGMENTS)
+			return here.valid;
+
+		u64 left = a.n - (u64) (a.first + tile) * TILE;
+
+		return left < TILE ? (u32) left : TILE;
+	}
+
+	__device__ __forceinline__ word
+	word_at(u64 at) const
+	{
+		word x = __ldcs(in + at);
+
+		if constexpr (PAIRS)
+			return x << 32 | __ldcs((const u32 *) values + at);
+		return x;
+	}
+
+	/* The thread's items of a tile into registers. */
+	__device__ __forceinline__ void
+	load(word (&k)[ITEMS], u32 tile) const
+	{
+		u64 at = begin_of(tile) + mine;
+		u32 valid = valid_of(tile);
+
+		if (valid == TILE)
+		{
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				k[i] = word_at(at + i * 32);
+		}
+		else
+		{
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				if (!SEGMENTS || i < items)
+					k[i] = mine + i * 32 < valid ? word_at(at + i * 32) : (word) ~a.key_flip;
+		}
+	}
+
+	/* What the table says of the ticket's tile becomes the thread's. */
+	__device__ __forceinline__ void
+	take_told()
+	{
+		here = *this->told;
+		items = (here.valid + THREADS - 1) / THREADS;
+		mine = warp * 32 * items + lane;
+	}
+
+	/* The first ticket, and the barrier for values, by one thread. */
+	__device__ __forceinline__ void
+	take_first_ticket() const
+	{
+		const u32 first = atomicAdd(a.sweep.ticket, 1);
+
+		*this->ticket = first;
+		if (SEGMENTS && first < a.sweep.tiles)
+			*this->told = a.tiles[first];
+#if __CUDA_ARCH__ >= 900
+		if (VALUE)
+		{
+			barrier_init(this->arrived, 1);
+			asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+		}
+#endif
+	}
+
+	/* The next ticket, by one thread, and its tile into the second-level cache. */
+	__device__ __forceinline__ void
+	take_ticket() const
+	{
+		u32 next = atomicAdd(a.sweep.ticket, 1);
+
+		*this->ticket = next;
+		if (SEGMENTS && next < a.sweep.tiles)
+		{
+			const gs_radix_tile t = a.tiles[next];
+
+			*this->told = t;
+			if (a.prefetch)
+				prefetch_items(in + t.start, t.valid * (u32) sizeof(value));
+			if ((VALUE || PAIRS) && a.prefetch)
+				prefetch_items(values + t.start, t.valid * (u32) sizeof(payload));
+		}
+#if __CUDA_ARCH__ >= 900
+		if (!SEGMENTS && a.prefetch && next + 1 < a.sweep.tiles)
+			asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(in + (u64) (a.first + next) * TILE),
+						 "r"((u32) (TILE * sizeof(value)))
+						 : "memory");
+		if (!SEGMENTS && (VALUE || PAIRS) && a.prefetch_values && next + 1 < a.sweep.tiles)
+			asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(values + (u64) (a.first + next) * TILE),
+						 "r"((u32) (TILE * sizeof(payload)))
+						 : "memory");
+#endif
+	}
+
+	/* Whether the tile's values come in one piece. */
+	__device__ __forceinline__ bool
+	bulk_values(u32 valid) const
+	{
+		return VALUE && valid == TILE &&
+			   (SEGMENTS ? a.prefetch && ((u64) (values + here.start) & 15) == 0 : a.prefetch_values);
+	}
+
+	/* Where a digit begins in the tile's segment. */
+	__device__ __forceinline__ u32
+	begin_in_segment() const
+	{
+		return a.counts[(u64) here.segment * a.stride + thread];
+	}
+
+	/*
+	 * Words of the thread's digit before the tile, and so where its own ones go; publishes the sum with its own.
+	 * begin: of the digit in its segment, from the segment's first tile.
+	 */
+	__device__ __forceinline__ void
+	look_back(u32 tile, u32 begin, const bins &count, const bins &start) const
+	{
+		const u32 segment = here.start - here.index * TILE; /* where it begins */
+		const u32 *status = a.status + (u64) (SEGMENTS ? tile - here.index : 0) * BINS + thread;
+		const u32 before = SEGMENTS ? here.index : tile;
+		const bins sum = block::look_back(a.sweep, status, (i32) before - 1, bins{begin}, [&](u32 t, bins &s) {
+			const value *p = in + (SEGMENTS ? segment + (u64) t * TILE : (u64) (a.first + t) * TILE);
+
+			if (SEGMENTS && t == 0)
+				s.of[0] += begin_in_segment();
+#pragma unroll 8
+			for (u32 i = 0; i < TILE; i++)
+				this->count_word(digit((word) p[i] << (PAIRS ? 32 : 0)), s);
+		});
+
+		if (before > 0)
+		{
+			bins upto = sum;
+
+			this->add(upto, count);
+			store_words(a.status + (u64) tile * BINS + thread, GS_TOTAL, upto);
+		}
+		this->to[thread] = (SEGMENTS ? segment : this->base[thread]) + sum.of[0] - start.of[0];
+		if (!SEGMENTS && tile + 1 == a.sweep.tiles && a.next_bases != NULL)
+			a.next_bases[thread] = this->base[thread] + sum.of[0] + count.of[0];
+		if (tile + 1 == a.sweep.tiles && a.sweep.stall && thread == 0)
+			atomicExch(&a.sweep.watch->last_done, 1);
+	}
+
+	/* The tile out, place by place, values from where they wait. */
+	__device__ __forceinline__ void
+	write(u32 valid) const
+	{
+#pragma unroll
+		for (int i = 0; i < ITEMS; i++)
+		{
+			if (SEGMENTS && i * THREADS >= valid)
+				break;
+
+			u32 j = i * THREADS + thread;
+			word x = this->words[j];
+			u32 p = this->to[digit(x)] + j;
+
+			if (j < valid)
+			{
+				if (OUT == GS_PAIRS4)
+				{
+					((u32 *) out)[p] = (u32) ((u64) x >> 32);
+					((u32 *) out_values)[p] = (u32) x;
+				}
+				else
+					((word *) out)[p] = x;
+				if (VALUE)
+					out_values[p] = this->payloads[this->origin[j]];
+			}
+		}
+	}
+};
+
+template <gs_radix_io IN, gs_radix_io OUT, int VALUE, int FLOATS, bool SEGMENTS>
+__global__ void
+__launch_bounds__(gs_radix_here<GS_KEY_BITS, IN, VALUE>::threads, gs_radix_here<GS_KEY_BITS, IN, VALUE>::blocks)
+array_pass(const __grid_constant__ gs_radix_args a)
+{
+	typedef array_tile<IN, OUT, VALUE, FLOATS, SEGMENTS> pass;
+	typedef typename pass::bins bins;
+	typename pass::word k[pass::ITEMS]; /* not in the tile, all of which would then be in memory until loops unroll */
+	u32 parity = 0;
+
+	if (!pass::P::shape::exists) /* nor is it launched */
+		return;
+	if (a.gate != NULL && *a.gate != a.gate_open)
+		return;
+
+	pass b(a);
+
+	if (!b.follow_step())
+		return;
+
+	/* 0. where each digit begins in the output, which segments' first tiles say; the first ticket */
+	if (!SEGMENTS)
+		b.begin_digits(a, [&](u32 digit) { return digit ^ a.flip; });
+	if (b.thread == 0)
+		b.take_first_ticket();
+	__syncthreads();
+
+	u32 tile = *b.ticket;
+
+	if (SEGMENTS)
+		b.take_told();
+	__syncthreads(); /* all have it before the next one is put there */
+	if (tile < a.sweep.tiles)
+		b.load(k, tile);
+	while (tile < a.sweep.tiles)
+	{
+		const u32 valid = b.valid_of(tile);
+		const bool bulk = b.bulk_values(valid);
+		u32 begin = 0; /* of the thread's digit in its segment; the first tile's alone */
+
+		/* 1. the next ticket, and its tile into L2; this one's values to shared memory, past the registers */
+		if (b.thread == pass::THREADS - 1)
+			b.take_ticket();
+		if (SEGMENTS && b.here.index == 0 && b.thread < pass::BINS)
+			begin = b.begin_in_segment();
+		if (VALUE)
+			copy_ahead<pass::ITEMS, pass::TILE>(b.payloads, b.values + b.begin_of(tile), b.mine, valid, b.items, bulk,
+												b.arrived);
+
+		/* 2. count the digits of each warp, by atomics that return nothing */
+		b.clear_counters();
+		b.each_item([&](int i) { atomicAdd(b.counter + b.digit_of(i, k[i], valid), 1); });
+		b.stall(a, tile);
+		__syncthreads();
+
+		/* 3. the tile's count of each digit: published at once */
+		const bins count = b.sum_counters();
+
+		if (b.thread < pass::BINS)
+			publish_words(a.status + (u64) tile * pass::BINS + b.thread, SEGMENTS ? b.here.index : tile,
+						  bins{count.of[0] + begin});
+
+		/* 4. counters become places in the tile */
+		const bins start = b.counters_to_places(count);
+
+		/* 5. words to their places */
+		__syncthreads();
+		b.each_item([&](int i) {
+			const u32 place = b.rank(b.digit_of(i, k[i], valid));
+
+			b.words[place] = k[i];
+			if (VALUE)
+				b.origin[place] = (u16) (b.mine + i * 32);
+		});
+
+		/* 6. look back: each thread for its digit */
+		if (b.thread < pass::BINS)
+			b.look_back(tile, begin, count, start);
+		if (VALUE)
+		{
+			wait_for_copies(bulk, b.arrived, parity);
+			parity ^= bulk;
+		}
+		__syncthreads();
+
+		/* 7. the next tile into registers, then this one out */
+		tile = *b.ticket;
+		if (SEGMENTS)
+			b.take_told();
+		if (tile < a.sweep.tiles)
+			b.load(k, tile);
+		b.write(valid);
+		if (VALUE)
+			bulk_fence();
+		__syncthreads();
+	}
+}
+
+#endif

@@ -1,0 +1,10 @@
+/*
+ * orders_wide.cu: passes over row orders: digits of 10 bits.
+ */
+#include "../launch.cuh"
+
+gs_status
+gs_radix_pass_order_wide(gs_cuda_engine *e, gs_radix_io in, gs_radix_io out, gs_radix_args &a)
+{
+	return launch_order_of<10>(e, in, out, a);
+}

@@ -1,0 +1,31 @@
+#!/bin/bash
+# tsan.sh [TAP FILE]...: gpusortd, built with ThreadSanitizer, with its CPU engine, under its clients' lies and the TAP
+# tests of the service, or those whose names begin as told.  Any report fails it; reports are printed.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/test/lib.sh"
+require_postgres
+
+service=$root/test/service
+make -s -C "$service" gpusortd liar_test
+make -s -C "$service" gpusortd BUILD=build/tsan CFLAGS='-O1 -g -fsanitize=thread'
+# where the server's user may write
+reports=$(mktemp -d "${TMPDIR:-/tmp}/gpusort-tsan.XXXXXX")
+chmod 777 "$reports"
+trap 'rm -rf "$reports"; make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >/dev/null 2>&1 || true' EXIT
+export TSAN_OPTIONS="log_path=$reports/report halt_on_error=0 history_size=4"
+# a kernel that scatters addresses widely leaves ThreadSanitizer no room; not every container lets us choose
+plain=
+if setarch -R true 2>/dev/null; then plain='setarch -R'; fi
+
+status=0
+$plain "$service/build/liar_test" "$service/build/tsan/gpusortd" "${SECONDS_OF_LIES:-10}" || status=1
+for file in "${@:-1}"; do
+	GPUSORTD=$service/build/tsan/gpusortd ONLY=$file $plain "$root/test/run.sh" tap || status=1
+done
+if [ -n "$(ls "$reports")" ]; then
+	cat "$reports"/* >&2
+	status=1
+fi
+echo "ThreadSanitizer: $(cat "$reports"/* 2>/dev/null | grep -c '^WARNING: ThreadSanitizer') reports"
+exit "$status"
