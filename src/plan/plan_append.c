@@ -48,7 +48,7 @@ capable_by(const List *options, bool otherwise)
 	return otherwise;
 }
 
-/* May a foreign scan be asked for rows before they are needed?  As postgres_fdw says it of paths, by the same options. */
+/* May a foreign scan be asked for rows before they are needed?  As postgres_fdw says it of paths, by its options. */
 static bool
 may_be_asynchronous(const PlannedStmt *stmt, const ForeignScan *scan)
 {

@@ -8,7 +8,7 @@
 
 typedef struct AsyncSources AsyncSources;
 
-/* For those of some nodes that were planned and begun to be asked so; NULL if there are none.  In the current memory context. */
+/* For those of some nodes that were planned and begun to be asked so, in the current memory context; NULL if none. */
 extern AsyncSources *async_open(PlanState **sources, uint32 n, EState *estate);
 
 /* Is this one of them?  It gives out rows by async_next alone. */
