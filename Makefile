@@ -21,8 +21,8 @@ ifneq ($(findstring clang,$(CC)),)
 PG_CFLAGS += -Wno-unknown-warning-option -Wno-ignored-optimization-argument -Wno-ignored-attributes
 endif
 SHLIB_LINK = -Wl,--version-script=src/exports.map
-# the primitives know nothing of the server, not even its headers
-$(KERNEL_OBJS): override CFLAGS := -std=gnu11 -O3 -g -fPIC -Wall -Wextra $(if $(WERROR),-Werror)
+# the primitives know nothing of the server, not even its headers; SANITIZE has flags that its server was built with
+$(KERNEL_OBJS): override CFLAGS := -std=gnu11 -O3 -g -fPIC -Wall -Wextra $(if $(WERROR),-Werror) $(SANITIZE)
 $(KERNEL_OBJS): override CPPFLAGS := -I.
 # bitcode serves the inlining of functions into compiled expressions; nothing here is called from expressions
 override with_llvm = no
@@ -51,8 +51,8 @@ else
 endif
 endif
 
-.PHONY: check demo dist deb docs test test-large soak valgrind fuzz tsan coverage mutants gpucheck bench-everyday bench-kernels \
-	bench-queries bench-shards
+.PHONY: check demo dist deb docs test test-large soak valgrind asan-server fuzz tsan coverage mutants gpucheck \
+	spills bench-everyday bench-kernels bench-queries bench-shards
 
 # On a fresh machine: install what is missing, build, run in temporary directories, clean up; `make check`, above, is a part of test that takes
 # three minutes
@@ -84,6 +84,10 @@ soak:
 valgrind:
 	@PG_CONFIG='$(PG_CONFIG)' test/valgrind.sh
 
+# regress and pgTAP in a server with AddressSanitizer, UBSan and assertions, built from source: PG_SOURCE=, or Debian's
+asan-server:
+	@PG_CONFIG='$(PG_CONFIG)' test/asan-server.sh
+
 # Each of some hours: libFuzzer (clang) on every program for TIME seconds; the service under ThreadSanitizer; which lines the suites
 # reach; whether they notice deliberate faults.  What they found last stands in doc/testing.md.
 TIME ?= 600
@@ -101,6 +105,9 @@ mutants:
 gpucheck:
 	@set -e; for dir in $(dir $(wildcard test/*/Makefile)); do \
 		if grep -q '^gpucheck:' $$dir/Makefile; then $(MAKE) -C $$dir gpucheck; fi; done
+# Which kernels spill registers, by architecture; needs nvcc and an hour of processor time, no GPU
+spills:
+	@test/spills.sh
 # The primitives; on a GPU, too, where there is one
 bench-kernels:
 	$(MAKE) -f bench/engine.mk

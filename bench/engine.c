@@ -205,7 +205,7 @@ switched(int off)
 	gs_cpu_tuning tuning = gs_cpu_tuning_default();
 
 	if (off == 1)
-		tuning.vector = false;
+		tuning.vector = GS_NO_VECTORS;
 	else if (off == 2)
 		tuning.lanes = false;
 	else if (off == 3)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # everyday.sh: everyday queries over the tables of TPC-H on a private server with stock settings and a database in
 # en_US.UTF-8, with gpusort off and on; see everyday.pl.  Results go to bench/results/everyday-LABEL.txt and .json;
-# plot_queries.py draws the second, everyday/readme.pl makes the table of README.md from it.
+# charts.pl draws the second, everyday/table.pl makes the table of doc/benchmarks.md from it.
 #
 #   LABEL     of the results; default the number of cores, as cpu2, and "-gpu" with a GPU
 #   SF        scale factor, default 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plot_queries.py [JSON] [FOLDER]: draws what gpu.pl or everyday.pl measured, as SVG files beside the result."""
+"""plot_queries.py [JSON] [FOLDER]: draws what gpu.pl measured, as SVG files beside the result."""
 import json
 import os
 import sys
@@ -17,9 +17,6 @@ COLORS = {"serial": "#888888", "workers": "#bbbbbb", "cpu": "#4477aa", "gpu": "#
 def finish(figure, folder, name, result):
     """Adds where the figures come from and writes the file."""
     machine = result["device"] + (f", driver {result['driver']}" if "driver" in result else "")
-    if "cores" in result:
-        cores = f"{result['cores']} cores of {result['cpu']}, load {result['load']}"
-        machine = ", ".join(filter(None, (cores, machine)))
     figure.text(0.01, 0.005, f"{machine}, {result['date']}, {result['commit']}", fontsize=6)
     figure.tight_layout(rect=(0, 0.02, 1, 1))
     figure.savefig(os.path.join(folder, name), metadata={"Date": None})
@@ -85,51 +82,11 @@ def even(result, folder):
     finish(figure, folder, "queries-gpu-even.svg", result)
 
 
-def everyday(result, folder):
-    """How many times faster each query is, by side; grey where the plan stayed PostgreSQL's."""
-    plt.rcParams["svg.fonttype"] = "none"
-    sides = [side for side in result["sides"] if not side.startswith("off")]
-    colors = dict(zip(sides, ("#4477aa", "#228833", "#ee6677", "#ccbb44", "#66ccee", "#aa3377")))
-    labels, at = [], 0
-    figure, axis = plt.subplots(figsize=(9, 1 + 0.14 * (len(result["queries"]) + 8) * max(1, 0.6 * len(sides))))
-    group = None
-    for query in result["queries"]:
-        if query["group"] != group:
-            group = query["group"]
-            labels.append((at, group.upper()))
-            at += 1
-        labels.append((at, query["name"]))
-        for s, side in enumerate(sides):
-            one = query["sides"][side]
-            if "ratio" in one:
-                axis.barh(at + (s + 0.5) * 0.8 / len(sides) - 0.4, one["ratio"] - 1, 0.8 / len(sides), left=1,
-                          color="#bbbbbb" if one.get("unchanged") else colors[side])
-        at += 1
-    axis.set_yticks([y for y, _ in labels], [name for _, name in labels], fontsize=6)
-    axis.set_ylim(at - 0.4, -0.6)
-    axis.set_xscale("log", base=2)
-    ticks = (0.5, 0.7, 1, 1.5, 2, 3, 4, 6, 8)
-    axis.set_xticks(ticks, ticks, fontsize=6)
-    axis.axvline(1, color="black", linewidth=0.8)
-    axis.grid(axis="x", linewidth=0.3)
-    means = [f"{side}: {result['summary'][side]['geometric_mean']:.2f}" for side in sides]
-    axis.set_title("times as fast as PostgreSQL; geometric mean of "
-                   f"{len(result['queries'])} queries, {', '.join(means)}", fontsize=8)
-    names = ["gpusort" if side == "on" else NAMES.get(side, side) for side in sides] + ["same plan"]
-    handles = [plt.Rectangle((0, 0), 1, 1, color=color) for color in [*map(colors.get, sides), "#bbbbbb"]]
-    axis.legend(handles=handles, labels=names, fontsize=6)
-    # drawn once, the labels' widths are known to the layout
-    figure.canvas.draw()
-    finish(figure, folder, f"everyday-{result['label']}.svg", result)
-
-
 def main():
     source = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "results", "queries-gpu.json")
     folder = sys.argv[2] if len(sys.argv) > 2 else os.path.dirname(source)
     with open(source, encoding="utf-8") as file:
         result = json.load(file)
-    if result.get("part") == "everyday":
-        everyday(result, folder)
     for part, draw in (("order", order), ("sessions", sessions), ("even", even)):
         if part in result:
             draw(result, folder)

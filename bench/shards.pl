@@ -172,11 +172,23 @@ sub digest
 	return $digest;
 }
 
-# Milliseconds of CPU time that the processes of all servers have taken, those that have ended included.
+# Milliseconds of CPU time that a process has taken, to the nanosecond.
+sub cpu_of
+{
+	my ($pid) = @_;
+
+	open my $stat, '<', "/proc/$pid/schedstat" or return 0;
+	my ($ns) = (<$stat> // '0') =~ /^(\d+)/;
+	close $stat;
+	return $ns / 1e6;
+}
+
+# Milliseconds of CPU time that the processes of all servers have taken; of those that have ended, in ticks of their
+# sum.
 sub cpu
 {
 	my %server = map { ($node{$_}->query(q(SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1))) => 1) } @ports;
-	my $ticks = 0;
+	my ($ms, $ticks) = (0, 0);
 
 	foreach my $file (glob '/proc/[0-9]*/stat')
 	{
@@ -184,10 +196,10 @@ sub cpu
 		my ($pid, $rest) = (<$stat> // '') =~ /^(\d+) .*\) (.*)/ or next;
 		my @fields = split ' ', $rest;
 		close $stat;
-		$ticks += $fields[11] + $fields[12] if $server{$pid} || $server{ $fields[1] };
+		$ms += cpu_of($pid) if $server{$pid} || $server{ $fields[1] };
 		$ticks += $fields[13] + $fields[14] if $server{$pid};
 	}
-	return $ticks * 1000 / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+	return $ms + $ticks * 1000 / POSIX::sysconf(POSIX::_SC_CLK_TCK());
 }
 
 # Runs a query once, for a measurement of that name.
@@ -275,7 +287,8 @@ sub run
 		printf "  %-44s %8.0f %8.0f %6.2f  %5d %7d %17s %8.0f %8.0f %6.2f %8s%s
 ", $query->[0], @{ $one->{ms} }{@sides},
 		  $one->{ratio}, @$one{ 'here', 'there' }, unsorted($one->{ms}), @{ $one->{cpu_ms} }{@sides}, $one->{cpu_ratio},
-		  $one->{cpu_ms}{unsorted} // '', $one->{same_rows} ? '' : '  WRONG ROWS';
+		  defined $one->{cpu_ms}{unsorted} ? sprintf('%.0f', $one->{cpu_ms}{unsorted}) : '',
+		  $one->{same_rows} ? '' : '  WRONG ROWS';
 	}
 	$_->finish foreach values %node;
 	return @found;

@@ -2,13 +2,14 @@
 # deb.sh: Debian packages for each version of the server whose headers are installed, in build/deb; that of the GPU
 # service only where nvcc is.
 #
-# It builds in a copy of the tree, and installs nothing: `apt-get build-dep ./` brings what it needs.
+# It builds in a copy of the tree, and installs nothing: apt-get install build-essential debhelper postgresql-all
+# brings what it needs.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 dir=$root/build/deb
 command -v dpkg-buildpackage >/dev/null || { echo "dpkg-buildpackage is missing (Debian: apt-get install dpkg-dev)." \
 	>&2; exit 1; }
-options=(-b -us -uc)
+options=(-b -us -uc --jobs=auto)
 if command -v nvcc >/dev/null; then options+=(-Ppkg.gpusort.cuda); fi
 rm -rf "$dir"
 mkdir -p "$dir/tree"

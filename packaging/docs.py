@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""docs.py TREE TARGET: the pages of the site, of README.md, CHANGELOG.md and doc/.
+"""docs.py TREE TARGET: the pages of the site, of README.md, CHANGELOG.md, CONTRIBUTING.md and doc/, with its images.
 
 Links between pages stay links.  Those to other files of the tree go to the repository that META.json names, and where it names none the
-text stays without a link; the file has to be there either way.
+text stays without a link; the file has to be there either way.  A picture in light and in dark becomes two, of which the theme shows one.
 """
 import json
 import os
@@ -10,6 +10,8 @@ import re
 import shutil
 import sys
 
+PICTURE = re.compile(r'<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img src="([^"]+)" alt="([^"]+)">\s*</picture>')
+IMAGES = 'doc/images'
 LINK = re.compile(r'(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)')
 tree, target = sys.argv[1:]
 broken = []
@@ -21,10 +23,12 @@ def repository():
 
 
 def pages():
-    found = {'README.md': 'index.md', 'CHANGELOG.md': 'changelog.md'}
+    found = {'README.md': 'index.md', 'CHANGELOG.md': 'changelog.md', 'CONTRIBUTING.md': 'contributing.md'}
     for name in sorted(os.listdir(os.path.join(tree, 'doc'))):
         if name.endswith('.md'):
             found['doc/' + name] = name
+    for name in os.listdir(os.path.join(tree, IMAGES)):
+        found[os.path.join(IMAGES, name)] = 'images/' + name
     return found
 
 
@@ -40,6 +44,7 @@ def convert(text, source, known, web):
         if not os.path.exists(os.path.join(tree, path)):
             broken.append(f'{source}: there is no {path}')
         return f'{mark}[{words}]({web}/blob/HEAD/{path})' if web else words
+    text = PICTURE.sub(r'![\3](\2#only-light)\n![\3](\1#only-dark)', text)
     # blocks of code are not looked at
     parts = re.split(r'(^```.*?^```$)', text, flags=re.M | re.S)
     return ''.join(part if part.startswith('```') else LINK.sub(link, part) for part in parts)
@@ -47,8 +52,10 @@ def convert(text, source, known, web):
 
 known = pages()
 shutil.rmtree(target, ignore_errors=True)
-os.makedirs(target)
+shutil.copytree(os.path.join(tree, IMAGES), os.path.join(target, 'images'))
 for source, name in known.items():
+    if not source.endswith('.md'):
+        continue
     with open(os.path.join(tree, source), encoding='utf-8') as file:
         text = convert(file.read(), source, known, repository())
     with open(os.path.join(target, name), 'w', encoding='utf-8') as file:

@@ -4,16 +4,41 @@
 # /dev/shm, docker's own, are enough for parallel sorts.  The chroot is made below CONTAINER_DIR (default
 # /var/tmp/gpusort-container) from SUITE (default bookworm) and kept, up to the server.  That takes root, debootstrap
 # and Debian's archive (DEBIAN_MIRROR).  Speaks TAP.
+#
+# WITH_CUDA=yes: those of Dockerfile.cuda, whose first stage is a chroot of Ubuntu 22.04 (UBUNTU_MIRROR) with the
+# toolkit of this machine's nvcc, as NVIDIA's image is one; CUDA_ARCHS=90 saves most of its time.  No GPU is asked for:
+# the service has to say so.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 suite=${1:-bookworm}
 dir=${CONTAINER_DIR:-/var/tmp/gpusort-container}/$suite
 log=$dir/last.log
+dockerfile=$root/packaging/container/Dockerfile
+if [ "${WITH_CUDA:-no}" = yes ]; then dockerfile=$dockerfile.cuda; fi
 in_own_mounts "$0" "$@"
 
 inside() { chroot "$dir" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 PG_MAJOR="${major:-}" "$@" \
 	</dev/null; }
+
+# The stage that builds the service: the image has the toolkit, and the compiler that it takes.
+build_service() {
+	local place=${dir%/*}/jammy keys
+	keys=$(ubuntu_keys "${dir%/*}" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}")
+	MIRROR=${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu} enter_chroot jammy "$place" 64m --keyring="$keys"
+	in_stage() { chroot "$place" env -i PATH=/usr/local/cuda/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+		LANG=C.UTF-8 CUDA_ARCHS="${CUDA_ARCHS:-all}" "$@" </dev/null; }
+	if [ ! -e "$place/usr/bin/g++" ]; then
+		in_stage apt-get update -q >&2
+		in_stage apt-get install -q -y --no-install-recommends build-essential >&2
+	fi
+	enter_cuda "$place/usr/local/cuda"
+	rm -rf "$place/usr/src/gpusort"
+	copy_sources "$place/usr/src/gpusort"
+	ok 'the service' in_stage sh -c "$(sed -n 's/^RUN \(make .*\)/\1/p' "$dockerfile")"
+	leave_cuda "$place/usr/local/cuda"
+	cp "$place/usr/src/gpusort/gpusortd" "$dir/tmp/"
+}
 
 # What an image has: the server, and neither a compiler nor a cluster.
 enter_chroot "$suite" "$dir" 64m
@@ -25,11 +50,13 @@ major=$(ls "$dir/usr/lib/postgresql")
 bin=/usr/lib/postgresql/$major/bin
 
 # COPY and RUN
+if [[ $dockerfile = *.cuda ]]; then build_service; fi
 packages=$(inside dpkg-query -W)
 copy_sources "$dir/usr/src/gpusort"
 ok 'install.sh' inside /usr/src/gpusort/packaging/container/install.sh
 ok 'it leaves no other packages than there were' diff <(echo "$packages") <(inside dpkg-query -W)
 ok 'and no sources' test ! -e "$dir/usr/src/gpusort"
+if [[ $dockerfile = *.cuda ]]; then mv "$dir/tmp/gpusortd" "$dir$bin/gpusortd"; fi
 
 # what docker-entrypoint.sh does: a database, the scripts, the server
 as_postgres() { inside runuser -u postgres -- "$@"; }
@@ -37,7 +64,7 @@ psql() { as_postgres psql -XqAt -v ON_ERROR_STOP=1 -h /tmp "$@"; }
 data=/var/lib/postgresql/container
 rm -rf --one-file-system "$dir$data"
 cp "$root/packaging/container/initdb.sql" "$dir/tmp/gpusort.sql"
-command=$(sed -n 's/^CMD \["postgres", *\(.*\)\]$/\1/p' "$root/packaging/container/Dockerfile" | tr -d '",')
+command=$(sed -n 's/^CMD \["postgres", *\(.*\)\]$/\1/p' "$dockerfile" | tr -d '",')
 as_postgres "$bin/initdb" -D "$data" --no-sync >"$log"
 start() { as_postgres "$bin/pg_ctl" start -w -s -D "$data" -l /tmp/server.log \
 	-o "-c listen_addresses= -c unix_socket_directories=/tmp $command $*"; }
@@ -73,4 +100,11 @@ start -c gpusort.engine=gpu -c "gpusort.service_options='--engine=cpu'"
 ok 'and with their sorts in the service' sorts
 ok 'which did them' test "$(psql -c "SELECT sum(jobs) > 0 FROM gpusort_stat
 	WHERE engine = 'CPU service' AND fallback IS NULL")" = t
+if [[ $dockerfile = *.cuda ]]; then
+	stop
+	start -c gpusort.engine=gpu -c "gpusort.service_options='--engine=gpu'"
+	ok 'without a GPU sorts go on' sorts
+	ok 'and the service has said why' grep -q '^no device|.*driver' <(psql \
+		-c 'SELECT service, reason FROM gpusort_devices')
+fi
 end_of_tests

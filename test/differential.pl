@@ -376,7 +376,9 @@ while (($rounds ? $round < $rounds : time - $start < $seconds))
 	my ($columns, $statement, $rows) = make_table($round_seed);
 	my @cases = map { [ order_case($columns, pick('1MB', '1MB', '64MB')) ] } 1 .. 4;
 	push @cases, [ use_case($columns, pick('1MB', '64MB')) ], [ use_case($columns, pick('1MB', '64MB')) ];
-	my $script = <<'SQL' . $statement . join('', map { $_->[1] } @cases);
+	# every fourth round in compiled code, which takes its time
+	my $jit = $round_seed % 4 == 0 ? 'on' : 'off';
+	my $script = "SET jit = $jit;\n" . <<'SQL' . $statement . join('', map { $_->[1] } @cases);
 SET client_min_messages = warning;
 LOAD 'gpusort';
 DROP SCHEMA IF EXISTS gpusort_differential CASCADE;
@@ -386,7 +388,7 @@ SET gpusort.min_rows = 0;
 SET gpusort.verify = full;
 SET max_parallel_workers_per_gather = 0;
 SET synchronize_seqscans = off;
-SET jit = off;
+SET jit_above_cost = 30;
 SET timezone = 'UTC';
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 ALTER TYPE mood ADD VALUE 'added later' BEFORE 'ok';

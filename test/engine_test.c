@@ -156,6 +156,51 @@ temp_of(size_t bytes)
 	return block;
 }
 
+/* ---------------------------------------------------------------- stalled tiles */
+
+#ifdef WITH_CUDA
+
+/* Makes a call with stalled tiles; says how many were stepped in for, and how many gave up. */
+static void
+stall_once(const uint32_t *tiles, uint32_t ntiles, uint64_t patience, void (*call)(void *), void *arg,
+		   uint32_t *fallbacks, uint32_t *given_up)
+{
+	uint32_t f, g;
+
+	ok(gs_cuda_stall(engine, tiles, ntiles, patience), "gs_cuda_stall");
+	ok(gs_cuda_stall_counts(engine, &f, &g), "gs_cuda_stall_counts");
+	call(arg);
+	ok(gs_cuda_stall_counts(engine, fallbacks, given_up), "gs_cuda_stall_counts");
+	*fallbacks -= f;
+	*given_up -= g;
+	ok(gs_cuda_stall(engine, NULL, 0, 2000000), "gs_cuda_stall");
+}
+
+void
+stalled_call(const uint32_t *tiles, uint32_t ntiles, uint64_t patience, void (*call)(void *), void *arg,
+			 const char *what)
+{
+	uint32_t fallbacks, given_up = 1;
+
+	for (int turn = 0; turn < 3 && given_up != 0; turn++)
+	{
+		stall_once(tiles, ntiles, patience, call, arg, &fallbacks, &given_up);
+		printf("# %s: %u fallbacks, %u tiles gave up\n", what, fallbacks, given_up);
+	}
+	check(fallbacks > 0 && given_up == 0, "%s: ends by fallback", what);
+}
+
+void
+hanging_call(uint32_t tile, void (*call)(void *), void *arg, const char *what)
+{
+	uint32_t fallbacks, given_up;
+
+	stall_once(&tile, 1, 0, call, arg, &fallbacks, &given_up);
+	check(fallbacks == 0 && given_up > 0, "%s: would hang", what);
+}
+
+#endif
+
 /* ---------------------------------------------------------------- data */
 
 static uint64_t state = 1;

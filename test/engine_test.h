@@ -58,6 +58,20 @@ void drop(array *a);
 void *temp_of(size_t bytes);
 void ok(gs_status status, const char *what);
 
+/* ---- stalled tiles (kernels/cuda/base/stall.h) */
+
+/*
+ * Makes a call in which tiles stand still until the last one is done, and checks that others stepped in for them.  (The
+ * block of such a tile may have the last tile, too, if others got on much faster than it did, as where several programs
+ * share the GPU: then it waits for itself and has to give up.  Such a call says nothing, and is made again; without a
+ * fallback that works all give up.)
+ */
+void stalled_call(const uint32_t *tiles, uint32_t ntiles, uint64_t patience, void (*call)(void *), void *arg,
+				  const char *what);
+
+/* Makes a call in which a tile stands still and nobody steps in, and checks that the tile gave up. */
+void hanging_call(uint32_t tile, void (*call)(void *), void *arg, const char *what);
+
 /* ---- data */
 
 uint64_t random64(void);

@@ -6,6 +6,7 @@
 
 work=
 child=
+server_port=54321
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -57,13 +58,14 @@ in_own_mounts() {
 	exec env GPUSORT_UNSHARED=1 unshare --mount "$@"
 }
 
-# enter_chroot SUITE DIRECTORY SIZE: makes a smallest Debian there, in which no service is started and no cluster made,
-# unless it is there, and mounts what programs expect, /dev/shm of that size.  What fails on the way leaves none.
+# enter_chroot SUITE DIRECTORY SIZE [OPTION]...: makes a smallest Debian there, in which no service is started and no
+# cluster made, unless it is there, and mounts what programs expect, /dev/shm of that size.  What fails on the way
+# leaves none.  It is an Ubuntu with MIRROR set, and debootstrap's option for its keys.
 enter_chroot() {
 	if [ ! -e "$2/etc/gpusort-base" ]; then
 		mkdir -p "$2"
-		debootstrap --variant=minbase --include=ca-certificates "$1" "$2" \
-			"${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >&2
+		debootstrap --variant=minbase --include=ca-certificates "${@:4}" "$1" "$2" \
+			"${MIRROR:-${DEBIAN_MIRROR:-http://deb.debian.org/debian}}" >&2
 		no_services "$2"
 		touch "$2/etc/gpusort-base"
 	fi
@@ -72,8 +74,42 @@ enter_chroot() {
 	mount -t tmpfs -o "size=$3" tmpfs "$2/dev/shm"
 }
 
-# Neither services nor clusters where packages are installed in this chroot.
+# enter_cuda DIRECTORY: the toolkit of this machine's nvcc, there, to be read.
+enter_cuda() {
+	command -v nvcc >/dev/null || die "nvcc is not in PATH."
+	mkdir -p "$1"
+	mount --bind "$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")" "$1"
+	mount -o remount,bind,ro "$1"
+}
+
+leave_cuda() {
+	umount "$1"
+	rmdir "$1"
+}
+
+# ubuntu_keys DIRECTORY MIRROR: the keys of Ubuntu's archive: the machine's, or those in a package of Debian's, which is
+# kept there.
+ubuntu_keys() {
+	local machine=/usr/share/keyrings/ubuntu-archive-keyring.gpg keys=$1/ubuntu-keyring
+	if [ -e "$machine" ]; then echo "$machine"; return; fi
+	if [ ! -e "$keys$machine" ]; then
+		mkdir -p "$keys"/{lists,archives}/partial "$keys/parts"
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $2 trixie main" >"$keys/sources.list"
+		(
+			cd "$keys"
+			options=(-qq -o "Dir::Etc::sourcelist=$keys/sources.list" -o "Dir::Etc::sourceparts=$keys/parts"
+				-o "Dir::State::lists=$keys/lists" -o "Dir::Cache=$keys" -o APT::Sandbox::User=root)
+			apt-get "${options[@]}" update
+			apt-get "${options[@]}" download ubuntu-keyring
+			dpkg-deb -x ubuntu-keyring_*.deb .
+		) >&2 || return 1
+	fi
+	echo "$keys$machine"
+}
+
+# Neither services nor clusters where packages are installed in this chroot, and no file waits for the disk.
 no_services() {
+	echo force-unsafe-io >"$1/etc/dpkg/dpkg.cfg.d/gpusort"
 	printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"
 	chmod 755 "$1/usr/sbin/policy-rc.d"
 	mkdir -p "$1/etc/postgresql-common/createcluster.d"
@@ -230,13 +266,12 @@ make_work() {
 }
 
 cleanup() {
-	local status=$? pidfile
+	local status=$? pidfile pid
 	trap - EXIT
 	trap '' INT TERM HUP
-	if [ -n "$child" ]; then
-		kill -TERM "$child" 2>/dev/null || true
-		wait "$child" 2>/dev/null || true
-	fi
+	# the command that was waited for, and what runs beside it
+	for pid in $(jobs -p); do kill -TERM "$pid" 2>/dev/null || true; done
+	wait
 	if [ -n "$work" ]; then
 		find "$work" -name postmaster.pid 2>/dev/null | while read -r pidfile; do
 			as_server "$bindir/pg_ctl" stop -D "$(dirname "$pidfile")" -m immediate -s >/dev/null 2>&1 || true
@@ -254,28 +289,28 @@ copy_tree() {
 }
 
 # start_server NAME [initdb option]...: makes and starts a server with the settings on standard input, and those of the
-# file TEMP_CONFIG, where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in $work
-# with the port 54321.
+# file TEMP_CONFIG, where PostgreSQL's own tests look for some, too.  Its data are in $work/NAME, its socket in $work,
+# where those that run beside it have other ports.
 start_server() {
 	local data=$work/$1
 	shift
-	as_server "$bindir/initdb" -D "$data" -U postgres -A trust "$@" >"$work/initdb.log" 2>&1 || {
-		cat "$work/initdb.log" >&2
+	as_server "$bindir/initdb" -D "$data" -U postgres -A trust "$@" >"$data.initdb" 2>&1 || {
+		cat "$data.initdb" >&2
 		die "initdb failed"
 	}
 	{
 		echo "listen_addresses = ''"
 		echo "unix_socket_directories = '$work'"
-		echo "port = 54321"
+		echo "port = $server_port"
 		cat
 		if [ -n "${TEMP_CONFIG:-}" ]; then cat "$TEMP_CONFIG"; fi
-	} >"$work/extra.conf"
-	as_server tee -a "$data/postgresql.conf" <"$work/extra.conf" >/dev/null
+	} >"$data.conf"
+	as_server tee -a "$data/postgresql.conf" <"$data.conf" >/dev/null
 	as_server "$bindir/pg_ctl" start -w -t 600 -s -D "$data" -l "$data.log" || {
 		tail -n 50 "$data.log" >&2
 		die "the server did not start"
 	}
-	export PGHOST=$work PGPORT=54321 PGUSER=postgres
+	export PGHOST=$work PGPORT=$server_port PGUSER=postgres
 	unset PGDATABASE PGOPTIONS PGSERVICE PGPASSWORD PGDATA PGHOSTADDR PGCLIENTENCODING
 }
 
@@ -310,7 +345,7 @@ build_and_install() {
 	"$root/test/setup.sh" "$@"
 	require_postgres
 	say "Building for $("$PG_CONFIG" --version)"
-	make -s -C "$root" PG_CONFIG="$PG_CONFIG" >&2
+	make -s -j"$(nproc)" -C "$root" PG_CONFIG="$PG_CONFIG" >&2
 	if [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then
 		make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >&2
 	else

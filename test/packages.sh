@@ -4,52 +4,87 @@
 # Debian's archive (DEBIAN_MIRROR).
 #
 # The packages are built there, with the regression tests, installed, used by a server, and removed; nothing of them
-# stays.  Speaks TAP.
+# stays.  WITH_CUDA=yes: that of the GPU service, too, with the toolkit of this machine's nvcc, which is there for the
+# build and gone afterwards; CUDA_ARCHS=90 saves most of its time.  No GPU is asked for: the service has to say so.
+# Speaks TAP.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 suite=${1:-bookworm}
 dir=${PACKAGES_DIR:-/var/tmp/gpusort-packages}/$suite
 log=$dir/last.log
+cuda=
+if [ "${WITH_CUDA:-no}" = yes ]; then cuda=/usr/local/cuda; fi
 in_own_mounts "$0" "$@"
 
-inside() { chroot "$dir" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-	DEBIAN_FRONTEND=noninteractive "$@" </dev/null; }
+inside() { chroot "$dir" env -i PATH="${path:-}/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root LANG=C.UTF-8 \
+	${CUDA_ARCHS:+CUDA_ARCHS="$CUDA_ARCHS"} DEBIAN_FRONTEND=noninteractive "$@" </dev/null; }
 
 # Everything of gpusort below the places where packages install.
 traces() { inside find /usr /etc /var/lib -name '*gpusort*' ! -path '/etc/gpusort-base' ! \
 	-path '/etc/postgresql-common/*' ! -path '/usr/src/*'; }
 
-# A server with the installed package: creates the extension, sorts, and is removed.
-try_server() {
-	local major=$1
+# with_server MAJOR COMMAND...: runs a command while a new server has the installed package; psql asks it.
+with_server() {
+	local major=$1 port status
+	shift
 	inside pg_createcluster "$major" gpusort -- --locale=C.UTF-8 >/dev/null &&
 		inside sh -c "echo \"shared_preload_libraries = 'gpusort'\" >>/etc/postgresql/$major/gpusort/postgresql.conf" &&
 		inside pg_ctlcluster "$major" gpusort start &&
-		inside runuser -u postgres -- psql -XqAt \
-			-p "$(inside pg_lsclusters -h | sed -n "s/^$major *gpusort *\([0-9]*\).*/\1/p")" \
-			-c 'CREATE EXTENSION gpusort' \
-				-c 'CREATE TABLE t AS SELECT hashint4(i) AS k FROM generate_series(1, 100000) AS i' -c 'ANALYZE t' \
-			-c 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k' \
-				-c "SELECT gpu_sort('{3,1,2}'::int[])" >"$dir/server.log"
-	local status=$?
+		port=$(inside pg_lsclusters -h | sed -n "s/^$major *gpusort *\([0-9]*\).*/\1/p") &&
+		"$@"
+	status=$?
 	inside pg_dropcluster --stop "$major" gpusort
-	[ $status = 0 ] && grep -q 'Custom Scan (GpuSort)' "$dir/server.log" && grep -qx '{1,2,3}' "$dir/server.log"
+	return $status
+}
+psql() { inside runuser -u postgres -- psql -XqAt -p "$port" "$@" >"$dir/server.log"; }
+
+# The extension is created, and sorts.
+try_server() {
+	psql -c 'CREATE EXTENSION gpusort' \
+		-c 'CREATE TABLE t AS SELECT hashint4(i) AS k FROM generate_series(1, 100000) AS i' -c 'ANALYZE t' \
+		-c 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k' \
+		-c "SELECT gpu_sort('{3,1,2}'::int[])" &&
+		grep -q 'Custom Scan (GpuSort)' "$dir/server.log" && grep -qx '{1,2,3}' "$dir/server.log"
+}
+
+# The service starts, and finds no GPU: the server knows why, and sorts all the same.
+try_service() {
+	psql -c 'CREATE EXTENSION gpusort' -c "ALTER SYSTEM SET gpusort.service_options = '--engine=gpu'" \
+		-c "ALTER SYSTEM SET gpusort.engine = 'gpu'" -c 'SELECT pg_reload_conf()' -c '\c' \
+		-c "SELECT gpu_sort('{3,1,2}'::int[])" -c "SELECT pg_sleep(2)" -c "SELECT gpu_sort('{3,1,2}'::int[])" \
+		-c 'SELECT service, reason FROM gpusort_devices' &&
+		grep -qx '{1,2,3}' "$dir/server.log" && grep -q '^no device|.*driver' "$dir/server.log"
 }
 
 enter_chroot "$suite" "$dir" 50%
 inside apt-get update -q >&2
 inside apt-get install -q -y --no-install-recommends build-essential debhelper postgresql-all lintian >&2
 copy_sources "$dir/usr/src/gpusort"
+if [ -n "$cuda" ]; then
+	enter_cuda "$dir$cuda"
+	path=$cuda/bin:
+fi
 ok 'they build, regression tests included, and lintian finds no errors' inside make -s -C /usr/src/gpusort deb
+if [ -n "$cuda" ]; then
+	leave_cuda "$dir$cuda"
+	path=
+fi
 cp "$dir/last.log" "$dir/build.log"
 before=$(traces)
 for major in $(inside pg_buildext -q supported-versions /usr/src/gpusort 2>/dev/null ||
 	inside ls /usr/lib/postgresql); do
 	deb=$(inside sh -c "ls /usr/src/gpusort/build/deb/postgresql-$major-gpusort_*.deb") || continue
 	ok "$major: the package can be installed" inside apt-get install -q -y "$deb"
-	ok "$major: the extension is created, and sorts" try_server "$major"
+	ok "$major: the extension is created, and sorts" with_server "$major" try_server
 	ok "$major: the test of autopkgtest" inside sh -c 'cd /usr/src/gpusort && debian/tests/installcheck'
+	if [ -n "$cuda" ]; then
+		ok "$major: the package of the GPU service can be installed, where nothing of CUDA is" \
+			inside sh -c "apt-get install -q -y /usr/src/gpusort/build/deb/postgresql-$major-gpusort-cuda_*.deb"
+		ok "$major: the service starts and finds no GPU, the server says why" with_server "$major" try_service
+		ok "$major: it can be removed" inside apt-get purge -q -y "postgresql-$major-gpusort-cuda"
+		ok "$major: gpusort goes on without it" with_server "$major" try_server
+	fi
 	ok "$major: it can be removed" inside apt-get purge -q -y "postgresql-$major-gpusort"
 	ok "$major: nothing of it stays" test "$(traces)" = "$before"
 done

@@ -214,10 +214,11 @@ sub set_operation
 # Settings of one query.
 sub settings
 {
-	my $sql =
-		"RESET ALL;\nSET client_min_messages = warning;\nSET search_path = queries;\nSET statement_timeout = '60s';\n";
+	my $sql = "RESET ALL;\nSET client_min_messages = warning;\nSET search_path = queries;\n"
+		. "SET statement_timeout = '30min';\n";
 
 	$sql .= 'SET gpusort.min_rows = ' . one_of(0, 0, 0, 500) . ";\n";
+	$sql .= "SET jit = on;\nSET jit_above_cost = 0;\n" if chance(0.1);
 	$sql .= "SET $_ = off;\n" for grep { chance(0.25) } @switches;
 	if (chance(0.5))
 	{

@@ -6,8 +6,10 @@
 # that have them, and soak: a minute, or SOAK_SECONDS, of a storm.  "gpu" sends every sort to the GPU service, and
 # counts that it did them; the tests of the service itself are then the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu
 # makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17 choose files of pgtap and tap by how their names
-# begin; PGTAP may have several words.  VERBOSE=1 shows all that the TAP programs say.
-# WERROR=1 makes errors of compilers' warnings.  SEED=N repeats the random data of a run that printed it.
+# begin; PGTAP may have several words, and PGTAP_SERVICE other ones for its second pass.  VERBOSE=1 shows all that the
+# TAP programs say.
+# WERROR=1 makes errors of compilers' warnings.  SEED=N repeats the random data of a run that printed it.  LANES=1 lets
+# one program run after the other, where two do at a time.
 #
 # A test that fails, a program that dies or says nothing, a suite that counts nothing and a server that crashes: each
 # fails the run.
@@ -16,7 +18,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
 size=small
-usual='source primitives regress pgtap tap differential queries'
+usual='source primitives regress pgtap differential queries tap'
 all="$usual soak"
 service_settings=
 case "${1:-}" in
@@ -48,6 +50,15 @@ for suite in $suites; do
 done
 # seconds after which a program hangs, and is not only slow on a busy machine
 patience=3600
+# how many jobs run at a time; large ones want all memory for themselves, and there may be one GPU
+case $size in
+	check|small) lanes=${LANES:-2} ;;
+	*) lanes=1 ;;
+esac
+case $lanes in
+	''|*[!0-9]*|0*) die "LANES is \"$lanes\", and must be a number of programs." ;;
+esac
+jobs=()
 passed=0
 failed=0
 failures=()
@@ -58,17 +69,82 @@ export PGBENCH_RANDOM_SEED=$SEED
 export GPUSORT_TEST_SIZE=$size
 say "SEED=$SEED repeats this run's random data"
 
-# add NAME PASSED FAILED SECONDS: counts a test file
+# add NAME PASSED FAILED SECONDS: counts a test file of this job
 add() {
-	passed=$((passed + $2))
-	failed=$((failed + $3))
 	printf '%-40s %5d passed %3d failed %5d s\n' "$1" "$2" "$3" "$4"
-	if [ "$3" -gt 0 ]; then failures+=("$1"); fi
+	echo "$2 $3 $1" >>"$job.counts"
+}
+
+# later NAME FUNCTION ARGUMENT...: a job, which runs when its turn comes, at the same time as others
+later() {
+	jobs+=("$(printf '%q ' "$@")")
+}
+
+# run_job NUMBER NAME FUNCTION ARGUMENT...: a shell of its own, whose output and counts go to files
+run_job() {
+	job=$work/jobs/$1
+	job_name=$2
+	server_port=$((server_port + $1))
+	exec >"$job.out" 2>&1 </dev/null
+	trap 'end_job $?' EXIT
+	trap '[ -z "$child" ] || kill -TERM "$child" 2>/dev/null; exit 143' TERM
+	"${@:3}"
+}
+
+# end_job STATUS: one that ends too early, or counts nothing, is a failure
+end_job() {
+	if [ "$1" != 0 ]; then
+		add "$job_name: exit status $1" 0 1 0
+	elif [ ! -s "$job.counts" ]; then
+		add "$job_name: no test ran" 0 1 0
+	fi
+	: >"$job.end"
+}
+
+# start_jobs: runs all jobs, in their order, so many at a time
+start_jobs() {
+	local n=0 one
+	trap 'kill -TERM $(jobs -p) 2>/dev/null; wait; exit 143' TERM
+	for one in "${jobs[@]}"; do
+		while [ "$(jobs -rp | wc -l)" -ge "$lanes" ]; do wait -n || true; done
+		eval "run_job $n $one" &
+		n=$((n + 1))
+	done
+	wait
+}
+
+# tell NUMBER STARTER: prints what a job says, as it comes, until it ends, and counts its tests; one that was killed
+# has ended when nothing runs any more
+tell() {
+	local job=$work/jobs/$1 told=0 bytes good bad name last=
+	while [ -z "$last" ]; do
+		if [ -e "$job.end" ] || ! kill -0 "$2" 2>/dev/null; then last=1; else sleep 0.5; fi
+		bytes=$(stat -c %s "$job.out" 2>/dev/null || echo 0)
+		if [ "$bytes" -gt "$told" ]; then tail -c "+$((told + 1))" "$job.out" | head -c $((bytes - told)); fi
+		told=$bytes
+	done
+	while read -r good bad name; do
+		passed=$((passed + good))
+		failed=$((failed + bad))
+		if [ "$bad" -gt 0 ]; then failures+=("$name"); fi
+	done < <(cat "$job.counts" && [ -e "$job.end" ] || echo "0 1 ${jobs[$1]%% *}: killed")
+}
+
+# run_jobs: runs all jobs that there are until now, and tells of them in their order
+run_jobs() {
+	local n starter
+	rm -rf "$work/jobs"
+	mkdir "$work/jobs"
+	start_jobs &
+	starter=$!
+	for ((n = 0; n < ${#jobs[@]}; n++)); do tell "$n" "$starter"; done
+	wait
+	jobs=()
 }
 
 # tap NAME LIMIT COMMAND...: runs a program that speaks TAP; what failed is printed with what is said about it
 tap() {
-	local name=$1 limit=$2 log=$work/tap.log status=0 good bad start=$((SECONDS - ${took:-0}))
+	local name=$1 limit=$2 log=$job.log status=0 good bad start=$SECONDS
 	shift 2
 	"${as:-as_server}" timeout --kill-after=10 "$limit" "$@" >"$log" 2>"$log.err" </dev/null || status=$?
 	if [ -n "${VERBOSE:-}" ]; then cat "$log" "$log.err" >&2; fi
@@ -127,57 +203,54 @@ compare_results() {
 	echo "$good $bad"
 }
 
-# side_by_side DIRECTORY TARGET...: tests that need a core each and watch no clock; then they are counted one by one
-side_by_side() {
-	local dir=$1 name target pid pids=() took
-	name=$(basename "$dir")
-	shift
-	for target in "$@"; do
-		(
-			start=$SECONDS status=0
-			as_server timeout --kill-after=10 "$patience" make -s -C "$dir" "$target" >"$work/$target.out" \
-				2>"$work/$target.err" </dev/null || status=$?
-			echo "$status $((SECONDS - start))" >"$work/$target.end"
-		) &
-		pids+=($!)
-	done
-	for pid in "${pids[@]}"; do wait "$pid"; done
-	for target in "$@"; do
-		read -r status took <"$work/$target.end"
-		as=env tap "$name $target" 60 sh -c "cat '$work/$target.out'; cat '$work/$target.err' >&2; exit $status"
-	done
-}
-
-# what the source promises of itself
+# what the source promises of itself, before anything is built beside it
 run_source() {
-	tap source 120 "$work/tree/test/source.sh"
-	tap install 600 env PG_CONFIG="$PG_CONFIG" "$work/tree/test/install.sh"
+	later source test_source
+	run_jobs
 }
 
+test_source() {
+	tap source "$patience" "$work/tree/test/source.sh"
+	tap documents "$patience" perl "$work/tree/test/documents.pl"
+	tap install "$patience" env PG_CONFIG="$PG_CONFIG" "$work/tree/test/install.sh"
+}
+
+# the engines are built once for all of their tests, of which the largest come first
 run_primitives() {
-	local dir name target
-	for dir in "$work"/tree/test/*/; do
+	local dir target kind
+	export KERNELS_BUILD=$work/tree/build/test-kernels
+	for kind in plain asan; do
+		as_server make -s -j"$(nproc)" -C "$work/tree/test/primitives" kernels KIND="$kind" >&2 || say "no $kind engine"
+	done
+	for dir in $(printf '%s\n' "$work"/tree/test/*/ | sort -r); do
 		grep -qs '^check:' "$dir/Makefile" || continue
-		name=$(basename "$dir")
-		if [ "$name" = service ]; then # which has time limits of its own
-			for target in check asan; do tap "$name $target" "$patience" make -s -C "$dir" "$target"; done
-		else
-			side_by_side "$dir" check asan
-		fi
-		if [ "$(id -u)" = 0 ] && grep -q '^asroot:' "$dir/Makefile"; then
-			as=as_root tap "$(basename "$dir") asroot" "$patience" make -s -C "$dir" asroot
-		fi
+		for target in check asan; do later "$(basename "$dir") $target" test_primitive "$dir" "$target"; done
 	done
 	if [ "$size" = large ] && command -v nvcc >/dev/null 2>&1; then
 		for dir in "$work"/tree/test/*/; do
 			grep -qs '^large:' "$dir/Makefile" || continue
-			tap "$(basename "$dir") large" 36000 make -s -C "$dir" large
+			later "$(basename "$dir") large" tap "$(basename "$dir") large" 36000 make -s -C "$dir" large
 		done
+	fi
+}
+
+# test_primitive DIRECTORY TARGET
+test_primitive() {
+	local name
+	name=$(basename "$1")
+	tap "$name $2" "$patience" make -s -C "$1" "$2"
+	# with what check has built
+	if [ "$2" = check ] && [ "$(id -u)" = 0 ] && grep -q '^asroot:' "$1/Makefile"; then
+		as=as_root tap "$name asroot" "$patience" make -s -C "$1" asroot
 	fi
 }
 
 # pg_regress of PostgreSQL 15 says "test NAME ... ok", later ones speak TAP
 run_regress() {
+	later regress test_regress
+}
+
+test_regress() {
 	local log=$work/installcheck.log start=$SECONDS status=0 good bad
 	start_server regress --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
@@ -214,9 +287,10 @@ jit_above_cost = 30'
 		jit=
 		say "This server has no llvmjit.so: pgTAP's tests run without compiled code."
 	fi
-	[ "$size" = gpu ] || pgtap_with pgtap ''
+	[ "$size" = check ] || need_locales
+	[ "$size" = gpu ] || later pgtap pgtap_with pgtap ''
 	[ "$size" != check ] || return 0
-	pgtap_with service "$jit
+	later service pgtap_with service "$jit
 gpusort.engine = gpu
 gpusort.min_rows = 0
 gpusort.service_options = '--engine=${GPUSORT_SERVICE_ENGINE:-cpu}'
@@ -226,13 +300,13 @@ $service_settings"
 # The files of pgTAP whose names begin with one of PGTAP's words.
 pgtap_files() {
 	local word
-	for word in ${PGTAP:-.}; do ls "$work"/tree/test/pgtap/"${word#.}"*.sql; done
+	for word in ${PGTAP:-.}; do ls "$work"/tree/test/pgtap/"${word#.}"*.sql; done | sort -u
 }
 
 # pgtap_with NAME SETTINGS
 pgtap_with() {
-	local file
-	[ "$size" = check ] || need_locales
+	local file PGTAP=${PGTAP:-}
+	if [ "$1" = service ]; then PGTAP=${PGTAP_SERVICE:-$PGTAP}; fi
 	start_pgtap_server "$1" "$2"
 	for file in $(pgtap_files); do
 		tap "$1 $(basename "$file" .sql)" "$patience" pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap \
@@ -247,7 +321,6 @@ pgtap_with() {
 # version 16 on where the other two say
 tap_program() {
 	local dir=$work/tap
-	need_locales
 	mkdir -p "$dir"
 	if [ "$(id -u)" = 0 ]; then chown postgres "$dir"; fi
 	tap "$1" "$patience" env \
@@ -258,24 +331,40 @@ tap_program() {
 
 run_tap() {
 	local file
-	for file in "$work"/tree/test/t/"${ONLY:-}"*.pl; do
-		tap_program "tap $(basename "$file" .pl)" "$file"
+	need_locales
+	# the last ones take longest, and so come first
+	for file in $(printf '%s\n' "$work"/tree/test/t/"${ONLY:-}"*.pl | sort -r); do
+		later "tap $(basename "$file" .pl)" test_tap "$(basename "$file" .pl)" "$file"
 	done
-	crashes tap "$work"/tap/tmp_check/log/*.log
+}
+
+# test_tap NAME FILE
+test_tap() {
+	tap_program "tap $1" "$2"
+	crashes "tap $1" "$work/tap/tmp_check/log/$1"*.log
 }
 
 # A storm over a server under load, for a minute or SOAK_SECONDS.
 run_soak() {
+	need_locales
+	later soak test_soak
+}
+
+test_soak() {
 	local patience=$((${SOAK_SECONDS:-60} + 3600))
 	tap_program soak "$work/tree/test/soak.pl"
 	crashes soak "$work"/tap/tmp_check/log/soak_*.log
 }
 
 run_differential() {
+	need_locales
+	later differential test_differential
+}
+
+test_differential() {
 	local seconds=60
 	[ "$size" = large ] && seconds=7200
 	[ "$size" = gpu ] && seconds=30
-	need_locales
 	start_server differential --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 		fsync = off
 		session_preload_libraries = 'gpusort'
@@ -289,6 +378,10 @@ run_differential() {
 }
 
 run_queries() {
+	later queries test_queries
+}
+
+test_queries() {
 	local seconds=20
 	[ "$size" = large ] && seconds=3600
 	[ "$size" = gpu ] && seconds=10
@@ -306,7 +399,7 @@ run_queries() {
 # crashes NAME LOG...: a server that crashed while tests ran is a failure, whatever they said.  Signal 9 is a test's
 # own.
 crashes() {
-	if grep -hE 'was terminated by signal [^9]|PANIC|TRAP:' "${@:2}" >&2; then
+	if grep -shE 'was terminated by signal [^9]|PANIC|TRAP:' "${@:2}" >&2; then
 		add "$1: the server crashed" 0 1 0
 	fi
 }
@@ -317,11 +410,8 @@ copy_tree
 unset MAKEFLAGS MAKELEVEL MFLAGS
 
 started=$SECONDS
-for suite in $suites; do
-	before=$((passed + failed))
-	"run_$suite"
-	if [ $((passed + failed)) = "$before" ]; then add "$suite: no test ran" 0 1 0; fi
-done
+for suite in $suites; do "run_$suite"; done
+run_jobs
 if [ ${#failures[@]} -gt 0 ]; then
 	echo
 	printf 'failed: %s\n' "${failures[@]}"

@@ -153,9 +153,18 @@ old_nvcc() {
 	rm -r "$dir"
 }
 
+# Sources of a folder of kernels/ that its README does not name.
+unnamed() {
+	local file
+	find kernels -name inst -prune -o -type f -regex '.*\.\(c\|h\|cu\|cuh\)' -print | while read -r file; do
+		grep -qsw "$(basename "${file%.*}")" "${file%/*}/README.md" || echo "$file"
+	done
+}
+
 report 'folders of src/ include in one direction' "$(crossing)"
 report 'folders of kernels/ include in one direction' "$(kernels_crossing)"
 report 'modules of src/ form no circle' "$(circles)"
+report 'folders of kernels/ have a README that names their files' "$(unnamed)"
 report 'kernels know no server, the service neither, the extension no CUDA' "$(layers)"
 report 'files have 600 lines at most' "$(long_files)"
 report 'lines have 120 columns at most' "$(wide_lines)"

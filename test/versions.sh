@@ -7,7 +7,11 @@
 # (PostgreSQL's own regression tests, with and without gpusort, then with parallel plans), assert (regress, pgtap and
 # differential in a server that is built here, with assertions); when none is named, all but assert, which 18 has, too.
 # PGTAP, ONLY and VERBOSE are what they are to test/run.sh.
-# JIT=off or JIT=on leaves the other out; tests of TAP set it themselves.
+#
+# Without compiled expressions and with them (JIT): regress runs twice; pgtap in the backends without, and in the
+# service, where its queries are compiled at all, with them; differential and queries choose by their rounds, core
+# compiles what is parallel.  Tests of TAP set it themselves.  What no server has a part in, the tests of primitives,
+# is the same for each version, and test/run.sh's.
 #
 # Each version lives in a chroot below VERSIONS_DIR (default /var/tmp/gpusort-versions), which is made once and kept: 2
 # GB.  That takes root, debootstrap, and Debian's and Ubuntu's archives (DEBIAN_MIRROR, UBUNTU_MIRROR).  What a suite
@@ -30,7 +34,6 @@ for word; do
 	esac
 done
 [ ${#versions[@]} -gt 0 ] || versions=(15 16 17 18 19)
-jits=${JIT:-off on}
 
 [ "$(id -u)" = 0 ] || die "This makes and enters chroots, which takes root: run it as root," \
 	"in a container or a virtual machine if you like."
@@ -67,31 +70,12 @@ trap unmount EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# The keys of Ubuntu's archive: the machine's, or those in a package of Debian's.
-ubuntu_keys() {
-	local machine=/usr/share/keyrings/ubuntu-archive-keyring.gpg keys=$dir/ubuntu-keyring
-	if [ -e "$machine" ]; then echo "$machine"; return; fi
-	if [ ! -e "$keys$machine" ]; then
-		mkdir -p "$keys"/{lists,archives}/partial "$keys/parts"
-		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $debian trixie main" >"$keys/sources.list"
-		(
-			cd "$keys"
-			options=(-qq -o "Dir::Etc::sourcelist=$keys/sources.list" -o "Dir::Etc::sourceparts=$keys/parts"
-				-o "Dir::State::lists=$keys/lists" -o "Dir::Cache=$keys" -o APT::Sandbox::User=root)
-			apt-get "${options[@]}" update
-			apt-get "${options[@]}" download ubuntu-keyring
-			dpkg-deb -x ubuntu-keyring_*.deb .
-		) >&2 || return 1
-	fi
-	echo "$keys$machine"
-}
-
 # The smallest system of a release, and where it has packages from.
 bootstrap() {
 	local keys
 	case $version in
 		16)
-			keys=$(ubuntu_keys) || return 1
+			keys=$(ubuntu_keys "$dir" "$debian") || return 1
 			debootstrap --variant=minbase --keyring="$keys" --include=ca-certificates noble "$place" "$ubuntu" gutsy ||
 				return 1
 			sources 'noble noble-updates' "$ubuntu" 'main universe' ;;
@@ -225,34 +209,38 @@ run() {
 	note "$name" "${counts% *}" "${counts#* }" $((SECONDS - start))
 }
 
-# with_jit NAME COMMAND...: once without compiled expressions, and once with them.  What costs less than 30 are pgTAP's
-# own queries, of which there are many.
+# with_jit ON NAME COMMAND...: with or without compiled expressions.  What costs less than 30 are pgTAP's own queries,
+# of which there are many.
 with_jit() {
-	local name=$1 jit settings
-	shift
-	for jit in $jits; do
-		settings=/srv/jit-$jit.conf
-		printf 'jit = %s\njit_above_cost = 30\n' "$jit" >"$place$settings"
-		run "$name, JIT $jit" "$@"
-	done
+	local jit=$1 name=$2 settings
+	shift 2
+	settings=/srv/jit-$jit.conf
+	printf 'jit = %s\njit_above_cost = 30\n' "$jit" >"$place$settings"
+	run "$name, JIT $jit" "$@"
+}
+
+# The files of pgTAP with queries that are compiled: some forbid it, and functions of arrays have none.
+compiled_files() {
+	grep -L '^SET jit = off' "$root"/test/pgtap/*.sql | sed 's|.*/||; s|\.sql$||' | grep -v '^arrays_'
 }
 
 run_suite() {
-	local pg_config=$pg_config
+	local pg_config=$pg_config jit
 	if [ ! -d "$place/usr/src/postgresql" ]; then
 		case $1 in core | assert) say "PostgreSQL $version: no $1, since the archive has no source of it."; return ;;
 			esac
 	fi
 	case $1 in
 		build) run_build ;;
-		tap) run tap test/run.sh tap ;;
+		regress) for jit in off on; do with_jit $jit regress test/run.sh regress; done ;;
+		pgtap) run pgtap env PGTAP_SERVICE="${PGTAP:-$(compiled_files)}" test/run.sh pgtap ;;
 		core)
-			with_jit core test/core-regress.sh /usr/src/postgresql
-			with_jit 'core, parallel' test/core-regress.sh --parallel /usr/src/postgresql ;;
+			with_jit off core test/core-regress.sh /usr/src/postgresql
+			with_jit on 'core, parallel' test/core-regress.sh --parallel /usr/src/postgresql ;;
 		assert)
 			make_assert
 			run assertions test/run.sh regress pgtap differential ;;
-		*) with_jit "$1" test/run.sh "$1" ;;
+		*) run "$1" test/run.sh "$1" ;;
 	esac
 }
 

@@ -291,7 +291,26 @@ common_bytes(const uint8_t *a, const uint8_t *b, uint64_t limit)
 }
 
 /*
- * Tracks lengths and the common prefix over the strings just appended.
+ * Extends the range of lengths by strings of which none is NULL.
+ */
+static void
+extend_lengths(gs_cpu_column *column, const uint64_t *offsets, uint64_t n)
+{
+	uint64_t shortest = column->shortest, longest = column->longest;
+
+	for (uint64_t i = 0; i < n; i++)
+	{
+		uint64_t length = offsets[i + 1] - offsets[i];
+
+		shortest = length < shortest ? length : shortest;
+		longest = length > longest ? length : longest;
+	}
+	column->shortest = shortest;
+	column->longest = longest;
+}
+
+/*
+ * Tracks lengths and the common prefix over the strings just appended; only lengths where they have nothing in common.
  */
 static gs_status
 extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows)
@@ -299,10 +318,18 @@ extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows)
 	const uint64_t *offsets = column->values.data;
 	const uint8_t *heap = column->heap.data;
 
-	for (uint64_t r = table->rows; r < table->rows + rows; r++)
+	for (uint64_t r = table->rows, n = 1; r < table->rows + rows; r += n)
 	{
 		uint64_t length = offsets[r + 1] - offsets[r];
 
+		n = 1;
+		if (column->has_values && column->prefix == 0 && column->nulls.data == NULL)
+		{
+			n = table->rows + rows - r < GS_BLOCK_ROWS ? table->rows + rows - r : GS_BLOCK_ROWS;
+			extend_lengths(column, offsets + r, n);
+			GS_TRY(gs_work_add(table->work, n));
+			continue;
+		}
 		if (gs_is_null(column->nulls.data, r))
 			continue;
 		if (!column->has_values)

@@ -14,7 +14,7 @@ gs_cpu_tuning
 gs_cpu_tuning_default(void)
 {
 	return (gs_cpu_tuning){
-		.vector = true, .lanes = true, .combine_rows = 1 << 18, .cache_rows = 65536,
+		.vector = GS_AVX512, .lanes = true, .combine_rows = 1 << 18, .cache_rows = 65536,
 		.even_rows = 1 << 19, .bucket_log = 15, .slack = 5};
 }
 

@@ -20,6 +20,8 @@
 #include "../engine.h"
 #include "../sort.h"
 
+#include <string.h>
+
 #define GS_BLOCK_ROWS	 1024 /* rows encoded or packed at once: a few arrays of them fit into the first-level cache */
 #define GS_HEAP_PAD		 16	  /* readable bytes behind the strings, so that eight can always be loaded at once */
 #define GS_POSITIONS	 12	  /* characters for which an alphabet is kept */
@@ -32,10 +34,18 @@
 #define GS_MAX_DEPTH	 10	  /* and all partitions: digits of 8 bits and more of at most 64 */
 #define GS_SLOTS		 4096 /* values of leading bits that are counted to make even buckets */
 
+/* The loops that are chosen, if the processor has them. */
+typedef enum gs_vectors
+{
+	GS_NO_VECTORS, /* the compiler's default */
+	GS_AVX2,
+	GS_AVX512
+} gs_vectors;
+
 /* Switches and sizes of the sort; the benchmark turns them one by one. */
 typedef struct gs_cpu_tuning
 {
-	bool vector;		   /* AVX2, AVX-512 loops where the processor has them */
+	gs_vectors vector;	   /* the best loops that may be chosen */
 	bool lanes;			   /* lane-private digit counts */
 	/* from here on scattering goes through write-combining buffers, and keys of 4 bytes are partitioned */
 	uint32_t combine_rows;
@@ -96,6 +106,45 @@ typedef struct gs_pack
 	uint8_t bits; /* bits that it adds to the word */
 } gs_pack;
 
+/*
+ * The characters found at each of the next positions of a string field, numbered in order; 0 is the end.  Or where all
+ * strings have so many positions: how far characters are from the least of their position, less a gap that has none.
+ */
+typedef struct gs_alphabet
+{
+	uint32_t field;
+	uint64_t depth;	  /* of the first position */
+	uint64_t longest; /* length of the longest string looked at */
+	uint32_t width;	  /* bits of each such distance, 0: characters are numbered */
+	uint32_t chars;	  /* how many there are, 8 to GS_RANGES */
+	uint8_t least[GS_RANGES];
+	uint8_t above[GS_RANGES]; /* what makes 128 of the distance at which the gap ends, or 0 */
+	uint32_t gap;
+	uint8_t bits[GS_POSITIONS];
+	uint8_t end[GS_POSITIONS];
+	uint16_t rank[GS_POSITIONS][256];
+} gs_alphabet;
+
+/* Eight characters, most significant first. */
+static inline uint64_t
+gs_load_characters(const uint8_t *s)
+{
+	uint64_t word;
+
+	memcpy(&word, s, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	word = __builtin_bswap64(word);
+#endif
+	return word;
+}
+
+/* Appends bits to a word; the shift may be by all 64. */
+static inline uint64_t
+gs_append_bits(uint64_t word, uint64_t code, uint32_t bits)
+{
+	return word << bits / 2 << (bits - bits / 2) | code;
+}
+
 #define GS_FALLS 1
 #define GS_RISES 2
 
@@ -111,9 +160,13 @@ typedef struct gs_loops
 	int (*number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits, uint64_t row);
 	/* The row numbers of words. */
 	void (*extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask);
+	/* Appends the leading bits of the distances of strings' characters, inverted by turn. */
+	void (*distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n,
+					  uint32_t bits, uint64_t turn, uint64_t *words);
 } gs_loops;
 
-const gs_loops *gs_loops_choose(bool vector);
+gs_vectors gs_vectors_choose(gs_vectors best);
+const gs_loops *gs_loops_choose(gs_vectors vector);
 
 /* ---------------------------------------------------------------- columns.c */
 
@@ -183,26 +236,6 @@ typedef struct gs_field
 	const gs_cpu_column *column;
 } gs_field;
 
-/*
- * The characters found at each of the next positions of a string field, numbered in order; 0 is the end.  Or where all
- * strings have so many positions: how far characters are from the least of their position, less a gap that has none.
- */
-typedef struct gs_alphabet
-{
-	uint32_t field;
-	uint64_t depth;	  /* of the first position */
-	uint64_t longest; /* length of the longest string looked at */
-	uint32_t width;	  /* bits of each such distance, 0: characters are numbered */
-	uint32_t chars;	  /* how many there are, 8 to GS_RANGES */
-	/* eight positions each, the first most significant */
-	uint64_t least[2];
-	uint64_t above[2]; /* what makes 128 of the distance at which the gap ends, or 0 */
-	uint32_t gap;
-	uint8_t bits[GS_POSITIONS];
-	uint8_t end[GS_POSITIONS];
-	uint16_t rank[GS_POSITIONS][256];
-} gs_alphabet;
-
 /* The whole key. */
 typedef struct gs_key
 {
@@ -263,19 +296,12 @@ gs_string(const gs_field *field, uint64_t row, uint64_t *length)
 	return (const uint8_t *) field->column->heap.data + offsets[row];
 }
 
-/* Appends bits to a word; the shift may be by all 64. */
-static inline uint64_t
-gs_append_bits(uint64_t word, uint64_t code, uint32_t bits)
-{
-	return word << bits / 2 << (bits - bits / 2) | code;
-}
-
 /* ---------------------------------------------------------------- strings.c */
 
 gs_status gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32_t row_bits);
 gs_status gs_alphabet_of_group(gs_alphabet *alphabet, const gs_key *key, gs_place place, const uint64_t *words,
 							   size_t n, uint32_t row_bits);
-void gs_string_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words);
+void gs_string_rows(const gs_loops *loops, const gs_part *part, uint64_t row, size_t n, uint64_t *words);
 void gs_string_gather(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words);
 
 static inline void
@@ -348,13 +374,14 @@ typedef struct gs_order
 
 void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning);
 void gs_order_narrow(gs_order *order);
+void gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes);
 gs_status gs_order_pack(gs_order *order);
 bool gs_order_settled(const gs_order *order);
 gs_status gs_order_sort(gs_order *order);
 gs_status gs_order_mark(const gs_order *order);
 bool gs_order_first_pays(const gs_order *order, uint64_t k);
-size_t gs_order_first_bytes(uint64_t k, const gs_cpu_tuning *tuning);
-gs_status gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp);
+size_t gs_order_first_bytes(const gs_order *order, uint64_t k);
+gs_status gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp, bool *done);
 gs_status gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n);
 gs_status gs_refine(gs_order *order);
 

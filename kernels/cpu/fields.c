@@ -338,7 +338,7 @@ gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uin
 			for (size_t i = 0; i < n; i++)
 				words[i] = words[i] << 1 | gs_field_code(field, row + i);
 		else
-			gs_string_rows(part, row, n, words);
+			gs_string_rows(key->loops, part, row, n, words);
 	}
 }
 

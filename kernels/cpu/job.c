@@ -203,16 +203,17 @@ sort_words(order_job *job, gs_table *table, bool keep)
 }
 
 /*
- * Finds the first rows without sorting the others.
+ * Finds the first rows without sorting the others, if that can be.
  */
 static gs_status
 first_rows(order_job *job, uint64_t k)
 {
 	GS_TRY(gs_block_reserve(&job->work, &job->words, k * sizeof(uint32_t)));
-	GS_TRY(gs_block_reserve(&job->work, &job->other, gs_order_first_bytes(k, &job->tuning)));
-	GS_TRY(gs_order_first(&job->order, k, job->words.data, job->other.data));
-	job->first = true;
+	GS_TRY(gs_block_reserve(&job->work, &job->other, gs_order_first_bytes(&job->order, k)));
+	GS_TRY(gs_order_first(&job->order, k, job->words.data, job->other.data, &job->first));
 	gs_block_release(&job->work, &job->other);
+	if (!job->first)
+		gs_block_release(&job->work, &job->words);
 	return GS_OK;
 }
 
@@ -229,9 +230,11 @@ sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 	GS_TRY(gs_key_make(&job->key, &table, gs_row_bits(table.rows)));
 	gs_order_init(&job->order, &job->key, &job->work, &job->tuning);
 	job->order.heads = heads;
-	if (job->head.spec.op == GS_TOPK && gs_order_first_pays(&job->order, job->head.spec.limit))
-		return first_rows(job, job->head.spec.limit);
 	gs_order_narrow(&job->order);
+	if (job->head.spec.op == GS_TOPK && gs_order_first_pays(&job->order, job->head.spec.limit))
+		GS_TRY(first_rows(job, job->head.spec.limit));
+	if (job->first)
+		return GS_OK;
 	if (job->order.step.nparts > 0)
 		GS_TRY(reserve_words(job, &table, keep));
 	GS_TRY(gs_order_pack(&job->order));

@@ -89,6 +89,17 @@ narrow_codes(const gs_order *order, uint64_t *codes, size_t n)
 }
 
 /*
+ * The codes of at most GS_BLOCK_ROWS rows.
+ */
+void
+gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes)
+{
+	gs_step_rows(order->key, &order->step, row, n, codes);
+	if (order->narrow)
+		narrow_codes(order, codes, n);
+}
+
+/*
  * Fills the words in.  A block is packed aside before its words are written, so words may lie over a column of 8-byte
  * values.  Finds on the way whether the rows came in order.
  */
@@ -103,9 +114,7 @@ gs_order_pack(gs_order *order)
 	{
 		size_t n = order->rows - row < GS_BLOCK_ROWS ? order->rows - row : GS_BLOCK_ROWS;
 
-		gs_step_rows(order->key, &order->step, row, n, keys);
-		if (order->narrow)
-			narrow_codes(order, keys, n);
+		gs_order_codes(order, row, n, keys);
 		if (row > 0)
 			seen |= keys[0] < last ? GS_FALLS : GS_RISES;
 		last = keys[n - 1];

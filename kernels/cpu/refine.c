@@ -13,6 +13,8 @@
 
 #define FEW_ROWS	  12				   /* sorted by comparison */
 #define SOME_ROWS	  256				   /* up to here a scan loads rows ahead of their refining */
+#define BLOCK		  64				   /* words among which a scan looks for ties at once */
+#define SCAN_SLICE	  ((size_t) 1 << 20)   /* words without ties between polls */
 #define SAMPLE		  16				   /* strings looked at of a group */
 #define COMPARE_SLICE ((uint64_t) 4 << 20) /* bytes compared between polls */
 
@@ -172,6 +174,28 @@ handle_group(gs_order *order, const gs_step *step, group g, group *largest, uint
 }
 
 /*
+ * How many words, from the first on, differ from the next one above their row numbers: whole blocks, so that mostly
+ * no word is looked at by itself.
+ */
+static size_t
+words_untied(const uint64_t *words, size_t n, uint64_t mask)
+{
+	size_t at = 0;
+
+	for (; at + BLOCK < n && at < SCAN_SLICE; at += BLOCK)
+	{
+		uint64_t tied = 0;
+
+		/* the highest bit: a difference of row numbers alone */
+		for (size_t i = at; i < at + BLOCK; i++)
+			tied |= ((words[i] ^ words[i + 1]) - (mask + 1)) & ~(words[i] ^ words[i + 1]);
+		if (tied >> 63)
+			break;
+	}
+	return at;
+}
+
+/*
  * Finds the groups of equal bits among sorted words and refines them; the largest is left to the caller.
  */
 static gs_status
@@ -182,12 +206,23 @@ scan_groups(gs_order *order, const gs_step *step, group range, group *largest, u
 	const gs_field *next = step->open ? last->field : &order->key->fields[step->end.field];
 	uint64_t depth = step->open ? last->depth : next->kind == GS_FIELD_BYTES ? next->column->prefix : 0;
 	uint32_t low = order->row_bits;
+	size_t looked = 0;
 
 	*largest = (group){0, 0, {0, 0}};
 	for (size_t i = 0; i < range.n;)
 	{
-		size_t end = i + 1;
+		size_t end;
 
+		if (i >= looked)
+		{
+			size_t alone = words_untied(words + i, range.n - i, gs_mask(low));
+
+			/* then one by one, from where those to come are loaded */
+			looked = i + alone + BLOCK;
+			i += alone > GS_FAR_AHEAD ? alone - GS_FAR_AHEAD : 0;
+			GS_TRY(gs_work_add(order->work, alone / 4));
+		}
+		end = i + 1;
 		look_ahead(order, next, depth, words, i, range.n);
 		for (; end < range.n && (words[end] ^ words[i]) >> low == 0; end++)
 			if (end - i < SOME_ROWS)

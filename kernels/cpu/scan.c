@@ -297,10 +297,11 @@ cpu_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *ou
 
 	(void) temp;
 #if defined(__x86_64__)
-	if (cpu->tuning.vector && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+	gs_vectors vectors = gs_vectors_choose(cpu->tuning.vector);
+
+	if (vectors == GS_AVX512)
 		step = avx512_extents[type];
-	else if (cpu->tuning.vector && __builtin_cpu_supports("avx2"))
+	else if (vectors == GS_AVX2)
 		step = avx2_extents[type];
 #endif
 	IN_CHUNKS(n, step(in, from, upto, &e))

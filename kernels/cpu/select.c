@@ -21,9 +21,7 @@ const gs_select_loops *
 gs_select_loops_choose(const gs_cpu_engine *cpu)
 {
 #if defined(__x86_64__)
-	if (cpu->tuning.vector && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-		__builtin_cpu_supports("avx512vbmi2"))
+	if (gs_vectors_choose(cpu->tuning.vector) == GS_AVX512 && __builtin_cpu_supports("avx512vbmi2"))
 		return &avx512_select_loops;
 #else
 	(void) cpu;

@@ -4,12 +4,57 @@
 #include "cpu.h"
 
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+/*
+ * Puts eight numbers of so many bits, each in a byte, side by side.
+ */
+static inline uint64_t
+squeeze(uint64_t word, uint32_t width)
+{
+	const uint64_t bytes = 0x00ff00ff00ff00ff, pairs = 0x0000ffff0000ffff, halves = 0x00000000ffffffff;
+
+	word = (word & ~bytes) >> (8 - width) | (word & bytes);
+	word = (word & ~pairs) >> (16 - 2 * width) | (word & pairs);
+	return (word & ~halves) >> (32 - 4 * width) | (word & halves);
+}
+
+/*
+ * Distances of eight characters, each in a byte; none is carried into another.
+ */
+static inline uint64_t
+distances(const gs_alphabet *alphabet, int half, const uint8_t *s)
+{
+	uint64_t distance = gs_load_characters(s) - gs_load_characters(alphabet->least + 8 * half);
+	uint64_t beyond = (distance + gs_load_characters(alphabet->above + 8 * half)) >> 7 & 0x0101010101010101;
+
+	return distance - beyond * alphabet->gap;
+}
+
+/*
+ * The leading bits of the distances of a string's next characters.
+ */
+static inline uint64_t
+distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits)
+{
+	uint32_t width = alphabet->width, half = 8 * width, more = 8 * (GS_RANGES - alphabet->chars);
+	uint64_t first = squeeze(distances(alphabet, 0, s), width), second;
+
+	if (bits <= half)
+		return first >> (half - bits);
+	/* behind the characters there may be others, of any distance */
+	second = distances(alphabet, 1, s + 8) >> more << more;
+	return first << (bits - half) | squeeze(second, width) >> (2 * half - bits);
+}
 
 #define TARGET
 #define NAME(name) plain_##name
 #include "simd_loops.h"
 
 #if defined(__x86_64__)
+#define VECTORS
 #define TARGET	   __attribute__((target("avx2")))
 #define NAME(name) avx2_##name
 #include "simd_loops.h"
@@ -20,17 +65,39 @@
 #endif
 
 /*
- * The best loops for this processor; on others than x86-64 the compiler's default is all there is.
+ * What this processor has of the loops that may be chosen; on others than x86-64 that is the compiler's default.
  */
-const gs_loops *
-gs_loops_choose(bool vector)
+gs_vectors
+gs_vectors_choose(gs_vectors best)
 {
 #if defined(__x86_64__)
-	if (vector && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	if (best >= GS_AVX512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-		return &avx512_loops;
-	if (vector && __builtin_cpu_supports("avx2"))
-		return &avx2_loops;
+		return GS_AVX512;
+	if (best >= GS_AVX2 && __builtin_cpu_supports("avx2"))
+		return GS_AVX2;
+#else
+	(void) best;
+#endif
+	return GS_NO_VECTORS;
+}
+
+/*
+ * The best loops for this processor.
+ */
+const gs_loops *
+gs_loops_choose(gs_vectors vector)
+{
+#if defined(__x86_64__)
+	switch (gs_vectors_choose(vector))
+	{
+		case GS_AVX512:
+			return &avx512_loops;
+		case GS_AVX2:
+			return &avx2_loops;
+		case GS_NO_VECTORS:
+			break;
+	}
 #else
 	(void) vector;
 #endif

@@ -53,19 +53,6 @@ number_characters(gs_alphabet *alphabet)
 	}
 }
 
-/* Eight characters, most significant first. */
-static inline uint64_t
-load_characters(const uint8_t *s)
-{
-	uint64_t word;
-
-	memcpy(&word, s, 8);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	word = __builtin_bswap64(word);
-#endif
-	return word;
-}
-
 /* What is known of the characters at each position. */
 typedef struct positions
 {
@@ -107,27 +94,37 @@ sample_positions(const gs_key *key, const gs_field *field, uint32_t chars, posit
 }
 
 /*
- * Extends what is known by a string.
+ * Extends what is known by some strings.
  */
-static inline void
-extend_positions(positions *p, const uint8_t *s)
+static void
+extend_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, size_t n)
 {
 #if defined(__x86_64__)
-	__m128i c = _mm_loadu_si128((const __m128i *) s), from = _mm_sub_epi8(c, _mm_set1_epi8((char) p->begin));
-	__m128i *least = (__m128i *) p->least, *most = (__m128i *) p->most, *beyond = (__m128i *) p->beyond;
+	__m128i *at[] = {(__m128i *) p->least, (__m128i *) p->most, (__m128i *) p->beyond};
+	__m128i least = _mm_loadu_si128(at[0]), most = _mm_loadu_si128(at[1]), beyond = _mm_loadu_si128(at[2]);
+	const __m128i begin = _mm_set1_epi8((char) p->begin);
 
-	_mm_storeu_si128(least, _mm_min_epu8(_mm_loadu_si128(least), c));
-	_mm_storeu_si128(most, _mm_max_epu8(_mm_loadu_si128(most), c));
-	_mm_storeu_si128(beyond, _mm_min_epu8(_mm_loadu_si128(beyond), from));
-#else
-	for (int at = 0; at < GS_RANGES; at++)
+	for (size_t i = 0; i < n; i++)
 	{
-		uint8_t from = (uint8_t) (s[at] - p->begin);
+		__m128i c = _mm_loadu_si128((const __m128i *) (heap + offsets[i]));
 
-		p->least[at] = s[at] < p->least[at] ? s[at] : p->least[at];
-		p->most[at] = s[at] > p->most[at] ? s[at] : p->most[at];
-		p->beyond[at] = from < p->beyond[at] ? from : p->beyond[at];
+		least = _mm_min_epu8(least, c);
+		most = _mm_max_epu8(most, c);
+		beyond = _mm_min_epu8(beyond, _mm_sub_epi8(c, begin));
 	}
+	_mm_storeu_si128(at[0], least);
+	_mm_storeu_si128(at[1], most);
+	_mm_storeu_si128(at[2], beyond);
+#else
+	for (size_t i = 0; i < n; i++)
+		for (int at = 0; at < GS_RANGES; at++)
+		{
+			uint8_t c = heap[offsets[i] + at], from = (uint8_t) (c - p->begin);
+
+			p->least[at] = c < p->least[at] ? c : p->least[at];
+			p->most[at] = c > p->most[at] ? c : p->most[at];
+			p->beyond[at] = from < p->beyond[at] ? from : p->beyond[at];
+		}
 #endif
 }
 
@@ -147,8 +144,7 @@ find_positions(const gs_key *key, const gs_field *field, positions *p)
 	{
 		uint64_t n = key->rows - at < GS_BLOCK_ROWS ? key->rows - at : GS_BLOCK_ROWS;
 
-		for (uint64_t r = at; r < at + n; r++)
-			extend_positions(p, heap + offsets[r]);
+		extend_positions(p, heap, offsets + at, n);
 		GS_TRY(gs_work_add(key->work, 2 * n));
 	}
 	return GS_OK;
@@ -215,7 +211,6 @@ make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, 
 	const gs_cpu_column *column = field->column;
 	uint64_t left = column->shortest - column->prefix;
 	uint32_t without, with;
-	uint8_t above[GS_RANGES] = {0};
 	positions p = {.gap = 0};
 
 	if (field->nulls != NULL || left < 8)
@@ -235,14 +230,9 @@ make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, 
 	/* where a position has characters on both sides of the gap, they are at most 127 apart */
 	for (uint32_t at = 0; at < alphabet->chars && alphabet->gap > 0; at++)
 		if (spans_gap(&p, at))
-			above[at] = (uint8_t) (128 - (p.begin - p.least[at]));
+			alphabet->above[at] = (uint8_t) (128 - (p.begin - p.least[at]));
 	/* what stands behind may have been written by nobody: nothing may be borrowed for it */
-	memset(p.least + alphabet->chars, 0, GS_RANGES - alphabet->chars);
-	for (int half = 0; half < 2; half++)
-	{
-		alphabet->least[half] = load_characters(p.least + 8 * half);
-		alphabet->above[half] = load_characters(above + 8 * half);
-	}
+	memcpy(alphabet->least, p.least, alphabet->chars);
 	alphabet->longest = column->longest;
 	return GS_OK;
 }
@@ -317,7 +307,7 @@ plain_code(const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
 
 	if (left > 0)
 	{
-		word = load_characters(s + depth);
+		word = gs_load_characters(s + depth);
 		if (left < 8)
 			word &= ~(~(uint64_t) 0 >> 8 * left);
 	}
@@ -342,47 +332,6 @@ alphabet_code(const gs_alphabet *alphabet, const uint8_t *s, uint64_t length, ui
 }
 
 /*
- * Puts eight numbers of so many bits, each in a byte, side by side.
- */
-static inline uint64_t
-squeeze(uint64_t word, uint32_t width)
-{
-	const uint64_t bytes = 0x00ff00ff00ff00ff, pairs = 0x0000ffff0000ffff, halves = 0x00000000ffffffff;
-
-	word = (word & ~bytes) >> (8 - width) | (word & bytes);
-	word = (word & ~pairs) >> (16 - 2 * width) | (word & pairs);
-	return (word & ~halves) >> (32 - 4 * width) | (word & halves);
-}
-
-/*
- * Distances of eight characters, each in a byte; none is carried into another.
- */
-static inline uint64_t
-distances(const gs_alphabet *alphabet, int half, const uint8_t *s)
-{
-	uint64_t distance = load_characters(s) - alphabet->least[half];
-	uint64_t beyond = (distance + alphabet->above[half]) >> 7 & 0x0101010101010101;
-
-	return distance - beyond * alphabet->gap;
-}
-
-/*
- * The leading bits of the distances of a string's next characters.
- */
-static inline uint64_t
-distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits)
-{
-	uint32_t width = alphabet->width, half = 8 * width, more = 8 * (GS_RANGES - alphabet->chars);
-	uint64_t first = squeeze(distances(alphabet, 0, s), width), second;
-
-	if (bits <= half)
-		return first >> (half - bits);
-	/* behind the characters there may be others, of any distance */
-	second = distances(alphabet, 1, s + 8) >> more << more;
-	return first << (bits - half) | squeeze(second, width) >> (2 * half - bits);
-}
-
-/*
  * A row's part of a step.
  */
 static inline uint64_t
@@ -391,9 +340,7 @@ part_code(const gs_part *part, uint64_t row)
 	uint64_t length, code;
 	const uint8_t *s = gs_string(part->field, row, &length);
 
-	if (part->alphabet != NULL && part->alphabet->width > 0)
-		code = distance_code(part->alphabet, s + part->depth, part->pack.bits);
-	else if (part->alphabet != NULL)
+	if (part->alphabet != NULL)
 		code = alphabet_code(part->alphabet, s, length, part->depth, part->chars);
 	else
 		code = plain_code(s, length, part->depth, part->chars);
@@ -401,31 +348,21 @@ part_code(const gs_part *part, uint64_t row)
 }
 
 /*
- * Appends distances of characters to the words of consecutive rows.
- */
-static void
-distance_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
-{
-	const uint64_t *offsets = (const uint64_t *) part->field->values + row;
-	const uint8_t *heap = (const uint8_t *) part->field->column->heap.data + part->depth;
-	const uint32_t bits = part->pack.bits;
-	const uint64_t turn = part->field->column->spec.desc ? gs_mask(bits) : 0;
-
-	for (size_t i = 0; i < n; i++)
-		words[i] = gs_append_bits(words[i], distance_code(part->alphabet, heap + offsets[i], bits) ^ turn, bits);
-}
-
-/*
  * Appends a string part to the words of consecutive rows.
  */
 void
-gs_string_rows(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
+gs_string_rows(const gs_loops *loops, const gs_part *part, uint64_t row, size_t n, uint64_t *words)
 {
+	const gs_cpu_column *column = part->field->column;
+	const uint32_t bits = part->pack.bits;
+
 	if (part->alphabet != NULL && part->alphabet->width > 0)
-		distance_rows(part, row, n, words);
+		loops->distances(part->alphabet, (const uint8_t *) column->heap.data + part->depth,
+						 (const uint64_t *) part->field->values + row, n, bits, column->spec.desc ? gs_mask(bits) : 0,
+						 words);
 	else
 		for (size_t i = 0; i < n; i++)
-			words[i] = gs_append_bits(words[i], part_code(part, row + i), part->pack.bits);
+			words[i] = gs_append_bits(words[i], part_code(part, row + i), bits);
 }
 
 /*

@@ -1,13 +1,17 @@
 /*
  * topk.c: the first k rows of an order.
  *
- * Where the whole key fits a word beside the row number, words are made block by block, and those below the greatest
- * that may still matter are kept, at most 2k; whenever that is full, the k least stay and the bound falls.  These are
- * sorted.  Longer keys, and a k that is a large part of the rows, take a whole order.
+ * Words are made block by block, leading bits of the key above the row number, and those are kept that are not beyond
+ * the greatest that may still matter; whenever there is no more room, the k least stay and the bound falls.  Where
+ * words do not hold the whole key, all that are equal to the bound but for the row number stay, too, and in the end
+ * ties are refined as in a whole order.  That is what is made where k is a large part of the rows, or where leading
+ * bits leave too many rows in doubt.
  */
 #include "cpu.h"
 
 #include <string.h>
+
+#define DOUBT_SHARE 8 /* a share of all rows that may be in doubt */
 
 static size_t
 words_bytes(uint64_t n)
@@ -15,11 +19,11 @@ words_bytes(uint64_t n)
 	return (n * sizeof(uint64_t) + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 }
 
-/* Room for kept words: 2k, and a block more. */
+/* Room for kept words: 2k, and a block more; more for rows in doubt. */
 static uint64_t
-kept_room(uint64_t k)
+kept_room(const gs_order *order, uint64_t k)
 {
-	return 2 * k + GS_BLOCK_ROWS;
+	return 2 * k + GS_BLOCK_ROWS + (order->complete ? 0 : order->rows / DOUBT_SHARE);
 }
 
 size_t
@@ -80,54 +84,108 @@ least(gs_work *work, uint64_t *words, uint64_t n, uint64_t k)
 bool
 gs_order_first_pays(const gs_order *order, uint64_t k)
 {
-	return order->complete && order->rows > 8192 && k > 0 && k <= order->rows / 8;
+	return order->rows > 8192 && k > 0 && k <= order->rows / 8;
 }
 
 size_t
-gs_order_first_bytes(uint64_t k, const gs_cpu_tuning *tuning)
+gs_order_first_bytes(const gs_order *order, uint64_t k)
 {
-	return 2 * words_bytes(kept_room(k)) + gs_sorter_bytes(k, tuning);
+	uint64_t room = kept_room(order, k);
+
+	return 2 * words_bytes(room) + gs_sorter_bytes(room, order->sorter.tuning);
 }
 
 /*
- * The first k of an order that has been started, whose first step is the whole key.  temp is aligned to a line.
+ * Of n words leaves the k least, and behind them those that leading bits do not tell from the greatest of them, which
+ * is *bound then.
  */
-gs_status
-gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp)
+static gs_status
+leave_least(const gs_order *order, uint64_t *words, uint64_t k, uint64_t *n, uint64_t *bound)
 {
-	uint64_t keys[GS_BLOCK_ROWS], words[GS_BLOCK_ROWS];
-	uint64_t *kept = temp, *other = (uint64_t *) ((char *) temp + words_bytes(kept_room(k)));
-	uint64_t n = 0, bound = UINT64_MAX;
-	gs_sorter sorter = {.work = order->work, .tuning = order->sorter.tuning};
+	uint64_t greatest = 0, left = k;
 
-	if (gs_sorter_bytes(k, order->sorter.tuning) > 0)
-		sorter.scratch = (char *) other + words_bytes(kept_room(k));
+	GS_TRY(least(order->work, words, *n, k));
+	for (uint64_t i = 0; i < k; i++)
+		greatest = words[i] > greatest ? words[i] : greatest;
+	if (!order->complete)
+		greatest |= gs_mask(order->row_bits);
+	for (uint64_t i = k; i < *n; i++)
+	{
+		uint64_t word = words[i];
+
+		words[left] = word;
+		left += word <= greatest;
+	}
+	*n = left;
+	*bound = greatest;
+	return gs_work_add(order->work, *n);
+}
+
+/*
+ * Keeps the words of the rows that may be among the first k; *n: 0 if there are too many.
+ */
+static gs_status
+keep_first(const gs_order *order, uint64_t k, uint64_t *kept, uint64_t *n)
+{
+	const uint64_t room = kept_room(order, k) - GS_BLOCK_ROWS;
+	uint64_t codes[GS_BLOCK_ROWS], words[GS_BLOCK_ROWS], bound = UINT64_MAX, many = 0, last = UINT64_MAX;
+	int seen = 0;
+
+	*n = 0;
 	for (uint64_t row = 0; row < order->rows; row += GS_BLOCK_ROWS)
 	{
 		size_t block = order->rows - row < GS_BLOCK_ROWS ? order->rows - row : GS_BLOCK_ROWS;
 
-		memset(keys, 0, sizeof(keys));
-		if (order->step.nparts > 0)
-			gs_step_rows(order->key, &order->step, row, block, keys);
-		order->loops->number(words, keys, block, order->row_bits, row);
+		gs_order_codes(order, row, block, codes);
+		seen |= order->loops->number(words, codes, block, order->row_bits, row) | (codes[0] < last ? 0 : GS_RISES);
+		last = codes[block - 1];
 		for (size_t i = 0; i < block; i++)
 		{
-			kept[n] = words[i];
-			n += words[i] <= bound;
-		}
-		if (n > 2 * k)
-		{
-			GS_TRY(least(order->work, kept, n, k));
-			n = k;
-			bound = 0;
-			for (uint64_t i = 0; i < k; i++)
-				bound = kept[i] > bound ? kept[i] : bound;
+			kept[many] = words[i];
+			many += words[i] <= bound;
 		}
 		GS_TRY(gs_work_add(order->work, block * (order->step.nparts + 1)));
+		if (many <= room)
+			continue;
+		if (!(seen & GS_RISES))
+		{
+			/* each is less than all before it */
+			memmove(kept, kept + many - k, k * sizeof(*kept));
+			many = k;
+			continue;
+		}
+		GS_TRY(leave_least(order, kept, k, &many, &bound));
+		if (many > room - room / 4)
+			return GS_OK;
 	}
-	GS_TRY(least(order->work, kept, n, k));
-	GS_TRY(gs_sort_words(&sorter, &kept, &other, k, 0, order->row_bits + order->step.bits, true));
-	order->loops->extract(out, kept, k, gs_mask(order->row_bits));
+	*n = many;
+	return leave_least(order, kept, k, n, &bound);
+}
+
+/*
+ * The first k of an order that has been started; *done: false, and nothing done, if that takes a whole order.  temp is
+ * aligned to a line.
+ */
+gs_status
+gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp, bool *done)
+{
+	uint64_t room = kept_room(order, k);
+	gs_order first = *order;
+
+	first.words = temp;
+	first.other = (uint64_t *) ((char *) temp + words_bytes(room));
+	first.sorter.scratch = NULL;
+	GS_TRY(keep_first(order, k, first.words, &first.rows));
+	*done = first.rows > 0;
+	if (!*done)
+		return GS_OK;
+	if (gs_sorter_bytes(first.rows, order->sorter.tuning) > 0)
+		first.sorter.scratch = (char *) first.other + words_bytes(room);
+	GS_TRY(gs_sort_words(&first.sorter, &first.words, &first.other, first.rows, 0, order->row_bits + order->step.bits,
+						 true));
+	if (!order->complete)
+		GS_TRY(gs_refine(&first));
+	order->loops->extract(out, first.words, k, gs_mask(order->row_bits));
 	return GS_OK;
 }
 
@@ -153,12 +211,13 @@ gs_cpu_top_k(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uin
 	gs_order order;
 	gs_plan *plan;
 	gs_status status;
+	bool done = false;
 
 	GS_TRY(engine->ops->order_plan(engine, columns, ncolumns, rows, &plan));
 	gs_order_init(&order, &((gs_cpu_plan *) plan)->key, &cpu->work, &cpu->tuning);
-	if (gs_order_first_pays(&order, k))
-		status = gs_order_first(&order, k, out, temp);
-	else
+	gs_order_narrow(&order);
+	status = gs_order_first_pays(&order, k) ? gs_order_first(&order, k, out, temp, &done) : GS_OK;
+	if (status == GS_OK && !done)
 		status = whole_order(engine, plan, rows, k, out, temp, temp_bytes);
 	engine->ops->plan_free(engine, plan);
 	return status;

@@ -191,10 +191,10 @@ gpusort_devices_get(PG_FUNCTION_ARGS)
 			values[6] = Int64GetDatum((int64) device->jobs_done);
 			nulls[11] = false;
 			values[11] = Int64GetDatum((int64) answer.devices.pinned_bytes);
-			if (trust_aside_since(i) != 0)
+			if (trust_aside_since(device->device) != 0)
 			{
 				values[7] = CStringGetTextDatum("set aside");
-				values[8] = TimestampTzGetDatum(trust_aside_since(i));
+				values[8] = TimestampTzGetDatum(trust_aside_since(device->device));
 			}
 			tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 		}

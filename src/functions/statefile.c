@@ -5,6 +5,9 @@
  * having heard of each: a worker may have ended well long before an error elsewhere keeps its state from being read.
  * Files are deleted when they are read, the directory at the end of the transaction, and what a crash leaves behind
  * when the server starts.
+ *
+ * Pieces have checksums that go on from one to the next; the last one is handed over with the place, so that a file
+ * that ends with an earlier piece is noticed.
  */
 #include "postgres.h"
 
@@ -18,6 +21,7 @@
 #include "storage/proc.h"
 #include "utils/memutils.h"
 
+#include "src/checksum.h"
 #include "src/compat.h"
 #include "src/guc.h"
 #include "statefile.h"
@@ -33,8 +37,17 @@ struct StateFile
 {
 	BufFile    *file;
 	StatePlace	place;
+	pg_crc32c	sum;			/* of the pieces so far */
 	char		name[32];
 };
+
+/* What a piece begins with. */
+typedef struct Piece
+{
+	uint64		bytes;			/* that follow */
+	uint32		none;			/* so that each byte has a value */
+	pg_crc32c	sum;
+} Piece;
 
 /* May there be files of this session's, at the end of this transaction? */
 static bool files_possible = false;
@@ -66,6 +79,7 @@ named_file(const StatePlace *place)
 	StateFile  *file = palloc(sizeof(StateFile));
 
 	file->place = *place;
+	file->sum = 0;
 	snprintf(file->name, sizeof(file->name), "%d.%u", place->writer, place->number);
 	files_possible = true;
 	return file;
@@ -89,12 +103,20 @@ statefile_create(void)
 	return file;
 }
 
+/* The checksum of a piece behind those before it. */
+static pg_crc32c
+sum_of(const StateFile *file, const Piece *piece, const char *data)
+{
+	return checksum_of(checksum_of(file->sum, &piece->bytes, sizeof(piece->bytes)), data, piece->bytes);
+}
+
 void
 statefile_put(StateFile *file, const char *data, Size bytes)
 {
-	uint64		length = bytes;
+	Piece		piece = {.bytes = bytes};
 
-	BufFileWrite(file->file, &length, sizeof(length));
+	piece.sum = file->sum = sum_of(file, &piece, data);
+	BufFileWrite(file->file, &piece, sizeof(piece));
 	BufFileWrite(file->file, unconstify(char *, data), bytes);
 }
 
@@ -103,6 +125,7 @@ statefile_finish(StateFile *file)
 {
 	StatePlace	place = file->place;
 
+	place.sum = file->sum;
 	BufFileExportFileSet(file->file);
 	BufFileClose(file->file);
 	pfree(file);
@@ -118,30 +141,24 @@ statefile_open(const StatePlace *place)
 	return file;
 }
 
-/* Stops because a file is not what was written. */
-pg_noreturn static void
-file_is_broken(const StateFile *file)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("temporary file \"%s\" of an aggregate's state ends too early", file->name)));
-}
-
 bool
-statefile_get(StateFile *file, StringInfo piece)
+statefile_get(StateFile *file, StringInfo data)
 {
-	uint64		length;
-	size_t		got = BufFileRead(file->file, &length, sizeof(length));
+	Piece		piece;
+	size_t		got = BufFileRead(file->file, &piece, sizeof(piece));
 
-	if (got == 0)
+	if (got == 0 && EQ_CRC32C(file->sum, file->place.sum))
 		return false;
-	if (got != sizeof(length) || !AllocSizeIsValid(length))
-		file_is_broken(file);
-	resetStringInfo(piece);
-	enlargeStringInfo(piece, (int) length);
-	if (BufFileRead(file->file, piece->data, length) != length)
-		file_is_broken(file);
-	piece->len = (int) length;
+	if (got != sizeof(piece) || !AllocSizeIsValid(piece.bytes))
+		checksum_failed(file->name);
+	resetStringInfo(data);
+	enlargeStringInfo(data, (int) piece.bytes);
+	if (BufFileRead(file->file, data->data, piece.bytes) != piece.bytes)
+		checksum_failed(file->name);
+	file->sum = sum_of(file, &piece, data->data);
+	if (!EQ_CRC32C(file->sum, piece.sum))
+		checksum_failed(file->name);
+	data->len = (int) piece.bytes;
 	return true;
 }
 

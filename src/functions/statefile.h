@@ -10,6 +10,7 @@
 
 #include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "port/pg_crc32c.h"
 #include "storage/fileset.h"
 
 /* Where a state lies. */
@@ -18,6 +19,7 @@ typedef struct StatePlace
 	FileSet		set;
 	int32		writer;			/* the process */
 	uint32		number;			/* among its states */
+	pg_crc32c	sum;			/* of all of it */
 } StatePlace;
 
 typedef struct StateFile StateFile;
@@ -43,7 +45,7 @@ extern StatePlace statefile_finish(StateFile *file);
  * again.
  */
 extern StateFile *statefile_open(const StatePlace *place);
-extern bool statefile_get(StateFile *file, StringInfo piece);
+extern bool statefile_get(StateFile *file, StringInfo data);
 extern void statefile_close(StateFile *file, bool read_again);
 
 #endif

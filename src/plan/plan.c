@@ -368,13 +368,14 @@ plan_with_costs(PLANNER_PARAMETERS)
 static PlannedStmt *
 plan_query(PLANNER_PARAMETERS)
 {
+	bool		enabled = gpusort_enabled;
 	PlannedStmt *stmt;
 
-	/* planning may run a function, which plans queries of its own */
+	/* planning may run a function, which plans queries of its own, or changes settings */
 	forget_query();
 	stmt = plan_with_costs(PLANNER_ARGUMENTS);
 	forget_query();
-	if (!gpusort_enabled)
+	if (!enabled)
 		return stmt;
 	stmt->planTree = walk(stmt, stmt->planTree, UNBOUNDED);
 	drop_key_copies(stmt, NULL);

@@ -189,27 +189,47 @@ offer_with_target(PlannerInfo *root, RelOptInfo *ordered, Path *path, PathTarget
 }
 
 /*
+ * The cheapest path of what is to be ordered, if it is not in that order already; else NULL.  One that is was offered
+ * to the ordered relation as it is, and may be gone: add_path frees what it drops.  Then there is another relation's
+ * path in its place, or nothing that could be taken for a path, or still the path in order.
+ */
+static Path *
+unordered_input(PlannerInfo *root, const RelOptInfo *input)
+{
+	Path	   *path = input->cheapest_total_path;
+
+	return path->parent != input || pathkeys_contained_in(root->sort_pathkeys, path->pathkeys) ? NULL : path;
+}
+
+/*
  * ORDER BY: the server's own sort may have lost against an index and be gone from the list, so ours are made from the
- * input.
+ * input.  How many rows there are the input says, if it can be asked; the server's Gather Merge leaves out what the
+ * leader reads.
  */
 static void
 offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
 {
-	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
-	PathTarget *source = input->cheapest_total_path->pathtarget;
-
+	const Path *known = linitial(ordered->pathlist);
 	/* set operations leave their output as it is */
-	if (target == NULL)
-		target = source;
-	offer_with_target(root, ordered, cheap_sort(root, ordered, input->cheapest_total_path, root->sort_pathkeys,
-												bound_from_above(root, false)), target);
+	PathTarget *target = root->upper_targets[UPPERREL_ORDERED] ? root->upper_targets[UPPERREL_ORDERED] :
+		known->pathtarget;
+	Path	   *path = unordered_input(root, input);
+	double		rows = path ? path->rows : known->rows;
+	const Path *partial;
+
+	if (path)
+		offer_with_target(root, ordered, cheap_sort(root, ordered, path, root->sort_pathkeys,
+													bound_from_above(root, false)), target);
+	if (input->partial_pathlist == NIL)
+		return;
 	/* over window functions only if they are of shares */
 	ordered->consider_parallel = ordered->consider_parallel ||
-		(input->consider_parallel && input->partial_pathlist != NIL && safe_in_shares(root, target->exprs));
+		(input->consider_parallel && safe_in_shares(root, target->exprs));
+	partial = linitial(input->partial_pathlist);
 	if (ordered->consider_parallel)
-		offer_with_target(root, ordered, cheap_merge(root, ordered, input, root->sort_pathkeys,
+		offer_with_target(root, ordered, cheap_merge(root, ordered, input, rows, root->sort_pathkeys,
 													 bound_from_above(root, true),
-													 equal(source->exprs, target->exprs)), target);
+													 equal(partial->pathtarget->exprs, target->exprs)), target);
 }
 
 /* The order that DISTINCT is computed in: one is a prefix of the other, and DISTINCT ON needs the longer one. */
@@ -239,8 +259,6 @@ cheap_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 	List	   *result = NIL;
 	ListCell   *lc;
 
-	if (!distinct_is_sortable(root, distinct))
-		return NIL;
 	foreach(lc, cheap_sorts(root, distinct, input, pathkeys))
 		result = lappend(result, create_upper_unique_path(root, distinct, lfirst(lc),
 														  list_length(root->distinct_pathkeys), known->rows));
@@ -346,17 +364,127 @@ offer_shares(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *
 		offer_path(root, stage, rel, &rel->pathlist, lsecond(shares));
 }
 
+/* The cheapest of some paths, or NULL. */
+static Path *
+cheapest(List *paths)
+{
+	Path	   *result = NULL;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		if (result == NULL || ((Path *) lfirst(lc))->total_cost < result->total_cost)
+			result = lfirst(lc);
+	}
+	return result;
+}
+
+/* Multiplies the prices of an aggregate, and of what is below it up to a sort. */
+static void
+scale_prices(Path *path, double scale)
+{
+	for (;;)
+	{
+		path->startup_cost *= scale;
+		path->total_cost *= scale;
+		switch (nodeTag(path))
+		{
+			case T_AggPath:
+				path = ((AggPath *) path)->subpath;
+				break;
+			case T_UpperUniquePath:
+				path = ((UpperUniquePath *) path)->subpath;
+				break;
+			case T_ProjectionPath:
+				path = ((ProjectionPath *) path)->subpath;
+				break;
+			case T_GatherPath:
+				path = ((GatherPath *) path)->subpath;
+				break;
+			case T_GatherMergePath:
+				path = ((GatherMergePath *) path)->subpath;
+				break;
+			default:
+				return;
+		}
+	}
+}
+
+/*
+ * Sorted groups against a hashed aggregate, whose price leaves much out.  If the cheapest of ours would win with that
+ * counted, it gets a price below the server's, and the others one in proportion.
+ */
+static void
+price_groups(PlannerInfo *root, RelOptInfo *rel, List *sorted, List *shares, const AggClauseCosts *costs)
+{
+	AggPath    *hashed = linitial(rel->pathlist);
+	List	   *ours = shares ? lappend(list_copy(sorted), lsecond(shares)) : sorted;
+	Path	   *best = cheapest(ours);
+	double		scale;
+	ListCell   *lc;
+
+	if (best == NULL || hashed->path.total_cost <= 0 || !IsA(hashed, AggPath) || hashed->aggstrategy != AGG_HASHED ||
+		hashed->aggsplit != AGGSPLIT_SIMPLE || best->total_cost < hashed->path.total_cost ||
+		disabled_nodes(best) > disabled_nodes(&hashed->path) ||
+		best->total_cost >= hashed->path.total_cost + hash_unpriced(root, hashed, costs))
+		return;
+	scale = hashed->path.total_cost / best->total_cost / (FUZZ * FUZZ);
+	foreach(lc, ours)
+		scale_prices(lfirst(lc), scale);
+}
+
+/* Is there a way to groups by hashing? */
+static bool
+has_hashed(List *paths)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		if (IsA(lfirst(lc), AggPath) && ((AggPath *) lfirst(lc))->aggstrategy == AGG_HASHED)
+			return true;
+	}
+	return false;
+}
+
+/* Offers groups made by sorts of ours: by one process, or below a Gather Merge, and by several. */
+static void
+offer_groups(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *rel, List *pathkeys,
+			 List *sorted, List *shares, const AggClauseCosts *costs)
+{
+	if (!IS_OTHER_REL(rel))
+	{
+		if (has_hashed(rel->pathlist))
+		{
+			price_texts(root, sorted);
+			price_texts_of_shares(root, shares, pathkeys, input->cheapest_total_path->rows);
+		}
+		price_groups(root, rel, sorted, shares, costs);
+	}
+	offer_all(root, stage, rel, &rel->pathlist, sorted);
+	offer_shares(root, stage, rel, shares);
+}
+
+/* Offers copies of the server's groups over cheaper sorts. */
+static void
+offer_copies(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *copies)
+{
+	if (!IS_OTHER_REL(rel) && has_hashed(rel->pathlist))
+		price_texts(root, copies);
+	offer_all(root, stage, rel, &rel->pathlist, copies);
+}
+
 /* What DISTINCT is offered. */
 static void
 offer_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 {
-	offer_all(root, UPPERREL_DISTINCT, distinct, &distinct->pathlist, copy_paths(root, distinct, NULL,
-																				  distinct->pathlist));
-	offer_all(root, UPPERREL_DISTINCT, distinct, &distinct->pathlist, cheap_distinct(root, input, distinct));
+	List	   *pathkeys = order_of_distinct(root);
+
+	offer_copies(root, UPPERREL_DISTINCT, distinct, copy_paths(root, distinct, NULL, distinct->pathlist));
 	if (distinct_is_sortable(root, distinct))
-		offer_shares(root, UPPERREL_DISTINCT, distinct,
-					 share_distinct(root, input, distinct, order_of_distinct(root),
-									((Path *) linitial(distinct->pathlist))->rows));
+		offer_groups(root, UPPERREL_DISTINCT, input, distinct, pathkeys, cheap_distinct(root, input, distinct),
+					 share_distinct(root, input, distinct, pathkeys,
+									((Path *) linitial(distinct->pathlist))->rows), NULL);
 }
 
 /* What GROUP BY is offered: of a partition no second sorted aggregate where the server has made one. */
@@ -367,16 +495,16 @@ offer_grouped(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 	AggClauseCosts costs;
 	Grouping	grouping;
 
-	offer_all(root, UPPERREL_GROUP_AGG, grouped, &grouped->pathlist, copies);
+	offer_copies(root, UPPERREL_GROUP_AGG, grouped, copies);
 	if (copies != NIL && IS_OTHER_REL(grouped))
 		return;
 	if (!find_grouping(root, grouped, &grouping) || !grouping_is_sortable(grouping.clause))
 		return;
 	memset(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	offer_all(root, UPPERREL_GROUP_AGG, grouped, &grouped->pathlist,
-			  cheap_group(root, input, grouped, &grouping, &costs));
-	offer_shares(root, UPPERREL_GROUP_AGG, grouped, share_groups(root, input, grouped, &grouping, &costs));
+	offer_groups(root, UPPERREL_GROUP_AGG, input, grouped, root->group_pathkeys,
+				 cheap_group(root, input, grouped, &grouping, &costs),
+				 share_groups(root, input, grouped, &grouping, &costs), &costs);
 }
 
 /* Offers what a stage of planning can do with cheaper sorts. */

@@ -24,18 +24,34 @@ extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
 /* What may have to be added to a Gather Merge of groups of partial aggregates, whose number is a guess. */
 extern Cost merge_doubt(PlannerInfo *root, const GatherMergePath *merge);
 
+/*
+ * What a hashed aggregate of all rows costs more than it says: its groups are a guess, and the server takes hashing for
+ * next to nothing.
+ */
+extern Cost hash_unpriced(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs);
+
+/*
+ * Adds to the prices of sorted groups that have hashed ones beside them what sorts by texts leave out; for several
+ * participants, that each sort a part of so many rows, by these keys.
+ */
+extern void price_texts(PlannerInfo *root, List *paths);
+extern void price_texts_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows);
+
 /* A full sort of some path at our price, NULL if that is no lower than the server's. */
 extern Path *cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound);
 
 /*
- * A Gather Merge over sorts of a relation at our price in workers, NULL if there is nothing to win.  A different target
- * would be computed below it, where blocks of rows cannot pass.
+ * A Gather Merge over sorts of a relation, of so many rows, at our price in workers, NULL if there is nothing to win.
+ * A different target would be computed below it, where blocks of rows cannot pass.
  */
-extern Path *cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys, SortBound bound,
-						 bool same_target);
+extern Path *cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, double rows, List *pathkeys,
+						 SortBound bound, bool same_target);
 
 /* Both, below a node that passes on no LIMIT, as far as there is something to win. */
 extern List *cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys);
+
+/* plan_share_node.c: are a path's rows read by the page (sort/pagescan.h)? */
+extern bool is_read_by_page(const Path *path);
 
 /* plan_cores.c: how many participants the server counts where there are so many workers. */
 extern double divisor_of(int workers);

@@ -19,6 +19,8 @@
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic_ext.h"
+#include "executor/nodeAgg.h"
+#include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -43,11 +45,32 @@
 /* A page of memory that a process has not had before, in seq_page_cost: 2 microseconds. */
 #define FIRST_TOUCH 0.6
 
+/*
+ * What a row takes in a hashed aggregate beside its price, against a sort of ours; if the table is larger than a cache;
+ * and what a row's bytes take in the sort beside theirs.  Measured on two busy cores, a million rows
+ * of a table, 5 thousand groups of an integer: 159 ns hashed and 63 sorted, and 100 thousand groups 420 and 78.
+ */
+#define HASHED_ROW_COST 0.05
+#define FAR_ROW_COST 0.03
+#define CACHE_BYTES (1024 * 1024)
+#define BYTE_COST 0.00025
+
+/*
+ * What texts without an exact encoding take in sorted groups beyond their price: if they are looked up in a dictionary,
+ * or encoded by the collation and compared, which depends on their width.  Measured, a million rows by a text of en_US
+ * took 90 ns a row more than by one of C if its values were few, else 200 ns, and 3700 ns with 156 characters that
+ * begin alike.  The server's sorts compare for more than that and price it no better, so sorts have no part of this.
+ */
+#define LOOKED_UP_KEY_COST 0.025
+#define COLLATED_KEY_COST 0.045
+#define COLLATED_BYTE_COST 0.002
+
 /* What the planner may sort by: eight-byte words of all keys together, and comparisons by the types' own functions. */
 typedef struct PathSortKeys
 {
 	int			words;
 	double		compares;		/* of each row */
+	Cost		unpriced;		/* of each row, because of texts without an exact encoding */
 } PathSortKeys;
 
 /* Words of a key of some type: strings are sorted by a prefix of about two. */
@@ -74,6 +97,28 @@ compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, 
 	return first && !sortkey_tells(sortop) ? LOG2(rows) : 1;
 }
 
+/* The width of a key, as far as somebody knows it. */
+static int
+width_of_key(PlannerInfo *root, const EquivalenceMember *member)
+{
+	const Var  *column = (const Var *) member->em_expr;
+	RelOptInfo *rel = NULL;
+
+	if (IsA(column, Var) && column->varno > 0 && column->varno < root->simple_rel_array_size)
+		rel = root->simple_rel_array[column->varno];
+	if (rel && column->varattno >= rel->min_attr && column->varattno <= rel->max_attr &&
+		rel->attr_widths[column->varattno - rel->min_attr] > 0)
+		return rel->attr_widths[column->varattno - rel->min_attr];
+	return get_typavgwidth(member->em_datatype, -1);
+}
+
+/* What a text takes beyond its price. */
+static Cost
+unpriced_of_key(PlannerInfo *root, const EquivalenceMember *member, double compares)
+{
+	return compares == 0 ? LOOKED_UP_KEY_COST : COLLATED_KEY_COST + COLLATED_BYTE_COST * width_of_key(root, member);
+}
+
 /*
  * Collects what a plan's Sort may be given for these pathkeys.  Which member of an equivalence class that will be is
  * not known yet, so the dearest counts.
@@ -81,7 +126,7 @@ compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, 
 static PathSortKeys
 collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 {
-	PathSortKeys keys = {0, 0};
+	PathSortKeys keys = {0, 0, 0};
 	ListCell   *lc;
 	ListCell   *cell;
 
@@ -90,6 +135,7 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 		PathKey    *pathkey = lfirst_node(PathKey, lc);
 		int			words = 1;
 		double		compares = 0;
+		Cost		unpriced = 0;
 		const char *why;
 
 		foreach(cell, pathkey->pk_eclass->ec_members)
@@ -104,11 +150,15 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			if (!OidIsValid(sortop))
 				continue;
 			words = Max(words, words_of_type(member->em_datatype));
-			if (compares == 0 && !sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
-				compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
+			if (compares != 0 || sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
+				continue;
+			compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
+			if (OidIsValid(pathkey->pk_eclass->ec_collation))
+				unpriced = Max(unpriced, unpriced_of_key(root, member, compares));
 		}
 		keys.words += words;
 		keys.compares += compares;
+		keys.unpriced += unpriced;
 	}
 	return keys;
 }
@@ -291,17 +341,24 @@ groups_are_known(PlannerInfo *root, Relids relids)
 	return false;
 }
 
-/* The number of groups that a partial aggregate has if its columns are independent of each other. */
+/* The number of groups of an aggregate over its input if its columns are independent of each other. */
 static double
-most_groups(PlannerInfo *root, const AggPath *partial)
+most_groups(PlannerInfo *root, const AggPath *agg)
 {
-	double		rows = partial->subpath->rows;
+	double		rows = agg->subpath->rows;
 	double		groups = 1;
 	ListCell   *lc;
 
-	foreach(lc, get_sortgrouplist_exprs(partial->groupClause, root->processed_tlist))
+	foreach(lc, get_sortgrouplist_exprs(agg->groupClause, root->processed_tlist))
 		groups *= estimate_num_groups(root, list_make1(lfirst(lc)), rows, NULL, NULL);
 	return Min(groups, rows);
+}
+
+/* Is the number of groups that the server takes an aggregate to have a guess? */
+static bool
+groups_are_guessed(PlannerInfo *root, const AggPath *agg)
+{
+	return list_length(agg->groupClause) >= 2 && !groups_are_known(root, agg->subpath->parent->relids);
 }
 
 /*
@@ -323,8 +380,7 @@ merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
 	if (IsA(below, SortPath))
 		below = ((const SortPath *) below)->subpath;
 	partial = (const AggPath *) below;
-	if (!IsA(below, AggPath) || !DO_AGGSPLIT_SKIPFINAL(partial->aggsplit) || list_length(partial->groupClause) < 2 ||
-		groups_are_known(root, partial->subpath->parent->relids))
+	if (!IsA(below, AggPath) || !DO_AGGSPLIT_SKIPFINAL(partial->aggsplit) || !groups_are_guessed(root, partial))
 		return 0;
 	more = most_groups(root, partial) - below->rows;
 	nkeys = list_length(partial->groupClause);
@@ -332,6 +388,127 @@ merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
 	here = below == merge->subpath ? parallel_tuple_cost : merge_row_cost(below->pathtarget->width);
 	here += cpu_tuple_cost + cpu_operator_cost * nkeys;
 	return Max(more, 0) * (there + here * merge->num_workers) / 2;
+}
+
+/* What a hashed aggregate costs more if half of the groups that there may be are: its table may go to disk. */
+static Cost
+hash_doubt(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
+{
+	double		groups;
+	AggPath    *agg;
+
+	if (!groups_are_guessed(root, hashed))
+		return 0;
+	groups = most_groups(root, hashed);
+	if (groups <= hashed->numGroups)
+		return 0;
+	agg = create_agg_path(root, hashed->path.parent, hashed->subpath, hashed->path.pathtarget, AGG_HASHED,
+						  AGGSPLIT_SIMPLE, hashed->groupClause, hashed->qual, costs, groups);
+	return Max(agg->path.total_cost - hashed->path.total_cost, 0) / 2;
+}
+
+/*
+ * The server takes no more than an operator for each key to find a row's group in a hash table.  Measured, that and the
+ * row's way there through the executor take more than a sort of ours that reads by the page.
+ */
+static Cost
+hash_surplus(const AggPath *hashed)
+{
+	const Path *input = hashed->subpath;
+	int			width = input->pathtarget->width;
+	Cost		surplus = HASHED_ROW_COST;
+
+	if (!is_read_by_page(input))
+		return 0;
+	if (hashed->numGroups * bytes_of_row(width) > CACHE_BYTES)
+		surplus += FAR_ROW_COST;
+	return Max(surplus - width * BYTE_COST, 0) * input->rows;
+}
+
+/* Does the server take a hash table for larger than memory? */
+static bool
+goes_to_disk(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
+{
+	Size		entry = hash_agg_entry_size(costs ? list_length(root->aggtransinfos) : 0,
+											hashed->subpath->pathtarget->width, costs ? costs->transitionSpace : 0);
+
+	return hashed->numGroups * entry > get_hash_memory_limit();
+}
+
+/* A price with a disk for a number of groups that may be too high has all that others leave out, and more. */
+Cost
+hash_unpriced(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
+{
+	bool		priced = groups_are_guessed(root, hashed) && goes_to_disk(root, hashed, costs);
+
+	return hash_doubt(root, hashed, costs) + (priced ? 0 : hash_surplus(hashed));
+}
+
+/* What a sort of rows by these keys takes beyond its price because of texts. */
+static Cost
+keys_unpriced(PlannerInfo *root, List *pathkeys, double rows)
+{
+	return collect_keys(root, pathkeys, rows).unpriced * rows;
+}
+
+/* The sort of all rows below sorted groups; NULL if there is another one, or none. */
+static const Path *
+sort_of_groups(const Path *path)
+{
+	switch (nodeTag(path))
+	{
+		case T_AggPath:
+			if (((const AggPath *) path)->aggsplit != AGGSPLIT_SIMPLE)
+				return NULL;
+			path = ((const AggPath *) path)->subpath;
+			break;
+		case T_GroupPath:
+			path = ((const GroupPath *) path)->subpath;
+			break;
+		case T_UpperUniquePath:
+			path = ((const UpperUniquePath *) path)->subpath;
+			break;
+		default:
+			return NULL;
+	}
+	if (IsA(path, GatherMergePath))
+		path = ((const GatherMergePath *) path)->subpath;
+	return IsA(path, SortPath) ? path : NULL;
+}
+
+/* Adds to a path's price what comes before its first row. */
+static void
+add_price(Path *path, Cost cost)
+{
+	path->startup_cost += cost;
+	path->total_cost += cost;
+}
+
+void
+price_texts(PlannerInfo *root, List *paths)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		const Path *sort = sort_of_groups(lfirst(lc));
+
+		if (sort)
+			add_price(lfirst(lc), keys_unpriced(root, sort->pathkeys, sort->rows));
+	}
+}
+
+void
+price_texts_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows)
+{
+	ListCell   *lc;
+	Cost		own;
+
+	if (shares == NIL)
+		return;
+	own = keys_unpriced(root, pathkeys, rows) / divisor_of(((Path *) linitial(shares))->parallel_workers);
+	foreach(lc, shares)
+		add_price(lfirst(lc), own);
 }
 
 Path *
@@ -353,12 +530,12 @@ cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, Sort
 }
 
 Path *
-cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys, SortBound bound, bool same_target)
+cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, double rows, List *pathkeys, SortBound bound,
+			bool same_target)
 {
 	GatherMergePath *merge;
 	Path	   *partial,
 			   *sort;
-	double		rows = input->cheapest_total_path->rows;
 
 	/* partitions are not gathered one by one */
 	if (input->partial_pathlist == NIL || IS_OTHER_REL(rel))
@@ -378,8 +555,9 @@ cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkey
 List *
 cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys)
 {
-	Path	   *sort = cheap_sort(root, rel, input->cheapest_total_path, pathkeys, UNBOUNDED);
-	Path	   *merge = cheap_merge(root, rel, input, pathkeys, UNBOUNDED, true);
+	Path	   *whole = input->cheapest_total_path;
+	Path	   *sort = cheap_sort(root, rel, whole, pathkeys, UNBOUNDED);
+	Path	   *merge = cheap_merge(root, rel, input, whole->rows, pathkeys, UNBOUNDED, true);
 	List	   *result = NIL;
 
 	if (sort)

@@ -118,8 +118,7 @@ keys_of_share_path(const Path *path)
 	return IsA(path, CustomPath) && share->methods == &path_methods ? share->custom_private : NIL;
 }
 
-/* Are a path's rows read by the page (sort/pagescan.h)? */
-static bool
+bool
 is_read_by_page(const Path *path)
 {
 	const Cost	computed = path->pathtarget->cost.per_tuple;

@@ -9,7 +9,9 @@
 #include <math.h>
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "access/transam.h"
+#include "catalog/catalog.h"
 #include "catalog/pg_class_d.h"
 #include "catalog/pg_proc_d.h"
 #include "catalog/pg_statistic.h"
@@ -40,14 +42,18 @@ is_plain_query(const Query *query)
 		query->rowMarks == NIL;
 }
 
-/* Is a table read alike by all participants? */
+/*
+ * Is a table read alike by all participants?  Sequences change whatever the snapshot, and so do some columns of
+ * catalogs, in place, as what VACUUM counts.
+ */
 static bool
 is_same_for_all(const RangeTblEntry *entry)
 {
 	switch (entry->rtekind)
 	{
 		case RTE_RELATION:
-			return entry->relkind != RELKIND_FOREIGN_TABLE && entry->tablesample == NULL;
+			return entry->relkind != RELKIND_FOREIGN_TABLE && entry->relkind != RELKIND_SEQUENCE &&
+				!IsCatalogRelationOid(entry->relid) && entry->tablesample == NULL;
 		case RTE_SUBQUERY:
 			return is_plain_query(entry->subquery);
 		case RTE_JOIN:
@@ -123,12 +129,22 @@ may_differ(Oid function, void *context)
 		(volatility == PROVOLATILE_STABLE && function >= FirstNormalObjectId);
 }
 
-/* Is such a function called? */
+/* Is this a system column that others write who lock or delete a row that the snapshot sees? */
+static bool
+is_written_by_others(const Var *column)
+{
+	return column->varattno == MaxTransactionIdAttributeNumber || column->varattno == MinCommandIdAttributeNumber ||
+		column->varattno == MaxCommandIdAttributeNumber;
+}
+
+/* Is such a function called, or such a column read? */
 static bool
 calls_what_may_differ(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
+	if (IsA(node, Var))
+		return is_written_by_others((const Var *) node);
 	if (IsA(node, NextValueExpr) || check_functions_in_node(node, may_differ, context))
 		return true;
 	if (IsA(node, Query))

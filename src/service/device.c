@@ -30,10 +30,24 @@ gsd_device_count(void)
 	return device_count;
 }
 
+/*
+ * A device's bit in sets of them: by its number, which stays the same when a service that is started again cannot use
+ * all of them.
+ */
+static uint32_t
+bit_of(const device *d)
+{
+	return (uint32_t) 1 << d->number;
+}
+
 uint32_t
 gsd_all_devices(void)
 {
-	return ((uint32_t) 1 << device_count) - 1;
+	uint32_t all = 0;
+
+	for (uint32_t i = 0; i < device_count; i++)
+		all |= bit_of(&devices[i]);
+	return all;
 }
 
 device *
@@ -117,7 +131,7 @@ gsd_devices_open(void)
 	const char *why = "none of those chosen can be used";
 	int count = options.gpu ? gsd_cuda_count(&why) : options.devices != NULL ? atoi(options.devices) : 1;
 
-	for (int i = 0; i < count && device_count < GSD_MAX_DEVICES; i++)
+	for (int i = 0; i < count && i < GSD_MAX_DEVICES; i++)
 		if (!options.gpu || device_wanted((uint32_t) i))
 			(void) open_device((uint32_t) i);
 	if (device_count > 0)
@@ -169,7 +183,7 @@ better(device *d, device *other)
 }
 
 device *
-gsd_device_reserve(uint64_t bytes, uint32_t avoid, uint32_t *index)
+gsd_device_reserve(uint64_t bytes, uint32_t avoid)
 {
 	uint32_t tried = avoid;
 
@@ -178,18 +192,17 @@ gsd_device_reserve(uint64_t bytes, uint32_t avoid, uint32_t *index)
 		uint32_t best = GSD_MAX_DEVICES;
 
 		for (uint32_t i = 0; i < device_count; i++)
-			if (!(tried >> i & 1) && (best == GSD_MAX_DEVICES || better(&devices[i], &devices[best])))
+			if (!(tried & bit_of(&devices[i])) && (best == GSD_MAX_DEVICES || better(&devices[i], &devices[best])))
 				best = i;
 		if (best == GSD_MAX_DEVICES)
 			break;
-		tried |= (uint32_t) 1 << best;
+		tried |= bit_of(&devices[best]);
 		if (gsd_device_reserve_more(&devices[best], bytes))
 		{
 			pthread_mutex_lock(&devices[best].mutex);
 			devices[best].jobs++;
 			devices[best].idle_since = 0;
 			pthread_mutex_unlock(&devices[best].mutex);
-			*index = best;
 			return &devices[best];
 		}
 	}
@@ -240,7 +253,7 @@ gsd_devices_failing(gs_op op)
 	for (uint32_t i = 0; i < device_count; i++)
 	{
 		pthread_mutex_lock(&devices[i].mutex);
-		failing |= (uint32_t) (devices[i].failed[op] >= MOST_FAILURES) << i;
+		failing |= devices[i].failed[op] >= MOST_FAILURES ? bit_of(&devices[i]) : 0;
 		pthread_mutex_unlock(&devices[i].mutex);
 	}
 	return failing;

@@ -168,7 +168,7 @@ guess_bytes(const gs_job_spec *spec)
  * fewer.
  */
 static bool
-reserve(connection *c, const gs_job_spec *spec, uint32_t avoid, uint32_t *index)
+reserve(connection *c, const gs_job_spec *spec, uint32_t avoid)
 {
 	uint64_t rows = spec->rows_hint > LEAST_ROWS ? spec->rows_hint : LEAST_ROWS;
 
@@ -177,7 +177,7 @@ reserve(connection *c, const gs_job_spec *spec, uint32_t avoid, uint32_t *index)
 	for (; rows >= LEAST_ROWS; rows /= 2)
 	{
 		c->reserved = rows * (c->row_bytes + c->guess_bytes);
-		c->dev = gsd_device_reserve(c->reserved, avoid, index);
+		c->dev = gsd_device_reserve(c->reserved, avoid);
 		if (c->dev != NULL)
 			return true;
 	}
@@ -229,7 +229,7 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 {
 	gs_column_spec columns[GSD_MAX_COLUMNS];
 	gs_job_spec spec;
-	uint32_t index = 0, failing;
+	uint32_t failing;
 	gsd_begun answer;
 	gs_status status;
 
@@ -254,7 +254,7 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 		return;
 	}
 	c->result_bytes = gs_job_result_bytes(&spec);
-	if (!reserve(c, &spec, m->avoid | failing, &index))
+	if (!reserve(c, &spec, m->avoid | failing))
 	{
 		gsd_reply_result(c, GSD_FAILED, GS_NOMEM, "no device memory free");
 		return;
@@ -268,7 +268,7 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 	c->state = ADDING;
 	gsd_head(&answer.head, GSD_BEGUN, sizeof(answer));
 	answer.job = c->number;
-	answer.device = index;
+	answer.device = c->dev->number;
 	answer.max_rows = c->dev->limit_bytes / (c->row_bytes + c->guess_bytes);
 	snprintf(answer.name, sizeof(answer.name), "%s", c->dev->name);
 	gsd_reply(c, &answer.head);

@@ -63,7 +63,7 @@ devices_valid(const gsd_devices *devices, size_t bytes)
 		bytes != sizeof(*devices) + devices->count * sizeof(gsd_device))
 		return false;
 	for (uint32_t d = 0; d < devices->count; d++)
-		if (!text_valid(devices->devices[d].name, GSD_NAME_BYTES))
+		if (devices->devices[d].device >= GSD_MAX_DEVICES || !text_valid(devices->devices[d].name, GSD_NAME_BYTES))
 			return false;
 	return true;
 }

@@ -125,7 +125,7 @@ typedef struct gsd_begin
 	uint8_t exclusive;
 	uint8_t by_flags;
 	uint8_t comparison; /* gs_comparison */
-	uint32_t avoid;		/* a bit for each device, as GSD_DEVICES lists them, that the job must not run on */
+	uint32_t avoid;		/* a bit for the number of each device that the job must not run on */
 	gsd_column columns[];
 } gsd_begin;
 
@@ -198,7 +198,7 @@ typedef struct gsd_result
 
 typedef struct gsd_device
 {
-	uint32_t device;
+	uint32_t device;		/* its number, below GSD_MAX_DEVICES */
 	uint32_t jobs;			/* running */
 	uint64_t jobs_done;
 	uint64_t memory_bytes;	/* of the device */

@@ -92,7 +92,7 @@ typedef struct device
 
 int gsd_devices_open(void);
 uint32_t gsd_device_count(void);
-/* A bit for each. */
+/* A bit for the number of each. */
 uint32_t gsd_all_devices(void);
 device *gsd_device_at(uint32_t index);
 
@@ -100,7 +100,7 @@ device *gsd_device_at(uint32_t index);
  * Of the devices with room for bytes and no bit in avoid the one with the fewest jobs, with bytes reserved on it; NULL
  * if there is none.
  */
-device *gsd_device_reserve(uint64_t bytes, uint32_t avoid, uint32_t *index);
+device *gsd_device_reserve(uint64_t bytes, uint32_t avoid);
 bool gsd_device_reserve_more(device *d, uint64_t bytes);
 void gsd_device_reserve_less(device *d, uint64_t bytes);
 /* Ends a job that has so much reserved. */

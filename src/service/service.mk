@@ -7,8 +7,8 @@ WITH_CUDA ?= $(or $(if $(filter install,$(MAKECMDGOALS)),$(BUILT_WITH_CUDA)),\
 	$(if $(and $(shell command -v nvcc),$(CUDA_ARCHS)$(wildcard /dev/nvidiactl)),yes,no))
 
 SERVICE_SOURCES = $(filter-out src/service/device_%.c,$(wildcard src/service/*.c))
-SERVICE_CFLAGS = -std=gnu11 -O2 -g -Wall -Wextra $(if $(WERROR),-Werror) -I. -pthread
-SERVICE_LIBS = -pthread -lm
+SERVICE_CFLAGS = -std=gnu11 -O2 -g -Wall -Wextra $(if $(WERROR),-Werror) $(SANITIZE) -I. -pthread
+SERVICE_LIBS = $(SANITIZE) -pthread -lm
 
 ifeq ($(WITH_CUDA),yes)
 include kernels/cuda/cuda.mk

@@ -14,7 +14,6 @@
 #include <fcntl.h>
 
 #include "pgstat.h"
-#include "port/pg_crc32c.h"
 #include "storage/barrier.h"
 #include "storage/buffile.h"
 #include "storage/dsm.h"
@@ -22,6 +21,7 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
+#include "src/checksum.h"
 #include "exchange.h"
 #include "minimal_row.h"
 
@@ -39,10 +39,10 @@
 /* What a chunk begins with; its rows follow, each at an aligned place. */
 typedef struct Chunk
 {
+	pg_crc32c	sum;			/* of all that follows, rows included */
 	uint32		before;			/* the file's block where the part's last chunk begins, or NOWHERE */
-	uint32		bytes;			/* of rows */
-	pg_crc32c	sum;			/* of all this and the rows */
 	uint32		place;			/* the block where it begins */
+	uint32		bytes;			/* of rows */
 } Chunk;
 
 StaticAssertDecl(sizeof(Chunk) % MAXIMUM_ALIGNOF == 0, "rows follow the header");
@@ -224,15 +224,7 @@ last_chunk(const Exchange *exchange, int participant, int part)
 static pg_crc32c
 sum_of(const Chunk *chunk)
 {
-	pg_crc32c	sum;
-
-	INIT_CRC32C(sum);
-	COMP_CRC32C(sum, &chunk->before, sizeof(chunk->before));
-	COMP_CRC32C(sum, &chunk->bytes, sizeof(chunk->bytes));
-	COMP_CRC32C(sum, &chunk->place, sizeof(chunk->place));
-	COMP_CRC32C(sum, chunk + 1, chunk->bytes);
-	FIN_CRC32C(sum);
-	return sum;
+	return checksum_of(0, &chunk->before, sizeof(Chunk) - offsetof(Chunk, before) + chunk->bytes);
 }
 
 /* Writes a chunk to the file's end, in whole blocks, and leaves it empty. */
@@ -355,12 +347,19 @@ exchange_open(Exchange *exchange, int part)
 	exchange->at = 0;
 }
 
-/* Reads so many bytes of a file. */
-static void
-read_bytes(BufFile *file, void *to, Size bytes)
+/* Stops because of the file that is being read. */
+pg_noreturn static void
+file_is_damaged(const Exchange *exchange)
 {
-	if (BufFileRead(file, to, bytes) != bytes)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not read rows from a temporary file")));
+	checksum_failed(psprintf("rows%d", exchange->from));
+}
+
+/* Reads so many bytes of it. */
+static void
+read_bytes(Exchange *exchange, void *to, Size bytes)
+{
+	if (BufFileRead(exchange->read[exchange->from], to, bytes) != bytes)
+		file_is_damaged(exchange);
 }
 
 /* Reads the next chunk, of the participant that is being read. */
@@ -374,7 +373,7 @@ read_chunk(Exchange *exchange)
 		*file = open_file(exchange, exchange->from, false);
 	if (BufFileSeekBlock(*file, exchange->next) != 0)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a temporary file of rows")));
-	read_bytes(*file, &header, sizeof(header));
+	read_bytes(exchange, &header, sizeof(header));
 	if (sizeof(Chunk) + header.bytes > exchange->room)
 	{
 		if (exchange->chunk)
@@ -384,12 +383,9 @@ read_chunk(Exchange *exchange)
 		exchange->chunk = MemoryContextAllocHuge(exchange->context, exchange->room);
 	}
 	*exchange->chunk = header;
-	read_bytes(*file, exchange->chunk + 1, header.bytes);
+	read_bytes(exchange, exchange->chunk + 1, header.bytes);
 	if (header.place != exchange->next || !EQ_CRC32C(header.sum, sum_of(exchange->chunk)))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("a temporary file of rows does not hold what was written to it"),
-				 errhint("The disk or the file system of temporary files may be faulty.")));
+		file_is_damaged(exchange);
 	exchange->next = header.before;
 	exchange->at = 0;
 }

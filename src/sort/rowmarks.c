@@ -3,6 +3,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "common/hashfn.h"
 
 #include "rowmarks.h"
@@ -23,6 +25,29 @@ string_of(const KeyColumn *column, uint32 row, uint32 *len)
 	return (Size) start + *len <= column->heap_bytes ? column->heap + start : NULL;
 }
 
+/* The hash of a value of fixed width; of floats zeros are equal, and NaNs, whatever their bits. */
+static uint32
+hash_fixed(gs_type type, const uint8 *bytes, uint32 width)
+{
+	double		number = 0;
+	float		single = 0;
+
+	if (type == GS_F64)
+		memcpy(&number, bytes, sizeof(number));
+	else if (type == GS_F32)
+	{
+		memcpy(&single, bytes, sizeof(single));
+		number = single;
+	}
+	else
+		return hash_bytes(bytes, (int) width);
+	if (isnan(number))
+		return 1;
+	if (number == 0)
+		number = 0;
+	return hash_bytes((const unsigned char *) &number, sizeof(number));
+}
+
 /* The mark of the row that is being written. */
 static uint32
 mark_of(const SortKey *keys, const KeyWriter *writer, int nkeys)
@@ -40,7 +65,8 @@ mark_of(const SortKey *keys, const KeyWriter *writer, int nkeys)
 		if (len == 0)
 			bytes = string_of(column, writer->row, &len);
 		if (bytes != NULL)
-			hash = hash_combine(hash, hash_bytes(bytes, len));
+			hash = hash_combine(hash, keys[i].width > 0 ? hash_fixed(keys[i].spec.type, bytes, len) :
+								hash_bytes(bytes, len));
 		if (keys[i].leading > 0 && len >= keys[i].leading)
 			return hash | 1;
 	}

@@ -4,19 +4,17 @@
  * Made of the server's temporary files: it obeys temp_tablespaces, one after another for each gigabyte as a BufFile
  * does, and temp_file_limit, is logged by log_temp_files, and is gone after an abort.  A BufFile would read and write
  * 8 kB at a time; in pieces of a quarter of a megabyte the kernel takes half of the time.
- *
- * The checksum of each piece stays in memory: who reads a row relies on its lengths, and a disk that gives back other
- * bytes than it took is to end the query, and nothing else.
+ * The checksum of each piece stays in memory.
  */
 #include "postgres.h"
 
 #include "executor/instrument.h"
-#include "port/pg_crc32c.h"
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
 #include "utils/resowner.h"
 #include "utils/wait_event.h"
 
+#include "src/checksum.h"
 #include "spill_file.h"
 
 /* Bytes of one of the server's files. */
@@ -117,18 +115,6 @@ new_piece(SpillFile *file)
 	return file->pieces++;
 }
 
-/* The checksum of a piece's bytes. */
-static pg_crc32c
-sum_of(const char *bytes, Size len)
-{
-	pg_crc32c	sum;
-
-	INIT_CRC32C(sum);
-	COMP_CRC32C(sum, bytes, len);
-	FIN_CRC32C(sum);
-	return sum;
-}
-
 /* Begins to take the time of a read or write, if anybody wants to know it. */
 static inline void
 begin_io(instr_time *start)
@@ -200,7 +186,7 @@ spillfile_write(SpillFile *file, char *from, Size bytes)
 	end_io(start, &pgBufferUsage.temp_blk_write_time);
 	pgBufferUsage.temp_blks_written += (bytes + BLCKSZ - 1) / BLCKSZ;
 	file->bytes = Max(file->bytes, (uint64) piece * file->piece_bytes + bytes);
-	file->sums[piece] = sum_of(from, bytes);
+	file->sums[piece] = checksum_of(0, from, bytes);
 	return piece;
 }
 
@@ -218,11 +204,8 @@ spillfile_read(SpillFile *file, uint32 piece, char *to, Size bytes)
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("could not read file \"%s\": read only %zu of %zu bytes",
 						FilePathName(segment_of(file, piece)), got, bytes)));
-	if (!EQ_CRC32C(sum_of(to, bytes), file->sums[piece]))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("file \"%s\" does not hold what was written to it", FilePathName(segment_of(file, piece))),
-				 errhint("The disk or the file system of temporary files may be faulty.")));
+	if (!EQ_CRC32C(checksum_of(0, to, bytes), file->sums[piece]))
+		checksum_failed(FilePathName(segment_of(file, piece)));
 	pgBufferUsage.temp_blks_read += (bytes + BLCKSZ - 1) / BLCKSZ;
 }
 

@@ -3,7 +3,8 @@
  *
  * The file that FAULTY_DISK names says what happens: "short": no call reads or writes more than half of what it was
  * asked for; "full N": N bytes of a file can be written; "broken": reading fails; "cut": a file ends where it is read;
- * "turned": a bit of what is read is another.
+ * "turned": a bit of what is read is another.  With a number, 0 where the fault has none, and a word behind it, only
+ * files with that in their names have the fault.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -19,11 +20,12 @@ typedef ssize_t (*writer)(int, const void *, size_t, off_t);
 
 /* What happens to a file: a word in fault, and a number behind it, or nothing. */
 static long
-fault_of(int fd, char *fault, size_t room)
+fault_of(int fd, char fault[16])
 {
 	const char *control = getenv("FAULTY_DISK");
 	char		link[64];
 	char		path[4096];
+	char		part[64] = "";
 	long		number = 0;
 	ssize_t		len;
 	FILE	   *file;
@@ -36,11 +38,8 @@ fault_of(int fd, char *fault, size_t room)
 	path[len] = 0;
 	if (strstr(path, "pgsql_tmp") == NULL || (file = fopen(control, "r")) == NULL)
 		return 0;
-	if (fgets(path, sizeof(path), file))
-	{
-		snprintf(fault, room, "%.*s", (int) strcspn(path, " \n"), path);
-		number = strchr(path, ' ') ? atol(strchr(path, ' ')) : 0;
-	}
+	if (fscanf(file, "%15s %ld %63s", fault, &number, part) < 1 || strstr(path, part) == NULL)
+		*fault = 0;
 	fclose(file);
 	return number;
 }
@@ -49,7 +48,7 @@ ssize_t
 pwrite(int fd, const void *from, size_t bytes, off_t place)
 {
 	char		fault[16];
-	long		number = fault_of(fd, fault, sizeof(fault));
+	long		number = fault_of(fd, fault);
 	writer		real = (writer) dlsym(RTLD_NEXT, "pwrite");
 
 	if (strcmp(fault, "short") == 0)
@@ -70,7 +69,7 @@ pread(int fd, void *to, size_t bytes, off_t place)
 	char		fault[16];
 	reader		real = (reader) dlsym(RTLD_NEXT, "pread");
 
-	(void) fault_of(fd, fault, sizeof(fault));
+	(void) fault_of(fd, fault);
 	if (strcmp(fault, "short") == 0)
 		bytes = (bytes + 1) / 2;
 	if (strcmp(fault, "cut") == 0)

@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(build_calls preloaded rows_hash sweep);
+our @EXPORT = qw(build_calls preloaded make_tables rows_hash %asks_of_all sweep);
 
 # as in test/calls/failing_calls.h
 my %kinds = (memory => 1, palloc => 2, system => 3, write => 4);
@@ -87,6 +87,36 @@ sub rows_hash
 	return "SELECT count(*), hashtextextended(string_agg(r::text, ','), 0) FROM ($query) r";
 }
 
+# Makes what the queries are about.
+sub make_tables
+{
+	my ($node) = @_;
+
+	$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION IF NOT EXISTS gpusort;
+CREATE TABLE t AS SELECT hashint8extended(i, 1) k, i % 7 g, i, md5((i % 3000)::text) COLLATE "C" s,
+	(i % 500 / 7.0)::numeric n FROM generate_series(1, 30000::int8) i;
+CREATE TABLE a AS SELECT array_agg(k) k, array_agg(s) s, array_agg(g) g FROM (SELECT * FROM t LIMIT 5000) x;
+VACUUM ANALYZE t, a;
+SQL
+	return;
+}
+
+# What is asked of backends and of the service: settings, and a query.
+our %asks_of_all = (
+	sort => [ '', rows_hash('SELECT * FROM t ORDER BY s, k DESC') ],
+	spilled => [ "SET gpusort.work_mem = '1MB'", rows_hash('SELECT * FROM t ORDER BY k') ],
+	aggregate => [
+		'',
+		'SELECT hashtextextended(string_agg(x::text, chr(10)), 0) FROM (SELECT g, count(DISTINCT s), array_agg(k ORDER '
+		  . 'BY s, k) a, percentile_disc(0.5) WITHIN GROUP (ORDER BY n) FROM t GROUP BY g ORDER BY g) x'
+	],
+	function => [
+		'',
+		'SELECT hashtext(gpu_sort(k)::text), hashtext(gpu_distinct(s)::text), (SELECT hashtext(string_agg(r::text, '
+		  . "chr(10))) FROM gpu_reduce_by_key(s, g) r), hashtext(gpu_scan(g, 'sum')::text) FROM a"
+	]);
+
 # What errors may say when calls fail.
 my $clean = join '|', 'out of memory', 'could not (open|create|write|read|resize|map|stat|close|extend|seek)',
 	'No space', 'could not compute MD5', 'parallel worker', 'current transaction is aborted', 'failed on request',
@@ -140,7 +170,7 @@ sub changed
 	my @most = $before =~ /\d+/g;
 	my $after;
 
-	for (1 .. 100)
+	for (1 .. 2400)
 	{
 		$after = $state->();
 		my @now = $after =~ /\d+/g;
@@ -191,7 +221,7 @@ sub sweep
 	my @wrong;
 
 	$resting = service_state($node, $service) if $how{service};
-	$session->query_safe("SET statement_timeout = '100s'; $how{settings}");
+	$session->query_safe("SET statement_timeout = '30min'; $how{settings}");
 	# what is counted then is the query's own, and not what a session does once
 	$session->query($how{query}) for 1 .. 2;
 	my $before = state_of($node, $session, $pid);

@@ -12,18 +12,30 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(service_node service_with forgive make_table digest explain_sort service_pids held leftovers
-	power_failure wait_until counted sound $engine $engine_kind $engine_name $devices $timeout $socket);
+	power_failure wait_until settled counted sound $engine $engine_kind $engine_name $devices $timeout $impatient
+	$socket);
 
 # The service runs with its CPU engine; GPUSORT_SERVICE_ENGINE=gpu runs the same tests on GPUs.  How the views and
 # EXPLAIN name it; devices.
 our $engine = $ENV{GPUSORT_SERVICE_ENGINE} // 'cpu';
 our $engine_kind = $engine eq 'gpu' ? 'GPU' : 'CPU service';
 our $engine_name = $engine eq 'gpu' ? qr/NVIDIA [^\n]+/ : qr/CPU service/;
-our $devices = $engine eq 'gpu' ? scalar(() = `nvidia-smi -L` =~ /^GPU /mg) : 2;
+our $devices = $engine eq 'gpu' ? gpus() : 2;
 # below the data directory
 our $socket = 'pg_stat_tmp/pgsql_tmp_gpusort';
-# a context takes a while
-our $timeout = $engine eq 'gpu' ? '5s' : '2s';
+# how long nobody loses patience with a service that is well, however busy the machine is; and what is set where
+# something shall not answer, but a context takes a while
+our $timeout = '120s';
+our $impatient = $engine eq 'gpu' ? '5s' : '2s';
+
+# GPUs that the service sees.
+sub gpus
+{
+	my $all = () = `nvidia-smi -L` =~ /^GPU /mg;
+	return $all unless defined $ENV{CUDA_VISIBLE_DEVICES};
+	my $chosen = () = $ENV{CUDA_VISIBLE_DEVICES} =~ /[^,]+/g;
+	return $chosen < $all ? $chosen : $all;
+}
 
 # A server whose service runs with the given options; what follows the settings is for initdb.
 sub service_node
@@ -160,11 +172,11 @@ sub leftovers
 	return @found;
 }
 
-# Passes once the condition holds, fails after half a minute or so many seconds.
+# Passes once the condition holds, fails after three minutes or so many seconds.
 sub wait_until
 {
 	my ($condition, $name, $seconds) = @_;
-	my $end = time() + ($seconds // 30);
+	my $end = time() + ($seconds // 180);
 
 	while (time() < $end)
 	{
@@ -173,6 +185,20 @@ sub wait_until
 	}
 	fail($name);
 	return 0;
+}
+
+# Is what a function lists the same for half a second?
+sub settled
+{
+	my ($function) = @_;
+	my $first = join ' ', $function->();
+
+	for (1 .. 10)
+	{
+		sleep(0.05);
+		return 0 if join(' ', $function->()) ne $first;
+	}
+	return 1;
 }
 
 # Jobs counted under a reason.

@@ -6,11 +6,12 @@ use warnings;
 
 use Exporter 'import';
 use File::Find;
+use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(start_node plan_of temp_files rows_digest timed backend_kilobytes);
+our @EXPORT = qw(start_node plan_of temp_files rows_digest timed backend_kilobytes backend_seconds);
 
 # A query in a background session: its output without the last newline, and whether there are errors.  Minor versions
 # before 2025, 16.2 for one, leave the newline and do not wait for the errors, so this stands in for the method of all
@@ -38,7 +39,10 @@ our @EXPORT = qw(start_node plan_of temp_files rows_digest timed backend_kilobyt
 	};
 }
 
-# Starts a server with gpusort loaded into every session, and the given settings; what follows is for initdb.
+my $ticks = POSIX::sysconf(POSIX::_SC_CLK_TCK);
+
+# Starts a server with gpusort loaded into every session, and the given settings; what follows is for initdb.  Plans and
+# the order in which rows arrive are the same however busy the machine is.
 sub start_node
 {
 	my ($name, $settings, %init) = @_;
@@ -52,6 +56,8 @@ gpusort.cores = 8
 max_parallel_workers_per_gather = 0
 jit = off
 shared_buffers = 64MB
+autovacuum = off
+synchronize_seqscans = off
 max_wal_size = 2GB
 log_statement = none
 CONF
@@ -107,6 +113,14 @@ sub backend_kilobytes
 	my $status = slurp_file("/proc/$pid/status");
 	my ($anon) = $status =~ /^RssAnon:\s+(\d+) kB/m;
 	return $anon;
+}
+
+# Processor time that a backend has used, in seconds: unlike time by the clock, the same beside whatever else runs.
+sub backend_seconds
+{
+	my ($pid) = @_;
+	my @fields = split / /, slurp_file("/proc/$pid/stat") =~ s/^.*\) //sr;
+	return ($fields[11] + $fields[12]) / $ticks;
 }
 
 1;

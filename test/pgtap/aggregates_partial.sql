@@ -294,9 +294,17 @@ BEGIN
 EXCEPTION WHEN query_canceled THEN
 	RETURN pg_temp.plan_of(query) ~ 'Partial';
 END $$;
-SET statement_timeout = '300ms';
-SELECT ok(cancelled('SELECT gpu_sort_agg(v::text), gpu_rle(v, k::text) FROM p, generate_series(1, 1000)'), 'workers are cancelled with their leader');
-RESET statement_timeout;
+-- by a worker, in the middle
+CREATE FUNCTION cancels(i int, leader int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+	IF i = 10000 THEN
+		PERFORM pg_cancel_backend(leader);
+		PERFORM pg_sleep(3600);
+	END IF;
+	RETURN true;
+END $$;
+SELECT ok(cancelled(format('SELECT gpu_sort_agg(v::text), gpu_rle(v, k::text) FROM p WHERE cancels(i, %s)', pg_backend_pid())),
+	'workers are cancelled with their leader');
 SELECT plan_as('partitions') \g /dev/null
 SELECT throws_ok('SELECT gpu_percentile_cont(v, (i > 10000)::int / 2.0) FROM p', '22023', 'percentile value must be the same in all rows of a group', 'fractions of partitions');
 SET temp_file_limit = '64kB';

@@ -184,8 +184,12 @@ BEGIN
 			format('random table %s (%s rows of %s, %s)', round, (SELECT count(*) FROM v), kind[1], expression));
 	END LOOP;
 END $$;
-SELECT extract(epoch FROM now())::int % 1000 AS seed \gset
+\getenv seed SEED
+\if :{?seed}
+\else
+SELECT (random() * 1e9)::int AS seed \gset
+\endif
 SELECT diag('random tables of seed ' || :seed);
-SELECT setseed(:seed / 1000.0) \g /dev/null
+SELECT setseed(:seed % 1000000000 / 1e9) \g /dev/null
 SELECT pg_temp.random_tables(30);
 SELECT * FROM finish();

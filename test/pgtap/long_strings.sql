@@ -1,6 +1,6 @@
 -- Strings of which a sort holds no more than the first bytes.
 \ir setup.psql
-SELECT plan(7 * 7 + 6 + 6 * 3 + 4 + 4 + 4);
+SELECT plan(7 * 7 + 6 + 6 * 3 + 4 + 4 + 4 + 3);
 
 -- Seven tests of a table's order by k, in memory that holds all and in memory that does not.
 CREATE FUNCTION pg_temp.check_long(source text, label text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -106,5 +106,20 @@ END $$;
 SET work_mem = '64MB';
 SELECT cmp_ok(pg_temp.memory_of('SELECT * FROM external ORDER BY id DESC', true), '<=', pg_temp.memory_of('SELECT * FROM external ORDER BY id DESC', false),
 	'values out of line take no more memory than in PostgreSQL''s sort');
+
+-- behind floats of which equal ones have other bits
+CREATE TEMP TABLE signed AS SELECT i AS id, CASE i % 4 WHEN 0 THEN '-0' WHEN 1 THEN '0' WHEN 2 THEN 'NaN' ELSE -'NaN'::float8 END AS f,
+	(CASE i % 4 WHEN 0 THEN '-0' WHEN 1 THEN '0' WHEN 2 THEN 'NaN' ELSE -'NaN'::float4 END)::float4 AS g, nullif(i % 3, 0) AS k,
+	repeat(md5((i % 50)::text), 1 + i % 40) COLLATE "C" AS t FROM generate_series(1, 300) AS i;
+CREATE FUNCTION pg_temp.ids(keys text, enabled text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	ids text;
+BEGIN
+	PERFORM set_config('gpusort.enabled', enabled, true);
+	EXECUTE format('SELECT string_agg(id::text, '','') FROM (SELECT id FROM signed ORDER BY %s OFFSET 0) AS s', keys) INTO ids;
+	PERFORM set_config('gpusort.enabled', 'on', true);
+	RETURN ids;
+END $$;
+SELECT is(pg_temp.ids(keys, 'on'), pg_temp.ids(keys, 'off'), 'signed zeros and NaNs: ' || keys) FROM unnest(ARRAY['f, k, t, id', 'g, k, t, id', 'k, f DESC, t, id']) AS keys;
 
 SELECT * FROM finish();

@@ -15,6 +15,7 @@ SET search_path = gpusort_refused, public;
 CREATE TABLE t AS SELECT hashint4(i) % 1000 AS g, i AS k, i % 40 AS c, 'w' || i % 77 AS w FROM generate_series(1, 20000) i;
 CREATE TABLE u AS SELECT i AS id, i % 300 AS y FROM generate_series(1, 20000) i;
 ALTER TABLE u SET (parallel_workers = 0);
+CREATE SEQUENCE sequence;
 VACUUM ANALYZE t, u;
 CREATE FUNCTION first_of(x int) RETURNS int LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT id FROM u WHERE y = x LIMIT 1';
 CREATE FUNCTION any_time(x int) RETURNS int LANGUAGE sql VOLATILE PARALLEL SAFE AS 'SELECT x + extract(microsecond FROM clock_timestamp())::int % 2';
@@ -40,8 +41,16 @@ SELECT doesnt_match(plan_of(query), 'Share Key', query) FROM unnest(ARRAY[
 	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE first_of(c) < 1000',
 	'SELECT k, count(*) OVER (PARTITION BY g) FROM t, LATERAL first_of(t.c) AS f (id) WHERE f.id > 7',
 	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE clock_timestamp() > timestamptz ''2000-01-01'' + k * interval ''1 s''',
-	'SELECT k, count(*) OVER (PARTITION BY any_time(g)) FROM t'])
+	'SELECT k, count(*) OVER (PARTITION BY any_time(g)) FROM t',
+	-- what changes under a snapshot
+	'SELECT k, count(*) OVER (PARTITION BY xmax::text || g) FROM t',
+	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE xmax::text <> k::text',
+	'SELECT cmin::text || g, count(DISTINCT k) FROM t GROUP BY 1',
+	'SELECT k, count(*) OVER (PARTITION BY key) FROM (SELECT *, cmax::text || g AS key FROM t OFFSET 0) AS s',
+	'SELECT k, count(*) OVER (PARTITION BY g + last_value) FROM t CROSS JOIN sequence',
+	'SELECT attname, count(*) OVER (PARTITION BY attnum + i + attrelid::int8) FROM pg_attribute CROSS JOIN generate_series(1, 20) i'])
 AS query;
+SELECT matches(plan_of('SELECT k, count(*) OVER (PARTITION BY g, ctid, xmin::text, tableoid) FROM t'), 'Share Key', 'other system columns');
 SELECT matches(plan_of('SELECT k, rank() OVER (PARTITION BY g ORDER BY k) FROM t WHERE k > (SELECT min(id) FROM u)'), 'Share Key: (t\.)?g',
 	'a query that runs once beforehand');
 
@@ -52,6 +61,16 @@ SELECT lives_ok(query, query) FROM unnest(ARRAY[
 	'SELECT ARRAY[row_number() OVER (PARTITION BY g ORDER BY k)]::text[] FROM t',
 	'SELECT k FROM t ORDER BY rank() OVER (PARTITION BY g ORDER BY k)::text, k'])
 AS query;
+
+-- a function that planning runs switches it off, with shares planned already
+CREATE FUNCTION switch_off(x int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+	PERFORM set_config('gpusort.enabled', 'off', false);
+	RETURN x;
+END $$;
+PREPARE switching AS SELECT sum(w) FROM (SELECT count(*) OVER (PARTITION BY g, k) AS w FROM t WHERE k > switch_off(3)) AS s;
+SELECT results_eq('switching', 'SELECT 19997::numeric', 'switched off while it is planned');
+SET gpusort.enabled = on;
 
 -- one worker of eight, without the leader: a few passes over the input
 CREATE FUNCTION passes(query text) RETURNS int LANGUAGE plpgsql AS $$

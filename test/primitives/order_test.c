@@ -254,16 +254,16 @@ tunings(void)
 {
 	gs_cpu_tuning normal = gs_cpu_tuning_default();
 
-	for (int v = 0; v < 8; v++)
+	for (int v = 0; v < 12; v++)
 	{
 		gs_cpu_tuning tuning = normal;
 		bool good = true;
 
-		tuning.vector = v & 1;
-		tuning.lanes = v & 2;
-		tuning.combine_rows = v & 4 ? 64 : UINT32_MAX;
+		tuning.vector = (gs_vectors) (v >> 2);
+		tuning.lanes = v & 1;
+		tuning.combine_rows = v & 2 ? 64 : UINT32_MAX;
 		tuning.cache_rows = 64;
-		tuning.even_rows = v & 2 ? 0 : 512;
+		tuning.even_rows = v & 1 ? 0 : 512;
 		tuning.bucket_log = 3;
 		gs_cpu_tune(engine, &tuning);
 		for (shape s = UNIFORM; s < SHAPES; s++)
@@ -277,7 +277,7 @@ tunings(void)
 				good &= order_job_right(engine, &t, 4096, 65536, NULL);
 				table_free(&t);
 			}
-		tap_ok(good, "vector %d, lanes %d, combining %d, tiny buckets", v & 1, v >> 1 & 1, v >> 2);
+		tap_ok(good, "vector %d, lanes %d, combining %d, tiny buckets", v >> 2, v & 1, v >> 1 & 1);
 	}
 	gs_cpu_tune(engine, &normal);
 }
@@ -357,6 +357,65 @@ uneven(void)
 }
 
 /*
+ * Ties of two rows whose numbers differ in all bits, among others without ties.
+ */
+static void
+ties_far_apart(void)
+{
+	bool good = true;
+
+	for (uint64_t rows = 128; rows < 70000; rows *= 4)
+		for (uint64_t pair = 0; pair < rows / 2; pair += rows / 7)
+		{
+			table t;
+			uint64_t *a, *b;
+
+			table_start(&t, rows);
+			a = table_add(&t, GS_U64, false, false)->values;
+			b = table_add(&t, GS_U64, true, false)->values;
+			for (uint64_t r = 0; r < rows; r++)
+			{
+				uint64_t x = r == rows - 1 - pair ? pair : r;
+
+				a[r] = x * 0x100003u % rows * (UINT64_MAX / rows);
+				b[r] = r * 0x10000100001u;
+			}
+			good &= order_job_right(engine, &t, 4096, 65536, NULL);
+			table_free(&t);
+		}
+	tap_ok(good, "a tie of rows whose numbers have no bit in common");
+}
+
+/*
+ * The first rows of keys that fall within each block of rows, but not from one to the next: key bits that fit a word,
+ * and ones that do not.
+ */
+static void
+first_of_falling_blocks(void)
+{
+	static const char *const how[] = {"fall", "stay", "rise"};
+
+	for (int wide = 0; wide < 2; wide++)
+		for (uint64_t step = 0; step < 3; step++)
+		{
+			table t;
+			uint64_t *values;
+			bool good = true;
+
+			table_start(&t, 41 * GS_BLOCK_ROWS);
+			values = table_add(&t, GS_U64, false, false)->values;
+			if (wide)
+				fill(table_add(&t, GS_I64, true, false), UNIFORM, t.rows);
+			for (uint64_t r = 0; r < t.rows; r++)
+				values[r] = (t.rows - r + r / GS_BLOCK_ROWS * (step == 2 ? 1500 : step)) << (wide ? 40 : 0);
+			for (uint64_t k = 1; k <= t.rows / 8; k *= 4)
+				good &= top_job_right(engine, &t, k, 4096, 65536);
+			tap_ok(good, "first rows, %s keys that %s from block to block", wide ? "wide" : "short", how[step]);
+			table_free(&t);
+		}
+}
+
+/*
  * The primitive on columns in the engine's memory.
  */
 static void
@@ -404,6 +463,8 @@ main(void)
 	tunings();
 	far_away();
 	uneven();
+	ties_far_apart();
+	first_of_falling_blocks();
 	plans();
 	gs_engine_close(engine);
 	return tap_done();

@@ -255,7 +255,15 @@ row_compare(const table *t, uint32_t a, uint32_t b)
 bool
 order_right(const table *t, const uint32_t *out)
 {
-	for (uint64_t i = 0; i < t->rows; i++)
+	return first_right(t, out, t->rows);
+}
+
+bool
+first_right(const table *t, const uint32_t *out, uint64_t n)
+{
+	uint64_t before = 0;
+
+	for (uint64_t i = 0; i < n; i++)
 	{
 		int result;
 
@@ -267,7 +275,14 @@ order_right(const table *t, const uint32_t *out)
 		if (result > 0 || (result == 0 && out[i - 1] >= out[i]))
 			return false;
 	}
-	return true;
+	/* all rows before the last one are among them if they are as many */
+	for (uint64_t row = 0; n > 0 && n < t->rows && row < t->rows; row++)
+	{
+		int result = row_compare(t, (uint32_t) row, out[n - 1]);
+
+		before += result < 0 || (result == 0 && row < out[n - 1]);
+	}
+	return n == 0 || n == t->rows || before == n - 1;
 }
 
 /* ---------------------------------------------------------------- jobs */
@@ -365,28 +380,31 @@ feed(gs_job *job, const table *t, uint32_t chunk_rows)
 	return status;
 }
 
-bool
-order_job_right(gs_engine *engine, const table *t, uint32_t chunk_rows, uint64_t piece, gs_job_info *info)
+/*
+ * Runs a job for an order, or for the first rows of one.
+ */
+static bool
+job_right(gs_engine *engine, const table *t, const gs_job_spec *spec, uint32_t chunk_rows, uint64_t piece,
+		  gs_job_info *info)
 {
-	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = t->ncolumns, .columns = t->specs};
-	uint32_t *out = malloc((t->rows + 2) * sizeof(uint32_t));
-	uint64_t got = 1, at = 0, bound;
+	uint64_t n = spec->op == GS_TOPK && spec->limit < t->rows ? spec->limit : t->rows, got = 1, at = 0, bound;
+	uint32_t *out = malloc((n + 2) * sizeof(uint32_t));
 	gs_job_info now;
 	gs_job *job;
-	bool good = gs_job_begin(engine, &spec, NULL, &job) == GS_OK && feed(job, t, chunk_rows) == GS_OK;
+	bool good = gs_job_begin(engine, spec, NULL, &job) == GS_OK && feed(job, t, chunk_rows) == GS_OK;
 
-	memset(out, 0xff, (t->rows + 2) * sizeof(uint32_t));
+	memset(out, 0xff, (n + 2) * sizeof(uint32_t));
 	out[0] = 0xdeadbeef;
 	bound = good ? gs_job_host_bytes(job) : 0;
 	good = good && gs_job_finish(job, t->rows) == GS_OK;
 	while (good && got > 0)
 	{
-		uint64_t room = t->rows - at < piece ? t->rows - at + 1 : piece;
+		uint64_t room = n - at < piece ? n - at + 1 : piece;
 
-		good = gs_job_next(job, out + 1 + at, at + room > t->rows ? t->rows - at : room, &got) == GS_OK;
+		good = gs_job_next(job, out + 1 + at, at + room > n ? n - at : room, &got) == GS_OK;
 		at += got;
 	}
-	good = good && at == t->rows && out[0] == 0xdeadbeef && out[t->rows + 1] == 0xffffffff && order_right(t, out + 1);
+	good = good && at == n && out[0] == 0xdeadbeef && out[n + 1] == 0xffffffff && first_right(t, out + 1, n);
 	gs_job_get_info(job, &now);
 	good = good && now.rows == t->rows && now.host_bytes <= bound;
 	if (info != NULL)
@@ -394,4 +412,20 @@ order_job_right(gs_engine *engine, const table *t, uint32_t chunk_rows, uint64_t
 	gs_job_end(job);
 	free(out);
 	return good;
+}
+
+bool
+order_job_right(gs_engine *engine, const table *t, uint32_t chunk_rows, uint64_t piece, gs_job_info *info)
+{
+	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = t->ncolumns, .columns = t->specs};
+
+	return job_right(engine, t, &spec, chunk_rows, piece, info);
+}
+
+bool
+top_job_right(gs_engine *engine, const table *t, uint64_t limit, uint32_t chunk_rows, uint64_t piece)
+{
+	gs_job_spec spec = {.op = GS_TOPK, .ncolumns = t->ncolumns, .columns = t->specs, .limit = limit};
+
+	return job_right(engine, t, &spec, chunk_rows, piece, NULL);
 }

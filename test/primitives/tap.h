@@ -55,10 +55,16 @@ int row_compare(const table *t, uint32_t a, uint32_t b);
 /* True if out holds all rows, each once, in order, equal ones as they came: every neighbour is strictly less. */
 bool order_right(const table *t, const uint32_t *out);
 
+/* The same of the first n rows of that order. */
+bool first_right(const table *t, const uint32_t *out, uint64_t n);
+
 /* Feeds a table to a job in chunks of chunk_rows; the chunk's memory is spoiled after each. */
 gs_status feed(gs_job *job, const table *t, uint32_t chunk_rows);
 
 /* Runs a whole job and checks the order, guard words included. */
 bool order_job_right(gs_engine *engine, const table *t, uint32_t chunk_rows, uint64_t piece, gs_job_info *info);
+
+/* The same of a job that asks for the first limit rows. */
+bool top_job_right(gs_engine *engine, const table *t, uint64_t limit, uint32_t chunk_rows, uint64_t piece);
 
 #endif

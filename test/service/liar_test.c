@@ -55,6 +55,27 @@ service_descriptors(void)
 }
 
 /*
+ * As many as stay when clients have left, of which the service takes leave in its own time.
+ */
+static int
+descriptors_at_rest(void)
+{
+	int least = service_descriptors();
+
+	for (int same = 0; same < 50; same++)
+	{
+		int now = service_descriptors();
+
+		if (now != least)
+			same = 0;
+		if (now < least)
+			least = now;
+		usleep(10000);
+	}
+	return least;
+}
+
+/*
  * Lies in the handshake.
  */
 static void
@@ -358,8 +379,7 @@ main(int argc, char **argv)
 		_exit(127);
 	}
 	tap_ok(service_well(), "the service sorts");
-	usleep(100000);
-	before = service_descriptors();
+	before = descriptors_at_rest();
 	test_entry();
 	test_job();
 	test_operations();
@@ -367,9 +387,9 @@ main(int argc, char **argv)
 	test_deaf();
 	test_race();
 	test_random(seconds);
-	for (int i = 0; i < 100 && service_descriptors() != before; i++)
+	for (int i = 0; i < 6000 && service_descriptors() > before; i++)
 		usleep(20000);
-	tap_ok(service_descriptors() == before, "the service holds no more descriptors than at the start");
+	tap_ok(service_descriptors() <= before, "the service holds no more descriptors than at the start");
 	kill(service, SIGTERM);
 	(void) waitpid(service, &status, 0);
 	tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "it ends when told");

@@ -31,6 +31,9 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 		case GSD_SORTED:
 			return m->sorted.results <= m->sorted.rows && m->sorted.selected <= m->sorted.rows;
 		case GSD_DEVICES:
+			for (uint32_t i = 0; i < m->devices.count; i++)
+				if (m->devices.devices[i].device >= GSD_MAX_DEVICES)
+					return false;
 			return sizeof(gsd_devices) + m->devices.count * sizeof(gsd_device) == bytes;
 		case GSD_FAILED:
 			return strnlen(m->result.text, GSD_TEXT_BYTES) < GSD_TEXT_BYTES;

@@ -17,7 +17,7 @@ dial(void)
 	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = GSD_SOCKET};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	for (int i = 0; i < 500; i++)
+	for (int i = 0; i < 12000; i++)
 	{
 		if (connect(fd, (struct sockaddr *) &address, sizeof(address)) == 0)
 			return fd;
@@ -38,7 +38,7 @@ hear(peer *p)
 
 		if (io == GSD_IO_OK && p->in.head.type != GSD_BUSY)
 			return p->in.head.type;
-		if (io == GSD_IO_CLOSED || io == GSD_IO_BAD || (io == GSD_IO_AGAIN && poll(&fd, 1, 2000) <= 0))
+		if (io == GSD_IO_CLOSED || io == GSD_IO_BAD || (io == GSD_IO_AGAIN && poll(&fd, 1, 120000) <= 0))
 			return 0;
 	}
 }

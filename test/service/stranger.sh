@@ -9,13 +9,13 @@ version=$(sed -n 's/^#define GSD_VERSION \([0-9]*\)$/\1/p' "$root/src/service/pr
 dir=$(mktemp -d)
 chmod 755 "$dir"
 chown postgres "$dir"
-cp "$1" "$dir/gpusortd"
+install -m 755 "$1" "$dir/gpusortd"
 cd "$dir" || exit 1
 runuser -u postgres -- "$dir/gpusortd" --engine=cpu >log 2>&1 &
 child=$!
 trap 'kill "$child" 2>/dev/null; wait "$child" 2>/dev/null; rm -rf "$dir"' EXIT
 socket=pg_stat_tmp/pgsql_tmp_gpusort
-for _ in $(seq 100); do [ -S $socket ] && break; sleep 0.05; done
+for _ in $(seq 2400); do [ -S $socket ] && break; sleep 0.05; done
 
 # Says hello as some user, and prints what comes of it: "no" connection, the "end" of one, or the type of the answer.
 hello() {

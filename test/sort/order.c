@@ -368,6 +368,25 @@ compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, co
 	return bad;
 }
 
+/*
+ * Whether calls are to be made again, since stalled tiles have given up in them: see stalled_call in engine_test.h.
+ * The third time that is a failure.
+ */
+static bool
+again(gs_engine *gpu, int turn, int *failed)
+{
+	static uint32_t before;
+	uint32_t fallbacks, given_up;
+
+	TRY(gs_cuda_stall_counts(gpu, &fallbacks, &given_up));
+	if (given_up == before)
+		return false;
+	printf("# %u stalled tiles gave up: %s\n", given_up - before, now);
+	before = given_up;
+	*failed += turn == 2;
+	return turn < 2;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -377,8 +396,8 @@ main(int argc, char **argv)
 									 5761,	8064,  8065,  8192,	 8193,	9600,  9601,  13056, 13057, 14080, 15232,
 									 15233, 15360, 15361, 16000, 16001, 22399, 22401, 30464, 65536, 100003};
 	gs_engine *cpu, *gpu;
-	int failed = 0;
-	uint32_t given_up = 0;
+	int failed = 0, turn = 0;
+	uint32_t fallbacks, given_up;
 
 	if (argc > 3)
 		seed(strtoull(argv[3], NULL, 10) * 7919 + 1);
@@ -401,7 +420,9 @@ main(int argc, char **argv)
 		failed += sampled_keys(cpu, gpu, most, rounds < 10 ? 1 : rounds < 100 ? 2 : 20);
 	}
 	if (argc > 5)
-		failed += bucket_keys(cpu, gpu, most, rounds < 100 ? 1 : 12);
+		do
+			failed += bucket_keys(cpu, gpu, most, rounds < 100 ? 1 : 12);
+		while (argc > 6 && again(gpu, turn++, &failed));
 	for (int round = 0; round < rounds && failed < 20; round++)
 	{
 		column c[8];
@@ -429,16 +450,10 @@ main(int argc, char **argv)
 			sprintf(now + strlen(now), " %s", reverse ? "reversed" : "in order");
 			strcat(what, reverse ? " reversed" : " in order");
 		}
-		failed += compare(cpu, gpu, c, n, rows, what);
-		if (argc > 6)
-		{
-			uint32_t fallbacks, timeouts;
-
-			TRY(gs_cuda_stall_counts(gpu, &fallbacks, &timeouts));
-			if (timeouts != given_up)
-				printf("# %u timeouts: %s\n", timeouts - given_up, now);
-			given_up = timeouts;
-		}
+		turn = 0;
+		do
+			failed += compare(cpu, gpu, c, n, rows, what);
+		while (argc > 6 && again(gpu, turn++, &failed));
 		for (uint32_t i = 0; i < n; i++)
 		{
 			free((void *) c[i].host.values);
@@ -449,11 +464,9 @@ main(int argc, char **argv)
 	}
 	if (argc > 6)
 	{
-		uint32_t fallbacks, timeouts;
-
-		TRY(gs_cuda_stall_counts(gpu, &fallbacks, &timeouts));
-		printf("# stalled tiles: %u fallbacks, %u timeouts\n", fallbacks, timeouts);
-		failed += fallbacks == 0 || timeouts != 0;
+		TRY(gs_cuda_stall_counts(gpu, &fallbacks, &given_up));
+		printf("# stalled tiles: %u fallbacks, %u gave up\n", fallbacks, given_up);
+		failed += fallbacks == 0;
 	}
 	gs_engine_close(cpu);
 	gs_engine_close(gpu);

@@ -351,46 +351,39 @@ test_radix(void)
 }
 
 #ifdef WITH_CUDA
-#include "../../kernels/cuda/base/stall.h"
+
+static void
+call_case(void *arg)
+{
+	run_case((const sort_case *) arg);
+}
 
 /*
- * Tiles that stand still until the last one is done: with the fallback others count their digits; without it, a time
- * limit is all that ends the call.
+ * Tiles that stand still until the last one is done: with the fallback others count their digits; without it, that
+ * they give up is all that ends the call.
  */
 void
 test_radix_stall(void)
 {
 	static const uint32_t tiles[] = {0, 3, 4, 40, 41, 42, 200, 250};
+	static const size_t widths[] = {4, 0, 8, 4};
+	static const gs_type kinds[] = {GS_U64, GS_U32, GS_F64, GS_I32};
 	sort_case c = {GS_U64, 4, false, 0, 64, SHAPE_UNIFORM, 8000001, 0, NONE, 0};
-	uint32_t before[2], after[2];
 
 	if (!on_gpu || small_only)
 		return;
 	group("stalled tiles, with fallback");
 	for (int round = 0; round < 4; round++)
 	{
-		static const size_t widths[] = {4, 0, 8, 4};
-		static const gs_type kinds[] = {GS_U64, GS_U32, GS_F64, GS_I32};
-
 		c.type = kinds[round];
 		c.value_width = widths[round];
 		c.end = 8 * (uint32_t) gs_type_width(c.type);
-		ok(gs_cuda_stall(engine, tiles, 8, 200000), "gs_cuda_stall");
-		ok(gs_cuda_stall_counts(engine, &before[0], &before[1]), "gs_cuda_stall_counts");
-		run_case(&c);
-		ok(gs_cuda_stall_counts(engine, &after[0], &after[1]), "gs_cuda_stall_counts");
-		printf("# %u fallbacks, %u tiles gave up\n", after[0] - before[0], after[1] - before[1]);
-		check(after[0] > before[0] && after[1] == before[1], "ends by fallback");
+		stalled_call(tiles, 8, 200000, call_case, &c, type_name(c.type));
 	}
 	group("stalled tiles, without fallback");
 	c.begin = 9;
 	c.end = 17; /* one pass */
-	ok(gs_cuda_stall(engine, tiles + 2, 1, 0), "gs_cuda_stall");
-	ok(gs_cuda_stall_counts(engine, &before[0], &before[1]), "gs_cuda_stall_counts");
-	run_case(&c);
-	ok(gs_cuda_stall_counts(engine, &after[0], &after[1]), "gs_cuda_stall_counts");
-	check(after[0] == before[0] && after[1] > before[1], "would hang");
-	ok(gs_cuda_stall(engine, NULL, 0, 2000000), "gs_cuda_stall");
+	hanging_call(4, call_case, &c, "one pass");
 }
 
 #else

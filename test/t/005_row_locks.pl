@@ -18,10 +18,11 @@ SQL
 sub start_waiting
 {
 	my ($session, $query) = @_;
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
 
 	$session->query_until(qr/started/, "\\echo started\n$query;\n");
-	$node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-	  or die 'no session waits';
+	$node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid")
+	  or die 'the session does not wait';
 }
 
 # one: what the waiting query is, how the row changes meanwhile, what is to come out

@@ -55,11 +55,13 @@ DO $$ BEGIN PERFORM check_sort('1MB', 2, 1); EXCEPTION WHEN query_canceled THEN 
 COMMIT;
 SQL
 # A timeout may also hit just before or behind the block that expects it, and then ends that client: nothing else may go
-# wrong.
+# wrong.  On a busy machine that may happen to all of them.
 my $errors = '';
 my $output = '';
-for my $round (1 .. 3)
+my $worked = qr/transactions actually processed: [1-9]/;
+for my $round (1 .. 30)
 {
+	last if $round > 3 && $output =~ $worked;
 	my ($stdout, $stderr) = ('', '');
 
 	IPC::Run::run(
@@ -71,7 +73,7 @@ for my $round (1 .. 3)
 }
 is(join("\n", grep { /ERROR|FATAL|PANIC|closed the connection/ && !/due to statement timeout/ } split /\n/, $errors),
 	'', 'sixteen sessions with timeouts');
-like($output, qr/transactions actually processed: [1-9]/, 'they worked');
+like($output, $worked, 'they worked');
 
 is($node->safe_psql('postgres', "SELECT check_sort('1MB', 0, 1)"), '', 'still right');
 is(scalar(temp_files($node)), 0, 'no file is left');

@@ -116,7 +116,11 @@ nothing_left('errors');
 	my $again = 'SELECT count(*) FROM generate_series(1, 3) n, LATERAL (SELECT count(*) FROM (SELECT * FROM c ORDER BY '
 		. 'a, i LIMIT 20000 OFFSET n - n) x) y';
 
+	# never has the leader more rows than when it is alone
+	$session->query_safe('SET max_parallel_workers = 0');
 	$session->query_safe("$ended; $again") foreach 1 .. 3;
+	$session->query_safe('RESET max_parallel_workers');
+	$session->query_safe("$ended; $again");
 	my $before = backend_kilobytes($pid);
 	$session->query_safe("$ended; $again") foreach 1 .. 10;
 	my $grown = backend_kilobytes($pid) - $before;

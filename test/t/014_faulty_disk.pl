@@ -1,4 +1,5 @@
-# Sorted runs on a disk that takes few bytes at a time, is full, or cannot be read.
+# Sorted runs, exchanged rows and states of aggregates on a disk that takes few bytes at a time, is full, or cannot be
+# read.
 use strict;
 use warnings;
 
@@ -76,11 +77,28 @@ like($node->safe_psql('postgres', "$exchange; EXPLAIN (COSTS OFF) $windows"), qr
 my $right = $node->safe_psql('postgres', 'SET gpusort.enabled = off; ' . rows_digest("$windows ORDER BY i"));
 is($node->safe_psql('postgres', "$exchange; " . rows_digest("$windows ORDER BY i")), $right,
 	'exchanged rows: the same');
-($out, $err) = with_fault('turned', "$exchange; SELECT count(s) FROM ($windows OFFSET 0) x");
-like($err, qr/a temporary file of rows does not hold what was written to it/,
-	'a bit that is another in exchanged rows');
-unlike($err, qr/terminated|connection/, 'which ends the query alone');
-is(scalar(temp_files($node)), 0, 'no file is left');
+foreach my $fault ('turned', 'cut')
+{
+	($out, $err) = with_fault("$fault 0 fileset", "$exchange; SELECT count(s) FROM ($windows OFFSET 0) x");
+	like($err, qr/ERROR:  temporary file "rows\d" does not hold what was written to it/,
+		"exchanged rows that are $fault");
+	unlike($err, qr/terminated|connection/, 'which ends the query alone');
+	is(scalar(temp_files($node)), 0, 'no file is left');
+}
+
+# states of aggregates that workers hand over, of which the largest at least goes to a file
+my $states = "SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
+	SET min_parallel_table_scan_size = 0";
+my $aggregate = 'SELECT gpu_count_distinct(k) FROM t';
+$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
+is($node->safe_psql('postgres', "$states; $aggregate"), 100000, 'states in files');
+foreach my $fault ('turned', 'cut')
+{
+	($out, $err) = with_fault("$fault 0 fileset", "$states; $aggregate");
+	like($err, qr/ERROR:  temporary file "[\d.]+" does not hold what was written to it/, "a state that is $fault");
+	like($out, qr/still here/, 'the session goes on');
+	is(scalar(temp_files($node)), 0, 'no file is left');
+}
 ($out, $err) = with_fault('full 20000', "BEGIN; SAVEPOINT s; " . rows_digest($query)
 	. '; ROLLBACK TO s; SELECT count(*) FROM t; COMMIT');
 like($out, qr/^100000$/m, 'a savepoint before it holds');

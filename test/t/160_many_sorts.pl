@@ -11,7 +11,7 @@ use Time::HiRes qw(sleep);
 
 my $sorts = $engine eq 'gpu' ? 10000 : 2000;
 my $sessions = 8;
-my $node = service_node('many', '--idle=1', "gpusort.timeout = 30s\n");
+my $node = service_node('many', '--idle=1', '');
 make_table($node, 20000);
 
 # What nvidia-smi says the service holds on GPUs, in MB, or where it does not tell processes apart, what is held at all;
@@ -34,6 +34,7 @@ sub at_rest
 	wait_until(sub { $node->safe_psql('postgres', 'SELECT max(pinned_bytes) FROM gpusort_devices') eq '0' }, 'no ring');
 	sleep(2.5);
 	my ($service) = service_pids($node);
+	wait_until(sub { settled(sub { held($service) }) }, 'nothing is on its way');
 	return [ held($service), device_memory($service) ];
 }
 
@@ -57,6 +58,8 @@ my $before = at_rest();
 $node->safe_psql('postgres', 'SELECT gpusort_stat_reset()');
 many($sorts, "$sorts sorts");
 my $after = at_rest();
+wait_until(sub { (held((service_pids($node))[0]))[0] <= $before->[0] }, 'no descriptor more');
+$after = at_rest();
 is($node->safe_psql('postgres',
 	"SELECT sum(jobs) FROM gpusort_stat WHERE engine = '$engine_kind' AND fallback IS NULL"), $sorts,
 	'all in the service');

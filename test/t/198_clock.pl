@@ -59,7 +59,7 @@ SQL
 	return $run;
 }
 
-my $node = clocked_node('clocked', "gpusort.timeout = 60s\n");
+my $node = clocked_node('clocked', '');
 make_table($node, 20000);
 my $right = digest($node, 'cpu');
 is(digest($node, 'gpu'), $right, 'sorts');
@@ -82,7 +82,7 @@ like(explain_sort($node, 'gpu'), qr/Engine: $engine_name/, 'nor do others');
 is_deeply([ service_pids($node) ], [$pid], 'the service was not killed');
 
 # Back, before it stops: its worker has to notice.
-$node->append_conf('postgresql.conf', "gpusort.timeout = $timeout");
+$node->append_conf('postgresql.conf', "gpusort.timeout = $impatient");
 service_with($node, '');
 is(digest($node, 'gpu'), $right, 'sorts, impatiently');
 ($pid) = service_pids($node);

@@ -85,6 +85,30 @@ for ([ 'on', $with ], [ 'off', $without ])
 		qr/^${like}Planning Time/, "the plan with gpusort $enabled");
 }
 
+# What pages tell the owner of a database "mydb" to do, in the order in which they stand, each run to its end; a query
+# that is to be watched runs once.  A comment that begins with "DEBUG:" is what the session says.
+$node->safe_psql('postgres', 'CREATE DATABASE mydb');
+for my $page ([ 'README.md', '## Getting started' ], [ 'doc/install.md' ], ['doc/explain.md'], ['doc/gpu.md'],
+	['doc/administration.md'])
+{
+	my ($file, $heading) = @$page;
+
+	for my $example (examples(section($file, $heading)))
+	{
+		my ($out, $err) = ('', '');
+		my ($said) = $example->{sql} =~ /^-- (DEBUG:.*)$/m;
+
+		IPC::Run::run([ $node->installed_command('psql'), '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d',
+				$node->connstr('mydb') . " options='-c client_min_messages=warning'" ], '<',
+			\($example->{sql} =~ s/ \\watch 1$/;/mr), '>', \$out, '2>', \$err);
+		is($? >> 8, 0, "$file, the example on line $example->{line} runs") or diag($err);
+		like($err, qr/\Q$said\E/, 'and says what is printed') if $said;
+	}
+	# each page begins with the extension but that on installation
+	$node->safe_psql('mydb',
+		$file eq 'README.md' ? 'DROP EXTENSION gpusort' : 'CREATE EXTENSION IF NOT EXISTS gpusort');
+}
+
 my @functions = split /\n/, $node->safe_psql('doc_functions_md',
 	q{SELECT DISTINCT proname FROM pg_proc WHERE proname LIKE 'gpu\_%' ORDER BY 1});
 my $reference = section('doc/functions.md');
@@ -99,11 +123,20 @@ sub described
 	my @names = split /\n/, $node->safe_psql('doc_functions_md', $query);
 	my $text = section($file, $heading);
 
-	cmp_ok(scalar @names, '>', 5, "$file, $heading: there is something to describe");
+	cmp_ok(scalar @names, '>', 5, "$file: there is something to describe");
 	is(join(' ', grep { $text !~ /^\|[^|]*`\Q$_\E`/m } @names), '', 'and all is described');
 	return;
 }
-described("SELECT name FROM pg_settings WHERE name LIKE 'gpusort.%'", 'README.md', '## Settings');
+described("SELECT name FROM pg_settings WHERE name LIKE 'gpusort.%'", 'doc/settings.md', undef);
+my %default = map { split /=/, $_, 2 } split /\n/,
+	$node->safe_psql('postgres',
+		q{SELECT name || '=' || current_setting(name) FROM pg_settings WHERE name LIKE 'gpusort.%'});
+for my $row (section('doc/settings.md') =~ /^(\| `gpusort\..*)$/mg)
+{
+	my (undef, $names, $values) = split / *\| */, $row;
+	my @shown = map { s/^empty.*//r } split /, /, $values;
+	is("@shown", "@default{ $names =~ /`([^`]+)`/g }", "defaults of $names");
+}
 described("SELECT DISTINCT attname FROM pg_attribute WHERE attrelid IN ('gpusort_stat'::regclass, "
 	. "'gpusort_devices'::regclass, 'gpusort_progress'::regclass) AND attnum > 0",
 	'doc/administration.md', '## Watching');

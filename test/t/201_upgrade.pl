@@ -30,7 +30,7 @@ is($meta->{provides}{gpusort}{version}, $current, 'and provides it');
 ok(-e "$tree/$meta->{provides}{gpusort}{$_}", "its $_ is there") for 'file', 'docfile';
 ok(exists $meta->{resources}{$_}, "META.json has room for $_, which the publisher fills in") for 'homepage',
 	'repository', 'bugtracker';
-for my $file ('README.md', 'doc/administration.md')
+for my $file ('README.md', 'doc/install.md', 'doc/administration.md')
 {
 	my $text = slurp_file("$tree/$file");
 	like($text, qr/\]\((\.\.\/)?META\.json\)/, "$file refers to it");

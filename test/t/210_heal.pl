@@ -27,7 +27,7 @@ wait_until(
 			extract(epoch FROM next_attempt - since)::int, reason FROM gpusort_devices");
 		return $line =~ /^gave up/;
 	},
-	'a service that cannot start is given up for a while', 60);
+	'a service that cannot start is given up for a while');
 like($line, qr/^gave up\|1\|\|[124]0\|could not open "\Q$socket\E.lock": /,
 	'the view has a line that tells why, and until when');
 is(digest($node, 'gpu'), $right, 'sorts all the same');
@@ -35,7 +35,7 @@ my $log = slurp_file($node->logfile);
 like($log, qr/started again in 1600 ms.*started again in 10 s\n.*Sorts run on the CPU until then/s,
 	'the log tells, too');
 rmdir $lock or die "rmdir: $!";
-wait_until(sub { $node->safe_psql('postgres', $state) eq 'running' }, 'what kept it away is gone, and it is back', 150);
+wait_until(sub { $node->safe_psql('postgres', $state) eq 'running' }, 'what kept it away is gone, and it is back', 300);
 is($node->safe_psql('postgres', 'SELECT count(reason) + count(next_attempt) FROM gpusort_devices'), 0, 'all is well');
 like(explain_sort($node, 'gpu'), qr/Engine: $engine_name/, 'and it sorts');
 

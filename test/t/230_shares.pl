@@ -10,7 +10,7 @@ use Time::HiRes qw(sleep);
 
 # A ring has 9 MB.  Of 160 MB a session may have 40, and a role alone 120.
 # without checks a sort fetches its order as rows are wanted, so that cursors keep their rings
-my $node = service_node('shares', '', "gpusort.pinned_memory = 160MB\ngpusort.timeout = 30s\ngpusort.verify = off\n");
+my $node = service_node('shares', '', "gpusort.pinned_memory = 160MB\ngpusort.verify = off\n");
 make_table($node, 20000);
 my $right = digest($node, 'cpu');
 my $used_up = 'gpusort.pinned_memory is used up';

@@ -63,11 +63,11 @@ is($summary->{unchanged}{'no reason given'}, undef, 'a real one');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname ~ '^(in_order|ranks|copied|by_.*)$'}), 0,
 	'nothing is left behind');
 
-# the table for README.md
-my $readme = "$PostgreSQL::Test::Utils::tmp_check/README.md";
-append_to_file($readme, "before\n<!-- everyday -->\n<!-- /everyday -->\nafter\n");
-command_ok([ 'perl', "$bench/everyday/readme.pl", $readme, $json ], 'a table is made of it');
-like(slurp_file($readme), qr/^before\n.*\| \*\*geometric mean of all $known\*\* \|.*^after\n\z/ms,
+# the table for doc/benchmarks.md
+my $page = "$PostgreSQL::Test::Utils::tmp_check/benchmarks.md";
+append_to_file($page, "before\n<!-- everyday -->\n<!-- /everyday -->\nafter\n");
+command_ok([ 'perl', "$bench/everyday/table.pl", $page, $json ], 'a table is made of it');
+like(slurp_file($page), qr/^before\n.*\| \*\*geometric mean of all $known\*\* \|.*^after\n\z/ms,
 	'and put into its place');
 $node->stop;
 done_testing();

@@ -173,8 +173,43 @@ foreach my $database ('plain', 'keys')
 	$node->safe_psql('plain', "CREATE TABLE pairs AS SELECT i % 4000 AS a, i % 4000 * 3 AS b, repeat('x', 100) AS c "
 		  . 'FROM generate_series(1, 200000) AS i; ALTER TABLE pairs SET (parallel_workers = 2); ANALYZE pairs');
 	unlike($plan->(2, $query), qr/Partial/, 'nor those of columns that go with each other, as nobody knows');
+	my @hashed = ('SELECT DISTINCT a, b, c FROM pairs WHERE a > 0',
+		'SELECT a, b, c, count(*) FROM pairs WHERE a > 0 GROUP BY a, b, c');
+	# conditions keep rows from being read by the page
+	my @by_page = ('SELECT DISTINCT a FROM pairs', 'SELECT a, count(*) FROM pairs GROUP BY a');
+	my $nodes = sub {
+		my ($sql, $setting) = (@_, 'jit = off');
+		my $found = $node->safe_psql('plain', "SET max_parallel_workers_per_gather = 0; SET $setting; EXPLAIN $sql");
+		return join ' ', $found =~ /(HashAggregate|GroupAggregate|Unique|GpuSort)/g;
+	};
+
+	is($nodes->($hashed[0]), 'Unique GpuSort', 'a hash table that may not fit into memory is no way to DISTINCT');
+	is($nodes->($hashed[1]), 'GroupAggregate GpuSort', 'nor to groups');
+	is($nodes->($by_page[0]), 'Unique GpuSort', 'of a table read by the page DISTINCT is better sorted');
+	is($nodes->($by_page[1]), 'GroupAggregate GpuSort', 'and so are groups');
+	is($nodes->($_, "work_mem = '64MB'"), 'HashAggregate', "one that fits is: $_") foreach @hashed;
+	is($nodes->($_, 'gpusort.enabled = off'), 'HashAggregate', "and PostgreSQL's own: $_") foreach @hashed;
 	$node->safe_psql('plain', 'CREATE STATISTICS together (ndistinct) ON a, b FROM pairs; ANALYZE pairs');
 	like($plan->(2, $query), qr/Partial/, 'but where somebody has made statistics of that');
+	is($nodes->($_), 'HashAggregate', "so here: $_") foreach @hashed;
+
+	# texts of a language take longer to be sorted than the server takes them for
+	$node->safe_psql('plain', q{CREATE TABLE people AS SELECT 'city ' || i % 5000 AS city, 'zip ' || i % 30000 AS zip,
+		i % 900 AS n, repeat('x', 150) || i AS long FROM generate_series(1, 200000) AS i;
+		ALTER TABLE people ALTER city TYPE text COLLATE "en-x-icu", ALTER zip TYPE text COLLATE "en-x-icu",
+			ALTER long TYPE text COLLATE "en-x-icu"; ANALYZE people});
+	is($nodes->($_->[0], "work_mem = '1MB'"), $_->[1], $_->[0])
+	  foreach [ 'SELECT city, zip, count(*) FROM people GROUP BY city, zip', 'HashAggregate' ],
+	  [ 'SELECT DISTINCT n, long FROM people', 'HashAggregate' ],
+	  [ 'SELECT DISTINCT city, n FROM people', 'Unique GpuSort' ],
+	  [ 'SELECT city, n, count(*) FROM people GROUP BY city, n', 'GroupAggregate GpuSort' ],
+	  [ 'SELECT long FROM people ORDER BY long', 'GpuSort' ];
+
+	# where nothing costs anything
+	my $free = join '; SET ', map { "$_ = 0" } qw(cpu_tuple_cost cpu_operator_cost cpu_index_tuple_cost seq_page_cost
+	  random_page_cost gpusort.cpu_row_cost gpusort.cpu_key_cost gpusort.merge_row_cost);
+	unlike($node->safe_psql('plain', "SET $free; EXPLAIN $_"), qr/nan|inf/i, "prices are numbers: $_")
+	  foreach @by_page, @hashed;
 }
 $node->stop;
 done_testing();

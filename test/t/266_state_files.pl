@@ -81,10 +81,18 @@ $s->query_safe('COMMIT');
 is(left(), 0, 'nothing is left at the end of the transaction');
 $s->query_safe('RESET cpu_tuple_cost; RESET enable_hashagg');
 
-# a worker that fails when others have ended
+# A worker that fails when another one has ended, which has the other pages of the table, and so a state that goes to a
+# file: the one with the first row waits for that.
 sql(q{CREATE FUNCTION late(i int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 	BEGIN
-		IF i = 60000 THEN PERFORM pg_sleep(1.5); RAISE 'late'; END IF;
+		FOR n IN 1 .. CASE WHEN i = 1 THEN 60000 ELSE 0 END LOOP
+			IF EXISTS (SELECT FROM (SELECT 'base' UNION ALL SELECT 'pg_tblspc/' || s || '/' || v
+				FROM pg_ls_dir('pg_tblspc') AS s, pg_ls_dir('pg_tblspc/' || s) AS v) AS d (folder),
+					pg_ls_dir(folder || '/pgsql_tmp', true, false) AS f WHERE f ~ '\.4294967295\.fileset$') THEN
+				RAISE 'late';
+			END IF;
+			PERFORM pg_sleep(0.01);
+		END LOOP;
 		RETURN i;
 	END $$});
 my $late = 'SELECT gpu_count_distinct(x || late(i)) FROM t';

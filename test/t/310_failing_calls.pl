@@ -18,37 +18,19 @@ max_worker_processes = 8
 work_mem = '1MB'
 dynamic_shared_memory_type = posix
 CONF
-$node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION gpusort;
-CREATE TABLE t AS SELECT hashint8extended(i, 1) k, i % 7 g, i, md5((i % 3000)::text) COLLATE "C" s,
-	(i % 500 / 7.0)::numeric n FROM generate_series(1, 30000::int8) i;
-CREATE TABLE a AS SELECT array_agg(k) k, array_agg(s) s, array_agg(g) g FROM (SELECT * FROM t LIMIT 5000) x;
-VACUUM ANALYZE t, a;
-SQL
+make_tables($node);
 
 my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; '
   . 'SET max_parallel_workers_per_gather = 2';
 my %asks = (
-	sort => [ '', rows_hash('SELECT * FROM t ORDER BY s, k DESC') ],
-	spilled => [ "SET gpusort.work_mem = '1MB'", rows_hash('SELECT * FROM t ORDER BY k') ],
+	%asks_of_all,
 	back => [
 		"SET gpusort.work_mem = '1MB'",
 		'BEGIN; DECLARE c SCROLL CURSOR FOR SELECT i FROM t ORDER BY k; MOVE FORWARD ALL FROM c; FETCH BACKWARD 3 FROM '
 			. 'c; COMMIT'
 	],
-	aggregate => [
-		'',
-		'SELECT hashtextextended(string_agg(x::text, chr(10)), 0) FROM (SELECT g, count(DISTINCT s), array_agg(k ORDER '
-			. 'BY s, k) a, '
-		  . 'percentile_disc(0.5) WITHIN GROUP (ORDER BY n) FROM t GROUP BY g ORDER BY g) x'
-	],
 	'spilled aggregate' => [ "SET gpusort.work_mem = '1MB'",
 		'SELECT count(DISTINCT s), gpu_count_distinct(k), gpu_count_distinct(n) FROM t' ],
-	function => [
-		'',
-		'SELECT hashtext(gpu_sort(k)::text), hashtext(gpu_distinct(s)::text), (SELECT hashtext(string_agg(r::text, '
-			. 'chr(10))) FROM gpu_reduce_by_key(s, g) r) FROM a'
-	],
 	parallel => [ $parallel, rows_hash('SELECT * FROM t ORDER BY k') ],
 	shares => [
 		$parallel,

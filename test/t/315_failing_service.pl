@@ -11,35 +11,18 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 build_calls();
-my $node = preloaded(sub { service_node('calls', '--idle=1', <<'CONF') });
+# where all calls fail nothing answers
+my $node = preloaded(sub { service_node('calls', '--idle=1', <<"CONF") });
+gpusort.timeout = $impatient
 shared_preload_libraries = 'gpusort'
 gpusort.engine = gpu
 work_mem = '1MB'
 CONF
-$node->safe_psql('postgres', <<'SQL');
-CREATE TABLE t AS SELECT hashint8extended(i, 1) k, i % 7 g, i, md5((i % 3000)::text) COLLATE "C" s
-	FROM generate_series(1, 30000::int8) i;
-CREATE TABLE a AS SELECT array_agg(k) k, array_agg(s) s, array_agg(g) g FROM (SELECT * FROM t LIMIT 5000) x;
-VACUUM ANALYZE t, a;
-SQL
+make_tables($node);
 
-my %asks = (
-	sort => [ '', rows_hash('SELECT * FROM t ORDER BY s, k DESC') ],
-	spilled => [ "SET gpusort.work_mem = '1MB'", rows_hash('SELECT * FROM t ORDER BY k') ],
-	aggregate => [
-		'',
-		'SELECT hashtext(string_agg(x::text, chr(10))) FROM (SELECT g, count(DISTINCT s), array_agg(k ORDER BY s, k) a '
-			. 'FROM t GROUP BY g ORDER BY g) x'
-	],
-	function => [
-		'',
-		'SELECT hashtext(gpu_sort(k)::text), hashtext(gpu_distinct(s)::text), (SELECT hashtext(string_agg(r::text, '
-			. 'chr(10))) FROM gpu_reduce_by_key(s, g) r), '
-		  . "hashtext(gpu_scan(g, 'sum')::text) FROM a"
-	]);
-foreach my $name (sort keys %asks)
+foreach my $name (sort keys %asks_of_all)
 {
-	my ($settings, $query) = @{ $asks{$name} };
+	my ($settings, $query) = @{ $asks_of_all{$name} };
 	my %how = (
 		name => $name,
 		gpu => 1,

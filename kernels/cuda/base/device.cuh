@@ -202,15 +202,6 @@ shared_address(const void *p)
 	return (u32) __cvta_generic_to_shared(p);
 }
 
-__device__ __forceinline__ i32
-load_shared(u32 address)
-{
-	i32 x;
-
-	asm volatile("ld.shared.s32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
-	return x;
-}
-
 /* Starts to copy an item of 4, 8 or 16 bytes to shared memory; copied() waits for the calling thread's copies. */
 template <class T>
 __device__ __forceinline__ void

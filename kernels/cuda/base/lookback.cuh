@@ -348,6 +348,9 @@ struct gs_sweep
 	u64 patience;  /* cycles without progress before a fallback; 0: never */
 };
 
+/* After so many a stalled tile gives up: seconds, since other programs may have the GPU most of the time. */
+#define GS_STALL_CYCLES 10000000000ll
+
 /* The stall test: a chosen tile waits here, before it publishes anything, until the last tile is done. */
 __device__ __noinline__ static void
 stall_here(const gs_sweep &sweep, u32 tile)
@@ -360,7 +363,7 @@ stall_here(const gs_sweep &sweep, u32 tile)
 			long long start = clock64();
 
 			while (*(volatile u32 *) &w->last_done == 0)
-				if (clock64() - start > 2000000000ll)
+				if (clock64() - start > GS_STALL_CYCLES)
 				{
 					atomicAdd(&w->timeouts, 1);
 					break;

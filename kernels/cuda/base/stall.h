@@ -12,7 +12,7 @@ extern "C" {
 
 /*
  * From now on the chosen tiles (at most 8) of every call wait before they publish anything until the call's last tile
- * is done, or until a second or so has passed.  patience is the number of cycles without progress after which a waiting
+ * is done, or until some seconds have passed.  patience is the number of cycles without progress after which a waiting
  * tile reduces its predecessor itself, 0 for never.  ntiles = 0 ends this; patience stays.
  */
 gs_status gs_cuda_stall(gs_engine *engine, const uint32_t *tiles, uint32_t ntiles, uint64_t patience);

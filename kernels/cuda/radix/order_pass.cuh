@@ -100,6 +100,20 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 			for (int i = 0; i < ITEMS; i++)
 				k[i] = ((value) k[i] ^ (value) a.t.mask) & (value) a.t.keep;
 		}
+		else if (IN == GS_COLUMN8)
+		{
+			/* all, then those behind the end: a loop that chooses would hold all values twice */
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				k[i] = (held) key_of_value((value) k[i], a.t);
+			if (valid != TILE)
+			{
+#pragma unroll
+				for (int i = 0; i < ITEMS; i++)
+					if (mine + i * 32 >= valid)
+						k[i] = (held) ~0ull;
+			}
+		}
 		else if (COLUMN)
 		{
 #pragma unroll

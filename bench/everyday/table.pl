@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# readme.pl README JSON...: puts what everyday.pl measured into README.md, between its comments "everyday" and
+# table.pl PAGE JSON...: puts what everyday.pl measured into doc/benchmarks.md, between its comments "everyday" and
 # "/everyday".
 #
 # The table has every query whose plan gpusort changed, and every one that became slower, on any machine; below it, by
@@ -9,8 +9,8 @@ use warnings;
 
 use JSON::PP;
 
-my ($readme, @files) = @ARGV;
-die "usage: readme.pl README JSON...\n" unless @files;
+my ($page, @files) = @ARGV;
+die "usage: table.pl PAGE JSON...\n" unless @files;
 my @results = map { decode_json(slurp($_)) } @files;
 
 sub slurp
@@ -126,9 +126,9 @@ my $text = "Scale factor $first->{sf}; " . join('; ', map { machine($_) } @resul
   . "Why it left the others alone:\n\n"
   . join '', unchanged($first, $side);
 
-my $old = slurp($readme);
+my $old = slurp($page);
 $old =~ s/(<!-- everyday -->\n).*?(<!-- \/everyday -->\n)/$1\n$text\n$2/s
-  or die "$readme has no place for the table.\n";
-open my $out, '>', $readme or die "$readme: $!";
+  or die "$page has no place for the table.\n";
+open my $out, '>', $page or die "$page: $!";
 print $out $old;
 close $out;

@@ -1,0 +1,162 @@
+#!/usr/bin/perl
+# charts.pl [FOLDER]: draws the charts of README.md from bench/results, each in light and in dark colours, as SVG files
+# in doc/images or the folder named.  test/documents.pl holds those in doc/images against what this draws.
+use strict;
+use warnings;
+use utf8;
+
+use FindBin;
+use JSON::PP;
+
+my $folder = $ARGV[0] // "$FindBin::Bin/../doc/images";
+my %themes = (
+	light => { text => '#1f2328', faint => '#59636e', line => '#d1d9e0', strong => '#0969da', weak => '#8c959f' },
+	dark => { text => '#f0f6fc', faint => '#9198a1', line => '#3d444d', strong => '#58a6ff', weak => '#6e7681' });
+my $width = 760;
+
+sub result
+{
+	my ($name) = @_;
+	local $/ = undef;
+	open my $in, '<', "$FindBin::Bin/results/$name.json" or die "$name: $!\n";
+	return decode_json(<$in>);
+}
+
+sub text
+{
+	my ($x, $y, $words, $fill, $anchor, $size) = @_;
+	$words =~ s/&/&amp;/g;
+	$words =~ s/</&lt;/g;
+	return sprintf qq{<text x="%.1f" y="%.1f" fill="%s" text-anchor="%s" font-size="%d">%s</text>\n}, $x, $y, $fill,
+	  $anchor // 'start', $size // 13, $words;
+}
+
+sub line
+{
+	my ($x1, $y1, $x2, $y2, $colour, $thick) = @_;
+	return sprintf qq{<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="%s"/>\n}, $x1, $y1, $x2,
+	  $y2, $colour, $thick // 1;
+}
+
+# A scale for ratios, logarithmic, from one x to another.
+sub scale
+{
+	my ($least, $most, $from, $to) = @_;
+	return sub { $from + ($to - $from) * log($_[0] / $least) / log($most / $least) };
+}
+
+# Lines of the scale at these ratios, with what they say below; that at 1 is stronger.
+sub grid
+{
+	my ($c, $x, $top, $bottom, @ratios) = @_;
+	return join '', map {
+		line($x->($_), $top, $x->($_), $bottom, $_ == 1 ? $c->{faint} : $c->{line}, $_ == 1 ? 1.5 : 1)
+		  . text($x->($_), $bottom + 16, "$_ ×", $c->{faint}, 'middle', 12)
+	} @ratios;
+}
+
+# Everyday queries: one row for each group, one dot for each query, the group's geometric mean as a stroke.
+sub everyday
+{
+	my ($c) = @_;
+	my $result = result('everyday-h200-stock');
+	my $summary = $result->{summary}{cpu};
+	my $x = scale(0.85, 13, 150, $width - 60);
+	my (@groups, %seen);
+	my $top = 70;
+	my $hollow = qq{fill="none" stroke="$c->{weak}" stroke-width="1.5"};
+
+	push @groups, grep { !$seen{$_}++ } map { $_->{group} } @{ $result->{queries} };
+	my $bottom = $top + 30 * @groups;
+	my $svg = text(0, 18, "$summary->{queries} everyday queries: how many times faster with gpusort", $c->{text},
+		'start', 16)
+	  . text(0, 40, 'Each dot is a query', $c->{faint})
+	  . qq{<circle cx="135" cy="36" r="4.5" fill="$c->{strong}"/>}
+	  . text(145, 40, 'gpusort changed its plan', $c->{faint})
+	  . qq{<circle cx="315" cy="36" r="4" $hollow/>}
+	  . text(325, 40, "PostgreSQL's own plan", $c->{faint})
+	  . line(480, 28, 480, 44, $c->{text}, 3) . text(490, 40, 'geometric mean of the group', $c->{faint})
+	  . grid($c, $x, $top - 12, $bottom - 8, 1, 2, 3, 5, 10);
+	for my $g (0 .. $#groups)
+	{
+		my $y = $top + 30 * $g + 4;
+		my $mean = $summary->{groups}{ $groups[$g] };
+
+		$svg .= text(140, $y + 5, $groups[$g], $c->{text}, 'end');
+		for my $query (grep { $_->{group} eq $groups[$g] } @{ $result->{queries} })
+		{
+			my $one = $query->{sides}{cpu};
+			# which were sorted by aggregates of gpusort's, though the script that measured them did not see it
+			my $own = ($one->{unchanged} // 'sorts inside an aggregate') ne 'sorts inside an aggregate';
+			$svg .= sprintf qq{<circle cx="%.1f" cy="%.1f" %s><title>%s: %.2f</title></circle>\n},
+			  $x->($one->{ratio}), $y,
+			  $own ? qq{r="4" $hollow} : qq{r="4.5" fill="$c->{strong}" fill-opacity="0.75"},
+			  $query->{name} =~ s/&/&amp;/gr, $one->{ratio};
+		}
+		$svg .= line($x->($mean), $y - 11, $x->($mean), $y + 11, $c->{text}, 3)
+		  . text($width - 5, $y + 5, sprintf('%.2f', $mean), $c->{text}, 'end');
+	}
+	$svg .= text(0, $bottom + 44, "TPC-H at scale factor $result->{sf}, stock settings, en_US.UTF-8; "
+		. "$result->{cores} cores, CPU engine; medians of $result->{runs}, beside other work", $c->{faint}, 'start',
+		12);
+	return ($bottom + 52, $svg);
+}
+
+# One sort in one process: for each key two bars, with everything in memory and on stock settings.
+sub sorts
+{
+	my ($c) = @_;
+	my %ratio;
+	my @keys;
+	my $top = 70;
+
+	for my $part ('memory', 'stock')
+	{
+		for my $line (@{ result("queries-$part")->{results} })
+		{
+			my $name = $line->{line};
+			push @keys, $name unless grep { $_ eq $name } @keys;
+			$ratio{$name}{$part} = $line->{ratio};
+		}
+	}
+	my $x = scale(0.9, 18, 220, $width - 60);
+	my $bottom = $top + 34 * @keys;
+	my $svg = text(0, 18, 'ORDER BY in one process: how many times faster with gpusort', $c->{text}, 'start', 16)
+	  . qq{<rect x="0" y="31" width="12" height="12" fill="$c->{strong}"/>}
+	  . text(18, 42, '10 million rows, everything in memory', $c->{faint})
+	  . qq{<rect x="290" y="31" width="12" height="12" fill="$c->{weak}"/>}
+	  . text(308, 42, '5 million rows, stock settings', $c->{faint})
+	  . grid($c, $x, $top - 14, $bottom - 8, 1, 2, 3, 5, 10);
+	for my $k (0 .. $#keys)
+	{
+		my $y = $top + 34 * $k - 6;
+
+		$svg .= text(210, $y + 16, $keys[$k], $c->{text}, 'end');
+		for (['memory', $y, 'strong'], ['stock', $y + 13, 'weak'])
+		{
+			my ($part, $at, $colour) = @$_;
+			my $r = $ratio{ $keys[$k] }{$part};
+			my ($from, $to) = sort { $a <=> $b } $x->(1), $x->($r);
+			$svg .= sprintf qq{<rect x="%.1f" y="%.1f" width="%.1f" height="11" fill="%s"/>\n}, $from, $at,
+			  $to - $from > 1 ? $to - $from : 1, $c->{$colour};
+			$svg .= text($to + 6, $at + 10, sprintf('%.1f', $r), $c->{faint}, 'start', 11);
+		}
+	}
+	$svg .= text(0, $bottom + 44, 'No GPU, no parallel workers; whole query; medians of 3; PostgreSQL 15.20; '
+		. 'two cores of a Xeon (Sapphire Rapids)', $c->{faint}, 'start', 12);
+	return ($bottom + 52, $svg);
+}
+
+my %charts = (everyday => \&everyday, sorts => \&sorts);
+for my $name (sort keys %charts)
+{
+	for my $theme (sort keys %themes)
+	{
+		my ($height, $svg) = $charts{$name}->($themes{$theme});
+		open my $out, '>:encoding(UTF-8)', "$folder/$name-$theme.svg" or die "$folder/$name-$theme.svg: $!\n";
+		print $out qq{<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 $width $height" },
+		  qq{width="$width" height="$height" },
+		  qq{font-family="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif">\n$svg</svg>\n};
+		close $out or die "$folder/$name-$theme.svg: $!\n";
+	}
+}
