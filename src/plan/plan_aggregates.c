@@ -14,7 +14,6 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
-#include "catalog/objectaccess.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -143,10 +142,7 @@ find_replacement(const Replacement *replacement, Oid extension)
 	return result;
 }
 
-/*
- * Finds all replacements.  There are none in a database without the extension, and none where Citus plans: it knows how
- * to split PostgreSQL's aggregates between its nodes.
- */
+/* Finds all replacements.  There are none in a database without the extension. */
 static void
 find_ours(void)
 {
@@ -158,7 +154,7 @@ find_ours(void)
 	extension = get_extension_oid("gpusort", true);
 	for (int i = 0; i < (int) lengthof(replacements); i++)
 		ours[i] = InvalidOid;
-	if (!OidIsValid(extension) || OidIsValid(get_extension_oid("citus", true)))
+	if (!OidIsValid(extension))
 		return;
 	for (int i = 0; i < (int) lengthof(replacements); i++)
 		ours[i] = find_replacement(&replacements[i], extension);
@@ -525,10 +521,10 @@ replace_aggregates(Query *query, List **theirs)
 
 	*theirs = NIL;
 	/* a module that watches which functions are executed would see other ones */
-	if (!gpusort_enabled || !gpusort_aggregates || object_access_hook)
+	if (!gpusort_enabled || !gpusort_aggregates || functions_are_watched())
 		return query;
 	look_into((Node *) query, &contents);
-	if (!contents.sorting || contents.foreign)
+	if (!contents.sorting || contents.foreign || is_planned_by_citus(query))
 		return query;
 	find_ours();
 	result = (Query *) replace_in((Node *) query, &replacing);

@@ -22,6 +22,10 @@ extern void depend_on_aggregates(PlannedStmt *stmt, const List *theirs);
 /* Is this one of ours that are replacements, and does it count values? */
 extern bool aggregate_is_ours(const Aggref *aggregate, bool *distinct);
 
+/* plan_citus.c: does a module watch which functions are executed?  And does Citus plan this query for its nodes? */
+extern bool functions_are_watched(void);
+extern bool is_planned_by_citus(Query *query);
+
 /* In _PG_init. */
 extern void gpusort_aggregates_init(void);
 extern void gpusort_states_init(void);
