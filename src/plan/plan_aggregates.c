@@ -15,8 +15,6 @@
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_aggregate.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
@@ -457,65 +455,28 @@ replace_in(Node *node, void *context)
 	return expression_tree_mutator(node, replace_in, context);
 }
 
-/* Is a relation kept elsewhere, where the server's aggregates may be computed and ours may not? */
+/* Has a query, or one in it, aggregates that may be replaced? */
 static bool
-is_foreign(const RangeTblEntry *entry)
+sorts_within(Node *node, void *context)
 {
-	List	   *children;
-	ListCell   *lc;
-
-	if (entry->rtekind != RTE_RELATION)
-		return false;
-	if (entry->relkind != RELKIND_PARTITIONED_TABLE || !enable_partitionwise_aggregate)
-		return entry->relkind == RELKIND_FOREIGN_TABLE;
-	children = find_all_inheritors(entry->relid, NoLock, NULL);
-	foreach(lc, children)
-	{
-		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
-			return true;
-	}
-	return false;
-}
-
-/* What there is in a query and in all those in it. */
-typedef struct Contents
-{
-	bool		sorting;		/* aggregates that may be replaced */
-	bool		foreign;
-} Contents;
-
-/* Looks for both. */
-static bool
-look_into(Node *node, void *context)
-{
-	Contents   *contents = context;
-
 	if (node == NULL)
 		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, sorts_within, context, 0);
 	if (IsA(node, Aggref))
 	{
 		const Aggref *aggregate = (Aggref *) node;
 
 		if ((aggregate->aggdistinct || aggregate->aggorder) &&
 			(replacement_of(aggregate->aggfnoid, false) >= 0 || replacement_of(aggregate->aggfnoid, true) >= 0))
-			contents->sorting = true;
+			return true;
 	}
-	if (IsA(node, Query))
-	{
-		Query	   *query = (Query *) node;
-		ListCell   *lc;
-
-		foreach(lc, query->rtable)
-			contents->foreign |= is_foreign(lfirst(lc));
-		return query_tree_walker(query, look_into, context, 0);
-	}
-	return expression_tree_walker(node, look_into, context);
+	return expression_tree_walker(node, sorts_within, context);
 }
 
 Query *
 replace_aggregates(Query *query, List **theirs)
 {
-	Contents	contents = {false, false};
 	Replacing	replacing = {NIL, false, NIL};
 	Query	   *result;
 
@@ -523,8 +484,7 @@ replace_aggregates(Query *query, List **theirs)
 	/* a module that watches which functions are executed would see other ones */
 	if (!gpusort_enabled || !gpusort_aggregates || functions_are_watched())
 		return query;
-	look_into((Node *) query, &contents);
-	if (!contents.sorting || contents.foreign || is_planned_by_citus(query))
+	if (!sorts_within((Node *) query, NULL) || is_computed_elsewhere(query))
 		return query;
 	find_ours();
 	result = (Query *) replace_in((Node *) query, &replacing);

@@ -22,9 +22,12 @@ extern void depend_on_aggregates(PlannedStmt *stmt, const List *theirs);
 /* Is this one of ours that are replacements, and does it count values? */
 extern bool aggregate_is_ours(const Aggref *aggregate, bool *distinct);
 
-/* plan_citus.c: does a module watch which functions are executed?  And does Citus plan this query for its nodes? */
+/*
+ * plan_elsewhere.c: does a module watch which functions are executed?  And may a query be computed where PostgreSQL's
+ * aggregates are known and ours are not?
+ */
 extern bool functions_are_watched(void);
-extern bool is_planned_by_citus(Query *query);
+extern bool is_computed_elsewhere(Query *query);
 
 /* In _PG_init. */
 extern void gpusort_aggregates_init(void);
