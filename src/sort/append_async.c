@@ -3,8 +3,8 @@
  *
  * The server lets an Append alone fetch from several foreign servers at once; its Merge Append waits for each FETCH in
  * turn, and all other servers wait, too, so that their sorts run one after the other.  Here all are asked at the
- * beginning, by the same interface, and each again when half of its rows have been taken: the others go aside then, as
- * copies, because the scan may reuse their memory.  One request at a time is under way on each connection; which one,
+ * beginning, by the same interface, and each again when few of its rows are left: these go aside then, as copies,
+ * because the scan may reuse their memory.  One request at a time is under way on each connection; which one,
  * and whether it is ours, only the foreign-data wrapper knows, who finds it out in ExecAsyncConfigureWait.
  *
  * Foreign-data wrappers take who asks for an AppendState, whose set of events they fill, so there is one.
@@ -17,6 +17,7 @@
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/wait_event.h"
@@ -31,10 +32,11 @@ typedef struct AsyncSource
 {
 	AsyncRequest request;
 	bool		used;			/* is it asked so at all? */
+	bool		direct;			/* the node gives what has come when it is run, or nothing */
 	bool		asked;			/* what was asked for has not been taken */
 	bool		ended;
 	Oid			server;
-	uint32		half;			/* of the rows that a FETCH brings */
+	uint32		most;			/* rows of a FETCH that are given out before more are asked for */
 	uint32		given;			/* rows of the last one that were given out from where they are */
 	TupleTableSlot *ready;		/* the first of them, not given out yet; the rows aside come before it */
 
@@ -52,6 +54,19 @@ struct AsyncSources
 	uint32		n;
 	AsyncSource *sources;
 };
+
+/*
+ * Does a scan that is asked so give a row that has come when it is run, and an empty slot when there is none?  That of
+ * postgres_fdw does, as Append itself goes that way; what others do then is not known.
+ */
+static bool
+gives_directly(const ForeignScanState *scan)
+{
+	const ForeignServer *server = GetForeignServer(((ForeignScan *) scan->ss.ps.plan)->fs_server);
+	char	   *handler = get_func_name(GetForeignDataWrapper(server->fdwid)->fdwhandler);
+
+	return handler != NULL && strcmp(handler, "postgres_fdw_handler") == 0;
+}
 
 /* An option of a source's server, or its table if it is one, as a number. */
 static int
@@ -71,6 +86,25 @@ fetch_rows(const ForeignScanState *scan)
 			rows = atoi(defGetString(option));
 	}
 	return Max(rows, 1);
+}
+
+/*
+ * Sets how many rows of a FETCH are given out before more are asked for.  What is left has to last while a server sends
+ * the next ones of all its sources, about as fast as they are taken here; rows of the other servers are taken, too.
+ */
+static void
+keep_in_hand(AsyncSources *async)
+{
+	List	   *servers = NIL;
+	uint32		parts;
+
+	for (uint32 i = 0; i < async->n; i++)
+		if (async->sources[i].used)
+			servers = list_append_unique_oid(servers, async->sources[i].server);
+	parts = (uint32) Max(list_length(servers), 2);
+	for (uint32 i = 0; i < async->n; i++)
+		async->sources[i].most -= (async->sources[i].most + parts - 1) / parts;
+	list_free(servers);
 }
 
 AsyncSources *
@@ -100,7 +134,8 @@ async_open(PlanState **sources, uint32 n, EState *estate)
 		source = &async->sources[i];
 		source->used = true;
 		source->server = ((ForeignScan *) sources[i]->plan)->fs_server;
-		source->half = (uint32) fetch_rows((ForeignScanState *) sources[i]) / 2;
+		source->direct = gives_directly((ForeignScanState *) sources[i]);
+		source->most = (uint32) fetch_rows((ForeignScanState *) sources[i]);
 		source->slot = ExecAllocTableSlot(&estate->es_tupleTable, ExecGetResultType(sources[i]), &TTSOpsMinimalTuple);
 		source->request.requestor = (PlanState *) async->requestor;
 		source->request.requestee = sources[i];
@@ -108,6 +143,8 @@ async_open(PlanState **sources, uint32 n, EState *estate)
 		async->requestor->as_asyncplans = bms_add_member(async->requestor->as_asyncplans, (int) i);
 		async->requestor->as_nasyncplans++;
 	}
+	if (async)
+		keep_in_hand(async);
 	return async;
 }
 
@@ -178,18 +215,27 @@ take(AsyncSource *source)
 	return NULL;
 }
 
+/* The next row of a source that has come, without a request if that can be; NULL if there is none now, or at all. */
+static inline TupleTableSlot *
+take_next(AsyncSources *async, AsyncSource *source)
+{
+	if (source->direct)
+	{
+		TupleTableSlot *slot = ExecProcNode(source->request.requestee);
+
+		if (!TupIsNull(slot))
+			return slot;
+	}
+	ask(async, source);
+	return source->request.request_complete ? take(source) : NULL;
+}
+
 /* Puts all rows aside that a source has, from this one on, and so asks for more. */
 static void
 put_all_aside(AsyncSources *async, AsyncSource *source, TupleTableSlot *slot)
 {
-	while (slot != NULL)
-	{
+	for (; slot != NULL; slot = take_next(async, source))
 		put_aside(async, source, slot);
-		ask(async, source);
-		if (!source->request.request_complete)
-			return;
-		slot = take(source);
-	}
 }
 
 /* After a FETCH the first row of it may be there. */
@@ -347,11 +393,8 @@ async_next(AsyncSources *async, uint32 i)
 			wait_for(async, source);
 			continue;
 		}
-		ask(async, source);
-		if (!source->request.request_complete)
-			continue;
-		slot = take(source);
-		if (slot == NULL || ++source->given <= source->half)
+		slot = take_next(async, source);
+		if (slot != NULL && ++source->given <= source->most)
 			return slot;
 		put_all_aside(async, source, slot);
 	}

@@ -131,6 +131,25 @@ like(plan_of($coordinator, $queries{'a window by another'}),
 like(plan_of($coordinator, $queries{'ORDER BY'}), qr/Custom Scan \(GpuSort\)\n.*->  Custom Scan \(Citus Adaptive\)/s,
 	'ORDER BY on the coordinator');
 
+# Aggregates that sort are replaced where Citus is only in the server: in its queries of shards, and in others' tables.
+my $distinct = 'count(DISTINCT day), percentile_disc(0.5) WITHIN GROUP (ORDER BY price)';
+like(plan_of($coordinator, "SELECT customer, $distinct FROM items GROUP BY customer", 'VERBOSE, COSTS OFF'),
+	qr/Query: SELECT customer, count\(DISTINCT day\).*gpu_count_distinct\(day\).*gpu_percentile_disc\(price/s,
+	'aggregates by the distribution column are ours on the workers');
+like(plan_of($coordinator, "SELECT day, count(DISTINCT name) FROM items GROUP BY day", 'VERBOSE, COSTS OFF'),
+	qr/count\(DISTINCT remote_scan/, 'by another column they are split as Citus splits them');
+like(plan_of($coordinator, "SELECT x.n FROM (SELECT count(DISTINCT kind) AS n FROM groups) x", 'VERBOSE, COSTS OFF'),
+	qr/Query: SELECT n FROM \(SELECT count\(DISTINCT/, 'and a reference table is a distributed one');
+like($coordinator->safe_psql('postgres', 'CREATE TABLE alone (a int, b text); EXPLAIN (VERBOSE, COSTS OFF) SELECT a, '
+		. 'count(DISTINCT b) FROM alone GROUP BY a'), qr/gpu_count_distinct\(b\)/, 'a table that is none has ours');
+unlike($coordinator->safe_psql('postgres', 'PREPARE c AS SELECT a, count(DISTINCT b) FROM alone GROUP BY a; EXECUTE c; '
+		. q(SELECT create_distributed_table('alone', 'a') \g /dev/null
+		EXPLAIN (COSTS OFF, VERBOSE) EXECUTE c)) =~ s/->  Task.*//sr, qr/gpu_count_distinct/,
+	'until it is distributed, also for a prepared statement');
+is($coordinator->safe_psql('postgres', q(INSERT INTO alone SELECT i % 3, i::text FROM generate_series(1, 60) i;
+		SELECT string_agg(a || ':' || n, ' ' ORDER BY a) FROM (SELECT a, count(DISTINCT b) AS n FROM alone GROUP BY a) x)),
+	'0:20 1:20 2:20', 'which then counts all shards');
+
 # A LIMIT above the guess, of more rows than were guessed: only the first are kept once that shows.
 $coordinator->safe_psql('postgres',
 	'INSERT INTO items SELECT id + i * 100000, customer, day, price, name FROM items, generate_series(1, 5) i');
