@@ -328,6 +328,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 				leave_incremental_sort((IncrementalSort *) plan);
 			break;
 		case T_Agg:
+			replace_combined(stmt, (Agg *) plan);
 			if (message_level_is_interesting(DEBUG1))
 				leave_sorts_of_agg((Agg *) plan);
 			break;

@@ -494,6 +494,21 @@ replace_aggregates(Query *query, List **theirs)
 	return result;
 }
 
+Aggref *
+replace_planned_aggregate(Aggref *aggregate, List **functions)
+{
+	Replacing	replacing = {list_make1(aggregate), false, NIL};
+	Aggref	   *result;
+
+	if (aggregate->aggdistinct == NIL && aggregate->aggorder == NIL)
+		return aggregate;
+	find_ours();
+	result = replace_aggregate(&replacing, aggregate);
+	if (result != aggregate)
+		*functions = list_append_unique_oid(list_concat_unique_oid(*functions, replacing.theirs), result->aggfnoid);
+	return result;
+}
+
 void
 depend_on_aggregates(PlannedStmt *stmt, const List *theirs)
 {

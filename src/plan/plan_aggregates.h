@@ -16,6 +16,15 @@ extern bool plan_has_replaced_aggregates;
  */
 extern Query *replace_aggregates(Query *query, List **theirs);
 
+/*
+ * What takes the place of an aggregate of a finished plan, all of whose values come to one node; itself if nothing does.
+ * The functions that its place was taken by and from are added to a list.
+ */
+extern Aggref *replace_planned_aggregate(Aggref *aggregate, List **functions);
+
+/* plan_combine.c: replaces the aggregates of a finished plan's node if it combines what other nodes send to Citus. */
+extern void replace_combined(PlannedStmt *stmt, Agg *agg);
+
 /* Makes a plan depend on the functions that it does not name any more, for rights on them to be looked at again. */
 extern void depend_on_aggregates(PlannedStmt *stmt, const List *theirs);
 

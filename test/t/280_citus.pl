@@ -72,6 +72,14 @@ my %queries = (
 	'DISTINCT' => 'SELECT DISTINCT name FROM items ORDER BY name',
 	'count(DISTINCT) by the distribution column' => 'SELECT customer, count(DISTINCT day) FROM items GROUP BY customer '
 		. 'ORDER BY customer',
+	'count(DISTINCT) of everything' => 'SELECT count(DISTINCT name), count(DISTINCT day), count(*) FROM items',
+	'count(DISTINCT) with conditions' => 'SELECT day, count(DISTINCT name) FILTER (WHERE id % 3 = 0) AS a, count(DISTINCT '
+		. 'id % 7) AS b, sum(DISTINCT price) AS c FROM items GROUP BY day HAVING count(DISTINCT name) > 3 ORDER BY day',
+	'percentiles by another' => 'SELECT day, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) AS a, '
+		. 'percentile_cont(0.3) WITHIN GROUP (ORDER BY price::float8) AS b, mode() WITHIN GROUP (ORDER BY customer) AS c '
+		. 'FROM items GROUP BY day ORDER BY day',
+	'percentiles that share a state' => 'SELECT day, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) AS a, '
+		. 'percentile_disc(0.9) WITHIN GROUP (ORDER BY price) AS b FROM items GROUP BY day ORDER BY day',
 	'count(DISTINCT) by another' => 'SELECT day, count(DISTINCT name) FROM items GROUP BY day ORDER BY day',
 	'our aggregates by the distribution column' =>
 	  'SELECT customer, gpu_median(price::float8) m, gpu_count_distinct(name) d, gpu_sort_agg(id) FROM items GROUP BY '
@@ -137,7 +145,19 @@ like(plan_of($coordinator, "SELECT customer, $distinct FROM items GROUP BY custo
 	qr/Query: SELECT customer, count\(DISTINCT day\).*gpu_count_distinct\(day\).*gpu_percentile_disc\(price/s,
 	'aggregates by the distribution column are ours on the workers');
 like(plan_of($coordinator, "SELECT day, count(DISTINCT name) FROM items GROUP BY day", 'VERBOSE, COSTS OFF'),
-	qr/count\(DISTINCT remote_scan/, 'by another column they are split as Citus splits them');
+	qr/Output: [^\n]*gpu_count_distinct\(remote_scan.*Query: SELECT day, name AS count FROM .* GROUP BY day, name/s,
+	'by another column they are split as Citus splits them, and ours where it combines');
+my $several = 'percentile_disc(0.5) WITHIN GROUP (ORDER BY price), percentile_disc(0.9) WITHIN GROUP (ORDER BY price)';
+like(plan_of($coordinator, "SELECT day, $several FROM items GROUP BY day", 'VERBOSE, COSTS OFF'),
+	qr/^[^\n]*\n\s+Output: (?![^\n]*gpu_)/, 'not those that share a state');
+$coordinator->safe_psql('postgres', <<"SQL");
+PREPARE c AS SELECT count(DISTINCT name) FROM items;
+EXECUTE c;
+DROP EXTENSION gpusort;
+EXECUTE c;
+CREATE EXTENSION gpusort;
+SQL
+pass('without the extension a plan is made anew');
 like(plan_of($coordinator, "SELECT x.n FROM (SELECT count(DISTINCT kind) AS n FROM groups) x", 'VERBOSE, COSTS OFF'),
 	qr/Query: SELECT n FROM \(SELECT count\(DISTINCT/, 'and a reference table is a distributed one');
 like($coordinator->safe_psql('postgres', 'CREATE TABLE alone (a int, b text); EXPLAIN (VERBOSE, COSTS OFF) SELECT a, '
