@@ -136,7 +136,7 @@ async_open(PlanState **sources, uint32 n, EState *estate)
 		source->server = ((ForeignScan *) sources[i]->plan)->fs_server;
 		source->direct = gives_directly((ForeignScanState *) sources[i]);
 		source->most = (uint32) fetch_rows((ForeignScanState *) sources[i]);
-		source->slot = ExecAllocTableSlot(&estate->es_tupleTable, ExecGetResultType(sources[i]), &TTSOpsMinimalTuple);
+		source->slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(sources[i]), &TTSOpsMinimalTuple);
 		source->request.requestor = (PlanState *) async->requestor;
 		source->request.requestee = sources[i];
 		source->request.request_index = (int) i;
