@@ -197,7 +197,8 @@ sub cpu_of
 # have ended, in ticks of their sum.
 sub cpu
 {
-	my %server = map { ($node{$_}->query(q(SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1))) => $_) } @ports;
+	my $postmaster = q(SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1));
+	my %server = map { ($node{$_}->query($postmaster) => $_) } @ports;
 	my %ms = map { $_ => 0 } @ports;
 
 	foreach my $file (glob '/proc/[0-9]*/stat')

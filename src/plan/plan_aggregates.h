@@ -17,8 +17,8 @@ extern bool plan_has_replaced_aggregates;
 extern Query *replace_aggregates(Query *query, List **theirs);
 
 /*
- * What takes the place of an aggregate of a finished plan, all of whose values come to one node; itself if nothing does.
- * The functions that its place was taken by and from are added to a list.
+ * What takes the place of an aggregate of a finished plan, all of whose values come to one node; itself if nothing
+ * does.  The functions that its place was taken by and from are added to a list.
  */
 extern Aggref *replace_planned_aggregate(Aggref *aggregate, List **functions);
 

@@ -19,21 +19,20 @@
 #include "src/sort/node.h"
 #include "plan.h"
 
-/*
- * A heap of fewer is as fast, so that they are ours only if there are servers to be asked at the same time; but with
- * gpusort.min_rows = 0 all that can be is to be ours.
- */
+/* A heap of fewer is as fast; but with gpusort.min_rows = 0 all that can be is to be ours. */
 #define LEAST_STREAMS 8
 
 /*
- * May a Merge Append be ours?  Not where some of its nodes may be left out at run time, nor where another extension's
+ * Is a Merge Append to be ours?  Not where some of its nodes may be left out at run time, nor where another extension's
  * node above may look for one, nor where the server would tell Sorts of its own below it, in a worker, how many rows
  * are wanted.
  */
 static bool
-may_be_ours(const MergeAppend *append, SortBound bound)
+is_ours(const MergeAppend *append, SortBound bound)
 {
-	return append->plan.plan_rows >= gpusort_min_rows && append->plan.qual == NIL &&
+	bool		enough = list_length(append->mergeplans) >= LEAST_STREAMS || gpusort_min_rows == 0;
+
+	return enough && append->plan.plan_rows >= gpusort_min_rows && append->plan.qual == NIL &&
 		!prunes_at_run_time(append) && !bound.known_above && (bound.kind == BOUND_NONE || !bound.in_workers);
 }
 
@@ -72,37 +71,21 @@ may_be_asynchronous(const PlannedStmt *stmt, const ForeignScan *scan)
 	return true;
 }
 
-/* The nodes of a Merge Append that can be asked at the same time, as below an Append. */
-static List *
-find_asynchronous(const PlannedStmt *stmt, const MergeAppend *append)
+/* Has foreign servers be asked at the same time, as below an Append. */
+static void
+ask_ahead(const PlannedStmt *stmt, const MergeAppend *append)
 {
-	List	   *found = NIL;
 	ListCell   *lc;
 
 	if (!enable_async_append || append->plan.parallel_safe)
-		return NIL;
+		return;
 	foreach(lc, append->mergeplans)
 	{
 		Plan	   *plan = lfirst(lc);
 
 		if (IsA(plan, ForeignScan) && may_be_asynchronous(stmt, (ForeignScan *) plan))
-			found = lappend(found, plan);
+			plan->async_capable = true;
 	}
-	return found;
-}
-
-/* Are these on several servers, which can sort at the same time? */
-static bool
-have_several_servers(const List *scans)
-{
-	ListCell   *lc;
-
-	foreach(lc, scans)
-	{
-		if (lfirst_node(ForeignScan, lc)->fs_server != linitial_node(ForeignScan, scans)->fs_server)
-			return true;
-	}
-	return false;
 }
 
 Plan *
@@ -113,16 +96,10 @@ take_merge_append(const PlannedStmt *stmt, MergeAppend *append, SortBound bound)
 	List	   *sortops = NIL;
 	List	   *collations = NIL;
 	List	   *nulls_first = NIL;
-	List	   *asynchronous;
-	ListCell   *lc;
 
-	if (!may_be_ours(append, bound))
+	if (!is_ours(append, bound))
 		return &append->plan;
-	asynchronous = find_asynchronous(stmt, append);
-	if (list_length(append->mergeplans) < LEAST_STREAMS && gpusort_min_rows > 0 && !have_several_servers(asynchronous))
-		return &append->plan;
-	foreach(lc, asynchronous)
-		((Plan *) lfirst(lc))->async_capable = true;
+	ask_ahead(stmt, append);
 	for (int i = 0; i < append->numCols; i++)
 	{
 		columns = lappend_int(columns, append->sortColIdx[i]);
