@@ -73,8 +73,9 @@ my %queries = (
 	'count(DISTINCT) by the distribution column' => 'SELECT customer, count(DISTINCT day) FROM items GROUP BY customer '
 		. 'ORDER BY customer',
 	'count(DISTINCT) of everything' => 'SELECT count(DISTINCT name), count(DISTINCT day), count(*) FROM items',
-	'count(DISTINCT) with conditions' => 'SELECT day, count(DISTINCT name) FILTER (WHERE id % 3 = 0) AS a, '
-		. 'count(DISTINCT id % 7) AS b, sum(DISTINCT price) AS c FROM items GROUP BY day HAVING count(DISTINCT name) > 3 ORDER BY day',
+	'count(DISTINCT) with conditions' =>
+	  'SELECT day, count(DISTINCT name) FILTER (WHERE id % 3 = 0) AS a, count(DISTINCT id % 7) AS b, '
+		. 'sum(DISTINCT price) AS c FROM items GROUP BY day HAVING count(DISTINCT name) > 3 ORDER BY day',
 	'percentiles by another' => 'SELECT day, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) AS a, '
 		. 'percentile_cont(0.3) WITHIN GROUP (ORDER BY price::float8) AS b, mode() WITHIN GROUP (ORDER BY customer) '
 		. 'AS c FROM items GROUP BY day ORDER BY day',
