@@ -249,4 +249,27 @@ aggregate_of_info(const AggInfo *info)
 #define prunes_at_run_time(append) ((append)->part_prune_info != NULL)
 #endif
 
+/* Do an aggregate's values come in order? 16 plans sorts for that */
+#if PG_VERSION_NUM >= 160000
+#define is_presorted_aggregate(aggregate) ((aggregate)->aggpresorted)
+#else
+#define is_presorted_aggregate(aggregate) false
+#endif
+
+/* What a query groups by, before it is planned: 18 keeps that in its range table */
+#if PG_VERSION_NUM >= 180000
+static inline List *
+group_expressions(const Query *query)
+{
+	ListCell   *lc;
+
+	foreach(lc, query->rtable)
+		if (lfirst_node(RangeTblEntry, lc)->rtekind == RTE_GROUP)
+			return lfirst_node(RangeTblEntry, lc)->groupexprs;
+	return NIL;
+}
+#else
+#define group_expressions(query) get_sortgrouplist_exprs((query)->groupClause, (query)->targetList)
+#endif
+
 #endif

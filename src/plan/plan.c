@@ -310,7 +310,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 			break;
 		case T_MergeAppend:
 			walk_list(stmt, ((MergeAppend *) plan)->mergeplans, below);
-			return take_merge_append((MergeAppend *) plan, bound);
+			return take_merge_append(stmt, (MergeAppend *) plan, bound);
 		case T_SubqueryScan:
 			((SubqueryScan *) plan)->subplan = walk(stmt, ((SubqueryScan *) plan)->subplan, below);
 			break;
@@ -328,6 +328,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 				leave_incremental_sort((IncrementalSort *) plan);
 			break;
 		case T_Agg:
+			replace_combined(stmt, (Agg *) plan);
 			if (message_level_is_interesting(DEBUG1))
 				leave_sorts_of_agg((Agg *) plan);
 			break;

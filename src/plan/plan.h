@@ -69,7 +69,7 @@ extern Plan *take_gather_merge(PlannedStmt *stmt, GatherMerge *gather);
 /*
  * plan_append.c: what takes the place of a Merge Append whose children have been walked; itself if that is to stay.
  */
-extern Plan *take_merge_append(MergeAppend *append, SortBound bound);
+extern Plan *take_merge_append(const PlannedStmt *stmt, MergeAppend *append, SortBound bound);
 
 /*
  * plan_presort.c: lets the sort below an aggregate, which is yet to be replaced, bring the order that this one wants.

@@ -5,7 +5,12 @@
  */
 #include "postgres.h"
 
+#include "commands/defrem.h"
+#include "foreign/fdwapi.h"
+#include "foreign/foreign.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/cost.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 
 #include "src/compat.h"
@@ -31,8 +36,60 @@ is_ours(const MergeAppend *append, SortBound bound)
 		!prunes_at_run_time(append) && !bound.known_above && (bound.kind == BOUND_NONE || !bound.in_workers);
 }
 
+/* Is the option async_capable on in a list of options, if it is there? */
+static bool
+capable_by(const List *options, bool otherwise)
+{
+	ListCell   *lc;
+
+	foreach(lc, options)
+		if (strcmp(lfirst_node(DefElem, lc)->defname, "async_capable") == 0)
+			return defGetBoolean(lfirst_node(DefElem, lc));
+	return otherwise;
+}
+
+/* May a foreign scan be asked for rows before they are needed?  As postgres_fdw says it of paths, by its options. */
+static bool
+may_be_asynchronous(const PlannedStmt *stmt, const ForeignScan *scan)
+{
+	const FdwRoutine *routine = GetFdwRoutineByServerId(scan->fs_server);
+	bool		capable = capable_by(GetForeignServer(scan->fs_server)->options, false);
+	int			relid = -1;
+
+	if (!routine->IsForeignPathAsyncCapable || !routine->ForeignAsyncRequest || !routine->ForeignAsyncConfigureWait ||
+		!routine->ForeignAsyncNotify)
+		return false;
+	while ((relid = bms_next_member(scan->fs_relids, relid)) >= 0)
+	{
+		const RangeTblEntry *rte = rt_fetch(relid, stmt->rtable);
+
+		if (rte->rtekind == RTE_RELATION && !capable_by(GetForeignTable(rte->relid)->options, capable))
+			return false;
+		if (rte->rtekind != RTE_RELATION && !capable)
+			return false;
+	}
+	return true;
+}
+
+/* Has foreign servers be asked at the same time, as below an Append. */
+static void
+ask_ahead(const PlannedStmt *stmt, const MergeAppend *append)
+{
+	ListCell   *lc;
+
+	if (!enable_async_append || append->plan.parallel_safe)
+		return;
+	foreach(lc, append->mergeplans)
+	{
+		Plan	   *plan = lfirst(lc);
+
+		if (IsA(plan, ForeignScan) && may_be_asynchronous(stmt, (ForeignScan *) plan))
+			plan->async_capable = true;
+	}
+}
+
 Plan *
-take_merge_append(MergeAppend *append, SortBound bound)
+take_merge_append(const PlannedStmt *stmt, MergeAppend *append, SortBound bound)
 {
 	CustomScan *scan;
 	List	   *columns = NIL;
@@ -42,6 +99,7 @@ take_merge_append(MergeAppend *append, SortBound bound)
 
 	if (!is_ours(append, bound))
 		return &append->plan;
+	ask_ahead(stmt, append);
 	for (int i = 0; i < append->numCols; i++)
 	{
 		columns = lappend_int(columns, append->sortColIdx[i]);
