@@ -65,6 +65,13 @@
 #define create_upper_unique_path	create_unique_path
 #endif
 
+/* 19 has IGNORE NULLS, and leaves it to each window function to refuse what it does not know */
+#if PG_VERSION_NUM >= 190000
+#define refuse_null_treatment(window, fcinfo) WinCheckAndInitializeNullTreatment(window, false, fcinfo)
+#else
+#define refuse_null_treatment(window, fcinfo) ((void) 0)
+#endif
+
 /* 18 can leave room before the tuple */
 #if PG_VERSION_NUM >= 180000
 #define copy_tuple_minimal(tuple) heap_copy_minimal_tuple(tuple, 0)

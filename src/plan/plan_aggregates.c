@@ -149,9 +149,9 @@ find_ours(void)
 	if (ours_known)
 		return;
 	ours_known = true;
+	/* first: an error on the way must leave none of old */
+	memset(ours, 0, sizeof(ours));
 	extension = get_extension_oid("gpusort", true);
-	for (int i = 0; i < (int) lengthof(replacements); i++)
-		ours[i] = InvalidOid;
 	if (!OidIsValid(extension))
 		return;
 	for (int i = 0; i < (int) lengthof(replacements); i++)

@@ -73,6 +73,8 @@ SELECT throws_ok('SELECT gpu_count_distinct(point(1, 2))', '42883', 'could not i
 SELECT throws_ok('SELECT gpu_sort_agg(json ''1'')', '42883', 'could not identify an ordering operator for type json');
 SELECT throws_ok('SELECT gpu_run_id(json ''1'') OVER ()', '42883', 'could not identify an equality operator for type json');
 SELECT throws_ok('SELECT gpu_run_id(1)', '42809');
+SELECT throws_ok('SELECT gpu_run_id(1) IGNORE NULLS OVER ()', CASE WHEN current_setting('server_version_num')::int < 190000 THEN '42601' ELSE '0A000' END,
+				 NULL, 'nobody is left to believe that NULLs were ignored');
 
 -- collations: equality and order are theirs
 CREATE TABLE pg_temp.words (i serial, w text COLLATE "C", x text COLLATE "POSIX");
