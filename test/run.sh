@@ -362,6 +362,8 @@ run_soak() {
 test_soak() {
 	local patience=$((${SOAK_SECONDS:-60} + 3600))
 	tap_program soak "$work/tree/test/soak.pl"
+	# how much came right, and what happened
+	grep '^# ' "$job.log.err" >&2 || true
 	crashes soak "$work"/tap/tmp_check/log/soak_*.log
 }
 
