@@ -60,6 +60,7 @@ try_service() {
 enter_chroot "$suite" "$dir" 50%
 inside apt-get update -q >&2
 inside apt-get install -q -y --no-install-recommends build-essential debhelper postgresql-all lintian >&2
+rm -rf "$dir/usr/src/gpusort"
 copy_sources "$dir/usr/src/gpusort"
 if [ -n "$cuda" ]; then
 	enter_cuda "$dir$cuda"
