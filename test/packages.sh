@@ -72,16 +72,20 @@ if [ -n "$cuda" ]; then
 	path=
 fi
 cp "$dir/last.log" "$dir/build.log"
+# autopkgtest's run cleans the tree
+rm -rf "$dir/srv/deb"
+mkdir -p "$dir/srv/deb"
+mv "$dir"/usr/src/gpusort/build/deb/*.deb "$dir/srv/deb/" || true
 before=$(traces)
 for major in $(inside pg_buildext -q supported-versions /usr/src/gpusort 2>/dev/null ||
 	inside ls /usr/lib/postgresql); do
-	deb=$(inside sh -c "ls /usr/src/gpusort/build/deb/postgresql-$major-gpusort_*.deb") || continue
+	deb=$(inside sh -c "ls /srv/deb/postgresql-$major-gpusort_*.deb") || continue
 	ok "$major: the package can be installed" inside apt-get install -q -y "$deb"
 	ok "$major: the extension is created, and sorts" with_server "$major" try_server
 	ok "$major: the test of autopkgtest" inside sh -c 'cd /usr/src/gpusort && debian/tests/installcheck'
 	if [ -n "$cuda" ]; then
 		ok "$major: the package of the GPU service can be installed, where nothing of CUDA is" \
-			inside sh -c "apt-get install -q -y /usr/src/gpusort/build/deb/postgresql-$major-gpusort-cuda_*.deb"
+			inside sh -c "apt-get install -q -y /srv/deb/postgresql-$major-gpusort-cuda_*.deb"
 		ok "$major: the service starts and finds no GPU, the server says why" with_server "$major" try_service
 		ok "$major: it can be removed" inside apt-get purge -q -y "postgresql-$major-gpusort-cuda"
 		ok "$major: gpusort goes on without it" with_server "$major" try_server
