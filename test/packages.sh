@@ -50,12 +50,11 @@ try_server() {
 
 # The service starts, and finds no GPU: the server knows why, and sorts all the same.  A busy machine takes its time.
 try_service() {
-	local seconds many='SELECT count(*) FROM (SELECT hashint4(i) AS k FROM generate_series(1, 20000) AS i ORDER BY k OFFSET 0) AS s'
+	local seconds many='SELECT hashint4(i) AS k FROM generate_series(1, 20000) AS i ORDER BY k OFFSET 0'
 	psql -c 'CREATE EXTENSION gpusort' -c "ALTER SYSTEM SET gpusort.service_options = '--engine=gpu'" \
 		-c "ALTER SYSTEM SET gpusort.engine = 'gpu'" -c 'SELECT pg_reload_conf()' || return 1
 	for ((seconds = 0; seconds < 60; seconds++)); do
-		psql -c "$many" \
-			-c 'SELECT service, reason FROM gpusort_devices' || return 1
+		psql -c "SELECT count(*) FROM ($many) AS s" -c 'SELECT service, reason FROM gpusort_devices' || return 1
 		if grep -qx 20000 "$dir/server.log" && grep -q '^no device|.*driver' "$dir/server.log"; then return; fi
 		sleep 1
 	done
