@@ -177,6 +177,43 @@ gs_in_range(const gs_select_loops *loops, gs_type type, const gs_interval *in, c
 }
 
 /*
+ * What the flags of a group of up to 64 items say, bits or bytes.
+ */
+static uint64_t
+flags_of(const gs_select_loops *loops, const gs_filter *filter, uint64_t first, uint32_t n)
+{
+	const uint8_t *bytes = (const uint8_t *) filter->mask + first;
+	uint8_t flags[64] = {0};
+
+	if (filter->by == GS_BY_BITS)
+		return ((const uint64_t *) filter->mask)[first / 64];
+	if (n == 64)
+		return loops->bytes(bytes);
+	memcpy(flags, bytes, n);
+	return loops->bytes(flags);
+}
+
+/*
+ * The last group, which is not whole, item by item: those of mask to out, the others, if they are wanted, to rest.
+ * Returns how many were kept.
+ */
+static uint64_t
+keep_last(char *out, char *rest, const char *from, uint32_t n, size_t width, uint64_t mask)
+{
+	uint64_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (mask >> i & 1)
+			memmove(out + kept++ * width, from + i * width, width);
+		else if (rest != NULL)
+		{
+			memcpy(rest, from + i * width, width);
+			rest += width;
+		}
+	return kept;
+}
+
+/*
  * All three calls.  In place works because a group is read before it is written and what is written never gets ahead.
  */
 gs_status
@@ -185,14 +222,12 @@ gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *temp)
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 	const gs_select_loops *loops = gs_select_loops_choose(cpu);
 	size_t width = gs_type_width(r->type);
-	int log = gs_log_width(r->type);
-	uint64_t (*pack)(void *, const void *, uint64_t) = loops->pack[log];
+	uint64_t (*pack)(void *, const void *, uint64_t) = loops->pack[gs_log_width(r->type)];
 	const char *in = r->in;
-	char *out = r->out, *rest = r->rest;
-	const bool unique = r->mode == GS_MODE_UNIQUE;
-	const gs_filter_kind by = unique ? GS_BY_VALUE : r->filter->by;
+	char *out = r->out, *rest = r->mode == GS_MODE_PARTITION ? r->rest : NULL;
+	const bool unique = r->mode == GS_MODE_UNIQUE, by_value = unique || r->filter->by == GS_BY_VALUE;
 	const gs_select_rule rule = gs_rule_of(r->type, &r->interval);
-	uint64_t negate = !unique && by == GS_BY_VALUE && r->interval.outside ? ~(uint64_t) 0 : 0;
+	uint64_t negate = !unique && by_value && r->interval.outside ? ~(uint64_t) 0 : 0;
 	char left[16] = {0};
 	uint64_t kept = 0;
 
@@ -201,51 +236,28 @@ gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *temp)
 	{
 		uint32_t n = r->n - i < 64 ? (uint32_t) (r->n - i) : 64;
 		const char *from = in + i * width;
-		uint64_t all = gs_mask(n), m;
+		uint64_t m;
 
 		if (unique)
 			m = gs_run_begins(loops, r->type, from, n, i == 0, left);
-		else if (by == GS_BY_BITS)
-			m = ((const uint64_t *) r->filter->mask)[i / 64];
-		else if (by == GS_BY_BYTES)
-		{
-			uint8_t flags[64] = {0};
-
-			if (n == 64)
-				m = loops->bytes((const uint8_t *) r->filter->mask + i);
-			else
-			{
-				memcpy(flags, (const uint8_t *) r->filter->mask + i, n);
-				m = loops->bytes(flags);
-			}
-		}
+		else if (by_value)
+			m = gs_in_range(loops, r->type, &r->interval, &rule, from, n) ^ negate;
 		else
-			m = gs_in_range(loops, r->type, &r->interval, &rule, from, n);
-		m = (m ^ negate) & all;
-		if (n == 64)
+			m = flags_of(loops, r->filter, i, n);
+		m &= gs_mask(n);
+		if (n < 64)
+			n = (uint32_t) keep_last(out, rest, from, n, width, m);
+		else
 		{
-			if (r->mode == GS_MODE_PARTITION)
+			if (rest != NULL)
 				rest += pack(rest, from, ~m) * width;
 			if (m == ~(uint64_t) 0)
 				memmove(out, from, 64 * width); /* nothing to take out */
 			else
 				n = (uint32_t) pack(out, from, m);
-			out += n * width;
-			kept += n;
 		}
-		else
-			for (uint32_t j = 0; j < n; j++)
-				if (m >> j & 1)
-				{
-					memmove(out, from + j * width, width);
-					out += width;
-					kept++;
-				}
-				else if (r->mode == GS_MODE_PARTITION)
-				{
-					memcpy(rest, from + j * width, width);
-					rest += width;
-				}
+		out += n * width;
+		kept += n;
 		if (i % (1 << 16) == 0)
 			GS_TRY(gs_work_add(&cpu->work, 1 << 16));
 	}

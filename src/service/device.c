@@ -162,10 +162,11 @@ gsd_device_reserve_less(device *d, uint64_t bytes)
 }
 
 /*
- * Whether a job had better run on d than on other: where fewer run, among equals where there is more room.
+ * Whether a job had better run on d than on other: where fewer run, among equals where the client has its engine open,
+ * else where there is more room.
  */
 static bool
-better(device *d, device *other)
+better(device *d, device *other, const device *open)
 {
 	uint32_t jobs[2];
 	uint64_t room[2];
@@ -179,11 +180,15 @@ better(device *d, device *other)
 		room[i] = one->limit_bytes - one->reserved_bytes;
 		pthread_mutex_unlock(&one->mutex);
 	}
-	return jobs[0] != jobs[1] ? jobs[0] < jobs[1] : room[0] > room[1];
+	if (jobs[0] != jobs[1])
+		return jobs[0] < jobs[1];
+	if (d == open || other == open)
+		return d == open;
+	return room[0] > room[1];
 }
 
 device *
-gsd_device_reserve(uint64_t bytes, uint32_t avoid)
+gsd_device_reserve(uint64_t bytes, uint32_t avoid, const device *open)
 {
 	uint32_t tried = avoid;
 
@@ -192,7 +197,8 @@ gsd_device_reserve(uint64_t bytes, uint32_t avoid)
 		uint32_t best = GSD_MAX_DEVICES;
 
 		for (uint32_t i = 0; i < device_count; i++)
-			if (!(tried & bit_of(&devices[i])) && (best == GSD_MAX_DEVICES || better(&devices[i], &devices[best])))
+			if (!(tried & bit_of(&devices[i])) &&
+				(best == GSD_MAX_DEVICES || better(&devices[i], &devices[best], open)))
 				best = i;
 		if (best == GSD_MAX_DEVICES)
 			break;

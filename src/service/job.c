@@ -177,7 +177,7 @@ reserve(connection *c, const gs_job_spec *spec, uint32_t avoid)
 	for (; rows >= LEAST_ROWS; rows /= 2)
 	{
 		c->reserved = rows * (c->row_bytes + c->guess_bytes);
-		c->dev = gsd_device_reserve(c->reserved, avoid);
+		c->dev = gsd_device_reserve(c->reserved, avoid, c->engine != NULL ? c->engine_of : NULL);
 		if (c->dev != NULL)
 			return true;
 	}

@@ -97,10 +97,10 @@ uint32_t gsd_all_devices(void);
 device *gsd_device_at(uint32_t index);
 
 /*
- * Of the devices with room for bytes and no bit in avoid the one with the fewest jobs, with bytes reserved on it; NULL
- * if there is none.
+ * Of the devices with room for bytes and no bit in avoid the one with the fewest jobs, with bytes reserved on it; of
+ * several the one that is open, which may be NULL: there the client has its engine.  NULL if there is none.
  */
-device *gsd_device_reserve(uint64_t bytes, uint32_t avoid);
+device *gsd_device_reserve(uint64_t bytes, uint32_t avoid, const device *open);
 bool gsd_device_reserve_more(device *d, uint64_t bytes);
 void gsd_device_reserve_less(device *d, uint64_t bytes);
 /* Ends a job that has so much reserved. */

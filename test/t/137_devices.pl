@@ -80,6 +80,30 @@ sub spread
 }
 spread('at first');
 
+# A session's next job goes where its engine is open already, if no other device has fewer jobs.
+sub stays
+{
+	my ($still, $session) = map { $node->background_psql('postgres') } 1 .. 2;
+	my $next = sub {
+		my @before = jobs_done();
+		$session->query_safe("SET gpusort.engine = gpu; $queries[0]");
+		my @after = jobs_done();
+		return join(',', grep { $after[$_] > $before[$_] } 0 .. $#after);
+	};
+
+	$still->query_safe('SET gpusort.engine = gpu; SET gpusort.verify = off; BEGIN; '
+		. 'DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 1 c');
+	my $busy = $node->safe_psql('postgres', 'SELECT device FROM gpusort_devices WHERE jobs > 0');
+	my $first = $next->();
+	isnt($first, $busy, 'a job goes to a device without one');
+	$still->query_safe('COMMIT');
+	$still->quit;
+	wait_until(sub { $node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_devices') eq '0' }, 'no job is left');
+	is($next->(), $first, 'the next one of that session stays there');
+	$session->quit;
+}
+stays();
+
 my @before = jobs_done();
 my $many = 4 * $devices;
 my $sessions = start_sessions($many, 6);

@@ -29,9 +29,9 @@ struct gs_keys_road
 	u32 tied[GS_LEADING_CHOICES];	/* pairs of the sample with the same leading digits */
 
 	/* keys of 4 bytes */
-	u32 looked;	   /* blocks that have looked at their part of the sample */
-	u32 crowd;	   /* keys of the sample in one bucket */
-	u32 close;	   /* keys of it that come near another one */
+	u32 sampled; /* blocks that have looked at their part of the sample */
+	u32 crowd;	 /* keys of the sample in one bucket */
+	u32 close;	 /* keys of it that come near another one */
 	u32 listed_parts[2];
 	u32 longest; /* part */
 };

@@ -106,7 +106,7 @@ static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_con
 	if (threadIdx.x != 0)
 		return;
 	__threadfence();
-	if (atomicAdd(&road->looked, 1) + 1 == gridDim.x &&
+	if (atomicAdd(&road->sampled, 1) + 1 == gridDim.x &&
 		(atomicAdd(&road->crowd, 0) > a.most_crowd || atomicAdd(&road->close, 0) > a.most_close))
 		road->again = 1;
 }

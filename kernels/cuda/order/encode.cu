@@ -115,11 +115,65 @@ struct encode_parts_args
 	encode_part parts[MOST_PARTS];
 };
 
+/* A field's codes of some rows. */
+static __device__ __forceinline__ void
+field_codes(const gs_dev_field &f, const u64 (&row)[TOGETHER], u64 (&x)[TOGETHER])
+{
+	if (f.kind == GS_DEV_NULL)
+	{
+#pragma unroll
+		for (int j = 0; j < TOGETHER; j++)
+			x[j] = !f.null_code;
+	}
+	else
+	{
+		if (f.width == 8)
+		{
+#pragma unroll
+			for (int j = 0; j < TOGETHER; j++)
+				x[j] = *(const u64 *) (f.values + row[j] * f.stride);
+		}
+		else if (f.width == 4)
+		{
+#pragma unroll
+			for (int j = 0; j < TOGETHER; j++)
+				x[j] = ((const u32 *) f.values)[row[j]];
+		}
+		else if (f.width == 2)
+		{
+#pragma unroll
+			for (int j = 0; j < TOGETHER; j++)
+				x[j] = ((const u16 *) f.values)[row[j]];
+		}
+		else
+		{
+#pragma unroll
+			for (int j = 0; j < TOGETHER; j++)
+				x[j] = f.values[row[j]];
+		}
+		if (f.floats)
+		{
+#pragma unroll
+			for (int j = 0; j < TOGETHER; j++)
+				x[j] = f.width == 8 ? float_order(x[j], true) : float_order((u32) x[j], true);
+		}
+#pragma unroll
+		for (int j = 0; j < TOGETHER; j++)
+			x[j] = (((x[j] ^ f.flip) - f.base) >> f.shift) + f.bump;
+	}
+	if (f.nulls != NULL)
+	{
+#pragma unroll
+		for (int j = 0; j < TOGETHER; j++)
+			if (f.nulls[row[j] / 64] >> (row[j] % 64) & 1)
+				x[j] = f.null_code;
+	}
+}
+
 /* Keys without strings: field by field for some rows at a time, so that their loads overlap. */
 static __global__ void __launch_bounds__(ENCODE_THREADS)
 encode_parts_kernel(const __grid_constant__ encode_parts_args a)
 {
-
 	if (a.gate != NULL && *a.gate != 1)
 		return;
 
@@ -139,58 +193,9 @@ encode_parts_kernel(const __grid_constant__ encode_parts_args a)
 		for (u32 p = 0; p < a.nparts; p++)
 		{
 			const encode_part &part = a.parts[p];
-			const gs_dev_field &f = part.f;
 			u64 x[TOGETHER];
 
-			if (f.kind == GS_DEV_NULL)
-			{
-#pragma unroll
-				for (int j = 0; j < TOGETHER; j++)
-					x[j] = !f.null_code;
-			}
-			else
-			{
-				if (f.width == 8)
-				{
-#pragma unroll
-					for (int j = 0; j < TOGETHER; j++)
-						x[j] = *(const u64 *) (f.values + row[j] * f.stride);
-				}
-				else if (f.width == 4)
-				{
-#pragma unroll
-					for (int j = 0; j < TOGETHER; j++)
-						x[j] = ((const u32 *) f.values)[row[j]];
-				}
-				else if (f.width == 2)
-				{
-#pragma unroll
-					for (int j = 0; j < TOGETHER; j++)
-						x[j] = ((const u16 *) f.values)[row[j]];
-				}
-				else
-				{
-#pragma unroll
-					for (int j = 0; j < TOGETHER; j++)
-						x[j] = f.values[row[j]];
-				}
-				if (f.floats)
-				{
-#pragma unroll
-					for (int j = 0; j < TOGETHER; j++)
-						x[j] = f.width == 8 ? float_order(x[j], true) : float_order((u32) x[j], true);
-				}
-#pragma unroll
-				for (int j = 0; j < TOGETHER; j++)
-					x[j] = (((x[j] ^ f.flip) - f.base) >> f.shift) + f.bump;
-			}
-			if (f.nulls != NULL)
-			{
-#pragma unroll
-				for (int j = 0; j < TOGETHER; j++)
-					if (f.nulls[row[j] / 64] >> (row[j] % 64) & 1)
-						x[j] = f.null_code;
-			}
+			field_codes(part.f, row, x);
 			/* the first field fills the word alone if it has 64 bits */
 #pragma unroll
 			for (int j = 0; j < TOGETHER; j++)

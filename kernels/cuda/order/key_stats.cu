@@ -9,7 +9,7 @@
  * order is turned by their number, which is counted too (or by that of the others, if those have the odd multiple). If
  * the guess was too low, digits are counted once more; too high, within the same number of passes, it does no harm.
  *
- * Bytes per row: the column's width and a bit.  Four 16-byte loads in flight per thread; digits are counted by
+ * Bytes per row: the column's width and a bit.  Up to four 16-byte loads in flight per thread; digits are counted by
  * atomics without result in shared memory, in as many copies as there is room for: a block then has a multiprocessor to
  * itself.
  */
@@ -168,7 +168,8 @@ key_stats_kernel(const __grid_constant__ stats_args a)
 
 	/* the column, its digits counted; their number is known to the compiler */
 	auto stats = [&](auto number) {
-		constexpr u32 DIGITS = decltype(number)::value, BATCH = DIGITS > 4 ? 2 : 4; /* more registers there are not */
+		constexpr u32 DIGITS = decltype(number)::value;
+		constexpr u32 BATCH = DIGITS > 4 ? 2 : GS_TUNED.loads; /* more registers there are not */
 		u32 at[DIGITS + 1], mask[DIGITS + 1], *mine[DIGITS + 1];
 		const u32 copies = counters.copies, odd_at = DIGITS ? guess.odd_at : 0, odd_mask = DIGITS ? guess.odd : 0;
 

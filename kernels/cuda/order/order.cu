@@ -168,14 +168,124 @@ counts_digits(const gs_column *column)
 	return column->nulls == NULL && (gs_type_width(type) == 4 || gs_type_width(type) == 8) && !gs_type_is_float(type);
 }
 
+/* A plan's device memory, what must be zero first: offsets, and bytes. */
+struct plan_block
+{
+	size_t known; /* bytes that the host waits for: what the estimate found, and the columns' statistics */
+	size_t counts, flags, marks, cells, fields, alphabets;
+	size_t bytes;
+};
+
+static plan_block
+block_of(const gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows)
+{
+	u32 strings = 0;
+	plan_block b;
+
+	for (u32 c = 0; c < ncolumns; c++)
+		strings += columns[c].spec.type == GS_BYTES;
+	b.known = sizeof(gs_spread) + 2 * ncolumns * sizeof(gs_key_stats);
+	b.counts = gs_round256(b.known);
+	b.flags = b.counts + GS_PLACES * GS_PLACE * sizeof(u32);
+	b.marks = b.flags + 256;
+	b.cells = b.marks + gs_round256(strings * GS_MARKS * sizeof(u32));
+	b.fields = b.cells + gs_buckets_cells(e, ncolumns, rows);
+	b.alphabets = b.fields + gs_round256(3 * ncolumns * sizeof(gs_dev_field));
+	b.bytes = b.alphabets + strings * (GS_POSITIONS + 1) * sizeof(gs_dev_alphabet);
+	return b;
+}
+
+/* Enqueues a look at all columns, and at a sample of rows where buckets may do. */
+static gs_status
+read_columns(gs_cuda_engine *e, gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const plan_block &b)
+{
+	gs_dev_alphabet *const alphabets = (gs_dev_alphabet *) (plan->block + b.alphabets);
+	u32 *const marks = (u32 *) (plan->block + b.marks);
+
+	for (u32 c = 0, string = 0; c < ncolumns; c++)
+	{
+		u32 *counts = ncolumns == 1 && counts_digits(&columns[c]) ? plan->counts : NULL;
+
+		GS_TRY(gs_order_key_stats(e, &columns[c], plan->rows, plan->column_stats + 2 * c, counts,
+								  alphabets + string * (GS_POSITIONS + 1), marks + string * GS_MARKS));
+		string += columns[c].spec.type == GS_BYTES;
+	}
+	if (b.cells == b.fields)
+		return GS_OK;
+	return gs_buckets_estimate(e, columns, ncolumns, plan->rows, plan->column_stats, alphabets,
+							   (gs_spread *) plan->block, (u32 *) (plan->block + b.cells));
+}
+
+/* The key's fields, by what is known of the columns, and which way the order will go. */
+static gs_status
+plan_fields(gs_cuda_engine *e, gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const plan_block &b,
+			const gs_spread *spread)
+{
+	const gs_key_stats *known = (const gs_key_stats *) (spread + 1);
+	gs_dev_alphabet *const alphabets = (gs_dev_alphabet *) (plan->block + b.alphabets);
+	gs_dev_field *const device_fields = (gs_dev_field *) (plan->block + b.fields);
+	u32 key_bits = 0; /* strings have many */
+
+	for (u32 c = 0, string = 0; c < ncolumns; c++)
+	{
+		gs_dev_field *const fields = plan->fields + plan->nfields;
+		const u32 n = gs_fields_of(&columns[c], &known[2 * c], alphabets + string * (GS_POSITIONS + 1), fields);
+
+		for (u32 f = 0; f < n; f++)
+		{
+			plan->key_bits += fields[f].bits;
+			plan->strings |= fields[f].kind == GS_DEV_BYTES;
+			key_bits += gs_field_bits(&fields[f]);
+		}
+		plan->nfields += n;
+		string += columns[c].spec.type == GS_BYTES;
+	}
+	choose(plan, columns, ncolumns, known);
+	if (b.cells != b.fields)
+		choose_buckets(plan, key_bits, known, spread);
+	plan->key = {device_fields, plan->nfields};
+	if (plan->nfields == 0)
+		return GS_OK;
+	return gs_cuda_status(cudaMemcpyAsync(device_fields, plan->fields, plan->nfields * sizeof(gs_dev_field),
+										  cudaMemcpyHostToDevice, e->stream));
+}
+
+/* Plans by what one read of the columns says, for which this waits. */
+static gs_status
+plan_by_stats(gs_cuda_engine *e, gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, void *host_memory)
+{
+	const plan_block b = block_of(e, columns, ncolumns, plan->rows);
+	const gs_host *host = &e->head.host;
+	gs_spread *spread = (gs_spread *) host_memory;
+	gs_status status;
+
+	GS_TRY(borrow_block(e, plan, b.bytes));
+	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->block, 0, b.fields, e->stream)));
+	plan->column_stats = (gs_key_stats *) (plan->block + sizeof(gs_spread));
+	plan->counts = (u32 *) (plan->block + b.counts);
+	plan->flags = (gs_order_flags *) (plan->block + b.flags);
+	GS_TRY(read_columns(e, plan, columns, ncolumns, b));
+	if (b.known > GS_SORT_HOST)
+		spread = (gs_spread *) host->alloc(host->arg, b.known);
+	if (spread == NULL)
+		return GS_NOMEM;
+	status = gs_cuda_status(cudaMemcpyAsync(spread, plan->block, b.known, cudaMemcpyDeviceToHost, e->stream));
+	if (status == GS_OK)
+		status = gs_cuda_status(cudaStreamSynchronize(e->stream));
+	if (status == GS_OK)
+		status = plan_fields(e, plan, columns, ncolumns, b, spread);
+	if ((void *) spread != host_memory)
+		host->release(host->arg, spread, b.known);
+	return status;
+}
+
 static gs_status
 order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **out)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	gs_cuda_sort *sort;
 	size_t bytes = sizeof(gs_cuda_plan) + 3 * (size_t) ncolumns * sizeof(gs_dev_field);
-	u32 strings = 0;
-	gs_status status = GS_OK;
+	gs_status status;
 	gs_cuda_plan *plan;
 
 	cudaSetDevice(e->device);
@@ -199,85 +309,7 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 		memcpy(plan->columns, columns, ncolumns * sizeof(*columns));
 		return GS_OK;
 	}
-	for (u32 c = 0; c < ncolumns; c++)
-		strings += columns[c].spec.type == GS_BYTES;
-
-	/* one block of device memory: what must be zero first */
-	size_t known_bytes = sizeof(gs_spread) + 2 * ncolumns * sizeof(gs_key_stats); /* what the host waits for */
-	size_t column_stats = gs_round256(known_bytes), counts = GS_PLACES * GS_PLACE * sizeof(u32), flags = 256;
-	size_t marks = gs_round256(strings * GS_MARKS * sizeof(u32)), cells = gs_buckets_cells(e, ncolumns, rows);
-	size_t zero = column_stats + counts + flags + marks + cells;
-	size_t fields = gs_round256(3 * ncolumns * sizeof(gs_dev_field));
-	size_t alphabets = strings * (GS_POSITIONS + 1) * sizeof(gs_dev_alphabet);
-	size_t all = zero + fields + alphabets;
-
-	status = borrow_block(e, plan, all);
-	if (status == GS_OK)
-		status = gs_cuda_status(cudaMemsetAsync(plan->block, 0, zero, e->stream));
-	plan->column_stats = (gs_key_stats *) (plan->block + sizeof(gs_spread));
-	plan->counts = (u32 *) (plan->block + column_stats);
-	plan->flags = (gs_order_flags *) (plan->block + column_stats + counts);
-
-	u32 *mark = (u32 *) (plan->block + column_stats + counts + flags);
-	gs_dev_field *device_fields = (gs_dev_field *) (plan->block + zero);
-	gs_dev_alphabet *alphabet = (gs_dev_alphabet *) (plan->block + zero + fields);
-
-	for (u32 c = 0, string = 0; c < ncolumns && status == GS_OK; c++)
-	{
-		bool is_string = columns[c].spec.type == GS_BYTES, counts_them = ncolumns == 1 && counts_digits(&columns[c]);
-
-		status = gs_order_key_stats(e, &columns[c], rows, plan->column_stats + 2 * c, counts_them ? plan->counts : NULL,
-							   alphabet + string * (GS_POSITIONS + 1), mark + string * GS_MARKS);
-		string += is_string;
-	}
-
-	if (status == GS_OK && cells != 0)
-		status = gs_buckets_estimate(e, columns, ncolumns, rows, plan->column_stats, alphabet,
-									 (gs_spread *) plan->block, mark + strings * GS_MARKS);
-
-	/* to the host, and wait */
-	gs_spread *spread = (gs_spread *) sort->host;
-
-	if (known_bytes > GS_SORT_HOST)
-		spread = (gs_spread *) engine->host.alloc(engine->host.arg, known_bytes);
-	if (spread == NULL)
-		status = GS_NOMEM;
-
-	gs_key_stats *known = (gs_key_stats *) (spread + 1);
-
-	if (status == GS_OK)
-		status = gs_cuda_status(cudaMemcpyAsync(spread, plan->block, known_bytes, cudaMemcpyDeviceToHost, e->stream));
-	if (status == GS_OK)
-		status = gs_cuda_status(cudaStreamSynchronize(e->stream));
-	if (status == GS_OK)
-	{
-		u32 key_bits = 0; /* strings have many */
-
-		for (u32 c = 0, string = 0; c < ncolumns; c++)
-		{
-			bool is_string = columns[c].spec.type == GS_BYTES;
-			u32 n = gs_fields_of(&columns[c], &known[2 * c], alphabet + string * (GS_POSITIONS + 1),
-								  plan->fields + plan->nfields);
-
-			for (u32 f = 0; f < n; f++)
-			{
-				plan->key_bits += plan->fields[plan->nfields + f].bits;
-				plan->strings |= plan->fields[plan->nfields + f].kind == GS_DEV_BYTES;
-				key_bits += gs_field_bits(&plan->fields[plan->nfields + f]);
-			}
-			plan->nfields += n;
-			string += is_string;
-		}
-		choose(plan, columns, ncolumns, known);
-		if (cells != 0)
-			choose_buckets(plan, key_bits, known, spread);
-		plan->key = {device_fields, plan->nfields};
-		if (plan->nfields > 0)
-			status = gs_cuda_status(cudaMemcpyAsync(device_fields, plan->fields, plan->nfields * sizeof(gs_dev_field),
-													cudaMemcpyHostToDevice, e->stream));
-	}
-	if ((void *) spread != (void *) sort->host && spread != NULL)
-		engine->host.release(engine->host.arg, spread, known_bytes);
+	status = plan_by_stats(e, plan, columns, ncolumns, sort->host);
 	if (status != GS_OK)
 	{
 		plan_free(engine, &plan->head);
@@ -393,16 +425,89 @@ read_flags(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_order_flags **f
 	return gs_cuda_status(cudaStreamSynchronize(e->stream));
 }
 
+/* Whether the rows rise, fall or both, as far as it is known or can be found out before they are sorted. */
+static gs_status
+rows_seen(gs_cuda_engine *e, const gs_cuda_plan *plan, bool complete, u32 *seen)
+{
+	const gs_order_flags *flags;
+
+	*seen = plan->path == gs_cuda_plan::GS_PLAN_REVERSE ? GS_SEEN_FALL : GS_SEEN_FALL | GS_SEEN_RISE;
+	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
+	if (complete || !plan->maybe_ordered || *seen == GS_SEEN_FALL)
+		return GS_OK;
+	/* of the rows' whole keys, as far as it takes to see both */
+	GS_TRY(gs_order_check_rows(e, plan, &plan->flags->seen));
+	GS_TRY(read_flags(e, plan, &flags));
+	*seen = flags->seen;
+	return GS_OK;
+}
+
+/* The last step of an order by leading digits, after the passes; if it fails, everything once more. */
+static gs_status
+sort_buckets(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *passes, void *temp, u32 *order,
+			 u32 *rounds)
+{
+	gs_radix_sort s = passes_of(plan, false, (u8 *) temp, order);
+	const gs_order_flags *flags;
+
+	GS_TRY(gs_buckets_run(e, plan, passes, (u8 *) passes->temp + radix_bytes(plan), order));
+	if (plan->complete)
+		return sort_again(e, plan, &s, &plan->flags->wrong);
+	GS_TRY(read_flags(e, plan, &flags));
+	if (!flags->wrong)
+		return GS_OK;
+	GS_TRY(sort_again(e, plan, &s, NULL));
+	return sort_ties(e, plan, &s, order, rounds);
+}
+
+/* What the check of encoded words has found of the input; waits. */
+static gs_status
+input_of(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_order_facts *f)
+{
+	const gs_order_flags *flags;
+
+	GS_TRY(read_flags(e, plan, &flags));
+	if ((flags->seen & GS_SEEN_FALL) == 0)
+		f->input = gs_order_facts::GS_ASCENDING;
+	else if ((flags->seen & GS_SEEN_RISE) == 0)
+		f->input = gs_order_facts::GS_DESCENDING;
+	if (f->input != gs_order_facts::GS_UNORDERED)
+		f->passes = 0;
+	return GS_OK;
+}
+
+/* The order of rows that are not known to be in order. */
+static gs_status
+sort_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, bool complete, void *temp, u32 *order, gs_order_facts *f)
+{
+	const bool buckets = plan->buckets.lead != 0;
+	gs_radix_sort s = passes_of(plan, buckets, (u8 *) temp, order);
+
+	if (plan->path == gs_cuda_plan::GS_PLAN_WORDS)
+	{
+		GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->counts, 0, GS_PLACES * GS_PLACE * sizeof(u32), e->stream)));
+		GS_TRY(gs_order_encode(e, plan, s.bits, s.skip, s.a, plan->counts, NULL));
+		if (complete)
+		{
+			GS_TRY(gs_order_check(e, s.a, plan->rows, &plan->flags->seen));
+			s.gate = &plan->flags->seen;
+			s.gate_open = GS_SEEN_FALL | GS_SEEN_RISE;
+		}
+	}
+	GS_TRY(gs_radix_run(e, &s));
+	f->passes = s.passes + buckets;
+	if (buckets)
+		return sort_buckets(e, plan, &s, temp, order, &f->refined);
+	return plan->complete ? GS_OK : sort_ties(e, plan, &s, order, &f->refined);
+}
+
 static gs_status
 order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes, uint32_t *order, gs_order_facts *facts)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	const gs_cuda_plan *plan = (const gs_cuda_plan *) head;
-	const bool buckets = plan->buckets.lead != 0, complete = buckets ? plan->buckets.complete : plan->complete;
-	const bool encodes = plan->path == gs_cuda_plan::GS_PLAN_WORDS;
-	const gs_order_flags *flags;
+	const bool complete = plan->buckets.lead != 0 ? plan->buckets.complete : plan->complete;
 	gs_order_facts f = {};
-	gs_radix_sort s;
 	u32 seen;
 
 	cudaSetDevice(e->device);
@@ -417,73 +522,22 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 		return GS_OK;
 	if (plan->rows == 1 || plan->path == gs_cuda_plan::GS_PLAN_EQUAL)
 		return gs_order_sequence(e, order, plan->rows, false, NULL);
-	seen = plan->path == gs_cuda_plan::GS_PLAN_REVERSE ? GS_SEEN_FALL : GS_SEEN_FALL | GS_SEEN_RISE;
-	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
-	if (!complete && plan->maybe_ordered && seen != GS_SEEN_FALL)
-	{
-		/* rises and falls of the rows' whole keys, as far as it takes to see both */
-		GS_TRY(gs_order_check_rows(e, plan, &plan->flags->seen));
-		GS_TRY(read_flags(e, plan, &flags));
-		seen = flags->seen;
-	}
-	if (seen == GS_SEEN_RISE)
-		return gs_order_sequence(e, order, plan->rows, false, NULL);
-	if (seen == GS_SEEN_FALL)
-	{
-		if (facts != NULL)
-			facts->input = gs_order_facts::GS_DESCENDING;
-		return gs_order_sequence(e, order, plan->rows, true, NULL);
-	}
+	GS_TRY(rows_seen(e, plan, complete, &seen));
+	if (seen == GS_SEEN_FALL && facts != NULL)
+		facts->input = gs_order_facts::GS_DESCENDING;
+	if (seen == GS_SEEN_FALL || seen == GS_SEEN_RISE)
+		return gs_order_sequence(e, order, plan->rows, seen == GS_SEEN_FALL, NULL);
 
 	f.input = gs_order_facts::GS_UNORDERED;
-	s = passes_of(plan, buckets, (u8 *) temp, order);
-	if (encodes)
+	GS_TRY(sort_rows(e, plan, complete, temp, order, &f));
+	if (plan->path == gs_cuda_plan::GS_PLAN_WORDS && complete)
 	{
-		GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->counts, 0, GS_PLACES * GS_PLACE * sizeof(u32), e->stream)));
-		GS_TRY(gs_order_encode(e, plan, s.bits, s.skip, s.a, plan->counts, NULL));
-		if (complete)
-		{
-			GS_TRY(gs_order_check(e, s.a, plan->rows, &plan->flags->seen));
-			s.gate = &plan->flags->seen;
-			s.gate_open = GS_SEEN_FALL | GS_SEEN_RISE;
-		}
-	}
-	GS_TRY(gs_radix_run(e, &s));
-	f.passes = s.passes + buckets;
-	if (buckets)
-	{
-		GS_TRY(gs_buckets_run(e, plan, &s, (u8 *) s.temp + radix_bytes(plan), order));
-		s = passes_of(plan, false, (u8 *) temp, order);
-		if (plan->complete)
-			GS_TRY(sort_again(e, plan, &s, &plan->flags->wrong));
-		else
-		{
-			GS_TRY(read_flags(e, plan, &flags));
-			if (flags->wrong)
-			{
-				GS_TRY(sort_again(e, plan, &s, NULL));
-				GS_TRY(sort_ties(e, plan, &s, order, &f.refined));
-			}
-		}
-	}
-	else if (!plan->complete)
-		GS_TRY(sort_ties(e, plan, &s, order, &f.refined));
-	if (encodes && complete)
 		GS_TRY(gs_order_sequence(e, order, plan->rows, false, &plan->flags->seen));
-	if (facts != NULL)
-	{
-		if (encodes && complete)
-		{
-			GS_TRY(read_flags(e, plan, &flags));
-			if ((flags->seen & GS_SEEN_FALL) == 0)
-				f.input = gs_order_facts::GS_ASCENDING;
-			else if ((flags->seen & GS_SEEN_RISE) == 0)
-				f.input = gs_order_facts::GS_DESCENDING;
-			if (f.input != gs_order_facts::GS_UNORDERED)
-				f.passes = 0;
-		}
-		*facts = f;
+		if (facts != NULL)
+			GS_TRY(input_of(e, plan, &f));
 	}
+	if (facts != NULL)
+		*facts = f;
 	return GS_OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * small.cuh: what the pieces of an order of few rows in one launch have in common: their memory, what the blocks
+ * small.cuh: what the files of an order of few rows in one launch have in common: their memory, what the blocks
  * of a cluster tell each other, a thread's rows, statistics, the key's fields and words.
  */
 #ifndef GS_CUDA_ORDER_SMALL_CUH

@@ -457,14 +457,18 @@ get_flags(gs_cuda_engine *e, const gs_order_flags *from, gs_order_flags *to)
 	return gs_cuda_status(cudaStreamSynchronize(e->stream));
 }
 
-/*
- * Writes the order of rows whose words are sorted.  other is as large as words; radix is for gs_radix_run.
- */
-gs_status
-gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other, void *temp, void *radix, u32 *order,
-			u32 *rounds)
+/* The memory of rounds; lists that take turns: one is read while the next is made. */
+struct ties_lists
 {
-	u64 n = plan->rows;
+	u32 *rows[2], *positions[2], *groups;
+	gs_dev_place *places[2];
+};
+
+/* What all rounds know, and where their lists lie. */
+static ties_lists
+begin_ties(const gs_cuda_plan *plan, u64 *words, void *temp, u32 *order, ties_args *a)
+{
+	const u64 n = plan->rows;
 	u8 *at = (u8 *) temp;
 	auto take = [&](size_t bytes) -> void * {
 		void *p = at;
@@ -472,85 +476,114 @@ gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other,
 		at += gs_round256(bytes);
 		return p;
 	};
-	u32 *rows[2] = {(u32 *) take(n * 4), (u32 *) take(n * 4)};
-	u32 *positions[2] = {(u32 *) take(n * 4), (u32 *) take(n * 4)};
-	u32 *groups = (u32 *) take(n * 4);
-	gs_dev_place *places[2];
-	gs_cuda_sort *sort;
+	ties_lists l;
+
+	for (u32 *&p : l.rows)
+		p = (u32 *) take(n * 4);
+	for (u32 *&p : l.positions)
+		p = (u32 *) take(n * 4);
+	l.groups = (u32 *) take(n * 4);
+	for (gs_dev_place *&p : l.places)
+		p = (gs_dev_place *) take(most_groups(n) * sizeof(gs_dev_place));
+	a->key = plan->key;
+	a->words = words;
+	a->n = n;
+	a->low = plan->row_bits;
+	a->room = plan->bits;
+	a->order = order;
+	a->pairs = ((uintptr_t) order & 7) == 0;
+	a->flags = plan->flags;
+	a->common = (u32 *) take(most_groups(n) * 4);
+	a->differ = (u32 *) take(most_groups(n) * 4);
+	a->list = l.groups; /* until a round numbers its groups */
+	a->counts = (u64 *) take((n / TIE_TILE + 1) * sizeof(u64));
+	return l;
+}
+
+/* Rows of small groups to their places; how many rows, and groups, that leaves: 0, or as flags say. */
+static gs_status
+settle_groups(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, gs_order_flags *flags)
+{
+	a->tiles = (u32) ((a->n + TIE_TILE - 1) / TIE_TILE);
+	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
+	GS_TRY(gs_cuda_status(cudaMemsetAsync(a->counts, 0, a->tiles * sizeof(u64), e->stream)));
+	settle_kernel<<<gs_cuda_grid(e, a->n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(*a);
+	listed_kernel<<<gs_cuda_grid(e, a->n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(*a);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	GS_TRY(get_flags(e, plan->flags, flags));
+	if (flags->wrong || flags->tied == 0)
+		return flags->wrong ? GS_WRONG_ORDER : GS_OK;
+	offsets_kernel<<<1, 1024, 0, e->stream>>>(a->counts, a->tiles, plan->flags);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	return get_flags(e, plan->flags, flags);
+}
+
+/*
+ * Words of group, as many of the key's next bits as there is room for, and place in the list, for m rows of g groups;
+ * and their order.
+ */
+static gs_status
+sort_next_bits(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, u32 m, u32 g, gs_radix_sort *s)
+{
+	const u32 number_bits = gs_bits(m - 1), group_bits = g > 1 ? gs_bits(g - 1) : 0;
+	const u32 left = 64 - number_bits - group_bits, room = left < MOST_BITS ? left : MOST_BITS;
+
+	if (left < 9)
+		return GS_TOO_BIG; /* no room for one character */
+	a->total = (u64) g << 32 | m;
+	compact_kernel<<<gs_cuda_grid(e, a->n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(*a);
+	if (plan->strings)
+	{
+		common_kernel<<<gs_cuda_grid(e, m, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(*a, m);
+		skip_kernel<<<gs_cuda_grid(e, g, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(*a, g);
+	}
+	next_words_kernel<<<gs_cuda_grid(e, m, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(*a, m, room, number_bits,
+																						 s->a);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	s->n = m;
+	s->from = GS_WORDS;
+	s->in = s->a;
+	s->bits = room + group_bits;
+	s->shift = number_bits;
+	a->low = number_bits;
+	a->room = room;
+	return gs_radix_run(e, s);
+}
+
+/*
+ * Writes the order of rows whose words are sorted.  other is as large as words; radix is for gs_radix_run.
+ */
+gs_status
+gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other, void *temp, void *radix, u32 *order,
+			u32 *rounds)
+{
+	const gs_host *host = &e->head.host;
 	ties_args a = {};
+	const ties_lists lists = begin_ties(plan, words, temp, order, &a);
+	gs_cuda_sort *sort;
 
 	GS_TRY(gs_sort_state(e, &sort));
-	for (gs_dev_place *&p : places)
-		p = (gs_dev_place *) take(most_groups(n) * sizeof(gs_dev_place));
-	a.key = plan->key;
-	a.words = words;
-	a.n = n;
-	a.low = plan->row_bits;
-	a.room = plan->bits;
-	a.order = order;
-	a.pairs = ((uintptr_t) order & 7) == 0;
-	a.flags = plan->flags;
-	a.common = (u32 *) take(most_groups(n) * 4);
-	a.differ = (u32 *) take(most_groups(n) * 4);
-	a.list = groups; /* until a round numbers its groups */
-	a.counts = (u64 *) take((n / TIE_TILE + 1) * sizeof(u64));
 	for (u32 round = 0;; round++)
 	{
 		gs_order_flags *flags = (gs_order_flags *) sort->host;
-		const gs_host *host = &e->head.host;
 		gs_radix_sort s = {};
-		u32 m, g, number_bits, group_bits, room;
+		u32 m;
 
 		*rounds = round;
-		a.tiles = (u32) ((a.n + TIE_TILE - 1) / TIE_TILE);
-		GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
-		GS_TRY(gs_cuda_status(cudaMemsetAsync(a.counts, 0, a.tiles * sizeof(u64), e->stream)));
-		settle_kernel<<<gs_cuda_grid(e, a.n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a);
-		listed_kernel<<<gs_cuda_grid(e, a.n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a);
-		GS_TRY(gs_cuda_status(cudaGetLastError()));
-		GS_TRY(get_flags(e, plan->flags, flags));
-		if (flags->wrong)
-			return GS_WRONG_ORDER;
-		if (flags->tied == 0)
-			return GS_OK;
-		offsets_kernel<<<1, 1024, 0, e->stream>>>(a.counts, a.tiles, plan->flags);
-		GS_TRY(gs_cuda_status(cudaGetLastError()));
-		GS_TRY(get_flags(e, plan->flags, flags));
+		GS_TRY(settle_groups(e, plan, &a, flags));
 		m = flags->tied;
-		g = flags->groups;
+		if (m == 0)
+			return GS_OK;
 		if (host->poll != NULL && host->poll(host->arg))
 			return GS_CANCELLED;
-
-		number_bits = gs_bits(m - 1);
-		group_bits = g > 1 ? gs_bits(g - 1) : 0;
-		room = 64 - number_bits - group_bits;
-		if (room < 9)
-			return GS_TOO_BIG; /* no room for one character */
-		room = room < MOST_BITS ? room : MOST_BITS;
-		a.total = (u64) g << 32 | m;
-		a.next_rows = rows[round & 1];
-		a.next_positions = positions[round & 1];
-		a.next_groups = groups;
-		a.next_places = places[round & 1];
-		compact_kernel<<<gs_cuda_grid(e, a.n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a);
-		if (plan->strings)
-		{
-			common_kernel<<<gs_cuda_grid(e, m, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, m);
-			skip_kernel<<<gs_cuda_grid(e, g, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, g);
-		}
-		next_words_kernel<<<gs_cuda_grid(e, m, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(a, m, room, number_bits,
-																							 words);
-		GS_TRY(gs_cuda_status(cudaGetLastError()));
-
-		s.n = m;
-		s.from = GS_WORDS;
-		s.in = words;
-		s.bits = room + group_bits;
-		s.shift = number_bits;
+		a.next_rows = lists.rows[round & 1];
+		a.next_positions = lists.positions[round & 1];
+		a.next_groups = lists.groups;
+		a.next_places = lists.places[round & 1];
 		s.a = words;
 		s.b = other;
 		s.temp = radix;
-		GS_TRY(gs_radix_run(e, &s));
+		GS_TRY(sort_next_bits(e, plan, &a, m, flags->groups, &s));
 		if (s.result != words)
 		{
 			other = words;
@@ -558,8 +591,6 @@ gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other,
 		}
 		a.words = words;
 		a.n = m;
-		a.low = number_bits;
-		a.room = room;
 		a.rows = a.next_rows;
 		a.positions = a.next_positions;
 		a.pairs = 0;

@@ -117,12 +117,79 @@ struct extent_args
 	u8 *out;
 };
 
+/* Adds a thread's sums to those of all. */
+static __device__ __forceinline__ void
+add_extent(unsigned long long (&s)[4], extent_sum *total)
+{
+	__shared__ unsigned long long of_warp[4][THREADS / 32];
+
+#pragma unroll
+	for (int d = 16; d > 0; d /= 2)
+	{
+		unsigned long long y[4];
+
+#pragma unroll
+		for (int k = 0; k < 4; k++)
+			y[k] = __shfl_xor_sync(GS_ALL_LANES, s[k], d);
+		s[0] = y[0] > s[0] ? y[0] : s[0];
+		s[1] = y[1] > s[1] ? y[1] : s[1];
+		s[2] |= y[2];
+		s[3] |= y[3];
+	}
+	if (lane_id() == 0)
+		for (int k = 0; k < 4; k++)
+			of_warp[k][threadIdx.x / 32] = s[k];
+	__syncthreads();
+	if (threadIdx.x < 4)
+	{
+		const u32 k = threadIdx.x;
+		unsigned long long sum = 0;
+
+		for (u32 w = 0; w < THREADS / 32; w++)
+			sum = k < 2 ? (of_warp[k][w] > sum ? of_warp[k][w] : sum) : sum | of_warp[k][w];
+		if (k < 2)
+			atomicMax(k == 0 ? &total->not_min : &total->max, sum);
+		else
+			atomicOr(k == 2 ? &total->any : &total->not_all, sum);
+		__threadfence();
+	}
+}
+
+/* The result, of the sums of all blocks. */
+template <class T>
+static __device__ __forceinline__ void
+write_extent(const extent_args &a)
+{
+	__threadfence();
+
+	volatile extent_sum *sum = a.sum;
+	T r[4] = {(T) ~sum->not_min, (T) sum->max, (T) sum->any, (T) ~sum->not_all};
+	const bool nothing = a.in.begin == a.in.end;
+
+	if constexpr (sizeof(T) >= 4)
+	{
+		if (a.map.floats && nothing)
+		{
+			const bool f32 = sizeof(T) == 4;
+
+			r[0] = float_order(f32 ? (T) 0x7fc00000u : (T) 0x7ff8000000000000ull, false);
+			r[1] = float_order(f32 ? (T) 0xff800000u : (T) 0xfff0000000000000ull, false);
+		}
+		for (int k = 0; k < 2; k++)
+			r[k] = map_out(r[k], a.map);
+	}
+	else
+		for (int k = 0; k < 2; k++)
+			r[k] ^= (T) a.map.flip;
+	for (int k = 0; k < 4; k++)
+		((T *) a.out)[k] = r[k];
+}
+
 template <class T>
 static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_args a)
 {
 	const u64 lo = ((u64) a.in.begin + 15) & ~15ull, hi = (u64) a.in.end & ~15ull;
 	const u64 stride = gridDim.x * (u64) THREADS, vectors = hi > lo ? (hi - lo) / 16 : 0;
-	__shared__ unsigned long long of_warp[4][THREADS / 32];
 	T not_min = 0, max = 0, any = 0, not_all = 0;
 
 	auto fold = [&](T x) {
@@ -180,63 +247,10 @@ static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_arg
 
 	unsigned long long s[4] = {not_min, max, any, not_all};
 
-#pragma unroll
-	for (int d = 16; d > 0; d /= 2)
-	{
-		unsigned long long y[4];
-
-#pragma unroll
-		for (int k = 0; k < 4; k++)
-			y[k] = __shfl_xor_sync(GS_ALL_LANES, s[k], d);
-		s[0] = y[0] > s[0] ? y[0] : s[0];
-		s[1] = y[1] > s[1] ? y[1] : s[1];
-		s[2] |= y[2];
-		s[3] |= y[3];
-	}
-	if (lane_id() == 0)
-		for (int k = 0; k < 4; k++)
-			of_warp[k][threadIdx.x / 32] = s[k];
-	__syncthreads();
-	if (threadIdx.x < 4)
-	{
-		const u32 k = threadIdx.x;
-		unsigned long long sum = 0;
-
-		for (u32 w = 0; w < THREADS / 32; w++)
-			sum = k < 2 ? (of_warp[k][w] > sum ? of_warp[k][w] : sum) : sum | of_warp[k][w];
-		if (k < 2)
-			atomicMax(k == 0 ? &a.sum->not_min : &a.sum->max, sum);
-		else
-			atomicOr(k == 2 ? &a.sum->any : &a.sum->not_all, sum);
-		__threadfence();
-	}
+	add_extent(s, a.sum);
 	__syncthreads();
 	if (threadIdx.x == 0 && atomicAdd(&a.sum->done, 1) == gridDim.x - 1)
-	{
-		__threadfence();
-
-		volatile extent_sum *sum = a.sum;
-		T r[4] = {(T) ~sum->not_min, (T) sum->max, (T) sum->any, (T) ~sum->not_all};
-		const bool nothing = a.in.begin == a.in.end;
-
-		if constexpr (sizeof(T) >= 4)
-		{
-			if (a.map.floats && nothing)
-			{
-				const bool f32 = sizeof(T) == 4;
-
-				r[0] = float_order(f32 ? (T) 0x7fc00000u : (T) 0x7ff8000000000000ull, false);
-				r[1] = float_order(f32 ? (T) 0xff800000u : (T) 0xfff0000000000000ull, false);
-			}
-			for (int k = 0; k < 2; k++)
-				r[k] = map_out(r[k], a.map);
-		}
-		else
-			for (int k = 0; k < 2; k++)
-				r[k] ^= (T) a.map.flip;
-		for (int k = 0; k < 4; k++)
-			((T *) a.out)[k] = r[k];
-	}
+		write_extent<T>(a);
 }
 
 gs_status

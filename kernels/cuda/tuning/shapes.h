@@ -208,6 +208,7 @@ struct gs_tuning
 	int arch;	  /* compute capability, 10 times: the row's name */
 	int shared;	  /* KB that a block may have */
 	int counters; /* copies of the digits' counters in a read of keys, times their bytes (radix/count.cu) */
+	int loads;	  /* of 16 bytes that a thread of the key statistics has under way (order/key_stats.cu) */
 	gs_radix_shape radix[GS_RADIX_SHAPES];
 	gs_buckets_shape buckets;
 	gs_part_shape parts[GS_PART_SHAPES];

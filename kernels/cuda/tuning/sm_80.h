@@ -17,6 +17,7 @@ gs_make_sm_80()
 		80,
 		163,
 		128,
+		4,
 		{
 			/* bits in value threads items */
 			{9, GS_WORDS, 0, 768, 17},

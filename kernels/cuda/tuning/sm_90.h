@@ -13,6 +13,7 @@ constexpr gs_tuning gs_sm_90 = {
 	90,
 	227,
 	128, /* 32 copies of 4-byte keys' digits, 16 of 8-byte ones' */
+	4,
 	{
 		/* bits in value threads items */
 		{10, GS_WORDS, 0, 640, 24},
