@@ -19,20 +19,21 @@
 #include "src/sort/node.h"
 #include "plan.h"
 
-/* A heap of fewer is as fast; but with gpusort.min_rows = 0 all that can be is to be ours. */
+/*
+ * A heap of fewer is as fast, so that they are ours only if there are servers to be asked at the same time; but with
+ * gpusort.min_rows = 0 all that can be is to be ours.
+ */
 #define LEAST_STREAMS 8
 
 /*
- * Is a Merge Append to be ours?  Not where some of its nodes may be left out at run time, nor where another extension's
+ * May a Merge Append be ours?  Not where some of its nodes may be left out at run time, nor where another extension's
  * node above may look for one, nor where the server would tell Sorts of its own below it, in a worker, how many rows
  * are wanted.
  */
 static bool
-is_ours(const MergeAppend *append, SortBound bound)
+may_be_ours(const MergeAppend *append, SortBound bound)
 {
-	bool		enough = list_length(append->mergeplans) >= LEAST_STREAMS || gpusort_min_rows == 0;
-
-	return enough && append->plan.plan_rows >= gpusort_min_rows && append->plan.qual == NIL &&
+	return append->plan.plan_rows >= gpusort_min_rows && append->plan.qual == NIL &&
 		!prunes_at_run_time(append) && !bound.known_above && (bound.kind == BOUND_NONE || !bound.in_workers);
 }
 
@@ -71,21 +72,37 @@ may_be_asynchronous(const PlannedStmt *stmt, const ForeignScan *scan)
 	return true;
 }
 
-/* Has foreign servers be asked at the same time, as below an Append. */
-static void
-ask_ahead(const PlannedStmt *stmt, const MergeAppend *append)
+/* The nodes of a Merge Append that can be asked at the same time, as below an Append. */
+static List *
+find_asynchronous(const PlannedStmt *stmt, const MergeAppend *append)
 {
+	List	   *found = NIL;
 	ListCell   *lc;
 
 	if (!enable_async_append || append->plan.parallel_safe)
-		return;
+		return NIL;
 	foreach(lc, append->mergeplans)
 	{
 		Plan	   *plan = lfirst(lc);
 
 		if (IsA(plan, ForeignScan) && may_be_asynchronous(stmt, (ForeignScan *) plan))
-			plan->async_capable = true;
+			found = lappend(found, plan);
 	}
+	return found;
+}
+
+/* Are these on several servers, which can sort at the same time? */
+static bool
+have_several_servers(const List *scans)
+{
+	ListCell   *lc;
+
+	foreach(lc, scans)
+	{
+		if (lfirst_node(ForeignScan, lc)->fs_server != linitial_node(ForeignScan, scans)->fs_server)
+			return true;
+	}
+	return false;
 }
 
 Plan *
@@ -96,10 +113,16 @@ take_merge_append(const PlannedStmt *stmt, MergeAppend *append, SortBound bound)
 	List	   *sortops = NIL;
 	List	   *collations = NIL;
 	List	   *nulls_first = NIL;
+	List	   *asynchronous;
+	ListCell   *lc;
 
-	if (!is_ours(append, bound))
+	if (!may_be_ours(append, bound))
 		return &append->plan;
-	ask_ahead(stmt, append);
+	asynchronous = find_asynchronous(stmt, append);
+	if (list_length(append->mergeplans) < LEAST_STREAMS && gpusort_min_rows > 0 && !have_several_servers(asynchronous))
+		return &append->plan;
+	foreach(lc, asynchronous)
+		((Plan *) lfirst(lc))->async_capable = true;
 	for (int i = 0; i < append->numCols; i++)
 	{
 		columns = lappend_int(columns, append->sortColIdx[i]);

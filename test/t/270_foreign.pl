@@ -129,6 +129,15 @@ my $local = 'SELECT * FROM items ORDER BY here(k), seq';
 like(plan_of($coordinator, $local), qr/Custom Scan \(GpuSort\).*->  Append\n.*Async Foreign Scan.*Async Foreign Scan/s,
 	'a sort by what only this server knows is replaced here, over rows that several servers send at once');
 
+# Two servers are enough to be asked at the same time; two tables of one are not, nor is anything else that is so few.
+my @few = ('SET gpusort.min_rows = 100; SET enable_sort = off; EXPLAIN (COSTS OFF) SELECT seq FROM items_',
+	' UNION ALL SELECT seq FROM items_', ' ORDER BY seq');
+like($coordinator->safe_psql('postgres', "$few[0]1$few[1]3$few[2]"),
+	qr/^Custom Scan \(GpuMergeAppend\)\n.*->  Async Foreign Scan.*->  Async Foreign Scan/s,
+	'two servers are asked at once');
+like($coordinator->safe_psql('postgres', "$few[0]1$few[1]2$few[2]"), qr/^Merge Append\n.*->  Foreign Scan/s,
+	'one is not');
+
 # Aggregates that sort are PostgreSQL's where a server may compute them, and ours where groups go across partitions.
 my $partitionwise = 'SET enable_partitionwise_aggregate = on; EXPLAIN (VERBOSE, COSTS OFF) SELECT';
 like($coordinator->safe_psql('postgres', "$partitionwise shard, count(DISTINCT name) FROM items GROUP BY shard"),
