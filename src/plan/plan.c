@@ -21,6 +21,7 @@
 #include "plan_aggregates.h"
 
 bool		plan_will_be_walked = false;
+bool		plan_walks_subplans = false;
 
 static planner_hook_type prev_planner;
 
@@ -378,8 +379,10 @@ plan_query(PLANNER_PARAMETERS)
 	forget_query();
 	if (!enabled)
 		return stmt;
+	plan_walks_subplans = false;
 	stmt->planTree = walk(stmt, stmt->planTree, UNBOUNDED);
 	drop_key_copies(stmt, NULL);
+	plan_walks_subplans = true;
 	walk_list(stmt, stmt->subplans, UNBOUNDED);
 	return stmt;
 }

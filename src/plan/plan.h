@@ -40,6 +40,9 @@ extern List *sorting_aggregates(List *exprs);
 /* Is the walk certain to see the plan that is being made?  Only then are costs lowered. */
 extern bool plan_will_be_walked;
 
+/* Are the plans that are walked those of subqueries that run by themselves? */
+extern bool plan_walks_subplans;
+
 /* plan_merge.c: the columns of a list, as a node gives them out that has them from another one. */
 extern List *number_columns(const List *columns, Index varno);
 

@@ -5,13 +5,17 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "catalog/pg_proc.h"
 #include "commands/defrem.h"
 #include "foreign/fdwapi.h"
 #include "foreign/foreign.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
 
 #include "src/compat.h"
 #include "src/guc.h"
@@ -72,20 +76,41 @@ may_be_asynchronous(const PlannedStmt *stmt, const ForeignScan *scan)
 	return true;
 }
 
-/* The nodes of a Merge Append that can be asked at the same time, as below an Append. */
+/* Might a function run queries? */
+static bool
+may_run_queries(Oid function, void *context)
+{
+	return function >= FirstNormalObjectId && func_volatile(function) != PROVOLATILE_IMMUTABLE;
+}
+
+/* Might an expression ask a server, on a connection where others wait for their rows? */
+static bool
+may_ask(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
+		check_functions_in_node(node, may_run_queries, context) || expression_tree_walker(node, may_ask, context);
+}
+
+/*
+ * The nodes of a Merge Append that can be asked at the same time, as below an Append.  Not in a subquery that runs by
+ * itself: postgres_fdw may call for its result, a parameter, just when the connection must have nothing under way.
+ */
 static List *
 find_asynchronous(const PlannedStmt *stmt, const MergeAppend *append)
 {
 	List	   *found = NIL;
 	ListCell   *lc;
 
-	if (!enable_async_append || append->plan.parallel_safe)
+	if (!enable_async_append || append->plan.parallel_safe || plan_walks_subplans)
 		return NIL;
 	foreach(lc, append->mergeplans)
 	{
 		Plan	   *plan = lfirst(lc);
 
-		if (IsA(plan, ForeignScan) && may_be_asynchronous(stmt, (ForeignScan *) plan))
+		if (IsA(plan, ForeignScan) && may_be_asynchronous(stmt, (ForeignScan *) plan) &&
+			!may_ask((Node *) plan->qual, NULL) && !may_ask((Node *) plan->targetlist, NULL))
 			found = lappend(found, plan);
 	}
 	return found;

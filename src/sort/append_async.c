@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "commands/defrem.h"
 #include "executor/execAsync.h"
 #include "executor/executor.h"
@@ -27,6 +28,12 @@
 
 /* Rows that a FETCH brings if the wrapper's options do not say, as in postgres_fdw. */
 #define USUAL_FETCH 100
+
+/*
+ * After so many milliseconds without an answer, sources look again for what they wait for: a query on the same
+ * connection that one of them ran, in a function or a parameter, has taken it and left nothing on the socket.
+ */
+#define LOOK_AGAIN_MS 100
 
 typedef struct AsyncSource
 {
@@ -50,6 +57,7 @@ typedef struct AsyncSource
 struct AsyncSources
 {
 	AppendState *requestor;
+	SubTransactionId subxact;	/* in which it was opened */
 	MemoryContext rows;
 	uint32		n;
 	AsyncSource *sources;
@@ -124,6 +132,7 @@ async_open(PlanState **sources, uint32 n, EState *estate)
 		{
 			async = palloc0(sizeof(AsyncSources));
 			async->n = n;
+			async->subxact = GetCurrentSubTransactionId();
 			async->sources = palloc0(sizeof(AsyncSource) * n);
 			async->rows = GenerationContextCreate(CurrentMemoryContext, "gpusort rows of foreign servers",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -296,7 +305,10 @@ begin_request(AsyncSources *async, AsyncSource *source)
 	PG_END_TRY();
 }
 
-/* Waits until something has come for some source; the one that is needed is the first to be asked for. */
+/*
+ * Waits until something has come for some source, but not for long; the one that is needed is the first to be asked
+ * for.
+ */
 static int
 wait_events(AsyncSources *async, AsyncSource *needed, WaitEvent *events, int most)
 {
@@ -314,7 +326,7 @@ wait_events(AsyncSources *async, AsyncSource *needed, WaitEvent *events, int mos
 		if (!needed->ready && !needed->ended)
 		{
 			AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
-			occurred = WaitEventSetWait(set, -1, events, most, WAIT_EVENT_APPEND_READY);
+			occurred = WaitEventSetWait(set, LOOK_AGAIN_MS, events, most, WAIT_EVENT_APPEND_READY);
 		}
 	}
 	PG_FINALLY();
@@ -400,6 +412,20 @@ async_next(AsyncSources *async, uint32 i)
 	}
 	source->count--;
 	return ExecStoreMinimalTuple(source->aside[source->head++], source->slot, true);
+}
+
+void
+async_settle(AsyncSources *async)
+{
+	if (likely(GetCurrentSubTransactionId() == async->subxact))
+		return;
+	for (uint32 i = 0; i < async->n; i++)
+	{
+		AsyncSource *source = &async->sources[i];
+
+		while (source->asked && !source->request.request_complete)
+			wait_for(async, source);
+	}
 }
 
 void

@@ -20,6 +20,12 @@ extern void async_begin(AsyncSources *async);
 /* The next row of a source, which is valid until the one after it is asked for; NULL at the end. */
 extern TupleTableSlot *async_next(AsyncSources *async, uint32 source);
 
+/*
+ * Before a row leaves: no request may be under way in a subtransaction that a cursor can outlive, whose rollback would
+ * take the rows away that come.
+ */
+extern void async_settle(AsyncSources *async);
+
 /* After ExecReScan of the nodes: they begin anew. */
 extern void async_rescan(AsyncSources *async);
 

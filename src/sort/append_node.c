@@ -329,6 +329,8 @@ exec_node(CustomScanState *css)
 		node->next = 0;
 		node->started = true;
 	}
+	if (node->async)
+		async_settle(node->async);
 	if (unlikely(has_ended(&node->winner)))
 		return ExecClearTuple(css->ss.ps.ps_ResultTupleSlot);
 	return node->slots[node->winner.source];

@@ -306,6 +306,66 @@ SELECT sum(seq) = current_setting('test.sum')::bigint
 	FROM (SELECT seq FROM items ORDER BY k, day, seq OFFSET 1000 LIMIT 3000) x;
 SQL
 
+# A cursor's rows are not asked for in a savepoint that takes the answer away when it is rolled back.
+is($coordinator->safe_psql('postgres', <<'SQL'), "t", 'a savepoint rolled back takes no rows from a cursor');
+SET enable_sort = off;
+BEGIN;
+DECLARE c CURSOR FOR SELECT seq FROM items ORDER BY k, day, seq;
+MOVE 20 IN c;
+DO $$
+DECLARE
+	c refcursor := 'c';
+	sum bigint := 0;
+	s int;
+BEGIN
+	FOR i IN 1 .. 20 LOOP
+		BEGIN
+			PERFORM count(*) FROM items;
+			MOVE FORWARD 37 FROM c;
+			RAISE division_by_zero;
+		EXCEPTION WHEN division_by_zero THEN NULL;
+		END;
+		FETCH c INTO s;
+		sum := sum + s;
+	END LOOP;
+	PERFORM set_config('test.sum', sum::text, false);
+END $$;
+COMMIT;
+SELECT sum(seq) = current_setting('test.sum')::bigint
+	FROM (SELECT seq, row_number() OVER (ORDER BY k, day, seq) AS n FROM items) x
+	WHERE n BETWEEN 21 AND 780 AND (n - 20) % 38 = 0;
+SQL
+
+# A parameter is calculated just when a scan that needs it opens its cursor: nothing may be left on the connection.
+my $limit = '(SELECT k FROM items ORDER BY k OFFSET 1000 LIMIT 1)';
+is($coordinator->safe_psql('postgres', "SET enable_sort = off; SELECT count(*) FROM (SELECT seq FROM items WHERE k > "
+		. "$limit ORDER BY k, seq OFFSET 0) x"),
+	$coordinator->safe_psql('postgres', "$off SELECT count(*) FROM items WHERE k > $limit"),
+	'a subquery that ends early leaves nothing under way');
+
+# What a scan calculates may ask the same servers, and so take in what another one waits for.
+$coordinator->safe_psql('postgres', <<'SQL');
+CREATE TABLE taken (shard int, k int, seq int) PARTITION BY LIST (shard);
+DO $$
+BEGIN
+	FOR i IN 1 .. 4 LOOP
+		EXECUTE format($q$CREATE FOREIGN TABLE taken_%s PARTITION OF taken FOR VALUES IN (%s) SERVER %s
+			OPTIONS (table_name 'items_%s', fetch_size '4')$q$, i, 10 + i, CASE WHEN i < 4 THEN 'one' ELSE 'two' END,
+			CASE WHEN i < 4 THEN i % 2 + 1 ELSE 3 END);
+	END LOOP;
+END $$;
+CREATE FUNCTION asks(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	RETURN EXISTS (SELECT FROM items_1 WHERE seq > $1 LIMIT 1);
+END $$;
+SQL
+my $taken = 'SELECT count(*) FROM (SELECT seq FROM taken WHERE %s ORDER BY hashint4(seq), seq LIMIT 3000) x';
+foreach my $condition ('(SELECT seq FROM items_1 i WHERE i.seq > taken.seq ORDER BY seq LIMIT 1) > 0', 'asks(seq)')
+{
+	is($coordinator->safe_psql('postgres', "SET enable_sort = off; SET statement_timeout = '120s'; "
+			. sprintf($taken, $condition)), 3000, "rows of a scan that asks servers itself: $condition");
+}
+
 # A server without gpusort sorts by itself, and says what it lacks when it is asked for more.
 is($coordinator->safe_psql('postgres',
 	'SELECT string_agg(k::text, $$,$$) FROM (SELECT k FROM plain ORDER BY g DESC, k LIMIT 3) x'), '6,13,20',
