@@ -256,13 +256,6 @@ aggregate_of_info(const AggInfo *info)
 #define prunes_at_run_time(append) ((append)->part_prune_info != NULL)
 #endif
 
-/* Do an aggregate's values come in order? 16 plans sorts for that */
-#if PG_VERSION_NUM >= 160000
-#define is_presorted_aggregate(aggregate) ((aggregate)->aggpresorted)
-#else
-#define is_presorted_aggregate(aggregate) false
-#endif
-
 /* What a query groups by, before it is planned: 18 keeps that in its range table */
 #if PG_VERSION_NUM >= 180000
 static inline List *

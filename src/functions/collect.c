@@ -374,28 +374,26 @@ collect_distinct_next(CollectDistinct *distinct, Collected *state)
 	return false;
 }
 
+/* The order of a small group's first column, by comparisons that suit the column's collation. */
+static bool
+small_order(const Collected *state, VectorColumn column, SmallOrder *small, uint32 order[COLLECT_SMALL])
+{
+	if (state->spill || column.values->rows > COLLECT_SMALL)
+		return false;
+	smallorder_of(small, &column, order);
+	return true;
+}
+
 bool
 collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL])
 {
-	VectorColumn column;
-
-	if (state->spill || state->columns[0].rows > COLLECT_SMALL)
-		return false;
-	column = collect_column(state, 0);
-	smallorder_of(&state->call->small, &column, order);
-	return true;
+	return small_order(state, collect_column(state, 0), &state->call->small, order);
 }
 
 bool
 collect_small_equal(const Collected *state, uint32 order[COLLECT_SMALL])
 {
-	VectorColumn column;
-
-	if (state->spill || state->columns[0].rows > COLLECT_SMALL)
-		return false;
-	column = collect_equal_column(state);
-	smallorder_of(&state->call->small_equal, &column, order);
-	return true;
+	return small_order(state, collect_equal_column(state), &state->call->small_equal, order);
 }
 
 VectorColumn

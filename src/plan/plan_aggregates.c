@@ -404,8 +404,7 @@ replace_aggregate(Replacing *replacing, Aggref *aggregate)
 	return result;
 }
 
-/* Collects the aggregates of one query; context is a List **. */
-static bool
+bool
 collect_aggregates(Node *node, void *context)
 {
 	List	  **found = context;

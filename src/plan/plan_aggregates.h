@@ -16,6 +16,9 @@ extern bool plan_has_replaced_aggregates;
  */
 extern Query *replace_aggregates(Query *query, List **theirs);
 
+/* Collects the aggregates in an expression that are its own query's; context is a List **. */
+extern bool collect_aggregates(Node *node, void *context);
+
 /*
  * What takes the place of an aggregate of a finished plan, all of whose values come to one node; itself if nothing
  * does.  The functions that its place was taken by and from are added to a list.

@@ -68,9 +68,7 @@ may_be_asynchronous(const PlannedStmt *stmt, const ForeignScan *scan)
 	{
 		const RangeTblEntry *rte = rt_fetch(relid, stmt->rtable);
 
-		if (rte->rtekind == RTE_RELATION && !capable_by(GetForeignTable(rte->relid)->options, capable))
-			return false;
-		if (rte->rtekind != RTE_RELATION && !capable)
+		if (!capable_by(rte->rtekind == RTE_RELATION ? GetForeignTable(rte->relid)->options : NIL, capable))
 			return false;
 	}
 	return true;

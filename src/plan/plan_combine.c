@@ -37,19 +37,6 @@ reads_from_citus(const Plan *plan)
 	return false;
 }
 
-/* Collects the aggregates of an expression; context is a List **. */
-static bool
-collect(Node *node, void *context)
-{
-	List	  **found = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref))
-		*found = lappend(*found, node);
-	return expression_tree_walker(node, collect, context);
-}
-
 /* Has another aggregate the same state? */
 static bool
 shares_state(const Combining *combining, const Aggref *aggregate)
@@ -74,7 +61,7 @@ replace_in(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
-	if (IsA(node, Aggref) && !is_presorted_aggregate((Aggref *) node) && !shares_state(combining, (Aggref *) node))
+	if (IsA(node, Aggref) && !aggregate_is_presorted((Aggref *) node) && !shares_state(combining, (Aggref *) node))
 	{
 		Aggref	   *result = replace_planned_aggregate((Aggref *) node, &combining->functions);
 
@@ -96,8 +83,8 @@ replace_combined(PlannedStmt *stmt, Agg *agg)
 	if (!gpusort_aggregates || agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL ||
 		!reads_from_citus(agg->plan.lefttree) || functions_are_watched())
 		return;
-	collect((Node *) agg->plan.targetlist, &combining.aggregates);
-	collect((Node *) agg->plan.qual, &combining.aggregates);
+	collect_aggregates((Node *) agg->plan.targetlist, &combining.aggregates);
+	collect_aggregates((Node *) agg->plan.qual, &combining.aggregates);
 	agg->plan.targetlist = (List *) replace_in((Node *) agg->plan.targetlist, &combining);
 	agg->plan.qual = (List *) replace_in((Node *) agg->plan.qual, &combining);
 	depend_on_aggregates(stmt, combining.functions);
