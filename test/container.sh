@@ -2,8 +2,8 @@
 # container.sh [SUITE]: the steps of packaging/container/Dockerfile in a plain chroot, which is a container as far as
 # they are concerned: the release's server, install.sh, the script for a new database, the command line; and 64 MB of
 # /dev/shm, docker's own, are enough for parallel sorts.  The chroot is made below CONTAINER_DIR (default
-# /var/tmp/gpusort-container) from SUITE (default bookworm) and kept, up to the server, which is brought up to date.  That takes root, debootstrap
-# and Debian's archive (DEBIAN_MIRROR).  Speaks TAP.
+# /var/tmp/gpusort-container) from SUITE (default bookworm) and kept, up to the server, which is brought up to date.
+# That takes root, debootstrap and Debian's archive (DEBIAN_MIRROR).  Speaks TAP.
 #
 # WITH_CUDA=yes: those of Dockerfile.cuda, whose first stage is a chroot of Ubuntu 22.04 (UBUNTU_MIRROR) with the
 # toolkit of this machine's nvcc, as NVIDIA's image is one; CUDA_ARCHS=90 saves most of its time.  No GPU is asked for:
