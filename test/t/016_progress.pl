@@ -157,6 +157,11 @@ $session->query('SELECT 1 / (i - 99999) FROM t ORDER BY k OFFSET 100000');
 $session->{stderr} = '';
 is(progress('count(*)'), '0', 'an error ends them all, before the transaction is rolled back');
 $session->query_safe('ROLLBACK');
+$session->query_safe('BEGIN');
+$session->query('DO $$ BEGIN PERFORM 1 / (i - 99999) FROM t ORDER BY k OFFSET 100000; END $$');
+$session->{stderr} = '';
+is(progress('count(*)'), '0', "and those of functions, whose memory stays until then");
+$session->query_safe('ROLLBACK');
 
 # an error in a savepoint, and one that a function catches
 $session->query_safe('BEGIN; DECLARE a CURSOR FOR SELECT * FROM t ORDER BY k; MOVE 1 a; SAVEPOINT s');
