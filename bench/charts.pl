@@ -97,8 +97,8 @@ sub everyday
 		  . text($width - 5, $y + 5, sprintf('%.2f', $mean), $c->{text}, 'end');
 	}
 	$svg .= text(0, $bottom + 44, "TPC-H at scale factor $result->{sf}, stock settings, en_US.UTF-8; "
-		. "$result->{cores} cores, CPU engine; medians of $result->{runs}, beside other work", $c->{faint}, 'start',
-		12);
+		. "$result->{cores} cores, CPU engine; medians of $result->{runs}"
+		. ($result->{load} >= 0.5 ? ', beside other work' : ''), $c->{faint}, 'start', 12);
 	return ($bottom + 52, $svg);
 }
 

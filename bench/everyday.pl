@@ -363,10 +363,12 @@ sub machine
 	my %found = (date => scalar(gmtime), commit => $ENV{COMMIT} // '', sf => $sf + 0, runs => $runs + 0);
 
 	open my $cpuinfo, '<', '/proc/cpuinfo' or die;
-	my @cpus = map { s/^.*?: |\n//gr } grep { /^model name/ } <$cpuinfo>;
+	my ($cpu) = map { s/^.*?: |\n//gr } grep { /^model name/ } <$cpuinfo>;
+	# those that this process may run on
+	my $cores = `nproc` + 0;
 	open my $load, '<', '/proc/loadavg' or die;
 	($found{load}) = <$load> =~ /^(\S+)/;
-	@found{ 'cpu', 'cores' } = ($cpus[0] // '', scalar @cpus);
+	@found{ 'cpu', 'cores' } = ($cpu // '', $cores);
 	$found{server} = $session->query('SHOW server_version');
 	$found{collation} = $session->query('SELECT datcollate FROM pg_database WHERE datname = current_database()');
 	$found{jit} = $session->query('SELECT pg_jit_available()');
@@ -391,8 +393,10 @@ printf "%s; JIT %s\n", $result{settings}, $result{jit} eq 't' ? 'on' : 'not buil
 printf "%-46s%s  %8s %8s  plans: %s\n", '',
   join('', map { sprintf ' %*s%s', width($_), $_, /^off/ ? '' : ' ratio' } @sides), 'cost', 'cost', join ' | ', @sides;
 my (@found, @groups);
+my $number = 0;
 foreach my $query (map { read_queries($_) } map { "$FindBin::Bin/everyday/$_.sql" } 'lists', 'tpch')
 {
+	$query->{number} = ++$number;
 	next unless "$query->{group}: $query->{name}" =~ /$wanted/;
 	if (!@groups || $groups[-1] ne $query->{group})
 	{

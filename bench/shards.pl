@@ -10,12 +10,12 @@
 #
 # What is timed is what a user waits for, rows sent to psql included.  Before that each side runs once for its rows, all
 # of which are compared, in their order, and for the number of sorts that gpusort did here and on the workers.  "no
-# sort" is what the rows take that the query reads, sent in no order, with gpusort on, from one foreign server after the
-# other as Merge Append asks them, and in brackets from several at once (enable_async_append): no sort could make more
-# of the query than off / no sort.
+# sort" is what the rows take that the query reads on the same way to the same place, in no order, with gpusort on: no
+# sort could make more of the query than off / no sort, which is "at most".  Where nothing goes the same way, it is what
+# goes a shorter one, and "at most" is too much.
 #
 # The second half of a line is CPU time of all processes of the three servers, which other work on the machine does not
-# change much.
+# change much, in brackets that of the workers.
 use strict;
 use warnings;
 
@@ -36,32 +36,42 @@ my $wanted = $ENV{ONLY} || '.';
 my @ports = (54321, 54322, 54323);
 my @sides = ('off', 'on');
 
-# by the distribution column, "customer", or by another; and without sorts, where that can be said
+# by the distribution column, "customer", or by another; without sorts; and the same by Citus, if that takes another way
 my @queries = (
 	[ 'ORDER BY date, number, key', 'SELECT * FROM items ORDER BY day, price DESC, id', 'SELECT * FROM items' ],
 	[ 'ORDER BY text', 'SELECT id, name FROM items ORDER BY name, id', 'SELECT id, name FROM items' ],
-	[ 'top 100', 'SELECT id, price FROM items ORDER BY price DESC, id LIMIT 100' ],
-	[ 'top 20000', 'SELECT id, price FROM items ORDER BY price DESC, id LIMIT 20000' ],
+	[ 'top 100', 'SELECT id, price FROM items ORDER BY price DESC, id LIMIT 100',
+		'SELECT id, price FROM items WHERE id <= 100' ],
+	[ 'top 20000', 'SELECT id, price FROM items ORDER BY price DESC, id LIMIT 20000',
+		'SELECT id, price FROM items WHERE id <= 20000' ],
 	[ 'window by the distribution column',
 		'SELECT id, sum(price) OVER (PARTITION BY customer ORDER BY day, id) AS s FROM items ORDER BY id',
 		'SELECT id, sum(price) OVER (ROWS UNBOUNDED PRECEDING) AS s FROM items' ],
 	[ 'the same, and an aggregate of it',
 		'SELECT customer, max(s) FROM (SELECT customer, sum(price) OVER (PARTITION BY customer ORDER BY day, id) AS s '
-			. 'FROM items) x GROUP BY customer ORDER BY customer' ],
+			. 'FROM items) x GROUP BY customer ORDER BY customer',
+		'SELECT customer, max(s) FROM (SELECT customer, sum(price) OVER (ROWS UNBOUNDED PRECEDING) AS s FROM items) x '
+			. 'GROUP BY customer',
+		'SELECT customer, max(price), sum(price) FROM items GROUP BY customer' ],
 	[ 'window by another',
 		'SELECT id, rank() OVER (PARTITION BY day ORDER BY price, id) AS r FROM items ORDER BY day, r',
 		'SELECT id, day, price, row_number() OVER () AS r FROM items' ],
-	[ 'DISTINCT ON', 'SELECT DISTINCT ON (customer) customer, day, id FROM items ORDER BY customer, day DESC, id' ],
+	[ 'DISTINCT ON', 'SELECT DISTINCT ON (customer) customer, day, id FROM items ORDER BY customer, day DESC, id',
+		'SELECT customer, max(day), max(id) FROM (SELECT customer, day, id FROM items OFFSET 0) x GROUP BY customer',
+		'SELECT customer, max(day), max(id) FROM items GROUP BY customer' ],
 	[ 'count(DISTINCT) by the distribution column',
 		'SELECT customer, count(DISTINCT name) FROM items GROUP BY customer ORDER BY customer',
 		'SELECT customer, count(name) FROM items GROUP BY customer' ],
-	[ 'count(DISTINCT) by another', 'SELECT day, count(DISTINCT name) FROM items GROUP BY day ORDER BY day' ],
+	# nobody splits string_agg, before PostgreSQL 16
+	[ 'count(DISTINCT) by another', 'SELECT day, count(DISTINCT name) FROM items GROUP BY day ORDER BY day',
+		q(SELECT day, length(string_agg(name, '')) FROM items GROUP BY day) ],
 	[ 'percentiles by the distribution column',
 		'SELECT customer, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY customer ORDER BY '
 			. 'customer',
 		'SELECT customer, max(price) FROM items GROUP BY customer' ],
 	[ 'percentiles by another',
-		'SELECT day, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY day ORDER BY day' ]);
+		'SELECT day, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) FROM items GROUP BY day ORDER BY day',
+		q(SELECT day, length(string_agg(price::text, '')) FROM items GROUP BY day) ]);
 
 # the rows
 my $columns = 'id int8, customer int, day date, price numeric(10, 2), name text';
@@ -183,12 +193,13 @@ sub cpu_of
 	return $ns / 1e6;
 }
 
-# Milliseconds of CPU time that the processes of all servers have taken; of those that have ended, in ticks of their
-# sum.
+# Milliseconds of CPU time that the processes of all servers have taken, and those of the workers; of processes that
+# have ended, in ticks of their sum.
 sub cpu
 {
-	my %server = map { ($node{$_}->query(q(SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1))) => 1) } @ports;
-	my ($ms, $ticks) = (0, 0);
+	my $postmaster = q(SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1));
+	my %server = map { ($node{$_}->query($postmaster) => $_) } @ports;
+	my %ms = map { $_ => 0 } @ports;
 
 	foreach my $file (glob '/proc/[0-9]*/stat')
 	{
@@ -196,20 +207,24 @@ sub cpu
 		my ($pid, $rest) = (<$stat> // '') =~ /^(\d+) .*\) (.*)/ or next;
 		my @fields = split ' ', $rest;
 		close $stat;
-		$ms += cpu_of($pid) if $server{$pid} || $server{ $fields[1] };
-		$ticks += $fields[13] + $fields[14] if $server{$pid};
+		my $port = $server{$pid} // $server{ $fields[1] } // next;
+		$ms{$port} += cpu_of($pid);
+		$ms{$port} += ($fields[13] + $fields[14]) * 1000 / POSIX::sysconf(POSIX::_SC_CLK_TCK()) if $server{$pid};
 	}
-	return $ms + $ticks * 1000 / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+	return (sum(values %ms), $ms{ $ports[1] } + $ms{ $ports[2] });
 }
 
 # Runs a query once, for a measurement of that name.
 sub run_once
 {
 	my ($found, $what, $sql) = @_;
-	my $before = cpu();
+	my @before = cpu();
+	my @after;
 
 	push @{ $found->{all_ms}{$what} }, $node{ $ports[0] }->discard($sql);
-	push @{ $found->{all_cpu_ms}{$what} }, cpu() - $before;
+	@after = cpu();
+	push @{ $found->{all_cpu_ms}{$what} }, $after[0] - $before[0];
+	push @{ $found->{all_workers_cpu_ms}{$what} }, $after[1] - $before[1];
 	return;
 }
 
@@ -236,29 +251,26 @@ sub measure
 			run_once(\%found, $side, $sql);
 		}
 	}
-	if ($unsorted)
-	{
-		$found{unsorted_sql} = $unsorted;
-		run_once(\%found, 'unsorted_async', $unsorted) for 1 .. $runs;
-		$node{ $ports[0] }->query('SET enable_async_append = off');
-		run_once(\%found, 'unsorted', $unsorted) for 1 .. $runs;
-		$node{ $ports[0] }->query('RESET enable_async_append');
-	}
+	$found{unsorted_sql} = $unsorted;
+	run_once(\%found, 'unsorted', $unsorted) for 1 .. $runs;
 	foreach my $what (keys %{ $found{all_ms} })
 	{
 		$found{ms}{$what} = Session::median(@{ $found{all_ms}{$what} });
 		$found{cpu_ms}{$what} = Session::median(@{ $found{all_cpu_ms}{$what} });
+		$found{workers_cpu_ms}{$what} = Session::median(@{ $found{all_workers_cpu_ms}{$what} });
 	}
 	$found{ratio} = $found{ms}{off} / $found{ms}{on};
 	$found{cpu_ratio} = $found{cpu_ms}{off} / ($found{cpu_ms}{on} || 1);
+	$found{at_most} = $found{ms}{off} / $found{ms}{unsorted};
+	$found{cpu_at_most} = $found{cpu_ms}{off} / ($found{cpu_ms}{unsorted} || 1);
 	return \%found;
 }
 
-# What rows take in no order, one server after the other, as Merge Append asks them, and several at once.
-sub unsorted
+# CPU time, and the workers' part of it.
+sub cpu_parts
 {
-	my ($ms) = @_;
-	return $ms->{unsorted} ? sprintf('%.0f (%.0f)', @$ms{ 'unsorted', 'unsorted_async' }) : '';
+	my ($one, $what) = @_;
+	return sprintf '%.0f (%.0f)', $one->{cpu_ms}{$what}, $one->{workers_cpu_ms}{$what};
 }
 
 sub geometric_mean
@@ -277,18 +289,17 @@ sub run
 		q(SELECT extversion FROM pg_extension WHERE extname = 'citus')), $n;
 	foreach my $query (grep { $_->[0] =~ /$wanted/ } @queries)
 	{
-		my $one = eval { measure(@$query) };
+		my $one = eval { measure(@$query[ 0, 1 ], $way eq 'citus' && $query->[3] ? $query->[3] : $query->[2]) };
 		if (!$one)
 		{
 			printf "  %-44s %s\n", $query->[0], $@ =~ /(ERROR: .*)/ ? $1 : $@;
 			next;
 		}
 		push @found, $one;
-		printf "  %-44s %8.0f %8.0f %6.2f  %5d %7d %17s %8.0f %8.0f %6.2f %8s%s
-", $query->[0], @{ $one->{ms} }{@sides},
-		  $one->{ratio}, @$one{ 'here', 'there' }, unsorted($one->{ms}), @{ $one->{cpu_ms} }{@sides}, $one->{cpu_ratio},
-		  defined $one->{cpu_ms}{unsorted} ? sprintf('%.0f', $one->{cpu_ms}{unsorted}) : '',
-		  $one->{same_rows} ? '' : '  WRONG ROWS';
+		printf "  %-44s %8.0f %8.0f %6.2f %8.0f %7.2f %5d %7d %13s %13s %6.2f %13s %7.2f%s
+", $query->[0], @{ $one->{ms} }{@sides}, $one->{ratio}, $one->{ms}{unsorted}, $one->{at_most}, @$one{ 'here', 'there' },
+		  cpu_parts($one, 'off'), cpu_parts($one, 'on'), $one->{cpu_ratio}, cpu_parts($one, 'unsorted'),
+		  $one->{cpu_at_most}, $one->{same_rows} ? '' : '  WRONG ROWS';
 	}
 	$_->finish foreach values %node;
 	return @found;
@@ -304,8 +315,8 @@ my %result = (part => 'shards', label => $ENV{LABEL} // '', rows => $rows + 0, r
 printf "%d rows in shards on two workers of this machine, median of %d, ms; %s; %s; %d cores, load %s at the start; "
 	. "%s, commit %s\n",
   @result{qw(rows runs locale cpu cores load date commit)};
-printf "%-46s %8s %8s %6s  %5s %7s %17s %8s %8s %6s %8s\n", '', 'off', 'on', 'ratio', 'here', 'workers',
-  'no sort (async)', 'CPU off', 'CPU on', 'ratio', 'no sort';
+printf "%-46s %8s %8s %6s %8s %7s %5s %7s %13s %13s %6s %13s %7s\n", '', 'off', 'on', 'ratio', 'no sort', 'at most',
+  'here', 'workers', 'CPU off', 'CPU on', 'ratio', 'no sort', 'at most';
 foreach my $way (split ' ', $ways)
 {
 	foreach my $n (split ' ', $shards)

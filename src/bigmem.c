@@ -4,7 +4,8 @@
  * Rows, key columns and the engine's working arrays grow to gigabytes and are read in random order.  Two things make
  * that fast on Linux: mremap moves page tables where realloc copies, and huge pages spare most TLB misses (most systems
  * give them only to who asks).  Blocks under MMAP_THRESHOLD come from the memory context, so that a small sort makes no
- * system call.
+ * system call.  Those from there on are huge pages as a whole, of which one is touched for the price of some 50 of the
+ * usual ones; so a block that grows to two megabytes stays where it is.
  */
 #include "postgres.h"
 
@@ -17,11 +18,10 @@
 #include "bigmem.h"
 #include "keptmem.h"
 
-#define MMAP_THRESHOLD ((Size) 256 * 1024)
-#define PAGE ((Size) 4096)
+#define MMAP_THRESHOLD (HUGE_PAGE / 8)
 
 /* Blocks of no more than this are copied into mappings that earlier sorts have used; larger ones keep their pages. */
-#define COPY_BYTES ((Size) 1024 * 1024)
+#define COPY_BYTES HUGE_PAGE
 
 /* Blocks from this size on may wait. */
 #define SPARE_BYTES ((Size) 8 * 1024)
@@ -65,7 +65,7 @@ memory_of(BigBlock *block)
 static inline Size
 mapping_bytes(Size bytes)
 {
-	return bytes >= HUGE_PAGE ? TYPEALIGN(HUGE_PAGE, bytes) : TYPEALIGN(PAGE, bytes);
+	return TYPEALIGN(HUGE_PAGE, bytes);
 }
 
 /* Most systems give huge pages only to who asks. */
@@ -73,8 +73,7 @@ static void
 ask_for_huge_pages(void *base, Size bytes)
 {
 #ifdef MADV_HUGEPAGE
-	if (bytes >= HUGE_PAGE)
-		(void) madvise(base, bytes, MADV_HUGEPAGE);
+	(void) madvise(base, bytes, MADV_HUGEPAGE);
 #endif
 }
 
@@ -90,18 +89,15 @@ map_new(Size bytes)
 	return base == MAP_FAILED ? NULL : base;
 }
 
-/* Maps memory, a large piece aligned so that the kernel can back it with huge pages and move them whole. */
+/* Maps memory, aligned so that the kernel can back it with huge pages and move them whole. */
 static void *
 map_aligned(Size bytes)
 {
-	Size		slack = bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
-	char	   *base = map_new(bytes + slack);
+	char	   *base = map_new(bytes + HUGE_PAGE);
 	char	   *aligned;
 
 	if (base == NULL)
 		return NULL;
-	if (slack == 0)
-		return base;
 	aligned = (char *) TYPEALIGN(HUGE_PAGE, base);
 	if (aligned > base)
 		munmap(base, aligned - base);

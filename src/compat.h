@@ -65,6 +65,13 @@
 #define create_upper_unique_path	create_unique_path
 #endif
 
+/* 19 has IGNORE NULLS, and leaves it to each window function to refuse what it does not know */
+#if PG_VERSION_NUM >= 190000
+#define refuse_null_treatment(window, fcinfo) WinCheckAndInitializeNullTreatment(window, false, fcinfo)
+#else
+#define refuse_null_treatment(window, fcinfo) ((void) 0)
+#endif
+
 /* 18 can leave room before the tuple */
 #if PG_VERSION_NUM >= 180000
 #define copy_tuple_minimal(tuple) heap_copy_minimal_tuple(tuple, 0)
@@ -247,6 +254,22 @@ aggregate_of_info(const AggInfo *info)
 #define prunes_at_run_time(append) ((append)->part_prune_index >= 0)
 #else
 #define prunes_at_run_time(append) ((append)->part_prune_info != NULL)
+#endif
+
+/* What a query groups by, before it is planned: 18 keeps that in its range table */
+#if PG_VERSION_NUM >= 180000
+static inline List *
+group_expressions(const Query *query)
+{
+	ListCell   *lc;
+
+	foreach(lc, query->rtable)
+		if (lfirst_node(RangeTblEntry, lc)->rtekind == RTE_GROUP)
+			return lfirst_node(RangeTblEntry, lc)->groupexprs;
+	return NIL;
+}
+#else
+#define group_expressions(query) get_sortgrouplist_exprs((query)->groupClause, (query)->targetList)
 #endif
 
 #endif

@@ -20,7 +20,8 @@ dir=${ASAN_DIR:-/var/tmp/gpusort-asan}/$pgmajor
 prefix=$dir/postgresql
 export SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 # leaks are what a server leaves to its end, as do pg_config and others; the stack's depth is measured by addresses
-export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:abort_on_error=1:log_path=$dir/reports/asan
+export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:abort_on_error=1:disable_coredump=0
+ASAN_OPTIONS+=:log_path=$dir/reports/asan
 export UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1:log_path=$dir/reports/ubsan
 
 # Installs what the server is built with.

@@ -18,10 +18,14 @@ make -s -C "$tree" PG_CONFIG="$PG_CONFIG" COPT=-O1 \
 	CC="${CC:-gcc} --coverage -fprofile-update=atomic -include $tree/test/coverage.h"
 chmod -R a+rwX "$tree"
 status=0
+# all those of which nothing was chosen side by side
+whole=()
+for suite; do case $suite in *:*) ;; *) whole+=("$suite") ;; esac; done
+[ ${#whole[@]} = 0 ] || "$tree/test/run.sh" "${whole[@]}" || status=1
 for suite; do
-	files=
-	case $suite in *:*) files=${suite#*:} ;; esac
-	ONLY=$files PGTAP=${files:-${PGTAP:-}} "$tree/test/run.sh" "${suite%%:*}" || status=1
+	case $suite in
+		*:*) ONLY=${suite#*:} PGTAP=${suite#*:} "$tree/test/run.sh" "${suite%%:*}" || status=1 ;;
+	esac
 done
 
 cd "$tree"

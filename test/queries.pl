@@ -136,6 +136,8 @@ sub random_from
 		$from = '(SELECT * FROM big ORDER BY ' . one_of(@columns) . ', id'
 			. one_of('', ' LIMIT 50', ' LIMIT 2500', ' OFFSET 10') . ') t1';
 	}
+	# with another row's key, or its own: joins that the planner may leave out, of a table with itself from 18 on
+	$from .= one_of(' LEFT', ' INNER') . ' JOIN big useless ON useless.id = t1.id' if $kind < 0.55 && chance(0.2);
 	$from .= one_of('', '', ' WHERE t1.id % ' . (2 + int(rand(4))) . ' <> 0', ' WHERE t1.b < ' . int(rand(50)));
 	return ($from, \@tables);
 }

@@ -9,7 +9,7 @@
 # begin; PGTAP may have several words, and PGTAP_SERVICE other ones for its second pass.  VERBOSE=1 shows all that the
 # TAP programs say.
 # WERROR=1 makes errors of compilers' warnings.  SEED=N repeats the random data of a run that printed it.  LANES=1 lets
-# one program run after the other, where two do at a time.
+# one program run after the other, where two do at a time, and more use more cores.
 #
 # A test that fails, a program that dies or says nothing, a suite that counts nothing and a server that crashes: each
 # fails the run.
@@ -288,33 +288,42 @@ jit_above_cost = 30'
 		say "This server has no llvmjit.so: pgTAP's tests run without compiled code."
 	fi
 	[ "$size" = check ] || need_locales
-	[ "$size" = gpu ] || later pgtap pgtap_with pgtap ''
+	# shellcheck disable=SC2086
+	[ "$size" = gpu ] || pgtap_jobs pgtap '' ${PGTAP:-}
 	[ "$size" != check ] || return 0
-	later service pgtap_with service "$jit
+	# shellcheck disable=SC2086
+	pgtap_jobs service "$jit
 gpusort.engine = gpu
 gpusort.min_rows = 0
 gpusort.service_options = '--engine=${GPUSORT_SERVICE_ENGINE:-cpu}'
-$service_settings"
+$service_settings" ${PGTAP_SERVICE:-${PGTAP:-}}
 }
 
-# The files of pgTAP whose names begin with one of PGTAP's words.
-pgtap_files() {
-	local word
-	for word in ${PGTAP:-.}; do ls "$work"/tree/test/pgtap/"${word#.}"*.sql; done | sort -u
-}
-
-# pgtap_with NAME SETTINGS
-pgtap_with() {
-	local file PGTAP=${PGTAP:-}
-	if [ "$1" = service ]; then PGTAP=${PGTAP_SERVICE:-$PGTAP}; fi
-	start_pgtap_server "$1" "$2"
-	for file in $(pgtap_files); do
-		tap "$1 $(basename "$file" .sql)" "$patience" pg_prove --verbose --psql-bin "$bindir/psql" -d gpusort_pgtap \
-			"$file"
+# pgtap_jobs NAME SETTINGS [WORD]...: a pass over the files whose names begin with one of the words, or all; where there
+# are lanes to spare, in several servers, each of which has a part of the files.
+pgtap_jobs() {
+	local name=$1 settings=$2 parts=$(((lanes + 1) / 2)) part word files
+	shift 2
+	files=$(for word in "${@:-.}"; do ls "$work"/tree/test/pgtap/"${word#.}"*.sql; done | sort -u)
+	if [ "$parts" -gt "$(wc -l <<<"$files")" ]; then parts=$(wc -l <<<"$files"); fi
+	for ((part = 0; part < parts; part++)); do
+		# shellcheck disable=SC2046
+		later "$name" pgtap_with "$name" "$part" "$settings" \
+			$(awk -v parts="$parts" -v part="$part" '(NR - 1) % parts == part' <<<"$files")
 	done
-	worked "$1" order select partition runs scan reduce
-	crashes "$1" "$work/$1.log"
-	stop_server "$1"
+}
+
+# pgtap_with NAME PART SETTINGS FILE...
+pgtap_with() {
+	local name=$1 server=$1-$2 file
+	start_pgtap_server "$server" "$3"
+	for file in "${@:4}"; do
+		tap "$name $(basename "$file" .sql)" "$patience" pg_prove --verbose --psql-bin "$bindir/psql" \
+			-d gpusort_pgtap "$file"
+	done
+	worked "$name" order select partition runs scan reduce
+	crashes "$name" "$work/$server.log"
+	stop_server "$server"
 }
 
 # tap_program NAME FILE: a program that starts servers of its own, as PostgreSQL::Test::Cluster does below TESTDIR; from
@@ -353,6 +362,8 @@ run_soak() {
 test_soak() {
 	local patience=$((${SOAK_SECONDS:-60} + 3600))
 	tap_program soak "$work/tree/test/soak.pl"
+	# how much came right, and what happened
+	grep '^# ' "$job.log.err" >&2 || true
 	crashes soak "$work"/tap/tmp_check/log/soak_*.log
 }
 

@@ -14,7 +14,8 @@ make -s -C "$service" gpusortd BUILD=build/tsan KIND=tsan CFLAGS='-O1 -g -fsanit
 reports=$(mktemp -d "${TMPDIR:-/tmp}/gpusort-tsan.XXXXXX")
 chmod 777 "$reports"
 trap 'rm -rf "$reports"; make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >/dev/null 2>&1 || true' EXIT
-export TSAN_OPTIONS="log_path=$reports/report halt_on_error=0 history_size=4"
+# core files are the tests' own affair
+export TSAN_OPTIONS="log_path=$reports/report halt_on_error=0 history_size=4 disable_coredump=0"
 # a kernel that scatters addresses widely leaves ThreadSanitizer no room; not every container lets us choose
 plain=
 if setarch -R true 2>/dev/null; then plain='setarch -R'; fi

@@ -1,10 +1,11 @@
 #!/usr/bin/perl
-# join.pl JSON...: what everyday.pl measured of groups of queries that ran at once, as one result; prints JSON.  Its
-# sides are those that all groups have.
+# join.pl JSON...: what everyday.pl measured of parts of the queries that ran at once, as one result; prints JSON.  Its
+# sides are those that all parts have.
 use strict;
 use warnings;
 
 use JSON::PP;
+use List::Util qw(sum);
 
 my @parts = map { decode_json(slurp($_)) } @ARGV;
 die "usage: join.pl JSON...\n" unless @parts;
@@ -31,6 +32,19 @@ sub mean
 	return $n ? exp($sum / $n) : undef;
 }
 
+# The geometric mean of each group of queries, of which parts may have some each.
+sub groups
+{
+	my ($side) = @_;
+	my %found;
+
+	foreach my $query (grep { defined $_->{sides}{$side}{ratio} } map { @{ $_->{queries} } } @parts)
+	{
+		push @{ $found{ $query->{group} } }, log $query->{sides}{$side}{ratio};
+	}
+	return { map { $_ => exp(sum(@{ $found{$_} }) / @{ $found{$_} }) } keys %found };
+}
+
 # The summary of a side.
 sub summary
 {
@@ -42,9 +56,9 @@ sub summary
 	{
 		$result{$_} += $one->{$_} foreach qw(queries changed under_097_unchanged);
 		push @{ $result{$_} }, @{ $one->{$_} } foreach qw(under_097 timeouts wrong);
-		$result{groups}{$_} = $one->{groups}{$_} foreach keys %{ $one->{groups} };
 		push @{ $result{unchanged}{$_} }, @{ $one->{unchanged}{$_} } foreach keys %{ $one->{unchanged} };
 	}
+	$result{groups} = groups($side);
 	$result{$_} = mean($side, $_, 'queries') foreach qw(geometric_mean executor_geometric_mean);
 	$result{changed_geometric_mean} = mean($side, 'changed_geometric_mean', 'changed');
 	return \%result;
@@ -53,7 +67,7 @@ sub summary
 my %joined = %{ $parts[0] };
 $joined{sides} =
 	[ grep { my $side = $_; @parts == grep { grep { $_ eq $side } @{ $_->{sides} } } @parts } @{ $parts[0]{sides} } ];
-$joined{queries} = [ map { @{ $_->{queries} } } @parts ];
+$joined{queries} = [ sort { ($a->{number} // 0) <=> ($b->{number} // 0) } map { @{ $_->{queries} } } @parts ];
 $joined{summary} = { map { $_ => summary($_) } grep { !/^off/ } @{ $joined{sides} } };
 $joined{label} =~ s/-\d+$//;
 print JSON::PP->new->canonical->pretty->encode(\%joined);

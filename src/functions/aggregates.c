@@ -218,12 +218,12 @@ gpusort_count_distinct_final(PG_FUNCTION_ARGS)
 
 	if (state && state->spill)
 		count = count_spilled(state);
-	else if (state && collect_small_order(state, order))
+	else if (state && collect_small_equal(state, order))
 		count = count_small(state, order);
 	else if (state)
 	{
 		BigMem	   *mem = collect_begin_work();
-		VectorColumn column = collect_column(state, 0);
+		VectorColumn column = collect_equal_column(state);
 
 		if (vectordirect_can(&column))
 			count = vectordirect_distinct(mem, &column, NULL);

@@ -7,6 +7,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_aggregate.h"
+#include "catalog/pg_collation_d.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "executor/executor.h"
@@ -47,6 +48,19 @@ sort_operator(Oid type, Oid collation)
 				 errmsg("could not determine which collation to use for string comparison"),
 				 errhint("Use the COLLATE clause to set the collation explicitly.")));
 	return entry->lt_opr;
+}
+
+/*
+ * The collation under which it costs least to see which values are equal.  Texts are under every deterministic one if
+ * their bytes are.
+ */
+static Oid
+equal_collation(Oid type, Oid collation)
+{
+	bool		by_bytes = OidIsValid(collation) && get_collation_isdeterministic(collation) &&
+		lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr == TextEqualOperator;
+
+	return by_bytes ? C_COLLATION_OID : collation;
 }
 
 /* An aggregate's combine function. */
@@ -102,8 +116,11 @@ open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, int fl
 		call->types[i].limit /= VECTORS_SHARE * ncolumns;
 	}
 	call->sortop = sort_operator(call->types[0].type, call->collation);
-	equality_open(&call->equality, call->types[ncolumns - 1].type, call->collation);
+	equality_open(&call->equality, call->types[ncolumns - 1].type,
+				  equal_collation(call->types[ncolumns - 1].type, call->collation));
+	call->equal_collation = equal_collation(call->types[0].type, call->collation);
 	smallorder_open(&call->small, call->sortop, call->collation, fcinfo->flinfo->fn_mcxt);
+	smallorder_open(&call->small_equal, call->sortop, call->equal_collation, fcinfo->flinfo->fn_mcxt);
 	fcinfo->flinfo->fn_extra = call;
 	return call;
 }
@@ -357,16 +374,34 @@ collect_distinct_next(CollectDistinct *distinct, Collected *state)
 	return false;
 }
 
+/* The order of a small group's first column, by comparisons that suit the column's collation. */
+static bool
+small_order(const Collected *state, VectorColumn column, SmallOrder *small, uint32 order[COLLECT_SMALL])
+{
+	if (state->spill || column.values->rows > COLLECT_SMALL)
+		return false;
+	smallorder_of(small, &column, order);
+	return true;
+}
+
 bool
 collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL])
 {
-	VectorColumn column;
+	return small_order(state, collect_column(state, 0), &state->call->small, order);
+}
 
-	if (state->spill || state->columns[0].rows > COLLECT_SMALL)
-		return false;
-	column = collect_column(state, 0);
-	smallorder_of(&state->call->small, &column, order);
-	return true;
+bool
+collect_small_equal(const Collected *state, uint32 order[COLLECT_SMALL])
+{
+	return small_order(state, collect_equal_column(state), &state->call->small_equal, order);
+}
+
+VectorColumn
+collect_equal_column(const Collected *state)
+{
+	VectorColumn result = {.values = &state->columns[0], .collation = state->call->equal_collation};
+
+	return result;
 }
 
 VectorColumn

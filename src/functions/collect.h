@@ -31,7 +31,9 @@ typedef struct CollectCall
 	int			flags;			/* COLLECT_STABLE, COLLECT_DOUBLES */
 	Oid			collation;
 	Oid			sortop;
+	Oid			equal_collation;	/* the one of fewest costs under which the same values of it are equal */
 	SmallOrder	small;			/* of small groups, by the first column */
+	SmallOrder	small_equal;	/* the same under that collation */
 	Equality	equality;		/* of the last column */
 	VectorType	types[COLLECT_MAX_COLUMNS];
 	ValueForm  *forms;			/* of the columns in states that are handed over; NULL until there is one */
@@ -143,6 +145,9 @@ extern bool collect_distinct_next(CollectDistinct *distinct, Collected *state);
 /* The order of a small group's rows; false if it is not small. */
 extern bool collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL]);
 
+/* The same, in whatever order has equal values beside each other. */
+extern bool collect_small_equal(const Collected *state, uint32 order[COLLECT_SMALL]);
+
 /* The state that a final function was given, NULL if there is none or no value in it. */
 extern Collected *collect_final(FunctionCallInfo fcinfo);
 
@@ -150,7 +155,8 @@ extern Collected *collect_final(FunctionCallInfo fcinfo);
 extern BigMem *collect_begin_work(void);
 extern void collect_end_work(BigMem *mem);
 
-/* A column of a state that has not spilled, for a job. */
+/* A column of a state that has not spilled, for a job; the first one, for jobs that ask only what is equal. */
 extern VectorColumn collect_column(const Collected *state, int column);
+extern VectorColumn collect_equal_column(const Collected *state);
 
 #endif

@@ -378,7 +378,7 @@ static void
 put_distinct(StateWriter *writer, BigMem *mem)
 {
 	const Collected *state = writer->state;
-	VectorColumn column = collect_column(state, 0);
+	VectorColumn column = collect_equal_column(state);
 	uint64		rows = state->columns[0].rows;
 	uint64		count = rows;
 	const uint32 *first = NULL;

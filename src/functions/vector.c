@@ -177,13 +177,18 @@ static bool
 grow_values(Vector *vector, Size end)
 {
 	Size		others = vector->room * sizeof(uint32) + nulls_bytes(vector->room);
-	Size		most = vector->type->limit > others ? vector->type->limit - others : 0;
+	Size		limit = vector->type->limit;
+	Size		most = limit > others ? limit - others : 0;
+	Size		wanted = Max(FIRST_BYTES, Max(end, vector->size) * 2);
+	double		share = (double) end / (end + (vector->rows + 1.0) * sizeof(uint32));
 
 	/* offsets have 32 bits */
 	most = Min(most, (Size) PG_UINT32_MAX);
 	if (end > most)
 		return false;
-	grow_data(vector, Min(most, Max(FIRST_BYTES, Max(end, vector->size) * 2)));
+	/* more than its share of the limit would leave no room for the offsets of as many values */
+	wanted = Max(end + end / 16, Min(wanted, (Size) (share * limit)));
+	grow_data(vector, Min(most, wanted));
 	return true;
 }
 

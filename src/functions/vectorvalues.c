@@ -153,22 +153,23 @@ call_memory(gs_engine *engine, Size bytes)
 	return memory;
 }
 
-/* The first value of each run, written to an array with room for all, which then becomes smaller. */
+/* The first value of each run, found in memory that the session keeps: an array with room for all has new pages. */
 static ArrayType *
 dedup_numbers(BigMem *mem, const Vector *values, gs_type type)
 {
 	Size		stride = values->type->stride;
-	ArrayType  *array = array_begin(values->type->type, values->rows, values->rows * stride, false, false, 1);
 	gs_engine  *engine = open_engine(mem);
 	Size		temp_bytes = gs_select_temp_bytes(engine, type, values->rows);
+	void	   *firsts = call_memory(engine, values->rows * stride);
+	ArrayType  *array;
 	uint64		count;
 
-	question_raise(gs_unique(engine, type, values->data, values->rows, array_elements(array), &count,
-							 call_memory(engine, temp_bytes), temp_bytes));
+	question_raise(gs_unique(engine, type, values->data, values->rows, firsts, &count, call_memory(engine, temp_bytes),
+							 temp_bytes));
+	array = array_begin(values->type->type, count, count * stride, false, false, 1);
+	memcpy(array_elements(array), firsts, count * stride);
 	gs_engine_close(engine);
-	ARR_DIMS(array)[0] = (int) count;
-	SET_VARSIZE(array, ARR_OVERHEAD_NONULLS(1) + count * stride);
-	return repalloc(array, VARSIZE(array));
+	return array;
 }
 
 ArrayType *

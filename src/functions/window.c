@@ -10,6 +10,7 @@
 #include "windowapi.h"
 
 #include "equality.h"
+#include "src/compat.h"
 
 /* What all partitions share. */
 typedef struct RunIdCall
@@ -79,6 +80,7 @@ gpu_run_id(PG_FUNCTION_ARGS)
 	bool		isnull;
 	Datum		value = WinGetFuncArgCurrent(window, 0, &isnull);
 
+	refuse_null_treatment(window, fcinfo);
 	/* no row before this one is looked at again */
 	WinSetMarkPosition(window, WinGetCurrentPosition(window));
 	if (run->id == 0 || run->isnull != isnull || (!isnull && !equality_holds(&call->equality, run->head, value)))

@@ -14,10 +14,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
-#include "catalog/objectaccess.h"
 #include "catalog/pg_aggregate.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
@@ -143,10 +140,7 @@ find_replacement(const Replacement *replacement, Oid extension)
 	return result;
 }
 
-/*
- * Finds all replacements.  There are none in a database without the extension, and none where Citus plans: it knows how
- * to split PostgreSQL's aggregates between its nodes.
- */
+/* Finds all replacements.  There are none in a database without the extension. */
 static void
 find_ours(void)
 {
@@ -155,10 +149,10 @@ find_ours(void)
 	if (ours_known)
 		return;
 	ours_known = true;
+	/* first: an error on the way must leave none of old */
+	memset(ours, 0, sizeof(ours));
 	extension = get_extension_oid("gpusort", true);
-	for (int i = 0; i < (int) lengthof(replacements); i++)
-		ours[i] = InvalidOid;
-	if (!OidIsValid(extension) || OidIsValid(get_extension_oid("citus", true)))
+	if (!OidIsValid(extension))
 		return;
 	for (int i = 0; i < (int) lengthof(replacements); i++)
 		ours[i] = find_replacement(&replacements[i], extension);
@@ -410,8 +404,7 @@ replace_aggregate(Replacing *replacing, Aggref *aggregate)
 	return result;
 }
 
-/* Collects the aggregates of one query; context is a List **. */
-static bool
+bool
 collect_aggregates(Node *node, void *context)
 {
 	List	  **found = context;
@@ -461,80 +454,57 @@ replace_in(Node *node, void *context)
 	return expression_tree_mutator(node, replace_in, context);
 }
 
-/* Is a relation kept elsewhere, where the server's aggregates may be computed and ours may not? */
+/* Has a query, or one in it, aggregates that may be replaced? */
 static bool
-is_foreign(const RangeTblEntry *entry)
+sorts_within(Node *node, void *context)
 {
-	List	   *children;
-	ListCell   *lc;
-
-	if (entry->rtekind != RTE_RELATION)
-		return false;
-	if (entry->relkind != RELKIND_PARTITIONED_TABLE || !enable_partitionwise_aggregate)
-		return entry->relkind == RELKIND_FOREIGN_TABLE;
-	children = find_all_inheritors(entry->relid, NoLock, NULL);
-	foreach(lc, children)
-	{
-		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
-			return true;
-	}
-	return false;
-}
-
-/* What there is in a query and in all those in it. */
-typedef struct Contents
-{
-	bool		sorting;		/* aggregates that may be replaced */
-	bool		foreign;
-} Contents;
-
-/* Looks for both. */
-static bool
-look_into(Node *node, void *context)
-{
-	Contents   *contents = context;
-
 	if (node == NULL)
 		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, sorts_within, context, 0);
 	if (IsA(node, Aggref))
 	{
 		const Aggref *aggregate = (Aggref *) node;
 
 		if ((aggregate->aggdistinct || aggregate->aggorder) &&
 			(replacement_of(aggregate->aggfnoid, false) >= 0 || replacement_of(aggregate->aggfnoid, true) >= 0))
-			contents->sorting = true;
+			return true;
 	}
-	if (IsA(node, Query))
-	{
-		Query	   *query = (Query *) node;
-		ListCell   *lc;
-
-		foreach(lc, query->rtable)
-			contents->foreign |= is_foreign(lfirst(lc));
-		return query_tree_walker(query, look_into, context, 0);
-	}
-	return expression_tree_walker(node, look_into, context);
+	return expression_tree_walker(node, sorts_within, context);
 }
 
 Query *
 replace_aggregates(Query *query, List **theirs)
 {
-	Contents	contents = {false, false};
 	Replacing	replacing = {NIL, false, NIL};
 	Query	   *result;
 
 	*theirs = NIL;
 	/* a module that watches which functions are executed would see other ones */
-	if (!gpusort_enabled || !gpusort_aggregates || object_access_hook)
+	if (!gpusort_enabled || !gpusort_aggregates || functions_are_watched())
 		return query;
-	look_into((Node *) query, &contents);
-	if (!contents.sorting || contents.foreign)
+	if (!sorts_within((Node *) query, NULL) || is_computed_elsewhere(query))
 		return query;
 	find_ours();
 	result = (Query *) replace_in((Node *) query, &replacing);
 	if (replacing.theirs == NIL)
 		return query;
 	*theirs = replacing.theirs;
+	return result;
+}
+
+Aggref *
+replace_planned_aggregate(Aggref *aggregate, List **functions)
+{
+	Replacing	replacing = {list_make1(aggregate), false, NIL};
+	Aggref	   *result;
+
+	if (aggregate->aggdistinct == NIL && aggregate->aggorder == NIL)
+		return aggregate;
+	find_ours();
+	result = replace_aggregate(&replacing, aggregate);
+	if (result != aggregate)
+		*functions = list_append_unique_oid(list_concat_unique_oid(*functions, replacing.theirs), result->aggfnoid);
 	return result;
 }
 

@@ -223,6 +223,9 @@ reads_foreign_tables(PlannerInfo *root)
 		RangeTblEntry *entry = root->simple_rte_array[i];
 		RelOptInfo *rel = root->simple_rel_array[i];
 
+		/* a join that the planner found useless; 18 on forgets both */
+		if (entry == NULL)
+			continue;
 		if (entry->rtekind == RTE_RELATION && entry->relkind == RELKIND_FOREIGN_TABLE)
 			return true;
 		if (rel && rel->subroot && reads_foreign_tables(rel->subroot))

@@ -11,6 +11,14 @@ CREATE TYPE keys.nested AS (a keys.pair, b numeric[], c bytea);
 CREATE TYPE keys.dropped AS (a integer, b numeric, c name, d boolean);
 ALTER TYPE keys.dropped DROP ATTRIBUTE b;
 CREATE TYPE keys.textrange AS RANGE (subtype = text, collation = "C");
+-- another class for types that have abbreviated keys, which are what it has
+SELECT format('CREATE OPERATOR keys.<# (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = %2$slt, COMMUTATOR = OPERATOR(keys.>#));
+	CREATE OPERATOR keys.># (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = %2$sgt, COMMUTATOR = OPERATOR(keys.<#));
+	CREATE OPERATOR keys.=# (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = %2$seq, COMMUTATOR = OPERATOR(keys.=#), MERGES);
+	CREATE OPERATOR CLASS keys.other_%1$s_ops FOR TYPE %1$s USING btree AS OPERATOR 1 keys.<#, OPERATOR 3 keys.=#,
+		OPERATOR 5 keys.>#, FUNCTION 1 %2$scmp(%1$s, %1$s), FUNCTION 2 %3$s(internal);', type, prefix, support)
+FROM (VALUES ('uuid', 'uuid_', 'uuid_sortsupport'), ('inet', 'network_', 'network_sortsupport'),
+	('bytea', 'bytea', 'bytea_sortsupport')) AS x (type, prefix, support) \gexec
 -- collations that the machine has; the others' inputs are of "C" then
 DO $$
 DECLARE

@@ -451,7 +451,10 @@ const ValueKind value_kinds[] = {
 	{"int4multirange", multirange_value},
 	{"nummultirange", multirange_value},
 	{"jsonb", jsonb_value},
-	{"oidvector", oidvector_value}
+	{"oidvector", oidvector_value},
+	{"uuid", fixed_value, "keys.<#(uuid,uuid)"},
+	{"inet", inet_value, "keys.<#(inet,inet)"},
+	{"bytea", bytea_value, "keys.<#(bytea,bytea)"}
 };
 const int	value_kinds_count = lengthof(value_kinds);
 

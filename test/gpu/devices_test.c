@@ -5,6 +5,7 @@
  *   devices-test [seconds [engines of a device]]
  */
 #include "kernels/gs_arrays.h"
+#include "test/seed.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -249,7 +250,7 @@ main(int argc, char **argv)
 	for (int d = 0; d < devices; d++)
 		for (int i = 0; i < engines; i++)
 		{
-			sessions[d][i] = (session){.device = d, .seed = (uint32_t) (101 * d + i)};
+			sessions[d][i] = (session){.device = d, .seed = (uint32_t) (test_seed() * 2000 + 101 * d + i)};
 			pthread_create(&sessions[d][i].thread, NULL, run_session, &sessions[d][i]);
 		}
 	for (int d = 0; d < devices; d++)

@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(build_calls preloaded make_tables rows_hash %asks_of_all sweep);
+our @EXPORT = qw(build_calls preloaded make_tables rows_hash %asks_of_all asked sweep);
 
 # as in test/calls/failing_calls.h
 my %kinds = (memory => 1, palloc => 2, system => 3, write => 4);
@@ -68,6 +68,12 @@ sub calls_made
 	my (undef, undef, undef, undef, undef, undef, $count, $failed, $place, $name) = unpack($layout, $bytes);
 
 	return ($count, $failed, $failed ? sprintf('%s called at %x', $name, $place) : '');
+}
+
+# The names of what is asked; ASKS, a pattern, chooses some.
+sub asked
+{
+	return grep { $_ =~ ($ENV{ASKS} // '.') } sort @_;
 }
 
 # Which of so many calls are to fail: all in a large test, else some of them, by the seed.

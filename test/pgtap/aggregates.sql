@@ -73,6 +73,8 @@ SELECT throws_ok('SELECT gpu_count_distinct(point(1, 2))', '42883', 'could not i
 SELECT throws_ok('SELECT gpu_sort_agg(json ''1'')', '42883', 'could not identify an ordering operator for type json');
 SELECT throws_ok('SELECT gpu_run_id(json ''1'') OVER ()', '42883', 'could not identify an equality operator for type json');
 SELECT throws_ok('SELECT gpu_run_id(1)', '42809');
+SELECT throws_ok('SELECT gpu_run_id(1) IGNORE NULLS OVER ()', CASE WHEN current_setting('server_version_num')::int < 190000 THEN '42601' ELSE '0A000' END,
+				 NULL, 'nobody is left to believe that NULLs were ignored');
 
 -- collations: equality and order are theirs
 CREATE TABLE pg_temp.words (i serial, w text COLLATE "C", x text COLLATE "POSIX");
@@ -85,6 +87,10 @@ SELECT CASE WHEN EXISTS (SELECT FROM pg_collation WHERE collname = 'en-x-icu') T
 \if :icu
 CREATE COLLATION pg_temp.nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 SELECT is((SELECT gpu_count_distinct(w COLLATE pg_temp.nocase) FROM words), 2::bigint, 'case is ignored where a collation does so');
+-- a letter with its accent in one character and in two, which ICU's order holds for one and a deterministic collation does not
+SELECT is((SELECT array_agg(n ORDER BY rows) FROM (SELECT rows, gpu_count_distinct((CASE i % 4 WHEN 0 THEN E'caf\xc3\xa9' WHEN 1 THEN E'cafe\xcc\x81'
+	WHEN 2 THEN 'cafe' END) COLLATE "en-x-icu") AS n FROM unnest(ARRAY[4, 30, 90, 5000]) AS rows, generate_series(1, rows) AS i GROUP BY rows) x),
+	'{3,3,3,3}', 'values are different if their bytes are, in groups of any size');
 SELECT is((SELECT gpu_rle(w COLLATE pg_temp.nocase ORDER BY i)::text FROM words), '{"(b,2,1)","(a,4,3)","(b,1,7)"}', 'and in runs');
 SELECT is((SELECT gpu_rle(w COLLATE pg_temp.nocase, i)::text FROM words), '{"(b,2,1)","(a,4,3)","(b,1,7)"}', 'and in runs that we sort');
 SELECT is((SELECT array_agg(r ORDER BY i) FROM (SELECT i, gpu_run_id(w COLLATE pg_temp.nocase) OVER (ORDER BY i) AS r FROM words) AS s),

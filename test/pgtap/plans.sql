@@ -1,6 +1,6 @@
 -- EXPLAIN reads as it does for PostgreSQL's own sorts, whatever this version of the server says of a plan.
 \ir setup.psql
-SELECT plan(26);
+SELECT plan(31);
 
 CREATE TEMP TABLE p (id serial, a integer, b integer, t text, r int4range);
 INSERT INTO p (a, b, t, r) SELECT i * 7919 % 1009, i % 10, 'x' || i % 97, int4range(i % 50, i % 50 + i % 7) FROM generate_series(1, 3000) AS i;
@@ -36,6 +36,24 @@ SELECT pg_temp.same_plan('SELECT sum(a) OVER w, rank() OVER w2 FROM p WINDOW w A
 SELECT pg_temp.same_plan('SELECT * FROM g ORDER BY v, id', 1, 'a generated column');
 SELECT pg_temp.same_plan('SELECT string_agg(t, '','' ORDER BY a) FROM p', (current_setting('server_version_num')::integer >= 160000)::integer,
 	'an ordered aggregate');
+-- joins that the planner finds useless: with the one side of a key, and from 18 on of a table with itself
+CREATE TEMP TABLE one AS SELECT id, b, a FROM p;
+ALTER TABLE one ADD PRIMARY KEY (id);
+ANALYZE one;
+SELECT pg_temp.same_plan('SELECT p.* FROM p LEFT JOIN one USING (id) ORDER BY p.a, p.t', 1, 'a left join');
+SELECT pg_temp.same_ids('SELECT x.id FROM one x JOIN one y USING (id) ORDER BY x.a, y.b, id', 'SELECT id FROM one ORDER BY a, b, id', 'a table joined with itself');
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+CREATE TABLE joined AS TABLE one;
+ALTER TABLE joined ADD PRIMARY KEY (id);
+ANALYZE joined;
+SELECT pg_temp.same_ids(format('SELECT id FROM (SELECT x.id, row_number() OVER (PARTITION BY x.b ORDER BY x.a, x.id) AS n FROM joined x %s JOIN joined y USING (id)) AS s ORDER BY n, id',
+	kind), 'SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY b ORDER BY a, id) AS n FROM one) AS s ORDER BY n, id', kind || ' JOIN in parallel')
+FROM (VALUES ('LEFT'), ('INNER')) AS k (kind);
+DROP TABLE joined;
+SET max_parallel_workers_per_gather = 0;
 -- what is switched off
 SET enable_seqscan = off;
 SELECT pg_temp.same_plan('SELECT * FROM p ORDER BY a', 1, 'below it a scan that is disabled');

@@ -399,8 +399,7 @@ main(int argc, char **argv)
 	int failed = 0, turn = 0;
 	uint32_t fallbacks, given_up;
 
-	if (argc > 3)
-		seed(strtoull(argv[3], NULL, 10) * 7919 + 1);
+	seed(argc > 3 ? strtoull(argv[3], NULL, 10) * 7919 + 1 : 1);
 	TRY(gs_cpu_open(1, NULL, &cpu));
 	if (gs_cuda_open(0, NULL, &gpu) != GS_OK)
 	{

@@ -88,7 +88,7 @@ unlike(plan_of($coordinator, 'SELECT shard, gpu_median(k) FROM items_1, gpusort_
 # Where rows are sorted: the other servers sort, beside each other, what they can, however cheap a sort is here.
 my $ordered = 'SELECT * FROM items ORDER BY k, day, seq';
 my $off = 'SET gpusort.enabled = off;';
-is(plan_of($coordinator, $ordered) =~ s/Custom Scan \(GpuMergeAppend\)/Merge Append/r,
+is(plan_of($coordinator, $ordered) =~ s/Custom Scan \(GpuMergeAppend\)/Merge Append/r =~ s/Async Foreign/Foreign/gr,
 	$coordinator->safe_psql('postgres', "$off EXPLAIN (COSTS OFF) $ordered"),
 	'the same plan as without gpusort, but for the node that merges');
 like(plan_of($coordinator, $ordered, 'VERBOSE, COSTS OFF'),
@@ -129,6 +129,27 @@ my $local = 'SELECT * FROM items ORDER BY here(k), seq';
 like(plan_of($coordinator, $local), qr/Custom Scan \(GpuSort\).*->  Append\n.*Async Foreign Scan.*Async Foreign Scan/s,
 	'a sort by what only this server knows is replaced here, over rows that several servers send at once');
 
+# Two servers are enough to be asked at the same time; two tables of one are not, nor is anything else that is so few.
+my @few = ('SET gpusort.min_rows = 100; SET enable_sort = off; EXPLAIN (COSTS OFF) SELECT seq FROM items_',
+	' UNION ALL SELECT seq FROM items_', ' ORDER BY seq');
+like($coordinator->safe_psql('postgres', "$few[0]1$few[1]3$few[2]"),
+	qr/^Custom Scan \(GpuMergeAppend\)\n.*->  Async Foreign Scan.*->  Async Foreign Scan/s,
+	'two servers are asked at once');
+like($coordinator->safe_psql('postgres', "$few[0]1$few[1]2$few[2]"), qr/^Merge Append\n.*->  Foreign Scan/s,
+	'one is not');
+
+# Aggregates that sort are PostgreSQL's where a server may compute them, and ours where groups go across partitions.
+my $partitionwise = 'SET enable_partitionwise_aggregate = on; EXPLAIN (VERBOSE, COSTS OFF) SELECT';
+like($coordinator->safe_psql('postgres', "$partitionwise shard, count(DISTINCT name) FROM items GROUP BY shard"),
+	qr/Remote SQL: SELECT shard, count\(DISTINCT name\)/, 'an aggregate by the partition key is computed there');
+my $across = 'FROM items GROUP BY k ORDER BY k';
+like($coordinator->safe_psql('postgres', "$partitionwise k, count(DISTINCT name) $across"),
+	qr/Output: [^\n]*gpu_count_distinct\(.*Foreign Scan/s, 'one by another column is ours, here');
+unlike($coordinator->safe_psql('postgres', "$partitionwise k, count(DISTINCT a.name) FROM items a JOIN items b USING "
+		. '(shard, k) GROUP BY k'), qr/gpu_count/, 'joins are left alone');
+unlike($coordinator->safe_psql('postgres', "$partitionwise shard, (SELECT count(DISTINCT name) FROM items_1) FROM "
+		. 'items GROUP BY shard'), qr/gpu_count/, 'and so are tables of foreign servers');
+
 # Rows, with gpusort on and off at either end.
 my %queries = (
 	'ORDER BY' => $ordered,
@@ -143,14 +164,23 @@ my %queries = (
 		. 'ORDER BY k, seq OFFSET 0) x',
 	'pruned parameters' => 'SELECT n, x.* FROM generate_series(1, 4) n, LATERAL (SELECT k, seq FROM items WHERE shard '
 		. '>= n ORDER BY k, seq LIMIT 90) x',
+	'a merge join of what is sorted there' => 'SELECT a.k, a.seq, b.seq AS other FROM items a JOIN items b ON a.seq = '
+		. 'b.seq + 10 AND a.k < b.k ORDER BY a.seq',
+	'rows within subqueries' => 'SELECT k, (SELECT seq FROM items b WHERE b.k >= a.k ORDER BY k, seq LIMIT 1) AS next '
+		. 'FROM (SELECT DISTINCT k FROM items WHERE k < -490) a ORDER BY k',
 	'sorted appends' => 'SELECT day, seq FROM (SELECT day, seq FROM items WHERE here(k) > -300 UNION ALL SELECT day, '
 		. 'seq FROM items_2 UNION ALL SELECT day, seq + 1 FROM items_3) x ORDER BY day, seq',
+	'aggregates across partitions' => 'SELECT k, count(DISTINCT name) AS d, percentile_disc(0.3) WITHIN GROUP (ORDER '
+		. 'BY price) AS p FROM items GROUP BY k ORDER BY k',
+	'aggregates of everything' => 'SELECT count(DISTINCT name) AS d, percentile_cont(0.3) WITHIN GROUP (ORDER BY seq) '
+		. 'AS p FROM items',
 	'partial aggregates' => 'SELECT k, gpu_median(price::float8) AS m, gpu_count_distinct(name) AS d FROM items GROUP '
 		. 'BY k ORDER BY k');
 foreach my $what (sort keys %queries)
 {
 	my %digests;
-	my $settings = $what eq 'a merge join' ? 'SET enable_hashjoin = off; SET enable_nestloop = off;' : '';
+	my $settings = $what =~ /^a merge join/ ? 'SET enable_hashjoin = off; SET enable_nestloop = off;'
+	  : $what =~ /^aggregates/ ? 'SET enable_partitionwise_aggregate = on;' : '';
 
 	foreach my $here (qw(on off))
 	{
@@ -200,6 +230,141 @@ CREATE FUNCTION pg_temp.next() RETURNS int LANGUAGE plpgsql AS $$
 SELECT pg_temp.next() = (SELECT seq FROM items ORDER BY k, day, seq OFFSET 5 LIMIT 1);
 COMMIT;
 SQL
+
+# Foreign servers are asked at the same time: each waits here until the other one has been asked, too.
+my $meeting = PostgreSQL::Test::Utils::tempdir();
+$coordinator->safe_psql('postgres', 'CREATE TABLE meets (part int, seq int) PARTITION BY LIST (part)');
+foreach my $name (qw(one two))
+{
+	my ($part, $other) = $name eq 'one' ? (1, 'two') : (2, 'one');
+
+	$remotes{$name}->safe_psql('postgres', <<"SQL");
+CREATE FUNCTION meet() RETURNS int LANGUAGE plpgsql AS \$\$
+BEGIN
+	COPY (SELECT 1) TO '$meeting/$name';
+	FOR i IN 1 .. 3000 LOOP
+		IF (pg_stat_file('$meeting/$other', true)).size IS NOT NULL THEN RETURN $part; END IF;
+		PERFORM pg_sleep(0.1);
+	END LOOP;
+	RAISE 'the other server was not asked';
+END \$\$;
+CREATE VIEW meets AS SELECT (SELECT meet()) AS part, i * 2 + $part AS seq FROM generate_series(1, 5000) i;
+SQL
+	$coordinator->safe_psql('postgres', "CREATE FOREIGN TABLE meets_$part PARTITION OF meets FOR VALUES IN ($part) "
+		. "SERVER $name OPTIONS (table_name 'meets')");
+}
+my $meets = 'SELECT seq FROM meets ORDER BY seq';
+like($coordinator->safe_psql('postgres', "SET enable_sort = off; EXPLAIN (COSTS OFF) $meets"),
+	qr/GpuMergeAppend\)\n.*->  Async Foreign Scan.*->  Async Foreign Scan/s, 'foreign servers are asked at once');
+is($coordinator->safe_psql('postgres', 'SET enable_sort = off; SELECT count(*), sum(seq), bool_and(seq >= last) FROM '
+		. "(SELECT seq, lag(seq, 1, 0) OVER () AS last FROM ($meets) x) y"),
+	'10000|50025000|t', 'and both sort at the same time');
+unlink "$meeting/two";
+$remotes{two}->safe_psql('postgres',
+	'CREATE OR REPLACE FUNCTION meet() RETURNS int LANGUAGE sql AS $$ SELECT 2 FROM pg_sleep(600) $$');
+like((timed($coordinator, "SET enable_sort = off; SET statement_timeout = '2s'; $meets"))[3],
+	qr/canceling statement due to statement timeout/, 'waiting for them is cancelled');
+is($coordinator->safe_psql('postgres', "SET enable_async_append = off; EXPLAIN (COSTS OFF) $ordered") =~ /Async/, '',
+	'one after the other, if that is wanted');
+foreach my $rows (1, 2, 3, 49, 50, 51, 2500)
+{
+	my $how = $rows == 1 ? 'ADD' : 'SET';
+
+	$coordinator->safe_psql('postgres', "ALTER FOREIGN TABLE items_2 OPTIONS ($how fetch_size '$rows')");
+	is($coordinator->safe_psql('postgres', 'SELECT bool_and(row(k, day, seq) >= row(a, b, c)), count(*), sum(seq) FROM '
+			. "(SELECT k, day, seq, lag(k) OVER () a, lag(day) OVER () b, lag(seq) OVER () c FROM ($ordered) x) y"),
+		't|20000|' . $coordinator->safe_psql('postgres', 'SELECT sum(seq) FROM items'), "$rows rows with each FETCH");
+	is($coordinator->safe_psql('postgres', "SELECT count(*) FROM ($ordered LIMIT $rows * 3) x"), $rows * 3,
+		'and so many of them');
+}
+
+# An error between two fetches of a cursor, within a savepoint.
+is($coordinator->safe_psql('postgres', <<'SQL'), "t", 'after an error in a savepoint a cursor goes on');
+BEGIN;
+DECLARE c CURSOR FOR SELECT seq FROM items ORDER BY k, day, seq;
+MOVE 1000 IN c;
+DO $$
+DECLARE
+	c refcursor := 'c';
+	sum bigint := 0;
+	s int;
+BEGIN
+	FOR i IN 1 .. 30 LOOP
+		BEGIN
+			PERFORM 1 / (count(*) - 20000) FROM items;
+		EXCEPTION WHEN division_by_zero THEN NULL;
+		END;
+		FOR j IN 1 .. 100 LOOP
+			FETCH c INTO s;
+			sum := sum + s;
+		END LOOP;
+	END LOOP;
+	PERFORM set_config('test.sum', sum::text, false);
+END $$;
+COMMIT;
+SELECT sum(seq) = current_setting('test.sum')::bigint
+	FROM (SELECT seq FROM items ORDER BY k, day, seq OFFSET 1000 LIMIT 3000) x;
+SQL
+
+# A cursor's rows are not asked for in a savepoint that takes the answer away when it is rolled back.
+is($coordinator->safe_psql('postgres', <<'SQL'), "t", 'a savepoint rolled back takes no rows from a cursor');
+SET enable_sort = off;
+BEGIN;
+DECLARE c CURSOR FOR SELECT seq FROM items ORDER BY k, day, seq;
+MOVE 20 IN c;
+DO $$
+DECLARE
+	c refcursor := 'c';
+	sum bigint := 0;
+	s int;
+BEGIN
+	FOR i IN 1 .. 20 LOOP
+		BEGIN
+			PERFORM count(*) FROM items;
+			MOVE FORWARD 37 FROM c;
+			RAISE division_by_zero;
+		EXCEPTION WHEN division_by_zero THEN NULL;
+		END;
+		FETCH c INTO s;
+		sum := sum + s;
+	END LOOP;
+	PERFORM set_config('test.sum', sum::text, false);
+END $$;
+COMMIT;
+SELECT sum(seq) = current_setting('test.sum')::bigint
+	FROM (SELECT seq, row_number() OVER (ORDER BY k, day, seq) AS n FROM items) x
+	WHERE n BETWEEN 21 AND 780 AND (n - 20) % 38 = 0;
+SQL
+
+# A parameter is calculated just when a scan that needs it opens its cursor: nothing may be left on the connection.
+my $limit = '(SELECT k FROM items ORDER BY k OFFSET 1000 LIMIT 1)';
+is($coordinator->safe_psql('postgres', "SET enable_sort = off; SELECT count(*) FROM (SELECT seq FROM items WHERE k > "
+		. "$limit ORDER BY k, seq OFFSET 0) x"),
+	$coordinator->safe_psql('postgres', "$off SELECT count(*) FROM items WHERE k > $limit"),
+	'a subquery that ends early leaves nothing under way');
+
+# What a scan calculates may ask the same servers, and so take in what another one waits for.
+$coordinator->safe_psql('postgres', <<'SQL');
+CREATE TABLE taken (shard int, k int, seq int) PARTITION BY LIST (shard);
+DO $$
+BEGIN
+	FOR i IN 1 .. 4 LOOP
+		EXECUTE format($q$CREATE FOREIGN TABLE taken_%s PARTITION OF taken FOR VALUES IN (%s) SERVER %s
+			OPTIONS (table_name 'items_%s', fetch_size '4')$q$, i, 10 + i, CASE WHEN i < 4 THEN 'one' ELSE 'two' END,
+			CASE WHEN i < 4 THEN i % 2 + 1 ELSE 3 END);
+	END LOOP;
+END $$;
+CREATE FUNCTION asks(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	RETURN EXISTS (SELECT FROM items_1 WHERE seq > $1 LIMIT 1);
+END $$;
+SQL
+my $taken = 'SELECT count(*) FROM (SELECT seq FROM taken WHERE %s ORDER BY hashint4(seq), seq LIMIT 3000) x';
+foreach my $condition ('(SELECT seq FROM items_1 i WHERE i.seq > taken.seq ORDER BY seq LIMIT 1) > 0', 'asks(seq)')
+{
+	is($coordinator->safe_psql('postgres', "SET enable_sort = off; SET statement_timeout = '120s'; "
+			. sprintf($taken, $condition)), 3000, "rows of a scan that asks servers itself: $condition");
+}
 
 # A server without gpusort sorts by itself, and says what it lacks when it is asked for more.
 is($coordinator->safe_psql('postgres',

@@ -72,6 +72,15 @@ my %queries = (
 	'DISTINCT' => 'SELECT DISTINCT name FROM items ORDER BY name',
 	'count(DISTINCT) by the distribution column' => 'SELECT customer, count(DISTINCT day) FROM items GROUP BY customer '
 		. 'ORDER BY customer',
+	'count(DISTINCT) of everything' => 'SELECT count(DISTINCT name), count(DISTINCT day), count(*) FROM items',
+	'count(DISTINCT) with conditions' =>
+	  'SELECT day, count(DISTINCT name) FILTER (WHERE id % 3 = 0) AS a, count(DISTINCT id % 7) AS b, '
+		. 'sum(DISTINCT price) AS c FROM items GROUP BY day HAVING count(DISTINCT name) > 3 ORDER BY day',
+	'percentiles by another' => 'SELECT day, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) AS a, '
+		. 'percentile_cont(0.3) WITHIN GROUP (ORDER BY price::float8) AS b, mode() WITHIN GROUP (ORDER BY customer) '
+		. 'AS c FROM items GROUP BY day ORDER BY day',
+	'several percentiles' => 'SELECT day, percentile_disc(0.5) WITHIN GROUP (ORDER BY price) AS a, '
+		. 'percentile_disc(0.9) WITHIN GROUP (ORDER BY price) AS b FROM items GROUP BY day ORDER BY day',
 	'count(DISTINCT) by another' => 'SELECT day, count(DISTINCT name) FROM items GROUP BY day ORDER BY day',
 	'our aggregates by the distribution column' =>
 	  'SELECT customer, gpu_median(price::float8) m, gpu_count_distinct(name) d, gpu_sort_agg(id) FROM items GROUP BY '
@@ -130,6 +139,38 @@ like(plan_of($coordinator, $queries{'a window by another'}),
 	'one that is combined on the coordinator is sorted there');
 like(plan_of($coordinator, $queries{'ORDER BY'}), qr/Custom Scan \(GpuSort\)\n.*->  Custom Scan \(Citus Adaptive\)/s,
 	'ORDER BY on the coordinator');
+
+# Aggregates that sort are replaced where Citus is only in the server: in its queries of shards, and in others' tables.
+my $distinct = 'count(DISTINCT day), percentile_disc(0.5) WITHIN GROUP (ORDER BY price)';
+like(plan_of($coordinator, "SELECT customer, $distinct FROM items GROUP BY customer", 'VERBOSE, COSTS OFF'),
+	qr/Query: SELECT customer, count\(DISTINCT day\).*gpu_count_distinct\(day\).*gpu_percentile_disc\(price/s,
+	'aggregates by the distribution column are ours on the workers');
+like(plan_of($coordinator, "SELECT day, count(DISTINCT name) FROM items GROUP BY day", 'VERBOSE, COSTS OFF'),
+	qr/Output: [^\n]*gpu_count_distinct\(remote_scan.*Query: SELECT day, name AS count FROM .* GROUP BY day, name/s,
+	'by another column they are split as Citus splits them, and ours where it combines');
+my $several = 'percentile_disc(0.5) WITHIN GROUP (ORDER BY price), percentile_disc(0.9) WITHIN GROUP (ORDER BY price)';
+like(plan_of($coordinator, "SELECT day, $several FROM items GROUP BY day", 'VERBOSE, COSTS OFF'),
+	qr/Output: [^\n]*gpu_percentile_disc[^\n]*gpu_percentile_disc/, 'several over the same values, too');
+$coordinator->safe_psql('postgres', <<"SQL");
+PREPARE c AS SELECT count(DISTINCT name) FROM items;
+EXECUTE c;
+DROP EXTENSION gpusort;
+EXECUTE c;
+CREATE EXTENSION gpusort;
+SQL
+pass('without the extension a plan is made anew');
+like(plan_of($coordinator, "SELECT x.n FROM (SELECT count(DISTINCT kind) AS n FROM groups) x", 'VERBOSE, COSTS OFF'),
+	qr/Query: SELECT n FROM \(SELECT count\(DISTINCT/, 'and a reference table is a distributed one');
+like($coordinator->safe_psql('postgres', 'CREATE TABLE alone (a int, b text); EXPLAIN (VERBOSE, COSTS OFF) SELECT a, '
+		. 'count(DISTINCT b) FROM alone GROUP BY a'), qr/gpu_count_distinct\(b\)/, 'a table that is none has ours');
+unlike($coordinator->safe_psql('postgres', 'PREPARE c AS SELECT a, count(DISTINCT b) FROM alone GROUP BY a; EXECUTE c; '
+		. q(SELECT create_distributed_table('alone', 'a') \g /dev/null
+		EXPLAIN (COSTS OFF, VERBOSE) EXECUTE c)) =~ s/->  Task.*//sr, qr/gpu_count_distinct/,
+	'until it is distributed, also for a prepared statement');
+is($coordinator->safe_psql('postgres', q(INSERT INTO alone SELECT i % 3, i::text FROM generate_series(1, 60) i;
+		SELECT string_agg(a || ':' || n, ' ' ORDER BY a)
+		FROM (SELECT a, count(DISTINCT b) AS n FROM alone GROUP BY a) x)),
+	'0:20 1:20 2:20', 'which then counts all shards');
 
 # A LIMIT above the guess, of more rows than were guessed: only the first are kept once that shows.
 $coordinator->safe_psql('postgres',

@@ -1,6 +1,6 @@
 # Every allocation, system call and write of a temporary file fails once, in a sort, a spilled sort, an aggregate and a
 # function: the answer is right, or there is a clean error, and nothing is left behind.  All of them are for `make
-# test-large`; `make test` takes some, by the seed.
+# test-large`; `make test` takes some, by the seed.  ASKS=spilled asks that alone.
 use strict;
 use warnings;
 
@@ -38,7 +38,7 @@ my %asks = (
 			. 'k) FROM t) x (i, r) WHERE r < 3'
 	]);
 
-foreach my $name (sort keys %asks)
+foreach my $name (asked(keys %asks))
 {
 	my ($settings, $query) = @{ $asks{$name} };
 	my %how = (

@@ -1,6 +1,6 @@
 # Every allocation and system call fails once, in the service and in a backend that asks it, in a sort, a spilled sort,
 # an aggregate and a function: the answer is right, whatever fails in the service, and neither side keeps anything.  All
-# of them are for `make test-large`; `make test` takes some, by the seed.
+# of them are for `make test-large`; `make test` takes some, by the seed.  ASKS=spilled asks that alone.
 use strict;
 use warnings;
 
@@ -20,7 +20,7 @@ work_mem = '1MB'
 CONF
 make_tables($node);
 
-foreach my $name (sort keys %asks_of_all)
+foreach my $name (asked(keys %asks_of_all))
 {
 	my ($settings, $query) = @{ $asks_of_all{$name} };
 	my %how = (
