@@ -168,8 +168,8 @@ for row in $rows; do
 done
 [ -n "$sort_groups" ] || exit $failed
 
-# refused WHAT ANSWER VARIABLE=VALUE...: an engine that cannot run here, the first row's but for base/engine.o, which make
-# compiles with these, says why when it is opened
+# refused WHAT ANSWER VARIABLE=VALUE...: an engine that cannot run here, the first row's but for base/engine.o, which
+# make compiles with these, says why when it is opened
 refused() {
 	local at=$PWD/$out/$1 what=$1 wanted=$2 answer
 	shift 2

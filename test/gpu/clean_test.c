@@ -2,8 +2,8 @@
  * clean_test.c: device memory that a job gives back holds nothing of what it sorted.
  *
  * After jobs whose keys are one pattern, all memory that the device's pool keeps is taken and searched for it.  That
- * the search would find it is shown first, with memory that was given back as it was.  Where memory cannot be cleared it
- * is not given back.  Speaks TAP.
+ * the search would find it is shown first, with memory that was given back as it was.  Where memory cannot be cleared
+ * it is not given back.  Speaks TAP.
  */
 #include "kernels/engine.h"
 
