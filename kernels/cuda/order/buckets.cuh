@@ -346,23 +346,18 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 					continue; /* not the first */
 				while (place + more + 1 < owns && words[finish_at(place + more + 1)] <= x)
 					more++;
+				/* words that are out of order (wrong is 1) may be more than there is room for */
+				const u32 next = atomicAdd(told, 1);
 
-				const u32 slot = atomicAdd(told, 1);
-
-				if (slot < BINS) /* more are only in a tile that is in no order */
-					found[slot] = place | more << 16;
+				if (next < BINS)
+					found[next] = place | more << 16;
 			}
 			__syncthreads();
-			if (told[0] > BINS)
-			{
-				*a.wrong = 1;
-				return;
-			}
 			if (thread == 0 && told[0] != 0)
 				told[1] = atomicAdd(a.listed, told[0]);
 			__syncthreads();
 			for (u32 i = thread; i < told[0]; i += THREADS)
-				if (told[1] + i < a.room)
+				if (i < BINS && told[1] + i < a.room)
 					a.groups[told[1] + i] = gs_buckets_group{begin + (found[i] & 0xffff), (found[i] >> 16) + 1};
 				else
 					*a.wrong = 1;
