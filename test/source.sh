@@ -165,7 +165,8 @@ compiled_anew() {
 			case $1 in -MF) notes=$2 ;; -c) source=$2 ;; -o) object=$2 ;; esac
 			shift
 		done
-		gcc -xc++ -E -MM -MG -MT "$object" -MF "$notes" "$source" && : >"$object"
+		# there may be no compiler of C++, whose preprocessor is that of C
+		gcc -xc -D__cplusplus=201703L -E -MM -MG -MT "$object" -MF "$notes" "$source" && : >"$object"
 		sed -i -E ':again; s,[^ /]+/\.\./,,; t again' "$notes"
 	NVCC
 	chmod +x "$dir/nvcc"
