@@ -52,6 +52,9 @@ typedef struct gs_cpu_tuning
 	uint32_t cache_rows;   /* the size of such a bucket at most */
 	uint32_t even_rows;	   /* fewer are, too, where leading bits fall evenly */
 	uint32_t bucket_log;   /* log2 of the rows aimed at in a bucket */
+	uint32_t quick_rows;   /* so many rows at most are sorted by vectors, in the cache */
+	uint32_t quick_log;	   /* log2 of the rows aimed at in a bucket that is sorted so */
+	uint32_t quick_depth;  /* partitions within each other, for each bit of the number of rows */
 	uint32_t slack;		   /* leading bits sorted beyond log2 of the rows, before insertion sort ends it */
 } gs_cpu_tuning;
 
@@ -347,6 +350,10 @@ size_t gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning);
 uint32_t gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits);
 gs_status gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, uint32_t low, uint32_t high,
 						bool exchange);
+
+/* ---------------------------------------------------------------- vector_sort.c */
+
+bool gs_vector_sort(uint64_t *words, size_t n, uint32_t depth);
 
 /* ---------------------------------------------------------------- order.c, refine.c */
 

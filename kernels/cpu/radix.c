@@ -53,15 +53,24 @@ always_cached(const gs_cpu_tuning *tuning)
 	return tuning->cache_rows / 2;
 }
 
+/* Words are sorted by vectors, whole. */
+static bool
+sorts_vectors(const gs_sorter *sorter)
+{
+	return sorter->tuning->vector == GS_AVX512 && sorter->tuning->quick_rows > 0 && !sorter->values;
+}
+
 /*
  * Bytes of scratch memory; none where no partition will be made.
  */
 size_t
 gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning)
 {
-	uint64_t hot = rows < tuning->cache_rows ? rows : tuning->cache_rows;
+	uint64_t hot = rows < tuning->cache_rows ? rows : tuning->cache_rows, cached = always_cached(tuning);
 
-	return rows > always_cached(tuning) ? sizeof(scratch) + hot * sizeof(uint64_t) : 0;
+	if (tuning->vector == GS_AVX512 && tuning->quick_rows > 0)
+		cached = tuning->quick_rows;
+	return rows > cached ? sizeof(scratch) + hot * sizeof(uint64_t) : 0;
 }
 
 /*
@@ -241,6 +250,21 @@ sort_in_cache(gs_sorter *sorter, const segment *s, uint32_t depth)
 
 	if (sorted != target)
 		memcpy(target, sorted, s->n * sizeof(uint64_t));
+}
+
+/*
+ * Sorts words in the cache, where they are; by all of their digits where that does not get on.
+ */
+static void
+sort_vectors(const gs_sorter *sorter, const segment *s)
+{
+	uint64_t *sorted;
+
+	if (gs_vector_sort(s->from, s->n, sorter->tuning->quick_depth * gs_bits(s->n)))
+		return;
+	sorted = digit_sort(s->from, s->other, s->n, 0, s->high);
+	if (sorted != s->from)
+		memcpy(s->from, sorted, s->n * sizeof(uint64_t));
 }
 
 /* ---------------------------------------------------------------- partitions */
@@ -490,14 +514,19 @@ settle(const gs_sorter *sorter, const segment *s)
  * The width of the digit by which n words are partitioned that differ in some bits: buckets as large as the tuning aims
  * at.
  */
-uint32_t
-gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)
+static uint32_t
+partition_width(uint64_t n, uint32_t bits, uint32_t goal)
 {
-	uint32_t rows = gs_bits(n - 1), goal = tuning->bucket_log;
-	uint32_t width = rows > goal + 8 ? rows - goal : 8;
+	uint32_t rows = gs_bits(n - 1), width = rows > goal + 8 ? rows - goal : 8;
 
 	width = width < GS_MAX_DIGIT ? width : GS_MAX_DIGIT;
 	return width < bits ? width : bits;
+}
+
+uint32_t
+gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)
+{
+	return partition_width(n, bits, tuning->bucket_log);
 }
 
 /*
@@ -507,7 +536,8 @@ static buckets
 choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
 {
 	scratch *space = sorter->scratch;
-	uint32_t width = gs_partition_width(sorter->tuning, s->n, s->high - s->low);
+	uint32_t goal = sorts_vectors(sorter) ? sorter->tuning->quick_log : sorter->tuning->bucket_log;
+	uint32_t width = partition_width(s->n, s->high - s->low, goal);
 	buckets b = {.shift = s->high - width, .n = 1u << width, .mask = gs_mask(width)};
 
 	if (depth < GS_SLOT_DEPTH && gs_uneven(s->from, s->n, s->high, s->low, width))
@@ -526,6 +556,8 @@ choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
 static bool
 fits_cache(const gs_sorter *sorter, const segment *s, uint32_t depth)
 {
+	if (sorts_vectors(sorter))
+		return false;
 	if (sorter->scratch == NULL || s->n <= (depth > 0 ? sorter->tuning->cache_rows : always_cached(sorter->tuning)))
 		return true;
 	return s->n < sorter->tuning->even_rows &&
@@ -540,6 +572,12 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 {
 	scratch *space = sorter->scratch;
 
+	if (sorts_vectors(sorter) && s.n <= sorter->tuning->quick_rows)
+	{
+		sort_vectors(sorter, &s);
+		GS_TRY(gs_work_add(sorter->work, s.n * 4));
+		return settle(sorter, &s);
+	}
 	if (s.n <= INSERTION_ROWS)
 	{
 		insertion_sort(sorter, s.from, s.n, SIZE_MAX, s.low);
@@ -587,7 +625,8 @@ gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, u
 	}
 	else
 	{
-		s.to_other = exchange && n > always_cached(sorter->tuning) && high > low;
+		s.to_other = exchange && high > low &&
+					 n > (sorts_vectors(sorter) ? sorter->tuning->quick_rows : always_cached(sorter->tuning));
 		result = s.to_other ? *other : *words;
 		GS_TRY(sort_segment(sorter, s, 0));
 	}
