@@ -28,6 +28,7 @@
 #define GS_RANGES		 16	  /* characters of which ranges are kept; no more than GS_HEAP_PAD */
 #define GS_ALPHABET_ROWS 512  /* fewer rows do not repay the making of one */
 #define GS_FAR_AHEAD	 48	  /* rows ahead at which the offsets of strings are loaded */
+#define GS_TIE_WORDS	 64	  /* words among which a scan looks for ties at once */
 #define GS_AHEAD		 24	  /* and their characters, or values of other types */
 #define GS_MAX_DIGIT	 11	  /* bits of a partition's digit */
 #define GS_SLOT_DEPTH	 2	  /* partitions by slots within each other */
@@ -53,7 +54,7 @@ typedef struct gs_cpu_tuning
 	uint32_t even_rows;	   /* fewer are, too, where leading bits fall evenly */
 	uint32_t bucket_log;   /* log2 of the rows aimed at in a bucket */
 	uint32_t quick_rows;   /* so many rows at most are sorted by vectors, in the cache */
-	uint32_t quick_log;	   /* log2 of the rows aimed at in a bucket that is sorted so */
+	uint32_t quick_bits;   /* unless by so few bits */
 	uint32_t quick_depth;  /* partitions within each other, for each bit of the number of rows */
 	uint32_t slack;		   /* leading bits sorted beyond log2 of the rows, before insertion sort ends it */
 } gs_cpu_tuning;
@@ -163,6 +164,8 @@ typedef struct gs_loops
 	int (*number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits, uint64_t row);
 	/* The row numbers of words. */
 	void (*extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask);
+	/* How many words, from the first on, differ from the next one above their row numbers: a multiple of GS_TIE_WORDS. */
+	size_t (*untied)(const uint64_t *words, size_t n, uint64_t mask);
 	/* Appends the leading bits of the distances of strings' characters, inverted by turn. */
 	void (*distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n,
 					  uint32_t bits, uint64_t turn, uint64_t *words);
@@ -353,7 +356,7 @@ gs_status gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, s
 
 /* ---------------------------------------------------------------- vector_sort.c */
 
-bool gs_vector_sort(uint64_t *words, size_t n, uint32_t depth);
+gs_status gs_vector_sort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done);
 
 /* ---------------------------------------------------------------- order.c, refine.c */
 

@@ -53,24 +53,15 @@ always_cached(const gs_cpu_tuning *tuning)
 	return tuning->cache_rows / 2;
 }
 
-/* Words are sorted by vectors, whole. */
-static bool
-sorts_vectors(const gs_sorter *sorter)
-{
-	return sorter->tuning->vector == GS_AVX512 && sorter->tuning->quick_rows > 0 && !sorter->values;
-}
-
 /*
  * Bytes of scratch memory; none where no partition will be made.
  */
 size_t
 gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning)
 {
-	uint64_t hot = rows < tuning->cache_rows ? rows : tuning->cache_rows, cached = always_cached(tuning);
+	uint64_t hot = rows < tuning->cache_rows ? rows : tuning->cache_rows;
 
-	if (tuning->vector == GS_AVX512 && tuning->quick_rows > 0)
-		cached = tuning->quick_rows;
-	return rows > cached ? sizeof(scratch) + hot * sizeof(uint64_t) : 0;
+	return rows > always_cached(tuning) ? sizeof(scratch) + hot * sizeof(uint64_t) : 0;
 }
 
 /*
@@ -252,19 +243,16 @@ sort_in_cache(gs_sorter *sorter, const segment *s, uint32_t depth)
 		memcpy(target, sorted, s->n * sizeof(uint64_t));
 }
 
-/*
- * Sorts words in the cache, where they are; by all of their digits where that does not get on.
- */
-static void
-sort_vectors(const gs_sorter *sorter, const segment *s)
-{
-	uint64_t *sorted;
+/* ---------------------------------------------------------------- by vectors */
 
-	if (gs_vector_sort(s->from, s->n, sorter->tuning->quick_depth * gs_bits(s->n)))
-		return;
-	sorted = digit_sort(s->from, s->other, s->n, 0, s->high);
-	if (sorted != s->from)
-		memcpy(s->from, sorted, s->n * sizeof(uint64_t));
+/* True if a segment is sorted by vectors, whole words at a time; few bits are a single digit. */
+static bool
+by_vectors(const gs_sorter *sorter, const segment *s)
+{
+	const gs_cpu_tuning *tuning = sorter->tuning;
+
+	return tuning->vector == GS_AVX512 && !sorter->values && s->n <= tuning->quick_rows &&
+		   (s->n < TWO_PASSES || s->high - s->low > tuning->quick_bits);
 }
 
 /* ---------------------------------------------------------------- partitions */
@@ -514,19 +502,14 @@ settle(const gs_sorter *sorter, const segment *s)
  * The width of the digit by which n words are partitioned that differ in some bits: buckets as large as the tuning aims
  * at.
  */
-static uint32_t
-partition_width(uint64_t n, uint32_t bits, uint32_t goal)
-{
-	uint32_t rows = gs_bits(n - 1), width = rows > goal + 8 ? rows - goal : 8;
-
-	width = width < GS_MAX_DIGIT ? width : GS_MAX_DIGIT;
-	return width < bits ? width : bits;
-}
-
 uint32_t
 gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)
 {
-	return partition_width(n, bits, tuning->bucket_log);
+	uint32_t rows = gs_bits(n - 1), goal = tuning->bucket_log;
+	uint32_t width = rows > goal + 8 ? rows - goal : 8;
+
+	width = width < GS_MAX_DIGIT ? width : GS_MAX_DIGIT;
+	return width < bits ? width : bits;
 }
 
 /*
@@ -536,8 +519,7 @@ static buckets
 choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
 {
 	scratch *space = sorter->scratch;
-	uint32_t goal = sorts_vectors(sorter) ? sorter->tuning->quick_log : sorter->tuning->bucket_log;
-	uint32_t width = partition_width(s->n, s->high - s->low, goal);
+	uint32_t width = gs_partition_width(sorter->tuning, s->n, s->high - s->low);
 	buckets b = {.shift = s->high - width, .n = 1u << width, .mask = gs_mask(width)};
 
 	if (depth < GS_SLOT_DEPTH && gs_uneven(s->from, s->n, s->high, s->low, width))
@@ -556,8 +538,6 @@ choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
 static bool
 fits_cache(const gs_sorter *sorter, const segment *s, uint32_t depth)
 {
-	if (sorts_vectors(sorter))
-		return false;
 	if (sorter->scratch == NULL || s->n <= (depth > 0 ? sorter->tuning->cache_rows : always_cached(sorter->tuning)))
 		return true;
 	return s->n < sorter->tuning->even_rows &&
@@ -572,11 +552,16 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 {
 	scratch *space = sorter->scratch;
 
-	if (sorts_vectors(sorter) && s.n <= sorter->tuning->quick_rows)
+	if (by_vectors(sorter, &s))
 	{
-		sort_vectors(sorter, &s);
-		GS_TRY(gs_work_add(sorter->work, s.n * 4));
-		return settle(sorter, &s);
+		bool done;
+
+		GS_TRY(gs_vector_sort(sorter->work, s.from, s.n, sorter->tuning->quick_depth * gs_bits(s.n), &done));
+		sorter->passes = depth + 1 > sorter->passes ? depth + 1 : sorter->passes;
+		if (done)
+			return settle(sorter, &s);
+		/* pivots were bad, and the lowest bits do not rise any more */
+		s.low = 0;
 	}
 	if (s.n <= INSERTION_ROWS)
 	{
@@ -618,15 +603,14 @@ gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, u
 	segment s = {*words, *other, n, low, high, false};
 	uint64_t *result = *words;
 
-	if (exchange && n > INSERTION_ROWS && fits_cache(sorter, &s, 0))
+	if (exchange && n > INSERTION_ROWS && !by_vectors(sorter, &s) && fits_cache(sorter, &s, 0))
 	{
 		result = sort_to_and_fro(sorter, &s, *other, 0);
 		GS_TRY(gs_work_add(sorter->work, n * 4));
 	}
 	else
 	{
-		s.to_other = exchange && high > low &&
-					 n > (sorts_vectors(sorter) ? sorter->tuning->quick_rows : always_cached(sorter->tuning));
+		s.to_other = exchange && n > always_cached(sorter->tuning) && high > low && !by_vectors(sorter, &s);
 		result = s.to_other ? *other : *words;
 		GS_TRY(sort_segment(sorter, s, 0));
 	}

@@ -14,17 +14,15 @@
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,popcnt")))
 #define INLINE static inline __attribute__((always_inline)) TARGET
 #ifndef FEW
-#define FEW 128 /* words that are sorted in registers */
+#define FEW	128 /* words that are sorted in registers */
 #endif
 #ifndef ROWS
-#define ROWS 4 /* of eight words that a partition reads at once from one end */
+#define ROWS 8 /* of eight words each that a partition reads at once from one end */
 #endif
 #define LINE	(8 * ROWS)
 #define SAMPLE	16
 #define SAMPLES 64
-#ifndef MANY
-#define MANY 2048 /* from so many words on a larger sample makes the pivot */
-#endif
+#define MANY	2048 /* from so many words on a larger sample makes the pivot */
 
 /* ---------------------------------------------------------------- in registers */
 
@@ -80,94 +78,126 @@ sort_row(__m512i row, int columns)
 #define EACH2(what, a)	EACH1(what, a) EACH1(what, a + 1)
 #define EACH4(what, a)	EACH2(what, a) EACH2(what, a + 2)
 #define EACH8(what, a)	EACH4(what, a) EACH4(what, a + 4)
+#define EACH6(what, a)	EACH4(what, a) EACH2(what, a + 4)
+#define EACH12(what, a) EACH8(what, a) EACH4(what, a + 8)
 #define EACH16(what, a) EACH8(what, a) EACH8(what, a + 8)
+#define EACH24(what, a) EACH16(what, a) EACH8(what, a + 16)
 #define EACH32(what, a) EACH16(what, a) EACH16(what, a + 16)
 
-/* Batcher's networks: each column of the rows is sorted. */
+/* Batcher's networks: each column of the rows is sorted.  Other numbers of rows than powers of two leave the last out. */
 #define PAIR(a, b)	exchange(&v[a], &v[b], 1);
+#define PAIRS2(a, d) PAIR(a, a + d) PAIR(a + 1, a + 1 + d)
+#define PAIRS4(a, d) PAIRS2(a, d) PAIRS2(a + 2, d)
+#define PAIRS8(a, d) PAIRS4(a, d) PAIRS4(a + 4, d)
+#define NEIGHBOURS2(a) PAIR(a, a + 1) PAIR(a + 2, a + 3)
+#define NEIGHBOURS4(a) NEIGHBOURS2(a) NEIGHBOURS2(a + 4)
 #define COLUMNS1(a)
 #define COLUMNS2(a) PAIR(a, a + 1)
-#define COLUMNS4(a) COLUMNS2(a) COLUMNS2(a + 2) PAIR(a, a + 2) PAIR(a + 1, a + 3) PAIR(a + 1, a + 2)
-#define COLUMNS8(a)                                                                                                    \
-	COLUMNS4(a) COLUMNS4(a + 4) PAIR(a, a + 4) PAIR(a + 1, a + 5) PAIR(a + 2, a + 6) PAIR(a + 3, a + 7)                \
-	PAIR(a + 2, a + 4) PAIR(a + 3, a + 5) PAIR(a + 1, a + 2) PAIR(a + 3, a + 4) PAIR(a + 5, a + 6)
-#define PAIR_AT_8(a) PAIR(a, a + 8)
-#define PAIR_AT_4(a) PAIR(a, a + 4)
+#define COLUMNS4(a) COLUMNS2(a) COLUMNS2(a + 2) PAIRS2(a, 2) PAIR(a + 1, a + 2)
+#define COLUMNS6(a) COLUMNS4(a) COLUMNS2(a + 4) PAIRS2(a, 4) PAIRS2(a + 2, 2) NEIGHBOURS2(a + 1)
+#define COLUMNS8(a) COLUMNS4(a) COLUMNS4(a + 4) PAIRS4(a, 4) PAIRS2(a + 2, 2) NEIGHBOURS2(a + 1) PAIR(a + 5, a + 6)
+#define COLUMNS12(a)                                                                                                   \
+	COLUMNS8(a) COLUMNS4(a + 8) PAIRS4(a, 8) PAIRS4(a + 4, 4) PAIRS2(a + 2, 2) PAIRS2(a + 6, 2) NEIGHBOURS4(a + 1)     \
+	PAIR(a + 9, a + 10)
 #define COLUMNS16(a)                                                                                                   \
-	COLUMNS8(a) COLUMNS8(a + 8) EACH8(PAIR_AT_8, a) EACH4(PAIR_AT_4, a + 4) PAIR(a + 2, a + 4) PAIR(a + 3, a + 5)      \
-	PAIR(a + 6, a + 8) PAIR(a + 7, a + 9) PAIR(a + 10, a + 12) PAIR(a + 11, a + 13) PAIR(a + 1, a + 2)                 \
-	PAIR(a + 3, a + 4) PAIR(a + 5, a + 6) PAIR(a + 7, a + 8) PAIR(a + 9, a + 10) PAIR(a + 11, a + 12)                  \
-	PAIR(a + 13, a + 14)
-#define COLUMNS32(a) COLUMNS16(a) COLUMNS16(a + 16) FOLD32(a, 1)
+	COLUMNS8(a) COLUMNS8(a + 8) PAIRS8(a, 8) PAIRS4(a + 4, 4) PAIRS2(a + 2, 2) PAIRS2(a + 6, 2) PAIRS2(a + 10, 2)      \
+	NEIGHBOURS4(a + 1) NEIGHBOURS2(a + 9) PAIR(a + 13, a + 14)
+#define COLUMNS24(a)                                                                                                   \
+	COLUMNS16(a) COLUMNS8(a + 16) PAIRS8(a, 16) PAIRS8(a + 8, 8) PAIRS4(a + 4, 4) PAIRS4(a + 12, 4) PAIRS2(a + 2, 2)   \
+	PAIRS2(a + 6, 2) PAIRS2(a + 10, 2) PAIRS2(a + 14, 2) PAIRS2(a + 18, 2) NEIGHBOURS4(a + 1) NEIGHBOURS4(a + 9)       \
+	NEIGHBOURS2(a + 17) PAIR(a + 21, a + 22)
+#define COLUMNS32(a)                                                                                                   \
+	COLUMNS16(a) COLUMNS16(a + 16) PAIRS8(a, 16) PAIRS8(a + 8, 16) PAIRS8(a + 8, 8) PAIRS4(a + 4, 4) PAIRS4(a + 12, 4) \
+	PAIRS4(a + 20, 4) PAIRS2(a + 2, 2) PAIRS2(a + 6, 2) PAIRS2(a + 10, 2) PAIRS2(a + 14, 2) PAIRS2(a + 18, 2)          \
+	PAIRS2(a + 22, 2) PAIRS2(a + 26, 2) NEIGHBOURS4(a + 1) NEIGHBOURS4(a + 9) NEIGHBOURS4(a + 17) NEIGHBOURS2(a + 25)  \
+	PAIR(a + 29, a + 30)
 
 /* Merges groups of columns with their neighbours: each step halves the rows that a word may still go to. */
-#define FOLD(a, b, columns) exchange(&v[a], &v[b], columns);
-#define FOLD1(a, c)
-#define FOLD2(a, c)			FOLD(a, a + 1, c)
-#define FOLD4(a, c)			FOLD(a, a + 3, c) FOLD(a + 1, a + 2, c) FOLD2(a, c) FOLD2(a + 2, c)
-#define FOLD8(a, c)                                                                                                    \
-	FOLD(a, a + 7, c) FOLD(a + 1, a + 6, c) FOLD(a + 2, a + 5, c) FOLD(a + 3, a + 4, c) FOLD4(a, c) FOLD4(a + 4, c)
-#define FOLD16(a, c)                                                                                                   \
-	FOLD(a, a + 15, c) FOLD(a + 1, a + 14, c) FOLD(a + 2, a + 13, c) FOLD(a + 3, a + 12, c) FOLD(a + 4, a + 11, c)     \
-	FOLD(a + 5, a + 10, c) FOLD(a + 6, a + 9, c) FOLD(a + 7, a + 8, c) FOLD8(a, c) FOLD8(a + 8, c)
-#define FOLD32(a, c)                                                                                                   \
-	FOLD(a, a + 31, c) FOLD(a + 1, a + 30, c) FOLD(a + 2, a + 29, c) FOLD(a + 3, a + 28, c) FOLD(a + 4, a + 27, c)     \
-	FOLD(a + 5, a + 26, c) FOLD(a + 6, a + 25, c) FOLD(a + 7, a + 24, c) FOLD(a + 8, a + 23, c)                        \
-	FOLD(a + 9, a + 22, c) FOLD(a + 10, a + 21, c) FOLD(a + 11, a + 20, c) FOLD(a + 12, a + 19, c)                     \
-	FOLD(a + 13, a + 18, c) FOLD(a + 14, a + 17, c) FOLD(a + 15, a + 16, c) FOLD16(a, c) FOLD16(a + 16, c)
+#define FOLD(a, b)	  exchange(&v[a], &v[b], columns);
+#define FOLDS2(a, b)  FOLD(a, b) FOLD(a + 1, b - 1)
+#define FOLDS4(a, b)  FOLDS2(a, b) FOLDS2(a + 2, b - 2)
+#define FOLDS8(a, b)  FOLDS4(a, b) FOLDS4(a + 4, b - 4)
+#define MERGE1(a)
+#define MERGE2(a)	  FOLD(a, a + 1)
+#define MERGE4(a)	  FOLDS2(a, a + 3) MERGE2(a) MERGE2(a + 2)
+#define MERGE6(a)	  FOLDS2(a + 2, a + 5) MERGE4(a) MERGE2(a + 4)
+#define MERGE8(a)	  FOLDS4(a, a + 7) MERGE4(a) MERGE4(a + 4)
+#define MERGE12(a)	  FOLDS4(a + 4, a + 11) MERGE8(a) MERGE4(a + 8)
+#define MERGE16(a)	  FOLDS8(a, a + 15) MERGE8(a) MERGE8(a + 8)
+#define MERGE24(a)	  FOLDS8(a + 8, a + 23) MERGE16(a) MERGE8(a + 16)
+#define MERGE32(a)	  FOLDS8(a, a + 31) FOLDS8(a + 8, a + 23) MERGE16(a) MERGE16(a + 16)
 
-/* The words of a row that there are. */
+/* Which words of a row there are, by those of the last eight rows, of which so many are from this row on. */
 INLINE __mmask8
-present(size_t n, size_t row)
+present(uint64_t last, size_t rows)
 {
-	return (__mmask8) (n >= 8 * row + 8 ? 0xff : n <= 8 * row ? 0 : 0xff >> (8 * row + 8 - n));
+	return (__mmask8) (rows > 8 ? 0xff : last >> (64 - 8 * rows));
 }
 
-#define LOAD(a)		v[a] = _mm512_mask_loadu_epi64(none, present(n, a), words + 8 * (a));
-#define STORE(a)	_mm512_mask_storeu_epi64(words + 8 * (a), present(n, a), v[a]);
-#define SORT_ROW2(a) v[a] = sort_row(v[a], 2);
-#define SORT_ROW4(a) v[a] = sort_row(v[a], 4);
-#define SORT_ROW8(a) v[a] = sort_row(v[a], 8);
+#define LOAD(a)		 v[a] = _mm512_mask_loadu_epi64(none, present(last, rows - (a)), words + 8 * (a));
+#define STORE(a)	 _mm512_mask_storeu_epi64(words + 8 * (a), present(last, rows - (a)), v[a]);
+#define SORT_ROW(a)	 v[a] = sort_row(v[a], columns);
 
-/* A sort of so many rows of words, the last of which need not be there. */
+/* A sort of 8 * R words at most, of more than 8 * R - 64. */
 #define SORT_ROWS(R)                                                                                                   \
+	INLINE void merge_##R(__m512i *v, int columns)                                                                     \
+	{                                                                                                                  \
+		MERGE##R(0) EACH##R(SORT_ROW, 0)                                                                               \
+	}                                                                                                                  \
+                                                                                                                       \
 	TARGET static void sort_rows_##R(uint64_t *words, size_t n)                                                        \
 	{                                                                                                                  \
 		const __m512i none = _mm512_set1_epi64(-1);                                                                    \
+		const size_t rows = R;                                                                                         \
+		const uint64_t last = UINT64_MAX >> (8 * rows - n);                                                            \
 		__m512i v[R];                                                                                                  \
                                                                                                                        \
 		EACH##R(LOAD, 0) COLUMNS##R(0)                                                                                 \
-		FOLD##R(0, 2) EACH##R(SORT_ROW2, 0)                                                                            \
-		FOLD##R(0, 4) EACH##R(SORT_ROW4, 0)                                                                            \
-		FOLD##R(0, 8) EACH##R(SORT_ROW8, 0)                                                                            \
+		merge_##R(v, 2);                                                                                               \
+		merge_##R(v, 4);                                                                                               \
+		merge_##R(v, 8);                                                                                               \
 		EACH##R(STORE, 0)                                                                                              \
 	}
 
 SORT_ROWS(1)
 SORT_ROWS(2)
 SORT_ROWS(4)
+SORT_ROWS(6)
 SORT_ROWS(8)
-#if FEW >= 128
+SORT_ROWS(12)
 SORT_ROWS(16)
+#if FEW >= 192
+SORT_ROWS(24)
 #endif
 #if FEW >= 256
 SORT_ROWS(32)
 #endif
 
+/*
+ * Sorts at most FEW words.
+ */
 TARGET static void
 sort_few(uint64_t *words, size_t n)
 {
+	if (n < 2)
+		return;
 	if (n <= 8)
 		sort_rows_1(words, n);
 	else if (n <= 16)
 		sort_rows_2(words, n);
 	else if (n <= 32)
 		sort_rows_4(words, n);
+	else if (n <= 48)
+		sort_rows_6(words, n);
 	else if (n <= 64)
 		sort_rows_8(words, n);
-#if FEW >= 128
+	else if (n <= 96)
+		sort_rows_12(words, n);
 	else if (n <= 128)
 		sort_rows_16(words, n);
+#if FEW >= 192
+	else if (n <= 192)
+		sort_rows_24(words, n);
 #endif
 #if FEW >= 256
 	else
@@ -189,81 +219,86 @@ sort_few(uint64_t *words, size_t n)
 
 static const uint32_t orders[256] = {ORDER64(0u), ORDER64(64u), ORDER64(128u), ORDER64(192u)};
 
-/* Where a partition has got to: words from left on, up to right, are free to be written over. */
-typedef struct halves
+/* What a partition has not filled yet: from a word on, so many words to its right end; in between are others unread. */
+typedef struct space
 {
-	uint64_t *left, *right;
-} halves;
+	uint64_t *left;
+	size_t room;
+} space;
 
 /*
  * Divides eight words: those below the pivot go to the left end, the others to the right one.
  */
 INLINE void
-divide_row(halves *to, __m512i row, __m512i pivot)
+divide_row(space *to, __m512i row, __m512i pivot)
 {
 	const __m512i shifts = _mm512_set_epi64(28, 24, 20, 16, 12, 8, 4, 0);
-	uint32_t below = _mm512_cmplt_epu64_mask(row, pivot), n = (uint32_t) __builtin_popcount(below);
+	uint32_t below = _mm512_cmplt_epu64_mask(row, pivot);
 
 	/* the upper halves of indexes count for nothing, nor do their bits above the lowest three */
 	row = _mm512_permutexvar_epi64(_mm512_srlv_epi32(_mm512_set1_epi32((int) orders[below]), shifts), row);
+	to->room -= 8;
 	_mm512_storeu_si512(to->left, row);
-	_mm512_storeu_si512(to->right - 8, row);
-	to->left += n;
-	to->right -= 8 - n;
+	_mm512_storeu_si512(to->left + to->room, row);
+	to->left += (uint32_t) __builtin_popcount(below);
 }
 
-#define READ(a)	  rows[a] = _mm512_loadu_si512(from + 8 * (a));
-#define DIVIDE(a) divide_row(&to, rows[a], pivot);
-#define FOR_EACH_(R, what) EACH##R(what, 0)
-#define FOR_EACH(R, what)  FOR_EACH_(R, what)
+/*
+ * The same of fewer words.
+ */
+INLINE void
+divide_some(space *to, __m512i row, __mmask8 all, __m512i pivot)
+{
+	__mmask8 below = _mm512_mask_cmplt_epu64_mask(all, row, pivot), above = all & (__mmask8) ~below;
+	uint32_t n = (uint32_t) __builtin_popcount(below), others = (uint32_t) __builtin_popcount(above);
+
+	_mm512_mask_storeu_epi64(to->left, (__mmask8) ((1u << n) - 1), _mm512_maskz_compress_epi64(below, row));
+	_mm512_mask_storeu_epi64(to->left + to->room - others, (__mmask8) ((1u << others) - 1),
+							 _mm512_maskz_compress_epi64(above, row));
+	to->left += n;
+	to->room -= n + others;
+}
+
+#define READ(a)		rows[a] = _mm512_loadu_si512(from + 8 * (a));
+#define DIVIDE(a)	divide_row(&to, rows[a], pivot);
+#define DIVIDE_IF(a)                                                                                                   \
+	if (right - left > 8 * (a))                                                                                        \
+		DIVIDE(a)
+#define AT_ONCE_(R, what) EACH##R(what, 0)
+#define AT_ONCE(R, what)  AT_ONCE_(R, what)
 
 /*
  * Puts the words below a pivot before the others, and returns how many they are.  Words from both ends are set aside,
- * so that there always is room where a row is written: it is read from the end with less of it.
+ * so that there always is room where a row is written: rows are read from the end with less of it.
  */
 TARGET static size_t
 partition(uint64_t *words, size_t n, uint64_t pivot_word)
 {
 	const __m512i pivot = _mm512_set1_epi64((long long) pivot_word);
-	uint64_t aside[3 * LINE], *left = words + LINE, *right = words + n - LINE;
-	halves to = {words, words + n};
-	size_t some;
-	__m512i rows[ROWS];
+	const __mmask8 odd = (__mmask8) ((1u << n % 8) - 1);
+	uint64_t aside[2 * LINE], *left = words + LINE, *right = words + n - n % 8 - LINE;
+	const uint64_t *from;
+	space to = {words, n};
+	__m512i rows[ROWS], odd_row = _mm512_maskz_loadu_epi64(odd, right + LINE);
 
 	memcpy(aside, words, sizeof(uint64_t) * LINE);
 	memcpy(aside + LINE, right, sizeof(uint64_t) * LINE);
 	while (right - left >= LINE)
 	{
-		const uint64_t *from = left;
-
-		if (left - to.left <= to.right - right)
-			left += LINE;
-		else
+		if (left - to.left <= to.left + to.room - right)
 		{
-			right -= LINE;
-			from = right;
-#ifndef NO_BRANCH
-			__asm__("" : "+r"(from)); /* a jump, which is foreseen mostly: reading does not wait for counts then */
-#endif
+			from = left;
+			left += LINE;
 		}
-		FOR_EACH(ROWS, READ)
-		FOR_EACH(ROWS, DIVIDE)
+		else
+			from = right -= LINE;
+		AT_ONCE(ROWS, READ)
+		AT_ONCE(ROWS, DIVIDE)
 	}
-	some = (size_t) (right - left);
-	memcpy(aside + 2 * LINE, left, sizeof(uint64_t) * some);
-	for (size_t at = 2 * LINE; at < 2 * LINE + some; at += 8)
-	{
-		__mmask8 all = present(some, (at - 2 * LINE) / 8);
-		__m512i row = _mm512_maskz_loadu_epi64(all, aside + at);
-		__mmask8 below = _mm512_mask_cmplt_epu64_mask(all, row, pivot), above = all & (__mmask8) ~below;
-
-		_mm512_mask_storeu_epi64(to.left, (__mmask8) ((1u << __builtin_popcount(below)) - 1),
-								 _mm512_maskz_compress_epi64(below, row));
-		to.left += __builtin_popcount(below);
-		to.right -= __builtin_popcount(above);
-		_mm512_mask_storeu_epi64(to.right, (__mmask8) ((1u << __builtin_popcount(above)) - 1),
-								 _mm512_maskz_compress_epi64(above, row));
-	}
+	from = left;
+	AT_ONCE(ROWS, READ)
+	AT_ONCE(ROWS, DIVIDE_IF)
+	divide_some(&to, odd_row, odd, pivot);
 	for (size_t at = 0; at < 2 * LINE; at += 8)
 		divide_row(&to, _mm512_loadu_si512(aside + at), pivot);
 	return (size_t) (to.left - words);
@@ -288,47 +323,49 @@ choose_pivot(const uint64_t *words, size_t n)
 }
 
 /*
- * Sorts until there were too many partitions within each other: false.
+ * Sorts until there were too many partitions within each other: then *done becomes false.
  */
-TARGET static bool
-quicksort(uint64_t *words, size_t n, uint32_t depth)
+TARGET static gs_status
+quicksort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
 {
-	while (n > FEW)
+	while (n > FEW && *done)
 	{
-		uint64_t pivot;
-		size_t below;
+		uint64_t pivot = choose_pivot(words, n);
+		size_t below = partition(words, n, pivot);
 
-		if (depth-- == 0)
-			return false;
-		pivot = choose_pivot(words, n);
-		below = partition(words, n, pivot);
+		GS_TRY(gs_work_add(work, n / 4));
+		*done = depth-- > 0;
 		if (below == 0)
 			/* nothing is below the pivot: those equal to it are in order, if there are others */
 			below = pivot == UINT64_MAX ? n : partition(words, n, pivot + 1);
-		else if (!quicksort(words, below, depth))
-			return false;
+		else
+			GS_TRY(quicksort(work, words, below, depth, done));
 		words += below;
 		n -= below;
 	}
-	sort_few(words, n);
-	return true;
+	if (*done)
+		sort_few(words, n);
+	return GS_OK;
 }
 
 /*
- * Sorts words where there is AVX-512; false, with the same words in some order, if that takes more partitions within
- * each other than depth.
+ * Sorts words where there is AVX-512; *done: false, with the same words in some order, if that takes more partitions
+ * within each other than depth.
  */
-bool
-gs_vector_sort(uint64_t *words, size_t n, uint32_t depth)
+gs_status
+gs_vector_sort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
 {
-	return quicksort(words, n, depth);
+	*done = true;
+	return quicksort(work, words, n, depth, done);
 }
 #else
-bool
-gs_vector_sort(uint64_t *words, size_t n, uint32_t depth)
+gs_status
+gs_vector_sort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
 {
+	(void) work;
 	(void) words;
 	(void) depth;
-	return n < 2;
+	*done = n < 2;
+	return GS_OK;
 }
 #endif

@@ -266,7 +266,7 @@ tunings(void)
 		tuning.even_rows = v & 1 ? 0 : 512;
 		tuning.bucket_log = 3;
 		tuning.quick_rows = v & 1 ? 0 : 300;
-		tuning.quick_log = 6;
+		tuning.quick_bits = 8;
 		tuning.quick_depth = v & 2 ? 2 : 0;
 		gs_cpu_tune(engine, &tuning);
 		for (shape s = UNIFORM; s < SHAPES; s++)

@@ -208,7 +208,7 @@ random_tuning(void)
 	tuning.slack = (uint32_t) rnd_below(5);
 	if (rnd_below(2))
 		tuning.quick_rows = (uint32_t) random_size(10000);
-	tuning.quick_log = (uint32_t) rnd_below(10);
+	tuning.quick_bits = (uint32_t) rnd_below(20);
 	tuning.quick_depth = (uint32_t) rnd_below(3);
 	return tuning;
 }

@@ -74,7 +74,7 @@ compare_words(const void *a, const void *b)
  * Sorts n words of a pattern; with a depth that is enough, or the one given, after which they may be in any order.
  */
 static bool
-sorts(pattern p, size_t n, bool enough, uint32_t depth)
+sorts(gs_work *work, pattern p, size_t n, bool enough, uint32_t depth)
 {
 	size_t bytes = (EDGE + n + EDGE) * 8;
 	uint64_t *all = malloc(bytes), *want = malloc(bytes), *words = all + EDGE;
@@ -86,8 +86,7 @@ sorts(pattern p, size_t n, bool enough, uint32_t depth)
 		words[i] = word_of(p, i, n);
 	memcpy(want, all, bytes);
 	qsort(want + EDGE, n, 8, compare_words);
-	done = gs_vector_sort(words, n, enough ? 4 * gs_bits(n) : depth);
-	good = done || !enough;
+	good = gs_vector_sort(work, words, n, enough ? 4 * gs_bits(n) : depth, &done) == GS_OK && (done || !enough);
 	if (!done)
 		qsort(words, n, 8, compare_words);
 	good = good && memcmp(all, want, bytes) == 0;
@@ -99,23 +98,29 @@ sorts(pattern p, size_t n, bool enough, uint32_t depth)
 int
 main(void)
 {
+	gs_engine *engine;
+	gs_work *work;
+
 	if (gs_vectors_choose(GS_AVX512) != GS_AVX512)
 	{
 		printf("1..0 # SKIP no AVX-512\n");
 		return 0;
 	}
 	rnd_seed(test_seed());
+	gs_cpu_open(1, NULL, &engine);
+	work = &((gs_cpu_engine *) engine)->work;
 	for (pattern p = RANDOM; p < PATTERNS; p++)
 	{
 		bool good = true;
 
 		for (size_t n = 0; n <= 1100; n++)
-			good &= sorts(p, n, true, 0);
+			good &= sorts(work, p, n, true, 0);
 		for (size_t n = 2040; n < 300000; n = n * 3 / 2 + rnd_below(9))
-			good &= sorts(p, n, true, 0);
+			good &= sorts(work, p, n, true, 0);
 		for (uint32_t depth = 0; depth < 6; depth++)
-			good &= sorts(p, 1000 + rnd_below(30000), false, depth);
+			good &= sorts(work, p, 1000 + rnd_below(30000), false, depth);
 		tap_ok(good, "words sorted by vectors: %s", names[p]);
 	}
+	gs_engine_close(engine);
 	return tap_done();
 }
