@@ -304,6 +304,44 @@ partition(uint64_t *words, size_t n, uint64_t pivot_word)
 	return (size_t) (to.left - words);
 }
 
+#ifdef SMALL
+/*
+ * The same of few words: those not below the pivot go to an array of their own, and from there behind the others.
+ */
+TARGET static size_t
+partition_few(uint64_t *words, size_t n, uint64_t pivot_word)
+{
+	const __m512i pivot = _mm512_set1_epi64((long long) pivot_word);
+	uint64_t aside[SMALL + 8];
+	space to = {words, 0};
+	uint64_t *right = aside + SMALL + 8;
+	size_t below, i = 0;
+	__mmask8 odd = (__mmask8) ((1u << n % 8) - 1);
+	__m512i odd_row = _mm512_maskz_loadu_epi64(odd, words + n - n % 8);
+
+	for (; i + 8 <= n; i += 8)
+	{
+		__m512i row = _mm512_loadu_si512(words + i);
+		uint32_t mask = _mm512_cmplt_epu64_mask(row, pivot), count = (uint32_t) __builtin_popcount(mask);
+
+		row = _mm512_permutexvar_epi64(
+			_mm512_srlv_epi32(_mm512_set1_epi32((int) orders[mask]), _mm512_set_epi64(28, 24, 20, 16, 12, 8, 4, 0)), row);
+		_mm512_storeu_si512(to.left, row);
+		_mm512_storeu_si512(right - 8, row);
+		to.left += count;
+		right -= 8 - count;
+	}
+	to.room = (size_t) (words + n - to.left);
+	divide_some(&to, odd_row, odd, pivot);
+	below = (size_t) (to.left - words);
+	for (; to.room >= 8; to.room -= 8, to.left += 8, right += 8)
+		_mm512_storeu_si512(to.left, _mm512_loadu_si512(right));
+	odd = (__mmask8) ((1u << to.room) - 1);
+	_mm512_mask_storeu_epi64(to.left, odd, _mm512_maskz_loadu_epi64(odd, right));
+	return below;
+}
+#endif
+
 /*
  * The middle of a sample.
  */
@@ -331,7 +369,11 @@ quicksort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
 	while (n > FEW && *done)
 	{
 		uint64_t pivot = choose_pivot(words, n);
+#ifdef SMALL
+		size_t below = n <= SMALL ? partition_few(words, n, pivot) : partition(words, n, pivot);
+#else
 		size_t below = partition(words, n, pivot);
+#endif
 
 		GS_TRY(gs_work_add(work, n / 4));
 		*done = depth-- > 0;
