@@ -164,7 +164,7 @@ typedef struct gs_loops
 	int (*number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits, uint64_t row);
 	/* The row numbers of words. */
 	void (*extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask);
-	/* How many words, from the first on, differ from the next one above their row numbers: a multiple of GS_TIE_WORDS. */
+	/* How many words, from the first on, differ from the next one above row numbers; a multiple of GS_TIE_WORDS. */
 	size_t (*untied)(const uint64_t *words, size_t n, uint64_t mask);
 	/* Appends the leading bits of the distances of strings' characters, inverted by turn. */
 	void (*distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n,
@@ -324,6 +324,7 @@ gs_prefetch_string(const gs_field *field, uint64_t row, uint64_t depth)
 
 /* ---------------------------------------------------------------- slots.c */
 
+uint32_t gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits);
 bool gs_uneven(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width);
 uint32_t gs_slots_make(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width, uint64_t *slots,
 					   uint8_t *highs, uint32_t *shift);
@@ -350,12 +351,12 @@ typedef struct gs_sorter
 } gs_sorter;
 
 size_t gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning);
-uint32_t gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits);
 gs_status gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, uint32_t low, uint32_t high,
 						bool exchange);
 
 /* ---------------------------------------------------------------- vector_sort.c */
 
+bool gs_by_vectors(const gs_sorter *sorter, size_t n, uint32_t bits);
 gs_status gs_vector_sort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done);
 
 /* ---------------------------------------------------------------- order.c, refine.c */

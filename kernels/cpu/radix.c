@@ -243,18 +243,6 @@ sort_in_cache(gs_sorter *sorter, const segment *s, uint32_t depth)
 		memcpy(target, sorted, s->n * sizeof(uint64_t));
 }
 
-/* ---------------------------------------------------------------- by vectors */
-
-/* True if a segment is sorted by vectors, whole words at a time; few bits are a single digit. */
-static bool
-by_vectors(const gs_sorter *sorter, const segment *s)
-{
-	const gs_cpu_tuning *tuning = sorter->tuning;
-
-	return tuning->vector == GS_AVX512 && !sorter->values && s->n <= tuning->quick_rows &&
-		   (s->n < TWO_PASSES || s->high - s->low > tuning->quick_bits);
-}
-
 /* ---------------------------------------------------------------- partitions */
 
 /* What tells a word's bucket: a digit, or the slot of one. */
@@ -499,20 +487,6 @@ settle(const gs_sorter *sorter, const segment *s)
 }
 
 /*
- * The width of the digit by which n words are partitioned that differ in some bits: buckets as large as the tuning aims
- * at.
- */
-uint32_t
-gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)
-{
-	uint32_t rows = gs_bits(n - 1), goal = tuning->bucket_log;
-	uint32_t width = rows > goal + 8 ? rows - goal : 8;
-
-	width = width < GS_MAX_DIGIT ? width : GS_MAX_DIGIT;
-	return width < bits ? width : bits;
-}
-
-/*
  * Chooses by what a segment is partitioned: its leading digit; in the first partition slots, where that is uneven.
  */
 static buckets
@@ -552,15 +526,15 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 {
 	scratch *space = sorter->scratch;
 
-	if (by_vectors(sorter, &s))
+	if (gs_by_vectors(sorter, s.n, s.high - s.low))
 	{
 		bool done;
 
-		GS_TRY(gs_vector_sort(sorter->work, s.from, s.n, sorter->tuning->quick_depth * gs_bits(s.n), &done));
 		sorter->passes = depth + 1 > sorter->passes ? depth + 1 : sorter->passes;
+		GS_TRY(gs_vector_sort(sorter->work, s.from, s.n, sorter->tuning->quick_depth * gs_bits(s.n), &done));
 		if (done)
 			return settle(sorter, &s);
-		/* pivots were bad, and the lowest bits do not rise any more */
+		/* bad pivots, and the lowest bits do not rise any more */
 		s.low = 0;
 	}
 	if (s.n <= INSERTION_ROWS)
@@ -603,14 +577,15 @@ gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, u
 	segment s = {*words, *other, n, low, high, false};
 	uint64_t *result = *words;
 
-	if (exchange && n > INSERTION_ROWS && !by_vectors(sorter, &s) && fits_cache(sorter, &s, 0))
+	exchange = exchange && !gs_by_vectors(sorter, n, high - low);
+	if (exchange && n > INSERTION_ROWS && fits_cache(sorter, &s, 0))
 	{
 		result = sort_to_and_fro(sorter, &s, *other, 0);
 		GS_TRY(gs_work_add(sorter->work, n * 4));
 	}
 	else
 	{
-		s.to_other = exchange && n > always_cached(sorter->tuning) && high > low && !by_vectors(sorter, &s);
+		s.to_other = exchange && n > always_cached(sorter->tuning) && high > low;
 		result = s.to_other ? *other : *words;
 		GS_TRY(sort_segment(sorter, s, 0));
 	}

@@ -10,6 +10,24 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#endif
+
+#define FEW_WORDS 512 /* fewer are sorted by vectors even if a digit would be enough */
+
+/*
+ * True if so many words, which differ in so many of the bits to sort by, are sorted by vectors: whole, as the bits below
+ * rise already.
+ */
+bool
+gs_by_vectors(const gs_sorter *sorter, size_t n, uint32_t bits)
+{
+	const gs_cpu_tuning *tuning = sorter->tuning;
+
+	return tuning->vector == GS_AVX512 && !sorter->values && n <= tuning->quick_rows &&
+		   (n < FEW_WORDS || bits > tuning->quick_bits);
+}
+
+#if defined(__x86_64__)
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,popcnt")))
 #define INLINE static inline __attribute__((always_inline)) TARGET

@@ -25,8 +25,8 @@ typedef enum pattern
 } pattern;
 
 static const char *const names[PATTERNS] = {
-	"random",		"rising", "falling", "organ pipe", "few leading bits", "one of them", "three values", "all greatest",
-	"half greatest", "turns",  "powers",  "least where sampled"};
+	"random",		"rising",		 "falling",		  "organ pipe", "few leading bits", "one of them",
+	"three values", "all greatest", "half greatest", "turns",		"powers",			"least where sampled"};
 
 static uint64_t
 word_of(pattern p, size_t i, size_t n)
