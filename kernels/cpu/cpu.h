@@ -6,6 +6,7 @@
  *   strings.c  the strings' bits of a step, with alphabets
  *   fields.c   columns as bit fields of one long key; steps: which bits of it go into the next sort
  *   radix.c    sorts 64-bit words; slots.c: where their leading bits fall unevenly
+ *   vector_sort.c  the same in place, eight words at a time, where there is AVX-512
  *   order.c    the row order: pack, sort, refine ties
  *   refine.c   rows that the bits looked at so far do not separate
  *   sort_keys.c  keys, and keys with values: as words, or by sort_narrow.c, sort_pairs.c with scatter_loops.h
@@ -53,7 +54,7 @@ typedef struct gs_cpu_tuning
 	uint32_t cache_rows;   /* the size of such a bucket at most */
 	uint32_t even_rows;	   /* fewer are, too, where leading bits fall evenly */
 	uint32_t bucket_log;   /* log2 of the rows aimed at in a bucket */
-	uint32_t quick_rows;   /* so many rows at most are sorted by vectors, in the cache */
+	uint32_t quick_rows;   /* so many rows at most are sorted by vectors */
 	uint32_t quick_bits;   /* unless by so few bits */
 	uint32_t quick_depth;  /* partitions within each other, for each bit of the number of rows */
 	uint32_t slack;		   /* leading bits sorted beyond log2 of the rows, before insertion sort ends it */

@@ -31,16 +31,11 @@ gs_by_vectors(const gs_sorter *sorter, size_t n, uint32_t bits)
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,popcnt")))
 #define INLINE static inline __attribute__((always_inline)) TARGET
-#ifndef FEW
-#define FEW	128 /* words that are sorted in registers */
-#endif
-#ifndef ROWS
-#define ROWS 8 /* of eight words each that a partition reads at once from one end */
-#endif
-#define LINE	(8 * ROWS)
-#define SAMPLE	16
-#define SAMPLES 64
-#define MANY	2048 /* from so many words on a larger sample makes the pivot */
+#define FEW		128				/* words that are sorted in registers */
+#define LINE	(8 * 8)			/* words that a partition reads at once from one end, in eight rows */
+#define SAMPLE	16				/* words that a pivot is the middle of */
+#define SAMPLES 64				/* and from MANY words on */
+#define MANY	2048
 
 /* ---------------------------------------------------------------- in registers */
 
@@ -95,18 +90,16 @@ sort_row(__m512i row, int columns)
 #define EACH1(what, a)	what(a)
 #define EACH2(what, a)	EACH1(what, a) EACH1(what, a + 1)
 #define EACH4(what, a)	EACH2(what, a) EACH2(what, a + 2)
-#define EACH8(what, a)	EACH4(what, a) EACH4(what, a + 4)
 #define EACH6(what, a)	EACH4(what, a) EACH2(what, a + 4)
+#define EACH8(what, a)	EACH4(what, a) EACH4(what, a + 4)
 #define EACH12(what, a) EACH8(what, a) EACH4(what, a + 8)
 #define EACH16(what, a) EACH8(what, a) EACH8(what, a + 8)
-#define EACH24(what, a) EACH16(what, a) EACH8(what, a + 16)
-#define EACH32(what, a) EACH16(what, a) EACH16(what, a + 16)
 
-/* Batcher's networks: each column of the rows is sorted.  Other numbers of rows than powers of two leave the last out. */
-#define PAIR(a, b)	exchange(&v[a], &v[b], 1);
-#define PAIRS2(a, d) PAIR(a, a + d) PAIR(a + 1, a + 1 + d)
-#define PAIRS4(a, d) PAIRS2(a, d) PAIRS2(a + 2, d)
-#define PAIRS8(a, d) PAIRS4(a, d) PAIRS4(a + 4, d)
+/* Batcher's networks: each column of the rows is sorted.  Of 6 and 12 rows: what 8 and 16 take, without the last. */
+#define PAIR(a, b)	   exchange(&v[a], &v[b], 1);
+#define PAIRS2(a, d)   PAIR(a, a + d) PAIR(a + 1, a + 1 + d)
+#define PAIRS4(a, d)   PAIRS2(a, d) PAIRS2(a + 2, d)
+#define PAIRS8(a, d)   PAIRS4(a, d) PAIRS4(a + 4, d)
 #define NEIGHBOURS2(a) PAIR(a, a + 1) PAIR(a + 2, a + 3)
 #define NEIGHBOURS4(a) NEIGHBOURS2(a) NEIGHBOURS2(a + 4)
 #define COLUMNS1(a)
@@ -120,30 +113,19 @@ sort_row(__m512i row, int columns)
 #define COLUMNS16(a)                                                                                                   \
 	COLUMNS8(a) COLUMNS8(a + 8) PAIRS8(a, 8) PAIRS4(a + 4, 4) PAIRS2(a + 2, 2) PAIRS2(a + 6, 2) PAIRS2(a + 10, 2)      \
 	NEIGHBOURS4(a + 1) NEIGHBOURS2(a + 9) PAIR(a + 13, a + 14)
-#define COLUMNS24(a)                                                                                                   \
-	COLUMNS16(a) COLUMNS8(a + 16) PAIRS8(a, 16) PAIRS8(a + 8, 8) PAIRS4(a + 4, 4) PAIRS4(a + 12, 4) PAIRS2(a + 2, 2)   \
-	PAIRS2(a + 6, 2) PAIRS2(a + 10, 2) PAIRS2(a + 14, 2) PAIRS2(a + 18, 2) NEIGHBOURS4(a + 1) NEIGHBOURS4(a + 9)       \
-	NEIGHBOURS2(a + 17) PAIR(a + 21, a + 22)
-#define COLUMNS32(a)                                                                                                   \
-	COLUMNS16(a) COLUMNS16(a + 16) PAIRS8(a, 16) PAIRS8(a + 8, 16) PAIRS8(a + 8, 8) PAIRS4(a + 4, 4) PAIRS4(a + 12, 4) \
-	PAIRS4(a + 20, 4) PAIRS2(a + 2, 2) PAIRS2(a + 6, 2) PAIRS2(a + 10, 2) PAIRS2(a + 14, 2) PAIRS2(a + 18, 2)          \
-	PAIRS2(a + 22, 2) PAIRS2(a + 26, 2) NEIGHBOURS4(a + 1) NEIGHBOURS4(a + 9) NEIGHBOURS4(a + 17) NEIGHBOURS2(a + 25)  \
-	PAIR(a + 29, a + 30)
 
 /* Merges groups of columns with their neighbours: each step halves the rows that a word may still go to. */
-#define FOLD(a, b)	  exchange(&v[a], &v[b], columns);
-#define FOLDS2(a, b)  FOLD(a, b) FOLD(a + 1, b - 1)
-#define FOLDS4(a, b)  FOLDS2(a, b) FOLDS2(a + 2, b - 2)
-#define FOLDS8(a, b)  FOLDS4(a, b) FOLDS4(a + 4, b - 4)
+#define FOLD(a, b)	 exchange(&v[a], &v[b], columns);
+#define FOLDS2(a, b) FOLD(a, b) FOLD(a + 1, b - 1)
+#define FOLDS4(a, b) FOLDS2(a, b) FOLDS2(a + 2, b - 2)
+#define FOLDS8(a, b) FOLDS4(a, b) FOLDS4(a + 4, b - 4)
 #define MERGE1(a)
-#define MERGE2(a)	  FOLD(a, a + 1)
-#define MERGE4(a)	  FOLDS2(a, a + 3) MERGE2(a) MERGE2(a + 2)
-#define MERGE6(a)	  FOLDS2(a + 2, a + 5) MERGE4(a) MERGE2(a + 4)
-#define MERGE8(a)	  FOLDS4(a, a + 7) MERGE4(a) MERGE4(a + 4)
-#define MERGE12(a)	  FOLDS4(a + 4, a + 11) MERGE8(a) MERGE4(a + 8)
-#define MERGE16(a)	  FOLDS8(a, a + 15) MERGE8(a) MERGE8(a + 8)
-#define MERGE24(a)	  FOLDS8(a + 8, a + 23) MERGE16(a) MERGE8(a + 16)
-#define MERGE32(a)	  FOLDS8(a, a + 31) FOLDS8(a + 8, a + 23) MERGE16(a) MERGE16(a + 16)
+#define MERGE2(a)	 FOLD(a, a + 1)
+#define MERGE4(a)	 FOLDS2(a, a + 3) MERGE2(a) MERGE2(a + 2)
+#define MERGE6(a)	 FOLDS2(a + 2, a + 5) MERGE4(a) MERGE2(a + 4)
+#define MERGE8(a)	 FOLDS4(a, a + 7) MERGE4(a) MERGE4(a + 4)
+#define MERGE12(a)	 FOLDS4(a + 4, a + 11) MERGE8(a) MERGE4(a + 8)
+#define MERGE16(a)	 FOLDS8(a, a + 15) MERGE8(a) MERGE8(a + 8)
 
 /* Which words of a row there are, by those of the last eight rows, of which so many are from this row on. */
 INLINE __mmask8
@@ -152,9 +134,9 @@ present(uint64_t last, size_t rows)
 	return (__mmask8) (rows > 8 ? 0xff : last >> (64 - 8 * rows));
 }
 
-#define LOAD(a)		 v[a] = _mm512_mask_loadu_epi64(none, present(last, rows - (a)), words + 8 * (a));
-#define STORE(a)	 _mm512_mask_storeu_epi64(words + 8 * (a), present(last, rows - (a)), v[a]);
-#define SORT_ROW(a)	 v[a] = sort_row(v[a], columns);
+#define LOAD(a)		v[a] = _mm512_mask_loadu_epi64(none, present(last, rows - (a)), words + 8 * (a));
+#define STORE(a)	_mm512_mask_storeu_epi64(words + 8 * (a), present(last, rows - (a)), v[a]);
+#define SORT_ROW(a) v[a] = sort_row(v[a], columns);
 
 /* A sort of 8 * R words at most, of more than 8 * R - 64. */
 #define SORT_ROWS(R)                                                                                                   \
@@ -184,12 +166,6 @@ SORT_ROWS(6)
 SORT_ROWS(8)
 SORT_ROWS(12)
 SORT_ROWS(16)
-#if FEW >= 192
-SORT_ROWS(24)
-#endif
-#if FEW >= 256
-SORT_ROWS(32)
-#endif
 
 /*
  * Sorts at most FEW words.
@@ -211,16 +187,8 @@ sort_few(uint64_t *words, size_t n)
 		sort_rows_8(words, n);
 	else if (n <= 96)
 		sort_rows_12(words, n);
-	else if (n <= 128)
-		sort_rows_16(words, n);
-#if FEW >= 192
-	else if (n <= 192)
-		sort_rows_24(words, n);
-#endif
-#if FEW >= 256
 	else
-		sort_rows_32(words, n);
-#endif
+		sort_rows_16(words, n);
 }
 
 /* ---------------------------------------------------------------- partitions */
@@ -282,8 +250,6 @@ divide_some(space *to, __m512i row, __mmask8 all, __m512i pivot)
 #define DIVIDE_IF(a)                                                                                                   \
 	if (right - left > 8 * (a))                                                                                        \
 		DIVIDE(a)
-#define AT_ONCE_(R, what) EACH##R(what, 0)
-#define AT_ONCE(R, what)  AT_ONCE_(R, what)
 
 /*
  * Puts the words below a pivot before the others, and returns how many they are.  Words from both ends are set aside,
@@ -297,7 +263,7 @@ partition(uint64_t *words, size_t n, uint64_t pivot_word)
 	uint64_t aside[2 * LINE], *left = words + LINE, *right = words + n - n % 8 - LINE;
 	const uint64_t *from;
 	space to = {words, n};
-	__m512i rows[ROWS], odd_row = _mm512_maskz_loadu_epi64(odd, right + LINE);
+	__m512i rows[8], odd_row = _mm512_maskz_loadu_epi64(odd, right + LINE);
 
 	memcpy(aside, words, sizeof(uint64_t) * LINE);
 	memcpy(aside + LINE, right, sizeof(uint64_t) * LINE);
@@ -310,55 +276,18 @@ partition(uint64_t *words, size_t n, uint64_t pivot_word)
 		}
 		else
 			from = right -= LINE;
-		AT_ONCE(ROWS, READ)
-		AT_ONCE(ROWS, DIVIDE)
+		EACH8(READ, 0)
+		EACH8(DIVIDE, 0)
 	}
+	/* fewer than eight rows are left */
 	from = left;
-	AT_ONCE(ROWS, READ)
-	AT_ONCE(ROWS, DIVIDE_IF)
+	EACH8(READ, 0)
+	EACH8(DIVIDE_IF, 0)
 	divide_some(&to, odd_row, odd, pivot);
 	for (size_t at = 0; at < 2 * LINE; at += 8)
 		divide_row(&to, _mm512_loadu_si512(aside + at), pivot);
 	return (size_t) (to.left - words);
 }
-
-#ifdef SMALL
-/*
- * The same of few words: those not below the pivot go to an array of their own, and from there behind the others.
- */
-TARGET static size_t
-partition_few(uint64_t *words, size_t n, uint64_t pivot_word)
-{
-	const __m512i pivot = _mm512_set1_epi64((long long) pivot_word);
-	uint64_t aside[SMALL + 8];
-	space to = {words, 0};
-	uint64_t *right = aside + SMALL + 8;
-	size_t below, i = 0;
-	__mmask8 odd = (__mmask8) ((1u << n % 8) - 1);
-	__m512i odd_row = _mm512_maskz_loadu_epi64(odd, words + n - n % 8);
-
-	for (; i + 8 <= n; i += 8)
-	{
-		__m512i row = _mm512_loadu_si512(words + i);
-		uint32_t mask = _mm512_cmplt_epu64_mask(row, pivot), count = (uint32_t) __builtin_popcount(mask);
-
-		row = _mm512_permutexvar_epi64(
-			_mm512_srlv_epi32(_mm512_set1_epi32((int) orders[mask]), _mm512_set_epi64(28, 24, 20, 16, 12, 8, 4, 0)), row);
-		_mm512_storeu_si512(to.left, row);
-		_mm512_storeu_si512(right - 8, row);
-		to.left += count;
-		right -= 8 - count;
-	}
-	to.room = (size_t) (words + n - to.left);
-	divide_some(&to, odd_row, odd, pivot);
-	below = (size_t) (to.left - words);
-	for (; to.room >= 8; to.room -= 8, to.left += 8, right += 8)
-		_mm512_storeu_si512(to.left, _mm512_loadu_si512(right));
-	odd = (__mmask8) ((1u << to.room) - 1);
-	_mm512_mask_storeu_epi64(to.left, odd, _mm512_maskz_loadu_epi64(odd, right));
-	return below;
-}
-#endif
 
 /*
  * The middle of a sample.
@@ -387,11 +316,7 @@ quicksort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
 	while (n > FEW && *done)
 	{
 		uint64_t pivot = choose_pivot(words, n);
-#ifdef SMALL
-		size_t below = n <= SMALL ? partition_few(words, n, pivot) : partition(words, n, pivot);
-#else
 		size_t below = partition(words, n, pivot);
-#endif
 
 		GS_TRY(gs_work_add(work, n / 4));
 		*done = depth-- > 0;
