@@ -15,8 +15,8 @@
 #define FEW_WORDS 512 /* fewer are sorted by vectors even if a digit would be enough */
 
 /*
- * True if so many words, which differ in so many of the bits to sort by, are sorted by vectors: whole, as the bits below
- * rise already.
+ * True if so many words, which differ in so many of the bits to sort by, are sorted by vectors: whole, as the bits
+ * below rise already.
  */
 bool
 gs_by_vectors(const gs_sorter *sorter, size_t n, uint32_t bits)
