@@ -2,8 +2,8 @@
 # container.sh [SUITE]: the steps of packaging/container/Dockerfile in a plain chroot, which is a container as far as
 # they are concerned: the release's server, install.sh, the script for a new database, the command line; and 64 MB of
 # /dev/shm, docker's own, are enough for parallel sorts.  The chroot is made below CONTAINER_DIR (default
-# /var/tmp/gpusort-container) from SUITE (default bookworm) and kept, up to the server.  That takes root, debootstrap
-# and Debian's archive (DEBIAN_MIRROR).  Speaks TAP.
+# /var/tmp/gpusort-container) from SUITE (default bookworm) and kept, up to the server, which is brought up to date.
+# That takes root, debootstrap and Debian's archive (DEBIAN_MIRROR).  Speaks TAP.
 #
 # WITH_CUDA=yes: those of Dockerfile.cuda, whose first stage is a chroot of Ubuntu 22.04 (UBUNTU_MIRROR) with the
 # toolkit of this machine's nvcc, as NVIDIA's image is one; CUDA_ARCHS=90 saves most of its time.  No GPU is asked for:
@@ -21,6 +21,13 @@ in_own_mounts "$0" "$@"
 inside() { chroot "$dir" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 PG_MAJOR="${major:-}" "$@" \
 	</dev/null; }
 
+# What docker sends of a folder: all but what .dockerignore names.
+copy_context() {
+	mkdir -p "$2"
+	tar -C "$1" --exclude-from=<(sed '/^#/d; s#^\*\*/##; t; s#^#./#' "$root/.dockerignore") -cf - . |
+		tar -C "$2" --no-same-owner -xf -
+}
+
 # The stage that builds the service: the image has the toolkit, and the compiler that it takes.
 build_service() {
 	local place=${dir%/*}/jammy keys
@@ -34,7 +41,7 @@ build_service() {
 	fi
 	enter_cuda "$place/usr/local/cuda"
 	rm -rf "$place/usr/src/gpusort"
-	copy_sources "$place/usr/src/gpusort"
+	copy_context "$root" "$place/usr/src/gpusort"
 	ok 'the service' in_stage sh -c "$(sed -n 's/^RUN \(make .*\)/\1/p' "$dockerfile")"
 	leave_cuda "$place/usr/local/cuda"
 	cp "$place/usr/src/gpusort/gpusortd" "$dir/tmp/"
@@ -42,17 +49,23 @@ build_service() {
 
 # What an image has: the server, and neither a compiler nor a cluster.
 enter_chroot "$suite" "$dir" 64m
-if [ ! -e "$dir/usr/lib/postgresql" ]; then
-	inside apt-get update -q >&2
-	inside apt-get install -q -y --no-install-recommends postgresql >&2
-fi
+inside apt-get update -q >&2
+inside apt-get upgrade -q -y >&2
+inside apt-get install -q -y --no-install-recommends postgresql >&2
 major=$(ls "$dir/usr/lib/postgresql")
 bin=/usr/lib/postgresql/$major/bin
 
-# COPY and RUN
+# COPY and RUN; what was built for this machine's server does not come along
+copy_sources "$dir/tmp/built"
+mkdir -p "$dir"/tmp/built/{.git,build/service,test/sort/build}
+touch "$dir"/tmp/built/{.git/HEAD,build/service/main.o,test/sort/build/sort,gpusort.so,gpusortd,src/guc.o,bench/jobs}
+copy_context "$dir/tmp/built" "$dir/tmp/context"
+is 'what was built stays outside' "$(cd "$dir/tmp/context" && find . -name .git -o -name build -o -name '*.o' \
+	-o -name '*.so' -o -path ./gpusortd -o -path ./bench/jobs)" ''
+rm -r "$dir"/tmp/{built,context}
 if [[ $dockerfile = *.cuda ]]; then build_service; fi
 packages=$(inside dpkg-query -W)
-copy_sources "$dir/usr/src/gpusort"
+copy_context "$root" "$dir/usr/src/gpusort"
 ok 'install.sh' inside /usr/src/gpusort/packaging/container/install.sh
 ok 'it leaves no other packages than there were' diff <(echo "$packages") <(inside dpkg-query -W)
 ok 'and no sources' test ! -e "$dir/usr/src/gpusort"

@@ -171,5 +171,13 @@ my ($memory, $stock) = map { decode_json(slurp("bench/results/queries-$_.json"))
 report 'the figures of one sort are those of the results', map { "doc/benchmarks.md has no line \"$_\"" }
   grep { index($text{'doc/benchmarks.md'}, $_) < 0 }
   map { join ' | ', "| $memory->[$_]{line}", cells($memory->[$_]), cells($stock->[$_]) } 0 .. $#$memory;
+my @radix = map { [ /^(\S.*?) +(?:in memory|stock) +(\d+) +(\d+) +([\d.]+)(!?) +[\d.]+$/ ] }
+  grep { / (?:in memory|stock) / } split /\n/, slurp('bench/results/radix-19.txt');
+report 'and those of one sort beside the radix sort of PostgreSQL 19, of which none is less than was wanted',
+  @radix == 16 ? () : 'bench/results/radix-19.txt does not have eight keys',
+  (map { "bench/results/radix-19.txt: too little of $_->[0]" } grep { $_->[4] } @radix),
+  map { "doc/versions.md has no line \"$_\"" } grep { index($text{'doc/versions.md'}, $_) < 0 }
+  map { join ' | ', "| $radix[$_][0]", map { ("$_->[1] ms", "$_->[2] ms", $_->[3]) } @radix[ $_, $_ + 1 ] }
+  grep { $_ % 2 == 0 } 0 .. $#radix;
 print "1..$count\n";
 exit $failed;

@@ -6,10 +6,11 @@
 #   rows.sh [ROW...]        75 64 KB, 86 99 KB, 80 163 KB; all three
 #   SECONDS_EACH=60         the most that a test may take
 #   SANITIZE=1              instead: small forms under compute-sanitizer's four tools (racecheck not for the scan
-#                           family), or under those that are named: SANITIZE="racecheck memcheck"
+#                           family and jobs), or under those that are named: SANITIZE="racecheck memcheck"
 #   EVERY=9                 of whose cases one in so many is run; 1: all
-#   FAMILIES="sort scan"    which suites are built and run
-#   PTX=1                   and an order test with code that the driver compiles
+#   FAMILIES="sort scan jobs"  which suites are built and run
+#   PTX=1                   and an order test with code of 75, 80 and 89 each that the driver compiles, or of others:
+#                           PTX="75 86"
 #   BENCH=0                 no times
 set -u
 cd "$(dirname "$0")/.."
@@ -20,21 +21,24 @@ out=build/rows
 every=${EVERY:-9}
 tools=${SANITIZE:-}
 [ "$tools" != 1 ] || tools='memcheck synccheck initcheck racecheck'
-families=${FAMILIES:-sort scan}
+families=${FAMILIES:-sort scan jobs}
+ptx=${PTX:-}
+[ "$ptx" != 1 ] || ptx='75 80 89'
 failed=0
 mkdir -p "$out"
 
 say() { echo "# $(date +%T) $*"; }
 
-build() { # the engine and the tests by a row; ptx: nothing but PTX of sm_75, which the driver compiles
+build() { # the engine and the tests by a row; ptx75: nothing but PTX of sm_75, which the driver compiles
 	local at=$PWD/$out/$1 family
 
 	rm -f "$at/built"
-	if [ "$1" = ptx ]; then
-		make -s -C test/sort -j"$jobs" "$at/sort/order-test" CUDA_GENCODE=-gencode=arch=compute_75,code=compute_75 \
-			CUDA_BUILD="$at/cuda" BUILD="$at/sort"
-		return
-	fi
+	case $1 in
+		ptx*)
+			make -s -C test/sort -j"$jobs" "$at/sort/order-test" CUDA_BUILD="$at/cuda" BUILD="$at/sort" \
+				CUDA_GENCODE="-gencode=arch=compute_${1#ptx},code=compute_${1#ptx}"
+			return ;;
+	esac
 	for family in $families; do
 		make -s -C "test/$family" -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/$family" || return
 	done
@@ -61,7 +65,7 @@ check() { # NAME COMMAND...: prints what failed
 
 say "build: $rows"
 pids=
-for row in $rows ${PTX:+ptx}; do
+for row in $rows ${ptx:+$(printf 'ptx%s ' $ptx)}; do
 	(build "$row" >"$out/build-$row.txt" 2>&1 || echo "# build of row $row failed") &
 	pids="$pids $!"
 done
@@ -79,6 +83,7 @@ sort_groups='radix radix-buckets plans topk segments merge'
 scan_groups='scan select runs reduce others rows'
 case $families in *scan*) ;; *) scan_groups= ;; esac
 case $families in *sort*) ;; *) sort_groups= ;; esac
+case $families in *jobs*) with_jobs=1 ;; *) with_jobs= ;; esac
 
 suites() { # a row's tests, side by side
 	local row=$1 at=$out/$1 pids= failed=0 tool group
@@ -94,9 +99,12 @@ suites() { # a row's tests, side by side
 				check "$row-$tool-$group" "$@" "$at/sort/sort-test-gpu" gpu small "every=$every" "$group" & \
 					pids="$pids $!"
 			done
-			# before sm_90 the scan family signals by flags with fences and by bar.arrive, which racecheck does not
-			# follow
+			# before sm_90 the scan family, of which jobs are made, signals by flags with fences and by bar.arrive,
+			# which racecheck does not follow
 			[ "$tool" != racecheck ] || continue
+			if [ -n "$with_jobs" ]; then
+				check "$row-$tool-jobs" "$@" "$at/jobs/jobs-test-gpu" gpu 8 5000 5 & pids="$pids $!"
+			fi
 			for group in $scan_groups; do
 				check "$row-$tool-$group" "$@" "$at/scan/scan-test-gpu" gpu small "every=$every" "$group" & \
 					pids="$pids $!"
@@ -107,6 +115,9 @@ suites() { # a row's tests, side by side
 			check "$row-order-passes" "$at/sort/order-test" 300 200000 1 1 & pids="$pids $!"
 			check "$row-order-buckets" "$at/sort/order-test" 300 200000 8 1 2 & pids="$pids $!"
 			check "$row-order-default" "$at/sort/order-test" 30 3000000 11 & pids="$pids $!"
+		fi
+		if [ -n "$with_jobs" ]; then
+			check "$row-jobs" "$at/jobs/jobs-test-gpu" gpu 300 6000 3 & pids="$pids $!"
 		fi
 		for group in $sort_groups; do
 			check "$row-sort-$group" "$at/sort/sort-test-gpu" gpu "$group" & pids="$pids $!"
@@ -137,7 +148,9 @@ fi
 
 # rows side by side, but the test of stalled blocks, which other programs' work on the GPU would disturb
 pids=
-[ -z "${PTX:-}" ] || { (limit=$((3 * limit)); check ptx-order $out/ptx/sort/order-test 20 60000 1 1) & pids=$!; }
+for row in $ptx; do
+	(limit=$((3 * limit)); check "ptx$row-order" "$out/ptx$row/sort/order-test" 20 60000 1 1) & pids="$pids $!"
+done
 for row in $rows; do
 	if [ -e "$out/$row/built" ]; then
 		suites "$row" &
@@ -155,15 +168,26 @@ for row in $rows; do
 done
 [ -n "$sort_groups" ] || exit $failed
 
-# an engine without code for this GPU says so when it is opened
+# refused WHAT ANSWER VARIABLE=VALUE...: an engine that cannot run here, the first row's but for base/engine.o, which
+# make compiles with these, says why when it is opened
+refused() {
+	local at=$PWD/$out/$1 what=$1 wanted=$2 answer
+	shift 2
+	rm "$at/cuda/base/engine.o"
+	make -s -C test/sort "$at/sort/order-test" "$@" CUDA_BUILD="$at/cuda" BUILD="$at/sort" >"$out/build-$what.txt" 2>&1
+	answer=$("$at/sort/order-test" 1 100)
+	case $answer in
+		*"$wanted"*'build with CUDA_ARCHS='*) say "ok refused: $answer" ;;
+		*) say "FAILED refused: $answer" && failed=1 ;;
+	esac
+}
 set -- $rows
-at=$PWD/$out/none
-rm -rf "$at" && mkdir -p "$at" && cp -rp "$out/$1/cuda" "$at/cuda" && rm "$at/cuda/base/engine.o"
-make -s -C test/sort "$at/sort/order-test" CUDA_GENCODE=-gencode=arch=compute_120,code=sm_120 CUDA_BUILD="$at/cuda" \
-	BUILD="$at/sort" >"$out/build-none.txt" 2>&1
-answer=$("$at/sort/order-test" 1 100)
-case $answer in
-	*'no code for compute capability'*'build with CUDA_ARCHS='*) say "ok refused: $answer" ;;
-	*) say "FAILED refused: $answer" && failed=1 ;;
-esac
+for what in none larger; do
+	rm -rf "${out:?}/$what" && mkdir -p "$out/$what" && cp -rp "$out/$1/cuda" "$out/$what/cuda"
+done
+# one without code for this GPU, and one whose row wants more shared memory than it has
+refused none 'no code for compute capability' CUDA_GENCODE=-gencode=arch=compute_120,code=sm_120
+cp -rp kernels "$out/larger/kernels"
+sed -i 's/^\t227,$/\t228,/' "$out/larger/kernels/cuda/tuning/sm_90.h"
+refused larger 'wants more shared memory than it has' CUDA_ROOT="$PWD/$out/larger/kernels" CUDA_ARCHS=90 TUNING=90
 exit $failed

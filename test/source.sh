@@ -153,6 +153,37 @@ old_nvcc() {
 	rm -r "$dir"
 }
 
+# An edit of a header of kernels/ compiles the files that include it, and no others: with an nvcc that only notes what a
+# file includes.
+compiled_anew() {
+	local dir header wanted anew
+	dir=$(mktemp -d)
+	cat >"$dir/nvcc" <<-'NVCC'
+		#!/bin/sh
+		case $1 in --version) echo 'release 13.0, V13.0'; exit ;; esac
+		while [ $# -gt 0 ]; do
+			case $1 in -MF) notes=$2 ;; -c) source=$2 ;; -o) object=$2 ;; esac
+			shift
+		done
+		gcc -xc++ -E -MM -MG -MT "$object" -MF "$notes" "$source" && : >"$object"
+		sed -i -E ':again; s,[^ /]+/\.\./,,; t again' "$notes"
+	NVCC
+	chmod +x "$dir/nvcc"
+	printf '%s\n' 'include kernels/cuda/cuda.mk' 'objects: $(CUDA_OBJS)' >"$dir/mk"
+	set -- make -f "$dir/mk" objects NVCC="$dir/nvcc" CUDA_BUILD="$dir/objects" CUDA_HOME="$dir"
+	"$@" -s -j"$(nproc)" || echo 'make fails'
+	while read -r header wanted; do
+		anew=$("$@" -n -W "kernels/$header" | sed -n 's,.* -c kernels/cuda/\([^ ]*\) .*,\1,p' | sort | tr '\n' ' ')
+		[[ $anew =~ ^$wanted\ ?$ ]] || echo "$header: compiles $anew"
+	done <<-'END'
+		cuda/arrays/rle.cuh arrays/rle.cu
+		cuda/radix/order_pass.cuh radix/inst/orders.cu radix/inst/orders_wide.cu
+		cuda/tuning/sm_75.h .*arrays/merge.cu.*base/engine.cu.*scan/select.cu
+		cpu/cpu.h
+	END
+	rm -r "$dir"
+}
+
 # Sources of a folder of kernels/ that its README does not name.
 unnamed() {
 	local file
@@ -173,5 +204,6 @@ report 'warnings are errors only with WERROR=1' "$(always_errors)"
 # compilers take a comment for it or not, as the server's flags say
 report 'no case of src/ falls through to the next' "$(grep -rniE 'fall-? ?through' src || true)"
 report 'an nvcc that is too old is refused' "$(old_nvcc)"
+report 'an edit of a header of kernels/ compiles what includes it' "$(compiled_anew)"
 echo "1..$number"
 exit $failed

@@ -6,6 +6,14 @@ export DEBIAN_FRONTEND=noninteractive
 marked=$(apt-mark showmanual)
 apt-get update -q
 apt-get install -q -y --no-install-recommends gcc libc6-dev make "postgresql-server-dev-$PG_MAJOR"
+# gpusort would not load into a server that is older than the headers
+version_of() { dpkg-query -W -f '${Version}' "$1" | sed 's/-.*//'; }
+server=$(version_of "postgresql-$PG_MAJOR")
+headers=$(version_of "postgresql-server-dev-$PG_MAJOR")
+if dpkg --compare-versions "$headers" gt "$server"; then
+	echo "This image has PostgreSQL $server, the archive the headers of $headers: build with --pull." >&2
+	exit 1
+fi
 export PG_CONFIG="/usr/lib/postgresql/$PG_MAJOR/bin/pg_config"
 cd /usr/src/gpusort
 export WITH_CUDA=no

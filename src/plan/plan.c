@@ -21,7 +21,6 @@
 #include "plan_aggregates.h"
 
 bool		plan_will_be_walked = false;
-bool		plan_walks_subplans = false;
 
 static planner_hook_type prev_planner;
 
@@ -311,7 +310,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 			break;
 		case T_MergeAppend:
 			walk_list(stmt, ((MergeAppend *) plan)->mergeplans, below);
-			return take_merge_append(stmt, (MergeAppend *) plan, bound);
+			return take_merge_append((MergeAppend *) plan, bound);
 		case T_SubqueryScan:
 			((SubqueryScan *) plan)->subplan = walk(stmt, ((SubqueryScan *) plan)->subplan, below);
 			break;
@@ -379,10 +378,8 @@ plan_query(PLANNER_PARAMETERS)
 	forget_query();
 	if (!enabled)
 		return stmt;
-	plan_walks_subplans = false;
 	stmt->planTree = walk(stmt, stmt->planTree, UNBOUNDED);
 	drop_key_copies(stmt, NULL);
-	plan_walks_subplans = true;
 	walk_list(stmt, stmt->subplans, UNBOUNDED);
 	return stmt;
 }

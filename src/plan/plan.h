@@ -40,9 +40,6 @@ extern List *sorting_aggregates(List *exprs);
 /* Is the walk certain to see the plan that is being made?  Only then are costs lowered. */
 extern bool plan_will_be_walked;
 
-/* Are the plans that are walked those of subqueries that run by themselves? */
-extern bool plan_walks_subplans;
-
 /* plan_merge.c: the columns of a list, as a node gives them out that has them from another one. */
 extern List *number_columns(const List *columns, Index varno);
 
@@ -72,7 +69,7 @@ extern Plan *take_gather_merge(PlannedStmt *stmt, GatherMerge *gather);
 /*
  * plan_append.c: what takes the place of a Merge Append whose children have been walked; itself if that is to stay.
  */
-extern Plan *take_merge_append(const PlannedStmt *stmt, MergeAppend *append, SortBound bound);
+extern Plan *take_merge_append(MergeAppend *append, SortBound bound);
 
 /*
  * plan_presort.c: lets the sort below an aggregate, which is yet to be replaced, bring the order that this one wants.

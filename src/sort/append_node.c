@@ -15,7 +15,6 @@
 #include "port/pg_bswap.h"
 #include "utils/memutils.h"
 
-#include "append_async.h"
 #include "append_node.h"
 #include "limit_rows.h"
 #include "node.h"
@@ -42,7 +41,6 @@ typedef struct GpuMergeAppendState
 	uint32		nsources;
 	PlanState **sources;
 	TupleTableSlot **slots;		/* their rows */
-	AsyncSources *async;		/* those that are asked before their rows are needed, or NULL */
 	LimitState *limit;			/* the Limit above, or NULL */
 
 	SortSupport comparators;	/* NULL until the first row is asked for */
@@ -81,8 +79,6 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 		node->sources[i] = ExecInitNode(list_nth(scan->custom_plans, i), estate, eflags);
 		css->custom_ps = lappend(css->custom_ps, node->sources[i]);
 	}
-	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
-		node->async = async_open(node->sources, node->nsources, estate);
 	/* rows leave in the slots of the nodes below, which may be of any kind */
 	css->ss.ps.resultopsset = true;
 	css->ss.ps.resultopsfixed = false;
@@ -192,8 +188,7 @@ take_word(GpuMergeAppendState *node, TupleTableSlot *slot, Player *player)
 static inline void
 fetch(GpuMergeAppendState *node, uint32 source, Player *player)
 {
-	TupleTableSlot *slot = unlikely(async_has(node->async, source)) ? async_next(node->async, source)
-		: ExecProcNode(node->sources[source]);
+	TupleTableSlot *slot = ExecProcNode(node->sources[source]);
 
 	node->slots[source] = slot;
 	player->source = source;
@@ -323,14 +318,10 @@ exec_node(CustomScanState *css)
 		if (node->comparators == NULL)
 			open_keys(node);
 		pass_limit(node);
-		if (node->async)
-			async_begin(node->async);
 		node->winner = play(node, 1);
 		node->next = 0;
 		node->started = true;
 	}
-	if (node->async)
-		async_settle(node->async);
 	if (unlikely(has_ended(&node->winner)))
 		return ExecClearTuple(css->ss.ps.ps_ResultTupleSlot);
 	return node->slots[node->winner.source];
@@ -360,12 +351,9 @@ rescan_node(CustomScanState *css)
 
 		if (css->ss.ps.chgParam != NULL)
 			UpdateChangedParamSet(source, css->ss.ps.chgParam);
-		/* a request that is under way is not to meet the next one */
-		if (source->chgParam == NULL || async_has(node->async, i))
+		if (source->chgParam == NULL)
 			ExecReScan(source);
 	}
-	if (node->async)
-		async_rescan(node->async);
 	node->started = false;
 }
 

@@ -2,7 +2,8 @@
  * clean_test.c: device memory that a job gives back holds nothing of what it sorted.
  *
  * After jobs whose keys are one pattern, all memory that the device's pool keeps is taken and searched for it.  That
- * the search would find it is shown first, with memory that was given back as it was.  Speaks TAP.
+ * the search would find it is shown first, with memory that was given back as it was.  Where memory cannot be cleared
+ * it is not given back.  Speaks TAP.
  */
 #include "kernels/engine.h"
 
@@ -18,6 +19,17 @@
 #define MOST_BLOCKS 512
 
 static int tests, failures;
+static bool broken; /* nothing can be cleared */
+
+/* The engine's calls lead here: Makefile. */
+cudaError_t __real_cudaMemsetAsync(void *block, int byte, size_t bytes, cudaStream_t stream);
+cudaError_t __wrap_cudaMemsetAsync(void *block, int byte, size_t bytes, cudaStream_t stream);
+
+cudaError_t
+__wrap_cudaMemsetAsync(void *block, int byte, size_t bytes, cudaStream_t stream)
+{
+	return broken ? cudaErrorUnknown : __real_cudaMemsetAsync(block, byte, bytes, stream);
+}
 
 static void
 ok(bool good, const char *name)
@@ -164,6 +176,44 @@ again(gs_engine *engine, bool clean)
 	return next == block ? found : -1;
 }
 
+/*
+ * The same until a block does come again, as it was if it is not cleared: other programs on the GPU may get the memory
+ * in between, or make the driver clear it.
+ */
+static int64_t
+again_often(gs_engine *engine, bool clean)
+{
+	int64_t found = -1;
+
+	for (int i = 0; i < 100 && (clean ? found < 0 : found <= 0); i++)
+		found = again(engine, clean);
+	return found;
+}
+
+/*
+ * An engine that could not clear a block keeps it, and does no more work; another one does.
+ */
+static void
+fail_to_clear(void)
+{
+	gs_engine *engine;
+	void *block = NULL, *next = NULL;
+	bool good = gs_cuda_open(0, gs_default_host(), &engine) == GS_OK && gs_alloc(engine, BLOCK_BYTES, &block) == GS_OK;
+
+	broken = true;
+	gs_free(engine, block);
+	broken = false;
+	ok(good && gs_sync(engine) == GS_DEVICE, "a block that cannot be cleared is an engine's failure");
+	ok(gs_alloc(engine, BLOCK_BYTES, &next) == GS_DEVICE && job(engine, false, true) == GS_DEVICE,
+	   "which gets no more memory, and no job");
+	ok(cudaFree(block) == cudaSuccess, "the block was not given back");
+	gs_engine_close(engine);
+	good = gs_cuda_open(0, gs_default_host(), &engine) == GS_OK;
+	ok(good && job(engine, false, true) == GS_OK, "the next engine works");
+	if (good)
+		gs_engine_close(engine);
+}
+
 int
 main(void)
 {
@@ -190,9 +240,12 @@ main(void)
 			ok(job(engine, strings, finish) == GS_OK && kept(pool) > 0, name);
 			ok(search(pool) == 0, "leaves nothing");
 		}
-	ok(again(engine, false) > 0, "a block that is freed without the engine comes back as it was");
-	ok(again(engine, true) == 0, "one that the engine frees does not");
+	if (again_often(engine, false) > 0)
+		ok(again_often(engine, true) == 0, "a freed block comes back as it was, one that the engine frees does not");
+	else
+		ok(true, "# SKIP a freed block comes back as it was: not while others use the GPU");
 	gs_engine_close(engine);
+	fail_to_clear();
 	cudaMemPoolTrimTo(pool, 0);
 	ok(kept(pool) == 0, "the pool gives all back when asked");
 	printf("1..%d\n", tests);

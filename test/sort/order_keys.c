@@ -98,7 +98,10 @@ make_buckets(column *c, gs_type type, int kind, uint64_t rows)
 										"words tie",
 										"many words tie",
 										"one value often",
-										"bell"};
+										"bell",
+										"two clusters, between them half of all values",
+										"one bucket, and a row at the other end",
+										"the upper half, and a row at the other end"};
 	static const uint64_t crowds[] = {700, 1500, 2900, 3072, 3073, 6000, 50000};
 	static const uint64_t alike[] = {2, 3, 8, 40, 70, 300};
 	const uint32_t bits = gs_type_width(type) == 4 ? 24 + (uint32_t) below(8) : 30 + (uint32_t) below(34);
@@ -130,7 +133,17 @@ make_buckets(column *c, gs_type type, int kind, uint64_t rows)
 			x = place;
 		else if (kind == 9)
 			x = (x + (random64() & mask) + (random64() & mask) + (random64() & mask)) / 4;
+		else if (kind == 10)
+			x = (x >> 2) + (below(2) ? mask - mask / 4 : 0);
 		x += base;
+		if (kind >= 11) /* of all bits, by their order, whichever it is: a tile from one end to the other */
+		{
+			const uint64_t whole = gs_type_width(type) == 4 ? UINT32_MAX : UINT64_MAX;
+
+			x = kind == 11 ? whole / 4 * 3 - (random64() & whole >> 11) : whole - (random64() & whole / 2);
+			x = r == 0 ? 0 : x;
+			x = (c->host.spec.desc ? ~x : x) ^ (whole / 2 + 1);
+		}
 		memcpy(v + r * gs_type_width(type), &x, gs_type_width(type));
 	}
 	c->host.values = v;
@@ -149,7 +162,7 @@ bucket_keys(gs_engine *cpu, gs_engine *gpu, uint64_t most, int each)
 									 131073, 163840, 163841, 327681, 1310720, 1310721, 2621441};
 	int failed = 0;
 
-	for (int kind = 0; kind < 10; kind++)
+	for (int kind = 0; kind < 13; kind++)
 		for (int i = 0; i < each; i++)
 		{
 			uint64_t rows = below(3) ? sizes[below(15)] : 2 + below(most - 1);

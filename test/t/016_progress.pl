@@ -78,6 +78,33 @@ $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid, 600000)");
 is(progress('count(*)'), '0', 'gone with its session');
 eval { $session->quit };
 
+# one that writes runs: a session sorts again and again until it has been seen to
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE seen AS SELECT * FROM gpusort_progress WHERE false;
+CREATE FUNCTION look() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+	FOR i IN 1 .. 10000 LOOP
+		INSERT INTO seen SELECT * FROM gpusort_progress WHERE phase = 'writing runs';
+		IF FOUND THEN RETURN true; END IF;
+	END LOOP;
+	RETURN false;
+END $$;
+SQL
+$session = $node->background_psql('postgres', on_error_stop => 0);
+$session->query_safe("SET gpusort.work_mem = '1MB'");
+$session->{stdin} .= <<'SQL';
+DO $$ BEGIN
+	WHILE NOT EXISTS (SELECT FROM seen) LOOP
+		PERFORM count(*) FROM (SELECT * FROM t ORDER BY k OFFSET 0) AS s;
+	END LOOP;
+END $$;
+SQL
+$session->{run}->pump_nb;
+ok($node->poll_query_until('postgres', 'SELECT look()'), 'a sort that writes runs');
+$session->query('SELECT 1');
+$session->quit;
+is($node->safe_psql('postgres', 'SELECT engine, rows > 0, rows <= rows_expected, memory_bytes > 0 FROM seen'),
+	'CPU|t|t|t', 'and what is known of it');
+
 # PostgreSQL's own sort inside the node, which tells of its rows only
 $session = $node->background_psql('postgres', on_error_stop => 0);
 $session->query_safe('SET plan_cache_mode = force_generic_plan');
@@ -129,6 +156,11 @@ $session->query_safe('RELEASE s');
 $session->query('SELECT 1 / (i - 99999) FROM t ORDER BY k OFFSET 100000');
 $session->{stderr} = '';
 is(progress('count(*)'), '0', 'an error ends them all, before the transaction is rolled back');
+$session->query_safe('ROLLBACK');
+$session->query_safe('BEGIN');
+$session->query('DO $$ BEGIN PERFORM 1 / (i - 99999) FROM t ORDER BY k OFFSET 100000; END $$');
+$session->{stderr} = '';
+is(progress('count(*)'), '0', "and those of functions, whose memory stays until then");
 $session->query_safe('ROLLBACK');
 
 # an error in a savepoint, and one that a function catches

@@ -92,7 +92,7 @@ for ([ 'on', $with ], [ 'off', $without ])
 # that is to be watched runs once.  A comment that begins with "DEBUG:" is what the session says.
 $node->safe_psql('postgres', 'CREATE DATABASE mydb');
 for my $page ([ 'README.md', '## Getting started' ], [ 'doc/install.md' ], ['doc/explain.md'], ['doc/gpu.md'],
-	['doc/administration.md'])
+	['doc/administration.md'], [ 'README.md', '## How far is my sort?' ])
 {
 	my ($file, $heading) = @$page;
 

@@ -1,8 +1,8 @@
 /*
  * keys.cu: gs_sort: keys, and keys with values, by digits of 8 bits.
  *
- * One read counts all digits.  A kernel of one block then looks which digits tell keys apart at all, and lays the
- * passes' road: input, temporary memory and output in turns, so that the last pass that does anything ends in the
+ * One read counts all digits.  A kernel of one block then looks which digits tell keys apart at all, and makes the
+ * passes' schedule: input, temporary memory and output in turns, so that the last pass that does anything ends in the
  * output.  The host enqueues every pass; those that have nothing to do return at once.  The input is only read.  Pairs
  * of 4 and 4 bytes go as one word between the first pass and the last.
  *
@@ -24,7 +24,7 @@
 /* Temporary memory, in this order; what is zeroed before a sort, and before it is done again, lies side by side. */
 struct keys_layout
 {
-	size_t road, counts, tickets, status, bases, steps, parts, keys, values, bytes;
+	size_t schedule, counts, tickets, status, bases, steps, parts, keys, values, bytes;
 };
 
 /* Pairs that are one word between the first pass and the last. */
@@ -65,7 +65,7 @@ layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 		return here;
 	};
 
-	l.road = take(sizeof(gs_keys_road));
+	l.schedule = take(sizeof(gs_keys_schedule));
 	l.counts = take(passes * GS_PLACE * sizeof(u32));
 	l.tickets = take(passes * 64 * sizeof(u32));
 	l.status = take((passes * tiles_of(e, key_bytes, value_width, n) << GS_KEY_BITS) * sizeof(u32));
@@ -85,17 +85,17 @@ gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width,
 	return layout_of((const gs_cuda_engine *) engine, gs_type_width(key), value_width, n).bytes;
 }
 
-/* ---------------------------------------------------------------- the road */
+/* ---------------------------------------------------------------- the schedule */
 
 /*
  * Which passes there are to do, and from where to where: every other one into the output, the last one too; none if the
  * gate is shut.  Before a sample is taken: which leading digits come into question.
  */
 static __global__ void __launch_bounds__(1 << GS_KEY_BITS)
-road_kernel(gs_keys_plan plan, gs_road_stage stage, const u32 *gate)
+schedule_kernel(gs_keys_plan plan, gs_schedule_stage stage, const u32 *gate)
 {
 	__shared__ u32 active[GS_PLACES];
-	gs_keys_road *road = plan.road;
+	gs_keys_schedule *schedule = plan.schedule;
 	bool open = gate == NULL || *gate != 0;
 	u32 todo = 0, leading = 0;
 
@@ -110,22 +110,22 @@ road_kernel(gs_keys_plan plan, gs_road_stage stage, const u32 *gate)
 	}
 	if (threadIdx.x != 0)
 		return;
-	if (stage == GS_ROAD_SAMPLE)
+	if (stage == GS_SCHEDULE_SAMPLE)
 	{
 		for (u32 p = plan.digits, seen = 0; p-- > 0;)
 			if (active[p] && ++seen >= GS_LEADING_LEAST && seen < GS_LEADING_LEAST + GS_LEADING_CHOICES &&
 				seen + 1 < todo)
-				road->shifts[seen - GS_LEADING_LEAST] = plan.at[p];
+				schedule->shifts[seen - GS_LEADING_LEAST] = plan.at[p];
 		return;
 	}
-	if (stage == GS_ROAD_CHOOSE)
+	if (stage == GS_SCHEDULE_CHOOSE)
 		for (u32 c = GS_LEADING_CHOICES; c-- > 0;)
-			if (road->shifts[c] != 0 && road->tied[c] * 16ull * plan.n <= (u64) GS_SAMPLE * GS_SAMPLE)
+			if (schedule->shifts[c] != 0 && schedule->tied[c] * 16ull * plan.n <= (u64) GS_SAMPLE * GS_SAMPLE)
 				leading = GS_LEADING_LEAST + c;
 	if (leading != 0)
 	{
-		road->leading = 1;
-		road->shift = road->shifts[leading - GS_LEADING_LEAST];
+		schedule->leading = 1;
+		schedule->shift = schedule->shifts[leading - GS_LEADING_LEAST];
 		for (u32 p = 0; p < plan.digits && todo > leading; p++)
 		{
 			todo -= active[p];
@@ -202,13 +202,13 @@ count_digits(const keys_sort *s, u32 first, const u32 *gate, u32 gate_open)
 	return gs_radix_count_keys(s->e, s->items->key_bytes, s->plan.floats, c);
 }
 
-/* Lays the road and enqueues the passes; gate: not to be done while this is 0. */
+/* Makes the schedule and enqueues the passes; gate: not to be done while this is 0. */
 static gs_status
-run_passes(const keys_sort *s, gs_road_stage stage, const u32 *gate)
+run_passes(const keys_sort *s, gs_schedule_stage stage, const u32 *gate)
 {
 	const gs_sort_items *t = s->items;
 
-	road_kernel<<<1, 1 << GS_KEY_BITS, 0, s->e->stream>>>(s->plan, stage, gate);
+	schedule_kernel<<<1, 1 << GS_KEY_BITS, 0, s->e->stream>>>(s->plan, stage, gate);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	for (u32 p = 0; p < s->plan.digits; p++)
 	{
@@ -253,14 +253,14 @@ run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 g
 
 /*
  * By the leading digits of integers of 4 bytes, then in shared memory, unless the sample says that this does not pay;
- * road->again says whether everything has to be done another way.
+ * schedule->again says whether everything has to be done another way.
  */
 static gs_status
 run_buckets(const keys_sort *s)
 {
 	const gs_sort_items *t = s->items;
 	const u32 first = s->plan.digits - GS_BUCKET_DIGITS;
-	u32 *again = &s->plan.road->again;
+	u32 *again = &s->plan.schedule->again;
 
 	GS_TRY(gs_keys_buckets_sample(s->e, s->plan, t, s->temp + s->at.keys));
 	GS_TRY(count_digits(s, first, again, 0));
@@ -297,7 +297,7 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 	s.begin = begin_bit;
 	s.plan.n = items->n;
 	s.plan.counts = (u32 *) (s.temp + s.at.counts);
-	s.plan.road = (gs_keys_road *) (s.temp + s.at.road);
+	s.plan.schedule = (gs_keys_schedule *) (s.temp + s.at.schedule);
 	s.plan.steps = (gs_radix_step *) (s.temp + s.at.steps);
 	s.plan.floats = gs_type_is_float(key);
 	s.plan.flip = gs_order_flip(&spec);
@@ -312,7 +312,7 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 	if (gs_keys_buckets_may(e, s.plan, items))
 	{
 		GS_TRY(run_buckets(&s));
-		gate = &s.plan.road->again;
+		gate = &s.plan.schedule->again;
 	}
 	GS_TRY(count_digits(&s, 0, gate, 1));
 	if (one_word(items))
@@ -326,14 +326,14 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 		void *tables = s.temp + s.at.keys;
 
 		GS_TRY(gs_cuda_status(cudaMemsetAsync(tables, 0, GS_SAMPLE_TABLES, e->stream)));
-		road_kernel<<<1, 1 << GS_KEY_BITS, 0, e->stream>>>(s.plan, GS_ROAD_SAMPLE, NULL);
+		schedule_kernel<<<1, 1 << GS_KEY_BITS, 0, e->stream>>>(s.plan, GS_SCHEDULE_SAMPLE, NULL);
 		GS_TRY(gs_leading_sample(e, s.plan, (const u64 *) items->keys, (u64 *) tables));
 	}
-	GS_TRY(run_passes(&s, leading ? GS_ROAD_CHOOSE : GS_ROAD_ALL, gate));
+	GS_TRY(run_passes(&s, leading ? GS_SCHEDULE_CHOOSE : GS_SCHEDULE_ALL, gate));
 	if (!leading)
 		return GS_OK;
 	GS_TRY(gs_leading_finish(e, s.plan, items, (u32 *) (s.temp + s.at.keys)));
-	gate = &s.plan.road->again;
+	gate = &s.plan.schedule->again;
 	GS_TRY(gs_radix_clear(e, s.temp + s.at.tickets, s.at.bases - s.at.tickets, gate, 1));
-	return run_passes(&s, GS_ROAD_ALL, gate);
+	return run_passes(&s, GS_SCHEDULE_ALL, gate);
 }

@@ -19,7 +19,7 @@
 #define GS_BUCKETS_FORCED   ((u64) 1 << 19) /* or cannot be looked at */
 
 /* What was found out about the keys, and what is done; on the device, zero at first. */
-struct gs_keys_road
+struct gs_keys_schedule
 {
 	u32 again;	 /* 1: the result is not in order, everything has to be done again */
 	u32 leading; /* only leading digits are sorted by: those from bit `shift` of the code on */
@@ -44,15 +44,15 @@ struct gs_keys_plan
 	bool floats;
 	u32 at[GS_PLACES]; /* where digits begin in the code */
 	u32 *counts;
-	gs_keys_road *road;
+	gs_keys_schedule *schedule;
 	gs_radix_step *steps;
 };
 
-enum gs_road_stage
+enum gs_schedule_stage
 {
-	GS_ROAD_ALL,	/* all digits that tell keys apart */
-	GS_ROAD_SAMPLE, /* which leading digits a sample should look at */
-	GS_ROAD_CHOOSE	/* leading digits, if the sample says so, else all */
+	GS_SCHEDULE_ALL,	/* all digits that tell keys apart */
+	GS_SCHEDULE_SAMPLE, /* which leading digits a sample should look at */
+	GS_SCHEDULE_CHOOSE	/* leading digits, if the sample says so, else all */
 };
 
 gs_status gs_leading_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const u64 *keys, u64 *tables);

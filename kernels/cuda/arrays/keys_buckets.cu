@@ -8,7 +8,7 @@
  * so that the result is in order, or it is known that it is not.
  *
  * Whether buckets are short, and keys in them far enough from each other, is estimated from a sample beforehand.  If
- * not, or if a bucket turns out to be too long, road->again becomes 1, and everything is done by all digits.
+ * not, or if a bucket turns out to be too long, schedule->again becomes 1, and everything is done by all digits.
  *
  * Floats have too few leading bits that differ.
  *
@@ -77,7 +77,7 @@ struct sample_args
  */
 static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__ sample_args a)
 {
-	gs_keys_road *const road = a.plan.road;
+	gs_keys_schedule *const schedule = a.plan.schedule;
 	const u32 at = (u32) (gs_scramble(blockIdx.x * THREADS + threadIdx.x + 1) % a.plan.n);
 	const u32 code = gs_key_code(a.keys[at], a.plan), prefix = code >> a.shift;
 	/* lanes with the same do it once: input where all keys are alike must not take longer */
@@ -98,17 +98,17 @@ static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_con
 	close = lanes_add(close);
 	if (lane_id() == 0)
 	{
-		atomicMax(&road->crowd, crowd);
+		atomicMax(&schedule->crowd, crowd);
 		if (close != 0)
-			atomicAdd(&road->close, close);
+			atomicAdd(&schedule->close, close);
 	}
 	__syncthreads();
 	if (threadIdx.x != 0)
 		return;
 	__threadfence();
-	if (atomicAdd(&road->sampled, 1) + 1 == gridDim.x &&
-		(atomicAdd(&road->crowd, 0) > a.most_crowd || atomicAdd(&road->close, 0) > a.most_close))
-		road->again = 1;
+	if (atomicAdd(&schedule->sampled, 1) + 1 == gridDim.x &&
+		(atomicAdd(&schedule->crowd, 0) > a.most_crowd || atomicAdd(&schedule->close, 0) > a.most_close))
+		schedule->again = 1;
 }
 
 /* Looks at a sample, and decides; tables: memory for it. */
@@ -152,12 +152,12 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const _
 {
 	__shared__ u32 begin[GS_PART_BUCKETS + 1], start;
 	const u32 *const counts = a.plan.counts + (a.plan.digits - 1) * GS_PLACE;
-	const u32 d = threadIdx.x, turn = (u32) a.plan.flip >> 24, n = counts[blockIdx.x ^ turn];
-	const u32 before = lanes_add(d < blockIdx.x ? counts[d ^ turn] : 0);
+	const u32 d = threadIdx.x, flip = (u32) a.plan.flip >> 24, n = counts[blockIdx.x ^ flip];
+	const u32 before = lanes_add(d < blockIdx.x ? counts[d ^ flip] : 0);
 
 	if (d == 0)
 		start = 0;
-	if (__syncthreads_or(a.plan.road->again != 0)) /* another block may be setting it */
+	if (__syncthreads_or(a.plan.schedule->again != 0)) /* another block may be setting it */
 		return;
 	if (lane_id() == 0)
 		atomicAdd(&start, before);
@@ -184,14 +184,14 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const _
 	if (__syncthreads_or(begin[d + 1] - begin[d] > a.longest))
 	{
 		if (d == 0)
-			a.plan.road->again = 1;
+			a.plan.schedule->again = 1;
 		return;
 	}
-	gs_list_parts(begin, start, blockIdx.x << 24, BUCKET, a.levels, a.room, a.parts, &a.plan.road->longest);
+	gs_list_parts(begin, start, blockIdx.x << 24, BUCKET, a.levels, a.room, a.parts, &a.plan.schedule->longest);
 }
 
 /*
- * From items in order by their leading digits to the output, unless road->again is 1 or becomes so; temp:
+ * From items in order by their leading digits to the output, unless schedule->again is 1 or becomes so; temp:
  * gs_keys_buckets_temp() bytes.
  */
 gs_status
@@ -201,11 +201,11 @@ gs_keys_buckets(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items
 	const u32 room = gs_part_room(*e->tuning, words, false), longest = gs_part_longest(e, words),
 			  each = GS_PART_BUCKETS;
 	const bool pairs = items->value_width != 0;
-	const gs_parts parts = {{(gs_part *) temp, (gs_part *) temp + (1 << BUCKET)}, plan.road->listed_parts};
+	const gs_parts parts = {{(gs_part *) temp, (gs_part *) temp + (1 << BUCKET)}, plan.schedule->listed_parts};
 	const u32 levels = words == GS_PART_NEAR ? 32 - BUCKET - gs_part_place_bits(*e->tuning, words, false) : 8;
 	const buckets_args b = {plan, (const u32 *) in + pairs, pairs ? 2u : 1u, levels, room, longest, parts};
 	const gs_parts_args a = {in,	items->out_keys,  pairs ? items->out_values : NULL, plan.flip, plan.floats,
-							 parts, &plan.road->again};
+							 parts, &plan.schedule->again};
 	/* as many as there are buckets, and few large ones */
 	const u32 small = 1 << BUCKET, large = longest > room ? (u32) e->properties.multiProcessorCount : 0;
 

@@ -35,7 +35,7 @@ sample_kernel(gs_keys_plan plan, const u64 *keys, unsigned long long *tables)
 
 	for (u32 c = 0; c < GS_LEADING_CHOICES; c++)
 	{
-		u32 shift = plan.road->shifts[c];
+		u32 shift = plan.schedule->shifts[c];
 		u64 prefix = code >> shift, slot = gs_scramble(prefix + 0x9e3779b97f4a7c15ull) >> (64 - GS_SAMPLE_BITS);
 
 		if (shift == 0)
@@ -45,7 +45,7 @@ sample_kernel(gs_keys_plan plan, const u64 *keys, unsigned long long *tables)
 
 		/* an empty slot looks like code 0 */
 		if (other != 0 && other != code && other >> shift == prefix)
-			atomicAdd(&plan.road->tied[c], 1);
+			atomicAdd(&plan.schedule->tied[c], 1);
 	}
 }
 
@@ -55,7 +55,7 @@ falls_kernel(gs_keys_plan plan, const u64 *keys, u32 *list, u32 room)
 {
 	__shared__ u32 found[THREADS * PER], count, begin;
 
-	if (!plan.road->leading)
+	if (!plan.schedule->leading)
 		return;
 	for (u64 at = blockIdx.x * (u64) (THREADS * PER); at < plan.n; at += gridDim.x * (u64) (THREADS * PER))
 	{
@@ -86,9 +86,9 @@ falls_kernel(gs_keys_plan plan, const u64 *keys, u32 *list, u32 room)
 		__syncthreads();
 		if (count > 0 && threadIdx.x == 0)
 		{
-			begin = atomicAdd(&plan.road->listed, count);
+			begin = atomicAdd(&plan.schedule->listed, count);
 			if (begin + count > room || begin + count < begin)
-				plan.road->again = 1;
+				plan.schedule->again = 1;
 		}
 		__syncthreads();
 		for (u32 j = threadIdx.x; j < count; j += THREADS)
@@ -101,11 +101,11 @@ falls_kernel(gs_keys_plan plan, const u64 *keys, u32 *list, u32 room)
 /* Replaces each place by where its group begins if it is the group's first, else by NOWHERE. */
 static __global__ void __launch_bounds__(THREADS) groups_kernel(gs_keys_plan plan, const u64 *keys, u32 *list)
 {
-	u32 shift = plan.road->shift;
+	u32 shift = plan.schedule->shift;
 
-	if (!plan.road->leading || plan.road->again)
+	if (!plan.schedule->leading || plan.schedule->again)
 		return;
-	for (u32 j = blockIdx.x * THREADS + threadIdx.x; j < plan.road->listed; j += gridDim.x * THREADS)
+	for (u32 j = blockIdx.x * THREADS + threadIdx.x; j < plan.schedule->listed; j += gridDim.x * THREADS)
 	{
 		u32 i = list[j];
 		u64 after = code_of(plan, keys[i]), prefix = after >> shift;
@@ -127,7 +127,7 @@ static __global__ void __launch_bounds__(THREADS) groups_kernel(gs_keys_plan pla
 		}
 		/* a fall from one group to the next: the passes went wrong */
 		if (start == i || (first && !small))
-			plan.road->again = 1;
+			plan.schedule->again = 1;
 		list[j] = first ? start : NOWHERE;
 	}
 }
@@ -137,11 +137,11 @@ template <class V>
 static __global__ void __launch_bounds__(THREADS)
 groups_sort_kernel(gs_keys_plan plan, u64 *keys, V *values, const u32 *list)
 {
-	u32 shift = plan.road->shift;
+	u32 shift = plan.schedule->shift;
 
-	if (!plan.road->leading || plan.road->again)
+	if (!plan.schedule->leading || plan.schedule->again)
 		return;
-	for (u32 j = blockIdx.x * THREADS + threadIdx.x; j < plan.road->listed; j += gridDim.x * THREADS)
+	for (u32 j = blockIdx.x * THREADS + threadIdx.x; j < plan.schedule->listed; j += gridDim.x * THREADS)
 	{
 		u64 start = list[j], prefix;
 
@@ -157,7 +157,7 @@ groups_sort_kernel(gs_keys_plan plan, u64 *keys, V *values, const u32 *list)
 				break;
 			if (i - start >= GROUP)
 			{
-				plan.road->again = 1;
+				plan.schedule->again = 1;
 				break;
 			}
 			if (values != NULL)

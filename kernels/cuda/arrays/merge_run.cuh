@@ -1,6 +1,6 @@
 /*
- * merge_run.cuh: the road of a merge sort, and of a merge of runs, given the kernels; merge.cu, and the benchmark with
- * other shapes.
+ * merge_run.cuh: the passes of a merge sort, and of a merge of runs, given the kernels; merge.cu, and the benchmark
+ * with other shapes.
  */
 #ifndef GS_CUDA_ARRAYS_MERGE_RUN_CUH
 #define GS_CUDA_ARRAYS_MERGE_RUN_CUH

@@ -142,7 +142,7 @@ runs_kernel(const __grid_constant__ gs_runs_args a)
 	}
 
 	/* ---- the workers */
-	gs_rotation turn;
+	gs_ring_turn turn;
 	/* A tile that waits for its prefix, compacted. */
 	struct pending
 	{

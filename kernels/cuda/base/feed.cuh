@@ -107,8 +107,8 @@ gs_ring_room(int shared)
 	return (size_t) (shared - 2) << 10;
 }
 
-/* Where a block is in its ring. */
-struct gs_rotation
+/* A turn of a block: which of its tiles it is, and where in the ring. */
+struct gs_ring_turn
 {
 	u32 n = 0, stage = 0, round = 0; /* round counts how often the stage was used before */
 
@@ -192,7 +192,7 @@ window_bulk_bytes(gs_input in, i64 begin, u32 bytes)
 
 /* The tile of this turn, by all workers. */
 __device__ __forceinline__ u32
-ring_wait(gs_ring &ring, gs_rotation turn)
+ring_wait(gs_ring &ring, gs_ring_turn turn)
 {
 #if GS_BULK
 	barrier_wait(&ring.full[turn.stage], turn.round & 1);

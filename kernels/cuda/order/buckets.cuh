@@ -100,10 +100,12 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 	constexpr u32 SHARE = BINS / THREADS;
 	static_assert(ITEMS <= WINDOW && ITEMS % GROUP == 0 && THREADS % WINDOW == 0, "a window to a thread");
 	static_assert(SHARE % 4 == 0 && SHARE * THREADS == BINS, "bins are read four at a time");
+	static_assert(CAP / 2 <= BINS, "groups of a tile in order have room where bins were");
 	extern __shared__ __align__(128) u8 memory[];
 	u32 *const bins = (u32 *) memory; /* counts, then where each bin's next word goes */
 	u32 *const sums = bins + BINS;
 	u32 *const told = sums + 32; /* groups, and where they are listed */
+	u64 *const told_most = (u64 *) (told + 2); /* the greatest word that may be */
 	u64 *const words = (u64 *) (told + 4);
 
 	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
@@ -240,13 +242,16 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 				}
 		}
 	bad |= far > (u32) (most >> 32);
+	if (thread == 0)
+		*told_most = most;
+	if (bad)
+		*a.wrong = 1;
 	__syncthreads();
 
 	/* 5. windows into order, then what straddles their borders, until nothing falls */
 	for (u32 round = 0;; round++)
 	{
 		const u32 whole = __ballot_sync(GS_ALL_LANES, thread * WINDOW < owns);
-		const u32 border = __ballot_sync(GS_ALL_LANES, (thread + 1) * WINDOW < owns);
 		u64 *const mine = words + thread * (WINDOW + 1);
 		bool falls = false;
 
@@ -264,6 +269,9 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 				mine[j] = x[j];
 		}
 		__syncthreads();
+
+		const u32 border = __ballot_sync(GS_ALL_LANES, (thread + 1) * WINDOW < owns);
+
 		if ((thread + 1) * WINDOW < owns)
 		{
 			u64 x[8];
@@ -284,7 +292,7 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 			break;
 		if (round == GS_BUCKETS_ROUNDS)
 		{
-			bad = true;
+			*a.wrong = 1;
 			break;
 		}
 	}
@@ -294,6 +302,9 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 		const u64 *const mine = words + finish_at(thread);
 		const u32 later = thread % WINDOW == WINDOW - 1 ? 2 : 1;
 		u32 *const found = bins; /* place, and words behind it */
+		const u32 begin = a.cuts[blockIdx.x]; /* once more, as the thread's number: no registers for them in between */
+		u32 thread;
+		asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
 		u32 from = begin - a.rotate_by, alike = 0; /* bit per word: the next one is */
 
 		if (a.rotate_by != 0 && from >= (u32) a.n)
@@ -335,23 +346,26 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 					continue; /* not the first */
 				while (place + more + 1 < owns && words[finish_at(place + more + 1)] <= x)
 					more++;
-				found[atomicAdd(told, 1)] = place | more << 16;
+				/* words that are out of order (wrong is 1) may be more than there is room for */
+				const u32 next = atomicAdd(told, 1);
+
+				if (next < BINS)
+					found[next] = place | more << 16;
 			}
 			__syncthreads();
 			if (thread == 0 && told[0] != 0)
 				told[1] = atomicAdd(a.listed, told[0]);
 			__syncthreads();
 			for (u32 i = thread; i < told[0]; i += THREADS)
-				if (told[1] + i < a.room)
+				if (i < BINS && told[1] + i < a.room)
 					a.groups[told[1] + i] = gs_buckets_group{begin + (found[i] & 0xffff), (found[i] >> 16) + 1};
 				else
-					bad = true;
+					*a.wrong = 1;
 		}
+		/* no word lies in front of its bucket or behind the last one */
+		if (thread == 0 && words[finish_at(owns - 1)] > *told_most)
+			*a.wrong = 1;
 	}
-	/* no word lies in front of its bucket or behind the last one */
-	bad |= thread == 0 && words[finish_at(owns - 1)] > most;
-	if (bad)
-		*a.wrong = 1;
 }
 
 #endif

@@ -2,7 +2,7 @@
  * order.cu: gs_order_plan and gs_order_run on a GPU.
  *
  * Few rows: the plan only remembers the columns, and the run is one launch (small.cu).  Else the plan reads every
- * column once (key_stats.cu), makes the key's fields as the CPU engine does, and chooses a road:
+ * column once (key_stats.cu), makes the key's fields as the CPU engine does, and chooses a path:
  *
  *   in order, reversed   nothing is sorted: found while looking (one column), or by a check of the words, or of rows if
  *                        their keys are longer and the first column does not fall; checks leave as soon as they know
@@ -119,7 +119,7 @@ choose_buckets(gs_cuda_plan *plan, u32 key_bits, const gs_key_stats *column_stat
 	buckets.t.shift += key_bits - buckets.bits;
 }
 
-/* Decides the road once the fields are known. */
+/* Decides the path once the fields are known. */
 static void
 choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_key_stats *column_stats)
 {

@@ -8,6 +8,7 @@
 #define GS_CUDA_RADIX_ARRAY_PASS_CUH
 
 #include "block.cuh"
+#include "radix.cuh"
 
 /*
  * A block's tile on its way through a pass, and the steps that are keys' own.  VALUE: bytes of a value that goes beside
@@ -393,6 +394,15 @@ array_pass(const __grid_constant__ gs_radix_args a)
 			bulk_fence();
 		__syncthreads();
 	}
+}
+
+/* A pass over keys, or over segments of them, over any number of tiles; inst/ says which there are. */
+template <gs_radix_io IN, gs_radix_io OUT, int VALUE = 0, int FLOATS = 0, bool SEGMENTS = false>
+static gs_status
+launch_array(gs_cuda_engine *e, gs_radix_args &a)
+{
+	return gs_radix_launch(e, gs_radix_shape_of(*e->tuning, GS_KEY_BITS, IN, VALUE),
+						   array_pass<IN, OUT, VALUE, FLOATS, SEGMENTS>, a);
 }
 
 #endif

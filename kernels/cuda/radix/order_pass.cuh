@@ -8,6 +8,7 @@
 #define GS_CUDA_RADIX_ORDER_PASS_CUH
 
 #include "block.cuh"
+#include "radix.cuh"
 
 /* A block's tile on its way through a pass, and the steps that are a row order's own. */
 template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_block<radix_traits<BITS, IN, 0>>
@@ -296,6 +297,29 @@ order_pass(const __grid_constant__ gs_radix_args a)
 		if (pass::CLOSED) /* else the tables that are still read are not touched before the next tile is counted */
 			__syncthreads();
 	}
+}
+
+/* A pass over a row order, over any number of tiles; inst/ says which there are. */
+template <int BITS, gs_radix_io IN, gs_radix_io OUT>
+static gs_status
+launch_order(gs_cuda_engine *e, gs_radix_args &a)
+{
+	return gs_radix_launch(e, gs_radix_shape_of(*e->tuning, BITS, IN, 0), order_pass<BITS, IN, OUT>, a);
+}
+
+/* A pass over a row order, by digits of so many bits. */
+template <int BITS>
+static gs_status
+launch_order_of(gs_cuda_engine *e, gs_radix_io in, gs_radix_io out, gs_radix_args &a)
+{
+	if (in == GS_WORDS)
+		return out == GS_ROWS ? launch_order<BITS, GS_WORDS, GS_ROWS>(e, a)
+							  : launch_order<BITS, GS_WORDS, GS_WORDS>(e, a);
+	if (in == GS_COLUMN8)
+		return out == GS_ROWS ? launch_order<BITS, GS_COLUMN8, GS_ROWS>(e, a)
+							  : launch_order<BITS, GS_COLUMN8, GS_WORDS>(e, a);
+	return out == GS_ROWS ? launch_order<BITS, GS_COLUMN4, GS_ROWS>(e, a)
+						  : launch_order<BITS, GS_COLUMN4, GS_WORDS>(e, a);
 }
 
 #endif

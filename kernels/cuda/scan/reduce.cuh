@@ -194,7 +194,7 @@ reduce_kernel(const __grid_constant__ gs_reduce_args a)
 
 	/* ---- the workers */
 	const u32 value_off = window_of(a.values, -(i64) a.shift, 8 * VALUE).off / 8; /* the same in every tile */
-	gs_rotation turn;
+	gs_ring_turn turn;
 	/* A tile that waits for its prefix, compacted. */
 	struct pending
 	{

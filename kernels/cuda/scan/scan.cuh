@@ -106,7 +106,7 @@ scan_kernel(const __grid_constant__ gs_scan_args a)
 	}
 
 	/* ---- the workers */
-	gs_rotation turn;
+	gs_ring_turn turn;
 	/* A tile that waits for its prefix, scanned in itself. */
 	struct pending
 	{

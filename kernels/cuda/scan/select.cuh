@@ -165,7 +165,7 @@ select_kernel(const __grid_constant__ gs_select_args a)
 
 	/* ---- the workers */
 	const u32 flag_off = window_of(a.flags, -(i64) a.shift, a.flag_bits).off; /* the same in every tile */
-	gs_rotation turn;
+	gs_ring_turn turn;
 	/* A tile that waits for its prefix, compacted. */
 	struct pending
 	{

@@ -5,8 +5,8 @@
  * the row for the architecture that it is being compiled for, so that one binary has each kernel in several shapes.
  * The host cannot know which of them the driver has loaded, and asks the device (gs_cuda_engine.tuning).
  *
- * To tune a GPU: its file, or a new one, listed here in three places.  GS_TUNING=86, say, compiles sm_86's row whatever
- * the architecture: so tests run all rows on the GPU at hand (make TUNING=86).
+ * To tune a GPU: its file, or a new one, listed here in three places (includes, GS_TUNING, gs_tunings).  GS_TUNING=86,
+ * say, compiles sm_86's row whatever the architecture: so tests run all rows on the GPU at hand (make TUNING=86).
  */
 #ifndef GS_TUNING_H
 #define GS_TUNING_H
@@ -17,6 +17,8 @@
 #include "sm_80.h"
 #include "sm_86.h"
 #include "sm_90.h"
+
+#include <initializer_list>
 
 /* On the host it makes no difference which: only roles, not shapes, are compiled there. */
 #ifndef GS_TUNING
@@ -144,8 +146,43 @@ gs_tuning_fits(const gs_tuning &t)
 	return fits && (size_t) t.counters << 10 <= room;
 }
 
-static_assert(gs_tuning_fits(gs_sm_75) && gs_tuning_fits(gs_sm_80) && gs_tuning_fits(gs_sm_86) &&
-				  gs_tuning_fits(gs_sm_90),
-			  "shared memory");
+/*
+ * Whether each role has a shape that callers ask for whatever the row.  Not among them: digits of more than 8 bits of
+ * row orders, but those for all of their inputs or none, and long buckets' parts.
+ */
+constexpr bool
+gs_tuning_complete(const gs_tuning &t)
+{
+	constexpr struct { gs_radix_io in; int value; } passes[] = {
+		{GS_WORDS, 0}, {GS_COLUMN8, 0}, {GS_COLUMN4, 0}, {GS_KEYS8, 0}, {GS_KEYS8, 4},
+		{GS_KEYS8, 8}, {GS_KEYS4, 0}, {GS_KEYS4, 8}, {GS_PAIRS4, 0}};
+	bool all = t.buckets.threads != 0 && gs_shape_of(t, GS_T_FEW, 8, 8).threads != 0;
+
+	for (const auto &p : passes)
+		all &= gs_radix_shape_of(t, 8, p.in, p.value).threads != 0;
+	for (int bits = GS_PLACE_BITS; bits <= GS_WIDE_BITS; bits++)
+		for (gs_radix_io in : {GS_COLUMN8, GS_COLUMN4})
+			all &= (gs_radix_shape_of(t, bits, in, 0).threads != 0) ==
+				(gs_radix_shape_of(t, bits, GS_WORDS, 0).threads != 0);
+	for (gs_part_words words : {GS_PART_CODES, GS_PART_NEAR, GS_PART_FAR})
+		all &= gs_part_shape_of(t, words, false).threads != 0;
+	for (int key : {4, 8, 16, 24, 32})
+		all &= gs_merge_shape_of(t, key).threads != 0;
+	for (gs_tuned what : {GS_T_SCAN, GS_T_SELECT, GS_T_MASK, GS_T_RUNS, GS_T_LONG, GS_T_REDUCE})
+		all &= gs_shape_of(t, what, -1, -1).threads != 0; /* the one for all that have none of their own */
+	return all;
+}
+
+constexpr bool
+gs_for_all_tunings(bool (*good)(const gs_tuning &))
+{
+	for (const gs_tuning *t : gs_tunings)
+		if (!good(*t))
+			return false;
+	return true;
+}
+
+static_assert(gs_for_all_tunings(gs_tuning_fits), "a shape of kernels/cuda/tuning/ takes more memory than its row has");
+static_assert(gs_for_all_tunings(gs_tuning_complete), "a row of kernels/cuda/tuning/ lacks the shape of a role");
 
 #endif

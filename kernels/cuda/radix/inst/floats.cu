@@ -1,7 +1,7 @@
 /*
  * floats.cu: passes over keys and their values: floats, whose digits are taken from their order.
  */
-#include "../launch.cuh"
+#include "../array_pass.cuh"
 
 gs_status
 gs_radix_pass_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a)

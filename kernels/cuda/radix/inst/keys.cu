@@ -1,7 +1,7 @@
 /*
  * keys.cu: passes over keys and their values: integers.
  */
-#include "../launch.cuh"
+#include "../array_pass.cuh"
 
 gs_status
 gs_radix_pass_keys(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, gs_radix_args &a)

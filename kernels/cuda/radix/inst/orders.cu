@@ -1,7 +1,7 @@
 /*
  * orders.cu: passes over row orders: digits of 8 and of 9 bits.
  */
-#include "../launch.cuh"
+#include "../order_pass.cuh"
 
 gs_status
 gs_radix_pass_order(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a)

@@ -1,7 +1,7 @@
 /*
  * orders_wide.cu: passes over row orders: digits of 10 bits.
  */
-#include "../launch.cuh"
+#include "../order_pass.cuh"
 
 gs_status
 gs_radix_pass_order_wide(gs_cuda_engine *e, gs_radix_io in, gs_radix_io out, gs_radix_args &a)

@@ -1,7 +1,7 @@
 /*
  * segments.cu: passes over segments, each sorted for itself: keys and their values, integers.
  */
-#include "../launch.cuh"
+#include "../array_pass.cuh"
 
 gs_status
 gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, gs_radix_args &a)

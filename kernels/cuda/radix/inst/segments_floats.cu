@@ -2,7 +2,7 @@
  * segments_floats.cu: passes over segments, each sorted for itself: floats, whose digits are taken from their
  * order.
  */
-#include "../launch.cuh"
+#include "../array_pass.cuh"
 
 gs_status
 gs_radix_pass_segments_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a)
