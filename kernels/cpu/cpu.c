@@ -15,7 +15,8 @@ gs_cpu_tuning_default(void)
 {
 	return (gs_cpu_tuning){
 		.vector = GS_AVX512, .lanes = true, .combine_rows = 1 << 18, .cache_rows = 65536,
-		.even_rows = 1 << 19, .bucket_log = 15, .slack = 5};
+		.even_rows = 1 << 19, .bucket_log = 15, .quick_rows = 1 << 24, .quick_bits = GS_MAX_DIGIT,
+		.quick_depth = 2, .slack = 5};
 }
 
 /*
@@ -27,6 +28,7 @@ gs_cpu_tune(gs_engine *engine, const gs_cpu_tuning *tuning)
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 
 	cpu->tuning = *tuning;
+	cpu->tuning.vector = gs_vectors_choose(tuning->vector);
 	cpu->loops = gs_loops_choose(tuning->vector);
 }
 

@@ -6,6 +6,7 @@
  *   strings.c  the strings' bits of a step, with alphabets
  *   fields.c   columns as bit fields of one long key; steps: which bits of it go into the next sort
  *   radix.c    sorts 64-bit words; slots.c: where their leading bits fall unevenly
+ *   vector_sort.c  the same in place, eight words at a time, where there is AVX-512
  *   order.c    the row order: pack, sort, refine ties
  *   refine.c   rows that the bits looked at so far do not separate
  *   sort_keys.c  keys, and keys with values: as words, or by sort_narrow.c, sort_pairs.c with scatter_loops.h
@@ -28,6 +29,7 @@
 #define GS_RANGES		 16	  /* characters of which ranges are kept; no more than GS_HEAP_PAD */
 #define GS_ALPHABET_ROWS 512  /* fewer rows do not repay the making of one */
 #define GS_FAR_AHEAD	 48	  /* rows ahead at which the offsets of strings are loaded */
+#define GS_TIE_WORDS	 64	  /* words among which a scan looks for ties at once */
 #define GS_AHEAD		 24	  /* and their characters, or values of other types */
 #define GS_MAX_DIGIT	 11	  /* bits of a partition's digit */
 #define GS_SLOT_DEPTH	 2	  /* partitions by slots within each other */
@@ -52,6 +54,9 @@ typedef struct gs_cpu_tuning
 	uint32_t cache_rows;   /* the size of such a bucket at most */
 	uint32_t even_rows;	   /* fewer are, too, where leading bits fall evenly */
 	uint32_t bucket_log;   /* log2 of the rows aimed at in a bucket */
+	uint32_t quick_rows;   /* so many rows at most are sorted by vectors */
+	uint32_t quick_bits;   /* unless by so few bits */
+	uint32_t quick_depth;  /* partitions within each other, for each bit of the number of rows */
 	uint32_t slack;		   /* leading bits sorted beyond log2 of the rows, before insertion sort ends it */
 } gs_cpu_tuning;
 
@@ -160,6 +165,8 @@ typedef struct gs_loops
 	int (*number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits, uint64_t row);
 	/* The row numbers of words. */
 	void (*extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask);
+	/* How many words, from the first on, differ from the next one above row numbers; a multiple of GS_TIE_WORDS. */
+	size_t (*untied)(const uint64_t *words, size_t n, uint64_t mask);
 	/* Appends the leading bits of the distances of strings' characters, inverted by turn. */
 	void (*distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n,
 					  uint32_t bits, uint64_t turn, uint64_t *words);
@@ -318,6 +325,7 @@ gs_prefetch_string(const gs_field *field, uint64_t row, uint64_t depth)
 
 /* ---------------------------------------------------------------- slots.c */
 
+uint32_t gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits);
 bool gs_uneven(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width);
 uint32_t gs_slots_make(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width, uint64_t *slots,
 					   uint8_t *highs, uint32_t *shift);
@@ -344,9 +352,13 @@ typedef struct gs_sorter
 } gs_sorter;
 
 size_t gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning);
-uint32_t gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits);
 gs_status gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, uint32_t low, uint32_t high,
 						bool exchange);
+
+/* ---------------------------------------------------------------- vector_sort.c */
+
+bool gs_by_vectors(const gs_sorter *sorter, size_t n, uint32_t bits);
+gs_status gs_vector_sort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done);
 
 /* ---------------------------------------------------------------- order.c, refine.c */
 

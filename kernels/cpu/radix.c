@@ -487,20 +487,6 @@ settle(const gs_sorter *sorter, const segment *s)
 }
 
 /*
- * The width of the digit by which n words are partitioned that differ in some bits: buckets as large as the tuning aims
- * at.
- */
-uint32_t
-gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)
-{
-	uint32_t rows = gs_bits(n - 1), goal = tuning->bucket_log;
-	uint32_t width = rows > goal + 8 ? rows - goal : 8;
-
-	width = width < GS_MAX_DIGIT ? width : GS_MAX_DIGIT;
-	return width < bits ? width : bits;
-}
-
-/*
  * Chooses by what a segment is partitioned: its leading digit; in the first partition slots, where that is uneven.
  */
 static buckets
@@ -540,6 +526,17 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 {
 	scratch *space = sorter->scratch;
 
+	if (gs_by_vectors(sorter, s.n, s.high - s.low))
+	{
+		bool done;
+
+		sorter->passes = depth + 1 > sorter->passes ? depth + 1 : sorter->passes;
+		GS_TRY(gs_vector_sort(sorter->work, s.from, s.n, sorter->tuning->quick_depth * gs_bits(s.n), &done));
+		if (done)
+			return settle(sorter, &s);
+		/* bad pivots, and the lowest bits do not rise any more */
+		s.low = 0;
+	}
 	if (s.n <= INSERTION_ROWS)
 	{
 		insertion_sort(sorter, s.from, s.n, SIZE_MAX, s.low);
@@ -580,6 +577,7 @@ gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, u
 	segment s = {*words, *other, n, low, high, false};
 	uint64_t *result = *words;
 
+	exchange = exchange && !gs_by_vectors(sorter, n, high - low);
 	if (exchange && n > INSERTION_ROWS && fits_cache(sorter, &s, 0))
 	{
 		result = sort_to_and_fro(sorter, &s, *other, 0);

@@ -13,7 +13,6 @@
 
 #define FEW_ROWS	  12				   /* sorted by comparison */
 #define SOME_ROWS	  256				   /* up to here a scan loads rows ahead of their refining */
-#define BLOCK		  64				   /* words among which a scan looks for ties at once */
 #define SCAN_SLICE	  ((size_t) 1 << 20)   /* words without ties between polls */
 #define SAMPLE		  16				   /* strings looked at of a group */
 #define COMPARE_SLICE ((uint64_t) 4 << 20) /* bytes compared between polls */
@@ -174,28 +173,6 @@ handle_group(gs_order *order, const gs_step *step, group g, group *largest, uint
 }
 
 /*
- * How many words, from the first on, differ from the next one above their row numbers: whole blocks, so that mostly
- * no word is looked at by itself.
- */
-static size_t
-words_untied(const uint64_t *words, size_t n, uint64_t mask)
-{
-	size_t at = 0;
-
-	for (; at + BLOCK < n && at < SCAN_SLICE; at += BLOCK)
-	{
-		uint64_t tied = 0;
-
-		/* the highest bit: a difference of row numbers alone */
-		for (size_t i = at; i < at + BLOCK; i++)
-			tied |= ((words[i] ^ words[i + 1]) - (mask + 1)) & ~(words[i] ^ words[i + 1]);
-		if (tied >> 63)
-			break;
-	}
-	return at;
-}
-
-/*
  * Finds the groups of equal bits among sorted words and refines them; the largest is left to the caller.
  */
 static gs_status
@@ -215,10 +192,11 @@ scan_groups(gs_order *order, const gs_step *step, group range, group *largest, u
 
 		if (i >= looked)
 		{
-			size_t alone = words_untied(words + i, range.n - i, gs_mask(low));
+			size_t n = range.n - i < SCAN_SLICE ? range.n - i : SCAN_SLICE;
+			size_t alone = order->loops->untied(words + i, n, gs_mask(low));
 
 			/* then one by one, from where those to come are loaded */
-			looked = i + alone + BLOCK;
+			looked = i + alone + GS_TIE_WORDS;
 			i += alone > GS_FAR_AHEAD ? alone - GS_FAR_AHEAD : 0;
 			GS_TRY(gs_work_add(order->work, alone / 4));
 		}

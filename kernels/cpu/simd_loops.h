@@ -184,6 +184,27 @@ NAME(extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask)
 }
 
 /*
+ * Looks at whole blocks, so that mostly no word is looked at by itself.
+ */
+TARGET static size_t
+NAME(untied)(const uint64_t *words, size_t n, uint64_t mask)
+{
+	size_t at = 0;
+
+	for (; at + GS_TIE_WORDS < n; at += GS_TIE_WORDS)
+	{
+		uint64_t tied = 0;
+
+		/* the highest bit: a difference of row numbers alone */
+		for (size_t i = at; i < at + GS_TIE_WORDS; i++)
+			tied |= ((words[i] ^ words[i + 1]) - (mask + 1)) & ~(words[i] ^ words[i + 1]);
+		if (tied >> 63)
+			break;
+	}
+	return at;
+}
+
+/*
  * Appends the leading bits of the distances of strings' characters.  With vectors two strings at a time, sixteen
  * characters each: numbers side by side by two multiplications, which take up to 7 bits.
  */
@@ -228,8 +249,8 @@ NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t
 		words[i] = gs_append_bits(words[i], distance_code(alphabet, heap + offsets[i], bits) ^ turn, bits);
 }
 
-static const gs_loops NAME(loops) = {NAME(encode), NAME(range),	  NAME(pack),
-									 NAME(number), NAME(extract), NAME(distances)};
+static const gs_loops NAME(loops) = {NAME(encode),	NAME(range),  NAME(pack),	  NAME(number),
+									 NAME(extract), NAME(untied), NAME(distances)};
 
 #undef ENCODE_LOOP
 #undef RANGE_LOOP

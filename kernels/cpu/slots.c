@@ -16,6 +16,20 @@
 #define FEW_BITS 2	 /* bits beyond a digit that are not worth it */
 
 /*
+ * The width of the digit by which n words are partitioned that differ in some bits: buckets as large as the tuning aims
+ * at.
+ */
+uint32_t
+gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)
+{
+	uint32_t rows = gs_bits(n - 1), goal = tuning->bucket_log;
+	uint32_t width = rows > goal + 8 ? rows - goal : 8;
+
+	width = width < GS_MAX_DIGIT ? width : GS_MAX_DIGIT;
+	return width < bits ? width : bits;
+}
+
+/*
  * True if few digits have most of the words, so that these would have to be partitioned again, and further bits divide
  * them.
  */

@@ -265,6 +265,9 @@ tunings(void)
 		tuning.cache_rows = 64;
 		tuning.even_rows = v & 1 ? 0 : 512;
 		tuning.bucket_log = 3;
+		tuning.quick_rows = v & 1 ? 0 : 300;
+		tuning.quick_bits = 8;
+		tuning.quick_depth = v & 2 ? 2 : 0;
 		gs_cpu_tune(engine, &tuning);
 		for (shape s = UNIFORM; s < SHAPES; s++)
 			for (uint64_t rows = 60; rows < 100000; rows = rows * 5 + 1)

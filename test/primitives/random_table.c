@@ -206,5 +206,9 @@ random_tuning(void)
 		tuning.combine_rows = (uint32_t) random_size(10000);
 	tuning.bucket_log = (uint32_t) rnd_below(14);
 	tuning.slack = (uint32_t) rnd_below(5);
+	if (rnd_below(2))
+		tuning.quick_rows = (uint32_t) random_size(10000);
+	tuning.quick_bits = (uint32_t) rnd_below(20);
+	tuning.quick_depth = (uint32_t) rnd_below(3);
 	return tuning;
 }
