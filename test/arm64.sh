@@ -25,7 +25,7 @@ ok 'the extension compiles' make_cross $(find src kernels -name '*.c' ! -path 's
 ok 'gpusortd is built' make_cross gpusortd
 ok 'for ARM' grep -q 'ARM aarch64\|AArch64' <(aarch64-linux-gnu-readelf -h gpusortd)
 if [ -n "$emulator" ] && [ -n "${*:-}" ]; then
-	for test in ${TESTS:-chunk_test order_test string_test fuzz_test host_test}; do
+	for test in ${TESTS:-chunk_test order_test string_test fuzz_test vector_test host_test}; do
 		ok "$test is built" make -s -C test/primitives CC="$cross -static" WERROR=1 "build/$test"
 		ok "$test passes" "$emulator" "test/primitives/build/$test"
 	done

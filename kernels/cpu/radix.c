@@ -530,7 +530,8 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 	{
 		bool done;
 
-		sorter->passes = depth + 1 > sorter->passes ? depth + 1 : sorter->passes;
+		if (s.n > INSERTION_ROWS && depth + 1 > sorter->passes)
+			sorter->passes = depth + 1;
 		GS_TRY(gs_vector_sort(sorter->work, s.from, s.n, sorter->tuning->quick_depth * gs_bits(s.n), &done));
 		if (done)
 			return settle(sorter, &s);

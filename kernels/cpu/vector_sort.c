@@ -24,7 +24,7 @@ gs_by_vectors(const gs_sorter *sorter, size_t n, uint32_t bits)
 	const gs_cpu_tuning *tuning = sorter->tuning;
 
 	return tuning->vector == GS_AVX512 && !sorter->values && n <= tuning->quick_rows &&
-		   (n < FEW_WORDS || bits > tuning->quick_bits);
+		   (bits > tuning->quick_bits || (n < FEW_WORDS && bits > 0));
 }
 
 #if defined(__x86_64__)
@@ -36,6 +36,9 @@ gs_by_vectors(const gs_sorter *sorter, size_t n, uint32_t bits)
 #define SAMPLE	16				/* words that a pivot is the middle of */
 #define SAMPLES 64				/* and from MANY words on */
 #define MANY	2048
+
+_Static_assert((FEW + 1) / 8 * 8 >= 2 * LINE, "more than FEW words have a line at either end");
+_Static_assert(SAMPLE == 2 * 8 && SAMPLES == 8 * 8, "rows by which samples are sorted");
 
 /* ---------------------------------------------------------------- in registers */
 
@@ -321,8 +324,11 @@ quicksort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
 		GS_TRY(gs_work_add(work, n / 4));
 		*done = depth-- > 0;
 		if (below == 0)
+		{
 			/* nothing is below the pivot: those equal to it are in order, if there are others */
 			below = pivot == UINT64_MAX ? n : partition(words, n, pivot + 1);
+			GS_TRY(gs_work_add(work, n / 4));
+		}
 		else
 			GS_TRY(quicksort(work, words, below, depth, done));
 		words += below;

@@ -288,6 +288,10 @@ low_limits(void)
 		tuning.even_rows = tuning.cache_rows << below(4);
 		tuning.combine_rows = 64 << below(8);
 		tuning.bucket_log = (uint32_t) below(14);
+		/* vectors take what they may, which is most of it, or give it back soon */
+		tuning.quick_rows = below(2) ? 0 : 64 << below(10);
+		tuning.quick_bits = (uint32_t) below(20);
+		tuning.quick_depth = (uint32_t) below(3);
 		gs_cpu_tune(engine, &tuning);
 		run_case(&c);
 	}
