@@ -98,8 +98,15 @@ SQL
 is($node->safe_psql('postgres', "SELECT sorts(25, '64MB', 'full')"), 'right', 'checked orders');
 is($node->safe_psql('postgres', "SELECT sorts(20, '2MB', 'full')"), 'right', 'checked orders, spilled');
 is($node->safe_psql('postgres', "SELECT sorts(25, '64MB', 'off')"), 'right', 'orders as they come');
-my $failures = $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL');
-cmp_ok($failures, '>=', 2, 'the lies were noticed, in several ways');
+# some seeds' first lies are all of one kind
+my $ways;
+foreach (1 .. 20)
+{
+	$ways = $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_stat WHERE fallback IS NOT NULL');
+	last if $ways >= 2;
+	$node->safe_psql('postgres', "SELECT sorts(25, '64MB', 'full')");
+}
+cmp_ok($ways, '>=', 2, 'the lies were noticed, in several ways');
 note $node->safe_psql('postgres', 'SELECT engine, fallback, jobs FROM gpusort_stat');
 my $through;
 foreach (1 .. 40)
