@@ -248,11 +248,9 @@ make_locales() {
 		[ -e "$LOCPATH/$name/LC_COLLATE" ] || say "This machine cannot make the locale $name; tests of it are skipped."
 	done
 	chmod -R a+rX "$LOCPATH"
-	# this session's own may be none of them
-	if [ -n "$(locale 2>&1 >/dev/null)" ]; then
-		export LANG=C.UTF-8
-		unset LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME
-	fi
+	# this session's own may be none of them, or no locale at all, in which databases have no encoding
+	unset LC_ALL LANGUAGE "${!LC_@}"
+	export LANG=C.UTF-8
 }
 
 # Makes the work directory and sees to its end.

@@ -62,9 +62,6 @@ jobs=()
 passed=0
 failed=0
 failures=()
-# servers and programs speak so whatever the user's own locale is; without one, databases would have no encoding
-unset LC_ALL LANGUAGE "${!LC_@}"
-export LANG=C.UTF-8
 # what random tests and pgbench begin with
 export SEED=${SEED:-$((RANDOM * 32768 + RANDOM + 1))}
 export PGBENCH_RANDOM_SEED=$SEED

@@ -224,63 +224,45 @@ SELECT pg_temp.next() = (SELECT seq FROM items ORDER BY k, day, seq OFFSET 5 LIM
 COMMIT;
 SQL
 
-# An error between two fetches of a cursor, within a savepoint.
-is($coordinator->safe_psql('postgres', <<'SQL'), "t", 'after an error in a savepoint a cursor goes on');
+# A cursor over rows in order, of which some are skipped, goes on between savepoints that are rolled back.
+sub goes_on
+{
+	my ($what, $settings, $skipped, $rounds, $tried, $reads, $wanted) = @_;
+
+	is($coordinator->safe_psql('postgres', <<"SQL"), 't', $what);
+$settings
 BEGIN;
 DECLARE c CURSOR FOR SELECT seq FROM items ORDER BY k, day, seq;
-MOVE 1000 IN c;
-DO $$
+MOVE $skipped IN c;
+DO \$\$
 DECLARE
 	c refcursor := 'c';
 	sum bigint := 0;
 	s int;
 BEGIN
-	FOR i IN 1 .. 30 LOOP
+	FOR i IN 1 .. $rounds LOOP
 		BEGIN
-			PERFORM 1 / (count(*) - 20000) FROM items;
+			$tried
 		EXCEPTION WHEN division_by_zero THEN NULL;
 		END;
-		FOR j IN 1 .. 100 LOOP
+		FOR j IN 1 .. $reads LOOP
 			FETCH c INTO s;
 			sum := sum + s;
 		END LOOP;
 	END LOOP;
 	PERFORM set_config('test.sum', sum::text, false);
-END $$;
+END \$\$;
 COMMIT;
 SELECT sum(seq) = current_setting('test.sum')::bigint
-	FROM (SELECT seq FROM items ORDER BY k, day, seq OFFSET 1000 LIMIT 3000) x;
+	FROM (SELECT seq, row_number() OVER (ORDER BY k, day, seq) AS n FROM items) x WHERE $wanted;
 SQL
-
-# A cursor that is read in savepoints which are rolled back.
-is($coordinator->safe_psql('postgres', <<'SQL'), "t", 'a savepoint rolled back takes no rows from a cursor');
-SET enable_sort = off;
-BEGIN;
-DECLARE c CURSOR FOR SELECT seq FROM items ORDER BY k, day, seq;
-MOVE 20 IN c;
-DO $$
-DECLARE
-	c refcursor := 'c';
-	sum bigint := 0;
-	s int;
-BEGIN
-	FOR i IN 1 .. 20 LOOP
-		BEGIN
-			PERFORM count(*) FROM items;
-			MOVE FORWARD 37 FROM c;
-			RAISE division_by_zero;
-		EXCEPTION WHEN division_by_zero THEN NULL;
-		END;
-		FETCH c INTO s;
-		sum := sum + s;
-	END LOOP;
-	PERFORM set_config('test.sum', sum::text, false);
-END $$;
-COMMIT;
-SELECT sum(seq) = current_setting('test.sum')::bigint
-	FROM (SELECT seq, row_number() OVER (ORDER BY k, day, seq) AS n FROM items) x
-	WHERE n BETWEEN 21 AND 780 AND (n - 20) % 38 = 0;
-SQL
+	return;
+}
+goes_on('after an error in a savepoint a cursor goes on', '', 1000, 30,
+	'PERFORM 1 / (count(*) - 20000) FROM items;', 100, 'n BETWEEN 1001 AND 4000');
+goes_on('a savepoint rolled back takes no rows from a cursor', 'SET enable_sort = off;', 20, 20,
+	'PERFORM count(*) FROM items; MOVE FORWARD 37 FROM c; RAISE division_by_zero;', 1,
+	'n BETWEEN 21 AND 780 AND (n - 20) % 38 = 0');
 
 # A parameter is calculated just when a scan that needs it opens its cursor: a query in it may leave no request under
 # way on the connection, though it ends early or waits for somebody to want its next row.
