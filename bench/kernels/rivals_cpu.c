@@ -13,7 +13,9 @@
  * nothing.  Words are not tried where they would leave most rows equal, pairs not where words hold the whole key.
  *
  * fresh: all memory but the columns and the result comes from the kernel, untouched, and goes back.  warm: it was
- * written before.  Processor time; the rounds take turns, and the least of each counts, the greatest is told.
+ * written before, by the same way: each runs twice in a row, and the second time counts, so that none finds in the
+ * cache what another left there.  Processor time; the rounds take turns, and the least of each counts, the greatest
+ * is told.
  */
 #define _GNU_SOURCE
 #include "../workloads.h"
@@ -357,8 +359,7 @@ line(gs_engine *engine, workload *w, uint64_t rows, int rounds, bool fresh)
 
 			if ((way > 0 && way <= 2 && !s.words) || (way > 2 && !s.pairs))
 				continue;
-			/* blocks change places from the first job to the second, which is the first one that finds them written */
-			for (int again = 0; again <= (r == 0 && way == 0 && !fresh); again++)
+			for (int again = 0; again <= !fresh; again++)
 				t = run_way(way, engine, fresh ? NULL : &host, w, &s, fresh ? NULL : memory, way == 0 ? want : out);
 			if (r == 0)
 			{

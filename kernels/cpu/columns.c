@@ -291,45 +291,22 @@ common_bytes(const uint8_t *a, const uint8_t *b, uint64_t limit)
 }
 
 /*
- * Extends the range of lengths by strings of which none is NULL.
- */
-static void
-extend_lengths(gs_cpu_column *column, const uint64_t *offsets, uint64_t n)
-{
-	uint64_t shortest = column->shortest, longest = column->longest;
-
-	for (uint64_t i = 0; i < n; i++)
-	{
-		uint64_t length = offsets[i + 1] - offsets[i];
-
-		shortest = length < shortest ? length : shortest;
-		longest = length > longest ? length : longest;
-	}
-	column->shortest = shortest;
-	column->longest = longest;
-}
-
-/*
- * Tracks lengths and the common prefix over the strings just appended; only lengths where they have nothing in common.
+ * Tracks lengths and the common prefix over the strings just appended.  Those of all are known; they are looked at one
+ * by one only where some are NULL, or as long as they have something in common.
  */
 static gs_status
-extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows)
+extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows, const gs_lengths *lengths)
 {
 	const uint64_t *offsets = column->values.data;
 	const uint8_t *heap = column->heap.data;
+	bool all = column->nulls.data == NULL;
 
-	for (uint64_t r = table->rows, n = 1; r < table->rows + rows; r += n)
+	for (uint64_t r = table->rows; r < table->rows + rows; r++)
 	{
 		uint64_t length = offsets[r + 1] - offsets[r];
 
-		n = 1;
-		if (column->has_values && column->prefix == 0 && column->nulls.data == NULL)
-		{
-			n = table->rows + rows - r < GS_BLOCK_ROWS ? table->rows + rows - r : GS_BLOCK_ROWS;
-			extend_lengths(column, offsets + r, n);
-			GS_TRY(gs_work_add(table->work, n));
-			continue;
-		}
+		if (all && column->has_values && column->prefix == 0)
+			break;
 		if (gs_is_null(column->nulls.data, r))
 			continue;
 		if (!column->has_values)
@@ -345,35 +322,38 @@ extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows)
 										  length < column->prefix ? length : column->prefix);
 		GS_TRY(gs_work_add(table->work, 2 + column->prefix / 8));
 	}
+	if (all && rows > 0)
+	{
+		column->shortest = lengths->least < column->shortest ? lengths->least : column->shortest;
+		column->longest = lengths->most > column->longest ? lengths->most : column->longest;
+	}
 	return GS_OK;
 }
 
 /*
- * Copies and widens offsets.  They are checked on the way, because the chunk may change after gs_chunk_check.
+ * Copies and widens offsets, and finds the lengths.  They are checked in the copy, because the chunk may change after
+ * gs_chunk_check: where an offset falls, a length is beyond all bounds.
  */
 static gs_status
-append_offsets(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows, uint64_t *used)
+append_offsets(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows, gs_lengths *lengths)
 {
 	const uint32_t *from = piece->values;
+	const uint64_t base = column->heap_bytes;
 	uint64_t *to;
-	uint64_t last = 0;
 
-	if (from[0] != 0)
-		return GS_INVALID;
 	GS_TRY(gs_block_reserve(table->work, &column->values, (table->rows + rows + 1) * 8));
 	to = (uint64_t *) column->values.data + table->rows;
-	to[0] = column->heap_bytes;
-	for (uint64_t r = 1; r <= rows; r++)
+	*lengths = (gs_lengths){UINT64_MAX, 0};
+	table->loops->widen(to, from, 1, base);
+	for (uint64_t r = 0; r < rows; r += GS_BLOCK_ROWS)
 	{
-		uint64_t offset = ((const volatile uint32_t *) from)[r];
+		uint64_t n = rows - r < GS_BLOCK_ROWS ? rows - r : GS_BLOCK_ROWS;
 
-		if (offset < last || offset > piece->heap_bytes)
-			return GS_INVALID;
-		last = offset;
-		to[r] = column->heap_bytes + offset;
+		table->loops->widen(to + r + 1, from + r + 1, n, base);
+		table->loops->lengths(to + r, n, lengths);
+		GS_TRY(gs_work_add(table->work, n));
 	}
-	*used = last;
-	return GS_OK;
+	return to[0] != base || lengths->most > UINT32_MAX || to[rows] - base > piece->heap_bytes ? GS_INVALID : GS_OK;
 }
 
 /*
@@ -382,9 +362,11 @@ append_offsets(gs_table *table, gs_cpu_column *column, const gs_piece *piece, ui
 static gs_status
 append_strings(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows)
 {
+	gs_lengths lengths;
 	uint64_t used;
 
-	GS_TRY(append_offsets(table, column, piece, rows, &used));
+	GS_TRY(append_offsets(table, column, piece, rows, &lengths));
+	used = ((uint64_t *) column->values.data)[table->rows + rows] - column->heap_bytes;
 	GS_TRY(gs_block_reserve(table->work, &column->heap, column->heap_bytes + used + GS_HEAP_PAD));
 	for (uint64_t at = 0; at < used; at += HEAP_SLICE)
 	{
@@ -394,7 +376,7 @@ append_strings(gs_table *table, gs_cpu_column *column, const gs_piece *piece, ui
 		GS_TRY(gs_work_add(table->work, n / 8));
 	}
 	column->heap_bytes += used;
-	return extend_strings(table, column, rows);
+	return extend_strings(table, column, rows, &lengths);
 }
 
 /*

@@ -58,6 +58,7 @@ typedef struct gs_cpu_tuning
 	uint32_t quick_bits;   /* unless by so few bits */
 	uint32_t quick_depth;  /* partitions within each other, for each bit of the number of rows */
 	uint32_t slack;		   /* leading bits sorted beyond log2 of the rows, before insertion sort ends it */
+	uint32_t telling;	   /* so many leading bits beyond log2 of the rows tell rows apart well enough */
 } gs_cpu_tuning;
 
 /* A growing piece of host memory. */
@@ -101,6 +102,12 @@ typedef struct gs_range
 	uint64_t varying; /* bits in which some value differs from the first one */
 	uint64_t first;
 } gs_range;
+
+/* Lengths of strings. */
+typedef struct gs_lengths
+{
+	uint64_t least, most;
+} gs_lengths;
 
 /* One part of a packed key: ((value ^ flip) - base) >> shift, plus bump, of which the lowest drop bits come later. */
 typedef struct gs_pack
@@ -157,6 +164,9 @@ typedef struct gs_loops
 {
 	/* Order-preserving unsigned values; GS_U128 goes to two arrays, high and low. */
 	void (*encode)(gs_type type, void *to, void *low, const void *from, size_t n);
+	/* Offsets of strings from another origin on; extends lengths by those of n strings. */
+	void (*widen)(uint64_t *to, const uint32_t *from, size_t n, uint64_t base);
+	void (*lengths)(const uint64_t *offsets, size_t n, gs_lengths *lengths);
 	/* Extends a range by values of 1, 2, 4 or 8 bytes. */
 	void (*range)(size_t width, const void *values, size_t n, gs_range *range);
 	/* words = words << bits | part */
@@ -170,6 +180,7 @@ typedef struct gs_loops
 	/* Appends the leading bits of the distances of strings' characters, inverted by turn. */
 	void (*distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n,
 					  uint32_t bits, uint64_t turn, uint64_t *words);
+	bool compares; /* words are sorted by comparison (vector_sort.c): it is all one how their leading bits fall */
 } gs_loops;
 
 gs_vectors gs_vectors_choose(gs_vectors best);
@@ -376,6 +387,9 @@ typedef struct gs_order
 	/* codes from usual_from on, usual_span more at most, stand in words, plus 1; 0 and usual_span + 2 are all others */
 	bool narrow;
 	uint64_t usual_from, usual_span;
+	/* codes from gap_from on, gap_span at least, count as one in words: hardly any row has them */
+	bool gap;
+	uint64_t gap_from, gap_span;
 	uint64_t *words; /* rows words, and as many for sorting */
 	uint64_t *other;
 	gs_order_facts facts;

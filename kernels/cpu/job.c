@@ -149,30 +149,35 @@ gs_cpu_job_lend(gs_job *head, const gs_column *columns, uint64_t rows)
 }
 
 /*
- * A column whose memory the words can take over, because they are as wide as its values; NULL if there is none.
+ * Memory of values that the words hold whole and are as wide as: it is not read again once words are packed, which may
+ * take its place.  NULL if there is none.
  */
-static gs_cpu_column *
-reusable_column(gs_table *table)
+static gs_block *
+reusable_values(order_job *job)
 {
-	for (uint32_t c = 0; c < table->ncolumns; c++)
-		if (table->columns[c].width == 8 && table->columns[c].spec.type != GS_BYTES && table->columns[c].values.data)
-			return &table->columns[c];
+	for (uint32_t f = 0; f < job->order.step.end.field && !job->order.narrow; f++)
+	{
+		const gs_field *field = &job->key.fields[f];
+		gs_cpu_column *column = job->columns + (field->column - job->columns);
+
+		if (field->kind == GS_FIELD_VALUE && field->width == 8)
+			return field->values == column->low.data ? &column->low : &column->values;
+	}
 	return NULL;
 }
 
 /*
- * Finds memory for the words.  A key that fits into them is not read again once they are packed, so they may take a
- * column's place.
+ * Finds memory for the words.
  */
 static gs_status
-reserve_words(order_job *job, gs_table *table, bool keep)
+reserve_words(order_job *job, bool keep)
 {
-	gs_cpu_column *column = job->order.complete && !keep ? reusable_column(table) : NULL;
+	gs_block *values = keep ? NULL : reusable_values(job);
 
-	if (column != NULL)
+	if (values != NULL)
 	{
-		job->words = column->values;
-		column->values = (gs_block){0};
+		job->words = *values;
+		*values = (gs_block){0};
 	}
 	GS_TRY(gs_block_reserve(&job->work, &job->words, job->table.rows * 8));
 	job->order.words = job->words.data;
@@ -236,7 +241,7 @@ sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 	if (job->first)
 		return GS_OK;
 	if (job->order.step.nparts > 0)
-		GS_TRY(reserve_words(job, &table, keep));
+		GS_TRY(reserve_words(job, keep));
 	GS_TRY(gs_order_pack(&job->order));
 	if (!gs_order_settled(&job->order))
 		GS_TRY(sort_words(job, &table, keep));

@@ -10,6 +10,8 @@
 #define NARROW_ROWS 32768				 /* from so many rows on a sample is worth while */
 #define SAMPLE		1024
 #define MARGIN		64 /* a share of the sample's range that is added at both ends */
+#define GAP_PIECES	64 /* of the range of a sample, to find the longest one that it lacks */
+#define GAP_BITS	3  /* bits that leaving it out has to save */
 
 /*
  * Starts an order: chooses the bits that stand in the words.  The caller sets words, other and the sorter's scratch.
@@ -29,19 +31,89 @@ gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tu
 }
 
 /*
+ * The longest range of codes between two of a sample that the sample lacks.
+ */
+static void
+find_gap(const gs_order *order, uint64_t *from, uint64_t *to)
+{
+	const gs_field *field = order->key->fields;
+	uint64_t least[GAP_PIECES], most[GAP_PIECES], last = 0;
+	uint32_t shift = field->bits > 6 ? field->bits - 6u : 0;
+	bool some = false;
+
+	_Static_assert(GAP_PIECES == 1 << 6, "pieces by six leading bits");
+	memset(least, 0xff, sizeof(least));
+	memset(most, 0, sizeof(most));
+	*from = *to = 0;
+	for (uint64_t i = 0; i < SAMPLE; i++)
+	{
+		uint64_t code = gs_field_code(field, order->rows / SAMPLE * i), piece = code >> shift;
+
+		least[piece] = code < least[piece] ? code : least[piece];
+		most[piece] = code > most[piece] ? code : most[piece];
+	}
+	for (uint32_t i = 0; i < GAP_PIECES; i++)
+	{
+		if (least[i] > most[i])
+			continue;
+		if (some && least[i] - last > *to - *from)
+		{
+			*from = last;
+			*to = least[i];
+		}
+		last = most[i];
+		some = true;
+	}
+}
+
+/*
+ * Where words would leave many rows tied, and codes have a long range that hardly any row has, as floats have around
+ * zero: words count it as one code, and have so many more of the other bits.
+ */
+static void
+leave_gap_out(gs_order *order)
+{
+	const gs_field *field = order->key->fields;
+	const gs_range *range = &field->column->range[field->values == field->column->low.data];
+	uint64_t greatest = ((range->max - range->min) >> field->pack.shift) + (field->nulls != NULL);
+	uint32_t room = 64 - order->row_bits, drop = 0;
+	uint64_t from, to, margin;
+	gs_part *part = &order->step.parts[0];
+
+	if (room >= order->row_bits + order->sorter.tuning->telling)
+		return;
+	find_gap(order, &from, &to);
+	margin = (greatest - (to - from)) / MARGIN;
+	if (to - from <= 4 * margin)
+		return;
+	/* codes that differ in dropped bits alone stay together, those in the gap become one */
+	do
+	{
+		drop++;
+		order->gap_from = ((from + margin) >> drop) + 1;
+		order->gap_span = ((to - margin) >> drop) - order->gap_from - 1;
+		if ((to - margin) >> drop <= order->gap_from || field->bits < room + drop + GAP_BITS)
+			return;
+	} while (gs_bits((greatest >> drop) - order->gap_span) > room);
+	order->gap = true;
+	order->step = (gs_step){.nparts = 1, .bits = room, .end = {0, field->bits - drop}};
+	*part = (gs_part){.field = field, .pack = field->pack, .null_part = field->null_code >> drop};
+	part->pack.bits = (uint8_t) (field->bits - drop);
+	part->pack.drop = (uint8_t) drop;
+}
+
+/*
  * Where a few values far away make a column's codes too long for the words, finds in a sample those codes that are
  * usual: these stand in the words whole, and the others are sorted as the ties that they make at both ends.
  */
-void
-gs_order_narrow(gs_order *order)
+static void
+leave_far_ones_out(gs_order *order)
 {
 	const gs_field *field = order->key->fields;
 	uint64_t least = UINT64_MAX, most = 0, margin;
 	gs_part *part = &order->step.parts[0];
 	uint32_t bits;
 
-	if (order->complete || order->key->nfields != 1 || field->kind != GS_FIELD_VALUE || order->rows < NARROW_ROWS)
-		return;
 	for (uint64_t i = 0; i < SAMPLE; i++)
 	{
 		uint64_t row = order->rows / SAMPLE * i, code = gs_field_code(field, row);
@@ -72,6 +144,36 @@ gs_order_narrow(gs_order *order)
 }
 
 /*
+ * Finds in a sample what words need not tell apart of a key that is too long for them.
+ */
+void
+gs_order_narrow(gs_order *order)
+{
+	if (order->complete || order->key->nfields != 1 || order->key->fields->kind != GS_FIELD_VALUE ||
+		order->rows < NARROW_ROWS)
+		return;
+	leave_far_ones_out(order);
+	if (!order->narrow)
+		leave_gap_out(order);
+}
+
+/*
+ * Leaves the gap out of codes.
+ */
+static void
+close_gap(const gs_order *order, uint64_t *codes, size_t n)
+{
+	uint64_t from = order->gap_from, to = from + order->gap_span;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		uint64_t before = codes[i] < from ? codes[i] : from, behind = codes[i] > to ? codes[i] - to : 0;
+
+		codes[i] = before + behind;
+	}
+}
+
+/*
  * Turns whole codes into those that stand in the words.
  */
 static void
@@ -97,6 +199,8 @@ gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes)
 	gs_step_rows(order->key, &order->step, row, n, codes);
 	if (order->narrow)
 		narrow_codes(order, codes, n);
+	if (order->gap)
+		close_gap(order, codes, n);
 }
 
 /*

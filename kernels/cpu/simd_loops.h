@@ -21,7 +21,26 @@
 TARGET static void
 NAME(split)(uint64_t *high, uint64_t *low, const uint64_t *from, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
+	size_t i = 0;
+
+#if defined(VECTORS) && defined(STREAM)
+	for (; i < n && (uintptr_t) (low + i) % 32 != 0; i++)
+	{
+		low[i] = from[2 * i];
+		high[i] = from[2 * i + 1];
+	}
+	for (; i + 4 <= n; i += 4)
+	{
+		__m256i a = _mm256_loadu_si256((const __m256i *) (from + 2 * i));
+		__m256i b = _mm256_loadu_si256((const __m256i *) (from + 2 * i + 4));
+		__m256i l = _mm256_permute4x64_epi64(_mm256_unpacklo_epi64(a, b), 0xd8);
+		__m256i h = _mm256_permute4x64_epi64(_mm256_unpackhi_epi64(a, b), 0xd8);
+
+		_mm256_stream_si256((__m256i *) (low + i), l);
+		_mm256_storeu_si256((__m256i *) (high + i), h);
+	}
+#endif
+	for (; i < n; i++)
 	{
 		low[i] = from[2 * i];
 		high[i] = from[2 * i + 1];
@@ -91,6 +110,34 @@ NAME(encode)(gs_type type, void *to, void *low, const void *from, size_t n)
 		default:
 			memcpy(to, from, n * gs_type_width(type));
 	}
+}
+
+/*
+ * Widens offsets, from another origin on.
+ */
+TARGET static void
+NAME(widen)(uint64_t *to, const uint32_t *from, size_t n, uint64_t base)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = base + from[i];
+}
+
+/*
+ * Extends what is known of the lengths of strings.
+ */
+TARGET static void
+NAME(lengths)(const uint64_t *offsets, size_t n, gs_lengths *lengths)
+{
+	uint64_t least = lengths->least, most = lengths->most;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		uint64_t length = offsets[i + 1] - offsets[i];
+
+		least = length < least ? length : least;
+		most = length > most ? length : most;
+	}
+	*lengths = (gs_lengths){least, most};
 }
 
 #define RANGE_LOOP(type)                                                                                               \
@@ -245,15 +292,19 @@ NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t
 		_mm_storeu_si128(to, _mm_or_si128(_mm_sll_epi64(_mm_loadu_si128(to), room), a));
 	}
 #endif
+	/* distances from 0 */
+	for (; alphabet->width == 8 && i < n; i++)
+		words[i] = gs_append_bits(words[i], gs_load_characters(heap + offsets[i]) >> (64 - bits) ^ turn, bits);
 	for (; i < n; i++)
 		words[i] = gs_append_bits(words[i], distance_code(alphabet, heap + offsets[i], bits) ^ turn, bits);
 }
 
-static const gs_loops NAME(loops) = {NAME(encode),	NAME(range),  NAME(pack),	  NAME(number),
-									 NAME(extract), NAME(untied), NAME(distances)};
+static const gs_loops NAME(loops) = {NAME(encode), NAME(widen),	NAME(lengths), NAME(range),		NAME(pack),
+									 NAME(number), NAME(extract), NAME(untied),	NAME(distances), COMPARES};
 
 #undef ENCODE_LOOP
 #undef RANGE_LOOP
 #undef PACK_LOOP
 #undef TARGET
 #undef NAME
+#undef COMPARES
