@@ -171,6 +171,8 @@ typedef struct gs_loops
 	void (*range)(size_t width, const void *values, size_t n, gs_range *range);
 	/* words = words << bits | part */
 	void (*pack)(size_t width, const void *values, size_t n, const gs_pack *pack, uint64_t *words);
+	/* codes, below 2^63, from one on count as one for so many more, and those behind come next. */
+	void (*close)(uint64_t *codes, size_t n, uint64_t from, uint64_t span);
 	/* Puts row numbers below the keys; returns GS_FALLS if some key is less than the one before, GS_RISES if not. */
 	int (*number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits, uint64_t row);
 	/* The row numbers of words. */
@@ -180,7 +182,6 @@ typedef struct gs_loops
 	/* Appends the leading bits of the distances of strings' characters, inverted by turn. */
 	void (*distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n,
 					  uint32_t bits, uint64_t turn, uint64_t *words);
-	bool compares; /* words are sorted by comparison (vector_sort.c): it is all one how their leading bits fall */
 } gs_loops;
 
 gs_vectors gs_vectors_choose(gs_vectors best);

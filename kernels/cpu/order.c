@@ -158,22 +158,6 @@ gs_order_narrow(gs_order *order)
 }
 
 /*
- * Leaves the gap out of codes.
- */
-static void
-close_gap(const gs_order *order, uint64_t *codes, size_t n)
-{
-	uint64_t from = order->gap_from, to = from + order->gap_span;
-
-	for (size_t i = 0; i < n; i++)
-	{
-		uint64_t before = codes[i] < from ? codes[i] : from, behind = codes[i] > to ? codes[i] - to : 0;
-
-		codes[i] = before + behind;
-	}
-}
-
-/*
  * Turns whole codes into those that stand in the words.
  */
 static void
@@ -200,7 +184,7 @@ gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes)
 	if (order->narrow)
 		narrow_codes(order, codes, n);
 	if (order->gap)
-		close_gap(order, codes, n);
+		order->loops->close(codes, n, order->gap_from, order->gap_span);
 }
 
 /*

@@ -51,19 +51,16 @@ distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits)
 
 #define TARGET
 #define NAME(name) plain_##name
-#define COMPARES   false
 #include "simd_loops.h"
 
 #if defined(__x86_64__)
 #define VECTORS
 #define TARGET	   __attribute__((target("avx2")))
 #define NAME(name) avx2_##name
-#define COMPARES   false
 #include "simd_loops.h"
 
 #define TARGET	   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define NAME(name) avx512_##name
-#define COMPARES   true
 #include "simd_loops.h"
 #endif
 

@@ -21,26 +21,7 @@
 TARGET static void
 NAME(split)(uint64_t *high, uint64_t *low, const uint64_t *from, size_t n)
 {
-	size_t i = 0;
-
-#if defined(VECTORS) && defined(STREAM)
-	for (; i < n && (uintptr_t) (low + i) % 32 != 0; i++)
-	{
-		low[i] = from[2 * i];
-		high[i] = from[2 * i + 1];
-	}
-	for (; i + 4 <= n; i += 4)
-	{
-		__m256i a = _mm256_loadu_si256((const __m256i *) (from + 2 * i));
-		__m256i b = _mm256_loadu_si256((const __m256i *) (from + 2 * i + 4));
-		__m256i l = _mm256_permute4x64_epi64(_mm256_unpacklo_epi64(a, b), 0xd8);
-		__m256i h = _mm256_permute4x64_epi64(_mm256_unpackhi_epi64(a, b), 0xd8);
-
-		_mm256_stream_si256((__m256i *) (low + i), l);
-		_mm256_storeu_si256((__m256i *) (high + i), h);
-	}
-#endif
-	for (; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 	{
 		low[i] = from[2 * i];
 		high[i] = from[2 * i + 1];
@@ -203,6 +184,21 @@ NAME(pack)(size_t width, const void *values, size_t n, const gs_pack *pack, uint
 }
 
 /*
+ * Makes one code of those in a gap, and closes it.  All are below 2^63, so that a sign says which of two is less: what
+ * is guessed from the values themselves is wrong half of the time.
+ */
+TARGET static void
+NAME(close)(uint64_t *codes, size_t n, uint64_t from, uint64_t span)
+{
+	for (size_t i = 0; i < n; i++)
+	{
+		int64_t over = (int64_t) (codes[i] - from), behind = over - (int64_t) span;
+
+		codes[i] += (uint64_t) ((behind & ~(behind >> 63)) - (over & ~(over >> 63)));
+	}
+}
+
+/*
  * Puts row numbers below the keys, and notes on the way whether the keys rise or fall.
  */
 TARGET static int
@@ -292,19 +288,15 @@ NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t
 		_mm_storeu_si128(to, _mm_or_si128(_mm_sll_epi64(_mm_loadu_si128(to), room), a));
 	}
 #endif
-	/* distances from 0 */
-	for (; alphabet->width == 8 && i < n; i++)
-		words[i] = gs_append_bits(words[i], gs_load_characters(heap + offsets[i]) >> (64 - bits) ^ turn, bits);
 	for (; i < n; i++)
 		words[i] = gs_append_bits(words[i], distance_code(alphabet, heap + offsets[i], bits) ^ turn, bits);
 }
 
-static const gs_loops NAME(loops) = {NAME(encode), NAME(widen),	NAME(lengths), NAME(range),		NAME(pack),
-									 NAME(number), NAME(extract), NAME(untied),	NAME(distances), COMPARES};
+static const gs_loops NAME(loops) = {NAME(encode), NAME(widen),	NAME(lengths), NAME(range),	 NAME(pack),
+									 NAME(close),  NAME(number), NAME(extract), NAME(untied), NAME(distances)};
 
 #undef ENCODE_LOOP
 #undef RANGE_LOOP
 #undef PACK_LOOP
 #undef TARGET
 #undef NAME
-#undef COMPARES

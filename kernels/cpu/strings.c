@@ -16,7 +16,6 @@
 
 #define SAMPLE	  GS_ALPHABET_ROWS /* strings that tell how many characters occur at a position */
 #define MORE_BITS 3				   /* of characters than of row numbers: then one row in eight is tied */
-#define PLAIN_BITS 22			   /* of row numbers: so few words are compared, not divided by their digits */
 
 /*
  * Notes the characters at an alphabet's positions of one string, and where it ends.
@@ -218,10 +217,6 @@ make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, 
 		return GS_OK;
 	alphabet->chars = left < GS_RANGES ? (uint32_t) left : GS_RANGES;
 	sample_positions(key, field, alphabet->chars, &p);
-	alphabet->longest = column->longest;
-	alphabet->width = 8;
-	if (key->loops->compares && row_bits <= PLAIN_BITS && enough_characters(alphabet, &p, row_bits))
-		return GS_OK;
 	GS_TRY(find_positions(key, field, &p));
 	with = distance_bits(&p, alphabet->chars, 0);
 	without = distance_bits(&p, alphabet->chars, p.gap);
@@ -237,8 +232,8 @@ make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, 
 		if (spans_gap(&p, at))
 			alphabet->above[at] = (uint8_t) (128 - (p.begin - p.least[at]));
 	/* what stands behind may have been written by nobody: nothing may be borrowed for it */
-	if (alphabet->width < 8)
-		memcpy(alphabet->least, p.least, alphabet->chars);
+	memcpy(alphabet->least, p.least, alphabet->chars);
+	alphabet->longest = column->longest;
 	return GS_OK;
 }
 
