@@ -168,8 +168,8 @@ service_kind() {
 	if [ "$GPUSORT_SERVICE_ENGINE" = gpu ]; then echo GPU; else echo CPU service; fi
 }
 
-# worked NAME: with "gpu", passes if the service did the jobs of this server's tests, by the extension's own count.  Jobs
-# with values larger than a chunk are the CPU's, and those of a test that names it; both are few.
+# worked NAME: with "gpu", passes if the service did the jobs of this server's tests, by the extension's own count.
+# Jobs with values larger than a chunk are the CPU's, and those of a test that names it; both are few.
 worked() {
 	local kind there here
 	[ "$size" = gpu ] || return 0
