@@ -29,7 +29,8 @@ $session->{stdin} .= "MOVE 10000 c;\n";
 $session->{run}->pump_nb;
 $node->poll_query_until('postgres', "SELECT phase = 'ordering' FROM gpusort_progress")
   or die 'the sort does not come to its place';
-is(progress('engine, phase, rows, rows_expected, runs'), "$engine_kind|ordering|150000|150000|0", 'a sort in the service');
+is(progress('engine, phase, rows, rows_expected, runs'), "$engine_kind|ordering|150000|150000|0",
+	'a sort in the service');
 is($node->safe_psql('postgres', 'SELECT sum(jobs) FROM gpusort_devices'), '1', 'which runs it');
 
 # the same sort on the CPU
@@ -44,7 +45,8 @@ is(progress('count(*)'), '0', 'and gone with its cursor');
 service_with($node, '');
 wait_until(sub { explain_sort($node, 'gpu') =~ /Engine: $engine_name/ }, 'the service is back');
 $session->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT i FROM t ORDER BY k; MOVE 10000 c');
-is(progress('engine, phase, rows, rows_expected'), "$engine_kind|giving rows out|8192|150000", 'rows that the service sorted');
+is(progress('engine, phase, rows, rows_expected'), "$engine_kind|giving rows out|8192|150000",
+	'rows that the service sorted');
 $session->query_safe('COMMIT');
 $session->quit;
 $node->stop;
