@@ -61,7 +61,8 @@ foreach my $n (sort { $a <=> $b } keys %cells)
 		foreach my $i (0, 1)
 		{
 			my @some = @{ $ratios{$n}{$way}[$i] };
-			$text .= ' **' . ($means{$n}{$way}[$i] // sprintf '%.2f, of %d', geometric_mean(@some), scalar @some) . '** | |';
+			my $mean = $means{$n}{$way}[$i] // sprintf '%.2f, of %d', geometric_mean(@some), scalar @some;
+			$text .= " **$mean** | |";
 		}
 	}
 	$text .= "\n";
