@@ -6,6 +6,7 @@
 #   LABEL     of the results; default the number of cores, as cpu2
 #   ROWS      of the table, default 1000000
 #   SHARDS    default "8 32"
+#   WAYS      how shards are reached: "fdw", "citus", or both, as by default where Citus is
 #   LOCALE    of the databases, default en_US.UTF-8
 #   LOCPATH   directory with a compiled en_US.UTF-8, for a host without localedef or the sources of locales
 #
@@ -21,11 +22,9 @@ copy_tree
 make_locale "$LOCALE"
 export COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null || true)}
 preload=gpusort
-ways=fdw
-if [ -e "$("$PG_CONFIG" --sharedir)/extension/citus.control" ]; then
-	preload=citus,gpusort
-	ways+=' citus'
-fi
+ways=${WAYS:-fdw}
+if [ -z "${WAYS:-}" ] && [ -e "$("$PG_CONFIG" --sharedir)/extension/citus.control" ]; then ways+=' citus'; fi
+case "$ways" in *citus*) preload=citus,gpusort ;; esac
 port=54321
 for node in coordinator worker1 worker2; do
 	# the last port counts

@@ -142,9 +142,6 @@ extern void sorter_tell(Sorter *sorter, ProgressPhase phase, uint64 rows);
 /* The merge of a sort's runs has moved that many rows; SpillMoved. */
 extern void sorter_tell_merged(void *sorter, uint64 rows);
 
-/* Counts a row given out that came from runs or from PostgreSQL's sort; got: there was one. */
-extern void sorter_gave(Sorter *sorter, bool forward, bool got);
-
 /* sorter_bound.c: notes the bound, of a sort whose columns are known. */
 extern void sorter_set_bound(Sorter *sorter, int64 bound);
 
@@ -163,6 +160,18 @@ sorter_took(Sorter *sorter, uint64 rows)
 	sorter->stats.rows = before + rows;
 	if (unlikely((before ^ sorter->stats.rows) >= PROGRESS_ROWS))
 		sorter_tell(sorter, PROGRESS_READING, sorter->stats.rows);
+}
+
+/* Counts a row given out that came from runs or from PostgreSQL's sort; got: there was one. */
+static inline void
+sorter_gave(Sorter *sorter, bool forward, bool got)
+{
+	if (likely(forward && got))
+		sorter->current++;
+	else if (got && sorter->current > 0)
+		sorter->current--;
+	if (unlikely(!got || sorter->current % PROGRESS_ROWS == 0))
+		sorter_tell(sorter, PROGRESS_OUT, sorter->current);
 }
 
 #endif

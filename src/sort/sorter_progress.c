@@ -59,17 +59,6 @@ sorter_tell_merged(void *arg, uint64 rows)
 }
 
 void
-sorter_gave(Sorter *sorter, bool forward, bool got)
-{
-	if (forward && got)
-		sorter->current++;
-	else if (got && sorter->current > 0)
-		sorter->current--;
-	if (!got || sorter->current % PROGRESS_ROWS == 0)
-		sorter_tell(sorter, PROGRESS_OUT, sorter->current);
-}
-
-void
 merge_tell_begin(Progress *progress, double rows_expected)
 {
 	instr_time	now;

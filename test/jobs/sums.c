@@ -206,18 +206,29 @@ test_reduce(void)
 
 /* ---------------------------------------------------------------- scan */
 
-/* The sum at a position, by the groups of gs_scan_fixed, with its value or without. */
-static double
-fixed_sum(const column *c, const uint32_t *order, uint64_t at, bool inclusive)
+/* Sums of full groups of gs_scan_fixed, from one position to the next: all before to[0], then up to to[1], to[2]. */
+typedef struct fixed_sums
 {
-	uint64_t a = at / 4096 * 4096, b = at / 256 * 256, d = at / 16 * 16;
-	double s = 0;
+	uint64_t to[3];
+	double sum[3];
+} fixed_sums;
 
-	for (uint64_t i = 0; i < a; i += 4096)
-		s = add(c->spec.type, s, tree(c, order, i, i + 4096, 3));
-	s = add(c->spec.type, s, tree(c, order, a, b, 3));
-	s = add(c->spec.type, s, tree(c, order, b, d, 2));
-	return add(c->spec.type, s, tree(c, order, d, at + inclusive, 1));
+/* The sum at a position, of which none comes before an earlier one, by the groups, with its value or without. */
+static double
+fixed_sum(fixed_sums *full, const column *c, const uint32_t *order, uint64_t at, bool inclusive)
+{
+	gs_type type = c->spec.type;
+	uint64_t a = at / 4096 * 4096, b = at / 256 * 256, d = at / 16 * 16;
+
+	for (; full->to[0] < a; full->to[0] += 4096)
+		full->sum[0] = add(type, full->sum[0], tree(c, order, full->to[0], full->to[0] + 4096, 3));
+	if (at == 0 || full->to[1] != b)
+		full->sum[1] = tree(c, order, a, b, 3);
+	if (at == 0 || full->to[2] != d)
+		full->sum[2] = tree(c, order, b, d, 2);
+	full->to[1] = b, full->to[2] = d;
+	return add(type, add(type, add(type, full->sum[0], full->sum[1]), full->sum[2]),
+			   tree(c, order, d, at + inclusive, 1));
 }
 
 /* The extreme of the values before a position; where there are none, what gs_scan says. */
@@ -240,6 +251,7 @@ scan_right(const char *out, const column *c, uint64_t rows, gs_operation op, boo
 	gs_type type = c->spec.type;
 	table none = {.rows = rows};
 	uint32_t *order = order_of(&none);
+	fixed_sums full = {0};
 	size_t width = type == GS_F32 ? 4 : 8;
 	__int128 sum = 0, best = 0;
 	double extreme_float = 0;
@@ -268,7 +280,7 @@ scan_right(const char *out, const column *c, uint64_t rows, gs_operation op, boo
 			if (op != GS_SUM)
 				wanted = extreme_bits(type, op, any, best, extreme_float);
 			else if (is_float(type))
-				wanted = float_bits(type, fixed_sum(c, order, i, !exclusive));
+				wanted = float_bits(type, fixed_sum(&full, c, order, i, !exclusive));
 			else
 				wanted = (uint64_t) sum;
 			if (op == GS_SUM && !is_float(type))

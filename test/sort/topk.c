@@ -151,6 +151,8 @@ one_column(uint64_t rows)
 	{
 		table t = {.rows = rows + below(3)};
 
+		if (tiny && round % 3 != 0) /* each orders all its rows, too, to compare with */
+			continue;
 		add_column(&t, types[round % 10], round % SHAPES, (int[]){-1, -1, -1, 0, 1, 50, 100}[below(7)]);
 		check_table(&t);
 	}

@@ -302,6 +302,20 @@ job_close(gs_job *head)
 	return GS_OK;
 }
 
+/* What the first rows are found by: keys as wide as their types, since values are not looked at before. */
+static gs_order_facts
+facts_of_first(const gs_column *columns, u32 ncolumns)
+{
+	gs_order_facts facts = {};
+
+	for (u32 c = 0; c < ncolumns; c++)
+		if (columns[c].spec.type != GS_BYTES)
+			facts.key_bits += 8 * (u32) gs_type_width(columns[c].spec.type) + (columns[c].nulls != NULL);
+	facts.words = 1;
+	facts.input = gs_order_facts::GS_UNORDERED; /* nobody has looked */
+	return facts;
+}
+
 /* Plans and sorts by the first columns. */
 static gs_status
 sort(cuda_job *job, gs_column *columns, u32 ncolumns)
@@ -321,7 +335,7 @@ sort(cuda_job *job, gs_column *columns, u32 ncolumns)
 		GS_TRY(reserve(job, &job->temp, 0, temp, false));
 		GS_TRY(reserve(job, &job->order, 0, k * 4, false));
 		GS_TRY(gs_top_k(engine, columns, ncolumns, job->rows, k, (u32 *) job->order.data, job->temp.data, temp));
-		job->facts.input = gs_order_facts::GS_UNORDERED; /* nobody has looked */
+		job->facts = facts_of_first(columns, ncolumns);
 		return gs_cuda_status(cudaStreamSynchronize(job->engine->stream));
 	}
 	GS_TRY(ops->order_plan(engine, columns, ncolumns, job->rows, &job->plan));
