@@ -5,8 +5,9 @@
  * that fast on Linux: mremap moves page tables where realloc copies, and huge pages spare most TLB misses (most systems
  * give them only to who asks).  Blocks under MMAP_THRESHOLD come from the memory context, so that a small sort makes no
  * system call.  Those from there on are huge pages as a whole, of which one is touched for the price of some 50 of the
- * usual ones; so a block that grows to two megabytes stays where it is.  What those hold beyond what was asked for nobody
- * counts, so it is bounded by a part of the memory limit: past that smaller blocks come from the memory context, too.
+ * usual ones; so a block that grows to two megabytes stays where it is.  What those hold beyond what was asked for
+ * nobody counts, so it is bounded by a part of the memory limit: past that smaller blocks come from the memory context,
+ * too.
  */
 #include "postgres.h"
 

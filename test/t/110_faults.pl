@@ -177,7 +177,7 @@ wait_until(sub { $node->safe_psql('postgres', 'SELECT service FROM gpusort_devic
 is(digest($node, 'gpu'), $right, 'sorts without a service of another version');
 is(counted($node, 'GPU service is of another version'), 1, 'and counts why');
 like(slurp_file($node->logfile),
-	qr/another version than this session's library\n.*DETAIL:  The service speaks version \d+ .*\n.*HINT:  Restart the server/,
+	qr/another version than this session's library\n.*DETAIL:  The service speaks .*\n.*HINT:  Restart the server/,
 	'the log has a hint');
 is(digest($node, 'auto'), $right, 'sorts where the engine may be any');
 
