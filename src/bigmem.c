@@ -5,7 +5,9 @@
  * that fast on Linux: mremap moves page tables where realloc copies, and huge pages spare most TLB misses (most systems
  * give them only to who asks).  Blocks under MMAP_THRESHOLD come from the memory context, so that a small sort makes no
  * system call.  Those from there on are huge pages as a whole, of which one is touched for the price of some 50 of the
- * usual ones; so a block that grows to two megabytes stays where it is.
+ * usual ones; so a block that grows to two megabytes stays where it is.  What those hold beyond what was asked for
+ * nobody counts, so it is bounded by a part of the memory limit: past that smaller blocks come from the memory context,
+ * too.
  */
 #include "postgres.h"
 
@@ -16,12 +18,16 @@
 #include "utils/memutils.h"
 
 #include "bigmem.h"
+#include "guc.h"
 #include "keptmem.h"
 
 #define MMAP_THRESHOLD (HUGE_PAGE / 8)
 
 /* Blocks of no more than this are copied into mappings that earlier sorts have used; larger ones keep their pages. */
 #define COPY_BYTES HUGE_PAGE
+
+/* Blocks that are smaller than their mappings may hold so much more in all: this part of the memory limit. */
+#define SLACK_SHARE 4
 
 /* Blocks from this size on may wait. */
 #define SPARE_BYTES ((Size) 8 * 1024)
@@ -31,6 +37,7 @@ struct BigMem
 	MemoryContext cxt;
 	MemoryContextCallback callback;
 	dlist_head	mapped;
+	Size		slack;			/* of small blocks' mappings, that is still to be had */
 	bool		hold;
 	dlist_head	spare;			/* blocks that wait for others to take them */
 };
@@ -41,6 +48,7 @@ typedef struct BigBlock
 	dlist_node	node;			/* in BigMem.mapped, if mapped, or in BigMem.spare */
 	void	   *base;			/* what was allocated or mapped */
 	Size		bytes;			/* this header included */
+	Size		slack;			/* of a small block's mapping */
 	bool		mapped;
 	bool		grown;			/* and made larger */
 } BigBlock;
@@ -66,6 +74,31 @@ static inline Size
 mapping_bytes(Size bytes)
 {
 	return TYPEALIGN(HUGE_PAGE, bytes);
+}
+
+/* What a mapping for a small block holds beyond the block. */
+static inline Size
+slack_of(Size total)
+{
+	return total < HUGE_PAGE ? HUGE_PAGE - total : 0;
+}
+
+/* A block is for total bytes now: counts what its mapping holds beyond that, if it is less than before. */
+static inline void
+use_slack(BigMem *mem, BigBlock *block, Size total)
+{
+	if (block->mapped && slack_of(total) < block->slack)
+	{
+		mem->slack += block->slack - slack_of(total);
+		block->slack = slack_of(total);
+	}
+}
+
+/* Is a block of so many bytes to be a mapping? */
+static inline bool
+to_be_mapped(const BigMem *mem, Size total)
+{
+	return total >= MMAP_THRESHOLD && slack_of(total) <= mem->slack;
 }
 
 /* Most systems give huge pages only to who asks. */
@@ -141,6 +174,7 @@ bigmem_create(MemoryContext cxt)
 	mem->cxt = cxt;
 	dlist_init(&mem->mapped);
 	dlist_init(&mem->spare);
+	mem->slack = gpusort_memory_limit() / SLACK_SHARE;
 	mem->callback.func = release_all;
 	mem->callback.arg = mem;
 	MemoryContextRegisterResetCallback(cxt, &mem->callback);
@@ -154,14 +188,16 @@ bigmem_context(BigMem *mem)
 	return mem->cxt;
 }
 
-/* Writes the header of a mapping and takes it into the list. */
+/* Writes the header of a mapping for a block of total bytes and takes it into the list. */
 static void *
-adopt_mapping(BigMem *mem, void *base, Size bytes, bool grown)
+adopt_mapping(BigMem *mem, void *base, Size bytes, Size total, bool grown)
 {
 	BigBlock	   *block = base;
 
 	block->base = base;
 	block->bytes = bytes;
+	block->slack = slack_of(total);
+	mem->slack -= block->slack;
 	block->mapped = true;
 	block->grown = grown;
 	dlist_push_head(&mem->mapped, &block->node);
@@ -170,10 +206,13 @@ adopt_mapping(BigMem *mem, void *base, Size bytes, bool grown)
 
 /* Gives a block back to where it came from. */
 static void
-drop_block(BigBlock *block)
+drop_block(BigMem *mem, BigBlock *block)
 {
 	if (block->mapped)
+	{
+		mem->slack += block->slack;
 		keptmem_put(block->base, block->bytes, block->grown);
+	}
 	else
 		pfree(block->base);
 }
@@ -205,7 +244,7 @@ take_spare(BigMem *mem, Size total, bool grows)
 	dlist_delete(&best->node);
 	if (best->bytes < total)
 	{
-		drop_block(best);
+		drop_block(mem, best);
 		return NULL;
 	}
 	if (best->mapped)
@@ -218,7 +257,7 @@ bigmem_hold(BigMem *mem, bool hold)
 {
 	mem->hold = hold;
 	while (!hold && !dlist_is_empty(&mem->spare))
-		drop_block(dlist_container(BigBlock, node, dlist_pop_head_node(&mem->spare)));
+		drop_block(mem, dlist_container(BigBlock, node, dlist_pop_head_node(&mem->spare)));
 }
 
 /* A block of a mapping that an earlier sort has used, NULL if none suits. */
@@ -228,7 +267,7 @@ reuse_mapping(BigMem *mem, Size total, bool grows)
 	Size		bytes = mapping_bytes(total);
 	void	   *base = keptmem_take(&bytes, grows);
 
-	return base ? adopt_mapping(mem, base, bytes, grows) : NULL;
+	return base ? adopt_mapping(mem, base, bytes, total, grows) : NULL;
 }
 
 /* A block in a mapping of its own. */
@@ -239,7 +278,7 @@ map_block(BigMem *mem, Size total)
 	Size		bytes = mapping_bytes(total);
 	void	   *base = memory ? NULL : map_aligned(bytes);
 
-	return base ? adopt_mapping(mem, base, bytes, false) : memory;
+	return base ? adopt_mapping(mem, base, bytes, total, false) : memory;
 }
 
 void *
@@ -254,7 +293,7 @@ bigmem_alloc(BigMem *mem, Size bytes)
 	block = take_spare(mem, total, false);
 	if (block)
 		return memory_of(block);
-	if (total >= MMAP_THRESHOLD)
+	if (to_be_mapped(mem, total))
 		return map_block(mem, total);
 	base = MemoryContextAllocExtended(mem->cxt, total + GS_ALIGN, MCXT_ALLOC_NO_OOM);
 	if (base == NULL)
@@ -294,7 +333,7 @@ grow_mapping(BigMem *mem, BigBlock *block, Size total)
 		return NULL;
 	dlist_delete(&block->node);
 	if (move_pages(block, base, total))
-		return adopt_mapping(mem, base, total, true);
+		return adopt_mapping(mem, base, total, total, true);
 	/* a kernel may have unmapped the place before it refused */
 	munmap(base, total);
 	base = map_aligned(total);
@@ -305,7 +344,7 @@ grow_mapping(BigMem *mem, BigBlock *block, Size total)
 	}
 	memcpy(base, block->base, old);
 	keptmem_put(block->base, old, true);
-	return adopt_mapping(mem, base, total, true);
+	return adopt_mapping(mem, base, total, total, true);
 }
 
 /* Copies what a block holds to another one with room for so many bytes, and gives it back. */
@@ -325,7 +364,7 @@ larger_block(BigMem *mem, const BigBlock *block, Size total)
 
 	if (spare)
 		return memory_of(spare);
-	return block->bytes <= COPY_BYTES && total >= MMAP_THRESHOLD ? reuse_mapping(mem, total, true) : NULL;
+	return block->bytes <= COPY_BYTES && to_be_mapped(mem, total) ? reuse_mapping(mem, total, true) : NULL;
 }
 
 void *
@@ -337,6 +376,7 @@ bigmem_resize(BigMem *mem, void *memory, Size bytes)
 
 	if (total < bytes || total > SIZE_MAX / 2)
 		return NULL;
+	use_slack(mem, block, total);
 	if (total <= block->bytes)
 		return memory;
 	moved = larger_block(mem, block, total);
@@ -369,7 +409,7 @@ bigmem_free(BigMem *mem, void *memory)
 	if (mem->hold && block->bytes >= SPARE_BYTES)
 		dlist_push_head(&mem->spare, &block->node);
 	else
-		drop_block(block);
+		drop_block(mem, block);
 }
 
 static void *

@@ -167,6 +167,12 @@ my @means = map { sprintf '%s %.2f', $_, $summary->{groups}{$_} } sort keys %{ $
 report 'and so are the means that the README has', map { "README.md does not say $_" }
   grep { index($text{'README.md'}, $_) < 0 } @means, map { sprintf 'is %.2f', $summary->{$_} } 'geometric_mean',
   'changed_geometric_mean';
+$page = "$drawn/shards.md";
+system('cp', 'doc/shards.md', $page) == 0 or die "cp failed\n";
+system($^X, 'bench/shards_table.pl', $page, map { "bench/results/shards-h200$_.txt" } '', '-citus') == 0
+  or die "shards_table.pl failed\n";
+report 'the tables of shards are those of the results',
+  slurp($page) eq $text{'doc/shards.md'} ? () : 'doc/shards.md: bench/shards_table.pl makes other ones';
 my ($memory, $stock) = map { decode_json(slurp("bench/results/queries-$_.json"))->{results} } 'memory', 'stock';
 report 'the figures of one sort are those of the results', map { "doc/benchmarks.md has no line \"$_\"" }
   grep { index($text{'doc/benchmarks.md'}, $_) < 0 }

@@ -111,6 +111,12 @@ start_jobs() {
 	wait
 }
 
+# name_of NUMBER: a job's name, which may have blanks in it
+name_of() {
+	eval "set -- ${jobs[$1]}"
+	echo "$1"
+}
+
 # tell NUMBER STARTER: prints what a job says, as it comes, until it ends, and counts its tests; one that was killed
 # has ended when nothing runs any more
 tell() {
@@ -125,7 +131,7 @@ tell() {
 		passed=$((passed + good))
 		failed=$((failed + bad))
 		if [ "$bad" -gt 0 ]; then failures+=("$name"); fi
-	done < <(cat "$job.counts" && [ -e "$job.end" ] || echo "0 1 ${jobs[$1]%% *}: killed")
+	done < <(cat "$job.counts" && [ -e "$job.end" ] || echo "0 1 $(name_of "$1"): killed")
 }
 
 # run_jobs: runs all jobs that there are until now, and tells of them in their order

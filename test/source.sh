@@ -193,6 +193,20 @@ unnamed() {
 	done
 }
 
+# A job of run.sh that was killed, which is told of by its whole name.
+killed_job() {
+	local work jobs=() failures=() passed=0 failed=0
+	work=$(mktemp -d)
+	mkdir "$work/jobs"
+	: >"$work/jobs/0.counts"
+	eval "$(sed -n '/^later() {/,/^}/p; /^name_of() {/,/^}/p; /^tell() {/,/^}/p' test/run.sh)"
+	later 'scan check' true 'an argument'
+	# no process has this number, which is beyond all
+	tell 0 4194305
+	rm -r "$work"
+	[ "$failed ${failures[*]}" = '1 scan check: killed' ] || echo "$failed ${failures[*]}"
+}
+
 report 'folders of src/ include in one direction' "$(crossing)"
 report 'folders of kernels/ include in one direction' "$(kernels_crossing)"
 report 'modules of src/ form no circle' "$(circles)"
@@ -206,5 +220,6 @@ report 'warnings are errors only with WERROR=1' "$(always_errors)"
 report 'no case of src/ falls through to the next' "$(grep -rniE 'fall-? ?through' src || true)"
 report 'an nvcc that is too old is refused' "$(old_nvcc)"
 report 'an edit of a header of kernels/ compiles what includes it' "$(compiled_anew)"
+report 'a job of run.sh that was killed has its whole name' "$(killed_job)"
 echo "1..$number"
 exit $failed

@@ -26,6 +26,7 @@ engine_failure_text(EngineFailure why)
 		"GPU service was lost",
 		"GPU service did not answer",
 		"GPU service broke the protocol",
+		"GPU service is of another version",
 		"gpusort.pinned_memory is used up",
 		"share of gpusort.pinned_memory is used up",
 		"no file descriptor or shared memory to be had",

@@ -284,6 +284,21 @@ await(ServiceLink *link, uint32 type, gsd_message *answer)
 	return answer->head.type == type ? ENGINE_OK : ENGINE_PROTOCOL;
 }
 
+/* Tells once of a service that was installed before or after the library of this session. */
+static void
+tell_version(uint32 version)
+{
+	static bool told = false;
+
+	if (!told)
+		ereport(LOG,
+				(errmsg("gpusort sorts on the CPU: the GPU service is of another version than this session's library"),
+				 errdetail("The service speaks version %u of the protocol, the library version %u.",
+						   version, (uint32) GSD_VERSION),
+				 errhint("Restart the server, so that all of it runs what is installed.")));
+	told = true;
+}
+
 /* Says hello. */
 static EngineFailure
 greet(ServiceLink *link)
@@ -301,8 +316,13 @@ greet(ServiceLink *link)
 	why = await(link, GSD_WELCOME, &answer);
 	if (why != ENGINE_OK)
 		return why;
-	if (answer.welcome.magic != GSD_MAGIC || answer.welcome.version != GSD_VERSION || answer.welcome.status != GS_OK)
+	if (answer.welcome.magic != GSD_MAGIC)
 		return ENGINE_PROTOCOL;
+	if (answer.welcome.version != GSD_VERSION || answer.welcome.status != GS_OK)
+	{
+		tell_version(answer.welcome.version);
+		return ENGINE_VERSION;
+	}
 	link->gpu = answer.welcome.gpu != 0;
 	return ENGINE_OK;
 }

@@ -269,6 +269,7 @@ call_service(void)
 	gsd_head(&hello.head, GSD_HELLO, sizeof(hello));
 	hello.magic = GSD_MAGIC;
 	hello.version = GSD_VERSION;
+	hello.owner = 0;
 	if (service_socket < 0 || connect(service_socket, (struct sockaddr *) &address, sizeof(address)) != 0 ||
 		gsd_send(service_socket, &hello.head, -1) != GSD_IO_OK)
 		hang_up();

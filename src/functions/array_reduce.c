@@ -10,7 +10,6 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/float.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
@@ -44,22 +43,6 @@ operation_of(const text *name)
 			 errhint("Use \"sum\", \"min\" or \"max\".")));
 }
 
-/* Is a by-value float, of 4 or 8 bytes, infinite or not a number? */
-static inline bool
-not_finite(const char *value, int16 len)
-{
-	float4		single;
-	float8		real;
-
-	if (len == sizeof(float4))
-	{
-		memcpy(&single, value, sizeof(single));
-		return !isfinite(single);
-	}
-	memcpy(&real, value, sizeof(real));
-	return !isfinite(real);
-}
-
 /* ---------------------------------------------------------------- running results */
 
 /* The number of elements before the first one that is not NULL. */
@@ -71,24 +54,6 @@ leading_nulls(const Vector *vector)
 	while (row < vector->rows && vector_is_null(vector, row))
 		row++;
 	return row;
-}
-
-/*
- * Stops, as PostgreSQL does, if a running sum left its type's range before an element did that was infinite itself.  An
- * exclusive one has an element's sum in the next place.
- */
-static void
-check_running_sum(const Vector *values, const char *sums, int16 len, bool exclusive)
-{
-	uint64		later = exclusive ? 1 : 0;
-
-	for (uint64 i = 0; i + later < values->rows; i++)
-	{
-		if (!vector_is_null(values, i) && not_finite(vector_address(values, i), len))
-			return;
-		if (not_finite(sums + (i + later) * (Size) len, len))
-			float_overflow_error();
-	}
 }
 
 /* Makes the 64-bit numbers of a running result as narrow as the type is. */
@@ -149,7 +114,8 @@ scan_by_function(ArrayCall *call, const VectorColumn *column, gs_operation opera
 			CHECK_FOR_INTERRUPTS();
 		if (exclusive)
 			results[i] = reducer_result(&reducer, &nulls[i]);
-		if (!isnull)
+		/* an exclusive one never has the last value, which may lead out of the type's range */
+		if (!isnull && !(exclusive && i == values->rows - 1))
 			reducer_add(&reducer, value);
 		if (!exclusive)
 			results[i] = reducer_result(&reducer, &nulls[i]);
@@ -180,7 +146,7 @@ scan(FunctionCallInfo fcinfo, bool widen)
 	column = array_column(fcinfo, &array);
 	type = widen ? INT8OID : array.type.type;
 	reducer_open(&reducer, &column, operation, false);
-	if (operation != GS_SUM || reducer.how != SUM_BY_FUNCTION)
+	if (!reducer.one_by_one)
 		results = vectorjob_scan(call.mem, &column, operation, exclusive);
 	if (results == NULL)
 		result = scan_by_function(&call, &column, operation, exclusive, type);
@@ -189,8 +155,6 @@ scan(FunctionCallInfo fcinfo, bool widen)
 		uint64		rows = array.values.rows;
 		uint64		nulls = leading_nulls(&array.values);
 
-		if (operation == GS_SUM && reducer.how != SUM_INTEGER)
-			check_running_sum(&array.values, results, array.type.len, exclusive);
 		if (!widen && array.type.len < (int16) sizeof(uint64) && type != FLOAT4OID)
 			narrow(results, rows, array.type.len);
 		if (exclusive && nulls < rows)
@@ -289,37 +253,6 @@ reduce_by_function(KeyReduction *r)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Stops, as PostgreSQL does, if the sum of a group left its type's range though all its values are finite.  Which
- * groups have others is asked only where a sum is not finite.
- */
-static void
-check_sums(KeyReduction *r, const gs_group *groups, uint64 ngroups)
-{
-	const Vector *values = r->columns[1].values;
-	VectorColumn columns[2] = {r->columns[0]};
-	int16		len = values->type->len;
-	VectorType	vtype;
-	Vector		flags;
-	const gs_group *odd;
-	uint64		first = 0;
-
-	while (first < ngroups && !not_finite((const char *) groups[first].value, len))
-		first++;
-	if (first == ngroups)
-		return;
-	vector_type(&vtype, BOOLOID);
-	vector_init(&flags, &vtype, palloc(values->rows), values->rows);
-	flags.rows = values->rows;
-	for (uint64 i = 0; i < values->rows; i++)
-		flags.data[i] = !vector_is_null(values, i) && not_finite(vector_address(values, i), len);
-	columns[1] = (VectorColumn) {&flags, InvalidOid, false, false};
-	odd = vectorjob_reduce(r->call.mem, columns, 2, r->presorted, GS_MAX, &ngroups);
-	for (uint64 i = first; i < ngroups; i++)
-		if (not_finite((const char *) groups[i].value, len) && odd[i].value[0] == 0)
-			float_overflow_error();
-}
-
 /* Has an engine reduce; false if none can. */
 static bool
 reduce_by_engine(KeyReduction *r)
@@ -332,8 +265,6 @@ reduce_by_engine(KeyReduction *r)
 
 	if (groups == NULL)
 		return false;
-	if (r->reducer.how == SUM_FLOAT4 || r->reducer.how == SUM_FLOAT8)
-		check_sums(r, groups, ngroups);
 	results = AllocSetContextCreate(CurrentMemoryContext, "gpusort groups", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(results);
 	for (uint64 i = 0; i < ngroups; i++)
@@ -389,7 +320,7 @@ reduce(FunctionCallInfo fcinfo, gs_operation operation, bool average, bool preso
 	if (average && r.vals.type.type == FLOAT4OID)
 		widen_floats(&r, &wide_type, &wide);
 	reducer_open(&r.reducer, &r.columns[1], operation, average);
-	if (r.reducer.how == SUM_BY_FUNCTION || !reduce_by_engine(&r))
+	if (r.reducer.one_by_one || !reduce_by_engine(&r))
 		reduce_by_function(&r);
 	array_call_end(&r.call);
 	return (Datum) 0;

@@ -37,6 +37,7 @@ typedef struct CollectCall
 	Equality	equality;		/* of the last column */
 	VectorType	types[COLLECT_MAX_COLUMNS];
 	ValueForm  *forms;			/* of the columns in states that are handed over; NULL until there is one */
+	struct StateFileList *files;	/* of those that may be combined again; NULL: none yet */
 } CollectCall;
 
 /* Groups up to this size are put in order on the spot: with many of them, there is no time for a job. */

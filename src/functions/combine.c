@@ -207,13 +207,25 @@ take_fraction(Collected *state, double fraction, bool first)
 static void take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource source, bool first,
 					   bool from_file);
 
+/*
+ * Does a node that combines states take each of them once?  Where it is run again, one that splits the aggregate makes
+ * other ones; what lies in between, such as a sort, may give the same ones out again.
+ */
+static bool
+taken_once(const AggState *node)
+{
+	const PlanState *below = outerPlanState(node);
+
+	while (IsA(below, GatherState) || IsA(below, GatherMergeState))
+		below = outerPlanState(below);
+	return node->aggstrategy == AGG_PLAIN || IsA(below, AggState);
+}
+
 /* Takes the pieces of a file, each of which is a state. */
 static void
 take_file(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource *source, bool first)
 {
-	/* a sort below this node is read again where the node is run again */
-	bool		read_again = !IsA(fcinfo->context, AggState) ||
-		((AggState *) fcinfo->context)->aggstrategy != AGG_PLAIN;
+	AggState   *node = castNode(AggState, fcinfo->context);
 	StringInfoData piece;
 	StatePlace	place;
 	StateFile  *file;
@@ -223,7 +235,10 @@ take_file(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, Byte
 	initStringInfo(&piece);
 	for (; statefile_get(file, &piece); first = false)
 		take_state(fcinfo, state, kind, (ByteSource) {piece.data, piece.data + piece.len}, first, true);
-	statefile_close(file, read_again);
+	if (taken_once(node))
+		statefile_delete(file);
+	else
+		statefile_keep(file, &state->call->files, node->ss.ps.state);
 	pfree(piece.data);
 }
 

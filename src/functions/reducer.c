@@ -3,6 +3,9 @@
  */
 #include "postgres.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "catalog/pg_type_d.h"
 #include "utils/builtins.h"
 #include "utils/cash.h"
@@ -12,6 +15,12 @@
 
 #include "reducer.h"
 #include "vectorengine.h"
+
+/* As many values as an array can have, 2^27, stay in a float's range if they are less than its end by so much. */
+#define SUM_ROOM 0x1p-40
+
+/* The same for avg(), which adds up squares, too, for the aggregates that share its state. */
+#define LARGEST_SQUARED 1e140
 
 /* How a type's values are added, and by which function. */
 static ReducerSum
@@ -59,6 +68,44 @@ no_sum(Oid type)
 			 errhint("The operations \"min\" and \"max\" work for every type that can be ordered.")));
 }
 
+/* A float's distance from 0; of a NULL that is 0. */
+static inline double
+float_size(const Vector *values, uint32 row)
+{
+	if (values->type->len == sizeof(float4))
+		return fabsf(((const float4 *) values->data)[row]);
+	return fabs(((const float8 *) values->data)[row]);
+}
+
+/* Is a finite value beyond a limit? */
+static bool
+any_beyond(const Vector *values, double limit)
+{
+	bool		found = false;
+
+	for (uint32 i = 0; i < values->rows; i++)
+		found |= float_size(values, i) > limit;
+	/* infinite ones are few or none, and looked for only here */
+	for (uint32 i = 0; found && i < values->rows; i++)
+		if (float_size(values, i) > limit && !isinf(float_size(values, i)))
+			return true;
+	return false;
+}
+
+/*
+ * Whether a sum of floats leaves their range on the way depends on the order in which they are added.  PostgreSQL adds
+ * them as they come, and stops there; so do we where there are values large enough.
+ */
+static void
+open_floats(Reducer *reducer, const Vector *values)
+{
+	double		largest = values->type->len == sizeof(float4) ? FLT_MAX * SUM_ROOM : DBL_MAX * SUM_ROOM;
+
+	reducer->one_by_one = any_beyond(values, reducer->average ? LARGEST_SQUARED : largest);
+	if (reducer->average)
+		reducer->how = reducer->one_by_one ? SUM_ACCUMULATED : SUM_FLOAT8;
+}
+
 void
 reducer_open(Reducer *reducer, const VectorColumn *column, gs_operation operation, bool average)
 {
@@ -74,8 +121,9 @@ reducer_open(Reducer *reducer, const VectorColumn *column, gs_operation operatio
 		reducer->how = sum_of(type->type, &reducer->add);
 		if (reducer->how == SUM_NONE)
 			no_sum(type->type);
-		if (average && reducer->how == SUM_FLOAT4)
-			reducer->how = SUM_FLOAT8;
+		reducer->one_by_one = reducer->how == SUM_BY_FUNCTION;
+		if (reducer->how == SUM_FLOAT4 || reducer->how == SUM_FLOAT8)
+			open_floats(reducer, column->values);
 	}
 	else
 	{
@@ -127,6 +175,20 @@ add_by_function(Reducer *reducer, Datum value)
 		pfree(DatumGetPointer(old));
 }
 
+/* Adds by the transition function of avg(), which makes another state for who is no aggregate. */
+static void
+accumulate(Reducer *reducer, Datum value)
+{
+	Datum		zeros[3] = {Float8GetDatum(0), Float8GetDatum(0), Float8GetDatum(0)};
+	Datum		old = reducer->value;
+
+	if (reducer->count == 0)
+		old = PointerGetDatum(construct_array(zeros, lengthof(zeros), FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL,
+											  TYPALIGN_DOUBLE));
+	reducer->value = DirectFunctionCall2(float8_accum, old, value);
+	pfree(DatumGetPointer(old));
+}
+
 void
 reducer_add(Reducer *reducer, Datum value)
 {
@@ -142,6 +204,8 @@ reducer_add(Reducer *reducer, Datum value)
 		reducer->integer += integer_of(reducer, value);
 	else if (reducer->how == SUM_BY_FUNCTION)
 		add_by_function(reducer, value);
+	else if (reducer->how == SUM_ACCUMULATED)
+		accumulate(reducer, value);
 	else
 		add_float(reducer, reducer->len == sizeof(float4) ? DatumGetFloat4(value) : DatumGetFloat8(value),
 				  reducer->how == SUM_FLOAT4);
@@ -190,8 +254,11 @@ average(const Reducer *reducer)
 {
 	Datum		sum;
 
+	if (reducer->how == SUM_ACCUMULATED)
+		return DirectFunctionCall1(float8_avg, reducer->value);
+	/* which begins with 0, so that it is 0 of nothing but -0 */
 	if (reducer->how == SUM_FLOAT8)
-		return Float8GetDatum(reducer->real / (double) reducer->count);
+		return Float8GetDatum((reducer->real + 0.0) / (double) reducer->count);
 	sum = reducer->how == SUM_INTEGER ? numeric_of(reducer->integer) : reducer->value;
 	return DirectFunctionCall2(numeric_div, sum, NumericGetDatum(int64_to_numeric((int64) reducer->count)));
 }

@@ -13,6 +13,7 @@ typedef enum ReducerSum
 	SUM_INTEGER,
 	SUM_FLOAT4,
 	SUM_FLOAT8,
+	SUM_ACCUMULATED,			/* floats so large that avg() may stop: as it adds them itself */
 	SUM_BY_FUNCTION
 } ReducerSum;
 
@@ -21,6 +22,7 @@ typedef struct Reducer
 	gs_operation operation;		/* GS_SUM, GS_MIN, GS_MAX */
 	bool		average;		/* of a sum */
 	bool		keep;			/* results stay when others follow */
+	bool		one_by_one;		/* no engine can add the values */
 	ReducerSum	how;
 	PGFunction	add;
 	int16		len;
@@ -30,7 +32,7 @@ typedef struct Reducer
 	uint64		count;			/* values so far */
 	int128		integer;
 	double		real;
-	Datum		value;			/* others, minima and maxima */
+	Datum		value;			/* others, minima and maxima; the state of avg() */
 } Reducer;
 
 /* Opens a reducer for the values of a column; an error if its type has no such operation. */

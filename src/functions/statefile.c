@@ -3,8 +3,8 @@
  *
  * All files of a leader and its workers lie in one directory named by the leader, so that it can delete them without
  * having heard of each: a worker may have ended well long before an error elsewhere keeps its state from being read.
- * Files are deleted when they are read, the directory at the end of the transaction, and what a crash leaves behind
- * when the server starts.
+ * Files are deleted when they have been read, if they may be read again at the end of the query, the directory at the
+ * end of the transaction, and what a crash leaves behind when the server starts.
  *
  * Pieces have checksums that go on from one to the next; the last one is handed over with the place, so that a file
  * that ends with an earlier piece is noticed.
@@ -15,8 +15,8 @@
 
 #include "access/xact.h"
 #include "catalog/pg_tablespace_d.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
-#include "nodes/execnodes.h"
 #include "storage/buffile.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
@@ -39,6 +39,12 @@ struct StateFile
 	StatePlace	place;
 	pg_crc32c	sum;			/* of the pieces so far */
 	char		name[32];
+};
+
+/* Files of a query that have been read and are closed. */
+struct StateFileList
+{
+	List	   *files;
 };
 
 /* What a piece begins with. */
@@ -163,12 +169,71 @@ statefile_get(StateFile *file, StringInfo data)
 }
 
 void
-statefile_close(StateFile *file, bool read_again)
+statefile_delete(StateFile *file)
 {
 	BufFileClose(file->file);
-	if (!read_again)
-		BufFileDeleteFileSet(&file->place.set, file->name, false);
+	BufFileDeleteFileSet(&file->place.set, file->name, false);
 	pfree(file);
+}
+
+/* Deletes the files of a list, where the query ends without an error. */
+static void
+delete_list(Datum argument)
+{
+	const StateFileList *list = (const StateFileList *) DatumGetPointer(argument);
+	ListCell   *lc;
+
+	foreach(lc, list->files)
+	{
+		StateFile  *file = lfirst(lc);
+
+		BufFileDeleteFileSet(&file->place.set, file->name, true);
+	}
+}
+
+/* A list that ends with the query, not when a node runs again, as nodes' own contexts do. */
+static StateFileList *
+create_list(EState *estate)
+{
+	StateFileList *list = palloc0(sizeof(StateFileList));
+
+	RegisterExprContextCallback(CreateExprContext(estate), delete_list, PointerGetDatum(list));
+	return list;
+}
+
+/* Is a file in a list, having been read before? */
+static bool
+has_file(const StateFileList *list, const StateFile *file)
+{
+	ListCell   *lc;
+
+	foreach(lc, list->files)
+	{
+		const StatePlace *place = &((const StateFile *) lfirst(lc))->place;
+
+		if (place->writer == file->place.writer && place->number == file->place.number)
+			return true;
+	}
+	return false;
+}
+
+void
+statefile_keep(StateFile *file, StateFileList **list, EState *estate)
+{
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+
+	BufFileClose(file->file);
+	if (*list == NULL)
+		*list = create_list(estate);
+	if (!has_file(*list, file))
+	{
+		StateFile  *closed = palloc(sizeof(StateFile));
+
+		*closed = *file;
+		(*list)->files = lappend((*list)->files, closed);
+	}
+	pfree(file);
+	MemoryContextSwitchTo(old);
 }
 
 void

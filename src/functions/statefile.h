@@ -10,6 +10,7 @@
 
 #include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "nodes/execnodes.h"
 #include "port/pg_crc32c.h"
 #include "storage/fileset.h"
 
@@ -23,6 +24,7 @@ typedef struct StatePlace
 } StatePlace;
 
 typedef struct StateFile StateFile;
+typedef struct StateFileList StateFileList;
 
 extern void statefile_init(void);
 
@@ -40,12 +42,17 @@ extern StateFile *statefile_create(void);
 extern void statefile_put(StateFile *file, const char *data, Size bytes);
 extern StatePlace statefile_finish(StateFile *file);
 
-/*
- * Reads a state: piece by piece into a buffer, false behind the last one; then it is deleted, if nobody will read it
- * again.
- */
+/* Reads a state: piece by piece into a buffer, false behind the last one. */
 extern StateFile *statefile_open(const StatePlace *place);
 extern bool statefile_get(StateFile *file, StringInfo data);
-extern void statefile_close(StateFile *file, bool read_again);
+
+/* Ends that and deletes the file. */
+extern void statefile_delete(StateFile *file);
+
+/*
+ * Ends that; the file may be read again and is deleted when the query ends.  *list, NULL at first, has those of one
+ * call of an aggregate.
+ */
+extern void statefile_keep(StateFile *file, StateFileList **list, EState *estate);
 
 #endif

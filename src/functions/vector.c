@@ -1,8 +1,9 @@
 /*
  * vector.c: values of one type in a column of their own.
  *
- * Blocks below BIG_BYTES come from the memory context, larger ones are mappings that grow by being moved.  Room
- * doubles, but never goes beyond the limit, so that a vector uses all of what it may have.
+ * Blocks below BIG_BYTES come from the memory context, where a node that hashes groups counts them, larger ones are
+ * mappings that grow by being moved.  Room doubles, but never goes beyond the limit, so that a vector uses all of what
+ * it may have.
  */
 #include "postgres.h"
 
@@ -12,9 +13,11 @@
 
 #include "src/compat.h"
 #include "src/guc.h"
+#include "src/keptmem.h"
 #include "vector.h"
 
-#define BIG_BYTES ((Size) 256 * 1024)
+/* Less would be a mapping of as much. */
+#define BIG_BYTES HUGE_PAGE
 #define FIRST_BYTES ((Size) 64)
 #define FIRST_OFFSETS 8
 

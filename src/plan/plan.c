@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "utils/lsyscache.h"
 
@@ -237,22 +238,33 @@ leave_incremental_sort(IncrementalSort *sort)
 						sort->nPresortedCols, sort->sort.numCols));
 }
 
-/* The bound that the executor would pass from a node to its children; see ExecSetTupleBound. */
+/* The bound of a Limit, which changes if it comes of what is around the Limit, or of what it computes anew. */
+static SortBound
+bound_of(const Limit *limit)
+{
+	SortBound	bound = bound_of_limit(limit->limitCount, limit->limitOffset, limit->limitOption);
+
+	bound.changes = bound.kind == BOUND_AT_RUN_TIME &&
+		(!bms_is_empty(limit->plan.extParam) || contain_volatile_functions(limit->limitCount) ||
+		 contain_volatile_functions(limit->limitOffset));
+	return bound;
+}
+
+/* The bound that the executor would pass from a node to its children; see ExecSetTupleBound and stop_bound. */
 static SortBound
 bound_below(Plan *plan, SortBound bound)
 {
+	SortBound	none = UNBOUNDED;
+
 	switch (nodeTag(plan))
 	{
 		case T_Limit:
-			{
-				Limit	   *limit = (Limit *) plan;
-
-				return bound_of_limit(limit->limitCount, limit->limitOffset, limit->limitOption);
-			}
+			return bound_of((const Limit *) plan);
 		case T_Gather:
 		case T_GatherMerge:
+			none.known_above = bound.known_above;
 			bound.in_workers = true;
-			return bound;
+			return bound.changes ? none : bound;
 		case T_Append:
 		case T_MergeAppend:
 		case T_Result:
@@ -320,9 +332,9 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 		case T_Sort:
 			return take_sort((Sort *) plan, bound);
 		case T_Gather:
-			return take_gather(stmt, (Gather *) plan, bound);
+			return stop_bound(stmt, take_gather(stmt, (Gather *) plan, bound), bound);
 		case T_GatherMerge:
-			return take_gather_merge(stmt, (GatherMerge *) plan);
+			return stop_bound(stmt, take_gather_merge(stmt, (GatherMerge *) plan), bound);
 		case T_IncrementalSort:
 			if (message_level_is_interesting(DEBUG1))
 				leave_incremental_sort((IncrementalSort *) plan);

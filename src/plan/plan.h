@@ -20,10 +20,11 @@ typedef struct SortBound
 	BoundKind	kind;
 	double		rows;			/* if constant */
 	bool		in_workers;		/* the sort runs in parallel workers, below the Limit */
+	bool		changes;		/* from one scan to the next; PostgreSQL's workers keep the first that they are told */
 	bool		known_above;	/* by a node of another extension, which may know the nodes below it by kind */
 } SortBound;
 
-#define UNBOUNDED ((SortBound) {BOUND_NONE, 0, false, false})
+#define UNBOUNDED ((SortBound) {BOUND_NONE, 0, false, false, false})
 
 /* What a sort learns from LIMIT and OFFSET, as planned expressions. */
 extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
@@ -80,6 +81,9 @@ extern void presort_aggregates(Agg *agg);
  * plan_gather.c: what takes the place of a Gather whose child has been walked; itself if no sort of ours is below it.
  */
 extern Plan *take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound);
+
+/* The same file: lets no bound that changes pass through what has taken the place of a Gather or Gather Merge. */
+extern Plan *stop_bound(const PlannedStmt *stmt, Plan *plan, SortBound bound);
 
 /*
  * plan_junk.c: takes columns that only repeat another one to sort by out of a sort of ours at the top of a finished

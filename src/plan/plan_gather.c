@@ -148,3 +148,26 @@ take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound)
 	gather->plan.plan_width = (int) (gather->plan.plan_width * block_rows);
 	return unpack;
 }
+
+/*
+ * ExecSetTupleBound tells a Gather how many rows are wanted, and workers give out no more.  When they are started again
+ * they go by the number that they were told first: where more are wanted then, rows would be missing.  Through a
+ * Material no bound passes, and rows do as they come.  What PostgreSQL plans without a part of ours stays as it is.
+ */
+Plan *
+stop_bound(const PlannedStmt *stmt, Plan *plan, SortBound bound)
+{
+	Material   *barrier;
+
+	if (!bound.changes || IsA(plan, CustomScan) || !sorts(outerPlan(plan)))
+		return plan;
+	barrier = makeNode(Material);
+	barrier->plan = *plan;
+	barrier->plan.type = T_Material;
+	barrier->plan.plan_node_id = new_node_id(stmt);
+	barrier->plan.targetlist = number_columns(plan->targetlist, OUTER_VAR);
+	barrier->plan.qual = NIL;
+	barrier->plan.initPlan = NIL;
+	barrier->plan.lefttree = plan;
+	return &barrier->plan;
+}

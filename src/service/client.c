@@ -270,7 +270,9 @@ static bool
 greet(connection *c, const gsd_message *m)
 {
 	gsd_welcome answer;
-	uint32_t version = options.fault == FAULT_VERSION ? GSD_VERSION + 1 : GSD_VERSION;
+	/* at stage next: to sessions only, which have owners */
+	bool lies = options.fault == FAULT_VERSION && (options.stage != STAGE_NEXT || m->hello.owner != 0);
+	uint32_t version = lies ? GSD_VERSION - 1 : GSD_VERSION;
 
 	if (m->head.type != GSD_HELLO || m->hello.magic != GSD_MAGIC)
 		return false;

@@ -22,7 +22,7 @@ typedef enum fault_kind
 	FAULT_ORDER,   /* parts of the result have their elements in the reverse order */
 	FAULT_OOM,	   /* out of device memory */
 	FAULT_SHORT,   /* the result ends too early */
-	FAULT_VERSION, /* another version of the protocol is spoken; at no stage of a job */
+	FAULT_VERSION, /* another version of the protocol is spoken; at stage next only with sessions */
 	FAULT_BABBLE,  /* the process says more than anybody wants to read, and goes on */
 	FAULT_DEVICE   /* the device fails the job, and works otherwise */
 } fault_kind;

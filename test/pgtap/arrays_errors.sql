@@ -1,6 +1,6 @@
 -- Array functions: what is refused, NULL arguments, lower bounds, limits, and what the catalog says of them.
 \ir arrays.psql
-SELECT plan(15 + 1 + 1 + 5 + 1 + 13 + 3 + 7 + 4 + 5 + 4 + 2);
+SELECT plan(15 + 1 + 1 + 5 + 1 + 17 + 3 + 7 + 4 + 5 + 4 + 2);
 
 -- arrays of several dimensions, wherever they come
 CREATE TEMP TABLE calls AS SELECT * FROM (VALUES ('gpu_sort(%s)'), ('gpu_sort(%s, true)'), ('gpu_argsort(%s)'), ('gpu_sort_by_key(%s, ''{1,2}''::integer[])'),
@@ -37,7 +37,12 @@ CREATE DOMAIN pg_temp.positive AS bigint CHECK (value > 0);
 SELECT throws_ok($$SELECT gpu_scan('{1}'::pg_temp.positive[])$$, '42883', NULL, 'nor of a domain''s values');
 SELECT is(gpu_scan('{2,1}'::pg_temp.positive[], 'min')::text, '{2,1}', 'whose minimum is well');
 CREATE DOMAIN pg_temp.small AS integer;
+CREATE DOMAIN pg_temp.list AS integer[];
 SELECT throws_ok($$SELECT gpu_scan('{1}'::pg_temp.small[])$$, '42725', NULL, 'a domain over integer wants a cast');
+SELECT is(gpu_scan('{1,2}'::pg_temp.small[]::integer[]), '{1,3}', 'which is enough');
+SELECT throws_ok($$SELECT gpu_reduce_by_key('{1}'::integer[], '{1}'::pg_temp.small[])$$, '42725', NULL, 'by key, too');
+SELECT throws_ok($$SELECT gpu_avg_by_key('{1}'::integer[], '{1}'::pg_temp.positive[])$$, '42725', NULL, 'and for averages of any number');
+SELECT is(value, 3::bigint, 'not keys, nor a domain over an array') FROM gpu_reduce_by_key('{1,1}'::pg_temp.small[], '{1,2}'::pg_temp.list);
 
 -- types without an order
 SELECT throws_ok($$SELECT gpu_sort('{"(1,2)"}'::point[])$$, '42883', 'could not identify an ordering operator for type point', 'point');

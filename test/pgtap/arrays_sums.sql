@@ -1,6 +1,6 @@
 -- Running sums, and sums and averages by key.
 \ir arrays.psql
-SELECT plan(8 * 6 + 2 * 6 + 33);
+SELECT plan(8 * 6 + 2 * 6 + 42);
 
 -- Six tests of a type whose values can be added; sums has the type of gpu_scan's result.
 CREATE FUNCTION pg_temp.check_sums(type text, sums text, literals text[], generator text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -46,6 +46,37 @@ SELECT pg_temp.check_sums('double precision', 'double precision', '{0,1,-1,45035
 SELECT pg_temp.check_sums('real', 'real', '{0,1,-1,1024}', 'hashint4(i) % 1000');
 SELECT pg_temp.check_sums('double precision', 'double precision', '{NaN,Infinity,1,-Infinity,2}',
 						  'CASE WHEN i < 500 THEN i WHEN i < 700 THEN float8 ''Infinity'' ELSE 5 END');
+
+-- Floats near the end of their range: the values, and the errors, are PostgreSQL's, which adds one after another, and for an average squares, too.
+CREATE FUNCTION pg_temp.value_or_error(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	value text;
+BEGIN
+	EXECUTE query INTO value;
+	RETURN value;
+EXCEPTION WHEN numeric_value_out_of_range THEN
+	RETURN SQLERRM;
+END $$;
+CREATE TEMP TABLE extremes (type text, a text);
+INSERT INTO extremes SELECT 'double precision', unnest('{"{1e200,-1e200}","{1e308,1e308,-1e308}","{1e308,-1e308,1e308,-1e308}","{-Infinity,1e308,1e308}","{1e308,1e308,-Infinity}",
+	"{1e308,1e308,Infinity}","{Infinity,1e308,1e308,-Infinity}","{NaN,1e308,1e308}","{1e308,1e308,NaN}","{1e155,1e155}","{1e154,-1e154}","{1e154,1e154,1}","{1e300}","{Infinity,1}",
+	"{1e200,NULL,1e-300}","{1e308,-1e308,-0}","{1e308,1e307,1e-5,1e308,-1e308}","{NULL,1.7e308,NULL,1e307}","{1e141,-1e141,1e-3}"}'::text[]);
+INSERT INTO extremes SELECT 'real', unnest('{"{3e38,3e38,-3e38}","{3e38,-3e38,3e38,-3e38}","{-Infinity,3e38,3e38}","{3e38,3e38,-Infinity}","{3e38,3e38,NaN}","{1e38,NULL,1e-3}","{Infinity,3e38,3e38,-Infinity}"}'::text[]);
+SELECT is_empty(format($$SELECT type, a, ours, theirs FROM (SELECT type, a, pg_temp.value_or_error(format(%L, a, type, array_fill(1, ARRAY[cardinality(a::text[])]))) AS ours,
+	pg_temp.value_or_error(format(%L, a, type)) AS theirs FROM extremes) AS asked WHERE ours IS DISTINCT FROM theirs$$, ours, theirs), label)
+FROM (VALUES ('SELECT gpu_scan(%L::%s[])', 'SELECT array_agg(s) FROM (SELECT sum(x) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS s
+			FROM unnest(%L::%s[]) WITH ORDINALITY AS u (x, n)) AS sums', 'extreme floats: gpu_scan'),
+	('SELECT gpu_scan(%L::%s[], ''sum'', true)', 'SELECT array_agg(s) FROM (SELECT sum(x) OVER (ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS s
+			FROM unnest(%L::%s[]) WITH ORDINALITY AS u (x, n)) AS sums', 'extreme floats: gpu_scan exclusive'),
+	('SELECT value FROM gpu_reduce_by_key(%3$L::integer[], %1$L::%2$s[])', 'SELECT sum(x) FROM unnest(%L::%s[]) AS x', 'extreme floats: gpu_reduce_by_key'),
+	('SELECT value FROM gpu_reduce_by_key(%3$L::jsonb[], %1$L::%2$s[])', 'SELECT sum(x) FROM unnest(%L::%s[]) AS x', 'extreme floats: gpu_reduce_by_key by jsonb'),
+	('SELECT value FROM gpu_avg_by_key(%3$L::integer[], %1$L::%2$s[])', 'SELECT avg(x) FROM unnest(%L::%s[]) AS x', 'extreme floats: gpu_avg_by_key'),
+	('SELECT value FROM gpu_avg_by_key(%3$L::integer[], %1$L::%2$s[], true)', 'SELECT avg(x) FROM unnest(%L::%s[]) AS x', 'extreme floats: gpu_avg_by_key presorted'))
+	AS queries (ours, theirs, label);
+SELECT is(value::text, '0', 'an average of nothing but -0 is 0') FROM gpu_avg_by_key('{1,1}'::integer[], '{-0,-0}'::double precision[]);
+SELECT results_eq($$SELECT value FROM gpu_reduce_by_key('{1,2,1,2,1}'::integer[], '{1e308,1,-1e308,-Infinity,1e308}'::double precision[])$$,
+				  $$VALUES (1e308::double precision), ('-Infinity')$$, 'each group by itself');
+SELECT is(gpu_scan(ARRAY['170000000 years', '100000000 years'::interval], 'sum', true)::text, '{NULL,"170000000 years"}', 'an exclusive sum of intervals leaves the last one out');
 
 -- fractions: as near to the exact sum as PostgreSQL's own, and twice the same bits
 CREATE TEMP TABLE f AS SELECT array_agg(hashint4(i) / 1e4::float8 ORDER BY i) AS a, array_agg(hashint4(-i) & 7 ORDER BY i) AS k FROM generate_series(1, 20000) AS i;

@@ -105,8 +105,7 @@ SELECT pg_temp.same_rows('SELECT i2, count(*), max(t) FROM v GROUP BY i2 ORDER B
 SELECT pg_temp.same_rows('SELECT v.id, big.id AS other FROM v JOIN big ON v.i2 = big.k ORDER BY big.w COLLATE "C", v.id LIMIT 20000', 'a join below');
 SELECT pg_temp.same_rows('SELECT few.id, d FROM few, LATERAL (SELECT md5(string_agg(i8::text, '','')) AS d FROM (SELECT i8 FROM v ORDER BY i8, v.id LIMIT 2000 OFFSET few.id - few.id) AS x) AS y ORDER BY few.id',
 						 'started again for each outer row');
--- (fewer rows each time: PostgreSQL's own workers keep the first bound that they are told)
-SELECT pg_temp.same_rows('SELECT few.id, d FROM few, LATERAL (SELECT md5(string_agg(j::text, '','')) AS d FROM (SELECT j FROM v ORDER BY j, v.id LIMIT 2000 OFFSET 9 - few.id * 3) AS x) AS y ORDER BY few.id',
+SELECT pg_temp.same_rows('SELECT few.id, d FROM few, LATERAL (SELECT md5(string_agg(j::text, '','')) AS d FROM (SELECT j FROM v ORDER BY j, v.id LIMIT 2000 OFFSET few.id * 3) AS x) AS y ORDER BY few.id',
 						 'started again, rows compared');
 SELECT pg_temp.same_rows('SELECT id, i8 FROM v WHERE i2 < (SELECT avg(i2) FROM v) ORDER BY i8, id', 'an InitPlan below');
 SELECT pg_temp.same_rows('SELECT id FROM v WHERE i8 IN (SELECT i8 FROM v ORDER BY i8 OFFSET 3000) ORDER BY id', 'in a SubPlan');

@@ -95,6 +95,14 @@ my $spilled = "SET gpusort.work_mem = '1MB'; SELECT gpu_count_distinct(%s) FROM 
 $more = peak(sprintf($spilled, 'numrange(i % 1000, 2000)')) - peak(sprintf($spilled, 'ARRAY[i % 1000]'));
 cmp_ok($more, '<', 10000, "400000 ranges in files take $more kB more than arrays");
 
+# what blocks hold beyond what was asked for, as huge pages, is little against the limit, and nothing in many groups
+my $serial = 'SET max_parallel_workers_per_gather = 0; SET enable_sort = %s; SET gpusort.work_mem = %s; %s';
+my $scan = peak(sprintf($serial, 'on', "'2MB'", 'SELECT count(k) FROM t'));
+$more = peak(sprintf($serial, 'on', "'2MB'", 'SELECT count(*) FROM (SELECT * FROM t ORDER BY k OFFSET 1) x')) - $scan;
+cmp_ok($more, '<', 8000, "a sort of 2 MB takes $more kB more than a scan");
+$more = peak(sprintf($serial, 'off', "'256MB'", 'SELECT i % 12, gpu_median(k) FROM t GROUP BY 1')) - $scan;
+cmp_ok($more, '<', 14000, "12 groups of 260 kB take $more kB");
+
 # copies of values for comparisons stay within the limit: of large ones, which lie out of line, and of the keys of
 # strings
 $node->safe_psql('postgres', <<'SQL');

@@ -170,6 +170,17 @@ like($node->safe_psql('postgres', 'SELECT reason FROM gpusort_devices'), qr/is o
 is(() = slurp_file($node->logfile) =~ /is of another version/g, 1, 'with one line in the log');
 is(digest($node, 'gpu'), $right, 'sorts all the same');
 
+# Of another version than a session's library only, which was installed since the worker began.
+service_with($node, '--fault=version@next');
+wait_until(sub { $node->safe_psql('postgres', 'SELECT service FROM gpusort_devices') eq 'running' },
+	'a service that its worker understands');
+is(digest($node, 'gpu'), $right, 'sorts without a service of another version');
+is(counted($node, 'GPU service is of another version'), 1, 'and counts why');
+like(slurp_file($node->logfile),
+	qr/another version than this session's library\n.*DETAIL:  The service speaks .*\n.*HINT:  Restart the server/,
+	'the log has a hint');
+is(digest($node, 'auto'), $right, 'sorts where the engine may be any');
+
 sound($node);
 $node->stop;
 is_deeply([ leftovers($node) ], [], 'nothing lies around');

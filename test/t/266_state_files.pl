@@ -18,6 +18,8 @@ sub left
 	return scalar(grep { /\.4294967295\.fileset$/ } map { glob } "$data/base/pgsql_tmp/*",
 		"$data/pg_tblspc/*/*/pgsql_tmp/*");
 }
+# files in them: in a transaction the directory stays
+sub files_left { return scalar(map { glob "$_/*" } glob $node->data_dir . '/base/pgsql_tmp/*.4294967295.fileset') }
 my $seen = -s $node->logfile;
 sub files
 {
@@ -51,7 +53,7 @@ is(scalar(grep { /fileset/ } files()), 0, 'for which there are no files');
 
 # with groups, read twice by a sort
 my $groups = 'SELECT g, gpu_count_distinct(x), gpu_percentile_disc(x, 0.5), gpu_sort_agg(x) FROM t GROUP BY g';
-my $same = 'SELECT count(*) FROM (VALUES (1), (2), (3)) AS v CROSS JOIN (%s) AS s';
+my $same = 'SELECT count(s) FROM (VALUES (1), (2), (3)) AS v CROSS JOIN (%s) AS s';
 my $plans = "SET enable_material = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET "
 	. "parallel_leader_participation = off;";
 for my $hashed ('on', 'off')
@@ -67,10 +69,22 @@ for my $hashed ('on', 'off')
 }
 is(left(), 0, 'nothing is left of groups');
 
+# nor while the transaction lasts: what may be read twice is deleted when the query ends, other files as they are read
+my $s = $node->background_psql('postgres', on_error_stop => 0);
+for my $hashed ('on', 'off')
+{
+	$s->query_safe("BEGIN; $plans SET enable_hashagg = $hashed");
+	files();
+	is($s->query_safe(sprintf($same, $groups)), 9, "in a transaction, enable_hashagg $hashed");
+	cmp_ok(scalar(files()), '>', 0, 'files have been deleted');
+	is(files_left(), 0, 'all of them');
+	is($s->query_safe('COMMIT; SELECT 1'), 1, 'and it commits');
+	$s->query_safe('RESET ALL');
+}
+
 # a query that ends early; the states of its first group are in memory
 sql('CREATE TABLE u AS SELECT CASE WHEN i < 20 THEN 0 ELSE 1 END AS g, md5(i::text) AS x FROM generate_series(1, '
 	. '40000) AS i; VACUUM ANALYZE u');
-my $s = $node->background_psql('postgres', on_error_stop => 0);
 $s->query_safe('SET parallel_leader_participation = off; SET enable_hashagg = off; SET cpu_tuple_cost = 1');
 my $early = 'SELECT g, gpu_count_distinct(x), pg_sleep(1) FROM u GROUP BY g LIMIT 1';
 like($s->query_safe("EXPLAIN $early"), qr/Finalize GroupAggregate/, 'a query that ends early');
