@@ -167,12 +167,13 @@ reusable_values(order_job *job)
 }
 
 /*
- * Finds memory for the words.
+ * Finds memory for the words.  Where runs are wanted, columns are read once more unless the words hold all of the key.
  */
 static gs_status
 reserve_words(order_job *job, bool keep)
 {
-	gs_block *values = keep ? NULL : reusable_values(job);
+	bool read = keep || (!job->order.complete && !gs_job_is_order(&job->head));
+	gs_block *values = read ? NULL : reusable_values(job);
 
 	if (values != NULL)
 	{

@@ -56,6 +56,41 @@ test_runs(void)
 	return good;
 }
 
+/* Runs of keys whose first column or half fits into a word, while the rest does not. */
+static void
+wide_keys(void)
+{
+	for (int wide = 0; wide < 2; wide++)
+	{
+		table t;
+		gs_job_spec spec = {.op = GS_RUNS, .columns = t.specs, .ncolumns = 2 - (uint32_t) wide};
+		uint32_t *order;
+		uint64_t count;
+		gs_job_info info;
+		char *out;
+
+		spec.order_columns = spec.key_columns = spec.ncolumns;
+		table_start(&t, 3000);
+		for (uint32_t c = 0; c < spec.ncolumns; c++)
+			table_add(&t, wide ? GS_U128 : GS_U64, false, false);
+		for (uint64_t r = 0; r < t.rows; r++)
+		{
+			uint64_t few = rnd_below(5), many = rnd_below(400) * 0x9e3779b97f4a7c15u;
+			uint64_t *first = t.columns[0].values, *second = wide ? first : t.columns[1].values;
+
+			first[wide ? 2 * r + 1 : r] = few;
+			second[wide ? 2 * r : r] = many;
+		}
+		order = order_of(&t);
+		out = run(&t, &spec, GS_OK, &count, &info);
+		tap_ok(out != NULL && runs_right((const gs_run *) (out + GUARD), count, order, &t), "runs of %s",
+			   wide ? "values of 16 bytes" : "two columns");
+		free(out);
+		free(order);
+		table_free(&t);
+	}
+}
+
 /* ---------------------------------------------------------------- select, partition */
 
 /* The sign of a comparison that a filter keeps. */
@@ -364,6 +399,7 @@ main(int argc, char **argv)
 			wrong += !tests[i].test();
 		tap_ok(wrong == 0, "%s, %d random tables", tests[i].name, rounds);
 	}
+	wide_keys();
 	misuse();
 	edges();
 	gs_engine_close(engine);

@@ -1,6 +1,6 @@
 -- Array functions over strings, identifiers, and types that only have a comparator.
 \ir arrays.psql
-SELECT plan(26 * 26 + 6 + 7 + 26);
+SELECT plan(27 * 26 + 6 + 7 + 26);
 
 SELECT pg_temp.check_arrays('text COLLATE "C"', ARRAY['', 'a', 'b', 'ab', 'a ', E'\t', repeat('a', 40), repeat('a', 41)], 'md5((i % 300)::text)');
 SELECT pg_temp.check_arrays('text', '{"",a,B,b,A,ab}', 'left(md5((i % 300)::text), i % 9)');
@@ -9,6 +9,9 @@ SELECT pg_temp.check_arrays('character(9) COLLATE "C"', '{"",a,"a ",b,ab}', 'lef
 SELECT pg_temp.check_arrays('name', '{"",a,b,ab}', 'left(md5((i % 300)::text), i % 9)');
 SELECT pg_temp.check_arrays('bytea', ARRAY['', '\x00', '\x0000', '\xff', 'a'], 'decode(left(md5((i % 300)::text), i % 5 * 2), ''hex'')');
 SELECT pg_temp.check_arrays('uuid', '{00000000-0000-0000-0000-000000000000,ffffffff-ffff-ffff-ffff-ffffffffffff}', 'md5((i % 300)::text)::uuid');
+-- of which the first half fits into a word, and the second does not
+SELECT pg_temp.check_arrays('uuid', '{00000000-0000-0000-0000-000000000000,00000000-0000-0001-ffff-ffffffffffff}',
+							'(lpad(to_hex(i % 5), 16, ''0'') || left(md5((i % 30)::text), 16))::uuid');
 SELECT pg_temp.check_arrays('tid', '{"(0,0)","(0,1)","(1,0)","(4294967295,65535)"}', 'format(''(%s,%s)'', i % 20, i * 31 % 15)::tid');
 SELECT pg_temp.check_arrays('macaddr', '{00:00:00:00:00:00,ff:ff:ff:ff:ff:ff}', 'left(md5((i % 300)::text), 12)::macaddr');
 SELECT pg_temp.check_arrays('macaddr8', '{00:00:00:00:00:00:00:00,ff:ff:ff:ff:ff:ff:ff:ff}', 'left(md5((i % 300)::text), 16)::macaddr8');
