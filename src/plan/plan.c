@@ -245,8 +245,8 @@ bound_of(const Limit *limit)
 	SortBound	bound = bound_of_limit(limit->limitCount, limit->limitOffset, limit->limitOption);
 
 	bound.changes = bound.kind == BOUND_AT_RUN_TIME &&
-		(!bms_is_empty(limit->plan.extParam) || contain_volatile_functions(limit->limitCount) ||
-		 contain_volatile_functions(limit->limitOffset));
+		(!bms_is_empty(limit->plan.extParam) || contain_mutable_functions(limit->limitCount) ||
+		 contain_mutable_functions(limit->limitOffset));
 	return bound;
 }
 
