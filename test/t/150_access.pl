@@ -66,7 +66,8 @@ is_deeply({ map { $_ => 1 } split ' ', rings($pid) }, \%kept, 'those that were u
 service_with($node, '--idle=1');
 $session->query_safe("SET ROLE other$_; $sort") foreach 1 .. 3;
 wait_until(sub { rings((service_pids($node))[0]) eq '' }, 'the service takes back what is idle');
-wait_until(sub { $session->query_safe("SET ROLE other4; $sort"); rings($pid) =~ /^\d+$/ }, 'and the session lets go of it');
+wait_until(sub { $session->query_safe("SET ROLE other4; $sort"); rings($pid) =~ /^\d+$/ },
+	'and the session lets go of it');
 is(counted($node, 'GPU service was lost'), 0, 'no job was lost');
 like(explain_sort($node, 'gpu'), qr/Engine: $engine_name/, 'with little memory that may be locked');
 my $pinned = slurp_file($node->logfile) !~ /could not be pinned/;
