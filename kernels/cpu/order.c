@@ -31,6 +31,21 @@ gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tu
 }
 
 /*
+ * So many bits of words are the only field without its lowest drop bits; ties go on at end.
+ */
+static void
+take_field(gs_order *order, uint32_t bits, uint32_t drop, gs_place end)
+{
+	const gs_field *field = order->key->fields;
+	gs_part *part = &order->step.parts[0];
+
+	order->step = (gs_step){.nparts = 1, .bits = bits, .end = end};
+	*part = (gs_part){.field = field, .pack = field->pack, .null_part = field->null_code >> drop};
+	part->pack.bits = (uint8_t) (field->bits - drop);
+	part->pack.drop = (uint8_t) drop;
+}
+
+/*
  * The longest range of codes between two of a sample that the sample lacks.
  */
 static void
@@ -78,7 +93,6 @@ leave_gap_out(gs_order *order)
 	uint64_t greatest = ((range->max - range->min) >> field->pack.shift) + (field->nulls != NULL);
 	uint32_t room = 64 - order->row_bits, drop = 0;
 	uint64_t from, to, margin;
-	gs_part *part = &order->step.parts[0];
 
 	if (room >= order->row_bits + order->sorter.tuning->telling)
 		return;
@@ -96,10 +110,7 @@ leave_gap_out(gs_order *order)
 			return;
 	} while (gs_bits((greatest >> drop) - order->gap_span) > room);
 	order->gap = true;
-	order->step = (gs_step){.nparts = 1, .bits = room, .end = {0, field->bits - drop}};
-	*part = (gs_part){.field = field, .pack = field->pack, .null_part = field->null_code >> drop};
-	part->pack.bits = (uint8_t) (field->bits - drop);
-	part->pack.drop = (uint8_t) drop;
+	take_field(order, room, drop, (gs_place){0, field->bits - drop});
 }
 
 /*
@@ -111,7 +122,6 @@ leave_far_ones_out(gs_order *order)
 {
 	const gs_field *field = order->key->fields;
 	uint64_t least = UINT64_MAX, most = 0, margin;
-	gs_part *part = &order->step.parts[0];
 	uint32_t bits;
 
 	for (uint64_t i = 0; i < SAMPLE; i++)
@@ -137,10 +147,7 @@ leave_far_ones_out(gs_order *order)
 	order->narrow = true;
 	order->usual_from = least;
 	order->usual_span = most - least;
-	order->step = (gs_step){.nparts = 1, .bits = bits, .end = {1, 0}};
-	*part = (gs_part){.field = field, .pack = field->pack, .null_part = field->null_code};
-	part->pack.bits = field->bits;
-	part->pack.drop = 0;
+	take_field(order, bits, 0, (gs_place){1, 0});
 }
 
 /*
