@@ -64,21 +64,29 @@ sorts(const Plan *plan)
 	}
 }
 
-/* Makes a node with the costs and parameters of a plan. */
-static CustomScan *
-make_node(const Plan *like, int id, const CustomScanMethods *methods)
+/* Gives a new node the costs and parameters of a plan. */
+static void
+fill_node(Plan *plan, const Plan *like, int id)
 {
-	CustomScan *scan = makeNode(CustomScan);
-	Plan	   *plan = &scan->scan.plan;
+	NodeTag		type = nodeTag(plan);
 
 	*plan = *like;
-	plan->type = T_CustomScan;
+	plan->type = type;
 	plan->plan_node_id = id;
 	plan->parallel_aware = false;
 	plan->async_capable = false;
 	plan->qual = NIL;
 	plan->initPlan = NIL;
 	plan->lefttree = plan->righttree = NULL;
+}
+
+/* Makes a node of ours with the costs and parameters of a plan. */
+static CustomScan *
+make_node(const Plan *like, int id, const CustomScanMethods *methods)
+{
+	CustomScan *scan = makeNode(CustomScan);
+
+	fill_node(&scan->scan.plan, like, id);
 	scan->methods = methods;
 	return scan;
 }
@@ -162,12 +170,8 @@ stop_bound(const PlannedStmt *stmt, Plan *plan, SortBound bound)
 	if (!bound.changes || IsA(plan, CustomScan) || !sorts(outerPlan(plan)))
 		return plan;
 	barrier = makeNode(Material);
-	barrier->plan = *plan;
-	barrier->plan.type = T_Material;
-	barrier->plan.plan_node_id = new_node_id(stmt);
+	fill_node(&barrier->plan, plan, new_node_id(stmt));
 	barrier->plan.targetlist = number_columns(plan->targetlist, OUTER_VAR);
-	barrier->plan.qual = NIL;
-	barrier->plan.initPlan = NIL;
 	barrier->plan.lefttree = plan;
 	return &barrier->plan;
 }
