@@ -7,11 +7,11 @@
 # With --parallel both runs plan for parallel workers wherever they can, even where a query gains nothing, and it is a
 # failure if no rows came in blocks.
 #
-# SOURCE_TREE is PostgreSQL's source of the server's version.  PG_CONFIG chooses the server, into which gpusort must be
-# installed.  All results stay in DIRECTORY, if one is named.  TEMP_CONFIG names a file of settings for both runs; those
-# of the second run alone can be added in GPUSORT_CONF, one per line.  Plans and the order of a query's rows are left
-# out of the comparison, and so are queries whose values depend on the order of ties.  A file whose results are the same
-# has passed; the last line is "N passed, N failed".
+# SOURCE_TREE is PostgreSQL's source of the server's version.  PG_CONFIG chooses the server, into which gpusort is
+# installed first.  All results stay in DIRECTORY, if one is named.  TEMP_CONFIG names a file of settings for both runs;
+# those of the second run alone can be added in GPUSORT_CONF, one per line.  Plans and the order of a query's rows are
+# left out of the comparison, and so are queries whose values depend on the order of ties.  A file whose results are the
+# same has passed; the last line is "N passed, N failed".
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -22,7 +22,7 @@ if [ "${1:-}" = --parallel ]; then
 	shift
 fi
 [ $# -ge 1 ] || die "usage: test/core-regress.sh [--parallel] SOURCE_TREE [DIRECTORY]"
-require_postgres
+build_and_install
 regress=$(realpath "$1")/src/test/regress
 make_work
 
@@ -63,6 +63,10 @@ run_suite() {
 		--bindir="$bindir" --dlpath="$work" --inputdir="$work/$name" --outputdir="$work/$name" \
 		--schedule="$work/$name/parallel_schedule" --max-connections=4 "$@" >"$work/$name.log" 2>&1 || true
 	tail -n 8 "$work/$name.log"
+	if [ ! -d "$work/$name/results" ]; then
+		tail -n 5 "$work/$name/log/postmaster.log" >&2 || true
+		die "No test ran."
+	fi
 }
 
 gcc -O1 -fPIC -shared -fno-strict-aliasing -fwrapv -I"$("$PG_CONFIG" --includedir-server)" -o "$work/regress.so" \
