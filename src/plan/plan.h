@@ -4,6 +4,7 @@
 #ifndef GPUSORT_PLAN_H
 #define GPUSORT_PLAN_H
 
+#include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 
@@ -81,6 +82,9 @@ extern void presort_aggregates(Agg *agg);
  * plan_gather.c: what takes the place of a Gather whose child has been walked; itself if no sort of ours is below it.
  */
 extern Plan *take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound);
+
+/* The same file: makes a node of ours with the costs and parameters of a plan, and nothing else. */
+extern CustomScan *make_node(const Plan *like, int id, const CustomScanMethods *methods);
 
 /* The same file: lets no bound that changes pass through what has taken the place of a Gather or Gather Merge. */
 extern Plan *stop_bound(const PlannedStmt *stmt, Plan *plan, SortBound bound);

@@ -80,8 +80,7 @@ fill_node(Plan *plan, const Plan *like, int id)
 	plan->lefttree = plan->righttree = NULL;
 }
 
-/* Makes a node of ours with the costs and parameters of a plan. */
-static CustomScan *
+CustomScan *
 make_node(const Plan *like, int id, const CustomScanMethods *methods)
 {
 	CustomScan *scan = makeNode(CustomScan);

@@ -293,13 +293,9 @@ name_columns(List *sort_columns)
 static CustomScan *
 make_gpumerge(const PlannedStmt *stmt, GatherMerge *gather, const CustomScan *sort)
 {
-	CustomScan *merge = makeNode(CustomScan);
+	CustomScan *merge = make_node(&gather->plan, new_node_id(stmt), &gpumerge_scan_methods);
 	Plan	   *plan = &merge->scan.plan;
 
-	*plan = gather->plan;
-	plan->type = T_CustomScan;
-	plan->plan_node_id = new_node_id(stmt);
-	plan->initPlan = NIL;
 	plan->lefttree = &gather->plan;
 	plan->righttree = outerPlan(&sort->scan.plan);
 	/* the Gather Merge's names are the result's */
@@ -307,7 +303,6 @@ make_gpumerge(const PlannedStmt *stmt, GatherMerge *gather, const CustomScan *so
 	merge->custom_plans = children_for_explain(&gather->plan);
 	merge->custom_scan_tlist = name_columns(sort->custom_scan_tlist);
 	merge->custom_private = copyObject(sort->custom_private);
-	merge->methods = &gpumerge_scan_methods;
 	return merge;
 }
 

@@ -154,22 +154,31 @@ offer_all(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List **li
 		offer_path(root, stage, rel, list, lfirst(lc));
 }
 
+/* The query around one that may pass a bound on to it; NULL if there is none, or it groups all rows that it reads. */
+static PlannerInfo *
+passing_parent(const PlannerInfo *root)
+{
+	PlannerInfo *parent = root->parent_root;
+
+	return parent && (parent->parse->hasAggs || parent->parse->groupClause != NIL) ? NULL : parent;
+}
+
 /*
  * The strictest bound that a Limit may pass to a sort on top of this query, seen from the query itself and from all
- * around it.  May be stricter than what comes true, never looser.
+ * around it.  May be stricter than what comes true, never looser.  One that comes at run time counts as the strictest.
  */
 static SortBound
 bound_from_above(PlannerInfo *root, bool in_workers)
 {
 	SortBound	result = UNBOUNDED;
 
-	for (; root != NULL; root = root->parent_root)
+	for (; root != NULL; root = passing_parent(root))
 	{
 		Query	   *query = root->parse;
 		SortBound	bound = bound_of_limit(query->limitCount, query->limitOffset, query->limitOption);
 
 		bound.in_workers = in_workers;
-		if (bound.kind == BOUND_AT_RUN_TIME && in_workers)
+		if (bound.kind == BOUND_AT_RUN_TIME)
 			return bound;
 		if (bound.kind == BOUND_CONSTANT && (result.kind == BOUND_NONE || bound.rows < result.rows))
 			result = bound;

@@ -269,6 +269,10 @@ sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
 	return our_cost(rows, input->pathtarget->width, &keys);
 }
 
+/*
+ * Below a LIMIT that comes at run time the planner counts a tenth of the rows, and most often it is a few.  Then no
+ * sort is what the query waits for, but what brings the rows: the server's choice among its ways to them stands.
+ */
 Cost
 sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 {
@@ -276,7 +280,7 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 	Cost		theirs = sort->path.startup_cost - sort->subpath->total_cost;
 	Cost		ours;
 
-	if (!sort_is_ours(sort->path.rows, bound, NULL))
+	if (bound.kind == BOUND_AT_RUN_TIME || !sort_is_ours(sort->path.rows, bound, NULL))
 		return 0;
 	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
 	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);

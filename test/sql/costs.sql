@@ -123,6 +123,13 @@ PREPARE top(int) AS SELECT * FROM items ORDER BY g, id LIMIT $1;
 SET plan_cache_mode = force_generic_plan;
 SELECT pg_temp.prices('EXECUTE top(10)');
 RESET plan_cache_mode;
+-- of the ways to the rows below a LIMIT that comes at run time the server's choice stands
+SELECT pg_temp.total_cost('SELECT * FROM parts p, LATERAL (SELECT * FROM items ORDER BY g, id LIMIT p.k) s') AS ours,
+	pg_temp.total_cost('SELECT g, count(*) FROM (SELECT * FROM items ORDER BY g, r OFFSET 0) s GROUP BY g LIMIT (SELECT 2)') AS grouped \gset
+SET gpusort.enabled = off;
+SELECT pg_temp.total_cost('SELECT * FROM parts p, LATERAL (SELECT * FROM items ORDER BY g, id LIMIT p.k) s') = :ours AS equal,
+	pg_temp.total_cost('SELECT g, count(*) FROM (SELECT * FROM items ORDER BY g, r OFFSET 0) s GROUP BY g LIMIT (SELECT 2)') > :grouped AS grouped_is_lower;
+RESET gpusort.enabled;
 SET max_parallel_workers_per_gather = 0;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
