@@ -141,7 +141,10 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		return x;
 	}
 
-	/* The thread's items of a tile into registers. */
+	/*
+	 * The thread's items of a tile into registers.  Of one that is not whole all are first made what comes last, and
+	 * then those read that there are: a choice for each item took registers that whole tiles then lacked.
+	 */
 	__device__ __forceinline__ void
 	load(word (&k)[ITEMS], u32 tile) const
 	{
@@ -158,8 +161,11 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		{
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
-				if (!SEGMENTS || i < items)
-					k[i] = mine + i * 32 < valid ? word_at(at + i * 32) : (word) ~a.key_flip;
+				k[i] = (word) ~a.key_flip;
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				if ((!SEGMENTS || i < items) && mine + i * 32 < valid)
+					k[i] = word_at(at + i * 32);
 		}
 	}
 
