@@ -274,14 +274,12 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 			atomicExch(&a.sweep.watch->last_done, 1);
 	}
 
-	/* The tile's values on their way: to shared memory, past the registers, or as near as the second-level cache. */
+	/* The tile's values on their way to shared memory, past the registers, unless they are read late. */
 	__device__ __forceinline__ void
 	fetch_values(const payload *from, u32 valid, bool bulk) const
 	{
 		if constexpr (KEPT)
 			copy_ahead<ITEMS, TILE>(this->payloads, from, mine, valid, items, bulk, this->arrived);
-		else if constexpr (LATE)
-			touch_items<THREADS>(from, valid);
 	}
 
 	/* The tile out, place by place, values from where they wait; from: the tile's values. */

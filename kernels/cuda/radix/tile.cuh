@@ -133,17 +133,6 @@ wait_for_copies(bool bulk, u64 *bar, u32 parity)
 	copied();
 }
 
-/* Fetches a tile's values into the second-level cache on any device, by all threads, a sector each. */
-template <int THREADS, class T>
-__device__ __forceinline__ void
-touch_items(const T *from, u32 valid)
-{
-	constexpr u32 SECTOR = 32 / sizeof(T);
-
-	for (u32 i = threadIdx.x * SECTOR; i < valid; i += THREADS * SECTOR)
-		asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i));
-}
-
 /* Fetches items into the second-level cache: those of whole 16 bytes, which is what the instruction takes. */
 __device__ __forceinline__ void
 prefetch_items(const void *from, u32 bytes)
