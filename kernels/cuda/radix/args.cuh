@@ -2,9 +2,10 @@
  * args.cuh: what a digit pass (order_pass.cuh, array_pass.cuh) is told, and what it does with keys and with segments.
  *
  * Keys, and keys with values: the digit is taken from the key as it came.  Values come to shared memory past the
- * registers while the keys are ranked; each place of the ordered tile knows where its key came from.  Where a pass
- * reads and writes is looked up in its step on the device, so that passes over a digit that all keys share can be left
- * out without the host's knowing.  Pairs of 4 and 4 bytes go as one word between the first pass and the last.
+ * registers while the keys are ranked; each place of the ordered tile knows where its key came from.  By shapes that
+ * read them late, for larger tiles in little memory, each comes from there when it is written.  Where a pass reads and
+ * writes is looked up in its step on the device, so that passes over a digit that all keys share can be left out
+ * without the host's knowing.  Pairs of 4 and 4 bytes go as one word between the first pass and the last.
  *
  * Segments, each sorted for itself (segments_large.cu): keys and values whose tiles are told by a table, since none
  * crosses a segment.  The first tile of a segment publishes where its digits begin, its counts included, as a total, so

@@ -28,7 +28,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 	using block::thread;
 	using block::warp;
 	static constexpr int THREADS = P::THREADS, ITEMS = P::ITEMS;
-	static constexpr bool PAIRS = IN == GS_PAIRS4;
+	static constexpr bool PAIRS = IN == GS_PAIRS4, KEPT = P::KEPT, LATE = VALUE != 0 && !KEPT;
 	typedef typename item_of<IN == GS_KEYS4 || PAIRS ? 4 : 8>::type value; /* what is read */
 
 	static_assert(P::EACH == 1, "a thread has a digit");
@@ -141,7 +141,10 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		return x;
 	}
 
-	/* The thread's items of a tile into registers. */
+	/*
+	 * The thread's items of a tile into registers.  Of one that is not whole all are first made what comes last, and
+	 * then those read that there are: a choice for each item took registers that whole tiles then lacked.
+	 */
 	__device__ __forceinline__ void
 	load(word (&k)[ITEMS], u32 tile) const
 	{
@@ -158,8 +161,11 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		{
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
-				if (!SEGMENTS || i < items)
-					k[i] = mine + i * 32 < valid ? word_at(at + i * 32) : (word) ~a.key_flip;
+				k[i] = (word) ~a.key_flip;
+#pragma unroll
+			for (int i = 0; i < ITEMS; i++)
+				if ((!SEGMENTS || i < items) && mine + i * 32 < valid)
+					k[i] = word_at(at + i * 32);
 		}
 	}
 
@@ -182,7 +188,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		if (SEGMENTS && first < a.sweep.tiles)
 			*this->told = a.tiles[first];
 #if __CUDA_ARCH__ >= 900
-		if (VALUE)
+		if (KEPT)
 		{
 			barrier_init(this->arrived, 1);
 			asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -223,7 +229,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 	__device__ __forceinline__ bool
 	bulk_values(u32 valid) const
 	{
-		return VALUE && valid == TILE &&
+		return KEPT && valid == TILE &&
 			   (SEGMENTS ? a.prefetch && ((u64) (values + here.start) & 15) == 0 : a.prefetch_values);
 	}
 
@@ -268,9 +274,17 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 			atomicExch(&a.sweep.watch->last_done, 1);
 	}
 
-	/* The tile out, place by place, values from where they wait. */
+	/* The tile's values on their way to shared memory, past the registers, unless they are read late. */
 	__device__ __forceinline__ void
-	write(u32 valid) const
+	fetch_values(const payload *from, u32 valid, bool bulk) const
+	{
+		if constexpr (KEPT)
+			copy_ahead<ITEMS, TILE>(this->payloads, from, mine, valid, items, bulk, this->arrived);
+	}
+
+	/* The tile out, place by place, values from where they wait; from: the tile's values. */
+	__device__ __forceinline__ void
+	write(u32 valid, const payload *from) const
 	{
 #pragma unroll
 		for (int i = 0; i < ITEMS; i++)
@@ -291,8 +305,10 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 				}
 				else
 					((word *) out)[p] = x;
-				if (VALUE)
+				if constexpr (KEPT)
 					out_values[p] = this->payloads[this->origin[j]];
+				else if constexpr (LATE)
+					out_values[p] = __ldg(from + this->origin[j]);
 			}
 		}
 	}
@@ -336,16 +352,15 @@ array_pass(const __grid_constant__ gs_radix_args a)
 	{
 		const u32 valid = b.valid_of(tile);
 		const bool bulk = b.bulk_values(valid);
+		const typename pass::payload *values = b.values + (VALUE ? b.begin_of(tile) : 0); /* the tile's */
 		u32 begin = 0; /* of the thread's digit in its segment; the first tile's alone */
 
-		/* 1. the next ticket, and its tile into L2; this one's values to shared memory, past the registers */
+		/* 1. the next ticket, and its tile into L2; this one's values on their way */
 		if (b.thread == pass::THREADS - 1)
 			b.take_ticket();
 		if (SEGMENTS && b.here.index == 0 && b.thread < pass::BINS)
 			begin = b.begin_in_segment();
-		if (VALUE)
-			copy_ahead<pass::ITEMS, pass::TILE>(b.payloads, b.values + b.begin_of(tile), b.mine, valid, b.items, bulk,
-												b.arrived);
+		b.fetch_values(values, valid, bulk);
 
 		/* 2. count the digits of each warp, by atomics that return nothing */
 		b.clear_counters();
@@ -376,7 +391,7 @@ array_pass(const __grid_constant__ gs_radix_args a)
 		/* 6. look back: each thread for its digit */
 		if (b.thread < pass::BINS)
 			b.look_back(tile, begin, count, start);
-		if (VALUE)
+		if (pass::KEPT)
 		{
 			wait_for_copies(bulk, b.arrived, parity);
 			parity ^= bulk;
@@ -389,8 +404,8 @@ array_pass(const __grid_constant__ gs_radix_args a)
 			b.take_told();
 		if (tile < a.sweep.tiles)
 			b.load(k, tile);
-		b.write(valid);
-		if (VALUE)
+		b.write(valid, values);
+		if (pass::KEPT)
 			bulk_fence();
 		__syncthreads();
 	}

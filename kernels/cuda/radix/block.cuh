@@ -15,6 +15,7 @@ template <int BITS_, gs_radix_io IN, int VALUE_> struct radix_traits
 {
 	typedef gs_radix_here<BITS_, IN, VALUE_> shape;
 	static constexpr int BITS = BITS_, VALUE = VALUE_, THREADS = shape::threads, ITEMS = shape::items;
+	static constexpr bool KEPT = VALUE != 0 && !shape::late; /* values, in shared memory until they are written */
 	static constexpr u32 BINS = 1 << BITS, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
 	/* digits of a thread, threads that have some */
 	static constexpr u32 EACH = gs_radix_each(THREADS, BITS), SHARE = BINS / EACH;
@@ -36,7 +37,7 @@ template <class P> struct radix_block
 	static constexpr u32 GROUPS = P::GROUPS, GROUP = P::GROUP;
 
 	word *words;	   /* the tile in order */
-	payload *payloads; /* values as they came */
+	payload *payloads; /* values as they came, if they are kept */
 	u16 *origin;	   /* places that the words had */
 	u32 *counters;	   /* per warp and digit: words, then the place of the next one */
 	u32 *groups;	   /* sums over the warps of a group */
@@ -58,7 +59,7 @@ template <class P> struct radix_block
 
 		words = (word *) memory;
 		payloads = (payload *) (words + TILE);
-		origin = (u16 *) (payloads + (P::VALUE ? TILE : 0));
+		origin = (u16 *) (payloads + (P::KEPT ? TILE : 0));
 		counters = (u32 *) (origin + (P::VALUE ? TILE : 0));
 		groups = counters + P::WARPS * BINS;
 		to = groups + GROUPS * BINS;

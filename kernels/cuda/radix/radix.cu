@@ -113,6 +113,42 @@ gs_radix_launch(gs_cuda_engine *e, const gs_radix_shape &shape, void (*kernel)(c
 	return GS_OK;
 }
 
+/* What all passes of a sort are told. */
+static gs_radix_args
+common_args(const gs_radix_sort *s, u32 *bases)
+{
+	gs_radix_args a = {};
+
+	a.n = s->n;
+	a.row_bits = s->row_bits;
+	a.row_mask = (u32) gs_mask(s->row_bits);
+	a.t = s->t;
+	a.rotate_by = s->rotate_by;
+	a.next_bases = bases;
+	a.gate = s->gate;
+	a.gate_open = s->gate_open;
+	return a;
+}
+
+/* Clears the head of temporary memory and all passes' status words, and counts digits unless the caller has. */
+static gs_status
+prepare(gs_cuda_engine *e, const gs_radix_sort *s, const u32 *widths, u32 digits, u32 at, u32 *counts)
+{
+	u64 status_words = 0;
+
+	for (u32 p = 0; p < digits; p++)
+		status_words += pass_tiles(e, s->n) << gs_radix_kernel_bits(widths[p]);
+	GS_TRY(gs_radix_clear(e, s->temp, gs_round256(head_bytes(s->n)) + status_words * sizeof(u32), s->gate,
+						  s->gate_open));
+	if (s->counts != NULL)
+		return GS_OK;
+
+	gs_radix_counting c = {s->in, s->n, s->t, at, digits, {}, counts, s->gate, s->gate_open};
+
+	memcpy(c.widths, widths, sizeof(c.widths));
+	return gs_radix_count(e, s->from, c);
+}
+
 /*
  * Enqueues a sort.  Nothing waits.
  */
@@ -124,65 +160,35 @@ gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 	u32 *tickets = (u32 *) s->temp, *counts = tickets + TICKETS / sizeof(u32);
 	u32 *bases = counts + COUNTS / sizeof(u32);
 	u32 *status = (u32 *) ((u8 *) s->temp + gs_round256(head_bytes(s->n)));
-	u64 status_words = 0;
 	const void *in = s->in;
 	u32 at = (column ? 0 : s->shift) + s->skip;
-	u64 *to;
+	u64 *to = in == s->a ? s->b : s->a;
 
 	if (s->n == 0)
 		return GS_OK;
 
-	auto words_of = [&](u32 p) { return pass_tiles(e, s->n) << gs_radix_kernel_bits(widths[p]); };
-
-	for (u32 p = 0; p < digits; p++)
-		status_words += words_of(p);
-	GS_TRY(
-		gs_radix_clear(e, s->temp, (u8 *) status - (u8 *) s->temp + status_words * sizeof(u32), s->gate, s->gate_open));
-	if (s->counts == NULL)
-	{
-		gs_radix_counting c = {s->in, s->n, s->t, at, digits, {}, counts, s->gate, s->gate_open};
-
-		memcpy(c.widths, widths, sizeof(widths));
-		GS_TRY(gs_radix_count(e, s->from, c));
-	}
-
-	to = in == s->a ? s->b : s->a;
+	GS_TRY(prepare(e, s, widths, digits, at, counts));
 	s->passes = digits;
 	for (u32 p = 0; p < digits; p++)
 	{
 		bool first = p == 0 && column, last = p == digits - 1 && s->rows;
 		int bits = gs_radix_kernel_bits(widths[p]);
-		gs_radix_args a = {};
+		gs_radix_io from = first ? s->from : GS_WORDS, into = last ? GS_ROWS : GS_WORDS;
+		gs_radix_args a = common_args(s, bases);
 
 		a.in = in;
 		a.out = last ? (void *) s->order : to;
-		a.n = s->n;
 		a.shift = at;
 		a.mask = (1u << widths[p]) - 1;
-		a.row_bits = s->row_bits;
-		a.row_mask = (u32) gs_mask(s->row_bits);
-		a.t = s->t;
 		a.prefetch = ((uintptr_t) in & 15) == 0 && e->properties.major >= 9;
 		a.counts = (s->counts != NULL ? s->counts : counts) + p * GS_PLACE;
-		a.rotate_by = s->rotate_by;
-		a.next_bases = bases;
 		a.status = status;
 		a.sweep.ticket = tickets + 64 * p;
-		a.gate = s->gate;
-		a.gate_open = s->gate_open;
-		if (first)
-		{
-			if (s->bits + s->row_bits > 64)
-				a.drop = widths[0];
-			at += a.drop ? s->row_bits : s->row_bits + widths[0];
-		}
-		else
-			at += widths[p];
-
-		gs_radix_io from = first ? s->from : GS_WORDS, into = last ? GS_ROWS : GS_WORDS;
-
+		if (first && s->bits + s->row_bits > 64)
+			a.drop = widths[0];
+		at += !first ? widths[p] : a.drop ? s->row_bits : s->row_bits + widths[0];
 		GS_TRY(gs_radix_pass_order(e, bits, from, into, a));
-		status += words_of(p);
+		status += pass_tiles(e, s->n) << bits;
 		s->result = to;
 		in = to;
 		to = to == s->a ? s->b : s->a;

@@ -61,12 +61,13 @@ enum gs_radix_io
 };
 
 /*
- * Digit bits that the kernel has bins for, what it reads, bytes of a value that goes along, threads,
- * items per thread, blocks.  tile = threads * items; its words and values and one set of counters per warp fill the
- * shared memory of a block: bytes * tile + 4 * threads / 32 * 2^bits.  A run of equal digits in a tile should be 256
- * bytes long where there is the memory, so bins <= tile / 32; 10 bits get half of that.  Tiles of 8 bits are written
- * place by place: items per digit have to be odd, or not whole, so that lanes do not meet in a bank.  One item too many
- * spills and costs a third; `-Xptxas -v` reports spills.
+ * Digit bits that the kernel has bins for, what it reads, bytes of a value that goes along, threads, items per thread,
+ * blocks, and whether values are read where they are written, not kept in shared memory meanwhile.  tile = threads *
+ * items; its words, the values that are kept and one set of counters per warp fill the shared memory of a block: bytes
+ * * tile + 4 * threads / 32 * 2^bits.  A run of equal digits in a tile should be 256 bytes long where there is the
+ * memory, so bins <= tile / 32; 10 bits get half of that.  Tiles of 8 bits are written place by place: items per digit
+ * have to be odd, or not whole, so that lanes do not meet in a bank.  One item too many spills and costs a third;
+ * `-Xptxas -v` reports spills.
  */
 struct gs_radix_shape
 {
@@ -75,6 +76,7 @@ struct gs_radix_shape
 	int value;
 	int threads, items;
 	int blocks; /* per multiprocessor, for which registers are kept; 0: one */
+	bool late;	/* values: each is read from its place in the tile when the tile goes out */
 };
 
 #define GS_RADIX_SHAPES 16
@@ -93,11 +95,11 @@ gs_radix_each(int threads, int bits)
 	return threads < 1 << bits ? 2 : 1;
 }
 
-/* Bytes of an item of a pass in shared memory: its word, its value, where it came from. */
+/* Bytes of an item of a pass in shared memory: its word, its value if that is kept, where it came from. */
 constexpr int
 gs_radix_bytes(const gs_radix_shape &s)
 {
-	return (s.in == GS_KEYS4 ? 4 : 8) + (s.value != 0 ? s.value + 2 : 0);
+	return (s.in == GS_KEYS4 ? 4 : 8) + (s.value != 0 ? (s.late ? 0 : s.value) + 2 : 0);
 }
 
 /* Shared memory that a pass takes. */

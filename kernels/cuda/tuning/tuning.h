@@ -104,6 +104,7 @@ template <int BITS, gs_radix_io IN, int VALUE> struct gs_radix_here
 	static constexpr bool exists = shape.threads != 0;
 	static constexpr int threads = exists ? shape.threads : 512, items = exists ? shape.items : 1;
 	static constexpr int blocks = shape.blocks != 0 ? shape.blocks : 1;
+	static constexpr bool late = shape.late;
 };
 
 struct gs_buckets_here

@@ -1,0 +1,327 @@
+/*
+ * topk.cuh: the first k rows of an order, on the device: the sample, the read that lists rows below a threshold, and
+ * what becomes of those listed and of those that are equal to it.
+ */
+#ifndef GS_CUDA_ARRAYS_TOPK_CUH
+#define GS_CUDA_ARRAYS_TOPK_CUH
+
+#include "../order/fields.cuh"
+
+#define THREADS	   512
+#define CHUNK_ROWS 16384			/* rows that equal ones are counted over */
+#define LISTED	   2048u			/* rows of a block's list */
+#define SAMPLE	   ((u64) 65536)
+
+struct topk_state
+{
+	u64 threshold;
+	u64 listed; /* rows below it */
+	u64 equal;
+};
+
+struct topk_args
+{
+	gs_dev_key key;
+	u32 bits;			/* of the number */
+	u64 n, room;		/* rows; how many can be listed */
+	const void *values; /* one column of 4 or 8 bytes without NULLs; or NULL */
+	u64 flip;
+	u32 floats;
+	topk_state *state;
+	u64 *codes;			/* listed rows: numbers, rows */
+	u32 *rows;
+	u32 *equal;			/* per chunk */
+};
+
+/* The number of a row. */
+static __device__ __forceinline__ u64
+code_of(const topk_args &a, u32 row)
+{
+	gs_dev_place place = {0, 0};
+
+	return gs_step(a.key, place, a.bits, row);
+}
+
+/* ---------------------------------------------------------------- sample */
+
+static __global__ void
+sample_kernel(const __grid_constant__ topk_args a, u64 *sample, u32 round)
+{
+	const u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x,
+			  z = gs_scramble((i + SAMPLE * round + 1) * 0x9e3779b97f4a7c15ull);
+
+	if (i < SAMPLE)
+		sample[i] = code_of(a, (u32) __umul64hi(z, a.n));
+}
+
+/* Takes the sample's number of a rank, or a given one, and begins to count. */
+static __global__ void
+threshold_kernel(topk_state *state, const u64 *sample, const u32 *order, u32 rank, u64 given)
+{
+	state->threshold = sample != NULL ? sample[order[rank]] : given;
+	state->listed = state->equal = 0;
+}
+
+/* ---------------------------------------------------------------- the read */
+
+/* A block's list of rows of one chunk; what does not fit goes to memory at once. */
+struct topk_list
+{
+	u64 codes[LISTED];
+	u32 rows[LISTED];
+	u32 count;
+	u64 base;
+};
+
+/* Lists those of a thread's rows that are below; a warp takes room for all of its own at once. */
+template <int N>
+static __device__ __forceinline__ void
+list(const topk_args &a, topk_list &l, const u64 (&code)[N], const u64 (&row)[N], u32 below)
+{
+	u32 mine = __popc(below), total, at = 0;
+
+	if (!__any_sync(GS_ALL_LANES, below != 0))
+		return;
+
+	u32 upto = warp_inclusive(mine);
+	u64 far = 0;
+
+	total = __shfl_sync(GS_ALL_LANES, upto, 31);
+	if (lane_id() == 0)
+	{
+		at = atomicAdd(&l.count, total);
+		if (at + total > LISTED)
+			far =
+				atomicAdd((unsigned long long *) &a.state->listed, (unsigned long long) (at + total - max(at, LISTED)));
+	}
+	at = __shfl_sync(GS_ALL_LANES, at, 0);
+	if (at + total > LISTED)
+		/* where what is far begins, less its place in the list */
+		far = __shfl_sync(GS_ALL_LANES, far, 0) - max(at, LISTED);
+	at += upto - mine;
+#pragma unroll
+	for (int i = 0; i < N; i++)
+		if (below >> i & 1)
+		{
+			if (at < LISTED)
+			{
+				l.codes[at] = code[i];
+				l.rows[at] = (u32) row[i];
+			}
+			else if (far + at < a.room)
+			{
+				a.codes[far + at] = code[i];
+				a.rows[far + at] = (u32) row[i];
+			}
+			at++;
+		}
+}
+
+/* The block's list to memory, behind what other blocks have put there. */
+static __device__ __forceinline__ void
+put_list(const topk_args &a, topk_list &l)
+{
+	__syncthreads();
+
+	const u32 n = min(l.count, LISTED);
+
+	__syncthreads(); /* all have read it before the next chunk's rows count */
+	if (n == 0)
+		return;
+	if (threadIdx.x == 0)
+		l.base = atomicAdd((unsigned long long *) &a.state->listed, (unsigned long long) n);
+	__syncthreads();
+	for (u32 i = threadIdx.x; i < n; i += THREADS)
+		if (l.base + i < a.room)
+		{
+			a.codes[l.base + i] = l.codes[i];
+			a.rows[l.base + i] = l.rows[i];
+		}
+	__syncthreads();
+	if (threadIdx.x == 0)
+		l.count = 0;
+	__syncthreads();
+}
+
+/* Adds a warp's equal rows to its chunk's. */
+static __device__ __forceinline__ void
+count_equal(const topk_args &a, u64 chunk, u32 equal)
+{
+	equal = lanes_add(equal);
+	if (lane_id() == 0 && equal != 0)
+	{
+		atomicAdd(a.equal + chunk, equal);
+		atomicAdd((unsigned long long *) &a.state->equal, (unsigned long long) equal);
+	}
+}
+
+/* Numbers from fields: any key. */
+static __global__ void __launch_bounds__(THREADS) filter_fields_kernel(const __grid_constant__ topk_args a)
+{
+	__shared__ topk_list l;
+	const u64 threshold = a.state->threshold, chunks = (a.n + CHUNK_ROWS - 1) / CHUNK_ROWS;
+
+	if (threadIdx.x == 0)
+		l.count = 0;
+	__syncthreads();
+	for (u64 chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x)
+	{
+		u32 equal = 0;
+
+		for (u32 r = threadIdx.x; r < CHUNK_ROWS; r += THREADS)
+		{
+			u64 row[1] = {chunk * CHUNK_ROWS + r}, code[1] = {~0ull};
+			bool valid = row[0] < a.n;
+
+			if (valid)
+				code[0] = code_of(a, (u32) row[0]);
+			equal += valid && code[0] == threshold;
+			list<1>(a, l, code, row, valid && code[0] < threshold);
+		}
+		count_equal(a, chunk, equal);
+		put_list(a, l);
+	}
+}
+
+/* One column without NULLs, 16 bytes at a time, four loads under way; its begin is aligned to them. */
+template <class T>
+static __global__ void __launch_bounds__(THREADS)
+filter_column_kernel(const __grid_constant__ topk_args a)
+{
+	__shared__ topk_list l;
+	constexpr u32 VECTOR = 16 / sizeof(T), BATCH = 4, STEP = THREADS * VECTOR;
+	static_assert(CHUNK_ROWS % (STEP * BATCH) == 0, "a chunk is whole batches");
+	const T threshold = (T) a.state->threshold, flip = (T) a.flip;
+	const u64 chunks = (a.n + CHUNK_ROWS - 1) / CHUNK_ROWS;
+	const T *const values = (const T *) a.values;
+	union quad
+	{
+		uint4 q;
+		T v[VECTOR];
+	};
+
+	if (threadIdx.x == 0)
+		l.count = 0;
+	__syncthreads();
+	for (u64 chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x)
+	{
+		u32 equal = 0;
+
+		for (u32 r = threadIdx.x * VECTOR; r < CHUNK_ROWS; r += STEP * BATCH)
+		{
+			const u64 base = chunk * CHUNK_ROWS + r;
+			quad q[BATCH];
+			u32 below = 0;
+			u64 code[BATCH * VECTOR], row[BATCH * VECTOR];
+
+			if (base - threadIdx.x * VECTOR + STEP * BATCH <= a.n)
+			{
+#pragma unroll
+				for (u32 b = 0; b < BATCH; b++)
+					q[b].q = __ldcs((const uint4 *) (values + base + b * STEP));
+			}
+			else
+			{
+#pragma unroll
+				for (u32 b = 0; b < BATCH; b++)
+#pragma unroll
+					for (u32 v = 0; v < VECTOR; v++)
+						q[b].v[v] = base + b * STEP + v < a.n ? values[base + b * STEP + v] : 0;
+			}
+#pragma unroll
+			for (u32 b = 0; b < BATCH; b++)
+#pragma unroll
+				for (u32 v = 0; v < VECTOR; v++)
+				{
+					const u32 i = b * VECTOR + v;
+					T x = q[b].v[v];
+
+					if (a.floats)
+						x = float_order(x, true);
+					x ^= flip;
+					code[i] = x;
+					row[i] = base + b * STEP + v;
+					if (x <= threshold && row[i] < a.n)
+					{
+						below |= (u32) (x < threshold) << i;
+						equal += x == threshold;
+					}
+				}
+			list(a, l, code, row, below);
+		}
+		count_equal(a, chunk, equal);
+		put_list(a, l);
+	}
+}
+
+/* ---------------------------------------------------------------- results */
+
+static __global__ void
+first_rows_kernel(const u32 *rows, const u32 *order, u32 n, u32 *out)
+{
+	for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+		out[i] = rows == NULL ? order[i] : rows[order[i]];
+}
+
+/*
+ * Counts of equal rows become how many there are in the chunks before, by one block; more than wanted is as good as
+ * wanted.
+ */
+static __global__ void __launch_bounds__(1024) before_kernel(u32 *equal, u64 chunks, u64 wanted)
+{
+	__shared__ u32 sums[32];
+	const u32 warp = threadIdx.x / 32, lane = lane_id();
+	u64 before = 0;
+
+	for (u64 base = 0; base < chunks; base += 1024)
+	{
+		u64 c = base + threadIdx.x;
+		u32 x = c < chunks ? equal[c] : 0, upto = warp_inclusive(x), y;
+
+		if (lane == 31)
+			sums[warp] = upto;
+		__syncthreads();
+		y = warp_inclusive(sums[lane]);
+		upto += warp ? __shfl_sync(GS_ALL_LANES, y, (warp + 31) & 31) : 0;
+		if (c < chunks)
+			equal[c] = (u32) min(before + upto - x, wanted);
+		before += __shfl_sync(GS_ALL_LANES, y, 31);
+		__syncthreads();
+	}
+}
+
+/* The first rows that are equal to the threshold, in order: a block takes a chunk with some of them. */
+static __global__ void __launch_bounds__(THREADS)
+equal_rows_kernel(const __grid_constant__ topk_args a, u32 wanted, u32 *out)
+{
+	__shared__ u32 sums[THREADS / 32];
+	const u64 chunks = (a.n + CHUNK_ROWS - 1) / CHUNK_ROWS, threshold = a.state->threshold;
+	const u32 warp = threadIdx.x / 32, lane = lane_id();
+
+	for (u64 chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x)
+	{
+		u32 at = a.equal[chunk], end = chunk + 1 < chunks ? a.equal[chunk + 1] : wanted;
+
+		for (u32 r = 0; r < CHUNK_ROWS && at < end; r += THREADS)
+		{
+			u64 row = chunk * CHUNK_ROWS + r + threadIdx.x;
+			bool found = row < a.n && code_of(a, (u32) row) == threshold;
+			u32 votes = __ballot_sync(GS_ALL_LANES, found), y;
+
+			if (lane == 0)
+				sums[warp] = __popc(votes);
+			__syncthreads();
+			y = warp_inclusive(lane < THREADS / 32 ? sums[lane] : 0);
+
+			u32 place =
+				at + (warp ? __shfl_sync(GS_ALL_LANES, y, (warp + 31) & 31) : 0) + __popc(votes & lanes_below());
+
+			if (found && place < end)
+				out[place] = (u32) row;
+			at += __shfl_sync(GS_ALL_LANES, y, 31);
+			__syncthreads();
+		}
+	}
+}
+
+#endif
