@@ -92,7 +92,7 @@ forget(void *arg)
 
 	if (progress->slot == NULL)
 		return;
-	mine[progress->number] = NULL;
+	*progress->place = NULL;
 	progress_change(progress->slot);
 	progress->slot->taken = false;
 	progress_change(progress->slot);
@@ -116,29 +116,30 @@ progress_init(void)
 	RegisterResourceReleaseCallback(forget_failed, NULL);
 }
 
-bool
+ProgressSlot *
 progress_begin(Progress *progress, instr_time started)
 {
+	Progress  **place = mine;
 	ProgressSlot *slot;
-	int			number = 0;
 
 	if (unlikely(slots == NULL) && !find_slots())
-		return false;
-	while (unlikely(mine[number] != NULL))
-		if (++number == PROGRESS_SORTS)
-			return false;
-	mine[number] = progress;
-	progress->number = number;
-	progress->slot = slot = &slots[number];
+		return NULL;
+	while (unlikely(*place != NULL))
+		if (++place == mine + PROGRESS_SORTS)
+			return NULL;
+	*place = progress;
+	progress->place = place;
+	slot = &slots[place - mine];
+	progress->slot = slot;
+	progress_change(slot);
+	slot->taken = true;
+	slot->sort.started = started;
+	slot->sort.query_id = (uint64) pgstat_get_my_query_id();
 	progress->owner = CurrentResourceOwner;
 	progress->forget.func = forget;
 	progress->forget.arg = progress;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &progress->forget);
-	progress_change(slot);
-	slot->taken = true;
-	slot->sort.query_id = (uint64) pgstat_get_my_query_id();
-	slot->sort.started = started;
-	return true;
+	return slot;
 }
 
 /* Copies a slot in which a sort is; false if there is none. */

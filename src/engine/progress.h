@@ -62,7 +62,7 @@ typedef struct ProgressSlot
 typedef struct Progress
 {
 	ProgressSlot *slot;			/* NULL: all were taken when the sort began, or it has ended */
-	int			number;			/* of the slot, in this process */
+	struct Progress **place;	/* where the process has noted whose the slot is */
 	ResourceOwner owner;
 	MemoryContextCallback forget;
 } Progress;
@@ -78,11 +78,11 @@ progress_change(ProgressSlot *slot)
 
 /*
  * Makes a sort known until the current memory context ends or the current resource owner is released by an error.  Of
- * more than PROGRESS_SORTS that a process runs at once the rest are not known, and false is returned; if it is true,
- * the slot is being changed: the figures have to be written, without an error, and the change has to be ended.
+ * more than PROGRESS_SORTS that a process runs at once the rest are not known: NULL.  The slot that is returned is
+ * being changed: the figures have to be written, without an error, and the change has to be ended.
  */
 #define PROGRESS_SORTS 8
-extern bool progress_begin(Progress *progress, instr_time started);
+extern ProgressSlot *progress_begin(Progress *progress, instr_time started);
 
 /* Bytes of shared memory, and taking them: called by stat.c where the postmaster preloads the library. */
 extern Size progress_shared_bytes(void);

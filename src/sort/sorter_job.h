@@ -137,15 +137,7 @@ extern gs_status finish_job(Sorter *sorter, bool whole);
  * done.
  */
 extern void sorter_tell_begin(Sorter *sorter);
-extern void sorter_tell_now(Sorter *sorter, ProgressPhase phase, uint64 rows);
-
-/* Of a small sort, which may be one of many, it is enough that it takes rows, and that it gives them out. */
-static inline void
-sorter_tell(Sorter *sorter, ProgressPhase phase, uint64 rows)
-{
-	if (unlikely(sorter->stats.rows >= PROGRESS_ROWS || rows == 0))
-		sorter_tell_now(sorter, phase, rows);
-}
+extern void sorter_tell(Sorter *sorter, ProgressPhase phase, uint64 rows);
 
 /* The merge of a sort's runs has moved that many rows; SpillMoved. */
 extern void sorter_tell_merged(void *sorter, uint64 rows);

@@ -16,9 +16,8 @@ put_runs(const SpillRuns *runs, ProgressFigures *figures)
 
 /* Writes what can be said of a sort now into its slot, which is being changed, and ends the change. */
 static inline void
-put_figures(const Sorter *sorter, ProgressPhase phase, uint64 rows, int64 rows_expected)
+put_figures(const Sorter *sorter, ProgressSlot *slot, ProgressPhase phase, uint64 rows, int64 rows_expected)
 {
-	ProgressSlot *slot = sorter->progress.slot;
 	ProgressFigures *figures = &slot->figures;
 
 	figures->phase = phase;
@@ -41,24 +40,36 @@ put_figures(const Sorter *sorter, ProgressPhase phase, uint64 rows, int64 rows_e
 	progress_change(slot);
 }
 
-void
-sorter_tell_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
+/* Tells it. */
+static pg_noinline void
+tell_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
 {
+	ProgressSlot *slot = sorter->progress.slot;
 	int64		rows_expected = (int64) sorter->stats.rows;
 
-	if (sorter->progress.slot == NULL)
+	if (slot == NULL)
 		return;
 	if (phase <= PROGRESS_WRITING && !sorter->ended)
 		rows_expected = (int64) Max(sorter->rows_expected, (double) sorter->stats.rows);
-	progress_change(sorter->progress.slot);
-	put_figures(sorter, phase, rows, rows_expected);
+	progress_change(slot);
+	put_figures(sorter, slot, phase, rows, rows_expected);
+}
+
+void
+sorter_tell(Sorter *sorter, ProgressPhase phase, uint64 rows)
+{
+	/* of a small sort, which may be one of many, it is enough that it takes rows, and that it gives them out */
+	if (sorter->stats.rows >= PROGRESS_ROWS || rows == 0)
+		tell_now(sorter, phase, rows);
 }
 
 void
 sorter_tell_begin(Sorter *sorter)
 {
-	if (progress_begin(&sorter->progress, sorter->started))
-		put_figures(sorter, PROGRESS_READING, 0, (int64) sorter->rows_expected);
+	ProgressSlot *slot = progress_begin(&sorter->progress, sorter->started);
+
+	if (slot)
+		put_figures(sorter, slot, PROGRESS_READING, 0, (int64) sorter->rows_expected);
 }
 
 void
@@ -80,11 +91,13 @@ put_merge_figures(ProgressSlot *slot, ProgressFigures figures)
 void
 merge_tell_begin(Progress *progress, double rows_expected)
 {
+	ProgressSlot *slot;
 	instr_time	now;
 
 	INSTR_TIME_SET_CURRENT(now);
-	if (progress_begin(progress, now))
-		put_merge_figures(progress->slot, (ProgressFigures) {
+	slot = progress_begin(progress, now);
+	if (slot)
+		put_merge_figures(slot, (ProgressFigures) {
 			.phase = PROGRESS_READING,
 			.rows_expected = (int64) rows_expected});
 }
