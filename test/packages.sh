@@ -102,7 +102,9 @@ mv "$dir"/usr/src/gpusort/build/deb/*.deb "$dir/srv/deb/" || true
 before=$(traces)
 majors=$(inside ls /usr/lib/postgresql)
 debs=()
-for major in $majors; do debs+=("$(cd "$dir" && ls srv/deb/"postgresql-$major-gpusort"_*.deb || echo "none-of-$major")"); done
+for major in $majors; do
+	debs+=("$(cd "$dir" && ls srv/deb/"postgresql-$major-gpusort"_*.deb || echo "none-of-$major")")
+done
 ok "one for each server, $(echo $majors), can be installed, all together" \
 	inside apt-get install -q -y "${debs[@]/#//}"
 for major in $majors; do
