@@ -43,7 +43,7 @@ while (<$in>)
 	{
 		$is_call = 1;
 		$callee_file = $file if $callee_file eq '';
-		$told += $1 if $callee eq 'progress_tell';
+		$told += $1 if $callee eq 'tell_now' || $callee eq 'merge_tell';
 	}
 	elsif (my ($line, $cost) = /^(\d+) (\d+)$/)
 	{

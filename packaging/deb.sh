@@ -5,6 +5,8 @@
 # It builds in a copy of the tree, and installs nothing: apt-get install build-essential debhelper postgresql-all
 # brings what it needs.
 set -eu
+# elsewhere than in PGDG's archive pg_buildext knows only the version of the release, if it is not told
+export PG_SUPPORTED_VERSIONS=${PG_SUPPORTED_VERSIONS:-${DEB_PG_SUPPORTED_VERSIONS:-installed}}
 root=$(cd "$(dirname "$0")/.." && pwd)
 dir=$root/build/deb
 command -v dpkg-buildpackage >/dev/null || { echo "dpkg-buildpackage is missing (Debian: apt-get install dpkg-dev)." \

@@ -1,7 +1,11 @@
 #!/bin/bash
-# packages.sh [SUITE]: what `make deb` makes, in a Debian of its own: a chroot below PACKAGES_DIR (default
+# packages.sh [SUITE]...: what `make deb` makes, in a Debian of its own: a chroot below PACKAGES_DIR (default
 # /var/tmp/gpusort-packages), made once from SUITE (default bookworm) and kept, 2 GB.  That takes root, debootstrap and
 # Debian's archive (DEBIAN_MIRROR).
+#
+# Of each further SUITE the chroot has the servers, too, so that packages are made for several versions at once:
+# "packages.sh sid trixie" has PostgreSQL 18 and 17.  All of them are installed together, and used
+# and removed one after the other.
 #
 # The packages are built there, with the regression tests, installed, used by a server, and removed; nothing of them
 # stays.  WITH_CUDA=yes: that of the GPU service, too, with the toolkit of this machine's nvcc, which is there for the
@@ -11,7 +15,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 suite=${1:-bookworm}
-dir=${PACKAGES_DIR:-/var/tmp/gpusort-packages}/$suite
+dir=${PACKAGES_DIR:-/var/tmp/gpusort-packages}/$suite$(printf -- '-%s' "${@:2}" | sed 's/^-$//')
 log=$dir/last.log
 cuda=
 if [ "${WITH_CUDA:-no}" = yes ]; then cuda=/usr/local/cuda; fi
@@ -61,9 +65,24 @@ try_service() {
 	return 1
 }
 
+# The servers of further suites, with their headers, as packages: those of the version that each has.
+other_servers() {
+	local other version
+	for other; do
+		version=$(inside apt-cache show "postgresql/$other" | sed -n 's/^Depends:.*postgresql-\([0-9]*\).*/\1/p')
+		echo "postgresql-$version/$other postgresql-server-dev-$version/$other"
+	done
+}
+
 enter_chroot "$suite" "$dir" 50%
-inside apt-get update -q >&2
-inside apt-get install -q -y --no-install-recommends build-essential debhelper postgresql-all lintian >&2
+for other in "${@:2}"; do
+	echo "deb ${DEBIAN_MIRROR:-http://deb.debian.org/debian} $other main"
+done >"$dir/etc/apt/sources.list.d/others.list"
+# mirrors may lag behind
+inside apt-get -o Acquire::Check-Valid-Until=false update -q >&2
+# shellcheck disable=SC2046
+inside apt-get install -q -y --no-install-recommends build-essential debhelper postgresql-all lintian \
+	$(other_servers "${@:2}") >&2
 rm -rf "$dir/usr/src/gpusort"
 copy_sources "$dir/usr/src/gpusort"
 if [ -n "$cuda" ]; then
@@ -81,10 +100,14 @@ rm -rf "$dir/srv/deb"
 mkdir -p "$dir/srv/deb"
 mv "$dir"/usr/src/gpusort/build/deb/*.deb "$dir/srv/deb/" || true
 before=$(traces)
-for major in $(inside pg_buildext -q supported-versions /usr/src/gpusort 2>/dev/null ||
-	inside ls /usr/lib/postgresql); do
-	deb=$(inside sh -c "ls /srv/deb/postgresql-$major-gpusort_*.deb") || continue
-	ok "$major: the package can be installed" inside apt-get install -q -y "$deb"
+majors=$(inside ls /usr/lib/postgresql)
+debs=()
+for major in $majors; do
+	debs+=("$(cd "$dir" && ls srv/deb/"postgresql-$major-gpusort"_*.deb || echo "none-of-$major")")
+done
+ok "one for each server, $(echo $majors), can be installed, all together" \
+	inside apt-get install -q -y "${debs[@]/#//}"
+for major in $majors; do
 	ok "$major: the extension is created, and sorts" with_server "$major" try_server
 	ok "$major: the test of autopkgtest" inside sh -c 'cd /usr/src/gpusort && debian/tests/installcheck'
 	if [ -n "$cuda" ]; then
@@ -95,6 +118,6 @@ for major in $(inside pg_buildext -q supported-versions /usr/src/gpusort 2>/dev/
 		ok "$major: gpusort goes on without it" with_server "$major" try_server
 	fi
 	ok "$major: it can be removed" inside apt-get purge -q -y "postgresql-$major-gpusort"
-	ok "$major: nothing of it stays" test "$(traces)" = "$before"
 done
+is 'nothing of them stays' "$(traces)" "$before"
 end_of_tests

@@ -28,30 +28,13 @@
 
 PG_FUNCTION_INFO_V1(gpusort_progress_get);
 
-/* What does not change while a sort runs. */
-typedef struct ProgressSort
-{
-	int			pid;			/* 0: the slot is free */
-	int			leader_pid;		/* of a parallel worker, else 0 */
-	Oid			database;
-	Oid			user;			/* who logged in: as in pg_stat_activity */
-	uint64		query_id;
-	instr_time	started;
-} ProgressSort;
-
-typedef struct ProgressSlot
-{
-	uint32		changes;		/* odd: it is being written */
-	ProgressSort sort;
-	ProgressFigures figures;
-} ProgressSlot;
-
 /* A writer that stands still in the midst of writing is passed over after so many looks. */
 #define MOST_LOOKS 1000
 
 static ProgressSlot *shared;	/* PROGRESS_SORTS of each process that has a session */
 static ProgressSlot own[PROGRESS_SORTS];
-static Progress *mine[PROGRESS_SORTS];	/* what the slots of this process belong to */
+static ProgressSlot *slots;		/* of this process, once a sort has asked for one */
+static Progress *mine[PROGRESS_SORTS];	/* what they belong to */
 
 Size
 progress_shared_bytes(void)
@@ -69,25 +52,36 @@ progress_attach(void)
 		memset(shared, 0, progress_shared_bytes());
 }
 
-/* This process's slots; NULL if it has none. */
-static ProgressSlot *
-my_slots(void)
+/* Finds this process's slots, and writes there what is the same for all its sorts; false if it has none. */
+static pg_noinline bool
+find_slots(void)
 {
-	Size		number;
+	ProgressSlot *found = own;
 
-	if (shared == NULL)
-		return own;
-	number = MyProc - ProcGlobal->allProcs;
-	return number < (Size) MaxBackends ? &shared[number * PROGRESS_SORTS] : NULL;
-}
+	if (MyBEEntry == NULL)
+		return false;
+	if (shared)
+	{
+		Size		number = MyProc - ProcGlobal->allProcs;
 
-/* Begins and ends a change of a slot. */
-static inline void
-change(ProgressSlot *slot)
-{
-	pg_write_barrier();
-	*(volatile uint32 *) &slot->changes += 1;
-	pg_write_barrier();
+		if (number >= (Size) MaxBackends)
+			return false;
+		found = &shared[number * PROGRESS_SORTS];
+	}
+	for (int i = 0; i < PROGRESS_SORTS; i++)
+	{
+		progress_change(&found[i]);
+		found[i].taken = false;
+		found[i].sort = (ProgressSort) {
+			.pid = MyProcPid,
+			.leader_pid = IsParallelWorker() && MyProc->lockGroupLeader ? MyProc->lockGroupLeader->pid : 0,
+			.database = MyDatabaseId,
+			.user = MyBEEntry->st_userid,
+		};
+		progress_change(&found[i]);
+	}
+	slots = found;
+	return true;
 }
 
 /* Gives a sort's slot back. */
@@ -95,15 +89,14 @@ static void
 forget(void *arg)
 {
 	Progress   *progress = arg;
-	ProgressSlot *slot = progress->slot;
 
-	if (slot == NULL)
+	if (progress->slot == NULL)
 		return;
-	mine[slot - my_slots()] = NULL;
+	*progress->place = NULL;
+	progress_change(progress->slot);
+	progress->slot->taken = false;
+	progress_change(progress->slot);
 	progress->slot = NULL;
-	change(slot);
-	slot->sort.pid = 0;
-	change(slot);
 }
 
 /* What belongs to the current resource owner is released: after an error its sorts have ended. */
@@ -123,58 +116,30 @@ progress_init(void)
 	RegisterResourceReleaseCallback(forget_failed, NULL);
 }
 
-/* A free slot of this process, NULL if there is none. */
-static ProgressSlot *
-take_slot(Progress *progress)
+ProgressSlot *
+progress_begin(Progress *progress, instr_time started)
 {
-	ProgressSlot *slots = my_slots();
+	Progress  **place = mine;
+	ProgressSlot *slot;
 
-	if (slots == NULL || MyBEEntry == NULL)
+	if (unlikely(slots == NULL) && !find_slots())
 		return NULL;
-	for (int i = 0; i < PROGRESS_SORTS; i++)
-		if (mine[i] == NULL)
-		{
-			mine[i] = progress;
-			return &slots[i];
-		}
-	return NULL;
-}
-
-void
-progress_begin(Progress *progress, instr_time started, const ProgressFigures *figures)
-{
-	ProgressSlot *slot = take_slot(progress);
-
+	while (unlikely(*place != NULL))
+		if (++place == mine + PROGRESS_SORTS)
+			return NULL;
+	*place = progress;
+	progress->place = place;
+	slot = &slots[place - mine];
 	progress->slot = slot;
-	if (slot == NULL)
-		return;
-	change(slot);
-	slot->sort = (ProgressSort) {
-		.pid = MyProcPid,
-		.leader_pid = IsParallelWorker() && MyProc->lockGroupLeader ? MyProc->lockGroupLeader->pid : 0,
-		.database = MyDatabaseId,
-		.user = MyBEEntry->st_userid,
-		.query_id = (uint64) pgstat_get_my_query_id(),
-		.started = started,
-	};
-	slot->figures = *figures;
-	change(slot);
+	progress_change(slot);
+	slot->taken = true;
+	slot->sort.started = started;
+	slot->sort.query_id = (uint64) pgstat_get_my_query_id();
 	progress->owner = CurrentResourceOwner;
 	progress->forget.func = forget;
 	progress->forget.arg = progress;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &progress->forget);
-}
-
-void
-progress_tell(Progress *progress, const ProgressFigures *figures)
-{
-	ProgressSlot *slot = progress->slot;
-
-	if (slot == NULL)
-		return;
-	change(slot);
-	slot->figures = *figures;
-	change(slot);
+	return slot;
 }
 
 /* Copies a slot in which a sort is; false if there is none. */
@@ -189,7 +154,7 @@ read_slot(const ProgressSlot *slot, ProgressSlot *copy)
 		*copy = *slot;
 		pg_read_barrier();
 		if (before % 2 == 0 && before == *(const volatile uint32 *) &slot->changes)
-			return copy->sort.pid != 0;
+			return copy->taken;
 		CHECK_FOR_INTERRUPTS();
 	}
 	return false;
@@ -262,13 +227,13 @@ Datum
 gpusort_progress_get(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	const ProgressSlot *slots = shared ? shared : own;
+	const ProgressSlot *all = shared ? shared : own;
 	int			count = shared ? MaxBackends * PROGRESS_SORTS : PROGRESS_SORTS;
 	ProgressSlot slot;
 
 	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < count; i++)
-		if (slots[i].sort.pid != 0 && read_slot(&slots[i], &slot))
+		if (all[i].taken && read_slot(&all[i], &slot))
 			put_sort(result, &slot);
 	return (Datum) 0;
 }

@@ -4,6 +4,7 @@
 #ifndef GPUSORT_PROGRESS_H
 #define GPUSORT_PROGRESS_H
 
+#include "port/atomics.h"
 #include "portability/instr_time.h"
 #include "utils/palloc.h"
 #include "utils/resowner.h"
@@ -37,23 +38,51 @@ typedef struct ProgressFigures
 /* So many rows lie between two looks at whether others are told. */
 #define PROGRESS_ROWS 4096
 
-/* A sort's own end: where it tells; part of what describes the sort. */
+/* What does not change while a sort runs. */
+typedef struct ProgressSort
+{
+	int			pid;
+	int			leader_pid;		/* of a parallel worker, else 0 */
+	Oid			database;
+	Oid			user;			/* who logged in: as in pg_stat_activity */
+	uint64		query_id;
+	instr_time	started;
+} ProgressSort;
+
+/* Where a sort tells; its process alone writes it. */
+typedef struct ProgressSlot
+{
+	uint32		changes;		/* odd: it is being written */
+	bool		taken;			/* by a sort; else the rest is what one has left */
+	ProgressFigures figures;
+	ProgressSort sort;
+} ProgressSlot;
+
+/* A sort's own end of that; part of what describes the sort. */
 typedef struct Progress
 {
-	struct ProgressSlot *slot;	/* NULL: all were taken when the sort began, or it has ended */
+	ProgressSlot *slot;			/* NULL: all were taken when the sort began, or it has ended */
+	struct Progress **place;	/* where the process has noted whose the slot is */
 	ResourceOwner owner;
 	MemoryContextCallback forget;
 } Progress;
 
+/* Begins and ends a change of a slot. */
+static inline void
+progress_change(ProgressSlot *slot)
+{
+	pg_write_barrier();
+	*(volatile uint32 *) &slot->changes += 1;
+	pg_write_barrier();
+}
+
 /*
  * Makes a sort known until the current memory context ends or the current resource owner is released by an error.  Of
- * more than PROGRESS_SORTS that a process runs at once the rest are not known.
+ * more than PROGRESS_SORTS that a process runs at once the rest are not known: NULL.  The slot that is returned is
+ * being changed: the figures have to be written, without an error, and the change has to be ended.
  */
 #define PROGRESS_SORTS 8
-extern void progress_begin(Progress *progress, instr_time started, const ProgressFigures *figures);
-
-/* Tells what has become of it. */
-extern void progress_tell(Progress *progress, const ProgressFigures *figures);
+extern ProgressSlot *progress_begin(Progress *progress, instr_time started);
 
 /* Bytes of shared memory, and taking them: called by stat.c where the postmaster preloads the library. */
 extern Size progress_shared_bytes(void);

@@ -442,11 +442,14 @@ get_ours(Sorter *sorter, bool forward)
 		return get_merged(sorter, forward);
 	if (forward)
 	{
-		if (likely(sorter->current < rows_wanted(sorter)))
+		uint64		position = sorter->current;
+
+		if (likely(position < rows_wanted(sorter)))
 		{
-			if (unlikely(sorter->current % PROGRESS_ROWS == PROGRESS_ROWS - 1))
-				sorter_tell(sorter, PROGRESS_OUT, sorter->current + 1);
-			return row_at(sorter, sorter->current++);
+			sorter->current++;
+			if (unlikely(sorter->current % PROGRESS_ROWS == 0))
+				sorter_tell(sorter, PROGRESS_OUT, sorter->current);
+			return row_at(sorter, position);
 		}
 		sorter_tell(sorter, PROGRESS_OUT, sorter->current);
 		sorter->eof = true;

@@ -6,50 +6,70 @@
 #include "merge_progress.h"
 #include "sorter_job.h"
 
-/* What can be said of a sort now. */
-static ProgressFigures
-figures_of(const Sorter *sorter, ProgressPhase phase, uint64 rows)
+/* What only a sort with runs on disk has; out of the way of small sorts. */
+static pg_noinline void
+put_runs(const SpillRuns *runs, ProgressFigures *figures)
 {
-	ProgressFigures figures = {
-		.phase = phase,
-		.engine = sorter->core ? PROGRESS_CORE : (int) (sorter->job ? sorter->job->kind : sorter->stats.kind),
-		.workers = -1,
-		.rows = (int64) rows,
-		.rows_expected = (int64) sorter->stats.rows,
-		.memory_bytes = -1,
-		.disk_bytes = -1,
-		.runs = -1,
-	};
+	figures->disk_bytes = (int64) spill_disk_bytes(runs);
+	figures->runs = spill_count(runs) - 1;
+}
 
-	if (phase <= PROGRESS_WRITING && !sorter->ended)
-		figures.rows_expected = (int64) Max(sorter->rows_expected, (double) sorter->stats.rows);
-	if (sorter->core == NULL)
+/* Writes what can be said of a sort now into its slot, which is being changed, and ends the change. */
+static inline void
+put_figures(const Sorter *sorter, ProgressSlot *slot, ProgressPhase phase, uint64 rows, int64 rows_expected)
+{
+	ProgressFigures *figures = &slot->figures;
+
+	figures->phase = phase;
+	figures->workers = -1;
+	figures->rows = (int64) rows;
+	figures->rows_expected = rows_expected;
+	if (likely(sorter->core == NULL))
 	{
-		figures.memory_bytes = (int64) (rowstore_bytes(sorter->rows) + sorter->held);
-		figures.disk_bytes = sorter->runs ? (int64) spill_disk_bytes(sorter->runs) : 0;
-		figures.runs = sorter->runs ? spill_count(sorter->runs) - 1 : 0;
+		figures->engine = (int) (sorter->job ? sorter->job->kind : sorter->stats.kind);
+		figures->memory_bytes = (int64) (rowstore_bytes(sorter->rows) + sorter->held);
+		figures->disk_bytes = figures->runs = 0;
+		if (unlikely(sorter->runs != NULL))
+			put_runs(sorter->runs, figures);
 	}
-	return figures;
+	else
+	{
+		figures->engine = PROGRESS_CORE;
+		figures->memory_bytes = figures->disk_bytes = figures->runs = -1;
+	}
+	progress_change(slot);
+}
+
+/* Tells it. */
+static pg_noinline void
+tell_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
+{
+	ProgressSlot *slot = sorter->progress.slot;
+	int64		rows_expected = (int64) sorter->stats.rows;
+
+	if (slot == NULL)
+		return;
+	if (phase <= PROGRESS_WRITING && !sorter->ended)
+		rows_expected = (int64) Max(sorter->rows_expected, (double) sorter->stats.rows);
+	progress_change(slot);
+	put_figures(sorter, slot, phase, rows, rows_expected);
 }
 
 void
 sorter_tell(Sorter *sorter, ProgressPhase phase, uint64 rows)
 {
-	ProgressFigures figures;
-
 	/* of a small sort, which may be one of many, it is enough that it takes rows, and that it gives them out */
-	if (sorter->stats.rows < PROGRESS_ROWS && rows > 0)
-		return;
-	figures = figures_of(sorter, phase, rows);
-	progress_tell(&sorter->progress, &figures);
+	if (sorter->stats.rows >= PROGRESS_ROWS || rows == 0)
+		tell_now(sorter, phase, rows);
 }
 
 void
 sorter_tell_begin(Sorter *sorter)
 {
-	ProgressFigures figures = figures_of(sorter, PROGRESS_READING, 0);
+	ProgressSlot *slot = progress_begin(&sorter->progress, sorter->started);
 
-	progress_begin(&sorter->progress, sorter->started, &figures);
+	if (slot)
+		put_figures(sorter, slot, PROGRESS_READING, 0, (int64) sorter->rows_expected);
 }
 
 void
@@ -58,31 +78,39 @@ sorter_tell_merged(void *arg, uint64 rows)
 	sorter_tell(arg, PROGRESS_MERGING, rows);
 }
 
+/* The same of a merge, which has neither an engine nor files. */
+static void
+put_merge_figures(ProgressSlot *slot, ProgressFigures figures)
+{
+	figures.engine = figures.runs = -1;
+	figures.memory_bytes = figures.disk_bytes = -1;
+	slot->figures = figures;
+	progress_change(slot);
+}
+
 void
 merge_tell_begin(Progress *progress, double rows_expected)
 {
+	ProgressSlot *slot;
 	instr_time	now;
 
 	INSTR_TIME_SET_CURRENT(now);
-	progress_begin(progress, now, &(ProgressFigures) {
-		.phase = PROGRESS_READING,
-		.engine = -1,
-		.runs = -1,
-		.rows_expected = (int64) rows_expected,
-		.memory_bytes = -1,
-		.disk_bytes = -1});
+	slot = progress_begin(progress, now);
+	if (slot)
+		put_merge_figures(slot, (ProgressFigures) {
+			.phase = PROGRESS_READING,
+			.rows_expected = (int64) rows_expected});
 }
 
 void
 merge_tell(Progress *progress, uint64 rows, double rows_expected, int workers)
 {
-	progress_tell(progress, &(ProgressFigures) {
+	if (progress->slot == NULL)
+		return;
+	progress_change(progress->slot);
+	put_merge_figures(progress->slot, (ProgressFigures) {
 		.phase = PROGRESS_MERGING,
-		.engine = -1,
-		.runs = -1,
 		.workers = workers,
 		.rows = (int64) rows,
-		.rows_expected = (int64) Max(rows_expected, (double) rows),
-		.memory_bytes = -1,
-		.disk_bytes = -1});
+		.rows_expected = (int64) Max(rows_expected, (double) rows)});
 }
