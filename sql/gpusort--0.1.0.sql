@@ -1,10 +1,6 @@
 -- complain if the script is sourced in psql, rather than by CREATE EXTENSION
 \echo Use "CREATE EXTENSION gpusort" to load this file. \quit
 
--- by its plain name: from PostgreSQL 18 on it may lie anywhere in dynamic_library_path, which LOAD does not search for
--- a name with $libdir
-LOAD 'gpusort';
-
 -- What was done, by operation and engine; a line with a fallback counts jobs that left the GPU service, for that reason.
 CREATE FUNCTION gpusort_stat_get(OUT op text, OUT engine text, OUT fallback text, OUT jobs bigint, OUT rows bigint,
 								 OUT bytes bigint, OUT device_ms double precision)
