@@ -61,7 +61,7 @@ sub everyday
 	my ($c) = @_;
 	my $result = result('everyday-h200-stock');
 	my $summary = $result->{summary}{cpu};
-	my $x = scale(0.85, 13, 150, $width - 60);
+	my $x = scale(0.8, 21, 150, $width - 60);
 	my (@groups, %seen);
 	my $top = 70;
 	my $hollow = qq{fill="none" stroke="$c->{weak}" stroke-width="1.5"};
@@ -76,7 +76,7 @@ sub everyday
 	  . qq{<circle cx="315" cy="36" r="4" $hollow/>}
 	  . text(325, 40, "PostgreSQL's own plan", $c->{faint})
 	  . line(480, 28, 480, 44, $c->{text}, 3) . text(490, 40, 'geometric mean of the group', $c->{faint})
-	  . grid($c, $x, $top - 12, $bottom - 8, 1, 2, 3, 5, 10);
+	  . grid($c, $x, $top - 12, $bottom - 8, 1, 2, 3, 5, 10, 20);
 	for my $g (0 .. $#groups)
 	{
 		my $y = $top + 30 * $g + 4;
@@ -86,11 +86,9 @@ sub everyday
 		for my $query (grep { $_->{group} eq $groups[$g] } @{ $result->{queries} })
 		{
 			my $one = $query->{sides}{cpu};
-			# which were sorted by aggregates of gpusort's, though the script that measured them did not see it
-			my $own = ($one->{unchanged} // 'sorts inside an aggregate') ne 'sorts inside an aggregate';
 			$svg .= sprintf qq{<circle cx="%.1f" cy="%.1f" %s><title>%s: %.2f</title></circle>\n},
 			  $x->($one->{ratio}), $y,
-			  $own ? qq{r="4" $hollow} : qq{r="4.5" fill="$c->{strong}" fill-opacity="0.75"},
+			  $one->{unchanged} ? qq{r="4" $hollow} : qq{r="4.5" fill="$c->{strong}" fill-opacity="0.75"},
 			  $query->{name} =~ s/&/&amp;/gr, $one->{ratio};
 		}
 		$svg .= line($x->($mean), $y - 11, $x->($mean), $y + 11, $c->{text}, 3)
