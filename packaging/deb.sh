@@ -1,12 +1,18 @@
 #!/bin/bash
-# deb.sh: Debian packages for each version of the server whose headers are installed, in build/deb; that of the GPU
-# service only where nvcc is.
+# deb.sh: Debian packages for each version of the server that postgresql-common is told of, or else whose headers are
+# installed, in build/deb; that of the GPU service only where nvcc is.
 #
 # It builds in a copy of the tree, and installs nothing: apt-get install build-essential debhelper postgresql-all
 # brings what it needs.
 set -eu
+# Has somebody said which versions count, in one of postgresql-common's ways?  Its file comes with "default" in it.
+versions_are_named() {
+	[ -n "${PG_SUPPORTED_VERSIONS:-}${DEB_PG_SUPPORTED_VERSIONS:-}" ] || [ -f "${HOME:-}/.pg_supported_versions" ] ||
+		grep -Eqvsx '#.*|default|[[:space:]]*' "${PGSYSCONFDIR:-/etc/postgresql-common}/supported_versions"
+}
+
 # elsewhere than in PGDG's archive pg_buildext knows only the version of the release, if it is not told
-export PG_SUPPORTED_VERSIONS=${PG_SUPPORTED_VERSIONS:-${DEB_PG_SUPPORTED_VERSIONS:-installed}}
+versions_are_named || export PG_SUPPORTED_VERSIONS=installed
 root=$(cd "$(dirname "$0")/.." && pwd)
 dir=$root/build/deb
 command -v dpkg-buildpackage >/dev/null || { echo "dpkg-buildpackage is missing (Debian: apt-get install dpkg-dev)." \

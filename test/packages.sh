@@ -107,9 +107,9 @@ for major in $majors; do
 done
 ok "one for each server, $(echo $majors), can be installed, all together" \
 	inside apt-get install -q -y "${debs[@]/#//}"
+ok 'the test of autopkgtest, of all that are installed' inside sh -c 'cd /usr/src/gpusort && debian/tests/installcheck'
 for major in $majors; do
 	ok "$major: the extension is created, and sorts" with_server "$major" try_server
-	ok "$major: the test of autopkgtest" inside sh -c 'cd /usr/src/gpusort && debian/tests/installcheck'
 	if [ -n "$cuda" ]; then
 		ok "$major: the package of the GPU service can be installed, where nothing of CUDA is" \
 			inside sh -c "apt-get install -q -y /srv/deb/postgresql-$major-gpusort-cuda_*.deb"

@@ -70,7 +70,7 @@ find_slots(void)
 	}
 	for (int i = 0; i < PROGRESS_SORTS; i++)
 	{
-		progress_change(&found[i]);
+		progress_begin_change(&found[i]);
 		found[i].taken = false;
 		found[i].sort = (ProgressSort) {
 			.pid = MyProcPid,
@@ -78,7 +78,7 @@ find_slots(void)
 			.database = MyDatabaseId,
 			.user = MyBEEntry->st_userid,
 		};
-		progress_change(&found[i]);
+		progress_end_change(&found[i]);
 	}
 	slots = found;
 	return true;
@@ -93,9 +93,9 @@ forget(void *arg)
 	if (progress->slot == NULL)
 		return;
 	*progress->place = NULL;
-	progress_change(progress->slot);
+	progress_begin_change(progress->slot);
 	progress->slot->taken = false;
-	progress_change(progress->slot);
+	progress_end_change(progress->slot);
 	progress->slot = NULL;
 }
 
@@ -122,6 +122,7 @@ progress_begin(Progress *progress, instr_time started)
 	Progress  **place = mine;
 	ProgressSlot *slot;
 
+	progress->slot = NULL;
 	if (unlikely(slots == NULL) && !find_slots())
 		return NULL;
 	while (unlikely(*place != NULL))
@@ -131,7 +132,7 @@ progress_begin(Progress *progress, instr_time started)
 	progress->place = place;
 	slot = &slots[place - mine];
 	progress->slot = slot;
-	progress_change(slot);
+	progress_begin_change(slot);
 	slot->taken = true;
 	slot->sort.started = started;
 	slot->sort.query_id = (uint64) pgstat_get_my_query_id();

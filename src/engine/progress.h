@@ -67,13 +67,20 @@ typedef struct Progress
 	MemoryContextCallback forget;
 } Progress;
 
-/* Begins and ends a change of a slot. */
+/* Begins a change of a slot, where an error may have left one that was not ended. */
 static inline void
-progress_change(ProgressSlot *slot)
+progress_begin_change(ProgressSlot *slot)
+{
+	*(volatile uint32 *) &slot->changes = (slot->changes + 1) | 1;
+	pg_write_barrier();
+}
+
+/* Ends it. */
+static inline void
+progress_end_change(ProgressSlot *slot)
 {
 	pg_write_barrier();
 	*(volatile uint32 *) &slot->changes += 1;
-	pg_write_barrier();
 }
 
 /*

@@ -154,13 +154,15 @@ offer_all(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List **li
 		offer_path(root, stage, rel, list, lfirst(lc));
 }
 
-/* The query around one that may pass a bound on to it; NULL if there is none, or it groups all rows that it reads. */
-static PlannerInfo *
-passing_parent(const PlannerInfo *root)
+/* Does a query hand on the rows that it reads, so that a bound may pass?  Of set operations UNION ALL does. */
+static bool
+passes_bound(const Query *query)
 {
-	PlannerInfo *parent = root->parent_root;
+	const SetOperationStmt *operation = (const SetOperationStmt *) query->setOperations;
 
-	return parent && (parent->parse->hasAggs || parent->parse->groupClause != NIL) ? NULL : parent;
+	return !query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs && query->groupClause == NIL &&
+		query->groupingSets == NIL && query->distinctClause == NIL &&
+		(operation == NULL || (operation->op == SETOP_UNION && operation->all));
 }
 
 /*
@@ -172,11 +174,13 @@ bound_from_above(PlannerInfo *root, bool in_workers)
 {
 	SortBound	result = UNBOUNDED;
 
-	for (; root != NULL; root = passing_parent(root))
+	for (PlannerInfo *around = root; around != NULL; around = around->parent_root)
 	{
-		Query	   *query = root->parse;
+		Query	   *query = around->parse;
 		SortBound	bound = bound_of_limit(query->limitCount, query->limitOffset, query->limitOption);
 
+		if (around != root && !passes_bound(query))
+			break;
 		bound.in_workers = in_workers;
 		if (bound.kind == BOUND_AT_RUN_TIME)
 			return bound;

@@ -22,6 +22,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
@@ -300,6 +301,22 @@ is_fine(double values, const ShareBuild *build)
 	return values >= VALUES_PER_PARTICIPANT * (build->workers + 1);
 }
 
+/*
+ * Have values that are equal by a key one hash?  Under a collation by which different strings are equal only text's and
+ * bpchar's hash functions see to that: not name's, nor who knows whose in an array.
+ */
+static bool
+has_hash(const SortGroupClause *key, Node *expr)
+{
+	Oid			collation = exprCollation(expr);
+	RegProcedure hash;
+	RegProcedure right;
+
+	return key->hashable && get_op_hash_functions(key->eqop, &hash, &right) &&
+		(!OidIsValid(collation) || get_collation_isdeterministic(collation) || hash == F_HASHTEXT ||
+		 hash == F_HASHBPCHAR);
+}
+
 bool
 share_choose_keys(ShareBuild *build, List *keys)
 {
@@ -316,7 +333,7 @@ share_choose_keys(ShareBuild *build, List *keys)
 		double		most = most_common(build->root, expr);
 		double		fraction = busiest(values, most, build->divisor);
 
-		if (!key->hashable)
+		if (!has_hash(key, expr))
 			continue;
 		common *= most;
 		build->keys = lappend(build->keys, key);

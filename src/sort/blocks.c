@@ -7,8 +7,10 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "catalog/pg_type_d.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
@@ -36,13 +38,13 @@ typedef struct NextRow
 
 struct BlockWriter
 {
+	PlanState  *node;			/* that gives them out */
 	SortColumns columns;
 	TupleDesc	desc;			/* of rows */
 	TupleDesc	first_desc;		/* of the columns before a block */
 	Datum	   *first_values;
 	bool	   *first_nulls;
 	BlockKeys	how;
-	uint16		participant;
 	SortKey    *keys;			/* NULL where rows are compared */
 	bool		fixed;			/* all keys are of fixed width */
 	KeyPlace   *places;
@@ -103,17 +105,17 @@ describe_first(const BlockWriter *writer)
 }
 
 BlockWriter *
-blockwriter_open(const SortColumns *columns, TupleDesc desc, bool encoded, uint16 participant)
+blockwriter_open(PlanState *node, const SortColumns *columns, bool encoded)
 {
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort blocks", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext cxt = AllocSetContextCreate(node->state->es_query_cxt, "gpusort blocks", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	BlockWriter *writer = palloc0(sizeof(BlockWriter));
 
+	writer->node = node;
 	writer->cxt = cxt;
 	writer->scratch = AllocSetContextCreate(cxt, "gpusort block keys", ALLOCSET_SMALL_SIZES);
 	writer->columns = *columns;
-	writer->desc = CreateTupleDescCopy(desc);
-	writer->participant = participant;
+	writer->desc = CreateTupleDescCopy(ExecGetResultType(outerPlanState(node)));
 	writer->how = columns->nkeys > 0 ? BLOCK_COMPARED : BLOCK_UNORDERED;
 	if (encoded)
 		open_keys(writer);
@@ -325,7 +327,7 @@ begin_block(BlockWriter *writer)
 		pfree(DatumGetPointer(writer->first_values[0]));
 
 	header = (BlockHeader *) ((char *) tuple + rows - sizeof(BlockHeader));
-	header->participant = writer->participant;
+	header->participant = (uint16) (ParallelWorkerNumber + 1);
 	header->keys = (uint8) writer->how;
 	header->rank = writer->row.rank;
 	if (!writer->whole)
@@ -423,22 +425,25 @@ end_block(BlockWriter *writer)
 	return tuple;
 }
 
-MinimalTuple
-blockwriter_next(BlockWriter *writer, BlockNext next, void *arg, uint32 *rows)
+TupleTableSlot *
+blockwriter_next(BlockWriter *writer, BlockNext next, void *arg)
 {
+	TupleTableSlot *slot = writer->node->ps_ResultTupleSlot;
+
 	if (!writer->started)
 		take_row(writer, next, arg);
-	*rows = 0;
 	if (writer->row.tuple == NULL)
-		return NULL;
+		return ExecClearTuple(slot);
 	begin_block(writer);
 	do
 	{
 		append_row(writer);
 		take_row(writer, next, arg);
 	} while (row_fits(writer));
-	*rows = writer->header->rows;
-	return end_block(writer);
+	/* EXPLAIN is to show rows */
+	if (writer->node->instrument)
+		InstrUpdateTupleCount(writer->node->instrument, writer->header->rows - 1);
+	return ExecStoreMinimalTuple(end_block(writer), slot, false);
 }
 
 void

@@ -10,6 +10,7 @@
 #define GPUSORT_BLOCKS_H
 
 #include "access/htup_details.h"
+#include "nodes/execnodes.h"
 
 #include "rowstore.h"
 #include "sortcolumns.h"
@@ -77,16 +78,16 @@ typedef struct BlockWriter BlockWriter;
 typedef MinimalTuple (*BlockNext) (void *arg);
 
 /*
- * Begins to write blocks of rows of that descriptor, sorted by those columns, or in no order if there are none; encoded
- * says whether a normalised key goes before each block.  Memory comes from the current context.
+ * Begins to write blocks of a node's child's rows, sorted by those columns, or in no order if there are none; encoded
+ * says whether a normalised key goes before each block.  Memory is the query's.
  */
-extern BlockWriter *blockwriter_open(const SortColumns *columns, TupleDesc desc, bool encoded, uint16 participant);
+extern BlockWriter *blockwriter_open(PlanState *node, const SortColumns *columns, bool encoded);
 
 /*
- * The next block as a tuple, and how many rows it has; NULL when there are no more.  It stays where it is until two
- * more have been asked for.
+ * The next block in the node's result slot, empty when there are no more.  It stays where it is until two more have
+ * been asked for.
  */
-extern MinimalTuple blockwriter_next(BlockWriter *writer, BlockNext next, void *arg, uint32 *rows);
+extern TupleTableSlot *blockwriter_next(BlockWriter *writer, BlockNext next, void *arg);
 
 extern void blockwriter_close(BlockWriter *writer);
 

@@ -9,7 +9,6 @@
 
 #include "access/parallel.h"
 #include "executor/executor.h"
-#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
@@ -240,25 +239,9 @@ next_row(void *arg)
 static TupleTableSlot *
 next_block(GpuSortState *node)
 {
-	PlanState  *state = &node->css.ss.ps;
-	MinimalTuple block;
-	uint32		rows;
-
 	if (node->writer == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(state->state->es_query_cxt);
-
-		node->writer = blockwriter_open(&node->columns, ExecGetResultType(outerPlanState(node)),
-										node->output == OUTPUT_BLOCKS, (uint16) (ParallelWorkerNumber + 1));
-		MemoryContextSwitchTo(old);
-	}
-	block = blockwriter_next(node->writer, next_row, node->sorter, &rows);
-	if (block == NULL)
-		return ExecClearTuple(state->ps_ResultTupleSlot);
-	/* EXPLAIN is to show rows */
-	if (state->instrument)
-		InstrUpdateTupleCount(state->instrument, rows - 1);
-	return ExecStoreMinimalTuple(block, state->ps_ResultTupleSlot, false);
+		node->writer = blockwriter_open(&node->css.ss.ps, &node->columns, node->output == OUTPUT_BLOCKS);
+	return blockwriter_next(node->writer, next_row, node->sorter);
 }
 
 /* Forgets what has been given out of the sort; the result slot may point into its rows. */

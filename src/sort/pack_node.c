@@ -7,10 +7,8 @@
  */
 #include "postgres.h"
 
-#include "access/parallel.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
-#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 
@@ -97,37 +95,17 @@ next_row(void *arg)
 	return form_row(node, slot);
 }
 
-/* Begins to write blocks of the child's rows. */
-static void
-open_writer(GpuPackState *node)
-{
-	static const SortColumns no_order = {0};
-	MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
-
-	node->writer = blockwriter_open(&no_order, ExecGetResultType(outerPlanState(node)), false,
-									(uint16) (ParallelWorkerNumber + 1));
-	MemoryContextSwitchTo(old);
-}
-
 /* ExecCustomScan of a GpuPack: the next block. */
 static TupleTableSlot *
 exec_pack(CustomScanState *css)
 {
+	static const SortColumns no_order = {0};
 	GpuPackState *node = (GpuPackState *) css;
-	PlanState  *state = &css->ss.ps;
-	MinimalTuple block;
-	uint32		rows;
 
 	CHECK_FOR_INTERRUPTS();
 	if (node->writer == NULL)
-		open_writer(node);
-	block = blockwriter_next(node->writer, next_row, node, &rows);
-	if (block == NULL)
-		return ExecClearTuple(state->ps_ResultTupleSlot);
-	/* EXPLAIN is to show rows */
-	if (state->instrument)
-		InstrUpdateTupleCount(state->instrument, rows - 1);
-	return ExecStoreMinimalTuple(block, state->ps_ResultTupleSlot, false);
+		node->writer = blockwriter_open(&css->ss.ps, &no_order, false);
+	return blockwriter_next(node->writer, next_row, node);
 }
 
 /* Forgets what has been read. */

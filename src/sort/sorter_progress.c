@@ -37,7 +37,7 @@ put_figures(const Sorter *sorter, ProgressSlot *slot, ProgressPhase phase, uint6
 		figures->engine = PROGRESS_CORE;
 		figures->memory_bytes = figures->disk_bytes = figures->runs = -1;
 	}
-	progress_change(slot);
+	progress_end_change(slot);
 }
 
 /* Tells it. */
@@ -51,7 +51,7 @@ tell_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
 		return;
 	if (phase <= PROGRESS_WRITING && !sorter->ended)
 		rows_expected = (int64) Max(sorter->rows_expected, (double) sorter->stats.rows);
-	progress_change(slot);
+	progress_begin_change(slot);
 	put_figures(sorter, slot, phase, rows, rows_expected);
 }
 
@@ -85,7 +85,7 @@ put_merge_figures(ProgressSlot *slot, ProgressFigures figures)
 	figures.engine = figures.runs = -1;
 	figures.memory_bytes = figures.disk_bytes = -1;
 	slot->figures = figures;
-	progress_change(slot);
+	progress_end_change(slot);
 }
 
 void
@@ -107,7 +107,7 @@ merge_tell(Progress *progress, uint64 rows, double rows_expected, int workers)
 {
 	if (progress->slot == NULL)
 		return;
-	progress_change(progress->slot);
+	progress_begin_change(progress->slot);
 	put_merge_figures(progress->slot, (ProgressFigures) {
 		.phase = PROGRESS_MERGING,
 		.workers = workers,

@@ -115,6 +115,8 @@ SELECT pg_temp.check('SELECT id, rank() OVER (PARTITION BY i4 ORDER BY repeat(t,
 CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 SELECT pg_temp.check('SELECT id, w, count(*) OVER (PARTITION BY w COLLATE nocase) FROM
 	(SELECT id, CASE WHEN id % 2 = 0 THEN upper(tc) ELSE tc END COLLATE nocase AS w FROM v) AS s', '.*nocase.*', 'a nondeterministic collation');
+SELECT pg_temp.same_rows('SELECT id, count(*) OVER (PARTITION BY w) FROM
+	(SELECT id, CASE WHEN id % 2 = 0 THEN upper(tc) ELSE tc END::name COLLATE nocase AS w FROM v) AS s', 'names that are equal but not the same');
 
 -- frames of every mode
 SELECT pg_temp.check(format('SELECT id, sum(id) OVER w, first_value(id) OVER w, last_value(id) OVER w, array_agg(id) OVER w FROM v WINDOW w AS (PARTITION BY i2 ORDER BY id %s)', frame),

@@ -50,6 +50,14 @@ SELECT doesnt_match(plan_of(query), 'Share Key', query) FROM unnest(ARRAY[
 	'SELECT k, count(*) OVER (PARTITION BY g + last_value) FROM t CROSS JOIN sequence',
 	'SELECT attname, count(*) OVER (PARTITION BY attnum + i + attrelid::int8) FROM pg_attribute CROSS JOIN generate_series(1, 20) i'])
 AS query;
+-- where different strings are equal, the hashes of names differ
+CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE DOMAIN called AS name;
+SELECT doesnt_match(plan_of(format(query, type)), 'Share Key', format(query, type))
+FROM unnest(ARRAY['name', 'called', 'name[]']) AS type, unnest(ARRAY[
+	'SELECT k, count(*) OVER (PARTITION BY key COLLATE nocase) FROM (SELECT k, (''{'' || w || ''}'')::%s AS key FROM t) AS s',
+	'SELECT key COLLATE nocase, count(DISTINCT k) FROM (SELECT k, (''{'' || w || ''}'')::%s AS key FROM t) AS s GROUP BY 1']) AS query;
+
 SELECT matches(plan_of('SELECT k, count(*) OVER (PARTITION BY g, ctid, xmin::text, tableoid) FROM t'), 'Share Key', 'other system columns');
 SELECT matches(plan_of('SELECT k, rank() OVER (PARTITION BY g ORDER BY k) FROM t WHERE k > (SELECT min(id) FROM u)'), 'Share Key: (t\.)?g',
 	'a query that runs once beforehand');

@@ -109,6 +109,26 @@ SELECT pg_temp.prices('EXECUTE top(10)', 10);
 RESET plan_cache_mode;
 DEALLOCATE top;
 
+-- a LIMIT around a query counts where the executor would pass it on, and only there
+CREATE FUNCTION pg_temp.is_at_our_price(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || format(query, '(SELECT * FROM items ORDER BY g, id OFFSET 0)') INTO plan;
+	RETURN jsonb_path_query_first(plan, 'strict $.**?(@."Sort Key"[0] like_regex "g$")')->>'Total Cost' =
+		pg_temp.total_cost('SELECT * FROM items ORDER BY g, id')::text;
+END $$;
+SELECT query, pg_temp.is_at_our_price(query) FROM unnest(ARRAY[
+	'SELECT * FROM %s s LIMIT 3',
+	'%s UNION ALL TABLE items LIMIT 3',
+	'SELECT DISTINCT filler FROM %s s LIMIT 3',
+	'SELECT count(*) OVER () FROM %s s LIMIT 3',
+	'%s INTERSECT TABLE items LIMIT 3',
+	'%s UNION TABLE items LIMIT 3',
+	'SELECT g, k FROM %s s GROUP BY GROUPING SETS (g, k) LIMIT 3',
+	'SELECT count(*) FROM %s s LIMIT 3',
+	'SELECT generate_series(1, 2) FROM %s s LIMIT 3']) AS query;
+
 -- the same with parallel workers
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;

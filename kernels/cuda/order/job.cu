@@ -309,8 +309,11 @@ facts_of_first(const gs_column *columns, u32 ncolumns)
 	gs_order_facts facts = {};
 
 	for (u32 c = 0; c < ncolumns; c++)
+	{
+		facts.key_bits += columns[c].nulls != NULL;
 		if (columns[c].spec.type != GS_BYTES)
-			facts.key_bits += 8 * (u32) gs_type_width(columns[c].spec.type) + (columns[c].nulls != NULL);
+			facts.key_bits += 8 * (u32) gs_type_width(columns[c].spec.type);
+	}
 	facts.words = 1;
 	facts.input = gs_order_facts::GS_UNORDERED; /* nobody has looked */
 	return facts;
