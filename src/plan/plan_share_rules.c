@@ -25,6 +25,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/typcache.h"
 
 #include "src/compat.h"
 #include "src/guc.h"
@@ -302,19 +303,39 @@ is_fine(double values, const ShareBuild *build)
 }
 
 /*
- * Have values that are equal by a key one hash?  Under a collation by which different strings are equal only text's and
- * bpchar's hash functions see to that: not name's, nor who knows whose in an array.
+ * Have equal values of a type one hash?  Under a collation by which different strings are equal only text's and bpchar's
+ * hash functions see to that: not name's, which may also stand in an array, a range or a row.
  */
 static bool
-has_hash(const SortGroupClause *key, Node *expr)
+has_hash(Oid type, int32 typmod, Oid collation)
 {
-	Oid			collation = exprCollation(expr);
 	RegProcedure hash;
-	RegProcedure right;
+	TupleDesc	row;
+	bool		good = true;
 
-	return key->hashable && get_op_hash_functions(key->eqop, &hash, &right) &&
-		(!OidIsValid(collation) || get_collation_isdeterministic(collation) || hash == F_HASHTEXT ||
-		 hash == F_HASHBPCHAR);
+	type = getBaseTypeAndTypmod(type, &typmod);
+	if (OidIsValid(get_element_type(type)))
+		return has_hash(get_element_type(type), typmod, collation);
+	if (type_is_multirange(type))
+		type = get_multirange_range(type);
+	if (type_is_range(type))
+		return has_hash(get_range_subtype(type), -1, get_range_collation(type));
+	if (type_is_rowtype(type))
+	{
+		row = lookup_rowtype_tupdesc_noerror(type, typmod, true);
+		for (int i = 0; row != NULL && good && i < row->natts; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(row, i);
+
+			good = att->attisdropped || has_hash(att->atttypid, att->atttypmod, att->attcollation);
+		}
+		if (row != NULL)
+			ReleaseTupleDesc(row);
+		return row != NULL && good;
+	}
+	hash = lookup_type_cache(type, TYPECACHE_HASH_PROC)->hash_proc;
+	return !OidIsValid(collation) || get_collation_isdeterministic(collation) || hash == F_HASHTEXT ||
+		hash == F_HASHBPCHAR;
 }
 
 bool
@@ -333,7 +354,7 @@ share_choose_keys(ShareBuild *build, List *keys)
 		double		most = most_common(build->root, expr);
 		double		fraction = busiest(values, most, build->divisor);
 
-		if (!has_hash(key, expr))
+		if (!key->hashable || !has_hash(exprType(expr), exprTypmod(expr), exprCollation(expr)))
 			continue;
 		common *= most;
 		build->keys = lappend(build->keys, key);

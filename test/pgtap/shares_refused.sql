@@ -57,6 +57,16 @@ SELECT doesnt_match(plan_of(format(query, type)), 'Share Key', format(query, typ
 FROM unnest(ARRAY['name', 'called', 'name[]']) AS type, unnest(ARRAY[
 	'SELECT k, count(*) OVER (PARTITION BY key COLLATE nocase) FROM (SELECT k, (''{'' || w || ''}'')::%s AS key FROM t) AS s',
 	'SELECT key COLLATE nocase, count(DISTINCT k) FROM (SELECT k, (''{'' || w || ''}'')::%s AS key FROM t) AS s GROUP BY 1']) AS query;
+CREATE TYPE named AS (n name COLLATE nocase, i int4);
+CREATE TYPE names AS RANGE (subtype = name, collation = nocase, multirange_type_name = several_names);
+SELECT doesnt_match(plan_of(format('SELECT k, count(*) OVER (PARTITION BY key) FROM (SELECT k, %s AS key FROM t) AS s', key)), 'Share Key', key)
+FROM unnest(ARRAY['ROW(w, 1)::named', 'ARRAY[ROW(w, 1)::named]', 'names(w::name, NULL)',
+	'several_names(names(w::name, NULL))']) AS key;
+-- and those of text are the same
+CREATE TYPE worded AS (n text COLLATE nocase, i int4);
+CREATE TYPE words AS RANGE (subtype = text, collation = nocase);
+SELECT matches(plan_of(format('SELECT k, count(*) OVER (PARTITION BY key) FROM (SELECT k, %s AS key FROM t) AS s', key)), 'Share Key', key)
+FROM unnest(ARRAY['ROW(w, 1)::worded', 'ARRAY[ROW(w, 1)::worded]', 'words(w, NULL)', 'ARRAY[w COLLATE nocase]']) AS key;
 
 SELECT matches(plan_of('SELECT k, count(*) OVER (PARTITION BY g, ctid, xmin::text, tableoid) FROM t'), 'Share Key', 'other system columns');
 SELECT matches(plan_of('SELECT k, rank() OVER (PARTITION BY g ORDER BY k) FROM t WHERE k > (SELECT min(id) FROM u)'), 'Share Key: (t\.)?g',
