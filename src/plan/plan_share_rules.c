@@ -303,8 +303,8 @@ is_fine(double values, const ShareBuild *build)
 }
 
 /*
- * Have equal values of a type one hash?  Under a collation by which different strings are equal only text's and bpchar's
- * hash functions see to that: not name's, which may also stand in an array, a range or a row.
+ * Have equal values of a type one hash?  Under a collation by which different strings are equal only text's and
+ * bpchar's hash functions see to that: not name's, which may also stand in an array, a range or a row.
  */
 static bool
 has_hash(Oid type, int32 typmod, Oid collation)
