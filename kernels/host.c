@@ -9,13 +9,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define HUGE_PAGE ((size_t) 2 << 20)
-
-/* Blocks from here on are in huge pages, of which one is touched for the price of some 50 of the usual... */
-#define MAPPED_BYTES (HUGE_PAGE / 8)
+/* Blocks from here on are in huge pages... */
+#define MAPPED_BYTES (GS_HUGE_PAGE / 8)
 
 /* ...up to here two in one, and larger ones in pages of their own. */
-#define HALF_PAGE (HUGE_PAGE / 2)
+#define HALF_PAGE (GS_HUGE_PAGE / 2)
 
 /* Halves of pages that are free, while the other halves are not. */
 #define SPARES 16
@@ -30,7 +28,7 @@ mapped_bytes(size_t bytes)
 {
 	if (bytes <= HALF_PAGE)
 		return HALF_PAGE;
-	return (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	return (bytes + GS_HUGE_PAGE - 1) / GS_HUGE_PAGE * GS_HUGE_PAGE;
 }
 
 /*
@@ -39,15 +37,15 @@ mapped_bytes(size_t bytes)
 static void *
 map_pages(size_t bytes)
 {
-	char *base = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *block;
+	char *base = mmap(NULL, bytes + GS_HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *block;
 
 	if (base == MAP_FAILED)
 		return NULL;
-	block = (char *) (((uintptr_t) base + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+	block = (char *) (((uintptr_t) base + GS_HUGE_PAGE - 1) / GS_HUGE_PAGE * GS_HUGE_PAGE);
 	if (block > base)
 		(void) munmap(base, (size_t) (block - base));
-	if (block < base + HUGE_PAGE)
-		(void) munmap(block + bytes, (size_t) (base + HUGE_PAGE - block));
+	if (block < base + GS_HUGE_PAGE)
+		(void) munmap(block + bytes, (size_t) (base + GS_HUGE_PAGE - block));
 #ifdef MADV_HUGEPAGE
 	(void) madvise(block, bytes, MADV_HUGEPAGE);
 #endif
@@ -75,11 +73,11 @@ replace_spare(const char *old, char *half)
 static void
 leave_half(char *half)
 {
-	char *other = (uintptr_t) half % HUGE_PAGE == 0 ? half + HALF_PAGE : half - HALF_PAGE;
+	char *other = (uintptr_t) half % GS_HUGE_PAGE == 0 ? half + HALF_PAGE : half - HALF_PAGE;
 
 	pthread_mutex_lock(&spares_lock);
 	if (replace_spare(other, NULL))
-		(void) munmap(half < other ? half : other, HUGE_PAGE);
+		(void) munmap(half < other ? half : other, GS_HUGE_PAGE);
 	else if (!replace_spare(NULL, half))
 		(void) munmap(half, HALF_PAGE);
 	pthread_mutex_unlock(&spares_lock);
@@ -101,7 +99,7 @@ take_half(void)
 	pthread_mutex_unlock(&spares_lock);
 	if (half != NULL)
 		return half;
-	half = map_pages(HUGE_PAGE);
+	half = map_pages(GS_HUGE_PAGE);
 	if (half != NULL)
 		leave_half(half + HALF_PAGE);
 	return half;

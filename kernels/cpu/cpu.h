@@ -24,7 +24,6 @@
 #include <string.h>
 
 #define GS_BLOCK_ROWS	 1024 /* rows encoded or packed at once: a few arrays of them fit into the first-level cache */
-#define GS_HUGE_PAGE	 ((size_t) 2 << 20)
 #define GS_HEAP_PAD		 16	  /* readable bytes behind the strings, so that eight can always be loaded at once */
 #define GS_POSITIONS	 12	  /* characters for which an alphabet is kept */
 #define GS_RANGES		 16	  /* characters of which ranges are kept; no more than GS_HEAP_PAD */

@@ -128,8 +128,8 @@ extend_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, siz
 }
 
 /*
- * Looks at some strings, or at all rows' if there are no offsets of some.  Where a string ends there are others, or what
- * stands behind all.
+ * Looks at some strings, or at all rows' if there are no offsets of some.  Where a string ends there are others, or
+ * what stands behind all.
  */
 static gs_status
 find_positions(const gs_key *key, const gs_field *field, const uint64_t *some, positions *p)
@@ -183,7 +183,8 @@ distance_bits(const positions *p, uint32_t chars, uint32_t gap)
 }
 
 /*
- * True if distances of so many bits will tell rows apart, and so many bits more, as far as the characters of a sample go.
+ * True if distances of so many bits will tell rows apart, and so many bits more, as far as the characters of a sample
+ * go.
  */
 static bool
 enough_characters(const positions *p, uint32_t chars, uint32_t width, uint32_t row_bits, uint32_t more)
