@@ -160,6 +160,9 @@ gs_status gs_job_work(gs_job *job);
 gs_status gs_job_work_next(gs_job *job, void *out, uint64_t room, uint64_t *got);
 void gs_job_work_drop(gs_job *job);
 
+/* One is touched for the price of some 50 of the usual pages; hosts take them for blocks from an eighth of it on. */
+#define GS_HUGE_PAGE ((size_t) 2 << 20)
+
 /* The host of callers that pass none: memory from the system, large blocks on huge pages, no poll. */
 const gs_host *gs_default_host(void);
 

@@ -4,22 +4,31 @@
 #define _GNU_SOURCE
 #include "engine.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#define HUGE_PAGE ((size_t) 2 << 20)
+/* Blocks from here on are in huge pages... */
+#define MAPPED_BYTES (GS_HUGE_PAGE / 8)
 
-/* Blocks from here on are huge pages of their own, of which one is touched for the price of some 50 of the usual. */
-#define MAPPED_BYTES (HUGE_PAGE / 8)
+/* ...up to here two in one, and larger ones in pages of their own. */
+#define HALF_PAGE (GS_HUGE_PAGE / 2)
+
+/* Halves of pages that are free, while the other halves are not. */
+#define SPARES 16
+static char *spares[SPARES];
+static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Rounds a block up to whole huge pages, so that its length can be found again from the caller's.
+ * Rounds a block up to half a huge page or whole ones, so that its length can be found again from the caller's.
  */
 static size_t
 mapped_bytes(size_t bytes)
 {
-	return (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	if (bytes <= HALF_PAGE)
+		return HALF_PAGE;
+	return (bytes + GS_HUGE_PAGE - 1) / GS_HUGE_PAGE * GS_HUGE_PAGE;
 }
 
 /*
@@ -28,19 +37,72 @@ mapped_bytes(size_t bytes)
 static void *
 map_pages(size_t bytes)
 {
-	char *base = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *block;
+	char *base = mmap(NULL, bytes + GS_HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *block;
 
 	if (base == MAP_FAILED)
 		return NULL;
-	block = (char *) (((uintptr_t) base + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+	block = (char *) (((uintptr_t) base + GS_HUGE_PAGE - 1) / GS_HUGE_PAGE * GS_HUGE_PAGE);
 	if (block > base)
 		(void) munmap(base, (size_t) (block - base));
-	if (block < base + HUGE_PAGE)
-		(void) munmap(block + bytes, (size_t) (base + HUGE_PAGE - block));
+	if (block < base + GS_HUGE_PAGE)
+		(void) munmap(block + bytes, (size_t) (base + GS_HUGE_PAGE - block));
 #ifdef MADV_HUGEPAGE
 	(void) madvise(block, bytes, MADV_HUGEPAGE);
 #endif
 	return block;
+}
+
+/*
+ * Puts one pointer in the place of another among the spare halves; false if that is not there.
+ */
+static bool
+replace_spare(const char *old, char *half)
+{
+	int i = 0;
+
+	while (i < SPARES && spares[i] != old)
+		i++;
+	if (i < SPARES)
+		spares[i] = half;
+	return i < SPARES;
+}
+
+/*
+ * Gives half a page back: with the other one if that is free, too.
+ */
+static void
+leave_half(char *half)
+{
+	char *other = (uintptr_t) half % GS_HUGE_PAGE == 0 ? half + HALF_PAGE : half - HALF_PAGE;
+
+	pthread_mutex_lock(&spares_lock);
+	if (replace_spare(other, NULL))
+		(void) munmap(half < other ? half : other, GS_HUGE_PAGE);
+	else if (!replace_spare(NULL, half))
+		(void) munmap(half, HALF_PAGE);
+	pthread_mutex_unlock(&spares_lock);
+}
+
+/*
+ * Half a page: one that is left, or of a new page.
+ */
+static char *
+take_half(void)
+{
+	char *half = NULL;
+
+	pthread_mutex_lock(&spares_lock);
+	for (int i = 0; i < SPARES && half == NULL; i++)
+		half = spares[i];
+	if (half != NULL)
+		(void) replace_spare(half, NULL);
+	pthread_mutex_unlock(&spares_lock);
+	if (half != NULL)
+		return half;
+	half = map_pages(GS_HUGE_PAGE);
+	if (half != NULL)
+		leave_half(half + HALF_PAGE);
+	return half;
 }
 
 /*
@@ -54,9 +116,9 @@ host_alloc(void *arg, size_t bytes)
 	(void) arg;
 	if (bytes < MAPPED_BYTES)
 		return posix_memalign(&block, GS_ALIGN, bytes ? bytes : 1) == 0 ? block : NULL;
-	if (bytes > SIZE_MAX / 2)
-		return NULL;
-	return map_pages(mapped_bytes(bytes));
+	if (bytes <= HALF_PAGE)
+		return take_half();
+	return bytes > SIZE_MAX / 2 ? NULL : map_pages(mapped_bytes(bytes));
 }
 
 /*
@@ -70,6 +132,8 @@ host_release(void *arg, void *block, size_t bytes)
 		return;
 	if (bytes < MAPPED_BYTES)
 		free(block);
+	else if (bytes <= HALF_PAGE)
+		leave_half(block);
 	else
 		(void) munmap(block, mapped_bytes(bytes));
 }
@@ -97,17 +161,18 @@ move_pages(void *block, size_t old_bytes, size_t bytes)
 }
 
 /*
- * Grows or shrinks a block; mapped ones keep their pages.
+ * Grows or shrinks a block; whole pages are kept.
  */
 static void *
 host_resize(void *arg, void *block, size_t old_bytes, size_t bytes)
 {
 	bool mapped = old_bytes >= MAPPED_BYTES && bytes >= MAPPED_BYTES && bytes <= SIZE_MAX / 2;
+	bool whole = mapped && old_bytes > HALF_PAGE && bytes > HALF_PAGE;
 	void *moved;
 
 	if (mapped && mapped_bytes(old_bytes) == mapped_bytes(bytes))
 		return block;
-	moved = mapped ? move_pages(block, mapped_bytes(old_bytes), mapped_bytes(bytes)) : NULL;
+	moved = whole ? move_pages(block, mapped_bytes(old_bytes), mapped_bytes(bytes)) : NULL;
 	if (moved != NULL)
 		return moved;
 	moved = host_alloc(arg, bytes);

@@ -32,6 +32,19 @@ gs_block_reserve(gs_work *work, gs_block *block, size_t bytes)
 }
 
 /*
+ * Bytes to reserve for an array of so many rows: from where a host may take a huge page on, as many as expected up to
+ * that page, less what the host may put before them, so that an array that stays below two megabytes does not move.
+ */
+static size_t
+room_for(const gs_table *table, uint64_t rows, size_t width)
+{
+	uint64_t least = rows * width, expected = table->expected * width;
+
+	expected = expected < GS_HUGE_PAGE - 2 * GS_ALIGN ? expected : GS_HUGE_PAGE - 2 * GS_ALIGN;
+	return least >= GS_HUGE_PAGE / 8 && least < expected ? expected : least;
+}
+
+/*
  * Gives a block back; safe to repeat.
  */
 void
@@ -260,9 +273,9 @@ append_fixed(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint
 {
 	size_t width = gs_type_width(column->spec.type);
 
-	GS_TRY(gs_block_reserve(table->work, &column->values, (table->rows + rows) * column->width));
+	GS_TRY(gs_block_reserve(table->work, &column->values, room_for(table, table->rows + rows, column->width)));
 	if (column->spec.type == GS_U128)
-		GS_TRY(gs_block_reserve(table->work, &column->low, (table->rows + rows) * 8));
+		GS_TRY(gs_block_reserve(table->work, &column->low, room_for(table, table->rows + rows, 8)));
 	for (uint64_t at = 0; at < rows; at += GS_BLOCK_ROWS)
 	{
 		uint64_t n = rows - at < GS_BLOCK_ROWS ? rows - at : GS_BLOCK_ROWS;
@@ -341,7 +354,7 @@ append_offsets(gs_table *table, gs_cpu_column *column, const gs_piece *piece, ui
 	const uint64_t base = column->heap_bytes;
 	uint64_t *to;
 
-	GS_TRY(gs_block_reserve(table->work, &column->values, (table->rows + rows + 1) * 8));
+	GS_TRY(gs_block_reserve(table->work, &column->values, room_for(table, table->rows + rows + 1, 8) + 8));
 	to = (uint64_t *) column->values.data + table->rows;
 	*lengths = (gs_lengths){UINT64_MAX, 0};
 	table->loops->widen(to, from, 1, base);

@@ -179,8 +179,8 @@ typedef struct gs_loops
 	void (*extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask);
 	/* How many words, from the first on, differ from the next one above row numbers; a multiple of GS_TIE_WORDS. */
 	size_t (*untied)(const uint64_t *words, size_t n, uint64_t mask);
-	/* Appends the leading bits of the distances of strings' characters, inverted by turn. */
-	void (*distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n,
+	/* Appends the leading bits of the distances of strings' characters, inverted by turn; false: some were longer. */
+	bool (*distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n,
 					  uint32_t bits, uint64_t turn, uint64_t *words);
 } gs_loops;
 
@@ -214,6 +214,7 @@ typedef struct gs_table
 	const gs_loops *loops;
 	uint32_t ncolumns;
 	uint64_t rows;
+	uint64_t expected; /* rows in all, 0: unknown */
 	gs_cpu_column *columns;
 } gs_table;
 
@@ -300,7 +301,7 @@ void gs_key_release(gs_key *key);
 size_t gs_key_bytes(const gs_table *table);
 uint32_t gs_table_key_bits(const gs_table *table, bool *strings);
 void gs_step_make(const gs_key *key, const gs_alphabet *alphabet, gs_place place, uint32_t room, gs_step *step);
-void gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uint64_t *words);
+bool gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uint64_t *words);
 void gs_step_gather(const gs_step *step, uint64_t *words, size_t n, uint32_t row_bits);
 gs_place gs_step_end(const gs_step *step, uint64_t row);
 uint64_t gs_field_code(const gs_field *field, uint64_t row);
@@ -317,10 +318,10 @@ gs_string(const gs_field *field, uint64_t row, uint64_t *length)
 
 /* ---------------------------------------------------------------- strings.c */
 
-gs_status gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32_t row_bits);
+gs_status gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32_t row_bits, bool guess);
 gs_status gs_alphabet_of_group(gs_alphabet *alphabet, const gs_key *key, gs_place place, const uint64_t *words,
 							   size_t n, uint32_t row_bits);
-void gs_string_rows(const gs_loops *loops, const gs_part *part, uint64_t row, size_t n, uint64_t *words);
+bool gs_string_rows(const gs_loops *loops, const gs_part *part, uint64_t row, size_t n, uint64_t *words);
 void gs_string_gather(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words);
 
 static inline void
@@ -401,7 +402,7 @@ typedef struct gs_order
 
 void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning);
 void gs_order_narrow(gs_order *order);
-void gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes);
+bool gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes);
 gs_status gs_order_pack(gs_order *order);
 bool gs_order_settled(const gs_order *order);
 gs_status gs_order_sort(gs_order *order);

@@ -126,7 +126,8 @@ first_alphabet(gs_key *key, uint32_t row_bits, gs_alphabet *alphabet)
 		if (key->fields[f].kind != GS_FIELD_BYTES)
 			continue;
 		key->alphabet = alphabet;
-		return gs_alphabet_of_rows(alphabet, key, f, row_bits);
+		/* where it is all of the key, nothing is lost if rows have to be packed again */
+		return gs_alphabet_of_rows(alphabet, key, f, row_bits, key->nfields == 1);
 	}
 	return GS_OK;
 }
@@ -317,11 +318,13 @@ patch_nulls(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
 }
 
 /*
- * The step's bits of consecutive rows, at most GS_BLOCK_ROWS.
+ * The step's bits of consecutive rows, at most GS_BLOCK_ROWS; false if there was a character that an alphabet lacks.
  */
-void
+bool
 gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uint64_t *words)
 {
+	bool known = true;
+
 	memset(words, 0, n * sizeof(*words));
 	for (uint32_t p = 0; p < step->nparts; p++)
 	{
@@ -338,8 +341,9 @@ gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uin
 			for (size_t i = 0; i < n; i++)
 				words[i] = words[i] << 1 | gs_field_code(field, row + i);
 		else
-			gs_string_rows(key->loops, part, row, n, words);
+			known &= gs_string_rows(key->loops, part, row, n, words);
 	}
+	return known;
 }
 
 /*

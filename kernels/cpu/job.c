@@ -73,6 +73,7 @@ gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host
 	made->work.host = *host;
 	made->tuning = cpu->tuning;
 	gs_table_init(&made->table, &made->work, cpu->loops, made->columns, spec->columns, spec->ncolumns);
+	made->table.expected = spec->rows_hint;
 	for (uint32_t c = 0; c < spec->ncolumns; c++)
 		if (kept_raw(spec, c))
 			made->columns[c].spec.type = plain_type(spec->columns[c].type);

@@ -14,6 +14,18 @@
 #define GAP_BITS	3  /* bits that leaving it out has to save */
 
 /*
+ * Chooses the bits that stand in the words.
+ */
+static void
+choose_bits(gs_order *order)
+{
+	const gs_key *key = order->key;
+
+	gs_step_make(key, key->alphabet, (gs_place){0, 0}, 64 - order->row_bits, &order->step);
+	order->complete = order->step.end.field == key->nfields && !order->step.open;
+}
+
+/*
  * Starts an order: chooses the bits that stand in the words.  The caller sets words, other and the sorter's scratch.
  */
 void
@@ -23,8 +35,7 @@ gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tu
 	order->row_bits = gs_row_bits(order->rows);
 	order->sorter.work = work;
 	order->sorter.tuning = tuning;
-	gs_step_make(key, key->alphabet, (gs_place){0, 0}, 64 - order->row_bits, &order->step);
-	order->complete = order->step.end.field == key->nfields && !order->step.open;
+	choose_bits(order);
 	order->facts.key_bits = key->bits;
 	order->facts.words = 1;
 	order->facts.input = order->step.nparts == 0 ? GS_ASCENDING : GS_UNORDERED;
@@ -182,16 +193,31 @@ narrow_codes(const gs_order *order, uint64_t *codes, size_t n)
 }
 
 /*
- * The codes of at most GS_BLOCK_ROWS rows.
+ * The codes of at most GS_BLOCK_ROWS rows; false if there was a character that the alphabet lacks.
  */
-void
+bool
 gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes)
 {
-	gs_step_rows(order->key, &order->step, row, n, codes);
+	bool known = gs_step_rows(order->key, &order->step, row, n, codes);
+
 	if (order->narrow)
 		narrow_codes(order, codes, n);
 	if (order->gap)
 		order->loops->close(codes, n, order->gap_from, order->gap_span);
+	return known;
+}
+
+/*
+ * Packs again, with the characters of all rows instead of a sample's.
+ */
+static gs_status
+pack_again(gs_order *order)
+{
+	gs_alphabet *alphabet = order->key->alphabet;
+
+	GS_TRY(gs_alphabet_of_rows(alphabet, order->key, alphabet->field, order->row_bits, false));
+	choose_bits(order);
+	return gs_order_pack(order);
 }
 
 /*
@@ -209,7 +235,8 @@ gs_order_pack(gs_order *order)
 	{
 		size_t n = order->rows - row < GS_BLOCK_ROWS ? order->rows - row : GS_BLOCK_ROWS;
 
-		gs_order_codes(order, row, n, keys);
+		if (!gs_order_codes(order, row, n, keys))
+			return pack_again(order);
 		if (row > 0)
 			seen |= keys[0] < last ? GS_FALLS : GS_RISES;
 		last = keys[n - 1];

@@ -34,18 +34,21 @@ distances(const gs_alphabet *alphabet, int half, const uint8_t *s)
 }
 
 /*
- * The leading bits of the distances of a string's next characters.
+ * The leading bits of the distances of a string's next characters; adds the bits of these to seen.
  */
 static inline uint64_t
-distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits)
+distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits, uint64_t *seen)
 {
 	uint32_t width = alphabet->width, half = 8 * width, more = 8 * (GS_RANGES - alphabet->chars);
-	uint64_t first = squeeze(distances(alphabet, 0, s), width), second;
+	uint64_t first = distances(alphabet, 0, s), second;
 
+	*seen |= first;
+	first = squeeze(first, width);
 	if (bits <= half)
 		return first >> (half - bits);
 	/* behind the characters there may be others, of any distance */
 	second = distances(alphabet, 1, s + 8) >> more << more;
+	*seen |= second;
 	return first << (bits - half) | squeeze(second, width) >> (2 * half - bits);
 }
 

@@ -247,17 +247,59 @@ NAME(untied)(const uint64_t *words, size_t n, uint64_t mask)
 	return at;
 }
 
+#ifdef VECTORS
+/*
+ * The distances of eight characters each of strings, four at a time: numbers side by side by two multiplications, which
+ * take up to 7 bits.  Returns how many were appended.
+ */
+TARGET static size_t
+NAME(eight)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n, uint32_t bits,
+			uint64_t turn, uint64_t *words, __m256i *seen)
+{
+	const uint32_t width = alphabet->width;
+	const __m256i from = _mm256_broadcastq_epi64(_mm_loadu_si128((const __m128i *) alphabet->least));
+	const __m256i above = _mm256_broadcastq_epi64(_mm_loadu_si128((const __m128i *) alphabet->above));
+	const __m256i gap = _mm256_set1_epi8((char) alphabet->gap), flip = _mm256_set1_epi64x((long long) turn);
+	const __m256i pairs = _mm256_set1_epi16((short) (1 << width | 1 << 8));
+	const __m256i fours = _mm256_set1_epi32(1 << 2 * width | 1 << 16), low = _mm256_set1_epi64x(UINT32_MAX);
+	const __m128i four = _mm_cvtsi32_si128((int) (4 * width)), less = _mm_cvtsi32_si128((int) (8 * width - bits));
+	const __m128i room = _mm_cvtsi32_si128((int) bits);
+	size_t i = 0;
+
+	for (; i + 4 <= n; i += 4)
+	{
+		__m256i *to = (__m256i *) (words + i), c, beyond;
+		long long s[4];
+
+		for (int j = 0; j < 4; j++)
+			memcpy(&s[j], heap + offsets[i + (size_t) j], 8);
+		c = _mm256_sub_epi8(_mm256_set_epi64x(s[3], s[2], s[1], s[0]), from);
+		beyond = _mm256_cmpgt_epi8(_mm256_setzero_si256(), _mm256_add_epi8(c, above));
+		c = _mm256_sub_epi8(c, _mm256_and_si256(beyond, gap));
+		*seen = _mm256_or_si256(*seen, c);
+		c = _mm256_madd_epi16(_mm256_maddubs_epi16(pairs, c), fours);
+		c = _mm256_or_si256(_mm256_sll_epi64(_mm256_and_si256(c, low), four), _mm256_srli_epi64(c, 32));
+		c = _mm256_xor_si256(_mm256_srl_epi64(c, less), flip);
+		_mm256_storeu_si256(to, _mm256_or_si256(_mm256_sll_epi64(_mm256_loadu_si256(to), room), c));
+	}
+	return i;
+}
+#endif
+
 /*
  * Appends the leading bits of the distances of strings' characters.  With vectors two strings at a time, sixteen
- * characters each: numbers side by side by two multiplications, which take up to 7 bits.
+ * characters each, where eight are not enough.
  */
-TARGET static void
+TARGET static bool
 NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n, uint32_t bits,
 				uint64_t turn, uint64_t *words)
 {
+	const uint32_t width = alphabet->width;
+	uint64_t seen = 0;
 	size_t i = 0;
 #ifdef VECTORS
-	const uint32_t width = alphabet->width, half = 8 * width;
+	const uint32_t half = 8 * width;
+	__m256i all = _mm256_setzero_si256();
 	const long long up = bits > half ? bits - half : 0, less = bits < half ? half - bits : 0;
 	const __m256i left = _mm256_set_epi64x(0, up, 0, up);
 	const __m256i rest = _mm256_set1_epi64x(bits > half ? 2 * half - bits : 64);
@@ -272,6 +314,8 @@ NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t
 	const __m256i fours = _mm256_set1_epi32(1 << 2 * width | 1 << 16), low = _mm256_set1_epi64x(UINT32_MAX);
 	const __m128i four = _mm_cvtsi32_si128((int) (4 * width)), room = _mm_cvtsi32_si128((int) bits);
 
+	if (width < 8 && bits <= half)
+		i = NAME(eight)(alphabet, heap, offsets, n, bits, turn, words, &all);
 	for (; width < 8 && i + 2 <= n; i += 2)
 	{
 		__m128i a = _mm_loadu_si128((const __m128i *) (heap + offsets[i])), *to = (__m128i *) (words + i);
@@ -280,6 +324,7 @@ NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t
 		__m256i beyond = _mm256_cmpgt_epi8(_mm256_setzero_si256(), _mm256_add_epi8(c, above));
 
 		c = _mm256_and_si256(_mm256_sub_epi8(c, _mm256_and_si256(beyond, gap)), ours);
+		all = _mm256_or_si256(all, c);
 		c = _mm256_madd_epi16(_mm256_maddubs_epi16(pairs, c), fours);
 		c = _mm256_or_si256(_mm256_sll_epi64(_mm256_and_si256(c, low), four), _mm256_srli_epi64(c, 32));
 		c = _mm256_srlv_epi64(_mm256_sllv_epi64(c, left), right);
@@ -287,9 +332,12 @@ NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t
 		a = _mm_xor_si128(_mm256_castsi256_si128(c), _mm_set1_epi64x((long long) turn));
 		_mm_storeu_si128(to, _mm_or_si128(_mm_sll_epi64(_mm_loadu_si128(to), room), a));
 	}
+	all = _mm256_or_si256(all, _mm256_permute4x64_epi64(all, 0x4e));
+	seen = (uint64_t) (_mm256_extract_epi64(all, 0) | _mm256_extract_epi64(all, 1));
 #endif
 	for (; i < n; i++)
-		words[i] = gs_append_bits(words[i], distance_code(alphabet, heap + offsets[i], bits) ^ turn, bits);
+		words[i] = gs_append_bits(words[i], distance_code(alphabet, heap + offsets[i], bits, &seen) ^ turn, bits);
+	return (seen & ~(gs_mask(width) * 0x0101010101010101)) == 0;
 }
 
 static const gs_loops NAME(loops) = {NAME(encode), NAME(widen),	NAME(lengths), NAME(range),	 NAME(pack),

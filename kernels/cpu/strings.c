@@ -16,6 +16,7 @@
 
 #define SAMPLE	  GS_ALPHABET_ROWS /* strings that tell how many characters occur at a position */
 #define MORE_BITS 3				   /* of characters than of row numbers: then one row in eight is tied */
+#define MANY_MORE_BITS 8		   /* then one in 256 */
 
 /*
  * Notes the characters at an alphabet's positions of one string, and where it ends.
@@ -63,20 +64,18 @@ typedef struct positions
 } positions;
 
 /*
- * Looks at a sample of strings.
+ * Looks at a sample of strings for characters and a gap.
  */
 static void
-sample_positions(const gs_key *key, const gs_field *field, uint32_t chars, positions *p)
+sample_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, uint32_t chars)
 {
-	const uint64_t *offsets = field->values;
-	const uint8_t *heap = (const uint8_t *) field->column->heap.data + field->column->prefix;
 	bool used[256] = {false};
 	uint32_t last = 256;
 
 	for (uint64_t i = 0; i < SAMPLE; i++)
 		for (uint32_t at = 0; at < chars; at++)
 		{
-			uint8_t c = heap[offsets[key->rows / SAMPLE * i] + at];
+			uint8_t c = heap[offsets[i] + at];
 
 			p->seen[at][c] = used[c] = true;
 		}
@@ -129,20 +128,22 @@ extend_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, siz
 }
 
 /*
- * Looks at all rows' strings.  Where a string ends there are others, or what stands behind all.
+ * Looks at some strings, or at all rows' if there are no offsets of some.  Where a string ends there are others, or
+ * what stands behind all.
  */
 static gs_status
-find_positions(const gs_key *key, const gs_field *field, positions *p)
+find_positions(const gs_key *key, const gs_field *field, const uint64_t *some, positions *p)
 {
-	const uint64_t *offsets = field->values;
 	const uint8_t *heap = (const uint8_t *) field->column->heap.data + field->column->prefix;
+	const uint64_t *offsets = some != NULL ? some : field->values;
+	uint64_t rows = some != NULL ? SAMPLE : key->rows;
 
 	memset(p->least, 255, GS_RANGES);
 	memset(p->most, 0, GS_RANGES);
 	memset(p->beyond, 255, GS_RANGES);
-	for (uint64_t at = 0; at < key->rows; at += GS_BLOCK_ROWS)
+	for (uint64_t at = 0; at < rows; at += GS_BLOCK_ROWS)
 	{
-		uint64_t n = key->rows - at < GS_BLOCK_ROWS ? key->rows - at : GS_BLOCK_ROWS;
+		uint64_t n = rows - at < GS_BLOCK_ROWS ? rows - at : GS_BLOCK_ROWS;
 
 		extend_positions(p, heap, offsets + at, n);
 		GS_TRY(gs_work_add(key->work, 2 * n));
@@ -182,14 +183,15 @@ distance_bits(const positions *p, uint32_t chars, uint32_t gap)
 }
 
 /*
- * True if so many bits of distances will tell most rows apart, as far as the characters of a sample go.
+ * True if distances of so many bits will tell rows apart, and so many bits more, as far as the characters of a sample
+ * go.
  */
 static bool
-enough_characters(const gs_alphabet *alphabet, const positions *p, uint32_t row_bits)
+enough_characters(const positions *p, uint32_t chars, uint32_t width, uint32_t row_bits, uint32_t more)
 {
-	uint32_t room = 64 - row_bits, chars = alphabet->chars, told = 0;
+	uint32_t room = 64 - row_bits, told = 0;
 
-	chars = chars * alphabet->width > room ? room / alphabet->width : chars;
+	chars = chars * width > room ? room / width : chars;
 	for (uint32_t at = 0; at < chars; at++)
 	{
 		uint32_t n = 0;
@@ -199,41 +201,70 @@ enough_characters(const gs_alphabet *alphabet, const positions *p, uint32_t row_
 		/* quarters of bits */
 		told += 4 * (gs_bits(n) - 1) + (n << 2 >> (gs_bits(n) - 1) & 3);
 	}
-	return told >= 4 * (row_bits + MORE_BITS);
+	return told >= 4 * (row_bits + more);
 }
 
 /*
- * Makes an alphabet of distances, if all strings have characters at enough positions.
+ * Chooses how many bits a distance takes, 0 if they do not tell rows apart, and whether the gap is left out: where rows
+ * are told apart easily that is not worth while.
+ */
+static void
+choose_width(gs_alphabet *alphabet, const positions *p, uint32_t row_bits)
+{
+	uint32_t chars = alphabet->chars, with = distance_bits(p, chars, 0), without = distance_bits(p, chars, p->gap);
+	bool leave = without < with && !enough_characters(p, chars, with, row_bits, MANY_MORE_BITS);
+
+	alphabet->width = leave ? without : with;
+	alphabet->gap = leave ? p->gap : 0;
+	if (alphabet->width == 0 || !enough_characters(p, chars, alphabet->width, row_bits, MORE_BITS))
+		alphabet->width = 0;
+}
+
+/*
+ * True if any other character than those found makes a distance too long: then a sample can stand for all rows.
+ */
+static bool
+others_noticed(const gs_alphabet *alphabet, const positions *p)
+{
+	uint8_t most = 0;
+
+	for (uint32_t at = 0; at < alphabet->chars; at++)
+		most = p->least[at] > most ? p->least[at] : most;
+	return alphabet->gap == 0 && (most <= 128 || alphabet->width == 8);
+}
+
+/*
+ * Makes an alphabet of distances, if all strings have characters at enough positions.  To guess: of a sample, if others
+ * will be noticed.
  */
 static gs_status
-make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, uint32_t row_bits)
+make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, uint32_t row_bits, bool guess)
 {
 	const gs_cpu_column *column = field->column;
-	uint64_t left = column->shortest - column->prefix;
-	uint32_t without, with;
+	uint64_t left = column->shortest - column->prefix, sample[SAMPLE];
 	positions p = {.gap = 0};
 
 	if (field->nulls != NULL || left < 8)
 		return GS_OK;
 	alphabet->chars = left < GS_RANGES ? (uint32_t) left : GS_RANGES;
-	sample_positions(key, field, alphabet->chars, &p);
-	GS_TRY(find_positions(key, field, &p));
-	with = distance_bits(&p, alphabet->chars, 0);
-	without = distance_bits(&p, alphabet->chars, p.gap);
-	alphabet->width = without < with ? without : with;
-	alphabet->gap = without < with ? p.gap : 0;
-	if (alphabet->width == 0 || !enough_characters(alphabet, &p, row_bits))
+	for (uint64_t i = 0; i < SAMPLE; i++)
+		sample[i] = ((const uint64_t *) field->values)[key->rows / SAMPLE * i];
+	sample_positions(&p, (const uint8_t *) column->heap.data + column->prefix, sample, alphabet->chars);
+	GS_TRY(find_positions(key, field, sample, &p));
+	choose_width(alphabet, &p, row_bits);
+	if (alphabet->width > 0 && !(guess && others_noticed(alphabet, &p)))
 	{
-		alphabet->width = 0;
-		return GS_OK;
+		GS_TRY(find_positions(key, field, NULL, &p));
+		choose_width(alphabet, &p, row_bits);
 	}
 	/* where a position has characters on both sides of the gap, they are at most 127 apart */
 	for (uint32_t at = 0; at < alphabet->chars && alphabet->gap > 0; at++)
 		if (spans_gap(&p, at))
 			alphabet->above[at] = (uint8_t) (128 - (p.begin - p.least[at]));
 	/* what stands behind may have been written by nobody: nothing may be borrowed for it */
-	memcpy(alphabet->least, p.least, alphabet->chars);
-	alphabet->longest = column->longest;
+	if (alphabet->width < 8)
+		memcpy(alphabet->least, p.least, alphabet->chars);
+	alphabet->longest = alphabet->width > 0 ? column->longest : 0;
 	return GS_OK;
 }
 
@@ -241,14 +272,14 @@ make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, 
  * Makes the alphabet of all rows behind the prefix that a column's strings share.
  */
 gs_status
-gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32_t row_bits)
+gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32_t row_bits, bool guess)
 {
 	const gs_field *field = &key->fields[f];
 
 	memset(alphabet, 0, sizeof(*alphabet));
 	alphabet->field = f;
 	alphabet->depth = field->column->prefix;
-	GS_TRY(make_distances(alphabet, key, field, row_bits));
+	GS_TRY(make_distances(alphabet, key, field, row_bits, guess));
 	if (alphabet->width > 0)
 		return GS_OK;
 	for (uint64_t r = 0; r < key->rows; r++)
@@ -348,21 +379,21 @@ part_code(const gs_part *part, uint64_t row)
 }
 
 /*
- * Appends a string part to the words of consecutive rows.
+ * Appends a string part to the words of consecutive rows; false if there was a character that an alphabet lacks.
  */
-void
+bool
 gs_string_rows(const gs_loops *loops, const gs_part *part, uint64_t row, size_t n, uint64_t *words)
 {
 	const gs_cpu_column *column = part->field->column;
 	const uint32_t bits = part->pack.bits;
 
 	if (part->alphabet != NULL && part->alphabet->width > 0)
-		loops->distances(part->alphabet, (const uint8_t *) column->heap.data + part->depth,
-						 (const uint64_t *) part->field->values + row, n, bits, column->spec.desc ? gs_mask(bits) : 0,
-						 words);
-	else
-		for (size_t i = 0; i < n; i++)
-			words[i] = gs_append_bits(words[i], part_code(part, row + i), bits);
+		return loops->distances(part->alphabet, (const uint8_t *) column->heap.data + part->depth,
+								(const uint64_t *) part->field->values + row, n, bits,
+								column->spec.desc ? gs_mask(bits) : 0, words);
+	for (size_t i = 0; i < n; i++)
+		words[i] = gs_append_bits(words[i], part_code(part, row + i), bits);
+	return true;
 }
 
 /*

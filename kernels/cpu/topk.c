@@ -122,7 +122,8 @@ leave_least(const gs_order *order, uint64_t *words, uint64_t k, uint64_t *n, uin
 }
 
 /*
- * Keeps the words of the rows that may be among the first k; *n: 0 if there are too many.
+ * Keeps the words of the rows that may be among the first k; *n: 0 if there are too many, or a character that the
+ * alphabet lacks.
  */
 static gs_status
 keep_first(const gs_order *order, uint64_t k, uint64_t *kept, uint64_t *n)
@@ -136,7 +137,8 @@ keep_first(const gs_order *order, uint64_t k, uint64_t *kept, uint64_t *n)
 	{
 		size_t block = order->rows - row < GS_BLOCK_ROWS ? order->rows - row : GS_BLOCK_ROWS;
 
-		gs_order_codes(order, row, block, codes);
+		if (!gs_order_codes(order, row, block, codes))
+			return GS_OK;
 		seen |= order->loops->number(words, codes, block, order->row_bits, row) | (codes[0] < last ? 0 : GS_RISES);
 		last = codes[block - 1];
 		for (size_t i = 0; i < block; i++)

@@ -7,6 +7,7 @@
 #include "tap.h"
 
 #include <setjmp.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /* A host that counts, and fails or jumps when told to. */
@@ -367,6 +368,71 @@ primitives(void)
 	tap_ok(good, "each poll asks to stop");
 }
 
+#define BLOCKS 24
+
+/* A block of the default host, filled with one number. */
+typedef struct filled
+{
+	uint64_t *data;
+	size_t bytes;
+	uint64_t number;
+} filled;
+
+static bool
+still_filled(const filled *b, size_t bytes)
+{
+	for (size_t i = 0; i < bytes / 8; i++)
+		if (b->data[i] != b->number)
+			return false;
+	return true;
+}
+
+/*
+ * The default host's blocks of all sizes, two in a huge page among them: they keep what is in them wherever they grow
+ * or shrink to, and in the end nothing is mapped where those of a page were.
+ */
+static void
+default_host(void)
+{
+	static const size_t sizes[] = {100, 300 << 10, 600 << 10, 1 << 20, (1 << 20) + 8, 2 << 20, 5 << 20};
+	const gs_host *host = gs_default_host();
+	filled blocks[BLOCKS] = {{NULL}};
+	void *mapped[1000];
+	bool good = true, gone = true;
+	int n = 0;
+
+	for (int step = 0; step < 1000 + BLOCKS; step++)
+	{
+		filled *b = &blocks[step < 1000 ? rnd_below(BLOCKS) : (uint64_t) (step - 1000)], old = *b;
+
+		if (b->data != NULL)
+			good &= still_filled(b, b->bytes);
+		b->bytes = sizes[rnd_below(sizeof(sizes) / sizeof(sizes[0]))];
+		if (old.data != NULL && (step >= 1000 || rnd_below(3) == 0))
+		{
+			host->release(host->arg, old.data, old.bytes);
+			b->data = NULL;
+			continue;
+		}
+		b->data = old.data == NULL ? host->alloc(host->arg, b->bytes)
+								   : host->resize(host->arg, old.data, old.bytes, b->bytes);
+		good &= (uintptr_t) b->data % GS_ALIGN == 0 &&
+				(old.data == NULL || still_filled(b, b->bytes < old.bytes ? b->bytes : old.bytes));
+		if (b->bytes > 100 && step < 1000)
+			mapped[n++] = b->data;
+		b->number = rnd();
+		for (size_t i = 0; i < b->bytes / 8; i++)
+			b->data[i] = b->number;
+	}
+	for (int i = 0; i < BLOCKS; i++)
+		if (blocks[i].data != NULL)
+			host->release(host->arg, blocks[i].data, blocks[i].bytes);
+	tap_ok(good, "the default host's blocks keep what is in them");
+	while (n-- > 0)
+		gone &= msync((void *) ((uintptr_t) mapped[n] & ~(uintptr_t) 4095), 4096, MS_ASYNC) != 0;
+	tap_ok(gone, "and none of those that were mapped is left");
+}
+
 /*
  * Calls in the wrong order or with wrong arguments.
  */
@@ -411,6 +477,7 @@ misuse(void)
 int
 main(void)
 {
+	default_host();
 	misuse();
 	primitives();
 	for (int kind = 0; kind < 4; kind++)

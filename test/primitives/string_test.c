@@ -161,6 +161,89 @@ by_distances(void)
 	}
 }
 
+/* Strings of which a sample tells which characters they have, all but one. */
+typedef struct odd_one
+{
+	const char *characters;
+	uint64_t row, at;
+	uint8_t odd;
+	bool eight; /* characters, all of them */
+	bool alike; /* the first eight characters are two */
+} odd_one;
+
+static uint64_t
+by_odd_one(uint64_t row, uint8_t *out, void *arg)
+{
+	const odd_one *o = arg;
+	uint64_t n = o->eight ? 8 : 16 + row % 5, characters = strlen(o->characters);
+
+	for (uint64_t i = 0; i < n; i++)
+		out[i] = (uint8_t) o->characters[rnd_below(o->alike && i < 8 ? 2 : characters)];
+	if (row == o->row)
+		out[o->at] = o->odd;
+	return n;
+}
+
+/*
+ * One table: strings of eight characters stand before numbers that words hold whole as well.
+ */
+static bool
+odd_one_right(const odd_one *o, uint64_t rows, bool desc)
+{
+	bool good;
+	table t;
+
+	table_start(&t, rows);
+	column_strings(table_add(&t, GS_BYTES, desc, false), rows, by_odd_one, (void *) o);
+	if (o->eight)
+	{
+		column *numbers = table_add(&t, GS_I64, false, false);
+
+		for (uint64_t r = 0; r < rows; r++)
+			column_set(numbers, r, rnd_below(1000));
+	}
+	good = order_job_right(engine, &t, 1009, 65536, NULL) && top_job_right(engine, &t, 20, 1009, 1013);
+	table_free(&t);
+	return good;
+}
+
+/*
+ * Every character as the odd one, at any position, where no sample looks: early and late, with all loops.
+ */
+static void
+odd_ones(void)
+{
+	static const char *const characters[] = {
+		"0123456789",
+		"0123456789abcdef",
+		"01ab",
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+		"\x81\x90\xa0\xaf",
+		"\xd0\xd3\xd6\xd9\xdc\xdf\xe2\xe5\xe8\xeb\xee\xf1\xf4\xf7\xfa\xff",
+		"\x41\x52\x63\x74\x85\x96\xa7\xb8\xc9\xda\xeb\xfc",
+	};
+	gs_cpu_tuning normal = gs_cpu_tuning_default(), tuning = normal;
+
+	for (int v = GS_NO_VECTORS; v <= GS_AVX512; v++)
+		for (size_t i = 0; i < sizeof(characters) / sizeof(characters[0]); i++)
+		{
+			bool good = true;
+
+			tuning.vector = (gs_vectors) v;
+			gs_cpu_tune(engine, &tuning);
+			for (uint32_t odd = 0; odd < 256; odd++)
+			{
+				uint64_t rows = odd % 8 < 2 ? 8500 : 1500, row = odd & 1 ? 1 : rows - 2;
+				odd_one o = {characters[i], row, 0, (uint8_t) odd, odd % 16 >= 12, odd % 16 < 6};
+
+				o.at = rnd_below(o.eight ? 8 : 16);
+				good &= odd_one_right(&o, rows, odd & 2);
+			}
+			tap_ok(good, "one odd character among others, %u, loops %d", (unsigned) i, v);
+		}
+	gs_cpu_tune(engine, &normal);
+}
+
 /* Strings of which each position has two ranges of its own. */
 typedef struct patterns
 {
@@ -372,6 +455,7 @@ main(void)
 	exact();
 	all_recipes();
 	by_distances();
+	odd_ones();
 	by_patterns(1200);
 	special("strings of a megabyte", 40, megabyte);
 	special("a, aa, aaa and so on", 10000, triangle);
