@@ -95,6 +95,90 @@ look_around(const ties_args &a, u64 i)
 	return t;
 }
 
+/* Pairs of neighbouring words, a thread's: pair p lies 2 p TIE_THREADS words behind the first one. */
+struct tie_pairs
+{
+	ulonglong2 w[TIE_ITEMS / 2];
+	u64 edge[TIE_ITEMS / 2]; /* lane 0: the word before its warp's, lane 31: the one behind */
+};
+
+static __device__ __forceinline__ void
+read_pairs(const ties_args &a, u64 base, tie_pairs &t)
+{
+#pragma unroll
+	for (int p = 0; p < TIE_ITEMS / 2; p++)
+	{
+		u64 i = base + p * 2 * TIE_THREADS;
+
+		if (i + 1 < a.n)
+			t.w[p] = __ldg((const ulonglong2 *) (a.words + i));
+		else
+			t.w[p] = make_ulonglong2(i < a.n ? a.words[i] : ~0ull, ~0ull);
+		t.edge[p] = 0;
+		if (lane_id() == 0 && i > 0 && i < a.n)
+			t.edge[p] = a.words[i - 1];
+		if (lane_id() == 31 && i + 2 < a.n)
+			t.edge[p] = a.words[i + 2];
+	}
+}
+
+/* The rows of words x and y, at i and behind it, to their places, unless they are tied (one, other). */
+static __device__ __forceinline__ void
+settle_pair(const ties_args &a, u64 i, u64 x, u64 y, bool two, bool one, bool other)
+{
+	const u64 low_mask = (1ull << a.low) - 1;
+	u32 r = (u32) (x & low_mask), s = (u32) (y & low_mask);
+
+	if (a.rows != NULL)
+	{
+		r = a.rows[r];
+		s = two ? a.rows[s] : 0;
+	}
+	if (a.pairs && !one && !other && two)
+		*(uint2 *) (a.order + i) = make_uint2(r, s);
+	else
+	{
+		if (!one)
+			a.order[a.positions != NULL ? a.positions[i] : i] = r;
+		if (two && !other)
+			a.order[a.positions != NULL ? a.positions[i + 1] : i + 1] = s;
+	}
+}
+
+/* Settles pairs; returns a bit for each word that is tied with a neighbour. */
+static __device__ __forceinline__ u32
+settle_pairs(const ties_args &a, u64 base, const tie_pairs &t)
+{
+	u32 equal = 0;
+	bool bad = false;
+
+#pragma unroll
+	for (int p = 0; p < TIE_ITEMS / 2; p++)
+	{
+		u64 i = base + p * 2 * TIE_THREADS;
+		u64 x = t.w[p].x, y = t.w[p].y, left = shuffle_up(y, 1), right = shuffle_down(x, 1);
+
+		if (lane_id() == 0)
+			left = i > 0 ? t.edge[p] : ~x;
+		if (lane_id() == 31)
+			right = t.edge[p];
+		if (i + 2 >= a.n)
+			right = ~y;
+		if (i >= a.n)
+			continue;
+
+		const bool two = i + 1 < a.n, middle = two && (x ^ y) >> a.low == 0;
+		const bool one = (left ^ x) >> a.low == 0 || middle, other = two && ((right ^ y) >> a.low == 0 || middle);
+
+		bad |= (i > 0 && left > x) || (two && x > y);
+		equal |= (u32) one << 2 * p | (u32) other << (2 * p + 1);
+		settle_pair(a, i, x, y, two, one, other);
+	}
+	if (bad)
+		a.flags->wrong = 1;
+	return equal;
+}
+
 /*
  * Rows without ties to their places; the others are listed, in no order, because looking after them takes long and few
  * threads of a block would keep all others waiting.
@@ -102,7 +186,6 @@ look_around(const ties_args &a, u64 i)
 static __global__ void __launch_bounds__(TIE_THREADS) settle_kernel(const __grid_constant__ ties_args a)
 {
 	__shared__ u32 found, first;
-	const u64 low_mask = (1ull << a.low) - 1;
 
 	for (u32 tile = blockIdx.x; tile < a.tiles; tile += gridDim.x)
 	{
@@ -110,68 +193,12 @@ static __global__ void __launch_bounds__(TIE_THREADS) settle_kernel(const __grid
 			found = 0;
 		__syncthreads();
 
-		/* pairs of neighbours: pair p of a thread begins at base + p * 2 * TIE_THREADS */
 		const u64 base = (u64) tile * TIE_TILE + 2 * threadIdx.x;
-		ulonglong2 w[TIE_ITEMS / 2];
-		u64 edge[TIE_ITEMS / 2]; /* lane 0: the word before its warp's, lane 31: the one behind */
-		u32 equal = 0; /* bit per word: some neighbour is equal */
-		bool bad = false;
+		tie_pairs t;
 
-#pragma unroll
-		for (int p = 0; p < TIE_ITEMS / 2; p++)
-		{
-			u64 i = base + p * 2 * TIE_THREADS;
+		read_pairs(a, base, t);
 
-			if (i + 1 < a.n)
-				w[p] = __ldg((const ulonglong2 *) (a.words + i));
-			else
-				w[p] = make_ulonglong2(i < a.n ? a.words[i] : ~0ull, ~0ull);
-			edge[p] = 0;
-			if (lane_id() == 0 && i > 0 && i < a.n)
-				edge[p] = a.words[i - 1];
-			if (lane_id() == 31 && i + 2 < a.n)
-				edge[p] = a.words[i + 2];
-		}
-#pragma unroll
-		for (int p = 0; p < TIE_ITEMS / 2; p++)
-		{
-			u64 i = base + p * 2 * TIE_THREADS;
-			u64 x = w[p].x, y = w[p].y, left = shuffle_up(y, 1), right = shuffle_down(x, 1);
-
-			if (lane_id() == 0)
-				left = i > 0 ? edge[p] : ~x;
-			if (lane_id() == 31)
-				right = edge[p];
-			if (i + 2 >= a.n)
-				right = ~y;
-			if (i >= a.n)
-				continue;
-
-			const bool two = i + 1 < a.n, middle = two && (x ^ y) >> a.low == 0;
-			const bool one = (left ^ x) >> a.low == 0 || middle, other = two && ((right ^ y) >> a.low == 0 || middle);
-			u32 r = (u32) (x & low_mask), s = (u32) (y & low_mask);
-
-			bad |= (i > 0 && left > x) || (two && x > y);
-			equal |= (u32) one << 2 * p | (u32) other << (2 * p + 1);
-			if (a.rows != NULL)
-			{
-				r = a.rows[r];
-				s = two ? a.rows[s] : 0;
-			}
-			if (a.pairs && !one && !other && two)
-				*(uint2 *) (a.order + i) = make_uint2(r, s);
-			else
-			{
-				if (!one)
-					a.order[a.positions != NULL ? a.positions[i] : i] = r;
-				if (two && !other)
-					a.order[a.positions != NULL ? a.positions[i + 1] : i + 1] = s;
-			}
-		}
-		if (bad)
-			a.flags->wrong = 1;
-
-		u32 n = __popc(equal), upto = warp_inclusive(n), at = 0;
+		u32 equal = settle_pairs(a, base, t), n = __popc(equal), upto = warp_inclusive(n), at = 0;
 
 		if (lane_id() == 31 && upto != 0)
 			at = atomicAdd(&found, upto);
@@ -257,6 +284,21 @@ static __global__ void __launch_bounds__(1024) offsets_kernel(u64 *counts, u32 t
 	}
 }
 
+/* Slot i's row to place `to` of the list; head: the first of its group, whose place it tells. */
+static __device__ __forceinline__ void
+list_row(const ties_args &a, u64 i, u32 to, u32 group, bool head)
+{
+	a.next_rows[to] = row_of(a, a.words[i]);
+	a.next_positions[to] = a.positions != NULL ? a.positions[i] : (u32) i;
+	a.next_groups[to] = group;
+	if (head)
+	{
+		a.next_places[group] = look_around(a, i).place;
+		a.common[group] = 0xffffffffu;
+		a.differ[group] = 0;
+	}
+}
+
 /* Lists the rows of large groups: in order, with their groups numbered in order. */
 static __global__ void __launch_bounds__(TIE_THREADS) compact_kernel(const __grid_constant__ ties_args a)
 {
@@ -313,25 +355,72 @@ static __global__ void __launch_bounds__(TIE_THREADS) compact_kernel(const __gri
 			u32 keeps = __ballot_sync(GS_ALL_LANES, keep), starts = __ballot_sync(GS_ALL_LANES, head);
 
 			if (keep)
-			{
-				u64 i = base + item * 32;
-				u32 to = row_at + __popc(keeps & lanes_below());
-				u32 group = group_at + __popc(starts & lanes_upto()) - 1;
-
-				a.next_rows[to] = row_of(a, a.words[i]);
-				a.next_positions[to] = a.positions != NULL ? a.positions[i] : (u32) i;
-				a.next_groups[to] = group;
-				if (head)
-				{
-					a.next_places[group] = look_around(a, i).place;
-					a.common[group] = 0xffffffffu;
-					a.differ[group] = 0;
-				}
-			}
+				list_row(a, base + item * 32, row_at + __popc(keeps & lanes_below()),
+						 group_at + __popc(starts & lanes_upto()) - 1, head);
 			row_at += __popc(keeps);
 			group_at += __popc(starts);
 		}
 	}
+}
+
+/* Two strings behind what their group is known to have in common: limit bytes of each, the first `at` alike. */
+struct tie_strings
+{
+	const u8 *s, *t;
+	u32 limit, at, group;
+	bool pair; /* there are two */
+	bool same; /* of the same length */
+	bool more; /* not compared to the end */
+};
+
+/* The strings of neighbours i - 1 and i of m in the list, if they are of one group; one thread compares a short way. */
+static __device__ __forceinline__ tie_strings
+compare_begins(const ties_args &a, u64 i, u32 m)
+{
+	tie_strings x = {NULL, NULL, 0, 0, 0, false, false, false};
+
+	x.pair = i < m && i > 0 && a.next_groups[i] == a.next_groups[i - 1];
+	if (x.pair)
+	{
+		x.group = a.next_groups[i];
+
+		gs_dev_place place = a.next_places[x.group];
+		const gs_dev_field &f = a.key.fields[place.field];
+
+		x.pair = f.kind == GS_DEV_BYTES;
+		if (x.pair)
+		{
+			u32 depth = max(place.at, f.prefix), length_s, length_t;
+
+			x.s = gs_field_string(f, a.next_rows[i - 1], length_s) + depth;
+			x.t = gs_field_string(f, a.next_rows[i], length_t) + depth;
+			x.limit = min(length_s, length_t);
+			x.limit = x.limit > depth ? x.limit - depth : 0;
+			x.same = length_s == length_t;
+			x.at = gs_common(x.s, x.t, min(x.limit, (u32) SERIAL));
+			x.more = x.at == SERIAL && x.limit > SERIAL;
+		}
+	}
+	return x;
+}
+
+/* How far strings x and y of `end` bytes agree, of which the first SERIAL do: by a whole warp. */
+static __device__ __forceinline__ u32
+compare_on(const u8 *x, const u8 *y, u32 end)
+{
+	for (u32 from = SERIAL; from < end; from += 256)
+	{
+		u32 here = from + lane_id() * 8;
+		bool differs = here < end && gs_load8(x + here, end - here) != gs_load8(y + here, end - here);
+		u32 who = __ballot_sync(GS_ALL_LANES, differs);
+
+		if (who != 0)
+		{
+			from += (__ffs(who) - 1) * 8;
+			return from + gs_common(x + from, y + from, end - from);
+		}
+	}
+	return end;
 }
 
 /* How far the strings of a group agree: neighbours are compared, a long way by a whole warp. */
@@ -340,64 +429,23 @@ static __global__ void __launch_bounds__(TIE_THREADS) common_kernel(const __grid
 	for (u64 base = blockIdx.x * (u64) TIE_THREADS + threadIdx.x / 32 * 32; base < m;
 		 base += (u64) gridDim.x * TIE_THREADS)
 	{
-		u64 i = base + lane_id();
-		const u8 *s = NULL, *t = NULL;
-		u32 limit = 0, at = 0, group = 0;
-		bool pair = i < m && i > 0 && a.next_groups[i] == a.next_groups[i - 1], same = false, more = false;
+		tie_strings mine = compare_begins(a, base + lane_id(), m);
 
-		if (pair)
-		{
-			group = a.next_groups[i];
-
-			gs_dev_place place = a.next_places[group];
-			const gs_dev_field &f = a.key.fields[place.field];
-
-			pair = f.kind == GS_DEV_BYTES;
-			if (pair)
-			{
-				u32 depth = max(place.at, f.prefix), length_s, length_t;
-
-				s = gs_field_string(f, a.next_rows[i - 1], length_s) + depth;
-				t = gs_field_string(f, a.next_rows[i], length_t) + depth;
-				limit = min(length_s, length_t);
-				limit = limit > depth ? limit - depth : 0;
-				same = length_s == length_t;
-				at = gs_common(s, t, min(limit, (u32) SERIAL));
-				more = at == SERIAL && limit > SERIAL;
-			}
-		}
-
-		u32 waiting = __ballot_sync(GS_ALL_LANES, more);
-
-		while (waiting != 0)
+		for (u32 waiting = __ballot_sync(GS_ALL_LANES, mine.more); waiting != 0; waiting &= waiting - 1)
 		{
 			int lane = __ffs(waiting) - 1;
-			const u8 *x = (const u8 *) shuffle((u64) s, lane), *y = (const u8 *) shuffle((u64) t, lane);
-			u32 end = __shfl_sync(GS_ALL_LANES, limit, lane), from = SERIAL, found = end;
+			u32 at = compare_on((const u8 *) shuffle((u64) mine.s, lane), (const u8 *) shuffle((u64) mine.t, lane),
+								__shfl_sync(GS_ALL_LANES, mine.limit, lane));
 
-			for (; from < end; from += 256)
-			{
-				u32 here = from + lane_id() * 8;
-				bool differs = here < end && gs_load8(x + here, end - here) != gs_load8(y + here, end - here);
-				u32 who = __ballot_sync(GS_ALL_LANES, differs);
-
-				if (who != 0)
-				{
-					from += (__ffs(who) - 1) * 8;
-					found = from + gs_common(x + from, y + from, end - from);
-					break;
-				}
-			}
 			if ((int) lane_id() == lane)
-				at = found;
-			waiting &= waiting - 1;
+				mine.at = at;
 		}
-		if (pair)
+		if (mine.pair)
 		{
-			if (at < a.common[group])
-				atomicMin(&a.common[group], at);
-			if ((at < limit || !same) && a.differ[group] == 0)
-				a.differ[group] = 1;
+			if (mine.at < a.common[mine.group])
+				atomicMin(&a.common[mine.group], mine.at);
+			if ((mine.at < mine.limit || !mine.same) && a.differ[mine.group] == 0)
+				a.differ[mine.group] = 1;
 		}
 	}
 }
