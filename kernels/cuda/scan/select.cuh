@@ -343,27 +343,11 @@ select_kernel(const __grid_constant__ gs_select_args a)
 
 	/* ---- the workers */
 	const u32 flag_off = window_of(a.flags, -(i64) a.shift, a.flag_bits).off; /* the same in every tile */
-	gs_ring_turn turn;
-	select_pending last = {}, older = {};
 
-	auto write_out = [&](u32 n, const select_pending &p) {
-		prefix_wait<THREADS>(ring, n);
-		b.write(p, before[n % GS_SLOTS]);
-		free_arrive<THREADS>(ring, n);
-	};
-
-	for (;; turn.advance(a.sweep.stages))
-	{
-		const u32 half = turn.n & 1;
-		const u32 word = ring_wait(ring, turn), tile = word & ~GS_EDGES;
-		const bool edges = (word & GS_EDGES) != 0;
-
-		if (word == GS_NO_TILE)
-			break;
-
+	auto take = [&](const gs_ring_turn &turn, u32 tile, bool edges) -> select_pending {
 		u8 *const data = buffers + turn.stage * block::PITCH + block::HALO;
 		const i64 first = b.first_of(tile);
-		const u32 lo = edges && first < 0 ? (u32) -first : 0;
+		const u32 lo = edges && first < 0 ? (u32) -first : 0, half = turn.n & 1;
 		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
 		u32 w[block::VECTORS * 4];
 
@@ -394,23 +378,14 @@ select_kernel(const __grid_constant__ gs_select_args a)
 
 		/* 4. compact in place */
 		b.compact(data, w, keep, rank, count, lo, hi);
+		return {(u32) (data - buffers), count, hi - lo, first + lo};
+	};
 
-		/* 5. the tile before goes out, in whole lines */
-		if (turn.n >= 2)
-			write_out(turn.n - 2, older);
-		older = last;
-		last = {(u32) (data - buffers), count, hi - lo, first + lo};
-	}
-	if (warp == 0)
-	{
-		post(ring, turn.n, GS_NO_TILE);
-		post(ring, turn.n + 1, GS_NO_TILE);
-	}
-	workers_barrier<THREADS>(); /* the last tile is compacted */
-	if (turn.n >= 2)
-		write_out(turn.n - 2, older);
-	if (turn.n >= 1)
-		write_out(turn.n - 1, last);
+	work_tiles<THREADS, select_pending>(ring, a.sweep, take, [&](u32 n, const select_pending &p) {
+		prefix_wait<THREADS>(ring, n);
+		b.write(p, before[n % GS_SLOTS]);
+		free_arrive<THREADS>(ring, n);
+	});
 }
 
 #endif
