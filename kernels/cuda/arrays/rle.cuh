@@ -70,14 +70,23 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 		mask begins, stops;
 	};
 
+	struct shared
+	{
+		gs_ring ring;
+		u32 begun[2][WARPS], lasts[2][WARPS];
+		u32 open[GS_SLOTS][2];	  /* a run goes on into the tile, out of the tile */
+		run_state whole[GS_SLOTS], before[GS_SLOTS];
+	};
+
 	const gs_runs_args &a;
+	shared &m;
 	u8 *buffers;
 	u16 *places; /* in tiles that are under way */
 	i64 base;	 /* where vectors of the first tile begin */
 	u32 thread;
 
 	__device__ __forceinline__
-	runs_block(const gs_runs_args &args, u8 *memory) : a(args), buffers(memory)
+	runs_block(const gs_runs_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
 		places = (u16 *) (buffers + a.sweep.stages * PITCH);
 		base = (i64) a.in.begin & ~(i64) 15;
@@ -93,8 +102,10 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 
 	/* Starts the loads of a tile into a stage; by the loader. */
 	__device__ __forceinline__ void
-	start(gs_ring &ring, int stage, u32 tile) const
+	start(int stage, u32 tile) const
 	{
+		gs_ring &ring = m.ring;
+
 		if (tile >= a.sweep.tiles)
 		{
 			ring_announce(ring, stage, GS_NO_TILE, 0, true);
@@ -310,62 +321,107 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 				store_count(a.lengths, before.n + j - 1, ends[j] - at[j - 1] + 1, a.wide);
 	}
 
+	/* Adds up begins over warps, and publishes the tile's state; returns the rank of the thread's first one. */
+	__device__ __forceinline__ u32
+	count_begins(u32 n, u32 tile, i64 first, mask begins, u32 &total, u32 &count) const
+	{
+		const u32 half = n & 1, warp = thread / 32;
+		u32 rank = warp_exclusive(bits_set(begins), total), place = lanes_max(last_of(begins));
+
+		if (lane_id() == 0)
+		{
+			m.begun[half][warp] = total;
+			m.lasts[half][warp] = place;
+		}
+		workers_barrier<THREADS>();
+		rank += warps_exclusive<WARPS>(m.begun[half], warp, count);
+		if (warp == 0)
+		{
+			place = lanes_max(lane_id() < WARPS ? m.lasts[half][lane_id()] : 0);
+			if (thread == 0)
+			{
+				run_state own = {count, place ? (u64) (first + place) : 0};
+
+				m.whole[n % GS_SLOTS] = own;
+				publish(a.words, tile, own, a.sweep);
+			}
+			post(m.ring, n, tile);
+		}
+		return rank;
+	}
+
+	/* Takes a tile apart, and lists where its runs begin. */
+	__device__ __forceinline__ runs_pending
+	take(const gs_ring_turn &turn, u32 tile, bool edges) const
+	{
+		u8 *const data = buffers + turn.stage * PITCH + HALO;
+		const i64 first = (i64) tile * TILE - a.shift;
+		const u32 lo = edges && first < 0 ? (u32) -first : 0;
+		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
+		const T *mine = (const T *) (data + thread * VECTORS * 16);
+		u32 w[VECTORS * 4], total, count;
+		borders at = {0, 0};
+
+		/* 1. the tile is here but for its edges */
+		complete(data, tile, edges);
+
+		/* 2. where runs begin */
+		read_words(w, data + thread * VECTORS * 16, 0);
+		at.begins = begins_of(w, mine[-1]);
+		if (first <= 0 && thread == 0)
+			at.begins |= (mask) 1 << lo; /* the very first item */
+		if (LONG)
+			at = long_runs(at.begins, w, mine + ITEMS, lo, hi, first + (i64) TILE < (i64) a.n,
+						   m.open[turn.n % GS_SLOTS]);
+		if (edges)
+		{
+			at.begins &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
+			at.stops &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
+		}
+
+		/* 3. counts and last begins */
+		const u32 rank = count_begins(turn.n, tile, first, at.begins, total, count);
+
+		/* 4. positions */
+		list(places_of(turn.n), at, rank, total <= ITEMS);
+		return {(u32) (data - buffers), count, first};
+	}
+
 	/* The tile of turn n out. */
 	__device__ __forceinline__ void
-	write(u32 n, const runs_pending &p, const run_state &before, const u32 *open) const
+	write(u32 n, const runs_pending &p) const
 	{
+		prefix_wait<THREADS>(m.ring, n);
+
 		const u16 *const at = places_of(n);
+		const run_state before = m.before[n % GS_SLOTS];
 
 		if (a.values != NULL)
 			write_values(p, at, before.n);
 		if (a.lengths != NULL && !LONG)
 			write_lengths(p, at, before);
 		if (a.lengths != NULL && LONG)
-			write_long_lengths(p, at, before, open);
+			write_long_lengths(p, at, before, m.open[n % GS_SLOTS]);
 		if (a.starts != NULL)
 			for (u32 j = thread; j < p.count; j += THREADS)
 				store_count(a.starts, before.n + j, p.first + at[j], a.wide);
-	}
-};
-
-template <int BYTES, bool LONG, class SHAPE>
-__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
-runs_kernel(const __grid_constant__ gs_runs_args a)
-{
-	typedef runs_block<BYTES, LONG, SHAPE> block;
-	typedef typename block::T T;
-	constexpr int THREADS = block::THREADS;
-	constexpr u32 ITEMS = block::ITEMS, TILE = block::TILE, WARPS = block::WARPS;
-	extern __shared__ __align__(128) u8 buffers[];
-	__shared__ gs_ring ring;
-	__shared__ u32 begun[2][WARPS], lasts[2][WARPS];
-	__shared__ u32 open[GS_SLOTS][2];	  /* a run goes on into the tile, out of the tile */
-	__shared__ run_state whole[GS_SLOTS], before[GS_SLOTS];
-	const block b(a, buffers);
-	const u32 thread = threadIdx.x, warp = thread / 32;
-
-	if (thread == 0)
-		ring_init(ring, WARPS);
-	__syncthreads();
-	if (warp == WARPS)
-	{
-		load_tiles<THREADS>(ring, a.sweep, [&](int stage, u32 tile) { b.start(ring, stage, tile); });
-		return;
+		free_arrive<THREADS>(m.ring, n);
 	}
 
-	if (warp > WARPS)
+	/* A look-back warp. */
+	__device__ __forceinline__ void
+	look_back_tiles() const
 	{
-		/* ---- the look-back warps */
 		i64 known = -1;
 		run_state total = run_state::zero();
 
-		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			run_state s = look_back(a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 2 <= TILE,
-									[&](u32 t) { return b.recount(t); });
+		find_prefixes<THREADS>(m.ring, [&](u32 slot, u32 tile) {
+			run_state s = look_back(a.words, tile, m.whole[slot], known, total, a.sweep, m.whole[slot].n * 2 <= TILE,
+									[&](u32 t) { return recount(t); });
 
 			if (lane_id() == 0)
 			{
-				before[slot] = s;
+				m.before[slot] = s;
 				if (tile + 1 == a.sweep.tiles)
 				{
 					*a.count = total.n;
@@ -374,69 +430,19 @@ runs_kernel(const __grid_constant__ gs_runs_args a)
 				}
 			}
 		});
-		return;
 	}
+};
 
-	/* ---- the workers */
-	auto take = [&](const gs_ring_turn &turn, u32 tile, bool edges) -> runs_pending {
-		u8 *const data = buffers + turn.stage * block::PITCH + block::HALO;
-		const i64 first = (i64) tile * TILE - a.shift;
-		const u32 lo = edges && first < 0 ? (u32) -first : 0, half = turn.n & 1;
-		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
-		const T *mine = (const T *) (data + thread * block::VECTORS * 16);
-		u32 w[block::VECTORS * 4];
-		typename block::borders at = {0, 0};
+template <int BYTES, bool LONG, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
+runs_kernel(const __grid_constant__ gs_runs_args a)
+{
+	typedef runs_block<BYTES, LONG, SHAPE> block;
+	extern __shared__ __align__(128) u8 buffers[];
+	__shared__ typename block::shared memory;
+	const block b(a, memory, buffers);
 
-		/* 1. the tile is here but for its edges */
-		b.complete(data, tile, edges);
-
-		/* 2. where runs begin */
-		read_words(w, data + thread * block::VECTORS * 16, 0);
-		at.begins = b.begins_of(w, mine[-1]);
-		if (first <= 0 && thread == 0)
-			at.begins |= (typename block::mask) 1 << lo; /* the very first item */
-		if (LONG)
-			at = b.long_runs(at.begins, w, mine + ITEMS, lo, hi, first + (i64) TILE < (i64) a.n,
-							 open[turn.n % GS_SLOTS]);
-		if (edges)
-		{
-			at.begins &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
-			at.stops &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
-		}
-
-		/* 3. counts and last begins */
-		u32 total, count, rank = warp_exclusive(bits_set(at.begins), total), place = lanes_max(b.last_of(at.begins));
-
-		if (lane_id() == 0)
-		{
-			begun[half][warp] = total;
-			lasts[half][warp] = place;
-		}
-		workers_barrier<THREADS>();
-		rank += warps_exclusive<WARPS>(begun[half], warp, count);
-		if (warp == 0)
-		{
-			place = lanes_max(lane_id() < WARPS ? lasts[half][lane_id()] : 0);
-			if (thread == 0)
-			{
-				run_state own = {count, place ? (u64) (first + place) : 0};
-
-				whole[turn.n % GS_SLOTS] = own;
-				publish(a.words, tile, own, a.sweep);
-			}
-			post(ring, turn.n, tile);
-		}
-
-		/* 4. positions */
-		b.list(b.places_of(turn.n), at, rank, total <= ITEMS);
-		return {(u32) (data - buffers), count, first};
-	};
-
-	work_tiles<THREADS, runs_pending>(ring, a.sweep, take, [&](u32 n, const runs_pending &p) {
-		prefix_wait<THREADS>(ring, n);
-		b.write(n, p, before[n % GS_SLOTS], open[n % GS_SLOTS]);
-		free_arrive<THREADS>(ring, n);
-	});
+	run_ring<const block, runs_pending>(b, memory.ring, a.sweep);
 }
 
 #endif

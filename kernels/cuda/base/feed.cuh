@@ -409,4 +409,28 @@ find_prefixes(gs_ring &ring, FIND find)
 	}
 }
 
+/*
+ * A kernel on the ring, every warp in its role: block.start(stage, tile) is the loader's, block.look_back_tiles() a
+ * look-back warp's, block.take(turn, tile, edges) and block.write(n, pending) the workers'.
+ */
+template <class BLOCK, class PENDING>
+__device__ __forceinline__ void
+run_ring(BLOCK &block, gs_ring &ring, const gs_sweep &sweep)
+{
+	const u32 warp = threadIdx.x / 32;
+
+	if (threadIdx.x == 0)
+		ring_init(ring, BLOCK::WARPS);
+	__syncthreads();
+	if (warp == BLOCK::WARPS)
+		load_tiles<BLOCK::THREADS>(ring, sweep, [&](int stage, u32 tile) { block.start(stage, tile); });
+	else if (warp > BLOCK::WARPS)
+		block.look_back_tiles();
+	else
+		work_tiles<BLOCK::THREADS, PENDING>(
+			ring, sweep,
+			[&](const gs_ring_turn &turn, u32 tile, bool edges) { return block.take(turn, tile, edges); },
+			[&](u32 n, const PENDING &p) { block.write(n, p); });
+}
+
 #endif

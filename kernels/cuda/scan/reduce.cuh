@@ -102,6 +102,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 	typedef typename item_of<VALUE>::type L;
 	typedef typename OP::value T;
 	typedef keyed_state<OP> state;
+	typedef typename state::words words;
 	static constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
 	static constexpr u32 ITEMS = VECTORS * 16 / KEY, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
 	static constexpr u32 KEY_BYTES = THREADS * VECTORS * 16, HALO = 16, VALUE_BYTES = TILE * VALUE;
@@ -117,15 +118,27 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		u32 keys[VECTORS * 4], values[ITEMS * VALUE / 4];
 	};
 
+	struct shared
+	{
+		gs_ring ring;
+		u32 begun[2][WARPS];
+		T sums[2][WARPS];
+		state whole[GS_SLOTS], before[GS_SLOTS];
+	};
+
 	const gs_reduce_args &a;
+	shared &m;
 	u8 *buffers;
-	i64 base; /* where vectors of the first tile's keys begin */
+	i64 base;	   /* where vectors of the first tile's keys begin */
+	u32 value_off; /* bytes before the first value in a window, the same in every tile */
 	u32 thread;
+	u32 over = 0; /* results that do not fit */
 
 	__device__ __forceinline__
-	reduce_block(const gs_reduce_args &args, u8 *memory) : a(args), buffers(memory)
+	reduce_block(const gs_reduce_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
 		base = (i64) a.keys.begin & ~(i64) 15;
+		value_off = window_of(a.values, -(i64) a.shift, 8 * VALUE).off / 8;
 		thread = threadIdx.x;
 	}
 
@@ -137,8 +150,10 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 
 	/* Starts the loads of a tile into a stage; by the loader. */
 	__device__ __forceinline__ void
-	start(gs_ring &ring, int stage, u32 tile) const
+	start(int stage, u32 tile) const
 	{
+		gs_ring &ring = m.ring;
+
 		if (tile >= a.sweep.tiles)
 		{
 			ring_announce(ring, stage, GS_NO_TILE, 0, true);
@@ -325,10 +340,56 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		}
 	}
 
-	/* A compacted tile out, in whole lines; before: of the tiles before; over: results that do not fit. */
-	__device__ __forceinline__ void
-	write(const reduce_pending &p, const state &before, u32 &over) const
+	/* Takes a tile apart, and leaves it compacted in its buffer. */
+	__device__ __forceinline__ reduce_pending
+	take(const gs_ring_turn &turn, u32 tile, bool edges) const
 	{
+		u8 *const data = buffers + turn.stage * PITCH + HALO;
+		const u8 *const mine = data + thread * VECTORS * 16;
+		const i64 first = (i64) tile * TILE - a.shift;
+		const u32 lo = edges && first < 0 ? (u32) -first : 0, half = turn.n & 1;
+		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
+		items x;
+		u32 rank;
+		state own;
+
+		/* 1. the tile is here but for its edges */
+		complete(data, tile, edges);
+
+		/* 2. where keys begin */
+		read_words(x.keys, mine, 0);
+		read_words(x.values, data + KEY_BYTES + value_off + thread * ITEMS * VALUE, value_off);
+		mask begins = begins_of(x, ((const K *) mine)[-1]);
+
+		if (first <= 0 && thread == 0)
+			begins |= (mask) 1 << lo;
+		if (edges)
+			begins &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
+
+		/* 3. values since the last begin: the thread's, then over lanes, then warps */
+		const T sum = sum_items(x, begins, edges, lo, hi);
+		const T carry = scan_threads(sum, begins, m.begun[half], m.sums[half], rank, own);
+
+		if (thread == 0)
+		{
+			m.whole[turn.n % GS_SLOTS] = own;
+			publish((words *) a.words, tile, own, a.sweep);
+		}
+		if (thread / 32 == 0)
+			post(m.ring, turn.n, tile);
+
+		/* 4. begins to the front */
+		compact(data, x, begins, rank, carry);
+		return {(u32) (data - buffers), (u32) own.n};
+	}
+
+	/* The compacted tile of turn n out, in whole lines. */
+	__device__ __forceinline__ void
+	write(u32 n, const reduce_pending &p)
+	{
+		prefix_wait<THREADS>(m.ring, n);
+
+		const state before = m.before[n % GS_SLOTS];
 		const T *results = (const T *) (buffers + p.at + KEY_BYTES);
 		const u32 ahead = (u32) (before.n - 1) & 31;
 
@@ -344,6 +405,30 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 				if (j > 0 || before.n > 0)
 					store_result<OP, VALUE>(a, before.n - 1 + j, v, over);
 			}
+		free_arrive<THREADS>(m.ring, n);
+	}
+
+	/* A look-back warp. */
+	__device__ __forceinline__ void
+	look_back_tiles()
+	{
+		i64 known = -1;
+		state total = state::zero();
+
+		find_prefixes<THREADS>(m.ring, [&](u32 slot, u32 tile) {
+			state s = look_back((words *) a.words, tile, m.whole[slot], known, total, a.sweep,
+								m.whole[slot].n * 2 <= TILE, [&](u32 t) { return recount(t); });
+
+			if (lane_id() == 0)
+			{
+				m.before[slot] = s;
+				if (tile + 1 == a.sweep.tiles)
+				{
+					*a.count = total.n;
+					store_result<OP, VALUE>(a, total.n - 1, total.v, over);
+				}
+			}
+		});
 	}
 };
 
@@ -352,105 +437,13 @@ __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 reduce_kernel(const __grid_constant__ gs_reduce_args a)
 {
 	typedef reduce_block<KEY, VALUE, OP, SHAPE> block;
-	typedef typename block::K K;
-	typedef typename block::T T;
-	typedef typename block::state state;
-	typedef typename state::words words;
-	constexpr int THREADS = block::THREADS;
-	constexpr u32 ITEMS = block::ITEMS, TILE = block::TILE, WARPS = block::WARPS;
 	extern __shared__ __align__(128) u8 buffers[];
-	__shared__ gs_ring ring;
-	__shared__ u32 begun[2][WARPS];
-	__shared__ T sums[2][WARPS];
-	__shared__ state whole[GS_SLOTS], before[GS_SLOTS];
-	const block b(a, buffers);
-	const u32 thread = threadIdx.x, warp = thread / 32;
-	u32 over = 0;
+	__shared__ typename block::shared memory;
+	block b(a, memory, buffers);
 
-	if (thread == 0)
-		ring_init(ring, WARPS);
-	__syncthreads();
-	if (warp == WARPS)
-	{
-		load_tiles<THREADS>(ring, a.sweep, [&](int stage, u32 tile) { b.start(ring, stage, tile); });
-		return;
-	}
-
-	if (warp > WARPS)
-	{
-		/* ---- the look-back warps */
-		i64 known = -1;
-		state total = state::zero();
-
-		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			state s = look_back((words *) a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 2 <= TILE,
-								[&](u32 t) { return b.recount(t); });
-
-			if (lane_id() == 0)
-			{
-				before[slot] = s;
-				if (tile + 1 == a.sweep.tiles)
-				{
-					*a.count = total.n;
-					store_result<OP, VALUE>(a, total.n - 1, total.v, over);
-				}
-			}
-		});
-		if (over)
-			atomicAdd((unsigned long long *) a.overflow, (unsigned long long) over);
-		return;
-	}
-
-	/* ---- the workers */
-	const u32 value_off = window_of(a.values, -(i64) a.shift, 8 * VALUE).off / 8; /* the same in every tile */
-
-	auto take = [&](const gs_ring_turn &turn, u32 tile, bool edges) -> reduce_pending {
-		u8 *const data = buffers + turn.stage * block::PITCH + block::HALO;
-		const u8 *const mine = data + thread * block::VECTORS * 16;
-		const i64 first = (i64) tile * TILE - a.shift;
-		const u32 lo = edges && first < 0 ? (u32) -first : 0;
-		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
-		typename block::items x;
-		u32 rank;
-		state own;
-
-		/* 1. the tile is here but for its edges */
-		b.complete(data, tile, edges);
-
-		/* 2. where keys begin */
-		read_words(x.keys, mine, 0);
-		read_words(x.values, data + block::KEY_BYTES + value_off + thread * ITEMS * VALUE, value_off);
-		typename block::mask begins = b.begins_of(x, ((const K *) mine)[-1]);
-
-		if (first <= 0 && thread == 0)
-			begins |= (typename block::mask) 1 << lo;
-		if (edges)
-			begins &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
-
-		/* 3. values since the last begin: the thread's, then over lanes, then warps */
-		const T sum = b.sum_items(x, begins, edges, lo, hi);
-		const T carry = b.scan_threads(sum, begins, begun[turn.n & 1], sums[turn.n & 1], rank, own);
-
-		if (thread == 0)
-		{
-			whole[turn.n % GS_SLOTS] = own;
-			publish((words *) a.words, tile, own, a.sweep);
-		}
-		if (warp == 0)
-			post(ring, turn.n, tile);
-
-		/* 4. begins to the front */
-		b.compact(data, x, begins, rank, carry);
-		return {(u32) (data - buffers), (u32) own.n};
-	};
-
-	work_tiles<THREADS, reduce_pending>(ring, a.sweep, take, [&](u32 n, const reduce_pending &p) {
-		prefix_wait<THREADS>(ring, n);
-		b.write(p, before[n % GS_SLOTS], over);
-		free_arrive<THREADS>(ring, n);
-	});
-	if (over)
-		atomicAdd((unsigned long long *) a.overflow, (unsigned long long) over);
+	run_ring<block, reduce_pending>(b, memory.ring, a.sweep);
+	if (b.over)
+		atomicAdd((unsigned long long *) a.overflow, (unsigned long long) b.over);
 }
 
 #endif

@@ -42,19 +42,28 @@ template <class OP, class SHAPE> struct scan_block
 {
 	typedef typename OP::value T;
 	typedef value_state<OP> state;
+	typedef typename state::words words;
 	typedef typename item_of<sizeof(T)>::type bits;
 	static constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
 	static constexpr u32 BYTES = sizeof(T), ITEMS = VECTORS * 16 / BYTES, TILE = THREADS * ITEMS;
 	static constexpr u32 WARPS = THREADS / 32, TILE_BYTES = THREADS * VECTORS * 16;
 	static_assert(GS_LEAST_STAGES * TILE_BYTES < gs_ring_room(SHAPE::shared), "the least stages fit");
 
+	struct shared
+	{
+		gs_ring ring;
+		T sums[2][WARPS];
+		T whole[GS_SLOTS], before[GS_SLOTS];
+	};
+
 	const gs_scan_args &a;
+	shared &m;
 	u8 *buffers;
 	i64 base; /* where vectors of the first tile begin */
 	u32 thread;
 
 	__device__ __forceinline__
-	scan_block(const gs_scan_args &args, u8 *memory) : a(args), buffers(memory)
+	scan_block(const gs_scan_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
 		base = (i64) a.in.begin & ~(i64) 15;
 		thread = threadIdx.x;
@@ -62,8 +71,9 @@ template <class OP, class SHAPE> struct scan_block
 
 	/* Starts the loads of a tile into a stage; by the loader. */
 	__device__ __forceinline__ void
-	start(gs_ring &ring, int stage, u32 tile) const
+	start(int stage, u32 tile) const
 	{
+		gs_ring &ring = m.ring;
 		i64 begin = base + (i64) tile * TILE_BYTES;
 
 		if (tile >= a.sweep.tiles)
@@ -196,10 +206,13 @@ template <class OP, class SHAPE> struct scan_block
 		return r;
 	}
 
-	/* A tile out, its prefix put before every item. */
+	/* The tile of turn n out, its prefix put before every item. */
 	__device__ __forceinline__ void
-	write(const scan_pending &p, T prefix) const
+	write(u32 n, const scan_pending &p) const
 	{
+		prefix_wait<THREADS>(m.ring, n);
+
+		const T prefix = m.before[n % GS_SLOTS];
 		u8 *const out = a.out + p.first * BYTES;
 
 		if (p.lo == 0 && p.hi == TILE && ((u64) out & 15) == 0)
@@ -223,6 +236,49 @@ template <class OP, class SHAPE> struct scan_block
 		/* nothing comes before the first item */
 		if (a.exclusive && p.first <= 0 && thread == p.lo / ITEMS)
 			((bits *) a.out)[0] = (bits) a.first;
+		free_arrive<THREADS>(m.ring, n);
+	}
+
+	/* Takes a tile, and leaves it scanned in itself in its buffer. */
+	__device__ __forceinline__ scan_pending
+	take(const gs_ring_turn &turn, u32 tile, bool edges) const
+	{
+		u8 *const data = buffers + turn.stage * TILE_BYTES;
+		const i64 first = (i64) tile * TILE - a.shift;
+		const u32 lo = edges && first < 0 ? (u32) -first : 0;
+		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
+		u32 w[VECTORS * 4];
+		T all;
+
+		take_items(data, tile, edges, lo, hi, w);
+
+		const T mine = scan_threads(w, m.sums[turn.n & 1], all);
+
+		if (thread == 0)
+		{
+			m.whole[turn.n % GS_SLOTS] = all;
+			publish((words *) a.words, tile, state{all}, a.sweep);
+		}
+		if (thread / 32 == 0)
+			post(m.ring, turn.n, tile);
+		scan_items(data, w, mine);
+		return {(u32) (data - buffers), lo, hi, first};
+	}
+
+	/* A look-back warp. */
+	__device__ __forceinline__ void
+	look_back_tiles() const
+	{
+		i64 known = -1;
+		state total = state::zero();
+
+		find_prefixes<THREADS>(m.ring, [&](u32 slot, u32 tile) {
+			state s = look_back((words *) a.words, tile, state{m.whole[slot]}, known, total, a.sweep, false,
+								[&](u32 t) { return recount(t); });
+
+			if (lane_id() == 0)
+				m.before[slot] = s.v;
+		});
 	}
 };
 
@@ -231,76 +287,11 @@ __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 scan_kernel(const __grid_constant__ gs_scan_args a)
 {
 	typedef scan_block<OP, SHAPE> block;
-	typedef typename block::T T;
-	typedef typename block::state state;
-	typedef typename state::words words;
-	constexpr int THREADS = block::THREADS;
-	constexpr u32 WARPS = block::WARPS, TILE = block::TILE;
 	extern __shared__ __align__(128) u8 buffers[];
-	__shared__ gs_ring ring;
-	__shared__ T sums[2][WARPS];
-	__shared__ T whole[GS_SLOTS], before[GS_SLOTS];
-	const block b(a, buffers);
-	const u32 thread = threadIdx.x, warp = thread / 32;
+	__shared__ typename block::shared memory;
+	const block b(a, memory, buffers);
 
-	if (thread == 0)
-		ring_init(ring, WARPS);
-	__syncthreads();
-	if (warp == WARPS)
-	{
-		load_tiles<THREADS>(ring, a.sweep, [&](int stage, u32 tile) { b.start(ring, stage, tile); });
-		return;
-	}
-
-	if (warp > WARPS)
-	{
-		/* ---- the look-back warps */
-		i64 known = -1;
-		state total = state::zero();
-
-		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			state s = look_back((words *) a.words, tile, state{whole[slot]}, known, total, a.sweep, false,
-								[&](u32 t) { return b.recount(t); });
-
-			if (lane_id() == 0)
-				before[slot] = s.v;
-		});
-		return;
-	}
-
-	/* ---- the workers */
-	auto take = [&](const gs_ring_turn &turn, u32 tile, bool edges) -> scan_pending {
-		u8 *const data = buffers + turn.stage * block::TILE_BYTES;
-		const i64 first = (i64) tile * TILE - a.shift;
-		const u32 lo = edges && first < 0 ? (u32) -first : 0;
-		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
-		u32 w[block::VECTORS * 4];
-		T all;
-
-		/* 1. the tile is here but for its edges */
-		b.take_items(data, tile, edges, lo, hi, w);
-
-		/* 2. a thread's sum, then over the threads of the warp, then over warps */
-		const T mine = b.scan_threads(w, sums[turn.n & 1], all);
-
-		if (thread == 0)
-		{
-			whole[turn.n % GS_SLOTS] = all;
-			publish((words *) a.words, tile, state{all}, a.sweep);
-		}
-		if (warp == 0)
-			post(ring, turn.n, tile);
-
-		/* 3. the scan inside the tile, left in its buffer */
-		b.scan_items(data, w, mine);
-		return {(u32) (data - buffers), lo, hi, first};
-	};
-
-	work_tiles<THREADS, scan_pending>(ring, a.sweep, take, [&](u32 n, const scan_pending &p) {
-		prefix_wait<THREADS>(ring, n);
-		b.write(p, before[n % GS_SLOTS]);
-		free_arrive<THREADS>(ring, n);
-	});
+	run_ring<const block, scan_pending>(b, memory.ring, a.sweep);
 }
 
 #endif

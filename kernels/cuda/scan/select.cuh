@@ -78,15 +78,26 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 	typedef typename mask_of<ITEMS>::type mask;
 	static_assert(KIND != GS_KEEP_MASK || TILE % 128 == 0, "flag windows are whole vectors");
 
+	struct shared
+	{
+		gs_ring ring;
+		u32 kept[2][WARPS];
+		count_state whole[GS_SLOTS];
+		u64 before[GS_SLOTS];
+	};
+
 	const gs_select_args &a;
+	shared &m;
 	u8 *buffers;
-	i64 base; /* where vectors of the first tile begin */
+	i64 base;	  /* where vectors of the first tile begin */
+	u32 flag_off; /* bits before the first flag in a window, the same in every tile */
 	u32 thread;
 
 	__device__ __forceinline__
-	select_block(const gs_select_args &args, u8 *memory) : a(args), buffers(memory)
+	select_block(const gs_select_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
 		base = (i64) a.in.begin & ~(i64) 15;
+		flag_off = window_of(a.flags, -(i64) a.shift, a.flag_bits).off;
 		thread = threadIdx.x;
 	}
 
@@ -105,8 +116,10 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 
 	/* Starts the loads of a tile into a stage; by the loader. */
 	__device__ __forceinline__ void
-	start(gs_ring &ring, int stage, u32 tile) const
+	start(int stage, u32 tile) const
 	{
+		gs_ring &ring = m.ring;
+
 		if (tile >= a.sweep.tiles)
 		{
 			ring_announce(ring, stage, GS_NO_TILE, 0, true);
@@ -162,7 +175,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		return count_state{lanes_add(n)};
 	}
 
-	/* Brings what bulk copies do not: a tile's edges, or all of it; whether there was something. */
+	/* Brings what bulk copies do not: a tile's edges, or all of it. */
 	__device__ __forceinline__ void
 	complete(u8 *data, u32 tile, bool edges) const
 	{
@@ -184,11 +197,11 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 			workers_barrier<THREADS>();
 	}
 
-	/* Of the thread's items those that are flagged; off: bits before the first flag in each window. */
+	/* Of the thread's items those that are flagged. */
 	__device__ __forceinline__ mask
-	keep_flagged(const u8 *data, u32 off) const
+	keep_flagged(const u8 *data) const
 	{
-		u32 bit = off + thread * ITEMS * a.flag_bits, sh = bit & 31;
+		u32 bit = flag_off + thread * ITEMS * a.flag_bits, sh = bit & 31;
 		const u32 *f = (const u32 *) (data + TILE_BYTES) + bit / 32;
 		mask keep = 0;
 
@@ -246,12 +259,12 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 
 	/* Which of the thread's items are kept. */
 	__device__ __forceinline__ mask
-	keep(const u8 *data, const u32 (&w)[VECTORS * 4], i64 first, u32 flag_off) const
+	keep(const u8 *data, const u32 (&w)[VECTORS * 4], i64 first) const
 	{
 		mask keep = 0;
 
 		if constexpr (KIND == GS_KEEP_MASK)
-			return keep_flagged(data, flag_off);
+			return keep_flagged(data);
 		if constexpr (KIND == GS_KEEP_FIRST)
 			return keep_first(data, w, first);
 #pragma unroll
@@ -286,14 +299,79 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		}
 	}
 
-	/* A compacted tile out, in whole lines; before: items kept in the tiles before. */
-	__device__ __forceinline__ void
-	write(const select_pending &p, u64 before) const
+	/* Takes a tile apart, and leaves it compacted in its buffer. */
+	__device__ __forceinline__ select_pending
+	take(const gs_ring_turn &turn, u32 tile, bool edges) const
 	{
+		u8 *const data = buffers + turn.stage * PITCH + HALO;
+		const i64 first = first_of(tile);
+		const u32 lo = edges && first < 0 ? (u32) -first : 0, half = turn.n & 1, warp = thread / 32;
+		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
+		u32 w[VECTORS * 4];
+
+		/* 1. the tile is here but for its edges */
+		complete(data, tile, edges);
+
+		/* 2. what is kept */
+		read_words(w, data + thread * VECTORS * 16, 0);
+		mask kept = keep(data, w, first);
+
+		if (edges)
+			kept &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
+
+		/* 3. counts */
+		u32 total, count, rank = warp_exclusive(bits_set(kept), total);
+
+		if (lane_id() == 0)
+			m.kept[half][warp] = total;
+		workers_barrier<THREADS>();
+		rank += warps_exclusive<WARPS>(m.kept[half], warp, count);
+		if (thread == 0)
+		{
+			m.whole[turn.n % GS_SLOTS] = count_state{count};
+			publish(a.words, tile, count_state{count}, a.sweep);
+		}
+		if (warp == 0)
+			post(m.ring, turn.n, tile);
+
+		/* 4. compact in place */
+		compact(data, w, kept, rank, count, lo, hi);
+		return {(u32) (data - buffers), count, hi - lo, first + lo};
+	}
+
+	/* The compacted tile of turn n out, in whole lines. */
+	__device__ __forceinline__ void
+	write(u32 n, const select_pending &p) const
+	{
+		prefix_wait<THREADS>(m.ring, n);
+
+		const u64 before = m.before[n % GS_SLOTS];
+
 		copy_out<BYTES, THREADS>(a.out + before * BYTES, buffers + p.at, p.count, thread);
 		if (REST)
 			copy_out<BYTES, THREADS>(a.rest + (p.first - before) * BYTES, buffers + p.at + p.count * BYTES,
 									 p.all - p.count, thread);
+		free_arrive<THREADS>(m.ring, n);
+	}
+
+	/* A look-back warp. */
+	__device__ __forceinline__ void
+	look_back_tiles() const
+	{
+		i64 known = -1;
+		count_state total = count_state::zero();
+
+		find_prefixes<THREADS>(m.ring, [&](u32 slot, u32 tile) {
+			count_state s = look_back(a.words, tile, m.whole[slot], known, total, a.sweep,
+									  m.whole[slot].n * 8 <= TILE, [&](u32 t) { return recount(t); });
+
+			if (lane_id() == 0)
+			{
+				m.before[slot] = s.n;
+				if (tile + 1 == a.sweep.tiles)
+					*a.count = total.n;
+			}
+		});
 	}
 };
 
@@ -302,90 +380,11 @@ __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 select_kernel(const __grid_constant__ gs_select_args a)
 {
 	typedef select_block<BYTES, KIND, REST, SHAPE> block;
-	constexpr int THREADS = block::THREADS;
-	constexpr u32 WARPS = block::WARPS, TILE = block::TILE;
 	extern __shared__ __align__(128) u8 buffers[];
-	__shared__ gs_ring ring;
-	__shared__ u32 kept[2][WARPS];
-	__shared__ count_state whole[GS_SLOTS];
-	__shared__ u64 before[GS_SLOTS];
-	const block b(a, buffers);
-	const u32 thread = threadIdx.x, warp = thread / 32;
+	__shared__ typename block::shared memory;
+	const block b(a, memory, buffers);
 
-	if (thread == 0)
-		ring_init(ring, WARPS);
-	__syncthreads();
-	if (warp == WARPS)
-	{
-		load_tiles<THREADS>(ring, a.sweep, [&](int stage, u32 tile) { b.start(ring, stage, tile); });
-		return;
-	}
-
-	if (warp > WARPS)
-	{
-		/* ---- the look-back warps */
-		i64 known = -1;
-		count_state total = count_state::zero();
-
-		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			count_state s = look_back(a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 8 <= TILE,
-									  [&](u32 t) { return b.recount(t); });
-
-			if (lane_id() == 0)
-			{
-				before[slot] = s.n;
-				if (tile + 1 == a.sweep.tiles)
-					*a.count = total.n;
-			}
-		});
-		return;
-	}
-
-	/* ---- the workers */
-	const u32 flag_off = window_of(a.flags, -(i64) a.shift, a.flag_bits).off; /* the same in every tile */
-
-	auto take = [&](const gs_ring_turn &turn, u32 tile, bool edges) -> select_pending {
-		u8 *const data = buffers + turn.stage * block::PITCH + block::HALO;
-		const i64 first = b.first_of(tile);
-		const u32 lo = edges && first < 0 ? (u32) -first : 0, half = turn.n & 1;
-		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
-		u32 w[block::VECTORS * 4];
-
-		/* 1. the tile is here but for its edges */
-		b.complete(data, tile, edges);
-
-		/* 2. what is kept */
-		read_words(w, data + thread * block::VECTORS * 16, 0);
-		typename block::mask keep = b.keep(data, w, first, flag_off);
-
-		if (edges)
-			keep &= valid_mask<block::ITEMS>(thread * block::ITEMS, lo, hi);
-
-		/* 3. counts */
-		u32 total, count, rank = warp_exclusive(bits_set(keep), total);
-
-		if (lane_id() == 0)
-			kept[half][warp] = total;
-		workers_barrier<THREADS>();
-		rank += warps_exclusive<WARPS>(kept[half], warp, count);
-		if (thread == 0)
-		{
-			whole[turn.n % GS_SLOTS] = count_state{count};
-			publish(a.words, tile, count_state{count}, a.sweep);
-		}
-		if (warp == 0)
-			post(ring, turn.n, tile);
-
-		/* 4. compact in place */
-		b.compact(data, w, keep, rank, count, lo, hi);
-		return {(u32) (data - buffers), count, hi - lo, first + lo};
-	};
-
-	work_tiles<THREADS, select_pending>(ring, a.sweep, take, [&](u32 n, const select_pending &p) {
-		prefix_wait<THREADS>(ring, n);
-		b.write(p, before[n % GS_SLOTS]);
-		free_arrive<THREADS>(ring, n);
-	});
+	run_ring<const block, select_pending>(b, memory.ring, a.sweep);
 }
 
 #endif
