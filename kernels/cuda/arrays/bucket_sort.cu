@@ -257,6 +257,19 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 	}
 };
 
+/* The key that a word was made of; place: that it had in the part, which begins at `start`. */
+template <gs_part_words WORDS, int PLACE_BITS, class ITEM>
+static __device__ __forceinline__ u32
+key_of_word(const gs_parts_args &a, u64 w, u32 least, u32 start, u32 place)
+{
+	const u32 key = ((u32) (w >> PLACE_BITS) + least) ^ (u32) a.flip;
+
+	if (WORDS != GS_PART_FAR || !a.floats)
+		return key;
+	return zero_or_nan(key) ? (u32) (((const ITEM *) a.in)[start + place] >> 8 * (sizeof(ITEM) - 4))
+							: float_from_order(key);
+}
+
 /*
  * VALUES: of 4 bytes go along.  The part lies in shared memory, where its fields are read when they are wanted:
  * registers are scarce, most of all in step 3.  The next part may come when all threads are through.
@@ -342,14 +355,8 @@ sort_part(const gs_parts_args &a, gs_part &part)
 	each_item([&](u32 i) { return m.words[i * THREADS + thread]; },
 			  [&](u32 i, W w) {
 				  const u32 at = part.start + i * THREADS + thread, place = (u32) w & (u32) gs_mask(PLACE_BITS);
-				  const u32 key = ((u32) ((u64) w >> PLACE_BITS) + least) ^ (u32) a.flip;
 
-				  if (WORDS == GS_PART_FAR && a.floats)
-					  ((u32 *) a.out_keys)[at] =
-						  zero_or_nan(key) ? (u32) (((const item *) a.in)[part.start + place] >> 8 * (sizeof(item) - 4))
-										   : float_from_order(key);
-				  else
-					  ((u32 *) a.out_keys)[at] = key;
+				  ((u32 *) a.out_keys)[at] = key_of_word<WORDS, PLACE_BITS, item>(a, w, least, part.start, place);
 				  if (VALUES)
 					  ((u32 *) a.out_values)[at] = m.bins[place];
 			  });

@@ -468,6 +468,37 @@ piece_in_order(const TILE &t, const merge_pieces &p, u32 ways)
 	return r >= ways || !t.template less<true>(t.first[p.slot[r]], p.slot[r], t.first[last], last);
 }
 
+/* Merges a tile's pieces two by two, level by level; at the end all lie in order in the first slots. */
+template <int ITEMS, class TILE>
+__device__ __forceinline__ void
+merge_pieces_of(TILE &t, const merge_pieces &p, u32 ways)
+{
+	const u32 own = threadIdx.x * ITEMS;
+	typename TILE::F key[ITEMS];
+	u32 place[ITEMS], run = 0; /* the thread's slots are part of the pair of runs from run on */
+
+	for (u32 r = 2; r < ways; r += 2)
+		if (own >= p.slot[r])
+			run = r;
+	for (u32 width = 1; width < ways; width *= 2)
+	{
+		u32 x = run & ~(2 * width - 1), y = x + width;
+		u32 na = p.before[y] - p.before[x], nb = p.before[y + width] - p.before[y], o = own - p.slot[x];
+
+		if (o < na + nb)
+		{
+			if (width == 1)
+				t.template merge<true>(p.slot[x], na, p.slot[y], nb, o, key, place);
+			else
+				t.template merge<false>(p.slot[x], na, p.slot[y], nb, o, key, place);
+		}
+		__syncthreads();
+		if (o < na + nb)
+			t.store(key, place);
+		__syncthreads();
+	}
+}
+
 /* Merges up to 8 runs: each block one tile of the result. */
 template <int KEY, bool PLACES>
 __global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks)
@@ -475,19 +506,15 @@ merge_runs(const gs_merge_args a)
 {
 	constexpr int THREADS = gs_merge_here<KEY>::threads, ITEMS = gs_merge_here<KEY>::items;
 	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
-	typedef typename tile::F F;
 	extern __shared__ __align__(128) u8 shared[];
 	__shared__ merge_pieces p;
-	const u32 thread = threadIdx.x, own = thread * ITEMS;
-	F key[ITEMS];
-	u32 place[ITEMS];
 	tile t(shared, a.value_width);
 
 	if (merge_in_order(a))
 		return;
 
 	/* 1. load the pieces */
-	if (thread < 32)
+	if (threadIdx.x < 32)
 		find_pieces<ITEMS>(a, blockIdx.x, &p);
 	__syncthreads();
 	for (u32 r = 0; r < a.ways; r++)
@@ -508,29 +535,8 @@ merge_runs(const gs_merge_args a)
 		return;
 	}
 
-	/* 3. merge them two by two; the thread's slots are part of the pair of runs from run on */
-	u32 run = 0;
-
-	for (u32 r = 2; r < a.ways; r += 2)
-		if (own >= p.slot[r])
-			run = r;
-	for (u32 width = 1; width < a.ways; width *= 2)
-	{
-		u32 x = run & ~(2 * width - 1), y = x + width;
-		u32 na = p.before[y] - p.before[x], nb = p.before[y + width] - p.before[y], o = own - p.slot[x];
-
-		if (o < na + nb)
-		{
-			if (width == 1)
-				t.template merge<true>(p.slot[x], na, p.slot[y], nb, o, key, place);
-			else
-				t.template merge<false>(p.slot[x], na, p.slot[y], nb, o, key, place);
-		}
-		__syncthreads();
-		if (o < na + nb)
-			t.store(key, place);
-		__syncthreads();
-	}
+	/* 3. merge them */
+	merge_pieces_of<ITEMS>(t, p, a.ways);
 
 	/* 4. out */
 	copy_wait<0>();

@@ -171,6 +171,33 @@ rank_items(const u32 (&label)[ITEMS], u32 bits, u32 *counts, u32 (&rank)[ITEMS])
 	}
 }
 
+/* Adds a label's counts up over warps, whose own become what comes before them: by the label's thread. */
+static __device__ __forceinline__ u32
+sum_warps(u32 (*counts)[256], u32 label)
+{
+	u32 count = 0;
+
+	for (u32 w = 0; w < WARPS; w++)
+	{
+		u32 c = counts[w][label];
+
+		counts[w][label] = count;
+		count += c;
+	}
+	return count;
+}
+
+/* A tile's count of a label from the input: the fallback of look-backs. */
+static __device__ __forceinline__ u64
+recount(const u8 *labels, u32 tile_items, u32 label)
+{
+	u64 n = 0;
+
+	for (u32 i = 0; i < tile_items; i++)
+		n += labels[i] == label;
+	return n;
+}
+
 template <class T>
 static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_constant__ split_args a)
 {
@@ -200,21 +227,13 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 	__syncthreads();
 
 	/* 2. a thread for each label: sums over warps, publication, and its begin in the tile */
-	u32 count = 0, total;
-
-	for (u32 w = 0; w < WARPS; w++)
-	{
-		u32 c = counts[w][thread];
-
-		counts[w][thread] = count;
-		count += c;
-	}
+	const u32 count = sum_warps(counts, thread);
 	u64 *const word = a.words + (u64) tile * a.k + thread;
 
 	if (thread < a.k)
 		publish_word<u64>(word, tile, count);
 
-	u32 begin = warp_exclusive(count, total);
+	u32 total, begin = warp_exclusive(count, total);
 
 	if (lane == 0)
 		totals[warp] = total;
@@ -238,13 +257,8 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 	/* 4. look back, all labels at once */
 	if (thread < a.k)
 	{
-		u64 before = look_back_word(word, a.k, tile, count, a.sweep, [&](u32 t) {
-			u64 n = 0;
-
-			for (u64 i = (u64) t * TILE; i < (u64) t * TILE + TILE; i++)
-				n += a.labels[i] == thread;
-			return n;
-		});
+		u64 before = look_back_word(word, a.k, tile, count, a.sweep,
+									[&](u32 t) { return recount(a.labels + (u64) t * TILE, TILE, thread); });
 
 		place[thread] = a.starts[thread] + before - begin;
 	}

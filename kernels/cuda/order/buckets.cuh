@@ -340,13 +340,42 @@ struct buckets_shared
 	}
 };
 
+/* The words that a tile may have: from base to base + most; and how they are spread over bins. */
+struct buckets_range
+{
+	u64 first, last, base, most;
+	u32 drop, begins, scale;
+
+	/* Of n words, by the buckets of the first and the last. */
+	__device__ __forceinline__
+	buckets_range(const u64 *in, u32 n, u32 lead)
+	{
+		first = __ldg(in) >> lead;
+		last = __ldg(in + n - 1) >> lead;
+		base = first << lead;
+		most = (last - first + 1 << lead) - 1;
+
+		const u32 above = 64 - __clzll(most);
+
+		drop = above > 32 ? above - 32 : 0;
+		begins = (u32) (base >> drop);
+		scale = (u32) (buckets_shared::BINS * 4294963200.f / ((float) (u32) (most >> drop) + 1));
+	}
+
+	__device__ __forceinline__ u32
+	bin_of(u64 word) const
+	{
+		return min(__umulhi((u32) (word >> drop) - begins, scale), buckets_shared::BINS - 1);
+	}
+};
+
 /* TIES: lists groups of words that are alike above the row. */
 template <bool TIES>
 __global__ void __launch_bounds__(gs_buckets_here::threads, gs_buckets_here::blocks)
 order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 {
 	typedef buckets_shared shape;
-	constexpr int THREADS = shape::THREADS, GROUP = shape::GROUP, BINS = shape::BINS;
+	constexpr int THREADS = shape::THREADS, GROUP = shape::GROUP;
 	extern __shared__ __align__(128) u8 memory[];
 	const shape m(memory);
 	const u32 thread = threadIdx.x;
@@ -368,13 +397,10 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 	/* 1. the tile and its range */
 	shape::each_item(owns, [&](int i, bool there) { w[i] = there ? __ldcs(in + i * THREADS + thread) : 0; });
 
-	const u64 first = __ldg(in) >> a.lead, last = __ldg(in + owns - 1) >> a.lead;
-	const u64 base = first << a.lead, most = (last - first + 1 << a.lead) - 1; /* words lie from base to base + most */
-	const u32 above = 64 - __clzll(most), drop = above > 32 ? above - 32 : 0;
-	const u32 begins = (u32) (base >> drop), scale = (u32) (BINS * 4294963200.f / ((float) (u32) (most >> drop) + 1));
+	const buckets_range range(in, owns, a.lead);
 	u32 far = 0; /* upper half of the greatest word */
-	bool bad =
-		last < first || most >= GS_WINDOW_LAST || (thread == 0 && begin != 0 && __ldg(in - 1) >> a.lead >= first);
+	bool bad = range.last < range.first || range.most >= GS_WINDOW_LAST ||
+			   (thread == 0 && begin != 0 && __ldg(in - 1) >> a.lead >= range.first);
 
 	if (thread == 0 && (blockIdx.x + a.ahead + 1) * (u64) a.tile <= a.n)
 		prefetch_items(a.words + (blockIdx.x + a.ahead) * (u64) a.tile, a.tile * (u32) sizeof(u64));
@@ -382,7 +408,7 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 	__syncthreads();
 
 	/* 2. counts of bins */
-	auto bin_of = [&](int i) { return m.bins + min(__umulhi((u32) (w[i] >> drop) - begins, scale), BINS - 1); };
+	auto bin_of = [&](int i) { return m.bins + range.bin_of(w[i]); };
 
 	shape::each_item(owns, [&](int i, bool there) {
 		if (there)
@@ -395,8 +421,8 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 
 	/* 4. words to their bins, in any order, less what all have in common */
 	auto put = [&](u32 place, int i) {
-		m.words[place] = w[i] - base;
-		far = max(far, (u32) (w[i] - base >> 32));
+		m.words[place] = w[i] - range.base;
+		far = max(far, (u32) (w[i] - range.base >> 32));
 	};
 
 	shape::each_group(
@@ -415,9 +441,9 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 			if (there)
 				put(finish_at(atomicAdd(bin_of(i), 1)), i);
 		});
-	bad |= far > (u32) (most >> 32);
+	bad |= far > (u32) (range.most >> 32);
 	if (thread == 0)
-		*m.told_most = most;
+		*m.told_most = range.most;
 	if (bad)
 		*a.wrong = 1;
 	__syncthreads();

@@ -100,19 +100,12 @@ template <class OP> struct fixed_groups
 	}
 };
 
-/*
- * What came before a tile, by one warp: keys that began, and the sum that is open, over the tiles from the last one in
- * which a key begins, or from a TOTAL, one after the other.
- */
-template <class OP>
-static __device__ __forceinline__ keyed_state<OP>
-look_back_in_order(const typename keyed_state<OP>::words *words, u32 tile)
+/* Reads the window before a tile, until all is there up to a TOTAL; returns how many tiles that are. */
+template <class STATE>
+static __device__ __forceinline__ u32
+wait_for_total(const typename STATE::words *words, u32 tile, STATE (&s)[GS_WINDOW], u64 (&flag)[GS_WINDOW])
 {
-	typedef typename OP::value T;
-	typedef keyed_state<OP> state;
 	const u32 lane = lane_id();
-	state s[GS_WINDOW], b = state::zero();
-	u64 flag[GS_WINDOW];
 	u32 need = 0;
 
 	while (need == 0)
@@ -124,9 +117,9 @@ look_back_in_order(const typename keyed_state<OP>::words *words, u32 tile)
 			i64 t = (i64) tile - 1 - (32 * j + lane);
 
 			flag[j] = GS_TOTAL;
-			s[j] = state::zero();
+			s[j] = STATE::zero();
 			if (t >= 0)
-				flag[j] = state::load(words + t, s[j]);
+				flag[j] = STATE::load(words + t, s[j]);
 		}
 		GS_FOR_WINDOW(j)
 		{
@@ -141,6 +134,24 @@ look_back_in_order(const typename keyed_state<OP>::words *words, u32 tile)
 		if (hole < need)
 			need = 0;
 	}
+	return need;
+}
+
+/*
+ * What came before a tile, by one warp: keys that began, and the sum that is open, over the tiles from the last one in
+ * which a key begins, or from a TOTAL, one after the other.
+ */
+template <class OP>
+static __device__ __forceinline__ keyed_state<OP>
+look_back_in_order(const typename keyed_state<OP>::words *words, u32 tile)
+{
+	typedef typename OP::value T;
+	typedef keyed_state<OP> state;
+	const u32 lane = lane_id();
+	state s[GS_WINDOW], b = state::zero();
+	u64 flag[GS_WINDOW];
+	const u32 need = wait_for_total(words, tile, s, flag);
+
 	b.n = window_count(s, need);
 
 	/* where to begin: the youngest tile with a begin, or the TOTAL */
