@@ -188,9 +188,9 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 	}
 
 	/*
-	 * Runs of two items or more: a run ends where the next one begins, or the array ends.  open: becomes whether one goes
-	 * on into the tile, and out of it; next: the item behind the thread's; lo, hi: the tile's items that there are; more:
-	 * tiles follow.
+	 * Runs of two items or more: a run ends where the next one begins, or the array ends.  open: becomes whether one
+	 * goes on into the tile, and out of it; next: the item behind the thread's; lo, hi: the tile's items that there
+	 * are; more: tiles follow.
 	 */
 	__device__ __forceinline__ borders
 	long_runs(mask begins, const u32 (&w)[VECTORS * 4], const T *next, u32 lo, u32 hi, bool more, u32 *open) const
@@ -223,8 +223,8 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 	}
 
 	/*
-	 * The thread's begins to the list `at`, from rank on; items stay where they are until they go out.  Where a warp has
-	 * few, one by one.
+	 * The thread's begins to the list `at`, from rank on; items stay where they are until they go out.  Where a warp
+	 * has few, one by one.
 	 */
 	__device__ __forceinline__ void
 	list(u16 *at, borders b, u32 rank, bool few) const

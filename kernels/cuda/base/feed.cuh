@@ -354,8 +354,8 @@ load_tiles(gs_ring &ring, const gs_sweep &sweep, START start)
 }
 
 /*
- * The workers: take(turn, tile, edges) takes a tile apart, publishes its state and leaves it compacted, as PENDING says;
- * two turns later write_out(n, pending) writes it.
+ * The workers: take(turn, tile, edges) takes a tile apart, publishes its state and leaves it compacted, as PENDING
+ * says; two turns later write_out(n, pending) writes it.
  */
 template <int THREADS, class PENDING, class TAKE, class WRITE>
 __device__ __forceinline__ void

@@ -325,18 +325,25 @@ key_stats_kernel(const __grid_constant__ stats_args a)
 	}
 	switch (COUNT ? counters.digits : 0)
 	{
-#define LOOK(n)                                                                                                        \
-	case n:                                                                                                            \
-		column_look<T, COUNT ? n : 0>(a, counters, guess, t).add_column(thread, stride);                                \
-		break
-		LOOK(1);
-		LOOK(2);
-		LOOK(3);
-		LOOK(4);
-		LOOK(5);
-#undef LOOK
+#define LOOK(n) column_look<T, COUNT ? n : 0>(a, counters, guess, t).add_column(thread, stride)
+		case 1:
+			LOOK(1);
+			break;
+		case 2:
+			LOOK(2);
+			break;
+		case 3:
+			LOOK(3);
+			break;
+		case 4:
+			LOOK(4);
+			break;
+		case 5:
+			LOOK(5);
+			break;
 		default:
-			column_look<T, 0>(a, counters, guess, t).add_column(thread, stride);
+			LOOK(0);
+#undef LOOK
 	}
 	/* bits that vary are both ones and zeros somewhere */
 	stats_done(a.stats, stats_sum<T>{(T) ~t.min, t.max, t.varying, t.varying}, t.seen, true, false);

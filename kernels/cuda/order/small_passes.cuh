@@ -126,7 +126,7 @@ rank_digit(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask, u32 bloc
 	return seen;
 }
 
-/* The cluster's words and rows in shared memory, a block's share of them in each: places are counted over all blocks. */
+/* The cluster's words and rows in shared memory, a block's share in each: places are counted over all blocks. */
 template <int ITEMS> struct small_memory
 {
 	static constexpr u32 SHARE = THREADS * ITEMS;

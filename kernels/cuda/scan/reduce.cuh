@@ -278,8 +278,8 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 	}
 
 	/*
-	 * Over lanes, then warps (begun, sums: in shared memory): returns what the thread's first values are added to; rank:
-	 * of its first begin; own: the tile's state.
+	 * Over lanes, then warps (begun, sums: in shared memory): returns what the thread's first values are added to;
+	 * rank: of its first begin; own: the tile's state.
 	 */
 	__device__ __forceinline__ T
 	scan_threads(T sum, mask begins, u32 *begun, T *sums, u32 &rank, state &own) const
