@@ -261,17 +261,20 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 	__device__ __forceinline__ mask
 	keep(const u8 *data, const u32 (&w)[VECTORS * 4], i64 first) const
 	{
-		mask keep = 0;
-
 		if constexpr (KIND == GS_KEEP_MASK)
 			return keep_flagged(data);
-		if constexpr (KIND == GS_KEEP_FIRST)
+		else if constexpr (KIND == GS_KEEP_FIRST)
 			return keep_first(data, w, first);
+		else
+		{
+			mask keep = 0;
+
 #pragma unroll
-		for (u32 j = 0; j < ITEMS; j++)
-			if (in_range<BYTES>(item<BYTES>(w, j), a))
-				keep |= (mask) 1 << j;
-		return keep;
+			for (u32 j = 0; j < ITEMS; j++)
+				if (in_range<BYTES>(item<BYTES>(w, j), a))
+					keep |= (mask) 1 << j;
+			return keep;
+		}
 	}
 
 	/*
