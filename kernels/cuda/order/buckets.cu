@@ -109,7 +109,10 @@ static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_c
 		gs_dev_place place = {0, 0};
 		const u64 code = gs_step(key, place, bits, (u32) __umul64hi(gs_scramble(s + 1), a.n));
 
-		crowd = max(crowd, atomicAdd(a.cells + (code >> (bits - min(lead, a.cell_bits))), 1) + 1);
+		/* neighbours lie apart: of keys that crowd, all would wait for one part of the second-level cache */
+		const u32 cell = (u32) (code >> (bits - min(lead, a.cell_bits))) * 129 & ((1u << a.cell_bits) - 1);
+
+		crowd = max(crowd, atomicAdd(a.cells + cell, 1) + 1);
 		if (crowd >= crowded)
 			break;
 
@@ -147,10 +150,14 @@ gs_buckets_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows)
 	return ncolumns <= GS_SMALL_COLUMNS && gs_buckets_way(e, rows) != 0 ? 2 * sizeof(u32) << cell_bits(rows) : 0;
 }
 
+/*
+ * Of many rows, where that takes a hundredth of the time, so many that a bucket of more rows than a block holds shows
+ * among cells of twice as many as even keys have.
+ */
 static u32
 samples_of(u64 rows)
 {
-	const u64 some = rows / 512;
+	const u64 some = rows / (rows < (u64) 1 << 26 ? 512 : 128);
 
 	return (u32) (some < 16384 ? (rows < 16384 ? rows : 16384) : some < 1 << 19 ? some : 1 << 19);
 }
