@@ -105,33 +105,32 @@ zero_or_nan(u32 code)
 }
 
 /*
- * VALUES: of 4 bytes go along.  The part lies in shared memory, where its fields are read when they are wanted:
- * registers are scarce, most of all in step 3.  The next part may come when all threads are through.
+ * A part in shared memory: words, and bins: counts, then where each bin's words begin, then values as they came; and
+ * sums.  SHARE: bins of a thread.
  */
-template <gs_part_words WORDS, bool VALUES, int PLACE_BITS, int THREADS, int WINDOW, int SHARE>
-static __device__ __forceinline__ void
-sort_part(const gs_parts_args &a, gs_part &part)
+template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 {
-	constexpr u32 ROOM = THREADS * WINDOW, WARPS = THREADS / 32;
-	constexpr u32 GROUP = WINDOW % 4 == 0 ? 4 : 6; /* items of a thread that are looked after together */
-	typedef typename item_of<WORDS == GS_PART_FAR ? 8 : 4>::type W;
-	typedef typename item_of<VALUES ? 8 : 4>::type item;
+	static constexpr u32 ROOM = THREADS * WINDOW, WARPS = THREADS / 32;
+	static constexpr u32 GROUP = WINDOW % 4 == 0 ? 4 : 6; /* items of a thread that are looked after together */
 	static_assert(WINDOW % GROUP == 0 && WINDOW * sizeof(W) % 32 == 16 && SHARE % 8 == 4, "see gs_part_shapes");
 	static_assert(ROOM < 1 << 16, "a bin's words are counted in 16 bits");
-	extern __shared__ __align__(16) u8 part_memory[];
-	W *const words = (W *) part_memory;
-	u32 *const bins = (u32 *) (words + ROOM); /* counts, then where each bin's words begin, then values as they came */
-	u32 *const sums = bins + THREADS * (WINDOW > SHARE ? WINDOW : SHARE);
 
-	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
-	/* set to 0, though only items that there are count: else, in a loop, they would hold registers up to the end */
-	u32 code[WINDOW] = {}, value[VALUES ? WINDOW : 1] = {}, arrivals[WINDOW / 2] = {}; /* of 16 bits each */
-	u32 least = ~0u, most = 0;
+	W *words;
+	u32 *bins, *sums;
 
-	/* a thread's items, THREADS places apart: gets something of some of them, then puts it somewhere */
-	auto each_item = [&](auto get, auto put) {
-		const u32 count = part.count;
+	__device__ __forceinline__
+	part_shared(u8 *memory)
+	{
+		words = (W *) memory;
+		bins = (u32 *) (words + ROOM);
+		sums = bins + THREADS * (WINDOW > SHARE ? WINDOW : SHARE);
+	}
 
+	/* A thread's items, THREADS places apart: gets something of some of them, then puts it somewhere. */
+	template <class GET, class PUT>
+	static __device__ __forceinline__ void
+	each_item(u32 count, GET get, PUT put)
+	{
 #pragma unroll
 		for (u32 g = 0; g < WINDOW; g += GROUP)
 		{
@@ -150,66 +149,45 @@ sort_part(const gs_parts_args &a, gs_part &part)
 			{
 #pragma unroll
 				for (u32 i = 0; i < GROUP; i++)
-					if ((g + i) * THREADS + thread < count)
+					if ((g + i) * THREADS + threadIdx.x < count)
 						put(g + i, get(g + i));
 			}
 		}
-	};
-
-	/* 1. the part and its range */
-	each_item([&](u32 i) { return __ldcs((const item *) a.in + part.start + i * THREADS + thread); },
-			  [&](u32 i, item x) {
-				  code[i] = (u32) (x >> 8 * (sizeof(item) - 4));
-				  if (VALUES)
-					  value[i] = (u32) x;
-			  });
-#pragma unroll
-	for (u32 i = 0; i < SHARE / 4; i++)
-		((uint4 *) bins)[thread * (SHARE / 4) + i] = make_uint4(0, 0, 0, 0);
-	each_item([&](u32 i) { return WORDS == GS_PART_FAR ? gs_key_code(code[i], a) : code[i] ^ (u32) a.flip; },
-			  [&](u32 i, u32 x) {
-				  code[i] = x;
-				  least = min(least, x);
-				  most = max(most, x);
-			  });
-	least = lanes_min(least);
-	most = lanes_max(most);
-	if (lane == 0)
-	{
-		sums[warp] = least;
-		sums[32 + warp] = most;
 	}
-	__syncthreads();
-	least = lanes_min(lane < WARPS ? sums[lane] : ~0u);
-	most = lanes_max(lane < WARPS ? sums[32 + lane] : 0);
-	if (least < part.least || most > part.most)
+
+	__device__ __forceinline__ void
+	clear_bins() const
 	{
-		if (thread == 0)
-			*a.wrong = 1;
-		return;
-	}
 #pragma unroll
-	for (u32 i = 0; i < WINDOW; i++)
-		code[i] -= least;
+		for (u32 i = 0; i < SHARE / 4; i++)
+			((uint4 *) bins)[threadIdx.x * (SHARE / 4) + i] = make_uint4(0, 0, 0, 0);
+	}
 
-	/*
-	 * 2. counts of bins; each word knows how many came to its bin before it.  Somewhat less than 2^32, so that no
-	 * rounding leads past the last bin
-	 */
-	const u32 scale = __float2uint_rz(__fdividef(SHARE * THREADS * 4294963200.f, (float) (most - least) + 1));
-	auto bin_of = [&](u32 i) { return bins + __umulhi(code[i], scale); };
+	/* The least and the greatest of all threads' codes. */
+	__device__ __forceinline__ void
+	range(u32 &least, u32 &most) const
+	{
+		const u32 warp = threadIdx.x / 32, lane = lane_id();
 
-	each_item([&](u32 i) { return atomicAdd(bin_of(i), 1); }, [&](u32 i, u32 older)
-			  { arrivals[i / 2] = i % 2 == 0 ? older : __byte_perm(arrivals[i / 2], older, 0x5410); });
-	__syncthreads();
-	if (thread == 0)
-		part.least = least; /* the bound has been looked at by all */
+		least = lanes_min(least);
+		most = lanes_max(most);
+		if (lane == 0)
+		{
+			sums[warp] = least;
+			sums[32 + warp] = most;
+		}
+		__syncthreads();
+		least = lanes_min(lane < WARPS ? sums[lane] : ~0u);
+		most = lanes_max(lane < WARPS ? sums[32 + lane] : 0);
+	}
 
-	/* 3. where bins begin */
+	/* Counts of bins become where their words begin. */
+	__device__ __forceinline__ void
+	counts_to_begins() const
 	{
 		u32 c[SHARE], sum = 0, run;
 
-		read_run(c, bins + thread * SHARE);
+		read_run(c, bins + threadIdx.x * SHARE);
 #pragma unroll
 		for (u32 i = 0; i < SHARE; i++)
 			sum += c[i];
@@ -222,29 +200,33 @@ sort_part(const gs_parts_args &a, gs_part &part)
 			c[i] = run;
 			run = next;
 		}
-		write_run(bins + thread * SHARE, c);
+		write_run(bins + threadIdx.x * SHARE, c);
 		__syncthreads();
 	}
 
-	/* 4. words to their bins, and the last window's rest */
-	auto word = [&](u32 i) -> W {
-		const u32 place = i * THREADS + thread;
-
-		if (WORDS == GS_PART_FAR)
-			return (W) ((u64) (code[i] >> PLACE_BITS) << 32 | (code[i] << PLACE_BITS | place));
-		return (W) (WORDS == GS_PART_NEAR ? code[i] << PLACE_BITS | place : code[i]);
-	};
-
-	each_item([&](u32 i) { return *bin_of(i) + (i % 2 == 0 ? arrivals[i / 2] & 0xffff : arrivals[i / 2] >> 16); },
-			  [&](u32 i, u32 place) { words[place] = word(i); });
-	if (thread < WINDOW && part.count + thread < ROOM)
-		words[part.count + thread] = WORDS == GS_PART_FAR ? (W) GS_WINDOW_LAST : ~(W) 0;
-	__syncthreads();
-	if constexpr (VALUES)
-		each_item([&](u32 i) { return value[i]; }, [&](u32 i, u32 x) { bins[i * THREADS + thread] = x; });
-
-	/* 5. windows into order, then what straddles their borders, until nothing falls */
+	/* Puts four words at both sides of the border behind the thread's window in order; whether they then fall. */
+	__device__ __forceinline__ bool
+	border_falls(W *mine, u32 border) const
 	{
+		bool falls = false;
+		W x[8];
+
+		read_run(x, mine + WINDOW - 4);
+
+		const W first = x[0], last = x[7];
+
+		put_in_order(x, border);
+		if (x[0] != first || x[7] != last)
+			falls = x[0] < mine[WINDOW - 5] || x[7] > mine[WINDOW + 4];
+		write_run(mine + WINDOW - 4, x);
+		return falls;
+	}
+
+	/* Puts windows in order, then what straddles their borders, until nothing falls. */
+	__device__ __forceinline__ void
+	order_words(const gs_part &part) const
+	{
+		const u32 thread = threadIdx.x;
 		const u32 whole = __ballot_sync(GS_ALL_LANES, thread * WINDOW < part.count);
 		const u32 border = __ballot_sync(GS_ALL_LANES, (thread + 1) * WINDOW < part.count);
 		W *const mine = words + thread * WINDOW;
@@ -269,37 +251,114 @@ sort_part(const gs_parts_args &a, gs_part &part)
 			}
 			__syncthreads();
 			if ((thread + 1) * WINDOW < part.count)
-			{
-				W x[8];
-
-				read_run(x, mine + WINDOW - 4);
-
-				const W first = x[0], last = x[7];
-
-				put_in_order(x, border);
-				if (x[0] != first || x[7] != last)
-					falls = x[0] < mine[WINDOW - 5] || x[7] > mine[WINDOW + 4];
-				write_run(mine + WINDOW - 4, x);
-			}
+				falls = border_falls(mine, border);
 			falls = __syncthreads_or(falls);
 		}
 	}
+};
+
+/* The key that a word was made of; place: that it had in the part, which begins at `start`. */
+template <gs_part_words WORDS, int PLACE_BITS, class ITEM>
+static __device__ __forceinline__ u32
+key_of_word(const gs_parts_args &a, u64 w, u32 least, u32 start, u32 place)
+{
+	const u32 key = ((u32) (w >> PLACE_BITS) + least) ^ (u32) a.flip;
+
+	if (WORDS != GS_PART_FAR || !a.floats)
+		return key;
+	return zero_or_nan(key) ? (u32) (((const ITEM *) a.in)[start + place] >> 8 * (sizeof(ITEM) - 4))
+							: float_from_order(key);
+}
+
+/*
+ * VALUES: of 4 bytes go along.  The part lies in shared memory, where its fields are read when they are wanted:
+ * registers are scarce, most of all in step 3.  The next part may come when all threads are through.
+ */
+template <gs_part_words WORDS, bool VALUES, int PLACE_BITS, int THREADS, int WINDOW, int SHARE>
+static __device__ __forceinline__ void
+sort_part(const gs_parts_args &a, gs_part &part)
+{
+	typedef typename item_of<WORDS == GS_PART_FAR ? 8 : 4>::type W;
+	typedef typename item_of<VALUES ? 8 : 4>::type item;
+	typedef part_shared<W, THREADS, WINDOW, SHARE> shape;
+	extern __shared__ __align__(16) u8 part_memory[];
+	const shape m(part_memory);
+	const u32 thread = threadIdx.x;
+	/* set to 0, though only items that there are count: else, in a loop, they would hold registers up to the end */
+	u32 code[WINDOW] = {}, value[VALUES ? WINDOW : 1] = {}, arrivals[WINDOW / 2] = {}; /* of 16 bits each */
+	u32 least = ~0u, most = 0;
+	auto each_item = [&](auto get, auto put) { shape::each_item(part.count, get, put); };
+
+	/* 1. the part and its range */
+	each_item([&](u32 i) { return __ldcs((const item *) a.in + part.start + i * THREADS + thread); },
+			  [&](u32 i, item x) {
+				  code[i] = (u32) (x >> 8 * (sizeof(item) - 4));
+				  if (VALUES)
+					  value[i] = (u32) x;
+			  });
+	m.clear_bins();
+	each_item([&](u32 i) { return WORDS == GS_PART_FAR ? gs_key_code(code[i], a) : code[i] ^ (u32) a.flip; },
+			  [&](u32 i, u32 x) {
+				  code[i] = x;
+				  least = min(least, x);
+				  most = max(most, x);
+			  });
+	m.range(least, most);
+	if (least < part.least || most > part.most)
+	{
+		if (thread == 0)
+			*a.wrong = 1;
+		return;
+	}
+#pragma unroll
+	for (u32 i = 0; i < WINDOW; i++)
+		code[i] -= least;
+
+	/*
+	 * 2. counts of bins; each word knows how many came to its bin before it.  Somewhat less than 2^32, so that no
+	 * rounding leads past the last bin
+	 */
+	const u32 scale = __float2uint_rz(__fdividef(SHARE * THREADS * 4294963200.f, (float) (most - least) + 1));
+	auto bin_of = [&](u32 i) { return m.bins + __umulhi(code[i], scale); };
+
+	each_item([&](u32 i) { return atomicAdd(bin_of(i), 1); }, [&](u32 i, u32 older)
+			  { arrivals[i / 2] = i % 2 == 0 ? older : __byte_perm(arrivals[i / 2], older, 0x5410); });
+	__syncthreads();
+	if (thread == 0)
+		part.least = least; /* the bound has been looked at by all */
+
+	/* 3. where bins begin */
+	m.counts_to_begins();
+
+	/* 4. words to their bins, and the last window's rest */
+	auto word = [&](u32 i) -> W {
+		const u32 place = i * THREADS + thread;
+
+		if (WORDS == GS_PART_FAR)
+			return (W) ((u64) (code[i] >> PLACE_BITS) << 32 | (code[i] << PLACE_BITS | place));
+		return (W) (WORDS == GS_PART_NEAR ? code[i] << PLACE_BITS | place : code[i]);
+	};
+
+	each_item([&](u32 i) { return *bin_of(i) + (i % 2 == 0 ? arrivals[i / 2] & 0xffff : arrivals[i / 2] >> 16); },
+			  [&](u32 i, u32 place) { m.words[place] = word(i); });
+	if (thread < WINDOW && part.count + thread < shape::ROOM)
+		m.words[part.count + thread] = WORDS == GS_PART_FAR ? (W) GS_WINDOW_LAST : ~(W) 0;
+	__syncthreads();
+	if constexpr (VALUES)
+		each_item([&](u32 i) { return value[i]; }, [&](u32 i, u32 x) { m.bins[i * THREADS + thread] = x; });
+
+	/* 5. words into order */
+	m.order_words(part);
 
 	/* 6. out; `least` has held no register since step 2 */
 	least = part.least;
-	each_item([&](u32 i) { return words[i * THREADS + thread]; },
+	each_item([&](u32 i) { return m.words[i * THREADS + thread]; },
 			  [&](u32 i, W w) {
 				  const u32 at = part.start + i * THREADS + thread, place = (u32) w & (u32) gs_mask(PLACE_BITS);
-				  const u32 key = ((u32) ((u64) w >> PLACE_BITS) + least) ^ (u32) a.flip;
 
-				  if (WORDS == GS_PART_FAR && a.floats)
-					  ((u32 *) a.out_keys)[at] =
-						  zero_or_nan(key) ? (u32) (((const item *) a.in)[part.start + place] >> 8 * (sizeof(item) - 4))
-										   : float_from_order(key);
-				  else
-					  ((u32 *) a.out_keys)[at] = key;
+				  ((u32 *) a.out_keys)[at] = key_of_word<WORDS, PLACE_BITS, item>(a, w, least, part.start, place);
 				  if (VALUES)
-					  ((u32 *) a.out_values)[at] = bins[place];
+					  ((u32 *) a.out_values)[at] = m.bins[place];
 			  });
 }
 

@@ -42,39 +42,12 @@ last_at_or_before(const u64 *starts, u64 runs, u64 position)
 	return lo;
 }
 
-template <class T, class L>
-static __global__ void __launch_bounds__(THREADS)
-	expand_kernel(const T *values, const L *lengths, const u64 *starts, u64 runs, T *out, u64 room, u64 *count)
+/* Each place's greatest mark at or before it, in the place of its own, over the whole block. */
+static __device__ __forceinline__ void
+spread_marks(u32 *mark)
 {
-	__shared__ u32 mark[TILE + TILE / 16]; /* one word of padding for every 16 */
 	__shared__ u32 most[THREADS / 32];
-	const u64 first = blockIdx.x * (u64) TILE, total = starts[runs - 1] + lengths[runs - 1];
-	const u64 end = min(min(first + TILE, room), total);
 	const u32 thread = threadIdx.x;
-
-	if (blockIdx.x == 0 && thread == 0)
-		*count = total;
-	if (first >= end)
-		return;
-	for (u32 i = thread; i < TILE + TILE / 16; i += THREADS)
-		mark[i] = 0;
-	__syncthreads();
-
-	const u64 run = last_at_or_before(starts, runs, first);
-
-	for (u64 r = run + 1 + thread; r < runs; r += THREADS)
-	{
-		u64 s = starts[r];
-
-		if (s >= end)
-			break;
-
-		u32 at = (u32) (s - first);
-
-		atomicMax(&mark[at + at / 16], (u32) (r - run));
-	}
-	__syncthreads();
-
 	u32 m[ITEMS], x = 0;
 
 #pragma unroll
@@ -102,6 +75,41 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
 	for (u32 j = 0; j < ITEMS; j++)
 		mark[thread * (ITEMS + 1) + j] = max(x, m[j]);
+}
+
+/* A tile of the output: runs that begin in it mark where, counted from the one that goes on into it. */
+template <class T, class L>
+static __global__ void __launch_bounds__(THREADS)
+	expand_kernel(const T *values, const L *lengths, const u64 *starts, u64 runs, T *out, u64 room, u64 *count)
+{
+	__shared__ u32 mark[TILE + TILE / 16]; /* one word of padding for every 16 */
+	const u64 first = blockIdx.x * (u64) TILE, total = starts[runs - 1] + lengths[runs - 1];
+	const u64 end = min(min(first + TILE, room), total);
+	const u32 thread = threadIdx.x;
+
+	if (blockIdx.x == 0 && thread == 0)
+		*count = total;
+	if (first >= end)
+		return;
+	for (u32 i = thread; i < TILE + TILE / 16; i += THREADS)
+		mark[i] = 0;
+	__syncthreads();
+
+	const u64 run = last_at_or_before(starts, runs, first);
+
+	for (u64 r = run + 1 + thread; r < runs; r += THREADS)
+	{
+		u64 s = starts[r];
+
+		if (s >= end)
+			break;
+
+		u32 at = (u32) (s - first);
+
+		atomicMax(&mark[at + at / 16], (u32) (r - run));
+	}
+	__syncthreads();
+	spread_marks(mark);
 	__syncthreads();
 	for (u32 i = thread; i < end - first; i += THREADS)
 		out[first + i] = values[run + mark[i + i / 16]];

@@ -87,6 +87,7 @@ __global__ void __launch_bounds__(256) merge_move(const gs_merge_args a)
 
 /* ---------------------------------------------------------------- tiles, sorted */
 
+/* Puts tiles of the input in order. */
 template <int KEY, bool PLACES>
 __global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks)
 merge_blocks(const gs_merge_args a)
@@ -106,18 +107,8 @@ merge_blocks(const gs_merge_args a)
 	if (merge_in_order(a))
 		return;
 
-	/* 1. load; what is missing in the last tile is greater than everything, and comes later */
-	t.load_keys(a, begin, n, 0);
-	copy_commit();
-	if constexpr (PLACES)
-		t.load_values(a, begin, n, 0);
-	copy_commit();
-	for (u32 i = n + thread; i < tile::CAP; i += THREADS)
-	{
-		t.first[i] = (F) ~(F) 0;
-		for (int w = 0; w < tile::REST; w++)
-			t.rest[(size_t) i * tile::REST + w] = ~0ull;
-	}
+	/* 1. load */
+	t.load(a, begin, n);
 	copy_wait<1>();
 	__syncthreads();
 
@@ -142,25 +133,7 @@ merge_blocks(const gs_merge_args a)
 		sort_registers<F, PLACES>(key, place, std::make_index_sequence<merge_network<ITEMS>().size>());
 		t.store(key, place);
 		if constexpr (tile::REST > 0)
-		{
-			bool ties = false;
-
-#pragma unroll
-			for (int j = 1; j < ITEMS; j++)
-				ties |= key[j] == key[j - 1];
-			for (u32 i = own + 1; ties && i < own + ITEMS; i++)
-			{
-				F f = t.first[i];
-				u32 p = t.place[i], to = i;
-
-				while (to > own && t.first[to - 1] == f && t.rest_less(p, t.place[to - 1]))
-				{
-					t.place[to] = t.place[to - 1];
-					to--;
-				}
-				t.place[to] = (u16) p;
-			}
-		}
+			t.insert_ties(own, key);
 		__syncthreads();
 
 		/* 4. merge runs of threads */
@@ -267,44 +240,26 @@ extreme(whole_key<KEY> &key, u32 &run, u32 ways, bool greatest)
 	}
 }
 
-/*
- * Where each run is cut for each tile: the tile's first item is number d of the group, and so many items of each run
- * come before
- * it.  A lane for each run, of which it takes every s-th item as a sample, s halving from round to round; kept true:
- * of all samples of all runs the d / s least lie left of the cuts.  A new sample goes left if it is less than the
- * greatest on the left; then samples change sides, one by one, until the number is right.
- */
-template <int KEY>
-__global__ void __launch_bounds__(256) merge_cuts(const gs_merge_args a)
+/* A lane's run and its cut: the samples at both sides of it. */
+template <int KEY> struct merge_cut
 {
-	const u64 t = (blockIdx.x * (u64) 256 + threadIdx.x) / a.ways;
-	const u32 run = threadIdx.x % a.ways;
-	const u8 *keys = a.keys;
-	u64 length = 0, d = 0, c = 0; /* c: samples on the left */
-	whole_key<KEY> left = {}, right = {};
-	bool has_left = false, has_right = false;
+	const u8 *keys;
+	u64 length, c; /* c: samples on the left */
+	whole_key<KEY> left, right;
+	bool has_left, has_right;
 
-	if (merge_in_order(a))
-		return;
-	if (t < a.tiles)
+	/* Halves the distance of samples to s: the new one goes left if it is less than the greatest there. */
+	__device__ __forceinline__ void
+	halve(u64 s, u32 run, u32 ways)
 	{
-		merge_range r(a, t);
-		u64 begin = run_start(a, r.group * a.ways + run);
-
-		d = r.begin;
-		length = run_start(a, r.group * a.ways + run + 1) - begin;
-		keys += begin * KEY;
-	}
-	for (u32 round = a.rounds; round-- > 0;)
-	{
-		u64 s = 1ull << round, at = (2 * c + 1) * s - 1, sum;
+		const u64 at = (2 * c + 1) * s - 1;
 		whole_key<KEY> middle = {}, most = left;
 		bool has_middle = at < length;
 		u32 who = has_left ? run : GS_MERGE_NONE;
 
 		if (has_middle)
 			middle.load(keys, at);
-		extreme(most, who, a.ways, true);
+		extreme(most, who, ways, true);
 		c *= 2;
 		if (has_middle && who != GS_MERGE_NONE && (middle.less(most) || (!most.less(middle) && run < who)))
 		{
@@ -317,7 +272,68 @@ __global__ void __launch_bounds__(256) merge_cuts(const gs_merge_args a)
 			right = middle;
 			has_right = has_middle;
 		}
-		sum = c;
+	}
+
+	/* The sample right of the cut changes sides. */
+	__device__ __forceinline__ void
+	take(u64 s)
+	{
+		c++;
+		left = right;
+		has_left = true;
+
+		const u64 at = (c + 1) * s - 1;
+
+		has_right = at < length;
+		if (has_right)
+			right.load(keys, at);
+	}
+
+	/* The sample left of the cut changes sides. */
+	__device__ __forceinline__ void
+	give(u64 s)
+	{
+		c--;
+		right = left;
+		has_right = true;
+		has_left = c > 0;
+		if (has_left)
+			left.load(keys, c * s - 1);
+	}
+};
+
+/*
+ * Where each run is cut for each tile: the tile's first item is number d of the group, and so many items of each run
+ * come before it.  A lane for each run, of which it takes every s-th item as a sample, s halving from round to round;
+ * kept true: of all samples of all runs the d / s least lie left of the cuts.  New samples go to either side; then
+ * samples change sides, one by one, until the number is right.
+ */
+template <int KEY>
+__global__ void __launch_bounds__(256) merge_cuts(const gs_merge_args a)
+{
+	const u64 t = (blockIdx.x * (u64) 256 + threadIdx.x) / a.ways;
+	const u32 run = threadIdx.x % a.ways;
+	merge_cut<KEY> cut = {a.keys, 0, 0, {}, {}, false, false};
+	u64 d = 0;
+
+	if (merge_in_order(a))
+		return;
+	if (t < a.tiles)
+	{
+		merge_range r(a, t);
+		u64 begin = run_start(a, r.group * a.ways + run);
+
+		d = r.begin;
+		cut.length = run_start(a, r.group * a.ways + run + 1) - begin;
+		cut.keys += begin * KEY;
+	}
+	for (u32 round = a.rounds; round-- > 0;)
+	{
+		const u64 s = 1ull << round;
+		u64 sum;
+
+		cut.halve(s, run, a.ways);
+		sum = cut.c;
 		for (u32 l = 1; l < a.ways; l *= 2)
 			sum += shuffle_xor(sum, l);
 
@@ -325,43 +341,28 @@ __global__ void __launch_bounds__(256) merge_cuts(const gs_merge_args a)
 
 		while (__any_sync(GS_ALL_LANES, missing != 0))
 		{
-			whole_key<KEY> best = missing > 0 ? right : left;
+			whole_key<KEY> best = missing > 0 ? cut.right : cut.left;
+			u32 who = (missing > 0 ? cut.has_right : cut.has_left) ? run : GS_MERGE_NONE;
 
-			who = (missing > 0 ? has_right : has_left) ? run : GS_MERGE_NONE;
 			extreme(best, who, a.ways, missing < 0);
 			if (who == GS_MERGE_NONE)
 				missing = 0;
 			if (missing > 0)
 			{
 				if (who == run)
-				{
-					c++;
-					left = right;
-					has_left = true;
-					at = (c + 1) * s - 1;
-					has_right = at < length;
-					if (has_right)
-						right.load(keys, at);
-				}
+					cut.take(s);
 				missing--;
 			}
 			else if (missing < 0)
 			{
 				if (who == run)
-				{
-					c--;
-					right = left;
-					has_right = true;
-					has_left = c > 0;
-					if (has_left)
-						left.load(keys, c * s - 1);
-				}
+					cut.give(s);
 				missing++;
 			}
 		}
 	}
 	if (t < a.tiles)
-		a.cuts[t * a.ways + run] = (u32) c;
+		a.cuts[t * a.ways + run] = (u32) cut.c;
 }
 
 /* The pieces of runs that make up a tile. */
@@ -447,63 +448,39 @@ copy_pieces(const gs_merge_args &a, const merge_pieces &p)
 	}
 }
 
-template <int KEY, bool PLACES>
-__global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks)
-merge_runs(const gs_merge_args a)
+/*
+ * Whether a tile's pieces follow each other in order, as far as this thread knows, which compares its own with the next
+ * that is not empty.
+ */
+template <class TILE>
+__device__ __forceinline__ bool
+piece_in_order(const TILE &t, const merge_pieces &p, u32 ways)
 {
-	constexpr int THREADS = gs_merge_here<KEY>::threads, ITEMS = gs_merge_here<KEY>::items;
-	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
-	typedef typename tile::F F;
-	extern __shared__ __align__(128) u8 shared[];
-	__shared__ merge_pieces p;
-	const u32 thread = threadIdx.x, own = thread * ITEMS;
-	F key[ITEMS];
-	u32 place[ITEMS];
-	tile t(shared, a.value_width);
+	const u32 thread = threadIdx.x;
 
-	if (merge_in_order(a))
-		return;
+	if (thread >= ways || p.before[thread + 1] <= p.before[thread])
+		return true;
 
-	/* 1. load the pieces */
-	if (thread < 32)
-		find_pieces<ITEMS>(a, blockIdx.x, &p);
-	__syncthreads();
-	for (u32 r = 0; r < a.ways; r++)
-		t.load_keys(a, p.from[r], p.before[r + 1] - p.before[r], p.slot[r]);
-	copy_commit();
-	if constexpr (PLACES)
-		for (u32 r = 0; r < a.ways; r++)
-			t.load_values(a, p.from[r], p.before[r + 1] - p.before[r], p.slot[r]);
-	copy_commit();
-	copy_wait<1>();
-	__syncthreads();
+	u32 r = thread + 1, last = p.slot[thread] + p.before[thread + 1] - p.before[thread] - 1;
 
-	/* 2. do they follow each other in order?  Each but the last is compared with the next that is not empty. */
-	bool ordered = true;
+	while (r < ways && p.before[r + 1] == p.before[r])
+		r++;
+	return r >= ways || !t.template less<true>(t.first[p.slot[r]], p.slot[r], t.first[last], last);
+}
 
-	if (thread < a.ways && p.before[thread + 1] > p.before[thread])
-	{
-		u32 r = thread + 1, last = p.slot[thread] + p.before[thread + 1] - p.before[thread] - 1;
+/* Merges a tile's pieces two by two, level by level; at the end all lie in order in the first slots. */
+template <int ITEMS, class TILE>
+__device__ __forceinline__ void
+merge_pieces_of(TILE &t, const merge_pieces &p, u32 ways)
+{
+	const u32 own = threadIdx.x * ITEMS;
+	typename TILE::F key[ITEMS];
+	u32 place[ITEMS], run = 0; /* the thread's slots are part of the pair of runs from run on */
 
-		while (r < a.ways && p.before[r + 1] == p.before[r])
-			r++;
-		if (r < a.ways)
-			ordered = !t.template less<true>(t.first[p.slot[r]], p.slot[r], t.first[last], last);
-	}
-	if (__syncthreads_and(ordered))
-	{
-		copy_pieces<KEY, THREADS>(a, p);
-		copy_wait<0>();
-		return;
-	}
-
-	/* 3. merge them two by two; the thread's slots are part of the pair of runs from run on */
-	u32 run = 0;
-
-	for (u32 r = 2; r < a.ways; r += 2)
+	for (u32 r = 2; r < ways; r += 2)
 		if (own >= p.slot[r])
 			run = r;
-	for (u32 width = 1; width < a.ways; width *= 2)
+	for (u32 width = 1; width < ways; width *= 2)
 	{
 		u32 x = run & ~(2 * width - 1), y = x + width;
 		u32 na = p.before[y] - p.before[x], nb = p.before[y + width] - p.before[y], o = own - p.slot[x];
@@ -520,6 +497,46 @@ merge_runs(const gs_merge_args a)
 			t.store(key, place);
 		__syncthreads();
 	}
+}
+
+/* Merges up to 8 runs: each block one tile of the result. */
+template <int KEY, bool PLACES>
+__global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks)
+merge_runs(const gs_merge_args a)
+{
+	constexpr int THREADS = gs_merge_here<KEY>::threads, ITEMS = gs_merge_here<KEY>::items;
+	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
+	extern __shared__ __align__(128) u8 shared[];
+	__shared__ merge_pieces p;
+	tile t(shared, a.value_width);
+
+	if (merge_in_order(a))
+		return;
+
+	/* 1. load the pieces */
+	if (threadIdx.x < 32)
+		find_pieces<ITEMS>(a, blockIdx.x, &p);
+	__syncthreads();
+	for (u32 r = 0; r < a.ways; r++)
+		t.load_keys(a, p.from[r], p.before[r + 1] - p.before[r], p.slot[r]);
+	copy_commit();
+	if constexpr (PLACES)
+		for (u32 r = 0; r < a.ways; r++)
+			t.load_values(a, p.from[r], p.before[r + 1] - p.before[r], p.slot[r]);
+	copy_commit();
+	copy_wait<1>();
+	__syncthreads();
+
+	/* 2. do they follow each other in order? */
+	if (__syncthreads_and(piece_in_order(t, p, a.ways)))
+	{
+		copy_pieces<KEY, THREADS>(a, p);
+		copy_wait<0>();
+		return;
+	}
+
+	/* 3. merge them */
+	merge_pieces_of<ITEMS>(t, p, a.ways);
 
 	/* 4. out */
 	copy_wait<0>();

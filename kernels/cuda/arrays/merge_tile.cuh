@@ -216,6 +216,26 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 				((u32 *) values)[slot + i] = (u32) (from + i);
 	}
 
+	/*
+	 * Begins to load a whole tile, keys first; what is missing in the last tile is greater than everything, and comes
+	 * later.
+	 */
+	__device__ __forceinline__ void
+	load(const gs_merge_args &a, u64 from, u32 count)
+	{
+		load_keys(a, from, count, 0);
+		copy_commit();
+		if constexpr (PLACES)
+			load_values(a, from, count, 0);
+		copy_commit();
+		for (u32 i = count + threadIdx.x; i < CAP; i += THREADS)
+		{
+			first[i] = (F) ~(F) 0;
+			for (int w = 0; w < REST; w++)
+				rest[(size_t) i * REST + w] = ~0ull;
+		}
+	}
+
 	/* Of two items with equal first words, by where they were loaded to. */
 	__device__ __forceinline__ bool
 	rest_less(u32 x, u32 y) const
@@ -298,6 +318,29 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 			first[own + j] = key[j];
 			if constexpr (PLACES)
 				place[own + j] = (u16) at[j];
+		}
+	}
+
+	/* Puts a thread's slots in order, whose first words are, where these tie: by insertion.  key: the first words. */
+	__device__ __forceinline__ void
+	insert_ties(u32 own, const F (&key)[ITEMS])
+	{
+		bool ties = false;
+
+#pragma unroll
+		for (int j = 1; j < ITEMS; j++)
+			ties |= key[j] == key[j - 1];
+		for (u32 i = own + 1; ties && i < own + ITEMS; i++)
+		{
+			F f = first[i];
+			u32 p = place[i], to = i;
+
+			while (to > own && first[to - 1] == f && rest_less(p, place[to - 1]))
+			{
+				place[to] = place[to - 1];
+				to--;
+			}
+			place[to] = (u16) p;
 		}
 	}
 

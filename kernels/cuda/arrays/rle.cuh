@@ -42,32 +42,70 @@ store_count(void *to, u64 i, u64 x, u32 wide)
 		((u32 *) to)[i] = (u32) x;
 }
 
-template <int BYTES, bool LONG, class SHAPE>
-__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
-runs_kernel(const __grid_constant__ gs_runs_args a)
+/* A tile that waits for its prefix; its begins are known. */
+struct runs_pending
 {
-	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
+	u32 at; /* where in the buffers */
+	u32 count;
+	i64 first;
+};
+
+/* A block's tiles, and the steps that they go through. */
+template <int BYTES, bool LONG, class SHAPE> struct runs_block
+{
 	typedef typename item_of<BYTES>::type T;
-	constexpr u32 ITEMS = VECTORS * 16 / BYTES, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
-	constexpr u32 TILE_BYTES = THREADS * VECTORS * 16, HALO = 16, AFTER = LONG ? 16 : 0;
-	constexpr u32 PITCH = HALO + TILE_BYTES + AFTER;
+	static constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
+	static constexpr u32 ITEMS = VECTORS * 16 / BYTES, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
+	static constexpr u32 TILE_BYTES = THREADS * VECTORS * 16, HALO = 16, AFTER = LONG ? 16 : 0;
+	static constexpr u32 PITCH = HALO + TILE_BYTES + AFTER;
+	static constexpr u32 ROOM = (LONG ? 2 : 1) * TILE + 8; /* where runs begin in a tile, then (LONG) where they end */
 	typedef typename mask_of<ITEMS>::type mask;
 	static_assert(TILE <= 65535, "positions in a tile have 16 bits");
-
-	extern __shared__ __align__(128) u8 buffers[];
-	__shared__ gs_ring ring;
-	__shared__ u32 begun[2][WARPS], lasts[2][WARPS];
-	__shared__ u32 open[GS_SLOTS][2];	  /* a run goes on into the tile, out of the tile */
-	__shared__ run_state whole[GS_SLOTS], before[GS_SLOTS];
-	constexpr u32 ROOM = (LONG ? 2 : 1) * TILE + 8; /* where runs begin in a tile, then (LONG) where they end */
 	static_assert(GS_LEAST_STAGES * PITCH + (GS_DEPTH + 1) * ROOM * sizeof(u16) < gs_ring_room(SHAPE::shared),
 				  "the least stages fit");
-	u16 *const places = (u16 *) (buffers + a.sweep.stages * PITCH);
 
-	const u32 thread = threadIdx.x, warp = thread / 32;
-	const i64 base = (i64) a.in.begin & ~(i64) 15;
+	/* Which of a thread's items begin a run, and (LONG) which end one. */
+	struct borders
+	{
+		mask begins, stops;
+	};
 
-	auto start = [&](int stage, u32 tile) {
+	struct shared
+	{
+		gs_ring ring;
+		u32 begun[2][WARPS], lasts[2][WARPS];
+		u32 open[GS_SLOTS][2];	  /* a run goes on into the tile, out of the tile */
+		run_state whole[GS_SLOTS], before[GS_SLOTS];
+	};
+
+	const gs_runs_args &a;
+	shared &m;
+	u8 *buffers;
+	u16 *places; /* in tiles that are under way */
+	i64 base;	 /* where vectors of the first tile begin */
+	u32 thread;
+
+	__device__ __forceinline__
+	runs_block(const gs_runs_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
+	{
+		places = (u16 *) (buffers + a.sweep.stages * PITCH);
+		base = (i64) a.in.begin & ~(i64) 15;
+		thread = threadIdx.x;
+	}
+
+	/* Where runs begin in the tile of turn n. */
+	__device__ __forceinline__ u16 *
+	places_of(u32 n) const
+	{
+		return places + n % (GS_DEPTH + 1) * ROOM;
+	}
+
+	/* Starts the loads of a tile into a stage; by the loader. */
+	__device__ __forceinline__ void
+	start(int stage, u32 tile) const
+	{
+		gs_ring &ring = m.ring;
+
 		if (tile >= a.sweep.tiles)
 		{
 			ring_announce(ring, stage, GS_NO_TILE, 0, true);
@@ -86,166 +124,37 @@ runs_kernel(const __grid_constant__ gs_runs_args a)
 		if (skip)
 			bulk_load(to, a.halo + tile, 16, &ring.full[stage]);
 #endif
-	};
-
-	if (thread == 0)
-		ring_init(ring, WARPS);
-	__syncthreads();
-	if (warp == WARPS)
-	{
-		load_tiles<THREADS>(ring, a.sweep, start);
-		return;
 	}
 
-	if (warp > WARPS)
+	/* A tile's state, from the input, by a warp: the fallback of look-backs. */
+	__device__ __forceinline__ run_state
+	recount(u32 tile) const
 	{
-		/* ---- the look-back warps */
-		i64 known = -1;
-		run_state total = run_state::zero();
+		const T *in = (const T *) a.in.begin;
+		i64 f = (i64) tile * TILE - a.shift;
+		u32 n = 0, p = 0;
 
-		auto reduce = [&](u32 t) {
-			const T *in = (const T *) a.in.begin;
-			i64 f = (i64) t * TILE - a.shift;
-			u32 n = 0, p = 0;
+		for (u32 i = (f < 0 ? (u32) -f : 0) + lane_id(); i < TILE; i += 32)
+		{
+			i64 g = f + i;
+			bool b = g == 0 || differs(in[g], in[g - 1], a.floats);
 
-			for (u32 i = (f < 0 ? (u32) -f : 0) + lane_id(); i < TILE; i += 32)
-			{
-				i64 g = f + i;
-				bool b = g == 0 || differs(in[g], in[g - 1], a.floats);
-
-				if (LONG)
-					b = b && g + 1 < (i64) a.n && !differs(in[g], in[g + 1], a.floats);
-				if (b)
-					n++, p = i + 1;
-			}
-			n = lanes_add(n);
-			p = lanes_max(p);
-			return run_state{n, p ? (u64) (f + p) : 0};
-		};
-
-		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			run_state s =
-				look_back(a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 2 <= TILE, reduce);
-
-			if (lane_id() == 0)
-			{
-				before[slot] = s;
-				if (tile + 1 == a.sweep.tiles)
-				{
-					*a.count = total.n;
-					if (!LONG && a.lengths != NULL)
-						store_count(a.lengths, total.n - 1, a.n + 1 - total.last, a.wide);
-				}
-			}
-		});
-		return;
+			if (LONG)
+				b = b && g + 1 < (i64) a.n && !differs(in[g], in[g + 1], a.floats);
+			if (b)
+				n++, p = i + 1;
+		}
+		n = lanes_add(n);
+		p = lanes_max(p);
+		return run_state{n, p ? (u64) (f + p) : 0};
 	}
 
-	/* ---- the workers */
-	gs_ring_turn turn;
-	/* A tile that waits for its prefix, compacted. */
-	struct pending
+	/* Brings what bulk copies do not: a tile's edges, or all of it. */
+	__device__ __forceinline__ void
+	complete(u8 *data, u32 tile, bool edges) const
 	{
-		u32 at; /* where in the buffers */
-		u32 count;
-		i64 first;
-	} last = {}, older = {};
-
-	auto write_out = [&](u32 n, const pending &p) {
-		const u32 slot = n % GS_SLOTS;
-
-		prefix_wait<THREADS>(ring, n);
-
-		const u16 *const at = places + n % (GS_DEPTH + 1) * ROOM, *const ends = at + TILE;
-		const run_state b = before[slot];
-
-		if (a.values != NULL)
-		{
-			const T *items = (const T *) (buffers + p.at);
-			T *values = (T *) a.values + b.n;
-			const u32 ahead = (u32) ((u64) values / BYTES) & (128 / BYTES - 1); /* whole lines */
-
-			for (u32 i = thread; i < p.count + ahead; i += 4 * THREADS)
-			{
-				T x[4];
-
-#pragma unroll
-				for (u32 k = 0; k < 4; k++)
-					if (i + k * THREADS - ahead < p.count)
-						x[k] = items[at[i + k * THREADS - ahead]];
-#pragma unroll
-				for (u32 k = 0; k < 4; k++)
-					if (i + k * THREADS - ahead < p.count)
-						values[i + k * THREADS - ahead] = x[k];
-			}
-		}
-		if (a.lengths != NULL && !LONG)
-		{
-			const u32 ahead = (u32) (b.n - 1) & 31;
-
-			if (thread == 0 && p.count > 0 && b.n > 0)
-				store_count(a.lengths, b.n - 1, p.first + at[0] + 1 - b.last, a.wide);
-			for (u32 i = thread; i < p.count + ahead && p.count > 1; i += 4 * THREADS)
-			{
-				u32 x[4];
-
-#pragma unroll
-				for (u32 k = 0; k < 4; k++)
-				{
-					u32 j = i + k * THREADS - ahead;
-
-					if (j - 1 < p.count - 1)
-						x[k] = at[j] - at[j - 1];
-				}
-#pragma unroll
-				for (u32 k = 0; k < 4; k++)
-				{
-					u32 j = i + k * THREADS - ahead;
-
-					if (j - 1 < p.count - 1)
-						store_count(a.lengths, b.n + j - 1, x[k], a.wide);
-				}
-			}
-		}
-		if (a.lengths != NULL && LONG)
-		{
-			for (u32 j = thread; j <= p.count; j += THREADS)
-				if (j == 0)
-				{
-					if (open[slot][0] && (p.count > 0 || !open[slot][1]))
-						store_count(a.lengths, b.n - 1, p.first + ends[0] + 2 - b.last, a.wide);
-				}
-				else if (j < p.count || !open[slot][1])
-					store_count(a.lengths, b.n + j - 1, ends[j] - at[j - 1] + 1, a.wide);
-		}
-		if (a.starts != NULL)
-			for (u32 j = thread; j < p.count; j += THREADS)
-				store_count(a.starts, b.n + j, p.first + at[j], a.wide);
-		free_arrive<THREADS>(ring, n);
-	};
-
-	for (;; turn.advance(a.sweep.stages))
-	{
-		const u32 half = turn.n & 1;
-		const u32 word = ring_wait(ring, turn), tile = word & ~GS_EDGES;
-		const bool edges = (word & GS_EDGES) != 0;
-
-		if (word == GS_NO_TILE)
-			break;
-
-		u8 *const data = buffers + turn.stage * PITCH + HALO;
-		u16 *const at = places + turn.n % (GS_DEPTH + 1) * ROOM, *const ends = at + TILE;
-		const i64 first = (i64) tile * TILE - a.shift;
-		const u32 lo = edges && first < 0 ? (u32) -first : 0;
-		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
-		const bool partial = edges;
-		u32 w[VECTORS * 4];
-		mask begins = 0, stops = 0;
-
 		const i64 begin = base + (i64) tile * TILE_BYTES;
-		const T *mine = (const T *) (data + thread * VECTORS * 16);
 
-		/* 1. the tile is here but for its edges */
 		ring_copy(data - HALO, a.in, begin - HALO, PITCH, thread, THREADS);
 		if (!GS_BULK && a.halo != NULL && thread == 0)
 			*(u128 *) (data - HALO) = a.halo[tile];
@@ -253,10 +162,13 @@ runs_kernel(const __grid_constant__ gs_runs_args a)
 			window_edges(data, a.in, begin, TILE_BYTES + AFTER, thread, THREADS);
 		if (edges || !GS_BULK)
 			workers_barrier<THREADS>();
+	}
 
-		/* 2. where runs begin */
-		read_words(w, data + thread * VECTORS * 16, 0);
-		T left = mine[-1];
+	/* Which of the thread's items differ from the one before; left: the one before them. */
+	__device__ __forceinline__ mask
+	begins_of(const u32 (&w)[VECTORS * 4], T left) const
+	{
+		mask begins = 0;
 
 		if (a.floats)
 		{
@@ -272,98 +184,265 @@ runs_kernel(const __grid_constant__ gs_runs_args a)
 				if (item<BYTES>(w, j) != (j ? item<BYTES>(w, j - 1) : left))
 					begins |= (mask) 1 << j;
 		}
-		if (first <= 0 && thread == 0)
-			begins |= (mask) 1 << lo; /* the very first item */
-		if (LONG)
-		{
-			/* a run ends where the next one begins, or the array ends */
-			bool next = true;
+		return begins;
+	}
 
-			if (thread * ITEMS + ITEMS < hi || (hi == TILE && first + (i64) TILE < (i64) a.n))
-				next = differs(item<BYTES>(w, ITEMS - 1), mine[ITEMS], a.floats);
-			stops = begins >> 1 | (mask) next << (ITEMS - 1);
-			if (hi > thread * ITEMS && hi < thread * ITEMS + ITEMS)
-				stops |= (mask) 1 << (hi - 1 - thread * ITEMS);
-			if (thread == 0)
-				open[turn.n % GS_SLOTS][0] = !(begins >> lo & 1);
-			if (hi > thread * ITEMS && hi <= thread * ITEMS + ITEMS)
-				open[turn.n % GS_SLOTS][1] = !(stops >> (hi - 1 - thread * ITEMS) & 1);
+	/*
+	 * Runs of two items or more: a run ends where the next one begins, or the array ends.  open: becomes whether one
+	 * goes on into the tile, and out of it; next: the item behind the thread's; lo, hi: the tile's items that there
+	 * are; more: tiles follow.
+	 */
+	__device__ __forceinline__ borders
+	long_runs(mask begins, const u32 (&w)[VECTORS * 4], const T *next, u32 lo, u32 hi, bool more, u32 *open) const
+	{
+		bool differ = true;
+		mask stops;
 
-			mask both = begins & stops;
+		if (thread * ITEMS + ITEMS < hi || (hi == TILE && more))
+			differ = differs(item<BYTES>(w, ITEMS - 1), *next, a.floats);
+		stops = begins >> 1 | (mask) differ << (ITEMS - 1);
+		if (hi > thread * ITEMS && hi < thread * ITEMS + ITEMS)
+			stops |= (mask) 1 << (hi - 1 - thread * ITEMS);
+		if (thread == 0)
+			open[0] = !(begins >> lo & 1);
+		if (hi > thread * ITEMS && hi <= thread * ITEMS + ITEMS)
+			open[1] = !(stops >> (hi - 1 - thread * ITEMS) & 1);
 
-			begins &= ~both;
-			stops &= ~both;
-		}
-		if (partial)
-		{
-			begins &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
-			stops &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
-		}
+		const mask both = begins & stops;
 
-		/* 3. counts and last begins */
-		u32 total, place = 0, count, rank;
+		return {begins & ~both, stops & ~both};
+	}
 
+	/* The place behind the thread's last begin; 0: it has none. */
+	__device__ __forceinline__ u32
+	last_of(mask begins) const
+	{
 		if (begins)
-			place = thread * ITEMS + (sizeof(mask) == 4 ? 32 - __clz((u32) begins) : 64 - __clzll(begins));
-		rank = warp_exclusive(bits_set(begins), total);
-		place = lanes_max(place);
-		if (lane_id() == 0)
-		{
-			begun[half][warp] = total;
-			lasts[half][warp] = place;
-		}
-		workers_barrier<THREADS>();
-		rank += warps_exclusive<WARPS>(begun[half], warp, count);
-		if (warp == 0)
-		{
-			place = lanes_max(lane_id() < WARPS ? lasts[half][lane_id()] : 0);
-			if (thread == 0)
-			{
-				run_state own = {count, place ? (u64) (first + place) : 0};
+			return thread * ITEMS + (sizeof(mask) == 4 ? 32 - __clz((u32) begins) : 64 - __clzll(begins));
+		return 0;
+	}
 
-				whole[turn.n % GS_SLOTS] = own;
-				publish(a.words, tile, own, a.sweep);
-			}
-			post(ring, turn.n, tile);
-		}
-
-		/* 4. positions; items stay where they are until they go out.  Where begins are rare, one by one */
+	/*
+	 * The thread's begins to the list `at`, from rank on; items stay where they are until they go out.  Where a warp
+	 * has few, one by one.
+	 */
+	__device__ __forceinline__ void
+	list(u16 *at, borders b, u32 rank, bool few) const
+	{
 		if (LONG)
 		{
 #pragma unroll
 			for (u32 j = 0; j < ITEMS; j++)
-				if (stops >> j & 1)
-					ends[rank + bits_set(begins & (((mask) 1 << j) - 1))] = (u16) (thread * ITEMS + j);
+				if (b.stops >> j & 1)
+					at[TILE + rank + bits_set(b.begins & (((mask) 1 << j) - 1))] = (u16) (thread * ITEMS + j);
 		}
-		if (total <= ITEMS)
+		if (few)
 		{
-			for (; begins != 0; begins &= begins - 1)
-				at[rank++] = (u16) (thread * ITEMS + (sizeof(mask) == 4 ? __ffs((u32) begins) : __ffsll(begins)) - 1);
+			for (; b.begins != 0; b.begins &= b.begins - 1)
+				at[rank++] =
+					(u16) (thread * ITEMS + (sizeof(mask) == 4 ? __ffs((u32) b.begins) : __ffsll(b.begins)) - 1);
 		}
 		else
 		{
 #pragma unroll
 			for (u32 j = 0; j < ITEMS; j++)
-				if (begins >> j & 1)
+				if (b.begins >> j & 1)
 					at[rank++] = (u16) (thread * ITEMS + j);
 		}
+	}
 
-		/* 5. the tile before goes out, in whole lines */
-		if (turn.n >= 2)
-			write_out(turn.n - 2, older);
-		older = last;
-		last = {(u32) (data - buffers), count, first};
-	}
-	if (warp == 0)
+	/* The values of runs that begin in a tile, from place n of the output on, in whole lines. */
+	__device__ __forceinline__ void
+	write_values(const runs_pending &p, const u16 *at, u64 n) const
 	{
-		post(ring, turn.n, GS_NO_TILE);
-		post(ring, turn.n + 1, GS_NO_TILE);
+		const T *items = (const T *) (buffers + p.at);
+		T *values = (T *) a.values + n;
+		const u32 ahead = (u32) ((u64) values / BYTES) & (128 / BYTES - 1);
+
+		for (u32 i = thread; i < p.count + ahead; i += 4 * THREADS)
+		{
+			T x[4];
+
+#pragma unroll
+			for (u32 k = 0; k < 4; k++)
+				if (i + k * THREADS - ahead < p.count)
+					x[k] = items[at[i + k * THREADS - ahead]];
+#pragma unroll
+			for (u32 k = 0; k < 4; k++)
+				if (i + k * THREADS - ahead < p.count)
+					values[i + k * THREADS - ahead] = x[k];
+		}
 	}
-	workers_barrier<THREADS>(); /* the last tile is compacted */
-	if (turn.n >= 2)
-		write_out(turn.n - 2, older);
-	if (turn.n >= 1)
-		write_out(turn.n - 1, last);
+
+	/* The lengths of runs that end in a tile; before: of the tiles before. */
+	__device__ __forceinline__ void
+	write_lengths(const runs_pending &p, const u16 *at, const run_state &before) const
+	{
+		const u32 ahead = (u32) (before.n - 1) & 31;
+
+		if (thread == 0 && p.count > 0 && before.n > 0)
+			store_count(a.lengths, before.n - 1, p.first + at[0] + 1 - before.last, a.wide);
+		for (u32 i = thread; i < p.count + ahead && p.count > 1; i += 4 * THREADS)
+		{
+			u32 x[4];
+
+#pragma unroll
+			for (u32 k = 0; k < 4; k++)
+			{
+				u32 j = i + k * THREADS - ahead;
+
+				if (j - 1 < p.count - 1)
+					x[k] = at[j] - at[j - 1];
+			}
+#pragma unroll
+			for (u32 k = 0; k < 4; k++)
+			{
+				u32 j = i + k * THREADS - ahead;
+
+				if (j - 1 < p.count - 1)
+					store_count(a.lengths, before.n + j - 1, x[k], a.wide);
+			}
+		}
+	}
+
+	/* The same of runs of two items or more, whose ends are known. */
+	__device__ __forceinline__ void
+	write_long_lengths(const runs_pending &p, const u16 *at, const run_state &before, const u32 *open) const
+	{
+		const u16 *const ends = at + TILE;
+
+		for (u32 j = thread; j <= p.count; j += THREADS)
+			if (j == 0)
+			{
+				if (open[0] && (p.count > 0 || !open[1]))
+					store_count(a.lengths, before.n - 1, p.first + ends[0] + 2 - before.last, a.wide);
+			}
+			else if (j < p.count || !open[1])
+				store_count(a.lengths, before.n + j - 1, ends[j] - at[j - 1] + 1, a.wide);
+	}
+
+	/* Adds up begins over warps, and publishes the tile's state; returns the rank of the thread's first one. */
+	__device__ __forceinline__ u32
+	count_begins(u32 n, u32 tile, i64 first, mask begins, u32 &total, u32 &count) const
+	{
+		const u32 half = n & 1, warp = thread / 32;
+		u32 rank = warp_exclusive(bits_set(begins), total), place = lanes_max(last_of(begins));
+
+		if (lane_id() == 0)
+		{
+			m.begun[half][warp] = total;
+			m.lasts[half][warp] = place;
+		}
+		workers_barrier<THREADS>();
+		rank += warps_exclusive<WARPS>(m.begun[half], warp, count);
+		if (warp == 0)
+		{
+			place = lanes_max(lane_id() < WARPS ? m.lasts[half][lane_id()] : 0);
+			if (thread == 0)
+			{
+				run_state own = {count, place ? (u64) (first + place) : 0};
+
+				m.whole[n % GS_SLOTS] = own;
+				publish(a.words, tile, own, a.sweep);
+			}
+			post(m.ring, n, tile);
+		}
+		return rank;
+	}
+
+	/* Takes a tile apart, and lists where its runs begin. */
+	__device__ __forceinline__ runs_pending
+	take(const gs_ring_turn &turn, u32 tile, bool edges) const
+	{
+		u8 *const data = buffers + turn.stage * PITCH + HALO;
+		const i64 first = (i64) tile * TILE - a.shift;
+		const u32 lo = edges && first < 0 ? (u32) -first : 0;
+		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
+		const T *mine = (const T *) (data + thread * VECTORS * 16);
+		u32 w[VECTORS * 4], total, count;
+		borders at = {0, 0};
+
+		/* 1. the tile is here but for its edges */
+		complete(data, tile, edges);
+
+		/* 2. where runs begin */
+		read_words(w, data + thread * VECTORS * 16, 0);
+		at.begins = begins_of(w, mine[-1]);
+		if (first <= 0 && thread == 0)
+			at.begins |= (mask) 1 << lo; /* the very first item */
+		if (LONG)
+			at = long_runs(at.begins, w, mine + ITEMS, lo, hi, first + (i64) TILE < (i64) a.n,
+						   m.open[turn.n % GS_SLOTS]);
+		if (edges)
+		{
+			at.begins &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
+			at.stops &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
+		}
+
+		/* 3. counts and last begins */
+		const u32 rank = count_begins(turn.n, tile, first, at.begins, total, count);
+
+		/* 4. positions */
+		list(places_of(turn.n), at, rank, total <= ITEMS);
+		return {(u32) (data - buffers), count, first};
+	}
+
+	/* The tile of turn n out. */
+	__device__ __forceinline__ void
+	write(u32 n, const runs_pending &p) const
+	{
+		prefix_wait<THREADS>(m.ring, n);
+
+		const u16 *const at = places_of(n);
+		const run_state before = m.before[n % GS_SLOTS];
+
+		if (a.values != NULL)
+			write_values(p, at, before.n);
+		if (a.lengths != NULL && !LONG)
+			write_lengths(p, at, before);
+		if (a.lengths != NULL && LONG)
+			write_long_lengths(p, at, before, m.open[n % GS_SLOTS]);
+		if (a.starts != NULL)
+			for (u32 j = thread; j < p.count; j += THREADS)
+				store_count(a.starts, before.n + j, p.first + at[j], a.wide);
+		free_arrive<THREADS>(m.ring, n);
+	}
+
+	/* A look-back warp. */
+	__device__ __forceinline__ void
+	look_back_tiles() const
+	{
+		i64 known = -1;
+		run_state total = run_state::zero();
+
+		find_prefixes<THREADS>(m.ring, [&](u32 slot, u32 tile) {
+			run_state s = look_back(a.words, tile, m.whole[slot], known, total, a.sweep, m.whole[slot].n * 2 <= TILE,
+									[&](u32 t) { return recount(t); });
+
+			if (lane_id() == 0)
+			{
+				m.before[slot] = s;
+				if (tile + 1 == a.sweep.tiles)
+				{
+					*a.count = total.n;
+					if (!LONG && a.lengths != NULL)
+						store_count(a.lengths, total.n - 1, a.n + 1 - total.last, a.wide);
+				}
+			}
+		});
+	}
+};
+
+template <int BYTES, bool LONG, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
+runs_kernel(const __grid_constant__ gs_runs_args a)
+{
+	typedef runs_block<BYTES, LONG, SHAPE> block;
+	extern __shared__ __align__(128) u8 buffers[];
+	__shared__ typename block::shared memory;
+	const block b(a, memory, buffers);
+
+	run_ring<const block, runs_pending>(b, memory.ring, a.sweep);
 }
 
 #endif

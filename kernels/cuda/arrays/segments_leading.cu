@@ -153,6 +153,47 @@ sort_group(const gs_segments_args &a, K *keys, K *out_keys, V *values, u32 n)
 		out_keys[i] = keys[i];
 }
 
+/* Places of a segment: what is in shared memory, and the block's own part of it, [begin, end). */
+struct ties_part
+{
+	u32 from, upto, begin, end;
+};
+
+/*
+ * The order falls at place i: returns the length of its group, and where it starts, if it is the first fall of a group
+ * of the block's own; else 0.  again: the group is too long.
+ */
+template <class CODE>
+static __device__ __forceinline__ u32
+group_of(const ties_part &p, u32 i, u32 shift, CODE code, u32 &start, u32 *again)
+{
+	const auto prefix = code(i) >> shift;
+	bool first = true;
+
+	start = i;
+	while (start > p.from && i - start < GROUP && code(start - 1) >> shift == prefix)
+		start--;
+	if (start == i || i - start >= GROUP)
+	{
+		*again = 1;
+		return 0;
+	}
+	for (u32 j = start + 1; j < i; j++)
+		first &= code(j - 1) <= code(j);
+	if (!first || start < p.begin || start >= p.end)
+		return 0;
+
+	u32 stop = i + 1;
+
+	while (stop < p.upto && stop - start <= GROUP && code(stop) >> shift == prefix)
+		stop++;
+	if (stop - start <= GROUP)
+		return stop - start;
+	*again = 1;
+	return 0;
+}
+
+/* Sorts the groups of a part of a tile that leading digits have left out of order. */
 template <class K, class V>
 static __global__ void __launch_bounds__(THREADS)
 ties_kernel(const __grid_constant__ gs_segments_work w, u32 shift, u32 parts)
@@ -170,6 +211,7 @@ ties_kernel(const __grid_constant__ gs_segments_work w, u32 shift, u32 parts)
 	const u32 segment = tile.start - tile.index * w.tile, n = (u32) w.list[tile.segment].n;
 	const u32 begin = tile.index * w.tile + part, end = begin + min(PART, tile.valid - part);
 	const u32 from = begin > GROUP ? begin - GROUP : 0, upto = min(end + GROUP, n);
+	const ties_part places = {from, upto, begin, end};
 	K *const out_keys = (K *) w.a.out_keys + segment;
 	V *const values = w.a.value_bytes != 0 ? (V *) w.a.out_values + segment : NULL;
 	auto code = [&](u32 i) -> K { return gs_key_code(keys[i - from], w.a); };
@@ -182,32 +224,13 @@ ties_kernel(const __grid_constant__ gs_segments_work w, u32 shift, u32 parts)
 
 	for (u32 i = max(begin, 1u) + threadIdx.x; i < upto; i += THREADS)
 	{
-		const K after = code(i), before = code(i - 1), prefix = after >> shift;
-		bool first = true;
-		u32 start = i;
+		u32 start, length;
 
-		if (before <= after)
+		if (code(i - 1) <= code(i))
 			continue;
-		while (start > from && i - start < GROUP && code(start - 1) >> shift == prefix)
-			start--;
-		if (start == i || i - start >= GROUP)
-		{
-			w.found->again = 1;
-			continue;
-		}
-		for (u32 j = start + 1; j < i; j++)
-			first &= code(j - 1) <= code(j);
-		if (!first || start < begin || start >= end)
-			continue;
-
-		u32 stop = i + 1;
-
-		while (stop < upto && stop - start <= GROUP && code(stop) >> shift == prefix)
-			stop++;
-		if (stop - start > GROUP)
-			w.found->again = 1;
-		else
-			list[atomicAdd(&listed, 1)] = (stop - start) << 16 | (start - from);
+		length = group_of(places, i, shift, code, start, &w.found->again);
+		if (length != 0)
+			list[atomicAdd(&listed, 1)] = length << 16 | (start - from);
 	}
 	__syncthreads();
 	for (u32 j = threadIdx.x; j < listed; j += THREADS)

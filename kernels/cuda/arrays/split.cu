@@ -124,6 +124,80 @@ look_back_word(u64 *word, u32 stride, u32 tile, u64 count, const gs_sweep &sweep
 	return sum;
 }
 
+/* A thread's items, 32 apart among its warp's; without a label below k they go nowhere (256). */
+template <class T, u32 ITEMS>
+static __device__ __forceinline__ void
+read_items(const split_args &a, u64 first, u32 (&label)[ITEMS], T (&x)[ITEMS])
+{
+#pragma unroll
+	for (u32 j = 0; j < ITEMS; j++)
+	{
+		u64 i = first + threadIdx.x / 32 * (32 * ITEMS) + j * 32 + lane_id();
+
+		label[j] = 256;
+		if (i < a.n)
+		{
+			label[j] = a.labels[i];
+			x[j] = ((const T *) a.in)[i];
+		}
+		if (label[j] >= a.k)
+			label[j] = 256;
+	}
+}
+
+/* Counts a warp's items by label; each gets its rank among those of the same label. */
+template <u32 ITEMS>
+static __device__ __forceinline__ void
+rank_items(const u32 (&label)[ITEMS], u32 bits, u32 *counts, u32 (&rank)[ITEMS])
+{
+#pragma unroll
+	for (u32 j = 0; j < ITEMS; j++)
+	{
+		u32 same = __ballot_sync(GS_ALL_LANES, label[j] < 256);
+
+		for (u32 b = 0; b < bits; b++)
+		{
+			u32 ones = __ballot_sync(GS_ALL_LANES, label[j] >> b & 1);
+
+			same &= label[j] >> b & 1 ? ones : ~ones;
+		}
+		rank[j] = 0;
+		if (label[j] < 256)
+			rank[j] = counts[label[j]] + __popc(same & lanes_below());
+		__syncwarp();
+		if (label[j] < 256 && (same & lanes_below()) == 0)
+			counts[label[j]] += __popc(same);
+		__syncwarp();
+	}
+}
+
+/* Adds a label's counts up over warps, whose own become what comes before them: by the label's thread. */
+static __device__ __forceinline__ u32
+sum_warps(u32 (*counts)[256], u32 label)
+{
+	u32 count = 0;
+
+	for (u32 w = 0; w < WARPS; w++)
+	{
+		u32 c = counts[w][label];
+
+		counts[w][label] = count;
+		count += c;
+	}
+	return count;
+}
+
+/* A tile's count of a label from the input: the fallback of look-backs. */
+static __device__ __forceinline__ u64
+recount(const u8 *labels, u32 tile_items, u32 label)
+{
+	u64 n = 0;
+
+	for (u32 i = 0; i < tile_items; i++)
+		n += labels[i] == label;
+	return n;
+}
+
 template <class T>
 static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_constant__ split_args a)
 {
@@ -144,62 +218,22 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 	__syncthreads();
 
 	const u32 tile = tile_;
-	const u64 first = (u64) tile * TILE;
 	u32 label[ITEMS], rank[ITEMS];
 	T x[ITEMS];
 
-	/* 1. count by label; an item's rank among its warp's of the same label */
-#pragma unroll
-	for (u32 j = 0; j < ITEMS; j++)
-	{
-		u64 i = first + warp * (32 * ITEMS) + j * 32 + lane;
-
-		label[j] = 256;
-		if (i < a.n)
-		{
-			label[j] = a.labels[i];
-			x[j] = ((const T *) a.in)[i];
-		}
-		if (label[j] >= a.k)
-			label[j] = 256;
-	}
-#pragma unroll
-	for (u32 j = 0; j < ITEMS; j++)
-	{
-		u32 same = __ballot_sync(GS_ALL_LANES, label[j] < 256);
-
-		for (u32 b = 0; b < a.bits; b++)
-		{
-			u32 ones = __ballot_sync(GS_ALL_LANES, label[j] >> b & 1);
-
-			same &= label[j] >> b & 1 ? ones : ~ones;
-		}
-		rank[j] = 0;
-		if (label[j] < 256)
-			rank[j] = counts[warp][label[j]] + __popc(same & lanes_below());
-		__syncwarp();
-		if (label[j] < 256 && (same & lanes_below()) == 0)
-			counts[warp][label[j]] += __popc(same);
-		__syncwarp();
-	}
+	/* 1. count by label */
+	read_items(a, (u64) tile * TILE, label, x);
+	rank_items(label, a.bits, counts[warp], rank);
 	__syncthreads();
 
 	/* 2. a thread for each label: sums over warps, publication, and its begin in the tile */
-	u32 count = 0, total;
-
-	for (u32 w = 0; w < WARPS; w++)
-	{
-		u32 c = counts[w][thread];
-
-		counts[w][thread] = count;
-		count += c;
-	}
+	const u32 count = sum_warps(counts, thread);
 	u64 *const word = a.words + (u64) tile * a.k + thread;
 
 	if (thread < a.k)
 		publish_word<u64>(word, tile, count);
 
-	u32 begin = warp_exclusive(count, total);
+	u32 total, begin = warp_exclusive(count, total);
 
 	if (lane == 0)
 		totals[warp] = total;
@@ -223,13 +257,8 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 	/* 4. look back, all labels at once */
 	if (thread < a.k)
 	{
-		u64 before = look_back_word(word, a.k, tile, count, a.sweep, [&](u32 t) {
-			u64 n = 0;
-
-			for (u64 i = (u64) t * TILE; i < (u64) t * TILE + TILE; i++)
-				n += a.labels[i] == thread;
-			return n;
-		});
+		u64 before = look_back_word(word, a.k, tile, count, a.sweep,
+									[&](u32 t) { return recount(a.labels + (u64) t * TILE, TILE, thread); });
 
 		place[thread] = a.starts[thread] + before - begin;
 	}

@@ -183,22 +183,48 @@ static __global__ void __launch_bounds__(THREADS) filter_fields_kernel(const __g
 	}
 }
 
-/* One column without NULLs, 16 bytes at a time, four loads under way; its begin is aligned to them. */
+/* Values as they are loaded, 16 bytes at a time, BATCH loads under way. */
+#define BATCH 4
+template <class T> union topk_vector
+{
+	uint4 q;
+	T v[16 / sizeof(T)];
+};
+
+/* A thread's vectors of a batch, THREADS apart; zeros behind the last row.  first: the batch's. */
+template <class T>
+static __device__ __forceinline__ void
+read_batch(const T *values, u64 n, u64 first, topk_vector<T> (&q)[BATCH])
+{
+	constexpr u32 VECTOR = 16 / sizeof(T), STEP = THREADS * VECTOR;
+	const u64 base = first + threadIdx.x * VECTOR;
+
+	if (first + STEP * BATCH <= n)
+	{
+#pragma unroll
+		for (u32 b = 0; b < BATCH; b++)
+			q[b].q = __ldcs((const uint4 *) (values + base + b * STEP));
+	}
+	else
+	{
+#pragma unroll
+		for (u32 b = 0; b < BATCH; b++)
+#pragma unroll
+			for (u32 v = 0; v < VECTOR; v++)
+				q[b].v[v] = base + b * STEP + v < n ? values[base + b * STEP + v] : 0;
+	}
+}
+
+/* One column without NULLs; its begin is aligned to vectors. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
 filter_column_kernel(const __grid_constant__ topk_args a)
 {
 	__shared__ topk_list l;
-	constexpr u32 VECTOR = 16 / sizeof(T), BATCH = 4, STEP = THREADS * VECTOR;
+	constexpr u32 VECTOR = 16 / sizeof(T), STEP = THREADS * VECTOR;
 	static_assert(CHUNK_ROWS % (STEP * BATCH) == 0, "a chunk is whole batches");
 	const T threshold = (T) a.state->threshold, flip = (T) a.flip;
 	const u64 chunks = (a.n + CHUNK_ROWS - 1) / CHUNK_ROWS;
-	const T *const values = (const T *) a.values;
-	union quad
-	{
-		uint4 q;
-		T v[VECTOR];
-	};
 
 	if (threadIdx.x == 0)
 		l.count = 0;
@@ -207,27 +233,14 @@ filter_column_kernel(const __grid_constant__ topk_args a)
 	{
 		u32 equal = 0;
 
-		for (u32 r = threadIdx.x * VECTOR; r < CHUNK_ROWS; r += STEP * BATCH)
+		for (u32 r = 0; r < CHUNK_ROWS; r += STEP * BATCH)
 		{
-			const u64 base = chunk * CHUNK_ROWS + r;
-			quad q[BATCH];
+			const u64 first = chunk * CHUNK_ROWS + r;
+			topk_vector<T> q[BATCH];
 			u32 below = 0;
 			u64 code[BATCH * VECTOR], row[BATCH * VECTOR];
 
-			if (base - threadIdx.x * VECTOR + STEP * BATCH <= a.n)
-			{
-#pragma unroll
-				for (u32 b = 0; b < BATCH; b++)
-					q[b].q = __ldcs((const uint4 *) (values + base + b * STEP));
-			}
-			else
-			{
-#pragma unroll
-				for (u32 b = 0; b < BATCH; b++)
-#pragma unroll
-					for (u32 v = 0; v < VECTOR; v++)
-						q[b].v[v] = base + b * STEP + v < a.n ? values[base + b * STEP + v] : 0;
-			}
+			read_batch((const T *) a.values, a.n, first, q);
 #pragma unroll
 			for (u32 b = 0; b < BATCH; b++)
 #pragma unroll
@@ -240,7 +253,7 @@ filter_column_kernel(const __grid_constant__ topk_args a)
 						x = float_order(x, true);
 					x ^= flip;
 					code[i] = x;
-					row[i] = base + b * STEP + v;
+					row[i] = first + threadIdx.x * VECTOR + b * STEP + v;
 					if (x <= threshold && row[i] < a.n)
 					{
 						below |= (u32) (x < threshold) << i;

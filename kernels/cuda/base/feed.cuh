@@ -354,6 +354,43 @@ load_tiles(gs_ring &ring, const gs_sweep &sweep, START start)
 }
 
 /*
+ * The workers: take(turn, tile, edges) takes a tile apart, publishes its state and leaves it compacted, as PENDING
+ * says; two turns later write_out(n, pending) writes it.
+ */
+template <int THREADS, class PENDING, class TAKE, class WRITE>
+__device__ __forceinline__ void
+work_tiles(gs_ring &ring, const gs_sweep &sweep, TAKE take, WRITE write_out)
+{
+	gs_ring_turn turn;
+	PENDING last = {}, older = {};
+
+	for (;; turn.advance(sweep.stages))
+	{
+		const u32 word = ring_wait(ring, turn);
+
+		if (word == GS_NO_TILE)
+			break;
+
+		const PENDING taken = take(turn, word & ~GS_EDGES, (word & GS_EDGES) != 0);
+
+		if (turn.n >= 2)
+			write_out(turn.n - 2, older);
+		older = last;
+		last = taken;
+	}
+	if (threadIdx.x < 32)
+	{
+		post(ring, turn.n, GS_NO_TILE);
+		post(ring, turn.n + 1, GS_NO_TILE);
+	}
+	workers_barrier<THREADS>(); /* the last tile is compacted */
+	if (turn.n >= 2)
+		write_out(turn.n - 2, older);
+	if (turn.n >= 1)
+		write_out(turn.n - 1, last);
+}
+
+/*
  * A look-back warp: for every other tile of the block calls find(n, tile), which leaves its prefix where the workers
  * look.
  */
@@ -370,6 +407,30 @@ find_prefixes(gs_ring &ring, FIND find)
 		find(n % GS_SLOTS, tile);
 		prefix_arrive<THREADS>(ring, n);
 	}
+}
+
+/*
+ * A kernel on the ring, every warp in its role: block.start(stage, tile) is the loader's, block.look_back_tiles() a
+ * look-back warp's, block.take(turn, tile, edges) and block.write(n, pending) the workers'.
+ */
+template <class BLOCK, class PENDING>
+__device__ __forceinline__ void
+run_ring(BLOCK &block, gs_ring &ring, const gs_sweep &sweep)
+{
+	const u32 warp = threadIdx.x / 32;
+
+	if (threadIdx.x == 0)
+		ring_init(ring, BLOCK::WARPS);
+	__syncthreads();
+	if (warp == BLOCK::WARPS)
+		load_tiles<BLOCK::THREADS>(ring, sweep, [&](int stage, u32 tile) { block.start(stage, tile); });
+	else if (warp > BLOCK::WARPS)
+		block.look_back_tiles();
+	else
+		work_tiles<BLOCK::THREADS, PENDING>(
+			ring, sweep,
+			[&](const gs_ring_turn &turn, u32 tile, bool edges) { return block.take(turn, tile, edges); },
+			[&](u32 n, const PENDING &p) { block.write(n, p); });
 }
 
 #endif

@@ -59,13 +59,23 @@ struct estimate_args
 	u32 *cells, *fine; /* rows of leading bits; who was last at a hash of 10 bits more; zero at first */
 };
 
+/* The most rows of a sample that the fullest of 2^bits cells may have: twice as many as of even keys, and chance. */
+static __host__ __device__ __forceinline__ double
+crowd_limit(u32 samples, u32 bits)
+{
+	const double mean = 2.0 * samples / (1u << bits);
+
+	return mean + 6 * sqrt(mean) + 4;
+}
+
 /*
  * Sorts a sample of the rows into cells.  Every block makes the fields of the key for itself, as the host does later.
+ * A thread that has met too full a cell leaves: the answer is known, and all others would wait for that cell, too.
  */
 static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_constant__ estimate_args a)
 {
 	__shared__ gs_dev_field fields[3 * GS_SMALL_COLUMNS];
-	__shared__ u32 top[1 << TOP], nfields, bits, lead;
+	__shared__ u32 top[1 << TOP], nfields, bits, lead, crowded;
 	u32 crowd = 0, alike = 0;
 
 	if (threadIdx.x == 0)
@@ -83,6 +93,7 @@ static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_c
 		nfields = n;
 		bits = min(sum, 64 - a.row_bits);
 		lead = gs_buckets_lead(sum, a.n, a.most, a.way);
+		crowded = (u32) crowd_limit(a.samples, min(lead, a.cell_bits)) + 1;
 	}
 	for (u32 i = threadIdx.x; i < 1 << TOP; i += THREADS)
 		top[i] = 0;
@@ -98,7 +109,12 @@ static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_c
 		gs_dev_place place = {0, 0};
 		const u64 code = gs_step(key, place, bits, (u32) __umul64hi(gs_scramble(s + 1), a.n));
 
-		crowd = max(crowd, atomicAdd(a.cells + (code >> (bits - min(lead, a.cell_bits))), 1) + 1);
+		/* neighbours lie apart: of keys that crowd, all would wait for one part of the second-level cache */
+		const u32 cell = (u32) (code >> (bits - min(lead, a.cell_bits))) * 129 & ((1u << a.cell_bits) - 1);
+
+		crowd = max(crowd, atomicAdd(a.cells + cell, 1) + 1);
+		if (crowd >= crowded)
+			break;
 
 		const u64 hash = gs_scramble((code >> (bits - fine)) + 1);
 
@@ -134,10 +150,14 @@ gs_buckets_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows)
 	return ncolumns <= GS_SMALL_COLUMNS && gs_buckets_way(e, rows) != 0 ? 2 * sizeof(u32) << cell_bits(rows) : 0;
 }
 
+/*
+ * Of many rows, where that takes a hundredth of the time, so many that a bucket of more rows than a block holds shows
+ * among cells of twice as many as even keys have.
+ */
 static u32
 samples_of(u64 rows)
 {
-	const u64 some = rows / 512;
+	const u64 some = rows / (rows < (u64) 1 << 26 ? 512 : 128);
 
 	return (u32) (some < 16384 ? (rows < 16384 ? rows : 16384) : some < 1 << 19 ? some : 1 << 19);
 }
@@ -175,7 +195,7 @@ gs_buckets_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs
 {
 	const double samples = samples_of(rows), n = (double) rows;
 	const u32 cells = cell_bits(rows);
-	const double mean = 2 * samples / (1 << (lead < cells ? lead : cells)), table = 1 << cells;
+	const double table = 1 << cells;
 	/*
 	 * how often a row should find one of its like if there is one other, when its hash was last used by any row of its
 	 * cell
@@ -191,7 +211,7 @@ gs_buckets_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs
 
 	for (u32 i = 0; i < 1 << TOP; i++)
 		peak = spread->top[i] > peak ? spread->top[i] : peak;
-	if (peak == 0 || spread->crowd > mean + 6 * sqrt(mean) + 4 ||
+	if (peak == 0 || spread->crowd > crowd_limit(samples_of(rows), lead < cells ? lead : cells) ||
 		(double) spread->alike > ALIKE * chance + 4 * sqrt(ALIKE * chance))
 		return 0;
 	bucket = peak * (n / samples) / (1u << (lead > TOP ? lead - TOP : 0));

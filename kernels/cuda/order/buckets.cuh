@@ -88,95 +88,76 @@ static __global__ void __launch_bounds__(256) bucket_cuts_kernel(const __grid_co
 		a.cuts[t] = (u32) to;
 }
 
-/* TIES: lists groups of words that are alike above the row. */
-template <bool TIES>
-__global__ void __launch_bounds__(gs_buckets_here::threads, gs_buckets_here::blocks)
-order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
+/* A block's shared memory: bins (counts, then where each bin's next word goes), sums, and the tile's words. */
+struct buckets_shared
 {
-	constexpr int THREADS = gs_buckets_here::threads, ITEMS = gs_buckets_here::items, BINS = gs_buckets_here::bins;
-	constexpr u32 WINDOW = GS_BUCKETS_WINDOW, WARPS = THREADS / 32, CAP = THREADS * ITEMS;
-	constexpr int GROUP = 4; /* items whose atomics are under way together */
+	static constexpr int THREADS = gs_buckets_here::threads, ITEMS = gs_buckets_here::items;
+	static constexpr int BINS = gs_buckets_here::bins, GROUP = 4; /* items whose atomics are under way together */
+	static constexpr u32 WINDOW = GS_BUCKETS_WINDOW, WARPS = THREADS / 32, CAP = THREADS * ITEMS;
 	/* bins of a thread: an odd number of times 4, so that no lanes meet in a bank */
-	constexpr u32 SHARE = BINS / THREADS;
+	static constexpr u32 SHARE = BINS / THREADS;
 	static_assert(ITEMS <= WINDOW && ITEMS % GROUP == 0 && THREADS % WINDOW == 0, "a window to a thread");
 	static_assert(SHARE % 4 == 0 && SHARE * THREADS == BINS, "bins are read four at a time");
 	static_assert(CAP / 2 <= BINS, "groups of a tile in order have room where bins were");
-	extern __shared__ __align__(128) u8 memory[];
-	u32 *const bins = (u32 *) memory; /* counts, then where each bin's next word goes */
-	u32 *const sums = bins + BINS;
-	u32 *const told = sums + 32; /* groups, and where they are listed */
-	u64 *const told_most = (u64 *) (told + 2); /* the greatest word that may be */
-	u64 *const words = (u64 *) (told + 4);
 
-	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
+	u32 *bins, *sums;
+	u32 *told;		/* groups, and where they are listed */
+	u64 *told_most; /* the greatest word that may be */
+	u64 *words;
 
-	if (a.gate != NULL && *a.gate != a.gate_open)
-		return;
-
-	const u32 begin = a.cuts[blockIdx.x], end = a.cuts[blockIdx.x + 1], owns = end - begin;
-	const u64 *in = a.words + begin;
-	u64 w[ITEMS];
-
-	if (end <= begin || owns > CAP)
+	__device__ __forceinline__
+	buckets_shared(u8 *memory)
 	{
-		if (end != begin)
-			*a.wrong = 1;
-		return;
+		bins = (u32 *) memory;
+		sums = bins + BINS;
+		told = sums + 32;
+		told_most = (u64 *) (told + 2);
+		words = (u64 *) (told + 4);
 	}
 
-	/* 1. the tile and its range */
-	auto full = [&](int g) { return (g + GROUP) * THREADS <= owns; }; /* all threads have items g, ... */
-#pragma unroll
-	for (int g = 0; g < ITEMS; g += GROUP)
-		if (full(g))
-		{
-#pragma unroll
-			for (int i = g; i < g + GROUP; i++)
-				w[i] = __ldcs(in + i * THREADS + thread);
-		}
-		else
-		{
-#pragma unroll
-			for (int i = g; i < g + GROUP; i++)
-				w[i] = i * THREADS + thread < owns ? __ldcs(in + i * THREADS + thread) : 0;
-		}
-
-	const u64 first = __ldg(in) >> a.lead, last = __ldg(in + owns - 1) >> a.lead;
-	const u64 base = first << a.lead, most = (last - first + 1 << a.lead) - 1; /* words lie from base to base + most */
-	const u32 above = 64 - __clzll(most), drop = above > 32 ? above - 32 : 0;
-	const u32 begins = (u32) (base >> drop), scale = (u32) (BINS * 4294963200.f / ((float) (u32) (most >> drop) + 1));
-	u32 far = 0; /* upper half of the greatest word */
-	bool bad =
-		last < first || most >= GS_WINDOW_LAST || (thread == 0 && begin != 0 && __ldg(in - 1) >> a.lead >= first);
-
-	if (thread == 0 && (blockIdx.x + a.ahead + 1) * (u64) a.tile <= a.n)
-		prefetch_items(a.words + (blockIdx.x + a.ahead) * (u64) a.tile, a.tile * (u32) sizeof(u64));
-	for (u32 i = thread; i < BINS / 4; i += THREADS)
-		((uint4 *) bins)[i] = make_uint4(0, 0, 0, 0);
-	__syncthreads();
-
-	auto bin_of = [&](int i) { return bins + min(__umulhi((u32) (w[i] >> drop) - begins, scale), BINS - 1); };
-
-	/* 2. counts of bins */
-#pragma unroll
-	for (int g = 0; g < ITEMS; g += GROUP)
-		if (full(g))
-		{
-#pragma unroll
-			for (int i = g; i < g + GROUP; i++)
-				atomicAdd(bin_of(i), 1);
-		}
-		else
-		{
-#pragma unroll
-			for (int i = g; i < g + GROUP; i++)
-				if (i * THREADS + thread < owns)
-					atomicAdd(bin_of(i), 1);
-		}
-	__syncthreads();
-
-	/* 3. where bins begin */
+	/* A thread's items of n, THREADS apart: those of a group together where all threads have them, else one by one. */
+	template <class TOGETHER, class ONE>
+	static __device__ __forceinline__ void
+	each_group(u32 n, TOGETHER together, ONE one)
 	{
+#pragma unroll
+		for (int g = 0; g < ITEMS; g += GROUP)
+			if ((g + GROUP) * THREADS <= n)
+				together(g);
+			else
+			{
+#pragma unroll
+				for (int i = g; i < g + GROUP; i++)
+					one(i, i * THREADS + threadIdx.x < n);
+			}
+	}
+
+	/* A thread's items, one by one: act(i, whether there is one). */
+	template <class ACT>
+	static __device__ __forceinline__ void
+	each_item(u32 n, ACT act)
+	{
+		auto together = [&](int g) {
+#pragma unroll
+			for (int i = g; i < g + GROUP; i++)
+				act(i, true);
+		};
+
+		each_group(n, together, act);
+	}
+
+	__device__ __forceinline__ void
+	clear_bins() const
+	{
+		for (u32 i = threadIdx.x; i < BINS / 4; i += THREADS)
+			((uint4 *) bins)[i] = make_uint4(0, 0, 0, 0);
+	}
+
+	/* Counts of bins become where they begin; behind n words come those that fill the last windows. */
+	__device__ __forceinline__ void
+	counts_to_begins(u32 n) const
+	{
+		const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
 		uint4 *const mine = (uint4 *) bins + thread * (SHARE / 4);
 		uint4 c[SHARE / 4];
 		u32 sum = 0, upto, run;
@@ -191,7 +172,7 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 		if (lane == 31)
 			sums[warp] = upto;
 		if (warp == 0)
-			words[finish_at(owns + lane)] = GS_WINDOW_LAST; /* for the windows that hold the last word */
+			words[finish_at(n + lane)] = GS_WINDOW_LAST; /* for the windows that hold the last word */
 		__syncthreads();
 		run = warp_inclusive(lane < WARPS ? sums[lane] : 0);
 		run = __shfl_sync(GS_ALL_LANES, run, (warp + 31) & 31);
@@ -214,94 +195,111 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 		__syncthreads();
 	}
 
-	/* 4. words to their bins, in any order, less what all have in common */
-#pragma unroll
-	for (int g = 0; g < ITEMS; g += GROUP)
-		if (full(g))
-		{
-			u32 place[GROUP];
-
-#pragma unroll
-			for (int i = 0; i < GROUP; i++)
-				place[i] = finish_at(atomicAdd(bin_of(g + i), 1));
-#pragma unroll
-			for (int i = 0; i < GROUP; i++)
-			{
-				words[place[i]] = w[g + i] - base;
-				far = max(far, (u32) (w[g + i] - base >> 32));
-			}
-		}
-		else
-		{
-#pragma unroll
-			for (int i = g; i < g + GROUP; i++)
-				if (i * THREADS + thread < owns)
-				{
-					words[finish_at(atomicAdd(bin_of(i), 1))] = w[i] - base;
-					far = max(far, (u32) (w[i] - base >> 32));
-				}
-		}
-	bad |= far > (u32) (most >> 32);
-	if (thread == 0)
-		*told_most = most;
-	if (bad)
-		*a.wrong = 1;
-	__syncthreads();
-
-	/* 5. windows into order, then what straddles their borders, until nothing falls */
-	for (u32 round = 0;; round++)
+	/* Puts the thread's window in order. */
+	static __device__ __forceinline__ void
+	order_window(u64 *mine, u32 lanes)
 	{
-		const u32 whole = __ballot_sync(GS_ALL_LANES, thread * WINDOW < owns);
-		u64 *const mine = words + thread * (WINDOW + 1);
-		bool falls = false;
+		u64 x[WINDOW];
 
-		if (thread * WINDOW < owns)
+#pragma unroll
+		for (u32 j = 0; j < WINDOW; j++)
+			x[j] = mine[j];
+		(void) transpose(x);
+		put_in_order(x, lanes);
+#pragma unroll
+		for (u32 j = 0; j < WINDOW; j++)
+			mine[j] = x[j];
+	}
+
+	/* Puts four words at both sides of the border behind the thread's window in order; whether they then fall. */
+	static __device__ __forceinline__ bool
+	border_falls(u64 *mine, u32 lanes)
+	{
+		u64 x[8];
+
+#pragma unroll
+		for (u32 j = 0; j < 8; j++)
+			x[j] = mine[WINDOW - 4 + j + (j > 3)];
+
+		const u64 left = mine[WINDOW - 5], right = mine[WINDOW + 5];
+
+		put_in_order(x, lanes);
+#pragma unroll
+		for (u32 j = 0; j < 8; j++)
+			mine[WINDOW - 4 + j + (j > 3)] = x[j];
+		return x[0] < left || x[7] > right;
+	}
+
+	/* Puts windows in order, then what straddles their borders, until nothing falls; false: that takes too long. */
+	__device__ __forceinline__ bool
+	order_words(u32 n) const
+	{
+		const u32 thread = threadIdx.x;
+
+		for (u32 round = 0;; round++)
 		{
-			u64 x[WINDOW];
+			const u32 whole = __ballot_sync(GS_ALL_LANES, thread * WINDOW < n);
+			u64 *const mine = words + thread * (WINDOW + 1);
+			bool falls = false;
 
-#pragma unroll
-			for (u32 j = 0; j < WINDOW; j++)
-				x[j] = mine[j];
-			(void) transpose(x);
-			put_in_order(x, whole);
-#pragma unroll
-			for (u32 j = 0; j < WINDOW; j++)
-				mine[j] = x[j];
-		}
-		__syncthreads();
+			if (thread * WINDOW < n)
+				order_window(mine, whole);
+			__syncthreads();
 
-		const u32 border = __ballot_sync(GS_ALL_LANES, (thread + 1) * WINDOW < owns);
+			const u32 border = __ballot_sync(GS_ALL_LANES, (thread + 1) * WINDOW < n);
 
-		if ((thread + 1) * WINDOW < owns)
-		{
-			u64 x[8];
-
-#pragma unroll
-			for (u32 j = 0; j < 8; j++)
-				x[j] = mine[WINDOW - 4 + j + (j > 3)];
-
-			const u64 left = mine[WINDOW - 5], right = mine[WINDOW + 5];
-
-			put_in_order(x, border);
-			falls |= x[0] < left || x[7] > right;
-#pragma unroll
-			for (u32 j = 0; j < 8; j++)
-				mine[WINDOW - 4 + j + (j > 3)] = x[j];
-		}
-		if (!__syncthreads_or(falls))
-			break;
-		if (round == GS_BUCKETS_ROUNDS)
-		{
-			*a.wrong = 1;
-			break;
+			if ((thread + 1) * WINDOW < n)
+				falls = border_falls(mine, border);
+			if (!__syncthreads_or(falls))
+				return true;
+			if (round == GS_BUCKETS_ROUNDS)
+				return false;
 		}
 	}
 
-	/* 6. out; groups of words that are alike are listed with their first one */
+	/*
+	 * Lists groups of words that are alike, with their first one; alike: a bit for each item of the thread whose next
+	 * word is.  begin: the tile's first word.
+	 */
+	__device__ __forceinline__ void
+	list_groups(const gs_buckets_args &a, u32 thread, u32 n, u32 begin, u32 alike) const
 	{
-		const u64 *const mine = words + finish_at(thread);
-		const u32 later = thread % WINDOW == WINDOW - 1 ? 2 : 1;
 		u32 *const found = bins; /* place, and words behind it */
+
+		for (; alike != 0; alike &= alike - 1)
+		{
+			const u32 place = (__ffs(alike) - 1) * THREADS + thread;
+			const u64 x = words[finish_at(place)] | a.row_mask;
+			u32 more = 1;
+
+			if (place > 0 && (words[finish_at(place - 1)] | a.row_mask) == x)
+				continue; /* not the first */
+			while (place + more + 1 < n && words[finish_at(place + more + 1)] <= x)
+				more++;
+			/* words that are out of order (wrong is 1) may be more than there is room for */
+			const u32 next = atomicAdd(told, 1);
+
+			if (next < BINS)
+				found[next] = place | more << 16;
+		}
+		__syncthreads();
+		if (thread == 0 && told[0] != 0)
+			told[1] = atomicAdd(a.listed, told[0]);
+		__syncthreads();
+		for (u32 i = thread; i < told[0]; i += THREADS)
+			if (i < BINS && told[1] + i < a.room)
+				a.groups[told[1] + i] = gs_buckets_group{begin + (found[i] & 0xffff), (found[i] >> 16) + 1};
+			else
+				*a.wrong = 1;
+	}
+
+	/* Row numbers of n words in order out; TIES: groups of words that are alike are listed. */
+	template <bool TIES>
+	__device__ __forceinline__ void
+	write_rows(const gs_buckets_args &a, u32 n) const
+	{
+		const u64 *const mine = words + finish_at(threadIdx.x);
+		const u32 later = threadIdx.x % WINDOW == WINDOW - 1 ? 2 : 1;
 		const u32 begin = a.cuts[blockIdx.x]; /* once more, as the thread's number: no registers for them in between */
 		u32 thread;
 		asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
@@ -310,7 +308,7 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 		if (a.rotate_by != 0 && from >= (u32) a.n)
 			from += (u32) a.n;
 
-		const bool around = (u64) from + owns > a.n; /* the end */
+		const bool around = (u64) from + n > a.n; /* the end */
 		u32 *const order = a.order + from + thread;
 
 		if (TIES)
@@ -325,7 +323,7 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 			const u64 *const at = mine + i * (THREADS + THREADS / WINDOW);
 			const u32 place = i * THREADS + thread;
 
-			if (place >= owns)
+			if (place >= n)
 				break;
 
 			const u64 x = *at;
@@ -335,37 +333,127 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 				alike |= 1u << i;
 		}
 		if (TIES)
-		{
-			for (; alike != 0; alike &= alike - 1)
-			{
-				const u32 place = (__ffs(alike) - 1) * THREADS + thread;
-				const u64 x = words[finish_at(place)] | a.row_mask;
-				u32 more = 1;
-
-				if (place > 0 && (words[finish_at(place - 1)] | a.row_mask) == x)
-					continue; /* not the first */
-				while (place + more + 1 < owns && words[finish_at(place + more + 1)] <= x)
-					more++;
-				/* words that are out of order (wrong is 1) may be more than there is room for */
-				const u32 next = atomicAdd(told, 1);
-
-				if (next < BINS)
-					found[next] = place | more << 16;
-			}
-			__syncthreads();
-			if (thread == 0 && told[0] != 0)
-				told[1] = atomicAdd(a.listed, told[0]);
-			__syncthreads();
-			for (u32 i = thread; i < told[0]; i += THREADS)
-				if (i < BINS && told[1] + i < a.room)
-					a.groups[told[1] + i] = gs_buckets_group{begin + (found[i] & 0xffff), (found[i] >> 16) + 1};
-				else
-					*a.wrong = 1;
-		}
+			list_groups(a, thread, n, begin, alike);
 		/* no word lies in front of its bucket or behind the last one */
-		if (thread == 0 && words[finish_at(owns - 1)] > *told_most)
+		if (thread == 0 && words[finish_at(n - 1)] > *told_most)
 			*a.wrong = 1;
 	}
+};
+
+/* The words that a tile may have: from base to base + most; and how they are spread over bins. */
+struct buckets_range
+{
+	u64 first, last, base, most;
+	u32 drop, begins, scale;
+
+	/* Of n words, by the buckets of the first and the last. */
+	__device__ __forceinline__
+	buckets_range(const u64 *in, u32 n, u32 lead)
+	{
+		first = __ldg(in) >> lead;
+		last = __ldg(in + n - 1) >> lead;
+		base = first << lead;
+		most = (last - first + 1 << lead) - 1;
+
+		const u32 above = 64 - __clzll(most);
+
+		drop = above > 32 ? above - 32 : 0;
+		begins = (u32) (base >> drop);
+		scale = (u32) (buckets_shared::BINS * 4294963200.f / ((float) (u32) (most >> drop) + 1));
+	}
+
+	__device__ __forceinline__ u32
+	bin_of(u64 word) const
+	{
+		return min(__umulhi((u32) (word >> drop) - begins, scale), buckets_shared::BINS - 1);
+	}
+};
+
+/* TIES: lists groups of words that are alike above the row. */
+template <bool TIES>
+__global__ void __launch_bounds__(gs_buckets_here::threads, gs_buckets_here::blocks)
+order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
+{
+	typedef buckets_shared shape;
+	constexpr int THREADS = shape::THREADS, GROUP = shape::GROUP;
+	extern __shared__ __align__(128) u8 memory[];
+	const shape m(memory);
+	const u32 thread = threadIdx.x;
+
+	if (a.gate != NULL && *a.gate != a.gate_open)
+		return;
+
+	const u32 begin = a.cuts[blockIdx.x], end = a.cuts[blockIdx.x + 1], owns = end - begin;
+	const u64 *in = a.words + begin;
+	u64 w[shape::ITEMS];
+
+	if (end <= begin || owns > shape::CAP)
+	{
+		if (end != begin)
+			*a.wrong = 1;
+		return;
+	}
+
+	/* 1. the tile and its range */
+	shape::each_item(owns, [&](int i, bool there) { w[i] = there ? __ldcs(in + i * THREADS + thread) : 0; });
+
+	const buckets_range range(in, owns, a.lead);
+	u32 far = 0; /* upper half of the greatest word */
+	bool bad = range.last < range.first || range.most >= GS_WINDOW_LAST ||
+			   (thread == 0 && begin != 0 && __ldg(in - 1) >> a.lead >= range.first);
+
+	if (thread == 0 && (blockIdx.x + a.ahead + 1) * (u64) a.tile <= a.n)
+		prefetch_items(a.words + (blockIdx.x + a.ahead) * (u64) a.tile, a.tile * (u32) sizeof(u64));
+	m.clear_bins();
+	__syncthreads();
+
+	/* 2. counts of bins */
+	auto bin_of = [&](int i) { return m.bins + range.bin_of(w[i]); };
+
+	shape::each_item(owns, [&](int i, bool there) {
+		if (there)
+			atomicAdd(bin_of(i), 1);
+	});
+	__syncthreads();
+
+	/* 3. where bins begin */
+	m.counts_to_begins(owns);
+
+	/* 4. words to their bins, in any order, less what all have in common */
+	auto put = [&](u32 place, int i) {
+		m.words[place] = w[i] - range.base;
+		far = max(far, (u32) (w[i] - range.base >> 32));
+	};
+
+	shape::each_group(
+		owns,
+		[&](int g) {
+			u32 place[GROUP];
+
+#pragma unroll
+			for (int i = 0; i < GROUP; i++)
+				place[i] = finish_at(atomicAdd(bin_of(g + i), 1));
+#pragma unroll
+			for (int i = 0; i < GROUP; i++)
+				put(place[i], g + i);
+		},
+		[&](int i, bool there) {
+			if (there)
+				put(finish_at(atomicAdd(bin_of(i), 1)), i);
+		});
+	bad |= far > (u32) (range.most >> 32);
+	if (thread == 0)
+		*m.told_most = range.most;
+	if (bad)
+		*a.wrong = 1;
+	__syncthreads();
+
+	/* 5. words into order */
+	if (!m.order_words(owns))
+		*a.wrong = 1;
+
+	/* 6. out */
+	m.write_rows<TIES>(a, owns);
 }
 
 #endif

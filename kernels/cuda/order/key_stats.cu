@@ -57,19 +57,24 @@ struct stats_digits
 	u32 digits, bits, copies;
 };
 
-/* The range's bits, guessed from a sample that is the same in all blocks. */
-template <class T>
-static __device__ void
-guess_digits(const stats_args &a, stats_digits &d)
+/* What a sample says of a column. */
+struct stats_sample
 {
-	__shared__ u64 not_min, max, varying;
+	u64 not_min, max, varying;
+};
+
+/* Takes the sample, the same in all blocks. */
+template <class T>
+static __device__ __forceinline__ void
+take_sample(const stats_args &a, stats_sample &s)
+{
 	const T *values = (const T *) a.values;
 	const u64 step = a.n / (COUNT_THREADS * STATS_SAMPLE) + 1;
 	const T first = in_order(values[0], a);
 	u64 x[3] = {(T) ~first, first, 0};
 
 	if (threadIdx.x == 0)
-		not_min = max = varying = 0;
+		s = stats_sample{0, 0, 0};
 	__syncthreads();
 #pragma unroll
 	for (u32 j = 0; j < STATS_SAMPLE; j++)
@@ -93,86 +98,83 @@ guess_digits(const stats_args &a, stats_digits &d)
 	}
 	if (lane_id() == 0)
 	{
-		atomicMax((unsigned long long *) &not_min, (unsigned long long) x[0]);
-		atomicMax((unsigned long long *) &max, (unsigned long long) x[1]);
-		atomicOr((unsigned long long *) &varying, (unsigned long long) x[2]);
-	}
-	__syncthreads();
-	if (threadIdx.x == 0)
-	{
-		const u32 width = 8 * sizeof(T), shift = varying ? __ffsll(varying) - 1 : 0;
-		const u64 span = (max - (T) ~(T) not_min) >> shift;
-		u32 widths[GS_PLACES], wider[GS_PLACES], bits = span ? 64 - __clzll(span) : 1;
-		const u32 lead = gs_buckets_lead(bits, a.n, a.most, a.way);
-		u32 digits = gs_radix_digits(lead != 0 ? lead : bits, a.most, widths);
-
-		if (lead == 0 && shift + bits < width && gs_radix_digits(bits + 1, a.most, wider) == digits &&
-			(wider[0] <= GS_PLACE_BITS || widths[0] > GS_PLACE_BITS))
-			gs_radix_digits(++bits, a.most, widths);
-		if (digits > STATS_DIGITS)
-			digits = 0;
-		for (u32 p = 0, at = shift + (lead != 0 ? bits - lead : 0); p < digits; at += widths[p++])
-		{
-			d.at[p] = at;
-			d.mask[p] = (1u << widths[p]) - 1;
-		}
-		d.odd = shift + bits < width;
-		d.odd_at = d.odd ? shift + bits : 0;
-		d.digits = digits;
-		d.bits = widths[0];
-		d.copies = gs_counter_copies(digits << d.bits, a.room);
-		if (blockIdx.x == 0 && digits != 0)
-		{
-			a.stats->guess_shift = shift;
-			a.stats->guess_bits = bits;
-			a.stats->guess_lead = lead;
-		}
+		atomicMax((unsigned long long *) &s.not_min, (unsigned long long) x[0]);
+		atomicMax((unsigned long long *) &s.max, (unsigned long long) x[1]);
+		atomicOr((unsigned long long *) &s.varying, (unsigned long long) x[2]);
 	}
 	__syncthreads();
 }
 
-/*
- * A whole column without NULLs, 16 bytes at a time.  Order is looked at only until a thread has seen both a rise and a
- * fall, which takes a few vectors unless the column is in order.
- */
-template <class T, bool COUNT>
-static __global__ void __launch_bounds__(COUNT ? COUNT_THREADS : STATS_THREADS, COUNT ? 1 : 2)
-key_stats_kernel(const __grid_constant__ stats_args a)
+/* Cuts digits, by one thread: of the range's bits as the sample has them, or one more where that costs no pass. */
+template <class T>
+static __device__ __forceinline__ void
+cut_digits(const stats_args &a, const stats_sample &s, stats_digits &d)
 {
-	constexpr u32 VECTOR = 16 / sizeof(T), THREADS = COUNT ? COUNT_THREADS : STATS_THREADS;
-	extern __shared__ u32 counter_memory[];
-	__shared__ stats_digits guess;
-	const T *values = (const T *) a.values;
-	const u64 stride = (u64) gridDim.x * THREADS, thread = blockIdx.x * (u64) THREADS + threadIdx.x;
-	const T first = in_order(values[0], a);
-	T min = first, max = first, varying = 0;
-	u32 seen = 0, odd = 0;
+	const u32 width = 8 * sizeof(T), shift = s.varying ? __ffsll(s.varying) - 1 : 0;
+	const u64 span = (s.max - (T) ~(T) s.not_min) >> shift;
+	u32 widths[GS_PLACES], wider[GS_PLACES], bits = span ? 64 - __clzll(span) : 1;
+	const u32 lead = gs_buckets_lead(bits, a.n, a.most, a.way);
+	u32 digits = gs_radix_digits(lead != 0 ? lead : bits, a.most, widths);
 
-	if (COUNT)
-		guess_digits<T>(a, guess);
-
-	/* here, not in guess: the compiler has to see that atomics on them are on shared memory */
-	const gs_digit_counters counters = {counter_memory, COUNT ? guess.digits : 0, COUNT ? guess.bits : 0,
-										COUNT ? guess.copies : 0};
-
-	if (COUNT)
+	if (lead == 0 && shift + bits < width && gs_radix_digits(bits + 1, a.most, wider) == digits &&
+		(wider[0] <= GS_PLACE_BITS || widths[0] > GS_PLACE_BITS))
+		gs_radix_digits(++bits, a.most, widths);
+	if (digits > STATS_DIGITS)
+		digits = 0;
+	for (u32 p = 0, at = shift + (lead != 0 ? bits - lead : 0); p < digits; at += widths[p++])
 	{
-		counters.clear();
-		__syncthreads();
+		d.at[p] = at;
+		d.mask[p] = (1u << widths[p]) - 1;
 	}
+	d.odd = shift + bits < width;
+	d.odd_at = d.odd ? shift + bits : 0;
+	d.digits = digits;
+	d.bits = widths[0];
+	d.copies = gs_counter_copies(digits << d.bits, a.room);
+	if (blockIdx.x == 0 && digits != 0)
+	{
+		a.stats->guess_shift = shift;
+		a.stats->guess_bits = bits;
+		a.stats->guess_lead = lead;
+	}
+}
+
+/* What a thread has seen of a column; odd: values whose bit above the digits is set. */
+template <class T> struct column_seen
+{
+	T first, min, max, varying;
+	u32 seen, odd;
+};
+
+/*
+ * A thread's look at a whole column without NULLs, 16 bytes at a time; its digits are counted, and their number known
+ * to the compiler.  Order is looked at only until a thread has seen both a rise and a fall, which takes a few vectors
+ * unless the column is in order.
+ */
+template <class T, u32 DIGITS> struct column_look
+{
+	static constexpr u32 VECTOR = 16 / sizeof(T);
+	static constexpr u32 BATCH = DIGITS > 4 ? 2 : GS_TUNED.loads; /* more registers there are not */
 	union quad
 	{
 		uint4 q;
 		T v[VECTOR];
 	};
 
-	/* the column, its digits counted; their number is known to the compiler */
-	auto stats = [&](auto number) {
-		constexpr u32 DIGITS = decltype(number)::value;
-		constexpr u32 BATCH = DIGITS > 4 ? 2 : GS_TUNED.loads; /* more registers there are not */
-		u32 at[DIGITS + 1], mask[DIGITS + 1], *mine[DIGITS + 1];
-		const u32 copies = counters.copies, odd_at = DIGITS ? guess.odd_at : 0, odd_mask = DIGITS ? guess.odd : 0;
+	const stats_args &a;
+	const T *values;
+	column_seen<T> &t;
+	u32 at[DIGITS + 1], mask[DIGITS + 1], *mine[DIGITS + 1];
+	u32 copies, odd_at, odd_mask;
 
+	__device__ __forceinline__
+	column_look(const stats_args &args, const gs_digit_counters &counters, const stats_digits &guess,
+				column_seen<T> &seen)
+		: a(args), values((const T *) args.values), t(seen)
+	{
+		copies = counters.copies;
+		odd_at = DIGITS ? guess.odd_at : 0;
+		odd_mask = DIGITS ? guess.odd : 0;
 #pragma unroll
 		for (int p = 0; p < (int) DIGITS; p++)
 		{
@@ -180,56 +182,87 @@ key_stats_kernel(const __grid_constant__ stats_args a)
 			mask[p] = guess.mask[p];
 			mine[p] = counters.mine(p);
 		}
+	}
 
-		auto count = [&](T k) {
+	__device__ __forceinline__ void
+	count(T k)
+	{
 #pragma unroll
-			for (int p = 0; p < (int) DIGITS; p++)
-				atomicAdd(mine[p] + ((u32) (k >> at[p]) & mask[p]) * copies, 1);
-			if (DIGITS > 0)
-				odd += (u32) (k >> odd_at) & odd_mask;
-		};
-		/* a vector's values, i is the first one's row */
-		auto add_vector = [&](quad &q, u64 i) {
+		for (int p = 0; p < (int) DIGITS; p++)
+			atomicAdd(mine[p] + ((u32) (k >> at[p]) & mask[p]) * copies, 1);
+		if (DIGITS > 0)
+			t.odd += (u32) (k >> odd_at) & odd_mask;
+	}
+
+	/* Minimum, maximum and bits of a vector; of two values one comparison tells their order, too. */
+	__device__ __forceinline__ void
+	add_range(const quad &q)
+	{
+		if constexpr (VECTOR == 2)
+		{
+			T x = q.v[0], y = q.v[1];
+			bool falls = y < x;
+			T lo = falls ? y : x, hi = falls ? x : y;
+
+			t.min = lo < t.min ? lo : t.min;
+			t.max = hi > t.max ? hi : t.max;
+			t.varying |= (x ^ t.first) | (y ^ t.first);
+			t.seen |= falls ? GS_SEEN_FALL : GS_SEEN_RISE;
+		}
+		else
+		{
 #pragma unroll
 			for (u32 v = 0; v < VECTOR; v++)
-				q.v[v] = in_order(q.v[v], a);
-			if constexpr (VECTOR == 2)
 			{
-				/* one comparison for minimum, maximum and order */
-				T x = q.v[0], y = q.v[1];
-				bool falls = y < x;
-				T lo = falls ? y : x, hi = falls ? x : y;
+				t.min = q.v[v] < t.min ? q.v[v] : t.min;
+				t.max = q.v[v] > t.max ? q.v[v] : t.max;
+				t.varying |= q.v[v] ^ t.first;
+			}
+		}
+	}
 
-				min = lo < min ? lo : min;
-				max = hi > max ? hi : max;
-				varying |= (x ^ first) | (y ^ first);
-				seen |= falls ? GS_SEEN_FALL : GS_SEEN_RISE;
-			}
-			else
+	/* A vector's values; row: the first one's. */
+	__device__ __forceinline__ void
+	add_vector(quad &q, u64 row)
+	{
+#pragma unroll
+		for (u32 v = 0; v < VECTOR; v++)
+			q.v[v] = in_order(q.v[v], a);
+		add_range(q);
+#pragma unroll
+		for (u32 v = 0; v < VECTOR; v++)
+			count(q.v[v]);
+		if (t.seen != (GS_SEEN_FALL | GS_SEEN_RISE))
+		{
+			if (row > 0)
+				t.seen |= q.v[0] < in_order(__ldg(values + row - 1), a) ? GS_SEEN_FALL : GS_SEEN_RISE;
+			if (VECTOR != 2)
 			{
 #pragma unroll
-				for (u32 v = 0; v < VECTOR; v++)
-				{
-					min = q.v[v] < min ? q.v[v] : min;
-					max = q.v[v] > max ? q.v[v] : max;
-					varying |= q.v[v] ^ first;
-				}
+				for (u32 v = 1; v < VECTOR; v++)
+					t.seen |= q.v[v] < q.v[v - 1] ? GS_SEEN_FALL : GS_SEEN_RISE;
 			}
-#pragma unroll
-			for (u32 v = 0; v < VECTOR; v++)
-				count(q.v[v]);
-			if (seen != (GS_SEEN_FALL | GS_SEEN_RISE))
-			{
-				if (i > 0)
-					seen |= q.v[0] < in_order(__ldg(values + i - 1), a) ? GS_SEEN_FALL : GS_SEEN_RISE;
-				if (VECTOR != 2)
-				{
-#pragma unroll
-					for (u32 v = 1; v < VECTOR; v++)
-						seen |= q.v[v] < q.v[v - 1] ? GS_SEEN_FALL : GS_SEEN_RISE;
-				}
-			}
-		};
+		}
+	}
+
+	/* A value outside of whole vectors. */
+	__device__ __forceinline__ void
+	add_value(u64 row)
+	{
+		T k = in_order(values[row], a);
+
+		t.min = k < t.min ? k : t.min;
+		t.max = k > t.max ? k : t.max;
+		t.varying |= k ^ t.first;
+		count(k);
+		if (row > 0)
+			t.seen |= k < in_order(values[row - 1], a) ? GS_SEEN_FALL : GS_SEEN_RISE;
+	}
+
+	/* The thread's part of the column, of `stride` threads. */
+	__device__ __forceinline__ void
+	add_column(u64 thread, u64 stride)
+	{
 		u64 head = ((16 - ((u64) values & 15)) & 15) / sizeof(T);
 
 		head = head < a.n ? head : a.n;
@@ -256,50 +289,70 @@ key_stats_kernel(const __grid_constant__ stats_args a)
 			add_vector(q, head + i * VECTOR);
 		}
 		for (i = thread; i < a.n - vectors * VECTOR; i += stride)
-		{
-			u64 r = i < head ? i : i + vectors * VECTOR;
-			T k = in_order(values[r], a);
+			add_value(i < head ? i : i + vectors * VECTOR);
+	}
+};
 
-			min = k < min ? k : min;
-			max = k > max ? k : max;
-			varying |= k ^ first;
-			count(k);
-			if (r > 0)
-				seen |= k < in_order(values[r - 1], a) ? GS_SEEN_FALL : GS_SEEN_RISE;
-		}
-	};
+/* COUNT: digits are counted, too. */
+template <class T, bool COUNT>
+static __global__ void __launch_bounds__(COUNT ? COUNT_THREADS : STATS_THREADS, COUNT ? 1 : 2)
+key_stats_kernel(const __grid_constant__ stats_args a)
+{
+	constexpr u32 THREADS = COUNT ? COUNT_THREADS : STATS_THREADS;
+	extern __shared__ u32 counter_memory[];
+	__shared__ stats_sample sample;
+	__shared__ stats_digits guess;
+	const u64 stride = (u64) gridDim.x * THREADS, thread = blockIdx.x * (u64) THREADS + threadIdx.x;
+	const T first = in_order(((const T *) a.values)[0], a);
+	column_seen<T> t = {first, first, first, 0, 0, 0};
 
-	if constexpr (!COUNT)
-		stats(std::integral_constant<u32, 0>());
-	else
-		switch (counters.digits)
-		{
-			case 1:
-				stats(std::integral_constant<u32, 1>());
-				break;
-			case 2:
-				stats(std::integral_constant<u32, 2>());
-				break;
-			case 3:
-				stats(std::integral_constant<u32, 3>());
-				break;
-			case 4:
-				stats(std::integral_constant<u32, 4>());
-				break;
-			case 5:
-				stats(std::integral_constant<u32, 5>());
-				break;
-			default:
-				stats(std::integral_constant<u32, 0>());
-		}
+	if (COUNT)
+	{
+		take_sample<T>(a, sample);
+		if (threadIdx.x == 0)
+			cut_digits<T>(a, sample, guess);
+		__syncthreads();
+	}
+
+	/* here, not in guess: the compiler has to see that atomics on them are on shared memory */
+	const gs_digit_counters counters = {counter_memory, COUNT ? guess.digits : 0, COUNT ? guess.bits : 0,
+										COUNT ? guess.copies : 0};
+
+	if (COUNT)
+	{
+		counters.clear();
+		__syncthreads();
+	}
+	switch (COUNT ? counters.digits : 0)
+	{
+#define LOOK(n) column_look<T, COUNT ? n : 0>(a, counters, guess, t).add_column(thread, stride)
+		case 1:
+			LOOK(1);
+			break;
+		case 2:
+			LOOK(2);
+			break;
+		case 3:
+			LOOK(3);
+			break;
+		case 4:
+			LOOK(4);
+			break;
+		case 5:
+			LOOK(5);
+			break;
+		default:
+			LOOK(0);
+#undef LOOK
+	}
 	/* bits that vary are both ones and zeros somewhere */
-	stats_done(a.stats, stats_sum<T>{(T) ~min, max, varying, varying}, seen, true, false);
+	stats_done(a.stats, stats_sum<T>{(T) ~t.min, t.max, t.varying, t.varying}, t.seen, true, false);
 	if (COUNT)
 	{
 		counters.add_up(a.counts);
-		odd = lanes_add(odd);
-		if (lane_id() == 0 && odd != 0)
-			atomicAdd((unsigned long long *) &a.stats->odd, (unsigned long long) odd);
+		t.odd = lanes_add(t.odd);
+		if (lane_id() == 0 && t.odd != 0)
+			atomicAdd((unsigned long long *) &a.stats->odd, (unsigned long long) t.odd);
 	}
 }
 

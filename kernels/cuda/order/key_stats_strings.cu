@@ -53,6 +53,22 @@ first_string_kernel(const __grid_constant__ string_stats_args a)
 		atomicMax((unsigned long long *) &a.stats->first_string, (unsigned long long) best);
 }
 
+/* The lanes' lengths, and what they have seen of the order, to the column's. */
+static __device__ __forceinline__ void
+add_lengths(gs_key_stats *stats, u32 longest, u32 not_shortest, u32 seen)
+{
+	longest = lanes_max(longest);
+	not_shortest = lanes_max(not_shortest);
+	if (lane_id() == 0)
+	{
+		atomicMax(&stats->longest, longest);
+		atomicMax(&stats->not_shortest, not_shortest);
+	}
+	seen = lanes_or(seen);
+	if (lane_id() == 0 && (seen & ~*(volatile u32 *) &stats->seen) != 0)
+		atomicOr(&stats->seen, seen);
+}
+
 /* Lengths, NULLs, and how far all strings agree with the first one: not_prefix in stats->prefix is complemented. */
 static __global__ void __launch_bounds__(256) string_stats_kernel(const __grid_constant__ string_stats_args a)
 {
@@ -97,16 +113,7 @@ static __global__ void __launch_bounds__(256) string_stats_kernel(const __grid_c
 			seen |= (a.desc ? c > 0 : c < 0) ? GS_SEEN_FALL : GS_SEEN_RISE;
 		}
 	}
-	longest = lanes_max(longest);
-	not_shortest = lanes_max(not_shortest);
-	if (lane_id() == 0)
-	{
-		atomicMax(&a.stats->longest, longest);
-		atomicMax(&a.stats->not_shortest, not_shortest);
-	}
-	seen = lanes_or(seen);
-	if (lane_id() == 0 && (seen & ~*(volatile u32 *) &a.stats->seen) != 0)
-		atomicOr(&a.stats->seen, seen);
+	add_lengths(a.stats, longest, not_shortest, seen);
 	if (__syncthreads_or(nulls) && threadIdx.x == 0)
 		a.stats->nulls = 1;
 	if (__syncthreads_or(valid) && threadIdx.x == 0)

@@ -22,20 +22,14 @@ template <int ITEMS> struct small_items
 	u32 rank[ITEMS];
 };
 
-/*
- * Ranks one digit of all rows in the cluster: rank[i] becomes a row's place among all rows.  Returns what all blocks
- * have put into m.seen.
- */
+/* Ranks a digit among a warp's rows, and counts it. */
 template <int ITEMS>
-static __device__ __forceinline__ u32
-rank_digit(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask, u32 blocks, u32 self)
+static __device__ __forceinline__ void
+rank_in_warp(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask)
 {
-	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
-	const u32 pair = thread % PAIRS, group = thread / PAIRS; /* two digits; some of the warps */
+	const u32 warp = threadIdx.x / 32, lane = lane_id();
 	u16 *const counter = (u16 *) m.counters[warp];
-	u32 count[WARPS / GROUPS], sum = 0, before = 0, seen;
 
-	/* 1. places among a warp's rows */
 	for (u32 i = lane * 4; i < PAIRS; i += 128)
 		*(uint4 *) &m.counters[warp][i] = make_uint4(0, 0, 0, 0);
 	__syncwarp();
@@ -51,9 +45,18 @@ rank_digit(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask, u32 bloc
 		__syncwarp();
 		s.rank[i] = place + below;
 	}
-	__syncthreads();
+}
 
-	/* 2. over the block's warps; two counts of at most 8192 add up side by side */
+/*
+ * Adds counts up over the block's warps, whose counters become what comes before their own; all blocks are told the
+ * block's.  Two counts of at most 8192 add up side by side.
+ */
+static __device__ __forceinline__ void
+sum_warps(small_shared &m, u32 mask, u32 blocks, u32 self)
+{
+	const u32 pair = threadIdx.x % PAIRS, group = threadIdx.x / PAIRS; /* two digits; some of the warps */
+	u32 count[WARPS / GROUPS], sum = 0, before = 0;
+
 #pragma unroll
 	for (int j = 0; j < WARPS / GROUPS; j++)
 	{
@@ -72,19 +75,34 @@ rank_digit(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask, u32 bloc
 	if (pair <= mask / 2)
 		for (u32 b = group; b < blocks; b += GROUPS)
 			put(in_block(&m.counts[self][pair], b), sum);
-	if (thread < blocks)
-		put(in_block(&m.counts[self][PAIRS], thread), m.seen);
+	if (threadIdx.x < blocks)
+		put(in_block(&m.counts[self][PAIRS], threadIdx.x), m.seen);
 #pragma unroll
 	for (int j = 0; j < WARPS / GROUPS; j++)
 	{
 		m.counters[group * (WARPS / GROUPS) + j][pair] = before;
 		before += count[j];
 	}
+}
+
+/*
+ * Ranks one digit of all rows in the cluster: rank[i] becomes a row's place among all rows.  Returns what all blocks
+ * have put into m.seen.
+ */
+template <int ITEMS>
+static __device__ __forceinline__ u32
+rank_digit(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask, u32 blocks, u32 self)
+{
+	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
+	const u16 *const counter = (const u16 *) m.counters[warp];
+	u32 seen, total = 0, earlier = 0;
+
+	rank_in_warp<ITEMS>(m, s, shift, mask);
+	__syncthreads();
+	sum_warps(m, mask, blocks, self);
 	cluster_barrier();
 
-	/* 3. over blocks and digits */
-	u32 total = 0, earlier = 0;
-
+	/* over blocks and digits */
 	if (thread <= mask)
 		for (u32 b = 0; b < blocks; b++)
 		{
@@ -108,6 +126,78 @@ rank_digit(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask, u32 bloc
 	return seen;
 }
 
+/* The cluster's words and rows in shared memory, a block's share in each: places are counted over all blocks. */
+template <int ITEMS> struct small_memory
+{
+	static constexpr u32 SHARE = THREADS * ITEMS;
+	u64 *words;
+	u16 *rows;
+	u32 slot;	 /* the thread's first, others 32 apart */
+	bool packed; /* rows are in the words */
+
+	/* Items to their places; words only if they are still wanted. */
+	__device__ __forceinline__ void
+	put_items(const small_items<ITEMS> &s, bool words_wanted) const
+	{
+#pragma unroll
+		for (int i = 0; i < ITEMS; i++)
+		{
+			u32 b = s.rank[i] / SHARE, to = s.rank[i] % SHARE;
+
+			if (packed || words_wanted)
+				put(in_block(words + to, b), s.word[i]);
+			if (!packed)
+				put(in_block(rows + to, b), (u16) s.row[i]);
+		}
+	}
+
+	/* The thread's items, as they lie now. */
+	__device__ __forceinline__ void
+	get_items(small_items<ITEMS> &s) const
+	{
+#pragma unroll
+		for (int i = 0; i < ITEMS; i++)
+		{
+			s.word[i] = words[slot + i * 32];
+			if (!packed)
+				s.row[i] = rows[slot + i * 32];
+		}
+	}
+};
+
+/*
+ * Word w of the thread's rows, in the order so far; what is behind the last row is greater than all and stays last.
+ * see: whether the rows come in order is noted in m.seen.
+ */
+template <int ITEMS>
+static __device__ __forceinline__ void
+take_words(const small_args &a, small_shared &m, const small_memory<ITEMS> &at, u32 w, bool see, small_items<ITEMS> &s)
+{
+	const u32 first = first_row<ITEMS>();
+
+#pragma unroll
+	for (int i = 0; i < ITEMS; i++)
+	{
+		const u32 row = w + 1 == m.words ? first + i * 32 : at.rows[at.slot + i * 32];
+
+		s.row[i] = row;
+		s.word[i] = first + i * 32 < a.n ? small_word(m, row, w) : ~0ull;
+	}
+	if (see)
+	{
+		u32 now = small_seen<ITEMS>(s.word, first > 0 && first < a.n ? small_word(m, first - 1, w) : 0, first, a.n);
+
+		if (lane_id() == 0 && now != 0)
+			atomicOr(&m.seen, now);
+	}
+	if (at.packed)
+	{
+#pragma unroll
+		for (int i = 0; i < ITEMS; i++)
+			s.word[i] = first + i * 32 < a.n ? s.word[i] << ROW_BITS | s.row[i] : ~0ull;
+	}
+}
+
 /*
  * Sorts by digit passes and writes the order, in one cluster; if may_see, rows that come in order leave early.  Returns
  * what was seen of the order.
@@ -116,45 +206,19 @@ template <int ITEMS>
 static __device__ __noinline__ u32
 small_passes(const small_args &a, small_shared &m, u32 blocks, bool may_see, u32 &passes)
 {
-	constexpr u32 SHARE = THREADS * ITEMS;
 	u64 *const words = (u64 *) (&m + 1);
-	u16 *const rows = (u16 *) (words + SHARE);
-	const u32 self = cluster_rank(), warp = threadIdx.x / 32, lane = lane_id();
-	const u32 slot = warp * (32 * ITEMS) + lane, first = first_row<ITEMS>();
-	const u32 bits = m.bits;
-	const bool packed = bits + ROW_BITS <= 64;
+	const u32 self = cluster_rank(), bits = m.bits;
+	const small_memory<ITEMS> memory = {words, (u16 *) (words + THREADS * ITEMS),
+										threadIdx.x / 32 * (32 * ITEMS) + lane_id(), bits + ROW_BITS <= 64};
 	small_items<ITEMS> s;
 
 	for (u32 w = m.words; w-- > 0;)
 	{
 		u32 widths[GS_PLACES], digits = gs_radix_digits(min(64u, bits - w * 64), GS_PLACE_BITS, widths),
-							   at = packed ? ROW_BITS : 0;
+							   at = memory.packed ? ROW_BITS : 0;
 
-		/* 1. words; what is behind the last row is greater than all and stays last */
-#pragma unroll
-		for (int i = 0; i < ITEMS; i++)
-		{
-			const u32 row = w + 1 == m.words ? first + i * 32 : rows[slot + i * 32];
-
-			s.row[i] = row;
-			s.word[i] = first + i * 32 < a.n ? small_word(m, row, w) : ~0ull;
-		}
-		if (may_see)
-		{
-			u32 now = small_seen<ITEMS>(s.word, first > 0 && first < a.n ? small_word(m, first - 1, w) : 0, first, a.n);
-
-			if (lane == 0 && now != 0)
-				atomicOr(&m.seen, now);
-		}
-		if (packed)
-		{
-#pragma unroll
-			for (int i = 0; i < ITEMS; i++)
-				s.word[i] = first + i * 32 < a.n ? s.word[i] << ROW_BITS | s.row[i] : ~0ull;
-		}
-
-		/* 2. digits, from the lowest */
-		for (u32 p = 0; p < digits; p++)
+		take_words<ITEMS>(a, m, memory, w, may_see, s);
+		for (u32 p = 0; p < digits; p++) /* from the lowest */
 		{
 			const bool last = p + 1 == digits; /* of this word */
 			u32 seen = rank_digit<ITEMS>(m, s, at, (1u << widths[p]) - 1, blocks, self);
@@ -165,32 +229,17 @@ small_passes(const small_args &a, small_shared &m, u32 blocks, bool may_see, u32
 			passes++;
 			if (last && w == 0)
 				break;
-#pragma unroll
-			for (int i = 0; i < ITEMS; i++)
-			{
-				u32 b = s.rank[i] / SHARE, to = s.rank[i] % SHARE;
-
-				if (packed || !last)
-					put(in_block(words + to, b), s.word[i]);
-				if (!packed)
-					put(in_block(rows + to, b), (u16) s.row[i]);
-			}
+			memory.put_items(s, !last);
 			cluster_barrier();
 			if (last)
 				break;
-#pragma unroll
-			for (int i = 0; i < ITEMS; i++)
-			{
-				s.word[i] = words[slot + i * 32];
-				if (!packed)
-					s.row[i] = rows[slot + i * 32];
-			}
+			memory.get_items(s);
 		}
 	}
 #pragma unroll
 	for (int i = 0; i < ITEMS; i++)
 		if (s.rank[i] < a.n)
-			a.order[s.rank[i]] = packed ? (u32) s.word[i] & (MOST_ROWS - 1) : s.row[i];
+			a.order[s.rank[i]] = memory.packed ? (u32) s.word[i] & (MOST_ROWS - 1) : s.row[i];
 	return GS_SEEN_FALL | GS_SEEN_RISE;
 }
 

@@ -185,34 +185,44 @@ write_extent(const extent_args &a)
 		((T *) a.out)[k] = r[k];
 }
 
-template <class T>
-static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_args a)
+/* What a thread knows of its items. */
+template <class T> struct extent_of_thread
 {
-	const u64 lo = ((u64) a.in.begin + 15) & ~15ull, hi = (u64) a.in.end & ~15ull;
-	const u64 stride = gridDim.x * (u64) THREADS, vectors = hi > lo ? (hi - lo) / 16 : 0;
-	T not_min = 0, max = 0, any = 0, not_all = 0;
+	T not_min, max, any, not_all;
 
-	auto fold = [&](T x) {
+	__device__ __forceinline__ void
+	fold(T x, const gs_mapping &map)
+	{
 		T m = x;
 
 		if constexpr (sizeof(T) >= 4)
-			if (a.map.floats)
+			if (map.floats)
 				m = float_order(x, false);
-		m ^= (T) a.map.flip;
+		m ^= (T) map.flip;
 		max = m > max ? m : max;
 		m = (T) ~m;
 		not_min = m > not_min ? m : not_min;
 		any |= x;
 		not_all |= (T) ~x;
-	};
-	auto fold_vector = [&](uint4 q) {
+	}
+
+	__device__ __forceinline__ void
+	fold_vector(uint4 q, const gs_mapping &map)
+	{
 		u32 w[4] = {q.x, q.y, q.z, q.w};
 
 #pragma unroll
 		for (u32 j = 0; j < 16 / sizeof(T); j++)
-			fold(item<sizeof(T)>(w, j));
-	};
+			fold(item<sizeof(T)>(w, j), map);
+	}
+};
 
+template <class T>
+static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_args a)
+{
+	const u64 lo = ((u64) a.in.begin + 15) & ~15ull, hi = (u64) a.in.end & ~15ull;
+	const u64 stride = gridDim.x * (u64) THREADS, vectors = hi > lo ? (hi - lo) / 16 : 0;
+	extent_of_thread<T> t = {0, 0, 0, 0};
 	u64 i = blockIdx.x * (u64) THREADS + threadIdx.x;
 
 	for (; i + 3 * stride < vectors; i += 4 * stride)
@@ -224,10 +234,10 @@ static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_arg
 			q[k] = __ldcs((const uint4 *) lo + i + k * stride);
 #pragma unroll
 		for (u32 k = 0; k < 4; k++)
-			fold_vector(q[k]);
+			t.fold_vector(q[k], a.map);
 	}
 	for (; i < vectors; i += stride)
-		fold_vector(((const uint4 *) lo)[i]);
+		t.fold_vector(((const uint4 *) lo)[i], a.map);
 	if (blockIdx.x == 0 && threadIdx.x == 0)
 	{
 		/* before the first whole vector and behind the last */
@@ -235,17 +245,17 @@ static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_arg
 
 		if (vectors == 0)
 			for (; p < end; p++)
-				fold(*p);
+				t.fold(*p, a.map);
 		else
 		{
 			for (; p < (const T *) lo; p++)
-				fold(*p);
+				t.fold(*p, a.map);
 			for (p = (const T *) hi; p < end; p++)
-				fold(*p);
+				t.fold(*p, a.map);
 		}
 	}
 
-	unsigned long long s[4] = {not_min, max, any, not_all};
+	unsigned long long s[4] = {t.not_min, t.max, t.any, t.not_all};
 
 	add_extent(s, a.sum);
 	__syncthreads();

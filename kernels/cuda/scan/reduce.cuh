@@ -88,35 +88,72 @@ store_result(const gs_reduce_args &a, u64 i, typename OP::value v, u32 &over)
 	}
 }
 
-template <int KEY, int VALUE, class OP, class SHAPE>
-__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
-reduce_kernel(const __grid_constant__ gs_reduce_args a)
+/* A tile that waits for its prefix, compacted. */
+struct reduce_pending
 {
-	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
+	u32 at; /* where in the buffers */
+	u32 count;
+};
+
+/* A block's tiles, and the steps that they go through. */
+template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
+{
 	typedef typename item_of<KEY>::type K;
 	typedef typename item_of<VALUE>::type L;
 	typedef typename OP::value T;
 	typedef keyed_state<OP> state;
 	typedef typename state::words words;
-	constexpr u32 ITEMS = VECTORS * 16 / KEY, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
-	constexpr u32 KEY_BYTES = THREADS * VECTORS * 16, HALO = 16, VALUE_BYTES = TILE * VALUE;
-	constexpr u32 VALUE_ROOM = TILE * (sizeof(T) > VALUE ? sizeof(T) : VALUE) + 16;
-	constexpr u32 PITCH = HALO + KEY_BYTES + VALUE_ROOM;
+	static constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
+	static constexpr u32 ITEMS = VECTORS * 16 / KEY, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
+	static constexpr u32 KEY_BYTES = THREADS * VECTORS * 16, HALO = 16, VALUE_BYTES = TILE * VALUE;
+	static constexpr u32 VALUE_ROOM = TILE * (sizeof(T) > VALUE ? sizeof(T) : VALUE) + 16;
+	static constexpr u32 PITCH = HALO + KEY_BYTES + VALUE_ROOM;
 	static_assert(GS_LEAST_STAGES * PITCH < gs_ring_room(SHAPE::shared), "the least stages fit");
 	typedef typename mask_of<ITEMS>::type mask;
 	static_assert(VALUE_BYTES % 16 == 0, "windows are whole vectors");
 
-	extern __shared__ __align__(128) u8 buffers[];
-	__shared__ gs_ring ring;
-	__shared__ u32 begun[2][WARPS];
-	__shared__ T sums[2][WARPS];
-	__shared__ state whole[GS_SLOTS], before[GS_SLOTS];
+	/* A thread's items: keys and values as they were read. */
+	struct items
+	{
+		u32 keys[VECTORS * 4], values[ITEMS * VALUE / 4];
+	};
 
-	const u32 thread = threadIdx.x, warp = thread / 32;
-	const i64 base = (i64) a.keys.begin & ~(i64) 15;
-	u32 over = 0;
+	struct shared
+	{
+		gs_ring ring;
+		u32 begun[2][WARPS];
+		T sums[2][WARPS];
+		state whole[GS_SLOTS], before[GS_SLOTS];
+	};
 
-	auto start = [&](int stage, u32 tile) {
+	const gs_reduce_args &a;
+	shared &m;
+	u8 *buffers;
+	i64 base;	   /* where vectors of the first tile's keys begin */
+	u32 value_off; /* bytes before the first value in a window, the same in every tile */
+	u32 thread;
+	u32 over = 0; /* results that do not fit */
+
+	__device__ __forceinline__
+	reduce_block(const gs_reduce_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
+	{
+		base = (i64) a.keys.begin & ~(i64) 15;
+		value_off = window_of(a.values, -(i64) a.shift, 8 * VALUE).off / 8;
+		thread = threadIdx.x;
+	}
+
+	__device__ __forceinline__ gs_window
+	values_of(u32 tile) const
+	{
+		return window_of(a.values, (i64) tile * TILE - a.shift, 8 * VALUE);
+	}
+
+	/* Starts the loads of a tile into a stage; by the loader. */
+	__device__ __forceinline__ void
+	start(int stage, u32 tile) const
+	{
+		gs_ring &ring = m.ring;
+
 		if (tile >= a.sweep.tiles)
 		{
 			ring_announce(ring, stage, GS_NO_TILE, 0, true);
@@ -125,7 +162,7 @@ reduce_kernel(const __grid_constant__ gs_reduce_args a)
 		u8 *to = buffers + stage * PITCH;
 		u32 skip = a.halo != NULL ? HALO : 0, bytes = HALO + KEY_BYTES - skip;
 		i64 begin = base + (i64) tile * KEY_BYTES - HALO + skip;
-		gs_window vw = window_of(a.values, (i64) tile * TILE - a.shift, 8 * VALUE);
+		gs_window vw = values_of(tile);
 
 		u32 bulk = window_bulk_bytes(a.keys, begin, bytes) + window_bulk_bytes(a.values, vw.begin, VALUE_BYTES + 16);
 
@@ -136,185 +173,129 @@ reduce_kernel(const __grid_constant__ gs_reduce_args a)
 		if (skip)
 			bulk_load(to, a.halo + tile, 16, &ring.full[stage]);
 #endif
-	};
-
-	if (thread == 0)
-		ring_init(ring, WARPS);
-	__syncthreads();
-	if (warp == WARPS)
-	{
-		load_tiles<THREADS>(ring, a.sweep, start);
-		return;
 	}
 
-	const u32 lane = lane_id();
-
-	if (warp > WARPS)
+	/* A tile's state, from the input, by a warp: the fallback of look-backs. */
+	__device__ __forceinline__ state
+	recount(u32 tile) const
 	{
-		/* ---- the look-back warps */
-		i64 known = -1;
-		state total = state::zero();
+		constexpr u32 SHARE = TILE / 32;
+		const K *keys = (const K *) a.keys.begin;
+		const L *values = (const L *) a.values.begin;
+		const u32 lane = lane_id();
+		i64 f = (i64) tile * TILE - a.shift;
+		state s = state::zero();
 
-		auto reduce = [&](u32 t) {
-			constexpr u32 SHARE = TILE / 32;
-			const K *keys = (const K *) a.keys.begin;
-			const L *values = (const L *) a.values.begin;
-			i64 f = (i64) t * TILE - a.shift;
-			state s = state::zero();
+		for (u32 i = lane * SHARE; i < (lane + 1) * SHARE; i++)
+		{
+			i64 g = f + i;
 
-			for (u32 i = lane * SHARE; i < (lane + 1) * SHARE; i++)
-			{
-				i64 g = f + i;
-
-				if (g >= 0)
-					s = state::add(s, state{g == 0 || differs(keys[g], keys[g - 1], a.floats),
-											widen<OP, VALUE>(values[g], a)});
-			}
-			return warp_total(s);
-		};
-
-		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			state s = look_back((words *) a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 2 <= TILE,
-								reduce);
-
-			if (lane_id() == 0)
-			{
-				before[slot] = s;
-				if (tile + 1 == a.sweep.tiles)
-				{
-					*a.count = total.n;
-					store_result<OP, VALUE>(a, total.n - 1, total.v, over);
-				}
-			}
-		});
-		if (over)
-			atomicAdd((unsigned long long *) a.overflow, (unsigned long long) over);
-		return;
+			if (g >= 0)
+				s = state::add(s, state{g == 0 || differs(keys[g], keys[g - 1], a.floats),
+										widen<OP, VALUE>(values[g], a)});
+		}
+		return warp_total(s);
 	}
 
-	/* ---- the workers */
-	const u32 value_off = window_of(a.values, -(i64) a.shift, 8 * VALUE).off / 8; /* the same in every tile */
-	gs_ring_turn turn;
-	/* A tile that waits for its prefix, compacted. */
-	struct pending
+	/* Brings what bulk copies do not: a tile's edges, or all of it. */
+	__device__ __forceinline__ void
+	complete(u8 *data, u32 tile, bool edges) const
 	{
-		u32 at; /* where in the buffers */
-		u32 count;
-	} last = {}, older = {};
-
-	auto write_out = [&](u32 n, const pending &p) {
-		const u32 slot = n % GS_SLOTS;
-
-		prefix_wait<THREADS>(ring, n);
-
-		const state b = before[slot];
-		const T *results = (const T *) (buffers + p.at + KEY_BYTES);
-		const u32 ahead = (u32) (b.n - 1) & 31;
-
-		copy_out<KEY, THREADS>(a.out_keys + b.n * KEY, buffers + p.at, p.count, thread);
-		for (u32 i = thread; i < p.count + ahead; i += THREADS)
-			if (i >= ahead)
-			{
-				u32 j = i - ahead;
-				T v = results[j];
-
-				if (j == 0)
-					v = OP::add(b.v, v);
-				if (j > 0 || b.n > 0)
-					store_result<OP, VALUE>(a, b.n - 1 + j, v, over);
-			}
-		free_arrive<THREADS>(ring, n);
-	};
-
-	for (;; turn.advance(a.sweep.stages))
-	{
-		const u32 half = turn.n & 1;
-		const u32 word = ring_wait(ring, turn), tile = word & ~GS_EDGES;
-		const bool edges = (word & GS_EDGES) != 0;
-
-		if (word == GS_NO_TILE)
-			break;
-
-		u8 *const data = buffers + turn.stage * PITCH + HALO, *const data2 = data + KEY_BYTES;
-		const i64 first = (i64) tile * TILE - a.shift;
-		const u32 lo = edges && first < 0 ? (u32) -first : 0;
-		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
-		const bool partial = edges;
-		u32 w[VECTORS * 4], x[ITEMS * VALUE / 4];
-		mask begins = 0;
-
 		const i64 begin = base + (i64) tile * KEY_BYTES;
-		const u8 *mine = data + thread * VECTORS * 16;
+		u8 *const values = data + KEY_BYTES;
 
-		/* 1. the tile is here but for its edges */
 		ring_copy(data - HALO, a.keys, begin - HALO, KEY_BYTES + HALO, thread, THREADS);
-		ring_copy(data2, a.values, window_of(a.values, first, 8 * VALUE).begin, VALUE_BYTES + 16, thread, THREADS);
+		ring_copy(values, a.values, values_of(tile).begin, VALUE_BYTES + 16, thread, THREADS);
 		if (!GS_BULK && a.halo != NULL && thread == 0)
 			*(u128 *) (data - HALO) = a.halo[tile];
 		if (edges)
 		{
 			window_edges(data, a.keys, begin, KEY_BYTES, thread, THREADS);
-			window_edges(data2, a.values, window_of(a.values, first, 8 * VALUE).begin, VALUE_BYTES + 16, thread,
-						 THREADS);
+			window_edges(values, a.values, values_of(tile).begin, VALUE_BYTES + 16, thread, THREADS);
 		}
 		if (edges || !GS_BULK)
 			workers_barrier<THREADS>();
+	}
 
-		/* 2. where keys begin */
-		read_words(w, mine, 0);
-		read_words(x, data2 + value_off + thread * ITEMS * VALUE, value_off);
-		K left = ((const K *) mine)[-1];
+	/* At which of the thread's items keys begin; left: the key before them. */
+	__device__ __forceinline__ mask
+	begins_of(const items &x, K left) const
+	{
+		mask begins = 0;
 
 		if (a.floats)
 		{
 #pragma unroll
 			for (u32 j = 0; j < ITEMS; j++)
-				if (differs(item<KEY>(w, j), j ? item<KEY>(w, j - 1) : left, true))
+				if (differs(item<KEY>(x.keys, j), j ? item<KEY>(x.keys, j - 1) : left, true))
 					begins |= (mask) 1 << j;
 		}
 		else
 		{
 #pragma unroll
 			for (u32 j = 0; j < ITEMS; j++)
-				if (item<KEY>(w, j) != (j ? item<KEY>(w, j - 1) : left))
+				if (item<KEY>(x.keys, j) != (j ? item<KEY>(x.keys, j - 1) : left))
 					begins |= (mask) 1 << j;
 		}
-		if (first <= 0 && thread == 0)
-			begins |= (mask) 1 << lo;
-		if (partial)
-			begins &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
+		return begins;
+	}
 
-		/* 3. values since the thread's last begin, then over the lanes up to the last begin */
+	/* The thread's values since its last begin; of a tile with edges only items from lo to hi count. */
+	__device__ __forceinline__ T
+	sum_items(const items &x, mask begins, bool edges, u32 lo, u32 hi) const
+	{
 		T sum = OP::zero();
 
 #pragma unroll
 		for (u32 j = 0; j < ITEMS; j++)
 		{
-			T v = widen<OP, VALUE>(item<VALUE>(x, j), a);
+			T v = widen<OP, VALUE>(item<VALUE>(x.values, j), a);
 
-			if (partial && (thread * ITEMS + j < lo || thread * ITEMS + j >= hi))
+			if (edges && (thread * ITEMS + j < lo || thread * ITEMS + j >= hi))
 				v = OP::zero();
 			sum = begins >> j & 1 ? v : OP::add(sum, v);
 		}
-		u32 heads = __ballot_sync(GS_ALL_LANES, begins != 0), upto = heads & lanes_upto();
-		u32 reach = upto ? lane - (31 - __clz(upto)) : lane; /* lanes that still belong to us */
-		u32 total, count, rank = warp_exclusive(bits_set(begins), total);
+		return sum;
+	}
+
+	/* Sums over the lanes up to each one, from the last with a begin on; heads: lanes that have one. */
+	template <int LANES>
+	static __device__ __forceinline__ T
+	scan_lanes(T sum, u32 heads)
+	{
+		const u32 upto = heads & lanes_upto(), lane = lane_id();
+		const u32 reach = upto ? lane - (31 - __clz(upto)) : lane; /* lanes that still belong to us */
 
 #pragma unroll
-		for (int d = 1; d < 32; d *= 2)
+		for (int d = 1; d < LANES; d *= 2)
 		{
 			T older = shuffle_up(sum, d);
 
 			if ((u32) d <= reach)
 				sum = OP::add(older, sum);
 		}
+		return sum;
+	}
+
+	/*
+	 * Over lanes, then warps (begun, sums: in shared memory): returns what the thread's first values are added to;
+	 * rank: of its first begin; own: the tile's state.
+	 */
+	__device__ __forceinline__ T
+	scan_threads(T sum, mask begins, u32 *begun, T *sums, u32 &rank, state &own) const
+	{
+		const u32 warp = thread / 32, lane = lane_id();
+		const u32 heads = __ballot_sync(GS_ALL_LANES, begins != 0);
+		u32 total, count;
+
+		rank = warp_exclusive(bits_set(begins), total);
+		sum = scan_lanes<32>(sum, heads);
 		if (lane == 31)
 		{
-			begun[half][warp] = total;
-			sums[half][warp] = sum;
+			begun[warp] = total;
+			sums[warp] = sum;
 		}
 
-		/* 4. the same over warps; then what this thread's first values are added to */
 		T carry = shuffle_up(sum, 1);
 		const bool open = (heads & lanes_below()) == 0; /* no begin in the lanes before: the warps before count too */
 
@@ -322,49 +303,34 @@ reduce_kernel(const __grid_constant__ gs_reduce_args a)
 			carry = OP::zero();
 		workers_barrier<THREADS>();
 
-		u32 c = lane < WARPS ? begun[half][lane] : 0, sofar = warp_exclusive(c, count);
-		T y = lane < WARPS ? sums[half][lane] : OP::zero();
+		u32 c = lane < WARPS ? begun[lane] : 0, sofar = warp_exclusive(c, count);
+		T y = scan_lanes<(int) WARPS>(lane < WARPS ? sums[lane] : OP::zero(), __ballot_sync(GS_ALL_LANES, c != 0));
 
-		heads = __ballot_sync(GS_ALL_LANES, c != 0);
-		upto = heads & lanes_upto();
-		reach = upto ? lane - (31 - __clz(upto)) : lane;
-#pragma unroll
-		for (int d = 1; d < (int) WARPS; d *= 2)
-		{
-			T older = shuffle_up(y, d);
-
-			if ((u32) d <= reach)
-				y = OP::add(older, y);
-		}
 		rank += __shfl_sync(GS_ALL_LANES, sofar, warp);
 		sum = shuffle(y, (warp + 31) & 31);
 		if (open && warp > 0)
 			carry = OP::add(sum, carry);
-		sum = shuffle(y, WARPS - 1);
-		if (thread == 0)
-		{
-			state own = {count, sum};
+		own = {count, shuffle(y, WARPS - 1)};
+		return carry;
+	}
 
-			whole[turn.n % GS_SLOTS] = own;
-			publish((words *) a.words, tile, own, a.sweep);
-		}
-		if (warp == 0)
-			post(ring, turn.n, tile);
-
-		/* 5. begins to the front: keys, and what the key before each came to */
+	/* Begins to the front, from rank on: keys, and what the key before each came to. */
+	__device__ __forceinline__ void
+	compact(u8 *data, const items &x, mask begins, u32 rank, T carry) const
+	{
 		K *const packed = (K *) data;
-		T *const results = (T *) data2;
+		T *const results = (T *) (data + KEY_BYTES);
 
 		if (begins)
 		{
 #pragma unroll
 			for (u32 j = 0; j < ITEMS; j++)
 			{
-				T v = widen<OP, VALUE>(item<VALUE>(x, j), a);
+				T v = widen<OP, VALUE>(item<VALUE>(x.values, j), a);
 
 				if (begins >> j & 1)
 				{
-					packed[rank] = item<KEY>(w, j);
+					packed[rank] = item<KEY>(x.keys, j);
 					results[rank++] = carry;
 					carry = v;
 				}
@@ -372,25 +338,112 @@ reduce_kernel(const __grid_constant__ gs_reduce_args a)
 					carry = OP::add(carry, v);
 			}
 		}
+	}
 
-		/* 6. the tile before goes out, in whole lines */
-		if (turn.n >= 2)
-			write_out(turn.n - 2, older);
-		older = last;
-		last = {(u32) (data - buffers), count};
-	}
-	if (warp == 0)
+	/* Takes a tile apart, and leaves it compacted in its buffer. */
+	__device__ __forceinline__ reduce_pending
+	take(const gs_ring_turn &turn, u32 tile, bool edges) const
 	{
-		post(ring, turn.n, GS_NO_TILE);
-		post(ring, turn.n + 1, GS_NO_TILE);
+		u8 *const data = buffers + turn.stage * PITCH + HALO;
+		const u8 *const mine = data + thread * VECTORS * 16;
+		const i64 first = (i64) tile * TILE - a.shift;
+		const u32 lo = edges && first < 0 ? (u32) -first : 0, half = turn.n & 1;
+		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
+		items x;
+		u32 rank;
+		state own;
+
+		/* 1. the tile is here but for its edges */
+		complete(data, tile, edges);
+
+		/* 2. where keys begin */
+		read_words(x.keys, mine, 0);
+		read_words(x.values, data + KEY_BYTES + value_off + thread * ITEMS * VALUE, value_off);
+		mask begins = begins_of(x, ((const K *) mine)[-1]);
+
+		if (first <= 0 && thread == 0)
+			begins |= (mask) 1 << lo;
+		if (edges)
+			begins &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
+
+		/* 3. values since the last begin: the thread's, then over lanes, then warps */
+		const T sum = sum_items(x, begins, edges, lo, hi);
+		const T carry = scan_threads(sum, begins, m.begun[half], m.sums[half], rank, own);
+
+		if (thread == 0)
+		{
+			m.whole[turn.n % GS_SLOTS] = own;
+			publish((words *) a.words, tile, own, a.sweep);
+		}
+		if (thread / 32 == 0)
+			post(m.ring, turn.n, tile);
+
+		/* 4. begins to the front */
+		compact(data, x, begins, rank, carry);
+		return {(u32) (data - buffers), (u32) own.n};
 	}
-	workers_barrier<THREADS>(); /* the last tile is compacted */
-	if (turn.n >= 2)
-		write_out(turn.n - 2, older);
-	if (turn.n >= 1)
-		write_out(turn.n - 1, last);
-	if (over)
-		atomicAdd((unsigned long long *) a.overflow, (unsigned long long) over);
+
+	/* The compacted tile of turn n out, in whole lines. */
+	__device__ __forceinline__ void
+	write(u32 n, const reduce_pending &p)
+	{
+		prefix_wait<THREADS>(m.ring, n);
+
+		const state before = m.before[n % GS_SLOTS];
+		const T *results = (const T *) (buffers + p.at + KEY_BYTES);
+		const u32 ahead = (u32) (before.n - 1) & 31;
+
+		copy_out<KEY, THREADS>(a.out_keys + before.n * KEY, buffers + p.at, p.count, thread);
+		for (u32 i = thread; i < p.count + ahead; i += THREADS)
+			if (i >= ahead)
+			{
+				u32 j = i - ahead;
+				T v = results[j];
+
+				if (j == 0)
+					v = OP::add(before.v, v);
+				if (j > 0 || before.n > 0)
+					store_result<OP, VALUE>(a, before.n - 1 + j, v, over);
+			}
+		free_arrive<THREADS>(m.ring, n);
+	}
+
+	/* A look-back warp. */
+	__device__ __forceinline__ void
+	look_back_tiles()
+	{
+		i64 known = -1;
+		state total = state::zero();
+
+		find_prefixes<THREADS>(m.ring, [&](u32 slot, u32 tile) {
+			state s = look_back((words *) a.words, tile, m.whole[slot], known, total, a.sweep,
+								m.whole[slot].n * 2 <= TILE, [&](u32 t) { return recount(t); });
+
+			if (lane_id() == 0)
+			{
+				m.before[slot] = s;
+				if (tile + 1 == a.sweep.tiles)
+				{
+					*a.count = total.n;
+					store_result<OP, VALUE>(a, total.n - 1, total.v, over);
+				}
+			}
+		});
+	}
+};
+
+template <int KEY, int VALUE, class OP, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
+reduce_kernel(const __grid_constant__ gs_reduce_args a)
+{
+	typedef reduce_block<KEY, VALUE, OP, SHAPE> block;
+	extern __shared__ __align__(128) u8 buffers[];
+	__shared__ typename block::shared memory;
+	block b(a, memory, buffers);
+
+	run_ring<block, reduce_pending>(b, memory.ring, a.sweep);
+	if (b.over)
+		atomicAdd((unsigned long long *) a.overflow, (unsigned long long) b.over);
 }
 
 #endif

@@ -52,19 +52,251 @@ template <int KEY, int VALUE> struct stages_keys_here
 	static constexpr bool value = stages_keys(GS_TUNED, KEY, VALUE);
 };
 
-template <int KEY, class OP>
-static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_constant__ fixed_args a)
+/* The tree's sums in a tile: of groups of 16 and of 256, and what is open where each group begins. */
+template <class OP> struct fixed_groups
+{
+	typedef typename OP::value T;
+
+	T sum16[THREADS + 16], open256[THREADS + 16], sum256[16], open4096[16];
+	bool head16[THREADS], head256[16]; /* whether a key begins in the group */
+
+	/* A group's sum behind what is open: from its last begin on, if it has one. */
+	static __device__ __forceinline__ T
+	follow(T open, bool head, T sum)
+	{
+		return head ? OP::add(OP::zero(), sum) : OP::add(open, sum);
+	}
+
+	/* Over the groups of 16: by one thread for each 16 of them. */
+	__device__ __forceinline__ void
+	sum_groups()
+	{
+		const u32 thread = threadIdx.x;
+		T s = OP::zero();
+		bool head = false;
+
+		for (u32 g = thread * 16; g < thread * 16 + 16; g++)
+		{
+			open256[PLACE(g)] = s;
+			s = follow(s, head16[g], sum16[PLACE(g)]);
+			head |= head16[g];
+		}
+		sum256[thread] = s;
+		head256[thread] = head;
+	}
+
+	/* Over those of 256: by one thread; returns what is open at the tile's end. */
+	__device__ __forceinline__ T
+	sum_tile()
+	{
+		T s = OP::zero();
+
+		for (u32 b = 0; b < 16; b++)
+		{
+			open4096[b] = s;
+			s = follow(s, head256[b], sum256[b]);
+		}
+		return s;
+	}
+};
+
+/* Reads the window before a tile, until all is there up to a TOTAL; returns how many tiles that are. */
+template <class STATE>
+static __device__ __forceinline__ u32
+wait_for_total(const typename STATE::words *words, u32 tile, STATE (&s)[GS_WINDOW], u64 (&flag)[GS_WINDOW])
+{
+	const u32 lane = lane_id();
+	u32 need = 0;
+
+	while (need == 0)
+	{
+		u32 hole = 32 * GS_WINDOW;
+
+		GS_FOR_WINDOW(j)
+		{
+			i64 t = (i64) tile - 1 - (32 * j + lane);
+
+			flag[j] = GS_TOTAL;
+			s[j] = STATE::zero();
+			if (t >= 0)
+				flag[j] = STATE::load(words + t, s[j]);
+		}
+		GS_FOR_WINDOW(j)
+		{
+			u32 totals = __ballot_sync(GS_ALL_LANES, flag[j] == GS_TOTAL);
+			u32 empties = __ballot_sync(GS_ALL_LANES, flag[j] == GS_EMPTY);
+
+			if (need == 0 && totals)
+				need = 32 * j + __ffs(totals);
+			if (hole == 32 * GS_WINDOW && empties)
+				hole = 32 * j + __ffs(empties) - 1;
+		}
+		if (hole < need)
+			need = 0;
+	}
+	return need;
+}
+
+/*
+ * What came before a tile, by one warp: keys that began, and the sum that is open, over the tiles from the last one in
+ * which a key begins, or from a TOTAL, one after the other.
+ */
+template <class OP>
+static __device__ __forceinline__ keyed_state<OP>
+look_back_in_order(const typename keyed_state<OP>::words *words, u32 tile)
+{
+	typedef typename OP::value T;
+	typedef keyed_state<OP> state;
+	const u32 lane = lane_id();
+	state s[GS_WINDOW], b = state::zero();
+	u64 flag[GS_WINDOW];
+	const u32 need = wait_for_total(words, tile, s, flag);
+
+	b.n = window_count(s, need);
+
+	/* where to begin: the youngest tile with a begin, or the TOTAL */
+	u32 from = need;
+
+#pragma unroll
+	for (int j = GS_WINDOW - 1; j >= 0; j--)
+	{
+		u32 some = __ballot_sync(GS_ALL_LANES, 32 * j + lane < need && s[j].n != 0 && flag[j] == GS_PARTIAL);
+
+		if (some)
+			from = 32 * j + __ffs(some);
+	}
+	for (int j = GS_WINDOW - 1; j >= 0; j--)
+		for (int l = 31; l >= 0; l--)
+			if (32 * j + l < (int) from)
+			{
+				T x = OP::zero();
+
+				GS_FOR_WINDOW(jj)
+					if (jj == (u32) j)
+						x = s[jj].v;
+				x = shuffle(x, l);
+				b.v = 32 * j + l + 1 == (int) from ? OP::add(OP::zero(), x) : OP::add(b.v, x);
+			}
+	return b;
+}
+
+/* A thread's group of 16: its items, and in which of them a key begins. */
+template <class K, class T> struct fixed_items
+{
+	K k[ITEMS];
+	T v[ITEMS];
+	u32 begins;
+};
+
+/* Keys that begin in a thread's group to the output, from place `at`, and what the key before each came to. */
+template <class OP, class K>
+static __device__ __forceinline__ void
+write_sums(const fixed_args &a, const fixed_items<K, typename OP::value> &m, const fixed_groups<OP> &g,
+		   typename OP::value before, u64 at)
+{
+	typedef typename OP::value T;
+	const u32 thread = threadIdx.x;
+	T *const out = (T *) a.out;
+	/* the levels that are open where this group begins, for the key that goes on into it */
+	bool head_in_256 = false, head_in_tile;
+
+	for (u32 i = thread / 16 * 16; i < thread; i++)
+		head_in_256 |= g.head16[i];
+	head_in_tile = head_in_256;
+	for (u32 i = 0; i < thread / 16; i++)
+		head_in_tile |= g.head256[i];
+
+	T s256 = g.open256[PLACE(thread)], s4096 = head_in_256 ? OP::zero() : g.open4096[thread / 16];
+	T all = head_in_tile ? OP::zero() : before, s16 = OP::zero();
+
+#pragma unroll
+	for (u32 j = 0; j < ITEMS; j++)
+	{
+		if (m.begins >> j & 1)
+		{
+			if (at > 0)
+				out[at - 1] = OP::add(all, OP::add(s4096, OP::add(s256, s16)));
+			((K *) a.out_keys)[at++] = m.k[j];
+			all = s4096 = s256 = s16 = OP::zero();
+		}
+		s16 = OP::add(s16, m.v[j]);
+	}
+}
+
+/* A tile's values, and keys if they are staged, in shared memory. */
+template <int KEY, class OP> struct fixed_tile
 {
 	typedef typename item_of<KEY>::type K;
 	typedef typename OP::value T;
+	static constexpr bool STAGED = stages_keys_here<KEY, sizeof(T)>::value;
+
+	const fixed_args &a;
+	u64 first;
+	u32 items;
+	K *keys; /* [0]: the key before the tile */
+	T *values;
+
+	__device__ __forceinline__
+	fixed_tile(const fixed_args &args, u8 *shared, u32 tile) : a(args), first((u64) tile * TILE)
+	{
+		items = a.n - first < TILE ? (u32) (a.n - first) : TILE;
+		keys = (K *) shared;
+		values = (T *) (shared + (STAGED ? (PLACE(TILE + 1) + 1) * sizeof(K) : 0));
+	}
+
+	__device__ __forceinline__ void
+	load()
+	{
+		for (u32 i = threadIdx.x; i < items; i += THREADS)
+		{
+			if (STAGED)
+				keys[PLACE(i + 1)] = ((const K *) a.keys)[first + i];
+			values[PLACE(i)] = ((const T *) a.values)[first + i];
+		}
+		if (STAGED && threadIdx.x == 0)
+			keys[0] = ((const K *) a.keys)[first != 0 ? first - 1 : 0];
+	}
+
+	/* The tile's keys, from the one before it, number 0. */
+	__device__ __forceinline__ K
+	key_at(u32 i) const
+	{
+		return STAGED ? keys[PLACE(i)] : ((const K *) a.keys)[first + i > 0 ? first + i - 1 : 0];
+	}
+
+	/* The thread's items; returns their sum since the last begin. */
+	__device__ __forceinline__ T
+	take(fixed_items<K, T> &m) const
+	{
+		T sum = OP::zero();
+
+		m.begins = 0;
+#pragma unroll
+		for (u32 j = 0; j < ITEMS; j++)
+		{
+			u32 i = threadIdx.x * ITEMS + j;
+
+			m.v[j] = OP::zero();
+			if (i < items)
+			{
+				m.k[j] = key_at(i + 1);
+				m.v[j] = values[PLACE(i)];
+				if (differs(m.k[j], j ? m.k[j - 1] : key_at(i), a.floats) || first + i == 0)
+					m.begins |= 1u << j;
+			}
+			sum = m.begins >> j & 1 ? m.v[j] : OP::add(sum, m.v[j]);
+		}
+		return sum;
+	}
+};
+
+template <int KEY, class OP>
+static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_constant__ fixed_args a)
+{
+	typedef typename OP::value T;
 	typedef keyed_state<OP> state;
 	extern __shared__ __align__(128) u8 shared[];
-	constexpr bool STAGED = stages_keys_here<KEY, sizeof(T)>::value;
-	K *const keys = (K *) shared; /* [0]: the key before the tile */
-	/* later: what the key before each begin came to */
-	T *const values = (T *) (shared + (STAGED ? (PLACE(TILE + 1) + 1) * sizeof(K) : 0));
-	__shared__ T sum16[THREADS + 16], open256[THREADS + 16], sum256[16], open4096[16];
-	__shared__ bool head16[THREADS], head256[16];
+	__shared__ fixed_groups<OP> groups;
 	__shared__ u32 begun[THREADS / 32], tile_;
 	__shared__ T whole;
 	__shared__ state before;
@@ -75,152 +307,45 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 	__syncthreads();
 
 	const u32 tile = tile_;
-	const u64 first = (u64) tile * TILE;
-	const u32 hi = a.n - first < TILE ? (u32) (a.n - first) : TILE;
+	typename state::words *const words = (typename state::words *) a.words;
+	fixed_tile<KEY, OP> t(a, shared, tile);
+	fixed_items<typename item_of<KEY>::type, T> mine;
 
-	for (u32 i = thread; i < hi; i += THREADS)
-	{
-		if (STAGED)
-			keys[PLACE(i + 1)] = ((const K *) a.keys)[first + i];
-		values[PLACE(i)] = ((const T *) a.values)[first + i];
-	}
-	if (STAGED && thread == 0)
-		keys[0] = ((const K *) a.keys)[tile ? first - 1 : 0];
+	t.load();
 	__syncthreads();
 
-	/* the tile's keys, from the one before it, number 0 */
-	auto key_at = [&](u32 i) -> K
-	{ return STAGED ? keys[PLACE(i)] : ((const K *) a.keys)[first + i > 0 ? first + i - 1 : 0]; };
-
 	/* 1. begins, and the sum since the last one in a group of 16 */
-	u32 begins = 0;
-	T sum = OP::zero(), v[ITEMS];
-	K k[ITEMS];
+	groups.sum16[PLACE(thread)] = t.take(mine);
+	groups.head16[thread] = mine.begins != 0;
 
-#pragma unroll
-	for (u32 j = 0; j < ITEMS; j++)
-	{
-		u32 i = thread * ITEMS + j;
-
-		v[j] = OP::zero();
-		if (i < hi)
-		{
-			k[j] = key_at(i + 1);
-			v[j] = values[PLACE(i)];
-			if (differs(k[j], j ? k[j - 1] : key_at(i), a.floats) || first + i == 0)
-				begins |= 1u << j;
-		}
-		sum = begins >> j & 1 ? v[j] : OP::add(sum, v[j]);
-	}
-	sum16[PLACE(thread)] = sum;
-	head16[thread] = begins != 0;
-
-	u32 total, rank = warp_exclusive(__popc(begins), total), count;
+	u32 total, rank = warp_exclusive(__popc(mine.begins), total), count;
 
 	if (lane_id() == 0)
 		begun[warp] = total;
 	__syncthreads();
 	rank += warps_exclusive<THREADS / 32>(begun, warp, count);
 
-	/* 2. over groups of 256, then of 4096: what is open where a group begins */
+	/* 2. over groups of 256, then of 4096 */
 	if (thread < 16)
-	{
-		T s = OP::zero();
-		bool head = false;
-
-		for (u32 g = thread * 16; g < thread * 16 + 16; g++)
-		{
-			open256[PLACE(g)] = s;
-			s = head16[g] ? OP::add(OP::zero(), sum16[PLACE(g)]) : OP::add(s, sum16[PLACE(g)]);
-			head |= head16[g];
-		}
-		sum256[thread] = s;
-		head256[thread] = head;
-	}
+		groups.sum_groups();
 	__syncthreads();
 	if (thread == 0)
 	{
-		T s = OP::zero();
-
-		for (u32 b = 0; b < 16; b++)
-		{
-			open4096[b] = s;
-			s = head256[b] ? OP::add(OP::zero(), sum256[b]) : OP::add(s, sum256[b]);
-		}
-		whole = s;
-		state::store((typename state::words *) a.words + tile, state{count, s}, GS_PARTIAL);
+		whole = groups.sum_tile();
+		state::store(words + tile, state{count, whole}, GS_PARTIAL);
 	}
 	__syncthreads();
 
 	/* 3. the first warp finds what came before */
 	if (warp == 0)
 	{
-		state b = state::zero();
+		const state b = tile > 0 ? look_back_in_order<OP>(words, tile) : state::zero();
 
-		if (tile > 0)
-		{
-			const u32 lane = lane_id();
-			state s[GS_WINDOW];
-			u64 flag[GS_WINDOW];
-			u32 need = 0;
-
-			while (need == 0)
-			{
-				u32 hole = 32 * GS_WINDOW;
-
-				GS_FOR_WINDOW(j)
-				{
-					i64 t = (i64) tile - 1 - (32 * j + lane);
-
-					flag[j] = GS_TOTAL;
-					s[j] = state::zero();
-					if (t >= 0)
-						flag[j] = state::load((typename state::words *) a.words + t, s[j]);
-				}
-				GS_FOR_WINDOW(j)
-				{
-					u32 totals = __ballot_sync(GS_ALL_LANES, flag[j] == GS_TOTAL);
-					u32 empties = __ballot_sync(GS_ALL_LANES, flag[j] == GS_EMPTY);
-
-					if (need == 0 && totals)
-						need = 32 * j + __ffs(totals);
-					if (hole == 32 * GS_WINDOW && empties)
-						hole = 32 * j + __ffs(empties) - 1;
-				}
-				if (hole < need)
-					need = 0;
-			}
-			b.n = window_count(s, need);
-
-			/* where to begin: the youngest tile with a begin, or the TOTAL */
-			u32 from = need;
-
-#pragma unroll
-			for (int j = GS_WINDOW - 1; j >= 0; j--)
-			{
-				u32 some = __ballot_sync(GS_ALL_LANES, 32 * j + lane < need && s[j].n != 0 && flag[j] == GS_PARTIAL);
-
-				if (some)
-					from = 32 * j + __ffs(some);
-			}
-			for (int j = GS_WINDOW - 1; j >= 0; j--)
-				for (int l = 31; l >= 0; l--)
-					if (32 * j + l < (int) from)
-					{
-						T x = OP::zero();
-
-						GS_FOR_WINDOW(jj)
-							if (jj == (u32) j)
-								x = s[jj].v;
-						x = shuffle(x, l);
-						b.v = 32 * j + l + 1 == (int) from ? OP::add(OP::zero(), x) : OP::add(b.v, x);
-					}
-		}
 		if (thread == 0)
 		{
 			T all = count ? OP::add(OP::zero(), whole) : OP::add(b.v, whole);
 
-			state::store((typename state::words *) a.words + tile, state{b.n + count, all}, GS_TOTAL);
+			state::store(words + tile, state{b.n + count, all}, GS_TOTAL);
 			before = b;
 			if (tile + 1 == a.sweep.tiles)
 			{
@@ -233,36 +358,9 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 
 	/* 4. keys that begin, and what the key before each came to */
 	const state b = before;
-	T *const out = (T *) a.out;
-	u64 at = b.n + rank;
 
-	if (begins)
-	{
-		/* the levels that are open where this group begins, for the key that goes on into it */
-		bool head_in_256 = false, head_in_tile;
-
-		for (u32 g = thread / 16 * 16; g < thread; g++)
-			head_in_256 |= head16[g];
-		head_in_tile = head_in_256;
-		for (u32 g = 0; g < thread / 16; g++)
-			head_in_tile |= head256[g];
-
-		T s256 = open256[PLACE(thread)], s4096 = head_in_256 ? OP::zero() : open4096[thread / 16];
-		T all = head_in_tile ? OP::zero() : b.v, s16 = OP::zero();
-
-#pragma unroll
-		for (u32 j = 0; j < ITEMS; j++)
-		{
-			if (begins >> j & 1)
-			{
-				if (at > 0)
-					out[at - 1] = OP::add(all, OP::add(s4096, OP::add(s256, s16)));
-				((K *) a.out_keys)[at++] = k[j];
-				all = s4096 = s256 = s16 = OP::zero();
-			}
-			s16 = OP::add(s16, v[j]);
-		}
-	}
+	if (mine.begins)
+		write_sums<OP>(a, mine, groups, b.v, b.n + rank);
 }
 
 template <int KEY, class OP>

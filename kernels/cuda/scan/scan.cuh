@@ -29,27 +29,51 @@ struct gs_scan_args
 	void *words;
 };
 
-template <class OP, class SHAPE>
-__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
-scan_kernel(const __grid_constant__ gs_scan_args a)
+/* A tile that waits for its prefix, scanned in itself. */
+struct scan_pending
 {
-	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
+	u32 at; /* where in the buffers */
+	u32 lo, hi;
+	i64 first;
+};
+
+/* A block's tiles, and the steps that they go through. */
+template <class OP, class SHAPE> struct scan_block
+{
 	typedef typename OP::value T;
 	typedef value_state<OP> state;
 	typedef typename state::words words;
-	constexpr u32 BYTES = sizeof(T), ITEMS = VECTORS * 16 / BYTES, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
-	constexpr u32 TILE_BYTES = THREADS * VECTORS * 16;
+	typedef typename item_of<sizeof(T)>::type bits;
+	static constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
+	static constexpr u32 BYTES = sizeof(T), ITEMS = VECTORS * 16 / BYTES, TILE = THREADS * ITEMS;
+	static constexpr u32 WARPS = THREADS / 32, TILE_BYTES = THREADS * VECTORS * 16;
 	static_assert(GS_LEAST_STAGES * TILE_BYTES < gs_ring_room(SHAPE::shared), "the least stages fit");
 
-	extern __shared__ __align__(128) u8 buffers[];
-	__shared__ gs_ring ring;
-	__shared__ T sums[2][WARPS];
-	__shared__ T whole[GS_SLOTS], before[GS_SLOTS];
+	struct shared
+	{
+		gs_ring ring;
+		T sums[2][WARPS];
+		T whole[GS_SLOTS], before[GS_SLOTS];
+	};
 
-	const u32 thread = threadIdx.x, warp = thread / 32;
-	const i64 base = (i64) a.in.begin & ~(i64) 15;
+	const gs_scan_args &a;
+	shared &m;
+	u8 *buffers;
+	i64 base; /* where vectors of the first tile begin */
+	u32 thread;
 
-	auto start = [&](int stage, u32 tile) {
+	__device__ __forceinline__
+	scan_block(const gs_scan_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
+	{
+		base = (i64) a.in.begin & ~(i64) 15;
+		thread = threadIdx.x;
+	}
+
+	/* Starts the loads of a tile into a stage; by the loader. */
+	__device__ __forceinline__ void
+	start(int stage, u32 tile) const
+	{
+		gs_ring &ring = m.ring;
 		i64 begin = base + (i64) tile * TILE_BYTES;
 
 		if (tile >= a.sweep.tiles)
@@ -61,119 +85,35 @@ scan_kernel(const __grid_constant__ gs_scan_args a)
 			ring_announce(ring, stage, tile, bytes, bytes == TILE_BYTES);
 			ring_load(ring, stage, buffers + stage * TILE_BYTES, a.in, begin, TILE_BYTES);
 		}
-	};
-
-	if (thread == 0)
-		ring_init(ring, WARPS);
-	__syncthreads();
-	if (warp == WARPS)
-	{
-		load_tiles<THREADS>(ring, a.sweep, start);
-		return;
 	}
 
-	if (warp > WARPS)
+	/* A tile's sum, from the input, by a warp: the fallback of look-backs. */
+	__device__ __forceinline__ state
+	recount(u32 tile) const
 	{
-		/* ---- the look-back warps */
-		i64 known = -1;
-		state total = state::zero();
+		/* a lane takes a contiguous share, for the sake of operations that do not commute */
+		constexpr u32 SHARE = TILE / 32;
+		i64 f = (i64) tile * TILE - a.shift;
+		T sum = OP::zero();
 
-		auto reduce = [&](u32 t) {
-			/* a lane takes a contiguous share, for the sake of operations that do not commute */
-			constexpr u32 SHARE = TILE / 32;
-			i64 f = (i64) t * TILE - a.shift;
-			T sum = OP::zero();
-
-			for (u32 i = lane_id() * SHARE; i < (lane_id() + 1) * SHARE; i++)
-				if (f + (i64) i >= 0)
-				{
-					auto y = ((const typename item_of<BYTES>::type *) a.in.begin)[f + i];
-
-					if constexpr (OP::mapped)
-						y = map_in(y, a.map);
-					sum = OP::add(sum, OP::from_bits(y));
-				}
-			return warp_total(state{sum});
-		};
-
-		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			state s = look_back((words *) a.words, tile, state{whole[slot]}, known, total, a.sweep, false, reduce);
-
-			if (lane_id() == 0)
-				before[slot] = s.v;
-		});
-		return;
-	}
-
-	/* ---- the workers */
-	gs_ring_turn turn;
-	/* A tile that waits for its prefix, scanned in itself. */
-	struct pending
-	{
-		u32 at; /* where in the buffers */
-		u32 lo, hi;
-		i64 first;
-	} last = {}, older = {};
-
-	auto finished = [&](typename item_of<BYTES>::type bits, T prefix) {
-		auto r = OP::bits(OP::add(prefix, OP::from_bits(bits)));
-
-		if constexpr (OP::mapped)
-			r = map_out(r, a.map);
-		return r;
-	};
-	auto write_out = [&](u32 n, const pending &p) {
-		const u32 slot = n % GS_SLOTS;
-
-		prefix_wait<THREADS>(ring, n);
-
-		const T prefix = before[slot];
-		u8 *const out = a.out + p.first * BYTES;
-
-		if (p.lo == 0 && p.hi == TILE && ((u64) out & 15) == 0)
-		{
-			/* whole vectors, neighbouring threads next to each other */
-#pragma unroll
-			for (u32 i = 0; i < VECTORS; i++)
+		for (u32 i = lane_id() * SHARE; i < (lane_id() + 1) * SHARE; i++)
+			if (f + (i64) i >= 0)
 			{
-				u32 w[4];
+				auto y = ((const bits *) a.in.begin)[f + i];
 
-				read_words(w, (buffers + p.at) + (i * THREADS + thread) * 16, 0);
-#pragma unroll
-				for (u32 j = 0; j < 16 / BYTES; j++)
-					put_item(w, j, finished(item<BYTES>(w, j), prefix));
-				((uint4 *) out)[i * THREADS + thread] = make_uint4(w[0], w[1], w[2], w[3]);
+				if constexpr (OP::mapped)
+					y = map_in(y, a.map);
+				sum = OP::add(sum, OP::from_bits(y));
 			}
-		}
-		else
-		{
-			typedef typename item_of<BYTES>::type I;
+		return warp_total(state{sum});
+	}
 
-			for (u32 i = p.lo + thread; i < p.hi; i += THREADS)
-				((I *) out)[i] = finished(((const I *) (buffers + p.at))[i], prefix);
-		}
-		/* nothing comes before the first item */
-		if (a.exclusive && p.first <= 0 && thread == p.lo / ITEMS)
-			((typename item_of<BYTES>::type *) a.out)[0] = (typename item_of<BYTES>::type) a.first;
-		free_arrive<THREADS>(ring, n);
-	};
-
-	for (;; turn.advance(a.sweep.stages))
+	/* The thread's items of a tile, as they are summed; what bulk copies do not bring comes first.  lo, hi: items. */
+	__device__ __forceinline__ void
+	take_items(u8 *data, u32 tile, bool edges, u32 lo, u32 hi, u32 (&w)[VECTORS * 4]) const
 	{
-		const u32 half = turn.n & 1;
-		const u32 word = ring_wait(ring, turn), tile = word & ~GS_EDGES;
-		const bool edges = (word & GS_EDGES) != 0;
+		const i64 begin = base + (i64) tile * TILE_BYTES;
 
-		if (word == GS_NO_TILE)
-			break;
-
-		u8 *const data = buffers + turn.stage * TILE_BYTES;
-		const i64 first = (i64) tile * TILE - a.shift, begin = base + (i64) tile * TILE_BYTES;
-		const u32 lo = edges && first < 0 ? (u32) -first : 0;
-		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
-		u32 w[VECTORS * 4];
-
-		/* 1. the tile is here but for its edges */
 		ring_copy(data, a.in, begin, TILE_BYTES, thread, THREADS);
 		if (edges)
 			window_edges(data, a.in, begin, TILE_BYTES, thread, THREADS);
@@ -193,80 +133,165 @@ scan_kernel(const __grid_constant__ gs_scan_args a)
 				if (thread * ITEMS + j < lo || thread * ITEMS + j >= hi)
 					put_item(w, j, OP::bits(OP::zero()));
 		}
+	}
 
-		/* 2. a thread's sum, then over the threads of the warp, then over warps */
-		T mine = OP::from_bits(item<BYTES>(w, 0));
-
+	/* Sums up to and with each of some lanes. */
+	template <int LANES>
+	static __device__ __forceinline__ T
+	scan_lanes(T x)
+	{
 #pragma unroll
-		for (u32 j = 1; j < ITEMS; j++)
-			mine = OP::add(mine, OP::from_bits(item<BYTES>(w, j)));
-#pragma unroll
-		for (int d = 1; d < 32; d *= 2)
-		{
-			T older = shuffle_up(mine, d);
-
-			if (lane_id() >= (u32) d)
-				mine = OP::add(older, mine);
-		}
-		if (lane_id() == 31)
-			sums[half][warp] = mine;
-		mine = shuffle_up(mine, 1);
-		if (lane_id() == 0)
-			mine = OP::zero();
-		workers_barrier<THREADS>();
-
-		T x = lane_id() < WARPS ? sums[half][lane_id()] : OP::zero();
-
-#pragma unroll
-		for (int d = 1; d < (int) WARPS; d *= 2)
+		for (int d = 1; d < LANES; d *= 2)
 		{
 			T older = shuffle_up(x, d);
 
 			if (lane_id() >= (u32) d)
 				x = OP::add(older, x);
 		}
-		T y = shuffle(x, (warp + 31) & 31), all = shuffle(x, WARPS - 1);
+		return x;
+	}
 
+	/* What comes before the thread's items in the tile, and the sum of all, by sums: of warps, in shared memory. */
+	__device__ __forceinline__ T
+	scan_threads(const u32 (&w)[VECTORS * 4], T *sums, T &all) const
+	{
+		const u32 warp = thread / 32;
+		T mine = OP::from_bits(item<BYTES>(w, 0));
+
+#pragma unroll
+		for (u32 j = 1; j < ITEMS; j++)
+			mine = OP::add(mine, OP::from_bits(item<BYTES>(w, j)));
+		mine = scan_lanes<32>(mine);
+		if (lane_id() == 31)
+			sums[warp] = mine;
+		mine = shuffle_up(mine, 1);
+		if (lane_id() == 0)
+			mine = OP::zero();
+		workers_barrier<THREADS>();
+
+		T x = scan_lanes<(int) WARPS>(lane_id() < WARPS ? sums[lane_id()] : OP::zero());
+		T y = shuffle(x, (warp + 31) & 31);
+
+		all = shuffle(x, WARPS - 1);
 		if (warp > 0)
 			mine = OP::add(y, mine);
-		if (thread == 0)
-		{
-			whole[turn.n % GS_SLOTS] = all;
-			publish((words *) a.words, tile, state{all}, a.sweep);
-		}
-		if (warp == 0)
-			post(ring, turn.n, tile);
+		return mine;
+	}
 
-		/* 3. the scan inside the tile, left in its buffer */
+	/* The scan inside the tile, left in its buffer; sum: what comes before the thread's items. */
+	__device__ __forceinline__ void
+	scan_items(u8 *data, u32 (&w)[VECTORS * 4], T sum) const
+	{
 #pragma unroll
 		for (u32 j = 0; j < ITEMS; j++)
 		{
-			T next = OP::add(mine, OP::from_bits(item<BYTES>(w, j)));
+			T next = OP::add(sum, OP::from_bits(item<BYTES>(w, j)));
 
-			put_item(w, j, OP::bits(a.exclusive ? mine : next));
-			mine = next;
+			put_item(w, j, OP::bits(a.exclusive ? sum : next));
+			sum = next;
 		}
 #pragma unroll
 		for (int i = 0; i < VECTORS; i++)
 			((uint4 *) (data + thread * VECTORS * 16))[i] =
 				make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
+	}
 
-		/* 4. the tile before goes out */
-		if (turn.n >= 2)
-			write_out(turn.n - 2, older);
-		older = last;
-		last = {(u32) (data - buffers), lo, hi, first};
-	}
-	if (warp == 0)
+	__device__ __forceinline__ bits
+	finished(bits x, T prefix) const
 	{
-		post(ring, turn.n, GS_NO_TILE);
-		post(ring, turn.n + 1, GS_NO_TILE);
+		auto r = OP::bits(OP::add(prefix, OP::from_bits(x)));
+
+		if constexpr (OP::mapped)
+			r = map_out(r, a.map);
+		return r;
 	}
-	workers_barrier<THREADS>(); /* the last tile is compacted */
-	if (turn.n >= 2)
-		write_out(turn.n - 2, older);
-	if (turn.n >= 1)
-		write_out(turn.n - 1, last);
+
+	/* The tile of turn n out, its prefix put before every item. */
+	__device__ __forceinline__ void
+	write(u32 n, const scan_pending &p) const
+	{
+		prefix_wait<THREADS>(m.ring, n);
+
+		const T prefix = m.before[n % GS_SLOTS];
+		u8 *const out = a.out + p.first * BYTES;
+
+		if (p.lo == 0 && p.hi == TILE && ((u64) out & 15) == 0)
+		{
+			/* whole vectors, neighbouring threads next to each other */
+#pragma unroll
+			for (u32 i = 0; i < VECTORS; i++)
+			{
+				u32 w[4];
+
+				read_words(w, (buffers + p.at) + (i * THREADS + thread) * 16, 0);
+#pragma unroll
+				for (u32 j = 0; j < 16 / BYTES; j++)
+					put_item(w, j, finished(item<BYTES>(w, j), prefix));
+				((uint4 *) out)[i * THREADS + thread] = make_uint4(w[0], w[1], w[2], w[3]);
+			}
+		}
+		else
+			for (u32 i = p.lo + thread; i < p.hi; i += THREADS)
+				((bits *) out)[i] = finished(((const bits *) (buffers + p.at))[i], prefix);
+		/* nothing comes before the first item */
+		if (a.exclusive && p.first <= 0 && thread == p.lo / ITEMS)
+			((bits *) a.out)[0] = (bits) a.first;
+		free_arrive<THREADS>(m.ring, n);
+	}
+
+	/* Takes a tile, and leaves it scanned in itself in its buffer. */
+	__device__ __forceinline__ scan_pending
+	take(const gs_ring_turn &turn, u32 tile, bool edges) const
+	{
+		u8 *const data = buffers + turn.stage * TILE_BYTES;
+		const i64 first = (i64) tile * TILE - a.shift;
+		const u32 lo = edges && first < 0 ? (u32) -first : 0;
+		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
+		u32 w[VECTORS * 4];
+		T all;
+
+		take_items(data, tile, edges, lo, hi, w);
+
+		const T mine = scan_threads(w, m.sums[turn.n & 1], all);
+
+		if (thread == 0)
+		{
+			m.whole[turn.n % GS_SLOTS] = all;
+			publish((words *) a.words, tile, state{all}, a.sweep);
+		}
+		if (thread / 32 == 0)
+			post(m.ring, turn.n, tile);
+		scan_items(data, w, mine);
+		return {(u32) (data - buffers), lo, hi, first};
+	}
+
+	/* A look-back warp. */
+	__device__ __forceinline__ void
+	look_back_tiles() const
+	{
+		i64 known = -1;
+		state total = state::zero();
+
+		find_prefixes<THREADS>(m.ring, [&](u32 slot, u32 tile) {
+			state s = look_back((words *) a.words, tile, state{m.whole[slot]}, known, total, a.sweep, false,
+								[&](u32 t) { return recount(t); });
+
+			if (lane_id() == 0)
+				m.before[slot] = s.v;
+		});
+	}
+};
+
+template <class OP, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
+scan_kernel(const __grid_constant__ gs_scan_args a)
+{
+	typedef scan_block<OP, SHAPE> block;
+	extern __shared__ __align__(128) u8 buffers[];
+	__shared__ typename block::shared memory;
+	const block b(a, memory, buffers);
+
+	run_ring<const block, scan_pending>(b, memory.ring, a.sweep);
 }
 
 #endif

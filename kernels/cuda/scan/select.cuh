@@ -57,31 +57,69 @@ in_range(typename item_of<BYTES>::type x, const gs_select_args &a)
 	return in != (a.negate != 0);
 }
 
-template <int BYTES, int KIND, bool REST, class SHAPE>
-__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
-select_kernel(const __grid_constant__ gs_select_args a)
+/* A tile that waits for its prefix, compacted. */
+struct select_pending
 {
-	constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
+	u32 at; /* where in the buffers */
+	u32 count, all;
+	i64 first;
+};
+
+/* A block's tiles, and the steps that they go through. */
+template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
+{
 	typedef typename item_of<BYTES>::type T;
-	constexpr u32 ITEMS = VECTORS * 16 / BYTES, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
-	constexpr u32 TILE_BYTES = THREADS * VECTORS * 16, HALO = KIND == GS_KEEP_FIRST ? 16 : 0;
-	constexpr u32 FLAG_BYTES = KIND == GS_KEEP_MASK ? TILE + 16 : 0;
-	constexpr u32 PITCH = HALO + TILE_BYTES + FLAG_BYTES;
+	static constexpr int THREADS = SHAPE::threads, VECTORS = SHAPE::vectors;
+	static constexpr u32 ITEMS = VECTORS * 16 / BYTES, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
+	static constexpr u32 TILE_BYTES = THREADS * VECTORS * 16, HALO = KIND == GS_KEEP_FIRST ? 16 : 0;
+	static constexpr u32 FLAG_BYTES = KIND == GS_KEEP_MASK ? TILE + 16 : 0;
+	static constexpr u32 PITCH = HALO + TILE_BYTES + FLAG_BYTES;
 	static_assert(GS_LEAST_STAGES * PITCH < gs_ring_room(SHAPE::shared), "the least stages fit");
 	typedef typename mask_of<ITEMS>::type mask;
 	static_assert(KIND != GS_KEEP_MASK || TILE % 128 == 0, "flag windows are whole vectors");
 
-	extern __shared__ __align__(128) u8 buffers[];
-	__shared__ gs_ring ring;
-	__shared__ u32 kept[2][WARPS];
-	__shared__ count_state whole[GS_SLOTS];
-	__shared__ u64 before[GS_SLOTS];
+	struct shared
+	{
+		gs_ring ring;
+		u32 kept[2][WARPS];
+		count_state whole[GS_SLOTS];
+		u64 before[GS_SLOTS];
+	};
 
-	const u32 thread = threadIdx.x, warp = thread / 32;
-	const i64 base = (i64) a.in.begin & ~(i64) 15;
+	const gs_select_args &a;
+	shared &m;
+	u8 *buffers;
+	i64 base;	  /* where vectors of the first tile begin */
+	u32 flag_off; /* bits before the first flag in a window, the same in every tile */
+	u32 thread;
 
-	/* starts the loads of a tile into a stage; by the service thread */
-	auto start = [&](int stage, u32 tile) {
+	__device__ __forceinline__
+	select_block(const gs_select_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
+	{
+		base = (i64) a.in.begin & ~(i64) 15;
+		flag_off = window_of(a.flags, -(i64) a.shift, a.flag_bits).off;
+		thread = threadIdx.x;
+	}
+
+	/* The tile's first item; of tile 0 it may lie before the array. */
+	__device__ __forceinline__ i64
+	first_of(u32 tile) const
+	{
+		return (i64) tile * TILE - a.shift;
+	}
+
+	__device__ __forceinline__ gs_window
+	flags_of(u32 tile) const
+	{
+		return window_of(a.flags, first_of(tile), a.flag_bits);
+	}
+
+	/* Starts the loads of a tile into a stage; by the loader. */
+	__device__ __forceinline__ void
+	start(int stage, u32 tile) const
+	{
+		gs_ring &ring = m.ring;
+
 		if (tile >= a.sweep.tiles)
 		{
 			ring_announce(ring, stage, GS_NO_TILE, 0, true);
@@ -97,7 +135,7 @@ select_kernel(const __grid_constant__ gs_select_args a)
 
 		if (KIND == GS_KEEP_MASK)
 		{
-			fw = window_of(a.flags, (i64) tile * TILE - a.shift, a.flag_bits);
+			fw = flags_of(tile);
 			fbytes = TILE / 8 * a.flag_bits + 16;
 			total += window_bulk_bytes(a.flags, fw.begin, fbytes);
 		}
@@ -109,199 +147,143 @@ select_kernel(const __grid_constant__ gs_select_args a)
 		if (saved)
 			bulk_load(to, a.halo + tile, 16, &ring.full[stage]);
 #endif
-	};
-
-	if (thread == 0)
-		ring_init(ring, WARPS);
-	__syncthreads();
-	if (warp == WARPS)
-	{
-		load_tiles<THREADS>(ring, a.sweep, start);
-		return;
 	}
 
-	if (warp > WARPS)
+	/* What a tile keeps, from the input, by a warp: the fallback of look-backs. */
+	__device__ __forceinline__ count_state
+	recount(u32 tile) const
 	{
-		/* ---- the look-back warps */
-		i64 known = -1;
-		count_state total = count_state::zero();
+		i64 f = first_of(tile);
+		u32 n = 0;
 
-		auto reduce = [&](u32 t) {
-			i64 f = (i64) t * TILE - a.shift;
-			u32 n = 0;
+		for (u32 i = (f < 0 ? (u32) -f : 0) + lane_id(); i < TILE; i += 32)
+		{
+			i64 g = f + i;
+			const T *in = (const T *) a.in.begin;
 
-			for (u32 i = (f < 0 ? (u32) -f : 0) + lane_id(); i < TILE; i += 32)
+			if (KIND == GS_KEEP_MASK)
 			{
-				i64 g = f + i;
-				const T *in = (const T *) a.in.begin;
+				u32 bit = a.flag_bits == 8 ? a.flags.begin[g] != 0 : a.flags.begin[g >> 3] >> (g & 7) & 1;
 
-				if (KIND == GS_KEEP_MASK)
-				{
-					u32 bit = a.flag_bits == 8 ? a.flags.begin[g] != 0 : a.flags.begin[g >> 3] >> (g & 7) & 1;
-
-					n += bit != a.negate;
-				}
-				else if (KIND == GS_KEEP_RANGE)
-					n += in_range<BYTES>(in[g], a);
-				else
-					n += g == 0 || differs(in[g], in[g - 1], a.floats);
+				n += bit != a.negate;
 			}
-			return count_state{lanes_add(n)};
-		};
-
-		find_prefixes<THREADS>(ring, [&](u32 slot, u32 tile) {
-			count_state s =
-				look_back(a.words, tile, whole[slot], known, total, a.sweep, whole[slot].n * 8 <= TILE, reduce);
-
-			if (lane_id() == 0)
-			{
-				before[slot] = s.n;
-				if (tile + 1 == a.sweep.tiles)
-					*a.count = total.n;
-			}
-		});
-		return;
+			else if (KIND == GS_KEEP_RANGE)
+				n += in_range<BYTES>(in[g], a);
+			else
+				n += g == 0 || differs(in[g], in[g - 1], a.floats);
+		}
+		return count_state{lanes_add(n)};
 	}
 
-	/* ---- the workers */
-	const u32 flag_off = window_of(a.flags, -(i64) a.shift, a.flag_bits).off; /* the same in every tile */
-	gs_ring_turn turn;
-	/* A tile that waits for its prefix, compacted. */
-	struct pending
+	/* Brings what bulk copies do not: a tile's edges, or all of it. */
+	__device__ __forceinline__ void
+	complete(u8 *data, u32 tile, bool edges) const
 	{
-		u32 at; /* where in the buffers */
-		u32 count, all;
-		i64 first;
-	} last = {}, older = {};
-
-	auto write_out = [&](u32 n, const pending &p) {
-		const u32 slot = n % GS_SLOTS;
-
-		prefix_wait<THREADS>(ring, n);
-
-		u64 o = before[slot];
-
-		copy_out<BYTES, THREADS>(a.out + o * BYTES, buffers + p.at, p.count, thread);
-		if (REST)
-			copy_out<BYTES, THREADS>(a.rest + (p.first - o) * BYTES, buffers + p.at + p.count * BYTES,
-									 p.all - p.count, thread);
-		free_arrive<THREADS>(ring, n);
-	};
-
-	for (;; turn.advance(a.sweep.stages))
-	{
-		const u32 half = turn.n & 1;
-		const u32 word = ring_wait(ring, turn), tile = word & ~GS_EDGES;
-		const bool edges = (word & GS_EDGES) != 0;
-
-		if (word == GS_NO_TILE)
-			break;
-
-		u8 *const data = buffers + turn.stage * PITCH + HALO;
-		const i64 first = (i64) tile * TILE - a.shift; /* the tile's first item */
-		const u32 lo = edges && first < 0 ? (u32) -first : 0;
-		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
-		u32 w[VECTORS * 4];
-		mask keep = 0;
-
-		/* 1. the tile is here but for its edges */
 		const i64 begin = base + (i64) tile * TILE_BYTES;
+
 		ring_copy(data - HALO, a.in, begin - HALO, TILE_BYTES + HALO, thread, THREADS);
 		if (KIND == GS_KEEP_MASK)
-			ring_copy(data + TILE_BYTES, a.flags, window_of(a.flags, first, a.flag_bits).begin,
-					  TILE / 8 * a.flag_bits + 16, thread, THREADS);
+			ring_copy(data + TILE_BYTES, a.flags, flags_of(tile).begin, TILE / 8 * a.flag_bits + 16, thread, THREADS);
 		if (HALO && !GS_BULK && a.halo != NULL && thread == 0)
 			*(u128 *) (data - HALO) = a.halo[tile];
 		if (edges)
 		{
 			window_edges(data, a.in, begin, TILE_BYTES, thread, THREADS);
 			if (KIND == GS_KEEP_MASK)
-				window_edges(data + TILE_BYTES, a.flags, window_of(a.flags, first, a.flag_bits).begin,
-					  TILE / 8 * a.flag_bits + 16, thread, THREADS);
+				window_edges(data + TILE_BYTES, a.flags, flags_of(tile).begin, TILE / 8 * a.flag_bits + 16, thread,
+							 THREADS);
 		}
 		if (edges || !GS_BULK)
 			workers_barrier<THREADS>();
+	}
 
-		/* 2. what is kept */
-		read_words(w, data + thread * VECTORS * 16, 0);
-		if (KIND == GS_KEEP_MASK)
+	/* Of the thread's items those that are flagged. */
+	__device__ __forceinline__ mask
+	keep_flagged(const u8 *data) const
+	{
+		u32 bit = flag_off + thread * ITEMS * a.flag_bits, sh = bit & 31;
+		const u32 *f = (const u32 *) (data + TILE_BYTES) + bit / 32;
+		mask keep = 0;
+
+		if (a.flag_bits == 8)
 		{
-			u32 bit = flag_off + thread * ITEMS * a.flag_bits, sh = bit & 31;
-			const u32 *f = (const u32 *) (data + TILE_BYTES) + bit / 32;
-
-			if (a.flag_bits == 8)
-			{
 #pragma unroll
-				for (u32 j = 0; j < ITEMS; j += 4)
-				{
-					u32 x = f[j / 4];
-
-					if (sh)
-						x = __funnelshift_r(x, f[j / 4 + 1], sh);
-					x = (__vcmpne4(x, 0) & 0x08040201u) * 0x01010101u >> 24;
-					keep |= (mask) x << j;
-				}
-			}
-			else
+			for (u32 j = 0; j < ITEMS; j += 4)
 			{
-#pragma unroll
-				for (u32 j = 0; j < ITEMS; j += 32)
-					keep |= (mask) __funnelshift_r(f[j / 32], f[j / 32 + 1], sh) << j;
+				u32 x = f[j / 4];
+
+				if (sh)
+					x = __funnelshift_r(x, f[j / 4 + 1], sh);
+				x = (__vcmpne4(x, 0) & 0x08040201u) * 0x01010101u >> 24;
+				keep |= (mask) x << j;
 			}
-			if (a.negate)
-				keep = ~keep;
-			if constexpr (ITEMS < 8 * sizeof(mask))
-				keep &= ((mask) 1 << ITEMS) - 1;
 		}
-		else if (KIND == GS_KEEP_RANGE)
+		else
+		{
+#pragma unroll
+			for (u32 j = 0; j < ITEMS; j += 32)
+				keep |= (mask) __funnelshift_r(f[j / 32], f[j / 32 + 1], sh) << j;
+		}
+		if (a.negate)
+			keep = ~keep;
+		if constexpr (ITEMS < 8 * sizeof(mask))
+			keep &= ((mask) 1 << ITEMS) - 1;
+		return keep;
+	}
+
+	/* Of the thread's items those that differ from the one before. */
+	__device__ __forceinline__ mask
+	keep_first(const u8 *data, const u32 (&w)[VECTORS * 4], i64 first) const
+	{
+		T left = ((const T *) (data + thread * VECTORS * 16))[-1];
+		mask keep = 0;
+
+		if (a.floats)
 		{
 #pragma unroll
 			for (u32 j = 0; j < ITEMS; j++)
-				if (in_range<BYTES>(item<BYTES>(w, j), a))
+				if (differs(item<BYTES>(w, j), j ? item<BYTES>(w, j - 1) : left, true))
 					keep |= (mask) 1 << j;
 		}
 		else
 		{
-			T left = ((const T *) (data + thread * VECTORS * 16))[-1];
-
-			if (a.floats)
-			{
 #pragma unroll
-				for (u32 j = 0; j < ITEMS; j++)
-					if (differs(item<BYTES>(w, j), j ? item<BYTES>(w, j - 1) : left, true))
-						keep |= (mask) 1 << j;
-			}
-			else
-			{
-#pragma unroll
-				for (u32 j = 0; j < ITEMS; j++)
-					if (item<BYTES>(w, j) != (j ? item<BYTES>(w, j - 1) : left))
-						keep |= (mask) 1 << j;
-			}
-			if (first + (i64) (thread * ITEMS) <= 0 && first + (i64) (thread * ITEMS + ITEMS) > 0)
-				keep |= (mask) 1 << (u32) -(first + (i64) (thread * ITEMS)); /* the very first item */
+			for (u32 j = 0; j < ITEMS; j++)
+				if (item<BYTES>(w, j) != (j ? item<BYTES>(w, j - 1) : left))
+					keep |= (mask) 1 << j;
 		}
-		if (edges)
-			keep &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
+		if (first + (i64) (thread * ITEMS) <= 0 && first + (i64) (thread * ITEMS + ITEMS) > 0)
+			keep |= (mask) 1 << (u32) -(first + (i64) (thread * ITEMS)); /* the very first item */
+		return keep;
+	}
 
-		/* 3. counts */
-		u32 total, count, rank = warp_exclusive(bits_set(keep), total);
-
-		if (lane_id() == 0)
-			kept[half][warp] = total;
-		workers_barrier<THREADS>();
-		rank += warps_exclusive<WARPS>(kept[half], warp, count);
-		if (thread == 0)
+	/* Which of the thread's items are kept. */
+	__device__ __forceinline__ mask
+	keep(const u8 *data, const u32 (&w)[VECTORS * 4], i64 first) const
+	{
+		if constexpr (KIND == GS_KEEP_MASK)
+			return keep_flagged(data);
+		else if constexpr (KIND == GS_KEEP_FIRST)
+			return keep_first(data, w, first);
+		else
 		{
-			whole[turn.n % GS_SLOTS] = count_state{count};
-			publish(a.words, tile, count_state{count}, a.sweep);
-		}
-		if (warp == 0)
-			post(ring, turn.n, tile);
+			mask keep = 0;
 
-		/*
-		 * 4. compact in place; a thread's first dropped item goes behind all that are kept and those dropped before it
-		 */
+#pragma unroll
+			for (u32 j = 0; j < ITEMS; j++)
+				if (in_range<BYTES>(item<BYTES>(w, j), a))
+					keep |= (mask) 1 << j;
+			return keep;
+		}
+	}
+
+	/*
+	 * Compacts a tile in place: rank: of the thread's first item that is kept; its first dropped item goes behind all
+	 * that are kept and those dropped before it.  lo, hi: the tile's items that there are.
+	 */
+	__device__ __forceinline__ void
+	compact(u8 *data, const u32 (&w)[VECTORS * 4], mask keep, u32 rank, u32 count, u32 lo, u32 hi) const
+	{
 		T *const packed = (T *) data;
 		u32 at = thread * ITEMS < lo ? count : count + thread * ITEMS - lo - rank;
 
@@ -318,23 +300,94 @@ select_kernel(const __grid_constant__ gs_select_args a)
 				if (drop >> j & 1)
 					packed[at++] = item<BYTES>(w, j);
 		}
+	}
 
-		/* 5. the tile before goes out, in whole lines */
-		if (turn.n >= 2)
-			write_out(turn.n - 2, older);
-		older = last;
-		last = {(u32) (data - buffers), count, hi - lo, first + lo};
-	}
-	if (warp == 0)
+	/* Takes a tile apart, and leaves it compacted in its buffer. */
+	__device__ __forceinline__ select_pending
+	take(const gs_ring_turn &turn, u32 tile, bool edges) const
 	{
-		post(ring, turn.n, GS_NO_TILE);
-		post(ring, turn.n + 1, GS_NO_TILE);
+		u8 *const data = buffers + turn.stage * PITCH + HALO;
+		const i64 first = first_of(tile);
+		const u32 lo = edges && first < 0 ? (u32) -first : 0, half = turn.n & 1, warp = thread / 32;
+		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
+		u32 w[VECTORS * 4];
+
+		/* 1. the tile is here but for its edges */
+		complete(data, tile, edges);
+
+		/* 2. what is kept */
+		read_words(w, data + thread * VECTORS * 16, 0);
+		mask kept = keep(data, w, first);
+
+		if (edges)
+			kept &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
+
+		/* 3. counts */
+		u32 total, count, rank = warp_exclusive(bits_set(kept), total);
+
+		if (lane_id() == 0)
+			m.kept[half][warp] = total;
+		workers_barrier<THREADS>();
+		rank += warps_exclusive<WARPS>(m.kept[half], warp, count);
+		if (thread == 0)
+		{
+			m.whole[turn.n % GS_SLOTS] = count_state{count};
+			publish(a.words, tile, count_state{count}, a.sweep);
+		}
+		if (warp == 0)
+			post(m.ring, turn.n, tile);
+
+		/* 4. compact in place */
+		compact(data, w, kept, rank, count, lo, hi);
+		return {(u32) (data - buffers), count, hi - lo, first + lo};
 	}
-	workers_barrier<THREADS>(); /* the last tile is compacted */
-	if (turn.n >= 2)
-		write_out(turn.n - 2, older);
-	if (turn.n >= 1)
-		write_out(turn.n - 1, last);
+
+	/* The compacted tile of turn n out, in whole lines. */
+	__device__ __forceinline__ void
+	write(u32 n, const select_pending &p) const
+	{
+		prefix_wait<THREADS>(m.ring, n);
+
+		const u64 before = m.before[n % GS_SLOTS];
+
+		copy_out<BYTES, THREADS>(a.out + before * BYTES, buffers + p.at, p.count, thread);
+		if (REST)
+			copy_out<BYTES, THREADS>(a.rest + (p.first - before) * BYTES, buffers + p.at + p.count * BYTES,
+									 p.all - p.count, thread);
+		free_arrive<THREADS>(m.ring, n);
+	}
+
+	/* A look-back warp. */
+	__device__ __forceinline__ void
+	look_back_tiles() const
+	{
+		i64 known = -1;
+		count_state total = count_state::zero();
+
+		find_prefixes<THREADS>(m.ring, [&](u32 slot, u32 tile) {
+			count_state s = look_back(a.words, tile, m.whole[slot], known, total, a.sweep,
+									  m.whole[slot].n * 8 <= TILE, [&](u32 t) { return recount(t); });
+
+			if (lane_id() == 0)
+			{
+				m.before[slot] = s.n;
+				if (tile + 1 == a.sweep.tiles)
+					*a.count = total.n;
+			}
+		});
+	}
+};
+
+template <int BYTES, int KIND, bool REST, class SHAPE>
+__global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
+select_kernel(const __grid_constant__ gs_select_args a)
+{
+	typedef select_block<BYTES, KIND, REST, SHAPE> block;
+	extern __shared__ __align__(128) u8 buffers[];
+	__shared__ typename block::shared memory;
+	const block b(a, memory, buffers);
+
+	run_ring<const block, select_pending>(b, memory.ring, a.sweep);
 }
 
 #endif
