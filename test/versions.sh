@@ -135,7 +135,7 @@ has_source() {
 	[ ! -e "$configure" ] || source=$(sed -n "s/^PACKAGE_VERSION='\(.*\)'/\1/p" "$configure")
 	case $1:$source in
 		*:"$version"[!0-9]*) ;;
-		core:?*) say "PostgreSQL $version: core has the tests of PostgreSQL $source, the newest source in the archive." ;;
+		core:?*) say "PostgreSQL $version: core has the tests of $source, as the archive has no source of it." ;;
 		*)
 			say "PostgreSQL $version: no $1, since the archive has no source of it."
 			return 1 ;;
