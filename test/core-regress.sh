@@ -7,8 +7,9 @@
 # With --parallel both runs plan for parallel workers wherever they can, even where a query gains nothing, and it is a
 # failure if no rows came in blocks.
 #
-# SOURCE_TREE is PostgreSQL's source of the server's version.  PG_CONFIG chooses the server, into which gpusort is
-# installed first.  All results stay in DIRECTORY, if one is named.  TEMP_CONFIG names a file of settings for both runs;
+# SOURCE_TREE is PostgreSQL's source of the server's version, or of an older one whose regress.c compiles for it: what
+# fails without gpusort, too, is compared all the same.  PG_CONFIG chooses the server, into which gpusort is installed
+# first.  All results stay in DIRECTORY, if one is named.  TEMP_CONFIG names a file of settings for both runs;
 # those of the second run alone can be added in GPUSORT_CONF, one per line.  Plans and the order of a query's rows are
 # left out of the comparison, and so are queries whose values depend on the order of ties.  A file whose results are the
 # same has passed; the last line is "N passed, N failed".
