@@ -51,8 +51,6 @@ choose_auto(double rows, EngineFailure *why)
 		if (demand != ENGINE_OK)
 			*why = demand;
 	}
-	else if (*why == ENGINE_NO_DEVICE)
-		*why = ENGINE_OK;		/* nobody expected one */
 	return &engine_cpu;
 }
 

@@ -23,7 +23,7 @@ typedef enum ServiceState
 } ServiceState;
 
 /* Words for a state, with what ends them. */
-#define SERVICE_REASON_BYTES 192
+#define SERVICE_REASON_BYTES 256
 
 typedef struct ServiceShared
 {

@@ -19,6 +19,7 @@
 #include "src/compat.h"
 #include "append_node.h"
 #include "coresort.h"
+#include "src/engine/stat.h"
 #include "src/guc.h"
 #include "node.h"
 
@@ -239,6 +240,24 @@ explain_work(const SorterStats *stats, ExplainState *es)
 	ExplainPropertyInteger("Runs", NULL, stats->runs, es);
 }
 
+/* Prints why it was not the service; of a machine without a GPU that can be used, what the service found there. */
+static void
+explain_left(EngineFailure left, ExplainState *es)
+{
+	ServiceShared service;
+
+	if (left == ENGINE_NO_DEVICE && gpusort_explain_machine)
+	{
+		service = service_state();
+		if (service.state == SERVICE_NO_DEVICE && service.reason[0] != '\0')
+		{
+			ExplainPropertyText("Fallback", service.reason, es);
+			return;
+		}
+	}
+	ExplainPropertyText("Fallback", engine_failure_text(left), es);
+}
+
 /* Prints what did the sort: the device where machines may show, else its kind. */
 static void
 explain_engine(const SorterStats *stats, ExplainState *es)
@@ -249,7 +268,7 @@ explain_engine(const SorterStats *stats, ExplainState *es)
 		name = stats->engine;
 	ExplainPropertyText("Engine", name, es);
 	if (stats->left != ENGINE_OK)
-		ExplainPropertyText("Fallback", engine_failure_text(stats->left), es);
+		explain_left(stats->left, es);
 }
 
 /* Of the time that copying to the device took, the percentage that passed while rows were still coming. */

@@ -16,21 +16,30 @@ make_table($node);
 my $right = digest($node, 'cpu');
 SKIP:
 {
-	skip 'this machine has a GPU', 11 if -e '/dev/nvidiactl' || -e '/dev/dxg';
+	skip 'this machine has a GPU', 13 if -e '/dev/nvidiactl' || -e '/dev/dxg';
 	is(digest($node, 'auto'), $right, 'auto sorts');
 	is(service_pids($node), 0, 'without a GPU there is no service');
 	is($node->safe_psql('postgres', 'SELECT device, service, next_attempt, reason FROM gpusort_devices'),
 		'|not started||this machine shows no GPU', 'no device is shown, and why');
 	is(digest($node, 'gpu'), $right, 'gpu sorts too');
-	like(explain_sort($node, 'gpu'), qr/Engine: CPU\n\s+Fallback: no GPU/, 'EXPLAIN says why it was the CPU');
+	my $none = $engine eq 'gpu' ? 'no GPU' : 'this gpusortd was built without CUDA';
+	like(explain_sort($node, 'gpu'), qr/Engine: CPU\n\s+Fallback: no device to sort on: $none\n/,
+		'EXPLAIN says why it was the CPU');
+	like(explain_sort($node, 'gpu', 'SET gpusort.explain_machine = off'), qr/Engine: CPU\n\s+Fallback: no GPU\n/,
+		'where machines may not show, without what is this one\'s');
 	my @lines = grep { /no device to sort on/ } split /\n/, slurp_file($node->logfile);
 	is(scalar(@lines), 1, 'one line in the log');
-	is($node->safe_psql('postgres', 'SELECT service, reason FROM gpusort_devices'), 'no device|no device to sort on: '
-		. ($engine eq 'gpu' ? 'no GPU' : 'this gpusortd was built without CUDA'), 'the view says so');
+	is($node->safe_psql('postgres', 'SELECT service, reason FROM gpusort_devices'), "no device|no device to sort on: $none",
+		'the view says so');
 	is($node->safe_psql('postgres', 'SELECT extract(minute FROM next_attempt - since) FROM gpusort_devices'), 10,
 		'and from when on it is looked for again');
 	cmp_ok($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE fallback = 'no GPU'"), '>=', 2, 'counted');
 	is_deeply([ leftovers($node) ], [], 'nothing lies around');
+	# where a GPU shows itself, and cannot be used, a sort that would have had it says so
+	$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=gpu'");
+	$node->reload;
+	wait_until(sub { explain_sort($node, 'auto') =~ /Engine: CPU\n\s+Fallback: no device to sort on: $none\n/ },
+		'EXPLAIN says so of a sort that chose for itself');
 	# as when a driver comes up after the server
 	$node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=cpu'");
 	$node->reload;
