@@ -29,8 +29,8 @@ SKIP:
 		'where machines may not show, without what is this one\'s');
 	my @lines = grep { /no device to sort on/ } split /\n/, slurp_file($node->logfile);
 	is(scalar(@lines), 1, 'one line in the log');
-	is($node->safe_psql('postgres', 'SELECT service, reason FROM gpusort_devices'), "no device|no device to sort on: $none",
-		'the view says so');
+	is($node->safe_psql('postgres', 'SELECT service, reason FROM gpusort_devices'),
+		"no device|no device to sort on: $none", 'the view says so');
 	is($node->safe_psql('postgres', 'SELECT extract(minute FROM next_attempt - since) FROM gpusort_devices'), 10,
 		'and from when on it is looked for again');
 	cmp_ok($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE fallback = 'no GPU'"), '>=', 2, 'counted');
