@@ -137,7 +137,8 @@ for my $query (@queries)
 	push @results, \%result;
 }
 
-printf "\n%s\nMedian of %d runs, %d rows\n\n", '=' x 100, $runs, $rows;
+printf "\n%s\nMedian of %d runs, %d rows; processes: of PostgreSQL's plan, and of gpusort's\n\n", '=' x 100, $runs,
+	$rows;
 printf "%-30s %13s %10s %7s %12s\n", '', 'PostgreSQL', 'gpusort', 'ratio', 'processes';
 printf "%-30s %10.0f ms %7.0f ms %6.1fx %8d, %d\n", @$_{ 'title', 'ms_off', 'ms_on', 'ratio' },
 	map { $_->{processes} } @$_{ 'off', 'on' } for @results;

@@ -25,4 +25,5 @@ if sorts_by_bytes; then
 	as_server perl "$work/tree/bench/demo.pl" "$bindir/psql" text
 fi
 echo
-echo 'gpusort is installed now; in a database of yours: CREATE EXTENSION gpusort;'
+echo 'gpusort is installed now, and the private server is gone.  In a database of yours: CREATE EXTENSION gpusort;'
+echo 'How later sessions get it, and how to make a server where there is none: doc/install.md.'

@@ -20,12 +20,21 @@ command -v dpkg-buildpackage >/dev/null || { echo "dpkg-buildpackage is missing 
 options=(-b -us -uc --jobs=auto)
 if command -v nvcc >/dev/null; then options+=(-Ppkg.gpusort.cuda); fi
 rm -rf "$dir"
-mkdir -p "$dir/tree"
+mkdir -p "$dir"
+# root's regression tests run in a server of the user postgres, who may not enter root's home
+place=$dir
+if [ "$(id -u)" = 0 ] && ! setpriv --reuid=postgres --clear-groups test -x "$dir" 2>/dev/null; then
+	place=$(mktemp -d "${TMPDIR:-/tmp}/gpusort-deb.XXXXXX")
+	chmod 755 "$place"
+	trap 'rm -rf "$place"' EXIT
+fi
+mkdir "$place/tree"
 tar -C "$root" --exclude=./.git --exclude=./build --exclude='*.o' --exclude='*.so' --exclude=./gpusortd -cf - . |
-	tar -C "$dir/tree" -xf -
-cd "$dir/tree"
+	tar -C "$place/tree" --no-same-owner -xf -
+cd "$place/tree"
 pg_buildext updatecontrol
 dpkg-buildpackage "${options[@]}"
+if [ "$place" != "$dir" ]; then mv "$place"/* "$dir"; fi
 cd "$dir"
 suppressed=bad-distribution-in-changes-file
 if grep -q '@localhost>' tree/debian/control; then

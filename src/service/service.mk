@@ -1,10 +1,11 @@
 # service.mk: gpusortd, linked on its own: the server's flags and libraries stay out of it.  With the CUDA engine it sorts
-# on GPUs.  That takes nvcc and minutes, so it is built where there is a GPU, or where WITH_CUDA=yes or CUDA_ARCHS asks for it;
-# elsewhere the CPU engine is all that gpusortd has.  `make install` installs what was built, since sudo finds no nvcc in its PATH.
+# on GPUs.  That takes nvcc and minutes, so it is built where there are both it and a GPU, or where WITH_CUDA=yes or
+# CUDA_ARCHS asks for it, which is an error without nvcc; elsewhere the CPU engine is all that gpusortd has.  `make install`
+# installs what was built, since sudo finds no nvcc in its PATH.
 SERVICE_BUILD = build/service
 BUILT_WITH_CUDA := $(file <$(SERVICE_BUILD)/with-cuda)
 WITH_CUDA ?= $(or $(if $(filter install,$(MAKECMDGOALS)),$(BUILT_WITH_CUDA)),\
-	$(if $(and $(shell command -v nvcc),$(CUDA_ARCHS)$(wildcard /dev/nvidiactl)),yes,no))
+	$(if $(or $(CUDA_ARCHS),$(and $(shell command -v nvcc),$(wildcard /dev/nvidiactl))),yes,no))
 
 SERVICE_SOURCES = $(filter-out src/service/device_%.c,$(wildcard src/service/*.c))
 SERVICE_CFLAGS = -std=gnu11 -O2 -g -Wall -Wextra $(if $(WERROR),-Werror) $(SANITIZE) -I. -pthread
@@ -12,6 +13,10 @@ SERVICE_LIBS = $(SANITIZE) -pthread -lm
 
 ifeq ($(WITH_CUDA),yes)
 include kernels/cuda/cuda.mk
+# before the extension is compiled
+ifneq ($(filter all gpusortd,$(or $(MAKECMDGOALS),all)),)
+$(if $(CUDA_WRONG),$(error $(CUDA_WRONG)))
+endif
 SERVICE_SOURCES += src/service/device_cuda.c
 SERVICE_CFLAGS += -I$(CUDA_HOME)/include
 SERVICE_LIBS += $(CUDA_LIBS)
