@@ -26,7 +26,7 @@ typedef struct OpenBlock
 	const char *rows;
 	const uint64 *words;		/* NULL where rows are compared */
 	const uint32 *offsets;		/* NULL where rows are bare */
-	char	   *expanded;		/* its rows with their headers, where they came bare and now are not */
+	char	   *expanded;		/* its rows with their headers, where they came bare and now are not; or with keys */
 	uint32		at;				/* the next row */
 	uint32		end;			/* from here on rows have to wait */
 } OpenBlock;
@@ -55,8 +55,8 @@ typedef struct Part
 struct BlockMerge
 {
 	MemoryContext cxt;
+	SortColumns columns;
 	SortSupport comparators;
-	int			ncomparators;
 	TupleTableSlot *slots[2];	/* of the rows compared last, where rows are compared */
 	const char *in_slots[2];
 	bool		any;			/* a block has come */
@@ -84,7 +84,7 @@ blockmerge_open(const SortColumns *columns, TupleDesc desc, int participants)
 	BlockMerge *merge = palloc0(sizeof(BlockMerge));
 
 	merge->cxt = cxt;
-	merge->ncomparators = columns->nkeys;
+	merge->columns = *columns;
 	merge->comparators = open_comparators(columns);
 	for (int i = 0; i < 2; i++)
 		merge->slots[i] = MakeSingleTupleTableSlot(CreateTupleDescCopy(desc), &TTSOpsMinimalTuple);
@@ -133,7 +133,7 @@ compare_tied(BlockMerge *merge, BlockKeys how, const char *a, const char *b)
 		return memcmp(x->data, y->data, Min(x->bytes, y->bytes));
 	}
 	if (how == BLOCK_COMPARED)
-		return compare_slots(merge->comparators, merge->ncomparators, slot_of(merge, 0, a), slot_of(merge, 1, b));
+		return compare_slots(merge->comparators, merge->columns.nkeys, slot_of(merge, 0, a), slot_of(merge, 1, b));
 	return 0;
 }
 
@@ -270,9 +270,10 @@ move_ends(BlockMerge *merge, const Stream *last)
 }
 
 void
-blockmerge_add(BlockMerge *merge, MinimalTuple tuple, bool owned, Datum value)
+blockmerge_add(BlockMerge *merge, MinimalTuple tuple, bool owned, const TupleTableSlot *slot)
 {
-	const BlockHeader *header = block_header(value);
+	static const uint32 first_place = 0;
+	const BlockHeader *header = block_header(slot->tts_values[slot->tts_tupleDescriptor->natts - 1]);
 	Stream	   *stream;
 	OpenBlock  *block;
 
@@ -288,6 +289,12 @@ blockmerge_add(BlockMerge *merge, MinimalTuple tuple, bool owned, Datum value)
 	block = &stream->blocks[stream->nblocks];
 	open_block(merge, block, header);
 	block->owned = owned ? tuple : NULL;
+	if (header->without_keys)
+	{
+		block->rows = block->expanded = (char *) block_row_with_keys(header, &merge->columns, slot, merge->slots[0],
+																	  merge->cxt);
+		block->offsets = &first_place;
+	}
 	stream->nblocks++;
 	merge->stats.blocks++;
 	move_ends(merge, stream);

@@ -27,10 +27,10 @@ typedef struct BlockMergeStats
 extern BlockMerge *blockmerge_open(const SortColumns *columns, TupleDesc desc, int participants);
 
 /*
- * Takes the next block: the value of a tuple's last column.  The tuple must stay until the merge has given out all its
- * rows; owned says that the merge is to free it then.
+ * Takes the next block: the value of a tuple's last column, in a slot that knows the values of all.  The tuple must
+ * stay until the merge has given out all its rows; owned says that the merge is to free it then.
  */
-extern void blockmerge_add(BlockMerge *merge, MinimalTuple tuple, bool owned, Datum block);
+extern void blockmerge_add(BlockMerge *merge, MinimalTuple tuple, bool owned, const TupleTableSlot *slot);
 
 /* Tells that there are no more blocks. */
 extern void blockmerge_finish(BlockMerge *merge);

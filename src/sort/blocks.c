@@ -4,6 +4,8 @@
  * A block is written where it is given out: the key of its first row, then row after row as they come, and at the end
  * what was gathered beside them.  It ends where it is full, and where the next row is not of its kind: bare rows have
  * one header in common, and in all rows of a block the first key is NULL, or in none.
+ *
+ * Keys that are compared, and larger than a block, stand before it only: twice they may be more than a tuple can hold.
  */
 #include "postgres.h"
 
@@ -20,9 +22,12 @@
 #include "src/keys/sortkey.h"
 #include "blocks.h"
 #include "keyplace.h"
+#include "minimal_row.h"
 
 /* The least that a row takes: eight bytes and a word. */
 #define MAX_ROWS (BLOCK_BYTES / 16)
+
+StaticAssertDecl(MAX_ROWS <= PG_UINT16_MAX, "a block's header counts its rows in 16 bits");
 
 /* Bytes of a normalised key that are not in the row's tail: the rank, and the word. */
 #define HEAD_BYTES (1 + sizeof(uint64))
@@ -55,6 +60,7 @@ struct BlockWriter
 	bool		whole;			/* rows go with their headers */
 	bool		started;
 	NextRow		row;			/* that did not go into the block before */
+	MinimalTuple rest;			/* what is left of a row without its keys, while it is written */
 
 	char	   *buffers[2];		/* written in turns */
 	Size		sizes[2];
@@ -301,6 +307,25 @@ can_be_bare(const BlockWriter *writer)
 	return is_plain(writer, tuple) && tuple->t_len > ROW_HEADER_BYTES && tuple->t_len <= ROW_HEADER_BYTES + BARE_BYTES;
 }
 
+/* Leaves the keys out of the row at hand. */
+static void
+leave_keys_out(BlockWriter *writer)
+{
+	TupleTableSlot *slot = writer->slot;
+	MinimalRow	form;
+
+	ExecStoreMinimalTuple(writer->row.tuple, slot, false);
+	slot_getallattrs(slot);
+	for (int i = 0; i < writer->columns.nkeys; i++)
+		slot->tts_isnull[writer->columns.attnos[i] - 1] = true;
+	form = minimal_row_of(slot);
+	writer->rest = MemoryContextAllocHuge(writer->cxt, form.bytes);
+	minimal_row_fill(&form, slot, writer->rest);
+	ExecClearTuple(slot);
+	writer->row.tuple = writer->rest;
+	writer->row.in_slot = false;
+}
+
 /* Begins a block with the row at hand: the tuple's header, the row's key, the block's header. */
 static void
 begin_block(BlockWriter *writer)
@@ -310,9 +335,12 @@ begin_block(BlockWriter *writer)
 	Size		head = MAXALIGN(SizeofMinimalTupleHeader + BITMAPLEN(ncolumns + 1));
 	Size		start = INTALIGN(head + key_bytes);
 	Size		rows = MAXALIGN(start + VARHDRSZ) + sizeof(BlockHeader);
+	bool		without_keys = writer->how == BLOCK_COMPARED && key_bytes > BLOCK_BYTES;
 	MinimalTuple tuple;
 	BlockHeader *header;
 
+	if (without_keys)
+		leave_keys_out(writer);
 	if (!writer->whole)
 		writer->whole = !can_be_bare(writer);
 	tuple = (MinimalTuple) turn_buffer(writer, rows + row_bytes(writer) + lists_bytes(writer, 1));
@@ -330,6 +358,7 @@ begin_block(BlockWriter *writer)
 	header->participant = (uint16) (ParallelWorkerNumber + 1);
 	header->keys = (uint8) writer->how;
 	header->rank = writer->row.rank;
+	header->without_keys = without_keys;
 	if (!writer->whole)
 	{
 		memcpy(&header->uniform, writer->row.tuple, ROW_HEADER_BYTES);
@@ -389,7 +418,7 @@ row_fits(BlockWriter *writer)
 	const BlockHeader *header = writer->header;
 	const NextRow *row = &writer->row;
 
-	if (row->tuple == NULL || row->rank != header->rank)
+	if (row->tuple == NULL || row->rank != header->rank || header->without_keys)
 		return false;
 	if (!writer->whole && memcmp(&header->uniform, row->tuple, ROW_HEADER_BYTES) != 0)
 		return false;
@@ -415,6 +444,9 @@ end_block(BlockWriter *writer)
 		memcpy(writer->end, writer->offsets, header->rows * sizeof(uint32));
 		writer->end += header->rows * sizeof(uint32);
 	}
+	if (writer->rest)
+		pfree(writer->rest);
+	writer->rest = NULL;
 	SET_VARSIZE(writer->block, writer->end - writer->block);
 	tuple->t_len = (uint32) (writer->end - (char *) tuple);
 	/* rows of more than one form: those that come go with their headers */
@@ -444,6 +476,27 @@ blockwriter_next(BlockWriter *writer, BlockNext next, void *arg)
 	if (writer->node->instrument)
 		InstrUpdateTupleCount(writer->node->instrument, writer->header->rows - 1);
 	return ExecStoreMinimalTuple(end_block(writer), slot, false);
+}
+
+MinimalTuple
+block_row_with_keys(const BlockHeader *header, const SortColumns *columns, const TupleTableSlot *first,
+					TupleTableSlot *slot, MemoryContext cxt)
+{
+	MinimalRow	form;
+	MinimalTuple row;
+
+	ExecStoreMinimalTuple((MinimalTuple) (header + 1), slot, false);
+	slot_getallattrs(slot);
+	for (int i = 0; i < columns->nkeys; i++)
+	{
+		slot->tts_values[columns->attnos[i] - 1] = first->tts_values[i];
+		slot->tts_isnull[columns->attnos[i] - 1] = first->tts_isnull[i];
+	}
+	form = minimal_row_of(slot);
+	row = MemoryContextAllocHuge(cxt, form.bytes);
+	minimal_row_fill(&form, slot, row);
+	ExecClearTuple(slot);
+	return row;
 }
 
 void

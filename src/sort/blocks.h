@@ -47,10 +47,11 @@ block_has_words(BlockKeys keys)
  */
 typedef struct BlockHeader
 {
-	uint32		rows;
+	uint16		rows;
 	uint16		participant;
 	uint8		keys;			/* BlockKeys */
 	uint8		rank;			/* of the first key, the same in all rows of a block: whether it is NULL */
+	bool		without_keys;	/* in the only row, keys that stand before the block are NULL */
 	uint32		rows_bytes;
 	uint32		stride;			/* bare rows: bytes from one to the next; 0: rows are MinimalTuples */
 	MinimalTupleData uniform;	/* bare rows: the header of all */
@@ -90,6 +91,13 @@ extern BlockWriter *blockwriter_open(PlanState *node, const SortColumns *columns
 extern TupleTableSlot *blockwriter_next(BlockWriter *writer, BlockNext next, void *arg);
 
 extern void blockwriter_close(BlockWriter *writer);
+
+/*
+ * The row of a block without keys, formed anew in a memory context with those that stand before the block: first has
+ * the values of all columns of the block's tuple, slot is one for rows.
+ */
+extern MinimalTuple block_row_with_keys(const BlockHeader *header, const SortColumns *columns,
+										const TupleTableSlot *first, TupleTableSlot *slot, MemoryContext cxt);
 
 /* The header of a block that came as a column's value. */
 static inline BlockHeader *

@@ -69,8 +69,6 @@ read_block(GpuMergeState *node)
 {
 	TupleTableSlot *slot = ExecProcNode(outerPlanState(node));
 	MinimalTuple tuple;
-	Datum		block;
-	bool		isnull;
 	bool		owned;
 
 	if (TupIsNull(slot))
@@ -81,9 +79,9 @@ read_block(GpuMergeState *node)
 	Assert(TTS_IS_MINIMALTUPLE(slot));
 	owned = TTS_SHOULDFREE(slot);
 	tuple = ((MinimalTupleTableSlot *) slot)->mintuple;
-	block = slot_getattr(slot, slot->tts_tupleDescriptor->natts, &isnull);
+	slot_getallattrs(slot);
 	slot->tts_flags &= ~TTS_FLAG_SHOULDFREE;
-	blockmerge_add(node->merge, tuple, owned, block);
+	blockmerge_add(node->merge, tuple, owned, slot);
 	return true;
 }
 

@@ -1,6 +1,6 @@
 -- Parallel workers that hand their sorted rows over in blocks.
 \ir setup.psql
-SELECT plan(4 + 24 * 3 + 5 * 8 + 40);
+SELECT plan(4 + 24 * 3 + 5 * 8 + 43);
 \ir parallel.psql
 DROP SCHEMA IF EXISTS gpusort_parallel CASCADE;
 CREATE SCHEMA gpusort_parallel;
@@ -150,6 +150,13 @@ SELECT throws_ok('SELECT pg_temp.rows_of(''SELECT 1 / (id - 3000) FROM v ORDER B
 -- strings, and enums, whose encoding is a process's own, are compared as they are, not sent a second time as bytes
 SELECT doesnt_match(pg_temp.plan_of('SELECT id, t FROM v ORDER BY t COLLATE "C"', 'COSTS OFF, VERBOSE'), 'Output: \(ROW\(t', 'strings do not travel as encoded keys');
 SELECT matches(pg_temp.plan_of('SELECT id, i8 FROM v ORDER BY i8, id', 'COSTS OFF, VERBOSE'), 'Output: \(ROW\(i8, id\)\)', 'numbers do');
+
+-- keys larger than a block stand before it only, and come back into the row: NULLs among them, small ones, several, and arrays of them
+CREATE TABLE wide AS SELECT id, k % 5 AS k, CASE WHEN id % 35 > 0 THEN repeat(w, CASE WHEN id % 4 = 0 THEN 0 ELSE 40000 / length(w) END) END AS w FROM big WHERE id % 5 = 0;
+ANALYZE wide;
+SELECT pg_temp.in_blocks('SELECT *, w || k AS l FROM wide ORDER BY l, id', 'a key that may be larger than a block');
+SELECT pg_temp.same_rows('SELECT *, w || k AS l FROM wide ORDER BY l DESC, id', 'such keys');
+SELECT pg_temp.same_rows('SELECT NULL::integer AS none, ARRAY[w || k, NULL] AS l, id, k, w || ''x'' AS m FROM wide ORDER BY k, l NULLS FIRST, m, id', 'several of them');
 
 -- a deep plan around it, whose nodes are looked at once each
 SELECT matches(pg_temp.plan_of((SELECT string_agg(format('SELECT *, row_number() OVER (ORDER BY %s i2, id) AS n%s FROM (', CASE WHEN i % 2 = 0 THEN '-' END, i), '')

@@ -142,6 +142,15 @@ nothing_left('errors');
 		'a bound: the leader alone');
 }
 
+# keys of more than half of what a tuple can hold are there once in a block: some four GB of memory, and a minute
+SKIP:
+{
+	skip 'of large tests', 1 if ($ENV{GPUSORT_TEST_SIZE} // '') ne 'large';
+	is($node->safe_psql('postgres', "SELECT string_agg(length(x) || left(x, 1), ' ') FROM "
+			  . "(SELECT repeat(i::text, 560000000) x FROM few ORDER BY 1 OFFSET 0) s"),
+		'560000000' . join(' 560000000', 1 .. 3), 'keys of half a GB and more');
+}
+
 # many sessions at once: each finds the rows that one alone finds; workers run short
 {
 	my @scripts;
