@@ -15,6 +15,7 @@
 #include "catalog/pg_class_d.h"
 #include "catalog/pg_proc_d.h"
 #include "catalog/pg_statistic.h"
+#include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -118,17 +119,65 @@ tables_are_same_for_all(PlannerInfo *root)
 	return true;
 }
 
+/* Do values of this type name objects of a catalog? */
+static bool
+is_of_catalogs(Oid type)
+{
+	switch (type)
+	{
+		case OIDOID:
+		case NAMEOID:
+		case REGPROCOID:
+		case REGPROCEDUREOID:
+		case REGOPEROID:
+		case REGOPERATOROID:
+		case REGCLASSOID:
+		case REGTYPEOID:
+		case REGROLEOID:
+		case REGNAMESPACEOID:
+		case REGCOLLATIONOID:
+		case REGCONFIGOID:
+		case REGDICTIONARYOID:
+			return true;
+		default:
+			return false;
+	}
+}
+
 /*
- * May a function differ between participants?  PostgreSQL's own stable functions depend on snapshot and settings, which
- * all have in common; what others read, and in which order, nobody knows.
+ * May one of PostgreSQL's stable functions look into catalogs?  There it sees what others have committed meanwhile,
+ * whatever the snapshot, and may say other things to the next participant.  Its types tell, but of has_table_privilege
+ * and its like, which also take names as text.
+ */
+static bool
+looks_into_catalogs(Oid function)
+{
+	Oid		   *types;
+	int			count;
+	bool		found = is_of_catalogs(get_func_signature(function, &types, &count));
+
+	for (int i = 0; i < count; i++)
+		found = found || is_of_catalogs(types[i]);
+	pfree(types);
+	return found || strncmp(get_func_name(function), "has_", 4) == 0;
+}
+
+/*
+ * May a function differ between participants?  PostgreSQL's own stable functions that look into no catalog depend on
+ * snapshot and settings, which all have in common; what others read, and in which order, nobody knows.
  */
 static bool
 may_differ(Oid function, void *context)
 {
-	char		volatility = func_volatile(function);
-
-	return volatility == PROVOLATILE_VOLATILE ||
-		(volatility == PROVOLATILE_STABLE && function >= FirstNormalObjectId);
+	switch (func_volatile(function))
+	{
+		case PROVOLATILE_IMMUTABLE:
+			return false;
+		case PROVOLATILE_STABLE:
+			return function >= FirstNormalObjectId || looks_into_catalogs(function);
+		default:
+			return true;
+	}
 }
 
 /* Is this a system column that others write who lock or delete a row that the snapshot sees? */

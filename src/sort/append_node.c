@@ -312,7 +312,11 @@ exec_node(CustomScanState *css)
 
 	CHECK_FOR_INTERRUPTS();
 	if (likely(node->started))
-		advance(node);
+	{
+		/* a source that has ended is not asked again: it might begin anew */
+		if (likely(!has_ended(&node->winner)))
+			advance(node);
+	}
 	else
 	{
 		if (node->comparators == NULL)

@@ -42,6 +42,11 @@ SELECT doesnt_match(plan_of(query), 'Share Key', query) FROM unnest(ARRAY[
 	'SELECT k, count(*) OVER (PARTITION BY g) FROM t, LATERAL first_of(t.c) AS f (id) WHERE f.id > 7',
 	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE clock_timestamp() > timestamptz ''2000-01-01'' + k * interval ''1 s''',
 	'SELECT k, count(*) OVER (PARTITION BY any_time(g)) FROM t',
+	-- what others may grant, rename or drop meanwhile
+	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE has_table_privilege(left(w, 0) || ''t'', ''SELECT'')',
+	'SELECT k, count(*) OVER (PARTITION BY g::oid::regclass::text) FROM t',
+	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE to_regclass(w) IS NULL',
+	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE w <> current_schema()',
 	-- what changes under a snapshot
 	'SELECT k, count(*) OVER (PARTITION BY xmax::text || g) FROM t',
 	'SELECT k, count(*) OVER (PARTITION BY g) FROM t WHERE xmax::text <> k::text',
