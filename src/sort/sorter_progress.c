@@ -40,6 +40,13 @@ put_figures(const Sorter *sorter, ProgressSlot *slot, ProgressPhase phase, uint6
 	progress_end_change(slot);
 }
 
+/* Rows that a plan expects; unknown where they are more than can be counted. */
+static inline int64
+countable(double rows)
+{
+	return rows < 1e18 ? (int64) rows : -1;
+}
+
 /* Tells it. */
 static pg_noinline void
 tell_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
@@ -50,7 +57,7 @@ tell_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
 	if (slot == NULL)
 		return;
 	if (phase <= PROGRESS_WRITING && !sorter->ended)
-		rows_expected = (int64) Max(sorter->rows_expected, (double) sorter->stats.rows);
+		rows_expected = countable(Max(sorter->rows_expected, (double) sorter->stats.rows));
 	progress_begin_change(slot);
 	put_figures(sorter, slot, phase, rows, rows_expected);
 }
@@ -69,7 +76,7 @@ sorter_tell_begin(Sorter *sorter)
 	ProgressSlot *slot = progress_begin(&sorter->progress, sorter->started);
 
 	if (slot)
-		put_figures(sorter, slot, PROGRESS_READING, 0, (int64) sorter->rows_expected);
+		put_figures(sorter, slot, PROGRESS_READING, 0, countable(sorter->rows_expected));
 }
 
 void
@@ -99,7 +106,7 @@ merge_tell_begin(Progress *progress, double rows_expected)
 	if (slot)
 		put_merge_figures(slot, (ProgressFigures) {
 			.phase = PROGRESS_READING,
-			.rows_expected = (int64) rows_expected});
+			.rows_expected = countable(rows_expected)});
 }
 
 void
@@ -112,5 +119,5 @@ merge_tell(Progress *progress, uint64 rows, double rows_expected, int workers)
 		.phase = PROGRESS_MERGING,
 		.workers = workers,
 		.rows = (int64) rows,
-		.rows_expected = (int64) Max(rows_expected, (double) rows)});
+		.rows_expected = countable(Max(rows_expected, (double) rows))});
 }

@@ -3,7 +3,7 @@
 CREATE EXTENSION IF NOT EXISTS gpusort;
 CREATE SCHEMA progress;
 SET search_path = progress, public;
-SELECT plan(8);
+SELECT plan(9);
 
 -- Notes the phases in which it is called, and returns its argument.
 CREATE FUNCTION noted(integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
@@ -70,5 +70,10 @@ SELECT results_eq($$SELECT count(*) FROM (SELECT (SELECT count(*) FROM gpusort_p
 	'SELECT 1::bigint', 'a LIMIT');
 SELECT is((SELECT count(*) FROM gpusort_progress), 0::bigint, 'nor of that');
 SELECT is((SELECT gpusort_progress_get() IS NULL), NULL, 'no sort, no line');
+-- the planner expects few
+SET gpusort.min_rows = 1000;
+SELECT is(count(*), 0::bigint, 'who looks at sorts in order does not see that order')
+FROM (SELECT * FROM gpusort_progress ORDER BY started OFFSET 0) AS s;
+RESET gpusort.min_rows;
 SELECT * FROM finish();
 DROP SCHEMA progress CASCADE;
