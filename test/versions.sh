@@ -4,9 +4,8 @@
 # Versions: 15 (Debian bookworm), 16 (Ubuntu noble), 17 (Debian trixie), 18 (sid), 19 (experimental); all when none is
 # named.
 # Suites: build (by gcc and by clang, warnings are errors), regress, pgtap, tap, differential, queries, core
-# (PostgreSQL's own regression tests, with and without gpusort, then with parallel plans, but for a version that is not
-# out yet), assert (regress, pgtap and differential in a server that is built here, with assertions); when none is
-# named, all but assert, which 18 has, too.
+# (PostgreSQL's own regression tests, with and without gpusort, then with parallel plans), assert (regress, pgtap and
+# differential in a server that is built here, with assertions); when none is named, all but assert, which 18 has, too.
 # PGTAP, ONLY and VERBOSE are what they are to test/run.sh.
 #
 # Without compiled expressions and with them (JIT): regress runs twice; pgtap in the backends without, and in the
@@ -258,9 +257,7 @@ run_suite() {
 		pgtap) run pgtap env PGTAP_SERVICE="${PGTAP:-$(compiled_files)}" test/run.sh pgtap ;;
 		core)
 			with_jit off core test/core-regress.sh /usr/src/postgresql
-			# 19rc1 by itself is not through join_hash in parallel plans after a quarter of an hour
-			[ "$version" -gt $newest ] ||
-				with_jit on 'core, parallel' test/core-regress.sh --parallel /usr/src/postgresql ;;
+			with_jit on 'core, parallel' test/core-regress.sh --parallel /usr/src/postgresql ;;
 		assert)
 			make_assert
 			run assertions test/run.sh regress pgtap differential ;;
