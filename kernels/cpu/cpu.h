@@ -87,6 +87,7 @@ gs_work_add(gs_work *work, uint64_t units)
 	return work->done < (uint64_t) 1 << 20 ? GS_OK : gs_work_poll(work);
 }
 
+/* nulls may be NULL: there are none. */
 static inline bool
 gs_is_null(const uint64_t *nulls, uint64_t row)
 {
@@ -324,12 +325,14 @@ gs_status gs_alphabet_of_group(gs_alphabet *alphabet, const gs_key *key, gs_plac
 bool gs_string_rows(const gs_loops *loops, const gs_part *part, uint64_t row, size_t n, uint64_t *words);
 void gs_string_gather(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words);
 
+/* For a string that will be read in a while: first where it lies ... */
 static inline void
 gs_prefetch_offsets(const gs_field *field, uint64_t row)
 {
 	__builtin_prefetch((const uint64_t *) field->values + row);
 }
 
+/* ... and then its bytes from depth on, which takes the offset to be there already. */
 static inline void
 gs_prefetch_string(const gs_field *field, uint64_t row, uint64_t depth)
 {

@@ -33,6 +33,7 @@ float_flip64(uint64_t x)
 	return (uint64_t) ((int64_t) x >> 63) | (uint64_t) 1 << 63;
 }
 
+/* The same for single precision. */
 static inline uint32_t
 float_flip32(uint32_t x)
 {

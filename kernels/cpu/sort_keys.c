@@ -18,6 +18,7 @@ words_bytes(uint64_t n)
 	return (n * sizeof(uint64_t) + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 }
 
+/* Bytes for either way: as words, or as keys with values. */
 size_t
 gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n)
 {
@@ -115,6 +116,7 @@ gs_copy_array(gs_work *work, const void *from, void *to, size_t bytes)
 	return GS_OK;
 }
 
+/* gs_sort: chooses a way. Keys that come in order are copied. */
 gs_status
 gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
 				 const gs_sort_items *items, void *temp)

@@ -56,6 +56,7 @@ read_run(W (&x)[N], const W *from)
 	}
 }
 
+/* The way back: registers to shared memory. */
 template <class W, int N>
 __device__ __forceinline__ void
 write_run(W *to, const W (&x)[N])
@@ -118,6 +119,7 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 	W *words;
 	u32 *bins, *sums;
 
+	/* Lays the arrays out in a block's dynamic shared memory: words, bins, and the sums of warps behind them. */
 	__device__ __forceinline__
 	part_shared(u8 *memory)
 	{
@@ -155,6 +157,7 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 		}
 	}
 
+	/* Each thread its own bins, 16 bytes at a time; a barrier has to follow. */
 	__device__ __forceinline__ void
 	clear_bins() const
 	{
@@ -405,6 +408,7 @@ sort_parts_kernel(const __grid_constant__ gs_parts_args a)
 	}
 }
 
+/* Parts of one length: nothing where the row has no shape for them, as sm_75 has none for long ones. */
 template <gs_part_words WORDS, bool VALUES, bool LARGE>
 static gs_status
 launch(gs_cuda_engine *e, const gs_parts_args &a, u32 parts)
@@ -423,6 +427,7 @@ launch(gs_cuda_engine *e, const gs_parts_args &a, u32 parts)
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* Parts that fit a small block, then those that need a large one. */
 template <gs_part_words WORDS, bool VALUES>
 static gs_status
 launch_both(gs_cuda_engine *e, const gs_parts_args &a, u32 small, u32 large)

@@ -22,6 +22,7 @@
 
 /* ---------------------------------------------------------------- input that is in order */
 
+/* Whether the keys were found to rise or to fall throughout: then they have been moved, and nothing is left to do. */
 __device__ __forceinline__ bool
 merge_in_order(const gs_merge_args &a)
 {
@@ -156,6 +157,7 @@ merge_blocks(const gs_merge_args a)
 
 /* ---------------------------------------------------------------- runs, merged */
 
+/* Where a run begins: of equal length, or as listed, of which a pass takes every step-th. */
 __device__ __forceinline__ u64
 run_start(const gs_merge_args &a, u64 run)
 {
@@ -178,6 +180,7 @@ struct merge_range
 {
 	u64 group, begin, end; /* counted from the group's first item */
 
+	/* Finds tile t: by division where runs are alike, else by binary search over where groups' tiles begin. */
 	__device__ __forceinline__
 	merge_range(const gs_merge_args &a, u64 t)
 	{
@@ -218,6 +221,10 @@ struct merge_range
  */
 #define GS_MERGE_NONE 0xffffffffu
 
+/*
+ * Over neighbouring lanes, one for each of `ways` runs: the least or the greatest key and the run that it is of. Equal
+ * keys count as those of earlier runs first; lanes without a key have GS_MERGE_NONE.
+ */
 template <int KEY>
 __device__ __forceinline__ void
 extreme(whole_key<KEY> &key, u32 &run, u32 ways, bool greatest)

@@ -85,6 +85,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 	i64 base;	 /* where vectors of the first tile begin */
 	u32 thread;
 
+	/* Places lie behind the ring's buffers. */
 	__device__ __forceinline__
 	runs_block(const gs_runs_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
@@ -433,6 +434,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 	}
 };
 
+/* A persistent block, which walks on over tiles (feed.cuh). */
 template <int BYTES, bool LONG, class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 runs_kernel(const __grid_constant__ gs_runs_args a)

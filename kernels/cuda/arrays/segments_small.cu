@@ -54,6 +54,7 @@ struct item12
 	}
 };
 
+/* The item that the lane has whose number differs by mask. */
 static __device__ __forceinline__ item4
 from_lane(item4 i, u32 mask)
 {
@@ -71,6 +72,7 @@ from_lane(item12 i, u32 mask)
 			__shfl_xor_sync(GS_ALL_LANES, i.high, mask)};
 }
 
+/* Takes a in place of what is there, without a branch. */
 static __device__ __forceinline__ void
 choose(item8 &to, const item8 &a, bool take)
 {
@@ -85,6 +87,7 @@ choose(item12 &to, const item12 &a, bool take)
 	to.high = take ? a.high : to.high;
 }
 
+/* One comparison of the network: the lesser item first. */
 template <class T>
 static __device__ __forceinline__ void
 in_order(T &a, T &b)
@@ -267,6 +270,7 @@ put_item(const item4 &i, const gs_segments_args &a, u64, u64 to)
 	((u32 *) a.out_keys)[to] = i.x ^ (u32) a.flip;
 }
 
+/* A value by the place that its key had; nothing where there are none. */
 static __device__ __forceinline__ void
 put_value(const gs_segments_args &a, u64 from, u64 to)
 {
@@ -304,6 +308,7 @@ put_item(const item12 &i, const gs_segments_args &a, u64 at, u64 to)
 static __device__ __forceinline__ item4 item_from(item4, u32 code, u32) { return {code}; }
 static __device__ __forceinline__ item8 item_from(item8, u64 code, u32) { return {code}; }
 static __device__ __forceinline__ item8 item_from(item8, u32 code, u32 place) { return {(u64) code << 32 | place}; }
+/* What is least significant comes first in twelve bytes. */
 static __device__ __forceinline__ item12
 item_from(item12, u64 code, u32 place)
 {
@@ -476,6 +481,7 @@ block_kernel(const __grid_constant__ gs_segments_args a, const u32 *list)
 
 /* ---------------------------------------------------------------- launches */
 
+/* Segments of up to 16 items, a thread each. */
 template <class T, class K, bool PLACES>
 static gs_status
 launch_tiny(gs_cuda_engine *e, const gs_segments_args &a)
@@ -484,6 +490,7 @@ launch_tiny(gs_cuda_engine *e, const gs_segments_args &a)
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* LANES lanes for a segment, K items to each. */
 template <class T, int K, int LANES>
 static gs_status
 launch_warps(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64 count)
@@ -496,6 +503,7 @@ launch_warps(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64 
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* WARPS warps for a segment, 16 items to each lane; what warps exchange goes through shared memory. */
 template <class T, int K, int WARPS>
 static gs_status
 launch_blocks(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64 count)
@@ -509,6 +517,7 @@ launch_blocks(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* By class: the classes of GS_SEG_LENGTHS from 32 to 4096 items. */
 template <class T>
 static gs_status
 launch(gs_cuda_engine *e, const gs_segments_args &a, u32 of, const u32 *list, u64 count)
@@ -534,6 +543,7 @@ launch(gs_cuda_engine *e, const gs_segments_args &a, u32 of, const u32 *list, u6
 	}
 }
 
+/* One class of small segments. Integers without values need no places: equal ones are alike. */
 gs_status
 gs_segments_small(gs_cuda_engine *e, const gs_segments_args &a, u32 of_class, const u32 *list, u64 count)
 {

@@ -44,6 +44,7 @@ struct gs_window
 	u32 off;   /* bits */
 };
 
+/* The window that begins with a unit of so many bits; first may be negative, in tile 0. */
 __device__ __forceinline__ gs_window
 window_of(gs_input in, i64 first, u32 unit_bits)
 {
@@ -112,6 +113,7 @@ struct gs_ring_turn
 {
 	u32 n = 0, stage = 0, round = 0; /* round counts how often the stage was used before */
 
+	/* On to the next stage, and after the last one to the first. */
 	__device__ __forceinline__ void
 	advance(u32 stages)
 	{
@@ -181,6 +183,7 @@ ring_load(gs_ring &ring, int stage, u8 *to, gs_input in, i64 begin, u32 bytes)
 #endif
 }
 
+/* Bytes that bulk copies bring of a window, for the barrier to expect. */
 __device__ __forceinline__ u32
 window_bulk_bytes(gs_input in, i64 begin, u32 bytes)
 {
@@ -253,6 +256,7 @@ post(gs_ring &ring, u32 n, u32 tile)
 #endif
 }
 
+/* By the look-back warp: the tile that turn n is about. */
 __device__ __forceinline__ u32
 posted_wait(gs_ring &ring, u32 n)
 {
@@ -264,6 +268,7 @@ posted_wait(gs_ring &ring, u32 n)
 	return ring.posted[n % GS_SLOTS];
 }
 
+/* By the look-back warp: the prefix of turn n can be read. */
 template <int THREADS>
 __device__ __forceinline__ void
 prefix_arrive(gs_ring &ring, u32 n)
@@ -277,6 +282,7 @@ prefix_arrive(gs_ring &ring, u32 n)
 #endif
 }
 
+/* By the workers, before they write turn n out. */
 template <int THREADS>
 __device__ __forceinline__ void
 prefix_wait(gs_ring &ring, u32 n)
@@ -288,6 +294,7 @@ prefix_wait(gs_ring &ring, u32 n)
 #endif
 }
 
+/* By each worker warp when it has written turn n out: its buffer may be filled again. */
 template <int THREADS>
 __device__ __forceinline__ void
 free_arrive(gs_ring &ring, u32 n)
@@ -303,6 +310,7 @@ free_arrive(gs_ring &ring, u32 n)
 #endif
 }
 
+/* By the loader, before it fills the buffer of turn n again. */
 template <int THREADS>
 __device__ __forceinline__ void
 free_wait(gs_ring &ring, u32 n)

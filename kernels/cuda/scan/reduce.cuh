@@ -134,6 +134,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 	u32 thread;
 	u32 over = 0; /* results that do not fit */
 
+	/* What is the same in every tile. */
 	__device__ __forceinline__
 	reduce_block(const gs_reduce_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
@@ -142,6 +143,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		thread = threadIdx.x;
 	}
 
+	/* The values of a tile; the first tile's window may begin before the array. */
 	__device__ __forceinline__ gs_window
 	values_of(u32 tile) const
 	{
@@ -432,6 +434,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 	}
 };
 
+/* A persistent block; each thread adds the overflows that it has met in the end. */
 template <int KEY, int VALUE, class OP, class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 reduce_kernel(const __grid_constant__ gs_reduce_args a)

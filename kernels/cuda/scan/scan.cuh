@@ -62,6 +62,7 @@ template <class OP, class SHAPE> struct scan_block
 	i64 base; /* where vectors of the first tile begin */
 	u32 thread;
 
+	/* What is the same in every tile. */
 	__device__ __forceinline__
 	scan_block(const gs_scan_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
@@ -196,6 +197,7 @@ template <class OP, class SHAPE> struct scan_block
 				make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
 	}
 
+	/* The prefix goes first: operations need not commute. */
 	__device__ __forceinline__ bits
 	finished(bits x, T prefix) const
 	{
@@ -282,6 +284,7 @@ template <class OP, class SHAPE> struct scan_block
 	}
 };
 
+/* A persistent block, which walks on over tiles (feed.cuh). */
 template <class OP, class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 scan_kernel(const __grid_constant__ gs_scan_args a)

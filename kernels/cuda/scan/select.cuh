@@ -37,6 +37,7 @@ struct gs_select_args
 	count_state::words *words;
 };
 
+/* Whether an item is kept: bounds are numbers in the items' order. */
 template <int BYTES>
 __device__ __forceinline__ bool
 in_range(typename item_of<BYTES>::type x, const gs_select_args &a)
@@ -93,6 +94,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 	u32 flag_off; /* bits before the first flag in a window, the same in every tile */
 	u32 thread;
 
+	/* What is the same in every tile. */
 	__device__ __forceinline__
 	select_block(const gs_select_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
@@ -108,6 +110,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		return (i64) tile * TILE - a.shift;
 	}
 
+	/* The flags of a tile, bytes or bits; these may begin in the middle of a byte. */
 	__device__ __forceinline__ gs_window
 	flags_of(u32 tile) const
 	{
@@ -378,6 +381,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 	}
 };
 
+/* A persistent block, which walks on over tiles (feed.cuh). */
 template <int BYTES, int KIND, bool REST, class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 select_kernel(const __grid_constant__ gs_select_args a)

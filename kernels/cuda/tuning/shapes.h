@@ -187,6 +187,7 @@ struct gs_merge_shape
 
 #define GS_MERGE_SHAPES 5
 
+/* Arrays in shared memory begin at 16 bytes. */
 __host__ __device__ constexpr size_t
 gs_merge_round(size_t bytes)
 {

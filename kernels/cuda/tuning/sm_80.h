@@ -10,6 +10,7 @@
 
 #include "sm_75.h"
 
+/* The row: a function, as it copies a block of another one. */
 constexpr gs_tuning
 gs_make_sm_80()
 {

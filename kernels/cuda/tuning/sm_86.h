@@ -13,6 +13,7 @@
 
 #include "sm_75.h"
 
+/* The row: a function, as it copies a block of another one. */
 constexpr gs_tuning
 gs_make_sm_86()
 {
