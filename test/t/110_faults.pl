@@ -76,8 +76,8 @@ is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'", 'k, i DESC'), digest($no
 	'every third run');
 is(digest($node, 'gpu', "SET gpusort.work_mem = '2MB'"), $right, 'every third run, ties');
 
-# A device that fails a kind of job and works otherwise gets no more of that kind: what would only fail is not sent.  One
-# device, as each has its own two.
+# A device that fails a kind of job and works otherwise gets no more of that kind: what would only fail is not sent.
+# One device, as each has its own two.
 service_with($node, '--fault=device --devices=' . ($engine eq 'gpu' ? 0 : 1));
 is(digest($node, 'gpu'), $right, "device: right answer, $_") foreach 1 .. 4;
 is(counted($node, 'GPU failed'), 4, 'device: counted');
