@@ -35,6 +35,7 @@ sub name_of
 	my ($head) = @_;
 	$head =~ s!/\*.*?\*/!!gs;
 	$head =~ s/\b(?:__launch_bounds__|__attribute__|pg_attribute_\w+|decltype|alignas)\s*(\((?:[^()]++|(?1))*\))//g;
+	$head =~ s/\bNAME\((\w+)\)/$1/;
 	$head =~ s/^\s*template\s*(<(?:[^<>]++|(?1))*>)//;
 	return $head =~ /^\s*[\w:]/ && $head =~ /(operator\W+?|~?\w+)\s*\(/ ? $1 : undef;
 }
