@@ -207,7 +207,7 @@ cpu_order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_by
 		order.sorter.scratch = base + 2 * words_bytes(order.rows);
 	gs_order_narrow(&order);
 	GS_TRY(gs_order_pack(&order));
-	if (!gs_order_settled(&order))
+	if (!gs_order_already_sorted(&order))
 		GS_TRY(gs_order_sort(&order));
 	GS_TRY(gs_order_rows(&order, out, 0, order.rows));
 	if (facts != NULL)

@@ -245,7 +245,7 @@ sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 	if (job->order.step.nparts > 0)
 		GS_TRY(reserve_words(job, keep));
 	GS_TRY(gs_order_pack(&job->order));
-	if (!gs_order_settled(&job->order))
+	if (!gs_order_already_sorted(&job->order))
 		GS_TRY(sort_words(job, &table, keep));
 	else if (heads != NULL && job->order.facts.input == GS_ASCENDING && job->order.words != NULL)
 		GS_TRY(gs_order_mark(&job->order));

@@ -134,7 +134,7 @@ sort_small(shape s, items to, items from, uint64_t begin, uint32_t n)
 
 /* *way: 1 if keys are in order, -1 if each is less than the one before, else 0. */
 ALWAYS gs_status
-look(gs_work *work, shape s, const char *keys, uint64_t n, int *way)
+check_order(gs_work *work, shape s, const char *keys, uint64_t n, int *way)
 {
 	bool fall = n > 1 && key_less(s, keys + s.key, keys);
 
@@ -174,7 +174,7 @@ sort(gs_work *work, shape s, items in, items out, items temp, uint64_t n)
 	uint32_t levels = 0;
 	int way;
 
-	GS_TRY(look(work, s, in.keys, n, &way));
+	GS_TRY(check_order(work, s, in.keys, n, &way));
 	while ((uint64_t) SMALL << levels < n)
 		levels++;
 	if (s.value > 0 && in.values == NULL)

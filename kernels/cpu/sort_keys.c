@@ -40,7 +40,7 @@ gs_key_codes(const gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys
 
 	cpu->loops->encode(bits->type, narrow ? (void *) small : (void *) codes, NULL, keys, n);
 	for (size_t i = 0; i < n; i++)
-		codes[i] = ((narrow ? small[i] : codes[i]) ^ bits->turn) >> bits->begin & bits->mask;
+		codes[i] = ((narrow ? small[i] : codes[i]) ^ bits->xor_mask) >> bits->begin & bits->mask;
 }
 
 /*
@@ -50,7 +50,7 @@ static gs_status
 sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, void *temp)
 {
 	uint64_t n = items->n, *words = temp, *other = (uint64_t *) ((char *) temp + words_bytes(n));
-	uint32_t turn = (uint32_t) bits->turn ^ (gs_type_is_signed(bits->type) ? (uint32_t) 1 << 31 : 0);
+	uint32_t xor_mask = (uint32_t) bits->xor_mask ^ (gs_type_is_signed(bits->type) ? (uint32_t) 1 << 31 : 0);
 	gs_sorter sorter = {.work = &cpu->work, .tuning = &cpu->tuning, .values = true};
 
 	if (gs_sorter_bytes(n, &cpu->tuning) > 0)
@@ -67,7 +67,7 @@ sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_i
 	GS_TRY(gs_sort_words(&sorter, &words, &other, n, 32, 64, true));
 	for (uint64_t i = 0; i < n; i++)
 	{
-		((uint32_t *) items->out_keys)[i] = (uint32_t) (words[i] >> 32) ^ turn;
+		((uint32_t *) items->out_keys)[i] = (uint32_t) (words[i] >> 32) ^ xor_mask;
 		((uint32_t *) items->out_values)[i] = (uint32_t) words[i];
 	}
 	return gs_work_add(&cpu->work, n);
@@ -123,7 +123,7 @@ gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, 
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 	uint32_t all = 8 * (uint32_t) items->key_bytes, nbits = end_bit - begin_bit;
-	gs_key_bits bits = {.type = key, .turn = desc ? gs_mask(all) : 0, .mask = gs_mask(nbits), .begin = begin_bit};
+	gs_key_bits bits = {.type = key, .xor_mask = desc ? gs_mask(all) : 0, .mask = gs_mask(nbits), .begin = begin_bit};
 	bool rising, done = false;
 
 	if (items->n > GS_MAX_ROWS)

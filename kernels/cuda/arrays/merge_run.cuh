@@ -111,7 +111,7 @@ gs_merge_listed(const gs_merge_kernels &k, gs_merge_args *a, u32 ways, u64 runs,
 	a->rounds = gs_bits(a->n);
 }
 
-/* One pass: where each tile's pieces of the runs begin (merge path), then the merge itself. */
+/* One pass: where each tile's slices of the runs begin (merge path), then the merge itself. */
 static inline gs_status
 gs_merge_pass(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_merge_args &a)
 {
@@ -121,7 +121,7 @@ gs_merge_pass(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_merge_args 
 
 /* The next pass reads what this one wrote, and writes to the other place. */
 static inline void
-gs_merge_turn(gs_merge_args *a, const gs_merge_temp &t, const gs_sort_items *items)
+gs_merge_swap_buffers(gs_merge_args *a, const gs_merge_temp &t, const gs_sort_items *items)
 {
 	bool to_temp = a->out_keys != t.keys;
 
@@ -184,7 +184,7 @@ gs_merge_sort_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_i
 
 		a.seen = t.seen;
 		GS_TRY(gs_cuda_status(cudaMemsetAsync(t.seen, 0, 256, e->stream)));
-		GS_TRY(gs_merge_launch(e, k.look, a, grid, 256, 0));
+		GS_TRY(gs_merge_launch(e, k.check_order, a, grid, 256, 0));
 		GS_TRY(gs_merge_launch(e, k.move, a, grid, 256, 0));
 		if (plan.passes % 2 != 0)
 		{
@@ -196,7 +196,7 @@ gs_merge_sort_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_i
 	a.cuts = t.cuts;
 	for (u32 p = 0; p < plan.passes; p++)
 	{
-		gs_merge_turn(&a, t, items);
+		gs_merge_swap_buffers(&a, t, items);
 		gs_merge_even(k, &a, plan.ways(p), length);
 		GS_TRY(gs_merge_pass(e, k, a));
 		length *= a.ways;
@@ -286,7 +286,7 @@ gs_merge_runs_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_i
 	for (u64 p = 0, step = 1; p < plan.passes; p++, step *= a.ways)
 	{
 		if (p > 0)
-			gs_merge_turn(&a, t, items);
+			gs_merge_swap_buffers(&a, t, items);
 		gs_merge_listed(k, &a, plan.ways((u32) p), some, step);
 		GS_TRY(gs_merge_pass(e, k, a));
 	}

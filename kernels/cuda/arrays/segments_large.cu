@@ -180,7 +180,7 @@ gs_segments_large_temp(const gs_cuda_engine *e, size_t key_bytes, size_t value_w
 
 /* Counts digits, and looks at a sample; waits for the bits in which keys differ, and for what the sample says. */
 static gs_status
-look(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_found *known)
+count_and_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_found *known)
 {
 	/* eight blocks to a multiprocessor, so that none is waited for long */
 	const u32 each = w.tiles / (8 * (u32) e->properties.multiProcessorCount) + 1, blocks = (w.tiles + each - 1) / each;
@@ -279,7 +279,7 @@ gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const 
 	gs_segments_parts_at(&w, t + l.parts, n);
 	tiles_kernel<<<w.segments, 256, 0, e->stream>>>(list, w.tile, w.table);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
-	GS_TRY(look(e, w, t + l.keys, known));
+	GS_TRY(count_and_sample(e, w, t + l.keys, known));
 	buckets = gs_segments_buckets_pay(e, w, known);
 	shift = buckets ? gs_leading_shift(known->varying, 1) : gs_segments_leading(known);
 	GS_TRY(run_passes(e, w, l, t, known->varying, shift / BITS, buckets));

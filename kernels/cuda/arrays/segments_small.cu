@@ -92,11 +92,11 @@ template <class T>
 static __device__ __forceinline__ void
 in_order(T &a, T &b)
 {
-	const bool turn = b < a;
+	const bool swap = b < a;
 	const T x = a;
 
-	choose(a, b, turn);
-	choose(b, x, turn);
+	choose(a, b, swap);
+	choose(b, x, swap);
 }
 
 static __device__ __forceinline__ void
@@ -138,7 +138,7 @@ pairs_apart(T (&x)[K], int d)
 /* Merges a thread's items, of which each half is in order as far as others can see. */
 template <class T, int K>
 static __device__ __forceinline__ void
-merge_own(T (&x)[K])
+thread_merge(T (&x)[K])
 {
 #pragma unroll
 	for (int d = K / 2; d > 0; d /= 2)
@@ -148,7 +148,7 @@ merge_own(T (&x)[K])
 /* Sorts a thread's items. */
 template <class T, int K>
 static __device__ __forceinline__ void
-sort_own(T (&x)[K])
+thread_sort(T (&x)[K])
 {
 #pragma unroll
 	for (int size = 2; size <= K; size *= 2)
@@ -210,7 +210,7 @@ sort_group(T (&x)[K], T *shared)
 {
 	const u32 t = threadIdx.x;
 
-	sort_own(x);
+	thread_sort(x);
 #pragma unroll 1
 	for (u32 half = 1; half < LANES * WARPS; half *= 2)
 	{
@@ -227,7 +227,7 @@ sort_group(T (&x)[K], T *shared)
 			else
 				with_lane(x, d, (t & d) == 0, false);
 		}
-		merge_own(x);
+		thread_merge(x);
 	}
 }
 
@@ -342,7 +342,7 @@ sort_tiny(const gs_segments_args &a, u64 at, u32 n, bool staged, K *keys, u16 *o
 			x[k] = item_from(T(), gs_key_code(staged ? keys[spread(offset + k)] : ((const K *) a.keys)[at + k], a),
 							 (u32) k);
 	}
-	sort_own(x);
+	thread_sort(x);
 #pragma unroll
 	for (int k = 0; k < ITEMS; k++)
 		if ((u32) k < n)

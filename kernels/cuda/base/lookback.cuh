@@ -488,9 +488,9 @@ look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &
 	bool done = false;
 
 	/*
-	 * Nobody is in a hurry: the prefix is wanted two turns later.  But every look costs bandwidth of the few parts of
-	 * the second-level cache that hold these words, and looks that come too early find nothing and hold up the stores
-	 * that they wait for.
+	 * Nobody is in a hurry: the prefix is wanted two iterations later.  But every look costs bandwidth of the few parts
+	 * of the second-level cache that hold these words, and looks that come too early find nothing and hold up the
+	 * stores that they wait for.
 	 */
 #ifdef GS_ORACLE
 	return STATE::zero(); /* no look-back at all: wrong results, but the speed of everything else */

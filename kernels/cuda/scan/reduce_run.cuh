@@ -43,7 +43,7 @@ run(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool i
 {
 	if constexpr (KEY == 8 && VALUE == 8 && sizeof(typename OP::value) == 8)
 	{
-		/* one more turn would cost more than the smaller tiles gain */
+		/* one more iteration would cost more than the smaller tiles gain */
 		u64 tile = gs_tile(gs_shape_of(*e->tuning, GS_T_FEW, KEY, VALUE), KEY);
 
 		if (a.n + 1 <= 2 * tile * e->properties.multiProcessorCount)
