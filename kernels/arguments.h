@@ -22,6 +22,7 @@ overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
 	return x != y && a != NULL && b != NULL && x < y + b_bytes && y < x + a_bytes;
 }
 
+/* True if temporary memory is enough, and aligned as the layouts in it take for granted. */
 static inline bool
 temp_valid(const void *temp, size_t have, size_t need)
 {

@@ -32,6 +32,7 @@ gs_type_width(gs_type type)
 
 /* ---------------------------------------------------------------- engines */
 
+/* NULL is allowed, as free() allows it. */
 void
 gs_engine_close(gs_engine *engine)
 {

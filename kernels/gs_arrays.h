@@ -2,7 +2,8 @@
  * gs_arrays.h: primitives, one operation each on arrays that already lie in an engine's memory.
  *
  * Jobs (gs.h) are made of these; a caller that speaks in jobs needs nothing of it.  What no query needs, too, is in
- * gs_library.h.
+ * gs_library.h.  Of what is here queries reach gs_decode and gs_merge_runs by the CPU engine alone, and gs_select by
+ * none: doc/kernels.md, "Which query reaches which kernel".
  */
 #ifndef GS_ARRAYS_H
 #define GS_ARRAYS_H
@@ -87,7 +88,10 @@ typedef struct gs_filter
 	const void *upper; /* GS_BETWEEN: the upper end */
 } gs_filter;
 
-/* Items kept, in order, and their number.  In place allowed. */
+/*
+ * Items kept, in order, and their number.  In place allowed.  No query asks for it: it is what gs_partition and
+ * gs_unique are made of, for callers with arrays.
+ */
 size_t gs_select_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
 gs_status gs_select(gs_engine *engine, gs_type type, const void *in, uint64_t n, const gs_filter *filter, void *out,
 					uint64_t *count, void *temp, size_t temp_bytes);
@@ -101,7 +105,8 @@ gs_status gs_unique(gs_engine *engine, gs_type type, const void *in, uint64_t n,
 					size_t temp_bytes);
 
 /*
- * Expands runs: values[r] lengths[r] times.  Writes at most room items; *count is the whole number.
+ * Expands runs: values[r] lengths[r] times.  Writes at most room items; *count is the whole number.  No query reaches
+ * it on a GPU.
  */
 size_t gs_decode_temp_bytes(const gs_engine *engine, gs_type counts, uint64_t runs, uint64_t room);
 gs_status gs_decode(gs_engine *engine, gs_type type, const void *values, gs_type counts, const void *lengths,
@@ -175,7 +180,7 @@ gs_status gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
  * Merges sorted runs by comparison, equal keys from earlier runs first.  Run r is items starts[r] to starts[r + 1] - 1;
  * starts has runs + 1 elements, the first 0, the last n, and lies in host memory, read during the call.  A key is an
  * unsigned number of key_bytes bytes: 4, or 8, 16, 24 or 32: words of 64 bits, the first most significant.  values NULL
- * with value_width 4: row numbers 0 to n - 1.
+ * with value_width 4: row numbers 0 to n - 1.  No query reaches it on a GPU.
  */
 size_t gs_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n,
 								uint64_t runs);

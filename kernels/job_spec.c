@@ -3,6 +3,7 @@
  */
 #include "rows.h"
 
+/* Jobs whose result is row numbers, which engines make by themselves, without job_work.c. */
 bool
 gs_job_is_order(const gs_job *job)
 {

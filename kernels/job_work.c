@@ -141,6 +141,7 @@ find_runs(gs_job *job, const uint64_t *bits, const uint32_t *order)
 	return poll(job);
 }
 
+/* GS_RUNS: columns and order are given back as soon as the next step does without. */
 static gs_status
 runs(gs_job *job)
 {
@@ -301,6 +302,7 @@ reduce_values(gs_job *job, const uint32_t *ids, const gs_source *source, const u
 	return GS_OK;
 }
 
+/* GS_REDUCE: sums by the number of the run. Counts need no numbers unless the column has NULLs. */
 static gs_status
 groups(gs_job *job)
 {
@@ -351,6 +353,10 @@ filter_rows(gs_job *job, uint64_t *bits)
 	return gs_compare_of(job->engine, source, job->rows, filter->comparison, value, filter->value_bytes, bits);
 }
 
+/*
+ * GS_SELECT and GS_PARTITION: bits for rows that are kept, then their positions; a partition takes all row numbers
+ * apart.
+ */
 static gs_status
 filtered(gs_job *job)
 {
@@ -407,6 +413,7 @@ checked_sums(gs_job *job, gs_type type, const void *values, void *temp, size_t t
 	return overflows == 0 ? GS_OK : GS_OVERFLOW;
 }
 
+/* GS_SCAN: NULLs get a value that changes nothing; integers are added in 64 bits if they fit, else checked. */
 static gs_status
 scan(gs_job *job)
 {
@@ -490,6 +497,7 @@ unique_values(gs_job *job, const void *values, void *out, uint64_t *count)
 	return GS_OK;
 }
 
+/* GS_VALUES: sorted, distinct or both, and of the result the part between offset and limit. */
 static gs_status
 values_alone(gs_job *job)
 {

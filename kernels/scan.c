@@ -20,6 +20,7 @@ count_valid(uint64_t n)
 	return n < (uint64_t) 1 << 48;
 }
 
+/* 0 for what the call itself will refuse. */
 static size_t
 temp_bytes_of(const gs_engine *engine, gs_primitive primitive, size_t width, uint64_t n, uint64_t extra)
 {
@@ -88,6 +89,7 @@ constant(gs_type type, const void *value, uint64_t to[2])
 	to[1] = x[1];
 }
 
+/* Two unsigned numbers of 128 bits. */
 static int
 compare_wide(const uint64_t a[2], const uint64_t b[2])
 {
@@ -239,6 +241,7 @@ gs_runs_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n)
 	return temp_bytes_of(engine, GS_P_RUNS, gs_type_width(type), n, 0);
 }
 
+/* Both calls' checks; values may take the place of the input, unless only long runs are asked for. */
 static gs_status
 runs_any(gs_engine *engine, gs_runs_request *r, gs_type counts, void *temp, size_t temp_bytes)
 {
@@ -317,6 +320,7 @@ gs_decode(gs_engine *engine, gs_type type, const void *values, gs_type counts, c
 
 /* ---------------------------------------------------------------- reduce by key */
 
+/* Counts are the lengths of runs. */
 size_t
 gs_reduce_by_key_temp_bytes(const gs_engine *engine, gs_type key, const gs_reduction *reduction, uint64_t n)
 {
@@ -352,6 +356,7 @@ reduction_valid(const gs_reduction *r)
 	}
 }
 
+/* Checks that keys and values may be written over as asked: only item by item, at the same width. */
 gs_status
 gs_reduce_by_key(gs_engine *engine, gs_type key, const void *keys, const void *values, uint64_t n,
 				 const gs_reduction *reduction, void *out_keys, void *out, uint64_t *count, uint64_t *overflows,

@@ -22,6 +22,7 @@ words_valid(size_t key_bytes)
 	return key_bytes == 4 || key_bytes == 8 || key_bytes == 16 || key_bytes == 24 || key_bytes == 32;
 }
 
+/* Values are numbers of rows, of 4 or 8 bytes, or missing. */
 static bool
 width_valid(size_t value_width)
 {

@@ -57,12 +57,14 @@ typedef struct BigBlock
 
 StaticAssertDecl(sizeof(BigBlock) <= GS_ALIGN, "a block's header must fit before the aligned memory");
 
+/* The header of a block, which lies in front of what callers see. */
 static inline BigBlock *
 block_of(void *memory)
 {
 	return (BigBlock *) ((char *) memory - HEADER_BYTES);
 }
 
+/* What callers see of a block. */
 static inline void *
 memory_of(BigBlock *block)
 {
@@ -412,18 +414,21 @@ bigmem_free(BigMem *mem, void *memory)
 		drop_block(mem, block);
 }
 
+/* The callbacks of gs_host. */
 static void *
 host_alloc(void *arg, size_t bytes)
 {
 	return bigmem_alloc(arg, bytes);
 }
 
+/* The header knows the old size. */
 static void *
 host_resize(void *arg, void *block, size_t old_bytes, size_t bytes)
 {
 	return bigmem_resize(arg, block, bytes);
 }
 
+/* Nor is the size needed here. */
 static void
 host_release(void *arg, void *block, size_t bytes)
 {

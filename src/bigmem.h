@@ -9,6 +9,7 @@
 /* Blocks owned by a memory context; all are given back when it is reset or deleted. */
 typedef struct BigMem BigMem;
 
+/* Begins without blocks; and the context given. */
 extern BigMem *bigmem_create(MemoryContext cxt);
 extern MemoryContext bigmem_context(BigMem *mem);
 
@@ -21,6 +22,7 @@ extern void *bigmem_resize(BigMem *mem, void *memory, Size bytes);
 /* Gives back what a block that has grown has beyond so many bytes, which is all that it will hold. */
 extern void bigmem_trim(void *memory, Size bytes);
 
+/* Gives a block back at once, or keeps it as bigmem_hold says. */
 extern void bigmem_free(BigMem *mem, void *memory);
 
 /*

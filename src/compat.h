@@ -114,6 +114,7 @@ disabled_nodes(const Path *path)
 #endif
 }
 
+/* Before 18 there is nothing to count. */
 static inline void
 add_disabled_nodes(Path *path, int count)
 {

@@ -46,6 +46,7 @@ static bool timeout_known;
 /* The list is being changed: the timer leaves it alone. */
 static volatile sig_atomic_t busy;
 
+/* A signal's handler may look at the list at any time: it has to see this first. */
 static inline void
 begin_change(void)
 {
@@ -53,6 +54,7 @@ begin_change(void)
 	pg_compiler_barrier();
 }
 
+/* ... and this last. */
 static inline void
 end_change(void)
 {
@@ -110,6 +112,7 @@ most_bytes(void)
 	return 0;
 }
 
+/* The last one takes its place: order does not matter. */
 static void
 remove_piece(int i)
 {
@@ -170,6 +173,7 @@ restore_timer(void)
 		start_timer();
 }
 
+/* A query that ended with an error. */
 static void
 transaction_ends(XactEvent event, void *arg)
 {
@@ -177,6 +181,7 @@ transaction_ends(XactEvent event, void *arg)
 		restore_timer();
 }
 
+/* The same within a transaction: an error that was caught. */
 static void
 subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *arg)
 {

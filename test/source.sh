@@ -125,6 +125,10 @@ wide_lines() {
 		print "$ARGV:$.: " . length . " columns\n" if length > 120; close ARGV if eof'
 }
 
+uncommented() {
+	sources | grep -E '^(src|kernels)/' | xargs perl test/comments.pl 0
+}
+
 # a compiler that we have not seen warns of other things; such a warning must not keep a user from building
 always_errors() {
 	grep -rn -e '-Werror' Makefile src kernels test bench --include=Makefile --include='*.mk' |
@@ -214,6 +218,7 @@ report 'folders of kernels/ have a README that names their files' "$(unnamed)"
 report 'kernels know no server, the service neither, the extension no CUDA' "$(layers)"
 report 'files have 600 lines at most' "$(long_files)"
 report 'lines have 120 columns at most' "$(wide_lines)"
+report 'functions of src/ and kernels/ have a comment' "$(uncommented)"
 report 'systems of 32 bits are refused' "$(refusal_of_32_bits)"
 report 'warnings are errors only with WERROR=1' "$(always_errors)"
 # compilers take a comment for it or not, as the server's flags say

@@ -23,6 +23,7 @@ gs_float_order32(uint32_t x, bool zeros)
 	return x ^ (uint32_t) ((int32_t) x >> 31 | (int32_t) 0x80000000);
 }
 
+/* The same for double precision. */
 GS_BOTH uint64_t
 gs_float_order64(uint64_t x, bool zeros)
 {

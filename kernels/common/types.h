@@ -56,12 +56,14 @@ gs_width_of(gs_type type)
 	}
 }
 
+/* Types whose order is not that of their bits. */
 GS_BOTH bool
 gs_type_is_float(gs_type type)
 {
 	return type == GS_F32 || type == GS_F64;
 }
 
+/* Types whose sign bit is inverted for the order of their bits. */
 GS_BOTH bool
 gs_type_is_signed(gs_type type)
 {

@@ -32,6 +32,7 @@ gs_cpu_tune(gs_engine *engine, const gs_cpu_tuning *tuning)
 	cpu->loops = gs_loops_choose(tuning->vector);
 }
 
+/* The engine holds nothing but itself. */
 static void
 cpu_close(gs_engine *engine)
 {
@@ -40,6 +41,7 @@ cpu_close(gs_engine *engine)
 	host.release(host.arg, engine, sizeof(gs_cpu_engine));
 }
 
+/* The same on every machine. */
 static const char *
 cpu_name(const gs_engine *engine)
 {
@@ -67,6 +69,7 @@ cpu_alloc(gs_engine *engine, size_t bytes, void **block)
 	return GS_OK;
 }
 
+/* Base and size lie in front of the block. */
 static void
 cpu_free(gs_engine *engine, void *block)
 {
@@ -78,6 +81,7 @@ cpu_free(gs_engine *engine, void *block)
 	engine->host.release(engine->host.arg, base, bytes + 2 * HEADER);
 }
 
+/* Upload and download: the engine's memory is the host's. */
 static gs_status
 cpu_copy(gs_engine *engine, void *to, const void *from, size_t bytes)
 {
@@ -86,6 +90,7 @@ cpu_copy(gs_engine *engine, void *to, const void *from, size_t bytes)
 	return GS_OK;
 }
 
+/* At once, as everything here. */
 static gs_status
 cpu_fill(gs_engine *engine, void *to, int byte, size_t bytes)
 {
@@ -94,6 +99,7 @@ cpu_fill(gs_engine *engine, void *to, int byte, size_t bytes)
 	return GS_OK;
 }
 
+/* Nothing is ever under way. */
 static gs_status
 cpu_sync(gs_engine *engine)
 {
@@ -103,6 +109,7 @@ cpu_sync(gs_engine *engine)
 
 /* ---------------------------------------------------------------- row order of columns */
 
+/* Columns as keys, the key, the plan itself. */
 static void
 cpu_plan_free(gs_engine *engine, gs_plan *head)
 {
@@ -171,6 +178,7 @@ words_bytes(uint64_t rows)
 	return (rows * 8 + 2 * GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 }
 
+/* Two arrays of words, one to sort from and one to sort to, and what the sorter needs. */
 static size_t
 cpu_order_temp_bytes(const gs_plan *head)
 {
@@ -199,7 +207,7 @@ cpu_order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_by
 		order.sorter.scratch = base + 2 * words_bytes(order.rows);
 	gs_order_narrow(&order);
 	GS_TRY(gs_order_pack(&order));
-	if (!gs_order_settled(&order))
+	if (!gs_order_already_sorted(&order))
 		GS_TRY(gs_order_sort(&order));
 	GS_TRY(gs_order_rows(&order, out, 0, order.rows));
 	if (facts != NULL)

@@ -9,7 +9,7 @@
  *   vector_sort.c  the same in place, eight words at a time, where there is AVX-512
  *   order.c    the row order: pack, sort, refine ties
  *   refine.c   rows that the bits looked at so far do not separate
- *   sort_keys.c  keys, and keys with values: as words, or by sort_narrow.c, sort_pairs.c with scatter_loops.h
+ *   sort_keys.c  keys, and keys with values: as words, or by sort_u32.c, sort_pairs.c with scatter_loops.h
  *   job.c      jobs; cpu.c the engine itself and the primitives
  *   rows.c     heads of runs, comparisons, values of rows; select.c, runs.c, reduce.c, scan.c, sort*.c the other
  *              primitives
@@ -87,6 +87,7 @@ gs_work_add(gs_work *work, uint64_t units)
 	return work->done < (uint64_t) 1 << 20 ? GS_OK : gs_work_poll(work);
 }
 
+/* nulls may be NULL: there are none. */
 static inline bool
 gs_is_null(const uint64_t *nulls, uint64_t row)
 {
@@ -179,9 +180,9 @@ typedef struct gs_loops
 	void (*extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask);
 	/* How many words, from the first on, differ from the next one above row numbers; a multiple of GS_TIE_WORDS. */
 	size_t (*untied)(const uint64_t *words, size_t n, uint64_t mask);
-	/* Appends the leading bits of the distances of strings' characters, inverted by turn; false: some were longer. */
+	/* Appends the leading bits of the distances of strings' characters, turned by xor_mask; false: some were longer. */
 	bool (*distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n,
-					  uint32_t bits, uint64_t turn, uint64_t *words);
+					  uint32_t bits, uint64_t xor_mask, uint64_t *words);
 } gs_loops;
 
 gs_vectors gs_vectors_choose(gs_vectors best);
@@ -324,12 +325,14 @@ gs_status gs_alphabet_of_group(gs_alphabet *alphabet, const gs_key *key, gs_plac
 bool gs_string_rows(const gs_loops *loops, const gs_part *part, uint64_t row, size_t n, uint64_t *words);
 void gs_string_gather(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words);
 
+/* For a string that will be read in a while: first where it lies ... */
 static inline void
 gs_prefetch_offsets(const gs_field *field, uint64_t row)
 {
 	__builtin_prefetch((const uint64_t *) field->values + row);
 }
 
+/* ... and then its bytes from depth on, which takes the offset to be there already. */
 static inline void
 gs_prefetch_string(const gs_field *field, uint64_t row, uint64_t depth)
 {
@@ -404,7 +407,7 @@ void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_c
 void gs_order_narrow(gs_order *order);
 bool gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes);
 gs_status gs_order_pack(gs_order *order);
-bool gs_order_settled(const gs_order *order);
+bool gs_order_already_sorted(const gs_order *order);
 gs_status gs_order_sort(gs_order *order);
 gs_status gs_order_mark(const gs_order *order);
 bool gs_order_first_pays(const gs_order *order, uint64_t k);
@@ -423,7 +426,7 @@ extern const struct gs_sort_ops gs_cpu_sort_ops;
 typedef struct gs_key_bits
 {
 	gs_type type;
-	uint64_t turn; /* bits of the encoded key that are inverted: all, if descending */
+	uint64_t xor_mask; /* bits of the encoded key that are inverted: all, if descending */
 	uint64_t mask; /* of the bits to sort by */
 	uint32_t begin;
 } gs_key_bits;
@@ -432,8 +435,8 @@ void gs_key_codes(const struct gs_cpu_engine *cpu, const gs_key_bits *bits, cons
 				  uint64_t *codes);
 gs_status gs_copy_array(gs_work *work, const void *from, void *to, size_t bytes);
 size_t gs_sort_pairs_temp(const gs_cpu_tuning *tuning, size_t width, size_t value_width, uint64_t n);
-gs_status gs_sort_narrow(gs_work *work, size_t partition_rows, uint32_t turn, const uint32_t *keys, uint32_t *out,
-						 size_t n, void *temp);
+gs_status gs_sort_u32(gs_work *work, size_t partition_rows, uint32_t xor_mask, const uint32_t *keys, uint32_t *out,
+					  size_t n, void *temp);
 gs_status gs_sort_alone(struct gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, void *temp,
 						bool *done);
 gs_status gs_sort_pairs(struct gs_cpu_engine *cpu, const gs_key_bits *bits, uint32_t nbits, const gs_sort_items *items,

@@ -245,7 +245,7 @@ sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 	if (job->order.step.nparts > 0)
 		GS_TRY(reserve_words(job, keep));
 	GS_TRY(gs_order_pack(&job->order));
-	if (!gs_order_settled(&job->order))
+	if (!gs_order_already_sorted(&job->order))
 		GS_TRY(sort_words(job, &table, keep));
 	else if (heads != NULL && job->order.facts.input == GS_ASCENDING && job->order.words != NULL)
 		GS_TRY(gs_order_mark(&job->order));
@@ -354,6 +354,10 @@ numbers_of_words(order_job *job)
 	return GS_OK;
 }
 
+/*
+ * Puts the rows in order, and marks heads of runs if words alone tell them: where all columns but a reduced one are
+ * keys.
+ */
 gs_status
 gs_cpu_job_order(gs_job *head, uint64_t *heads, gs_heads_known *known, const uint32_t **order)
 {
@@ -371,6 +375,10 @@ gs_cpu_job_order(gs_job *head, uint64_t *heads, gs_heads_known *known, const uin
 	return GS_OK;
 }
 
+/*
+ * A column as primitives read it: the caller's array if it was lent, raw values, or encoded ones, as numbers without a
+ * sign. 16-byte values lie in two arrays: raw they are one source, encoded two.
+ */
 uint32_t
 gs_cpu_job_sources(gs_job *head, uint32_t c, gs_source *sources)
 {
@@ -403,12 +411,14 @@ gs_cpu_job_sources(gs_job *head, uint32_t c, gs_source *sources)
 	return 2;
 }
 
+/* Frees the columns as soon as no step needs them. */
 void
 gs_cpu_job_drop_columns(gs_job *head)
 {
 	gs_table_release(&((order_job *) head)->table);
 }
 
+/* Frees the row numbers, which lie where the words were. */
 void
 gs_cpu_job_drop_order(gs_job *head)
 {
@@ -417,6 +427,7 @@ gs_cpu_job_drop_order(gs_job *head)
 	gs_block_release(&job->work, &job->words);
 }
 
+/* Puts elements of a result together, and asks now and then whether to go on. */
 gs_status
 gs_cpu_job_emit(gs_job *head, uint64_t from, uint64_t n, void *out)
 {

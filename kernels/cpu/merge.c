@@ -30,6 +30,7 @@ typedef struct shape
 	size_t key, value;
 } shape;
 
+/* Words from the most significant on; sizes are constants here, so that the loop goes away. */
 ALWAYS bool
 key_less(shape s, const char *a, const char *b)
 {
@@ -41,6 +42,7 @@ key_less(shape s, const char *a, const char *b)
 	return *(const uint64_t *) (a + s.key - 8) < *(const uint64_t *) (b + s.key - 8);
 }
 
+/* Copies an item, key and value. */
 ALWAYS void
 put(shape s, items to, uint64_t i, items from, uint64_t j)
 {
@@ -132,7 +134,7 @@ sort_small(shape s, items to, items from, uint64_t begin, uint32_t n)
 
 /* *way: 1 if keys are in order, -1 if each is less than the one before, else 0. */
 ALWAYS gs_status
-look(gs_work *work, shape s, const char *keys, uint64_t n, int *way)
+check_order(gs_work *work, shape s, const char *keys, uint64_t n, int *way)
 {
 	bool fall = n > 1 && key_less(s, keys + s.key, keys);
 
@@ -161,6 +163,10 @@ number(gs_work *work, char *to, uint64_t n)
 	return GS_OK;
 }
 
+/*
+ * Sorts n items: in order or reversed they are copied; else counted, merged in pieces that stay in the cache, then in
+ * all of memory. Levels go back and forth, and the number of levels decides where to begin.
+ */
 ALWAYS gs_status
 sort(gs_work *work, shape s, items in, items out, items temp, uint64_t n)
 {
@@ -168,7 +174,7 @@ sort(gs_work *work, shape s, items in, items out, items temp, uint64_t n)
 	uint32_t levels = 0;
 	int way;
 
-	GS_TRY(look(work, s, in.keys, n, &way));
+	GS_TRY(check_order(work, s, in.keys, n, &way));
 	while ((uint64_t) SMALL << levels < n)
 		levels++;
 	if (s.value > 0 && in.values == NULL)
@@ -251,6 +257,7 @@ typedef struct request
 	uint64_t runs;
 } request;
 
+/* The call with constant sizes. */
 ALWAYS gs_status
 run(const request *r, size_t key, size_t value)
 {
@@ -271,6 +278,7 @@ VERSIONS(16)
 VERSIONS(24)
 VERSIONS(32)
 
+/* A second place for every item. */
 size_t
 gs_cpu_merge_sort_temp(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n)
 {
@@ -278,6 +286,7 @@ gs_cpu_merge_sort_temp(const gs_engine *engine, size_t key_bytes, size_t value_w
 	return n * key_bytes + 64 + n * value_width;
 }
 
+/* The same, however many runs. */
 size_t
 gs_cpu_merge_runs_temp(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n, uint64_t runs)
 {
@@ -312,12 +321,14 @@ start(gs_engine *engine, const gs_sort_items *t, const uint64_t *starts, uint64_
 	}
 }
 
+/* gs_merge_sort on the CPU. */
 gs_status
 gs_cpu_merge_sort(gs_engine *engine, const gs_sort_items *t, void *temp)
 {
 	return start(engine, t, NULL, 0, temp);
 }
 
+/* gs_merge_runs on the CPU. */
 gs_status
 gs_cpu_merge_runs(gs_engine *engine, const gs_sort_items *t, const uint64_t *starts, uint64_t runs, void *temp)
 {

@@ -254,7 +254,7 @@ gs_order_pack(gs_order *order)
  * True if nothing is left to do after packing: rows came in order as far as the whole key goes, or strictly reversed.
  */
 bool
-gs_order_settled(const gs_order *order)
+gs_order_already_sorted(const gs_order *order)
 {
 	return order->facts.input == GS_DESCENDING || (order->facts.input == GS_ASCENDING && order->complete);
 }
@@ -302,7 +302,7 @@ gs_order_mark(const gs_order *order)
 }
 
 /*
- * Sorts the words and refines ties.  Not called when the order is settled.
+ * Sorts the words and refines ties.  Not called when the rows came in order.
  */
 gs_status
 gs_order_sort(gs_order *order)

@@ -254,6 +254,7 @@ typedef struct buckets
 	const uint64_t *slots;
 } buckets;
 
+/* slots is a constant: there is a loop for digits and one for slots. */
 static inline __attribute__((always_inline)) uint64_t
 bucket_of(buckets b, bool slots, uint64_t word)
 {

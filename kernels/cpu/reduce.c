@@ -147,6 +147,7 @@ adder_of(const gs_reduction *d, bool checked)
 	return sums[d->values];
 }
 
+/* What an empty run comes to: -0 leaves any float as it is, all ones any minimum. */
 static void
 open_run(accumulator *a, const gs_reduction *d)
 {

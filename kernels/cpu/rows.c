@@ -11,6 +11,7 @@
 
 #define AHEAD 64 /* rows ahead at which strings are loaded */
 
+/* Without an order rows come as they lie. */
 static inline uint32_t
 row_at(const uint32_t *order, uint64_t i)
 {
@@ -196,6 +197,7 @@ compare_halves(const gs_source *source, uint64_t i, uint32_t n, const gs_interva
 	return m;
 }
 
+/* gs_compare: a word of 64 bits at a time; NULL compares with nothing. */
 static gs_status
 cpu_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_constant *constant, uint64_t *bits)
 {
@@ -227,6 +229,7 @@ cpu_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_con
 	return GS_OK;
 }
 
+/* gs_positions, a word of 64 bits at a time. */
 static gs_status
 cpu_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out, uint64_t *count, void *temp)
 {
@@ -285,6 +288,7 @@ READER(widen_u32, uint32_t, uint64_t)
 READER(widen_i16, int16_t, int64_t)
 READER(widen_i32, int32_t, int64_t)
 
+/* As they are, or integers widened to 64 bits. */
 static reader
 reader_of(gs_type type, gs_type result)
 {
@@ -316,6 +320,7 @@ put_null(void *out, size_t width, uint64_t i, uint64_t m, const void *null_value
 		memcpy((char *) out + (i + (uint64_t) __builtin_ctzll(m)) * width, null_value, width);
 }
 
+/* gs_values: a block at a time, NULLs replaced while it is in the cache. */
 static gs_status
 cpu_values(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, gs_type result,
 		   const void *null_value, void *out)
@@ -346,6 +351,7 @@ cpu_values(gs_engine *engine, const gs_source *source, const uint32_t *order, ui
 
 /* ---------------------------------------------------------------- sums */
 
+/* One thread adds from left to right and needs none. */
 static size_t
 cpu_fixed_temp_bytes(gs_type type, uint64_t n)
 {
@@ -388,6 +394,7 @@ cpu_fixed_temp_bytes(gs_type type, uint64_t n)
 FIXED(fixed_f32, float, __builtin_nanf(""))
 FIXED(fixed_f64, double, __builtin_nan(""))
 
+/* gs_scan_fixed, in the order of the fixed tree. */
 static gs_status
 cpu_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, void *out, uint64_t n, void *temp)
 {

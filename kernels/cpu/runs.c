@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+/* A length or a start, of 4 or 8 bytes as asked for. */
 static void
 put_count(void *to, uint64_t i, uint64_t x, bool wide)
 {
@@ -77,6 +78,7 @@ long_runs(gs_cpu_engine *cpu, const gs_runs_request *r)
 	return GS_OK;
 }
 
+/* gs_runs, 64 items at a time; values go out by the loop that packs masked items, in place, too. */
 gs_status
 gs_cpu_runs(gs_engine *engine, const gs_runs_request *r, void *temp)
 {
@@ -132,6 +134,7 @@ gs_cpu_runs(gs_engine *engine, const gs_runs_request *r, void *temp)
 			to[j] = v;                                                                                                 \
 	}
 
+/* gs_decode: fills run by run, asks now and then whether to go on, and counts on where there is no more room. */
 gs_status
 gs_cpu_decode(gs_engine *engine, const gs_decode_request *r, void *temp)
 {

@@ -17,6 +17,7 @@
 		GS_TRY(gs_work_add(&cpu->work, upto - from));                                                                  \
 	}
 
+/* All of the family works without. */
 static size_t
 cpu_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, uint64_t n, uint64_t extra)
 {
@@ -65,18 +66,21 @@ cpu_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, ui
 	SCAN(U, NOTHING_GREATEST, ORDER(b, false) > ORDER(a, false) ? QUIET(U, b) : QUIET(U, a))
 #define QUIET(U, x) (sizeof(U) == 4 ? (U) quiet32((uint32_t) (x)) : (U) quiet64(x))
 
+/* Any NaN as the one that results have. */
 static inline uint32_t
 quiet32(uint32_t x)
 {
 	return (x & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : x;
 }
 
+/* The same for double precision. */
 static inline uint64_t
 quiet64(uint64_t x)
 {
 	return (x & 0x7fffffffffffffffull) > 0x7ff0000000000000ull ? 0x7ff8000000000000ull : x;
 }
 
+/* gs_scan: one loop for each type and operation, made by the macros above. */
 static gs_status
 cpu_scan(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, const void *in, void *out, uint64_t n,
 		 void *temp)
@@ -124,6 +128,7 @@ cpu_scan(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, const
 	IN_CHUNKS(n, for (uint64_t i = from; i < upto; i++) if (labels[i] < k)                                             \
 				 memcpy((T *) out + place[labels[i]]++, (const T *) in + i, sizeof(T)))
 
+/* gs_split: labels are counted, then items scattered in their order. */
 static gs_status
 cpu_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels, uint64_t n, uint32_t k, void *out,
 		  uint64_t *starts, void *temp)
@@ -181,6 +186,7 @@ cpu_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels
 		GATHER(T, uint64_t)                                                                                            \
 	GATHER(T, uint32_t)
 
+/* gs_gather. */
 static gs_status
 cpu_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, const void *index, uint64_t n, void *out)
 {
@@ -209,6 +215,7 @@ cpu_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, con
 			to[i] = x;                                                                                                 \
 	})
 
+/* gs_sequence. */
 static gs_status
 cpu_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step)
 {
@@ -285,6 +292,9 @@ EXTENTS(avx2)
 #undef TARGET
 #endif
 
+/*
+ * gs_extent: loops for this processor's vectors find the ends as unsigned numbers in order, which become values again.
+ */
 static gs_status
 cpu_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp)
 {

@@ -8,6 +8,7 @@
 
 #define SHORT 32
 
+/* As if all were one segment, which may be. */
 size_t
 gs_cpu_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments)
 {
@@ -45,6 +46,7 @@ sort_short(gs_cpu_engine *cpu, gs_type key, bool desc, const gs_sort_items *item
 	}
 }
 
+/* gs_sort_segments, one segment after another. */
 gs_status
 gs_cpu_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const uint64_t *starts,
 				uint64_t segments, void *temp)

@@ -17,6 +17,7 @@
 #include "select_loops.h"
 #endif
 
+/* The loops for this processor: with AVX-512 only if it compresses bytes, too. */
 const gs_select_loops *
 gs_select_loops_choose(const gs_cpu_engine *cpu)
 {

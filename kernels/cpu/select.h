@@ -40,6 +40,7 @@ gs_select_rule gs_rule_of(gs_type type, const gs_interval *in);
 uint64_t gs_in_range(const gs_select_loops *loops, gs_type type, const gs_interval *in, const gs_select_rule *rule,
 					 const void *from, uint32_t n);
 
+/* The index of the loops by width. */
 static inline int
 gs_log_width(gs_type type)
 {

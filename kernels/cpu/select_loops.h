@@ -148,6 +148,7 @@ PACK(uint64_t, 8)
 #endif
 #undef PACK
 
+/* There is no instruction for items of 16 bytes: one by one. */
 TARGET static uint64_t
 NAME(pack16)(void *to, const void *from, uint64_t mask)
 {

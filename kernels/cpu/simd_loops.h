@@ -254,12 +254,12 @@ NAME(untied)(const uint64_t *words, size_t n, uint64_t mask)
  */
 TARGET static size_t
 NAME(eight)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n, uint32_t bits,
-			uint64_t turn, uint64_t *words, __m256i *seen)
+			uint64_t xor_mask, uint64_t *words, __m256i *seen)
 {
 	const uint32_t width = alphabet->width;
 	const __m256i from = _mm256_broadcastq_epi64(_mm_loadu_si128((const __m128i *) alphabet->least));
 	const __m256i above = _mm256_broadcastq_epi64(_mm_loadu_si128((const __m128i *) alphabet->above));
-	const __m256i gap = _mm256_set1_epi8((char) alphabet->gap), flip = _mm256_set1_epi64x((long long) turn);
+	const __m256i gap = _mm256_set1_epi8((char) alphabet->gap), flip = _mm256_set1_epi64x((long long) xor_mask);
 	const __m256i pairs = _mm256_set1_epi16((short) (1 << width | 1 << 8));
 	const __m256i fours = _mm256_set1_epi32(1 << 2 * width | 1 << 16), low = _mm256_set1_epi64x(UINT32_MAX);
 	const __m128i four = _mm_cvtsi32_si128((int) (4 * width)), less = _mm_cvtsi32_si128((int) (8 * width - bits));
@@ -292,7 +292,7 @@ NAME(eight)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *of
  */
 TARGET static bool
 NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n, uint32_t bits,
-				uint64_t turn, uint64_t *words)
+				uint64_t xor_mask, uint64_t *words)
 {
 	const uint32_t width = alphabet->width;
 	uint64_t seen = 0;
@@ -315,7 +315,7 @@ NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t
 	const __m128i four = _mm_cvtsi32_si128((int) (4 * width)), room = _mm_cvtsi32_si128((int) bits);
 
 	if (width < 8 && bits <= half)
-		i = NAME(eight)(alphabet, heap, offsets, n, bits, turn, words, &all);
+		i = NAME(eight)(alphabet, heap, offsets, n, bits, xor_mask, words, &all);
 	for (; width < 8 && i + 2 <= n; i += 2)
 	{
 		__m128i a = _mm_loadu_si128((const __m128i *) (heap + offsets[i])), *to = (__m128i *) (words + i);
@@ -329,14 +329,14 @@ NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t
 		c = _mm256_or_si256(_mm256_sll_epi64(_mm256_and_si256(c, low), four), _mm256_srli_epi64(c, 32));
 		c = _mm256_srlv_epi64(_mm256_sllv_epi64(c, left), right);
 		c = _mm256_permute4x64_epi64(_mm256_or_si256(c, _mm256_shuffle_epi32(c, 0x4e)), 8);
-		a = _mm_xor_si128(_mm256_castsi256_si128(c), _mm_set1_epi64x((long long) turn));
+		a = _mm_xor_si128(_mm256_castsi256_si128(c), _mm_set1_epi64x((long long) xor_mask));
 		_mm_storeu_si128(to, _mm_or_si128(_mm_sll_epi64(_mm_loadu_si128(to), room), a));
 	}
 	all = _mm256_or_si256(all, _mm256_permute4x64_epi64(all, 0x4e));
 	seen = (uint64_t) (_mm256_extract_epi64(all, 0) | _mm256_extract_epi64(all, 1));
 #endif
 	for (; i < n; i++)
-		words[i] = gs_append_bits(words[i], distance_code(alphabet, heap + offsets[i], bits, &seen) ^ turn, bits);
+		words[i] = gs_append_bits(words[i], distance_code(alphabet, heap + offsets[i], bits, &seen) ^ xor_mask, bits);
 	return (seen & ~(gs_mask(width) * 0x0101010101010101)) == 0;
 }
 

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define NARROW_ROWS	  8192		/* more rows are sorted as narrow numbers: fewer need but two digits of words */
+#define U32_ROWS	  8192		/* more rows are sorted as numbers of 32 bits: fewer need but two digits of words */
 #define COUNTED_RANGE (1 << 16) /* so many different numbers at most are counted */
 #define COUNTED_ROWS  8			/* and at least so many rows for each */
 #define LANES		  4			/* counters for each number, so that equal neighbours do not wait for each other */
@@ -33,6 +33,7 @@ float_flip64(uint64_t x)
 	return (uint64_t) ((int64_t) x >> 63) | (uint64_t) 1 << 63;
 }
 
+/* The same for single precision. */
 static inline uint32_t
 float_flip32(uint32_t x)
 {
@@ -46,7 +47,7 @@ static void
 codes_of(const alone_sort *s, uint64_t row, size_t n, uint64_t *codes)
 {
 	const char *keys = (const char *) s->items->keys + row * s->items->key_bytes;
-	const uint64_t *wide = (const uint64_t *) keys, turn = s->bits.turn;
+	const uint64_t *wide = (const uint64_t *) keys, xor_mask = s->bits.xor_mask;
 	const uint32_t *narrow = (const uint32_t *) keys;
 	const uint32_t sign = (uint32_t) 1 << 31;
 
@@ -54,27 +55,27 @@ codes_of(const alone_sort *s, uint64_t row, size_t n, uint64_t *codes)
 	{
 		case GS_F64:
 			for (size_t i = 0; i < n; i++)
-				codes[i] = wide[i] ^ float_flip64(wide[i]) ^ turn;
+				codes[i] = wide[i] ^ float_flip64(wide[i]) ^ xor_mask;
 			break;
 		case GS_F32:
 			for (size_t i = 0; i < n; i++)
-				codes[i] = narrow[i] ^ float_flip32(narrow[i]) ^ turn;
+				codes[i] = narrow[i] ^ float_flip32(narrow[i]) ^ xor_mask;
 			break;
 		case GS_I64:
 			for (size_t i = 0; i < n; i++)
-				codes[i] = wide[i] ^ (uint64_t) 1 << 63 ^ turn;
+				codes[i] = wide[i] ^ (uint64_t) 1 << 63 ^ xor_mask;
 			break;
 		case GS_U64:
 			for (size_t i = 0; i < n; i++)
-				codes[i] = wide[i] ^ turn;
+				codes[i] = wide[i] ^ xor_mask;
 			break;
 		case GS_I32:
 			for (size_t i = 0; i < n; i++)
-				codes[i] = narrow[i] ^ sign ^ turn;
+				codes[i] = narrow[i] ^ sign ^ xor_mask;
 			break;
 		default:
 			for (size_t i = 0; i < n; i++)
-				codes[i] = narrow[i] ^ turn;
+				codes[i] = narrow[i] ^ xor_mask;
 	}
 }
 
@@ -84,7 +85,7 @@ codes_of(const alone_sort *s, uint64_t row, size_t n, uint64_t *codes)
 static inline uint64_t
 key_of(const alone_sort *s, uint64_t code)
 {
-	code ^= s->bits.turn;
+	code ^= s->bits.xor_mask;
 	switch (s->bits.type)
 	{
 		case GS_F64:
@@ -203,14 +204,14 @@ sort_by_counting(const alone_sort *s, uint32_t *counts)
  * Sorts numbers of 32 bits: integers of 4 bytes as they are, others from the least code on, in temp.
  */
 static gs_status
-sort_as_narrow(const alone_sort *s, uint32_t *temp)
+sort_as_u32(const alone_sort *s, uint32_t *temp)
 {
 	uint64_t n = s->items->n, codes[GS_BLOCK_ROWS];
 	uint32_t *numbers = temp, *sorted = temp + n;
 
 	if (s->items->key_bytes == 4 && s->bits.type != GS_F32)
-		return gs_sort_narrow(&s->cpu->work, s->cpu->tuning.combine_rows, (uint32_t) key_of(s, 0), s->items->keys,
-							  s->items->out_keys, n, temp);
+		return gs_sort_u32(&s->cpu->work, s->cpu->tuning.combine_rows, (uint32_t) key_of(s, 0), s->items->keys,
+						   s->items->out_keys, n, temp);
 	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)
 	{
 		size_t block = n - row < GS_BLOCK_ROWS ? n - row : GS_BLOCK_ROWS;
@@ -220,7 +221,7 @@ sort_as_narrow(const alone_sort *s, uint32_t *temp)
 			numbers[row + i] = (uint32_t) (codes[i] - s->least);
 		GS_TRY(gs_work_add(&s->cpu->work, block));
 	}
-	GS_TRY(gs_sort_narrow(&s->cpu->work, s->cpu->tuning.combine_rows, 0, numbers, sorted, n, temp + 2 * n));
+	GS_TRY(gs_sort_u32(&s->cpu->work, s->cpu->tuning.combine_rows, 0, numbers, sorted, n, temp + 2 * n));
 	if (s->items->key_bytes == 8)
 		WRITE_KEYS(uint64_t, sorted)
 	else
@@ -270,7 +271,7 @@ gs_sort_alone(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *
 		return GS_OK;
 	if (s.range < COUNTED_RANGE && s.range < items->n / COUNTED_ROWS)
 		return sort_by_counting(&s, temp);
-	if (s.range <= UINT32_MAX && items->n > NARROW_ROWS)
-		return sort_as_narrow(&s, temp);
+	if (s.range <= UINT32_MAX && items->n > U32_ROWS)
+		return sort_as_u32(&s, temp);
 	return sort_as_words(&s, temp);
 }

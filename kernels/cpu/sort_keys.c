@@ -18,6 +18,7 @@ words_bytes(uint64_t n)
 	return (n * sizeof(uint64_t) + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 }
 
+/* Bytes for either way: as words, or as keys with values. */
 size_t
 gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n)
 {
@@ -39,7 +40,7 @@ gs_key_codes(const gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys
 
 	cpu->loops->encode(bits->type, narrow ? (void *) small : (void *) codes, NULL, keys, n);
 	for (size_t i = 0; i < n; i++)
-		codes[i] = ((narrow ? small[i] : codes[i]) ^ bits->turn) >> bits->begin & bits->mask;
+		codes[i] = ((narrow ? small[i] : codes[i]) ^ bits->xor_mask) >> bits->begin & bits->mask;
 }
 
 /*
@@ -49,7 +50,7 @@ static gs_status
 sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, void *temp)
 {
 	uint64_t n = items->n, *words = temp, *other = (uint64_t *) ((char *) temp + words_bytes(n));
-	uint32_t turn = (uint32_t) bits->turn ^ (gs_type_is_signed(bits->type) ? (uint32_t) 1 << 31 : 0);
+	uint32_t xor_mask = (uint32_t) bits->xor_mask ^ (gs_type_is_signed(bits->type) ? (uint32_t) 1 << 31 : 0);
 	gs_sorter sorter = {.work = &cpu->work, .tuning = &cpu->tuning, .values = true};
 
 	if (gs_sorter_bytes(n, &cpu->tuning) > 0)
@@ -66,7 +67,7 @@ sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_i
 	GS_TRY(gs_sort_words(&sorter, &words, &other, n, 32, 64, true));
 	for (uint64_t i = 0; i < n; i++)
 	{
-		((uint32_t *) items->out_keys)[i] = (uint32_t) (words[i] >> 32) ^ turn;
+		((uint32_t *) items->out_keys)[i] = (uint32_t) (words[i] >> 32) ^ xor_mask;
 		((uint32_t *) items->out_values)[i] = (uint32_t) words[i];
 	}
 	return gs_work_add(&cpu->work, n);
@@ -115,13 +116,14 @@ gs_copy_array(gs_work *work, const void *from, void *to, size_t bytes)
 	return GS_OK;
 }
 
+/* gs_sort: chooses a way. Keys that come in order are copied. */
 gs_status
 gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
 				 const gs_sort_items *items, void *temp)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 	uint32_t all = 8 * (uint32_t) items->key_bytes, nbits = end_bit - begin_bit;
-	gs_key_bits bits = {.type = key, .turn = desc ? gs_mask(all) : 0, .mask = gs_mask(nbits), .begin = begin_bit};
+	gs_key_bits bits = {.type = key, .xor_mask = desc ? gs_mask(all) : 0, .mask = gs_mask(nbits), .begin = begin_bit};
 	bool rising, done = false;
 
 	if (items->n > GS_MAX_ROWS)

@@ -259,6 +259,7 @@ begin_move(gs_stream *stream, size_t width, const char *from, char *to, size_t n
 	return (move){stream, width, from, to - skip * width, lines};
 }
 
+/* A block's items to their buckets, whole lines or item by item; digits were found before for both arrays. */
 static void
 move_block(const move *m, size_t row, const uint16_t *digits, size_t n)
 {
@@ -405,6 +406,7 @@ array_bytes(uint64_t n, size_t width)
 	return (n * width + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 }
 
+/* Words for what is sorted in the cache; for more items second places of keys and values, too. */
 size_t
 gs_sort_pairs_temp(const gs_cpu_tuning *tuning, size_t width, size_t value_width, uint64_t n)
 {
@@ -414,6 +416,10 @@ gs_sort_pairs_temp(const gs_cpu_tuning *tuning, size_t width, size_t value_width
 	return n == cached ? words : words + sizeof(scratch) + array_bytes(n, width) + array_bytes(n, value_width);
 }
 
+/*
+ * Keys with values, or bits of keys: divides by leading digits until parts fit the cache, and sorts those as words of
+ * key and place.
+ */
 gs_status
 gs_sort_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, uint32_t nbits, const gs_sort_items *items, void *temp)
 {

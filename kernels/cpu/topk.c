@@ -13,6 +13,7 @@
 
 #define DOUBT_SHARE 8 /* a share of all rows that may be in doubt */
 
+/* An array of words, up to the end of its last line. */
 static size_t
 words_bytes(uint64_t n)
 {
@@ -26,6 +27,7 @@ kept_room(const gs_order *order, uint64_t k)
 	return 2 * k + GS_BLOCK_ROWS + (order->complete ? 0 : order->rows / DOUBT_SHARE);
 }
 
+/* Room for a whole order: whether the first rows can be found alone is not known before. */
 size_t
 gs_cpu_top_k_temp(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k)
 {
@@ -87,6 +89,7 @@ gs_order_first_pays(const gs_order *order, uint64_t k)
 	return order->rows > 8192 && k > 0 && k <= order->rows / 8;
 }
 
+/* What gs_order_first needs, much less than a whole order. */
 size_t
 gs_order_first_bytes(const gs_order *order, uint64_t k)
 {
@@ -205,6 +208,7 @@ whole_order(gs_engine *engine, const gs_plan *plan, uint64_t rows, uint64_t k, u
 	return GS_OK;
 }
 
+/* gs_top_k: the first rows alone if that pays and works out, else a whole order and its begin. */
 gs_status
 gs_cpu_top_k(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k, uint32_t *out,
 			 void *temp, size_t temp_bytes)

@@ -44,7 +44,7 @@ _Static_assert(SAMPLE == 2 * 8 && SAMPLES == 8 * 8, "rows by which samples are s
 
 /* The columns of a row in reverse, within groups of so many. */
 INLINE __m512i
-turn(__m512i row, int columns)
+reverse(__m512i row, int columns)
 {
 	switch (columns)
 	{
@@ -59,21 +59,21 @@ turn(__m512i row, int columns)
 	}
 }
 
-/* Leaves the lesser ones of two rows' words in the first row; the columns of the other are turned before. */
+/* Leaves the lesser ones of two rows' words in the first row; the columns of the other are reversed before. */
 INLINE void
 exchange(__m512i *a, __m512i *b, int columns)
 {
-	__m512i turned = turn(*b, columns);
+	__m512i reversed = reverse(*b, columns);
 
-	*b = _mm512_max_epu64(*a, turned);
-	*a = _mm512_min_epu64(*a, turned);
+	*b = _mm512_max_epu64(*a, reversed);
+	*a = _mm512_min_epu64(*a, reversed);
 }
 
 /* The same within a row: the greater ones go to the columns of a mask. */
 INLINE __m512i
-divide(__m512i row, __m512i turned, __mmask8 upper)
+divide(__m512i row, __m512i reversed, __mmask8 upper)
 {
-	return _mm512_mask_max_epu64(_mm512_min_epu64(row, turned), upper, row, turned);
+	return _mm512_mask_max_epu64(_mm512_min_epu64(row, reversed), upper, row, reversed);
 }
 
 /* Sorts groups of so many columns of a row that rise and fall, or fall and rise, the second half in reverse. */
@@ -81,12 +81,12 @@ INLINE __m512i
 sort_row(__m512i row, int columns)
 {
 	if (columns == 8)
-		row = divide(row, turn(row, 8), 0xf0);
+		row = divide(row, reverse(row, 8), 0xf0);
 	if (columns == 8)
 		row = divide(row, _mm512_permutex_epi64(row, 0x4e), 0xcc);
 	if (columns == 4)
-		row = divide(row, turn(row, 4), 0xcc);
-	return divide(row, turn(row, 2), 0xaa);
+		row = divide(row, reverse(row, 4), 0xcc);
+	return divide(row, reverse(row, 2), 0xaa);
 }
 
 /* Statements for so many rows from one on: every index is a constant, so that rows stay in registers. */

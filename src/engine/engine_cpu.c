@@ -124,6 +124,7 @@ cpu_chunk(EngineJob *base, Size heap_bytes, gs_chunk **header, char **memory)
 	return gs_chunk_init(job->chunk, bytes, job->columns, job->ncolumns, rows, per_string);
 }
 
+/* The chunk goes in at once, so that the same one is filled again: the first is small, later ones are not. */
 static gs_status
 cpu_add(EngineJob *base)
 {
@@ -134,24 +135,28 @@ cpu_add(EngineJob *base)
 	return gs_job_add(job->job, job->chunk);
 }
 
+/* Columns are read where they lie. */
 static gs_status
 cpu_lend(EngineJob *base, const gs_column *columns, uint64 rows)
 {
 	return gs_job_lend(((CpuJob *) base)->job, columns, rows);
 }
 
+/* The work itself; polls serve interrupts meanwhile. */
 static gs_status
 cpu_finish(EngineJob *base, uint64 rows)
 {
 	return gs_job_finish(((CpuJob *) base)->job, rows);
 }
 
+/* There is nothing to wait for: the result is made. */
 static gs_status
 cpu_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 {
 	return gs_job_next(((CpuJob *) base)->job, out, room, got);
 }
 
+/* The job's memory and that of its chunk. */
 static uint64
 cpu_host_bytes(const EngineJob *base)
 {
@@ -160,6 +165,7 @@ cpu_host_bytes(const EngineJob *base)
 	return gs_job_host_bytes(job->job) + job->chunk_bytes;
 }
 
+/* As the kernels count it. */
 static void
 cpu_info(const EngineJob *base, gs_job_info *info)
 {

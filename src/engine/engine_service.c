@@ -144,6 +144,7 @@ give_link_back(void *arg)
 	job->link = NULL;
 }
 
+/* Whatever is still to come is not wanted. */
 static void
 service_end(EngineJob *base)
 {
@@ -271,6 +272,7 @@ filters(const gs_job_spec *spec)
 	return spec->op == GS_SELECT || spec->op == GS_PARTITION;
 }
 
+/* Bytes of a filter's constant, which travels behind the columns of GSD_BEGIN. */
 static Size
 constant_bytes(const gs_job_spec *spec)
 {
@@ -371,6 +373,9 @@ full_chunk_rows(ServiceJob *job)
 	return Max(rows, 64);
 }
 
+/*
+ * Takes a link and begins a job on it. What the service refuses leaves the link in order; whatever else fails loses it.
+ */
 static gs_status
 service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 {
@@ -476,6 +481,7 @@ service_add(EngineJob *base)
 	return why == ENGINE_OK ? GS_OK : lost(job, why);
 }
 
+/* Says that all rows have come, and waits until the service has worked on them. */
 static gs_status
 service_finish(EngineJob *base, uint64 rows)
 {
@@ -509,6 +515,7 @@ return_area(ServiceJob *job, uint32 area, EngineFailure *why)
 	return link_send(job->link, &message.head, why);
 }
 
+/* Copies elements of the part that has come first; a part that is used up gives its area back for another one. */
 static gs_status
 service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 {
@@ -559,6 +566,7 @@ service_host_bytes(const EngineJob *base)
 	return job->rows * (job->row_bytes + REPLAY_WORK_BYTES + job->work_bytes) + job->string_bytes;
 }
 
+/* What the service told when it was done; where no device was uploaded to, what went through the ring counts. */
 static void
 service_info(const EngineJob *base, gs_job_info *info)
 {

@@ -42,6 +42,7 @@ extern void link_close(ServiceLink *link);
 /* Ends the job and keeps the link for the next one.  Does not throw. */
 extern void link_park(ServiceLink *link);
 
+/* Sends a message, waiting for room in the socket as long as the service is given; false with the reason. */
 extern bool link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why);
 
 /* The next message, waiting for it if wanted; ENGINE_OK without a message (type 0) if there is none now. */
@@ -57,6 +58,7 @@ link_slot(const ServiceLink *link, uint32 slot)
 	return link->ring + slot * link->layout.slot_bytes;
 }
 
+/* Areas, which hold parts of results, lie behind all slots. */
 static inline const char *
 link_area(const ServiceLink *link, uint32 area)
 {

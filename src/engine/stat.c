@@ -87,6 +87,7 @@ attach_late(void)
 	PG_END_TRY();
 }
 
+/* This session's own numbers where the library was not preloaded. */
 GpusortShared *
 gpusort_shared(void)
 {

@@ -117,6 +117,7 @@ gpusort_collect_numbers(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* The fraction comes with each value, NULL or not. */
 Datum
 gpusort_collect_numbers_fraction(PG_FUNCTION_ARGS)
 {

@@ -29,6 +29,7 @@ typedef struct ArrayCall
 	BigMem	   *mem;			/* in cxt */
 } ArrayCall;
 
+/* Begin a call, go back to the caller's memory for the result, end the call; end also does without result. */
 extern void array_call_begin(ArrayCall *call);
 extern void array_call_result(ArrayCall *call);
 extern void array_call_end(ArrayCall *call);

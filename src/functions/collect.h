@@ -84,12 +84,14 @@ typedef struct Collected
  */
 extern Collected *collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, int flags);
 
+/* Called for every row: only the first one of a group makes a state. */
 static inline Collected *
 collect_state(FunctionCallInfo fcinfo, int ncolumns, int key, int flags)
 {
 	return PG_ARGISNULL(0) ? collect_begin(fcinfo, ncolumns, key, flags) : (Collected *) PG_GETARG_POINTER(0);
 }
 
+/* A row of any state, where vectors have to grow or rows go to a file. */
 extern void collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row);
 
 /* Takes a copy of a row of a state with one column; a state that has spilled has no room in its vectors. */
@@ -116,6 +118,7 @@ collect_put_pair(FunctionCallInfo fcinfo, Collected *state, const NullableDatum 
 		collect_put_slow(fcinfo, state, row);
 }
 
+/* Rows taken so far, in memory or not. */
 extern uint64 collect_rows(const Collected *state);
 
 /* A percentile's fraction, with PostgreSQL's error if there cannot be such a percentile. */

@@ -293,30 +293,35 @@ gpusort_combine_all(PG_FUNCTION_ARGS)
 	return combine(fcinfo, &kind_all);
 }
 
+/* For gpusort_collect_values. */
 Datum
 gpusort_combine_values(PG_FUNCTION_ARGS)
 {
 	return combine(fcinfo, &kind_values);
 }
 
+/* For gpusort_collect_fraction. */
 Datum
 gpusort_combine_fraction(PG_FUNCTION_ARGS)
 {
 	return combine(fcinfo, &kind_fraction);
 }
 
+/* For gpusort_collect_numbers. */
 Datum
 gpusort_combine_numbers(PG_FUNCTION_ARGS)
 {
 	return combine(fcinfo, &kind_numbers);
 }
 
+/* For gpusort_collect_numbers_fraction. */
 Datum
 gpusort_combine_numbers_fraction(PG_FUNCTION_ARGS)
 {
 	return combine(fcinfo, &kind_numbers_fraction);
 }
 
+/* For gpusort_rle_collect, where a second column says the order. */
 Datum
 gpusort_combine_pairs(PG_FUNCTION_ARGS)
 {

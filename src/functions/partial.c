@@ -101,6 +101,9 @@ seal_bytes(StateWriter *writer)
 	memcpy(state, &header->seal, sizeof(header->seal));
 }
 
+/*
+ * Begins the bytes of a state with what the reader checks first: version, encoding, byte order, how values are written.
+ */
 static void
 open_writer(StateWriter *writer, FunctionCallInfo fcinfo, const Collected *state)
 {
@@ -439,12 +442,14 @@ gpusort_serialize_sorted(PG_FUNCTION_ARGS)
 	return serialize(fcinfo, ROWS_SORTED);
 }
 
+/* For percentiles: order does not matter yet. */
 Datum
 gpusort_serialize_values(PG_FUNCTION_ARGS)
 {
 	return serialize(fcinfo, ROWS_AS_THEY_CAME);
 }
 
+/* For gpu_count_distinct: each value once. */
 Datum
 gpusort_serialize_distinct(PG_FUNCTION_ARGS)
 {

@@ -26,6 +26,7 @@ typedef struct StatePlace
 typedef struct StateFile StateFile;
 typedef struct StateFileList StateFileList;
 
+/* In _PG_init: files end with their transaction. */
 extern void statefile_init(void);
 
 /* Will the state that this serialize function makes be combined by this process, or by its leader? */

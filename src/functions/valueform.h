@@ -58,6 +58,7 @@ valueform_least(const ValueForm *form)
 /* Appends a value to bytes, or stops with an error if no datum could hold them. */
 extern void valueform_put(ValueForm *form, StringInfo bytes, Datum value);
 
+/* Makes room, or stops where a state would be too large for one value. */
 extern void valueform_reserve_slow(StringInfo bytes, Size more);
 
 /* Room for so many bytes more, or the error that no datum could hold them. */

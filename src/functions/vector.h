@@ -66,6 +66,7 @@ extern void vector_from_array(Vector *vector, const VectorType *vtype, ArrayType
 /* Takes the last value away again. */
 extern void vector_drop_last(Vector *vector);
 
+/* Any value, with growth, NULLs and forms that vector_put knows nothing of; false at the vector's limit. */
 extern bool vector_append_slow(Vector *vector, Datum value, bool isnull);
 
 /* Stops with an error that says how to go on: a vector has reached its limit. */
@@ -91,6 +92,7 @@ array_elements(ArrayType *array)
 	return (char *) array + (array->dataoffset ? (Size) array->dataoffset : ARR_OVERHEAD_NONULLS(array->ndim));
 }
 
+/* Most vectors have no NULLs, and then no bits. */
 static inline bool
 vector_is_null(const Vector *vector, uint64 row)
 {

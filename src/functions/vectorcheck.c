@@ -95,6 +95,7 @@ first_key(const VectorQuestion *q)
 	return (int) (q->spec.ncolumns - q->spec.key_columns) - (q->spec.op == GS_REDUCE ? 1 : 0);
 }
 
+/* The column behind the last one that is equal. */
 static int
 last_key(const VectorQuestion *q)
 {
@@ -398,6 +399,7 @@ integers(gs_type type)
 	return type < GS_F32 && type != GS_U128;
 }
 
+/* Integers below zero. */
 static bool
 is_signed(gs_type type)
 {

@@ -456,6 +456,7 @@ narrow(BigMem *mem, Images *images, uint64 least, uint64 greatest, uint64 *place
 	*images = (Images) {.part = part, .count = kept};
 }
 
+/* For qsort: numbers without a sign. */
 static int
 compare_images(const void *a, const void *b)
 {

@@ -112,6 +112,7 @@ gpusort_percentile_cont_within(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(percentile_cont(state, known_order(state, 1, small), fraction));
 }
 
+/* A value that there is, where the other one interpolates. */
 Datum
 gpusort_percentile_disc_within(PG_FUNCTION_ARGS)
 {
@@ -134,6 +135,7 @@ typedef struct Asked
 	Datum		high;
 } Asked;
 
+/* For qsort: by place, so that spilled rows are read once from the first to the last. */
 static int
 compare_asked(const void *a, const void *b)
 {
@@ -237,12 +239,14 @@ percentiles(FunctionCallInfo fcinfo, bool continuous)
 										 vtype->type, vtype->len, vtype->byval, vtype->align));
 }
 
+/* For an array of fractions, interpolated. */
 Datum
 gpusort_percentiles_cont_within(PG_FUNCTION_ARGS)
 {
 	return percentiles(fcinfo, true);
 }
 
+/* For an array of fractions, values that there are. */
 Datum
 gpusort_percentiles_disc_within(PG_FUNCTION_ARGS)
 {

@@ -210,6 +210,7 @@ open_collator(const CollationLocale *locale)
 
 static const Level1Provider icu_provider = {icu_key, icu_learn_pairs, false};
 
+/* Two collators: one as the collation asks, one for the first level alone. */
 bool
 level1_open_icu(Level1 *level1, const CollationLocale *locale)
 {

@@ -33,6 +33,7 @@ libc_key(Level1 *level1, const char *string, Size len, bool all_levels, StringIn
 
 static const Level1Provider libc_provider = {libc_key, NULL, true};
 
+/* One locale of LC_COLLATE and LC_CTYPE, as strxfrm_l needs both. */
 bool
 level1_open_libc(Level1 *level1, const CollationLocale *locale)
 {

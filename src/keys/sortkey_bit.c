@@ -99,6 +99,7 @@ encode_bit_plain(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
+/* Bytes alone as a guess; with their mark where keys have to be exact. */
 void
 open_bit(SortKey *key)
 {

@@ -205,6 +205,7 @@ encode_enum_oid(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
+/* OIDs as a guess; where keys have to be exact, the order that pg_enum has. */
 void
 open_enum(SortKey *key)
 {

@@ -110,6 +110,7 @@ encode_interval(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
+/* A number of microseconds in 64 bits as long as that holds all. */
 void
 open_interval(SortKey *key)
 {

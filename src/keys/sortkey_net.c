@@ -76,6 +76,7 @@ encode_inet_v4(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
+/* Numbers as long as all addresses are of IPv4; bytes hold any. */
 void
 open_inet(SortKey *key)
 {

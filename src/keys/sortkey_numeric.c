@@ -437,6 +437,7 @@ encode_numeric_bytes(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
+/* Scaled integers as long as all values fit; exact keys are bytes, which hold any. */
 void
 open_numeric(SortKey *key)
 {

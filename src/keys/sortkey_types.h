@@ -168,6 +168,7 @@ open_string(Oid form, Datum value)
 	return view;
 }
 
+/* Frees the copy, if one had to be made. */
 static inline void
 close_string(Datum value, StringView *view)
 {

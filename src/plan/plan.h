@@ -109,7 +109,7 @@ extern List *share_description(const Plan *plan);
 /* In _PG_init: the planner's hooks. */
 extern void gpusort_plan_init(void);
 
-/* plan_paths.c */
+/* In _PG_init: the hook for paths of ours; plan_paths.c. */
 extern void gpusort_paths_init(void);
 
 #endif

@@ -53,6 +53,7 @@ gsd_reply_result(connection *c, gsd_type type, gs_status status, const char *tex
 	gsd_reply(c, &m.head);
 }
 
+/* An answer that is only about the connection's job. */
 static void
 reply_job(connection *c, gsd_type type)
 {

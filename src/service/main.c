@@ -259,6 +259,7 @@ forbid_cores(void)
 	}
 }
 
+/* Opens devices before the socket: who can connect finds a service that works. */
 int
 main(int argc, char **argv)
 {

@@ -254,6 +254,7 @@ bool gsd_path_inside(const char *path, size_t bytes);
 /* Time since some moment in the past, of a clock that nobody sets and that all processes share; for every deadline. */
 uint64_t gsd_now_ns(void);
 
+/* The same in milliseconds, as poll() takes them. */
 static inline int64_t
 gsd_now_ms(void)
 {

@@ -91,6 +91,7 @@ typedef struct device
 } device;
 
 int gsd_devices_open(void);
+/* Devices that were opened: what gsd_device_at counts. */
 uint32_t gsd_device_count(void);
 /* A bit for the number of each. */
 uint32_t gsd_all_devices(void);
@@ -112,6 +113,7 @@ uint32_t gsd_devices_failing(gs_op op);
 /* Gives back the memory that devices keep for their next jobs, where none came for a while. */
 void gsd_devices_rest(void);
 
+/* An engine of the client's own on a device: of the GPU, or the CPU's in its place, for tests. */
 gs_status gsd_engine_open(const device *d, const gs_host *host, gs_engine **engine);
 /* True if the device still works, after a job on it failed. */
 bool gsd_device_alive(const device *d);

@@ -381,10 +381,7 @@ static const CustomExecMethods exec_methods = {
 static Node *
 create_state(CustomScan *scan)
 {
-	GpuMergeAppendState *node = (GpuMergeAppendState *) newNode(sizeof(GpuMergeAppendState), T_CustomScanState);
-
-	node->css.methods = &exec_methods;
-	return (Node *) node;
+	return gpusort_make_state(sizeof(GpuMergeAppendState), &exec_methods);
 }
 
 void

@@ -103,6 +103,7 @@ row_of(const BlockMerge *merge, const OpenBlock *block, uint32 n)
 	return block->offsets ? block->rows + block->offsets[n] : block->rows + (Size) n * merge->stride + MERGED_BARE;
 }
 
+/* The word that a row of a block is compared by; without words all are alike. */
 static inline uint64
 word_of(const OpenBlock *block, uint32 n)
 {

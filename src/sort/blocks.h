@@ -90,6 +90,7 @@ extern BlockWriter *blockwriter_open(PlanState *node, const SortColumns *columns
  */
 extern TupleTableSlot *blockwriter_next(BlockWriter *writer, BlockNext next, void *arg);
 
+/* Ends it, with the blocks that it gave out. */
 extern void blockwriter_close(BlockWriter *writer);
 
 /*

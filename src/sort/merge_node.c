@@ -178,10 +178,7 @@ static const CustomExecMethods exec_methods = {
 static Node *
 create_state(CustomScan *scan)
 {
-	GpuMergeState *node = (GpuMergeState *) newNode(sizeof(GpuMergeState), T_CustomScanState);
-
-	node->css.methods = &exec_methods;
-	return (Node *) node;
+	return gpusort_make_state(sizeof(GpuMergeState), &exec_methods);
 }
 
 void

@@ -450,14 +450,20 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain_node,
 };
 
+Node *
+gpusort_make_state(Size bytes, const CustomExecMethods *methods)
+{
+	CustomScanState *css = (CustomScanState *) newNode(bytes, T_CustomScanState);
+
+	css->methods = methods;
+	return (Node *) css;
+}
+
 /* CreateCustomScanState */
 static Node *
 create_state(CustomScan *scan)
 {
-	GpuSortState *node = (GpuSortState *) newNode(sizeof(GpuSortState), T_CustomScanState);
-
-	node->css.methods = &exec_methods;
-	return (Node *) node;
+	return gpusort_make_state(sizeof(GpuSortState), &exec_methods);
 }
 
 void

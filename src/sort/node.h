@@ -39,6 +39,9 @@ typedef enum GpusortOutput
 	OUTPUT_COMPARED_BLOCKS		/* blocks behind the columns of the first row's keys */
 } GpusortOutput;
 
+/* The state of a node of ours: zeros behind its methods. */
+extern Node *gpusort_make_state(Size bytes, const CustomExecMethods *methods);
+
 /* Reads the columns that a node of ours sorts by; in the current memory context. */
 extern void gpusort_read_columns(SortColumns *columns, const CustomScan *scan);
 

@@ -15,6 +15,7 @@
 #include "src/compat.h"
 #include "blocks.h"
 #include "minimal_row.h"
+#include "node.h"
 #include "pack_node.h"
 
 typedef struct GpuPackState
@@ -232,19 +233,15 @@ static const CustomExecMethods unpack_methods = {
 static Node *
 create_pack_state(CustomScan *scan)
 {
-	GpuPackState *node = (GpuPackState *) newNode(sizeof(GpuPackState), T_CustomScanState);
-
-	node->css.methods = &pack_methods;
-	return (Node *) node;
+	return gpusort_make_state(sizeof(GpuPackState), &pack_methods);
 }
 
 /* CreateCustomScanState of a GpuUnpack */
 static Node *
 create_unpack_state(CustomScan *scan)
 {
-	GpuUnpackState *node = (GpuUnpackState *) newNode(sizeof(GpuUnpackState), T_CustomScanState);
+	GpuUnpackState *node = (GpuUnpackState *) gpusort_make_state(sizeof(GpuUnpackState), &unpack_methods);
 
-	node->css.methods = &unpack_methods;
 	node->bare = palloc0(ROW_HEADER_BYTES + BARE_BYTES);
 	return (Node *) node;
 }

@@ -97,6 +97,7 @@ rowmarks_put(RowMarks *marks, const SortKey *keys, const KeyWriter *writer, int 
 	return true;
 }
 
+/* For qsort. */
 static int
 compare_hashes(const void *a, const void *b)
 {

@@ -29,6 +29,7 @@ extern bool rowmarks_repeated(const RowMarks *marks, uint32 rows, uint32 *repeat
 /* How many different hashes are there?  They are sorted for that. */
 extern uint32 count_different(uint32 *hashes, uint32 count);
 
+/* Forgets all marks; others may follow. */
 extern void rowmarks_free(RowMarks *marks);
 
 /* Has the order of two neighbours still to be found? */

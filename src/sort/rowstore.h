@@ -40,6 +40,7 @@ typedef struct RowStore
 	MinimalTuple uniform;		/* uniform form: the common header; bare also room for the row given out last */
 } RowStore;
 
+/* A store without rows; their form is known with the first one. */
 extern RowStore *rowstore_create(BigMem *mem, int natts);
 
 /* Appends a copy of the slot's row; false when there is no memory or no room for more rows. */
@@ -57,6 +58,7 @@ extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *
 /* Uniform form: where count more rows may be written before rowstore_advance appends them; NULL without memory. */
 extern char *rowstore_room(RowStore *store, uint32 count);
 
+/* Appends rows that were written to rowstore_room. */
 static inline void
 rowstore_advance(RowStore *store, uint32 count)
 {
@@ -84,6 +86,7 @@ rowstore_address(const RowStore *store, uint32 row)
 	return store->arena + (store->stride ? (Size) row * store->stride : (Size) store->offsets[row] * MAXIMUM_ALIGNOF);
 }
 
+/* For prefetches: the offset, or what a uniform store has instead, which costs nothing. */
 static inline const void *
 rowstore_offset_address(const RowStore *store, uint32 row)
 {

@@ -117,6 +117,7 @@ extern void sorter_rewind(Sorter *sorter);
 /* Gives everything back; slots that hold rows must have been cleared. */
 extern void sorter_end(Sorter *sorter);
 
+/* What EXPLAIN shows, as far as the sort has come; valid until the next call. */
 extern const SorterStats *sorter_stats(Sorter *sorter);
 
 /* Adds the stages of one sort to those of others. */

@@ -19,6 +19,7 @@ extern char *spillfile_buffer(SpillFile *file);
 /* Writes a piece to a place that is free, and returns its number. */
 extern uint32 spillfile_write(SpillFile *file, char *from, Size bytes);
 
+/* Reads a piece, or stops if it is short or its checksum wrong. */
 extern void spillfile_read(SpillFile *file, uint32 piece, char *to, Size bytes);
 
 /* Says that a piece will be read soon. */

@@ -10,7 +10,12 @@
 /* How rows of runs compare. */
 typedef struct MergeKeys MergeKeys;
 
+/*
+ * Opens keys for rows of that kind: as many leading columns as can be encoded exactly are compared as words first.
+ */
 extern MergeKeys *mergekeys_open(const SortColumns *columns, TupleDesc desc);
+
+/* Ends them; merges that use them have ended. */
 extern void mergekeys_close(MergeKeys *keys);
 
 typedef struct Merge Merge;

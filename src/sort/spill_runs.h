@@ -34,6 +34,7 @@ extern void spill_rewind(SpillRuns *runs);
 /* Gives every row of all runs to a function, run after run; instead of a merge. */
 extern void spill_drain(SpillRuns *runs, void (*take) (void *arg, MinimalTuple tuple), void *arg);
 
+/* Ends a merge that is under way, and deletes the file. */
 extern void spill_close(SpillRuns *runs);
 
 /* Runs merged, the one in memory included; the most that the file has held. */

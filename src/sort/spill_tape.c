@@ -73,6 +73,7 @@ write_across(RowTape *tape, const char *from, Size bytes)
 	}
 }
 
+/* Most of what is written fits the piece. */
 static inline void
 write_bytes(RowTape *tape, const void *from, Size bytes)
 {
@@ -152,6 +153,7 @@ read_across(RowTape *tape, char *to, Size bytes)
 	}
 }
 
+/* Most of what is read lies in the piece. */
 static inline void
 read_bytes(RowTape *tape, void *to, Size bytes)
 {

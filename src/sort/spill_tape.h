@@ -44,6 +44,7 @@ typedef struct TapePlace
  */
 extern RowTape *rowtape_create(SpillFile *file, const MinimalTupleData *header, bool both_ways);
 
+/* Appends a row; of rows with one header only what follows it. */
 extern void rowtape_write(RowTape *tape, MinimalTuple row);
 
 /* Ends writing.  Unless it goes both ways, the tape gives its space back as it is read. */
@@ -57,6 +58,7 @@ extern bool rowtape_back(RowTape *tape);
 extern void rowtape_tell(const RowTape *tape, TapePlace *place);
 extern void rowtape_seek(RowTape *tape, const TapePlace *place);
 
+/* Forgets the tape; its pieces stay the file's. */
 extern void rowtape_close(RowTape *tape);
 
 #endif

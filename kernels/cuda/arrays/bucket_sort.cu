@@ -21,13 +21,13 @@
 static_assert(GS_PART_BUCKETS == 1 << 8, "as many as a digit has");
 
 /* A block's part, and, for its first thread, its next one and how many there are. */
-struct part_turn
+struct part_cursor
 {
 	gs_part part;
 	u32 next, parts;
 };
 
-static_assert(sizeof(part_turn) <= 64, "see gs_part_shared");
+static_assert(sizeof(part_cursor) <= 64, "see gs_part_shared");
 
 /* The longest part that this device can put in order: without much shared memory no block is large. */
 u32
@@ -56,6 +56,7 @@ read_run(W (&x)[N], const W *from)
 	}
 }
 
+/* The way back: registers to shared memory. */
 template <class W, int N>
 __device__ __forceinline__ void
 write_run(W *to, const W (&x)[N])
@@ -118,6 +119,7 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 	W *words;
 	u32 *bins, *sums;
 
+	/* Lays the arrays out in a block's dynamic shared memory: words, bins, and the sums of warps behind them. */
 	__device__ __forceinline__
 	part_shared(u8 *memory)
 	{
@@ -155,6 +157,7 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 		}
 	}
 
+	/* Each thread its own bins, 16 bytes at a time; a barrier has to follow. */
 	__device__ __forceinline__ void
 	clear_bins() const
 	{
@@ -378,33 +381,34 @@ static __global__ void __launch_bounds__(gs_part_here<WORDS, LARGE>::threads, gs
 sort_parts_kernel(const __grid_constant__ gs_parts_args a)
 {
 	typedef gs_part_here<WORDS, LARGE> shape;
-	__shared__ part_turn turn;
+	__shared__ part_cursor cursor;
 
 	if (threadIdx.x == 0)
 	{
-		turn.next = blockIdx.x;
-		turn.parts = a.wrong == NULL || *a.wrong == 0 ? a.parts.listed[LARGE] : 0;
+		cursor.next = blockIdx.x;
+		cursor.parts = a.wrong == NULL || *a.wrong == 0 ? a.parts.listed[LARGE] : 0;
 	}
 #pragma unroll 1
 	for (;;)
 	{
 		if (threadIdx.x == 0)
 		{
-			turn.part.count = 0;
-			if (turn.next < turn.parts)
-				turn.part = a.parts.list[LARGE][turn.next];
-			turn.next += gridDim.x;
+			cursor.part.count = 0;
+			if (cursor.next < cursor.parts)
+				cursor.part = a.parts.list[LARGE][cursor.next];
+			cursor.next += gridDim.x;
 		}
 		__syncthreads();
-		if (turn.part.count == 0)
+		if (cursor.part.count == 0)
 			return;
 		if constexpr (shape::exists)
 			sort_part<WORDS, VALUES, part_place_bits<WORDS, LARGE>::value, shape::threads, shape::window, shape::bins>(
-				a, turn.part);
+				a, cursor.part);
 		__syncthreads();
 	}
 }
 
+/* Parts of one length: nothing where the row has no shape for them, as sm_75 has none for long ones. */
 template <gs_part_words WORDS, bool VALUES, bool LARGE>
 static gs_status
 launch(gs_cuda_engine *e, const gs_parts_args &a, u32 parts)
@@ -423,6 +427,7 @@ launch(gs_cuda_engine *e, const gs_parts_args &a, u32 parts)
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* Parts that fit a small block, then those that need a large one. */
 template <gs_part_words WORDS, bool VALUES>
 static gs_status
 launch_both(gs_cuda_engine *e, const gs_parts_args &a, u32 small, u32 large)

@@ -15,6 +15,7 @@
 #define ITEMS	16
 #define TILE	(THREADS * ITEMS)
 
+/* Lengths as 64-bit numbers, which the scan turns into where each run begins. */
 template <class L>
 static __global__ void __launch_bounds__(THREADS) widen_kernel(const L *lengths, u64 runs, u64 *to)
 {
@@ -115,6 +116,9 @@ static __global__ void __launch_bounds__(THREADS)
 		out[first + i] = values[run + mark[i + i / 16]];
 }
 
+/*
+ * One launch for items and lengths of these widths: a block for each tile of the room, one at least to write the count.
+ */
 template <class T, class L>
 static gs_status
 run(gs_cuda_engine *e, const gs_decode_request *r, u64 *starts)
@@ -130,6 +134,7 @@ run(gs_cuda_engine *e, const gs_decode_request *r, u64 *starts)
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* By the width of an item. */
 template <class L>
 static gs_status
 run_type(gs_cuda_engine *e, const gs_decode_request *r, u64 *starts)
@@ -149,6 +154,7 @@ run_type(gs_cuda_engine *e, const gs_decode_request *r, u64 *starts)
 	}
 }
 
+/* gs_decode: a scan of the lengths says where runs begin, then each tile of the output finds its own runs there. */
 gs_status
 gs_cuda_decode(gs_engine *engine, const gs_decode_request *r, void *temp)
 {

@@ -34,6 +34,9 @@ one_word(const gs_sort_items *t)
 	return t->key_bytes == 4 && t->value_width == 4;
 }
 
+/*
+ * Tiles of a pass, as status words have to be laid out: by the smallest tile of all kernels that may sort such items.
+ */
 static u64
 tiles_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
@@ -52,6 +55,7 @@ tiles_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 	return (n + tile - 1) / tile;
 }
 
+/* Where everything lies in temporary memory; the same for gs_sort_temp_bytes as for the sort. */
 static keys_layout
 layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
@@ -78,6 +82,7 @@ layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 	return l;
 }
 
+/* Bytes for whatever way the sort chooses: it may take buckets, leading digits and all digits one after another. */
 size_t
 gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n)
 {
@@ -161,6 +166,7 @@ struct keys_sort
 	u32 widths[GS_PLACES];
 };
 
+/* Whether both arrays begin at 16 bytes. */
 static bool
 aligned(const void *a, const void *b)
 {
@@ -283,6 +289,10 @@ run_buckets(const keys_sort *s)
 	return gs_radix_clear(s->e, s->temp + s->at.counts, s->at.bases - s->at.counts, again, 1);
 }
 
+/*
+ * gs_sort. Everything is enqueued at once: what a sample or a check decides is decided on the device, and passes that
+ * are not needed return at once (gate).
+ */
 gs_status
 gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
 				  const gs_sort_items *items, void *temp)

@@ -17,6 +17,7 @@
 #define PER		8 /* keys of a thread */
 #define NOWHERE 0xffffffffu
 
+/* What a key is sorted by, from bit 0 on. */
 static __device__ __forceinline__ u64
 code_of(const gs_keys_plan &plan, u64 key)
 {

@@ -3,7 +3,7 @@
  *
  * Tiles are sorted in shared memory: a thread sorts its items in registers (merge exchange), then runs of threads are
  * merged, twice as many in each level.  A pass then merges up to 8 neighbouring runs into one.  Where each run is cut
- * for each output tile is found beforehand, by as many lanes as there are runs; a block loads its tile's pieces of all
+ * for each output tile is found beforehand, by as many lanes as there are runs; a block loads its tile's slices of all
  * runs and merges them two by two, in shared memory, level by level.  Within a level each thread finds by merge path
  * where its items come from and merges them serially.
  *
@@ -22,6 +22,7 @@
 
 /* ---------------------------------------------------------------- input that is in order */
 
+/* Whether the keys were found to rise or to fall throughout: then they have been moved, and nothing is left to do. */
 __device__ __forceinline__ bool
 merge_in_order(const gs_merge_args &a)
 {
@@ -67,16 +68,16 @@ __global__ void __launch_bounds__(256) merge_move(const gs_merge_args a)
 {
 	typedef typename merge_key<KEY>::first_word F;
 	constexpr u32 WORDS = merge_key<KEY>::REST + 1;
-	bool turn = a.seen != NULL && *a.seen == GS_MERGE_FALL;
+	bool reversed = a.seen != NULL && *a.seen == GS_MERGE_FALL;
 	u64 step = gridDim.x * (u64) 256;
 
 	if (a.seen != NULL && !merge_in_order(a))
 		return;
 	for (u64 e = blockIdx.x * (u64) 256 + threadIdx.x; e < a.n * WORDS; e += step)
-		((F *) a.out_keys)[e] = ((const F *) a.keys)[turn ? (a.n - 1 - e / WORDS) * WORDS + e % WORDS : e];
+		((F *) a.out_keys)[e] = ((const F *) a.keys)[reversed ? (a.n - 1 - e / WORDS) * WORDS + e % WORDS : e];
 	for (u64 i = blockIdx.x * (u64) 256 + threadIdx.x; i < a.n && a.value_width > 0; i += step)
 	{
-		u64 from = turn ? a.n - 1 - i : i;
+		u64 from = reversed ? a.n - 1 - i : i;
 
 		if (a.value_width == 8)
 			((u64 *) a.out_values)[i] = ((const u64 *) a.values)[from];
@@ -156,6 +157,7 @@ merge_blocks(const gs_merge_args a)
 
 /* ---------------------------------------------------------------- runs, merged */
 
+/* Where a run begins: of equal length, or as listed, of which a pass takes every step-th. */
 __device__ __forceinline__ u64
 run_start(const gs_merge_args &a, u64 run)
 {
@@ -178,6 +180,7 @@ struct merge_range
 {
 	u64 group, begin, end; /* counted from the group's first item */
 
+	/* Finds tile t: by division where runs are alike, else by binary search over where groups' tiles begin. */
 	__device__ __forceinline__
 	merge_range(const gs_merge_args &a, u64 t)
 	{
@@ -218,6 +221,10 @@ struct merge_range
  */
 #define GS_MERGE_NONE 0xffffffffu
 
+/*
+ * Over neighbouring lanes, one for each of `ways` runs: the least or the greatest key and the run that it is of. Equal
+ * keys count as those of earlier runs first; lanes without a key have GS_MERGE_NONE.
+ */
 template <int KEY>
 __device__ __forceinline__ void
 extreme(whole_key<KEY> &key, u32 &run, u32 ways, bool greatest)
@@ -365,8 +372,8 @@ __global__ void __launch_bounds__(256) merge_cuts(const gs_merge_args a)
 		a.cuts[t * a.ways + run] = (u32) cut.c;
 }
 
-/* The pieces of runs that make up a tile. */
-struct merge_pieces
+/* The slices of runs that make up a tile. */
+struct run_slices
 {
 	u64 from[GS_MERGE_WAYS];	   /* where each begins in the input */
 	u32 before[GS_MERGE_WAYS + 1]; /* items of those before it */
@@ -374,10 +381,10 @@ struct merge_pieces
 	u64 to;						   /* where the tile begins in the output */
 };
 
-/* Lane r of the first warp finds the r-th piece. */
+/* Lane r of the first warp finds the r-th slice. */
 template <int ITEMS>
 __device__ __forceinline__ void
-find_pieces(const gs_merge_args &a, u64 t, merge_pieces *p)
+find_slices(const gs_merge_args &a, u64 t, run_slices *p)
 {
 	const u32 r = threadIdx.x;
 	const merge_range range(a, t);
@@ -424,10 +431,10 @@ find_pieces(const gs_merge_args &a, u64 t, merge_pieces *p)
 		p->to = run_start(a, range.group * a.ways) + range.begin;
 }
 
-/* Copies a tile whose pieces follow each other in order. */
+/* Copies a tile whose slices follow each other in order. */
 template <int KEY, int THREADS>
 __device__ __forceinline__ void
-copy_pieces(const gs_merge_args &a, const merge_pieces &p)
+copy_slices(const gs_merge_args &a, const run_slices &p)
 {
 	typedef typename merge_key<KEY>::first_word F;
 	constexpr u32 WORDS = merge_key<KEY>::REST + 1;
@@ -449,12 +456,12 @@ copy_pieces(const gs_merge_args &a, const merge_pieces &p)
 }
 
 /*
- * Whether a tile's pieces follow each other in order, as far as this thread knows, which compares its own with the next
+ * Whether a tile's slices follow each other in order, as far as this thread knows, which compares its own with the next
  * that is not empty.
  */
 template <class TILE>
 __device__ __forceinline__ bool
-piece_in_order(const TILE &t, const merge_pieces &p, u32 ways)
+slice_in_order(const TILE &t, const run_slices &p, u32 ways)
 {
 	const u32 thread = threadIdx.x;
 
@@ -468,10 +475,10 @@ piece_in_order(const TILE &t, const merge_pieces &p, u32 ways)
 	return r >= ways || !t.template less<true>(t.first[p.slot[r]], p.slot[r], t.first[last], last);
 }
 
-/* Merges a tile's pieces two by two, level by level; at the end all lie in order in the first slots. */
+/* Merges a tile's slices two by two, level by level; at the end all lie in order in the first slots. */
 template <int ITEMS, class TILE>
 __device__ __forceinline__ void
-merge_pieces_of(TILE &t, const merge_pieces &p, u32 ways)
+merge_slices(TILE &t, const run_slices &p, u32 ways)
 {
 	const u32 own = threadIdx.x * ITEMS;
 	typename TILE::F key[ITEMS];
@@ -507,15 +514,15 @@ merge_runs(const gs_merge_args a)
 	constexpr int THREADS = gs_merge_here<KEY>::threads, ITEMS = gs_merge_here<KEY>::items;
 	typedef merge_tile<KEY, PLACES, THREADS, ITEMS> tile;
 	extern __shared__ __align__(128) u8 shared[];
-	__shared__ merge_pieces p;
+	__shared__ run_slices p;
 	tile t(shared, a.value_width);
 
 	if (merge_in_order(a))
 		return;
 
-	/* 1. load the pieces */
+	/* 1. load the slices */
 	if (threadIdx.x < 32)
-		find_pieces<ITEMS>(a, blockIdx.x, &p);
+		find_slices<ITEMS>(a, blockIdx.x, &p);
 	__syncthreads();
 	for (u32 r = 0; r < a.ways; r++)
 		t.load_keys(a, p.from[r], p.before[r + 1] - p.before[r], p.slot[r]);
@@ -528,15 +535,15 @@ merge_runs(const gs_merge_args a)
 	__syncthreads();
 
 	/* 2. do they follow each other in order? */
-	if (__syncthreads_and(piece_in_order(t, p, a.ways)))
+	if (__syncthreads_and(slice_in_order(t, p, a.ways)))
 	{
-		copy_pieces<KEY, THREADS>(a, p);
+		copy_slices<KEY, THREADS>(a, p);
 		copy_wait<0>();
 		return;
 	}
 
 	/* 3. merge them */
-	merge_pieces_of<ITEMS>(t, p, a.ways);
+	merge_slices<ITEMS>(t, p, a.ways);
 
 	/* 4. out */
 	copy_wait<0>();
@@ -548,7 +555,7 @@ merge_runs(const gs_merge_args a)
 
 struct gs_merge_kernels
 {
-	void (*look)(const gs_merge_args);
+	void (*check_order)(const gs_merge_args);
 	void (*move)(const gs_merge_args);
 	void (*blocks)(const gs_merge_args);
 	void (*cuts)(const gs_merge_args);

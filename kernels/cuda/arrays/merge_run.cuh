@@ -9,6 +9,7 @@
 #include "../radix/sort_state.cuh"
 #include "sort_ops.cuh"
 
+/* Rounded up: tiles of items, groups of runs. */
 static inline u64
 gs_ceil_div(u64 a, u64 b)
 {
@@ -25,6 +26,7 @@ struct gs_merge_temp
 	size_t bytes;
 };
 
+/* Where all of this lies; with NULL only how many bytes it takes. */
 static inline gs_merge_temp
 gs_merge_layout(void *temp, size_t key, size_t value_width, u64 n, u64 cuts, u64 starts)
 {
@@ -45,6 +47,7 @@ struct gs_merge_passes
 {
 	u32 passes, bits;
 
+	/* Plans the passes for so many runs; none where there is one run at most. */
 	gs_merge_passes(u64 runs)
 	{
 		const u32 most = gs_bits(GS_MERGE_WAYS) - 1;
@@ -64,6 +67,7 @@ gs_merge_tile_items(const gs_merge_kernels &k, u32 ways)
 	return (u32) k.shape.items * (u32) (k.shape.threads - (int) ways / 2 + 1);
 }
 
+/* Launches any of the kernels, all of which take the same arguments. */
 static inline gs_status
 gs_merge_launch(gs_cuda_engine *e, void (*kernel)(const gs_merge_args), const gs_merge_args &a, u64 blocks, int threads,
 				size_t shared)
@@ -107,6 +111,7 @@ gs_merge_listed(const gs_merge_kernels &k, gs_merge_args *a, u32 ways, u64 runs,
 	a->rounds = gs_bits(a->n);
 }
 
+/* One pass: where each tile's slices of the runs begin (merge path), then the merge itself. */
 static inline gs_status
 gs_merge_pass(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_merge_args &a)
 {
@@ -116,7 +121,7 @@ gs_merge_pass(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_merge_args 
 
 /* The next pass reads what this one wrote, and writes to the other place. */
 static inline void
-gs_merge_turn(gs_merge_args *a, const gs_merge_temp &t, const gs_sort_items *items)
+gs_merge_swap_buffers(gs_merge_args *a, const gs_merge_temp &t, const gs_sort_items *items)
 {
 	bool to_temp = a->out_keys != t.keys;
 
@@ -126,6 +131,7 @@ gs_merge_turn(gs_merge_args *a, const gs_merge_temp &t, const gs_sort_items *ite
 	a->out_values = to_temp ? t.values : (u8 *) items->out_values;
 }
 
+/* The arguments of the first pass, which reads the caller's items; later ones go back and forth. */
 static inline gs_merge_args
 gs_merge_begin(const gs_sort_items *items, const gs_merge_temp &t, bool to_temp)
 {
@@ -142,6 +148,7 @@ gs_merge_begin(const gs_sort_items *items, const gs_merge_temp &t, bool to_temp)
 
 /* ---------------------------------------------------------------- sort */
 
+/* Bytes for a sort: of all passes' cuts the most. */
 static inline size_t
 gs_merge_sort_temp(const gs_merge_kernels &k, size_t key, size_t value_width, u64 n)
 {
@@ -159,6 +166,7 @@ gs_merge_sort_temp(const gs_merge_kernels &k, size_t key, size_t value_width, u6
 	return plan.passes == 0 ? 0 : gs_merge_layout(NULL, key, value_width, n, cuts, 0).bytes;
 }
 
+/* A merge sort: tiles in order, then passes that merge their runs, the last of which ends in the caller's arrays. */
 static inline gs_status
 gs_merge_sort_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_items *items, void *temp)
 {
@@ -176,7 +184,7 @@ gs_merge_sort_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_i
 
 		a.seen = t.seen;
 		GS_TRY(gs_cuda_status(cudaMemsetAsync(t.seen, 0, 256, e->stream)));
-		GS_TRY(gs_merge_launch(e, k.look, a, grid, 256, 0));
+		GS_TRY(gs_merge_launch(e, k.check_order, a, grid, 256, 0));
 		GS_TRY(gs_merge_launch(e, k.move, a, grid, 256, 0));
 		if (plan.passes % 2 != 0)
 		{
@@ -188,7 +196,7 @@ gs_merge_sort_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_i
 	a.cuts = t.cuts;
 	for (u32 p = 0; p < plan.passes; p++)
 	{
-		gs_merge_turn(&a, t, items);
+		gs_merge_swap_buffers(&a, t, items);
 		gs_merge_even(k, &a, plan.ways(p), length);
 		GS_TRY(gs_merge_pass(e, k, a));
 		length *= a.ways;
@@ -206,6 +214,7 @@ struct gs_merge_numbers
 	u32 n;
 };
 
+/* A thread for each number. */
 static __global__ void
 merge_put(const gs_merge_numbers m)
 {
@@ -213,6 +222,7 @@ merge_put(const gs_merge_numbers m)
 		m.to[threadIdx.x] = m.x[threadIdx.x];
 }
 
+/* Enqueues the numbers gathered so far, and begins anew behind them. */
 static inline gs_status
 gs_merge_put(gs_cuda_engine *e, gs_merge_numbers *m)
 {
@@ -251,6 +261,7 @@ gs_merge_runs_temp(const gs_merge_kernels &k, size_t key, size_t value_width, u6
 	return gs_merge_layout(NULL, key, value_width, gs_merge_passes(runs).passes > 1 ? n : 0, cuts, runs + 1).bytes;
 }
 
+/* Merges the caller's runs; empty ones are left out first, so that they cost no pass. */
 static inline gs_status
 gs_merge_runs_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_items *items, const u64 *starts,
 				   u64 runs, void *temp)
@@ -275,7 +286,7 @@ gs_merge_runs_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_i
 	for (u64 p = 0, step = 1; p < plan.passes; p++, step *= a.ways)
 	{
 		if (p > 0)
-			gs_merge_turn(&a, t, items);
+			gs_merge_swap_buffers(&a, t, items);
 		gs_merge_listed(k, &a, plan.ways((u32) p), some, step);
 		GS_TRY(gs_merge_pass(e, k, a));
 	}

@@ -77,6 +77,7 @@ template <int BYTES> struct whole_key
 
 /* ---------------------------------------------------------------- loads that need no register */
 
+/* Starts a copy of 4, 8 or 16 bytes to shared memory; before sm_80 it is made at once. */
 template <int BYTES>
 __device__ __forceinline__ void
 copy_async(void *to, const void *from)
@@ -99,6 +100,7 @@ copy_commit()
 #endif
 }
 
+/* Waits for the thread's groups of copies, but for the LAST youngest ones. */
 template <int LAST>
 __device__ __forceinline__ void
 copy_wait()
@@ -116,6 +118,7 @@ template <int N> struct merge_network
 	u8 a[N * N / 2], b[N * N / 2];
 	int size;
 
+	/* Makes the list at compile time: Batcher's merge exchange, which serves for any N. */
 	__host__ __device__ constexpr merge_network() : a(), b(), size(0)
 	{
 		int top = 1;
@@ -137,6 +140,7 @@ template <int N> struct merge_network
 	}
 };
 
+/* One comparison of the network; places decide between equal keys, so that the result is stable. */
 template <class F, int A, int B, bool PLACES, int N>
 __device__ __forceinline__ void
 exchange(F (&key)[N], u32 (&place)[N])
@@ -151,6 +155,7 @@ exchange(F (&key)[N], u32 (&place)[N])
 	place[B] = swap ? px : py;
 }
 
+/* The whole network, unrolled by the compiler: all indices are constants, and items stay in registers. */
 template <class F, bool PLACES, int N, size_t... I>
 __device__ __forceinline__ void
 sort_registers(F (&key)[N], u32 (&place)[N], std::index_sequence<I...>)
@@ -174,6 +179,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 	u64 *rest;	/* stay where they were loaded to */
 	u8 *values;
 
+	/* Lays a tile out in dynamic shared memory: first words of keys, further words, values, places. */
 	__device__ __forceinline__
 	merge_tile(u8 *shared, u32 value_width)
 	{
@@ -202,6 +208,8 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 				copy_async<8>(w == 0 ? (u64 *) first + i : rest + (size_t) i * REST + w - 1, in + e);
 			}
 	}
+
+	/* Values of the same items; where there are none, row numbers if there is room for them. */
 	__device__ __forceinline__ void
 	load_values(const gs_merge_args &a, u64 from, u32 count, u32 slot)
 	{
@@ -373,6 +381,8 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 				write_values((u64 *) a.out_values + to, n);
 		}
 	}
+
+	/* Values by their places; threads begin at a line of 128 bytes of the output, so that warps write whole ones. */
 	template <class V>
 	__device__ __forceinline__ void
 	write_values(V *out, u32 n)

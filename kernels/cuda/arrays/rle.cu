@@ -4,6 +4,10 @@
 #include "../scan/scan_ops.cuh"
 #include "rle.cuh"
 
+/*
+ * One sweep for items of so many bytes. In place, what lies before each tile is saved first, as another tile may write
+ * over it.
+ */
 template <int BYTES, bool LONG>
 static gs_status
 run(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)
@@ -31,6 +35,7 @@ run(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)
 						 tiles, shape, pitch, positions, in_place);
 }
 
+/* gs_runs and gs_long_runs. */
 gs_status
 gs_cuda_runs(gs_engine *engine, const gs_runs_request *r, void *temp)
 {

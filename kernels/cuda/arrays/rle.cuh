@@ -5,7 +5,7 @@
  * add up: a run's length is the distance of two begins, so a tile writes the lengths of the runs that *end* in it, and
  * needs of its predecessors only their count and their last begin.  No lengths are summed and no keys compared across
  * tiles.
- * Begins are kept as 16-bit positions in the tile; they, and the items they point to, go out two turns later
+ * Begins are kept as 16-bit positions in the tile; they, and the items they point to, go out two iterations later
  * (feed.cuh).
  *
  * Bytes per item: its size for the read; per run: item + length (+ start).
@@ -85,6 +85,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 	i64 base;	 /* where vectors of the first tile begin */
 	u32 thread;
 
+	/* Places lie behind the ring's buffers. */
 	__device__ __forceinline__
 	runs_block(const gs_runs_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
@@ -93,7 +94,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 		thread = threadIdx.x;
 	}
 
-	/* Where runs begin in the tile of turn n. */
+	/* Where runs begin in the tile of iteration n. */
 	__device__ __forceinline__ u16 *
 	places_of(u32 n) const
 	{
@@ -352,9 +353,9 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 
 	/* Takes a tile apart, and lists where its runs begin. */
 	__device__ __forceinline__ runs_pending
-	take(const gs_ring_turn &turn, u32 tile, bool edges) const
+	take(const gs_ring_iteration &iteration, u32 tile, bool edges) const
 	{
-		u8 *const data = buffers + turn.stage * PITCH + HALO;
+		u8 *const data = buffers + iteration.stage * PITCH + HALO;
 		const i64 first = (i64) tile * TILE - a.shift;
 		const u32 lo = edges && first < 0 ? (u32) -first : 0;
 		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
@@ -372,7 +373,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 			at.begins |= (mask) 1 << lo; /* the very first item */
 		if (LONG)
 			at = long_runs(at.begins, w, mine + ITEMS, lo, hi, first + (i64) TILE < (i64) a.n,
-						   m.open[turn.n % GS_SLOTS]);
+						   m.open[iteration.n % GS_SLOTS]);
 		if (edges)
 		{
 			at.begins &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
@@ -380,14 +381,14 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 		}
 
 		/* 3. counts and last begins */
-		const u32 rank = count_begins(turn.n, tile, first, at.begins, total, count);
+		const u32 rank = count_begins(iteration.n, tile, first, at.begins, total, count);
 
 		/* 4. positions */
-		list(places_of(turn.n), at, rank, total <= ITEMS);
+		list(places_of(iteration.n), at, rank, total <= ITEMS);
 		return {(u32) (data - buffers), count, first};
 	}
 
-	/* The tile of turn n out. */
+	/* The tile of iteration n out. */
 	__device__ __forceinline__ void
 	write(u32 n, const runs_pending &p) const
 	{
@@ -433,6 +434,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 	}
 };
 
+/* A persistent block, which walks on over tiles (feed.cuh). */
 template <int BYTES, bool LONG, class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 runs_kernel(const __grid_constant__ gs_runs_args a)

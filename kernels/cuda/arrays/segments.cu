@@ -84,6 +84,10 @@ struct segments_layout
 	size_t found, lists[GS_SEG_LARGE_CLASS], large, work, all;
 };
 
+/*
+ * Room for the lists of each class, as long as n items in segments of its least length can make them, and for what
+ * large and giant segments need, one after the other.
+ */
 static segments_layout
 layout_of(const gs_engine *engine, gs_type key, size_t value_width, u64 n, u64 segments)
 {
@@ -120,6 +124,7 @@ layout_of(const gs_engine *engine, gs_type key, size_t value_width, u64 n, u64 s
 	return l;
 }
 
+/* Bytes of the lists, and of what the longest segments may need. */
 size_t
 gs_cuda_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments)
 {
@@ -128,6 +133,7 @@ gs_cuda_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, 
 
 /* ---------------------------------------------------------------- the call */
 
+/* Segments that are worth a sort of their own, one after another in the same memory. */
 static gs_status
 sort_giants(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const gs_segments_found *found,
 			void *temp)
@@ -150,6 +156,10 @@ sort_giants(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *item
 	return GS_OK;
 }
 
+/*
+ * gs_sort_segments: one read of starts sorts segments into classes, whose numbers the host waits for; then each class
+ * goes its way.
+ */
 gs_status
 gs_cuda_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const uint64_t *starts,
 				 uint64_t segments, void *temp)

@@ -18,6 +18,7 @@ words_of(const gs_segments_args &a)
 	return a.value_bytes != 0 || a.floats ? GS_PART_FAR : GS_PART_CODES;
 }
 
+/* The lists as kernels are told of them. */
 static gs_parts
 parts_of(const gs_segments_work &w)
 {
@@ -56,6 +57,7 @@ list_room(u64 n, u32 large)
 	return large ? n / (128 * 32) + 1 : n / 32 + n / GS_SEG_SMALL + 1;
 }
 
+/* Bytes of both lists: none for keys and values that buckets are not for. */
 size_t
 gs_segments_parts_bytes(size_t key_bytes, size_t value_width, u64 n)
 {

@@ -28,6 +28,7 @@ tiles_alike(const gs_tuning &t)
 static_assert(tiles_alike(gs_sm_75) && tiles_alike(gs_sm_80) && tiles_alike(gs_sm_86) && tiles_alike(gs_sm_90),
 			  "see above");
 
+/* Items of a tile of the passes for these widths, which the host needs to lay tiles out. */
 u32
 gs_segments_tile(const gs_cuda_engine *e, size_t key_bytes, size_t value_width)
 {
@@ -142,6 +143,7 @@ one_word(size_t key_bytes, size_t value_width)
 	return key_bytes == 4 && value_width == 4;
 }
 
+/* For as many segments as can be large, and their tiles, of which each segment's last one may not be whole. */
 static large_layout
 layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
@@ -167,6 +169,7 @@ layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 	return l;
 }
 
+/* Bytes for the large segments among n items. */
 size_t
 gs_segments_large_temp(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
@@ -177,7 +180,7 @@ gs_segments_large_temp(const gs_cuda_engine *e, size_t key_bytes, size_t value_w
 
 /* Counts digits, and looks at a sample; waits for the bits in which keys differ, and for what the sample says. */
 static gs_status
-look(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_found *known)
+count_and_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_found *known)
 {
 	/* eight blocks to a multiprocessor, so that none is waited for long */
 	const u32 each = w.tiles / (8 * (u32) e->properties.multiProcessorCount) + 1, blocks = (w.tiles + each - 1) / each;
@@ -251,6 +254,10 @@ run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, 
 	return GS_OK;
 }
 
+/*
+ * The large segments: statistics first, then buckets, leading digits or all digits; what is found out of order is done
+ * again.
+ */
 gs_status
 gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const gs_segment *list,
 				  gs_segments_found *known, gs_segments_found *found, void *temp)
@@ -272,7 +279,7 @@ gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const 
 	gs_segments_parts_at(&w, t + l.parts, n);
 	tiles_kernel<<<w.segments, 256, 0, e->stream>>>(list, w.tile, w.table);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
-	GS_TRY(look(e, w, t + l.keys, known));
+	GS_TRY(count_and_sample(e, w, t + l.keys, known));
 	buckets = gs_segments_buckets_pay(e, w, known);
 	shift = buckets ? gs_leading_shift(known->varying, 1) : gs_segments_leading(known);
 	GS_TRY(run_passes(e, w, l, t, known->varying, shift / BITS, buckets));

@@ -54,6 +54,7 @@ struct item12
 	}
 };
 
+/* The item that the lane has whose number differs by mask. */
 static __device__ __forceinline__ item4
 from_lane(item4 i, u32 mask)
 {
@@ -71,6 +72,7 @@ from_lane(item12 i, u32 mask)
 			__shfl_xor_sync(GS_ALL_LANES, i.high, mask)};
 }
 
+/* Takes a in place of what is there, without a branch. */
 static __device__ __forceinline__ void
 choose(item8 &to, const item8 &a, bool take)
 {
@@ -85,15 +87,16 @@ choose(item12 &to, const item12 &a, bool take)
 	to.high = take ? a.high : to.high;
 }
 
+/* One comparison of the network: the lesser item first. */
 template <class T>
 static __device__ __forceinline__ void
 in_order(T &a, T &b)
 {
-	const bool turn = b < a;
+	const bool swap = b < a;
 	const T x = a;
 
-	choose(a, b, turn);
-	choose(b, x, turn);
+	choose(a, b, swap);
+	choose(b, x, swap);
 }
 
 static __device__ __forceinline__ void
@@ -135,7 +138,7 @@ pairs_apart(T (&x)[K], int d)
 /* Merges a thread's items, of which each half is in order as far as others can see. */
 template <class T, int K>
 static __device__ __forceinline__ void
-merge_own(T (&x)[K])
+thread_merge(T (&x)[K])
 {
 #pragma unroll
 	for (int d = K / 2; d > 0; d /= 2)
@@ -145,7 +148,7 @@ merge_own(T (&x)[K])
 /* Sorts a thread's items. */
 template <class T, int K>
 static __device__ __forceinline__ void
-sort_own(T (&x)[K])
+thread_sort(T (&x)[K])
 {
 #pragma unroll
 	for (int size = 2; size <= K; size *= 2)
@@ -207,7 +210,7 @@ sort_group(T (&x)[K], T *shared)
 {
 	const u32 t = threadIdx.x;
 
-	sort_own(x);
+	thread_sort(x);
 #pragma unroll 1
 	for (u32 half = 1; half < LANES * WARPS; half *= 2)
 	{
@@ -224,7 +227,7 @@ sort_group(T (&x)[K], T *shared)
 			else
 				with_lane(x, d, (t & d) == 0, false);
 		}
-		merge_own(x);
+		thread_merge(x);
 	}
 }
 
@@ -267,6 +270,7 @@ put_item(const item4 &i, const gs_segments_args &a, u64, u64 to)
 	((u32 *) a.out_keys)[to] = i.x ^ (u32) a.flip;
 }
 
+/* A value by the place that its key had; nothing where there are none. */
 static __device__ __forceinline__ void
 put_value(const gs_segments_args &a, u64 from, u64 to)
 {
@@ -304,6 +308,7 @@ put_item(const item12 &i, const gs_segments_args &a, u64 at, u64 to)
 static __device__ __forceinline__ item4 item_from(item4, u32 code, u32) { return {code}; }
 static __device__ __forceinline__ item8 item_from(item8, u64 code, u32) { return {code}; }
 static __device__ __forceinline__ item8 item_from(item8, u32 code, u32 place) { return {(u64) code << 32 | place}; }
+/* What is least significant comes first in twelve bytes. */
 static __device__ __forceinline__ item12
 item_from(item12, u64 code, u32 place)
 {
@@ -337,7 +342,7 @@ sort_tiny(const gs_segments_args &a, u64 at, u32 n, bool staged, K *keys, u16 *o
 			x[k] = item_from(T(), gs_key_code(staged ? keys[spread(offset + k)] : ((const K *) a.keys)[at + k], a),
 							 (u32) k);
 	}
-	sort_own(x);
+	thread_sort(x);
 #pragma unroll
 	for (int k = 0; k < ITEMS; k++)
 		if ((u32) k < n)
@@ -476,6 +481,7 @@ block_kernel(const __grid_constant__ gs_segments_args a, const u32 *list)
 
 /* ---------------------------------------------------------------- launches */
 
+/* Segments of up to 16 items, a thread each. */
 template <class T, class K, bool PLACES>
 static gs_status
 launch_tiny(gs_cuda_engine *e, const gs_segments_args &a)
@@ -484,6 +490,7 @@ launch_tiny(gs_cuda_engine *e, const gs_segments_args &a)
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* LANES lanes for a segment, K items to each. */
 template <class T, int K, int LANES>
 static gs_status
 launch_warps(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64 count)
@@ -496,6 +503,7 @@ launch_warps(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64 
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* WARPS warps for a segment, 16 items to each lane; what warps exchange goes through shared memory. */
 template <class T, int K, int WARPS>
 static gs_status
 launch_blocks(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64 count)
@@ -509,6 +517,7 @@ launch_blocks(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* By class: the classes of GS_SEG_LENGTHS from 32 to 4096 items. */
 template <class T>
 static gs_status
 launch(gs_cuda_engine *e, const gs_segments_args &a, u32 of, const u32 *list, u64 count)
@@ -534,6 +543,7 @@ launch(gs_cuda_engine *e, const gs_segments_args &a, u32 of, const u32 *list, u6
 	}
 }
 
+/* One class of small segments. Integers without values need no places: equal ones are alike. */
 gs_status
 gs_segments_small(gs_cuda_engine *e, const gs_segments_args &a, u32 of_class, const u32 *list, u64 count)
 {

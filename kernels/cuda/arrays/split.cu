@@ -41,6 +41,7 @@ struct split_args
 	u64 *words; /* k per tile */
 };
 
+/* Counts labels, in a set of counters for each warp; those from k on are not counted. */
 static __global__ void __launch_bounds__(THREADS) histogram_kernel(const u8 *labels, u64 n, u32 k, u64 *counts)
 {
 	__shared__ u32 local[WARPS][256];
@@ -60,6 +61,7 @@ static __global__ void __launch_bounds__(THREADS) histogram_kernel(const u8 *lab
 		atomicAdd((unsigned long long *) &counts[threadIdx.x], (unsigned long long) sum);
 }
 
+/* Where groups begin, by one thread: there are 256 at most. */
 static __global__ void
 starts_kernel(const u64 *counts, u32 k, u64 *starts)
 {
@@ -198,6 +200,7 @@ recount(const u8 *labels, u32 tile_items, u32 label)
 	return n;
 }
 
+/* A tile for each block, by ticket; not persistent. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_constant__ split_args a)
 {
@@ -269,6 +272,7 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 		((T *) a.out)[place[label_of[i]] + i] = packed[i];
 }
 
+/* One launch for items of this width. */
 template <class T>
 static gs_status
 run(gs_cuda_engine *e, split_args &a)
@@ -284,6 +288,7 @@ run(gs_cuda_engine *e, split_args &a)
 		cudaLaunchKernel((const void *) split_kernel<T>, dim3(a.sweep.tiles), dim3(THREADS), list, shared, e->stream));
 }
 
+/* gs_split: histogram and starts, then the sweep; no query asks for it. */
 gs_status
 gs_cuda_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels, uint64_t n, uint32_t k, void *out,
 			  uint64_t *starts, void *temp)

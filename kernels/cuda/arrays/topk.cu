@@ -29,6 +29,7 @@ order_room(const gs_cuda_engine *e, u64 n)
 	return small > large ? small : large;
 }
 
+/* Whether some column holds strings, whose keys are not one number. */
 static bool
 is_string(const gs_column *columns, u32 ncolumns)
 {
@@ -56,6 +57,7 @@ may_filter(const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 	return rows >= FEW && k <= rows / 16 && ncolumns <= MOST_COLUMNS && !is_string(columns, ncolumns);
 }
 
+/* Room for a threshold's list and the order of it, or for a whole order where that may be needed. */
 static topk_layout
 layout_of(const gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 {
@@ -78,6 +80,7 @@ layout_of(const gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 r
 	return l;
 }
 
+/* Bytes for whichever way may turn out to be needed. */
 size_t
 gs_cuda_top_k_temp(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 {
@@ -100,6 +103,7 @@ order_columns(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 row
 	return status;
 }
 
+/* The first k of an order of all rows. */
 static gs_status
 whole_order(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out, void *temp,
 			size_t temp_bytes)
@@ -214,6 +218,7 @@ struct topk_places
 	void *orders;
 };
 
+/* Divides the memory up as the layout says. */
 static topk_places
 places_of(void *temp, const topk_layout &l, topk_args &a)
 {
@@ -277,6 +282,7 @@ put_rows(gs_cuda_engine *e, const topk_args &a, const topk_layout &l, const topk
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* gs_top_k, as README.md has it: the statistics may still say that a whole order is needed. */
 gs_status
 gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out, void *temp,
 			  size_t temp_bytes)

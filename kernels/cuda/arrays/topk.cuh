@@ -44,6 +44,7 @@ code_of(const topk_args &a, u32 row)
 
 /* ---------------------------------------------------------------- sample */
 
+/* Keys of random rows; another round takes other ones. */
 static __global__ void
 sample_kernel(const __grid_constant__ topk_args a, u64 *sample, u32 round)
 {
@@ -269,6 +270,7 @@ filter_column_kernel(const __grid_constant__ topk_args a)
 
 /* ---------------------------------------------------------------- results */
 
+/* Row numbers in their order: of the list, or, without one, of the order itself. */
 static __global__ void
 first_rows_kernel(const u32 *rows, const u32 *order, u32 n, u32 *out)
 {

@@ -12,6 +12,7 @@ template <int ITEMS> struct mask_of
 	typedef typename std::conditional<(ITEMS <= 32), u32, u64>::type type;
 };
 
+/* Bits of a mask, of 32 items or of 64. */
 __device__ __forceinline__ u32
 bits_set(u32 m)
 {

@@ -35,6 +35,7 @@ template <> struct item_of<16> { typedef u128 type; };
 
 #define GS_ALL_LANES 0xffffffffu
 
+/* In a warp of a block of one dimension, as all are here. */
 __device__ __forceinline__ u32
 lane_id()
 {
@@ -51,6 +52,7 @@ lanes_upto()
 	return m;
 }
 
+/* A mask of the lanes before this one. */
 __device__ __forceinline__ u32
 lanes_below()
 {
@@ -62,6 +64,7 @@ lanes_below()
 
 /* ---------------------------------------------------------------- shuffles of any type */
 
+/* __shfl_up_sync of anything that is made of 32-bit words, by the whole warp; so are the next three. */
 template <class T>
 __device__ __forceinline__ T
 shuffle_up(T x, int d)
@@ -75,6 +78,7 @@ shuffle_up(T x, int d)
 	return v.t;
 }
 
+/* From d lanes further up. */
 template <class T>
 __device__ __forceinline__ T
 shuffle_down(T x, int d)
@@ -88,6 +92,7 @@ shuffle_down(T x, int d)
 	return v.t;
 }
 
+/* From the lane whose number differs by d. */
 template <class T>
 __device__ __forceinline__ T
 shuffle_xor(T x, int d)
@@ -101,6 +106,7 @@ shuffle_xor(T x, int d)
 	return v.t;
 }
 
+/* From one lane to all. */
 template <class T>
 __device__ __forceinline__ T
 shuffle(T x, int lane)
@@ -158,6 +164,7 @@ load_relaxed(const u32 *p)
 	return v;
 }
 
+/* What load_relaxed reads in one access; neither orders anything else. */
 __device__ __forceinline__ void
 store_relaxed(u32 *p, u32 v)
 {
@@ -196,6 +203,7 @@ store_relaxed(u128 *p, u128 v)
  * (sm_90) and their barrier
  */
 
+/* An address of shared memory as PTX takes it. */
 __device__ __forceinline__ u32
 shared_address(const void *p)
 {
@@ -215,6 +223,7 @@ copy_item_ahead(T *to, const T *from)
 #endif
 }
 
+/* Waits for the calling thread's own copies only; others need a barrier, too. */
 __device__ __forceinline__ void
 copied()
 {
@@ -225,12 +234,14 @@ copied()
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 
+/* A phase ends with so many arrivals. */
 __device__ __forceinline__ void
 barrier_init(u64 *bar, u32 arrivals)
 {
 	asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bar)), "r"(arrivals) : "memory");
 }
 
+/* Does not wait. */
 __device__ __forceinline__ void
 barrier_arrive(u64 *bar)
 {
@@ -245,6 +256,7 @@ barrier_expect(u64 *bar, u32 bytes)
 				 : "memory");
 }
 
+/* Waits for the phase of that parity to end; what arrivals have written is then seen. */
 __device__ __forceinline__ void
 barrier_wait(u64 *bar, u32 parity)
 {
@@ -258,6 +270,7 @@ barrier_wait(u64 *bar, u32 parity)
 	while (!done);
 }
 
+/* One thread copies for the block: whole 16-byte vectors, whose bytes the barrier counts. */
 __device__ __forceinline__ void
 bulk_load(void *to, const void *from, u32 bytes, u64 *bar)
 {
@@ -302,6 +315,7 @@ item(const u32 (&w)[WORDS], int j)
 		return u128{(u64) w[4 * j + 1] << 32 | w[4 * j], (u64) w[4 * j + 3] << 32 | w[4 * j + 2]};
 }
 
+/* Puts item j back, of 4 or 8 bytes. */
 template <int WORDS>
 __device__ __forceinline__ void
 put_item(u32 (&w)[WORDS], int j, u32 x)
@@ -356,6 +370,7 @@ read_words(u32 (&w)[WORDS], const u8 *p, u32 off)
 
 /* ---------------------------------------------------------------- PostgreSQL's order of floats */
 
+/* Floats as unsigned numbers in PostgreSQL's order; zeros: -0 becomes 0. By width, for templates. */
 __device__ __forceinline__ u32
 float_order(u32 x, bool zeros)
 {
@@ -368,6 +383,7 @@ float_order(u64 x, bool zeros)
 	return gs_float_order64(x, zeros);
 }
 
+/* The way back; of a NaN comes the quiet one. */
 __device__ __forceinline__ u32
 float_from_order(u32 x)
 {

@@ -13,6 +13,7 @@ static __device__ int tuned_for = GS_TUNED.arch;
 
 #define DEFAULT_PATIENCE 2000000 /* cycles, about a millisecond: a tile that runs takes a few microseconds */
 
+/* What callers are told of a CUDA error. It is cleared, or the next call's check would find it again. */
 gs_status
 gs_cuda_status(cudaError_t error)
 {
@@ -55,12 +56,14 @@ gs_cuda_free_clean(gs_cuda_engine *e, void *block, size_t bytes)
 		cudaFree(block);
 }
 
+/* The engine behind its head. */
 static gs_cuda_engine *
 cuda(gs_engine *engine)
 {
 	return (gs_cuda_engine *) engine;
 }
 
+/* Waits for what is under way, then gives everything back. */
 static void
 cuda_close(gs_engine *engine)
 {
@@ -78,12 +81,14 @@ cuda_close(gs_engine *engine)
 	host.release(host.arg, e, sizeof(*e));
 }
 
+/* As the driver calls the device. */
 static const char *
 cuda_name(const gs_engine *engine)
 {
 	return ((const gs_cuda_engine *) engine)->properties.name;
 }
 
+/* Of a device that could not clear memory nothing is asked any more. */
 static gs_status
 cuda_alloc(gs_engine *engine, size_t bytes, void **block)
 {
@@ -125,6 +130,7 @@ cuda_free(gs_engine *engine, void *block)
 		cudaFree(block);
 }
 
+/* In the order of the stream; from memory that is not pinned CUDA copies before the call returns. */
 static gs_status
 cuda_upload(gs_engine *engine, void *to, const void *from, size_t bytes)
 {
@@ -132,6 +138,7 @@ cuda_upload(gs_engine *engine, void *to, const void *from, size_t bytes)
 	return gs_cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda(engine)->stream));
 }
 
+/* Enqueued like the upload: what is there is certain after cuda_sync. */
 static gs_status
 cuda_download(gs_engine *engine, void *to, const void *from, size_t bytes)
 {
@@ -139,6 +146,7 @@ cuda_download(gs_engine *engine, void *to, const void *from, size_t bytes)
 	return gs_cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cuda(engine)->stream));
 }
 
+/* In the order of the stream, as all calls are. */
 static gs_status
 cuda_fill(gs_engine *engine, void *to, int byte, size_t bytes)
 {
@@ -146,6 +154,7 @@ cuda_fill(gs_engine *engine, void *to, int byte, size_t bytes)
 	return gs_cuda_status(cudaMemsetAsync(to, byte, bytes, cuda(engine)->stream));
 }
 
+/* Waits for the stream, and tells of errors of what ran there. */
 static gs_status
 cuda_sync(gs_engine *engine)
 {

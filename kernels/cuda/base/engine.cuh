@@ -90,6 +90,7 @@ gs_cuda_shift(const void *array, size_t width)
 	return (u32) ((uintptr_t) array & 15) / (u32) width;
 }
 
+/* An array from its first byte to behind its last. */
 static inline gs_input
 gs_cuda_input(const void *array, u64 bytes)
 {

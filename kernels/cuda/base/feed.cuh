@@ -6,8 +6,8 @@
  * buffer is free; two others look back, in turns.  So loads are always under way while older tiles are worked on, and
  * cost no registers.
  *
- * The workers never wait for a look-back they have just caused: in turn i they take tile i apart, publish its state,
- * leave it compacted in its buffer, and then write out tile i - 2, whose prefix has been found meanwhile.
+ * The workers never wait for a look-back they have just caused: in iteration i they take tile i apart, publish its
+ * state, leave it compacted in its buffer, and then write out tile i - 2, whose prefix has been found meanwhile.
  *
  *     workers      | wait for load i | count i, publish | compact i | (prefix i-2) write out i-2 | wait for load i+1
  *     look-back 0  | . . . . . . . . . . . . . . . . .  | look back for i . . . . . . . . . . . . . . . . | i+2
@@ -44,6 +44,7 @@ struct gs_window
 	u32 off;   /* bits */
 };
 
+/* The window that begins with a unit of so many bits; first may be negative, in tile 0. */
 __device__ __forceinline__ gs_window
 window_of(gs_input in, i64 first, u32 unit_bits)
 {
@@ -86,9 +87,9 @@ window_edges(u8 *to, gs_input in, i64 begin, u32 bytes, u32 thread, u32 threads)
 
 #define GS_MAX_STAGES 6
 #define GS_LEAST_STAGES 3 /* fewer leave nothing to load ahead */
-#define GS_DEPTH	  2  /* turns between a tile's publication and its way out */
+#define GS_DEPTH	  2  /* iterations between a tile's publication and its way out */
 #define GS_SERVICE	  96 /* threads of the loader and the look-back warps */
-#define GS_SLOTS	  4  /* turns that may be under way in some sense at a time: more than GS_DEPTH, a power of 2 */
+#define GS_SLOTS	  4  /* iterations that may be under way in some sense: more than GS_DEPTH, a power of 2 */
 
 struct gs_ring
 {
@@ -107,11 +108,12 @@ gs_ring_room(int shared)
 	return (size_t) (shared - 2) << 10;
 }
 
-/* A turn of a block: which of its tiles it is, and where in the ring. */
-struct gs_ring_turn
+/* An iteration of a block: which of its tiles it is, and where in the ring. */
+struct gs_ring_iteration
 {
 	u32 n = 0, stage = 0, round = 0; /* round counts how often the stage was used before */
 
+	/* On to the next stage, and after the last one to the first. */
 	__device__ __forceinline__ void
 	advance(u32 stages)
 	{
@@ -181,6 +183,7 @@ ring_load(gs_ring &ring, int stage, u8 *to, gs_input in, i64 begin, u32 bytes)
 #endif
 }
 
+/* Bytes that bulk copies bring of a window, for the barrier to expect. */
 __device__ __forceinline__ u32
 window_bulk_bytes(gs_input in, i64 begin, u32 bytes)
 {
@@ -190,18 +193,18 @@ window_bulk_bytes(gs_input in, i64 begin, u32 bytes)
 	return (u32) (upto - from);
 }
 
-/* The tile of this turn, by all workers. */
+/* The tile of this iteration, by all workers. */
 __device__ __forceinline__ u32
-ring_wait(gs_ring &ring, gs_ring_turn turn)
+ring_wait(gs_ring &ring, gs_ring_iteration iteration)
 {
 #if GS_BULK
-	barrier_wait(&ring.full[turn.stage], turn.round & 1);
+	barrier_wait(&ring.full[iteration.stage], iteration.round & 1);
 #else
-	while (*(volatile u32 *) &ring.round[turn.stage] <= turn.round)
+	while (*(volatile u32 *) &ring.round[iteration.stage] <= iteration.round)
 		;
 	__threadfence_block();
 #endif
-	return ring.tile[turn.round & 1][turn.stage];
+	return ring.tile[iteration.round & 1][iteration.stage];
 }
 
 /* Before sm_90: the copy itself, by the working threads. */
@@ -226,10 +229,10 @@ workers_barrier()
 }
 
 /*
- * Three signals inside a block, each with a barrier for every slot (turn modulo GS_SLOTS), one side of which arrives
- * and the other waits: a tile is published; its prefix is there; its buffer is free.  A slot's barrier comes round only
- * after the waiting side has passed: the workers cannot enter turn i + 4 before prefix i + 1 came, nor before buffers
- * were refilled.  Before sm_90 named barriers do the same.
+ * Three signals inside a block, each with a barrier for every slot (iteration modulo GS_SLOTS), one side of which
+ * arrives and the other waits: a tile is published; its prefix is there; its buffer is free.  A slot's barrier comes
+ * round only after the waiting side has passed: the workers cannot enter iteration i + 4 before prefix i + 1 came, nor
+ * before buffers were refilled.  Before sm_90 named barriers do the same.
  */
 #if GS_BULK
 #define GS_SIGNAL_WAIT(which, n) barrier_wait(&ring.which[(n) % GS_SLOTS], (n) / GS_SLOTS & 1)
@@ -238,7 +241,7 @@ workers_barrier()
 	asm volatile("bar." what " %0, %1;" ::"r"(id + (n) % GS_SLOTS), "r"(threads) : "memory")
 #endif
 
-/* By the first worker warp: tells the look-back warp whose turn it is about a tile, or that there are no more. */
+/* By the first worker warp: tells the look-back warp that is due about a tile, or that there are no more. */
 __device__ __forceinline__ void
 post(gs_ring &ring, u32 n, u32 tile)
 {
@@ -253,6 +256,7 @@ post(gs_ring &ring, u32 n, u32 tile)
 #endif
 }
 
+/* By the look-back warp: the tile that iteration n is about. */
 __device__ __forceinline__ u32
 posted_wait(gs_ring &ring, u32 n)
 {
@@ -264,6 +268,7 @@ posted_wait(gs_ring &ring, u32 n)
 	return ring.posted[n % GS_SLOTS];
 }
 
+/* By the look-back warp: the prefix of iteration n can be read. */
 template <int THREADS>
 __device__ __forceinline__ void
 prefix_arrive(gs_ring &ring, u32 n)
@@ -277,6 +282,7 @@ prefix_arrive(gs_ring &ring, u32 n)
 #endif
 }
 
+/* By the workers, before they write iteration n out. */
 template <int THREADS>
 __device__ __forceinline__ void
 prefix_wait(gs_ring &ring, u32 n)
@@ -288,6 +294,7 @@ prefix_wait(gs_ring &ring, u32 n)
 #endif
 }
 
+/* By each worker warp when it has written iteration n out: its buffer may be filled again. */
 template <int THREADS>
 __device__ __forceinline__ void
 free_arrive(gs_ring &ring, u32 n)
@@ -303,6 +310,7 @@ free_arrive(gs_ring &ring, u32 n)
 #endif
 }
 
+/* By the loader, before it fills the buffer of iteration n again. */
 template <int THREADS>
 __device__ __forceinline__ void
 free_wait(gs_ring &ring, u32 n)
@@ -315,9 +323,9 @@ free_wait(gs_ring &ring, u32 n)
 }
 
 /*
- * The loader: start(stage, tile) begins a tile's loads.  A ticket is taken a turn before it is needed, so that nobody
- * waits for the counter.  When there are fewer tiles than all rings could hold, each block takes only its share, lest a
- * few take all.
+ * The loader: start(stage, tile) begins a tile's loads.  A ticket is taken an iteration before it is needed, so that
+ * nobody waits for the counter.  When there are fewer tiles than all rings could hold, each block takes only its share,
+ * lest a few take all.
  */
 template <int THREADS, class START>
 __device__ __forceinline__ void
@@ -354,40 +362,40 @@ load_tiles(gs_ring &ring, const gs_sweep &sweep, START start)
 }
 
 /*
- * The workers: take(turn, tile, edges) takes a tile apart, publishes its state and leaves it compacted, as PENDING
- * says; two turns later write_out(n, pending) writes it.
+ * The workers: take(iteration, tile, edges) takes a tile apart, publishes its state and leaves it compacted, as PENDING
+ * says; two iterations later write_out(n, pending) writes it.
  */
 template <int THREADS, class PENDING, class TAKE, class WRITE>
 __device__ __forceinline__ void
 work_tiles(gs_ring &ring, const gs_sweep &sweep, TAKE take, WRITE write_out)
 {
-	gs_ring_turn turn;
+	gs_ring_iteration iteration;
 	PENDING last = {}, older = {};
 
-	for (;; turn.advance(sweep.stages))
+	for (;; iteration.advance(sweep.stages))
 	{
-		const u32 word = ring_wait(ring, turn);
+		const u32 word = ring_wait(ring, iteration);
 
 		if (word == GS_NO_TILE)
 			break;
 
-		const PENDING taken = take(turn, word & ~GS_EDGES, (word & GS_EDGES) != 0);
+		const PENDING taken = take(iteration, word & ~GS_EDGES, (word & GS_EDGES) != 0);
 
-		if (turn.n >= 2)
-			write_out(turn.n - 2, older);
+		if (iteration.n >= 2)
+			write_out(iteration.n - 2, older);
 		older = last;
 		last = taken;
 	}
 	if (threadIdx.x < 32)
 	{
-		post(ring, turn.n, GS_NO_TILE);
-		post(ring, turn.n + 1, GS_NO_TILE);
+		post(ring, iteration.n, GS_NO_TILE);
+		post(ring, iteration.n + 1, GS_NO_TILE);
 	}
 	workers_barrier<THREADS>(); /* the last tile is compacted */
-	if (turn.n >= 2)
-		write_out(turn.n - 2, older);
-	if (turn.n >= 1)
-		write_out(turn.n - 1, last);
+	if (iteration.n >= 2)
+		write_out(iteration.n - 2, older);
+	if (iteration.n >= 1)
+		write_out(iteration.n - 1, last);
 }
 
 /*
@@ -411,7 +419,7 @@ find_prefixes(gs_ring &ring, FIND find)
 
 /*
  * A kernel on the ring, every warp in its role: block.start(stage, tile) is the loader's, block.look_back_tiles() a
- * look-back warp's, block.take(turn, tile, edges) and block.write(n, pending) the workers'.
+ * look-back warp's, block.take(iteration, tile, edges) and block.write(n, pending) the workers'.
  */
 template <class BLOCK, class PENDING>
 __device__ __forceinline__ void
@@ -429,7 +437,7 @@ run_ring(BLOCK &block, gs_ring &ring, const gs_sweep &sweep)
 	else
 		work_tiles<BLOCK::THREADS, PENDING>(
 			ring, sweep,
-			[&](const gs_ring_turn &turn, u32 tile, bool edges) { return block.take(turn, tile, edges); },
+			[&](const gs_ring_iteration &at, u32 tile, bool edges) { return block.take(at, tile, edges); },
 			[&](u32 n, const PENDING &p) { block.write(n, p); });
 }
 

@@ -55,6 +55,7 @@ enum : u64
  */
 #define GS_FOR_WINDOW(j) _Pragma("unroll") for (u32 j = 0; j < GS_WINDOW; j++)
 
+/* From the oldest tile to the youngest, for sums that do not commute. */
 template <class STATE>
 __device__ __forceinline__ STATE
 window_in_order(const STATE (&s)[GS_WINDOW], u32 m)
@@ -80,6 +81,7 @@ window_in_order(const STATE (&s)[GS_WINDOW], u32 m)
 	return sum;
 }
 
+/* A sum over the lanes, by the one instruction where there is one. */
 template <class OP>
 __device__ __forceinline__ typename OP::value
 warp_any_order(typename OP::value x)
@@ -128,16 +130,22 @@ struct count_state
 	};
 	static __device__ __forceinline__ count_state zero() { return {0}; }
 	static __device__ __forceinline__ count_state add(count_state a, count_state b) { return {a.n + b.n}; }
+
+	/* The counts' sum alone. */
 	static __device__ __forceinline__ count_state
 	window(const count_state (&s)[GS_WINDOW], u32 m)
 	{
 		return {window_count(s, m)};
 	}
+
+	/* State and flag are one word: no reader sees one without the other. */
 	static __device__ __forceinline__ void
 	store(words *d, count_state s, u64 flag)
 	{
 		store_relaxed(&d->w, flag << GS_FLAG_SHIFT | s.n);
 	}
+
+	/* Returns the flag. */
 	static __device__ __forceinline__ u64
 	load(const words *d, count_state &s)
 	{
@@ -155,11 +163,15 @@ struct run_state
 
 	typedef u128 words;
 	static __device__ __forceinline__ run_state zero() { return {0, 0}; }
+
+	/* The older one first; the last begin is the younger one's, if it has any. */
 	static __device__ __forceinline__ run_state
 	add(run_state a, run_state b)
 	{
 		return {a.n + b.n, b.last ? b.last : a.last};
 	}
+
+	/* The last begin of the youngest tile that has one, beside the counts. */
 	static __device__ __forceinline__ run_state
 	window(const run_state (&s)[GS_WINDOW], u32 m)
 	{
@@ -178,6 +190,8 @@ struct run_state
 		}
 		return {window_count(s, m), last};
 	}
+
+	/* 128 bits in one access, for the same reason. */
 	static __device__ __forceinline__ void
 	store(words *d, run_state s, u64 flag)
 	{
@@ -207,6 +221,8 @@ template <class OP> struct value_state
 	};
 	static __device__ __forceinline__ value_state zero() { return {OP::zero()}; }
 	static __device__ __forceinline__ value_state add(value_state a, value_state b) { return {OP::add(a.v, b.v)}; }
+
+	/* In any order, or one after the other where that matters. */
 	static __device__ __forceinline__ value_state
 	window(const value_state (&s)[GS_WINDOW], u32 m)
 	{
@@ -219,6 +235,8 @@ template <class OP> struct value_state
 				sum = OP::add(s[j].v, sum);
 		return {warp_any_order<OP>(sum)};
 	}
+
+	/* Values of up to 32 bits fit a word with the flag. */
 	static __device__ __forceinline__ void
 	store(words *d, value_state s, u64 flag)
 	{
@@ -259,11 +277,15 @@ template <class OP> struct keyed_state
 		u128 w[wide ? 2 : 1];
 	};
 	static __device__ __forceinline__ keyed_state zero() { return {0, OP::zero()}; }
+
+	/* The older one first: a key's sum goes on from the older one unless a key begins in the younger. */
 	static __device__ __forceinline__ keyed_state
 	add(keyed_state a, keyed_state b)
 	{
 		return {a.n + b.n, b.n ? b.v : OP::add(a.v, b.v)};
 	}
+
+	/* The values since the last begin, beside the counts. */
 	static __device__ __forceinline__ keyed_state
 	window(const keyed_state (&s)[GS_WINDOW], u32 m)
 	{
@@ -289,6 +311,8 @@ template <class OP> struct keyed_state
 				sum = OP::add(s[j].v, sum);
 		return {window_count(s, m), warp_any_order<OP>(sum)};
 	}
+
+	/* A wide sum takes two accesses, each with the flag. */
 	static __device__ __forceinline__ void
 	store(words *d, keyed_state s, u64 flag)
 	{
@@ -300,6 +324,8 @@ template <class OP> struct keyed_state
 		else
 			store_relaxed(&d->w[0], u128{OP::bits(s.v), flag << GS_FLAG_SHIFT | s.n});
 	}
+
+	/* Returns the flag, GS_EMPTY while only one half has come. */
 	static __device__ __forceinline__ u64
 	load(const words *d, keyed_state &s)
 	{
@@ -408,6 +434,7 @@ template <class WORD, int COUNT> struct alignas(sizeof(WORD) * COUNT) gs_counts
 	WORD of[COUNT];
 };
 
+/* One access for all of a thread's counts. */
 template <int COUNT>
 __device__ __forceinline__ gs_counts<u32, COUNT>
 load_words(const u32 *p)
@@ -461,9 +488,9 @@ look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &
 	bool done = false;
 
 	/*
-	 * Nobody is in a hurry: the prefix is wanted two turns later.  But every look costs bandwidth of the few parts of
-	 * the second-level cache that hold these words, and looks that come too early find nothing and hold up the stores
-	 * that they wait for.
+	 * Nobody is in a hurry: the prefix is wanted two iterations later.  But every look costs bandwidth of the few parts
+	 * of the second-level cache that hold these words, and looks that come too early find nothing and hold up the
+	 * stores that they wait for.
 	 */
 #ifdef GS_ORACLE
 	return STATE::zero(); /* no look-back at all: wrong results, but the speed of everything else */

@@ -36,6 +36,8 @@ struct add_u128
 	typedef u128 value;
 	static constexpr bool mapped = false, commutes = true;
 	static __device__ __forceinline__ u128 zero() { return {0, 0}; }
+
+	/* With the carry. */
 	static __device__ __forceinline__ u128
 	add(u128 a, u128 b)
 	{
@@ -95,6 +97,8 @@ struct affine
 	typedef u64 value;
 	static constexpr bool mapped = false, commutes = false;
 	static __device__ __forceinline__ u64 zero() { return 1; }
+
+	/* g after f: ga (fa x + fb) + gb. */
 	static __device__ __forceinline__ u64
 	add(u64 f, u64 g)
 	{
@@ -113,6 +117,7 @@ struct gs_mapping
 	u32 floats; /* floats: PostgreSQL's order first */
 };
 
+/* A value as an unsigned number in order. */
 template <class T>
 __device__ __forceinline__ T
 map_in(T x, gs_mapping m)
@@ -122,6 +127,7 @@ map_in(T x, gs_mapping m)
 	return x ^ (T) m.flip;
 }
 
+/* The value again; a NaN as the quiet one. */
 template <class T>
 __device__ __forceinline__ T
 map_out(T x, gs_mapping m)

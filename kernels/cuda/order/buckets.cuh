@@ -105,6 +105,7 @@ struct buckets_shared
 	u64 *told_most; /* the greatest word that may be */
 	u64 *words;
 
+	/* Lays a block's memory out: bins first, words last, which take the rest. */
 	__device__ __forceinline__
 	buckets_shared(u8 *memory)
 	{
@@ -146,6 +147,7 @@ struct buckets_shared
 		each_group(n, together, act);
 	}
 
+	/* Counters of all bins; a barrier has to follow. */
 	__device__ __forceinline__ void
 	clear_bins() const
 	{
@@ -362,6 +364,7 @@ struct buckets_range
 		scale = (u32) (buckets_shared::BINS * 4294963200.f / ((float) (u32) (most >> drop) + 1));
 	}
 
+	/* In the order of words, for any range of them; a multiplication in place of a division. */
 	__device__ __forceinline__ u32
 	bin_of(u64 word) const
 	{

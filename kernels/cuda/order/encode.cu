@@ -29,6 +29,7 @@ counters_of(const encode_digits &d)
 	return counters + (threadIdx.x / 32 % ENCODE_SETS) * (d.digits << d.widths[0]);
 }
 
+/* Counts a word's digits in the warp's set. */
 static __device__ __forceinline__ void
 count_word(u32 *mine, const encode_digits &d, u64 word)
 {
@@ -40,6 +41,7 @@ count_word(u32 *mine, const encode_digits &d, u64 word)
 	}
 }
 
+/* Both sets' sums to the counters of all blocks. */
 static __device__ __forceinline__ void
 add_counters(const encode_digits &d)
 {
@@ -66,6 +68,7 @@ struct encode_args
 	encode_digits digits;
 };
 
+/* Keys of any fields, a row to a thread. Few fields are kept in shared memory, as every row reads all of them. */
 static __global__ void __launch_bounds__(ENCODE_THREADS) encode_kernel(const __grid_constant__ encode_args a)
 {
 	__shared__ gs_dev_field fields[SHARED_FIELDS];
@@ -307,6 +310,7 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) check_kernel(const u64 
 	}
 }
 
+/* Whether words rise, fall, or both, to *seen; only enqueued. */
 gs_status
 gs_order_check(gs_cuda_engine *e, const u64 *words, u64 n, u32 *seen)
 {
@@ -328,6 +332,7 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) check_rows_kernel(gs_de
 	}
 }
 
+/* The same where keys are longer than a word. */
 gs_status
 gs_order_check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 *seen)
 {
@@ -352,6 +357,7 @@ sequence_kernel(u32 *order, u64 n, bool reverse, const u32 *seen)
 		order[i] = (u32) (reverse ? n - 1 - i : i);
 }
 
+/* An order that needs no sort. */
 gs_status
 gs_order_sequence(gs_cuda_engine *e, u32 *order, u64 n, bool reverse, const u32 *seen)
 {

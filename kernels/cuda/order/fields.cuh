@@ -59,6 +59,7 @@ gs_value_field(gs_dev_field *f, const gs_column *column, const gs_key_stats *col
 	return gs_field_range(f, stats, min);
 }
 
+/* The field of one bit that puts NULLs first or last, where they do not fit the value's field. */
 GS_BOTH void
 gs_null_field(gs_dev_field *f, const gs_column *column)
 {

@@ -50,6 +50,7 @@ struct cuda_job
 	job_column columns[];
 };
 
+/* For the times in gs_job_info. */
 static u64
 now_ns()
 {
@@ -83,6 +84,7 @@ reserve(cuda_job *job, job_block *block, u64 used, u64 bytes, bool zero)
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* Memory of rows goes back cleared. */
 static void
 release(cuda_job *job, job_block *block)
 {
@@ -90,6 +92,7 @@ release(cuda_job *job, job_block *block)
 	*block = {};
 }
 
+/* What chunks brought, and the staging for it. */
 static void
 release_columns(cuda_job *job)
 {
@@ -146,6 +149,7 @@ append_offsets_kernel(u32 *to, const u32 *from, u32 rows, u32 base, u32 used, u3
 	}
 }
 
+/* Enqueues a copy, and counts its bytes for gs_job_info. */
 static gs_status
 upload(cuda_job *job, void *to, const void *from, size_t bytes)
 {
@@ -163,6 +167,7 @@ rows_wanted(const cuda_job *job, u64 rows)
 	return rows > wanted ? rows : wanted;
 }
 
+/* The chunk's null bits, which begin at any bit of the column's. */
 static gs_status
 append_nulls(cuda_job *job, job_column *column, const u64 *nulls, u32 rows)
 {
@@ -178,6 +183,10 @@ append_nulls(cuda_job *job, job_column *column, const u64 *nulls, u32 rows)
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/*
+ * The chunk's strings; a column's offsets have 32 bits, which limits its bytes. used is read once, as the chunk may
+ * change.
+ */
 static gs_status
 append_strings(cuda_job *job, job_column *column, const gs_chunk *chunk, const gs_chunk_column *at, u32 rows)
 {
@@ -204,6 +213,7 @@ append_strings(cuda_job *job, job_column *column, const gs_chunk *chunk, const g
 	return GS_OK;
 }
 
+/* One column of a chunk. */
 static gs_status
 append_column(cuda_job *job, job_column *column, const gs_chunk *chunk, const gs_chunk_column *at, u32 rows)
 {
@@ -219,6 +229,7 @@ append_column(cuda_job *job, job_column *column, const gs_chunk *chunk, const gs
 
 /* ---------------------------------------------------------------- the operations */
 
+/* Only what the job itself needs: columns grow as chunks come. */
 static gs_status
 job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **out)
 {
@@ -251,6 +262,7 @@ job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_jo
 	return GS_OK;
 }
 
+/* Waits until the chunk has been read, as the caller fills it again. */
 static gs_status
 job_add(gs_job *head, const gs_chunk *chunk)
 {
@@ -368,6 +380,7 @@ order_rows(cuda_job *job, u32 ncolumns)
 	return status;
 }
 
+/* Makes the row order, and gives the columns back before the result is asked for. */
 static gs_status
 job_finish(gs_job *head)
 {
@@ -385,6 +398,7 @@ job_finish(gs_job *head)
 	return status;
 }
 
+/* The next row numbers to the host, as many as there is room for. */
 static gs_status
 job_next(gs_job *head, void *out, u64 room, u64 *got)
 {
@@ -407,6 +421,7 @@ job_next(gs_job *head, void *out, u64 room, u64 *got)
 
 /* ---------------------------------------------------------------- steps of other jobs */
 
+/* For job_work.c: memory that is given back cleared. */
 static gs_status
 job_alloc(gs_job *head, size_t bytes, void **block)
 {
@@ -417,6 +432,7 @@ job_alloc(gs_job *head, size_t bytes, void **block)
 	return gs_cuda_alloc_clean(job->engine, bytes, block);
 }
 
+/* Clears it, in the order of the stream. */
 static void
 job_release(gs_job *head, void *block, size_t bytes)
 {
@@ -426,6 +442,7 @@ job_release(gs_job *head, void *block, size_t bytes)
 	gs_cuda_free_clean(job->engine, block, bytes);
 }
 
+/* For job_work.c, which finds heads of runs by gs_heads: nothing is known of them here. */
 static gs_status
 job_order(gs_job *head, uint64_t *, gs_heads_known *known, const uint32_t **order)
 {
@@ -438,6 +455,7 @@ job_order(gs_job *head, uint64_t *, gs_heads_known *known, const uint32_t **orde
 	return GS_OK;
 }
 
+/* A column is one array here, of 16-byte values, too. */
 static uint32_t
 job_sources(gs_job *head, uint32_t c, gs_source *sources)
 {
@@ -451,18 +469,21 @@ job_sources(gs_job *head, uint32_t c, gs_source *sources)
 	return 1;
 }
 
+/* Called when job_work.c has read them for the last time. */
 static void
 job_drop_columns(gs_job *head)
 {
 	release_columns((cuda_job *) head);
 }
 
+/* The same for the order. */
 static void
 job_drop_order(gs_job *head)
 {
 	release((cuda_job *) head, &((cuda_job *) head)->order);
 }
 
+/* Elements of a result, of groups or of runs, put together from the arrays that job_work.c has left. */
 template <bool GROUPS, class T>
 static __global__ void
 emit_kernel(const gs_results results, u64 rows, u64 from, u64 n, T *out)
@@ -504,6 +525,7 @@ job_emit(gs_job *head, uint64_t from, uint64_t n, void *out)
 	return GS_OK;
 }
 
+/* Waits for what is under way: a job may end at any time. */
 static void
 job_end(gs_job *head)
 {
@@ -521,12 +543,14 @@ job_end(gs_job *head)
 	host.release(host.arg, job, job->bytes);
 }
 
+/* The structure alone; rows lie on the device. */
 static u64
 job_host_bytes(const gs_job *head)
 {
 	return ((const cuda_job *) head)->bytes;
 }
 
+/* Facts of the order, and what was copied and waited for. */
 static void
 job_get_info(const gs_job *head, gs_job_info *info)
 {

@@ -39,6 +39,7 @@ struct stats_args
 	u32 room;	 /* counters in shared memory */
 };
 
+/* A value as an unsigned number in the order asked for, descending included. */
 template <class T>
 static __device__ __forceinline__ T
 in_order(T x, const stats_args &a)
@@ -167,6 +168,7 @@ template <class T, u32 DIGITS> struct column_look
 	u32 at[DIGITS + 1], mask[DIGITS + 1], *mine[DIGITS + 1];
 	u32 copies, odd_at, odd_mask;
 
+	/* Takes over where the block's digits begin and where this thread counts them. */
 	__device__ __forceinline__
 	column_look(const stats_args &args, const gs_digit_counters &counters, const stats_digits &guess,
 				column_seen<T> &seen)
@@ -184,6 +186,7 @@ template <class T, u32 DIGITS> struct column_look
 		}
 	}
 
+	/* Counts a value's digits, and whether the bit above them is set. */
 	__device__ __forceinline__ void
 	count(T k)
 	{
@@ -422,6 +425,7 @@ static __global__ void __launch_bounds__(STATS_THREADS) null_stats_kernel(const 
 	stats_done(a.stats, s, 0, valid, nulls);
 }
 
+/* Statistics and digits in one read; blocks take all shared memory for their counters. */
 template <class T>
 static gs_status
 stats_and_counts(gs_cuda_engine *e, stats_args a, u64 n)
@@ -438,6 +442,7 @@ stats_and_counts(gs_cuda_engine *e, stats_args a, u64 n)
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* Chooses the kernel for a column of values, or halves of values, of this width. */
 template <class T>
 static gs_status
 look_at(gs_cuda_engine *e, const stats_args &a, u64 n)
@@ -455,6 +460,7 @@ look_at(gs_cuda_engine *e, const stats_args &a, u64 n)
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* 16-byte values: both halves in one read, or, with NULLs or unaligned, one half after the other. */
 static gs_status
 look_at_16(gs_cuda_engine *e, stats_args a, u64 n)
 {

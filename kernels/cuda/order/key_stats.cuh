@@ -11,6 +11,7 @@ template <class T> struct stats_sum
 {
 	T not_min, max, ones, zeros;
 
+	/* Minimum and low bits are kept inverted, so that zero is where all four begin. */
 	__device__ __forceinline__ void
 	add(T k)
 	{

@@ -18,12 +18,14 @@ struct string_stats_args
 	u32 *marks; /* (GS_POSITIONS + 1) * 256 characters, GS_POSITIONS + 1 ends */
 };
 
+/* nulls may be NULL: there are none. */
 static __device__ __forceinline__ bool
 is_null(const u64 *nulls, u64 r)
 {
 	return nulls != NULL && (nulls[r / 64] >> (r % 64) & 1);
 }
 
+/* As memcmp does, the shorter one first. */
 static __device__ int
 compare_strings(const u8 *s, u32 length_s, const u8 *t, u32 length_t)
 {
@@ -32,6 +34,10 @@ compare_strings(const u8 *s, u32 length_s, const u8 *t, u32 length_t)
 	return same < shorter ? (int) s[same] - (int) t[same] : (length_s > length_t) - (length_s < length_t);
 }
 
+/*
+ * The first row that is not NULL; kept inverted, as the statistics begin with zeros. The common prefix is what all have
+ * in common with its string.
+ */
 static __global__ void
 first_string_kernel(const __grid_constant__ string_stats_args a)
 {

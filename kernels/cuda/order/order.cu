@@ -176,6 +176,7 @@ struct plan_block
 	size_t bytes;
 };
 
+/* Where everything lies in a plan's block: what is read back together at its begin. */
 static plan_block
 block_of(const gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows)
 {
@@ -279,6 +280,7 @@ plan_by_stats(gs_cuda_engine *e, gs_cuda_plan *plan, const gs_column *columns, u
 	return status;
 }
 
+/* gs_order_plan: waits for the statistics unless the rows are few. */
 static gs_status
 order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **out)
 {
@@ -327,12 +329,14 @@ words_bytes(const gs_cuda_plan *plan)
 	return gs_round256(plan->rows * sizeof(u64));
 }
 
+/* Whether a run has anything to sort by digits. */
 static bool
 sorts(const gs_cuda_plan *plan)
 {
 	return plan->rows > 1 && (plan->path == gs_cuda_plan::GS_PLAN_COLUMN || plan->path == gs_cuda_plan::GS_PLAN_WORDS);
 }
 
+/* Memory for passes over all digits or over leading ones: the run may do one after the other. */
 static size_t
 radix_bytes(const gs_cuda_plan *plan)
 {
@@ -342,6 +346,7 @@ radix_bytes(const gs_cuda_plan *plan)
 	return gs_round256(all > leading ? all : leading);
 }
 
+/* Two arrays of words, the passes, and for what is left either ties or groups of buckets. */
 static size_t
 order_temp_bytes(const gs_plan *head)
 {
@@ -413,6 +418,7 @@ sort_ties(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *s, u
 					   order, rounds);
 }
 
+/* Waits for what the checks have found. */
 static gs_status
 read_flags(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_order_flags **flags)
 {
@@ -501,6 +507,7 @@ sort_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, bool complete, void *temp
 	return plan->complete ? GS_OK : sort_ties(e, plan, &s, order, &f->refined);
 }
 
+/* gs_order_run. facts may be NULL; to know them it may wait for the device. */
 static gs_status
 order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes, uint32_t *order, gs_order_facts *facts)
 {

@@ -163,6 +163,7 @@ gs_common(const u8 *a, const u8 *b, u32 limit)
 	return limit;
 }
 
+/* Whether a row's value is NULL. */
 __device__ __forceinline__ bool
 gs_field_null(const gs_dev_field &f, u32 row)
 {
@@ -203,6 +204,7 @@ gs_field_code(const gs_dev_field &f, u32 row)
 	return (((x ^ f.flip) - f.base) >> f.shift) + f.bump;
 }
 
+/* A row's string; NULL is empty. */
 __device__ __forceinline__ const u8 *
 gs_field_string(const gs_dev_field &f, u32 row, u32 &length)
 {
@@ -213,6 +215,7 @@ gs_field_string(const gs_dev_field &f, u32 row, u32 &length)
 	return f.heap + at;
 }
 
+/* A shift by 64 bits is not defined, hence the question. */
 __device__ __forceinline__ u64
 gs_append(u64 word, u64 code, u32 bits)
 {

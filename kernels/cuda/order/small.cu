@@ -320,6 +320,7 @@ static __global__ void __launch_bounds__(THREADS, 1) small_kernel(const __grid_c
 
 typedef void (*small_function)(const small_args);
 
+/* The kernel for so many rows of a thread. */
 static small_function
 small_of(u32 items)
 {
@@ -332,12 +333,14 @@ struct small_shape
 	u32 blocks, clusters, items;
 };
 
+/* Whether this device has clusters: with them words are sorted by bins, else by one block. */
 static bool
 small_by_bins(const gs_cuda_sort *sort)
 {
 	return sort->small_most > THREADS * MOST_ITEMS;
 }
 
+/* As many blocks as a row to a thread takes, then more rows to a thread, then more clusters. */
 static small_shape
 small_shape_of(const gs_cuda_sort *sort, u64 rows)
 {
@@ -378,6 +381,7 @@ source_of(const gs_column *column, u32 half)
 	return s;
 }
 
+/* Blocks of one cluster are launched as such, a single one without. */
 static void
 small_config(gs_cuda_engine *e, cudaLaunchConfig_t *config, cudaLaunchAttribute *attribute, small_shape s)
 {
@@ -443,6 +447,7 @@ small_prepare(gs_cuda_engine *e, gs_cuda_sort *sort)
 	return GS_OK;
 }
 
+/* Whether one launch may do; asks the device what it can hold when this is first called. */
 bool
 gs_small_fits(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows)
 {
@@ -465,6 +470,7 @@ gs_small_close(gs_cuda_sort *sort)
 	cudaFree(sort->small_state);
 }
 
+/* Words and places of all rows, for blocks that have more than shared memory holds. */
 size_t
 gs_small_temp(u64 rows)
 {

@@ -101,6 +101,7 @@ struct small_shared
 	u32 own[2];			  /* from where to where this cluster writes the order */
 };
 
+/* Shared memory of a block with so many rows to a thread: the tables, words, and places of 16 bits. */
 static constexpr size_t
 small_bytes(int items)
 {
@@ -109,6 +110,7 @@ small_bytes(int items)
 
 /* ---------------------------------------------------------------- the cluster */
 
+/* The block's number in its cluster, 0 without clusters. */
 static __device__ __forceinline__ u32
 cluster_rank()
 {
@@ -122,6 +124,7 @@ cluster_rank()
 #endif
 }
 
+/* What was written before is seen behind cluster_wait, in all blocks. */
 static __device__ __forceinline__ void
 cluster_arrive()
 {
@@ -141,6 +144,7 @@ cluster_arrive_relaxed()
 #endif
 }
 
+/* Without clusters the block's own barrier. */
 static __device__ __forceinline__ void
 cluster_wait()
 {
@@ -151,6 +155,7 @@ cluster_wait()
 #endif
 }
 
+/* Both at once. */
 static __device__ __forceinline__ void
 cluster_barrier()
 {
@@ -176,6 +181,7 @@ in_block(const void *p, u32 rank)
 #define CLUSTER_SPACE "shared"
 #endif
 
+/* To any block of the cluster, at an address of in_block. */
 static __device__ __forceinline__ void
 put(u32 at, u64 x)
 {
@@ -285,6 +291,7 @@ first_row()
 
 /* ---------------------------------------------------------------- key statistics */
 
+/* By two instructions for 32 bits: the greatest upper half, then the greatest lower one beside it. */
 static __device__ __forceinline__ u64
 lanes_max64(u64 x)
 {
@@ -293,12 +300,14 @@ lanes_max64(u64 x)
 	return (u64) hi << 32 | lo;
 }
 
+/* The same for bits, each half for itself. */
 static __device__ __forceinline__ u64
 lanes_or64(u64 x)
 {
 	return (u64) lanes_or((u32) (x >> 32)) << 32 | lanes_or((u32) x);
 }
 
+/* Statistics of all lanes, to each of them. */
 static __device__ __forceinline__ small_stats
 lanes_stats(small_stats s)
 {
@@ -310,6 +319,7 @@ lanes_stats(small_stats s)
 	return s;
 }
 
+/* Adds a value; of NULLs only that there are some. */
 static __device__ __forceinline__ void
 see_value(small_stats &s, u64 x, bool null)
 {
@@ -346,6 +356,7 @@ stats_of_blocks(const small_shared &m, u32 blocks, u32 c)
 	return lanes_stats(x);
 }
 
+/* As the plan's functions take them. */
 static __device__ __forceinline__ gs_key_stats
 stats_of(const small_stats &x)
 {

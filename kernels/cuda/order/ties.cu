@@ -12,6 +12,7 @@
  */
 #include "ties.cuh"
 
+/* Groups that go to a next round at most: each has more than SMALL_GROUP rows. */
 static u64
 most_groups(u64 n)
 {
@@ -26,6 +27,7 @@ gs_ties_temp(u64 n)
 		   2 * gs_round256(most_groups(n) * 4) + gs_round256((n / TIE_TILE + 1) * sizeof(u64));
 }
 
+/* Waits: how many rows are tied decides whether there is another round. */
 static gs_status
 get_flags(gs_cuda_engine *e, const gs_order_flags *from, gs_order_flags *to)
 {

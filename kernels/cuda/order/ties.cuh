@@ -47,6 +47,7 @@ struct tie
 	u32 left, right;
 };
 
+/* The row of a word: by its number, which in later rounds counts the list's entries. */
 static __device__ __forceinline__ u32
 row_of(const ties_args &a, u64 word)
 {
@@ -55,12 +56,17 @@ row_of(const ties_args &a, u64 word)
 	return a.rows != NULL ? a.rows[j] : j;
 }
 
+/* Whether word i has this key. */
 static __device__ __forceinline__ bool
 alike(const ties_args &a, u64 i, u64 key)
 {
 	return a.words[i] >> a.low == key;
 }
 
+/*
+ * A row's neighbours: who is alike, how far the group goes, and whether it is a large one. A group of more than
+ * SMALL_GROUP is known from one look that far to each side.
+ */
 static __device__ __forceinline__ tie
 look_around(const ties_args &a, u64 i)
 {
@@ -97,6 +103,7 @@ struct tie_pairs
 	u64 edge[TIE_ITEMS / 2]; /* lane 0: the word before its warp's, lane 31: the one behind */
 };
 
+/* The thread's words in 16-byte loads; behind the end come words like no other. */
 static __device__ __forceinline__ void
 read_pairs(const ties_args &a, u64 base, tie_pairs &t)
 {
@@ -445,6 +452,7 @@ static __global__ void __launch_bounds__(TIE_THREADS) common_kernel(const __grid
 	}
 }
 
+/* Moves groups' places over what their strings have in common, or, where all are equal, to the next field. */
 static __global__ void
 skip_kernel(const __grid_constant__ ties_args a, u32 groups)
 {

@@ -79,6 +79,9 @@ struct gs_radix_args
 	u32 stride;
 };
 
+/*
+ * A column's value as a key: in order, counted from the least one, modulo 2^bits, without low bits that are all alike.
+ */
 __device__ __forceinline__ u64
 key_of_value(u64 x, const gs_transform &t)
 {

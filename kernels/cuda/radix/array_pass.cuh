@@ -42,6 +42,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 	int items = ITEMS;	 /* of a thread: fewer where a segment's tile is not whole */
 	gs_radix_tile here = {}; /* the tile, of a segment */
 
+	/* Where the thread reads: the rest comes from follow_step or is a segment's. */
 	__device__ __forceinline__
 	array_tile(const gs_radix_args &args) : a(args), in((const value *) args.in)
 	{
@@ -69,6 +70,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		return true;
 	}
 
+	/* Keys lie as they came, so that the digit of a float is taken from its order. */
 	__device__ __forceinline__ u32
 	digit(word x) const
 	{
@@ -131,6 +133,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		return left < TILE ? (u32) left : TILE;
 	}
 
+	/* Read once, so not to be kept in caches; a pair becomes a word. */
 	__device__ __forceinline__ word
 	word_at(u64 at) const
 	{
@@ -314,6 +317,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 	}
 };
 
+/* The pass, step by step as in README.md: over keys, pairs, keys with values, and segments of any of them. */
 template <gs_radix_io IN, gs_radix_io OUT, int VALUE, int FLOATS, bool SEGMENTS>
 __global__ void
 __launch_bounds__(gs_radix_here<GS_KEY_BITS, IN, VALUE>::threads, gs_radix_here<GS_KEY_BITS, IN, VALUE>::blocks)

@@ -52,6 +52,7 @@ template <class P> struct radix_block
 	u32 thread, warp, lane;
 	u32 *counter; /* the warp's */
 
+	/* Lays shared memory out, as gs_radix_shared counts it. */
 	__device__ __forceinline__
 	radix_block()
 	{
@@ -84,6 +85,7 @@ template <class P> struct radix_block
 		return *(bins *) (table + share * EACH);
 	}
 
+	/* Bin by bin. */
 	static __device__ __forceinline__ void
 	add(bins &x, const bins &y)
 	{

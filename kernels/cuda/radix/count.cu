@@ -117,6 +117,7 @@ count_bits_kernel(const __grid_constant__ gs_radix_counting a, u32 copies)
 	counters.add_up(a.counts);
 }
 
+/* As many blocks as the device holds with that much memory promised to each, or as many as the items want. */
 template <class KERNEL, class... MORE>
 static gs_status
 count(gs_cuda_engine *e, KERNEL kernel, size_t promised, size_t shared, const gs_radix_counting &a, MORE... more)
@@ -131,6 +132,7 @@ count(gs_cuda_engine *e, KERNEL kernel, size_t promised, size_t shared, const gs
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* Counters in as many copies as the row allows, against threads that meet in one. */
 template <class K, bool FLOATS>
 static gs_status
 count_keys(gs_cuda_engine *e, const gs_radix_counting &a)

@@ -33,12 +33,14 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 	const value *in;
 	u32 mine; /* a warp's items lie side by side in the tile, a thread's 32 apart */
 
+	/* The first of the thread's places in any tile. */
 	__device__ __forceinline__
 	order_tile(const gs_radix_args &args) : a(args), in((const value *) args.in)
 	{
 		mine = this->warp * (32 * ITEMS) + this->lane;
 	}
 
+	/* Of a word, or of a key that is still in a register. */
 	__device__ __forceinline__ u32
 	digit(u64 x) const
 	{
@@ -211,6 +213,7 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 	}
 };
 
+/* The pass, step by step as in README.md. */
 template <int BITS, gs_radix_io IN, gs_radix_io OUT>
 __global__ void
 __launch_bounds__(gs_radix_here<BITS, IN, 0>::threads, gs_radix_here<BITS, IN, 0>::blocks)

@@ -22,6 +22,7 @@ gs_radix_most(const gs_cuda_engine *e)
 	return bits;
 }
 
+/* Tiles of a pass at most: of all shapes for row orders the smallest tile decides. */
 static u64
 pass_tiles(const gs_cuda_engine *e, u64 n)
 {
@@ -37,6 +38,7 @@ pass_tiles(const gs_cuda_engine *e, u64 n)
 #define TICKETS (GS_PLACES * 64 * sizeof(u32))
 #define COUNTS	(GS_PLACES * GS_PLACE * sizeof(u32))
 
+/* What lies in front of the status words; parts begin every 2^29 rows. */
 static size_t
 head_bytes(u64 n)
 {
@@ -53,6 +55,7 @@ gs_radix_temp(const gs_cuda_engine *e, u64 n, u32 bits)
 	return gs_round256(head_bytes(n)) + (digits * pass_tiles(e, n) * sizeof(u32) << place);
 }
 
+/* Zeros where a gate is open, as cudaMemsetAsync cannot ask. */
 static __global__ void
 clear_kernel(uint4 *p, u64 n, const u32 *gate, u32 gate_open)
 {

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+/* What the sort family keeps in an engine, made when it is first asked for. */
 gs_status
 gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort)
 {
@@ -25,6 +26,7 @@ gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort)
 	return GS_OK;
 }
 
+/* Gives it back, cleared: its memory has seen keys. */
 void
 gs_sort_close(gs_cuda_engine *e)
 {

@@ -26,6 +26,7 @@ gs_status gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort);
 void gs_sort_close(gs_cuda_engine *e);
 void gs_small_close(gs_cuda_sort *sort); /* order/small.cu */
 
+/* Arrays of temporary memory begin at 256 bytes, as cudaMalloc's do. */
 static inline size_t
 gs_round256(size_t bytes)
 {

@@ -11,6 +11,7 @@
 
 /* ---------------------------------------------------------------- gather, sequence */
 
+/* Four items of a thread, so that four random reads are under way. */
 template <class T, class I>
 static __global__ void __launch_bounds__(THREADS) gather_kernel(const T *in, const I *index, u64 n, T *out)
 {
@@ -34,6 +35,7 @@ static __global__ void __launch_bounds__(THREADS) gather_kernel(const T *in, con
 	}
 }
 
+/* Modulo the width of T. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS) sequence_kernel(T *out, u64 n, u64 start, u64 step)
 {
@@ -41,6 +43,7 @@ static __global__ void __launch_bounds__(THREADS) sequence_kernel(T *out, u64 n,
 		out[i] = (T) (start + i * step);
 }
 
+/* By the width of an index. */
 template <class T>
 static gs_status
 gather(gs_cuda_engine *e, const void *in, bool wide_index, const void *index, u64 n, void *out)
@@ -54,6 +57,7 @@ gather(gs_cuda_engine *e, const void *in, bool wide_index, const void *index, u6
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* gs_gather. */
 gs_status
 gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, const void *index, uint64_t n,
 			   void *out)
@@ -76,6 +80,7 @@ gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index,
 	}
 }
 
+/* gs_sequence. */
 gs_status
 gs_cuda_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step)
 {
@@ -190,6 +195,7 @@ template <class T> struct extent_of_thread
 {
 	T not_min, max, any, not_all;
 
+	/* Adds an item: to the ends of the order, and to the bits that any and that all have. */
 	__device__ __forceinline__ void
 	fold(T x, const gs_mapping &map)
 	{
@@ -206,6 +212,7 @@ template <class T> struct extent_of_thread
 		not_all |= (T) ~x;
 	}
 
+	/* The items of 16 bytes. */
 	__device__ __forceinline__ void
 	fold_vector(uint4 q, const gs_mapping &map)
 	{
@@ -217,6 +224,7 @@ template <class T> struct extent_of_thread
 	}
 };
 
+/* One read, four vectors of a thread under way; the block that ends last writes the result. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_args a)
 {
@@ -263,6 +271,7 @@ static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_arg
 		write_extent<T>(a);
 }
 
+/* gs_extent. */
 gs_status
 gs_cuda_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp)
 {

@@ -27,6 +27,7 @@ word_at(const u32 *bits, u64 n, u64 w)
 	return n - first >= 32 ? bits[w] : bits[w] & ((1u << (u32) (n - first)) - 1);
 }
 
+/* The bits of each group, a block at a time. */
 static __global__ void __launch_bounds__(THREADS)
 count_kernel(const u32 *bits, u64 n, u32 groups, u32 *counts)
 {
@@ -85,6 +86,10 @@ sum_kernel(u32 *counts, u32 groups, u64 *count)
 		*count = before;
 }
 
+/*
+ * Positions to their places. Lanes take a warp's words together, one word after the other, so that they write side by
+ * side.
+ */
 static __global__ void __launch_bounds__(THREADS)
 write_kernel(const u32 *bits, u64 n, u32 groups, const u32 *before, u32 *out)
 {
@@ -120,6 +125,7 @@ write_kernel(const u32 *bits, u64 n, u32 groups, const u32 *before, u32 *out)
 	}
 }
 
+/* gs_positions: three kernels, none of which waits for another block. */
 gs_status
 gs_cuda_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out, uint64_t *count, void *temp)
 {

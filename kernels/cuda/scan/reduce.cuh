@@ -134,6 +134,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 	u32 thread;
 	u32 over = 0; /* results that do not fit */
 
+	/* What is the same in every tile. */
 	__device__ __forceinline__
 	reduce_block(const gs_reduce_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
@@ -142,6 +143,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		thread = threadIdx.x;
 	}
 
+	/* The values of a tile; the first tile's window may begin before the array. */
 	__device__ __forceinline__ gs_window
 	values_of(u32 tile) const
 	{
@@ -342,12 +344,12 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 
 	/* Takes a tile apart, and leaves it compacted in its buffer. */
 	__device__ __forceinline__ reduce_pending
-	take(const gs_ring_turn &turn, u32 tile, bool edges) const
+	take(const gs_ring_iteration &iteration, u32 tile, bool edges) const
 	{
-		u8 *const data = buffers + turn.stage * PITCH + HALO;
+		u8 *const data = buffers + iteration.stage * PITCH + HALO;
 		const u8 *const mine = data + thread * VECTORS * 16;
 		const i64 first = (i64) tile * TILE - a.shift;
-		const u32 lo = edges && first < 0 ? (u32) -first : 0, half = turn.n & 1;
+		const u32 lo = edges && first < 0 ? (u32) -first : 0, half = iteration.n & 1;
 		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
 		items x;
 		u32 rank;
@@ -372,18 +374,18 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 
 		if (thread == 0)
 		{
-			m.whole[turn.n % GS_SLOTS] = own;
+			m.whole[iteration.n % GS_SLOTS] = own;
 			publish((words *) a.words, tile, own, a.sweep);
 		}
 		if (thread / 32 == 0)
-			post(m.ring, turn.n, tile);
+			post(m.ring, iteration.n, tile);
 
 		/* 4. begins to the front */
 		compact(data, x, begins, rank, carry);
 		return {(u32) (data - buffers), (u32) own.n};
 	}
 
-	/* The compacted tile of turn n out, in whole lines. */
+	/* The compacted tile of iteration n out, in whole lines. */
 	__device__ __forceinline__ void
 	write(u32 n, const reduce_pending &p)
 	{
@@ -432,6 +434,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 	}
 };
 
+/* A persistent block; each thread adds the overflows that it has met in the end. */
 template <int KEY, int VALUE, class OP, class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 reduce_kernel(const __grid_constant__ gs_reduce_args a)

@@ -236,6 +236,7 @@ template <int KEY, class OP> struct fixed_tile
 	K *keys; /* [0]: the key before the tile */
 	T *values;
 
+	/* Lays the tile out: keys, if they are staged, with the one before the tile in front of them. */
 	__device__ __forceinline__
 	fixed_tile(const fixed_args &args, u8 *shared, u32 tile) : a(args), first((u64) tile * TILE)
 	{
@@ -244,6 +245,7 @@ template <int KEY, class OP> struct fixed_tile
 		values = (T *) (shared + (STAGED ? (PLACE(TILE + 1) + 1) * sizeof(K) : 0));
 	}
 
+	/* Keys and values to shared memory; a barrier has to follow. */
 	__device__ __forceinline__ void
 	load()
 	{
@@ -290,6 +292,7 @@ template <int KEY, class OP> struct fixed_tile
 	}
 };
 
+/* A tile for each block, by ticket, so that earlier tiles are always under way. */
 template <int KEY, class OP>
 static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_constant__ fixed_args a)
 {
@@ -363,6 +366,7 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 		write_sums<OP>(a, mine, groups, b.v, b.n + rank);
 }
 
+/* One launch for keys of this width and values of this type. */
 template <int KEY, class OP>
 static gs_status
 run(gs_cuda_engine *e, fixed_args &a)
@@ -386,6 +390,7 @@ run(gs_cuda_engine *e, fixed_args &a)
 	return status;
 }
 
+/* By the type of values: only floats have a fixed tree. */
 template <int KEY>
 static gs_status
 run_values(gs_cuda_engine *e, fixed_args &a, gs_type values)
@@ -393,6 +398,7 @@ run_values(gs_cuda_engine *e, fixed_args &a, gs_type values)
 	return values == GS_F32 ? run<KEY, add_f32>(e, a) : run<KEY, add_f64>(e, a);
 }
 
+/* gs_reduce_by_key of floats where the same bits are asked for on every run. */
 gs_status
 gs_cuda_reduce_fixed(gs_cuda_engine *e, const gs_reduce_request *r, void *temp)
 {

@@ -15,6 +15,7 @@
 #define THREADS 256
 #define TILE	4096 /* of the fixed order: 256 threads, each with a group of 16 */
 
+/* nulls may be NULL: there are none. */
 __device__ __forceinline__ bool
 is_null(const u64 *nulls, u64 row)
 {
@@ -41,6 +42,7 @@ struct row_source
 	const u8 *heap;
 };
 
+/* A value in a form in which equal ones have equal bits: floats by their order. */
 template <class T, bool FLOATS>
 __device__ __forceinline__ T
 value_of(const row_source &s, u64 row)
@@ -86,6 +88,7 @@ first_difference(const u8 *a, const u8 *b, u64 length)
 
 struct differ_strings
 {
+	/* Whether two rows' strings differ; lengths tell most of them apart. */
 	static __device__ __forceinline__ bool
 	differ(const row_source &s, u64 a, u64 b)
 	{
@@ -105,6 +108,9 @@ template <class T, bool FLOATS> struct differ_values
 	}
 };
 
+/*
+ * A bit for each position: whether its row begins a run. Whole words of 64 bits, of which the last one's rest is zero.
+ */
 template <class D>
 static __global__ void __launch_bounds__(THREADS)
 heads_kernel(const row_source s, const u32 *order, u64 n, bool first, u64 *bits)
@@ -126,6 +132,7 @@ heads_kernel(const row_source s, const u32 *order, u64 n, bool first, u64 *bits)
 	}
 }
 
+/* One column; the first sets the bits, the others add theirs. */
 template <class D>
 static gs_status
 heads(gs_cuda_engine *e, const gs_source *source, const u32 *order, u64 n, bool first, u64 *bits)
@@ -136,6 +143,7 @@ heads(gs_cuda_engine *e, const gs_source *source, const u32 *order, u64 n, bool 
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* gs_heads, a column at a time. D says how values of a type differ. */
 static gs_status
 cuda_heads(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, bool first, uint64_t *bits)
 {
@@ -185,6 +193,7 @@ struct compare_args
 
 template <class T, bool FLOATS> struct in_interval
 {
+	/* Whether a row's value is in the interval, or outside of one. */
 	static __device__ __forceinline__ bool
 	keeps(const compare_args &a, u64 row)
 	{
@@ -216,6 +225,7 @@ struct compares_bytes
 	}
 };
 
+/* A bit for each row; NULL compares with nothing. */
 template <class C>
 static __global__ void __launch_bounds__(THREADS) compare_kernel(const compare_args a)
 {
@@ -225,6 +235,7 @@ static __global__ void __launch_bounds__(THREADS) compare_kernel(const compare_a
 		put_bits(a.bits, i, i < a.n && !is_null(a.s.nulls, i) && C::keeps(a, i), false);
 }
 
+/* C: how a row is compared. */
 template <class C>
 static gs_status
 compare(gs_cuda_engine *e, const compare_args &a)
@@ -233,6 +244,7 @@ compare(gs_cuda_engine *e, const compare_args &a)
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* gs_compare. */
 static gs_status
 cuda_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_constant *constant, uint64_t *bits)
 {
@@ -280,6 +292,7 @@ cuda_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_co
 
 /* ---------------------------------------------------------------- values */
 
+/* Values in an order, widened where TO is wider than FROM; a NULL gets the value that changes no result. */
 template <class FROM, class TO>
 static __global__ void __launch_bounds__(THREADS)
 values_kernel(const row_source s, const u32 *order, u64 n, TO null_value, TO *out)
@@ -302,6 +315,7 @@ values_kernel(const row_source s, const u32 *order, u64 n, TO null_value, TO *ou
 	}
 }
 
+/* fill is looked at only where there are NULLs. */
 template <class FROM, class TO>
 static gs_status
 values(gs_cuda_engine *e, const gs_source *source, const u32 *order, u64 n, const void *null_value, void *out)
@@ -315,6 +329,7 @@ values(gs_cuda_engine *e, const gs_source *source, const u32 *order, u64 n, cons
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* gs_values: integers as they are or widened to 64 bits. */
 static gs_status
 cuda_values(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, gs_type result,
 			const void *null_value, void *out)
@@ -353,6 +368,7 @@ cuda_values(gs_engine *engine, const gs_source *source, const uint32_t *order, u
 
 /* ---------------------------------------------------------------- sums in a fixed order */
 
+/* Of all NaNs the same one, so that engines agree to the bit. */
 template <class T>
 __device__ __forceinline__ T
 quiet(T x)
@@ -465,12 +481,14 @@ static __global__ void __launch_bounds__(1024) fixed_tiles_kernel(T *sums, u64 t
 	}
 }
 
+/* A sum for each tile. */
 static size_t
 cuda_fixed_temp_bytes(gs_type type, uint64_t n)
 {
 	return (n / TILE + 1) * gs_type_width(type);
 }
 
+/* Sums of tiles, what is before each, results: the input is read twice, so that no tile waits for another. */
 template <class T>
 static gs_status
 scan_fixed(gs_cuda_engine *e, bool inclusive, const void *in, void *out, u64 n, void *temp)
@@ -484,6 +502,7 @@ scan_fixed(gs_cuda_engine *e, bool inclusive, const void *in, void *out, u64 n, 
 	return gs_cuda_status(cudaGetLastError());
 }
 
+/* gs_scan_fixed. */
 static gs_status
 cuda_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, void *out, uint64_t n, void *temp)
 {
@@ -510,6 +529,7 @@ overflows_kernel(bool is_signed, const u64 *in, const u64 *sums, u64 n, u64 *cou
 		*count = 1;
 }
 
+/* gs_scan_overflows: an exclusive sum is looked at where the next one begins. */
 static gs_status
 cuda_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums, uint64_t n,
 			   uint64_t *count)

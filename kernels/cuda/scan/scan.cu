@@ -5,6 +5,7 @@
 #include "scan_ops.cuh"
 #include "scan.cuh"
 
+/* One sweep with an operation. */
 template <class OP>
 static gs_status
 run(gs_cuda_engine *e, gs_scan_args &a, void *temp)

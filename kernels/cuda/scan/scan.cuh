@@ -3,8 +3,8 @@
  *
  * A tile's state is OP over its items.  Each thread adds up a contiguous share of the tile, taken from shared memory;
  * threads and warps are scanned by shuffles in order, and each thread leaves the scan of its share where it came from.
- * A turn later (feed.cuh), when the tile's prefix is known, it is put before every item on the way out, 16 bytes per
- * store (single items at the ends of the array, and where the output is not aligned to 16 bytes).
+ * An iteration later (feed.cuh), when the tile's prefix is known, it is put before every item on the way out, 16 bytes
+ * per store (single items at the ends of the array, and where the output is not aligned to 16 bytes).
  *
  * Bytes per item: one read, one write.  In place allowed: a tile writes only where it has read.
  * Source: Merrill and Garland, 4.1 to 4.3.
@@ -62,6 +62,7 @@ template <class OP, class SHAPE> struct scan_block
 	i64 base; /* where vectors of the first tile begin */
 	u32 thread;
 
+	/* What is the same in every tile. */
 	__device__ __forceinline__
 	scan_block(const gs_scan_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
@@ -196,6 +197,7 @@ template <class OP, class SHAPE> struct scan_block
 				make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
 	}
 
+	/* The prefix goes first: operations need not commute. */
 	__device__ __forceinline__ bits
 	finished(bits x, T prefix) const
 	{
@@ -206,7 +208,7 @@ template <class OP, class SHAPE> struct scan_block
 		return r;
 	}
 
-	/* The tile of turn n out, its prefix put before every item. */
+	/* The tile of iteration n out, its prefix put before every item. */
 	__device__ __forceinline__ void
 	write(u32 n, const scan_pending &p) const
 	{
@@ -241,9 +243,9 @@ template <class OP, class SHAPE> struct scan_block
 
 	/* Takes a tile, and leaves it scanned in itself in its buffer. */
 	__device__ __forceinline__ scan_pending
-	take(const gs_ring_turn &turn, u32 tile, bool edges) const
+	take(const gs_ring_iteration &iteration, u32 tile, bool edges) const
 	{
-		u8 *const data = buffers + turn.stage * TILE_BYTES;
+		u8 *const data = buffers + iteration.stage * TILE_BYTES;
 		const i64 first = (i64) tile * TILE - a.shift;
 		const u32 lo = edges && first < 0 ? (u32) -first : 0;
 		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
@@ -252,15 +254,15 @@ template <class OP, class SHAPE> struct scan_block
 
 		take_items(data, tile, edges, lo, hi, w);
 
-		const T mine = scan_threads(w, m.sums[turn.n & 1], all);
+		const T mine = scan_threads(w, m.sums[iteration.n & 1], all);
 
 		if (thread == 0)
 		{
-			m.whole[turn.n % GS_SLOTS] = all;
+			m.whole[iteration.n % GS_SLOTS] = all;
 			publish((words *) a.words, tile, state{all}, a.sweep);
 		}
 		if (thread / 32 == 0)
-			post(m.ring, turn.n, tile);
+			post(m.ring, iteration.n, tile);
 		scan_items(data, w, mine);
 		return {(u32) (data - buffers), lo, hi, first};
 	}
@@ -282,6 +284,7 @@ template <class OP, class SHAPE> struct scan_block
 	}
 };
 
+/* A persistent block, which walks on over tiles (feed.cuh). */
 template <class OP, class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 scan_kernel(const __grid_constant__ gs_scan_args a)

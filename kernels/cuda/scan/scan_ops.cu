@@ -50,6 +50,7 @@ cuda_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, u
 	}
 }
 
+/* gs_reduce_by_key, but for counts, which are runs (kernels/scan.c). */
 gs_status
 gs_cuda_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp)
 {

@@ -4,6 +4,7 @@
 #include "scan_ops.cuh"
 #include "select.cuh"
 
+/* One sweep; unique in place has what lies before each tile saved first, as another tile may write over it. */
 template <int BYTES, int KIND, bool REST>
 static gs_status
 run(gs_cuda_engine *e, gs_select_args &a, void *temp, bool in_place)
@@ -31,6 +32,7 @@ run(gs_cuda_engine *e, gs_select_args &a, void *temp, bool in_place)
 						 sizeof(count_state::words), tiles, shape, pitch, 0, in_place);
 }
 
+/* By what is kept and whether the rest goes out, too; a partition is never in place. */
 template <int BYTES>
 static gs_status
 run_mode(gs_cuda_engine *e, const gs_select_request *r, gs_select_args &a, void *temp)
@@ -44,6 +46,7 @@ run_mode(gs_cuda_engine *e, const gs_select_request *r, gs_select_args &a, void 
 									 : run<BYTES, GS_KEEP_MASK, true>(e, a, temp, false);
 }
 
+/* gs_select, gs_partition, gs_unique: a comparison comes as an interval, made by gs_interval_of. */
 gs_status
 gs_cuda_select(gs_engine *engine, const gs_select_request *r, void *temp)
 {

@@ -3,8 +3,8 @@
  *
  * A tile's state is the number of items kept.  Each thread takes a contiguous share of the tile from shared memory,
  * marks what it keeps in a mask, and the counts are summed over threads and warps.  What is kept moves to the front of
- * the tile's buffer (partition: the rest behind it), and goes out from there in whole lines a turn later (feed.cuh),
- * when its place is known.
+ * the tile's buffer (partition: the rest behind it), and goes out from there in whole lines an iteration later
+ * (feed.cuh), when its place is known.
  *
  * Bytes per item: its size once for the read and once for what is kept (partition: for all), plus the flag.
  * Source: Merrill and Garland, 4.4; load step fused in as visiting logic, Merrill and Grimshaw, 2.2.
@@ -37,6 +37,7 @@ struct gs_select_args
 	count_state::words *words;
 };
 
+/* Whether an item is kept: bounds are numbers in the items' order. */
 template <int BYTES>
 __device__ __forceinline__ bool
 in_range(typename item_of<BYTES>::type x, const gs_select_args &a)
@@ -93,6 +94,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 	u32 flag_off; /* bits before the first flag in a window, the same in every tile */
 	u32 thread;
 
+	/* What is the same in every tile. */
 	__device__ __forceinline__
 	select_block(const gs_select_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
@@ -108,6 +110,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		return (i64) tile * TILE - a.shift;
 	}
 
+	/* The flags of a tile, bytes or bits; these may begin in the middle of a byte. */
 	__device__ __forceinline__ gs_window
 	flags_of(u32 tile) const
 	{
@@ -304,11 +307,11 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 
 	/* Takes a tile apart, and leaves it compacted in its buffer. */
 	__device__ __forceinline__ select_pending
-	take(const gs_ring_turn &turn, u32 tile, bool edges) const
+	take(const gs_ring_iteration &iteration, u32 tile, bool edges) const
 	{
-		u8 *const data = buffers + turn.stage * PITCH + HALO;
+		u8 *const data = buffers + iteration.stage * PITCH + HALO;
 		const i64 first = first_of(tile);
-		const u32 lo = edges && first < 0 ? (u32) -first : 0, half = turn.n & 1, warp = thread / 32;
+		const u32 lo = edges && first < 0 ? (u32) -first : 0, half = iteration.n & 1, warp = thread / 32;
 		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
 		u32 w[VECTORS * 4];
 
@@ -331,18 +334,18 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		rank += warps_exclusive<WARPS>(m.kept[half], warp, count);
 		if (thread == 0)
 		{
-			m.whole[turn.n % GS_SLOTS] = count_state{count};
+			m.whole[iteration.n % GS_SLOTS] = count_state{count};
 			publish(a.words, tile, count_state{count}, a.sweep);
 		}
 		if (warp == 0)
-			post(m.ring, turn.n, tile);
+			post(m.ring, iteration.n, tile);
 
 		/* 4. compact in place */
 		compact(data, w, kept, rank, count, lo, hi);
 		return {(u32) (data - buffers), count, hi - lo, first + lo};
 	}
 
-	/* The compacted tile of turn n out, in whole lines. */
+	/* The compacted tile of iteration n out, in whole lines. */
 	__device__ __forceinline__ void
 	write(u32 n, const select_pending &p) const
 	{
@@ -378,6 +381,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 	}
 };
 
+/* A persistent block, which walks on over tiles (feed.cuh). */
 template <int BYTES, int KIND, bool REST, class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 select_kernel(const __grid_constant__ gs_select_args a)

@@ -160,7 +160,7 @@ struct gs_part_shape
 
 #define GS_PART_SHAPES 6
 
-/* Shared memory of a block, but for its turn (arrays/bucket_sort.cu), which takes less than 64 bytes. */
+/* Shared memory of a block, but for its cursor (arrays/bucket_sort.cu), which takes less than 64 bytes. */
 constexpr size_t
 gs_part_shared(const gs_part_shape &s)
 {
@@ -187,6 +187,7 @@ struct gs_merge_shape
 
 #define GS_MERGE_SHAPES 5
 
+/* Arrays in shared memory begin at 16 bytes. */
 __host__ __device__ constexpr size_t
 gs_merge_round(size_t bytes)
 {

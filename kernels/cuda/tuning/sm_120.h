@@ -7,6 +7,7 @@
 
 #include "sm_86.h"
 
+/* The row, as a copy with what differs. */
 constexpr gs_tuning
 gs_make_sm_120()
 {

@@ -18,6 +18,10 @@ constexpr gs_tuning gs_sm_75 = {
 	64,
 	32,
 	4,
+	/*
+	 * Reasoning above; on an H200 in bench/results/rows.txt (doc/sort-kernels.md, "Other GPUs"), values that are read
+	 * late in bench/results/sort_radix-late-h100.txt.
+	 */
 	{
 		/* bits in value threads items blocks late */
 		{8, GS_WORDS, 0, 384, 15, 2},
@@ -32,13 +36,14 @@ constexpr gs_tuning gs_sm_75 = {
 	},
 	/* on an H200 as fast as the larger one (sm_90.h) */
 	{256, 16, 3072, 1},
+	/* sm_90's for short buckets, of which 64 KB hold one block; in rows.txt with keys and pairs of 4 bytes */
 	{
 		/* words large threads window bins blocks; longer buckets than these take: by all digits */
 		{GS_PART_CODES, false, 256, 20, 20, 1},
 		{GS_PART_NEAR, false, 256, 20, 20, 1},
 		{GS_PART_FAR, false, 256, 18, 12, 1},
 	},
-	/* what fits with values of 8 bytes beside keys of 32 */
+	/* What fits with values of 8 bytes beside keys of 32, for all keys alike.  Not timed. */
 	{
 		/* key threads items blocks */
 		{4, 128, 11, 4},
@@ -47,7 +52,7 @@ constexpr gs_tuning gs_sm_75 = {
 		{24, 128, 11, 4},
 		{32, 128, 11, 4},
 	},
-	/* three stages in 62 KB */
+	/* Three stages, the fewest that there are, in 62 KB.  Not timed, nor are the pauses. */
 	{
 		/* what       item value threads vectors blocks stages delay light pause */
 		{GS_T_SCAN,   0,   0,    256,    5,      1,     3,     1000, 1000, 300},

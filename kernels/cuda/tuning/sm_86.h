@@ -13,6 +13,7 @@
 
 #include "sm_75.h"
 
+/* The row: a function, as it copies a block of another one. */
 constexpr gs_tuning
 gs_make_sm_86()
 {
@@ -21,6 +22,10 @@ gs_make_sm_86()
 		99,
 		64,
 		4,
+		/*
+		 * Reasoning above; on an H200 in bench/results/rows.txt and sort_sample-h200.txt, keys and pairs in other
+		 * shapes in sort_spills-h200.txt (doc/sort-kernels.md, "Other GPUs" and "Spilled registers").
+		 */
 		{
 			/* bits in value threads items blocks */
 			{9, GS_WORDS, 0, 384, 21, 2},
@@ -38,6 +43,10 @@ gs_make_sm_86()
 		},
 		/* two blocks in 100 KB; on an H200 as fast as the larger one (sm_90.h) */
 		{256, 16, 3072, 2},
+		/*
+		 * Short buckets: sm_90's, with as many blocks as 100 KB hold; long ones: as many threads as have room for their
+		 * windows, one block.  In rows.txt with keys and pairs of 4 bytes.
+		 */
 		{
 			/* words large threads window bins blocks */
 			{GS_PART_CODES, false, 256, 20, 20, 2},
@@ -47,7 +56,7 @@ gs_make_sm_86()
 			{GS_PART_NEAR, true, 512, 20, 20, 1},
 			{GS_PART_FAR, true, 384, 18, 12, 1},
 		},
-		/* as sm_90 with one block; keys of 16 bytes with values of 8 would take 100 KB there */
+		/* sm_90's with one block; keys of 16 bytes with values of 8 would take 100 KB there.  Not timed. */
 		{
 			/* key threads items blocks */
 			{4, 256, 23, 1},
@@ -59,7 +68,7 @@ gs_make_sm_86()
 		{},
 	};
 
-	/* the scan family is bound by memory, and 20 KB of it are under way with these */
+	/* sm_75's: the scan family is bound by memory, and 20 KB of it are under way with these.  Not timed. */
 	for (int i = 0; i < GS_SCAN_SHAPES; i++)
 		t.scan[i] = gs_sm_75.scan[i];
 	return t;

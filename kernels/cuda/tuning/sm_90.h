@@ -14,6 +14,11 @@ constexpr gs_tuning gs_sm_90 = {
 	227,
 	128, /* 32 copies of 4-byte keys' digits, 16 of 8-byte ones' */
 	4,
+	/*
+	 * Single passes of 2^28 in throw-away sweeps: doc/sort-kernels.md, "What was learned" (10 bits 640 x 24 against 512
+	 * x 32, 9 bits 896 x 17, 8 bits 640 x 25, keys with values in less shared memory).  Keys of 4 bytes again
+	 * since, 768 x 31 against three others: "Spilled registers", bench/results/sort_spills-h200.txt.
+	 */
 	{
 		/* bits in value threads items */
 		{10, GS_WORDS, 0, 640, 24},
@@ -37,6 +42,11 @@ constexpr gs_tuning gs_sm_90 = {
 	 * 1.57
 	 */
 	{384, 16, 4608, 3},
+	/*
+	 * Short buckets: of other shapes, 224 to 512 threads and windows of 10 to 20, segments took up to 6 % more or less
+	 * (doc/sort-kernels.md, "Segments").  Long ones were not swept: a block to a multiprocessor, with room for 20480,
+	 * 15360 and 13824 words; what they take is in the tables there.
+	 */
 	{
 		/* words large threads window bins blocks */
 		{GS_PART_CODES, false, 256, 20, 20, 4},
@@ -46,6 +56,11 @@ constexpr gs_tuning gs_sm_90 = {
 		{GS_PART_NEAR, true, 768, 20, 20, 1},
 		{GS_PART_FAR, true, 768, 18, 12, 1},
 	},
+	/*
+	 * bench/results/merge-shapes-h200.txt: pairs of 8-byte keys 22.24 ms at 2^28, 128 to 512 threads with 15 to 31
+	 * items 22.6 to 26; keys of 16 bytes 36.17, others 36.4 to 46.5.  Keys of 4, 24 and 32 bytes are not in it and
+	 * derive from these: no more items the longer the key is.
+	 */
 	{
 		/* key threads items blocks */
 		{4, 256, 23, 3},
@@ -54,6 +69,10 @@ constexpr gs_tuning gs_sm_90 = {
 		{24, 128, 15, 3},
 		{32, 128, 15, 2},
 	},
+	/*
+	 * `make -C bench/kernels sweep` tries others; bench/results/kernels.json has what these take.  One block with tiles
+	 * of some 40 KB, four stages and pauses: doc/kernels.md, "What it took to be fast".
+	 */
 	{
 		/* what       item value threads vectors blocks stages delay light pause */
 		{GS_T_SCAN,   0,   0,    640,    5,      1,     4,     3000, 3000, 500},

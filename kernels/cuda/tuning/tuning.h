@@ -47,6 +47,7 @@ constexpr const gs_tuning *gs_tunings[] = {&gs_sm_75, &gs_sm_80, &gs_sm_86, &gs_
 
 /* ---------------------------------------------------------------- what a row says of a role; no threads: nothing */
 
+/* The first that fits: rows for certain widths stand before those for any. */
 constexpr gs_shape
 gs_shape_of(const gs_tuning &t, gs_tuned what, int item, int value)
 {
@@ -56,6 +57,7 @@ gs_shape_of(const gs_tuning &t, gs_tuned what, int item, int value)
 	return {};
 }
 
+/* Of one kernel; several kernels of a sort may have tiles of different sizes. */
 constexpr gs_radix_shape
 gs_radix_shape_of(const gs_tuning &t, int bits, gs_radix_io in, int value)
 {
@@ -65,6 +67,7 @@ gs_radix_shape_of(const gs_tuning &t, int bits, gs_radix_io in, int value)
 	return {};
 }
 
+/* Long buckets' blocks are missing where shared memory is scarce. */
 constexpr gs_part_shape
 gs_part_shape_of(const gs_tuning &t, gs_part_words words, bool large)
 {
@@ -74,6 +77,7 @@ gs_part_shape_of(const gs_tuning &t, gs_part_words words, bool large)
 	return {};
 }
 
+/* By bytes of a key. */
 constexpr gs_merge_shape
 gs_merge_shape_of(const gs_tuning &t, int key)
 {
@@ -174,6 +178,7 @@ gs_tuning_complete(const gs_tuning &t)
 	return all;
 }
 
+/* For static_assert, which wants one expression. */
 constexpr bool
 gs_for_all_tunings(bool (*good)(const gs_tuning &))
 {

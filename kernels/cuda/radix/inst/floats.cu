@@ -3,6 +3,7 @@
  */
 #include "../array_pass.cuh"
 
+/* Floats, which keep their own bits: digits are made of their order. */
 gs_status
 gs_radix_pass_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a)
 {
@@ -14,6 +15,7 @@ gs_radix_pass_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs
 							  : launch_array<GS_KEYS8, GS_KEYS8, 0, 8>(e, a);
 }
 
+/* The same with values of 4 bytes beside keys of 4. */
 gs_status
 gs_radix_pass_float_pairs(gs_cuda_engine *e, bool first, bool last, gs_radix_args &a)
 {

@@ -3,6 +3,7 @@
  */
 #include "../order_pass.cuh"
 
+/* Ten bits: a file of its own, which compiles beside the others. */
 gs_status
 gs_radix_pass_order_wide(gs_cuda_engine *e, gs_radix_io in, gs_radix_io out, gs_radix_args &a)
 {

@@ -3,6 +3,7 @@
  */
 #include "../array_pass.cuh"
 
+/* As gs_radix_pass_keys, over the tiles of all segments. */
 gs_status
 gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, gs_radix_args &a)
 {
@@ -16,6 +17,7 @@ gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, 
 							  : launch_array<GS_KEYS8, GS_KEYS8, 0, 0, true>(e, a);
 }
 
+/* As gs_radix_pass_pairs. */
 gs_status
 gs_radix_pass_segments_pairs(gs_cuda_engine *e, bool floats, bool first, bool last, gs_radix_args &a)
 {

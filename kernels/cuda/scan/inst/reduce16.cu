@@ -3,6 +3,7 @@
  */
 #include "../reduce_run.cuh"
 
+/* Keys of 16 bytes; each width has a file of its own, so that they compile side by side. */
 gs_status
 gs_cuda_reduce16(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp)
 {

@@ -1,5 +1,5 @@
 /*
- * sort_narrow.c: gs_sort of whole integers of 4 bytes alone: digits of 8 bits, least significant first.
+ * sort_u32.c: gs_sort of whole integers of 4 bytes alone: digits of 8 bits, least significant first.
  *
  * Four digits are few: words twice as wide cost more than they save.  Large inputs are partitioned by their leading
  * digit first, so that the others move them in the cache.  Digits that all keys share are stepped over.
@@ -13,18 +13,18 @@
 #define LANES	   4
 #define SLICE_ROWS ((size_t) 1 << 20) /* rows between polls */
 
-typedef struct narrow_sort
+typedef struct u32_sort
 {
 	gs_work *work;
-	uint32_t turn; /* bits of a key that are inverted */
+	uint32_t xor_mask; /* bits of a key that are inverted */
 	uint32_t *temp, *out;
-} narrow_sort;
+} u32_sort;
 
 /*
  * Counts some digits, from the least significant one on, in one read.
  */
 static gs_status
-count_digits(const narrow_sort *s, const uint32_t *keys, size_t n, uint32_t digits, uint32_t (*counts)[256])
+count_digits(const u32_sort *s, const uint32_t *keys, size_t n, uint32_t digits, uint32_t (*counts)[256])
 {
 	memset(counts, 0, DIGITS * sizeof(*counts));
 	for (size_t i = 0, end; i < n; i = end)
@@ -46,18 +46,18 @@ count_digits(const narrow_sort *s, const uint32_t *keys, size_t n, uint32_t digi
 }
 
 /*
- * Turns counts into positions, of which turn says the order, and moves keys there.
+ * Turns counts into positions, of which xor_mask says the order, and moves keys there.
  */
 static gs_status
-move_keys(const narrow_sort *s, const uint32_t *from, uint32_t *to, size_t n, uint32_t shift, uint32_t *counts)
+move_keys(const u32_sort *s, const uint32_t *from, uint32_t *to, size_t n, uint32_t shift, uint32_t *counts)
 {
-	uint32_t turn = s->turn >> shift & 255, sum = 0;
+	uint32_t xor_mask = s->xor_mask >> shift & 255, sum = 0;
 
 	for (uint32_t d = 0; d < 256; d++)
 	{
-		uint32_t count = counts[d ^ turn];
+		uint32_t count = counts[d ^ xor_mask];
 
-		counts[d ^ turn] = sum;
+		counts[d ^ xor_mask] = sum;
 		sum += count;
 	}
 	for (size_t i = 0, end; i < n; i = end)
@@ -78,7 +78,7 @@ move_keys(const narrow_sort *s, const uint32_t *from, uint32_t *to, size_t n, ui
  * Sorts keys by their lower digits.  They come from anywhere but out, where they end up, from begin on.
  */
 static gs_status
-sort_digits(const narrow_sort *s, const uint32_t *from, size_t begin, size_t n, uint32_t digits)
+sort_digits(const u32_sort *s, const uint32_t *from, size_t begin, size_t n, uint32_t digits)
 {
 	uint32_t counts[DIGITS][256], moves = 0, differ[DIGITS];
 	uint32_t *out = s->out + begin, *temp = s->temp + begin, *to;
@@ -102,9 +102,9 @@ sort_digits(const narrow_sort *s, const uint32_t *from, size_t begin, size_t n, 
  * all are in one.
  */
 static gs_status
-partition(const narrow_sort *s, const uint32_t *keys, size_t n, uint32_t *ends, bool *single)
+partition(const u32_sort *s, const uint32_t *keys, size_t n, uint32_t *ends, bool *single)
 {
-	uint32_t counts[LANES][256] = {0}, lead = s->turn >> TOP_SHIFT;
+	uint32_t counts[LANES][256] = {0}, lead = s->xor_mask >> TOP_SHIFT;
 
 	for (size_t i = 0, end; i < n; i = end)
 	{
@@ -124,14 +124,14 @@ partition(const narrow_sort *s, const uint32_t *keys, size_t n, uint32_t *ends, 
 }
 
 /*
- * Sorts keys; turn: bits that are inverted to make them numbers in order.  temp: room for all keys.  From
+ * Sorts keys; xor_mask: bits that are inverted to make them numbers in order.  temp: room for all keys.  From
  * partition_rows on they are partitioned.
  */
 gs_status
-gs_sort_narrow(gs_work *work, size_t partition_rows, uint32_t turn, const uint32_t *keys, uint32_t *out, size_t n,
-			   void *temp)
+gs_sort_u32(gs_work *work, size_t partition_rows, uint32_t xor_mask, const uint32_t *keys, uint32_t *out, size_t n,
+			void *temp)
 {
-	narrow_sort s = {.work = work, .turn = turn, .temp = temp, .out = out};
+	u32_sort s = {.work = work, .xor_mask = xor_mask, .temp = temp, .out = out};
 	uint32_t ends[256];
 	bool single = true;
 
