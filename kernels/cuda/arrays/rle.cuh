@@ -165,29 +165,6 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 			workers_barrier<THREADS>();
 	}
 
-	/* Which of the thread's items differ from the one before; left: the one before them. */
-	__device__ __forceinline__ mask
-	begins_of(const u32 (&w)[VECTORS * 4], T left) const
-	{
-		mask begins = 0;
-
-		if (a.floats)
-		{
-#pragma unroll
-			for (u32 j = 0; j < ITEMS; j++)
-				if (differs(item<BYTES>(w, j), j ? item<BYTES>(w, j - 1) : left, true))
-					begins |= (mask) 1 << j;
-		}
-		else
-		{
-#pragma unroll
-			for (u32 j = 0; j < ITEMS; j++)
-				if (item<BYTES>(w, j) != (j ? item<BYTES>(w, j - 1) : left))
-					begins |= (mask) 1 << j;
-		}
-		return begins;
-	}
-
 	/*
 	 * Runs of two items or more: a run ends where the next one begins, or the array ends.  open: becomes whether one
 	 * goes on into the tile, and out of it; next: the item behind the thread's; lo, hi: the tile's items that there
@@ -368,7 +345,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 
 		/* 2. where runs begin */
 		read_words(w, data + thread * VECTORS * 16, 0);
-		at.begins = begins_of(w, mine[-1]);
+		at.begins = begins_of<BYTES, ITEMS>(w, mine[-1], a.floats);
 		if (first <= 0 && thread == 0)
 			at.begins |= (mask) 1 << lo; /* the very first item */
 		if (LONG)

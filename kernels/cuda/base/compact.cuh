@@ -136,4 +136,29 @@ copy_out(u8 *to, const u8 *from, u32 n, u32 thread)
 	}
 }
 
+/* Which of a thread's items differ from the one before; left: the one before them. */
+template <int BYTES, int ITEMS, int WORDS, class T>
+__device__ __forceinline__ typename mask_of<ITEMS>::type
+begins_of(const u32 (&w)[WORDS], T left, bool floats)
+{
+	typedef typename mask_of<ITEMS>::type mask;
+	mask begins = 0;
+
+	if (floats)
+	{
+#pragma unroll
+		for (u32 j = 0; j < ITEMS; j++)
+			if (differs(item<BYTES>(w, j), j ? item<BYTES>(w, j - 1) : left, true))
+				begins |= (mask) 1 << j;
+	}
+	else
+	{
+#pragma unroll
+		for (u32 j = 0; j < ITEMS; j++)
+			if (item<BYTES>(w, j) != (j ? item<BYTES>(w, j - 1) : left))
+				begins |= (mask) 1 << j;
+	}
+	return begins;
+}
+
 #endif

@@ -219,29 +219,6 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 			workers_barrier<THREADS>();
 	}
 
-	/* At which of the thread's items keys begin; left: the key before them. */
-	__device__ __forceinline__ mask
-	begins_of(const items &x, K left) const
-	{
-		mask begins = 0;
-
-		if (a.floats)
-		{
-#pragma unroll
-			for (u32 j = 0; j < ITEMS; j++)
-				if (differs(item<KEY>(x.keys, j), j ? item<KEY>(x.keys, j - 1) : left, true))
-					begins |= (mask) 1 << j;
-		}
-		else
-		{
-#pragma unroll
-			for (u32 j = 0; j < ITEMS; j++)
-				if (item<KEY>(x.keys, j) != (j ? item<KEY>(x.keys, j - 1) : left))
-					begins |= (mask) 1 << j;
-		}
-		return begins;
-	}
-
 	/* The thread's values since its last begin; of a tile with edges only items from lo to hi count. */
 	__device__ __forceinline__ T
 	sum_items(const items &x, mask begins, bool edges, u32 lo, u32 hi) const
@@ -361,7 +338,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		/* 2. where keys begin */
 		read_words(x.keys, mine, 0);
 		read_words(x.values, data + KEY_BYTES + value_off + thread * ITEMS * VALUE, value_off);
-		mask begins = begins_of(x, ((const K *) mine)[-1]);
+		mask begins = begins_of<KEY, ITEMS>(x.keys, ((const K *) mine)[-1], a.floats);
 
 		if (first <= 0 && thread == 0)
 			begins |= (mask) 1 << lo;

@@ -239,22 +239,8 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 	keep_first(const u8 *data, const u32 (&w)[VECTORS * 4], i64 first) const
 	{
 		T left = ((const T *) (data + thread * VECTORS * 16))[-1];
-		mask keep = 0;
+		mask keep = begins_of<BYTES, ITEMS>(w, left, a.floats);
 
-		if (a.floats)
-		{
-#pragma unroll
-			for (u32 j = 0; j < ITEMS; j++)
-				if (differs(item<BYTES>(w, j), j ? item<BYTES>(w, j - 1) : left, true))
-					keep |= (mask) 1 << j;
-		}
-		else
-		{
-#pragma unroll
-			for (u32 j = 0; j < ITEMS; j++)
-				if (item<BYTES>(w, j) != (j ? item<BYTES>(w, j - 1) : left))
-					keep |= (mask) 1 << j;
-		}
 		if (first + (i64) (thread * ITEMS) <= 0 && first + (i64) (thread * ITEMS + ITEMS) > 0)
 			keep |= (mask) 1 << (u32) -(first + (i64) (thread * ITEMS)); /* the very first item */
 		return keep;
