@@ -168,8 +168,7 @@ gs_status gs_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n,
 /*
  * Radix sort.  key is GS_U32, GS_I32, GS_F32, GS_U64, GS_I64 or GS_F64.  Sorts by bits begin_bit to end_bit - 1 of the
  * key as an unsigned number in its type's order: of integers the value (signed ones with the top bit inverted), of
- * floats the bits, all inverted below zero, else the top one.  The CPU engine takes 2^32 - 2 items.  On a GPU an
- * engine's first large call waits for a test of the device.
+ * floats the bits, all inverted below zero, else the top one.  The CPU engine takes 2^32 - 2 items.
  */
 size_t gs_sort_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
 gs_status gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit, const void *keys,

@@ -5,6 +5,9 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
+#include "access/parallel.h"
 #include "commands/explain.h"
 #include "executor/instrument.h"
 #include "nodes/makefuncs.h"
@@ -366,6 +369,64 @@ explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
 	}
 }
 
+/* What a sort has taken. */
+static SortSpace
+sort_space(Sorter *sorter)
+{
+	const SorterStats *stats = sorter_stats(sorter);
+	TuplesortInstrumentation core;
+
+	if (sorter_core(sorter) == NULL)
+		return (SortSpace) {ceil(stats->memory_bytes / 1024.0), ceil(stats->disk_bytes / 1024.0)};
+	tuplesort_get_stats(sorter_core(sorter)->state, &core);
+	if (core.spaceType == SORT_SPACE_TYPE_DISK)
+		return (SortSpace) {0, core.spaceUsed};
+	return (SortSpace) {core.spaceUsed, 0};
+}
+
+/*
+ * Workers share memory only with nodes that go about their rows together.  What comes back of every node is its
+ * instrumentation, in which two counts are of rows that a filter takes away: a sort has no filter.
+ */
+void
+gpusort_tell_space(PlanState *node, Sorter *sorter, SortSpace *told)
+{
+	SortSpace	space;
+
+	if (!IsParallelWorker() || node->instrument == NULL)
+		return;
+	space = sort_space(sorter);
+	node->instrument->nfiltered1 += Max(space.memory - told->memory, 0);
+	node->instrument->nfiltered2 += Max(space.disk - told->disk, 0);
+	told->memory = Max(space.memory, told->memory);
+	told->disk = Max(space.disk, told->disk);
+}
+
+/* Prints the most that any worker's sort took, on the average of its loops. */
+static void
+explain_workers(const PlanState *node, ExplainState *es)
+{
+	SortSpace	most = {0, 0};
+	bool		some = false;
+
+	for (int i = 0; node->worker_instrument && i < node->worker_instrument->num_workers; i++)
+	{
+		double		loops = node->worker_instrument->instrument[i].nloops;
+
+		if (loops <= 0)
+			continue;
+		some = true;
+		most.memory = Max(most.memory, node->worker_instrument->instrument[i].nfiltered1 / loops);
+		most.disk = Max(most.disk, node->worker_instrument->instrument[i].nfiltered2 / loops);
+	}
+	if (!some || !gpusort_explain_machine)
+		return;
+	if (most.disk > 0)
+		ExplainPropertyInteger("Worker Disk", "kB", (int64) most.disk, es);
+	else
+		ExplainPropertyInteger("Worker Memory", "kB", (int64) most.memory, es);
+}
+
 /* Prints the memory limit that a spilled sort would have needed: two digits, rounded up. */
 static void
 explain_wanted(uint64 bytes, ExplainState *es)
@@ -409,18 +470,21 @@ gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorte
 	/* a plan made earlier may be run after gpusort was switched off */
 	if (!es->analyze && !gpusort_enabled)
 		ExplainPropertyText("Fallback", sorter_fallback_text(SORTER_DISABLED), es);
-	if (!es->analyze || sorter == NULL)
+	if (!es->analyze)
 		return;
-	stats = sorter_stats(sorter);
-	if (sorter_core(sorter) != NULL)
+	if (sorter == NULL || sorter_core(sorter) != NULL)
 	{
-		explain_core(sorter, stats, es);
+		if (sorter != NULL)
+			explain_core(sorter, sorter_stats(sorter), es);
+		explain_workers(&node->ss.ps, es);
 		return;
 	}
+	stats = sorter_stats(sorter);
 	if (stats->disk_bytes > 0)
 		explain_method(method_name(stats), "Disk", (int64) (stats->disk_bytes + 1023) / 1024, es);
 	else
 		explain_method(method_name(stats), "Memory", (int64) (stats->memory_bytes + 1023) / 1024, es);
+	explain_workers(&node->ss.ps, es);
 	explain_engine(stats, es);
 	explain_work(stats, es);
 	explain_forms(node, columns, sorter, ancestors, es);

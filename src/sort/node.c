@@ -39,6 +39,7 @@ typedef struct GpuSortState
 	bool		ended;			/* of shares: none is left */
 	bool		came;			/* of an exchange: this participant has brought its rows, or was too late */
 	TupleTableSlot *brought;	/* for rows of it; NULL until there are some */
+	SortSpace	told;			/* in this loop, for EXPLAIN */
 } GpuSortState;
 
 static Node *create_state(CustomScan *scan);
@@ -224,6 +225,7 @@ load(GpuSortState *node)
 	sorter_finish(sorter);
 	estate->es_direction = direction;
 	node->sorted = node->read = true;
+	gpusort_tell_space(&node->css.ss.ps, sorter, &node->told);
 	if (node->shares)
 		shares_note(node->shares, node->came ? 0 : sorter_stats(sorter)->rows + passed, sorter_stats(sorter)->rows, 1);
 }
@@ -350,6 +352,7 @@ rescan_node(CustomScanState *css)
 	if (node->came && !node->sorted && node->read && outer->chgParam == NULL)
 		ExecReScan(outer);
 	node->came = false;
+	node->told = (SortSpace) {0, 0};
 	if (!node->sorted)
 		return;
 	if (outer->chgParam != NULL || !node->random_access ||

@@ -45,6 +45,16 @@ extern Node *gpusort_make_state(Size bytes, const CustomExecMethods *methods);
 /* Reads the columns that a node of ours sorts by; in the current memory context. */
 extern void gpusort_read_columns(SortColumns *columns, const CustomScan *scan);
 
+/* What a sort took, in kilobytes. */
+typedef struct SortSpace
+{
+	double		memory;
+	double		disk;
+} SortSpace;
+
+/* explain.c: in a parallel worker, what a sort took is told for EXPLAIN, beyond what was told before in this loop. */
+extern void gpusort_tell_space(PlanState *node, Sorter *sorter, SortSpace *told);
+
 /* explain.c: what a sort of shares says of them. */
 extern void gpusort_explain_shares(CustomScanState *node, const Shares *shares, List *ancestors,
 								   struct ExplainState *es);

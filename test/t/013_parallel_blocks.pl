@@ -34,6 +34,18 @@ my %queries = (
 
 like($node->safe_psql('postgres', "EXPLAIN $queries{$_}"), qr/GpuMerge/, "$_: in blocks") foreach sort keys %queries;
 
+# where the leader takes no part, EXPLAIN has what workers' sorts took
+for ([ '64MB', 'Memory' ], [ '1MB', 'Disk' ])
+{
+	my ($memory, $what) = @$_;
+	my $set = "SET parallel_leader_participation = off; SET gpusort.work_mem = '$memory'";
+
+	like($node->safe_psql('postgres', "$set; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $queries{words}"),
+		qr/Worker $what: [1-9]\d* kB/, "workers' $what");
+	unlike($node->safe_psql('postgres', "$set; SET gpusort.explain_machine = off; EXPLAIN (ANALYZE) $queries{words}"),
+		qr/Worker (Memory|Disk)/, 'which is of a machine');
+}
+
 # Nothing is left of a query that has ended.
 sub nothing_left
 {
