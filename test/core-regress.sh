@@ -9,11 +9,11 @@
 #
 # SOURCE_TREE is PostgreSQL's source of the server's version, or of an older one whose regress.c compiles for it: what
 # fails without gpusort, too, is compared all the same.  Of an older one join_hash is left out: with 18's, 19rc1 by
-# itself starts workers for each row of a loop.  PG_CONFIG chooses the server, into which gpusort is
-# installed first.  All results stay in DIRECTORY, if one is named.  TEMP_CONFIG names a file of settings for both runs;
-# those of the second run alone can be added in GPUSORT_CONF, one per line.  Plans and the order of a query's rows are
-# left out of the comparison, and so are queries whose values depend on the order of ties.  A file whose results are the
-# same has passed; the last line is "N passed, N failed".
+# itself starts workers for each row of a loop.  PG_CONFIG chooses the server, into which gpusort is installed first.
+# All results stay in DIRECTORY, if one is named.  TEMP_CONFIG names a file of settings for both runs; those of the
+# second run alone can be added in GPUSORT_CONF, one per line.  Plans and the order of a query's rows are left out of
+# the comparison, and so are queries whose values depend on the order of ties.  A file whose results are the same has
+# passed; the last line is "N passed, N failed".
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"

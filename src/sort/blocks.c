@@ -312,15 +312,12 @@ static void
 leave_keys_out(BlockWriter *writer)
 {
 	TupleTableSlot *slot = writer->slot;
-	MinimalRow	form;
 
 	ExecStoreMinimalTuple(writer->row.tuple, slot, false);
 	slot_getallattrs(slot);
 	for (int i = 0; i < writer->columns.nkeys; i++)
 		slot->tts_isnull[writer->columns.attnos[i] - 1] = true;
-	form = minimal_row_of(slot);
-	writer->rest = MemoryContextAllocHuge(writer->cxt, form.bytes);
-	minimal_row_fill(&form, slot, writer->rest);
+	writer->rest = minimal_row_form(slot, writer->cxt);
 	ExecClearTuple(slot);
 	writer->row.tuple = writer->rest;
 	writer->row.in_slot = false;
@@ -482,7 +479,6 @@ MinimalTuple
 block_row_with_keys(const BlockHeader *header, const SortColumns *columns, const TupleTableSlot *first,
 					TupleTableSlot *slot, MemoryContext cxt)
 {
-	MinimalRow	form;
 	MinimalTuple row;
 
 	ExecStoreMinimalTuple((MinimalTuple) (header + 1), slot, false);
@@ -492,9 +488,7 @@ block_row_with_keys(const BlockHeader *header, const SortColumns *columns, const
 		slot->tts_values[columns->attnos[i] - 1] = first->tts_values[i];
 		slot->tts_isnull[columns->attnos[i] - 1] = first->tts_isnull[i];
 	}
-	form = minimal_row_of(slot);
-	row = MemoryContextAllocHuge(cxt, form.bytes);
-	minimal_row_fill(&form, slot, row);
+	row = minimal_row_form(slot, cxt);
 	ExecClearTuple(slot);
 	return row;
 }

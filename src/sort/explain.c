@@ -5,8 +5,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "access/parallel.h"
 #include "commands/explain.h"
 #include "executor/instrument.h"
@@ -159,10 +157,29 @@ explain_forms(CustomScanState *node, const SortColumns *columns, Sorter *sorter,
 	ExplainPropertyInteger("Tied Rows", NULL, (int64) tied->rows, es);
 }
 
+/* What a sort has taken. */
+static SortSpace
+sort_space(Sorter *sorter)
+{
+	const SorterStats *stats = sorter_stats(sorter);
+	TuplesortInstrumentation core;
+
+	if (sorter_core(sorter) == NULL)
+		return (SortSpace) {.memory = (int64) (stats->memory_bytes + 1023) / 1024,
+							.disk = (int64) (stats->disk_bytes + 1023) / 1024};
+	tuplesort_get_stats(sorter_core(sorter)->state, &core);
+	if (core.spaceType == SORT_SPACE_TYPE_DISK)
+		return (SortSpace) {.disk = core.spaceUsed};
+	return (SortSpace) {.memory = core.spaceUsed};
+}
+
 /* Prints method and space in PostgreSQL's words. */
 static void
-explain_method(const char *method, const char *space_type, int64 kilobytes, ExplainState *es)
+explain_method(const char *method, SortSpace space, ExplainState *es)
 {
+	const char *space_type = space.disk > 0 ? "Disk" : "Memory";
+	int64		kilobytes = space.disk > 0 ? space.disk : space.memory;
+
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
 		indent(es);
@@ -180,23 +197,18 @@ explain_method(const char *method, const char *space_type, int64 kilobytes, Expl
 	}
 }
 
-/* Prints a sort that PostgreSQL's tuplesort did. */
-static void
-explain_core(Sorter *sorter, const SorterStats *stats, ExplainState *es)
+/* What PostgreSQL's tuplesort or the engine did, in a few words. */
+static const char *
+method_name(Sorter *sorter)
 {
+	const SorterStats *stats = sorter_stats(sorter);
 	TuplesortInstrumentation core;
 
-	tuplesort_get_stats(sorter_core(sorter)->state, &core);
-	explain_method(tuplesort_method_name(core.sortMethod), tuplesort_space_type_name(core.spaceType),
-				   core.spaceUsed, es);
-	ExplainPropertyText("Engine", "PostgreSQL", es);
-	ExplainPropertyText("Fallback", sorter_fallback_text(stats->fallback), es);
-}
-
-/* What the engine did, in a few words. */
-static const char *
-method_name(const SorterStats *stats)
-{
+	if (sorter_core(sorter) != NULL)
+	{
+		tuplesort_get_stats(sorter_core(sorter)->state, &core);
+		return tuplesort_method_name(core.sortMethod);
+	}
 	if (stats->runs > 0)
 		return "external radix merge";
 	/* the engine had nothing to sort by that it did not find in order */
@@ -243,22 +255,16 @@ explain_work(const SorterStats *stats, ExplainState *es)
 	ExplainPropertyInteger("Runs", NULL, stats->runs, es);
 }
 
-/* Prints why it was not the service; of a machine without a GPU that can be used, what the service found there. */
-static void
-explain_left(EngineFailure left, ExplainState *es)
+/* Why it was not the service; of a machine without a GPU that can be used, what the service found there. */
+static const char *
+left_text(EngineFailure left)
 {
-	ServiceShared service;
+	ServiceShared service = service_state();
 
-	if (left == ENGINE_NO_DEVICE && gpusort_explain_machine)
-	{
-		service = service_state();
-		if (service.state == SERVICE_NO_DEVICE && service.reason[0] != '\0')
-		{
-			ExplainPropertyText("Fallback", service.reason, es);
-			return;
-		}
-	}
-	ExplainPropertyText("Fallback", engine_failure_text(left), es);
+	if (left == ENGINE_NO_DEVICE && gpusort_explain_machine && service.state == SERVICE_NO_DEVICE &&
+		service.reason[0] != '\0')
+		return pstrdup(service.reason);
+	return engine_failure_text(left);
 }
 
 /* Prints what did the sort: the device where machines may show, else its kind. */
@@ -271,7 +277,7 @@ explain_engine(const SorterStats *stats, ExplainState *es)
 		name = stats->engine;
 	ExplainPropertyText("Engine", name, es);
 	if (stats->left != ENGINE_OK)
-		explain_left(stats->left, es);
+		ExplainPropertyText("Fallback", left_text(stats->left), es);
 }
 
 /* Of the time that copying to the device took, the percentage that passed while rows were still coming. */
@@ -369,21 +375,6 @@ explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
 	}
 }
 
-/* What a sort has taken. */
-static SortSpace
-sort_space(Sorter *sorter)
-{
-	const SorterStats *stats = sorter_stats(sorter);
-	TuplesortInstrumentation core;
-
-	if (sorter_core(sorter) == NULL)
-		return (SortSpace) {ceil(stats->memory_bytes / 1024.0), ceil(stats->disk_bytes / 1024.0)};
-	tuplesort_get_stats(sorter_core(sorter)->state, &core);
-	if (core.spaceType == SORT_SPACE_TYPE_DISK)
-		return (SortSpace) {0, core.spaceUsed};
-	return (SortSpace) {core.spaceUsed, 0};
-}
-
 /*
  * Workers share memory only with nodes that go about their rows together.  What comes back of every node is its
  * instrumentation, in which two counts are of rows that a filter takes away: a sort has no filter.
@@ -406,7 +397,8 @@ gpusort_tell_space(PlanState *node, Sorter *sorter, SortSpace *told)
 static void
 explain_workers(const PlanState *node, ExplainState *es)
 {
-	SortSpace	most = {0, 0};
+	double		memory = 0;
+	double		disk = 0;
 	bool		some = false;
 
 	for (int i = 0; node->worker_instrument && i < node->worker_instrument->num_workers; i++)
@@ -416,15 +408,15 @@ explain_workers(const PlanState *node, ExplainState *es)
 		if (loops <= 0)
 			continue;
 		some = true;
-		most.memory = Max(most.memory, node->worker_instrument->instrument[i].nfiltered1 / loops);
-		most.disk = Max(most.disk, node->worker_instrument->instrument[i].nfiltered2 / loops);
+		memory = Max(memory, node->worker_instrument->instrument[i].nfiltered1 / loops);
+		disk = Max(disk, node->worker_instrument->instrument[i].nfiltered2 / loops);
 	}
 	if (!some || !gpusort_explain_machine)
 		return;
-	if (most.disk > 0)
-		ExplainPropertyInteger("Worker Disk", "kB", (int64) most.disk, es);
+	if (disk > 0)
+		ExplainPropertyInteger("Worker Disk", "kB", (int64) disk, es);
 	else
-		ExplainPropertyInteger("Worker Memory", "kB", (int64) most.memory, es);
+		ExplainPropertyInteger("Worker Memory", "kB", (int64) memory, es);
 }
 
 /* Prints the memory limit that a spilled sort would have needed: two digits, rounded up. */
@@ -472,19 +464,18 @@ gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorte
 		ExplainPropertyText("Fallback", sorter_fallback_text(SORTER_DISABLED), es);
 	if (!es->analyze)
 		return;
-	if (sorter == NULL || sorter_core(sorter) != NULL)
+	if (sorter != NULL)
+		explain_method(method_name(sorter), sort_space(sorter), es);
+	explain_workers(&node->ss.ps, es);
+	if (sorter == NULL)
+		return;
+	stats = sorter_stats(sorter);
+	if (sorter_core(sorter) != NULL)
 	{
-		if (sorter != NULL)
-			explain_core(sorter, sorter_stats(sorter), es);
-		explain_workers(&node->ss.ps, es);
+		ExplainPropertyText("Engine", "PostgreSQL", es);
+		ExplainPropertyText("Fallback", sorter_fallback_text(stats->fallback), es);
 		return;
 	}
-	stats = sorter_stats(sorter);
-	if (stats->disk_bytes > 0)
-		explain_method(method_name(stats), "Disk", (int64) (stats->disk_bytes + 1023) / 1024, es);
-	else
-		explain_method(method_name(stats), "Memory", (int64) (stats->memory_bytes + 1023) / 1024, es);
-	explain_workers(&node->ss.ps, es);
 	explain_engine(stats, es);
 	explain_work(stats, es);
 	explain_forms(node, columns, sorter, ancestors, es);

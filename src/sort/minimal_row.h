@@ -44,4 +44,15 @@ minimal_row_fill(const MinimalRow *form, const TupleTableSlot *slot, MinimalTupl
 					&row->t_infomask, form->has_nulls ? row->t_bits : NULL);
 }
 
+/* Both, in a memory context, however large the row is. */
+static inline MinimalTuple
+minimal_row_form(const TupleTableSlot *slot, MemoryContext cxt)
+{
+	MinimalRow	form = minimal_row_of(slot);
+	MinimalTuple row = MemoryContextAllocHuge(cxt, form.bytes);
+
+	minimal_row_fill(&form, slot, row);
+	return row;
+}
+
 #endif

@@ -48,8 +48,8 @@ extern void gpusort_read_columns(SortColumns *columns, const CustomScan *scan);
 /* What a sort took, in kilobytes. */
 typedef struct SortSpace
 {
-	double		memory;
-	double		disk;
+	int64		memory;
+	int64		disk;
 } SortSpace;
 
 /* explain.c: in a parallel worker, what a sort took is told for EXPLAIN, beyond what was told before in this loop. */
