@@ -269,6 +269,19 @@ test_primitive() {
 	fi
 }
 
+# Builds the modules of test/datums.  Each server loads plan_walk, which looks through all plans, unless its settings name
+# other libraries, as those of "gpu" do.
+walk_plans() {
+	as_server make -s -B -C "$work/tree/test/datums" PG_CONFIG="$PG_CONFIG" >&2
+	[ "$size" != gpu ] || return 0
+	{
+		echo "dynamic_library_path = '\$libdir:$work/tree/test/datums'"
+		echo "shared_preload_libraries = 'plan_walk'"
+		if [ -n "${TEMP_CONFIG:-}" ]; then cat "$TEMP_CONFIG"; fi
+	} >"$work/plan_walk.conf"
+	export TEMP_CONFIG=$work/plan_walk.conf
+}
+
 # pg_regress of PostgreSQL 15 says "test NAME ... ok", later ones speak TAP
 run_regress() {
 	later regress test_regress
@@ -306,7 +319,6 @@ test_regress() {
 run_pgtap() {
 	local jit='jit = on
 jit_above_cost = 30'
-	as_server make -s -B -C "$work/tree/test/datums" PG_CONFIG="$PG_CONFIG" >&2
 	if [ ! -e "$("$PG_CONFIG" --pkglibdir)/llvmjit.so" ]; then
 		jit=
 		say "This server has no llvmjit.so: pgTAP's tests run without compiled code."
@@ -444,6 +456,10 @@ build_and_install test
 make_work
 copy_tree
 unset MAKEFLAGS MAKELEVEL MFLAGS
+case " $suites " in
+	' source ' | ' primitives ' | ' source primitives ') ;;
+	*) walk_plans ;;
+esac
 
 started=$SECONDS
 for suite in $suites; do "run_$suite"; done

@@ -20,6 +20,7 @@
 #include "src/sort/sorter.h"
 #include "plan.h"
 #include "plan_aggregates.h"
+#include "plan_nodes.h"
 
 bool		plan_will_be_walked = false;
 
@@ -98,7 +99,7 @@ sort_is_ours(double rows, SortBound bound, const char **why)
  * them.
  */
 static Plan *
-make_gpusort(Sort *sort)
+make_gpusort(const PlannedStmt *stmt, Sort *sort)
 {
 	CustomScan *scan = makeNode(CustomScan);
 	List	   *attnos = NIL;
@@ -119,7 +120,7 @@ make_gpusort(Sort *sort)
 	scan->scan.plan.targetlist = number_columns(sort->plan.targetlist, INDEX_VAR);
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	scan->custom_plans = children_for_explain(outerPlan(sort));
-	scan->custom_scan_tlist = sort->plan.targetlist;
+	scan->custom_scan_tlist = resolve_columns(stmt, &sort->plan);
 	scan->custom_private = list_make5(attnos, sortops, collations, nulls_first, list_copy(attnos));
 	scan->custom_private = lappend(scan->custom_private, list_make1_int(OUTPUT_ROWS));
 	scan->custom_private = lappend(scan->custom_private, NIL);
@@ -132,9 +133,9 @@ make_gpusort(Sort *sort)
  * Costs, rows, id and parameters are the upper one's, which the Gather knows.
  */
 static Plan *
-make_share(const Plan *share)
+make_share(const PlannedStmt *stmt, const Plan *share)
 {
-	CustomScan *scan = (CustomScan *) make_gpusort(castNode(Sort, outerPlan(share)));
+	CustomScan *scan = (CustomScan *) make_gpusort(stmt, castNode(Sort, outerPlan(share)));
 	Plan		sort = scan->scan.plan;
 
 	scan->scan.plan = *share;
@@ -167,13 +168,13 @@ bound_that_counts(const Sort *sort, SortBound bound)
 
 /* Replaces a Sort if it is to be ours, else says why not. */
 static Plan *
-take_sort(Sort *sort, SortBound bound)
+take_sort(const PlannedStmt *stmt, Sort *sort, SortBound bound)
 {
 	const char *why;
 
 	bound = bound_that_counts(sort, bound);
 	if (sort_is_ours(sort->plan.plan_rows, bound, &why))
-		return make_gpusort(sort);
+		return make_gpusort(stmt, sort);
 	leave_sort(why);
 	return (Plan *) sort;
 }
@@ -306,7 +307,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 	check_stack_depth();
 	if (is_share(plan))
 	{
-		plan = make_share(plan);
+		plan = make_share(stmt, plan);
 		plan->lefttree = walk(stmt, plan->lefttree, UNBOUNDED);
 		return plan;
 	}
@@ -322,7 +323,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 			break;
 		case T_MergeAppend:
 			walk_list(stmt, ((MergeAppend *) plan)->mergeplans, below);
-			return take_merge_append((MergeAppend *) plan, bound);
+			return take_merge_append(stmt, (MergeAppend *) plan, bound);
 		case T_SubqueryScan:
 			((SubqueryScan *) plan)->subplan = walk(stmt, ((SubqueryScan *) plan)->subplan, below);
 			break;
@@ -330,7 +331,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 			walk_list(stmt, ((CustomScan *) plan)->custom_plans, below);
 			break;
 		case T_Sort:
-			return take_sort((Sort *) plan, bound);
+			return take_sort(stmt, (Sort *) plan, bound);
 		case T_Gather:
 			return stop_bound(stmt, take_gather(stmt, (Gather *) plan, bound), bound);
 		case T_GatherMerge:

@@ -42,24 +42,6 @@ extern List *sorting_aggregates(List *exprs);
 /* Is the walk certain to see the plan that is being made?  Only then are costs lowered. */
 extern bool plan_will_be_walked;
 
-/* plan_merge.c: the columns of a list, as a node gives them out that has them from another one. */
-extern List *number_columns(const List *columns, Index varno);
-
-/*
- * The columns of a block, as columns of a node's scan: where they are made of is a row of the sort's columns, for those
- * who read VERBOSE output, while the value that travels is a bytea.
- */
-extern TargetEntry *make_row_column(List **scan_columns, const List *attnos, int resno, const char *name);
-
-/* An id that no node of the statement has: workers find what belongs to a node by it. */
-extern int	new_node_id(const PlannedStmt *stmt);
-
-/*
- * Does a list give out the columns of the node below, whose expressions these are, as they are?  Constants stand in it
- * by themselves, and what is there twice is taken from its first place both times.
- */
-extern bool passes_through(const List *targets, const List *below);
-
 /* How many rows of some width make a block. */
 extern double rows_of_block(int width);
 
@@ -71,7 +53,7 @@ extern Plan *take_gather_merge(PlannedStmt *stmt, GatherMerge *gather);
 /*
  * plan_append.c: what takes the place of a Merge Append whose children have been walked; itself if that is to stay.
  */
-extern Plan *take_merge_append(MergeAppend *append, SortBound bound);
+extern Plan *take_merge_append(const PlannedStmt *stmt, MergeAppend *append, SortBound bound);
 
 /*
  * plan_presort.c: lets the sort below an aggregate, which is yet to be replaced, bring the order that this one wants.
@@ -82,9 +64,6 @@ extern void presort_aggregates(Agg *agg);
  * plan_gather.c: what takes the place of a Gather whose child has been walked; itself if no sort of ours is below it.
  */
 extern Plan *take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound);
-
-/* The same file: makes a node of ours with the costs and parameters of a plan, and nothing else. */
-extern CustomScan *make_node(const Plan *like, int id, const CustomScanMethods *methods);
 
 /* The same file: lets no bound that changes pass through what has taken the place of a Gather or Gather Merge. */
 extern Plan *stop_bound(const PlannedStmt *stmt, Plan *plan, SortBound bound);

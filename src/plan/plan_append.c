@@ -6,13 +6,13 @@
 #include "postgres.h"
 
 #include "nodes/makefuncs.h"
-#include "rewrite/rewriteManip.h"
 
 #include "src/compat.h"
 #include "src/guc.h"
 #include "src/sort/append_node.h"
 #include "src/sort/node.h"
 #include "plan.h"
+#include "plan_nodes.h"
 
 /* A heap of fewer is as fast; but with gpusort.min_rows = 0 all that can be is to be ours. */
 #define LEAST_STREAMS 8
@@ -32,7 +32,7 @@ is_ours(const MergeAppend *append, SortBound bound)
 }
 
 Plan *
-take_merge_append(MergeAppend *append, SortBound bound)
+take_merge_append(const PlannedStmt *stmt, MergeAppend *append, SortBound bound)
 {
 	CustomScan *scan;
 	List	   *columns = NIL;
@@ -55,10 +55,7 @@ take_merge_append(MergeAppend *append, SortBound bound)
 	scan->scan.plan.targetlist = number_columns(append->plan.targetlist, INDEX_VAR);
 	scan->custom_plans = append->mergeplans;
 	scan->custom_relids = append->apprelids;
-	/* where EXPLAIN finds the columns' names, as in a Merge Append; it is never run from there */
-	scan->scan.plan.righttree = linitial(append->mergeplans);
-	scan->custom_scan_tlist = append->plan.targetlist;
-	ChangeVarNodes((Node *) scan->custom_scan_tlist, OUTER_VAR, INNER_VAR, 0);
+	scan->custom_scan_tlist = resolve_columns(stmt, &append->plan);
 	scan->custom_private = list_make5(columns, sortops, collations, nulls_first, list_copy(columns));
 	scan->methods = &gpumergeappend_scan_methods;
 	return &scan->scan.plan;

@@ -12,9 +12,8 @@
 
 #include <math.h>
 
-#include "access/htup_details.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
+#include "optimizer/tlist.h"
 
 #include "src/compat.h"
 #include "src/guc.h"
@@ -22,6 +21,7 @@
 #include "src/sort/node.h"
 #include "src/sort/pack_node.h"
 #include "plan.h"
+#include "plan_nodes.h"
 
 static bool sorts(const Plan *plan);
 
@@ -64,42 +64,16 @@ sorts(const Plan *plan)
 	}
 }
 
-/* Gives a new node the costs and parameters of a plan. */
-static void
-fill_node(Plan *plan, const Plan *like, int id)
-{
-	NodeTag		type = nodeTag(plan);
-
-	*plan = *like;
-	plan->type = type;
-	plan->plan_node_id = id;
-	plan->parallel_aware = false;
-	plan->async_capable = false;
-	plan->qual = NIL;
-	plan->initPlan = NIL;
-	plan->lefttree = plan->righttree = NULL;
-}
-
-CustomScan *
-make_node(const Plan *like, int id, const CustomScanMethods *methods)
-{
-	CustomScan *scan = makeNode(CustomScan);
-
-	fill_node(&scan->scan.plan, like, id);
-	scan->methods = methods;
-	return scan;
-}
-
 /* Makes the node below a Gather, which gives out blocks. */
 static Plan *
-make_pack(Plan *child, int id)
+make_pack(const PlannedStmt *stmt, Plan *child, int id)
 {
-	CustomScan *pack = make_node(child, id, &gpupack_scan_methods);
+	CustomScan *pack = make_custom_scan(child, id, &gpupack_scan_methods);
 	List	   *all = NIL;
 
 	pack->scan.plan.lefttree = child;
 	pack->custom_plans = children_for_explain(child);
-	pack->custom_scan_tlist = number_columns(child->targetlist, OUTER_VAR);
+	pack->custom_scan_tlist = resolve_columns(stmt, child);
 	for (int i = 1; i <= list_length(child->targetlist); i++)
 		all = lappend_int(all, i);
 	pack->scan.plan.targetlist = list_make1(make_row_column(&pack->custom_scan_tlist, all, 1, "block"));
@@ -108,30 +82,16 @@ make_pack(Plan *child, int id)
 
 /* Makes the node above a Gather, while that still gives out rows. */
 static Plan *
-make_unpack(Gather *gather, int id)
+make_unpack(const PlannedStmt *stmt, Gather *gather, int id)
 {
-	CustomScan *unpack = make_node(&gather->plan, id, &gpuunpack_scan_methods);
+	CustomScan *unpack = make_custom_scan(&gather->plan, id, &gpuunpack_scan_methods);
 	Plan	   *plan = &unpack->scan.plan;
 
 	plan->lefttree = &gather->plan;
-	/* where EXPLAIN finds the columns' names; it is never run from here */
-	plan->righttree = outerPlan(&gather->plan);
 	plan->targetlist = number_columns(gather->plan.targetlist, INDEX_VAR);
 	unpack->custom_plans = children_for_explain(&gather->plan);
-	unpack->custom_scan_tlist = number_columns(outerPlan(&gather->plan)->targetlist, INNER_VAR);
+	unpack->custom_scan_tlist = resolve_columns(stmt, &gather->plan);
 	return plan;
-}
-
-/* The expressions of a plan's columns. */
-static List *
-expressions_of(const Plan *plan)
-{
-	List	   *result = NIL;
-	ListCell   *lc;
-
-	foreach(lc, plan->targetlist)
-		result = lappend(result, lfirst_node(TargetEntry, lc)->expr);
-	return result;
 }
 
 Plan *
@@ -145,11 +105,11 @@ take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound)
 	/* where only the first rows are wanted, nobody waits for a block */
 	if (!gpusort_parallel_blocks || gather->single_copy || gather->plan.qual != NIL || bound.kind != BOUND_NONE ||
 		gather->plan.plan_rows < gpusort_min_rows || !sorts(child) ||
-		!passes_through(gather->plan.targetlist, expressions_of(child)))
+		!passes_through(gather->plan.targetlist, get_tlist_exprs(child->targetlist, true)))
 		return &gather->plan;
 	id = new_node_id(stmt);
-	unpack = make_unpack(gather, id);
-	gather->plan.lefttree = make_pack(child, id + 1);
+	unpack = make_unpack(stmt, gather, id);
+	gather->plan.lefttree = make_pack(stmt, child, id + 1);
 	gather->plan.targetlist = number_columns(gather->plan.lefttree->targetlist, OUTER_VAR);
 	gather->plan.plan_rows = Max(1, rint(gather->plan.plan_rows / block_rows));
 	gather->plan.plan_width = (int) (gather->plan.plan_width * block_rows);

@@ -62,20 +62,6 @@ original_of(Expr *copy, List *targets, int first)
 	return 0;
 }
 
-/* The same changes of type and collation on top of another column. */
-static Expr *
-rebase(Expr *expr, Expr *column)
-{
-	RelabelType *copy;
-
-	if (!IsA(expr, RelabelType))
-		return column;
-	copy = makeNode(RelabelType);
-	memcpy(copy, expr, sizeof(RelabelType));
-	copy->arg = rebase(copy->arg, column);
-	return (Expr *) copy;
-}
-
 /* How many entries come before the ones that only serve the sort; they stand at the end. */
 static int
 count_result(const List *targets)
@@ -90,50 +76,26 @@ count_result(const List *targets)
 	return n;
 }
 
-/* Do the sort's columns stand in its rows as they stand in its child's? */
-static bool
-same_columns(const List *targets, const List *child)
-{
-	if (list_length(targets) != list_length(child))
-		return false;
-	for (int i = 0; i < list_length(targets); i++)
-	{
-		Var		   *var = (Var *) list_nth_node(TargetEntry, targets, i)->expr;
-
-		if (!IsA(var, Var) || var->varno != OUTER_VAR || var->varattno != i + 1)
-			return false;
-	}
-	return true;
-}
-
-/* Takes the columns behind the first so many out of a sort and its child; true if all were copies. */
+/*
+ * Takes the columns behind the first so many out of a sort and its child; true if all were copies.  They stay in
+ * custom_scan_tlist, where EXPLAIN finds the key as it was written.
+ */
 static bool
 drop_copies(CustomScan *scan, int keep)
 {
 	Plan	   *child = outerPlan(&scan->scan.plan);
-	List	   *shown = scan->custom_scan_tlist;
-	int			all = list_length(shown);
+	int			all = list_length(scan->custom_scan_tlist);
 	AttrNumber *places = palloc0(sizeof(AttrNumber) * (all + 1));
 	List	   *attnos = list_nth(scan->custom_private, PRIVATE_ATTNOS);
 	ListCell   *lc;
 
-	if (keep == 0 || keep == all || !makes_rows(child) || !same_columns(shown, child->targetlist))
+	if (keep == 0 || keep == all || !makes_rows(child))
 		return false;
 	for (int i = keep; i < all; i++)
 	{
 		places[i + 1] = original_of(list_nth_node(TargetEntry, child->targetlist, i)->expr, child->targetlist, keep);
 		if (places[i + 1] == 0)
 			return false;
-	}
-	/* EXPLAIN goes on to show the key as it was written */
-	for (int i = keep; i < all; i++)
-	{
-		TargetEntry *entry = list_nth_node(TargetEntry, shown, i);
-		Expr	   *copy = list_nth_node(TargetEntry, child->targetlist, i)->expr;
-		Var		   *column = (Var *) copyObject(bare(copy));
-
-		entry->expr = rebase(copy, (Expr *) makeVar(OUTER_VAR, places[i + 1], column->vartype, column->vartypmod,
-													column->varcollid, 0));
 	}
 	foreach(lc, attnos)
 	{

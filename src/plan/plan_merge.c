@@ -13,11 +13,8 @@
 #include <math.h>
 
 #include "catalog/pg_operator_d.h"
-#include "catalog/pg_type_d.h"
-#include "miscadmin.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
-#include "rewrite/rewriteManip.h"
+#include "optimizer/tlist.h"
 
 #include "src/compat.h"
 #include "src/guc.h"
@@ -25,8 +22,8 @@
 #include "src/sort/blocks.h"
 #include "src/sort/merge_node.h"
 #include "src/sort/node.h"
-#include "src/sort/pack_node.h"
 #include "plan.h"
+#include "plan_nodes.h"
 
 /* What a row takes in a block besides its data. */
 #define ROW_OVERHEAD_BYTES 32
@@ -35,111 +32,6 @@ double
 rows_of_block(int width)
 {
 	return Max(1, BLOCK_BYTES / (width + ROW_OVERHEAD_BYTES));
-}
-
-static void note_node_ids(const Plan *plan, int *last);
-
-/* The same of a list of plans. */
-static void
-note_node_ids_of(const List *plans, int *last)
-{
-	ListCell   *lc;
-
-	foreach(lc, plans)
-		note_node_ids(lfirst(lc), last);
-}
-
-/* Raises an id to the highest one in a plan, NULL being none. */
-static void
-note_node_ids(const Plan *plan, int *last)
-{
-	if (plan == NULL)
-		return;
-	check_stack_depth();
-	*last = Max(*last, plan->plan_node_id);
-	note_node_ids(plan->lefttree, last);
-	switch (nodeTag(plan))
-	{
-		case T_Append:
-			note_node_ids_of(((const Append *) plan)->appendplans, last);
-			break;
-		case T_MergeAppend:
-			note_node_ids_of(((const MergeAppend *) plan)->mergeplans, last);
-			break;
-		case T_BitmapAnd:
-			note_node_ids_of(((const BitmapAnd *) plan)->bitmapplans, last);
-			break;
-		case T_BitmapOr:
-			note_node_ids_of(((const BitmapOr *) plan)->bitmapplans, last);
-			break;
-		case T_SubqueryScan:
-			note_node_ids(((const SubqueryScan *) plan)->subplan, last);
-			break;
-		case T_CustomScan:
-			note_node_ids_of(((const CustomScan *) plan)->custom_plans, last);
-			/* there for names alone, and further down again */
-			if (((const CustomScan *) plan)->methods == &gpumerge_scan_methods ||
-				((const CustomScan *) plan)->methods == &gpuunpack_scan_methods)
-				return;
-			break;
-		default:
-			break;
-	}
-	note_node_ids(plan->righttree, last);
-}
-
-int
-new_node_id(const PlannedStmt *stmt)
-{
-	int			last = -1;
-
-	note_node_ids(stmt->planTree, &last);
-	note_node_ids_of(stmt->subplans, &last);
-	return last + 1;
-}
-
-/*
- * What the columns of a sort are in the list of the node below it, so that what the sort has twice is found to be the
- * same.
- */
-static List *
-columns_below(const CustomScan *sort)
-{
-	const List *below = outerPlan(&sort->scan.plan)->targetlist;
-	List	   *result = NIL;
-	ListCell   *lc;
-
-	foreach(lc, sort->custom_scan_tlist)
-	{
-		Expr	   *expr = lfirst_node(TargetEntry, lc)->expr;
-		AttrNumber	attno = IsA(expr, Var) ? ((Var *) expr)->varattno : 0;
-
-		if (attno >= 1 && attno <= list_length(below))
-			expr = list_nth_node(TargetEntry, below, attno - 1)->expr;
-		result = lappend(result, expr);
-	}
-	return result;
-}
-
-bool
-passes_through(const List *targets, const List *below)
-{
-	if (list_length(targets) != list_length(below))
-		return false;
-	for (int i = 0; i < list_length(targets); i++)
-	{
-		const Var  *var = (const Var *) list_nth_node(TargetEntry, targets, i)->expr;
-
-		if (IsA(var, Const))
-		{
-			if (!equal(var, list_nth(below, i)))
-				return false;
-		}
-		else if (!IsA(var, Var) || var->varno != OUTER_VAR || var->varattno < 1 ||
-				 (var->varattno != i + 1 && !equal(list_nth(below, var->varattno - 1), list_nth(below, i))))
-			return false;
-	}
-	return true;
 }
 
 /* Does a Gather Merge merge by the first of those columns? */
@@ -172,55 +64,9 @@ sort_below(const GatherMerge *gather)
 	CustomScan *sort = (CustomScan *) outerPlan(&gather->plan);
 
 	if (!IsA(sort, CustomScan) || sort->methods != &gpusort_scan_methods || gather->plan.qual != NIL ||
-		!passes_through(gather->plan.targetlist, columns_below(sort)))
+		!passes_through(gather->plan.targetlist, get_tlist_exprs(sort->custom_scan_tlist, true)))
 		return NULL;
 	return sort;
-}
-
-/* A column that is another node's, by number. */
-static Expr *
-make_column(Index varno, AttrNumber attno, const Expr *like)
-{
-	return (Expr *) makeVar(varno, attno, exprType((const Node *) like), exprTypmod((const Node *) like),
-							exprCollation((const Node *) like), 0);
-}
-
-List *
-number_columns(const List *columns, Index varno)
-{
-	List	   *result = NIL;
-	ListCell   *lc;
-
-	foreach(lc, columns)
-	{
-		TargetEntry *entry = flatCopyTargetEntry(lfirst_node(TargetEntry, lc));
-
-		entry->expr = make_column(varno, entry->resno, entry->expr);
-		result = lappend(result, entry);
-	}
-	return result;
-}
-
-TargetEntry *
-make_row_column(List **scan_columns, const List *attnos, int resno, const char *name)
-{
-	RowExpr    *row = makeNode(RowExpr);
-	AttrNumber	attno = (AttrNumber) (list_length(*scan_columns) + 1);
-	ListCell   *lc;
-
-	row->row_typeid = RECORDOID;
-	row->row_format = COERCE_EXPLICIT_CALL;
-	row->location = -1;
-	foreach(lc, attnos)
-	{
-		TargetEntry *entry = list_nth_node(TargetEntry, *scan_columns, lfirst_int(lc) - 1);
-
-		row->args = lappend(row->args, copyObject(entry->expr));
-		row->colnames = lappend(row->colnames, makeString(pstrdup(entry->resname ? entry->resname : "")));
-	}
-	*scan_columns = lappend(*scan_columns, makeTargetEntry((Expr *) row, attno, pstrdup(name), false));
-	return makeTargetEntry((Expr *) makeVar(INDEX_VAR, attno, BYTEAOID, -1, InvalidOid, 0), (AttrNumber) resno,
-						   pstrdup(name), false);
 }
 
 /* Makes a sort give out blocks. */
@@ -276,32 +122,18 @@ gather_blocks(GatherMerge *gather, const CustomScan *sort, const SortColumns *by
 	}
 }
 
-/*
- * The columns of the sort as those of a node two levels above it.  What they are called is found in the sort's child,
- * which stands as the node's inner plan for that alone: it is never run from there.
- */
-static List *
-name_columns(List *sort_columns)
-{
-	List	   *columns = copyObject(sort_columns);
-
-	ChangeVarNodes((Node *) columns, OUTER_VAR, INNER_VAR, 0);
-	return columns;
-}
-
 /* Makes the node above a Gather Merge, while that still gives out rows. */
 static CustomScan *
 make_gpumerge(const PlannedStmt *stmt, GatherMerge *gather, const CustomScan *sort)
 {
-	CustomScan *merge = make_node(&gather->plan, new_node_id(stmt), &gpumerge_scan_methods);
+	CustomScan *merge = make_custom_scan(&gather->plan, new_node_id(stmt), &gpumerge_scan_methods);
 	Plan	   *plan = &merge->scan.plan;
 
 	plan->lefttree = &gather->plan;
-	plan->righttree = outerPlan(&sort->scan.plan);
 	/* the Gather Merge's names are the result's */
 	plan->targetlist = number_columns(gather->plan.targetlist, INDEX_VAR);
 	merge->custom_plans = children_for_explain(&gather->plan);
-	merge->custom_scan_tlist = name_columns(sort->custom_scan_tlist);
+	merge->custom_scan_tlist = copyObject(sort->custom_scan_tlist);
 	merge->custom_private = copyObject(sort->custom_private);
 	return merge;
 }

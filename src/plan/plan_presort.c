@@ -16,6 +16,7 @@
 #include "src/guc.h"
 #include "src/keys/sortkey.h"
 #include "plan.h"
+#include "plan_nodes.h"
 
 /* A key of an order, as a column of what a node reads. */
 typedef struct OrderKey

@@ -67,16 +67,14 @@ append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_
 		appendStringInfoString(out, " NULLS LAST");
 }
 
-/* A GpuMergeAppend as the node that it stands for, whose columns EXPLAIN calls what those of the parent are called. */
-static Plan *
-as_merge_append(const CustomScan *scan)
+/*
+ * Returns true if EXPLAIN finds a column in the child's list, as it does for a Sort.  A GpuMerge's child has blocks, and
+ * a sort may have lost a column that repeated another one.
+ */
+static bool
+shows_child(const CustomScan *scan, int attno)
 {
-	MergeAppend *append = makeNode(MergeAppend);
-
-	append->plan.targetlist = scan->custom_scan_tlist;
-	append->mergeplans = scan->custom_plans;
-	append->apprelids = scan->custom_relids;
-	return &append->plan;
+	return scan->methods == &gpusort_scan_methods && attno <= list_length(outerPlan(&scan->scan.plan)->targetlist);
 }
 
 /* A column's expression as PostgreSQL writes it. */
@@ -84,17 +82,15 @@ static char *
 column_text(CustomScanState *node, int attno, Node **expr, List *ancestors, ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	bool		append = plan->methods == &gpumergeappend_scan_methods;
-	Plan	   *shown = append ? as_merge_append(plan) : (Plan *) plan;
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, shown, ancestors);
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
 	bool		prefix = explain_rtable_size(es) > 1 || es->verbose;
 	TargetEntry *target = get_tle_by_resno(plan->custom_scan_tlist, (AttrNumber) attno);
 
 	if (target == NULL)
 		elog(ERROR, "no tlist entry for key %d", attno);
 	*expr = (Node *) target->expr;
-	*expr = (Node *) makeVar(append ? OUTER_VAR : INDEX_VAR, attno, exprType(*expr), exprTypmod(*expr),
-								 exprCollation(*expr), 0);
+	*expr = (Node *) makeVar(shows_child(plan, attno) ? OUTER_VAR : INDEX_VAR, attno, exprType(*expr),
+							 exprTypmod(*expr), exprCollation(*expr), 0);
 	return deparse_expression(*expr, context, prefix, true);
 }
 

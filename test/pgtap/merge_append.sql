@@ -73,7 +73,7 @@ END $$;
 
 -- names, columns, what else a plan says
 SELECT matches(pg_temp.plan_of('SELECT part, id FROM p ORDER BY id', 'VERBOSE, COSTS OFF'),
-	'GpuMergeAppend\)\s+Output: p_1.part, p_1.id\s+Sort Key: p.id\s+->  Index', 'columns have names');
+	'GpuMergeAppend\)\s+Output: p.part, p.id\s+Sort Key: p.id\s+->  Index', 'columns have names');
 SELECT lives_ok('EXPLAIN (VERBOSE, FORMAT XML) SELECT part, id FROM p ORDER BY id', 'EXPLAIN in XML');
 SELECT matches(pg_temp.plan_of('SELECT id FROM p ORDER BY id LIMIT 10', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF'),
 	'GpuMergeAppend\) \(actual rows=10.*Scan[^\n]*\(actual rows=[12][. ]', 'a LIMIT takes no more than it needs');
