@@ -269,8 +269,8 @@ test_primitive() {
 	fi
 }
 
-# Builds the modules of test/datums.  Each server loads plan_walk, which looks through all plans, unless its settings name
-# other libraries, as those of "gpu" do.
+# Builds the modules of test/datums.  Each server loads plan_walk, which looks through all plans, unless its settings
+# name other libraries, as those of "gpu" do.
 walk_plans() {
 	as_server make -s -B -C "$work/tree/test/datums" PG_CONFIG="$PG_CONFIG" >&2
 	[ "$size" != gpu ] || return 0

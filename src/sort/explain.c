@@ -68,8 +68,8 @@ append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_
 }
 
 /*
- * Returns true if EXPLAIN finds a column in the child's list, as it does for a Sort.  A GpuMerge's child has blocks, and
- * a sort may have lost a column that repeated another one.
+ * Returns true if EXPLAIN finds a column in the child's list, as it does for a Sort.  A GpuMerge's child has blocks,
+ * and a sort may have lost a column that repeated another one.
  */
 static bool
 shows_child(const CustomScan *scan, int attno)

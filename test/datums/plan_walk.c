@@ -148,7 +148,8 @@ check_node(PlanState *state, void *context)
 	Plan	   *plan = state->plan;
 
 	check_stack_depth();
-	if ((plan->lefttree == NULL) != (state->lefttree == NULL) || (plan->righttree == NULL) != (state->righttree == NULL))
+	if ((plan->lefttree == NULL) != (state->lefttree == NULL) ||
+		(plan->righttree == NULL) != (state->righttree == NULL))
 		refuse(state, "has a child without a state");
 	/* ON CONFLICT and RETURNING of a ModifyTable have lists of their own */
 	if (!IsA(plan, ModifyTable))

@@ -1,5 +1,5 @@
-# Beside an extension that resolves the columns of running plans: pg_qualstats, where it is installed.  plan_walk, in the
-# servers of all suites, does so everywhere, and says where it could not; this is the package itself, in either order.
+# Beside an extension that resolves the columns of running plans: pg_qualstats, where it is installed.  plan_walk, in
+# the servers of all suites, does so everywhere, and says where it could not; this is the package, in either order.
 use strict;
 use warnings;
 
@@ -55,7 +55,8 @@ foreach my $libraries ('pg_qualstats, gpusort', 'gpusort, pg_qualstats')
 		my $all = "$settings$more;\n" . ($kind =~ /GpuMerge$|GpuUnpack/ ? $parallel : '');
 		my $sum = "SELECT count(*), sum(b) FROM ($query) q";
 
-		like($node->safe_psql('postgres', "$all EXPLAIN (COSTS OFF) $query"), qr/\($kind\)/, "$libraries: $kind is planned");
+		like($node->safe_psql('postgres', "$all EXPLAIN (COSTS OFF) $query"), qr/\($kind\)/,
+			"$libraries: $kind is planned");
 		is($node->safe_psql('postgres', "$all $sum"), $node->safe_psql('postgres', "SET gpusort.enabled = off; $sum"),
 			"$libraries: $kind gives the rows of PostgreSQL's plan");
 	}
