@@ -5,18 +5,18 @@
 
 #include "fmgr.h"
 
-#include "guc.h"
-#include "keptmem.h"
+#include "src/base/guc.h"
+#include "src/base/keptmem.h"
 #include "src/engine/progress.h"
 #include "src/engine/stat.h"
 #include "src/engine/worker.h"
-#include "src/functions/statefile.h"
+#include "src/aggregates/statefile.h"
 #include "src/plan/plan.h"
-#include "src/sort/append_node.h"
-#include "src/sort/limits.h"
-#include "src/sort/merge_node.h"
-#include "src/sort/node.h"
-#include "src/sort/pack_node.h"
+#include "src/append/append_node.h"
+#include "src/core/limits.h"
+#include "src/parallel/merge_node.h"
+#include "src/core/node.h"
+#include "src/parallel/pack_node.h"
 
 PG_MODULE_MAGIC;
 

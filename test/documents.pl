@@ -115,7 +115,7 @@ sub missing_files
 	return @missing;
 }
 
-my @settings = found(qr/"gpusort\.(\w+)",/, 'src/guc.c');
+my @settings = found(qr/"gpusort\.(\w+)",/, 'src/base/guc.c');
 my %setting = map { $_ => 1 } @settings;
 my @functions = found(qr/CREATE (?:FUNCTION|AGGREGATE) (gpu_\w+?)\(/, glob 'sql/*.sql');
 my @targets = grep { $_ ne '\\' } split ' ', join ' ', found(qr/^\.PHONY: ((?:.*\\\n)*.*)/m, 'Makefile');
@@ -136,7 +136,7 @@ report 'what EXPLAIN says is described',
   undescribed('doc/explain.md', found(qr/ExplainProperty\w+\("([^"]+)"/, glob 'src/*/*.c'),
 	found(qr/NODE_NAME "(\w+)"/, glob 'src/*/*.h'));
 report 'reasons to leave a sort to PostgreSQL are described',
-  undescribed('doc/explain.md', found(qr/^\t\t\treturn "([^"]+)";/m, 'src/sort/sorter.c'));
+  undescribed('doc/explain.md', found(qr/^\t\t\treturn "([^"]+)";/m, 'src/core/sorter.c'));
 my ($failures) = slurp('src/engine/engine.c') =~ /^engine_failure_text\(.*?"none",(.*?)\}/ms;
 report 'reasons to leave the GPU are described', undescribed('doc/gpu.md', $failures =~ /"([^"]+)"/g);
 report 'wait events are described',

@@ -18,14 +18,20 @@ report() {
 	fi
 }
 
-# Folders of src/ that a folder may include from; "." is src/ itself, whose headers everybody may use.
+# Rooms of src/ that a room may include from; "." is src/ itself.  All but the service may use base.
 may_include() {
 	case $1 in
-		.) echo plan sort engine functions service/protocol.h ;;
-		plan) echo sort keys engine ;;
-		sort) echo keys engine ;;
-		functions) echo sort keys engine ;;
-		engine) echo service/protocol.h ;;
+		.) echo plan parallel append aggregates core engine base ;;
+		plan) echo parallel shares append aggregates cost core keys engine base ;;
+		parallel | append) echo plan core keys engine base ;;
+		shares) echo plan core base ;;
+		cost) echo plan parallel keys base ;;
+		aggregates) echo plan arrays core keys engine base ;;
+		arrays) echo core keys engine base ;;
+		core) echo parallel shares append keys engine base ;;
+		keys) echo base ;;
+		engine) echo base service/protocol.h ;;
+		base) echo service/protocol.h ;;
 		*) echo ;;
 	esac
 }
@@ -49,7 +55,7 @@ crossing() {
 	local folder file header to
 	includes | while read -r folder file header; do
 		to=$(dirname "$header")
-		if [ "$to" = "$folder" ] || [ "$to" = . ]; then continue; fi
+		if [ "$to" = "$folder" ]; then continue; fi
 		case " $(may_include "$folder") " in
 			*" $to "* | *" $header "*) ;;
 			*) echo "$file includes $header" ;;
@@ -100,7 +106,7 @@ layers() {
 	grep -nE '#include *["<](postgres|fmgr|utils/|executor/|nodes/|src/)' -r kernels --include=*.[ch] --include=*.cu \
 		--include=*.cuh || true
 	grep -nE '#include *["<](postgres|fmgr|utils/|executor/|nodes/|src/[^s])' src/service/*.[ch] || true
-	grep -nE '#include *["<]cuda' src/*.[ch] src/[!s]*/*.[ch] src/sort/*.[ch] || true
+	grep -nE '#include *["<]cuda' $(find src -name service -prune -o -name '*.[ch]' -print) || true
 }
 
 # All of C and CUDA keeps to what .editorconfig says, and scripts to its width.
@@ -189,11 +195,21 @@ compiled_anew() {
 	rm -r "$dir"
 }
 
-# Sources of a folder of kernels/ that its README does not name.
+# Sources of a folder of src/ or kernels/ that its README does not name.
 unnamed() {
 	local file
-	find kernels -name inst -prune -o -type f -regex '.*\.\(c\|h\|cu\|cuh\)' -print | while read -r file; do
+	find "$@" -name inst -prune -o -type f -regex '.*\.\(c\|h\|cu\|cuh\)' -print | while read -r file; do
 		grep -qsw "$(basename "${file%.*}")" "${file%/*}/README.md" || echo "$file"
+	done
+}
+
+# Rooms of src/ whose page names no tests, or tests that are not there.
+untested() {
+	local page tests test
+	for page in src/*/README.md; do
+		tests=$(sed -n '/^Tested by:/,$p' "$page" | grep -o '`test/[^`]*`' | tr -d '`')
+		[ -n "$tests" ] || echo "$page names no tests"
+		for test in $tests; do [ -e "$test" ] || echo "$page names $test"; done
 	done
 }
 
@@ -214,7 +230,8 @@ killed_job() {
 report 'folders of src/ include in one direction' "$(crossing)"
 report 'folders of kernels/ include in one direction' "$(kernels_crossing)"
 report 'modules of src/ form no circle' "$(circles)"
-report 'folders of kernels/ have a README that names their files' "$(unnamed)"
+report 'folders of kernels/ have a README that names their files' "$(unnamed kernels)"
+report 'rooms of src/ have a README that names their tests' "$(untested)"
 report 'kernels know no server, the service neither, the extension no CUDA' "$(layers)"
 report 'files have 600 lines at most' "$(long_files)"
 report 'lines have 120 columns at most' "$(wide_lines)"

@@ -6,7 +6,7 @@
 
 #include "kernels/gs.h"
 
-#include "src/bigmem.h"
+#include "src/base/bigmem.h"
 
 typedef struct EngineJob EngineJob;
 

@@ -6,7 +6,7 @@
 #include "miscadmin.h"
 
 #include "engine_choose.h"
-#include "src/guc.h"
+#include "src/base/guc.h"
 #include "stat.h"
 #include "worker.h"
 

@@ -4,7 +4,7 @@
 #include "postgres.h"
 
 #include "engine.h"
-#include "src/guc.h"
+#include "src/base/guc.h"
 
 /*
  * A chunk grows from the first size to the second, so that a small sort stays small and a large one calls seldom; but

@@ -14,7 +14,7 @@
 #include "utils/memutils.h"
 
 #include "engine.h"
-#include "src/guc.h"
+#include "src/base/guc.h"
 #include "link.h"
 #include "trust.h"
 

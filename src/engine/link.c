@@ -20,8 +20,8 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
-#include "src/compat.h"
-#include "src/guc.h"
+#include "src/base/compat.h"
+#include "src/base/guc.h"
 #include "link.h"
 #include "stat.h"
 #include "worker.h"

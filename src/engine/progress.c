@@ -22,7 +22,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "src/compat.h"
+#include "src/base/compat.h"
 #include "engine.h"
 #include "progress.h"
 

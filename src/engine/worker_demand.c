@@ -12,7 +12,7 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
-#include "src/guc.h"
+#include "src/base/guc.h"
 #include "src/service/protocol.h"
 #include "stat.h"
 #include "worker.h"

@@ -13,7 +13,7 @@
 
 #include "dictionary.h"
 #include "sortkey_types.h"
-#include "src/guc.h"
+#include "src/base/guc.h"
 
 /* Values that take more memory are not few either, nor those that take more than a part of what a sort may take. */
 #define MAX_BYTES ((Size) 5 * 1024 * 1024)

@@ -12,7 +12,7 @@
  *
  * It begins with the dictionary, as values often repeat, and widens when they do not.  Coarse means: values with
  * different keys are in the order of their keys, while those with equal keys may compare either way.  Who sorts by such
- * a key puts the rows in order that it does not tell apart (sort/tied_runs.c).
+ * a key puts the rows in order that it does not tell apart (core/tied_runs.c).
  */
 #include "postgres.h"
 

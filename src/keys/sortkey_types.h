@@ -4,7 +4,7 @@
 #ifndef GPUSORT_SORTKEY_TYPES_H
 #define GPUSORT_SORTKEY_TYPES_H
 
-#include "src/compat.h"
+#include "src/base/compat.h"
 #include "sortkey.h"
 
 #include "catalog/pg_type_d.h"

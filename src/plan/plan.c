@@ -14,13 +14,13 @@
 #include "optimizer/planner.h"
 #include "utils/lsyscache.h"
 
-#include "src/compat.h"
-#include "src/guc.h"
-#include "src/sort/node.h"
-#include "src/sort/sorter.h"
+#include "src/base/compat.h"
+#include "src/base/guc.h"
+#include "src/core/node.h"
+#include "src/core/sorter.h"
 #include "plan.h"
-#include "plan_aggregates.h"
-#include "plan_nodes.h"
+#include "src/aggregates/plan_aggregates.h"
+#include "src/core/plan_nodes.h"
 
 bool		plan_will_be_walked = false;
 

@@ -11,7 +11,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 
-#include "src/sort/node.h"
+#include "src/core/node.h"
 #include "plan.h"
 
 /* Does a node make its rows from its target list, so that the list's last entries can be left out? */

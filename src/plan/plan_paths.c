@@ -19,8 +19,8 @@
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 
-#include "src/compat.h"
-#include "src/guc.h"
+#include "src/base/compat.h"
+#include "src/base/guc.h"
 #include "plan_paths.h"
 
 /* Costs that differ by less are the same to add_path. */

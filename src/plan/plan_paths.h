@@ -50,7 +50,7 @@ extern Path *cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, 
 /* Both, below a node that passes on no LIMIT, as far as there is something to win. */
 extern List *cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys);
 
-/* plan_share_node.c: are a path's rows read by the page (sort/pagescan.h)? */
+/* plan_share_node.c: are a path's rows read by the page (core/pagescan.h)? */
 extern bool is_read_by_page(const Path *path);
 
 /* plan_cores.c: how many participants the server counts where there are so many workers. */

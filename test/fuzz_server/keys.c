@@ -20,7 +20,7 @@
 #include "utils/sortsupport.h"
 #include "utils/typcache.h"
 
-#include "src/guc.h"
+#include "src/base/guc.h"
 #include "src/keys/sortkey.h"
 #include "values.h"
 

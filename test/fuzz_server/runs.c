@@ -1,5 +1,5 @@
 /*
- * runs.c: rows in temporary files (src/sort/spill_tape.c), against what was written there.
+ * runs.c: rows in temporary files (src/core/spill_tape.c), against what was written there.
  *
  * An input chooses rows, the sizes of pieces, and in which order tapes are written and read.  Half of them break the
  * file then: what is read is what was written, or there is an error.
@@ -8,9 +8,9 @@
 
 #include "commands/tablespace.h"
 
-#include "src/sort/spill_tape.h"
+#include "src/core/spill_tape.h"
 /* what it keeps to itself is where the bytes are that inputs break */
-#include "src/sort/spill_file.c"
+#include "src/core/spill_file.c"
 
 #define MOST_ROWS 60
 #define MOST_STEPS 200

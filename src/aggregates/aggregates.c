@@ -1,0 +1,236 @@
+/*
+ * aggregates.c: gpu_sort_agg and gpu_count_distinct, and how values are collected for these and for percentiles.
+ *
+ * What DISTINCT and ordered-set aggregates give, through our own sort.  Aggregates with the same transition function,
+ * argument and serialize function share one state in a query, as gpu_percentile_cont(x, 0.5) and gpu_percentile_disc(x,
+ * 0.5) do.  How states are combined is in combine.c.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
+
+#include "collect.h"
+#include "src/base/compat.h"
+#include "src/keys/sortkey.h"
+#include "src/arrays/vectordirect.h"
+
+PG_FUNCTION_INFO_V1(gpusort_collect_all);
+PG_FUNCTION_INFO_V1(gpusort_collect_values);
+PG_FUNCTION_INFO_V1(gpusort_collect_fraction);
+PG_FUNCTION_INFO_V1(gpusort_collect_numbers);
+PG_FUNCTION_INFO_V1(gpusort_collect_numbers_fraction);
+PG_FUNCTION_INFO_V1(gpusort_sort_agg_final);
+PG_FUNCTION_INFO_V1(gpusort_count_distinct_final);
+
+/* Transition: takes every value. */
+Datum
+gpusort_collect_all(PG_FUNCTION_ARGS)
+{
+	Collected  *state = collect_state(fcinfo, 1, 0, COLLECT_STABLE);
+
+	collect_put(fcinfo, state, &fcinfo->args[1]);
+	PG_RETURN_POINTER(state);
+}
+
+/* Transition: takes every value that is not NULL; for answers that do not tell equal values apart. */
+Datum
+gpusort_collect_values(PG_FUNCTION_ARGS)
+{
+	Collected  *state;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	state = collect_state(fcinfo, 1, 0, 0);
+	collect_put(fcinfo, state, &fcinfo->args[1]);
+	PG_RETURN_POINTER(state);
+}
+
+/* A percentile's fraction; NaN stands for NULL. */
+static double
+get_fraction(const NullableDatum *argument)
+{
+	return argument->isnull ? get_float8_nan() : collect_checked_fraction(argument->value);
+}
+
+/* The state of a percentile, which notes the fraction in argument 2. */
+static Collected *
+fraction_state(FunctionCallInfo fcinfo, int flags)
+{
+	double		fraction = get_fraction(&fcinfo->args[2]);
+	bool		first = PG_ARGISNULL(0);
+	Collected  *state = collect_state(fcinfo, 1, 0, flags);
+
+	if (first)
+		state->fraction = fraction;
+	else if (fraction != state->fraction && !(isnan(fraction) && isnan(state->fraction)))
+		collect_fraction_error(state->fraction, fraction);
+	return state;
+}
+
+/* Transition: takes every value that is not NULL; argument 2 is the fraction. */
+Datum
+gpusort_collect_fraction(PG_FUNCTION_ARGS)
+{
+	Collected  *state = fraction_state(fcinfo, COLLECT_STABLE);
+
+	if (!PG_ARGISNULL(1))
+		collect_put(fcinfo, state, &fcinfo->args[1]);
+	PG_RETURN_POINTER(state);
+}
+
+/* Takes a numeric as double precision, as float8(numeric) makes it, errors included. */
+static void
+put_number(FunctionCallInfo fcinfo, Collected *state, Datum number)
+{
+	NullableDatum row = {.isnull = false};
+	double		value;
+
+	if (!sortkey_numeric_as_double(PG_DETOAST_DATUM_PACKED(number), &value))
+		value = DatumGetFloat8(DirectFunctionCall1(numeric_float8, number));
+	row.value = Float8GetDatum(value);
+	collect_put(fcinfo, state, &row);
+}
+
+/* The same as gpusort_collect_values and gpusort_collect_fraction for numeric. */
+Datum
+gpusort_collect_numbers(PG_FUNCTION_ARGS)
+{
+	Collected  *state;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	state = collect_state(fcinfo, 1, 0, COLLECT_DOUBLES);
+	put_number(fcinfo, state, PG_GETARG_DATUM(1));
+	PG_RETURN_POINTER(state);
+}
+
+/* The fraction comes with each value, NULL or not. */
+Datum
+gpusort_collect_numbers_fraction(PG_FUNCTION_ARGS)
+{
+	Collected  *state = fraction_state(fcinfo, COLLECT_STABLE | COLLECT_DOUBLES);
+
+	if (!PG_ARGISNULL(1))
+		put_number(fcinfo, state, PG_GETARG_DATUM(1));
+	PG_RETURN_POINTER(state);
+}
+
+/* Reads the rows of a sort into an array. */
+static ArrayType *
+spilled_array(Collected *state)
+{
+	VectorType	vtype = state->call->types[0];
+	Vector		values;
+	TupleTableSlot *slot;
+
+	/* what does not fit here does not fit an array */
+	vtype.limit = 2 * MaxAllocSize;
+	vector_init(&values, &vtype, NULL, 0);
+	collect_rewind(state);
+	while (slot = collect_next(state), !TupIsNull(slot))
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, 1, &isnull);
+
+		if (!vector_append(&values, value, isnull))
+			vector_to_array(&values, NULL, MaxArraySize + 1, 1);
+	}
+	return vector_to_array(&values, NULL, values.rows, 1);
+}
+
+/* gpu_sort_agg(value): all values in order as an array; NULLs last. */
+Datum
+gpusort_sort_agg_final(PG_FUNCTION_ARGS)
+{
+	Collected  *state = collect_final(fcinfo);
+	uint32		order[COLLECT_SMALL];
+	ArrayType  *array;
+
+	if (state == NULL)
+		PG_RETURN_NULL();
+	if (state->spill)
+		array = spilled_array(state);
+	else if (collect_small_order(state, order))
+		array = vector_to_array(&state->columns[0], order, state->columns[0].rows, 1);
+	else
+	{
+		BigMem	   *mem = collect_begin_work();
+		VectorColumn column = collect_column(state, 0);
+
+		array = vectorjob_sorted_array(mem, &column, false, 1, CurrentMemoryContext);
+		collect_end_work(mem);
+	}
+	PG_RETURN_ARRAYTYPE_P(array);
+}
+
+/* Counts the values of a sort that differ from the one before. */
+static int64
+count_spilled(Collected *state)
+{
+	CollectDistinct distinct;
+	int64		count = 0;
+
+	collect_distinct_begin(&distinct, state);
+	while (collect_distinct_next(&distinct, state))
+		count++;
+	return count;
+}
+
+/* Counts the values of a small group that differ from the one before. */
+static int64
+count_small(const Collected *state, const uint32 order[COLLECT_SMALL])
+{
+	const Vector *values = &state->columns[0];
+	bool		isnull;
+	Datum		last = vector_get(values, order[0], &isnull);
+	int64		count = 1;
+
+	for (uint32 i = 1; i < values->rows; i++)
+	{
+		Datum		value = vector_get(values, order[i], &isnull);
+
+		if (!equality_holds(&state->call->equality, last, value))
+			count++;
+		last = value;
+	}
+	return count;
+}
+
+/* gpu_count_distinct(value): how many different values there are, NULLs left out. */
+Datum
+gpusort_count_distinct_final(PG_FUNCTION_ARGS)
+{
+	Collected  *state = collect_final(fcinfo);
+	uint32		order[COLLECT_SMALL];
+	uint64		count = 0;
+
+	if (state && state->spill)
+		count = count_spilled(state);
+	else if (state && collect_small_equal(state, order))
+		count = count_small(state, order);
+	else if (state)
+	{
+		BigMem	   *mem = collect_begin_work();
+		VectorColumn column = collect_equal_column(state);
+
+		if (vectordirect_can(&column))
+			count = vectordirect_distinct(mem, &column, NULL);
+		else
+			(void) vectorjob_runs(mem, &column, 1, 1, 1, &count);
+		collect_end_work(mem);
+	}
+	PG_RETURN_INT64(count);
+}

@@ -1,0 +1,433 @@
+/*
+ * collect.c: the state of aggregates that need all values of a group before they can answer.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_collation_d.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#include "collect.h"
+#include "src/base/compat.h"
+#include "src/keys/sortkey.h"
+
+/* A state's size is rounded up to this by the memory context anyway. */
+#define STATE_BYTES(ncolumns) ((Size) ((ncolumns) == 1 ? 128 : 240))
+
+/* Vectors may take this part of the limit: a job over them needs room for keys and row numbers. */
+#define VECTORS_SHARE 4
+
+/*
+ * The operator that sorts a type, with PostgreSQL's errors if it has none, or none that could be used under this
+ * collation.
+ */
+static Oid
+sort_operator(Oid type, Oid collation)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_LT_OPR);
+
+	if (!OidIsValid(entry->lt_opr))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("could not identify an ordering operator for type %s", format_type_be(type))));
+	if (OidIsValid(get_typcollation(type)) && !OidIsValid(collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDETERMINATE_COLLATION),
+				 errmsg("could not determine which collation to use for string comparison"),
+				 errhint("Use the COLLATE clause to set the collation explicitly.")));
+	return entry->lt_opr;
+}
+
+/*
+ * The collation under which it costs least to see which values are equal.  Texts are under every deterministic one if
+ * their bytes are.
+ */
+static Oid
+equal_collation(Oid type, Oid collation)
+{
+	bool		by_bytes = OidIsValid(collation) && get_collation_isdeterministic(collation) &&
+		lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr == TextEqualOperator;
+
+	return by_bytes ? C_COLLATION_OID : collation;
+}
+
+/* An aggregate's combine function. */
+static Oid
+combine_function(Oid aggregate)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	Oid			function;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	function = ((Form_pg_aggregate) GETSTRUCT(tuple))->aggcombinefn;
+	ReleaseSysCache(tuple);
+	return function;
+}
+
+/*
+ * The type of an aggregate's argument.  A combine function has no such argument; the call of the aggregate that it
+ * belongs to knows them.
+ */
+static Oid
+argument_type(FunctionCallInfo fcinfo, int argument)
+{
+	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 1 + argument);
+	Aggref	   *aggref;
+
+	if (OidIsValid(type) && type != INTERNALOID)
+		return type;
+	aggref = AggGetAggref(fcinfo);
+	if (aggref == NULL || argument >= list_length(aggref->aggargtypes) ||
+		combine_function(aggref->aggfnoid) != fcinfo->flinfo->fn_oid)
+		elog(ERROR, "could not determine the type of an aggregate's argument");
+	return list_nth_oid(aggref->aggargtypes, argument);
+}
+
+/* What the call's groups share, from its argument types. */
+static CollectCall *
+open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, int flags)
+{
+	CollectCall *call = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(CollectCall));
+
+	call->ncolumns = ncolumns;
+	call->may_spill = may_spill;
+	call->flags = flags;
+	call->collation = PG_GET_COLLATION();
+	for (int i = 0; i < ncolumns; i++)
+	{
+		/* the column to sort by comes first */
+		int			argument = i == 0 ? key : (i <= key ? i - 1 : i);
+
+		vector_type(&call->types[i], argument == 0 && (flags & COLLECT_DOUBLES) != 0 ? FLOAT8OID :
+					argument_type(fcinfo, argument));
+		call->types[i].limit /= VECTORS_SHARE * ncolumns;
+	}
+	call->sortop = sort_operator(call->types[0].type, call->collation);
+	equality_open(&call->equality, call->types[ncolumns - 1].type,
+				  equal_collation(call->types[ncolumns - 1].type, call->collation));
+	call->equal_collation = equal_collation(call->types[0].type, call->collation);
+	smallorder_open(&call->small, call->sortop, call->collation, fcinfo->flinfo->fn_mcxt);
+	smallorder_open(&call->small_equal, call->sortop, call->equal_collation, fcinfo->flinfo->fn_mcxt);
+	fcinfo->flinfo->fn_extra = call;
+	return call;
+}
+
+Collected *
+collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, int flags)
+{
+	MemoryContext context;
+	MemoryContext old;
+	int			kind = AggCheckCallContext(fcinfo, &context);
+	CollectCall *call = fcinfo->flinfo->fn_extra;
+	Size		head = offsetof(Collected, columns) + ncolumns * sizeof(Vector);
+	Size		room = TYPEALIGN_DOWN(MAXIMUM_ALIGNOF, (STATE_BYTES(ncolumns) - head) / ncolumns);
+	Collected  *state;
+
+	if (kind == 0)
+		elog(ERROR, "aggregate function called in non-aggregate context");
+	if (call == NULL)
+		call = open_call(fcinfo, ncolumns, key, kind == AGG_CONTEXT_AGGREGATE, flags);
+	old = MemoryContextSwitchTo(context);
+	state = palloc(STATE_BYTES(ncolumns));
+	state->call = call;
+	state->spill = NULL;
+	state->fraction = 0;
+	for (int i = 0; i < ncolumns; i++)
+		vector_init(&state->columns[i], &call->types[i], (char *) state + head + i * room, room);
+	MemoryContextSwitchTo(old);
+	return state;
+}
+
+/* Closes temporary files when the group is done with, or the query ends early without an error. */
+static void
+end_spill(Datum argument)
+{
+	CollectSpill *spill = (CollectSpill *) DatumGetPointer(argument);
+
+	ExecDropSingleTupleTableSlot(spill->in);
+	ExecDropSingleTupleTableSlot(spill->out);
+	sorter_end(spill->sorter);
+}
+
+/* Takes a copy of a row into the sort. */
+static void
+put_spilled(CollectSpill *spill, int ncolumns, const NullableDatum *row)
+{
+	if (spill->sorted)
+		elog(ERROR, "a row came after a group's end");
+	ExecClearTuple(spill->in);
+	for (int i = 0; i < ncolumns; i++)
+	{
+		spill->in->tts_values[i] = row[i].value;
+		spill->in->tts_isnull[i] = row[i].isnull;
+	}
+	if (spill->numbered)
+	{
+		spill->in->tts_values[ncolumns] = Int64GetDatum((int64) spill->rows);
+		spill->in->tts_isnull[ncolumns] = false;
+	}
+	ExecStoreVirtualTuple(spill->in);
+	sorter_put(spill->sorter, spill->in);
+	spill->rows++;
+}
+
+/* The columns of the rows to be sorted, with one for their numbers if need be. */
+static TupleDesc
+spill_descriptor(const CollectCall *call, bool numbered)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(call->ncolumns + (numbered ? 1 : 0));
+
+	for (int i = 0; i < call->ncolumns; i++)
+		TupleDescInitEntry(desc, (AttrNumber) (i + 1), NULL, call->types[i].type, -1, 0);
+	if (numbered)
+		TupleDescInitEntry(desc, (AttrNumber) (call->ncolumns + 1), NULL, INT8OID, -1, 0);
+	finish_descriptor(desc);
+	return desc;
+}
+
+/* Begins a sort of rows of the state's columns by the first one. */
+static CollectSpill *
+begin_spill(FunctionCallInfo fcinfo, const Collected *state)
+{
+	const CollectCall *call = state->call;
+	CollectSpill *spill = palloc0(sizeof(CollectSpill));
+	const char *why;
+	/* a sort that PostgreSQL has to finish is not stable by itself, which is more likely where keys are not exact */
+	bool		numbered = (call->flags & COLLECT_STABLE) != 0 &&
+		!sortkey_is_exact(call->sortop, call->collation, &why);
+	TupleDesc	desc = spill_descriptor(call, numbered);
+	SortColumns columns = {
+		.nkeys = numbered ? 2 : 1,
+		.attnos = spill->attnos,
+		.sortops = spill->sortops,
+		.collations = spill->collations,
+		.nulls_first = spill->nulls_first,
+	};
+
+	spill->numbered = numbered;
+	spill->attnos[0] = 1;
+	spill->attnos[1] = (AttrNumber) (call->ncolumns + 1);
+	spill->sortops[0] = call->sortop;
+	spill->sortops[1] = Int8LessOperator;
+	spill->collations[0] = call->collation;
+	spill->sorter = sorter_begin(&columns, desc, true, 4.0 * state->columns[0].rows, SORTER_OURS, 0);
+	spill->in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	spill->out = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	AggRegisterCallback(fcinfo, end_spill, PointerGetDatum(spill));
+	return spill;
+}
+
+/* A row of the vectors. */
+static void
+get_row(const Collected *state, uint32 number, NullableDatum *row)
+{
+	for (int i = 0; i < state->call->ncolumns; i++)
+		row[i].value = vector_get(&state->columns[i], number, &row[i].isnull);
+}
+
+/* Hands the rows over to a sort that may write files. */
+static void
+spill_rows(FunctionCallInfo fcinfo, Collected *state)
+{
+	MemoryContext old = MemoryContextSwitchTo(state->columns[0].context);
+	NullableDatum row[COLLECT_MAX_COLUMNS];
+
+	state->spill = begin_spill(fcinfo, state);
+	for (uint32 i = 0; i < state->columns[0].rows; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		get_row(state, i, row);
+		put_spilled(state->spill, state->call->ncolumns, row);
+	}
+	ExecClearTuple(state->spill->in);
+	for (int i = 0; i < state->call->ncolumns; i++)
+		vector_free(&state->columns[i]);
+	MemoryContextSwitchTo(old);
+}
+
+void
+collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
+{
+	int			ncolumns = state->call->ncolumns;
+
+	if (state->spill == NULL)
+	{
+		int			done = 0;
+
+		while (done < ncolumns && vector_append(&state->columns[done], row[done].value, row[done].isnull))
+			done++;
+		if (done == ncolumns)
+			return;
+		if (!state->call->may_spill)
+			vector_limit_error(&state->columns[done]);
+		while (done > 0)
+			vector_drop_last(&state->columns[--done]);
+		spill_rows(fcinfo, state);
+	}
+	put_spilled(state->spill, ncolumns, row);
+}
+
+double
+collect_checked_fraction(Datum value)
+{
+	double		fraction = DatumGetFloat8(value);
+
+	if (fraction < 0 || fraction > 1 || isnan(fraction))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("percentile value %g is not between 0 and 1", fraction)));
+	return fraction;
+}
+
+void
+collect_fraction_error(double one, double other)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("percentile value must be the same in all rows of a group"),
+			 errdetail("It was %g and is %g.", one, other)));
+}
+
+uint64
+collect_rows(const Collected *state)
+{
+	return state->spill ? state->spill->rows : state->columns[0].rows;
+}
+
+void
+collect_rewind(Collected *state)
+{
+	CollectSpill *spill = state->spill;
+
+	if (spill->sorted)
+		sorter_rewind(spill->sorter);
+	else
+		sorter_finish(spill->sorter);
+	spill->sorted = true;
+}
+
+TupleTableSlot *
+collect_next(Collected *state)
+{
+	CHECK_FOR_INTERRUPTS();
+	return sorter_get(state->spill->sorter, true, state->spill->out);
+}
+
+void
+collect_distinct_begin(CollectDistinct *distinct, Collected *state)
+{
+	distinct->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparisons", ALLOCSET_SMALL_SIZES);
+	distinct->any = false;
+	distinct->read = 0;
+	collect_rewind(state);
+}
+
+/*
+ * Are two values equal?  What the type's own function leaves behind, which for ranges is a copy of each, goes with
+ * scratch.
+ */
+static bool
+equal_in(MemoryContext scratch, const Equality *equality, Datum a, Datum b)
+{
+	MemoryContext old = MemoryContextSwitchTo(scratch);
+	bool		equal = equality_holds(equality, a, b);
+
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(scratch);
+	return equal;
+}
+
+bool
+collect_distinct_next(CollectDistinct *distinct, Collected *state)
+{
+	const VectorType *vtype = &state->call->types[0];
+	TupleTableSlot *slot;
+
+	while (slot = collect_next(state), !TupIsNull(slot))
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, 1, &isnull);
+
+		distinct->read++;
+		if (distinct->any && equal_in(distinct->scratch, &state->call->equality, distinct->last, value))
+			continue;
+		if (distinct->any && !vtype->byval)
+			pfree(DatumGetPointer(distinct->last));
+		distinct->last = datumCopy(value, vtype->byval, vtype->len);
+		distinct->any = true;
+		return true;
+	}
+	MemoryContextDelete(distinct->scratch);
+	return false;
+}
+
+/* The order of a small group's first column, by comparisons that suit the column's collation. */
+static bool
+small_order(const Collected *state, VectorColumn column, SmallOrder *small, uint32 order[COLLECT_SMALL])
+{
+	if (state->spill || column.values->rows > COLLECT_SMALL)
+		return false;
+	smallorder_of(small, &column, order);
+	return true;
+}
+
+bool
+collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL])
+{
+	return small_order(state, collect_column(state, 0), &state->call->small, order);
+}
+
+bool
+collect_small_equal(const Collected *state, uint32 order[COLLECT_SMALL])
+{
+	return small_order(state, collect_equal_column(state), &state->call->small_equal, order);
+}
+
+VectorColumn
+collect_equal_column(const Collected *state)
+{
+	VectorColumn result = {.values = &state->columns[0], .collation = state->call->equal_collation};
+
+	return result;
+}
+
+VectorColumn
+collect_column(const Collected *state, int column)
+{
+	VectorColumn result = {.values = &state->columns[column], .collation = state->call->collation};
+
+	return result;
+}
+
+Collected *
+collect_final(FunctionCallInfo fcinfo)
+{
+	Collected  *state = PG_ARGISNULL(0) ? NULL : (Collected *) PG_GETARG_POINTER(0);
+
+	return state && collect_rows(state) > 0 ? state : NULL;
+}
+
+BigMem *
+collect_begin_work(void)
+{
+	return bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort aggregate", ALLOCSET_SMALL_SIZES));
+}
+
+void
+collect_end_work(BigMem *mem)
+{
+	MemoryContextDelete(bigmem_context(mem));
+}

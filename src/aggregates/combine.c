@@ -1,0 +1,329 @@
+/*
+ * combine.c: states of aggregates that a parallel worker, or a partition, hands over: read from bytes, and combined.
+ *
+ * Bytes are read when they are combined, because only then it is known of what types they are; the deserialize function
+ * just hands them on.  They may be anything: what is not a state is an error.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+
+#include "partial.h"
+#include "src/base/compat.h"
+#include "statefile.h"
+
+PG_FUNCTION_INFO_V1(gpusort_deserialize);
+PG_FUNCTION_INFO_V1(gpusort_combine_all);
+PG_FUNCTION_INFO_V1(gpusort_combine_values);
+PG_FUNCTION_INFO_V1(gpusort_combine_fraction);
+PG_FUNCTION_INFO_V1(gpusort_combine_numbers);
+PG_FUNCTION_INFO_V1(gpusort_combine_numbers_fraction);
+PG_FUNCTION_INFO_V1(gpusort_combine_pairs);
+
+/* A state in bytes, before it is combined.  Where a Collected has its call there is NULL. */
+typedef struct StateBytes
+{
+	CollectCall *call;
+	ByteSource	source;
+} StateBytes;
+
+/* What an aggregate's states hold. */
+typedef struct StateKind
+{
+	int			ncolumns;
+	int			key;			/* the argument to sort by */
+	int			flags;			/* as in CollectCall */
+	bool		nulls;
+	bool		fraction;
+} StateKind;
+
+static const StateKind kind_all = {.ncolumns = 1, .flags = COLLECT_STABLE, .nulls = true};
+static const StateKind kind_values = {.ncolumns = 1};
+static const StateKind kind_fraction = {.ncolumns = 1, .flags = COLLECT_STABLE, .fraction = true};
+static const StateKind kind_numbers = {.ncolumns = 1, .flags = COLLECT_DOUBLES};
+static const StateKind kind_numbers_fraction = {
+	.ncolumns = 1, .flags = COLLECT_STABLE | COLLECT_DOUBLES, .fraction = true
+};
+static const StateKind kind_pairs = {.ncolumns = 2, .key = 1, .flags = COLLECT_STABLE, .nulls = true};
+
+/* Deserialize function: bytes for a combine function, which is called next, while the argument is still there. */
+Datum
+gpusort_deserialize(PG_FUNCTION_ARGS)
+{
+	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+	StateBytes *state = palloc(sizeof(StateBytes));
+
+	state->call = NULL;
+	state->source.at = VARDATA_ANY(bytes);
+	state->source.end = state->source.at + VARSIZE_ANY_EXHDR(bytes);
+	PG_RETURN_POINTER(state);
+}
+
+/* Is this the header of such a state, with columns of these forms, before so many bytes? */
+static void
+check_header(const StateHeader *header, const StateKind *kind, const ValueForm *forms, Size bytes)
+{
+	Size		least = 0;
+
+	if (header->version != STATE_VERSION || header->byte_order != BYTE_ORDER_MARK)
+		valueform_broken("It is of another version, or of a machine with another byte order.");
+	if (header->encoding != GetDatabaseEncoding())
+		valueform_broken("Its text has another encoding than the database.");
+	if (header->ncolumns != kind->ncolumns)
+		valueform_broken("It is of another aggregate.");
+	for (int i = 0; i < kind->ncolumns; i++)
+	{
+		if (header->columns[i].how != forms[i].how || header->columns[i].width != forms[i].width)
+			valueform_broken("Its values are of another type.");
+		if (header->columns[i].nullable > 1)
+			valueform_broken("A flag is neither set nor clear.");
+		least += header->columns[i].nullable ? 1 : valueform_least(&forms[i]);
+	}
+	if (kind->fraction ? header->fraction < 0 || header->fraction > 1 : header->fraction != 0)
+		valueform_broken("Its fraction is out of range.");
+	if (header->rows > bytes / least || (header->rows == 0 && !kind->fraction))
+		valueform_broken("It has another number of rows.");
+}
+
+/* Reads a column's value in a row. */
+static inline void
+get_value(ByteSource *source, ValueForm *form, bool nullable, bool may_be_null, NullableDatum *value)
+{
+	value->isnull = false;
+	if (nullable)
+	{
+		uint8		flag = (uint8) *take_bytes(source, 1);
+
+		if (flag > 1 || (flag == 1 && !may_be_null))
+			valueform_broken("A value is NULL that cannot be.");
+		value->isnull = flag == 1;
+	}
+	value->value = value->isnull ? (Datum) 0 : valueform_get(form, source);
+}
+
+/* Takes a row into a state. */
+static inline void
+take_row(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
+{
+	if (state->call->ncolumns == 1)
+		collect_put(fcinfo, state, row);
+	else
+		collect_put_pair(fcinfo, state, row);
+}
+
+/* Takes values of fixed width, which lie in their vector as in the bytes, until the state spills; returns how many. */
+static uint64
+take_fixed(FunctionCallInfo fcinfo, Collected *state, ValueForm *form, uint64 rows, ByteSource *source)
+{
+	Vector	   *vector = &state->columns[0];
+	uint64		done = 0;
+
+	while (done < rows && state->spill == NULL)
+	{
+		Size		count = Min((uint64) (vector->room - vector->rows), rows - done);
+
+		CHECK_FOR_INTERRUPTS();
+		if (count == 0)
+		{
+			NullableDatum value = {.value = valueform_get(form, source)};
+
+			collect_put(fcinfo, state, &value);
+			done++;
+			continue;
+		}
+		memcpy(vector->data + (Size) vector->rows * form->width, take_bytes(source, count * form->width),
+			   count * form->width);
+		vector->rows += (uint32) count;
+		done += count;
+	}
+	return done;
+}
+
+/* Takes values of variable length into their vector, as many as fit there; returns how many. */
+static uint64
+take_varying(Collected *state, ValueForm *form, uint64 rows, ByteSource *source)
+{
+	Vector	   *vector = &state->columns[0];
+
+	for (uint64 i = 0; i < rows; i++)
+	{
+		ByteSource	before = *source;
+		Size		length;
+		const char *data = valueform_get_bytes(form, source, &length);
+
+		if (i % PARTIAL_BLOCK == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (!vector_append_bytes(vector, data, length))
+		{
+			*source = before;
+			return i;
+		}
+	}
+	return rows;
+}
+
+/* Takes the rows of bytes into a state. */
+static void
+take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, const StateHeader *header,
+		  ByteSource *source)
+{
+	ValueForm  *forms = state->call->forms;
+	NullableDatum row[COLLECT_MAX_COLUMNS];
+	uint64		done = 0;
+
+	if (kind->ncolumns == 1 && !header->columns[0].nullable && state->spill == NULL)
+	{
+		if (forms[0].how == VALUE_FIXED && forms[0].width == state->call->types[0].stride)
+			done = take_fixed(fcinfo, state, &forms[0], header->rows, source);
+		else if (valueform_is_bytes(&forms[0]))
+			done = take_varying(state, &forms[0], header->rows, source);
+	}
+	for (uint64 i = done; i < header->rows; i++)
+	{
+		if (i % PARTIAL_BLOCK == 0)
+			CHECK_FOR_INTERRUPTS();
+		for (int c = 0; c < kind->ncolumns; c++)
+			get_value(source, &forms[c], header->columns[c].nullable, kind->nulls, &row[c]);
+		take_row(fcinfo, state, row);
+	}
+	if (source->at != source->end)
+		valueform_broken("There are bytes left behind its last row.");
+}
+
+/* Notes a percentile's fraction: the same for all of a group. */
+static void
+take_fraction(Collected *state, double fraction, bool first)
+{
+	if (first)
+		state->fraction = fraction;
+	else if (fraction != state->fraction && !(isnan(fraction) && isnan(state->fraction)))
+		collect_fraction_error(state->fraction, fraction);
+}
+
+static void take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource source, bool first,
+					   bool from_file);
+
+/*
+ * Does a node that combines states take each of them once?  Where it is run again, one that splits the aggregate makes
+ * other ones; what lies in between, such as a sort, may give the same ones out again.
+ */
+static bool
+taken_once(const AggState *node)
+{
+	const PlanState *below = outerPlanState(node);
+
+	while (IsA(below, GatherState) || IsA(below, GatherMergeState))
+		below = outerPlanState(below);
+	return node->aggstrategy == AGG_PLAIN || IsA(below, AggState);
+}
+
+/* Takes the pieces of a file, each of which is a state. */
+static void
+take_file(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource *source, bool first)
+{
+	AggState   *node = castNode(AggState, fcinfo->context);
+	StringInfoData piece;
+	StatePlace	place;
+	StateFile  *file;
+
+	memcpy(&place, take_bytes(source, sizeof(place)), sizeof(place));
+	file = statefile_open(&place);
+	initStringInfo(&piece);
+	for (; statefile_get(file, &piece); first = false)
+		take_state(fcinfo, state, kind, (ByteSource) {piece.data, piece.data + piece.len}, first, true);
+	if (taken_once(node))
+		statefile_delete(file);
+	else
+		statefile_keep(file, &state->call->files, node->ss.ps.state);
+	pfree(piece.data);
+}
+
+/* Takes a state in bytes into another one. */
+static void
+take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource source, bool first,
+		   bool from_file)
+{
+	const char *bytes = source.at;
+	StateHeader header;
+	ValueForm  *forms = partial_forms(state->call);
+
+	memcpy(&header, take_bytes(&source, sizeof(header)), sizeof(header));
+	if (header.seal != partial_seal(state->call, bytes, (Size) (source.end - bytes)))
+		valueform_broken("It was written by another server or in another session, or changed since.");
+	if (header.in_file && !from_file)
+	{
+		take_file(fcinfo, state, kind, &source, first);
+		return;
+	}
+	check_header(&header, kind, forms, (Size) (source.end - source.at));
+	take_fraction(state, header.fraction, first);
+	take_rows(fcinfo, state, kind, &header, &source);
+}
+
+/* The state of argument 0, or a new one, with that of argument 1 taken into it. */
+static Datum
+combine(FunctionCallInfo fcinfo, const StateKind *kind)
+{
+	StateBytes *other;
+	Collected  *state;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	other = (StateBytes *) PG_GETARG_POINTER(1);
+	if (other->call != NULL)
+		elog(ERROR, "a state was not serialized before it is combined");
+	statefile_expect();
+	state = collect_state(fcinfo, kind->ncolumns, kind->key, kind->flags);
+	take_state(fcinfo, state, kind, other->source, PG_ARGISNULL(0), false);
+	PG_RETURN_POINTER(state);
+}
+
+/* Combine functions, one for each transition function. */
+Datum
+gpusort_combine_all(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, &kind_all);
+}
+
+/* For gpusort_collect_values. */
+Datum
+gpusort_combine_values(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, &kind_values);
+}
+
+/* For gpusort_collect_fraction. */
+Datum
+gpusort_combine_fraction(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, &kind_fraction);
+}
+
+/* For gpusort_collect_numbers. */
+Datum
+gpusort_combine_numbers(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, &kind_numbers);
+}
+
+/* For gpusort_collect_numbers_fraction. */
+Datum
+gpusort_combine_numbers_fraction(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, &kind_numbers_fraction);
+}
+
+/* For gpusort_rle_collect, where a second column says the order. */
+Datum
+gpusort_combine_pairs(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, &kind_pairs);
+}

@@ -1,0 +1,457 @@
+/*
+ * partial.c: states of aggregates that a parallel worker, or a partition, hands over: written as bytes.
+ *
+ * In order where the final function takes the values from where they lie, each value once where it only counts them.
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "catalog/pg_control.h"
+#include "common/hashfn.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "storage/proc.h"
+#include "utils/memutils.h"
+
+#include "partial.h"
+#include "src/base/compat.h"
+#include "statefile.h"
+#include "src/arrays/vectordirect.h"
+
+PG_FUNCTION_INFO_V1(gpusort_serialize_sorted);
+PG_FUNCTION_INFO_V1(gpusort_serialize_values);
+PG_FUNCTION_INFO_V1(gpusort_serialize_distinct);
+
+/* Fewer rows than this are written as they came: the final function puts them in order anyway. */
+#define FEW_ROWS 256
+
+/* Values that are looked at to find out how many there may be. */
+#define SAMPLE_ROWS 4096
+
+/* Rows from one that is written to one that is fetched from memory meanwhile. */
+#define AHEAD 16
+
+ValueForm *
+partial_forms(CollectCall *call)
+{
+	MemoryContext cxt = call->small.full->ssup_cxt;
+
+	if (call->forms == NULL)
+	{
+		ValueForm  *forms = MemoryContextAlloc(cxt, call->ncolumns * sizeof(ValueForm));
+
+		for (int i = 0; i < call->ncolumns; i++)
+			valueform_open(&forms[i], &call->types[i], cxt);
+		call->forms = forms;
+	}
+	return call->forms;
+}
+
+uint64
+partial_seal(const CollectCall *call, const char *bytes, Size length)
+{
+	const PGPROC *leader = MyProc->lockGroupLeader ? MyProc->lockGroupLeader : MyProc;
+	const unsigned char *secret = (const unsigned char *) GetMockAuthenticationNonce();
+	uint64		key = hash_bytes_extended(secret, MOCK_AUTH_NONCE_LEN, 0);
+	bool		sealed = bytes[offsetof(StateHeader, in_file)] != 0;
+
+	key = hash_combine64(key, (uint64) leader->pid);
+	for (int i = 0; i < call->ncolumns; i++)
+		if (call->forms[i].how == VALUE_DATUM)
+		{
+			key = hash_combine64(key, call->types[i].type);
+			sealed = true;
+		}
+	if (!sealed)
+		return 0;
+	return hash_bytes_extended((const unsigned char *) bytes + sizeof(uint64), (int) (length - sizeof(uint64)), key);
+}
+
+/* A state on its way into bytes, or into pieces of a file, each of which is a state for itself. */
+typedef struct StateWriter
+{
+	const Collected *state;
+	StateHeader header;
+	StringInfoData bytes;		/* with the first ones for the length of a bytea */
+	uint64		rows;			/* in them */
+	Size		piece_bytes;	/* of them, above which they go to a file */
+	StateFile  *file;			/* NULL: not yet */
+} StateWriter;
+
+/* Begins bytes, with room for a header in which the number of rows is still to come. */
+static void
+begin_bytes(StateWriter *writer)
+{
+	resetStringInfo(&writer->bytes);
+	appendStringInfoSpaces(&writer->bytes, VARHDRSZ + sizeof(StateHeader));
+	writer->rows = 0;
+}
+
+/* Completes bytes. */
+static void
+seal_bytes(StateWriter *writer)
+{
+	char	   *state = writer->bytes.data + VARHDRSZ;
+	StateHeader *header = &writer->header;
+
+	header->rows = writer->rows;
+	header->seal = 0;
+	memcpy(state, header, sizeof(*header));
+	header->seal = partial_seal(writer->state->call, state, (Size) writer->bytes.len - VARHDRSZ);
+	memcpy(state, &header->seal, sizeof(header->seal));
+}
+
+/*
+ * Begins the bytes of a state with what the reader checks first: version, encoding, byte order, how values are written.
+ */
+static void
+open_writer(StateWriter *writer, FunctionCallInfo fcinfo, const Collected *state)
+{
+	const ValueForm *forms = partial_forms(state->call);
+	StateHeader *header = &writer->header;
+
+	memset(writer, 0, sizeof(*writer));
+	writer->state = state;
+	writer->piece_bytes = statefile_may_be_used(fcinfo) ? statefile_piece_bytes() : MaxAllocSize;
+	header->version = STATE_VERSION;
+	header->encoding = (uint8) GetDatabaseEncoding();
+	header->ncolumns = (uint8) state->call->ncolumns;
+	header->byte_order = BYTE_ORDER_MARK;
+	header->fraction = state->fraction;
+	for (int i = 0; i < state->call->ncolumns; i++)
+	{
+		header->columns[i].how = (uint8) forms[i].how;
+		header->columns[i].width = forms[i].width;
+		header->columns[i].nullable = state->spill || state->columns[i].nulls;
+	}
+	initStringInfo(&writer->bytes);
+	begin_bytes(writer);
+}
+
+/* Takes the bytes to a file. */
+static void
+put_piece(StateWriter *writer)
+{
+	if (writer->file == NULL)
+		writer->file = statefile_create();
+	seal_bytes(writer);
+	statefile_put(writer->file, writer->bytes.data + VARHDRSZ, (Size) writer->bytes.len - VARHDRSZ);
+	begin_bytes(writer);
+}
+
+/* So many rows are complete. */
+static inline void
+rows_are_put(StateWriter *writer, uint64 rows)
+{
+	writer->rows += rows;
+	if (unlikely((Size) writer->bytes.len > writer->piece_bytes))
+		put_piece(writer);
+}
+
+/* What is handed over: the bytes, or where they are. */
+static bytea *
+close_writer(StateWriter *writer)
+{
+	if (writer->file)
+	{
+		StatePlace	place;
+
+		if (writer->rows > 0)
+			put_piece(writer);
+		place = statefile_finish(writer->file);
+		writer->header.in_file = 1;
+		appendBinaryStringInfo(&writer->bytes, (const char *) &place, sizeof(place));
+	}
+	seal_bytes(writer);
+	SET_VARSIZE(writer->bytes.data, writer->bytes.len);
+	return (bytea *) writer->bytes.data;
+}
+
+/* Appends a column's value in a row. */
+static inline void
+put_value(StateWriter *writer, int column, Datum value, bool isnull)
+{
+	StringInfo	bytes = &writer->bytes;
+
+	if (writer->header.columns[column].nullable)
+	{
+		valueform_reserve(bytes, 1);
+		bytes->data[bytes->len++] = isnull;
+	}
+	if (!isnull)
+		valueform_put(&writer->state->call->forms[column], bytes, value);
+}
+
+/* Copies a value of fixed width. */
+static inline char *
+copy_fixed(char *to, const char *from, Size width)
+{
+	if (width == 8)
+		memcpy(to, from, 8);
+	else if (width == 4)
+		memcpy(to, from, 4);
+	else
+		memcpy(to, from, width);
+	return to + width;
+}
+
+/* Appends rows of vectors whose values all have a fixed width, in an order or as they came. */
+static char *
+copy_fixed_rows(const StateWriter *writer, char *to, const uint32 *order, uint64 begin, uint64 end)
+{
+	const StateHeader *header = &writer->header;
+	const Collected *state = writer->state;
+	int			ncolumns = state->call->ncolumns;
+
+	for (uint64 i = begin; i < end; i++)
+	{
+		uint32		row = order ? order[i] : (uint32) i;
+
+		for (int c = 0; c < ncolumns; c++)
+		{
+			const Vector *vector = &state->columns[c];
+			bool		isnull = vector_is_null(vector, row);
+
+			if (header->columns[c].nullable)
+				*to++ = isnull;
+			if (!isnull)
+				to = copy_fixed(to, vector->data + (Size) row * vector->type->stride, header->columns[c].width);
+		}
+	}
+	return to;
+}
+
+/* The same, in blocks. */
+static void
+put_fixed_rows(StateWriter *writer, const uint32 *order, uint64 count)
+{
+	StringInfo	bytes = &writer->bytes;
+	Size		row_bytes = 0;
+	uint64		n;
+
+	for (int c = 0; c < writer->state->call->ncolumns; c++)
+		row_bytes += writer->header.columns[c].nullable + writer->header.columns[c].width;
+	/* once for all, where they stay in memory */
+	valueform_reserve(bytes, row_bytes * Min(count, writer->piece_bytes / row_bytes + PARTIAL_BLOCK));
+	for (uint64 done = 0; done < count; done += n)
+	{
+		CHECK_FOR_INTERRUPTS();
+		n = Min(count - done, PARTIAL_BLOCK);
+		valueform_reserve(bytes, row_bytes * n);
+		bytes->len = (int) (copy_fixed_rows(writer, bytes->data + bytes->len, order, done, done + n) - bytes->data);
+		rows_are_put(writer, n);
+	}
+}
+
+/* Appends so many rows of the vectors, in an order or as they came. */
+static void
+put_rows(StateWriter *writer, const uint32 *order, uint64 count)
+{
+	const Collected *state = writer->state;
+	int			ncolumns = state->call->ncolumns;
+	const ValueForm *forms = state->call->forms;
+
+	if (forms[0].how == VALUE_FIXED && forms[ncolumns - 1].how == VALUE_FIXED)
+	{
+		put_fixed_rows(writer, order, count);
+		return;
+	}
+	for (uint64 i = 0; i < count; i++)
+	{
+		uint32		row = order ? order[i] : (uint32) i;
+
+		if (i % PARTIAL_BLOCK == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (order && i + AHEAD < count)
+			for (int c = 0; c < ncolumns; c++)
+				__builtin_prefetch(vector_address(&state->columns[c], order[i + AHEAD]));
+		for (int c = 0; c < ncolumns; c++)
+		{
+			bool		isnull;
+			Datum		value = vector_get(&state->columns[c], row, &isnull);
+
+			put_value(writer, c, value, isnull);
+		}
+		rows_are_put(writer, 1);
+	}
+}
+
+/* Appends all rows of a state that has spilled; or of its first column each value once. */
+static void
+put_spilled_rows(StateWriter *writer, Collected *state, bool distinct)
+{
+	CollectDistinct reader;
+	TupleTableSlot *slot;
+
+	if (distinct)
+	{
+		collect_distinct_begin(&reader, state);
+		while (collect_distinct_next(&reader, state))
+		{
+			put_value(writer, 0, reader.last, false);
+			rows_are_put(writer, 1);
+		}
+		return;
+	}
+	collect_rewind(state);
+	while (slot = collect_next(state), !TupIsNull(slot))
+	{
+		slot_getallattrs(slot);
+		for (int c = 0; c < state->call->ncolumns; c++)
+			put_value(writer, c, slot->tts_values[c], slot->tts_isnull[c]);
+		rows_are_put(writer, 1);
+	}
+}
+
+/* Writes the first rows of runs to the place of the runs, and returns it. */
+static const uint32 *
+first_rows(gs_run *runs, uint64 count)
+{
+	uint32	   *rows = (uint32 *) runs;
+
+	for (uint64 i = 0; i < count; i++)
+		rows[i] = runs[i].row;
+	return rows;
+}
+
+/* How a state's rows are to be written. */
+typedef enum RowsWanted
+{
+	ROWS_SORTED,				/* in order: the final function takes all of them from where they lie */
+	ROWS_AS_THEY_CAME,
+	ROWS_DISTINCT				/* each value once, unless that saves little */
+} RowsWanted;
+
+/* Appends numbers that are different. */
+static void
+put_numbers(StateWriter *writer, const VectorColumn *column, const uint64 *numbers, uint64 count)
+{
+	StringInfo	bytes = &writer->bytes;
+	Size		width = writer->header.columns[0].width;
+	uint64		n;
+
+	for (uint64 done = 0; done < count; done += n)
+	{
+		CHECK_FOR_INTERRUPTS();
+		n = Min(count - done, PARTIAL_BLOCK);
+		valueform_reserve(bytes, width * n);
+		vectordirect_store(column, numbers + done, n, bytes->data + bytes->len);
+		bytes->len += (int) (width * n);
+		rows_are_put(writer, n);
+	}
+}
+
+/*
+ * Are there so many equal values among these that each once makes them a fourth, or fewer?  Among as many values of a
+ * sample as it takes to tell; the number of pairs in it is the square of its size over twice the number of values.
+ */
+static bool
+values_repeat(BigMem *mem, const VectorColumn *column)
+{
+	const Vector *values = column->values;
+	VectorType	vtype = *values->type;
+	Vector		sample;
+	VectorColumn sampled = *column;
+	uint64		rows = values->rows;
+	uint64		step = rows / SAMPLE_ROWS;
+	uint64		different;
+	MemoryContext old;
+
+	if (step < 2)
+		return true;
+	old = MemoryContextSwitchTo(bigmem_context(mem));
+	vtype.limit = MaxAllocSize;
+	vector_init(&sample, &vtype, NULL, 0);
+	for (uint64 i = 0; i < SAMPLE_ROWS; i++)
+	{
+		bool		isnull;
+		Datum		value = vector_get(values, (uint32) (i * step + i % step), &isnull);
+
+		if (!vector_append(&sample, value, isnull))
+			break;
+	}
+	sampled.values = &sample;
+	(void) vectorjob_runs(mem, &sampled, 1, 1, 1, &different);
+	MemoryContextSwitchTo(old);
+	return sample.rows - different >= (double) sample.rows * sample.rows / (rows / 4 * 2);
+}
+
+/* Appends each value of a state in memory once, unless that saves little. */
+static void
+put_distinct(StateWriter *writer, BigMem *mem)
+{
+	const Collected *state = writer->state;
+	VectorColumn column = collect_equal_column(state);
+	uint64		rows = state->columns[0].rows;
+	uint64		count = rows;
+	const uint32 *first = NULL;
+
+	if (vectordirect_can(&column) && state->call->forms[0].how == VALUE_FIXED)
+	{
+		uint64	   *numbers;
+
+		count = vectordirect_distinct(mem, &column, &numbers);
+		if (count <= rows / 2)
+		{
+			put_numbers(writer, &column, numbers, count);
+			return;
+		}
+	}
+	else if (values_repeat(mem, &column))
+		first = first_rows(vectorjob_runs(mem, &column, 1, 1, 1, &count), count);
+	put_rows(writer, first, first ? count : rows);
+}
+
+/* Appends the rows of a state in memory. */
+static void
+put_collected(StateWriter *writer, RowsWanted wanted)
+{
+	const Vector *values = &writer->state->columns[0];
+	BigMem	   *mem = bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort state",
+														  ALLOCSET_SMALL_SIZES));
+	VectorColumn column = collect_column(writer->state, 0);
+
+	if (values->rows < FEW_ROWS || wanted == ROWS_AS_THEY_CAME)
+		put_rows(writer, NULL, values->rows);
+	else if (wanted == ROWS_SORTED)
+		put_rows(writer, vectorjob_order(mem, &column, 1), values->rows);
+	else
+		put_distinct(writer, mem);
+	MemoryContextDelete(bigmem_context(mem));
+}
+
+/* The state of argument 0 as bytes. */
+static Datum
+serialize(FunctionCallInfo fcinfo, RowsWanted wanted)
+{
+	Collected  *state = (Collected *) PG_GETARG_POINTER(0);
+	StateWriter writer;
+
+	open_writer(&writer, fcinfo, state);
+	if (state->spill)
+		put_spilled_rows(&writer, state, wanted == ROWS_DISTINCT);
+	else
+		put_collected(&writer, wanted);
+	PG_RETURN_BYTEA_P(close_writer(&writer));
+}
+
+/* Serialize functions: of gpu_sort_agg and gpu_rle, of the percentiles, and of gpu_count_distinct. */
+Datum
+gpusort_serialize_sorted(PG_FUNCTION_ARGS)
+{
+	return serialize(fcinfo, ROWS_SORTED);
+}
+
+/* For percentiles: order does not matter yet. */
+Datum
+gpusort_serialize_values(PG_FUNCTION_ARGS)
+{
+	return serialize(fcinfo, ROWS_AS_THEY_CAME);
+}
+
+/* For gpu_count_distinct: each value once. */
+Datum
+gpusort_serialize_distinct(PG_FUNCTION_ARGS)
+{
+	return serialize(fcinfo, ROWS_DISTINCT);
+}

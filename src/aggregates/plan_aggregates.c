@@ -1,0 +1,542 @@
+/*
+ * plan_aggregates.c: aggregates of PostgreSQL that sort for themselves are replaced by ours before planning.
+ *
+ * count(DISTINCT x), percentile_cont, percentile_disc and mode put every value through tuplesort.  gpu_count_distinct,
+ * gpu_percentile_cont and their sisters give the same and do not (aggregates.c).  Only what is planned changes:
+ * the query as it was parsed stays, in views and for whoever asks for its definition.
+ *
+ * What could be seen to differ is left alone: other orders and equalities than the type's own, arguments that are
+ * volatile, grouping sets.  Whoever may not execute PostgreSQL's
+ * aggregate is still told so, and nobody needs a right on ours: both must be everybody's.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#include "src/base/compat.h"
+#include "src/base/guc.h"
+#include "plan_aggregates.h"
+
+/* One of PostgreSQL's aggregates and ours that does the same. */
+typedef struct Replacement
+{
+	Oid			theirs;
+	const char *name;
+	int			nargs;
+	Oid			argtypes[2];
+	bool		within;			/* written as theirs, with WITHIN GROUP */
+} Replacement;
+
+static const Replacement replacements[] = {
+	/* the first is the one that counts */
+	{F_COUNT_ANY, "gpu_count_distinct", 1, {ANYELEMENTOID}, false},
+	{F_PERCENTILE_CONT_FLOAT8_FLOAT8, "gpu_percentile_cont", 2, {FLOAT8OID, FLOAT8OID}, false},
+	{F_PERCENTILE_CONT_FLOAT8_INTERVAL, "gpu_percentile_cont", 2, {INTERVALOID, FLOAT8OID}, false},
+	{F_PERCENTILE_DISC_FLOAT8_ANYELEMENT, "gpu_percentile_disc", 2, {ANYELEMENTOID, FLOAT8OID}, false},
+	{F_PERCENTILE_CONT_FLOAT8_FLOAT8, "gpu_percentile_cont_within", 2, {FLOAT8OID, FLOAT8OID}, true},
+	{F_PERCENTILE_CONT__FLOAT8_FLOAT8, "gpu_percentile_cont_within", 2, {FLOAT8ARRAYOID, FLOAT8OID}, true},
+	{F_PERCENTILE_CONT_FLOAT8_INTERVAL, "gpu_percentile_cont_within", 2, {FLOAT8OID, INTERVALOID}, true},
+	{F_PERCENTILE_CONT__FLOAT8_INTERVAL, "gpu_percentile_cont_within", 2, {FLOAT8ARRAYOID, INTERVALOID}, true},
+	{F_PERCENTILE_DISC_FLOAT8_ANYELEMENT, "gpu_percentile_disc_within", 2, {FLOAT8OID, ANYELEMENTOID}, true},
+	{F_PERCENTILE_DISC__FLOAT8_ANYELEMENT, "gpu_percentile_disc_within", 2, {FLOAT8ARRAYOID, ANYELEMENTOID}, true},
+	{F_MODE, "gpu_mode_within", 1, {ANYELEMENTOID}, true},
+	/* that of numeric, as double precision */
+	{InvalidOid, "gpu_percentile_cont", 2, {NUMERICOID, FLOAT8OID}, false},
+};
+
+#define PERCENTILE_OF_NUMERIC ((int) lengthof(replacements) - 1)
+
+/* The OIDs of ours that everybody may execute, as long as no function of the database changes. */
+static Oid	ours[lengthof(replacements)];
+static bool ours_known = false;
+
+bool		plan_has_replaced_aggregates = false;
+
+/* A function was made, changed or dropped, by whomever. */
+static void
+forget_ours(Datum argument, int cacheid, uint32 hashvalue)
+{
+	ours_known = false;
+}
+
+/* May everybody execute this function, whoever that is? */
+static bool
+everybody_may_execute(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		isnull;
+	bool		result = false;
+	Datum		value;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	value = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proacl, &isnull);
+	if (isnull)
+		result = true;			/* so by default */
+	else
+	{
+		Acl		   *acl = DatumGetAclP(value);
+		/* there are no NULLs in it */
+		const AclItem *items = (const AclItem *) ((char *) acl + ARR_OVERHEAD_NONULLS(1));
+
+		for (int i = 0; i < ACL_NUM(acl); i++)
+		{
+			if (items[i].ai_grantee == ACL_ID_PUBLIC && (ACLITEM_GET_PRIVS(items[i]) & ACL_EXECUTE) != 0)
+				result = true;
+		}
+	}
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * Is this the aggregate of a replacement, and can whoever runs it count on that?  Its functions are executed in the
+ * name of its owner.
+ */
+static bool
+is_replacement(Form_pg_proc function, const Replacement *replacement, Oid extension)
+{
+	return function->prokind == PROKIND_AGGREGATE && function->pronargs == replacement->nargs &&
+		memcmp(function->proargtypes.values, replacement->argtypes, replacement->nargs * sizeof(Oid)) == 0 &&
+		getExtensionOfObject(ProcedureRelationId, function->oid) == extension &&
+		everybody_may_execute(function->oid) && superuser_arg(function->proowner);
+}
+
+/* Finds a replacement in whatever schema the extension has it. */
+static Oid
+find_replacement(const Replacement *replacement, Oid extension)
+{
+	CatCList   *functions = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(replacement->name));
+	Oid			result = InvalidOid;
+
+	for (int i = 0; i < functions->n_members; i++)
+	{
+		Form_pg_proc function = (Form_pg_proc) GETSTRUCT(&functions->members[i]->tuple);
+
+		if (is_replacement(function, replacement, extension))
+			result = function->oid;
+	}
+	ReleaseCatCacheList(functions);
+	return result;
+}
+
+/* Finds all replacements.  There are none in a database without the extension. */
+static void
+find_ours(void)
+{
+	Oid			extension;
+
+	if (ours_known)
+		return;
+	ours_known = true;
+	/* first: an error on the way must leave none of old */
+	memset(ours, 0, sizeof(ours));
+	extension = get_extension_oid("gpusort", true);
+	if (!OidIsValid(extension))
+		return;
+	for (int i = 0; i < (int) lengthof(replacements); i++)
+		ours[i] = find_replacement(&replacements[i], extension);
+}
+
+/* Which replacement of a kind a function of PostgreSQL's has, -1 for none. */
+static int
+replacement_of(Oid theirs, bool within)
+{
+	for (int i = 0; i < (int) lengthof(replacements); i++)
+	{
+		if (replacements[i].theirs == theirs && replacements[i].within == within)
+			return i;
+	}
+	return -1;
+}
+
+/* The same as long as it is there. */
+static int
+found_replacement_of(Oid theirs, bool within)
+{
+	int			which = replacement_of(theirs, within);
+
+	return which >= 0 && OidIsValid(ours[which]) ? which : -1;
+}
+
+/* The aggregates of one query, and what all its queries depend on. */
+typedef struct Replacing
+{
+	List	   *aggregates;		/* of the query at hand; NIL if none may be replaced */
+	bool		grouped;		/* that has groups */
+	List	   *theirs;			/* the functions that were replaced */
+} Replacing;
+
+/*
+ * Is a value in order, and equal to others, as its type's default has it?  Ours know no other way.
+ */
+static bool
+is_plain_value(const Aggref *aggregate, const TargetEntry *value)
+{
+	Oid			type = exprType((Node *) value->expr);
+
+	return exprCollation((Node *) value->expr) == aggregate->inputcollid &&
+		(type == RECORDOID || get_typtype(type) != TYPTYPE_PSEUDO) &&
+		!contain_volatile_functions((Node *) value->expr);
+}
+
+/* Takes count(DISTINCT x), in whatever order the values were to come. */
+static bool
+is_count_distinct(const Aggref *aggregate)
+{
+	const TargetEntry *value;
+	const SortGroupClause *distinct;
+
+	if (list_length(aggregate->args) != 1 || list_length(aggregate->aggdistinct) != 1)
+		return false;
+	value = linitial_node(TargetEntry, aggregate->args);
+	distinct = linitial_node(SortGroupClause, aggregate->aggdistinct);
+	return distinct->eqop == lookup_type_cache(exprType((Node *) value->expr), TYPECACHE_EQ_OPR)->eq_opr &&
+		is_plain_value(aggregate, value);
+}
+
+/*
+ * Will the server have the rows of each group sorted for this DISTINCT?  Then that sort is ours, and the aggregate only
+ * compares neighbours, which is faster.  It serves one order: others would be sorted inside the aggregate again.
+ */
+static bool
+is_presorted(const Replacing *replacing, const Aggref *aggregate)
+{
+	ListCell   *lc;
+
+	if (!server_presorts_aggregates || !replacing->grouped || aggregate->aggfilter)
+		return false;
+	foreach(lc, replacing->aggregates)
+	{
+		const Aggref *other = lfirst_node(Aggref, lc);
+
+		if (!AGGKIND_IS_ORDERED_SET(other->aggkind) && (other->aggorder || other->aggdistinct) &&
+			!equal(other->args, aggregate->args))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A constant as double precision, as the server's cast makes it; false if that might be an error.  Nothing else is
+ * computed: it might never be in the query as it stands.
+ */
+static bool
+constant_as_float8(const Expr *expr, float8 *value)
+{
+	const FuncExpr *cast = (const FuncExpr *) expr;
+	Datum		datum;
+
+	if (IsA(expr, FuncExpr) && list_length(cast->args) == 1)
+		expr = linitial(cast->args);
+	if (!IsA(expr, Const) || ((const Const *) expr)->constisnull)
+		return false;
+	datum = ((const Const *) expr)->constvalue;
+	if (!IsA(cast, FuncExpr))
+	{
+		*value = ((const Const *) expr)->consttype == FLOAT8OID ? DatumGetFloat8(datum) : -1;
+		return true;
+	}
+	switch (cast->funcid)
+	{
+		case F_FLOAT8_NUMERIC:
+			*value = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum));
+			/* what is too small for double precision is an error, too */
+			datum = DirectFunctionCall1(numeric_sign, datum);
+			return *value >= 1e-300 || DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum)) == 0;
+		case F_FLOAT8_INT4:
+			*value = DatumGetInt32(datum);
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* The fraction of a percentile if it is a constant for which there cannot be an error; else NULL. */
+static Const *
+constant_fraction(const Aggref *aggregate)
+{
+	float8		value;
+
+	if (!constant_as_float8(linitial(aggregate->aggdirectargs), &value) || !(value >= 0 && value <= 1))
+		return NULL;
+	return makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(value), false, FLOAT8PASSBYVAL);
+}
+
+/* Are a percentile's values, or a mode's, in ascending order?  It skips NULLs, wherever these stand. */
+static bool
+is_plain_order(const Aggref *aggregate)
+{
+	const TargetEntry *value;
+	const SortGroupClause *order;
+
+	if (!AGGKIND_IS_ORDERED_SET(aggregate->aggkind) || list_length(aggregate->aggorder) != 1)
+		return false;
+	value = linitial_node(TargetEntry, aggregate->args);
+	order = linitial_node(SortGroupClause, aggregate->aggorder);
+	return order->sortop == lookup_type_cache(exprType((Node *) value->expr), TYPECACHE_LT_OPR)->lt_opr &&
+		is_plain_value(aggregate, value);
+}
+
+/*
+ * Does another aggregate over the same values want something else of them?  Those share one state if they are written
+ * as PostgreSQL's; otherwise each fraction would collect the values for itself.
+ */
+static bool
+shares_its_values(const Replacing *replacing, const Aggref *aggregate)
+{
+	ListCell   *lc;
+
+	foreach(lc, replacing->aggregates)
+	{
+		const Aggref *other = lfirst_node(Aggref, lc);
+
+		if (AGGKIND_IS_ORDERED_SET(other->aggkind) && equal(other->args, aggregate->args) &&
+			equal(other->aggfilter, aggregate->aggfilter) &&
+			(!equal(other->aggdirectargs, aggregate->aggdirectargs) || replacement_of(other->aggfnoid, false) < 0))
+			return true;
+	}
+	return false;
+}
+
+/* An aggregate with another function and these arguments. */
+static Aggref *
+with_function(const Aggref *aggregate, Oid function, Expr *value, Const *fraction)
+{
+	Aggref	   *result = makeNode(Aggref);
+
+	*result = *aggregate;
+	result->aggfnoid = function;
+	result->aggkind = AGGKIND_NORMAL;
+	result->aggargtypes = list_make1_oid(exprType((Node *) value));
+	result->args = list_make1(makeTargetEntry(value, 1, NULL, false));
+	if (fraction)
+	{
+		result->aggargtypes = lappend_oid(result->aggargtypes, FLOAT8OID);
+		result->args = lappend(result->args, makeTargetEntry((Expr *) fraction, 2, NULL, false));
+	}
+	result->aggdirectargs = NIL;
+	result->aggorder = NIL;
+	result->aggdistinct = NIL;
+	return result;
+}
+
+/* Is this a numeric as double precision, which an aggregate of ours finds out faster? */
+static bool
+is_cast_numeric(const Expr *value)
+{
+	return IsA(value, FuncExpr) && ((const FuncExpr *) value)->funcid == F_FLOAT8_NUMERIC &&
+		exprType(linitial(((const FuncExpr *) value)->args)) == NUMERICOID &&
+		OidIsValid(ours[PERCENTILE_OF_NUMERIC]) && everybody_may_execute(F_FLOAT8_NUMERIC);
+}
+
+/* What takes the place of an aggregate with WITHIN GROUP; itself if nothing does. */
+static Aggref *
+replace_within(Replacing *replacing, Aggref *aggregate)
+{
+	Const	   *fraction = NULL;
+	Expr	   *value;
+	int			which = found_replacement_of(aggregate->aggfnoid, false);
+
+	if (!is_plain_order(aggregate))
+		return aggregate;
+	if (which >= 0 && !shares_its_values(replacing, aggregate))
+		fraction = constant_fraction(aggregate);
+	if (fraction == NULL)
+	{
+		Aggref	   *result = makeNode(Aggref);
+
+		which = found_replacement_of(aggregate->aggfnoid, true);
+		if (which < 0)
+			return aggregate;
+		*result = *aggregate;
+		result->aggfnoid = ours[which];
+		return result;
+	}
+	value = linitial_node(TargetEntry, aggregate->args)->expr;
+	if (is_cast_numeric(value) && aggregate->aggfnoid == F_PERCENTILE_CONT_FLOAT8_FLOAT8)
+	{
+		replacing->theirs = list_append_unique_oid(replacing->theirs, F_FLOAT8_NUMERIC);
+		value = linitial(((FuncExpr *) value)->args);
+		which = PERCENTILE_OF_NUMERIC;
+	}
+	return with_function(aggregate, ours[which], value, fraction);
+}
+
+/* What takes an aggregate's place; itself if nothing does. */
+static Aggref *
+replace_aggregate(Replacing *replacing, Aggref *aggregate)
+{
+	Aggref	   *result = aggregate;
+	int			which;
+
+	if (aggregate->agglevelsup > 0 || !list_member_ptr(replacing->aggregates, aggregate) ||
+		(replacement_of(aggregate->aggfnoid, false) < 0 && replacement_of(aggregate->aggfnoid, true) < 0) ||
+		!everybody_may_execute(aggregate->aggfnoid))
+		return aggregate;
+	if (aggregate->aggfnoid != F_COUNT_ANY)
+		result = replace_within(replacing, aggregate);
+	else if (which = found_replacement_of(F_COUNT_ANY, false), which >= 0 && is_count_distinct(aggregate) &&
+			 !is_presorted(replacing, aggregate))
+		result = with_function(aggregate, ours[which], linitial_node(TargetEntry, aggregate->args)->expr, NULL);
+	if (result != aggregate)
+		replacing->theirs = list_append_unique_oid(replacing->theirs, aggregate->aggfnoid);
+	return result;
+}
+
+bool
+collect_aggregates(Node *node, void *context)
+{
+	List	  **found = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup == 0)
+		*found = lappend(*found, node);
+	return expression_tree_walker(node, collect_aggregates, context);
+}
+
+/* The aggregates of a query of which some may be replaced. */
+static List *
+aggregates_of(Query *query)
+{
+	List	   *result = NIL;
+
+	if (!query->hasAggs || query->groupingSets)
+		return NIL;
+	collect_aggregates((Node *) query->targetList, &result);
+	collect_aggregates(query->havingQual, &result);
+	return result;
+}
+
+/* A copy of an expression or query with other aggregates in it. */
+static Node *
+replace_in(Node *node, void *context)
+{
+	Replacing  *replacing = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Aggref))
+		node = (Node *) replace_aggregate(replacing, (Aggref *) node);
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+		Replacing	outer = *replacing;
+
+		replacing->aggregates = aggregates_of(query);
+		replacing->grouped = query->groupClause != NIL;
+		query = query_tree_mutator(query, replace_in, context, 0);
+		replacing->aggregates = outer.aggregates;
+		replacing->grouped = outer.grouped;
+		return (Node *) query;
+	}
+	return expression_tree_mutator(node, replace_in, context);
+}
+
+/* Has a query, or one in it, aggregates that may be replaced? */
+static bool
+sorts_within(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, sorts_within, context, 0);
+	if (IsA(node, Aggref))
+	{
+		const Aggref *aggregate = (Aggref *) node;
+
+		if ((aggregate->aggdistinct || aggregate->aggorder) &&
+			(replacement_of(aggregate->aggfnoid, false) >= 0 || replacement_of(aggregate->aggfnoid, true) >= 0))
+			return true;
+	}
+	return expression_tree_walker(node, sorts_within, context);
+}
+
+Query *
+replace_aggregates(Query *query, List **theirs)
+{
+	Replacing	replacing = {NIL, false, NIL};
+	Query	   *result;
+
+	*theirs = NIL;
+	/* a module that watches which functions are executed would see other ones */
+	if (!gpusort_enabled || !gpusort_aggregates || functions_are_watched())
+		return query;
+	if (!sorts_within((Node *) query, NULL) || is_computed_elsewhere(query))
+		return query;
+	find_ours();
+	result = (Query *) replace_in((Node *) query, &replacing);
+	if (replacing.theirs == NIL)
+		return query;
+	*theirs = replacing.theirs;
+	return result;
+}
+
+Aggref *
+replace_planned_aggregate(Aggref *aggregate, List **functions)
+{
+	Replacing	replacing = {list_make1(aggregate), false, NIL};
+	Aggref	   *result;
+
+	if (aggregate->aggdistinct == NIL && aggregate->aggorder == NIL)
+		return aggregate;
+	find_ours();
+	result = replace_aggregate(&replacing, aggregate);
+	if (result != aggregate)
+		*functions = list_append_unique_oid(list_concat_unique_oid(*functions, replacing.theirs), result->aggfnoid);
+	return result;
+}
+
+void
+depend_on_aggregates(PlannedStmt *stmt, const List *theirs)
+{
+	ListCell   *lc;
+
+	foreach(lc, theirs)
+	{
+		PlanInvalItem *item = makeNode(PlanInvalItem);
+
+		item->cacheId = PROCOID;
+		item->hashValue = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(lfirst_oid(lc)));
+		stmt->invalItems = lappend(stmt->invalItems, item);
+	}
+}
+
+bool
+aggregate_is_ours(const Aggref *aggregate, bool *distinct)
+{
+	*distinct = aggregate->aggfnoid == ours[0];
+	for (int i = 0; i < (int) lengthof(replacements); i++)
+	{
+		if (aggregate->aggfnoid == ours[i])
+			return true;
+	}
+	return false;
+}
+
+void
+gpusort_aggregates_init(void)
+{
+	CacheRegisterSyscacheCallback(PROCOID, forget_ours, (Datum) 0);
+}

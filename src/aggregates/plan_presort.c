@@ -1,0 +1,236 @@
+/*
+ * plan_presort.c: one sort for the groups of an aggregate and for the order that aggregates want within them.
+ *
+ * Before PostgreSQL 16 string_agg(x ORDER BY y) sorts each group for itself in tuplesort, after a Sort has put the
+ * groups together.  Where that Sort will be ours it may as well sort by y, too: then the aggregate takes its values as
+ * they come.  From 16 on the server plans so itself.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_aggregate.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+
+#include "src/base/compat.h"
+#include "src/base/guc.h"
+#include "src/keys/sortkey.h"
+#include "src/plan/plan.h"
+#include "src/core/plan_nodes.h"
+
+/* A key of an order, as a column of what a node reads. */
+typedef struct OrderKey
+{
+	AttrNumber	attno;
+	Oid			sortop;
+	Oid			collation;
+	bool		nulls_first;
+} OrderKey;
+
+/* The arrays of keys that a Sort has, and a Gather Merge. */
+typedef struct NodeKeys
+{
+	int		   *count;
+	AttrNumber **attnos;
+	Oid		  **sortops;
+	Oid		  **collations;
+	bool	  **nulls_first;
+} NodeKeys;
+
+#define KEYS_OF(node) \
+	{&(node)->numCols, &(node)->sortColIdx, &(node)->sortOperators, &(node)->collations, &(node)->nullsFirst}
+
+/* The column that an expression is, under whatever name of its type; 0 if it is none. */
+static AttrNumber
+column_of(const Expr *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = ((const RelabelType *) expr)->arg;
+	return IsA(expr, Var) && ((const Var *) expr)->varno == OUTER_VAR ? ((const Var *) expr)->varattno : 0;
+}
+
+/*
+ * The order that an aggregate wants, if a sort below can bring it: all its keys are columns, and have exact encodings,
+ * without which many small sorts may be cheaper than a large one.  Else NIL.
+ */
+static List *
+order_of(const Aggref *aggregate)
+{
+	List	   *order = NIL;
+	ListCell   *lc;
+
+	if (AGGKIND_IS_ORDERED_SET(aggregate->aggkind) || aggregate->aggdistinct)
+		return NIL;
+	foreach(lc, aggregate->aggorder)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		const TargetEntry *entry = get_sortgroupclause_tle(clause, aggregate->args);
+		OrderKey   *key = palloc(sizeof(OrderKey));
+		const char *why;
+
+		key->attno = column_of(entry->expr);
+		key->sortop = clause->sortop;
+		key->collation = exprCollation((Node *) entry->expr);
+		key->nulls_first = clause->nulls_first;
+		if (key->attno <= 0 || !sortkey_is_exact(key->sortop, key->collation, &why))
+			return NIL;
+		order = lappend(order, key);
+	}
+	return order;
+}
+
+/* Are the rows in one order in this other one, too? */
+static bool
+is_prefix(const List *order, const List *of)
+{
+	if (list_length(order) > list_length(of))
+		return false;
+	for (int i = 0; i < list_length(order); i++)
+	{
+		const OrderKey *a = list_nth(order, i);
+		const OrderKey *b = list_nth(of, i);
+
+		if (a->attno != b->attno || a->sortop != b->sortop || a->collation != b->collation ||
+			a->nulls_first != b->nulls_first)
+			return false;
+	}
+	return true;
+}
+
+/* Finds the longest order that an aggregate wants; context is a List **. */
+static bool
+find_order(Node *node, void *context)
+{
+	List	  **longest = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		List	   *order = order_of((Aggref *) node);
+
+		if (list_length(order) > list_length(*longest))
+			*longest = order;
+		return false;
+	}
+	return expression_tree_walker(node, find_order, context);
+}
+
+/* Lets aggregates take their values as they come if these are in their order, which is the context. */
+static bool
+drop_orders(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		Aggref	   *aggregate = (Aggref *) node;
+		List	   *order = order_of(aggregate);
+
+		if (order && is_prefix(order, context))
+		{
+			/* behind its arguments stood what was only sorted by */
+			aggregate->args = list_copy_head(aggregate->args, list_length(aggregate->aggargtypes));
+			aggregate->aggorder = NIL;
+		}
+		return false;
+	}
+	return expression_tree_walker(node, drop_orders, context);
+}
+
+/* Does a sort put the rows of a group together, and nothing more: are all its keys columns of the groups? */
+static bool
+sorts_by_groups(const NodeKeys *keys, const Agg *agg)
+{
+	for (int i = 0; i < *keys->count; i++)
+	{
+		bool		found = false;
+
+		for (int j = 0; j < agg->numCols; j++)
+			found = found || agg->grpColIdx[j] == (*keys->attnos)[i];
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* Makes room for more elements in an array. */
+#define ENLARGE(array, count, more) \
+	((array) = memcpy(palloc(((count) + (more)) * sizeof(*(array))), (array), (count) * sizeof(*(array))))
+
+/* Appends an order to the keys of a node. */
+static void
+append_order(const NodeKeys *keys, const List *order)
+{
+	int			count = *keys->count;
+	int			more = list_length(order);
+
+	ENLARGE(*keys->attnos, count, more);
+	ENLARGE(*keys->sortops, count, more);
+	ENLARGE(*keys->collations, count, more);
+	ENLARGE(*keys->nulls_first, count, more);
+	for (int i = 0; i < more; i++)
+	{
+		const OrderKey *key = list_nth(order, i);
+
+		(*keys->attnos)[count + i] = key->attno;
+		(*keys->sortops)[count + i] = key->sortop;
+		(*keys->collations)[count + i] = key->collation;
+		(*keys->nulls_first)[count + i] = key->nulls_first;
+	}
+	*keys->count = count + more;
+}
+
+/* Lets the sort below an aggregate sort by an order within groups, too; false if there is no such sort. */
+static bool
+sort_within_groups(const Agg *agg, const List *order)
+{
+	Plan	   *below = outerPlan(agg);
+	GatherMerge *gather = NULL;
+	bool		share;
+
+	if (IsA(below, GatherMerge))
+	{
+		gather = (GatherMerge *) below;
+		if (!passes_through(below->targetlist, get_tlist_exprs(outerPlan(below)->targetlist, true)))
+			return false;
+		below = outerPlan(below);
+	}
+	/* a share is sorted by us in any case */
+	share = is_share(below);
+	if (share)
+		below = outerPlan(below);
+	if (IsA(below, Sort) && (share || sort_is_ours(below->plan_rows, UNBOUNDED, NULL)))
+	{
+		NodeKeys	keys = KEYS_OF((Sort *) below);
+
+		if (!sorts_by_groups(&keys, agg))
+			return false;
+		append_order(&keys, order);
+		if (gather)
+		{
+			NodeKeys	merged = KEYS_OF(gather);
+
+			append_order(&merged, order);
+		}
+		return true;
+	}
+	return false;
+}
+
+void
+presort_aggregates(Agg *agg)
+{
+	List	   *order = NIL;
+
+	if (aggregates_are_presorted || !gpusort_aggregates || agg->aggstrategy != AGG_SORTED || agg->chain ||
+		agg->groupingSets || agg->aggsplit != AGGSPLIT_SIMPLE)
+		return;
+	find_order((Node *) agg->plan.targetlist, &order);
+	find_order((Node *) agg->plan.qual, &order);
+	if (order && sort_within_groups(agg, order))
+	{
+		drop_orders((Node *) agg->plan.targetlist, order);
+		drop_orders((Node *) agg->plan.qual, order);
+	}
+}

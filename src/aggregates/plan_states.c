@@ -1,0 +1,94 @@
+/*
+ * plan_states.c: which of the aggregates that took another's place are split between workers.
+ *
+ * A worker hands over a state for each group: its values.  The planner's prices know nothing of that.
+ */
+#include "postgres.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+
+#include "src/base/compat.h"
+#include "src/base/guc.h"
+#include "plan_aggregates.h"
+
+static set_rel_pathlist_hook_type prev_rel_pathlist;
+
+/* Bytes of a column's values, about; or of all that a type usually has. */
+static double
+width_of(const RelOptInfo *rel, const Expr *value)
+{
+	const Var  *var = (const Var *) value;
+
+	if (IsA(value, Var) && bms_is_member(var->varno, rel->relids) && var->varattno >= rel->min_attr &&
+		var->varattno <= rel->max_attr && rel->attr_widths[var->varattno - rel->min_attr] > 0)
+		return rel->attr_widths[var->varattno - rel->min_attr];
+	return get_typavgwidth(exprType((const Node *) value), exprTypmod((const Node *) value));
+}
+
+/*
+ * Would workers hand over so much of a relation that the state that they are combined to spills?  Then that takes as
+ * long as one process does for all.
+ */
+static bool
+hands_over_much(PlannerInfo *root, const RelOptInfo *rel, const Aggref *aggregate, bool distinct)
+{
+	Expr	   *value = linitial_node(TargetEntry, aggregate->args)->expr;
+	double		values = rel->rows;
+
+	if (distinct)
+		values = Min(values, (max_parallel_workers_per_gather + 1) *
+					 estimate_num_groups(root, list_make1(value), values, NULL, NULL));
+	/* a state may have a fourth of the limit */
+	return values * width_of(rel, value) > (double) gpusort_memory_limit() / 4;
+}
+
+/* Are there aggregates that took another's place, of which this relation's values had better not be split? */
+static bool
+has_whole(PlannerInfo *root, const RelOptInfo *rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->agginfos)
+	{
+		const Aggref *aggregate = aggregate_of_info(lfirst(lc));
+
+		bool		distinct;
+
+		if (!aggregate_is_ours(aggregate, &distinct))
+			continue;
+		if (root->parse->groupClause || (bms_equal(pull_varnos(root, (Node *) aggregate->args), rel->relids) &&
+										 hands_over_much(root, rel, aggregate, distinct)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * set_rel_pathlist_hook, the first place after a query's aggregates have been looked at: those that took another's
+ * place are not split between workers where there are groups.  The planner's prices know nothing of states, of which
+ * each worker would hold one for each group at once, and hand all values over.
+ */
+static void
+keep_aggregates_whole(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *entry)
+{
+	if (prev_rel_pathlist)
+		prev_rel_pathlist(root, rel, rti, entry);
+	if (plan_has_replaced_aggregates && has_whole(root, rel))
+	{
+		root->hasNonPartialAggs = true;
+		/* as if they were ordered still: a hash table would hold the values of all groups at once */
+		root->numOrderedAggs++;
+	}
+}
+
+void
+gpusort_states_init(void)
+{
+	prev_rel_pathlist = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = keep_aggregates_whole;
+}

@@ -1,0 +1,409 @@
+/*
+ * rle.c: the aggregates gpu_rle(value), whose rows come in order, and gpu_rle(value, sort_key), which sorts them.
+ *
+ * The first keeps a group's runs, not its rows: a run's value stands last in a vector until another value comes.  The
+ * second collects rows; a job puts them in order and finds the runs.  Both end in an array of a composite type
+ * (value, run_length, first_row).
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type_d.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+
+#include "collect.h"
+#include "src/base/compat.h"
+#include "src/arrays/equality.h"
+#include "src/base/guc.h"
+
+PG_FUNCTION_INFO_V1(gpusort_rle_add);
+PG_FUNCTION_INFO_V1(gpusort_rle_collect);
+PG_FUNCTION_INFO_V1(gpusort_rle_final);
+PG_FUNCTION_INFO_V1(gpusort_rle_sorted_final);
+
+/* What all groups of one call share. */
+typedef struct RleCall
+{
+	Equality	equality;
+	VectorType	value_type;
+	VectorType	length_type;
+	Size		run_bytes;		/* of the result at least */
+} RleCall;
+
+/* One group's runs; a small one is a single allocation. */
+typedef struct RunList
+{
+	const RleCall *call;
+	int64		length;			/* of the last run */
+	Vector	   *lengths;		/* of the runs before it; NULL: there are none */
+	Vector		values;			/* of all runs */
+} RunList;
+
+#define LIST_BYTES ((Size) 128)
+#define LENGTHS_BYTES ((Size) 128)
+
+/* Bytes of a composite value's header, with or without a bitmap for three columns. */
+#define ROW_BYTES MAXALIGN(SizeofHeapTupleHeader + 1)
+
+StaticAssertDecl(ROW_BYTES == MAXALIGN(SizeofHeapTupleHeader), "a bitmap of three columns must fit the padding");
+
+/*
+ * Prepares what all lists of a type share.  A list may hold limit bytes; the result, which no list outgrows, is
+ * limited by itself.
+ */
+static void
+open_call(RleCall *call, Oid type, Oid collation, Size limit)
+{
+	equality_open(&call->equality, type, collation);
+	vector_type(&call->value_type, type);
+	vector_type(&call->length_type, INT8OID);
+	call->value_type.limit = call->length_type.limit = limit / 2;
+	call->run_bytes = ROW_BYTES + MAXALIGN(call->value_type.stride) + 2 * sizeof(int64);
+}
+
+/* An empty list in the current memory context. */
+static RunList *
+list_create(const RleCall *call)
+{
+	RunList    *list = palloc(LIST_BYTES);
+
+	list->call = call;
+	list->length = 0;
+	list->lengths = NULL;
+	vector_init(&list->values, &call->value_type, list + 1, LIST_BYTES - sizeof(RunList));
+	return list;
+}
+
+/* Stops before a result that no datum can hold. */
+static void
+too_large(uint64 runs)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("result of gpu_rle is too large"),
+			 errdetail("A group has " UINT64_FORMAT " runs or more, which take more than 1 GB as one array.", runs),
+			 errhint("Make the groups smaller, or number the runs with gpu_run_id() and group by the number.")));
+}
+
+/* Notes the length of the last run, before another one begins. */
+static void
+close_run(RunList *list)
+{
+	const RleCall *call = list->call;
+	uint32		runs = list->values.rows;
+
+	if (runs * call->run_bytes + list->values.used > MaxAllocSize)
+		too_large(runs);
+	if (list->lengths == NULL)
+	{
+		list->lengths = MemoryContextAlloc(list->values.context, LENGTHS_BYTES);
+		vector_init(list->lengths, &call->length_type, list->lengths + 1, LENGTHS_BYTES - sizeof(Vector));
+		list->lengths->context = list->values.context;
+	}
+	if (!vector_append(list->lengths, Int64GetDatum(list->length), false))
+		vector_limit_error(list->lengths);
+}
+
+/* Takes a row: one more of the last run, or the first of the next. */
+static inline void
+list_add(RunList *list, Datum value, bool isnull)
+{
+	Vector	   *values = &list->values;
+
+	if (values->rows > 0)
+	{
+		bool		last_null;
+		Datum		last = vector_get(values, values->rows - 1, &last_null);
+
+		if (last_null == isnull && (isnull || equality_holds(&list->call->equality, last, value)))
+		{
+			list->length++;
+			return;
+		}
+		close_run(list);
+	}
+	if (!vector_append(values, value, isnull))
+		vector_limit_error(values);
+	list->length = 1;
+}
+
+/* The first row of a group: makes its list. */
+static RunList *
+begin_list(FunctionCallInfo fcinfo)
+{
+	RleCall    *call = fcinfo->flinfo->fn_extra;
+	MemoryContext context;
+	MemoryContext old;
+	RunList    *list;
+
+	if (!AggCheckCallContext(fcinfo, &context))
+		elog(ERROR, "aggregate function called in non-aggregate context");
+	if (call == NULL)
+	{
+		call = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(RleCall));
+		open_call(call, get_fn_expr_argtype(fcinfo->flinfo, 1), PG_GET_COLLATION(),
+				  gpusort_memory_limit());
+		fcinfo->flinfo->fn_extra = call;
+	}
+	old = MemoryContextSwitchTo(context);
+	list = list_create(call);
+	MemoryContextSwitchTo(old);
+	return list;
+}
+
+/* Transition of gpu_rle(value). */
+Datum
+gpusort_rle_add(PG_FUNCTION_ARGS)
+{
+	RunList    *list = PG_ARGISNULL(0) ? begin_list(fcinfo) : (RunList *) PG_GETARG_POINTER(0);
+
+	list_add(list, PG_GETARG_DATUM(1), PG_ARGISNULL(1));
+	PG_RETURN_POINTER(list);
+}
+
+/* Transition of gpu_rle(value, sort_key): the key is the column to sort by. */
+Datum
+gpusort_rle_collect(PG_FUNCTION_ARGS)
+{
+	Collected  *state = collect_state(fcinfo, 2, 1, COLLECT_STABLE);
+	NullableDatum row[2];
+
+	row[0] = fcinfo->args[2];
+	row[1] = fcinfo->args[1];
+	collect_put_pair(fcinfo, state, row);
+	PG_RETURN_POINTER(state);
+}
+
+/* The runs that an array is made of: those of a list, or those a job has found among collected rows. */
+typedef struct RunSource
+{
+	const Vector *values;
+	uint64		count;
+	const RunList *list;		/* or NULL: */
+	const gs_run *runs;
+} RunSource;
+
+/*
+ * A run as the columns of its composite value; first is the number of rows before it, and then those before the next.
+ */
+static inline void
+get_run(const RunSource *source, uint64 number, uint64 *first, Datum *values, bool *isnull)
+{
+	const RunList *list = source->list;
+	uint64		row = list ? number : source->runs[number].row;
+	int64		length;
+
+	if (list == NULL)
+		length = source->runs[number].length;
+	else if (number + 1 == source->count)
+		length = list->length;
+	else
+		length = ((const int64 *) list->lengths->data)[number];
+	values[0] = vector_get(source->values, row, &isnull[0]);
+	values[1] = Int64GetDatum(length);
+	values[2] = Int64GetDatum((int64) *first + 1);
+	*first += length;
+}
+
+/* Bytes of all composite values. */
+static Size
+measure_runs(const RunSource *source, TupleDesc desc)
+{
+	Datum		values[3];
+	bool		isnull[3] = {false, false, false};
+	uint64		first = 0;
+	Size		bytes = 0;
+
+	for (uint64 i = 0; i < source->count; i++)
+	{
+		if (i % 65536 == 0)
+			CHECK_FOR_INTERRUPTS();
+		get_run(source, i, &first, values, isnull);
+		bytes += MAXALIGN(ROW_BYTES + heap_compute_data_size(desc, values, isnull));
+	}
+	if (bytes > MaxAllocSize)
+		too_large(source->count);
+	return bytes;
+}
+
+/*
+ * Writes a composite value as heap_form_tuple does, but in place; returns its bytes.  What servers keep in the header
+ * of a composite value besides its length differs even between minor versions, so it comes from a value that the
+ * server has formed.
+ */
+static Size
+write_run(char *to, const HeapTupleHeaderData *model, TupleDesc desc, Datum *values, bool *isnull)
+{
+	HeapTupleHeader row = (HeapTupleHeader) to;
+	Size		data_bytes = heap_compute_data_size(desc, values, isnull);
+
+	memcpy(row, model, SizeofHeapTupleHeader);
+	HeapTupleHeaderSetDatumLength(row, ROW_BYTES + data_bytes);
+	heap_fill_tuple(desc, values, isnull, to + ROW_BYTES, data_bytes, &row->t_infomask, isnull[0] ? row->t_bits : NULL);
+	return MAXALIGN(ROW_BYTES + data_bytes);
+}
+
+/* What a final function's calls share. */
+typedef struct RleResult
+{
+	TupleDesc	desc;			/* of the composite type */
+	HeapTuple	model;			/* of its values */
+} RleResult;
+
+/* Looks the composite type of the result up once. */
+static RleResult *
+get_result(FunctionCallInfo fcinfo)
+{
+	RleResult  *result = fcinfo->flinfo->fn_extra;
+	Datum		values[3] = {0};
+	bool		isnull[3] = {true, false, false};
+	MemoryContext old;
+
+	if (result)
+		return result;
+	old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	result = palloc(sizeof(RleResult));
+	result->desc = lookup_rowtype_tupdesc_copy(get_element_type(get_fn_expr_rettype(fcinfo->flinfo)), -1);
+	if (result->desc->natts != 3)
+		elog(ERROR, "type %u is not one of gpu_rle", result->desc->tdtypeid);
+	result->model = heap_form_tuple(result->desc, values, isnull);
+	Assert(result->model->t_data->t_hoff == ROW_BYTES);
+	fcinfo->flinfo->fn_extra = result;
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/* An array of the final function's composite type from runs. */
+static ArrayType *
+make_array(FunctionCallInfo fcinfo, const RunSource *source)
+{
+	const RleResult *result = get_result(fcinfo);
+	TupleDesc	desc = result->desc;
+	ArrayType  *array = array_begin(desc->tdtypeid, source->count, measure_runs(source, desc), true, false, 1);
+	char	   *to = array_elements(array);
+	Datum		values[3];
+	bool		isnull[3] = {false, false, false};
+	uint64		first = 0;
+
+	for (uint64 i = 0; i < source->count; i++)
+	{
+		if (i % 65536 == 0)
+			CHECK_FOR_INTERRUPTS();
+		get_run(source, i, &first, values, isnull);
+		to += write_run(to, result->model->t_data, desc, values, isnull);
+	}
+	return array;
+}
+
+/* The array of a list's runs. */
+static ArrayType *
+list_array(FunctionCallInfo fcinfo, const RunList *list)
+{
+	RunSource	source = {.values = &list->values, .count = list->values.rows, .list = list};
+
+	return make_array(fcinfo, &source);
+}
+
+/* gpu_rle(value): the runs of equal values in the order rows came. */
+Datum
+gpusort_rle_final(PG_FUNCTION_ARGS)
+{
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	PG_RETURN_ARRAYTYPE_P(list_array(fcinfo, (RunList *) PG_GETARG_POINTER(0)));
+}
+
+/* The runs of rows that were sorted through files. */
+static ArrayType *
+spilled_runs(FunctionCallInfo fcinfo, Collected *state)
+{
+	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "gpusort runs", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(work);
+	RleCall		call;
+	RunList    *list;
+	TupleTableSlot *slot;
+	ArrayType  *array;
+
+	open_call(&call, state->call->types[1].type, state->call->collation, 4 * MaxAllocSize);
+	list = list_create(&call);
+	collect_rewind(state);
+	while (slot = collect_next(state), !TupIsNull(slot))
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, 2, &isnull);
+
+		list_add(list, value, isnull);
+	}
+	MemoryContextSwitchTo(old);
+	array = list_array(fcinfo, list);
+	MemoryContextDelete(work);
+	return array;
+}
+
+/* The runs of a small group. */
+static uint64
+small_runs(const Collected *state, const uint32 order[COLLECT_SMALL], gs_run runs[COLLECT_SMALL])
+{
+	const Vector *values = &state->columns[1];
+	uint64		count = 0;
+	Datum		last = 0;
+	bool		last_null = false;
+
+	for (uint32 i = 0; i < values->rows; i++)
+	{
+		bool		isnull;
+		Datum		value = vector_get(values, order[i], &isnull);
+
+		if (count > 0 && isnull == last_null && (isnull || equality_holds(&state->call->equality, last, value)))
+			runs[count - 1].length++;
+		else
+			runs[count++] = (gs_run) {order[i], 1};
+		last = value;
+		last_null = isnull;
+	}
+	return count;
+}
+
+/* The runs of a group, found by a job. */
+static ArrayType *
+job_runs(FunctionCallInfo fcinfo, const Collected *state)
+{
+	BigMem	   *mem = bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort runs", ALLOCSET_SMALL_SIZES));
+	VectorColumn columns[2] = {collect_column(state, 0), collect_column(state, 1)};
+	RunSource	source = {.values = &state->columns[1]};
+	ArrayType  *array;
+
+	source.runs = vectorjob_runs(mem, columns, 2, 1, 1, &source.count);
+	array = make_array(fcinfo, &source);
+	MemoryContextDelete(bigmem_context(mem));
+	return array;
+}
+
+/*
+ * gpu_rle(value, sort_key): the runs of equal values in the order of the key; rows with equal keys in the order they
+ * came.
+ */
+Datum
+gpusort_rle_sorted_final(PG_FUNCTION_ARGS)
+{
+	Collected  *state;
+	uint32		order[COLLECT_SMALL];
+	gs_run		runs[COLLECT_SMALL];
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	state = (Collected *) PG_GETARG_POINTER(0);
+	if (state->spill)
+		PG_RETURN_ARRAYTYPE_P(spilled_runs(fcinfo, state));
+	if (collect_small_order(state, order))
+	{
+		RunSource	source = {.values = &state->columns[1], .runs = runs};
+
+		source.count = small_runs(state, order, runs);
+		PG_RETURN_ARRAYTYPE_P(make_array(fcinfo, &source));
+	}
+	PG_RETURN_ARRAYTYPE_P(job_runs(fcinfo, state));
+}

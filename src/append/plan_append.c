@@ -1,0 +1,62 @@
+/*
+ * plan_append.c: a Merge Append becomes a GpuMergeAppend over the same nodes.
+ *
+ * The server's price of it stays: what it is planned for is planned as without us.
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+
+#include "src/base/compat.h"
+#include "src/base/guc.h"
+#include "append_node.h"
+#include "src/core/node.h"
+#include "src/plan/plan.h"
+#include "src/core/plan_nodes.h"
+
+/* A heap of fewer is as fast; but with gpusort.min_rows = 0 all that can be is to be ours. */
+#define LEAST_STREAMS 8
+
+/*
+ * Is a Merge Append to be ours?  Not where some of its nodes may be left out at run time, nor where another extension's
+ * node above may look for one, nor where the server would tell Sorts of its own below it, in a worker, how many rows
+ * are wanted.
+ */
+static bool
+is_ours(const MergeAppend *append, SortBound bound)
+{
+	bool		enough = list_length(append->mergeplans) >= LEAST_STREAMS || gpusort_min_rows == 0;
+
+	return enough && append->plan.plan_rows >= gpusort_min_rows && append->plan.qual == NIL &&
+		!prunes_at_run_time(append) && !bound.known_above && (bound.kind == BOUND_NONE || !bound.in_workers);
+}
+
+Plan *
+take_merge_append(const PlannedStmt *stmt, MergeAppend *append, SortBound bound)
+{
+	CustomScan *scan;
+	List	   *columns = NIL;
+	List	   *sortops = NIL;
+	List	   *collations = NIL;
+	List	   *nulls_first = NIL;
+
+	if (!is_ours(append, bound))
+		return &append->plan;
+	for (int i = 0; i < append->numCols; i++)
+	{
+		columns = lappend_int(columns, append->sortColIdx[i]);
+		sortops = lappend_oid(sortops, append->sortOperators[i]);
+		collations = lappend_oid(collations, append->collations[i]);
+		nulls_first = lappend_int(nulls_first, append->nullsFirst[i]);
+	}
+	scan = makeNode(CustomScan);
+	scan->scan.plan = append->plan;
+	scan->scan.plan.type = T_CustomScan;
+	scan->scan.plan.targetlist = number_columns(append->plan.targetlist, INDEX_VAR);
+	scan->custom_plans = append->mergeplans;
+	scan->custom_relids = append->apprelids;
+	scan->custom_scan_tlist = resolve_columns(stmt, &append->plan);
+	scan->custom_private = list_make5(columns, sortops, collations, nulls_first, list_copy(columns));
+	scan->methods = &gpumergeappend_scan_methods;
+	return &scan->scan.plan;
+}

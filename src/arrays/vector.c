@@ -1,0 +1,587 @@
+/*
+ * vector.c: values of one type in a column of their own.
+ *
+ * Blocks below BIG_BYTES come from the memory context, where a node that hashes groups counts them, larger ones are
+ * mappings that grow by being moved.  Room doubles, but never goes beyond the limit, so that a vector uses all of what
+ * it may have.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "src/base/compat.h"
+#include "src/base/guc.h"
+#include "src/base/keptmem.h"
+#include "vector.h"
+
+/* Less would be a mapping of as much. */
+#define BIG_BYTES HUGE_PAGE
+#define FIRST_BYTES ((Size) 64)
+#define FIRST_OFFSETS 8
+
+/* Values gathered between two looks at interrupts. */
+#define GATHER_BLOCK 65536
+
+void
+vector_type(VectorType *vtype, Oid type)
+{
+	vtype->type = type;
+	get_typlenbyvalalign(type, &vtype->len, &vtype->byval, &vtype->align);
+	vtype->stride = vtype->len > 0 ? att_align_nominal((Size) vtype->len, vtype->align) : 0;
+	vtype->limit = gpusort_memory_limit();
+}
+
+void
+vector_init(Vector *vector, const VectorType *vtype, void *room, Size room_bytes)
+{
+	memset(vector, 0, sizeof(Vector));
+	vector->type = vtype;
+	vector->context = CurrentMemoryContext;
+	vector->data = room;
+	vector->size = room ? room_bytes : 0;
+	vector->borrowed = room != NULL;
+	vector->plain = vtype->byval ? (uint8) vtype->len : 0;
+	if (vtype->stride && room)
+		vector->room = (uint32) (room_bytes / vtype->stride);
+}
+
+/* Bytes of the bitmap for so many rows. */
+static inline Size
+nulls_bytes(Size rows)
+{
+	return (rows + 63) / 64 * sizeof(uint64);
+}
+
+/* Gives back a block of so many bytes. */
+static void
+release(Vector *vector, void *block, Size bytes)
+{
+	if (block == NULL)
+		return;
+	if (bytes >= BIG_BYTES)
+		bigmem_free(vector->big, block);
+	else
+		pfree(block);
+}
+
+void
+vector_free(Vector *vector)
+{
+	if (!vector->borrowed)
+		release(vector, vector->data, vector->size);
+	release(vector, vector->nulls, nulls_bytes(vector->room));
+	release(vector, vector->offsets, vector->room * sizeof(uint32));
+	vector->data = NULL;
+	vector->nulls = NULL;
+	vector->offsets = NULL;
+	vector->rows = vector->room = 0;
+	vector->used = vector->size = 0;
+}
+
+/* Makes a block larger; with owned unset the old one is copied and left alone. */
+static void *
+grow_block(Vector *vector, void *old, Size old_bytes, Size bytes, bool owned)
+{
+	void	   *block;
+
+	if (bytes < BIG_BYTES)
+	{
+		if (old && owned)
+			return repalloc(old, bytes);
+		block = MemoryContextAlloc(vector->context, bytes);
+	}
+	else
+	{
+		if (vector->big == NULL)
+			vector->big = bigmem_create(vector->context);
+		if (old && owned && old_bytes >= BIG_BYTES)
+			block = bigmem_resize(vector->big, old, bytes);
+		else
+			block = bigmem_alloc(vector->big, bytes);
+		if (block == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
+					 errdetail("Failed on request of size %zu for values to be sorted.", bytes)));
+		if (old && owned && old_bytes >= BIG_BYTES)
+			return block;
+	}
+	if (old)
+	{
+		memcpy(block, old, old_bytes);
+		if (owned)
+			release(vector, old, old_bytes);
+	}
+	return block;
+}
+
+/* Makes the bitmap larger, or makes one; new bits are clear. */
+static void
+grow_nulls(Vector *vector, uint32 room)
+{
+	Size		old = vector->nulls ? nulls_bytes(vector->room) : 0;
+	Size		bytes = nulls_bytes(room);
+
+	vector->nulls = grow_block(vector, vector->nulls, old, bytes, true);
+	memset((char *) vector->nulls + old, 0, bytes - old);
+}
+
+/* Makes data larger. */
+static void
+grow_data(Vector *vector, Size bytes)
+{
+	Size		keep = vector->type->stride ? (Size) vector->rows * vector->type->stride : vector->used;
+
+	vector->data = grow_block(vector, vector->data, vector->borrowed ? keep : vector->size, bytes, !vector->borrowed);
+	vector->size = bytes;
+	vector->borrowed = false;
+}
+
+/* The rows that there shall be room for next, as the limit allows; not more than now if it allows none. */
+static uint32
+next_room(const Vector *vector)
+{
+	Size		stride = vector->type->stride;
+	Size		row_bits = stride ? stride * BITS_PER_BYTE : sizeof(uint32) * BITS_PER_BYTE;
+	Size		fixed = stride ? 0 : vector->size;
+	Size		most;
+	Size		room;
+
+	/* room for the bitmap, whether there is one or not, and its last word */
+	row_bits++;
+	fixed += sizeof(uint64);
+	most = vector->type->limit > fixed ? (vector->type->limit - fixed) * BITS_PER_BYTE / row_bits : 0;
+	room = Max((Size) vector->room * 2, stride ? Max(FIRST_BYTES / stride, 1) : FIRST_OFFSETS);
+	return (uint32) Min(Min(room, most), VECTOR_MAX_ROWS);
+}
+
+/* Makes room for more rows; false at the limit. */
+static bool
+grow_rows(Vector *vector)
+{
+	uint32		room = next_room(vector);
+
+	if (room <= vector->room)
+		return false;
+	if (vector->type->stride)
+		grow_data(vector, (Size) room * vector->type->stride);
+	else
+		vector->offsets = grow_block(vector, vector->offsets, vector->room * sizeof(uint32), room * sizeof(uint32),
+									 true);
+	if (vector->nulls)
+		grow_nulls(vector, room);
+	vector->room = room;
+	return true;
+}
+
+/* Makes room for a value that ends there in data; false at the limit. */
+static bool
+grow_values(Vector *vector, Size end)
+{
+	Size		others = vector->room * sizeof(uint32) + nulls_bytes(vector->room);
+	Size		limit = vector->type->limit;
+	Size		most = limit > others ? limit - others : 0;
+	Size		wanted = Max(FIRST_BYTES, Max(end, vector->size) * 2);
+	double		share = (double) end / (end + (vector->rows + 1.0) * sizeof(uint32));
+
+	/* offsets have 32 bits */
+	most = Min(most, (Size) PG_UINT32_MAX);
+	if (end > most)
+		return false;
+	/* more than its share of the limit would leave no room for the offsets of as many values */
+	wanted = Max(end + end / 16, Min(wanted, (Size) (share * limit)));
+	grow_data(vector, Min(most, wanted));
+	return true;
+}
+
+/* Appends a value of fixed width that is passed by reference.  The gap behind it is zeros: arrays may take it over. */
+static void
+append_fixed(Vector *vector, const char *value)
+{
+	const VectorType *vtype = vector->type;
+	char	   *to = vector->data + (Size) vector->rows * vtype->stride;
+
+	memcpy(to, value, vtype->len);
+	memset(to + vtype->len, 0, vtype->stride - vtype->len);
+}
+
+/* Room for a value of no fixed width, which becomes the next row's; NULL at the limit. */
+static inline char *
+varying_room(Vector *vector, Size bytes, bool aligned)
+{
+	Size		start = aligned ? att_align_nominal(vector->used, vector->type->align) : vector->used;
+
+	if (start + bytes > vector->size && !grow_values(vector, start + bytes))
+		return NULL;
+	vector->offsets[vector->rows] = (uint32) start;
+	vector->used = start + bytes;
+	return vector->data + start;
+}
+
+/* Appends a value of no fixed width. */
+static bool
+append_varying(Vector *vector, Datum value)
+{
+	const VectorType *vtype = vector->type;
+	Pointer		source;
+	Size		bytes;
+	char	   *to;
+
+	if (vtype->len == -1)
+		value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
+	source = DatumGetPointer(value);
+	bytes = att_addlength_datum((Size) 0, vtype->len, value);
+	to = varying_room(vector, bytes, vtype->len != -1 || !VARATT_IS_SHORT(source));
+	if (to)
+		memcpy(to, source, bytes);
+	return to != NULL;
+}
+
+bool
+vector_append_bytes(Vector *vector, const char *data, Size length)
+{
+	bool		packed = length + VARHDRSZ_SHORT <= VARATT_SHORT_MAX;
+	Size		bytes = length + (packed ? VARHDRSZ_SHORT : VARHDRSZ);
+	char	   *to;
+
+	if (vector->rows == vector->room && !grow_rows(vector))
+		return false;
+	to = varying_room(vector, bytes, !packed);
+	if (to == NULL)
+		return false;
+	if (packed)
+		SET_VARSIZE_SHORT(to, bytes);
+	else
+		SET_VARSIZE(to, bytes);
+	memcpy(to + bytes - length, data, length);
+	vector->rows++;
+	return true;
+}
+
+bool
+vector_append_slow(Vector *vector, Datum value, bool isnull)
+{
+	const VectorType *vtype = vector->type;
+
+	if (vector->rows == vector->room && !grow_rows(vector))
+		return false;
+	if (isnull)
+	{
+		if (vector->nulls == NULL)
+			grow_nulls(vector, vector->room);
+		vector->nulls[vector->rows / 64] |= UINT64CONST(1) << (vector->rows % 64);
+		if (vtype->stride)
+			memset(vector->data + (Size) vector->rows * vtype->stride, 0, vtype->stride);
+		else
+			vector->offsets[vector->rows] = (uint32) vector->used;
+	}
+	else if (vtype->byval)
+		store_att_byval(vector->data + (Size) vector->rows * vtype->stride, value, vtype->len);
+	else if (vtype->stride)
+		append_fixed(vector, DatumGetPointer(value));
+	else if (!append_varying(vector, value))
+		return false;
+	vector->rows++;
+	return true;
+}
+
+void
+vector_limit_error(const Vector *vector)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("a group's values take too much memory"),
+			 errdetail("The limit that follows from \"gpusort.work_mem\" is %zu kB here; %u values fit.",
+					   vector->type->limit / 1024, vector->rows),
+			 errhint("Raise \"gpusort.work_mem\", or make the groups smaller.")));
+}
+
+void
+vector_drop_last(Vector *vector)
+{
+	vector->rows--;
+	if (vector->nulls)
+		vector->nulls[vector->rows / 64] &= ~(UINT64CONST(1) << (vector->rows % 64));
+	if (vector->offsets)
+		vector->used = vector->offsets[vector->rows];
+}
+
+/* Notes where each element lies, and which ones are NULL. */
+static void
+index_elements(Vector *vector, const uint8 *bitmap)
+{
+	const VectorType *vtype = vector->type;
+	Size		at = 0;
+
+	vector->offsets = grow_block(vector, NULL, 0, vector->room * sizeof(uint32), true);
+	if (bitmap)
+		grow_nulls(vector, vector->room);
+	for (uint32 i = 0; i < vector->rows; i++)
+	{
+		vector->offsets[i] = (uint32) at;
+		if (bitmap && (bitmap[i / 8] >> (i % 8) & 1) == 0)
+			vector->nulls[i / 64] |= UINT64CONST(1) << (i % 64);
+		else
+		{
+			at = att_addlength_pointer(at, vtype->len, vector->data + at);
+			at = att_align_nominal(at, vtype->align);
+		}
+	}
+	vector->used = at;
+}
+
+/* Spreads by-value elements out so that NULLs, which take no room in an array, have their place. */
+static void
+spread_elements(Vector *vector, const uint8 *bitmap)
+{
+	Size		stride = vector->type->stride;
+	const char *from = vector->data;
+	char	   *to = grow_block(vector, NULL, 0, (Size) vector->room * stride, true);
+
+	grow_nulls(vector, vector->room);
+	vector->data = to;
+	vector->size = (Size) vector->room * stride;
+	vector->borrowed = false;
+
+#define SPREAD(element) \
+	for (uint32 i = 0; i < vector->rows; i++) \
+	{ \
+		bool		valid = (bitmap[i / 8] >> (i % 8) & 1) != 0; \
+		\
+		vector->nulls[i / 64] |= (uint64) !valid << (i % 64); \
+		((element *) to)[i] = valid ? *(const element *) from : 0; \
+		from += valid ? sizeof(element) : 0; \
+	}
+
+	if (stride == 8)
+		SPREAD(uint64)
+	else if (stride == 4)
+		SPREAD(uint32)
+	else if (stride == 2)
+		SPREAD(uint16)
+	else
+		SPREAD(uint8)
+#undef SPREAD
+}
+
+void
+vector_from_array(Vector *vector, const VectorType *vtype, ArrayType *array)
+{
+	if (ARR_NDIM(array) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("multidimensional arrays are not supported"),
+				 errdetail("The array has %d dimensions.", ARR_NDIM(array)),
+				 errhint("unnest() takes all its elements, and array_agg() makes an array of one dimension.")));
+	Assert(ARR_ELEMTYPE(array) == vtype->type);
+	vector_init(vector, vtype, NULL, 0);
+	vector->data = array_elements(array);
+	vector->size = VARSIZE(array) - (Size) (vector->data - (char *) array);
+	vector->borrowed = true;
+	vector->rows = vector->room = (uint32) ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	if (vector->rows > 0 && ARR_HASNULL(array) && vtype->byval)
+		spread_elements(vector, ARR_NULLBITMAP(array));
+	else if (vector->rows > 0 && (ARR_HASNULL(array) || vtype->stride == 0))
+		index_elements(vector, ARR_NULLBITMAP(array));
+}
+
+/* Stops if an array of so many elements and bytes cannot be. */
+static void
+check_array_size(uint64 count, uint64 bytes)
+{
+	if (count > MaxArraySize || !AllocSizeIsValid(bytes))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("array size exceeds the maximum allowed (%d)",
+						(int) (count > MaxArraySize ? MaxArraySize : MaxAllocSize)),
+				 errhint("Have the result as rows of a query instead of one array.")));
+}
+
+/* Bytes of a value as an element of an array, whose strings have long headers. */
+static inline Size
+element_bytes(const VectorType *vtype, const char *value)
+{
+	if (vtype->len == -1 && VARATT_IS_SHORT(value))
+		return VARSIZE_SHORT(value) - VARHDRSZ_SHORT + VARHDRSZ;
+	return att_addlength_pointer((Size) 0, vtype->len, value);
+}
+
+/* Writes a value as an element of an array. */
+static inline void
+put_element(const VectorType *vtype, char *to, const char *value, Size bytes)
+{
+	if (vtype->len == -1 && VARATT_IS_SHORT(value))
+	{
+		SET_VARSIZE(to, bytes);
+		memcpy(VARDATA(to), VARDATA_SHORT(value), bytes - VARHDRSZ);
+	}
+	else
+		memcpy(to, value, bytes);
+}
+
+ArrayType *
+array_begin(Oid type, uint64 count, Size data_bytes, bool padded, bool has_nulls, int lower_bound)
+{
+	Size		head = has_nulls ? ARR_OVERHEAD_WITHNULLS(1, count) : ARR_OVERHEAD_NONULLS(1);
+	ArrayType  *array;
+
+	check_array_size(count, head + data_bytes);
+	array = padded ? palloc0(head + data_bytes) : palloc(head + data_bytes);
+	memset(array, 0, head);
+	SET_VARSIZE(array, head + data_bytes);
+	array->ndim = 1;
+	array->dataoffset = has_nulls ? (int32) head : 0;
+	array->elemtype = type;
+	ARR_DIMS(array)[0] = (int) count;
+	ARR_LBOUND(array)[0] = lower_bound;
+	return array;
+}
+
+/* Copies values at a fixed stride, none of them NULL, in a given order. */
+static void
+gather_fixed(const Vector *vector, const uint32 *rows, uint64 count, char *to)
+{
+	Size		stride = vector->type->stride;
+
+/* a move of known width; a type may be aligned to less than that, macaddr for one */
+#define GATHER(width) \
+	for (uint64 i = from; i < end; i++) \
+		memcpy(to + i * (width), vector->data + rows[i] * (Size) (width), width)
+
+	for (uint64 from = 0; from < count; from += GATHER_BLOCK)
+	{
+		uint64		end = Min(from + GATHER_BLOCK, count);
+
+		CHECK_FOR_INTERRUPTS();
+		if (stride == 8)
+			GATHER(8);
+		else if (stride == 4)
+			GATHER(4);
+		else if (stride == 2)
+			GATHER(2);
+		else if (stride == 1)
+			GATHER(1);
+		else
+			GATHER(stride);
+	}
+#undef GATHER
+}
+
+/* An array of values that lie at no fixed stride, or of which some may be NULL. */
+static ArrayType *
+gather_general(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound)
+{
+	const VectorType *vtype = vector->type;
+	Size		bytes = 0;
+	bool		has_nulls = false;
+	ArrayType  *array;
+	char	   *to;
+
+	for (uint64 i = 0; i < count; i++)
+	{
+		uint64		row = rows ? rows[i] : i;
+
+		if (i % GATHER_BLOCK == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (vector_is_null(vector, row))
+			has_nulls = true;
+		else
+		{
+			bytes += element_bytes(vtype, vector_address(vector, row));
+			bytes = att_align_nominal(bytes, vtype->align);
+		}
+	}
+	array = array_begin(vtype->type, count, bytes, true, has_nulls, lower_bound);
+	to = array_elements(array);
+	for (uint64 i = 0; i < count; i++)
+	{
+		uint64		row = rows ? rows[i] : i;
+		const char *value;
+
+		if (i % GATHER_BLOCK == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (vector_is_null(vector, row))
+			continue;
+		value = vector_address(vector, row);
+		bytes = element_bytes(vtype, value);
+		put_element(vtype, to, value, bytes);
+		to += att_align_nominal(bytes, vtype->align);
+		if (has_nulls)
+			ARR_NULLBITMAP(array)[i / 8] |= 1 << (i % 8);
+	}
+	return array;
+}
+
+/* An array of by-value elements at a fixed stride, of which some may be NULL. */
+static ArrayType *
+gather_nullable(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound)
+{
+	const VectorType *vtype = vector->type;
+	uint64		nulls = 0;
+	uint8	   *bitmap;
+	ArrayType  *array;
+	char	   *to;
+
+	for (uint64 i = 0; i < count; i++)
+		nulls += vector_is_null(vector, rows ? rows[i] : i);
+	array = array_begin(vtype->type, count, (count - nulls) * vtype->stride, false, nulls > 0, lower_bound);
+	to = array_elements(array);
+	bitmap = ARR_NULLBITMAP(array);
+	if (nulls == 0 && rows)
+	{
+		gather_fixed(vector, rows, count, to);
+		return array;
+	}
+
+#define GATHER(width) \
+	for (uint64 i = from; i < end; i++) \
+	{ \
+		uint64		row = rows ? rows[i] : i; \
+		\
+		if (vector_is_null(vector, row)) \
+			continue; \
+		if (bitmap) \
+			bitmap[i / 8] |= 1 << (i % 8); \
+		memcpy(to, vector->data + row * (width), width); \
+		to += (width); \
+	}
+
+	for (uint64 from = 0; from < count; from += GATHER_BLOCK)
+	{
+		uint64		end = Min(from + GATHER_BLOCK, count);
+
+		CHECK_FOR_INTERRUPTS();
+		if (vtype->stride == 8)
+			GATHER(8)
+		else if (vtype->stride == 4)
+			GATHER(4)
+		else if (vtype->stride == 2)
+			GATHER(2)
+		else
+			GATHER(1)
+	}
+#undef GATHER
+	return array;
+}
+
+ArrayType *
+vector_to_array(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound)
+{
+	const VectorType *vtype = vector->type;
+	ArrayType  *array;
+
+	if (count == 0)
+		return construct_empty_array(vtype->type);
+	check_array_size(count, 0);
+	if (vector->nulls && vtype->byval)
+		return gather_nullable(vector, rows, count, lower_bound);
+	if (vtype->stride == 0 || vector->offsets || vector->nulls)
+		return gather_general(vector, rows, count, lower_bound);
+	array = array_begin(vtype->type, count, count * vtype->stride, vtype->stride != vtype->len, false, lower_bound);
+	if (rows)
+		gather_fixed(vector, rows, count, array_elements(array));
+	else
+		memcpy(array_elements(array), vector->data, count * vtype->stride);
+	return array;
+}

@@ -1,0 +1,576 @@
+/*
+ * vectorcheck.c: can what an engine answered to a question about vectors be true?
+ *
+ * Two looks.  The form costs one pass over the answer: numbers in range and none twice, positions that ascend, runs
+ * that begin where the one before ends, counts that add up.  The content is compared with the vectors themselves by the
+ * types' comparators, at places of a sample or at all: neighbours of an order, runs next to each other, rows in their
+ * run, rows that a filter keeps or not, steps of a running result, the sum of all sums.
+ *
+ * Not looked at are running results and sums of floats, whose value depends on the order of additions, and minima and
+ * maxima of groups.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/memutils.h"
+
+#include "vectorcheck.h"
+#include "src/core/verify.h"
+
+/* ---------------------------------------------------------------- form */
+
+/* A bit for each row. */
+static uint64 *
+row_bits(const VectorQuestion *q)
+{
+	return MemoryContextAllocExtended(q->cxt, (q->rows + 63) / 64 * sizeof(uint64), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+}
+
+/* Is this a row that was not seen before?  It is then. */
+static inline bool
+new_row(uint64 *seen, uint64 row, uint64 rows)
+{
+	uint64		bit = UINT64CONST(1) << (row % 64);
+
+	if (row >= rows || (seen[row / 64] & bit) != 0)
+		return false;
+	seen[row / 64] |= bit;
+	return true;
+}
+
+/* Are these all rows, each once? */
+static bool
+order_formed(const VectorQuestion *q)
+{
+	const uint32 *numbers = q->answer;
+	uint64	   *seen = row_bits(q);
+
+	if (q->count != q->rows)
+		return false;
+	for (uint64 i = 0; i < q->count; i++)
+		if (!new_row(seen, numbers[i], q->rows))
+			return false;
+	return true;
+}
+
+/* Are these rows in arrival order? */
+static bool
+selection_formed(const VectorQuestion *q)
+{
+	const uint32 *numbers = q->answer;
+
+	for (uint64 i = 0; i < q->count; i++)
+		if (numbers[i] >= q->rows || (i > 0 && numbers[i] <= numbers[i - 1]))
+			return false;
+	return true;
+}
+
+/* Are these rows in arrival order twice, which together are all? */
+static bool
+partition_formed(const VectorQuestion *q)
+{
+	const uint32 *numbers = q->answer;
+	uint64		kept = 0;
+	uint64		other = q->selected;
+
+	if (q->count != q->rows || q->selected > q->rows)
+		return false;
+	for (uint64 row = 0; row < q->rows; row++)
+	{
+		if (kept < q->selected && numbers[kept] == row)
+			kept++;
+		else if (other < q->rows && numbers[other] == row)
+			other++;
+		else
+			return false;
+	}
+	return true;
+}
+
+/* The columns that are equal within a run of RUNS or REDUCE: from one, up to another, which is not. */
+static int
+first_key(const VectorQuestion *q)
+{
+	return (int) (q->spec.ncolumns - q->spec.key_columns) - (q->spec.op == GS_REDUCE ? 1 : 0);
+}
+
+/* The column behind the last one that is equal. */
+static int
+last_key(const VectorQuestion *q)
+{
+	return first_key(q) + (int) q->spec.key_columns;
+}
+
+/* Are runs equal in just what the rows are ordered by?  Then all rows that are equal there are in one. */
+static inline bool
+whole_runs(const VectorQuestion *q)
+{
+	return first_key(q) == 0 && last_key(q) == (int) q->spec.order_columns;
+}
+
+/* A run of RUNS or REDUCE. */
+static inline gs_run
+run_at(const VectorQuestion *q, uint64 i)
+{
+	const gs_group *group;
+
+	if (q->spec.op == GS_RUNS)
+		return ((const gs_run *) q->answer)[i];
+	group = &((const gs_group *) q->answer)[i];
+	return (gs_run) {group->row, group->length};
+}
+
+/*
+ * Are these runs, all together of as many rows as there are?  Of rows as they came, each begins where the one before
+ * ends.  Of rows in order they begin anywhere, but each elsewhere; and of whole runs the first row came first.
+ */
+static bool
+runs_formed(const VectorQuestion *q)
+{
+	bool		as_they_came = q->spec.order_columns == 0;
+	uint64	   *seen = as_they_came ? NULL : row_bits(q);
+	uint64		sum = 0;
+
+	for (uint64 i = 0; i < q->count; i++)
+	{
+		gs_run		run = run_at(q, i);
+
+		if (run.length == 0)
+			return false;
+		if (as_they_came ? run.row != sum : !new_row(seen, run.row, q->rows))
+			return false;
+		if (whole_runs(q) && (uint64) run.row + run.length > q->rows)
+			return false;
+		sum += run.length;
+	}
+	return sum == q->rows;
+}
+
+/* Values of a column that are not NULL. */
+static uint64
+valid_values(const Vector *values)
+{
+	uint64		words = values->rows / 64;
+	uint64		nulls;
+
+	if (values->nulls == NULL)
+		return values->rows;
+	nulls = pg_popcount((const char *) values->nulls, (int) (words * sizeof(uint64)));
+	if (values->rows % 64 != 0)
+		nulls += pg_popcount64(values->nulls[words] & ((UINT64CONST(1) << (values->rows % 64)) - 1));
+	return values->rows - nulls;
+}
+
+/* Do the groups' counts of values agree with their lengths, and together with the column? */
+static bool
+counts_agree(const VectorQuestion *q)
+{
+	const gs_group *groups = q->answer;
+	uint64		sum = 0;
+
+	for (uint64 i = 0; i < q->count; i++)
+	{
+		if (groups[i].valid > groups[i].length)
+			return false;
+		if (q->spec.operation == GS_COUNT && (groups[i].value[0] != groups[i].valid || groups[i].value[1] != 0))
+			return false;
+		sum += groups[i].valid;
+	}
+	return sum == valid_values(q->columns[q->spec.ncolumns - 1].values);
+}
+
+/* A sum over values that does not depend on their order, and hardly stays the same when one of them changes. */
+static uint64
+mixed_sum(const char *values, Size width, uint64 count)
+{
+	const uint64 factor = UINT64CONST(0x9e3779b97f4a7c15);
+	uint64		sum = 0;
+
+	for (uint64 i = 0; i < count; i++)
+	{
+		uint64		value = width == 4 ? ((const uint32 *) values)[i] : ((const uint64 *) values)[i];
+
+		value *= factor;
+		sum += (value ^ value >> 32) * factor;
+	}
+	return sum;
+}
+
+/* Does each number stand behind the one before, if they are to differ, else not before it?  NaN is the greatest one. */
+static bool
+numbers_rise(const VectorQuestion *q)
+{
+	bool		desc = q->specs[0].desc;
+	bool		differ = q->spec.key_columns > 0;
+	bool		wrong = false;
+
+#define LOOK(ctype, before) \
+	for (uint64 i = 1; i < q->count; i++) \
+	{ \
+		ctype		a = ((const ctype *) q->answer)[desc ? i : i - 1]; \
+		ctype		b = ((const ctype *) q->answer)[desc ? i - 1 : i]; \
+		\
+		wrong |= differ ? !(before(a, b)) : (before(b, a)); \
+	}
+#define LESS(a, b) ((a) < (b))
+#define FLOAT_LESS(a, b) ((a) < (b) || ((b) != (b) && (a) == (a)))
+
+	switch (q->specs[0].type)
+	{
+		case GS_U32:
+			LOOK(uint32, LESS) break;
+		case GS_I32:
+			LOOK(int32, LESS) break;
+		case GS_U64:
+			LOOK(uint64, LESS) break;
+		case GS_I64:
+			LOOK(int64, LESS) break;
+		case GS_F32:
+			LOOK(float, FLOAT_LESS) break;
+		case GS_F64:
+			LOOK(double, FLOAT_LESS) break;
+		default:
+			return false;
+	}
+#undef LOOK
+#undef LESS
+#undef FLOAT_LESS
+	return !wrong;
+}
+
+/* Are these the column's values, if they are to be all, or can they be different ones of them?  In order they are. */
+static bool
+values_formed(const VectorQuestion *q)
+{
+	Size		width = gs_job_result_bytes(&q->spec);
+
+	if (q->spec.key_columns > 0)
+		return q->count > 0 && q->count <= q->rows && numbers_rise(q);
+	return q->count == q->rows && numbers_rise(q) &&
+		mixed_sum(q->answer, width, q->count) == mixed_sum(q->columns[0].values->data, width, q->rows);
+}
+
+/* Can the answer be what was asked for? */
+static bool
+well_formed(const VectorQuestion *q)
+{
+	switch (q->spec.op)
+	{
+		case GS_ORDER:
+			return order_formed(q);
+		case GS_SELECT:
+			return selection_formed(q);
+		case GS_PARTITION:
+			return partition_formed(q);
+		case GS_RUNS:
+			return runs_formed(q);
+		case GS_REDUCE:
+			return runs_formed(q) && counts_agree(q);
+		case GS_SCAN:
+			return q->count == q->rows;
+		case GS_VALUES:
+			return values_formed(q);
+		case GS_TOPK:			/* nobody asks */
+			break;
+	}
+	return false;
+}
+
+/* ---------------------------------------------------------------- content */
+
+/* Is the answer right at a place, as far as that and the next one tell? */
+typedef bool (*PlaceCheck) (const VectorQuestion *q, const VectorComparer *comparer, uint64 place);
+
+/* Do two neighbours of an order stand in the right order? */
+static bool
+order_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place)
+{
+	const uint32 *numbers = (const uint32 *) q->answer + place;
+	int			order = vectorcompare_rows(comparer, 0, comparer->ncolumns, numbers[0], numbers[1]);
+
+	return order < 0 || (order == 0 && numbers[0] < numbers[1]);
+}
+
+/* Do two runs next to each other differ, and stand in the right order? */
+static bool
+neighbours_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place)
+{
+	gs_run		run = run_at(q, place);
+	gs_run		next = run_at(q, place + 1);
+	int			order;
+
+	if (vectorcompare_rows(comparer, first_key(q), last_key(q), run.row, next.row) == 0)
+		return false;
+	if (q->spec.order_columns == 0)
+		return true;			/* they follow each other by their form */
+	order = vectorcompare_rows(comparer, 0, (int) q->spec.order_columns, run.row, next.row);
+	return order < 0 || (order == 0 && run.row < next.row);
+}
+
+/*
+ * Is a row like the first one of the run that it must be in?  Of rows as they came that is the last run which begins no
+ * later, of rows in order the last one which comes no later there.
+ */
+static bool
+member_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
+{
+	bool		as_they_came = q->spec.order_columns == 0;
+	uint64		low = 0;
+	uint64		high = q->count;
+
+	while (low + 1 < high)
+	{
+		uint64		middle = (low + high) / 2;
+		uint64		begin = run_at(q, middle).row;
+
+		if (as_they_came ? begin <= row : vectorcompare_rows(comparer, 0, (int) q->spec.order_columns, begin, row) <= 0)
+			low = middle;
+		else
+			high = middle;
+	}
+	low = run_at(q, low).row;
+	return low <= row && vectorcompare_rows(comparer, first_key(q), last_key(q), low, row) == 0;
+}
+
+/* Does the filter keep a row? */
+static bool
+keeps(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
+{
+	const Vector *values = q->columns[0].values;
+	bool		isnull;
+	Datum		value;
+
+	if (q->spec.filter.by_flags)
+		return vector_is_true(values, row);
+	value = vector_get(values, row, &isnull);
+	return !isnull && vectorcompare_holds(comparer->keys[0].comparator(value, q->constant->value, &comparer->keys[0]),
+										  q->spec.filter.comparison);
+}
+
+/* Is a row among those that were kept if and only if the filter keeps it?  They ascend. */
+static bool
+filter_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
+{
+	const uint32 *numbers = q->answer;
+	uint64		low = 0;
+	uint64		high = q->spec.op == GS_PARTITION ? q->selected : q->count;
+	uint64		end = high;
+
+	while (low < high)
+	{
+		uint64		middle = (low + high) / 2;
+
+		if (numbers[middle] < row)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return (low < end && numbers[low] == row) == keeps(q, comparer, row);
+}
+
+/* An integer as it lies in a vector, widened to 64 bits as engines do. */
+static uint64
+integer_at(const Vector *values, gs_type type, uint64 row)
+{
+	const char *at = vector_address(values, row);
+
+	switch (type)
+	{
+		case GS_U8:
+			return *(const uint8 *) at;
+		case GS_U16:
+			return *(const uint16 *) at;
+		case GS_I16:
+			return (uint64) (int64) *(const int16 *) at;
+		case GS_U32:
+			return *(const uint32 *) at;
+		case GS_I32:
+			return (uint64) (int64) *(const int32 *) at;
+		default:
+			return *(const uint64 *) at;
+	}
+}
+
+/* Are a column's values integers of at most 64 bits? */
+static bool
+integers(gs_type type)
+{
+	return type < GS_F32 && type != GS_U128;
+}
+
+/* Integers below zero. */
+static bool
+is_signed(gs_type type)
+{
+	return type == GS_I16 || type == GS_I32 || type == GS_I64;
+}
+
+/* Does the next running result follow from one and the value between them? */
+static bool
+scan_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place)
+{
+	const uint64 *results = (const uint64 *) q->answer + place;
+	const Vector *values = q->columns[0].values;
+	uint64		row = q->spec.exclusive ? place : place + 1;
+	gs_type		type = q->specs[0].type;
+	uint64		value;
+	bool		less;
+
+	if (vector_is_null(values, row))
+		return results[1] == results[0];
+	value = integer_at(values, type, row);
+	if (q->spec.operation == GS_SUM)
+		return results[1] == results[0] + value;
+	less = is_signed(type) ? (int64) value < (int64) results[0] : value < results[0];
+	return results[1] == (less == (q->spec.operation == GS_MIN) ? value : results[0]);
+}
+
+/* A value of an answer that is values. */
+static inline Datum
+answer_value(const VectorQuestion *q, uint64 place)
+{
+	const VectorType *vtype = q->columns[0].values->type;
+
+	return fetch_att((const char *) q->answer + place * vtype->stride, true, vtype->len);
+}
+
+/* Do two values next to each other stand in the right order, and differ if each is there once? */
+static bool
+values_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place)
+{
+	int			order = ApplySortComparator(answer_value(q, place), false, answer_value(q, place + 1), false,
+											&comparer->keys[0]);
+
+	return q->spec.key_columns > 0 ? order < 0 : order <= 0;
+}
+
+/* Is a row's value among those that are there once? */
+static bool
+value_there(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
+{
+	bool		isnull;
+	Datum		value = vector_get(q->columns[0].values, row, &isnull);
+	uint64		low = 0;
+	uint64		high = q->count;
+
+	while (low < high)
+	{
+		uint64		middle = (low + high) / 2;
+		int			order = ApplySortComparator(answer_value(q, middle), false, value, false, &comparer->keys[0]);
+
+		if (order == 0)
+			return true;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+/* Goes through an answer's places, or a sample of them. */
+static bool
+places_right(const VectorQuestion *q, GpusortVerify how, PlaceCheck right, const VectorComparer *comparer,
+			 uint64 places)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort verify", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(scratch);
+	bool		good = true;
+
+	for (uint64 i = 0; good && i < places; i += how == VERIFY_FULL ? 1 : VERIFY_SAMPLE_ROWS)
+	{
+		CHECK_FOR_INTERRUPTS();
+		good = right(q, comparer, how == VERIFY_FULL ? i : verify_sample(i, places + 1));
+		MemoryContextReset(scratch);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(scratch);
+	return good;
+}
+
+/* Are the groups' sums of integers together the column's, in 128 bits that may wrap? */
+static bool
+sums_agree(const VectorQuestion *q)
+{
+	const gs_group *groups = q->answer;
+	const Vector *values = q->columns[q->spec.ncolumns - 1].values;
+	gs_type		type = q->specs[q->spec.ncolumns - 1].type;
+	uint64		low = 0;
+	uint64		high = 0;
+
+	for (uint64 i = 0; i < q->count; i++)
+		if (groups[i].valid > 0)
+		{
+			high += groups[i].value[1] + (low + groups[i].value[0] < low ? 1 : 0);
+			low += groups[i].value[0];
+		}
+	for (uint64 row = 0; row < values->rows; row++)
+		if (!vector_is_null(values, row))
+		{
+			uint64		value = integer_at(values, type, row);
+
+			high -= (is_signed(type) && (int64) value < 0 ? ~UINT64CONST(0) : 0) + (low < value ? 1 : 0);
+			low -= value;
+		}
+	return low == 0 && high == 0;
+}
+
+/* Are runs right, at the places that are looked at? */
+static bool
+runs_right(const VectorQuestion *q, GpusortVerify how, const VectorComparer *comparer)
+{
+	if (q->count > 0 && !places_right(q, how, neighbours_right, comparer, q->count - 1))
+		return false;
+	/* where one order makes runs of another column, a row's run cannot be known without all rows before it */
+	return (q->spec.order_columns > 0 && !whole_runs(q)) || places_right(q, how, member_right, comparer, q->rows);
+}
+
+/* Is the answer right, at the places that are looked at? */
+static bool
+content_right(const VectorQuestion *q, GpusortVerify how)
+{
+	uint64		pairs = q->count > 0 ? q->count - 1 : 0;
+	VectorComparer comparer;
+
+	vectorcompare_open(&comparer, q->columns, (int) q->spec.ncolumns);
+	switch (q->spec.op)
+	{
+		case GS_ORDER:
+			return places_right(q, how, order_right, &comparer, pairs);
+		case GS_SELECT:
+		case GS_PARTITION:
+			return places_right(q, how, filter_right, &comparer, q->rows);
+		case GS_RUNS:
+			return runs_right(q, how, &comparer);
+		case GS_REDUCE:
+			if (q->spec.operation == GS_SUM && integers(q->specs[q->spec.ncolumns - 1].type) && !sums_agree(q))
+				return false;
+			return runs_right(q, how, &comparer);
+		case GS_SCAN:
+			return !integers(q->specs[0].type) || places_right(q, how, scan_right, &comparer, pairs);
+		case GS_VALUES:
+			return places_right(q, how, values_right, &comparer, pairs) &&
+				(q->spec.key_columns == 0 || places_right(q, how, value_there, &comparer, q->rows));
+		case GS_TOPK:
+			break;
+	}
+	return false;
+}
+
+bool
+vectorcheck(const VectorQuestion *q)
+{
+	GpusortVerify how = verify_how(q->job->kind);
+	MemoryContext old;
+	bool		good;
+
+	if (q->job->kind != ENGINE_CPU && !well_formed(q))
+		return false;
+	if (how == VERIFY_OFF)
+		return true;
+	old = MemoryContextSwitchTo(q->cxt);
+	good = content_right(q, how);
+	MemoryContextSwitchTo(old);
+	return good;
+}

@@ -1,0 +1,536 @@
+/*
+ * vectordirect.c: how many different numbers a vector holds, and which stands at a place of its order, without
+ * putting it in order.
+ *
+ * Numbers are read as 64-bit images that sort like them.  To count, they are scrambled, dealt out to partitions
+ * that fit the cache, and put into a hash table there: two passes over memory, where a sort makes several.  To find a
+ * place, a histogram tells which part of the range it is in, and only that part is looked at again.
+ */
+#include "postgres.h"
+
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/float.h"
+
+#include "src/base/compat.h"
+#include "vector.h"
+#include "vectordirect.h"
+#include "src/engine/engine_choose.h"
+#include "vectorengine.h"
+
+/* Images made at a time, on the stack. */
+#define BLOCK VECTORDIRECT_BLOCK
+
+/* Values in a partition, about, and how many partitions there may be: more would not fit the translation buffer. */
+#define PARTITION_VALUES 16384
+#define MAX_PARTITION_BITS 12
+
+/* Parts of a histogram, and values that are sorted rather than looked at once more. */
+#define PART_BITS 12
+#define PARTS (1 << PART_BITS)
+#define SMALL 512
+
+/* What makes an unsigned number of a signed one that sorts like it. */
+#define SIGN_BIT (UINT64CONST(1) << 63)
+
+/* Does the column hold elements of an engine's type at a fixed stride, ascending and none of them NULL, and which? */
+static bool
+plain_type(const VectorColumn *column, gs_type *type)
+{
+	return column->values->nulls == NULL && !column->desc && vectorjob_numbers(column, type);
+}
+
+bool
+vectordirect_can(const VectorColumn *column)
+{
+	EngineFailure why;
+	gs_type		type;
+
+	return engine_choose(column->values->rows, &why) == &engine_cpu && why == ENGINE_OK && plain_type(column, &type);
+}
+
+/* A double's bits as an integer that sorts like it; all NaN are one, above all others, and so are both zeros. */
+static inline uint64
+double_image(double value)
+{
+	uint64		bits;
+
+	if (value != value)
+		return PG_UINT64_MAX;
+	value += 0.0;
+	memcpy(&bits, &value, sizeof(bits));
+	return bits ^ ((uint64) ((int64) bits >> 63) | SIGN_BIT);
+}
+
+uint32
+vectordirect_images(const Vector *values, gs_type type, uint64 from, uint64 *out)
+{
+	uint32		n = (uint32) Min(values->rows - from, (uint64) BLOCK);
+
+#define LOAD(ctype, expression) \
+	{ \
+		const ctype *in = (const ctype *) values->data + from; \
+		for (uint32 i = 0; i < n; i++) \
+			out[i] = (expression); \
+		return n; \
+	}
+	switch (type)
+	{
+		case GS_U8:
+			LOAD(uint8, in[i]);
+		case GS_U16:
+			LOAD(uint16, in[i]);
+		case GS_U32:
+			LOAD(uint32, in[i]);
+		case GS_U64:
+			LOAD(uint64, in[i]);
+		case GS_I16:
+			LOAD(int16, (uint64) in[i] ^ SIGN_BIT);
+		case GS_I32:
+			LOAD(int32, (uint64) in[i] ^ SIGN_BIT);
+		case GS_I64:
+			LOAD(int64, (uint64) in[i] ^ SIGN_BIT);
+		case GS_F32:
+			LOAD(float, double_image(in[i]));
+		case GS_F64:
+			LOAD(double, double_image(in[i]));
+		case GS_U128:
+		case GS_BYTES:
+			break;
+	}
+#undef LOAD
+	elog(ERROR, "type %d is no plain number", (int) type);
+}
+
+/* A block of memory, or the usual error. */
+static void *
+room_for(BigMem *mem, uint64 count)
+{
+	void	   *room = bigmem_alloc(mem, Max(count, 1) * sizeof(uint64));
+
+	if (room == NULL)
+		question_raise(GS_NOMEM);
+	return room;
+}
+
+/* ---------------------------------------------------------------- different values */
+
+/*
+ * Values are scrambled by a random odd factor: different ones stay different, and their upper bits are spread as well
+ * as those of any hash, whatever the values are.  The upper bits choose the partition, the next ones the slot.
+ */
+
+/* Up to BLOCK values as 64-bit integers that are equal if and only if the values are; in block or where they are. */
+static inline const uint64 *
+load_equal(const Vector *values, gs_type type, uint64 from, uint64 *block, uint32 *n)
+{
+	if (type == GS_I64 || type == GS_U64)
+	{
+		*n = (uint32) Min(values->rows - from, (uint64) BLOCK);
+		return (const uint64 *) values->data + from;
+	}
+	*n = vectordirect_images(values, type, from, block);
+	return block;
+}
+
+/* A hash table of scrambled values; 0 is a free slot. */
+typedef struct Table
+{
+	BigMem	   *mem;
+	uint64	   *slots;
+	uint64		size;			/* a power of two, at least 2 */
+	int			bits;			/* upper bits that all values share */
+	int			shift;			/* to a slot's number, without these bits */
+	uint64		room;			/* slots there is memory for */
+	uint64		used;
+} Table;
+
+/* Empties the table, at a size. */
+static void
+table_reset(Table *table, uint64 size)
+{
+	if (size > table->room)
+	{
+		if (table->slots)
+			bigmem_free(table->mem, table->slots);
+		table->slots = NULL;
+		table->slots = room_for(table->mem, size);
+		table->room = size;
+	}
+	table->size = size;
+	table->shift = 64 - pg_leftmost_one_pos64(size);
+	table->used = 0;
+	memset(table->slots, 0, size * sizeof(uint64));
+}
+
+/* Puts a value in, if it is not there. */
+static inline void
+table_put(Table *table, uint64 value)
+{
+	uint64		mask = table->size - 1;
+	uint64		slot = value << table->bits >> table->shift;
+
+	while (table->slots[slot] != value)
+	{
+		if (table->slots[slot] == 0)
+		{
+			table->slots[slot] = value;
+			table->used++;
+			return;
+		}
+		slot = (slot + 1) & mask;
+	}
+}
+
+/*
+ * How many different values there are among these.  The table begins at a size that suits most partitions, and grows.
+ */
+static uint64
+count_partition(Table *table, uint64 size, const uint64 *values, uint64 count, bool *has_zero)
+{
+	uint64		zero = 0;
+
+	table_reset(table, size);
+	for (uint64 i = 0; i < count; i++)
+	{
+		if (values[i] == 0)
+			zero = 1;
+		else
+			table_put(table, values[i]);
+		if (unlikely(table->used > table->size / 4 * 3))
+		{
+			CHECK_FOR_INTERRUPTS();
+			return count_partition(table, size * 8, values, count, has_zero);
+		}
+	}
+	*has_zero = zero != 0;
+	return table->used + zero;
+}
+
+/* Writes the table's values down, as they were before they were scrambled by a factor with this inverse. */
+static void
+keep_values(const Table *table, bool zero, uint64 inverse, uint64 *out)
+{
+	if (zero)
+		*out++ = 0;
+	for (uint64 i = 0; i < table->size; i++)
+	{
+		if (table->slots[i] != 0)
+			*out++ = table->slots[i] * inverse;
+	}
+}
+
+/* The inverse of an odd factor: each step doubles the number of right bits, of which the factor itself has three. */
+static uint64
+inverse_of(uint64 factor)
+{
+	uint64		inverse = factor;
+
+	for (int bits = 3; bits < 64; bits *= 2)
+		inverse *= 2 - factor * inverse;
+	return inverse;
+}
+
+/* Deals scrambled values out to partitions by their upper bits; ends becomes where each ends. */
+static void
+deal_out(const Vector *values, gs_type type, int bits, uint64 factor, uint64 *out, uint64 *ends)
+{
+	int			shift = 63 - bits;
+	uint64		block[BLOCK];
+	uint64		sum = 0;
+	uint32		n;
+
+	memset(ends, 0, sizeof(uint64) << bits);
+	for (uint64 from = 0; from < values->rows; from += n)
+	{
+		const uint64 *in = load_equal(values, type, from, block, &n);
+
+		for (uint32 i = 0; i < n; i++)
+			ends[in[i] * factor >> 1 >> shift]++;
+	}
+	for (uint64 i = 0; i < UINT64CONST(1) << bits; i++)
+	{
+		uint64		count = ends[i];
+
+		ends[i] = sum;
+		sum += count;
+	}
+	CHECK_FOR_INTERRUPTS();
+	for (uint64 from = 0; from < values->rows; from += n)
+	{
+		const uint64 *in = load_equal(values, type, from, block, &n);
+
+		for (uint32 i = 0; i < n; i++)
+		{
+			uint64		value = in[i] * factor;
+
+			out[ends[value >> 1 >> shift]++] = value;
+		}
+	}
+}
+
+uint64
+vectordirect_distinct(BigMem *mem, const VectorColumn *column, uint64 **kept)
+{
+	const Vector *values = column->values;
+	uint64		rows = values->rows;
+	uint64	   *dealt = room_for(mem, rows);
+	uint64	   *ends;
+	Table		table = {.mem = mem};
+	uint64		count = 0;
+	uint64		begin = 0;
+	uint64		size = 64;
+	uint64		factor = pg_prng_uint64(&pg_global_prng_state) | 1;
+	uint64		inverse = inverse_of(factor);
+	int			bits = 0;
+	gs_type		type;
+
+	if (!plain_type(column, &type))
+		elog(ERROR, "these are no plain numbers");
+	while (bits < MAX_PARTITION_BITS && rows >> bits > PARTITION_VALUES)
+		bits++;
+	while (size < (rows >> bits) * 2)
+		size *= 2;
+	ends = room_for(mem, UINT64CONST(1) << bits);
+	table.bits = bits;
+	deal_out(values, type, bits, factor, dealt, ends);
+	for (uint64 i = 0; i < UINT64CONST(1) << bits; i++)
+	{
+		bool		has_zero;
+		uint64		found;
+
+		CHECK_FOR_INTERRUPTS();
+		found = count_partition(&table, size, dealt + begin, ends[i] - begin, &has_zero);
+		/* into the place of values that have been looked at */
+		if (kept)
+			keep_values(&table, has_zero, inverse, dealt + count);
+		count += found;
+		begin = ends[i];
+	}
+	bigmem_free(mem, table.slots);
+	bigmem_free(mem, ends);
+	if (kept)
+		*kept = dealt;
+	else
+		bigmem_free(mem, dealt);
+	return count;
+}
+
+/* The double with an image; any NaN for all of them, and 0 for both zeros. */
+static inline double
+double_of_image(uint64 image)
+{
+	uint64		bits = image >> 63 ? image ^ SIGN_BIT : ~image;
+	double		value;
+
+	if (image == PG_UINT64_MAX)
+		return get_float8_nan();
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+void
+vectordirect_store(const VectorColumn *column, const uint64 *kept, uint64 count, char *to)
+{
+	gs_type		type;
+
+	if (!plain_type(column, &type))
+		elog(ERROR, "these are no plain numbers");
+#define STORE(ctype, expression) \
+	for (uint64 i = 0; i < count; i++) \
+	{ \
+		ctype		value = (ctype) (expression); \
+		memcpy(to + i * sizeof(ctype), &value, sizeof(ctype)); \
+	} \
+	break
+	switch (type)
+	{
+		case GS_U8:
+			STORE(uint8, kept[i]);
+		case GS_U16:
+			STORE(uint16, kept[i]);
+		case GS_U32:
+			STORE(uint32, kept[i]);
+		case GS_I16:
+			STORE(int16, kept[i] ^ SIGN_BIT);
+		case GS_I32:
+			STORE(int32, kept[i] ^ SIGN_BIT);
+		case GS_U64:
+		case GS_I64:
+			STORE(uint64, kept[i]);
+		case GS_F32:
+			STORE(float, double_of_image(kept[i]));
+		case GS_F64:
+			STORE(double, double_of_image(kept[i]));
+		case GS_U128:
+		case GS_BYTES:
+			elog(ERROR, "type %d is no plain number", (int) type);
+	}
+#undef STORE
+}
+
+/* ---------------------------------------------------------------- a place in the order */
+
+/* Where images come from: the column, and later those of one part. */
+typedef struct Images
+{
+	const Vector *values;		/* or NULL: */
+	gs_type		type;
+	const uint64 *part;
+	uint64		count;
+} Images;
+
+/* Up to BLOCK images, in block or where they are. */
+static inline const uint64 *
+next_block(const Images *images, uint64 from, uint64 *block, uint32 *n)
+{
+	if (images->values)
+	{
+		*n = vectordirect_images(images->values, images->type, from, block);
+		return block;
+	}
+	*n = (uint32) Min(images->count - from, (uint64) BLOCK);
+	return images->part + from;
+}
+
+/* The least and the greatest image. */
+static void
+find_range(const Images *images, uint64 *least, uint64 *greatest)
+{
+	uint64		block[BLOCK];
+	uint64		low = PG_UINT64_MAX;
+	uint64		high = 0;
+	uint32		n;
+
+	for (uint64 from = 0; from < images->count; from += n)
+	{
+		const uint64 *in = next_block(images, from, block, &n);
+
+		for (uint32 i = 0; i < n; i++)
+		{
+			low = Min(low, in[i]);
+			high = Max(high, in[i]);
+		}
+	}
+	*least = low;
+	*greatest = high;
+}
+
+/* Keeps only the part of the images that the place is in; place becomes that within the part. */
+static void
+narrow(BigMem *mem, Images *images, uint64 least, uint64 greatest, uint64 *place)
+{
+	uint64		counts[PARTS] = {0};
+	uint64		block[BLOCK];
+	uint64	   *part;
+	uint64		number = 0;
+	uint64		kept = 0;
+	int			shift = 0;
+	uint32		n;
+
+	while ((greatest - least) >> shift >= PARTS)
+		shift++;
+	for (uint64 from = 0; from < images->count; from += n)
+	{
+		const uint64 *in = next_block(images, from, block, &n);
+
+		for (uint32 i = 0; i < n; i++)
+			counts[(in[i] - least) >> shift]++;
+	}
+	while (*place >= counts[number])
+		*place -= counts[number++];
+	part = room_for(mem, counts[number] + 1);
+	for (uint64 from = 0; from < images->count; from += n)
+	{
+		const uint64 *in = next_block(images, from, block, &n);
+
+		for (uint32 i = 0; i < n; i++)
+		{
+			part[kept] = in[i];
+			kept += (in[i] - least) >> shift == number;
+		}
+	}
+	if (images->part)
+		bigmem_free(mem, unconstify(uint64 *, images->part));
+	*images = (Images) {.part = part, .count = kept};
+}
+
+/* For qsort: numbers without a sign. */
+static int
+compare_images(const void *a, const void *b)
+{
+	uint64		x = *(const uint64 *) a;
+	uint64		y = *(const uint64 *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* The image at a place of the order; place becomes its number among equal ones. */
+static uint64
+image_at(BigMem *mem, const Vector *values, gs_type type, uint64 *place)
+{
+	Images		images = {.values = values, .type = type, .count = values->rows};
+	uint64		least;
+	uint64		greatest;
+	uint64		found;
+
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		find_range(&images, &least, &greatest);
+		if (least == greatest || (images.part && images.count <= SMALL))
+			break;
+		narrow(mem, &images, least, greatest, place);
+	}
+	found = least;
+	if (least != greatest)
+	{
+		uint64		first = *place;
+
+		qsort(unconstify(uint64 *, images.part), images.count, sizeof(uint64), compare_images);
+		found = images.part[*place];
+		while (first > 0 && images.part[first - 1] == found)
+			first--;
+		*place -= first;
+	}
+	if (images.part)
+		bigmem_free(mem, unconstify(uint64 *, images.part));
+	return found;
+}
+
+void
+vectordirect_at(BigMem *mem, const VectorColumn *column, uint64 place, uint32 rows[2])
+{
+	const Vector *values = column->values;
+	uint64		block[BLOCK];
+	uint64		image;
+	uint64		above = PG_UINT64_MAX;
+	uint64		equal = 0;
+	int			found = 0;
+	uint32		row_above = 0;
+	bool		any_above = false;
+	gs_type		type;
+	uint32		n;
+
+	if (!plain_type(column, &type))
+		elog(ERROR, "these are no plain numbers");
+	image = image_at(mem, values, type, &place);
+	for (uint64 from = 0; from < values->rows && found < 2; from += n)
+	{
+		n = vectordirect_images(values, type, from, block);
+		for (uint32 i = 0; i < n; i++)
+		{
+			if (block[i] > image && (block[i] < above || !any_above))
+			{
+				above = block[i];
+				row_above = (uint32) (from + i);
+				any_above = true;
+			}
+			if (block[i] == image && equal++ >= place && found < 2)
+				rows[found++] = (uint32) (from + i);
+		}
+	}
+	if (found < 2)
+		rows[1] = any_above ? row_above : rows[0];
+}

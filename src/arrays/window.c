@@ -1,0 +1,101 @@
+/*
+ * window.c: gpu_run_id, the number of the run of equal values that a row belongs to.
+ */
+#include "postgres.h"
+
+#include "nodes/supportnodes.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "windowapi.h"
+
+#include "equality.h"
+#include "src/base/compat.h"
+
+/* What all partitions share. */
+typedef struct RunIdCall
+{
+	Equality	equality;
+	int16		len;
+	bool		byval;
+} RunIdCall;
+
+/* Of one partition; begins as zeros. */
+typedef struct RunId
+{
+	int64		id;				/* of the run, 0 before the first row */
+	Datum		head;			/* its value, ours */
+	bool		isnull;
+} RunId;
+
+PG_FUNCTION_INFO_V1(gpu_run_id);
+PG_FUNCTION_INFO_V1(gpusort_run_id_support);
+
+/* Looks the type up once. */
+static RunIdCall *
+get_call(FunctionCallInfo fcinfo)
+{
+	RunIdCall  *call = fcinfo->flinfo->fn_extra;
+	Oid			type;
+
+	if (call)
+		return call;
+	type = get_fn_expr_argtype(fcinfo->flinfo, 0);
+	if (!OidIsValid(type))
+		elog(ERROR, "could not determine the type of gpu_run_id's argument");
+	call = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(RunIdCall));
+	equality_open(&call->equality, type, PG_GET_COLLATION());
+	get_typlenbyval(type, &call->len, &call->byval);
+	fcinfo->flinfo->fn_extra = call;
+	return call;
+}
+
+/* Begins a run: its value is copied, because the row it stands in goes. */
+static void
+begin_run(RunId *run, const RunIdCall *call, Datum value, bool isnull)
+{
+	MemoryContext old;
+
+	if (!isnull && call->len == -1)
+		value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(run));
+	if (run->id > 0 && !run->isnull && !call->byval)
+		pfree(DatumGetPointer(run->head));
+	run->head = isnull ? (Datum) 0 : datumCopy(value, call->byval, call->len);
+	run->isnull = isnull;
+	run->id++;
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * gpu_run_id(value) OVER (… ORDER BY …): 1 for the partition's first run of equal values, 2 for the next; NULL equals
+ * NULL.
+ */
+Datum
+gpu_run_id(PG_FUNCTION_ARGS)
+{
+	WindowObject window = PG_WINDOW_OBJECT();
+	RunIdCall  *call = get_call(fcinfo);
+	RunId	   *run = WinGetPartitionLocalMemory(window, sizeof(RunId));
+	bool		isnull;
+	Datum		value = WinGetFuncArgCurrent(window, 0, &isnull);
+
+	refuse_null_treatment(window, fcinfo);
+	/* no row before this one is looked at again */
+	WinSetMarkPosition(window, WinGetCurrentPosition(window));
+	if (run->id == 0 || run->isnull != isnull || (!isnull && !equality_holds(&call->equality, run->head, value)))
+		begin_run(run, call, value, isnull);
+	PG_RETURN_INT64(run->id);
+}
+
+/* Tells the planner that numbers never fall, so that "WHERE run <= 3" can end a scan. */
+Datum
+gpusort_run_id_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+
+	if (!IsA(request, SupportRequestWFuncMonotonic))
+		PG_RETURN_POINTER(NULL);
+	((SupportRequestWFuncMonotonic *) request)->monotonic = MONOTONICFUNC_INCREASING;
+	PG_RETURN_POINTER(request);
+}

@@ -1,0 +1,525 @@
+/*
+ * explain.c: what EXPLAIN says of a GpuSort node.
+ *
+ * Sort Key and Sort Method read as they do for PostgreSQL's Sort, whose printing functions are not exported.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "commands/explain.h"
+#include "executor/instrument.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+#include "utils/typcache.h"
+
+#include "src/base/compat.h"
+#include "src/append/append_node.h"
+#include "coresort.h"
+#include "src/engine/stat.h"
+#include "src/base/guc.h"
+#include "node.h"
+
+/* Begins a line of text output. */
+static void
+indent(ExplainState *es)
+{
+	appendStringInfoSpaces(es->str, es->indent * 2);
+}
+
+/* Appends what is not the default in a key's order: collation, direction, operator, NULLs. */
+static void
+append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_first)
+{
+	Oid			type = exprType(key);
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	bool		reverse = false;
+
+	if (OidIsValid(collation) && collation != get_typcollation(type))
+	{
+		char	   *name = get_collation_name(collation);
+
+		if (name == NULL)
+			elog(ERROR, "cache lookup failed for collation %u", collation);
+		appendStringInfo(out, " COLLATE %s", quote_identifier(name));
+	}
+	if (sortop == entry->gt_opr)
+	{
+		appendStringInfoString(out, " DESC");
+		reverse = true;
+	}
+	else if (sortop != entry->lt_opr)
+	{
+		char	   *name = get_opname(sortop);
+
+		if (name == NULL)
+			elog(ERROR, "cache lookup failed for operator %u", sortop);
+		appendStringInfo(out, " USING %s", name);
+		(void) get_equality_op_for_ordering_op(sortop, &reverse);
+	}
+	if (nulls_first && !reverse)
+		appendStringInfoString(out, " NULLS FIRST");
+	else if (!nulls_first && reverse)
+		appendStringInfoString(out, " NULLS LAST");
+}
+
+/*
+ * Returns true if EXPLAIN finds a column in the child's list, as it does for a Sort.  A GpuMerge's child has blocks,
+ * and a sort may have lost a column that repeated another one.
+ */
+static bool
+shows_child(const CustomScan *scan, int attno)
+{
+	return scan->methods == &gpusort_scan_methods && attno <= list_length(outerPlan(&scan->scan.plan)->targetlist);
+}
+
+/* A column's expression as PostgreSQL writes it. */
+static char *
+column_text(CustomScanState *node, int attno, Node **expr, List *ancestors, ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
+	bool		prefix = explain_rtable_size(es) > 1 || es->verbose;
+	TargetEntry *target = get_tle_by_resno(plan->custom_scan_tlist, (AttrNumber) attno);
+
+	if (target == NULL)
+		elog(ERROR, "no tlist entry for key %d", attno);
+	*expr = (Node *) target->expr;
+	*expr = (Node *) makeVar(shows_child(plan, attno) ? OUTER_VAR : INDEX_VAR, attno, exprType(*expr),
+							 exprTypmod(*expr), exprCollation(*expr), 0);
+	return deparse_expression(*expr, context, prefix, true);
+}
+
+/* The same of a key. */
+static char *
+key_text(CustomScanState *node, int key, Node **expr, List *ancestors, ExplainState *es)
+{
+	List	   *shown = list_nth(((CustomScan *) node->ss.ps.plan)->custom_private, PRIVATE_SHOWN);
+
+	return column_text(node, list_nth_int(shown, key), expr, ancestors, es);
+}
+
+/* Prints the sort keys exactly as PostgreSQL does. */
+static void
+explain_keys(CustomScanState *node, const SortColumns *columns, List *ancestors, ExplainState *es)
+{
+	List	   *keys = NIL;
+
+	for (int i = 0; i < columns->nkeys; i++)
+	{
+		StringInfoData key;
+		Node	   *expr;
+
+		initStringInfo(&key);
+		appendStringInfoString(&key, key_text(node, i, &expr, ancestors, es));
+		append_options(&key, expr, columns->sortops[i], columns->collations[i],
+					   columns->nulls_first[i]);
+		keys = lappend(keys, key.data);
+	}
+	ExplainPropertyList("Sort Key", keys, es);
+}
+
+/* Prints how keys were sorted by that have no exact encoding, and what was left to comparisons. */
+static void
+explain_forms(CustomScanState *node, const SortColumns *columns, Sorter *sorter, List *ancestors, ExplainState *es)
+{
+	const TiedStats *tied = &sorter_stats(sorter)->tied;
+	List	   *forms = NIL;
+	Node	   *expr;
+
+	for (int i = 0; i < columns->nkeys; i++)
+		if (sorter_key_form(sorter, i) != NULL)
+			forms = lappend(forms, psprintf("%s: %s", key_text(node, i, &expr, ancestors, es),
+											sorter_key_form(sorter, i)));
+	if (forms == NIL)
+		return;
+	ExplainPropertyList("Key Forms", forms, es);
+	if (tied->compared == 0)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		indent(es);
+		appendStringInfo(es->str, "Rows Compared: " UINT64_FORMAT "  Tied Runs: " UINT64_FORMAT
+						 "  Tied Rows: " UINT64_FORMAT "\n",
+						 tied->compared, tied->runs, tied->rows);
+		return;
+	}
+	ExplainPropertyInteger("Rows Compared", NULL, (int64) tied->compared, es);
+	ExplainPropertyInteger("Tied Runs", NULL, (int64) tied->runs, es);
+	ExplainPropertyInteger("Tied Rows", NULL, (int64) tied->rows, es);
+}
+
+/* What a sort has taken. */
+static SortSpace
+sort_space(Sorter *sorter)
+{
+	const SorterStats *stats = sorter_stats(sorter);
+	TuplesortInstrumentation core;
+
+	if (sorter_core(sorter) == NULL)
+		return (SortSpace) {.memory = (int64) (stats->memory_bytes + 1023) / 1024,
+							.disk = (int64) (stats->disk_bytes + 1023) / 1024};
+	tuplesort_get_stats(sorter_core(sorter)->state, &core);
+	if (core.spaceType == SORT_SPACE_TYPE_DISK)
+		return (SortSpace) {.disk = core.spaceUsed};
+	return (SortSpace) {.memory = core.spaceUsed};
+}
+
+/* Prints method and space in PostgreSQL's words. */
+static void
+explain_method(const char *method, SortSpace space, ExplainState *es)
+{
+	const char *space_type = space.disk > 0 ? "Disk" : "Memory";
+	int64		kilobytes = space.disk > 0 ? space.disk : space.memory;
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		indent(es);
+		appendStringInfo(es->str, "Sort Method: %s", method);
+		if (gpusort_explain_machine)
+			appendStringInfo(es->str, "  %s: " INT64_FORMAT "kB", space_type, kilobytes);
+		appendStringInfoChar(es->str, '\n');
+		return;
+	}
+	ExplainPropertyText("Sort Method", method, es);
+	if (gpusort_explain_machine)
+	{
+		ExplainPropertyInteger("Sort Space Used", "kB", kilobytes, es);
+		ExplainPropertyText("Sort Space Type", space_type, es);
+	}
+}
+
+/* What PostgreSQL's tuplesort or the engine did, in a few words. */
+static const char *
+method_name(Sorter *sorter)
+{
+	const SorterStats *stats = sorter_stats(sorter);
+	TuplesortInstrumentation core;
+
+	if (sorter_core(sorter) != NULL)
+	{
+		tuplesort_get_stats(sorter_core(sorter)->state, &core);
+		return tuplesort_method_name(core.sortMethod);
+	}
+	if (stats->runs > 0)
+		return "external radix merge";
+	/* the engine had nothing to sort by that it did not find in order */
+	if (stats->tied.runs > 0 && stats->job.order.passes == 0)
+		return "comparison";
+	switch (stats->job.order.input)
+	{
+		case GS_ASCENDING:
+			return "already ordered";
+		case GS_DESCENDING:
+			return "reversed";
+		default:
+			return stats->top ? "radix top-N" : "radix";
+	}
+}
+
+/* Prints how wide the keys were and how often the rows were passed over. */
+static void
+explain_work(const SorterStats *stats, ExplainState *es)
+{
+	const gs_order_facts *facts = &stats->job.order;
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		indent(es);
+		appendStringInfoString(es->str, "Keys: ");
+		if (facts->key_bits > 0 || stats->strings == 0)
+			appendStringInfo(es->str, "%u bits%s", facts->key_bits, stats->strings > 0 ? " and " : "");
+		if (stats->strings > 0)
+			appendStringInfo(es->str, "%d string%s", stats->strings, stats->strings > 1 ? "s" : "");
+		appendStringInfo(es->str, "  Passes: %u", facts->passes);
+		if (facts->refined > 0)
+			appendStringInfo(es->str, "  Refined: %u", facts->refined);
+		if (stats->runs > 0)
+			appendStringInfo(es->str, "  Runs: %d", stats->runs);
+		appendStringInfoChar(es->str, '\n');
+		return;
+	}
+	ExplainPropertyInteger("Key Bits", NULL, facts->key_bits, es);
+	ExplainPropertyInteger("Key Strings", NULL, stats->strings, es);
+	ExplainPropertyInteger("Key Words", NULL, facts->words, es);
+	ExplainPropertyInteger("Passes", NULL, facts->passes, es);
+	ExplainPropertyInteger("Refined", NULL, facts->refined, es);
+	ExplainPropertyInteger("Runs", NULL, stats->runs, es);
+}
+
+/* Why it was not the service; of a machine without a GPU that can be used, what the service found there. */
+static const char *
+left_text(EngineFailure left)
+{
+	ServiceShared service = service_state();
+
+	if (left == ENGINE_NO_DEVICE && gpusort_explain_machine && service.state == SERVICE_NO_DEVICE &&
+		service.reason[0] != '\0')
+		return pstrdup(service.reason);
+	return engine_failure_text(left);
+}
+
+/* Prints what did the sort: the device where machines may show, else its kind. */
+static void
+explain_engine(const SorterStats *stats, ExplainState *es)
+{
+	const char *name = engine_kind_text(stats->kind);
+
+	if (gpusort_explain_machine && stats->kind == ENGINE_GPU)
+		name = stats->engine;
+	ExplainPropertyText("Engine", name, es);
+	if (stats->left != ENGINE_OK)
+		ExplainPropertyText("Fallback", left_text(stats->left), es);
+}
+
+/* Of the time that copying to the device took, the percentage that passed while rows were still coming. */
+static double
+overlap(const SorterStages *stages)
+{
+	double		upload_ms = stages->upload_ns / 1e6;
+
+	return upload_ms > 0 ? 100.0 * Max(0.0, 1.0 - stages->wait_in_ms / upload_ms) : 100.0;
+}
+
+/* Prints what went to the device and what that cost, on the average of the loops. */
+static void
+explain_transfer(const SorterStages *stages, double loops, ExplainState *es)
+{
+	int64		kilobytes = (int64) (stages->upload_bytes / loops + 1023) / 1024;
+	double		device_ms = stages->device_ns / 1e6 / loops;
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		indent(es);
+		appendStringInfo(es->str, "Transfer: " INT64_FORMAT "kB  Overlap: %.0f%%"
+						 "  Waited: in %.1f ms  sort %.1f ms  out %.1f ms\n",
+						 kilobytes, overlap(stages), stages->wait_in_ms / loops, stages->wait_sort_ms / loops,
+						 stages->wait_out_ms / loops);
+		indent(es);
+		appendStringInfo(es->str, "Device Time: %.3f ms\n", device_ms);
+		return;
+	}
+	ExplainPropertyInteger("Transfer", "kB", kilobytes, es);
+	ExplainPropertyFloat("Overlap", "%", overlap(stages), 1, es);
+	ExplainPropertyFloat("Input Wait", "ms", stages->wait_in_ms / loops, 3, es);
+	ExplainPropertyFloat("Sort Wait", "ms", stages->wait_sort_ms / loops, 3, es);
+	ExplainPropertyFloat("Output Wait", "ms", stages->wait_out_ms / loops, 3, es);
+	ExplainPropertyFloat("Device Time", "ms", device_ms, 3, es);
+}
+
+/* A node's loops in this process, workers apart, and the milliseconds that they took where clocks were read. */
+static double
+own_loops(PlanState *node, double *ms)
+{
+	double		loops;
+
+	InstrEndLoop(node->instrument);
+	loops = node->instrument->nloops;
+	*ms = instrument_ms(node->instrument);
+	for (int i = 0; node->worker_instrument && i < node->worker_instrument->num_workers; i++)
+	{
+		loops -= node->worker_instrument->instrument[i].nloops;
+		*ms -= instrument_ms(&node->worker_instrument->instrument[i]);
+	}
+	return Max(loops, 1.0);
+}
+
+/*
+ * Prints how long the stages took, on the average of the loops.  What the child took, and what giving rows out took,
+ * is known only where every call of a node is timed: the clock is not read for it here.
+ */
+static void
+explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
+{
+	bool		timed = es->timing && instrument_timed(node->instrument);
+	bool		text = es->format == EXPLAIN_FORMAT_TEXT;
+	double		total_ms;
+	double		child_ms;
+	double		loops = own_loops(node, &total_ms);
+	double		both_ms = stages->in_ms / loops;
+	double		sort_ms = stages->sort_ms / loops;
+	double		in_ms;
+	double		out_ms;
+
+	/* differences of clocks that were read at different places may be just below zero */
+	(void) own_loops(outerPlanState(node), &child_ms);
+	child_ms = Min(child_ms / loops, both_ms);
+	in_ms = both_ms - child_ms;
+	out_ms = Max(total_ms / loops - both_ms - sort_ms, 0.0);
+	if (text)
+		indent(es);
+	if (text && timed)
+		appendStringInfo(es->str, "Stages: child %.1f ms  in %.1f ms  sort %.1f ms  out %.1f ms\n",
+						 child_ms, in_ms, sort_ms, out_ms);
+	else if (text)
+		appendStringInfo(es->str, "Stages: child and in %.1f ms  sort %.1f ms\n", both_ms, sort_ms);
+	else if (timed)
+	{
+		ExplainPropertyFloat("Child Time", "ms", child_ms, 3, es);
+		ExplainPropertyFloat("In Time", "ms", in_ms, 3, es);
+		ExplainPropertyFloat("Sort Time", "ms", sort_ms, 3, es);
+		ExplainPropertyFloat("Out Time", "ms", out_ms, 3, es);
+	}
+	else
+	{
+		ExplainPropertyFloat("Child and In Time", "ms", both_ms, 3, es);
+		ExplainPropertyFloat("Sort Time", "ms", sort_ms, 3, es);
+	}
+}
+
+/*
+ * Workers share memory only with nodes that go about their rows together.  What comes back of every node is its
+ * instrumentation, in which two counts are of rows that a filter takes away: a sort has no filter.
+ */
+void
+gpusort_tell_space(PlanState *node, Sorter *sorter, SortSpace *told)
+{
+	SortSpace	space;
+
+	if (!IsParallelWorker() || node->instrument == NULL)
+		return;
+	space = sort_space(sorter);
+	node->instrument->nfiltered1 += Max(space.memory - told->memory, 0);
+	node->instrument->nfiltered2 += Max(space.disk - told->disk, 0);
+	told->memory = Max(space.memory, told->memory);
+	told->disk = Max(space.disk, told->disk);
+}
+
+/* Prints the most that any worker's sort took, on the average of its loops. */
+static void
+explain_workers(const PlanState *node, ExplainState *es)
+{
+	double		memory = 0;
+	double		disk = 0;
+	bool		some = false;
+
+	for (int i = 0; node->worker_instrument && i < node->worker_instrument->num_workers; i++)
+	{
+		double		loops = node->worker_instrument->instrument[i].nloops;
+
+		if (loops <= 0)
+			continue;
+		some = true;
+		memory = Max(memory, node->worker_instrument->instrument[i].nfiltered1 / loops);
+		disk = Max(disk, node->worker_instrument->instrument[i].nfiltered2 / loops);
+	}
+	if (!some || !gpusort_explain_machine)
+		return;
+	if (disk > 0)
+		ExplainPropertyInteger("Worker Disk", "kB", (int64) disk, es);
+	else
+		ExplainPropertyInteger("Worker Memory", "kB", (int64) memory, es);
+}
+
+/* Prints the memory limit that a spilled sort would have needed: two digits, rounded up. */
+static void
+explain_wanted(uint64 bytes, ExplainState *es)
+{
+	uint64		megabytes = bytes / (1024 * 1024) + 1;
+	uint64		unit = 1;
+	char	   *setting;
+
+	while (megabytes / unit >= 100)
+		unit *= 10;
+	megabytes = (megabytes + unit - 1) / unit * unit;
+	if (megabytes > MAX_KILOBYTES / 1024)
+		return;
+	setting = psprintf("gpusort.work_mem = '" UINT64_FORMAT "MB'", megabytes);
+	ExplainPropertyText("In Memory With", setting, es);
+}
+
+/* Prints what depends on the machine. */
+static void
+explain_machine(const SorterStats *stats, const SorterStages *before, PlanState *node, ExplainState *es)
+{
+	SorterStages stages = *before;
+	double		ms;
+
+	sorter_add_stages(&stages, &stats->stages);
+	if (stats->wanted_bytes > 0)
+		explain_wanted(stats->wanted_bytes, es);
+	if (node->instrument && stages.upload_bytes > 0)
+		explain_transfer(&stages, own_loops(node, &ms), es);
+	if (node->instrument)
+		explain_stages(&stages, node, es);
+}
+
+void
+gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorter, const SorterStages *before,
+				List *ancestors, ExplainState *es)
+{
+	const SorterStats *stats;
+
+	explain_keys(node, columns, ancestors, es);
+	/* a plan made earlier may be run after gpusort was switched off */
+	if (!es->analyze && !gpusort_enabled)
+		ExplainPropertyText("Fallback", sorter_fallback_text(SORTER_DISABLED), es);
+	if (!es->analyze)
+		return;
+	if (sorter != NULL)
+		explain_method(method_name(sorter), sort_space(sorter), es);
+	explain_workers(&node->ss.ps, es);
+	if (sorter == NULL)
+		return;
+	stats = sorter_stats(sorter);
+	if (sorter_core(sorter) != NULL)
+	{
+		ExplainPropertyText("Engine", "PostgreSQL", es);
+		ExplainPropertyText("Fallback", sorter_fallback_text(stats->fallback), es);
+		return;
+	}
+	explain_engine(stats, es);
+	explain_work(stats, es);
+	explain_forms(node, columns, sorter, ancestors, es);
+	if (gpusort_explain_machine)
+		explain_machine(stats, before, &node->ss.ps, es);
+}
+
+void
+gpusort_explain_shares(CustomScanState *node, const Shares *shares, List *ancestors, ExplainState *es)
+{
+	int			n;
+	const AttrNumber *columns = shares_columns(shares, &n);
+	List	   *keys = NIL;
+	ShareStats	stats;
+	uint64		most;
+	Node	   *expr;
+
+	for (int i = 0; i < n; i++)
+		keys = lappend(keys, column_text(node, columns[i], &expr, ancestors, es));
+	ExplainPropertyList("Share Key", keys, es);
+	ExplainPropertyText("Share Way", shares_way(shares), es);
+	if (!es->analyze)
+		return;
+	stats = shares_stats(shares, &most);
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		indent(es);
+		appendStringInfo(es->str, "Shares: " UINT64_FORMAT "  Rows Seen: " UINT64_FORMAT "  Rows Kept: " UINT64_FORMAT
+						 "  Largest: " UINT64_FORMAT "\n", stats.batches, stats.seen, stats.kept, most);
+		return;
+	}
+	ExplainPropertyInteger("Shares", NULL, (int64) stats.batches, es);
+	ExplainPropertyInteger("Rows Seen", NULL, (int64) stats.seen, es);
+	ExplainPropertyInteger("Rows Kept", NULL, (int64) stats.kept, es);
+	ExplainPropertyInteger("Largest Share", NULL, (int64) most, es);
+}
+
+void
+gpumerge_explain(CustomScanState *node, const SortColumns *columns, uint64 blocks, List *ancestors, ExplainState *es)
+{
+	explain_keys(node, columns, ancestors, es);
+	/* the rows of the Gather Merge below */
+	if (es->analyze)
+		ExplainPropertyInteger("Blocks", NULL, (int64) blocks, es);
+}
+
+void
+gpumergeappend_explain(CustomScanState *node, const SortColumns *columns, List *ancestors, ExplainState *es)
+{
+	explain_keys(node, columns, ancestors, es);
+}

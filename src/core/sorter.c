@@ -1,0 +1,588 @@
+/*
+ * sorter.c: one sort from its first row to its last, whichever way it goes.
+ *
+ * Rows go into the row store and their keys through the encoders into the engine's chunks.  At the end the engine
+ * answers with the order and rows are given out by number.  Past the memory limit what is there leaves as a sorted run
+ * (spill_runs.c).  What our own way cannot do goes to PostgreSQL's tuplesort (coresort.c), rows that are already here
+ * included.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "src/engine/engine_choose.h"
+#include "src/base/guc.h"
+#include "sorter_job.h"
+
+/* A run has at least so many rows. */
+#define MIN_RUN_ROWS 4096
+
+/* Keys of this size on average are those of values out of line, of which the rows hold no more than a pointer. */
+#define LARGE_KEY_BYTES 2048
+
+static void fail_over(Sorter *sorter, gs_status status);
+
+const char *
+sorter_fallback_text(SorterFallback fallback)
+{
+	switch (fallback)
+	{
+		case SORTER_OURS:
+			break;
+		case SORTER_DISABLED:
+			return "gpusort.enabled is off";
+		case SORTER_BOUND:
+			return "only the first rows are wanted";
+		case SORTER_LARGE_KEYS:
+			return "keys are too large for gpusort.work_mem";
+		case SORTER_NO_MEMORY:
+			return "out of memory";
+		case SORTER_WRONG_ORDER:
+			return "an order failed its check";
+		case SORTER_CONTRADICTION:
+			return "sort keys contradict the comparison function";
+	}
+	return "none";
+}
+
+/* Milliseconds since an instant. */
+static double
+ms_since(instr_time then)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, then);
+	return INSTR_TIME_GET_MILLISEC(now);
+}
+
+/* The row at a position as a tuple, while the ones behind it are being loaded. */
+static inline MinimalTuple
+row_at(Sorter *sorter, uint64 position)
+{
+	RowOrder   *order = &sorter->order;
+	uint32		row = roworder_at(order, position);
+
+	rowstore_prefetch(sorter->rows, order->numbers, position - order->base, order->have);
+	return rowstore_get(sorter->rows, row);
+}
+
+/* What the rows in memory, their keys and sorting them take. */
+static Size
+memory_wanted(const Sorter *sorter)
+{
+	return rowstore_bytes(sorter->rows) + sorter->held;
+}
+
+/* Forgets the rows in memory, with their order; keep: others are to come. */
+static void
+forget_rows(Sorter *sorter, bool keep)
+{
+	roworder_end(&sorter->order);
+	end_job(sorter);
+	rowstore_reset(sorter->rows, keep);
+}
+
+/*
+ * Writes all rows in memory that are wanted as a sorted run and begins again with none.  Nobody waits for the first
+ * row, so the whole order is looked at before.
+ */
+static void
+spill(Sorter *sorter)
+{
+	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+	gs_status	status;
+
+	sorter->run_bytes += memory_wanted(sorter);
+	sorter->unlimited |= memory_wanted(sorter) <= sorter->limit;
+	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
+	status = finish_job(sorter, true);
+	if (status != GS_OK)
+	{
+		fail_over(sorter, status);
+		MemoryContextSwitchTo(old);
+		return;
+	}
+	sorter->cut |= sorter->top;
+	if (sorter->runs == NULL)
+		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
+	sorter_tell(sorter, PROGRESS_WRITING, sorter->stats.rows);
+	spill_begin(sorter->runs, rowstore_header(sorter->rows));
+	for (uint64 i = 0; i < rows_wanted(sorter); i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		spill_append(sorter->runs, row_at(sorter, i));
+	}
+	spill_end(sorter->runs);
+	bigmem_hold(sorter->mem, true);
+	forget_rows(sorter, true);
+	sorter_tell(sorter, PROGRESS_READING, sorter->stats.rows);
+	status = begin_job(sorter);
+	if (status != GS_OK)
+		fail_over(sorter, status);
+	MemoryContextSwitchTo(old);
+}
+
+/* Takes a row out of a run for PostgreSQL's sort. */
+static void
+put_core(void *arg, MinimalTuple tuple)
+{
+	Sorter	   *sorter = arg;
+
+	ExecStoreMinimalTuple(tuple, sorter->row_slot, false);
+	coresort_put(sorter->core, sorter->row_slot);
+}
+
+/* Hands the sort over to PostgreSQL's own, with all rows that have come so far. */
+static void
+go_core(Sorter *sorter, SorterFallback why, int64 bound)
+{
+	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+
+	sorter->stats.fallback = why;
+	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", sorter_fallback_text(why))));
+	roworder_end(&sorter->order);
+	end_job(sorter);
+	sorter->core = coresort_begin(&sorter->columns, sorter->desc, sorter->random_access, bound);
+	if (sorter->runs)
+	{
+		spill_drain(sorter->runs, put_core, sorter);
+		spill_close(sorter->runs);
+		sorter->runs = NULL;
+	}
+	for (uint32 row = 0; row < sorter->rows->rows; row++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		put_core(sorter, rowstore_get(sorter->rows, row));
+	}
+	ExecClearTuple(sorter->row_slot);
+	rowstore_reset(sorter->rows, false);
+	bigmem_hold(sorter->mem, false);
+	MemoryContextSwitchTo(old);
+}
+
+/* Hands the sort over after an engine failed. */
+static void
+fail_over(Sorter *sorter, gs_status status)
+{
+	SorterFallback why = status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY;
+
+	go_core(sorter, sorter->contradicted ? SORTER_CONTRADICTION : why, sorter->bound);
+}
+
+/* Opens the keys and begins the first job. */
+static void
+begin_ours(Sorter *sorter)
+{
+	int			nkeys = sorter->columns.nkeys;
+	gs_status	status;
+
+	sorter->keys = palloc0(sizeof(SortKey) * nkeys);
+	sorter->specs = palloc0(sizeof(gs_column_spec) * nkeys);
+	sorter->writer.columns = palloc0(sizeof(KeyColumn) * nkeys);
+	for (int i = 0; i < nkeys; i++)
+	{
+		sortkey_open(&sorter->keys[i], sorter->columns.sortops[i], sorter->columns.collations[i],
+					 sorter->columns.nulls_first[i], false);
+		sortkey_let_lead(&sorter->keys[i]);
+	}
+	find_key_places(sorter);
+	sorter->deferred = nkeys;
+	sorter->defer_check = DEFER_ROWS;
+	sorter->lead_check = LEAD_ROWS;
+	for (int i = nkeys - 1; i > 0; i--)
+		if (sortkey_defer(&sorter->keys[i]))
+			sorter->deferred = i;
+	status = begin_job(sorter);
+	if (status != GS_OK)
+		fail_over(sorter, status);
+}
+
+/* About how many bytes the keys of a row have. */
+static double
+key_bytes(const SortColumns *columns, TupleDesc desc)
+{
+	double		bytes = 0;
+
+	for (int i = 0; i < columns->nkeys; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, columns->attnos[i] - 1);
+
+		bytes += get_typavgwidth(attribute->atttypid, attribute->atttypmod);
+	}
+	return bytes;
+}
+
+Sorter *
+sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
+			 SorterFallback fallback, int64 bound)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	Sorter	   *sorter = palloc0(sizeof(Sorter));
+	EngineFailure why;
+
+	sorter->columns = *columns;
+	/* a copy of our own: slots would pin a relation's descriptor in whichever resource owner is current */
+	sorter->desc = CreateTupleDescCopy(desc);
+	sorter->random_access = random_access;
+	sorter->rows_expected = rows_expected;
+	sorter_set_bound(sorter, bound);
+	sorter->cxt = cxt;
+	sorter->scratch = AllocSetContextCreate(cxt, "gpusort keys", ALLOCSET_DEFAULT_SIZES);
+	sorter->limit = gpusort_memory_limit();
+	sorter->mem = bigmem_create(cxt);
+	sorter->marks.mem = sorter->mem;
+	sorter->rows = rowstore_create(sorter->mem, desc->natts);
+	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
+	sorter->engine = engine_choose(engine_work(rows_expected, key_bytes(columns, desc)), &why);
+	sorter->stats.engine = sorter->engine->name;
+	if (why != ENGINE_OK && fallback == SORTER_OURS)
+		note_left(sorter, why);
+	INSTR_TIME_SET_CURRENT(sorter->started);
+	if (fallback == SORTER_OURS)
+		begin_ours(sorter);
+	else
+		go_core(sorter, fallback, bound);
+	sorter_tell_begin(sorter);
+	MemoryContextSwitchTo(old);
+	return sorter;
+}
+
+/*
+ * Do the keys of few and small rows fill the memory?  PostgreSQL's sort looks at one value after the other and lets it
+ * lie where it is.
+ */
+static bool
+keys_too_large(Sorter *sorter)
+{
+	return sorter->rows->rows < MIN_RUN_ROWS && rowstore_bytes(sorter->rows) <= sorter->limit &&
+		sorter->held > Max(sorter->limit, (Size) MIN_RUN_ROWS * LARGE_KEY_BYTES);
+}
+
+/* Has the sort outgrown its memory?  Runs of a few rows help nobody, unless the rows themselves are that large. */
+static inline bool
+over_limit(Sorter *sorter)
+{
+	Size		bytes = rowstore_bytes(sorter->rows);
+
+	return unlikely(bytes > sorter->rows_limit) &&
+		(sorter->rows->rows >= MIN_RUN_ROWS || bytes > sorter->limit || keys_too_large(sorter));
+}
+
+/* Makes room after the sort has outgrown its memory. */
+static void
+leave_memory(Sorter *sorter)
+{
+	if (keys_too_large(sorter))
+		go_core(sorter, SORTER_LARGE_KEYS, sorter->bound);
+	else
+		spill(sorter);
+}
+
+void
+sorter_put(Sorter *sorter, TupleTableSlot *slot)
+{
+	sorter_took(sorter, 1);
+	if (sorter->core == NULL && over_limit(sorter))
+		leave_memory(sorter);
+	if (likely(sorter->core == NULL))
+	{
+		bool		stored = rowstore_put(sorter->rows, slot);
+
+		/* runs of a few rows each would be worse than no way of our own */
+		if (unlikely(!stored && sorter->rows->rows >= MIN_RUN_ROWS))
+		{
+			spill(sorter);
+			stored = sorter->core == NULL && rowstore_put(sorter->rows, slot);
+		}
+		if (likely(stored))
+		{
+			gs_status	status = put_keys(sorter, slot);
+
+			if (unlikely(status != GS_OK))
+				fail_over(sorter, status);
+			return;
+		}
+		if (sorter->core == NULL)
+			go_core(sorter, SORTER_NO_MEMORY, sorter->bound);
+	}
+	coresort_put(sorter->core, slot);
+}
+
+/* Takes one row of a heap page. */
+static void
+put_tuple(Sorter *sorter, Page page, OffsetNumber offset)
+{
+	ItemId		item = PageGetItemId(page, offset);
+	HeapTupleData tuple;
+
+	if (sorter->page_slot == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+
+		sorter->page_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsHeapTuple);
+		MemoryContextSwitchTo(old);
+	}
+	tuple.t_len = ItemIdGetLength(item);
+	tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+	tuple.t_tableOid = InvalidOid;
+	ItemPointerSetInvalid(&tuple.t_self);
+	ExecStoreHeapTuple(&tuple, sorter->page_slot, false);
+	sorter_put(sorter, sorter->page_slot);
+	ExecClearTuple(sorter->page_slot);
+}
+
+uint32
+sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count, RowGather *gather)
+{
+	uint32		done = 0;
+
+	while (done < count && sorter->core == NULL)
+	{
+		uint32		room = Min(count - done, sorter->writer.capacity - sorter->writer.row);
+		uint32		taken = 0;
+
+		if (!over_limit(sorter))
+			taken = gather ? rowgather_put_page(gather, sorter->rows, page, items + done, room) :
+				rowstore_put_page(sorter->rows, page, items + done, room);
+
+		if (taken > 0)
+		{
+			gs_status	status = put_page_keys(sorter, taken);
+
+			sorter_took(sorter, taken);
+			if (unlikely(status != GS_OK))
+				fail_over(sorter, status);
+		}
+		else if (gather == NULL)
+		{
+			put_tuple(sorter, page, items[done]);
+			taken = 1;
+		}
+		else
+			break;
+		done += taken;
+	}
+	return done;
+}
+
+void
+sorter_bound(Sorter *sorter)
+{
+	if (unlikely(sorter_bound_is_small(sorter)))
+		go_core(sorter, SORTER_BOUND, sorter->bound);
+}
+
+/* The rows still in memory, in order, for the merge. */
+static MinimalTuple
+next_in_memory(void *arg)
+{
+	Sorter	   *sorter = arg;
+
+	return sorter->merged < rows_wanted(sorter) ? row_at(sorter, sorter->merged++) : NULL;
+}
+
+/* Ends input on our own way: sorts what is in memory, and merges it with the runs on disk if there are any. */
+static void
+finish_ours(Sorter *sorter)
+{
+	gs_status	status = finish_job(sorter, false);
+
+	bigmem_hold(sorter->mem, false);
+	if (status != GS_OK)
+		fail_over(sorter, status);
+	else if (sorter->runs)
+	{
+		sorter->run_bytes += memory_wanted(sorter);
+		sorter_tell(sorter, PROGRESS_MERGING, 0);
+		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory,
+					sorter_tell_merged, sorter);
+		if (sorter->random_access)
+			forget_rows(sorter, false);	/* they are in the merge's result now */
+	}
+}
+
+void
+sorter_finish(Sorter *sorter)
+{
+	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+	instr_time	ended;
+
+	sorter->stats.stages.in_ms = ms_since(sorter->started);
+	INSTR_TIME_SET_CURRENT(ended);
+	sorter->ended = true;
+	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
+	if (sorter->core == NULL)
+		finish_ours(sorter);
+	if (sorter->core)
+		coresort_finish(sorter->core);
+	sorter_tell(sorter, PROGRESS_OUT, 0);
+	MemoryContextSwitchTo(old);
+	sorter->stats.stages.sort_ms = ms_since(ended);
+}
+
+/* The next row of the merged runs. */
+static MinimalTuple
+get_merged(Sorter *sorter, bool forward)
+{
+	MinimalTuple row = spill_get(sorter->runs, forward);
+
+	sorter_gave(sorter, forward, row != NULL);
+	return row;
+}
+
+/* The next row from memory or runs; NULL past either end. */
+static inline MinimalTuple
+get_ours(Sorter *sorter, bool forward)
+{
+	if (unlikely(sorter->runs != NULL))
+		return get_merged(sorter, forward);
+	if (forward)
+	{
+		uint64		position = sorter->current;
+
+		if (likely(position < rows_wanted(sorter)))
+		{
+			sorter->current++;
+			if (unlikely(sorter->current % PROGRESS_ROWS == 0))
+				sorter_tell(sorter, PROGRESS_OUT, sorter->current);
+			return row_at(sorter, position);
+		}
+		sorter_tell(sorter, PROGRESS_OUT, sorter->current);
+		sorter->eof = true;
+		return NULL;
+	}
+	if (sorter->current == 0)
+		return NULL;
+	if (sorter->eof)
+		sorter->eof = false;
+	else if (--sorter->current == 0)
+		return NULL;
+	return row_at(sorter, sorter->current - 1);
+}
+
+TupleTableSlot *
+sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
+{
+	MinimalTuple row;
+
+	if (unlikely(sorter->core != NULL))
+		return sorter_get_core(sorter, forward, slot);
+	row = get_ours(sorter, forward);
+	if (likely(row != NULL))
+		return ExecStoreMinimalTuple(row, slot, false);
+	return ExecClearTuple(slot);
+}
+
+MinimalTuple
+sorter_next(Sorter *sorter)
+{
+	if (unlikely(sorter->core != NULL))
+	{
+		TupleTableSlot *slot = sorter_get_core(sorter, true, sorter->row_slot);
+
+		return TupIsNull(slot) ? NULL : ((MinimalTupleTableSlot *) slot)->mintuple;
+	}
+	return get_ours(sorter, true);
+}
+
+void
+sorter_mark(Sorter *sorter)
+{
+	if (sorter->core)
+		coresort_mark(sorter->core);
+	else if (sorter->runs)
+		spill_mark(sorter->runs);
+	sorter->mark = sorter->current;
+	sorter->mark_eof = sorter->eof;
+}
+
+void
+sorter_restore(Sorter *sorter)
+{
+	if (sorter->core)
+		coresort_restore(sorter->core);
+	else if (sorter->runs)
+		spill_restore(sorter->runs);
+	sorter->current = sorter->mark;
+	sorter->eof = sorter->mark_eof;
+}
+
+void
+sorter_rewind(Sorter *sorter)
+{
+	if (sorter->core)
+		coresort_rewind(sorter->core);
+	else if (sorter->runs)
+		spill_rewind(sorter->runs);
+	sorter_tell(sorter, PROGRESS_OUT, 0);
+	sorter->current = sorter->mark = 0;
+	sorter->eof = sorter->mark_eof = false;
+}
+
+void
+sorter_end(Sorter *sorter)
+{
+	if (sorter->core)
+		coresort_end(sorter->core);
+	if (sorter->runs)
+		spill_close(sorter->runs);
+	end_job(sorter);
+	if (sorter->comparer)
+		rowcompare_close(sorter->comparer);
+	ExecDropSingleTupleTableSlot(sorter->row_slot);
+	if (sorter->page_slot)
+		ExecDropSingleTupleTableSlot(sorter->page_slot);
+	MemoryContextDelete(sorter->cxt);
+}
+
+/* The memory limit under which nothing would have gone to disk, and some more; 0 if none would do. */
+static uint64
+wanted_bytes(const Sorter *sorter)
+{
+	return sorter->unlimited ? 0 : sorter->run_bytes + sorter->run_bytes / 16;
+}
+
+void
+sorter_add_stages(SorterStages *sum, const SorterStages *one)
+{
+	sum->in_ms += one->in_ms;
+	sum->sort_ms += one->sort_ms;
+	sum->wait_in_ms += one->wait_in_ms;
+	sum->wait_sort_ms += one->wait_sort_ms;
+	sum->wait_out_ms += one->wait_out_ms;
+	sum->upload_bytes += one->upload_bytes;
+	sum->upload_ns += one->upload_ns;
+	sum->device_ns += one->device_ns;
+}
+
+const SorterStats *
+sorter_stats(Sorter *sorter)
+{
+	sorter->shown = sorter->stats;
+	note_job(sorter, &sorter->shown);
+	if (sorter->runs)
+	{
+		sorter->shown.wanted_bytes = wanted_bytes(sorter);
+		sorter->shown.runs = spill_count(sorter->runs);
+		sorter->shown.disk_bytes = spill_disk_bytes(sorter->runs);
+	}
+	return &sorter->shown;
+}
+
+const char *
+sorter_key_form(const Sorter *sorter, int key)
+{
+	if (sorter->keys == NULL || sorter->keys[key].form == NULL)
+		return NULL;
+	return key < sorter->ncolumns ? sorter->keys[key].form : FORM_COMPARED;
+}
+
+struct CoreSort *
+sorter_core(Sorter *sorter)
+{
+	return sorter->core;
+}

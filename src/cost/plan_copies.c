@@ -1,0 +1,225 @@
+/*
+ * plan_copies.c: copies of the server's paths over cheaper sorts.
+ *
+ * What stands on a sort (a WindowAgg, a Unique, an aggregate, a Gather Merge) is copied flat, and what is saved below
+ * is taken off its cost.  Where the server avoided a sort, by an index or by an Incremental Sort, a full sort at our
+ * price may take that place.
+ */
+#include "postgres.h"
+
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+
+#include "src/base/compat.h"
+#include "src/plan/plan_paths.h"
+
+/* Copies of a chain of paths, each of which reads one input in its order. */
+typedef struct ChainCopy
+{
+	PlannerInfo *root;
+	RelOptInfo *rel;
+	RelOptInfo *input;			/* what window functions may sort instead of reading an ordered path, or NULL */
+	Cost		startup;		/* saved so far */
+	Cost		total;
+	int			disabled;		/* disabled nodes that are gone */
+} ChainCopy;
+
+static Path *copy_chain(ChainCopy *chain, Path *path);
+
+/* Takes what has been saved off a copied path, whose input may be one that only this process can read. */
+static Path *
+reprice(ChainCopy *chain, Path *copy, const Path *input)
+{
+	copy->startup_cost -= chain->startup;
+	copy->total_cost -= chain->total;
+	copy->parallel_safe = copy->parallel_safe && input->parallel_safe;
+	add_disabled_nodes(copy, -chain->disabled);
+	return copy;
+}
+
+/* Lets one path take another's place in the chain. */
+static Path *
+replace(ChainCopy *chain, Path *path, const Path *replaced)
+{
+	chain->startup = replaced->startup_cost - path->startup_cost;
+	chain->total = replaced->total_cost - path->total_cost;
+	chain->disabled = disabled_nodes(replaced) - disabled_nodes(path);
+	return path;
+}
+
+/* Copies a Sort whose price is lower, or whose input's is. */
+static Path *
+copy_sort(ChainCopy *chain, SortPath *sort)
+{
+	Path	   *below = copy_chain(chain, sort->subpath);
+	Cost		own = sort_saving(chain->root, sort, UNBOUNDED);
+	SortPath   *copy;
+
+	if (below == NULL && own <= 0)
+		return NULL;
+	copy = makeNode(SortPath);
+	*copy = *sort;
+	if (below)
+		copy->subpath = below;
+	/* a sort reads all its input before its first row */
+	chain->total += own;
+	chain->startup = chain->total;
+	return reprice(chain, (Path *) copy, copy->subpath);
+}
+
+/* Copies an Incremental Sort over a cheaper input, or makes a full sort of it where that costs less. */
+static Path *
+copy_incremental_sort(ChainCopy *chain, IncrementalSortPath *sort)
+{
+	Path	   *path = &sort->spath.path;
+	Path	   *below = copy_chain(chain, sort->spath.subpath);
+	Path	   *full = cheap_sort(chain->root, path->parent, below ? below : sort->spath.subpath, path->pathkeys,
+								  UNBOUNDED);
+	IncrementalSortPath *copy;
+
+	if (full && full->total_cost < path->total_cost - chain->total)
+		return replace(chain, full, path);
+	if (below == NULL)
+		return NULL;
+	copy = makeNode(IncrementalSortPath);
+	*copy = *sort;
+	copy->spath.subpath = below;
+	return reprice(chain, (Path *) copy, below);
+}
+
+/* Copies a Gather Merge over a cheaper input, or one to which rows come in blocks. */
+static Path *
+copy_gather_merge(ChainCopy *chain, GatherMergePath *merge)
+{
+	Path	   *below = copy_chain(chain, merge->subpath);
+	GatherMergePath *copy = makeNode(GatherMergePath);
+	Cost		own;
+
+	*copy = *merge;
+	if (below)
+		copy->subpath = below;
+	reprice(chain, &copy->path, copy->subpath);
+	own = merge_saving(copy, UNBOUNDED);
+	if (below == NULL && own <= 0)
+		return NULL;
+	own -= merge_doubt(chain->root, copy);
+	copy->path.total_cost -= own;
+	chain->total += own;
+	return &copy->path;
+}
+
+bool
+can_sort_by(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
+{
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+	{
+		if (!relation_can_be_sorted_early(root, rel, lfirst_node(PathKey, lc)->pk_eclass, false))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What a WindowAgg can read instead of a path over the input: that, sorted at our price, if it costs less than all that
+ * was found.  By all of the path's order, be it more than the window needs: what is above may have counted on the rest.
+ */
+static Path *
+sort_for_window(ChainCopy *chain, WindowAggPath *window)
+{
+	List	   *pathkeys = window->subpath->pathkeys;
+	Path	   *below = window->subpath;
+	Cost		total = window->subpath->total_cost - chain->total;
+	Path	   *best = NULL;
+	ListCell   *lc;
+
+	if (IsA(below, SortPath) || IsA(below, IncrementalSortPath))
+		below = ((SortPath *) below)->subpath;
+	/* another window function may be below */
+	if (chain->input == NULL || below->parent != chain->input || !can_sort_by(chain->root, below->parent, pathkeys))
+		return NULL;
+	foreach(lc, cheap_sorts(chain->root, chain->rel, chain->input, pathkeys))
+	{
+		Path	   *sort = lfirst(lc);
+
+		if (sort->total_cost >= total)
+			continue;
+		total = sort->total_cost;
+		best = sort;
+	}
+	return best ? replace(chain, best, window->subpath) : NULL;
+}
+
+/* Copies a path over a cheaper copy of what is below it. */
+#define COPY_LINK(chain, type, path, below) \
+	do { \
+		Path	   *input = (below); \
+		type	   *copy; \
+		\
+		if (input == NULL) \
+			return NULL; \
+		copy = makeNode(type); \
+		*copy = *(type *) (path); \
+		copy->subpath = input; \
+		return reprice((chain), (Path *) copy, input); \
+	} while (0)
+
+/* Copies a WindowAgg over a cheaper input. */
+static Path *
+copy_window(ChainCopy *chain, WindowAggPath *window)
+{
+	Path	   *below = copy_chain(chain, window->subpath);
+	Path	   *sort = sort_for_window(chain, window);
+
+	COPY_LINK(chain, WindowAggPath, window, sort ? sort : below);
+}
+
+/* Flat copies of a path and what is below it, down to the sorts; NULL if nothing gets cheaper. */
+static Path *
+copy_chain(ChainCopy *chain, Path *path)
+{
+	chain->startup = chain->total = chain->disabled = 0;
+	switch (nodeTag(path))
+	{
+		case T_SortPath:
+			return copy_sort(chain, (SortPath *) path);
+		case T_IncrementalSortPath:
+			return copy_incremental_sort(chain, (IncrementalSortPath *) path);
+		case T_WindowAggPath:
+			return copy_window(chain, (WindowAggPath *) path);
+		case T_ProjectionPath:
+			COPY_LINK(chain, ProjectionPath, path, copy_chain(chain, ((ProjectionPath *) path)->subpath));
+		case T_UpperUniquePath:
+			COPY_LINK(chain, UpperUniquePath, path, copy_chain(chain, ((UpperUniquePath *) path)->subpath));
+		case T_GroupPath:
+			COPY_LINK(chain, GroupPath, path, copy_chain(chain, ((GroupPath *) path)->subpath));
+		case T_GatherMergePath:
+			return copy_gather_merge(chain, (GatherMergePath *) path);
+		case T_GroupingSetsPath:
+			COPY_LINK(chain, GroupingSetsPath, path, copy_chain(chain, ((GroupingSetsPath *) path)->subpath));
+		case T_AggPath:
+			if (((AggPath *) path)->aggstrategy != AGG_SORTED)
+				return NULL;
+			COPY_LINK(chain, AggPath, path, copy_chain(chain, ((AggPath *) path)->subpath));
+		default:
+			return NULL;
+	}
+}
+
+List *
+copy_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *paths)
+{
+	ChainCopy	chain = {root, rel, input, 0, 0, 0};
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		Path	   *copy = copy_chain(&chain, lfirst(lc));
+
+		if (copy)
+			result = lappend(result, copy);
+	}
+	return result;
+}

@@ -1,0 +1,575 @@
+/*
+ * plan_price.c: what sorts of ours cost, in the planner's units, and paths at that price.
+ *
+ * The model is linear: a row is taken, kept and given out for gpusort.cpu_row_cost, and every eight bytes of key add
+ * gpusort.cpu_key_cost; past the memory limit all rows are written and read once.  The server's is 2 cpu_operator_cost
+ * N log2 N.  Measured in memory on one core, where a sequential scan costs 0.02 and takes 70 ns a row: 85 ns with a key
+ * of eight bytes (0.025; the server's sort took 334), 110 ns with a second key, 180 ns with 32-character strings
+ * (650).  Comparisons of keys that have no exact encoding cost what the server takes for them, which is little for
+ * strings: but so it is on both sides.
+ *
+ * Below a Gather Merge each participant sorts its share, within a memory limit of its own, and its rows come to the
+ * leader in blocks of their order: a row is taken out of its block, compared and given out for gpusort.merge_row_cost,
+ * and a block costs what the server takes for a tuple.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_statistic_ext.h"
+#include "executor/nodeAgg.h"
+#include "miscadmin.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+
+#include "src/base/compat.h"
+#include "src/base/guc.h"
+#include "src/keys/dictionary.h"
+#include "src/keys/sortkey.h"
+#include "src/parallel/blocks.h"
+#include "src/plan/plan_paths.h"
+
+/* As the server counts comparisons. */
+#define LOG2(x) (log(Max(x, 2.0)) / 0.693147180559945)
+
+/* A row of so many bytes more costs gpusort.merge_row_cost once more. */
+#define MERGE_ROW_BYTES 100.0
+
+/* A page of memory that a process has not had before, in seq_page_cost: 2 microseconds. */
+#define FIRST_TOUCH 0.6
+
+/*
+ * What a row takes in a hashed aggregate beside its price, against a sort of ours; if the table is larger than a cache;
+ * and what a row's bytes take in the sort beside theirs.  Measured on two busy cores, a million rows
+ * of a table, 5 thousand groups of an integer: 159 ns hashed and 63 sorted, and 100 thousand groups 420 and 78.
+ */
+#define HASHED_ROW_COST 0.05
+#define FAR_ROW_COST 0.03
+#define CACHE_BYTES (1024 * 1024)
+#define BYTE_COST 0.00025
+
+/*
+ * What texts without an exact encoding take in sorted groups beyond their price: if they are looked up in a dictionary,
+ * or encoded by the collation and compared, which depends on their width.  Measured, a million rows by a text of en_US
+ * took 90 ns a row more than by one of C if its values were few, else 200 ns, and 3700 ns with 156 characters that
+ * begin alike.  The server's sorts compare for more than that and price it no better, so sorts have no part of this.
+ */
+#define LOOKED_UP_KEY_COST 0.025
+#define COLLATED_KEY_COST 0.045
+#define COLLATED_BYTE_COST 0.002
+
+/* What the planner may sort by: eight-byte words of all keys together, and comparisons by the types' own functions. */
+typedef struct PathSortKeys
+{
+	int			words;
+	double		compares;		/* of each row */
+	Cost		unpriced;		/* of each row, because of texts without an exact encoding */
+} PathSortKeys;
+
+/* Words of a key of some type: strings are sorted by a prefix of about two. */
+static int
+words_of_type(Oid type)
+{
+	return get_typlen(type) > 0 && get_typlen(type) <= 8 ? 1 : 2;
+}
+
+/*
+ * How often a row is compared because of a key that has no exact encoding: never if its values are few, else once with
+ * the next one, and as often as by the server's sort where nothing orders rows but comparisons.
+ */
+static double
+compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, bool first, double rows)
+{
+	double		values = rows;
+
+	/* columns of a set operation belong to no relation that there are statistics of */
+	if (root->parse->setOperations == NULL)
+		values = estimate_num_groups(root, list_make1(member->em_expr), rows, NULL, NULL);
+	if (values <= DICTIONARY_VALUES && values < rows / 2)
+		return 0;
+	return first && !sortkey_tells(sortop) ? LOG2(rows) : 1;
+}
+
+/* The width of a key, as far as somebody knows it. */
+static int
+width_of_key(PlannerInfo *root, const EquivalenceMember *member)
+{
+	const Var  *column = (const Var *) member->em_expr;
+	RelOptInfo *rel = NULL;
+
+	if (IsA(column, Var) && column->varno > 0 && column->varno < root->simple_rel_array_size)
+		rel = root->simple_rel_array[column->varno];
+	if (rel && column->varattno >= rel->min_attr && column->varattno <= rel->max_attr &&
+		rel->attr_widths[column->varattno - rel->min_attr] > 0)
+		return rel->attr_widths[column->varattno - rel->min_attr];
+	return get_typavgwidth(member->em_datatype, -1);
+}
+
+/* What a text takes beyond its price. */
+static Cost
+unpriced_of_key(PlannerInfo *root, const EquivalenceMember *member, double compares)
+{
+	return compares == 0 ? LOOKED_UP_KEY_COST : COLLATED_KEY_COST + COLLATED_BYTE_COST * width_of_key(root, member);
+}
+
+/*
+ * Collects what a plan's Sort may be given for these pathkeys.  Which member of an equivalence class that will be is
+ * not known yet, so the dearest counts.
+ */
+static PathSortKeys
+collect_keys(PlannerInfo *root, List *pathkeys, double rows)
+{
+	PathSortKeys keys = {0, 0, 0};
+	ListCell   *lc;
+	ListCell   *cell;
+
+	foreach(lc, pathkeys)
+	{
+		PathKey    *pathkey = lfirst_node(PathKey, lc);
+		int			words = 1;
+		double		compares = 0;
+		Cost		unpriced = 0;
+		const char *why;
+
+		foreach(cell, pathkey->pk_eclass->ec_members)
+		{
+			EquivalenceMember *member = lfirst(cell);
+			Oid			sortop;
+
+			/* those of partitions come last, and are like their parents */
+			if (member->em_is_child)
+				break;
+			sortop = pathkey_operator(pathkey, member->em_datatype);
+			if (!OidIsValid(sortop))
+				continue;
+			words = Max(words, words_of_type(member->em_datatype));
+			if (compares != 0 || sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
+				continue;
+			compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
+			if (OidIsValid(pathkey->pk_eclass->ec_collation))
+				unpriced = Max(unpriced, unpriced_of_key(root, member, compares));
+		}
+		keys.words += words;
+		keys.compares += compares;
+		keys.unpriced += unpriced;
+	}
+	return keys;
+}
+
+/* May keys go to other processes encoded, whichever members of the equivalence classes they will be? */
+static bool
+pathkeys_travel(List *pathkeys)
+{
+	ListCell   *lc;
+	ListCell   *cell;
+
+	foreach(lc, pathkeys)
+	{
+		PathKey    *pathkey = lfirst_node(PathKey, lc);
+
+		foreach(cell, pathkey->pk_eclass->ec_members)
+		{
+			EquivalenceMember *member = lfirst(cell);
+			Oid			sortop;
+
+			if (member->em_is_child)
+				break;
+			sortop = pathkey_operator(pathkey, member->em_datatype);
+			if (OidIsValid(sortop) && !sortkey_travels(sortop))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Bytes of a row of some width, as it is kept and sent. */
+static double
+bytes_of_row(int width)
+{
+	return MAXALIGN(SizeofMinimalTupleHeader) + MAXALIGN(width);
+}
+
+/* The cost of a sort of ours, above that of its input and without what the server charges for giving rows out. */
+static Cost
+our_cost(double rows, int width, const PathSortKeys *keys)
+{
+	Cost		cost = rows * (gpusort_cpu_row_cost + gpusort_cpu_key_cost * keys->words);
+	double		row_bytes = bytes_of_row(width) + keys->words * sizeof(uint64) + sizeof(uint32);
+
+	/* at the server's price */
+	cost += rows * keys->compares * 2 * cpu_operator_cost;
+	/* runs are written in sequence, and read in turns */
+	if (rows * row_bytes > gpusort_memory_limit())
+		cost += 2 * ceil(rows * row_bytes / BLCKSZ) * (0.75 * seq_page_cost + 0.25 * random_page_cost);
+	return cost;
+}
+
+/*
+ * Does a query read foreign tables?  Their servers may sort as fast as we do, and beside each other, which their prices
+ * do not know; so a cheaper sort here must not win over one there, only over the server's own one here.
+ */
+static bool
+reads_foreign_tables(PlannerInfo *root)
+{
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		RangeTblEntry *entry = root->simple_rte_array[i];
+		RelOptInfo *rel = root->simple_rel_array[i];
+
+		/* a join that the planner found useless; 18 on forgets both */
+		if (entry == NULL)
+			continue;
+		if (entry->rtekind == RTE_RELATION && entry->relkind == RELKIND_FOREIGN_TABLE)
+			return true;
+		if (rel && rel->subroot && reads_foreign_tables(rel->subroot))
+			return true;
+	}
+	return false;
+}
+
+/* What was found last: a query over many partitions asks for each of them. */
+static struct
+{
+	const PlannerInfo *root;	/* NULL: nothing */
+	int			size;
+	bool		foreign;
+}			last_asked;
+
+void
+forget_query(void)
+{
+	last_asked.root = NULL;
+}
+
+/* The same, looked at once for all sorts of a query. */
+static bool
+query_is_foreign(PlannerInfo *root)
+{
+	if (last_asked.root != root || last_asked.size != root->simple_rel_array_size)
+	{
+		last_asked.foreign = reads_foreign_tables(root);
+		last_asked.size = root->simple_rel_array_size;
+		last_asked.root = root;
+	}
+	return last_asked.foreign;
+}
+
+Cost
+sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
+{
+	PathSortKeys keys = collect_keys(root, pathkeys, input->rows);
+
+	return our_cost(rows, input->pathtarget->width, &keys);
+}
+
+/*
+ * Below a LIMIT that comes at run time the planner counts a tenth of the rows, and most often it is a few.  Then no
+ * sort is what the query waits for, but what brings the rows: the server's choice among its ways to them stands.
+ */
+Cost
+sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
+{
+	PathSortKeys keys;
+	Cost		theirs = sort->path.startup_cost - sort->subpath->total_cost;
+	Cost		ours;
+
+	if (bound.kind == BOUND_AT_RUN_TIME || !sort_is_ours(sort->path.rows, bound, NULL))
+		return 0;
+	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
+	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
+	return ours < theirs && !query_is_foreign(root) ? theirs - ours : 0;
+}
+
+Cost
+memory_price(double rows, int width)
+{
+	return rows * bytes_of_row(width) / BLCKSZ * FIRST_TOUCH * seq_page_cost;
+}
+
+/* What a row of some width costs the leader that comes in a block. */
+static Cost
+merge_row_cost(int width)
+{
+	return gpusort_merge_row_cost * (1 + width / MERGE_ROW_BYTES);
+}
+
+Cost
+blocks_price(double rows, int width)
+{
+	return rows * merge_row_cost(width) +
+		ceil(rows * bytes_of_row(width) / BLOCK_BYTES) * parallel_tuple_cost;
+}
+
+Cost
+merge_saving(const GatherMergePath *merge, SortBound bound)
+{
+	const Path *sort = merge->subpath;
+	Cost		theirs = merge->path.total_cost - merge->path.startup_cost - (sort->total_cost - sort->startup_cost);
+	double		rows = merge->path.rows;
+	int			width = sort->pathtarget->width;
+	Cost		ours = blocks_price(rows, width) + sort->total_cost * (crowding(merge->num_workers) - 1);
+
+	/* the target of a node in between would be computed of single rows */
+	if (!gpusort_parallel_blocks || !IsA(sort, SortPath) ||
+		!equal(merge->path.pathtarget->exprs, sort->pathtarget->exprs) || !sort_is_ours(sort->rows, bound, NULL))
+		return 0;
+	/* comparisons, where bytes that were made by different processes do not decide */
+	if (!pathkeys_travel(sort->pathkeys))
+		ours += rows * 2 * cpu_operator_cost * LOG2(merge->num_workers + 1.0);
+	return Max(theirs - ours, 0);
+}
+
+/* Does somebody know of columns of these relations how many different values they have together? */
+static bool
+groups_are_known(PlannerInfo *root, Relids relids)
+{
+	ListCell   *lc;
+
+	for (int relid = -1; (relid = bms_next_member(relids, relid)) >= 0;)
+	{
+		RelOptInfo *rel = root->simple_rel_array[relid];
+
+		/* outer joins have numbers, too */
+		if (rel == NULL)
+			continue;
+		foreach(lc, rel->statlist)
+		{
+			if (lfirst_node(StatisticExtInfo, lc)->kind == STATS_EXT_NDISTINCT)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The number of groups of an aggregate over its input if its columns are independent of each other. */
+static double
+most_groups(PlannerInfo *root, const AggPath *agg)
+{
+	double		rows = agg->subpath->rows;
+	double		groups = 1;
+	ListCell   *lc;
+
+	foreach(lc, get_sortgrouplist_exprs(agg->groupClause, root->processed_tlist))
+		groups *= estimate_num_groups(root, list_make1(lfirst(lc)), rows, NULL, NULL);
+	return Min(groups, rows);
+}
+
+/* Is the number of groups that the server takes an aggregate to have a guess? */
+static bool
+groups_are_guessed(PlannerInfo *root, const AggPath *agg)
+{
+	return list_length(agg->groupClause) >= 2 && !groups_are_known(root, agg->subpath->parent->relids);
+}
+
+/*
+ * Of rows grouped by several columns the server takes no more than a tenth for groups, however many values each column
+ * has.  Where these go with each other that is right, and where they do not there are nearly as many groups as rows,
+ * which partial aggregates then hash, sort and send for nothing.  Only statistics made for that could tell, so half of
+ * it counts: a sorted aggregate of all rows, which is safe from all this, is to win where it costs little more.
+ */
+Cost
+merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
+{
+	const Path *below = merge->subpath;
+	const AggPath *partial;
+	int			nkeys;
+	double		more;
+	Cost		there;
+	Cost		here;
+
+	if (IsA(below, SortPath))
+		below = ((const SortPath *) below)->subpath;
+	partial = (const AggPath *) below;
+	if (!IsA(below, AggPath) || !DO_AGGSPLIT_SKIPFINAL(partial->aggsplit) || !groups_are_guessed(root, partial))
+		return 0;
+	more = most_groups(root, partial) - below->rows;
+	nkeys = list_length(partial->groupClause);
+	there = gpusort_cpu_row_cost + gpusort_cpu_key_cost * nkeys;
+	here = below == merge->subpath ? parallel_tuple_cost : merge_row_cost(below->pathtarget->width);
+	here += cpu_tuple_cost + cpu_operator_cost * nkeys;
+	return Max(more, 0) * (there + here * merge->num_workers) / 2;
+}
+
+/* What a hashed aggregate costs more if half of the groups that there may be are: its table may go to disk. */
+static Cost
+hash_doubt(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
+{
+	double		groups;
+	AggPath    *agg;
+
+	if (!groups_are_guessed(root, hashed))
+		return 0;
+	groups = most_groups(root, hashed);
+	if (groups <= hashed->numGroups)
+		return 0;
+	agg = create_agg_path(root, hashed->path.parent, hashed->subpath, hashed->path.pathtarget, AGG_HASHED,
+						  AGGSPLIT_SIMPLE, hashed->groupClause, hashed->qual, costs, groups);
+	return Max(agg->path.total_cost - hashed->path.total_cost, 0) / 2;
+}
+
+/*
+ * The server takes no more than an operator for each key to find a row's group in a hash table.  Measured, that and the
+ * row's way there through the executor take more than a sort of ours that reads by the page.
+ */
+static Cost
+hash_surplus(const AggPath *hashed)
+{
+	const Path *input = hashed->subpath;
+	int			width = input->pathtarget->width;
+	Cost		surplus = HASHED_ROW_COST;
+
+	if (!is_read_by_page(input))
+		return 0;
+	if (hashed->numGroups * bytes_of_row(width) > CACHE_BYTES)
+		surplus += FAR_ROW_COST;
+	return Max(surplus - width * BYTE_COST, 0) * input->rows;
+}
+
+/* Does the server take a hash table for larger than memory? */
+static bool
+goes_to_disk(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
+{
+	Size		entry = hash_agg_entry_size(costs ? list_length(root->aggtransinfos) : 0,
+											hashed->subpath->pathtarget->width, costs ? costs->transitionSpace : 0);
+
+	return hashed->numGroups * entry > get_hash_memory_limit();
+}
+
+/* A price with a disk for a number of groups that may be too high has all that others leave out, and more. */
+Cost
+hash_unpriced(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
+{
+	bool		priced = groups_are_guessed(root, hashed) && goes_to_disk(root, hashed, costs);
+
+	return hash_doubt(root, hashed, costs) + (priced ? 0 : hash_surplus(hashed));
+}
+
+/* What a sort of rows by these keys takes beyond its price because of texts. */
+static Cost
+keys_unpriced(PlannerInfo *root, List *pathkeys, double rows)
+{
+	return collect_keys(root, pathkeys, rows).unpriced * rows;
+}
+
+/* The sort of all rows below sorted groups; NULL if there is another one, or none. */
+static const Path *
+sort_of_groups(const Path *path)
+{
+	switch (nodeTag(path))
+	{
+		case T_AggPath:
+			if (((const AggPath *) path)->aggsplit != AGGSPLIT_SIMPLE)
+				return NULL;
+			path = ((const AggPath *) path)->subpath;
+			break;
+		case T_GroupPath:
+			path = ((const GroupPath *) path)->subpath;
+			break;
+		case T_UpperUniquePath:
+			path = ((const UpperUniquePath *) path)->subpath;
+			break;
+		default:
+			return NULL;
+	}
+	if (IsA(path, GatherMergePath))
+		path = ((const GatherMergePath *) path)->subpath;
+	return IsA(path, SortPath) ? path : NULL;
+}
+
+/* Adds to a path's price what comes before its first row. */
+static void
+add_price(Path *path, Cost cost)
+{
+	path->startup_cost += cost;
+	path->total_cost += cost;
+}
+
+void
+price_texts(PlannerInfo *root, List *paths)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		const Path *sort = sort_of_groups(lfirst(lc));
+
+		if (sort)
+			add_price(lfirst(lc), keys_unpriced(root, sort->pathkeys, sort->rows));
+	}
+}
+
+void
+price_texts_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows)
+{
+	ListCell   *lc;
+	Cost		own;
+
+	if (shares == NIL)
+		return;
+	own = keys_unpriced(root, pathkeys, rows) / divisor_of(((Path *) linitial(shares))->parallel_workers);
+	foreach(lc, shares)
+		add_price(lfirst(lc), own);
+}
+
+Path *
+cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound)
+{
+	SortPath   *sort;
+	Cost		saved;
+
+	if (pathkeys == NIL || input->param_info != NULL || !sort_is_ours(input->rows, bound, NULL) ||
+		pathkeys_contained_in(pathkeys, input->pathkeys))
+		return NULL;
+	sort = create_sort_path(root, rel, input, pathkeys, -1.0);
+	saved = sort_saving(root, sort, bound);
+	if (saved <= 0)
+		return NULL;
+	sort->path.startup_cost -= saved;
+	sort->path.total_cost -= saved;
+	return (Path *) sort;
+}
+
+Path *
+cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, double rows, List *pathkeys, SortBound bound,
+			bool same_target)
+{
+	GatherMergePath *merge;
+	Path	   *partial,
+			   *sort;
+
+	/* partitions are not gathered one by one */
+	if (input->partial_pathlist == NIL || IS_OTHER_REL(rel))
+		return NULL;
+	partial = linitial(input->partial_pathlist);
+	sort = cheap_sort(root, rel, partial, pathkeys, bound);
+	if (sort == NULL)
+		return NULL;
+	/* what rel does above the merge, windows for one, need not be safe */
+	sort->parallel_safe = partial->parallel_safe;
+	merge = create_gather_merge_path(root, rel, sort, sort->pathtarget, pathkeys, NULL, &rows);
+	if (same_target)
+		merge->path.total_cost -= merge_saving(merge, bound);
+	return (Path *) merge;
+}
+
+List *
+cheap_sorts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *pathkeys)
+{
+	Path	   *whole = input->cheapest_total_path;
+	Path	   *sort = cheap_sort(root, rel, whole, pathkeys, UNBOUNDED);
+	Path	   *merge = cheap_merge(root, rel, input, whole->rows, pathkeys, UNBOUNDED, true);
+	List	   *result = NIL;
+
+	if (sort)
+		result = lappend(result, sort);
+	if (merge)
+		result = lappend(result, merge);
+	return result;
+}

@@ -1,0 +1,501 @@
+/*
+ * blocks.c: rows into blocks.
+ *
+ * A block is written where it is given out: the key of its first row, then row after row as they come, and at the end
+ * what was gathered beside them.  It ends where it is full, and where the next row is not of its kind: bare rows have
+ * one header in common, and in all rows of a block the first key is NULL, or in none.
+ *
+ * Keys that are compared, and larger than a block, stand before it only: twice they may be more than a tuple can hold.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "catalog/pg_type_d.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "utils/memutils.h"
+
+#include "src/base/compat.h"
+#include "src/keys/sortkey.h"
+#include "blocks.h"
+#include "src/core/keyplace.h"
+#include "src/core/minimal_row.h"
+
+/* The least that a row takes: eight bytes and a word. */
+#define MAX_ROWS (BLOCK_BYTES / 16)
+
+StaticAssertDecl(MAX_ROWS <= PG_UINT16_MAX, "a block's header counts its rows in 16 bits");
+
+/* Bytes of a normalised key that are not in the row's tail: the rank, and the word. */
+#define HEAD_BYTES (1 + sizeof(uint64))
+
+/* A row that is to go into a block, and its key as far as it is not in writer->key. */
+typedef struct NextRow
+{
+	MinimalTuple tuple;			/* NULL: there is none */
+	uint64		word;
+	uint8		rank;
+	bool		in_slot;		/* it is in writer->slot */
+} NextRow;
+
+struct BlockWriter
+{
+	PlanState  *node;			/* that gives them out */
+	SortColumns columns;
+	TupleDesc	desc;			/* of rows */
+	TupleDesc	first_desc;		/* of the columns before a block */
+	Datum	   *first_values;
+	bool	   *first_nulls;
+	BlockKeys	how;
+	SortKey    *keys;			/* NULL where rows are compared */
+	bool		fixed;			/* all keys are of fixed width */
+	KeyPlace   *places;
+	TupleTableSlot *slot;		/* to take rows apart */
+	MemoryContext cxt;
+	MemoryContext scratch;		/* for encoding one row */
+	StringInfoData key;			/* normalised, of the row at hand */
+	bool		whole;			/* rows go with their headers */
+	bool		started;
+	NextRow		row;			/* that did not go into the block before */
+	MinimalTuple rest;			/* what is left of a row without its keys, while it is written */
+
+	char	   *buffers[2];		/* written in turns */
+	Size		sizes[2];
+	int			buffer;
+	char	   *block;			/* being written */
+	BlockHeader *header;
+	char	   *rows;			/* its first row */
+	char	   *end;			/* behind its last one */
+	char	   *limit;			/* of the buffer */
+	uint64		words[MAX_ROWS];
+	uint32		offsets[MAX_ROWS];
+};
+
+/* Opens the keys in their exact form, which is the same in all participants. */
+static void
+open_keys(BlockWriter *writer)
+{
+	const SortColumns *columns = &writer->columns;
+	SortKey    *keys = palloc0(sizeof(SortKey) * columns->nkeys);
+
+	writer->fixed = true;
+	for (int i = 0; i < columns->nkeys; i++)
+	{
+		sortkey_open(&keys[i], columns->sortops[i], columns->collations[i], columns->nulls_first[i], true);
+		writer->fixed = writer->fixed && keys[i].width > 0;
+	}
+	writer->keys = keys;
+	initStringInfo(&writer->key);
+	enlargeStringInfo(&writer->key, (int) SORTKEY_WRITTEN * columns->nkeys);
+	writer->how = columns->nkeys == 1 && keys[0].width > 0 && keys[0].width <= sizeof(uint64)
+		? BLOCK_WORDS : BLOCK_BYTES_BEHIND;
+}
+
+/* Describes the columns before a block. */
+static TupleDesc
+describe_first(const BlockWriter *writer)
+{
+	bool		encoded = block_has_words(writer->how);
+	int			columns = encoded ? 1 : writer->columns.nkeys;
+	TupleDesc	desc = CreateTemplateTupleDesc(columns);
+
+	if (encoded)
+		TupleDescInitEntry(desc, 1, "key", BYTEAOID, -1, 0);
+	for (int i = 0; i < columns && !encoded; i++)
+		TupleDescCopyEntry(desc, (AttrNumber) (i + 1), writer->desc, writer->columns.attnos[i]);
+	finish_descriptor(desc);
+	return desc;
+}
+
+BlockWriter *
+blockwriter_open(PlanState *node, const SortColumns *columns, bool encoded)
+{
+	MemoryContext cxt = AllocSetContextCreate(node->state->es_query_cxt, "gpusort blocks", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	BlockWriter *writer = palloc0(sizeof(BlockWriter));
+
+	writer->node = node;
+	writer->cxt = cxt;
+	writer->scratch = AllocSetContextCreate(cxt, "gpusort block keys", ALLOCSET_SMALL_SIZES);
+	writer->columns = *columns;
+	writer->desc = CreateTupleDescCopy(ExecGetResultType(outerPlanState(node)));
+	writer->how = columns->nkeys > 0 ? BLOCK_COMPARED : BLOCK_UNORDERED;
+	if (encoded)
+		open_keys(writer);
+	writer->whole = writer->how == BLOCK_BYTES_BEHIND || writer->how == BLOCK_COMPARED;
+	writer->places = keyplaces_find(columns, writer->desc);
+	writer->slot = MakeSingleTupleTableSlot(writer->desc, &TTSOpsMinimalTuple);
+	writer->first_desc = describe_first(writer);
+	writer->first_values = palloc0(sizeof(Datum) * writer->first_desc->natts);
+	writer->first_nulls = palloc0(sizeof(bool) * writer->first_desc->natts);
+	MemoryContextSwitchTo(old);
+	return writer;
+}
+
+/* Has a row all columns, without NULLs, behind the shortest header? */
+static inline bool
+is_plain(const BlockWriter *writer, MinimalTuple tuple)
+{
+	return (tuple->t_infomask & HEAP_HASNULL) == 0 && tuple->t_infomask2 == writer->desc->natts &&
+		tuple->t_hoff == ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET;
+}
+
+/* A key's value in the row at hand. */
+static inline Datum
+key_value(BlockWriter *writer, int key, bool *isnull)
+{
+	MinimalTuple tuple = writer->row.tuple;
+	const KeyPlace *place = &writer->places[key];
+
+	*isnull = false;
+	if (likely(place->kind != PLACE_VARIES && is_plain(writer, tuple)))
+		return keyplace_value(place, (char *) tuple + ROW_HEADER_BYTES, tuple->t_len - ROW_HEADER_BYTES);
+	if (!writer->row.in_slot)
+		ExecStoreMinimalTuple(tuple, writer->slot, false);
+	writer->row.in_slot = true;
+	return slot_getattr(writer->slot, writer->columns.attnos[key], isnull);
+}
+
+/* Writes the normalised key of the row at hand to writer->key, all keys being of fixed width. */
+static inline void
+normalise_fixed(BlockWriter *writer)
+{
+	char	   *to = writer->key.data;
+
+	for (int i = 0; i < writer->columns.nkeys; i++)
+	{
+		bool		isnull;
+		Datum		value = key_value(writer, i, &isnull);
+
+		to = sortkey_write(&writer->keys[i], value, isnull, to);
+	}
+	writer->key.len = (int) (to - writer->key.data);
+}
+
+/* The same of any keys. */
+static void
+normalise(BlockWriter *writer)
+{
+	MemoryContext old;
+
+	if (writer->fixed)
+	{
+		normalise_fixed(writer);
+		return;
+	}
+	old = MemoryContextSwitchTo(writer->scratch);
+	resetStringInfo(&writer->key);
+	for (int i = 0; i < writer->columns.nkeys; i++)
+	{
+		bool		isnull;
+		Datum		value = key_value(writer, i, &isnull);
+
+		sortkey_normalise(&writer->keys[i], value, isnull, &writer->key);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(writer->scratch);
+}
+
+/* Takes the next row. */
+static inline void
+take_row(BlockWriter *writer, BlockNext next, void *arg)
+{
+	NextRow    *row = &writer->row;
+	bool		isnull;
+	Datum		value;
+
+	row->tuple = next(arg);
+	row->in_slot = false;
+	if (unlikely(row->tuple == NULL))
+		return;
+	switch (writer->how)
+	{
+		case BLOCK_WORDS:
+			value = key_value(writer, 0, &isnull);
+			row->rank = isnull == writer->columns.nulls_first[0] ? 0 : 1;
+			row->word = isnull ? 0 : sortkey_word(&writer->keys[0], value);
+			break;
+		case BLOCK_BYTES_BEHIND:
+			normalise(writer);
+			row->rank = (uint8) writer->key.data[0];
+			row->word = 0;
+			memcpy(&row->word, writer->key.data + 1, Min((Size) writer->key.len - 1, sizeof(uint64)));
+			row->word = pg_ntoh64(row->word);
+			break;
+		case BLOCK_COMPARED:
+		case BLOCK_UNORDERED:
+			break;
+	}
+}
+
+/* Bytes of the row's key that go behind it. */
+static inline Size
+tail_bytes(const BlockWriter *writer)
+{
+	return (Size) writer->key.len > HEAD_BYTES ? (Size) writer->key.len - HEAD_BYTES : 0;
+}
+
+/* Bytes that the row at hand takes among the rows of a block. */
+static inline Size
+row_bytes(const BlockWriter *writer)
+{
+	Size		bytes = writer->row.tuple->t_len;
+
+	if (!writer->whole)
+		return MAXALIGN(bytes - ROW_HEADER_BYTES);
+	bytes = MAXALIGN(bytes);
+	if (writer->how == BLOCK_BYTES_BEHIND)
+		bytes += MAXALIGN(offsetof(BlockTail, data) + tail_bytes(writer));
+	return bytes;
+}
+
+/* Bytes that go behind the rows of a block. */
+static inline Size
+lists_bytes(const BlockWriter *writer, Size rows)
+{
+	return rows * ((block_has_words(writer->how) ? sizeof(uint64) : 0) + (writer->whole ? sizeof(uint32) : 0));
+}
+
+/* Finds the values of the columns before a block, and their size. */
+static Size
+first_key(BlockWriter *writer)
+{
+	if (!block_has_words(writer->how))
+		for (int i = 0; i < writer->columns.nkeys; i++)
+			writer->first_values[i] = key_value(writer, i, &writer->first_nulls[i]);
+	else
+	{
+		bytea	   *key;
+
+		if (writer->how == BLOCK_WORDS)
+			normalise(writer);
+		key = palloc(VARHDRSZ + writer->key.len);
+		SET_VARSIZE(key, VARHDRSZ + writer->key.len);
+		memcpy(VARDATA(key), writer->key.data, writer->key.len);
+		writer->first_values[0] = PointerGetDatum(key);
+	}
+	return heap_compute_data_size(writer->first_desc, writer->first_values, writer->first_nulls);
+}
+
+/* Turns to the other buffer and makes it as large as asked. */
+static char *
+turn_buffer(BlockWriter *writer, Size bytes)
+{
+	int			n = writer->buffer = 1 - writer->buffer;
+
+	if (writer->sizes[n] < bytes || writer->sizes[n] > Max(bytes, BLOCK_BYTES))
+	{
+		if (writer->buffers[n])
+			pfree(writer->buffers[n]);
+		writer->buffers[n] = NULL;
+		writer->sizes[n] = 0;
+		writer->buffers[n] = MemoryContextAlloc(writer->cxt, Max(bytes, BLOCK_BYTES));
+		writer->sizes[n] = Max(bytes, BLOCK_BYTES);
+	}
+	return writer->buffers[n];
+}
+
+/* Can rows like the one at hand go without their headers? */
+static bool
+can_be_bare(const BlockWriter *writer)
+{
+	MinimalTuple tuple = writer->row.tuple;
+
+	return is_plain(writer, tuple) && tuple->t_len > ROW_HEADER_BYTES && tuple->t_len <= ROW_HEADER_BYTES + BARE_BYTES;
+}
+
+/* Leaves the keys out of the row at hand. */
+static void
+leave_keys_out(BlockWriter *writer)
+{
+	TupleTableSlot *slot = writer->slot;
+
+	ExecStoreMinimalTuple(writer->row.tuple, slot, false);
+	slot_getallattrs(slot);
+	for (int i = 0; i < writer->columns.nkeys; i++)
+		slot->tts_isnull[writer->columns.attnos[i] - 1] = true;
+	writer->rest = minimal_row_form(slot, writer->cxt);
+	ExecClearTuple(slot);
+	writer->row.tuple = writer->rest;
+	writer->row.in_slot = false;
+}
+
+/* Begins a block with the row at hand: the tuple's header, the row's key, the block's header. */
+static void
+begin_block(BlockWriter *writer)
+{
+	int			ncolumns = writer->first_desc->natts;
+	Size		key_bytes = first_key(writer);
+	Size		head = MAXALIGN(SizeofMinimalTupleHeader + BITMAPLEN(ncolumns + 1));
+	Size		start = INTALIGN(head + key_bytes);
+	Size		rows = MAXALIGN(start + VARHDRSZ) + sizeof(BlockHeader);
+	bool		without_keys = writer->how == BLOCK_COMPARED && key_bytes > BLOCK_BYTES;
+	MinimalTuple tuple;
+	BlockHeader *header;
+
+	if (without_keys)
+		leave_keys_out(writer);
+	if (!writer->whole)
+		writer->whole = !can_be_bare(writer);
+	tuple = (MinimalTuple) turn_buffer(writer, rows + row_bytes(writer) + lists_bytes(writer, 1));
+	memset(tuple, 0, rows);
+	heap_fill_tuple(writer->first_desc, writer->first_values, writer->first_nulls, (char *) tuple + head, key_bytes,
+					&tuple->t_infomask, tuple->t_bits);
+	tuple->t_bits[ncolumns / 8] |= (uint8) (1 << (ncolumns % 8));
+	tuple->t_infomask |= HEAP_HASNULL | HEAP_HASVARWIDTH;
+	tuple->t_infomask2 = (uint16) (ncolumns + 1);
+	tuple->t_hoff = (uint8) (head + MINIMAL_TUPLE_OFFSET);
+	if (block_has_words(writer->how))
+		pfree(DatumGetPointer(writer->first_values[0]));
+
+	header = (BlockHeader *) ((char *) tuple + rows - sizeof(BlockHeader));
+	header->participant = (uint16) (ParallelWorkerNumber + 1);
+	header->keys = (uint8) writer->how;
+	header->rank = writer->row.rank;
+	header->without_keys = without_keys;
+	if (!writer->whole)
+	{
+		memcpy(&header->uniform, writer->row.tuple, ROW_HEADER_BYTES);
+		header->stride = (uint32) row_bytes(writer);
+	}
+	writer->header = header;
+	writer->block = (char *) tuple + start;
+	writer->rows = writer->end = (char *) tuple + rows;
+	writer->limit = (char *) tuple + writer->sizes[writer->buffer];
+}
+
+/* Copies a few bytes, of which there are at least eight in most rows. */
+static inline void
+copy_data(char *to, const char *from, Size bytes)
+{
+	if (unlikely(bytes < sizeof(uint64)))
+	{
+		memcpy(to, from, bytes);
+		return;
+	}
+	for (Size i = 0; i + sizeof(uint64) <= bytes; i += sizeof(uint64))
+		memcpy(to + i, from + i, sizeof(uint64));
+	memcpy(to + bytes - sizeof(uint64), from + bytes - sizeof(uint64), sizeof(uint64));
+}
+
+/* Appends the row at hand. */
+static inline void
+append_row(BlockWriter *writer)
+{
+	BlockHeader *header = writer->header;
+	MinimalTuple tuple = writer->row.tuple;
+	uint32		n = header->rows++;
+
+	writer->words[n] = writer->row.word;
+	if (!writer->whole)
+		copy_data(writer->end, (char *) tuple + ROW_HEADER_BYTES, tuple->t_len - ROW_HEADER_BYTES);
+	else
+	{
+		writer->offsets[n] = (uint32) (writer->end - writer->rows);
+		memcpy(writer->end, tuple, tuple->t_len);
+	}
+	if (writer->how == BLOCK_BYTES_BEHIND)
+	{
+		BlockTail  *tail = block_tail((MinimalTuple) writer->end);
+
+		tail->bytes = (uint32) tail_bytes(writer);
+		if (tail->bytes > 0)
+			memcpy(tail->data, writer->key.data + HEAD_BYTES, tail->bytes);
+	}
+	writer->end += row_bytes(writer);
+}
+
+/* Has the block room for the row at hand, and is the row of its kind? */
+static inline bool
+row_fits(BlockWriter *writer)
+{
+	const BlockHeader *header = writer->header;
+	const NextRow *row = &writer->row;
+
+	if (row->tuple == NULL || row->rank != header->rank || header->without_keys)
+		return false;
+	if (!writer->whole && memcmp(&header->uniform, row->tuple, ROW_HEADER_BYTES) != 0)
+		return false;
+	return header->rows < (writer->started ? MAX_ROWS : BLOCK_FIRST_ROWS) &&
+		writer->end + row_bytes(writer) + lists_bytes(writer, header->rows + 1) <= writer->limit;
+}
+
+/* Completes the block. */
+static MinimalTuple
+end_block(BlockWriter *writer)
+{
+	BlockHeader *header = writer->header;
+	MinimalTuple tuple = (MinimalTuple) writer->buffers[writer->buffer];
+
+	header->rows_bytes = (uint32) (writer->end - writer->rows);
+	if (block_has_words(writer->how))
+	{
+		memcpy(writer->end, writer->words, header->rows * sizeof(uint64));
+		writer->end += header->rows * sizeof(uint64);
+	}
+	if (writer->whole)
+	{
+		memcpy(writer->end, writer->offsets, header->rows * sizeof(uint32));
+		writer->end += header->rows * sizeof(uint32);
+	}
+	if (writer->rest)
+		pfree(writer->rest);
+	writer->rest = NULL;
+	SET_VARSIZE(writer->block, writer->end - writer->block);
+	tuple->t_len = (uint32) (writer->end - (char *) tuple);
+	/* rows of more than one form: those that come go with their headers */
+	if (!writer->whole && writer->row.tuple != NULL &&
+		memcmp(&header->uniform, writer->row.tuple, ROW_HEADER_BYTES) != 0)
+		writer->whole = true;
+	writer->started = true;
+	return tuple;
+}
+
+TupleTableSlot *
+blockwriter_next(BlockWriter *writer, BlockNext next, void *arg)
+{
+	TupleTableSlot *slot = writer->node->ps_ResultTupleSlot;
+
+	if (!writer->started)
+		take_row(writer, next, arg);
+	if (writer->row.tuple == NULL)
+		return ExecClearTuple(slot);
+	begin_block(writer);
+	do
+	{
+		append_row(writer);
+		take_row(writer, next, arg);
+	} while (row_fits(writer));
+	/* EXPLAIN is to show rows */
+	if (writer->node->instrument)
+		InstrUpdateTupleCount(writer->node->instrument, writer->header->rows - 1);
+	return ExecStoreMinimalTuple(end_block(writer), slot, false);
+}
+
+MinimalTuple
+block_row_with_keys(const BlockHeader *header, const SortColumns *columns, const TupleTableSlot *first,
+					TupleTableSlot *slot, MemoryContext cxt)
+{
+	MinimalTuple row;
+
+	ExecStoreMinimalTuple((MinimalTuple) (header + 1), slot, false);
+	slot_getallattrs(slot);
+	for (int i = 0; i < columns->nkeys; i++)
+	{
+		slot->tts_values[columns->attnos[i] - 1] = first->tts_values[i];
+		slot->tts_isnull[columns->attnos[i] - 1] = first->tts_isnull[i];
+	}
+	row = minimal_row_form(slot, cxt);
+	ExecClearTuple(slot);
+	return row;
+}
+
+void
+blockwriter_close(BlockWriter *writer)
+{
+	ExecDropSingleTupleTableSlot(writer->slot);
+	MemoryContextDelete(writer->cxt);
+}

@@ -1,0 +1,188 @@
+/*
+ * merge_node.c: Custom Scan (GpuMerge), which gives out the rows of the blocks that a Gather Merge brings.
+ *
+ * Below it the Gather Merge does all that it does elsewhere: it starts the workers, takes part itself, ends early,
+ * starts again.  The rows leave from where they lie in the blocks, of which each was copied once, out of a worker's
+ * queue.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "nodes/extensible.h"
+
+#include "block_merge.h"
+#include "merge_node.h"
+#include "src/core/merge_progress.h"
+#include "src/core/node.h"
+
+typedef struct GpuMergeState
+{
+	CustomScanState css;
+	SortColumns columns;
+	BlockMerge *merge;			/* NULL until the first row is asked for */
+	MergedRows	rows;			/* to be given out */
+	bool		ended;			/* the last block has come */
+	Progress	progress;
+	uint64		given;			/* rows that were ready to be given out */
+} GpuMergeState;
+
+static Node *create_state(CustomScan *scan);
+
+const CustomScanMethods gpumerge_scan_methods = {
+	.CustomName = GPUMERGE_NODE_NAME,
+	.CreateCustomScanState = create_state,
+};
+
+/* BeginCustomScan */
+static void
+begin_node(CustomScanState *css, EState *estate, int eflags)
+{
+	GpuMergeState *node = (GpuMergeState *) css;
+	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
+
+	eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+	outerPlanState(css) = ExecInitNode(outerPlan(scan), estate, eflags);
+	ExecInitResultTupleSlotTL(&css->ss.ps, &TTSOpsMinimalTuple);
+	css->ss.ps.ps_ProjInfo = NULL;
+	gpusort_read_columns(&node->columns, scan);
+}
+
+/* Begins to merge. */
+static void
+open_merge(GpuMergeState *node)
+{
+	EState	   *estate = node->css.ss.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	GatherMerge *gather = (GatherMerge *) outerPlan(node->css.ss.ps.plan);
+
+	node->merge = blockmerge_open(&node->columns, ExecGetResultType(&node->css.ss.ps), gather->num_workers + 1);
+	merge_tell_begin(&node->progress, node->css.ss.ps.plan->plan_rows);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Reads the next block; false if there are no more.  A worker's block belongs to the slot it comes in, from which it is
+ * taken over.  One of this process stays where its GpuSort wrote it, for as long as the merge needs it.
+ */
+static bool
+read_block(GpuMergeState *node)
+{
+	TupleTableSlot *slot = ExecProcNode(outerPlanState(node));
+	MinimalTuple tuple;
+	bool		owned;
+
+	if (TupIsNull(slot))
+	{
+		blockmerge_finish(node->merge);
+		return false;
+	}
+	Assert(TTS_IS_MINIMALTUPLE(slot));
+	owned = TTS_SHOULDFREE(slot);
+	tuple = ((MinimalTupleTableSlot *) slot)->mintuple;
+	slot_getallattrs(slot);
+	slot->tts_flags &= ~TTS_FLAG_SHOULDFREE;
+	blockmerge_add(node->merge, tuple, owned, slot);
+	return true;
+}
+
+/* Tells of the rows that are ready. */
+static void
+tell(GpuMergeState *node)
+{
+	node->given += node->rows.end - node->rows.next;
+	merge_tell(&node->progress, node->given, node->css.ss.ps.plan->plan_rows,
+			   ((GatherMergeState *) outerPlanState(node))->nworkers_launched);
+}
+
+/* Has rows ready to be given out; false at the end. */
+static bool
+prepare_rows(GpuMergeState *node)
+{
+	if (node->merge == NULL)
+		open_merge(node);
+	while (!blockmerge_prepare(node->merge, &node->rows))
+	{
+		if (node->ended)
+			return false;
+		node->ended = !read_block(node);
+	}
+	tell(node);
+	return true;
+}
+
+/* ExecCustomScan */
+static TupleTableSlot *
+exec_node(CustomScanState *css)
+{
+	GpuMergeState *node = (GpuMergeState *) css;
+	MinimalTuple row = merged_next(&node->rows);
+
+	if (unlikely(row == NULL))
+	{
+		if (!prepare_rows(node))
+			return ExecClearTuple(css->ss.ps.ps_ResultTupleSlot);
+		row = merged_next(&node->rows);
+	}
+	return ExecStoreMinimalTuple(row, css->ss.ps.ps_ResultTupleSlot, false);
+}
+
+/* EndCustomScan */
+static void
+end_node(CustomScanState *css)
+{
+	GpuMergeState *node = (GpuMergeState *) css;
+
+	ExecClearTuple(css->ss.ps.ps_ResultTupleSlot);
+	if (node->merge)
+		blockmerge_close(node->merge);
+	node->merge = NULL;
+	ExecEndNode(outerPlanState(css));
+}
+
+/* ReScanCustomScan: as ExecReScanGatherMerge leaves it to its child to be scanned again when its parameters change. */
+static void
+rescan_node(CustomScanState *css)
+{
+	GpuMergeState *node = (GpuMergeState *) css;
+	PlanState  *outer = outerPlanState(css);
+
+	ExecClearTuple(css->ss.ps.ps_ResultTupleSlot);
+	if (node->merge)
+		blockmerge_reset(node->merge);
+	memset(&node->rows, 0, sizeof(node->rows));
+	node->ended = false;
+	node->given = 0;
+	if (outer->chgParam == NULL)
+		ExecReScan(outer);
+}
+
+/* ExplainCustomScan */
+static void
+explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	GpuMergeState *node = (GpuMergeState *) css;
+
+	gpumerge_explain(css, &node->columns, node->merge ? blockmerge_stats(node->merge)->blocks : 0, ancestors, es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = GPUMERGE_NODE_NAME,
+	.BeginCustomScan = begin_node,
+	.ExecCustomScan = exec_node,
+	.EndCustomScan = end_node,
+	.ReScanCustomScan = rescan_node,
+	.ExplainCustomScan = explain_node,
+};
+
+/* CreateCustomScanState */
+static Node *
+create_state(CustomScan *scan)
+{
+	return gpusort_make_state(sizeof(GpuMergeState), &exec_methods);
+}
+
+void
+gpumerge_node_init(void)
+{
+	RegisterCustomScanMethods(&gpumerge_scan_methods);
+}

@@ -1,0 +1,254 @@
+/*
+ * pack_node.c: Custom Scans (GpuPack) and (GpuUnpack), between which rows pass a Gather in blocks.
+ *
+ * GpuPack forms its child's rows where they are not tuples yet, and writes them into blocks.  GpuUnpack gives them out
+ * from where they lie: a worker's block in its queue, into which the next ones are written meanwhile, one of this
+ * process in the memory of its GpuPack.  Either stays there until the Gather is asked for the next block.
+ */
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+
+#include "src/base/compat.h"
+#include "blocks.h"
+#include "src/core/minimal_row.h"
+#include "src/core/node.h"
+#include "pack_node.h"
+
+typedef struct GpuPackState
+{
+	CustomScanState css;
+	BlockWriter *writer;		/* NULL until the first block is asked for */
+	MinimalTuple row;			/* memory to form a row in */
+	Size		room;
+} GpuPackState;
+
+typedef struct GpuUnpackState
+{
+	CustomScanState css;
+	const char *rows;			/* of the block at hand */
+	const uint32 *offsets;		/* NULL where rows are bare */
+	uint32		at;
+	uint32		count;
+	uint32		stride;
+	MinimalTuple bare;			/* the header of bare rows, and room for one of them */
+	int64		blocks;			/* read so far, for EXPLAIN */
+} GpuUnpackState;
+
+static Node *create_pack_state(CustomScan *scan);
+static Node *create_unpack_state(CustomScan *scan);
+
+const CustomScanMethods gpupack_scan_methods = {
+	.CustomName = GPUPACK_NODE_NAME,
+	.CreateCustomScanState = create_pack_state,
+};
+
+const CustomScanMethods gpuunpack_scan_methods = {
+	.CustomName = GPUUNPACK_NODE_NAME,
+	.CreateCustomScanState = create_unpack_state,
+};
+
+/* BeginCustomScan of both. */
+static void
+begin_node(CustomScanState *css, EState *estate, int eflags)
+{
+	eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+	outerPlanState(css) = ExecInitNode(outerPlan(css->ss.ps.plan), estate, eflags);
+	ExecInitResultTupleSlotTL(&css->ss.ps, &TTSOpsMinimalTuple);
+	css->ss.ps.ps_ProjInfo = NULL;
+}
+
+/* Forms a row of a slot's values, in memory that the next row takes. */
+static MinimalTuple
+form_row(GpuPackState *node, TupleTableSlot *slot)
+{
+	MinimalRow	form;
+
+	slot_getallattrs(slot);
+	form = minimal_row_of(slot);
+	if (form.bytes > node->room)
+	{
+		if (node->row)
+			pfree(node->row);
+		node->row = NULL;
+		node->room = 0;
+		node->row = MemoryContextAlloc(node->css.ss.ps.state->es_query_cxt, form.bytes);
+		node->room = form.bytes;
+	}
+	minimal_row_fill(&form, slot, node->row);
+	return node->row;
+}
+
+/* The next row for a block. */
+static MinimalTuple
+next_row(void *arg)
+{
+	GpuPackState *node = arg;
+	TupleTableSlot *slot = ExecProcNode(outerPlanState(node));
+
+	if (TupIsNull(slot))
+		return NULL;
+	if (TTS_IS_MINIMALTUPLE(slot) && ((MinimalTupleTableSlot *) slot)->mintuple != NULL)
+		return ((MinimalTupleTableSlot *) slot)->mintuple;
+	return form_row(node, slot);
+}
+
+/* ExecCustomScan of a GpuPack: the next block. */
+static TupleTableSlot *
+exec_pack(CustomScanState *css)
+{
+	static const SortColumns no_order = {0};
+	GpuPackState *node = (GpuPackState *) css;
+
+	CHECK_FOR_INTERRUPTS();
+	if (node->writer == NULL)
+		node->writer = blockwriter_open(&css->ss.ps, &no_order, false);
+	return blockwriter_next(node->writer, next_row, node);
+}
+
+/* Forgets what has been read. */
+static void
+reset_pack(GpuPackState *node)
+{
+	ExecClearTuple(node->css.ss.ps.ps_ResultTupleSlot);
+	if (node->writer)
+		blockwriter_close(node->writer);
+	node->writer = NULL;
+}
+
+/* EndCustomScan of a GpuPack */
+static void
+end_pack(CustomScanState *css)
+{
+	reset_pack((GpuPackState *) css);
+	ExecEndNode(outerPlanState(css));
+}
+
+/* ReScanCustomScan of a GpuPack */
+static void
+rescan_pack(CustomScanState *css)
+{
+	reset_pack((GpuPackState *) css);
+	if (outerPlanState(css)->chgParam == NULL)
+		ExecReScan(outerPlanState(css));
+}
+
+/* Reads the next block; false if there are no more. */
+static bool
+read_block(GpuUnpackState *node)
+{
+	TupleTableSlot *slot = ExecProcNode(outerPlanState(node));
+	const BlockHeader *header;
+	bool		isnull;
+
+	node->at = node->count = 0;
+	if (TupIsNull(slot))
+		return false;
+	header = block_header(slot_getattr(slot, 1, &isnull));
+	if (header->keys != BLOCK_UNORDERED || header->rows == 0)
+		elog(ERROR, "unexpected block of rows");
+	node->count = header->rows;
+	node->stride = header->stride;
+	node->rows = (const char *) (header + 1);
+	node->offsets = (const uint32 *) (node->rows + header->rows_bytes);
+	if (header->stride > 0)
+		memcpy(node->bare, &header->uniform, ROW_HEADER_BYTES);
+	node->blocks++;
+	return true;
+}
+
+/* ExecCustomScan of a GpuUnpack: the next row. */
+static TupleTableSlot *
+exec_unpack(CustomScanState *css)
+{
+	GpuUnpackState *node = (GpuUnpackState *) css;
+	TupleTableSlot *slot = css->ss.ps.ps_ResultTupleSlot;
+	MinimalTuple row = node->bare;
+
+	if (unlikely(node->at == node->count))
+	{
+		/* the last row may go with its block */
+		ExecClearTuple(slot);
+		if (!read_block(node))
+			return slot;
+	}
+	if (node->stride > 0)
+		rowstore_copy_bare((char *) row + ROW_HEADER_BYTES, node->rows + (Size) node->at * node->stride, node->stride);
+	else
+		row = (MinimalTuple) (node->rows + node->offsets[node->at]);
+	node->at++;
+	return ExecStoreMinimalTuple(row, slot, false);
+}
+
+/* EndCustomScan of a GpuUnpack */
+static void
+end_unpack(CustomScanState *css)
+{
+	ExecClearTuple(css->ss.ps.ps_ResultTupleSlot);
+	ExecEndNode(outerPlanState(css));
+}
+
+/* ReScanCustomScan of a GpuUnpack: as ExecReScanGather leaves it to its child to be scanned when parameters change. */
+static void
+rescan_unpack(CustomScanState *css)
+{
+	GpuUnpackState *node = (GpuUnpackState *) css;
+
+	ExecClearTuple(css->ss.ps.ps_ResultTupleSlot);
+	node->at = node->count = 0;
+	if (outerPlanState(css)->chgParam == NULL)
+		ExecReScan(outerPlanState(css));
+}
+
+/* ExplainCustomScan of a GpuUnpack: how many rows the Gather below had. */
+static void
+explain_unpack(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	(void) ancestors;
+	if (es->analyze)
+		ExplainPropertyInteger("Blocks", NULL, ((GpuUnpackState *) css)->blocks, es);
+}
+
+static const CustomExecMethods pack_methods = {
+	.CustomName = GPUPACK_NODE_NAME,
+	.BeginCustomScan = begin_node,
+	.ExecCustomScan = exec_pack,
+	.EndCustomScan = end_pack,
+	.ReScanCustomScan = rescan_pack,
+};
+
+static const CustomExecMethods unpack_methods = {
+	.CustomName = GPUUNPACK_NODE_NAME,
+	.BeginCustomScan = begin_node,
+	.ExecCustomScan = exec_unpack,
+	.EndCustomScan = end_unpack,
+	.ReScanCustomScan = rescan_unpack,
+	.ExplainCustomScan = explain_unpack,
+};
+
+/* CreateCustomScanState of a GpuPack */
+static Node *
+create_pack_state(CustomScan *scan)
+{
+	return gpusort_make_state(sizeof(GpuPackState), &pack_methods);
+}
+
+/* CreateCustomScanState of a GpuUnpack */
+static Node *
+create_unpack_state(CustomScan *scan)
+{
+	GpuUnpackState *node = (GpuUnpackState *) gpusort_make_state(sizeof(GpuUnpackState), &unpack_methods);
+
+	node->bare = palloc0(ROW_HEADER_BYTES + BARE_BYTES);
+	return (Node *) node;
+}
+
+void
+gpupack_nodes_init(void)
+{
+	RegisterCustomScanMethods(&gpupack_scan_methods);
+	RegisterCustomScanMethods(&gpuunpack_scan_methods);
+}

@@ -1,0 +1,161 @@
+/*
+ * plan_merge.c: a Gather Merge over sorts of ours becomes one of blocks.
+ *
+ *		Gather Merge					Custom Scan (GpuMerge)
+ *		  -> Custom Scan (GpuSort)		  -> Gather Merge
+ *										       -> Custom Scan (GpuSort)
+ *
+ * Below the new Gather Merge a tuple is a block of many sorted rows, with the key of the first one before it
+ * (parallel/blocks.h).  Gather Merge puts the blocks in order, and GpuMerge the rows.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_operator_d.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/tlist.h"
+
+#include "src/base/compat.h"
+#include "src/base/guc.h"
+#include "src/keys/sortkey.h"
+#include "blocks.h"
+#include "merge_node.h"
+#include "src/core/node.h"
+#include "src/plan/plan.h"
+#include "src/core/plan_nodes.h"
+
+/* What a row takes in a block besides its data. */
+#define ROW_OVERHEAD_BYTES 32
+
+double
+rows_of_block(int width)
+{
+	return Max(1, BLOCK_BYTES / (width + ROW_OVERHEAD_BYTES));
+}
+
+/* Does a Gather Merge merge by the first of those columns? */
+static bool
+merges_by(const GatherMerge *gather, const SortColumns *columns)
+{
+	if (gather->numCols > columns->nkeys)
+		return false;
+	for (int i = 0; i < gather->numCols; i++)
+		if (gather->sortColIdx[i] != columns->attnos[i] || gather->sortOperators[i] != columns->sortops[i] ||
+			gather->collations[i] != columns->collations[i] || gather->nullsFirst[i] != columns->nulls_first[i])
+			return false;
+	return true;
+}
+
+/* May blocks be put in order by the bytes of their keys? */
+static bool
+keys_travel(const SortColumns *columns)
+{
+	for (int i = 0; i < columns->nkeys; i++)
+		if (!sortkey_travels(columns->sortops[i]))
+			return false;
+	return true;
+}
+
+/* The sort below a Gather Merge, if it is ours and gives its columns to it as they are; else NULL. */
+static CustomScan *
+sort_below(const GatherMerge *gather)
+{
+	CustomScan *sort = (CustomScan *) outerPlan(&gather->plan);
+
+	if (!IsA(sort, CustomScan) || sort->methods != &gpusort_scan_methods || gather->plan.qual != NIL ||
+		!passes_through(gather->plan.targetlist, get_tlist_exprs(sort->custom_scan_tlist, true)))
+		return NULL;
+	return sort;
+}
+
+/* Makes a sort give out blocks. */
+static void
+give_blocks(CustomScan *sort, const SortColumns *by, bool encoded)
+{
+	List	   *scan_columns = list_copy(sort->custom_scan_tlist);
+	List	   *all = NIL;
+	List	   *columns = NIL;
+
+	/* the list may have more columns than the rows: keys as they were written */
+	for (int i = 1; i <= list_length(sort->scan.plan.targetlist); i++)
+		all = lappend_int(all, i);
+	if (encoded)
+		columns = lappend(columns, make_row_column(&scan_columns,
+												   list_nth(sort->custom_private, PRIVATE_ATTNOS), 1, "key"));
+	for (int i = 0; i < by->nkeys && !encoded; i++)
+	{
+		TargetEntry *entry = list_nth_node(TargetEntry, scan_columns, by->attnos[i] - 1);
+
+		columns = lappend(columns, makeTargetEntry(make_column(INDEX_VAR, by->attnos[i], entry->expr),
+												   (AttrNumber) (i + 1), pstrdup("key"), false));
+	}
+	columns = lappend(columns, make_row_column(&scan_columns, all, list_length(columns) + 1, "block"));
+	sort->custom_scan_tlist = scan_columns;
+	sort->scan.plan.targetlist = columns;
+	sort->custom_private = list_copy(sort->custom_private);
+	list_nth_cell(sort->custom_private, PRIVATE_OUTPUT)->ptr_value =
+		list_make1_int(encoded ? OUTPUT_BLOCKS : OUTPUT_COMPARED_BLOCKS);
+}
+
+/* Makes a Gather Merge one of blocks, which the sort below gives out. */
+static void
+gather_blocks(GatherMerge *gather, const CustomScan *sort, const SortColumns *by, bool encoded)
+{
+	int			nkeys = encoded ? 1 : by->nkeys;
+	double		block_rows = rows_of_block(gather->plan.plan_width);
+
+	gather->plan.targetlist = number_columns(sort->scan.plan.targetlist, OUTER_VAR);
+	gather->plan.plan_rows = Max(1, rint(gather->plan.plan_rows / block_rows));
+	gather->plan.plan_width = (int) (gather->plan.plan_width * block_rows);
+	gather->numCols = nkeys;
+	gather->sortColIdx = palloc(sizeof(AttrNumber) * nkeys);
+	gather->sortOperators = palloc(sizeof(Oid) * nkeys);
+	gather->collations = palloc(sizeof(Oid) * nkeys);
+	gather->nullsFirst = palloc(sizeof(bool) * nkeys);
+	for (int i = 0; i < nkeys; i++)
+	{
+		gather->sortColIdx[i] = (AttrNumber) (i + 1);
+		gather->sortOperators[i] = encoded ? ByteaLessOperator : by->sortops[i];
+		gather->collations[i] = encoded ? InvalidOid : by->collations[i];
+		gather->nullsFirst[i] = encoded ? false : by->nulls_first[i];
+	}
+}
+
+/* Makes the node above a Gather Merge, while that still gives out rows. */
+static CustomScan *
+make_gpumerge(const PlannedStmt *stmt, GatherMerge *gather, const CustomScan *sort)
+{
+	CustomScan *merge = make_custom_scan(&gather->plan, new_node_id(stmt), &gpumerge_scan_methods);
+	Plan	   *plan = &merge->scan.plan;
+
+	plan->lefttree = &gather->plan;
+	/* the Gather Merge's names are the result's */
+	plan->targetlist = number_columns(gather->plan.targetlist, INDEX_VAR);
+	merge->custom_plans = children_for_explain(&gather->plan);
+	merge->custom_scan_tlist = copyObject(sort->custom_scan_tlist);
+	merge->custom_private = copyObject(sort->custom_private);
+	return merge;
+}
+
+Plan *
+take_gather_merge(PlannedStmt *stmt, GatherMerge *gather)
+{
+	CustomScan *sort = sort_below(gather);
+	CustomScan *merge;
+	SortColumns by;
+	bool		encoded;
+
+	if (sort == NULL || !gpusort_parallel_blocks)
+		return &gather->plan;
+	gpusort_read_columns(&by, sort);
+	if (!merges_by(gather, &by))
+		return &gather->plan;
+	drop_key_copies(stmt, gather);
+	gpusort_read_columns(&by, sort);
+	encoded = keys_travel(&by);
+	merge = make_gpumerge(stmt, gather, sort);
+	give_blocks(sort, &by, encoded);
+	gather_blocks(gather, sort, &by, encoded);
+	return &merge->scan.plan;
+}

@@ -1,0 +1,69 @@
+/*
+ * word_merge.c: sorted parts of rows whose keys are words, merged by the CPU engine.
+ *
+ * gs_merge_runs goes from both ends of two parts at once, without a branch that depends on the keys: 4.2 ns a row of
+ * four parts, where one chain of comparisons takes 7.3.
+ */
+#include "postgres.h"
+
+#include "src/base/bigmem.h"
+#include "word_merge.h"
+
+/* Bytes of a word, and of what goes with it. */
+#define WIDTH sizeof(uint64)
+
+StaticAssertDecl(sizeof(char *) == WIDTH, "the engine takes rows as values of 8 bytes");
+
+/* Stops with an error that says what a status of the engine is. */
+static void
+check(gs_status status)
+{
+	if (status == GS_NOMEM)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	if (status != GS_OK)
+		elog(ERROR, "gpusort: %s", gs_status_text(status));
+}
+
+WordMerge *
+wordmerge_open(int parts)
+{
+	WordMerge  *merge = palloc0(sizeof(WordMerge));
+	gs_host		host = bigmem_host(bigmem_create(CurrentMemoryContext));
+
+	check(gs_cpu_open(1, &host, &merge->engine));
+	merge->starts = palloc(sizeof(uint64) * (parts + 1));
+	return merge;
+}
+
+/* An array of the engine's memory, in place of another one. */
+static void *
+other_array(WordMerge *merge, void *array, Size bytes)
+{
+	void	   *memory = NULL;
+
+	if (array)
+		gs_free(merge->engine, array);
+	check(gs_alloc(merge->engine, bytes, &memory));
+	return memory;
+}
+
+void
+wordmerge_room(WordMerge *merge, uint32 rows)
+{
+	if (rows <= merge->room)
+		return;
+	rows = Max(rows, 2 * merge->room);
+	merge->temp_bytes = gs_merge_runs_temp_bytes(merge->engine, WIDTH, WIDTH, rows, 2);
+	merge->words = other_array(merge, merge->words, rows * WIDTH);
+	merge->rows = other_array(merge, merge->rows, rows * WIDTH);
+	merge->merged = other_array(merge, merge->merged, rows * WIDTH);
+	merge->temp = other_array(merge, merge->temp, merge->temp_bytes);
+	merge->room = rows;
+}
+
+void
+wordmerge_run(WordMerge *merge, int parts, const char **ready)
+{
+	check(gs_merge_runs(merge->engine, WIDTH, merge->words, merge->merged, WIDTH, merge->rows, ready, merge->starts,
+						(uint64) parts, merge->starts[parts], merge->temp, merge->temp_bytes));
+}

@@ -1,0 +1,530 @@
+/*
+ * shares.c: which rows of a sort's input are this participant's, where every participant of a parallel plan reads all,
+ * or a part.
+ *
+ * Rows of one group have one hash, and so are of one class.  Whoever begins, or is done, claims a range of the classes
+ * that nobody has, reads the whole input and keeps the rows of these classes.  A first claim is a fair part of what is
+ * left among those who have not begun; so each participant reads its input once if as many come as were planned.  What
+ * those who have not come by then have left falls to the others, in a few further passes.
+ *
+ * Where the input is dear, each reads a part of it and brings its rows to an exchange (exchange.c).  Then there is
+ * nothing to be read twice, and claims may be small: batches are parts of the exchange's files.
+ *
+ * The leader has less time than workers, because it also takes their rows, and so gets less, about as the server's
+ * planner counts it.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type_d.h"
+#include "fmgr.h"
+#include "optimizer/optimizer.h"
+#include "storage/spin.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "src/base/compat.h"
+#include "exchange.h"
+#include "shares.h"
+
+/* What of a worker's part the leader takes at least: an empty part would leave all classes to late workers. */
+#define MIN_LEADER_PART 0.1
+
+/* Classes that are worth another pass. */
+#define LEAST_CLAIM (SHARE_CLASSES / 16)
+
+/* One column that decides on a row's class. */
+typedef struct ShareKey
+{
+	AttrNumber	attno;			/* of the row */
+	AttrNumber	table_attno;	/* of a table's tuple */
+	int			bits;			/* a value that is hashed by itself: how many of its bits count; else 0 */
+	Oid			collation;
+	FmgrInfo	hash;
+} ShareKey;
+
+/* What participants share. */
+typedef struct SharedShares
+{
+	slock_t		lock;
+	uint32		next;			/* the first class that is not claimed */
+	int			workers;		/* that are expected to come */
+	int			begun;			/* of which so many have come */
+	int			present;		/* participants that have come, the leader too */
+	bool		leader;			/* is expected, and has not come */
+	int			participants;	/* length of: */
+	ShareStats	stats[FLEXIBLE_ARRAY_MEMBER];	/* leader first */
+} SharedShares;
+
+struct Shares
+{
+	int			nkeys;
+	ShareKey   *keys;
+	AttrNumber *attnos;
+	MemoryContext scratch;		/* for hash functions; NULL: there are none */
+	MemoryContext context;		/* of all this */
+	bool		exchanged;		/* rows are handed on, if there are others */
+	Exchange   *exchange;		/* then */
+	uint32		granule;		/* classes of one of its parts */
+	uint32		reading;		/* the class after those whose parts have been taken or are being read */
+	bool		open;			/* a part is being read */
+	uint32		first;			/* class of the batch */
+	uint32		count;			/* of classes */
+	bool		begun;			/* a batch was claimed */
+	SharedShares *shared;		/* NULL: nobody to share with */
+	ParallelContext *parallel;	/* in the leader */
+	ShareStats	own;
+	ShareStats	all;			/* of all participants, when shared memory is gone */
+	uint64		most;
+};
+
+/* Bits of values that are equal if they are the same, so that no function has to hash them; 0 of others. */
+static int
+bits_of(Oid hash_function, int16 length, bool by_value)
+{
+	switch (hash_function)
+	{
+		case F_HASHCHAR:
+		case F_HASHINT2:
+		case F_HASHINT4:
+		case F_HASHINT8:
+		case F_HASHOID:
+		case F_TIMESTAMP_HASH:
+		case F_TIME_HASH:
+			return by_value ? length * 8 : 0;
+		default:
+			return 0;
+	}
+}
+
+/* Reads one key of a description. */
+static void
+open_key(ShareKey *key, List *description, int number, TupleDesc rows)
+{
+	Form_pg_attribute attribute;
+	RegProcedure left;
+	RegProcedure right;
+	Oid			equals = list_nth_oid(list_nth(description, SHARE_EQUALS), number);
+
+	key->attno = (AttrNumber) list_nth_int(list_nth(description, SHARE_ATTNOS), number);
+	key->collation = list_nth_oid(list_nth(description, SHARE_COLLATIONS), number);
+	if (!get_op_hash_functions(equals, &left, &right))
+		elog(ERROR, "could not find hash function for hash operator %u", equals);
+	fmgr_info(left, &key->hash);
+	attribute = TupleDescAttr(rows, key->attno - 1);
+	key->bits = bits_of(left, attribute->attlen, attribute->attbyval);
+}
+
+Shares *
+shares_open(List *description, TupleDesc rows)
+{
+	Shares	   *shares = palloc0(sizeof(Shares));
+
+	shares->context = CurrentMemoryContext;
+	shares->exchanged = linitial_int(list_nth(description, SHARE_EXCHANGE)) != 0;
+	shares->nkeys = list_length(list_nth(description, SHARE_ATTNOS));
+	shares->keys = palloc0(sizeof(ShareKey) * shares->nkeys);
+	shares->attnos = palloc(sizeof(AttrNumber) * shares->nkeys);
+	for (int i = 0; i < shares->nkeys; i++)
+	{
+		open_key(&shares->keys[i], description, i, rows);
+		shares->attnos[i] = shares->keys[i].attno;
+		if (shares->keys[i].bits == 0 && shares->scratch == NULL)
+			shares->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort shares", ALLOCSET_SMALL_SIZES);
+	}
+	return shares;
+}
+
+/* Bytes of what participants share, without their exchange. */
+static Size
+own_shared_bytes(int participants)
+{
+	return MAXALIGN(offsetof(SharedShares, stats) + sizeof(ShareStats) * participants);
+}
+
+Size
+shares_shared_bytes(const Shares *shares, const ParallelContext *parallel)
+{
+	int			participants = parallel->nworkers + 1;
+
+	return own_shared_bytes(participants) + (shares->exchanged ? exchange_shared_bytes(participants) : 0);
+}
+
+/* Takes part in an exchange. */
+static void
+set_exchange(Shares *shares, Exchange *exchange)
+{
+	shares->exchange = exchange;
+	shares->granule = SHARE_CLASSES / exchange_parts(shares->shared->participants);
+}
+
+/* What participants share, as if nobody had come. */
+static void
+reset_shared(Shares *shares, ParallelContext *parallel, SharedShares *shared)
+{
+	shares->shared = shared;
+	shares->parallel = parallel;
+	SpinLockInit(&shared->lock);
+	shared->next = 0;
+	shared->workers = parallel->nworkers;
+	shared->begun = 0;
+	shared->present = 0;
+	shared->leader = parallel_leader_participation;
+}
+
+void
+shares_reset_shared(Shares *shares, ParallelContext *parallel, void *memory)
+{
+	reset_shared(shares, parallel, memory);
+	shares->open = false;
+	if (shares->exchanged)
+		exchange_reset(shares->exchange);
+}
+
+void
+shares_init_shared(Shares *shares, ParallelContext *parallel, void *memory)
+{
+	SharedShares *shared = memory;
+	int			participants = parallel->nworkers + 1;
+	MemoryContext old;
+
+	memset(shared, 0, own_shared_bytes(participants));
+	shared->participants = participants;
+	reset_shared(shares, parallel, shared);
+	if (!shares->exchanged)
+		return;
+	old = MemoryContextSwitchTo(shares->context);
+	set_exchange(shares, exchange_init(parallel, (char *) memory + own_shared_bytes(participants)));
+	MemoryContextSwitchTo(old);
+}
+
+void
+shares_attach(Shares *shares, void *memory)
+{
+	MemoryContext old = MemoryContextSwitchTo(shares->context);
+
+	shares->shared = memory;
+	if (shares->exchanged)
+		set_exchange(shares, exchange_attach((char *) memory + own_shared_bytes(shares->shared->participants)));
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * What the leader takes, with a worker's part as the unit.  A single worker brings it half of the rows at most, and has
+ * to begin, and to get memory, which takes as long.
+ */
+static double
+leader_part(int workers)
+{
+	return workers == 1 ? 1.0 : Max(1.0 - 0.3 * workers, MIN_LEADER_PART);
+}
+
+/* How many of the classes that are left a participant takes who has none yet. */
+static uint32
+first_count(SharedShares *shared, uint32 left, bool in_worker)
+{
+	double		own = 1.0;
+	double		others;
+
+	shared->present++;
+	if (in_worker)
+		shared->begun++;
+	else
+	{
+		shared->leader = false;
+		own = leader_part(shared->workers);
+	}
+	others = Max(shared->workers - shared->begun, 0);
+	if (shared->leader)
+		others += leader_part(shared->workers);
+	return Min(left, (uint32) (left * own / (own + others)) + 1);
+}
+
+/* The same of one that is done: who has not come by now is not waited for, and every claim is a pass over the input. */
+static uint32
+next_count(const SharedShares *shared, uint32 left)
+{
+	return Min(left, Max(left / shared->present, LEAST_CLAIM));
+}
+
+/*
+ * Of an exchange: half of a fair part of what is left, so that all are done at the same time whoever is slow; all of it
+ * if nobody has brought anything.
+ */
+static uint32
+exchange_count(const Shares *shares, uint32 left)
+{
+	double		part = (double) left / (2 * Max(shares->shared->present, 1));
+
+	if (!shares_are_exchanged(shares))
+		return left;
+	if (!IsParallelWorker())
+		part *= leader_part(shares->shared->workers);
+	return Min(left, Max((uint32) (part / shares->granule), 1) * shares->granule);
+}
+
+/* How many of the classes that are left a participant claims. */
+static uint32
+claim_count(Shares *shares, uint32 left, bool first)
+{
+	if (shares->exchanged)
+		return exchange_count(shares, left);
+	return first ? first_count(shares->shared, left, IsParallelWorker()) : next_count(shares->shared, left);
+}
+
+bool
+shares_claim(Shares *shares)
+{
+	SharedShares *shared = shares->shared;
+	bool		first = !shares->begun;
+	uint32		left;
+
+	shares->begun = true;
+	if (shared == NULL)
+	{
+		shares->first = 0;
+		shares->count = first ? SHARE_CLASSES : 0;
+		return first;
+	}
+	SpinLockAcquire(&shared->lock);
+	/* only the leader knows how many have been started */
+	if (first && shares->parallel)
+		shared->workers = shares->parallel->nworkers_launched;
+	shares->first = shared->next;
+	left = SHARE_CLASSES - shared->next;
+	shares->count = claim_count(shares, left, first);
+	shares->reading = shares->first;
+	shared->next += shares->count;
+	SpinLockRelease(&shared->lock);
+	return shares->count > 0;
+}
+
+bool
+shares_keep_all(const Shares *shares)
+{
+	return shares->count == SHARE_CLASSES;
+}
+
+const char *
+shares_way(const Shares *shares)
+{
+	return shares->exchanged ? "exchange" : "scan";
+}
+
+bool
+shares_are_exchanged(const Shares *shares)
+{
+	return shares->exchange && shares->shared && !(shares->parallel && shares->parallel->nworkers_launched == 0);
+}
+
+bool
+shares_begin_bringing(Shares *shares)
+{
+	SpinLockAcquire(&shares->shared->lock);
+	shares->shared->present++;
+	SpinLockRelease(&shares->shared->lock);
+	return exchange_begin(shares->exchange);
+}
+
+void
+shares_end_bringing(Shares *shares)
+{
+	exchange_end(shares->exchange);
+}
+
+MinimalTuple
+shares_next_brought(Shares *shares)
+{
+	MinimalTuple row;
+
+	for (;;)
+	{
+		if (shares->open)
+		{
+			row = exchange_next(shares->exchange);
+			if (row != NULL)
+				return row;
+			shares->open = false;
+		}
+		if (shares->reading >= shares->first + shares->count)
+			return NULL;
+		exchange_open(shares->exchange, shares->reading / shares->granule);
+		shares->open = true;
+		shares->reading += shares->granule;
+	}
+}
+
+/* Takes one more value into a hash. */
+static inline uint64
+mix(uint64 hash, uint64 value)
+{
+	hash = (hash ^ value) * UINT64CONST(0x9E3779B97F4A7C15);
+	return hash ^ hash >> 32;
+}
+
+/* Calls a hash function. */
+static uint32
+hash_value(Shares *shares, ShareKey *key, Datum value)
+{
+	MemoryContext old = MemoryContextSwitchTo(shares->scratch);
+	uint32		hash = DatumGetUInt32(FunctionCall1Coll(&key->hash, key->collation, value));
+
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(shares->scratch);
+	return hash;
+}
+
+/* Takes a key's value into a hash. */
+static inline uint64
+mix_key(uint64 hash, Shares *shares, ShareKey *key, Datum value, bool isnull)
+{
+	if (isnull)
+		return mix(hash, UINT64CONST(0x6E756C6C));
+	if (key->bits != 0)
+		return mix(hash, (uint64) value << (64 - key->bits) >> (64 - key->bits));
+	return mix(hash, hash_value(shares, key, value));
+}
+
+/* The class of a hash. */
+static inline uint32
+class_of_hash(uint64 hash)
+{
+	return (uint32) (mix(0, hash) % SHARE_CLASSES);
+}
+
+/* Is a hash of the batch? */
+static inline bool
+is_of_batch(const Shares *shares, uint64 hash)
+{
+	return class_of_hash(hash) - shares->first < shares->count;
+}
+
+/* The hash of a row. */
+static uint64
+hash_row(Shares *shares, TupleTableSlot *slot)
+{
+	uint64		hash = 0;
+
+	for (int i = 0; i < shares->nkeys; i++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, shares->keys[i].attno, &isnull);
+
+		hash = mix_key(hash, shares, &shares->keys[i], value, isnull);
+	}
+	return hash;
+}
+
+bool
+shares_keep(Shares *shares, TupleTableSlot *slot)
+{
+	return is_of_batch(shares, hash_row(shares, slot));
+}
+
+void
+shares_bring(Shares *shares, TupleTableSlot *slot)
+{
+	exchange_put(shares->exchange, (int) (class_of_hash(hash_row(shares, slot)) / shares->granule), slot);
+}
+
+const AttrNumber *
+shares_columns(const Shares *shares, int *n)
+{
+	*n = shares->nkeys;
+	return shares->attnos;
+}
+
+void
+shares_locate(Shares *shares, const AttrNumber *attnos)
+{
+	for (int i = 0; i < shares->nkeys; i++)
+		shares->keys[i].table_attno = attnos[i];
+}
+
+bool
+shares_keep_tuple(Shares *shares, HeapTuple tuple, TupleDesc desc)
+{
+	uint64		hash = 0;
+
+	for (int i = 0; i < shares->nkeys; i++)
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, shares->keys[i].table_attno, desc, &isnull);
+
+		hash = mix_key(hash, shares, &shares->keys[i], value, isnull);
+	}
+	return is_of_batch(shares, hash);
+}
+
+/* Adds what was done to what was done before. */
+static void
+add_stats(ShareStats *sum, const ShareStats *stats)
+{
+	sum->seen += stats->seen;
+	sum->kept += stats->kept;
+	sum->batches += stats->batches;
+}
+
+void
+shares_note(Shares *shares, uint64 seen, uint64 kept, uint64 batches)
+{
+	ShareStats	pass = {seen, kept, batches};
+
+	add_stats(&shares->own, &pass);
+	if (shares->shared)
+	{
+		SpinLockAcquire(&shares->shared->lock);
+		add_stats(&shares->shared->stats[ParallelWorkerNumber + 1], &pass);
+		SpinLockRelease(&shares->shared->lock);
+	}
+}
+
+void
+shares_rescan(Shares *shares)
+{
+	shares->begun = false;
+	shares->open = false;
+	if (shares->exchange)
+		exchange_close(shares->exchange);
+}
+
+void
+shares_detach(Shares *shares)
+{
+	if (shares->shared && !IsParallelWorker())
+		shares->all = shares_stats(shares, &shares->most);
+	shares->open = false;
+	if (shares->exchange)
+	{
+		exchange_close(shares->exchange);
+		exchange_free(shares->exchange);
+	}
+	shares->exchange = NULL;
+	shares->shared = NULL;
+	shares->parallel = NULL;
+}
+
+ShareStats
+shares_stats(const Shares *shares, uint64 *most)
+{
+	SharedShares *shared = shares->shared;
+	ShareStats	sum = shares->all;
+
+	*most = shares->most;
+	if (shared)
+	{
+		SpinLockAcquire(&shared->lock);
+		for (int i = 0; i < shared->participants; i++)
+		{
+			add_stats(&sum, &shared->stats[i]);
+			*most = Max(*most, shared->stats[i].kept);
+		}
+		SpinLockRelease(&shared->lock);
+	}
+	else if (sum.batches == 0)
+	{
+		sum = shares->own;
+		*most = sum.kept;
+	}
+	return sum;
+}
