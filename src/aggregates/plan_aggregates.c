@@ -36,6 +36,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "plan_aggregates.h"
+#include "plan_elsewhere.h"
 
 /* One of PostgreSQL's aggregates and ours that does the same. */
 typedef struct Replacement

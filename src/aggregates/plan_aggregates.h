@@ -25,24 +25,13 @@ extern bool collect_aggregates(Node *node, void *context);
  */
 extern Aggref *replace_planned_aggregate(Aggref *aggregate, List **functions);
 
-/* plan_combine.c: replaces the aggregates of a finished plan's node if it combines what other nodes send to Citus. */
-extern void replace_combined(PlannedStmt *stmt, Agg *agg);
-
 /* Makes a plan depend on the functions that it does not name any more, for rights on them to be looked at again. */
 extern void depend_on_aggregates(PlannedStmt *stmt, const List *theirs);
 
 /* Is this one of ours that are replacements, and does it count values? */
 extern bool aggregate_is_ours(const Aggref *aggregate, bool *distinct);
 
-/*
- * plan_elsewhere.c: does a module watch which functions are executed?  And may a query be computed where PostgreSQL's
- * aggregates are known and ours are not?
- */
-extern bool functions_are_watched(void);
-extern bool is_computed_elsewhere(Query *query);
-
 /* In _PG_init. */
 extern void gpusort_aggregates_init(void);
-extern void gpusort_states_init(void);
 
 #endif

@@ -12,8 +12,9 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "src/plan/plan.h"
 #include "plan_aggregates.h"
+#include "plan_combine.h"
+#include "plan_elsewhere.h"
 
 /* The node by which Citus takes in rows of other nodes. */
 #define CITUS_NODE "Citus Adaptive"

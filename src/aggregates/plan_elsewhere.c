@@ -27,7 +27,7 @@
 #include "utils/rel.h"
 
 #include "src/base/compat.h"
-#include "plan_aggregates.h"
+#include "plan_elsewhere.h"
 
 /* Where Citus says which tables are distributed, and the first column of that, which is indexed. */
 #define CITUS_TABLES "pg_dist_partition"

@@ -14,9 +14,11 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "src/keys/sortkey.h"
-#include "src/plan/plan.h"
 #include "src/core/plan_nodes.h"
+#include "src/cost/sort_choice.h"
+#include "src/keys/sortkey.h"
+#include "src/shares/plan_share_node.h"
+#include "plan_presort.h"
 
 /* A key of an order, as a column of what a node reads. */
 typedef struct OrderKey

@@ -15,6 +15,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "plan_aggregates.h"
+#include "plan_states.h"
 
 static set_rel_pathlist_hook_type prev_rel_pathlist;
 

@@ -9,10 +9,10 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "append_node.h"
 #include "src/core/node.h"
-#include "src/plan/plan.h"
 #include "src/core/plan_nodes.h"
+#include "append_node.h"
+#include "plan_append.h"
 
 /* A heap of fewer is as fast; but with gpusort.min_rows = 0 all that can be is to be ours. */
 #define LEAST_STREAMS 8

@@ -19,10 +19,11 @@
 #include "utils/memutils.h"
 
 #include "src/base/compat.h"
-#include "src/keys/sortkey.h"
-#include "blocks.h"
 #include "src/core/keyplace.h"
 #include "src/core/minimal_row.h"
+#include "src/cost/sort_cost.h"
+#include "src/keys/sortkey.h"
+#include "blocks.h"
 
 /* The least that a row takes: eight bytes and a word. */
 #define MAX_ROWS (BLOCK_BYTES / 16)

@@ -15,12 +15,6 @@
 #include "src/core/rowstore.h"
 #include "src/core/sortcolumns.h"
 
-/*
- * Bytes of a block with all that belongs to it.  Two of them fit into the queue between a worker and the leader
- * (PARALLEL_TUPLE_QUEUE_SIZE), so that the leader reads one where it lies while the worker writes the next.
- */
-#define BLOCK_BYTES ((Size) 32 * 1024 - 64)
-
 /* Rows of a participant's first block, for which somebody may be waiting. */
 #define BLOCK_FIRST_ROWS 64
 

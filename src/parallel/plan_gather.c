@@ -17,11 +17,12 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "blocks.h"
 #include "src/core/node.h"
-#include "pack_node.h"
-#include "src/plan/plan.h"
 #include "src/core/plan_nodes.h"
+#include "src/cost/sort_cost.h"
+#include "blocks.h"
+#include "pack_node.h"
+#include "plan_gather.h"
 
 static bool sorts(const Plan *plan);
 

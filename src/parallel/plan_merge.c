@@ -18,21 +18,14 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
+#include "src/core/node.h"
+#include "src/core/plan_nodes.h"
+#include "src/cost/sort_cost.h"
 #include "src/keys/sortkey.h"
+#include "src/plan/plan_junk.h"
 #include "blocks.h"
 #include "merge_node.h"
-#include "src/core/node.h"
-#include "src/plan/plan.h"
-#include "src/core/plan_nodes.h"
-
-/* What a row takes in a block besides its data. */
-#define ROW_OVERHEAD_BYTES 32
-
-double
-rows_of_block(int width)
-{
-	return Max(1, BLOCK_BYTES / (width + ROW_OVERHEAD_BYTES));
-}
+#include "plan_merge.h"
 
 /* Does a Gather Merge merge by the first of those columns? */
 static bool

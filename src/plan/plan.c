@@ -14,85 +14,26 @@
 #include "optimizer/planner.h"
 #include "utils/lsyscache.h"
 
+#include "src/aggregates/plan_aggregates.h"
+#include "src/aggregates/plan_combine.h"
+#include "src/aggregates/plan_presort.h"
+#include "src/aggregates/plan_states.h"
+#include "src/append/plan_append.h"
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/core/node.h"
-#include "src/core/sorter.h"
-#include "plan.h"
-#include "src/aggregates/plan_aggregates.h"
 #include "src/core/plan_nodes.h"
-
-bool		plan_will_be_walked = false;
+#include "src/core/sorter.h"
+#include "src/cost/sort_choice.h"
+#include "src/cost/sort_cost.h"
+#include "src/parallel/plan_gather.h"
+#include "src/parallel/plan_merge.h"
+#include "src/shares/plan_share_node.h"
+#include "plan.h"
+#include "plan_junk.h"
+#include "plan_paths.h"
 
 static planner_hook_type prev_planner;
-
-/* Reads a planned LIMIT or OFFSET expression: true if it is a constant, which NULL and absence are too. */
-static bool
-constant_rows(Node *expr, double *rows, bool *isnull)
-{
-	Const	   *constant = (Const *) expr;
-
-	*rows = 0;
-	*isnull = expr == NULL;
-	if (expr == NULL)
-		return true;
-	if (!IsA(expr, Const))
-		return false;
-	*isnull = constant->constisnull;
-	if (!constant->constisnull)
-		*rows = (double) DatumGetInt64(constant->constvalue);
-	return true;
-}
-
-/* WITH TIES may need any number of rows, so it bounds nothing. */
-SortBound
-bound_of_limit(Node *count, Node *offset, LimitOption option)
-{
-	SortBound	bound = UNBOUNDED;
-	double		count_rows;
-	double		offset_rows;
-	bool		no_count;
-	bool		no_offset;
-	bool		count_known = constant_rows(count, &count_rows, &no_count);
-	bool		offset_known = constant_rows(offset, &offset_rows, &no_offset);
-
-	if (option == LIMIT_OPTION_WITH_TIES || (count_known && no_count))
-		return bound;
-	bound.kind = count_known && offset_known ? BOUND_CONSTANT : BOUND_AT_RUN_TIME;
-	bound.rows = count_rows + offset_rows;
-	return bound;
-}
-
-/* A small bound is core's: it keeps only the first rows while it reads. */
-static bool
-bound_allows(SortBound bound, double rows, const char **why)
-{
-	if (bound.kind == BOUND_CONSTANT && bound.rows < GPUSORT_BOUND_FRACTION * rows)
-	{
-		if (why)
-			*why = psprintf("only the first %.0f of about %.0f rows are wanted", bound.rows, rows);
-		return false;
-	}
-	if (bound.kind == BOUND_AT_RUN_TIME && bound.in_workers)
-	{
-		if (why)
-			*why = "parallel workers do not see how many rows a LIMIT wants at run time";
-		return false;
-	}
-	return true;
-}
-
-bool
-sort_is_ours(double rows, SortBound bound, const char **why)
-{
-	if (rows < gpusort_min_rows)
-	{
-		if (why)
-			*why = psprintf("about %.0f rows are fewer than gpusort.min_rows", rows);
-		return false;
-	}
-	return bound_allows(bound, rows, why);
-}
 
 /*
  * Makes the node that takes a Sort's place.  It keeps id, parameters, InitPlans and costs: rescans and EXPLAIN need
@@ -179,43 +120,13 @@ take_sort(const PlannedStmt *stmt, Sort *sort, SortBound bound)
 	return (Plan *) sort;
 }
 
-/* Collects the aggregates in an expression that sort their input themselves, each once; context is a List **. */
-static bool
-find_sorting_aggregates(Node *node, void *context)
-{
-	List	  **found = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref))
-	{
-		Aggref	   *aggregate = (Aggref *) node;
-
-		if ((aggregate->aggorder || aggregate->aggdistinct) && !aggregate_is_presorted(aggregate))
-			*found = list_append_unique(*found, aggregate);
-		return false;			/* there are no aggregates in an aggregate's arguments */
-	}
-	return expression_tree_walker(node, find_sorting_aggregates, context);
-}
-
-List *
-sorting_aggregates(List *exprs)
-{
-	List	   *aggregates = NIL;
-
-	find_sorting_aggregates((Node *) exprs, &aggregates);
-	return aggregates;
-}
-
 /* Says which sorts happen inside an Agg, where no node of the plan can take their place. */
 static void
 leave_sorts_of_agg(Agg *agg)
 {
-	List	   *aggregates = NIL;
+	List	   *aggregates = sorting_aggregates(list_concat_copy(agg->plan.targetlist, agg->plan.qual));
 	ListCell   *lc;
 
-	find_sorting_aggregates((Node *) agg->plan.targetlist, &aggregates);
-	find_sorting_aggregates((Node *) agg->plan.qual, &aggregates);
 	foreach(lc, aggregates)
 	{
 		Aggref	   *aggregate = lfirst_node(Aggref, lc);

@@ -12,7 +12,7 @@
 #include "nodes/nodeFuncs.h"
 
 #include "src/core/node.h"
-#include "plan.h"
+#include "plan_junk.h"
 
 /* Does a node make its rows from its target list, so that the list's last entries can be left out? */
 static bool

@@ -21,6 +21,11 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
+#include "src/cost/cores.h"
+#include "src/cost/path_copies.h"
+#include "src/cost/sort_cost.h"
+#include "src/shares/plan_share_rules.h"
+#include "src/shares/plan_shares.h"
 #include "plan_paths.h"
 
 /* Costs that differ by less are the same to add_path. */

@@ -16,7 +16,9 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "plan_shares.h"
+#include "src/cost/cores.h"
+#include "src/cost/sort_cost.h"
+#include "plan_share_node.h"
 
 /* What looking at a row of others takes, in operators for each key. */
 #define PASSED_ROW_OPERATORS 1.0
@@ -116,16 +118,6 @@ keys_of_share_path(const Path *path)
 	const CustomPath *share = (const CustomPath *) path;
 
 	return IsA(path, CustomPath) && share->methods == &path_methods ? share->custom_private : NIL;
-}
-
-bool
-is_read_by_page(const Path *path)
-{
-	const Cost	computed = path->pathtarget->cost.per_tuple;
-
-	while (IsA(path, ProjectionPath))
-		path = ((const ProjectionPath *) path)->subpath;
-	return computed == 0 && path->pathtype == T_SeqScan && path->parent->baserestrictinfo == NIL;
 }
 
 /* What reading a row of an input takes beyond its price, and what other plans share out among their workers. */

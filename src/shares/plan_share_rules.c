@@ -30,7 +30,10 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "plan_shares.h"
+#include "src/cost/cores.h"
+#include "src/cost/sort_choice.h"
+#include "plan_share_node.h"
+#include "plan_share_rules.h"
 
 /* A key of so many values for each participant falls into even shares. */
 #define VALUES_PER_PARTICIPANT 32

@@ -28,6 +28,11 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
+#include "src/cost/cores.h"
+#include "src/cost/path_copies.h"
+#include "src/cost/sort_cost.h"
+#include "plan_share_node.h"
+#include "plan_share_rules.h"
 #include "plan_shares.h"
 
 /* What a row in a WindowAgg takes beside the server's price, in its units: it goes through a tuplestore. */

@@ -15,7 +15,7 @@
 #include "storage/fd.h"
 
 #include "src/base/guc.h"
-#include "src/plan/plan_paths.h"
+#include "cores.h"
 
 /* Where the second version of control groups is looked for. */
 #define CGROUPS "/sys/fs/cgroup"

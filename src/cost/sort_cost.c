@@ -1,5 +1,5 @@
 /*
- * plan_price.c: what sorts of ours cost, in the planner's units, and paths at that price.
+ * sort_cost.c: what sorts cost where gpusort does them, in the planner's units, and paths at that cost.
  *
  * The model is linear: a row is taken, kept and given out for gpusort.cpu_row_cost, and every eight bytes of key add
  * gpusort.cpu_key_cost; past the memory limit all rows are written and read once.  The server's is 2 cpu_operator_cost
@@ -33,14 +33,17 @@
 #include "src/base/guc.h"
 #include "src/keys/dictionary.h"
 #include "src/keys/sortkey.h"
-#include "src/parallel/blocks.h"
-#include "src/plan/plan_paths.h"
+#include "cores.h"
+#include "sort_cost.h"
 
 /* As the server counts comparisons. */
 #define LOG2(x) (log(Max(x, 2.0)) / 0.693147180559945)
 
 /* A row of so many bytes more costs gpusort.merge_row_cost once more. */
 #define MERGE_ROW_BYTES 100.0
+
+/* What a row takes in a block besides its data. */
+#define ROW_OVERHEAD_BYTES 32
 
 /* A page of memory that a process has not had before, in seq_page_cost: 2 microseconds. */
 #define FIRST_TOUCH 0.6
@@ -293,6 +296,12 @@ memory_price(double rows, int width)
 	return rows * bytes_of_row(width) / BLCKSZ * FIRST_TOUCH * seq_page_cost;
 }
 
+double
+rows_of_block(int width)
+{
+	return Max(1, BLOCK_BYTES / (width + ROW_OVERHEAD_BYTES));
+}
+
 /* What a row of some width costs the leader that comes in a block. */
 static Cost
 merge_row_cost(int width)
@@ -412,6 +421,16 @@ hash_doubt(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs
 	agg = create_agg_path(root, hashed->path.parent, hashed->subpath, hashed->path.pathtarget, AGG_HASHED,
 						  AGGSPLIT_SIMPLE, hashed->groupClause, hashed->qual, costs, groups);
 	return Max(agg->path.total_cost - hashed->path.total_cost, 0) / 2;
+}
+
+bool
+is_read_by_page(const Path *path)
+{
+	const Cost	computed = path->pathtarget->cost.per_tuple;
+
+	while (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	return computed == 0 && path->pathtype == T_SeqScan && path->parent->baserestrictinfo == NIL;
 }
 
 /*

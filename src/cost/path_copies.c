@@ -11,7 +11,8 @@
 #include "optimizer/paths.h"
 
 #include "src/base/compat.h"
-#include "src/plan/plan_paths.h"
+#include "path_copies.h"
+#include "sort_cost.h"
 
 /* Copies of a chain of paths, each of which reads one input in its order. */
 typedef struct ChainCopy
