@@ -5,18 +5,20 @@
 
 #include "fmgr.h"
 
+#include "src/aggregates/statefile.h"
+#include "src/append/append_node.h"
 #include "src/base/guc.h"
 #include "src/base/keptmem.h"
+#include "src/core/limits.h"
+#include "src/core/node.h"
 #include "src/engine/progress.h"
 #include "src/engine/stat.h"
 #include "src/engine/worker.h"
-#include "src/aggregates/statefile.h"
-#include "src/plan/plan.h"
-#include "src/append/append_node.h"
-#include "src/core/limits.h"
+#include "src/parallel/block_node.h"
 #include "src/parallel/merge_node.h"
-#include "src/core/node.h"
 #include "src/parallel/pack_node.h"
+#include "src/plan/plan.h"
+#include "src/shares/share_node.h"
 
 PG_MODULE_MAGIC;
 
@@ -31,10 +33,13 @@ _PG_init(void)
 	gpusort_stat_init();
 	progress_init();
 	gpusort_worker_init();
-	gpusort_node_init();
-	gpumerge_node_init();
-	gpumergeappend_node_init();
-	gpupack_nodes_init();
+	register_node(&gpusort_node);
+	register_node(&block_node);
+	register_node(&gpumerge_node);
+	register_node(&gpupack_node);
+	register_node(&gpuunpack_node);
+	register_node(&share_node);
+	register_node(&gpumergeappend_node);
 	gpusort_limits_init();
 	gpusort_plan_init();
 	statefile_init();

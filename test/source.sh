@@ -21,14 +21,14 @@ report() {
 # Rooms of src/ that a room may include from; "." is src/ itself.  All but the service may use base.
 may_include() {
 	case $1 in
-		.) echo plan parallel append aggregates core engine base ;;
+		.) echo plan parallel shares append aggregates core engine base ;;
 		plan) echo parallel shares append aggregates cost core keys engine base ;;
-		parallel | append) echo plan core keys engine base ;;
-		shares) echo plan core base ;;
-		cost) echo plan parallel keys base ;;
-		aggregates) echo plan arrays core keys engine base ;;
+		parallel | append) echo cost core keys engine base ;;
+		shares) echo cost core base ;;
+		aggregates) echo shares arrays cost core keys engine base ;;
 		arrays) echo core keys engine base ;;
-		core) echo parallel shares append keys engine base ;;
+		cost) echo core keys base ;;
+		core) echo keys engine base ;;
 		keys) echo base ;;
 		engine) echo base service/protocol.h ;;
 		base) echo service/protocol.h ;;

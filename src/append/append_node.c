@@ -15,12 +15,12 @@
 #include "port/pg_bswap.h"
 #include "utils/memutils.h"
 
-#include "append_node.h"
+#include "src/base/guc.h"
 #include "src/core/limit_rows.h"
 #include "src/core/node.h"
 #include "src/core/rowcompare.h"
-#include "src/base/guc.h"
 #include "src/keys/sortkey.h"
+#include "append_node.h"
 
 /* Eight-byte words of a key that are compared before the values are. */
 #define KEY_WORDS 2
@@ -54,13 +54,6 @@ typedef struct GpuMergeAppendState
 	Player	   *losers;			/* of the inner nodes of the tree from 1 on; source i is node nsources + i */
 	int			next;			/* the loser that would win next, 0: not known */
 } GpuMergeAppendState;
-
-static Node *create_state(CustomScan *scan);
-
-const CustomScanMethods gpumergeappend_scan_methods = {
-	.CustomName = GPUMERGEAPPEND_NODE_NAME,
-	.CreateCustomScanState = create_state,
-};
 
 /* BeginCustomScan */
 static void
@@ -365,33 +358,32 @@ rescan_node(CustomScanState *css)
 static void
 explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 {
-	gpumergeappend_explain(css, &((GpuMergeAppendState *) css)->columns, ancestors, es);
+	explain_keys(css, &((GpuMergeAppendState *) css)->columns, ancestors, es);
 }
 
-static const CustomExecMethods exec_methods = {
+/* Tells the node of the Limit above, for Sorts of the server below it. */
+static void
+set_limit(CustomScanState *css, LimitState *limit)
+{
+	((GpuMergeAppendState *) css)->limit = limit;
+}
+
+const CustomScanMethods gpumergeappend_scan_methods = {
 	.CustomName = GPUMERGEAPPEND_NODE_NAME,
-	.BeginCustomScan = begin_node,
-	.ExecCustomScan = exec_node,
-	.EndCustomScan = end_node,
-	.ReScanCustomScan = rescan_node,
-	.ExplainCustomScan = explain_node,
+	.CreateCustomScanState = create_node_state,
 };
 
-/* CreateCustomScanState */
-static Node *
-create_state(CustomScan *scan)
-{
-	return gpusort_make_state(sizeof(GpuMergeAppendState), &exec_methods);
-}
-
-void
-gpumergeappend_node_limit(CustomScanState *node, LimitState *limit)
-{
-	((GpuMergeAppendState *) node)->limit = limit;
-}
-
-void
-gpumergeappend_node_init(void)
-{
-	RegisterCustomScanMethods(&gpumergeappend_scan_methods);
-}
+const OurNode gpumergeappend_node = {
+	.scan = &gpumergeappend_scan_methods,
+	.exec = {
+		.CustomName = GPUMERGEAPPEND_NODE_NAME,
+		.BeginCustomScan = begin_node,
+		.ExecCustomScan = exec_node,
+		.EndCustomScan = end_node,
+		.ReScanCustomScan = rescan_node,
+		.ExplainCustomScan = explain_node,
+	},
+	.state_bytes = sizeof(GpuMergeAppendState),
+	.passes_limit = true,
+	.limit = set_limit,
+};

@@ -18,15 +18,15 @@
 #include "utils/typcache.h"
 
 #include "src/base/compat.h"
-#include "src/append/append_node.h"
-#include "coresort.h"
-#include "src/engine/stat.h"
 #include "src/base/guc.h"
-#include "node.h"
+#include "src/engine/stat.h"
+#include "coresort.h"
+#include "explain.h"
+#include "node_private.h"
+#include "our_node.h"
 
-/* Begins a line of text output. */
-static void
-indent(ExplainState *es)
+void
+explain_indent(ExplainState *es)
 {
 	appendStringInfoSpaces(es->str, es->indent * 2);
 }
@@ -74,12 +74,11 @@ append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_
 static bool
 shows_child(const CustomScan *scan, int attno)
 {
-	return scan->methods == &gpusort_scan_methods && attno <= list_length(outerPlan(&scan->scan.plan)->targetlist);
+	return our_node(&scan->scan.plan)->sorts && attno <= list_length(outerPlan(&scan->scan.plan)->targetlist);
 }
 
-/* A column's expression as PostgreSQL writes it. */
-static char *
-column_text(CustomScanState *node, int attno, Node **expr, List *ancestors, ExplainState *es)
+char *
+explain_column(CustomScanState *node, int attno, Node **expr, List *ancestors, ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
@@ -94,17 +93,16 @@ column_text(CustomScanState *node, int attno, Node **expr, List *ancestors, Expl
 	return deparse_expression(*expr, context, prefix, true);
 }
 
-/* The same of a key. */
+/* Returns a key's expression likewise. */
 static char *
 key_text(CustomScanState *node, int key, Node **expr, List *ancestors, ExplainState *es)
 {
 	List	   *shown = list_nth(((CustomScan *) node->ss.ps.plan)->custom_private, PRIVATE_SHOWN);
 
-	return column_text(node, list_nth_int(shown, key), expr, ancestors, es);
+	return explain_column(node, list_nth_int(shown, key), expr, ancestors, es);
 }
 
-/* Prints the sort keys exactly as PostgreSQL does. */
-static void
+void
 explain_keys(CustomScanState *node, const SortColumns *columns, List *ancestors, ExplainState *es)
 {
 	List	   *keys = NIL;
@@ -142,7 +140,7 @@ explain_forms(CustomScanState *node, const SortColumns *columns, Sorter *sorter,
 		return;
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		indent(es);
+		explain_indent(es);
 		appendStringInfo(es->str, "Rows Compared: " UINT64_FORMAT "  Tied Runs: " UINT64_FORMAT
 						 "  Tied Rows: " UINT64_FORMAT "\n",
 						 tied->compared, tied->runs, tied->rows);
@@ -178,7 +176,7 @@ explain_method(const char *method, SortSpace space, ExplainState *es)
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		indent(es);
+		explain_indent(es);
 		appendStringInfo(es->str, "Sort Method: %s", method);
 		if (gpusort_explain_machine)
 			appendStringInfo(es->str, "  %s: " INT64_FORMAT "kB", space_type, kilobytes);
@@ -229,7 +227,7 @@ explain_work(const SorterStats *stats, ExplainState *es)
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		indent(es);
+		explain_indent(es);
 		appendStringInfoString(es->str, "Keys: ");
 		if (facts->key_bits > 0 || stats->strings == 0)
 			appendStringInfo(es->str, "%u bits%s", facts->key_bits, stats->strings > 0 ? " and " : "");
@@ -294,12 +292,12 @@ explain_transfer(const SorterStages *stages, double loops, ExplainState *es)
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		indent(es);
+		explain_indent(es);
 		appendStringInfo(es->str, "Transfer: " INT64_FORMAT "kB  Overlap: %.0f%%"
 						 "  Waited: in %.1f ms  sort %.1f ms  out %.1f ms\n",
 						 kilobytes, overlap(stages), stages->wait_in_ms / loops, stages->wait_sort_ms / loops,
 						 stages->wait_out_ms / loops);
-		indent(es);
+		explain_indent(es);
 		appendStringInfo(es->str, "Device Time: %.3f ms\n", device_ms);
 		return;
 	}
@@ -351,7 +349,7 @@ explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
 	in_ms = both_ms - child_ms;
 	out_ms = Max(total_ms / loops - both_ms - sort_ms, 0.0);
 	if (text)
-		indent(es);
+		explain_indent(es);
 	if (text && timed)
 		appendStringInfo(es->str, "Stages: child %.1f ms  in %.1f ms  sort %.1f ms  out %.1f ms\n",
 						 child_ms, in_ms, sort_ms, out_ms);
@@ -376,7 +374,7 @@ explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
  * instrumentation, in which two counts are of rows that a filter takes away: a sort has no filter.
  */
 void
-gpusort_tell_space(PlanState *node, Sorter *sorter, SortSpace *told)
+explain_tell_space(PlanState *node, Sorter *sorter, SortSpace *told)
 {
 	SortSpace	space;
 
@@ -449,7 +447,7 @@ explain_machine(const SorterStats *stats, const SorterStages *before, PlanState 
 }
 
 void
-gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorter, const SorterStages *before,
+explain_sort(CustomScanState *node, const SortColumns *columns, Sorter *sorter, const SorterStages *before,
 				List *ancestors, ExplainState *es)
 {
 	const SorterStats *stats;
@@ -477,49 +475,4 @@ gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorte
 	explain_forms(node, columns, sorter, ancestors, es);
 	if (gpusort_explain_machine)
 		explain_machine(stats, before, &node->ss.ps, es);
-}
-
-void
-gpusort_explain_shares(CustomScanState *node, const Shares *shares, List *ancestors, ExplainState *es)
-{
-	int			n;
-	const AttrNumber *columns = shares_columns(shares, &n);
-	List	   *keys = NIL;
-	ShareStats	stats;
-	uint64		most;
-	Node	   *expr;
-
-	for (int i = 0; i < n; i++)
-		keys = lappend(keys, column_text(node, columns[i], &expr, ancestors, es));
-	ExplainPropertyList("Share Key", keys, es);
-	ExplainPropertyText("Share Way", shares_way(shares), es);
-	if (!es->analyze)
-		return;
-	stats = shares_stats(shares, &most);
-	if (es->format == EXPLAIN_FORMAT_TEXT)
-	{
-		indent(es);
-		appendStringInfo(es->str, "Shares: " UINT64_FORMAT "  Rows Seen: " UINT64_FORMAT "  Rows Kept: " UINT64_FORMAT
-						 "  Largest: " UINT64_FORMAT "\n", stats.batches, stats.seen, stats.kept, most);
-		return;
-	}
-	ExplainPropertyInteger("Shares", NULL, (int64) stats.batches, es);
-	ExplainPropertyInteger("Rows Seen", NULL, (int64) stats.seen, es);
-	ExplainPropertyInteger("Rows Kept", NULL, (int64) stats.kept, es);
-	ExplainPropertyInteger("Largest Share", NULL, (int64) most, es);
-}
-
-void
-gpumerge_explain(CustomScanState *node, const SortColumns *columns, uint64 blocks, List *ancestors, ExplainState *es)
-{
-	explain_keys(node, columns, ancestors, es);
-	/* the rows of the Gather Merge below */
-	if (es->analyze)
-		ExplainPropertyInteger("Blocks", NULL, (int64) blocks, es);
-}
-
-void
-gpumergeappend_explain(CustomScanState *node, const SortColumns *columns, List *ancestors, ExplainState *es)
-{
-	explain_keys(node, columns, ancestors, es);
 }

@@ -1,51 +1,53 @@
 /*
- * limits.c: how nodes of ours hear of the Limit above them.
+ * limits.c: how gpusort's nodes hear of the Limit above them.
  */
 #include "postgres.h"
 
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 
-#include "src/append/append_node.h"
 #include "limits.h"
-#include "src/parallel/merge_node.h"
-#include "node.h"
+#include "our_node.h"
 
 static ExecutorStart_hook_type prev_executor_start;
 
-/* Was a node made of a plan with such methods? */
-static bool
-is_ours(PlanState *state, const CustomScanMethods *methods)
+static void set_limit(LimitState *limit, PlanState *child);
+
+/* Tells a node of gpusort's, and what is below it where a bound passes. */
+static void
+set_limit_of(const OurNode *node, LimitState *limit, CustomScanState *state)
 {
-	return IsA(state, CustomScanState) && ((CustomScan *) state->plan)->methods == methods;
+	ListCell   *lc;
+
+	if (node->limit)
+		node->limit(state, limit);
+	if (!node->passes_limit)
+		return;
+	set_limit(limit, outerPlanState(state));
+	foreach(lc, state->custom_ps)
+		set_limit(limit, lfirst(lc));
 }
 
-/* Tells every GpuSort that core would have told a bound where it comes from; as ExecSetTupleBound would walk. */
+/* Tells every node that core would have told a bound where it comes from; as ExecSetTupleBound would walk. */
 static void
 set_limit(LimitState *limit, PlanState *child)
 {
-	ListCell   *lc;
+	const OurNode *node;
 
 	while (child != NULL && (IsA(child, ResultState) ||
 							 (IsA(child, SubqueryScanState) && child->qual == NULL)))
 		child = IsA(child, ResultState) ? outerPlanState(child) : ((SubqueryScanState *) child)->subplan;
 	if (child == NULL)
 		return;
-	if (is_ours(child, &gpusort_scan_methods))
-		gpusort_node_limit((CustomScanState *) child, limit);
+	if ((node = our_node(child->plan)) != NULL)
+		set_limit_of(node, limit, (CustomScanState *) child);
 	else if (IsA(child, AppendState))
 		for (int i = 0; i < ((AppendState *) child)->as_nplans; i++)
 			set_limit(limit, ((AppendState *) child)->appendplans[i]);
 	else if (IsA(child, MergeAppendState))
 		for (int i = 0; i < ((MergeAppendState *) child)->ms_nplans; i++)
 			set_limit(limit, ((MergeAppendState *) child)->mergeplans[i]);
-	else if (is_ours(child, &gpumergeappend_scan_methods))
-	{
-		gpumergeappend_node_limit((CustomScanState *) child, limit);
-		foreach(lc, ((CustomScanState *) child)->custom_ps)
-			set_limit(limit, lfirst(lc));
-	}
-	else if (IsA(child, GatherState) || IsA(child, GatherMergeState) || is_ours(child, &gpumerge_scan_methods))
+	else if (IsA(child, GatherState) || IsA(child, GatherMergeState))
 		set_limit(limit, outerPlanState(child));
 }
 

@@ -7,71 +7,54 @@
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
-#include "src/shares/shares.h"
+#include "explain.h"
+#include "our_node.h"
+#include "pagescan.h"
 #include "sorter.h"
 
 #define GPUSORT_NODE_NAME "GpuSort"
 
-/* The methods a CustomScan made by plan.c points to. */
+/* GpuSort, which gives out rows.  Features have variants of it around a SortNode. */
+extern const OurNode gpusort_node;
 extern const CustomScanMethods gpusort_scan_methods;
-extern void gpusort_node_init(void);
 
-/* Tells the node how many rows the Limit above will fetch, as core would have told a Sort. */
-extern void gpusort_node_limit(CustomScanState *node, LimitState *limit);
-
-/* What plan.c puts into CustomScan.custom_private, in this order: all must survive copyObject and nodeToString. */
-typedef enum GpusortPrivate
-{
-	PRIVATE_ATTNOS,				/* integer list */
-	PRIVATE_SORTOPS,			/* OID list */
-	PRIVATE_COLLATIONS,			/* OID list */
-	PRIVATE_NULLS_FIRST,		/* integer list of booleans */
-	PRIVATE_SHOWN,				/* integer list: the keys in custom_scan_tlist, for EXPLAIN */
-	PRIVATE_OUTPUT,				/* integer list of a GpusortOutput */
-	PRIVATE_SHARE				/* NIL, or by what participants share rows, as shares.h has it */
-} GpusortPrivate;
-
-/* What a GpuSort gives out. */
-typedef enum GpusortOutput
-{
-	OUTPUT_ROWS,
-	OUTPUT_BLOCKS,				/* blocks behind the normalised key of the first row; see blocks.h */
-	OUTPUT_COMPARED_BLOCKS		/* blocks behind the columns of the first row's keys */
-} GpusortOutput;
-
-/* The state of a node of ours: zeros behind its methods. */
-extern Node *gpusort_make_state(Size bytes, const CustomExecMethods *methods);
-
-/* Reads the columns that a node of ours sorts by; in the current memory context. */
+/* Reads the columns that a node sorts by; in the current memory context. */
 extern void gpusort_read_columns(SortColumns *columns, const CustomScan *scan);
 
-/* What a sort took, in kilobytes. */
-typedef struct SortSpace
+/* The state of a node that sorts, with which the states of features' nodes begin. */
+typedef struct SortNode
 {
-	int64		memory;
-	int64		disk;
-} SortSpace;
+	CustomScanState css;
+	SortColumns columns;
+	bool		random_access;
+	LimitState *limit;			/* the Limit whose bound core would have passed to the Sort, or NULL */
+	PageScan   *pages;			/* to read the child by the page, or NULL */
+	Sorter	   *sorter;			/* NULL until the first row is asked for */
+	bool		sorted;			/* the sorter has all rows */
+	int64		bound_done;		/* the bound that the sorter was begun with */
+	SorterStages before;		/* of the sorts that rescans have ended */
+	SortSpace	told;			/* in this loop, for EXPLAIN */
+} SortNode;
 
-/* explain.c: in a parallel worker, what a sort took is told for EXPLAIN, beyond what was told before in this loop. */
-extern void gpusort_tell_space(PlanState *node, Sorter *sorter, SortSpace *told);
-
-/* explain.c: what a sort of shares says of them. */
-extern void gpusort_explain_shares(CustomScanState *node, const Shares *shares, List *ancestors,
-								   struct ExplainState *es);
+/* BeginCustomScan: initialises the child, whose own rewinding is never needed, and the result slot. */
+extern void sortnode_begin(CustomScanState *css, EState *estate, int eflags);
 
 /*
- * explain.c: ExplainCustomScan of the node, whose sorter is NULL if it has not run; before are the stages of its
- * earlier sorts
+ * Begins a sort, has a function put the rows into it that are wanted, forwards, and finishes it.  sortnode_read_all
+ * puts all rows of the child.
  */
-extern void gpusort_explain(CustomScanState *node, const SortColumns *columns, Sorter *sorter,
-							const SorterStages *before, List *ancestors, struct ExplainState *es);
+extern void sortnode_load(SortNode *node, void (*read) (SortNode *node));
+extern void sortnode_read_all(SortNode *node);
 
-/* The same of a GpuMergeAppend. */
-extern void gpumergeappend_explain(CustomScanState *node, const SortColumns *columns, List *ancestors,
-								   struct ExplainState *es);
+/* Ends the sort, if there is one, and clears the result slot, which may point into its rows. */
+extern void sortnode_drop(SortNode *node);
 
-/* The same of a GpuMerge, with the number of blocks that it has read. */
-extern void gpumerge_explain(CustomScanState *node, const SortColumns *columns, uint64 blocks, List *ancestors,
-							 struct ExplainState *es);
+/* EndCustomScan, ReScanCustomScan and ExplainCustomScan of a node that has nothing of its own to do there. */
+extern void sortnode_end(CustomScanState *css);
+extern void sortnode_rescan(CustomScanState *css);
+extern void sortnode_explain(CustomScanState *css, List *ancestors, struct ExplainState *es);
+
+/* Tells the node of the Limit above, as core would have told a Sort. */
+extern void sortnode_limit(CustomScanState *css, LimitState *limit);
 
 #endif

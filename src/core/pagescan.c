@@ -28,7 +28,6 @@ struct PageScan
 {
 	SeqScanState *scan;
 	RowGather  *gather;			/* NULL: rows are the table's tuples */
-	Shares	   *shares;			/* NULL: all are taken */
 };
 
 PageScan *
@@ -96,30 +95,22 @@ pagescan_take(PageScan *pages, Sorter *sorter)
 			  sorter_put_page(sorter, BufferGetPage(scan->rs_cbuf), items, count, pages->gather));
 }
 
-void
-pagescan_share(PageScan *pages, Shares *shares)
+AttrNumber
+pagescan_column(const PageScan *pages, AttrNumber attno)
 {
 	List	   *targets = pages->scan->ss.ps.plan->targetlist;
-	int			n;
-	const AttrNumber *columns = shares_columns(shares, &n);
-	AttrNumber *attnos = palloc(sizeof(AttrNumber) * n);
 
-	for (int i = 0; i < n; i++)
-		attnos[i] = pages->gather ?
-			castNode(Var, list_nth_node(TargetEntry, targets, columns[i] - 1)->expr)->varattno : columns[i];
-	shares_locate(shares, attnos);
-	pfree(attnos);
-	pages->shares = shares;
+	return pages->gather ? castNode(Var, list_nth_node(TargetEntry, targets, attno - 1)->expr)->varattno : attno;
 }
 
-/* Finds the rows of the share among those of a page, and the place of each. */
+/* Finds the rows that are wanted among those of a page, and the place of each. */
 static uint32
-find_share(PageScan *pages, HeapScanDesc scan, const OffsetNumber *items, uint32 count, OffsetNumber *kept,
-		   uint16 *places)
+find_wanted(HeapScanDesc scan, const OffsetNumber *items, uint32 count, PageFilter wanted, void *arg,
+			OffsetNumber *found, uint16 *places)
 {
 	Page		page = BufferGetPage(scan->rs_cbuf);
 	TupleDesc	desc = RelationGetDescr(scan->rs_base.rs_rd);
-	uint32		found = 0;
+	uint32		n = 0;
 	HeapTupleData tuple;
 
 	tuple.t_tableOid = RelationGetRelid(scan->rs_base.rs_rd);
@@ -130,15 +121,15 @@ find_share(PageScan *pages, HeapScanDesc scan, const OffsetNumber *items, uint32
 
 		tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
 		tuple.t_len = ItemIdGetLength(item);
-		kept[found] = items[i];
-		places[found] = (uint16) i;
-		found += shares_keep_tuple(pages->shares, &tuple, desc);
+		found[n] = items[i];
+		places[n] = (uint16) i;
+		n += wanted(arg, &tuple, desc);
 	}
-	return found;
+	return n;
 }
 
 uint32
-pagescan_take_share(PageScan *pages, Sorter *sorter)
+pagescan_take_some(PageScan *pages, Sorter *sorter, PageFilter wanted, void *arg)
 {
 	HeapScanDesc scan = (HeapScanDesc) pages->scan->ss.ss_currentScanDesc;
 	OffsetNumber kept[MaxHeapTuplesPerPage];
@@ -150,7 +141,7 @@ pagescan_take_share(PageScan *pages, Sorter *sorter)
 
 	if (items == NULL)
 		return 0;
-	found = find_share(pages, scan, items, count, kept, places);
+	found = find_wanted(scan, items, count, wanted, arg, kept, places);
 	taken = found == 0 ? 0 : sorter_put_page(sorter, BufferGetPage(scan->rs_cbuf), kept, found, pages->gather);
 	/* the scan gives out itself what could not be taken */
 	if (taken < found)

@@ -4,9 +4,9 @@
 #ifndef GPUSORT_PAGESCAN_H
 #define GPUSORT_PAGESCAN_H
 
+#include "access/htup.h"
 #include "nodes/execnodes.h"
 
-#include "src/shares/shares.h"
 #include "sorter.h"
 
 typedef struct PageScan PageScan;
@@ -19,10 +19,13 @@ extern PageScan *pagescan_open(PlanState *child);
  */
 extern void pagescan_take(PageScan *scan, Sorter *sorter);
 
-/* Has a share only of the rows taken: where its keys are is found out once. */
-extern void pagescan_share(PageScan *scan, Shares *shares);
+/* Is a tuple of the table one that is wanted? */
+typedef bool (*PageFilter) (void *arg, HeapTuple tuple, TupleDesc desc);
 
-/* pagescan_take, of rows of the share only; returns how many others the scan was moved past. */
-extern uint32 pagescan_take_share(PageScan *scan, Sorter *sorter);
+/* pagescan_take, of the rows that are wanted; returns how many others the scan was moved past. */
+extern uint32 pagescan_take_some(PageScan *scan, Sorter *sorter, PageFilter wanted, void *arg);
+
+/* Returns the column of the table that a column of the child's rows is. */
+extern AttrNumber pagescan_column(const PageScan *scan, AttrNumber attno);
 
 #endif

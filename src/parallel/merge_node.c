@@ -10,10 +10,10 @@
 #include "executor/executor.h"
 #include "nodes/extensible.h"
 
-#include "block_merge.h"
-#include "merge_node.h"
 #include "src/core/merge_progress.h"
 #include "src/core/node.h"
+#include "block_merge.h"
+#include "merge_node.h"
 
 typedef struct GpuMergeState
 {
@@ -25,13 +25,6 @@ typedef struct GpuMergeState
 	Progress	progress;
 	uint64		given;			/* rows that were ready to be given out */
 } GpuMergeState;
-
-static Node *create_state(CustomScan *scan);
-
-const CustomScanMethods gpumerge_scan_methods = {
-	.CustomName = GPUMERGE_NODE_NAME,
-	.CreateCustomScanState = create_state,
-};
 
 /* BeginCustomScan */
 static void
@@ -162,27 +155,27 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	GpuMergeState *node = (GpuMergeState *) css;
 
-	gpumerge_explain(css, &node->columns, node->merge ? blockmerge_stats(node->merge)->blocks : 0, ancestors, es);
+	explain_keys(css, &node->columns, ancestors, es);
+	/* the rows of the Gather Merge below */
+	if (es->analyze)
+		ExplainPropertyInteger("Blocks", NULL, (int64) (node->merge ? blockmerge_stats(node->merge)->blocks : 0), es);
 }
 
-static const CustomExecMethods exec_methods = {
+const CustomScanMethods gpumerge_scan_methods = {
 	.CustomName = GPUMERGE_NODE_NAME,
-	.BeginCustomScan = begin_node,
-	.ExecCustomScan = exec_node,
-	.EndCustomScan = end_node,
-	.ReScanCustomScan = rescan_node,
-	.ExplainCustomScan = explain_node,
+	.CreateCustomScanState = create_node_state,
 };
 
-/* CreateCustomScanState */
-static Node *
-create_state(CustomScan *scan)
-{
-	return gpusort_make_state(sizeof(GpuMergeState), &exec_methods);
-}
-
-void
-gpumerge_node_init(void)
-{
-	RegisterCustomScanMethods(&gpumerge_scan_methods);
-}
+const OurNode gpumerge_node = {
+	.scan = &gpumerge_scan_methods,
+	.exec = {
+		.CustomName = GPUMERGE_NODE_NAME,
+		.BeginCustomScan = begin_node,
+		.ExecCustomScan = exec_node,
+		.EndCustomScan = end_node,
+		.ReScanCustomScan = rescan_node,
+		.ExplainCustomScan = explain_node,
+	},
+	.state_bytes = sizeof(GpuMergeState),
+	.passes_limit = true,
+};

@@ -4,12 +4,12 @@
 #ifndef GPUSORT_MERGE_NODE_H
 #define GPUSORT_MERGE_NODE_H
 
-#include "nodes/extensible.h"
+#include "src/core/our_node.h"
 
 #define GPUMERGE_NODE_NAME "GpuMerge"
 
-/* The methods a CustomScan made by plan_merge.c points to; its custom_private is that of the GpuSort below. */
+/* custom_private of its plan is that of the GpuSort below. */
+extern const OurNode gpumerge_node;
 extern const CustomScanMethods gpumerge_scan_methods;
-extern void gpumerge_node_init(void);
 
 #endif

@@ -13,9 +13,9 @@
 #include "nodes/extensible.h"
 
 #include "src/base/compat.h"
-#include "blocks.h"
 #include "src/core/minimal_row.h"
 #include "src/core/node.h"
+#include "blocks.h"
 #include "pack_node.h"
 
 typedef struct GpuPackState
@@ -38,20 +38,7 @@ typedef struct GpuUnpackState
 	int64		blocks;			/* read so far, for EXPLAIN */
 } GpuUnpackState;
 
-static Node *create_pack_state(CustomScan *scan);
-static Node *create_unpack_state(CustomScan *scan);
-
-const CustomScanMethods gpupack_scan_methods = {
-	.CustomName = GPUPACK_NODE_NAME,
-	.CreateCustomScanState = create_pack_state,
-};
-
-const CustomScanMethods gpuunpack_scan_methods = {
-	.CustomName = GPUUNPACK_NODE_NAME,
-	.CreateCustomScanState = create_unpack_state,
-};
-
-/* BeginCustomScan of both. */
+/* BeginCustomScan of a GpuPack, and most of a GpuUnpack's */
 static void
 begin_node(CustomScanState *css, EState *estate, int eflags)
 {
@@ -59,6 +46,14 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	outerPlanState(css) = ExecInitNode(outerPlan(css->ss.ps.plan), estate, eflags);
 	ExecInitResultTupleSlotTL(&css->ss.ps, &TTSOpsMinimalTuple);
 	css->ss.ps.ps_ProjInfo = NULL;
+}
+
+/* BeginCustomScan of a GpuUnpack */
+static void
+begin_unpack(CustomScanState *css, EState *estate, int eflags)
+{
+	begin_node(css, estate, eflags);
+	((GpuUnpackState *) css)->bare = palloc0(ROW_HEADER_BYTES + BARE_BYTES);
 }
 
 /* Forms a row of a slot's values, in memory that the next row takes. */
@@ -212,43 +207,37 @@ explain_unpack(CustomScanState *css, List *ancestors, ExplainState *es)
 		ExplainPropertyInteger("Blocks", NULL, ((GpuUnpackState *) css)->blocks, es);
 }
 
-static const CustomExecMethods pack_methods = {
+const CustomScanMethods gpupack_scan_methods = {
 	.CustomName = GPUPACK_NODE_NAME,
-	.BeginCustomScan = begin_node,
-	.ExecCustomScan = exec_pack,
-	.EndCustomScan = end_pack,
-	.ReScanCustomScan = rescan_pack,
+	.CreateCustomScanState = create_node_state,
 };
 
-static const CustomExecMethods unpack_methods = {
+const OurNode gpupack_node = {
+	.scan = &gpupack_scan_methods,
+	.exec = {
+		.CustomName = GPUPACK_NODE_NAME,
+		.BeginCustomScan = begin_node,
+		.ExecCustomScan = exec_pack,
+		.EndCustomScan = end_pack,
+		.ReScanCustomScan = rescan_pack,
+	},
+	.state_bytes = sizeof(GpuPackState),
+};
+
+const CustomScanMethods gpuunpack_scan_methods = {
 	.CustomName = GPUUNPACK_NODE_NAME,
-	.BeginCustomScan = begin_node,
-	.ExecCustomScan = exec_unpack,
-	.EndCustomScan = end_unpack,
-	.ReScanCustomScan = rescan_unpack,
-	.ExplainCustomScan = explain_unpack,
+	.CreateCustomScanState = create_node_state,
 };
 
-/* CreateCustomScanState of a GpuPack */
-static Node *
-create_pack_state(CustomScan *scan)
-{
-	return gpusort_make_state(sizeof(GpuPackState), &pack_methods);
-}
-
-/* CreateCustomScanState of a GpuUnpack */
-static Node *
-create_unpack_state(CustomScan *scan)
-{
-	GpuUnpackState *node = (GpuUnpackState *) gpusort_make_state(sizeof(GpuUnpackState), &unpack_methods);
-
-	node->bare = palloc0(ROW_HEADER_BYTES + BARE_BYTES);
-	return (Node *) node;
-}
-
-void
-gpupack_nodes_init(void)
-{
-	RegisterCustomScanMethods(&gpupack_scan_methods);
-	RegisterCustomScanMethods(&gpuunpack_scan_methods);
-}
+const OurNode gpuunpack_node = {
+	.scan = &gpuunpack_scan_methods,
+	.exec = {
+		.CustomName = GPUUNPACK_NODE_NAME,
+		.BeginCustomScan = begin_unpack,
+		.ExecCustomScan = exec_unpack,
+		.EndCustomScan = end_unpack,
+		.ReScanCustomScan = rescan_unpack,
+		.ExplainCustomScan = explain_unpack,
+	},
+	.state_bytes = sizeof(GpuUnpackState),
+};

@@ -7,14 +7,14 @@
 #ifndef GPUSORT_PACK_NODE_H
 #define GPUSORT_PACK_NODE_H
 
-#include "nodes/extensible.h"
+#include "src/core/our_node.h"
 
 #define GPUPACK_NODE_NAME "GpuPack"
 #define GPUUNPACK_NODE_NAME "GpuUnpack"
 
-/* The methods that CustomScans made by plan_gather.c point to. */
+extern const OurNode gpupack_node;
+extern const OurNode gpuunpack_node;
 extern const CustomScanMethods gpupack_scan_methods;
 extern const CustomScanMethods gpuunpack_scan_methods;
-extern void gpupack_nodes_init(void);
 
 #endif

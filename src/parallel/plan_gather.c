@@ -52,7 +52,7 @@ sorts(const Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_CustomScan:
-			return ((const CustomScan *) plan)->methods == &gpusort_scan_methods ||
+			return (our_node(plan) != NULL && our_node(plan)->sorts) ||
 				any_sorts(((const CustomScan *) plan)->custom_plans);
 		case T_SubqueryScan:
 			return sorts(((const SubqueryScan *) plan)->subplan);

@@ -19,11 +19,12 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/core/node.h"
+#include "src/core/node_private.h"
+#include "src/core/plan_junk.h"
 #include "src/core/plan_nodes.h"
 #include "src/cost/sort_cost.h"
 #include "src/keys/sortkey.h"
-#include "src/plan/plan_junk.h"
-#include "blocks.h"
+#include "block_node.h"
 #include "merge_node.h"
 #include "plan_merge.h"
 
@@ -56,7 +57,7 @@ sort_below(const GatherMerge *gather)
 {
 	CustomScan *sort = (CustomScan *) outerPlan(&gather->plan);
 
-	if (!IsA(sort, CustomScan) || sort->methods != &gpusort_scan_methods || gather->plan.qual != NIL ||
+	if (our_node(&sort->scan.plan) != &gpusort_node || gather->plan.qual != NIL ||
 		!passes_through(gather->plan.targetlist, get_tlist_exprs(sort->custom_scan_tlist, true)))
 		return NULL;
 	return sort;
@@ -86,9 +87,7 @@ give_blocks(CustomScan *sort, const SortColumns *by, bool encoded)
 	columns = lappend(columns, make_row_column(&scan_columns, all, list_length(columns) + 1, "block"));
 	sort->custom_scan_tlist = scan_columns;
 	sort->scan.plan.targetlist = columns;
-	sort->custom_private = list_copy(sort->custom_private);
-	list_nth_cell(sort->custom_private, PRIVATE_OUTPUT)->ptr_value =
-		list_make1_int(encoded ? OUTPUT_BLOCKS : OUTPUT_COMPARED_BLOCKS);
+	make_variant(sort, BLOCK_VARIANT, list_make1_int(encoded));
 }
 
 /* Makes a Gather Merge one of blocks, which the sort below gives out. */

@@ -22,6 +22,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/core/node.h"
+#include "src/core/plan_junk.h"
 #include "src/core/plan_nodes.h"
 #include "src/core/sorter.h"
 #include "src/cost/sort_choice.h"
@@ -29,8 +30,8 @@
 #include "src/parallel/plan_gather.h"
 #include "src/parallel/plan_merge.h"
 #include "src/shares/plan_share_node.h"
+#include "src/shares/share_node.h"
 #include "plan.h"
-#include "plan_junk.h"
 #include "plan_paths.h"
 
 static planner_hook_type prev_planner;
@@ -63,8 +64,6 @@ make_gpusort(const PlannedStmt *stmt, Sort *sort)
 	scan->custom_plans = children_for_explain(outerPlan(sort));
 	scan->custom_scan_tlist = resolve_columns(stmt, &sort->plan);
 	scan->custom_private = list_make5(attnos, sortops, collations, nulls_first, list_copy(attnos));
-	scan->custom_private = lappend(scan->custom_private, list_make1_int(OUTPUT_ROWS));
-	scan->custom_private = lappend(scan->custom_private, NIL);
 	scan->methods = &gpusort_scan_methods;
 	return (Plan *) scan;
 }
@@ -83,7 +82,7 @@ make_share(const PlannedStmt *stmt, const Plan *share)
 	scan->scan.plan.targetlist = sort.targetlist;
 	scan->scan.plan.lefttree = sort.lefttree;
 	scan->flags = 0;
-	list_nth_cell(scan->custom_private, PRIVATE_SHARE)->ptr_value = share_description(share);
+	make_variant(scan, SHARE_VARIANT, share_description(share));
 	return (Plan *) scan;
 }
 

@@ -31,7 +31,7 @@
 #define MIN_LEADER_PART 0.1
 
 /* Classes that are worth another pass. */
-#define LEAST_CLAIM (SHARE_CLASSES / 16)
+#define LEAST_CLAIM (SHARE_PARTITIONS / 16)
 
 /* One column that decides on a row's class. */
 typedef struct ShareKey
@@ -155,7 +155,7 @@ static void
 set_exchange(Shares *shares, Exchange *exchange)
 {
 	shares->exchange = exchange;
-	shares->granule = SHARE_CLASSES / exchange_parts(shares->shared->participants);
+	shares->granule = SHARE_PARTITIONS / exchange_parts(shares->shared->participants);
 }
 
 /* What participants share, as if nobody had come. */
@@ -283,7 +283,7 @@ shares_claim(Shares *shares)
 	if (shared == NULL)
 	{
 		shares->first = 0;
-		shares->count = first ? SHARE_CLASSES : 0;
+		shares->count = first ? SHARE_PARTITIONS : 0;
 		return first;
 	}
 	SpinLockAcquire(&shared->lock);
@@ -291,7 +291,7 @@ shares_claim(Shares *shares)
 	if (first && shares->parallel)
 		shared->workers = shares->parallel->nworkers_launched;
 	shares->first = shared->next;
-	left = SHARE_CLASSES - shared->next;
+	left = SHARE_PARTITIONS - shared->next;
 	shares->count = claim_count(shares, left, first);
 	shares->reading = shares->first;
 	shared->next += shares->count;
@@ -302,7 +302,7 @@ shares_claim(Shares *shares)
 bool
 shares_keep_all(const Shares *shares)
 {
-	return shares->count == SHARE_CLASSES;
+	return shares->count == SHARE_PARTITIONS;
 }
 
 const char *
@@ -318,7 +318,7 @@ shares_are_exchanged(const Shares *shares)
 }
 
 bool
-shares_begin_bringing(Shares *shares)
+shares_begin_sending(Shares *shares)
 {
 	SpinLockAcquire(&shares->shared->lock);
 	shares->shared->present++;
@@ -327,13 +327,13 @@ shares_begin_bringing(Shares *shares)
 }
 
 void
-shares_end_bringing(Shares *shares)
+shares_end_sending(Shares *shares)
 {
 	exchange_end(shares->exchange);
 }
 
 MinimalTuple
-shares_next_brought(Shares *shares)
+shares_next_received(Shares *shares)
 {
 	MinimalTuple row;
 
@@ -389,7 +389,7 @@ mix_key(uint64 hash, Shares *shares, ShareKey *key, Datum value, bool isnull)
 static inline uint32
 class_of_hash(uint64 hash)
 {
-	return (uint32) (mix(0, hash) % SHARE_CLASSES);
+	return (uint32) (mix(0, hash) % SHARE_PARTITIONS);
 }
 
 /* Is a hash of the batch? */
@@ -422,7 +422,7 @@ shares_keep(Shares *shares, TupleTableSlot *slot)
 }
 
 void
-shares_bring(Shares *shares, TupleTableSlot *slot)
+shares_send(Shares *shares, TupleTableSlot *slot)
 {
 	exchange_put(shares->exchange, (int) (class_of_hash(hash_row(shares, slot)) / shares->granule), slot);
 }

@@ -14,9 +14,9 @@
  * Rows fall into so many classes by a hash of the share keys, under an equality operator that holds rows of one group
  * together.  Participants claim ranges of classes.
  */
-#define SHARE_CLASSES 1024
+#define SHARE_PARTITIONS 1024
 
-/* What plan_shares.c puts into the node's PRIVATE_SHARE, in this order. */
+/* What plan_shares.c puts into the node's PRIVATE_DETAILS, in this order. */
 typedef enum SharePrivate
 {
 	SHARE_ATTNOS,				/* integer list: columns of the rows */
@@ -63,12 +63,12 @@ extern bool shares_are_exchanged(const Shares *shares);
  * Before the first batch then: is this participant to bring its rows?  They are brought one by one; the end waits for
  * all participants.
  */
-extern bool shares_begin_bringing(Shares *shares);
-extern void shares_bring(Shares *shares, TupleTableSlot *slot);
-extern void shares_end_bringing(Shares *shares);
+extern bool shares_begin_sending(Shares *shares);
+extern void shares_send(Shares *shares, TupleTableSlot *slot);
+extern void shares_end_sending(Shares *shares);
 
 /* The next row of the batch that was brought, valid until the next call; NULL at the end. */
-extern MinimalTuple shares_next_brought(Shares *shares);
+extern MinimalTuple shares_next_received(Shares *shares);
 
 /* Is a row of the batch? */
 extern bool shares_keep(Shares *shares, TupleTableSlot *slot);

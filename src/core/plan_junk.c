@@ -11,7 +11,8 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 
-#include "src/core/node.h"
+#include "node.h"
+#include "node_private.h"
 #include "plan_junk.h"
 
 /* Does a node make its rows from its target list, so that the list's last entries can be left out? */
@@ -115,7 +116,7 @@ drop_key_copies(PlannedStmt *stmt, GatherMerge *gather)
 	Plan	   *sort = gather ? outerPlan(&gather->plan) : found;
 
 	if (stmt->commandType != CMD_SELECT || stmt->rowMarks != NIL || (gather && found != &gather->plan) ||
-		!IsA(sort, CustomScan) || ((CustomScan *) sort)->methods != &gpusort_scan_methods)
+		our_node(sort) != &gpusort_node)
 		return;
 	/* WITH TIES compares the keys of its rows */
 	if (IsA(top, Limit) && ((Limit *) top)->limitOption == LIMIT_OPTION_WITH_TIES)

@@ -1,0 +1,39 @@
+/*
+ * explain.h: what EXPLAIN says of nodes that sort.
+ */
+#ifndef GPUSORT_EXPLAIN_H
+#define GPUSORT_EXPLAIN_H
+
+#include "nodes/execnodes.h"
+
+#include "sorter.h"
+
+struct ExplainState;
+
+/* What a sort took, in kilobytes. */
+typedef struct SortSpace
+{
+	int64		memory;
+	int64		disk;
+} SortSpace;
+
+/* Begins a line of text output. */
+extern void explain_indent(struct ExplainState *es);
+
+/* Returns a column's expression as PostgreSQL writes it, and a Var of its type. */
+extern char *explain_column(CustomScanState *node, int attno, Node **expr, List *ancestors, struct ExplainState *es);
+
+/* Prints the sort keys as PostgreSQL does. */
+extern void explain_keys(CustomScanState *node, const SortColumns *columns, List *ancestors, struct ExplainState *es);
+
+/*
+ * Prints the keys of a sort and what it did.  The sorter is NULL if it has not run; before are the stages of the node's
+ * earlier sorts.
+ */
+extern void explain_sort(CustomScanState *node, const SortColumns *columns, Sorter *sorter, const SorterStages *before,
+						 List *ancestors, struct ExplainState *es);
+
+/* In a parallel worker: tells what a sort took, for EXPLAIN, beyond what was told before in this loop. */
+extern void explain_tell_space(PlanState *node, Sorter *sorter, SortSpace *told);
+
+#endif

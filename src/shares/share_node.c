@@ -1,0 +1,308 @@
+/*
+ * share_node.c: Custom Scan (GpuSort) where each participant sorts shares of the groups.
+ *
+ * It claims a share, has its rows in order, gives them out, and claims the next one.  The rows of a share come from a
+ * scan of the whole input, whose other rows are passed over, or from the exchange, to which each participant has sent
+ * the rows of its part of the input first.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+
+#include "src/base/compat.h"
+#include "src/core/node.h"
+#include "src/core/node_private.h"
+#include "share_node.h"
+#include "shares.h"
+
+typedef struct ShareNode
+{
+	SortNode	sort;
+	Shares	   *shares;
+	bool		read;			/* the child has been read since its last rescan */
+	bool		ended;			/* no share is left */
+	bool		sent;			/* this participant has sent its rows, or came too late to send any */
+	uint64		passed;			/* rows of other shares in the last scan */
+	TupleTableSlot *received;	/* for rows of the exchange; NULL until there are some */
+} ShareNode;
+
+/* Tells the shares in which columns of the table their keys are. */
+static void
+locate_keys(ShareNode *node)
+{
+	int			n;
+	const AttrNumber *columns = shares_columns(node->shares, &n);
+	AttrNumber *attnos = palloc(sizeof(AttrNumber) * n);
+
+	for (int i = 0; i < n; i++)
+		attnos[i] = pagescan_column(node->sort.pages, columns[i]);
+	shares_locate(node->shares, attnos);
+	pfree(attnos);
+}
+
+/* BeginCustomScan */
+static void
+begin_node(CustomScanState *css, EState *estate, int eflags)
+{
+	ShareNode  *node = (ShareNode *) css;
+	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
+
+	sortnode_begin(css, estate, eflags);
+	/* the next time this participant may have another share */
+	node->sort.random_access = false;
+	node->shares = shares_open(list_nth(scan->custom_private, PRIVATE_DETAILS),
+							   ExecGetResultType(outerPlanState(css)));
+	if (node->sort.pages)
+		locate_keys(node);
+}
+
+/* Is a tuple of the table of the share that was claimed? */
+static bool
+is_of_share(void *shares, HeapTuple tuple, TupleDesc desc)
+{
+	return shares_keep_tuple(shares, tuple, desc);
+}
+
+/* Reads the rows of the share that was claimed out of all rows. */
+static void
+read_scanned(SortNode *sort)
+{
+	ShareNode  *node = (ShareNode *) sort;
+	PlanState  *outer = outerPlanState(node);
+
+	for (;;)
+	{
+		TupleTableSlot *slot = ExecProcNode(outer);
+
+		if (TupIsNull(slot))
+			return;
+		if (shares_keep(node->shares, slot))
+			sorter_put(sort->sorter, slot);
+		else
+			node->passed++;
+		if (sort->pages)
+			node->passed += pagescan_take_some(sort->pages, sort->sorter, is_of_share, node->shares);
+	}
+}
+
+/* Reads the rows of the share that was claimed out of the exchange. */
+static void
+read_received(SortNode *sort)
+{
+	ShareNode  *node = (ShareNode *) sort;
+	MinimalTuple row;
+
+	while ((row = shares_next_received(node->shares)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		sorter_put(sort->sorter, ExecStoreMinimalTuple(row, node->received, false));
+	}
+	ExecClearTuple(node->received);
+}
+
+/* Reads the part of the input that falls to this participant, and sends each row to the share that it is of. */
+static void
+send_rows(ShareNode *node)
+{
+	PlanState  *outer = outerPlanState(node);
+	EState	   *estate = node->sort.css.ss.ps.state;
+	ScanDirection direction = estate->es_direction;
+	uint64		rows = 0;
+
+	if (node->received == NULL)
+		node->received = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
+	if (!shares_begin_sending(node->shares))
+		return;
+	node->read = true;
+	estate->es_direction = ForwardScanDirection;
+	for (;;)
+	{
+		TupleTableSlot *slot = ExecProcNode(outer);
+
+		if (TupIsNull(slot))
+			break;
+		shares_send(node->shares, slot);
+		rows++;
+	}
+	estate->es_direction = direction;
+	shares_end_sending(node->shares);
+	shares_note(node->shares, rows, 0, 0);
+}
+
+/* Sends this participant's rows, once. */
+static void
+send_once(ShareNode *node)
+{
+	MemoryContext old = MemoryContextSwitchTo(node->sort.css.ss.ps.state->es_query_cxt);
+
+	if (!node->sent)
+	{
+		node->sent = true;
+		send_rows(node);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Has the rows of the share that was claimed in order. */
+static void
+sort_share(ShareNode *node, bool exchanged)
+{
+	uint64		rows;
+
+	node->passed = 0;
+	if (exchanged)
+		sortnode_load(&node->sort, read_received);
+	else
+		sortnode_load(&node->sort, shares_keep_all(node->shares) ? sortnode_read_all : read_scanned);
+	node->read = true;
+	rows = sorter_stats(node->sort.sorter)->rows;
+	/* rows of an exchange were seen when they were sent */
+	shares_note(node->shares, exchanged ? 0 : rows + node->passed, rows, 1);
+}
+
+/* Has the rows of the next share in order; false if there is none. */
+static bool
+load_share(ShareNode *node)
+{
+	bool		exchanged = shares_are_exchanged(node->shares);
+
+	if (exchanged)
+		send_once(node);
+	node->ended = node->ended || !shares_claim(node->shares);
+	if (node->ended)
+		return false;
+	sortnode_drop(&node->sort);
+	if (node->read && !exchanged)
+		ExecReScan(outerPlanState(node));
+	sort_share(node, exchanged);
+	return true;
+}
+
+/* ExecCustomScan: the next row of the shares that this participant claims, one after the other. */
+static TupleTableSlot *
+exec_node(CustomScanState *css)
+{
+	ShareNode  *node = (ShareNode *) css;
+	TupleTableSlot *result = css->ss.ps.ps_ResultTupleSlot;
+
+	CHECK_FOR_INTERRUPTS();
+	for (;;)
+	{
+		if (node->sort.sorted)
+			sorter_get(node->sort.sorter, true, result);
+		if (!TupIsNull(result))
+			return result;
+		if (!load_share(node))
+			return ExecClearTuple(result);
+	}
+}
+
+/* ReScanCustomScan: shares are claimed anew, whatever was the same. */
+static void
+rescan_node(CustomScanState *css)
+{
+	ShareNode  *node = (ShareNode *) css;
+
+	shares_rescan(node->shares);
+	node->ended = node->sent = false;
+	node->sort.told = (SortSpace) {0, 0};
+	sortnode_drop(&node->sort);
+	if (node->read && outerPlanState(css)->chgParam == NULL)
+		ExecReScan(outerPlanState(css));
+	node->read = false;
+}
+
+/* Prints what shares are made by, and what came of them. */
+static void
+explain_shares(CustomScanState *css, const Shares *shares, List *ancestors, ExplainState *es)
+{
+	int			n;
+	const AttrNumber *columns = shares_columns(shares, &n);
+	List	   *keys = NIL;
+	ShareStats	stats;
+	uint64		most;
+	Node	   *expr;
+
+	for (int i = 0; i < n; i++)
+		keys = lappend(keys, explain_column(css, columns[i], &expr, ancestors, es));
+	ExplainPropertyList("Share Key", keys, es);
+	ExplainPropertyText("Share Way", shares_way(shares), es);
+	if (!es->analyze)
+		return;
+	stats = shares_stats(shares, &most);
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		explain_indent(es);
+		appendStringInfo(es->str, "Shares: " UINT64_FORMAT "  Rows Seen: " UINT64_FORMAT "  Rows Kept: " UINT64_FORMAT
+						 "  Largest: " UINT64_FORMAT "\n", stats.batches, stats.seen, stats.kept, most);
+		return;
+	}
+	ExplainPropertyInteger("Shares", NULL, (int64) stats.batches, es);
+	ExplainPropertyInteger("Rows Seen", NULL, (int64) stats.seen, es);
+	ExplainPropertyInteger("Rows Kept", NULL, (int64) stats.kept, es);
+	ExplainPropertyInteger("Largest Share", NULL, (int64) most, es);
+}
+
+/* ExplainCustomScan */
+static void
+explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	explain_shares(css, ((ShareNode *) css)->shares, ancestors, es);
+	sortnode_explain(css, ancestors, es);
+}
+
+/* EstimateDSMCustomScan */
+static Size
+estimate_shared(CustomScanState *css, ParallelContext *parallel)
+{
+	return shares_shared_bytes(((ShareNode *) css)->shares, parallel);
+}
+
+/* InitializeDSMCustomScan */
+static void
+init_shared(CustomScanState *css, ParallelContext *parallel, void *memory)
+{
+	shares_init_shared(((ShareNode *) css)->shares, parallel, memory);
+}
+
+/* ReInitializeDSMCustomScan: the plan is to be run again. */
+static void
+reset_shared(CustomScanState *css, ParallelContext *parallel, void *memory)
+{
+	shares_reset_shared(((ShareNode *) css)->shares, parallel, memory);
+}
+
+/* InitializeWorkerCustomScan */
+static void
+attach_shared(CustomScanState *css, shm_toc *toc, void *memory)
+{
+	shares_attach(((ShareNode *) css)->shares, memory);
+}
+
+/* ShutdownCustomScan: shared memory is about to go. */
+static void
+shut_down(CustomScanState *css)
+{
+	shares_detach(((ShareNode *) css)->shares);
+}
+
+const OurNode share_node = {
+	.scan = &gpusort_scan_methods,
+	.variant = SHARE_VARIANT,
+	.exec = {
+		.CustomName = GPUSORT_NODE_NAME,
+		.BeginCustomScan = begin_node,
+		.ExecCustomScan = exec_node,
+		.EndCustomScan = sortnode_end,
+		.ReScanCustomScan = rescan_node,
+		.EstimateDSMCustomScan = estimate_shared,
+		.InitializeDSMCustomScan = init_shared,
+		.ReInitializeDSMCustomScan = reset_shared,
+		.InitializeWorkerCustomScan = attach_shared,
+		.ShutdownCustomScan = shut_down,
+		.ExplainCustomScan = explain_node,
+	},
+	.state_bytes = sizeof(ShareNode),
+	.sorts = true,
+};
