@@ -29,7 +29,7 @@ my $only = $ENV{ONLY} // '';
 my $seed = $ENV{SEED} // 1;
 my $pairs = $ENV{PAIRS} // 9;
 my $target = 0.95;
-# milliseconds of one side that a line takes at least, and at most; and a batch of runs between two readings of the clock
+# milliseconds of one side that a line takes at least, and at most; and those between two readings of the clock
 my ($least, $most, $batch) = (150, 1500, 3);
 # above this the planner may take workers, whose time is not the session's
 my $serial_bytes = 8 << 20;
