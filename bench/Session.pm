@@ -78,6 +78,25 @@ sub analyze
 	return decode_json($self->query("EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) $query"))->[0];
 }
 
+# The server process of the session.
+sub backend
+{
+	my ($self) = @_;
+	return $self->{backend} //= $self->query('SELECT pg_backend_pid()');
+}
+
+# Milliseconds that the server process has been on a processor.
+sub cpu_ms
+{
+	my ($self) = @_;
+	my $path = '/proc/' . $self->backend . '/schedstat';
+
+	open my $file, '<', $path or die "$path: $!\n";
+	my ($ns) = split ' ', readline $file;
+	close $file;
+	return $ns / 1e6;
+}
+
 # The nodes of a plan that sort.
 sub sorts
 {

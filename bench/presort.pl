@@ -14,7 +14,6 @@ use Session;
 
 my $session = Session->new($ARGV[0], 'postgres');
 my $rows = $ENV{ROWS} // 300_000;
-my $backend = $session->query('SELECT pg_backend_pid()');
 
 my @queries = (
 	[ 'median per flag',
@@ -34,15 +33,6 @@ my @queries = (
 	[ 'array_agg of all', 'SELECT array_agg(part ORDER BY qty, part) AS x FROM li' ],
 	[ 'mode per supplier', 'SELECT supp, mode() WITHIN GROUP (ORDER BY part) AS x FROM li GROUP BY supp' ],
 	[ 'count distinct text per flag', 'SELECT flag, count(DISTINCT note) AS x FROM li GROUP BY flag' ]);
-
-# Milliseconds that the server process has run.
-sub cpu_ms
-{
-	open my $file, '<', "/proc/$backend/schedstat" or die "/proc/$backend/schedstat: $!\n";
-	my ($ns) = split ' ', readline $file;
-	close $file;
-	return $ns / 1e6;
-}
 
 $session->query('CREATE EXTENSION IF NOT EXISTS gpusort; SET jit = off; SET max_parallel_workers_per_gather = 0; SET '
 	. 'gpusort.engine = cpu');
@@ -69,9 +59,9 @@ for my $line (@queries)
 					$session->query("SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM ($query OFFSET 0) AS t");
 				next;
 			}
-			my $before = cpu_ms();
+			my $before = $session->cpu_ms;
 			$session->query("EXPLAIN (ANALYZE, TIMING OFF) $query");
-			my $took = cpu_ms() - $before;
+			my $took = $session->cpu_ms - $before;
 			$ms{$on} = $took if !defined $ms{$on} || $took < $ms{$on};
 		}
 	}

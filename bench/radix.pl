@@ -38,25 +38,15 @@ my @memories = (
 	[ 'stock', 'RESET work_mem; RESET gpusort.work_mem', 1.2 ]);
 
 my $session = Session->new($psql, $database);
-my $backend = $session->query('SELECT pg_backend_pid()');
-
-# Milliseconds that the server process has run.
-sub cpu_ms
-{
-	open my $file, '<', "/proc/$backend/schedstat" or die "/proc/$backend/schedstat: $!\n";
-	my ($ns) = split ' ', readline $file;
-	close $file;
-	return $ns / 1e6;
-}
 
 # One run of a query, in milliseconds.
 sub run
 {
 	my ($query, $on) = @_;
 	$session->query("SET gpusort.enabled = $on");
-	my $before = cpu_ms();
+	my $before = $session->cpu_ms;
 	my $explain = $session->analyze($query);
-	my $ms = $cpu ? cpu_ms() - $before : $explain->{'Execution Time'};
+	my $ms = $cpu ? $session->cpu_ms - $before : $explain->{'Execution Time'};
 	my ($sort) = Session::sorts($explain->{Plan});
 
 	die "no GpuSort: $query\n" if $on eq 'on' && ($sort->{'Custom Plan Provider'} // '') ne 'GpuSort';

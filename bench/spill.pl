@@ -90,25 +90,14 @@ sub session
 	return $new;
 }
 
-# Milliseconds that a process has run.
-sub cpu_ms
-{
-	my ($process) = @_;
-	open my $file, '<', "/proc/$process/schedstat" or die "/proc/$process/schedstat: $!\n";
-	my ($ns) = split ' ', readline $file;
-	close $file;
-	return $ns / 1e6;
-}
-
 # One run of a query in a session that has sorted before: milliseconds.
 sub sort_again
 {
 	my ($session, $query) = @_;
-	my $backend = $session->query('SELECT pg_backend_pid()');
-	my $before = cpu_ms($backend);
+	my $before = $session->cpu_ms;
 	my $explain = $session->analyze($query);
 
-	return $cpu ? cpu_ms($backend) - $before : $explain->{'Execution Time'};
+	return $cpu ? $session->cpu_ms - $before : $explain->{'Execution Time'};
 }
 
 # One run of a query in a session of its own: milliseconds and kilobytes on disk.
@@ -116,10 +105,9 @@ sub run
 {
 	my ($on, $settings, $query) = @_;
 	my $new = session($on, $settings);
-	my $backend = $new->query('SELECT pg_backend_pid()');
-	my $before = cpu_ms($backend);
+	my $before = $new->cpu_ms;
 	my $explain = $new->analyze($query);
-	my $ms = $cpu ? cpu_ms($backend) - $before : $explain->{'Execution Time'};
+	my $ms = $cpu ? $new->cpu_ms - $before : $explain->{'Execution Time'};
 	my ($sort) = Session::sorts($explain->{Plan});
 
 	die "no GpuSort: $query\n" if $on eq 'on' && ($sort->{'Custom Plan Provider'} // '') ne 'GpuSort';

@@ -35,23 +35,15 @@ sub quantile
 	return (sort { $a <=> $b } @values)[ int($share * $#values + 0.5) ];
 }
 
-# Milliseconds that a process has been on a processor.
-sub cpu_ms
-{
-	my ($pid) = @_;
-	open my $file, '<', "/proc/$pid/schedstat" or die "/proc/$pid/schedstat: $!";
-	return (split ' ', <$file>)[0] / 1e6;
-}
-
 # Runs the query with one setting; its time in ms, and the backend's on a processor.
 sub run
 {
 	my ($session, $side, $query) = @_;
 
 	$session->query("SET gpusort.verify = $side");
-	my $before = cpu_ms($session->{backend});
+	my $before = $session->cpu_ms;
 	my $explain = $session->analyze($query);
-	my $cpu = cpu_ms($session->{backend}) - $before;
+	my $cpu = $session->cpu_ms - $before;
 	my ($sort) = Session::sorts($explain->{Plan});
 	die "the GPU service did not sort: $sort->{Fallback}\n" if defined $sort->{Fallback};
 	die "the sort wrote files\n" if $sort->{'Sort Space Type'} ne 'Memory';
@@ -60,7 +52,6 @@ sub run
 
 my $session = Session->new($psql, 'postgres');
 $session->query('CREATE EXTENSION IF NOT EXISTS gpusort; CREATE EXTENSION IF NOT EXISTS pg_prewarm');
-$session->{backend} = $session->query('SELECT pg_backend_pid()');
 $session->query('SET max_parallel_workers_per_gather = 0; SET jit = off; SET gpusort.engine = gpu');
 $session->query('SELECT count(*) FROM (SELECT i FROM generate_series(1, 100000) i ORDER BY -i OFFSET 1) x');
 chomp(my $driver = `nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1`);

@@ -104,6 +104,18 @@ roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, uint32
 	return status;
 }
 
+gs_status
+roworder_identity(RowOrder *order, BigMem *mem, uint32 rows)
+{
+	*order = (RowOrder) {.mem = mem, .rows = rows, .count = rows, .keep_all = true, .have = rows, .room = rows};
+	order->numbers = rows > 0 ? bigmem_alloc(mem, rows * sizeof(uint32)) : NULL;
+	if (rows > 0 && order->numbers == NULL)
+		return GS_NOMEM;
+	for (uint32 row = 0; row < rows; row++)
+		order->numbers[row] = row;
+	return GS_OK;
+}
+
 /* Are all rows of a part among those noted, up to a position where that ends? */
 static bool
 part_known(const RowOrder *order, const uint64 *seen, uint64 from, uint64 until)

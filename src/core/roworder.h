@@ -44,6 +44,9 @@ typedef struct RowOrder
 extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, uint32 count,
 								 bool keep_all, uint32 first);
 
+/* The order of rows that came in order: all numbers from 0 on, with no job behind them. */
+extern gs_status roworder_identity(RowOrder *order, BigMem *mem, uint32 rows);
+
 /* Fetches the next part. */
 extern gs_status roworder_fetch(RowOrder *order);
 

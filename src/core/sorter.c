@@ -195,7 +195,7 @@ begin_ours(Sorter *sorter)
 	for (int i = nkeys - 1; i > 0; i--)
 		if (sortkey_defer(&sorter->keys[i]))
 			sorter->deferred = i;
-	status = begin_job(sorter);
+	status = expect_order(sorter) ? GS_OK : begin_job(sorter);
 	if (status != GS_OK)
 		fail_over(sorter, status);
 }
@@ -276,7 +276,13 @@ over_limit(Sorter *sorter)
 static void
 leave_memory(Sorter *sorter)
 {
-	if (keys_too_large(sorter))
+	gs_status	status = sorter->in_order ? encode_all(sorter) : GS_OK;
+
+	if (status != GS_OK)
+		fail_over(sorter, status);
+	else if (!over_limit(sorter))
+		return;
+	else if (keys_too_large(sorter))
 		go_core(sorter, SORTER_LARGE_KEYS, sorter->bound);
 	else
 		spill(sorter);
@@ -300,7 +306,7 @@ sorter_put(Sorter *sorter, TupleTableSlot *slot)
 		}
 		if (likely(stored))
 		{
-			gs_status	status = put_keys(sorter, slot);
+			gs_status	status = sorter->in_order ? put_in_order(sorter, 1) : put_keys(sorter, slot);
 
 			if (unlikely(status != GS_OK))
 				fail_over(sorter, status);
@@ -351,7 +357,7 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 
 		if (taken > 0)
 		{
-			gs_status	status = put_page_keys(sorter, taken);
+			gs_status	status = sorter->in_order ? put_in_order(sorter, taken) : put_page_keys(sorter, taken);
 
 			sorter_took(sorter, taken);
 			if (unlikely(status != GS_OK))

@@ -298,9 +298,8 @@ leave_service(Sorter *sorter, gs_status status)
 	return status;
 }
 
-/* What encoding came to, once a key that widened has been encoded anew and a service that failed has been left. */
-static inline gs_status
-settle(Sorter *sorter, gs_status status, bool widened)
+gs_status
+settle_keys(Sorter *sorter, gs_status status, bool widened)
 {
 	if (unlikely(sorter->deferred < sorter->columns.nkeys && sorter->rows->rows >= sorter->defer_check) &&
 		status == GS_OK && !widened)
@@ -323,7 +322,7 @@ put_keys(Sorter *sorter, TupleTableSlot *slot)
 	const char *data = rowstore_data(sorter->rows, sorter->rows->rows - 1, &bytes);
 	gs_status	status = encode_row(sorter, slot, data, bytes, &widened);
 
-	status = settle(sorter, status, widened);
+	status = settle_keys(sorter, status, widened);
 	MemoryContextSwitchTo(old);
 	return status;
 }
@@ -408,7 +407,7 @@ put_page_keys(Sorter *sorter, uint32 count)
 		status = copy_keys(sorter, rowstore_last_data(sorter->rows, count), count);
 	else
 		status = encode_rows(sorter, count, &widened);
-	status = settle(sorter, status, widened);
+	status = settle_keys(sorter, status, widened);
 	MemoryContextSwitchTo(old);
 	return status;
 }
@@ -421,8 +420,7 @@ begin_job(Sorter *sorter)
 	return status == GS_OK ? status : leave_service(sorter, status);
 }
 
-/* Compares rows of this sort. */
-static RowComparer *
+RowComparer *
 comparer_of(Sorter *sorter)
 {
 	if (sorter->comparer == NULL)
@@ -568,8 +566,11 @@ try_finish(Sorter *sorter, bool whole)
 gs_status
 finish_job(Sorter *sorter, bool whole)
 {
-	gs_status	status = try_finish(sorter, whole);
+	gs_status	status;
 
+	if (sorter->in_order)
+		return finish_in_order(sorter);
+	status = try_finish(sorter, whole);
 	if (status != GS_OK && sorter->engine->why != NULL && !sorter->contradicted)
 	{
 		roworder_end(&sorter->order);

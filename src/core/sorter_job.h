@@ -44,6 +44,7 @@ struct Sorter
 	bool		all_taken;		/* none is put off any longer */
 	uint32		defer_check;	/* rows at which it is decided about them again */
 	bool		contradicted;	/* coarse keys have turned out to be wrong */
+	bool		in_order;		/* all rows so far came in order, and no key has been encoded */
 	gs_column_spec *specs;
 	KeyWriter	writer;
 	RowMarks	marks;			/* of the job's rows, if long strings are sorted by their first bytes */
@@ -115,6 +116,27 @@ extern bool take_longer(Sorter *sorter);
 
 /* Puts long strings off that are not the first key, before rows are encoded anew. */
 extern void defer_long_keys(Sorter *sorter);
+
+/*
+ * sorter_ordered.c: puts the keys off until a row comes out of order, before the first one; false if they are encoded
+ * as fast as compared.
+ */
+extern bool expect_order(Sorter *sorter);
+
+/* Takes the count rows that were stored last: put_keys as long as rows come in order. */
+extern gs_status put_in_order(Sorter *sorter, uint32 count);
+
+/* Encodes the keys of all rows that have come. */
+extern gs_status encode_all(Sorter *sorter);
+
+/* Ends the input of a sort whose rows all came in order: finish_job. */
+extern gs_status finish_in_order(Sorter *sorter);
+
+/* Compares rows of this sort. */
+extern RowComparer *comparer_of(Sorter *sorter);
+
+/* What encoding came to, once keys that widened have been encoded anew and a service that failed has been left. */
+extern gs_status settle_keys(Sorter *sorter, gs_status status, bool widened);
 
 /* Begins a job with an empty chunk, or ends it; a job that cannot begin in the service begins on the CPU. */
 extern gs_status begin_job(Sorter *sorter);

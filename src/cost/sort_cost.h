@@ -40,11 +40,11 @@ extern Cost merge_doubt(PlannerInfo *root, const GatherMergePath *merge);
 extern Cost hash_unpriced(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs);
 
 /*
- * Adds to the prices of sorted groups that have hashed ones beside them what sorts by texts leave out; for several
- * participants, that each sort a part of so many rows, by these keys.
+ * Adds to the prices of sorted groups that have hashed ones beside them what sorts by keys without an exact encoding
+ * leave out; for several participants, that each sort a part of so many rows, by these keys.
  */
-extern void price_texts(PlannerInfo *root, List *paths);
-extern void price_texts_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows);
+extern void price_coarse_keys(PlannerInfo *root, List *paths);
+extern void price_coarse_keys_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows);
 
 /* A full sort of some path at our price, NULL if that is no lower than the server's. */
 extern Path *cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound);

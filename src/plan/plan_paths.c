@@ -474,8 +474,8 @@ offer_groups(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelO
 	{
 		if (has_hashed(rel->pathlist))
 		{
-			price_texts(root, sorted);
-			price_texts_of_shares(root, shares, pathkeys, input->cheapest_total_path->rows);
+			price_coarse_keys(root, sorted);
+			price_coarse_keys_of_shares(root, shares, pathkeys, input->cheapest_total_path->rows);
 		}
 		price_groups(root, rel, sorted, shares, costs);
 	}
@@ -488,7 +488,7 @@ static void
 offer_copies(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *copies)
 {
 	if (!IS_OTHER_REL(rel) && has_hashed(rel->pathlist))
-		price_texts(root, copies);
+		price_coarse_keys(root, copies);
 	offer_all(root, stage, rel, &rel->pathlist, copies);
 }
 

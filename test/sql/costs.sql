@@ -95,9 +95,9 @@ SELECT pg_temp.prices('SELECT rank() OVER (ORDER BY r), rank() OVER (PARTITION B
 SELECT pg_temp.prices('SELECT rank() OVER (PARTITION BY g ORDER BY id), rank() OVER (PARTITION BY g ORDER BY r) FROM items');
 SELECT pg_temp.prices('SELECT r, g, count(*) FROM items GROUP BY ROLLUP (r, g)');
 SELECT pg_temp.prices('SELECT k, g, count(*) FROM items GROUP BY ROLLUP (k, g)');
-SELECT pg_temp.prices('SELECT DISTINCT r, id FROM items');
 SELECT pg_temp.prices('SELECT DISTINCT ON (r) r, id FROM items ORDER BY r, id');
 SET enable_hashagg = off;
+SELECT pg_temp.prices('SELECT DISTINCT r, id FROM items');
 SELECT pg_temp.prices('SELECT r, g, count(*) FROM items GROUP BY r, g');
 SELECT pg_temp.prices('SELECT r FROM items UNION SELECT r FROM items') ~ ' 0 too cheap; GpuSort';
 RESET enable_hashagg;

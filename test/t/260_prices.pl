@@ -205,6 +205,15 @@ foreach my $database ('plain', 'keys')
 	  [ 'SELECT city, n, count(*) FROM people GROUP BY city, n', 'GroupAggregate GpuSort' ],
 	  [ 'SELECT long FROM people ORDER BY long', 'GpuSort' ];
 
+	# and so do values that are made of others
+	$node->safe_psql('plain', q{CREATE TABLE lists AS SELECT ARRAY[i % 2000, 7] AS list, i % 2000 AS number,
+		jsonb_build_object('a', i % 3) AS document FROM generate_series(1, 3000) AS i; ANALYZE lists});
+	is($nodes->($_->[0]), $_->[1], $_->[0])
+	  foreach [ 'SELECT DISTINCT list FROM lists', 'HashAggregate' ],
+	  [ 'SELECT list, count(*) FROM lists GROUP BY list', 'HashAggregate' ],
+	  [ 'SELECT DISTINCT document, number FROM lists', 'HashAggregate' ],
+	  [ 'SELECT number, count(*) FROM lists GROUP BY number', 'GroupAggregate GpuSort' ];
+
 	# where nothing costs anything
 	my $free = join '; SET ', map { "$_ = 0" } qw(cpu_tuple_cost cpu_operator_cost cpu_index_tuple_cost seq_page_cost
 	  random_page_cost gpusort.cpu_row_cost gpusort.cpu_key_cost gpusort.merge_row_cost);

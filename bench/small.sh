@@ -1,0 +1,19 @@
+#!/bin/bash
+# small.sh: what gpusort gains and loses in queries over 1000 to 40,000 rows, on a private server on stock settings;
+# also goes to bench/results/small.txt.  See small.pl for ONLY, SEED and PAIRS.
+set -eu -o pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/test/lib.sh"
+
+build_and_install
+make_work
+copy_tree
+make_locales en_US.UTF-8
+mkdir -p "$root/bench/results"
+export COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null || true)}
+start_server small --locale=C.UTF-8 --encoding=UTF8 <<-CONF
+	session_preload_libraries = 'gpusort'
+	fsync = off
+CONF
+as_server perl "$work/tree/bench/small.pl" "$bindir/psql" | tee "$root/bench/results/small.txt"
+stop_server small

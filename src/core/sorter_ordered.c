@@ -1,0 +1,116 @@
+/*
+ * sorter_ordered.c: rows that come in order.
+ *
+ * PostgreSQL's sort first looks whether rows are in order, which takes a comparison for each.  To encode a key that has
+ * no exact encoding takes longer, and its order is compared at the end as well; so it is with strings of which only the
+ * first bytes are keys.  A sort by such keys encodes nothing as long as each row follows the one before it.  The first
+ * row that does not brings all keys.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+
+#include "sorter_job.h"
+#include "src/engine/stat.h"
+
+/* Rows taken between two looks at the memory limit. */
+#define ORDERED_ROWS 1024
+
+bool
+expect_order(Sorter *sorter)
+{
+	for (int i = 0; i < sorter->columns.nkeys && !sorter->in_order; i++)
+		sorter->in_order = sorter->keys[i].form != NULL || sorter->keys[i].leader != NULL;
+	if (!sorter->in_order)
+		return false;
+	/* a row out of order brings the keys of all, which need room */
+	sorter->held = 0;
+	sorter->rows_limit = sorter->limit / 2;
+	sorter->writer.row = 0;
+	sorter->writer.capacity = ORDERED_ROWS;
+	return true;
+}
+
+/* Are two values the same, byte for byte?  Where comparisons are dear they are spared neighbours that repeat. */
+static bool
+is_same(const Sorter *sorter, int key, Datum a, Datum b)
+{
+	Form_pg_attribute attribute = TupleDescAttr(sorter->desc, sorter->columns.attnos[key] - 1);
+
+	return sorter->keys[key].form != NULL && datumIsEqual(a, b, attribute->attbyval, attribute->attlen);
+}
+
+/* Compares a row with the one before it. */
+static int
+compare_with_previous(Sorter *sorter, RowComparer *comparer, uint32 row)
+{
+	int			order = 0;
+
+	for (int key = 0; order == 0 && key < comparer->nkeys; key++)
+	{
+		bool		null_a;
+		bool		null_b;
+		Datum		a = rowcompare_value(comparer, 0, row - 1, key, &null_a);
+		Datum		b = rowcompare_value(comparer, 1, row, key, &null_b);
+
+		if (null_a || null_b || !is_same(sorter, key, a, b))
+			order = ApplySortComparator(a, null_a, b, null_b, &comparer->keys[key]);
+	}
+	return order;
+}
+
+/* Do the count rows that were stored last follow those before them? */
+static bool
+come_in_order(Sorter *sorter, uint32 count)
+{
+	bool		follow = true;
+	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
+	RowComparer *comparer = comparer_of(sorter);
+	uint32		rows = sorter->rows->rows;
+
+	for (uint32 row = Max(rows - count, 1); row < rows && follow; row++)
+	{
+		follow = compare_with_previous(sorter, comparer, row) <= 0;
+		CHECK_FOR_INTERRUPTS();
+	}
+	MemoryContextReset(sorter->scratch);
+	MemoryContextSwitchTo(old);
+	return follow;
+}
+
+gs_status
+encode_all(Sorter *sorter)
+{
+	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
+	gs_status	status;
+
+	sorter->in_order = false;
+	status = settle_keys(sorter, GS_OK, true);
+	MemoryContextSwitchTo(old);
+	return status;
+}
+
+gs_status
+put_in_order(Sorter *sorter, uint32 count)
+{
+	return come_in_order(sorter, count) ? GS_OK : encode_all(sorter);
+}
+
+gs_status
+finish_in_order(Sorter *sorter)
+{
+	uint32		rows = sorter->rows->rows;
+
+	sorter->in_order = false;
+	if (sorter->ended)
+		rowstore_end(sorter->rows);
+	sorter->stats.kind = ENGINE_CPU;
+	sorter->stats.engine = engine_cpu.name;
+	sorter->stats.job.order.input = GS_ASCENDING;
+	sorter->stats.tied.compared += rows;
+	stat_count_coarse(ENGINE_CPU, rows, false);
+	sorter->stats.memory_bytes = rowstore_bytes(sorter->rows) + (Size) rows * sizeof(uint32);
+	return roworder_identity(&sorter->order, sorter->mem, rows);
+}
