@@ -6,8 +6,8 @@
  * give them only to who asks).  Blocks under MMAP_THRESHOLD come from the memory context, so that a small sort makes no
  * system call.  Those from there on are huge pages as a whole, of which one is touched for the price of some 50 of the
  * usual ones; so a block that grows to two megabytes stays where it is.  What those hold beyond what was asked for
- * nobody counts, so it is bounded by a part of the memory limit: past that smaller blocks come from the memory context,
- * too.
+ * nobody counts, and a query may have many small sorts open at once; so all of a session's together are bounded, and
+ * those of one sort by a part of the memory limit.  Past that smaller blocks come from the memory context, too.
  */
 #include "postgres.h"
 
@@ -26,8 +26,12 @@
 /* Blocks of no more than this are copied into mappings that earlier sorts have used; larger ones keep their pages. */
 #define COPY_BYTES HUGE_PAGE
 
-/* Blocks that are smaller than their mappings may hold so much more in all: this part of the memory limit. */
+/*
+ * Blocks that are smaller than their mappings may hold so much more in all: this part of the memory limit, and of all
+ * sorts of a session this much, which is more than one has at a time.
+ */
 #define SLACK_SHARE 4
+#define SESSION_SLACK (8 * HUGE_PAGE)
 
 /* Blocks from this size on may wait. */
 #define SPARE_BYTES ((Size) 8 * 1024)
@@ -37,7 +41,8 @@ struct BigMem
 	MemoryContext cxt;
 	MemoryContextCallback callback;
 	dlist_head	mapped;
-	Size		slack;			/* of small blocks' mappings, that is still to be had */
+	Size		slack;			/* of small blocks' mappings */
+	Size		most_slack;
 	bool		hold;
 	dlist_head	spare;			/* blocks that wait for others to take them */
 };
@@ -52,6 +57,9 @@ typedef struct BigBlock
 	bool		mapped;
 	bool		grown;			/* and made larger */
 } BigBlock;
+
+/* What small blocks' mappings hold beyond the blocks, of all that are open. */
+static Size session_slack = 0;
 
 #define HEADER_BYTES ((Size) GS_ALIGN)
 
@@ -85,22 +93,30 @@ slack_of(Size total)
 	return total < HUGE_PAGE ? HUGE_PAGE - total : 0;
 }
 
-/* A block is for total bytes now: counts what its mapping holds beyond that, if it is less than before. */
+/* Counts what a block's mapping holds beyond it. */
+static inline void
+set_slack(BigMem *mem, BigBlock *block, Size slack)
+{
+	mem->slack += slack - block->slack;
+	session_slack += slack - block->slack;
+	block->slack = slack;
+}
+
+/* A block is for total bytes now: its mapping may hold less beyond that than before. */
 static inline void
 use_slack(BigMem *mem, BigBlock *block, Size total)
 {
 	if (block->mapped && slack_of(total) < block->slack)
-	{
-		mem->slack += block->slack - slack_of(total);
-		block->slack = slack_of(total);
-	}
+		set_slack(mem, block, slack_of(total));
 }
 
 /* Is a block of so many bytes to be a mapping? */
 static inline bool
 to_be_mapped(const BigMem *mem, Size total)
 {
-	return total >= MMAP_THRESHOLD && slack_of(total) <= mem->slack;
+	Size		slack = slack_of(total);
+
+	return total >= MMAP_THRESHOLD && mem->slack + slack <= mem->most_slack && session_slack + slack <= SESSION_SLACK;
 }
 
 /* Most systems give huge pages only to who asks. */
@@ -142,9 +158,17 @@ map_aligned(Size bytes)
 	return aligned;
 }
 
+/* Gives the mapping of a block back. */
+static void
+unmap_block(BigMem *mem, BigBlock *block)
+{
+	set_slack(mem, block, 0);
+	keptmem_put(block->base, block->bytes, block->grown);
+}
+
 /* Unmaps all blocks of a list that are mapped. */
 static void
-unmap_list(dlist_head *list)
+unmap_list(BigMem *mem, dlist_head *list)
 {
 	dlist_mutable_iter iter;
 
@@ -153,7 +177,7 @@ unmap_list(dlist_head *list)
 		BigBlock	   *block = dlist_container(BigBlock, node, iter.cur);
 
 		if (block->mapped)
-			keptmem_put(block->base, block->bytes, block->grown);
+			unmap_block(mem, block);
 	}
 	dlist_init(list);
 }
@@ -164,8 +188,8 @@ release_all(void *arg)
 {
 	BigMem	   *mem = arg;
 
-	unmap_list(&mem->mapped);
-	unmap_list(&mem->spare);
+	unmap_list(mem, &mem->mapped);
+	unmap_list(mem, &mem->spare);
 }
 
 BigMem *
@@ -176,7 +200,7 @@ bigmem_create(MemoryContext cxt)
 	mem->cxt = cxt;
 	dlist_init(&mem->mapped);
 	dlist_init(&mem->spare);
-	mem->slack = gpusort_memory_limit() / SLACK_SHARE;
+	mem->most_slack = gpusort_memory_limit() / SLACK_SHARE;
 	mem->callback.func = release_all;
 	mem->callback.arg = mem;
 	MemoryContextRegisterResetCallback(cxt, &mem->callback);
@@ -198,8 +222,8 @@ adopt_mapping(BigMem *mem, void *base, Size bytes, Size total, bool grown)
 
 	block->base = base;
 	block->bytes = bytes;
-	block->slack = slack_of(total);
-	mem->slack -= block->slack;
+	block->slack = 0;
+	set_slack(mem, block, slack_of(total));
 	block->mapped = true;
 	block->grown = grown;
 	dlist_push_head(&mem->mapped, &block->node);
@@ -211,10 +235,7 @@ static void
 drop_block(BigMem *mem, BigBlock *block)
 {
 	if (block->mapped)
-	{
-		mem->slack += block->slack;
-		keptmem_put(block->base, block->bytes, block->grown);
-	}
+		unmap_block(mem, block);
 	else
 		pfree(block->base);
 }

@@ -7,11 +7,12 @@
 #include "src/base/guc.h"
 
 /*
- * A chunk grows from the first size to the second, so that a small sort stays small and a large one calls seldom; but
- * no larger than a part of the memory limit.
+ * A chunk grows from the first size to the last, so that a small sort stays small and a large one calls seldom; but no
+ * larger than a part of the memory limit.  It grows in steps, unless more rows are expected than the next one has.
  */
 #define FIRST_CHUNK_ROWS 1024
 #define CHUNK_ROWS 16384
+#define CHUNK_GROWTH 4
 #define CHUNK_SHARE 16
 #define BYTES_PER_STRING 32
 
@@ -27,7 +28,18 @@ typedef struct CpuJob
 	gs_chunk   *chunk;
 	Size		chunk_bytes;
 	uint32		chunk_rows;		/* rows the next chunk shall have room for */
+	uint64		rows_expected;	/* of all chunks, 0: unknown */
 } CpuJob;
+
+/* Gives the chunk back, if there is one. */
+static void
+drop_chunk(CpuJob *job)
+{
+	if (job->chunk)
+		bigmem_free(job->mem, job->chunk);
+	job->chunk = NULL;
+	job->chunk_bytes = 0;
+}
 
 /* Ends the job and gives its memory back. */
 static void
@@ -38,8 +50,7 @@ cpu_end(EngineJob *base)
 	gs_job_end(job->job);
 	if (job->engine)
 		gs_engine_close(job->engine);
-	if (job->chunk)
-		bigmem_free(job->mem, job->chunk);
+	drop_chunk(job);
 	if (job->columns)
 		bigmem_free(job->mem, job->columns);
 	bigmem_free(job->mem, job);
@@ -63,6 +74,7 @@ cpu_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 	job->mem = mem;
 	job->host = bigmem_host(mem);
 	job->chunk_rows = FIRST_CHUNK_ROWS;
+	job->rows_expected = spec->rows_hint;
 	job->ncolumns = spec->ncolumns;
 	job->columns = bigmem_alloc(mem, spec->ncolumns * sizeof(gs_column_spec));
 	if (job->columns)
@@ -81,13 +93,15 @@ cpu_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 	return GS_OK;
 }
 
-/* The rows that a chunk shall have room for once the first one is full. */
+/* The rows that a chunk shall have room for after one that is full. */
 static uint32
-full_chunk_rows(CpuJob *job)
+next_chunk_rows(CpuJob *job)
 {
 	Size		room = gpusort_memory_limit() / CHUNK_SHARE;
-	uint32		rows = CHUNK_ROWS;
+	uint32		rows = Min(job->chunk_rows * CHUNK_GROWTH, CHUNK_ROWS);
 
+	if (job->rows_expected > rows)
+		rows = CHUNK_ROWS;
 	while (rows > FIRST_CHUNK_ROWS && gs_chunk_bytes(job->columns, job->ncolumns, rows, BYTES_PER_STRING) > room)
 		rows /= 2;
 	return rows;
@@ -111,9 +125,7 @@ cpu_chunk(EngineJob *base, Size heap_bytes, gs_chunk **header, char **memory)
 	bytes = gs_chunk_bytes(job->columns, job->ncolumns, rows, per_string);
 	if (bytes > job->chunk_bytes)
 	{
-		if (job->chunk)
-			bigmem_free(job->mem, job->chunk);
-		job->chunk_bytes = 0;
+		drop_chunk(job);
 		job->chunk = bigmem_alloc(job->mem, bytes);
 		if (job->chunk == NULL)
 			return GS_NOMEM;
@@ -124,14 +136,13 @@ cpu_chunk(EngineJob *base, Size heap_bytes, gs_chunk **header, char **memory)
 	return gs_chunk_init(job->chunk, bytes, job->columns, job->ncolumns, rows, per_string);
 }
 
-/* The chunk goes in at once, so that the same one is filled again: the first is small, later ones are not. */
+/* The chunk goes in at once, so that the same one is filled again, or a larger one. */
 static gs_status
 cpu_add(EngineJob *base)
 {
 	CpuJob	   *job = (CpuJob *) base;
 
-	if (job->chunk_rows == FIRST_CHUNK_ROWS)
-		job->chunk_rows = full_chunk_rows(job);
+	job->chunk_rows = next_chunk_rows(job);
 	return gs_job_add(job->job, job->chunk);
 }
 
@@ -142,10 +153,11 @@ cpu_lend(EngineJob *base, const gs_column *columns, uint64 rows)
 	return gs_job_lend(((CpuJob *) base)->job, columns, rows);
 }
 
-/* The work itself; polls serve interrupts meanwhile. */
+/* The work itself, for which the chunk makes room; polls serve interrupts meanwhile. */
 static gs_status
 cpu_finish(EngineJob *base, uint64 rows)
 {
+	drop_chunk((CpuJob *) base);
 	return gs_job_finish(((CpuJob *) base)->job, rows);
 }
 

@@ -72,6 +72,13 @@ is_same_for_all(const RangeTblEntry *entry)
 	}
 }
 
+/* Is there a SubPlan or SubLink in an expression?  For walkers. */
+static bool
+runs_subplan(Node *node, void *context)
+{
+	return contain_subplans(node);
+}
+
 /*
  * Does a query run others for its rows?  What these find may depend on the order in which they read, as of a LIMIT or
  * an aggregate, and each participant runs them for itself.  Those that run once beforehand are constants to all.
@@ -88,12 +95,11 @@ has_subplans(PlannerInfo *root)
 		if (contain_subplans((Node *) lfirst_node(AppendRelInfo, lc)->translated_vars))
 			return true;
 	}
+	/* an entry has what its kind has: in other fields extensions keep marks of theirs, which may be no expressions */
 	foreach(lc, root->parse->rtable)
 	{
-		const RangeTblEntry *entry = lfirst_node(RangeTblEntry, lc);
-
-		if (contain_subplans((Node *) entry->functions) || contain_subplans((Node *) entry->values_lists) ||
-			contain_subplans((Node *) entry->securityQuals))
+		if (range_table_entry_walker(lfirst_node(RangeTblEntry, lc), runs_subplan, NULL,
+									 QTW_IGNORE_RT_SUBQUERIES | QTW_IGNORE_JOINALIASES))
 			return true;
 	}
 	return false;

@@ -103,6 +103,14 @@ cmp_ok($more, '<', 8000, "a sort of 2 MB takes $more kB more than a scan");
 $more = peak(sprintf($serial, 'off', "'256MB'", 'SELECT i % 12, gpu_median(k) FROM t GROUP BY 1')) - $scan;
 cmp_ok($more, '<', 14000, "12 groups of 260 kB take $more kB");
 
+# many small sorts that are open at once do not have a huge page each, nor two
+$node->safe_psql('postgres', "CREATE TABLE small AS SELECT i, md5(i::text) s, repeat('y', 60) pad FROM "
+	. 'generate_series(1, 2500) i; VACUUM ANALYZE small');
+my $many = "SET gpusort.enabled = %s; SELECT count(pad), sum(i * r) FROM ("
+  . join(' UNION ALL ', ('SELECT * FROM (SELECT *, row_number() OVER (ORDER BY s) r FROM small) x') x 50) . ') y';
+$more = peak(sprintf($many, 'on')) - peak(sprintf($many, 'off'));
+cmp_ok($more, '<', 30000, "50 sorts of 2500 rows take $more kB more than PostgreSQL's");
+
 # copies of values for comparisons stay within the limit: of large ones, which lie out of line, and of the keys of
 # strings
 $node->safe_psql('postgres', <<'SQL');

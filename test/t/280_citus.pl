@@ -52,6 +52,39 @@ INSERT INTO archive SELECT id, customer, price FROM items WHERE id % 2 = 0;
 ANALYZE items; ANALYZE groups; ANALYZE archive;
 SQL
 
+# A table that is distributed when it has rows: the coordinator's own one seems to be as large as before, so that its
+# planner thinks of workers and of shares.
+sub make_events
+{
+	my ($node) = @_;
+
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE events (k int, at int, kind int);
+INSERT INTO events SELECT abs(hashint4(i)) % 5000, i, i % 300 FROM generate_series(1, 60000) i;
+ANALYZE events;
+SELECT create_distributed_table('events', 'k');
+SQL
+	return;
+}
+make_events($coordinator);
+
+# Groups of that table, by the distribution column and by another.
+my %events = map {
+	(
+		"groups by $_" => "SELECT $_, count(*), max(at) FROM events GROUP BY $_ ORDER BY $_",
+		"the first group by $_" => "SELECT $_, count(*) FROM events GROUP BY $_ ORDER BY $_ LIMIT 1",
+		"count(DISTINCT) of events by $_" => "SELECT $_, count(DISTINCT at % 50) FROM events GROUP BY $_ ORDER BY $_",
+		"DISTINCT $_" => "SELECT DISTINCT $_ FROM events ORDER BY $_",
+		"DISTINCT ON ($_)" => "SELECT DISTINCT ON ($_) $_, at FROM events ORDER BY $_, at DESC",
+		"windows by $_" => "SELECT at, sum(at) OVER (PARTITION BY $_ ORDER BY at) FROM events ORDER BY at",
+		"windows by $_ in a subquery" => "SELECT $_, max(r) FROM (SELECT $_, rank() OVER (PARTITION BY $_ ORDER BY at) "
+			. "AS r FROM events) x GROUP BY $_ ORDER BY $_")
+} 'k', 'kind';
+
+# The settings by which workers are thought of in small tables.
+my $parallel = join '', map { "SET $_;" } 'max_parallel_workers_per_gather = 2', 'parallel_setup_cost = 0',
+	'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0';
+
 # Switches gpusort on or off on workers.
 sub workers
 {
@@ -96,8 +129,9 @@ my %queries = (
 	'a window over a columnar table' => 'SELECT id, rank() OVER (PARTITION BY customer ORDER BY price, id) FROM '
 		. 'archive ORDER BY id',
 	'a repartitioned join' =>
-	  'SELECT a.id, b.id AS other FROM items a JOIN archive b ON a.id = b.id ORDER BY a.id');
-my $moved = 'SET citus.enable_repartition_joins = on;';
+	  'SELECT a.id, b.id AS other FROM items a JOIN archive b ON a.id = b.id ORDER BY a.id',
+	%events);
+my $moved = "SET citus.enable_repartition_joins = on; $parallel";
 foreach my $what (sort keys %queries)
 {
 	my %digests;
@@ -214,11 +248,29 @@ $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'gpusort, citus'");
 isnt($node->start(fail_ok => 1), 1, 'gpusort before Citus: the server does not start');
 like(slurp_file($node->logfile), qr/Citus has to be loaded first/, "and Citus' message says why");
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'citus'\nsession_preload_libraries = 'gpusort'\ngpusort.min_rows = 0");
+$node->append_conf('postgresql.conf', <<"CONF");
+shared_preload_libraries = 'citus'
+session_preload_libraries = 'gpusort'
+gpusort.min_rows = 0
+wal_level = logical
+citus.local_hostname = '@{[ $node->host ]}'
+citus.node_conninfo = 'sslmode=prefer'
+CONF
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION citus; CREATE EXTENSION gpusort');
 like(plan_of($node, 'SELECT i FROM generate_series(1, 10000) i ORDER BY -i'), qr/GpuSort/,
 	'gpusort in sessions, Citus in the server');
+$node->safe_psql('postgres', $_)
+  foreach sprintf("SELECT citus_set_coordinator_host('%s', %d)", $node->host, $node->port),
+  "SELECT citus_set_node_property('@{[ $node->host ]}', @{[ $node->port ]}, 'shouldhaveshards', true)";
+make_events($node);
+foreach my $what (sort keys %events)
+{
+	my ($on, $off) = map {
+		$node->safe_psql('postgres', "$parallel SET gpusort.enabled = $_; SELECT count(*), md5(string_agg(r::text, "
+			. "'|')) FROM ($events{$what} OFFSET 0) r")
+	} 'on', 'off';
+	is($on, $off, "gpusort in sessions, Citus in the server: $what");
+}
 
 done_testing();
