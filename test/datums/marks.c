@@ -8,7 +8,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
 
-#include "src/compat.h"
+#include "src/base/compat.h"
 
 PG_MODULE_MAGIC;
 
