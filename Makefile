@@ -4,16 +4,23 @@ DATA = $(wildcard sql/gpusort--*.sql)
 
 include kernels/kernels.mk
 KERNEL_OBJS = $(KERNEL_SOURCES:.c=.o)
-OBJS = $(patsubst %.c,%.o,$(filter-out src/service/%,$(wildcard src/*.c src/*/*.c))) src/service/protocol.o $(KERNEL_OBJS)
+SERVER_OBJS := $(patsubst %.c,%.o,$(filter-out src/service/%,$(call sources,src,*.c))) src/service/protocol.o
+OBJS = $(SERVER_OBJS) $(KERNEL_OBJS)
+# what they were compiled for, and how
+SERVER_STAMP = src/server.stamp
+FLAGS_STAMP = kernels/flags.stamp
 
 # test/sql/*.sql with expected/*.out; the options load the library into every session of the tests
 REGRESS = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --no-locale --encoding=UTF8 --load-extension=gpusort
 installcheck: export PGOPTIONS += -c session_preload_libraries=gpusort
 
-EXTRA_CLEAN = gpusortd build results regression.diffs regression.out tmp_check log bench/engine bench/jobs bench/jobs-gpu test/*/build
+EXTRA_CLEAN = gpusortd build results regression.diffs regression.out tmp_check log bench/engine bench/jobs bench/jobs-gpu test/*/build \
+	$(shell find src kernels -name '*.[od]' -o -name '*.stamp')
 
-PG_CPPFLAGS = -I.
+# compilers note beside each object what they have read for it; a server that does so in a way of its own knows no folders
+PG_CPPFLAGS = -I. -MMD -MP
+override autodepend = no
 # WERROR=1 makes errors of warnings, for those who change the code: another compiler warns of other things
 PG_CFLAGS = -Wextra $(if $(WERROR),-Werror) -Wno-unused-parameter
 # a server that gcc built hands on its flags, and headers with its attributes, of which clang does not know all
@@ -23,7 +30,7 @@ endif
 SHLIB_LINK = -Wl,--version-script=src/exports.map
 # the primitives know nothing of the server, not even its headers; SANITIZE has flags that its server was built with
 $(KERNEL_OBJS): override CFLAGS := -std=gnu11 -O3 -g -fPIC -Wall -Wextra $(if $(WERROR),-Werror) $(SANITIZE)
-$(KERNEL_OBJS): override CPPFLAGS := -I.
+$(KERNEL_OBJS): override CPPFLAGS := -I. -MMD -MP
 # bitcode serves the inlining of functions into compiled expressions; nothing here is called from expressions
 override with_llvm = no
 
@@ -38,8 +45,14 @@ check:
 else ifneq ($(and $(wildcard $(PGXS)),$(wildcard $(PG_HEADER))),)
 include $(PGXS)
 include src/service/service.mk
-$(OBJS): $(wildcard src/*.h src/*/*.h) $(KERNEL_HEADERS)
 $(MODULE_big).so: src/exports.map
+-include $(OBJS:.o=.d)
+# another server compiles the extension anew, other sanitizers all but it
+$(eval $(call stamp,$(SERVER_STAMP),$(shell $(PG_CONFIG) --version) \
+	$(shell $(PG_CONFIG) --includedir-server --configure --cppflags --cflags | cksum)))
+$(eval $(call stamp,$(FLAGS_STAMP),sanitizers: $(SANITIZE)))
+$(SERVER_OBJS): $(SERVER_STAMP)
+$(KERNEL_OBJS): $(FLAGS_STAMP)
 else
 PG_MAJOR := $(shell $(PG_CONFIG) --version 2>/dev/null | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p')
 all install uninstall installcheck clean:

@@ -29,7 +29,8 @@ if [ "$(id -u)" = 0 ] && ! setpriv --reuid=postgres --clear-groups test -x "$dir
 	trap 'rm -rf "$place"' EXIT
 fi
 mkdir "$place/tree"
-tar -C "$root" --exclude=./.git --exclude=./build --exclude='*.o' --exclude='*.so' --exclude=./gpusortd -cf - . |
+tar -C "$root" --exclude=./.git --exclude=./build --exclude='*.[od]' --exclude='*.so' --exclude='*.stamp' \
+	--exclude=./gpusortd -cf - . |
 	tar -C "$place/tree" --no-same-owner -xf -
 cd "$place/tree"
 pg_buildext updatecontrol

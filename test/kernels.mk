@@ -11,9 +11,10 @@ CFLAGS_asan = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 KERNEL_CFLAGS ?= $(CFLAGS_$(KIND))
 KERNEL_OBJS = $(patsubst $(ROOT)/%.c,$(KERNELS_BUILD)/$(KIND)/%.o,$(KERNEL_SOURCES))
 
-$(KERNELS_BUILD)/$(KIND)/%.o: $(ROOT)/%.c $(KERNEL_HEADERS)
+$(KERNELS_BUILD)/$(KIND)/%.o: $(ROOT)/%.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) -I$(ROOT) $(KERNEL_CFLAGS) -c $< -o $@
+	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) -I$(ROOT) $(KERNEL_CFLAGS) -MMD -MP -c $< -o $@
+-include $(KERNEL_OBJS:.o=.d)
 
 .PHONY: kernels
 kernels: $(KERNEL_OBJS)

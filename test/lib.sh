@@ -119,8 +119,8 @@ no_services() {
 # Copies the tree to a directory, without what was built of it.
 copy_sources() {
 	mkdir -p "$1"
-	tar -C "$root" --exclude=./.git --exclude=./build --exclude='*/build' --exclude='*.o' --exclude='*.so' \
-		--exclude=./gpusortd -cf - . |
+	tar -C "$root" --exclude=./.git --exclude=./build --exclude='*/build' --exclude='*.[od]' --exclude='*.so' \
+		--exclude='*.stamp' --exclude=./gpusortd -cf - . |
 		tar -C "$1" --no-same-owner -xf -
 }
 

@@ -39,7 +39,7 @@ may_include() {
 # "FOLDER FILE INCLUDED" for every include of a file of src/, both with their paths from there
 includes() {
 	local file folder
-	for file in src/*.[ch] src/*/*.[ch]; do
+	find src -name '*.[ch]' | sort | while read -r file; do
 		folder=$(dirname "${file#src/}")
 		sed -n 's/^#[ \t]*include "\(.*\)".*/\1/p' "$file" | while read -r header; do
 			case $header in
@@ -105,8 +105,8 @@ circles() {
 layers() {
 	grep -nE '#include *["<](postgres|fmgr|utils/|executor/|nodes/|src/)' -r kernels --include=*.[ch] --include=*.cu \
 		--include=*.cuh || true
-	grep -nE '#include *["<](postgres|fmgr|utils/|executor/|nodes/|src/[^s])' src/service/*.[ch] || true
-	grep -nE '#include *["<]cuda' $(find src -name service -prune -o -name '*.[ch]' -print) || true
+	grep -nE '#include *["<](postgres|fmgr|utils/|executor/|nodes/|src/[^s])' -r src/service --include=*.[ch] || true
+	grep -nE '#include *["<]cuda' -r src --include=*.[ch] --exclude-dir=service || true
 }
 
 # All of C and CUDA keeps to what .editorconfig says, and scripts to its width.

@@ -268,7 +268,8 @@ run_suite() {
 # The tree without what was built for another server; what an earlier run built here stays
 refresh_tree() {
 	mkdir -p "$place/srv/gpusort"
-	find "$place/srv/gpusort" -type f ! -name '*.o' ! -name '*.so' ! -name gpusortd ! -path '*/build/*' -delete
+	find "$place/srv/gpusort" -type f ! -name '*.[od]' ! -name '*.so' ! -name '*.stamp' ! -name gpusortd \
+		! -path '*/build/*' -delete
 	copy_sources "$place/srv/gpusort"
 }
 

@@ -26,7 +26,8 @@ CUDA_FLAGS ?= -O3 -std=c++17 $(CUDA_GENCODE) $(if $(TUNING),-DGS_TUNING=$(TUNING
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(shell command -v $(NVCC)))
 CUDA_LIBS = -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -ldl -lrt -lpthread -lm
 
-CUDA_SOURCES := $(wildcard $(CUDA_ROOT)/cuda/*/*.cu $(CUDA_ROOT)/cuda/*/inst/*.cu)
+include $(CUDA_ROOT)/base.mk
+CUDA_SOURCES := $(call sources,$(CUDA_ROOT)/cuda,*.cu)
 CUDA_OBJS := $(patsubst $(CUDA_ROOT)/cuda/%.cu,$(CUDA_BUILD)/%.o,$(CUDA_SOURCES))
 # what a compilation has read is noted beside its object
 CUDA_NOTES = -MMD -MP -MF $(@:.o=.d)

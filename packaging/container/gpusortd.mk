@@ -2,6 +2,7 @@
 CC = gcc
 CFLAGS = -std=gnu11 -O3 -g -fPIC -Wall -Wextra
 CPPFLAGS = -I.
-KERNEL_OBJS = $(patsubst %.c,%.o,$(wildcard kernels/*.c kernels/cpu/*.c))
+include kernels/kernels.mk
+KERNEL_OBJS = $(KERNEL_SOURCES:.c=.o)
 .DEFAULT_GOAL = gpusortd
 include src/service/service.mk

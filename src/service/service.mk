@@ -7,8 +7,8 @@ BUILT_WITH_CUDA := $(file <$(SERVICE_BUILD)/with-cuda)
 WITH_CUDA ?= $(or $(if $(filter install,$(MAKECMDGOALS)),$(BUILT_WITH_CUDA)),\
 	$(if $(or $(CUDA_ARCHS),$(and $(shell command -v nvcc),$(wildcard /dev/nvidiactl))),yes,no))
 
-SERVICE_SOURCES = $(filter-out src/service/device_%.c,$(wildcard src/service/*.c))
-SERVICE_CFLAGS = -std=gnu11 -O2 -g -Wall -Wextra $(if $(WERROR),-Werror) $(SANITIZE) -I. -pthread
+SERVICE_SOURCES := $(filter-out src/service/device_%.c,$(call sources,src/service,*.c))
+SERVICE_CFLAGS = -std=gnu11 -O2 -g -Wall -Wextra $(if $(WERROR),-Werror) $(SANITIZE) -I. -pthread -MMD -MP
 SERVICE_LIBS = $(SANITIZE) -pthread -lm
 
 ifeq ($(WITH_CUDA),yes)
@@ -27,7 +27,7 @@ endif
 
 SERVICE_OBJS = $(patsubst src/service/%.c,$(SERVICE_BUILD)/%.o,$(SERVICE_SOURCES))
 
-$(SERVICE_BUILD)/%.o: src/service/%.c $(wildcard src/service/*.h) $(KERNEL_HEADERS)
+$(SERVICE_BUILD)/%.o: src/service/%.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	$(CC) $(SERVICE_CFLAGS) -c $< -o $@
 
@@ -35,12 +35,8 @@ gpusortd: $(SERVICE_OBJS) $(KERNEL_OBJS) $(SERVICE_CUDA_OBJS) $(SERVICE_BUILD)/w
 	$(CC) -pthread -o $@ $(filter %.o,$^) $(SERVICE_LIBS)
 
 # linked anew when the choice changes
-ifneq ($(strip $(WITH_CUDA)),$(BUILT_WITH_CUDA))
-.PHONY: $(SERVICE_BUILD)/with-cuda
-endif
-$(SERVICE_BUILD)/with-cuda:
-	@mkdir -p $(@D)
-	@echo $(WITH_CUDA) >$@
+$(eval $(call stamp,$(SERVICE_BUILD)/with-cuda,$(WITH_CUDA)))
+-include $(SERVICE_OBJS:.o=.d)
 
 all: gpusortd
 
