@@ -53,15 +53,15 @@ $(eval $(call stamp,$(SERVER_STAMP),$(shell $(PG_CONFIG) --version) \
 $(eval $(call stamp,$(FLAGS_STAMP),sanitizers: $(SANITIZE)))
 $(SERVER_OBJS): $(SERVER_STAMP)
 $(KERNEL_OBJS): $(FLAGS_STAMP)
-else
-PG_MAJOR := $(shell $(PG_CONFIG) --version 2>/dev/null | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p')
-all install uninstall installcheck clean:
-ifeq ($(PG_MAJOR),)
-	@echo "$(PG_CONFIG) was not found: install PostgreSQL and its server's headers, or set PG_CONFIG." >&2; exit 1
-else
-	@echo "$(PG_CONFIG) is of PostgreSQL $(PG_MAJOR), whose server headers are missing ($(PG_HEADER)): install them" \
-		"(Debian: postgresql-server-dev-$(PG_MAJOR)), or set PG_CONFIG to that of another version." >&2; exit 1
+# a running server may be older than the headers; what is put below another root is for other machines
+install: install-advice
+install-advice: install-lib
+ifeq ($(DESTDIR),)
+	@packaging/running.sh advise '$(PG_CONFIG)' >&2 || true
 endif
+else
+all install uninstall installcheck clean:
+	@bash -c 'root=.; . test/lib.sh; die "$$(why_not "$$1")"' - '$(PG_CONFIG)'
 endif
 
 .PHONY: check demo dist deb docs test test-large soak valgrind asan-server fuzz tsan coverage mutants gpucheck \

@@ -27,3 +27,4 @@ fi
 echo
 echo 'gpusort is installed now, and the private server is gone.  In a database of yours: CREATE EXTENSION gpusort;'
 echo 'How later sessions get it, and how to make a server where there is none: doc/install.md.'
+as_installer "$root/packaging/running.sh" advise "$PG_CONFIG"

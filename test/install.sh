@@ -66,6 +66,11 @@ for header in src/keys/sortkey.h src/service/client.h kernels/cpu/cpu.h; do
 		"$(sed -n "s|^\([^ ]*\) $header$|\1|p" <<<"$includes" | sort)"
 done
 
+# the servers of this machine are asked, those of another are not
+advice=packaging/running.sh
+is 'an installation looks at running servers' "$(make -n install PG_CONFIG="$pg_config" | grep -c $advice)" 1
+is 'but not below another root' "$(make -n install DESTDIR="$stage" PG_CONFIG="$pg_config" | grep -c $advice || true)" 0
+
 copy=$stage/copy
 mkdir "$copy"
 tar -cf - --exclude=./.git --exclude=./build . | tar -C "$copy" -xf -

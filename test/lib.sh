@@ -124,8 +124,14 @@ copy_sources() {
 		tar -C "$1" --no-same-owner -xf -
 }
 
+# need_root WHAT: the script ends, and says what takes root, if it cannot become root.
+need_root() {
+	[ "$(id -u)" = 0 ] || command -v sudo >/dev/null 2>&1 || die "$*: run this as root, or install sudo."
+}
+
 # Runs a command as root.
 as_root() {
+	need_root "$* takes root"
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
@@ -196,10 +202,28 @@ find_postgres() {
 	pgtest=$(dirname "$("$PG_CONFIG" --pgxs)")/../../src
 }
 
+# why_not PG_CONFIG: why gpusort cannot be built with it, and what to do.
+why_not() {
+	local major
+	major=$(major_of "$1")
+	if ! command -v "$1" >/dev/null 2>&1 && [ ! -e "$1" ]; then
+		echo "$1 was not found: install PostgreSQL and its server's headers, or set PG_CONFIG."
+	elif [ "$major" = 0 ]; then
+		echo "$1 is there, but is no pg_config: with --version it does not say PostgreSQL and a number. Set PG_CONFIG."
+	elif [ "$major" -lt 15 ]; then
+		echo "$1 is of PostgreSQL $major, and gpusort needs 15 or later: set PG_CONFIG to that of another version."
+	elif ! has_headers "$1"; then
+		echo "$1 is of PostgreSQL $major, whose server headers are missing ($("$1" --includedir-server)/postgres.h):" \
+			"install them (Debian: postgresql-server-dev-$major), or set PG_CONFIG to that of another version."
+	elif ! has_server "$1"; then
+		echo "$1 is of PostgreSQL $major, whose server is missing ($("$1" --bindir)/postgres):" \
+			"install it (Debian: postgresql-$major), or set PG_CONFIG to that of another version."
+	fi
+}
+
 # The same, and the script ends if there is none.
 require_postgres() {
-	find_postgres ||
-		die "${PG_CONFIG:-pg_config} belongs to no PostgreSQL 15 or later with its server and the server's headers."
+	find_postgres || die "$(why_not "${PG_CONFIG:-pg_config}")"
 }
 
 # Does the machine have this locale?  It may call it en_US.utf8.
@@ -337,17 +361,27 @@ stop_server() {
 	as_server rm -rf "${work:?}/$1"
 }
 
+# Runs a command as one who may install into the server that PG_CONFIG names.
+as_installer() {
+	local dir
+	dir=$("$PG_CONFIG" --pkglibdir)
+	if [ -w "$dir" ]; then
+		"$@"
+	else
+		need_root "gpusort is installed into $dir, which takes root"
+		as_root "$@"
+	fi
+}
+
 # Installs what is missing, builds, and installs the extension into the server that PG_CONFIG names; with another
 # gpusortd if GPUSORTD names its file.
 build_and_install() {
 	"$root/test/setup.sh" "$@"
 	require_postgres
+	# before minutes of compiling
+	as_installer true
 	say "Building for $("$PG_CONFIG" --version)"
 	make -s -j"$(nproc)" -C "$root" PG_CONFIG="$PG_CONFIG" >&2
-	if [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then
-		make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >&2
-	else
-		as_root make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >&2
-	fi
-	if [ -n "${GPUSORTD:-}" ]; then as_root install "$GPUSORTD" "$bindir/gpusortd"; fi
+	as_installer make -s -C "$root" PG_CONFIG="$PG_CONFIG" install >&2
+	if [ -n "${GPUSORTD:-}" ]; then as_installer install "$GPUSORTD" "$bindir/gpusortd"; fi
 }

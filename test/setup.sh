@@ -5,6 +5,9 @@
 #
 # Debian starts a server of its own when the server's package is installed; that is not wanted here, so neither a
 # cluster is made nor any service started while packages are installed.  Does nothing where nothing is missing.
+#
+# apt may upgrade a server together with what is missing.  If that server is running, nothing is installed unless YES=1
+# is set: it is not restarted, and gpusort, built with the newer headers, may not load into it until it is.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -14,9 +17,7 @@ locale_sources=${LOCALE_SOURCES:-/usr/share/i18n/locales}
 # Is there a way to install packages?
 may_install() {
 	command -v apt-get >/dev/null 2>&1 || die "Missing: $*; only apt-get installs them automatically."
-	if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null 2>&1; then
-		die "Missing: $*; run this as root, or install sudo."
-	fi
+	need_root "Missing: $*"
 }
 
 packages=()
@@ -56,9 +57,12 @@ debian_major() {
 begun_major() {
 	local part candidate
 	case "${PG_CONFIG:-}" in
-		*/*) debian_major "$PG_CONFIG" && return
-			die "$PG_CONFIG belongs to no PostgreSQL 15 or later with its server and the server's headers," \
-				"and to no package of Debian." ;;
+		*/*)
+			# a program that is there must be a pg_config, and one that is not may come with a package
+			if [ ! -e "$PG_CONFIG" ] || [ "$(major_of "$PG_CONFIG")" != 0 ]; then
+				debian_major "$PG_CONFIG" && return
+			fi
+			die "$(why_not "$PG_CONFIG")" ;;
 	esac
 	for part in has_server has_headers; do
 		for candidate in $(debian_pg_configs); do
@@ -114,7 +118,6 @@ esac
 [ ${#packages[@]} -gt 0 ] || exit 0
 may_install "${packages[*]}"
 
-say "Installing ${packages[*]}"
 new_config=
 new_policy=
 log=$(mktemp)
@@ -126,6 +129,42 @@ undo() {
 trap undo EXIT
 trap 'exit 130' INT TERM HUP
 
+# apt ARGUMENT...: what apt-get said is shown if it failed
+apt() {
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q "$@" >"$log" 2>&1 </dev/null || {
+		cat "$log" >&2
+		if grep -q 'Unable to locate package' "$log"; then
+			die "Installing packages failed: apt does not know all of them." \
+				"On Ubuntu they are in the component universe."
+		fi
+		die "Installing packages failed."
+	}
+}
+install=(install -y --no-install-recommends "${packages[@]}")
+
+# The running servers that apt would upgrade, as lines to be read.
+upgraded_servers() {
+	local package from to version pid data
+	apt-get -s "${install[@]}" 2>/dev/null |
+		sed -n 's/^Inst \(postgresql-[0-9]*\) \[\([^]]*\)\] (\([^ ]*\) .*/\1 \2 \3/p' |
+		while read -r package from to; do
+			as_root "$root/packaging/running.sh" list "$pg_trees/${package#postgresql-}/bin" </dev/null |
+				while read -r version pid data; do
+					echo "  PostgreSQL $version in $data (process $pid): $package $from -> $to"
+				done
+		done
+}
+
+apt update
+upgraded=$(upgraded_servers)
+if [ -n "$upgraded" ]; then
+	say "With these packages apt upgrades the packages of running servers:"
+	say "$upgraded"
+	say "They are not restarted here. Until they are, they run their old program, and gpusort may not load there."
+	[ "${YES:-}" = 1 ] || die "Nothing was installed. Set YES=1 to go on, as in: make demo YES=1"
+fi
+
+say "Installing ${packages[*]}"
 # no cluster: read by the package's script through an include directory, which an existing file of the user's keeps
 if [ -d /etc/postgresql-common/createcluster.d ] || [ ! -e /etc/postgresql-common/createcluster.conf ]; then
 	new_config=/etc/postgresql-common/createcluster.d/gpusort-setup.conf
@@ -139,13 +178,4 @@ if [ ! -e /usr/sbin/policy-rc.d ]; then
 	as_root chmod 755 "$new_policy"
 fi
 
-{
-	as_root apt-get update -q &&
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
-} >"$log" 2>&1 </dev/null || {
-	cat "$log" >&2
-	if grep -q 'Unable to locate package' "$log"; then
-		die "Installing packages failed: apt does not know all of them. On Ubuntu they are in the component universe."
-	fi
-	die "Installing packages failed."
-}
+apt "${install[@]}"

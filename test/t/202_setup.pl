@@ -1,5 +1,5 @@
-# What the set-up chooses and installs, on machines that differ in what of PostgreSQL is there.  The machines are
-# directories: trees of versions as Debian lays them out, and an apt-get that notes what it is asked for and puts it
+# What the set-up chooses and installs, on machines that differ in what of PostgreSQL is there and runs.  The machines
+# are directories: trees of versions as Debian lays them out, and an apt-get that notes what it is asked for and puts it
 # there.
 use strict;
 use warnings;
@@ -28,7 +28,7 @@ sub script
 }
 
 # All programs of this machine but those of the tests' own.
-my %replaced = map { $_ => 1 } qw(pg_config apt-get apt-cache sudo id locale);
+my %replaced = map { $_ => 1 } qw(pg_config pg_lsclusters apt-get apt-cache sudo id locale);
 make_path("$top/tools");
 for my $program (map { glob "$_/*" } grep { length } split(/:/, $ENV{PATH}), qw(/usr/sbin /usr/bin /sbin /bin))
 {
@@ -76,10 +76,11 @@ sub machine
 	system("$top/add", "$m/trees/$_", split(/ /, $parts{$_})) == 0 or die for keys %parts;
 	script("$m/bin/id", "echo 1000\n");
 	# nothing but apt-get runs, so that no file of this machine is touched
-	script("$m/bin/sudo", qq{case \$1 in apt-get|env) exec "\$@" ;; tee) cat >/dev/null ;; esac\n});
+	script("$m/bin/sudo", qq{case \$1 in apt-get|env|*/running.sh|true) exec "\$@" ;; tee) cat >/dev/null ;; esac\n});
 	script("$m/bin/apt-cache", "echo '  Depends: postgresql-15'\n");
 	locales($m, 'C.UTF-8', qw(C C.utf8 POSIX));
 	script("$m/bin/apt-get", <<"SH");
+case \$1 in -s) cat $m/upgrades 2>/dev/null; exit ;; esac
 for package; do
 	case \$package in
 		postgresql-server-dev-*) $top/add $m/trees/\${package##*-} headers ;;
@@ -229,7 +230,7 @@ sets_up($m, 'a session with a language', 'demo', '', "$m/trees/15");
 
 my ($status, $out, $err) = run_on($m, command => 'test/setup.sh', PG_CONFIG => "$top/opt/nowhere/bin/pg_config");
 isnt($status, 0, 'PG_CONFIG that is no package\'s is an error');
-like($err, qr{nowhere/bin/pg_config belongs to no PostgreSQL}, 'which says so');
+like($err, qr{nowhere/bin/pg_config was not found}, 'which says so');
 
 $m = machine();
 script("$m/bin/apt-cache", "echo '  Depends: postgresql-13'\n");
@@ -245,6 +246,105 @@ script("$m/bin/apt-get",
 ($status, $out, $err) = run_on($m, command => 'test/setup.sh');
 isnt($status, 0, 'packages that apt does not know are an error');
 like($err, qr/Unable to locate.*component universe/s, 'which says where Ubuntu has them');
+
+# what is there, but no pg_config
+$m = machine(15 => 'server headers');
+script("$m/trees/15/bin/psql", "echo 'psql (PostgreSQL) 15.4'\n");
+for my $command ('test/setup.sh', 'make all')
+{
+	($status, $out, $err) = run_on($m, command => $command, PG_CONFIG => "$m/trees/15/bin/psql");
+	isnt($status, 0, "$command: PG_CONFIG that is another program is an error");
+	like($err, qr{15/bin/psql is there, but is no pg_config}, 'which says so');
+}
+
+# no way to become root
+$m = machine(15 => 'server');
+unlink "$m/bin/sudo";
+($status, $out, $err) = run_on($m, command => 'test/setup.sh');
+isnt($status, 0, 'a user who may not install packages gets an error');
+like($err, qr/postgresql-server-dev-15: run this as root, or install sudo/, 'which says so');
+$m = machine(15 => 'server headers');
+unlink "$m/bin/sudo";
+script("$m/bin/make", "echo built >$m/built\n");
+chmod 0555, "$m/trees/15/lib" or die;
+my $install = "bash -c 'root=$tree; . test/lib.sh; build_and_install'";
+SKIP:
+{
+	skip 'root may write everywhere', 3 if $> == 0;
+	($status, $out, $err) = run_on($m, command => $install);
+	isnt($status, 0, 'a user who may not install gpusort gets an error');
+	like($err, qr{15/lib, which takes root: run this as root, or install sudo}, 'which says so');
+	ok(!-e "$m/built", 'before anything is built');
+}
+
+# A server that does nothing but be of a version, which is replaced by another one while it runs.
+my @running;
+END { kill 'KILL', @running }
+
+sub server_of
+{
+	my ($m, $version) = @_;
+	my $program = "$m/trees/15/bin/postgres";
+
+	unlink $program;
+	system("cp \$(command -v sleep) $program && echo 'postgres (PostgreSQL) $version (Debian)' >>$program") == 0 or die;
+	script("$m/bin/pg_lsclusters", "echo 15 main 5432 online postgres $m/data /log\n");
+	make_path("$m/data");
+	my $pid = fork // die;
+	if ($pid == 0) { chdir "$m/data"; exec $program, 600 or exit 1 }
+	push @running, $pid;
+	# until it is that program
+	until (readlink("/proc/$pid/exe") eq abs_path($program)) { select undef, undef, undef, 0.01 }
+	return;
+}
+
+$m = machine(15 => 'server');
+server_of($m, '15.9');
+sets_up($m, 'a running server that apt leaves alone', '', 'postgresql-server-dev-15', "$m/trees/15");
+
+$m = machine(15 => 'server');
+server_of($m, '15.9');
+open my $upgrades, '>', "$m/upgrades" or die;
+print $upgrades "Inst libpq5 [15.9-0] (15.18-0 Debian [amd64])\nInst postgresql-16 [16.1-0] (16.2-0 Debian [amd64])\n",
+  "Inst postgresql-15 [15.9-0] (15.18-0 Debian [amd64])\nInst postgresql-server-dev-15 (15.18-0 Debian [amd64])\n";
+close $upgrades or die;
+($status, $out, $err) = run_on($m, command => 'test/setup.sh');
+isnt($status, 0, 'a running server is not upgraded unasked');
+like($err, qr{PostgreSQL 15\.9 in \S*/data.*: postgresql-15 15\.9-0 -> 15\.18-0$}m, 'the set-up says which');
+like($err, qr/Nothing was installed\. Set YES=1/, 'and how to go on');
+ok(!-e "$m/installed", 'nothing is installed');
+sets_up($m, 'YES=1', '', 'postgresql-server-dev-15', "$m/trees/15", YES => 1);
+kill 'KILL', pop @running;
+wait;
+$m = machine(15 => 'server');
+system("cp $top/m" . ($machines - 1) . "/upgrades $m") == 0 or die;
+sets_up($m, 'an upgrade of a server that does not run', '', 'postgresql-server-dev-15', "$m/trees/15");
+
+# what an installation says of servers that are older than the headers
+sub advice
+{
+	my ($m, $headers) = @_;
+	open my $file, '>', "$m/trees/15/include/server/pg_config.h" or die;
+	print $file qq(#define PG_VERSION "$headers (Debian)"\n);
+	close $file or die;
+	my ($status, $said, $err) = run_on($m, command => "packaging/running.sh advise $m/trees/15/bin/pg_config");
+	is($status . $err, '0', 'the advice succeeds');
+	return $said;
+}
+
+$m = machine(15 => 'server headers');
+is(advice($m, '15.18'), '', 'no server runs: no advice');
+server_of($m, '15.9');
+is(advice($m, '15.9'), '', 'a server of the version of the headers: none');
+is(advice($m, '15.8'), '', 'a newer one: none');
+like(advice($m, '15.18'), qr/server in \S+ is 15\.9.*Upgrade the server, and restart it/,
+	'a server that is older than the headers is to be upgraded');
+server_of($m, '15.18');
+like(advice($m, '15.18'), qr{^[^\n]*/data still runs 15\.9, and[^\n]*: pg_ctlcluster 15 main restart$},
+	'one whose program has been replaced since it started is to be restarted, and no other');
+unlink "$m/bin/pg_lsclusters";
+like(advice($m, '15.18'), qr{: pg_ctl restart -D \S*/data, as user \w+}, 'without a command of Debian, too');
+is(advice($m, '15.9'), '', 'headers of its version: none');
 
 # plain make
 $m = machine(15 => 'server');
