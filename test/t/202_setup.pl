@@ -44,6 +44,7 @@ case $1 in
 	--version) echo PostgreSQL ${place##*/}.4 ;;
 	--bindir) echo $place/bin ;;
 	--pgxs) echo $place/lib/pgxs.mk ;;
+	--pkglibdir) echo $place/lib ;;
 	--includedir-server) echo $place/include/server ;;
 	--sharedir) echo $place/share ;;
 esac
@@ -276,6 +277,7 @@ SKIP:
 	like($err, qr{15/lib, which takes root: run this as root, or install sudo}, 'which says so');
 	ok(!-e "$m/built", 'before anything is built');
 }
+chmod 0755, "$m/trees/15/lib" or die;
 
 # A server that does nothing but be of a version, which is replaced by another one while it runs.
 my @running;
