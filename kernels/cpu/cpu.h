@@ -58,7 +58,6 @@ typedef struct gs_cpu_tuning
 	uint32_t quick_bits;   /* unless by so few bits */
 	uint32_t quick_depth;  /* partitions within each other, for each bit of the number of rows */
 	uint32_t slack;		   /* leading bits sorted beyond log2 of the rows, before insertion sort ends it */
-	uint32_t telling;	   /* so many leading bits beyond log2 of the rows tell rows apart well enough */
 } gs_cpu_tuning;
 
 /* A growing piece of host memory. */
@@ -172,8 +171,6 @@ typedef struct gs_loops
 	void (*range)(size_t width, const void *values, size_t n, gs_range *range);
 	/* words = words << bits | part */
 	void (*pack)(size_t width, const void *values, size_t n, const gs_pack *pack, uint64_t *words);
-	/* codes, below 2^63, from one on count as one for so many more, and those behind come next. */
-	void (*close)(uint64_t *codes, size_t n, uint64_t from, uint64_t span);
 	/* Puts row numbers below the keys; returns GS_FALLS if some key is less than the one before, GS_RISES if not. */
 	int (*number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits, uint64_t row);
 	/* The row numbers of words. */
@@ -392,9 +389,6 @@ typedef struct gs_order
 	/* codes from usual_from on, usual_span more at most, stand in words, plus 1; 0 and usual_span + 2 are all others */
 	bool narrow;
 	uint64_t usual_from, usual_span;
-	/* codes from gap_from on, gap_span at least, count as one in words: hardly any row has them */
-	bool gap;
-	uint64_t gap_from, gap_span;
 	uint64_t *words; /* rows words, and as many for sorting */
 	uint64_t *other;
 	gs_order_facts facts;

@@ -10,8 +10,6 @@
 #define NARROW_ROWS 32768				 /* from so many rows on a sample is worth while */
 #define SAMPLE		1024
 #define MARGIN		64 /* a share of the sample's range that is added at both ends */
-#define GAP_PIECES	64 /* of the range of a sample, to find the longest one that it lacks */
-#define GAP_BITS	3  /* bits that leaving it out has to save */
 
 /*
  * Chooses the bits that stand in the words.
@@ -39,89 +37,6 @@ gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tu
 	order->facts.key_bits = key->bits;
 	order->facts.words = 1;
 	order->facts.input = order->step.nparts == 0 ? GS_ASCENDING : GS_UNORDERED;
-}
-
-/*
- * So many bits of words are the only field without its lowest drop bits; ties go on at end.
- */
-static void
-take_field(gs_order *order, uint32_t bits, uint32_t drop, gs_place end)
-{
-	const gs_field *field = order->key->fields;
-	gs_part *part = &order->step.parts[0];
-
-	order->step = (gs_step){.nparts = 1, .bits = bits, .end = end};
-	*part = (gs_part){.field = field, .pack = field->pack, .null_part = field->null_code >> drop};
-	part->pack.bits = (uint8_t) (field->bits - drop);
-	part->pack.drop = (uint8_t) drop;
-}
-
-/*
- * The longest range of codes between two of a sample that the sample lacks.
- */
-static void
-find_gap(const gs_order *order, uint64_t *from, uint64_t *to)
-{
-	const gs_field *field = order->key->fields;
-	uint64_t least[GAP_PIECES], most[GAP_PIECES], last = 0;
-	uint32_t shift = field->bits > 6 ? field->bits - 6u : 0;
-	bool some = false;
-
-	_Static_assert(GAP_PIECES == 1 << 6, "pieces by six leading bits");
-	memset(least, 0xff, sizeof(least));
-	memset(most, 0, sizeof(most));
-	*from = *to = 0;
-	for (uint64_t i = 0; i < SAMPLE; i++)
-	{
-		uint64_t code = gs_field_code(field, order->rows / SAMPLE * i), piece = code >> shift;
-
-		least[piece] = code < least[piece] ? code : least[piece];
-		most[piece] = code > most[piece] ? code : most[piece];
-	}
-	for (uint32_t i = 0; i < GAP_PIECES; i++)
-	{
-		if (least[i] > most[i])
-			continue;
-		if (some && least[i] - last > *to - *from)
-		{
-			*from = last;
-			*to = least[i];
-		}
-		last = most[i];
-		some = true;
-	}
-}
-
-/*
- * Where words would leave many rows tied, and codes have a long range that hardly any row has, as floats have around
- * zero: words count it as one code, and have so many more of the other bits.
- */
-static void
-leave_gap_out(gs_order *order)
-{
-	const gs_field *field = order->key->fields;
-	const gs_range *range = &field->column->range[field->values == field->column->low.data];
-	uint64_t greatest = ((range->max - range->min) >> field->pack.shift) + (field->nulls != NULL);
-	uint32_t room = 64 - order->row_bits, drop = 0;
-	uint64_t from, to, margin;
-
-	if (room >= order->row_bits + order->sorter.tuning->telling)
-		return;
-	find_gap(order, &from, &to);
-	margin = (greatest - (to - from)) / MARGIN;
-	if (to - from <= 4 * margin)
-		return;
-	/* codes that differ in dropped bits alone stay together, those in the gap become one */
-	do
-	{
-		drop++;
-		order->gap_from = ((from + margin) >> drop) + 1;
-		order->gap_span = ((to - margin) >> drop) - order->gap_from - 1;
-		if ((to - margin) >> drop <= order->gap_from || field->bits < room + drop + GAP_BITS)
-			return;
-	} while (gs_bits((greatest >> drop) - order->gap_span) > room);
-	order->gap = true;
-	take_field(order, room, drop, (gs_place){0, field->bits - drop});
 }
 
 /*
@@ -158,7 +73,10 @@ leave_far_ones_out(gs_order *order)
 	order->narrow = true;
 	order->usual_from = least;
 	order->usual_span = most - least;
-	take_field(order, bits, 0, (gs_place){1, 0});
+	order->step = (gs_step){
+		.nparts = 1, .parts[0] = {.field = field, .pack = field->pack, .null_part = field->null_code},
+		.bits = bits, .end = {1, 0}};
+	order->step.parts[0].pack.bits = (uint8_t) field->bits;
 }
 
 /*
@@ -171,8 +89,6 @@ gs_order_narrow(gs_order *order)
 		order->rows < NARROW_ROWS)
 		return;
 	leave_far_ones_out(order);
-	if (!order->narrow)
-		leave_gap_out(order);
 }
 
 /*
@@ -202,8 +118,6 @@ gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes)
 
 	if (order->narrow)
 		narrow_codes(order, codes, n);
-	if (order->gap)
-		order->loops->close(codes, n, order->gap_from, order->gap_span);
 	return known;
 }
 

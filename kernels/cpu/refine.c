@@ -161,8 +161,6 @@ handle_group(gs_order *order, const gs_step *step, group g, group *largest, uint
 	group smaller = g;
 
 	g.place = gs_step_end(step, row);
-	if (order->gap && step == &order->step && order->words[g.start] >> order->row_bits == order->gap_from)
-		g.place = (gs_place){0, 0};
 	if (g.n <= FEW_ROWS)
 		return sort_few(order, order->words + g.start, g.n, g.place);
 	smaller = g;

@@ -184,21 +184,6 @@ NAME(pack)(size_t width, const void *values, size_t n, const gs_pack *pack, uint
 }
 
 /*
- * Makes one code of those in a gap, and closes it.  All are below 2^63, so that a sign says which of two is less: what
- * is guessed from the values themselves is wrong half of the time.
- */
-TARGET static void
-NAME(close)(uint64_t *codes, size_t n, uint64_t from, uint64_t span)
-{
-	for (size_t i = 0; i < n; i++)
-	{
-		int64_t over = (int64_t) (codes[i] - from), behind = over - (int64_t) span;
-
-		codes[i] += (uint64_t) ((behind & ~(behind >> 63)) - (over & ~(over >> 63)));
-	}
-}
-
-/*
  * Puts row numbers below the keys, and notes on the way whether the keys rise or fall.
  */
 TARGET static int
@@ -341,7 +326,7 @@ NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t
 }
 
 static const gs_loops NAME(loops) = {NAME(encode), NAME(widen),	NAME(lengths), NAME(range),	 NAME(pack),
-									 NAME(close),  NAME(number), NAME(extract), NAME(untied), NAME(distances)};
+									 NAME(number), NAME(extract), NAME(untied), NAME(distances)};
 
 #undef ENCODE_LOOP
 #undef RANGE_LOOP

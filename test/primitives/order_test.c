@@ -324,56 +324,6 @@ far_away(void)
 }
 
 /*
- * Values on both sides of a long range that few have or none, too many bits for the words: those in it, NULLs, values
- * far away and equal ones.
- */
-static void
-around_a_gap(void)
-{
-	static const uint64_t counts[] = {0, 1, 13, 3000};
-	gs_cpu_tuning normal = gs_cpu_tuning_default(), tuning = normal;
-
-	tuning.telling = 64;
-	for (int v = 0; v < 12; v++)
-	{
-		bool good = true;
-
-		tuning.vector = v & 1 ? GS_AVX512 : GS_NO_VECTORS;
-		gs_cpu_tune(engine, &tuning);
-		for (size_t i = 0; i < 24; i++)
-		{
-			bool floats = v / 4 == 0;
-			uint64_t in_it = counts[i % 4], *values, kinds = i / 4 % 2 ? 5000 : UINT64_MAX;
-			table t;
-			column *c;
-
-			table_start(&t, 40000 + 31 * (uint64_t) v);
-			c = table_add(&t, floats ? GS_F64 : v / 4 == 1 ? GS_U64 : GS_I64, v & 2, i & 1);
-			values = c->values;
-			for (uint64_t r = 0; r < t.rows; r++)
-			{
-				uint64_t x = rnd() % kinds * (kinds == 5000 ? 0x3141592653589u : 1);
-				double d = ((double) (x >> 11) / 9007199254740992.0 - 0.5) * 1e6;
-
-				if (floats)
-					memcpy(&values[r], &d, 8);
-				else
-					values[r] = (x >> 8) * (i >= 16 ? 3 : 1) + (r & 1 ? (uint64_t) 1 << 63 : 77);
-			}
-			for (uint64_t k = 0; k < in_it; k++)
-				values[rnd_below(t.rows)] = floats ? float_bits(GS_F64, 3) : ((uint64_t) 1 << 62) + rnd_below(k + 1);
-			if (i / 8 > 0)
-				column_nulls(c, t.rows, i / 8 == 1 ? 0.01 : 0.5);
-			good &= order_job_right(engine, &t, 997, 1013, NULL) && top_job_right(engine, &t, 1700, 997, 1013);
-			table_free(&t);
-		}
-		tap_ok(good, "%s around a gap, %s, vectors %d", v / 4 == 0 ? "f64" : v / 4 == 1 ? "u64" : "i64",
-			   v & 2 ? "falling" : "rising", v & 1);
-	}
-	gs_cpu_tune(engine, &normal);
-}
-
-/*
  * Leading bits that fall unevenly: values of all magnitudes, clusters, steps of rarer and rarer leading digits.
  */
 static void
@@ -515,7 +465,6 @@ main(void)
 	wide_keys_in_order();
 	tunings();
 	far_away();
-	around_a_gap();
 	uneven();
 	ties_far_apart();
 	first_of_falling_blocks();

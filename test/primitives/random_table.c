@@ -210,6 +210,5 @@ random_tuning(void)
 		tuning.quick_rows = (uint32_t) random_size(10000);
 	tuning.quick_bits = (uint32_t) rnd_below(20);
 	tuning.quick_depth = (uint32_t) rnd_below(3);
-	tuning.telling = (uint32_t) rnd_below(65);
 	return tuning;
 }
