@@ -112,7 +112,7 @@ sub merge
 	my ($table, $workers, $blocks) = @_;
 	settings("max_parallel_workers_per_gather = $workers", 'parallel_leader_participation = off',
 		'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
-		'gpusort.cores = 64', 'gpusort.merge_row_cost = 0', "gpusort.parallel_blocks = $blocks");
+		'gpusort.cores = 64', 'gpusort.cpu_row_cost = 0', "gpusort.parallel_blocks = $blocks");
 	$session->query("ALTER TABLE $table SET (parallel_workers = $workers)");
 	return plan("SELECT * FROM $table ORDER BY k") =~ /Gather Merge/ ? cpu("SELECT * FROM $table ORDER BY k") : undef;
 }
@@ -126,7 +126,7 @@ sub choice
 	$session->query("ALTER TABLE $table SET (parallel_workers = $workers)");
 	settings(@usual);
 	my $chosen = plan("SELECT * FROM $table ORDER BY k") =~ /Gather Merge/ ? 'parallel' : 'serial';
-	settings(@usual, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'gpusort.merge_row_cost = 0',
+	settings(@usual, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'gpusort.cpu_row_cost = 0',
 		'gpusort.cores = 64');
 	my $parallel = wall("SELECT * FROM $table ORDER BY k");
 	settings();
@@ -173,7 +173,7 @@ printf "\n%-34s %6s %8s  %s\n", 'ns of the clock a row', 'serial', 'parallel', '
 foreach my $width (0, 100) { choice("wide_$width", $_) foreach 1, 2, 4, 8 }
 
 my ($merge_cost, $slope) = @merges > 1 ? fit(@merges) : (0, 0);
-printf "\ngpusort.cpu_row_cost = %.4f\ngpusort.cpu_key_cost = %.4f\n", $row_cost, $key_cost;
-printf "gpusort.merge_row_cost = %.4f, and %.4f more for 100 bytes (the model: as much again)\n", $merge_cost,
-  100 * $slope;
+printf "\ngpusort.cpu_row_cost = %.4f\nKEY_PART = %.3f\n", $row_cost, $key_cost / $row_cost;
+printf "MERGE_PART = %.3f, and %.3f more for 100 bytes (the model: as much again)\n", $merge_cost / $row_cost,
+  100 * $slope / $row_cost;
 $session->finish;

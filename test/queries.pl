@@ -234,7 +234,7 @@ sub settings
 		$sql .= "SET gpusort.parallel_blocks = off;\n" if chance(0.1);
 	}
 	$sql .= "SET gpusort.work_mem = '1MB';\nSET work_mem = '64kB';\n" if chance(0.3);
-	$sql .= "SET gpusort.cpu_row_cost = 0;\nSET gpusort.cpu_key_cost = 0;\n" if chance(0.3);
+	$sql .= "SET gpusort.cpu_row_cost = 0;\n" if chance(0.3);
 	$sql .= "SET gpusort.verify = 'full';\n" if chance(0.2);
 	return $sql;
 }

@@ -24,8 +24,6 @@ bool		gpusort_aggregates = true;
 int			gpusort_parallel_windows = SHARES_AUTO;
 int			gpusort_cores = 0;
 double		gpusort_cpu_row_cost = 0.02;
-double		gpusort_cpu_key_cost = 0.0075;
-double		gpusort_merge_row_cost = 0.015;
 int			gpusort_engine = ENGINE_CHOICE_AUTO;
 /*
  * On an H200 a warm session wins from 10000 to 30000 rows on; the ring of a new session costs some 24 ms
@@ -100,24 +98,6 @@ assign_kept_memory(int newval, void *extra)
 	keptmem_limit(newval);
 }
 
-/* Defines the cost settings, in the planner's units. */
-static void
-define_costs(void)
-{
-	DefineCustomRealVariable("gpusort.cpu_row_cost",
-							 "Sets the planner's estimate of the cost of taking a row into a sort and giving it out.",
-							 NULL,
-							 &gpusort_cpu_row_cost, 0.02, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomRealVariable("gpusort.cpu_key_cost",
-							 "Sets the planner's estimate of the cost of sorting a row by eight bytes of key.",
-							 NULL,
-							 &gpusort_cpu_key_cost, 0.0075, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomRealVariable("gpusort.merge_row_cost",
-							 "Sets the planner's estimate of the cost of merging a row that workers have sorted.",
-							 "A row of 100 bytes more costs as much again.",
-							 &gpusort_merge_row_cost, 0.015, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-}
-
 /* Defines the settings of sorts. */
 static void
 define_sort_settings(void)
@@ -166,8 +146,12 @@ define_sort_settings(void)
 	DefineCustomIntVariable("gpusort.cores",
 							"Cores that the participants of one query can have, for the planner.",
 							"0 asks the system: those that the server may run on, within its control group's quota.",
-							&gpusort_cores, 0, 0, MAX_CORES, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	define_costs();
+							&gpusort_cores, 0, 0, MAX_CORES, PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN,
+							NULL, NULL, NULL);
+	DefineCustomRealVariable("gpusort.cpu_row_cost",
+							 "Sets the planner's estimate of the cost of sorting a row.",
+							 "What eight bytes of key cost, and merging a row that workers have sorted, goes with it.",
+							 &gpusort_cpu_row_cost, 0.02, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 }
 
 /* Refuses paths that lead out of the data directory, whatever option they belong to and however it is abbreviated. */

@@ -16,8 +16,6 @@ extern bool gpusort_aggregates;
 extern int gpusort_parallel_windows;
 extern int	gpusort_cores;
 extern double gpusort_cpu_row_cost;
-extern double gpusort_cpu_key_cost;
-extern double gpusort_merge_row_cost;
 extern int	gpusort_engine;
 extern int	gpusort_gpu_min_rows;
 extern char *gpusort_devices;

@@ -2,15 +2,15 @@
  * sort_cost.c: what sorts cost where gpusort does them, in the planner's units, and paths at that cost.
  *
  * The model is linear: a row is taken, kept and given out for gpusort.cpu_row_cost, and every eight bytes of key add
- * gpusort.cpu_key_cost; past the memory limit all rows are written and read once.  The server's is 2 cpu_operator_cost
+ * KEY_PART of it; past the memory limit all rows are written and read once.  The server's is 2 cpu_operator_cost
  * N log2 N.  Measured in memory on one core, where a sequential scan costs 0.02 and takes 70 ns a row: 85 ns with a key
  * of eight bytes (0.025; the server's sort took 334), 110 ns with a second key, 180 ns with 32-character strings
  * (650).  Comparisons of keys that have no exact encoding cost what the server takes for them, which is little for
  * strings: but so it is on both sides.
  *
  * Below a Gather Merge each participant sorts its share, within a memory limit of its own, and its rows come to the
- * leader in blocks of their order: a row is taken out of its block, compared and given out for gpusort.merge_row_cost,
- * and a block costs what the server takes for a tuple.
+ * leader in blocks of their order: a row is taken out of its block, compared and given out for MERGE_PART of
+ * gpusort.cpu_row_cost, and a block costs what the server takes for a tuple.
  */
 #include "postgres.h"
 
@@ -39,7 +39,9 @@
 /* As the server counts comparisons. */
 #define LOG2(x) (log(Max(x, 2.0)) / 0.693147180559945)
 
-/* A row of so many bytes more costs gpusort.merge_row_cost once more. */
+/* Parts of gpusort.cpu_row_cost: eight bytes of key, and merging a row from a block, once more for each 100 bytes. */
+#define KEY_PART 0.375
+#define MERGE_PART 0.75
 #define MERGE_ROW_BYTES 100.0
 
 /* What a row takes in a block besides its data. */
@@ -199,11 +201,17 @@ bytes_of_row(int width)
 	return MAXALIGN(SizeofMinimalTupleHeader) + MAXALIGN(width);
 }
 
+Cost
+sort_row_cost(int words)
+{
+	return gpusort_cpu_row_cost * (1 + KEY_PART * words);
+}
+
 /* The cost of a sort of ours, above that of its input and without what the server charges for giving rows out. */
 static Cost
 our_cost(double rows, int width, const PathSortKeys *keys)
 {
-	Cost		cost = rows * (gpusort_cpu_row_cost + gpusort_cpu_key_cost * keys->words);
+	Cost		cost = rows * sort_row_cost(keys->words);
 	double		row_bytes = bytes_of_row(width) + keys->words * sizeof(uint64) + sizeof(uint32);
 
 	/* at the server's price */
@@ -306,7 +314,7 @@ rows_of_block(int width)
 static Cost
 merge_row_cost(int width)
 {
-	return gpusort_merge_row_cost * (1 + width / MERGE_ROW_BYTES);
+	return gpusort_cpu_row_cost * MERGE_PART * (1 + width / MERGE_ROW_BYTES);
 }
 
 Cost
@@ -390,7 +398,6 @@ merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
 	const AggPath *partial;
 	int			nkeys;
 	double		more;
-	Cost		there;
 	Cost		here;
 
 	if (IsA(below, SortPath))
@@ -400,10 +407,9 @@ merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
 		return 0;
 	more = most_groups(root, partial) - below->rows;
 	nkeys = list_length(partial->groupClause);
-	there = gpusort_cpu_row_cost + gpusort_cpu_key_cost * nkeys;
 	here = below == merge->subpath ? parallel_tuple_cost : merge_row_cost(below->pathtarget->width);
 	here += cpu_tuple_cost + cpu_operator_cost * nkeys;
-	return Max(more, 0) * (there + here * merge->num_workers) / 2;
+	return Max(more, 0) * (sort_row_cost(nkeys) + here * merge->num_workers) / 2;
 }
 
 /* What a hashed aggregate costs more if half of the groups that there may be are: its table may go to disk. */

@@ -24,6 +24,9 @@ extern Cost sort_price(PlannerInfo *root, const Path *input, List *pathkeys, dou
 /* What so many rows of some width take in blocks from workers to the leader, which gives them out. */
 extern Cost blocks_price(double rows, int width);
 
+/* What sorting a row by so many eight-byte words of key costs. */
+extern Cost sort_row_cost(int words);
+
 /* What it takes a worker to have memory for so many rows, where a session keeps that of its last sorts. */
 extern Cost memory_price(double rows, int width);
 

@@ -325,7 +325,7 @@ sort_may_win(PlannerInfo *root, const RelOptInfo *input, const RelOptInfo *group
 	const Path *known = grouped->pathlist ? linitial(grouped->pathlist) : NULL;
 	const Path *source = input->cheapest_total_path;
 	Cost		least = source->total_cost +
-		source->rows * (gpusort_cpu_row_cost + gpusort_cpu_key_cost * list_length(root->group_pathkeys));
+		source->rows * sort_row_cost(list_length(root->group_pathkeys));
 
 	return !IS_OTHER_REL(grouped) || root->parent_root != NULL || known == NULL || least < known->total_cost ||
 		disabled_nodes(known) > disabled_nodes(source) ||

@@ -69,17 +69,14 @@ SELECT pg_temp.total_cost('SELECT * FROM items ORDER BY g, id') AS theirs \gset
 RESET gpusort.enabled;
 SELECT pg_temp.total_cost('SELECT * FROM items ORDER BY g, id') < :theirs AS lower;
 SET gpusort.cpu_row_cost = 0;
-SET gpusort.cpu_key_cost = 0;
 SELECT pg_temp.total_cost('SELECT * FROM items ORDER BY g, id') - pg_temp.total_cost('SELECT * FROM items') = 20000 * 0.0025 AS only_output;
 -- at any price: a replaced sort never looks dearer than PostgreSQL's
 SET gpusort.cpu_row_cost = 1000;
 SELECT pg_temp.total_cost('SELECT * FROM items ORDER BY g, id') = :theirs AS equal;
 RESET gpusort.cpu_row_cost;
-RESET gpusort.cpu_key_cost;
 
 -- no sort that stays is planned at our price, however low
 SET gpusort.cpu_row_cost = 0;
-SET gpusort.cpu_key_cost = 0;
 SELECT pg_temp.prices('SELECT * FROM items ORDER BY g, id');
 SELECT pg_temp.prices('SELECT * FROM items ORDER BY r');
 SELECT pg_temp.prices('SELECT * FROM items ORDER BY g, r');
@@ -155,7 +152,6 @@ RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 RESET gpusort.cpu_row_cost;
-RESET gpusort.cpu_key_cost;
 
 -- a forbidden sort is as dear as ever
 SET enable_sort = off;
@@ -218,10 +214,10 @@ SET parallel_leader_participation = off;
 SELECT pg_temp.plan('SELECT id, k FROM items ORDER BY k, id');
 SELECT run AS blocks, round(startup) AS setup FROM pg_temp.merge_cost('SELECT id, k FROM items ORDER BY k, id') \gset
 SELECT round(:blocks - 20000 * 0.015 * (1 + 12 / 100.0), 2) AS for_blocks, ceil(20000 * 32 / 32768.0) * 0.1 AS expected, :setup AS setup;
-SET gpusort.merge_row_cost = 0.001;
+SET gpusort.cpu_row_cost = 0.001;
 SELECT run AS cheaper FROM pg_temp.merge_cost('SELECT id, k FROM items ORDER BY k, id') \gset
-SELECT round((:blocks - :cheaper) / 20000, 5) AS more_for_a_row, 0.014 * 1.12 AS expected;
-RESET gpusort.merge_row_cost;
+SELECT round((:blocks - :cheaper) / 20000, 5) AS more_for_a_row, round(0.019 * 0.75 * 1.12, 5) AS expected;
+RESET gpusort.cpu_row_cost;
 -- workers without a core of their own gain nothing
 SET gpusort.cores = 1;
 SELECT pg_temp.plan('SELECT id, k FROM items ORDER BY k, id');
@@ -250,13 +246,11 @@ RESET gpusort.parallel_windows;
 SELECT pg_temp.compare('SELECT id, rank() OVER (ORDER BY k, id) FROM items', false);
 SELECT pg_temp.compare('SELECT DISTINCT ON (k) k, id FROM items ORDER BY k, id DESC');
 -- at any price: a Gather Merge never looks dearer than PostgreSQL's
-SET gpusort.merge_row_cost = 1000;
 SET gpusort.cpu_row_cost = 1000;
 SELECT pg_temp.total_cost('SELECT id, k FROM items ORDER BY k, id') AS ours \gset
 SET gpusort.enabled = off;
 SELECT pg_temp.total_cost('SELECT id, k FROM items ORDER BY k, id') >= :ours AS not_dearer;
 RESET gpusort.enabled;
-RESET gpusort.merge_row_cost;
 RESET gpusort.cpu_row_cost;
 RESET parallel_leader_participation;
 RESET parallel_setup_cost;

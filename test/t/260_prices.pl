@@ -216,7 +216,7 @@ foreach my $database ('plain', 'keys')
 
 	# where nothing costs anything
 	my $free = join '; SET ', map { "$_ = 0" } qw(cpu_tuple_cost cpu_operator_cost cpu_index_tuple_cost seq_page_cost
-	  random_page_cost gpusort.cpu_row_cost gpusort.cpu_key_cost gpusort.merge_row_cost);
+	  random_page_cost gpusort.cpu_row_cost);
 	unlike($node->safe_psql('plain', "SET $free; EXPLAIN $_"), qr/nan|inf/i, "prices are numbers: $_")
 	  foreach @by_page, @hashed;
 }
