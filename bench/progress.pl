@@ -7,7 +7,7 @@ use warnings;
 
 my ($name, $calls) = @ARGV;
 my $telling_file = qr{/src/(?:engine/progress|sort/sorter_progress)\.c$};
-my $telling_line = qr/PROGRESS_|\b(?:sorter_tell|sorter_gave|merge_tell)/;
+my $telling_line = qr/PROGRESS_|\b(?:sorter_tell|sorter_gave)/;
 my $start = qr/^progress_(?:attach|init|shared_bytes)$/;
 
 # Numbers of the lines of one of our files that have to do with it.
@@ -43,7 +43,7 @@ while (<$in>)
 	{
 		$is_call = 1;
 		$callee_file = $file if $callee_file eq '';
-		$told += $1 if $callee eq 'tell_now' || $callee eq 'merge_tell';
+		$told += $1 if $callee eq 'tell_now';
 	}
 	elsif (my ($line, $cost) = /^(\d+) (\d+)$/)
 	{

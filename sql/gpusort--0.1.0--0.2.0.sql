@@ -21,11 +21,11 @@ ALTER FUNCTION gpusort_stat_next() RENAME TO gpusort_stat_get;
 -- The sorts that run now, in any session; of others' only who runs them and where, as in PostgreSQL's own views of progress.
 CREATE FUNCTION gpusort_progress_get(OUT pid integer, OUT datid oid, OUT leader_pid integer, OUT query_id bigint, OUT phase text,
 	OUT rows bigint, OUT rows_expected bigint, OUT memory_bytes bigint, OUT disk_bytes bigint, OUT runs integer, OUT engine text,
-	OUT workers integer, OUT started timestamptz)
+	OUT started timestamptz)
 RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 10 AS 'MODULE_PATHNAME';
 CREATE VIEW gpusort_progress AS
 	SELECT s.pid, s.datid, d.datname, s.leader_pid, s.query_id, s.phase, s.rows, s.rows_expected, s.memory_bytes, s.disk_bytes, s.runs,
-		s.engine, s.workers, s.started
+		s.engine, s.started
 	FROM gpusort_progress_get() AS s LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) s.datid;
 COMMENT ON VIEW gpusort_progress IS 'sorts that run now';
 GRANT SELECT ON gpusort_progress TO PUBLIC;

@@ -1,9 +1,8 @@
 /*
- * sorter_progress.c: what sorts and merges tell of themselves while they run.
+ * sorter_progress.c: what sorts tell of themselves while they run.
  */
 #include "postgres.h"
 
-#include "merge_progress.h"
 #include "sorter_job.h"
 
 /* What only a sort with runs on disk has; out of the way of small sorts. */
@@ -21,7 +20,6 @@ put_figures(const Sorter *sorter, ProgressSlot *slot, ProgressPhase phase, uint6
 	ProgressFigures *figures = &slot->figures;
 
 	figures->phase = phase;
-	figures->workers = -1;
 	figures->rows = (int64) rows;
 	figures->rows_expected = rows_expected;
 	if (likely(sorter->core == NULL))
@@ -33,10 +31,7 @@ put_figures(const Sorter *sorter, ProgressSlot *slot, ProgressPhase phase, uint6
 			put_runs(sorter->runs, figures);
 	}
 	else
-	{
 		figures->engine = PROGRESS_CORE;
-		figures->memory_bytes = figures->disk_bytes = figures->runs = -1;
-	}
 	progress_end_change(slot);
 }
 
@@ -83,41 +78,4 @@ void
 sorter_tell_merged(void *arg, uint64 rows)
 {
 	sorter_tell(arg, PROGRESS_MERGING, rows);
-}
-
-/* The same of a merge, which has neither an engine nor files. */
-static void
-put_merge_figures(ProgressSlot *slot, ProgressFigures figures)
-{
-	figures.engine = figures.runs = -1;
-	figures.memory_bytes = figures.disk_bytes = -1;
-	slot->figures = figures;
-	progress_end_change(slot);
-}
-
-void
-merge_tell_begin(Progress *progress, double rows_expected)
-{
-	ProgressSlot *slot;
-	instr_time	now;
-
-	INSTR_TIME_SET_CURRENT(now);
-	slot = progress_begin(progress, now);
-	if (slot)
-		put_merge_figures(slot, (ProgressFigures) {
-			.phase = PROGRESS_READING,
-			.rows_expected = countable(rows_expected)});
-}
-
-void
-merge_tell(Progress *progress, uint64 rows, double rows_expected, int workers)
-{
-	if (progress->slot == NULL)
-		return;
-	progress_begin_change(progress->slot);
-	put_merge_figures(progress->slot, (ProgressFigures) {
-		.phase = PROGRESS_MERGING,
-		.workers = workers,
-		.rows = (int64) rows,
-		.rows_expected = countable(Max(rows_expected, (double) rows))});
 }

@@ -172,7 +172,7 @@ time_of(instr_time then)
 	return GetCurrentTimestamp() - (TimestampTz) INSTR_TIME_GET_MICROSEC(now);
 }
 
-#define PROGRESS_COLUMNS 13
+#define PROGRESS_COLUMNS 12
 
 /* The columns that not everybody may see. */
 static void
@@ -180,28 +180,22 @@ describe(const ProgressSlot *slot, Datum *values, bool *nulls)
 {
 	static const char *const phases[] = {"reading", "ordering", "writing runs", "merging", "giving rows out"};
 	const ProgressFigures *figures = &slot->figures;
+
 	nulls[2] = slot->sort.leader_pid == 0;
 	values[2] = Int32GetDatum(slot->sort.leader_pid);
 	nulls[3] = slot->sort.query_id == 0;
 	values[3] = Int64GetDatum((int64) slot->sort.query_id);
 	values[4] = CStringGetTextDatum(phases[figures->phase]);
 	values[5] = Int64GetDatum(figures->rows);
+	nulls[6] = figures->rows_expected < 0;
 	values[6] = Int64GetDatum(figures->rows_expected);
+	nulls[7] = nulls[8] = nulls[9] = figures->engine == PROGRESS_CORE;
 	values[7] = Int64GetDatum(figures->memory_bytes);
 	values[8] = Int64GetDatum(figures->disk_bytes);
 	values[9] = Int32GetDatum(figures->runs);
-	nulls[10] = figures->engine < 0;
-	if (!nulls[10])
-		values[10] = CStringGetTextDatum(figures->engine == PROGRESS_CORE ? "PostgreSQL" :
-										 engine_kind_text((EngineKind) figures->engine));
-	values[11] = Int32GetDatum(figures->workers);
-	values[12] = TimestampTzGetDatum(time_of(slot->sort.started));
-	nulls[5] = figures->rows < 0;
-	nulls[6] = figures->rows_expected < 0;
-	nulls[7] = figures->memory_bytes < 0;
-	nulls[8] = figures->disk_bytes < 0;
-	nulls[9] = figures->runs < 0;
-	nulls[11] = figures->workers < 0;
+	values[10] = CStringGetTextDatum(figures->engine == PROGRESS_CORE ? "PostgreSQL" :
+									 engine_kind_text((EngineKind) figures->engine));
+	values[11] = TimestampTzGetDatum(time_of(slot->sort.started));
 }
 
 /* One line of gpusort_progress: to others than the role itself and those who may read all statistics little of it. */

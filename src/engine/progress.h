@@ -15,22 +15,21 @@ typedef enum ProgressPhase
 	PROGRESS_READING,			/* takes rows */
 	PROGRESS_ORDERING,			/* sorts what is in memory */
 	PROGRESS_WRITING,			/* writes that as a run */
-	PROGRESS_MERGING,			/* merges runs into one, or the rows of several processes */
+	PROGRESS_MERGING,			/* merges runs into one */
 	PROGRESS_OUT				/* gives rows out */
 } ProgressPhase;
 
 /* The sort is PostgreSQL's own, behind all EngineKinds. */
 #define PROGRESS_CORE ENGINE_KINDS
 
-/* What changes while a sort runs; -1: not known. */
+/* What changes while a sort runs; of PostgreSQL's own sort only phase and rows are known. */
 typedef struct ProgressFigures
 {
 	ProgressPhase phase;
 	int			engine;			/* EngineKind or PROGRESS_CORE */
 	int			runs;			/* on disk */
-	int			workers;		/* started for a merge of what several processes sort */
 	int64		rows;			/* that the phase has done */
-	int64		rows_expected;	/* of it in all */
+	int64		rows_expected;	/* of it in all; -1: not known */
 	int64		memory_bytes;
 	int64		disk_bytes;
 } ProgressFigures;

@@ -10,7 +10,6 @@
 #include "executor/executor.h"
 #include "nodes/extensible.h"
 
-#include "src/core/merge_progress.h"
 #include "src/core/node.h"
 #include "block_merge.h"
 #include "merge_node.h"
@@ -22,8 +21,6 @@ typedef struct GpuMergeState
 	BlockMerge *merge;			/* NULL until the first row is asked for */
 	MergedRows	rows;			/* to be given out */
 	bool		ended;			/* the last block has come */
-	Progress	progress;
-	uint64		given;			/* rows that were ready to be given out */
 } GpuMergeState;
 
 /* BeginCustomScan */
@@ -49,7 +46,6 @@ open_merge(GpuMergeState *node)
 	GatherMerge *gather = (GatherMerge *) outerPlan(node->css.ss.ps.plan);
 
 	node->merge = blockmerge_open(&node->columns, ExecGetResultType(&node->css.ss.ps), gather->num_workers + 1);
-	merge_tell_begin(&node->progress, node->css.ss.ps.plan->plan_rows);
 	MemoryContextSwitchTo(old);
 }
 
@@ -78,15 +74,6 @@ read_block(GpuMergeState *node)
 	return true;
 }
 
-/* Tells of the rows that are ready. */
-static void
-tell(GpuMergeState *node)
-{
-	node->given += node->rows.end - node->rows.next;
-	merge_tell(&node->progress, node->given, node->css.ss.ps.plan->plan_rows,
-			   ((GatherMergeState *) outerPlanState(node))->nworkers_launched);
-}
-
 /* Has rows ready to be given out; false at the end. */
 static bool
 prepare_rows(GpuMergeState *node)
@@ -99,7 +86,6 @@ prepare_rows(GpuMergeState *node)
 			return false;
 		node->ended = !read_block(node);
 	}
-	tell(node);
 	return true;
 }
 
@@ -144,7 +130,6 @@ rescan_node(CustomScanState *css)
 		blockmerge_reset(node->merge);
 	memset(&node->rows, 0, sizeof(node->rows));
 	node->ended = false;
-	node->given = 0;
 	if (outer->chgParam == NULL)
 		ExecReScan(outer);
 }
