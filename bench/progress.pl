@@ -6,7 +6,7 @@ use strict;
 use warnings;
 
 my ($name, $calls) = @ARGV;
-my $telling_file = qr{/src/(?:engine/progress|sort/sorter_progress)\.c$};
+my $telling_file = qr{/src/(?:engine/progress|core/sorter_progress)\.c$};
 my $telling_line = qr/PROGRESS_|\b(?:sorter_tell|sorter_gave)/;
 my $start = qr/^progress_(?:attach|init|shared_bytes)$/;
 
