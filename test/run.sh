@@ -275,8 +275,7 @@ walk_plans() {
 	as_server make -s -B -C "$work/tree/test/datums" PG_CONFIG="$PG_CONFIG" >&2
 	[ "$size" != gpu ] || return 0
 	{
-		echo "dynamic_library_path = '\$libdir:$work/tree/test/datums'"
-		echo "shared_preload_libraries = 'plan_walk'"
+		echo "shared_preload_libraries = '$work/tree/test/datums/plan_walk'"
 		if [ -n "${TEMP_CONFIG:-}" ]; then cat "$TEMP_CONFIG"; fi
 	} >"$work/plan_walk.conf"
 	export TEMP_CONFIG=$work/plan_walk.conf
