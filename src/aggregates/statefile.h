@@ -38,7 +38,7 @@ extern void statefile_expect(void);
 /* Returns the size from which on a state is written to a file, and the approximate size of a piece. */
 extern Size statefile_piece_bytes(void);
 
-/* Write a state: create, append pieces, close, which returns its place. */
+/* Write a state: create, append pieces, finish, which returns its place. */
 extern StateFile *statefile_create(void);
 extern void statefile_put(StateFile *file, const char *data, Size bytes);
 extern StatePlace statefile_finish(StateFile *file);
