@@ -1,19 +1,19 @@
 /*
- * arguments.h: checks of arguments that the families' public calls share.
+ * arguments.h: argument checks shared by the public calls of all primitive families.
  */
 #ifndef GS_ARGUMENTS_H
 #define GS_ARGUMENTS_H
 
 #include "gs.h"
 
-/* True if an array of elements can be worked on: there, and aligned to its elements. */
+/* Returns true if an array is present and aligned to its element width. */
 static inline bool
 array_valid(const void *array, size_t width)
 {
 	return array != NULL && (uintptr_t) array % width == 0;
 }
 
-/* True if two arrays share bytes without being one and the same. */
+/* Returns true if two arrays overlap without being identical. */
 static inline bool
 overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
 {
@@ -22,14 +22,14 @@ overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
 	return x != y && a != NULL && b != NULL && x < y + b_bytes && y < x + a_bytes;
 }
 
-/* True if temporary memory is enough, and aligned as the layouts in it take for granted. */
+/* Returns true if temporary memory is large enough and has the alignment that the layouts inside it assume. */
 static inline bool
 temp_valid(const void *temp, size_t have, size_t need)
 {
 	return need == 0 || (temp != NULL && have >= need && (uintptr_t) temp % 256 == 0);
 }
 
-/* Types that arithmetic is done on. */
+/* Returns true for the types that support arithmetic. */
 static inline bool
 numeric(gs_type type)
 {

@@ -1,5 +1,5 @@
 /*
- * chunk.c: the layout of chunks: made by the producer, checked by whoever receives one.
+ * chunk.c: layout and validation of chunks.  The producer lays a chunk out; every receiver validates it.
  */
 #include "engine.h"
 
@@ -15,7 +15,7 @@ aligned(uint64_t bytes)
 }
 
 /*
- * Bytes of a column's values: for byte strings their offsets, one more than rows.
+ * Returns the bytes of a column's values.  Byte strings have rows + 1 offsets.
  */
 static uint64_t
 values_bytes(gs_type type, uint64_t rows)
@@ -24,7 +24,7 @@ values_bytes(gs_type type, uint64_t rows)
 }
 
 /*
- * Room for the bytes of strings.  Offsets are 32 bits wide, so more could not be used.
+ * Returns the bytes reserved for string data, capped because offsets have 32 bits.
  */
 static uint64_t
 heap_room(gs_type type, uint64_t rows, uint32_t bytes_per_string)
@@ -37,7 +37,7 @@ heap_room(gs_type type, uint64_t rows, uint32_t bytes_per_string)
 }
 
 /*
- * Bytes of null bits, in whole 64-bit words.
+ * Returns the bytes of the null bitmap, in whole 64-bit words.
  */
 static uint64_t
 nulls_bytes(uint64_t rows)
@@ -52,7 +52,7 @@ gs_chunk_header_bytes(uint64_t ncolumns)
 }
 
 /*
- * Bytes that gs_chunk_init needs for a given number of rows: lets the producer choose a buffer size.
+ * Returns the bytes that gs_chunk_init needs for a number of rows, so that the producer can choose a buffer size.
  */
 size_t
 gs_chunk_bytes(const gs_column_spec *columns, uint32_t ncolumns, uint32_t rows, uint32_t bytes_per_string)
@@ -66,7 +66,7 @@ gs_chunk_bytes(const gs_column_spec *columns, uint32_t ncolumns, uint32_t rows, 
 }
 
 /*
- * The greatest number of rows, a multiple of 64, whose chunk fits into a buffer.
+ * Returns the largest multiple of 64 rows whose chunk fits into the buffer.
  */
 static uint32_t
 rows_that_fit(size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns, uint32_t max_rows,
@@ -87,7 +87,7 @@ rows_that_fit(size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolu
 }
 
 /*
- * Writes the header of an empty chunk.
+ * Fills in the header of an empty chunk.
  */
 gs_status
 gs_chunk_layout(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns,
@@ -123,7 +123,7 @@ gs_chunk_layout(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *colu
 }
 
 /*
- * The same in the chunk itself, with the first offset of each string column; nothing else is written.
+ * Writes the header into the chunk itself and the first offset of each string column.  Touches nothing else.
  */
 gs_status
 gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns, uint32_t max_rows,
@@ -138,7 +138,7 @@ gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *column
 }
 
 /*
- * True if an array lies behind the header, aligned, and within the chunk.  Written so that nothing can overflow.
+ * Returns true if an array lies behind the header, is aligned, and ends within the chunk.  No sum here can overflow.
  */
 static bool
 array_inside(uint64_t offset, uint64_t bytes, uint64_t header, uint64_t chunk_bytes)
@@ -147,7 +147,7 @@ array_inside(uint64_t offset, uint64_t bytes, uint64_t header, uint64_t chunk_by
 }
 
 /*
- * True if offsets begin with 0, never fall and end within the heap, so that every string can be read.
+ * Returns true if offsets start at 0, never decrease and stay within the heap.  Every string can then be read.
  */
 bool
 gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes)
@@ -160,7 +160,7 @@ gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes)
 }
 
 /*
- * Copies and checks what does not depend on columns.
+ * Copies and checks the part of the header that does not depend on columns.
  */
 gs_status
 gs_view_open(gs_view *view, const gs_chunk *chunk, size_t available, uint32_t ncolumns)
@@ -179,7 +179,7 @@ gs_view_open(gs_view *view, const gs_chunk *chunk, size_t available, uint32_t nc
 }
 
 /*
- * Copies and checks the places of one column's arrays.
+ * Copies and checks the offsets of one column's arrays.
  */
 gs_status
 gs_view_column(const gs_view *view, uint32_t c, gs_type type, gs_chunk_column *column)
@@ -195,8 +195,8 @@ gs_view_column(const gs_view *view, uint32_t c, gs_type type, gs_chunk_column *c
 }
 
 /*
- * GS_OK if a chunk keeps all rules.  Where another process can still write to it, the answer holds for this moment
- * only; an engine works with a gs_view.
+ * Returns GS_OK if a chunk follows all rules.  If another process can write to the chunk, the result is valid only at
+ * this moment; engines use a gs_view instead.
  */
 gs_status
 gs_chunk_check(const gs_chunk *chunk, size_t available, const gs_column_spec *columns, uint32_t ncolumns)

@@ -1,5 +1,6 @@
 /*
- * emit.h: how an element of a job's result is made of the arrays it lies in; the same on the CPU and in a kernel.
+ * emit.h: assembles one element of a job's result from the arrays that hold it.  Shared by the CPU engine and CUDA
+ * kernels.
  */
 #ifndef GS_EMIT_H
 #define GS_EMIT_H
@@ -7,7 +8,7 @@
 #include "common/both.h"
 #include "engine.h"
 
-/* The run at i, of rows rows in all. */
+/* Returns run i of rows rows. */
 GS_BOTH gs_run
 gs_emit_run(const gs_results *r, uint64_t rows, uint64_t i)
 {
@@ -19,7 +20,7 @@ gs_emit_run(const gs_results *r, uint64_t rows, uint64_t i)
 	return run;
 }
 
-/* The group at i.  A NaN has the same bits wherever it was made. */
+/* Returns group i.  NaNs are normalized, so that their bits do not depend on the engine. */
 GS_BOTH gs_group
 gs_emit_group(const gs_results *r, uint64_t rows, uint64_t i)
 {

@@ -1,12 +1,12 @@
 /*
- * engine.c: the calls of gs.h and gs_arrays.h on engines, their memory and row orders.  Checks arguments, then hands
- * over to the engine.
+ * engine.c: the public calls on engines, engine memory and row orders.  Each checks its arguments and calls the
+ * engine's operation.
  */
 #include "common/types.h"
 #include "engine.h"
 
 /*
- * The status in words, for messages and for the views that count fallbacks.
+ * Returns a status as text, for messages and for the views that count fallbacks.
  */
 const char *
 gs_status_text(gs_status status)
@@ -22,7 +22,7 @@ gs_status_text(gs_status status)
 }
 
 /*
- * Bytes of one element, 0 for byte strings and for what is no type: a chunk's layout follows from it.
+ * Returns the bytes of one element, or 0 for byte strings and invalid types.
  */
 size_t
 gs_type_width(gs_type type)
@@ -32,7 +32,7 @@ gs_type_width(gs_type type)
 
 /* ---------------------------------------------------------------- engines */
 
-/* NULL is allowed, as free() allows it. */
+/* Closes an engine.  NULL is allowed. */
 void
 gs_engine_close(gs_engine *engine)
 {
@@ -89,8 +89,7 @@ gs_sync(gs_engine *engine)
 /* ---------------------------------------------------------------- row order */
 
 /*
- * True if a column's arrays can be read.  Where they are on a GPU one that is not aligned would cost the whole device
- * context.
+ * Returns true if a column's arrays are aligned.  A misaligned access on a GPU would destroy the device context.
  */
 static bool
 arrays_aligned(const gs_column *column)
@@ -102,7 +101,7 @@ arrays_aligned(const gs_column *column)
 }
 
 /*
- * What both engines would have to check of columns in their memory: types, counts, arrays that must be there.
+ * Checks types, counts and required arrays of columns, on behalf of all engines.
  */
 gs_status
 gs_columns_check(const gs_column *columns, uint32_t ncolumns, uint64_t rows)

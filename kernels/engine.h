@@ -1,9 +1,9 @@
 /*
- * engine.h: what every engine is made of; not for callers.
+ * engine.h: the interface between the public calls and an engine.  Internal to kernels/.
  *
- * An engine, a job and a plan each begin with the structure below, and what an engine adds comes after it.  engine.c
- * checks arguments and the order of calls once for all engines, so that an operation may trust both.  A NULL
- * operation is one the engine does not have.
+ * An engine, a job and a plan each begin with the corresponding structure below; an engine appends its own members.
+ * The callers check arguments and the order of calls once for all engines, so operations trust both.  An engine leaves
+ * an operation NULL if it does not support it.
  */
 #ifndef GS_ENGINE_H
 #define GS_ENGINE_H
@@ -17,7 +17,7 @@ extern "C"
 
 #define GS_MAX_COLUMNS 2048
 
-/* Leaves a function with the status of a call that failed. */
+/* Returns from the calling function if a call failed, passing its status on. */
 #define GS_TRY(call)                                                                                                   \
 	do                                                                                                                 \
 	{                                                                                                                  \
@@ -28,7 +28,7 @@ extern "C"
 
 struct gs_source; /* rows.h */
 
-/* What an order knows of where runs begin: nothing; bits that are set are right; all are. */
+/* What an order knows about run boundaries: nothing; that set bits are right; or all of them. */
 typedef enum gs_heads_known
 {
 	GS_HEADS_NONE,
@@ -37,7 +37,7 @@ typedef enum gs_heads_known
 } gs_heads_known;
 
 /*
- * The public function of the same name checks its arguments and passes them on.
+ * Operations behind the public functions of matching name, which check arguments first.
  */
 typedef struct gs_engine_ops
 {
@@ -58,9 +58,9 @@ typedef struct gs_engine_ops
 	void (*plan_free)(gs_engine *engine, gs_plan *plan);
 
 	/*
-	 * Jobs.  job_begin allocates the engine's job with host and returns it; job.c fills in the head.  spec and
-	 * host are the caller's and must be copied where needed (the head holds a copy of host).  job_end releases
-	 * everything, the job itself included, and is called once.
+	 * Jobs.  job_begin allocates the engine's job through host; job.c fills in its head.  The caller owns spec and
+	 * host, so an engine copies what it keeps (the head has a copy of host).  job_end is called once and releases
+	 * everything, including the job.
 	 */
 	gs_status (*job_begin)(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
 	gs_status (*job_add)(gs_job *job, const gs_chunk *chunk);
@@ -72,18 +72,18 @@ typedef struct gs_engine_ops
 	void (*job_get_info)(const gs_job *job, gs_job_info *info);
 
 	/*
-	 * For the steps of job_work.c.  job_close (may be NULL) checks the input when all of it has come.  job_order puts
-	 * the rows in the order of the first order_columns columns; *order is NULL where they came so.  It may fill in
-	 * heads of runs of the key columns, and says which it knows.
+	 * Steps of job_work.c.  job_close (may be NULL) validates the complete input.  job_order sorts the rows by the
+	 * first order_columns columns and sets *order to NULL if they were in order already.  It may fill in the run heads
+	 * of the key columns, and reports which of them are valid.
 	 */
 	gs_status (*job_close)(gs_job *job);
-	/* Memory for the steps; NULL: alloc and free will do. */
+	/* Allocates memory for the steps.  NULL: use alloc and free. */
 	gs_status (*job_alloc)(gs_job *job, size_t bytes, void **block);
 	void (*job_release)(gs_job *job, void *block, size_t bytes);
 	gs_status (*job_order)(gs_job *job, uint64_t *heads, gs_heads_known *known, const uint32_t **order);
-	/* A column as it lies in the engine's memory: one source, or two for the halves of GS_U128. */
+	/* Returns a column in the engine's memory: one source, or two for the halves of GS_U128. */
 	uint32_t (*job_sources)(gs_job *job, uint32_t c, struct gs_source *sources);
-	/* The columns are not needed any more, or everything that job_order made. */
+	/* Frees the columns, or everything that job_order made. */
 	void (*job_drop_columns)(gs_job *job);
 	void (*job_drop_order)(gs_job *job);
 	/* Writes elements of the result to host memory. */
@@ -105,7 +105,7 @@ struct gs_plan
 	const gs_engine_ops *ops; /* set by order_plan */
 };
 
-/* Where a job stands.  It is FAILED while a call runs, so that a longjmp out of a callback leaves it so. */
+/* State of a job.  It is FAILED during a call, so a longjmp out of a callback leaves the job in that state. */
 typedef enum gs_job_state
 {
 	GS_JOB_ADDING,
@@ -113,18 +113,18 @@ typedef enum gs_job_state
 	GS_JOB_FAILED
 } gs_job_state;
 
-/* The result of a job as arrays of the engine's memory. */
+/* The result of a job, as arrays in the engine's memory. */
 typedef struct gs_results
 {
 	uint64_t count;
 	uint64_t selected;
-	const void *first;		/* elements as they are, selected of them, */
-	const void *second;		/* and the rest; or, both NULL: */
-	const uint32_t *starts; /* of runs; the last one ends at rows */
-	const uint32_t *rows;	/* the numbers of the rows there; NULL: starts */
-	const void *values;		/* of groups, of value_type; NULL: what is counted */
+	const void *first;		/* the first selected elements, */
+	const void *second;		/* and the others; or, if both are NULL: */
+	const uint32_t *starts; /* where runs start; the last one ends at rows */
+	const uint32_t *rows;	/* row number of each run's first row; NULL: equals starts */
+	const void *values;		/* of groups, of value_type; NULL: the count */
 	gs_type value_type;
-	const uint32_t *nulls; /* NULLs in each group; NULL: none */
+	const uint32_t *nulls; /* NULLs in each group, or NULL */
 } gs_results;
 
 #define GS_JOB_BLOCKS 12
@@ -135,41 +135,42 @@ struct gs_job
 	gs_engine *engine;
 	gs_host host;
 	gs_job_state state;
-	uint64_t rows; /* added so far: job_add counts them, from the one time that it reads the chunk's header */
-	uint64_t string_bytes; /* of all columns: job_add counts what it has copied */
-	size_t available; /* job_add: bytes of the chunk that can be read, whatever its header says */
-	bool lent;		  /* the columns are the caller's, not to be written to */
-	gs_job_spec spec; /* columns and filter.value are the job's own */
-	void *spec_copy;  /* where these lie */
+	uint64_t rows; /* added so far; counted by job_add from its single read of the chunk's header */
+	uint64_t string_bytes; /* of all columns, as copied by job_add */
+	size_t available; /* job_add: readable bytes of the chunk, whatever its header says */
+	bool lent;		  /* the caller owns the columns, which are read-only */
+	gs_job_spec spec; /* columns and filter.value point to the job's copy */
+	void *spec_copy;  /* memory of that copy */
 	size_t spec_copy_bytes;
-	uint64_t given; /* elements of the result handed out */
+	uint64_t given; /* result elements handed out so far */
 	gs_results results;
 	struct
 	{
 		void *data;
 		size_t bytes;
-	} blocks[GS_JOB_BLOCKS]; /* of the engine's memory, given back with the job */
+	} blocks[GS_JOB_BLOCKS]; /* engine memory, freed with the job */
 };
 
 /* job_spec.c */
 bool gs_job_spec_valid(const gs_job_spec *spec);
 bool gs_job_is_order(const gs_job *job);
 
-/* job_work.c: all operations but GS_ORDER and GS_TOPK, whose results are the order itself. */
+/* job_work.c: all operations except GS_ORDER and GS_TOPK, whose result is the row order itself. */
 gs_status gs_job_work(gs_job *job);
 gs_status gs_job_work_next(gs_job *job, void *out, uint64_t room, uint64_t *got);
 void gs_job_work_drop(gs_job *job);
 
-/* One is touched for the price of some 50 of the usual pages; hosts take them for blocks from an eighth of it on. */
+/*
+ * Faulting in a huge page costs as much as some 50 small ones.  Hosts use huge pages for blocks of an eighth and more.
+ */
 #define GS_HUGE_PAGE ((size_t) 2 << 20)
 
-/* The host of callers that pass none: memory from the system, large blocks on huge pages, no poll. */
+/* The host for callers that pass none: system memory, huge pages for large blocks, no poll. */
 const gs_host *gs_default_host(void);
 
 /*
- * A chunk's header, copied out of memory that another process may change under the reader: what was checked on the
- * copy stays true.  Values, null bits and strings can still change; offsets have to be checked while they are
- * copied.
+ * A private copy of a chunk's header.  Another process may write to the chunk at any time, so checks are made on the
+ * copy and stay valid.  Values, null bits and strings can still change; offsets are checked while they are copied.
  */
 typedef struct gs_view
 {
@@ -182,10 +183,10 @@ typedef struct gs_view
 gs_status gs_view_open(gs_view *view, const gs_chunk *chunk, size_t available, uint32_t ncolumns);
 gs_status gs_view_column(const gs_view *view, uint32_t c, gs_type type, gs_chunk_column *column);
 
-/* GS_OK if columns can be ordered: what gs_order_plan and gs_top_k check. */
+/* Returns GS_OK if columns can be ordered.  Called by gs_order_plan and gs_top_k. */
 gs_status gs_columns_check(const gs_column *columns, uint32_t ncolumns, uint64_t rows);
 
-/* gs_chunk_check on one column's offsets: first 0, never falling, at most heap_bytes. */
+/* Returns true if one column's offsets start at 0, never decrease and end at heap_bytes at most. */
 bool gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes);
 
 #ifdef __cplusplus

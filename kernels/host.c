@@ -1,5 +1,5 @@
 /*
- * host.c: the memory of callers that pass no gs_host of their own: tests, benchmarks, the service.
+ * host.c: the default host: memory of callers that pass no gs_host, that is, tests, benchmarks and the service.
  */
 #define _GNU_SOURCE
 #include "engine.h"
@@ -9,19 +9,19 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Blocks from here on are in huge pages... */
+/* Blocks from this size on use huge pages... */
 #define MAPPED_BYTES (GS_HUGE_PAGE / 8)
 
-/* ...up to here two in one, and larger ones in pages of their own. */
+/* ...two to a page up to this size, larger ones with pages of their own. */
 #define HALF_PAGE (GS_HUGE_PAGE / 2)
 
-/* Halves of pages that are free, while the other halves are not. */
+/* Free halves of pages whose other half is in use. */
 #define SPARES 16
 static char *spares[SPARES];
 static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Rounds a block up to half a huge page or whole ones, so that its length can be found again from the caller's.
+ * Rounds a block up to half a huge page or to whole ones.  Its mapped length then follows from the caller's.
  */
 static size_t
 mapped_bytes(size_t bytes)
@@ -32,7 +32,7 @@ mapped_bytes(size_t bytes)
 }
 
 /*
- * Maps whole huge pages, zeroed and untouched.
+ * Maps whole huge pages, zero-filled on first touch.
  */
 static void *
 map_pages(size_t bytes)
@@ -53,7 +53,7 @@ map_pages(size_t bytes)
 }
 
 /*
- * Puts one pointer in the place of another among the spare halves; false if that is not there.
+ * Replaces one pointer among the spare halves; returns false if it is not there.
  */
 static bool
 replace_spare(const char *old, char *half)
@@ -68,7 +68,7 @@ replace_spare(const char *old, char *half)
 }
 
 /*
- * Gives half a page back: with the other one if that is free, too.
+ * Frees half a page, and the whole page if the other half is free, too.
  */
 static void
 leave_half(char *half)
@@ -84,7 +84,7 @@ leave_half(char *half)
 }
 
 /*
- * Half a page: one that is left, or of a new page.
+ * Takes a spare half, or half of a new page.
  */
 static char *
 take_half(void)
@@ -139,7 +139,7 @@ host_release(void *arg, void *block, size_t bytes)
 }
 
 /*
- * Moves pages to where more are mapped; NULL, with the block as it was, if the kernel does not.
+ * Moves pages to a larger mapping.  Returns NULL, with the block unchanged, if the kernel refuses.
  */
 static void *
 move_pages(void *block, size_t old_bytes, size_t bytes)
@@ -149,7 +149,7 @@ move_pages(void *block, size_t old_bytes, size_t bytes)
 
 	if (place == NULL)
 		return NULL;
-	/* a kernel that refuses has taken the place away before, and another thread may have it by now */
+	/* A kernel that refuses has unmapped the target already, and another thread may have taken it. */
 	if (mremap(block, old_bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED)
 		return NULL;
 	(void) madvise(place, bytes, MADV_HUGEPAGE);
@@ -161,7 +161,7 @@ move_pages(void *block, size_t old_bytes, size_t bytes)
 }
 
 /*
- * Grows or shrinks a block; whole pages are kept.
+ * Grows or shrinks a block; whole pages are moved, not copied.
  */
 static void *
 host_resize(void *arg, void *block, size_t old_bytes, size_t bytes)

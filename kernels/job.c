@@ -1,13 +1,13 @@
 /*
- * job.c: the calls of gs.h on jobs.  Checks arguments and the order of calls, then hands over: orders to the engine,
- * all else to the steps in job_work.c.
+ * job.c: the public calls on jobs.  Each checks its arguments and the job's state.  Orders go to the engine, all other
+ * operations to job_work.c.
  */
 #include "engine.h"
 
 #include <string.h>
 
 /*
- * Copies what the caller's specification points to.
+ * Copies the arrays that the caller's specification points to.
  */
 static gs_status
 copy_spec(gs_job *job, const gs_job_spec *spec)
@@ -31,7 +31,7 @@ copy_spec(gs_job *job, const gs_job_spec *spec)
 	return GS_OK;
 }
 
-/* Gives the copy back; safe to repeat. */
+/* Frees that copy.  Safe to repeat. */
 static void
 free_spec(gs_job *job)
 {
@@ -41,7 +41,7 @@ free_spec(gs_job *job)
 }
 
 /*
- * Begins a job.  The head is filled in here, so that job_end is safe from this moment on.
+ * Begins a job.  Fills in the head, after which job_end is safe.
  */
 gs_status
 gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job)
@@ -75,7 +75,7 @@ gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs
 }
 
 /*
- * Takes a chunk of the caller's own, whose header tells its size.
+ * Adds a chunk in private memory, trusting the size in its header.
  */
 gs_status
 gs_job_add(gs_job *job, const gs_chunk *chunk)
@@ -84,7 +84,7 @@ gs_job_add(gs_job *job, const gs_chunk *chunk)
 }
 
 /*
- * Takes a chunk.  What the engine does with a chunk that another process can write to is the engine's care.
+ * Adds a chunk.  The engine guards against concurrent writes to a chunk in shared memory.
  */
 gs_status
 gs_job_add_within(gs_job *job, const gs_chunk *chunk, size_t available)
@@ -102,7 +102,7 @@ gs_job_add_within(gs_job *job, const gs_chunk *chunk, size_t available)
 }
 
 /*
- * True if arrays can be lent: there, and aligned.
+ * Returns true if the arrays are present and aligned.
  */
 static bool
 lendable(const gs_job *job, const gs_column *columns)
@@ -119,7 +119,7 @@ lendable(const gs_job *job, const gs_column *columns)
 }
 
 /*
- * Takes the whole input where it lies.
+ * Takes the whole input without copying it.
  */
 gs_status
 gs_job_lend(gs_job *job, const gs_column *columns, uint64_t rows)
@@ -144,7 +144,7 @@ gs_job_lend(gs_job *job, const gs_column *columns, uint64_t rows)
 }
 
 /*
- * Ends the input and does the work; a row count that differs means that a chunk was lost or came twice.
+ * Ends the input and does the work.  A wrong row count means that a chunk was lost or added twice.
  */
 gs_status
 gs_job_finish(gs_job *job, uint64_t rows)
@@ -167,7 +167,7 @@ gs_job_finish(gs_job *job, uint64_t rows)
 }
 
 /*
- * Rows of an order, up to the limit where there is one.
+ * Returns the next row numbers of an order, up to the limit if there is one.
  */
 static gs_status
 next_rows(gs_job *job, void *out, uint64_t room, uint64_t *got)
@@ -180,7 +180,7 @@ next_rows(gs_job *job, void *out, uint64_t room, uint64_t *got)
 }
 
 /*
- * Hands out the next piece of the result.
+ * Returns the next piece of the result.
  */
 gs_status
 gs_job_next(gs_job *job, void *out, uint64_t room, uint64_t *got)
@@ -219,7 +219,7 @@ gs_job_host_bytes(const gs_job *job)
 }
 
 /*
- * What the job did.  rows is the head's, the rest the engine's.
+ * Reports the job's statistics.  rows comes from the head, the rest from the engine.
  */
 void
 gs_job_get_info(const gs_job *job, gs_job_info *info)

@@ -1,16 +1,16 @@
 /*
- * job_spec.c: what a job is asked: whether that makes sense, the size of its results, and what it will take.
+ * job_spec.c: validates job specifications, and computes result sizes and memory needs.
  */
 #include "rows.h"
 
-/* Jobs whose result is row numbers, which engines make by themselves, without job_work.c. */
+/* Returns true for jobs whose result is row numbers.  Engines execute these without job_work.c. */
 bool
 gs_job_is_order(const gs_job *job)
 {
 	return job->spec.op == GS_ORDER || job->spec.op == GS_TOPK;
 }
 
-/* Types that SCAN, and REDUCE unless it counts, work with. */
+/* Returns true for the types of SCAN, and of REDUCE unless it counts. */
 static bool
 is_number(gs_type type)
 {
@@ -18,7 +18,7 @@ is_number(gs_type type)
 }
 
 /*
- * True if the column list can be worked on at all.
+ * Returns true if the column list is valid by itself.
  */
 static bool
 columns_valid(const gs_column_spec *columns, uint32_t ncolumns)
@@ -32,7 +32,7 @@ columns_valid(const gs_column_spec *columns, uint32_t ncolumns)
 }
 
 /*
- * True if the columns and the operation of a job fit together.
+ * Returns true if a job's columns and operation fit together.
  */
 bool
 gs_job_spec_valid(const gs_job_spec *spec)
@@ -66,7 +66,7 @@ gs_job_spec_valid(const gs_job_spec *spec)
 			return spec->ncolumns == 1 && spec->order_columns + spec->key_columns > 0 && spec->order_columns <= 1 &&
 				   spec->key_columns <= 1 && is_number(last) && gs_type_width(last) >= 4;
 		case GS_REDUCE:
-			/* the value is no part of the order: engines keep it as it came */
+			/* The value column is not part of the order; engines store it unencoded. */
 			if (spec->order_columns >= spec->ncolumns || spec->key_columns == 0 || spec->key_columns >= spec->ncolumns)
 				return false;
 			return spec->operation == GS_COUNT ||
@@ -95,14 +95,14 @@ gs_job_result_bytes(const gs_job_spec *spec)
 	}
 }
 
-/* Bytes of a value that REDUCE and SCAN work with. */
+/* Returns the bytes of a value of REDUCE or SCAN. */
 static size_t
 value_bytes(const gs_job_spec *spec)
 {
 	return gs_type_width(gs_widened(spec->columns[spec->ncolumns - 1].type));
 }
 
-/* The type of a reduced value: sums of 64-bit integers get twice the room, narrower ones cannot leave 64 bits. */
+/* Returns the type of a reduced value.  Sums of 64-bit integers have 128 bits; sums of narrower ones fit 64. */
 gs_type
 gs_job_reduced_type(const gs_job_spec *spec)
 {
@@ -112,8 +112,8 @@ gs_job_reduced_type(const gs_job_spec *spec)
 }
 
 /*
- * The most of what the steps of job_work.c hold at a time.  Bits are counted as a byte, which leaves room for the
- * primitives' own.
+ * Returns the peak memory of the steps in job_work.c, per row.  A bit counts as a byte, which covers the primitives'
+ * temporary memory.
  */
 size_t
 gs_job_work_bytes(const gs_job_spec *spec)
@@ -132,10 +132,10 @@ gs_job_work_bytes(const gs_job_spec *spec)
 		case GS_SCAN:
 			return bytes + 2 * value_bytes(spec);
 		case GS_VALUES:
-			/* sorted values, and what sorting them takes: two words on the CPU, a copy on a GPU */
+			/* the sorted values and the sort's memory: two words on the CPU, a copy on a GPU */
 			return bytes + gs_type_width(spec->columns[0].type) + (order ? 16 : 0);
 		case GS_REDUCE:
-			bytes += 12 + (order ? 4 : 0) + 4; /* run numbers, starts and the reduction's keys, rows, NULLs */
+			bytes += 12 + (order ? 4 : 0) + 4; /* run numbers, starts, reduction keys, rows, NULLs */
 			if (spec->operation == GS_COUNT)
 				return bytes + 4;
 			values = value_bytes(spec);

@@ -1,18 +1,18 @@
 /*
- * job_work.c: the work of jobs beside the row order, written once over the primitives of gs_arrays.h for all engines.
+ * job_work.c: executes all job operations except orders, as calls of the primitives in gs_arrays.h, for all engines.
  *
- * An engine keeps the columns as chunks come and puts the rows in order; what follows are calls on arrays of its
- * memory, a few bytes for each row.  Runs are found as bits that mark where they begin; sums by key are sums by the
- * number of the run. After each step the host is asked whether to go on.
+ * An engine stores the columns as chunks arrive and sorts the rows.  The steps here then need a few bytes of engine
+ * memory per row.  Runs are bitmaps of the positions where they begin; a reduction by key is one by run number.  Every
+ * step ends with a poll of the host.
  */
 #include "rows.h"
 
 #include <string.h>
 
-/* What the arrays of a job are for; they live until they are dropped or the job ends. */
+/* Purpose of a job's array.  An array lives until it is released or the job ends. */
 typedef enum block
 {
-	B_COUNT, /* a number left by a primitive */
+	B_COUNT, /* a count written by a primitive */
 	B_CONSTANT,
 	B_TEMP,
 	B_BITS,
@@ -27,7 +27,7 @@ typedef enum block
 
 _Static_assert(B_NULLS < GS_JOB_BLOCKS, "every block needs its place");
 
-/* Gives an array back. */
+/* Frees one array. */
 static void
 release(gs_job *job, block b)
 {
@@ -42,7 +42,7 @@ release(gs_job *job, block b)
 		gs_free(job->engine, data);
 }
 
-/* Gives back all arrays of the engine's memory; safe to repeat. */
+/* Frees all arrays in the engine's memory.  Safe to repeat. */
 void
 gs_job_work_drop(gs_job *job)
 {
@@ -50,7 +50,7 @@ gs_job_work_drop(gs_job *job)
 		release(job, (block) b);
 }
 
-/* An array of the engine's memory for n elements. */
+/* Allocates an array of n elements in the engine's memory. */
 static gs_status
 alloc_block(gs_job *job, block b, uint64_t n, size_t width, void *array)
 {
@@ -67,14 +67,14 @@ alloc_block(gs_job *job, block b, uint64_t n, size_t width, void *array)
 	return GS_OK;
 }
 
-/* Asks the host whether to go on. */
+/* Polls the host. */
 static gs_status
 ask_host(gs_job *job)
 {
 	return job->host.poll != NULL && job->host.poll(job->host.arg) ? GS_CANCELLED : GS_OK;
 }
 
-/* The same when what is under way has ended. */
+/* Waits for enqueued work, then polls the host. */
 static gs_status
 poll(gs_job *job)
 {
@@ -82,7 +82,7 @@ poll(gs_job *job)
 	return ask_host(job);
 }
 
-/* A number that a primitive left, after which there may be another. */
+/* Reads a count that a primitive wrote.  The buffer may then be reused. */
 static gs_status
 read_count(gs_job *job, uint64_t *count)
 {
@@ -92,7 +92,7 @@ read_count(gs_job *job, uint64_t *count)
 
 /* ---------------------------------------------------------------- runs */
 
-/* Bits that mark where runs of the key columns begin, with the rows in their order. */
+/* Finds the bitmap of run heads of the key columns, and the row order. */
 static gs_status
 find_heads(gs_job *job, uint64_t *bits, const uint32_t **order)
 {
@@ -118,7 +118,7 @@ find_heads(gs_job *job, uint64_t *bits, const uint32_t **order)
 	return GS_OK;
 }
 
-/* Where runs begin, and the rows there. */
+/* Finds the start and the first row of each run. */
 static gs_status
 find_runs(gs_job *job, const uint64_t *bits, const uint32_t *order)
 {
@@ -141,7 +141,7 @@ find_runs(gs_job *job, const uint64_t *bits, const uint32_t *order)
 	return poll(job);
 }
 
-/* GS_RUNS: columns and order are given back as soon as the next step does without. */
+/* Executes GS_RUNS.  Frees columns and order as soon as the remaining steps do not need them. */
 static gs_status
 runs(gs_job *job)
 {
@@ -160,7 +160,7 @@ runs(gs_job *job)
 /* ---------------------------------------------------------------- reduce */
 
 /*
- * True if no sum of these values can leave their type, by their extremes: then nothing has to be checked.
+ * Sets *fit if the extremes of the values show that no sum can overflow.  Sums are then not checked.
  */
 static gs_status
 sums_fit(gs_job *job, gs_type type, const void *values, bool *fit)
@@ -189,7 +189,7 @@ sums_fit(gs_job *job, gs_type type, const void *values, bool *fit)
 	return GS_OK;
 }
 
-/* What leaves a value as it is under an operation, of a widened type. */
+/* Writes the identity element of an operation on a widened type. */
 static void
 identity(gs_operation operation, gs_type type, void *to)
 {
@@ -217,7 +217,7 @@ identity(gs_operation operation, gs_type type, void *to)
 		memcpy(to, &x, sizeof(x));
 }
 
-/* Numbers of runs, one for each position. */
+/* Computes the run number of each position. */
 static gs_status
 number_runs(gs_job *job, const uint64_t *bits, uint32_t **ids)
 {
@@ -233,7 +233,7 @@ number_runs(gs_job *job, const uint64_t *bits, uint32_t **ids)
 	return poll(job);
 }
 
-/* Reduces an array of values by the numbers of their runs. */
+/* Reduces an array of values by run number. */
 static gs_status
 reduce(gs_job *job, const uint32_t *ids, const void *values, const gs_reduction *reduction, block b, void **out)
 {
@@ -252,7 +252,7 @@ reduce(gs_job *job, const uint32_t *ids, const void *values, const gs_reduction 
 	return count == job->results.count ? GS_OK : GS_DEVICE;
 }
 
-/* How many NULLs each run has. */
+/* Counts the NULLs of each run. */
 static gs_status
 count_nulls(gs_job *job, const uint32_t *ids, const uint64_t *nulls, const uint32_t *order)
 {
@@ -269,7 +269,7 @@ count_nulls(gs_job *job, const uint32_t *ids, const uint64_t *nulls, const uint3
 	return GS_OK;
 }
 
-/* The reduced values of all runs. */
+/* Reduces the value column of all runs. */
 static gs_status
 reduce_values(gs_job *job, const uint32_t *ids, const gs_source *source, const uint32_t *order)
 {
@@ -302,7 +302,7 @@ reduce_values(gs_job *job, const uint32_t *ids, const gs_source *source, const u
 	return GS_OK;
 }
 
-/* GS_REDUCE: sums by the number of the run. Counts need no numbers unless the column has NULLs. */
+/* Executes GS_REDUCE by run number.  Counts need no run numbers unless the column has NULLs. */
 static gs_status
 groups(gs_job *job)
 {
@@ -331,7 +331,7 @@ groups(gs_job *job)
 
 /* ---------------------------------------------------------------- select, partition */
 
-/* Bits for the rows that the filter keeps. */
+/* Computes the bitmap of rows that the filter keeps. */
 static gs_status
 filter_rows(gs_job *job, uint64_t *bits)
 {
@@ -354,8 +354,8 @@ filter_rows(gs_job *job, uint64_t *bits)
 }
 
 /*
- * GS_SELECT and GS_PARTITION: bits for rows that are kept, then their positions; a partition takes all row numbers
- * apart.
+ * Executes GS_SELECT and GS_PARTITION: the bitmap of kept rows, then their positions.  A partition splits all row
+ * numbers.
  */
 static gs_status
 filtered(gs_job *job)
@@ -397,7 +397,7 @@ filtered(gs_job *job)
 
 /* ---------------------------------------------------------------- scan */
 
-/* Sums of 64-bit integers, which may leave their range. */
+/* Adds 64-bit integers, checking for overflow. */
 static gs_status
 checked_sums(gs_job *job, gs_type type, const void *values, void *temp, size_t temp_bytes)
 {
@@ -413,7 +413,9 @@ checked_sums(gs_job *job, gs_type type, const void *values, void *temp, size_t t
 	return overflows == 0 ? GS_OK : GS_OVERFLOW;
 }
 
-/* GS_SCAN: NULLs get a value that changes nothing; integers are added in 64 bits if they fit, else checked. */
+/*
+ * Executes GS_SCAN.  A NULL is replaced by the identity; integer sums in 64 bits are checked only if they may overflow.
+ */
 static gs_status
 scan(gs_job *job)
 {
@@ -448,7 +450,7 @@ scan(gs_job *job)
 	GS_TRY(alloc_block(job, B_TEMP, temp_bytes, 1, &temp));
 	if (!fit)
 		return checked_sums(job, type, values, temp, temp_bytes);
-	/* over the values, unless they are the caller's */
+	/* overwrite the values, unless the caller owns them */
 	if (out == NULL && job->lent)
 		GS_TRY(alloc_block(job, B_VALUES, job->rows, gs_type_width(type), &out));
 	else if (out == NULL)
@@ -465,7 +467,7 @@ scan(gs_job *job)
 
 /* ---------------------------------------------------------------- values */
 
-/* Puts the values in order. */
+/* Sorts the values. */
 static gs_status
 sort_values(gs_job *job, const void *values, void *out)
 {
@@ -482,7 +484,7 @@ sort_values(gs_job *job, const void *values, void *out)
 	return GS_OK;
 }
 
-/* Keeps the first value of each run; in place if out is values. */
+/* Keeps the first value of each run.  out may be values. */
 static gs_status
 unique_values(gs_job *job, const void *values, void *out, uint64_t *count)
 {
@@ -497,7 +499,7 @@ unique_values(gs_job *job, const void *values, void *out, uint64_t *count)
 	return GS_OK;
 }
 
-/* GS_VALUES: sorted, distinct or both, and of the result the part between offset and limit. */
+/* Executes GS_VALUES: sorts, removes duplicates, or both, then applies offset and limit. */
 static gs_status
 values_alone(gs_job *job)
 {
@@ -532,7 +534,7 @@ values_alone(gs_job *job)
 }
 
 /*
- * Does the work of a job that is no order, once all chunks have come.
+ * Executes a job that is not an order, once all chunks have been added.
  */
 gs_status
 gs_job_work(gs_job *job)
@@ -561,7 +563,7 @@ gs_job_work(gs_job *job)
 
 /* ---------------------------------------------------------------- the result */
 
-/* Copies elements that lie as they are given out, of one array and then of the next. */
+/* Copies result elements that are stored in their final form, in one or two arrays. */
 static gs_status
 copy_out(gs_job *job, uint64_t from, uint64_t n, char *out)
 {
@@ -580,7 +582,7 @@ copy_out(gs_job *job, uint64_t from, uint64_t n, char *out)
 }
 
 /*
- * Hands out up to room elements of the result.
+ * Returns up to room elements of the result.
  */
 gs_status
 gs_job_work_next(gs_job *job, void *out, uint64_t room, uint64_t *got)

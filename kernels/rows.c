@@ -1,24 +1,24 @@
 /*
- * rows.c: the public calls on rows of columns.  Checks arguments once for all engines and hands over to the engine.
+ * rows.c: the public calls on rows of columns.  Each checks its arguments and calls the engine's operation.
  */
 #include "arguments.h"
 #include "rows.h"
 
-/* The engine's operations, or NULL if it has none. */
+/* Returns the engine's operations, or NULL if it has none. */
 static const struct gs_row_ops *
 family(const gs_engine *engine)
 {
 	return engine == NULL ? NULL : engine->ops->rows;
 }
 
-/* The same for arrays that need not be there. */
+/* Returns true if an array is absent, or aligned. */
 static bool
 aligned_to(const void *array, size_t width)
 {
 	return (uintptr_t) array % (width ? width : 1) == 0;
 }
 
-/* A caller's column as a source. */
+/* Converts a caller's column to a source. */
 static gs_source
 source_of(const gs_column *column)
 {
@@ -26,7 +26,7 @@ source_of(const gs_column *column)
 		.type = column->spec.type, .values = column->values, .nulls = column->nulls, .heap = column->heap};
 }
 
-/* True if a column can be read. */
+/* Returns true if a column can be read. */
 static bool
 column_valid(const gs_column *column)
 {

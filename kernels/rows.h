@@ -1,7 +1,6 @@
 /*
- * rows.h: the operations on rows of columns that an engine fills in; not for callers.
- *
- * rows.c has checked the arguments; n > 0.
+ * rows.h: operations on rows of columns that an engine implements.  Internal to kernels/.  rows.c has checked the
+ * arguments; n > 0.
  */
 #ifndef GS_ROWS_H
 #define GS_ROWS_H
@@ -13,20 +12,20 @@ extern "C" {
 #endif
 
 /*
- * A column in the engine's memory, as a caller or a job has it.  The type says what the values' bits mean there: a job
- * of the CPU engine keeps columns as unsigned numbers in order.
+ * A column in the engine's memory, owned by a caller or a job.  type says how its values are encoded: a job of the CPU
+ * engine stores order-preserving unsigned numbers.
  */
 typedef struct gs_source
 {
 	gs_type type;
-	const void *values; /* GS_BYTES: offsets; NULL: zeros */
-	const void *low;	/* GS_U128 in two arrays: the lower halves, values has the upper ones */
+	const void *values; /* GS_BYTES: offsets; NULL: all zeros */
+	const void *low;	/* GS_U128 in two arrays: the lower halves; values has the upper ones */
 	const uint64_t *nulls;
 	const uint8_t *heap;
 	bool wide; /* offsets have 64 bits */
 } gs_source;
 
-/* A comparison with a constant, as an interval or as bytes of the engine's memory. */
+/* A comparison with a constant: an interval, or bytes in the engine's memory. */
 typedef struct gs_constant
 {
 	gs_interval interval;
@@ -35,7 +34,7 @@ typedef struct gs_constant
 	uint64_t length;
 } gs_constant;
 
-/* True if a comparison holds for a first value that is less than, equal to or greater than the second. */
+/* Returns true if a comparison holds.  sign is the sign of the first value compared with the second. */
 GS_BOTH bool
 gs_holds(gs_comparison comparison, int sign)
 {
@@ -58,7 +57,7 @@ gs_holds(gs_comparison comparison, int sign)
 
 struct gs_row_ops
 {
-	/* first: bits are set, else they are added */
+	/* first: overwrites the bitmap; otherwise ORs into it */
 	gs_status (*heads)(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, bool first,
 					   uint64_t *bits);
 	gs_status (*compare)(gs_engine *engine, const gs_source *source, uint64_t n, const gs_constant *constant,
@@ -74,16 +73,16 @@ struct gs_row_ops
 						   uint64_t n, uint64_t *count);
 };
 
-/* scan.c: a comparison as an interval; false if it is none. */
+/* scan.c: converts a comparison to an interval; returns false if it is not one. */
 bool gs_interval_of(gs_type type, const gs_filter *filter, gs_interval *in);
 
-/* The calls of gs_arrays.h on sources. */
+/* gs_compare and gs_values on sources. */
 gs_status gs_compare_of(gs_engine *engine, const gs_source *source, uint64_t n, gs_comparison comparison,
 						const void *value, size_t value_bytes, uint64_t *bits);
 gs_status gs_values_of(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, gs_type result,
 					   const void *null_value, void *out);
 
-/* The type that GS_SCAN and GS_REDUCE work in: integers widened to 64 bits; and that of reduced values. */
+/* The type that GS_SCAN and GS_REDUCE compute in, with integers widened to 64 bits; and the type of reduced values. */
 gs_type gs_widened(gs_type type);
 gs_type gs_job_reduced_type(const gs_job_spec *spec);
 

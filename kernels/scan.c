@@ -1,26 +1,26 @@
 /*
- * scan.c: the public calls of the scan family.  Checks arguments once for all engines, answers empty inputs, and hands
- * over to the engine.
+ * scan.c: the public calls of the scan family.  Each checks its arguments, answers empty inputs and calls the engine's
+ * operation.
  */
 #include "arguments.h"
 #include "gs_library.h"
 #include "rows.h"
 
-/* The engine's operations, or NULL if it has none or the arguments common to all calls are not right. */
+/* Returns the engine's operations, or NULL if it has none or the common arguments are invalid. */
 static const struct gs_scan_ops *
 family(const gs_engine *engine)
 {
 	return engine == NULL ? NULL : engine->ops->scan;
 }
 
-/* Sizes are kept far from where sums of them could wrap. */
+/* Returns true if sizes computed from n cannot overflow. */
 static bool
 count_valid(uint64_t n)
 {
 	return n < (uint64_t) 1 << 48;
 }
 
-/* 0 for what the call itself will refuse. */
+/* Returns an operation's temporary memory, or 0 if the call itself will fail. */
 static size_t
 temp_bytes_of(const gs_engine *engine, gs_primitive primitive, size_t width, uint64_t n, uint64_t extra)
 {
@@ -31,7 +31,7 @@ temp_bytes_of(const gs_engine *engine, gs_primitive primitive, size_t width, uin
 	return ops->temp_bytes(engine, primitive, width, n, extra);
 }
 
-/* Writes a count of zero: the answer to empty inputs. */
+/* Writes a count of zero, for empty inputs. */
 static gs_status
 no_results(gs_engine *engine, uint64_t *count)
 {
@@ -70,7 +70,7 @@ gs_scan(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, const 
 
 /* ---------------------------------------------------------------- select, partition, unique */
 
-/* One constant as an unsigned number of up to 128 bits, in the type's order; integers as they are, sign-flipped. */
+/* Maps a constant to an order-preserving unsigned number of up to 128 bits. */
 static void
 constant(gs_type type, const void *value, uint64_t to[2])
 {
@@ -89,7 +89,7 @@ constant(gs_type type, const void *value, uint64_t to[2])
 	to[1] = x[1];
 }
 
-/* Two unsigned numbers of 128 bits. */
+/* Compares two unsigned numbers of 128 bits. */
 static int
 compare_wide(const uint64_t a[2], const uint64_t b[2])
 {
@@ -99,8 +99,8 @@ compare_wide(const uint64_t a[2], const uint64_t b[2])
 }
 
 /*
- * Turns a comparison into an interval, possibly the outside of one, so that engines know two cases in place of seven.
- * "Greater" is "outside of up to", which leaves no empty interval to care for but that of GS_BETWEEN.
+ * Converts a comparison to an interval or the complement of one, so that engines handle two cases instead of seven.
+ * "Greater" is the complement of "less or equal", so only GS_BETWEEN can yield an empty interval.
  */
 bool
 gs_interval_of(gs_type type, const gs_filter *filter, gs_interval *in)
@@ -121,7 +121,7 @@ gs_interval_of(gs_type type, const gs_filter *filter, gs_interval *in)
 	in->outside = c == GS_NE || c == GS_GT || c == GS_LT;
 	if (c == GS_BETWEEN && compare_wide(v, u) > 0)
 	{
-		/* empty: the outside of everything */
+		/* empty: the complement of everything */
 		in->outside = true;
 		in->low[0] = none[0], in->low[1] = none[1], in->high[0] = all[0], in->high[1] = all[1];
 		return true;
@@ -141,7 +141,7 @@ gs_select_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n)
 }
 
 /*
- * The three calls that keep some of the items.
+ * Checks the arguments of select, partition and unique, and runs the engine's operation.
  */
 static gs_status
 select_any(gs_engine *engine, gs_select_request *r, void *temp, size_t temp_bytes)
@@ -241,7 +241,7 @@ gs_runs_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n)
 	return temp_bytes_of(engine, GS_P_RUNS, gs_type_width(type), n, 0);
 }
 
-/* Both calls' checks; values may take the place of the input, unless only long runs are asked for. */
+/* Checks the arguments of both run calls.  values may be in place, unless only long runs are wanted. */
 static gs_status
 runs_any(gs_engine *engine, gs_runs_request *r, gs_type counts, void *temp, size_t temp_bytes)
 {
@@ -320,7 +320,7 @@ gs_decode(gs_engine *engine, gs_type type, const void *values, gs_type counts, c
 
 /* ---------------------------------------------------------------- reduce by key */
 
-/* Counts are the lengths of runs. */
+/* Returns the temporary memory of gs_reduce_by_key.  The counts are run lengths. */
 size_t
 gs_reduce_by_key_temp_bytes(const gs_engine *engine, gs_type key, const gs_reduction *reduction, uint64_t n)
 {
@@ -332,7 +332,7 @@ gs_reduce_by_key_temp_bytes(const gs_engine *engine, gs_type key, const gs_reduc
 						 gs_type_width(reduction->values));
 }
 
-/* True if a reduction is one of the table in gs_arrays.h. */
+/* Returns true if a reduction is listed in the table of gs_arrays.h. */
 static bool
 reduction_valid(const gs_reduction *r)
 {
@@ -356,7 +356,7 @@ reduction_valid(const gs_reduction *r)
 	}
 }
 
-/* Checks that keys and values may be written over as asked: only item by item, at the same width. */
+/* Reduces by key.  Outputs may be in place only at the width of their input. */
 gs_status
 gs_reduce_by_key(gs_engine *engine, gs_type key, const void *keys, const void *values, uint64_t n,
 				 const gs_reduction *reduction, void *out_keys, void *out, uint64_t *count, uint64_t *overflows,

@@ -1,8 +1,8 @@
 /*
- * scan.h: the operations of the scan family that an engine fills in; not for callers.
+ * scan.h: operations of the scan family that an engine implements.  Internal to kernels/.
  *
- * scan.c has checked the arguments: types and sizes fit the call, no array is NULL unless it may be, n > 0, temp is
- * large enough.  One request structure per group of calls that share a kernel.
+ * scan.c has checked the arguments: types and sizes are valid, no required array is NULL, n > 0, temp is large enough.
+ * Calls that share a kernel share a request structure.
  */
 #ifndef GS_SCAN_H
 #define GS_SCAN_H
@@ -22,7 +22,10 @@ typedef enum gs_select_mode
 	GS_MODE_UNIQUE
 } gs_select_mode;
 
-/* A constant comparison as an interval: kept is low <= x <= high, or the opposite; in the order of map_to_unsigned. */
+/*
+ * A comparison with constants as an interval: keeps low <= x <= high, or the complement, in the order of
+ * map_to_unsigned.
+ */
 typedef struct gs_interval
 {
 	uint64_t low[2], high[2]; /* least significant word first */
@@ -75,7 +78,7 @@ typedef struct gs_decode_request
 	uint64_t *count;
 } gs_decode_request;
 
-/* What temporary memory is asked for: which call and how much. */
+/* The operation whose temporary memory is asked for. */
 typedef enum gs_primitive
 {
 	GS_P_SCAN,
@@ -90,7 +93,7 @@ typedef enum gs_primitive
 
 struct gs_scan_ops
 {
-	/* bytes: of an item or key.  extra: split k, decode room, reduce bytes of a value. */
+	/* bytes: of an item or key.  extra: k of a split, room of a decode, bytes of a reduced value. */
 	size_t (*temp_bytes)(const gs_engine *engine, gs_primitive primitive, size_t bytes, uint64_t n, uint64_t extra);
 	gs_status (*scan)(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, const void *in, void *out,
 					  uint64_t n, void *temp);

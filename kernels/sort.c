@@ -1,12 +1,12 @@
 /*
- * sort.c: the public calls of the sort family.  Checks arguments once for all engines, answers empty inputs, and hands
- * over to the engine.
+ * sort.c: the public calls of the sort family.  Each checks its arguments, answers empty inputs and calls the engine's
+ * operation.
  */
 #include "sort.h"
 #include "arguments.h"
 #include "gs_library.h"
 
-/* The engine's operations; the table of one that has none is empty. */
+/* Returns the engine's operations.  The table of an engine without any is empty. */
 static const struct gs_sort_ops *
 family(const gs_engine *engine)
 {
@@ -15,14 +15,14 @@ family(const gs_engine *engine)
 	return engine == NULL || engine->ops->sort == NULL ? &none : engine->ops->sort;
 }
 
-/* Keys of 64-bit words, or of 4 bytes. */
+/* Returns true for keys of 1 to 4 words of 64 bits, or of 4 bytes. */
 static bool
 words_valid(size_t key_bytes)
 {
 	return key_bytes == 4 || key_bytes == 8 || key_bytes == 16 || key_bytes == 24 || key_bytes == 32;
 }
 
-/* Values are numbers of rows, of 4 or 8 bytes, or missing. */
+/* Returns true for values of 4 or 8 bytes, or none. */
 static bool
 width_valid(size_t value_width)
 {
@@ -30,7 +30,7 @@ width_valid(size_t value_width)
 }
 
 /*
- * True if all arrays are there, aligned, and apart from each other.  numbers: values that are missing are row numbers.
+ * Returns true if all arrays are present, aligned and disjoint.  numbers: absent values stand for row numbers.
  */
 static bool
 items_valid(const gs_sort_items *t, bool numbers)

@@ -1,8 +1,8 @@
 /*
- * sort.h: the operations of the sort family that an engine fills in; not for callers.
+ * sort.h: operations of the sort family that an engine implements.  Internal to kernels/.
  *
- * sort.c has checked the arguments: types, widths and sizes fit the call, no array is NULL unless it may be, none
- * overlaps, n > 0, temp is large enough.  A NULL operation is one that the engine does not have.
+ * sort.c has checked the arguments: types, widths and sizes are valid, no required array is NULL, arrays do not
+ * overlap, n > 0, temp is large enough.  An engine leaves an operation NULL if it does not support it.
  */
 #ifndef GS_SORT_H
 #define GS_SORT_H
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* What goes in and out: keys and what goes with them. */
+/* Input and output: keys and their values. */
 typedef struct gs_sort_items
 {
 	const void *keys, *values; /* values NULL: none, or row numbers (gs_merge_sort) */
@@ -32,7 +32,7 @@ struct gs_sort_ops
 	size_t (*merge_sort_temp_bytes)(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n);
 	gs_status (*merge_sort)(gs_engine *engine, const gs_sort_items *items, void *temp);
 
-	/* starts was checked, too; runs > 0 */
+	/* starts is checked as well; runs > 0 */
 	size_t (*merge_runs_temp_bytes)(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n,
 									uint64_t runs);
 	gs_status (*merge_runs)(gs_engine *engine, const gs_sort_items *items, const uint64_t *starts, uint64_t runs,

@@ -1,5 +1,5 @@
 /*
- * both.h: how functions are marked that are the same on the host and in a kernel.
+ * both.h: marks functions that are compiled for the host and for kernels.
  */
 #ifndef GS_COMMON_BOTH_H
 #define GS_COMMON_BOTH_H

@@ -1,5 +1,5 @@
 /*
- * float_order.h: PostgreSQL's order of floats as one of unsigned numbers, on the host and in kernels.
+ * float_order.h: maps floats to unsigned numbers in PostgreSQL's order, on the host and in kernels.
  */
 #ifndef GS_COMMON_FLOAT_ORDER_H
 #define GS_COMMON_FLOAT_ORDER_H
@@ -10,8 +10,9 @@
 #include "both.h"
 
 /*
- * A float's bits as an unsigned number in PostgreSQL's order: every NaN alike and last; -0 as +0 if zeros is set
- * (equality), else just below it (so that a minimum does not depend on the order of work).
+ * Maps a float's bits to an unsigned number in PostgreSQL's order.  All NaNs map to the greatest number.  With zeros,
+ * -0 maps to +0, as equality demands; without, -0 maps to the number below, so that a minimum does not depend on the
+ * order of evaluation.
  */
 GS_BOTH uint32_t
 gs_float_order32(uint32_t x, bool zeros)
@@ -23,7 +24,7 @@ gs_float_order32(uint32_t x, bool zeros)
 	return x ^ (uint32_t) ((int32_t) x >> 31 | (int32_t) 0x80000000);
 }
 
-/* The same for double precision. */
+/* Maps a double's bits likewise. */
 GS_BOTH uint64_t
 gs_float_order64(uint64_t x, bool zeros)
 {

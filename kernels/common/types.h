@@ -1,5 +1,5 @@
 /*
- * types.h: what is known of types and numbers, on the host and in kernels.
+ * types.h: properties of types, and helpers for bits, on the host and in kernels.
  */
 #ifndef GS_COMMON_TYPES_H
 #define GS_COMMON_TYPES_H
@@ -7,7 +7,7 @@
 #include "../gs.h"
 #include "both.h"
 
-/* Bits needed to write a number down. */
+/* Returns the number of significant bits. */
 GS_BOTH uint32_t
 gs_bits(uint64_t value)
 {
@@ -18,21 +18,21 @@ gs_bits(uint64_t value)
 #endif
 }
 
-/* The lowest bits set; bits may be 64. */
+/* Returns a mask of the lowest bits; bits may be 64. */
 GS_BOTH uint64_t
 gs_mask(uint32_t bits)
 {
 	return bits >= 64 ? ~(uint64_t) 0 : ((uint64_t) 1 << bits) - 1;
 }
 
-/* Bits of a row's number. */
+/* Returns the bits of a row number. */
 GS_BOTH uint32_t
 gs_row_bits(uint64_t rows)
 {
 	return rows > 1 ? gs_bits(rows - 1) : 1;
 }
 
-/* Bytes of one element of a type, 0 for GS_BYTES. */
+/* Returns the bytes of one element, or 0 for GS_BYTES. */
 GS_BOTH uint32_t
 gs_width_of(gs_type type)
 {
@@ -56,21 +56,24 @@ gs_width_of(gs_type type)
 	}
 }
 
-/* Types whose order is not that of their bits. */
+/* Returns true for types whose order is not that of their bits. */
 GS_BOTH bool
 gs_type_is_float(gs_type type)
 {
 	return type == GS_F32 || type == GS_F64;
 }
 
-/* Types whose sign bit is inverted for the order of their bits. */
+/* Returns true for types whose sign bit is inverted to order their bits. */
 GS_BOTH bool
 gs_type_is_signed(gs_type type)
 {
 	return type == GS_I16 || type == GS_I32 || type == GS_I64;
 }
 
-/* What makes a column's values unsigned numbers in its order, by exclusive or; of floats after gs_float_order. */
+/*
+ * Returns the mask whose XOR turns a column's values into unsigned numbers in its order.  Applied to floats after
+ * gs_float_order.
+ */
 GS_BOTH uint64_t
 gs_order_flip(const gs_column_spec *spec)
 {

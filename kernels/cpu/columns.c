@@ -1,5 +1,6 @@
 /*
- * columns.c: a job's columns, copied out of chunks into one array each, encoded, with what is known of their values.
+ * columns.c: a job's columns.  Copies each column from chunks into one array, encodes its values and tracks their
+ * range.
  */
 #include "cpu.h"
 
@@ -8,8 +9,8 @@
 #define HEAP_SLICE ((uint64_t) 16 << 20) /* bytes copied between polls */
 
 /*
- * Makes a block at least so large.  It doubles, because the host grows blocks without copying and only pages that
- * were touched cost memory.
+ * Grows a block to at least the given size.  Sizes double: the host grows blocks without copying, and untouched pages
+ * cost no memory.
  */
 gs_status
 gs_block_reserve(gs_work *work, gs_block *block, size_t bytes)
@@ -32,8 +33,9 @@ gs_block_reserve(gs_work *work, gs_block *block, size_t bytes)
 }
 
 /*
- * Bytes to reserve for an array of so many rows: from where a host may take a huge page on, as many as expected up to
- * that page, less what the host may put before them, so that an array that stays below two megabytes does not move.
+ * Returns the bytes to reserve for an array of the given rows.  From the size at which the host may use a huge page,
+ * reserves for the expected rows, up to one page less the host's header, so that an array below two megabytes does not
+ * move.
  */
 static size_t
 room_for(const gs_table *table, uint64_t rows, size_t width)
@@ -45,7 +47,7 @@ room_for(const gs_table *table, uint64_t rows, size_t width)
 }
 
 /*
- * Gives a block back; safe to repeat.
+ * Frees a block.  Safe to repeat.
  */
 void
 gs_block_release(gs_work *work, gs_block *block)
@@ -56,7 +58,7 @@ gs_block_release(gs_work *work, gs_block *block)
 }
 
 /*
- * Asks the host whether to go on.  May not return, so callers keep nothing that the job does not know.
+ * Polls the host.  May leave by longjmp, so all memory must be reachable from the job.
  */
 gs_status
 gs_work_poll(gs_work *work)
@@ -66,7 +68,7 @@ gs_work_poll(gs_work *work)
 }
 
 /*
- * Starts an empty column.
+ * Initializes an empty column.
  */
 void
 gs_column_init(gs_cpu_column *column, const gs_column_spec *spec)
@@ -76,7 +78,7 @@ gs_column_init(gs_cpu_column *column, const gs_column_spec *spec)
 }
 
 /*
- * Starts an empty table over memory for its columns that the caller provides.
+ * Initializes an empty table.  The caller provides the array of columns.
  */
 void
 gs_table_init(gs_table *table, gs_work *work, const gs_loops *loops, gs_cpu_column *columns,
@@ -88,7 +90,7 @@ gs_table_init(gs_table *table, gs_work *work, const gs_loops *loops, gs_cpu_colu
 }
 
 /*
- * Releases all columns.
+ * Frees all columns.
  */
 void
 gs_table_release(gs_table *table)
@@ -103,7 +105,7 @@ gs_table_release(gs_table *table)
 }
 
 /*
- * Bytes of the table that were written to: what it costs the host.
+ * Returns the bytes of the table that were written, which is what the host pays for.
  */
 uint64_t
 gs_table_bytes(const gs_table *table)
@@ -126,7 +128,7 @@ gs_table_bytes(const gs_table *table)
 }
 
 /*
- * True if some bit is set: a producer may fill in null bits of a chunk that turns out to have no NULL.
+ * Returns true if some bit is set.  A producer may fill in the null bits of a chunk without NULLs.
  */
 static bool
 any_null(const uint64_t *nulls, uint64_t rows)
@@ -141,7 +143,7 @@ any_null(const uint64_t *nulls, uint64_t rows)
 }
 
 /*
- * Appends null bits at a row that need not begin a word.  The bits exist only once a NULL has come.
+ * Appends null bits at any row.  The bitmap is created at the first NULL.
  */
 static gs_status
 append_nulls(gs_table *table, gs_cpu_column *column, const uint64_t *nulls, uint64_t rows)
@@ -169,7 +171,7 @@ append_nulls(gs_table *table, gs_cpu_column *column, const uint64_t *nulls, uint
 }
 
 /*
- * Reads one encoded value.
+ * Loads an encoded value.
  */
 static uint64_t
 value_at(const void *values, size_t width, uint64_t row)
@@ -188,7 +190,7 @@ value_at(const void *values, size_t width, uint64_t row)
 }
 
 /*
- * Overwrites the values of NULLs in a block with one that the column has, so that they cannot widen its range.
+ * Overwrites the values of NULLs in a block with a value of the column, so that they do not widen its range.
  */
 static void
 hide_nulls(void *values, size_t width, const uint64_t *nulls, uint64_t row, size_t n, uint64_t fill)
@@ -214,7 +216,7 @@ hide_nulls(void *values, size_t width, const uint64_t *nulls, uint64_t row, size
 }
 
 /*
- * The first row at or after row that is not NULL; end if there is none.
+ * Returns the first non-NULL row in [row, end), or end.
  */
 static uint64_t
 first_valid(const uint64_t *nulls, uint64_t row, uint64_t end)
@@ -225,7 +227,7 @@ first_valid(const uint64_t *nulls, uint64_t row, uint64_t end)
 }
 
 /*
- * Extends a half's range by a block; at the column's first value starts the range there.
+ * Extends the range of one half by a block, or starts it at the column's first value.
  */
 static void
 extend_range(const gs_table *table, gs_cpu_column *column, int half, uint64_t row, size_t n, uint64_t valid)
@@ -245,7 +247,7 @@ extend_range(const gs_table *table, gs_cpu_column *column, int half, uint64_t ro
 }
 
 /*
- * Encodes a block of values and looks at their range while they are in the cache.
+ * Encodes a block of values and extends the range while the block is in the cache.
  */
 static void
 append_block(gs_table *table, gs_cpu_column *column, const char *from, uint64_t row, size_t n)
@@ -287,7 +289,7 @@ append_fixed(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint
 }
 
 /*
- * Bytes that two strings have in common, at most limit; mostly that is what they have.
+ * Returns the length of the common prefix of two strings, up to limit.  Tuned for prefixes that reach limit.
  */
 static uint64_t
 common_bytes(const uint8_t *a, const uint8_t *b, uint64_t limit)
@@ -304,8 +306,8 @@ common_bytes(const uint8_t *a, const uint8_t *b, uint64_t limit)
 }
 
 /*
- * Tracks lengths and the common prefix over the strings just appended.  Those of all are known; they are looked at one
- * by one only where some are NULL, or as long as they have something in common.
+ * Tracks the lengths and the common prefix of the strings just appended.  lengths covers them all; single strings are
+ * inspected only if some are NULL or while the common prefix is not empty.
  */
 static gs_status
 extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows, const gs_lengths *lengths)
@@ -344,8 +346,8 @@ extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows, const gs_l
 }
 
 /*
- * Copies and widens offsets, and finds the lengths.  They are checked in the copy, because the chunk may change after
- * gs_chunk_check: where an offset falls, a length is beyond all bounds.
+ * Copies and widens offsets, and finds the range of lengths.  Validates the copy, since the chunk may change after
+ * gs_chunk_check: a decreasing offset yields a length above every bound.
  */
 static gs_status
 append_offsets(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows, gs_lengths *lengths)
@@ -393,7 +395,7 @@ append_strings(gs_table *table, gs_cpu_column *column, const gs_piece *piece, ui
 }
 
 /*
- * Appends rows to one column.  The caller appends to every column, then adds to table->rows.
+ * Appends rows to one column.  The caller appends to every column, then advances table->rows.
  */
 gs_status
 gs_table_append(gs_table *table, uint32_t c, const gs_piece *piece, uint64_t rows)

@@ -1,14 +1,14 @@
 /*
- * cpu.c: the CPU engine: its memory, which is the host's, and row orders of columns that lie there.
+ * cpu.c: the CPU engine: host memory, and row orders of columns in it.
  */
 #include "select.h"
 
 #include <string.h>
 
-#define HEADER 256 /* in front of a block: keeps it aligned and its size known */
+#define HEADER 256 /* in front of a block: holds its base and size, and keeps it aligned */
 
 /*
- * What the sort does unless told otherwise; measured, see doc/cpu-engine.md.
+ * Defaults of the sort, from the measurements in doc/cpu-engine.md.
  */
 gs_cpu_tuning
 gs_cpu_tuning_default(void)
@@ -20,7 +20,7 @@ gs_cpu_tuning_default(void)
 }
 
 /*
- * Sets switches and sizes, for benchmarks and for tests that need a path with few rows.
+ * Overrides the sort's switches and sizes, for benchmarks and for tests that reach a path with few rows.
  */
 void
 gs_cpu_tune(gs_engine *engine, const gs_cpu_tuning *tuning)
@@ -32,7 +32,7 @@ gs_cpu_tune(gs_engine *engine, const gs_cpu_tuning *tuning)
 	cpu->loops = gs_loops_choose(tuning->vector);
 }
 
-/* The engine holds nothing but itself. */
+/* Closes the engine, which owns no other memory. */
 static void
 cpu_close(gs_engine *engine)
 {
@@ -41,7 +41,7 @@ cpu_close(gs_engine *engine)
 	host.release(host.arg, engine, sizeof(gs_cpu_engine));
 }
 
-/* The same on every machine. */
+/* Returns the engine's name. */
 static const char *
 cpu_name(const gs_engine *engine)
 {
@@ -69,7 +69,7 @@ cpu_alloc(gs_engine *engine, size_t bytes, void **block)
 	return GS_OK;
 }
 
-/* Base and size lie in front of the block. */
+/* Frees a block through the header in front of it. */
 static void
 cpu_free(gs_engine *engine, void *block)
 {
@@ -81,7 +81,7 @@ cpu_free(gs_engine *engine, void *block)
 	engine->host.release(engine->host.arg, base, bytes + 2 * HEADER);
 }
 
-/* Upload and download: the engine's memory is the host's. */
+/* Uploads or downloads, which is a copy within host memory. */
 static gs_status
 cpu_copy(gs_engine *engine, void *to, const void *from, size_t bytes)
 {
@@ -90,7 +90,7 @@ cpu_copy(gs_engine *engine, void *to, const void *from, size_t bytes)
 	return GS_OK;
 }
 
-/* At once, as everything here. */
+/* Fills memory, synchronously. */
 static gs_status
 cpu_fill(gs_engine *engine, void *to, int byte, size_t bytes)
 {
@@ -99,7 +99,7 @@ cpu_fill(gs_engine *engine, void *to, int byte, size_t bytes)
 	return GS_OK;
 }
 
-/* Nothing is ever under way. */
+/* Does nothing: all calls are synchronous. */
 static gs_status
 cpu_sync(gs_engine *engine)
 {
@@ -109,7 +109,7 @@ cpu_sync(gs_engine *engine)
 
 /* ---------------------------------------------------------------- row order of columns */
 
-/* Columns as keys, the key, the plan itself. */
+/* Frees a plan with its columns and key. */
 static void
 cpu_plan_free(gs_engine *engine, gs_plan *head)
 {
@@ -139,7 +139,7 @@ append_columns(gs_cpu_plan *plan, const gs_column *columns, uint64_t rows)
 }
 
 /*
- * Plans a row order.  The plan holds an encoded copy of the columns, as a job would.
+ * Plans a row order.  The plan owns an encoded copy of the columns.
  */
 static gs_status
 cpu_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **made)
@@ -170,7 +170,7 @@ cpu_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, u
 }
 
 /*
- * Bytes of one array of words, with room to align it.
+ * Returns the bytes of one array of words, with room for its alignment.
  */
 static size_t
 words_bytes(uint64_t rows)
@@ -178,7 +178,7 @@ words_bytes(uint64_t rows)
 	return (rows * 8 + 2 * GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 }
 
-/* Two arrays of words, one to sort from and one to sort to, and what the sorter needs. */
+/* Returns the temporary memory of a row order: two arrays of words and the sorter's scratch. */
 static size_t
 cpu_order_temp_bytes(const gs_plan *head)
 {
@@ -188,7 +188,7 @@ cpu_order_temp_bytes(const gs_plan *head)
 }
 
 /*
- * Runs a plan in the caller's memory.
+ * Executes a plan in the caller's memory.
  */
 static gs_status
 cpu_order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes, uint32_t *out,
@@ -247,7 +247,7 @@ static const gs_engine_ops cpu_ops = {
 };
 
 /*
- * Opens the CPU engine.  threads is accepted for callers that will want more than one; so far one does the work.
+ * Opens the CPU engine.  threads is reserved: one thread does the work.
  */
 gs_status
 gs_cpu_open(int threads, const gs_host *host, gs_engine **engine)

@@ -1,17 +1,17 @@
 /*
- * cpu.h: the CPU engine's own structures.  doc/cpu-engine.md describes how they work together.
+ * cpu.h: internal structures of the CPU engine.  doc/cpu-engine.md describes how they work together.
  *
- *   simd.c     loops over arrays, in three versions chosen at run time
- *   columns.c  the encoded copy of a job's columns, with what is known about their values
- *   strings.c  the strings' bits of a step, with alphabets
- *   fields.c   columns as bit fields of one long key; steps: which bits of it go into the next sort
- *   radix.c    sorts 64-bit words; slots.c: where their leading bits fall unevenly
- *   vector_sort.c  the same in place, eight words at a time, where there is AVX-512
+ *   simd.c     loops over arrays, in three versions, chosen at run time
+ *   columns.c  the encoded copy of a job's columns, with the range of their values
+ *   strings.c  the bits of strings in a step, with alphabets
+ *   fields.c   columns as bit fields of one long key; steps: the bits that one sort covers
+ *   radix.c    sorts 64-bit words; slots.c: balances buckets where leading bits fall unevenly
+ *   vector_sort.c  sorts words in place, eight at a time, with AVX-512
  *   order.c    the row order: pack, sort, refine ties
- *   refine.c   rows that the bits looked at so far do not separate
+ *   refine.c   rows that tie in the bits sorted so far
  *   sort_keys.c  keys, and keys with values: as words, or by sort_u32.c, sort_pairs.c with scatter_loops.h
- *   job.c      jobs; cpu.c the engine itself and the primitives
- *   rows.c     heads of runs, comparisons, values of rows; select.c, runs.c, reduce.c, scan.c, sort*.c the other
+ *   job.c      jobs; cpu.c: the engine itself and its memory
+ *   rows.c     run heads, comparisons, values of rows; select.c, runs.c, reduce.c, scan.c, sort*.c: the other
  *              primitives
  */
 #ifndef GS_CPU_H
@@ -23,20 +23,20 @@
 
 #include <string.h>
 
-#define GS_BLOCK_ROWS	 1024 /* rows encoded or packed at once: a few arrays of them fit into the first-level cache */
-#define GS_HEAP_PAD		 16	  /* readable bytes behind the strings, so that eight can always be loaded at once */
-#define GS_POSITIONS	 12	  /* characters for which an alphabet is kept */
-#define GS_RANGES		 16	  /* characters of which ranges are kept; no more than GS_HEAP_PAD */
-#define GS_ALPHABET_ROWS 512  /* fewer rows do not repay the making of one */
-#define GS_FAR_AHEAD	 48	  /* rows ahead at which the offsets of strings are loaded */
-#define GS_TIE_WORDS	 64	  /* words among which a scan looks for ties at once */
-#define GS_AHEAD		 24	  /* and their characters, or values of other types */
+#define GS_BLOCK_ROWS	 1024 /* rows encoded or packed at a time; a few arrays of this size fit the L1 cache */
+#define GS_HEAP_PAD		 16	  /* readable bytes behind the strings, for loads of eight and more */
+#define GS_POSITIONS	 12	  /* characters that an alphabet covers */
+#define GS_RANGES		 16	  /* characters whose ranges are tracked; at most GS_HEAP_PAD */
+#define GS_ALPHABET_ROWS 512  /* fewer rows do not repay building one */
+#define GS_FAR_AHEAD	 48	  /* prefetch distance for string offsets, in rows */
+#define GS_TIE_WORDS	 64	  /* words that a scan for ties examines at a time */
+#define GS_AHEAD		 24	  /* prefetch distance for characters and other values */
 #define GS_MAX_DIGIT	 11	  /* bits of a partition's digit */
-#define GS_SLOT_DEPTH	 2	  /* partitions by slots within each other */
-#define GS_MAX_DEPTH	 10	  /* and all partitions: digits of 8 bits and more of at most 64 */
-#define GS_SLOTS		 4096 /* values of leading bits that are counted to make even buckets */
+#define GS_SLOT_DEPTH	 2	  /* nested partitions by slots */
+#define GS_MAX_DEPTH	 10	  /* nested partitions of any kind: digits of at least 8 bits out of 64 */
+#define GS_SLOTS		 4096 /* values of leading bits that are counted to balance buckets */
 
-/* The loops that are chosen, if the processor has them. */
+/* Instruction sets of the loops. */
 typedef enum gs_vectors
 {
 	GS_NO_VECTORS, /* the compiler's default */
@@ -44,30 +44,30 @@ typedef enum gs_vectors
 	GS_AVX512
 } gs_vectors;
 
-/* Switches and sizes of the sort; the benchmark turns them one by one. */
+/* Switches and sizes of the sort, which the benchmark varies one at a time. */
 typedef struct gs_cpu_tuning
 {
-	gs_vectors vector;	   /* the best loops that may be chosen */
-	bool lanes;			   /* lane-private digit counts */
-	/* from here on scattering goes through write-combining buffers, and keys of 4 bytes are partitioned */
+	gs_vectors vector;	   /* upper limit for the choice of loops */
+	bool lanes;			   /* separate digit counters per lane */
+	/* from here on, scatter through write-combining buffers and partition keys of 4 bytes */
 	uint32_t combine_rows;
-	uint32_t cache_rows;   /* the size of such a bucket at most */
-	uint32_t even_rows;	   /* fewer are, too, where leading bits fall evenly */
-	uint32_t bucket_log;   /* log2 of the rows aimed at in a bucket */
-	uint32_t quick_rows;   /* so many rows at most are sorted by vectors */
-	uint32_t quick_bits;   /* unless by so few bits */
-	uint32_t quick_depth;  /* partitions within each other, for each bit of the number of rows */
-	uint32_t slack;		   /* leading bits sorted beyond log2 of the rows, before insertion sort ends it */
+	uint32_t cache_rows;   /* largest bucket sorted in the cache */
+	uint32_t even_rows;	   /* fewer rows also are, if their leading bits fall evenly */
+	uint32_t bucket_log;   /* log2 of the rows aimed at per bucket */
+	uint32_t quick_rows;   /* largest vector sort */
+	uint32_t quick_bits;   /* fewer bits than these are not sorted by vectors */
+	uint32_t quick_depth;  /* limit of nested partitions in a vector sort, per bit of the number of rows */
+	uint32_t slack;		   /* leading bits sorted beyond log2 of the rows, before insertion sort */
 } gs_cpu_tuning;
 
-/* A growing piece of host memory. */
+/* A growing block of host memory. */
 typedef struct gs_block
 {
 	void *data;
 	size_t bytes;
 } gs_block;
 
-/* What work needs wherever it runs: memory, and the count of work since the last poll. */
+/* Context of a computation: memory, and the work done since the last poll. */
 typedef struct gs_work
 {
 	gs_host host;
@@ -78,7 +78,7 @@ gs_status gs_block_reserve(gs_work *work, gs_block *block, size_t bytes);
 void gs_block_release(gs_work *work, gs_block *block);
 gs_status gs_work_poll(gs_work *work);
 
-/* Polls after enough work, in units of about one to four nanoseconds. */
+/* Counts work, in units of one to four nanoseconds, and polls once enough has been done. */
 static inline gs_status
 gs_work_add(gs_work *work, uint64_t units)
 {
@@ -86,7 +86,7 @@ gs_work_add(gs_work *work, uint64_t units)
 	return work->done < (uint64_t) 1 << 20 ? GS_OK : gs_work_poll(work);
 }
 
-/* nulls may be NULL: there are none. */
+/* Returns true if a row is NULL.  nulls may be NULL. */
 static inline bool
 gs_is_null(const uint64_t *nulls, uint64_t row)
 {
@@ -95,49 +95,52 @@ gs_is_null(const uint64_t *nulls, uint64_t row)
 
 /* ---------------------------------------------------------------- simd.c */
 
-/* What is known about the values of a column, or of one half of it. */
+/* Range of the values of a column, or of one half of it. */
 typedef struct gs_range
 {
 	uint64_t min, max;
-	uint64_t varying; /* bits in which some value differs from the first one */
+	uint64_t varying; /* bits that are not constant */
 	uint64_t first;
 } gs_range;
 
-/* Lengths of strings. */
+/* Range of the lengths of strings. */
 typedef struct gs_lengths
 {
 	uint64_t least, most;
 } gs_lengths;
 
-/* One part of a packed key: ((value ^ flip) - base) >> shift, plus bump, of which the lowest drop bits come later. */
+/*
+ * One part of a packed key: (((value ^ flip) - base) >> shift) + bump.  The lowest drop bits are left to a later step.
+ */
 typedef struct gs_pack
 {
 	uint64_t flip, base, bump;
 	uint8_t shift;
 	uint8_t drop;
-	uint8_t bits; /* bits that it adds to the word */
+	uint8_t bits; /* bits it adds to the word */
 } gs_pack;
 
 /*
- * The characters found at each of the next positions of a string field, numbered in order; 0 is the end.  Or where all
- * strings have so many positions: how far characters are from the least of their position, less a gap that has none.
+ * Codes for the next characters of a string field.  Either the characters of each position are numbered in order, with
+ * 0 for the end of the string; or, if all strings are long enough, a character's code is its distance from the least
+ * one of its position, with an unused gap left out.
  */
 typedef struct gs_alphabet
 {
 	uint32_t field;
-	uint64_t depth;	  /* of the first position */
-	uint64_t longest; /* length of the longest string looked at */
-	uint32_t width;	  /* bits of each such distance, 0: characters are numbered */
-	uint32_t chars;	  /* how many there are, 8 to GS_RANGES */
+	uint64_t depth;	  /* depth of the first position */
+	uint64_t longest; /* longest string examined */
+	uint32_t width;	  /* bits of a distance; 0: characters are numbered */
+	uint32_t chars;	  /* positions covered, 8 to GS_RANGES */
 	uint8_t least[GS_RANGES];
-	uint8_t above[GS_RANGES]; /* what makes 128 of the distance at which the gap ends, or 0 */
+	uint8_t above[GS_RANGES]; /* added to a distance, sets bit 7 beyond the gap; 0: no gap */
 	uint32_t gap;
 	uint8_t bits[GS_POSITIONS];
 	uint8_t end[GS_POSITIONS];
 	uint16_t rank[GS_POSITIONS][256];
 } gs_alphabet;
 
-/* Eight characters, most significant first. */
+/* Loads eight characters, most significant first. */
 static inline uint64_t
 gs_load_characters(const uint8_t *s)
 {
@@ -150,7 +153,7 @@ gs_load_characters(const uint8_t *s)
 	return word;
 }
 
-/* Appends bits to a word; the shift may be by all 64. */
+/* Appends bits to a word.  The shift may be by 64. */
 static inline uint64_t
 gs_append_bits(uint64_t word, uint64_t code, uint32_t bits)
 {
@@ -162,22 +165,30 @@ gs_append_bits(uint64_t word, uint64_t code, uint32_t bits)
 
 typedef struct gs_loops
 {
-	/* Order-preserving unsigned values; GS_U128 goes to two arrays, high and low. */
+	/* Encodes values as order-preserving unsigned numbers.  GS_U128 fills two arrays, high and low. */
 	void (*encode)(gs_type type, void *to, void *low, const void *from, size_t n);
-	/* Offsets of strings from another origin on; extends lengths by those of n strings. */
+	/* Rebases and widens string offsets, and extends the range of lengths by those of n strings. */
 	void (*widen)(uint64_t *to, const uint32_t *from, size_t n, uint64_t base);
 	void (*lengths)(const uint64_t *offsets, size_t n, gs_lengths *lengths);
 	/* Extends a range by values of 1, 2, 4 or 8 bytes. */
 	void (*range)(size_t width, const void *values, size_t n, gs_range *range);
 	/* words = words << bits | part */
 	void (*pack)(size_t width, const void *values, size_t n, const gs_pack *pack, uint64_t *words);
-	/* Puts row numbers below the keys; returns GS_FALLS if some key is less than the one before, GS_RISES if not. */
+	/*
+	 * Puts row numbers below the keys.  Returns GS_FALLS if some key is less than its predecessor, GS_RISES otherwise.
+	 */
 	int (*number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits, uint64_t row);
-	/* The row numbers of words. */
+	/* Extracts the row numbers of words. */
 	void (*extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask);
-	/* How many words, from the first on, differ from the next one above row numbers; a multiple of GS_TIE_WORDS. */
+	/*
+	 * Returns the number of words from the first on that differ from their successor above the row number, a multiple
+	 * of GS_TIE_WORDS.
+	 */
 	size_t (*untied)(const uint64_t *words, size_t n, uint64_t mask);
-	/* Appends the leading bits of the distances of strings' characters, turned by xor_mask; false: some were longer. */
+	/*
+	 * Appends the leading bits of characters' distances, XORed with xor_mask.  Returns false if some distances were too
+	 * long.
+	 */
 	bool (*distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n,
 					  uint32_t bits, uint64_t xor_mask, uint64_t *words);
 } gs_loops;
@@ -190,33 +201,33 @@ const gs_loops *gs_loops_choose(gs_vectors vector);
 typedef struct gs_cpu_column
 {
 	gs_column_spec spec;
-	size_t width;		 /* of an encoded value; 8 for GS_U128 and for the offsets of GS_BYTES */
+	size_t width;		 /* of an encoded value; 8 for GS_U128 halves and GS_BYTES offsets */
 	gs_block values;	 /* GS_BYTES: 64-bit offsets into heap, one more than rows */
 	gs_block low;		 /* GS_U128: the lower halves */
-	gs_block nulls;		 /* no data: no NULL yet */
-	uint64_t null_words; /* words of it filled in */
+	gs_block nulls;		 /* NULL data: no NULL so far */
+	uint64_t null_words; /* words filled in */
 	gs_block heap;		 /* GS_BYTES */
-	uint64_t heap_bytes; /* of it in use */
-	bool has_values;	 /* some row is not NULL: the rest is valid */
+	uint64_t heap_bytes; /* bytes in use */
+	bool has_values;	 /* some row is not NULL; the members below are valid */
 	gs_range range[2];	 /* [1]: of low */
-	uint64_t shortest;	 /* GS_BYTES: lengths, and bytes that all strings begin with */
+	uint64_t shortest;	 /* GS_BYTES: range of lengths, and length of the common prefix */
 	uint64_t longest;
 	uint64_t prefix;
-	uint64_t first_string; /* the row that they begin like */
+	uint64_t first_string; /* row that holds the prefix */
 } gs_cpu_column;
 
-/* A table of columns, encoded. */
+/* A table of encoded columns. */
 typedef struct gs_table
 {
 	gs_work *work;
 	const gs_loops *loops;
 	uint32_t ncolumns;
 	uint64_t rows;
-	uint64_t expected; /* rows in all, 0: unknown */
+	uint64_t expected; /* expected number of rows; 0: unknown */
 	gs_cpu_column *columns;
 } gs_table;
 
-/* A piece of one column to be appended; offsets are 32-bit ones. */
+/* A piece of one column to append.  Offsets have 32 bits. */
 typedef struct gs_piece
 {
 	const void *values;
@@ -238,14 +249,14 @@ typedef enum gs_field_kind
 {
 	GS_FIELD_NULL,	/* one bit: is the column NULL? */
 	GS_FIELD_VALUE, /* up to 64 bits */
-	GS_FIELD_BYTES	/* a byte string; NULL counts as empty, a GS_FIELD_NULL came before */
+	GS_FIELD_BYTES	/* a string; NULL counts as empty, after its GS_FIELD_NULL */
 } gs_field_kind;
 
-/* A field of the key.  Fields follow each other, the first most significant. */
+/* A field of the key.  Fields are ordered by significance. */
 typedef struct gs_field
 {
 	gs_field_kind kind;
-	uint8_t bits; /* GS_FIELD_BYTES: 0, as long as the strings are */
+	uint8_t bits; /* GS_FIELD_BYTES: 0, since the length varies */
 	uint8_t width;
 	gs_pack pack;
 	uint64_t null_code;
@@ -261,13 +272,13 @@ typedef struct gs_key
 	const gs_loops *loops;
 	uint64_t rows;
 	uint32_t nfields;
-	uint32_t bits; /* of all fields but strings */
+	uint32_t bits; /* of all fields except strings */
 	gs_field *fields;
-	gs_alphabet *alphabet; /* of the first string, if the first step looks at it */
-	gs_block memory;	   /* fields and alphabet */
+	gs_alphabet *alphabet; /* of the first string, if the first step covers it */
+	gs_block memory;	   /* memory of fields and alphabet */
 } gs_key;
 
-/* How far into the key rows are sorted: a field, and bits (of strings: bytes) of it. */
+/* A place in the key up to which rows are sorted: a field, and bits of it (bytes of a string). */
 typedef struct gs_place
 {
 	uint32_t field;
@@ -277,21 +288,21 @@ typedef struct gs_place
 typedef struct gs_part
 {
 	const gs_field *field;
-	gs_pack pack;				 /* GS_FIELD_NULL and _VALUE */
-	uint64_t null_part;			 /* what NULL adds */
+	gs_pack pack;				 /* GS_FIELD_NULL and GS_FIELD_VALUE */
+	uint64_t null_part;			 /* code of NULL */
 	uint64_t depth;				 /* GS_FIELD_BYTES: bytes skipped */
-	uint32_t chars;				 /* and bytes looked at */
-	const gs_alphabet *alphabet; /* in whose numbers, if not NULL */
+	uint32_t chars;				 /* bytes covered */
+	const gs_alphabet *alphabet; /* their alphabet, or NULL */
 } gs_part;
 
-/* The bits of the key that one sort looks at. */
+/* The bits of the key that one sort covers. */
 typedef struct gs_step
 {
 	uint32_t nparts;
 	uint32_t bits;
 	gs_place end;
-	bool open;		   /* the last part is a string that may go on: end depends on the row */
-	gs_part parts[66]; /* of at least one bit each, but for one with an alphabet */
+	bool open;		   /* the last part is a string that may continue; its end depends on the row */
+	gs_part parts[66]; /* of at least one bit each, except for one with an alphabet */
 } gs_step;
 
 gs_status gs_key_make(gs_key *key, const gs_table *table, uint32_t row_bits);
@@ -304,7 +315,7 @@ void gs_step_gather(const gs_step *step, uint64_t *words, size_t n, uint32_t row
 gs_place gs_step_end(const gs_step *step, uint64_t row);
 uint64_t gs_field_code(const gs_field *field, uint64_t row);
 
-/* A string of a row; NULL is empty. */
+/* Returns a row's string; NULL is empty. */
 static inline const uint8_t *
 gs_string(const gs_field *field, uint64_t row, uint64_t *length)
 {
@@ -322,14 +333,14 @@ gs_status gs_alphabet_of_group(gs_alphabet *alphabet, const gs_key *key, gs_plac
 bool gs_string_rows(const gs_loops *loops, const gs_part *part, uint64_t row, size_t n, uint64_t *words);
 void gs_string_gather(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words);
 
-/* For a string that will be read in a while: first where it lies ... */
+/* Prefetches a string that will be read later: first its offset ... */
 static inline void
 gs_prefetch_offsets(const gs_field *field, uint64_t row)
 {
 	__builtin_prefetch((const uint64_t *) field->values + row);
 }
 
-/* ... and then its bytes from depth on, which takes the offset to be there already. */
+/* ... and then its bytes from depth on, once the offset is in the cache. */
 static inline void
 gs_prefetch_string(const gs_field *field, uint64_t row, uint64_t depth)
 {
@@ -344,8 +355,8 @@ uint32_t gs_slots_make(const uint64_t *words, size_t n, uint32_t high, uint32_t 
 					   uint8_t *highs, uint32_t *shift);
 
 /*
- * The bucket of a word by the slot of its leading bits: a number, to which further bits are added; mask, shift and
- * number stand in 32, 16 and 16 bits.
+ * Returns a word's bucket.  A slot packs mask, shift and base in 32, 16 and 16 bits: the bucket is the base plus
+ * further bits of the word.
  */
 static inline uint32_t
 gs_slot_bucket(uint64_t slot, uint64_t word)
@@ -359,9 +370,9 @@ typedef struct gs_sorter
 {
 	gs_work *work;
 	const gs_cpu_tuning *tuning;
-	void *scratch; /* gs_sorter_bytes() bytes, aligned to a line; NULL where that is 0 */
+	void *scratch; /* gs_sorter_bytes() bytes, aligned to a cache line; NULL if that is 0 */
 	uint32_t passes;
-	bool values; /* the bits below those to sort by do not rise, and count for nothing */
+	bool values; /* the bits below the sort bits are a payload: they neither ascend nor count */
 } gs_sorter;
 
 size_t gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning);
@@ -375,7 +386,7 @@ gs_status gs_vector_sort(gs_work *work, uint64_t *words, size_t n, uint32_t dept
 
 /* ---------------------------------------------------------------- order.c, refine.c */
 
-/* A row order in the making. */
+/* State of a row order. */
 typedef struct gs_order
 {
 	gs_work *work;
@@ -384,15 +395,17 @@ typedef struct gs_order
 	gs_sorter sorter;
 	uint64_t rows;
 	uint32_t row_bits;
-	gs_step step;	 /* the first one */
-	bool complete;	 /* it is the whole key */
-	/* codes from usual_from on, usual_span more at most, stand in words, plus 1; 0 and usual_span + 2 are all others */
+	gs_step step;	 /* the first step */
+	bool complete;	 /* the first step covers the whole key */
+	/*
+	 * codes from usual_from on, at most usual_span more, are stored plus 1; 0 and usual_span + 2 stand for all others
+	 */
 	bool narrow;
 	uint64_t usual_from, usual_span;
-	uint64_t *words; /* rows words, and as many for sorting */
+	uint64_t *words; /* rows words, and another array for sorting */
 	uint64_t *other;
 	gs_order_facts facts;
-	/* where marks are wanted, or NULL: which rows differ from the one before them in the first step's bits */
+	/* bitmap of rows that differ from their predecessor in the first step's bits, or NULL */
 	uint64_t *heads;
 	gs_alphabet alphabet; /* of the group being refined */
 } gs_order;
@@ -416,12 +429,12 @@ struct gs_cpu_engine;
 
 extern const struct gs_sort_ops gs_cpu_sort_ops;
 
-/* What of a key gs_sort looks at. */
+/* The bits of a key that gs_sort sorts by. */
 typedef struct gs_key_bits
 {
 	gs_type type;
-	uint64_t xor_mask; /* bits of the encoded key that are inverted: all, if descending */
-	uint64_t mask; /* of the bits to sort by */
+	uint64_t xor_mask; /* inverted bits of the encoded key: all, if descending */
+	uint64_t mask; /* bits to sort by */
 	uint32_t begin;
 } gs_key_bits;
 
@@ -458,7 +471,7 @@ gs_status gs_cpu_merge_runs(gs_engine *engine, const gs_sort_items *items, const
 
 /* ---------------------------------------------------------------- job.c, cpu.c */
 
-/* A plan: the encoded columns and the key made of them. */
+/* A plan: the encoded columns and their key. */
 typedef struct gs_cpu_plan
 {
 	gs_plan head;

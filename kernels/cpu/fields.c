@@ -1,10 +1,10 @@
 /*
- * fields.c: the key of a row as a sequence of fields, and steps: which of its bits go into one sort.
+ * fields.c: the key of a row as a sequence of fields, and steps, which choose the bits that one sort covers.
  *
- * Columns of fixed width become fields of as few bits as their values need.  A string is a field without end; a step
- * looks at some of its characters.  Two rows whose bits of a step are equal are at the same place of the key: either
- * both strings ended within the step, or neither did.  A string that ends exactly where the step ends counts as one
- * that goes on, with nothing.
+ * Columns of fixed width become fields of as few bits as their values need.  A string is a field without a fixed end; a
+ * step covers some of its characters.  Rows that are equal in the bits of a step reach the same place of the key: their
+ * strings ended within the step, or none did.  A string that ends exactly at the end of a step counts as continuing,
+ * with an empty rest.
  */
 #include "cpu.h"
 #include "../common/key_fields.h"
@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * Sets a field to the values of one half of a column, less their minimum and trailing constant bits, or for a
- * descending column their maximum less them.
+ * Sets a field to one half of a column: values minus minimum, without constant trailing bits; if descending, maximum
+ * minus values.
  */
 static uint64_t
 value_field(gs_field *field, const gs_cpu_column *column, int half)
@@ -32,7 +32,7 @@ value_field(gs_field *field, const gs_cpu_column *column, int half)
 }
 
 /*
- * Sets a field to the one bit that tells NULL from all else, where NULL cannot be one more value.
+ * Sets a field to one bit that separates NULL, for values whose codes have no room for it.
  */
 static void
 null_field(gs_field *field, const gs_cpu_column *column)
@@ -42,7 +42,7 @@ null_field(gs_field *field, const gs_cpu_column *column)
 }
 
 /*
- * A string's fields: perhaps one for NULL, and itself unless all strings are equal.
+ * Makes a string's fields: one for NULL if needed, and the string unless all strings are equal.
  */
 static uint32_t
 string_fields(const gs_cpu_column *column, gs_field *fields)
@@ -60,7 +60,7 @@ string_fields(const gs_cpu_column *column, gs_field *fields)
 }
 
 /*
- * The fields of a column, at most three; none if all its rows are equal.
+ * Makes the fields of a column: three at most, none if all its rows are equal.
  */
 static uint32_t
 column_fields(const gs_cpu_column *column, gs_field *fields)
@@ -90,7 +90,7 @@ column_fields(const gs_cpu_column *column, gs_field *fields)
 }
 
 /*
- * Bits of all fields of fixed width, and whether there are strings.  Cheap: called for every chunk.
+ * Returns the bits of all fixed-width fields, and whether there are strings.  Cheap, as it runs for every chunk.
  */
 uint32_t
 gs_table_key_bits(const gs_table *table, bool *strings)
@@ -113,7 +113,7 @@ gs_table_key_bits(const gs_table *table, bool *strings)
 }
 
 /*
- * Makes an alphabet for the first string of the key if the first sort will look at it.
+ * Builds an alphabet for the first string of the key if the first step covers it.
  */
 static gs_status
 first_alphabet(gs_key *key, uint32_t row_bits, gs_alphabet *alphabet)
@@ -126,14 +126,14 @@ first_alphabet(gs_key *key, uint32_t row_bits, gs_alphabet *alphabet)
 		if (key->fields[f].kind != GS_FIELD_BYTES)
 			continue;
 		key->alphabet = alphabet;
-		/* where it is all of the key, nothing is lost if rows have to be packed again */
+		/* if it is the whole key, packing the rows again loses nothing */
 		return gs_alphabet_of_rows(alphabet, key, f, row_bits, key->nfields == 1);
 	}
 	return GS_OK;
 }
 
 /*
- * Bytes that a table's key takes at most.
+ * Returns the most bytes that a table's key can take.
  */
 size_t
 gs_key_bytes(const gs_table *table)
@@ -142,7 +142,7 @@ gs_key_bytes(const gs_table *table)
 }
 
 /*
- * Makes the key of a table.  The table must stay as it is while the key is used.
+ * Makes the key of a table, which must not change while the key is used.
  */
 gs_status
 gs_key_make(gs_key *key, const gs_table *table, uint32_t row_bits)
@@ -163,7 +163,7 @@ gs_key_make(gs_key *key, const gs_table *table, uint32_t row_bits)
 }
 
 /*
- * Releases a key; safe to repeat.
+ * Frees a key.  Safe to repeat.
  */
 void
 gs_key_release(gs_key *key)
@@ -175,7 +175,7 @@ gs_key_release(gs_key *key)
 /* ---------------------------------------------------------------- steps */
 
 /*
- * Adds as many characters of a string as there is room for; false if that is none.
+ * Adds as many characters of a string as fit; returns false if none does.
  */
 static bool
 add_string(const gs_field *field, const gs_alphabet *alphabet, gs_place *place, uint32_t room, gs_step *step)
@@ -189,7 +189,7 @@ add_string(const gs_field *field, const gs_alphabet *alphabet, gs_place *place, 
 	part->depth = place->at > column->prefix ? place->at : column->prefix;
 	if (alphabet != NULL && alphabet->field == place->field && alphabet->depth == part->depth && alphabet->width > 0)
 	{
-		/* bits of the next character, too, if there is room for some: those are looked at again */
+		/* leading bits of the next character fill the room; a later step covers that character again */
 		part->alphabet = alphabet;
 		bits = alphabet->chars * alphabet->width < room ? alphabet->chars * alphabet->width : room;
 		part->chars = bits / alphabet->width;
@@ -212,14 +212,14 @@ add_string(const gs_field *field, const gs_alphabet *alphabet, gs_place *place, 
 	part->pack.bits = (uint8_t) bits;
 	step->bits += bits;
 	step->nparts++;
-	/* where characters are distances no string ends before the step does: all that end with it are of one length */
+	/* with distances, no string ends before the step does: all that end with it have equal lengths */
 	step->open = longest >= part->depth + part->chars + (part->alphabet != NULL && part->alphabet->width > 0);
 	*place = (gs_place){place->field + 1, 0};
 	return true;
 }
 
 /*
- * Adds as many bits of a field as there is room for.
+ * Adds as many bits of a field as fit.
  */
 static void
 add_value(const gs_field *field, gs_place *place, uint32_t room, gs_step *step)
@@ -239,7 +239,7 @@ add_value(const gs_field *field, gs_place *place, uint32_t room, gs_step *step)
 }
 
 /*
- * Chooses the bits that the next sort looks at, from a place on and as many as there is room for.
+ * Chooses the bits of the next step: as many as fit, from a place on.
  */
 void
 gs_step_make(const gs_key *key, const gs_alphabet *alphabet, gs_place place, uint32_t room, gs_step *step)
@@ -259,7 +259,7 @@ gs_step_make(const gs_key *key, const gs_alphabet *alphabet, gs_place place, uin
 }
 
 /*
- * The place up to which a step has sorted a row, the same for all rows that it found equal to this one.
+ * Returns the place up to which a step has sorted a row.  It is valid for all rows that compared equal.
  */
 gs_place
 gs_step_end(const gs_step *step, uint64_t row)
@@ -276,7 +276,7 @@ gs_step_end(const gs_step *step, uint64_t row)
 }
 
 /*
- * The whole code of a field that is no string.
+ * Returns the complete code of a field that is not a string.
  */
 uint64_t
 gs_field_code(const gs_field *field, uint64_t row)
@@ -300,7 +300,7 @@ gs_field_code(const gs_field *field, uint64_t row)
 }
 
 /*
- * Puts the code of NULL where rows are NULL, over what the loop made of the values there.
+ * Stores the code of NULL over whatever the loop computed for NULL rows.
  */
 static void
 patch_nulls(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
@@ -318,7 +318,7 @@ patch_nulls(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
 }
 
 /*
- * The step's bits of consecutive rows, at most GS_BLOCK_ROWS; false if there was a character that an alphabet lacks.
+ * Computes the step's bits of up to GS_BLOCK_ROWS consecutive rows.  Returns false if an alphabet lacks a character.
  */
 bool
 gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uint64_t *words)
@@ -347,7 +347,7 @@ gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uin
 }
 
 /*
- * Appends one part of scattered rows to their words.
+ * Appends one part to the words of scattered rows.
  */
 static void
 gather_part(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words)
@@ -369,7 +369,7 @@ gather_part(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words
 }
 
 /*
- * The step's bits of scattered rows: replaces what stands above the row numbers in words.
+ * Computes the step's bits of scattered rows, replacing the bits above the row numbers.
  */
 void
 gs_step_gather(const gs_step *step, uint64_t *words, size_t n, uint32_t row_bits)

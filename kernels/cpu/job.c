@@ -1,12 +1,12 @@
 /*
- * job.c: the CPU engine's part of a job: the columns, encoded, and the row order.
+ * job.c: the CPU engine's part of a job: encoded columns and the row order.
  */
 #include "../emit.h"
 #include "select.h"
 
 #include <string.h>
 
-/* A row order: the columns as they come, then words in their place. */
+/* A row order: first the columns, then words in their place. */
 typedef struct order_job
 {
 	gs_job head;
@@ -18,15 +18,16 @@ typedef struct order_job
 	gs_block words;
 	gs_block other;
 	gs_block scratch;
-	uint64_t next; /* position of the next row number to hand out */
-	size_t bytes;  /* of this structure with its columns */
-	bool first;		 /* words holds the numbers of the first rows: those of a top-k that were found alone */
-	gs_column *lent; /* the caller's arrays; NULL: chunks came */
+	uint64_t next; /* position of the next row number to return */
+	size_t bytes;  /* size of this structure with its columns */
+	bool first;		 /* words holds only the first rows, found by a top-k */
+	gs_column *lent; /* the caller's arrays; NULL: input came in chunks */
 	gs_cpu_column columns[];
 } order_job;
 
 /*
- * True if a column is kept as it came: one whose values are given out or compared with a constant, not with each other.
+ * Returns true if a column is stored unencoded: its values are returned or compared with a constant, not with each
+ * other.
  */
 static bool
 kept_raw(const gs_job_spec *spec, uint32_t c)
@@ -45,7 +46,7 @@ kept_raw(const gs_job_spec *spec, uint32_t c)
 	}
 }
 
-/* The unsigned type of some width, which encoding leaves as it is. */
+/* Returns the unsigned type of a width.  Encoding does not change it. */
 static gs_type
 plain_type(gs_type type)
 {
@@ -56,7 +57,7 @@ plain_type(gs_type type)
 }
 
 /*
- * Begins a job.  All that it ever holds hangs on the job itself, so that a longjmp out of a callback loses nothing.
+ * Begins a job.  All memory is reachable from the job, so a longjmp out of a callback leaks nothing.
  */
 gs_status
 gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job)
@@ -82,8 +83,8 @@ gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host
 }
 
 /*
- * Copies a chunk into the columns.  The header is read again after the check, so each array's place is checked here
- * once more against a copy that nobody else can change.
+ * Copies a chunk into the columns.  Reads the header again after the check, so each array's position is checked once
+ * more on a private copy.
  */
 gs_status
 gs_cpu_job_add(gs_job *head, const gs_chunk *chunk)
@@ -116,7 +117,7 @@ gs_cpu_job_add(gs_job *head, const gs_chunk *chunk)
 }
 
 /*
- * True if a column is one that rows are ordered by.
+ * Returns true if rows are ordered by a column.
  */
 static bool
 in_order(const gs_job *head, uint32_t c)
@@ -125,7 +126,7 @@ in_order(const gs_job *head, uint32_t c)
 }
 
 /*
- * Columns to order by are encoded; the others are read where they lie.
+ * Takes the caller's arrays.  Encodes the columns to order by; reads the others in place.
  */
 gs_status
 gs_cpu_job_lend(gs_job *head, const gs_column *columns, uint64_t rows)
@@ -150,8 +151,8 @@ gs_cpu_job_lend(gs_job *head, const gs_column *columns, uint64_t rows)
 }
 
 /*
- * Memory of values that the words hold whole and are as wide as: it is not read again once words are packed, which may
- * take its place.  NULL if there is none.
+ * Returns the values that the words contain completely and at full width, or NULL.  They are not read again once
+ * packed, so the words may overwrite them.
  */
 static gs_block *
 reusable_values(order_job *job)
@@ -168,7 +169,7 @@ reusable_values(order_job *job)
 }
 
 /*
- * Finds memory for the words.  Where runs are wanted, columns are read once more unless the words hold all of the key.
+ * Allocates the words.  With runs wanted, the columns are kept unless the words hold the complete key.
  */
 static gs_status
 reserve_words(order_job *job, bool keep)
@@ -187,7 +188,7 @@ reserve_words(order_job *job, bool keep)
 }
 
 /*
- * Sorts what packing has not settled, with the columns gone if the words hold the whole key.
+ * Sorts what packing has not settled.  Frees the columns first if the words hold the complete key.
  */
 static gs_status
 sort_words(order_job *job, gs_table *table, bool keep)
@@ -210,7 +211,7 @@ sort_words(order_job *job, gs_table *table, bool keep)
 }
 
 /*
- * Finds the first rows without sorting the others, if that can be.
+ * Finds the first k rows without a full sort, if possible.
  */
 static gs_status
 first_rows(order_job *job, uint64_t k)
@@ -225,7 +226,7 @@ first_rows(order_job *job, uint64_t k)
 }
 
 /*
- * Sorts by the first columns.  Columns that the words hold whole are gone afterwards unless they shall be kept.  heads
+ * Sorts by the first columns.  Afterwards frees columns that the words contain completely, unless keep is set.  heads
  * may be NULL.
  */
 static gs_status
@@ -255,7 +256,7 @@ sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 }
 
 /*
- * Makes the order; afterwards only the words are kept, and not even they where the rows came in order.
+ * Makes the order.  Afterwards only the words are kept, and nothing if the rows came in order.
  */
 gs_status
 gs_cpu_job_finish(gs_job *head)
@@ -271,7 +272,7 @@ gs_cpu_job_finish(gs_job *head)
 }
 
 /*
- * Hands out row numbers.
+ * Returns the next row numbers.
  */
 gs_status
 gs_cpu_job_next(gs_job *head, void *out, uint64_t room, uint64_t *got)
@@ -292,8 +293,7 @@ gs_cpu_job_next(gs_job *head, void *out, uint64_t room, uint64_t *got)
 /* ---------------------------------------------------------------- steps of other jobs */
 
 /*
- * True if the columns whose runs are wanted are those that the rows are ordered by: these need not be kept if words
- * hold them.
+ * Returns true if the run columns are the order columns.  These need not be kept if the words hold them.
  */
 static bool
 runs_of_order(const gs_job_spec *spec)
@@ -304,7 +304,8 @@ runs_of_order(const gs_job_spec *spec)
 }
 
 /*
- * What the order knows of heads of runs without looking at columns, which are those it was made by and perhaps more.
+ * Reports the run heads that follow from the order alone.  The order's columns include the run columns, and may include
+ * more.
  */
 static gs_heads_known
 heads_of_order(order_job *job, bool same, uint64_t *heads)
@@ -313,7 +314,7 @@ heads_of_order(order_job *job, bool same, uint64_t *heads)
 
 	if (job->order.facts.input == GS_DESCENDING)
 	{
-		/* strictly: no two rows are equal */
+		/* strictly ascending or descending: no two rows are equal */
 		memset(heads, 0xff, (n + 63) / 64 * 8);
 		if (n % 64 != 0)
 			heads[n / 64] = gs_mask(n % 64);
@@ -329,7 +330,7 @@ heads_of_order(order_job *job, bool same, uint64_t *heads)
 }
 
 /*
- * Turns words into row numbers, in their place: a number is written where words were read before.
+ * Converts words to row numbers in place.  Each number is written where words were already read.
  */
 static gs_status
 numbers_of_words(order_job *job)
@@ -355,7 +356,7 @@ numbers_of_words(order_job *job)
 }
 
 /*
- * Puts the rows in order, and marks heads of runs if words alone tell them: where all columns but a reduced one are
+ * Sorts the rows.  Marks run heads if the words alone determine them, that is, if all columns but a reduced one are
  * keys.
  */
 gs_status
@@ -376,8 +377,8 @@ gs_cpu_job_order(gs_job *head, uint64_t *heads, gs_heads_known *known, const uin
 }
 
 /*
- * A column as primitives read it: the caller's array if it was lent, raw values, or encoded ones, as numbers without a
- * sign. 16-byte values lie in two arrays: raw they are one source, encoded two.
+ * Returns a column as sources for primitives: the lent array, raw values, or encoded values as unsigned numbers.  A raw
+ * 16-byte column is one source, an encoded one two.
  */
 uint32_t
 gs_cpu_job_sources(gs_job *head, uint32_t c, gs_source *sources)
@@ -411,14 +412,14 @@ gs_cpu_job_sources(gs_job *head, uint32_t c, gs_source *sources)
 	return 2;
 }
 
-/* Frees the columns as soon as no step needs them. */
+/* Frees the columns once no step needs them. */
 void
 gs_cpu_job_drop_columns(gs_job *head)
 {
 	gs_table_release(&((order_job *) head)->table);
 }
 
-/* Frees the row numbers, which lie where the words were. */
+/* Frees the row numbers, which share memory with the words. */
 void
 gs_cpu_job_drop_order(gs_job *head)
 {
@@ -427,7 +428,7 @@ gs_cpu_job_drop_order(gs_job *head)
 	gs_block_release(&job->work, &job->words);
 }
 
-/* Puts elements of a result together, and asks now and then whether to go on. */
+/* Assembles result elements, polling in between. */
 gs_status
 gs_cpu_job_emit(gs_job *head, uint64_t from, uint64_t n, void *out)
 {
@@ -449,7 +450,7 @@ gs_cpu_job_emit(gs_job *head, uint64_t from, uint64_t n, void *out)
 }
 
 /*
- * Releases everything, also in the middle of a call that was left by longjmp.
+ * Frees everything, even in the middle of a call that was left by longjmp.
  */
 void
 gs_cpu_job_end(gs_job *head)
@@ -468,7 +469,7 @@ gs_cpu_job_end(gs_job *head)
 }
 
 /*
- * Bytes held now.  Of the columns, which grow by doubling, only what was written to counts.
+ * Returns the bytes held now.  Of the growing columns, only the part that was written counts.
  */
 static uint64_t
 held_bytes(const order_job *job)
@@ -478,8 +479,8 @@ held_bytes(const order_job *job)
 }
 
 /*
- * The most that ordering by the first columns holds: columns and words while packing, then two arrays of words, with
- * the columns if the words cannot hold the whole key or they are needed after it.
+ * Returns the peak memory of ordering by the first columns: columns and words while packing, then two arrays of words.
+ * The columns stay if the words cannot hold the complete key or if keep is set.
  */
 static uint64_t
 order_bytes(const order_job *job, uint32_t ncolumns, bool keep)
@@ -499,7 +500,7 @@ order_bytes(const order_job *job, uint32_t ncolumns, bool keep)
 }
 
 /*
- * The most that the job holds if it is finished now: while ordering, or in the steps after it.
+ * Returns the job's peak memory if it is finished now, over ordering and the later steps.
  */
 uint64_t
 gs_cpu_job_host_bytes(const gs_job *head)
@@ -513,7 +514,7 @@ gs_cpu_job_host_bytes(const gs_job *head)
 		return held_bytes(job) + head->results.count * gs_job_work_bytes(spec);
 	fixed =
 		job->bytes + head->spec_copy_bytes + gs_sorter_bytes(job->table.rows, &job->tuning) + gs_key_bytes(&job->table);
-	fixed += (uint64_t) job->table.ncolumns * 4 * GS_ALIGN; /* each array is a little larger than its rows */
+	fixed += (uint64_t) job->table.ncolumns * 4 * GS_ALIGN; /* each array is slightly larger than its rows */
 	most =
 		order_columns == 0 ? columns : order_bytes(job, order_columns, !gs_job_is_order(head) && !runs_of_order(spec));
 	if (gs_job_is_order(head))
@@ -527,7 +528,7 @@ gs_cpu_job_host_bytes(const gs_job *head)
 }
 
 /*
- * What the job did.
+ * Reports the job's statistics.
  */
 void
 gs_cpu_job_get_info(const gs_job *head, gs_job_info *info)

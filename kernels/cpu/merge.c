@@ -1,36 +1,37 @@
 /*
  * merge.c: merge sort by comparison on the CPU, and the merge of sorted runs.
  *
- * Eight items at a time are put in order by counting how many of them each one follows, without branches; then runs are
- * merged two by two, first within pieces that stay in the second-level cache.  A merge proceeds from both ends at once,
- * for as many steps as neither run can end in: no branch depends on the data, and two chains of loads are under way. 
- * Level after level goes from one pair of arrays to the other.
+ * Eight items at a time are sorted by counting how many of them precede each one, without branches.  Runs are then
+ * merged in pairs, first within pieces that fit the L2 cache.  A merge proceeds from both ends at once, for as many
+ * steps as neither run can end in, so no branch depends on the data and two chains of loads overlap.  Levels alternate
+ * between two pairs of arrays.
  *
- * Functions that are always inlined get the sizes of keys and values as constants: one version of the loops for each.
+ * Functions that are always inlined receive the sizes of keys and values as constants, so the compiler specializes the
+ * loops.
  */
 #include "cpu.h"
 
 #include <string.h>
 
 #define SMALL	  8				 /* items sorted by counting */
-#define PIECE	  (1 << 13)		 /* items that are merged in the cache */
+#define PIECE	  (1 << 13)		 /* items merged within the cache */
 #define STEPS	  (1 << 14)		 /* steps between polls */
 #define COPY	  ((size_t) 1 << 20) /* bytes copied between polls */
 #define ALWAYS	  static inline __attribute__((always_inline))
 
-/* Where items lie. */
+/* The arrays of items. */
 typedef struct items
 {
 	char *keys, *values;
 } items;
 
-/* One version of the loops: bytes of a key and of a value. */
+/* A specialization of the loops: bytes of a key and of a value. */
 typedef struct shape
 {
 	size_t key, value;
 } shape;
 
-/* Words from the most significant on; sizes are constants here, so that the loop goes away. */
+/* Compares keys word by word, most significant first.  The size is a constant, so the loop unrolls. */
 ALWAYS bool
 key_less(shape s, const char *a, const char *b)
 {
@@ -51,14 +52,14 @@ put(shape s, items to, uint64_t i, items from, uint64_t j)
 		memcpy(to.values + i * s.value, from.values + j * s.value, s.value);
 }
 
-/* One of two places, without a branch. */
+/* Selects one of two positions without a branch. */
 ALWAYS uint64_t
 choose(bool first, uint64_t a, uint64_t b)
 {
 	return b ^ ((a ^ b) & -(uint64_t) first);
 }
 
-/* Copies items that are in order already. */
+/* Copies items that are already in order. */
 static gs_status
 copy(gs_work *work, shape s, items to, uint64_t i, items from, uint64_t j, uint64_t n)
 {
@@ -114,7 +115,7 @@ merge(gs_work *work, shape s, items to, items from, uint64_t a, uint64_t b, uint
 	return copy(work, s, to, o, from, b, b_end - b);
 }
 
-/* Up to SMALL items from begin on: each goes where as many come before it. */
+/* Sorts up to SMALL items from begin on: each goes to the position of its rank. */
 ALWAYS void
 sort_small(shape s, items to, items from, uint64_t begin, uint32_t n)
 {
@@ -132,7 +133,7 @@ sort_small(shape s, items to, items from, uint64_t begin, uint32_t n)
 		put(s, to, begin + rank[i], from, begin + i);
 }
 
-/* *way: 1 if keys are in order, -1 if each is less than the one before, else 0. */
+/* Sets *way to 1 if keys ascend, -1 if they strictly descend, 0 otherwise. */
 ALWAYS gs_status
 check_order(gs_work *work, shape s, const char *keys, uint64_t n, int *way)
 {
@@ -150,7 +151,7 @@ check_order(gs_work *work, shape s, const char *keys, uint64_t n, int *way)
 	return GS_OK;
 }
 
-/* Row numbers, where there are no values. */
+/* Generates row numbers as values. */
 static gs_status
 number(gs_work *work, char *to, uint64_t n)
 {
@@ -164,8 +165,8 @@ number(gs_work *work, char *to, uint64_t n)
 }
 
 /*
- * Sorts n items: in order or reversed they are copied; else counted, merged in pieces that stay in the cache, then in
- * all of memory. Levels go back and forth, and the number of levels decides where to begin.
+ * Sorts n items.  Copies ordered or reversed input.  Otherwise sorts small groups, merges within pieces that stay in
+ * the cache, then across all items.  Levels alternate between two arrays, so their number decides where to begin.
  */
 ALWAYS gs_status
 sort(gs_work *work, shape s, items in, items out, items temp, uint64_t n)
@@ -179,7 +180,7 @@ sort(gs_work *work, shape s, items in, items out, items temp, uint64_t n)
 		levels++;
 	if (s.value > 0 && in.values == NULL)
 	{
-		/* on the side that is not written to while they are read */
+		/* on the side that is not written while they are read */
 		in.values = way != 0 || levels % 2 == 0 ? temp.values : out.values;
 		GS_TRY(number(work, in.values, n));
 	}
@@ -219,7 +220,7 @@ sort(gs_work *work, shape s, items in, items out, items temp, uint64_t n)
 	return GS_OK;
 }
 
-/* Two neighbours at a time, until one run is left. */
+/* Merges neighbouring runs until one is left. */
 ALWAYS gs_status
 merge_all(gs_work *work, shape s, items in, items out, items temp, const uint64_t *starts, uint64_t runs)
 {
@@ -247,7 +248,7 @@ merge_all(gs_work *work, shape s, items in, items out, items temp, const uint64_
 
 /* ---------------------------------------------------------------- the versions */
 
-/* What is asked for: a sort where starts is NULL. */
+/* A request; starts is NULL for a sort. */
 typedef struct request
 {
 	gs_work *work;
@@ -257,7 +258,7 @@ typedef struct request
 	uint64_t runs;
 } request;
 
-/* The call with constant sizes. */
+/* Dispatches a request, with constant sizes. */
 ALWAYS gs_status
 run(const request *r, size_t key, size_t value)
 {
@@ -278,7 +279,7 @@ VERSIONS(16)
 VERSIONS(24)
 VERSIONS(32)
 
-/* A second place for every item. */
+/* Returns the temporary memory of a sort: a second copy of all items. */
 size_t
 gs_cpu_merge_sort_temp(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n)
 {
@@ -286,7 +287,7 @@ gs_cpu_merge_sort_temp(const gs_engine *engine, size_t key_bytes, size_t value_w
 	return n * key_bytes + 64 + n * value_width;
 }
 
-/* The same, however many runs. */
+/* Returns the temporary memory of a merge, which does not depend on the number of runs. */
 size_t
 gs_cpu_merge_runs_temp(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n, uint64_t runs)
 {
@@ -294,7 +295,7 @@ gs_cpu_merge_runs_temp(const gs_engine *engine, size_t key_bytes, size_t value_w
 	return gs_cpu_merge_sort_temp(engine, key_bytes, value_width, n);
 }
 
-/* The version for the sizes at hand. */
+/* Calls the specialization for the sizes at hand. */
 static gs_status
 start(gs_engine *engine, const gs_sort_items *t, const uint64_t *starts, uint64_t runs, void *temp)
 {
@@ -321,14 +322,14 @@ start(gs_engine *engine, const gs_sort_items *t, const uint64_t *starts, uint64_
 	}
 }
 
-/* gs_merge_sort on the CPU. */
+/* Implements gs_merge_sort. */
 gs_status
 gs_cpu_merge_sort(gs_engine *engine, const gs_sort_items *t, void *temp)
 {
 	return start(engine, t, NULL, 0, temp);
 }
 
-/* gs_merge_runs on the CPU. */
+/* Implements gs_merge_runs. */
 gs_status
 gs_cpu_merge_runs(gs_engine *engine, const gs_sort_items *t, const uint64_t *starts, uint64_t runs, void *temp)
 {

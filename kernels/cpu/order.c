@@ -1,18 +1,18 @@
 /*
- * order.c: the row order of a key.  Each row becomes one 64-bit word, the leading bits of its key above its row
- * number; the words are sorted; rows that those bits do not separate are refined.
+ * order.c: makes the row order of a key.  Each row becomes a 64-bit word: leading bits of the key above the row number.
+ * The words are sorted, and rows that tie in those bits are refined.
  */
 #include "cpu.h"
 
 #include <string.h>
 
 #define OUTPUT_ROWS ((uint64_t) 1 << 20) /* row numbers written between polls */
-#define NARROW_ROWS 32768				 /* from so many rows on a sample is worth while */
+#define NARROW_ROWS 32768				 /* fewer rows do not repay taking a sample */
 #define SAMPLE		1024
-#define MARGIN		64 /* a share of the sample's range that is added at both ends */
+#define MARGIN		64 /* the range of a sample is widened by 1/MARGIN at both ends */
 
 /*
- * Chooses the bits that stand in the words.
+ * Chooses the key bits in the words.
  */
 static void
 choose_bits(gs_order *order)
@@ -24,7 +24,7 @@ choose_bits(gs_order *order)
 }
 
 /*
- * Starts an order: chooses the bits that stand in the words.  The caller sets words, other and the sorter's scratch.
+ * Starts an order and chooses the key bits in the words.  The caller sets words, other and the sorter's scratch.
  */
 void
 gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning)
@@ -40,8 +40,8 @@ gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tu
 }
 
 /*
- * Where a few values far away make a column's codes too long for the words, finds in a sample those codes that are
- * usual: these stand in the words whole, and the others are sorted as the ties that they make at both ends.
+ * Excludes outliers.  If a few extreme values make a column's codes too long for the words, a sample gives the usual
+ * range: usual codes are stored completely, and the others sort as two groups of ties, at both ends.
  */
 static void
 leave_far_ones_out(gs_order *order)
@@ -66,7 +66,7 @@ leave_far_ones_out(gs_order *order)
 	margin = (most - least) / MARGIN + 1;
 	least = least > margin ? least - margin : 0;
 	most = most < UINT64_MAX - margin ? most + margin : UINT64_MAX;
-	/* UINT64_MAX - 2: the codes of all others have to fit, too */
+	/* UINT64_MAX - 2: the codes of the two groups must fit, too */
 	bits = most - least > UINT64_MAX - 2 ? 64 : gs_bits(most - least + 2);
 	if (bits > 64 - order->row_bits)
 		return;
@@ -80,7 +80,7 @@ leave_far_ones_out(gs_order *order)
 }
 
 /*
- * Finds in a sample what words need not tell apart of a key that is too long for them.
+ * Samples a key that does not fit the words, to find what they can leave out.
  */
 void
 gs_order_narrow(gs_order *order)
@@ -92,7 +92,7 @@ gs_order_narrow(gs_order *order)
 }
 
 /*
- * Turns whole codes into those that stand in the words.
+ * Converts complete codes to the codes in the words.
  */
 static void
 narrow_codes(const gs_order *order, uint64_t *codes, size_t n)
@@ -109,7 +109,7 @@ narrow_codes(const gs_order *order, uint64_t *codes, size_t n)
 }
 
 /*
- * The codes of at most GS_BLOCK_ROWS rows; false if there was a character that the alphabet lacks.
+ * Computes the codes of at most GS_BLOCK_ROWS rows.  Returns false if the alphabet lacks a character.
  */
 bool
 gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes)
@@ -122,7 +122,7 @@ gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes)
 }
 
 /*
- * Packs again, with the characters of all rows instead of a sample's.
+ * Packs again, with an alphabet of all rows instead of a sample.
  */
 static gs_status
 pack_again(gs_order *order)
@@ -135,8 +135,8 @@ pack_again(gs_order *order)
 }
 
 /*
- * Fills the words in.  A block is packed aside before its words are written, so words may lie over a column of 8-byte
- * values.  Finds on the way whether the rows came in order.
+ * Fills in the words.  Packs a block aside before writing its words, so the words may overwrite a column of 8-byte
+ * values.  Also finds out whether the rows came in order.
  */
 gs_status
 gs_order_pack(gs_order *order)
@@ -165,7 +165,7 @@ gs_order_pack(gs_order *order)
 }
 
 /*
- * True if nothing is left to do after packing: rows came in order as far as the whole key goes, or strictly reversed.
+ * Returns true if packing settled the order: rows ascend in the complete key, or strictly descend.
  */
 bool
 gs_order_already_sorted(const gs_order *order)
@@ -174,8 +174,8 @@ gs_order_already_sorted(const gs_order *order)
 }
 
 /*
- * Finds whether every row is still where it came, or reversed: just where it came, counted from the end.  As equal rows
- * stay as they came, only rows that came strictly reversed are.
+ * Tests whether the order left every row in place, or exactly reversed all of them.  Equal rows keep their order, so
+ * only strictly descending rows can be reversed.
  */
 static gs_status
 rows_in_place(const gs_order *order, bool reversed, bool *in_place)
@@ -193,7 +193,7 @@ rows_in_place(const gs_order *order, bool reversed, bool *in_place)
 }
 
 /*
- * Marks words, in order, that begin a run of equal keys as far as words hold them.
+ * Marks the sorted words that begin a run, in so far as words hold the key.
  */
 gs_status
 gs_order_mark(const gs_order *order)
@@ -216,7 +216,7 @@ gs_order_mark(const gs_order *order)
 }
 
 /*
- * Sorts the words and refines ties.  Not called when the rows came in order.
+ * Sorts the words and refines ties.  Not called if the rows came in order.
  */
 gs_status
 gs_order_sort(gs_order *order)
@@ -229,13 +229,13 @@ gs_order_sort(gs_order *order)
 		GS_TRY(gs_sort_words(&order->sorter, &order->words, &order->other, order->rows, low, low + order->step.bits,
 							 true));
 	order->facts.passes = order->sorter.passes;
-	/* before ties are refined: that changes words, but puts rows of one mark only among themselves */
+	/* mark before refining: that changes words, but permutes only rows between two marks */
 	if (order->heads != NULL)
 		GS_TRY(gs_order_mark(order));
 	if (order->complete)
 		return GS_OK;
 	GS_TRY(gs_refine(order));
-	/* packing saw the leading bits only: what it took for equal may have come in order, or reversed */
+	/* packing compared leading bits only: the rows may still have come in order, or reversed */
 	GS_TRY(rows_in_place(order, !ascending, &in_place));
 	if (in_place)
 		order->facts.input = ascending ? GS_ASCENDING : GS_DESCENDING;
@@ -243,7 +243,7 @@ gs_order_sort(gs_order *order)
 }
 
 /*
- * Writes row numbers from a position of the order on: a piece that is short enough not to poll.
+ * Writes the row numbers of a piece that is short enough not to poll.
  */
 static void
 write_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n)

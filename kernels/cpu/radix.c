@@ -1,10 +1,10 @@
 /*
- * radix.c: sorts 64-bit words by a range of their bits; lower ones rise already (row numbers), or are any (values).
+ * radix.c: sorts 64-bit words by a range of their bits.  The lower bits ascend already (row numbers) or are ignored
+ * (values).
  *
- * Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There it is sorted by
- * its leading bits, as many as are needed to tell its words apart, least significant digit first, and insertion sort
- * puts right what those bits left undecided.  Where that turns out to be much, the remaining digits are sorted too, so
- * that no input costs more than its digits.
+ * Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There the bucket is
+ * sorted by as many leading bits as separate its words, least significant digit first; insertion sort finishes what
+ * those left undecided.  If that takes too long, the remaining digits are sorted as well.
  */
 #include "cpu.h"
 
@@ -13,40 +13,40 @@
 #include <emmintrin.h>
 #endif
 
-#define INSERTION_ROWS 24 /* sorted by insertion from the beginning */
+#define INSERTION_ROWS 24 /* sorted by insertion outright */
 #define MAX_BUCKETS	   (1 << GS_MAX_DIGIT)
 #define LANES		   4
 #define SLICE_ROWS	   ((size_t) 1 << 20) /* rows between polls */
-#define MAX_PASSES	   8				  /* of digits of 8 bits, or up to GS_MAX_DIGIT, for 64 */
-#define FEW_PASSES	   3				  /* cost less than a partition */
-#define LOOK_ROWS	   8192				  /* from so many words on a look at a sample is worth while */
-#define TWO_PASSES	   512				  /* from so many words on by two digits, fewer by one */
+#define MAX_PASSES	   8				  /* of digits of 8 to GS_MAX_DIGIT bits, out of 64 */
+#define FEW_PASSES	   3				  /* cheaper than a partition */
+#define LOOK_ROWS	   8192				  /* fewer words do not repay taking a sample */
+#define TWO_PASSES	   512				  /* sorted by two digits from here on, below by one */
 #define LINE		   8				  /* words in a cache line */
 
-/* The memory of partitions: bucket ends for each level, counters and buffers that one level at a time uses. */
+/* Memory of partitions: bucket ends for each level, and counters and buffers for one level at a time. */
 typedef struct scratch
 {
 	uint64_t lines[MAX_BUCKETS][LINE];
 	uint32_t starts[MAX_BUCKETS];
 	uint32_t counts[LANES][MAX_BUCKETS];
 	uint32_t ends[GS_MAX_DEPTH][MAX_BUCKETS];
-	/* of partitions by slots: the bits below which words of a bucket differ */
+	/* of partitions by slots: bits from here on are equal within a bucket */
 	uint8_t highs[GS_SLOT_DEPTH][MAX_BUCKETS];
 	uint64_t slots[GS_SLOTS];
-	uint64_t hot[]; /* tuning->cache_rows: the second array of a sort in the cache */
+	uint64_t hot[]; /* tuning->cache_rows words: the second array of an in-cache sort */
 } scratch;
 
-/* A sort of one range: where the words are, where they have to end up. */
+/* A range to sort: its words and the place of the result. */
 typedef struct segment
 {
 	uint64_t *from;
 	uint64_t *other;
 	size_t n;
-	uint32_t low, high; /* the bits to sort by */
+	uint32_t low, high; /* bits to sort by */
 	bool to_other;		/* the result goes to other instead of from */
 } segment;
 
-/* So many rows are sorted without a partition even if their leading bits fall unevenly. */
+/* Returns the rows that are sorted without a partition even if their leading bits fall unevenly. */
 static uint64_t
 always_cached(const gs_cpu_tuning *tuning)
 {
@@ -54,7 +54,7 @@ always_cached(const gs_cpu_tuning *tuning)
 }
 
 /*
- * Bytes of scratch memory; none where no partition will be made.
+ * Returns the bytes of scratch memory, 0 if no partition will be made.
  */
 size_t
 gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning)
@@ -65,7 +65,8 @@ gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning)
 }
 
 /*
- * Sorts by words but for their lowest bits.  Stops after too many moves: false, with equal words still in order.
+ * Insertion sort that ignores the lowest bits.  Gives up after too many moves and returns false; equal words are still
+ * in order.
  */
 static inline __attribute__((always_inline)) bool
 insert_all(uint64_t *words, size_t n, size_t moves, uint32_t ignored)
@@ -91,7 +92,7 @@ insert_all(uint64_t *words, size_t n, size_t moves, uint32_t ignored)
 }
 
 /*
- * The same by whole words, where the bits below low rise already, which is cheaper.
+ * Insertion sort.  Compares complete words, which is cheaper, if the bits below low ascend already.
  */
 static bool
 insertion_sort(const gs_sorter *sorter, uint64_t *words, size_t n, size_t moves, uint32_t low)
@@ -102,7 +103,7 @@ insertion_sort(const gs_sorter *sorter, uint64_t *words, size_t n, size_t moves,
 /* ---------------------------------------------------------------- in the cache */
 
 /*
- * Counts the digits of all passes in one read.  Two passes are the usual case.
+ * Counts the digits of all passes in one read.  Specialized for two passes, the usual case.
  */
 static void
 count_digits(const uint64_t *words, size_t n, uint32_t low, uint32_t width, uint32_t passes,
@@ -129,7 +130,8 @@ count_digits(const uint64_t *words, size_t n, uint32_t low, uint32_t width, uint
 }
 
 /*
- * One pass: turns counts into positions and scatters.  False if all words have the same digit: nothing was moved.
+ * One pass: turns counts into positions and scatters.  Returns false, without moving anything, if all words have one
+ * digit.
  */
 static bool
 digit_pass(const uint64_t *from, uint64_t *to, size_t n, uint32_t low, uint32_t width, uint32_t *counts)
@@ -152,8 +154,8 @@ digit_pass(const uint64_t *from, uint64_t *to, size_t n, uint32_t low, uint32_t 
 }
 
 /*
- * Passes of a sort of n words by so many bits.  Wide digits are better than narrow ones, and not only because they are
- * fewer: counters that many words share wait for each other.
+ * Returns the number of passes for n words and the given bits.  Wide digits need fewer passes, and their counters are
+ * shared by fewer words, which stall each other less.
  */
 static uint32_t
 digit_passes(size_t n, uint32_t bits)
@@ -165,8 +167,8 @@ digit_passes(size_t n, uint32_t bits)
 }
 
 /*
- * The leading bits that tell most of n words apart: few words get one pass and some insertion, more get two wide ones,
- * which leave hardly anything to insertion.
+ * Returns the leading bits that separate most of n words.  Few words get one pass and some insertion; more get two wide
+ * passes, which leave little to insertion.
  */
 static uint32_t
 enough_bits(size_t n, uint32_t slack)
@@ -179,8 +181,8 @@ enough_bits(size_t n, uint32_t slack)
 }
 
 /*
- * Sorts by all bits of [low, high), least significant digit first, to and fro between two arrays; returns the one
- * that has the result.  The last digit may reach above high, where all words are equal.
+ * Sorts by bits [low, high), least significant digit first, alternating between two arrays.  Returns the array with the
+ * result.  The last digit may extend above high, where all words are equal.
  */
 static uint64_t *
 digit_sort(uint64_t *words, uint64_t *hot, size_t n, uint32_t low, uint32_t high)
@@ -201,7 +203,7 @@ digit_sort(uint64_t *words, uint64_t *hot, size_t n, uint32_t low, uint32_t high
 	return from;
 }
 
-/* True if leading bits will not tell a segment's words apart. */
+/* Returns true if leading bits will not separate a segment's words. */
 static bool
 falls_unevenly(const segment *s)
 {
@@ -209,8 +211,8 @@ falls_unevenly(const segment *s)
 }
 
 /*
- * Sorts a segment that fits a cache, to and fro between its own place and another array: first by its leading bits,
- * then by insertion or, failing that, by all.  Returns the array that has the result.
+ * Sorts a segment that fits the cache, alternating between its own place and a second array: first by its leading bits,
+ * then by insertion or, if that gives up, by all bits.  Returns the array with the result.
  */
 static uint64_t *
 sort_to_and_fro(gs_sorter *sorter, const segment *s, uint64_t *hot, uint32_t depth)
@@ -228,7 +230,7 @@ sort_to_and_fro(gs_sorter *sorter, const segment *s, uint64_t *hot, uint32_t dep
 }
 
 /*
- * The same to where the segment has to end up.  Where it is small all that is written to at random is its own place and
+ * Sorts a segment that fits the cache into its final place.  A small one writes at random only to its own place and to
  * an array that stays in the cache.
  */
 static void
@@ -245,7 +247,7 @@ sort_in_cache(gs_sorter *sorter, const segment *s, uint32_t depth)
 
 /* ---------------------------------------------------------------- partitions */
 
-/* What tells a word's bucket: a digit, or the slot of one. */
+/* How a word's bucket is found: by a digit, or by the slot of a digit. */
 typedef struct buckets
 {
 	uint32_t shift;
@@ -254,7 +256,7 @@ typedef struct buckets
 	const uint64_t *slots;
 } buckets;
 
-/* slots is a constant: there is a loop for digits and one for slots. */
+/* Returns a word's bucket.  slots is a constant, which specializes the loop. */
 static inline __attribute__((always_inline)) uint64_t
 bucket_of(buckets b, bool slots, uint64_t word)
 {
@@ -264,7 +266,7 @@ bucket_of(buckets b, bool slots, uint64_t word)
 }
 
 /*
- * Counts buckets.  Several lanes have counters of their own, so that equal neighbours do not wait for each other.
+ * Counts buckets, with separate counters per lane, so that equal neighbours do not stall each other.
  */
 static inline __attribute__((always_inline)) void
 count_lanes(const uint64_t *words, size_t n, buckets b, bool slots, uint32_t (*counts)[MAX_BUCKETS])
@@ -283,7 +285,7 @@ count_lanes(const uint64_t *words, size_t n, buckets b, bool slots, uint32_t (*c
 }
 
 /*
- * The same with one counter per digit, for comparison.
+ * Counts buckets with one counter per digit, for comparison.
  */
 static void
 count_plain(const uint64_t *words, size_t n, buckets b, uint32_t *counts)
@@ -293,7 +295,7 @@ count_plain(const uint64_t *words, size_t n, buckets b, uint32_t *counts)
 }
 
 /*
- * Counts the words of a segment's buckets and sets where each begins.  *single: all words are in one.
+ * Counts a segment's buckets and sets where each begins.  *single: all words are in one.
  */
 static gs_status
 count_buckets(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *starts, bool *single)
@@ -328,7 +330,7 @@ count_buckets(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *s
 }
 
 /*
- * Writes a full line of a bucket past the cache: nothing reads it until the whole partition is made.
+ * Stores a full line of a bucket past the cache, as it is not read before the partition is complete.
  */
 static inline void
 store_line(uint64_t *to, const uint64_t *line)
@@ -342,8 +344,8 @@ store_line(uint64_t *to, const uint64_t *line)
 }
 
 /*
- * Scatters through one line of buffer per bucket, so that memory sees whole lines only.  to is aligned to a line; the
- * first line of a bucket may belong to the bucket before in part, and is then written word by word.
+ * Scatters through a line buffer per bucket, so that memory sees full lines only.  to is aligned to a line.  The first
+ * line of a bucket may overlap its predecessor, and is then written word by word.
  */
 static inline __attribute__((always_inline)) void
 scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, buckets b, bool slots, uint32_t *cursor)
@@ -367,7 +369,7 @@ scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, buck
 }
 
 /*
- * Writes what is left in the buffers.
+ * Writes out the partially filled buffers.
  */
 static void
 flush_lines(scratch *space, uint64_t *to, uint32_t n, const uint32_t *cursor)
@@ -385,7 +387,7 @@ flush_lines(scratch *space, uint64_t *to, uint32_t n, const uint32_t *cursor)
 }
 
 /*
- * Straight to memory: for few words, which stay in the cache.
+ * Scatters directly, for few words, which stay in the cache.
  */
 static inline __attribute__((always_inline)) void
 scatter_plainly(const uint64_t *from, size_t n, uint64_t *to, buckets b, bool slots, uint32_t *cursor)
@@ -395,7 +397,8 @@ scatter_plainly(const uint64_t *from, size_t n, uint64_t *to, buckets b, bool sl
 }
 
 /*
- * Moves the words of a segment to their buckets in other; cursor goes from the buckets' starts to their ends.
+ * Moves the words of a segment to their buckets in other.  cursor has the buckets' starts on entry, their ends on
+ * return.
  */
 static gs_status
 scatter(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *cursor)
@@ -405,7 +408,7 @@ scatter(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *cursor)
 	bool combine = s->n >= sorter->tuning->combine_rows && s->n < UINT32_MAX - 2 * LINE;
 	uint64_t *to = combine ? s->other - skip : s->other;
 
-	/* positions are counted from the line that other begins in */
+	/* positions are relative to the line in which other begins */
 	for (uint32_t d = 0; combine && d < b->n; d++)
 		space->starts[d] = cursor[d] = cursor[d] + skip;
 	for (size_t at = 0; at < s->n; at += SLICE_ROWS)
@@ -432,7 +435,7 @@ scatter(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *cursor)
 static gs_status sort_segment(gs_sorter *sorter, segment s, uint32_t depth);
 
 /*
- * The bits below which words differ, at most high.
+ * Returns the lowest bit, at most high, from which on all words agree.
  */
 static uint32_t
 differing_high(const uint64_t *words, size_t n, uint32_t high)
@@ -446,7 +449,7 @@ differing_high(const uint64_t *words, size_t n, uint32_t high)
 }
 
 /*
- * Sorts every bucket of a partition that lies in other.
+ * Sorts every bucket of a partition in other.
  */
 static gs_status
 sort_buckets(gs_sorter *sorter, const segment *s, const buckets *b, const uint32_t *ends, uint32_t depth)
@@ -472,7 +475,7 @@ sort_buckets(gs_sorter *sorter, const segment *s, const buckets *b, const uint32
 }
 
 /*
- * Copies a segment to where its result has to be.
+ * Copies a segment to the place of its result.
  */
 static gs_status
 settle(const gs_sorter *sorter, const segment *s)
@@ -488,7 +491,7 @@ settle(const gs_sorter *sorter, const segment *s)
 }
 
 /*
- * Chooses by what a segment is partitioned: its leading digit; in the first partition slots, where that is uneven.
+ * Chooses the partition of a segment: by its leading digit, or, in outer partitions of uneven data, by slots.
  */
 static buckets
 choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
@@ -507,8 +510,8 @@ choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
 }
 
 /*
- * True if a segment needs no partition: it is small, or not large and its leading bits tell its words apart, or all
- * its bits are few.
+ * Returns true if a segment needs no partition: it is small; or of medium size with leading bits that separate its
+ * words; or it has few bits.
  */
 static bool
 fits_cache(const gs_sorter *sorter, const segment *s, uint32_t depth)
@@ -520,7 +523,7 @@ fits_cache(const gs_sorter *sorter, const segment *s, uint32_t depth)
 }
 
 /*
- * Sorts a segment.  Leading digits that all words share are stepped over without moving anything.
+ * Sorts a segment.  Skips leading digits that all words share.
  */
 static gs_status
 sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
@@ -536,7 +539,7 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 		GS_TRY(gs_vector_sort(sorter->work, s.from, s.n, sorter->tuning->quick_depth * gs_bits(s.n), &done));
 		if (done)
 			return settle(sorter, &s);
-		/* bad pivots, and the lowest bits do not rise any more */
+		/* too many bad pivots, and the lowest bits no longer ascend */
 		s.low = 0;
 	}
 	if (s.n <= INSERTION_ROWS)
@@ -569,8 +572,8 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 }
 
 /*
- * Sorts words by bits [low, high) with another array of the same size.  The result is in words; or, if the caller
- * can take it there, in *other when that saves a copy, and the two pointers are exchanged.
+ * Sorts words by bits [low, high), with a second array of equal size.  The result is in words or, if the caller accepts
+ * it and it saves a copy, in *other, with the two pointers exchanged.
  */
 gs_status
 gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, uint32_t low, uint32_t high,

@@ -1,8 +1,6 @@
 /*
- * reduce.c: reduce-by-key on the CPU.
- *
- * Begins of runs come as masks of 64 keys; between two begins values are added up by a loop for their type.  That loop,
- * and the one of the fixed tree, is all that differs between the combinations of gs.h.
+ * reduce.c: reduce-by-key on the CPU.  Run starts come as bitmaps of 64 keys; a loop for the type adds up the values
+ * between two starts.  Combinations of types and operations differ only in that loop and the one of the fixed tree.
  */
 #include "select.h"
 
@@ -10,7 +8,7 @@
 
 typedef __int128 wide;
 
-/* One run's value so far. */
+/* The partial value of one run. */
 typedef union accumulator
 {
 	wide i;
@@ -20,7 +18,7 @@ typedef union accumulator
 	uint32_t w;
 	struct
 	{
-		float s16, s256, s4096, all; /* fixed tree: the sums that are open at each level */
+		float s16, s256, s4096, all; /* fixed tree: the open sum of each level */
 	} ft;
 	struct
 	{
@@ -37,7 +35,9 @@ typedef void (*adder)(accumulator *a, const void *values, uint64_t from, uint64_
 		wide s = a->i;                                                                                                 \
 		while (from < upto)                                                                                            \
 		{                                                                                                              \
-			/* 2^24 numbers of 32 bits fit 64; wider ones are added one by one */                                      \
+			/*
+			 * 2^24 numbers of 32 bits fit 64 bits; wider ones are checked one by one
+			 */                                      \
 			if (sizeof(T) == 4)                                                                                        \
 			{                                                                                                          \
 				uint64_t stop = upto - from > 1 << 24 ? from + (1 << 24) : upto;                                       \
@@ -56,7 +56,7 @@ SUM(sum_u32, uint32_t)
 SUM(sum_i64, int64_t)
 SUM(sum_u64, uint64_t)
 
-/* Wrapping sums, when nobody asks for more. */
+/* Wrapping sums, if overflows are not counted. */
 #define WRAP(NAME, T, MEMBER)                                                                                          \
 	static void NAME(accumulator *a, const void *values, uint64_t from, uint64_t upto)                                 \
 	{                                                                                                                  \
@@ -71,7 +71,7 @@ WRAP(wrap_64, uint64_t, u)
 WRAP(sum_f32, float, f)
 WRAP(sum_f64, double, d)
 
-/* The least after a mapping to unsigned numbers; complemented for the greatest. */
+/* The minimum after a mapping to unsigned numbers; complemented, the maximum. */
 #define LEAST(NAME, T, MEMBER, MAP)                                                                                    \
 	static void NAME(accumulator *a, const void *values, uint64_t from, uint64_t upto)                                 \
 	{                                                                                                                  \
@@ -100,8 +100,7 @@ LEAST(min_f64, uint64_t, u, gs_float_order64(v[from], false))
 LEAST(max_f64, uint64_t, u, ~gs_float_order64(v[from], false))
 
 /*
- * The fixed tree: a sum at each level is closed when its group ends, and opened as -0, which leaves the first value as
- * it is.
+ * The fixed tree: the sum of a level is closed when its group ends, and opened as -0, the identity of addition.
  */
 #define TREE(NAME, T, M)                                                                                               \
 	static void NAME(accumulator *a, const void *values, uint64_t from, uint64_t upto)                                 \
@@ -127,7 +126,7 @@ LEAST(max_f64, uint64_t, u, ~gs_float_order64(v[from], false))
 TREE(tree_f32, float, ft)
 TREE(tree_f64, double, dt)
 
-/* The loop for a reduction; checked: sums must be exact. */
+/* Returns the loop of a reduction.  checked: sums must be exact. */
 static adder
 adder_of(const gs_reduction *d, bool checked)
 {
@@ -147,7 +146,7 @@ adder_of(const gs_reduction *d, bool checked)
 	return sums[d->values];
 }
 
-/* What an empty run comes to: -0 leaves any float as it is, all ones any minimum. */
+/* Starts a run with the identity element: -0 for float sums, all ones for minima. */
 static void
 open_run(accumulator *a, const gs_reduction *d)
 {
@@ -164,7 +163,7 @@ open_run(accumulator *a, const gs_reduction *d)
 		a->d = -0.0;
 }
 
-/* Stores a run's result; returns 1 if it does not fit. */
+/* Stores a run's result.  Returns 1 if it does not fit. */
 static int
 close_run(accumulator *a, const gs_reduction *d, bool checked, void *out, uint64_t i)
 {
@@ -225,9 +224,9 @@ close_run(accumulator *a, const gs_reduction *d, bool checked, void *out, uint64
 }
 
 /*
- * Keys and sums in the processor's own types.  Where begins are rare the values between two of them are summed by a
- * loop that becomes vectors; where they are frequent, unsigned sums are differences of running sums (DENSE), so that no
- * branch has to guess where the next run begins.
+ * Keys and sums of native types.  Where starts are rare, a vectorized loop sums the values between two of them.  Where
+ * they are frequent, unsigned sums are differences of running sums (DENSE), which avoids unpredictable branches at run
+ * starts.
  */
 #define PLAIN(NAME, K, V, A, DENSE, NOTHING, STEP)                                                                     \
 	static gs_status NAME(gs_cpu_engine *cpu, const gs_reduce_request *r)                                              \
@@ -342,7 +341,7 @@ PLAIN_SET(uint32_t, k4)
 PLAIN_SET(uint64_t, k8)
 
 /*
- * In place works as in select.c; a result is written when its run has been read to the end.
+ * Implements gs_reduce_by_key.  Works in place because a result is written only after its run has been read.
  */
 gs_status
 gs_cpu_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp)

@@ -1,23 +1,22 @@
 /*
- * refine.c: rows whose words are equal so far are sorted by the next bits of their keys, until the bits or the ties
- * end.
+ * refine.c: resolves ties.  Rows whose words are equal are sorted by the next bits of their keys, until bits or ties
+ * run out.
  *
- * A few rows are sorted by comparison of the rest of their keys.  More get new words in place of the old ones: the
- * next bits of the key, behind what all their strings have in common, above the same row numbers.  Of the groups
- * found in a group only those that are not its largest are handled by recursion, so that it goes no deeper than log2
- * of the rows, however long the keys are.
+ * A few rows are sorted by comparing the rest of their keys.  More rows get new words in place: the next bits of the
+ * key, after the common prefix of their strings, above the row number.  Recursion handles all subgroups but the
+ * largest, so its depth is at most log2 of the rows, whatever the length of the keys.
  */
 #include "cpu.h"
 
 #include <string.h>
 
 #define FEW_ROWS	  12				   /* sorted by comparison */
-#define SOME_ROWS	  256				   /* up to here a scan loads rows ahead of their refining */
-#define SCAN_SLICE	  ((size_t) 1 << 20)   /* words without ties between polls */
-#define SAMPLE		  16				   /* strings looked at of a group */
+#define SOME_ROWS	  256				   /* larger groups are not prefetched */
+#define SCAN_SLICE	  ((size_t) 1 << 20)   /* untied words between polls */
+#define SAMPLE		  16				   /* strings sampled from a group */
 #define COMPARE_SLICE ((uint64_t) 4 << 20) /* bytes compared between polls */
 
-/* A group of rows that are equal up to a place. */
+/* A group of rows that are equal up to a place of the key. */
 typedef struct group
 {
 	size_t start;
@@ -26,7 +25,7 @@ typedef struct group
 } group;
 
 /*
- * The depth in a string at which a place stands.
+ * Returns the depth in a string that corresponds to a place.
  */
 static uint64_t
 string_depth(const gs_field *field, gs_place place)
@@ -37,7 +36,7 @@ string_depth(const gs_field *field, gs_place place)
 /* ---------------------------------------------------------------- a few rows */
 
 /*
- * Compares bytes like memcmp, polling on the way.
+ * Compares bytes as memcmp does, polling in between.
  */
 static gs_status
 compare_bytes(gs_work *work, const uint8_t *a, const uint8_t *b, uint64_t n, int *result)
@@ -98,7 +97,7 @@ compare_rows(const gs_order *order, gs_place place, uint64_t a, uint64_t b, int 
 }
 
 /*
- * Sorts a few rows by comparison.  They come in order of their numbers, and equal ones stay so.
+ * Sorts a few rows by comparison.  They arrive in order of their row numbers; equal rows keep it.
  */
 static gs_status
 sort_few(const gs_order *order, uint64_t *words, size_t n, gs_place place)
@@ -129,7 +128,7 @@ sort_few(const gs_order *order, uint64_t *words, size_t n, gs_place place)
 static gs_status refine_group(gs_order *order, group g, uint32_t round);
 
 /*
- * Looks ahead of a scan for rows that will turn out to be tied, and loads what will be read of them.
+ * Prefetches, ahead of a scan, the rows that will turn out to be tied.
  */
 static inline void
 look_ahead(const gs_order *order, const gs_field *field, uint64_t depth, const uint64_t *words, size_t i, size_t n)
@@ -152,7 +151,7 @@ look_ahead(const gs_order *order, const gs_field *field, uint64_t depth, const u
 }
 
 /*
- * Handles a group of a scan: small ones at once, of larger ones all but the largest.
+ * Handles a group found by a scan: small ones at once, larger ones recursively except for the largest.
  */
 static gs_status
 handle_group(gs_order *order, const gs_step *step, group g, group *largest, uint32_t round)
@@ -173,7 +172,7 @@ handle_group(gs_order *order, const gs_step *step, group g, group *largest, uint
 }
 
 /*
- * Finds the groups of equal bits among sorted words and refines them; the largest is left to the caller.
+ * Finds groups of equal bits among sorted words and refines them, except for the largest, which the caller handles.
  */
 static gs_status
 scan_groups(gs_order *order, const gs_step *step, group range, group *largest, uint32_t round)
@@ -195,7 +194,7 @@ scan_groups(gs_order *order, const gs_step *step, group range, group *largest, u
 			size_t n = range.n - i < SCAN_SLICE ? range.n - i : SCAN_SLICE;
 			size_t alone = order->loops->untied(words + i, n, gs_mask(low));
 
-			/* then one by one, from where those to come are loaded */
+			/* then one by one, from the word whose rows are prefetched */
 			looked = i + alone + GS_TIE_WORDS;
 			i += alone > GS_FAR_AHEAD ? alone - GS_FAR_AHEAD : 0;
 			GS_TRY(gs_work_add(order->work, alone / 4));
@@ -214,7 +213,8 @@ scan_groups(gs_order *order, const gs_step *step, group range, group *largest, u
 }
 
 /*
- * Bytes that two strings have in common from a depth on, at most limit; compares in slices that grow.
+ * Returns the length of the common prefix of two strings from a depth on, up to limit.  Compares slices of growing
+ * size.
  */
 static uint64_t
 common_from(const uint8_t *a, const uint8_t *b, uint64_t limit)
@@ -229,7 +229,7 @@ common_from(const uint8_t *a, const uint8_t *b, uint64_t limit)
 }
 
 /*
- * Finds how many bytes all strings of a group have in common behind a depth, and whether that is all of them.
+ * Finds the length of a group's common prefix from a depth on, and whether the strings end with it.
  */
 static gs_status
 common_string(const gs_order *order, const gs_field *field, group g, uint64_t depth, uint64_t *common, bool *whole)
@@ -263,8 +263,8 @@ common_string(const gs_order *order, const gs_field *field, group g, uint64_t de
 }
 
 /*
- * True if a look at a few strings of a large group shows that an alphabet will tell more than the end of what they
- * have in common: they differ within its positions.
+ * Returns true if a sample of a large group differs within the positions of an alphabet, which then separates more than
+ * the end of the common prefix.
  */
 static bool
 differ_soon(const gs_order *order, const gs_field *field, group g, uint64_t depth)
@@ -287,7 +287,7 @@ differ_soon(const gs_order *order, const gs_field *field, group g, uint64_t dept
 }
 
 /*
- * Moves a group's place behind what its strings have in common; over the string if they are equal.
+ * Advances a group's place past the common prefix of its strings, or past the whole string if they are equal.
  */
 static gs_status
 skip_common(const gs_order *order, group *g)
@@ -313,7 +313,7 @@ skip_common(const gs_order *order, group *g)
 }
 
 /*
- * True if words rise already.
+ * Returns true if words ascend already.
  */
 static bool
 words_rise(const uint64_t *words, size_t n)
@@ -325,7 +325,7 @@ words_rise(const uint64_t *words, size_t n)
 }
 
 /*
- * Chooses the next bits of a group's keys, with an alphabet of its own if it is large.
+ * Chooses the next bits of a group's keys, with an alphabet of its own if the group is large.
  */
 static gs_status
 next_step(gs_order *order, group *g, gs_step *step)
@@ -367,7 +367,7 @@ sort_group(gs_order *order, const group *g, const gs_step *step)
 }
 
 /*
- * Refines a group and the groups that it falls into.
+ * Refines a group and its subgroups.
  */
 static gs_status
 refine_group(gs_order *order, group g, uint32_t round)
@@ -396,7 +396,7 @@ refine_group(gs_order *order, group g, uint32_t round)
 }
 
 /*
- * Sorts a group from the beginning of its keys on.
+ * Sorts a group from the start of its keys.
  */
 static gs_status
 refine_whole(gs_order *order, size_t start, size_t n)
@@ -409,7 +409,7 @@ refine_whole(gs_order *order, size_t start, size_t n)
 }
 
 /*
- * Refines the rows at both ends whose codes are not usual; between them equal codes are equal keys.
+ * Refines the outliers at both ends.  Between them, equal codes are equal keys.
  */
 static gs_status
 refine_ends(gs_order *order)

@@ -1,24 +1,23 @@
 /*
- * rows.c: rows of columns on the CPU: heads of runs, comparisons, values in an order, sums in a fixed order.
- *
- * Groups of 64 rows at a time.  In an order, a group's values are first brought together in a small array, so that the
- * loops of select.c serve here too.
+ * rows.c: rows of columns on the CPU: run heads, comparisons, values in an order, sums in a fixed order.  Works on
+ * groups of 64 rows.  If there is an order, a group's values are first gathered into a small array, so that the loops
+ * of select.c apply.
  */
 #include "select.h"
 
 #include <math.h>
 #include <string.h>
 
-#define AHEAD 64 /* rows ahead at which strings are loaded */
+#define AHEAD 64 /* prefetch distance for strings, in rows */
 
-/* Without an order rows come as they lie. */
+/* Returns the row at a position.  Without an order, rows are at their own positions. */
 static inline uint32_t
 row_at(const uint32_t *order, uint64_t i)
 {
 	return order != NULL ? order[i] : (uint32_t) i;
 }
 
-/* Null bits of up to 64 positions. */
+/* Returns the null bits of up to 64 positions. */
 static uint64_t
 nulls_of(const uint64_t *nulls, const uint32_t *order, uint64_t i, uint32_t n)
 {
@@ -33,7 +32,7 @@ nulls_of(const uint64_t *nulls, const uint32_t *order, uint64_t i, uint32_t n)
 	return m;
 }
 
-/* Brings the values of up to 64 positions together. */
+/* Gathers the values of up to 64 positions. */
 static void
 gather64(size_t width, const void *values, const uint32_t *order, uint32_t n, void *to)
 {
@@ -59,7 +58,7 @@ gather64(size_t width, const void *values, const uint32_t *order, uint32_t n, vo
 
 /* ---------------------------------------------------------------- heads */
 
-/* A string of a row. */
+/* Returns a row's string. */
 static inline const uint8_t *
 string_at(const gs_source *source, uint64_t row, uint64_t *length)
 {
@@ -73,7 +72,7 @@ string_at(const gs_source *source, uint64_t row, uint64_t *length)
 	return source->heap + from;
 }
 
-/* Starts to load a string that will be looked at soon. */
+/* Prefetches a string. */
 static inline void
 prefetch_string(const gs_source *source, uint64_t row)
 {
@@ -82,7 +81,7 @@ prefetch_string(const gs_source *source, uint64_t row)
 	__builtin_prefetch(string_at(source, row, &length));
 }
 
-/* Bit j: the string at position i + j differs from the one before it, whatever NULLs say. */
+/* Bit j: the string at position i + j differs from its predecessor.  Ignores NULLs. */
 static uint64_t
 strings_differ(const gs_source *source, const uint32_t *order, uint64_t i, uint32_t n, uint64_t rows)
 {
@@ -103,7 +102,7 @@ strings_differ(const gs_source *source, const uint32_t *order, uint64_t i, uint3
 	return m;
 }
 
-/* Bit j: the value at position i + j differs from the one before it, whatever NULLs say. */
+/* Bit j: the value at position i + j differs from its predecessor.  Ignores NULLs. */
 static uint64_t
 values_differ(const gs_select_loops *loops, const gs_source *source, const uint32_t *order, uint64_t i, uint32_t n)
 {
@@ -115,7 +114,7 @@ values_differ(const gs_select_loops *loops, const gs_source *source, const uint3
 		memcpy(left, (const char *) source->values + row_at(order, i - 1) * width, width);
 	if (order != NULL)
 	{
-		/* behind an item, because the loops read the one before the group */
+		/* after one item, since the loops read the predecessor of the group */
 		from = memcpy(buffer + 16 - width, left, width);
 		from += width;
 		gather64(width, source->values, order + i, n, buffer + 16);
@@ -124,8 +123,8 @@ values_differ(const gs_select_loops *loops, const gs_source *source, const uint3
 }
 
 /*
- * Heads of one column.  Values that differ do not count where both rows are NULL.  Groups that are known to be heads
- * all of them are not looked at.
+ * Marks the heads of one column.  Two NULLs are equal, whatever their values.  Groups that consist of heads already are
+ * skipped.
  */
 static gs_status
 cpu_heads(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, bool first, uint64_t *bits)
@@ -159,7 +158,7 @@ cpu_heads(gs_engine *engine, const gs_source *source, const uint32_t *order, uin
 
 /* ---------------------------------------------------------------- compare */
 
-/* Bit j: the string of row i + j compares so with the constant. */
+/* Bit j: the string of row i + j satisfies the comparison. */
 static uint64_t
 compare_strings(const gs_source *source, uint64_t i, uint32_t n, const gs_constant *constant)
 {
@@ -179,7 +178,7 @@ compare_strings(const gs_source *source, uint64_t i, uint32_t n, const gs_consta
 	return m;
 }
 
-/* Bit j: the wide value of row i + j, in two halves, lies in the interval. */
+/* Bit j: the 16-byte value of row i + j, in two halves, lies in the interval. */
 static uint64_t
 compare_halves(const gs_source *source, uint64_t i, uint32_t n, const gs_interval *in)
 {
@@ -197,7 +196,7 @@ compare_halves(const gs_source *source, uint64_t i, uint32_t n, const gs_interva
 	return m;
 }
 
-/* gs_compare: a word of 64 bits at a time; NULL compares with nothing. */
+/* Implements gs_compare, 64 rows at a time.  NULL satisfies no comparison. */
 static gs_status
 cpu_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_constant *constant, uint64_t *bits)
 {
@@ -229,7 +228,7 @@ cpu_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_con
 	return GS_OK;
 }
 
-/* gs_positions, a word of 64 bits at a time. */
+/* Implements gs_positions, 64 bits at a time. */
 static gs_status
 cpu_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out, uint64_t *count, void *temp)
 {
@@ -243,7 +242,7 @@ cpu_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out
 	{
 		uint64_t m = bits[i / 64];
 
-		/* the loop writes up to 16 more than there are */
+		/* the loop writes up to 16 positions past the end */
 		if (found + 80 <= i)
 			found += loops->positions(out + found, (uint32_t) i, m);
 		else
@@ -262,7 +261,7 @@ cpu_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out
 
 /* ---------------------------------------------------------------- values */
 
-/* Values of some positions, without a look at NULLs. */
+/* Loops that read values at positions.  They ignore NULLs. */
 typedef void (*reader)(const void *values, const uint32_t *order, uint64_t from, uint64_t upto, void *out);
 
 #define READER(NAME, FROM, TO)                                                                                         \
@@ -288,7 +287,7 @@ READER(widen_u32, uint32_t, uint64_t)
 READER(widen_i16, int16_t, int64_t)
 READER(widen_i32, int32_t, int64_t)
 
-/* As they are, or integers widened to 64 bits. */
+/* Returns the loop that copies values, or widens integers to 64 bits. */
 static reader
 reader_of(gs_type type, gs_type result)
 {
@@ -320,7 +319,7 @@ put_null(void *out, size_t width, uint64_t i, uint64_t m, const void *null_value
 		memcpy((char *) out + (i + (uint64_t) __builtin_ctzll(m)) * width, null_value, width);
 }
 
-/* gs_values: a block at a time, NULLs replaced while it is in the cache. */
+/* Implements gs_values block by block.  Replaces NULLs while a block is in the cache. */
 static gs_status
 cpu_values(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, gs_type result,
 		   const void *null_value, void *out)
@@ -351,7 +350,7 @@ cpu_values(gs_engine *engine, const gs_source *source, const uint32_t *order, ui
 
 /* ---------------------------------------------------------------- sums */
 
-/* One thread adds from left to right and needs none. */
+/* Returns 0: one thread adds from left to right without temporary memory. */
 static size_t
 cpu_fixed_temp_bytes(gs_type type, uint64_t n)
 {
@@ -361,8 +360,8 @@ cpu_fixed_temp_bytes(gs_type type, uint64_t n)
 }
 
 /*
- * Sums open at each level, as gs.h says: a level's sum moves up when its group ends.  A level begins with -0, which
- * leaves what it is added to as it is.
+ * The open sums of each level, as gs.h defines them.  The sum of a level moves up when its group ends.  A level starts
+ * with -0, the identity of addition.
  */
 #define FIXED(NAME, T, QUIET)                                                                                          \
 	static gs_status NAME(gs_cpu_engine *cpu, bool inclusive, const T *in, T *out, uint64_t n)                         \
@@ -394,7 +393,7 @@ cpu_fixed_temp_bytes(gs_type type, uint64_t n)
 FIXED(fixed_f32, float, __builtin_nanf(""))
 FIXED(fixed_f64, double, __builtin_nan(""))
 
-/* gs_scan_fixed, in the order of the fixed tree. */
+/* Implements gs_scan_fixed, in the order of the fixed tree. */
 static gs_status
 cpu_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, void *out, uint64_t n, void *temp)
 {
@@ -405,7 +404,7 @@ cpu_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, 
 }
 
 /*
- * A sum left the range if taking back the number added last does not lead to where it can have come from.
+ * Finds overflows: subtracting the last addend from a sum must give its predecessor without leaving the range.
  */
 static gs_status
 cpu_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums, uint64_t n,

@@ -1,13 +1,12 @@
 /*
- * runs.c: run-length encode on the CPU, long runs, decode.
- *
- * Begins of runs come as masks of 64 items (select.c), become positions, and a length is the distance of two of them.
+ * runs.c: run-length encode and decode on the CPU.  Run starts come as bitmaps of 64 items (select.c) and become
+ * positions; a length is the distance between two positions.
  */
 #include "select.h"
 
 #include <string.h>
 
-/* A length or a start, of 4 or 8 bytes as asked for. */
+/* Stores a length or a start, in 4 or 8 bytes. */
 static void
 put_count(void *to, uint64_t i, uint64_t x, bool wide)
 {
@@ -17,7 +16,7 @@ put_count(void *to, uint64_t i, uint64_t x, bool wide)
 		((uint32_t *) to)[i] = (uint32_t) x;
 }
 
-/* Lengths and starts of the runs that begin at at[0..n), the first of which ends the run that began at last. */
+/* Writes lengths and starts of the runs that begin at at[0..n).  The first of these ends the run that began at last. */
 static void
 put_runs(const gs_runs_request *r, uint64_t runs, const uint32_t *at, uint32_t n, uint64_t base, uint64_t last)
 {
@@ -38,7 +37,7 @@ put_runs(const gs_runs_request *r, uint64_t runs, const uint32_t *at, uint32_t n
 }
 
 /*
- * Runs of two items or more: a begin is kept back until its run is seen to go on.
+ * Runs of two items or more.  A start is held back until its run is known to continue.
  */
 static gs_status
 long_runs(gs_cpu_engine *cpu, const gs_runs_request *r)
@@ -78,7 +77,7 @@ long_runs(gs_cpu_engine *cpu, const gs_runs_request *r)
 	return GS_OK;
 }
 
-/* gs_runs, 64 items at a time; values go out by the loop that packs masked items, in place, too. */
+/* Implements gs_runs, 64 items at a time.  Values are packed by mask, which works in place. */
 gs_status
 gs_cpu_runs(gs_engine *engine, const gs_runs_request *r, void *temp)
 {
@@ -134,7 +133,7 @@ gs_cpu_runs(gs_engine *engine, const gs_runs_request *r, void *temp)
 			to[j] = v;                                                                                                 \
 	}
 
-/* gs_decode: fills run by run, asks now and then whether to go on, and counts on where there is no more room. */
+/* Implements gs_decode run by run, polling in between.  Once the output is full, it only counts. */
 gs_status
 gs_cpu_decode(gs_engine *engine, const gs_decode_request *r, void *temp)
 {

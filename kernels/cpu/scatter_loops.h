@@ -1,10 +1,10 @@
 /*
- * scatter_loops.h: moves some items of one array to their buckets, included once for each width with T (an unsigned
- * type) and NAME set.
+ * scatter_loops.h: moves items of one array to their buckets.  Included once per width, with T (an unsigned type) and
+ * NAME defined.
  */
 
 /*
- * Straight to memory: for few buckets.
+ * Scatters directly, for few buckets.
  */
 static void
 NAME(scatter_plainly)(gs_stream *s, const uint16_t *digits, size_t n, const T *from, T *to)
@@ -14,8 +14,8 @@ NAME(scatter_plainly)(gs_stream *s, const uint16_t *digits, size_t n, const T *f
 }
 
 /*
- * Through one line of buffer per bucket, so that memory sees whole lines only.  to is aligned to a line; the first line
- * of a bucket may belong to the bucket before in part, and is then written item by item.
+ * Scatters through a line buffer per bucket, so that memory sees full lines only.  to is aligned to a line.  The first
+ * line of a bucket may overlap its predecessor, and is then written item by item.
  */
 static void
 NAME(scatter_lines)(gs_stream *s, const uint16_t *digits, size_t n, const T *from, T *to)

@@ -1,6 +1,5 @@
 /*
- * segments.c: segments sorted each for itself: short ones by insertion, on codes that lie aside; the others as gs_sort
- * does.
+ * segments.c: sorts segments separately: short ones by insertion on precomputed codes, longer ones as gs_sort does.
  */
 #include "cpu.h"
 
@@ -8,7 +7,7 @@
 
 #define SHORT 32
 
-/* As if all were one segment, which may be. */
+/* Returns the temporary memory for one segment of all items, the largest possible. */
 size_t
 gs_cpu_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments)
 {
@@ -46,7 +45,7 @@ sort_short(gs_cpu_engine *cpu, gs_type key, bool desc, const gs_sort_items *item
 	}
 }
 
-/* gs_sort_segments, one segment after another. */
+/* Implements gs_sort_segments, one segment after another. */
 gs_status
 gs_cpu_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const uint64_t *starts,
 				uint64_t segments, void *temp)

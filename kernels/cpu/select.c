@@ -1,5 +1,5 @@
 /*
- * select.c: select, partition and unique on the CPU: 64 items at a time, a mask and then a packing.
+ * select.c: select, partition and unique on the CPU, 64 items at a time: first a mask, then packing.
  */
 #include "select.h"
 
@@ -17,7 +17,7 @@
 #include "select_loops.h"
 #endif
 
-/* The loops for this processor: with AVX-512 only if it compresses bytes, too. */
+/* Returns the loops for this processor.  AVX-512 is used only if it has byte compression (VBMI2). */
 const gs_select_loops *
 gs_select_loops_choose(const gs_cpu_engine *cpu)
 {
@@ -30,7 +30,7 @@ gs_select_loops_choose(const gs_cpu_engine *cpu)
 	return &plain_select_loops;
 }
 
-/* An item's bits as an unsigned number in which equal items are equal, of at most 64 bits. */
+/* Maps an item of at most 64 bits to an unsigned number.  Equal items map to equal numbers. */
 static uint64_t
 canonical(gs_type type, const void *p)
 {
@@ -41,7 +41,7 @@ canonical(gs_type type, const void *p)
 }
 
 /*
- * Bits for begins of runs among floats, wide items, and groups that are not full.
+ * Computes the run starts of floats, 16-byte items and partial groups.
  */
 static uint64_t
 begins_slowly(gs_type type, const char *from, uint32_t n, const void *left)
@@ -79,7 +79,7 @@ gs_run_begins(const gs_select_loops *loops, gs_type type, const void *from, uint
 	uint32_t l4;
 	uint64_t l8;
 
-	if (n < 64 || width == 16 || begin) /* the fast loops read the item before the group */
+	if (n < 64 || width == 16 || begin) /* the fast loops read the predecessor of the group */
 		m = begins_slowly(type, from, n, left);
 	else if (width == 1)
 		memcpy(&l1, left, 1), m = loops->differ1(from, l1);
@@ -89,14 +89,14 @@ gs_run_begins(const gs_select_loops *loops, gs_type type, const void *from, uint
 		memcpy(&l4, left, 4), m = loops->differ4(from, l4);
 	else
 		memcpy(&l8, left, 8), m = loops->differ8(from, l8);
-	/* floats: bits that differ are rare enough to look at again */
+	/* floats: differing bits are rare enough to compare again */
 	if (gs_type_is_float(type) && n == 64 && m != 0)
 		m = begins_slowly(type, from, n, left);
 	memcpy(left, (const char *) from + (n - 1) * width, width);
 	return begin ? m | 1 : m;
 }
 
-/* Items of a comparison one by one: floats, wide ones, and the last group. */
+/* Compares items one by one: floats, 16-byte items, and the last group. */
 static uint64_t
 range_slowly(gs_type type, const gs_interval *in, const char *from, uint32_t n)
 {
@@ -128,7 +128,7 @@ range_slowly(gs_type type, const gs_interval *in, const char *from, uint32_t n)
 	return m;
 }
 
-/* Compares 64 floats: to the order first, which the compiler does in vectors where it has them. */
+/* Compares 64 floats.  First maps them to the order, which the compiler vectorizes where it can. */
 static uint64_t
 range_floats(const gs_select_loops *loops, gs_type type, const void *from, const gs_select_rule *rule)
 {
@@ -178,7 +178,7 @@ gs_in_range(const gs_select_loops *loops, gs_type type, const gs_interval *in, c
 }
 
 /*
- * What the flags of a group of up to 64 items say, bits or bytes.
+ * Returns the flags of up to 64 items, given as bits or bytes.
  */
 static uint64_t
 flags_of(const gs_select_loops *loops, const gs_filter *filter, uint64_t first, uint32_t n)
@@ -195,8 +195,8 @@ flags_of(const gs_select_loops *loops, const gs_filter *filter, uint64_t first, 
 }
 
 /*
- * The last group, which is not whole, item by item: those of mask to out, the others, if they are wanted, to rest.
- * Returns how many were kept.
+ * Packs the last, partial group item by item: those of mask to out, the others, if wanted, to rest.  Returns the number
+ * kept.
  */
 static uint64_t
 keep_last(char *out, char *rest, const char *from, uint32_t n, size_t width, uint64_t mask)
@@ -215,7 +215,8 @@ keep_last(char *out, char *rest, const char *from, uint32_t n, size_t width, uin
 }
 
 /*
- * All three calls.  In place works because a group is read before it is written and what is written never gets ahead.
+ * Implements all three calls.  In place works because a group is read before it is written, and output never overtakes
+ * input.
  */
 gs_status
 gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *temp)
@@ -253,7 +254,7 @@ gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *temp)
 			if (rest != NULL)
 				rest += pack(rest, from, ~m) * width;
 			if (m == ~(uint64_t) 0)
-				memmove(out, from, 64 * width); /* nothing to take out */
+				memmove(out, from, 64 * width); /* every item is kept */
 			else
 				n = (uint32_t) pack(out, from, m);
 		}

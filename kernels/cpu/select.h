@@ -1,5 +1,5 @@
 /*
- * select.h: what the CPU versions of select, runs and the other calls of the scan family share.
+ * select.h: shared by the CPU implementations of select, runs and the rest of the scan family.
  */
 #ifndef GS_CPU_SELECT_H
 #define GS_CPU_SELECT_H
@@ -7,7 +7,7 @@
 #include "../rows.h"
 #include "cpu.h"
 
-/* A comparison: kept are items with (item ^ flip) - low <= span, or all others. */
+/* A comparison: keeps items with (item ^ flip) - low <= span, or all others. */
 typedef struct gs_select_rule
 {
 	uint64_t low, span, flip;
@@ -29,18 +29,18 @@ typedef struct gs_select_loops
 const gs_select_loops *gs_select_loops_choose(const gs_cpu_engine *cpu);
 
 /*
- * Bit i: item i of up to 64 begins a run, that is, differs from the one before; begin: there is none before the first. 
- * Items are given by their bytes; the one before the group is at *left, which becomes the group's last.
+ * Bit i: item i of up to 64 starts a run, that is, differs from its predecessor.  begin: the first item has none.
+ * Items are equal if their bytes are.  *left is the predecessor of the group on entry and its last item on return.
  */
 uint64_t gs_run_begins(const gs_select_loops *loops, gs_type type, const void *from, uint32_t n, bool begin,
 					   void *left);
 
-/* A comparison for the loops, and bit i: item i of up to 64 lies in the interval. */
+/* Prepares a comparison for the loops.  Bit i: item i of up to 64 lies in the interval. */
 gs_select_rule gs_rule_of(gs_type type, const gs_interval *in);
 uint64_t gs_in_range(const gs_select_loops *loops, gs_type type, const gs_interval *in, const gs_select_rule *rule,
 					 const void *from, uint32_t n);
 
-/* The index of the loops by width. */
+/* Returns the index of the loops for a type's width. */
 static inline int
 gs_log_width(gs_type type)
 {

@@ -1,9 +1,8 @@
 /*
- * select_loops.h: masks of what to keep and the packing of what they say, for one instruction set; included by select.c
- * once plain and once for AVX-512.
+ * select_loops.h: masks and packing for one instruction set.  Included by select.c twice, plain and for AVX-512.
  *
- * All work is in groups of 64 items: first a mask of 64 bits, by the caller's rule, then the items whose bit is set go
- * to the front of the output.  Both steps read ahead of what they write, so that output may lie over input.
+ * Items are handled in groups of 64: the caller's rule gives a mask of 64 bits, and the items of set bits are packed to
+ * the front of the output.  Both steps read ahead of what they write, so output may overlap input.
  */
 
 /* ---- masks */
@@ -61,8 +60,8 @@ RANGE(uint64_t, 8, _mm512_set1_epi64, , , _mm512_sub_epi64, _mm512_cmple_epu64_m
 #undef RANGE_BODY
 
 /*
- * Bit i: item i differs from the one before it; before is the one before the group.  What lies there in memory may be
- * read but not believed: in place it may have been written over.
+ * Bit i: item i differs from its predecessor; before is the predecessor of the group.  In place, the item in front of
+ * the group may have been overwritten, so its memory may be read but is not used.
  */
 #ifdef AVX512
 #define DIFFER(T, BYTES, CMPNEQ)                                                                                       \
@@ -148,7 +147,7 @@ PACK(uint64_t, 8)
 #endif
 #undef PACK
 
-/* There is no instruction for items of 16 bytes: one by one. */
+/* Packs items of 16 bytes one by one, since no instruction does it. */
 TARGET static uint64_t
 NAME(pack16)(void *to, const void *from, uint64_t mask)
 {
@@ -160,7 +159,7 @@ NAME(pack16)(void *to, const void *from, uint64_t mask)
 	return (uint64_t) (out - (unsigned __int128 *) to);
 }
 
-/* Where runs begin: 32-bit positions of the set bits, from base on. */
+/* Writes the 32-bit positions of the set bits, counted from base. */
 TARGET static uint64_t
 NAME(positions)(uint32_t *to, uint32_t base, uint64_t mask)
 {
@@ -173,7 +172,7 @@ NAME(positions)(uint32_t *to, uint32_t base, uint64_t mask)
 	{
 		__mmask16 m = (__mmask16) mask;
 
-		_mm512_storeu_si512(out, _mm512_maskz_compress_epi32(m, at)); /* to has room for 16 more */
+		_mm512_storeu_si512(out, _mm512_maskz_compress_epi32(m, at)); /* out has room for 16 more */
 		out += __builtin_popcount(m);
 		at = _mm512_add_epi32(at, _mm512_set1_epi32(16));
 	}

@@ -1,5 +1,5 @@
 /*
- * simd.c: loops over arrays, compiled for each instruction set and chosen at run time.
+ * simd.c: loops over arrays, compiled for several instruction sets and chosen at run time.
  */
 #include "cpu.h"
 
@@ -9,7 +9,7 @@
 #endif
 
 /*
- * Puts eight numbers of so many bits, each in a byte, side by side.
+ * Packs eight numbers of width bits, each in a byte, next to each other.
  */
 static inline uint64_t
 squeeze(uint64_t word, uint32_t width)
@@ -22,7 +22,7 @@ squeeze(uint64_t word, uint32_t width)
 }
 
 /*
- * Distances of eight characters, each in a byte; none is carried into another.
+ * Computes the distances of eight characters, each in a byte.  No byte borrows from another.
  */
 static inline uint64_t
 distances(const gs_alphabet *alphabet, int half, const uint8_t *s)
@@ -34,7 +34,7 @@ distances(const gs_alphabet *alphabet, int half, const uint8_t *s)
 }
 
 /*
- * The leading bits of the distances of a string's next characters; adds the bits of these to seen.
+ * Computes the leading bits of the distances of a string's next characters, and ORs the distances into seen.
  */
 static inline uint64_t
 distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits, uint64_t *seen)
@@ -46,7 +46,7 @@ distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits, uint
 	first = squeeze(first, width);
 	if (bits <= half)
 		return first >> (half - bits);
-	/* behind the characters there may be others, of any distance */
+	/* bytes behind the characters have arbitrary distances */
 	second = distances(alphabet, 1, s + 8) >> more << more;
 	*seen |= second;
 	return first << (bits - half) | squeeze(second, width) >> (2 * half - bits);
@@ -68,7 +68,7 @@ distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits, uint
 #endif
 
 /*
- * What this processor has of the loops that may be chosen; on others than x86-64 that is the compiler's default.
+ * Returns the instruction set to use, within the allowed ones: on other processors than x86-64 the compiler's default.
  */
 gs_vectors
 gs_vectors_choose(gs_vectors best)
@@ -86,7 +86,7 @@ gs_vectors_choose(gs_vectors best)
 }
 
 /*
- * The best loops for this processor.
+ * Returns the best loops for this processor.
  */
 const gs_loops *
 gs_loops_choose(gs_vectors vector)

@@ -1,6 +1,6 @@
 /*
- * simd_loops.h: the loops of simd.c, included once for each instruction set with TARGET (an attribute) and NAME set.
- * Plain C that compilers turn into vector code; a range is kept in local variables so that they can.
+ * simd_loops.h: the loops of simd.c.  Included once per instruction set, with TARGET (an attribute) and NAME defined.
+ * Plain C that compilers vectorize; ranges are kept in local variables for that reason.
  */
 
 #define ENCODE_LOOP(type, expression)                                                                                  \
@@ -16,7 +16,7 @@
 	} while (0)
 
 /*
- * Splits 16-byte values into arrays of upper and lower halves, because each half becomes a field of its own.
+ * Splits 16-byte values into arrays of upper and lower halves, which become separate fields.
  */
 TARGET static void
 NAME(split)(uint64_t *high, uint64_t *low, const uint64_t *from, size_t n)
@@ -29,7 +29,7 @@ NAME(split)(uint64_t *high, uint64_t *low, const uint64_t *from, size_t n)
 }
 
 /*
- * Encodes floats: all NaNs become one above infinity, -0 becomes +0, then sign and magnitude become one number.
+ * Encodes floats: all NaNs become one above infinity, -0 becomes +0, and sign and magnitude become one number.
  */
 TARGET static void
 NAME(encode_f32)(uint32_t *to, const uint32_t *from, size_t n)
@@ -46,7 +46,7 @@ NAME(encode_f32)(uint32_t *to, const uint32_t *from, size_t n)
 }
 
 /*
- * The same for doubles.
+ * Encodes doubles likewise.
  */
 TARGET static void
 NAME(encode_f64)(uint64_t *to, const uint64_t *from, size_t n)
@@ -63,7 +63,7 @@ NAME(encode_f64)(uint64_t *to, const uint64_t *from, size_t n)
 }
 
 /*
- * Encodes values of any fixed type, so that later loops know unsigned numbers only.
+ * Encodes values of any fixed-width type as unsigned numbers.
  */
 TARGET static void
 NAME(encode)(gs_type type, void *to, void *low, const void *from, size_t n)
@@ -94,7 +94,7 @@ NAME(encode)(gs_type type, void *to, void *low, const void *from, size_t n)
 }
 
 /*
- * Widens offsets, from another origin on.
+ * Rebases and widens offsets.
  */
 TARGET static void
 NAME(widen)(uint64_t *to, const uint32_t *from, size_t n, uint64_t base)
@@ -104,7 +104,7 @@ NAME(widen)(uint64_t *to, const uint32_t *from, size_t n, uint64_t base)
 }
 
 /*
- * Extends what is known of the lengths of strings.
+ * Extends the range of string lengths.
  */
 TARGET static void
 NAME(lengths)(const uint64_t *offsets, size_t n, gs_lengths *lengths)
@@ -138,7 +138,7 @@ NAME(lengths)(const uint64_t *offsets, size_t n, gs_lengths *lengths)
 	} while (0)
 
 /*
- * Extends a range: from it follows how few bits the column needs.
+ * Extends the range of values, which determines how few bits the column needs.
  */
 TARGET static void
 NAME(range)(size_t width, const void *values, size_t n, gs_range *range)
@@ -165,7 +165,7 @@ NAME(range)(size_t width, const void *values, size_t n, gs_range *range)
 	} while (0)
 
 /*
- * Appends one field's bits to the words.  The shift comes in two halves because it may be by all 64 bits.
+ * Appends one field's bits to the words.  The shift is split in two because it may be by 64 bits.
  */
 TARGET static void
 NAME(pack)(size_t width, const void *values, size_t n, const gs_pack *pack, uint64_t *words)
@@ -184,7 +184,7 @@ NAME(pack)(size_t width, const void *values, size_t n, const gs_pack *pack, uint
 }
 
 /*
- * Puts row numbers below the keys, and notes on the way whether the keys rise or fall.
+ * Puts row numbers below the keys, and finds out whether keys ascend or descend.
  */
 TARGET static int
 NAME(number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits, uint64_t row)
@@ -202,7 +202,7 @@ NAME(number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits,
 }
 
 /*
- * Takes the row numbers out of sorted words.
+ * Extracts the row numbers of sorted words.
  */
 TARGET static void
 NAME(extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask)
@@ -212,7 +212,7 @@ NAME(extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask)
 }
 
 /*
- * Looks at whole blocks, so that mostly no word is looked at by itself.
+ * Examines whole blocks, so that single words rarely need a look.
  */
 TARGET static size_t
 NAME(untied)(const uint64_t *words, size_t n, uint64_t mask)
@@ -223,7 +223,7 @@ NAME(untied)(const uint64_t *words, size_t n, uint64_t mask)
 	{
 		uint64_t tied = 0;
 
-		/* the highest bit: a difference of row numbers alone */
+		/* sets the highest bit if only row numbers differ */
 		for (size_t i = at; i < at + GS_TIE_WORDS; i++)
 			tied |= ((words[i] ^ words[i + 1]) - (mask + 1)) & ~(words[i] ^ words[i + 1]);
 		if (tied >> 63)
@@ -234,8 +234,8 @@ NAME(untied)(const uint64_t *words, size_t n, uint64_t mask)
 
 #ifdef VECTORS
 /*
- * The distances of eight characters each of strings, four at a time: numbers side by side by two multiplications, which
- * take up to 7 bits.  Returns how many were appended.
+ * Computes the distances of eight characters of each string, four strings at a time.  Two multiplications pack numbers
+ * of up to 7 bits.  Returns the number of strings done.
  */
 TARGET static size_t
 NAME(eight)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n, uint32_t bits,
@@ -272,8 +272,8 @@ NAME(eight)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *of
 #endif
 
 /*
- * Appends the leading bits of the distances of strings' characters.  With vectors two strings at a time, sixteen
- * characters each, where eight are not enough.
+ * Appends the leading bits of characters' distances.  With vectors, handles two strings at a time, with sixteen
+ * characters each if eight are not enough.
  */
 TARGET static bool
 NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n, uint32_t bits,

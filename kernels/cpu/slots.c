@@ -1,8 +1,8 @@
 /*
- * slots.c: buckets of about equal size where leading bits fall unevenly: floats, values of all magnitudes, outliers.
+ * slots.c: balances buckets where leading bits fall unevenly: floats, values of all magnitudes, outliers.
  *
- * The leading bits of a sample are counted in slots.  A slot with many words is divided by further bits; neighbours
- * with few become one bucket.  Whatever the sample says, buckets are in order: it only decides how even they are.
+ * The leading bits of a sample are counted in slots.  A slot with many words is divided by further bits; neighbouring
+ * slots with few words share a bucket.  Buckets are in order whatever the sample: it affects only their balance.
  */
 #include "cpu.h"
 
@@ -10,14 +10,14 @@
 
 #define SAMPLE	 16384 /* at most; one word of SHARE */
 #define SHARE	 64
-#define LOOK	 512 /* words that tell whether digits fall unevenly */
-#define CROWDED	 (LOOK / 16) /* of them in one digit are many, */
-#define UNEVEN	 (LOOK / 3 * 2) /* and so many in such digits are what "unevenly" means */
-#define FEW_BITS 2	 /* bits beyond a digit that are not worth it */
+#define LOOK	 512 /* words that show whether digits fall unevenly */
+#define CROWDED	 (LOOK / 16) /* of them in one digit: a crowded digit */
+#define UNEVEN	 (LOOK / 3 * 2) /* of them in crowded digits: uneven */
+#define FEW_BITS 2	 /* fewer remaining bits are not worth it */
 
 /*
- * The width of the digit by which n words are partitioned that differ in some bits: buckets as large as the tuning aims
- * at.
+ * Returns the digit width for a partition of n words that differ in some bits, so that buckets have the size that the
+ * tuning aims at.
  */
 uint32_t
 gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)
@@ -30,8 +30,8 @@ gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)
 }
 
 /*
- * True if few digits have most of the words, so that these would have to be partitioned again, and further bits divide
- * them.
+ * Returns true if a few digits hold most of the words, which would need another partition, and further bits divide
+ * these.
  */
 bool
 gs_uneven(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width)
@@ -65,8 +65,9 @@ gs_uneven(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t
 }
 
 /*
- * Makes slots of words that differ in bits [low, high), for about 2^width buckets, and returns how many there are.  A
- * word's slot is that of its bits from *shift on; highs: the bits below which words of a bucket differ, or high.
+ * Makes slots for words that differ in bits [low, high), for about 2^width buckets, and returns the number of buckets.
+ * A word's slot is given by its bits from *shift on.  highs: for each bucket, the bit (at most high) from which on its
+ * words agree.
  */
 uint32_t
 gs_slots_make(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width, uint64_t *slots,
@@ -85,14 +86,14 @@ gs_slots_make(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint
 	{
 		uint32_t divide = counts[at] > most ? gs_bits(counts[at] / most) - 1 : 0;
 
-		/* where so many share their leading bits, further ones hardly fall evenly */
+		/* if many words share their leading bits, further bits rarely fall evenly */
 		divide += counts[at] > sample / 8 && width < GS_MAX_DIGIT - 1 ? 2 : 0;
 		divide = divide < left ? divide : left;
 		while (divide > 0 && buckets + (1u << divide) > limit)
 			divide--;
 		if (buckets == limit || (divide == 0 && open && share + counts[at] <= most))
 		{
-			/* together with the one before */
+			/* joins the bucket before */
 			share += counts[at];
 			slots[at] = buckets - 1;
 			highs[buckets - 1] = (uint8_t) high;

@@ -1,31 +1,31 @@
 /*
  * sort_alone.c: gs_sort of whole keys without values on the CPU.
  *
- * Equal integers are alike, and so are equal floats as long as there is no -0 and only one NaN: such keys can be made
- * anew from numbers in their order.  One read finds the range of these numbers.  Few of them are counted, and written
- * as often as they occur.  What differs in at most 32 bits is sorted as so wide numbers, the rest as words, in both
- * cases from the least one on, so that bits that say nothing cost nothing.
+ * Equal integers are identical, and so are equal floats without -0 and with one NaN.  Such keys can be rebuilt from
+ * order-preserving codes.  One read finds the range of the codes.  Few distinct codes are counted, and the keys written
+ * out by count.  Otherwise codes are sorted relative to the least one, as 32-bit numbers if the range fits, as words if
+ * not.
  */
 #include "cpu.h"
 #include "../scan.h"
 
 #include <string.h>
 
-#define U32_ROWS	  8192		/* more rows are sorted as numbers of 32 bits: fewer need but two digits of words */
-#define COUNTED_RANGE (1 << 16) /* so many different numbers at most are counted */
-#define COUNTED_ROWS  8			/* and at least so many rows for each */
-#define LANES		  4			/* counters for each number, so that equal neighbours do not wait for each other */
+#define U32_ROWS	  8192		/* more rows are sorted as 32-bit numbers; fewer need only two digits of words */
+#define COUNTED_RANGE (1 << 16) /* largest range that is counted */
+#define COUNTED_ROWS  8			/* least rows per code that are counted */
+#define LANES		  4			/* counters per number, so that equal neighbours do not stall each other */
 
 typedef struct alone_sort
 {
 	gs_cpu_engine *cpu;
 	const gs_sort_items *items;
 	gs_key_bits bits;
-	uint64_t least, range; /* of all codes: the first one, and how far the last one is from it */
+	uint64_t least, range; /* least code, and range of all codes */
 } alone_sort;
 
 /*
- * Bits by which a float becomes a number in order: all below zero, else the sign.
+ * Returns the mask that makes a double order-preserving: all bits if negative, otherwise the sign.
  */
 static inline uint64_t
 float_flip64(uint64_t x)
@@ -33,7 +33,7 @@ float_flip64(uint64_t x)
 	return (uint64_t) ((int64_t) x >> 63) | (uint64_t) 1 << 63;
 }
 
-/* The same for single precision. */
+/* Returns the mask that makes a float order-preserving. */
 static inline uint32_t
 float_flip32(uint32_t x)
 {
@@ -41,7 +41,7 @@ float_flip32(uint32_t x)
 }
 
 /*
- * Codes of some keys: numbers in their order from which the keys can be made anew.
+ * Computes order-preserving codes from which the keys can be rebuilt.
  */
 static void
 codes_of(const alone_sort *s, uint64_t row, size_t n, uint64_t *codes)
@@ -80,7 +80,7 @@ codes_of(const alone_sort *s, uint64_t row, size_t n, uint64_t *codes)
 }
 
 /*
- * The key of a code.
+ * Rebuilds a key from its code.
  */
 static inline uint64_t
 key_of(const alone_sort *s, uint64_t code)
@@ -102,7 +102,7 @@ key_of(const alone_sort *s, uint64_t code)
 }
 
 /*
- * True if some of these floats are equal to others of other bits: a -0, or a NaN that is not the usual one.
+ * Returns true if some floats may equal others with different bits: a -0, or a NaN other than the canonical one.
  */
 static bool
 some_alike(const alone_sort *s, uint64_t row, size_t n)
@@ -121,7 +121,7 @@ some_alike(const alone_sort *s, uint64_t row, size_t n)
 }
 
 /*
- * Finds the range of all codes; false if keys cannot be made anew from them.
+ * Finds the range of all codes.  Sets *good to false if keys cannot be rebuilt from them.
  */
 static gs_status
 find_range(alone_sort *s, bool *good)
@@ -151,7 +151,7 @@ find_range(alone_sort *s, bool *good)
 /* ---------------------------------------------------------------- counted */
 
 /*
- * Counts every number and writes it so often.  counts: room for LANES counters each.
+ * Sorts by counting.  counts has room for LANES counters per code.
  */
 static gs_status
 sort_by_counting(const alone_sort *s, uint32_t *counts)
@@ -188,7 +188,7 @@ sort_by_counting(const alone_sort *s, uint32_t *counts)
 /* ---------------------------------------------------------------- sorted */
 
 /*
- * Writes keys of sorted numbers, counted from the least code.
+ * Writes keys of sorted codes relative to the least one.
  */
 #define WRITE_KEYS(T, numbers)                                                                                         \
 	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)                                                              \
@@ -201,7 +201,7 @@ sort_by_counting(const alone_sort *s, uint32_t *counts)
 	}
 
 /*
- * Sorts numbers of 32 bits: integers of 4 bytes as they are, others from the least code on, in temp.
+ * Sorts 32-bit codes in temp: 4-byte integers directly, others relative to the least code.
  */
 static gs_status
 sort_as_u32(const alone_sort *s, uint32_t *temp)
@@ -230,7 +230,7 @@ sort_as_u32(const alone_sort *s, uint32_t *temp)
 }
 
 /*
- * Sorts words, by the bits in which they can differ.  temp: two arrays, and what the sorter takes.
+ * Sorts words by the bits in which they can differ.  temp: two arrays and the sorter's scratch.
  */
 static gs_status
 sort_as_words(const alone_sort *s, uint64_t *temp)
@@ -258,7 +258,7 @@ sort_as_words(const alone_sort *s, uint64_t *temp)
 }
 
 /*
- * Sorts whole keys that stand for themselves; *done: false, and nothing done, if some do not.  temp as for
+ * Sorts whole keys that their codes represent.  *done: false, with nothing done, if codes lose bits.  temp as for
  * gs_cpu_sort_keys.
  */
 gs_status

@@ -1,24 +1,22 @@
 /*
- * sort_keys.c: gs_sort on the CPU.
- *
- * Keys alone go by sort_alone.c, integers of 4 bytes with values of 4 as words of both, everything else by
- * sort_pairs.c.  Keys that come in order are copied.
+ * sort_keys.c: gs_sort on the CPU.  sort_alone.c sorts keys without values; integers and values of 4 bytes are sorted
+ * as combined words; sort_pairs.c sorts everything else.  Ordered keys are copied.
  */
 #include "cpu.h"
 #include "../scan.h"
 
 #include <string.h>
 
-#define FIRST_LOOK 16 /* keys that mostly are enough to see that they are in no order */
+#define FIRST_LOOK 16 /* keys that usually suffice to see that they are not in order */
 
-/* Bytes of one array of words. */
+/* Returns the bytes of one array of words. */
 static size_t
 words_bytes(uint64_t n)
 {
 	return (n * sizeof(uint64_t) + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 }
 
-/* Bytes for either way: as words, or as keys with values. */
+/* Returns the temporary memory of gs_sort, whichever way it takes. */
 size_t
 gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n)
 {
@@ -30,7 +28,7 @@ gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, 
 }
 
 /*
- * Codes of some keys: the bits to sort by, as numbers in order.
+ * Computes the codes of keys: the sort bits as order-preserving numbers.
  */
 void
 gs_key_codes(const gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys, size_t n, uint64_t *codes)
@@ -44,7 +42,7 @@ gs_key_codes(const gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys
 }
 
 /*
- * Sorts whole integers of 4 bytes with values of 4, each pair as a word.
+ * Sorts 4-byte integers with 4-byte values, each pair as one word.
  */
 static gs_status
 sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, void *temp)
@@ -74,7 +72,7 @@ sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_i
 }
 
 /*
- * Looks whether keys come in order, up to the first one that does not.
+ * Tests whether keys are in order, stopping at the first that is not.
  */
 static gs_status
 look_at_order(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, bool *rising)
@@ -116,7 +114,7 @@ gs_copy_array(gs_work *work, const void *from, void *to, size_t bytes)
 	return GS_OK;
 }
 
-/* gs_sort: chooses a way. Keys that come in order are copied. */
+/* Implements gs_sort: chooses the method.  Keys that are in order are copied. */
 gs_status
 gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
 				 const gs_sort_items *items, void *temp)

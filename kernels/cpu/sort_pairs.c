@@ -1,10 +1,10 @@
 /*
- * sort_pairs.c: gs_sort of keys that have to come out bit by bit (floats, ranges of bits), and of keys with values.
+ * sort_pairs.c: gs_sort of keys with values, and of keys whose bits a code would lose (floats, bit ranges).
  *
- * Large inputs are partitioned by their most significant digit, keys and values in arrays of their own, until a bucket
- * fits the cache. There radix.c sorts words of leading key bits and the position in the bucket, and keys and values
- * follow them to where they have to end up.  So what is written at random stays in the cache, and memory is read and
- * written in order, twice for each partition.
+ * Large inputs are partitioned by their most significant digit, keys and values in separate arrays, until a bucket fits
+ * the cache.  There radix.c sorts words of leading key bits above the position in the bucket, and keys and values are
+ * moved to their final place.  Random writes therefore stay in the cache; memory is read and written sequentially,
+ * twice per partition.
  */
 #include "cpu.h"
 
@@ -14,20 +14,20 @@
 #endif
 
 #define BUCKETS		(1 << GS_MAX_DIGIT)
-#define PLAIN_DIGIT 8 /* up to here scattering needs no buffers */
+#define PLAIN_DIGIT 8 /* wider digits scatter through buffers */
 #define LANES		4
 
-/* Where one array's items go. */
+/* The destinations of one array's items. */
 typedef struct gs_stream
 {
 	uint8_t lines[BUCKETS][GS_ALIGN];
-	uint32_t starts[BUCKETS]; /* of buckets, counted from the line that the array begins in */
+	uint32_t starts[BUCKETS]; /* of buckets, relative to the line in which the array begins */
 	uint32_t ends[BUCKETS];	  /* where the next item goes */
 } gs_stream;
 
 /*
- * The memory of a sort: streams and counters for one partition at a time, bucket ends for each level, words in the
- * cache.
+ * Memory of a sort: streams and counters for one partition at a time, bucket ends per level, words for the in-cache
+ * sort.
  */
 typedef struct scratch
 {
@@ -36,7 +36,7 @@ typedef struct scratch
 	uint32_t ends[GS_MAX_DEPTH][BUCKETS];
 } scratch;
 
-/* Items: keys, and values or NULL. */
+/* A place for items: keys, and values or NULL. */
 typedef struct place
 {
 	char *keys, *values;
@@ -50,13 +50,13 @@ typedef struct pairs_sort
 	size_t width, value_width;
 	scratch *space; /* NULL: everything fits the cache */
 	uint64_t *words, *other;
-	place in, spare, out; /* all items before any partition, and after one; after two, and where they end up */
+	place in, spare, out; /* before any partition; after an odd number; after an even number, and result */
 } pairs_sort;
 
 /* ---------------------------------------------------------------- in the cache */
 
 /*
- * Sorts every group of words that lacked the room for their lowest drop bits, and without them are equal, by these.
+ * Sorts groups of equal words by the drop lowest bits, for which the words had no room.
  */
 static gs_status
 sort_ties(pairs_sort *s, place from, size_t n, uint32_t row_bits, uint32_t drop)
@@ -84,7 +84,7 @@ sort_ties(pairs_sort *s, place from, size_t n, uint32_t row_bits, uint32_t drop)
 }
 
 /*
- * True if some words are equal but for their lowest bits.
+ * Returns true if some words differ only in their lowest bits.
  */
 static bool
 some_equal(const uint64_t *words, size_t n, uint32_t row_bits)
@@ -142,7 +142,7 @@ sort_cached(pairs_sort *s, place from, place to, size_t n, uint32_t high)
 /* ---------------------------------------------------------------- partitions */
 
 /*
- * The digits of some keys.
+ * Computes the digits of keys.
  */
 static void
 digits_of(const pairs_sort *s, const char *keys, size_t n, uint32_t shift, uint32_t width, uint16_t *digits)
@@ -155,8 +155,8 @@ digits_of(const pairs_sort *s, const char *keys, size_t n, uint32_t shift, uint3
 }
 
 /*
- * Counts a digit and sets where each bucket begins.  *single: all items are in one.  Several lanes have counters of
- * their own, so that equal neighbours do not wait for each other.
+ * Counts digits and sets where each bucket begins.  *single: all items are in one.  Separate counters per lane keep
+ * equal neighbours from stalling each other.
  */
 static gs_status
 count_digits(pairs_sort *s, place from, size_t n, uint32_t shift, uint32_t width, uint32_t *begins, bool *single)
@@ -191,7 +191,7 @@ count_digits(pairs_sort *s, place from, size_t n, uint32_t shift, uint32_t width
 }
 
 /*
- * The highest bit, plus one, of those to sort by in which keys differ; 0 if in none.
+ * Returns the highest sort bit in which keys differ, plus one; 0 if there is none.
  */
 static gs_status
 differing_bits(pairs_sort *s, place from, size_t n, uint32_t high, uint32_t *bits)
@@ -213,7 +213,7 @@ differing_bits(pairs_sort *s, place from, size_t n, uint32_t high, uint32_t *bit
 }
 
 /*
- * Writes a full line of a bucket past the cache: nothing reads it until the whole partition is made.
+ * Stores a full line of a bucket past the cache, as it is not read before the partition is complete.
  */
 static inline void
 store_line(void *to, const void *line)
@@ -233,18 +233,18 @@ store_line(void *to, const void *line)
 #define NAME(name) name##_8
 #include "scatter_loops.h"
 
-/* An array at work: from one place to another. */
+/* An array being moved. */
 typedef struct move
 {
 	gs_stream *stream;
 	size_t width;
 	const char *from;
-	char *to; /* the line that it begins in */
+	char *to; /* the line in which it begins */
 	bool lines;
 } move;
 
 /*
- * Begins to move an array.
+ * Starts to move an array.
  */
 static move
 begin_move(gs_stream *stream, size_t width, const char *from, char *to, size_t n, uint32_t digit,
@@ -259,7 +259,7 @@ begin_move(gs_stream *stream, size_t width, const char *from, char *to, size_t n
 	return (move){stream, width, from, to - skip * width, lines};
 }
 
-/* A block's items to their buckets, whole lines or item by item; digits were found before for both arrays. */
+/* Moves a block's items to their buckets, in full lines or one by one.  Keys and values share the digits. */
 static void
 move_block(const move *m, size_t row, const uint16_t *digits, size_t n)
 {
@@ -277,7 +277,7 @@ move_block(const move *m, size_t row, const uint16_t *digits, size_t n)
 }
 
 /*
- * Writes what is left in the buffers.
+ * Writes out the partially filled buffers.
  */
 static void
 end_move(const move *m, uint32_t digit)
@@ -297,7 +297,7 @@ end_move(const move *m, uint32_t digit)
 }
 
 /*
- * Moves items to their buckets.  begins becomes the buckets' ends.
+ * Moves items to their buckets.  begins has the buckets' starts on entry, their ends on return.
  */
 static gs_status
 scatter(pairs_sort *s, place from, place to, size_t n, uint32_t shift, uint32_t width, uint32_t *begins)
@@ -327,7 +327,7 @@ scatter(pairs_sort *s, place from, place to, size_t n, uint32_t shift, uint32_t 
 }
 
 /*
- * Where items lie that were partitioned depth times, from one of them on.
+ * Returns the place, from item begin on, of items that were partitioned depth times.
  */
 static place
 place_at(const pairs_sort *s, uint32_t depth, size_t begin)
@@ -338,7 +338,7 @@ place_at(const pairs_sort *s, uint32_t depth, size_t begin)
 }
 
 /*
- * Copies items to where they have to end up.
+ * Copies items to the place of the result.
  */
 static gs_status
 settle(pairs_sort *s, place from, size_t begin, size_t n)
@@ -352,8 +352,8 @@ settle(pairs_sort *s, place from, size_t begin, size_t n)
 }
 
 /*
- * Counts the leading digit of those of *high bits in which keys differ, and sets *high to where it ends; 0: they are
- * all equal.
+ * Counts the leading digit of the *high bits in which keys differ, and sets *high to the bits below it.  0: all keys
+ * are equal.
  */
 static gs_status
 leading_digit(pairs_sort *s, place from, size_t n, uint32_t *high, uint32_t *begins)
@@ -399,14 +399,14 @@ sort_range(pairs_sort *s, size_t begin, size_t n, uint32_t high, uint32_t depth)
 
 /* ---------------------------------------------------------------- the call */
 
-/* Bytes of an array of temporary memory. */
+/* Returns the bytes of an array in temporary memory. */
 static size_t
 array_bytes(uint64_t n, size_t width)
 {
 	return (n * width + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 }
 
-/* Words for what is sorted in the cache; for more items second places of keys and values, too. */
+/* Returns the temporary memory: words for the in-cache sort and, for more items, a second place for keys and values. */
 size_t
 gs_sort_pairs_temp(const gs_cpu_tuning *tuning, size_t width, size_t value_width, uint64_t n)
 {
@@ -417,8 +417,7 @@ gs_sort_pairs_temp(const gs_cpu_tuning *tuning, size_t width, size_t value_width
 }
 
 /*
- * Keys with values, or bits of keys: divides by leading digits until parts fit the cache, and sorts those as words of
- * key and place.
+ * Sorts keys with values, or by ranges of bits.  Partitions by leading digits until parts fit the cache.
  */
 gs_status
 gs_sort_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, uint32_t nbits, const gs_sort_items *items, void *temp)

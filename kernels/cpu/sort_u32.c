@@ -1,8 +1,7 @@
 /*
- * sort_u32.c: gs_sort of whole integers of 4 bytes alone: digits of 8 bits, least significant first.
- *
- * Four digits are few: words twice as wide cost more than they save.  Large inputs are partitioned by their leading
- * digit first, so that the others move them in the cache.  Digits that all keys share are stepped over.
+ * sort_u32.c: gs_sort of whole 4-byte integers without values, by digits of 8 bits, least significant first.  With only
+ * four digits, words of twice the width would cost more than they save.  Large inputs are partitioned by their leading
+ * digit first, so that the other passes stay in the cache.  Digits that all keys share are skipped.
  */
 #include "cpu.h"
 
@@ -16,12 +15,12 @@
 typedef struct u32_sort
 {
 	gs_work *work;
-	uint32_t xor_mask; /* bits of a key that are inverted */
+	uint32_t xor_mask; /* inverted bits of a key */
 	uint32_t *temp, *out;
 } u32_sort;
 
 /*
- * Counts some digits, from the least significant one on, in one read.
+ * Counts the lowest digits in one read.
  */
 static gs_status
 count_digits(const u32_sort *s, const uint32_t *keys, size_t n, uint32_t digits, uint32_t (*counts)[256])
@@ -46,7 +45,7 @@ count_digits(const u32_sort *s, const uint32_t *keys, size_t n, uint32_t digits,
 }
 
 /*
- * Turns counts into positions, of which xor_mask says the order, and moves keys there.
+ * Turns counts into positions, in the order that xor_mask gives, and scatters the keys.
  */
 static gs_status
 move_keys(const u32_sort *s, const uint32_t *from, uint32_t *to, size_t n, uint32_t shift, uint32_t *counts)
@@ -65,7 +64,7 @@ move_keys(const u32_sort *s, const uint32_t *from, uint32_t *to, size_t n, uint3
 		end = n - i < SLICE_ROWS ? n : i + SLICE_ROWS;
 		for (size_t k = i; k < end; k++)
 		{
-			const uint32_t key = from[k]; /* for all the compiler knows, what is written may be a key */
+			const uint32_t key = from[k]; /* for the compiler, the write below may alias this key */
 
 			to[counts[key >> shift & 255]++] = key;
 		}
@@ -75,7 +74,7 @@ move_keys(const u32_sort *s, const uint32_t *from, uint32_t *to, size_t n, uint3
 }
 
 /*
- * Sorts keys by their lower digits.  They come from anywhere but out, where they end up, from begin on.
+ * Sorts keys by their lower digits.  The input may be anywhere but in out, where the result goes from begin on.
  */
 static gs_status
 sort_digits(const u32_sort *s, const uint32_t *from, size_t begin, size_t n, uint32_t digits)
@@ -98,8 +97,8 @@ sort_digits(const u32_sort *s, const uint32_t *from, size_t begin, size_t n, uin
 }
 
 /*
- * Partitions keys by their leading digit; *ends: where each bucket ends in temp, in their order.  Nothing is moved if
- * all are in one.
+ * Partitions keys by their leading digit into temp.  *ends: where each bucket ends, in key order.  Moves nothing if all
+ * keys are in one bucket.
  */
 static gs_status
 partition(const u32_sort *s, const uint32_t *keys, size_t n, uint32_t *ends, bool *single)
@@ -124,8 +123,8 @@ partition(const u32_sort *s, const uint32_t *keys, size_t n, uint32_t *ends, boo
 }
 
 /*
- * Sorts keys; xor_mask: bits that are inverted to make them numbers in order.  temp: room for all keys.  From
- * partition_rows on they are partitioned.
+ * Sorts keys as numbers in order after XOR with xor_mask.  temp has room for all keys.  Partitions from partition_rows
+ * keys on.
  */
 gs_status
 gs_sort_u32(gs_work *work, size_t partition_rows, uint32_t xor_mask, const uint32_t *keys, uint32_t *out, size_t n,

@@ -1,11 +1,11 @@
 /*
- * strings.c: what steps take from strings.
+ * strings.c: the bits that steps take from strings.
  *
- * Usually a character takes eight bits, and how many there are takes three more.  Where there are rows enough to make
- * it worth while, the characters found at each of the next positions are numbered first: an alphabet of few characters
- * takes few bits each, a position where all strings have the same takes none, and the end is a character below all.
- * Numbers are looked up character by character.  Where all strings are long enough and a sample says that it will tell
- * most of them apart, characters are not numbered but counted from the least of their position, eight at a time.
+ * By default a character takes eight bits, and the number of characters three more.  With enough rows, an alphabet is
+ * worth its cost: the characters found at each of the next positions are numbered, so that few distinct characters take
+ * few bits, a constant position takes none, and the end of the string is number 0.  Numbers are looked up character by
+ * character.  If all strings are long enough and a sample promises that it separates most of them, characters are
+ * encoded as distances from the least one of their position, eight at a time.
  */
 #include "cpu.h"
 
@@ -14,12 +14,12 @@
 #include <emmintrin.h>
 #endif
 
-#define SAMPLE	  GS_ALPHABET_ROWS /* strings that tell how many characters occur at a position */
-#define MORE_BITS 3				   /* of characters than of row numbers: then one row in eight is tied */
-#define MANY_MORE_BITS 8		   /* then one in 256 */
+#define SAMPLE	  GS_ALPHABET_ROWS /* strings sampled for the characters at each position */
+#define MORE_BITS 3				   /* more bits of characters than of row numbers: one row in eight is tied */
+#define MANY_MORE_BITS 8		   /* one row in 256 is tied */
 
 /*
- * Notes the characters at an alphabet's positions of one string, and where it ends.
+ * Marks the characters of one string at an alphabet's positions, and where it ends.
  */
 static inline void
 mark_string(gs_alphabet *alphabet, const uint8_t *s, uint64_t length)
@@ -34,7 +34,7 @@ mark_string(gs_alphabet *alphabet, const uint8_t *s, uint64_t length)
 }
 
 /*
- * Numbers the marked characters of each position; the end comes first where there is one, and stays the end.
+ * Numbers the marked characters of each position.  The end, where there is one, is number 0 from there on.
  */
 static void
 number_characters(gs_alphabet *alphabet)
@@ -54,17 +54,17 @@ number_characters(gs_alphabet *alphabet)
 	}
 }
 
-/* What is known of the characters at each position. */
+/* Statistics of the characters at each position. */
 typedef struct positions
 {
 	uint8_t least[GS_RANGES], most[GS_RANGES];
-	uint8_t beyond[GS_RANGES]; /* the least distance from a gap's begin upwards, round the end */
+	uint8_t beyond[GS_RANGES]; /* least distance upwards from the start of the gap, modulo 256 */
 	bool seen[GS_RANGES][256]; /* in a sample */
-	uint32_t begin, gap;	   /* the longest run of characters that the sample lacks, between some that it has */
+	uint32_t begin, gap;	   /* longest range of characters that the sample skips */
 } positions;
 
 /*
- * Looks at a sample of strings for characters and a gap.
+ * Examines the characters of a sample of strings, and finds a gap.
  */
 static void
 sample_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, uint32_t chars)
@@ -93,7 +93,7 @@ sample_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, uin
 }
 
 /*
- * Extends what is known by some strings.
+ * Extends the statistics by some strings.
  */
 static void
 extend_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, size_t n)
@@ -128,8 +128,8 @@ extend_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, siz
 }
 
 /*
- * Looks at some strings, or at all rows' if there are no offsets of some.  Where a string ends there are others, or
- * what stands behind all.
+ * Examines the given strings, or those of all rows if offsets of none are given.  Behind the end of a string lie
+ * others, or the padding.
  */
 static gs_status
 find_positions(const gs_key *key, const gs_field *field, const uint64_t *some, positions *p)
@@ -152,7 +152,7 @@ find_positions(const gs_key *key, const gs_field *field, const uint64_t *some, p
 }
 
 /*
- * True if a position has characters on both sides of the gap.
+ * Returns true if a position has characters on both sides of the gap.
  */
 static bool
 spans_gap(const positions *p, uint32_t at)
@@ -161,7 +161,7 @@ spans_gap(const positions *p, uint32_t at)
 }
 
 /*
- * Bits of the distances of so many positions, without the gap where that is left out.
+ * Returns the bits of the distances at the first chars positions, with the gap left out if requested.
  */
 static uint32_t
 distance_bits(const positions *p, uint32_t chars, uint32_t gap)
@@ -183,8 +183,7 @@ distance_bits(const positions *p, uint32_t chars, uint32_t gap)
 }
 
 /*
- * True if distances of so many bits will tell rows apart, and so many bits more, as far as the characters of a sample
- * go.
+ * Returns true if distances of width bits separate rows with more bits to spare, judging by a sample's characters.
  */
 static bool
 enough_characters(const positions *p, uint32_t chars, uint32_t width, uint32_t row_bits, uint32_t more)
@@ -198,15 +197,15 @@ enough_characters(const positions *p, uint32_t chars, uint32_t width, uint32_t r
 
 		for (uint32_t c = 0; c < 256; c++)
 			n += p->seen[at][c];
-		/* quarters of bits */
+		/* in quarters of bits */
 		told += 4 * (gs_bits(n) - 1) + (n << 2 >> (gs_bits(n) - 1) & 3);
 	}
 	return told >= 4 * (row_bits + more);
 }
 
 /*
- * Chooses how many bits a distance takes, 0 if they do not tell rows apart, and whether the gap is left out: where rows
- * are told apart easily that is not worth while.
+ * Chooses the bits of a distance, 0 if distances would not separate rows, and whether to leave out the gap, which does
+ * not pay where rows are easily separated.
  */
 static void
 choose_width(gs_alphabet *alphabet, const positions *p, uint32_t row_bits)
@@ -221,7 +220,7 @@ choose_width(gs_alphabet *alphabet, const positions *p, uint32_t row_bits)
 }
 
 /*
- * True if any other character than those found makes a distance too long: then a sample can stand for all rows.
+ * Returns true if every character outside the sample yields a distance that is too long.  A sample is then enough.
  */
 static bool
 others_noticed(const gs_alphabet *alphabet, const positions *p)
@@ -234,8 +233,8 @@ others_noticed(const gs_alphabet *alphabet, const positions *p)
 }
 
 /*
- * Makes an alphabet of distances, if all strings have characters at enough positions.  To guess: of a sample, if others
- * will be noticed.
+ * Makes an alphabet of distances if all strings are long enough.  guess: from a sample, if other characters will be
+ * detected.
  */
 static gs_status
 make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, uint32_t row_bits, bool guess)
@@ -257,11 +256,11 @@ make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, 
 		GS_TRY(find_positions(key, field, NULL, &p));
 		choose_width(alphabet, &p, row_bits);
 	}
-	/* where a position has characters on both sides of the gap, they are at most 127 apart */
+	/* characters on both sides of the gap must be at most 127 apart */
 	for (uint32_t at = 0; at < alphabet->chars && alphabet->gap > 0; at++)
 		if (spans_gap(&p, at))
 			alphabet->above[at] = (uint8_t) (128 - (p.begin - p.least[at]));
-	/* what stands behind may have been written by nobody: nothing may be borrowed for it */
+	/* the padding may be uninitialized: no borrow may come from it */
 	if (alphabet->width < 8)
 		memcpy(alphabet->least, p.least, alphabet->chars);
 	alphabet->longest = alphabet->width > 0 ? column->longest : 0;
@@ -269,7 +268,7 @@ make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, 
 }
 
 /*
- * Makes the alphabet of all rows behind the prefix that a column's strings share.
+ * Makes the alphabet of all rows after the common prefix of a column's strings.
  */
 gs_status
 gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32_t row_bits, bool guess)
@@ -296,7 +295,7 @@ gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32
 }
 
 /*
- * Makes the alphabet of a group of rows from a place on.
+ * Makes the alphabet of a group of rows from a place of the key on.
  */
 gs_status
 gs_alphabet_of_group(gs_alphabet *alphabet, const gs_key *key, gs_place place, const uint64_t *words, size_t n,
@@ -328,7 +327,7 @@ gs_alphabet_of_group(gs_alphabet *alphabet, const gs_key *key, gs_place place, c
 }
 
 /*
- * Up to seven characters of a string, most significant first, and how many there are.
+ * Returns up to seven characters, most significant first, and their number.
  */
 static inline uint64_t
 plain_code(const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
@@ -346,7 +345,7 @@ plain_code(const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
 }
 
 /*
- * The same characters by their numbers in the alphabet.
+ * Returns the next characters, by their numbers in the alphabet.
  */
 static inline uint64_t
 alphabet_code(const gs_alphabet *alphabet, const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
@@ -363,7 +362,7 @@ alphabet_code(const gs_alphabet *alphabet, const uint8_t *s, uint64_t length, ui
 }
 
 /*
- * A row's part of a step.
+ * Returns a row's bits of a part.
  */
 static inline uint64_t
 part_code(const gs_part *part, uint64_t row)
@@ -379,7 +378,7 @@ part_code(const gs_part *part, uint64_t row)
 }
 
 /*
- * Appends a string part to the words of consecutive rows; false if there was a character that an alphabet lacks.
+ * Appends a string part to the words of consecutive rows.  Returns false if the alphabet lacks a character.
  */
 bool
 gs_string_rows(const gs_loops *loops, const gs_part *part, uint64_t row, size_t n, uint64_t *words)

@@ -1,33 +1,32 @@
 /*
  * topk.c: the first k rows of an order.
  *
- * Words are made block by block, leading bits of the key above the row number, and those are kept that are not beyond
- * the greatest that may still matter; whenever there is no more room, the k least stay and the bound falls.  Where
- * words do not hold the whole key, all that are equal to the bound but for the row number stay, too, and in the end
- * ties are refined as in a whole order.  That is what is made where k is a large part of the rows, or where leading
- * bits leave too many rows in doubt.
+ * Words are made block by block, leading key bits above the row number, and kept if they do not exceed a bound.  When
+ * the buffer is full, only the k least stay and the bound falls.  If words do not hold the complete key, words that tie
+ * with the bound stay as well, and ties are refined at the end as in a full sort.  A full sort is made if k is a large
+ * part of the rows, or if leading bits leave too many rows in doubt.
  */
 #include "cpu.h"
 
 #include <string.h>
 
-#define DOUBT_SHARE 8 /* a share of all rows that may be in doubt */
+#define DOUBT_SHARE 8 /* at most 1/DOUBT_SHARE of all rows may be in doubt */
 
-/* An array of words, up to the end of its last line. */
+/* Returns the bytes of an array of words, in whole lines. */
 static size_t
 words_bytes(uint64_t n)
 {
 	return (n * sizeof(uint64_t) + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 }
 
-/* Room for kept words: 2k, and a block more; more for rows in doubt. */
+/* Returns the words to keep: 2k and a block, and more for rows in doubt. */
 static uint64_t
 kept_room(const gs_order *order, uint64_t k)
 {
 	return 2 * k + GS_BLOCK_ROWS + (order->complete ? 0 : order->rows / DOUBT_SHARE);
 }
 
-/* Room for a whole order: whether the first rows can be found alone is not known before. */
+/* Returns the temporary memory of a full sort, as it is not known in advance whether that can be avoided. */
 size_t
 gs_cpu_top_k_temp(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k)
 {
@@ -38,7 +37,7 @@ gs_cpu_top_k_temp(gs_engine *engine, const gs_column *columns, uint32_t ncolumns
 }
 
 /*
- * Moves the k least of n different words to the front.
+ * Moves the k least of n distinct words to the front.
  */
 static gs_status
 least(gs_work *work, uint64_t *words, uint64_t n, uint64_t k)
@@ -69,7 +68,7 @@ least(gs_work *work, uint64_t *words, uint64_t n, uint64_t k)
 				j--;
 			}
 		}
-		/* words before i are at most the pivot, words from i on at least; between j and i it is the pivot alone */
+		/* words before i are at most the pivot, words from i on at least; between j and i lies only the pivot */
 		if (k <= j + 1 && j + 1 < high)
 			high = j + 1;
 		else if (k >= i)
@@ -81,7 +80,7 @@ least(gs_work *work, uint64_t *words, uint64_t n, uint64_t k)
 }
 
 /*
- * True if the first k rows can be found without sorting the others, and that pays.
+ * Returns true if finding the first k rows without a full sort is possible and pays.
  */
 bool
 gs_order_first_pays(const gs_order *order, uint64_t k)
@@ -89,7 +88,7 @@ gs_order_first_pays(const gs_order *order, uint64_t k)
 	return order->rows > 8192 && k > 0 && k <= order->rows / 8;
 }
 
-/* What gs_order_first needs, much less than a whole order. */
+/* Returns the temporary memory of gs_order_first, much less than that of a full sort. */
 size_t
 gs_order_first_bytes(const gs_order *order, uint64_t k)
 {
@@ -99,8 +98,7 @@ gs_order_first_bytes(const gs_order *order, uint64_t k)
 }
 
 /*
- * Of n words leaves the k least, and behind them those that leading bits do not tell from the greatest of them, which
- * is *bound then.
+ * Keeps the k least of n words, then those whose leading bits tie with the greatest of them, which becomes *bound.
  */
 static gs_status
 leave_least(const gs_order *order, uint64_t *words, uint64_t k, uint64_t *n, uint64_t *bound)
@@ -125,8 +123,8 @@ leave_least(const gs_order *order, uint64_t *words, uint64_t k, uint64_t *n, uin
 }
 
 /*
- * Keeps the words of the rows that may be among the first k; *n: 0 if there are too many, or a character that the
- * alphabet lacks.
+ * Keeps the words of rows that may be among the first k.  *n: 0 if there are too many, or if the alphabet lacks a
+ * character.
  */
 static gs_status
 keep_first(const gs_order *order, uint64_t k, uint64_t *kept, uint64_t *n)
@@ -168,8 +166,8 @@ keep_first(const gs_order *order, uint64_t k, uint64_t *kept, uint64_t *n)
 }
 
 /*
- * The first k of an order that has been started; *done: false, and nothing done, if that takes a whole order.  temp is
- * aligned to a line.
+ * Finds the first k rows of an order that has been started.  *done: false, with nothing done, if that takes a full
+ * sort.  temp is aligned to a cache line.
  */
 gs_status
 gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp, bool *done)
@@ -195,7 +193,7 @@ gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp, boo
 }
 
 /*
- * Runs a plan and keeps the begin of the order.
+ * Sorts all rows and keeps the first k.
  */
 static gs_status
 whole_order(gs_engine *engine, const gs_plan *plan, uint64_t rows, uint64_t k, uint32_t *out, char *temp,
@@ -208,7 +206,7 @@ whole_order(gs_engine *engine, const gs_plan *plan, uint64_t rows, uint64_t k, u
 	return GS_OK;
 }
 
-/* gs_top_k: the first rows alone if that pays and works out, else a whole order and its begin. */
+/* Implements gs_top_k: finds the first rows alone if that pays and succeeds, otherwise sorts all. */
 gs_status
 gs_cpu_top_k(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k, uint32_t *out,
 			 void *temp, size_t temp_bytes)

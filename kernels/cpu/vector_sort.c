@@ -1,9 +1,9 @@
 /*
- * vector_sort.c: sorts words in the cache eight at a time, where the processor has AVX-512.
+ * vector_sort.c: AVX-512 quicksort of words in the cache.
  *
- * Quicksort: a block of eight words is divided by one shuffle, words below the pivot first, and stored at both ends of
- * the room that is free.  Few words are sorted in registers: as rows of eight whose columns a network sorts; then
- * neighbouring columns are merged, three times.  Words may be equal.
+ * One shuffle divides a block of eight words, those below the pivot first, and the block is stored at both ends of the
+ * free room.  Short ranges are sorted in registers: rows of eight words whose columns a network sorts; three merges of
+ * neighbouring columns follow.  Words need not be distinct.
  */
 #include "cpu.h"
 
@@ -12,11 +12,11 @@
 #include <immintrin.h>
 #endif
 
-#define FEW_WORDS 512 /* fewer are sorted by vectors even if a digit would be enough */
+#define FEW_WORDS 512 /* fewer are sorted by vectors even if one digit would do */
 
 /*
- * True if so many words, which differ in so many of the bits to sort by, are sorted by vectors: whole, as the bits
- * below rise already.
+ * Returns true if n words that differ in the given number of sort bits are sorted by vectors.  Complete words are
+ * compared, as the lower bits ascend already.
  */
 bool
 gs_by_vectors(const gs_sorter *sorter, size_t n, uint32_t bits)
@@ -31,9 +31,9 @@ gs_by_vectors(const gs_sorter *sorter, size_t n, uint32_t bits)
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,popcnt")))
 #define INLINE static inline __attribute__((always_inline)) TARGET
-#define FEW		128				/* words that are sorted in registers */
-#define LINE	(8 * 8)			/* words that a partition reads at once from one end, in eight rows */
-#define SAMPLE	16				/* words that a pivot is the middle of */
+#define FEW		128				/* words sorted in registers */
+#define LINE	(8 * 8)			/* words that a partition reads at a time from one end, in eight rows */
+#define SAMPLE	16				/* words whose median is the pivot */
 #define SAMPLES 64				/* and from MANY words on */
 #define MANY	2048
 
@@ -42,7 +42,7 @@ _Static_assert(SAMPLE == 2 * 8 && SAMPLES == 8 * 8, "rows by which samples are s
 
 /* ---------------------------------------------------------------- in registers */
 
-/* The columns of a row in reverse, within groups of so many. */
+/* Reverses the columns of a row within groups of the given size. */
 INLINE __m512i
 reverse(__m512i row, int columns)
 {
@@ -59,7 +59,7 @@ reverse(__m512i row, int columns)
 	}
 }
 
-/* Leaves the lesser ones of two rows' words in the first row; the columns of the other are reversed before. */
+/* Leaves the lesser words of two rows in the first row.  The caller has reversed the columns of the other. */
 INLINE void
 exchange(__m512i *a, __m512i *b, int columns)
 {
@@ -69,14 +69,14 @@ exchange(__m512i *a, __m512i *b, int columns)
 	*a = _mm512_min_epu64(*a, reversed);
 }
 
-/* The same within a row: the greater ones go to the columns of a mask. */
+/* Exchanges within a row: the greater words go to the columns of a mask. */
 INLINE __m512i
 divide(__m512i row, __m512i reversed, __mmask8 upper)
 {
 	return _mm512_mask_max_epu64(_mm512_min_epu64(row, reversed), upper, row, reversed);
 }
 
-/* Sorts groups of so many columns of a row that rise and fall, or fall and rise, the second half in reverse. */
+/* Sorts groups of columns that are bitonic, with the second half reversed. */
 INLINE __m512i
 sort_row(__m512i row, int columns)
 {
@@ -89,7 +89,7 @@ sort_row(__m512i row, int columns)
 	return divide(row, reverse(row, 2), 0xaa);
 }
 
-/* Statements for so many rows from one on: every index is a constant, so that rows stay in registers. */
+/* Expands a statement for a number of rows.  Indexes are constants, so rows stay in registers. */
 #define EACH1(what, a)	what(a)
 #define EACH2(what, a)	EACH1(what, a) EACH1(what, a + 1)
 #define EACH4(what, a)	EACH2(what, a) EACH2(what, a + 2)
@@ -98,7 +98,10 @@ sort_row(__m512i row, int columns)
 #define EACH12(what, a) EACH8(what, a) EACH4(what, a + 8)
 #define EACH16(what, a) EACH8(what, a) EACH8(what, a + 8)
 
-/* Batcher's networks: each column of the rows is sorted.  Of 6 and 12 rows: what 8 and 16 take, without the last. */
+/*
+ * Batcher's networks, which sort each column of the rows.  Those of 6 and 12 rows are those of 8 and 16 without the
+ * last rows.
+ */
 #define PAIR(a, b)	   exchange(&v[a], &v[b], 1);
 #define PAIRS2(a, d)   PAIR(a, a + d) PAIR(a + 1, a + 1 + d)
 #define PAIRS4(a, d)   PAIRS2(a, d) PAIRS2(a + 2, d)
@@ -117,7 +120,7 @@ sort_row(__m512i row, int columns)
 	COLUMNS8(a) COLUMNS8(a + 8) PAIRS8(a, 8) PAIRS4(a + 4, 4) PAIRS2(a + 2, 2) PAIRS2(a + 6, 2) PAIRS2(a + 10, 2)      \
 	NEIGHBOURS4(a + 1) NEIGHBOURS2(a + 9) PAIR(a + 13, a + 14)
 
-/* Merges groups of columns with their neighbours: each step halves the rows that a word may still go to. */
+/* Merges groups of columns with their neighbours.  Each step halves the rows that a word may still move to. */
 #define FOLD(a, b)	 exchange(&v[a], &v[b], columns);
 #define FOLDS2(a, b) FOLD(a, b) FOLD(a + 1, b - 1)
 #define FOLDS4(a, b) FOLDS2(a, b) FOLDS2(a + 2, b - 2)
@@ -130,7 +133,10 @@ sort_row(__m512i row, int columns)
 #define MERGE12(a)	 FOLDS4(a + 4, a + 11) MERGE8(a) MERGE4(a + 8)
 #define MERGE16(a)	 FOLDS8(a, a + 15) MERGE8(a) MERGE8(a + 8)
 
-/* Which words of a row there are, by those of the last eight rows, of which so many are from this row on. */
+/*
+ * Returns the mask of existing words in a row.  last has a bit per word of the last eight rows; rows counts the rows
+ * from this one on.
+ */
 INLINE __mmask8
 present(uint64_t last, size_t rows)
 {
@@ -141,7 +147,7 @@ present(uint64_t last, size_t rows)
 #define STORE(a)	_mm512_mask_storeu_epi64(words + 8 * (a), present(last, rows - (a)), v[a]);
 #define SORT_ROW(a) v[a] = sort_row(v[a], columns);
 
-/* A sort of 8 * R words at most, of more than 8 * R - 64. */
+/* Sorts at most 8 * R and more than 8 * R - 64 words. */
 #define SORT_ROWS(R)                                                                                                   \
 	INLINE void merge_##R(__m512i *v, int columns)                                                                     \
 	{                                                                                                                  \
@@ -196,7 +202,7 @@ sort_few(uint64_t *words, size_t n)
 
 /* ---------------------------------------------------------------- partitions */
 
-/* For every mask, four bits each: the columns that are in it, then the others. */
+/* For every mask, four bits per index: the columns in the mask, then the others. */
 #define BELOW(m, i)	 __builtin_popcount((m) & ((1u << (i)) - 1))
 #define TO(m, i)	 ((m) >> (i) & 1 ? BELOW(m, i) : BELOW(m, 8) + (i) - BELOW(m, i))
 #define COLUMN(m, i) (uint32_t) (i) << 4 * (TO(m, i))
@@ -208,7 +214,7 @@ sort_few(uint64_t *words, size_t n)
 
 static const uint32_t orders[256] = {ORDER64(0u), ORDER64(64u), ORDER64(128u), ORDER64(192u)};
 
-/* What a partition has not filled yet: from a word on, so many words to its right end; in between are others unread. */
+/* The free room of a partition: count words from a position on, up to its right end, with unread words in between. */
 typedef struct space
 {
 	uint64_t *left;
@@ -216,7 +222,7 @@ typedef struct space
 } space;
 
 /*
- * Divides eight words: those below the pivot go to the left end, the others to the right one.
+ * Divides eight words: those below the pivot go to the left end, the others to the right.
  */
 INLINE void
 divide_row(space *to, __m512i row, __m512i pivot)
@@ -224,7 +230,7 @@ divide_row(space *to, __m512i row, __m512i pivot)
 	const __m512i shifts = _mm512_set_epi64(28, 24, 20, 16, 12, 8, 4, 0);
 	uint32_t below = _mm512_cmplt_epu64_mask(row, pivot);
 
-	/* the upper halves of indexes count for nothing, nor do their bits above the lowest three */
+	/* permute ignores the upper halves of indexes, and all but their lowest three bits */
 	row = _mm512_permutexvar_epi64(_mm512_srlv_epi32(_mm512_set1_epi32((int) orders[below]), shifts), row);
 	to->room -= 8;
 	_mm512_storeu_si512(to->left, row);
@@ -233,7 +239,7 @@ divide_row(space *to, __m512i row, __m512i pivot)
 }
 
 /*
- * The same of fewer words.
+ * Divides fewer than eight words.
  */
 INLINE void
 divide_some(space *to, __m512i row, __mmask8 all, __m512i pivot)
@@ -255,8 +261,8 @@ divide_some(space *to, __m512i row, __mmask8 all, __m512i pivot)
 		DIVIDE(a)
 
 /*
- * Puts the words below a pivot before the others, and returns how many they are.  Words from both ends are set aside,
- * so that there always is room where a row is written: rows are read from the end with less of it.
+ * Moves the words below the pivot before the others and returns their number.  Words of both ends are set aside first;
+ * rows are then read from the end with less free room, so that there is always room to write.
  */
 TARGET static size_t
 partition(uint64_t *words, size_t n, uint64_t pivot_word)
@@ -293,7 +299,7 @@ partition(uint64_t *words, size_t n, uint64_t pivot_word)
 }
 
 /*
- * The middle of a sample.
+ * Returns the median of a sample.
  */
 TARGET static uint64_t
 choose_pivot(const uint64_t *words, size_t n)
@@ -311,7 +317,7 @@ choose_pivot(const uint64_t *words, size_t n)
 }
 
 /*
- * Sorts until there were too many partitions within each other: then *done becomes false.
+ * Sorts, unless partitions nest too deeply: *done is then false.
  */
 TARGET static gs_status
 quicksort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
@@ -325,7 +331,7 @@ quicksort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
 		*done = depth-- > 0;
 		if (below == 0)
 		{
-			/* nothing is below the pivot: those equal to it are in order, if there are others */
+			/* no word is below the pivot: words equal to it are in place, if there are others */
 			below = pivot == UINT64_MAX ? n : partition(words, n, pivot + 1);
 			GS_TRY(gs_work_add(work, n / 4));
 		}
@@ -340,8 +346,8 @@ quicksort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
 }
 
 /*
- * Sorts words where there is AVX-512; *done: false, with the same words in some order, if that takes more partitions
- * within each other than depth.
+ * Sorts words if there is AVX-512.  *done: false, with the words permuted, if that needs more nested partitions than
+ * depth.
  */
 gs_status
 gs_vector_sort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)

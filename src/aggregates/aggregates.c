@@ -1,9 +1,9 @@
 /*
- * aggregates.c: gpu_sort_agg and gpu_count_distinct, and how values are collected for these and for percentiles.
+ * aggregates.c: gpu_sort_agg and gpu_count_distinct, and the transition functions of these and of percentiles.
  *
- * What DISTINCT and ordered-set aggregates give, through our own sort.  Aggregates with the same transition function,
- * argument and serialize function share one state in a query, as gpu_percentile_cont(x, 0.5) and gpu_percentile_disc(x,
- * 0.5) do.  How states are combined is in combine.c.
+ * They replace DISTINCT and ordered-set aggregates with gpusort's sorts.  Aggregates of a query with equal transition
+ * function, argument and serialize function share one state, as gpu_percentile_cont(x, 0.5) and gpu_percentile_disc(x,
+ * 0.5) do.  combine.c combines states.
  */
 #include "postgres.h"
 
@@ -27,7 +27,7 @@ PG_FUNCTION_INFO_V1(gpusort_collect_numbers_fraction);
 PG_FUNCTION_INFO_V1(gpusort_sort_agg_final);
 PG_FUNCTION_INFO_V1(gpusort_count_distinct_final);
 
-/* Transition: takes every value. */
+/* Transition function: collects every value. */
 Datum
 gpusort_collect_all(PG_FUNCTION_ARGS)
 {
@@ -37,7 +37,7 @@ gpusort_collect_all(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* Transition: takes every value that is not NULL; for answers that do not tell equal values apart. */
+/* Transition function: collects non-NULL values, for aggregates whose result is equal for equal values. */
 Datum
 gpusort_collect_values(PG_FUNCTION_ARGS)
 {
@@ -54,14 +54,14 @@ gpusort_collect_values(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* A percentile's fraction; NaN stands for NULL. */
+/* Returns a percentile's fraction; NaN for NULL. */
 static double
 get_fraction(const NullableDatum *argument)
 {
 	return argument->isnull ? get_float8_nan() : collect_checked_fraction(argument->value);
 }
 
-/* The state of a percentile, which notes the fraction in argument 2. */
+/* Returns the state of a percentile, which remembers the fraction in argument 2. */
 static Collected *
 fraction_state(FunctionCallInfo fcinfo, int flags)
 {
@@ -76,7 +76,7 @@ fraction_state(FunctionCallInfo fcinfo, int flags)
 	return state;
 }
 
-/* Transition: takes every value that is not NULL; argument 2 is the fraction. */
+/* Transition function: collects non-NULL values.  Argument 2 is the fraction. */
 Datum
 gpusort_collect_fraction(PG_FUNCTION_ARGS)
 {
@@ -87,7 +87,7 @@ gpusort_collect_fraction(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* Takes a numeric as double precision, as float8(numeric) makes it, errors included. */
+/* Collects a numeric as double precision, converted as float8(numeric) does, including its errors. */
 static void
 put_number(FunctionCallInfo fcinfo, Collected *state, Datum number)
 {
@@ -100,7 +100,7 @@ put_number(FunctionCallInfo fcinfo, Collected *state, Datum number)
 	collect_put(fcinfo, state, &row);
 }
 
-/* The same as gpusort_collect_values and gpusort_collect_fraction for numeric. */
+/* gpusort_collect_values and gpusort_collect_fraction for numeric. */
 Datum
 gpusort_collect_numbers(PG_FUNCTION_ARGS)
 {
@@ -117,7 +117,7 @@ gpusort_collect_numbers(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* The fraction comes with each value, NULL or not. */
+/* Transition function with a fraction, which accompanies each value, even NULL. */
 Datum
 gpusort_collect_numbers_fraction(PG_FUNCTION_ARGS)
 {
@@ -128,7 +128,7 @@ gpusort_collect_numbers_fraction(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* Reads the rows of a sort into an array. */
+/* Reads the sorted rows of a spilled state into an array. */
 static ArrayType *
 spilled_array(Collected *state)
 {
@@ -136,7 +136,7 @@ spilled_array(Collected *state)
 	Vector		values;
 	TupleTableSlot *slot;
 
-	/* what does not fit here does not fit an array */
+	/* an array cannot hold more than this either */
 	vtype.limit = 2 * MaxAllocSize;
 	vector_init(&values, &vtype, NULL, 0);
 	collect_rewind(state);
@@ -151,7 +151,7 @@ spilled_array(Collected *state)
 	return vector_to_array(&values, NULL, values.rows, 1);
 }
 
-/* gpu_sort_agg(value): all values in order as an array; NULLs last. */
+/* gpu_sort_agg(value): an array of all values in order, NULLs last. */
 Datum
 gpusort_sort_agg_final(PG_FUNCTION_ARGS)
 {
@@ -176,7 +176,7 @@ gpusort_sort_agg_final(PG_FUNCTION_ARGS)
 	PG_RETURN_ARRAYTYPE_P(array);
 }
 
-/* Counts the values of a sort that differ from the one before. */
+/* Counts the distinct values of a spilled state. */
 static int64
 count_spilled(Collected *state)
 {
@@ -189,7 +189,7 @@ count_spilled(Collected *state)
 	return count;
 }
 
-/* Counts the values of a small group that differ from the one before. */
+/* Counts the distinct values of a small group. */
 static int64
 count_small(const Collected *state, const uint32 order[COLLECT_SMALL])
 {
@@ -209,7 +209,7 @@ count_small(const Collected *state, const uint32 order[COLLECT_SMALL])
 	return count;
 }
 
-/* gpu_count_distinct(value): how many different values there are, NULLs left out. */
+/* gpu_count_distinct(value): the number of distinct non-NULL values. */
 Datum
 gpusort_count_distinct_final(PG_FUNCTION_ARGS)
 {

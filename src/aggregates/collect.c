@@ -1,5 +1,5 @@
 /*
- * collect.c: the state of aggregates that need all values of a group before they can answer.
+ * collect.c: the state of aggregates that need all values of a group.
  */
 #include "postgres.h"
 
@@ -23,15 +23,14 @@
 #include "src/base/compat.h"
 #include "src/keys/sortkey.h"
 
-/* A state's size is rounded up to this by the memory context anyway. */
+/* Bytes of a state.  The memory context rounds up to this in any case. */
 #define STATE_BYTES(ncolumns) ((Size) ((ncolumns) == 1 ? 128 : 240))
 
-/* Vectors may take this part of the limit: a job over them needs room for keys and row numbers. */
+/* Fraction of the limit for vectors, since a job over them also needs keys and row numbers. */
 #define VECTORS_SHARE 4
 
 /*
- * The operator that sorts a type, with PostgreSQL's errors if it has none, or none that could be used under this
- * collation.
+ * Returns the operator that sorts a type.  Raises PostgreSQL's errors if there is none, or none for this collation.
  */
 static Oid
 sort_operator(Oid type, Oid collation)
@@ -51,8 +50,8 @@ sort_operator(Oid type, Oid collation)
 }
 
 /*
- * The collation under which it costs least to see which values are equal.  Texts are under every deterministic one if
- * their bytes are.
+ * Returns the collation under which equality is cheapest.  Under deterministic collations, texts are equal if their
+ * bytes are.
  */
 static Oid
 equal_collation(Oid type, Oid collation)
@@ -63,7 +62,7 @@ equal_collation(Oid type, Oid collation)
 	return by_bytes ? C_COLLATION_OID : collation;
 }
 
-/* An aggregate's combine function. */
+/* Returns an aggregate's combine function. */
 static Oid
 combine_function(Oid aggregate)
 {
@@ -78,8 +77,7 @@ combine_function(Oid aggregate)
 }
 
 /*
- * The type of an aggregate's argument.  A combine function has no such argument; the call of the aggregate that it
- * belongs to knows them.
+ * Returns the type of an aggregate's argument.  For a combine function, looks at the call of its aggregate.
  */
 static Oid
 argument_type(FunctionCallInfo fcinfo, int argument)
@@ -96,7 +94,7 @@ argument_type(FunctionCallInfo fcinfo, int argument)
 	return list_nth_oid(aggref->aggargtypes, argument);
 }
 
-/* What the call's groups share, from its argument types. */
+/* Initializes the state that a call's groups share, from its argument types. */
 static CollectCall *
 open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, int flags)
 {
@@ -108,7 +106,7 @@ open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, int fl
 	call->collation = PG_GET_COLLATION();
 	for (int i = 0; i < ncolumns; i++)
 	{
-		/* the column to sort by comes first */
+		/* the sort column comes first */
 		int			argument = i == 0 ? key : (i <= key ? i - 1 : i);
 
 		vector_type(&call->types[i], argument == 0 && (flags & COLLECT_DOUBLES) != 0 ? FLOAT8OID :
@@ -151,7 +149,7 @@ collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, int flags)
 	return state;
 }
 
-/* Closes temporary files when the group is done with, or the query ends early without an error. */
+/* Closes temporary files when the group is finished or the query ends early without an error. */
 static void
 end_spill(Datum argument)
 {
@@ -162,7 +160,7 @@ end_spill(Datum argument)
 	sorter_end(spill->sorter);
 }
 
-/* Takes a copy of a row into the sort. */
+/* Puts a copy of a row into the sort. */
 static void
 put_spilled(CollectSpill *spill, int ncolumns, const NullableDatum *row)
 {
@@ -184,7 +182,7 @@ put_spilled(CollectSpill *spill, int ncolumns, const NullableDatum *row)
 	spill->rows++;
 }
 
-/* The columns of the rows to be sorted, with one for their numbers if need be. */
+/* Describes the rows to be sorted, with a row number if numbered. */
 static TupleDesc
 spill_descriptor(const CollectCall *call, bool numbered)
 {
@@ -198,14 +196,14 @@ spill_descriptor(const CollectCall *call, bool numbered)
 	return desc;
 }
 
-/* Begins a sort of rows of the state's columns by the first one. */
+/* Starts a sort of the state's rows by the first column. */
 static CollectSpill *
 begin_spill(FunctionCallInfo fcinfo, const Collected *state)
 {
 	const CollectCall *call = state->call;
 	CollectSpill *spill = palloc0(sizeof(CollectSpill));
 	const char *why;
-	/* a sort that PostgreSQL has to finish is not stable by itself, which is more likely where keys are not exact */
+	/* a sort that PostgreSQL may finish is not stable; that is more likely for keys without an exact encoding */
 	bool		numbered = (call->flags & COLLECT_STABLE) != 0 &&
 		!sortkey_is_exact(call->sortop, call->collation, &why);
 	TupleDesc	desc = spill_descriptor(call, numbered);
@@ -230,7 +228,7 @@ begin_spill(FunctionCallInfo fcinfo, const Collected *state)
 	return spill;
 }
 
-/* A row of the vectors. */
+/* Reads a row of the vectors. */
 static void
 get_row(const Collected *state, uint32 number, NullableDatum *row)
 {
@@ -238,7 +236,7 @@ get_row(const Collected *state, uint32 number, NullableDatum *row)
 		row[i].value = vector_get(&state->columns[i], number, &row[i].isnull);
 }
 
-/* Hands the rows over to a sort that may write files. */
+/* Moves the rows to a sort that may write temporary files. */
 static void
 spill_rows(FunctionCallInfo fcinfo, Collected *state)
 {
@@ -336,8 +334,7 @@ collect_distinct_begin(CollectDistinct *distinct, Collected *state)
 }
 
 /*
- * Are two values equal?  What the type's own function leaves behind, which for ranges is a copy of each, goes with
- * scratch.
+ * Compares two values.  Memory that the type's function leaks, a copy of each value for ranges, is freed with scratch.
  */
 static bool
 equal_in(MemoryContext scratch, const Equality *equality, Datum a, Datum b)
@@ -374,7 +371,7 @@ collect_distinct_next(CollectDistinct *distinct, Collected *state)
 	return false;
 }
 
-/* The order of a small group's first column, by comparisons that suit the column's collation. */
+/* Finds the order of a small group's first column under the column's collation. */
 static bool
 small_order(const Collected *state, VectorColumn column, SmallOrder *small, uint32 order[COLLECT_SMALL])
 {

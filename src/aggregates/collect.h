@@ -1,9 +1,9 @@
 /*
- * collect.h: the state of aggregates that need all values of a group before they can answer.
+ * collect.h: the state of aggregates that need all values of a group.
  *
- * Values are kept in vectors, and answered for by a job.  Past the memory limit they go to a sort of rows, which
- * writes temporary files; then the answer is read from the rows in order.  Final functions change nothing that a
- * later call could notice.
+ * Values are collected in vectors, and a job computes the answer.  Beyond the memory limit they move to a sort of rows,
+ * which writes temporary files; the answer is then computed from the sorted rows.  Final functions do not modify the
+ * state visibly, so they may be called repeatedly.
  */
 #ifndef GPUSORT_COLLECT_H
 #define GPUSORT_COLLECT_H
@@ -19,33 +19,33 @@
 
 #define COLLECT_MAX_COLUMNS 2
 
-/* What a state is, beside its values. */
-#define COLLECT_STABLE	1		/* it counts in which order equal rows came */
-#define COLLECT_DOUBLES	2		/* its first argument is kept as double precision, whatever it is */
+/* Properties of a state beside its values. */
+#define COLLECT_STABLE	1		/* depends on the arrival order of equal rows */
+#define COLLECT_DOUBLES	2		/* the first argument is kept as double precision */
 
-/* What all groups of one aggregate call share; the first column is the one to sort by. */
+/* State shared by all groups of an aggregate call.  The first column is the sort column. */
 typedef struct CollectCall
 {
 	int			ncolumns;
-	bool		may_spill;		/* not in windows, where rows may come after an answer */
+	bool		may_spill;		/* false in windows, where rows may follow an answer */
 	int			flags;			/* COLLECT_STABLE, COLLECT_DOUBLES */
 	Oid			collation;
 	Oid			sortop;
-	Oid			equal_collation;	/* the one of fewest costs under which the same values of it are equal */
-	SmallOrder	small;			/* of small groups, by the first column */
-	SmallOrder	small_equal;	/* the same under that collation */
+	Oid			equal_collation;	/* cheapest collation with the same equality, for that column */
+	SmallOrder	small;			/* for small groups, by the first column */
+	SmallOrder	small_equal;	/* likewise, under equal_collation */
 	Equality	equality;		/* of the last column */
 	VectorType	types[COLLECT_MAX_COLUMNS];
-	ValueForm  *forms;			/* of the columns in states that are handed over; NULL until there is one */
-	struct StateFileList *files;	/* of those that may be combined again; NULL: none yet */
+	ValueForm  *forms;			/* for states that are serialized; NULL until needed */
+	struct StateFileList *files;	/* files that may be read again, or NULL */
 } CollectCall;
 
-/* Groups up to this size are put in order on the spot: with many of them, there is no time for a job. */
+/* Groups up to this size are sorted directly, as a job would take too long for each of many groups. */
 #define COLLECT_SMALL SMALL_ORDER
 
 /*
- * Rows past the memory limit.  Our own sort leaves equal rows as they came; where PostgreSQL's has to do that, each row
- * carries its number as a column more, and that is the second key.
+ * Rows beyond the memory limit.  gpusort's sort is stable.  If PostgreSQL's may have to be used for a state that needs
+ * a stable sort, rows get a number as a second key.
  */
 typedef struct CollectSpill
 {
@@ -53,7 +53,7 @@ typedef struct CollectSpill
 	bool		sorted;
 	bool		numbered;
 	uint64		rows;
-	AttrNumber	attnos[2];		/* what sorter's columns point to */
+	AttrNumber	attnos[2];		/* referenced by sorter's columns */
 	Oid			sortops[2];
 	Oid			collations[2];
 	bool		nulls_first[2];
@@ -62,8 +62,8 @@ typedef struct CollectSpill
 } CollectSpill;
 
 /*
- * One group.  A small one is a single allocation of 128 bytes (240 with two columns) with its first values behind the
- * vectors.
+ * The state of one group.  A small one is a single allocation of 128 bytes (240 with two columns) that contains its
+ * first values.
  */
 typedef struct Collected
 {
@@ -71,30 +71,29 @@ typedef struct Collected
 	CollectSpill *spill;		/* NULL: rows are in the vectors */
 	union
 	{
-		double		fraction;	/* of a percentile that takes it with each value; else 0 */
-		uint32	   *order;		/* of the rows, for aggregates that are asked several times; NULL: not known yet */
+		double		fraction;	/* of a percentile with a fraction per value; otherwise 0 */
+		uint32	   *order;		/* of the rows, kept for aggregates that share the state; NULL: unknown */
 	};
 	Vector		columns[FLEXIBLE_ARRAY_MEMBER];
 } Collected;
 
 /*
- * The state that a transition function was given, or a new one: argument 0 is the state, from argument 1 on there are
- * ncolumns values. The column to sort by is argument 1 + key.  A combine function, whose arguments are states, takes
- * the same of the aggregate that it belongs to.
+ * Returns a transition function's state, or creates it.  Argument 0 is the state, followed by ncolumns values; argument
+ * 1 + key is the sort column.  A combine function passes the values of its aggregate.
  */
 extern Collected *collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, int flags);
 
-/* Called for every row: only the first one of a group makes a state. */
+/* Returns the state, for every row; only the first row of a group creates one. */
 static inline Collected *
 collect_state(FunctionCallInfo fcinfo, int ncolumns, int key, int flags)
 {
 	return PG_ARGISNULL(0) ? collect_begin(fcinfo, ncolumns, key, flags) : (Collected *) PG_GETARG_POINTER(0);
 }
 
-/* A row of any state, where vectors have to grow or rows go to a file. */
+/* Adds a row in all cases, including growth of vectors and spilling. */
 extern void collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row);
 
-/* Takes a copy of a row of a state with one column; a state that has spilled has no room in its vectors. */
+/* Adds a copy of a row to a state of one column.  A spilled state has no room in its vectors. */
 static inline void
 collect_put(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
 {
@@ -104,7 +103,7 @@ collect_put(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
 		collect_put_slow(fcinfo, state, row);
 }
 
-/* The same with two columns. */
+/* Adds a copy of a row to a state of two columns. */
 static inline void
 collect_put_pair(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
 {
@@ -118,48 +117,48 @@ collect_put_pair(FunctionCallInfo fcinfo, Collected *state, const NullableDatum 
 		collect_put_slow(fcinfo, state, row);
 }
 
-/* Rows taken so far, in memory or not. */
+/* Returns the rows collected, in memory or not. */
 extern uint64 collect_rows(const Collected *state);
 
-/* A percentile's fraction, with PostgreSQL's error if there cannot be such a percentile. */
+/* Returns a percentile's fraction.  Raises PostgreSQL's error if it is out of range. */
 extern double collect_checked_fraction(Datum value);
 
-/* Stops because the rows of a group name two fractions. */
+/* Raises the error for a group with two different fractions. */
 pg_noreturn extern void collect_fraction_error(double one, double other);
 
-/* Before the first row of a state that has spilled, and then each row in order; an empty slot past the last one. */
+/* Read a spilled state: rewind, then return each row in order, and an empty slot at the end. */
 extern void collect_rewind(Collected *state);
 extern TupleTableSlot *collect_next(Collected *state);
 
-/* Values of a state that has spilled, each once; the one that was read last is kept here. */
+/* Iterator over the distinct values of a spilled state.  Holds the current value. */
 typedef struct CollectDistinct
 {
-	MemoryContext scratch;		/* what comparisons leave behind */
+	MemoryContext scratch;		/* for memory that comparisons leak */
 	bool		any;
 	Datum		last;
-	uint64		read;			/* rows, up to the first one with this value */
+	uint64		read;			/* up to the first row of the current value */
 } CollectDistinct;
 
-/* Before the first value. */
+/* Starts before the first value. */
 extern void collect_distinct_begin(CollectDistinct *distinct, Collected *state);
 
-/* The next value of the first column that differs from the one before; false past the last one, which ends it. */
+/* Moves to the next distinct value of the first column.  Returns false and ends the iteration after the last one. */
 extern bool collect_distinct_next(CollectDistinct *distinct, Collected *state);
 
-/* The order of a small group's rows; false if it is not small. */
+/* Finds the order of a small group's rows.  Returns false for larger groups. */
 extern bool collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL]);
 
-/* The same, in whatever order has equal values beside each other. */
+/* Finds an order of a small group's rows in which equal values are adjacent. */
 extern bool collect_small_equal(const Collected *state, uint32 order[COLLECT_SMALL]);
 
-/* The state that a final function was given, NULL if there is none or no value in it. */
+/* Returns a final function's state, or NULL if it is absent or empty. */
 extern Collected *collect_final(FunctionCallInfo fcinfo);
 
-/* Memory for a job, below the current context, and its end. */
+/* Create and delete memory for a job, below the current context. */
 extern BigMem *collect_begin_work(void);
 extern void collect_end_work(BigMem *mem);
 
-/* A column of a state that has not spilled, for a job; the first one, for jobs that ask only what is equal. */
+/* Return a column of a state in memory for a job; or the first one, for jobs that only need equality. */
 extern VectorColumn collect_column(const Collected *state, int column);
 extern VectorColumn collect_equal_column(const Collected *state);
 

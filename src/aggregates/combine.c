@@ -1,8 +1,8 @@
 /*
- * combine.c: states of aggregates that a parallel worker, or a partition, hands over: read from bytes, and combined.
+ * combine.c: deserializes and combines states from parallel workers or partitions.
  *
- * Bytes are read when they are combined, because only then it is known of what types they are; the deserialize function
- * just hands them on.  They may be anything: what is not a state is an error.
+ * Bytes are parsed when they are combined, since types are known only then; the deserialize function just passes them
+ * on.  They are not trusted: anything that is not a valid state raises an error.
  */
 #include "postgres.h"
 
@@ -24,18 +24,18 @@ PG_FUNCTION_INFO_V1(gpusort_combine_numbers);
 PG_FUNCTION_INFO_V1(gpusort_combine_numbers_fraction);
 PG_FUNCTION_INFO_V1(gpusort_combine_pairs);
 
-/* A state in bytes, before it is combined.  Where a Collected has its call there is NULL. */
+/* A serialized state before it is combined.  The member that corresponds to Collected's call is NULL. */
 typedef struct StateBytes
 {
 	CollectCall *call;
 	ByteSource	source;
 } StateBytes;
 
-/* What an aggregate's states hold. */
+/* Kind of an aggregate's states. */
 typedef struct StateKind
 {
 	int			ncolumns;
-	int			key;			/* the argument to sort by */
+	int			key;			/* the sort argument */
 	int			flags;			/* as in CollectCall */
 	bool		nulls;
 	bool		fraction;
@@ -50,7 +50,7 @@ static const StateKind kind_numbers_fraction = {
 };
 static const StateKind kind_pairs = {.ncolumns = 2, .key = 1, .flags = COLLECT_STABLE, .nulls = true};
 
-/* Deserialize function: bytes for a combine function, which is called next, while the argument is still there. */
+/* Deserialize function: passes bytes to the combine function, which is called next, while the argument still exists. */
 Datum
 gpusort_deserialize(PG_FUNCTION_ARGS)
 {
@@ -63,7 +63,7 @@ gpusort_deserialize(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* Is this the header of such a state, with columns of these forms, before so many bytes? */
+/* Checks the header of a state with columns of these forms, of the given size. */
 static void
 check_header(const StateHeader *header, const StateKind *kind, const ValueForm *forms, Size bytes)
 {
@@ -89,7 +89,7 @@ check_header(const StateHeader *header, const StateKind *kind, const ValueForm *
 		valueform_broken("It has another number of rows.");
 }
 
-/* Reads a column's value in a row. */
+/* Parses a column's value. */
 static inline void
 get_value(ByteSource *source, ValueForm *form, bool nullable, bool may_be_null, NullableDatum *value)
 {
@@ -105,7 +105,7 @@ get_value(ByteSource *source, ValueForm *form, bool nullable, bool may_be_null, 
 	value->value = value->isnull ? (Datum) 0 : valueform_get(form, source);
 }
 
-/* Takes a row into a state. */
+/* Adds a row to a state. */
 static inline void
 take_row(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
 {
@@ -115,7 +115,7 @@ take_row(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
 		collect_put_pair(fcinfo, state, row);
 }
 
-/* Takes values of fixed width, which lie in their vector as in the bytes, until the state spills; returns how many. */
+/* Adds fixed-width values in bulk until the state spills.  Returns how many. */
 static uint64
 take_fixed(FunctionCallInfo fcinfo, Collected *state, ValueForm *form, uint64 rows, ByteSource *source)
 {
@@ -143,7 +143,7 @@ take_fixed(FunctionCallInfo fcinfo, Collected *state, ValueForm *form, uint64 ro
 	return done;
 }
 
-/* Takes values of variable length into their vector, as many as fit there; returns how many. */
+/* Adds varying-width values to their vector while they fit.  Returns how many. */
 static uint64
 take_varying(Collected *state, ValueForm *form, uint64 rows, ByteSource *source)
 {
@@ -166,7 +166,7 @@ take_varying(Collected *state, ValueForm *form, uint64 rows, ByteSource *source)
 	return rows;
 }
 
-/* Takes the rows of bytes into a state. */
+/* Adds all rows of the bytes to a state. */
 static void
 take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, const StateHeader *header,
 		  ByteSource *source)
@@ -194,7 +194,7 @@ take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, cons
 		valueform_broken("There are bytes left behind its last row.");
 }
 
-/* Notes a percentile's fraction: the same for all of a group. */
+/* Sets a percentile's fraction, which is constant in a group. */
 static void
 take_fraction(Collected *state, double fraction, bool first)
 {
@@ -208,8 +208,8 @@ static void take_state(FunctionCallInfo fcinfo, Collected *state, const StateKin
 					   bool from_file);
 
 /*
- * Does a node that combines states take each of them once?  Where it is run again, one that splits the aggregate makes
- * other ones; what lies in between, such as a sort, may give the same ones out again.
+ * Returns true if a combining node reads each state only once.  If the node that made them is rescanned, it makes new
+ * states; a node in between, such as a sort, may return them again.
  */
 static bool
 taken_once(const AggState *node)
@@ -221,7 +221,7 @@ taken_once(const AggState *node)
 	return node->aggstrategy == AGG_PLAIN || IsA(below, AggState);
 }
 
-/* Takes the pieces of a file, each of which is a state. */
+/* Adds the pieces of a file, each of which is a state. */
 static void
 take_file(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource *source, bool first)
 {
@@ -242,7 +242,7 @@ take_file(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, Byte
 	pfree(piece.data);
 }
 
-/* Takes a state in bytes into another one. */
+/* Adds a serialized state to another one. */
 static void
 take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource source, bool first,
 		   bool from_file)
@@ -264,7 +264,7 @@ take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, Byt
 	take_rows(fcinfo, state, kind, &header, &source);
 }
 
-/* The state of argument 0, or a new one, with that of argument 1 taken into it. */
+/* Combines the state in argument 1 into that of argument 0, which is created if needed. */
 static Datum
 combine(FunctionCallInfo fcinfo, const StateKind *kind)
 {
@@ -286,42 +286,42 @@ combine(FunctionCallInfo fcinfo, const StateKind *kind)
 	PG_RETURN_POINTER(state);
 }
 
-/* Combine functions, one for each transition function. */
+/* Combine function of gpusort_collect_all. */
 Datum
 gpusort_combine_all(PG_FUNCTION_ARGS)
 {
 	return combine(fcinfo, &kind_all);
 }
 
-/* For gpusort_collect_values. */
+/* Combine function of gpusort_collect_values. */
 Datum
 gpusort_combine_values(PG_FUNCTION_ARGS)
 {
 	return combine(fcinfo, &kind_values);
 }
 
-/* For gpusort_collect_fraction. */
+/* Combine function of gpusort_collect_fraction. */
 Datum
 gpusort_combine_fraction(PG_FUNCTION_ARGS)
 {
 	return combine(fcinfo, &kind_fraction);
 }
 
-/* For gpusort_collect_numbers. */
+/* Combine function of gpusort_collect_numbers. */
 Datum
 gpusort_combine_numbers(PG_FUNCTION_ARGS)
 {
 	return combine(fcinfo, &kind_numbers);
 }
 
-/* For gpusort_collect_numbers_fraction. */
+/* Combine function of gpusort_collect_numbers_fraction. */
 Datum
 gpusort_combine_numbers_fraction(PG_FUNCTION_ARGS)
 {
 	return combine(fcinfo, &kind_numbers_fraction);
 }
 
-/* For gpusort_rle_collect, where a second column says the order. */
+/* Combine function of gpusort_rle_collect, whose second column defines the order. */
 Datum
 gpusort_combine_pairs(PG_FUNCTION_ARGS)
 {

@@ -1,7 +1,6 @@
 /*
- * partial.c: states of aggregates that a parallel worker, or a partition, hands over: written as bytes.
- *
- * In order where the final function takes the values from where they lie, each value once where it only counts them.
+ * partial.c: serializes states for parallel workers and partitions.  Values are sorted if the final function uses them
+ * in order, and reduced to distinct ones if it only counts them.
  */
 #include "postgres.h"
 
@@ -22,13 +21,13 @@ PG_FUNCTION_INFO_V1(gpusort_serialize_sorted);
 PG_FUNCTION_INFO_V1(gpusort_serialize_values);
 PG_FUNCTION_INFO_V1(gpusort_serialize_distinct);
 
-/* Fewer rows than this are written as they came: the final function puts them in order anyway. */
+/* Fewer rows are not sorted here, as the final function sorts them anyway. */
 #define FEW_ROWS 256
 
-/* Values that are looked at to find out how many there may be. */
+/* Sample size for estimating the number of distinct values. */
 #define SAMPLE_ROWS 4096
 
-/* Rows from one that is written to one that is fetched from memory meanwhile. */
+/* Prefetch distance in rows. */
 #define AHEAD 16
 
 ValueForm *
@@ -67,18 +66,18 @@ partial_seal(const CollectCall *call, const char *bytes, Size length)
 	return hash_bytes_extended((const unsigned char *) bytes + sizeof(uint64), (int) (length - sizeof(uint64)), key);
 }
 
-/* A state on its way into bytes, or into pieces of a file, each of which is a state for itself. */
+/* A state being serialized to bytes, or to pieces of a file, each of which is a complete state. */
 typedef struct StateWriter
 {
 	const Collected *state;
 	StateHeader header;
-	StringInfoData bytes;		/* with the first ones for the length of a bytea */
-	uint64		rows;			/* in them */
-	Size		piece_bytes;	/* of them, above which they go to a file */
-	StateFile  *file;			/* NULL: not yet */
+	StringInfoData bytes;		/* starts with room for a varlena header */
+	uint64		rows;			/* rows in bytes */
+	Size		piece_bytes;	/* limit of bytes, above which they go to a file */
+	StateFile  *file;			/* NULL: none so far */
 } StateWriter;
 
-/* Begins bytes, with room for a header in which the number of rows is still to come. */
+/* Starts a piece, with room for its header. */
 static void
 begin_bytes(StateWriter *writer)
 {
@@ -87,7 +86,7 @@ begin_bytes(StateWriter *writer)
 	writer->rows = 0;
 }
 
-/* Completes bytes. */
+/* Completes a piece. */
 static void
 seal_bytes(StateWriter *writer)
 {
@@ -102,7 +101,7 @@ seal_bytes(StateWriter *writer)
 }
 
 /*
- * Begins the bytes of a state with what the reader checks first: version, encoding, byte order, how values are written.
+ * Starts a state with the header that the reader checks: version, encoding, byte order, forms of values.
  */
 static void
 open_writer(StateWriter *writer, FunctionCallInfo fcinfo, const Collected *state)
@@ -128,7 +127,7 @@ open_writer(StateWriter *writer, FunctionCallInfo fcinfo, const Collected *state
 	begin_bytes(writer);
 }
 
-/* Takes the bytes to a file. */
+/* Writes the current piece to the file. */
 static void
 put_piece(StateWriter *writer)
 {
@@ -139,7 +138,7 @@ put_piece(StateWriter *writer)
 	begin_bytes(writer);
 }
 
-/* So many rows are complete. */
+/* Counts complete rows, and starts a new piece if this one is large enough. */
 static inline void
 rows_are_put(StateWriter *writer, uint64 rows)
 {
@@ -148,7 +147,7 @@ rows_are_put(StateWriter *writer, uint64 rows)
 		put_piece(writer);
 }
 
-/* What is handed over: the bytes, or where they are. */
+/* Returns the serialized state: the bytes, or their place in a file. */
 static bytea *
 close_writer(StateWriter *writer)
 {
@@ -167,7 +166,7 @@ close_writer(StateWriter *writer)
 	return (bytea *) writer->bytes.data;
 }
 
-/* Appends a column's value in a row. */
+/* Appends a column's value. */
 static inline void
 put_value(StateWriter *writer, int column, Datum value, bool isnull)
 {
@@ -182,7 +181,7 @@ put_value(StateWriter *writer, int column, Datum value, bool isnull)
 		valueform_put(&writer->state->call->forms[column], bytes, value);
 }
 
-/* Copies a value of fixed width. */
+/* Copies a fixed-width value. */
 static inline char *
 copy_fixed(char *to, const char *from, Size width)
 {
@@ -195,7 +194,7 @@ copy_fixed(char *to, const char *from, Size width)
 	return to + width;
 }
 
-/* Appends rows of vectors whose values all have a fixed width, in an order or as they came. */
+/* Copies rows whose columns all have a fixed width, in an order or as they arrived. */
 static char *
 copy_fixed_rows(const StateWriter *writer, char *to, const uint32 *order, uint64 begin, uint64 end)
 {
@@ -221,7 +220,7 @@ copy_fixed_rows(const StateWriter *writer, char *to, const uint32 *order, uint64
 	return to;
 }
 
-/* The same, in blocks. */
+/* Appends such rows, block by block. */
 static void
 put_fixed_rows(StateWriter *writer, const uint32 *order, uint64 count)
 {
@@ -231,7 +230,7 @@ put_fixed_rows(StateWriter *writer, const uint32 *order, uint64 count)
 
 	for (int c = 0; c < writer->state->call->ncolumns; c++)
 		row_bytes += writer->header.columns[c].nullable + writer->header.columns[c].width;
-	/* once for all, where they stay in memory */
+	/* reserve once for all rows that stay in memory */
 	valueform_reserve(bytes, row_bytes * Min(count, writer->piece_bytes / row_bytes + PARTIAL_BLOCK));
 	for (uint64 done = 0; done < count; done += n)
 	{
@@ -243,7 +242,7 @@ put_fixed_rows(StateWriter *writer, const uint32 *order, uint64 count)
 	}
 }
 
-/* Appends so many rows of the vectors, in an order or as they came. */
+/* Appends count rows of the vectors, in an order or as they arrived. */
 static void
 put_rows(StateWriter *writer, const uint32 *order, uint64 count)
 {
@@ -276,7 +275,7 @@ put_rows(StateWriter *writer, const uint32 *order, uint64 count)
 	}
 }
 
-/* Appends all rows of a state that has spilled; or of its first column each value once. */
+/* Appends all rows of a spilled state, or the distinct values of its first column. */
 static void
 put_spilled_rows(StateWriter *writer, Collected *state, bool distinct)
 {
@@ -303,7 +302,7 @@ put_spilled_rows(StateWriter *writer, Collected *state, bool distinct)
 	}
 }
 
-/* Writes the first rows of runs to the place of the runs, and returns it. */
+/* Converts runs to their first rows, in place. */
 static const uint32 *
 first_rows(gs_run *runs, uint64 count)
 {
@@ -314,15 +313,15 @@ first_rows(gs_run *runs, uint64 count)
 	return rows;
 }
 
-/* How a state's rows are to be written. */
+/* Which rows to write, and in which order. */
 typedef enum RowsWanted
 {
-	ROWS_SORTED,				/* in order: the final function takes all of them from where they lie */
+	ROWS_SORTED,				/* in order: the final function uses all of them in place */
 	ROWS_AS_THEY_CAME,
-	ROWS_DISTINCT				/* each value once, unless that saves little */
+	ROWS_DISTINCT				/* distinct values, unless that saves little */
 } RowsWanted;
 
-/* Appends numbers that are different. */
+/* Appends distinct numbers. */
 static void
 put_numbers(StateWriter *writer, const VectorColumn *column, const uint64 *numbers, uint64 count)
 {
@@ -342,8 +341,8 @@ put_numbers(StateWriter *writer, const VectorColumn *column, const uint64 *numbe
 }
 
 /*
- * Are there so many equal values among these that each once makes them a fourth, or fewer?  Among as many values of a
- * sample as it takes to tell; the number of pairs in it is the square of its size over twice the number of values.
+ * Returns true if a sample suggests that deduplication leaves at most a quarter of the values.  In a sample of n, the
+ * expected number of equal pairs is n² over twice the number of distinct values.
  */
 static bool
 values_repeat(BigMem *mem, const VectorColumn *column)
@@ -376,7 +375,7 @@ values_repeat(BigMem *mem, const VectorColumn *column)
 	return sample.rows - different >= (double) sample.rows * sample.rows / (rows / 4 * 2);
 }
 
-/* Appends each value of a state in memory once, unless that saves little. */
+/* Appends the distinct values of a state in memory, or all if that saves little. */
 static void
 put_distinct(StateWriter *writer, BigMem *mem)
 {
@@ -420,7 +419,7 @@ put_collected(StateWriter *writer, RowsWanted wanted)
 	MemoryContextDelete(bigmem_context(mem));
 }
 
-/* The state of argument 0 as bytes. */
+/* Serializes the state in argument 0. */
 static Datum
 serialize(FunctionCallInfo fcinfo, RowsWanted wanted)
 {
@@ -435,21 +434,21 @@ serialize(FunctionCallInfo fcinfo, RowsWanted wanted)
 	PG_RETURN_BYTEA_P(close_writer(&writer));
 }
 
-/* Serialize functions: of gpu_sort_agg and gpu_rle, of the percentiles, and of gpu_count_distinct. */
+/* Serialize function of gpu_sort_agg and gpu_rle, whose values are sorted. */
 Datum
 gpusort_serialize_sorted(PG_FUNCTION_ARGS)
 {
 	return serialize(fcinfo, ROWS_SORTED);
 }
 
-/* For percentiles: order does not matter yet. */
+/* Serialize function of percentiles, whose values need no order yet. */
 Datum
 gpusort_serialize_values(PG_FUNCTION_ARGS)
 {
 	return serialize(fcinfo, ROWS_AS_THEY_CAME);
 }
 
-/* For gpu_count_distinct: each value once. */
+/* Serialize function of gpu_count_distinct, which needs distinct values. */
 Datum
 gpusort_serialize_distinct(PG_FUNCTION_ARGS)
 {

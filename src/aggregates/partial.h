@@ -1,8 +1,6 @@
 /*
- * partial.h: states of aggregates that a parallel worker, or a partition, hands over, as bytes.
- *
- * All aggregates have one form: a header, and the rows one after another.  Types are not named: those of the
- * aggregate's call count, which are known where states are combined.
+ * partial.h: serialized states, for parallel workers and partitions.  All aggregates share a format: a header, then the
+ * rows.  Types are not included; they follow from the aggregate's call when states are combined.
  */
 #ifndef GPUSORT_PARTIAL_H
 #define GPUSORT_PARTIAL_H
@@ -11,18 +9,18 @@
 
 #define STATE_VERSION 1
 
-/* What a state's bytes begin with; integers are in the machine's order. */
+/* Header of a serialized state, in native byte order. */
 typedef struct StateHeader
 {
-	uint64		seal;			/* of all that follows, by partial_seal */
+	uint64		seal;			/* authenticates everything that follows; see partial_seal */
 	uint8		version;
 	uint8		encoding;		/* of text */
 	uint8		ncolumns;
-	uint8		in_file;		/* 1: instead of rows a StatePlace follows */
+	uint8		in_file;		/* 1: a StatePlace follows instead of rows */
 	struct
 	{
 		uint8		how;		/* as in ValueForm */
-		uint8		nullable;	/* 1: a byte before each value says whether there is one */
+		uint8		nullable;	/* 1: each value is preceded by a byte that tells whether it exists */
 		uint16		width;
 	}			columns[COLLECT_MAX_COLUMNS];
 	uint32		byte_order;		/* BYTE_ORDER_MARK */
@@ -32,16 +30,16 @@ typedef struct StateHeader
 
 #define BYTE_ORDER_MARK 0x01020304
 
-/* Rows between two looks at interrupts. */
+/* Rows between checks for interrupts. */
 #define PARTIAL_BLOCK 4096
 
-/* How the columns of a call's states are written. */
+/* Returns the forms in which a call's columns are serialized. */
 extern ValueForm *partial_forms(CollectCall *call);
 
 /*
- * The seal of a state's bytes: 0, unless they hold datums as they are, which cannot be checked one by one, or name a
- * file.  Those are believed because nobody knows the key but this server, for this session and its parallel workers,
- * who share what datums refer to: types, and the numbers of anonymous row types.
+ * Returns the seal of a state's bytes.  It is 0 unless the bytes contain raw datums, which cannot be validated, or name
+ * a file.  A keyed hash authenticates those: only this server knows the key, and it is valid for this session and its
+ * parallel workers, which share what raw datums refer to (types, numbers of anonymous row types).
  */
 extern uint64 partial_seal(const CollectCall *call, const char *bytes, Size length);
 

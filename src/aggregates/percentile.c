@@ -1,8 +1,7 @@
 /*
- * percentile.c: what stands at some place of the order: gpu_median, gpu_percentile_cont and gpu_percentile_disc.
- *
- * Their fraction comes with each value, so that they are ordinary aggregates, which combine.  Those whose fraction is
- * given once, and may be an array, are in within.c.
+ * percentile.c: aggregates that select by position: gpu_median, gpu_percentile_cont and gpu_percentile_disc.  They take
+ * their fraction with each value, which makes them ordinary aggregates that combine.  within.c has those with a direct
+ * argument, which may be an array.
  */
 #include "postgres.h"
 
@@ -24,7 +23,7 @@ PG_FUNCTION_INFO_V1(gpusort_median_final);
 PG_FUNCTION_INFO_V1(gpusort_percentile_cont_final);
 PG_FUNCTION_INFO_V1(gpusort_percentile_disc_final);
 
-/* The rows in memory at a place of the order, if that is known, and at the next one, or the last place. */
+/* Finds the rows at a position of the order and at the next one (or the last).  order may be NULL. */
 static void
 rows_at(const Collected *state, const uint32 *order, uint64 place, uint32 rows[2])
 {
@@ -109,7 +108,7 @@ percentile_cont(Collected *state, const uint32 *order, double fraction)
 	return percentile_between(state->call->types[0].type, low, high, exact - (double) place);
 }
 
-/* gpu_median(value): the value in the middle, or between both there; NULLs left out. */
+/* gpu_median(value): the middle value, or the mean of the two middle ones, of non-NULL values. */
 Datum
 gpusort_median_final(PG_FUNCTION_ARGS)
 {

@@ -1,5 +1,5 @@
 /*
- * percentile.h: percentiles of a state of collect.h.
+ * percentile.h: percentiles of a collected state.
  */
 #ifndef GPUSORT_PERCENTILE_H
 #define GPUSORT_PERCENTILE_H
@@ -7,16 +7,16 @@
 #include "collect.h"
 
 /*
- * The continuous percentile of a state that has rows, and the discrete one: the first value whose place in the order is
- * at least that part of all.  order is that of its rows, NULL if it is not known.
+ * Return the continuous and the discrete percentile of a non-empty state.  The latter is the first value whose position
+ * is at least that fraction of all.  order is that of the rows, or NULL if unknown.
  */
 extern Datum percentile_cont(Collected *state, const uint32 *order, double fraction);
 extern Datum percentile_disc(Collected *state, const uint32 *order, double fraction);
 
-/* The value at a place of the order, and the one at the next, or the last place; both copied. */
+/* Copies the values at a position of the order and at the next one (or the last). */
 extern void percentile_values_at(Collected *state, const uint32 *order, uint64 place, Datum *value, Datum *next);
 
-/* Between two values, as PostgreSQL's percentile_cont does it. */
+/* Interpolates between two values as PostgreSQL's percentile_cont does. */
 extern Datum percentile_between(Oid type, Datum low, Datum high, double part);
 
 #endif

@@ -1,13 +1,12 @@
 /*
- * plan_aggregates.c: aggregates of PostgreSQL that sort for themselves are replaced by ours before planning.
+ * plan_aggregates.c: before planning, replaces PostgreSQL's aggregates that sort by gpusort's.
  *
  * count(DISTINCT x), percentile_cont, percentile_disc and mode put every value through tuplesort.  gpu_count_distinct,
- * gpu_percentile_cont and their sisters give the same and do not (aggregates.c).  Only what is planned changes:
- * the query as it was parsed stays, in views and for whoever asks for its definition.
- *
- * What could be seen to differ is left alone: other orders and equalities than the type's own, arguments that are
- * volatile, grouping sets.  Whoever may not execute PostgreSQL's
- * aggregate is still told so, and nobody needs a right on ours: both must be everybody's.
+ * gpu_percentile_cont and their relatives return identical results without it (aggregates.c).  Only the planned query
+ * changes; the parsed query, as stored in views and shown as a definition, does not.  Anything that could be observed
+ * is left alone: orders and equalities other than the type's own, volatile arguments, grouping sets.  The privilege to
+ * execute PostgreSQL's aggregate is still checked.  None is needed for gpusort's, so a replacement takes place only if
+ * everybody may execute both.
  */
 #include "postgres.h"
 
@@ -38,18 +37,18 @@
 #include "plan_aggregates.h"
 #include "plan_elsewhere.h"
 
-/* One of PostgreSQL's aggregates and ours that does the same. */
+/* An aggregate of PostgreSQL and its replacement. */
 typedef struct Replacement
 {
 	Oid			theirs;
 	const char *name;
 	int			nargs;
 	Oid			argtypes[2];
-	bool		within;			/* written as theirs, with WITHIN GROUP */
+	bool		within;			/* written with WITHIN GROUP, as PostgreSQL's */
 } Replacement;
 
 static const Replacement replacements[] = {
-	/* the first is the one that counts */
+	/* the first one counts */
 	{F_COUNT_ANY, "gpu_count_distinct", 1, {ANYELEMENTOID}, false},
 	{F_PERCENTILE_CONT_FLOAT8_FLOAT8, "gpu_percentile_cont", 2, {FLOAT8OID, FLOAT8OID}, false},
 	{F_PERCENTILE_CONT_FLOAT8_INTERVAL, "gpu_percentile_cont", 2, {INTERVALOID, FLOAT8OID}, false},
@@ -61,26 +60,26 @@ static const Replacement replacements[] = {
 	{F_PERCENTILE_DISC_FLOAT8_ANYELEMENT, "gpu_percentile_disc_within", 2, {FLOAT8OID, ANYELEMENTOID}, true},
 	{F_PERCENTILE_DISC__FLOAT8_ANYELEMENT, "gpu_percentile_disc_within", 2, {FLOAT8ARRAYOID, ANYELEMENTOID}, true},
 	{F_MODE, "gpu_mode_within", 1, {ANYELEMENTOID}, true},
-	/* that of numeric, as double precision */
+	/* a numeric, as double precision */
 	{InvalidOid, "gpu_percentile_cont", 2, {NUMERICOID, FLOAT8OID}, false},
 };
 
 #define PERCENTILE_OF_NUMERIC ((int) lengthof(replacements) - 1)
 
-/* The OIDs of ours that everybody may execute, as long as no function of the database changes. */
+/* Cache of replacements that everybody may execute, valid until a function of the database changes. */
 static Oid	ours[lengthof(replacements)];
 static bool ours_known = false;
 
 bool		plan_has_replaced_aggregates = false;
 
-/* A function was made, changed or dropped, by whomever. */
+/* Invalidates the cache when a function is created, changed or dropped. */
 static void
 forget_ours(Datum argument, int cacheid, uint32 hashvalue)
 {
 	ours_known = false;
 }
 
-/* May everybody execute this function, whoever that is? */
+/* Returns true if everybody, whoever that is, may execute this function. */
 static bool
 everybody_may_execute(Oid function)
 {
@@ -93,11 +92,11 @@ everybody_may_execute(Oid function)
 		return false;
 	value = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proacl, &isnull);
 	if (isnull)
-		result = true;			/* so by default */
+		result = true;			/* default privileges */
 	else
 	{
 		Acl		   *acl = DatumGetAclP(value);
-		/* there are no NULLs in it */
+		/* it contains no NULLs */
 		const AclItem *items = (const AclItem *) ((char *) acl + ARR_OVERHEAD_NONULLS(1));
 
 		for (int i = 0; i < ACL_NUM(acl); i++)
@@ -111,8 +110,8 @@ everybody_may_execute(Oid function)
 }
 
 /*
- * Is this the aggregate of a replacement, and can whoever runs it count on that?  Its functions are executed in the
- * name of its owner.
+ * Returns true if this is the aggregate of a replacement and can be trusted.  Its functions run with its owner's
+ * privileges.
  */
 static bool
 is_replacement(Form_pg_proc function, const Replacement *replacement, Oid extension)
@@ -123,7 +122,7 @@ is_replacement(Form_pg_proc function, const Replacement *replacement, Oid extens
 		everybody_may_execute(function->oid) && superuser_arg(function->proowner);
 }
 
-/* Finds a replacement in whatever schema the extension has it. */
+/* Finds a replacement, in whatever schema the extension has it. */
 static Oid
 find_replacement(const Replacement *replacement, Oid extension)
 {
@@ -141,7 +140,7 @@ find_replacement(const Replacement *replacement, Oid extension)
 	return result;
 }
 
-/* Finds all replacements.  There are none in a database without the extension. */
+/* Finds all replacements.  A database without the extension has none. */
 static void
 find_ours(void)
 {
@@ -150,7 +149,7 @@ find_ours(void)
 	if (ours_known)
 		return;
 	ours_known = true;
-	/* first: an error on the way must leave none of old */
+	/* first, so that an error leaves no stale entries */
 	memset(ours, 0, sizeof(ours));
 	extension = get_extension_oid("gpusort", true);
 	if (!OidIsValid(extension))
@@ -159,7 +158,7 @@ find_ours(void)
 		ours[i] = find_replacement(&replacements[i], extension);
 }
 
-/* Which replacement of a kind a function of PostgreSQL's has, -1 for none. */
+/* Returns the index of a PostgreSQL aggregate's replacement, or -1. */
 static int
 replacement_of(Oid theirs, bool within)
 {
@@ -171,7 +170,7 @@ replacement_of(Oid theirs, bool within)
 	return -1;
 }
 
-/* The same as long as it is there. */
+/* Returns that index only if the replacement exists. */
 static int
 found_replacement_of(Oid theirs, bool within)
 {
@@ -180,16 +179,17 @@ found_replacement_of(Oid theirs, bool within)
 	return which >= 0 && OidIsValid(ours[which]) ? which : -1;
 }
 
-/* The aggregates of one query, and what all its queries depend on. */
+/* Context: the aggregates of one query, and what its queries depend on. */
 typedef struct Replacing
 {
-	List	   *aggregates;		/* of the query at hand; NIL if none may be replaced */
-	bool		grouped;		/* that has groups */
-	List	   *theirs;			/* the functions that were replaced */
+	List	   *aggregates;		/* of the current query; NIL if none may be replaced */
+	bool		grouped;		/* the current query has groups */
+	List	   *theirs;			/* functions that were replaced */
 } Replacing;
 
 /*
- * Is a value in order, and equal to others, as its type's default has it?  Ours know no other way.
+ * Returns true if order and equality of a value are the default ones of its type, the only ones that gpusort's
+ * aggregates support.
  */
 static bool
 is_plain_value(const Aggref *aggregate, const TargetEntry *value)
@@ -201,7 +201,7 @@ is_plain_value(const Aggref *aggregate, const TargetEntry *value)
 		!contain_volatile_functions((Node *) value->expr);
 }
 
-/* Takes count(DISTINCT x), in whatever order the values were to come. */
+/* Returns true for count(DISTINCT x), in any order. */
 static bool
 is_count_distinct(const Aggref *aggregate)
 {
@@ -217,8 +217,9 @@ is_count_distinct(const Aggref *aggregate)
 }
 
 /*
- * Will the server have the rows of each group sorted for this DISTINCT?  Then that sort is ours, and the aggregate only
- * compares neighbours, which is faster.  It serves one order: others would be sorted inside the aggregate again.
+ * Returns true if the server will sort each group's rows for this DISTINCT.  That sort becomes a GpuSort, and the
+ * aggregate only compares neighbours, which is faster.  One sort serves one order; the other aggregates sort by
+ * themselves.
  */
 static bool
 is_presorted(const Replacing *replacing, const Aggref *aggregate)
@@ -239,8 +240,8 @@ is_presorted(const Replacing *replacing, const Aggref *aggregate)
 }
 
 /*
- * A constant as double precision, as the server's cast makes it; false if that might be an error.  Nothing else is
- * computed: it might never be in the query as it stands.
+ * Converts a constant to double precision as the server's cast does.  Returns false if that might raise an error.
+ * Evaluates nothing else, since the query as written might not.
  */
 static bool
 constant_as_float8(const Expr *expr, float8 *value)
@@ -262,7 +263,7 @@ constant_as_float8(const Expr *expr, float8 *value)
 	{
 		case F_FLOAT8_NUMERIC:
 			*value = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum));
-			/* what is too small for double precision is an error, too */
+			/* underflow is an error, too */
 			datum = DirectFunctionCall1(numeric_sign, datum);
 			return *value >= 1e-300 || DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum)) == 0;
 		case F_FLOAT8_INT4:
@@ -273,7 +274,7 @@ constant_as_float8(const Expr *expr, float8 *value)
 	}
 }
 
-/* The fraction of a percentile if it is a constant for which there cannot be an error; else NULL. */
+/* Returns a percentile's fraction if it is a constant that cannot raise an error; otherwise NULL. */
 static Const *
 constant_fraction(const Aggref *aggregate)
 {
@@ -284,7 +285,10 @@ constant_fraction(const Aggref *aggregate)
 	return makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(value), false, FLOAT8PASSBYVAL);
 }
 
-/* Are a percentile's values, or a mode's, in ascending order?  It skips NULLs, wherever these stand. */
+/*
+ * Returns true if a percentile's or mode's values are in ascending order.  The place of NULLs does not matter, as they
+ * are skipped.
+ */
 static bool
 is_plain_order(const Aggref *aggregate)
 {
@@ -300,8 +304,8 @@ is_plain_order(const Aggref *aggregate)
 }
 
 /*
- * Does another aggregate over the same values want something else of them?  Those share one state if they are written
- * as PostgreSQL's; otherwise each fraction would collect the values for itself.
+ * Returns true if another aggregate over these values uses another fraction.  PostgreSQL's form lets them share one
+ * state; gpusort's form would collect the values for each fraction.
  */
 static bool
 shares_its_values(const Replacing *replacing, const Aggref *aggregate)
@@ -320,7 +324,7 @@ shares_its_values(const Replacing *replacing, const Aggref *aggregate)
 	return false;
 }
 
-/* An aggregate with another function and these arguments. */
+/* Copies an aggregate with another function and arguments. */
 static Aggref *
 with_function(const Aggref *aggregate, Oid function, Expr *value, Const *fraction)
 {
@@ -342,7 +346,7 @@ with_function(const Aggref *aggregate, Oid function, Expr *value, Const *fractio
 	return result;
 }
 
-/* Is this a numeric as double precision, which an aggregate of ours finds out faster? */
+/* Returns true for a numeric cast to double precision, which gpusort's aggregate does faster itself. */
 static bool
 is_cast_numeric(const Expr *value)
 {
@@ -351,7 +355,7 @@ is_cast_numeric(const Expr *value)
 		OidIsValid(ours[PERCENTILE_OF_NUMERIC]) && everybody_may_execute(F_FLOAT8_NUMERIC);
 }
 
-/* What takes the place of an aggregate with WITHIN GROUP; itself if nothing does. */
+/* Returns the replacement of an aggregate with WITHIN GROUP, or the aggregate itself. */
 static Aggref *
 replace_within(Replacing *replacing, Aggref *aggregate)
 {
@@ -384,7 +388,7 @@ replace_within(Replacing *replacing, Aggref *aggregate)
 	return with_function(aggregate, ours[which], value, fraction);
 }
 
-/* What takes an aggregate's place; itself if nothing does. */
+/* Returns the replacement of an aggregate, or the aggregate itself. */
 static Aggref *
 replace_aggregate(Replacing *replacing, Aggref *aggregate)
 {
@@ -417,7 +421,7 @@ collect_aggregates(Node *node, void *context)
 	return expression_tree_walker(node, collect_aggregates, context);
 }
 
-/* The aggregates of a query of which some may be replaced. */
+/* Returns the aggregates of a query in which some may be replaced. */
 static List *
 aggregates_of(Query *query)
 {
@@ -430,7 +434,7 @@ aggregates_of(Query *query)
 	return result;
 }
 
-/* A copy of an expression or query with other aggregates in it. */
+/* Mutator: replaces the aggregates in an expression or query. */
 static Node *
 replace_in(Node *node, void *context)
 {
@@ -455,7 +459,7 @@ replace_in(Node *node, void *context)
 	return expression_tree_mutator(node, replace_in, context);
 }
 
-/* Has a query, or one in it, aggregates that may be replaced? */
+/* Returns true if a query or subquery has aggregates that may be replaced. */
 static bool
 sorts_within(Node *node, void *context)
 {
@@ -481,7 +485,7 @@ replace_aggregates(Query *query, List **theirs)
 	Query	   *result;
 
 	*theirs = NIL;
-	/* a module that watches which functions are executed would see other ones */
+	/* a module that audits function calls would see other functions */
 	if (!gpusort_enabled || !gpusort_aggregates || functions_are_watched())
 		return query;
 	if (!sorts_within((Node *) query, NULL) || is_computed_elsewhere(query))

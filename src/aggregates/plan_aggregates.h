@@ -1,5 +1,5 @@
 /*
- * plan_aggregates.h: aggregates of PostgreSQL that sort for themselves, replaced by ours.
+ * plan_aggregates.h: replaces PostgreSQL's aggregates that sort by gpusort's.
  */
 #ifndef GPUSORT_PLAN_AGGREGATES_H
 #define GPUSORT_PLAN_AGGREGATES_H
@@ -7,31 +7,31 @@
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 
-/* Is the plan that is being made one of a query with such aggregates? */
+/* True while planning a query with replaced aggregates. */
 extern bool plan_has_replaced_aggregates;
 
 /*
- * The query as it is to be planned: itself, or a copy with aggregates of ours.  *theirs are the functions whose place
- * they took.
+ * Returns the query to plan: the query itself, or a copy with replaced aggregates.  *theirs receives the replaced
+ * functions.
  */
 extern Query *replace_aggregates(Query *query, List **theirs);
 
-/* Collects the aggregates in an expression that are its own query's; context is a List **. */
+/* Walker: collects the aggregates in an expression that belong to its own query level.  context is a List **. */
 extern bool collect_aggregates(Node *node, void *context);
 
 /*
- * What takes the place of an aggregate of a finished plan, all of whose values come to one node; itself if nothing
- * does.  The functions that its place was taken by and from are added to a list.
+ * Returns the replacement of an aggregate in a finished plan, or the aggregate itself.  All its values must reach one
+ * node.  Adds the functions involved to a list.
  */
 extern Aggref *replace_planned_aggregate(Aggref *aggregate, List **functions);
 
-/* Makes a plan depend on the functions that it does not name any more, for rights on them to be looked at again. */
+/* Makes a plan depend on functions it no longer names, so that changes of their privileges invalidate it. */
 extern void depend_on_aggregates(PlannedStmt *stmt, const List *theirs);
 
-/* Is this one of ours that are replacements, and does it count values? */
+/* Returns true if an aggregate is a replacement.  *distinct: it counts distinct values. */
 extern bool aggregate_is_ours(const Aggref *aggregate, bool *distinct);
 
-/* In _PG_init. */
+/* Initialization, in _PG_init. */
 extern void gpusort_aggregates_init(void);
 
 #endif

@@ -1,8 +1,6 @@
 /*
- * plan_combine.c: aggregates of PostgreSQL that sort for themselves, in what Citus combines on its coordinator.
- *
- * Citus plans that query within its own planning, where nobody else sees it; so its plan is changed.  All values of the
- * aggregates come to this one node.
+ * plan_combine.c: replaces aggregates that sort in queries that combine rows on a Citus coordinator.  Citus plans these
+ * inside its own planner, out of reach of hooks, so the finished plan is changed.  All values reach one node.
  */
 #include "postgres.h"
 
@@ -16,16 +14,16 @@
 #include "plan_combine.h"
 #include "plan_elsewhere.h"
 
-/* The node by which Citus takes in rows of other nodes. */
+/* The custom scan by which Citus receives rows from other nodes. */
 #define CITUS_NODE "Citus Adaptive"
 
 typedef struct Combining
 {
-	List	   *aggregates;		/* of the node */
-	List	   *functions;		/* that it calls no more, or only now */
+	List	   *aggregates;		/* of the plan node */
+	List	   *functions;		/* that it no longer calls, or calls now */
 } Combining;
 
-/* Does a plan read what other nodes send to Citus, in order or not? */
+/* Returns true if a plan reads rows from other Citus nodes, sorted or not. */
 static bool
 reads_from_citus(const Plan *plan)
 {
@@ -38,7 +36,7 @@ reads_from_citus(const Plan *plan)
 	return false;
 }
 
-/* Has another aggregate the same state? */
+/* Returns true if another aggregate shares the state. */
 static bool
 shares_state(const Combining *combining, const Aggref *aggregate)
 {
@@ -54,7 +52,7 @@ shares_state(const Combining *combining, const Aggref *aggregate)
 	return false;
 }
 
-/* A copy of an expression with other aggregates in it. */
+/* Mutator: replaces the aggregates in an expression. */
 static Node *
 replace_in(Node *node, void *context)
 {
@@ -68,7 +66,7 @@ replace_in(Node *node, void *context)
 
 		if (result != (Aggref *) node)
 		{
-			/* the state of all of ours */
+			/* the state type of all replacements */
 			result->aggtranstype = INTERNALOID;
 			return (Node *) result;
 		}

@@ -1,8 +1,7 @@
 /*
- * plan_elsewhere.c: which queries may be computed elsewhere, where PostgreSQL's aggregates are known and ours are not.
- *
- * Foreign servers may be asked for aggregates.  Citus splits PostgreSQL's between its nodes: a query of tables that it
- * has distributed is left to it.  What it then asks of a node is a query of shards, which are tables like others.
+ * plan_elsewhere.c: detects queries that may run where gpusort's aggregates are unknown.  Foreign servers may be sent
+ * aggregates.  Citus splits aggregates between its nodes, so queries of distributed tables are left to it.  The queries
+ * it sends to a node read shards, which are ordinary tables.
  */
 #include "postgres.h"
 
@@ -29,12 +28,12 @@
 #include "src/base/compat.h"
 #include "plan_elsewhere.h"
 
-/* Where Citus says which tables are distributed, and the first column of that, which is indexed. */
+/* Citus' catalog of distributed tables, with an index on its first column. */
 #define CITUS_TABLES "pg_dist_partition"
 #define CITUS_TABLES_INDEX "pg_dist_partition_logical_relid_index"
 #define CITUS_TABLES_RELATION 1
 
-/* Is Citus in this server?  Somebody may have set its parameters without it. */
+/* Returns true if Citus is loaded.  Its parameters alone do not prove it. */
 static bool
 citus_is_loaded(void)
 {
@@ -44,7 +43,7 @@ citus_is_loaded(void)
 		(GetConfigOptionFlags(parameter, true) & GUC_CUSTOM_PLACEHOLDER) == 0;
 }
 
-/* Does a function lie in a library of Citus'? */
+/* Returns true if a function is in a library of Citus. */
 static bool
 is_of_citus(void *function)
 {
@@ -59,8 +58,8 @@ is_of_citus(void *function)
 }
 
 /*
- * Citus and its columnar storage look at extensions that are made and tables that are dropped.  They have to be loaded
- * before all others, so that whoever watches functions stands before them.
+ * Citus and its columnar storage use the object access hook for extensions and dropped tables.  They must be loaded
+ * first, so any auditing module's hook comes before theirs in the chain.
  */
 bool
 functions_are_watched(void)
@@ -75,7 +74,7 @@ functions_are_watched(void)
 	return false;
 }
 
-/* Has Citus distributed this relation? */
+/* Returns true if Citus has distributed this relation. */
 static bool
 is_distributed(Oid tables, Oid relation)
 {
@@ -93,8 +92,8 @@ is_distributed(Oid tables, Oid relation)
 }
 
 /*
- * Does a query aggregate a partitioned table alone, and by something else than what it is partitioned by?  Then its
- * aggregates that sort are computed over all partitions, here.
+ * Returns true if a query aggregates only a partitioned table, and not by its partition key.  Aggregates that sort are
+ * then computed here, over all partitions.
  */
 static bool
 groups_across_partitions(Query *query, Index varno, Oid relid)
@@ -120,7 +119,7 @@ groups_across_partitions(Query *query, Index varno, Oid relid)
 	return result;
 }
 
-/* Is a relation of a query kept elsewhere, where the server's aggregates may be computed and ours may not? */
+/* Returns true if a relation is stored where the server's aggregates may be computed but gpusort's may not. */
 static bool
 is_foreign(Query *query, Index varno)
 {
@@ -141,7 +140,9 @@ is_foreign(Query *query, Index varno)
 	return false;
 }
 
-/* Looks for relations that are, in a query and all those in it; context is the OID of Citus' table, if there is one. */
+/*
+ * Walker: looks for such relations in a query and its subqueries.  context is the OID of Citus' catalog, if it exists.
+ */
 static bool
 look_elsewhere(Node *node, void *context)
 {

@@ -1,15 +1,15 @@
 /*
- * plan_elsewhere.h: queries that may be computed where gpusort is not known.
+ * plan_elsewhere.h: detects queries that may run where gpusort's aggregates are unknown.
  */
 #ifndef GPUSORT_PLAN_ELSEWHERE_H
 #define GPUSORT_PLAN_ELSEWHERE_H
 
 #include "nodes/parsenodes.h"
 
-/* Does a module watch which functions are executed? */
+/* Returns true if a module audits function calls. */
 extern bool functions_are_watched(void);
 
-/* May a query be computed where PostgreSQL's aggregates are known and gpusort's are not? */
+/* Returns true if a query may run where gpusort's aggregates are unknown. */
 extern bool is_computed_elsewhere(Query *query);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * plan_presort.c: one sort for the groups of an aggregate and for the order that aggregates want within them.
- *
- * Before PostgreSQL 16 string_agg(x ORDER BY y) sorts each group for itself in tuplesort, after a Sort has put the
- * groups together.  Where that Sort will be ours it may as well sort by y, too: then the aggregate takes its values as
- * they come.  From 16 on the server plans so itself.
+ * plan_presort.c: extends the sort below a grouping aggregate by the order that aggregates need within groups.  Before
+ * PostgreSQL 16, string_agg(x ORDER BY y) sorts each group separately in tuplesort, although a Sort has already grouped
+ * the rows.  If gpusort takes that Sort, it may as well sort by y, and the aggregate reads its values in order.  16 and
+ * later plan this themselves.
  */
 #include "postgres.h"
 
@@ -20,7 +19,7 @@
 #include "src/shares/plan_share_node.h"
 #include "plan_presort.h"
 
-/* A key of an order, as a column of what a node reads. */
+/* A sort key, as a column of a node's input. */
 typedef struct OrderKey
 {
 	AttrNumber	attno;
@@ -29,7 +28,7 @@ typedef struct OrderKey
 	bool		nulls_first;
 } OrderKey;
 
-/* The arrays of keys that a Sort has, and a Gather Merge. */
+/* The key arrays of a Sort or a Gather Merge. */
 typedef struct NodeKeys
 {
 	int		   *count;
@@ -42,7 +41,7 @@ typedef struct NodeKeys
 #define KEYS_OF(node) \
 	{&(node)->numCols, &(node)->sortColIdx, &(node)->sortOperators, &(node)->collations, &(node)->nullsFirst}
 
-/* The column that an expression is, under whatever name of its type; 0 if it is none. */
+/* Returns the column that an expression refers to, through relabelling; 0 if it is none. */
 static AttrNumber
 column_of(const Expr *expr)
 {
@@ -52,8 +51,8 @@ column_of(const Expr *expr)
 }
 
 /*
- * The order that an aggregate wants, if a sort below can bring it: all its keys are columns, and have exact encodings,
- * without which many small sorts may be cheaper than a large one.  Else NIL.
+ * Returns the order that an aggregate needs if a sort below can provide it: all keys are columns with exact encodings.
+ * Without those, many small sorts may be cheaper than a large one.  Otherwise NIL.
  */
 static List *
 order_of(const Aggref *aggregate)
@@ -81,7 +80,7 @@ order_of(const Aggref *aggregate)
 	return order;
 }
 
-/* Are the rows in one order in this other one, too? */
+/* Returns true if one order is a prefix of another. */
 static bool
 is_prefix(const List *order, const List *of)
 {
@@ -99,7 +98,7 @@ is_prefix(const List *order, const List *of)
 	return true;
 }
 
-/* Finds the longest order that an aggregate wants; context is a List **. */
+/* Walker: finds the longest order that an aggregate needs.  context is a List **. */
 static bool
 find_order(Node *node, void *context)
 {
@@ -118,7 +117,7 @@ find_order(Node *node, void *context)
 	return expression_tree_walker(node, find_order, context);
 }
 
-/* Lets aggregates take their values as they come if these are in their order, which is the context. */
+/* Walker: removes the ORDER BY of aggregates whose order, the context, the input provides. */
 static bool
 drop_orders(Node *node, void *context)
 {
@@ -131,7 +130,7 @@ drop_orders(Node *node, void *context)
 
 		if (order && is_prefix(order, context))
 		{
-			/* behind its arguments stood what was only sorted by */
+			/* arguments used only for sorting come last */
 			aggregate->args = list_copy_head(aggregate->args, list_length(aggregate->aggargtypes));
 			aggregate->aggorder = NIL;
 		}
@@ -140,7 +139,7 @@ drop_orders(Node *node, void *context)
 	return expression_tree_walker(node, drop_orders, context);
 }
 
-/* Does a sort put the rows of a group together, and nothing more: are all its keys columns of the groups? */
+/* Returns true if a sort only groups rows: all its keys are grouping columns. */
 static bool
 sorts_by_groups(const NodeKeys *keys, const Agg *agg)
 {
@@ -156,11 +155,11 @@ sorts_by_groups(const NodeKeys *keys, const Agg *agg)
 	return true;
 }
 
-/* Makes room for more elements in an array. */
+/* Enlarges an array. */
 #define ENLARGE(array, count, more) \
 	((array) = memcpy(palloc(((count) + (more)) * sizeof(*(array))), (array), (count) * sizeof(*(array))))
 
-/* Appends an order to the keys of a node. */
+/* Appends an order to a node's keys. */
 static void
 append_order(const NodeKeys *keys, const List *order)
 {
@@ -183,7 +182,7 @@ append_order(const NodeKeys *keys, const List *order)
 	*keys->count = count + more;
 }
 
-/* Lets the sort below an aggregate sort by an order within groups, too; false if there is no such sort. */
+/* Extends the sort below an aggregate by an order within groups.  Returns false if there is no such sort. */
 static bool
 sort_within_groups(const Agg *agg, const List *order)
 {
@@ -198,7 +197,7 @@ sort_within_groups(const Agg *agg, const List *order)
 			return false;
 		below = outerPlan(below);
 	}
-	/* a share is sorted by us in any case */
+	/* gpusort sorts a partition of groups in any case */
 	share = is_share(below);
 	if (share)
 		below = outerPlan(below);

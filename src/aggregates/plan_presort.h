@@ -1,12 +1,12 @@
 /*
- * plan_presort.h: one sort for groups and for the order within them.
+ * plan_presort.h: extends the sort below a grouping aggregate by the order that aggregates need within groups.
  */
 #ifndef GPUSORT_PLAN_PRESORT_H
 #define GPUSORT_PLAN_PRESORT_H
 
 #include "nodes/plannodes.h"
 
-/* Lets the sort below an aggregate, which is yet to be replaced, bring the order that the aggregate wants. */
+/* Extends the sort below an aggregate, before that sort is replaced, by the order that the aggregate needs. */
 extern void presort_aggregates(Agg *agg);
 
 #endif

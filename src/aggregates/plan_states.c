@@ -1,7 +1,6 @@
 /*
- * plan_states.c: which of the aggregates that took another's place are split between workers.
- *
- * A worker hands over a state for each group: its values.  The planner's prices know nothing of that.
+ * plan_states.c: decides which replaced aggregates are split between workers.  A worker sends a state for each group,
+ * which contains the group's values.  The planner's costs do not include that.
  */
 #include "postgres.h"
 
@@ -19,7 +18,7 @@
 
 static set_rel_pathlist_hook_type prev_rel_pathlist;
 
-/* Bytes of a column's values, about; or of all that a type usually has. */
+/* Estimates the width of a column, or of its type. */
 static double
 width_of(const RelOptInfo *rel, const Expr *value)
 {
@@ -32,8 +31,8 @@ width_of(const RelOptInfo *rel, const Expr *value)
 }
 
 /*
- * Would workers hand over so much of a relation that the state that they are combined to spills?  Then that takes as
- * long as one process does for all.
+ * Returns true if workers would send so much that the combined state spills.  Combining then takes as long as
+ * aggregating in one process.
  */
 static bool
 hands_over_much(PlannerInfo *root, const RelOptInfo *rel, const Aggref *aggregate, bool distinct)
@@ -44,11 +43,11 @@ hands_over_much(PlannerInfo *root, const RelOptInfo *rel, const Aggref *aggregat
 	if (distinct)
 		values = Min(values, (max_parallel_workers_per_gather + 1) *
 					 estimate_num_groups(root, list_make1(value), values, NULL, NULL));
-	/* a state may have a fourth of the limit */
+	/* a state may use a quarter of the limit */
 	return values * width_of(rel, value) > (double) gpusort_memory_limit() / 4;
 }
 
-/* Are there aggregates that took another's place, of which this relation's values had better not be split? */
+/* Returns true if a relation's values feed replaced aggregates that are better not split. */
 static bool
 has_whole(PlannerInfo *root, const RelOptInfo *rel)
 {
@@ -70,9 +69,9 @@ has_whole(PlannerInfo *root, const RelOptInfo *rel)
 }
 
 /*
- * set_rel_pathlist_hook, the first place after a query's aggregates have been looked at: those that took another's
- * place are not split between workers where there are groups.  The planner's prices know nothing of states, of which
- * each worker would hold one for each group at once, and hand all values over.
+ * set_rel_pathlist_hook, the first hook called after the planner has examined a query's aggregates.  Keeps replaced
+ * aggregates with groups from being split: each worker would hold a state per group and send all values, which the
+ * planner's costs do not include.
  */
 static void
 keep_aggregates_whole(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *entry)
@@ -82,7 +81,7 @@ keep_aggregates_whole(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEnt
 	if (plan_has_replaced_aggregates && has_whole(root, rel))
 	{
 		root->hasNonPartialAggs = true;
-		/* as if they were ordered still: a hash table would hold the values of all groups at once */
+		/* as for ordered aggregates, since a hash table would hold the values of all groups at once */
 		root->numOrderedAggs++;
 	}
 }

@@ -1,9 +1,9 @@
 /*
- * rle.c: the aggregates gpu_rle(value), whose rows come in order, and gpu_rle(value, sort_key), which sorts them.
+ * rle.c: the aggregates gpu_rle(value), whose rows arrive in order, and gpu_rle(value, sort_key), which sorts them.
  *
- * The first keeps a group's runs, not its rows: a run's value stands last in a vector until another value comes.  The
- * second collects rows; a job puts them in order and finds the runs.  Both end in an array of a composite type
- * (value, run_length, first_row).
+ * The first keeps a group's runs, not its rows; the last value of its vector is that of the current run.  The second
+ * collects rows; a job sorts them and finds the runs.  Both return an array of a composite type (value, run_length,
+ * first_row).
  */
 #include "postgres.h"
 
@@ -24,21 +24,21 @@ PG_FUNCTION_INFO_V1(gpusort_rle_collect);
 PG_FUNCTION_INFO_V1(gpusort_rle_final);
 PG_FUNCTION_INFO_V1(gpusort_rle_sorted_final);
 
-/* What all groups of one call share. */
+/* State shared by all groups of a call. */
 typedef struct RleCall
 {
 	Equality	equality;
 	VectorType	value_type;
 	VectorType	length_type;
-	Size		run_bytes;		/* of the result at least */
+	Size		run_bytes;		/* lower bound per run in the result */
 } RleCall;
 
-/* One group's runs; a small one is a single allocation. */
+/* The runs of one group.  A small one is a single allocation. */
 typedef struct RunList
 {
 	const RleCall *call;
-	int64		length;			/* of the last run */
-	Vector	   *lengths;		/* of the runs before it; NULL: there are none */
+	int64		length;			/* of the current run */
+	Vector	   *lengths;		/* of the runs before it; NULL: none */
 	Vector		values;			/* of all runs */
 } RunList;
 
@@ -51,8 +51,8 @@ typedef struct RunList
 StaticAssertDecl(ROW_BYTES == MAXALIGN(SizeofHeapTupleHeader), "a bitmap of three columns must fit the padding");
 
 /*
- * Prepares what all lists of a type share.  A list may hold limit bytes; the result, which no list outgrows, is
- * limited by itself.
+ * Initializes the state shared by all lists of a type.  A list may use limit bytes; the result has a limit of its own,
+ * which no list can exceed.
  */
 static void
 open_call(RleCall *call, Oid type, Oid collation, Size limit)
@@ -64,7 +64,7 @@ open_call(RleCall *call, Oid type, Oid collation, Size limit)
 	call->run_bytes = ROW_BYTES + MAXALIGN(call->value_type.stride) + 2 * sizeof(int64);
 }
 
-/* An empty list in the current memory context. */
+/* Creates an empty list in the current memory context. */
 static RunList *
 list_create(const RleCall *call)
 {
@@ -77,7 +77,7 @@ list_create(const RleCall *call)
 	return list;
 }
 
-/* Stops before a result that no datum can hold. */
+/* Raises an error if the result would not fit a datum. */
 static void
 too_large(uint64 runs)
 {
@@ -88,7 +88,7 @@ too_large(uint64 runs)
 			 errhint("Make the groups smaller, or number the runs with gpu_run_id() and group by the number.")));
 }
 
-/* Notes the length of the last run, before another one begins. */
+/* Stores the length of the current run before the next one starts. */
 static void
 close_run(RunList *list)
 {
@@ -107,7 +107,7 @@ close_run(RunList *list)
 		vector_limit_error(list->lengths);
 }
 
-/* Takes a row: one more of the last run, or the first of the next. */
+/* Adds a row: extends the current run or starts a new one. */
 static inline void
 list_add(RunList *list, Datum value, bool isnull)
 {
@@ -130,7 +130,7 @@ list_add(RunList *list, Datum value, bool isnull)
 	list->length = 1;
 }
 
-/* The first row of a group: makes its list. */
+/* Creates the list at the first row of a group. */
 static RunList *
 begin_list(FunctionCallInfo fcinfo)
 {
@@ -154,7 +154,7 @@ begin_list(FunctionCallInfo fcinfo)
 	return list;
 }
 
-/* Transition of gpu_rle(value). */
+/* Transition function of gpu_rle(value). */
 Datum
 gpusort_rle_add(PG_FUNCTION_ARGS)
 {
@@ -164,7 +164,7 @@ gpusort_rle_add(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(list);
 }
 
-/* Transition of gpu_rle(value, sort_key): the key is the column to sort by. */
+/* Transition function of gpu_rle(value, sort_key).  The key is the sort column. */
 Datum
 gpusort_rle_collect(PG_FUNCTION_ARGS)
 {
@@ -177,7 +177,7 @@ gpusort_rle_collect(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* The runs that an array is made of: those of a list, or those a job has found among collected rows. */
+/* Where an array's runs come from: a list, or a job over collected rows. */
 typedef struct RunSource
 {
 	const Vector *values;
@@ -187,7 +187,8 @@ typedef struct RunSource
 } RunSource;
 
 /*
- * A run as the columns of its composite value; first is the number of rows before it, and then those before the next.
+ * Returns a run as columns of its composite value.  *first is the number of rows before the run, and is advanced to the
+ * next one.
  */
 static inline void
 get_run(const RunSource *source, uint64 number, uint64 *first, Datum *values, bool *isnull)
@@ -208,7 +209,7 @@ get_run(const RunSource *source, uint64 number, uint64 *first, Datum *values, bo
 	*first += length;
 }
 
-/* Bytes of all composite values. */
+/* Returns the bytes of all composite values. */
 static Size
 measure_runs(const RunSource *source, TupleDesc desc)
 {
@@ -230,9 +231,8 @@ measure_runs(const RunSource *source, TupleDesc desc)
 }
 
 /*
- * Writes a composite value as heap_form_tuple does, but in place; returns its bytes.  What servers keep in the header
- * of a composite value besides its length differs even between minor versions, so it comes from a value that the
- * server has formed.
+ * Writes a composite value in place as heap_form_tuple does, and returns its size.  The contents of the header vary
+ * even between minor versions, so it is copied from a value that the server has formed.
  */
 static Size
 write_run(char *to, const HeapTupleHeaderData *model, TupleDesc desc, Datum *values, bool *isnull)
@@ -246,14 +246,14 @@ write_run(char *to, const HeapTupleHeaderData *model, TupleDesc desc, Datum *val
 	return MAXALIGN(ROW_BYTES + data_bytes);
 }
 
-/* What a final function's calls share. */
+/* State shared by the calls of a final function. */
 typedef struct RleResult
 {
 	TupleDesc	desc;			/* of the composite type */
-	HeapTuple	model;			/* of its values */
+	HeapTuple	model;			/* a value of that type, formed by the server */
 } RleResult;
 
-/* Looks the composite type of the result up once. */
+/* Looks up the composite type of the result once. */
 static RleResult *
 get_result(FunctionCallInfo fcinfo)
 {
@@ -276,7 +276,7 @@ get_result(FunctionCallInfo fcinfo)
 	return result;
 }
 
-/* An array of the final function's composite type from runs. */
+/* Makes the result array from runs. */
 static ArrayType *
 make_array(FunctionCallInfo fcinfo, const RunSource *source)
 {
@@ -298,7 +298,7 @@ make_array(FunctionCallInfo fcinfo, const RunSource *source)
 	return array;
 }
 
-/* The array of a list's runs. */
+/* Makes the result array from a list. */
 static ArrayType *
 list_array(FunctionCallInfo fcinfo, const RunList *list)
 {
@@ -307,7 +307,7 @@ list_array(FunctionCallInfo fcinfo, const RunList *list)
 	return make_array(fcinfo, &source);
 }
 
-/* gpu_rle(value): the runs of equal values in the order rows came. */
+/* gpu_rle(value): runs of equal values in arrival order. */
 Datum
 gpusort_rle_final(PG_FUNCTION_ARGS)
 {
@@ -316,7 +316,7 @@ gpusort_rle_final(PG_FUNCTION_ARGS)
 	PG_RETURN_ARRAYTYPE_P(list_array(fcinfo, (RunList *) PG_GETARG_POINTER(0)));
 }
 
-/* The runs of rows that were sorted through files. */
+/* Finds the runs of a spilled state. */
 static ArrayType *
 spilled_runs(FunctionCallInfo fcinfo, Collected *state)
 {
@@ -343,7 +343,7 @@ spilled_runs(FunctionCallInfo fcinfo, Collected *state)
 	return array;
 }
 
-/* The runs of a small group. */
+/* Finds the runs of a small group. */
 static uint64
 small_runs(const Collected *state, const uint32 order[COLLECT_SMALL], gs_run runs[COLLECT_SMALL])
 {
@@ -367,7 +367,7 @@ small_runs(const Collected *state, const uint32 order[COLLECT_SMALL], gs_run run
 	return count;
 }
 
-/* The runs of a group, found by a job. */
+/* Finds the runs of a group with a job. */
 static ArrayType *
 job_runs(FunctionCallInfo fcinfo, const Collected *state)
 {
@@ -383,8 +383,7 @@ job_runs(FunctionCallInfo fcinfo, const Collected *state)
 }
 
 /*
- * gpu_rle(value, sort_key): the runs of equal values in the order of the key; rows with equal keys in the order they
- * came.
+ * gpu_rle(value, sort_key): runs of equal values in order of the key.  Rows with equal keys stay in arrival order.
  */
 Datum
 gpusort_rle_sorted_final(PG_FUNCTION_ARGS)

@@ -1,13 +1,11 @@
 /*
- * statefile.c: states of aggregates that are too large for one value, handed over in a temporary file.
+ * statefile.c: passes states that are too large for one value through temporary files.
  *
- * All files of a leader and its workers lie in one directory named by the leader, so that it can delete them without
- * having heard of each: a worker may have ended well long before an error elsewhere keeps its state from being read.
- * Files are deleted when they have been read, if they may be read again at the end of the query, the directory at the
- * end of the transaction, and what a crash leaves behind when the server starts.
- *
- * Pieces have checksums that go on from one to the next; the last one is handed over with the place, so that a file
- * that ends with an earlier piece is noticed.
+ * All files of a leader and its workers are in one directory named after the leader, so that the leader can delete them
+ * without knowing each: an error may keep a state from being read long after its worker has ended.  Files are deleted
+ * after reading or, if they may be read again, at the end of the query; the directory at the end of the transaction;
+ * leftovers of a crash when the server starts.  Checksums of pieces are chained, and the last one is passed along with
+ * the file's place, so that truncation after any piece is detected.
  */
 #include "postgres.h"
 
@@ -26,10 +24,10 @@
 #include "src/base/guc.h"
 #include "statefile.h"
 
-/* The number of our directory among a leader's; the server counts its own from 0. */
+/* The number of our directory among the leader's.  The server counts its own from 0. */
 #define SET_NUMBER PG_UINT32_MAX
 
-/* States above this part of the memory limit, and above this size, go to a file. */
+/* States go to a file above this fraction of the memory limit and above this size. */
 #define PIECE_SHARE 4
 #define MAX_PIECE_BYTES ((Size) 64 * 1024 * 1024)
 
@@ -37,25 +35,25 @@ struct StateFile
 {
 	BufFile    *file;
 	StatePlace	place;
-	pg_crc32c	sum;			/* of the pieces so far */
+	pg_crc32c	sum;			/* checksum of the pieces so far */
 	char		name[32];
 };
 
-/* Files of a query that have been read and are closed. */
+/* Files of a query that have been read and closed. */
 struct StateFileList
 {
 	List	   *files;
 };
 
-/* What a piece begins with. */
+/* Header of a piece. */
 typedef struct Piece
 {
-	uint64		bytes;			/* that follow */
-	uint32		none;			/* so that each byte has a value */
+	uint64		bytes;			/* size of the data that follows */
+	uint32		none;			/* explicit padding */
 	pg_crc32c	sum;
 } Piece;
 
-/* May there be files of this session's, at the end of this transaction? */
+/* This session may have files at the end of the transaction. */
 static bool files_possible = false;
 
 bool
@@ -71,14 +69,14 @@ statefile_piece_bytes(void)
 	return Min(gpusort_memory_limit() / PIECE_SHARE, MAX_PIECE_BYTES);
 }
 
-/* The process that combines what this one hands over. */
+/* Returns the process that combines this one's states. */
 static pid_t
 leader(void)
 {
 	return MyProc->lockGroupLeader ? MyProc->lockGroupLeader->pid : MyProcPid;
 }
 
-/* A file by its place. */
+/* Returns a file by its place. */
 static StateFile *
 named_file(const StatePlace *place)
 {
@@ -109,7 +107,7 @@ statefile_create(void)
 	return file;
 }
 
-/* The checksum of a piece behind those before it. */
+/* Returns the checksum of a piece, chained to those before it. */
 static pg_crc32c
 sum_of(const StateFile *file, const Piece *piece, const char *data)
 {
@@ -176,7 +174,7 @@ statefile_delete(StateFile *file)
 	pfree(file);
 }
 
-/* Deletes the files of a list, where the query ends without an error. */
+/* Deletes the files of a list, at the end of a query without an error. */
 static void
 delete_list(Datum argument)
 {
@@ -191,7 +189,7 @@ delete_list(Datum argument)
 	}
 }
 
-/* A list that ends with the query, not when a node runs again, as nodes' own contexts do. */
+/* Creates a list that lives until the end of the query, beyond rescans, which reset the nodes' own contexts. */
 static StateFileList *
 create_list(EState *estate)
 {
@@ -201,7 +199,7 @@ create_list(EState *estate)
 	return list;
 }
 
-/* Is a file in a list, having been read before? */
+/* Returns true if a file is in a list, having been read before. */
 static bool
 has_file(const StateFileList *list, const StateFile *file)
 {
@@ -239,11 +237,11 @@ statefile_keep(StateFile *file, StateFileList **list, EState *estate)
 void
 statefile_expect(void)
 {
-	/* a session that has had parallel workers stays the leader of their group */
+	/* a session that has had parallel workers remains their group leader */
 	files_possible |= MyProc->lockGroupLeader != NULL;
 }
 
-/* Deletes this leader's files in a tablespace, if there are any. */
+/* Deletes this leader's files in a tablespace. */
 static void
 delete_in(Oid tablespace)
 {
@@ -253,7 +251,7 @@ delete_in(Oid tablespace)
 	FileSetDeleteAll(&set);
 }
 
-/* The same in all tablespaces: workers chose among those for temporary files. */
+/* Deletes this leader's files in all tablespaces, since workers choose among those for temporary files. */
 static void
 delete_files(void)
 {
@@ -272,7 +270,7 @@ delete_files(void)
 		FreeDir(dir);
 }
 
-/* At the end of a transaction, when all queries have ended, with their workers. */
+/* Transaction callback: all queries and their workers have ended. */
 static void
 at_end(XactEvent event, void *arg)
 {
@@ -285,7 +283,7 @@ at_end(XactEvent event, void *arg)
 	files_possible = false;
 }
 
-/* A query may have failed before it read its workers' files, and the transaction goes on. */
+/* Subtransaction callback: a query may have failed before it read its workers' files, and the transaction continues. */
 static void
 at_end_of_subtransaction(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *arg)
 {

@@ -1,9 +1,9 @@
 /*
- * statefile.h: states of aggregates that are too large for one value, handed over in a temporary file.
+ * statefile.h: passes states that are too large for one value through temporary files.
  *
- * A state comes to the process that combines it as one bytea, which has a limit of 1 GB and lies in memory as a whole.
- * A large one is written in pieces to a file instead, and only its place is handed over: to the leader of the writer's
- * parallel workers, who may be the writer itself.
+ * A serialized state is a single bytea, limited to 1 GB and held in memory as a whole.  A large state is written to a
+ * file in pieces instead, and only its place is passed on, to the leader of the writer's parallel group, which may be
+ * the writer itself.
  */
 #ifndef GPUSORT_STATEFILE_H
 #define GPUSORT_STATEFILE_H
@@ -14,45 +14,45 @@
 #include "port/pg_crc32c.h"
 #include "storage/fileset.h"
 
-/* Where a state lies. */
+/* Place of a state. */
 typedef struct StatePlace
 {
 	FileSet		set;
-	int32		writer;			/* the process */
-	uint32		number;			/* among its states */
-	pg_crc32c	sum;			/* of all of it */
+	int32		writer;			/* process ID */
+	uint32		number;			/* among the writer's states */
+	pg_crc32c	sum;			/* chained checksum of all pieces */
 } StatePlace;
 
 typedef struct StateFile StateFile;
 typedef struct StateFileList StateFileList;
 
-/* In _PG_init: files end with their transaction. */
+/* Registers the transaction callbacks, in _PG_init. */
 extern void statefile_init(void);
 
-/* Will the state that this serialize function makes be combined by this process, or by its leader? */
+/* Returns true if a serialize function's state will be combined by this process or its leader. */
 extern bool statefile_may_be_used(FunctionCallInfo fcinfo);
 
-/* States of workers are combined: whichever of them are not, in the end, may be in files. */
+/* Announces that workers' states will be combined.  Some may remain in files that nobody reads. */
 extern void statefile_expect(void);
 
-/* Bytes of a state in memory, from which on it is written to a file; and of such a file's pieces, about. */
+/* Returns the size from which on a state is written to a file, and the approximate size of a piece. */
 extern Size statefile_piece_bytes(void);
 
-/* Writes a state: begins, appends a piece, and ends, when its place is known. */
+/* Write a state: create, append pieces, finish, which returns its place. */
 extern StateFile *statefile_create(void);
 extern void statefile_put(StateFile *file, const char *data, Size bytes);
 extern StatePlace statefile_finish(StateFile *file);
 
-/* Reads a state: piece by piece into a buffer, false behind the last one. */
+/* Read a state piece by piece into a buffer; false after the last piece. */
 extern StateFile *statefile_open(const StatePlace *place);
 extern bool statefile_get(StateFile *file, StringInfo data);
 
-/* Ends that and deletes the file. */
+/* Closes a file after reading and deletes it. */
 extern void statefile_delete(StateFile *file);
 
 /*
- * Ends that; the file may be read again and is deleted when the query ends.  *list, NULL at first, has those of one
- * call of an aggregate.
+ * Closes a file after reading; it may be read again and is deleted at the end of the query.  *list, initially NULL,
+ * holds the files of one aggregate call.
  */
 extern void statefile_keep(StateFile *file, StateFileList **list, EState *estate);
 

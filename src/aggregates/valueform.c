@@ -1,5 +1,5 @@
 /*
- * valueform.c: values of a type as bytes that may come back from anywhere.
+ * valueform.c: values of a type as bytes from an untrusted source.
  */
 #include "postgres.h"
 
@@ -14,7 +14,7 @@
 #include "src/base/compat.h"
 #include "valueform.h"
 
-/* Parts of a numeric's header, as utils/adt/numeric.c has them. */
+/* Parts of a numeric's header; see utils/adt/numeric.c. */
 #define NUMERIC_SHORT_HEADER 0x8000
 #define NUMERIC_SPECIAL_HEADER 0xC000
 #define NUMERIC_SPECIAL_BITS 0xF000
@@ -41,7 +41,7 @@ valueform_reserve_slow(StringInfo bytes, Size more)
 	enlargeStringInfo(bytes, (int) more);
 }
 
-/* Are any bits of the type's width one of its values?  Not known of types that are passed by reference. */
+/* Returns true if any bits of a type's width are a valid value.  Unknown for types passed by reference. */
 static bool
 any_bits(Oid type, char kind, const VectorType *vtype)
 {
@@ -61,7 +61,7 @@ any_bits(Oid type, char kind, const VectorType *vtype)
 	}
 }
 
-/* Has a base type functions to send and receive values? */
+/* Returns true if a base type has send and receive functions. */
 static bool
 can_send(Oid type)
 {
@@ -78,8 +78,8 @@ can_send(Oid type)
 }
 
 /*
- * Do a type's send and receive functions give back any value as it was?  Those of composite types, ranges and arrays of
- * domains check more than is true of all values, and anonymous rows inside of others cannot be received.
+ * Returns true if a type's send and receive functions reproduce every value.  Those of composite types, ranges and
+ * arrays of domains check more than holds for all values, and nested anonymous rows cannot be received.
  */
 static bool
 keeps_when_sent(Oid type)
@@ -88,13 +88,13 @@ keeps_when_sent(Oid type)
 
 	if (get_typtype(type) == TYPTYPE_ENUM)
 		return true;
-	/* any array of OIDs may be cast to it, and what is received has to begin at 0 */
+	/* any OID array may be cast to it, but a received one must have lower bound 0 */
 	if (type == OIDVECTOROID || element == OIDVECTOROID)
 		return false;
 	return can_send(type) && (!OidIsValid(element) || can_send(element));
 }
 
-/* Finds the functions that send and receive values. */
+/* Looks up the send and receive functions. */
 static void
 find_functions(ValueForm *form, Oid type, MemoryContext cxt)
 {
@@ -108,7 +108,7 @@ find_functions(ValueForm *form, Oid type, MemoryContext cxt)
 	fmgr_info_cxt(in, &form->in, cxt);
 }
 
-/* The form of a type that is no domain. */
+/* Chooses the form of a type that is not a domain. */
 static ValueHow
 form_of(Oid type, const VectorType *vtype)
 {
@@ -151,8 +151,8 @@ valueform_open(ValueForm *form, const VectorType *vtype, MemoryContext cxt)
 }
 
 /*
- * Send and receive functions convert text from and to the client's encoding.  Between these two that is the server's
- * own, as it is in parallel workers anyway; what the first returns the second has to restore, also after an error.
+ * Sets the client encoding to the server's, as in parallel workers, since send and receive functions convert text.
+ * Returns the previous encoding for end_conversion, also needed after an error.
  */
 static int
 begin_conversion(void)
@@ -164,7 +164,7 @@ begin_conversion(void)
 	return encoding;
 }
 
-/* The second of them. */
+/* Restores the client encoding. */
 static void
 end_conversion(int encoding)
 {
@@ -194,7 +194,7 @@ call_send(ValueForm *form, Datum value)
 	return sent;
 }
 
-/* Calls a value's receive function, on what is in the form's room. */
+/* Calls a value's receive function on the bytes in the form's buffer. */
 static Datum
 call_receive(ValueForm *form)
 {
@@ -216,7 +216,7 @@ call_receive(ValueForm *form)
 	return value;
 }
 
-/* Appends what a value's send function makes of it. */
+/* Appends the output of a value's send function. */
 static void
 put_sent(ValueForm *form, StringInfo bytes, Datum value)
 {
@@ -228,7 +228,7 @@ put_sent(ValueForm *form, StringInfo bytes, Datum value)
 	MemoryContextReset(form->scratch);
 }
 
-/* Appends a value's own bytes, of which none lie elsewhere: what was is fetched, and an expanded object made flat. */
+/* Appends a raw datum, detoasted and flattened. */
 static void
 put_datum(const ValueForm *form, StringInfo bytes, Datum value)
 {
@@ -239,7 +239,7 @@ put_datum(const ValueForm *form, StringInfo bytes, Datum value)
 		pfree(DatumGetPointer(flat));
 }
 
-/* Appends a value as it lies in memory, at a place that need not be aligned. */
+/* Appends a fixed-width value, unaligned. */
 static void
 put_fixed(const ValueForm *form, StringInfo bytes, Datum value)
 {
@@ -283,7 +283,7 @@ valueform_put(ValueForm *form, StringInfo bytes, Datum value)
 	}
 }
 
-/* Is this text as the server keeps it? */
+/* Checks that this is valid text in the server's encoding. */
 static void
 check_text(const char *text, Size length)
 {
@@ -291,7 +291,7 @@ check_text(const char *text, Size length)
 		valueform_broken("A text is not in the server's encoding.");
 }
 
-/* Is this the inside of a numeric? */
+/* Checks that these are the contents of a numeric. */
 static void
 check_numeric(const char *data, Size length)
 {
@@ -303,7 +303,7 @@ check_numeric(const char *data, Size length)
 		memcpy(&header, data, sizeof(header));
 	if ((header & NUMERIC_SPECIAL_HEADER) == NUMERIC_SPECIAL_HEADER)
 	{
-		/* not a number, and both infinities; the fourth would be none of them */
+		/* NaN and both infinities are valid; the fourth combination is not */
 		if (length != sizeof(header) || (header & ~NUMERIC_SPECIAL_BITS) != 0 || header == 0xE000)
 			valueform_broken("A number is not a numeric.");
 		return;
@@ -320,7 +320,7 @@ check_numeric(const char *data, Size length)
 	}
 }
 
-/* A copy of bytes as a variable-length datum, with a short header if it can have one. */
+/* Copies bytes into a varlena datum, with a short header if possible. */
 static Datum
 as_varlena(StringInfo room, const char *data, Size length)
 {
@@ -336,7 +336,7 @@ as_varlena(StringInfo room, const char *data, Size length)
 	return PointerGetDatum(room->data);
 }
 
-/* Puts bytes where any value is aligned, and nothing else is. */
+/* Copies bytes to the buffer, where they are maximally aligned. */
 static void
 fill_room(StringInfo room, const char *data, Size length)
 {
@@ -345,7 +345,7 @@ fill_room(StringInfo room, const char *data, Size length)
 	appendBinaryStringInfo(room, data, (int) length);
 }
 
-/* Has a value's receive function read it. */
+/* Parses a value with its receive function. */
 static Datum
 get_sent(ValueForm *form, const char *data, Size length)
 {

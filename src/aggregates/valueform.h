@@ -1,10 +1,10 @@
 /*
- * valueform.h: values of a type as bytes that may come back from anywhere.
+ * valueform.h: values of a type as bytes from an untrusted source.
  *
- * What is read may be anything, so each value is checked before it is one: by a look at it where any bits, or any text,
- * are a value, and else by the type's own receive function.  What that would not give back as it was goes as the datum
- * that it is, which nobody can check: such bytes must come from this session, and it is the caller who sees to that
- * (partial.h).  Types are known to both sides; the bytes name none.
+ * The bytes may be anything, so each value is validated when it is read: directly, if any bits or any text are valid,
+ * otherwise by the type's receive function.  Types that receive cannot reproduce are written as raw datums, which
+ * cannot be validated.  The caller guarantees that such bytes come from this session (partial.h).  Both sides know the
+ * types; the bytes do not name them.
  */
 #ifndef GPUSORT_VALUEFORM_H
 #define GPUSORT_VALUEFORM_H
@@ -14,15 +14,15 @@
 
 #include "src/arrays/vector.h"
 
-/* How values are written; the numbers stand in bytes that are kept and sent. */
+/* How values are written.  The numbers are part of the format. */
 typedef enum ValueHow
 {
-	VALUE_FIXED = 1,			/* as they lie in memory: any bits of this width are a value */
-	VALUE_BYTES = 2,			/* any bytes, as in bytea */
+	VALUE_FIXED = 1,			/* in native form; any bits of this width are valid */
+	VALUE_BYTES = 2,			/* any bytes, as bytea */
 	VALUE_TEXT = 3,				/* text in the server's encoding */
-	VALUE_NUMERIC = 4,			/* as numeric keeps it */
-	VALUE_SENT = 5,				/* as the type's send function has it */
-	VALUE_DATUM = 6				/* the datum itself, with its header if it has one */
+	VALUE_NUMERIC = 4,			/* the contents of a numeric */
+	VALUE_SENT = 5,				/* output of the type's send function */
+	VALUE_DATUM = 6				/* the raw datum, with its header if it has one */
 } ValueHow;
 
 typedef struct ValueForm
@@ -34,34 +34,34 @@ typedef struct ValueForm
 	Oid			ioparam;
 	FmgrInfo	out;
 	FmgrInfo	in;
-	StringInfoData room;		/* the value that was read last */
-	MemoryContext scratch;		/* what functions leave behind */
+	StringInfoData room;		/* the value read last */
+	MemoryContext scratch;		/* for memory that functions leak */
 } ValueForm;
 
-/* Bytes on their way in. */
+/* Bytes being parsed. */
 typedef struct ByteSource
 {
 	const char *at;
 	const char *end;
 } ByteSource;
 
-/* Finds a type's form; what it needs lives in cxt. */
+/* Chooses a type's form.  Allocates in cxt. */
 extern void valueform_open(ValueForm *form, const VectorType *vtype, MemoryContext cxt);
 
-/* The fewest bytes of a value. */
+/* Returns the minimal size of a value. */
 static inline Size
 valueform_least(const ValueForm *form)
 {
 	return form->how == VALUE_FIXED ? form->width : sizeof(uint32);
 }
 
-/* Appends a value to bytes, or stops with an error if no datum could hold them. */
+/* Appends a value.  Raises an error if a datum cannot hold the result. */
 extern void valueform_put(ValueForm *form, StringInfo bytes, Datum value);
 
-/* Makes room, or stops where a state would be too large for one value. */
+/* Reserves room.  Raises an error if a state would be too large for one value. */
 extern void valueform_reserve_slow(StringInfo bytes, Size more);
 
-/* Room for so many bytes more, or the error that no datum could hold them. */
+/* Reserves room.  Raises an error if a datum cannot hold the result. */
 static inline void
 valueform_reserve(StringInfo bytes, Size more)
 {
@@ -69,14 +69,14 @@ valueform_reserve(StringInfo bytes, Size more)
 		valueform_reserve_slow(bytes, more);
 }
 
-/* Is a value bytes of any number behind the header of a variable-length type? */
+/* Returns true for values that are any bytes after a varlena header. */
 static inline bool
 valueform_is_bytes(const ValueForm *form)
 {
 	return form->how >= VALUE_BYTES && form->how <= VALUE_NUMERIC;
 }
 
-/* Appends bytes behind their length. */
+/* Appends a length and bytes. */
 static inline void
 valueform_put_bytes(StringInfo bytes, const char *data, Size length)
 {
@@ -88,16 +88,16 @@ valueform_put_bytes(StringInfo bytes, const char *data, Size length)
 	bytes->len += (int) (sizeof(count) + length);
 }
 
-/* Reads and checks the bytes of a value that is such; they stay where they are. */
+/* Parses and checks such a value's bytes in place. */
 extern const char *valueform_get_bytes(const ValueForm *form, ByteSource *source, Size *length);
 
-/* Reads a value that stays until the next one is read, or stops with an error. */
+/* Parses a value, which is valid until the next call.  Raises an error if it is invalid. */
 extern Datum valueform_get_slow(ValueForm *form, ByteSource *source);
 
-/* Stops with the error that bytes are not what they should be. */
+/* Raises the error for invalid bytes. */
 pg_noreturn extern void valueform_broken(const char *detail);
 
-/* So many bytes of the source, of which there must be as many. */
+/* Consumes bytes of the source.  Raises an error if there are not enough. */
 static inline const char *
 take_bytes(ByteSource *source, Size bytes)
 {
@@ -109,7 +109,7 @@ take_bytes(ByteSource *source, Size bytes)
 	return at;
 }
 
-/* The same as valueform_get_slow. */
+/* Parses a value, with a fast path for fixed-width ones. */
 static inline Datum
 valueform_get(ValueForm *form, ByteSource *source)
 {

@@ -1,8 +1,7 @@
 /*
- * within.c: gpu_percentile_cont_within, gpu_percentile_disc_within and gpu_mode_within: ordered-set aggregates.
- *
- * Written as PostgreSQL's, percentile_cont(0.5) WITHIN GROUP (ORDER BY x): the fraction is given once for a group, or
- * an array of them, and all of a query over the same values share one state.  They do not combine.
+ * within.c: the ordered-set aggregates gpu_percentile_cont_within, gpu_percentile_disc_within and gpu_mode_within.
+ * Their syntax is that of PostgreSQL's, percentile_cont(0.5) WITHIN GROUP (ORDER BY x), with one fraction, or an array
+ * of them, per group.  All aggregates of a query over equal arguments share one state.  They do not combine.
  */
 #include "postgres.h"
 
@@ -26,10 +25,10 @@ PG_FUNCTION_INFO_V1(gpusort_percentiles_cont_within);
 PG_FUNCTION_INFO_V1(gpusort_percentiles_disc_within);
 PG_FUNCTION_INFO_V1(gpusort_mode_within);
 
-/* Places up to which looking for each is less work than an order of all. */
+/* Up to this many positions, selecting each is cheaper than sorting. */
 #define FEW_PLACES 4
 
-/* Stops if another order is wanted than the one that values are put in. */
+/* Raises an error for an order other than the one in which values are sorted. */
 static void
 check_order(FunctionCallInfo fcinfo, const Collected *state)
 {
@@ -43,7 +42,7 @@ check_order(FunctionCallInfo fcinfo, const Collected *state)
 				 errhint("Use PostgreSQL's aggregate of this kind.")));
 }
 
-/* Transition: takes every value that is not NULL. */
+/* Transition function: collects non-NULL values. */
 Datum
 gpusort_collect_within(PG_FUNCTION_ARGS)
 {
@@ -64,8 +63,8 @@ gpusort_collect_within(PG_FUNCTION_ARGS)
 }
 
 /*
- * The order of the rows: that of few in small, of many where it stays for other aggregates of the group.  NULL where
- * places are found without it.
+ * Returns the order of the rows, or NULL if positions are selected without it.  A small group's order is written to
+ * small; that of a large one is kept for other aggregates of the group.
  */
 static const uint32 *
 known_order(Collected *state, int places, uint32 small[COLLECT_SMALL])
@@ -87,7 +86,7 @@ known_order(Collected *state, int places, uint32 small[COLLECT_SMALL])
 	return state->order;
 }
 
-/* The values of a call and its one fraction; NULL if the answer is. */
+/* Returns a call's state and its single fraction; NULL if the result is NULL. */
 static Collected *
 with_fraction(FunctionCallInfo fcinfo, double *fraction)
 {
@@ -99,7 +98,7 @@ with_fraction(FunctionCallInfo fcinfo, double *fraction)
 	return state;
 }
 
-/* The percentiles for one fraction. */
+/* Percentiles of one fraction, interpolated. */
 Datum
 gpusort_percentile_cont_within(PG_FUNCTION_ARGS)
 {
@@ -112,7 +111,7 @@ gpusort_percentile_cont_within(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(percentile_cont(state, known_order(state, 1, small), fraction));
 }
 
-/* A value that there is, where the other one interpolates. */
+/* Percentiles of one fraction, discrete. */
 Datum
 gpusort_percentile_disc_within(PG_FUNCTION_ARGS)
 {
@@ -125,17 +124,17 @@ gpusort_percentile_disc_within(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(percentile_disc(state, known_order(state, 1, small), fraction));
 }
 
-/* One of several percentiles. */
+/* One of several requested percentiles. */
 typedef struct Asked
 {
-	uint64		place;			/* in the order */
-	double		part;			/* on the way to the next one */
-	int			number;			/* in the array */
-	Datum		low;			/* the values at the place and at the next one */
+	uint64		place;			/* position in the order */
+	double		part;			/* weight of the next value */
+	int			number;			/* index in the array */
+	Datum		low;			/* values at the position and at the next one */
 	Datum		high;
 } Asked;
 
-/* For qsort: by place, so that spilled rows are read once from the first to the last. */
+/* qsort comparator by position, so that spilled rows are read once, in order. */
 static int
 compare_asked(const void *a, const void *b)
 {
@@ -145,7 +144,7 @@ compare_asked(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Where fractions have their places among so many rows, in order; returns how many are not NULL. */
+/* Computes the positions of fractions among rows, in order.  Returns how many are not NULL. */
 static int
 find_places(Asked *asked, const Datum *fractions, const bool *nulls, int count, uint64 rows, bool continuous)
 {
@@ -168,7 +167,7 @@ find_places(Asked *asked, const Datum *fractions, const bool *nulls, int count, 
 	return found;
 }
 
-/* Reads values at places of a state that has spilled. */
+/* Reads values at positions of a spilled state. */
 static void
 read_places(Collected *state, Asked *asked, int count)
 {
@@ -195,7 +194,7 @@ read_places(Collected *state, Asked *asked, int count)
 	}
 }
 
-/* Finds values at places of a state in memory. */
+/* Finds values at positions of a state in memory. */
 static void
 look_up_places(Collected *state, Asked *asked, int count)
 {
@@ -206,7 +205,7 @@ look_up_places(Collected *state, Asked *asked, int count)
 		percentile_values_at(state, order, asked[i].place, &asked[i].low, &asked[i].high);
 }
 
-/* The percentiles for an array of fractions, as an array of the same shape. */
+/* Computes percentiles for an array of fractions, as an array of that shape. */
 static Datum
 percentiles(FunctionCallInfo fcinfo, bool continuous)
 {
@@ -239,21 +238,21 @@ percentiles(FunctionCallInfo fcinfo, bool continuous)
 										 vtype->type, vtype->len, vtype->byval, vtype->align));
 }
 
-/* For an array of fractions, interpolated. */
+/* Percentiles of an array of fractions, interpolated. */
 Datum
 gpusort_percentiles_cont_within(PG_FUNCTION_ARGS)
 {
 	return percentiles(fcinfo, true);
 }
 
-/* For an array of fractions, values that there are. */
+/* Percentiles of an array of fractions, discrete. */
 Datum
 gpusort_percentiles_disc_within(PG_FUNCTION_ARGS)
 {
 	return percentiles(fcinfo, false);
 }
 
-/* The value of a spilled state that comes most often, the least of several. */
+/* Returns a spilled state's most frequent value, the least one of several. */
 static Datum
 spilled_mode(Collected *state)
 {
@@ -286,7 +285,7 @@ spilled_mode(Collected *state)
 	return mode;
 }
 
-/* The same of few rows whose order is known. */
+/* Returns the row of the most frequent value of few rows in a known order. */
 static uint32
 mode_of_few(const Collected *state, const uint32 *order)
 {
@@ -312,7 +311,7 @@ mode_of_few(const Collected *state, const uint32 *order)
 	return best;
 }
 
-/* The row in memory whose value comes most often, of several the first in order. */
+/* Returns the row of the most frequent value of a state in memory, the first in order of several. */
 static uint32
 mode_row(const Collected *state)
 {
@@ -337,7 +336,7 @@ mode_row(const Collected *state)
 	return best.row;
 }
 
-/* gpu_mode_within() WITHIN GROUP (ORDER BY value): as mode. */
+/* gpu_mode_within() WITHIN GROUP (ORDER BY value): like mode. */
 Datum
 gpusort_mode_within(PG_FUNCTION_ARGS)
 {

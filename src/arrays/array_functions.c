@@ -1,8 +1,6 @@
 /*
- * array_functions.c: SQL functions that order arrays, select of them, and drop what is there twice.
- *
- * Arrays are read where they lie.  A question about their elements gives row numbers (vectorjob.h), and the result is
- * gathered from the elements themselves.
+ * array_functions.c: SQL functions that sort arrays, filter them and remove duplicates.  Arrays are read in place.  A
+ * question about their elements yields row numbers (vectorjob.h), by which the result is gathered.
  */
 #include "postgres.h"
 
@@ -94,7 +92,7 @@ array_pair(FunctionCallInfo fcinfo, ArrayType *first, ArrayType *second)
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
 }
 
-/* The order in which an array is to be sorted: arguments from number on say descending, nulls_first. */
+/* Returns the sort order of an array, from arguments `number` (descending) and the next (nulls_first). */
 static VectorColumn
 order_column(FunctionCallInfo fcinfo, const ArrayArgument *array, int number)
 {
@@ -105,7 +103,7 @@ order_column(FunctionCallInfo fcinfo, const ArrayArgument *array, int number)
 	return column;
 }
 
-/* The order of an array's elements.  Fewer than two need none, but their type must have one all the same. */
+/* Returns the order of an array's elements.  The element type must be sortable even if there are fewer than two. */
 static uint32 *
 order_of(ArrayCall *call, FunctionCallInfo fcinfo, const ArrayArgument *array, int number)
 {
@@ -114,14 +112,14 @@ order_of(ArrayCall *call, FunctionCallInfo fcinfo, const ArrayArgument *array, i
 	return vectorjob_order(call->mem, &column, 1);
 }
 
-/* The lower bound that a result takes over from an array. */
+/* Returns the lower bound, which a result takes from its array. */
 static int
 lower_bound_of(const ArrayArgument *argument)
 {
 	return ARR_NDIM(argument->array) == 1 ? ARR_LBOUND(argument->array)[0] : 1;
 }
 
-/* gpu_sort(array, descending [, nulls_first]): the elements in order; the lower bound stays. */
+/* gpu_sort(array, descending [, nulls_first]): the elements in order.  Keeps the lower bound. */
 Datum
 gpu_sort(PG_FUNCTION_ARGS)
 {
@@ -138,7 +136,7 @@ gpu_sort(PG_FUNCTION_ARGS)
 	PG_RETURN_ARRAYTYPE_P(result);
 }
 
-/* gpu_argsort(array, descending [, nulls_first]): the positions of the elements in order, counted from 1. */
+/* gpu_argsort(array, descending [, nulls_first]): positions of the elements in order, counted from 1. */
 Datum
 gpu_argsort(PG_FUNCTION_ARGS)
 {
@@ -187,7 +185,7 @@ gpu_sort_by_key(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(result);
 }
 
-/* gpu_select_if(array, mask): the elements whose mask is true. */
+/* gpu_select_if(array, mask): elements whose mask is true. */
 Datum
 gpu_select_if(PG_FUNCTION_ARGS)
 {
@@ -209,7 +207,7 @@ gpu_select_if(PG_FUNCTION_ARGS)
 	PG_RETURN_ARRAYTYPE_P(result);
 }
 
-/* The comparison that an operator's name stands for. */
+/* Converts an operator's name to a comparison. */
 static gs_comparison
 comparison_of(const text *op)
 {
@@ -229,7 +227,7 @@ comparison_of(const text *op)
 			 errhint("Use one of =, <>, <, <=, > and >=.")));
 }
 
-/* gpu_select_if(array, op, value): the elements that compare so with the value. */
+/* gpu_select_if(array, op, value): elements that satisfy the comparison with the value. */
 Datum
 gpu_select_if_compare(PG_FUNCTION_ARGS)
 {
@@ -254,7 +252,7 @@ gpu_select_if_compare(PG_FUNCTION_ARGS)
 	PG_RETURN_ARRAYTYPE_P(result);
 }
 
-/* gpu_partition_if(array, mask): the elements whose mask is true, and all others. */
+/* gpu_partition_if(array, mask): elements whose mask is true, and all others. */
 Datum
 gpu_partition_if(PG_FUNCTION_ARGS)
 {
@@ -280,7 +278,7 @@ gpu_partition_if(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(result);
 }
 
-/* gpu_dedup(array): neighbours that are equal once. */
+/* gpu_dedup(array): the array without elements that equal their predecessor. */
 Datum
 gpu_dedup(PG_FUNCTION_ARGS)
 {
@@ -297,7 +295,7 @@ gpu_dedup(PG_FUNCTION_ARGS)
 	PG_RETURN_ARRAYTYPE_P(result);
 }
 
-/* gpu_distinct(array): every value once, in order. */
+/* gpu_distinct(array): distinct elements, in order. */
 Datum
 gpu_distinct(PG_FUNCTION_ARGS)
 {

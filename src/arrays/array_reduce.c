@@ -1,8 +1,7 @@
 /*
- * array_reduce.c: SQL functions that compute with the elements of arrays: running results, and results for each key.
- *
- * Numbers are left to an engine.  What engines cannot compute with, such as numeric, and keys that they cannot order,
- * go through the types' own functions, value by value.
+ * array_reduce.c: SQL functions that compute with elements of arrays: running results, and results by key.  Engines
+ * handle numbers.  Other types, such as numeric, and keys without an exact encoding go through the types' own
+ * functions, one value at a time.
  */
 #include "postgres.h"
 
@@ -22,10 +21,10 @@ PG_FUNCTION_INFO_V1(gpu_reduce_by_key);
 PG_FUNCTION_INFO_V1(gpu_reduce_by_key_bigint);
 PG_FUNCTION_INFO_V1(gpu_avg_by_key);
 
-/* Rows between two looks at interrupts. */
+/* Rows between checks for interrupts. */
 #define BLOCK_ROWS 65536
 
-/* The operation that a name stands for. */
+/* Converts a name to an operation. */
 static gs_operation
 operation_of(const text *name)
 {
@@ -45,7 +44,7 @@ operation_of(const text *name)
 
 /* ---------------------------------------------------------------- running results */
 
-/* The number of elements before the first one that is not NULL. */
+/* Returns the number of leading NULLs. */
 static uint64
 leading_nulls(const Vector *vector)
 {
@@ -56,7 +55,7 @@ leading_nulls(const Vector *vector)
 	return row;
 }
 
-/* Makes the 64-bit numbers of a running result as narrow as the type is. */
+/* Narrows the 64-bit values of a running result to the width of its type. */
 static void
 narrow(void *results, uint64 rows, int16 len)
 {
@@ -71,7 +70,7 @@ narrow(void *results, uint64 rows, int16 len)
 			((uint8 *) results)[i] = (uint8) from[i];
 }
 
-/* An array of the results that an engine gave, of which the first nulls are NULL. */
+/* Makes an array of an engine's results, the first nulls of which are NULL. */
 static ArrayType *
 array_of_results(ArrayCall *call, void *results, uint64 rows, Oid type, uint64 nulls)
 {
@@ -91,7 +90,7 @@ array_of_results(ArrayCall *call, void *results, uint64 rows, Oid type, uint64 n
 	return vector_to_array(&vector, NULL, rows, 1);
 }
 
-/* A running result, value by value. */
+/* Computes a running result with the type's functions. */
 static ArrayType *
 scan_by_function(ArrayCall *call, const VectorColumn *column, gs_operation operation, bool exclusive, Oid type)
 {
@@ -114,7 +113,7 @@ scan_by_function(ArrayCall *call, const VectorColumn *column, gs_operation opera
 			CHECK_FOR_INTERRUPTS();
 		if (exclusive)
 			results[i] = reducer_result(&reducer, &nulls[i]);
-		/* an exclusive one never has the last value, which may lead out of the type's range */
+		/* an exclusive one leaves out the last value, which may overflow */
 		if (!isnull && !(exclusive && i == values->rows - 1))
 			reducer_add(&reducer, value);
 		if (!exclusive)
@@ -127,7 +126,7 @@ scan_by_function(ArrayCall *call, const VectorColumn *column, gs_operation opera
 	return construct_md_array(results, nulls, 1, dims, bounds, type, vtype.len, vtype.byval, vtype.align);
 }
 
-/* A running result: bigint, or the elements' type. */
+/* Computes a running result, of type bigint or of the element type. */
 static Datum
 scan(FunctionCallInfo fcinfo, bool widen)
 {
@@ -165,14 +164,14 @@ scan(FunctionCallInfo fcinfo, bool widen)
 	PG_RETURN_ARRAYTYPE_P(result);
 }
 
-/* gpu_scan(array, op, exclusive): the operation over each element and all before it. */
+/* gpu_scan(array, op, exclusive): the operation over each element and those before it. */
 Datum
 gpu_scan(PG_FUNCTION_ARGS)
 {
 	return scan(fcinfo, false);
 }
 
-/* The same for smallint[] and integer[], with bigint[] as the result. */
+/* gpu_scan of smallint[] and integer[], which returns bigint[]. */
 Datum
 gpu_scan_bigint(PG_FUNCTION_ARGS)
 {
@@ -190,11 +189,11 @@ typedef struct KeyReduction
 	ArrayArgument vals;
 	VectorColumn columns[2];	/* keys, values */
 	bool		presorted;
-	bool		widen;			/* minima and maxima, too, are bigint */
+	bool		widen;			/* minima and maxima are bigint as well */
 	Reducer		reducer;
 } KeyReduction;
 
-/* Gives out the result of a group. */
+/* Appends the result of a group. */
 static void
 put_group(KeyReduction *r, Datum key, bool isnull)
 {
@@ -209,7 +208,7 @@ put_group(KeyReduction *r, Datum key, bool isnull)
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
-/* The numbers of all rows. */
+/* Returns all row numbers in arrival order. */
 static uint32 *
 as_they_came(KeyReduction *r)
 {
@@ -221,7 +220,7 @@ as_they_came(KeyReduction *r)
 	return order;
 }
 
-/* Reduces value by value: the rows in order, or as they came, and in them the runs of equal keys. */
+/* Reduces with the type's functions, by runs of equal keys among the rows, in order or as they arrived. */
 static void
 reduce_by_function(KeyReduction *r)
 {
@@ -253,7 +252,7 @@ reduce_by_function(KeyReduction *r)
 	MemoryContextSwitchTo(old);
 }
 
-/* Has an engine reduce; false if none can. */
+/* Lets an engine reduce.  Returns false if none can. */
 static bool
 reduce_by_engine(KeyReduction *r)
 {
@@ -281,7 +280,7 @@ reduce_by_engine(KeyReduction *r)
 	return true;
 }
 
-/* The values as float8: an average of float4 is computed with these, as PostgreSQL does. */
+/* Converts the values to float8, in which PostgreSQL computes an average of float4. */
 static void
 widen_floats(KeyReduction *r, VectorType *vtype, Vector *wide)
 {
@@ -302,7 +301,7 @@ widen_floats(KeyReduction *r, VectorType *vtype, Vector *wide)
 	r->columns[1].values = wide;
 }
 
-/* Reduces the array after the first one by the keys in that. */
+/* Reduces the second array by the keys in the first. */
 static Datum
 reduce(FunctionCallInfo fcinfo, gs_operation operation, bool average, bool presorted, bool widen)
 {
@@ -326,21 +325,21 @@ reduce(FunctionCallInfo fcinfo, gs_operation operation, bool average, bool preso
 	return (Datum) 0;
 }
 
-/* gpu_reduce_by_key(keys, vals, op, presorted): the operation over the values of each key. */
+/* gpu_reduce_by_key(keys, vals, op, presorted): the operation over each key's values. */
 Datum
 gpu_reduce_by_key(PG_FUNCTION_ARGS)
 {
 	return reduce(fcinfo, operation_of(PG_GETARG_TEXT_PP(2)), false, PG_GETARG_BOOL(3), false);
 }
 
-/* The same for smallint[] and integer[], with bigint as the result. */
+/* gpu_reduce_by_key of smallint[] and integer[], which returns bigint. */
 Datum
 gpu_reduce_by_key_bigint(PG_FUNCTION_ARGS)
 {
 	return reduce(fcinfo, operation_of(PG_GETARG_TEXT_PP(2)), false, PG_GETARG_BOOL(3), true);
 }
 
-/* gpu_avg_by_key(keys, vals, presorted): the average of the values of each key, as avg() gives it. */
+/* gpu_avg_by_key(keys, vals, presorted): each key's average, computed as avg() does. */
 Datum
 gpu_avg_by_key(PG_FUNCTION_ARGS)
 {

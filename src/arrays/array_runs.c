@@ -1,5 +1,5 @@
 /*
- * array_runs.c: SQL functions between arrays and their runs of equal elements, and how often each value occurs.
+ * array_runs.c: SQL functions that convert between arrays and runs, and count values.
  */
 #include "postgres.h"
 
@@ -15,7 +15,7 @@ PG_FUNCTION_INFO_V1(gpu_rle_decode);
 PG_FUNCTION_INFO_V1(gpu_count_by_key);
 
 /*
- * The runs of an array's elements, in order or as they lie there: value, length and, where the result has a third
+ * Returns the runs of an array's elements, in order or as they are: value, length and, if the result has a third
  * column, first position.
  */
 static Datum
@@ -58,14 +58,14 @@ gpu_rle_runs(PG_FUNCTION_ARGS)
 	return put_runs(fcinfo, false);
 }
 
-/* gpu_count_by_key(keys, presorted): how often each key occurs. */
+/* gpu_count_by_key(keys, presorted): the number of occurrences of each key. */
 Datum
 gpu_count_by_key(PG_FUNCTION_ARGS)
 {
 	return put_runs(fcinfo, !PG_GETARG_BOOL(1));
 }
 
-/* A run's length. */
+/* Returns a run's length. */
 static int64
 run_length(const Vector *lengths, uint32 run)
 {
@@ -85,7 +85,7 @@ run_length(const Vector *lengths, uint32 run)
 	return length;
 }
 
-/* The number of elements that runs stand for, if an array can hold them. */
+/* Returns the number of elements that runs expand to.  Raises an error if an array cannot hold them. */
 static uint64
 decoded_length(const Vector *lengths)
 {
@@ -106,7 +106,7 @@ decoded_length(const Vector *lengths)
 	return sum;
 }
 
-/* gpu_rle_decode(vals, run_lengths): every value as often as its run is long. */
+/* gpu_rle_decode(vals, run_lengths): each value repeated by its run length. */
 Datum
 gpu_rle_decode(PG_FUNCTION_ARGS)
 {

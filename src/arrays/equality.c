@@ -1,5 +1,5 @@
 /*
- * equality.c: a type's equality, for values that come one by one.
+ * equality.c: a type's equality operator, for single values.
  */
 #include "postgres.h"
 

@@ -1,5 +1,5 @@
 /*
- * equality.h: is a value IS NOT DISTINCT FROM another, by its type's own equality.
+ * equality.h: tests IS NOT DISTINCT FROM with a type's own equality.
  */
 #ifndef GPUSORT_EQUALITY_H
 #define GPUSORT_EQUALITY_H
@@ -10,20 +10,20 @@ typedef struct Equality
 {
 	enum
 	{
-		EQUAL_BITS,				/* by-value types of which no two values are equal but different */
+		EQUAL_BITS,				/* by-value types whose equal values are identical */
 		EQUAL_FLOAT4,
 		EQUAL_FLOAT8,
 		EQUAL_BY_CALL
 	}			how;
-	Datum		mask;			/* the bits that a value has: the rest of a narrow one's Datum means nothing */
+	Datum		mask;			/* the significant bits of a Datum */
 	Oid			collation;
 	FmgrInfo   *function;		/* in the type cache */
 } Equality;
 
-/* Finds a type's equality; a type without one is an error. */
+/* Looks up a type's equality.  Raises an error if it has none. */
 extern void equality_open(Equality *equality, Oid type, Oid collation);
 
-/* Compares two values that are not NULL; as in PostgreSQL's order, NaN equals NaN and -0 equals 0. */
+/* Compares two non-NULL values.  As in PostgreSQL's order, NaN equals NaN and -0 equals 0. */
 static inline bool
 equality_holds(const Equality *equality, Datum a, Datum b)
 {

@@ -1,5 +1,5 @@
 /*
- * reducer.c: sum, minimum, maximum and average of SQL values, one after another.
+ * reducer.c: sum, minimum, maximum and average of SQL values.
  */
 #include "postgres.h"
 
@@ -16,13 +16,13 @@
 #include "reducer.h"
 #include "vectorengine.h"
 
-/* As many values as an array can have, 2^27, stay in a float's range if they are less than its end by so much. */
+/* 2^27 values, the most an array can hold, cannot overflow a float's range if each is below this fraction of it. */
 #define SUM_ROOM 0x1p-40
 
-/* The same for avg(), which adds up squares, too, for the aggregates that share its state. */
+/* The limit for avg(), which also sums squares, for the aggregates that share its state. */
 #define LARGEST_SQUARED 1e140
 
-/* How a type's values are added, and by which function. */
+/* Returns how a type's values are added, and the function for it. */
 static ReducerSum
 sum_of(Oid type, PGFunction *add)
 {
@@ -51,7 +51,7 @@ sum_of(Oid type, PGFunction *add)
 	}
 }
 
-/* There is no sum of such values: a domain's would have to obey its constraints, so it has none either. */
+/* Raises the error for types without a sum.  Domains have none, as their constraints would apply. */
 static void
 no_sum(Oid type)
 {
@@ -68,7 +68,7 @@ no_sum(Oid type)
 			 errhint("The operations \"min\" and \"max\" work for every type that can be ordered.")));
 }
 
-/* A float's distance from 0; of a NULL that is 0. */
+/* Returns a float's absolute value; 0 for NULL. */
 static inline double
 float_size(const Vector *values, uint32 row)
 {
@@ -77,7 +77,7 @@ float_size(const Vector *values, uint32 row)
 	return fabs(((const float8 *) values->data)[row]);
 }
 
-/* Is a finite value beyond a limit? */
+/* Returns true if a finite value exceeds a limit. */
 static bool
 any_beyond(const Vector *values, double limit)
 {
@@ -85,7 +85,7 @@ any_beyond(const Vector *values, double limit)
 
 	for (uint32 i = 0; i < values->rows; i++)
 		found |= float_size(values, i) > limit;
-	/* infinite ones are few or none, and looked for only here */
+	/* infinities are rare, and searched for only here */
 	for (uint32 i = 0; found && i < values->rows; i++)
 		if (float_size(values, i) > limit && !isinf(float_size(values, i)))
 			return true;
@@ -93,8 +93,8 @@ any_beyond(const Vector *values, double limit)
 }
 
 /*
- * Whether a sum of floats leaves their range on the way depends on the order in which they are added.  PostgreSQL adds
- * them as they come, and stops there; so do we where there are values large enough.
+ * Decides how floats are added.  Whether a partial sum overflows depends on the order of additions.  PostgreSQL adds in
+ * arrival order and raises an error on overflow, so values of that magnitude are added one by one here.
  */
 static void
 open_floats(Reducer *reducer, const Vector *values)
@@ -134,14 +134,14 @@ reducer_open(Reducer *reducer, const VectorColumn *column, gs_operation operatio
 	}
 }
 
-/* Adds a float, with PostgreSQL's error where that leads out of its range. */
+/* Adds a float.  Raises PostgreSQL's error on overflow. */
 static inline void
 add_float(Reducer *reducer, double value, bool single)
 {
 	double		sum = reducer->real + value;
 
 	if (reducer->count == 0)
-		sum = value;			/* -0 stays what it is */
+		sum = value;			/* the first value, kept as it is: -0 stays -0 */
 	if (single)
 		sum = (double) (float) sum;
 	if (unlikely(isinf(sum)) && !isinf(reducer->real) && !isinf(value))
@@ -149,7 +149,7 @@ add_float(Reducer *reducer, double value, bool single)
 	reducer->real = sum;
 }
 
-/* A by-value integer of the type's width. */
+/* Returns an integer of the type's width. */
 static inline int64
 integer_of(const Reducer *reducer, Datum value)
 {
@@ -158,7 +158,7 @@ integer_of(const Reducer *reducer, Datum value)
 	return reducer->len == sizeof(int32) ? DatumGetInt32(value) : DatumGetInt16(value);
 }
 
-/* Adds by the type's function. */
+/* Adds with the type's function. */
 static void
 add_by_function(Reducer *reducer, Datum value)
 {
@@ -170,12 +170,12 @@ add_by_function(Reducer *reducer, Datum value)
 		return;
 	}
 	reducer->value = DirectFunctionCall2(reducer->add, old, value);
-	/* the first value is not ours */
+	/* the first value belongs to the caller */
 	if (!reducer->byval && !reducer->keep && reducer->count > 1)
 		pfree(DatumGetPointer(old));
 }
 
-/* Adds by the transition function of avg(), which makes another state for who is no aggregate. */
+/* Adds with the transition function of avg(), which allocates a new state when called outside an aggregate. */
 static void
 accumulate(Reducer *reducer, Datum value)
 {
@@ -196,7 +196,7 @@ reducer_add(Reducer *reducer, Datum value)
 	{
 		int			order = reducer->count == 0 ? 0 : reducer->key.comparator(value, reducer->value, &reducer->key);
 
-		/* of equal values the first one stays */
+		/* of equal values the first one is kept */
 		if (reducer->count == 0 || (reducer->operation == GS_MIN ? order < 0 : order > 0))
 			reducer->value = value;
 	}
@@ -232,7 +232,7 @@ reducer_set(Reducer *reducer, const gs_group *group)
 		memcpy(&reducer->real, group->value, sizeof(float8));
 }
 
-/* A 128-bit integer as a numeric. */
+/* Converts a 128-bit integer to numeric. */
 static Datum
 numeric_of(int128 integer)
 {
@@ -241,14 +241,14 @@ numeric_of(int128 integer)
 
 	if (integer == (int64) integer)
 		return NumericGetDatum(int64_to_numeric((int64) integer));
-	/* in two steps of 2^62, which have 64 bits */
+	/* in two factors of 2^62, which fit 64 bits */
 	high = numeric_of(integer >> 62);
 	low = numeric_of((int64) (integer & ((INT64CONST(1) << 62) - 1)));
 	high = DirectFunctionCall2(numeric_mul, high, NumericGetDatum(int64_to_numeric(INT64CONST(1) << 62)));
 	return DirectFunctionCall2(numeric_add, high, low);
 }
 
-/* The average. */
+/* Computes the average. */
 static Datum
 average(const Reducer *reducer)
 {
@@ -256,7 +256,7 @@ average(const Reducer *reducer)
 
 	if (reducer->how == SUM_ACCUMULATED)
 		return DirectFunctionCall1(float8_avg, reducer->value);
-	/* which begins with 0, so that it is 0 of nothing but -0 */
+	/* the sum starts at 0, so it is 0 even for values of -0 */
 	if (reducer->how == SUM_FLOAT8)
 		return Float8GetDatum((reducer->real + 0.0) / (double) reducer->count);
 	sum = reducer->how == SUM_INTEGER ? numeric_of(reducer->integer) : reducer->value;

@@ -1,19 +1,19 @@
 /*
- * reducer.h: sum, minimum, maximum and average of SQL values, one after another.
+ * reducer.h: sum, minimum, maximum and average of SQL values.
  */
 #ifndef GPUSORT_REDUCER_H
 #define GPUSORT_REDUCER_H
 
 #include "vectorcompare.h"
 
-/* How values of a type are added. */
+/* How a type's values are added. */
 typedef enum ReducerSum
 {
 	SUM_NONE,					/* not at all */
 	SUM_INTEGER,
 	SUM_FLOAT4,
 	SUM_FLOAT8,
-	SUM_ACCUMULATED,			/* floats so large that avg() may stop: as it adds them itself */
+	SUM_ACCUMULATED,			/* floats so large that avg() may overflow: by its own function */
 	SUM_BY_FUNCTION
 } ReducerSum;
 
@@ -21,7 +21,7 @@ typedef struct Reducer
 {
 	gs_operation operation;		/* GS_SUM, GS_MIN, GS_MAX */
 	bool		average;		/* of a sum */
-	bool		keep;			/* results stay when others follow */
+	bool		keep;			/* results remain valid when more values follow */
 	bool		one_by_one;		/* no engine can add the values */
 	ReducerSum	how;
 	PGFunction	add;
@@ -32,13 +32,13 @@ typedef struct Reducer
 	uint64		count;			/* values so far */
 	int128		integer;
 	double		real;
-	Datum		value;			/* others, minima and maxima; the state of avg() */
+	Datum		value;			/* of other types; minima and maxima; state of avg() */
 } Reducer;
 
-/* Opens a reducer for the values of a column; an error if its type has no such operation. */
+/* Opens a reducer for a column's values.  Raises an error if its type lacks the operation. */
 extern void reducer_open(Reducer *reducer, const VectorColumn *column, gs_operation operation, bool average);
 
-/* Begins anew. */
+/* Resets to no values. */
 static inline void
 reducer_reset(Reducer *reducer)
 {
@@ -48,13 +48,13 @@ reducer_reset(Reducer *reducer)
 	reducer->value = (Datum) 0;
 }
 
-/* Takes a value that is not NULL; it must stay where it is. */
+/* Adds a non-NULL value, which must stay in place. */
 extern void reducer_add(Reducer *reducer, Datum value);
 
-/* Takes what an engine made of a group. */
+/* Sets the result to an engine's group. */
 extern void reducer_set(Reducer *reducer, const gs_group *group);
 
-/* The result so far; NULL if no value came. */
+/* Returns the result so far; NULL without values. */
 extern Datum reducer_result(const Reducer *reducer, bool *isnull);
 
 #endif

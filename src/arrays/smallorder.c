@@ -1,9 +1,7 @@
 /*
- * smallorder.c: the stable order of a few values, by insertion.
- *
- * With a hundred thousand groups of some ten values each, what a comparison costs is what the query costs: numbers are
- * compared as 64-bit images, other values by the abbreviations that their type has for tuplesort, and only then
- * themselves.  How well abbreviations tell values apart is asked over all groups.
+ * smallorder.c: stable insertion sort of a few values.  With a hundred thousand groups of some ten values each,
+ * comparisons dominate the query.  Numbers are therefore compared as 64-bit images, other types by abbreviated keys
+ * first if they have them.  Whether abbreviation helps is judged over all groups.
  */
 #include "postgres.h"
 
@@ -11,16 +9,16 @@
 #include "vector.h"
 #include "vectordirect.h"
 
-/* A value on its way to its place. */
+/* A value being sorted. */
 typedef struct SmallItem
 {
-	Datum		key;			/* the value, or what stands for it */
+	Datum		key;			/* the value, or its abbreviated key */
 	Datum		value;
 	bool		isnull;
 	uint32		row;
 } SmallItem;
 
-/* Opens a comparison, with abbreviations if the type has any and they are wanted. */
+/* Opens a comparison, abbreviated if requested and supported. */
 static SortSupport
 open_comparison(Oid sortop, Oid collation, bool abbreviate, MemoryContext cxt)
 {
@@ -37,14 +35,14 @@ void
 smallorder_open(SmallOrder *small, Oid sortop, Oid collation, MemoryContext cxt)
 {
 	memset(small, 0, sizeof(*small));
-	small->look = 10;			/* as tuplesort does */
+	small->look = 10;			/* as in tuplesort */
 	small->full = open_comparison(sortop, collation, false, cxt);
 	small->abbreviated = open_comparison(sortop, collation, true, cxt);
 	if (small->abbreviated->abbrev_converter == NULL)
 		small->abbreviated = NULL;
 }
 
-/* The order of numbers. */
+/* Sorts numbers. */
 static void
 order_numbers(const Vector *values, gs_type type, uint32 *order)
 {
@@ -66,7 +64,7 @@ order_numbers(const Vector *values, gs_type type, uint32 *order)
 	}
 }
 
-/* Makes an item of a row, with what stands for its value as long as that helps. */
+/* Makes an item of a row, with an abbreviated key if requested. */
 static void
 make_item(SmallOrder *small, const Vector *values, uint32 row, bool abbreviate, SmallItem *item)
 {
@@ -79,7 +77,7 @@ make_item(SmallOrder *small, const Vector *values, uint32 row, bool abbreviate, 
 	}
 }
 
-/* Shall values be abbreviated?  The type says now and then whether they should have been. */
+/* Returns true if values should be abbreviated.  The type decides from time to time. */
 static bool
 abbreviates(SmallOrder *small)
 {
@@ -92,7 +90,7 @@ abbreviates(SmallOrder *small)
 	return small->abbreviated != NULL;
 }
 
-/* Does one item belong behind another, or does it not matter? */
+/* Compares two items. */
 static inline int
 compare_items(const SmallOrder *small, bool abbreviated, const SmallItem *a, const SmallItem *b)
 {
@@ -106,7 +104,7 @@ compare_items(const SmallOrder *small, bool abbreviated, const SmallItem *a, con
 	return result;
 }
 
-/* The order of any values; comparisons may be dear, so that a place is looked for by halves. */
+/* Sorts values of any type.  Comparisons may be expensive, so each position is found by binary search. */
 static void
 order_values(SmallOrder *small, const Vector *values, uint32 *order)
 {
@@ -117,10 +115,10 @@ order_values(SmallOrder *small, const Vector *values, uint32 *order)
 	{
 		SmallItem	item;
 		uint32		low = 0;
-		uint32		high = i;	/* what is at this place belongs behind the item */
+		uint32		high = i;	/* the item at this position follows the new one */
 
 		make_item(small, values, i, abbreviated, &item);
-		/* values often come in order */
+		/* values are often in order */
 		if (i > 0 && compare_items(small, abbreviated, &items[i - 1], &item) > 0)
 			high = i - 1;
 		else

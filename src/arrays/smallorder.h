@@ -1,5 +1,5 @@
 /*
- * smallorder.h: the stable order of a few values, for groups so small that there is no time for a job.
+ * smallorder.h: stable order of a few values, for groups too small for a job.
  */
 #ifndef GPUSORT_SMALLORDER_H
 #define GPUSORT_SMALLORDER_H
@@ -10,25 +10,25 @@
 
 #include "vectorjob.h"
 
-/* The most values that are put in order here. */
+/* Maximal number of values. */
 #define SMALL_ORDER 32
 
-/* What the groups of a call share. */
+/* State shared by the groups of a call. */
 typedef struct SmallOrder
 {
 	SortSupport full;			/* compares values */
-	SortSupport abbreviated;	/* compares what stands for them; NULL: not this type, or not these values */
-	int64		converted;		/* values for which something stands */
-	int64		look;			/* so many of them, and the type is asked whether that helps */
-	bool		known;			/* the rest is */
+	SortSupport abbreviated;	/* compares abbreviated keys; NULL: not used */
+	int64		converted;		/* values abbreviated so far */
+	int64		look;			/* when the type is next asked whether abbreviation helps */
+	bool		known;			/* the members below are set */
 	bool		numbers;
-	gs_type		type;			/* of numbers */
+	gs_type		type;			/* type of numbers */
 } SmallOrder;
 
-/* In the memory context, where all of it stays. */
+/* Initializes the state in a memory context. */
 extern void smallorder_open(SmallOrder *small, Oid sortop, Oid collation, MemoryContext cxt);
 
-/* The rows of a column in ascending order, NULLs last; there are at most SMALL_ORDER. */
+/* Sorts the rows of a column, ascending, NULLs last.  At most SMALL_ORDER rows. */
 extern void smallorder_of(SmallOrder *small, const VectorColumn *column, uint32 *order);
 
 #endif

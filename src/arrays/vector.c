@@ -1,9 +1,7 @@
 /*
- * vector.c: values of one type in a column of their own.
- *
- * Blocks below BIG_BYTES come from the memory context, where a node that hashes groups counts them, larger ones are
- * mappings that grow by being moved.  Room doubles, but never goes beyond the limit, so that a vector uses all of what
- * it may have.
+ * vector.c: a column of values of one type.  Blocks below BIG_BYTES come from the memory context, where a hash
+ * aggregate accounts for them; larger ones are mappings that grow by moving pages.  Capacity doubles but never exceeds
+ * the limit, so a vector can use all of it.
  */
 #include "postgres.h"
 
@@ -16,12 +14,12 @@
 #include "src/base/keptmem.h"
 #include "vector.h"
 
-/* Less would be a mapping of as much. */
+/* Smaller blocks would take a mapping of this size. */
 #define BIG_BYTES HUGE_PAGE
 #define FIRST_BYTES ((Size) 64)
 #define FIRST_OFFSETS 8
 
-/* Values gathered between two looks at interrupts. */
+/* Values gathered between checks for interrupts. */
 #define GATHER_BLOCK 65536
 
 void
@@ -47,14 +45,14 @@ vector_init(Vector *vector, const VectorType *vtype, void *room, Size room_bytes
 		vector->room = (uint32) (room_bytes / vtype->stride);
 }
 
-/* Bytes of the bitmap for so many rows. */
+/* Returns the bytes of a null bitmap. */
 static inline Size
 nulls_bytes(Size rows)
 {
 	return (rows + 63) / 64 * sizeof(uint64);
 }
 
-/* Gives back a block of so many bytes. */
+/* Frees a block of this size. */
 static void
 release(Vector *vector, void *block, Size bytes)
 {
@@ -80,7 +78,7 @@ vector_free(Vector *vector)
 	vector->used = vector->size = 0;
 }
 
-/* Makes a block larger; with owned unset the old one is copied and left alone. */
+/* Enlarges a block.  Unless owned, copies the old one and leaves it alone. */
 static void *
 grow_block(Vector *vector, void *old, Size old_bytes, Size bytes, bool owned)
 {
@@ -116,7 +114,7 @@ grow_block(Vector *vector, void *old, Size old_bytes, Size bytes, bool owned)
 	return block;
 }
 
-/* Makes the bitmap larger, or makes one; new bits are clear. */
+/* Creates or enlarges the null bitmap.  New bits are clear. */
 static void
 grow_nulls(Vector *vector, uint32 room)
 {
@@ -127,7 +125,7 @@ grow_nulls(Vector *vector, uint32 room)
 	memset((char *) vector->nulls + old, 0, bytes - old);
 }
 
-/* Makes data larger. */
+/* Enlarges data. */
 static void
 grow_data(Vector *vector, Size bytes)
 {
@@ -138,7 +136,7 @@ grow_data(Vector *vector, Size bytes)
 	vector->borrowed = false;
 }
 
-/* The rows that there shall be room for next, as the limit allows; not more than now if it allows none. */
+/* Returns the next capacity in rows, within the limit; the current one if that is exhausted. */
 static uint32
 next_room(const Vector *vector)
 {
@@ -148,7 +146,7 @@ next_room(const Vector *vector)
 	Size		most;
 	Size		room;
 
-	/* room for the bitmap, whether there is one or not, and its last word */
+	/* the bitmap, even if there is none yet, with its last word */
 	row_bits++;
 	fixed += sizeof(uint64);
 	most = vector->type->limit > fixed ? (vector->type->limit - fixed) * BITS_PER_BYTE / row_bits : 0;
@@ -156,7 +154,7 @@ next_room(const Vector *vector)
 	return (uint32) Min(Min(room, most), VECTOR_MAX_ROWS);
 }
 
-/* Makes room for more rows; false at the limit. */
+/* Makes room for more rows.  Returns false at the limit. */
 static bool
 grow_rows(Vector *vector)
 {
@@ -175,7 +173,7 @@ grow_rows(Vector *vector)
 	return true;
 }
 
-/* Makes room for a value that ends there in data; false at the limit. */
+/* Makes room for data up to `end`.  Returns false at the limit. */
 static bool
 grow_values(Vector *vector, Size end)
 {
@@ -189,13 +187,13 @@ grow_values(Vector *vector, Size end)
 	most = Min(most, (Size) PG_UINT32_MAX);
 	if (end > most)
 		return false;
-	/* more than its share of the limit would leave no room for the offsets of as many values */
+	/* reserve the rest of the limit for the offsets of as many values */
 	wanted = Max(end + end / 16, Min(wanted, (Size) (share * limit)));
 	grow_data(vector, Min(most, wanted));
 	return true;
 }
 
-/* Appends a value of fixed width that is passed by reference.  The gap behind it is zeros: arrays may take it over. */
+/* Appends a fixed-width value passed by reference, and zeros in the gap after it, since arrays may take it over. */
 static void
 append_fixed(Vector *vector, const char *value)
 {
@@ -206,7 +204,7 @@ append_fixed(Vector *vector, const char *value)
 	memset(to + vtype->len, 0, vtype->stride - vtype->len);
 }
 
-/* Room for a value of no fixed width, which becomes the next row's; NULL at the limit. */
+/* Reserves room for a varying-width value as the next row.  Returns NULL at the limit. */
 static inline char *
 varying_room(Vector *vector, Size bytes, bool aligned)
 {
@@ -219,7 +217,7 @@ varying_room(Vector *vector, Size bytes, bool aligned)
 	return vector->data + start;
 }
 
-/* Appends a value of no fixed width. */
+/* Appends a varying-width value. */
 static bool
 append_varying(Vector *vector, Datum value)
 {
@@ -307,7 +305,7 @@ vector_drop_last(Vector *vector)
 		vector->used = vector->offsets[vector->rows];
 }
 
-/* Notes where each element lies, and which ones are NULL. */
+/* Builds the table of elements' offsets and the null bitmap. */
 static void
 index_elements(Vector *vector, const uint8 *bitmap)
 {
@@ -331,7 +329,7 @@ index_elements(Vector *vector, const uint8 *bitmap)
 	vector->used = at;
 }
 
-/* Spreads by-value elements out so that NULLs, which take no room in an array, have their place. */
+/* Spreads by-value elements out, adding places for NULLs, which take no room in an array. */
 static void
 spread_elements(Vector *vector, const uint8 *bitmap)
 {
@@ -386,7 +384,7 @@ vector_from_array(Vector *vector, const VectorType *vtype, ArrayType *array)
 		index_elements(vector, ARR_NULLBITMAP(array));
 }
 
-/* Stops if an array of so many elements and bytes cannot be. */
+/* Raises an error if an array of this size is impossible. */
 static void
 check_array_size(uint64 count, uint64 bytes)
 {
@@ -398,7 +396,7 @@ check_array_size(uint64 count, uint64 bytes)
 				 errhint("Have the result as rows of a query instead of one array.")));
 }
 
-/* Bytes of a value as an element of an array, whose strings have long headers. */
+/* Returns the bytes of a value as an array element, whose varlena header is always long. */
 static inline Size
 element_bytes(const VectorType *vtype, const char *value)
 {
@@ -407,7 +405,7 @@ element_bytes(const VectorType *vtype, const char *value)
 	return att_addlength_pointer((Size) 0, vtype->len, value);
 }
 
-/* Writes a value as an element of an array. */
+/* Writes a value as an array element. */
 static inline void
 put_element(const VectorType *vtype, char *to, const char *value, Size bytes)
 {
@@ -438,13 +436,13 @@ array_begin(Oid type, uint64 count, Size data_bytes, bool padded, bool has_nulls
 	return array;
 }
 
-/* Copies values at a fixed stride, none of them NULL, in a given order. */
+/* Copies non-NULL values at a fixed stride, in a given order. */
 static void
 gather_fixed(const Vector *vector, const uint32 *rows, uint64 count, char *to)
 {
 	Size		stride = vector->type->stride;
 
-/* a move of known width; a type may be aligned to less than that, macaddr for one */
+/* copies of constant width; some types have less alignment, such as macaddr */
 #define GATHER(width) \
 	for (uint64 i = from; i < end; i++) \
 		memcpy(to + i * (width), vector->data + rows[i] * (Size) (width), width)
@@ -468,7 +466,7 @@ gather_fixed(const Vector *vector, const uint32 *rows, uint64 count, char *to)
 #undef GATHER
 }
 
-/* An array of values that lie at no fixed stride, or of which some may be NULL. */
+/* Makes an array of values without a fixed stride, or with NULLs. */
 static ArrayType *
 gather_general(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound)
 {
@@ -513,7 +511,7 @@ gather_general(const Vector *vector, const uint32 *rows, uint64 count, int lower
 	return array;
 }
 
-/* An array of by-value elements at a fixed stride, of which some may be NULL. */
+/* Makes an array of by-value elements at a fixed stride, with NULLs. */
 static ArrayType *
 gather_nullable(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound)
 {

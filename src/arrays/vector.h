@@ -1,9 +1,9 @@
 /*
- * vector.h: values of one type in a column of their own: an aggregate's state, an array's elements.
+ * vector.h: a column of values of one type: an aggregate's state, or an array's elements.
  *
- * Values lie as they lie in rows: of fixed width at a fixed stride, others one after another with a table of their
- * offsets.  A vector either grows (vector_append) or stands on memory of somebody else (vector_from_array).  A small
- * one is one allocation; a large one grows by having its pages moved (bigmem.h), never by being copied.
+ * Values are stored as in tuples: fixed-width ones at a fixed stride, others one after another with a table of offsets.
+ * A vector either grows (vector_append) or stands on foreign memory (vector_from_array).  A small one is a single
+ * allocation; a large one grows by moving its pages (bigmem.h), without copying.
  */
 #ifndef GPUSORT_VECTOR_H
 #define GPUSORT_VECTOR_H
@@ -14,106 +14,108 @@
 #include "src/base/bigmem.h"
 #include "src/base/compat.h"
 
-/* What all vectors of a type share, so that thousands of small ones stay small. */
+/* Properties shared by all vectors of a type, which keeps small vectors small. */
 typedef struct VectorType
 {
 	Oid			type;
 	int16		len;			/* as pg_type.typlen */
 	bool		byval;
 	char		align;
-	uint16		stride;			/* bytes from one value to the next, 0 if that varies */
-	Size		limit;			/* bytes that one vector may hold */
+	uint16		stride;			/* bytes from one value to the next, 0 if varying */
+	Size		limit;			/* of one vector, in bytes */
 } VectorType;
 
 typedef struct Vector
 {
 	const VectorType *type;
-	MemoryContext context;		/* of what has been allocated */
-	BigMem	   *big;			/* of large blocks, NULL as long as there are none */
-	char	   *data;			/* a NULL of fixed width is zeros, others take no room */
-	uint64	   *nulls;			/* a set bit is a NULL; NULL if there are none */
-	uint32	   *offsets;		/* of each value in data; NULL if the stride is fixed */
+	MemoryContext context;		/* owner of the allocations */
+	BigMem	   *big;			/* for large blocks; NULL until there is one */
+	char	   *data;			/* fixed-width NULLs are zeros, others take no room */
+	uint64	   *nulls;			/* bitmap; NULL if no value is NULL */
+	uint32	   *offsets;		/* of values in data; NULL if the stride is fixed */
 	Size		used;			/* bytes of data, if there are offsets */
-	Size		size;			/* bytes there is room for in data */
+	Size		size;			/* capacity of data in bytes */
 	uint32		rows;
-	uint32		room;			/* rows there is room for */
-	bool		borrowed;		/* data is not ours to give back */
-	uint8		plain;			/* bytes of a by-value value, 0 if it is not passed so */
+	uint32		room;			/* capacity in rows */
+	bool		borrowed;		/* data is foreign memory */
+	uint8		plain;			/* bytes of a by-value value; 0: by reference */
 } Vector;
 
-/* No more rows than row numbers of kernels/gs.h. */
+/* Limit of rows, that of row numbers in kernels/gs.h. */
 #define VECTOR_MAX_ROWS GS_MAX_ROWS
 
-/* Looks the type up; the limit is gpusort.work_mem. */
+/* Initializes a type.  The limit is gpusort.work_mem. */
 extern void vector_type(VectorType *vtype, Oid type);
 
 /*
- * An empty vector in the current memory context.  Its first values go to room, of room_bytes and aligned as the
- * strictest type, if that is not NULL: small ones need nothing else.
+ * Initializes an empty vector in the current memory context.  Its first values go to room, if not NULL, with room_bytes
+ * bytes and maximal alignment, so a small vector needs no other allocation.
  */
 extern void vector_init(Vector *vector, const VectorType *vtype, void *room, Size room_bytes);
 
-/* Gives back what was allocated; the vector may be used again after vector_init. */
+/* Frees the allocations.  The vector may be used again after vector_init. */
 extern void vector_free(Vector *vector);
 
 /*
- * The elements of an array, which must stay where it is: used in place if they lie at a fixed stride, else through a
- * table of offsets; with NULLs among them, by-value ones are spread out.  An array of several dimensions is an error.
- * vtype must be of the array's element type.
+ * Stands a vector on an array, which must stay in place: fixed-stride elements are used as they are, others through a
+ * table of offsets; by-value elements with NULLs are copied and spread out.  Raises an error for more than one
+ * dimension.  vtype must be that of the element type.
  */
 extern void vector_from_array(Vector *vector, const VectorType *vtype, ArrayType *array);
 
-/* Takes the last value away again. */
+/* Removes the last value. */
 extern void vector_drop_last(Vector *vector);
 
-/* Any value, with growth, NULLs and forms that vector_put knows nothing of; false at the vector's limit. */
+/*
+ * Appends any value, including the cases that vector_put does not handle: growth, NULLs, other forms.  Returns false at
+ * the limit.
+ */
 extern bool vector_append_slow(Vector *vector, Datum value, bool isnull);
 
-/* Stops with an error that says how to go on: a vector has reached its limit. */
+/* Raises the error for a vector at its limit, with a hint. */
 pg_noreturn extern void vector_limit_error(const Vector *vector);
 
 /*
- * An array of the values whose numbers are given (all in their order if rows is NULL), with PostgreSQL's error if it
- * would be too large; in the current memory context.
+ * Makes an array of the values of the given rows (all in order if rows is NULL), in the current memory context.  Raises
+ * PostgreSQL's error if it would be too large.
  */
 extern ArrayType *vector_to_array(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound);
 
 /*
- * Begins an array of one dimension with room for so many bytes of elements, or stops with PostgreSQL's error if it
- * would be too large. padded: there are gaps between elements, which are zeros.  A bitmap, if asked for, says that
- * all elements are NULL.
+ * Starts a one-dimensional array with room for data_bytes of elements.  Raises PostgreSQL's error if it would be too
+ * large.  padded: zeros the gaps between elements.  has_nulls: adds a bitmap in which all elements are NULL.
  */
 extern ArrayType *array_begin(Oid type, uint64 count, Size data_bytes, bool padded, bool has_nulls, int lower_bound);
 
-/* Where an array's elements begin. */
+/* Returns the start of an array's elements. */
 static inline char *
 array_elements(ArrayType *array)
 {
 	return (char *) array + (array->dataoffset ? (Size) array->dataoffset : ARR_OVERHEAD_NONULLS(array->ndim));
 }
 
-/* Most vectors have no NULLs, and then no bits. */
+/* Returns true if a row is NULL.  Most vectors have no bitmap. */
 static inline bool
 vector_is_null(const Vector *vector, uint64 row)
 {
 	return vector->nulls != NULL && (vector->nulls[row / 64] >> (row % 64) & 1) != 0;
 }
 
-/* Where a value lies that is not NULL. */
+/* Returns the address of a non-NULL value. */
 static inline char *
 vector_address(const Vector *vector, uint64 row)
 {
 	return vector->data + (vector->offsets ? vector->offsets[row] : row * vector->type->stride);
 }
 
-/* Is a boolean true, not false nor NULL? */
+/* Returns true if a boolean is true, neither false nor NULL. */
 static inline bool
 vector_is_true(const Vector *flags, uint64 row)
 {
 	return !vector_is_null(flags, row) && *vector_address(flags, row);
 }
 
-/* A value; one that is passed by reference stays in the vector. */
+/* Returns a value.  One passed by reference points into the vector. */
 static inline Datum
 vector_get(const Vector *vector, uint64 row, bool *isnull)
 {
@@ -123,7 +125,7 @@ vector_get(const Vector *vector, uint64 row, bool *isnull)
 	return fetch_att(vector_address(vector, row), vector->type->byval, vector->type->len);
 }
 
-/* Is there room for this value as it is? */
+/* Returns true if vector_put can append the value. */
 static inline bool
 vector_has_room(const Vector *vector, bool isnull)
 {
@@ -154,12 +156,12 @@ vector_put(Vector *vector, Datum value)
 }
 
 /*
- * Appends bytes as a value of a variable-length type, with a short header if it can have one.  False, and nothing
- * appended, if that would take the vector beyond its limit.
+ * Appends bytes as a varlena value, with a short header if possible.  Returns false, with nothing appended, at the
+ * limit.
  */
 extern bool vector_append_bytes(Vector *vector, const char *data, Size length);
 
-/* Appends a copy of a value.  False, and nothing appended, if that would take the vector beyond its limit. */
+/* Appends a copy of a value.  Returns false, with nothing appended, at the limit. */
 static inline bool
 vector_append(Vector *vector, Datum value, bool isnull)
 {

@@ -1,13 +1,12 @@
 /*
- * vectorcheck.c: can what an engine answered to a question about vectors be true?
+ * vectorcheck.c: verifies an engine's answer to a question about vectors.
  *
- * Two looks.  The form costs one pass over the answer: numbers in range and none twice, positions that ascend, runs
- * that begin where the one before ends, values that are those of the column.  The content is compared with the
- * vectors themselves by the types' comparators, at places of a sample or at all: neighbours of an order, runs next to
- * each other, rows in their run, rows that a filter keeps or not, steps of a running result.
+ * The check of form makes one pass over the answer: numbers are in range and distinct, positions ascend, each run
+ * begins where its predecessor ends, values are those of the column.  The check of content compares the answer with the
+ * vectors by the types' comparators, at all places or at a sample: neighbours of an order, adjacent runs, rows in their
+ * run, rows kept or dropped by a filter, steps of a running result.
  *
- * Not looked at are running results of floats, whose value depends on the order of additions, and what is made of
- * groups.
+ * Not checked are running results of floats, which depend on the order of additions, and the results of groups.
  */
 #include "postgres.h"
 
@@ -19,14 +18,14 @@
 
 /* ---------------------------------------------------------------- form */
 
-/* A bit for each row. */
+/* Allocates a bitmap of rows. */
 static uint64 *
 row_bits(const VectorQuestion *q)
 {
 	return MemoryContextAllocExtended(q->cxt, (q->rows + 63) / 64 * sizeof(uint64), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 }
 
-/* Is this a row that was not seen before?  It is then. */
+/* Returns true if a row is in range and new, and marks it as seen. */
 static inline bool
 new_row(uint64 *seen, uint64 row, uint64 rows)
 {
@@ -38,7 +37,7 @@ new_row(uint64 *seen, uint64 row, uint64 rows)
 	return true;
 }
 
-/* Are these all rows, each once? */
+/* Checks that these are all rows, each once. */
 static bool
 order_formed(const VectorQuestion *q)
 {
@@ -53,7 +52,7 @@ order_formed(const VectorQuestion *q)
 	return true;
 }
 
-/* Are these rows in arrival order? */
+/* Checks that these rows are in arrival order. */
 static bool
 selection_formed(const VectorQuestion *q)
 {
@@ -65,7 +64,7 @@ selection_formed(const VectorQuestion *q)
 	return true;
 }
 
-/* Are these rows in arrival order twice, which together are all? */
+/* Checks for two lists of rows in arrival order that together contain each row once. */
 static bool
 partition_formed(const VectorQuestion *q)
 {
@@ -87,28 +86,28 @@ partition_formed(const VectorQuestion *q)
 	return true;
 }
 
-/* The columns that are equal within a run of RUNS or REDUCE: from one, up to another, which is not. */
+/* Returns the first of the columns that are equal within a run of RUNS or REDUCE. */
 static int
 first_key(const VectorQuestion *q)
 {
 	return (int) (q->spec.ncolumns - q->spec.key_columns) - (q->spec.op == GS_REDUCE ? 1 : 0);
 }
 
-/* The column behind the last one that is equal. */
+/* Returns the end of these columns. */
 static int
 last_key(const VectorQuestion *q)
 {
 	return first_key(q) + (int) q->spec.key_columns;
 }
 
-/* Are runs equal in just what the rows are ordered by?  Then all rows that are equal there are in one. */
+/* Returns true if runs compare exactly the order columns.  Equal rows are then all in one run. */
 static inline bool
 whole_runs(const VectorQuestion *q)
 {
 	return first_key(q) == 0 && last_key(q) == (int) q->spec.order_columns;
 }
 
-/* A run of RUNS or REDUCE. */
+/* Returns a run of RUNS or REDUCE. */
 static inline gs_run
 run_at(const VectorQuestion *q, uint64 i)
 {
@@ -121,8 +120,8 @@ run_at(const VectorQuestion *q, uint64 i)
 }
 
 /*
- * Are these runs, all together of as many rows as there are?  Of rows as they came, each begins where the one before
- * ends.  Of rows in order they begin anywhere, but each elsewhere; and of whole runs the first row came first.
+ * Checks that the runs cover all rows.  In arrival order, each begins where its predecessor ends.  In sorted order,
+ * their first rows are distinct, and the first row of a run is also the first to have arrived.
  */
 static bool
 runs_formed(const VectorQuestion *q)
@@ -146,7 +145,7 @@ runs_formed(const VectorQuestion *q)
 	return sum == q->rows;
 }
 
-/* A sum over values that does not depend on their order, and hardly stays the same when one of them changes. */
+/* Computes a checksum of values that does not depend on their order and detects nearly any change. */
 static uint64
 mixed_sum(const char *values, Size width, uint64 count)
 {
@@ -163,7 +162,7 @@ mixed_sum(const char *values, Size width, uint64 count)
 	return sum;
 }
 
-/* Are these the column's values, if they are to be all, or can they be different ones of them? */
+/* Checks that these are the column's values or, for distinct ones, that their number is possible. */
 static bool
 values_formed(const VectorQuestion *q)
 {
@@ -175,7 +174,7 @@ values_formed(const VectorQuestion *q)
 		mixed_sum(q->answer, width, q->count) == mixed_sum(q->columns[0].values->data, width, q->rows);
 }
 
-/* Can the answer be what was asked for? */
+/* Checks the form of an answer. */
 static bool
 well_formed(const VectorQuestion *q)
 {
@@ -194,7 +193,7 @@ well_formed(const VectorQuestion *q)
 			return q->count == q->rows;
 		case GS_VALUES:
 			return values_formed(q);
-		case GS_TOPK:			/* nobody asks */
+		case GS_TOPK:			/* not used */
 			break;
 	}
 	return false;
@@ -202,10 +201,10 @@ well_formed(const VectorQuestion *q)
 
 /* ---------------------------------------------------------------- content */
 
-/* Is the answer right at a place, as far as that and the next one tell? */
+/* Checks an answer at one place, as far as that place and the next one show. */
 typedef bool (*PlaceCheck) (const VectorQuestion *q, const VectorComparer *comparer, uint64 place);
 
-/* Do two neighbours of an order stand in the right order? */
+/* Checks that two neighbours of an order are in order. */
 static bool
 order_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place)
 {
@@ -215,7 +214,7 @@ order_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 plac
 	return order < 0 || (order == 0 && numbers[0] < numbers[1]);
 }
 
-/* Do two runs next to each other differ, and stand in the right order? */
+/* Checks that two adjacent runs differ, and are in order. */
 static bool
 neighbours_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place)
 {
@@ -226,14 +225,14 @@ neighbours_right(const VectorQuestion *q, const VectorComparer *comparer, uint64
 	if (vectorcompare_rows(comparer, first_key(q), last_key(q), run.row, next.row) == 0)
 		return false;
 	if (q->spec.order_columns == 0)
-		return true;			/* they follow each other by their form */
+		return true;			/* their form implies the order */
 	order = vectorcompare_rows(comparer, 0, (int) q->spec.order_columns, run.row, next.row);
 	return order < 0 || (order == 0 && run.row < next.row);
 }
 
 /*
- * Is a row like the first one of the run that it must be in?  Of rows as they came that is the last run which begins no
- * later, of rows in order the last one which comes no later there.
+ * Checks that a row equals the first row of its run: in arrival order, the last run that begins no later; in sorted
+ * order, the last run that is not greater.
  */
 static bool
 member_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
@@ -256,7 +255,7 @@ member_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 row
 	return low <= row && vectorcompare_rows(comparer, first_key(q), last_key(q), low, row) == 0;
 }
 
-/* Does the filter keep a row? */
+/* Returns true if the filter keeps a row. */
 static bool
 keeps(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
 {
@@ -271,7 +270,7 @@ keeps(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
 										  q->spec.filter.comparison);
 }
 
-/* Is a row among those that were kept if and only if the filter keeps it?  They ascend. */
+/* Checks that a row is among the kept ones, which ascend, if and only if the filter keeps it. */
 static bool
 filter_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
 {
@@ -292,21 +291,21 @@ filter_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 row
 	return (low < end && numbers[low] == row) == keeps(q, comparer, row);
 }
 
-/* Are a column's values integers of at most 64 bits? */
+/* Returns true for integers of at most 64 bits. */
 static bool
 integers(gs_type type)
 {
 	return type < GS_F32 && type != GS_U128;
 }
 
-/* Integers below zero. */
+/* Returns true for signed integers. */
 static bool
 is_signed(gs_type type)
 {
 	return type == GS_I16 || type == GS_I32 || type == GS_I64;
 }
 
-/* An integer of a vector, widened to 64 bits as engines do. */
+/* Loads an integer and widens it to 64 bits as engines do. */
 static uint64
 integer_at(const Vector *values, gs_type type, uint64 row)
 {
@@ -317,7 +316,7 @@ integer_at(const Vector *values, gs_type type, uint64 row)
 	return is_signed(type) ? (uint64) ((int64) value >> unused) : value >> unused;
 }
 
-/* Does the next running result follow from one and the value between them? */
+/* Checks that a running result follows from its predecessor and the value between. */
 static bool
 scan_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place)
 {
@@ -337,7 +336,7 @@ scan_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place
 	return results[1] == (less == (q->spec.operation == GS_MIN) ? value : results[0]);
 }
 
-/* A value of an answer that is values. */
+/* Returns a value of an answer that consists of values. */
 static inline Datum
 answer_value(const VectorQuestion *q, uint64 place)
 {
@@ -347,8 +346,8 @@ answer_value(const VectorQuestion *q, uint64 place)
 }
 
 /*
- * Does a value stand before the next one and one farther away, and differ from both if each is there once?  Of few
- * different values most neighbours are equal, even where the order is wrong.
+ * Checks that a value precedes its successor and one farther away, and differs from both if values are to be distinct.
+ * Of few distinct values most neighbours are equal even in a wrong order, hence the one farther away.
  */
 static bool
 values_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place)
@@ -363,7 +362,7 @@ values_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 pla
 	return true;
 }
 
-/* Is a row's value among those that are there once? */
+/* Checks that a row's value occurs in an answer of distinct values. */
 static bool
 value_there(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
 {
@@ -387,7 +386,7 @@ value_there(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
 	return false;
 }
 
-/* Goes through an answer's places, or a sample of them. */
+/* Applies a check to all places of an answer, or to a sample. */
 static bool
 places_right(const VectorQuestion *q, GpusortVerify how, PlaceCheck right, const VectorComparer *comparer,
 			 uint64 places)
@@ -407,17 +406,17 @@ places_right(const VectorQuestion *q, GpusortVerify how, PlaceCheck right, const
 	return good;
 }
 
-/* Are runs right, at the places that are looked at? */
+/* Checks runs, at all places or at a sample. */
 static bool
 runs_right(const VectorQuestion *q, GpusortVerify how, const VectorComparer *comparer)
 {
 	if (q->count > 0 && !places_right(q, how, neighbours_right, comparer, q->count - 1))
 		return false;
-	/* where one order makes runs of another column, a row's run cannot be known without all rows before it */
+	/* if the order and the runs have different columns, a row's run depends on all rows before it */
 	return (q->spec.order_columns > 0 && !whole_runs(q)) || places_right(q, how, member_right, comparer, q->rows);
 }
 
-/* Is the answer right, at the places that are looked at? */
+/* Checks the content of an answer, at all places or at a sample. */
 static bool
 content_right(const VectorQuestion *q, GpusortVerify how)
 {

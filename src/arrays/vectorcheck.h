@@ -1,5 +1,5 @@
 /*
- * vectorcheck.h: can what an engine answered to a question about vectors be true?
+ * vectorcheck.h: verifies an engine's answer to a question about vectors.
  */
 #ifndef GPUSORT_VECTORCHECK_H
 #define GPUSORT_VECTORCHECK_H
@@ -7,9 +7,8 @@
 #include "vectorengine.h"
 
 /*
- * Looks at a whole answer.  What another process wrote must have the form of an answer, since row numbers become places
- * in memory; whether it is the right one is looked at as far as gpusort.verify says.  Takes memory from the question's
- * context.
+ * Checks a complete answer.  The form of answers from another process is always checked, as row numbers become memory
+ * accesses; gpusort.verify determines how much of the content is.  Allocates in the question's context.
  */
 extern bool vectorcheck(const VectorQuestion *question);
 

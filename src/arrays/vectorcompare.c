@@ -1,9 +1,7 @@
 /*
- * vectorcompare.c: vectors ordered by the types' own comparators.
- *
- * For types without an exact encoding, for inputs so small that an engine does not pay, and to check what an engine
- * says (vectorcheck.c).  The leading column's values, abbreviated where the type can do that, lie beside the row
- * numbers; row numbers part what is equal, so that the order is the stable one that engines give.
+ * vectorcompare.c: sorts vectors by the types' own comparators: types without an exact encoding, and inputs too small
+ * for an engine.  Also compares rows for vectorcheck.c.  Values of the leading column, abbreviated if possible, are
+ * stored beside the row numbers.  Row numbers break ties, so the order is stable, as engines' orders are.
  */
 #include "postgres.h"
 
@@ -14,7 +12,7 @@
 
 #include "vectorcompare.h"
 
-/* What is sorted: a row and its leading value. */
+/* An item of the sort: a row and its leading value. */
 typedef struct SortItem
 {
 	Datum		key;
@@ -24,9 +22,9 @@ typedef struct SortItem
 
 typedef struct ItemOrder
 {
-	VectorComparer comparer;	/* of whole values */
-	SortSupportData key;		/* of SortItem.key */
-	int			decided;		/* columns that key decides: 0 if it is abbreviated, else 1 */
+	VectorComparer comparer;	/* compares complete values */
+	SortSupportData key;		/* compares SortItem.key */
+	int			decided;		/* columns that key decides: 0 if abbreviated, otherwise 1 */
 } ItemOrder;
 
 Oid
@@ -44,7 +42,7 @@ vectorcompare_operator(const VectorColumn *column)
 	return op;
 }
 
-/* Finds the comparator of a column, abbreviated if the type offers that and it is wanted. */
+/* Looks up a column's comparator, abbreviated if requested and supported. */
 static void
 open_key(SortSupport key, const VectorColumn *column, bool abbreviate)
 {
@@ -66,7 +64,7 @@ vectorcompare_open(VectorComparer *comparer, const VectorColumn *columns, int nc
 		open_key(&comparer->keys[i], &columns[i], false);
 }
 
-/* Compares two items; never 0 for different rows. */
+/* Compares two items.  Never 0 for different rows. */
 static inline int
 compare_items(const SortItem *a, const SortItem *b, ItemOrder *order)
 {
@@ -88,7 +86,7 @@ compare_items(const SortItem *a, const SortItem *b, ItemOrder *order)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Gives up on abbreviations: takes the items' values whole again. */
+/* Aborts abbreviation: reloads the items' complete values. */
 static void
 restore_keys(ItemOrder *order, const Vector *values, SortItem *items, uint64 rows)
 {
@@ -103,7 +101,7 @@ static void
 fill_items(ItemOrder *order, const Vector *values, SortItem *items)
 {
 	SortSupport key = &order->key;
-	uint64		look = 10;		/* rows at which the type is asked whether abbreviations help: as tuplesort does */
+	uint64		look = 10;		/* rows after which the type judges abbreviation, as in tuplesort */
 
 	for (uint64 i = 0; i < values->rows; i++)
 	{

@@ -1,5 +1,5 @@
 /*
- * vectorcompare.h: vectors ordered and compared by the types' own comparators.
+ * vectorcompare.h: orders and compares vectors by the types' own comparators.
  */
 #ifndef GPUSORT_VECTORCOMPARE_H
 #define GPUSORT_VECTORCOMPARE_H
@@ -14,19 +14,22 @@ typedef struct VectorComparer
 {
 	const VectorColumn *columns;
 	int			ncolumns;
-	SortSupport keys;			/* one for each column */
+	SortSupport keys;			/* one per column */
 } VectorComparer;
 
-/* The ordering operator of a column: "<" or ">" of its type's default btree family.  An error if there is none. */
+/*
+ * Returns the ordering operator of a column: "<" or ">" of its type's default btree family.  Raises an error if there
+ * is none.
+ */
 extern Oid	vectorcompare_operator(const VectorColumn *column);
 
-/* Finds the comparators; memory comes from the current context. */
+/* Looks up the comparators.  Allocates in the current memory context. */
 extern void vectorcompare_open(VectorComparer *comparer, const VectorColumn *columns, int ncolumns);
 
-/* All row numbers in order, into room for rows of them. */
+/* Writes all row numbers in order. */
 extern void vectorcompare_order(const VectorColumn *columns, int ncolumns, uint32 *order);
 
-/* The same for many rows: vectorsort.c. */
+/* vectorsort.c: writes all row numbers in order, using a sorter, for many rows. */
 extern void vectorsort_order(const VectorColumn *columns, int ncolumns, uint32 *order);
 
 /* Compares two rows by columns first to last - 1. */
@@ -47,7 +50,7 @@ vectorcompare_rows(const VectorComparer *comparer, int first, int last, uint64 a
 	return 0;
 }
 
-/* Does the outcome of a comparison say so? */
+/* Returns true if the sign of a comparison satisfies an operator. */
 static inline bool
 vectorcompare_holds(int order, gs_comparison comparison)
 {

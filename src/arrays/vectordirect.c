@@ -1,10 +1,9 @@
 /*
- * vectordirect.c: how many different numbers a vector holds, and which stands at a place of its order, without
- * putting it in order.
+ * vectordirect.c: counts distinct numbers of a vector, and selects by position, without sorting it.
  *
- * Numbers are read as 64-bit images that sort like them.  To count, they are scrambled, dealt out to partitions
- * that fit the cache, and put into a hash table there: two passes over memory, where a sort makes several.  To find a
- * place, a histogram tells which part of the range it is in, and only that part is looked at again.
+ * Numbers are read as order-preserving 64-bit images.  To count them, they are scrambled, partitioned to fit the cache,
+ * and inserted into a hash table: two passes over memory, where a sort makes several.  To select by position, a
+ * histogram finds the part of the range that contains it, and only that part is read again.
  */
 #include "postgres.h"
 
@@ -22,19 +21,19 @@
 /* Images made at a time, on the stack. */
 #define BLOCK VECTORDIRECT_BLOCK
 
-/* Values in a partition, about, and how many partitions there may be: more would not fit the translation buffer. */
+/* Approximate values per partition, and the limit of partitions, which keeps within the TLB. */
 #define PARTITION_VALUES 16384
 #define MAX_PARTITION_BITS 12
 
-/* Parts of a histogram, and values that are sorted rather than looked at once more. */
+/* Bits of a histogram's parts, and the number of values that are sorted instead. */
 #define PART_BITS 12
 #define PARTS (1 << PART_BITS)
 #define SMALL 512
 
-/* What makes an unsigned number of a signed one that sorts like it. */
+/* Converts between signed numbers and unsigned ones in their order. */
 #define SIGN_BIT (UINT64CONST(1) << 63)
 
-/* Does the column hold elements of an engine's type at a fixed stride, ascending and none of them NULL, and which? */
+/* Returns true, with the type, if the column holds numbers at a fixed stride, ascending and without NULLs. */
 static bool
 plain_type(const VectorColumn *column, gs_type *type)
 {
@@ -50,7 +49,7 @@ vectordirect_can(const VectorColumn *column)
 	return engine_choose(column->values->rows, &why) == &engine_cpu && why == ENGINE_OK && plain_type(column, &type);
 }
 
-/* A double's bits as an integer that sorts like it; all NaN are one, above all others, and so are both zeros. */
+/* Maps a double to an order-preserving integer.  All NaNs map to the greatest one; both zeros map to one. */
 static inline uint64
 double_image(double value)
 {
@@ -103,7 +102,7 @@ vectordirect_images(const Vector *values, gs_type type, uint64 from, uint64 *out
 	elog(ERROR, "type %d is no plain number", (int) type);
 }
 
-/* A block of memory, or the usual error. */
+/* Allocates a block, or raises the usual error. */
 static void *
 room_for(BigMem *mem, uint64 count)
 {
@@ -117,11 +116,14 @@ room_for(BigMem *mem, uint64 count)
 /* ---------------------------------------------------------------- different values */
 
 /*
- * Values are scrambled by a random odd factor: different ones stay different, and their upper bits are spread as well
- * as those of any hash, whatever the values are.  The upper bits choose the partition, the next ones the slot.
+ * Values are multiplied by a random odd factor.  This is a bijection that spreads the upper bits as well as any hash,
+ * whatever the values.  The upper bits choose the partition, the next ones the slot.
  */
 
-/* Up to BLOCK values as 64-bit integers that are equal if and only if the values are; in block or where they are. */
+/*
+ * Loads up to BLOCK values as 64-bit integers that are equal if and only if the values are.  Returns block or the
+ * values in place.
+ */
 static inline const uint64 *
 load_equal(const Vector *values, gs_type type, uint64 from, uint64 *block, uint32 *n)
 {
@@ -134,19 +136,19 @@ load_equal(const Vector *values, gs_type type, uint64 from, uint64 *block, uint3
 	return block;
 }
 
-/* A hash table of scrambled values; 0 is a free slot. */
+/* A hash table of scrambled values.  0 marks a free slot. */
 typedef struct Table
 {
 	BigMem	   *mem;
 	uint64	   *slots;
 	uint64		size;			/* a power of two, at least 2 */
-	int			bits;			/* upper bits that all values share */
-	int			shift;			/* to a slot's number, without these bits */
-	uint64		room;			/* slots there is memory for */
+	int			bits;			/* upper bits common to all values */
+	int			shift;			/* to the number of a slot, without these bits */
+	uint64		room;			/* slots allocated */
 	uint64		used;
 } Table;
 
-/* Empties the table, at a size. */
+/* Clears the table and sets its size. */
 static void
 table_reset(Table *table, uint64 size)
 {
@@ -164,7 +166,7 @@ table_reset(Table *table, uint64 size)
 	memset(table->slots, 0, size * sizeof(uint64));
 }
 
-/* Puts a value in, if it is not there. */
+/* Inserts a value unless it is there. */
 static inline void
 table_put(Table *table, uint64 value)
 {
@@ -184,7 +186,7 @@ table_put(Table *table, uint64 value)
 }
 
 /*
- * How many different values there are among these.  The table begins at a size that suits most partitions, and grows.
+ * Counts distinct values.  The table starts at a size that suits most partitions, and grows.
  */
 static uint64
 count_partition(Table *table, uint64 size, const uint64 *values, uint64 count, bool *has_zero)
@@ -208,7 +210,7 @@ count_partition(Table *table, uint64 size, const uint64 *values, uint64 count, b
 	return table->used + zero;
 }
 
-/* Writes the table's values down, as they were before they were scrambled by a factor with this inverse. */
+/* Writes the table's values, unscrambled by the inverse of the factor. */
 static void
 keep_values(const Table *table, bool zero, uint64 inverse, uint64 *out)
 {
@@ -221,7 +223,10 @@ keep_values(const Table *table, bool zero, uint64 inverse, uint64 *out)
 	}
 }
 
-/* The inverse of an odd factor: each step doubles the number of right bits, of which the factor itself has three. */
+/*
+ * Computes the inverse of an odd factor by Newton's method: each step doubles the number of correct bits, initially
+ * three.
+ */
 static uint64
 inverse_of(uint64 factor)
 {
@@ -232,7 +237,7 @@ inverse_of(uint64 factor)
 	return inverse;
 }
 
-/* Deals scrambled values out to partitions by their upper bits; ends becomes where each ends. */
+/* Partitions scrambled values by their upper bits.  ends has the end of each partition. */
 static void
 deal_out(const Vector *values, gs_type type, int bits, uint64 factor, uint64 *out, uint64 *ends)
 {
@@ -302,7 +307,7 @@ vectordirect_distinct(BigMem *mem, const VectorColumn *column, uint64 **kept)
 
 		CHECK_FOR_INTERRUPTS();
 		found = count_partition(&table, size, dealt + begin, ends[i] - begin, &has_zero);
-		/* into the place of values that have been looked at */
+		/* overwrites values that have been processed */
 		if (kept)
 			keep_values(&table, has_zero, inverse, dealt + count);
 		count += found;
@@ -317,7 +322,7 @@ vectordirect_distinct(BigMem *mem, const VectorColumn *column, uint64 **kept)
 	return count;
 }
 
-/* The double with an image; any NaN for all of them, and 0 for both zeros. */
+/* Converts an image to a double: a NaN for all NaNs, 0 for both zeros. */
 static inline double
 double_of_image(uint64 image)
 {
@@ -372,7 +377,7 @@ vectordirect_store(const VectorColumn *column, const uint64 *kept, uint64 count,
 
 /* ---------------------------------------------------------------- a place in the order */
 
-/* Where images come from: the column, and later those of one part. */
+/* Source of images: the column, then those of one part. */
 typedef struct Images
 {
 	const Vector *values;		/* or NULL: */
@@ -381,7 +386,7 @@ typedef struct Images
 	uint64		count;
 } Images;
 
-/* Up to BLOCK images, in block or where they are. */
+/* Returns up to BLOCK images, in block or in place. */
 static inline const uint64 *
 next_block(const Images *images, uint64 from, uint64 *block, uint32 *n)
 {
@@ -394,7 +399,7 @@ next_block(const Images *images, uint64 from, uint64 *block, uint32 *n)
 	return images->part + from;
 }
 
-/* The least and the greatest image. */
+/* Finds the least and the greatest image. */
 static void
 find_range(const Images *images, uint64 *least, uint64 *greatest)
 {
@@ -417,7 +422,7 @@ find_range(const Images *images, uint64 *least, uint64 *greatest)
 	*greatest = high;
 }
 
-/* Keeps only the part of the images that the place is in; place becomes that within the part. */
+/* Keeps the part of the images that contains the position, and makes *place relative to it. */
 static void
 narrow(BigMem *mem, Images *images, uint64 least, uint64 greatest, uint64 *place)
 {
@@ -456,7 +461,7 @@ narrow(BigMem *mem, Images *images, uint64 least, uint64 greatest, uint64 *place
 	*images = (Images) {.part = part, .count = kept};
 }
 
-/* For qsort: numbers without a sign. */
+/* qsort comparator of unsigned numbers. */
 static int
 compare_images(const void *a, const void *b)
 {
@@ -466,7 +471,7 @@ compare_images(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The image at a place of the order; place becomes its number among equal ones. */
+/* Returns the image at a position of the order.  *place becomes its rank among equal ones. */
 static uint64
 image_at(BigMem *mem, const Vector *values, gs_type type, uint64 *place)
 {

@@ -1,33 +1,31 @@
 /*
- * vectordirect.h: how many different numbers a vector holds, and which stands at a place of its order, without
- * putting it in order.
+ * vectordirect.h: counts distinct numbers of a vector, and selects by position, without sorting it.
  */
 #ifndef GPUSORT_VECTORDIRECT_H
 #define GPUSORT_VECTORDIRECT_H
 
 #include "vectorjob.h"
 
-/* Can that be done here, that is, are they plain numbers without NULLs, and is the CPU to do it? */
+/* Returns true if this applies: plain numbers without NULLs, and the CPU is to do the work. */
 extern bool vectordirect_can(const VectorColumn *column);
 
-/* Images that are made at a time. */
+/* Images made at a time. */
 #define VECTORDIRECT_BLOCK 512
 
 /*
- * Up to VECTORDIRECT_BLOCK of a vector's numbers from a row on, of which none is NULL, as unsigned integers that sort
- * like them; returns how many there are.
+ * Writes up to VECTORDIRECT_BLOCK numbers, from a row on, as order-preserving unsigned integers, and returns how many.
+ * None may be NULL.
  */
 extern uint32 vectordirect_images(const struct Vector *values, gs_type type, uint64 from, uint64 *out);
 
-/* How many different values there are; if kept is not NULL, it becomes an array of them. */
+/* Counts the distinct values.  If kept is not NULL, it receives an array of them. */
 extern uint64 vectordirect_distinct(BigMem *mem, const VectorColumn *column, uint64 **kept);
 
-/* Writes so many of those values down as they lie in a vector. */
+/* Writes count of those values in the form of a vector's data. */
 extern void vectordirect_store(const VectorColumn *column, const uint64 *kept, uint64 count, char *to);
 
 /*
- * The rows that stand at a place of the ascending stable order and at the next one.  The second is the first one
- * again where there is no next.
+ * Finds the rows at a position of the ascending stable order and at the next one.  Without a next one, both are equal.
  */
 extern void vectordirect_at(BigMem *mem, const VectorColumn *column, uint64 place, uint32 rows[2]);
 

@@ -1,8 +1,7 @@
 /*
- * vectorengine.c: questions about vectors as jobs of an engine.
- *
- * The vectors stay where they are, so a job can begin again at any moment: with keys in a wider form, or on the CPU
- * after the service failed.  Answers are taken whole and checked before anything is done with them.
+ * vectorengine.c: executes questions about vectors as jobs of an engine.  The vectors stay in place, so a job can start
+ * again at any time: with wider keys, or on the CPU after the service failed.  An answer is fetched completely and
+ * checked before it is used.
  */
 #include "postgres.h"
 
@@ -19,7 +18,7 @@
 /* Results fetched at a time. */
 #define PART_RESULTS 65536
 
-/* Ends the job, if there is one. */
+/* Ends the job, if any. */
 static void
 end_job(VectorQuestion *q)
 {
@@ -28,7 +27,7 @@ end_job(VectorQuestion *q)
 	q->job = NULL;
 }
 
-/* Gets an empty chunk with room for a string of that many bytes. */
+/* Requests an empty chunk with room for a string of this size. */
 static gs_status
 next_chunk(VectorQuestion *q, Size heap_bytes)
 {
@@ -41,7 +40,7 @@ next_chunk(VectorQuestion *q, Size heap_bytes)
 	return status;
 }
 
-/* Copies null bits from a row that begins a word. */
+/* Copies null bits, from a row that begins a word on. */
 static void
 copy_nulls(const Vector *vector, KeyColumn *column, uint64 from, uint32 rows)
 {
@@ -57,7 +56,7 @@ copy_nulls(const Vector *vector, KeyColumn *column, uint64 from, uint32 rows)
 	column->has_nulls = true;
 }
 
-/* Are a column's values what the engine wants, where they lie? */
+/* Returns true if the engine can use a column's values as they are. */
 static inline bool
 as_they_are(const VectorQuestion *q, int c)
 {
@@ -67,7 +66,7 @@ as_they_are(const VectorQuestion *q, int c)
 }
 
 /*
- * Writes up to rows values of a column from a row on, as they lie there or one by one; sets rows to how many it were.
+ * Encodes up to *rows values of a column from a row on, in bulk or one by one.  Sets *rows to the number done.
  */
 static KeyResult
 fill_column(VectorQuestion *q, int c, uint64 from, uint32 *rows)
@@ -99,8 +98,8 @@ fill_column(VectorQuestion *q, int c, uint64 from, uint32 *rows)
 }
 
 /*
- * Fills a chunk with the rows from one on and hands it over; *rows becomes their number, 0 if the first one needs a
- * larger chunk.
+ * Fills and adds a chunk with the rows from `from` on.  Sets *rows to their number, 0 if the first one needs a larger
+ * chunk.
  */
 static gs_status
 feed_chunk(VectorQuestion *q, uint64 from, uint32 *rows, bool *widened)
@@ -135,7 +134,7 @@ feed_chunk(VectorQuestion *q, uint64 from, uint32 *rows, bool *widened)
 	return next_chunk(q, wanted);
 }
 
-/* Writes the filter's constant in the form of the column. */
+/* Encodes the filter's constant as a value of the column. */
 static KeyResult
 encode_constant(VectorQuestion *q)
 {
@@ -146,7 +145,7 @@ encode_constant(VectorQuestion *q)
 
 	if (constant->bytes == NULL)
 	{
-		/* a job that begins again needs it again */
+		/* kept, as a restarted job needs it again */
 		MemoryContext old = MemoryContextSwitchTo(q->cxt);
 
 		constant->bytes = makeStringInfo();
@@ -167,7 +166,7 @@ encode_constant(VectorQuestion *q)
 	return result;
 }
 
-/* Lends the engine all columns, if they can be read where they lie; GS_INVALID if it wants chunks. */
+/* Lends the engine all columns, if it can read them in place.  GS_INVALID if it needs chunks. */
 static gs_status
 lend(VectorQuestion *q)
 {
@@ -185,7 +184,7 @@ lend(VectorQuestion *q)
 	return q->engine->lend(q->job, columns, q->rows);
 }
 
-/* Begins a job; its keys have their forms then. */
+/* Begins a job.  The forms of its keys are fixed from here on. */
 static gs_status
 begin_job(VectorQuestion *q)
 {
@@ -196,7 +195,7 @@ begin_job(VectorQuestion *q)
 	return q->engine->begin(&q->spec, q->mem, &q->job);
 }
 
-/* Begins a job and gives it all rows; again from the first one where a key takes a wider form. */
+/* Begins a job and adds all rows.  Starts again when a key widens. */
 static gs_status
 feed(VectorQuestion *q)
 {
@@ -227,7 +226,7 @@ feed(VectorQuestion *q)
 	return status;
 }
 
-/* Makes the array that so many values go to, in place of one that an engine has not filled to the end. */
+/* Allocates the array for this many values, replacing one that an engine has not completed. */
 static void *
 array_room(ArrayAnswer *answer, const VectorType *vtype, uint64 values)
 {
@@ -246,7 +245,7 @@ array_room(ArrayAnswer *answer, const VectorType *vtype, uint64 values)
 	return array_elements(answer->array);
 }
 
-/* Takes the whole answer. */
+/* Fetches the complete answer. */
 static gs_status
 take_answer(VectorQuestion *q, BigMem *mem)
 {
@@ -262,7 +261,7 @@ take_answer(VectorQuestion *q, BigMem *mem)
 		room = info.results;
 		q->answer = array_room(q->array, q->columns[0].values->type, room);
 	}
-	/* only what is written to costs memory */
+	/* untouched memory costs nothing */
 	else if (q->answer == NULL)
 		q->answer = bigmem_alloc(mem, Max(room, 1) * width);
 	if (q->answer == NULL)
@@ -285,7 +284,7 @@ take_answer(VectorQuestion *q, BigMem *mem)
 	return status;
 }
 
-/* Notes that the service has not done its work. */
+/* Records that the service did not do the work. */
 static void
 note_left(const VectorQuestion *q, EngineFailure why)
 {
@@ -295,7 +294,7 @@ note_left(const VectorQuestion *q, EngineFailure why)
 	ereport(DEBUG1, (errmsg_internal("gpusort answers on the CPU: %s", engine_failure_text(why))));
 }
 
-/* Has the question answered by the engine. */
+/* Lets the current engine answer the question. */
 static gs_status
 try_engine(VectorQuestion *q, BigMem *mem)
 {
@@ -329,7 +328,7 @@ question_raise(gs_status status)
 		elog(ERROR, "gpusort: %s", gs_status_text(status));
 }
 
-/* The ordering operators of the columns; false if one has no exact encoding. */
+/* Looks up the ordering operators of the columns.  Returns false if one has no exact encoding. */
 static bool
 find_operators(const VectorQuestion *q, Oid *operators)
 {
@@ -345,7 +344,7 @@ find_operators(const VectorQuestion *q, Oid *operators)
 	return supported;
 }
 
-/* Opens the keys, in the memory of the question, which is current. */
+/* Opens the keys in the question's memory context, which is current. */
 static void
 open_keys(VectorQuestion *q, const Oid *operators)
 {
@@ -383,7 +382,7 @@ question_ask(VectorQuestion *q, BigMem *mem)
 	status = try_engine(q, mem);
 	if (status != GS_OK && q->engine->why != NULL)
 	{
-		/* the CPU says itself that a sum left its range */
+		/* the CPU engine reports an overflow itself */
 		if (status != GS_OVERFLOW)
 			note_left(q, q->engine->why(status));
 		end_job(q);

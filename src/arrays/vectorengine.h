@@ -1,5 +1,5 @@
 /*
- * vectorengine.h: a question about vectors on its way through an engine; for vectorjob.c.
+ * vectorengine.h: a question about vectors, executed by an engine.  Internal to vectorjob.c.
  */
 #ifndef GPUSORT_VECTORENGINE_H
 #define GPUSORT_VECTORENGINE_H
@@ -17,31 +17,31 @@ typedef struct FilterConstant
 	StringInfo	bytes;			/* of a GS_BYTES column */
 } FilterConstant;
 
-/* An array that an answer's values become the elements of. */
+/* An array whose elements are the values of an answer. */
 typedef struct ArrayAnswer
 {
-	MemoryContext cxt;			/* where it is made */
+	MemoryContext cxt;			/* of the array */
 	int			lower_bound;
-	uint64		nulls;			/* so many of its elements are NULL: the first ones or the last ones */
+	uint64		nulls;			/* number of NULL elements, which are first or last */
 	bool		nulls_first;
 	ArrayType  *array;
 } ArrayAnswer;
 
 typedef struct VectorQuestion
 {
-	gs_job_spec spec;			/* columns and filter.value are filled in here */
+	gs_job_spec spec;			/* columns and filter.value are filled in later */
 	const VectorColumn *columns;
-	FilterConstant *constant;	/* of spec.filter, unless it is by flags */
+	FilterConstant *constant;	/* of spec.filter, unless by flags */
 	uint64		rows;
-	const EngineOps *engine;	/* that is asked first */
+	const EngineOps *engine;	/* the engine to try first */
 
-	ArrayAnswer *array;			/* VALUES: the answer goes there; NULL: to a block */
+	ArrayAnswer *array;			/* VALUES: where the answer goes; NULL: to a block */
 	void	   *answer;			/* elements of gs_job_result_bytes */
-	uint64		count;			/* of them */
+	uint64		count;			/* elements of the answer */
 	uint64		selected;		/* PARTITION */
 
-	MemoryContext cxt;			/* everything but the answer */
-	MemoryContext scratch;		/* for encoding, reset with every chunk */
+	MemoryContext cxt;			/* of everything but the answer */
+	MemoryContext scratch;		/* for encoding; reset after every chunk */
 	BigMem	   *mem;			/* in cxt */
 	SortKey    *keys;
 	gs_column_spec *specs;
@@ -49,16 +49,16 @@ typedef struct VectorQuestion
 	EngineJob  *job;
 } VectorQuestion;
 
-/* Begins a question and chooses its engine; the caller fills in the rest of spec. */
+/* Initializes a question and chooses its engine.  The caller fills in the rest of spec. */
 extern void question_begin(VectorQuestion *question, gs_op op, const VectorColumn *columns, int ncolumns);
 
 /*
- * Has an engine answer, with the answer in mem; on the CPU if the service does not.  False, and nothing done, if a
- * column has no exact encoding.
+ * Lets an engine answer, with the answer in mem.  Falls back to the CPU if the service fails.  Returns false, with
+ * nothing done, if a column has no exact encoding.
  */
 extern bool question_ask(VectorQuestion *question, BigMem *mem);
 
-/* Raises the error that a status of the CPU engine is. */
+/* Raises the error for a status of the CPU engine. */
 extern void question_raise(gs_status status);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * vectorjob.c: questions about vectors, and their answers by comparisons where engines have none.
+ * vectorjob.c: questions about vectors, answered by engines or by comparisons.
  */
 #include "postgres.h"
 
@@ -9,16 +9,16 @@
 
 #include "vectorengine.h"
 
-/* Fewer rows than this are compared: to open an engine takes longer. */
+/* Fewer rows are compared, since opening an engine takes longer. */
 #define TINY_ROWS 64
 
-/* Fewer rows than this are compared also where the alternative is a sort of rows. */
+/* Fewer rows are compared where the alternative is a sort of rows. */
 #define FEW_ROWS 1000
 
-/* Rows between two looks at interrupts. */
+/* Rows between checks for interrupts. */
 #define BLOCK_ROWS 65536
 
-/* A block for an answer. */
+/* Allocates an answer. */
 static void *
 answer_room(BigMem *mem, uint64 count, Size width)
 {
@@ -29,7 +29,7 @@ answer_room(BigMem *mem, uint64 count, Size width)
 	return room;
 }
 
-/* Has an engine answer; false if that would take longer than comparisons, or cannot be. */
+/* Lets an engine answer.  Returns false if comparisons are faster or no engine can. */
 static bool
 asked(VectorQuestion *q, BigMem *mem)
 {
@@ -55,7 +55,7 @@ vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns)
 	return q.answer;
 }
 
-/* Finds runs by comparisons, with the rows in an order or as they came. */
+/* Finds runs by comparisons, with the rows in an order or as they arrived. */
 static gs_run *
 compare_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int key_columns, const uint32 *order,
 			 uint64 *nruns)
@@ -179,7 +179,7 @@ vectorjob_partition(BigMem *mem, const Vector *flags, bool all, uint64 *selected
 	return rows;
 }
 
-/* Can engines compute with a type's values?  Those that are integers or floats as they are. */
+/* Returns true for types that engines compute with: unencoded integers and floats. */
 static bool
 computable(const VectorColumn *column)
 {

@@ -1,5 +1,5 @@
 /*
- * vectorsort.c: the order of vectors without an exact encoding by a sort like that of a GpuSort node.
+ * vectorsort.c: orders vectors without an exact encoding by a sorter, as GpuSort nodes do.
  */
 #include "postgres.h"
 
@@ -12,7 +12,7 @@
 #include "src/core/sorter.h"
 #include "vectorcompare.h"
 
-/* The rows' columns, and behind them their numbers. */
+/* Describes rows of all columns plus a row number. */
 static TupleDesc
 describe_rows(const VectorColumn *columns, int ncolumns)
 {
@@ -25,7 +25,7 @@ describe_rows(const VectorColumn *columns, int ncolumns)
 	return desc;
 }
 
-/* What to sort by: all columns, and the numbers, since equal rows are to stay as they came whoever sorts. */
+/* Describes the sort: by all columns, then by row number, which keeps it stable whoever sorts. */
 static SortColumns
 describe_keys(const VectorColumn *columns, int ncolumns)
 {
@@ -47,7 +47,7 @@ describe_keys(const VectorColumn *columns, int ncolumns)
 	return keys;
 }
 
-/* Gives all rows to the sort. */
+/* Puts all rows into the sorter. */
 static void
 put_rows(Sorter *sorter, TupleTableSlot *slot, const VectorColumn *columns, int ncolumns)
 {

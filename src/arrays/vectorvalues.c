@@ -1,10 +1,10 @@
 /*
- * vectorvalues.c: arrays made of a vector's values: in order, without repetitions, repeated.
+ * vectorvalues.c: arrays made of a vector's values: sorted, without duplicates, or repeated.
  *
- * Numbers of 4 and 8 bytes are sorted alone, without row numbers, and come from the engine as they go into the array.
- * What takes one pass over values of fixed width is done here by the CPU engine's calls for arrays, from the vector
- * straight into the array: to send them elsewhere would take longer.  All other values stay where they are: their row
- * numbers are found, and they follow these.
+ * Numbers of 4 and 8 bytes are sorted without row numbers, and the engine returns them in the form of array elements.
+ * Operations that take a single pass over fixed-width values call the CPU engine's primitives directly, from vector to
+ * array, as sending the values elsewhere would take longer.  For all other types, row numbers are found first and
+ * values gathered by them.
  */
 #include "postgres.h"
 
@@ -15,10 +15,10 @@
 
 #include "vectorengine.h"
 
-/* Fewer values than this are compared: to open an engine takes longer. */
+/* Fewer values are compared, since opening an engine takes longer. */
 #define TINY_ROWS 64
 
-/* Elements between two looks at interrupts. */
+/* Elements between checks for interrupts. */
 #define BLOCK_ROWS 65536
 
 bool
@@ -36,7 +36,7 @@ vectorjob_numbers(const VectorColumn *column, gs_type *type)
 	return key.plain != 0 && key.plain == values->type->stride;
 }
 
-/* Takes the NULLs out: *dense becomes a vector of the other values, which it borrows from mem. */
+/* Removes NULLs: *dense becomes a vector of the other values, in memory of mem. */
 static bool
 make_dense(BigMem *mem, const Vector *values, Vector *dense)
 {
@@ -69,7 +69,7 @@ make_dense(BigMem *mem, const Vector *values, Vector *dense)
 	return true;
 }
 
-/* Has an engine sort the values alone; NULL if these are few, or not for that. */
+/* Lets an engine sort the values alone.  Returns NULL if they are few or unsuited. */
 static ArrayType *
 sorted_alone(BigMem *mem, const VectorColumn *column, bool distinct, int lower_bound, MemoryContext cxt)
 {
@@ -96,7 +96,7 @@ sorted_alone(BigMem *mem, const VectorColumn *column, bool distinct, int lower_b
 	return question_ask(&q, mem) ? answer.array : NULL;
 }
 
-/* The rows of runs, in the same memory: what is written was read before. */
+/* Converts runs to their first rows, in place: writing stays behind reading. */
 static uint32 *
 rows_of_runs(gs_run *runs, uint64 nruns)
 {
@@ -131,7 +131,7 @@ vectorjob_sorted_array(BigMem *mem, const VectorColumn *column, bool distinct, i
 	return array;
 }
 
-/* The CPU engine, for a call or two. */
+/* Opens the CPU engine, for a call or two. */
 static gs_engine *
 open_engine(BigMem *mem)
 {
@@ -142,7 +142,7 @@ open_engine(BigMem *mem)
 	return engine;
 }
 
-/* Temporary memory for a call. */
+/* Allocates a call's temporary memory. */
 static void *
 call_memory(gs_engine *engine, Size bytes)
 {
@@ -153,7 +153,10 @@ call_memory(gs_engine *engine, Size bytes)
 	return memory;
 }
 
-/* The first value of each run, found in memory that the session keeps: an array with room for all has new pages. */
+/*
+ * Writes the first value of each run to memory that the session keeps, since an array with room for all would fault in
+ * new pages.
+ */
 static ArrayType *
 dedup_numbers(BigMem *mem, const Vector *values, gs_type type)
 {
@@ -196,7 +199,7 @@ vectorjob_dedup_array(BigMem *mem, const VectorColumn *column, MemoryContext cxt
 	return array;
 }
 
-/* Each value as often as its length says, where lengths were checked. */
+/* Repeats each value by its length.  The lengths have been checked. */
 static ArrayType *
 decode_numbers(BigMem *mem, const Vector *values, const Vector *lengths, uint64 count)
 {

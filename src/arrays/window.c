@@ -1,5 +1,5 @@
 /*
- * window.c: gpu_run_id, the number of the run of equal values that a row belongs to.
+ * window.c: gpu_run_id, which numbers runs of equal values.
  */
 #include "postgres.h"
 
@@ -12,7 +12,7 @@
 #include "equality.h"
 #include "src/base/compat.h"
 
-/* What all partitions share. */
+/* State shared by all partitions. */
 typedef struct RunIdCall
 {
 	Equality	equality;
@@ -20,18 +20,18 @@ typedef struct RunIdCall
 	bool		byval;
 } RunIdCall;
 
-/* Of one partition; begins as zeros. */
+/* State of one partition, initially zeros. */
 typedef struct RunId
 {
-	int64		id;				/* of the run, 0 before the first row */
-	Datum		head;			/* its value, ours */
+	int64		id;				/* of the run; 0 before the first row */
+	Datum		head;			/* its value, a copy */
 	bool		isnull;
 } RunId;
 
 PG_FUNCTION_INFO_V1(gpu_run_id);
 PG_FUNCTION_INFO_V1(gpusort_run_id_support);
 
-/* Looks the type up once. */
+/* Looks up the type once. */
 static RunIdCall *
 get_call(FunctionCallInfo fcinfo)
 {
@@ -50,7 +50,7 @@ get_call(FunctionCallInfo fcinfo)
 	return call;
 }
 
-/* Begins a run: its value is copied, because the row it stands in goes. */
+/* Starts a run.  Copies its value, as the row is not kept. */
 static void
 begin_run(RunId *run, const RunIdCall *call, Datum value, bool isnull)
 {
@@ -68,7 +68,7 @@ begin_run(RunId *run, const RunIdCall *call, Datum value, bool isnull)
 }
 
 /*
- * gpu_run_id(value) OVER (… ORDER BY …): 1 for the partition's first run of equal values, 2 for the next; NULL equals
+ * gpu_run_id(value) OVER (… ORDER BY …): 1 for the partition's first run of equal values, 2 for the next.  NULL equals
  * NULL.
  */
 Datum
@@ -81,14 +81,14 @@ gpu_run_id(PG_FUNCTION_ARGS)
 	Datum		value = WinGetFuncArgCurrent(window, 0, &isnull);
 
 	refuse_null_treatment(window, fcinfo);
-	/* no row before this one is looked at again */
+	/* earlier rows are not needed again */
 	WinSetMarkPosition(window, WinGetCurrentPosition(window));
 	if (run->id == 0 || run->isnull != isnull || (!isnull && !equality_holds(&call->equality, run->head, value)))
 		begin_run(run, call, value, isnull);
 	PG_RETURN_INT64(run->id);
 }
 
-/* Tells the planner that numbers never fall, so that "WHERE run <= 3" can end a scan. */
+/* Tells the planner that the numbers never decrease, so that "WHERE run <= 3" can stop a scan. */
 Datum
 gpusort_run_id_support(PG_FUNCTION_ARGS)
 {

@@ -1,13 +1,15 @@
 /*
  * bigmem.c: large blocks that grow without being copied.
  *
- * Rows, key columns and the engine's working arrays grow to gigabytes and are read in random order.  Two things make
- * that fast on Linux: mremap moves page tables where realloc copies, and huge pages spare most TLB misses (most systems
- * give them only to who asks).  Blocks under MMAP_THRESHOLD come from the memory context, so that a small sort makes no
- * system call.  Those from there on are huge pages as a whole, of which one is touched for the price of some 50 of the
- * usual ones; so a block that grows to two megabytes stays where it is.  What those hold beyond what was asked for
- * nobody counts, and a query may have many small sorts open at once; so all of a session's together are bounded, and
- * those of one sort by a part of the memory limit.  Past that smaller blocks come from the memory context, too.
+ * Rows, key columns and the engine's arrays grow to gigabytes and are accessed in random order.  Two features of Linux
+ * make that fast: mremap moves page tables where realloc copies, and huge pages avoid most TLB misses (most systems
+ * grant them only on request).
+ *
+ * Blocks below MMAP_THRESHOLD come from the memory context, so a small sort makes no system call.  Larger ones are
+ * mapped as whole huge pages; faulting one in costs as much as some 50 small pages, and a block that grows up to two
+ * megabytes stays in place.  The slack in these mappings is not accounted for as memory of the sort, and a query may
+ * have many small sorts open at once.  It is therefore limited for the session, and for each sort to a fraction of the
+ * memory limit; beyond that, blocks below a huge page come from the memory context as well.
  */
 #include "postgres.h"
 
@@ -23,17 +25,17 @@
 
 #define MMAP_THRESHOLD (HUGE_PAGE / 8)
 
-/* Blocks of no more than this are copied into mappings that earlier sorts have used; larger ones keep their pages. */
+/* Blocks up to this size are copied into mappings that earlier sorts have used; larger ones keep their pages. */
 #define COPY_BYTES HUGE_PAGE
 
 /*
- * Blocks that are smaller than their mappings may hold so much more in all: this part of the memory limit, and of all
- * sorts of a session this much, which is more than one has at a time.
+ * Limits of the slack in the mappings of small blocks: a divisor of the sort's memory limit, and bytes for all sorts of
+ * the session, which is more than it usually has at a time.
  */
 #define SLACK_SHARE 4
 #define SESSION_SLACK (8 * HUGE_PAGE)
 
-/* Blocks from this size on may wait. */
+/* Blocks from this size on can be kept for reuse. */
 #define SPARE_BYTES ((Size) 8 * 1024)
 
 struct BigMem
@@ -41,59 +43,59 @@ struct BigMem
 	MemoryContext cxt;
 	MemoryContextCallback callback;
 	dlist_head	mapped;
-	Size		slack;			/* of small blocks' mappings */
+	Size		slack;			/* in the mappings of small blocks */
 	Size		most_slack;
 	bool		hold;
-	dlist_head	spare;			/* blocks that wait for others to take them */
+	dlist_head	spare;			/* free blocks, kept for reuse */
 };
 
-/* Stands before the memory the caller sees. */
+/* Header in front of the memory that the caller sees. */
 typedef struct BigBlock
 {
 	dlist_node	node;			/* in BigMem.mapped, if mapped, or in BigMem.spare */
 	void	   *base;			/* what was allocated or mapped */
-	Size		bytes;			/* this header included */
-	Size		slack;			/* of a small block's mapping */
+	Size		bytes;			/* including this header */
+	Size		slack;			/* of a mapping for a small block */
 	bool		mapped;
-	bool		grown;			/* and made larger */
+	bool		grown;			/* mapped and enlarged */
 } BigBlock;
 
-/* What small blocks' mappings hold beyond the blocks, of all that are open. */
+/* Slack in the mappings of small blocks, over all open sorts. */
 static Size session_slack = 0;
 
 #define HEADER_BYTES ((Size) GS_ALIGN)
 
 StaticAssertDecl(sizeof(BigBlock) <= GS_ALIGN, "a block's header must fit before the aligned memory");
 
-/* The header of a block, which lies in front of what callers see. */
+/* Returns the header of a block. */
 static inline BigBlock *
 block_of(void *memory)
 {
 	return (BigBlock *) ((char *) memory - HEADER_BYTES);
 }
 
-/* What callers see of a block. */
+/* Returns the memory behind a header. */
 static inline void *
 memory_of(BigBlock *block)
 {
 	return (char *) block + HEADER_BYTES;
 }
 
-/* Rounds a mapping up to what the kernel hands out. */
+/* Rounds a mapping up to the kernel's granularity. */
 static inline Size
 mapping_bytes(Size bytes)
 {
 	return TYPEALIGN(HUGE_PAGE, bytes);
 }
 
-/* What a mapping for a small block holds beyond the block. */
+/* Returns what the mapping of a small block holds beyond the block. */
 static inline Size
 slack_of(Size total)
 {
 	return total < HUGE_PAGE ? HUGE_PAGE - total : 0;
 }
 
-/* Counts what a block's mapping holds beyond it. */
+/* Sets the slack of a block's mapping and updates the totals. */
 static inline void
 set_slack(BigMem *mem, BigBlock *block, Size slack)
 {
@@ -102,7 +104,7 @@ set_slack(BigMem *mem, BigBlock *block, Size slack)
 	block->slack = slack;
 }
 
-/* A block is for total bytes now: its mapping may hold less beyond that than before. */
+/* Adjusts the slack of a block that has total bytes in use now.  Slack only shrinks. */
 static inline void
 use_slack(BigMem *mem, BigBlock *block, Size total)
 {
@@ -110,7 +112,7 @@ use_slack(BigMem *mem, BigBlock *block, Size total)
 		set_slack(mem, block, slack_of(total));
 }
 
-/* Is a block of so many bytes to be a mapping? */
+/* Returns true if a block of this size gets a mapping. */
 static inline bool
 to_be_mapped(const BigMem *mem, Size total)
 {
@@ -119,7 +121,7 @@ to_be_mapped(const BigMem *mem, Size total)
 	return total >= MMAP_THRESHOLD && mem->slack + slack <= mem->most_slack && session_slack + slack <= SESSION_SLACK;
 }
 
-/* Most systems give huge pages only to who asks. */
+/* Requests huge pages, which most systems grant only on request. */
 static void
 ask_for_huge_pages(void *base, Size bytes)
 {
@@ -128,7 +130,7 @@ ask_for_huge_pages(void *base, Size bytes)
 #endif
 }
 
-/* Maps memory that nobody has used; if there is none, what is kept for later sorts goes first. */
+/* Maps fresh memory.  If there is none, first releases what is kept for later sorts. */
 static char *
 map_new(Size bytes)
 {
@@ -140,7 +142,7 @@ map_new(Size bytes)
 	return base == MAP_FAILED ? NULL : base;
 }
 
-/* Maps memory, aligned so that the kernel can back it with huge pages and move them whole. */
+/* Maps memory, aligned so that the kernel can use huge pages and move them whole. */
 static void *
 map_aligned(Size bytes)
 {
@@ -158,7 +160,7 @@ map_aligned(Size bytes)
 	return aligned;
 }
 
-/* Gives the mapping of a block back. */
+/* Releases the mapping of a block. */
 static void
 unmap_block(BigMem *mem, BigBlock *block)
 {
@@ -166,7 +168,7 @@ unmap_block(BigMem *mem, BigBlock *block)
 	keptmem_put(block->base, block->bytes, block->grown);
 }
 
-/* Unmaps all blocks of a list that are mapped. */
+/* Unmaps the mapped blocks of a list. */
 static void
 unmap_list(BigMem *mem, dlist_head *list)
 {
@@ -182,7 +184,7 @@ unmap_list(BigMem *mem, dlist_head *list)
 	dlist_init(list);
 }
 
-/* Unmaps every block: runs at normal end, at abort, and when a portal is dropped. */
+/* Unmaps all blocks: at normal end, at abort, and when a portal is dropped. */
 static void
 release_all(void *arg)
 {
@@ -207,14 +209,14 @@ bigmem_create(MemoryContext cxt)
 	return mem;
 }
 
-/* For what has to go together with the blocks. */
+/* Returns the memory context, for objects that must be freed with the blocks. */
 MemoryContext
 bigmem_context(BigMem *mem)
 {
 	return mem->cxt;
 }
 
-/* Writes the header of a mapping for a block of total bytes and takes it into the list. */
+/* Writes the header of a mapping for a block of total bytes and adds it to the list. */
 static void *
 adopt_mapping(BigMem *mem, void *base, Size bytes, Size total, bool grown)
 {
@@ -230,7 +232,7 @@ adopt_mapping(BigMem *mem, void *base, Size bytes, Size total, bool grown)
 	return memory_of(block);
 }
 
-/* Gives a block back to where it came from. */
+/* Releases a block to where it came from. */
 static void
 drop_block(BigMem *mem, BigBlock *block)
 {
@@ -241,8 +243,8 @@ drop_block(BigMem *mem, BigBlock *block)
 }
 
 /*
- * Takes a block out of those that wait, with room for total bytes: the smallest, or if it is to grow the largest.  If
- * all are too small, the largest goes, lest they fill the memory that others are mapped for.
+ * Takes a spare block with room for total bytes: the smallest or, if it is to grow, the largest.  If all are too small,
+ * releases the largest, lest useless blocks pile up.
  */
 static BigBlock *
 take_spare(BigMem *mem, Size total, bool grows)
@@ -283,7 +285,7 @@ bigmem_hold(BigMem *mem, bool hold)
 		drop_block(mem, dlist_container(BigBlock, node, dlist_pop_head_node(&mem->spare)));
 }
 
-/* A block of a mapping that an earlier sort has used, NULL if none suits. */
+/* Makes a block of a mapping that an earlier sort has used.  Returns NULL if none fits. */
 static void *
 reuse_mapping(BigMem *mem, Size total, bool grows)
 {
@@ -329,8 +331,8 @@ bigmem_alloc(BigMem *mem, Size bytes)
 }
 
 /*
- * Moves the pages of a mapping to a larger place, and has the kernel extend them to its end: so all stays one area,
- * and kernels before 6.17 move no more than one at a time.
+ * Moves a mapping's pages to a larger mapping, and has the kernel extend them to its end.  The result is a single VMA,
+ * since kernels before 6.17 move only one at a time.
  */
 static bool
 move_pages(const BigBlock *block, void *base, Size total)
@@ -345,7 +347,7 @@ move_pages(const BigBlock *block, void *base, Size total)
 #endif
 }
 
-/* Makes a mapping larger in another place; the header travels in the first page. */
+/* Enlarges a mapping at another address.  The header moves along in the first page. */
 static void *
 grow_mapping(BigMem *mem, BigBlock *block, Size total)
 {
@@ -357,7 +359,7 @@ grow_mapping(BigMem *mem, BigBlock *block, Size total)
 	dlist_delete(&block->node);
 	if (move_pages(block, base, total))
 		return adopt_mapping(mem, base, total, total, true);
-	/* a kernel may have unmapped the place before it refused */
+	/* the kernel may have unmapped the target before it refused */
 	munmap(base, total);
 	base = map_aligned(total);
 	if (base == NULL)
@@ -370,7 +372,7 @@ grow_mapping(BigMem *mem, BigBlock *block, Size total)
 	return adopt_mapping(mem, base, total, total, true);
 }
 
-/* Copies what a block holds to another one with room for so many bytes, and gives it back. */
+/* Copies a block's contents to another one with room for this many bytes, and releases the old one. */
 static void *
 move_block(BigMem *mem, BigBlock *block, void *to, Size bytes)
 {
@@ -379,7 +381,7 @@ move_block(BigMem *mem, BigBlock *block, void *to, Size bytes)
 	return to;
 }
 
-/* A block that others have used, to grow into; NULL if none suits. */
+/* Returns a used block to grow into, or NULL if none fits. */
 static void *
 larger_block(BigMem *mem, const BigBlock *block, Size total)
 {
@@ -435,28 +437,28 @@ bigmem_free(BigMem *mem, void *memory)
 		drop_block(mem, block);
 }
 
-/* The callbacks of gs_host. */
+/* Callbacks of gs_host. */
 static void *
 host_alloc(void *arg, size_t bytes)
 {
 	return bigmem_alloc(arg, bytes);
 }
 
-/* The header knows the old size. */
+/* Resizes a block.  Its header has the old size. */
 static void *
 host_resize(void *arg, void *block, size_t old_bytes, size_t bytes)
 {
 	return bigmem_resize(arg, block, bytes);
 }
 
-/* Nor is the size needed here. */
+/* Releases a block.  Its header has the size. */
 static void
 host_release(void *arg, void *block, size_t bytes)
 {
 	bigmem_free(arg, block);
 }
 
-/* Serves interrupts from inside an engine; leaves by longjmp when the query is cancelled. */
+/* Serves interrupts from inside an engine.  Leaves by longjmp if the query is cancelled. */
 static int
 host_poll(void *arg)
 {

@@ -6,32 +6,35 @@
 
 #include "kernels/gs.h"
 
-/* Blocks owned by a memory context; all are given back when it is reset or deleted. */
+/* A set of blocks owned by a memory context.  All are released when it is reset or deleted. */
 typedef struct BigMem BigMem;
 
-/* Begins without blocks; and the context given. */
+/* Creates an empty set owned by a memory context; returns that context. */
 extern BigMem *bigmem_create(MemoryContext cxt);
 extern MemoryContext bigmem_context(BigMem *mem);
 
-/* A block aligned to GS_ALIGN, or NULL when there is no memory. */
+/* Allocates a block aligned to GS_ALIGN.  Returns NULL if there is no memory. */
 extern void *bigmem_alloc(BigMem *mem, Size bytes);
 
-/* Makes a block as large as that, if it is smaller; it may move.  NULL, with the block untouched: no memory. */
+/*
+ * Enlarges a block to at least this size, possibly moving it.  Returns NULL, with the block unchanged, if there is no
+ * memory.
+ */
 extern void *bigmem_resize(BigMem *mem, void *memory, Size bytes);
 
-/* Gives back what a block that has grown has beyond so many bytes, which is all that it will hold. */
+/* Shrinks a block that has grown to its final size, releasing the rest. */
 extern void bigmem_trim(void *memory, Size bytes);
 
-/* Gives a block back at once, or keeps it as bigmem_hold says. */
+/* Releases a block, or keeps it for reuse after bigmem_hold. */
 extern void bigmem_free(BigMem *mem, void *memory);
 
 /*
- * With hold, blocks that are given back wait for the next ones that fit into them, since memory that is touched anew
- * costs more than it takes to look for them; without, those that wait are given back.
+ * With hold, released blocks are kept for later allocations that fit, since faulting in fresh memory costs more than
+ * searching for them.  Without, releases the blocks kept.
  */
 extern void bigmem_hold(BigMem *mem, bool hold);
 
-/* The same as callbacks for an engine, whose poll serves the backend's interrupts. */
+/* Returns callbacks for an engine.  poll serves the backend's interrupts. */
 extern gs_host bigmem_host(BigMem *mem);
 
 #endif

@@ -1,8 +1,6 @@
 /*
- * checksum.h: what temporary files are held against when they are read.
- *
- * Who reads a row relies on its lengths, and a disk that gives back other bytes than it took is to end the query, and
- * nothing else.
+ * checksum.h: checksums of temporary files.  Rows that are read back carry lengths that are trusted, so if a disk
+ * returns other bytes than were written, the query must end with an error and do no harm.
  */
 #ifndef GPUSORT_CHECKSUM_H
 #define GPUSORT_CHECKSUM_H
@@ -11,20 +9,20 @@
 
 #include "compat.h"
 
-/* The checksum of some bytes behind those whose checksum is known; that of none is 0. */
+/* Extends a checksum by more bytes.  The checksum of no bytes is 0. */
 static inline pg_crc32c
 checksum_of(pg_crc32c before, const void *bytes, Size len)
 {
 	pg_crc32c	sum = before;
 
-	/* what finishes a checksum takes back that it was finished */
+	/* applying the final XOR again reverts it */
 	FIN_CRC32C(sum);
 	COMP_CRC32C(sum, bytes, len);
 	FIN_CRC32C(sum);
 	return sum;
 }
 
-/* Ends the query because of a temporary file. */
+/* Raises the error for a corrupt temporary file. */
 pg_noreturn static inline void
 checksum_failed(const char *name)
 {

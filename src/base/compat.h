@@ -1,5 +1,5 @@
 /*
- * compat.h: the differences between PostgreSQL 15 and 19, all of them.
+ * compat.h: all differences between PostgreSQL 15 and 19.
  */
 #ifndef GPUSORT_COMPAT_H
 #define GPUSORT_COMPAT_H
@@ -16,25 +16,25 @@
 #include "nodes/plannodes.h"
 #include "utils/lsyscache.h"
 
-/* 16 took variable-length datums out of postgres.h */
+/* 16 moved variable-length datums out of postgres.h */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
 
-/* 18 took the printing functions and ExplainState out of commands/explain.h */
+/* 18 moved the printing functions and ExplainState out of commands/explain.h */
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #endif
 
-/* how many entries of the range table EXPLAIN counts; 18 brought one for groups, which is none of them */
+/* range table entries that EXPLAIN counts, without the one that 18 adds for groups */
 #if PG_VERSION_NUM >= 180000
 #define explain_rtable_size(es)	((es)->rtable_size)
 #else
 #define explain_rtable_size(es)	list_length((es)->rtable)
 #endif
 
-/* 19 tells planners of the EXPLAIN that they plan for */
+/* 19 passes planners the EXPLAIN that they plan for */
 #if PG_VERSION_NUM >= 190000
 #define PLANNER_PARAMETERS \
 	Query *parse, const char *query_string, int cursor_options, ParamListInfo params, struct ExplainState *explain
@@ -44,7 +44,7 @@
 #define PLANNER_ARGUMENTS	parse, query_string, cursor_options, params
 #endif
 
-/* A node's time so far, and whether it is taken; 19 keeps clock ticks, in a struct within that of nodes */
+/* a node's timing and whether it is measured; 19 keeps clock ticks, in a nested struct */
 #if PG_VERSION_NUM >= 190000
 #define instrument_ms(instrument)		INSTR_TIME_GET_MILLISEC((instrument)->instr.total)
 #define instrument_timed(instrument)	((instrument)->instr.need_timer)
@@ -53,26 +53,26 @@
 #define instrument_timed(instrument)	((instrument)->need_timer)
 #endif
 
-/* before 18 the attribute had another name and stood behind a declaration */
+/* before 18 the attribute had another name and followed a declaration */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn _Noreturn
 #endif
 
-/* 19 has one kind of Unique left, and gave it the shorter name */
+/* 19 has one kind of Unique left, under the shorter name */
 #if PG_VERSION_NUM >= 190000
 #define UpperUniquePath				UniquePath
 #define T_UpperUniquePath			T_UniquePath
 #define create_upper_unique_path	create_unique_path
 #endif
 
-/* 19 has IGNORE NULLS, and leaves it to each window function to refuse what it does not know */
+/* 19 has IGNORE NULLS, which each window function must reject unless it supports it */
 #if PG_VERSION_NUM >= 190000
 #define refuse_null_treatment(window, fcinfo) WinCheckAndInitializeNullTreatment(window, false, fcinfo)
 #else
 #define refuse_null_treatment(window, fcinfo) ((void) 0)
 #endif
 
-/* 18 can leave room before the tuple */
+/* 18 can reserve room before the tuple */
 #if PG_VERSION_NUM >= 180000
 #define copy_tuple_minimal(tuple) heap_copy_minimal_tuple(tuple, 0)
 #else
@@ -80,7 +80,7 @@
 #endif
 
 /*
- * Family, input type and direction of an ordering operator; 18 says the direction in its own words.
+ * Looks up family, input type and direction of an ordering operator.  18 has a new representation of directions.
  */
 static inline bool
 ordering_op_properties(Oid op, Oid *opfamily, Oid *opcintype, bool *desc)
@@ -102,7 +102,7 @@ ordering_op_properties(Oid op, Oid *opfamily, Oid *opcintype, bool *desc)
 }
 
 /*
- * How many nodes of a path are switched off; before 18 such nodes cost disable_cost more instead.
+ * Returns the number of disabled nodes of a path.  Before 18 disabled nodes have disable_cost added instead.
  */
 static inline int
 disabled_nodes(const Path *path)
@@ -114,7 +114,7 @@ disabled_nodes(const Path *path)
 #endif
 }
 
-/* Before 18 there is nothing to count. */
+/* Adds disabled nodes.  Before 18 there is nothing to count. */
 static inline void
 add_disabled_nodes(Path *path, int count)
 {
@@ -124,9 +124,9 @@ add_disabled_nodes(Path *path, int count)
 }
 
 /*
- * What goes into custom_plans of a CustomScan whose only child is its lefttree.  EXPLAIN says of a node that it is
- * disabled if its plan has more disabled nodes than its children have, and looks for those of a CustomScan nowhere but
- * there; it reads nothing else of them.
+ * Returns the custom_plans of a CustomScan whose only child is its lefttree.  EXPLAIN calls a node disabled if its plan
+ * has more disabled nodes than its children, and finds the children of a CustomScan only there.  It uses them for
+ * nothing else.
  */
 static inline List *
 children_for_explain(const Plan *child)
@@ -144,8 +144,7 @@ children_for_explain(const Plan *child)
 }
 
 /*
- * The ordering operator of a pathkey for values of a type, InvalidOid if its family has none; 18 has its own words
- * again.
+ * Returns the ordering operator of a pathkey for a type, or InvalidOid if its family has none.
  */
 static inline Oid
 pathkey_operator(const PathKey *pathkey, Oid type)
@@ -157,7 +156,7 @@ pathkey_operator(const PathKey *pathkey, Oid type)
 #endif
 }
 
-/* 16 plans a sort below aggregates for the order that they want, unless that is switched off */
+/* 16 plans sorts below aggregates that have ORDER BY or DISTINCT, unless that is disabled */
 #if PG_VERSION_NUM >= 160000
 #include "optimizer/cost.h"
 #define aggregates_are_presorted	true
@@ -168,7 +167,7 @@ pathkey_operator(const PathKey *pathkey, Oid type)
 #endif
 
 /*
- * Do an aggregate's rows come in the order that it wants?  Before 16 it sorts them itself.
+ * Returns true if an aggregate's input arrives sorted.  Before 16 the aggregate always sorts itself.
  */
 static inline bool
 aggregate_is_presorted(const Aggref *aggregate)
@@ -181,7 +180,7 @@ aggregate_is_presorted(const Aggref *aggregate)
 }
 
 /*
- * An aggregate of a query, of those that are the same to the planner.
+ * Returns an aggregate of the query, of those that the planner treats as equal.
  */
 static inline const Aggref *
 aggregate_of_info(const AggInfo *info)
@@ -194,7 +193,7 @@ aggregate_of_info(const AggInfo *info)
 }
 
 /*
- * Where the catalogs keep the names of ICU's locales and rules; rules came with 16, and other names with 17.
+ * Catalog attributes of ICU locales and rules.  16 added rules, 17 renamed attributes.
  */
 #if PG_VERSION_NUM >= 170000
 #define ATTRIBUTE_OF_DATABASE_ICU_LOCALE	Anum_pg_database_datlocale
@@ -211,13 +210,13 @@ aggregate_of_info(const AggInfo *info)
 #define ATTRIBUTE_OF_COLLATION_ICU_RULES	0
 #endif
 
-/* a provider that 17 brought */
+/* a provider that 17 added */
 #if PG_VERSION_NUM < 170000
 #define COLLPROVIDER_BUILTIN	'b'
 #endif
 
 /*
- * A descriptor that has been filled in column by column; 19 wants to hear of its end.
+ * Finishes a tuple descriptor that was filled in column by column, as 19 requires.
  */
 #if PG_VERSION_NUM >= 190000
 #define finish_descriptor(desc) TupleDescFinalize(desc)
@@ -226,7 +225,7 @@ aggregate_of_info(const AggInfo *info)
 #endif
 
 /*
- * Counts tuples that a scan of a table has given out.
+ * Counts tuples returned by a table scan.
  */
 #if PG_VERSION_NUM >= 160000
 #define count_heap_tuples(rel, n) \
@@ -236,28 +235,28 @@ aggregate_of_info(const AggInfo *info)
 	do { if (pgstat_should_count_relation(rel)) (rel)->pgstat_info->t_counts.t_tuples_returned += (n); } while (0)
 #endif
 
-/* 17 wants to know who frees a set of events; here everybody does himself */
+/* 17 takes a resource owner for wait event sets; the callers here free their own */
 #if PG_VERSION_NUM >= 170000
 #define compat_wait_event_set(nevents) CreateWaitEventSet(NULL, nevents)
 #else
 #define compat_wait_event_set(nevents) CreateWaitEventSet(CurrentMemoryContext, nevents)
 #endif
 
-/* 17 lets extensions name what they wait for; before, all show as "Extension" */
+/* 17 supports named wait events; before, all show as "Extension" */
 #if PG_VERSION_NUM >= 170000
 #define compat_wait_event(name) WaitEventExtensionNew(name)
 #else
 #define compat_wait_event(name) ((void) (name), PG_WAIT_EXTENSION)
 #endif
 
-/* Does a Merge Append leave nodes out at run time? 18 keeps how in the statement */
+/* Whether a Merge Append prunes children at run time.  18 keeps that in the statement. */
 #if PG_VERSION_NUM >= 180000
 #define prunes_at_run_time(append) ((append)->part_prune_index >= 0)
 #else
 #define prunes_at_run_time(append) ((append)->part_prune_info != NULL)
 #endif
 
-/* What a query groups by, before it is planned: 18 keeps that in its range table */
+/* A query's grouping expressions before planning.  18 keeps them in its range table. */
 #if PG_VERSION_NUM >= 180000
 static inline List *
 group_expressions(const Query *query)

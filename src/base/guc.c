@@ -1,5 +1,5 @@
 /*
- * guc.c: the settings; none needs a restart.
+ * guc.c: the settings.  None needs a restart.
  */
 #include "postgres.h"
 
@@ -26,7 +26,7 @@ int			gpusort_cores = 0;
 double		gpusort_cpu_row_cost = 0.02;
 int			gpusort_engine = ENGINE_CHOICE_AUTO;
 /*
- * On an H200 a warm session wins from 10000 to 30000 rows on; the ring of a new session costs some 24 ms
+ * On an H200 a warm session gains from 10000 to 30000 rows on; making a new session's ring takes some 24 ms
  * (doc/protocol.md).
  */
 int			gpusort_gpu_min_rows = 200000;
@@ -65,10 +65,10 @@ static const struct config_enum_entry verify_options[] = {
 	{NULL, 0, false}
 };
 
-/* More than the server can have workers. */
+/* More than the maximum number of workers. */
 #define MAX_CORES 4096
 
-/* A sort needs some room to make sense. */
+/* Minimal memory of a sort. */
 #define MIN_MEMORY_KB 1024
 
 Size
@@ -79,7 +79,7 @@ gpusort_memory_limit(void)
 	return (Size) Max(kilobytes, MIN_MEMORY_KB) * 1024;
 }
 
-/* Refuses values between "as work_mem" and a useful size. */
+/* Rejects values between -1 ("as work_mem") and the minimum. */
 static bool
 check_work_mem(int *newval, void **extra, GucSource source)
 {
@@ -91,7 +91,7 @@ check_work_mem(int *newval, void **extra, GucSource source)
 	return true;
 }
 
-/* What is kept beyond a smaller limit goes at once. */
+/* Releases kept memory beyond a lower limit at once. */
 static void
 assign_kept_memory(int newval, void *extra)
 {
@@ -154,7 +154,7 @@ define_sort_settings(void)
 							 &gpusort_cpu_row_cost, 0.02, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 }
 
-/* Refuses paths that lead out of the data directory, whatever option they belong to and however it is abbreviated. */
+/* Rejects paths outside the data directory, for any option, however it is abbreviated. */
 static bool
 check_service_options(char **newval, void **extra, GucSource source)
 {
@@ -178,7 +178,7 @@ check_service_options(char **newval, void **extra, GucSource source)
 	return true;
 }
 
-/* Settings of the GPU service: who may choose it, and what it may take. */
+/* Defines the settings of the GPU service: who may use it, and its resources. */
 static void
 define_service_settings(void)
 {

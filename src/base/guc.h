@@ -4,7 +4,7 @@
 #ifndef GPUSORT_GUC_H
 #define GPUSORT_GUC_H
 
-/* Settings; guc.c says what each means. */
+/* Settings, described in guc.c. */
 extern bool gpusort_enabled;
 extern int	gpusort_min_rows;
 extern int	gpusort_work_mem;
@@ -33,25 +33,25 @@ typedef enum EngineChoice
 
 typedef enum GpusortVerify
 {
-	VERIFY_AUTO,				/* a sample of what a GPU answers */
+	VERIFY_AUTO,				/* a sample of the GPU's answers */
 	VERIFY_OFF,
 	VERIFY_SAMPLE,
 	VERIFY_FULL
 } GpusortVerify;
 
-/* How rows reach the participant whose share they are, from gpusort.parallel_windows. */
+/* How rows reach the participant that owns their partition; gpusort.parallel_windows. */
 typedef enum GpusortShares
 {
-	SHARES_OFF,					/* there are no shares */
-	SHARES_AUTO,				/* the cheaper way */
-	SHARES_SCAN,				/* each participant reads all */
-	SHARES_EXCHANGE				/* each reads a part, and hands rows on */
+	SHARES_OFF,					/* no partitioning */
+	SHARES_AUTO,				/* the cheaper method */
+	SHARES_SCAN,				/* each participant scans everything */
+	SHARES_EXCHANGE				/* each scans a part and sends rows on */
 } GpusortShares;
 
-/* Bytes that one sort may hold, from gpusort.work_mem. */
+/* Returns the memory limit of one sort, from gpusort.work_mem. */
 extern Size gpusort_memory_limit(void);
 
-/* In _PG_init: defines them. */
+/* Defines the settings, in _PG_init. */
 extern void gpusort_guc_init(void);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * keptmem.c: memory that a session keeps of one sort for the next.
+ * keptmem.c: memory that a session keeps for its next sort.
  *
- * The first touch of a page costs more than most of what a sort does with it, and most of all where the system itself
- * is a guest that gives freed memory back to its host.  So the mappings of a sort that has ended wait here, named to
- * the kernel as memory that it may take whenever it wants some (MADV_FREE); what it has not taken is used again without
- * being cleared.  Client backends do so, up to gpusort.kept_memory; after KEPT_MS without use all is given back.
+ * Faulting in a page costs more than most of what a sort does with it, especially in virtual machines that return freed
+ * memory to the host.  The mappings of finished sorts are therefore kept and marked MADV_FREE, so that the kernel may
+ * take their pages at any time; pages it has not taken are reused without being zeroed.  Only client backends keep
+ * memory, up to gpusort.kept_memory, and release all of it after KEPT_MS without use.
  *
- * Nothing here belongs to a memory context: a mapping is either a block's (bigmem.c) or kept, never both.
+ * Invariant: a mapping belongs either to a block (bigmem.c) or to this list.  No memory context owns it here.
  */
 #include "postgres.h"
 
@@ -23,30 +23,30 @@
 
 #include "keptmem.h"
 
-/* How long what nobody uses is kept. */
+/* Time after which unused memory is released. */
 #define KEPT_MS 30000
 
-/* A mapping that does not grow takes none that is more than so many times as large. */
+/* A mapping that does not grow takes none that is more than this many times as large. */
 #define TOO_LARGE 2
 
 typedef struct Piece
 {
 	char	   *base;
 	Size		bytes;
-	bool		grown;			/* such pieces go to what grows again, the others to what has its size */
+	bool		grown;			/* was enlarged; such pieces are preferred for blocks that grow */
 } Piece;
 
 static Piece pieces[32];
 static int	npieces;
 static Size kept_bytes;
-static Size limit_bytes;		/* gpusort.kept_memory */
+static Size limit_bytes;		/* from gpusort.kept_memory */
 static TimeoutId timeout;
 static bool timeout_known;
 
-/* The list is being changed: the timer leaves it alone. */
+/* The list is being changed.  The timer's handler must not touch it. */
 static volatile sig_atomic_t busy;
 
-/* A signal's handler may look at the list at any time: it has to see this first. */
+/* Signal handlers may run at any time and must see this first ... */
 static inline void
 begin_change(void)
 {
@@ -62,7 +62,7 @@ end_change(void)
 	busy = false;
 }
 
-/* May a process map only so much? */
+/* Returns true if a resource limit applies to the process's mappings. */
 static bool
 limited(int resource)
 {
@@ -71,7 +71,7 @@ limited(int resource)
 	return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* Is every page that is mapped paid for, touched or not?  Then what is kept here fails others. */
+/* Returns true if the system commits memory strictly.  Kept memory would then make other allocations fail. */
 static bool
 strict_commit(void)
 {
@@ -92,7 +92,7 @@ strict_commit(void)
 	return strict;
 }
 
-/* Lets the kernel take pages of a mapping when it wants some; false if it knows no such thing. */
+/* Marks a mapping MADV_FREE.  Returns false if the kernel does not support that. */
 static bool
 name_free(void *base, Size bytes)
 {
@@ -103,7 +103,7 @@ name_free(void *base, Size bytes)
 #endif
 }
 
-/* How many bytes may be kept. */
+/* Returns the limit of kept bytes. */
 static Size
 most_bytes(void)
 {
@@ -112,7 +112,7 @@ most_bytes(void)
 	return 0;
 }
 
-/* The last one takes its place: order does not matter. */
+/* Removes a piece.  The last one takes its place, as the list is unordered. */
 static void
 remove_piece(int i)
 {
@@ -120,7 +120,7 @@ remove_piece(int i)
 	pieces[i] = pieces[--npieces];
 }
 
-/* Gives pieces back, the last ones first, until no more than so many bytes are kept. */
+/* Releases pieces, last ones first, until at most this many bytes are kept. */
 static bool
 shrink_to(Size most)
 {
@@ -136,19 +136,19 @@ shrink_to(Size most)
 	return kept_bytes < before;
 }
 
-/* Nobody has used what is kept for a while; runs in a signal handler. */
+/* Timeout handler: releases what has not been used for a while.  Runs in a signal handler. */
 static void
 time_is_up(void)
 {
 	int			saved = errno;
 
-	/* whoever is busy with it sets the timer again */
+	/* whoever changes the list sets the timer again */
 	if (!busy)
 		shrink_to(0);
 	errno = saved;
 }
 
-/* Sets the timer anew. */
+/* Restarts the timer. */
 static void
 start_timer(void)
 {
@@ -159,8 +159,8 @@ start_timer(void)
 }
 
 /*
- * An error stops all timers.  Within a transaction block others may follow, of which nobody is told before its end; so
- * nothing is kept there.
+ * Restarts the timer after an error, which disables all timeouts.  Inside a transaction block further errors may follow
+ * unnoticed until its end, so nothing is kept there.
  */
 static void
 restore_timer(void)
@@ -173,7 +173,7 @@ restore_timer(void)
 		start_timer();
 }
 
-/* A query that ended with an error. */
+/* Transaction callback, for queries that end with an error. */
 static void
 transaction_ends(XactEvent event, void *arg)
 {
@@ -181,7 +181,7 @@ transaction_ends(XactEvent event, void *arg)
 		restore_timer();
 }
 
-/* The same within a transaction: an error that was caught. */
+/* Subtransaction callback, for errors that are caught. */
 static void
 subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *arg)
 {
@@ -189,7 +189,7 @@ subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId pa
 		restore_timer();
 }
 
-/* Appends a piece to one that ends where it begins, or the other way round. */
+/* Joins a piece to an adjacent one. */
 static bool
 join(char *base, Size bytes, bool grown)
 {
@@ -208,7 +208,9 @@ join(char *base, Size bytes, bool grown)
 	return false;
 }
 
-/* How many bytes of a mapping that was written from its beginning on are in memory: more would be kept for nothing. */
+/*
+ * Returns how many bytes of a mapping, which was written from its start, are resident.  The rest is not worth keeping.
+ */
 static Size
 touched_bytes(char *base, Size bytes)
 {
@@ -227,7 +229,7 @@ touched_bytes(char *base, Size bytes)
 	return touched;
 }
 
-/* Takes up as much of a mapping as there is room for; how much. */
+/* Keeps as much of a mapping as the limit allows.  Returns how much. */
 static Size
 keep(char *base, Size bytes, bool grown)
 {
@@ -263,7 +265,7 @@ keptmem_put(void *base, Size bytes, bool grown)
 		start_timer();
 }
 
-/* The piece that suits best, -1: none. */
+/* Returns the best piece for a request, or -1. */
 static int
 find_piece(Size bytes, bool grows)
 {

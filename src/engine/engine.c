@@ -1,5 +1,5 @@
 /*
- * engine.c: the words for engines and their failures.
+ * engine.c: names of engines and of their failures.
  */
 #include "postgres.h"
 

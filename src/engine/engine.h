@@ -1,5 +1,5 @@
 /*
- * engine.h: the backend's side of a job, whichever engine does the work.
+ * engine.h: a job as the backend sees it, whichever engine executes it.
  */
 #ifndef GPUSORT_ENGINE_H
 #define GPUSORT_ENGINE_H
@@ -10,7 +10,7 @@
 
 typedef struct EngineJob EngineJob;
 
-/* Where the work of a job is done, as it is counted. */
+/* Where a job is executed.  Jobs are counted by it. */
 typedef enum EngineKind
 {
 	ENGINE_CPU,
@@ -19,7 +19,7 @@ typedef enum EngineKind
 	ENGINE_KINDS
 } EngineKind;
 
-/* Why a job that might have run in the service did not, or not to its end. */
+/* Why a job did not run in the service, or not to its end. */
 typedef enum EngineFailure
 {
 	ENGINE_OK,
@@ -45,63 +45,63 @@ typedef enum EngineFailure
 } EngineFailure;
 
 /*
- * begin → (chunk → fill it → add)… → finish → next… → end.  Statuses are those of kernels/gs.h; any but GS_OK means
- * that the job can only be ended, and that the rows have to go another way.  Calls may leave by longjmp; all memory
- * belongs to the BigMem.
+ * begin → (chunk → fill it → add)… → finish → next… → end.  Statuses are those of kernels/gs.h.  After any status but
+ * GS_OK the job can only be ended, and the caller executes it in another way.  Calls may leave by longjmp; the BigMem
+ * owns all memory.
  */
 typedef struct EngineOps
 {
-	const char *name;			/* as EXPLAIN shows it where machines must not matter */
+	const char *name;			/* name in EXPLAIN when the machine must not matter */
 
 	gs_status	(*begin) (const gs_job_spec *spec, BigMem *mem, EngineJob **job);
 
 	/*
-	 * An empty chunk to fill next, with room for a string of at least heap_bytes in every GS_BYTES column; GS_TOO_BIG
-	 * when the engine has none that large.  It belongs to the job and is valid until add.  Its arrays lie in memory,
-	 * which may be another place than its header, and one that another process can write to.
+	 * Returns an empty chunk to fill, with room for a string of at least heap_bytes in every GS_BYTES column;
+	 * GS_TOO_BIG if the engine has none that large.  The job owns it, and it is valid until add.  Its arrays are at
+	 * memory, possibly apart from its header, and possibly writable by another process.
 	 */
 	gs_status	(*chunk) (EngineJob *job, Size heap_bytes, gs_chunk **header, char **memory);
 	gs_status	(*add) (EngineJob *job);
 
-	/* In place of all chunks: gs_job_lend.  NULL, or GS_INVALID, after which chunks may follow. */
+	/* Replaces all chunks; see gs_job_lend.  If NULL or GS_INVALID, chunks may follow. */
 	gs_status	(*lend) (EngineJob *job, const gs_column *columns, uint64 rows);
 	gs_status	(*finish) (EngineJob *job, uint64 rows);
 
-	/* Up to room elements of the result (gs_job_result_bytes) and how many they are; 0 at the end. */
+	/* Returns up to room result elements (gs_job_result_bytes) and their number, which is 0 at the end. */
 	gs_status	(*next) (EngineJob *job, void *out, uint64 room, uint64 *got);
 
 	/*
-	 * Memory of this process that the job, or the one that takes its place if it fails, holds at most if finish comes
-	 * now.
+	 * Returns the most memory of this process that the job, or the one that replaces it after a failure, will hold if
+	 * finish comes next.
 	 */
 	uint64		(*host_bytes) (const EngineJob *job);
 	void		(*info) (const EngineJob *job, gs_job_info *info);
 	void		(*end) (EngineJob *job);
 
-	/* After a status other than GS_OK: why.  NULL for an engine that has no other to take its place. */
+	/* Returns the reason of a status other than GS_OK.  NULL for an engine that no other can replace. */
 	EngineFailure (*why) (gs_status status);
 } EngineOps;
 
-/* What every engine's job begins with. */
+/* The head of every engine's job. */
 struct EngineJob
 {
 	const EngineOps *ops;
 	EngineKind	kind;
-	const char *name;			/* of the device; lives as long as the session */
-	uint32		device;			/* in the service: its place in gpusort_devices */
-	uint64		max_rows;		/* more do not fit; may become smaller with every add */
-	double		wait_in_ms;		/* time that the backend waited: for a free chunk, */
-	double		wait_sort_ms;	/* after the last one, */
-	double		wait_out_ms;	/* for parts of the order */
+	const char *name;			/* of the device; valid for the session */
+	uint32		device;			/* in the service: index in gpusort_devices */
+	uint64		max_rows;		/* upper limit of rows; add may lower it */
+	double		wait_in_ms;		/* time the backend waited: for a free chunk, */
+	double		wait_sort_ms;	/* after the last chunk, */
+	double		wait_out_ms;	/* for parts of the result */
 };
 
-/* kernels/cpu inside the backend, one thread. */
+/* kernels/cpu inside the backend, single-threaded. */
 extern const EngineOps engine_cpu;
 
 /* Jobs in gpusortd. */
 extern const EngineOps engine_service;
 
-/* The words for them. */
+/* Their names, as text. */
 extern const char *engine_kind_text(EngineKind kind);
 extern const char *engine_failure_text(EngineFailure why);
 

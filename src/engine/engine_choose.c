@@ -1,5 +1,5 @@
 /*
- * engine_choose.c: which engine a job gets.
+ * engine_choose.c: chooses the engine of a job.
  */
 #include "postgres.h"
 
@@ -10,22 +10,22 @@
 #include "stat.h"
 #include "worker.h"
 
-/* Does the service run, or may it come; ENGINE_OK: try it. */
+/* Tests whether the service runs or may be started.  ENGINE_OK: try it. */
 static EngineFailure
 judge_service(void)
 {
 	EngineFailure why = service_verdict();
 
-	/* nothing is known where sessions share no memory */
+	/* without shared memory, nothing is known of the service */
 	if (why != ENGINE_OK || !gpusort_shared_by_all() || service_state().state == SERVICE_RUNNING)
 		return why;
 	return ENGINE_STARTING;
 }
 
 /*
- * What the GPU saves per row grows with the key, while a job costs the same.  Measured on an H200
- * (bench/results/queries-gpu.txt, a million rows): 14 ns a row with a key of 4 bytes, 17 with 8, 25 with two of 8, 48
- * and 69 with strings of 16 and 48, which the planner takes for 32.
+ * Weighs rows by their keys: the GPU saves more per row with longer keys, while the cost per job is fixed.  Measured on
+ * an H200 (bench/results/queries-gpu.txt, a million rows): 14 ns a row with a key of 4 bytes, 17 with 8, 25 with two of
+ * 8, 48 and 69 with strings of 16 and 48, which the planner estimates as 32.
  */
 double
 engine_work(double rows, double key_bytes)
@@ -34,7 +34,7 @@ engine_work(double rows, double key_bytes)
 }
 
 /*
- * Where a GPU is, sorts use it if they are large and the service is warm; one that is not is started for the next sort.
+ * Chooses the service for large sorts if it is running.  Otherwise starts it for later sorts.
  */
 static const EngineOps *
 choose_auto(double rows, EngineFailure *why)

@@ -1,5 +1,5 @@
 /*
- * engine_cpu.c: jobs done by kernels/cpu inside the backend.
+ * engine_cpu.c: executes jobs with kernels/cpu inside the backend.
  */
 #include "postgres.h"
 
@@ -7,8 +7,8 @@
 #include "src/base/guc.h"
 
 /*
- * A chunk grows from the first size to the last, so that a small sort stays small and a large one calls seldom; but no
- * larger than a part of the memory limit.  It grows in steps, unless more rows are expected than the next one has.
+ * Chunks grow from the first size to the last, so that small sorts stay small and large ones make few calls.  The
+ * memory limit caps them.  They grow in steps, unless more rows are expected than fit the next size.
  */
 #define FIRST_CHUNK_ROWS 1024
 #define CHUNK_ROWS 16384
@@ -27,11 +27,11 @@ typedef struct CpuJob
 	uint32		ncolumns;
 	gs_chunk   *chunk;
 	Size		chunk_bytes;
-	uint32		chunk_rows;		/* rows the next chunk shall have room for */
-	uint64		rows_expected;	/* of all chunks, 0: unknown */
+	uint32		chunk_rows;		/* rows for the next chunk */
+	uint64		rows_expected;	/* of all chunks; 0: unknown */
 } CpuJob;
 
-/* Gives the chunk back, if there is one. */
+/* Frees the chunk, if any. */
 static void
 drop_chunk(CpuJob *job)
 {
@@ -41,7 +41,7 @@ drop_chunk(CpuJob *job)
 	job->chunk_bytes = 0;
 }
 
-/* Ends the job and gives its memory back. */
+/* Ends the job and frees its memory. */
 static void
 cpu_end(EngineJob *base)
 {
@@ -56,7 +56,7 @@ cpu_end(EngineJob *base)
 	bigmem_free(job->mem, job);
 }
 
-/* Opens an engine of its own for the job: with one thread that is no more than an allocation. */
+/* Begins a job with an engine of its own, which costs one allocation. */
 static gs_status
 cpu_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 {
@@ -93,7 +93,7 @@ cpu_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 	return GS_OK;
 }
 
-/* The rows that a chunk shall have room for after one that is full. */
+/* Returns the rows of the chunk after a full one. */
 static uint32
 next_chunk_rows(CpuJob *job)
 {
@@ -107,7 +107,7 @@ next_chunk_rows(CpuJob *job)
 	return rows;
 }
 
-/* Lays out the chunk again, in a larger buffer where needed. */
+/* Lays out the chunk again, in a larger buffer if needed. */
 static gs_status
 cpu_chunk(EngineJob *base, Size heap_bytes, gs_chunk **header, char **memory)
 {
@@ -118,7 +118,7 @@ cpu_chunk(EngineJob *base, Size heap_bytes, gs_chunk **header, char **memory)
 
 	if (heap_bytes > (Size) rows * per_string)
 	{
-		/* a few enormous strings: as many rows as the layout needs at least */
+		/* a few enormous strings: use the minimal number of rows */
 		rows = 64;
 		per_string = (uint32) ((heap_bytes + rows - 1) / rows);
 	}
@@ -136,7 +136,7 @@ cpu_chunk(EngineJob *base, Size heap_bytes, gs_chunk **header, char **memory)
 	return gs_chunk_init(job->chunk, bytes, job->columns, job->ncolumns, rows, per_string);
 }
 
-/* The chunk goes in at once, so that the same one is filled again, or a larger one. */
+/* Adds the chunk.  The engine copies it, so the buffer is reused, or replaced by a larger one. */
 static gs_status
 cpu_add(EngineJob *base)
 {
@@ -146,14 +146,14 @@ cpu_add(EngineJob *base)
 	return gs_job_add(job->job, job->chunk);
 }
 
-/* Columns are read where they lie. */
+/* Lends the columns, which are read in place. */
 static gs_status
 cpu_lend(EngineJob *base, const gs_column *columns, uint64 rows)
 {
 	return gs_job_lend(((CpuJob *) base)->job, columns, rows);
 }
 
-/* The work itself, for which the chunk makes room; polls serve interrupts meanwhile. */
+/* Executes the job, after freeing the chunk.  poll serves interrupts. */
 static gs_status
 cpu_finish(EngineJob *base, uint64 rows)
 {
@@ -161,14 +161,14 @@ cpu_finish(EngineJob *base, uint64 rows)
 	return gs_job_finish(((CpuJob *) base)->job, rows);
 }
 
-/* There is nothing to wait for: the result is made. */
+/* Returns the next part of the result, without waiting. */
 static gs_status
 cpu_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 {
 	return gs_job_next(((CpuJob *) base)->job, out, room, got);
 }
 
-/* The job's memory and that of its chunk. */
+/* Returns the memory of the job and its chunk. */
 static uint64
 cpu_host_bytes(const EngineJob *base)
 {
@@ -177,7 +177,7 @@ cpu_host_bytes(const EngineJob *base)
 	return gs_job_host_bytes(job->job) + job->chunk_bytes;
 }
 
-/* As the kernels count it. */
+/* Reports the kernels' statistics. */
 static void
 cpu_info(const EngineJob *base, gs_job_info *info)
 {

@@ -1,9 +1,9 @@
 /*
- * engine_service.c: jobs done by gpusortd: chunks in a ring of shared memory, messages on a socket.
+ * engine_service.c: executes jobs in gpusortd, with chunks in a ring of shared memory and messages on a socket.
  *
- * Keys are written straight into a slot of the ring and sent with a message; the backend waits only when all slots are
- * on their way.  Results come back through areas of the same memory and are copied before they are looked at.  Whatever
- * goes wrong ends in a status, and the job begins again on the CPU; a cancelled query leaves by longjmp, and the memory
+ * Keys are written straight into a slot of the ring, which a message then hands to the service; the backend waits only
+ * if all slots are in use.  Results return through areas of the ring and are copied before they are examined.  Any
+ * failure becomes a status, and the job starts again on the CPU.  A cancelled query leaves by longjmp, and the memory
  * context ends the job.
  */
 #include "postgres.h"
@@ -19,55 +19,55 @@
 #include "trust.h"
 
 /*
- * A chunk takes no more of the memory limit than this, so that the limit is looked at often enough; nor of what one job
- * may have.
+ * Limits a chunk to this fraction of the memory limit, so that the limit is checked often enough, and of one job's
+ * capacity.
  */
 #define CHUNK_SHARE 16
 #define LEAST_CHUNK_ROWS 1024
 #define BYTES_PER_STRING 32
-/* The CPU engine's working memory for each row, beside the keys: what a job that has to begin again will need. */
+/* The CPU engine's working memory per row, besides keys, which a replay on the CPU needs. */
 #define REPLAY_WORK_BYTES 16
-/* What a job with fewer rows than this allows is no help. */
+/* Fewer rows than this are not worth a job. */
 #define LEAST_JOB_ROWS 4096
 
 typedef struct ServiceJob
 {
 	EngineJob	base;
 	MemoryContextCallback callback;
-	ServiceLink *link;			/* NULL once given back */
+	ServiceLink *link;			/* NULL once released */
 	gs_column_spec *columns;
 	uint32		ncolumns;
-	uint64		row_bytes;		/* of keys, strings not counted */
+	uint64		row_bytes;		/* of keys, without strings */
 	uint32		chunk_rows;
 
-	uint64		free_slots;		/* a bit for each */
-	int			slot;			/* being filled, -1: none */
-	gs_chunk   *header;			/* of the chunk there, until it is sent: the ring is not ours alone */
-	uint64		rows;			/* sent */
+	uint64		free_slots;		/* a bit per slot */
+	int			slot;			/* being filled; -1: none */
+	gs_chunk   *header;			/* header of that chunk until sent: private, as the service can write to the ring */
+	uint64		rows;			/* rows sent */
 	uint64		string_bytes;
 
 	gs_op		op;
 	uint64		limit;
-	Size		result_bytes;	/* of an element */
-	Size		work_bytes;		/* that the CPU engine would take for each row beside keys */
+	Size		result_bytes;	/* of a result element */
+	Size		work_bytes;		/* per row of the CPU engine, besides keys */
 	bool		finished;		/* all rows were sent */
 	bool		sorted;
-	bool		overflow;		/* a sum left its range: the answer, not a failure */
+	bool		overflow;		/* a sum overflowed, which is a result and not a failure */
 	gs_job_info info;
-	gsd_result_part	parts[GSD_MAX_SLOTS];	/* that have come and wait, oldest first */
+	gsd_result_part	parts[GSD_MAX_SLOTS];	/* received parts, oldest first */
 	uint32		first_part;
 	uint32		nparts;
-	uint32		taken;			/* elements taken out of the oldest */
+	uint32		taken;			/* elements of the oldest part already returned */
 	uint64		given;
 } ServiceJob;
 
-/* Why the last call failed, beyond its status. */
+/* The reason of the last failure, more detailed than its status. */
 static EngineFailure last_failure;
 
-/* The names of devices that jobs ran on: few, and kept so that what EXPLAIN holds stays valid. */
+/* Names of the devices that executed jobs.  They are kept forever, as EXPLAIN may refer to them. */
 static char device_names[GSD_MAX_DEVICES][GSD_NAME_BYTES];
 
-/* Notes why a call fails and returns the status for it. */
+/* Records why a call fails and returns the status for it. */
 static gs_status
 failed(EngineFailure why)
 {
@@ -96,20 +96,20 @@ failed(EngineFailure why)
 	}
 }
 
-/* The reason behind a status that came from here or from who reads the order. */
+/* Returns the reason of a status, which came from this file or from a consumer of the result. */
 static EngineFailure
 service_why(gs_status status)
 {
 	if (status == GS_WRONG_ORDER)
 		return ENGINE_WRONG_ORDER;
-	/* the backend's own memory, and not what failed last */
+	/* out of the backend's own memory, not the last failure */
 	if (status == GS_NOMEM && last_failure != ENGINE_NO_RING && last_failure != ENGINE_NO_SHARE &&
 		last_failure != ENGINE_NO_FILE)
 		return ENGINE_NO_MEMORY;
 	return last_failure != ENGINE_OK ? last_failure : ENGINE_PROTOCOL;
 }
 
-/* The reason behind a status that the service sent. */
+/* Returns the reason of a status that the service sent. */
 static EngineFailure
 why_of_status(gs_status status)
 {
@@ -131,8 +131,8 @@ why_of_status(gs_status status)
 }
 
 /*
- * Lets go of the link, which can carry the next job: messages come whole or not at all, so the service understands the
- * end of a job at any moment.  Called also when the memory context goes, after an error or a cancelled query.
+ * Releases the link for the next job.  Messages are sent completely or not at all, so the service understands the end
+ * of a job at any time.  Also called as a memory context callback, after an error or a cancelled query.
  */
 static void
 give_link_back(void *arg)
@@ -144,14 +144,14 @@ give_link_back(void *arg)
 	job->link = NULL;
 }
 
-/* Whatever is still to come is not wanted. */
+/* Ends the job.  Discards whatever is still to come. */
 static void
 service_end(EngineJob *base)
 {
 	give_link_back(base);
 }
 
-/* Ends the link after a failure that leaves it in an unknown state. */
+/* Closes the link after a failure that leaves it in an unknown state. */
 static gs_status
 lost(ServiceJob *job, EngineFailure why)
 {
@@ -160,7 +160,7 @@ lost(ServiceJob *job, EngineFailure why)
 	return failed(why);
 }
 
-/* Can so many elements be the result? */
+/* Returns true if this can be the number of results. */
 static bool
 count_good(const ServiceJob *job, uint64 results)
 {
@@ -179,14 +179,14 @@ count_good(const ServiceJob *job, uint64 results)
 	}
 }
 
-/* Acts on a message that belongs to this job.  Everything in it is checked against what was sent before. */
+/* Handles a message for this job.  Checks all of its contents against what was sent. */
 static EngineFailure
 take_message(ServiceJob *job, const gsd_message *m)
 {
 	ServiceLink *link = job->link;
 
 	if (m->job.job != link->job)
-		return ENGINE_OK;		/* late news of an earlier job */
+		return ENGINE_OK;		/* late message for an earlier job */
 	switch (m->head.type)
 	{
 		case GSD_FREE:
@@ -229,7 +229,7 @@ take_message(ServiceJob *job, const gsd_message *m)
 	}
 }
 
-/* Takes all messages that are there; waits for one first if wanted. */
+/* Handles all messages that have arrived.  With wait, waits for the first. */
 static EngineFailure
 take_messages(ServiceJob *job, bool wait, LinkWait what)
 {
@@ -249,7 +249,7 @@ take_messages(ServiceJob *job, bool wait, LinkWait what)
 	}
 }
 
-/* Waits for news and adds the time to a sum. */
+/* Waits for messages and adds the time to *waited. */
 static EngineFailure
 wait_messages(ServiceJob *job, LinkWait what, double *waited)
 {
@@ -265,28 +265,28 @@ wait_messages(ServiceJob *job, LinkWait what, double *waited)
 	return why;
 }
 
-/* Does the job compare with a constant? */
+/* Returns true if the job compares with a constant. */
 static bool
 filters(const gs_job_spec *spec)
 {
 	return spec->op == GS_SELECT || spec->op == GS_PARTITION;
 }
 
-/* Bytes of a filter's constant, which travels behind the columns of GSD_BEGIN. */
+/* Returns the bytes of a filter's constant, which follows the columns in GSD_BEGIN. */
 static Size
 constant_bytes(const gs_job_spec *spec)
 {
 	return filters(spec) && !spec->filter.by_flags ? spec->filter.value_bytes : 0;
 }
 
-/* Bytes of the message that begins the job. */
+/* Returns the bytes of the message that begins the job. */
 static Size
 begin_bytes(const gs_job_spec *spec)
 {
 	return sizeof(gsd_begin) + spec->ncolumns * sizeof(gsd_column) + constant_bytes(spec);
 }
 
-/* Sends GSD_BEGIN and takes the answer. */
+/* Sends GSD_BEGIN and handles the answer. */
 static EngineFailure
 begin(ServiceJob *job, const gs_job_spec *spec)
 {
@@ -338,7 +338,7 @@ begin(ServiceJob *job, const gs_job_spec *spec)
 }
 
 /*
- * Begins the job on a link.  One that was idle may be ended by the service just now; then there is a new one to be had.
+ * Begins the job on a link.  If the service has just closed it for being idle, tries a new one.
  */
 static EngineFailure
 begin_on_link(ServiceJob *job, const gs_job_spec *spec)
@@ -360,7 +360,7 @@ begin_on_link(ServiceJob *job, const gs_job_spec *spec)
 	}
 }
 
-/* The rows that a chunk shall have room for: as many as the slot has, within the limits of memory. */
+/* Returns the rows per chunk: those that fit a slot, within the memory limits. */
 static uint32
 full_chunk_rows(ServiceJob *job)
 {
@@ -374,7 +374,7 @@ full_chunk_rows(ServiceJob *job)
 }
 
 /*
- * Takes a link and begins a job on it. What the service refuses leaves the link in order; whatever else fails loses it.
+ * Takes a link and begins a job on it.  A refusal leaves the link usable; any other failure closes it.
  */
 static gs_status
 service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
@@ -409,7 +409,7 @@ service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 	job->free_slots = (UINT64CONST(1) << job->link->layout.slots) - 1;
 	if (why == ENGINE_NO_MEMORY || why == ENGINE_INVALID || why == ENGINE_TOO_BIG || why == ENGINE_SET_ASIDE)
 	{
-		service_end(&job->base);	/* the link is well, only this job cannot be */
+		service_end(&job->base);	/* the link is good; only this job is refused */
 		return failed(why);
 	}
 	if (why != ENGINE_OK)
@@ -456,7 +456,7 @@ service_chunk(EngineJob *base, Size heap_bytes, gs_chunk **header, char **memory
 	return GS_OK;
 }
 
-/* Sends the chunk, and takes what the service has said meanwhile. */
+/* Sends the chunk and handles messages that have arrived. */
 static gs_status
 service_add(EngineJob *base)
 {
@@ -481,7 +481,7 @@ service_add(EngineJob *base)
 	return why == ENGINE_OK ? GS_OK : lost(job, why);
 }
 
-/* Says that all rows have come, and waits until the service has worked on them. */
+/* Ends the input and waits for the service to execute the job. */
 static gs_status
 service_finish(EngineJob *base, uint64 rows)
 {
@@ -492,7 +492,7 @@ service_finish(EngineJob *base, uint64 rows)
 	gsd_head(&message.head, GSD_FINISH, sizeof(message));
 	message.job = job->link->job;
 	message.count = rows;
-	/* a slot laid out for rows that never came is free again */
+	/* a slot prepared for rows that did not come is free again */
 	job->slot = -1;
 	job->finished = true;
 	if (link_send(job->link, &message.head, &why))
@@ -503,7 +503,7 @@ service_finish(EngineJob *base, uint64 rows)
 	return lost(job, why);
 }
 
-/* Gives an area back to be filled again. */
+/* Returns an area to the service for more results. */
 static bool
 return_area(ServiceJob *job, uint32 area, EngineFailure *why)
 {
@@ -515,7 +515,7 @@ return_area(ServiceJob *job, uint32 area, EngineFailure *why)
 	return link_send(job->link, &message.head, why);
 }
 
-/* Copies elements of the part that has come first; a part that is used up gives its area back for another one. */
+/* Copies elements of the oldest part.  Returns its area when it is used up. */
 static gs_status
 service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 {
@@ -535,14 +535,14 @@ service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 	}
 	part = &job->parts[job->first_part];
 	if (part->rows == 0 || part->rows > job->info.results - job->given + job->taken)
-		return lost(job, ENGINE_PROTOCOL);	/* the end too early, or more than there are */
+		return lost(job, ENGINE_PROTOCOL);	/* a premature end, or too many elements */
 	count = (uint32) Min(room, (uint64) (part->rows - job->taken));
 	memcpy(out, link_area(job->link, part->area) + job->taken * job->result_bytes, count * job->result_bytes);
 	job->taken += count;
 	job->given += count;
 	*got = count;
 	if (job->given == job->info.results)
-		service_end(base);		/* nothing left to come: the link is free for another job */
+		service_end(base);		/* complete: the link is free for another job */
 	else if (job->taken == part->rows)
 	{
 		job->first_part = (job->first_part + 1) % GSD_MAX_SLOTS;
@@ -555,8 +555,7 @@ service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 }
 
 /*
- * The ring is counted by gpusort.pinned_memory; but if the job has to begin again on the CPU there must be room for
- * that.
+ * Returns the memory for a replay on the CPU.  gpusort.pinned_memory accounts for the ring.
  */
 static uint64
 service_host_bytes(const EngineJob *base)
@@ -566,7 +565,7 @@ service_host_bytes(const EngineJob *base)
 	return job->rows * (job->row_bytes + REPLAY_WORK_BYTES + job->work_bytes) + job->string_bytes;
 }
 
-/* What the service told when it was done; where no device was uploaded to, what went through the ring counts. */
+/* Reports the service's statistics.  Without a device upload, counts the bytes that went through the ring. */
 static void
 service_info(const EngineJob *base, gs_job_info *info)
 {

@@ -1,9 +1,9 @@
 /*
  * link.c: connections of this session to gpusortd, each with its ring of memory.
  *
- * A link carries one job at a time, so two sorts of one merge join have two.  Links stay with the session, since making
- * a ring costs milliseconds, and serve the owner they were made for.  One that is idle for long is ended by the
- * service, which takes the ring's memory back; that is found out here when the link is wanted again.
+ * A link carries one job at a time, so two sorts below a merge join use two links.  Links are kept for the session, as
+ * making a ring takes milliseconds, and belong to the role and database they were made for.  The service closes links
+ * that are idle for long and reclaims their rings; this is detected when the link is needed again.
  */
 #include "postgres.h"
 
@@ -27,8 +27,8 @@
 #include "worker.h"
 
 /*
- * Four chunks: one being filled, one on its way, one being read, one in reserve.  Of that size the time per message no
- * longer counts, and a ring is made in some ten milliseconds.
+ * Four chunks: being filled, in transit, being read, spare.  At this size the time per message is negligible, and
+ * making a ring takes some ten milliseconds.
  */
 #define RING_SLOTS 4
 #define SLOT_BYTES ((uint64) 2 * 1024 * 1024)
@@ -44,11 +44,14 @@
 static dlist_head idle = DLIST_STATIC_INIT(idle);
 static int	idle_count;
 
-/* Before this time no ring is made, which would take longer than many a sort: the last one was refused, and why. */
+/*
+ * No ring is made before this time, as it was recently refused, for the given reason.  Making one takes longer than
+ * many sorts.
+ */
 static int64 refused_until;
 static EngineFailure refused;
 
-/* The name under which pg_stat_activity shows a wait. */
+/* Returns the wait event shown in pg_stat_activity. */
 static uint32
 wait_event(LinkWait what)
 {
@@ -60,14 +63,14 @@ wait_event(LinkWait what)
 	return events[what];
 }
 
-/* The time until which an answer is waited for. */
+/* Returns the deadline for an answer. */
 static int64
 patience(void)
 {
 	return gsd_now_ms() + gpusort_timeout;
 }
 
-/* Waits for a socket, serving interrupts; false once the deadline has passed.  A socket of -1 just lets time pass. */
+/* Waits for a socket, serving interrupts.  Returns false after the deadline.  With socket -1, just sleeps. */
 static bool
 wait_for(int socket, int event, long ms, int64 deadline, LinkWait what)
 {
@@ -87,7 +90,10 @@ wait_for(int socket, int event, long ms, int64 deadline, LinkWait what)
 	return true;
 }
 
-/* After this nobody tries the service for a while, so that sessions do not each wait for a dead one. */
+/*
+ * Opens the circuit breaker: sessions do not try the service for a while, so that not each of them waits for a dead
+ * one.
+ */
 static void
 open_breaker(void)
 {
@@ -107,7 +113,7 @@ link_close(ServiceLink *link)
 	pfree(link);
 }
 
-/* Why the other end is gone: what it said before can still be read. */
+/* Returns why the service closed the connection, from the messages it sent before. */
 static EngineFailure
 last_word(ServiceLink *link)
 {
@@ -155,7 +161,7 @@ link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what)
 		if (io == GSD_IO_CLOSED)
 			return ENGINE_LOST;
 		/*
-		 * the service ends since this job hangs: it was only quicker to say so than we would have been to lose patience
+		 * the service ends because this job hangs; it noticed before our own timeout
 		 */
 		if (io == GSD_IO_OK && message->head.type == GSD_FAILED && message->result.status == GS_TIMEOUT)
 			return ENGINE_TIMEOUT;
@@ -179,7 +185,7 @@ link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what)
 	}
 }
 
-/* Is the other end a process of our own user?  Nobody else can write to the data directory, but who knows. */
+/* Returns true if the peer runs as our own user.  The data directory's permissions should imply it. */
 static bool
 peer_trusted(int fd)
 {
@@ -189,7 +195,7 @@ peer_trusted(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
 }
 
-/* One attempt to connect; -1 with errno. */
+/* Makes one attempt to connect.  Returns -1 with errno on failure. */
 static int
 connect_once(void)
 {
@@ -204,7 +210,7 @@ connect_once(void)
 	return -1;
 }
 
-/* Connects; a service that is not there is asked for, and waited for if the caller is patient. */
+/* Connects.  If the service is not there, asks for it and, if patient, waits for it. */
 static bool
 link_connect(ServiceLink *link, bool patient, EngineFailure *why)
 {
@@ -216,7 +222,7 @@ link_connect(ServiceLink *link, bool patient, EngineFailure *why)
 		if (link->socket >= 0)
 			return true;
 		*why = ENGINE_DOWN;
-		/* EAGAIN: so many connect at once that the queue is full */
+		/* EAGAIN: the listen queue is full */
 		if (errno != EAGAIN)
 		{
 			*why = service_verdict();
@@ -237,8 +243,8 @@ link_connect(ServiceLink *link, bool patient, EngineFailure *why)
 }
 
 /*
- * Makes the ring's memory: a file without a name that nobody can make smaller, whose pages exist, since a page that
- * cannot be had on first touch would be a signal instead of an error.
+ * Makes the ring's memory: an unlinked file that cannot shrink, with all pages allocated, since a page fault without
+ * memory would be a signal and not an error.
  */
 static int
 make_ring(ServiceLink *link)
@@ -263,7 +269,7 @@ make_ring(ServiceLink *link)
 		base = mmap(NULL, link->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (base != MAP_FAILED)
 		{
-			/* a core file of either side can do without users' rows */
+			/* keep users' rows out of core files */
 			(void) madvise(base, link->ring_bytes, MADV_DONTDUMP);
 			link->ring = base;
 			return fd;
@@ -273,7 +279,7 @@ make_ring(ServiceLink *link)
 	return -1;
 }
 
-/* Receives the answer of a given type to what was just sent. */
+/* Waits for the answer to the last message, which must be of the given type. */
 static EngineFailure
 await(ServiceLink *link, uint32 type, gsd_message *answer)
 {
@@ -284,7 +290,7 @@ await(ServiceLink *link, uint32 type, gsd_message *answer)
 	return answer->head.type == type ? ENGINE_OK : ENGINE_PROTOCOL;
 }
 
-/* Tells once of a service that was installed before or after the library of this session. */
+/* Warns, once, of a service that was installed before or after this session's library. */
 static void
 tell_version(uint32 version)
 {
@@ -299,7 +305,7 @@ tell_version(uint32 version)
 	told = true;
 }
 
-/* Says hello. */
+/* Exchanges hello messages. */
 static EngineFailure
 greet(ServiceLink *link)
 {
@@ -327,7 +333,7 @@ greet(ServiceLink *link)
 	return ENGINE_OK;
 }
 
-/* Passes the ring. */
+/* Sends the ring's file descriptor. */
 static EngineFailure
 pass_ring(ServiceLink *link)
 {
@@ -339,7 +345,7 @@ pass_ring(ServiceLink *link)
 	if (fd < 0)
 		return ENGINE_NO_FILE;
 	io = gsd_send(link->socket, &link->layout.head, fd);
-	close(fd);					/* the mapping, and the service, keep the memory */
+	close(fd);					/* the mapping and the service keep the memory */
 	if (io != GSD_IO_OK)
 		return ENGINE_LOST;
 	why = await(link, GSD_RING_DONE, &answer);
@@ -353,14 +359,14 @@ pass_ring(ServiceLink *link)
 	return why;
 }
 
-/* The identity that memory of the service must not cross without being cleared. */
+/* Returns the identity of the current role and database.  The service clears memory before another identity uses it. */
 static uint64
 current_owner(void)
 {
 	return (uint64) MyDatabaseId << 32 | GetUserId();
 }
 
-/* Counts a descriptor for a socket, if another one is left: whoever waits for a socket needs it, and fails without. */
+/* Reserves a file descriptor for a socket, and makes sure another one is left, which waiting for the socket needs. */
 static bool
 acquire_socket(void)
 {
@@ -375,7 +381,7 @@ acquire_socket(void)
 	return false;
 }
 
-/* A connection that has said hello.  The link is freed if waiting is interrupted. */
+/* Makes a connection and says hello.  Closes it if an interrupt ends the wait. */
 static ServiceLink *
 link_new(bool patient, bool with_ring, EngineFailure *why)
 {
@@ -412,7 +418,7 @@ link_new(bool patient, bool with_ring, EngineFailure *why)
 	return NULL;
 }
 
-/* Waits for the service's last word on a job that was ended early. */
+/* Waits for the service to confirm the end of a job. */
 static bool
 settle(ServiceLink *link)
 {
@@ -424,7 +430,7 @@ settle(ServiceLink *link)
 		gsd_io		io = gsd_receive(link->socket, &message, false, NULL);
 
 		if (io == GSD_IO_AGAIN && !link->ending)
-			return true;		/* nothing left, and the other end is there */
+			return true;		/* nothing to read, and the peer is there */
 		if (io == GSD_IO_AGAIN)
 		{
 			if (!wait_for(link->socket, WL_SOCKET_READABLE, 0, deadline, LINK_WAIT_START))
@@ -437,7 +443,7 @@ settle(ServiceLink *link)
 	}
 }
 
-/* Takes a link out of the idle ones. */
+/* Removes a link from the idle ones. */
 static void
 forget_idle(ServiceLink *link)
 {
@@ -445,7 +451,7 @@ forget_idle(ServiceLink *link)
 	idle_count--;
 }
 
-/* The idle link of an owner that was used last; those of others wait for them, since roles often take turns. */
+/* Returns the owner's most recently used idle link.  Other owners' links are kept, as roles often alternate. */
 static ServiceLink *
 find_idle(uint64 owner)
 {
@@ -461,7 +467,7 @@ find_idle(uint64 owner)
 	return NULL;
 }
 
-/* Closes idle links that the service has ended: nobody may come who wants one of their owner, and they hold memory. */
+/* Closes idle links that the service has closed.  They hold memory, and their owner may not return. */
 static void
 close_dead_links(void)
 {
@@ -479,7 +485,7 @@ close_dead_links(void)
 	}
 }
 
-/* Is a link that was idle ready for the next job?  It is closed if waiting is interrupted. */
+/* Returns true if an idle link is ready for the next job.  Closes it if an interrupt ends the wait. */
 static bool
 usable(ServiceLink *link)
 {
@@ -498,7 +504,7 @@ usable(ServiceLink *link)
 	return settled;
 }
 
-/* Takes an idle link of the present owner that still lives. */
+/* Takes a live idle link of the current owner. */
 static ServiceLink *
 link_reuse(void)
 {
@@ -514,7 +520,7 @@ link_reuse(void)
 	return NULL;
 }
 
-/* Is the breaker open? */
+/* Returns true while the circuit breaker is open. */
 static bool
 broken(void)
 {

@@ -11,10 +11,10 @@
 
 typedef struct ServiceLink
 {
-	dlist_node	node;			/* while it is idle */
+	dlist_node	node;			/* in the list of idle links */
 	int			socket;
 	bool		gpu;
-	bool		ending;			/* a job was ended and the service has not confirmed it */
+	bool		ending;			/* the service has not confirmed the end of a job */
 	uint64		owner;			/* role and database */
 	uint32		job;			/* number of the last job */
 	char	   *ring;
@@ -31,34 +31,33 @@ typedef enum LinkWait
 } LinkWait;
 
 /*
- * A link without a job, an idle one or a new one; NULL with the reason.  With patience, waits for a service that is
- * being started.
+ * Returns an idle or a new link.  NULL: *why has the reason.  patient: waits for a service that is starting.
  */
 extern ServiceLink *link_open(bool patient, EngineFailure *why);
 
-/* Ends it at once; whatever the service was doing for it stops. */
+/* Closes a link.  The service aborts its job. */
 extern void link_close(ServiceLink *link);
 
 /* Ends the job and keeps the link for the next one.  Does not throw. */
 extern void link_park(ServiceLink *link);
 
-/* Sends a message, waiting for room in the socket as long as the service is given; false with the reason. */
+/* Sends a message, waiting for room in the socket up to the service's timeout.  Returns false with the reason. */
 extern bool link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why);
 
-/* The next message, waiting for it if wanted; ENGINE_OK without a message (type 0) if there is none now. */
+/* Returns the next message; with wait, waits for it.  If there is none, returns ENGINE_OK and a message of type 0. */
 extern EngineFailure link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what);
 
-/* An unused connection for questions about the service; -1 if there is none.  Close it with link_close. */
+/* Opens a connection without a ring for queries about the service.  NULL on failure.  Close it with link_close. */
 extern ServiceLink *link_open_bare(EngineFailure *why);
 
-/* The memory of a slot or area. */
+/* Returns the memory of a slot or area. */
 static inline char *
 link_slot(const ServiceLink *link, uint32 slot)
 {
 	return link->ring + slot * link->layout.slot_bytes;
 }
 
-/* Areas, which hold parts of results, lie behind all slots. */
+/* Returns an area, which holds a part of a result.  Areas follow the slots. */
 static inline const char *
 link_area(const ServiceLink *link, uint32 area)
 {

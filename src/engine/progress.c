@@ -1,11 +1,11 @@
 /*
- * progress.c: what running sorts tell of themselves; the function behind gpusort_progress.
+ * progress.c: progress of running sorts, and the function behind gpusort_progress.
  *
- * Every process has a few slots of its own in shared memory, which it alone writes, without a lock: a counter is odd
- * while it does.  Who reads a slot copies it, and again if the counter was odd or has moved.  A slot is given back with
- * the memory of its sort, and at an error, when that memory may stay until the transaction is rolled back, with the
- * sort's files.  Where the library was not preloaded there is no shared memory, and a session knows of its own sorts
- * only.
+ * Every process has a few slots in shared memory, which only it writes, without a lock.  A slot's change counter is odd
+ * while it is written; a reader copies the slot, and repeats if the counter was odd or has changed.  A slot is released
+ * with the memory context of its sort.  After an error that memory may live until the transaction is rolled back, so a
+ * resource owner callback releases the slot along with the sort's files.  If the library was not preloaded there is no
+ * shared memory, and a session sees only its own sorts.
  */
 #include "postgres.h"
 
@@ -28,13 +28,13 @@
 
 PG_FUNCTION_INFO_V1(gpusort_progress_get);
 
-/* A writer that stands still in the midst of writing is passed over after so many looks. */
+/* A reader skips a slot whose writer has stalled for this many attempts. */
 #define MOST_LOOKS 1000
 
-static ProgressSlot *shared;	/* PROGRESS_SORTS of each process that has a session */
+static ProgressSlot *shared;	/* PROGRESS_SORTS for each backend */
 static ProgressSlot own[PROGRESS_SORTS];
-static ProgressSlot *slots;		/* of this process, once a sort has asked for one */
-static Progress *mine[PROGRESS_SORTS];	/* what they belong to */
+static ProgressSlot *slots;		/* of this process, found when a sort first needs one */
+static Progress *mine[PROGRESS_SORTS];	/* the owners of these slots */
 
 Size
 progress_shared_bytes(void)
@@ -52,7 +52,7 @@ progress_attach(void)
 		memset(shared, 0, progress_shared_bytes());
 }
 
-/* Finds this process's slots, and writes there what is the same for all its sorts; false if it has none. */
+/* Finds this process's slots and fills in the members common to all its sorts.  Returns false if it has none. */
 static pg_noinline bool
 find_slots(void)
 {
@@ -84,7 +84,7 @@ find_slots(void)
 	return true;
 }
 
-/* Gives a sort's slot back. */
+/* Releases a sort's slot. */
 static void
 forget(void *arg)
 {
@@ -99,7 +99,7 @@ forget(void *arg)
 	progress->slot = NULL;
 }
 
-/* What belongs to the current resource owner is released: after an error its sorts have ended. */
+/* Releases the slots of the current resource owner: an error has ended their sorts. */
 static void
 forget_failed(ResourceReleasePhase phase, bool commit, bool top, void *arg)
 {
@@ -143,7 +143,7 @@ progress_begin(Progress *progress, instr_time started)
 	return slot;
 }
 
-/* Copies a slot in which a sort is; false if there is none. */
+/* Copies a slot.  Returns false if it is unused. */
 static bool
 read_slot(const ProgressSlot *slot, ProgressSlot *copy)
 {
@@ -161,7 +161,7 @@ read_slot(const ProgressSlot *slot, ProgressSlot *copy)
 	return false;
 }
 
-/* The time of an instant, from the clock that all processes share. */
+/* Converts an instr_time, whose clock all processes share, to a timestamp. */
 static TimestampTz
 time_of(instr_time then)
 {
@@ -174,7 +174,7 @@ time_of(instr_time then)
 
 #define PROGRESS_COLUMNS 12
 
-/* The columns that not everybody may see. */
+/* Fills in the columns with restricted visibility. */
 static void
 describe(const ProgressSlot *slot, Datum *values, bool *nulls)
 {
@@ -198,7 +198,7 @@ describe(const ProgressSlot *slot, Datum *values, bool *nulls)
 	values[11] = TimestampTzGetDatum(time_of(slot->sort.started));
 }
 
-/* One line of gpusort_progress: to others than the role itself and those who may read all statistics little of it. */
+/* Emits a row of gpusort_progress, with few columns for anyone but the role itself and members of pg_read_all_stats. */
 static void
 put_sort(ReturnSetInfo *result, const ProgressSlot *slot)
 {
@@ -217,7 +217,7 @@ put_sort(ReturnSetInfo *result, const ProgressSlot *slot)
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
-/* gpusort_progress: sorts that run now. */
+/* gpusort_progress: lists the sorts that are running. */
 Datum
 gpusort_progress_get(PG_FUNCTION_ARGS)
 {

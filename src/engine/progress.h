@@ -1,5 +1,5 @@
 /*
- * progress.h: what running sorts tell of themselves, for gpusort_progress.
+ * progress.h: progress of running sorts, for gpusort_progress.
  */
 #ifndef GPUSORT_PROGRESS_H
 #define GPUSORT_PROGRESS_H
@@ -9,64 +9,64 @@
 #include "utils/palloc.h"
 #include "utils/resowner.h"
 
-/* What a sort does at the moment. */
+/* Phase of a sort. */
 typedef enum ProgressPhase
 {
-	PROGRESS_READING,			/* takes rows */
-	PROGRESS_ORDERING,			/* sorts what is in memory */
-	PROGRESS_WRITING,			/* writes that as a run */
+	PROGRESS_READING,			/* reads its input */
+	PROGRESS_ORDERING,			/* sorts the rows in memory */
+	PROGRESS_WRITING,			/* writes these as a run */
 	PROGRESS_MERGING,			/* merges runs into one */
-	PROGRESS_OUT				/* gives rows out */
+	PROGRESS_OUT				/* returns rows */
 } ProgressPhase;
 
-/* The sort is PostgreSQL's own, behind all EngineKinds. */
+/* The engine of PostgreSQL's own sorts, after all EngineKinds. */
 #define PROGRESS_CORE ENGINE_KINDS
 
-/* What changes while a sort runs; of PostgreSQL's own sort only phase and rows are known. */
+/* Figures that change while a sort runs.  For PostgreSQL's own sorts only phase and rows are known. */
 typedef struct ProgressFigures
 {
 	ProgressPhase phase;
 	int			engine;			/* EngineKind or PROGRESS_CORE */
 	int			runs;			/* on disk */
-	int64		rows;			/* that the phase has done */
-	int64		rows_expected;	/* of it in all; -1: not known */
+	int64		rows;			/* rows the phase has processed */
+	int64		rows_expected;	/* of the phase in total; -1: unknown */
 	int64		memory_bytes;
 	int64		disk_bytes;
 } ProgressFigures;
 
-/* So many rows lie between two looks at whether others are told. */
+/* Rows between updates of the figures. */
 #define PROGRESS_ROWS 4096
 
-/* What does not change while a sort runs. */
+/* Members that do not change while a sort runs. */
 typedef struct ProgressSort
 {
 	int			pid;
-	int			leader_pid;		/* of a parallel worker, else 0 */
+	int			leader_pid;		/* of a parallel worker; otherwise 0 */
 	Oid			database;
-	Oid			user;			/* who logged in: as in pg_stat_activity */
+	Oid			user;			/* session user, as in pg_stat_activity */
 	uint64		query_id;
 	instr_time	started;
 } ProgressSort;
 
-/* Where a sort tells; its process alone writes it. */
+/* A sort's slot, written only by its own process. */
 typedef struct ProgressSlot
 {
-	uint32		changes;		/* odd: it is being written */
-	bool		taken;			/* by a sort; else the rest is what one has left */
+	uint32		changes;		/* odd while the slot is being written */
+	bool		taken;			/* in use; otherwise the other members are stale */
 	ProgressFigures figures;
 	ProgressSort sort;
 } ProgressSlot;
 
-/* A sort's own end of that; part of what describes the sort. */
+/* A sort's reference to its slot, embedded in the sort's state. */
 typedef struct Progress
 {
-	ProgressSlot *slot;			/* NULL: all were taken when the sort began, or it has ended */
-	struct Progress **place;	/* where the process has noted whose the slot is */
+	ProgressSlot *slot;			/* NULL: no slot was free at the start, or the sort has ended */
+	struct Progress **place;	/* where the process records the slot's owner */
 	ResourceOwner owner;
 	MemoryContextCallback forget;
 } Progress;
 
-/* Begins a change of a slot, where an error may have left one that was not ended. */
+/* Begins a change of a slot.  Works even if an error has interrupted the previous change. */
 static inline void
 progress_begin_change(ProgressSlot *slot)
 {
@@ -74,7 +74,7 @@ progress_begin_change(ProgressSlot *slot)
 	pg_write_barrier();
 }
 
-/* Ends it. */
+/* Ends a change. */
 static inline void
 progress_end_change(ProgressSlot *slot)
 {
@@ -83,18 +83,18 @@ progress_end_change(ProgressSlot *slot)
 }
 
 /*
- * Makes a sort known until the current memory context ends or the current resource owner is released by an error.  Of
- * more than PROGRESS_SORTS that a process runs at once the rest are not known: NULL.  The slot that is returned is
- * being changed: the figures have to be written, without an error, and the change has to be ended.
+ * Takes a slot for a sort, until the current memory context is deleted or an error releases the current resource owner.
+ * Returns NULL if the process runs more than PROGRESS_SORTS sorts already.  The slot returned has a change in progress:
+ * the caller must write the figures without an error and end the change.
  */
 #define PROGRESS_SORTS 8
 extern ProgressSlot *progress_begin(Progress *progress, instr_time started);
 
-/* Bytes of shared memory, and taking them: called by stat.c where the postmaster preloads the library. */
+/* Size of the shared memory, and its initialization.  Called by stat.c if the library is preloaded. */
 extern Size progress_shared_bytes(void);
 extern void progress_attach(void);
 
-/* In _PG_init: to hear of errors. */
+/* Registers for errors, in _PG_init. */
 extern void progress_init(void);
 
 #endif

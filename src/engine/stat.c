@@ -19,7 +19,7 @@ static GpusortShared own;
 static shmem_request_hook_type prev_shmem_request;
 static shmem_startup_hook_type prev_shmem_startup;
 
-/* Sets everything to the beginning. */
+/* Initializes the structure. */
 static void
 init_shared(GpusortShared *fresh)
 {
@@ -38,7 +38,7 @@ init_shared(GpusortShared *fresh)
 	}
 }
 
-/* Finds the structure, or makes it where it is the first time; preloaded: there is memory for what sorts tell, too. */
+/* Attaches to the structure, or creates it.  preloaded: there is also memory for progress slots. */
 static void
 attach(bool preloaded)
 {
@@ -54,7 +54,7 @@ attach(bool preloaded)
 	}
 	PG_CATCH();
 	{
-		LWLockReleaseAll();		/* 19 also leaves a lock of its own behind */
+		LWLockReleaseAll();		/* 19 acquires another lock here */
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -65,8 +65,8 @@ attach(bool preloaded)
 }
 
 /*
- * Not preloaded: the server keeps some shared memory spare for those who come late.  Where that is used up too, the
- * session keeps its own counters.
+ * Attaches without preloading, using the spare shared memory of the server.  If that is exhausted, the session has
+ * private counters.
  */
 static void
 attach_late(void)
@@ -87,7 +87,7 @@ attach_late(void)
 	PG_END_TRY();
 }
 
-/* This session's own numbers where the library was not preloaded. */
+/* Returns the shared structure, or this session's own if the library was not preloaded. */
 GpusortShared *
 gpusort_shared(void)
 {
@@ -110,7 +110,7 @@ gpusort_shared_by_all(void)
 	return gpusort_shared() != &own;
 }
 
-/* Asks for memory. */
+/* Requests shared memory. */
 static void
 shmem_request(void)
 {
@@ -119,13 +119,13 @@ shmem_request(void)
 	RequestAddinShmemSpace(add_size(sizeof(GpusortShared), progress_shared_bytes()));
 }
 
-/* Takes it. */
+/* Initializes shared memory. */
 static void
 shmem_startup(void)
 {
 	if (prev_shmem_startup)
 		prev_shmem_startup();
-	shared = NULL;				/* after a crash of a backend everything begins anew */
+	shared = NULL;				/* after a backend crash, shared memory is initialized again */
 	attach(true);
 }
 

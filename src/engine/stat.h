@@ -1,5 +1,5 @@
 /*
- * stat.h: what all sessions know together: counters, and how the GPU service fares.
+ * stat.h: shared state of all sessions: counters, and the state of the GPU service.
  */
 #ifndef GPUSORT_STAT_H
 #define GPUSORT_STAT_H
@@ -11,89 +11,88 @@
 #include "engine.h"
 #include "src/service/protocol.h"
 
-/* What becomes of the service, as the worker sees it. */
+/* State of the service, as its worker sees it. */
 typedef enum ServiceState
 {
-	SERVICE_NONE,				/* never asked for */
+	SERVICE_NONE,				/* never requested */
 	SERVICE_STARTING,
 	SERVICE_RUNNING,
-	SERVICE_WAITING,			/* it ended; the next start is a moment away */
-	SERVICE_NO_DEVICE,			/* nothing to sort on */
-	SERVICE_GAVE_UP				/* it ended too often; attempts are few and far between */
+	SERVICE_WAITING,			/* it ended and will be restarted shortly */
+	SERVICE_NO_DEVICE,			/* it found no device */
+	SERVICE_GAVE_UP				/* it ended too often; restarts are infrequent */
 } ServiceState;
 
-/* Words for a state, with what ends them. */
+/* A reason for a state, as text. */
 #define SERVICE_REASON_BYTES 256
 
 typedef struct ServiceShared
 {
 	ServiceState state;
-	int			worker_pid;		/* 0: none; -1: asked for */
+	int			worker_pid;		/* 0: none; -1: requested */
 	int			service_pid;
 	int			restarts;
-	TimestampTz since;			/* of state, to be shown */
-	int64		since_ms;		/* as gsd_now_ms said */
-	TimestampTz next_attempt;	/* to start it, as far as is known; 0: none is planned */
-	int64		demanded_ms;	/* when the worker was asked for, too */
-	char		reason[SERVICE_REASON_BYTES];	/* of state, where it is not the best one */
+	TimestampTz since;			/* of state, for display */
+	int64		since_ms;		/* of state, on the clock of gsd_now_ms */
+	TimestampTz next_attempt;	/* time of the next start, if known; 0: none planned */
+	int64		demanded_ms;	/* when the worker was requested */
+	char		reason[SERVICE_REASON_BYTES];	/* of state, unless it is the best one */
 } ServiceShared;
 
-/* What is known of a device's answers: trust.c. */
+/* Reliability of a device; see trust.c. */
 typedef struct DeviceRecord
 {
-	int			wrong;			/* answers, counted up to the one that sets it aside */
-	TimestampTz last;			/* when it gave one */
+	int			wrong;			/* wrong answers, up to the one that excludes it */
+	TimestampTz last;			/* time of the last one */
 } DeviceRecord;
 
-/* What is counted of jobs of one operation and engine. */
+/* Counters of jobs, per operation and engine. */
 typedef enum JobCount
 {
 	COUNT_JOBS,
 	COUNT_ROWS,
 	COUNT_BYTES,				/* sent to the service */
 	COUNT_DEVICE_US,
-	COUNT_COARSE,				/* jobs by coarse keys */
-	COUNT_COMPARED,				/* rows compared with the next one because of that */
-	COUNT_REFUSED,				/* coarse keys that turned out to be wrong */
+	COUNT_COARSE,				/* jobs with coarse keys */
+	COUNT_COMPARED,				/* rows compared with their successor for that reason */
+	COUNT_REFUSED,				/* coarse keys found to be wrong */
 	JOB_COUNTS
 } JobCount;
 
 typedef pg_atomic_uint64 JobCounters[JOB_COUNTS];
 
-/* Operations of jobs, which are counted apart. */
+/* Operations with separate counters. */
 #define JOB_OPS GS_OPS
 
-/* In shared memory; in a session of its own where none can be had. */
+/* In shared memory, or private to the session if that is not available. */
 typedef struct GpusortShared
 {
-	slock_t		mutex;			/* of service and devices */
+	slock_t		mutex;			/* protects service and devices */
 	ServiceShared service;
 	DeviceRecord devices[GSD_MAX_DEVICES];
-	pg_atomic_uint64 broken_until;	/* until gsd_now_ms says so nobody tries the service: it did not answer */
+	pg_atomic_uint64 broken_until;	/* the circuit breaker is open until then (gsd_now_ms) */
 	JobCounters done[JOB_OPS][ENGINE_KINDS];
 	pg_atomic_uint64 left[JOB_OPS][ENGINE_FAILURES];
 } GpusortShared;
 
 extern GpusortShared *gpusort_shared(void);
 
-/* True if gpusort_shared is really shared. */
+/* Returns true if gpusort_shared is in shared memory. */
 extern bool gpusort_shared_by_all(void);
 
-/* In _PG_init: asks the postmaster for memory. */
+/* Requests shared memory, in _PG_init. */
 extern void gpusort_stat_init(void);
 
-/* Counts a job that an engine did, or one that left the service. */
+/* Count a job that an engine executed, and one that could not use the service. */
 extern void stat_count_job(gs_op op, EngineKind kind, const gs_job_info *info, uint64 rows);
 extern void stat_count_left(gs_op op, EngineFailure why);
 
-/* Counts what coarse keys of a sort took: rows compared, and whether the keys were wrong. */
+/* Counts the comparisons of a sort with coarse keys, and whether the keys were wrong. */
 extern void stat_count_coarse(EngineKind kind, uint64 compared, bool refused);
 
-/* A copy of what is known of the service. */
+/* Returns a copy of the service's state. */
 extern ServiceShared service_state(void);
 
-/* Notes what the worker sees: the state, its reason (NULL: none), and in how many milliseconds the next start comes
- * (0: none will). */
+/* Records the worker's view: the state, its reason (or NULL), and the delay before the next start (0: none planned). */
 extern void service_set_state(ServiceState state, int service_pid, const char *reason, long delay);
 
 #endif

@@ -21,10 +21,10 @@ PG_FUNCTION_INFO_V1(gpusort_stat_get);
 PG_FUNCTION_INFO_V1(gpusort_stat_reset);
 PG_FUNCTION_INFO_V1(gpusort_devices_get);
 
-/* Of which version 0.1.0 of the extension knows all but the last three. */
+/* Version 0.1.0 of the extension declares all but the last three. */
 #define STAT_COLUMNS 10
 
-/* One line of gpusort_stat; done is NULL for jobs that left the service. */
+/* Emits a row of gpusort_stat.  done is NULL for jobs that could not use the service. */
 static void
 put_stat(ReturnSetInfo *result, int op, EngineKind kind, EngineFailure why, uint64 jobs, pg_atomic_uint64 *done)
 {
@@ -52,7 +52,7 @@ put_stat(ReturnSetInfo *result, int op, EngineKind kind, EngineFailure why, uint
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
-/* gpusort_stat: jobs done by each engine, and jobs that left the service, by reason. */
+/* gpusort_stat: jobs executed by each engine, and jobs that could not use the service, by reason. */
 Datum
 gpusort_stat_get(PG_FUNCTION_ARGS)
 {
@@ -80,7 +80,7 @@ gpusort_stat_get(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* gpusort_stat_reset(): all counters to zero.  Who may call it is said with GRANT. */
+/* gpusort_stat_reset(): resets all counters.  Access is controlled by GRANT. */
 Datum
 gpusort_stat_reset(PG_FUNCTION_ARGS)
 {
@@ -99,10 +99,10 @@ gpusort_stat_reset(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Of which version 0.1.0 of the extension knows all but the last two. */
+/* Version 0.1.0 of the extension declares all but the last two. */
 #define DEVICE_COLUMNS 14
 
-/* Why there is no service that runs; NULL where one does, or where that is not known. */
+/* Returns why no service is running.  NULL if one is, or if that is unknown. */
 static const char *
 service_reason(const ServiceShared *service)
 {
@@ -115,7 +115,7 @@ service_reason(const ServiceShared *service)
 	return gpu_likely() ? "no sort has asked for it yet" : "this machine shows no GPU";
 }
 
-/* The part of a line of gpusort_devices that tells of the service; pids are shown to who may see others' activity. */
+/* Fills in the columns about the service.  Pids are visible to those who may see others' activity. */
 static void
 describe_service(const ServiceShared *service, Datum *values, bool *nulls)
 {
@@ -136,7 +136,7 @@ describe_service(const ServiceShared *service, Datum *values, bool *nulls)
 	values[13] = reason ? CStringGetTextDatum(reason) : (Datum) 0;
 }
 
-/* Asks the service for its devices; false if there is no answer. */
+/* Queries the service for its devices.  Returns false without an answer. */
 static bool
 ask_devices(gsd_message *answer)
 {
@@ -161,7 +161,7 @@ ask_devices(gsd_message *answer)
 	return good;
 }
 
-/* gpusort_devices: what the service sorts on; one line without a device where there is none, or it does not answer. */
+/* gpusort_devices: lists the service's devices.  One row without a device if there is none or no answer. */
 Datum
 gpusort_devices_get(PG_FUNCTION_ARGS)
 {

@@ -1,9 +1,7 @@
 /*
- * trust.c: which of the service's devices are believed.
- *
- * A device whose answers were wrong twice, to whichever sessions, gets no more jobs: backends tell the service with
- * each job which devices not to use.  It comes back, with a clean record, when the configuration is reloaded, or after
- * ten minutes.
+ * trust.c: excludes devices that give wrong answers.  After two wrong answers, to any sessions, a device gets no more
+ * jobs: backends name the excluded devices to the service with each job.  It returns with a clean record after ten
+ * minutes, or when the configuration is reloaded.
  */
 #include "postgres.h"
 
@@ -12,11 +10,11 @@
 
 #include "trust.h"
 
-/* So many wrong answers set a device aside, for so long. */
+/* Wrong answers that exclude a device, and for how long. */
 #define WRONG_ANSWERS 2
 #define ASIDE_MS 600000
 
-/* Is a device of that record set aside?  One whose time is over, or whom a reload has forgiven, is not. */
+/* Returns true if a device is excluded at this time.  A reload clears the record. */
 static bool
 is_aside(const DeviceRecord *record, TimestampTz now)
 {
@@ -24,7 +22,7 @@ is_aside(const DeviceRecord *record, TimestampTz now)
 		!TimestampDifferenceExceeds(record->last, now, ASIDE_MS);
 }
 
-/* Writes a wrong answer into the device's record; true if this sets it aside. */
+/* Records a wrong answer.  Returns true if it excludes the device. */
 static bool
 add_wrong(uint32 device)
 {
@@ -34,7 +32,7 @@ add_wrong(uint32 device)
 	bool		aside = false;
 
 	SpinLockAcquire(&all->mutex);
-	if (!is_aside(record, now)) /* else the job began before */
+	if (!is_aside(record, now)) /* otherwise the job began before the exclusion */
 	{
 		record->wrong = record->wrong >= WRONG_ANSWERS || record->last <= PgReloadTime ? 1 : record->wrong + 1;
 		record->last = now;

@@ -1,18 +1,18 @@
 /*
- * trust.h: which of the service's devices are believed.
+ * trust.h: excludes devices that give wrong answers.
  */
 #ifndef GPUSORT_TRUST_H
 #define GPUSORT_TRUST_H
 
 #include "stat.h"
 
-/* Notes that a job's answer was wrong, in the server's log too.  The second time its device is set aside. */
+/* Records a job's wrong answer and logs it.  The second one excludes the device. */
 extern void trust_lose(const EngineJob *job);
 
-/* The devices that are set aside now, a bit for each. */
+/* Returns the excluded devices, a bit each. */
 extern uint32 trust_aside(void);
 
-/* Since when one is. */
+/* Returns when a device was excluded. */
 extern TimestampTz trust_aside_since(uint32 device);
 
 #endif

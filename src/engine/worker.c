@@ -1,10 +1,10 @@
 /*
- * worker.c: the background worker that starts gpusortd, looks after it, and ends it.
+ * worker.c: the background worker that starts, supervises and stops gpusortd.
  *
- * The service is a process of its own, so that no fault of a GPU or its driver can reach the server: the server
- * restarts when a process of its own dies, this worker included, but the worker does nothing that could fail.  It
- * starts the service, asks it for a sign of life every second, kills it if there is none, and starts it again with
- * growing delays.
+ * The service is a separate process, so that a fault of a GPU or its driver cannot reach the server.  The server
+ * restarts when one of its own processes crashes, which includes this worker; so the worker does nothing that could
+ * fail.  It starts the service, pings it every second, kills it if there is no answer, and restarts it with growing
+ * delays.
  */
 #include "postgres.h"
 
@@ -42,28 +42,30 @@ PGDLLEXPORT void gpusort_worker_main(Datum arg);
 
 #define HEARTBEAT_MS 1000
 #define CONNECT_MS 20
-/* A service that opens many devices on a busy machine takes a while. */
+/* Opening many devices on a busy machine takes a while. */
 #define START_MS 60000
-/* An end after so long is not one of a row. */
+/* A service that ran this long does not count towards consecutive failures. */
 #define GOOD_RUN_MS 10000
-/* A service that cannot even be killed, because its driver holds it, is left behind after a while. */
+/*
+ * Time to stop before SIGKILL.  A service that cannot be killed because its driver blocks is abandoned after a while.
+ */
 #define KIND_MS 500
 #define KILL_MS 5000
 #define MAX_OPTIONS 40
 
-/* The service under this worker. */
+/* The running service. */
 static volatile pid_t service_pid;
 static int	service_socket = -1;
-static bool service_up;			/* it has said hello since it was started */
-static bool worked;				/* so has any before */
-static int64 up_at;		/* when it said hello */
-static int64 asked_at;	/* for a sign of life */
-static bool awaited;			/* none has come since */
-static const char *killed;		/* why, once nothing but its end is expected of it */
-static int	failures;			/* ends in a row, each soon after the start */
+static bool service_up;			/* it has said hello since its start */
+static bool worked;				/* so has an earlier one */
+static int64 up_at;		/* time of hello */
+static int64 asked_at;	/* time of the last ping */
+static bool awaited;			/* a ping is unanswered */
+static const char *killed;		/* reason, once the service is only expected to end */
+static int	failures;			/* consecutive ends soon after the start */
 static char *options_used;
 
-/* Immediate shutdown: leaves no process and no file behind, with calls that a signal handler may make. */
+/* Immediate shutdown: leaves no process and no file behind.  Async-signal-safe. */
 static void
 handle_quit(SIGNAL_ARGS)
 {
@@ -79,7 +81,7 @@ handle_quit(SIGNAL_ARGS)
 	_exit(2);
 }
 
-/* The service has ended, or is about to. */
+/* Handles SIGCHLD. */
 static void
 handle_child(SIGNAL_ARGS)
 {
@@ -89,7 +91,7 @@ handle_child(SIGNAL_ARGS)
 	errno = save_errno;
 }
 
-/* Ends the connection to the service. */
+/* Closes the connection to the service. */
 static void
 hang_up(void)
 {
@@ -98,7 +100,7 @@ hang_up(void)
 	service_socket = -1;
 }
 
-/* Sends a signal and waits for the service's end; false if that has not come after so many milliseconds. */
+/* Sends a signal and waits for the service to end.  Returns false after ms milliseconds. */
 static bool
 end_service(pid_t pid, int sig, int ms)
 {
@@ -112,7 +114,7 @@ end_service(pid_t pid, int sig, int ms)
 	return true;
 }
 
-/* Ends the service: kindly, then not. */
+/* Stops the service: first politely, then by SIGKILL. */
 static void
 stop_service(void)
 {
@@ -129,7 +131,7 @@ stop_service(void)
 	unlink(GSD_LOCK);
 }
 
-/* The worker's end, however it comes. */
+/* Exit callback of the worker. */
 static void
 leave(int code, Datum arg)
 {
@@ -151,14 +153,14 @@ leave(int code, Datum arg)
 	SpinLockRelease(&all->mutex);
 }
 
-/* The command line as one string, from the settings; what tests add comes last and wins. */
+/* Builds the command line from the settings.  Options that tests add come last and take precedence. */
 static char *
 command_options(void)
 {
 	char		devices[256];
 	int			n = 0;
 
-	/* "0, 1" is one argument */
+	/* keep "0, 1" a single argument */
 	for (const char *c = gpusort_devices; c && *c && n < (int) sizeof(devices) - 1; c++)
 		if (!isspace((unsigned char) *c))
 			devices[n++] = *c;
@@ -168,7 +170,7 @@ command_options(void)
 					Max(1, gpusort_timeout / 1000), gpusort_service_options ? gpusort_service_options : "");
 }
 
-/* Splits it into arguments. */
+/* Splits the command line into arguments. */
 static void
 split_options(char *options, char **argv)
 {
@@ -179,8 +181,10 @@ split_options(char *options, char **argv)
 	argv[n] = NULL;
 }
 
-/* After fork: leaves all of the server behind and becomes the service, which says what it says into the pipe.  The
- * kernel kills it when the worker dies. */
+/*
+ * Turns the forked process into the service: detaches from the server and logs into the pipe.  The kernel kills it when
+ * the worker dies.
+ */
 static void
 become_service(const char *path, char **argv, char **envp, pid_t worker, int log)
 {
@@ -231,7 +235,7 @@ start_service(void)
 	argv[0] = path;
 	split_options(options, argv);
 	envp = service_environment();
-	unlink(GSD_SOCKET);			/* nobody shall knock at an old door */
+	unlink(GSD_SOCKET);			/* nobody shall connect to a stale socket */
 	asked_at = gsd_now_ms();
 	awaited = true;
 	service_up = false;
@@ -239,7 +243,7 @@ start_service(void)
 	fflush(stdout);
 	fflush(stderr);
 	log = worker_log_open();
-	/* nothing may happen between fork and knowing the child */
+	/* no signal until the child's pid is recorded */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	if (log >= 0)
@@ -258,7 +262,7 @@ start_service(void)
 	service_set_state(SERVICE_STARTING, service_pid, NULL, 0);
 }
 
-/* Connects and says hello, as soon as the service listens. */
+/* Connects and says hello, once the service listens. */
 static void
 call_service(void)
 {
@@ -275,7 +279,7 @@ call_service(void)
 		hang_up();
 }
 
-/* Ends a service that speaks another version, as one does that was installed since the server loaded its library. */
+/* Stops a service of another version, as one installed since the server loaded its library. */
 static void
 dismiss_service(void)
 {
@@ -285,7 +289,7 @@ dismiss_service(void)
 	hang_up();
 }
 
-/* Takes what the service says; any of it is a sign of life. */
+/* Reads messages of the service.  Each is a sign of life. */
 static void
 listen_to_service(void)
 {
@@ -317,7 +321,7 @@ listen_to_service(void)
 	}
 }
 
-/* Asks for a sign of life when it is time, and kills the service that has given none for too long. */
+/* Pings the service when due, and kills it if it has not answered in time. */
 static void
 check_pulse(void)
 {
@@ -337,11 +341,11 @@ check_pulse(void)
 	gsd_head(&ping.head, GSD_PING, sizeof(ping));
 	asked_at = now;
 	awaited = true;
-	if (service_socket >= 0)	/* else hello has been said again, or will be */
+	if (service_socket >= 0)	/* otherwise hello was repeated, or will be */
 		(void) gsd_send(service_socket, &ping.head, -1);
 }
 
-/* Counts an end: after a good run it is the first one again. */
+/* Counts consecutive failures, starting over after a good run. */
 static void
 count_end(int status)
 {
@@ -352,7 +356,7 @@ count_end(int status)
 		failures = VAIN_FAILURES;
 }
 
-/* Says that the service has ended, and when it comes again. */
+/* Logs that the service has ended and when it will be restarted. */
 static void
 report_end(int pid, const char *text, long delay)
 {
@@ -364,8 +368,10 @@ report_end(int pid, const char *text, long delay)
 				 errhint("Sorts run on the CPU until then. Reload the server's configuration to try again at once.")));
 }
 
-/* The service has found no device.  The worker leaves if there never was one, and comes back when one is asked for; a
- * driver that was there before may be back soon. */
+/*
+ * Handles a service that found no device.  If there never was one, the worker exits and returns on demand; otherwise
+ * the driver may be back soon.
+ */
 static void
 lose_device(const char *reason)
 {
@@ -377,7 +383,7 @@ lose_device(const char *reason)
 	failures = Max(failures, MANY_FAILURES);
 }
 
-/* Looks whether the service has ended, and when to start it again; returns the delay, -1 it lives. */
+/* Checks whether the service has ended.  Returns the delay before its restart, or -1 if it lives. */
 static long
 check_end(void)
 {
@@ -413,7 +419,7 @@ check_end(void)
 	return delay;
 }
 
-/* Reads the configuration again; true if the service must be started with it. */
+/* Reloads the configuration.  Returns true if the service must be restarted. */
 static bool
 reload(void)
 {
@@ -421,7 +427,7 @@ reload(void)
 	bool		changed;
 
 	ConfigReloadPending = false;
-	failures = 0;				/* whoever reloads means to try again */
+	failures = 0;				/* a reload means to try again */
 	ProcessConfigFile(PGC_SIGHUP);
 	options = command_options();
 	changed = options_used == NULL || strcmp(options, options_used) != 0;
@@ -429,7 +435,7 @@ reload(void)
 	return changed || service_pid == 0;
 }
 
-/* Sleeps until something happens, here or in what is heard of the service; false if the postmaster is gone. */
+/* Sleeps until an event, here or on the service's connection.  Returns false if the postmaster is gone. */
 static bool
 doze(long ms)
 {
@@ -448,7 +454,7 @@ doze(long ms)
 	return event.events != WL_POSTMASTER_DEATH;
 }
 
-/* Counts a start that is not the first. */
+/* Counts a restart. */
 static void
 count_restart(void)
 {
@@ -459,7 +465,7 @@ count_restart(void)
 	SpinLockRelease(&all->mutex);
 }
 
-/* Runs until the service has ended or must be started anew; returns the delay before that. */
+/* Runs until the service has ended or must be restarted.  Returns the delay before that. */
 static long
 attend(void)
 {
@@ -486,7 +492,7 @@ attend(void)
 	return 0;
 }
 
-/* Lets a delay pass; a reload ends it. */
+/* Waits for a delay.  A reload ends it. */
 static void
 rest(long delay)
 {
@@ -505,7 +511,7 @@ rest(long delay)
 		(void) reload();
 }
 
-/* Looks after the service until told to end. */
+/* Supervises the service until shutdown. */
 static void
 supervise(void)
 {
@@ -518,7 +524,7 @@ supervise(void)
 	}
 }
 
-/* Is this the only worker?  The claim of whoever asked for it becomes its own. */
+/* Returns true if this is the only worker.  Takes over the claim of the session that requested it. */
 static bool
 take_office(void)
 {
@@ -533,7 +539,7 @@ take_office(void)
 	return alone;
 }
 
-/* The worker's life. */
+/* Main function of the worker. */
 void
 gpusort_worker_main(Datum arg)
 {

@@ -1,24 +1,24 @@
 /*
- * worker.h: the background worker that starts gpusortd, looks after it, and ends it.
+ * worker.h: the background worker that starts, supervises and stops gpusortd.
  */
 #ifndef GPUSORT_WORKER_H
 #define GPUSORT_WORKER_H
 
 #include "engine.h"
 
-/* A missing GPU, whose driver may have come up after the server, is looked for again. */
+/* Interval of looking for a missing GPU, whose driver may have started after the server. */
 #define NO_DEVICE_MS 600000
 
-/* In _PG_init: registers the worker with the postmaster where a GPU is likely to be. */
+/* Registers the worker with the postmaster if a GPU is likely, in _PG_init. */
 extern void gpusort_worker_init(void);
 
-/* What the worker's last word on the service means for who would use it; ENGINE_OK: there may be one, or may come. */
+/* Returns what the worker last reported of the service.  ENGINE_OK: it runs or may be started. */
 extern EngineFailure service_verdict(void);
 
-/* Asks for the worker unless there is one; ENGINE_OK if one is on its way or here. */
+/* Requests the worker unless there is one.  ENGINE_OK: it runs or is starting. */
 extern EngineFailure service_demand(void);
 
-/* True if this machine seems to have a GPU, or tests say so. */
+/* Returns true if this machine seems to have a GPU, or if tests say so. */
 extern bool gpu_likely(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * worker_demand.c: how the background worker comes to be: with the server where the library is preloaded, else when a
- * session asks for it.
+ * worker_demand.c: starts the background worker: with the server if the library is preloaded, otherwise when a session
+ * requests it.
  */
 #include "postgres.h"
 
@@ -17,7 +17,7 @@
 #include "stat.h"
 #include "worker.h"
 
-/* A demand for a worker that did not come is forgotten. */
+/* After this time, a request for a worker that did not start is void. */
 #define DEMAND_MS 10000
 
 bool
@@ -31,7 +31,7 @@ gpu_likely(void)
 	return likely == 1 || (gpusort_service_options && *gpusort_service_options);
 }
 
-/* Fills in what the static and the dynamic worker have in common. */
+/* Fills in what static and dynamic workers have in common. */
 static void
 describe_worker(BackgroundWorker *worker)
 {
@@ -56,7 +56,7 @@ gpusort_worker_init(void)
 	RegisterBackgroundWorker(&worker);
 }
 
-/* Is a worker here or on its way?  If not, this session has taken it upon itself to ask for one. */
+/* Returns false if a worker runs or is starting.  Otherwise claims the request for this session. */
 static bool
 claim_demand(void)
 {

@@ -1,5 +1,5 @@
 /*
- * worker_end.c: what an end of gpusortd means: in words, and for the next start.
+ * worker_end.c: interprets the exit status of gpusortd, for the log and for the next start.
  */
 #include "postgres.h"
 
@@ -8,7 +8,7 @@
 #include "src/service/protocol.h"
 #include "worker_end.h"
 
-/* Delays double from one end to the next: at first, and when many ends have shown that the cause takes time to go. */
+/* Delays double with each failure, from the first to the last. */
 #define FIRST_DELAY_MS 100
 #define LONG_DELAY_MS 10000
 #define LONGEST_DELAY_MS 600000

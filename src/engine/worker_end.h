@@ -1,29 +1,32 @@
 /*
- * worker_end.h: what an end of gpusortd means: in words, and for the next start.
+ * worker_end.h: interprets the exit status of gpusortd, for the log and for the next start.
  */
 #ifndef GPUSORT_WORKER_END_H
 #define GPUSORT_WORKER_END_H
 
-/* So many ends in a row, each soon after the start, and the service counts as one that failed: attempts become few. */
+/*
+ * After this many consecutive failures, each soon after the start, the service is reported as failed, and restarts
+ * become rare.
+ */
 #define MANY_FAILURES 6
-/* Counts for an end that the next start would only repeat, until somebody changes what is installed. */
+/* Failures counted for an end that a restart would only repeat until the installation changes. */
 #define VAIN_FAILURES 100
 
-/* Exit statuses beside those of protocol.h: no process could be made; and what the shell means by them. */
+/* Exit statuses beyond those of protocol.h: fork failed, and the shell's conventions. */
 #define EXIT_NOT_FORKED 125
 #define EXIT_NOT_EXECUTED 126
 #define EXIT_NOT_FOUND 127
 
-/* Puts an end into words that follow a name. */
+/* Describes an exit status, as text that follows a name. */
 extern void end_text(int status, char *text, Size bytes);
 
-/* True if the service ended by its own will, and has said why. */
+/* Returns true if the service ended by itself and has logged why. */
 extern bool end_explained(int status);
 
-/* True if only another installation or configuration can help. */
+/* Returns true if only another installation or configuration can help. */
 extern bool end_vain(int status);
 
-/* In how many milliseconds a service is started again that has failed so often in a row. */
+/* Returns the delay in milliseconds before a restart after this many consecutive failures. */
 extern long restart_delay(int failures);
 
 #endif

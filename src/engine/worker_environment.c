@@ -1,8 +1,6 @@
 /*
- * worker_environment.c: what gpusortd inherits of the server's environment.
- *
- * The postmaster may have been started with anything: passwords of libpq, settings of other libraries.  The service
- * gets what tells the CUDA driver and the C library where they are, and nothing else.
+ * worker_environment.c: the environment of gpusortd.  That of the postmaster may contain passwords of libpq or settings
+ * of other libraries.  The service inherits only the variables that the CUDA driver and the C library need.
  */
 #include "postgres.h"
 
@@ -10,13 +8,13 @@
 
 extern char **environ;
 
-/* Names, and beginnings of names where they end in an underscore; the last few are for sanitizers. */
+/* Names, or prefixes if they end in an underscore.  The last few are for sanitizers. */
 static const char *const inherited[] = {
 	"CUDA_", "NVIDIA_", "LD_LIBRARY_PATH", "PATH", "HOME", "TMPDIR", "LANG", "LANGUAGE", "LC_", "TZ",
 	"ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
 };
 
-/* Is this "NAME=value" for the service? */
+/* Returns true if a "NAME=value" is inherited. */
 static bool
 is_inherited(const char *setting)
 {

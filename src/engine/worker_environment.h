@@ -1,10 +1,10 @@
 /*
- * worker_environment.h: what gpusortd inherits of the server's environment.
+ * worker_environment.h: the environment of gpusortd.
  */
 #ifndef GPUSORT_WORKER_ENVIRONMENT_H
 #define GPUSORT_WORKER_ENVIRONMENT_H
 
-/* The settings for execve, in palloc'd memory; the texts are the environment's own. */
+/* Returns an environment for execve, palloc'd.  The strings belong to the current environment. */
 extern char **service_environment(void);
 
 #endif

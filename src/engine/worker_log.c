@@ -1,10 +1,10 @@
 /*
- * worker_log.c: what gpusortd writes to its standard output and error, for the server's log.
+ * worker_log.c: copies standard output and error of gpusortd to the server's log.
  *
- * The service writes into a pipe, and the worker says in its own name what comes out of it: in every format and to
- * every place that the server logs to, with a level.  Lines of the service's own begin with "LEVEL:  "; what libraries
- * say has no level and goes as LOG.  Neither side waits for the other: the service's end does not block, and this end
- * reads what there is.  Too many lines are counted, not logged.
+ * The service writes into a pipe, and the worker logs each line under its own name, in the server's formats and
+ * destinations, with a level.  Lines of the service begin with "LEVEL:  "; lines of libraries have no level and are
+ * logged as LOG.  Neither side blocks the other: the service's end of the pipe is non-blocking, and the worker reads
+ * what is there.  Excess lines are counted, not logged.
  */
 #include "postgres.h"
 
@@ -15,25 +15,25 @@
 
 #include "worker_log.h"
 
-/* Longer lines are cut. */
+/* Longer lines are truncated. */
 #define LINE_BYTES 1024
-/* At most so many lines in so long a time; the service's own are counted apart, so that no library can drown them. */
+/* Limit of lines per period.  Lines of the service are counted separately, so that no library can crowd them out. */
 #define LINES_PER_PERIOD 100
 #define PERIOD_MS 10000
-/* What a pipe holds unless told otherwise, in pieces. */
+/* Default capacity of a pipe, in pieces. */
 #define READ_BYTES 4096
 #define READS 16
 
 static int	pipe_end = -1;
 static char line[LINE_BYTES];
-static int	line_bytes;			/* of a line whose end has not come */
-static bool skipping;			/* that line is too long: what is left of it is not wanted */
+static int	line_bytes;			/* of an incomplete line */
+static bool skipping;			/* discarding the rest of an overlong line */
 static char last[LINE_BYTES];
 
 static instr_time period_start;
-static bool in_period;			/* lines have been logged since then */
-static int	period_lines[2];	/* of libraries, and of the service's own */
-static uint64 left_out;			/* lines that were too many */
+static bool in_period;			/* lines have been logged in this period */
+static int	period_lines[2];	/* of libraries, and of the service itself */
+static uint64 left_out;			/* lines not logged */
 
 int
 worker_log_open(void)
@@ -60,7 +60,7 @@ worker_log_last(void)
 	return last;
 }
 
-/* Logs how many lines were too many. */
+/* Logs the number of lines left out. */
 static void
 report_left_out(void)
 {
@@ -69,7 +69,7 @@ report_left_out(void)
 	left_out = 0;
 }
 
-/* Begins a new period when the old one is over, or its rest does not matter any more. */
+/* Starts a new period if the current one is over, or at once if `now`. */
 static void
 turn_period(bool now)
 {
@@ -85,7 +85,7 @@ turn_period(bool now)
 	}
 }
 
-/* Takes the level off a line; false if there is none. */
+/* Strips the level from a line.  Returns false if there is none. */
 static bool
 split_level(char **text, int *level)
 {
@@ -110,7 +110,7 @@ split_level(char **text, int *level)
 	return false;
 }
 
-/* Logs the line that is complete, or as much of it as was kept. */
+/* Logs the current line, possibly truncated. */
 static void
 log_line(void)
 {
@@ -135,7 +135,10 @@ log_line(void)
 	ereport(level, (errmsg("gpusortd: %s", text)));
 }
 
-/* Takes bytes into the line.  This process knows no encoding: what is not printable ASCII becomes a question mark. */
+/*
+ * Appends bytes to the line.  The worker has no database encoding, so bytes other than printable ASCII become question
+ * marks.
+ */
 static void
 take_bytes(const char *bytes, ssize_t count)
 {

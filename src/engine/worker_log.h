@@ -1,23 +1,25 @@
 /*
- * worker_log.h: what gpusortd writes to its standard output and error, for the server's log.
+ * worker_log.h: copies standard output and error of gpusortd to the server's log.
  */
 #ifndef GPUSORT_WORKER_LOG_H
 #define GPUSORT_WORKER_LOG_H
 
-/* Makes a new pipe and returns its writing end, to be closed here once the service has it; -1 with errno. */
+/*
+ * Opens a new pipe and returns its writing end, which the caller closes once the service has it; -1 with errno on
+ * failure.
+ */
 extern int	worker_log_open(void);
 
-/* The reading end, to be waited for; -1: there is none, or nobody can write to it any more. */
+/* Returns the reading end, to wait for; -1 if there is none or no writer is left. */
 extern int	worker_log_fd(void);
 
-/* Logs the lines that have come.  Takes no more at once than a pipe holds, so that whoever writes on and on holds
- * nobody up. */
+/* Logs the lines that have arrived.  Reads at most the capacity of a pipe, so that a busy writer delays nobody. */
 extern void worker_log_relay(void);
 
-/* The service has ended: logs the rest, and closes the pipe. */
+/* Logs the rest and closes the pipe, after the service has ended. */
 extern void worker_log_close(void);
 
-/* The last line with a level that came through the pipe that was opened last; "" if none did. */
+/* Returns the last line with a level from the current or last pipe, or "". */
 extern const char *worker_log_last(void);
 
 #endif

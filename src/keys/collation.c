@@ -1,9 +1,9 @@
 /*
- * collation.c: what the catalog says of collations, and which of them order strings by their bytes.
+ * collation.c: catalog data of collations, and which of them order strings bytewise.
  *
- * The latter are those under which the server itself compares bytes, and libc's C.UTF-8, which the server hands to
- * strcoll: since glibc 2.35 it has no collation table at all, so strings are in code point order, which in UTF-8 is
- * byte order.
+ * These are the collations under which the server itself compares bytes, and libc's C.UTF-8.  The server passes the
+ * latter to strcoll, but since glibc 2.35 the locale has no collation table: strings are in code point order, which in
+ * UTF-8 is byte order.
  */
 #include "postgres.h"
 
@@ -22,7 +22,7 @@
 
 #include "sortkey_types.h"
 
-/* Is the C library one whose C.UTF-8 is in code point order? */
+/* Returns true if the C library orders C.UTF-8 by code point. */
 static bool
 libc_has_plain_c_utf8(void)
 {
@@ -37,7 +37,7 @@ libc_has_plain_c_utf8(void)
 #endif
 }
 
-/* Is this a name of the locale C.UTF-8?  The C library does not care how the codeset is spelled. */
+/* Returns true if this is a name of the locale C.UTF-8.  The C library accepts any spelling of the codeset. */
 static bool
 is_c_utf8(const char *locale)
 {
@@ -45,7 +45,7 @@ is_c_utf8(const char *locale)
 		(pg_strcasecmp(locale + 2, "UTF-8") == 0 || pg_strcasecmp(locale + 2, "UTF8") == 0);
 }
 
-/* A text attribute of a catalog's row, NULL if it has none; attribute 0 is one that this server does not know. */
+/* Returns a text attribute of a catalog row, or NULL.  Attribute 0 stands for one that this server version lacks. */
 static const char *
 text_attribute(int cache, HeapTuple tuple, AttrNumber attribute)
 {
@@ -57,7 +57,7 @@ text_attribute(int cache, HeapTuple tuple, AttrNumber attribute)
 	return isnull ? NULL : TextDatumGetCString(value);
 }
 
-/* Reads what the database says; it cannot change while a session is connected. */
+/* Reads the database's locale, which cannot change during a session. */
 static void
 database_locale(CollationLocale *locale)
 {
@@ -103,8 +103,8 @@ collation_locale(Oid collation, CollationLocale *locale)
 }
 
 /*
- * Does the server compare bytes under this locale, whatever the version of the C library?  All locales of the builtin
- * provider do, which differ in what they know of letters.
+ * Returns true if the server compares bytes under this locale, independently of the C library.  It does for all locales
+ * of the builtin provider, which differ only in character classes.
  */
 static bool
 compares_bytes(const CollationLocale *locale)

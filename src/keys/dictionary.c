@@ -1,10 +1,10 @@
 /*
- * dictionary.c: few different values of any type, numbered in their order.
+ * dictionary.c: numbers few distinct values of any type in their order.
  *
- * A hash table from bytes to entries, and the entries in their order.  A new value finds its place by binary search, so
- * d values cost d log d comparisons, however many rows repeat them, and every two neighbours have been compared with
- * each other.  Its number is the middle between those of its neighbours; where there is no number left, all are spread
- * evenly.
+ * A hash table maps a value's bytes to its entry, and an array holds the entries in order.  A new value finds its place
+ * by binary search, so d values cost d log d comparisons, however many rows repeat them, and any two neighbours have
+ * been compared with each other.  Its number is the middle between its neighbours' numbers.  If there is none, all
+ * numbers are spread evenly again.
  */
 #include "postgres.h"
 
@@ -15,23 +15,22 @@
 #include "sortkey_types.h"
 #include "src/base/guc.h"
 
-/* Values that take more memory are not few either, nor those that take more than a part of what a sort may take. */
+/* Upper limit of memory, besides the one relative to the sort's memory.  Values that need more are not few. */
 #define MAX_BYTES ((Size) 5 * 1024 * 1024)
 #define MEMORY_SHARE 8
 
 /*
- * Numbers at first, and from one value to the next where they come in ascending or descending order: there is room for
- * all of these.
+ * First number, and step between values that arrive in ascending or descending order.  Numbers suffice for all of
+ * these.
  */
 #define FIRST_NUMBER 0x80000000u
 #define NUMBER_STEP (FIRST_NUMBER / DICTIONARY_VALUES)
 
-/* So often numbers may be spread anew. */
+/* Limit of renumberings. */
 #define MAX_RENUMBERINGS 8
 
 /*
- * Look-ups after which it is estimated for the first time how many values there are; then after each four times as
- * many.
+ * The number of distinct values is first estimated after this many look-ups, then after each fourfold number.
  */
 #define FIRST_ESTIMATE 256
 
@@ -42,7 +41,7 @@ typedef struct Entry
 	uint32		len;
 	uint32		hash;
 	uint32		number;
-	uint32		pass;			/* in which it was seen last */
+	uint32		pass;			/* pass that saw it last */
 } Entry;
 
 struct Dictionary
@@ -50,23 +49,23 @@ struct Dictionary
 	SortSupport ssup;
 	int16		typlen;
 	bool		typbyval;
-	MemoryContext context;		/* of everything here */
+	MemoryContext context;		/* memory of the dictionary */
 	Entry	   *entries;
 	uint32		nentries;
-	uint32		room;			/* entries there is room for */
-	uint32	   *slots;			/* hash table of entry numbers + 1, 0: empty; twice as many as there may be entries */
-	uint32	   *ordered;		/* entries of different numbers, in their order */
+	uint32		room;			/* entries allocated */
+	uint32	   *slots;			/* hash table of entry numbers + 1, 0: empty; at least twice the entries */
+	uint32	   *ordered;		/* entries with distinct numbers, in order */
 	uint32		nordered;
 	Size		most_bytes;
 	int			renumberings;
-	uint32		last;			/* the entry found last */
-	uint32		pass;			/* over the rows, which begins with dictionary_restart */
-	uint64		lookups;		/* in this pass that were not for the same value as the one before */
-	uint64		different;		/* values among them */
+	uint32		last;			/* entry found last */
+	uint32		pass;			/* pass over the rows, started by dictionary_restart */
+	uint64		lookups;		/* look-ups in this pass, without repeats of the previous value */
+	uint64		different;		/* distinct values among them */
 	uint64		next_estimate;
 };
 
-/* Makes room for entries, of which the table holds at most half as many as it has slots. */
+/* Allocates entries, and a hash table of at least twice as many slots. */
 static void
 set_room(Dictionary *dictionary, uint32 room)
 {
@@ -128,7 +127,7 @@ dictionary_free(Dictionary *dictionary)
 	MemoryContextDelete(dictionary->context);
 }
 
-/* Eight bytes as a number, or as many as there are. */
+/* Loads up to eight bytes as a number. */
 static inline uint64
 load_word(const char *bytes, Size len)
 {
@@ -142,18 +141,18 @@ load_word(const char *bytes, Size len)
 	return word;
 }
 
-/* The last eight bytes, part of which may have been seen before. */
+/* Loads the last eight bytes, which may overlap those loaded before. */
 static inline uint64
 last_word(const char *bytes, Size len)
 {
 	return len < sizeof(uint64) ? load_word(bytes, len) : load_word(bytes + len - sizeof(uint64), sizeof(uint64));
 }
 
-/* A hash of bytes: most values are short, and each of them comes here, so that a call would be a good part of it. */
+/* Hashes bytes.  Inlined, as most values are short and the call would dominate. */
 static inline uint32
 hash_value(const char *bytes, Size len)
 {
-	const uint64 factor = UINT64CONST(0x9e3779b97f4a7c15);	/* 2^64 by the golden ratio */
+	const uint64 factor = UINT64CONST(0x9e3779b97f4a7c15);	/* 2^64 / golden ratio */
 	uint64		hash = len;
 
 	for (Size i = 0; i + sizeof(uint64) < len; i += sizeof(uint64))
@@ -161,13 +160,13 @@ hash_value(const char *bytes, Size len)
 		hash = (hash ^ load_word(bytes + i, sizeof(uint64))) * factor;
 		hash ^= hash >> 32;
 	}
-	/* what differs may stand in the high bytes alone, which a product carries no further down */
+	/* differences may be in the high bytes only, and multiplication does not carry those down */
 	hash ^= last_word(bytes, len);
 	hash = (hash ^ hash >> 32) * factor;
 	return (uint32) (hash >> 32);
 }
 
-/* Is this the entry of these bytes? */
+/* Returns true if this entry has these bytes. */
 static inline bool
 is_entry(const Entry *entry, const char *bytes, Size len)
 {
@@ -176,7 +175,7 @@ is_entry(const Entry *entry, const char *bytes, Size len)
 	return len <= sizeof(uint64) || memcmp(entry->bytes, bytes, len - sizeof(uint64)) == 0;
 }
 
-/* The slot of these bytes, or the empty one where they would be. */
+/* Returns the slot of these bytes, or the empty slot for them. */
 static uint32
 find_slot(const Dictionary *dictionary, uint32 hash, const char *bytes, Size len)
 {
@@ -194,8 +193,8 @@ find_slot(const Dictionary *dictionary, uint32 hash, const char *bytes, Size len
 }
 
 /*
- * Are there likely to be more values than a dictionary takes?  Of n look-ups among d values as likely as each other,
- * n²/2d repeat an earlier one.
+ * Returns true if there are probably too many distinct values.  Of n look-ups among d equally likely values, n²/2d
+ * repeat an earlier one.
  */
 static bool
 too_many(Dictionary *dictionary)
@@ -226,7 +225,7 @@ renumber(Dictionary *dictionary)
 		uint32		low = 0;
 		uint32		high = dictionary->nordered;
 
-		/* the place of its old number, which equal values share */
+		/* find the position of its old number, which equal values share */
 		while (high - low > 1)
 		{
 			uint32		middle = (low + high) / 2;
@@ -241,7 +240,7 @@ renumber(Dictionary *dictionary)
 	pfree(old_numbers);
 }
 
-/* A number for a value at a place in the order; false if its neighbours leave none. */
+/* Finds a number for a value at a position in the order.  Returns false if its neighbours leave none. */
 static bool
 number_between(const Dictionary *dictionary, uint32 place, uint32 *number)
 {
@@ -260,7 +259,7 @@ number_between(const Dictionary *dictionary, uint32 place, uint32 *number)
 	if (above - below < 2)
 		return false;
 	*number = (uint32) ((below + above) / 2);
-	/* values in order must not halve what is left each time */
+	/* values that arrive in order must not halve the remaining range each time */
 	if (place == dictionary->nordered && above - below > NUMBER_STEP)
 		*number = (uint32) (below + NUMBER_STEP);
 	else if (place == 0 && above - below > NUMBER_STEP)
@@ -268,7 +267,7 @@ number_between(const Dictionary *dictionary, uint32 place, uint32 *number)
 	return true;
 }
 
-/* The place of a value in the order; true if one stands there that compares equal. */
+/* Finds the position of a value in the order.  Returns true if an equal value is there. */
 static bool
 find_place(const Dictionary *dictionary, Datum value, uint32 *place)
 {
@@ -295,7 +294,7 @@ find_place(const Dictionary *dictionary, Datum value, uint32 *place)
 	return false;
 }
 
-/* Keeps a copy of a value, whose bytes are those that it is found by. */
+/* Stores a copy of a value with the bytes it is looked up by. */
 static void
 keep_value(Dictionary *dictionary, Entry *entry, Datum value, const char *bytes, Size len)
 {
@@ -311,7 +310,7 @@ keep_value(Dictionary *dictionary, Entry *entry, Datum value, const char *bytes,
 	entry->value = dictionary->typbyval ? value : PointerGetDatum(copy);
 }
 
-/* Takes a new value in, which belongs into a slot; its number is the last entry's then. */
+/* Adds a new value in the given slot.  Its number is that of the last entry then. */
 static DictionaryResult
 add_value(Dictionary *dictionary, Datum value, const char *bytes, Size len, uint32 hash)
 {
@@ -349,7 +348,7 @@ add_value(Dictionary *dictionary, Datum value, const char *bytes, Size len, uint
 	return DICTIONARY_OK;
 }
 
-/* Finds bytes, or takes their value in. */
+/* Looks up bytes, and adds their value if they are new. */
 static DictionaryResult
 number_of_bytes(Dictionary *dictionary, Datum value, const char *bytes, Size len, uint32 *number)
 {
@@ -400,7 +399,7 @@ dictionary_number(Dictionary *dictionary, Datum value, uint32 *number)
 		default:
 			if (!dictionary->typbyval)
 				return number_of_bytes(dictionary, value, DatumGetPointer(value), dictionary->typlen, number);
-			/* the bytes above a narrow value mean nothing */
+			/* the Datum's bytes above a narrow value are undefined */
 			store_att_byval(image, value, dictionary->typlen);
 			return number_of_bytes(dictionary, value, image, dictionary->typlen, number);
 	}

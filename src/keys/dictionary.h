@@ -1,16 +1,16 @@
 /*
- * dictionary.h: few different values of any type, numbered in their order.
+ * dictionary.h: numbers few distinct values of any type in their order.
  *
  * A value's number is an exact key: numbers compare as the type's comparison function does, and values that compare
- * equal, though their bytes differ, have the same one.  Numbers leave room between them for values that are still to
- * come, so most of them never change.
+ * equal share a number even if their bytes differ.  Gaps between numbers leave room for new values, so most numbers
+ * never change.
  */
 #ifndef GPUSORT_DICTIONARY_H
 #define GPUSORT_DICTIONARY_H
 
 #include "utils/sortsupport.h"
 
-/* More different values are not few. */
+/* Limit of distinct values. */
 #define DICTIONARY_VALUES 16384
 
 typedef struct Dictionary Dictionary;
@@ -18,21 +18,21 @@ typedef struct Dictionary Dictionary;
 typedef enum DictionaryResult
 {
 	DICTIONARY_OK,
-	DICTIONARY_RENUMBERED,		/* numbers given out before mean nothing any longer; ask again */
-	DICTIONARY_FULL				/* too many different values: it is of no more use */
+	DICTIONARY_RENUMBERED,		/* earlier numbers are void; ask again */
+	DICTIONARY_FULL				/* too many distinct values; the dictionary is useless now */
 } DictionaryResult;
 
-/* For values of a type (pg_type.typlen, typbyval).  Memory comes from the current context, which ssup must outlive. */
+/* Creates a dictionary for a type (pg_type.typlen, typbyval) in the current memory context.  ssup must outlive it. */
 extern Dictionary *dictionary_create(SortSupport ssup, int16 typlen, bool typbyval);
 extern void dictionary_free(Dictionary *dictionary);
 
 /*
- * Rows come again from the first on, or others: the estimate whether there will be too many values begins anew, lest it
- * counts those that come again as repeated.
+ * Starts a new pass over these rows, or over others.  Resets the estimate of distinct values, which would count rows
+ * that are read again as repeats.
  */
 extern void dictionary_restart(Dictionary *dictionary);
 
-/* The number of a value. */
+/* Finds the number of a value. */
 extern DictionaryResult dictionary_number(Dictionary *dictionary, Datum value, uint32 *number);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * keywriter.c: what all encoders share: writing into a chunk's columns, and the normalised form of a key.
+ * keywriter.c: writes keys into the columns of a chunk, and builds their normalised form.
  */
 #include "postgres.h"
 
@@ -52,14 +52,14 @@ sortkey_put_null(const SortKey *key, KeyColumn *column, uint32 row)
 		memset(column->values + (Size) row * key->width, 0, key->width);
 }
 
-/* The unsigned integer that sorts like a float's bits: the sign flipped, or for negative ones everything. */
+/* Maps a float's bits to an order-preserving unsigned integer: inverts the sign, or all bits of a negative number. */
 static inline uint64
 float_image(uint64 bits, uint64 sign)
 {
 	return bits & sign ? ~bits & (sign | (sign - 1)) : bits | sign;
 }
 
-/* The unsigned integer that sorts like the element: sign bit flipped, floats made canonical. */
+/* Maps an element to an order-preserving unsigned integer: inverts the sign bit, normalises floats. */
 static uint64
 unsigned_image(gs_type type, const char *element)
 {
@@ -108,10 +108,10 @@ unsigned_image(gs_type type, const char *element)
 	elog(ERROR, "sort key type %d has no 64-bit image", (int) type);
 }
 
-/* Strings up to this length are escaped byte by byte, which needs no search for the next zero byte. */
+/* Strings up to this length are escaped byte by byte, without a search for the next zero byte. */
 #define SHORT_STRING 64
 
-/* Appends a short string, each zero byte followed by 0xff. */
+/* Appends a short string, with 0xff after each zero byte. */
 static void
 append_escaped_short(StringInfo out, const uint8 *bytes, Size len)
 {
@@ -128,7 +128,7 @@ append_escaped_short(StringInfo out, const uint8 *bytes, Size len)
 	out->len = (int) (to - out->data);
 }
 
-/* Appends a string, each zero byte followed by 0xff. */
+/* Appends a string, with 0xff after each zero byte. */
 static void
 append_escaped_long(StringInfo out, const uint8 *bytes, Size len)
 {
@@ -147,7 +147,7 @@ append_escaped_long(StringInfo out, const uint8 *bytes, Size len)
 	appendBinaryStringInfo(out, (const char *) bytes, (int) len);
 }
 
-/* Appends a string so that no string is a prefix of another: zero bytes marked, two of them at the end. */
+/* Appends a string such that no string is a prefix of another: zero bytes escaped, two of them at the end. */
 static void
 append_escaped(StringInfo out, const uint8 *bytes, Size len)
 {
@@ -160,7 +160,7 @@ append_escaped(StringInfo out, const uint8 *bytes, Size len)
 	appendBinaryStringInfo(out, end, sizeof(end));
 }
 
-/* Encodes a value of a GS_BYTES key; the bytes stay where they are until the next call. */
+/* Encodes a value of a GS_BYTES key.  The bytes remain valid until the next call. */
 static const uint8 *
 encode_bytes(SortKey *key, Datum value, Size *len)
 {
@@ -198,7 +198,7 @@ normalise_bytes(SortKey *key, Datum value, StringInfo out)
 			out->data[i] = (char) ~out->data[i];
 }
 
-/* Writes the normalised form of a value of fixed width, most significant byte first; returns its end. */
+/* Writes the normalised form of a fixed-width value, most significant byte first.  Returns its end. */
 static char *
 write_fixed(SortKey *key, Datum value, char *to)
 {
@@ -251,7 +251,7 @@ sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out)
 		normalise_bytes(key, value, out);
 }
 
-/* Writes the first bytes of the normalised form of a value of a GS_BYTES key, as sortkey_prefix. */
+/* Writes the first bytes of the normalised form of a value of a GS_BYTES key.  See sortkey_prefix. */
 static Size
 prefix_bytes(SortKey *key, Datum value, char *out, Size room)
 {
@@ -260,7 +260,7 @@ prefix_bytes(SortKey *key, Datum value, char *out, Size room)
 	char		flip = key->spec.desc ? (char) 0xff : 0;
 	Size		at = 0;
 
-	/* of a compressed or external string no more than is wanted */
+	/* fetch no more of a compressed or external string than is needed */
 	if (key->encode == encode_varlena && VARATT_IS_EXTENDED(DatumGetPointer(value)) &&
 		!VARATT_IS_SHORT(DatumGetPointer(value)))
 		value = PointerGetDatum(PG_DETOAST_DATUM_SLICE(value, 0, room));
@@ -273,7 +273,7 @@ prefix_bytes(SortKey *key, Datum value, char *out, Size room)
 		else if (bytes[i] == 0)
 			return room + 1;
 	}
-	/* whatever is behind it, two bytes that end it */
+	/* the two bytes that terminate it */
 	for (int i = 0; i < 2; i++)
 		if (at < room)
 			out[at++] = flip;

@@ -1,10 +1,10 @@
 /*
- * level1.c: first-level keys of strings under linguistic collations.
+ * level1.c: first-level keys (primary weights) of strings under linguistic collations.
  *
- * A call of strxfrm or ICU takes 300 to 2000 ns.  What ASCII characters weigh is learned from the locale itself when it
- * is opened, and strings of such characters are put together from that, in a tenth of the time; contractions, pairs
- * that weigh something else than the two (Czech ch, Danish aa), take their strings the long way.  The C library does
- * not tell which they are, so each pair is tried when it comes for the first time.
+ * A call of strxfrm or ICU takes 300 to 2000 ns.  When a locale is opened, the weights of ASCII characters are learned
+ * from it, and keys of ASCII strings are then concatenated from these in a tenth of the time.  Strings with
+ * contractions, pairs whose weight differs from that of the two characters (Czech ch, Danish aa), go to the provider.
+ * The C library does not list its contractions, so each pair is tested on first use.
  */
 #include "postgres.h"
 
@@ -13,21 +13,21 @@
 
 #include "level1_types.h"
 
-/* Of a longer string the key of a part is made, if that is long enough. */
+/* The key of a longer string is made from a part of it, if that yields enough bytes. */
 #define LONG_STRING 1024
 
-/* So many bytes are searched for a good place to end a part. */
+/* Bytes searched for a good place to end a part. */
 #define SEARCH_BYTES 64
 
-/* Bytes of a part's key from which on that what its end may change lies behind what is kept. */
+/* Key bytes of a part that suffice: any influence of the part's end lies behind LEVEL1_BYTES. */
 #define SURE_BYTES (LEVEL1_BYTES + 128)
 
-/* A copy of a string that took more is not kept. */
+/* Larger string buffers are freed after use. */
 #define LARGE_COPY (1024 * 1024)
 
 static Level1 *opened;
 
-/* Learns what single characters weigh. */
+/* Learns the weights of single characters. */
 static bool
 learn_weights(Level1 *level1)
 {
@@ -51,7 +51,7 @@ learn_weights(Level1 *level1)
 	return level1->provider->learn_pairs == NULL || level1->provider->learn_pairs(level1);
 }
 
-/* Tries a pair for the first time. */
+/* Tests a pair on first use. */
 static bool
 try_pair(Level1 *level1, uint8 a, uint8 b)
 {
@@ -70,7 +70,7 @@ try_pair(Level1 *level1, uint8 a, uint8 b)
 	return adds_up;
 }
 
-/* Is this an ASCII character that weighs by itself what it weighs behind the one before it (0: at the beginning)? */
+/* Returns true for an ASCII character whose weight does not depend on the one before it (0: start of the string). */
 static inline bool
 weighs_alone(Level1 *level1, uint8 before, uint8 c)
 {
@@ -81,7 +81,7 @@ weighs_alone(Level1 *level1, uint8 before, uint8 c)
 	return level1->pairs[before][c] == PAIR_UNKNOWN && try_pair(level1, before, c);
 }
 
-/* Orders weights as keys. */
+/* Compares weights as keys. */
 static int
 compare_weights(const CharacterWeight *a, const CharacterWeight *b)
 {
@@ -90,14 +90,16 @@ compare_weights(const CharacterWeight *a, const CharacterWeight *b)
 	return order != 0 ? order : (int) a->len - (int) b->len;
 }
 
-/* Is one weight the beginning of another?  Then strings of them do not compare as strings of their ranks. */
+/* Returns true if one weight is a prefix of another.  Strings of weights then do not compare as strings of ranks. */
 static bool
 is_prefix(const CharacterWeight *a, const CharacterWeight *b)
 {
 	return a->len < b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-/* Numbers weights by how many characters weigh less; false if ranks would not order strings as weights do. */
+/*
+ * Ranks weights by the number of characters below them.  Returns false if ranks would not order strings as weights do.
+ */
 static bool
 rank_weights(Level1 *level1)
 {
@@ -123,7 +125,7 @@ rank_weights(Level1 *level1)
 	return true;
 }
 
-/* Opens a collation's locale, or notes that it gives no keys. */
+/* Opens a collation's locale.  Remembers if it provides no keys. */
 static Level1 *
 open_locale(Oid collation)
 {
@@ -132,7 +134,7 @@ open_locale(Oid collation)
 	CollationLocale locale;
 
 	level1->collation = collation;
-	level1->refused = true;		/* should what follows throw */
+	level1->refused = true;		/* in case an error is thrown below */
 	level1->next = opened;
 	opened = level1;
 	initStringInfo(&level1->copy);
@@ -192,8 +194,8 @@ level1_short_key(Level1 *level1, const char *string, Size len, uint8 *to)
 }
 
 /*
- * Puts a key together from the weights of a string's characters; false, and nothing appended, if it has others or a
- * contraction.
+ * Builds a key from the weights of a string's characters.  Returns false, with nothing appended, for other characters
+ * and contractions.
  */
 static bool
 append_weights(Level1 *level1, const char *string, Size len, StringInfo buffer)
@@ -220,8 +222,8 @@ append_weights(Level1 *level1, const char *string, Size len, StringInfo buffer)
 }
 
 /*
- * The length of a long string's part of which a key can be made: some bytes, best up to between two characters that are
- * no part of a contraction.
+ * Returns the length of the part of a long string to make a key from: at least the given bytes, ending if possible
+ * between two characters that form no contraction.
  */
 static Size
 part_length(Level1 *level1, const char *string, Size len, Size least)
@@ -239,13 +241,13 @@ part_length(Level1 *level1, const char *string, Size len, Size least)
 	return pg_mbcliplen(string, (int) (least + SEARCH_BYTES), (int) least);
 }
 
-/* Has the provider make a key, of no more of a string than it takes. */
+/* Calls the provider, for no more of a string than the key needs. */
 static void
 key_of_part(Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer)
 {
 	Size		part;
 
-	/* the first level ignores some characters, so the key of a part may be short though the string goes on */
+	/* the first level ignores some characters, so the key of a part may be too short */
 	for (Size least = LONG_STRING;; least *= 4)
 	{
 		part = part_length(level1, string, len, least);

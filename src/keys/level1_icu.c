@@ -1,9 +1,7 @@
 /*
- * level1_icu.c: sort keys of ICU.
- *
- * The few functions of ICU that are called are found in the library that the server itself has loaded, whose version
- * their names end in. So gpusort builds without ICU's headers, runs with a server of any ICU or none, and never brings
- * in a second one.
+ * level1_icu.c: ICU sort keys.  Looks up the few ICU functions it needs in the library that the server has loaded,
+ * whose version is part of their names.  Therefore gpusort builds without ICU headers, runs with servers of any ICU
+ * version or none, and never loads a second ICU.
  */
 #include "postgres.h"
 
@@ -27,7 +25,7 @@ typedef struct USet USet;
 #define UCOL_DEFAULT_STRENGTH 2
 #define UCOL_DEFAULT (-1)
 
-/* ICU's functions, as unicode/ucnv.h, ucol.h, uset.h and ustring.h declare them. */
+/* ICU functions, as declared in unicode/ucnv.h, ucol.h, uset.h and ustring.h. */
 static struct
 {
 	UCollator  *(*ucol_open) (const char *locale, UErrorCode *status);
@@ -52,7 +50,7 @@ static struct
 								  UErrorCode *status);
 } icu;
 
-/* Is this loaded object ICU's collation library?  Then *data becomes its version, which ends its name. */
+/* Detects ICU's collation library among the loaded objects.  Sets *data to the version in its name. */
 static int
 find_library(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -64,14 +62,14 @@ find_library(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-/* Finds a function; NULL if the server has loaded none. */
+/* Looks up a function.  Returns NULL if the server has not loaded it. */
 static void *
 find_function(const char *name, int version)
 {
 	return dlsym(RTLD_DEFAULT, psprintf("%s_%d", name, version));
 }
 
-/* Finds all of them, once; false if one is missing. */
+/* Looks up all functions, once.  Returns false if one is missing. */
 static bool
 find_icu(void)
 {
@@ -94,8 +92,8 @@ find_icu(void)
 }
 
 /*
- * What makes UTF-16 of the database's encoding, NULL if ICU has nothing.  The server does so, too: other than its own
- * conversions between encodings this one knows something for every character.
+ * Opens the converter from the database encoding to UTF-16, or returns NULL.  The server's collation code uses this
+ * converter, too; unlike the server's own conversions it maps every character.
  */
 static UConverter *
 database_converter(void)
@@ -109,7 +107,7 @@ database_converter(void)
 	return converter;
 }
 
-/* A string in UTF-16; in the current memory context. */
+/* Converts a string to UTF-16, in the current memory context. */
 static UChar *
 to_utf16(const char *string, Size len, int32 *units)
 {
@@ -121,7 +119,7 @@ to_utf16(const char *string, Size len, int32 *units)
 	else
 		*units = icu.ucnv_toUChars(database_converter(), result, (int32) len + 1, string, (int32) len, &status);
 	if (status > 0)
-		*units = 0;				/* not text; a key that says nothing will be seen through */
+		*units = 0;				/* invalid text gets an empty key, which ties with others and is compared */
 	return result;
 }
 
@@ -142,7 +140,7 @@ icu_key(Level1 *level1, const char *string, Size len, bool all_levels, StringInf
 		wanted = icu.ucol_getSortKey(collator, utf16, units, key, wanted);
 	}
 	if (wanted > 0)
-		append_levels(buffer, (char *) key, wanted - 1, all_levels);	/* without the zero byte at its end */
+		append_levels(buffer, (char *) key, wanted - 1, all_levels);	/* without the terminating zero byte */
 	if (key != room)
 		pfree(key);
 	pfree(utf16);
@@ -156,7 +154,7 @@ mark_contraction(Level1 *level1, const UChar *string, int32 len)
 		level1->pairs[string[0]][string[1]] = PAIR_CONTRACTS;
 }
 
-/* Asks the collator for its contractions.  Where digits count as numbers, characters weigh nothing by themselves. */
+/* Reads the collator's contractions.  Returns false for numeric ordering, where single characters have no weight. */
 static bool
 icu_learn_pairs(Level1 *level1)
 {
@@ -181,7 +179,7 @@ icu_learn_pairs(Level1 *level1)
 	return status <= 0;
 }
 
-/* Opens a collator as the server does; NULL if that fails. */
+/* Opens a collator as the server does.  Returns NULL on failure. */
 static UCollator *
 open_collator(const CollationLocale *locale)
 {
@@ -210,7 +208,7 @@ open_collator(const CollationLocale *locale)
 
 static const Level1Provider icu_provider = {icu_key, icu_learn_pairs, false};
 
-/* Two collators: one as the collation asks, one for the first level alone. */
+/* Opens two collators: one with the collation's attributes, one for the first level alone. */
 bool
 level1_open_icu(Level1 *level1, const CollationLocale *locale)
 {

@@ -1,8 +1,6 @@
 /*
- * level1_libc.c: sort keys of the C library.
- *
- * A locale of our own, opened by the name in the catalog, serves every PostgreSQL: for the default collation servers
- * before 16 have none to give.
+ * level1_libc.c: libc sort keys.  Opens a locale by its catalog name, since servers before 16 keep no locale_t for the
+ * default collation.
  */
 #include "postgres.h"
 
@@ -33,7 +31,7 @@ libc_key(Level1 *level1, const char *string, Size len, bool all_levels, StringIn
 
 static const Level1Provider libc_provider = {libc_key, NULL, true};
 
-/* One locale of LC_COLLATE and LC_CTYPE, as strxfrm_l needs both. */
+/* Opens a locale for LC_COLLATE and LC_CTYPE, both of which strxfrm_l needs. */
 bool
 level1_open_libc(Level1 *level1, const CollationLocale *locale)
 {

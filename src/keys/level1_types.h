@@ -1,5 +1,5 @@
 /*
- * level1_types.h: what level1.c and its providers share; not for callers of level1.h.
+ * level1_types.h: shared by level1.c and its providers.  Private to them.
  */
 #ifndef GPUSORT_LEVEL1_TYPES_H
 #define GPUSORT_LEVEL1_TYPES_H
@@ -15,23 +15,24 @@
 typedef struct CharacterWeight
 {
 	uint8		bytes[8];
-	uint8		len;			/* 0: the first level ignores it */
+	uint8		len;			/* 0: ignored at the first level */
 } CharacterWeight;
 
-/* What a provider can do.  Strings end in a zero byte, which len does not count. */
+/* Functions of a provider.  Strings are zero-terminated; len excludes the terminator. */
 typedef struct Level1Provider
 {
-	/* Writes the first level of a string's sort key, or all of it, behind what buffer holds. */
+	/* Appends the first level of a string's sort key, or all levels, to the buffer. */
 	void		(*key) (Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer);
 
 	/*
-	 * Learns about all pairs of ASCII characters; NULL: one by one.  False if weights of characters mean nothing here.
+	 * Learns about all pairs of ASCII characters.  NULL: pairs are tested one by one.  Returns false if single
+	 * characters have no weight.
 	 */
 	bool		(*learn_pairs) (Level1 *level1);
-	bool		mixes;			/* keys made of weights are byte for byte those of key */
+	bool		mixes;			/* keys built from weights equal those of key byte for byte */
 } Level1Provider;
 
-/* Does a pair of ASCII characters weigh what the two weigh one after the other? */
+/* Whether the weight of a pair of ASCII characters is that of its characters. */
 typedef enum PairWeight
 {
 	PAIR_UNKNOWN,
@@ -52,16 +53,16 @@ struct Level1
 	bool		weights_usable;
 	bool		has_short;
 	CharacterWeight weights[ASCII_CHARACTERS];
-	uint8		ranks[ASCII_CHARACTERS];	/* of weights, from 1 on; 0 if there is none */
-	uint8		pairs[ASCII_CHARACTERS][ASCII_CHARACTERS];	/* PairWeight; row 0 is a string's beginning */
-	StringInfoData copy;		/* of a string, with a zero byte behind it */
+	uint8		ranks[ASCII_CHARACTERS];	/* of weights, from 1 on; 0: no weight */
+	uint8		pairs[ASCII_CHARACTERS][ASCII_CHARACTERS];	/* PairWeight; row 0: start of the string */
+	StringInfoData copy;		/* of a string, zero-terminated */
 };
 
-/* Open a locale, or return false.  level1_libc.c, level1_icu.c */
+/* Open a locale.  Return false on failure.  level1_libc.c, level1_icu.c */
 extern bool level1_open_libc(Level1 *level1, const CollationLocale *locale);
 extern bool level1_open_icu(Level1 *level1, const CollationLocale *locale);
 
-/* Appends a sort key's first level, or all of it. */
+/* Appends the first level of a sort key, or all levels. */
 static inline void
 append_levels(StringInfo buffer, const char *key, Size len, bool all_levels)
 {

@@ -1,11 +1,11 @@
 /*
- * parts.c: values made of others, as bytes that begin as their comparison functions do.
+ * parts.c: keys of composite values, as bytes that start as the type's comparison function does.
  *
- * Values say themselves what they are made of; the first one is taken as the pattern, and one that is made otherwise is
- * strange.  Before each part stands a byte, which tells whether there is one: the shorter of two arrays comes first, a
- * NULL behind all other values, an open lower bound before them.  Parts with an exact encoding follow in their
- * normalised form.  A string in a language is the last part of which anything is said: its first-level key leaves open
- * what comes next.  So is an array within another value, since equal elements may be arranged in several dimensions.
+ * The first value gives the pattern of its parts; a value with another pattern is "strange".  Each part is preceded by
+ * a byte that tells whether it exists: the shorter of two arrays sorts first, NULL after all other values, an open
+ * lower bound before them.  Parts with an exact encoding follow in normalised form.  A string under a linguistic
+ * collation ends the key, as its first-level key leaves open what follows.  So does an array within another value,
+ * since equal elements may be arranged in several dimensions.
  */
 #include "postgres.h"
 
@@ -29,17 +29,17 @@
 #include "parts.h"
 #include "sortkey_types.h"
 
-/* Families of PostgreSQL that have no name in its headers; the OIDs are fixed in pg_opfamily.dat. */
+/* PostgreSQL's operator families without a name in its headers.  pg_opfamily.dat fixes their OIDs. */
 #define ARRAY_BTREE_FAM_OID			397
 #define RECORD_BTREE_FAM_OID		2994
 #define RANGE_BTREE_FAM_OID			3901
 #define JSONB_BTREE_FAM_OID			4033
 #define MULTIRANGE_BTREE_FAM_OID	4199
 
-/* A part of more bytes is not worth the copies that are made of it. */
+/* Larger parts are skipped, as copying them would cost too much. */
 #define LARGE_PART ((Size) 1024 * 1024)
 
-/* What stands before a part. */
+/* The byte before a part. */
 #define PART_MISSING_FIRST	0
 #define PART_PRESENT		1
 #define PART_MISSING_LAST	2
@@ -52,27 +52,27 @@ struct Parts
 	MemoryContext context;
 	Oid			collation;
 	PartAppender append;
-	SortKey		key;			/* of one with an exact encoding */
-	bool		varlena;		/* it is one */
-	Oid			strings;		/* of a string in a language: its form */
+	SortKey		key;			/* encoder, for a part with an exact encoding */
+	bool		varlena;		/* the part is a varlena */
+	Oid			strings;		/* form of a string under a linguistic collation, */
 	Level1	   *level1;			/* and its collation's keys */
-	StringInfoData buffer;		/* one of these, or a string out of a document */
+	StringInfoData buffer;		/* for such keys, or for a string from a document */
 
-	/* of one that is made of others, from the first value on */
-	Oid			type;			/* of array elements; a record's, a range's own */
+	/* composite parts, set at the first value */
+	Oid			type;			/* of array elements; of a record or range itself */
 	int32		typmod;			/* of a record */
 	TypeCacheEntry *cached;		/* of array elements, of a range */
 	TupleDesc	desc;			/* of a record, and its columns */
 	Datum	   *values;
 	bool	   *nulls;
-	Parts	   *parts;			/* what it is made of */
+	Parts	   *parts;			/* the parts */
 
-	/* of a document: the names of its members, as far as they are few */
+	/* of a document: the names of its members, while they are few */
 	SortSupportData names_order;
 	Dictionary *names;
 };
 
-/* The parts of a document. */
+/* Parts of a document. */
 enum
 {
 	DOCUMENT_STRING,
@@ -82,7 +82,7 @@ enum
 
 static void open_part(Parts *part, Oid sortop, Oid collation);
 
-/* Appends a part and what stands before it. */
+/* Appends a part and the byte before it. */
 static PartsResult
 append_part(Parts *part, Datum value, bool isnull, uint8 missing, StringInfo out)
 {
@@ -92,26 +92,26 @@ append_part(Parts *part, Datum value, bool isnull, uint8 missing, StringInfo out
 	return isnull ? PARTS_WHOLE : part->append(part, value, out);
 }
 
-/* One whose type nothing is known of. */
+/* Appends nothing, for an unknown type. */
 static PartsResult
 append_nothing(Parts *part, Datum value, StringInfo out)
 {
 	return PARTS_BEGUN;
 }
 
-/* One with an exact encoding. */
+/* Appends a part with an exact encoding. */
 static PartsResult
 append_exact(Parts *part, Datum value, StringInfo out)
 {
 	if (part->varlena && toast_raw_datum_size(value) > LARGE_PART)
 		return PARTS_STRANGE;
-	/* the normalised form has a byte of its own that says whether there is a value: the same, see open_part */
+	/* the normalised form starts with its own presence byte, which open_part made equal to ours */
 	out->len--;
 	sortkey_normalise(&part->key, value, false, out);
 	return PARTS_WHOLE;
 }
 
-/* A string in a language. */
+/* Appends a string under a linguistic collation. */
 static PartsResult
 append_string(Parts *part, Datum value, StringInfo out)
 {
@@ -123,7 +123,7 @@ append_string(Parts *part, Datum value, StringInfo out)
 	return PARTS_BEGUN;
 }
 
-/* Makes room for what a value is made of. */
+/* Allocates the parts of a value. */
 static void
 make_parts(Parts *part, int count)
 {
@@ -132,14 +132,14 @@ make_parts(Parts *part, int count)
 		part->parts[i].context = part->context;
 }
 
-/* Opens a part as the server compares values of a type where it is told nothing else. */
+/* Opens a part by the default ordering of its type. */
 static void
 open_part_of_type(Parts *part, Oid type, Oid collation)
 {
 	open_part(part, lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr, collation);
 }
 
-/* Learns what an array is made of. */
+/* Prepares for arrays of an element type. */
 static void
 learn_array(Parts *part, Oid element_type)
 {
@@ -152,7 +152,7 @@ learn_array(Parts *part, Oid element_type)
 	MemoryContextSwitchTo(old);
 }
 
-/* An array: its elements, which are compared one by one whatever its dimensions. */
+/* Appends an array: its elements, which compare one by one whatever its dimensions. */
 static PartsResult
 append_array(Parts *part, Datum value, StringInfo out)
 {
@@ -190,7 +190,7 @@ append_array(Parts *part, Datum value, StringInfo out)
 	return result;
 }
 
-/* Learns what a record is made of. */
+/* Prepares for records of a type. */
 static void
 learn_record(Parts *part, Oid type, int32 typmod)
 {
@@ -212,7 +212,7 @@ learn_record(Parts *part, Oid type, int32 typmod)
 	MemoryContextSwitchTo(old);
 }
 
-/* A record: its columns. */
+/* Appends a record: its columns. */
 static PartsResult
 append_record(Parts *part, Datum value, StringInfo out)
 {
@@ -234,7 +234,7 @@ append_record(Parts *part, Datum value, StringInfo out)
 	return result;
 }
 
-/* Opens a part as bounds of a range type are compared. */
+/* Opens a part for the bounds of a range type. */
 static void
 open_bound(Parts *part, Oid range_type)
 {
@@ -252,7 +252,7 @@ open_bound(Parts *part, Oid range_type)
 	ReleaseSysCache(tuple);
 }
 
-/* Learns what a range is made of, or a multirange; both say their own type. */
+/* Prepares for ranges or multiranges of a type, which values carry themselves. */
 static void
 learn_range(Parts *part, Oid type, int flags)
 {
@@ -266,7 +266,7 @@ learn_range(Parts *part, Oid type, int flags)
 	MemoryContextSwitchTo(old);
 }
 
-/* Both bounds of a range that is not empty. */
+/* Appends both bounds of a non-empty range. */
 static PartsResult
 append_bounds(Parts *part, const RangeBound *lower, const RangeBound *upper, StringInfo out)
 {
@@ -282,7 +282,7 @@ append_bounds(Parts *part, const RangeBound *lower, const RangeBound *upper, Str
 	return result;
 }
 
-/* A range: its bounds. */
+/* Appends a range: its bounds. */
 static PartsResult
 append_range(Parts *part, Datum value, StringInfo out)
 {
@@ -308,7 +308,7 @@ append_range(Parts *part, Datum value, StringInfo out)
 	return result;
 }
 
-/* A multirange: the bounds of its ranges. */
+/* Appends a multirange: the bounds of its ranges. */
 static PartsResult
 append_multirange(Parts *part, Datum value, StringInfo out)
 {
@@ -335,7 +335,7 @@ append_multirange(Parts *part, Datum value, StringInfo out)
 	return result;
 }
 
-/* Learns what documents are made of. */
+/* Prepares for documents. */
 static void
 learn_document(Parts *part)
 {
@@ -353,7 +353,7 @@ learn_document(Parts *part)
 	MemoryContextSwitchTo(old);
 }
 
-/* A document's string as a text, until the next one. */
+/* Returns a document's string as a text Datum, valid until the next call. */
 static Datum
 text_of(Parts *part, const JsonbValue *string)
 {
@@ -364,7 +364,7 @@ text_of(Parts *part, const JsonbValue *string)
 	return PointerGetDatum(part->buffer.data);
 }
 
-/* Appends an integer so that memcmp orders it. */
+/* Appends an integer such that memcmp orders it. */
 static void
 append_number(StringInfo out, uint32 number)
 {
@@ -372,7 +372,7 @@ append_number(StringInfo out, uint32 number)
 	appendBinaryStringInfo(out, (char *) &number, sizeof(number));
 }
 
-/* The name of a document's member. */
+/* Appends the name of a document's member. */
 static PartsResult
 append_name(Parts *part, const JsonbValue *name, StringInfo out)
 {
@@ -396,8 +396,8 @@ append_name(Parts *part, const JsonbValue *name, StringInfo out)
 }
 
 /*
- * One step through a document: what has begun, a name or a value.  Values of different types are in the order of these,
- * arrays and objects in that of their sizes.
+ * Appends one iterator step of a document: the start of an array or object, a name or a value.  Values of different
+ * types are ordered by type, arrays and objects by size.
  */
 static PartsResult
 append_step(Parts *part, JsonbIteratorToken token, const JsonbValue *value, StringInfo out)
@@ -429,7 +429,7 @@ append_step(Parts *part, JsonbIteratorToken token, const JsonbValue *value, Stri
 	}
 }
 
-/* A jsonb, walked through as its comparison function does. */
+/* Appends a jsonb, iterating as its comparison function does. */
 static PartsResult
 append_jsonb(Parts *part, Datum value, StringInfo out)
 {
@@ -455,7 +455,7 @@ append_jsonb(Parts *part, Datum value, StringInfo out)
 	return result;
 }
 
-/* How values are taken apart that are made of others; NULL for those of other families. */
+/* Returns the function for composite values of a family, or NULL. */
 static PartAppender
 appender_of(Oid opfamily)
 {
@@ -476,7 +476,7 @@ appender_of(Oid opfamily)
 	}
 }
 
-/* Opens a part that an operator orders under a collation; its context is the current one. */
+/* Opens a part for an operator and a collation, in the current memory context. */
 static void
 open_part(Parts *part, Oid sortop, Oid collation)
 {
@@ -495,7 +495,7 @@ open_part(Parts *part, Oid sortop, Oid collation)
 		part->append = appender_of(opfamily);
 	else if (sortkey_is_exact(sortop, collation, &why))
 	{
-		/* NULLS FIRST, so that the byte for a value is PART_PRESENT */
+		/* NULLS FIRST, so that the byte before a value is PART_PRESENT */
 		sortkey_open(&part->key, sortop, collation, true, true);
 		part->varlena = get_typlen(opcintype) == -1;
 		part->append = append_exact;

@@ -1,37 +1,36 @@
 /*
- * parts.h: values made of others, as bytes that begin as their comparison functions do.
+ * parts.h: keys of composite values, as bytes that start as the type's comparison function does.
  *
  * Arrays, records, ranges, multiranges and jsonb are compared part by part, and most parts have keys of their own.  The
- * bytes of a value are those of its first parts, as far as these are known and as many as go into PARTS_BYTES.
- * They are coarse: values with different bytes are in the order of these, by memcmp and then length, while values with
- * the same ones may compare either way.
+ * bytes of a value are those of its first parts, up to PARTS_BYTES.  They are coarse: values with different bytes are
+ * ordered by these, by memcmp and then length; values with equal bytes may compare either way.
  */
 #ifndef GPUSORT_PARTS_H
 #define GPUSORT_PARTS_H
 
 #include "lib/stringinfo.h"
 
-/* Bytes are cut after so many: what they do not tell apart is compared anyway. */
+/* Bytes are truncated to this length.  Ties are compared anyway. */
 #define PARTS_BYTES 64
 
 typedef struct Parts Parts;
 
-/* What the bytes of a value, or of a part, say. */
+/* What the bytes say about a value or part. */
 typedef enum PartsResult
 {
-	PARTS_WHOLE,				/* all of it: equal bytes, equal values */
-	PARTS_BEGUN,				/* how it begins; nothing may follow them */
-	PARTS_CHANGED,				/* nothing: all values look different from now on; ask for each of them again */
-	PARTS_STRANGE				/* nothing: it is not like the values before */
+	PARTS_WHOLE,				/* everything: equal bytes mean equal values */
+	PARTS_BEGUN,				/* a prefix; nothing may follow */
+	PARTS_CHANGED,				/* nothing: the encoding of all values has changed; encode all of them again */
+	PARTS_STRANGE				/* nothing: the value has another pattern */
 } PartsResult;
 
-/* Is this operator's type made of parts, and compared part by part? */
+/* Returns true if an operator's type is composite and compared part by part. */
 extern bool parts_known(Oid sortop);
 
-/* For values of such a type.  Memory comes from the current context. */
+/* Opens keys for such a type, in the current memory context. */
 extern Parts *parts_open(Oid sortop, Oid collation);
 
-/* A value's bytes, in place of what buffer held. */
+/* Replaces the buffer's contents by a value's bytes. */
 extern PartsResult parts_key(Parts *parts, Datum value, StringInfo buffer);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * sortkey.c: which encoder serves an ordering operator.
+ * sortkey.c: maps ordering operators to encoders.
  */
 #include "postgres.h"
 
@@ -9,7 +9,7 @@
 
 #include "sortkey_types.h"
 
-/* Families of PostgreSQL that have no name in its headers; the OIDs are fixed in pg_opfamily.dat. */
+/* PostgreSQL's operator families without a name in its headers.  pg_opfamily.dat fixes their OIDs. */
 #define BIT_BTREE_FAM_OID		423
 #define CHAR_BTREE_FAM_OID		429
 #define DATETIME_BTREE_FAM_OID	434
@@ -27,7 +27,7 @@
 #define ENUM_BTREE_FAM_OID		3522
 #define XID8_BTREE_FAM_OID		5067
 
-/* How a type is encoded. */
+/* Encoding of a type. */
 typedef struct KeyKind
 {
 	Oid			opfamily;
@@ -36,15 +36,15 @@ typedef struct KeyKind
 	enum
 	{
 		BY_ENCODER,
-		PLAIN,					/* a by-value Datum that is the element */
-		COLLATED,				/* by encoder, if the collation orders strings by their bytes */
-		BY_OPENER				/* open sets everything */
+		PLAIN,					/* the Datum is the element */
+		COLLATED,				/* by encoder, if the collation orders bytewise */
+		BY_OPENER				/* the opener sets everything */
 	}			how;
 	KeyEncoder	encode;
 	KeyOpener	open;
 } KeyKind;
 
-/* Eight-byte types are plain only where Datums have eight bytes. */
+/* Eight-byte types are PLAIN only if Datums have eight bytes. */
 StaticAssertDecl(sizeof(Datum) == 8, "gpusort needs a 64-bit server");
 
 static const KeyKind kinds[] = {
@@ -82,7 +82,7 @@ static const KeyKind kinds[] = {
 	{BPCHAR_PATTERN_BTREE_FAM_OID, BPCHAROID, GS_BYTES, BY_ENCODER, encode_bpchar, NULL},
 };
 
-/* Finds how a family's type is encoded, NULL if it is not. */
+/* Returns the encoding of a family's type, or NULL. */
 static const KeyKind *
 find_kind(Oid opfamily, Oid opcintype)
 {
@@ -125,7 +125,7 @@ sortkey_travels(Oid sortop)
 
 	if (ordering_op_properties(sortop, &opfamily, &opcintype, &desc))
 		kind = find_kind(opfamily, opcintype);
-	/* enums are encoded by where their values stand, which may change from one process's look to another's */
+	/* an enum's encoding is its position, which may differ between processes */
 	return kind != NULL && opcintype != ANYENUMOID &&
 		(kind->type != GS_BYTES || opcintype == NUMERICOID || opcintype == INETOID);
 }

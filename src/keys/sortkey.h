@@ -1,11 +1,11 @@
 /*
- * sortkey.h: sort keys from Datums, one encoder per operator family.
+ * sortkey.h: encodes Datums as sort keys, with one encoder per operator family.
  *
- * A key's values go into one column of a chunk in the form that kernels/gs.h sorts.  Chosen by operator family and
- * input type of the ordering operator, never by the column's type, so domains and binary-coercible types need nothing. 
- * Two values are equal for the operator family if and only if their encoded values are equal, unless the key is coarse:
- * then encoded values that differ are in order, but equal ones may stand for values that are not.  Values shown to the
- * user never come from here.
+ * A key's values fill one column of a chunk in the form that kernels/gs.h sorts.  The encoder is chosen by operator
+ * family and input type of the ordering operator, never by the column's type, so domains and binary-coercible types
+ * need no entries.  Invariant: two values are equal for the operator family if and only if their encoded values are
+ * equal.  A coarse key keeps only half of it: different encoded values are in order, but equal ones may stand for
+ * different values.  Encoded values are never shown to the user.
  */
 #ifndef GPUSORT_SORTKEY_H
 #define GPUSORT_SORTKEY_H
@@ -14,77 +14,75 @@
 
 #include "lib/stringinfo.h"
 
-/* What became of a value that was to be encoded. */
+/* Result of encoding a value. */
 typedef enum KeyResult
 {
 	KEY_OK,
 	KEY_FULL,		/* no room for its bytes: close the chunk and put the row into the next one */
-	KEY_TOO_LARGE,	/* not even an empty chunk has room: KeyColumn.wanted says how many bytes it takes */
-	KEY_WIDEN		/* a guess about the values does not hold any longer; the key has taken its wider form, and
-					 * all rows must be encoded again from the first */
+	KEY_TOO_LARGE,	/* too large for an empty chunk: KeyColumn.wanted has the bytes needed */
+	KEY_WIDEN		/* an assumption about values failed: encode all rows again in the wider form */
 } KeyResult;
 
-/* Where a key's values go in the chunk being filled. */
+/* Where a key's values go in the current chunk. */
 typedef struct KeyColumn
 {
 	char	   *values;			/* elements of the key's type; GS_BYTES: uint32 offsets */
 	uint64	   *nulls;
 	Size		nulls_bytes;
 	uint8	   *heap;			/* GS_BYTES */
-	uint32		heap_bytes;		/* room there */
+	uint32		heap_bytes;		/* bytes available */
 	uint32		wanted;			/* after KEY_TOO_LARGE */
-	bool		has_nulls;		/* nulls has been cleared and a bit set */
+	bool		has_nulls;		/* nulls is cleared and has a bit set */
 } KeyColumn;
 
 typedef struct SortKey SortKey;
 
-/* The form of keys that tell nothing: all that is left are comparisons. */
+/* Form of keys that distinguish nothing; rows are only compared. */
 #define FORM_COMPARED "compared"
 
-/* Writes a value that is not NULL as element row; for GS_BYTES also offset row + 1. */
+/* Encodes a non-NULL value as element row; for GS_BYTES also writes offset row + 1. */
 typedef KeyResult (*KeyEncoder) (SortKey *key, Datum value, KeyColumn *column, uint32 row);
 
 struct SortKey
 {
 	gs_column_spec spec;		/* may change when the key widens */
-	uint8		plain;			/* bytes of a by-value Datum that are the element as they are, 0: call encode */
-	uint8		width;			/* bytes of an element, 0 for GS_BYTES */
+	uint8		plain;			/* bytes of a by-value Datum that is the element itself; 0: call encode */
+	uint8		width;			/* bytes of an element; 0 for GS_BYTES */
 	KeyEncoder	encode;
-	bool		exact;			/* may not widen */
-	bool		coarse;			/* in its present form; see sortkey_coarse.c */
-	bool		empty;			/* coarse, and tells no value from another */
-	bool		unpack;			/* comparing unpacks values each time that are not */
-	KeyEncoder	leader;			/* of byte strings, if long ones may be left to their first bytes */
-	uint32		leading;		/* so many of them: the key is coarse only in strings that are not shorter; 0: all */
-	const char *form;			/* the name of that form, NULL for types with an exact encoding */
+	bool		exact;			/* never widens */
+	bool		coarse;			/* its current form is coarse; see sortkey_coarse.c */
+	bool		empty;			/* coarse, and distinguishes nothing */
+	bool		unpack;			/* each comparison detoasts values */
+	KeyEncoder	leader;			/* of byte strings: encodes leading bytes of long ones */
+	uint32		leading;		/* number of those bytes; only strings of at least that length are coarse; 0: all */
+	const char *form;			/* name of the current form; NULL for types with an exact encoding */
 	MemoryContext context;		/* of sortkey_open */
-	void	   *state;			/* the encoder's own, in that context */
+	void	   *state;			/* encoder's private state, in that context */
 	StringInfo	scratch;		/* for sortkey_normalise */
 };
 
 /*
- * Can this operator's order be encoded exactly, whatever the values?  If not, *why says it in a few words, for
- * messages; it may be in the current memory context.
+ * Returns true if an operator's order can be encoded exactly for all values.  If not, *why is a short reason for
+ * messages, possibly in the current memory context.
  */
 extern bool sortkey_is_exact(Oid sortop, Oid collation, const char **why);
 
 /*
- * May a key go to other processes in its encoded form?  It is exact, the same bytes in every process, and of some dozen
- * bytes at most: strings would travel a second time, and may be as long as a tuple can be.
+ * Returns true if a key's encoded form may be sent to other processes: it is exact, process-independent and at most
+ * some dozen bytes long.  Strings would be sent twice, and may be as long as a tuple.
  */
 extern bool sortkey_travels(Oid sortop);
 
 /*
- * Opens a key: sortop is the "<" or ">" of a btree family.  With exact set, which only operators allow that are exact
- * whatever the values (sortkey_is_exact), the key starts in its widest form and never answers KEY_WIDEN.  Memory comes
- * from the current context.
+ * Opens a key in the current memory context.  sortop is the "<" or ">" of a btree family.  With exact, which requires
+ * sortkey_is_exact, the key starts in its widest form and never returns KEY_WIDEN.
  */
 extern void sortkey_open(SortKey *key, Oid sortop, Oid collation, bool nulls_first, bool exact);
 
 /* Marks element row as NULL. */
 extern void sortkey_put_null(const SortKey *key, KeyColumn *column, uint32 row);
 
-/* Stores the low bytes of a by-value Datum: the row loop's shortest way for most keys. */
+/* Stores the low bytes of a by-value Datum, the shortest path in the row loop. */
 static inline void
 sortkey_put_plain(char *values, Datum value, uint8 width, uint32 row)
 {
@@ -105,7 +103,7 @@ sortkey_put_plain(char *values, Datum value, uint8 width, uint32 row)
 	}
 }
 
-/* Puts one value, the only thing callers need per row and key. */
+/* Encodes one value.  Callers need nothing else per row and key. */
 static inline KeyResult
 sortkey_put(SortKey *key, Datum value, bool isnull, KeyColumn *column, uint32 row)
 {
@@ -123,62 +121,68 @@ sortkey_put(SortKey *key, Datum value, bool isnull, KeyColumn *column, uint32 ro
 }
 
 /*
- * Appends the value's normalised form: byte strings that compare with memcmp as the key does, direction and NULLS
- * included, and of which none is a prefix of another.  Only for keys that may not widen.  Of a coarse key these bytes
- * are coarse too.
+ * Appends the value's normalised form: byte strings that memcmp orders as the key does, including direction and NULLS,
+ * and none of which is a prefix of another.  Only for keys that do not widen.  Of a coarse key these bytes are coarse,
+ * too.
  */
 extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out);
 
-/* Bytes that sortkey_write may write. */
+/* Upper limit of bytes written by sortkey_write. */
 #define SORTKEY_WRITTEN (1 + 2 * sizeof(uint64))
 
-/* The same of a key of fixed width, without taking memory; returns the end. */
+/* Writes the normalised form of a fixed-width key without allocating.  Returns its end. */
 extern char *sortkey_write(SortKey *key, Datum value, bool isnull, char *to);
 
-/* The same as one word, for keys of fixed width up to its size and values that are not NULL. */
+/*
+ * Returns the key prefix of a non-NULL value: its normalised form as one word, for fixed-width keys of up to eight
+ * bytes.
+ */
 extern uint64 sortkey_word(SortKey *key, Datum value);
 
 /*
- * Writes the first bytes of the value's normalised form, as far as there is room; returns how many, or more than room
- * if it goes on behind them.
+ * Writes the first bytes of the value's normalised form, up to room.  Returns the bytes written, or more than room if
+ * the form is longer.
  */
 extern Size sortkey_prefix(SortKey *key, Datum value, bool isnull, char *out, Size room);
 
 /*
- * Puts a key off that has just been opened, or of which no more than first bytes are taken: where the keys before it
- * leave few rows tied, it costs less to compare these by it than to encode it.  False, and nothing done, if the key has
- * an exact encoding, and with it goes into every sort.  The second function takes it in again.
+ * Defers a key that has just been opened, or that is limited to leading bytes.  If the keys before it leave few ties,
+ * comparing those is cheaper than encoding.  Returns false, with nothing done, for keys with an exact encoding, which
+ * take part in every sort.  sortkey_resume reverts it.
  */
 extern bool sortkey_defer(SortKey *key);
 extern void sortkey_resume(SortKey *key);
 
 /*
- * Lets a key of byte strings that has just been opened hold no more than the first bytes of all of them once one of
- * them is long.  Nothing is done to other keys.
+ * Allows a newly opened key of byte strings to switch to leading bytes of all strings once one of them is long.  No
+ * effect on other keys.
  */
 extern void sortkey_let_lead(SortKey *key);
 
-/* So many at first, and as many at most if those do not tell strings apart. */
+/* Initial and maximal number of leading bytes of long strings. */
 #define LEADING_BYTES 64
 #define LEADING_MOST 1024
 
-/* Memory that a key without an exact encoding takes for itself. */
+/* Returns the memory that a key without an exact encoding uses. */
 extern Size sortkey_bytes(const SortKey *key);
 
-/* Tells a key that rows come again from the first on, or those of another job. */
+/* Tells a key that a new pass starts, over these rows or those of another job. */
 extern void sortkey_restart(SortKey *key);
 
 /*
- * Appends what a coarse key leaves out of a value that is not NULL, as far as that is known: bytes that guess how
- * values compare whose encoded values are equal.  False if nothing is known.
+ * Appends what a coarse key omits of a non-NULL value, if known: bytes that predict how values with equal keys compare.
+ * Returns false if nothing is known.
  */
 extern bool sortkey_guess(SortKey *key, Datum value, StringInfo out);
 
-/* Does a key of an operator without an exact encoding usually tell values apart?  If not, they are all compared. */
+/*
+ * Returns true if the keys of an operator without an exact encoding usually separate values.  Otherwise all rows are
+ * compared.
+ */
 extern bool sortkey_tells(Oid sortop);
 
 /*
- * Sorts of this session take coarse keys of this kind no more: they were found to contradict the comparison function.
+ * Disables coarse keys of this kind for the session, after one contradicted the comparison function.
  */
 extern void sortkey_refuse(SortKey *key);
 
@@ -186,20 +190,20 @@ extern void sortkey_refuse(SortKey *key);
 typedef struct KeyWriter
 {
 	gs_chunk   *chunk;			/* the header */
-	uint32		row;			/* the row being written */
+	uint32		row;			/* current row */
 	uint32		capacity;
 	KeyColumn  *columns;		/* one per key */
 } KeyWriter;
 
-/* Begins to fill an empty chunk whose arrays lie in memory; columns must have room for the chunk's columns. */
+/* Starts to fill an empty chunk whose arrays are in memory.  columns has room for the chunk's columns. */
 extern void keywriter_begin(KeyWriter *writer, gs_chunk *chunk, char *memory, const SortKey *keys);
 
-/* Closes the chunk over the rows written so far. */
+/* Closes the chunk after the rows written so far. */
 extern void keywriter_close(KeyWriter *writer);
 
 /*
- * A numeric as the double nearest to it, where that is quickly found: numbers of few digits.  PostgreSQL finds it by
- * way of text.
+ * Converts a numeric of few digits to the nearest double, faster than PostgreSQL, which converts through text.  Returns
+ * false for others.
  */
 extern bool sortkey_numeric_as_double(const struct varlena *value, double *result);
 

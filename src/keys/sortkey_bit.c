@@ -1,21 +1,21 @@
 /*
- * sortkey_bit.c: bit and varbit, which compare by bytes and then by the number of bits.
+ * sortkey_bit.c: bit and varbit, which compare by bytes, then by the number of bits.
  *
- * Unused bits of the last byte are zero, so where the number of bits leaves the same remainder in all rows, as in every
- * bit(n) column, the bytes alone are exact.  That is the guess.  The wider form makes the bytes end in a mark below
- * every byte that could follow, and adds the remainder behind it.
+ * Unused bits of the last byte are zero.  If the number of bits modulo eight is constant, as in every bit(n) column,
+ * the bytes alone are an exact key, which is the initial assumption.  The wider form ends the bytes with a mark below
+ * any byte that could follow, then adds the remainder.
  */
 #include "postgres.h"
 
 #include "sortkey_types.h"
 
-/* The remainder that all rows so far have, 0 before the first. */
+/* The remainder of all rows so far; 0 before the first. */
 typedef struct BitState
 {
 	uint8		remainder;
 } BitState;
 
-/* Bytes of the wider form: a zero byte becomes two, the mark has two, the remainder one. */
+/* Returns the bytes of the wider form: a zero byte takes two, the mark two, the remainder one. */
 static Size
 marked_size(const uint8 *bytes, Size len)
 {
@@ -26,7 +26,7 @@ marked_size(const uint8 *bytes, Size len)
 	return size;
 }
 
-/* Writes the wider form: zero bytes as 0 255, then the mark 0 0, then the remainder. */
+/* Writes the wider form: zero bytes as 0 255, the mark 0 0, the remainder. */
 static void
 write_marked(uint8 *to, const uint8 *bytes, Size len, uint8 remainder)
 {
@@ -41,12 +41,12 @@ write_marked(uint8 *to, const uint8 *bytes, Size len, uint8 remainder)
 	*to = remainder;
 }
 
-/* A bit string where it lies: neither the header of a short datum nor the length behind it need be aligned. */
+/* A bit string in place.  Neither a short datum's header nor the length after it is aligned. */
 typedef struct BitView
 {
 	const uint8 *bytes;
 	Size		len;
-	uint8		remainder;		/* bits in the last byte, 1 to 8; 0 without any */
+	uint8		remainder;		/* bits in the last byte, 1 to 8; 0 for an empty string */
 } BitView;
 
 /* Looks at a bit string. */
@@ -64,7 +64,7 @@ view_bits(const struct varlena *varlena)
 	return view;
 }
 
-/* Any bit strings: bytes, mark and remainder. */
+/* Encodes any bit string: bytes, mark and remainder. */
 static KeyResult
 encode_bit_marked(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -79,7 +79,7 @@ encode_bit_marked(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
-/* Bit strings whose lengths leave the same remainder: bytes. */
+/* Encodes bit strings of constant remainder: bytes. */
 static KeyResult
 encode_bit_plain(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -90,7 +90,7 @@ encode_bit_plain(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 
 	if (state->remainder == 0)
 		state->remainder = view.remainder;
-	/* no bits at all are no bytes, which no other value is, so they do not break the guess */
+	/* an empty string has no bytes, unlike all others, so it does not violate the assumption */
 	if (view.remainder != state->remainder && view.remainder != 0)
 		result = widen(key, GS_BYTES, encode_bit_marked);
 	else
@@ -99,7 +99,7 @@ encode_bit_plain(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
-/* Bytes alone as a guess; with their mark where keys have to be exact. */
+/* Opens the plain form; if the key must be exact, the marked one. */
 void
 open_bit(SortKey *key)
 {

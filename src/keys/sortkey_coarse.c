@@ -1,18 +1,17 @@
 /*
- * sortkey_coarse.c: keys of types and collations that have no exact encoding.
+ * sortkey_coarse.c: keys of types and collations without an exact encoding.
  *
- * The order of their values is known from their comparison function only.  A key takes the first of these forms that
- * serves:
+ * Only a comparison function defines the order of their values.  A key takes the first of these forms that works:
  *
- *	dictionary		few different values, numbered in their order; exact
- *	first level		what the first level of a linguistic collation tells strings apart by; coarse
+ *	dictionary		few distinct values, numbered in their order; exact
+ *	first level		the first level of a linguistic sort key; coarse
  *	leading parts	the first elements of arrays, columns of records and the like; coarse
  *	abbreviated		the type's own abbreviated keys; coarse
- *	nothing			all values look the same; only NULLs are told apart
+ *	nothing			all values are equal except NULLs
  *
- * It begins with the dictionary, as values often repeat, and widens when they do not.  Coarse means: values with
- * different keys are in the order of their keys, while those with equal keys may compare either way.  Who sorts by such
- * a key puts the rows in order that it does not tell apart (core/tied_runs.c).
+ * It starts with the dictionary, as values often repeat, and widens if they do not.  Coarse means that values with
+ * different keys are ordered by the keys, while values with equal keys may compare either way.  The sort then compares
+ * rows with equal keys (core/tied_runs.c).
  */
 #include "postgres.h"
 
@@ -28,32 +27,32 @@
 #include "sortkey_types.h"
 
 /*
- * Rows after which a type is asked for the first time whether its abbreviated keys are any good, as tuplesort does it.
+ * Rows after which abbreviated keys are first tested for usefulness, as in tuplesort.
  */
 #define FIRST_ABORT_CHECK 10
 
-/* Operators whose abbreviated keys or leading parts contradicted the comparison function in this session. */
+/* Operators whose abbreviated keys or leading parts contradicted their comparison function in this session. */
 static List *refused_operators = NIL;
 
 typedef struct CoarseState
 {
-	MemoryContext context;		/* of everything here */
+	MemoryContext context;		/* memory of this state */
 	Oid			sortop;
-	SortSupportData ssup;		/* the comparison function */
+	SortSupportData ssup;		/* comparison function */
 	Dictionary *dictionary;
-	Oid			strings;		/* the form of strings, see string_form */
-	/* once the dictionary is left */
+	Oid			strings;		/* form of strings; see string_form */
+	/* set when the dictionary is left */
 	Level1	   *level1;			/* of strings */
-	Parts	   *parts;			/* of values that are made of others */
-	StringInfoData buffer;		/* a key of one of these */
+	Parts	   *parts;			/* of composite values */
+	StringInfoData buffer;		/* key from one of these */
 	SortSupportData abbreviated;
-	int64		rows;			/* of abbreviated keys */
+	int64		rows;			/* rows with abbreviated keys */
 	int64		next_check;
 } CoarseState;
 
 static KeyResult encode_nothing(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 
-/* Gives the key its next form; see widen. */
+/* Switches the key to its next form; see widen. */
 static KeyResult
 take_form(SortKey *key, gs_type type, KeyEncoder encode, bool coarse, const char *text)
 {
@@ -63,7 +62,7 @@ take_form(SortKey *key, gs_type type, KeyEncoder encode, bool coarse, const char
 	return KEY_WIDEN;
 }
 
-/* Gives it the last form, in which no value says anything. */
+/* Switches to the last form, in which all values are equal. */
 static KeyResult
 take_nothing(SortKey *key)
 {
@@ -71,7 +70,7 @@ take_nothing(SortKey *key)
 	return take_form(key, GS_U8, encode_nothing, true, FORM_COMPARED);
 }
 
-/* Nothing: all values are equal. */
+/* Encodes all values as equal. */
 static KeyResult
 encode_nothing(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -79,7 +78,7 @@ encode_nothing(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
-/* Finds a type's comparison function, abbreviating if that is wanted and the type can. */
+/* Looks up a type's comparison function, with abbreviation if wanted and supported. */
 static void
 open_comparator(SortSupport ssup, Oid sortop, Oid collation, bool abbreviate)
 {
@@ -89,7 +88,7 @@ open_comparator(SortSupport ssup, Oid sortop, Oid collation, bool abbreviate)
 	PrepareSortSupportFromOrderingOp(sortop, ssup);
 }
 
-/* The type's abbreviated keys, as long as it holds them good. */
+/* Encodes the type's abbreviated keys, until the type aborts abbreviation. */
 static KeyResult
 encode_abbreviated(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -110,7 +109,7 @@ encode_abbreviated(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
-/* Takes the abbreviated form if the type has one that is an integer. */
+/* Switches to abbreviated keys if the type has them as integers. */
 static bool
 take_abbreviated(SortKey *key)
 {
@@ -133,7 +132,7 @@ take_abbreviated(SortKey *key)
 	return true;
 }
 
-/* First-level keys of any strings. */
+/* Encodes first-level keys of any string. */
 static KeyResult
 encode_level1(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -145,7 +144,7 @@ encode_level1(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return put_bytes(column, row, state->buffer.data, state->buffer.len);
 }
 
-/* First-level keys of strings that are ASCII, a byte for each character. */
+/* Encodes first-level keys of ASCII strings, a byte per character. */
 static KeyResult
 encode_level1_short(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -186,7 +185,7 @@ encode_parts(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return take_nothing(key);
 }
 
-/* Takes the form for values that a dictionary cannot hold. */
+/* Switches to the form for values that exceed a dictionary. */
 static KeyResult
 take_coarse_form(SortKey *key)
 {
@@ -198,7 +197,7 @@ take_coarse_form(SortKey *key)
 	if (state->level1)
 		return take_form(key, GS_BYTES, level1_has_short(state->level1) ? encode_level1_short : encode_level1, true,
 						 "first level");
-	/* what the server would abbreviate of strings is too short to tell them apart, and not always to be trusted */
+	/* the server's abbreviated keys of strings are too short to separate them, and not always reliable */
 	if (OidIsValid(state->strings) || list_member_oid(refused_operators, state->sortop))
 		return take_nothing(key);
 	if (parts_known(state->sortop))
@@ -225,7 +224,7 @@ leave_dictionary(SortKey *key)
 	return result;
 }
 
-/* Numbers of a dictionary. */
+/* Encodes dictionary numbers. */
 static KeyResult
 encode_dictionary(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -267,7 +266,7 @@ open_coarse(SortKey *key, Oid sortop, Oid collation, Oid opfamily, Oid opcintype
 	MemoryContextSwitchTo(old);
 }
 
-/* What a key keeps here, NULL if it is of another file. */
+/* Returns the state of a key of this file, or NULL. */
 static inline CoarseState *
 coarse_state(const SortKey *key)
 {
@@ -333,7 +332,7 @@ sortkey_guess(SortKey *key, Datum value, StringInfo out)
 	view = open_string(state->strings, value);
 	level1_key(state->level1, view.bytes, view.len, true, &state->buffer);
 	close_string(value, &view);
-	/* the first level is the same in all values that are compared by this */
+	/* the first level is equal in all values compared by this */
 	rest = memchr(state->buffer.data, 1, state->buffer.len);
 	if (rest != NULL)
 		appendBinaryStringInfo(out, rest, (int) (state->buffer.data + state->buffer.len - rest));

@@ -1,13 +1,11 @@
 /*
  * sortkey_enum.c: enums.
  *
- * As in core, values with even OIDs are in OID order among themselves: those that CREATE TYPE made, and later ones that
- * happened to fit. That is the first guess, and needs no catalog.  The first odd OID takes the key to
- * pg_enum.enumsortorder, read once for the type.
- *
- * When a value comes that was added since, the type is read again.  Values already known keep their numbers, as keys
- * with them have been written, even if the server has numbered all values anew; the others get numbers between those of
- * their neighbours.
+ * As in PostgreSQL, values with even OIDs are in OID order among themselves: those from CREATE TYPE, and later ones
+ * that happened to fit.  This is the initial assumption, which needs no catalog.  The first odd OID switches the key to
+ * pg_enum.enumsortorder, read once for the type.  The type is read again if a value appears that was added since.
+ * Known values keep their numbers, since keys with them have been written, even if the server has renumbered the enum;
+ * new values get numbers between those of their neighbours.
  */
 #include "postgres.h"
 
@@ -29,12 +27,12 @@ typedef struct EnumValue
 	float8		sort_order;
 } EnumValue;
 
-/* What is known of the type. */
+/* Values of a type. */
 typedef struct EnumState
 {
 	EnumValue  *values;			/* by OID */
 	int			nvalues;
-	EnumValue	last;			/* found last: neighbours often are the same */
+	EnumValue	last;			/* found last, since neighbours are often equal */
 } EnumState;
 
 /* The type of a value. */
@@ -53,7 +51,7 @@ type_of_value(Oid oid)
 	return type;
 }
 
-/* Orders values by OID. */
+/* Compares values by OID. */
 static int
 compare_oids(const void *a, const void *b)
 {
@@ -63,7 +61,7 @@ compare_oids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Orders values as the type does. */
+/* Compares values by the type's order. */
 static int
 compare_orders(const void *a, const void *b)
 {
@@ -104,7 +102,7 @@ load_values(SortKey *key, EnumState *loaded, Oid type)
 	qsort(loaded->values, loaded->nvalues, sizeof(EnumValue), compare_oids);
 }
 
-/* Finds a value, NULL if it is not known. */
+/* Finds a value.  Returns NULL if it is unknown. */
 static const EnumValue *
 find_value(const EnumState *state, Oid oid)
 {
@@ -115,7 +113,7 @@ find_value(const EnumState *state, Oid oid)
 	return bsearch(&wanted, state->values, state->nvalues, sizeof(EnumValue), compare_oids);
 }
 
-/* Numbers count values that were not known between two that were, of which either may be missing. */
+/* Numbers unknown values between two known ones, either of which may be absent. */
 static void
 number_between(EnumValue *values, int count, const EnumValue *before, const EnumValue *behind)
 {
@@ -126,12 +124,12 @@ number_between(EnumValue *values, int count, const EnumValue *before, const Enum
 		values[i].sort_order = low + step * (i + 1);
 }
 
-/* Gives values the numbers by which they were known before, and the others some that fit. */
+/* Keeps the numbers of known values and finds numbers for the others. */
 static void
 keep_numbers(EnumState *loaded, const EnumState *known)
 {
 	EnumValue  *values = loaded->values;
-	int			begin = 0;		/* of the values not known that come before the next known one */
+	int			begin = 0;		/* first unknown value before the next known one */
 
 	qsort(values, loaded->nvalues, sizeof(EnumValue), compare_orders);
 	for (int i = 0; i <= loaded->nvalues; i++)
@@ -146,7 +144,7 @@ keep_numbers(EnumState *loaded, const EnumState *known)
 			begin = i + 1;
 		}
 	}
-	/* some fifty values that each came between the one before and the same neighbour use up the numbers */
+	/* some fifty values, each added between the previous one and the same neighbour, exhaust the numbers */
 	for (int i = 1; i < loaded->nvalues; i++)
 		if (values[i].sort_order <= values[i - 1].sort_order)
 			ereport(ERROR,
@@ -155,7 +153,7 @@ keep_numbers(EnumState *loaded, const EnumState *known)
 	qsort(values, loaded->nvalues, sizeof(EnumValue), compare_oids);
 }
 
-/* Finds a value that is not the one of the row before. */
+/* Finds a value that differs from that of the previous row. */
 static pg_noinline void
 look_up(SortKey *key, Oid oid)
 {
@@ -180,7 +178,7 @@ look_up(SortKey *key, Oid oid)
 	state->last = *found;
 }
 
-/* Values in the order of pg_enum. */
+/* Encodes values by the order in pg_enum. */
 static KeyResult
 encode_enum_order(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -193,7 +191,7 @@ encode_enum_order(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
-/* Values with even OIDs. */
+/* Encodes values with even OIDs. */
 static KeyResult
 encode_enum_oid(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -205,7 +203,7 @@ encode_enum_oid(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
-/* OIDs as a guess; where keys have to be exact, the order that pg_enum has. */
+/* Opens the form of OIDs; if the key must be exact, that of pg_enum's order. */
 void
 open_enum(SortKey *key)
 {

@@ -1,6 +1,5 @@
 /*
- * sortkey_fixed.c: types of fixed width that are not an integer or float yet: tid, uuid, macaddr, macaddr8, timetz,
- * interval.
+ * sortkey_fixed.c: fixed-width types that need conversion: tid, uuid, macaddr, macaddr8, timetz, interval.
  */
 #include "postgres.h"
 
@@ -15,7 +14,7 @@
 
 #include "sortkey_types.h"
 
-/* Reads eight bytes, the first one most significant. */
+/* Loads eight bytes, most significant first. */
 static inline uint64
 big_endian64(const void *bytes)
 {
@@ -66,7 +65,7 @@ encode_macaddr8(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
-/* timetz: the instant, then the zone.  AT TIME ZONE can make any zone, so they do not share 64 bits. */
+/* timetz: the instant, then the zone.  AT TIME ZONE yields arbitrary zones, so both do not fit 64 bits. */
 KeyResult
 encode_timetz(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -78,14 +77,14 @@ encode_timetz(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
-/* Days with months of 30 days, as core compares intervals. */
+/* Returns days, with months of 30 days, as interval_cmp does. */
 static inline int64
 interval_days(const Interval *interval)
 {
 	return interval->month * INT64CONST(30) + interval->day;
 }
 
-/* Any interval: microseconds in 128 bits, raised above zero. */
+/* Encodes any interval: microseconds in 128 bits, offset to be positive. */
 static KeyResult
 encode_interval_wide(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -96,7 +95,7 @@ encode_interval_wide(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
-/* Intervals below some 292,000 years: microseconds. */
+/* Encodes intervals below some 292,000 years: microseconds. */
 static KeyResult
 encode_interval(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -110,7 +109,7 @@ encode_interval(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
-/* A number of microseconds in 64 bits as long as that holds all. */
+/* Opens the form of 64-bit microseconds, which widens when a value does not fit. */
 void
 open_interval(SortKey *key)
 {

@@ -1,9 +1,7 @@
 /*
- * sortkey_net.c: inet and cidr.
- *
- * They compare by family, by the bits that both netmasks cover, by netmask, and by the whole address.  An address with
- * the bits outside its netmask cleared says the second and, where it ties, the third and fourth in the same words:
- * netmask, bits outside it.
+ * sortkey_net.c: inet and cidr, which compare by family, by the bits that both netmasks cover, by netmask, and by the
+ * complete address.  The key has the address with the bits outside its netmask cleared, the netmask, and the bits
+ * outside it.
  */
 #include "postgres.h"
 
@@ -14,7 +12,7 @@
 
 #include "sortkey_types.h"
 
-/* Family, address inside the netmask, netmask, address. */
+/* Family, masked address, netmask, address. */
 #define IPV4_BYTES (1 + 4 + 1 + 4)
 #define IPV6_BYTES (1 + 16 + 1 + 16)
 
@@ -30,7 +28,7 @@ copy_masked(uint8 *to, const uint8 *address, int size, int bits)
 	}
 }
 
-/* Addresses of both families: bytes. */
+/* Encodes addresses of both families as bytes. */
 static KeyResult
 encode_inet_bytes(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -52,7 +50,7 @@ encode_inet_bytes(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
-/* IPv4 addresses: 32 bits inside the netmask, 8 of netmask, 32 outside it. */
+/* Encodes IPv4 addresses: 32 bits inside the netmask, 8 of netmask, 32 outside. */
 static KeyResult
 encode_inet_v4(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -76,7 +74,7 @@ encode_inet_v4(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
-/* Numbers as long as all addresses are of IPv4; bytes hold any. */
+/* Opens the form of numbers, for IPv4; the form of bytes holds any address. */
 void
 open_inet(SortKey *key)
 {

@@ -1,12 +1,13 @@
 /*
  * sortkey_numeric.c: numeric, in three forms.
  *
- * First guess: an int64 scaled by a power of ten, which is what prices and counts are.  Values that do not fit take the
- * key to more scale, to 128 bits, and at last to byte strings, which take everything: NaN, infinities, 130,000 digits.
+ * The first is an int64 scaled by a power of ten, which suits prices and counts.  A value that does not fit widens the
+ * key to a larger scale, then to 128 bits, and finally to byte strings, which hold everything: NaN, infinities, 130,000
+ * digits.
  *
- * The layout of numeric is private to numeric.c, but has not changed since 9.1 and is on every user's disk, so it will
- * not.  Behind the varlena header stand 16 bits, then digits of base 10000, most significant first, each 16 bits wide,
- * without zero digits on either end. Nothing is aligned where the varlena header is one byte.  The 16 bits are:
+ * The layout of numeric is private to numeric.c, but is the on-disk format and has not changed since 9.1.  The varlena
+ * header is followed by 16 bits, then by base-10000 digits of 16 bits each, most significant first, without leading or
+ * trailing zero digits.  Nothing is aligned after a one-byte varlena header.  The 16 bits are:
  *
  *	10 s dddddd wwwwwww		short: sign, display scale, weight of the first digit in two's complement
  *	00 or 01 dddd...		long, positive or negative: display scale; 16 more bits are the weight
@@ -35,26 +36,26 @@
 #define INT64_SCALE			18
 #define INT128_SCALE		38
 
-/* Weights that can fit, from 0. */
+/* Weights that can fit, starting from 0. */
 #define WEIGHTS				10
 
-/* From the second correction on, scale grows in steps of so many decimals; after the last one the guess is given up. */
+/* From the second correction on, the scale grows by this many decimals; after the last one the form is abandoned. */
 #define SCALE_STEP			4
 #define MAX_CORRECTIONS		5
 
-/* The guess: a value is an integer times 10^-scale. */
+/* Current form: value = integer * 10^-scale. */
 typedef struct NumericState
 {
 	int			scale;			/* -1 before the first value */
-	int			groups;			/* digits of base 10000 that hold scale decimals */
-	uint32		divisor;		/* the last of them ends in so many too many: 1, 10, 100 or 1000 */
+	int			groups;			/* base-10000 digits that hold scale decimals */
+	uint32		divisor;		/* excess in the last of them: 1, 10, 100 or 1000 */
 	uint32		factor;			/* BASE / divisor */
 	uint64		reciprocal;		/* 2^32 / divisor, rounded up */
-	int32		first_limit[WEIGHTS];	/* greatest first digit that fits, by weight; -1: none does */
+	int32		first_limit[WEIGHTS];	/* greatest first digit that fits, by weight; -1: none */
 	int			corrections;
 } NumericState;
 
-/* A value taken apart. */
+/* A decoded numeric. */
 typedef struct Parts
 {
 	enum
@@ -65,10 +66,10 @@ typedef struct Parts
 		NUMBER_NAN
 	}			kind;
 	bool		negative;
-	int			scale;			/* decimals shown, at least as many as there are */
+	int			scale;			/* displayed decimals, at least the significant ones */
 	int			weight;			/* of the first digit; 0 for zero */
 	int			ndigits;
-	const char *digits;			/* not aligned */
+	const char *digits;			/* unaligned */
 } Parts;
 
 static KeyResult encode_numeric64(SortKey *key, Datum value, KeyColumn *column, uint32 row);
@@ -82,7 +83,7 @@ static const int64 powers_of_ten[INT64_SCALE + 1] = {
 	INT64CONST(1000000000000000000)
 };
 
-/* Reads 16 bits that need not be aligned. */
+/* Loads 16 unaligned bits. */
 static inline uint16
 half_at(const char *bytes, int i)
 {
@@ -92,14 +93,14 @@ half_at(const char *bytes, int i)
 	return half;
 }
 
-/* The weight in a short header. */
+/* Returns the weight in a short header. */
 static inline int
 short_weight(uint16 header)
 {
 	return (int) ((header & SHORT_WEIGHT_MASK) ^ SHORT_WEIGHT_SIGN) - SHORT_WEIGHT_SIGN;
 }
 
-/* Takes a value apart; zero digits on either end are dropped, should there be any. */
+/* Decodes a numeric, dropping any zero digits on either end. */
 static void
 take_apart(const struct varlena *varlena, Parts *parts)
 {
@@ -137,7 +138,7 @@ take_apart(const struct varlena *varlena, Parts *parts)
 	}
 }
 
-/* Ten to the power. */
+/* Returns a power of ten. */
 static uint128
 power_of_ten(int exponent)
 {
@@ -148,7 +149,7 @@ power_of_ten(int exponent)
 	return power;
 }
 
-/* Sets the scale for elements of 8 or 16 bytes, which can hold values up to a limit. */
+/* Sets the scale for elements of 8 or 16 bytes, and the limits of values that fit. */
 static void
 set_scale(NumericState *state, int scale, int max_scale)
 {
@@ -163,7 +164,7 @@ set_scale(NumericState *state, int scale, int max_scale)
 	{
 		int			decimals = i * BASE_DECIMALS + scale;
 
-		/* a number of this weight is less than its first digit plus one, times ten to the decimals */
+		/* a number of this weight is less than (first digit + 1) * 10^decimals */
 		if (decimals > max_scale)
 			state->first_limit[i] = -1;
 		else
@@ -171,14 +172,14 @@ set_scale(NumericState *state, int scale, int max_scale)
 	}
 }
 
-/* Does the scale leave room for values as large as this one? */
+/* Returns true if the scale leaves room for a value of this magnitude. */
 static inline bool
 size_fits(const NumericState *state, int weight, uint16 first_digit)
 {
 	return weight < 0 || (weight < WEIGHTS && first_digit <= state->first_limit[weight]);
 }
 
-/* Computes the integer that stands for a number at the key's scale, sign aside; false if there is none. */
+/* Computes the integer for a number at the key's scale, without the sign.  Returns false if it does not fit. */
 static bool
 scale_number(const NumericState *state, const Parts *parts, uint128 *result)
 {
@@ -201,7 +202,7 @@ scale_number(const NumericState *state, const Parts *parts, uint128 *result)
 	return fraction < state->groups || last % state->divisor == 0;
 }
 
-/* The decimals that a number really has. */
+/* Returns the number of significant decimals. */
 static int
 decimals_needed(const Parts *parts)
 {
@@ -216,7 +217,7 @@ decimals_needed(const Parts *parts)
 	return decimals;
 }
 
-/* Takes a scale; false if the number has no place in elements of that size then. */
+/* Sets a scale.  Returns false if the number does not fit elements of that size. */
 static bool
 try_scale(NumericState *state, const Parts *parts, int scale, int max_scale)
 {
@@ -229,8 +230,8 @@ try_scale(NumericState *state, const Parts *parts, int scale, int max_scale)
 }
 
 /*
- * Finds a scale for elements of some size: as many decimals as are shown, which are likely to be the column's, or as
- * few as do.
+ * Chooses a scale for elements of some size: the displayed decimals, which are probably the column's, or the fewest
+ * that suffice.
  */
 static bool
 guess_scale(NumericState *state, const Parts *parts, int max_scale)
@@ -244,7 +245,7 @@ guess_scale(NumericState *state, const Parts *parts, int max_scale)
 	return try_scale(state, parts, shown, max_scale) || try_scale(state, parts, Max(needed, 0), max_scale);
 }
 
-/* Gives the key its next form, one that takes this number. */
+/* Switches the key to a form that holds this number. */
 static KeyResult
 correct_guess(SortKey *key, const Parts *parts)
 {
@@ -262,7 +263,7 @@ correct_guess(SortKey *key, const Parts *parts)
 	return widen(key, GS_BYTES, encode_numeric_bytes);
 }
 
-/* Both guesses, for all values: finds those that do not fit. */
+/* Encodes any value in the scaled forms, and detects those that do not fit. */
 static pg_noinline KeyResult
 encode_numeric_slow(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -287,7 +288,7 @@ encode_numeric_slow(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
-/* First guess: numbers with a short header that fit, read where they lie. */
+/* Encodes numbers with a short header that fit 64 bits, without decoding them. */
 static KeyResult
 encode_numeric64(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -334,7 +335,7 @@ encode_numeric64(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
-/* The first value of all: its scale is the guess. */
+/* Encodes the first value, whose scale becomes the key's. */
 static KeyResult
 encode_numeric_first(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -351,8 +352,8 @@ encode_numeric_first(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 }
 
 /*
- * The bytes of positive numbers are all in 1..254.  Negative ones have the complement of each, and 255 at the end: so
- * more digits, which make a longer string, come before.  No byte is zero, which keeps the normalised form short.
+ * Bytes of positive numbers are in 1..254.  Negative ones are complemented and end with 255, so that more digits, which
+ * make the string longer, sort first.  No byte is zero, which keeps the normalised form short.
  */
 #define BYTE_MINUS_INF	1
 #define BYTE_NEGATIVE	2
@@ -362,20 +363,20 @@ encode_numeric_first(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 #define BYTE_NAN		6
 #define BYTE_END		255
 
-/* Weights in one byte; others have a byte beyond them, then three more. */
+/* Weights of one byte; others take an escape byte and three more. */
 #define MAX_SHORT_WEIGHT	120
 #define WEIGHT_MIDDLE		127
 #define WEIGHT_BELOW		1
 #define WEIGHT_ABOVE		254
 
-/* Bytes that a weight takes. */
+/* Returns the bytes of a weight. */
 static inline Size
 weight_size(int weight)
 {
 	return abs(weight) <= MAX_SHORT_WEIGHT ? 1 : 4;
 }
 
-/* Writes the weight of a number's first digit. */
+/* Writes the weight of the first digit. */
 static uint8 *
 write_weight(uint8 *to, int weight, uint8 flip)
 {
@@ -393,7 +394,7 @@ write_weight(uint8 *to, int weight, uint8 flip)
 	return to;
 }
 
-/* Writes a number that is not zero. */
+/* Writes a non-zero number. */
 static void
 write_number(uint8 *to, const Parts *parts)
 {
@@ -412,7 +413,7 @@ write_number(uint8 *to, const Parts *parts)
 		*to = BYTE_END;
 }
 
-/* Any value: sign, weight, digits. */
+/* Encodes any value: sign, weight, digits. */
 static KeyResult
 encode_numeric_bytes(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -437,7 +438,7 @@ encode_numeric_bytes(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
-/* Scaled integers as long as all values fit; exact keys are bytes, which hold any. */
+/* Opens the scaled form; if the key must be exact, that of bytes. */
 void
 open_numeric(SortKey *key)
 {
@@ -451,7 +452,7 @@ open_numeric(SortKey *key)
 		set_form(key, GS_I64, encode_numeric_first);
 }
 
-/* Numbers of so many digits of base 10000 may be exact in a double, and so are powers of ten up to the greatest one. */
+/* Limits within which base-10000 digits and powers of ten are exact in a double. */
 #define DOUBLE_DIGITS		4
 #define DOUBLE_INTEGERS		(INT64CONST(1) << 53)
 #define DOUBLE_POWER		22
@@ -475,7 +476,7 @@ sortkey_numeric_as_double(const struct varlena *value, double *result)
 		integer = integer * BASE + half_at(parts.digits, i);
 	if (integer > DOUBLE_INTEGERS)
 		return false;
-	/* one operation on exact numbers, rounded once: the double nearest to the value */
+	/* a single operation on exact operands rounds to the nearest double */
 	*result = exponent < 0 ? (double) integer / powers[-exponent] : (double) integer * powers[exponent];
 	if (parts.negative)
 		*result = -*result;

@@ -1,11 +1,10 @@
 /*
- * sortkey_text.c: strings that are in the order of their bytes: text, bpchar, name and bytea.
+ * sortkey_text.c: strings in bytewise order: text, bpchar, name and bytea.
  *
- * The bytes themselves are the key.  What is stored plain is copied once, straight into the column; only compressed or
- * external values are detoasted, and the copy is freed at once, since a chunk may take thousands of them.
- *
- * Once a string is long, a sort of rows takes the first bytes only of all of them (sortkey_let_lead): to unpack,
- * copy and keep long strings costs more than to compare the few whose first bytes are the same.
+ * The bytes themselves are the key.  Plain values are copied once, straight into the column.  Only compressed and
+ * external values are detoasted, and the copy is freed at once, since a chunk may hold thousands of them.  After the
+ * first long string, a sort of rows may use only the leading bytes of all strings (sortkey_let_lead): detoasting,
+ * copying and storing long strings costs more than comparing the few whose leading bytes are equal.
  */
 #include "postgres.h"
 
@@ -14,10 +13,10 @@
 
 #include "sortkey_types.h"
 
-/* Strings of more bytes than that, with their header, are long. */
+/* Strings with more bytes than this, including their header, are long. */
 #define LONG_STRING 256
 
-/* Is a string that long?  What lies elsewhere is not fetched to be measured. */
+/* Returns true if a string is long.  Does not fetch external values. */
 static inline bool
 is_long(Datum value)
 {
@@ -26,7 +25,7 @@ is_long(Datum value)
 	return (!VARATT_IS_SHORT(string) || VARATT_IS_EXTERNAL(string)) && toast_raw_datum_size(value) > LONG_STRING;
 }
 
-/* The first bytes of text, varchar and bytea; of a compressed or external value no more is unpacked. */
+/* Encodes the leading bytes of text, varchar and bytea.  Detoasts no more than these. */
 static KeyResult
 encode_varlena_leading(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -40,7 +39,7 @@ encode_varlena_leading(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
-/* The same of bpchar, whose trailing blanks do not count. */
+/* Encodes the leading bytes of bpchar, without trailing blanks. */
 static KeyResult
 encode_bpchar_leading(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -60,7 +59,7 @@ take_leading(SortKey *key)
 	return widen(key, GS_BYTES, key->leader);
 }
 
-/* text, varchar and bytea: the bytes. */
+/* Encodes text, varchar and bytea. */
 KeyResult
 encode_varlena(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -75,7 +74,7 @@ encode_varlena(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return result;
 }
 
-/* bpchar: trailing blanks do not count. */
+/* Encodes bpchar, without trailing blanks. */
 KeyResult
 encode_bpchar(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
@@ -99,7 +98,7 @@ sortkey_let_lead(SortKey *key)
 		key->leader = encode_bpchar_leading;
 }
 
-/* name: up to its zero byte. */
+/* Encodes name, up to its zero byte. */
 KeyResult
 encode_name(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {

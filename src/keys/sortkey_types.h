@@ -1,5 +1,5 @@
 /*
- * sortkey_types.h: what the encoders of sortkey_*.c share; not for callers of sortkey.h.
+ * sortkey_types.h: shared by the encoders in sortkey_*.c.  Private to them.
  */
 #ifndef GPUSORT_SORTKEY_TYPES_H
 #define GPUSORT_SORTKEY_TYPES_H
@@ -10,7 +10,7 @@
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
 
-/* Sets a key up for its type: spec.type, plain or encode, state.  key->exact is set before. */
+/* Initializes a key for its type: spec.type, plain or encode, state.  key->exact is set already. */
 typedef void (*KeyOpener) (SortKey *key);
 
 /* sortkey_fixed.c */
@@ -26,11 +26,12 @@ extern KeyResult encode_varlena(SortKey *key, Datum value, KeyColumn *column, ui
 extern KeyResult encode_bpchar(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 extern KeyResult encode_name(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 
-/* Leaves a key's strings to their first bytes from now on. */
+/* Switches a key of strings to leading bytes. */
 extern KeyResult take_leading(SortKey *key);
 
 /*
- * Of which form are the strings of an operator family's type: TEXTOID, BPCHAROID, NAMEOID; InvalidOid: they are none.
+ * Returns the form of strings of an operator family's type: TEXTOID, BPCHAROID or NAMEOID; InvalidOid if they are not
+ * strings.
  */
 extern Oid	string_form(Oid opfamily, Oid opcintype);
 
@@ -40,10 +41,10 @@ extern void open_enum(SortKey *key);
 extern void open_inet(SortKey *key);
 extern void open_numeric(SortKey *key);
 
-/* sortkey_coarse.c: what has no exact encoding. */
+/* sortkey_coarse.c: types without an exact encoding. */
 extern void open_coarse(SortKey *key, Oid sortop, Oid collation, Oid opfamily, Oid opcintype);
 
-/* What the catalog says of a collation; a name that it has not is NULL. */
+/* Catalog data of a collation.  Absent names are NULL. */
 typedef struct CollationLocale
 {
 	char		provider;
@@ -53,13 +54,13 @@ typedef struct CollationLocale
 	const char *icu_rules;
 } CollationLocale;
 
-/* collation.c; strings are in the current memory context, those of the database's collation stay */
+/* collation.c.  Strings are in the current memory context; those of the database's collation are permanent. */
 extern void collation_locale(Oid collation, CollationLocale *locale);
 
-/* Are strings under this collation in the order of their bytes?  If not, *why says what is in the way. */
+/* Returns true if a collation orders strings bytewise.  If not, *why has the reason. */
 extern bool collation_orders_bytes(Oid collation, const char **why);
 
-/* Sets the form in which a key's values go into their column. */
+/* Sets the form in which a key's values are encoded. */
 static inline void
 set_form(SortKey *key, gs_type type, KeyEncoder encode)
 {
@@ -69,8 +70,7 @@ set_form(SortKey *key, gs_type type, KeyEncoder encode)
 }
 
 /*
- * Gives a key its next form.  The caller's rows are encoded again, so all that matters is that a key widens a few times
- * at most.
+ * Switches a key to its next form.  The caller encodes its rows again, so a key must widen only a few times.
  */
 static inline KeyResult
 widen(SortKey *key, gs_type type, KeyEncoder encode)
@@ -91,12 +91,12 @@ put_uint128(KeyColumn *column, uint32 row, uint64 high, uint64 low)
 	element[1] = high;
 }
 
-/* Makes room for a byte string in a GS_BYTES column, which the caller fills in. */
+/* Reserves room for a byte string in a GS_BYTES column, which the caller fills in. */
 static inline KeyResult
 bytes_room(KeyColumn *column, uint32 row, Size len, uint8 **to)
 {
 	uint32	   *offsets = (uint32 *) column->values;
-	uint32		start = *(volatile uint32 *) &offsets[row]; /* read once: another process can write there */
+	uint32		start = *(volatile uint32 *) &offsets[row]; /* read once: other processes can write there */
 
 	if (unlikely(start > column->heap_bytes || len > column->heap_bytes - start))
 	{
@@ -120,7 +120,7 @@ put_bytes(KeyColumn *column, uint32 row, const void *bytes, Size len)
 	return result;
 }
 
-/* A varlena value with its bytes here and uncompressed, with a header of either length. */
+/* Returns a varlena inline and uncompressed, with a header of either length. */
 static inline struct varlena *
 open_varlena(Datum value)
 {
@@ -131,7 +131,7 @@ open_varlena(Datum value)
 	return varlena;
 }
 
-/* Frees what open_varlena may have copied. */
+/* Frees a copy made by open_varlena. */
 static inline void
 close_varlena(Datum value, struct varlena *varlena)
 {
@@ -139,7 +139,7 @@ close_varlena(Datum value, struct varlena *varlena)
 		pfree(varlena);
 }
 
-/* A string's characters, where they lie or in a copy. */
+/* A string's characters, in place or in a copy. */
 typedef struct StringView
 {
 	const char *bytes;
@@ -147,7 +147,7 @@ typedef struct StringView
 	struct varlena *varlena;
 } StringView;
 
-/* Looks at a string of some form as its comparison function does: trailing blanks of a character(n) do not count. */
+/* Opens a string as its comparison function sees it, without trailing blanks of bpchar. */
 static inline StringView
 open_string(Oid form, Datum value)
 {
@@ -168,7 +168,7 @@ open_string(Oid form, Datum value)
 	return view;
 }
 
-/* Frees the copy, if one had to be made. */
+/* Frees the copy, if there is one. */
 static inline void
 close_string(Datum value, StringView *view)
 {

@@ -1,8 +1,9 @@
 /*
- * client.c: one connection: reads messages, runs the one job that it carries, answers.
+ * client.c: one connection: reads messages, executes the one job it carries, and answers.
  *
- * The other side may be broken or lie.  A message is checked before it is looked at, slots and areas against the ring,
- * chunks by the engine against a private copy of their headers.  What breaks the rules ends the connection, no more.
+ * The peer may be faulty or malicious.  Messages are validated before use, slots and areas are checked against the
+ * ring, and the engine checks chunks on a private copy of their headers.  A violation ends the connection and affects
+ * nothing else.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -21,7 +22,8 @@
 #define HELLO_MS 10000
 
 /*
- * Sends a message, waiting if it must; few are ever on their way, so that happens only to a client that reads nothing.
+ * Sends a message, blocking if necessary.  Few messages are ever in transit, so only a client that does not read can
+ * block it.
  */
 void
 gsd_reply(connection *c, const gsd_header *head)
@@ -39,7 +41,7 @@ gsd_reply(connection *c, const gsd_header *head)
 }
 
 /*
- * Sends a status with words.
+ * Sends a status with a text.
  */
 void
 gsd_reply_result(connection *c, gsd_type type, gs_status status, const char *text)
@@ -53,7 +55,7 @@ gsd_reply_result(connection *c, gsd_type type, gs_status status, const char *tex
 	gsd_reply(c, &m.head);
 }
 
-/* An answer that is only about the connection's job. */
+/* Sends an answer that only names the connection's job. */
 static void
 reply_job(connection *c, gsd_type type)
 {
@@ -65,7 +67,7 @@ reply_job(connection *c, gsd_type type)
 }
 
 /*
- * Gives the ring back: to the device, to the system, and out of the client's reach.
+ * Releases the ring: unregisters, unmaps and uncounts it, and frees its pages.
  */
 static void
 drop_ring(connection *c)
@@ -74,7 +76,7 @@ drop_ring(connection *c)
 		return;
 	gsd_unpin(c->ring);
 	munmap(c->ring, c->ring_bytes);
-	/* the client may keep its mapping while it is idle; its pages go */
+	/* an idle client may keep its mapping; free the pages */
 	(void) fallocate(c->ring_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t) c->ring_bytes);
 	close(c->ring_fd);
 	gsd_ring_return(c->base);
@@ -100,7 +102,7 @@ refuse_ring(connection *c, ring_answer why)
 }
 
 /*
- * Takes the ring: counts it, checks the file, maps and registers it.
+ * Accepts the ring: claims its memory, checks the file, maps and registers it.
  */
 static void
 take_ring(connection *c, const gsd_ring *ring, int fd)
@@ -183,8 +185,8 @@ on_status(connection *c)
 }
 
 /*
- * True if a message belongs to where the connection stands: the right job, a slot of the ring, a call in its order.
- * Messages to a job that has failed are late, not wrong.
+ * Returns true if a message fits the connection's state: the current job, a slot of the ring, a call in order.
+ * Messages for a failed job are late, not wrong.
  */
 static bool
 message_expected(const connection *c, const gsd_message *m)
@@ -212,7 +214,7 @@ message_expected(const connection *c, const gsd_message *m)
 }
 
 /*
- * Acts on one message.
+ * Handles one message.
  */
 static void
 handle(connection *c, const gsd_message *m, int fd)
@@ -251,7 +253,7 @@ handle(connection *c, const gsd_message *m, int fd)
 			gsd_job_drop(c);
 			reply_job(c, GSD_ENDED);
 			break;
-		case GSD_PING: /* silence makes the worker kill the service */
+		case GSD_PING: /* without an answer the worker kills the service */
 			if (!gsd_attentive())
 				break;
 			gsd_head(&pong.head, GSD_PONG, sizeof(pong));
@@ -265,13 +267,13 @@ handle(connection *c, const gsd_message *m, int fd)
 }
 
 /*
- * Answers the first message; false if the other side speaks something else.
+ * Answers the first message.  Returns false if the peer speaks another protocol.
  */
 static bool
 greet(connection *c, const gsd_message *m)
 {
 	gsd_welcome answer;
-	/* at stage next: to sessions only, which have owners */
+	/* at stage next, only to sessions, which have owners */
 	bool lies = options.fault == FAULT_VERSION && (options.stage != STAGE_NEXT || m->hello.owner != 0);
 	uint32_t version = lies ? GSD_VERSION - 1 : GSD_VERSION;
 
@@ -288,7 +290,7 @@ greet(connection *c, const gsd_message *m)
 }
 
 /*
- * Reads messages until the client leaves, breaks the rules, or has been idle for so long that its memory is worth more.
+ * Reads messages until the client leaves, breaks the rules, or has been idle for so long that its ring is reclaimed.
  */
 static void
 converse(connection *c)
@@ -332,7 +334,7 @@ converse(connection *c)
 }
 
 /*
- * The life of a connection's thread.
+ * Main function of a connection's thread.
  */
 void *
 gsd_client_main(void *arg)

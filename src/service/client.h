@@ -12,7 +12,7 @@ typedef enum job_state
 	NO_JOB,
 	ADDING,
 	READING,
-	OVER /* failed or all given out: only END may follow */
+	OVER /* failed or complete: only END may follow */
 } job_state;
 
 typedef struct connection
@@ -31,16 +31,16 @@ typedef struct connection
 	job_state state;
 	gs_job *job;
 	uint32_t number;
-	uint64_t row_bytes;	   /* that a row takes on the device, but for strings' bytes */
-	uint64_t guess_bytes;  /* what is counted for these before any have come */
-	uint64_t chunk_bytes;  /* the most that a chunk took there */
-	uint64_t result_bytes; /* of an element */
+	uint64_t row_bytes;	   /* device memory of a row, without string data */
+	uint64_t guess_bytes;  /* estimate of string data, used until the first chunk */
+	uint64_t chunk_bytes;  /* largest device memory of a chunk so far */
+	uint64_t result_bytes; /* of a result element */
 	uint64_t reserved;
-	uint64_t areas_free; /* a bit for each */
+	uint64_t areas_free; /* a bit per area */
 	uint32_t parts;
 	uint64_t given;
 	gs_op op; /* of the job */
-	bool chosen; /* to fail on purpose */
+	bool chosen; /* this job is to fail, for a test */
 	uint64_t looked_ns, told_ns;
 	bool closed;
 } connection;

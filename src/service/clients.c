@@ -1,11 +1,11 @@
 /*
- * clients.c: all connections: the watchdog looks at them, and what memory of the host they share is shared out here.
+ * clients.c: the list of connections, their watchdog, and the division of pinned host memory among their rings.
  *
- * A ring is granted while three rules hold.  A session has no more than a quarter of all that may be pinned; a role no
- * more than three times what would be left free, so that there is always something left for a role that comes later;
- * all together no more than there is.  The first two rings of a session or a role are its own whatever the first two
- * rules say: that is what a merge join takes.  Before a ring is refused, idle ones are taken back: the session's other
- * ones, which belong to other roles, then whichever has been idle for longest.
+ * A ring is granted if three rules hold.  A session may have at most a quarter of all pinned memory.  A role may have
+ * at most three times what would remain free, which always leaves something for a role that comes later.  All rings
+ * together must fit.  The first two rules do not apply to the first two rings of a session or a role, the number that a
+ * merge join needs.  Before a ring is refused, idle ones are reclaimed: first the session's own rings for other roles,
+ * then the one that has been idle for longest.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -21,8 +21,8 @@
 #define SESSION_PART 4
 #define ROLE_FACTOR 3
 #define LEAST_RINGS 2
-#define IDLE_NS 1000000000u /* a ring may go to another session after this */
-/* For a ring that is on its way back it is worth to wait; at first, too, for one whose job ends just now. */
+#define IDLE_NS 1000000000u /* a ring idle for this long may go to another session */
+/* How long to wait for a ring that is being released, or at first for one whose job is just ending. */
 #define TURN_MS 2
 #define TURNS 200
 #define FIRST_TURNS 5
@@ -67,7 +67,7 @@ gsd_client_forget(client *c)
 }
 
 /*
- * Tells a client whose job hangs why the service ends: the connection's own thread will not.
+ * Tells a client whose job hangs why the service ends, as the connection's own thread will not.
  */
 static void
 say_stalled(const client *c)
@@ -119,7 +119,7 @@ gsd_pinned_bytes(void)
 }
 
 /*
- * Whether a client may have a ring of that many bytes now.
+ * Decides whether a client may have a ring of this size now.
  */
 static ring_answer
 judge_ring(const client *c, uint64_t bytes)
@@ -153,9 +153,8 @@ judge_ring(const client *c, uint64_t bytes)
 }
 
 /*
- * Ends the connection whose ring had better go, for a client that wants one: its own session's, or if others may be
- * asked the one that has been idle for longest.  True if a ring will come back, of this connection or one that was
- * ended before.
+ * Ends a connection in order to reclaim its ring for a client: one of the client's own session or, with of_others, the
+ * one that has been idle for longest.  Returns true if some ring will be released, by this or an earlier call.
  */
 static bool
 take_back(const client *c, bool of_others)
@@ -173,14 +172,14 @@ take_back(const client *c, bool of_others)
 		if (since == 0 || o->leaving || (!own && (!of_others || since > latest)))
 			continue;
 		if (own)
-			since = 0; /* before all others */
+			since = 0; /* takes precedence over all others */
 		if (since < oldest)
 		{
 			oldest = since;
 			found = o;
 		}
 	}
-	/* its thread sees the end, and its backend makes another connection when it wants one */
+	/* its thread notices, and its backend connects again when needed */
 	if (found != NULL)
 	{
 		found->leaving = true;

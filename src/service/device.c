@@ -1,8 +1,6 @@
 /*
- * device.c: the devices, and how much of their memory is promised to jobs.
- *
- * A job reserves at its begin and never waits while it holds some, so jobs cannot block each other: who gets nothing is
- * told so and sorts on the CPU.
+ * device.c: the devices and the reservations of their memory.  A job reserves memory when it begins and never waits
+ * while holding some, so jobs cannot deadlock.  A job that gets none is refused, and the backend sorts on the CPU.
  */
 #include "service.h"
 #include "kernels/gs_arrays.h"
@@ -15,13 +13,13 @@
 static device devices[GSD_MAX_DEVICES];
 static uint32_t device_count;
 
-/* Of a GPU's free memory, the part that jobs may reserve unless told otherwise. */
+/* Percentage of a GPU's free memory that jobs may reserve by default. */
 #define USUAL_PERCENT 80
 
-/* Jobs of an operation that a device may fail one after the other. */
+/* Consecutive failures of an operation's jobs after which a device gets no more of them. */
 #define MOST_FAILURES 2
 
-/* Why the first device that cannot be used cannot. */
+/* Why the first unusable device was rejected. */
 static char refusal[160];
 
 uint32_t
@@ -31,8 +29,7 @@ gsd_device_count(void)
 }
 
 /*
- * A device's bit in sets of them: by its number, which stays the same when a service that is started again cannot use
- * all of them.
+ * A device's bit in a set, by its number, which is stable across restarts even if fewer devices can be opened.
  */
 static uint32_t
 bit_of(const device *d)
@@ -65,7 +62,7 @@ gsd_engine_open(const device *d, const gs_host *host, gs_engine **engine)
 }
 
 /*
- * Opens one device and finds out what it is; the engine stays open, so that jobs find the device warm.
+ * Opens and inspects one device.  Keeps an engine open, so that the device stays warm.
  */
 static bool
 open_device(uint32_t number)
@@ -103,7 +100,7 @@ open_device(uint32_t number)
 }
 
 /*
- * True if a number is in the list of devices, or there is no list.
+ * Returns true if a device is listed in the options, or if there is no list.
  */
 static bool
 device_wanted(uint32_t number)
@@ -123,7 +120,7 @@ device_wanted(uint32_t number)
 }
 
 /*
- * Opens all devices; an exit status if there is none, 0 if all is well.
+ * Opens all devices.  Returns 0, or an exit status if there are none.
  */
 int
 gsd_devices_open(void)
@@ -162,8 +159,8 @@ gsd_device_reserve_less(device *d, uint64_t bytes)
 }
 
 /*
- * Whether a job had better run on d than on other: where fewer run, among equals where the client has its engine open,
- * else where there is more room.
+ * Returns true if d is better than other for a job: fewer jobs, then an engine that the client has open, then more free
+ * memory.
  */
 static bool
 better(device *d, device *other, const device *open)
@@ -228,8 +225,8 @@ gsd_device_give_back(device *d, uint64_t bytes)
 }
 
 /*
- * A job that a device fails although it works would be uploaded again and again to fail in the same way: after two in a
- * row it gets no more of that operation, until the service is started again.
+ * Records failures of a device that otherwise works.  Such a job would be uploaded and fail again and again, so after
+ * two failures in a row the device gets no more jobs of that operation until the service is restarted.
  */
 void
 gsd_device_note(device *d, gs_op op, gs_status status)
@@ -253,7 +250,7 @@ gsd_devices_failing(gs_op op)
 {
 	uint32_t failing = 0;
 
-	/* what the client says is not looked at before */
+	/* the client's operation has not been validated yet */
 	if ((uint32_t) op >= GS_OPS)
 		return 0;
 	for (uint32_t i = 0; i < device_count; i++)
@@ -288,7 +285,7 @@ gsd_devices_rest(void)
 }
 
 /*
- * Tries the least that a working device can do, in an engine of its own.
+ * Tests whether a device works at all, in a separate engine.
  */
 bool
 gsd_device_alive(const device *d)

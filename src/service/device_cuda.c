@@ -1,5 +1,5 @@
 /*
- * device_cuda.c: what only the CUDA runtime knows: devices, their memory, memory of the host that they can read.
+ * device_cuda.c: calls of the CUDA runtime: devices, their memory, and pinned host memory.
  */
 #include "service.h"
 
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 /*
- * The number of devices; 0 with the reason if there is no driver, one too old, or no GPU.  They are counted as
- * nvidia-smi does, unless the environment says otherwise: by themselves the driver's numbers begin with the fastest.
+ * Returns the number of devices, or 0 with the reason: no driver, one too old, or no GPU.  Unless the environment says
+ * otherwise, devices are numbered as nvidia-smi does; the driver's own numbers begin with the fastest.
  */
 int
 gsd_cuda_count(const char **why)
@@ -39,7 +39,8 @@ gsd_cuda_memory(uint32_t number, uint64_t *total, uint64_t *available)
 }
 
 /*
- * The device's pool keeps what jobs give back, until it is trimmed: taking memory anew costs more than a small job.
+ * Makes the device's pool keep memory that jobs free until it is trimmed, since allocating it again costs more than a
+ * small job.
  */
 gs_status
 gsd_cuda_open(uint32_t number, const gs_host *host, gs_engine **engine)
@@ -60,7 +61,7 @@ gsd_cuda_why(void)
 }
 
 /*
- * Gives the system back what the device's pool holds without use.
+ * Returns the unused memory of the device's pool to the system.
  */
 void
 gsd_cuda_trim(uint32_t number)
@@ -72,9 +73,8 @@ gsd_cuda_trim(uint32_t number)
 }
 
 /*
- * Makes memory one that devices copy from at full speed.  Where that is refused copies still work, only slower.  The
- * device is named, because a thread that has named none would begin to use the first GPU, be it one of those chosen or
- * not.
+ * Registers memory for copies at full speed.  If registration fails, copies still work, but more slowly.  Sets the
+ * device first: a thread that has set none would initialize GPU 0, even if it is not one of those chosen.
  */
 bool
 gsd_pin(void *block, size_t bytes)

@@ -1,10 +1,10 @@
 /*
- * device_none.c: stands in for device_cuda.c in a build without CUDA.
+ * device_none.c: replaces device_cuda.c in a build without CUDA.
  */
 #include "service.h"
 
 /*
- * No devices, and why.
+ * Returns no devices, and why.
  */
 int
 gsd_cuda_count(const char **why)
@@ -43,7 +43,7 @@ gsd_cuda_trim(uint32_t number)
 }
 
 /*
- * The CPU reads any memory.
+ * Does nothing: the CPU reads any memory.
  */
 bool
 gsd_pin(void *block, size_t bytes)

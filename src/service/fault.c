@@ -1,5 +1,5 @@
 /*
- * fault.c: failing on purpose, so that tests can see what becomes of it.
+ * fault.c: injects faults for tests.
  */
 #include "service.h"
 
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /*
- * Decides at a job's begin whether it is one of those that fail.
+ * Decides, when a job begins, whether it is to fail.
  */
 bool
 gsd_fault_choose(void)
@@ -20,8 +20,8 @@ gsd_fault_choose(void)
 }
 
 /*
- * Says more than a log should hold: a line too long for one, one that no encoding knows, lines without number, one
- * without an end.
+ * Writes excessive output: an overlong line, one that is invalid in every encoding, very many lines, an unterminated
+ * one.
  */
 static void
 babble(void)
@@ -34,13 +34,13 @@ babble(void)
 	gsd_log("WARNING", "babbling on purpose");
 	for (int i = 1; i <= 2000; i++)
 		dprintf(STDERR_FILENO, "line %d\n", i);
-	/* so that there is room for this */
+	/* drain the pipe first */
 	usleep(500000);
 	dprintf(STDERR_FILENO, "WARNING:  not ended");
 }
 
 /*
- * True if a chosen job is to fail in this way at this stage.  A crash, a hang or babble happens here.
+ * Returns true if a chosen job is to fail in this way at this stage.  Crash, hang and babble are executed here.
  */
 bool
 gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage)
@@ -68,14 +68,14 @@ gsd_fault_chunk(bool chosen, gs_chunk *chunk, const gs_column_spec *columns)
 	{
 		size_t width = gs_type_width(columns[i].type);
 
-		/* strings: their offsets, of which there is one more */
+		/* strings: their rows + 1 offsets */
 		memset((char *) chunk + chunk->columns[i].values, 0,
 			   width > 0 ? chunk->rows * width : (chunk->rows + 1) * sizeof(uint32_t));
 	}
 }
 
 /*
- * Reverses the order of an array's elements.
+ * Reverses an array.
  */
 static void
 reverse(char *array, uint64_t count, uint64_t bytes)

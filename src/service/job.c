@@ -1,5 +1,5 @@
 /*
- * job.c: the one job of a connection: its memory on a device, its chunks, its result.
+ * job.c: the job of a connection: its device memory, its chunks, its result.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The least rows that a reservation must hold for a job to make sense, and what each takes beside its key. */
+/* Minimal rows of a reservation, and device memory per row besides the key. */
 #define LEAST_ROWS 8192
 #define WORK_BYTES 24
 #define STRING_GUESS 32
@@ -21,7 +21,7 @@
 #define LOOK_NS 20000000u
 
 /*
- * Marks progress, or the end of work inside the engine.
+ * Records progress, or that no work is inside the engine.
  */
 void
 gsd_set_busy(connection *c, bool busy)
@@ -30,8 +30,8 @@ gsd_set_busy(connection *c, bool busy)
 }
 
 /*
- * The engine's poll: shows progress, stops when the client has left or ended the job, tells a waiting client that it is
- * not forgotten.
+ * The engine's poll callback.  Records progress, stops if the client has left or ended the job, and sends GSD_BUSY to a
+ * waiting client.
  */
 int
 gsd_poll_client(void *arg)
@@ -62,7 +62,7 @@ gsd_poll_client(void *arg)
 }
 
 /*
- * Ends the engine's job, if there is one.
+ * Ends the engine's job, if any.
  */
 static void
 end_job(connection *c)
@@ -74,7 +74,7 @@ end_job(connection *c)
 }
 
 /*
- * Gives back everything a job holds.
+ * Releases everything the job holds.
  */
 void
 gsd_job_drop(connection *c)
@@ -88,7 +88,7 @@ gsd_job_drop(connection *c)
 }
 
 /*
- * Tells the client that its job failed.  A failed device takes the whole service with it unless it proves to work.
+ * Reports a failed job to the client.  If the device no longer works, ends the whole service.
  */
 static void
 fail_job(connection *c, gs_status status, const char *text)
@@ -114,7 +114,7 @@ fail_job(connection *c, gs_status status, const char *text)
 }
 
 /*
- * A job's specification out of its message.
+ * Reads a job's specification from its message.
  */
 static void
 read_spec(const gsd_begin *m, gs_job_spec *spec, gs_column_spec *columns)
@@ -137,7 +137,7 @@ read_spec(const gsd_begin *m, gs_job_spec *spec, gs_column_spec *columns)
 }
 
 /*
- * Bytes on the device that a row needs: its keys but for strings' bytes, and what the work takes beside them.
+ * Returns the device memory of a row: keys without string data, and working memory.
  */
 static uint64_t
 row_bytes(const gs_job_spec *spec)
@@ -151,7 +151,7 @@ row_bytes(const gs_job_spec *spec)
 }
 
 /*
- * Bytes of a row's strings that are counted on before any have come.
+ * Estimates the string data of a row, before the first chunk.
  */
 static uint64_t
 guess_bytes(const gs_job_spec *spec)
@@ -164,8 +164,7 @@ guess_bytes(const gs_job_spec *spec)
 }
 
 /*
- * Reserves memory for a job, on a device that it may run on: for the rows it expects where there is room, else for
- * fewer.
+ * Reserves device memory for a job, on a device not in avoid: for the expected rows, or for fewer if there is no room.
  */
 static bool
 reserve(connection *c, const gs_job_spec *spec, uint32_t avoid)
@@ -186,7 +185,7 @@ reserve(connection *c, const gs_job_spec *spec, uint32_t avoid)
 }
 
 /*
- * An engine on the job's device; a connection keeps it for its next job.
+ * Returns an engine on the job's device, which the connection keeps for its next job.
  */
 static gs_status
 open_engine(connection *c)
@@ -234,7 +233,7 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 	gs_status status;
 
 	c->number = m->job;
-	c->state = OVER; /* unless all goes well */
+	c->state = OVER; /* until all steps have succeeded */
 	c->given = c->chunk_bytes = 0;
 	c->parts = 0;
 	c->areas_free = ~(uint64_t) 0;
@@ -275,7 +274,7 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 }
 
 /*
- * Bytes on the device that the rows which have come need.
+ * Returns the device memory that the rows so far need.
  */
 static uint64_t
 bytes_needed(const connection *c)
@@ -284,7 +283,7 @@ bytes_needed(const connection *c)
 }
 
 /*
- * Sees that the reservation covers what came and so many bytes more; false if they cannot be had.
+ * Extends the reservation to cover the rows so far plus `coming` bytes.  Returns false if that is impossible.
  */
 static bool
 cover(connection *c, uint64_t coming)
@@ -293,7 +292,7 @@ cover(connection *c, uint64_t coming)
 
 	if (needed <= c->reserved)
 		return true;
-	/* more than is needed now, so that this is seldom */
+	/* reserve ahead, so that this is rare */
 	if (gsd_device_reserve_more(c->dev, needed / 2 * 3 - c->reserved))
 		c->reserved = needed / 2 * 3;
 	else if (gsd_device_reserve_more(c->dev, needed - c->reserved))
@@ -304,7 +303,7 @@ cover(connection *c, uint64_t coming)
 }
 
 /*
- * GSD_ADD: has the engine read a chunk.
+ * GSD_ADD: adds a chunk.
  */
 void
 gsd_on_add(connection *c, const gsd_slot *m)
@@ -323,7 +322,7 @@ gsd_on_add(connection *c, const gsd_slot *m)
 	else
 		status = gs_job_add_within(c->job, chunk, c->layout.slot_bytes);
 	gsd_set_busy(c, false);
-	/* what came must fit into what is reserved, whatever the client was told */
+	/* what has arrived must fit the reservation, whatever the client was told */
 	if (status == GS_OK && !cover(c, 0))
 		status = GS_NOMEM;
 	if (status != GS_OK)
@@ -334,7 +333,7 @@ gsd_on_add(connection *c, const gsd_slot *m)
 	gsd_head(&answer.head, GSD_FREE, sizeof(answer));
 	answer.job = c->number;
 	answer.slot = m->slot;
-	/* chunks that the client may send before it reads this: one in every slot, and the one it was about to begin */
+	/* chunks that the client may send before it reads this: one per slot, and the one it is about to begin */
 	chunk_bytes = bytes_needed(c) - before;
 	if (chunk_bytes > c->chunk_bytes)
 		c->chunk_bytes = chunk_bytes;
@@ -343,7 +342,7 @@ gsd_on_add(connection *c, const gsd_slot *m)
 }
 
 /*
- * Fills free areas with elements of the result and sends them, until the end.
+ * Fills free areas with result elements and sends them, until the end.
  */
 void
 gsd_send_parts(connection *c)
@@ -391,8 +390,8 @@ gsd_send_parts(connection *c)
 }
 
 /*
- * Of an order only the row numbers are left, maybe for as long as a cursor is open: what keys and work took is for
- * other jobs.
+ * Reduces the reservation to the row numbers, which a cursor may need for a long time.  The memory of keys and work is
+ * free for other jobs.
  */
 static void
 reserve_less(connection *c)
@@ -406,7 +405,7 @@ reserve_less(connection *c)
 }
 
 /*
- * GSD_FINISH: does the work, tells what was done, and begins to give out the result.
+ * GSD_FINISH: executes the job, reports statistics, and starts to send the result.
  */
 void
 gsd_on_finish(connection *c, const gsd_count *m)

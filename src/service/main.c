@@ -1,8 +1,8 @@
 /*
- * main.c: gpusortd, the process that owns the GPUs: its socket, its connections, its watchdog.
+ * main.c: gpusortd, the process that owns the GPUs: socket, connections, watchdog.
  *
- * One thread for every connection does that connection's work; the first thread accepts connections and looks whether a
- * job has stopped making progress, in which case the whole service ends: a stuck device cannot be freed otherwise.
+ * Each connection has a thread that does its work.  The first thread accepts connections and watches for jobs that make
+ * no progress.  Since a stuck device cannot be freed otherwise, such a job ends the whole service.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -31,11 +31,11 @@
 #define THREAD_STACK ((size_t) 512 * 1024)
 
 static uint64_t started_ns;
-static _Atomic uint64_t ticked_ns; /* when the first thread last came round */
+static _Atomic uint64_t ticked_ns; /* time of the first thread's last iteration */
 
 /*
- * Writes a line with its level, at once and whole, for the server's worker to log (worker_log.c).  Where nobody reads,
- * nobody waits: the next line that finds room tells how many were lost.
+ * Writes a line with its level in one write, for the worker to log (worker_log.c).  Never blocks: if the pipe is full,
+ * the line is dropped, and the next one reports how many were.
  */
 void
 gsd_log(const char *level, const char *format, ...)
@@ -71,8 +71,8 @@ gsd_attentive(void)
 }
 
 /*
- * Takes the lock that only one service of a data directory can hold.  The file may have been removed by a predecessor
- * between open and lock, so that it is looked at again.  A restored backup need not have the folder.
+ * Takes the lock that makes this the only service of the data directory.  A predecessor may have removed the file
+ * between open and lock, so it is checked again.  Creates the folder, which a restored backup may lack.
  */
 static bool
 take_lock(const char *path)
@@ -102,7 +102,7 @@ take_lock(const char *path)
 }
 
 /*
- * Makes the socket.  The lock is held, so whatever has its name is stale.
+ * Makes the socket.  The lock is held, so an existing file of that name is stale.
  */
 static int
 make_socket(const char *path)
@@ -114,7 +114,9 @@ make_socket(const char *path)
 	{
 		strcpy(address.sun_path, path);
 		(void) unlink(path);
-		/* of a socket without a name yet, the mode that bind will give to its file: no umask for others to fall over */
+		/*
+		 * chmod before bind, which creates the file with the socket's mode; unlike umask, this affects no other thread
+		 */
 		if (fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 &&
 			listen(fd, BACKLOG) == 0)
 			return fd;
@@ -127,7 +129,7 @@ make_socket(const char *path)
 }
 
 /*
- * Refuses who is not the server's own user; SO_PEERCRED cannot be forged.
+ * Rejects peers of other users.  SO_PEERCRED cannot be forged.
  */
 static bool
 peer_allowed(int fd, int *pid)
@@ -184,7 +186,7 @@ welcome_client(int fd)
 }
 
 /*
- * Accepts connections until told to end.
+ * Accepts connections until shutdown.
  */
 static void
 serve(int listener, int signals)
@@ -212,7 +214,7 @@ serve(int listener, int signals)
 }
 
 /*
- * Signals that end the service, as a descriptor; all threads inherit that they are blocked.
+ * Blocks the signals that end the service, in all threads, and returns a descriptor for them.
  */
 static int
 block_signals(void)
@@ -229,7 +231,7 @@ block_signals(void)
 }
 
 /*
- * Every connection takes two descriptors, so as many are allowed as may be.
+ * Raises the limit of descriptors, as every connection takes two.
  */
 static void
 raise_limits(void)
@@ -244,8 +246,8 @@ raise_limits(void)
 }
 
 /*
- * Keeps rows of users out of core files.  1 byte is less than any core file, and the one limit that the kernel
- * heeds also where a program, not a file, takes them.
+ * Keeps users' rows out of core files.  A limit of 1 byte prevents them even where the kernel pipes core files to a
+ * program, which ignores all other limits.
  */
 static void
 forbid_cores(void)
@@ -259,7 +261,7 @@ forbid_cores(void)
 	}
 }
 
-/* Opens devices before the socket: who can connect finds a service that works. */
+/* Opens the devices before the socket, so that a client that can connect finds a working service. */
 int
 main(int argc, char **argv)
 {
@@ -275,7 +277,7 @@ main(int argc, char **argv)
 		forbid_cores();
 	if (!take_lock(GSD_LOCK))
 		return GSD_EXIT_SOCKET;
-	/* 0.1.0 had them in the data directory itself, where pg_rewind stumbles over what a killed server leaves */
+	/* 0.1.0 had them in the data directory itself, where leftovers of a killed server confuse pg_rewind */
 	(void) unlink("pgsql_tmp_gpusort");
 	(void) unlink("pgsql_tmp_gpusort.lock");
 	status = gsd_devices_open();
@@ -292,5 +294,5 @@ main(int argc, char **argv)
 	gsd_log("LOG", "ending");
 	(void) unlink(options.socket);
 	(void) unlink(GSD_LOCK);
-	_exit(0); /* threads may be in the middle of jobs: the kernel takes everything back */
+	_exit(0); /* threads may be in the middle of jobs; the kernel frees everything */
 }

@@ -19,7 +19,7 @@ gsd_options options = {
 };
 
 /*
- * Prints how to call the program.
+ * Prints the usage.
  */
 static void
 usage(void)
@@ -48,7 +48,7 @@ usage(void)
 }
 
 /*
- * Reads a number between bounds; false if it is none.
+ * Reads a number between bounds.  Returns false for anything else.
  */
 static bool
 number(const char *text, long long low, long long high, long long *value)
@@ -60,7 +60,7 @@ number(const char *text, long long low, long long high, long long *value)
 }
 
 /*
- * Finds a word in a list; -1 if it is not there.
+ * Finds a word in a list.  Returns -1 if it is not there.
  */
 static int
 word(const char *text, size_t length, const char *const *list)
@@ -131,7 +131,7 @@ enum
 };
 
 /*
- * Takes one option; false if its value makes no sense.
+ * Sets one option.  Returns false if its value is invalid.
  */
 static bool
 take_option(int option, const char *value)

@@ -1,5 +1,5 @@
 /*
- * protocol.c: sends, receives and checks the messages of protocol.h; the same code on both ends.
+ * protocol.c: sends, receives and validates the messages of protocol.h, for both sides.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 /*
- * Descriptors that one packet may bring before the kernel drops the rest: more than one is refused, but must be seen.
+ * Descriptors received per packet; the kernel drops more.  More than one is refused, but must be noticed.
  */
 #define MAX_DESCRIPTORS 8
 
 /*
- * True if a text field ends within itself.
+ * Returns true if a text is terminated within its field.
  */
 static bool
 text_valid(const char *text, size_t bytes)
@@ -29,8 +29,8 @@ text_valid(const char *text, size_t bytes)
 }
 
 /*
- * Checks a job's columns and constant, which decide the message's length.  What operation and columns mean together is
- * for the engine to check.
+ * Checks a job's columns and constant, which determine the message's length.  The engine checks whether operation and
+ * columns fit together.
  */
 static bool
 begin_valid(const gsd_begin *begin, size_t bytes)
@@ -69,14 +69,14 @@ devices_valid(const gsd_devices *devices, size_t bytes)
 }
 
 /*
- * Checks what a client may say.
+ * Validates a client's message.
  */
 static bool
 client_message_valid(const gsd_message *m, size_t bytes)
 {
 	switch (m->head.type)
 	{
-		case GSD_HELLO: /* magic and version are answered, not refused here */
+		case GSD_HELLO: /* magic and version are answered, not rejected here */
 			return bytes == sizeof(gsd_hello);
 		case GSD_RING:
 			return bytes == sizeof(gsd_ring) && gsd_ring_bytes(&m->ring) != 0;
@@ -98,7 +98,7 @@ client_message_valid(const gsd_message *m, size_t bytes)
 }
 
 /*
- * Checks what the service may say.
+ * Validates a message of the service.
  */
 static bool
 service_message_valid(const gsd_message *m, size_t bytes)
@@ -231,7 +231,7 @@ gsd_send(int socket, const gsd_header *head, int fd)
 }
 
 /*
- * Takes the descriptors out of a packet: the first one, and how many there were; all but that one are closed.
+ * Extracts the descriptors of a packet: the first one, and their number.  Closes all others.
  */
 static int
 take_descriptors(struct msghdr *packet, int *count)
@@ -280,17 +280,20 @@ gsd_receive(int socket, gsd_message *message, bool from_client, int *fd)
 
 	if (fd != NULL)
 		*fd = -1;
-	/* a reset tells, once, that the other side is gone and has not read all; what it said before can still be read */
+	/*
+	 * a reset is reported once, if the peer is gone without having read everything; its earlier messages are still
+	 * readable
+	 */
 	do
 		got = recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	while (got < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (got < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK ? GSD_IO_AGAIN : GSD_IO_CLOSED;
 	descriptor = take_descriptors(&packet, &count);
-	/* a packet without bytes cannot be told from the end of the connection: neither leaves anything to say */
+	/* an empty packet is indistinguishable from the end of the connection; both end it */
 	if (got == 0 && count == 0)
 		return GSD_IO_CLOSED;
-	/* a process that may open no more files gets none of those that were passed */
+	/* a process at its limit of descriptors receives none of those passed */
 	lost = (packet.msg_flags & MSG_CTRUNC) && count == 0 && fd != NULL;
 	valid = !(packet.msg_flags & MSG_TRUNC) && gsd_message_valid(message, (size_t) got, from_client);
 	if (valid && lost && message->head.type == GSD_RING)

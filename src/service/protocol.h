@@ -1,9 +1,10 @@
 /*
- * protocol.h: jobs of kernels/gs.h on a wire: what a backend and gpusortd say to each other.
+ * protocol.h: the messages between a backend and gpusortd, which carry jobs of kernels/gs.h.  doc/protocol.md explains
+ * the sequence of messages.
  *
- * doc/protocol.md tells the story; this file is the letter.  A connection is a Unix socket of type SOCK_SEQPACKET, so
- * that one packet is one message, whole or refused.  It carries one job at a time.  Keys and results do not
- * travel through it: they lie in a ring of memory that the client makes, seals and passes once.
+ * A connection is a Unix socket of type SOCK_SEQPACKET: one packet is one message, delivered completely or refused.  It
+ * carries one job at a time.  Keys and results do not pass through the socket, but through a ring of shared memory that
+ * the client creates, seals and passes once.
  */
 #ifndef GPUSORT_PROTOCOL_H
 #define GPUSORT_PROTOCOL_H
@@ -14,8 +15,7 @@
 #define GSD_VERSION 4
 
 /*
- * In the server's data directory.  Backups and pg_rewind pass over what lies in this folder, and over names that begin
- * like these.
+ * Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these.
  */
 #define GSD_FOLDER "pg_stat_tmp"
 #define GSD_SOCKET GSD_FOLDER "/pgsql_tmp_gpusort"
@@ -30,11 +30,11 @@
 #define GSD_PAGE 4096u
 #define GSD_MAX_RING ((uint64_t) 1 << 32)
 
-/* How gpusortd ends, for the worker that started it. */
+/* Exit statuses of gpusortd, for the worker that started it. */
 #define GSD_EXIT_USAGE 2
-#define GSD_EXIT_NO_DEVICE 3 /* no GPU, no driver, a driver too old, or a build without CUDA: trying again is vain */
+#define GSD_EXIT_NO_DEVICE 3 /* no GPU, no driver, a driver too old, or a build without CUDA: a restart is pointless */
 #define GSD_EXIT_STALLED 4	 /* a job made no progress */
-#define GSD_EXIT_DEVICE 5	 /* the device failed; its context cannot be used any more */
+#define GSD_EXIT_DEVICE 5	 /* the device failed; its context is unusable */
 #define GSD_EXIT_SOCKET 6	 /* the socket could not be made */
 
 typedef enum gsd_type
@@ -44,23 +44,23 @@ typedef enum gsd_type
 	GSD_RING,	   /* gsd_ring, with one descriptor */
 	GSD_BEGIN,	   /* gsd_begin */
 	GSD_ADD,	   /* gsd_slot: a chunk lies in that slot */
-	GSD_FINISH,	   /* gsd_count: all chunks were added, of so many rows */
-	GSD_TAKEN,	   /* gsd_slot: that result area can be written again */
-	GSD_END,	   /* gsd_job_message: the job is over, wherever it stood */
+	GSD_FINISH,	   /* gsd_count: end of input, with the number of rows */
+	GSD_TAKEN,	   /* gsd_slot: that result area may be reused */
+	GSD_END,	   /* gsd_job_message: ends the job in any state */
 	GSD_PING,	   /* gsd_count: any number */
 	GSD_STATUS,	   /* gsd_header alone */
 
 	/* service to client */
 	GSD_WELCOME = 64, /* gsd_welcome */
-	GSD_RING_DONE,	  /* gsd_result; GS_NOMEM: no memory for rings, GS_TOO_BIG: no share, GS_DEVICE: no file */
+	GSD_RING_DONE,	  /* gsd_result; GS_NOMEM: no memory for rings, GS_TOO_BIG: quota exceeded, GS_DEVICE: bad file */
 	GSD_BEGUN,		  /* gsd_begun */
-	GSD_FREE,		  /* gsd_slot: that chunk was read; full: no more rows in this job, please */
-	GSD_SORTED,		  /* gsd_sorted: the result is known, parts follow */
-	GSD_PART,		  /* gsd_result_part: elements of the result lie in that area; 0 of them: the end */
-	GSD_ENDED,		  /* gsd_job_message: the last word on a job */
-	GSD_FAILED,		  /* gsd_result: only GSD_END may follow; GS_TIMEOUT, of any job: the service ends */
-	GSD_PONG,		  /* gsd_count: the number of the ping */
-	GSD_BUSY,		  /* gsd_job_message: still working; sent about once a second */
+	GSD_FREE,		  /* gsd_slot: that slot is free; full: add no more rows to this job */
+	GSD_SORTED,		  /* gsd_sorted: the result is complete, parts follow */
+	GSD_PART,		  /* gsd_result_part: result elements in that area; 0 elements: the end */
+	GSD_ENDED,		  /* gsd_job_message: last message of a job */
+	GSD_FAILED,		  /* gsd_result: only GSD_END may follow; GS_TIMEOUT, for any job: the service ends */
+	GSD_PONG,		  /* gsd_count: number of the ping */
+	GSD_BUSY,		  /* gsd_job_message: still working; about once a second */
 	GSD_DEVICES		  /* gsd_devices */
 } gsd_type;
 
@@ -75,7 +75,7 @@ typedef struct gsd_hello
 	gsd_header head;
 	uint32_t magic;
 	uint32_t version;
-	uint64_t owner; /* whose data this is: database above, role below; memory is cleared before it serves another */
+	uint64_t owner; /* owner of the data, database above role; memory is cleared between owners */
 } gsd_hello;
 
 typedef struct gsd_welcome
@@ -88,8 +88,8 @@ typedef struct gsd_welcome
 } gsd_welcome;
 
 /*
- * The ring, as it lies in the file passed along: slots for chunks, then areas for results, each a multiple of
- * GSD_PAGE.  The file has exactly that size and cannot change it (F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL).
+ * Layout of the ring in the file that is passed: slots for chunks, then areas for results, each a multiple of GSD_PAGE.
+ * The file has exactly this size, which cannot change (F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL).
  */
 typedef struct gsd_ring
 {
@@ -108,11 +108,11 @@ typedef struct gsd_column
 	uint8_t zero;
 } gsd_column;
 
-/* The fields are those of gs_job_spec; the filter's constant lies behind the columns. */
+/* Members as in gs_job_spec.  The filter's constant follows the columns. */
 typedef struct gsd_begin
 {
 	gsd_header head;
-	uint32_t job; /* the client counts its jobs, so that it knows late messages */
+	uint32_t job; /* counted by the client, to recognize late messages */
 	uint32_t op;  /* gs_op */
 	uint64_t rows_hint;
 	uint64_t limit;
@@ -125,7 +125,7 @@ typedef struct gsd_begin
 	uint8_t exclusive;
 	uint8_t by_flags;
 	uint8_t comparison; /* gs_comparison */
-	uint32_t avoid;		/* a bit for the number of each device that the job must not run on */
+	uint32_t avoid;		/* devices that the job must not use, a bit per number */
 	gsd_column columns[];
 } gsd_begin;
 
@@ -134,7 +134,7 @@ typedef struct gsd_begun
 	gsd_header head;
 	uint32_t job;
 	uint32_t device;
-	uint64_t max_rows; /* more do not fit into the device memory that one job may have */
+	uint64_t max_rows; /* rows that fit the device memory one job may have */
 	char name[GSD_NAME_BYTES];
 } gsd_begun;
 
@@ -172,7 +172,7 @@ typedef struct gsd_sorted
 	uint32_t refined;
 	uint32_t input;
 	uint64_t rows;
-	uint64_t results; /* elements that will come */
+	uint64_t results; /* result elements */
 	uint64_t selected;
 	uint64_t upload_bytes;
 	uint64_t upload_ns;
@@ -184,7 +184,7 @@ typedef struct gsd_result_part
 	gsd_header head;
 	uint32_t job;
 	uint32_t area;
-	uint32_t rows; /* or other elements of the result */
+	uint32_t rows; /* or other result elements */
 	uint32_t zero;
 } gsd_result_part;
 
@@ -202,7 +202,7 @@ typedef struct gsd_device
 	uint32_t jobs;			/* running */
 	uint64_t jobs_done;
 	uint64_t memory_bytes;	/* of the device */
-	uint64_t limit_bytes;	/* that all jobs together may reserve */
+	uint64_t limit_bytes;	/* for the reservations of all jobs */
 	uint64_t reserved_bytes;
 	char name[GSD_NAME_BYTES];
 } gsd_device;
@@ -237,48 +237,48 @@ typedef union gsd_message
 } gsd_message;
 
 /*
- * True if a packet of that many bytes is a message that this side may receive: known type, exact length, every number
- * in its range.  What depends on the connection's state is for its reader to check.
+ * Returns true if a packet is a message that this side may receive: known type, exact length, all numbers in range.
+ * The reader checks what depends on the connection's state.
  */
 bool gsd_message_valid(const gsd_message *message, size_t bytes, bool from_client);
 
-/* Bytes of a ring; 0 if it breaks the rules. */
+/* Returns the bytes of a ring, or 0 if it is invalid. */
 uint64_t gsd_ring_bytes(const gsd_ring *ring);
 
-/* GS_OK if the file is one that its maker cannot make smaller under the reader, of exactly that size. */
+/* Returns GS_OK if the file has exactly this size and its owner cannot shrink it. */
 gs_status gsd_ring_check(int fd, uint64_t bytes);
 
-/* True if a path cannot lead out of the directory that it is relative to. */
+/* Returns true if a relative path stays inside its directory. */
 bool gsd_path_inside(const char *path, size_t bytes);
 
-/* Time since some moment in the past, of a clock that nobody sets and that all processes share; for every deadline. */
+/* Returns a monotonic time, common to all processes.  Used for all deadlines. */
 uint64_t gsd_now_ns(void);
 
-/* The same in milliseconds, as poll() takes them. */
+/* Returns that time in milliseconds, as poll() takes them. */
 static inline int64_t
 gsd_now_ms(void)
 {
 	return (int64_t) (gsd_now_ns() / 1000000);
 }
 
-/* Fills in a message's head. */
+/* Fills in a message's header. */
 void gsd_head(gsd_header *head, gsd_type type, size_t bytes);
 
 typedef enum gsd_io
 {
 	GSD_IO_OK,
-	GSD_IO_AGAIN,  /* would have to wait */
-	GSD_IO_CLOSED, /* the other side is gone */
-	GSD_IO_BAD	   /* a message that is none */
+	GSD_IO_AGAIN,  /* would block */
+	GSD_IO_CLOSED, /* the peer is gone */
+	GSD_IO_BAD	   /* an invalid message */
 } gsd_io;
 
-/* Sends a message without waiting, with a descriptor unless fd is -1. */
+/* Sends a message without blocking, with a descriptor unless fd is -1. */
 gsd_io gsd_send(int socket, const gsd_header *head, int fd);
 
 /*
- * Receives a message without waiting and checks it.  A descriptor that came along goes to *fd, else -1; with fd NULL,
- * or along with a message that takes none, it is closed and the message refused.  One that was lost, as the process may
- * open no more files, is -1.
+ * Receives and validates a message without blocking.  A descriptor goes to *fd, otherwise -1.  If fd is NULL or the
+ * message takes no descriptor, it is closed and the message is refused.  *fd is also -1 if the process may open no more
+ * files.
  */
 gsd_io gsd_receive(int socket, gsd_message *message, bool from_client, int *fd);
 

@@ -1,26 +1,25 @@
 /*
- * bucket_sort.cu: parts of 4-byte keys into order in shared memory.
+ * bucket_sort.cu: sorts parts of 4-byte keys in shared memory.
  *
- * A block counts the part's keys in bins that cut their range evenly, as many as there is room for keys, so that hardly
- * any order is left to make within bins: each thread puts a window of neighbouring words in order in registers, then
- * four at both sides of each border between windows, until nothing falls.  Then all is in order for certain, since each
- * word has been compared with the next one.  Where that takes too long (a crowded bin), a bitonic network does it.
+ * A block distributes the part's keys over bins that divide their range evenly, as many as there is room for keys, so
+ * that little sorting is left: each thread sorts a window of neighbouring words in registers, then four on both sides
+ * of each border between windows, until nothing descends.  The result is then certainly sorted, as each word has been
+ * compared with the next.  If that takes too long (a crowded bin), a bitonic network sorts the part.
  *
- * A word is a key's distance from the part's least, perhaps with the key's place in the part behind it (shapes.h).
- * Values wait for their words in the memory of the bins.
+ * A word is a key's distance from the part's minimum, possibly followed by the key's place in the part (shapes.h).
+ * Values wait in the memory of the bins.  Bytes per item: read once and written once.
  *
- * Bytes per item: read once and written once.
  * After Stehle and Jacobsen, A memory bandwidth-efficient hybrid radix sort on GPUs, arXiv:1611.01137.
  */
 #include "bucket_sort.cuh"
 #include "../base/register_sort.cuh"
 
-#define TURNS  8  /* times as many blocks as can run at once: where parts take less time, more blocks come */
-#define ROUNDS 12 /* times that words may straddle windows: groups of some 50 words */
+#define TURNS  8  /* blocks launched per block that can run: where parts take less time, more blocks come */
+#define ROUNDS 12 /* limit of rounds in which words cross windows: groups of some 50 words */
 
 static_assert(GS_PART_BUCKETS == 1 << 8, "as many as a digit has");
 
-/* A block's part, and, for its first thread, its next one and how many there are. */
+/* A block's part; for its first thread, the next part and the number of parts. */
 struct part_cursor
 {
 	gs_part part;
@@ -29,7 +28,7 @@ struct part_cursor
 
 static_assert(sizeof(part_cursor) <= 64, "see gs_part_shared");
 
-/* The longest part that this device can put in order: without much shared memory no block is large. */
+/* Returns the longest part that this device can sort.  With little shared memory there are no large blocks. */
 u32
 gs_part_longest(const gs_cuda_engine *e, gs_part_words words)
 {
@@ -38,7 +37,7 @@ gs_part_longest(const gs_cuda_engine *e, gs_part_words words)
 	return large != 0 ? large : gs_part_room(*e->tuning, words, false);
 }
 
-/* Words of shared memory to registers and back, 16 bytes at a time. */
+/* Copies words from shared memory to registers, 16 bytes at a time. */
 template <class W, int N>
 __device__ __forceinline__ void
 read_run(W (&x)[N], const W *from)
@@ -56,7 +55,7 @@ read_run(W (&x)[N], const W *from)
 	}
 }
 
-/* The way back: registers to shared memory. */
+/* Copies them back. */
 template <class W, int N>
 __device__ __forceinline__ void
 write_run(W *to, const W (&x)[N])
@@ -75,8 +74,8 @@ write_run(W *to, const W (&x)[N])
 }
 
 /*
- * Sorts words in shared memory, whatever their order, by the whole block: all exchanges upwards, so that any number
- * will do.
+ * Sorts words in shared memory by the whole block, whatever their order.  All exchanges go upwards, so any number of
+ * words works.
  */
 template <class W>
 static __device__ void
@@ -98,7 +97,7 @@ sort_words(W *words, u32 n)
 		}
 }
 
-/* Whether several floats have this code. */
+/* Returns whether several floats share this code. */
 static __device__ __forceinline__ bool
 zero_or_nan(u32 code)
 {
@@ -106,20 +105,20 @@ zero_or_nan(u32 code)
 }
 
 /*
- * A part in shared memory: words, and bins: counts, then where each bin's words begin, then values as they came; and
- * sums.  SHARE: bins of a thread.
+ * A part in shared memory: its words; the bins, which hold counts, then starts, then values in input order; and sums.
+ * SHARE: bins per thread.
  */
 template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 {
 	static constexpr u32 ROOM = THREADS * WINDOW, WARPS = THREADS / 32;
-	static constexpr u32 GROUP = WINDOW % 4 == 0 ? 4 : 6; /* items of a thread that are looked after together */
+	static constexpr u32 GROUP = WINDOW % 4 == 0 ? 4 : 6; /* items of a thread processed together */
 	static_assert(WINDOW % GROUP == 0 && WINDOW * sizeof(W) % 32 == 16 && SHARE % 8 == 4, "see gs_part_shapes");
 	static_assert(ROOM < 1 << 16, "a bin's words are counted in 16 bits");
 
 	W *words;
 	u32 *bins, *sums;
 
-	/* Lays the arrays out in a block's dynamic shared memory: words, bins, and the sums of warps behind them. */
+	/* Lays out the arrays in dynamic shared memory: words, bins, sums of warps. */
 	__device__ __forceinline__
 	part_shared(u8 *memory)
 	{
@@ -128,7 +127,7 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 		sums = bins + THREADS * (WINDOW > SHARE ? WINDOW : SHARE);
 	}
 
-	/* A thread's items, THREADS places apart: gets something of some of them, then puts it somewhere. */
+	/* Applies get, then put, to groups of a thread's items, which are THREADS apart. */
 	template <class GET, class PUT>
 	static __device__ __forceinline__ void
 	each_item(u32 count, GET get, PUT put)
@@ -157,7 +156,7 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 		}
 	}
 
-	/* Each thread its own bins, 16 bytes at a time; a barrier has to follow. */
+	/* Clears the thread's bins, 16 bytes at a time.  A barrier must follow. */
 	__device__ __forceinline__ void
 	clear_bins() const
 	{
@@ -166,7 +165,7 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 			((uint4 *) bins)[threadIdx.x * (SHARE / 4) + i] = make_uint4(0, 0, 0, 0);
 	}
 
-	/* The least and the greatest of all threads' codes. */
+	/* Finds the least and the greatest code of all threads. */
 	__device__ __forceinline__ void
 	range(u32 &least, u32 &most) const
 	{
@@ -184,7 +183,7 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 		most = lanes_max(lane < WARPS ? sums[32 + lane] : 0);
 	}
 
-	/* Counts of bins become where their words begin. */
+	/* Turns counts of bins into their starts. */
 	__device__ __forceinline__ void
 	counts_to_begins() const
 	{
@@ -207,7 +206,10 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 		__syncthreads();
 	}
 
-	/* Puts four words at both sides of the border behind the thread's window in order; whether they then fall. */
+	/*
+	 * Sorts four words on each side of the border behind the thread's window.  Returns whether they still descend
+	 * there.
+	 */
 	__device__ __forceinline__ bool
 	border_falls(W *mine, u32 border) const
 	{
@@ -225,7 +227,7 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 		return falls;
 	}
 
-	/* Puts windows in order, then what straddles their borders, until nothing falls. */
+	/* Sorts windows, then words that cross their borders, until nothing descends. */
 	__device__ __forceinline__ void
 	order_words(const gs_part &part) const
 	{
@@ -248,7 +250,7 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 				W x[WINDOW];
 
 				read_run(x, mine);
-				(void) transpose(x); /* once is too few for a whole warp */
+				(void) transpose(x); /* once is not enough for a whole warp */
 				put_in_order(x, whole);
 				write_run(mine, x);
 			}
@@ -260,7 +262,7 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 	}
 };
 
-/* The key that a word was made of; place: that it had in the part, which begins at `start`. */
+/* Rebuilds the key of a word.  place: the key's place in the part, which begins at `start`. */
 template <gs_part_words WORDS, int PLACE_BITS, class ITEM>
 static __device__ __forceinline__ u32
 key_of_word(const gs_parts_args &a, u64 w, u32 least, u32 start, u32 place)
@@ -274,8 +276,8 @@ key_of_word(const gs_parts_args &a, u64 w, u32 least, u32 start, u32 place)
 }
 
 /*
- * VALUES: of 4 bytes go along.  The part lies in shared memory, where its fields are read when they are wanted:
- * registers are scarce, most of all in step 3.  The next part may come when all threads are through.
+ * Sorts a part; VALUES: with values of 4 bytes.  The part's description is in shared memory and read when needed, as
+ * registers are scarce, especially in step 3.  The next part may follow when all threads are done.
  */
 template <gs_part_words WORDS, bool VALUES, int PLACE_BITS, int THREADS, int WINDOW, int SHARE>
 static __device__ __forceinline__ void
@@ -287,12 +289,12 @@ sort_part(const gs_parts_args &a, gs_part &part)
 	extern __shared__ __align__(16) u8 part_memory[];
 	const shape m(part_memory);
 	const u32 thread = threadIdx.x;
-	/* set to 0, though only items that there are count: else, in a loop, they would hold registers up to the end */
+	/* initialized although only existing items count: otherwise, in the loop, they would occupy registers throughout */
 	u32 code[WINDOW] = {}, value[VALUES ? WINDOW : 1] = {}, arrivals[WINDOW / 2] = {}; /* of 16 bits each */
 	u32 least = ~0u, most = 0;
 	auto each_item = [&](auto get, auto put) { shape::each_item(part.count, get, put); };
 
-	/* 1. the part and its range */
+	/* 1. load the part and find its range */
 	each_item([&](u32 i) { return __ldcs((const item *) a.in + part.start + i * THREADS + thread); },
 			  [&](u32 i, item x) {
 				  code[i] = (u32) (x >> 8 * (sizeof(item) - 4));
@@ -318,8 +320,8 @@ sort_part(const gs_parts_args &a, gs_part &part)
 		code[i] -= least;
 
 	/*
-	 * 2. counts of bins; each word knows how many came to its bin before it.  Somewhat less than 2^32, so that no
-	 * rounding leads past the last bin
+	 * 2. count bins; each word remembers how many preceded it in its bin.  The scale is slightly below 2^32, so that
+	 * rounding does not lead past the last bin
 	 */
 	const u32 scale = __float2uint_rz(__fdividef(SHARE * THREADS * 4294963200.f, (float) (most - least) + 1));
 	auto bin_of = [&](u32 i) { return m.bins + __umulhi(code[i], scale); };
@@ -328,12 +330,12 @@ sort_part(const gs_parts_args &a, gs_part &part)
 			  { arrivals[i / 2] = i % 2 == 0 ? older : __byte_perm(arrivals[i / 2], older, 0x5410); });
 	__syncthreads();
 	if (thread == 0)
-		part.least = least; /* the bound has been looked at by all */
+		part.least = least; /* all threads have read the bound */
 
-	/* 3. where bins begin */
+	/* 3. find where bins begin */
 	m.counts_to_begins();
 
-	/* 4. words to their bins, and the last window's rest */
+	/* 4. move words to their bins, and pad the last window */
 	auto word = [&](u32 i) -> W {
 		const u32 place = i * THREADS + thread;
 
@@ -350,10 +352,10 @@ sort_part(const gs_parts_args &a, gs_part &part)
 	if constexpr (VALUES)
 		each_item([&](u32 i) { return value[i]; }, [&](u32 i, u32 x) { m.bins[i * THREADS + thread] = x; });
 
-	/* 5. words into order */
+	/* 5. sort the words */
 	m.order_words(part);
 
-	/* 6. out; `least` has held no register since step 2 */
+	/* 6. write; `least` has occupied no register since step 2 */
 	least = part.least;
 	each_item([&](u32 i) { return m.words[i * THREADS + thread]; },
 			  [&](u32 i, W w) {
@@ -365,7 +367,7 @@ sort_part(const gs_parts_args &a, gs_part &part)
 			  });
 }
 
-/* Bits of a place in the code being compiled. */
+/* Bits of a place in a word, for the code being compiled. */
 template <gs_part_words WORDS, bool LARGE> struct part_place_bits
 {
 	static constexpr int value = (int) gs_part_place_bits(GS_TUNED, WORDS, LARGE);
@@ -373,8 +375,8 @@ template <gs_part_words WORDS, bool LARGE> struct part_place_bits
 };
 
 /*
- * Blocks take parts in turns: as many as there might be parts would take long to come and go where the finish is not to
- * be.
+ * Blocks take parts in turn.  A block per possible part would take long to start and stop if there is nothing to
+ * finish.
  */
 template <gs_part_words WORDS, bool VALUES, bool LARGE>
 static __global__ void __launch_bounds__(gs_part_here<WORDS, LARGE>::threads, gs_part_here<WORDS, LARGE>::blocks)
@@ -408,7 +410,10 @@ sort_parts_kernel(const __grid_constant__ gs_parts_args a)
 	}
 }
 
-/* Parts of one length: nothing where the row has no shape for them, as sm_75 has none for long ones. */
+/*
+ * Launches the parts of one kind; does nothing if the tuning row has no shape for them, as sm_75 has none for long
+ * ones.
+ */
 template <gs_part_words WORDS, bool VALUES, bool LARGE>
 static gs_status
 launch(gs_cuda_engine *e, const gs_parts_args &a, u32 parts)
@@ -420,14 +425,14 @@ launch(gs_cuda_engine *e, const gs_parts_args &a, u32 parts)
 	if (parts == 0 || s.threads == 0)
 		return GS_OK;
 	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, s.threads, gs_part_shared(s), &blocks));
-	/* each its block, if their number is known; else there might be many that come for nothing */
+	/* one block per part if their number is known; otherwise many might start for nothing */
 	if (a.wrong != NULL && parts > (u32) blocks * TURNS)
 		parts = (u32) blocks * TURNS;
 	kernel<<<parts, s.threads, gs_part_shared(s), e->stream>>>(a);
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* Parts that fit a small block, then those that need a large one. */
+/* Launches the parts that fit a small block, then those that need a large one. */
 template <gs_part_words WORDS, bool VALUES>
 static gs_status
 launch_both(gs_cuda_engine *e, const gs_parts_args &a, u32 small, u32 large)
@@ -437,8 +442,7 @@ launch_both(gs_cuda_engine *e, const gs_parts_args &a, u32 small, u32 large)
 }
 
 /*
- * Puts the listed parts in order; small, large: how many there are, or, if something may be wrong, may be or are worth
- * a block.
+ * Sorts the listed parts.  small, large: their numbers or, if something may be wrong, limits worth a block.
  */
 gs_status
 gs_parts_sort(gs_cuda_engine *e, gs_part_words words, const gs_parts_args &a, u32 small, u32 large)

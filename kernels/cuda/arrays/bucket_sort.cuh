@@ -1,16 +1,15 @@
 /*
- * bucket_sort.cuh: neighbouring buckets of 4-byte keys, put in order in shared memory (bucket_sort.cu).
- *
- * Keys that share their leading bits are a bucket.  Neighbouring buckets are a part, as many as fit a block and are
- * about as crowded as each other; a bucket too long for that may be a part for a larger block.
+ * bucket_sort.cuh: sorts neighbouring buckets of 4-byte keys in shared memory (bucket_sort.cu).  A bucket is the keys
+ * with equal leading bits.  A part is as many neighbouring buckets as fit a block and are about equally crowded; a
+ * bucket too long for that may be a part for a larger block.
  */
 #ifndef GS_CUDA_ARRAYS_BUCKET_SORT_CUH
 #define GS_CUDA_ARRAYS_BUCKET_SORT_CUH
 
 #include "../radix/radix.cuh"
 
-#define GS_PART_BUCKETS 256 /* that parts are listed of together */
-#define GS_PART_CROWD	4	/* keys that a key may share its bin with, on the average */
+#define GS_PART_BUCKETS 256 /* buckets whose parts are listed together */
+#define GS_PART_CROWD	4	/* limit for the average number of keys in a key's bin */
 
 /* Items of a part; 0 if there are no such parts. */
 constexpr u32
@@ -21,7 +20,7 @@ gs_part_room(const gs_tuning &t, gs_part_words words, bool large)
 	return (u32) (s.threads * s.window);
 }
 
-/* Of parts that are not large, whatever the row and the words: at least so many. */
+/* Least items of a part that is not large, for any tuning row and kind of word. */
 constexpr u32
 gs_part_least()
 {
@@ -34,7 +33,7 @@ gs_part_least()
 	return least;
 }
 
-/* Bits of a place in the part, in its word. */
+/* Bits of a place in a word. */
 constexpr u32
 gs_part_place_bits(const gs_tuning &t, gs_part_words words, bool large)
 {
@@ -45,40 +44,40 @@ gs_part_place_bits(const gs_tuning &t, gs_part_words words, bool large)
 	return words == GS_PART_CODES ? 0 : words == GS_PART_FAR ? 16 : bits;
 }
 
-/* A part: its items, and between what their codes have to lie. */
+/* A part: its items, and the bounds of their codes. */
 struct alignas(16) gs_part
 {
 	u32 start, count;
 	u32 least, most;
 };
 
-/* Lists of parts, for a block and for a large block; in device memory. */
+/* Lists of parts, for small and for large blocks, in device memory. */
 struct gs_parts
 {
 	gs_part *list[2];
-	u32 *listed; /* parts of both */
+	u32 *listed; /* number of parts in both */
 };
 
-/* Items in order by their buckets, and where they go in order. */
+/* Items in order of their buckets, and the destination. */
 struct gs_parts_args
 {
 	const void *in; /* keys, or words of key and value */
 	void *out_keys;
 	void *out_values; /* NULL: keys alone */
-	u64 flip;		  /* what turns keys into codes */
+	u64 flip;		  /* maps keys to codes */
 	bool floats;
 	gs_parts parts;
-	u32 *wrong; /* becomes 1 if a code does not lie where its part says */
+	u32 *wrong; /* set to 1 if a code is outside its part's bounds */
 };
 
 u32 gs_part_longest(const gs_cuda_engine *e, gs_part_words words);
 gs_status gs_parts_sort(gs_cuda_engine *e, gs_part_words words, const gs_parts_args &a, u32 small, u32 large);
 
 /*
- * Lists the parts of a group of buckets: aligned ones of up to 2^levels of them, as long as they fit and the keys of
- * their longest are not too many for the bins that it will have.  By a block of as many threads as there are buckets.
- * begin: where buckets begin behind `start`, one more at the end; `longest` takes the longest part.  Codes of bucket 0
- * begin at `least` and have `bits` more bits; 32: that is not known.
+ * Lists the parts of a group of buckets: aligned groups of up to 2^levels buckets, as long as they fit and their most
+ * crowded one suits the bins it will have.  By a block with one thread per bucket.  begin: starts of the buckets behind
+ * `start`, plus the end; `longest` is raised to the longest part.  Codes of bucket 0 begin at `least`, and buckets have
+ * `bits` more bits; 32: unknown.
  */
 static __device__ __forceinline__ void
 gs_list_parts(const u32 *begin, u32 start, u32 least, u32 bits, u32 levels, u32 room, const gs_parts &parts,

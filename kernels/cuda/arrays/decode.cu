@@ -1,12 +1,12 @@
 /*
  * decode.cu: expands runs.
  *
- * 1. Lengths become starts: widened to 64 bits, then scanned (scan.cuh), in temporary memory.
- * 2. A block takes 4096 items of the output.  It searches the run that its first item lies in, marks in shared memory
- *    where further runs start (the last of several that start at one place, when some are empty), and a running maximum
- *    over the marks gives every item its run.
+ * 1. Widens the lengths to 64 bits and scans them (scan.cuh) in temporary memory, which yields starts.
+ * 2. A block expands 4096 items of the output.  It searches for the run that contains its first item, marks in shared
+ *    memory where further runs start (the last one of several that start at one place, if some are empty), and a
+ *    running maximum over the marks gives every item its run.
  *
- * Bytes per item: its size written; per run: length read, start written and read twice, value read.
+ * Bytes per item: its size, written; per run: length read, start written and read twice, value read.
  */
 #include "../base/compact.cuh"
 #include "../scan/scan_ops.cuh"
@@ -15,7 +15,7 @@
 #define ITEMS	16
 #define TILE	(THREADS * ITEMS)
 
-/* Lengths as 64-bit numbers, which the scan turns into where each run begins. */
+/* Widens lengths to 64 bits, for the scan that turns them into starts. */
 template <class L>
 static __global__ void __launch_bounds__(THREADS) widen_kernel(const L *lengths, u64 runs, u64 *to)
 {
@@ -24,8 +24,8 @@ static __global__ void __launch_bounds__(THREADS) widen_kernel(const L *lengths,
 }
 
 /*
- * The last run that starts at or before a position, searched by the whole block: each step leaves a part in 256, so
- * that a block waits for memory three or four times instead of 25.
+ * Returns the last run that starts at or before a position.  By the whole block: each step reduces the range by a
+ * factor of 256, so a block waits for memory three or four times instead of 25.
  */
 static __device__ __forceinline__ u64
 last_at_or_before(const u64 *starts, u64 runs, u64 position)
@@ -43,7 +43,7 @@ last_at_or_before(const u64 *starts, u64 runs, u64 position)
 	return lo;
 }
 
-/* Each place's greatest mark at or before it, in the place of its own, over the whole block. */
+/* Running maximum of the marks, over the whole block. */
 static __device__ __forceinline__ void
 spread_marks(u32 *mark)
 {
@@ -78,7 +78,7 @@ spread_marks(u32 *mark)
 		mark[thread * (ITEMS + 1) + j] = max(x, m[j]);
 }
 
-/* A tile of the output: runs that begin in it mark where, counted from the one that goes on into it. */
+/* Expands a tile of the output.  Runs that begin in it mark their start, relative to the run that continues into it. */
 template <class T, class L>
 static __global__ void __launch_bounds__(THREADS)
 	expand_kernel(const T *values, const L *lengths, const u64 *starts, u64 runs, T *out, u64 room, u64 *count)
@@ -117,7 +117,8 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /*
- * One launch for items and lengths of these widths: a block for each tile of the room, one at least to write the count.
+ * Launches the kernel for items and lengths of these widths: a block per tile of the output, at least one to write the
+ * count.
  */
 template <class T, class L>
 static gs_status
@@ -134,7 +135,7 @@ run(gs_cuda_engine *e, const gs_decode_request *r, u64 *starts)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* By the width of an item. */
+/* Selects the kernel by the width of an item. */
 template <class L>
 static gs_status
 run_type(gs_cuda_engine *e, const gs_decode_request *r, u64 *starts)
@@ -154,7 +155,7 @@ run_type(gs_cuda_engine *e, const gs_decode_request *r, u64 *starts)
 	}
 }
 
-/* gs_decode: a scan of the lengths says where runs begin, then each tile of the output finds its own runs there. */
+/* Implements gs_decode: a scan of the lengths gives the starts, in which each tile of the output finds its runs. */
 gs_status
 gs_cuda_decode(gs_engine *engine, const gs_decode_request *r, void *temp)
 {

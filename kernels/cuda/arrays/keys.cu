@@ -1,33 +1,32 @@
 /*
- * keys.cu: gs_sort: keys, and keys with values, by digits of 8 bits.
+ * keys.cu: gs_sort: sorts keys, with or without values, by digits of 8 bits.
  *
- * One read counts all digits.  A kernel of one block then looks which digits tell keys apart at all, and makes the
- * passes' schedule: input, temporary memory and output in turns, so that the last pass that does anything ends in the
- * output.  The host enqueues every pass; those that have nothing to do return at once.  The input is only read.  Pairs
- * of 4 and 4 bytes go as one word between the first pass and the last.
+ * One read counts all digits.  A kernel of one block then finds the digits that vary, and schedules the passes: they
+ * alternate between input, temporary memory and output, such that the last one ends in the output.  The host enqueues
+ * every pass; those without work return at once.  The input is never written.  Pairs of 4 and 4 bytes travel as one
+ * word between the first pass and the last.
  *
- * Many integers of 4 bytes, alone or with values of 4, are sorted by two leading digits where a sample says that this
- * leaves short buckets, which are put in order in shared memory (keys_buckets.cu).  If the sample says no, or if that
- * turns out to have been wrong, everything is done by all digits: the input is still there.
+ * Large arrays of 4-byte integers, alone or with 4-byte values, are sorted by two leading digits if a sample predicts
+ * short buckets, which are then sorted in shared memory (keys_buckets.cu).  If the sample predicts otherwise, or turns
+ * out wrong, all digits are sorted: the input is still there.
  *
- * Many keys of 8 bytes are sorted by their leading digits alone where a sample says that these leave few of them tied;
- * the groups that are not in order then are sorted one by one (keys_leading.cu).
+ * Large arrays of 8-byte keys are sorted by their leading digits alone if a sample predicts few ties.  The groups that
+ * are out of order are then sorted one by one (keys_leading.cu).  If a group is too large, everything is sorted again
+ * by all digits, by kernels enqueued for that case.
  *
- * If a group is too large, everything is sorted again by all digits, with kernels that stand by.
- *
- * Bytes per item: a key read for the counts; per pass key and value read and written.  See radix/array_pass.cuh.
+ * Bytes per item: a key, read for the counts; per pass, key and value read and written.  See radix/array_pass.cuh.
  */
 #include "keys.cuh"
 
 #include <cstring>
 
-/* Temporary memory, in this order; what is zeroed before a sort, and before it is done again, lies side by side. */
+/* Layout of temporary memory.  What is zeroed before a sort, and before it is repeated, is contiguous. */
 struct keys_layout
 {
 	size_t schedule, counts, tickets, status, bases, steps, parts, keys, values, bytes;
 };
 
-/* Pairs that are one word between the first pass and the last. */
+/* Returns whether pairs are one word between the first pass and the last. */
 static bool
 one_word(const gs_sort_items *t)
 {
@@ -35,7 +34,8 @@ one_word(const gs_sort_items *t)
 }
 
 /*
- * Tiles of a pass, as status words have to be laid out: by the smallest tile of all kernels that may sort such items.
+ * Returns the tiles of a pass for the layout of status words: those of the smallest tile among the kernels for such
+ * items.
  */
 static u64
 tiles_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
@@ -55,7 +55,7 @@ tiles_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 	return (n + tile - 1) / tile;
 }
 
-/* Where everything lies in temporary memory; the same for gs_sort_temp_bytes as for the sort. */
+/* Lays out temporary memory, for gs_sort_temp_bytes and the sort alike. */
 static keys_layout
 layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
@@ -82,7 +82,7 @@ layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 	return l;
 }
 
-/* Bytes for whatever way the sort chooses: it may take buckets, leading digits and all digits one after another. */
+/* Returns the temporary memory for every method, as the sort may try buckets, leading digits and all digits in turn. */
 size_t
 gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n)
 {
@@ -93,8 +93,8 @@ gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width,
 /* ---------------------------------------------------------------- the schedule */
 
 /*
- * Which passes there are to do, and from where to where: every other one into the output, the last one too; none if the
- * gate is shut.  Before a sample is taken: which leading digits come into question.
+ * Schedules the passes: every other one ends in the output, and so does the last; none if the gate is closed.  Before a
+ * sample is taken, finds the leading digits to consider.
  */
 static __global__ void __launch_bounds__(1 << GS_KEY_BITS)
 schedule_kernel(gs_keys_plan plan, gs_schedule_stage stage, const u32 *gate)
@@ -154,7 +154,7 @@ schedule_kernel(gs_keys_plan plan, gs_schedule_stage stage, const u32 *gate)
 
 /* ---------------------------------------------------------------- passes */
 
-/* Everything that a sort's passes have in common. */
+/* What all passes of a sort share. */
 struct keys_sort
 {
 	gs_cuda_engine *e;
@@ -166,14 +166,14 @@ struct keys_sort
 	u32 widths[GS_PLACES];
 };
 
-/* Whether both arrays begin at 16 bytes. */
+/* Returns whether both arrays are aligned to 16 bytes. */
 static bool
 aligned(const void *a, const void *b)
 {
 	return (((uintptr_t) a | (uintptr_t) b) & 15) == 0;
 }
 
-/* What a pass is told, but for where it reads and writes. */
+/* Returns a pass's arguments, except where it reads and writes. */
 static gs_radix_args
 pass_args(const keys_sort *s, u32 p)
 {
@@ -195,7 +195,7 @@ pass_args(const keys_sort *s, u32 p)
 	return a;
 }
 
-/* Counts all digits, or the leading ones; gate: see gs_radix_counting. */
+/* Counts all digits, or the leading ones.  gate: see gs_radix_counting. */
 static gs_status
 count_digits(const keys_sort *s, u32 first, const u32 *gate, u32 gate_open)
 {
@@ -208,7 +208,7 @@ count_digits(const keys_sort *s, u32 first, const u32 *gate, u32 gate_open)
 	return gs_radix_count_keys(s->e, s->items->key_bytes, s->plan.floats, c);
 }
 
-/* Makes the schedule and enqueues the passes; gate: not to be done while this is 0. */
+/* Makes the schedule and enqueues the passes.  gate: skipped while it is 0. */
 static gs_status
 run_passes(const keys_sort *s, gs_schedule_stage stage, const u32 *gate)
 {
@@ -233,8 +233,8 @@ run_passes(const keys_sort *s, gs_schedule_stage stage, const u32 *gate)
 }
 
 /*
- * A pass over pairs that are one word between the first pass and the last: to and fro between two arrays of words.
- * done: passes before this one.
+ * Enqueues a pass over pairs that are one word between the first pass and the last, alternating between two arrays of
+ * words.  done: passes before this one.
  */
 static gs_status
 run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 gate_open)
@@ -258,8 +258,8 @@ run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 g
 }
 
 /*
- * By the leading digits of integers of 4 bytes, then in shared memory, unless the sample says that this does not pay;
- * schedule->again says whether everything has to be done another way.
+ * Sorts 4-byte integers by their leading digits, then in shared memory, unless the sample advises against it.
+ * schedule->again tells whether another method must sort everything.
  */
 static gs_status
 run_buckets(const keys_sort *s)
@@ -290,8 +290,8 @@ run_buckets(const keys_sort *s)
 }
 
 /*
- * gs_sort. Everything is enqueued at once: what a sample or a check decides is decided on the device, and passes that
- * are not needed return at once (gate).
+ * Implements gs_sort.  Everything is enqueued at once: samples and checks decide on the device, and passes that are not
+ * needed return at once (gate).
  */
 gs_status
 gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
@@ -300,7 +300,7 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	keys_sort s = {e, items, layout_of(e, items->key_bytes, items->value_width, items->n), (u8 *) temp};
 	const gs_column_spec spec = {key, desc};
-	u32 *gate = NULL; /* all digits are to be sorted by only if this says so */
+	u32 *gate = NULL; /* all digits are sorted only if this is set */
 	bool leading;
 
 	cudaSetDevice(e->device);

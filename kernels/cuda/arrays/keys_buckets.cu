@@ -1,16 +1,15 @@
 /*
- * keys_buckets.cu: integers of 4 bytes, alone and with values of 4 bytes, by their two leading digits, then in shared
+ * keys_buckets.cu: sorts 4-byte integers, with or without 4-byte values, by their two leading digits, then in shared
  * memory.
  *
- * Keys that share 16 leading bits are a bucket: of 2^28 random keys, 4096.  After two stable passes buckets lie one
- * behind the other; where they begin is searched for, neighbouring ones become parts, and each part is put in order by
- * a block (bucket_sort.cu).  Each key is compared with its neighbour there, and with the bounds of its part's buckets,
- * so that the result is in order, or it is known that it is not.
+ * A bucket is the keys with equal 16 leading bits: 4096 keys of 2^28 random ones.  Two stable passes put the buckets in
+ * order; their starts are found by search, neighbouring buckets are combined to parts, and each part is sorted by a
+ * block (bucket_sort.cu).  There each key is compared with its neighbour and with the bounds of its part, so the result
+ * is either in order or known not to be.
  *
- * Whether buckets are short, and keys in them far enough from each other, is estimated from a sample beforehand.  If
- * not, or if a bucket turns out to be too long, schedule->again becomes 1, and everything is done by all digits.
- *
- * Floats have too few leading bits that differ.
+ * A sample estimates in advance whether buckets are short, and keys in them far enough apart.  If not, or if a bucket
+ * turns out to be too long, schedule->again is set, and all digits are sorted.  Floats have too few varying leading
+ * bits.
  *
  * Bytes per item: read once and written once.
  */
@@ -21,14 +20,14 @@
 #define THREADS 256
 #define NEAR	((u64) 1 << 25) /* items from which on parts of few buckets fill a block */
 
-/* sort.h */
+/* Returns the override of sort_testing.h. */
 static u32
 force_of(const gs_cuda_engine *e)
 {
 	return e->sort != NULL ? ((const gs_cuda_sort *) e->sort)->force_buckets : 0;
 }
 
-/* What keys become. */
+/* Returns the kind of words that keys are converted to. */
 static gs_part_words
 words_of(const gs_cuda_engine *e, const gs_sort_items *items)
 {
@@ -37,7 +36,7 @@ words_of(const gs_cuda_engine *e, const gs_sort_items *items)
 	return items->n >= NEAR || force_of(e) == 3 ? GS_PART_NEAR : GS_PART_FAR;
 }
 
-/* Whether a sort may be done so: by whole keys, and buckets are short if keys spread evenly. */
+/* Returns whether the method applies: complete keys, with short buckets if keys are spread evenly. */
 bool
 gs_keys_buckets_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items)
 {
@@ -48,7 +47,7 @@ gs_keys_buckets_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_
 		   items->n + items->n / 8 <= (u64) gs_part_longest(e, words_of(e, items)) << BUCKET;
 }
 
-/* Memory for the lists of parts: no more than there are buckets, nor large ones than there are with so many items. */
+/* Returns the memory for the lists of parts: at most one per bucket, and the large ones that this many items allow. */
 size_t
 gs_keys_buckets_temp(size_t key_bytes, size_t value_width, u64 n)
 {
@@ -63,24 +62,24 @@ struct sample_args
 {
 	gs_keys_plan plan;
 	const u32 *keys;
-	u32 *cells;	 /* a counter per bucket */
-	u32 *noted;	 /* places of keys, by hashes of their leading bits; one more */
-	u32 shift;	 /* low bits that make no difference to a key's bin */
-	bool places; /* keys that are alike have to keep their order */
+	u32 *cells;	 /* one counter per bucket */
+	u32 *noted;	 /* places of keys, by hashes of their leading bits, plus one */
+	u32 shift;	 /* low bits that do not affect a key's bin */
+	bool places; /* equal keys must keep their order */
 	u32 most_crowd, most_close;
 };
 
 /*
- * Every thread looks at one key, and counts it in its bucket.  Beside that keys are counted that would meet another one
- * in a bin: a different one, or any if they have to keep their order.  Keys are taken at random, such as lie close
- * together too: of an input in some order these are the ones that are alike.  The last block to come here decides.
+ * Samples one key per thread and counts it in its bucket.  Also counts keys that would meet another one in a bin: a
+ * different one, or any one if they must keep their order.  Sampled positions are random, in part close together: in
+ * ordered input neighbours are the similar ones.  The last block to arrive decides.
  */
 static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__ sample_args a)
 {
 	gs_keys_schedule *const schedule = a.plan.schedule;
 	const u32 at = (u32) (gs_scramble(blockIdx.x * THREADS + threadIdx.x + 1) % a.plan.n);
 	const u32 code = gs_key_code(a.keys[at], a.plan), prefix = code >> a.shift;
-	/* lanes with the same do it once: input where all keys are alike must not take longer */
+	/* one of the lanes with equal keys acts, since input of equal keys must not take longer */
 	const u32 same = __match_any_sync(GS_ALL_LANES, code >> BUCKET), alike = __match_any_sync(GS_ALL_LANES, prefix);
 	const u32 first = (u32) __ffs((int) alike) - 1, code_of_first = __shfl_sync(GS_ALL_LANES, code, first);
 	u32 crowd = 0, close = lane_id() != first && (a.places || code != code_of_first);
@@ -111,7 +110,7 @@ static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_con
 		schedule->again = 1;
 }
 
-/* Looks at a sample, and decides; tables: memory for it. */
+/* Samples the keys and decides.  tables: memory for it. */
 gs_status
 gs_keys_buckets_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, void *tables)
 {
@@ -125,7 +124,7 @@ gs_keys_buckets_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sor
 				  "tables lie where keys go later");
 	if (force_of(e) != 3)
 	{
-		/* two keys of the sample to a bucket, on the average: some have 12 by chance */
+		/* buckets hold two sampled keys on average, and some hold 12 by chance */
 		a.most_crowd = crowd > 14 ? (u32) crowd : 14;
 		/* pairs among all keys are more by (n / sample)^2; each makes two keys share their bin */
 		a.most_close = (u32) close;
@@ -141,13 +140,13 @@ gs_keys_buckets_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sor
 struct buckets_args
 {
 	gs_keys_plan plan;
-	const u32 *keys; /* in order by their buckets */
-	u32 stride;		 /* from key to key */
+	const u32 *keys; /* in order of their buckets */
+	u32 stride;		 /* distance between keys */
 	u32 levels, room, longest;
 	gs_parts parts;
 };
 
-/* A block finds where the buckets of one leading digit begin, and lists their parts. */
+/* Finds the buckets of one leading digit and lists their parts, by one block. */
 static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const __grid_constant__ buckets_args a)
 {
 	__shared__ u32 begin[GS_PART_BUCKETS + 1], start;
@@ -163,7 +162,7 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const _
 		atomicAdd(&start, before);
 	__syncthreads();
 
-	/* the first key in a bucket from this one on */
+	/* the first key in this or a later bucket */
 	const u32 bucket = blockIdx.x << 8 | d;
 	u32 from = 0, to = n;
 
@@ -180,7 +179,7 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const _
 	if (d == 0)
 		begin[GS_PART_BUCKETS] = n;
 	__syncthreads();
-	/* also if they do not follow each other: keys are not in order */
+	/* also detects buckets that are not contiguous: the keys are out of order */
 	if (__syncthreads_or(begin[d + 1] - begin[d] > a.longest))
 	{
 		if (d == 0)
@@ -191,7 +190,7 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const _
 }
 
 /*
- * From items in order by their leading digits to the output, unless schedule->again is 1 or becomes so; temp:
+ * Sorts items that are in order of their leading digits into the output, unless schedule->again is or becomes 1.  temp:
  * gs_keys_buckets_temp() bytes.
  */
 gs_status
@@ -206,7 +205,7 @@ gs_keys_buckets(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items
 	const buckets_args b = {plan, (const u32 *) in + pairs, pairs ? 2u : 1u, levels, room, longest, parts};
 	const gs_parts_args a = {in,	items->out_keys,  pairs ? items->out_values : NULL, plan.flip, plan.floats,
 							 parts, &plan.schedule->again};
-	/* as many as there are buckets, and few large ones */
+	/* at most one per bucket, and few large ones */
 	const u32 small = 1 << BUCKET, large = longest > room ? (u32) e->properties.multiProcessorCount : 0;
 
 	buckets_kernel<<<each, GS_PART_BUCKETS, 0, e->stream>>>(b);

@@ -1,23 +1,23 @@
 /*
- * keys_leading.cu: keys of 8 bytes in order by their leading digits alone.
+ * keys_leading.cu: sorts 8-byte keys by their leading digits alone.
  *
- * Of n random keys, the leading 40 bits tell nearly all apart, so that the passes over the other digits move everything
- * for nothing.  A sample of the keys says how many of them share their leading digits without being equal; where it is
- * at most one other key in eight, on the average, those digits do.  After their passes, which are stable, only groups
- * of the same leading digits can be out of order.  One read lists the places where the order falls; of each group the
- * first such place is kept, and the group sorted by insertion.  A group of more than GROUP keys, or too long a list,
- * has everything sorted again by all digits.
+ * The leading 40 bits separate nearly all of n random keys, so passes over the other digits would move everything for
+ * nothing.  A sample estimates how many keys tie in their leading digits without being equal.  If it is at most one
+ * other key in eight on average, those digits suffice.  After their stable passes, only groups with equal leading
+ * digits can be out of order.  One read lists the positions where the order descends; the first such position of each
+ * group is kept, and the group is sorted by insertion.  If a group has more than GROUP keys, or the list is too long,
+ * everything is sorted again by all digits.
  *
- * Bytes per item: a key read; little besides.  The sample and the list lie in memory that the passes do not need then.
+ * Bytes per item: a key, read, and little more.  Sample and list are in memory that the passes do not use at that time.
  */
 #include "keys.cuh"
 
 #define GROUP	64
 #define THREADS 256
-#define PER		8 /* keys of a thread */
+#define PER		8 /* keys per thread */
 #define NOWHERE 0xffffffffu
 
-/* What a key is sorted by, from bit 0 on. */
+/* Returns what a key is sorted by, from bit 0 on. */
 static __device__ __forceinline__ u64
 code_of(const gs_keys_plan &plan, u64 key)
 {
@@ -25,8 +25,8 @@ code_of(const gs_keys_plan &plan, u64 key)
 }
 
 /*
- * Every thread notes one key in a table per choice of leading digits, and counts if it finds there another one with the
- * same.
+ * Enters one key per thread in a table for each choice of leading digits, and counts those that meet a key with equal
+ * ones.
  */
 static __global__ void __launch_bounds__(THREADS)
 sample_kernel(gs_keys_plan plan, const u64 *keys, unsigned long long *tables)
@@ -50,7 +50,7 @@ sample_kernel(gs_keys_plan plan, const u64 *keys, unsigned long long *tables)
 	}
 }
 
-/* Lists the places whose key is less than the one before. */
+/* Lists the positions whose key is less than its predecessor. */
 static __global__ void __launch_bounds__(THREADS)
 falls_kernel(gs_keys_plan plan, const u64 *keys, u32 *list, u32 room)
 {
@@ -99,7 +99,7 @@ falls_kernel(gs_keys_plan plan, const u64 *keys, u32 *list, u32 room)
 	}
 }
 
-/* Replaces each place by where its group begins if it is the group's first, else by NOWHERE. */
+/* Replaces each position by the start of its group if it is the group's first, otherwise by NOWHERE. */
 static __global__ void __launch_bounds__(THREADS) groups_kernel(gs_keys_plan plan, const u64 *keys, u32 *list)
 {
 	u32 shift = plan.schedule->shift;
@@ -126,7 +126,7 @@ static __global__ void __launch_bounds__(THREADS) groups_kernel(gs_keys_plan pla
 			if (!small || !first)
 				break;
 		}
-		/* a fall from one group to the next: the passes went wrong */
+		/* the order descends between groups: the passes failed */
 		if (start == i || (first && !small))
 			plan.schedule->again = 1;
 		list[j] = first ? start : NOWHERE;
@@ -176,7 +176,7 @@ groups_sort_kernel(gs_keys_plan plan, u64 *keys, V *values, const u32 *list)
 	}
 }
 
-/* Looks at a sample; tables: GS_SAMPLE_TABLES bytes of zeros. */
+/* Takes the sample.  tables: GS_SAMPLE_TABLES bytes of zeros. */
 gs_status
 gs_leading_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const u64 *keys, u64 *tables)
 {
@@ -184,7 +184,7 @@ gs_leading_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const u64 *keys, 
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* Puts in order what the leading digits left; list: room for n / 2 places. */
+/* Sorts what the leading digits left.  list: room for n / 2 positions. */
 gs_status
 gs_leading_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, u32 *list)
 {

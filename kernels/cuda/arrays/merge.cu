@@ -9,7 +9,7 @@ gs_merge_kernels gs_merge_kernels16(bool places);
 gs_merge_kernels gs_merge_kernels24(bool places);
 gs_merge_kernels gs_merge_kernels32(bool places);
 
-/* By the width of a key; places: items of the tiles keep their places, by which values are fetched. */
+/* Selects kernels by the width of a key.  places: items keep their places, by which values are fetched. */
 static gs_merge_kernels
 kernels_for(size_t key, bool places)
 {
@@ -28,7 +28,7 @@ kernels_for(size_t key, bool places)
 	}
 }
 
-/* The kernels, with the shape of the code that the driver has loaded. */
+/* Selects the kernels with the shape of the code that the driver has loaded. */
 static gs_merge_kernels
 choose(const gs_engine *engine, size_t key, size_t value_width)
 {
@@ -39,14 +39,14 @@ choose(const gs_engine *engine, size_t key, size_t value_width)
 	return k;
 }
 
-/* Bytes for every second pass and for the cuts of the widest one. */
+/* Returns the memory for every second pass, and for the cuts of the widest one. */
 size_t
 gs_cuda_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n)
 {
 	return gs_merge_sort_temp(choose(engine, key_bytes, value_width), key_bytes, value_width, n);
 }
 
-/* gs_merge_sort; no query asks for it. */
+/* Implements gs_merge_sort.  Not used by queries. */
 gs_status
 gs_cuda_merge_sort(gs_engine *engine, const gs_sort_items *items, void *temp)
 {
@@ -54,14 +54,14 @@ gs_cuda_merge_sort(gs_engine *engine, const gs_sort_items *items, void *temp)
 							  temp);
 }
 
-/* Bytes for a merge of so many runs of whatever lengths. */
+/* Returns the memory for a merge of this many runs of any lengths. */
 size_t
 gs_cuda_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n, uint64_t runs)
 {
 	return gs_merge_runs_temp(choose(engine, key_bytes, value_width), key_bytes, value_width, n, runs);
 }
 
-/* gs_merge_runs; on a GPU no query asks for it. */
+/* Implements gs_merge_runs.  On a GPU not used by queries. */
 gs_status
 gs_cuda_merge_runs(gs_engine *engine, const gs_sort_items *items, const uint64_t *starts, uint64_t runs, void *temp)
 {

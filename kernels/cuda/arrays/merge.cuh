@@ -2,18 +2,18 @@
  * merge.cuh: merge sort by comparison, and the merge of sorted runs.
  *
  * Tiles are sorted in shared memory: a thread sorts its items in registers (merge exchange), then runs of threads are
- * merged, twice as many in each level.  A pass then merges up to 8 neighbouring runs into one.  Where each run is cut
- * for each output tile is found beforehand, by as many lanes as there are runs; a block loads its tile's slices of all
- * runs and merges them two by two, in shared memory, level by level.  Within a level each thread finds by merge path
- * where its items come from and merges them serially.
+ * merged, doubling at each level.  A pass then merges up to 8 neighbouring runs into one.  The cuts of each run for
+ * each output tile are found beforehand, with one lane per run; a block loads its tile's slices of all runs and merges
+ * them in pairs in shared memory, level by level.  Within a level each thread finds its items by merge path and merges
+ * them serially.
  *
- * What moves from level to level is the first word of a key and the item's place; further words are looked at where
- * first words are equal, and they and the values are fetched through the place once, when the tile is written.  Equal
- * keys keep their order.
+ * Between levels, only the first word of a key and the item's place are moved.  Further words are compared where first
+ * words tie; they and the values are fetched through the place once, when the tile is written.  Equal keys keep their
+ * order.
  *
- * Bytes per item: key and value read and written once for the tiles and once per pass; a pass of 8 runs replaces three
- * of two.  Source: moderngpu (merge path, block sort); the cuts: Varman, Scheufler, Iyer, Ricard, Merging multiple
- * lists on hierarchical-memory multiprocessors, 1991; the network: Knuth 5.2.2 M.
+ * Bytes per item: key and value, read and written once for the tiles and once per pass; a pass of 8 runs replaces three
+ * of two.  Source: moderngpu (merge path, block sort); cuts: Varman, Scheufler, Iyer, Ricard, Merging multiple lists on
+ * hierarchical-memory multiprocessors, 1991; network: Knuth 5.2.2 M.
  */
 #ifndef GS_CUDA_ARRAYS_MERGE_CUH
 #define GS_CUDA_ARRAYS_MERGE_CUH
@@ -22,14 +22,14 @@
 
 /* ---------------------------------------------------------------- input that is in order */
 
-/* Whether the keys were found to rise or to fall throughout: then they have been moved, and nothing is left to do. */
+/* Returns whether the keys ascend or descend throughout.  They have then been moved, and nothing is left to do. */
 __device__ __forceinline__ bool
 merge_in_order(const gs_merge_args &a)
 {
 	return a.seen != NULL && *a.seen != (GS_MERGE_FALL | GS_MERGE_RISE);
 }
 
-/* Looks at neighbours until both a rise and a fall have been seen. */
+/* Compares neighbours until both an ascent and a descent have been seen. */
 template <int KEY>
 __global__ void __launch_bounds__(256) merge_check_order(const gs_merge_args a)
 {
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(256) merge_check_order(const gs_merge_args a)
 	}
 }
 
-/* Copies input that is in order, turns input around that falls everywhere. */
+/* Copies input that is in order; reverses input that strictly descends. */
 template <int KEY>
 __global__ void __launch_bounds__(256) merge_move(const gs_merge_args a)
 {
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(256) merge_move(const gs_merge_args a)
 
 /* ---------------------------------------------------------------- tiles, sorted */
 
-/* Puts tiles of the input in order. */
+/* Sorts the tiles of the input. */
 template <int KEY, bool PLACES>
 __global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks)
 merge_blocks(const gs_merge_args a)
@@ -113,7 +113,7 @@ merge_blocks(const gs_merge_args a)
 	copy_wait<1>();
 	__syncthreads();
 
-	/* 2. into registers; is it in order? */
+	/* 2. move to registers; is it in order? */
 	bool ordered = true;
 
 #pragma unroll
@@ -130,7 +130,7 @@ merge_blocks(const gs_merge_args a)
 		t.store(key, place);
 	else
 	{
-		/* 3. sort in registers, by first words and arrival; where these tie, by insertion */
+		/* 3. sort in registers by first words and arrival; where these tie, by insertion */
 		sort_registers<F, PLACES>(key, place, std::make_index_sequence<merge_network<ITEMS>().size>());
 		t.store(key, place);
 		if constexpr (tile::REST > 0)
@@ -149,7 +149,7 @@ merge_blocks(const gs_merge_args a)
 		}
 	}
 
-	/* 5. out */
+	/* 5. write */
 	copy_wait<0>();
 	__syncthreads();
 	t.write(a, begin, n);
@@ -157,7 +157,7 @@ merge_blocks(const gs_merge_args a)
 
 /* ---------------------------------------------------------------- runs, merged */
 
-/* Where a run begins: of equal length, or as listed, of which a pass takes every step-th. */
+/* Returns where a run begins: by equal lengths, or by the list, of which a pass uses every step-th entry. */
 __device__ __forceinline__ u64
 run_start(const gs_merge_args &a, u64 run)
 {
@@ -168,19 +168,21 @@ run_start(const gs_merge_args &a, u64 run)
 	return at < a.n ? at : a.n;
 }
 
-/* With starts, group g has one tile more than it needs at most, so that where its tiles begin needs no table. */
+/*
+ * Returns a group's first tile.  With starts, each group has one tile more than it needs at most, which avoids a table.
+ */
 __device__ __forceinline__ u64
 first_tile(const gs_merge_args &a, u64 group)
 {
 	return run_start(a, group * a.ways) / a.tile + group;
 }
 
-/* Which items a tile is: of which group, and which of its output. */
+/* The items of a tile: its group, and its part of the group's output. */
 struct merge_range
 {
-	u64 group, begin, end; /* counted from the group's first item */
+	u64 group, begin, end; /* relative to the group's first item */
 
-	/* Finds tile t: by division where runs are alike, else by binary search over where groups' tiles begin. */
+	/* Finds tile t: by division for runs of equal length, otherwise by binary search over the groups' first tiles. */
 	__device__ __forceinline__
 	merge_range(const gs_merge_args &a, u64 t)
 	{
@@ -216,14 +218,13 @@ struct merge_range
 };
 
 /*
- * The least (or greatest) candidate among neighbouring lanes, one for each run; by key, then run.  NONE: no lane has
- * one.
+ * The least (or greatest) candidate among neighbouring lanes, one per run, by key, then run.  NONE: no lane has one.
  */
 #define GS_MERGE_NONE 0xffffffffu
 
 /*
- * Over neighbouring lanes, one for each of `ways` runs: the least or the greatest key and the run that it is of. Equal
- * keys count as those of earlier runs first; lanes without a key have GS_MERGE_NONE.
+ * Finds the least or greatest key over neighbouring lanes, one for each of `ways` runs, and its run.  Equal keys are
+ * ordered by run.  Lanes without a key have GS_MERGE_NONE.
  */
 template <int KEY>
 __device__ __forceinline__ void
@@ -247,15 +248,15 @@ extreme(whole_key<KEY> &key, u32 &run, u32 ways, bool greatest)
 	}
 }
 
-/* A lane's run and its cut: the samples at both sides of it. */
+/* A lane's run and its cut, with the samples on both sides. */
 template <int KEY> struct merge_cut
 {
 	const u8 *keys;
-	u64 length, c; /* c: samples on the left */
+	u64 length, c; /* c: samples to the left */
 	whole_key<KEY> left, right;
 	bool has_left, has_right;
 
-	/* Halves the distance of samples to s: the new one goes left if it is less than the greatest there. */
+	/* Halves the distance of samples to s.  The new one goes left if it is less than the greatest one there. */
 	__device__ __forceinline__ void
 	halve(u64 s, u32 run, u32 ways)
 	{
@@ -281,7 +282,7 @@ template <int KEY> struct merge_cut
 		}
 	}
 
-	/* The sample right of the cut changes sides. */
+	/* Moves the sample right of the cut to the left. */
 	__device__ __forceinline__ void
 	take(u64 s)
 	{
@@ -296,7 +297,7 @@ template <int KEY> struct merge_cut
 			right.load(keys, at);
 	}
 
-	/* The sample left of the cut changes sides. */
+	/* Moves the sample left of the cut to the right. */
 	__device__ __forceinline__ void
 	give(u64 s)
 	{
@@ -310,10 +311,10 @@ template <int KEY> struct merge_cut
 };
 
 /*
- * Where each run is cut for each tile: the tile's first item is number d of the group, and so many items of each run
- * come before it.  A lane for each run, of which it takes every s-th item as a sample, s halving from round to round;
- * kept true: of all samples of all runs the d / s least lie left of the cuts.  New samples go to either side; then
- * samples change sides, one by one, until the number is right.
+ * Finds the cut of each run for each tile: if the tile begins with item d of its group, how many items of each run
+ * precede it.  Each lane samples every s-th item of a run, with s halved from round to round.  Invariant: of all
+ * samples of all runs, the d / s least are left of the cuts.  New samples go to either side, then samples change sides
+ * one by one until the number is right.
  */
 template <int KEY>
 __global__ void __launch_bounds__(256) merge_cuts(const gs_merge_args a)
@@ -372,16 +373,16 @@ __global__ void __launch_bounds__(256) merge_cuts(const gs_merge_args a)
 		a.cuts[t * a.ways + run] = (u32) cut.c;
 }
 
-/* The slices of runs that make up a tile. */
+/* The slices of runs that form a tile. */
 struct run_slices
 {
-	u64 from[GS_MERGE_WAYS];	   /* where each begins in the input */
-	u32 before[GS_MERGE_WAYS + 1]; /* items of those before it */
-	u32 slot[GS_MERGE_WAYS + 1];   /* where it is loaded to: pairs of them begin where a thread's slots do */
-	u64 to;						   /* where the tile begins in the output */
+	u64 from[GS_MERGE_WAYS];	   /* start of each in the input */
+	u32 before[GS_MERGE_WAYS + 1]; /* items of the slices before it */
+	u32 slot[GS_MERGE_WAYS + 1];   /* slot it is loaded to: pairs of slices are aligned to threads' slots */
+	u64 to;						   /* start of the tile in the output */
 };
 
-/* Lane r of the first warp finds the r-th slice. */
+/* Finds the slices; lane r of the first warp finds the r-th. */
 template <int ITEMS>
 __device__ __forceinline__ void
 find_slices(const gs_merge_args &a, u64 t, run_slices *p)
@@ -431,7 +432,7 @@ find_slices(const gs_merge_args &a, u64 t, run_slices *p)
 		p->to = run_start(a, range.group * a.ways) + range.begin;
 }
 
-/* Copies a tile whose slices follow each other in order. */
+/* Copies a tile whose slices are already in sequence. */
 template <int KEY, int THREADS>
 __device__ __forceinline__ void
 copy_slices(const gs_merge_args &a, const run_slices &p)
@@ -456,8 +457,8 @@ copy_slices(const gs_merge_args &a, const run_slices &p)
 }
 
 /*
- * Whether a tile's slices follow each other in order, as far as this thread knows, which compares its own with the next
- * that is not empty.
+ * Returns whether a tile's slices are in sequence, as seen by this thread, which compares its own with the next
+ * nonempty one.
  */
 template <class TILE>
 __device__ __forceinline__ bool
@@ -475,14 +476,14 @@ slice_in_order(const TILE &t, const run_slices &p, u32 ways)
 	return r >= ways || !t.template less<true>(t.first[p.slot[r]], p.slot[r], t.first[last], last);
 }
 
-/* Merges a tile's slices two by two, level by level; at the end all lie in order in the first slots. */
+/* Merges a tile's slices in pairs, level by level, until all items are in order in the first slots. */
 template <int ITEMS, class TILE>
 __device__ __forceinline__ void
 merge_slices(TILE &t, const run_slices &p, u32 ways)
 {
 	const u32 own = threadIdx.x * ITEMS;
 	typename TILE::F key[ITEMS];
-	u32 place[ITEMS], run = 0; /* the thread's slots are part of the pair of runs from run on */
+	u32 place[ITEMS], run = 0; /* the thread's slots belong to the pair of runs from run on */
 
 	for (u32 r = 2; r < ways; r += 2)
 		if (own >= p.slot[r])
@@ -506,7 +507,7 @@ merge_slices(TILE &t, const run_slices &p, u32 ways)
 	}
 }
 
-/* Merges up to 8 runs: each block one tile of the result. */
+/* Merges up to 8 runs, one tile of the result per block. */
 template <int KEY, bool PLACES>
 __global__ void __launch_bounds__(gs_merge_here<KEY>::threads, gs_merge_here<KEY>::blocks)
 merge_runs(const gs_merge_args a)
@@ -534,7 +535,7 @@ merge_runs(const gs_merge_args a)
 	copy_wait<1>();
 	__syncthreads();
 
-	/* 2. do they follow each other in order? */
+	/* 2. are they in sequence already? */
 	if (__syncthreads_and(slice_in_order(t, p, a.ways)))
 	{
 		copy_slices<KEY, THREADS>(a, p);
@@ -545,7 +546,7 @@ merge_runs(const gs_merge_args a)
 	/* 3. merge them */
 	merge_slices<ITEMS>(t, p, a.ways);
 
-	/* 4. out */
+	/* 4. write */
 	copy_wait<0>();
 	__syncthreads();
 	t.write(a, p.to, p.before[a.ways]);
@@ -563,7 +564,7 @@ struct gs_merge_kernels
 	gs_merge_shape shape;
 };
 
-/* The kernels for keys of so many bytes.  PLACES: see merge_tile. */
+/* Returns the kernels for keys of KEY bytes.  PLACES: see merge_tile. */
 template <int KEY>
 gs_merge_kernels
 gs_merge_kernels_of(bool places)

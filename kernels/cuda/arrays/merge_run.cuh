@@ -1,6 +1,6 @@
 /*
- * merge_run.cuh: the passes of a merge sort, and of a merge of runs, given the kernels; merge.cu, and the benchmark
- * with other shapes.
+ * merge_run.cuh: the passes of a merge sort and of a merge of runs, for given kernels.  Used by merge.cu, and by the
+ * benchmark with other shapes.
  */
 #ifndef GS_CUDA_ARRAYS_MERGE_RUN_CUH
 #define GS_CUDA_ARRAYS_MERGE_RUN_CUH
@@ -9,14 +9,14 @@
 #include "../radix/sort_state.cuh"
 #include "sort_ops.cuh"
 
-/* Rounded up: tiles of items, groups of runs. */
+/* Division that rounds up, for tiles of items and groups of runs. */
 static inline u64
 gs_ceil_div(u64 a, u64 b)
 {
 	return (a + b - 1) / b;
 }
 
-/* Memory behind the sort's flags: keys and values of every second pass, cuts, where runs begin. */
+/* Memory after the sort's flags: keys and values of every second pass, cuts, starts of runs. */
 struct gs_merge_temp
 {
 	u32 *seen;
@@ -26,7 +26,7 @@ struct gs_merge_temp
 	size_t bytes;
 };
 
-/* Where all of this lies; with NULL only how many bytes it takes. */
+/* Lays out this memory; with NULL only computes its size. */
 static inline gs_merge_temp
 gs_merge_layout(void *temp, size_t key, size_t value_width, u64 n, u64 cuts, u64 starts)
 {
@@ -42,12 +42,12 @@ gs_merge_layout(void *temp, size_t key, size_t value_width, u64 n, u64 cuts, u64
 	return t;
 }
 
-/* log2 of the runs merged in each pass: as many as can be, and as even as possible. */
+/* log2 of the runs merged in each pass: as many as possible, and as even as possible. */
 struct gs_merge_passes
 {
 	u32 passes, bits;
 
-	/* Plans the passes for so many runs; none where there is one run at most. */
+	/* Plans the passes for this many runs; none for a single run. */
 	gs_merge_passes(u64 runs)
 	{
 		const u32 most = gs_bits(GS_MERGE_WAYS) - 1;
@@ -59,7 +59,8 @@ struct gs_merge_passes
 };
 
 /*
- * Items that a block merges: pairs of runs begin where a thread's slots do, which may cost each pair but one a thread.
+ * Returns the items that a block merges.  Pairs of runs are aligned to threads' slots, which may cost every pair but
+ * one a thread.
  */
 static inline u32
 gs_merge_tile_items(const gs_merge_kernels &k, u32 ways)
@@ -67,7 +68,7 @@ gs_merge_tile_items(const gs_merge_kernels &k, u32 ways)
 	return (u32) k.shape.items * (u32) (k.shape.threads - (int) ways / 2 + 1);
 }
 
-/* Launches any of the kernels, all of which take the same arguments. */
+/* Launches a kernel.  All kernels take these arguments. */
 static inline gs_status
 gs_merge_launch(gs_cuda_engine *e, void (*kernel)(const gs_merge_args), const gs_merge_args &a, u64 blocks, int threads,
 				size_t shared)
@@ -83,7 +84,7 @@ gs_merge_launch(gs_cuda_engine *e, void (*kernel)(const gs_merge_args), const gs
 		cudaLaunchKernel((const void *) kernel, dim3((u32) blocks), dim3(threads), list, shared, e->stream));
 }
 
-/* Runs of equal length to merge in a pass. */
+/* Prepares a pass over runs of equal length. */
 static inline void
 gs_merge_even(const gs_merge_kernels &k, gs_merge_args *a, u32 ways, u64 length)
 {
@@ -98,7 +99,7 @@ gs_merge_even(const gs_merge_kernels &k, gs_merge_args *a, u32 ways, u64 length)
 	a->rounds = gs_bits(length < a->n ? length : a->n);
 }
 
-/* Runs that begin at every step-th of starts. */
+/* Prepares a pass over runs that begin at every step-th of starts. */
 static inline void
 gs_merge_listed(const gs_merge_kernels &k, gs_merge_args *a, u32 ways, u64 runs, u64 step)
 {
@@ -111,7 +112,7 @@ gs_merge_listed(const gs_merge_kernels &k, gs_merge_args *a, u32 ways, u64 runs,
 	a->rounds = gs_bits(a->n);
 }
 
-/* One pass: where each tile's slices of the runs begin (merge path), then the merge itself. */
+/* Launches one pass: the cuts of each tile (merge path), then the merge. */
 static inline gs_status
 gs_merge_pass(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_merge_args &a)
 {
@@ -119,7 +120,7 @@ gs_merge_pass(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_merge_args 
 	return gs_merge_launch(e, k.runs, a, a.tiles, k.shape.threads, gs_merge_shared(k.shape, a.value_width));
 }
 
-/* The next pass reads what this one wrote, and writes to the other place. */
+/* Makes the next pass read what this one wrote, and write to the other buffer. */
 static inline void
 gs_merge_swap_buffers(gs_merge_args *a, const gs_merge_temp &t, const gs_sort_items *items)
 {
@@ -131,7 +132,7 @@ gs_merge_swap_buffers(gs_merge_args *a, const gs_merge_temp &t, const gs_sort_it
 	a->out_values = to_temp ? t.values : (u8 *) items->out_values;
 }
 
-/* The arguments of the first pass, which reads the caller's items; later ones go back and forth. */
+/* Returns the arguments of the first pass, which reads the caller's items.  Later ones alternate between buffers. */
 static inline gs_merge_args
 gs_merge_begin(const gs_sort_items *items, const gs_merge_temp &t, bool to_temp)
 {
@@ -148,7 +149,7 @@ gs_merge_begin(const gs_sort_items *items, const gs_merge_temp &t, bool to_temp)
 
 /* ---------------------------------------------------------------- sort */
 
-/* Bytes for a sort: of all passes' cuts the most. */
+/* Returns the memory of a sort, given by the pass with the most cuts. */
 static inline size_t
 gs_merge_sort_temp(const gs_merge_kernels &k, size_t key, size_t value_width, u64 n)
 {
@@ -166,14 +167,14 @@ gs_merge_sort_temp(const gs_merge_kernels &k, size_t key, size_t value_width, u6
 	return plan.passes == 0 ? 0 : gs_merge_layout(NULL, key, value_width, n, cuts, 0).bytes;
 }
 
-/* A merge sort: tiles in order, then passes that merge their runs, the last of which ends in the caller's arrays. */
+/* Sorts: tiles first, then passes that merge their runs, the last of which ends in the caller's arrays. */
 static inline gs_status
 gs_merge_sort_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_items *items, void *temp)
 {
 	const size_t key = items->key_bytes, shared = gs_merge_shared(k.shape, items->value_width);
 	u64 length = (u64) k.shape.threads * k.shape.items, blocks = gs_ceil_div(items->n, length);
 	gs_merge_passes plan(blocks);
-	gs_merge_temp t = gs_merge_layout(temp, key, items->value_width, items->n, 0, 0); /* cuts are the last */
+	gs_merge_temp t = gs_merge_layout(temp, key, items->value_width, items->n, 0, 0); /* cuts come last */
 	gs_merge_args a = gs_merge_begin(items, t, false);
 
 	cudaSetDevice(e->device);
@@ -206,7 +207,7 @@ gs_merge_sort_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_i
 
 /* ---------------------------------------------------------------- runs */
 
-/* Numbers that travel as a kernel's argument: a copy from the host's memory would wait for the stream. */
+/* Numbers passed as a kernel argument.  A copy from host memory would wait for the stream. */
 struct gs_merge_numbers
 {
 	u64 x[480];
@@ -214,7 +215,7 @@ struct gs_merge_numbers
 	u32 n;
 };
 
-/* A thread for each number. */
+/* Stores the numbers, one per thread. */
 static __global__ void
 merge_put(const gs_merge_numbers m)
 {
@@ -222,7 +223,7 @@ merge_put(const gs_merge_numbers m)
 		m.to[threadIdx.x] = m.x[threadIdx.x];
 }
 
-/* Enqueues the numbers gathered so far, and begins anew behind them. */
+/* Enqueues the numbers gathered so far, and continues behind them. */
 static inline gs_status
 gs_merge_put(gs_cuda_engine *e, gs_merge_numbers *m)
 {
@@ -234,7 +235,7 @@ gs_merge_put(gs_cuda_engine *e, gs_merge_numbers *m)
 	return GS_OK;
 }
 
-/* Where runs that are not empty begin, and where the last one ends. */
+/* Writes where nonempty runs begin, and where the last one ends. */
 static inline gs_status
 gs_merge_put_starts(gs_cuda_engine *e, const u64 *starts, u64 runs, u64 *to)
 {
@@ -252,7 +253,7 @@ gs_merge_put_starts(gs_cuda_engine *e, const u64 *starts, u64 runs, u64 *to)
 	return m.n == 0 ? GS_OK : gs_merge_put(e, &m);
 }
 
-/* Room for cuts of any pass, whatever the lengths. */
+/* Returns room for the cuts of any pass, whatever the lengths. */
 static inline size_t
 gs_merge_runs_temp(const gs_merge_kernels &k, size_t key, size_t value_width, u64 n, u64 runs)
 {
@@ -261,7 +262,7 @@ gs_merge_runs_temp(const gs_merge_kernels &k, size_t key, size_t value_width, u6
 	return gs_merge_layout(NULL, key, value_width, gs_merge_passes(runs).passes > 1 ? n : 0, cuts, runs + 1).bytes;
 }
 
-/* Merges the caller's runs; empty ones are left out first, so that they cost no pass. */
+/* Merges the caller's runs.  Leaves out empty ones first, so that they cost no pass. */
 static inline gs_status
 gs_merge_runs_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_items *items, const u64 *starts,
 				   u64 runs, void *temp)

@@ -1,6 +1,6 @@
 /*
- * merge_tile.cuh: what the kernels of merge.cuh are made of: keys, loads, the network, and a tile in shared memory that
- * is loaded, merged and written.
+ * merge_tile.cuh: parts of the kernels in merge.cuh: keys, loads, the network, and a tile in shared memory that is
+ * loaded, merged and written.
  */
 #ifndef GS_CUDA_ARRAYS_MERGE_TILE_CUH
 #define GS_CUDA_ARRAYS_MERGE_TILE_CUH
@@ -10,33 +10,32 @@
 
 #include <utility>
 
-/* What all kernels here are given. */
+/* Arguments of all kernels here. */
 struct gs_merge_args
 {
-	const u8 *keys, *values; /* values NULL: row numbers, if the width is not 0 */
+	const u8 *keys, *values; /* values NULL: row numbers, unless the width is 0 */
 	u8 *out_keys, *out_values;
 	u64 n;
 	u32 value_width;
 
 	/*
-	 * runs to merge: starts lists where they begin, of which every step-th counts now; NULL: they begin every length
-	 * items
+	 * runs to merge: starts lists where they begin, and every step-th entry counts now; NULL: they have equal lengths
 	 */
 	const u64 *starts;
 	u64 runs, step, length;
 
-	u32 ways;	   /* runs merged into one: a power of 2 */
+	u32 ways;	   /* runs merged into one, a power of 2 */
 	u32 rounds;	   /* bits in the length of the longest run */
-	u32 per_group; /* without starts: tiles for each group of runs */
-	u32 tile;	   /* items of a tile at most */
+	u32 per_group; /* without starts: tiles per group of runs */
+	u32 tile;	   /* limit of items per tile */
 	u64 groups, tiles;
-	u32 *cuts; /* of each tile's first item: where in its runs it lies */
+	u32 *cuts; /* of each tile's first item: its position in each run */
 
-	u32 *seen; /* NULL, or GS_MERGE_FALL and _RISE where neighbours in the input were seen to */
+	u32 *seen; /* NULL, or GS_MERGE_FALL and _RISE as seen among neighbours in the input */
 };
 
 #define GS_MERGE_FALL 1u
-#define GS_MERGE_RISE 2u /* or stay */
+#define GS_MERGE_RISE 2u /* or do not change */
 
 /* ---------------------------------------------------------------- keys */
 
@@ -51,7 +50,7 @@ template <> struct merge_key<4>
 	static constexpr int REST = 0;
 };
 
-/* A whole key in registers. */
+/* A complete key in registers. */
 template <int BYTES> struct whole_key
 {
 	static constexpr int WORDS = merge_key<BYTES>::REST + 1;
@@ -77,7 +76,7 @@ template <int BYTES> struct whole_key
 
 /* ---------------------------------------------------------------- loads that need no register */
 
-/* Starts a copy of 4, 8 or 16 bytes to shared memory; before sm_80 it is made at once. */
+/* Starts a copy of 4, 8 or 16 bytes to shared memory.  Synchronous before sm_80. */
 template <int BYTES>
 __device__ __forceinline__ void
 copy_async(void *to, const void *from)
@@ -91,7 +90,7 @@ copy_async(void *to, const void *from)
 #endif
 }
 
-/* Copies so far are a group; all groups but the last few have come. */
+/* Closes a group of copies. */
 __device__ __forceinline__ void
 copy_commit()
 {
@@ -100,7 +99,7 @@ copy_commit()
 #endif
 }
 
-/* Waits for the thread's groups of copies, but for the LAST youngest ones. */
+/* Waits for the thread's groups of copies, except the LAST youngest ones. */
 template <int LAST>
 __device__ __forceinline__ void
 copy_wait()
@@ -112,13 +111,13 @@ copy_wait()
 
 /* ---------------------------------------------------------------- a thread's items in registers */
 
-/* Merge exchange: pairs to compare, one after another, for any number of items. */
+/* Merge exchange: the pairs to compare, in sequence, for any number of items. */
 template <int N> struct merge_network
 {
 	u8 a[N * N / 2], b[N * N / 2];
 	int size;
 
-	/* Makes the list at compile time: Batcher's merge exchange, which serves for any N. */
+	/* Generates the list at compile time: Batcher's merge exchange, which works for any N. */
 	__host__ __device__ constexpr merge_network() : a(), b(), size(0)
 	{
 		int top = 1;
@@ -140,7 +139,7 @@ template <int N> struct merge_network
 	}
 };
 
-/* One comparison of the network; places decide between equal keys, so that the result is stable. */
+/* One comparison of the network.  Places break ties, which makes the result stable. */
 template <class F, int A, int B, bool PLACES, int N>
 __device__ __forceinline__ void
 exchange(F (&key)[N], u32 (&place)[N])
@@ -155,7 +154,7 @@ exchange(F (&key)[N], u32 (&place)[N])
 	place[B] = swap ? px : py;
 }
 
-/* The whole network, unrolled by the compiler: all indices are constants, and items stay in registers. */
+/* The complete network, unrolled: indices are constants, so items stay in registers. */
 template <class F, bool PLACES, int N, size_t... I>
 __device__ __forceinline__ void
 sort_registers(F (&key)[N], u32 (&place)[N], std::index_sequence<I...>)
@@ -167,19 +166,19 @@ sort_registers(F (&key)[N], u32 (&place)[N], std::index_sequence<I...>)
 
 /* ---------------------------------------------------------------- a tile in shared memory */
 
-/* PLACES: something must be fetched when the order is known: further words, values. */
+/* PLACES: something is fetched once the order is known: further words, values. */
 template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 {
 	typedef typename merge_key<KEY>::first_word F;
 	static constexpr int REST = merge_key<KEY>::REST, WORDS = REST + 1, CAP = THREADS * ITEMS;
 	static_assert(CAP <= 65536, "places have 16 bits");
 
-	F *first;	/* moved from level to level */
-	u16 *place; /* the same: where the item was loaded to */
-	u64 *rest;	/* stay where they were loaded to */
+	F *first;	/* moved between levels */
+	u16 *place; /* also moved: slot into which the item was loaded */
+	u64 *rest;	/* not moved */
 	u8 *values;
 
-	/* Lays a tile out in dynamic shared memory: first words of keys, further words, values, places. */
+	/* Lays out a tile in dynamic shared memory: first words of keys, further words, values, places. */
 	__device__ __forceinline__
 	merge_tile(u8 *shared, u32 value_width)
 	{
@@ -191,7 +190,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		place = (u16 *) (values + gs_merge_round((size_t) CAP * value_width));
 	}
 
-	/* Begins to load items from..from + count - 1 of the input to slots from slot on. */
+	/* Starts to load input items [from, from + count) to slots from slot on. */
 	__device__ __forceinline__ void
 	load_keys(const gs_merge_args &a, u64 from, u32 count, u32 slot)
 	{
@@ -209,7 +208,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 			}
 	}
 
-	/* Values of the same items; where there are none, row numbers if there is room for them. */
+	/* Starts to load the values of these items; without values, row numbers if there is room for them. */
 	__device__ __forceinline__ void
 	load_values(const gs_merge_args &a, u64 from, u32 count, u32 slot)
 	{
@@ -225,8 +224,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 	}
 
 	/*
-	 * Begins to load a whole tile, keys first; what is missing in the last tile is greater than everything, and comes
-	 * later.
+	 * Starts to load a tile, keys first.  Missing items of the last tile are greater than all others, and last.
 	 */
 	__device__ __forceinline__ void
 	load(const gs_merge_args &a, u64 from, u32 count)
@@ -244,7 +242,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		}
 	}
 
-	/* Of two items with equal first words, by where they were loaded to. */
+	/* Compares two items with equal first words, by the slots they were loaded to. */
 	__device__ __forceinline__ bool
 	rest_less(u32 x, u32 y) const
 	{
@@ -254,7 +252,10 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		return false;
 	}
 
-	/* Is the item in slot y, whose first word is known, less than that in slot x?  LOADED: no item has moved yet. */
+	/*
+	 * Returns whether the item in slot y, whose first word is known, is less than that in slot x.  LOADED: no item has
+	 * moved yet.
+	 */
 	template <bool LOADED>
 	__device__ __forceinline__ bool
 	less(F fy, u32 y, F fx, u32 x) const
@@ -266,7 +267,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 	}
 
 	/*
-	 * ITEMS items from the o-th on of the merge of slots a.. (na of them) and b.. (nb), into registers.
+	 * Merges slots a.. (na of them) and b.. (nb), and returns ITEMS items from the o-th on in registers.
 	 */
 	template <bool LOADED>
 	__device__ __forceinline__ void
@@ -314,7 +315,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		}
 	}
 
-	/* The thread's registers to its slots. */
+	/* Stores the thread's registers to its slots. */
 	__device__ __forceinline__ void
 	store(const F (&key)[ITEMS], const u32 (&at)[ITEMS])
 	{
@@ -329,7 +330,10 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		}
 	}
 
-	/* Puts a thread's slots in order, whose first words are, where these tie: by insertion.  key: the first words. */
+	/*
+	 * Sorts a thread's slots, which are in order of first words, by further words where these tie: by insertion.  key:
+	 * the first words.
+	 */
 	__device__ __forceinline__ void
 	insert_ties(u32 own, const F (&key)[ITEMS])
 	{
@@ -352,7 +356,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		}
 	}
 
-	/* Writes the first n slots out as items at.. of the output; a warp's stores begin on lines of 128 bytes. */
+	/* Writes the first n slots as items at.. of the output.  A warp's stores begin at 128-byte lines. */
 	__device__ __forceinline__ void
 	write(const gs_merge_args &a, u64 to, u32 n)
 	{
@@ -382,7 +386,9 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		}
 	}
 
-	/* Values by their places; threads begin at a line of 128 bytes of the output, so that warps write whole ones. */
+	/*
+	 * Writes values by their places.  Threads begin at a 128-byte line of the output, so that warps write whole lines.
+	 */
 	template <class V>
 	__device__ __forceinline__ void
 	write_values(V *out, u32 n)

@@ -1,12 +1,12 @@
 /*
- * rle.cu: run-length encode, launched.  The kernel is in rle.cuh.
+ * rle.cu: launches run-length encode.  The kernel is in rle.cuh.
  */
 #include "../scan/scan_ops.cuh"
 #include "rle.cuh"
 
 /*
- * One sweep for items of so many bytes. In place, what lies before each tile is saved first, as another tile may write
- * over it.
+ * Launches a sweep for items of BYTES bytes.  In place, first saves the item before each tile, which another tile may
+ * overwrite.
  */
 template <int BYTES, bool LONG>
 static gs_status
@@ -35,7 +35,7 @@ run(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)
 						 tiles, shape, pitch, positions, in_place);
 }
 
-/* gs_runs and gs_long_runs. */
+/* Implements gs_runs and gs_long_runs. */
 gs_status
 gs_cuda_runs(gs_engine *engine, const gs_runs_request *r, void *temp)
 {

@@ -1,15 +1,13 @@
 /*
- * rle.cuh: run-length encode; the same for runs of two items or more only ("long" runs).
+ * rle.cuh: run-length encode, of all runs or only of those of two items or more ("long" runs).
  *
- * A tile's state is the number of runs that begin in it and the position of the last begin.  That is all there is to
- * add up: a run's length is the distance of two begins, so a tile writes the lengths of the runs that *end* in it, and
- * needs of its predecessors only their count and their last begin.  No lengths are summed and no keys compared across
- * tiles.
- * Begins are kept as 16-bit positions in the tile; they, and the items they point to, go out two iterations later
- * (feed.cuh).
+ * A tile's state is the number of runs that begin in it and the position of the last start.  A run's length is the
+ * distance between two starts, so a tile writes the lengths of the runs that *end* in it, and needs only the count and
+ * the last start of its predecessors.  No lengths are summed and no keys compared across tiles.  Starts are stored as
+ * 16-bit positions in the tile; they, and the items they point to, are written two iterations later (feed.cuh).
  *
- * Bytes per item: its size for the read; per run: item + length (+ start).
- * Source: Merrill and Garland, 4.4, with (count, position) in the place of keyed sums.
+ * Bytes per item: its size, read; per run: item + length (+ start).  Source: Merrill and Garland, 4.4, with (count,
+ * position) in place of keyed sums.
  */
 #ifndef GS_CUDA_ARRAYS_RLE_CUH
 #define GS_CUDA_ARRAYS_RLE_CUH
@@ -24,7 +22,7 @@ struct gs_runs_args
 	u64 n;
 	u32 shift;
 	u32 floats;
-	u32 wide;		  /* lengths and starts have 8 bytes, else 4 */
+	u32 wide;		  /* lengths and starts have 8 bytes instead of 4 */
 	const u128 *halo; /* in place: the vector before each tile, saved beforehand */
 	u8 *values;
 	void *lengths, *starts;
@@ -42,15 +40,15 @@ store_count(void *to, u64 i, u64 x, u32 wide)
 		((u32 *) to)[i] = (u32) x;
 }
 
-/* A tile that waits for its prefix; its begins are known. */
+/* A tile with known starts that waits for its prefix. */
 struct runs_pending
 {
-	u32 at; /* where in the buffers */
+	u32 at; /* position in the buffers */
 	u32 count;
 	i64 first;
 };
 
-/* A block's tiles, and the steps that they go through. */
+/* A block's tiles and the steps of their processing. */
 template <int BYTES, bool LONG, class SHAPE> struct runs_block
 {
 	typedef typename item_of<BYTES>::type T;
@@ -58,13 +56,13 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 	static constexpr u32 ITEMS = VECTORS * 16 / BYTES, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
 	static constexpr u32 TILE_BYTES = THREADS * VECTORS * 16, HALO = 16, AFTER = LONG ? 16 : 0;
 	static constexpr u32 PITCH = HALO + TILE_BYTES + AFTER;
-	static constexpr u32 ROOM = (LONG ? 2 : 1) * TILE + 8; /* where runs begin in a tile, then (LONG) where they end */
+	static constexpr u32 ROOM = (LONG ? 2 : 1) * TILE + 8; /* starts of runs in a tile, then (LONG) their ends */
 	typedef typename mask_of<ITEMS>::type mask;
 	static_assert(TILE <= 65535, "positions in a tile have 16 bits");
 	static_assert(GS_LEAST_STAGES * PITCH + (GS_DEPTH + 1) * ROOM * sizeof(u16) < gs_ring_room(SHAPE::shared),
 				  "the least stages fit");
 
-	/* Which of a thread's items begin a run, and (LONG) which end one. */
+	/* Which of a thread's items start a run, and (LONG) which end one. */
 	struct borders
 	{
 		mask begins, stops;
@@ -74,18 +72,18 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 	{
 		gs_ring ring;
 		u32 begun[2][WARPS], lasts[2][WARPS];
-		u32 open[GS_SLOTS][2];	  /* a run goes on into the tile, out of the tile */
+		u32 open[GS_SLOTS][2];	  /* a run continues into the tile, out of the tile */
 		run_state whole[GS_SLOTS], before[GS_SLOTS];
 	};
 
 	const gs_runs_args &a;
 	shared &m;
 	u8 *buffers;
-	u16 *places; /* in tiles that are under way */
-	i64 base;	 /* where vectors of the first tile begin */
+	u16 *places; /* in the tiles in progress */
+	i64 base;	 /* start of the vectors of the first tile */
 	u32 thread;
 
-	/* Places lie behind the ring's buffers. */
+	/* Initializes what is constant over all tiles.  Places follow the ring's buffers. */
 	__device__ __forceinline__
 	runs_block(const gs_runs_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
@@ -94,14 +92,14 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 		thread = threadIdx.x;
 	}
 
-	/* Where runs begin in the tile of iteration n. */
+	/* Returns the list of starts in the tile of iteration n. */
 	__device__ __forceinline__ u16 *
 	places_of(u32 n) const
 	{
 		return places + n % (GS_DEPTH + 1) * ROOM;
 	}
 
-	/* Starts the loads of a tile into a stage; by the loader. */
+	/* Starts the loads of a tile into a stage.  By the loader. */
 	__device__ __forceinline__ void
 	start(int stage, u32 tile) const
 	{
@@ -127,7 +125,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 #endif
 	}
 
-	/* A tile's state, from the input, by a warp: the fallback of look-backs. */
+	/* Computes a tile's state from the input, by a warp: the fallback of look-backs. */
 	__device__ __forceinline__ run_state
 	recount(u32 tile) const
 	{
@@ -150,7 +148,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 		return run_state{n, p ? (u64) (f + p) : 0};
 	}
 
-	/* Brings what bulk copies do not: a tile's edges, or all of it. */
+	/* Copies what bulk copies do not cover: a tile's edges, or all of it. */
 	__device__ __forceinline__ void
 	complete(u8 *data, u32 tile, bool edges) const
 	{
@@ -166,9 +164,9 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 	}
 
 	/*
-	 * Runs of two items or more: a run ends where the next one begins, or the array ends.  open: becomes whether one
-	 * goes on into the tile, and out of it; next: the item behind the thread's; lo, hi: the tile's items that there
-	 * are; more: tiles follow.
+	 * Finds runs of two items or more.  A run ends where the next one starts, or at the end of the array.  open: set to
+	 * whether a run continues into the tile, and out of it.  next: the item after the thread's.  Items [lo, hi) of the
+	 * tile exist.  more: tiles follow.
 	 */
 	__device__ __forceinline__ borders
 	long_runs(mask begins, const u32 (&w)[VECTORS * 4], const T *next, u32 lo, u32 hi, bool more, u32 *open) const
@@ -191,7 +189,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 		return {begins & ~both, stops & ~both};
 	}
 
-	/* The place behind the thread's last begin; 0: it has none. */
+	/* Returns the position after the thread's last start; 0: it has none. */
 	__device__ __forceinline__ u32
 	last_of(mask begins) const
 	{
@@ -201,8 +199,8 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 	}
 
 	/*
-	 * The thread's begins to the list `at`, from rank on; items stay where they are until they go out.  Where a warp
-	 * has few, one by one.
+	 * Appends the thread's starts to the list `at`, from rank on, one by one if a warp has few.  Items stay in place
+	 * until they are written.
 	 */
 	__device__ __forceinline__ void
 	list(u16 *at, borders b, u32 rank, bool few) const
@@ -229,7 +227,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 		}
 	}
 
-	/* The values of runs that begin in a tile, from place n of the output on, in whole lines. */
+	/* Writes the values of runs that start in a tile, from place n of the output on, in whole lines. */
 	__device__ __forceinline__ void
 	write_values(const runs_pending &p, const u16 *at, u64 n) const
 	{
@@ -252,7 +250,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 		}
 	}
 
-	/* The lengths of runs that end in a tile; before: of the tiles before. */
+	/* Writes the lengths of runs that end in a tile.  before: state of preceding tiles. */
 	__device__ __forceinline__ void
 	write_lengths(const runs_pending &p, const u16 *at, const run_state &before) const
 	{
@@ -283,7 +281,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 		}
 	}
 
-	/* The same of runs of two items or more, whose ends are known. */
+	/* Writes the lengths of runs of two items or more, whose ends are known. */
 	__device__ __forceinline__ void
 	write_long_lengths(const runs_pending &p, const u16 *at, const run_state &before, const u32 *open) const
 	{
@@ -299,7 +297,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 				store_count(a.lengths, before.n + j - 1, ends[j] - at[j - 1] + 1, a.wide);
 	}
 
-	/* Adds up begins over warps, and publishes the tile's state; returns the rank of the thread's first one. */
+	/* Counts starts over warps and publishes the tile's state.  Returns the rank of the thread's first one. */
 	__device__ __forceinline__ u32
 	count_begins(u32 n, u32 tile, i64 first, mask begins, u32 &total, u32 &count) const
 	{
@@ -328,7 +326,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 		return rank;
 	}
 
-	/* Takes a tile apart, and lists where its runs begin. */
+	/* Finds and lists a tile's starts of runs. */
 	__device__ __forceinline__ runs_pending
 	take(const gs_ring_iteration &iteration, u32 tile, bool edges) const
 	{
@@ -340,10 +338,10 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 		u32 w[VECTORS * 4], total, count;
 		borders at = {0, 0};
 
-		/* 1. the tile is here but for its edges */
+		/* 1. complete the tile's edges */
 		complete(data, tile, edges);
 
-		/* 2. where runs begin */
+		/* 2. find where runs start */
 		read_words(w, data + thread * VECTORS * 16, 0);
 		at.begins = begins_of<BYTES, ITEMS>(w, mine[-1], a.floats);
 		if (first <= 0 && thread == 0)
@@ -357,15 +355,15 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 			at.stops &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
 		}
 
-		/* 3. counts and last begins */
+		/* 3. count, and find the last start */
 		const u32 rank = count_begins(iteration.n, tile, first, at.begins, total, count);
 
-		/* 4. positions */
+		/* 4. list positions */
 		list(places_of(iteration.n), at, rank, total <= ITEMS);
 		return {(u32) (data - buffers), count, first};
 	}
 
-	/* The tile of iteration n out. */
+	/* Writes the tile of iteration n. */
 	__device__ __forceinline__ void
 	write(u32 n, const runs_pending &p) const
 	{
@@ -411,7 +409,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 	}
 };
 
-/* A persistent block, which walks on over tiles (feed.cuh). */
+/* A persistent block, which iterates over tiles (feed.cuh). */
 template <int BYTES, bool LONG, class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 runs_kernel(const __grid_constant__ gs_runs_args a)

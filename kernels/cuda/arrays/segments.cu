@@ -1,15 +1,15 @@
 /*
- * segments.cu: gs_sort_segments: segments sorted each for itself, in three ways by their length.
+ * segments.cu: gs_sort_segments: sorts segments separately, in three ways by length.
  *
  *   up to 4096 items   in registers, by a thread, some lanes or some warps (segments_small.cu); classes by
  *                      powers of two
  *   up to 2^24         all of them together, digit by digit (segments_large.cu, radix/array_pass.cuh)
- *   more               one after the other, as gs_sort does (keys.cu)
+ *   more               one by one, as gs_sort does (keys.cu)
  *
- * One kernel puts the segments into classes; the host waits for their numbers, so that classes without segments cost
- * nothing.  Large segments make it wait once more, for the bits in which keys differ, and at the end if it has to be
- * seen that they are in order.  Bytes per item: key and value read once and written once up to 4096 items; else a key
- * read more, and both twice per pass.
+ * One kernel classifies the segments.  The host waits for the size of each class, so that empty classes cost nothing.
+ * Large segments make it wait again, for the bits in which keys vary, and at the end if the order must be verified.
+ * Bytes per item: key and value, read once and written once up to 4096 items; for longer segments another key read, and
+ * both twice per pass.
  */
 #include "segments.cuh"
 
@@ -27,7 +27,7 @@ struct classify_args
 	gs_segment *large;
 };
 
-/* A block looks at 1024 segments at a time, and takes room in each class's list for all of its own at once. */
+/* Classifies segments.  A block handles 1024 at a time and reserves room in each class's list once for all of them. */
 static __global__ void __launch_bounds__(THREADS) classify_kernel(const __grid_constant__ classify_args a)
 {
 	constexpr u32 lengths[] = GS_SEG_LENGTHS;
@@ -65,7 +65,7 @@ static __global__ void __launch_bounds__(THREADS) classify_kernel(const __grid_c
 			a.found->giants[base[of] + at] = gs_segment{start, n, 0};
 		else if (of == GS_SEG_LARGE_CLASS)
 		{
-			/* its place in the list and its tiles go together: both in one atomic */
+			/* position in the list and tiles are reserved together, by one atomic */
 			u64 tiles = (n + a.tile - 1) / a.tile;
 			u64 before = atomicAdd((unsigned long long *) &a.found->large, (unsigned long long) (tiles << 32 | 1));
 
@@ -85,8 +85,8 @@ struct segments_layout
 };
 
 /*
- * Room for the lists of each class, as long as n items in segments of its least length can make them, and for what
- * large and giant segments need, one after the other.
+ * Lays out the list of each class, as long as n items in segments of its least length can make it, and the memory of
+ * large and giant segments, which are sorted in sequence.
  */
 static segments_layout
 layout_of(const gs_engine *engine, gs_type key, size_t value_width, u64 n, u64 segments)
@@ -124,7 +124,7 @@ layout_of(const gs_engine *engine, gs_type key, size_t value_width, u64 n, u64 s
 	return l;
 }
 
-/* Bytes of the lists, and of what the longest segments may need. */
+/* Returns the memory of the lists and of the longest segments. */
 size_t
 gs_cuda_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments)
 {
@@ -133,7 +133,7 @@ gs_cuda_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, 
 
 /* ---------------------------------------------------------------- the call */
 
-/* Segments that are worth a sort of their own, one after another in the same memory. */
+/* Sorts giant segments one by one, in the same memory. */
 static gs_status
 sort_giants(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const gs_segments_found *found,
 			void *temp)
@@ -157,8 +157,8 @@ sort_giants(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *item
 }
 
 /*
- * gs_sort_segments: one read of starts sorts segments into classes, whose numbers the host waits for; then each class
- * goes its way.
+ * Implements gs_sort_segments.  One read of starts classifies segments; the host waits for the numbers, then sorts each
+ * class.
  */
 gs_status
 gs_cuda_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const uint64_t *starts,

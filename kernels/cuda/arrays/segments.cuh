@@ -1,11 +1,11 @@
 /*
- * segments.cuh: what the .cu files of the segmented sort tell each other.
+ * segments.cuh: shared by the .cu files of the segmented sort.
  *
- *   segments.cu        classes of segments by length, and the call
- *   segments_small.cu  segments of up to 4096 items, in registers
- *   segments_large.cu  larger ones, by digit passes over all of them at once
- *   segments_leading.cu  their leading digits, and what these leave out of order
- *   segments_buckets.cu  the rest of the order in shared memory, where the first of them will do
+ *   segments.cu          classes of segments by length, and the call
+ *   segments_small.cu    segments of up to 4096 items, in registers
+ *   segments_large.cu    larger ones, by digit passes over all of them at once
+ *   segments_leading.cu  sorts by leading digits only, then the groups that these leave out of order
+ *   segments_buckets.cu  sorts by the leading digit, then in shared memory
  */
 #ifndef GS_CUDA_ARRAYS_SEGMENTS_CUH
 #define GS_CUDA_ARRAYS_SEGMENTS_CUH
@@ -14,17 +14,17 @@
 #include "sort_ops.cuh"
 
 #define GS_SEG_TINY	   16				/* the first class: found without a list */
-#define GS_SEG_SMALL   4096				/* the largest that is sorted in registers */
-#define GS_SEG_GIANT   ((u64) 1 << 24)	/* from here on each is a sort of its own */
-#define GS_SEG_GIANTS  ((u64) 1 << 8)	/* as many as 2^32 items have */
+#define GS_SEG_SMALL   4096				/* limit of sorting in registers */
+#define GS_SEG_GIANT   ((u64) 1 << 24)	/* from here on, each is sorted on its own */
+#define GS_SEG_GIANTS  ((u64) 1 << 8)	/* limit of their number in 2^32 items */
 #define GS_SEG_CLASSES 11
 
-#define GS_SEG_LEADING_LEAST   2				/* leading digits that may do */
-#define GS_SEG_LEADING_CHOICES 4				/* so many, or one more, ... */
-#define GS_SEG_LEADING_ITEMS   ((u64) 1 << 22)	/* fewer are not worth the kernels */
-#define GS_SEG_SAMPLE		   131072			/* keys looked at */
+#define GS_SEG_LEADING_LEAST   2				/* least number of leading digits considered */
+#define GS_SEG_LEADING_CHOICES 4				/* numbers of digits considered */
+#define GS_SEG_LEADING_ITEMS   ((u64) 1 << 22)	/* fewer do not repay the kernels */
+#define GS_SEG_SAMPLE		   131072			/* keys sampled */
 
-/* Longest segments of the classes before the last two. */
+/* Limits of segment length of all classes but the last two. */
 #define GS_SEG_LENGTHS                                   \
 	{                                                    \
 		GS_SEG_TINY, 32, 64, 128, 256, 512, 1024, 2048, GS_SEG_SMALL \
@@ -32,60 +32,60 @@
 #define GS_SEG_LARGE_CLASS 9
 #define GS_SEG_GIANT_CLASS 10
 
-/* A segment with a class of its own list. */
+/* An entry in a class's list. */
 struct gs_segment
 {
 	u64 start, n;
-	u64 first_tile; /* large ones */
+	u64 first_tile; /* of large ones */
 };
 
-/* What the classification leaves; in device memory, zero at first. */
+/* Results of the classification, in device memory, initially zero. */
 struct gs_segments_found
 {
-	u32 count[GS_SEG_CLASSES]; /* segments; the first may wrap */
+	u32 count[GS_SEG_CLASSES]; /* segments per class; the first may wrap */
 	u32 pad;
-	u64 large; /* number of large ones, and above 32 bits of their tiles */
+	u64 large; /* number of large ones; in the upper 32 bits, of their tiles */
 	u64 items;	 /* of large ones */
-	u64 varying; /* bits in which some key of a large segment differs from the segment's first */
-	u32 tied[GS_SEG_LEADING_CHOICES]; /* pairs of a sample of them with the same leading digits */
-	u32 crowded;  /* pairs of it in the same bin of a bucket (segments_buckets.cu) */
-	u32 parts[2]; /* of large ones, to be put in order by a block, by a large block */
-	u32 longest;  /* bucket or part */
-	u32 again;	  /* large ones are not in order, everything has to be done again */
+	u64 varying; /* bits that are not constant within every large segment */
+	u32 tied[GS_SEG_LEADING_CHOICES]; /* pairs of sampled keys with equal leading digits */
+	u32 crowded;  /* pairs of sampled keys in one bin of a bucket (segments_buckets.cu) */
+	u32 parts[2]; /* parts of large segments, for a block and for a large block */
+	u32 longest;  /* of the buckets or parts */
+	u32 again;	  /* large ones are out of order; sort everything again */
 	u32 pad2;
 	gs_segment giants[GS_SEG_GIANTS];
 };
 
 struct gs_part;
 
-/* The call, as kernels are told of it. */
+/* Arguments of the call, for kernels. */
 struct gs_segments_args
 {
 	const void *keys, *values;
 	void *out_keys, *out_values;
 	const u64 *starts;
 	u64 segments;
-	u64 flip;	/* what turns keys into unsigned numbers in order, after float_order() for floats */
+	u64 flip;	/* maps keys to order-preserving unsigned numbers, after float_order() for floats */
 	u32 floats;
 	u32 key_bytes, value_bytes;
 };
 
 gs_status gs_segments_small(gs_cuda_engine *e, const gs_segments_args &a, u32 of_class, const u32 *list, u64 count);
 
-/* Large segments, as kernels are told of them. */
+/* Large segments, for kernels. */
 struct gs_segments_work
 {
 	gs_segments_args a;
 	const gs_segment *list;
 	gs_segments_found *found;
 	u32 segments, tiles;
-	u32 tile; /* items of one */
+	u32 tile; /* items per tile */
 	gs_radix_tile *table;
-	u32 *counts; /* per segment and digit place: counts of digits, then where each begins */
+	u32 *counts; /* per segment and digit place: counts of digits, then their starts */
 	gs_part *parts[2];
 };
 
-/* Where the leading digits begin in a key: so many of those in which keys differ; 0 if that leaves none out. */
+/* Returns the position of the leading `digits` digits that vary; 0 if that leaves none out. */
 GS_BOTH u32
 gs_leading_shift(u64 varying, u32 digits)
 {

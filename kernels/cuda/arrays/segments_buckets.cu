@@ -1,24 +1,24 @@
 /*
- * segments_buckets.cu: large segments of 4-byte keys: one pass by the leading digit, the rest of the order made in
- * shared memory (bucket_sort.cu).
+ * segments_buckets.cu: large segments of 4-byte keys: one pass by the leading digit, then sorts in shared memory
+ * (bucket_sort.cu).
  *
- * Keys of a segment that share their leading digit are a bucket; where buckets begin is known from the counts.
- * Whether that pays is known beforehand, but for single parts: from the longest bucket, and of many keys from a sample,
- * which says how many others one shares its bin with.
+ * A bucket is the keys of a segment with equal leading digit; its start follows from the counts.  Whether the method
+ * pays is known in advance, except for single parts: from the longest bucket and, for many keys, from a sample that
+ * estimates how many keys share a bin.
  */
 #include "bucket_sort.cuh"
 #include "segments.cuh"
 
 #define BITS 8
 
-/* What keys of a call become. */
+/* Returns the kind of words that a call's keys are converted to. */
 static gs_part_words
 words_of(const gs_segments_args &a)
 {
 	return a.value_bytes != 0 || a.floats ? GS_PART_FAR : GS_PART_CODES;
 }
 
-/* The lists as kernels are told of them. */
+/* Returns the lists of parts, for kernels. */
 static gs_parts
 parts_of(const gs_segments_work &w)
 {
@@ -44,20 +44,20 @@ list_parts_kernel(const __grid_constant__ gs_segments_work w, gs_parts parts, u3
 	gs_list_parts(begin, (u32) s.start, 0, 32, BITS, room, parts, &w.found->longest);
 }
 
-/* Room for the lists; parts: of the first one, in front of the second's. */
+/* Returns the length of a list; the first one precedes the second. */
 static u64
 list_room(u64 n, u32 large)
 {
 	static_assert(gs_part_least() >= 128 * 32, "see below");
 
 	/*
-	 * Two groups of 2^(k-1) buckets that are not one of 2^k have room / 2^(k-2) items in one bucket, or together more
-	 * than the room: there are n 2^(k-2) / room such pairs at most, and 128 n / room with all k.
+	 * Two groups of 2^(k-1) buckets that do not combine to one of 2^k have room / 2^(k-2) items in one bucket, or
+	 * together more than the room.  There are at most n 2^(k-2) / room such pairs, and 128 n / room over all k.
 	 */
 	return large ? n / (128 * 32) + 1 : n / 32 + n / GS_SEG_SMALL + 1;
 }
 
-/* Bytes of both lists: none for keys and values that buckets are not for. */
+/* Returns the bytes of both lists; 0 for keys and values that the method does not apply to. */
 size_t
 gs_segments_parts_bytes(size_t key_bytes, size_t value_width, u64 n)
 {
@@ -66,7 +66,7 @@ gs_segments_parts_bytes(size_t key_bytes, size_t value_width, u64 n)
 	return (list_room(n, 0) + list_room(n, 1)) * sizeof(gs_part);
 }
 
-/* Where the lists of parts lie in so much memory. */
+/* Lays out the lists of parts in memory. */
 void
 gs_segments_parts_at(gs_segments_work *w, void *memory, u64 n)
 {
@@ -76,7 +76,7 @@ gs_segments_parts_at(gs_segments_work *w, void *memory, u64 n)
 	w->parts[1] = w->parts[0] + list_room(n, 0);
 }
 
-/* Lists the parts of all segments, once their digits' begins are known. */
+/* Lists the parts of all segments, once the starts of their digits are known. */
 gs_status
 gs_segments_parts(gs_cuda_engine *e, const gs_segments_work &w)
 {
@@ -85,7 +85,10 @@ gs_segments_parts(gs_cuda_engine *e, const gs_segments_work &w)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* Whether blocks hold the parts, and are likely to put them in order at once; few are worth a try. */
+/*
+ * Returns whether blocks hold the parts and will probably sort them at the first attempt.  With few parts a failed
+ * attempt is cheap.
+ */
 bool
 gs_segments_buckets_pay(const gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known)
 {
@@ -97,7 +100,7 @@ gs_segments_buckets_pay(const gs_cuda_engine *e, const gs_segments_work &w, cons
 			known->crowded * 2ull * known->items <= GS_PART_CROWD * sample * sample);
 }
 
-/* Puts the parts in order, from `in`, where a pass has left their items. */
+/* Sorts the parts from `in`, where a pass has left their items. */
 gs_status
 gs_segments_buckets(gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known, const void *in)
 {

@@ -1,13 +1,13 @@
 /*
- * segments_large.cu: segments of more than 4096 items, all sorted together, digit by digit.
+ * segments_large.cu: segments of more than 4096 items, sorted together, digit by digit.
  *
- * Every segment is cut into tiles of its own, listed in a table.  One read counts all digits of every segment, and the
- * bits in which its keys differ; a sample says how many leading digits will do (segments_leading.cu).  The host waits
- * for both.  Then each digit is one pass of radix/array_pass.cuh over the tiles of all segments; digits in which no
- * segment's keys differ have none.  If the result is found out of order, everything is done again with all digits.
+ * Every segment is divided into tiles of its own, which a table lists.  One read counts all digits of every segment and
+ * finds the bits in which its keys vary; a sample determines how many leading digits suffice (segments_leading.cu).
+ * The host waits for both.  Each digit is then one pass of radix/array_pass.cuh over the tiles of all segments; digits
+ * that vary in no segment are skipped.  If the result is out of order, everything is sorted again by all digits.
  *
- * Bytes per item: a key read for the counts; per pass key and value read and written; after leading digits a key read
- * again.  Pairs of 4 and 4 bytes go as one word between the first pass and the last.
+ * Bytes per item: a key, read for the counts; per pass, key and value read and written; after leading digits a key,
+ * read again.  Pairs of 4 and 4 bytes travel as one word between the first pass and the last.
  */
 #include "segments.cuh"
 
@@ -15,7 +15,7 @@
 #define BINS	(1 << BITS)
 #define THREADS 512
 
-/* Whether all kernels that may sort such keys and values have tiles of one size: tiles are told once for all passes. */
+/* Returns whether all kernels for such keys and values have one tile size, as tiles are listed once for all passes. */
 static constexpr bool
 tiles_alike(const gs_tuning &t)
 {
@@ -28,7 +28,7 @@ tiles_alike(const gs_tuning &t)
 static_assert(tiles_alike(gs_sm_75) && tiles_alike(gs_sm_80) && tiles_alike(gs_sm_86) && tiles_alike(gs_sm_90),
 			  "see above");
 
-/* Items of a tile of the passes for these widths, which the host needs to lay tiles out. */
+/* Returns the tile size of the passes for these widths, in items. */
 u32
 gs_segments_tile(const gs_cuda_engine *e, size_t key_bytes, size_t value_width)
 {
@@ -51,9 +51,8 @@ tiles_kernel(const gs_segment *list, u32 tile, gs_radix_tile *table)
 }
 
 /*
- * Counts all digits of each segment.  A block takes some tiles that follow each other, and adds up where a segment
- * ends.  It keeps several counters of a digit, for neighbouring lanes, so that few lanes meet in a bank of shared
- * memory.
+ * Counts all digits of each segment.  A block takes consecutive tiles and sums up at the end of a segment.  It has
+ * several counters per digit, for neighbouring lanes, which reduces bank conflicts.
  */
 template <class T>
 static __global__ void __launch_bounds__(THREADS) count_kernel(const __grid_constant__ gs_segments_work w, u32 each)
@@ -110,7 +109,7 @@ static __global__ void __launch_bounds__(THREADS) count_kernel(const __grid_cons
 		atomicOr((unsigned long long *) &w.found->varying, (unsigned long long) ((u64) high << 32 | low));
 }
 
-/* Counts become begins: of each digit in its segment. */
+/* Turns the counts of digits into their starts in each segment. */
 static __global__ void __launch_bounds__(BINS) begins_kernel(u32 *counts)
 {
 	__shared__ u32 sums[BINS / 32];
@@ -130,20 +129,20 @@ static __global__ void __launch_bounds__(BINS) begins_kernel(u32 *counts)
 
 /* ---------------------------------------------------------------- memory */
 
-/* What is zeroed before a pass lies side by side: the ticket and the status words. */
+/* What is zeroed before a pass is contiguous: the ticket and the status words. */
 struct large_layout
 {
 	size_t table, counts, parts, ticket, status, keys, values, bytes;
 };
 
-/* Pairs that are one word between the first pass and the last. */
+/* Returns whether pairs are one word between the first pass and the last. */
 static bool
 one_word(size_t key_bytes, size_t value_width)
 {
 	return key_bytes == 4 && value_width == 4;
 }
 
-/* For as many segments as can be large, and their tiles, of which each segment's last one may not be whole. */
+/* Lays out memory for the most segments that can be large, and their tiles, one of which per segment may be partial. */
 static large_layout
 layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
@@ -169,7 +168,7 @@ layout_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 	return l;
 }
 
-/* Bytes for the large segments among n items. */
+/* Returns the memory for the large segments among n items. */
 size_t
 gs_segments_large_temp(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
@@ -178,11 +177,11 @@ gs_segments_large_temp(const gs_cuda_engine *e, size_t key_bytes, size_t value_w
 
 /* ---------------------------------------------------------------- the call */
 
-/* Counts digits, and looks at a sample; waits for the bits in which keys differ, and for what the sample says. */
+/* Counts digits and takes a sample.  Waits for the varying bits and the sample's result. */
 static gs_status
 count_and_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_segments_found *known)
 {
-	/* eight blocks to a multiprocessor, so that none is waited for long */
+	/* eight blocks per multiprocessor, which balances the load */
 	const u32 each = w.tiles / (8 * (u32) e->properties.multiProcessorCount) + 1, blocks = (w.tiles + each - 1) / each;
 
 	GS_TRY(gs_cuda_status(
@@ -203,8 +202,8 @@ count_and_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_
 }
 
 /*
- * The passes from digit `lowest` on, over digits in which keys differ; buckets: one pass, to temporary memory, where
- * parts are put in order from.
+ * Enqueues the passes from digit `lowest` on, over varying digits.  buckets: one pass, to temporary memory, from which
+ * parts are sorted.
  */
 static gs_status
 run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, u8 *temp, u64 varying, u32 lowest,
@@ -255,8 +254,8 @@ run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, 
 }
 
 /*
- * The large segments: statistics first, then buckets, leading digits or all digits; what is found out of order is done
- * again.
+ * Sorts the large segments: statistics first, then buckets, leading digits or all digits.  Sorts again if the result is
+ * out of order.
  */
 gs_status
 gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const gs_segment *list,

@@ -1,32 +1,32 @@
 /*
- * segments_leading.cu: large segments in order by the leading digits of their keys alone.
+ * segments_leading.cu: sorts large segments by the leading digits of their keys alone.
  *
- * The leading 24 bits tell nearly all of 2^20 random keys apart.  A sample says how many keys share their leading
- * digits with another one of their segment without being equal; where it is at most every fourth, these digits do.
- * After their passes, which are stable (or their keys cannot be told apart), only groups of the same leading digits can
- * be out of order.  One read finds the places where the order falls, and has each such group sorted by insertion by the
- * block in whose part it begins.  No other fall can be there: one in a group of more than GROUP keys, or from one group
- * to the next, and everything is sorted again by all digits.
+ * The leading 24 bits separate nearly all of 2^20 random keys.  A sample estimates how many keys tie in their leading
+ * digits with another one of their segment without being equal.  If it is at most every fourth, those digits suffice.
+ * After their passes, which are stable (or whose equal keys are indistinguishable), only groups with equal leading
+ * digits can be out of order.  One read finds the positions where the order descends, and the block in whose part such
+ * a group begins sorts it by insertion.  Any other descent, in a group of more than GROUP keys or between groups, makes
+ * everything be sorted again by all digits.
  *
- * A block keeps its part of a tile in shared memory, with so much on both sides that no group reaches beyond.  Those
- * sides may be put in order by their own blocks meanwhile; keys move within their groups only, so leading digits stay
- * where they are, and nothing else is asked of keys of others' groups.
+ * A block keeps its part of a tile in shared memory, with a margin on both sides that contains every group.  Other
+ * blocks may sort groups in the margins meanwhile.  Keys move only within their groups, so leading digits stay in
+ * place, and nothing else is read of keys in other blocks' groups.
  *
- * Bytes per item: a key read; little besides.
+ * Bytes per item: a key, read, and little more.
  */
 #include "segments.cuh"
 
 #define GROUP		   64
 #define PART		   4096
 #define THREADS		   256
-#define SLOT_BITS	   18	  /* of a place in the tables that they are noted in */
+#define SLOT_BITS	   18	  /* of a slot in the tables of the sample */
 #define TABLES		   ((GS_SEG_LEADING_CHOICES + 1) * sizeof(u64) << SLOT_BITS)
 
 static_assert(TABLES <= GS_SEG_LEADING_ITEMS * 4, "the tables lie where the keys go later");
 
 /*
- * How many low bits of a key make no difference to its bin, if its bucket is a part of its own: the bucket's keys are
- * about as many as the bins.
+ * Returns the low bits of a key that do not affect its bin, if its bucket is a part of its own: the bucket has about as
+ * many keys as bins.
  */
 static __device__ u32
 bin_shift(const gs_segments_work &w, const gs_radix_tile &tile, u32 code, u32 shift)
@@ -39,21 +39,20 @@ bin_shift(const gs_segments_work &w, const gs_radix_tile &tile, u32 code, u32 sh
 }
 
 /*
- * Every thread notes one key in a table per choice of leading digits, and counts if it finds there another one of its
- * segment with the
- * same.  Beside that, in a table of places and codes, keys are counted that would meet in a bin of a bucket: different
- * ones, or any that have to keep their order.
+ * Enters one key per thread in a table for each choice of leading digits, and counts those that meet a key of their
+ * segment with equal ones.  A table of places and codes counts keys that would meet in a bin of a bucket: different
+ * ones, or any that must keep their order.
  */
 template <class K>
 static __global__ void __launch_bounds__(THREADS)
 sample_kernel(const __grid_constant__ gs_segments_work w, unsigned long long *tables)
 {
-	/* at random, keys that lie close together too: of an input in some order these are the ones that are alike */
+	/* random positions, in part close together: in ordered input neighbours are the similar keys */
 	const u64 random = gs_scramble(blockIdx.x * THREADS + threadIdx.x + 1);
 	const gs_radix_tile tile = w.table[(u32) random % w.tiles];
 	const u32 place = (u32) (random >> 32) % tile.valid;
 	const u64 code = gs_key_code(((const K *) w.a.keys)[tile.start + place], w.a);
-	const u64 tag = gs_scramble(tile.segment + 1); /* keys of other segments look like others */
+	const u64 tag = gs_scramble(tile.segment + 1); /* makes keys of other segments look different */
 	const u64 varying = w.found->varying;
 
 	for (u32 c = 0; c < GS_SEG_LEADING_CHOICES; c++)
@@ -89,7 +88,7 @@ sample_kernel(const __grid_constant__ gs_segments_work w, unsigned long long *ta
 	}
 }
 
-/* Looks at a sample, once the bits in which keys differ are known. */
+/* Takes the sample, once the varying bits are known. */
 gs_status
 gs_segments_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables)
 {
@@ -101,7 +100,7 @@ gs_segments_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* The bit from which on keys are to be sorted; 0: by all digits. */
+/* Returns the bit from which on keys are to be sorted; 0: by all digits. */
 u32
 gs_segments_leading(const gs_segments_found *known)
 {
@@ -122,7 +121,7 @@ gs_segments_leading(const gs_segments_found *known)
 
 /* ---------------------------------------------------------------- groups that are out of order */
 
-/* Sorts a group, of keys in shared memory and values in device memory; keys: the group's, n of them. */
+/* Sorts a group of n keys in shared memory and its values in device memory. */
 template <class K, class V>
 static __device__ void
 sort_group(const gs_segments_args &a, K *keys, K *out_keys, V *values, u32 n)
@@ -153,15 +152,15 @@ sort_group(const gs_segments_args &a, K *keys, K *out_keys, V *values, u32 n)
 		out_keys[i] = keys[i];
 }
 
-/* Places of a segment: what is in shared memory, and the block's own part of it, [begin, end). */
+/* Positions in a segment: the range in shared memory, and the block's own part [begin, end). */
 struct ties_part
 {
 	u32 from, upto, begin, end;
 };
 
 /*
- * The order falls at place i: returns the length of its group, and where it starts, if it is the first fall of a group
- * of the block's own; else 0.  again: the group is too long.
+ * Handles a descent at position i.  If it is the first one of a group that the block owns, returns the group's length
+ * and start; otherwise 0.  again: the group is too long.
  */
 template <class CODE>
 static __device__ __forceinline__ u32
@@ -199,7 +198,7 @@ static __global__ void __launch_bounds__(THREADS)
 ties_kernel(const __grid_constant__ gs_segments_work w, u32 shift, u32 parts)
 {
 	__shared__ K keys[PART + 2 * GROUP];
-	__shared__ u32 list[PART / 2 + GROUP]; /* groups: place in `keys`, and above 16 bits their length */
+	__shared__ u32 list[PART / 2 + GROUP]; /* groups: place in `keys`, and their length in the upper 16 bits */
 	__shared__ u32 listed;
 	const gs_radix_tile tile = w.table[blockIdx.x / parts];
 	const u32 part = blockIdx.x % parts * PART;
@@ -207,7 +206,7 @@ ties_kernel(const __grid_constant__ gs_segments_work w, u32 shift, u32 parts)
 	if (part >= tile.valid)
 		return;
 
-	/* places are counted from where the segment begins: its own part, and what is in shared memory */
+	/* positions relative to the segment: the block's own part, and the range in shared memory */
 	const u32 segment = tile.start - tile.index * w.tile, n = (u32) w.list[tile.segment].n;
 	const u32 begin = tile.index * w.tile + part, end = begin + min(PART, tile.valid - part);
 	const u32 from = begin > GROUP ? begin - GROUP : 0, upto = min(end + GROUP, n);
@@ -241,7 +240,7 @@ ties_kernel(const __grid_constant__ gs_segments_work w, u32 shift, u32 parts)
 	}
 }
 
-/* Puts in order what the digits from bit `shift` on left. */
+/* Sorts what the digits from bit `shift` on left. */
 gs_status
 gs_segments_ties(gs_cuda_engine *e, const gs_segments_work &w, u32 shift)
 {

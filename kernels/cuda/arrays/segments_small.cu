@@ -1,18 +1,21 @@
 /*
- * segments_small.cu: segments of up to 4096 items, sorted in registers by a bitonic network.
+ * segments_small.cu: sorts segments of up to 4096 items in registers by a bitonic network.
  *
- * Up to 16 items: a thread each.  Segments that follow each other lie side by side, so a block brings their keys to
- * shared memory together, and writes them together.  More: 16 or 32 lanes, or 2 to 8 warps, up to 16 items to a thread.
- * What is compared has its place in the segment below it wherever equal keys can be told apart, so that the network's
- * order is the stable one:
+ * Up to 16 items: one thread per segment.  Consecutive segments are adjacent, so a block loads their keys to shared
+ * memory together, and writes them together.  More items: 16 or 32 lanes, or 2 to 8 warps, with up to 16 items per
+ * thread.
+ *
+ * Items that are compared have their place in the segment below the key wherever equal keys are distinguishable, which
+ * makes the sort stable:
  *   4-byte integers alone                          32 bits
  *   8-byte integers alone; 4-byte keys and places  64 bits
  *   8-byte keys and places                         64 + 32 bits
- * A thread's items lie side by side in the order, so most comparisons are between registers; comparisons of lanes go by
- * shuffles, of warps through shared memory.  Every merge begins with an exchange of mirror images, so that all
- * comparisons go one way.  Values, and floats' own bits, are fetched by place in the end.
- * Bytes per item: key and value read once, written once.
- * Batcher, Sorting Networks and Their Applications, AFIPS 1968.
+ * A thread's items are adjacent in the order, so most comparisons are between registers; lanes compare by shuffles,
+ * warps through shared memory.  Every merge begins with a mirrored exchange, so that all comparisons have one
+ * direction.  Values, and floats' own bits, are fetched by place at the end.
+ *
+ * Bytes per item: key and value, read once and written once.  Batcher, Sorting Networks and Their Applications, AFIPS
+ * 1968.
  */
 #include "segments.cuh"
 
@@ -41,7 +44,7 @@ struct item12
 	static __device__ __forceinline__ item12 last() { return {~0u, ~0u, ~0u}; }
 	__device__ __forceinline__ u64 key() const { return (u64) high << 32 | low; }
 
-	/* one subtraction of 96 bits: the compiler would branch */
+	/* one 96-bit subtraction; the compiler would branch */
 	__device__ __forceinline__ bool
 	operator<(const item12 &o) const
 	{
@@ -54,7 +57,7 @@ struct item12
 	}
 };
 
-/* The item that the lane has whose number differs by mask. */
+/* Returns the item of the lane whose number differs by mask. */
 static __device__ __forceinline__ item4
 from_lane(item4 i, u32 mask)
 {
@@ -72,7 +75,7 @@ from_lane(item12 i, u32 mask)
 			__shfl_xor_sync(GS_ALL_LANES, i.high, mask)};
 }
 
-/* Takes a in place of what is there, without a branch. */
+/* Replaces an item, without a branch. */
 static __device__ __forceinline__ void
 choose(item8 &to, const item8 &a, bool take)
 {
@@ -87,7 +90,7 @@ choose(item12 &to, const item12 &a, bool take)
 	to.high = take ? a.high : to.high;
 }
 
-/* One comparison of the network: the lesser item first. */
+/* One comparator of the network: the lesser item goes first. */
 template <class T>
 static __device__ __forceinline__ void
 in_order(T &a, T &b)
@@ -108,7 +111,7 @@ in_order(item4 &a, item4 &b)
 	b.x = max(x, b.x);
 }
 
-/* The less or the greater of what is here and there. */
+/* Keeps the lesser or the greater of two items. */
 template <class T>
 static __device__ __forceinline__ void
 keep(T &here, const T &there, bool less)
@@ -124,7 +127,7 @@ keep(item4 &here, const item4 &there, bool less)
 
 /* ---------------------------------------------------------------- the network */
 
-/* A thread's items d apart, each pair put in order. */
+/* Compares a thread's items at distance d. */
 template <class T, int K>
 static __device__ __forceinline__ void
 pairs_apart(T (&x)[K], int d)
@@ -135,7 +138,7 @@ pairs_apart(T (&x)[K], int d)
 			in_order(x[k], x[k + d]);
 }
 
-/* Merges a thread's items, of which each half is in order as far as others can see. */
+/* Merges a thread's items, a bitonic sequence. */
 template <class T, int K>
 static __device__ __forceinline__ void
 thread_merge(T (&x)[K])
@@ -163,7 +166,7 @@ thread_sort(T (&x)[K])
 	}
 }
 
-/* An exchange with lane ^ mask; mirror: its items from the last to the first. */
+/* Exchanges with lane ^ mask; mirror: with its items in reverse. */
 template <class T, int K>
 static __device__ __forceinline__ void
 with_lane(T (&x)[K], u32 mask, bool less, bool mirror)
@@ -188,7 +191,7 @@ with_lane(T (&x)[K], u32 mask, bool less, bool mirror)
 	}
 }
 
-/* The same with another thread of the block, by way of shared memory. */
+/* Exchanges with another thread of the block, through shared memory. */
 template <class T, int K>
 static __device__ __forceinline__ void
 with_thread(T (&x)[K], T *shared, u32 mask, bool less, bool mirror)
@@ -214,7 +217,7 @@ sort_group(T (&x)[K], T *shared)
 #pragma unroll 1
 	for (u32 half = 1; half < LANES * WARPS; half *= 2)
 	{
-		/* groups of 2 * half threads, each half in order */
+		/* groups of 2 * half threads whose halves are sorted */
 		if (half >= 32)
 			with_thread(x, shared, 2 * half - 1, (t & half) == 0, true);
 		else
@@ -233,14 +236,14 @@ sort_group(T (&x)[K], T *shared)
 
 /* ---------------------------------------------------------------- segments */
 
-/* A place in shared memory that spreads what threads hold side by side over the banks. */
+/* Returns a position in shared memory that spreads a thread's adjacent items over the banks. */
 static __device__ __forceinline__ u32
 spread(u32 at)
 {
 	return at + at / 16;
 }
 
-/* Items with places: from keys. */
+/* Make items from keys, with their places. */
 static __device__ __forceinline__ item4
 make_item(item4, const gs_segments_args &a, u64 at, u32 place)
 {
@@ -270,7 +273,7 @@ put_item(const item4 &i, const gs_segments_args &a, u64, u64 to)
 	((u32 *) a.out_keys)[to] = i.x ^ (u32) a.flip;
 }
 
-/* A value by the place that its key had; nothing where there are none. */
+/* Copies the value of the key that had this place; does nothing without values. */
 static __device__ __forceinline__ void
 put_value(const gs_segments_args &a, u64 from, u64 to)
 {
@@ -304,11 +307,11 @@ put_item(const item12 &i, const gs_segments_args &a, u64 at, u64 to)
 	put_value(a, from, to);
 }
 
-/* An item from a key that is no longer in memory of the call. */
+/* Make items from keys that were read before. */
 static __device__ __forceinline__ item4 item_from(item4, u32 code, u32) { return {code}; }
 static __device__ __forceinline__ item8 item_from(item8, u64 code, u32) { return {code}; }
 static __device__ __forceinline__ item8 item_from(item8, u32 code, u32 place) { return {(u64) code << 32 | place}; }
-/* What is least significant comes first in twelve bytes. */
+/* Twelve bytes are stored least significant first. */
 static __device__ __forceinline__ item12
 item_from(item12, u64 code, u32 place)
 {
@@ -321,12 +324,12 @@ static __device__ __forceinline__ u64 code_of(const item4 &i) { return i.x; }
 static __device__ __forceinline__ u64 code_of(const item8 &i) { return i.x; }
 static __device__ __forceinline__ u64 code_of(const item12 &i) { return i.key(); }
 
-#define TINY_BLOCK 256						  /* segments of a block, a thread each */
-#define TINY_ROOM  (TINY_BLOCK * GS_SEG_TINY) /* items that it has room for */
+#define TINY_BLOCK 256						  /* segments per block, one per thread */
+#define TINY_ROOM  (TINY_BLOCK * GS_SEG_TINY) /* items that fit */
 
 /*
- * Sorts a thread's segment of at most K items: where keys are in shared memory from `offset` on, there, or, if items
- * have places, their origins; else in device memory.
+ * Sorts a thread's segment of at most K items.  If the block's keys are in shared memory, sorts there from `offset` on,
+ * or writes origins if items have places; otherwise sorts in device memory.
  */
 template <class T, class K, bool PLACES, int ITEMS>
 static __device__ __forceinline__ void
@@ -357,8 +360,8 @@ sort_tiny(const gs_segments_args &a, u64 at, u32 n, bool staged, K *keys, u16 *o
 }
 
 /*
- * Segments of at most GS_SEG_TINY items.  Longer ones between them, of which there are few if the block has room for
- * all, are copied too: what sorts those comes later.
+ * Sorts segments of at most GS_SEG_TINY items.  Longer ones between them, which are few if the block has room, are
+ * copied too; they are sorted afterwards.
  */
 template <class T, class K, bool PLACES>
 static __global__ void __launch_bounds__(TINY_BLOCK) tiny_kernel(const __grid_constant__ gs_segments_args a)
@@ -404,7 +407,7 @@ static __global__ void __launch_bounds__(TINY_BLOCK) tiny_kernel(const __grid_co
 	}
 }
 
-/* Segments of one warp, or of some lanes of it; several to a block. */
+/* Sorts segments of one warp, or of some lanes of it; several per block. */
 template <class T, int K, int LANES>
 static __global__ void __launch_bounds__(128)
 warp_kernel(const __grid_constant__ gs_segments_args a, const u32 *list, u64 count)
@@ -449,7 +452,7 @@ warp_kernel(const __grid_constant__ gs_segments_args a, const u32 *list, u64 cou
 	}
 }
 
-/* Segments of a block of some warps. */
+/* Sorts segments of a block of some warps. */
 template <class T, int K, int WARPS>
 static __global__ void __launch_bounds__(32 * WARPS)
 block_kernel(const __grid_constant__ gs_segments_args a, const u32 *list)
@@ -481,7 +484,7 @@ block_kernel(const __grid_constant__ gs_segments_args a, const u32 *list)
 
 /* ---------------------------------------------------------------- launches */
 
-/* Segments of up to 16 items, a thread each. */
+/* Launches segments of up to 16 items, one per thread. */
 template <class T, class K, bool PLACES>
 static gs_status
 launch_tiny(gs_cuda_engine *e, const gs_segments_args &a)
@@ -490,7 +493,7 @@ launch_tiny(gs_cuda_engine *e, const gs_segments_args &a)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* LANES lanes for a segment, K items to each. */
+/* Launches segments of LANES lanes with K items each. */
 template <class T, int K, int LANES>
 static gs_status
 launch_warps(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64 count)
@@ -503,7 +506,7 @@ launch_warps(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64 
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* WARPS warps for a segment, 16 items to each lane; what warps exchange goes through shared memory. */
+/* Launches segments of WARPS warps with 16 items per lane.  Warps exchange through shared memory. */
 template <class T, int K, int WARPS>
 static gs_status
 launch_blocks(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64 count)
@@ -517,7 +520,7 @@ launch_blocks(gs_cuda_engine *e, const gs_segments_args &a, const u32 *list, u64
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* By class: the classes of GS_SEG_LENGTHS from 32 to 4096 items. */
+/* Selects the kernel of a class: those of GS_SEG_LENGTHS from 32 to 4096 items. */
 template <class T>
 static gs_status
 launch(gs_cuda_engine *e, const gs_segments_args &a, u32 of, const u32 *list, u64 count)
@@ -543,7 +546,7 @@ launch(gs_cuda_engine *e, const gs_segments_args &a, u32 of, const u32 *list, u6
 	}
 }
 
-/* One class of small segments. Integers without values need no places: equal ones are alike. */
+/* Sorts one class of small segments.  Integers without values need no places, as equal ones are indistinguishable. */
 gs_status
 gs_segments_small(gs_cuda_engine *e, const gs_segments_args &a, u32 of_class, const u32 *list, u64 count)
 {

@@ -1,5 +1,5 @@
 /*
- * sort_ops.cuh: the calls of the sort family: kernels/sort.h says what they are asked.
+ * sort_ops.cuh: implementations of the sort family.  kernels/sort.h describes the calls.
  */
 #ifndef GS_CUDA_ARRAYS_SORT_OPS_CUH
 #define GS_CUDA_ARRAYS_SORT_OPS_CUH

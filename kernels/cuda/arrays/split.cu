@@ -1,15 +1,14 @@
 /*
  * split.cu: k-way split by a label of one byte.
  *
- * k selections at once, as one composite scan: a tile's state is k counts, and one look-back, with a thread for each
- * label, finds the places of all of them.  The groups' begins come from a histogram of the labels beforehand.
+ * It is k selections in one composite scan: a tile's state is k counts, and one look-back, with a thread per label,
+ * finds the places of all of them.  A preceding histogram of the labels gives the starts of the groups.  Tiles have
+ * 4096 items (2048 if shared memory is scarce).  Each warp takes 512 consecutive ones, 32 at a time; lanes with equal
+ * labels find each other by ballots over the label's bits, and one counts for all.  Items are sorted by label in shared
+ * memory, so that each group's part is written contiguously.
  *
- * A tile of 4096 items (2048 where shared memory is scarce): each warp takes 512 consecutive ones, 32 at a time; lanes
- * with equal labels find each other by ballots over the label's bits, one of them counts for all.  Items are sorted by
- * label in shared memory, so that each group's part goes out side by side.
- *
- * Bytes per item: two reads of the label, one read and one write of the item.
- * Source: the multi-scan of Merrill and Grimshaw, 4.3; look-back as in lookback.cuh, one word per tile and label.
+ * Bytes per item: two reads of the label, one read and one write of the item.  Source: the multi-scan of Merrill and
+ * Grimshaw, 4.3; look-back as in lookback.cuh, one word per tile and label.
  */
 #include "../base/compact.cuh"
 #include "../scan/scan_ops.cuh"
@@ -17,7 +16,7 @@
 #define THREADS 256
 #define WARPS	(THREADS / 32)
 
-/* Items of a thread: 16, or 8 where a tile of so many and the counters of labels would not fit. */
+/* Items per thread: 16, or 8 if a larger tile and the counters of labels would not fit. */
 constexpr u32
 items_of(const gs_tuning &t, size_t width)
 {
@@ -41,7 +40,7 @@ struct split_args
 	u64 *words; /* k per tile */
 };
 
-/* Counts labels, in a set of counters for each warp; those from k on are not counted. */
+/* Counts labels below k, in a set of counters per warp. */
 static __global__ void __launch_bounds__(THREADS) histogram_kernel(const u8 *labels, u64 n, u32 k, u64 *counts)
 {
 	__shared__ u32 local[WARPS][256];
@@ -61,7 +60,7 @@ static __global__ void __launch_bounds__(THREADS) histogram_kernel(const u8 *lab
 		atomicAdd((unsigned long long *) &counts[threadIdx.x], (unsigned long long) sum);
 }
 
-/* Where groups begin, by one thread: there are 256 at most. */
+/* Computes the starts of groups, at most 256, by one thread. */
 static __global__ void
 starts_kernel(const u64 *counts, u32 k, u64 *starts)
 {
@@ -76,8 +75,8 @@ starts_kernel(const u64 *counts, u32 k, u64 *starts)
 }
 
 /*
- * Returns the sum of a published count over the tiles before, and publishes the total.  word: the tile's own; stride:
- * words of a tile.  Two predecessors are read at a time.  recount(t) is the fallback: tile t's count from the input.
+ * Sums a published count over the preceding tiles and publishes the total.  word: of the tile; stride: words of a tile.
+ * Reads two predecessors at a time.  recount(t), the fallback, computes tile t's count from the input.
  */
 template <class RECOUNT>
 static __device__ __forceinline__ u64
@@ -85,7 +84,7 @@ look_back_word(u64 *word, u32 stride, u32 tile, u64 count, const gs_sweep &sweep
 {
 	const u64 partial = status_word<u64>(GS_PARTIAL, 0), total = status_word<u64>(GS_TOTAL, 0);
 	const u64 *at = word - stride; /* of the youngest tile not yet added */
-	u32 left = tile;				/* tiles up to there */
+	u32 left = tile;				/* tiles up to that one */
 	u64 sum = 0;
 	long long waiting = 0;
 
@@ -100,7 +99,7 @@ look_back_word(u64 *word, u32 stride, u32 tile, u64 count, const gs_sweep &sweep
 			if (sweep.patience == 0 || (u64) (clock64() - waiting) < sweep.patience)
 				continue;
 
-			/* nobody has heard of that tile for long */
+			/* that tile has made no progress for too long */
 			sum += recount(left - 1);
 			if (threadIdx.x == 0)
 				atomicAdd(&sweep.watch->fallbacks, 1);
@@ -126,7 +125,7 @@ look_back_word(u64 *word, u32 stride, u32 tile, u64 count, const gs_sweep &sweep
 	return sum;
 }
 
-/* A thread's items, 32 apart among its warp's; without a label below k they go nowhere (256). */
+/* Loads a thread's items, 32 apart within its warp.  Items without a label below k get label 256. */
 template <class T, u32 ITEMS>
 static __device__ __forceinline__ void
 read_items(const split_args &a, u64 first, u32 (&label)[ITEMS], T (&x)[ITEMS])
@@ -147,7 +146,7 @@ read_items(const split_args &a, u64 first, u32 (&label)[ITEMS], T (&x)[ITEMS])
 	}
 }
 
-/* Counts a warp's items by label; each gets its rank among those of the same label. */
+/* Counts a warp's items by label.  Each gets its rank among those of equal label. */
 template <u32 ITEMS>
 static __device__ __forceinline__ void
 rank_items(const u32 (&label)[ITEMS], u32 bits, u32 *counts, u32 (&rank)[ITEMS])
@@ -173,7 +172,7 @@ rank_items(const u32 (&label)[ITEMS], u32 bits, u32 *counts, u32 (&rank)[ITEMS])
 	}
 }
 
-/* Adds a label's counts up over warps, whose own become what comes before them: by the label's thread. */
+/* Sums a label's counts over warps, and replaces each by the sum of those before it.  By the label's thread. */
 static __device__ __forceinline__ u32
 sum_warps(u32 (*counts)[256], u32 label)
 {
@@ -189,7 +188,7 @@ sum_warps(u32 (*counts)[256], u32 label)
 	return count;
 }
 
-/* A tile's count of a label from the input: the fallback of look-backs. */
+/* Counts a label in a tile from the input: the fallback of look-backs. */
 static __device__ __forceinline__ u64
 recount(const u8 *labels, u32 tile_items, u32 label)
 {
@@ -200,7 +199,7 @@ recount(const u8 *labels, u32 tile_items, u32 label)
 	return n;
 }
 
-/* A tile for each block, by ticket; not persistent. */
+/* One tile per block, by ticket; not persistent. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_constant__ split_args a)
 {
@@ -208,9 +207,9 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 	extern __shared__ __align__(128) u8 shared[];
 	T *const packed = (T *) shared;
 	u8 *const label_of = shared + TILE * sizeof(T);
-	__shared__ u32 counts[WARPS][256]; /* then: where in the tile the warp's items of a label begin */
+	__shared__ u32 counts[WARPS][256]; /* then: start of the warp's items of a label in the tile */
 	__shared__ u32 totals[WARPS], tile_;
-	/* where in the output the tile's items of a label would begin if the tile had only those */
+	/* output position of a label's items in the tile, minus their start in the tile */
 	__shared__ u64 place[256];
 	const u32 thread = threadIdx.x, warp = thread / 32, lane = lane_id();
 
@@ -229,7 +228,7 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 	rank_items(label, a.bits, counts[warp], rank);
 	__syncthreads();
 
-	/* 2. a thread for each label: sums over warps, publication, and its begin in the tile */
+	/* 2. one thread per label: sum over warps, publish, find the start in the tile */
 	const u32 count = sum_warps(counts, thread);
 	u64 *const word = a.words + (u64) tile * a.k + thread;
 
@@ -257,7 +256,7 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 			label_of[at] = (u8) label[j];
 		}
 
-	/* 4. look back, all labels at once */
+	/* 4. look back for all labels at once */
 	if (thread < a.k)
 	{
 		u64 before = look_back_word(word, a.k, tile, count, a.sweep,
@@ -267,12 +266,12 @@ static __global__ void __launch_bounds__(THREADS) split_kernel(const __grid_cons
 	}
 	__syncthreads();
 
-	/* 5. out */
+	/* 5. write */
 	for (u32 i = thread; i < total; i += THREADS)
 		((T *) a.out)[place[label_of[i]] + i] = packed[i];
 }
 
-/* One launch for items of this width. */
+/* Launches the kernel for items of this width. */
 template <class T>
 static gs_status
 run(gs_cuda_engine *e, split_args &a)
@@ -288,7 +287,7 @@ run(gs_cuda_engine *e, split_args &a)
 		cudaLaunchKernel((const void *) split_kernel<T>, dim3(a.sweep.tiles), dim3(THREADS), list, shared, e->stream));
 }
 
-/* gs_split: histogram and starts, then the sweep; no query asks for it. */
+/* Implements gs_split: histogram and starts, then the sweep.  Not used by queries. */
 gs_status
 gs_cuda_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels, uint64_t n, uint32_t k, void *out,
 			  uint64_t *starts, void *temp)

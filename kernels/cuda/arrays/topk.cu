@@ -1,8 +1,6 @@
 /*
- * topk.cu: the first k rows of an order without making the rest of it.
- *
- * A random sample gives a threshold, and one read of the columns lists the rows below it (README.md).  The call waits
- * for the count, and for the columns' statistics.
+ * topk.cu: the first k rows of an order without a full sort.  A random sample gives a threshold, and one read of the
+ * columns lists the rows below it (README.md).  The call waits for the count and for the columns' statistics.
  */
 #include "sort_ops.cuh"
 #include "topk.cuh"
@@ -10,16 +8,16 @@
 #include <cmath>
 
 #define MOST_COLUMNS 16
-#define FEW			 ((u64) 1 << 17) /* fewer rows are ordered */
+#define FEW			 ((u64) 1 << 17) /* fewer rows are sorted */
 
-/* What the memory is used for: sizes in bytes. */
+/* Layout of the memory, in bytes. */
 struct topk_layout
 {
 	u64 room;  /* rows that can be listed */
 	size_t head, sample, codes, rows, order, equal, orders, all;
 };
 
-/* Temporary memory of an order of at most n rows, whatever its columns. */
+/* Returns the memory of an order of at most n rows of any columns. */
 static size_t
 order_room(const gs_cuda_engine *e, u64 n)
 {
@@ -29,7 +27,7 @@ order_room(const gs_cuda_engine *e, u64 n)
 	return small > large ? small : large;
 }
 
-/* Whether some column holds strings, whose keys are not one number. */
+/* Returns whether some column holds strings, whose keys are not one number. */
 static bool
 is_string(const gs_column *columns, u32 ncolumns)
 {
@@ -39,7 +37,7 @@ is_string(const gs_column *columns, u32 ncolumns)
 	return false;
 }
 
-/* Bits of the key if nothing is known of the values. */
+/* Returns the bits of the key if nothing is known of the values. */
 static u32
 declared_bits(const gs_column *columns, u32 ncolumns)
 {
@@ -50,14 +48,14 @@ declared_bits(const gs_column *columns, u32 ncolumns)
 	return bits;
 }
 
-/* May a threshold serve?  Whether it does can depend on the values. */
+/* Returns whether a threshold may work.  Whether it does can depend on the values. */
 static bool
 may_filter(const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 {
 	return rows >= FEW && k <= rows / 16 && ncolumns <= MOST_COLUMNS && !is_string(columns, ncolumns);
 }
 
-/* Room for a threshold's list and the order of it, or for a whole order where that may be needed. */
+/* Lays out memory for a threshold's list and its order, or for a full sort if that may be needed. */
 static topk_layout
 layout_of(const gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 {
@@ -80,14 +78,14 @@ layout_of(const gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 r
 	return l;
 }
 
-/* Bytes for whichever way may turn out to be needed. */
+/* Returns the memory for whichever method may be needed. */
 size_t
 gs_cuda_top_k_temp(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k)
 {
 	return layout_of((const gs_cuda_engine *) engine, columns, ncolumns, rows, k).all;
 }
 
-/* An order of columns in memory that is large enough. */
+/* Sorts columns, in memory that is large enough. */
 static gs_status
 order_columns(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, u32 *order, void *temp,
 			  size_t temp_bytes)
@@ -103,7 +101,7 @@ order_columns(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 row
 	return status;
 }
 
-/* The first k of an order of all rows. */
+/* Sorts all rows and copies the first k. */
 static gs_status
 whole_order(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out, void *temp,
 			size_t temp_bytes)
@@ -118,7 +116,7 @@ whole_order(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows,
 					 : gs_cuda_status(cudaMemcpyAsync(out, order, k * 4, cudaMemcpyDeviceToDevice, e->stream));
 }
 
-/* The key's fields: from the types alone where that gives at most 64 bits, else by statistics. */
+/* Makes the key's fields: from the types alone if that gives at most 64 bits, otherwise from statistics. */
 static gs_status
 fields_of(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, gs_key_stats *column_stats,
 		  gs_dev_field *fields, u32 *nfields, u32 *bits)
@@ -154,7 +152,7 @@ fields_of(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, g
 	return GS_OK;
 }
 
-/* One read: lists what is below the threshold that is set, counts what is equal; waits for both. */
+/* Lists rows below the threshold and counts those equal to it, in one read.  Waits for the result. */
 static gs_status
 filter(gs_cuda_engine *e, const topk_args &a, bool wide, topk_state *found)
 {
@@ -176,13 +174,13 @@ filter(gs_cuda_engine *e, const topk_args &a, bool wide, topk_state *found)
 	return GS_OK;
 }
 
-/* Filters by one threshold after the other until the first k rows are among those listed and those equal to it. */
+/* Tries thresholds until the first k rows are among those listed and those equal to the threshold. */
 static gs_status
 search(gs_cuda_engine *e, const topk_args &a, u64 k, bool wide, const u64 *sample, const u32 *order, topk_state *found)
 {
 	const double expected = (double) k * SAMPLE / a.n;
 	double rank = expected + 4 * sqrt(expected) + 4;
-	u64 low = 0, high = gs_mask(a.bits); /* the k-th number lies between, both included */
+	u64 low = 0, high = gs_mask(a.bits); /* bounds of the k-th number, inclusive */
 
 	for (u32 round = 0;; round++)
 	{
@@ -196,7 +194,7 @@ search(gs_cuda_engine *e, const topk_args &a, u64 k, bool wide, const u64 *sampl
 			return GS_OK;
 		if (found->listed < k)
 		{
-			/* a sample may lead back to where we have been: then halves do no harm */
+			/* a sample may return to an earlier threshold; bisection ends that */
 			low = found->threshold + 1 > low ? found->threshold + 1 : low;
 			rank = rank * 4;
 		}
@@ -208,7 +206,7 @@ search(gs_cuda_engine *e, const topk_args &a, u64 k, bool wide, const u64 *sampl
 	}
 }
 
-/* Where things lie in temporary memory. */
+/* Places in temporary memory. */
 struct topk_places
 {
 	gs_dev_field *fields;
@@ -218,7 +216,7 @@ struct topk_places
 	void *orders;
 };
 
-/* Divides the memory up as the layout says. */
+/* Divides the memory as laid out. */
 static topk_places
 places_of(void *temp, const topk_layout &l, topk_args &a)
 {
@@ -237,7 +235,7 @@ places_of(void *temp, const topk_layout &l, topk_args &a)
 	return p;
 }
 
-/* What the read needs of the key: its fields on the device, and a column that is read as it is. */
+/* Prepares what the read needs of the key: its fields on the device, or a column that is read directly. */
 static gs_status
 prepare_key(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, const gs_dev_field *fields, u32 nfields,
 			gs_dev_field *on_device, topk_args &a)
@@ -255,7 +253,7 @@ prepare_key(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, const gs_
 	return GS_OK;
 }
 
-/* The first k rows out: what is listed, by number and row; then rows equal to the threshold. */
+/* Writes the first k rows: those listed, by number and row, then rows equal to the threshold. */
 static gs_status
 put_rows(gs_cuda_engine *e, const topk_args &a, const topk_layout &l, const topk_places &p, const topk_state &found,
 		 u64 k, u32 *out)
@@ -282,7 +280,7 @@ put_rows(gs_cuda_engine *e, const topk_args &a, const topk_layout &l, const topk
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* gs_top_k, as README.md has it: the statistics may still say that a whole order is needed. */
+/* Implements gs_top_k as in README.md.  The statistics may still require a full sort. */
 gs_status
 gs_cuda_top_k(gs_engine *engine, const gs_column *columns, u32 ncolumns, u64 rows, u64 k, u32 *out, void *temp,
 			  size_t temp_bytes)

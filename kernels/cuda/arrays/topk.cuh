@@ -1,6 +1,6 @@
 /*
- * topk.cuh: the first k rows of an order, on the device: the sample, the read that lists rows below a threshold, and
- * what becomes of those listed and of those that are equal to it.
+ * topk.cuh: kernels for the first k rows: the sample, the read that lists rows below a threshold, and the output of
+ * listed rows and of those equal to the threshold.
  */
 #ifndef GS_CUDA_ARRAYS_TOPK_CUH
 #define GS_CUDA_ARRAYS_TOPK_CUH
@@ -8,14 +8,14 @@
 #include "../order/fields.cuh"
 
 #define THREADS	   512
-#define CHUNK_ROWS 16384			/* rows that equal ones are counted over */
-#define LISTED	   2048u			/* rows of a block's list */
+#define CHUNK_ROWS 16384			/* rows over which equal ones are counted */
+#define LISTED	   2048u			/* rows in a block's list */
 #define SAMPLE	   ((u64) 65536)
 
 struct topk_state
 {
 	u64 threshold;
-	u64 listed; /* rows below it */
+	u64 listed; /* rows below the threshold */
 	u64 equal;
 };
 
@@ -23,8 +23,8 @@ struct topk_args
 {
 	gs_dev_key key;
 	u32 bits;			/* of the number */
-	u64 n, room;		/* rows; how many can be listed */
-	const void *values; /* one column of 4 or 8 bytes without NULLs; or NULL */
+	u64 n, room;		/* rows; capacity of the list */
+	const void *values; /* one column of 4 or 8 bytes without NULLs, or NULL */
 	u64 flip;
 	u32 floats;
 	topk_state *state;
@@ -33,7 +33,7 @@ struct topk_args
 	u32 *equal;			/* per chunk */
 };
 
-/* The number of a row. */
+/* Returns the number of a row's key. */
 static __device__ __forceinline__ u64
 code_of(const topk_args &a, u32 row)
 {
@@ -44,7 +44,7 @@ code_of(const topk_args &a, u32 row)
 
 /* ---------------------------------------------------------------- sample */
 
-/* Keys of random rows; another round takes other ones. */
+/* Samples the keys of random rows; each round takes others. */
 static __global__ void
 sample_kernel(const __grid_constant__ topk_args a, u64 *sample, u32 round)
 {
@@ -55,7 +55,7 @@ sample_kernel(const __grid_constant__ topk_args a, u64 *sample, u32 round)
 		sample[i] = code_of(a, (u32) __umul64hi(z, a.n));
 }
 
-/* Takes the sample's number of a rank, or a given one, and begins to count. */
+/* Sets the threshold to the sample's number of a rank, or to a given one, and clears the counts. */
 static __global__ void
 threshold_kernel(topk_state *state, const u64 *sample, const u32 *order, u32 rank, u64 given)
 {
@@ -65,7 +65,7 @@ threshold_kernel(topk_state *state, const u64 *sample, const u32 *order, u32 ran
 
 /* ---------------------------------------------------------------- the read */
 
-/* A block's list of rows of one chunk; what does not fit goes to memory at once. */
+/* A block's list of rows of one chunk.  What does not fit goes to memory at once. */
 struct topk_list
 {
 	u64 codes[LISTED];
@@ -74,7 +74,7 @@ struct topk_list
 	u64 base;
 };
 
-/* Lists those of a thread's rows that are below; a warp takes room for all of its own at once. */
+/* Lists those of a thread's rows that are below the threshold.  A warp reserves room once for all of its rows. */
 template <int N>
 static __device__ __forceinline__ void
 list(const topk_args &a, topk_list &l, const u64 (&code)[N], const u64 (&row)[N], u32 below)
@@ -97,7 +97,7 @@ list(const topk_args &a, topk_list &l, const u64 (&code)[N], const u64 (&row)[N]
 	}
 	at = __shfl_sync(GS_ALL_LANES, at, 0);
 	if (at + total > LISTED)
-		/* where what is far begins, less its place in the list */
+		/* position of the overflow in memory, minus that in the list */
 		far = __shfl_sync(GS_ALL_LANES, far, 0) - max(at, LISTED);
 	at += upto - mine;
 #pragma unroll
@@ -118,7 +118,7 @@ list(const topk_args &a, topk_list &l, const u64 (&code)[N], const u64 (&row)[N]
 		}
 }
 
-/* The block's list to memory, behind what other blocks have put there. */
+/* Appends the block's list to memory. */
 static __device__ __forceinline__ void
 put_list(const topk_args &a, topk_list &l)
 {
@@ -126,7 +126,7 @@ put_list(const topk_args &a, topk_list &l)
 
 	const u32 n = min(l.count, LISTED);
 
-	__syncthreads(); /* all have read it before the next chunk's rows count */
+	__syncthreads(); /* all have read it before rows of the next chunk are counted */
 	if (n == 0)
 		return;
 	if (threadIdx.x == 0)
@@ -144,7 +144,7 @@ put_list(const topk_args &a, topk_list &l)
 	__syncthreads();
 }
 
-/* Adds a warp's equal rows to its chunk's. */
+/* Adds a warp's number of equal rows to that of its chunk. */
 static __device__ __forceinline__ void
 count_equal(const topk_args &a, u64 chunk, u32 equal)
 {
@@ -156,7 +156,7 @@ count_equal(const topk_args &a, u64 chunk, u32 equal)
 	}
 }
 
-/* Numbers from fields: any key. */
+/* Filters by numbers made of fields, for any key. */
 static __global__ void __launch_bounds__(THREADS) filter_fields_kernel(const __grid_constant__ topk_args a)
 {
 	__shared__ topk_list l;
@@ -184,7 +184,7 @@ static __global__ void __launch_bounds__(THREADS) filter_fields_kernel(const __g
 	}
 }
 
-/* Values as they are loaded, 16 bytes at a time, BATCH loads under way. */
+/* Values are read 16 bytes at a time, with BATCH loads in flight. */
 #define BATCH 4
 template <class T> union topk_vector
 {
@@ -192,7 +192,7 @@ template <class T> union topk_vector
 	T v[16 / sizeof(T)];
 };
 
-/* A thread's vectors of a batch, THREADS apart; zeros behind the last row.  first: the batch's. */
+/* Loads a thread's vectors of a batch, THREADS apart, with zeros behind the last row.  first: of the batch. */
 template <class T>
 static __device__ __forceinline__ void
 read_batch(const T *values, u64 n, u64 first, topk_vector<T> (&q)[BATCH])
@@ -216,7 +216,7 @@ read_batch(const T *values, u64 n, u64 first, topk_vector<T> (&q)[BATCH])
 	}
 }
 
-/* One column without NULLs; its begin is aligned to vectors. */
+/* Filters one column without NULLs whose start is aligned to vectors. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
 filter_column_kernel(const __grid_constant__ topk_args a)
@@ -270,7 +270,7 @@ filter_column_kernel(const __grid_constant__ topk_args a)
 
 /* ---------------------------------------------------------------- results */
 
-/* Row numbers in their order: of the list, or, without one, of the order itself. */
+/* Writes row numbers in order: of the list or, without one, of the order itself. */
 static __global__ void
 first_rows_kernel(const u32 *rows, const u32 *order, u32 n, u32 *out)
 {
@@ -279,8 +279,7 @@ first_rows_kernel(const u32 *rows, const u32 *order, u32 n, u32 *out)
 }
 
 /*
- * Counts of equal rows become how many there are in the chunks before, by one block; more than wanted is as good as
- * wanted.
+ * Exclusive prefix sums of the chunks' counts of equal rows, by one block, capped at the number wanted.
  */
 static __global__ void __launch_bounds__(1024) before_kernel(u32 *equal, u64 chunks, u64 wanted)
 {
@@ -305,7 +304,7 @@ static __global__ void __launch_bounds__(1024) before_kernel(u32 *equal, u64 chu
 	}
 }
 
-/* The first rows that are equal to the threshold, in order: a block takes a chunk with some of them. */
+/* Writes the first rows equal to the threshold, in order.  A block takes a chunk with some of them. */
 static __global__ void __launch_bounds__(THREADS)
 equal_rows_kernel(const __grid_constant__ topk_args a, u32 wanted, u32 *out)
 {

@@ -1,5 +1,5 @@
 /*
- * compact.cuh: ranks inside a tile, and the way out of shared memory.
+ * compact.cuh: ranks within a tile, and coalesced writes from shared memory.
  */
 #ifndef GS_CUDA_BASE_COMPACT_CUH
 #define GS_CUDA_BASE_COMPACT_CUH
@@ -12,7 +12,7 @@ template <int ITEMS> struct mask_of
 	typedef typename std::conditional<(ITEMS <= 32), u32, u64>::type type;
 };
 
-/* Bits of a mask, of 32 items or of 64. */
+/* Number of set bits in a mask of 32 or 64 items. */
 __device__ __forceinline__ u32
 bits_set(u32 m)
 {
@@ -25,7 +25,7 @@ bits_set(u64 m)
 	return __popcll(m);
 }
 
-/* Bits [lo, hi) of a thread's items that begin at item first of the tile. */
+/* Bits [lo, hi) of a tile, for a thread's items, which begin at item first. */
 template <int ITEMS>
 __device__ __forceinline__ typename mask_of<ITEMS>::type
 valid_mask(u32 first, u32 lo, u32 hi)
@@ -45,13 +45,13 @@ valid_mask(u32 first, u32 lo, u32 hi)
 	return m;
 }
 
-/* Exclusive sum over the lanes' counts; total is the warp's. */
+/* Exclusive prefix sum over the lanes' counts.  total is the warp's sum. */
 __device__ __forceinline__ u32
 warp_exclusive(u32 n, u32 &total)
 {
 	u32 x = n;
 
-	/* the shuffle itself says whether there is a lane to add */
+	/* the shuffle's predicate says whether there is a lane to add */
 #pragma unroll
 	for (int d = 1; d < 32; d *= 2)
 		asm volatile("{ .reg .u32 y; .reg .pred p; shfl.sync.up.b32 y|p, %0, %1, 0, -1; @p add.u32 %0, %0, y; }"
@@ -61,7 +61,7 @@ warp_exclusive(u32 n, u32 &total)
 	return x - n;
 }
 
-/* The sum of counts of warps before this one, and of all of them. */
+/* Sums of the counts of preceding warps, and of all. */
 template <int WARPS>
 __device__ __forceinline__ u32
 warps_exclusive(const u32 *counts, u32 warp, u32 &total)
@@ -81,8 +81,8 @@ warps_exclusive(const u32 *counts, u32 warp, u32 &total)
 }
 
 /*
- * Copies n items from shared memory to global memory, in order, each warp writing whole 128-byte lines.  Items narrower
- * than a word are put together to words that are aligned in global memory.
+ * Copies n items in order from shared to global memory, in whole 128-byte lines per warp.  Items narrower than a word
+ * are combined to words that are aligned in global memory.
  */
 template <int BYTES, int THREADS>
 __device__ __forceinline__ void
@@ -94,7 +94,7 @@ copy_out(u8 *to, const u8 *from, u32 n, u32 thread)
 		constexpr u32 LINE = 128 / BYTES;
 		const T *src = (const T *) from;
 		T *dst = (T *) to;
-		u32 ahead = (u32) ((u64) to / BYTES) & (LINE - 1); /* items of the first line that are not ours */
+		u32 ahead = (u32) ((u64) to / BYTES) & (LINE - 1); /* items of the first line that belong to others */
 
 		for (u32 i = thread; i < n + ahead; i += 4 * THREADS)
 		{
@@ -136,7 +136,7 @@ copy_out(u8 *to, const u8 *from, u32 n, u32 thread)
 	}
 }
 
-/* Which of a thread's items differ from the one before; left: the one before them. */
+/* Mask of a thread's items that differ from their predecessor.  left: the item before the first. */
 template <int BYTES, int ITEMS, int WORDS, class T>
 __device__ __forceinline__ typename mask_of<ITEMS>::type
 begins_of(const u32 (&w)[WORDS], T left, bool floats)

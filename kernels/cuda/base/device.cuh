@@ -1,5 +1,5 @@
 /*
- * device.cuh: the few instructions that CUDA C++ has no words for, and how items lie in a tile.
+ * device.cuh: instructions without CUDA C++ equivalents, and the layout of items in a tile.
  */
 #ifndef GS_CUDA_BASE_DEVICE_CUH
 #define GS_CUDA_BASE_DEVICE_CUH
@@ -16,7 +16,7 @@ typedef uint64_t u64;
 typedef int32_t i32;
 typedef int64_t i64;
 
-/* Sixteen bytes that move as one: an item, or a status word of the look-back. */
+/* Sixteen bytes moved as one: an item, or a status word of the look-back. */
 struct alignas(16) u128
 {
 	u64 lo, hi;
@@ -35,14 +35,14 @@ template <> struct item_of<16> { typedef u128 type; };
 
 #define GS_ALL_LANES 0xffffffffu
 
-/* In a warp of a block of one dimension, as all are here. */
+/* The lane's number.  All blocks here are one-dimensional. */
 __device__ __forceinline__ u32
 lane_id()
 {
 	return threadIdx.x & 31;
 }
 
-/* Lanes at or below this one. */
+/* Mask of the lanes up to this one. */
 __device__ __forceinline__ u32
 lanes_upto()
 {
@@ -52,7 +52,7 @@ lanes_upto()
 	return m;
 }
 
-/* A mask of the lanes before this one. */
+/* Mask of the lanes before this one. */
 __device__ __forceinline__ u32
 lanes_below()
 {
@@ -64,7 +64,7 @@ lanes_below()
 
 /* ---------------------------------------------------------------- shuffles of any type */
 
-/* __shfl_up_sync of anything that is made of 32-bit words, by the whole warp; so are the next three. */
+/* __shfl_up_sync of any type made of 32-bit words, by the whole warp, as the next three. */
 template <class T>
 __device__ __forceinline__ T
 shuffle_up(T x, int d)
@@ -78,7 +78,7 @@ shuffle_up(T x, int d)
 	return v.t;
 }
 
-/* From d lanes further up. */
+/* __shfl_down_sync. */
 template <class T>
 __device__ __forceinline__ T
 shuffle_down(T x, int d)
@@ -92,7 +92,7 @@ shuffle_down(T x, int d)
 	return v.t;
 }
 
-/* From the lane whose number differs by d. */
+/* __shfl_xor_sync. */
 template <class T>
 __device__ __forceinline__ T
 shuffle_xor(T x, int d)
@@ -106,7 +106,7 @@ shuffle_xor(T x, int d)
 	return v.t;
 }
 
-/* From one lane to all. */
+/* __shfl_sync: broadcasts one lane's value. */
 template <class T>
 __device__ __forceinline__ T
 shuffle(T x, int lane)
@@ -120,7 +120,7 @@ shuffle(T x, int lane)
 	return v.t;
 }
 
-/* Over all lanes; one instruction from sm_80 on. */
+/* Reductions over all lanes; a single instruction from sm_80 on. */
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
 #define GS_LANES(NAME, STEP)                                                                                           \
 	__device__ __forceinline__ u32 lanes_##NAME(u32 x)                                                                 \
@@ -164,7 +164,7 @@ load_relaxed(const u32 *p)
 	return v;
 }
 
-/* What load_relaxed reads in one access; neither orders anything else. */
+/* Counterpart of load_relaxed: one access.  Neither orders other accesses. */
 __device__ __forceinline__ void
 store_relaxed(u32 *p, u32 v)
 {
@@ -177,7 +177,7 @@ store_relaxed(u64 *p, u64 v)
 	asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }
 
-/* A 128-bit access is single-copy atomic from sm_70 on when it is a .b128 (a .v2.u64 is not, by the letter). */
+/* 128-bit accesses are single-copy atomic from sm_70 on as .b128.  For .v2.u64 this is not specified. */
 __device__ __forceinline__ u128
 load_relaxed(const u128 *p)
 {
@@ -203,14 +203,17 @@ store_relaxed(u128 *p, u128 v)
  * (sm_90) and their barrier
  */
 
-/* An address of shared memory as PTX takes it. */
+/* A shared memory address for PTX. */
 __device__ __forceinline__ u32
 shared_address(const void *p)
 {
 	return (u32) __cvta_generic_to_shared(p);
 }
 
-/* Starts to copy an item of 4, 8 or 16 bytes to shared memory; copied() waits for the calling thread's copies. */
+/*
+ * Starts an asynchronous copy of an item of 4, 8 or 16 bytes to shared memory.  copied() waits for the calling thread's
+ * copies.
+ */
 template <class T>
 __device__ __forceinline__ void
 copy_item_ahead(T *to, const T *from)
@@ -223,7 +226,7 @@ copy_item_ahead(T *to, const T *from)
 #endif
 }
 
-/* Waits for the calling thread's own copies only; others need a barrier, too. */
+/* Waits for the calling thread's copies.  For those of other threads, a barrier must follow. */
 __device__ __forceinline__ void
 copied()
 {
@@ -234,21 +237,21 @@ copied()
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 
-/* A phase ends with so many arrivals. */
+/* Initializes a barrier with this many arrivals per phase. */
 __device__ __forceinline__ void
 barrier_init(u64 *bar, u32 arrivals)
 {
 	asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bar)), "r"(arrivals) : "memory");
 }
 
-/* Does not wait. */
+/* Arrives without waiting. */
 __device__ __forceinline__ void
 barrier_arrive(u64 *bar)
 {
 	asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
 }
 
-/* The one arrival of a phase, which ends when so many bytes have come too. */
+/* Arrives as the only thread of a phase, which then also waits for this many bytes. */
 __device__ __forceinline__ void
 barrier_expect(u64 *bar, u32 bytes)
 {
@@ -256,7 +259,7 @@ barrier_expect(u64 *bar, u32 bytes)
 				 : "memory");
 }
 
-/* Waits for the phase of that parity to end; what arrivals have written is then seen. */
+/* Waits for the phase of the given parity.  Writes before the arrivals are then visible. */
 __device__ __forceinline__ void
 barrier_wait(u64 *bar, u32 parity)
 {
@@ -270,7 +273,7 @@ barrier_wait(u64 *bar, u32 parity)
 	while (!done);
 }
 
-/* One thread copies for the block: whole 16-byte vectors, whose bytes the barrier counts. */
+/* Copies whole 16-byte vectors for the block, by one thread.  The barrier counts the bytes. */
 __device__ __forceinline__ void
 bulk_load(void *to, const void *from, u32 bytes, u64 *bar)
 {
@@ -280,7 +283,7 @@ bulk_load(void *to, const void *from, u32 bytes, u64 *bar)
 				 : "memory");
 }
 
-/* Ordinary accesses to shared memory before this come before bulk copies that a later barrier lets start. */
+/* Orders previous accesses to shared memory before bulk copies that start after a later barrier. */
 __device__ __forceinline__ void
 bulk_fence()
 {
@@ -315,7 +318,7 @@ item(const u32 (&w)[WORDS], int j)
 		return u128{(u64) w[4 * j + 1] << 32 | w[4 * j], (u64) w[4 * j + 3] << 32 | w[4 * j + 2]};
 }
 
-/* Puts item j back, of 4 or 8 bytes. */
+/* Stores item j of 4 or 8 bytes. */
 template <int WORDS>
 __device__ __forceinline__ void
 put_item(u32 (&w)[WORDS], int j, u32 x)
@@ -332,9 +335,9 @@ put_item(u32 (&w)[WORDS], int j, u64 x)
 }
 
 /*
- * A thread's words from shared memory, with the widest loads that the alignment allows.  off is the same for the
- * whole block.  A thread's share of a tile is an odd number of 16-byte vectors where it can be, so that the 16-byte
- * loads of a warp meet no bank conflict.
+ * Loads a thread's words from shared memory, with the widest loads that the alignment allows.  off is uniform in the
+ * block.  If possible, a thread's share of a tile is an odd number of 16-byte vectors, which avoids bank conflicts of
+ * 16-byte loads.
  */
 template <int WORDS>
 __device__ __forceinline__ void
@@ -370,7 +373,7 @@ read_words(u32 (&w)[WORDS], const u8 *p, u32 off)
 
 /* ---------------------------------------------------------------- PostgreSQL's order of floats */
 
-/* Floats as unsigned numbers in PostgreSQL's order; zeros: -0 becomes 0. By width, for templates. */
+/* Maps floats to unsigned numbers in PostgreSQL's order.  zeros: -0 becomes 0.  Overloaded by width, for templates. */
 __device__ __forceinline__ u32
 float_order(u32 x, bool zeros)
 {
@@ -383,7 +386,7 @@ float_order(u64 x, bool zeros)
 	return gs_float_order64(x, zeros);
 }
 
-/* The way back; of a NaN comes the quiet one. */
+/* Inverse mapping.  NaNs become the canonical quiet NaN. */
 __device__ __forceinline__ u32
 float_from_order(u32 x)
 {
@@ -396,7 +399,7 @@ float_from_order(u64 x)
 	return x ^ ((x >> 63) ? 0x8000000000000000ull : ~0ull);
 }
 
-/* Equality of neighbours; floats is the same for the whole grid. */
+/* Compares neighbours for equality.  floats is uniform in the grid. */
 template <class T>
 __device__ __forceinline__ bool
 differs(T a, T b, bool floats)

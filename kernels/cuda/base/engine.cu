@@ -1,5 +1,5 @@
 /*
- * engine.cu: the CUDA engine itself: a device, a stream, memory, copies.
+ * engine.cu: the CUDA engine: device, stream, memory, copies.
  */
 #include "engine.cuh"
 
@@ -8,12 +8,12 @@
 #include <cstring>
 #include <new>
 
-/* The row by which the code was compiled that the driver has chosen for this device. */
+/* The tuning row of the code that the driver has chosen for this device. */
 static __device__ int tuned_for = GS_TUNED.arch;
 
-#define DEFAULT_PATIENCE 2000000 /* cycles, about a millisecond: a tile that runs takes a few microseconds */
+#define DEFAULT_PATIENCE 2000000 /* cycles, about a millisecond; a running tile takes a few microseconds */
 
-/* What callers are told of a CUDA error. It is cleared, or the next call's check would find it again. */
+/* Converts a CUDA error to a status.  Clears the error, which the next call's check would find again. */
 gs_status
 gs_cuda_status(cudaError_t error)
 {
@@ -31,7 +31,7 @@ gs_cuda_alloc_clean(gs_cuda_engine *e, size_t bytes, void **block)
 	return gs_cuda_status(e->pooled ? cudaMallocAsync(block, bytes, e->stream) : cudaMalloc(block, bytes));
 }
 
-/* Clears memory that others will get.  What cannot be cleared is not given back, and the engine does no more work. */
+/* Clears memory before it is released to others.  If that fails, keeps the memory and disables the engine. */
 static bool
 wiped(gs_cuda_engine *e, void *block, size_t bytes)
 {
@@ -56,14 +56,14 @@ gs_cuda_free_clean(gs_cuda_engine *e, void *block, size_t bytes)
 		cudaFree(block);
 }
 
-/* The engine behind its head. */
+/* Returns the engine that contains this head. */
 static gs_cuda_engine *
 cuda(gs_engine *engine)
 {
 	return (gs_cuda_engine *) engine;
 }
 
-/* Waits for what is under way, then gives everything back. */
+/* Waits for enqueued work, then releases everything. */
 static void
 cuda_close(gs_engine *engine)
 {
@@ -81,14 +81,14 @@ cuda_close(gs_engine *engine)
 	host.release(host.arg, e, sizeof(*e));
 }
 
-/* As the driver calls the device. */
+/* Returns the device's name. */
 static const char *
 cuda_name(const gs_engine *engine)
 {
 	return ((const gs_cuda_engine *) engine)->properties.name;
 }
 
-/* Of a device that could not clear memory nothing is asked any more. */
+/* Allocates memory.  Fails on a device that could not clear memory. */
 static gs_status
 cuda_alloc(gs_engine *engine, size_t bytes, void **block)
 {
@@ -97,7 +97,7 @@ cuda_alloc(gs_engine *engine, size_t bytes, void **block)
 }
 
 /*
- * Bytes of a block, which only the driver knows; 0 if it does not say.
+ * Returns the bytes of a block, as the driver knows them; 0 if unknown.
  */
 static size_t
 block_bytes(void *block)
@@ -120,7 +120,7 @@ block_bytes(void *block)
 }
 
 /*
- * Clears what it gives back, like gs_cuda_free_clean.
+ * Clears and frees a block, as gs_cuda_free_clean does.
  */
 static void
 cuda_free(gs_engine *engine, void *block)
@@ -130,7 +130,7 @@ cuda_free(gs_engine *engine, void *block)
 		cudaFree(block);
 }
 
-/* In the order of the stream; from memory that is not pinned CUDA copies before the call returns. */
+/* Uploads in stream order.  CUDA copies from pageable memory before the call returns. */
 static gs_status
 cuda_upload(gs_engine *engine, void *to, const void *from, size_t bytes)
 {
@@ -138,7 +138,7 @@ cuda_upload(gs_engine *engine, void *to, const void *from, size_t bytes)
 	return gs_cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda(engine)->stream));
 }
 
-/* Enqueued like the upload: what is there is certain after cuda_sync. */
+/* Enqueues a download, which is complete after cuda_sync. */
 static gs_status
 cuda_download(gs_engine *engine, void *to, const void *from, size_t bytes)
 {
@@ -146,7 +146,7 @@ cuda_download(gs_engine *engine, void *to, const void *from, size_t bytes)
 	return gs_cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cuda(engine)->stream));
 }
 
-/* In the order of the stream, as all calls are. */
+/* Fills memory in stream order. */
 static gs_status
 cuda_fill(gs_engine *engine, void *to, int byte, size_t bytes)
 {
@@ -154,7 +154,7 @@ cuda_fill(gs_engine *engine, void *to, int byte, size_t bytes)
 	return gs_cuda_status(cudaMemsetAsync(to, byte, bytes, cuda(engine)->stream));
 }
 
-/* Waits for the stream, and tells of errors of what ran there. */
+/* Waits for the stream and returns errors of its work. */
 static gs_status
 cuda_sync(gs_engine *engine)
 {
@@ -181,7 +181,7 @@ static const gs_engine_ops cuda_ops = [] {
 	return ops;
 }();
 
-/* Why this thread's last gs_cuda_open failed. */
+/* Why the thread's last gs_cuda_open failed. */
 static thread_local char failure[160];
 
 extern "C" const char *
@@ -190,7 +190,7 @@ gs_cuda_open_failure(void)
 	return failure;
 }
 
-/* Notes why a device is not opened. */
+/* Records why a device is not opened. */
 __attribute__((format(printf, 2, 3))) static gs_status
 refuse(gs_status status, const char *format, ...)
 {
@@ -203,8 +203,8 @@ refuse(gs_status status, const char *format, ...)
 }
 
 /*
- * Finds the row of the code that the driver has loaded, if there is any.  That must fit the device: sm_80's code runs
- * on sm_86, too, which has less shared memory than it wants.
+ * Finds the tuning row of the code that the driver has loaded, if any.  It must fit the device: code of sm_80 also
+ * loads on sm_86, which has less shared memory.
  */
 static gs_status
 find_tuning(gs_cuda_engine *e)
@@ -229,7 +229,7 @@ find_tuning(gs_cuda_engine *e)
 	return GS_OK;
 }
 
-/* What an engine needs of its device. */
+/* Checks and configures the device. */
 static gs_status
 prepare_device(gs_cuda_engine *e)
 {
@@ -245,7 +245,7 @@ prepare_device(gs_cuda_engine *e)
 }
 
 /*
- * Opens a device.  Everything that can fail for want of a device fails here.
+ * Opens a device.  Everything that may fail without a usable device fails here.
  */
 extern "C" gs_status
 gs_cuda_open(int device, const gs_host *host, gs_engine **engine)
@@ -287,7 +287,7 @@ gs_cuda_open(int device, const gs_host *host, gs_engine **engine)
 }
 
 /*
- * How many blocks of a kernel the device holds at once; asked once and remembered.
+ * Returns how many blocks of a kernel the device holds at once.  Asks only once per kernel.
  */
 gs_status
 gs_cuda_blocks(gs_cuda_engine *e, const void *function, int threads, size_t shared, int *blocks)
@@ -316,7 +316,7 @@ gs_cuda_blocks(gs_cuda_engine *e, const void *function, int threads, size_t shar
 }
 
 /*
- * Chooses grid and ring of a sweep, fills in what all sweeps have in common and resets the status words.
+ * Chooses grid and ring of a sweep, fills in the common arguments and resets the status words.
  */
 gs_status
 gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_bytes, u64 tiles, const void *function,
@@ -329,7 +329,7 @@ gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_byte
 		return GS_TOO_BIG;
 	if (e->force_stages != 0)
 		stages = (int) e->force_stages;
-	/* about 1 KB is the kernel's own and the system's */
+	/* the kernel and the system use about 1 KB */
 	while (stages > GS_LEAST_STAGES && stages * stage_bytes + more_bytes + 2048 > gs_cuda_shared(e))
 		stages--;
 	*shared = stages * stage_bytes + more_bytes;
@@ -347,7 +347,7 @@ gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_byte
 	sweep->rounds = (u32) ((tiles + *grid - 1) / *grid);
 	sweep->stall = e->stall;
 	sweep->in_place = in_place;
-	/* with a few tiles per block nothing is crowded, and waiting is all there is to lose */
+	/* with a few tiles per block there is no congestion, and a delay only costs time */
 	sweep->delay = sweep->rounds > 4 ? (u32) shape.delay : 0;
 	sweep->light = (u32) shape.light;
 	sweep->pause = sweep->rounds > 4 ? (u32) shape.pause : 0;

@@ -1,5 +1,5 @@
 /*
- * engine.cuh: the CUDA engine's state and the launch of a sweep; shared by all .cu files here.
+ * engine.cuh: the CUDA engine's state, and the launch of a sweep.  Shared by all .cu files.
  */
 #ifndef GS_CUDA_BASE_ENGINE_CUH
 #define GS_CUDA_BASE_ENGINE_CUH
@@ -11,7 +11,7 @@
 #include "../tuning/tuning.h"
 
 #define GS_TEMP_HEAD 256 /* bytes: the ticket counter, then status words */
-#define GS_KERNELS	 256 /* kernels that the engine remembers the occupancy of */
+#define GS_KERNELS	 256 /* kernels whose occupancy the engine caches */
 
 struct gs_cuda_kernel
 {
@@ -27,15 +27,15 @@ struct gs_cuda_engine
 	bool pooled; /* gs_cuda_alloc_clean uses the device's pool */
 	cudaStream_t stream;
 	cudaDeviceProp properties;
-	const gs_tuning *tuning; /* the row by which the device's code was compiled */
-	gs_watch *watch; /* device memory */
+	const gs_tuning *tuning; /* tuning row of the device's code */
+	gs_watch *watch; /* in device memory */
 	bool unclean; /* memory could not be cleared: no more work */
 	u32 stall;
 	u64 patience;
-	u32 force_stages, force_blocks; /* the benchmark's sweep; 0: as tuned */
+	u32 force_stages, force_blocks; /* overrides of the benchmark; 0: as tuned */
 	int nkernels;
 	gs_cuda_kernel kernels[GS_KERNELS];
-	void *sort; /* the sort family's part: radix/sort_state.cuh */
+	void *sort; /* state of the sort family: radix/sort_state.cuh */
 };
 
 extern const gs_scan_ops gs_cuda_scan_ops;
@@ -47,8 +47,8 @@ void gs_sort_close(struct gs_cuda_engine *e);
 gs_status gs_cuda_status(cudaError_t error);
 
 /*
- * Device memory for the work in the engine's stream, given back clean: it may serve another user's job next.  From the
- * device's pool where there is one, so that neither call waits for the device.
+ * Device memory for work in the engine's stream, cleared before it is freed, since another user's job may get it next.
+ * Comes from the device's pool if there is one, so neither call waits for the device.
  */
 gs_status gs_cuda_alloc_clean(gs_cuda_engine *engine, size_t bytes, void **block);
 void gs_cuda_free_clean(gs_cuda_engine *engine, void *block, size_t bytes);
@@ -57,7 +57,7 @@ gs_status gs_cuda_prepare(gs_cuda_engine *engine, gs_sweep *sweep, void *temp, s
 						  const void *function, const gs_shape &shape, size_t stage_bytes, size_t more_bytes,
 						  bool in_place, int *grid, size_t *shared);
 
-/* Shared memory that a block may have, by the row. */
+/* Shared memory limit of a block, from the tuning row. */
 static inline size_t
 gs_cuda_shared(const gs_cuda_engine *engine)
 {
@@ -65,8 +65,7 @@ gs_cuda_shared(const gs_cuda_engine *engine)
 }
 
 /*
- * Blocks for a grid whose threads walk on: what n items want, each to a block, but no more than so many for each
- * multiprocessor.
+ * Blocks of a grid-stride loop: enough for n items, at most per_sm for each multiprocessor.
  */
 static inline u32
 gs_cuda_grid(const gs_cuda_engine *engine, u64 n, u64 each, u32 per_sm)
@@ -76,7 +75,7 @@ gs_cuda_grid(const gs_cuda_engine *engine, u64 n, u64 each, u32 per_sm)
 	return (u32) (want < most ? want : most);
 }
 
-/* Bytes of temporary memory for so many tiles. */
+/* Temporary memory for this many tiles, in bytes. */
 static inline size_t
 gs_cuda_temp(u64 tiles, size_t word_bytes)
 {
@@ -90,7 +89,7 @@ gs_cuda_shift(const void *array, size_t width)
 	return (u32) ((uintptr_t) array & 15) / (u32) width;
 }
 
-/* An array from its first byte to behind its last. */
+/* An array's address range. */
 static inline gs_input
 gs_cuda_input(const void *array, u64 bytes)
 {
@@ -98,10 +97,9 @@ gs_cuda_input(const void *array, u64 bytes)
 }
 
 /*
- * Resets the status words, which lie behind the ticket counter, and launches a persistent kernel.  ARGS begins with a
- * gs_sweep; stage_bytes is one stage of its ring, more_bytes what it needs besides.  (Launching the kernel while
- * another one resets the words, by programmatic dependent launch, made calls of few items two to three microseconds
- * slower.)
+ * Resets the status words, which follow the ticket counter, and launches a persistent kernel.  ARGS begins with a
+ * gs_sweep.  stage_bytes is the size of a ring stage, more_bytes all other shared memory.  (Overlapping the reset with
+ * the launch by programmatic dependent launch made calls of few items two to three microseconds slower.)
  */
 template <class ARGS>
 gs_status

@@ -1,27 +1,27 @@
 /*
- * feed.cuh: how tiles come into shared memory and go through a block, the load step of every primitive.
+ * feed.cuh: the load step of every primitive: brings tiles into shared memory and through a block.
  *
- * Blocks are persistent, one or two per multiprocessor.  Each has a ring of buffers (stages) and, beside its working
- * warps, three more: a loader takes tickets and starts bulk copies of a tile's windows of all input arrays as soon as a
- * buffer is free; two others look back, in turns.  So loads are always under way while older tiles are worked on, and
- * cost no registers.
+ * Blocks are persistent, one or two per multiprocessor.  Each has a ring of buffers (stages) and three warps in
+ * addition to its workers: a loader takes tickets and starts bulk copies of a tile's windows of all input arrays as
+ * soon as a buffer is free; two others alternate in looking back.  Loads are therefore in flight while older tiles are
+ * processed, and need no registers.
  *
- * The workers never wait for a look-back they have just caused: in iteration i they take tile i apart, publish its
- * state, leave it compacted in its buffer, and then write out tile i - 2, whose prefix has been found meanwhile.
+ * The workers never wait for a look-back they have just caused: in iteration i they reduce tile i, publish its state,
+ * leave it compacted in its buffer, and then write tile i - 2, whose prefix has been found meanwhile.
  *
  *     workers      | wait for load i | count i, publish | compact i | (prefix i-2) write out i-2 | wait for load i+1
  *     look-back 0  | . . . . . . . . . . . . . . . . .  | look back for i . . . . . . . . . . . . . . . . | i+2
  *     look-back 1  | look back for i-1 . . . . . . . . . . . . . . . . . . . . . . . . . . . . | i+1
  *     loader       | . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . | refill buffer of i-2
  *
- * This matters more than anything else here: a block that waited for its own prefix would publish its next tile only
- * then, all blocks would move in step, and every look-back would walk over as many tiles as there are blocks.
+ * Nothing here matters more: a block that waited for its own prefix would publish its next tile only then, all blocks
+ * would move in step, and every look-back would cross as many tiles as there are blocks.
  *
  * Bulk copies move 16-byte vectors.  Tiles are therefore cut at 16-byte boundaries of the first input array: tile 0
- * begins up to 15 bytes before the array ("shift" items that do not exist), and what is not a whole vector inside an
- * array, its head and tail, is copied byte by byte.  No byte outside an array is read.
+ * begins up to 15 bytes before the array ("shift" nonexistent items), and the partial vectors at the head and tail of
+ * an array are copied byte by byte.  No byte outside an array is read.
  *
- * Before sm_90 there are no bulk copies: the workers copy the tile with 16-byte loads when they come to it.
+ * Before sm_90 there are no bulk copies: the workers copy a tile with 16-byte loads when they reach it.
  */
 #ifndef GS_CUDA_BASE_FEED_CUH
 #define GS_CUDA_BASE_FEED_CUH
@@ -29,7 +29,7 @@
 #include "lookback.cuh"
 
 #define GS_NO_TILE 0xffffffffu
-#define GS_EDGES   0x80000000u /* beside a tile number: bulk copies do not bring all of it */
+#define GS_EDGES   0x80000000u /* flag of a tile number: bulk copies do not cover all of it */
 
 /* One input array of a kernel, as bytes. */
 struct gs_input
@@ -37,14 +37,14 @@ struct gs_input
 	const u8 *begin, *end;
 };
 
-/* What a tile needs of an array: from a 16-byte boundary on, the first byte (or bit) of interest off bits behind it. */
+/* A tile's part of an array: starts at a 16-byte boundary; the first item of interest is off bits behind it. */
 struct gs_window
 {
-	i64 begin; /* an address; may lie before the array for tile 0 */
+	i64 begin; /* an address; may precede the array in tile 0 */
 	u32 off;   /* bits */
 };
 
-/* The window that begins with a unit of so many bits; first may be negative, in tile 0. */
+/* The window that begins with item first of unit_bits bits each.  first may be negative in tile 0. */
 __device__ __forceinline__ gs_window
 window_of(gs_input in, i64 first, u32 unit_bits)
 {
@@ -56,7 +56,7 @@ window_of(gs_input in, i64 first, u32 unit_bits)
 	return w;
 }
 
-/* The whole vectors of the array inside a window. */
+/* Whole vectors of the array inside a window. */
 __device__ __forceinline__ void
 window_vectors(gs_input in, i64 begin, u32 bytes, i64 &from, i64 &to)
 {
@@ -68,7 +68,7 @@ window_vectors(gs_input in, i64 begin, u32 bytes, i64 &from, i64 &to)
 		to = from;
 }
 
-/* Bytes of the array in a window outside its whole vectors, copied one by one; at most 30.  Any set of threads. */
+/* Copies the bytes of the array in a window outside its whole vectors, at most 30, by any set of threads. */
 __device__ __forceinline__ void
 window_edges(u8 *to, gs_input in, i64 begin, u32 bytes, u32 thread, u32 threads)
 {
@@ -86,34 +86,34 @@ window_edges(u8 *to, gs_input in, i64 begin, u32 bytes, u32 thread, u32 threads)
 }
 
 #define GS_MAX_STAGES 6
-#define GS_LEAST_STAGES 3 /* fewer leave nothing to load ahead */
-#define GS_DEPTH	  2  /* iterations between a tile's publication and its way out */
+#define GS_LEAST_STAGES 3 /* fewer cannot load ahead */
+#define GS_DEPTH	  2  /* iterations from publishing a tile to writing it */
 #define GS_SERVICE	  96 /* threads of the loader and the look-back warps */
-#define GS_SLOTS	  4  /* iterations that may be under way in some sense: more than GS_DEPTH, a power of 2 */
+#define GS_SLOTS	  4  /* iterations in progress in any role: more than GS_DEPTH, a power of 2 */
 
 struct gs_ring
 {
 	/* barriers: a stage has been loaded; a tile is published, its prefix is there, its buffer is free */
 	u64 full[GS_MAX_STAGES], published[GS_SLOTS], prefix[GS_SLOTS], free[GS_SLOTS];
-	/* by parity of the round: a tile is announced while its predecessor may still be looked up */
+	/* by parity of the round: a tile is announced while its predecessor may still be read */
 	u32 tile[2][GS_MAX_STAGES];
-	u32 round[GS_MAX_STAGES];	/* the loader's; before sm_90 also in the place of full */
-	u32 posted[GS_SLOTS];		/* the tile that is published */
+	u32 round[GS_MAX_STAGES];	/* of the loader; before sm_90 also replaces full */
+	u32 posted[GS_SLOTS];		/* the published tile */
 };
 
-/* What a ring may have of so many KB of shared memory; the rest is the kernel's own and the system's. */
+/* Ring size for this many KB of shared memory.  The rest is for the kernel and the system. */
 __host__ __device__ constexpr size_t
 gs_ring_room(int shared)
 {
 	return (size_t) (shared - 2) << 10;
 }
 
-/* An iteration of a block: which of its tiles it is, and where in the ring. */
+/* An iteration of a block: its number, and its place in the ring. */
 struct gs_ring_iteration
 {
-	u32 n = 0, stage = 0, round = 0; /* round counts how often the stage was used before */
+	u32 n = 0, stage = 0, round = 0; /* round: how often the stage was used before */
 
-	/* On to the next stage, and after the last one to the first. */
+	/* Advances to the next stage, cyclically. */
 	__device__ __forceinline__ void
 	advance(u32 stages)
 	{
@@ -123,7 +123,7 @@ struct gs_ring_iteration
 	}
 };
 
-/* Can be set by hand, to run the code of other devices on the one at hand. */
+/* May be overridden, to run the code for other devices on this one. */
 #ifndef GS_BULK
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 #define GS_BULK 1
@@ -132,7 +132,7 @@ struct gs_ring_iteration
 #endif
 #endif
 
-/* By one thread, before the block's first barrier. */
+/* Initializes the ring, by one thread, before the block's first barrier. */
 __device__ __forceinline__ void
 ring_init(gs_ring &ring, u32 warps)
 {
@@ -152,8 +152,8 @@ ring_init(gs_ring &ring, u32 warps)
 }
 
 /*
- * Announces a tile (or the end) in a stage and the bytes that bulk copies will bring; by the loader.  all: those are
- * all there are, so that the workers need not look after the ends of arrays.
+ * Announces a tile (or the end) in a stage, and the bytes of its bulk copies.  By the loader.  all: they cover the
+ * tile, so the workers need not handle the ends of arrays.
  */
 __device__ __forceinline__ void
 ring_announce(gs_ring &ring, int stage, u32 tile, u32 bytes, bool all)
@@ -170,7 +170,7 @@ ring_announce(gs_ring &ring, int stage, u32 tile, u32 bytes, bool all)
 #endif
 }
 
-/* Starts the copy of a window's whole vectors; by the loader, after ring_announce. */
+/* Starts the copy of a window's whole vectors.  By the loader, after ring_announce. */
 __device__ __forceinline__ void
 ring_load(gs_ring &ring, int stage, u8 *to, gs_input in, i64 begin, u32 bytes)
 {
@@ -183,7 +183,7 @@ ring_load(gs_ring &ring, int stage, u8 *to, gs_input in, i64 begin, u32 bytes)
 #endif
 }
 
-/* Bytes that bulk copies bring of a window, for the barrier to expect. */
+/* Returns the bytes that bulk copies bring of a window, which the barrier expects. */
 __device__ __forceinline__ u32
 window_bulk_bytes(gs_input in, i64 begin, u32 bytes)
 {
@@ -193,7 +193,7 @@ window_bulk_bytes(gs_input in, i64 begin, u32 bytes)
 	return (u32) (upto - from);
 }
 
-/* The tile of this iteration, by all workers. */
+/* Waits for and returns this iteration's tile.  By all workers. */
 __device__ __forceinline__ u32
 ring_wait(gs_ring &ring, gs_ring_iteration iteration)
 {
@@ -207,7 +207,7 @@ ring_wait(gs_ring &ring, gs_ring_iteration iteration)
 	return ring.tile[iteration.round & 1][iteration.stage];
 }
 
-/* Before sm_90: the copy itself, by the working threads. */
+/* Copies a tile before sm_90.  By the workers. */
 __device__ __forceinline__ void
 ring_copy(u8 *to, gs_input in, i64 begin, u32 bytes, u32 thread, u32 threads)
 {
@@ -220,7 +220,7 @@ ring_copy(u8 *to, gs_input in, i64 begin, u32 bytes, u32 thread, u32 threads)
 #endif
 }
 
-/* The working threads' own barrier (the service warp takes no part). */
+/* Barrier of the workers, without the service warps. */
 template <int THREADS>
 __device__ __forceinline__ void
 workers_barrier()
@@ -229,10 +229,10 @@ workers_barrier()
 }
 
 /*
- * Three signals inside a block, each with a barrier for every slot (iteration modulo GS_SLOTS), one side of which
- * arrives and the other waits: a tile is published; its prefix is there; its buffer is free.  A slot's barrier comes
- * round only after the waiting side has passed: the workers cannot enter iteration i + 4 before prefix i + 1 came, nor
- * before buffers were refilled.  Before sm_90 named barriers do the same.
+ * Three signals inside a block, each with a barrier per slot (iteration modulo GS_SLOTS): a tile is published; its
+ * prefix is there; its buffer is free.  One side arrives, the other waits.  A slot's barrier is reused only after the
+ * waiting side has passed: the workers cannot enter iteration i + 4 before prefix i + 1 has come, nor before buffers
+ * were refilled.  Before sm_90 named barriers serve instead.
  */
 #if GS_BULK
 #define GS_SIGNAL_WAIT(which, n) barrier_wait(&ring.which[(n) % GS_SLOTS], (n) / GS_SLOTS & 1)
@@ -241,7 +241,7 @@ workers_barrier()
 	asm volatile("bar." what " %0, %1;" ::"r"(id + (n) % GS_SLOTS), "r"(threads) : "memory")
 #endif
 
-/* By the first worker warp: tells the look-back warp that is due about a tile, or that there are no more. */
+/* Hands a tile, or the end, to the look-back warp whose turn it is.  By the first worker warp. */
 __device__ __forceinline__ void
 post(gs_ring &ring, u32 n, u32 tile)
 {
@@ -251,12 +251,12 @@ post(gs_ring &ring, u32 n, u32 tile)
 	if (threadIdx.x == 0)
 		barrier_arrive(&ring.published[n % GS_SLOTS]);
 #else
-	__syncwarp(); /* a warp arrives as one, the first lane's words written */
+	__syncwarp(); /* a warp arrives as one, after the first lane's writes */
 	GS_NAMED("arrive", 4, n, 64);
 #endif
 }
 
-/* By the look-back warp: the tile that iteration n is about. */
+/* Waits for the tile of iteration n.  By the look-back warp. */
 __device__ __forceinline__ u32
 posted_wait(gs_ring &ring, u32 n)
 {
@@ -268,7 +268,7 @@ posted_wait(gs_ring &ring, u32 n)
 	return ring.posted[n % GS_SLOTS];
 }
 
-/* By the look-back warp: the prefix of iteration n can be read. */
+/* Signals that the prefix of iteration n can be read.  By the look-back warp. */
 template <int THREADS>
 __device__ __forceinline__ void
 prefix_arrive(gs_ring &ring, u32 n)
@@ -282,7 +282,7 @@ prefix_arrive(gs_ring &ring, u32 n)
 #endif
 }
 
-/* By the workers, before they write iteration n out. */
+/* Waits for that prefix.  By the workers, before they write iteration n. */
 template <int THREADS>
 __device__ __forceinline__ void
 prefix_wait(gs_ring &ring, u32 n)
@@ -294,7 +294,7 @@ prefix_wait(gs_ring &ring, u32 n)
 #endif
 }
 
-/* By each worker warp when it has written iteration n out: its buffer may be filled again. */
+/* Signals that iteration n is written and its buffer free.  By each worker warp. */
 template <int THREADS>
 __device__ __forceinline__ void
 free_arrive(gs_ring &ring, u32 n)
@@ -310,7 +310,7 @@ free_arrive(gs_ring &ring, u32 n)
 #endif
 }
 
-/* By the loader, before it fills the buffer of iteration n again. */
+/* Waits for that signal.  By the loader, before it refills the buffer of iteration n. */
 template <int THREADS>
 __device__ __forceinline__ void
 free_wait(gs_ring &ring, u32 n)
@@ -323,9 +323,8 @@ free_wait(gs_ring &ring, u32 n)
 }
 
 /*
- * The loader: start(stage, tile) begins a tile's loads.  A ticket is taken an iteration before it is needed, so that
- * nobody waits for the counter.  When there are fewer tiles than all rings could hold, each block takes only its share,
- * lest a few take all.
+ * The loader: start(stage, tile) begins a tile's loads.  Takes each ticket an iteration ahead, so that nobody waits for
+ * the counter.  With fewer tiles than all rings could hold, each block takes only its share, lest a few take all.
  */
 template <int THREADS, class START>
 __device__ __forceinline__ void
@@ -362,8 +361,8 @@ load_tiles(gs_ring &ring, const gs_sweep &sweep, START start)
 }
 
 /*
- * The workers: take(iteration, tile, edges) takes a tile apart, publishes its state and leaves it compacted, as PENDING
- * says; two iterations later write_out(n, pending) writes it.
+ * The workers: take(iteration, tile, edges) reduces a tile, publishes its state and leaves it compacted, described by
+ * PENDING; two iterations later write_out(n, pending) writes it.
  */
 template <int THREADS, class PENDING, class TAKE, class WRITE>
 __device__ __forceinline__ void
@@ -399,8 +398,7 @@ work_tiles(gs_ring &ring, const gs_sweep &sweep, TAKE take, WRITE write_out)
 }
 
 /*
- * A look-back warp: for every other tile of the block calls find(n, tile), which leaves its prefix where the workers
- * look.
+ * A look-back warp: calls find(n, tile) for every other tile of the block, which leaves the prefix for the workers.
  */
 template <int THREADS, class FIND>
 __device__ __forceinline__ void
@@ -418,8 +416,8 @@ find_prefixes(gs_ring &ring, FIND find)
 }
 
 /*
- * A kernel on the ring, every warp in its role: block.start(stage, tile) is the loader's, block.look_back_tiles() a
- * look-back warp's, block.take(iteration, tile, edges) and block.write(n, pending) the workers'.
+ * A kernel on the ring, with each warp in its role: block.start(stage, tile) in the loader, block.look_back_tiles() in
+ * the look-back warps, block.take(iteration, tile, edges) and block.write(n, pending) in the workers.
  */
 template <class BLOCK, class PENDING>
 __device__ __forceinline__ void

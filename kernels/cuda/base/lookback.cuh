@@ -1,26 +1,26 @@
 /*
- * lookback.cuh: decoupled look-back, the mechanism under every primitive of the scan family.
+ * lookback.cuh: decoupled look-back, the mechanism of every primitive of the scan family.
  *
- * The input is cut into tiles.  A block takes a ticket, which is a tile number, so tiles are started in order and every
- * tile waits only for tiles that have started.  It reduces its tile to a state, publishes that (PARTIAL), then walks
- * back over its predecessors' status words, a window of 32 x GS_WINDOW at a time, adding up states until it meets one
- * that is TOTAL, which stands for everything before, or comes to the block's own last tile.  The sum is the tile's
- * exclusive prefix; prefix + own state is published as TOTAL.  So the input is read once and the output written once.
+ * The input is divided into tiles.  A block takes a ticket, which is a tile number, so tiles start in order, and each
+ * waits only for tiles that have started.  The block reduces its tile to a state and publishes that (PARTIAL).  It then
+ * walks back over the status words of its predecessors, a window of 32 x GS_WINDOW at a time, adding states until it
+ * meets a TOTAL, which includes everything before, or reaches the block's own previous tile.  The sum is the tile's
+ * exclusive prefix; prefix + own state is published as TOTAL.  Input is read once and output written once.
  *
- * A tile with many counts (digits of a radix pass, labels of a split) has a word for each, and a thread for each walks
+ * A tile with many counts (digits of a radix pass, labels of a split) has a status word and a walking thread for each
  * (radix/block.cuh, split.cu).
  *
- * A state and its flag share one status word (or w words with a flag each), written and read by single relaxed
- * accesses of device scope, so nobody ever sees a flag without its value and no fence is needed.
+ * A state and its flag share one status word (or w words with a flag each), accessed by single relaxed operations of
+ * device scope.  A flag is therefore never seen without its value, and no fence is needed.
  *
- * Fallback.  CUDA does not promise that a block which has a ticket keeps running.  A waiting warp that has seen no
- * progress for `patience` cycles reduces the missing tile itself, from the input, and walks on.  It publishes nothing
- * on the other's behalf, so there is no race to lose.
+ * Fallback.  CUDA does not guarantee that a block with a ticket keeps running.  A waiting warp that has seen no
+ * progress for `patience` cycles reduces the missing tile itself from the input and walks on.  It publishes nothing on
+ * behalf of the other block, so there is no race.
  *
- * In place there is no fallback (patience is 0): a tile writes its output over the input of earlier tiles, so a tile
- * that is stepped over might be overwritten before it has been read, and could not be reduced again either.  These
- * calls rely on ticket order alone.  Nor is relaxed enough: that a predecessor has *read* its tile must happen before
- * we write there, so a fence stands before each publication and after each walk (release and acquire).
+ * In place there is no fallback (patience is 0).  A tile overwrites the input of earlier tiles, so a tile that was
+ * skipped might be overwritten before it is read, and could not be reduced again.  These calls rely on ticket order
+ * alone.  Relaxed order does not suffice either: a predecessor must have *read* its tile before this one writes there,
+ * so a fence precedes each publication and follows each walk (release and acquire).
  *
  * Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, NVR-2016-002, sections 4.1 to 4.4;
  * fallback after Smith, Levien and Owens, Decoupled Fallback, SPAA 2025.
@@ -30,12 +30,12 @@
 
 #include "ops.cuh"
 
-/* Status words that a lane reads in one step of the walk; a step covers 32 times as many tiles. */
+/* Status words that a lane reads per step of the walk; a step covers 32 times as many tiles. */
 #ifndef GS_WINDOW
 #define GS_WINDOW 4
 #endif
 
-/* In a status word's two top bits. */
+/* The two top bits of a status word. */
 enum : u64
 {
 	GS_EMPTY = 0,
@@ -49,13 +49,13 @@ enum : u64
 /* ---------------------------------------------------------------- states: what a tile adds up to */
 
 /*
- * Every state has a sum over a window of tiles: lane l holds in s[j] the state of the window's tile 32 j + l, counted
- * from the youngest; the first m tiles count.  All lanes get the result.  Most states add up in any order, which takes
- * one reduction however wide the window is; window_in_order serves the others.
+ * Every state can be summed over a window of tiles: s[j] of lane l is the state of tile 32 j + l, counted from the
+ * youngest; the first m tiles count.  All lanes get the result.  Most states commute, so one reduction suffices for any
+ * window; window_in_order serves the others.
  */
 #define GS_FOR_WINDOW(j) _Pragma("unroll") for (u32 j = 0; j < GS_WINDOW; j++)
 
-/* From the oldest tile to the youngest, for sums that do not commute. */
+/* Sums from the oldest tile to the youngest, for operations that do not commute. */
 template <class STATE>
 __device__ __forceinline__ STATE
 window_in_order(const STATE (&s)[GS_WINDOW], u32 m)
@@ -81,7 +81,7 @@ window_in_order(const STATE (&s)[GS_WINDOW], u32 m)
 	return sum;
 }
 
-/* A sum over the lanes, by the one instruction where there is one. */
+/* Sums over the lanes, with a single instruction where available. */
 template <class OP>
 __device__ __forceinline__ typename OP::value
 warp_any_order(typename OP::value x)
@@ -99,7 +99,7 @@ warp_any_order(typename OP::value x)
 	}
 }
 
-/* The counts of a window: all but the oldest are a tile's, so that 32 bits hold their sum. */
+/* Sums the counts of a window.  All but the oldest are counts of one tile, so their sum fits 32 bits. */
 template <class STATE>
 __device__ __forceinline__ u64
 window_count(const STATE (&s)[GS_WINDOW], u32 m)
@@ -119,7 +119,7 @@ window_count(const STATE (&s)[GS_WINDOW], u32 m)
 	return lanes_add(few) + shuffle(many, (m - 1) & 31);
 }
 
-/* How many items are kept. */
+/* The number of kept items. */
 struct count_state
 {
 	u64 n;
@@ -131,21 +131,21 @@ struct count_state
 	static __device__ __forceinline__ count_state zero() { return {0}; }
 	static __device__ __forceinline__ count_state add(count_state a, count_state b) { return {a.n + b.n}; }
 
-	/* The counts' sum alone. */
+	/* Sums the counts. */
 	static __device__ __forceinline__ count_state
 	window(const count_state (&s)[GS_WINDOW], u32 m)
 	{
 		return {window_count(s, m)};
 	}
 
-	/* State and flag are one word: no reader sees one without the other. */
+	/* Stores state and flag as one word, which readers see together. */
 	static __device__ __forceinline__ void
 	store(words *d, count_state s, u64 flag)
 	{
 		store_relaxed(&d->w, flag << GS_FLAG_SHIFT | s.n);
 	}
 
-	/* Returns the flag. */
+	/* Loads the state and returns the flag. */
 	static __device__ __forceinline__ u64
 	load(const words *d, count_state &s)
 	{
@@ -156,7 +156,7 @@ struct count_state
 	}
 };
 
-/* How many runs have begun, and the last begin: its position + 1, 0 for none. */
+/* The number of runs that have begun, and the position + 1 of the last start; 0: none. */
 struct run_state
 {
 	u64 n, last;
@@ -164,14 +164,14 @@ struct run_state
 	typedef u128 words;
 	static __device__ __forceinline__ run_state zero() { return {0, 0}; }
 
-	/* The older one first; the last begin is the younger one's, if it has any. */
+	/* Adds an older and a younger state.  The last start is the younger one's, if it has any. */
 	static __device__ __forceinline__ run_state
 	add(run_state a, run_state b)
 	{
 		return {a.n + b.n, b.last ? b.last : a.last};
 	}
 
-	/* The last begin of the youngest tile that has one, beside the counts. */
+	/* Sums the counts, and takes the last start from the youngest tile that has one. */
 	static __device__ __forceinline__ run_state
 	window(const run_state (&s)[GS_WINDOW], u32 m)
 	{
@@ -191,7 +191,7 @@ struct run_state
 		return {window_count(s, m), last};
 	}
 
-	/* 128 bits in one access, for the same reason. */
+	/* Stores 128 bits in one access, for the reason above. */
 	static __device__ __forceinline__ void
 	store(words *d, run_state s, u64 flag)
 	{
@@ -208,7 +208,7 @@ struct run_state
 	}
 };
 
-/* A plain value under an associative operation OP (see ops.cuh), of 4 or 8 bytes. */
+/* A value of 4 or 8 bytes under an associative operation OP (ops.cuh). */
 template <class OP> struct value_state
 {
 	typename OP::value v;
@@ -222,7 +222,7 @@ template <class OP> struct value_state
 	static __device__ __forceinline__ value_state zero() { return {OP::zero()}; }
 	static __device__ __forceinline__ value_state add(value_state a, value_state b) { return {OP::add(a.v, b.v)}; }
 
-	/* In any order, or one after the other where that matters. */
+	/* Sums in any order, or in sequence if OP does not commute. */
 	static __device__ __forceinline__ value_state
 	window(const value_state (&s)[GS_WINDOW], u32 m)
 	{
@@ -236,7 +236,7 @@ template <class OP> struct value_state
 		return {warp_any_order<OP>(sum)};
 	}
 
-	/* Values of up to 32 bits fit a word with the flag. */
+	/* Stores values of up to 32 bits together with the flag. */
 	static __device__ __forceinline__ void
 	store(words *d, value_state s, u64 flag)
 	{
@@ -265,7 +265,7 @@ template <class OP> struct value_state
 	}
 };
 
-/* Keys begun, and OP over the values since the last begin.  Sums of 128 bits take two words. */
+/* The number of keys that have begun, and OP over the values since the last one began.  128-bit sums take two words. */
 template <class OP> struct keyed_state
 {
 	u64 n;
@@ -278,18 +278,18 @@ template <class OP> struct keyed_state
 	};
 	static __device__ __forceinline__ keyed_state zero() { return {0, OP::zero()}; }
 
-	/* The older one first: a key's sum goes on from the older one unless a key begins in the younger. */
+	/* Adds an older and a younger state.  The older sum continues unless a key begins in the younger. */
 	static __device__ __forceinline__ keyed_state
 	add(keyed_state a, keyed_state b)
 	{
 		return {a.n + b.n, b.n ? b.v : OP::add(a.v, b.v)};
 	}
 
-	/* The values since the last begin, beside the counts. */
+	/* Sums the counts, and the values since the last key began. */
 	static __device__ __forceinline__ keyed_state
 	window(const keyed_state (&s)[GS_WINDOW], u32 m)
 	{
-		/* values count up to and with the first tile in which a key begins */
+		/* values count up to and including the youngest tile in which a key begins */
 		typename OP::value sum = OP::zero();
 		u32 upto = m;
 		bool found = false;
@@ -312,7 +312,7 @@ template <class OP> struct keyed_state
 		return {window_count(s, m), warp_any_order<OP>(sum)};
 	}
 
-	/* A wide sum takes two accesses, each with the flag. */
+	/* Stores wide sums in two accesses, each with the flag. */
 	static __device__ __forceinline__ void
 	store(words *d, keyed_state s, u64 flag)
 	{
@@ -325,7 +325,7 @@ template <class OP> struct keyed_state
 			store_relaxed(&d->w[0], u128{OP::bits(s.v), flag << GS_FLAG_SHIFT | s.n});
 	}
 
-	/* Returns the flag, GS_EMPTY while only one half has come. */
+	/* Loads the state and returns the flag, which is GS_EMPTY while only one half has arrived. */
 	static __device__ __forceinline__ u64
 	load(const words *d, keyed_state &s)
 	{
@@ -339,7 +339,7 @@ template <class OP> struct keyed_state
 
 			s.v = u128{w.lo, x.lo};
 			if (x.hi >> GS_FLAG_SHIFT != flag)
-				flag = GS_EMPTY; /* between the two stores: as good as not there yet */
+				flag = GS_EMPTY; /* between the two stores: not there yet */
 		}
 		else
 			s.v = OP::from_bits(w.lo);
@@ -349,12 +349,12 @@ template <class OP> struct keyed_state
 
 /* ---------------------------------------------------------------- what all kernels are told */
 
-/* In device memory, one per engine: counts fallbacks, and holds the stall that the test asks for. */
+/* In device memory, one per engine: counts fallbacks, and holds the stall that a test requests. */
 struct gs_watch
 {
-	u32 fallbacks;	/* tiles reduced on another block's behalf */
-	u32 timeouts;	/* stalled tiles that gave up waiting: the call would have hung */
-	u32 last_done;	/* set by the last tile while a stall is asked for */
+	u32 fallbacks;	/* tiles reduced on behalf of another block */
+	u32 timeouts;	/* stalled tiles that gave up waiting; the call would have hung */
+	u32 last_done;	/* set by the last tile while a stall is requested */
 	u32 nstalled;
 	u32 stalled[8]; /* tiles that wait for last_done before they publish */
 };
@@ -366,18 +366,18 @@ struct gs_sweep
 	u32 tiles;
 	u32 stages;	   /* buffers of a block, at least 3 */
 	u32 rounds;	   /* tiles / blocks, rounded up */
-	u32 stall;	   /* look at watch->stalled */
+	u32 stall;	   /* watch->stalled is in use */
 	u32 in_place;  /* fences, no fallback */
-	u32 delay;	   /* ns from the publication of a tile to the first look at its predecessors */
-	u32 light;	   /* the same for a tile that has little to write out */
+	u32 delay;	   /* ns from publishing a tile to the first look at its predecessors */
+	u32 light;	   /* that delay for a tile with little output */
 	u32 pause;	   /* ns between two looks */
 	u64 patience;  /* cycles without progress before a fallback; 0: never */
 };
 
-/* After so many a stalled tile gives up: seconds, since other programs may have the GPU most of the time. */
+/* Cycles after which a stalled tile gives up: seconds, as other programs may occupy the GPU. */
 #define GS_STALL_CYCLES 10000000000ll
 
-/* The stall test: a chosen tile waits here, before it publishes anything, until the last tile is done. */
+/* Stalls a chosen tile, before it publishes anything, until the last tile is done.  For tests. */
 __device__ __noinline__ static void
 stall_here(const gs_sweep &sweep, u32 tile)
 {
@@ -397,7 +397,7 @@ stall_here(const gs_sweep &sweep, u32 tile)
 		}
 }
 
-/* Publishes a tile's state; by one thread, after a barrier behind which the whole tile has been read. */
+/* Publishes a tile's state, by one thread, after a barrier that follows all reads of the tile. */
 template <class STATE>
 __device__ __forceinline__ void
 publish(typename STATE::words *words, u32 tile, STATE own, const gs_sweep &sweep)
@@ -426,15 +426,14 @@ publish_word(WORD *word, u32 tile, WORD count)
 }
 
 /*
- * Neighbouring counts of one thread, or their status words: one access in memory, so that their flags are always the
- * same.
+ * Neighbouring counts of a thread, or their status words, accessed together, so their flags agree.
  */
 template <class WORD, int COUNT> struct alignas(sizeof(WORD) * COUNT) gs_counts
 {
 	WORD of[COUNT];
 };
 
-/* One access for all of a thread's counts. */
+/* Loads all of a thread's counts in one access. */
 template <int COUNT>
 __device__ __forceinline__ gs_counts<u32, COUNT>
 load_words(const u32 *p)
@@ -461,7 +460,7 @@ store_words(WORD *p, u64 flag, const gs_counts<WORD, COUNT> &c)
 		store_relaxed((u64 *) p, (u64) status_word(flag, c.of[1]) << 32 | status_word(flag, c.of[0]));
 }
 
-/* Publishes some of a tile's counts. */
+/* Publishes several of a tile's counts. */
 template <class WORD, int COUNT>
 __device__ __forceinline__ void
 publish_words(WORD *words, u32 tile, const gs_counts<WORD, COUNT> &count)
@@ -470,11 +469,12 @@ publish_words(WORD *words, u32 tile, const gs_counts<WORD, COUNT> &count)
 }
 
 /*
- * Returns a published tile's exclusive prefix and publishes the inclusive one.  Called by one whole warp.  The walk
- * ends where a TOTAL is met, at the latest at `known`, this warp's own last tile, whose inclusive prefix `total` it
- * still has; both are brought up to date.  light: the tile has little to write out.  reduce(t) is the fallback: tile
- * t's state computed by the warp from the input, the same in every lane.  (With the reading of a window in a function
- * of its own, which reduce_fixed.cu could share, sweeps were up to a fifth slower.)
+ * Returns a published tile's exclusive prefix and publishes the inclusive one.  Called by a whole warp.
+ *
+ * The walk ends at a TOTAL, at the latest at `known`, this warp's previous tile, whose inclusive prefix is `total`;
+ * both are updated.  light: the tile has little output.  reduce(t), the fallback, computes the state of tile t from the
+ * input, by the whole warp, with the result in every lane.  (Moving the read of a window into a function, to share it
+ * with reduce_fixed.cu, slowed sweeps by up to a fifth.)
  */
 template <class STATE, class REDUCE>
 __device__ __forceinline__ STATE
@@ -483,17 +483,16 @@ look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &
 		  REDUCE reduce)
 {
 	STATE before = STATE::zero();
-	i64 next = (i64) tile - 1; /* the youngest predecessor not yet added */
+	i64 next = (i64) tile - 1; /* youngest predecessor not yet added */
 	const u32 lane = lane_id();
 	bool done = false;
 
 	/*
-	 * Nobody is in a hurry: the prefix is wanted two iterations later.  But every look costs bandwidth of the few parts
-	 * of the second-level cache that hold these words, and looks that come too early find nothing and hold up the
-	 * stores that they wait for.
+	 * The prefix is needed only two iterations later, so there is time.  Every look costs bandwidth of the few L2
+	 * slices that hold these words, and early looks find nothing and delay the stores that they wait for.
 	 */
 #ifdef GS_ORACLE
-	return STATE::zero(); /* no look-back at all: wrong results, but the speed of everything else */
+	return STATE::zero(); /* no look-back: wrong results, but shows the speed of everything else */
 #endif
 	if (sweep.delay)
 		__nanosleep(light ? sweep.light : sweep.delay);
@@ -502,7 +501,7 @@ look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &
 	{
 		STATE s[GS_WINDOW];
 		u64 flag[GS_WINDOW];
-		/* tiles of the window that count; the first of them that is missing */
+		/* tiles of the window that count; the first missing one */
 		u32 need = 32 * GS_WINDOW, hole, stuck = 0;
 		long long waiting = 0;
 
@@ -510,7 +509,7 @@ look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &
 			flag[j] = GS_EMPTY;
 		for (;;)
 		{
-			/* words side by side in one access of the warp, all accesses under way at once; later only those missing */
+			/* contiguous words in one access of the warp, all loads in flight together; later only missing ones */
 			GS_FOR_WINDOW(j)
 				if (flag[j] == GS_EMPTY && 32 * j + lane < need)
 				{
@@ -559,7 +558,7 @@ look_back(typename STATE::words *words, u32 tile, STATE own, i64 &known, STATE &
 		}
 		else
 		{
-			/* reduce the missing tile, and walk on behind it */
+			/* reduce the missing tile, and continue behind it */
 			if (hole > 0)
 				before = STATE::add(STATE::window(s, hole), before);
 			next -= hole;

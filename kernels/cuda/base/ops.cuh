@@ -1,8 +1,7 @@
 /*
- * ops.cuh: associative operations that scans and reductions are made with.
- *
- * Minimum and maximum of every type are one operation, the unsigned minimum, on values mapped to unsigned numbers in
- * the type's order (gs_mapping): complemented for the maximum.  So two kernels serve twelve combinations.
+ * ops.cuh: associative operations of scans and reductions.  Minimum and maximum of every type are the unsigned minimum
+ * of order-preserving unsigned numbers (gs_mapping), complemented for the maximum, so two kernels serve twelve
+ * combinations.
  */
 #ifndef GS_CUDA_BASE_OPS_CUH
 #define GS_CUDA_BASE_OPS_CUH
@@ -30,14 +29,14 @@ struct add_u64
 	static __device__ __forceinline__ u64 from_bits(u64 b) { return b; }
 };
 
-/* Sums of 64-bit numbers that cannot overflow. */
+/* Sums of 64-bit numbers in 128 bits, which cannot overflow. */
 struct add_u128
 {
 	typedef u128 value;
 	static constexpr bool mapped = false, commutes = true;
 	static __device__ __forceinline__ u128 zero() { return {0, 0}; }
 
-	/* With the carry. */
+	/* Adds with carry. */
 	static __device__ __forceinline__ u128
 	add(u128 a, u128 b)
 	{
@@ -47,7 +46,7 @@ struct add_u128
 	}
 };
 
-/* -0 is the one number that leaves every other as it is, -0 included. */
+/* The identity is -0, which leaves all numbers unchanged, including -0. */
 struct add_f32
 {
 	typedef float value;
@@ -89,8 +88,8 @@ struct min_u64
 };
 
 /*
- * Composition of maps x -> a x + b modulo 2^32, the left one first: associative, not commutative.  a in the low half,
- * b in the high half.
+ * Composition of maps x -> a x + b modulo 2^32, left one first.  Associative, but not commutative.  a is in the low
+ * half, b in the high half.
  */
 struct affine
 {
@@ -110,14 +109,14 @@ struct affine
 	static __device__ __forceinline__ u64 from_bits(u64 b) { return b; }
 };
 
-/* How values become unsigned numbers in order, and back. */
+/* Maps values to order-preserving unsigned numbers and back. */
 struct gs_mapping
 {
-	u64 flip;	/* bits inverted: the sign, and all of them for a maximum */
-	u32 floats; /* floats: PostgreSQL's order first */
+	u64 flip;	/* inverted bits: the sign, and all for a maximum */
+	u32 floats; /* apply PostgreSQL's order of floats first */
 };
 
-/* A value as an unsigned number in order. */
+/* Maps a value to an unsigned number. */
 template <class T>
 __device__ __forceinline__ T
 map_in(T x, gs_mapping m)
@@ -127,7 +126,7 @@ map_in(T x, gs_mapping m)
 	return x ^ (T) m.flip;
 }
 
-/* The value again; a NaN as the quiet one. */
+/* Maps back.  NaNs become the canonical quiet NaN. */
 template <class T>
 __device__ __forceinline__ T
 map_out(T x, gs_mapping m)

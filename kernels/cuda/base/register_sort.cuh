@@ -1,10 +1,9 @@
 /*
- * register_sort.cuh: a thread's words put in order in its registers, by odd-even transpositions: for words that nearly
- * are (order/buckets.cuh, arrays/bucket_sort.cu).
+ * register_sort.cuh: odd-even transposition sort of a thread's words in registers, for words that are nearly sorted
+ * (order/buckets.cuh, arrays/bucket_sort.cu).
  *
- * Words of 64 bits are numbers below that of the greatest finite double, GS_WINDOW_LAST: their order is then that of
- * the same bits as doubles.  Where the device has a unit for those, comparing them takes one instruction, on another
- * unit than all the rest.
+ * Words of 64 bits must be below the bits of the greatest finite double, GS_WINDOW_LAST, so that they can be compared
+ * as doubles.  Devices with a double-precision unit compare those in one instruction, on an otherwise idle unit.
  */
 #ifndef GS_CUDA_BASE_REGISTER_SORT_CUH
 #define GS_CUDA_BASE_REGISTER_SORT_CUH
@@ -17,8 +16,8 @@
 #define GS_WINDOW_LAST 0x7fefffffffffffff
 
 /*
- * The least and the greatest: two instructions, which the compiler must not make of comparisons that are there for
- * something else.
+ * Sorts two words by a minimum and a maximum, which the compiler must not merge with comparisons made for other
+ * purposes.
  */
 __device__ __forceinline__ void
 exchange(u32 &a, u32 &b, bool &moved)
@@ -31,7 +30,7 @@ exchange(u32 &a, u32 &b, bool &moved)
 	b = high;
 }
 
-/* Puts two words in order; moved becomes 1 if they were not. */
+/* Sorts two words.  Sets moved if they were out of order. */
 __device__ __forceinline__ void
 exchange(u64 &a, u64 &b, u32 &moved)
 {
@@ -51,7 +50,7 @@ exchange(u64 &a, u64 &b, u32 &moved)
 	b = high;
 }
 
-/* What tells whether words of some kind were moved. */
+/* The type of moved for a kind of word. */
 template <class W>
 using moved_of = std::conditional_t<sizeof(W) == 8, u32, bool>;
 
@@ -66,7 +65,10 @@ transpose(W (&x)[N], std::index_sequence<I...>)
 	return moved != 0;
 }
 
-/* Both phases of an odd-even transposition; returns whether anything moved in the second: if not, all are in order. */
+/*
+ * Both phases of an odd-even transposition.  Returns whether the second one moved anything; if not, all words are in
+ * order.
+ */
 template <class W, int N>
 __device__ __forceinline__ bool
 transpose(W (&x)[N])
@@ -75,7 +77,7 @@ transpose(W (&x)[N])
 	return transpose(x, std::make_index_sequence<N / 2>());
 }
 
-/* Puts a thread's words in order, by the lanes of a mask together. */
+/* Sorts a thread's words, together with the other lanes of a mask. */
 template <class W, int N>
 __device__ __forceinline__ void
 put_in_order(W (&x)[N], u32 lanes)

@@ -1,5 +1,5 @@
 /*
- * sort_testing.h: how the CUDA engine sorts, for tests and benchmarks.
+ * sort_testing.h: overrides the CUDA engine's choice of sorts, for tests and benchmarks.
  */
 #ifndef GS_CUDA_BASE_SORT_TESTING_H
 #define GS_CUDA_BASE_SORT_TESTING_H
@@ -11,9 +11,9 @@ extern "C" {
 #endif
 
 /*
- * small: 1 no order in one launch, 2 every one that fits, 0 those of at most GS_SMALL_ROWS rows (order/key.cuh).
- * buckets: 1 no order and no sort by leading digits and buckets, 2 wherever that is possible, 3 even if keys do not
- * spread evenly, 0 where it saves time (order/buckets.cu, arrays/keys_buckets.cu).
+ * small (orders in one launch): 1 never, 2 whenever they fit, 0 up to GS_SMALL_ROWS rows (order/key.cuh).  buckets
+ * (leading digits and buckets): 1 never, 2 whenever possible, 3 even if keys are uneven, 0 when it saves time
+ * (order/buckets.cu, arrays/keys_buckets.cu).
  */
 void gs_cuda_sort_force(gs_engine *engine, uint32_t small, uint32_t buckets);
 

@@ -1,15 +1,15 @@
 /*
- * buckets.cu: row orders by their leading digits, then buckets of some 1000 rows in shared memory (buckets.cuh).
+ * buckets.cu: row orders by leading digits, then buckets of some 1000 rows in shared memory (buckets.cuh).
  *
- * Of n rows, log2(n) - 10 leading bits of the key make buckets that a block can hold, if keys spread evenly: two digit
- * passes and a last step instead of four or more passes.  Whether keys do is estimated from a sample of the rows, while
- * the columns are looked at (the host waits for both at once): rows of the fullest of 512 cells say how long buckets
- * may become; the fullest of up to 65536 cells, whether some are much longer; and how often the last row of a hash of
- * 10 more bits had the same ones, whether keys are clumped.  If the estimate was too good, the last step says so, and
- * the order is made again by all digits.
+ * For n rows, log2(n) - 10 leading bits of the key make buckets that fit a block if keys are spread evenly: two digit
+ * passes and a last step instead of four or more passes.  Whether they are is estimated from a sample of the rows
+ * together with the statistics of the columns, so the host waits once.  The fullest of 512 cells shows how long buckets
+ * may become; the fullest of up to 65536 cells whether some are much longer; and how often the previous row at a hash
+ * of 10 more bits had equal bits, whether keys are clumped.
  *
- * A key that does not fit a word beside its row is cut; rows whose words are alike then are listed by the last step,
- * group by group, and each group is sorted by comparison.
+ * If the estimate was too optimistic, the last step reports that, and the order is made again by all digits.  A key
+ * that does not fit a word beside its row number is cut; the last step then lists groups of rows with equal words, and
+ * each group is sorted by comparison.
  */
 #include "buckets.cuh"
 #include "fields.cuh"
@@ -18,12 +18,12 @@
 #include <cstring>
 
 #define THREADS 512
-#define TOP		9		  /* bits: cells whose rows are counted for the host */
+#define TOP		9		  /* bits of the cells that are counted for the host */
 #define LEAST	((u64) 1 << 17) /* rows */
-#define ALIKE	5		  /* rows that share lead + 10 bits at most, on the average */
-#define GROUP	64		  /* rows of a group that is sorted by comparison */
+#define ALIKE	5		  /* limit for the average number of rows that share lead + 10 bits */
+#define GROUP	64		  /* largest group that is sorted by comparison */
 
-/* Words that a block holds. */
+/* Returns the words that a block holds. */
 static u32
 cap_of(const gs_cuda_engine *e)
 {
@@ -33,8 +33,8 @@ cap_of(const gs_cuda_engine *e)
 /* ---------------------------------------------------------------- whether it pays */
 
 /*
- * May rows be sorted so at all?  0: no, 1: if it saves time; for tests 2: wherever it is possible, 3: even if the
- * estimate says no.
+ * Returns whether rows may be sorted this way.  0: no, 1: if it saves time; for tests, 2: whenever possible, 3: even if
+ * the estimate advises against it.
  */
 u32
 gs_buckets_way(const gs_cuda_engine *e, u64 rows)
@@ -51,15 +51,18 @@ struct estimate_args
 	gs_column columns[GS_SMALL_COLUMNS];
 	u32 ncolumns, row_bits;
 	u32 n, samples;
-	u32 most, way; /* for gs_buckets_lead */
+	u32 most, way; /* arguments of gs_buckets_lead */
 	u32 cell_bits; /* of both tables */
 	const gs_key_stats *column_stats;
 	const gs_dev_alphabet *alphabets;
 	gs_spread *spread;
-	u32 *cells, *fine; /* rows of leading bits; who was last at a hash of 10 bits more; zero at first */
+	u32 *cells, *fine; /* rows per leading bits; previous row at a hash of 10 more bits; initially zero */
 };
 
-/* The most rows of a sample that the fullest of 2^bits cells may have: twice as many as of even keys, and chance. */
+/*
+ * Returns the most rows of a sample expected in the fullest of 2^bits cells: twice the number for even keys, plus
+ * random variation.
+ */
 static __host__ __device__ __forceinline__ double
 crowd_limit(u32 samples, u32 bits)
 {
@@ -69,8 +72,8 @@ crowd_limit(u32 samples, u32 bits)
 }
 
 /*
- * Sorts a sample of the rows into cells.  Every block makes the fields of the key for itself, as the host does later.
- * A thread that has met too full a cell leaves: the answer is known, and all others would wait for that cell, too.
+ * Sorts a sample of the rows into cells.  Every block makes the key's fields for itself, as the host does later.  A
+ * thread that meets an overfull cell leaves: the answer is known, and further threads would wait for that cell.
  */
 static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_constant__ estimate_args a)
 {
@@ -109,7 +112,7 @@ static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_c
 		gs_dev_place place = {0, 0};
 		const u64 code = gs_step(key, place, bits, (u32) __umul64hi(gs_scramble(s + 1), a.n));
 
-		/* neighbours lie apart: of keys that crowd, all would wait for one part of the second-level cache */
+		/* spread neighbours: crowded keys would all wait for one L2 slice */
 		const u32 cell = (u32) (code >> (bits - min(lead, a.cell_bits))) * 129 & ((1u << a.cell_bits) - 1);
 
 		crowd = max(crowd, atomicAdd(a.cells + cell, 1) + 1);
@@ -134,7 +137,7 @@ static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_c
 			atomicAdd(a.spread->top + i, top[i]);
 }
 
-/* Few rows have few cells: to clear them would take longer than all the rest. */
+/* Returns the bits of cells.  Few rows have few cells, since clearing them would take longer than everything else. */
 static u32
 cell_bits(u64 rows)
 {
@@ -143,7 +146,7 @@ cell_bits(u64 rows)
 	return bits < 12 ? 12 : bits > 16 ? 16 : bits;
 }
 
-/* Bytes of cells, zero at first; 0 if the rows need no estimate. */
+/* Returns the bytes of the cells, initially zero; 0 if no estimate is needed. */
 size_t
 gs_buckets_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows)
 {
@@ -151,8 +154,8 @@ gs_buckets_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows)
 }
 
 /*
- * Of many rows, where that takes a hundredth of the time, so many that a bucket of more rows than a block holds shows
- * among cells of twice as many as even keys have.
+ * Returns the sample size: large enough that a bucket too long for a block shows among cells of twice the even size, at
+ * a hundredth of the sort's time.
  */
 static u32
 samples_of(u64 rows)
@@ -162,7 +165,7 @@ samples_of(u64 rows)
 	return (u32) (some < 16384 ? (rows < 16384 ? rows : 16384) : some < 1 << 19 ? some : 1 << 19);
 }
 
-/* Enqueues the estimate, behind the statistics. */
+/* Enqueues the estimate, after the statistics. */
 gs_status
 gs_buckets_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows,
 					const gs_key_stats *column_stats, const gs_dev_alphabet *alphabets, gs_spread *spread, u32 *cells)
@@ -187,8 +190,8 @@ gs_buckets_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u
 }
 
 /*
- * The words that a block reads behind its tile, by the estimate: what the longest bucket has.  0 if rows had better be
- * sorted by all digits.
+ * Returns the words that a block reads beyond its tile, from the estimated length of the longest bucket; 0 if all
+ * digits should be sorted.
  */
 u32
 gs_buckets_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs_spread *spread)
@@ -197,8 +200,8 @@ gs_buckets_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs
 	const u32 cells = cell_bits(rows);
 	const double table = 1 << cells;
 	/*
-	 * how often a row should find one of its like if there is one other, when its hash was last used by any row of its
-	 * cell
+	 * probability that a row meets an equal one, if there is one other, given when its hash was last used by any row of
+	 * its cell
 	 */
 	const double chance = table / n * (samples - table * (1 - exp(-samples / table))),
 				 alike = (double) spread->alike / chance;
@@ -215,7 +218,7 @@ gs_buckets_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs
 		(double) spread->alike > ALIKE * chance + 4 * sqrt(ALIKE * chance))
 		return 0;
 	bucket = peak * (n / samples) / (1u << (lead > TOP ? lead - TOP : 0));
-	/* rows that come by several make the number in a bucket less even */
+	/* rows that come in groups make the size of buckets less even */
 	margin = bucket * 17 / 16 + 6 * sqrt(bucket * (1 + alike)) + 32;
 	return margin > cap * 5 / 8 ? 0 : (u32) margin & ~1u;
 }
@@ -225,7 +228,7 @@ gs_buckets_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs
 struct groups_args
 {
 	gs_dev_key key;
-	const u64 *values; /* or keys of a column, whose order t tells */
+	const u64 *values; /* or keys of a column, transformed by t */
 	gs_transform t;
 	const gs_buckets_group *groups;
 	const u32 *listed;
@@ -233,7 +236,7 @@ struct groups_args
 	u32 n, rotate_by;
 };
 
-/* A thread sorts a group by insertion. */
+/* Sorts groups by insertion, one per thread. */
 template <bool COLUMN>
 static __global__ void __launch_bounds__(THREADS) groups_kernel(const __grid_constant__ groups_args a)
 {
@@ -272,7 +275,7 @@ static __global__ void __launch_bounds__(THREADS) groups_kernel(const __grid_con
 
 /* ---------------------------------------------------------------- the last step */
 
-/* Memory for groups: of all rows of a key that is cut, at least every eighth may be in one. */
+/* Returns the memory for groups of a key that is cut: enough for an eighth of all rows. */
 size_t
 gs_buckets_temp(const gs_cuda_plan *plan)
 {
@@ -282,8 +285,8 @@ gs_buckets_temp(const gs_cuda_plan *plan)
 }
 
 /*
- * Enqueues the way from words in order by their leading digits to the order of rows, over the passes' memory.
- * flags->wrong becomes 1 if it is none.
+ * Enqueues the last step, from words sorted by leading digits to the order of rows, in the passes' memory.  Sets
+ * flags->wrong if it fails.
  */
 gs_status
 gs_buckets_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *sorted, void *temp, u32 *order)

@@ -1,19 +1,19 @@
 /*
- * buckets.cuh: the last step of a sort whose leading digits are in order: small buckets put in order in shared memory.
+ * buckets.cuh: the last step of a sort by leading digits: sorts small buckets in shared memory.
  *
- * Words are distinct numbers that lie in order by their leading bits; words that share those are a bucket.  A kernel of
- * its own finds where tiles begin: with the first bucket that begins at or behind a multiple of the tile's size.  A
- * block counts a tile's words in bins that cut the range of its buckets evenly, some one word to a bin, so that hardly
- * any order is left to make within bins: each thread puts 16 neighbouring words in order in registers, then four at
- * both sides of each border between threads.  Whether everything is in order is then known for certain: buckets do not
- * fall from a tile to the next, no word lies outside its tile's buckets, and within a tile each word has been compared
- * with the next one.  If that fails (a bucket is too long, bins are crowded, the leading digits were not in order),
- * `wrong` says so and the output is not the order.
+ * Words are distinct numbers in order of their leading bits; words with equal leading bits form a bucket.  A separate
+ * kernel finds the tiles: each begins with the first bucket that starts at or behind a multiple of the tile size.  A
+ * block distributes a tile's words over bins that divide the range of its buckets evenly, with about one word per bin,
+ * so that little sorting is left: each thread sorts 16 neighbouring words in registers, then four on both sides of each
+ * border between threads.
  *
- * A word less the tile's first bucket is a number whose order is that of the same bits as a double
- * (base/register_sort.cuh).
+ * The result is verified completely: buckets do not decrease from tile to tile, no word lies outside its tile's
+ * buckets, and within a tile each word has been compared with the next.  If that fails (a bucket is too long, bins are
+ * crowded, the leading digits were not in order), `wrong` is set and the output is invalid.
  *
- * Bytes per word: 8 read, and what the output takes.
+ * A word relative to the tile's first bucket can be compared as a double (base/register_sort.cuh).  Bytes per word: 8
+ * read, plus the output.
+ *
  * After Stehle and Jacobsen, A memory bandwidth-efficient hybrid radix sort on GPUs, arXiv:1611.01137.
  */
 #ifndef GS_CUDA_ORDER_BUCKETS_CUH
@@ -23,9 +23,9 @@
 #include "../radix/tile.cuh"
 #include "../base/register_sort.cuh"
 
-#define GS_BUCKETS_ROUNDS 16 /* times that words may straddle windows: groups of some 64 words */
+#define GS_BUCKETS_ROUNDS 16 /* limit of rounds in which words cross windows: groups of some 64 words */
 
-/* Neighbours in the output, before it is turned, whose words differ only in the row. */
+/* Neighbours in the output, before it is rotated, whose words differ only in the row. */
 struct alignas(8) gs_buckets_group
 {
 	u32 place, rows;
@@ -36,28 +36,28 @@ struct gs_buckets_args
 	const u64 *words;
 	u32 *order;
 	u64 n;
-	u32 tile, margin; /* words from where a tile begins to where the next one may, and the longest bucket */
-	u32 *cuts;		  /* where tiles begin: tiles + 1 */
+	u32 tile, margin; /* words between starts of tiles, and the longest bucket */
+	u32 *cuts;		  /* starts of tiles: tiles + 1 */
 	u32 lead;		  /* a bucket is word >> lead */
 	u32 row_mask;
-	u32 rotate_by;  /* the order begins with the row that comes after so many */
-	u32 ahead; /* tiles to the one that is fetched into the second-level cache */
+	u32 rotate_by;  /* the order starts after this many rows */
+	u32 ahead; /* distance in tiles of the L2 prefetch */
 	const u32 *gate; /* do nothing unless *gate is gate_open */
 	u32 gate_open;
 	u32 *wrong;
-	gs_buckets_group *groups; /* of words that are alike above the row; room for so many */
+	gs_buckets_group *groups; /* groups of words equal above the row; capacity follows */
 	u32 room;
 	u32 *listed; /* groups found */
 };
 
-/* Where a place of the tile lies in shared memory: no two lanes' windows in one bank. */
+/* Position of a place of the tile in shared memory.  The windows of lanes are in different banks. */
 __device__ __forceinline__ u32
 finish_at(u32 place)
 {
 	return place + place / GS_BUCKETS_WINDOW;
 }
 
-/* Where tiles begin: a warp looks for the end of the bucket that goes on where the tile might. */
+/* Finds the start of each tile: a warp searches for the end of the bucket at the nominal start. */
 static __global__ void __launch_bounds__(256) bucket_cuts_kernel(const __grid_constant__ gs_buckets_args a)
 {
 	const u32 tiles = (u32) ((a.n + a.tile - 1) / a.tile), t = (blockIdx.x * 256 + threadIdx.x) / 32;
@@ -88,13 +88,13 @@ static __global__ void __launch_bounds__(256) bucket_cuts_kernel(const __grid_co
 		a.cuts[t] = (u32) to;
 }
 
-/* A block's shared memory: bins (counts, then where each bin's next word goes), sums, and the tile's words. */
+/* A block's shared memory: bins (counts, then places of the next words), sums, and the tile's words. */
 struct buckets_shared
 {
 	static constexpr int THREADS = gs_buckets_here::threads, ITEMS = gs_buckets_here::items;
-	static constexpr int BINS = gs_buckets_here::bins, GROUP = 4; /* items whose atomics are under way together */
+	static constexpr int BINS = gs_buckets_here::bins, GROUP = 4; /* items whose atomics are in flight together */
 	static constexpr u32 WINDOW = GS_BUCKETS_WINDOW, WARPS = THREADS / 32, CAP = THREADS * ITEMS;
-	/* bins of a thread: an odd number of times 4, so that no lanes meet in a bank */
+	/* bins per thread: an odd multiple of 4, which avoids bank conflicts */
 	static constexpr u32 SHARE = BINS / THREADS;
 	static_assert(ITEMS <= WINDOW && ITEMS % GROUP == 0 && THREADS % WINDOW == 0, "a window to a thread");
 	static_assert(SHARE % 4 == 0 && SHARE * THREADS == BINS, "bins are read four at a time");
@@ -102,10 +102,10 @@ struct buckets_shared
 
 	u32 *bins, *sums;
 	u32 *told;		/* groups, and where they are listed */
-	u64 *told_most; /* the greatest word that may be */
+	u64 *told_most; /* greatest word allowed */
 	u64 *words;
 
-	/* Lays a block's memory out: bins first, words last, which take the rest. */
+	/* Lays out a block's memory: bins first, words in the rest. */
 	__device__ __forceinline__
 	buckets_shared(u8 *memory)
 	{
@@ -116,7 +116,10 @@ struct buckets_shared
 		words = (u64 *) (told + 4);
 	}
 
-	/* A thread's items of n, THREADS apart: those of a group together where all threads have them, else one by one. */
+	/*
+	 * Applies a function to a thread's items of n, THREADS apart: to a group at once if all threads have it, otherwise
+	 * one by one.
+	 */
 	template <class TOGETHER, class ONE>
 	static __device__ __forceinline__ void
 	each_group(u32 n, TOGETHER together, ONE one)
@@ -133,7 +136,7 @@ struct buckets_shared
 			}
 	}
 
-	/* A thread's items, one by one: act(i, whether there is one). */
+	/* Applies act(i, whether the item exists) to a thread's items. */
 	template <class ACT>
 	static __device__ __forceinline__ void
 	each_item(u32 n, ACT act)
@@ -147,7 +150,7 @@ struct buckets_shared
 		each_group(n, together, act);
 	}
 
-	/* Counters of all bins; a barrier has to follow. */
+	/* Clears all bins.  A barrier must follow. */
 	__device__ __forceinline__ void
 	clear_bins() const
 	{
@@ -155,7 +158,7 @@ struct buckets_shared
 			((uint4 *) bins)[i] = make_uint4(0, 0, 0, 0);
 	}
 
-	/* Counts of bins become where they begin; behind n words come those that fill the last windows. */
+	/* Turns counts of bins into their starts, and pads the last windows behind n words. */
 	__device__ __forceinline__ void
 	counts_to_begins(u32 n) const
 	{
@@ -174,7 +177,7 @@ struct buckets_shared
 		if (lane == 31)
 			sums[warp] = upto;
 		if (warp == 0)
-			words[finish_at(n + lane)] = GS_WINDOW_LAST; /* for the windows that hold the last word */
+			words[finish_at(n + lane)] = GS_WINDOW_LAST; /* pads the windows that contain the last word */
 		__syncthreads();
 		run = warp_inclusive(lane < WARPS ? sums[lane] : 0);
 		run = __shfl_sync(GS_ALL_LANES, run, (warp + 31) & 31);
@@ -197,7 +200,7 @@ struct buckets_shared
 		__syncthreads();
 	}
 
-	/* Puts the thread's window in order. */
+	/* Sorts the thread's window. */
 	static __device__ __forceinline__ void
 	order_window(u64 *mine, u32 lanes)
 	{
@@ -213,7 +216,10 @@ struct buckets_shared
 			mine[j] = x[j];
 	}
 
-	/* Puts four words at both sides of the border behind the thread's window in order; whether they then fall. */
+	/*
+	 * Sorts four words on each side of the border behind the thread's window.  Returns whether they still descend
+	 * there.
+	 */
 	static __device__ __forceinline__ bool
 	border_falls(u64 *mine, u32 lanes)
 	{
@@ -232,7 +238,10 @@ struct buckets_shared
 		return x[0] < left || x[7] > right;
 	}
 
-	/* Puts windows in order, then what straddles their borders, until nothing falls; false: that takes too long. */
+	/*
+	 * Sorts windows, then words that cross their borders, until everything ascends.  Returns false if that takes too
+	 * long.
+	 */
 	__device__ __forceinline__ bool
 	order_words(u32 n) const
 	{
@@ -260,8 +269,8 @@ struct buckets_shared
 	}
 
 	/*
-	 * Lists groups of words that are alike, with their first one; alike: a bit for each item of the thread whose next
-	 * word is.  begin: the tile's first word.
+	 * Lists groups of equal words by their first one.  alike: a bit per item of the thread that equals its successor.
+	 * begin: the tile's first word.
 	 */
 	__device__ __forceinline__ void
 	list_groups(const gs_buckets_args &a, u32 thread, u32 n, u32 begin, u32 alike) const
@@ -275,10 +284,10 @@ struct buckets_shared
 			u32 more = 1;
 
 			if (place > 0 && (words[finish_at(place - 1)] | a.row_mask) == x)
-				continue; /* not the first */
+				continue; /* not the first of its group */
 			while (place + more + 1 < n && words[finish_at(place + more + 1)] <= x)
 				more++;
-			/* words that are out of order (wrong is 1) may be more than there is room for */
+			/* words out of order (wrong is 1) may exceed the capacity */
 			const u32 next = atomicAdd(told, 1);
 
 			if (next < BINS)
@@ -295,22 +304,22 @@ struct buckets_shared
 				*a.wrong = 1;
 	}
 
-	/* Row numbers of n words in order out; TIES: groups of words that are alike are listed. */
+	/* Writes the row numbers of n words.  TIES: lists groups of equal words. */
 	template <bool TIES>
 	__device__ __forceinline__ void
 	write_rows(const gs_buckets_args &a, u32 n) const
 	{
 		const u64 *const mine = words + finish_at(threadIdx.x);
 		const u32 later = threadIdx.x % WINDOW == WINDOW - 1 ? 2 : 1;
-		const u32 begin = a.cuts[blockIdx.x]; /* once more, as the thread's number: no registers for them in between */
+		const u32 begin = a.cuts[blockIdx.x]; /* read again, as the thread's number, to save registers in between */
 		u32 thread;
 		asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-		u32 from = begin - a.rotate_by, alike = 0; /* bit per word: the next one is */
+		u32 from = begin - a.rotate_by, alike = 0; /* bit per word that equals its successor */
 
 		if (a.rotate_by != 0 && from >= (u32) a.n)
 			from += (u32) a.n;
 
-		const bool around = (u64) from + n > a.n; /* the end */
+		const bool around = (u64) from + n > a.n; /* wraps at the end */
 		u32 *const order = a.order + from + thread;
 
 		if (TIES)
@@ -336,19 +345,19 @@ struct buckets_shared
 		}
 		if (TIES)
 			list_groups(a, thread, n, begin, alike);
-		/* no word lies in front of its bucket or behind the last one */
+		/* no word precedes its bucket or follows the last one */
 		if (thread == 0 && words[finish_at(n - 1)] > *told_most)
 			*a.wrong = 1;
 	}
 };
 
-/* The words that a tile may have: from base to base + most; and how they are spread over bins. */
+/* The range of a tile's words, from base to base + most, and their distribution over bins. */
 struct buckets_range
 {
 	u64 first, last, base, most;
 	u32 drop, begins, scale;
 
-	/* Of n words, by the buckets of the first and the last. */
+	/* Computes the range of n words from the buckets of the first and the last. */
 	__device__ __forceinline__
 	buckets_range(const u64 *in, u32 n, u32 lead)
 	{
@@ -364,7 +373,7 @@ struct buckets_range
 		scale = (u32) (buckets_shared::BINS * 4294963200.f / ((float) (u32) (most >> drop) + 1));
 	}
 
-	/* In the order of words, for any range of them; a multiplication in place of a division. */
+	/* Returns the bin, which is monotonic in the word for any range.  Multiplies instead of dividing. */
 	__device__ __forceinline__ u32
 	bin_of(u64 word) const
 	{
@@ -372,7 +381,7 @@ struct buckets_range
 	}
 };
 
-/* TIES: lists groups of words that are alike above the row. */
+/* TIES: lists groups of words that are equal above the row. */
 template <bool TIES>
 __global__ void __launch_bounds__(gs_buckets_here::threads, gs_buckets_here::blocks)
 order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
@@ -397,7 +406,7 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 		return;
 	}
 
-	/* 1. the tile and its range */
+	/* 1. load the tile and find its range */
 	shape::each_item(owns, [&](int i, bool there) { w[i] = there ? __ldcs(in + i * THREADS + thread) : 0; });
 
 	const buckets_range range(in, owns, a.lead);
@@ -410,7 +419,7 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 	m.clear_bins();
 	__syncthreads();
 
-	/* 2. counts of bins */
+	/* 2. count the bins */
 	auto bin_of = [&](int i) { return m.bins + range.bin_of(w[i]); };
 
 	shape::each_item(owns, [&](int i, bool there) {
@@ -419,10 +428,10 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 	});
 	__syncthreads();
 
-	/* 3. where bins begin */
+	/* 3. find where bins begin */
 	m.counts_to_begins(owns);
 
-	/* 4. words to their bins, in any order, less what all have in common */
+	/* 4. move words to their bins, in any order, minus the base */
 	auto put = [&](u32 place, int i) {
 		m.words[place] = w[i] - range.base;
 		far = max(far, (u32) (w[i] - range.base >> 32));
@@ -451,11 +460,11 @@ order_buckets_kernel(const __grid_constant__ gs_buckets_args a)
 		*a.wrong = 1;
 	__syncthreads();
 
-	/* 5. words into order */
+	/* 5. sort the words */
 	if (!m.order_words(owns))
 		*a.wrong = 1;
 
-	/* 6. out */
+	/* 6. write */
 	m.write_rows<TIES>(a, owns);
 }
 

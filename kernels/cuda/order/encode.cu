@@ -1,24 +1,23 @@
 /*
- * encode.cu: keys of rows as 64-bit words, and orders that need no sort.
- *
- * One thread takes one row through the key's fields.  Bytes per row: the columns' widths, and 8 written.
+ * encode.cu: keys of rows as 64-bit words, and orders that need no sort.  One thread encodes one row, field by field.
+ * Bytes per row: the columns' widths, and 8 written.
  */
 #include "order.cuh"
 
 #define ENCODE_THREADS 256
 #define SHARED_FIELDS  16
 
-/* Digits of the words, counted while they are made. */
+/* Digits of the words, counted while they are encoded. */
 struct encode_digits
 {
-	u32 *counts; /* GS_PLACE for each, or NULL: not to be counted */
-	u32 digits, skip; /* behind the word's lowest bits */
+	u32 *counts; /* GS_PLACE each; NULL: not counted */
+	u32 digits, skip; /* skip: lowest bits of the word that have no digit */
 	u32 widths[GS_PLACES];
 };
 
-#define ENCODE_SETS 2 /* of counters per block */
+#define ENCODE_SETS 2 /* sets of counters per block */
 
-/* The block's counters, in dynamic shared memory. */
+/* Returns the block's counters, in dynamic shared memory. */
 static __device__ __forceinline__ u32 *
 counters_of(const encode_digits &d)
 {
@@ -41,7 +40,7 @@ count_word(u32 *mine, const encode_digits &d, u64 word)
 	}
 }
 
-/* Both sets' sums to the counters of all blocks. */
+/* Adds both sets to the global counters. */
 static __device__ __forceinline__ void
 add_counters(const encode_digits &d)
 {
@@ -68,7 +67,9 @@ struct encode_args
 	encode_digits digits;
 };
 
-/* Keys of any fields, a row to a thread. Few fields are kept in shared memory, as every row reads all of them. */
+/*
+ * Encodes keys of any fields, one row per thread.  Keeps few fields in shared memory, as every row reads all of them.
+ */
 static __global__ void __launch_bounds__(ENCODE_THREADS) encode_kernel(const __grid_constant__ encode_args a)
 {
 	__shared__ gs_dev_field fields[SHARED_FIELDS];
@@ -98,15 +99,15 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) encode_kernel(const __g
 	add_counters(a.digits);
 }
 
-/* A field's share of a word, as the kernel below takes it. */
+/* A field's part of a word, for the kernel below. */
 struct encode_part
 {
 	gs_dev_field f;
-	u32 take, drop; /* bits taken, bits below them */
+	u32 take, drop; /* bits taken, and bits below them */
 };
 
 #define MOST_PARTS 16
-#define TOGETHER   4 /* rows of a thread */
+#define TOGETHER   4 /* rows per thread */
 
 struct encode_parts_args
 {
@@ -118,7 +119,7 @@ struct encode_parts_args
 	encode_part parts[MOST_PARTS];
 };
 
-/* A field's codes of some rows. */
+/* Computes a field's codes for several rows. */
 static __device__ __forceinline__ void
 field_codes(const gs_dev_field &f, const u64 (&row)[TOGETHER], u64 (&x)[TOGETHER])
 {
@@ -173,7 +174,7 @@ field_codes(const gs_dev_field &f, const u64 (&row)[TOGETHER], u64 (&x)[TOGETHER
 	}
 }
 
-/* Keys without strings: field by field for some rows at a time, so that their loads overlap. */
+/* Encodes keys without strings, field by field for several rows at a time, so that their loads overlap. */
 static __global__ void __launch_bounds__(ENCODE_THREADS)
 encode_parts_kernel(const __grid_constant__ encode_parts_args a)
 {
@@ -191,7 +192,7 @@ encode_parts_kernel(const __grid_constant__ encode_parts_args a)
 
 #pragma unroll
 		for (int j = 0; j < TOGETHER; j++)
-			/* twice the same does no harm */
+			/* writing a row twice is harmless */
 			row[j] = base + j * ENCODE_THREADS < a.n ? base + j * ENCODE_THREADS : base;
 		for (u32 p = 0; p < a.nparts; p++)
 		{
@@ -199,7 +200,7 @@ encode_parts_kernel(const __grid_constant__ encode_parts_args a)
 			u64 x[TOGETHER];
 
 			field_codes(part.f, row, x);
-			/* the first field fills the word alone if it has 64 bits */
+			/* a first field of 64 bits fills the word */
 #pragma unroll
 			for (int j = 0; j < TOGETHER; j++)
 				word[j] = gs_append(word[j], (x[j] >> part.drop) & (~0ull >> (64 - part.take)), part.take);
@@ -216,7 +217,7 @@ encode_parts_kernel(const __grid_constant__ encode_parts_args a)
 	add_counters(a.digits);
 }
 
-/* The parts of the first bits of the key, so many; 0 if there are too many or strings among them. */
+/* Splits the first bits of the key into parts.  Returns 0 if there are too many, or strings. */
 static u32
 parts_of(const gs_cuda_plan *plan, u32 bits, encode_part *parts)
 {
@@ -239,8 +240,8 @@ parts_of(const gs_cuda_plan *plan, u32 bits, encode_part *parts)
 }
 
 /*
- * Enqueues the encoding of the first bits of all keys, so many; counts: those of the digits that a sort that skips some
- * has, zero at first, or NULL.
+ * Enqueues the encoding of the first bits of all keys.  counts: receives the digits of a sort that skips `skip` bits,
+ * initially zero, or NULL.
  */
 gs_status
 gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip, u64 *words, u32 *counts,
@@ -253,7 +254,7 @@ gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip,
 
 	if (counts != NULL)
 		d.digits = gs_radix_digits(bits - skip, gs_radix_most(e), d.widths);
-	shared = ENCODE_SETS * GS_SORT_COUNTERS * sizeof(u32); /* the most that is ever asked for: promised once */
+	shared = ENCODE_SETS * GS_SORT_COUNTERS * sizeof(u32); /* the maximum, requested once */
 
 	encode_parts_args b = {plan->rows, words, gate, d, 0, {}};
 	encode_args a = {plan->key, plan->rows, bits, words, gate, d};
@@ -272,7 +273,10 @@ gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip,
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* Adds what a thread has seen now to what it and all have seen; true if that is both a rise and a fall. */
+/*
+ * Merges what a thread has seen now into what it and all others have seen.  Returns true for both an ascent and a
+ * descent.
+ */
 static __device__ __forceinline__ bool
 seen_both(u32 now, u32 &before, u32 *seen)
 {
@@ -284,7 +288,10 @@ seen_both(u32 now, u32 &before, u32 *seen)
 	return *(volatile u32 *) seen == (GS_SEEN_FALL | GS_SEEN_RISE);
 }
 
-/* Leaves as soon as both a rise and a fall have been seen: soon, unless the words are in order. */
+/*
+ * Checks the order of words.  Stops as soon as both an ascent and a descent are known, which is soon unless the words
+ * are in order.
+ */
 static __global__ void __launch_bounds__(ENCODE_THREADS) check_kernel(const u64 *words, u64 n, u32 *seen)
 {
 	const u64 stride = (u64) gridDim.x * ENCODE_THREADS * 4;
@@ -310,7 +317,7 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) check_kernel(const u64 
 	}
 }
 
-/* Whether words rise, fall, or both, to *seen; only enqueued. */
+/* Enqueues a check whether words ascend, descend, or both; result in *seen. */
 gs_status
 gs_order_check(gs_cuda_engine *e, const u64 *words, u64 n, u32 *seen)
 {
@@ -318,7 +325,7 @@ gs_order_check(gs_cuda_engine *e, const u64 *words, u64 n, u32 *seen)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* The same for whole keys of rows in the order in which they came. */
+/* Checks the order of complete keys, of rows in arrival order. */
 static __global__ void __launch_bounds__(ENCODE_THREADS) check_rows_kernel(gs_dev_key key, u64 n, u32 *seen)
 {
 	u32 s = 0;
@@ -332,7 +339,7 @@ static __global__ void __launch_bounds__(ENCODE_THREADS) check_rows_kernel(gs_de
 	}
 }
 
-/* The same where keys are longer than a word. */
+/* Enqueues that check, for keys longer than a word. */
 gs_status
 gs_order_check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 *seen)
 {
@@ -341,7 +348,7 @@ gs_order_check_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 *seen)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* Row numbers in order, or reversed; if seen is given, only if it says so. */
+/* Writes row numbers in ascending or descending order; if seen is given, only if it says so. */
 static __global__ void __launch_bounds__(ENCODE_THREADS)
 sequence_kernel(u32 *order, u64 n, bool reverse, const u32 *seen)
 {
@@ -357,7 +364,7 @@ sequence_kernel(u32 *order, u64 n, bool reverse, const u32 *seen)
 		order[i] = (u32) (reverse ? n - 1 - i : i);
 }
 
-/* An order that needs no sort. */
+/* Enqueues an order that needs no sort. */
 gs_status
 gs_order_sequence(gs_cuda_engine *e, u32 *order, u64 n, bool reverse, const u32 *seen)
 {

@@ -1,6 +1,6 @@
 /*
- * fields.cuh: from what is known of columns to the fields of their key; by the host for most orders, by the
- * kernel itself for small ones.  The CPU engine makes the same (cpu/fields.c), by what is in common/key_fields.h.
+ * fields.cuh: derives the fields of a key from the statistics of its columns.  Runs on the host for most orders, in the
+ * kernel for small ones.  The CPU engine makes equal fields (cpu/fields.c); both use common/key_fields.h.
  */
 #ifndef GS_CUDA_ORDER_FIELDS_CUH
 #define GS_CUDA_ORDER_FIELDS_CUH
@@ -9,7 +9,7 @@
 #include "order.cuh"
 
 /*
- * A field's base, shift and bits from what is known of its values, the least of which is min; returns the greatest
+ * Sets a field's base, shift and bits from the statistics of its values, whose minimum is min.  Returns the greatest
  * code.
  */
 GS_BOTH u64
@@ -24,7 +24,7 @@ gs_field_range(gs_dev_field *f, const gs_key_stats *stats, u64 min)
 	return span;
 }
 
-/* Makes room for a code of NULL; false if 64 bits have none. */
+/* Makes room for a code of NULL.  Returns false if 64 bits have none. */
 GS_BOTH bool
 gs_field_nulls(gs_dev_field *f, const gs_column *column, u64 span)
 {
@@ -35,8 +35,8 @@ gs_field_nulls(gs_dev_field *f, const gs_column *column, u64 span)
 }
 
 /*
- * A field for the values of one half of a column, whose second look is that of 16-byte values' lower halves; returns
- * the greatest code.
+ * Makes the field of one half of a column.  The second statistics are those of the lower halves of 16-byte values.
+ * Returns the greatest code.
  */
 GS_BOTH u64
 gs_value_field(gs_dev_field *f, const gs_column *column, const gs_key_stats *column_stats, int half)
@@ -59,7 +59,7 @@ gs_value_field(gs_dev_field *f, const gs_column *column, const gs_key_stats *col
 	return gs_field_range(f, stats, min);
 }
 
-/* The field of one bit that puts NULLs first or last, where they do not fit the value's field. */
+/* Makes a field of one bit for NULLs whose code does not fit the value's field. */
 GS_BOTH void
 gs_null_field(gs_dev_field *f, const gs_column *column)
 {
@@ -70,7 +70,7 @@ gs_null_field(gs_dev_field *f, const gs_column *column)
 	f->null_code = gs_null_code(column->spec.nulls_first, 0);
 }
 
-/* The field of a column's key, if it is one; without bits if all rows are equal.  Some row is not NULL. */
+/* Makes the field of a column whose key has only one; without bits if all rows are equal.  Some row is not NULL. */
 GS_BOTH bool
 gs_one_field(gs_dev_field *f, const gs_column *column, const gs_key_stats *stats)
 {
@@ -83,7 +83,7 @@ gs_one_field(gs_dev_field *f, const gs_column *column, const gs_key_stats *stats
 	return gs_field_nulls(f, column, span);
 }
 
-/* The fields of a column of fixed width, at most three; none if all its rows are equal. */
+/* Makes the fields of a fixed-width column: three at most, none if all its rows are equal. */
 GS_BOTH u32
 gs_column_fields(const gs_column *column, const gs_key_stats *stats, gs_dev_field *f)
 {
@@ -104,14 +104,14 @@ gs_column_fields(const gs_column *column, const gs_key_stats *stats, gs_dev_fiel
 	return n;
 }
 
-/* Bits of a field, as far as they decide how a key is sorted: strings have many. */
+/* Returns a field's bits, for choosing a sort: strings have many. */
 GS_BOTH u32
 gs_field_bits(const gs_dev_field *f)
 {
 	return f->kind == GS_DEV_BYTES ? 64 : f->bits;
 }
 
-/* The fields of any column, at most three; strings have alphabets, in device memory. */
+/* Makes the fields of any column, three at most.  Strings have alphabets, in device memory. */
 GS_BOTH u32
 gs_fields_of(const gs_column *column, const gs_key_stats *stats, const gs_dev_alphabet *alphabets, gs_dev_field *f)
 {

@@ -1,13 +1,13 @@
 /*
- * job.cu: jobs on a GPU: chunks go to device memory as they are added, the result comes back in pieces.  The row order
- * is made here, the other operations by kernels/job_work.c over the columns and the order that lie here.
+ * job.cu: jobs on a GPU.  Chunks are copied to device memory as they are added; the result is returned in pieces.  The
+ * row order is made here, all other operations by kernels/job_work.c over the columns and the order on the device.
  *
- * A chunk's arrays are copied by the GPU's copy engine straight from where they lie, fast if that memory is registered
- * with CUDA, and gs_job_add waits for it, because the caller fills the chunk again.  On the device columns are put
- * together: values side by side, null bits shifted to their rows, offsets of strings raised by the bytes before them.
+ * The GPU's copy engine copies a chunk's arrays directly, fast if their memory is registered with CUDA; gs_job_add
+ * waits for it, since the caller refills the chunk.  On the device columns are concatenated: values side by side, null
+ * bits shifted, string offsets rebased.
  *
- * The chunk may lie in memory that another process can still write to.  Its header is read once; offsets are checked on
- * the device's own copy.
+ * The chunk may be in memory that another process can write to.  Its header is read once; offsets are checked in the
+ * device's own copy.
  */
 #include "../../emit.h"
 #include "../../rows.h"
@@ -16,11 +16,11 @@
 #include <cstring>
 #include <ctime>
 
-#define FIRST_ROWS ((u64) 1 << 20) /* room to begin with if nothing is known */
-#define EMIT_ROWS  ((u64) 1 << 22) /* elements of a result that are put together at a time */
-#define MOST_HINT  ((u64) 1 << 26) /* rows that an estimate is believed for */
+#define FIRST_ROWS ((u64) 1 << 20) /* initial capacity if nothing is known */
+#define EMIT_ROWS  ((u64) 1 << 22) /* result elements assembled at a time */
+#define MOST_HINT  ((u64) 1 << 26) /* limit of rows for which an estimate is trusted */
 
-/* Device memory that grows. */
+/* A growing block of device memory. */
 struct job_block
 {
 	u8 *data;
@@ -42,15 +42,15 @@ struct cuda_job
 	u32 ncolumns;
 	u64 rows, hint;
 	job_block staging, temp, order;
-	u32 *invalid; /* device: some offsets break the rules */
+	u32 *invalid; /* device: some offsets are invalid */
 	gs_plan *plan;
 	gs_order_facts facts;
-	u64 next; /* position of the next row number to hand out */
+	u64 next; /* position of the next row number to return */
 	u64 upload_bytes, upload_ns, device_ns, download_ns;
 	job_column columns[];
 };
 
-/* For the times in gs_job_info. */
+/* Returns the time, for gs_job_info. */
 static u64
 now_ns()
 {
@@ -60,7 +60,7 @@ now_ns()
 	return (u64) t.tv_sec * 1000000000 + (u64) t.tv_nsec;
 }
 
-/* Makes a block at least so large, keeping what is in use; what is new is zero if asked for. */
+/* Grows a block to at least the given size, keeping the used part.  zero: clears the rest. */
 static gs_status
 reserve(cuda_job *job, job_block *block, u64 used, u64 bytes, bool zero)
 {
@@ -84,7 +84,7 @@ reserve(cuda_job *job, job_block *block, u64 used, u64 bytes, bool zero)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* Memory of rows goes back cleared. */
+/* Frees memory that held rows, cleared. */
 static void
 release(cuda_job *job, job_block *block)
 {
@@ -92,7 +92,7 @@ release(cuda_job *job, job_block *block)
 	*block = {};
 }
 
-/* What chunks brought, and the staging for it. */
+/* Frees the columns, and the staging memory of chunks. */
 static void
 release_columns(cuda_job *job)
 {
@@ -107,7 +107,7 @@ release_columns(cuda_job *job)
 
 /* ---------------------------------------------------------------- putting columns together */
 
-/* ORs the null bits of a chunk in at a row; word i of the destination takes from two of the source. */
+/* ORs a chunk's null bits into a column at a row.  Each destination word takes bits from two source words. */
 static __global__ void
 append_nulls_kernel(u64 *to, const u64 *from, u64 row, u32 rows)
 {
@@ -128,10 +128,10 @@ append_nulls_kernel(u64 *to, const u64 *from, u64 row, u32 rows)
 	if (i > 0 && shift > 0)
 		x |= word(i - 1) >> (64 - shift);
 	if (x != 0)
-		to[row / 64 + i] |= x; /* one thread per word; earlier chunks' threads are long done */
+		to[row / 64 + i] |= x; /* one thread per word; threads of earlier chunks have finished */
 }
 
-/* Offsets of a chunk, raised by the bytes before it.  They must begin with 0, not fall, and end with used. */
+/* Rebases a chunk's offsets.  They must start at 0, never decrease, and end at used. */
 static __global__ void
 append_offsets_kernel(u32 *to, const u32 *from, u32 rows, u32 base, u32 used, u32 *invalid)
 {
@@ -149,7 +149,7 @@ append_offsets_kernel(u32 *to, const u32 *from, u32 rows, u32 base, u32 used, u3
 	}
 }
 
-/* Enqueues a copy, and counts its bytes for gs_job_info. */
+/* Enqueues a copy and counts its bytes for gs_job_info. */
 static gs_status
 upload(cuda_job *job, void *to, const void *from, size_t bytes)
 {
@@ -158,7 +158,7 @@ upload(cuda_job *job, void *to, const void *from, size_t bytes)
 					  : gs_cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, job->engine->stream));
 }
 
-/* Room for rows of a column: what is hinted at first, then more. */
+/* Returns the capacity in rows: first what is hinted, then more. */
 static u64
 rows_wanted(const cuda_job *job, u64 rows)
 {
@@ -167,7 +167,7 @@ rows_wanted(const cuda_job *job, u64 rows)
 	return rows > wanted ? rows : wanted;
 }
 
-/* The chunk's null bits, which begin at any bit of the column's. */
+/* Appends the chunk's null bits at any bit of the column's. */
 static gs_status
 append_nulls(cuda_job *job, job_column *column, const u64 *nulls, u32 rows)
 {
@@ -184,8 +184,8 @@ append_nulls(cuda_job *job, job_column *column, const u64 *nulls, u32 rows)
 }
 
 /*
- * The chunk's strings; a column's offsets have 32 bits, which limits its bytes. used is read once, as the chunk may
- * change.
+ * Appends the chunk's strings.  Offsets have 32 bits, which limits a column's bytes.  used is read once, as the chunk
+ * may change.
  */
 static gs_status
 append_strings(cuda_job *job, job_column *column, const gs_chunk *chunk, const gs_chunk_column *at, u32 rows)
@@ -213,7 +213,7 @@ append_strings(cuda_job *job, job_column *column, const gs_chunk *chunk, const g
 	return GS_OK;
 }
 
-/* One column of a chunk. */
+/* Appends one column of a chunk. */
 static gs_status
 append_column(cuda_job *job, job_column *column, const gs_chunk *chunk, const gs_chunk_column *at, u32 rows)
 {
@@ -229,7 +229,7 @@ append_column(cuda_job *job, job_column *column, const gs_chunk *chunk, const gs
 
 /* ---------------------------------------------------------------- the operations */
 
-/* Only what the job itself needs: columns grow as chunks come. */
+/* Begins a job without memory for columns, which grow with the chunks. */
 static gs_status
 job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **out)
 {
@@ -262,7 +262,7 @@ job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_jo
 	return GS_OK;
 }
 
-/* Waits until the chunk has been read, as the caller fills it again. */
+/* Adds a chunk.  Waits until it has been read, as the caller refills it. */
 static gs_status
 job_add(gs_job *head, const gs_chunk *chunk)
 {
@@ -290,7 +290,7 @@ job_add(gs_job *head, const gs_chunk *chunk)
 	return GS_OK;
 }
 
-/* The input has ended: it is looked at whether all offsets were right, and null bits reach over all rows. */
+/* Ends the input: checks that all offsets were valid, and extends null bits to all rows. */
 static gs_status
 job_close(gs_job *head)
 {
@@ -314,7 +314,7 @@ job_close(gs_job *head)
 	return GS_OK;
 }
 
-/* What the first rows are found by: keys as wide as their types, since values are not looked at before. */
+/* Statistics of a top-k: keys of full width, since values are not inspected before. */
 static gs_order_facts
 facts_of_first(const gs_column *columns, u32 ncolumns)
 {
@@ -327,7 +327,7 @@ facts_of_first(const gs_column *columns, u32 ncolumns)
 			facts.key_bits += 8 * (u32) gs_type_width(columns[c].spec.type);
 	}
 	facts.words = 1;
-	facts.input = gs_order_facts::GS_UNORDERED; /* nobody has looked */
+	facts.input = gs_order_facts::GS_UNORDERED; /* unknown */
 	return facts;
 }
 
@@ -361,7 +361,7 @@ sort(cuda_job *job, gs_column *columns, u32 ncolumns)
 	return gs_cuda_status(cudaStreamSynchronize(job->engine->stream));
 }
 
-/* The same with what it takes, which is given back. */
+/* Sorts, with memory that is allocated here and freed. */
 static gs_status
 order_rows(cuda_job *job, u32 ncolumns)
 {
@@ -380,7 +380,7 @@ order_rows(cuda_job *job, u32 ncolumns)
 	return status;
 }
 
-/* Makes the row order, and gives the columns back before the result is asked for. */
+/* Makes the row order and frees the columns before the result is requested. */
 static gs_status
 job_finish(gs_job *head)
 {
@@ -398,7 +398,7 @@ job_finish(gs_job *head)
 	return status;
 }
 
-/* The next row numbers to the host, as many as there is room for. */
+/* Copies the next row numbers to the host, as many as fit. */
 static gs_status
 job_next(gs_job *head, void *out, u64 room, u64 *got)
 {
@@ -421,7 +421,7 @@ job_next(gs_job *head, void *out, u64 room, u64 *got)
 
 /* ---------------------------------------------------------------- steps of other jobs */
 
-/* For job_work.c: memory that is given back cleared. */
+/* Allocates memory for job_work.c, which will be cleared when freed. */
 static gs_status
 job_alloc(gs_job *head, size_t bytes, void **block)
 {
@@ -432,7 +432,7 @@ job_alloc(gs_job *head, size_t bytes, void **block)
 	return gs_cuda_alloc_clean(job->engine, bytes, block);
 }
 
-/* Clears it, in the order of the stream. */
+/* Frees it, cleared, in stream order. */
 static void
 job_release(gs_job *head, void *block, size_t bytes)
 {
@@ -442,7 +442,7 @@ job_release(gs_job *head, void *block, size_t bytes)
 	gs_cuda_free_clean(job->engine, block, bytes);
 }
 
-/* For job_work.c, which finds heads of runs by gs_heads: nothing is known of them here. */
+/* Sorts for job_work.c.  Run heads remain unknown; job_work.c finds them by gs_heads. */
 static gs_status
 job_order(gs_job *head, uint64_t *, gs_heads_known *known, const uint32_t **order)
 {
@@ -455,7 +455,7 @@ job_order(gs_job *head, uint64_t *, gs_heads_known *known, const uint32_t **orde
 	return GS_OK;
 }
 
-/* A column is one array here, of 16-byte values, too. */
+/* Returns a column as one source, even of 16-byte values. */
 static uint32_t
 job_sources(gs_job *head, uint32_t c, gs_source *sources)
 {
@@ -469,21 +469,21 @@ job_sources(gs_job *head, uint32_t c, gs_source *sources)
 	return 1;
 }
 
-/* Called when job_work.c has read them for the last time. */
+/* Frees the columns, when job_work.c has read them for the last time. */
 static void
 job_drop_columns(gs_job *head)
 {
 	release_columns((cuda_job *) head);
 }
 
-/* The same for the order. */
+/* Frees the order likewise. */
 static void
 job_drop_order(gs_job *head)
 {
 	release((cuda_job *) head, &((cuda_job *) head)->order);
 }
 
-/* Elements of a result, of groups or of runs, put together from the arrays that job_work.c has left. */
+/* Assembles groups or runs from the arrays of job_work.c. */
 template <bool GROUPS, class T>
 static __global__ void
 emit_kernel(const gs_results results, u64 rows, u64 from, u64 n, T *out)
@@ -495,7 +495,7 @@ emit_kernel(const gs_results results, u64 rows, u64 from, u64 n, T *out)
 			out[i] = gs_emit_run(&results, rows, from + i);
 }
 
-/* Elements are put together on the device and copied from there, so many at a time. */
+/* Returns result elements, assembled on the device in pieces. */
 static gs_status
 job_emit(gs_job *head, uint64_t from, uint64_t n, void *out)
 {
@@ -525,7 +525,7 @@ job_emit(gs_job *head, uint64_t from, uint64_t n, void *out)
 	return GS_OK;
 }
 
-/* Waits for what is under way: a job may end at any time. */
+/* Ends a job at any time; waits for enqueued work. */
 static void
 job_end(gs_job *head)
 {
@@ -543,14 +543,14 @@ job_end(gs_job *head)
 	host.release(host.arg, job, job->bytes);
 }
 
-/* The structure alone; rows lie on the device. */
+/* Returns the host memory: only the structure, as rows are on the device. */
 static u64
 job_host_bytes(const gs_job *head)
 {
 	return ((const cuda_job *) head)->bytes;
 }
 
-/* Facts of the order, and what was copied and waited for. */
+/* Reports the statistics of the order, of copies and of waiting. */
 static void
 job_get_info(const gs_job *head, gs_job_info *info)
 {
@@ -564,7 +564,7 @@ job_get_info(const gs_job *head, gs_job_info *info)
 	info->download_ns = job->download_ns;
 }
 
-/* The jobs' operations, for the engine's table. */
+/* Sets the jobs' operations in the engine's table. */
 void
 gs_cuda_job_ops(gs_engine_ops *ops)
 {

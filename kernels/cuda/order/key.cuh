@@ -1,17 +1,17 @@
 /*
- * key.cuh: the key of rows as kernels are told of it, and what is known of its columns.
+ * key.cuh: the key of rows as kernels see it, and statistics of its columns.
  */
 #ifndef GS_CUDA_ORDER_KEY_CUH
 #define GS_CUDA_ORDER_KEY_CUH
 
 #include "../radix/radix.cuh"
 
-/* Orders of at most so many rows go in one launch (order/small.cu), where they fit. */
+/* Orders of at most this many rows run in one launch (order/small.cu) if they fit. */
 #define GS_SMALL_ROWS 65536
 
 /*
- * Leading bits of a key by which digit passes put rows in order for buckets of some 1000 (order/buckets.cu); 0: that
- * does not pay.  way: see gs_buckets_way.
+ * Returns the leading bits by which digit passes sort rows into buckets of some 1000 (order/buckets.cu); 0: that does
+ * not pay.  way: see gs_buckets_way.
  */
 __host__ __device__ static inline u32
 gs_buckets_lead(u32 bits, u64 n, u32 most, u32 way)
@@ -22,13 +22,13 @@ gs_buckets_lead(u32 bits, u64 n, u32 most, u32 way)
 	if (way == 0 || lead == 0)
 		return 0;
 	if (lead == most + 1)
-		lead = most; /* buckets twice as long cost less than a pass */
+		lead = most; /* buckets twice as long cost less than another pass */
 	if (lead >= bits)
 		return 0;
 
 	const u32 some = gs_radix_digits(lead, most, widths), all = gs_radix_digits(bits, most, widths);
 
-	/* the last step takes a quarter longer than a pass, unless the digits are wide */
+	/* the last step takes a quarter longer than a pass, unless digits are wide */
 	return way >= 2 || all >= some + 2 || (all > some && widths[0] > GS_PLACE_BITS) ? lead : 0;
 }
 
@@ -38,14 +38,14 @@ enum gs_dev_kind
 {
 	GS_DEV_NULL,  /* one bit: is the column NULL? */
 	GS_DEV_VALUE, /* up to 64 bits */
-	GS_DEV_BYTES  /* a string; NULL counts as empty, a GS_DEV_NULL came before */
+	GS_DEV_BYTES  /* a string; NULL counts as empty, after its GS_DEV_NULL */
 };
 
-#define GS_POSITIONS 12 /* characters behind the common prefix that have an alphabet of their own */
+#define GS_POSITIONS 12 /* characters behind the common prefix with an alphabet each */
 
 /*
- * Characters in use, numbered in order; 0 is the end of a string where some string ends.  One per position, one for the
- * rest.
+ * Characters in use, numbered in order; 0 is the end, where some string ends.  One alphabet per position, and one for
+ * the rest.
  */
 struct gs_dev_alphabet
 {
@@ -57,7 +57,7 @@ struct gs_dev_alphabet
 struct gs_dev_field
 {
 	const u8 *values; /* GS_DEV_BYTES: 32-bit offsets */
-	const u64 *nulls; /* NULL: no row is NULL */
+	const u64 *nulls; /* NULL: no NULLs */
 	const u8 *heap;
 	const gs_dev_alphabet *alphabets; /* GS_POSITIONS + 1 */
 	u64 flip, base, bump, null_code;
@@ -69,41 +69,41 @@ struct gs_dev_field
 	u32 pad;
 };
 
-/* How far into the key rows are sorted: a field, and bits (of strings: bytes) of it. */
+/* A place in the key up to which rows are sorted: a field, and bits of it (bytes of a string). */
 struct gs_dev_place
 {
 	u32 field, at;
 };
 
-/* What is known of a column, or of one half of it; all zero at first. */
+/* Statistics of a column, or of one half of it.  Initially all zero. */
 struct gs_key_stats
 {
-	u64 not_min, max;	 /* of values as unsigned numbers in order */
+	u64 not_min, max;	 /* of values as order-preserving unsigned numbers */
 	u64 ones, zeros;	 /* bits that some value has set, clear */
-	u32 valid, nulls;	 /* rows (may wrap: only "any" counts) */
-	u32 seen;			 /* 1: a value is less than the one before; 2: one is not */
+	u32 valid, nulls;	 /* rows (may wrap: only zero or not matters) */
+	u32 seen;			 /* 1: some value is less than its predecessor; 2: some is not */
 	u32 longest, not_shortest, prefix; /* strings */
-	u64 first_string;	 /* row + 1, complemented: of the first that is not NULL */
-	/* digits counted while looking: of the guess_bits bits above guess_shift; none if guess_bits is 0 */
+	u64 first_string;	 /* row + 1 of the first string, complemented */
+	/* digits counted with the statistics: of the guess_bits bits above guess_shift; none if guess_bits is 0 */
 	u32 guess_shift, guess_bits;
-	u32 guess_lead; /* of only so many leading ones, if not 0 */
+	u32 guess_lead; /* counts only this many leading bits, if not 0 */
 	u32 pad;
 	u64 odd; /* values whose bit above those is set */
 };
 
-/* How rows spread over the leading bits of their keys: order/buckets.cu. */
+/* Distribution of rows over the leading bits of their keys: order/buckets.cu. */
 struct gs_spread
 {
-	u64 alike;	  /* rows that found one with the same bits, and 10 more, at its hash */
+	u64 alike;	  /* rows that found one with equal bits, and 10 more, at their hash */
 	u32 crowd;	  /* rows in the fullest cell */
 	u32 pad;
-	u32 top[512]; /* rows in cells by the first 9 bits */
+	u32 top[512]; /* rows by their first 9 bits */
 };
 
 /*
- * Keys are values modulo a power of 2, whose least is min: the rows of the order by keys that come first, but are last.
- * odd: values with the bit above the keys, which is at so many (64: none): if that is the lower one of two neighbouring
- * multiples, it is the others that come first.
+ * Returns how far to rotate the order.  Keys are values modulo a power of 2, whose minimum is min; the rows returned
+ * come first by the key but belong last.  odd: values with the bit above the keys (position above; 64: none) set.  If
+ * min lies in the odd one of two neighbouring multiples, the other values come first.
  */
 GS_BOTH u32
 gs_rotation(u64 odd, u64 min, u32 above, u64 rows)

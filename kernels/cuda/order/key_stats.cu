@@ -1,17 +1,18 @@
 /*
- * key_stats.cu: one read of a column, to learn what its keys need: minimum, maximum, bits that vary, NULLs, whether it
- * comes in order; and the counts of all digits, which passes would otherwise need a read of their own for.
+ * key_stats.cu: reads a column once for the statistics of its key: minimum, maximum, varying bits, NULLs, whether it is
+ * in order; and for the counts of all digits, which saves the passes a read of their own.
  *
- * Digits must be cut before the range is known.  So every block takes the same sample of the column first and guesses
- * the range's bits, one more where that costs no pass.  Or only the leading digits are counted, where those and buckets
- * are enough (buckets.cu).  Nor is the minimum known that keys should be counted from: digits are those of the
- * values modulo 2^bits.  Sorted by these, values of the next multiple of 2^bits come first though they are last: the
- * order is turned by their number, which is counted too (or by that of the others, if those have the odd multiple). If
- * the guess was too low, digits are counted once more; too high, within the same number of passes, it does no harm.
+ * Digits must be chosen before the range is known.  Every block therefore first takes an identical sample of the column
+ * and estimates the range's bits, plus one if that costs no pass.  Only the leading digits are counted where those and
+ * buckets suffice (buckets.cu).
  *
- * Bytes per row: the column's width and a bit.  Up to four 16-byte loads in flight per thread; digits are counted by
- * atomics without result in shared memory, in as many copies as there is room for: a block then has a multiprocessor to
- * itself.
+ * The minimum, from which keys should be counted, is not known either, so digits are those of the values modulo 2^bits.
+ * In this order values of the next multiple of 2^bits come first though they belong last.  The order is rotated by
+ * their number, which is counted as well (or by that of the others, if those have the odd multiple).  If the estimate
+ * was too low, digits are counted again; if too high, with an equal number of passes, it does no harm.
+ *
+ * Bytes per row: the column's width and a bit.  Up to four 16-byte loads are in flight per thread.  Digits are counted
+ * by atomics without result in shared memory, in as many copies as fit; the block then has a multiprocessor to itself.
  */
 #include "../radix/digit_counters.cuh"
 #include "key_stats.cuh"
@@ -20,9 +21,9 @@
 #include <type_traits>
 
 #define STATS_THREADS 512
-#define COUNT_THREADS 1024 /* where digits are counted */
+#define COUNT_THREADS 1024 /* if digits are counted */
 #define STATS_SAMPLE	  4	   /* values per thread */
-#define STATS_DIGITS	  5	   /* at most so many are counted */
+#define STATS_DIGITS	  5	   /* limit of digits counted */
 
 struct stats_args
 {
@@ -33,13 +34,13 @@ struct stats_args
 	u32 floats;
 	u32 stride, offset; /* in elements: halves of 16-byte values */
 	gs_key_stats *stats;
-	u32 *counts; /* GS_PLACE for each digit, or NULL */
-	u32 most;	 /* bits of a digit at most */
+	u32 *counts; /* GS_PLACE per digit, or NULL */
+	u32 most;	 /* widest digit in bits */
 	u32 way;	 /* see gs_buckets_way */
-	u32 room;	 /* counters in shared memory */
+	u32 room;	 /* counters that fit shared memory */
 };
 
-/* A value as an unsigned number in the order asked for, descending included. */
+/* Maps a value to an unsigned number in the requested order, including direction. */
 template <class T>
 static __device__ __forceinline__ T
 in_order(T x, const stats_args &a)
@@ -50,21 +51,21 @@ in_order(T x, const stats_args &a)
 	return x ^ (T) a.flip;
 }
 
-/* Digits as a block counts them. */
+/* The digits that a block counts. */
 struct stats_digits
 {
 	u32 at[STATS_DIGITS], mask[STATS_DIGITS];
-	u32 odd_at, odd; /* the bit above them, or 0 if there is none */
+	u32 odd_at, odd; /* the bit above them; 0: none */
 	u32 digits, bits, copies;
 };
 
-/* What a sample says of a column. */
+/* Statistics of a sample. */
 struct stats_sample
 {
 	u64 not_min, max, varying;
 };
 
-/* Takes the sample, the same in all blocks. */
+/* Takes the sample, identical in all blocks. */
 template <class T>
 static __device__ __forceinline__ void
 take_sample(const stats_args &a, stats_sample &s)
@@ -106,7 +107,7 @@ take_sample(const stats_args &a, stats_sample &s)
 	__syncthreads();
 }
 
-/* Cuts digits, by one thread: of the range's bits as the sample has them, or one more where that costs no pass. */
+/* Chooses digits, by one thread: for the range's bits in the sample, plus one if that costs no pass. */
 template <class T>
 static __device__ __forceinline__ void
 cut_digits(const stats_args &a, const stats_sample &s, stats_digits &d)
@@ -140,7 +141,7 @@ cut_digits(const stats_args &a, const stats_sample &s, stats_digits &d)
 	}
 }
 
-/* What a thread has seen of a column; odd: values whose bit above the digits is set. */
+/* Statistics of a thread; odd: values whose bit above the digits is set. */
 template <class T> struct column_seen
 {
 	T first, min, max, varying;
@@ -148,14 +149,14 @@ template <class T> struct column_seen
 };
 
 /*
- * A thread's look at a whole column without NULLs, 16 bytes at a time; its digits are counted, and their number known
- * to the compiler.  Order is looked at only until a thread has seen both a rise and a fall, which takes a few vectors
- * unless the column is in order.
+ * A thread's part of a column without NULLs, read 16 bytes at a time.  Counts digits, whose number is a compile-time
+ * constant.  Checks the order until it has seen both an ascent and a descent, which takes a few vectors unless the
+ * column is in order.
  */
 template <class T, u32 DIGITS> struct column_look
 {
 	static constexpr u32 VECTOR = 16 / sizeof(T);
-	static constexpr u32 BATCH = DIGITS > 4 ? 2 : GS_TUNED.loads; /* more registers there are not */
+	static constexpr u32 BATCH = DIGITS > 4 ? 2 : GS_TUNED.loads; /* limited by registers */
 	union quad
 	{
 		uint4 q;
@@ -168,7 +169,7 @@ template <class T, u32 DIGITS> struct column_look
 	u32 at[DIGITS + 1], mask[DIGITS + 1], *mine[DIGITS + 1];
 	u32 copies, odd_at, odd_mask;
 
-	/* Takes over where the block's digits begin and where this thread counts them. */
+	/* Sets the block's digits and the thread's counters. */
 	__device__ __forceinline__
 	column_look(const stats_args &args, const gs_digit_counters &counters, const stats_digits &guess,
 				column_seen<T> &seen)
@@ -186,7 +187,7 @@ template <class T, u32 DIGITS> struct column_look
 		}
 	}
 
-	/* Counts a value's digits, and whether the bit above them is set. */
+	/* Counts a value's digits, and its bit above them. */
 	__device__ __forceinline__ void
 	count(T k)
 	{
@@ -197,7 +198,7 @@ template <class T, u32 DIGITS> struct column_look
 			t.odd += (u32) (k >> odd_at) & odd_mask;
 	}
 
-	/* Minimum, maximum and bits of a vector; of two values one comparison tells their order, too. */
+	/* Updates minimum, maximum and bits by a vector.  One comparison of two values also gives their order. */
 	__device__ __forceinline__ void
 	add_range(const quad &q)
 	{
@@ -224,7 +225,7 @@ template <class T, u32 DIGITS> struct column_look
 		}
 	}
 
-	/* A vector's values; row: the first one's. */
+	/* Adds a vector's values; row: that of the first. */
 	__device__ __forceinline__ void
 	add_vector(quad &q, u64 row)
 	{
@@ -248,7 +249,7 @@ template <class T, u32 DIGITS> struct column_look
 		}
 	}
 
-	/* A value outside of whole vectors. */
+	/* Adds a value outside whole vectors. */
 	__device__ __forceinline__ void
 	add_value(u64 row)
 	{
@@ -262,7 +263,7 @@ template <class T, u32 DIGITS> struct column_look
 			t.seen |= k < in_order(values[row - 1], a) ? GS_SEEN_FALL : GS_SEEN_RISE;
 	}
 
-	/* The thread's part of the column, of `stride` threads. */
+	/* Adds the thread's part of the column, of `stride` threads. */
 	__device__ __forceinline__ void
 	add_column(u64 thread, u64 stride)
 	{
@@ -296,7 +297,7 @@ template <class T, u32 DIGITS> struct column_look
 	}
 };
 
-/* COUNT: digits are counted, too. */
+/* COUNT: also counts digits. */
 template <class T, bool COUNT>
 static __global__ void __launch_bounds__(COUNT ? COUNT_THREADS : STATS_THREADS, COUNT ? 1 : 2)
 key_stats_kernel(const __grid_constant__ stats_args a)
@@ -317,7 +318,7 @@ key_stats_kernel(const __grid_constant__ stats_args a)
 		__syncthreads();
 	}
 
-	/* here, not in guess: the compiler has to see that atomics on them are on shared memory */
+	/* built here, not in guess, so that the compiler knows that the atomics are on shared memory */
 	const gs_digit_counters counters = {counter_memory, COUNT ? guess.digits : 0, COUNT ? guess.bits : 0,
 										COUNT ? guess.copies : 0};
 
@@ -348,7 +349,7 @@ key_stats_kernel(const __grid_constant__ stats_args a)
 			LOOK(0);
 #undef LOOK
 	}
-	/* bits that vary are both ones and zeros somewhere */
+	/* varying bits are both set and clear somewhere */
 	stats_done(a.stats, stats_sum<T>{(T) ~t.min, t.max, t.varying, t.varying}, t.seen, true, false);
 	if (COUNT)
 	{
@@ -398,11 +399,11 @@ static __global__ void __launch_bounds__(STATS_THREADS, 2) key_stats16_kernel(co
 		add(values[i], i);
 
 	stats_done(a.stats, high, seen, thread < a.n, false);
-	__syncthreads(); /* the sums are used again */
+	__syncthreads(); /* the sums are reused */
 	stats_done(a.stats + 1, low, 0, thread < a.n, false);
 }
 
-/* Columns with null bits, and halves of 16-byte values: a value at a time. */
+/* Columns with null bits, and halves of 16-byte values: one value at a time. */
 template <class T>
 static __global__ void __launch_bounds__(STATS_THREADS) null_stats_kernel(const __grid_constant__ stats_args a)
 {
@@ -425,7 +426,7 @@ static __global__ void __launch_bounds__(STATS_THREADS) null_stats_kernel(const 
 	stats_done(a.stats, s, 0, valid, nulls);
 }
 
-/* Statistics and digits in one read; blocks take all shared memory for their counters. */
+/* Launches statistics and digits in one read.  Blocks take all shared memory for their counters. */
 template <class T>
 static gs_status
 stats_and_counts(gs_cuda_engine *e, stats_args a, u64 n)
@@ -442,7 +443,7 @@ stats_and_counts(gs_cuda_engine *e, stats_args a, u64 n)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* Chooses the kernel for a column of values, or halves of values, of this width. */
+/* Selects the kernel for a column of values, or halves of values, of this width. */
 template <class T>
 static gs_status
 look_at(gs_cuda_engine *e, const stats_args &a, u64 n)
@@ -460,7 +461,7 @@ look_at(gs_cuda_engine *e, const stats_args &a, u64 n)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* 16-byte values: both halves in one read, or, with NULLs or unaligned, one half after the other. */
+/* 16-byte values: both halves in one read or, with NULLs or unaligned, one after the other. */
 static gs_status
 look_at_16(gs_cuda_engine *e, stats_args a, u64 n)
 {
@@ -480,8 +481,8 @@ look_at_16(gs_cuda_engine *e, stats_args a, u64 n)
 }
 
 /*
- * Enqueues the statistics of a column.  stats has two elements, the second for the low halves of GS_U128; all memory is
- * zero.
+ * Enqueues the statistics of a column.  stats has two elements, the second for the low halves of GS_U128.  All memory
+ * is zero initially.
  */
 gs_status
 gs_order_key_stats(gs_cuda_engine *e, const gs_column *column, u64 n, gs_key_stats *stats, u32 *counts,

@@ -1,17 +1,17 @@
 /*
- * key_stats.cuh: what a kernel that reads a column learns of it.
+ * key_stats.cuh: statistics that a kernel gathers while it reads a column.
  */
 #ifndef GS_CUDA_ORDER_KEY_STATS_CUH
 #define GS_CUDA_ORDER_KEY_STATS_CUH
 
 #include "key.cuh"
 
-/* What one thread has seen of a column; varying: bits in which some value differs from the column's first one. */
+/* Statistics of one thread; varying: bits that differ from the column's first value. */
 template <class T> struct stats_sum
 {
 	T not_min, max, ones, zeros;
 
-	/* Minimum and low bits are kept inverted, so that zero is where all four begin. */
+	/* Adds a value.  Minimum and low bits are stored inverted, so that all four start at zero. */
 	__device__ __forceinline__ void
 	add(T k)
 	{
@@ -24,7 +24,7 @@ template <class T> struct stats_sum
 	}
 };
 
-/* The block's sums to global memory, once per block. */
+/* Merges the block's statistics into global memory. */
 template <class T>
 static __device__ void
 stats_done(gs_key_stats *stats, const stats_sum<T> &s, u32 seen, bool valid, bool nulls)

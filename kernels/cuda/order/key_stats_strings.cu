@@ -1,8 +1,6 @@
 /*
- * key_stats_strings.cu: what the keys of a column of strings need to know of them: lengths, NULLs, how many bytes all
- * have in common, whether they come in order, and which characters stand where behind the common prefix.
- *
- * Bytes per row: twice the string and its offset.
+ * key_stats_strings.cu: statistics of a column of strings: lengths, NULLs, common prefix, order, and the characters at
+ * each position behind the prefix.  Bytes per row: twice the string and its offset.
  */
 #include "order.cuh"
 
@@ -18,14 +16,14 @@ struct string_stats_args
 	u32 *marks; /* (GS_POSITIONS + 1) * 256 characters, GS_POSITIONS + 1 ends */
 };
 
-/* nulls may be NULL: there are none. */
+/* Returns whether a row is NULL; nulls may be NULL. */
 static __device__ __forceinline__ bool
 is_null(const u64 *nulls, u64 r)
 {
 	return nulls != NULL && (nulls[r / 64] >> (r % 64) & 1);
 }
 
-/* As memcmp does, the shorter one first. */
+/* Compares as memcmp does, prefixes first. */
 static __device__ int
 compare_strings(const u8 *s, u32 length_s, const u8 *t, u32 length_t)
 {
@@ -35,8 +33,8 @@ compare_strings(const u8 *s, u32 length_s, const u8 *t, u32 length_t)
 }
 
 /*
- * The first row that is not NULL; kept inverted, as the statistics begin with zeros. The common prefix is what all have
- * in common with its string.
+ * Finds the first non-NULL row, stored inverted since statistics start at zero.  The common prefix is computed against
+ * its string.
  */
 static __global__ void
 first_string_kernel(const __grid_constant__ string_stats_args a)
@@ -59,7 +57,7 @@ first_string_kernel(const __grid_constant__ string_stats_args a)
 		atomicMax((unsigned long long *) &a.stats->first_string, (unsigned long long) best);
 }
 
-/* The lanes' lengths, and what they have seen of the order, to the column's. */
+/* Merges the lanes' lengths and order into the column's statistics. */
 static __device__ __forceinline__ void
 add_lengths(gs_key_stats *stats, u32 longest, u32 not_shortest, u32 seen)
 {
@@ -75,7 +73,7 @@ add_lengths(gs_key_stats *stats, u32 longest, u32 not_shortest, u32 seen)
 		atomicOr(&stats->seen, seen);
 }
 
-/* Lengths, NULLs, and how far all strings agree with the first one: not_prefix in stats->prefix is complemented. */
+/* Computes lengths, NULLs, order, and the common prefix with the first string, stored complemented in stats->prefix. */
 static __global__ void __launch_bounds__(256) string_stats_kernel(const __grid_constant__ string_stats_args a)
 {
 	__shared__ u32 agreed;
@@ -129,7 +127,9 @@ static __global__ void __launch_bounds__(256) string_stats_kernel(const __grid_c
 	}
 }
 
-/* Marks the characters at each of the first positions behind the prefix, and all others; strings of any length. */
+/*
+ * Marks the characters at each of the first positions behind the prefix, and all others.  Strings may have any length.
+ */
 static __global__ void __launch_bounds__(256) mark_kernel(const __grid_constant__ string_stats_args a)
 {
 	__shared__ u8 seen[(GS_POSITIONS + 1) * 256], ends[GS_POSITIONS + 1];
@@ -153,7 +153,7 @@ static __global__ void __launch_bounds__(256) mark_kernel(const __grid_constant_
 			seen[p * 256 + s[p]] = 1;
 		ends[left < GS_POSITIONS ? left : GS_POSITIONS] = 1;
 	}
-	/* whatever occurs anywhere may occur behind the first positions */
+	/* any character of the column may occur behind the first positions */
 	{
 		u64 begin = a.offsets[0], end = a.offsets[a.n];
 		u64 thread = blockIdx.x * (u64) blockDim.x + threadIdx.x, threads = (u64) gridDim.x * blockDim.x;
@@ -187,7 +187,7 @@ static __global__ void __launch_bounds__(256) mark_kernel(const __grid_constant_
 		a.marks[(GS_POSITIONS + 1) * 256 + threadIdx.x] = 1;
 }
 
-/* Numbers the marked characters of each position, one warp's thread each. */
+/* Numbers the marked characters of each position, one thread per position. */
 static __global__ void
 number_kernel(const __grid_constant__ string_stats_args a)
 {

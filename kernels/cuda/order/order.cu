@@ -1,20 +1,20 @@
 /*
  * order.cu: gs_order_plan and gs_order_run on a GPU.
  *
- * Few rows: the plan only remembers the columns, and the run is one launch (small.cu).  Else the plan reads every
+ * For few rows the plan only records the columns, and the run is one launch (small.cu).  Otherwise the plan reads every
  * column once (key_stats.cu), makes the key's fields as the CPU engine does, and chooses a path:
  *
- *   in order, reversed   nothing is sorted: found while looking (one column), or by a check of the words, or of rows if
- *                        their keys are longer and the first column does not fall; checks leave as soon as they know
- *                        better
+ *   in order, reversed   no sort.  Detected with the statistics (one column), or by a check of the words, or of rows if
+ *                        their keys are longer and the first column does not descend.  Checks stop at the first
+ *                        contradiction
  *   column               one column without NULLs whose key and row number fit a word, at the latest when pass 1 has
- *                        used its digit: pass 1 makes the words, the last pass writes row numbers.  Bytes per row at 27
- *                        of 64 bits: 8 for statistics + 8 + 8 + 16 + 8 + 4.  Keys are the values modulo 2^bits
+ *                        used its digit.  Pass 1 makes the words, the last pass writes row numbers.  Bytes per row at
+ *                        27 of 64 bits: 8 for statistics + 8 + 8 + 16 + 8 + 4.  Keys are the values modulo 2^bits
  *                        (key_stats.cu)
- *   words                other keys are encoded to 64-bit words first, which then go the column's way
- *   leading digits       where keys spread evenly, either of these takes only leading digits, and puts buckets in order
- *                        in shared memory (buckets.cu)
- *   more bits            the leading bits are sorted as above, then rows that they leave tied (ties.cu)
+ *   words                other keys are first encoded to 64-bit words, which are then sorted like a column's
+ *   leading digits       if keys are spread evenly, these two sort only by leading digits, then buckets in shared
+ *                        memory (buckets.cu)
+ *   more bits            sorts by the leading bits as above, then the rows that they leave tied (ties.cu)
  *
  * gs_order_run waits only in the last two cases, and for a check of rows.
  */
@@ -24,7 +24,7 @@
 
 /* ---------------------------------------------------------------- plan */
 
-/* Whether key and row number fit a word, perhaps once pass 1 has used its digit. */
+/* Returns whether key and row number fit a word, possibly after pass 1 has used its digit. */
 static bool
 fits_word(const gs_cuda_engine *e, u32 bits, u32 row_bits)
 {
@@ -36,7 +36,7 @@ fits_word(const gs_cuda_engine *e, u32 bits, u32 row_bits)
 	return bits + row_bits <= 64 || (bits + row_bits <= 64 + widths[0] && widths[0] <= row_bits);
 }
 
-/* Device memory for a plan: the engine's block, if it is large enough and free, else the plan's own. */
+/* Takes device memory for a plan: the engine's block if it is large enough and free, otherwise a new one. */
 static gs_status
 borrow_block(gs_cuda_engine *e, gs_cuda_plan *plan, size_t bytes)
 {
@@ -53,7 +53,7 @@ borrow_block(gs_cuda_engine *e, gs_cuda_plan *plan, size_t bytes)
 	return GS_OK;
 }
 
-/* The plan's run may still be under way: its memory goes back in the order of the stream. */
+/* Frees a plan in stream order, as its run may still be executing. */
 static void
 plan_free(gs_engine *engine, gs_plan *head)
 {
@@ -68,7 +68,7 @@ plan_free(gs_engine *engine, gs_plan *head)
 	engine->host.release(engine->host.arg, plan, plan->bytes);
 }
 
-/* The statistics have counted digits of values modulo 2^bits; whether those are keys of this field. */
+/* Returns whether the values modulo 2^bits, whose digits the statistics have counted, are keys of this field. */
 static bool
 modulo_fits(const gs_key_stats *stats, const gs_dev_field *f)
 {
@@ -76,7 +76,7 @@ modulo_fits(const gs_key_stats *stats, const gs_dev_field *f)
 }
 
 /*
- * Keys are values modulo 2^bits: turns t into that, and returns how many rows of the order come first, but belong last.
+ * Makes t compute values modulo 2^bits, and returns how many rows come first in that order but belong last.
  */
 static u32
 modulo(const gs_key_stats *stats, u64 min, u64 rows, gs_transform *t)
@@ -89,7 +89,7 @@ modulo(const gs_key_stats *stats, u64 min, u64 rows, gs_transform *t)
 	return gs_rotation(stats->odd, min, above, rows);
 }
 
-/* Whether leading digits and buckets will do, and how. */
+/* Decides whether leading digits and buckets will do, and how. */
 static void
 choose_buckets(gs_cuda_plan *plan, u32 key_bits, const gs_key_stats *column_stats, const gs_spread *spread)
 {
@@ -119,13 +119,13 @@ choose_buckets(gs_cuda_plan *plan, u32 key_bits, const gs_key_stats *column_stat
 	buckets.t.shift += key_bits - buckets.bits;
 }
 
-/* Decides the path once the fields are known. */
+/* Chooses the path once the fields are known. */
 static void
 choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_key_stats *column_stats)
 {
 	const gs_dev_field *f = &plan->fields[0];
 	size_t width = gs_type_width(columns[0].spec.type);
-	/* whether the rows come in order */
+	/* it is known whether the rows are in order */
 	bool known = ncolumns == 1 && columns->nulls == NULL && column_stats[0].seen != 0;
 
 	plan->complete = !plan->strings && fits_word(plan->engine, plan->key_bits, plan->row_bits);
@@ -159,7 +159,7 @@ choose(gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const gs_key_
 		plan->path = gs_cuda_plan::GS_PLAN_WORDS;
 }
 
-/* Whether the statistics shall count digits: of integers that pass 1 may read. */
+/* Returns whether the statistics should count digits: for integers that pass 1 may read. */
 static bool
 counts_digits(const gs_column *column)
 {
@@ -168,15 +168,15 @@ counts_digits(const gs_column *column)
 	return column->nulls == NULL && (gs_type_width(type) == 4 || gs_type_width(type) == 8) && !gs_type_is_float(type);
 }
 
-/* A plan's device memory, what must be zero first: offsets, and bytes. */
+/* Layout of a plan's device memory: offsets and bytes, zero-initialized part first. */
 struct plan_block
 {
-	size_t known; /* bytes that the host waits for: what the estimate found, and the columns' statistics */
+	size_t known; /* bytes that the host waits for: the estimate and the columns' statistics */
 	size_t counts, flags, marks, cells, fields, alphabets;
 	size_t bytes;
 };
 
-/* Where everything lies in a plan's block: what is read back together at its begin. */
+/* Lays out a plan's block.  What is read back together comes first. */
 static plan_block
 block_of(const gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows)
 {
@@ -196,7 +196,7 @@ block_of(const gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 ro
 	return b;
 }
 
-/* Enqueues a look at all columns, and at a sample of rows where buckets may do. */
+/* Enqueues the statistics of all columns, and of a sample of rows if buckets may do. */
 static gs_status
 read_columns(gs_cuda_engine *e, gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const plan_block &b)
 {
@@ -217,7 +217,7 @@ read_columns(gs_cuda_engine *e, gs_cuda_plan *plan, const gs_column *columns, u3
 							   (gs_spread *) plan->block, (u32 *) (plan->block + b.cells));
 }
 
-/* The key's fields, by what is known of the columns, and which way the order will go. */
+/* Makes the key's fields from the statistics, and chooses the path. */
 static gs_status
 plan_fields(gs_cuda_engine *e, gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, const plan_block &b,
 			const gs_spread *spread)
@@ -225,7 +225,7 @@ plan_fields(gs_cuda_engine *e, gs_cuda_plan *plan, const gs_column *columns, u32
 	const gs_key_stats *known = (const gs_key_stats *) (spread + 1);
 	gs_dev_alphabet *const alphabets = (gs_dev_alphabet *) (plan->block + b.alphabets);
 	gs_dev_field *const device_fields = (gs_dev_field *) (plan->block + b.fields);
-	u32 key_bits = 0; /* strings have many */
+	u32 key_bits = 0; /* many if there are strings */
 
 	for (u32 c = 0, string = 0; c < ncolumns; c++)
 	{
@@ -251,7 +251,7 @@ plan_fields(gs_cuda_engine *e, gs_cuda_plan *plan, const gs_column *columns, u32
 										  cudaMemcpyHostToDevice, e->stream));
 }
 
-/* Plans by what one read of the columns says, for which this waits. */
+/* Plans from the statistics of one read of the columns, for which it waits. */
 static gs_status
 plan_by_stats(gs_cuda_engine *e, gs_cuda_plan *plan, const gs_column *columns, u32 ncolumns, void *host_memory)
 {
@@ -280,7 +280,7 @@ plan_by_stats(gs_cuda_engine *e, gs_cuda_plan *plan, const gs_column *columns, u
 	return status;
 }
 
-/* gs_order_plan: waits for the statistics unless the rows are few. */
+/* Implements gs_order_plan.  Waits for the statistics unless rows are few. */
 static gs_status
 order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **out)
 {
@@ -322,21 +322,21 @@ order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint6
 
 /* ---------------------------------------------------------------- run */
 
-/* temp: two arrays of words, what the sort needs, what ties need */
+/* temp: two arrays of words, memory of the sort, memory of ties */
 static size_t
 words_bytes(const gs_cuda_plan *plan)
 {
 	return gs_round256(plan->rows * sizeof(u64));
 }
 
-/* Whether a run has anything to sort by digits. */
+/* Returns whether a run sorts by digits. */
 static bool
 sorts(const gs_cuda_plan *plan)
 {
 	return plan->rows > 1 && (plan->path == gs_cuda_plan::GS_PLAN_COLUMN || plan->path == gs_cuda_plan::GS_PLAN_WORDS);
 }
 
-/* Memory for passes over all digits or over leading ones: the run may do one after the other. */
+/* Returns the memory for passes over all or leading digits, as the run may do one after the other. */
 static size_t
 radix_bytes(const gs_cuda_plan *plan)
 {
@@ -346,7 +346,7 @@ radix_bytes(const gs_cuda_plan *plan)
 	return gs_round256(all > leading ? all : leading);
 }
 
-/* Two arrays of words, the passes, and for what is left either ties or groups of buckets. */
+/* Returns the temporary memory: two arrays of words, the passes, and either ties or groups of buckets. */
 static size_t
 order_temp_bytes(const gs_plan *head)
 {
@@ -361,7 +361,7 @@ order_temp_bytes(const gs_plan *head)
 }
 
 /*
- * The digit passes of an order, by leading digits or by all, over memory at temp.
+ * Returns the digit passes of an order, by leading or by all digits, with memory at temp.
  */
 static gs_radix_sort
 passes_of(const gs_cuda_plan *plan, bool buckets, u8 *temp, u32 *order)
@@ -396,21 +396,20 @@ passes_of(const gs_cuda_plan *plan, bool buckets, u8 *temp, u32 *order)
 }
 
 /*
- * Should the check of buckets have failed: all over again, by all digits.  The column is as it was; encoded words are
- * made anew.
+ * Sorts again, by all digits, if the check of buckets has failed.  The column is unchanged; words are encoded again.
  */
 static gs_status
 sort_again(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_radix_sort *s, const u32 *gate)
 {
 	s->gate = gate;
 	s->gate_open = 1;
-	s->counts = NULL; /* those are of leading digits */
+	s->counts = NULL; /* those count leading digits */
 	if (plan->path == gs_cuda_plan::GS_PLAN_WORDS)
 		GS_TRY(gs_order_encode(e, plan, plan->bits, 0, s->a, NULL, gate));
 	return gs_radix_run(e, s);
 }
 
-/* What the bits in words leave open: in the sort's memory, which waits. */
+/* Sorts rows that tie in the words' bits, in the finished sort's memory. */
 static gs_status
 sort_ties(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *s, u32 *order, u32 *rounds)
 {
@@ -418,7 +417,7 @@ sort_ties(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *s, u
 					   order, rounds);
 }
 
-/* Waits for what the checks have found. */
+/* Waits for the results of the checks. */
 static gs_status
 read_flags(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_order_flags **flags)
 {
@@ -431,7 +430,7 @@ read_flags(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_order_flags **f
 	return gs_cuda_status(cudaStreamSynchronize(e->stream));
 }
 
-/* Whether the rows rise, fall or both, as far as it is known or can be found out before they are sorted. */
+/* Finds out whether rows ascend, descend or both, if that is known or can be checked before sorting. */
 static gs_status
 rows_seen(gs_cuda_engine *e, const gs_cuda_plan *plan, bool complete, u32 *seen)
 {
@@ -441,14 +440,14 @@ rows_seen(gs_cuda_engine *e, const gs_cuda_plan *plan, bool complete, u32 *seen)
 	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
 	if (complete || !plan->maybe_ordered || *seen == GS_SEEN_FALL)
 		return GS_OK;
-	/* of the rows' whole keys, as far as it takes to see both */
+	/* by complete keys, until both have been seen */
 	GS_TRY(gs_order_check_rows(e, plan, &plan->flags->seen));
 	GS_TRY(read_flags(e, plan, &flags));
 	*seen = flags->seen;
 	return GS_OK;
 }
 
-/* The last step of an order by leading digits, after the passes; if it fails, everything once more. */
+/* The last step of an order by leading digits, after the passes.  If it fails, sorts again. */
 static gs_status
 sort_buckets(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *passes, void *temp, u32 *order,
 			 u32 *rounds)
@@ -466,7 +465,7 @@ sort_buckets(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *p
 	return sort_ties(e, plan, &s, order, rounds);
 }
 
-/* What the check of encoded words has found of the input; waits. */
+/* Waits for what the check of encoded words says about the input. */
 static gs_status
 input_of(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_order_facts *f)
 {
@@ -482,7 +481,7 @@ input_of(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_order_facts *f)
 	return GS_OK;
 }
 
-/* The order of rows that are not known to be in order. */
+/* Sorts rows that are not known to be in order. */
 static gs_status
 sort_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, bool complete, void *temp, u32 *order, gs_order_facts *f)
 {
@@ -507,7 +506,7 @@ sort_rows(gs_cuda_engine *e, const gs_cuda_plan *plan, bool complete, void *temp
 	return plan->complete ? GS_OK : sort_ties(e, plan, &s, order, &f->refined);
 }
 
-/* gs_order_run. facts may be NULL; to know them it may wait for the device. */
+/* Implements gs_order_run.  facts may be NULL; providing them may require waiting. */
 static gs_status
 order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes, uint32_t *order, gs_order_facts *facts)
 {
@@ -548,7 +547,7 @@ order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes,
 	return GS_OK;
 }
 
-/* The row order's operations, for the engine's table. */
+/* Sets the row order's operations in the engine's table. */
 void
 gs_cuda_sort_ops(gs_engine_ops *ops)
 {

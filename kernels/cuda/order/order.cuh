@@ -1,9 +1,9 @@
 /*
- * order.cuh: keys of rows on the device: codes of fields, steps through them, comparison.
+ * order.cuh: keys of rows on the device: codes of fields, steps, comparison.
  *
- * A key is a sequence of fields, the first most significant; kernels/cpu/fields.c makes the same key.  A step takes
- * as many bits as there is room for, from a place of the key on.  Which bits those are follows from the place alone,
- * except that a step ends with a string that may go on; rows that a step finds equal are at the same place behind it.
+ * A key is a sequence of fields, most significant first; kernels/cpu/fields.c makes equal keys.  A step takes as many
+ * bits as fit, from a place of the key on.  Its bits depend on the place alone, except that a step ends with a string
+ * that may continue.  Rows that are equal in a step are at equal places behind it.
  */
 #ifndef GS_CUDA_ORDER_ORDER_CUH
 #define GS_CUDA_ORDER_ORDER_CUH
@@ -15,25 +15,25 @@ gs_status gs_order_key_stats(gs_cuda_engine *e, const gs_column *column, u64 n, 
 gs_status gs_order_key_stats_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_key_stats *stats,
 								gs_dev_alphabet *alphabets, u32 *marks);
 
-/* A key, as kernels are told of it. */
+/* A key, as passed to kernels. */
 struct gs_dev_key
 {
 	const gs_dev_field *fields; /* in device memory */
 	u32 nfields;
 };
 
-/* Numbers that kernels leave for the host or for each other. */
+/* Results that kernels leave for the host or for each other. */
 struct gs_order_flags
 {
-	u32 seen;	/* GS_SEEN_ bits of the key words */
-	u32 wrong;	/* an order check failed */
+	u32 seen;	/* GS_SEEN_ bits of the words */
+	u32 wrong;	/* an order's check failed */
 	u32 tied;	/* rows in large groups of ties */
 	u32 groups; /* such groups */
-	u32 listed; /* tied rows of all groups */
+	u32 listed; /* tied rows in groups of any size */
 	u32 pad;
 };
 
-#define GS_SMALL_COLUMNS 8 /* columns that a small order takes */
+#define GS_SMALL_COLUMNS 8 /* limit of columns in a small order */
 
 struct gs_cuda_plan
 {
@@ -42,40 +42,40 @@ struct gs_cuda_plan
 	size_t bytes; /* of this structure with its fields */
 	u64 rows;
 	u32 row_bits;
-	u32 key_bits; /* strings not counted */
+	u32 key_bits; /* without strings */
 	u32 nfields;
 	bool strings;
-	bool owns_block; /* block is not the engine's */
+	bool owns_block; /* otherwise the engine's */
 	size_t block_bytes;
 	enum
 	{
-		GS_PLAN_EQUAL,	/* no fields, or the rows came in order */
+		GS_PLAN_EQUAL,	/* no fields, or rows already in order */
 		GS_PLAN_REVERSE,
-		GS_PLAN_COLUMN, /* words are made of a column by pass 1 */
+		GS_PLAN_COLUMN, /* pass 1 makes words of a column */
 		GS_PLAN_WORDS,	/* keys are encoded first */
-		GS_PLAN_SMALL	/* one launch does it all, statistics included */
+		GS_PLAN_SMALL	/* one launch does everything, statistics included */
 	} path;
-	bool complete; /* the words' bits are the whole key */
-	u32 bits;	   /* of the key in words */
+	bool complete; /* the words contain the complete key */
+	u32 bits;	   /* of the key in the words */
 	gs_radix_io from;
 	const void *values;
 	gs_transform t;
-	bool counted; /* digits, with the statistics */
+	bool counted; /* the statistics have counted the digits */
 	u32 rotate_by;	  /* see gs_radix_sort */
 	struct
 	{
-		u32 lead;	   /* leading bits to sort by; 0: all digits */
+		u32 lead;	   /* leading bits to sort by; 0: use all digits */
 		u32 margin;	   /* see gs_buckets_args */
-		u32 bits;	   /* of the key in words */
-		bool complete; /* which are all */
-		bool counted;  /* digits, with the statistics */
+		u32 bits;	   /* of the key in the words */
+		bool complete; /* these are all bits */
+		bool counted;  /* the statistics have counted the digits */
 		u32 rotate_by;
-		gs_transform t, whole; /* to words, to whole keys: of a column */
+		gs_transform t, whole; /* of a column: to words, and to complete keys */
 	} buckets;
-	bool maybe_ordered; /* nothing known says that the rows are not in order already */
+	bool maybe_ordered; /* rows are not known to be out of order */
 	u8 *block; /* device memory: */
 	gs_key_stats *column_stats;
-	u32 *counts; /* GS_PLACE for each digit */
+	u32 *counts; /* GS_PLACE per digit */
 	gs_order_flags *flags;
 	gs_dev_key key;
 	u32 ncolumns; /* GS_PLAN_SMALL: the columns */
@@ -118,7 +118,7 @@ gs_status gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u
 
 /* ---------------------------------------------------------------- on the device */
 
-/* Up to eight bytes of a string, most significant first, the rest zero.  No byte behind the string is read. */
+/* Loads up to eight bytes of a string, most significant first, padded with zeros.  Reads no byte behind the string. */
 __device__ __forceinline__ u64
 gs_load8(const u8 *s, u64 left)
 {
@@ -146,7 +146,7 @@ gs_load8(const u8 *s, u64 left)
 	return (u64) __byte_perm((u32) w, 0, 0x0123) << 32 | __byte_perm((u32) (w >> 32), 0, 0x0123);
 }
 
-/* Bytes that two strings have in common, at most limit. */
+/* Returns the length of the common prefix of two strings, up to limit. */
 __device__ __forceinline__ u32
 gs_common(const u8 *a, const u8 *b, u32 limit)
 {
@@ -163,14 +163,14 @@ gs_common(const u8 *a, const u8 *b, u32 limit)
 	return limit;
 }
 
-/* Whether a row's value is NULL. */
+/* Returns whether a row's value is NULL. */
 __device__ __forceinline__ bool
 gs_field_null(const gs_dev_field &f, u32 row)
 {
 	return f.nulls != NULL && (f.nulls[row / 64] >> (row % 64) & 1);
 }
 
-/* The code of a field that is no string. */
+/* Returns the code of a field that is not a string. */
 __device__ __forceinline__ u64
 gs_field_code(const gs_dev_field &f, u32 row)
 {
@@ -204,7 +204,7 @@ gs_field_code(const gs_dev_field &f, u32 row)
 	return (((x ^ f.flip) - f.base) >> f.shift) + f.bump;
 }
 
-/* A row's string; NULL is empty. */
+/* Returns a row's string; NULL is empty. */
 __device__ __forceinline__ const u8 *
 gs_field_string(const gs_dev_field &f, u32 row, u32 &length)
 {
@@ -215,7 +215,7 @@ gs_field_string(const gs_dev_field &f, u32 row, u32 &length)
 	return f.heap + at;
 }
 
-/* A shift by 64 bits is not defined, hence the question. */
+/* Appends bits to a word.  Shifts by 64 are undefined and need the test. */
 __device__ __forceinline__ u64
 gs_append(u64 word, u64 code, u32 bits)
 {
@@ -223,8 +223,8 @@ gs_append(u64 word, u64 code, u32 bits)
 }
 
 /*
- * Takes up to room bits of a row's key from a place on, at the top of that many bits, and moves the place behind
- * them.  A string's characters are taken one past its end; a step ends behind a string that may go on in other rows.
+ * Returns up to room bits of a row's key from a place on, aligned at the top, and advances the place.  Characters are
+ * taken up to one past the string's end.  A step ends behind a string that may continue in other rows.
  */
 __device__ __forceinline__ u64
 gs_step(const gs_dev_key &key, gs_dev_place &place, u32 room, u32 row)
@@ -269,7 +269,7 @@ gs_step(const gs_dev_key &key, gs_dev_place &place, u32 room, u32 row)
 				break;
 		}
 		if (chars == 0 && depth <= f.longest)
-			break; /* no room for one character: the next step begins here */
+			break; /* not even one character fits: the next step starts here */
 		if (f.desc && bits != 0)
 			code ^= ~0ull >> (64 - bits);
 		word = gs_append(word, code, bits);
@@ -279,12 +279,12 @@ gs_step(const gs_dev_key &key, gs_dev_place &place, u32 room, u32 row)
 		else
 			place.at = depth + chars;
 		if (f.longest >= depth + chars)
-			break; /* others may go on where this string has ended */
+			break; /* other rows' strings may continue where this one has ended */
 	}
 	return word << (room - used);
 }
 
-/* Compares two rows from a place on: less than, equal to or greater than zero. */
+/* Compares two rows from a place on.  Returns a negative number, zero, or a positive number. */
 __device__ __forceinline__ int
 gs_compare(const gs_dev_key &key, gs_dev_place place, u32 a, u32 b)
 {

@@ -1,24 +1,27 @@
 /*
- * small.cu: the order of up to 65536 rows in one launch; the host decides nothing and waits for nothing.
+ * small.cu: the order of up to 65536 rows in one launch, without any decision or wait on the host.
  *
- * Up to four clusters of up to 16 blocks (sm_90), none of which waits for another: each reads all rows, ITEMS to a
- * thread, and writes its share of the order.  1. Its blocks look at the columns, tell each other what they have seen,
- * and make the key's fields.  2. They count rows by the leading 12 bits of their keys.  3. Every block adds up the
- * counts and puts those of its rows whose bins are the cluster's own into these bins, in any order.  4. A row's place
- * in its bin is the number of rows there that come before it; its number goes there.  The cluster's blocks meet between
- * the steps.  Rows that come in order leave after 2.
+ * Up to four clusters of up to 16 blocks (sm_90) work independently: each reads all rows, ITEMS per thread, and writes
+ * its share of the order.
  *
- * If some bin is too full for step 4, the first cluster sorts everything by digit passes in its shared memory
- * (small_passes.cuh). Where there are no clusters, one block does that with all that fits it.
- * Bytes per row: the columns' widths read by each cluster, of several columns twice; 8 or 10 written and read; 4
- * written.
+ * 1.  Its blocks compute statistics of the columns, exchange them, and make the key's fields.
+ * 2.  They count rows by the leading 12 bits of their keys.
+ * 3.  Every block sums the counts and puts its rows into their bins, in any order, if the bins belong to the cluster.
+ * 4.  A row's place in its bin is the number of smaller rows there; its number is written to that place.
+ *
+ * Cluster barriers separate the steps.  Rows that are in order leave after step 2.  If some bin is too full for step 4,
+ * the first cluster sorts everything by digit passes in its shared memory (small_passes.cuh).  Without clusters, one
+ * block does that with as many rows as fit.
+ *
+ * Bytes per row: the columns' widths read by each cluster, twice if there are several columns; 8 or 10 written and
+ * read; 4 written.
  */
 #include "small_bins.cuh"
 #include "small_passes.cuh"
 
 /*
- * The keys of a thread's rows: how many bits and words all have, and first words; the last one is that of the row
- * before the first.
+ * The keys of a thread's rows: number of bits and words, and first words.  The last one belongs to the row before the
+ * first.
  */
 template <int ITEMS> struct small_key
 {
@@ -28,7 +31,7 @@ template <int ITEMS> struct small_key
 
 /* ---------------------------------------------------------------- key statistics */
 
-/* Adds up what a block's warps have seen of a column, and tells the cluster's blocks.  By one warp. */
+/* Sums the statistics of a column over the block's warps and broadcasts them to the cluster's blocks.  By one warp. */
 static __device__ __forceinline__ void
 tell_stats(small_shared &m, u32 blocks, u32 c)
 {
@@ -50,7 +53,7 @@ tell_stats(small_shared &m, u32 blocks, u32 c)
 	}
 }
 
-/* Waits until all blocks have told each other their statistics.  told: this warp has written one. */
+/* Waits until all blocks have broadcast their statistics.  told: this warp has sent some. */
 static __device__ __forceinline__ void
 hear_stats(bool told)
 {
@@ -61,7 +64,7 @@ hear_stats(bool told)
 	cluster_wait();
 }
 
-/* Fields in shared memory from m.stats. */
+/* Makes the fields in shared memory from m.stats. */
 static __device__ __forceinline__ void
 fields_of_stats(const small_args &a, small_shared &m)
 {
@@ -71,14 +74,14 @@ fields_of_stats(const small_args &a, small_shared &m)
 	__syncthreads();
 }
 
-/* Are there statistics of this: a column, or the lower half of one of 16-byte values? */
+/* Returns whether there are statistics of a column, or of the lower half of a 16-byte one. */
 static __device__ __forceinline__ bool
 looked_at(const small_args &a, u32 c)
 {
 	return c < 2 * a.ncolumns && (c % 2 == 0 || a.columns[c / 2].spec.type == GS_U128);
 }
 
-/* Looks at all columns. */
+/* Computes statistics of all columns. */
 template <int ITEMS>
 static __device__ __forceinline__ void
 small_column_stats(const small_args &a, small_shared &m, u32 first)
@@ -119,7 +122,7 @@ small_column_stats(const small_args &a, small_shared &m, u32 first)
 	}
 }
 
-/* Keys of any columns, which have been looked at. */
+/* Makes keys from any columns, after their statistics. */
 template <int ITEMS>
 static __device__ __forceinline__ void
 small_keys(const small_args &a, small_shared &m, u32 first, small_key<ITEMS> &k)
@@ -132,8 +135,8 @@ small_keys(const small_args &a, small_shared &m, u32 first, small_key<ITEMS> &k)
 }
 
 /*
- * Looks at one column of at most 8 bytes; the keys, too, by every thread from the values that it has looked at: no list
- * of fields, no second read.  False if the keys are longer: a NULL bit above 64 bits.
+ * Handles a single column of at most 8 bytes: computes statistics, then keys from the values still in registers,
+ * without a list of fields or a second read.  Returns false for longer keys, with a NULL bit above 64 bits.
  */
 template <int ITEMS>
 static __device__ __forceinline__ bool
@@ -179,8 +182,7 @@ small_column_keys(const small_args &a, small_shared &m, u32 first, small_key<ITE
 /* ---------------------------------------------------------------- the kernel */
 
 /*
- * Puts those rows whose bins are the cluster's own into them.  place: as count_bins() left it; m.bins: as share_bins()
- * did.
+ * Puts the rows whose bins belong to the cluster into these.  place: from count_bins().  m.bins: from share_bins().
  */
 template <int ITEMS>
 static __device__ __forceinline__ void
@@ -210,8 +212,8 @@ fill_bins(const small_args &a, const small_shared &m, const small_key<ITEMS> &k,
 }
 
 /*
- * The order by bins.  Returns what was seen of the order, which is written only if a rise and a fall were; passes: how
- * often rows were moved.
+ * Sorts by bins.  Returns what was seen of the order; writes only if both an ascent and a descent were seen.  passes:
+ * how often rows were moved.
  */
 template <int ITEMS>
 static __device__ __forceinline__ u32
@@ -237,7 +239,7 @@ small_bins(const small_args &a, small_shared &m, const small_key<ITEMS> &k, u32 
 		put(in_block(&m.seen_by[self], thread), m.seen);
 	cluster_barrier();
 
-	/* asked for before it is known whether it is needed */
+	/* requested before it is known whether it is needed */
 	static_assert(BIN_WORDS == 4 * THREADS, "four words for each thread");
 	const uint4 counts = __ldcg((const uint4 *) bins + thread);
 
@@ -252,7 +254,7 @@ small_bins(const small_args &a, small_shared &m, const small_key<ITEMS> &k, u32 
 			fill_bins(a, m, k, shift, packed, first, from, to, place);
 		cluster_barrier();
 	}
-	/* zero for the next launch */
+	/* clears for the next launch */
 	for (u32 i = self * THREADS + thread; i < BIN_WORDS / 4; i += a.blocks * THREADS)
 		((uint4 *) bins)[i] = make_uint4(0, 0, 0, 0);
 	if (full && cluster == 0)
@@ -269,7 +271,7 @@ small_bins(const small_args &a, small_shared &m, const small_key<ITEMS> &k, u32 
 	return seen;
 }
 
-/* One block to a multiprocessor is enough: the bound's default makes the compiler save registers for two, and spill. */
+/* One block per multiprocessor suffices: by default the compiler would save registers for two, and spill. */
 template <int ITEMS>
 static __global__ void __launch_bounds__(THREADS, 1) small_kernel(const __grid_constant__ small_args a)
 {
@@ -283,7 +285,7 @@ static __global__ void __launch_bounds__(THREADS, 1) small_kernel(const __grid_c
 
 	if (thread == 0)
 		m.seen = 0;
-	/* nobody writes into another block before that one runs: the wait is in front of the first such write */
+	/* no block may be written to before it runs; the wait is in front of the first such write */
 	cluster_arrive_relaxed();
 	if (a.by_bins)
 		for (u32 i = thread; i < BIN_WORDS / 4; i += THREADS)
@@ -320,27 +322,27 @@ static __global__ void __launch_bounds__(THREADS, 1) small_kernel(const __grid_c
 
 typedef void (*small_function)(const small_args);
 
-/* The kernel for so many rows of a thread. */
+/* Selects the kernel for this many rows per thread. */
 static small_function
 small_of(u32 items)
 {
 	return items <= 1 ? small_kernel<1> : items <= 2 ? small_kernel<2> : items <= 4 ? small_kernel<4> : small_kernel<8>;
 }
 
-/* The shape for so many rows: blocks of a cluster, clusters, rows of a thread; of an order by bins, or of one block. */
+/* A launch: blocks per cluster, clusters, rows per thread; for an order by bins, or for one block. */
 struct small_shape
 {
 	u32 blocks, clusters, items;
 };
 
-/* Whether this device has clusters: with them words are sorted by bins, else by one block. */
+/* Returns whether to sort by bins: the device has clusters. */
 static bool
 small_by_bins(const gs_cuda_sort *sort)
 {
 	return sort->small_most > THREADS * MOST_ITEMS;
 }
 
-/* As many blocks as a row to a thread takes, then more rows to a thread, then more clusters. */
+/* Chooses a shape: first more blocks with a row per thread, then more rows per thread, then more clusters. */
 static small_shape
 small_shape_of(const gs_cuda_sort *sort, u64 rows)
 {
@@ -365,7 +367,7 @@ small_shape_of(const gs_cuda_sort *sort, u64 rows)
 	return s;
 }
 
-/* half: of 16-byte values, 0 the upper one */
+/* half: of 16-byte values, 0 is the upper one */
 static small_source
 source_of(const gs_column *column, u32 half)
 {
@@ -381,7 +383,7 @@ source_of(const gs_column *column, u32 half)
 	return s;
 }
 
-/* Blocks of one cluster are launched as such, a single one without. */
+/* Configures the launch.  A single block is launched without a cluster. */
 static void
 small_config(gs_cuda_engine *e, cudaLaunchConfig_t *config, cudaLaunchAttribute *attribute, small_shape s)
 {
@@ -397,7 +399,7 @@ small_config(gs_cuda_engine *e, cudaLaunchConfig_t *config, cudaLaunchAttribute 
 	config->numAttrs = s.blocks > 1;
 }
 
-/* How many rows fit: all, if this device takes clusters of the full size; else those of one block. */
+/* Returns how many rows fit: all, if this device supports clusters of full size; otherwise those of one block. */
 static u64
 small_ask(gs_cuda_engine *e, bool clusters)
 {
@@ -430,11 +432,11 @@ small_ask(gs_cuda_engine *e, bool clusters)
 	return most;
 }
 
-/* Asks once, and makes the state. */
+/* Queries the device once, and creates the state. */
 static gs_status
 small_prepare(gs_cuda_engine *e, gs_cuda_sort *sort)
 {
-	u64 most = e->tuning->arch >= 90 ? small_ask(e, true) : 0; /* older code knows no clusters, whatever the device */
+	u64 most = e->tuning->arch >= 90 ? small_ask(e, true) : 0; /* older code has no clusters, on any device */
 
 	sort->small_asked = true;
 	if (most == 0)
@@ -447,7 +449,7 @@ small_prepare(gs_cuda_engine *e, gs_cuda_sort *sort)
 	return GS_OK;
 }
 
-/* Whether one launch may do; asks the device what it can hold when this is first called. */
+/* Returns whether one launch may do.  Queries the device on the first call. */
 bool
 gs_small_fits(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows)
 {
@@ -460,7 +462,7 @@ gs_small_fits(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 row
 		if (columns[c].spec.type == GS_BYTES)
 			return false;
 	if (!sort->small_asked && small_prepare(e, sort) != GS_OK)
-		cudaGetLastError(); /* the other ways do without */
+		cudaGetLastError(); /* clears the error: other paths remain */
 	return rows <= sort->small_most;
 }
 
@@ -470,7 +472,7 @@ gs_small_close(gs_cuda_sort *sort)
 	cudaFree(sort->small_state);
 }
 
-/* Words and places of all rows, for blocks that have more than shared memory holds. */
+/* Returns the memory for words and places of all rows, if blocks have more than fits shared memory. */
 size_t
 gs_small_temp(u64 rows)
 {

@@ -1,6 +1,6 @@
 /*
- * small.cuh: what the files of an order of few rows in one launch have in common: their memory, what the blocks
- * of a cluster tell each other, a thread's rows, statistics, the key's fields and words.
+ * small.cuh: shared by the files of small orders in one launch: memory, communication within a cluster, a thread's
+ * rows, statistics, fields and words of the key.
  */
 #ifndef GS_CUDA_ORDER_SMALL_CUH
 #define GS_CUDA_ORDER_SMALL_CUH
@@ -10,8 +10,8 @@
 
 #define THREADS		  512
 #define WARPS		  (THREADS / 32)
-#define MOST_ITEMS	  8	 /* rows of a thread, in all steps but the last */
-#define CLUSTER		  16 /* blocks of a cluster at most */
+#define MOST_ITEMS	  8	 /* rows per thread, in all steps but the last */
+#define CLUSTER		  16 /* limit of blocks per cluster */
 #define MOST_CLUSTERS 4
 #define MOST_PLACES	  (MOST_ITEMS / MOST_CLUSTERS) /* places of the order that a thread ranks */
 #define ROW_BITS	  16
@@ -21,15 +21,15 @@
 #define GROUPS		  (THREADS / PAIRS)
 #define BIN_BITS	  12
 #define BINS		  (1 << BIN_BITS)
-#define BIN_WORDS	  (BINS / 2) /* two counts to a word: no bin has all rows, and fewer than 2^16 fit */
+#define BIN_WORDS	  (BINS / 2) /* two counts per word: no bin has all rows, and fewer than 2^16 fit */
 #define MOST_IN_BIN	  512
-#define NEAR		  64 /* places on either side that are read before it is known how far bins reach */
+#define NEAR		  64 /* places on either side that are read before the reach of bins is known */
 #define WINDOW		  (THREADS * MOST_PLACES + 2 * MOST_IN_BIN)
 #define COLUMN_STATS		  (2 * GS_SMALL_COLUMNS)
 #define FIELDS		  (3 * GS_SMALL_COLUMNS)
 #define KEY_WORDS	  (GS_SMALL_COLUMNS * 129 / 64 + 1)
 
-/* What warps and blocks tell each other about a column. */
+/* Statistics of a column that warps and blocks exchange. */
 struct small_stats
 {
 	u64 not_min, max, ones, zeros;
@@ -37,13 +37,13 @@ struct small_stats
 	u32 pad;
 };
 
-/* Counts of bins of each cluster, in device memory: zero between launches. */
+/* Counts of each cluster's bins, in device memory.  Zero between launches. */
 struct small_state
 {
 	u32 bins[MOST_CLUSTERS][BIN_WORDS];
 };
 
-/* A column, or one half of 16-byte values: what read_values() and order_values() want to know of it. */
+/* A column, or one half of 16-byte values, as read_values() and order_values() need it. */
 struct small_source
 {
 	const u8 *values;
@@ -54,20 +54,20 @@ struct small_source
 
 struct small_args
 {
-	small_source sources[COLUMN_STATS]; /* two to a column: its values or their upper halves, and lower halves */
+	small_source sources[COLUMN_STATS]; /* two per column: its values or their upper halves, and lower halves */
 	gs_column columns[GS_SMALL_COLUMNS];
 	u32 ncolumns;
 	u32 n;
-	u32 blocks;	  /* of a cluster */
-	u32 by_bins;  /* spread rows by bins first; else digit passes alone, in one block */
+	u32 blocks;	  /* per cluster */
+	u32 by_bins;  /* sort by bins first; otherwise by digit passes in one block */
 	small_state *state;
-	u64 *words;	  /* of rows in bins */
+	u64 *words;	  /* of the rows in bins */
 	u16 *rows;
 	u32 *order;
-	gs_order_facts *facts; /* in host memory that the device reaches; may be NULL */
+	gs_order_facts *facts; /* in host memory mapped to the device; may be NULL */
 };
 
-/* The dynamic shared memory of a block; words and rows of digit passes come behind it. */
+/* The dynamic shared memory of a block.  Words and rows of digit passes follow it. */
 struct small_shared
 {
 	union
@@ -75,14 +75,14 @@ struct small_shared
 		struct
 		{
 			small_stats partial[COLUMN_STATS][WARPS];
-			small_stats told[COLUMN_STATS][CLUSTER]; /* by each block */
+			small_stats told[COLUMN_STATS][CLUSTER]; /* from each block */
 		};
 		struct
 		{
-			u32 counters[WARPS][PAIRS];	  /* per warp: a digit's count, two to a word; later its place */
-			u32 counts[CLUSTER][PAIRS + 4]; /* per block; then what it has seen of the order */
-			u32 groups[GROUPS][PAIRS];	  /* sums over some warps */
-			u32 base[DIGITS];			  /* where this block's rows of a digit go */
+			u32 counters[WARPS][PAIRS];	  /* per warp: counts of digits, two per word; later places */
+			u32 counts[CLUSTER][PAIRS + 4]; /* from each block; then what it has seen of the order */
+			u32 groups[GROUPS][PAIRS];	  /* sums over groups of warps */
+			u32 base[DIGITS];			  /* places of this block's rows by digit */
 		};
 		struct
 		{
@@ -91,17 +91,17 @@ struct small_shared
 			u16 window_rows[WINDOW];
 		};
 	};
-	alignas(16) u32 bins[BIN_WORDS]; /* this block's counts; then the other blocks' before it */
+	alignas(16) u32 bins[BIN_WORDS]; /* this block's counts; then those of the blocks before it */
 	u32 sums[WARPS];
 	gs_key_stats stats[COLUMN_STATS];
 	gs_dev_field fields[FIELDS];
-	gs_dev_place places[KEY_WORDS]; /* where each word of the key begins */
+	gs_dev_place places[KEY_WORDS]; /* start of each word of the key */
 	u32 nfields, bits, words, seen;
-	u32 seen_by[CLUSTER]; /* by each block, of the order */
-	u32 own[2];			  /* from where to where this cluster writes the order */
+	u32 seen_by[CLUSTER]; /* order as seen by each block */
+	u32 own[2];			  /* range of the order that this cluster writes */
 };
 
-/* Shared memory of a block with so many rows to a thread: the tables, words, and places of 16 bits. */
+/* Shared memory of a block with this many rows per thread: the tables, words, and 16-bit places. */
 static constexpr size_t
 small_bytes(int items)
 {
@@ -110,7 +110,7 @@ small_bytes(int items)
 
 /* ---------------------------------------------------------------- the cluster */
 
-/* The block's number in its cluster, 0 without clusters. */
+/* The block's rank in its cluster; 0 without clusters. */
 static __device__ __forceinline__ u32
 cluster_rank()
 {
@@ -124,7 +124,7 @@ cluster_rank()
 #endif
 }
 
-/* What was written before is seen behind cluster_wait, in all blocks. */
+/* Arrives at the cluster barrier.  Earlier writes are visible to all blocks after cluster_wait. */
 static __device__ __forceinline__ void
 cluster_arrive()
 {
@@ -134,7 +134,7 @@ cluster_arrive()
 #endif
 }
 
-/* An arrival that nothing has been written before. */
+/* Arrives without publishing writes. */
 static __device__ __forceinline__ void
 cluster_arrive_relaxed()
 {
@@ -144,7 +144,7 @@ cluster_arrive_relaxed()
 #endif
 }
 
-/* Without clusters the block's own barrier. */
+/* Waits for the cluster barrier; without clusters, for that of the block. */
 static __device__ __forceinline__ void
 cluster_wait()
 {
@@ -155,7 +155,7 @@ cluster_wait()
 #endif
 }
 
-/* Both at once. */
+/* Arrives and waits. */
 static __device__ __forceinline__ void
 cluster_barrier()
 {
@@ -163,7 +163,7 @@ cluster_barrier()
 	cluster_wait();
 }
 
-/* The same place of shared memory in another block. */
+/* Maps a shared memory address to another block of the cluster. */
 static __device__ __forceinline__ u32
 in_block(const void *p, u32 rank)
 {
@@ -181,7 +181,7 @@ in_block(const void *p, u32 rank)
 #define CLUSTER_SPACE "shared"
 #endif
 
-/* To any block of the cluster, at an address of in_block. */
+/* Stores to a block of the cluster, at an address from in_block. */
 static __device__ __forceinline__ void
 put(u32 at, u64 x)
 {
@@ -203,8 +203,8 @@ put(u32 at, u16 x)
 /* ---------------------------------------------------------------- rows */
 
 /*
- * Row i of a thread: its ITEMS rows lie 32 apart, those of a warp's lanes side by side; one more is the row before the
- * first.  Instead of rows behind the last one it is the last one.
+ * Row i of a thread.  Its ITEMS rows are 32 apart, those of a warp's lanes adjacent; one more is the row before the
+ * first.  Beyond the end it is the last row.
  */
 template <int ITEMS>
 static __device__ __forceinline__ u32
@@ -213,7 +213,7 @@ row_of(u32 first, int i, u32 n)
 	return min(i < ITEMS ? first + i * 32 : max(first, 1u) - 1, n - 1);
 }
 
-/* Reads are all under way at once. */
+/* Loads values, all in flight together. */
 template <class T, int N>
 static __device__ __forceinline__ void
 read_items(u64 (&x)[N], const u8 *values, u32 stride, u32 first, u32 n)
@@ -223,7 +223,7 @@ read_items(u64 (&x)[N], const u8 *values, u32 stride, u32 first, u32 n)
 		x[i] = *(const T *) (values + (u64) row_of<N - 1>(first, i, n) * stride);
 }
 
-/* The values of a thread's rows and of the row before them, as they are. */
+/* Loads the values of a thread's rows and of the row before them. */
 template <int N>
 static __device__ __forceinline__ void
 read_values(u64 (&x)[N], const u8 *values, u32 width, u32 stride, u32 first, u32 n)
@@ -245,7 +245,7 @@ read_values(u64 (&x)[N], const u8 *values, u32 width, u32 stride, u32 first, u32
 	}
 }
 
-/* They become unsigned numbers in their order. */
+/* Maps them to order-preserving unsigned numbers. */
 template <int N>
 static __device__ __forceinline__ void
 order_values(u64 (&x)[N], bool floats, u32 width, u64 flip)
@@ -261,7 +261,7 @@ order_values(u64 (&x)[N], bool floats, u32 width, u64 flip)
 		x[i] ^= flip;
 }
 
-/* Which of a thread's rows are NULL: a bit for each. */
+/* Returns the mask of NULLs among a thread's rows. */
 template <int N>
 static __device__ __forceinline__ u32
 read_nulls(const u64 *nulls, u32 first, u32 n)
@@ -281,7 +281,7 @@ read_nulls(const u64 *nulls, u32 first, u32 n)
 	return bits;
 }
 
-/* The place of a thread's first row, of ITEMS for each thread of its cluster. */
+/* Returns a thread's first row, with ITEMS per thread of its cluster. */
 template <int ITEMS>
 static __device__ __forceinline__ u32
 first_row()
@@ -291,7 +291,7 @@ first_row()
 
 /* ---------------------------------------------------------------- key statistics */
 
-/* By two instructions for 32 bits: the greatest upper half, then the greatest lower one beside it. */
+/* Maximum over the lanes, by two 32-bit instructions: the greatest upper half, then the greatest lower half with it. */
 static __device__ __forceinline__ u64
 lanes_max64(u64 x)
 {
@@ -300,14 +300,14 @@ lanes_max64(u64 x)
 	return (u64) hi << 32 | lo;
 }
 
-/* The same for bits, each half for itself. */
+/* OR over the lanes, by halves. */
 static __device__ __forceinline__ u64
 lanes_or64(u64 x)
 {
 	return (u64) lanes_or((u32) (x >> 32)) << 32 | lanes_or((u32) x);
 }
 
-/* Statistics of all lanes, to each of them. */
+/* Merges the statistics of all lanes, for each of them. */
 static __device__ __forceinline__ small_stats
 lanes_stats(small_stats s)
 {
@@ -319,7 +319,7 @@ lanes_stats(small_stats s)
 	return s;
 }
 
-/* Adds a value; of NULLs only that there are some. */
+/* Adds a value.  Of NULLs, records only that there are some. */
 static __device__ __forceinline__ void
 see_value(small_stats &s, u64 x, bool null)
 {
@@ -332,7 +332,7 @@ see_value(small_stats &s, u64 x, bool null)
 	s.zeros |= zeros;
 }
 
-/* What one thread sees of values. */
+/* Computes the statistics of a thread's values. */
 template <int N>
 static __device__ __forceinline__ small_stats
 look_at(const u64 (&x)[N], u32 nulls)
@@ -345,7 +345,7 @@ look_at(const u64 (&x)[N], u32 nulls)
 	return s;
 }
 
-/* What all blocks have seen of a column, to each lane. */
+/* Merges the statistics of a column over all blocks, for each lane. */
 static __device__ __forceinline__ small_stats
 stats_of_blocks(const small_shared &m, u32 blocks, u32 c)
 {
@@ -356,7 +356,7 @@ stats_of_blocks(const small_shared &m, u32 blocks, u32 c)
 	return lanes_stats(x);
 }
 
-/* As the plan's functions take them. */
+/* Converts statistics to the form of the plan's functions. */
 static __device__ __forceinline__ gs_key_stats
 stats_of(const small_stats &x)
 {
@@ -371,7 +371,7 @@ stats_of(const small_stats &x)
 	return l;
 }
 
-/* Fields of all columns, and the places of the key at which its words begin.  By one thread. */
+/* Makes the fields of all columns, and finds where the key's words start.  By one thread. */
 static __device__ void
 make_fields(const small_args &a, small_shared &m)
 {
@@ -394,7 +394,7 @@ make_fields(const small_args &a, small_shared &m)
 	m.words = (bits + 63) / 64;
 }
 
-/* The code of a row's key from a word on, at most 64 bits. */
+/* Returns up to 64 bits of a row's key, from a word on. */
 static __device__ __forceinline__ u64
 small_word(const small_shared &m, u32 row, u32 word)
 {
@@ -406,8 +406,8 @@ small_word(const small_shared &m, u32 row, u32 word)
 }
 
 /*
- * The first words of keys, of a thread's rows and of the row before them: field by field, so that all rows are read at
- * once.
+ * Computes the first words of keys, for a thread's rows and the row before them, field by field, so that all rows are
+ * read at once.
  */
 template <int N>
 static __device__ __forceinline__ void
@@ -442,7 +442,7 @@ small_words(u64 (&word)[N], const small_shared &m, u32 first, u32 n)
 	}
 }
 
-/* Do a thread's rows come in order?  before: the word of the row before its first one. */
+/* Checks the order of a thread's rows.  before: the word of the row before its first one. */
 template <int ITEMS>
 static __device__ __forceinline__ u32
 small_seen(const u64 *word, u64 before, u32 first, u32 n)

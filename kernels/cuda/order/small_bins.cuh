@@ -1,13 +1,13 @@
 /*
- * small_bins.cuh: bins of a small order: how many rows have which leading bits, where bins begin, and places
- * within a bin.
+ * small_bins.cuh: bins of a small order: counts rows by leading bits, finds where bins begin, and ranks rows within a
+ * bin.
  */
 #ifndef GS_CUDA_ORDER_SMALL_BINS_CUH
 #define GS_CUDA_ORDER_SMALL_BINS_CUH
 
 #include "small.cuh"
 
-/* Places of the order that a thread finds rows for. */
+/* Places of the order that a thread fills. */
 static constexpr __host__ __device__ u32
 places_of(int items)
 {
@@ -16,7 +16,7 @@ places_of(int items)
 
 /* ---------------------------------------------------------------- counts */
 
-/* One of two counts that share a word. */
+/* Returns one of two counts that share a word. */
 static __device__ __forceinline__ u32
 half_of(u32 word, u32 bin)
 {
@@ -24,9 +24,9 @@ half_of(u32 word, u32 bin)
 }
 
 /*
- * Counts a thread's rows by their bins, in the block; place[i] becomes what half_of() finds the rows in that came
- * before.  Rows behind the last one add nothing, each lane's to a word of its own: atomics on the same word wait for
- * each other, and branches would, too.
+ * Counts a thread's rows by bins, in the block.  half_of(place[i]) is the number of earlier rows in the bin.  Rows
+ * beyond the end add zero, each lane to a word of its own: atomics on one word would wait for each other, and so would
+ * branches.
  */
 template <int ITEMS>
 static __device__ __forceinline__ void
@@ -43,8 +43,8 @@ count_bins(small_shared &m, const u64 *word, u32 shift, u32 first, u32 n, u32 (&
 }
 
 /*
- * Adds the block's counts to its cluster's; they become what was there before.  A thread's atomics are all under way at
- * once.
+ * Adds the block's counts to its cluster's and replaces them by those before it.  A thread's atomics are in flight
+ * together.
  */
 static __device__ __forceinline__ void
 share_bins(small_shared &m, u32 *bins)
@@ -65,9 +65,8 @@ share_bins(small_shared &m, u32 *bins)
 }
 
 /*
- * Counts of a thread's bins, which lie side by side, become begins of bins, in shared memory.  Bins that begin at place
- * from or behind, but before place to, are the cluster's own: m.own says where they begin and end.  True if some bin
- * has too many rows.
+ * Turns the counts of a thread's bins, which are contiguous, into starts of bins in shared memory.  The bins that begin
+ * in [from, to) belong to the cluster; m.own receives their range.  Returns true if some bin has too many rows.
  */
 static __device__ __forceinline__ bool
 begin_bins(small_shared &m, uint4 counts, u32 n, u32 from, u32 to)
@@ -128,7 +127,7 @@ begin_bins(small_shared &m, uint4 counts, u32 n, u32 from, u32 to)
 
 /* ---------------------------------------------------------------- ranks */
 
-/* Reads the words of some places into the window, the first of which is place zero. */
+/* Loads the words of places [begin, end) into the window, which starts at place zero. */
 static __device__ __forceinline__ void
 read_window(const small_args &a, small_shared &m, u32 zero, u32 begin, u32 end, bool packed)
 {
@@ -140,7 +139,7 @@ read_window(const small_args &a, small_shared &m, u32 zero, u32 begin, u32 end, 
 	}
 }
 
-/* The same of at most EACH places for each thread, all under way at once. */
+/* Loads at most EACH places per thread, all in flight together. */
 template <int EACH>
 static __device__ __forceinline__ void
 read_near(const small_args &a, small_shared &m, u32 zero, u32 begin, u32 end, bool packed)
@@ -171,7 +170,7 @@ read_near(const small_args &a, small_shared &m, u32 zero, u32 begin, u32 end, bo
 	}
 }
 
-/* How many of the words from begin to end of the window are less. */
+/* Returns how many words in [begin, end) of the window are less. */
 static __device__ __forceinline__ u32
 rank_word(const small_shared &m, u32 begin, u32 end, u64 word)
 {
@@ -183,10 +182,9 @@ rank_word(const small_shared &m, u32 begin, u32 end, u64 word)
 }
 
 /*
- * The rank of the row at a place of the window among those from begin to end, where words may be alike.  Then further
- * words of the key, if it has more, and row numbers decide, in a loop of their own: lanes find the next one alike each
- * for itself, then read columns
- * together.  The row itself is not looked up: for most rows there is nothing to read at all.
+ * Ranks the row at a place of the window within [begin, end), where words may be equal.  Then further words of the key,
+ * if there are any, and row numbers decide, in a separate loop: each lane finds its next equal word, then lanes read
+ * columns together.  The row number itself is not loaded, as most rows need none.
  */
 static __device__ __forceinline__ u32
 rank_row(const small_shared &m, u32 begin, u32 end, u32 at, bool more)
@@ -214,7 +212,7 @@ rank_row(const small_shared &m, u32 begin, u32 end, u32 at, bool more)
 }
 
 /*
- * Ranks the rows of a block's places within their bins, and writes the order.  shift: from a word to its bin; more:
+ * Ranks the rows of a block's places within their bins and writes the order.  shift: from a word to its bin.  more:
  * keys have further words.
  */
 template <int ITEMS>
@@ -223,7 +221,7 @@ rank_bins(const small_args &a, small_shared &m, u32 shift, bool packed, bool mor
 {
 	constexpr u32 SHARE = THREADS * places_of(ITEMS);
 	const u32 self = cluster_rank(), from = blockIdx.x * SHARE, zero = from - MOST_IN_BIN; /* may wrap, and back */
-	/* bins at the cluster's edges go to its first block and to its last, whole */
+	/* the cluster's first and last block complete the bins at its edges */
 	const u32 first = self == 0 ? m.own[0] : from, end = self == a.blocks - 1 ? m.own[1] : min(from + SHARE, m.own[1]);
 
 	if (first >= end)
@@ -237,7 +235,7 @@ rank_bins(const small_args &a, small_shared &m, u32 shift, bool packed, bool mor
 		read_window(a, m, zero, reach, far, packed);
 	__syncthreads();
 
-	/* the bins of these places, whole */
+	/* range of complete bins that covers these places */
 	auto bin_of = [&](u64 word) -> u32 { return (u32) (word >> shift); };
 	const u32 left = m.begin[bin_of(m.window[first - zero])], right = m.begin[bin_of(m.window[end - 1 - zero]) + 1];
 

@@ -1,11 +1,12 @@
 /*
- * small_passes.cuh: digit passes within a cluster: the way of small orders for keys that bins do not spread, and
- * where there are no clusters.
+ * small_passes.cuh: digit passes within a cluster, for small orders whose keys crowd in bins, and for devices without
+ * clusters.
  *
- * The rows lie in the shared memory of up to 16 blocks in the order so far, SHARE to a block.  Every block takes its
- * rows into registers, counts the digit per warp by ballots, tells all blocks its count of each digit, and puts rows
- * where they belong, in whichever block that is; the last pass writes row numbers.  Keys of more than 64 bits are
- * sorted 64 bits at a time, the last ones first.
+ * The rows are in the shared memory of up to 16 blocks, in the order so far, SHARE per block.  Every block loads its
+ * rows into registers, counts the digit per warp by ballots, broadcasts its count of each digit, and writes rows to
+ * their places in whichever block; the last pass writes row numbers.  Keys of more than 64 bits are sorted 64 bits at a
+ * time, last ones first.
+ *
  * After Merrill and Grimshaw, High Performance and Scalable Radix Sorting, PPL 2011, section 5; across a cluster
  * instead of a block.
  */
@@ -14,7 +15,7 @@
 
 #include "small.cuh"
 
-/* A thread's part of the sort: its words and rows, and where they go. */
+/* A thread's part of the sort: its words and rows, and their places. */
 template <int ITEMS> struct small_items
 {
 	u64 word[ITEMS];
@@ -48,13 +49,13 @@ rank_in_warp(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask)
 }
 
 /*
- * Adds counts up over the block's warps, whose counters become what comes before their own; all blocks are told the
- * block's.  Two counts of at most 8192 add up side by side.
+ * Sums counters over the block's warps, replaces each by the sum of those before it, and broadcasts the block's counts.
+ * Two counts of at most 8192 are added together.
  */
 static __device__ __forceinline__ void
 sum_warps(small_shared &m, u32 mask, u32 blocks, u32 self)
 {
-	const u32 pair = threadIdx.x % PAIRS, group = threadIdx.x / PAIRS; /* two digits; some of the warps */
+	const u32 pair = threadIdx.x % PAIRS, group = threadIdx.x / PAIRS; /* two digits; a group of warps */
 	u32 count[WARPS / GROUPS], sum = 0, before = 0;
 
 #pragma unroll
@@ -87,7 +88,7 @@ sum_warps(small_shared &m, u32 mask, u32 blocks, u32 self)
 
 /*
  * Ranks one digit of all rows in the cluster: rank[i] becomes a row's place among all rows.  Returns what all blocks
- * have put into m.seen.
+ * have written to m.seen.
  */
 template <int ITEMS>
 static __device__ __forceinline__ u32
@@ -126,16 +127,16 @@ rank_digit(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask, u32 bloc
 	return seen;
 }
 
-/* The cluster's words and rows in shared memory, a block's share in each: places are counted over all blocks. */
+/* The cluster's words and rows in shared memory, a share per block.  Places count over all blocks. */
 template <int ITEMS> struct small_memory
 {
 	static constexpr u32 SHARE = THREADS * ITEMS;
 	u64 *words;
 	u16 *rows;
-	u32 slot;	 /* the thread's first, others 32 apart */
-	bool packed; /* rows are in the words */
+	u32 slot;	 /* the thread's first one; others are 32 apart */
+	bool packed; /* words contain the rows */
 
-	/* Items to their places; words only if they are still wanted. */
+	/* Moves items to their places; words only if they are still needed. */
 	__device__ __forceinline__ void
 	put_items(const small_items<ITEMS> &s, bool words_wanted) const
 	{
@@ -151,7 +152,7 @@ template <int ITEMS> struct small_memory
 		}
 	}
 
-	/* The thread's items, as they lie now. */
+	/* Loads the thread's items in their present order. */
 	__device__ __forceinline__ void
 	get_items(small_items<ITEMS> &s) const
 	{
@@ -166,8 +167,8 @@ template <int ITEMS> struct small_memory
 };
 
 /*
- * Word w of the thread's rows, in the order so far; what is behind the last row is greater than all and stays last.
- * see: whether the rows come in order is noted in m.seen.
+ * Loads word w of the thread's rows, in the order so far.  Places beyond the last row get the greatest value, so they
+ * stay last.  see: records in m.seen whether the rows are in order.
  */
 template <int ITEMS>
 static __device__ __forceinline__ void
@@ -199,7 +200,7 @@ take_words(const small_args &a, small_shared &m, const small_memory<ITEMS> &at, 
 }
 
 /*
- * Sorts by digit passes and writes the order, in one cluster; if may_see, rows that come in order leave early.  Returns
+ * Sorts by digit passes and writes the order, in one cluster.  may_see: stops early if the rows are in order.  Returns
  * what was seen of the order.
  */
 template <int ITEMS>

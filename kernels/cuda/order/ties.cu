@@ -1,25 +1,25 @@
 /*
- * ties.cu: rows that are tied in the bits sorted so far.
+ * ties.cu: orders rows that tie in the bits sorted so far.
  *
- * Words lie sorted: bits of the key above a number that leads to the row.  Every row looks at its neighbours.  A row
- * without ties goes to its place.  Groups of few rows are sorted by comparison of the rest of their keys, each row
- * counting those before it.  Rows of larger groups are compacted (row, position, group) and sorted again by
- * (group, next bits of the key), and so on until no group is large or the keys have ended.  Before a round strings are
- * moved over what all of a group have in common.
+ * The sorted words have bits of the key above a number that identifies the row.  Every row looks at its neighbours.  A
+ * row without ties goes to its place.  Small groups are sorted by comparing the rest of their keys: each row counts
+ * those before it.  Rows of larger groups are compacted (row, position, group) and sorted by (group, next bits of the
+ * key), repeatedly, until no group is large or the keys have ended.  Before each round, strings advance past the common
+ * prefix of their group.
  *
- * Bytes per row: 8 read, 4 written; per tied row and round about 40, its key, and the passes over its word.
- * Source: the CPU engine's refine.c; prefix words and tie segments after the string sorts in doc/kernels.md.
+ * Bytes per row: 8 read, 4 written; per tied row and round about 40, its key, and the passes over its word.  Source:
+ * the CPU engine's refine.c; prefix words and tie segments after the string sorts in doc/kernels.md.
  */
 #include "ties.cuh"
 
-/* Groups that go to a next round at most: each has more than SMALL_GROUP rows. */
+/* Returns the most groups for a next round, each of more than SMALL_GROUP rows. */
 static u64
 most_groups(u64 n)
 {
 	return n / (SMALL_GROUP + 1) + 1;
 }
 
-/* two lists of rows and positions, groups; places twice, common, differ; counts of tiles */
+/* two lists of rows and positions, groups; two lists of places, common, differ; counts of tiles */
 size_t
 gs_ties_temp(u64 n)
 {
@@ -27,7 +27,7 @@ gs_ties_temp(u64 n)
 		   2 * gs_round256(most_groups(n) * 4) + gs_round256((n / TIE_TILE + 1) * sizeof(u64));
 }
 
-/* Waits: how many rows are tied decides whether there is another round. */
+/* Waits for the number of tied rows, which decides whether there is another round. */
 static gs_status
 get_flags(gs_cuda_engine *e, const gs_order_flags *from, gs_order_flags *to)
 {
@@ -35,14 +35,14 @@ get_flags(gs_cuda_engine *e, const gs_order_flags *from, gs_order_flags *to)
 	return gs_cuda_status(cudaStreamSynchronize(e->stream));
 }
 
-/* The memory of rounds; lists that take turns: one is read while the next is made. */
+/* Memory of the rounds.  Lists alternate: one is read while the next is written. */
 struct ties_lists
 {
 	u32 *rows[2], *positions[2], *groups;
 	gs_dev_place *places[2];
 };
 
-/* What all rounds know, and where their lists lie. */
+/* Initializes the arguments common to all rounds, and lays out the lists. */
 static ties_lists
 begin_ties(const gs_cuda_plan *plan, u64 *words, void *temp, u32 *order, ties_args *a)
 {
@@ -78,7 +78,7 @@ begin_ties(const gs_cuda_plan *plan, u64 *words, void *temp, u32 *order, ties_ar
 	return l;
 }
 
-/* Rows of small groups to their places; how many rows, and groups, that leaves: 0, or as flags say. */
+/* Sends rows of small groups to their places, and reads how many rows and groups remain. */
 static gs_status
 settle_groups(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, gs_order_flags *flags)
 {
@@ -97,8 +97,8 @@ settle_groups(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, gs_orde
 }
 
 /*
- * Words of group, as many of the key's next bits as there is room for, and place in the list, for m rows of g groups;
- * and their order.
+ * Makes words of group, next bits of the key (as many as fit) and list position, for m rows of g groups, and sorts
+ * them.
  */
 static gs_status
 sort_next_bits(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, u32 m, u32 g, gs_radix_sort *s)
@@ -107,7 +107,7 @@ sort_next_bits(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, u32 m,
 	const u32 left = 64 - number_bits - group_bits, room = left < MOST_BITS ? left : MOST_BITS;
 
 	if (left < 9)
-		return GS_TOO_BIG; /* no room for one character */
+		return GS_TOO_BIG; /* not even one character fits */
 	a->total = (u64) g << 32 | m;
 	compact_kernel<<<gs_cuda_grid(e, a->n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(*a);
 	if (plan->strings)
@@ -129,7 +129,7 @@ sort_next_bits(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, u32 m,
 }
 
 /*
- * Writes the order of rows whose words are sorted.  other is as large as words; radix is for gs_radix_run.
+ * Writes the order of rows with sorted words.  other is as large as words; radix is memory for gs_radix_run.
  */
 gs_status
 gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other, void *temp, void *radix, u32 *order,

@@ -1,6 +1,6 @@
 /*
- * ties.cuh: the kernels for rows that are tied: who is, small groups by comparison, large ones listed for the next
- * round.  How they follow each other: ties.cu.
+ * ties.cuh: kernels for tied rows: detection, small groups by comparison, lists of large ones for the next round.
+ * ties.cu has the sequence.
  */
 #ifndef GS_CUDA_ORDER_TIES_CUH
 #define GS_CUDA_ORDER_TIES_CUH
@@ -8,37 +8,40 @@
 #include "order.cuh"
 
 #define TIE_THREADS 256
-#define TIE_ITEMS	8 /* compaction: per lane */
+#define TIE_ITEMS	8 /* compaction: items per lane */
 #define TIE_TILE	(TIE_THREADS * TIE_ITEMS)
-#define SMALL_GROUP 32 /* rows at most that are sorted by comparison */
+#define SMALL_GROUP 32 /* largest group that is sorted by comparison */
 #define MOST_BITS	40 /* of the key per round */
-#define SERIAL		64 /* bytes of a string that one thread compares before its warp helps */
+#define SERIAL		64 /* bytes of a string that one thread compares before its warp joins */
 
 struct ties_args
 {
 	gs_dev_key key;
 	const u64 *words;
 	u64 n;
-	u32 low;				   /* words: the step's bits, and the group above them, above so many bits */
+	u32 low;				   /* words: the step's bits, with the group above them, start at this bit */
 	u32 room;				   /* bits of the step */
-	const u32 *rows;		   /* the row of a number; NULL: itself */
-	const u32 *positions;	   /* of sorted words; NULL: where they lie */
-	const gs_dev_place *places; /* of a group before the step; NULL: the key's begin */
+	const u32 *rows;		   /* row by number; NULL: the number itself */
+	const u32 *positions;	   /* of sorted words; NULL: their own */
+	const gs_dev_place *places; /* of groups before the step; NULL: start of the key */
 	u32 *order;
-	u32 pairs; /* order can be written two at a time, where it is */
+	u32 pairs; /* order is aligned for writing pairs */
 	gs_order_flags *flags;
 
 	/* compaction, and the next round */
-	u64 *counts; /* of rows, and of groups above them, per tile; later: before the tile */
+	u64 *counts; /* rows and (above them) groups per tile; later: before the tile */
 	u64 total;
 	u32 tiles;
-	u32 *list;	 /* tied rows' slots */
+	u32 *list;	 /* slots of tied rows */
 	u32 *next_rows, *next_positions, *next_groups;
 	gs_dev_place *next_places;
 	u32 *common, *differ; /* per group */
 };
 
-/* A tied row: where its key goes on, and its group's extent around slot i.  Returns false if there is nothing to do. */
+/*
+ * A tied row: where its key continues, and the extent of its group around slot i.  look_around tells whether there is
+ * anything to do.
+ */
 struct tie
 {
 	u32 row;
@@ -47,7 +50,7 @@ struct tie
 	u32 left, right;
 };
 
-/* The row of a word: by its number, which in later rounds counts the list's entries. */
+/* Returns the row of a word by its number, which in later rounds is a list position. */
 static __device__ __forceinline__ u32
 row_of(const ties_args &a, u64 word)
 {
@@ -56,7 +59,7 @@ row_of(const ties_args &a, u64 word)
 	return a.rows != NULL ? a.rows[j] : j;
 }
 
-/* Whether word i has this key. */
+/* Returns whether word i has this key. */
 static __device__ __forceinline__ bool
 alike(const ties_args &a, u64 i, u64 key)
 {
@@ -64,8 +67,8 @@ alike(const ties_args &a, u64 i, u64 key)
 }
 
 /*
- * A row's neighbours: who is alike, how far the group goes, and whether it is a large one. A group of more than
- * SMALL_GROUP is known from one look that far to each side.
+ * Examines a row's neighbours: the extent of its group, and whether the group is large, which one look SMALL_GROUP away
+ * on each side shows.
  */
 static __device__ __forceinline__ tie
 look_around(const ties_args &a, u64 i)
@@ -77,10 +80,10 @@ look_around(const ties_args &a, u64 i)
 	if (!left && !right)
 		return t;
 	if (a.places != NULL)
-		t.place = a.places[w >> a.low >> a.room]; /* together they may be all 64 bits */
+		t.place = a.places[w >> a.low >> a.room]; /* together they may have all 64 bits */
 	(void) gs_step(a.key, t.place, a.room, t.row);
 	if (t.place.field >= a.key.nfields)
-		return t; /* equal to the end: arrival order, as they lie */
+		return t; /* equal to the end: arrival order, in place */
 	t.tied = true;
 	if ((i >= SMALL_GROUP && alike(a, i - SMALL_GROUP, key)) ||
 		(i + SMALL_GROUP < a.n && alike(a, i + SMALL_GROUP, key)))
@@ -96,14 +99,14 @@ look_around(const ties_args &a, u64 i)
 	return t;
 }
 
-/* Pairs of neighbouring words, a thread's: pair p lies 2 p TIE_THREADS words behind the first one. */
+/* A thread's pairs of neighbouring words: pair p is 2 p TIE_THREADS words behind the first one. */
 struct tie_pairs
 {
 	ulonglong2 w[TIE_ITEMS / 2];
-	u64 edge[TIE_ITEMS / 2]; /* lane 0: the word before its warp's, lane 31: the one behind */
+	u64 edge[TIE_ITEMS / 2]; /* lane 0: the word before its warp's; lane 31: the one behind */
 };
 
-/* The thread's words in 16-byte loads; behind the end come words like no other. */
+/* Loads the thread's words in 16-byte loads.  Beyond the end are words that equal no other. */
 static __device__ __forceinline__ void
 read_pairs(const ties_args &a, u64 base, tie_pairs &t)
 {
@@ -124,7 +127,7 @@ read_pairs(const ties_args &a, u64 base, tie_pairs &t)
 	}
 }
 
-/* The rows of words x and y, at i and behind it, to their places, unless they are tied (one, other). */
+/* Sends the rows of words x and y, at i and i + 1, to their places unless they are tied (one, other). */
 static __device__ __forceinline__ void
 settle_pair(const ties_args &a, u64 i, u64 x, u64 y, bool two, bool one, bool other)
 {
@@ -147,7 +150,7 @@ settle_pair(const ties_args &a, u64 i, u64 x, u64 y, bool two, bool one, bool ot
 	}
 }
 
-/* Settles pairs; returns a bit for each word that is tied with a neighbour. */
+/* Settles pairs.  Returns a bit for each word that ties with a neighbour. */
 static __device__ __forceinline__ u32
 settle_pairs(const ties_args &a, u64 base, const tie_pairs &t)
 {
@@ -182,8 +185,8 @@ settle_pairs(const ties_args &a, u64 base, const tie_pairs &t)
 }
 
 /*
- * Rows without ties to their places; the others are listed, in no order, because looking after them takes long and few
- * threads of a block would keep all others waiting.
+ * Sends rows without ties to their places.  Lists the others in any order: handling them takes long, and a few threads
+ * would keep their blocks waiting.
  */
 static __global__ void __launch_bounds__(TIE_THREADS) settle_kernel(const __grid_constant__ ties_args a)
 {
@@ -218,7 +221,7 @@ static __global__ void __launch_bounds__(TIE_THREADS) settle_kernel(const __grid
 	}
 }
 
-/* Listed rows: of small groups to their places; large ones are counted, rows and groups of each tile. */
+/* Handles listed rows: sends those of small groups to their places, counts rows and groups of large ones per tile. */
 static __global__ void __launch_bounds__(TIE_THREADS) listed_kernel(const __grid_constant__ ties_args a)
 {
 	const u32 listed = a.flags->listed;
@@ -231,7 +234,7 @@ static __global__ void __launch_bounds__(TIE_THREADS) listed_kernel(const __grid
 		if (t.large)
 		{
 			atomicAdd((unsigned long long *) a.counts + i / TIE_TILE, (t.left == 0 ? 1ull << 32 : 0) + 1);
-			a.flags->tied = 1; /* some: how many is found out later */
+			a.flags->tied = 1; /* some; the number is computed later */
 			continue;
 		}
 		if (t.tied)
@@ -252,7 +255,7 @@ static __global__ void __launch_bounds__(TIE_THREADS) listed_kernel(const __grid
 	}
 }
 
-/* Counts become sums of those before; one block. */
+/* Exclusive prefix sums of the counts, by one block. */
 static __global__ void __launch_bounds__(1024) offsets_kernel(u64 *counts, u32 tiles, gs_order_flags *flags)
 {
 	__shared__ u64 sums[1024];
@@ -286,7 +289,7 @@ static __global__ void __launch_bounds__(1024) offsets_kernel(u64 *counts, u32 t
 	}
 }
 
-/* Slot i's row to place `to` of the list; head: the first of its group, whose place it tells. */
+/* Writes slot i's row to place `to` of the list.  head: the first of its group, which records its place. */
 static __device__ __forceinline__ void
 list_row(const ties_args &a, u64 i, u32 to, u32 group, bool head)
 {
@@ -301,7 +304,7 @@ list_row(const ties_args &a, u64 i, u32 to, u32 group, bool head)
 	}
 }
 
-/* Lists the rows of large groups: in order, with their groups numbered in order. */
+/* Lists the rows of large groups in order, and numbers the groups in order. */
 static __global__ void __launch_bounds__(TIE_THREADS) compact_kernel(const __grid_constant__ ties_args a)
 {
 	constexpr u32 WARPS = TIE_THREADS / 32;
@@ -313,7 +316,7 @@ static __global__ void __launch_bounds__(TIE_THREADS) compact_kernel(const __gri
 		const u64 before = a.counts[tile];
 
 		if ((tile + 1 < a.tiles ? a.counts[tile + 1] : a.total) == before)
-			continue; /* nothing kept here */
+			continue; /* nothing to keep here */
 
 		const u64 base = (u64) tile * TIE_TILE + warp * (32 * TIE_ITEMS) + lane;
 		u32 kept = 0, heads = 0; /* bit per item */
@@ -365,17 +368,20 @@ static __global__ void __launch_bounds__(TIE_THREADS) compact_kernel(const __gri
 	}
 }
 
-/* Two strings behind what their group is known to have in common: limit bytes of each, the first `at` alike. */
+/* Two strings behind the known common prefix of their group: limit bytes of each, of which the first `at` agree. */
 struct tie_strings
 {
 	const u8 *s, *t;
 	u32 limit, at, group;
-	bool pair; /* there are two */
-	bool same; /* of the same length */
+	bool pair; /* both exist */
+	bool same; /* lengths are equal */
 	bool more; /* not compared to the end */
 };
 
-/* The strings of neighbours i - 1 and i of m in the list, if they are of one group; one thread compares a short way. */
+/*
+ * Compares the strings of list entries i - 1 and i of m, if they are of one group.  One thread compares a limited
+ * number of bytes.
+ */
 static __device__ __forceinline__ tie_strings
 compare_begins(const ties_args &a, u64 i, u32 m)
 {
@@ -406,7 +412,7 @@ compare_begins(const ties_args &a, u64 i, u32 m)
 	return x;
 }
 
-/* How far strings x and y of `end` bytes agree, of which the first SERIAL do: by a whole warp. */
+/* Returns how far strings x and y of `end` bytes agree, given that the first SERIAL bytes do.  By a whole warp. */
 static __device__ __forceinline__ u32
 compare_on(const u8 *x, const u8 *y, u32 end)
 {
@@ -425,7 +431,7 @@ compare_on(const u8 *x, const u8 *y, u32 end)
 	return end;
 }
 
-/* How far the strings of a group agree: neighbours are compared, a long way by a whole warp. */
+/* Finds the common prefix of each group by comparing neighbours; a whole warp compares long strings. */
 static __global__ void __launch_bounds__(TIE_THREADS) common_kernel(const __grid_constant__ ties_args a, u32 m)
 {
 	for (u64 base = blockIdx.x * (u64) TIE_THREADS + threadIdx.x / 32 * 32; base < m;
@@ -452,7 +458,7 @@ static __global__ void __launch_bounds__(TIE_THREADS) common_kernel(const __grid
 	}
 }
 
-/* Moves groups' places over what their strings have in common, or, where all are equal, to the next field. */
+/* Advances groups' places past the common prefix of their strings or, if all are equal, to the next field. */
 static __global__ void
 skip_kernel(const __grid_constant__ ties_args a, u32 groups)
 {
@@ -471,7 +477,7 @@ skip_kernel(const __grid_constant__ ties_args a, u32 groups)
 	}
 }
 
-/* Words of the next round: group, next bits of the key, number in the list. */
+/* Makes the words of the next round: group, next bits of the key, list position. */
 static __global__ void __launch_bounds__(TIE_THREADS)
 next_words_kernel(const __grid_constant__ ties_args a, u32 m, u32 room, u32 low, u64 *words)
 {

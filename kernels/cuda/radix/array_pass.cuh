@@ -1,8 +1,7 @@
 /*
- * array_pass.cuh: one digit pass over keys, perhaps with values beside them, or over segments of them, each sorted for
- * itself.  What it does, step by step, and the papers that it follows: README.md; how values and segments go: args.cuh.
- *
- * Bytes per item: key and value read, and written.
+ * array_pass.cuh: one digit pass over keys, optionally with values, or over separately sorted segments of them.
+ * README.md describes its steps and the papers behind them; args.cuh describes values and segments.  Bytes per item:
+ * key and value, read and written.
  */
 #ifndef GS_CUDA_RADIX_ARRAY_PASS_CUH
 #define GS_CUDA_RADIX_ARRAY_PASS_CUH
@@ -11,8 +10,8 @@
 #include "radix.cuh"
 
 /*
- * A block's tile on its way through a pass, and the steps that are keys' own.  VALUE: bytes of a value that goes beside
- * its key, or 0.  FLOATS: bytes of a key that is a float, or 0.  SEGMENTS: tiles as told by the table.
+ * A block's tile during a pass, and the steps specific to keys.  VALUE: bytes of a value, or 0.  FLOATS: bytes of a
+ * float key, or 0.  SEGMENTS: tiles are listed in the table.
  */
 template <gs_radix_io IN, gs_radix_io OUT, int VALUE, int FLOATS, bool SEGMENTS>
 struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
@@ -38,11 +37,11 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 	const payload *values;
 	payload *out_values;
 	void *out;
-	u32 mine;			 /* a warp's items lie side by side in the tile, a thread's 32 apart */
-	int items = ITEMS;	 /* of a thread: fewer where a segment's tile is not whole */
-	gs_radix_tile here = {}; /* the tile, of a segment */
+	u32 mine;			 /* a warp's items are contiguous in the tile, a thread's are 32 apart */
+	int items = ITEMS;	 /* per thread; fewer in a segment's partial tile */
+	gs_radix_tile here = {}; /* tile of a segment */
 
-	/* Where the thread reads: the rest comes from follow_step or is a segment's. */
+	/* Sets where the thread reads; follow_step or the segment sets the rest. */
 	__device__ __forceinline__
 	array_tile(const gs_radix_args &args) : a(args), in((const value *) args.in)
 	{
@@ -52,7 +51,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		mine = warp * (32 * ITEMS) + lane;
 	}
 
-	/* Where this pass reads and writes, if that was decided on the device; false: it has nothing to do. */
+	/* Looks up the input and output of this pass on the device.  Returns false if there is nothing to do. */
 	__device__ __forceinline__ bool
 	follow_step()
 	{
@@ -70,7 +69,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		return true;
 	}
 
-	/* Keys lie as they came, so that the digit of a float is taken from its order. */
+	/* Returns a key's digit.  Keys are unencoded, so that of a float is taken from its order. */
 	__device__ __forceinline__ u32
 	digit(word x) const
 	{
@@ -85,14 +84,14 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		return ((u32) (x >> a.shift) & a.mask) ^ a.flip;
 	}
 
-	/* Of item i; places behind the last word count as the last digit. */
+	/* Returns the digit of item i.  Places after the last item have the last digit. */
 	__device__ __forceinline__ u32
 	digit_of(int i, word x, u32 valid) const
 	{
 		return FLOATS && mine + i * 32 >= valid ? a.mask : digit(x);
 	}
 
-	/* A thread's items, one after the other; what the compiler knows of whole tiles holds for short ones too. */
+	/* Applies act to a thread's items.  The compiler unrolls whole tiles; partial ones run fewer iterations. */
 	template <class ACT>
 	__device__ __forceinline__ void
 	each_item(ACT act) const
@@ -112,7 +111,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		}
 	}
 
-	/* A tile's first item. */
+	/* Returns a tile's first item. */
 	__device__ __forceinline__ u64
 	begin_of(u32 tile) const
 	{
@@ -121,7 +120,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		return (u64) (a.first + tile) * TILE;
 	}
 
-	/* Items of a tile; the last one may not be whole. */
+	/* Returns the number of items in a tile; the last one may be partial. */
 	__device__ __forceinline__ u32
 	valid_of(u32 tile) const
 	{
@@ -133,7 +132,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		return left < TILE ? (u32) left : TILE;
 	}
 
-	/* Read once, so not to be kept in caches; a pair becomes a word. */
+	/* Loads an item, bypassing caches, as it is read once.  Combines a pair to a word. */
 	__device__ __forceinline__ word
 	word_at(u64 at) const
 	{
@@ -145,8 +144,8 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 	}
 
 	/*
-	 * The thread's items of a tile into registers.  Of one that is not whole all are first made what comes last, and
-	 * then those read that there are: a choice for each item took registers that whole tiles then lacked.
+	 * Loads the thread's items of a tile.  For a partial tile, first fills all with the last key, then loads those that
+	 * exist; selecting per item costs registers that whole tiles need.
 	 */
 	__device__ __forceinline__ void
 	load(word (&k)[ITEMS], u32 tile) const
@@ -172,7 +171,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		}
 	}
 
-	/* What the table says of the ticket's tile becomes the thread's. */
+	/* Copies the ticket's tile from the table to the thread. */
 	__device__ __forceinline__ void
 	take_told()
 	{
@@ -181,7 +180,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		mine = warp * 32 * items + lane;
 	}
 
-	/* The first ticket, and the barrier for values, by one thread. */
+	/* Takes the first ticket and initializes the values' barrier, by one thread. */
 	__device__ __forceinline__ void
 	take_first_ticket() const
 	{
@@ -199,7 +198,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 #endif
 	}
 
-	/* The next ticket, by one thread, and its tile into the second-level cache. */
+	/* Takes the next ticket, by one thread, and prefetches its tile into L2. */
 	__device__ __forceinline__ void
 	take_ticket() const
 	{
@@ -228,7 +227,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 #endif
 	}
 
-	/* Whether the tile's values come in one piece. */
+	/* Returns whether the tile's values come by bulk copy. */
 	__device__ __forceinline__ bool
 	bulk_values(u32 valid) const
 	{
@@ -236,7 +235,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 			   (SEGMENTS ? a.prefetch && ((u64) (values + here.start) & 15) == 0 : a.prefetch_values);
 	}
 
-	/* Where a digit begins in the tile's segment. */
+	/* Returns where a digit begins in the tile's segment. */
 	__device__ __forceinline__ u32
 	begin_in_segment() const
 	{
@@ -244,13 +243,13 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 	}
 
 	/*
-	 * Words of the thread's digit before the tile, and so where its own ones go; publishes the sum with its own.
-	 * begin: of the digit in its segment, from the segment's first tile.
+	 * Sums the thread's digit over preceding tiles, which yields the place of its own words, and publishes the sum
+	 * including them.  begin: start of the digit in its segment, known to the segment's first tile.
 	 */
 	__device__ __forceinline__ void
 	look_back(u32 tile, u32 begin, const bins &count, const bins &start) const
 	{
-		const u32 segment = here.start - here.index * TILE; /* where it begins */
+		const u32 segment = here.start - here.index * TILE; /* start of the segment */
 		const u32 *status = a.status + (u64) (SEGMENTS ? tile - here.index : 0) * BINS + thread;
 		const u32 before = SEGMENTS ? here.index : tile;
 		const bins sum = block::look_back(a.sweep, status, (i32) before - 1, bins{begin}, [&](u32 t, bins &s) {
@@ -277,7 +276,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 			atomicExch(&a.sweep.watch->last_done, 1);
 	}
 
-	/* The tile's values on their way to shared memory, past the registers, unless they are read late. */
+	/* Starts to copy the tile's values to shared memory, bypassing registers, unless they are read late. */
 	__device__ __forceinline__ void
 	fetch_values(const payload *from, u32 valid, bool bulk) const
 	{
@@ -285,7 +284,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 			copy_ahead<ITEMS, TILE>(this->payloads, from, mine, valid, items, bulk, this->arrived);
 	}
 
-	/* The tile out, place by place, values from where they wait; from: the tile's values. */
+	/* Writes the tile place by place, with values from shared memory or, if late, from `from`. */
 	__device__ __forceinline__ void
 	write(u32 valid, const payload *from) const
 	{
@@ -317,7 +316,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 	}
 };
 
-/* The pass, step by step as in README.md: over keys, pairs, keys with values, and segments of any of them. */
+/* The pass, in the steps of README.md, over keys, pairs, keys with values, or segments of these. */
 template <gs_radix_io IN, gs_radix_io OUT, int VALUE, int FLOATS, bool SEGMENTS>
 __global__ void
 __launch_bounds__(gs_radix_here<GS_KEY_BITS, IN, VALUE>::threads, gs_radix_here<GS_KEY_BITS, IN, VALUE>::blocks)
@@ -325,10 +324,10 @@ array_pass(const __grid_constant__ gs_radix_args a)
 {
 	typedef array_tile<IN, OUT, VALUE, FLOATS, SEGMENTS> pass;
 	typedef typename pass::bins bins;
-	typename pass::word k[pass::ITEMS]; /* not in the tile, all of which would then be in memory until loops unroll */
+	typename pass::word k[pass::ITEMS]; /* not in the tile: would be local memory until loops unroll */
 	u32 parity = 0;
 
-	if (!pass::P::shape::exists) /* nor is it launched */
+	if (!pass::P::shape::exists) /* never launched */
 		return;
 	if (a.gate != NULL && *a.gate != a.gate_open)
 		return;
@@ -338,7 +337,7 @@ array_pass(const __grid_constant__ gs_radix_args a)
 	if (!b.follow_step())
 		return;
 
-	/* 0. where each digit begins in the output, which segments' first tiles say; the first ticket */
+	/* 0. starts of digits in the output, unless segments' first tiles provide them; the first ticket */
 	if (!SEGMENTS)
 		b.begin_digits(a, [&](u32 digit) { return digit ^ a.flip; });
 	if (b.thread == 0)
@@ -349,40 +348,40 @@ array_pass(const __grid_constant__ gs_radix_args a)
 
 	if (SEGMENTS)
 		b.take_told();
-	__syncthreads(); /* all have it before the next one is put there */
+	__syncthreads(); /* all threads have it before the next one replaces it */
 	if (tile < a.sweep.tiles)
 		b.load(k, tile);
 	while (tile < a.sweep.tiles)
 	{
 		const u32 valid = b.valid_of(tile);
 		const bool bulk = b.bulk_values(valid);
-		const typename pass::payload *values = b.values + (VALUE ? b.begin_of(tile) : 0); /* the tile's */
-		u32 begin = 0; /* of the thread's digit in its segment; the first tile's alone */
+		const typename pass::payload *values = b.values + (VALUE ? b.begin_of(tile) : 0); /* of the tile */
+		u32 begin = 0; /* start of the thread's digit in its segment; first tiles only */
 
-		/* 1. the next ticket, and its tile into L2; this one's values on their way */
+		/* 1. take the next ticket and prefetch its tile; start to copy this one's values */
 		if (b.thread == pass::THREADS - 1)
 			b.take_ticket();
 		if (SEGMENTS && b.here.index == 0 && b.thread < pass::BINS)
 			begin = b.begin_in_segment();
 		b.fetch_values(values, valid, bulk);
 
-		/* 2. count the digits of each warp, by atomics that return nothing */
+		/* 2. count the digits of each warp, by atomics without result */
 		b.clear_counters();
 		b.each_item([&](int i) { atomicAdd(b.counter + b.digit_of(i, k[i], valid), 1); });
 		b.stall(a, tile);
 		__syncthreads();
 
-		/* 3. the tile's count of each digit: published at once */
+		/* 3. sum the tile's count of each digit and publish it at once */
 		const bins count = b.sum_counters();
 
 		if (b.thread < pass::BINS)
 			publish_words(a.status + (u64) tile * pass::BINS + b.thread, SEGMENTS ? b.here.index : tile,
 						  bins{count.of[0] + begin});
 
-		/* 4. counters become places in the tile */
+		/* 4. turn counters into places in the tile */
 		const bins start = b.counters_to_places(count);
 
-		/* 5. words to their places */
+		/* 5. move words to their places */
 		__syncthreads();
 		b.each_item([&](int i) {
 			const u32 place = b.rank(b.digit_of(i, k[i], valid));
@@ -392,7 +391,7 @@ array_pass(const __grid_constant__ gs_radix_args a)
 				b.origin[place] = (u16) (b.mine + i * 32);
 		});
 
-		/* 6. look back: each thread for its digit */
+		/* 6. look back, one thread per digit */
 		if (b.thread < pass::BINS)
 			b.look_back(tile, begin, count, start);
 		if (pass::KEPT)
@@ -402,7 +401,7 @@ array_pass(const __grid_constant__ gs_radix_args a)
 		}
 		__syncthreads();
 
-		/* 7. the next tile into registers, then this one out */
+		/* 7. load the next tile into registers, then write this one */
 		tile = *b.ticket;
 		if (SEGMENTS)
 			b.take_told();
@@ -415,7 +414,7 @@ array_pass(const __grid_constant__ gs_radix_args a)
 	}
 }
 
-/* A pass over keys, or over segments of them, over any number of tiles; inst/ says which there are. */
+/* A pass over keys or segments, over any number of tiles.  inst/ lists the instances. */
 template <gs_radix_io IN, gs_radix_io OUT, int VALUE = 0, int FLOATS = 0, bool SEGMENTS = false>
 static gs_status
 launch_array(gs_cuda_engine *e, gs_radix_args &a)

@@ -1,28 +1,28 @@
 /*
- * block.cuh: a block of a digit pass: its shared memory, and the steps that passes over row orders (order_pass.cuh) and
- * over arrays (array_pass.cuh) share.
+ * block.cuh: the block of a digit pass: its shared memory, and the steps common to passes over row orders
+ * (order_pass.cuh) and over arrays (array_pass.cuh).
  *
- * A thread has one digit, or two neighbouring ones if there are more digits than threads: "its" bins.  Threads in
- * groups add up the counters of as many warps each, the first group then those of the groups.
+ * A thread owns one digit, or two neighbouring ones if there are more digits than threads: its bins.  Groups of threads
+ * each sum the counters of some warps; the first group then sums the groups.
  */
 #ifndef GS_CUDA_RADIX_BLOCK_CUH
 #define GS_CUDA_RADIX_BLOCK_CUH
 
 #include "args.cuh"
 
-/* What a pass is made of: its shape, and what it puts in order.  VALUE: bytes that go beside a word, or 0. */
+/* Traits of a pass: shape and item types.  VALUE: bytes that accompany a word, or 0. */
 template <int BITS_, gs_radix_io IN, int VALUE_> struct radix_traits
 {
 	typedef gs_radix_here<BITS_, IN, VALUE_> shape;
 	static constexpr int BITS = BITS_, VALUE = VALUE_, THREADS = shape::threads, ITEMS = shape::items;
-	static constexpr bool KEPT = VALUE != 0 && !shape::late; /* values, in shared memory until they are written */
+	static constexpr bool KEPT = VALUE != 0 && !shape::late; /* values stay in shared memory until they are written */
 	static constexpr u32 BINS = 1 << BITS, TILE = THREADS * ITEMS, WARPS = THREADS / 32;
-	/* digits of a thread, threads that have some */
+	/* digits per thread, threads that have some */
 	static constexpr u32 EACH = gs_radix_each(THREADS, BITS), SHARE = BINS / EACH;
-	/* of warps whose counters a thread adds up */
+	/* warps whose counters a thread sums */
 	static constexpr u32 GROUPS = THREADS / SHARE, GROUP = WARPS / GROUPS;
-	typedef gs_counts<u32, EACH> bins;						   /* something of each of a thread's digits */
-	typedef typename item_of<IN == GS_KEYS4 ? 4 : 8>::type word; /* what is put in order */
+	typedef gs_counts<u32, EACH> bins;						   /* one number per digit of a thread */
+	typedef typename item_of<IN == GS_KEYS4 ? 4 : 8>::type word; /* the type being sorted */
 	typedef typename item_of<VALUE == 0 ? 4 : VALUE>::type payload;
 
 	static_assert(GROUPS >= 1 && WARPS % GROUPS == 0, "each thread sums a digit over the same number of warps");
@@ -36,23 +36,23 @@ template <class P> struct radix_block
 	static constexpr u32 BINS = P::BINS, TILE = P::TILE, EACH = P::EACH, SHARE = P::SHARE;
 	static constexpr u32 GROUPS = P::GROUPS, GROUP = P::GROUP;
 
-	word *words;	   /* the tile in order */
-	payload *payloads; /* values as they came, if they are kept */
-	u16 *origin;	   /* places that the words had */
-	u32 *counters;	   /* per warp and digit: words, then the place of the next one */
+	word *words;	   /* the sorted tile */
+	payload *payloads; /* values in input order, if kept */
+	u16 *origin;	   /* input places of the words */
+	u32 *counters;	   /* per warp and digit: count, then place of the next word */
 	u32 *groups;	   /* sums over the warps of a group */
-	u32 *to;		   /* output position of a digit's first word, less its place in the tile */
+	u32 *to;		   /* output position of a digit's first word, minus its place in the tile */
 	u32 *starts;	   /* place of a digit's first word in the tile; one more at the end */
-	u32 *base;		   /* output position of a digit's first word of all */
+	u32 *base;		   /* output position of a digit's first word overall */
 	u32 *sums;
-	u32 *ticket;		 /* two, which take turns where tiles follow each other without a barrier */
+	u32 *ticket;		 /* two, alternating where tiles follow each other without a barrier */
 	u64 *arrived;		 /* the values' barrier */
 	gs_radix_tile *told; /* the ticket's tile, of a segment */
 
 	u32 thread, warp, lane;
-	u32 *counter; /* the warp's */
+	u32 *counter; /* the warp's counters */
 
-	/* Lays shared memory out, as gs_radix_shared counts it. */
+	/* Lays out shared memory as gs_radix_shared counts it. */
 	__device__ __forceinline__
 	radix_block()
 	{
@@ -78,14 +78,14 @@ template <class P> struct radix_block
 
 	/* ------------------------------------------------------------ bins */
 
-	/* The thread's bins of a table, or those of the thread that has this share of them. */
+	/* The thread's bins in a table, or those of another share. */
 	static __device__ __forceinline__ bins &
 	bins_at(u32 *table, u32 share)
 	{
 		return *(bins *) (table + share * EACH);
 	}
 
-	/* Bin by bin. */
+	/* Adds bin by bin. */
 	static __device__ __forceinline__ void
 	add(bins &x, const bins &y)
 	{
@@ -94,7 +94,7 @@ template <class P> struct radix_block
 			x.of[i] += y.of[i];
 	}
 
-	/* Counts become places: next is where their words begin, and then where the next ones' do. */
+	/* Turns counts into places: next is where their words begin, then where those of the next begin. */
 	static __device__ __forceinline__ void
 	advance(bins &next, bins &counts)
 	{
@@ -104,7 +104,7 @@ template <class P> struct radix_block
 		add(next, c);
 	}
 
-	/* Adds up all digits' numbers; returns the sums of those before each, to the threads that have digits. */
+	/* Exclusive prefix sum over all digits, for the threads that have digits. */
 	__device__ __forceinline__ bins
 	bins_exclusive(const bins &x) const
 	{
@@ -131,7 +131,7 @@ template <class P> struct radix_block
 		return before;
 	}
 
-	/* The most words that one of a thread's digits has. */
+	/* The greatest count among a thread's digits. */
 	static __device__ __forceinline__ u32
 	most_of(const bins &count)
 	{
@@ -146,8 +146,8 @@ template <class P> struct radix_block
 	/* ------------------------------------------------------------ steps */
 
 	/*
-	 * Where each digit begins in the output: by the counts over all words, unless an earlier launch of the pass says
-	 * it.
+	 * Sets where each digit begins in the output: from the counts over all words, or from an earlier launch of the
+	 * pass.
 	 */
 	template <class COUNT>
 	__device__ __forceinline__ void
@@ -164,7 +164,7 @@ template <class P> struct radix_block
 			bins_at(base, thread) = a.bases != NULL ? *(const bins *) (a.bases + thread * EACH) : c;
 	}
 
-	/* The warp's counters become zero. */
+	/* Clears the warp's counters. */
 	__device__ __forceinline__ void
 	clear_counters() const
 	{
@@ -174,7 +174,7 @@ template <class P> struct radix_block
 		__syncwarp();
 	}
 
-	/* A test's block that stands still with its tile counted, but not published. */
+	/* Stalls a tile that has been counted but not published.  For tests. */
 	__device__ __forceinline__ void
 	stall(const gs_radix_args &a, u32 tile) const
 	{
@@ -186,12 +186,12 @@ template <class P> struct radix_block
 		}
 	}
 
-	/* Adds up counters over groups of warps, and the groups': the tile's counts, to the threads that have digits. */
+	/* Sums counters over groups of warps, then over the groups: the tile's counts, for the threads that have digits. */
 	__device__ __forceinline__ bins
 	sum_counters() const
 	{
 		const u32 share = thread & (SHARE - 1), group = thread / SHARE;
-		u32 *const warps = counters + group * GROUP * BINS; /* the group's */
+		u32 *const warps = counters + group * GROUP * BINS; /* of the group */
 		bins count = {};
 
 		if (group < GROUPS)
@@ -215,14 +215,14 @@ template <class P> struct radix_block
 	}
 
 	/*
-	 * Counters become places in the tile: of the next word of this warp with this digit.  Returns where the thread's
-	 * digits start.
+	 * Turns counters into places in the tile: of the next word of this warp with this digit.  Returns the places of the
+	 * thread's digits.
 	 */
 	__device__ __forceinline__ bins
 	counters_to_places(const bins &count) const
 	{
 		const u32 share = thread & (SHARE - 1), group = thread / SHARE;
-		u32 *const warps = counters + group * GROUP * BINS; /* the group's */
+		u32 *const warps = counters + group * GROUP * BINS; /* of the group */
 		const bins start = bins_exclusive(count);
 
 		if (thread < SHARE)
@@ -249,7 +249,9 @@ template <class P> struct radix_block
 		return start;
 	}
 
-	/* The place in the tile of the lane's word of this digit: behind those of earlier warps, items and lanes. */
+	/*
+	 * Returns the place in the tile of the lane's word of this digit, behind those of earlier warps, items and lanes.
+	 */
 	__device__ __forceinline__ u32
 	rank(u32 digit) const
 	{
@@ -264,9 +266,8 @@ template <class P> struct radix_block
 	}
 
 	/*
-	 * Words of the thread's digits in the tiles before this one, the latest of which is number t: decoupled look-back,
-	 * two tiles at a time.  sum: what is known of them already; status: of the first tile.  A tile of which nobody has
-	 * heard for long is counted here, by count_tile(t, sum).
+	 * Sums the thread's digits over the tiles up to number t by decoupled look-back, two tiles at a time.  sum: what is
+	 * known already.  status: of the first tile.  Counts a tile that makes no progress itself, by count_tile(t, sum).
 	 */
 	template <class COUNT>
 	__device__ __forceinline__ bins
@@ -317,7 +318,7 @@ template <class P> struct radix_block
 		return sum;
 	}
 
-	/* A thread's part of that: what a word with this digit adds to its bins. */
+	/* Adds a word with this digit to the thread's bins. */
 	__device__ __forceinline__ void
 	count_word(u32 digit, bins &sum) const
 	{

@@ -1,16 +1,15 @@
 /*
- * count.cu: counts of all digits of a sort, in one read: of keys as they came, or of a column's or words' bits.
- *
- * A block has several counters for every digit (digit_counters.cuh), one per lane if there is room.  Bytes per item:
- * the key's, read once.
+ * count.cu: counts all digits of a sort in one read: of unencoded keys, or of a column's or words' bits.  A block has
+ * several copies of each counter (digit_counters.cuh), one per lane if there is room.  Bytes per item: those of the
+ * key, read once.
  */
 #include "digit_counters.cuh"
 
 #define THREADS		1024
 #define BITS		8			/* of a key's digit */
-#define AHEAD		4			/* loads under way */
+#define AHEAD		4			/* loads in flight */
 
-/* Adds every item of an array, by all threads of the grid; whole vectors of 16 bytes where it is aligned. */
+/* Applies add to every item of an array, by all threads of the grid.  Aligned arrays are read as 16-byte vectors. */
 template <class V, class ADD>
 static __device__ __forceinline__ void
 each_item(const V *in, u64 n, ADD add)
@@ -55,7 +54,7 @@ each_item(const V *in, u64 n, ADD add)
 	}
 }
 
-/* Of keys: all that a kernel needs to know of the counters it knows when it is compiled. */
+/* Counts digits of keys.  The number and width of digits are compile-time constants. */
 template <class K, bool FLOATS>
 static __global__ void __launch_bounds__(THREADS, 1) count_keys_kernel(const __grid_constant__ gs_radix_counting a)
 {
@@ -85,7 +84,7 @@ static __global__ void __launch_bounds__(THREADS, 1) count_keys_kernel(const __g
 	counters.add_up(a.counts);
 }
 
-/* Of a column, or of words; the number of digits is known to the compiler. */
+/* Counts digits of a column or of words.  The number of digits is a compile-time constant. */
 template <class V, bool WORDS, u32 DIGITS>
 static __global__ void __launch_bounds__(THREADS, 1)
 count_bits_kernel(const __grid_constant__ gs_radix_counting a, u32 copies)
@@ -117,7 +116,7 @@ count_bits_kernel(const __grid_constant__ gs_radix_counting a, u32 copies)
 	counters.add_up(a.counts);
 }
 
-/* As many blocks as the device holds with that much memory promised to each, or as many as the items want. */
+/* Launches as many blocks as the device holds with that much shared memory each, or as the items need. */
 template <class KERNEL, class... MORE>
 static gs_status
 count(gs_cuda_engine *e, KERNEL kernel, size_t promised, size_t shared, const gs_radix_counting &a, MORE... more)
@@ -132,7 +131,7 @@ count(gs_cuda_engine *e, KERNEL kernel, size_t promised, size_t shared, const gs
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* Counters in as many copies as the row allows, against threads that meet in one. */
+/* Counts digits of keys, with as many copies of counters as the tuning row allows, which reduces collisions. */
 template <class K, bool FLOATS>
 static gs_status
 count_keys(gs_cuda_engine *e, const gs_radix_counting &a)
@@ -142,7 +141,7 @@ count_keys(gs_cuda_engine *e, const gs_radix_counting &a)
 	return count(e, count_keys_kernel<K, FLOATS>, shared, shared, a);
 }
 
-/* Digits of at most 8 bits of keys. */
+/* Counts digits of at most 8 bits of keys. */
 gs_status
 gs_radix_count_keys(gs_cuda_engine *e, size_t key_bytes, bool floats, const gs_radix_counting &a)
 {
@@ -151,7 +150,7 @@ gs_radix_count_keys(gs_cuda_engine *e, size_t key_bytes, bool floats, const gs_r
 	return floats ? count_keys<u64, true>(e, a) : count_keys<u64, false>(e, a);
 }
 
-/* Finds the kernel for a number of digits. */
+/* Selects the kernel for a number of digits. */
 template <class V, bool WORDS, u32 DIGITS = GS_PLACES>
 static auto
 bits_kernel(u32 digits)
@@ -162,7 +161,7 @@ bits_kernel(u32 digits)
 	return count_bits_kernel<V, WORDS, DIGITS>;
 }
 
-/* Digits of what a radix sort reads. */
+/* Counts the digits of what a radix sort reads. */
 gs_status
 gs_radix_count(gs_cuda_engine *e, gs_radix_io from, const gs_radix_counting &a)
 {

@@ -1,8 +1,7 @@
 /*
- * digit_counters.cuh: counters of digits in shared memory, several copies of each side by side.
- *
- * A lane adds to the copy of its number, modulo their number, which is a power of 2.  With 32 copies neither equal nor
- * different digits of a warp meet in a bank of shared memory; fewer take less room.  They are added up in the end.
+ * digit_counters.cuh: digit counters in shared memory, in several adjacent copies.  A lane adds to the copy with its
+ * number, modulo the number of copies, a power of 2.  With 32 copies the digits of a warp never conflict in a bank,
+ * whether equal or not; fewer take less room.  The copies are summed at the end.
  */
 #ifndef GS_CUDA_RADIX_DIGIT_COUNTERS_CUH
 #define GS_CUDA_RADIX_DIGIT_COUNTERS_CUH
@@ -10,11 +9,11 @@
 #include "radix.cuh"
 
 #define GS_COPIES			 32
-#define GS_COUNTER_BYTES	 (192 << 10) /* of a block at most: 32 copies of 3 digits of 9 bits */
-#define GS_COUNTER_BYTES_FEW (24 << 10)	 /* for few items, which are not worth clearing more */
+#define GS_COUNTER_BYTES	 (192 << 10) /* limit per block: 32 copies of 3 digits of 9 bits */
+#define GS_COUNTER_BYTES_FEW (24 << 10)	 /* for few items, which do not repay clearing more */
 #define GS_COUNTER_FEW		 (1 << 21)
 
-/* Shared memory for a block's counters: what a kernel is promised, whatever the number of items. */
+/* Shared memory requested for a block's counters, whatever the number of items. */
 static inline size_t
 gs_counter_promise(const gs_cuda_engine *e)
 {
@@ -23,14 +22,14 @@ gs_counter_promise(const gs_cuda_engine *e)
 	return most < GS_COUNTER_BYTES ? most : GS_COUNTER_BYTES;
 }
 
-/* And what it takes for so many. */
+/* Shared memory used for n items. */
 static inline size_t
 gs_counter_bytes(const gs_cuda_engine *e, u64 n)
 {
 	return n < GS_COUNTER_FEW ? GS_COUNTER_BYTES_FEW : gs_counter_promise(e);
 }
 
-/* Copies of so many counters, where there is room for so many. */
+/* Returns the number of copies that fit. */
 GS_BOTH u32
 gs_counter_copies(u32 counters, u32 room)
 {
@@ -43,10 +42,10 @@ gs_counter_copies(u32 counters, u32 room)
 
 struct gs_digit_counters
 {
-	u32 *counters; /* of digit place p and digit d: counters + ((p << bits) + d) * copies */
+	u32 *counters; /* place p, digit d: counters + ((p << bits) + d) * copies */
 	u32 digits, bits, copies;
 
-	/* By the whole block, which has to meet before and afterwards. */
+	/* Clears the counters, by the whole block.  Barriers are needed before and after. */
 	__device__ __forceinline__ void
 	clear() const
 	{
@@ -54,14 +53,14 @@ struct gs_digit_counters
 			counters[i] = 0;
 	}
 
-	/* The calling lane's counters of a place. */
+	/* Returns the calling lane's counters of a place. */
 	__device__ __forceinline__ u32 *
 	mine(u32 place) const
 	{
 		return counters + (place << bits) * copies + (lane_id() & (copies - 1));
 	}
 
-	/* By the whole block, which has to meet before: adds all to counts, GS_PLACE for each digit. */
+	/* Adds the counters to counts, GS_PLACE per digit, by the whole block.  A barrier is needed before. */
 	__device__ __forceinline__ void
 	add_up(u32 *counts) const
 	{

@@ -1,8 +1,7 @@
 /*
- * order_pass.cuh: one digit pass over a row order: of a column, of which it makes words, or of words; to words, or to
- * the row numbers alone.  What it does, step by step, and the papers that it follows: README.md.
- *
- * Bytes per row: 8 read and 8 written; pass 1 reads the column's width; a last pass writes 4.
+ * order_pass.cuh: one digit pass over a row order.  Reads a column, of which it makes words, or words; writes words, or
+ * only row numbers.  README.md describes its steps and the papers behind them.  Bytes per row: 8 read and 8 written;
+ * pass 1 reads the column's width; a last pass writes 4.
  */
 #ifndef GS_CUDA_RADIX_ORDER_PASS_CUH
 #define GS_CUDA_RADIX_ORDER_PASS_CUH
@@ -10,7 +9,7 @@
 #include "block.cuh"
 #include "radix.cuh"
 
-/* A block's tile on its way through a pass, and the steps that are a row order's own. */
+/* A block's tile during a pass, and the steps specific to row orders. */
 template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_block<radix_traits<BITS, IN, 0>>
 {
 	typedef radix_traits<BITS, IN, 0> P;
@@ -24,30 +23,30 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 	static constexpr int THREADS = P::THREADS, ITEMS = P::ITEMS;
 	static constexpr bool COLUMN = IN == GS_COLUMN8 || IN == GS_COLUMN4;
 	static constexpr bool DROPS = IN == GS_COLUMN8; /* words may lose the digit: 4 bytes and a row number fit one */
-	/* a barrier behind each tile: saves words' passes time, costs row numbers' some */
+	/* words may drop the digit; 4-byte keys fit without */
 	static constexpr bool CLOSED = OUT != GS_ROWS;
 	typedef typename item_of<IN == GS_COLUMN4 ? 4 : 8>::type value;			   /* what is read */
-	typedef typename std::conditional<COLUMN, value, u64>::type held;		   /* what registers hold */
+	typedef typename std::conditional<COLUMN, value, u64>::type held;		   /* type in registers */
 
 	const gs_radix_args &a;
 	const value *in;
-	u32 mine; /* a warp's items lie side by side in the tile, a thread's 32 apart */
+	u32 mine; /* a warp's items are contiguous in the tile, a thread's are 32 apart */
 
-	/* The first of the thread's places in any tile. */
+	/* Sets the thread's first place in any tile. */
 	__device__ __forceinline__
 	order_tile(const gs_radix_args &args) : a(args), in((const value *) args.in)
 	{
 		mine = this->warp * (32 * ITEMS) + this->lane;
 	}
 
-	/* Of a word, or of a key that is still in a register. */
+	/* Returns the digit of a word, or of a key that is still in a register. */
 	__device__ __forceinline__ u32
 	digit(u64 x) const
 	{
 		return (u32) (x >> a.shift) & a.mask;
 	}
 
-	/* Items of a tile; the last one may not be whole. */
+	/* Returns the number of items in a tile; the last one may be partial. */
 	__device__ __forceinline__ u32
 	valid_of(u32 tile) const
 	{
@@ -56,7 +55,7 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 		return left < TILE ? (u32) left : TILE;
 	}
 
-	/* The thread's items of a tile into registers; places behind the last one count as the last digit. */
+	/* Loads the thread's items of a tile.  Places after the last item have the last digit. */
 	__device__ __forceinline__ void
 	load(held (&k)[ITEMS], u32 tile) const
 	{
@@ -77,7 +76,7 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 		}
 	}
 
-	/* The next ticket, by one thread, and its tile into the second-level cache. */
+	/* Takes the next ticket, by one thread, and prefetches its tile into L2. */
 	__device__ __forceinline__ void
 	take_ticket(u32 *ticket) const
 	{
@@ -92,20 +91,20 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 #endif
 	}
 
-	/* A column's values become keys. */
+	/* Turns a column's values into keys. */
 	__device__ __forceinline__ void
 	make_keys(held (&k)[ITEMS], u32 valid) const
 	{
 		if (COLUMN && valid == TILE && a.t.shift == 0 && a.t.plus == 0)
 		{
-			/* one instruction per half; a shift by a variable costs a tenth of the pass */
+			/* one instruction per half; a variable shift costs a tenth of the pass */
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
 				k[i] = ((value) k[i] ^ (value) a.t.mask) & (value) a.t.keep;
 		}
 		else if (IN == GS_COLUMN8)
 		{
-			/* all, then those behind the end: a loop that chooses would hold all values twice */
+			/* all, then those behind the end: selecting in the loop would keep all values twice */
 #pragma unroll
 			for (int i = 0; i < ITEMS; i++)
 				k[i] = (held) key_of_value((value) k[i], a.t);
@@ -125,7 +124,7 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 		}
 	}
 
-	/* The word of a key, which words are already. */
+	/* Returns a key's word.  Words are returned as they are. */
 	__device__ __forceinline__ u64
 	word(held key, u32 row) const
 	{
@@ -139,7 +138,10 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 		}
 	}
 
-	/* Words of the thread's digits before the tile, and so where its own ones go; publishes the sum with its own. */
+	/*
+	 * Sums the thread's digits over preceding tiles, which yields the place of its own words, and publishes the sum
+	 * including them.
+	 */
 	__device__ __forceinline__ void
 	look_back(u32 tile, const bins &count, const bins &start) const
 	{
@@ -172,7 +174,7 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 			atomicExch(&a.sweep.watch->last_done, 1);
 	}
 
-	/* The digit of the word at place j in the tile: of the word, or searched for if it has lost it. */
+	/* Returns the digit of the word at place j in the tile.  If the word has dropped it, searches for it. */
 	__device__ __forceinline__ u32
 	digit_at(u32 j, u64 x) const
 	{
@@ -189,7 +191,7 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 		return (u32) (x >> ((COLUMN ? a.row_bits : 0) + a.shift)) & a.mask;
 	}
 
-	/* The tile out, place by place. */
+	/* Writes the tile place by place. */
 	__device__ __forceinline__ void
 	write_places(u32 valid) const
 	{
@@ -213,7 +215,7 @@ template <int BITS, gs_radix_io IN, gs_radix_io OUT> struct order_tile : radix_b
 	}
 };
 
-/* The pass, step by step as in README.md. */
+/* The pass, in the steps of README.md. */
 template <int BITS, gs_radix_io IN, gs_radix_io OUT>
 __global__ void
 __launch_bounds__(gs_radix_here<BITS, IN, 0>::threads, gs_radix_here<BITS, IN, 0>::blocks)
@@ -221,17 +223,17 @@ order_pass(const __grid_constant__ gs_radix_args a)
 {
 	typedef order_tile<BITS, IN, OUT> pass;
 	typedef typename pass::bins bins;
-	typename pass::held k[pass::ITEMS]; /* not in the tile, all of which would then be in memory until loops unroll */
+	typename pass::held k[pass::ITEMS]; /* not in the tile: would be local memory until loops unroll */
 	u32 ticket_slot = 0;
 
-	if (!pass::P::shape::exists) /* nor is it launched */
+	if (!pass::P::shape::exists) /* never launched */
 		return;
 	if (a.gate != NULL && *a.gate != a.gate_open)
 		return;
 
 	pass b(a);
 
-	/* 0. where each digit begins in the output; the first ticket */
+	/* 0. starts of digits in the output; the first ticket */
 	b.begin_digits(a, [](u32 digit) { return digit; });
 	if (b.thread == 0)
 		*b.ticket = atomicAdd(a.sweep.ticket, 1);
@@ -239,21 +241,21 @@ order_pass(const __grid_constant__ gs_radix_args a)
 
 	u32 tile = *b.ticket;
 
-	__syncthreads(); /* all have it before the next one is put there */
+	__syncthreads(); /* all threads have it before the next one replaces it */
 	if (tile < a.sweep.tiles)
 		b.load(k, tile);
 	while (tile < a.sweep.tiles)
 	{
 		const u32 valid = b.valid_of(tile);
-		const u32 row = (a.first + tile) * pass::TILE + b.mine; /* pass 1: the thread's first row */
+		const u32 row = (a.first + tile) * pass::TILE + b.mine; /* pass 1: row of the thread's first item */
 
-		/* 1. the next ticket, and its tile into L2 */
+		/* 1. take the next ticket and prefetch its tile */
 		if (!pass::CLOSED)
 			ticket_slot ^= 1;
 		if (b.thread == pass::THREADS - 1)
 			b.take_ticket(b.ticket + ticket_slot);
 
-		/* 2. count the digits of each warp, by atomics that return nothing */
+		/* 2. count the digits of each warp, by atomics without result */
 		b.clear_counters();
 		b.make_keys(k, valid);
 #pragma unroll
@@ -262,17 +264,17 @@ order_pass(const __grid_constant__ gs_radix_args a)
 		b.stall(a, tile);
 		__syncthreads();
 
-		/* 3. the tile's count of each digit: published at once */
+		/* 3. sum the tile's count of each digit and publish it at once */
 		const bins count = b.sum_counters();
 
 		if (b.thread < pass::SHARE)
 			publish_words(a.status + (u64) tile * pass::BINS + b.thread * pass::EACH, tile, count);
 
-		/* 4. counters become places in the tile */
+		/* 4. turn counters into places in the tile */
 		const bins start = b.counters_to_places(count);
 		const u32 most = b.most_of(count);
 
-		/* 5. words to their places */
+		/* 5. move words to their places */
 		__syncthreads();
 #pragma unroll
 		for (int i = 0; i < pass::ITEMS; i++)
@@ -282,13 +284,13 @@ order_pass(const __grid_constant__ gs_radix_args a)
 			b.words[place] = b.word(k[i], row + i * 32);
 		}
 
-		/* 6. look back: each thread for its digits */
+		/* 6. look back, one thread per digit */
 		if (b.thread < pass::SHARE)
 			b.look_back(tile, count, start);
 
 		const bool skewed = __syncthreads_or(most > 8 * pass::TILE / pass::BINS);
 
-		/* 7. the next tile into registers, then this one out */
+		/* 7. load the next tile into registers, then write this one */
 		tile = b.ticket[ticket_slot];
 		if (tile < a.sweep.tiles)
 			b.load(k, tile);
@@ -297,12 +299,12 @@ order_pass(const __grid_constant__ gs_radix_args a)
 																							b.starts, b.to, valid);
 		else
 			b.write_places(valid);
-		if (pass::CLOSED) /* else the tables that are still read are not touched before the next tile is counted */
+		if (pass::CLOSED) /* otherwise tables still being read are not touched until the next tile is counted */
 			__syncthreads();
 	}
 }
 
-/* A pass over a row order, over any number of tiles; inst/ says which there are. */
+/* A pass over a row order, over any number of tiles.  inst/ lists the instances. */
 template <int BITS, gs_radix_io IN, gs_radix_io OUT>
 static gs_status
 launch_order(gs_cuda_engine *e, gs_radix_args &a)
@@ -310,7 +312,7 @@ launch_order(gs_cuda_engine *e, gs_radix_args &a)
 	return gs_radix_launch(e, gs_radix_shape_of(*e->tuning, BITS, IN, 0), order_pass<BITS, IN, OUT>, a);
 }
 
-/* A pass over a row order, by digits of so many bits. */
+/* A pass over a row order by digits of BITS bits. */
 template <int BITS>
 static gs_status
 launch_order_of(gs_cuda_engine *e, gs_radix_io in, gs_radix_io out, gs_radix_args &a)

@@ -1,9 +1,9 @@
 /*
- * radix.cu: a radix sort as a sequence of passes: which digits, which kernels, which buffers.
+ * radix.cu: a radix sort as a sequence of passes: chooses digits, kernels and buffers.
  *
- * Digits of at most 9 bits, or 10 where that saves a pass, as even as possible.  Pass 1 reads the column or the words;
- * digits are counted where the keys are first read, with the statistics or by encoding, or else in a read of their own.
- * Passes before the last write words back and forth between two buffers.
+ * Digits have at most 9 bits, or 10 if that saves a pass, and are as even as possible.  Pass 1 reads the column or the
+ * words.  Digits are counted where the keys are first read, with the statistics or during encoding; otherwise by a read
+ * of their own.  Passes before the last alternate between two buffers.
  */
 #include "radix.cuh"
 
@@ -11,7 +11,7 @@
 
 /* ---------------------------------------------------------------- passes */
 
-/* The widest digits of row orders on this device: that there are kernels for. */
+/* Returns the widest digits of row orders for which this device has kernels. */
 u32
 gs_radix_most(const gs_cuda_engine *e)
 {
@@ -22,7 +22,7 @@ gs_radix_most(const gs_cuda_engine *e)
 	return bits;
 }
 
-/* Tiles of a pass at most: of all shapes for row orders the smallest tile decides. */
+/* Returns the most tiles of a pass, given by the smallest tile of all shapes for row orders. */
 static u64
 pass_tiles(const gs_cuda_engine *e, u64 n)
 {
@@ -38,14 +38,14 @@ pass_tiles(const gs_cuda_engine *e, u64 n)
 #define TICKETS (GS_PLACES * 64 * sizeof(u32))
 #define COUNTS	(GS_PLACES * GS_PLACE * sizeof(u32))
 
-/* What lies in front of the status words; parts begin every 2^29 rows. */
+/* Returns the bytes before the status words.  Parts begin every 2^29 rows. */
 static size_t
 head_bytes(u64 n)
 {
 	return TICKETS + COUNTS + (n >> 29) * GS_PLACE * sizeof(u32);
 }
 
-/* For a key of so many bits; of 64 bits: for one of any number of bits. */
+/* Returns the temporary memory for a key of this many bits; 64 covers all. */
 size_t
 gs_radix_temp(const gs_cuda_engine *e, u64 n, u32 bits)
 {
@@ -55,7 +55,7 @@ gs_radix_temp(const gs_cuda_engine *e, u64 n, u32 bits)
 	return gs_round256(head_bytes(n)) + (digits * pass_tiles(e, n) * sizeof(u32) << place);
 }
 
-/* Zeros where a gate is open, as cudaMemsetAsync cannot ask. */
+/* Clears memory if a gate is open, which cudaMemsetAsync cannot test. */
 static __global__ void
 clear_kernel(uint4 *p, u64 n, const u32 *gate, u32 gate_open)
 {
@@ -64,7 +64,7 @@ clear_kernel(uint4 *p, u64 n, const u32 *gate, u32 gate_open)
 			p[i] = make_uint4(0, 0, 0, 0);
 }
 
-/* Zeroes temporary memory; if there is a gate, only where it is open. */
+/* Clears temporary memory; if there is a gate, only if it is open. */
 gs_status
 gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 gate_open)
 {
@@ -76,8 +76,8 @@ gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 ga
 }
 
 /*
- * Launches one pass; tiles are cut here, and launches where the count bits of status words would not do.  Of segments,
- * which are shorter than that, tiles are told, and their number.
+ * Launches one pass.  Splits it where the count bits of status words would overflow.  Segments are shorter than that;
+ * their tiles are listed.
  */
 gs_status
 gs_radix_launch(gs_cuda_engine *e, const gs_radix_shape &shape, void (*kernel)(const gs_radix_args), gs_radix_args &a)
@@ -116,7 +116,7 @@ gs_radix_launch(gs_cuda_engine *e, const gs_radix_shape &shape, void (*kernel)(c
 	return GS_OK;
 }
 
-/* What all passes of a sort are told. */
+/* Fills in the arguments common to all passes of a sort. */
 static gs_radix_args
 common_args(const gs_radix_sort *s, u32 *bases)
 {
@@ -133,7 +133,7 @@ common_args(const gs_radix_sort *s, u32 *bases)
 	return a;
 }
 
-/* Clears the head of temporary memory and all passes' status words, and counts digits unless the caller has. */
+/* Clears the head of temporary memory and all passes' status words.  Counts digits unless the caller has. */
 static gs_status
 prepare(gs_cuda_engine *e, const gs_radix_sort *s, const u32 *widths, u32 digits, u32 at, u32 *counts)
 {
@@ -153,7 +153,7 @@ prepare(gs_cuda_engine *e, const gs_radix_sort *s, const u32 *widths, u32 digits
 }
 
 /*
- * Enqueues a sort.  Nothing waits.
+ * Enqueues a sort, without waiting.
  */
 gs_status
 gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)

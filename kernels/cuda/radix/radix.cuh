@@ -1,5 +1,5 @@
 /*
- * radix.cuh: sorts by digit passes: what callers ask for, the digits, and the passes that there are.
+ * radix.cuh: sorts by digit passes: requests, digits, and the available passes.
  */
 #ifndef GS_CUDA_RADIX_RADIX_CUH
 #define GS_CUDA_RADIX_RADIX_CUH
@@ -8,7 +8,10 @@
 #include "sort_state.cuh"
 #include "args.cuh"
 
-/* A key as an unsigned number in order; of: says whether keys are floats, and what turns them after float_order(). */
+/*
+ * Maps a key to an order-preserving unsigned number.  of: whether keys are floats, and the mask to apply after
+ * float_order().
+ */
 template <class T, class OF>
 __device__ __forceinline__ T
 gs_key_code(T x, const OF &of)
@@ -18,32 +21,32 @@ gs_key_code(T x, const OF &of)
 	return x ^ (T) of.flip;
 }
 
-/* One stable sort by bits of a key: digits from the lowest bit on, as few as possible and as even as possible. */
+/* A stable sort by bits of a key: digits from the lowest bit up, as few as possible and as even as possible. */
 struct gs_radix_sort
 {
 	u64 n;
-	gs_radix_io from;	 /* GS_COLUMN8, GS_COLUMN4: words are made of in; else words are read */
+	gs_radix_io from;	 /* GS_COLUMN8, GS_COLUMN4: makes words of in; otherwise reads words */
 	const void *in;
 	gs_transform t;		 /* from a column */
 	u32 bits;			 /* of the key */
-	u32 skip;			 /* its lowest bits that are not sorted by */
-	u32 shift;			 /* words: where the key begins in them */
-	u32 row_bits;		 /* bits of row number below the key; also of words */
-	bool rows;			 /* the last pass writes row numbers to order, else words */
+	u32 skip;			 /* its lowest bits, which are not sorted by */
+	u32 shift;			 /* words: position of the key */
+	u32 row_bits;		 /* bits of the row number below the key, also in words */
+	bool rows;			 /* the last pass writes row numbers to order, otherwise words */
 	const u32 *counts;	 /* GS_PLACE for each digit, or NULL: to be counted.  Digits as gs_radix_digits cuts them */
-	u32 rotate_by;			 /* rows that come first by the key, but are last */
-	u64 *a, *b;			 /* words; if words are read, they lie in one of these */
+	u32 rotate_by;			 /* rows that come first by the key but belong last */
+	u64 *a, *b;			 /* words; input words are in one of these */
 	u32 *order;
 	const u32 *gate;	 /* device: do nothing unless it has this value */
 	u32 gate_open;
 	void *temp;			 /* gs_radix_temp() bytes */
-	u64 *result;		 /* out: where the words are */
+	u64 *result;		 /* out: the array with the words */
 	u32 passes;			 /* out */
 };
 
 /*
- * Cuts a key into digits of at most so many bits, the widest first; returns their number.  Digits of more than
- * GS_PLACE_BITS only where they save one.
+ * Splits a key into digits of at most `most` bits, widest first, and returns their number.  Digits have more than
+ * GS_PLACE_BITS only if that saves one.
  */
 __host__ __device__ static inline u32
 gs_radix_digits(u32 bits, u32 most, u32 *widths)
@@ -58,7 +61,7 @@ gs_radix_digits(u32 bits, u32 most, u32 *widths)
 	return digits;
 }
 
-/* All digits of a sort, counted in one read. */
+/* A count of all digits of a sort. */
 struct gs_radix_counting
 {
 	const void *in;
@@ -66,7 +69,7 @@ struct gs_radix_counting
 	gs_transform t; /* columns */
 	u32 shift, digits;
 	u32 widths[GS_PLACES];
-	u32 *counts; /* GS_PLACE per digit, zero at first */
+	u32 *counts; /* GS_PLACE per digit, initially zero */
 	const u32 *gate;
 	u32 gate_open;
 };

@@ -1,12 +1,12 @@
 /*
- * sort_state.cu: what the sort family keeps in an engine.
+ * sort_state.cu: the sort family's state in an engine.
  */
 #include "sort_state.cuh"
 #include "../base/sort_testing.h"
 
 #include <cstring>
 
-/* What the sort family keeps in an engine, made when it is first asked for. */
+/* Returns the state, which is created on first use. */
 gs_status
 gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort)
 {
@@ -26,7 +26,7 @@ gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort)
 	return GS_OK;
 }
 
-/* Gives it back, cleared: its memory has seen keys. */
+/* Frees the state.  Clears its memory, which has held keys. */
 void
 gs_sort_close(gs_cuda_engine *e)
 {
@@ -34,11 +34,11 @@ gs_sort_close(gs_cuda_engine *e)
 
 	if (s == NULL)
 		return;
-	/* what was seen of keys */
+	/* contains data of keys */
 	if (s->host != NULL)
 		memset(s->host, 0, GS_SORT_HOST);
 	cudaFreeHost(s->host);
-	/* what cannot be cleared stays where it is */
+	/* memory that cannot be cleared is leaked */
 	if (s->block != NULL && cudaMemset(s->block, 0, GS_SORT_BLOCK) == cudaSuccess)
 		cudaFree(s->block);
 	gs_small_close(s);

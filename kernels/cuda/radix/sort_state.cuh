@@ -1,21 +1,21 @@
 /*
- * sort_state.cuh: what the sort family keeps in an engine.
+ * sort_state.cuh: the sort family's state in an engine.
  */
 #ifndef GS_CUDA_RADIX_SORT_STATE_CUH
 #define GS_CUDA_RADIX_SORT_STATE_CUH
 
 #include "../base/engine.cuh"
 
-/* The sort family's part of an engine; made when first used. */
+/* The sort family's state, created on first use. */
 struct gs_cuda_sort
 {
-	u8 *host;		   /* pinned: small results */
-	u8 *block;		   /* device memory for one plan at a time; made when first used */
-	bool block_borrowed; /* a plan has it */
+	u8 *host;		   /* pinned, for small results */
+	u8 *block;		   /* device memory for one plan at a time, allocated on first use */
+	bool block_borrowed; /* in use by a plan */
 	u32 force_small;   /* base/sort_testing.h */
 	u32 force_buckets;
 	bool small_asked;  /* small_most is known */
-	u64 small_most;	   /* rows of an order in one launch */
+	u64 small_most;	   /* limit of rows for an order in one launch */
 	void *small_state; /* device memory of such launches */
 };
 
@@ -26,14 +26,14 @@ gs_status gs_sort_state(gs_cuda_engine *e, gs_cuda_sort **sort);
 void gs_sort_close(gs_cuda_engine *e);
 void gs_small_close(gs_cuda_sort *sort); /* order/small.cu */
 
-/* Arrays of temporary memory begin at 256 bytes, as cudaMalloc's do. */
+/* Rounds up to 256 bytes, the alignment of arrays in temporary memory, as cudaMalloc's. */
 static inline size_t
 gs_round256(size_t bytes)
 {
 	return (bytes + 255) & ~(size_t) 255;
 }
 
-/* A number that looks random. */
+/* Hashes a number. */
 static __device__ __forceinline__ u64
 gs_scramble(u64 z)
 {

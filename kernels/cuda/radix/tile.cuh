@@ -1,13 +1,13 @@
 /*
- * tile.cuh: what digit passes and others do with a tile, step by step: ranks among lanes, values past the
- * registers, runs written along lines.
+ * tile.cuh: operations on tiles, for digit passes and others: ranks among lanes, values that bypass registers, aligned
+ * writes of runs.
  */
 #ifndef GS_CUDA_RADIX_TILE_CUH
 #define GS_CUDA_RADIX_TILE_CUH
 
 #include "../base/engine.cuh"
 
-/* Lanes whose low BITS bits are the same as this lane's: one vote and one conditional complement per bit. */
+/* Returns the lanes with equal low BITS bits, by one vote and one conditional complement per bit. */
 template <int BITS>
 __device__ __forceinline__ u32
 lane_peers(u32 digit)
@@ -28,7 +28,7 @@ lane_peers(u32 digit)
 	return peers;
 }
 
-/* Inclusive sum over a warp. */
+/* Inclusive prefix sum over a warp. */
 template <class T>
 __device__ __forceinline__ T
 warp_inclusive(T x)
@@ -45,8 +45,7 @@ warp_inclusive(T x)
 }
 
 /*
- * Sum over the threads before this one, of a block of so many warps, by way of a number per warp in shared memory.  The
- * block meets once.
+ * Exclusive prefix sum over a block's threads, through one number per warp in shared memory.  Contains one barrier.
  */
 template <int WARPS, class T>
 __device__ __forceinline__ T
@@ -65,8 +64,8 @@ block_exclusive(T x, T *sums)
 }
 
 /*
- * Writes a tile's runs of equal digits along lines: half a warp takes a digit and writes groups of 16 words, AHEAD of
- * which are read together.  place: of a digit's first word in the output, less its place in the tile.
+ * Writes a tile's runs of equal digits in whole lines: half a warp takes a digit and writes groups of 16 words, AHEAD
+ * of which are loaded together.  place: output position of a digit's first word, minus its place in the tile.
  */
 template <int THREADS, int BINS, int AHEAD>
 __device__ __forceinline__ void
@@ -94,9 +93,9 @@ write_runs(const u64 *words, u64 *out, const u32 *starts, const u32 *place, u32 
 }
 
 /*
- * Starts to copy a tile's values to shared memory, past the registers: whole tiles in one piece where the device and
- * their alignment allow it (bulk), else item by item.  By all threads, after a barrier; at: the thread's first item, of
- * so many 32 apart.
+ * Starts to copy a tile's values to shared memory, bypassing registers: whole tiles by a bulk copy if device and
+ * alignment allow it (bulk), otherwise item by item.  By all threads, after a barrier.  at: the thread's first item;
+ * its items are 32 apart.
  */
 template <int ITEMS, int TILE, class T>
 __device__ __forceinline__ void
@@ -119,7 +118,7 @@ copy_ahead(T *to, const T *from, u32 at, u32 valid, int items, bool bulk, u64 *b
 			copy_item_ahead(to + at + i * 32, from + at + i * 32);
 }
 
-/* The copies have come; without bulk those of the calling thread, so that a barrier has to follow. */
+/* Waits for the copies; without bulk only for those of the calling thread, so a barrier must follow. */
 __device__ __forceinline__ void
 wait_for_copies(bool bulk, u64 *bar, u32 parity)
 {
@@ -133,7 +132,7 @@ wait_for_copies(bool bulk, u64 *bar, u32 parity)
 	copied();
 }
 
-/* Fetches items into the second-level cache: those of whole 16 bytes, which is what the instruction takes. */
+/* Prefetches items into L2, in whole 16-byte units as the instruction requires. */
 __device__ __forceinline__ void
 prefetch_items(const void *from, u32 bytes)
 {

@@ -1,9 +1,9 @@
 /*
  * gather.cu: gather, sequence, and the extent of an array (minimum, maximum, OR, AND) in one read.
  *
- * Extent: every thread folds 16-byte vectors, a grid's stride apart and four at a time; warps by shuffles, blocks in
- * shared memory, the grid by atomics on four 64-bit numbers; the last block to finish writes the answer in the array's
- * type.  Bytes per item: its size, read once.
+ * Extent: every thread folds 16-byte vectors, a grid's stride apart and four at a time; warps fold by shuffles, blocks
+ * in shared memory, the grid by atomics on four 64-bit numbers.  The last block to finish writes the result in the
+ * array's type.  Bytes per item: its size, read once.
  */
 #include "scan_ops.cuh"
 
@@ -11,7 +11,7 @@
 
 /* ---------------------------------------------------------------- gather, sequence */
 
-/* Four items of a thread, so that four random reads are under way. */
+/* Four items per thread, so that four random reads are in flight. */
 template <class T, class I>
 static __global__ void __launch_bounds__(THREADS) gather_kernel(const T *in, const I *index, u64 n, T *out)
 {
@@ -43,7 +43,7 @@ static __global__ void __launch_bounds__(THREADS) sequence_kernel(T *out, u64 n,
 		out[i] = (T) (start + i * step);
 }
 
-/* By the width of an index. */
+/* Selects the kernel by the width of an index. */
 template <class T>
 static gs_status
 gather(gs_cuda_engine *e, const void *in, bool wide_index, const void *index, u64 n, void *out)
@@ -57,7 +57,7 @@ gather(gs_cuda_engine *e, const void *in, bool wide_index, const void *index, u6
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* gs_gather. */
+/* Implements gs_gather. */
 gs_status
 gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, const void *index, uint64_t n,
 			   void *out)
@@ -80,7 +80,7 @@ gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index,
 	}
 }
 
-/* gs_sequence. */
+/* Implements gs_sequence. */
 gs_status
 gs_cuda_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step)
 {
@@ -107,7 +107,7 @@ gs_cuda_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_
 
 /* ---------------------------------------------------------------- extent */
 
-/* In temporary memory, all bits 0 at first: so the minimum and the AND are kept complemented, as maximum and OR. */
+/* In temporary memory, initially zero: minimum and AND are therefore stored complemented, as maximum and OR. */
 struct extent_sum
 {
 	unsigned long long not_min, max, any, not_all;
@@ -122,7 +122,7 @@ struct extent_args
 	u8 *out;
 };
 
-/* Adds a thread's sums to those of all. */
+/* Merges a thread's results into the global ones. */
 static __device__ __forceinline__ void
 add_extent(unsigned long long (&s)[4], extent_sum *total)
 {
@@ -160,7 +160,7 @@ add_extent(unsigned long long (&s)[4], extent_sum *total)
 	}
 }
 
-/* The result, of the sums of all blocks. */
+/* Writes the result, from the merged results of all blocks. */
 template <class T>
 static __device__ __forceinline__ void
 write_extent(const extent_args &a)
@@ -190,12 +190,12 @@ write_extent(const extent_args &a)
 		((T *) a.out)[k] = r[k];
 }
 
-/* What a thread knows of its items. */
+/* The extent of a thread's items. */
 template <class T> struct extent_of_thread
 {
 	T not_min, max, any, not_all;
 
-	/* Adds an item: to the ends of the order, and to the bits that any and that all have. */
+	/* Adds an item to minimum and maximum, OR and AND. */
 	__device__ __forceinline__ void
 	fold(T x, const gs_mapping &map)
 	{
@@ -212,7 +212,7 @@ template <class T> struct extent_of_thread
 		not_all |= (T) ~x;
 	}
 
-	/* The items of 16 bytes. */
+	/* Adds the items of a 16-byte vector. */
 	__device__ __forceinline__ void
 	fold_vector(uint4 q, const gs_mapping &map)
 	{
@@ -224,7 +224,7 @@ template <class T> struct extent_of_thread
 	}
 };
 
-/* One read, four vectors of a thread under way; the block that ends last writes the result. */
+/* Reads the array once, with four vectors per thread in flight.  The last block to finish writes the result. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_args a)
 {
@@ -248,7 +248,7 @@ static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_arg
 		t.fold_vector(((const uint4 *) lo)[i], a.map);
 	if (blockIdx.x == 0 && threadIdx.x == 0)
 	{
-		/* before the first whole vector and behind the last */
+		/* before the first whole vector and after the last */
 		const T *p = (const T *) a.in.begin, *end = (const T *) a.in.end;
 
 		if (vectors == 0)
@@ -271,7 +271,7 @@ static __global__ void __launch_bounds__(THREADS) extent_kernel(const extent_arg
 		write_extent<T>(a);
 }
 
-/* gs_extent. */
+/* Implements gs_extent. */
 gs_status
 gs_cuda_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp)
 {

@@ -1,22 +1,22 @@
 /*
- * positions.cu: positions of the bits that are set.
+ * positions.cu: positions of the set bits.
  *
- * Counts of bits for each group of 32,768, a sum over these by one block, and then each group's positions to their
- * place: the bits are read twice, an eighth of a byte each, and nothing but the result is written.  To make all
- * positions and keep some of them, as a select in place, read and wrote 4 bytes more of each position, and had no
- * fallback.  Here nobody waits for anybody.  A warp takes 32 words of 32 bits, one at a time: its lanes write the
- * positions of one word side by side.
+ * Counts the bits of each group of 32,768, computes prefix sums of these counts in one block, then writes each group's
+ * positions to their place.  The bits are read twice, an eighth of a byte each, and only the result is written; no
+ * block waits for another.  (Making all positions and selecting some in place read and wrote 4 more bytes per position,
+ * and had no fallback.)  A warp takes 32 words of 32 bits one at a time: its lanes write the positions of one word next
+ * to each other.
  */
 #include "scan_ops.cuh"
 #include "../base/compact.cuh"
 
 #define THREADS 256
 #define WARPS	(THREADS / 32)
-#define TURNS	4				  /* words of a thread in a group */
+#define TURNS	4				  /* words per thread in a group */
 #define GROUP	(THREADS * TURNS) /* words of 32 bits */
-#define SCANNED 4				  /* counts that a thread adds up at a time */
+#define SCANNED 4				  /* counts that a thread sums at a time */
 
-/* The w-th 32 bits, without those from n on. */
+/* Loads the w-th 32 bits, without those from n on. */
 __device__ __forceinline__ u32
 word_at(const u32 *bits, u64 n, u64 w)
 {
@@ -27,7 +27,7 @@ word_at(const u32 *bits, u64 n, u64 w)
 	return n - first >= 32 ? bits[w] : bits[w] & ((1u << (u32) (n - first)) - 1);
 }
 
-/* The bits of each group, a block at a time. */
+/* Counts the bits of each group, one block per group. */
 static __global__ void __launch_bounds__(THREADS)
 count_kernel(const u32 *bits, u64 n, u32 groups, u32 *counts)
 {
@@ -52,7 +52,7 @@ count_kernel(const u32 *bits, u64 n, u32 groups, u32 *counts)
 	}
 }
 
-/* Counts become what is before each group; one block. */
+/* Exclusive prefix sums of the groups' counts, by one block. */
 static __global__ void __launch_bounds__(1024)
 sum_kernel(u32 *counts, u32 groups, u64 *count)
 {
@@ -87,8 +87,7 @@ sum_kernel(u32 *counts, u32 groups, u64 *count)
 }
 
 /*
- * Positions to their places. Lanes take a warp's words together, one word after the other, so that they write side by
- * side.
+ * Writes the positions.  Lanes handle a warp's words together, one after another, so that writes are adjacent.
  */
 static __global__ void __launch_bounds__(THREADS)
 write_kernel(const u32 *bits, u64 n, u32 groups, const u32 *before, u32 *out)
@@ -104,7 +103,7 @@ write_kernel(const u32 *bits, u64 n, u32 groups, const u32 *before, u32 *out)
 		{
 			u64 w = (u64) g * GROUP + k * THREADS + thread;
 			u32 word = word_at(bits, n, w), total, all, rank = warp_exclusive(__popc(word), total);
-			u32 first = (u32) (w - lane) * 32 + lane; /* the warp's first position for this lane */
+			u32 first = (u32) (w - lane) * 32 + lane; /* the warp's first position, for this lane */
 			u32 todo = __ballot_sync(GS_ALL_LANES, word != 0);
 
 			if (lane == 0)
@@ -125,7 +124,7 @@ write_kernel(const u32 *bits, u64 n, u32 groups, const u32 *before, u32 *out)
 	}
 }
 
-/* gs_positions: three kernels, none of which waits for another block. */
+/* Implements gs_positions by three kernels without waiting between blocks. */
 gs_status
 gs_cuda_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out, uint64_t *count, void *temp)
 {
@@ -135,7 +134,7 @@ gs_cuda_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t 
 	u32 *counts = (u32 *) temp, grid = gs_cuda_grid(e, groups, 1, 2048 / THREADS);
 
 	cudaSetDevice(e->device);
-	/* a select's status words are more */
+	/* a select's status words take more */
 	if (groups * sizeof(u32) > gs_select_temp_bytes(engine, GS_U32, n))
 		return GS_INVALID;
 	count_kernel<<<grid, THREADS, 0, e->stream>>>(words, n, groups, counts);

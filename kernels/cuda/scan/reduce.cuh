@@ -1,14 +1,14 @@
 /*
  * reduce.cuh: reduce-by-key over equal neighbours.
  *
- * A tile's state is the number of keys that begin in it and OP over the values since the last begin (all of its values
- * if none begins).  As in arrays/rle.cuh a tile writes the results of keys that end in it; only the first of these
- * needs what came before the tile, so everything else is ready before the look-back is, and that one is completed on
- * the way out.
- * Threads hold contiguous shares; the segmented scans over lanes and warps take their segment borders from ballots.
+ * A tile's state is the number of keys that begin in it, and OP over the values since the last one began (all values if
+ * none does).  As in arrays/rle.cuh, a tile writes the results of keys that end in it.  Only the first of these needs
+ * the tile's prefix, so everything else is ready before the look-back is, and that one is completed during the write.
+ * Threads own contiguous shares; segmented scans over lanes and warps take segment borders from ballots.
  *
  * LOADED is the type of a value in memory, OP::value that of a sum: 32-bit values may be summed in 64 bits, 64-bit ones
- * in 128. Bytes per item: key + value for the read; per key: key + result.
+ * in 128.  Bytes per item: key + value, read; per key: key + result.
+ *
  * Source: Merrill and Garland, 4.4; segments from ballots as in Sengupta, Harris and Garland 2008.
  */
 #ifndef GS_CUDA_SCAN_REDUCE_CUH
@@ -25,16 +25,16 @@ struct gs_reduce_args
 	u64 n;
 	u32 shift;
 	u32 floats;		/* keys are floats */
-	u32 is_signed;	/* values are: matters when they are widened */
+	u32 is_signed;	/* values are; matters when they are widened */
 	gs_mapping map; /* for minima and maxima */
-	u32 out_bytes;	/* of a result: the sum's own size, or half of it, checked */
+	u32 out_bytes;	/* of a result: the size of the sum, or half of it with a check */
 	const u128 *halo;
 	u8 *out_keys, *out;
 	u64 *count, *overflow;
 	void *words;
 };
 
-/* A value as it is summed. */
+/* Converts a value to the type of the sum. */
 template <class OP, int BYTES>
 __device__ __forceinline__ typename OP::value
 widen(typename item_of<BYTES>::type x, const gs_reduce_args &a)
@@ -51,7 +51,7 @@ widen(typename item_of<BYTES>::type x, const gs_reduce_args &a)
 		return OP::from_bits(x);
 }
 
-/* Stores a result, counting it in over if it does not fit. */
+/* Stores a result.  Counts it in over if it does not fit. */
 template <class OP, int BYTES>
 __device__ __forceinline__ void
 store_result(const gs_reduce_args &a, u64 i, typename OP::value v, u32 &over)
@@ -88,14 +88,14 @@ store_result(const gs_reduce_args &a, u64 i, typename OP::value v, u32 &over)
 	}
 }
 
-/* A tile that waits for its prefix, compacted. */
+/* A compacted tile that waits for its prefix. */
 struct reduce_pending
 {
-	u32 at; /* where in the buffers */
+	u32 at; /* position in the buffers */
 	u32 count;
 };
 
-/* A block's tiles, and the steps that they go through. */
+/* A block's tiles and the steps of their processing. */
 template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 {
 	typedef typename item_of<KEY>::type K;
@@ -112,7 +112,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 	typedef typename mask_of<ITEMS>::type mask;
 	static_assert(VALUE_BYTES % 16 == 0, "windows are whole vectors");
 
-	/* A thread's items: keys and values as they were read. */
+	/* A thread's keys and values as read. */
 	struct items
 	{
 		u32 keys[VECTORS * 4], values[ITEMS * VALUE / 4];
@@ -129,12 +129,12 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 	const gs_reduce_args &a;
 	shared &m;
 	u8 *buffers;
-	i64 base;	   /* where vectors of the first tile's keys begin */
-	u32 value_off; /* bytes before the first value in a window, the same in every tile */
+	i64 base;	   /* start of the vectors of the first tile's keys */
+	u32 value_off; /* bytes before the first value in a window, constant over all tiles */
 	u32 thread;
 	u32 over = 0; /* results that do not fit */
 
-	/* What is the same in every tile. */
+	/* Initializes what is constant over all tiles. */
 	__device__ __forceinline__
 	reduce_block(const gs_reduce_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
@@ -143,14 +143,14 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		thread = threadIdx.x;
 	}
 
-	/* The values of a tile; the first tile's window may begin before the array. */
+	/* The window of a tile's values, which may begin before the array in the first tile. */
 	__device__ __forceinline__ gs_window
 	values_of(u32 tile) const
 	{
 		return window_of(a.values, (i64) tile * TILE - a.shift, 8 * VALUE);
 	}
 
-	/* Starts the loads of a tile into a stage; by the loader. */
+	/* Starts the loads of a tile into a stage.  By the loader. */
 	__device__ __forceinline__ void
 	start(int stage, u32 tile) const
 	{
@@ -177,7 +177,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 #endif
 	}
 
-	/* A tile's state, from the input, by a warp: the fallback of look-backs. */
+	/* Computes a tile's state from the input, by a warp: the fallback of look-backs. */
 	__device__ __forceinline__ state
 	recount(u32 tile) const
 	{
@@ -199,7 +199,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		return warp_total(s);
 	}
 
-	/* Brings what bulk copies do not: a tile's edges, or all of it. */
+	/* Copies what bulk copies do not cover: a tile's edges, or all of it. */
 	__device__ __forceinline__ void
 	complete(u8 *data, u32 tile, bool edges) const
 	{
@@ -219,7 +219,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 			workers_barrier<THREADS>();
 	}
 
-	/* The thread's values since its last begin; of a tile with edges only items from lo to hi count. */
+	/* Sums the thread's values since its last key began.  In a tile with edges only items [lo, hi) count. */
 	__device__ __forceinline__ T
 	sum_items(const items &x, mask begins, bool edges, u32 lo, u32 hi) const
 	{
@@ -237,13 +237,13 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		return sum;
 	}
 
-	/* Sums over the lanes up to each one, from the last with a begin on; heads: lanes that have one. */
+	/* Segmented inclusive scan over the lanes.  heads: lanes in which a key begins. */
 	template <int LANES>
 	static __device__ __forceinline__ T
 	scan_lanes(T sum, u32 heads)
 	{
 		const u32 upto = heads & lanes_upto(), lane = lane_id();
-		const u32 reach = upto ? lane - (31 - __clz(upto)) : lane; /* lanes that still belong to us */
+		const u32 reach = upto ? lane - (31 - __clz(upto)) : lane; /* lanes of the current segment */
 
 #pragma unroll
 		for (int d = 1; d < LANES; d *= 2)
@@ -257,8 +257,8 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 	}
 
 	/*
-	 * Over lanes, then warps (begun, sums: in shared memory): returns what the thread's first values are added to;
-	 * rank: of its first begin; own: the tile's state.
+	 * Scans over lanes, then warps (begun and sums are in shared memory).  Returns the carry into the thread's first
+	 * values.  rank: of its first key.  own: the tile's state.
 	 */
 	__device__ __forceinline__ T
 	scan_threads(T sum, mask begins, u32 *begun, T *sums, u32 &rank, state &own) const
@@ -276,7 +276,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		}
 
 		T carry = shuffle_up(sum, 1);
-		const bool open = (heads & lanes_below()) == 0; /* no begin in the lanes before: the warps before count too */
+		const bool open = (heads & lanes_below()) == 0; /* no key begins in preceding lanes: preceding warps count */
 
 		if (lane == 0)
 			carry = OP::zero();
@@ -293,7 +293,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		return carry;
 	}
 
-	/* Begins to the front, from rank on: keys, and what the key before each came to. */
+	/* Compacts keys that begin, from rank on, with the result of the key before each. */
 	__device__ __forceinline__ void
 	compact(u8 *data, const items &x, mask begins, u32 rank, T carry) const
 	{
@@ -319,7 +319,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		}
 	}
 
-	/* Takes a tile apart, and leaves it compacted in its buffer. */
+	/* Reduces a tile and leaves it compacted in its buffer. */
 	__device__ __forceinline__ reduce_pending
 	take(const gs_ring_iteration &iteration, u32 tile, bool edges) const
 	{
@@ -332,10 +332,10 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		u32 rank;
 		state own;
 
-		/* 1. the tile is here but for its edges */
+		/* 1. complete the tile's edges */
 		complete(data, tile, edges);
 
-		/* 2. where keys begin */
+		/* 2. find where keys begin */
 		read_words(x.keys, mine, 0);
 		read_words(x.values, data + KEY_BYTES + value_off + thread * ITEMS * VALUE, value_off);
 		mask begins = begins_of<KEY, ITEMS>(x.keys, ((const K *) mine)[-1], a.floats);
@@ -345,7 +345,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		if (edges)
 			begins &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
 
-		/* 3. values since the last begin: the thread's, then over lanes, then warps */
+		/* 3. sum values since the last key began: per thread, then over lanes and warps */
 		const T sum = sum_items(x, begins, edges, lo, hi);
 		const T carry = scan_threads(sum, begins, m.begun[half], m.sums[half], rank, own);
 
@@ -357,12 +357,12 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		if (thread / 32 == 0)
 			post(m.ring, iteration.n, tile);
 
-		/* 4. begins to the front */
+		/* 4. compact */
 		compact(data, x, begins, rank, carry);
 		return {(u32) (data - buffers), (u32) own.n};
 	}
 
-	/* The compacted tile of iteration n out, in whole lines. */
+	/* Writes the compacted tile of iteration n in whole lines. */
 	__device__ __forceinline__ void
 	write(u32 n, const reduce_pending &p)
 	{
@@ -411,7 +411,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 	}
 };
 
-/* A persistent block; each thread adds the overflows that it has met in the end. */
+/* A persistent block.  Each thread adds its overflows at the end. */
 template <int KEY, int VALUE, class OP, class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 reduce_kernel(const __grid_constant__ gs_reduce_args a)

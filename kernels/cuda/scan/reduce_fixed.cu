@@ -1,15 +1,17 @@
 /*
- * reduce_fixed.cu: reduce-by-key of floats in the fixed tree of gs_arrays.h, which gives the same bits on every run and
- * every engine.
+ * reduce_fixed.cu: reduce-by-key of floats in the fixed tree of gs_arrays.h, bitwise reproducible across runs and
+ * engines.
  *
- * Tiles are the tree's groups of 4096 positions, counted from the array's begin.  A thread sums a group of 16 from left
- * to right, one thread of 16 their sums (256), one thread of the tile those (4096): at each level the sum that is open
- * where the next group begins.  Over tiles the same, from left to right: a look-back that takes PARTIAL sums in any
- * grouping would not do, so the warp waits for a TOTAL in its window and adds the younger tiles to it one after the
- * other, beginning at the last in which a key begins.
+ * Tiles are the tree's groups of 4096 positions, counted from the start of the array.  A thread sums a group of 16 from
+ * left to right, one thread in 16 sums these (256), one thread of the tile those (4096); each level yields the open sum
+ * at which the next group begins.
  *
- * -0 is what an empty sum is, for it leaves any number as it is.  No fallback: tickets alone.
- * Bytes per item: key + value for the read, key + result per key.
+ * Tiles are also summed from left to right.  A look-back that adds PARTIAL sums in any grouping would not do: the warp
+ * waits for a TOTAL in its window and adds the younger tiles to it in sequence, starting at the last tile in which a
+ * key begins.  -0 is the empty sum, as it is the identity of addition.  There is no fallback; progress relies on
+ * tickets.
+ *
+ * Bytes per item: key + value, read; per key: key + result.
  */
 #include "../base/compact.cuh"
 #include "scan_ops.cuh"
@@ -17,7 +19,7 @@
 #define THREADS 256
 #define ITEMS	16
 #define TILE	(THREADS * ITEMS)
-#define PLACE(i) ((i) + (i) / 16) /* a word of padding for every 16, against bank conflicts */
+#define PLACE(i) ((i) + (i) / 16) /* one word of padding for every 16, against bank conflicts */
 
 struct fixed_args
 {
@@ -30,7 +32,7 @@ struct fixed_args
 	u128 *words;
 };
 
-/* Shared memory for a tile's values and, if they are staged, keys. */
+/* Shared memory for a tile's values and, if staged, its keys. */
 constexpr size_t
 fixed_shared(size_t key, size_t value, bool staged)
 {
@@ -38,8 +40,8 @@ fixed_shared(size_t key, size_t value, bool staged)
 }
 
 /*
- * Keys are staged where there is the room, else each thread reads its own from memory: 16 neighbours, most of them in
- * the first-level cache.
+ * Keys are staged if there is room.  Otherwise each thread reads its own from memory: 16 neighbours, mostly in the L1
+ * cache.
  */
 constexpr bool
 stages_keys(const gs_tuning &t, size_t key, size_t value)
@@ -52,22 +54,22 @@ template <int KEY, int VALUE> struct stages_keys_here
 	static constexpr bool value = stages_keys(GS_TUNED, KEY, VALUE);
 };
 
-/* The tree's sums in a tile: of groups of 16 and of 256, and what is open where each group begins. */
+/* The tree's sums in a tile: of groups of 16 and of 256, and the open sum at which each group begins. */
 template <class OP> struct fixed_groups
 {
 	typedef typename OP::value T;
 
 	T sum16[THREADS + 16], open256[THREADS + 16], sum256[16], open4096[16];
-	bool head16[THREADS], head256[16]; /* whether a key begins in the group */
+	bool head16[THREADS], head256[16]; /* a key begins in the group */
 
-	/* A group's sum behind what is open: from its last begin on, if it has one. */
+	/* Adds a group to the open sum: if a key begins in the group, its sum replaces the open one. */
 	static __device__ __forceinline__ T
 	follow(T open, bool head, T sum)
 	{
 		return head ? OP::add(OP::zero(), sum) : OP::add(open, sum);
 	}
 
-	/* Over the groups of 16: by one thread for each 16 of them. */
+	/* Sums the groups of 16, by one thread for each 16 of them. */
 	__device__ __forceinline__ void
 	sum_groups()
 	{
@@ -85,7 +87,7 @@ template <class OP> struct fixed_groups
 		head256[thread] = head;
 	}
 
-	/* Over those of 256: by one thread; returns what is open at the tile's end. */
+	/* Sums those of 256, by one thread.  Returns the open sum at the tile's end. */
 	__device__ __forceinline__ T
 	sum_tile()
 	{
@@ -100,7 +102,7 @@ template <class OP> struct fixed_groups
 	}
 };
 
-/* Reads the window before a tile, until all is there up to a TOTAL; returns how many tiles that are. */
+/* Reads the window before a tile until everything up to a TOTAL is there.  Returns the number of tiles. */
 template <class STATE>
 static __device__ __forceinline__ u32
 wait_for_total(const typename STATE::words *words, u32 tile, STATE (&s)[GS_WINDOW], u64 (&flag)[GS_WINDOW])
@@ -138,8 +140,8 @@ wait_for_total(const typename STATE::words *words, u32 tile, STATE (&s)[GS_WINDO
 }
 
 /*
- * What came before a tile, by one warp: keys that began, and the sum that is open, over the tiles from the last one in
- * which a key begins, or from a TOTAL, one after the other.
+ * Finds a tile's prefix, by one warp: the number of keys that began, and the open sum.  Adds tiles in sequence, from
+ * the last one in which a key begins or from a TOTAL.
  */
 template <class OP>
 static __device__ __forceinline__ keyed_state<OP>
@@ -154,7 +156,7 @@ look_back_in_order(const typename keyed_state<OP>::words *words, u32 tile)
 
 	b.n = window_count(s, need);
 
-	/* where to begin: the youngest tile with a begin, or the TOTAL */
+	/* start at the youngest tile in which a key begins, or at the TOTAL */
 	u32 from = need;
 
 #pragma unroll
@@ -180,7 +182,7 @@ look_back_in_order(const typename keyed_state<OP>::words *words, u32 tile)
 	return b;
 }
 
-/* A thread's group of 16: its items, and in which of them a key begins. */
+/* A thread's group of 16: its items, and where keys begin. */
 template <class K, class T> struct fixed_items
 {
 	K k[ITEMS];
@@ -188,7 +190,7 @@ template <class K, class T> struct fixed_items
 	u32 begins;
 };
 
-/* Keys that begin in a thread's group to the output, from place `at`, and what the key before each came to. */
+/* Writes the keys that begin in a thread's group, from place `at` on, with the result of the key before each. */
 template <class OP, class K>
 static __device__ __forceinline__ void
 write_sums(const fixed_args &a, const fixed_items<K, typename OP::value> &m, const fixed_groups<OP> &g,
@@ -197,7 +199,7 @@ write_sums(const fixed_args &a, const fixed_items<K, typename OP::value> &m, con
 	typedef typename OP::value T;
 	const u32 thread = threadIdx.x;
 	T *const out = (T *) a.out;
-	/* the levels that are open where this group begins, for the key that goes on into it */
+	/* sums of all levels that are open where this group begins, for the key that continues into it */
 	bool head_in_256 = false, head_in_tile;
 
 	for (u32 i = thread / 16 * 16; i < thread; i++)
@@ -223,7 +225,7 @@ write_sums(const fixed_args &a, const fixed_items<K, typename OP::value> &m, con
 	}
 }
 
-/* A tile's values, and keys if they are staged, in shared memory. */
+/* A tile's values and, if staged, keys in shared memory. */
 template <int KEY, class OP> struct fixed_tile
 {
 	typedef typename item_of<KEY>::type K;
@@ -236,7 +238,7 @@ template <int KEY, class OP> struct fixed_tile
 	K *keys; /* [0]: the key before the tile */
 	T *values;
 
-	/* Lays the tile out: keys, if they are staged, with the one before the tile in front of them. */
+	/* Lays out the tile.  Staged keys are preceded by the one before the tile. */
 	__device__ __forceinline__
 	fixed_tile(const fixed_args &args, u8 *shared, u32 tile) : a(args), first((u64) tile * TILE)
 	{
@@ -245,7 +247,7 @@ template <int KEY, class OP> struct fixed_tile
 		values = (T *) (shared + (STAGED ? (PLACE(TILE + 1) + 1) * sizeof(K) : 0));
 	}
 
-	/* Keys and values to shared memory; a barrier has to follow. */
+	/* Loads keys and values to shared memory.  A barrier must follow. */
 	__device__ __forceinline__ void
 	load()
 	{
@@ -259,14 +261,14 @@ template <int KEY, class OP> struct fixed_tile
 			keys[0] = ((const K *) a.keys)[first != 0 ? first - 1 : 0];
 	}
 
-	/* The tile's keys, from the one before it, number 0. */
+	/* Returns a key of the tile; number 0 is the one before it. */
 	__device__ __forceinline__ K
 	key_at(u32 i) const
 	{
 		return STAGED ? keys[PLACE(i)] : ((const K *) a.keys)[first + i > 0 ? first + i - 1 : 0];
 	}
 
-	/* The thread's items; returns their sum since the last begin. */
+	/* Loads the thread's items.  Returns the sum since the last key began. */
 	__device__ __forceinline__ T
 	take(fixed_items<K, T> &m) const
 	{
@@ -292,7 +294,7 @@ template <int KEY, class OP> struct fixed_tile
 	}
 };
 
-/* A tile for each block, by ticket, so that earlier tiles are always under way. */
+/* One tile per block, by ticket, so that earlier tiles are always running. */
 template <int KEY, class OP>
 static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_constant__ fixed_args a)
 {
@@ -317,7 +319,7 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 	t.load();
 	__syncthreads();
 
-	/* 1. begins, and the sum since the last one in a group of 16 */
+	/* 1. find where keys begin, and sum each group of 16 */
 	groups.sum16[PLACE(thread)] = t.take(mine);
 	groups.head16[thread] = mine.begins != 0;
 
@@ -328,7 +330,7 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 	__syncthreads();
 	rank += warps_exclusive<THREADS / 32>(begun, warp, count);
 
-	/* 2. over groups of 256, then of 4096 */
+	/* 2. sum groups of 256, then of 4096 */
 	if (thread < 16)
 		groups.sum_groups();
 	__syncthreads();
@@ -339,7 +341,7 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 	}
 	__syncthreads();
 
-	/* 3. the first warp finds what came before */
+	/* 3. find the prefix, by the first warp */
 	if (warp == 0)
 	{
 		const state b = tile > 0 ? look_back_in_order<OP>(words, tile) : state::zero();
@@ -359,14 +361,14 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const __grid_cons
 	}
 	__syncthreads();
 
-	/* 4. keys that begin, and what the key before each came to */
+	/* 4. write keys that begin, with the result of the key before each */
 	const state b = before;
 
 	if (mine.begins)
 		write_sums<OP>(a, mine, groups, b.v, b.n + rank);
 }
 
-/* One launch for keys of this width and values of this type. */
+/* Launches the kernel for keys of this width and values of this type. */
 template <int KEY, class OP>
 static gs_status
 run(gs_cuda_engine *e, fixed_args &a)
@@ -390,7 +392,7 @@ run(gs_cuda_engine *e, fixed_args &a)
 	return status;
 }
 
-/* By the type of values: only floats have a fixed tree. */
+/* Selects the kernel by the type of values.  Only floats have a fixed tree. */
 template <int KEY>
 static gs_status
 run_values(gs_cuda_engine *e, fixed_args &a, gs_type values)
@@ -398,7 +400,7 @@ run_values(gs_cuda_engine *e, fixed_args &a, gs_type values)
 	return values == GS_F32 ? run<KEY, add_f32>(e, a) : run<KEY, add_f64>(e, a);
 }
 
-/* gs_reduce_by_key of floats where the same bits are asked for on every run. */
+/* Implements gs_reduce_by_key of floats with reproducible results. */
 gs_status
 gs_cuda_reduce_fixed(gs_cuda_engine *e, const gs_reduce_request *r, void *temp)
 {

@@ -1,5 +1,5 @@
 /*
- * reduce_run.cuh: reduce-by-key, launched for one size of keys; reduce4.cu, reduce8.cu and reduce16.cu each compile
+ * reduce_run.cuh: launches reduce-by-key for one size of keys.  reduce4.cu, reduce8.cu and reduce16.cu each compile
  * one.
  */
 #ifndef GS_CUDA_SCAN_REDUCE_RUN_CUH
@@ -8,7 +8,7 @@
 #include "scan_ops.cuh"
 #include "reduce.cuh"
 
-/* One sweep, with the shape of a role. Where results go over the keys, what lies before each tile is saved first. */
+/* Launches a sweep with the shape of a role.  If results overwrite the keys, first saves the item before each tile. */
 template <int KEY, int VALUE, class OP, gs_tuned ROLE>
 static gs_status
 launch(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool in_place)
@@ -36,14 +36,14 @@ launch(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, boo
 						 shape, pitch, 0, in_place);
 }
 
-/* Few items get a shape of their own, if there is one for their widths. */
+/* Few items have a shape of their own, if there is one for their widths. */
 template <int KEY, int VALUE, class OP>
 static gs_status
 run(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool in_place)
 {
 	if constexpr (KEY == 8 && VALUE == 8 && sizeof(typename OP::value) == 8)
 	{
-		/* one more iteration would cost more than the smaller tiles gain */
+		/* another iteration would cost more than the smaller tiles gain */
 		u64 tile = gs_tile(gs_shape_of(*e->tuning, GS_T_FEW, KEY, VALUE), KEY);
 
 		if (a.n + 1 <= 2 * tile * e->properties.multiProcessorCount)
@@ -52,7 +52,7 @@ run(gs_cuda_engine *e, gs_reduce_args &a, void *temp, bool keys_in_place, bool i
 	return launch<KEY, VALUE, OP, GS_T_REDUCE>(e, a, temp, keys_in_place, in_place);
 }
 
-/* By operation and types: sums that may overflow are made in twice the width. */
+/* Selects the kernel by operation and types.  Sums that may overflow are computed in twice the width. */
 template <int KEY>
 static gs_status
 run_reduce(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp)

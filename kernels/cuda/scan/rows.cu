@@ -1,28 +1,28 @@
 /*
- * rows.cu: rows of columns on a GPU: heads of runs, comparisons with a constant, values in an order, sums in a fixed
- * order.
+ * rows.cu: rows of columns on a GPU: run heads, comparisons with a constant, values in an order, sums in a fixed order.
  *
- * One thread per position; 32 positions make half a word of bits by a ballot.  With an order the reads are random, and
- * all that matters is that many are under way.  Bytes per position: heads and comparisons read the value (twice, from
- * the cache, for heads without an order) and write a bit; values read and write one each; both read 4 bytes of an
- * order.  Sums in a fixed order: a block adds up tiles of 4096, one thread per group of 16; one thread runs over the
- * tiles' sums, which another reads ahead; then the tiles again, with what was before them.  Two reads and one write of
- * each value.
+ * One thread per position; a ballot combines 32 positions to half a word of bits.  With an order the reads are random,
+ * and what matters is to have many in flight.  Bytes per position: heads and comparisons read the value (for heads
+ * without an order twice, from the cache) and write a bit; values read and write one each; with an order, 4 more bytes
+ * are read.
+ *
+ * Sums in a fixed order: a block sums tiles of 4096, with one thread per group of 16; one thread then sums the tiles,
+ * which others prefetch; finally the tiles are read again, with their prefixes.  Two reads and one write per value.
  */
 #include "../../rows.h"
 #include "scan_ops.cuh"
 
 #define THREADS 256
-#define TILE	4096 /* of the fixed order: 256 threads, each with a group of 16 */
+#define TILE	4096 /* of the fixed order: 256 threads with a group of 16 each */
 
-/* nulls may be NULL: there are none. */
+/* Returns whether a row is NULL; nulls may be NULL. */
 __device__ __forceinline__ bool
 is_null(const u64 *nulls, u64 row)
 {
 	return nulls != NULL && (nulls[row / 64] >> (row % 64) & 1);
 }
 
-/* Stores a warp's ballot; words are written whole, so positions go on to the end of the last one. */
+/* Stores a warp's ballot.  Words are written completely, so positions continue to the end of the last one. */
 __device__ __forceinline__ void
 put_bits(u64 *bits, u64 i, bool bit, bool add)
 {
@@ -34,7 +34,7 @@ put_bits(u64 *bits, u64 i, bool bit, bool add)
 
 /* ---------------------------------------------------------------- values of rows */
 
-/* What a kernel knows of a column. */
+/* A column as kernels see it. */
 struct row_source
 {
 	const u8 *values;
@@ -42,7 +42,7 @@ struct row_source
 	const u8 *heap;
 };
 
-/* A value in a form in which equal ones have equal bits: floats by their order. */
+/* Maps a value so that equal ones have equal bits: floats by their order. */
 template <class T, bool FLOATS>
 __device__ __forceinline__ T
 value_of(const row_source &s, u64 row)
@@ -54,7 +54,7 @@ value_of(const row_source &s, u64 row)
 	return x;
 }
 
-/* A string of a row. */
+/* Returns a row's string. */
 __device__ __forceinline__ const u8 *
 string_of(const row_source &s, u64 row, u32 &length)
 {
@@ -65,7 +65,10 @@ string_of(const row_source &s, u64 row, u32 &length)
 	return s.heap + at;
 }
 
-/* The first byte in which two strings differ, or length; eight at a time where both lie alike in memory. */
+/*
+ * Returns the first byte in which two strings differ, or length.  Compares eight bytes at a time if both have equal
+ * alignment.
+ */
 __device__ __forceinline__ u64
 first_difference(const u8 *a, const u8 *b, u64 length)
 {
@@ -88,7 +91,7 @@ first_difference(const u8 *a, const u8 *b, u64 length)
 
 struct differ_strings
 {
-	/* Whether two rows' strings differ; lengths tell most of them apart. */
+	/* Returns whether two rows' strings differ.  Usually their lengths do. */
 	static __device__ __forceinline__ bool
 	differ(const row_source &s, u64 a, u64 b)
 	{
@@ -109,7 +112,7 @@ template <class T, bool FLOATS> struct differ_values
 };
 
 /*
- * A bit for each position: whether its row begins a run. Whole words of 64 bits, of which the last one's rest is zero.
+ * Bit per position: its row begins a run.  Writes complete 64-bit words, padded with zeros.
  */
 template <class D>
 static __global__ void __launch_bounds__(THREADS)
@@ -132,7 +135,7 @@ heads_kernel(const row_source s, const u32 *order, u64 n, bool first, u64 *bits)
 	}
 }
 
-/* One column; the first sets the bits, the others add theirs. */
+/* Handles one column.  The first one sets the bits, others OR theirs in. */
 template <class D>
 static gs_status
 heads(gs_cuda_engine *e, const gs_source *source, const u32 *order, u64 n, bool first, u64 *bits)
@@ -143,7 +146,7 @@ heads(gs_cuda_engine *e, const gs_source *source, const u32 *order, u64 n, bool 
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* gs_heads, a column at a time. D says how values of a type differ. */
+/* Implements gs_heads, one column at a time.  D compares values of a type. */
 static gs_status
 cuda_heads(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, bool first, uint64_t *bits)
 {
@@ -183,17 +186,17 @@ struct compare_args
 	row_source s;
 	u64 n;
 	u64 *bits;
-	u128 low, high; /* an interval, */
+	u128 low, high; /* an interval, or */
 	u64 flip;
 	bool outside;
-	gs_comparison comparison; /* or bytes */
+	gs_comparison comparison; /* bytes */
 	const u8 *bytes;
 	u64 length;
 };
 
 template <class T, bool FLOATS> struct in_interval
 {
-	/* Whether a row's value is in the interval, or outside of one. */
+	/* Returns whether a row's value is in the interval, or outside. */
 	static __device__ __forceinline__ bool
 	keeps(const compare_args &a, u64 row)
 	{
@@ -225,7 +228,7 @@ struct compares_bytes
 	}
 };
 
-/* A bit for each row; NULL compares with nothing. */
+/* Bit per row.  NULL satisfies no comparison. */
 template <class C>
 static __global__ void __launch_bounds__(THREADS) compare_kernel(const compare_args a)
 {
@@ -235,7 +238,7 @@ static __global__ void __launch_bounds__(THREADS) compare_kernel(const compare_a
 		put_bits(a.bits, i, i < a.n && !is_null(a.s.nulls, i) && C::keeps(a, i), false);
 }
 
-/* C: how a row is compared. */
+/* C compares a row. */
 template <class C>
 static gs_status
 compare(gs_cuda_engine *e, const compare_args &a)
@@ -244,7 +247,7 @@ compare(gs_cuda_engine *e, const compare_args &a)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* gs_compare. */
+/* Implements gs_compare. */
 static gs_status
 cuda_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_constant *constant, uint64_t *bits)
 {
@@ -292,7 +295,7 @@ cuda_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_co
 
 /* ---------------------------------------------------------------- values */
 
-/* Values in an order, widened where TO is wider than FROM; a NULL gets the value that changes no result. */
+/* Reads values in an order, widened if TO is wider than FROM.  A NULL gets the fill value. */
 template <class FROM, class TO>
 static __global__ void __launch_bounds__(THREADS)
 values_kernel(const row_source s, const u32 *order, u64 n, TO null_value, TO *out)
@@ -315,7 +318,7 @@ values_kernel(const row_source s, const u32 *order, u64 n, TO null_value, TO *ou
 	}
 }
 
-/* fill is looked at only where there are NULLs. */
+/* fill is used only if there are NULLs. */
 template <class FROM, class TO>
 static gs_status
 values(gs_cuda_engine *e, const gs_source *source, const u32 *order, u64 n, const void *null_value, void *out)
@@ -329,7 +332,7 @@ values(gs_cuda_engine *e, const gs_source *source, const u32 *order, u64 n, cons
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* gs_values: integers as they are or widened to 64 bits. */
+/* Implements gs_values: integers as they are or widened to 64 bits. */
 static gs_status
 cuda_values(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, gs_type result,
 			const void *null_value, void *out)
@@ -368,7 +371,7 @@ cuda_values(gs_engine *engine, const gs_source *source, const uint32_t *order, u
 
 /* ---------------------------------------------------------------- sums in a fixed order */
 
-/* Of all NaNs the same one, so that engines agree to the bit. */
+/* Canonicalizes NaNs, so that engines agree bitwise. */
 template <class T>
 __device__ __forceinline__ T
 quiet(T x)
@@ -379,7 +382,7 @@ quiet(T x)
 		return isnan(x) ? __longlong_as_double(0x7ff8000000000000ll) : x;
 }
 
-/* The sums of tiles, or, with what is before each tile, all results. */
+/* Computes the sums of tiles or, given each tile's prefix, all results. */
 template <class T, bool RESULTS>
 static __global__ void __launch_bounds__(THREADS) fixed_kernel(const T *in, T *out, u64 n, bool inclusive, T *sums)
 {
@@ -443,7 +446,7 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const T *in, T *o
 }
 
 /*
- * Each tile's sum becomes the sum of those before it, from left to right: one thread adds, the others bring and take.
+ * Turns tiles' sums into prefixes, from left to right: one thread adds, the others load and store.
  */
 template <class T>
 static __global__ void __launch_bounds__(1024) fixed_tiles_kernel(T *sums, u64 tiles)
@@ -481,14 +484,14 @@ static __global__ void __launch_bounds__(1024) fixed_tiles_kernel(T *sums, u64 t
 	}
 }
 
-/* A sum for each tile. */
+/* Returns the temporary memory: one sum per tile. */
 static size_t
 cuda_fixed_temp_bytes(gs_type type, uint64_t n)
 {
 	return (n / TILE + 1) * gs_type_width(type);
 }
 
-/* Sums of tiles, what is before each, results: the input is read twice, so that no tile waits for another. */
+/* Computes sums of tiles, prefixes, results.  Reading the input twice avoids waiting between tiles. */
 template <class T>
 static gs_status
 scan_fixed(gs_cuda_engine *e, bool inclusive, const void *in, void *out, u64 n, void *temp)
@@ -502,7 +505,7 @@ scan_fixed(gs_cuda_engine *e, bool inclusive, const void *in, void *out, u64 n, 
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* gs_scan_fixed. */
+/* Implements gs_scan_fixed. */
 static gs_status
 cuda_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, void *out, uint64_t n, void *temp)
 {
@@ -513,7 +516,7 @@ cuda_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in,
 						  : scan_fixed<double>(e, inclusive, in, out, n, temp);
 }
 
-/* A sum left the range if taking back the number added last does not lead to where it can have come from. */
+/* Finds overflows: subtracting the last addend from a sum must give its predecessor without leaving the range. */
 static __global__ void __launch_bounds__(THREADS)
 overflows_kernel(bool is_signed, const u64 *in, const u64 *sums, u64 n, u64 *count)
 {
@@ -529,7 +532,7 @@ overflows_kernel(bool is_signed, const u64 *in, const u64 *sums, u64 n, u64 *cou
 		*count = 1;
 }
 
-/* gs_scan_overflows: an exclusive sum is looked at where the next one begins. */
+/* Implements gs_scan_overflows.  An exclusive sum is checked where the next one begins. */
 static gs_status
 cuda_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums, uint64_t n,
 			   uint64_t *count)

@@ -1,11 +1,11 @@
 /*
- * scan.cu: scans, launched.  The kernel is in scan.cuh.
+ * scan.cu: launches scans.  The kernel is in scan.cuh.
  */
 #include "../base/engine.cuh"
 #include "scan_ops.cuh"
 #include "scan.cuh"
 
-/* One sweep with an operation. */
+/* Launches a sweep with an operation. */
 template <class OP>
 static gs_status
 run(gs_cuda_engine *e, gs_scan_args &a, void *temp)
@@ -22,7 +22,7 @@ run(gs_cuda_engine *e, gs_scan_args &a, void *temp)
 }
 
 /*
- * Eight kernels: sums of two integer sizes and two of floats, minima of two sizes, maps.
+ * Selects one of eight kernels: sums of two integer sizes and two of floats, minima of two sizes, maps.
  */
 gs_status
 gs_cuda_scan(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, const void *in, void *out, uint64_t n,
@@ -39,7 +39,7 @@ gs_cuda_scan(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, c
 	a.map = gs_cuda_mapping(type, op);
 	if (op == GS_MIN || op == GS_MAX)
 	{
-		/* what nothing comes to: the end of the type's range that every value improves on */
+		/* result of no values: the end of the type's range that every value improves on */
 		u64 none = gs_type_is_float(type) ? (op == GS_MIN ? (width == 4 ? 0x7fc00000u : 0x7ff8000000000000ull)
 														  : (width == 4 ? 0xff800000u : 0xfff0000000000000ull))
 										  : ~a.map.flip;

@@ -1,13 +1,13 @@
 /*
  * scan.cuh: inclusive and exclusive scan with any associative operation, commutative or not.
  *
- * A tile's state is OP over its items.  Each thread adds up a contiguous share of the tile, taken from shared memory;
- * threads and warps are scanned by shuffles in order, and each thread leaves the scan of its share where it came from.
- * An iteration later (feed.cuh), when the tile's prefix is known, it is put before every item on the way out, 16 bytes
- * per store (single items at the ends of the array, and where the output is not aligned to 16 bytes).
+ * A tile's state is OP over its items.  Each thread reduces a contiguous share of the tile from shared memory; threads
+ * and warps are scanned in order by shuffles, and each thread writes the scan of its share back in place.  Two
+ * iterations later (feed.cuh), when the tile's prefix is known, it is applied to every item during the write, 16 bytes
+ * per store (single items at the ends of the array, and if the output is not aligned to 16 bytes).
  *
- * Bytes per item: one read, one write.  In place allowed: a tile writes only where it has read.
- * Source: Merrill and Garland, 4.1 to 4.3.
+ * Bytes per item: one read, one write.  In place allowed: a tile writes only where it has read.  Source: Merrill and
+ * Garland, 4.1 to 4.3.
  */
 #ifndef GS_CUDA_SCAN_SCAN_CUH
 #define GS_CUDA_SCAN_SCAN_CUH
@@ -29,15 +29,15 @@ struct gs_scan_args
 	void *words;
 };
 
-/* A tile that waits for its prefix, scanned in itself. */
+/* A tile, scanned in itself, that waits for its prefix. */
 struct scan_pending
 {
-	u32 at; /* where in the buffers */
+	u32 at; /* position in the buffers */
 	u32 lo, hi;
 	i64 first;
 };
 
-/* A block's tiles, and the steps that they go through. */
+/* A block's tiles and the steps of their processing. */
 template <class OP, class SHAPE> struct scan_block
 {
 	typedef typename OP::value T;
@@ -59,10 +59,10 @@ template <class OP, class SHAPE> struct scan_block
 	const gs_scan_args &a;
 	shared &m;
 	u8 *buffers;
-	i64 base; /* where vectors of the first tile begin */
+	i64 base; /* start of the vectors of the first tile */
 	u32 thread;
 
-	/* What is the same in every tile. */
+	/* Initializes what is constant over all tiles. */
 	__device__ __forceinline__
 	scan_block(const gs_scan_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
@@ -70,7 +70,7 @@ template <class OP, class SHAPE> struct scan_block
 		thread = threadIdx.x;
 	}
 
-	/* Starts the loads of a tile into a stage; by the loader. */
+	/* Starts the loads of a tile into a stage.  By the loader. */
 	__device__ __forceinline__ void
 	start(int stage, u32 tile) const
 	{
@@ -88,11 +88,11 @@ template <class OP, class SHAPE> struct scan_block
 		}
 	}
 
-	/* A tile's sum, from the input, by a warp: the fallback of look-backs. */
+	/* Computes a tile's sum from the input, by a warp: the fallback of look-backs. */
 	__device__ __forceinline__ state
 	recount(u32 tile) const
 	{
-		/* a lane takes a contiguous share, for the sake of operations that do not commute */
+		/* contiguous shares per lane, for operations that do not commute */
 		constexpr u32 SHARE = TILE / 32;
 		i64 f = (i64) tile * TILE - a.shift;
 		T sum = OP::zero();
@@ -109,7 +109,7 @@ template <class OP, class SHAPE> struct scan_block
 		return warp_total(state{sum});
 	}
 
-	/* The thread's items of a tile, as they are summed; what bulk copies do not bring comes first.  lo, hi: items. */
+	/* Loads the thread's items of a tile, after copying what bulk copies do not cover.  Items [lo, hi) exist. */
 	__device__ __forceinline__ void
 	take_items(u8 *data, u32 tile, bool edges, u32 lo, u32 hi, u32 (&w)[VECTORS * 4]) const
 	{
@@ -136,7 +136,7 @@ template <class OP, class SHAPE> struct scan_block
 		}
 	}
 
-	/* Sums up to and with each of some lanes. */
+	/* Inclusive scan over LANES lanes. */
 	template <int LANES>
 	static __device__ __forceinline__ T
 	scan_lanes(T x)
@@ -152,7 +152,7 @@ template <class OP, class SHAPE> struct scan_block
 		return x;
 	}
 
-	/* What comes before the thread's items in the tile, and the sum of all, by sums: of warps, in shared memory. */
+	/* Returns the prefix of the thread's items in the tile; all: the tile's sum.  sums: of warps, in shared memory. */
 	__device__ __forceinline__ T
 	scan_threads(const u32 (&w)[VECTORS * 4], T *sums, T &all) const
 	{
@@ -179,7 +179,7 @@ template <class OP, class SHAPE> struct scan_block
 		return mine;
 	}
 
-	/* The scan inside the tile, left in its buffer; sum: what comes before the thread's items. */
+	/* Scans the thread's items in the tile's buffer, starting from sum. */
 	__device__ __forceinline__ void
 	scan_items(u8 *data, u32 (&w)[VECTORS * 4], T sum) const
 	{
@@ -197,7 +197,7 @@ template <class OP, class SHAPE> struct scan_block
 				make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]);
 	}
 
-	/* The prefix goes first: operations need not commute. */
+	/* Applies the prefix on the left, as operations need not commute. */
 	__device__ __forceinline__ bits
 	finished(bits x, T prefix) const
 	{
@@ -208,7 +208,7 @@ template <class OP, class SHAPE> struct scan_block
 		return r;
 	}
 
-	/* The tile of iteration n out, its prefix put before every item. */
+	/* Writes the tile of iteration n, with its prefix applied to every item. */
 	__device__ __forceinline__ void
 	write(u32 n, const scan_pending &p) const
 	{
@@ -219,7 +219,7 @@ template <class OP, class SHAPE> struct scan_block
 
 		if (p.lo == 0 && p.hi == TILE && ((u64) out & 15) == 0)
 		{
-			/* whole vectors, neighbouring threads next to each other */
+			/* whole vectors, adjacent for neighbouring threads */
 #pragma unroll
 			for (u32 i = 0; i < VECTORS; i++)
 			{
@@ -235,13 +235,13 @@ template <class OP, class SHAPE> struct scan_block
 		else
 			for (u32 i = p.lo + thread; i < p.hi; i += THREADS)
 				((bits *) out)[i] = finished(((const bits *) (buffers + p.at))[i], prefix);
-		/* nothing comes before the first item */
+		/* the first item has no prefix */
 		if (a.exclusive && p.first <= 0 && thread == p.lo / ITEMS)
 			((bits *) a.out)[0] = (bits) a.first;
 		free_arrive<THREADS>(m.ring, n);
 	}
 
-	/* Takes a tile, and leaves it scanned in itself in its buffer. */
+	/* Scans a tile in itself, in its buffer. */
 	__device__ __forceinline__ scan_pending
 	take(const gs_ring_iteration &iteration, u32 tile, bool edges) const
 	{
@@ -284,7 +284,7 @@ template <class OP, class SHAPE> struct scan_block
 	}
 };
 
-/* A persistent block, which walks on over tiles (feed.cuh). */
+/* A persistent block, which iterates over tiles (feed.cuh). */
 template <class OP, class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 scan_kernel(const __grid_constant__ gs_scan_args a)

@@ -1,5 +1,5 @@
 /*
- * scan_ops.cu: the scan family's table of operations, their temporary memory, and small helpers.
+ * scan_ops.cu: the operations table of the scan family, its temporary memory, and helpers.
  */
 #include "scan_ops.cuh"
 #include "reduce.cuh"
@@ -9,7 +9,8 @@ gs_status gs_cuda_reduce8(gs_cuda_engine *e, const gs_reduce_request *r, gs_redu
 gs_status gs_cuda_reduce16(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp);
 
 /*
- * Room for status words, and for the vectors before each tile that calls in place need; never less than a call takes.
+ * Returns the room for status words, and for the vectors before each tile that calls in place need: at least what a
+ * call uses.
  */
 static size_t
 cuda_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, uint64_t n, uint64_t extra)
@@ -50,7 +51,7 @@ cuda_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, u
 	}
 }
 
-/* gs_reduce_by_key, but for counts, which are runs (kernels/scan.c). */
+/* Implements gs_reduce_by_key except for counts, which are runs (kernels/scan.c). */
 gs_status
 gs_cuda_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp)
 {
@@ -85,7 +86,10 @@ gs_cuda_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp)
 
 /* ---------------------------------------------------------------- the item before each tile */
 
-/* Whole vectors are written, the first tile's too: bulk copies bring all of each, though nobody looks before item 0. */
+/*
+ * Copies whole vectors, including the first tile's, so that bulk copies cover them, although nothing before item 0 is
+ * used.
+ */
 static __global__ void
 save_halo_kernel(const u8 *in, u32 width, u32 shift, u64 tile, u64 tiles, u128 *saved)
 {

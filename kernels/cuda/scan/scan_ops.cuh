@@ -1,5 +1,5 @@
 /*
- * scan_ops.cuh: what the .cu files of the scan family tell each other.
+ * scan_ops.cuh: shared by the .cu files of the scan family.
  */
 #ifndef GS_CUDA_SCAN_SCAN_OPS_CUH
 #define GS_CUDA_SCAN_SCAN_OPS_CUH
@@ -23,7 +23,7 @@ gs_status gs_cuda_positions(gs_engine *engine, const uint64_t *bits, uint64_t n,
 gs_status gs_cuda_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step);
 gs_status gs_cuda_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp);
 
-/* Items of a tile of split.cu at least. */
+/* Smallest tile of split.cu, in items. */
 #define GS_SPLIT_LEAST 2048
 
 /* Items of a tile. */
@@ -33,7 +33,7 @@ gs_tile(const gs_shape &s, u64 item)
 	return (u64) s.threads * s.vectors * 16 / item;
 }
 
-/* How values of a type become unsigned numbers in order, for minima or maxima. */
+/* Returns the mapping of a type's values to order-preserving unsigned numbers, for minima or maxima. */
 static inline gs_mapping
 gs_cuda_mapping(gs_type type, gs_operation op)
 {
@@ -44,8 +44,8 @@ gs_cuda_mapping(gs_type type, gs_operation op)
 }
 
 /*
- * Saves the item before each tile, for calls that write over their input.  saved has one vector per tile; the item is
- * its last.
+ * Saves the item before each tile, for calls that overwrite their input.  saved has one vector per tile, whose last
+ * item it is.
  */
 gs_status gs_cuda_save_halo(gs_cuda_engine *e, const void *in, u64 n, u32 width, u32 shift, u64 tile, u64 tiles,
 							u128 *saved);

@@ -1,10 +1,10 @@
 /*
- * select.cu: select, partition and unique, launched.  The kernel is in select.cuh.
+ * select.cu: launches select, partition and unique.  The kernel is in select.cuh.
  */
 #include "scan_ops.cuh"
 #include "select.cuh"
 
-/* One sweep; unique in place has what lies before each tile saved first, as another tile may write over it. */
+/* Launches a sweep.  For unique in place, first saves the item before each tile, which another tile may overwrite. */
 template <int BYTES, int KIND, bool REST>
 static gs_status
 run(gs_cuda_engine *e, gs_select_args &a, void *temp, bool in_place)
@@ -32,7 +32,7 @@ run(gs_cuda_engine *e, gs_select_args &a, void *temp, bool in_place)
 						 sizeof(count_state::words), tiles, shape, pitch, 0, in_place);
 }
 
-/* By what is kept and whether the rest goes out, too; a partition is never in place. */
+/* Selects the kernel by what is kept, and by whether the rest is written too.  A partition is never in place. */
 template <int BYTES>
 static gs_status
 run_mode(gs_cuda_engine *e, const gs_select_request *r, gs_select_args &a, void *temp)
@@ -46,7 +46,7 @@ run_mode(gs_cuda_engine *e, const gs_select_request *r, gs_select_args &a, void 
 									 : run<BYTES, GS_KEEP_MASK, true>(e, a, temp, false);
 }
 
-/* gs_select, gs_partition, gs_unique: a comparison comes as an interval, made by gs_interval_of. */
+/* Implements gs_select, gs_partition and gs_unique.  Comparisons are intervals made by gs_interval_of. */
 gs_status
 gs_cuda_select(gs_engine *engine, const gs_select_request *r, void *temp)
 {
@@ -69,7 +69,7 @@ gs_cuda_select(gs_engine *engine, const gs_select_request *r, void *temp)
 		a.span = u128{in.high[0], in.high[1]};
 		if (width < 16)
 		{
-			/* one subtraction and one comparison, which serve signed numbers too when the sign bit is taken back */
+			/* one subtraction and one comparison; undoing the sign flip makes it work for signed numbers */
 			a.span.lo -= a.lo.lo;
 			if (gs_type_is_signed(r->type))
 				a.lo.lo ^= (u64) 1 << (8 * width - 1);

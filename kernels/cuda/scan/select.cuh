@@ -1,13 +1,13 @@
 /*
- * select.cuh: select by flags, by bits, by comparison; unique of neighbours; partition.
+ * select.cuh: select by flags, bits or comparison; unique; partition.
  *
- * A tile's state is the number of items kept.  Each thread takes a contiguous share of the tile from shared memory,
- * marks what it keeps in a mask, and the counts are summed over threads and warps.  What is kept moves to the front of
- * the tile's buffer (partition: the rest behind it), and goes out from there in whole lines an iteration later
- * (feed.cuh), when its place is known.
+ * A tile's state is the number of items kept.  Each thread takes a contiguous share of the tile from shared memory and
+ * marks kept items in a mask; counts are summed over threads and warps.  Kept items move to the front of the tile's
+ * buffer (in a partition followed by the rest), and are written in whole lines two iterations later (feed.cuh), when
+ * their place is known.
  *
- * Bytes per item: its size once for the read and once for what is kept (partition: for all), plus the flag.
- * Source: Merrill and Garland, 4.4; load step fused in as visiting logic, Merrill and Grimshaw, 2.2.
+ * Bytes per item: its size, read once and, if kept (in a partition always), written once, plus the flag.  Source:
+ * Merrill and Garland, 4.4; load step fused in as visiting logic, Merrill and Grimshaw, 2.2.
  */
 #ifndef GS_CUDA_SCAN_SELECT_CUH
 #define GS_CUDA_SCAN_SELECT_CUH
@@ -19,7 +19,7 @@ enum gs_select_kind
 {
 	GS_KEEP_MASK,	/* by a byte or a bit per item */
 	GS_KEEP_RANGE,	/* by comparison with constants */
-	GS_KEEP_FIRST	/* items that differ from the one before */
+	GS_KEEP_FIRST	/* items that differ from their predecessor */
 };
 
 struct gs_select_args
@@ -27,17 +27,17 @@ struct gs_select_args
 	gs_sweep sweep;
 	gs_input in, flags;
 	u64 n;
-	u32 shift;		/* items that tile 0 lacks at its begin */
+	u32 shift;		/* items that tile 0 lacks at its start */
 	u32 flag_bits;	/* 1 or 8 */
-	u128 lo, span;	/* kept: x - lo <= span; 16-byte items: lo <= x <= span */
+	u128 lo, span;	/* keeps x - lo <= span; 16-byte items: lo <= x <= span */
 	u32 floats, negate;
-	const u128 *halo; /* in place, unique: the vector before each tile, saved beforehand */
+	const u128 *halo; /* unique in place: the vector before each tile, saved beforehand */
 	u8 *out, *rest;
 	u64 *count;
 	count_state::words *words;
 };
 
-/* Whether an item is kept: bounds are numbers in the items' order. */
+/* Returns whether an item is kept.  Bounds are order-preserving numbers. */
 template <int BYTES>
 __device__ __forceinline__ bool
 in_range(typename item_of<BYTES>::type x, const gs_select_args &a)
@@ -58,15 +58,15 @@ in_range(typename item_of<BYTES>::type x, const gs_select_args &a)
 	return in != (a.negate != 0);
 }
 
-/* A tile that waits for its prefix, compacted. */
+/* A compacted tile that waits for its prefix. */
 struct select_pending
 {
-	u32 at; /* where in the buffers */
+	u32 at; /* position in the buffers */
 	u32 count, all;
 	i64 first;
 };
 
-/* A block's tiles, and the steps that they go through. */
+/* A block's tiles and the steps of their processing. */
 template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 {
 	typedef typename item_of<BYTES>::type T;
@@ -90,11 +90,11 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 	const gs_select_args &a;
 	shared &m;
 	u8 *buffers;
-	i64 base;	  /* where vectors of the first tile begin */
-	u32 flag_off; /* bits before the first flag in a window, the same in every tile */
+	i64 base;	  /* start of the vectors of the first tile */
+	u32 flag_off; /* bits before the first flag in a window, constant over all tiles */
 	u32 thread;
 
-	/* What is the same in every tile. */
+	/* Initializes what is constant over all tiles. */
 	__device__ __forceinline__
 	select_block(const gs_select_args &args, shared &memory, u8 *tiles) : a(args), m(memory), buffers(tiles)
 	{
@@ -103,21 +103,21 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		thread = threadIdx.x;
 	}
 
-	/* The tile's first item; of tile 0 it may lie before the array. */
+	/* Returns the tile's first item, which may precede the array in tile 0. */
 	__device__ __forceinline__ i64
 	first_of(u32 tile) const
 	{
 		return (i64) tile * TILE - a.shift;
 	}
 
-	/* The flags of a tile, bytes or bits; these may begin in the middle of a byte. */
+	/* Returns the window of a tile's flags, bytes or bits; bits may begin inside a byte. */
 	__device__ __forceinline__ gs_window
 	flags_of(u32 tile) const
 	{
 		return window_of(a.flags, first_of(tile), a.flag_bits);
 	}
 
-	/* Starts the loads of a tile into a stage; by the loader. */
+	/* Starts the loads of a tile into a stage.  By the loader. */
 	__device__ __forceinline__ void
 	start(int stage, u32 tile) const
 	{
@@ -152,7 +152,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 #endif
 	}
 
-	/* What a tile keeps, from the input, by a warp: the fallback of look-backs. */
+	/* Counts what a tile keeps from the input, by a warp: the fallback of look-backs. */
 	__device__ __forceinline__ count_state
 	recount(u32 tile) const
 	{
@@ -178,7 +178,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		return count_state{lanes_add(n)};
 	}
 
-	/* Brings what bulk copies do not: a tile's edges, or all of it. */
+	/* Copies what bulk copies do not cover: a tile's edges, or all of it. */
 	__device__ __forceinline__ void
 	complete(u8 *data, u32 tile, bool edges) const
 	{
@@ -200,7 +200,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 			workers_barrier<THREADS>();
 	}
 
-	/* Of the thread's items those that are flagged. */
+	/* Mask of the thread's items that are flagged. */
 	__device__ __forceinline__ mask
 	keep_flagged(const u8 *data) const
 	{
@@ -234,7 +234,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		return keep;
 	}
 
-	/* Of the thread's items those that differ from the one before. */
+	/* Mask of the thread's items that differ from their predecessor. */
 	__device__ __forceinline__ mask
 	keep_first(const u8 *data, const u32 (&w)[VECTORS * 4], i64 first) const
 	{
@@ -246,7 +246,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		return keep;
 	}
 
-	/* Which of the thread's items are kept. */
+	/* Mask of the thread's items that are kept. */
 	__device__ __forceinline__ mask
 	keep(const u8 *data, const u32 (&w)[VECTORS * 4], i64 first) const
 	{
@@ -267,8 +267,8 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 	}
 
 	/*
-	 * Compacts a tile in place: rank: of the thread's first item that is kept; its first dropped item goes behind all
-	 * that are kept and those dropped before it.  lo, hi: the tile's items that there are.
+	 * Compacts a tile in place.  rank: of the thread's first kept item.  Its first dropped item goes behind all kept
+	 * items and those dropped before it.  Items [lo, hi) exist.
 	 */
 	__device__ __forceinline__ void
 	compact(u8 *data, const u32 (&w)[VECTORS * 4], mask keep, u32 rank, u32 count, u32 lo, u32 hi) const
@@ -291,7 +291,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		}
 	}
 
-	/* Takes a tile apart, and leaves it compacted in its buffer. */
+	/* Marks a tile's items and leaves it compacted in its buffer. */
 	__device__ __forceinline__ select_pending
 	take(const gs_ring_iteration &iteration, u32 tile, bool edges) const
 	{
@@ -301,17 +301,17 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		const u32 hi = edges && (i64) a.n - first < (i64) TILE ? (u32) ((i64) a.n - first) : TILE;
 		u32 w[VECTORS * 4];
 
-		/* 1. the tile is here but for its edges */
+		/* 1. complete the tile's edges */
 		complete(data, tile, edges);
 
-		/* 2. what is kept */
+		/* 2. mark kept items */
 		read_words(w, data + thread * VECTORS * 16, 0);
 		mask kept = keep(data, w, first);
 
 		if (edges)
 			kept &= valid_mask<ITEMS>(thread * ITEMS, lo, hi);
 
-		/* 3. counts */
+		/* 3. count */
 		u32 total, count, rank = warp_exclusive(bits_set(kept), total);
 
 		if (lane_id() == 0)
@@ -331,7 +331,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		return {(u32) (data - buffers), count, hi - lo, first + lo};
 	}
 
-	/* The compacted tile of iteration n out, in whole lines. */
+	/* Writes the compacted tile of iteration n in whole lines. */
 	__device__ __forceinline__ void
 	write(u32 n, const select_pending &p) const
 	{
@@ -367,7 +367,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 	}
 };
 
-/* A persistent block, which walks on over tiles (feed.cuh). */
+/* A persistent block, which iterates over tiles (feed.cuh). */
 template <int BYTES, int KIND, bool REST, class SHAPE>
 __global__ void __launch_bounds__(SHAPE::threads + GS_SERVICE, SHAPE::blocks)
 select_kernel(const __grid_constant__ gs_select_args a)

@@ -1,13 +1,13 @@
 /*
- * sm_100.h: B200, GB200, B300 (sm_100, sm_103).  227 KB of shared memory per block, as sm_90 has, and the same bulk
- * copies.  Not measured: sm_90's shapes, of the GPU most like it.
+ * sm_100.h: B200, GB200, B300 (sm_100, sm_103).  227 KB of shared memory per block and bulk copies, as on sm_90.  Not
+ * measured; the shapes are those of sm_90, the most similar GPU.
  */
 #ifndef GS_SM_100_H
 #define GS_SM_100_H
 
 #include "sm_90.h"
 
-/* The row, as a copy with what differs. */
+/* The row: a copy of another one with changes. */
 constexpr gs_tuning
 gs_make_sm_100()
 {

@@ -1,12 +1,12 @@
 /*
  * sm_75.h: T4, RTX 20, Quadro RTX.  64 KB of shared memory per block and per multiprocessor, 1024 threads.
  *
- * Not measured on such a GPU; the same rows, compiled for an H200, were (doc/sort-kernels.md, "Other GPUs").  A
- * multiprocessor has 5 bytes of memory bandwidth per cycle where an H200's has 18, so that fewer warps will do, and one
- * block of all shared memory is best: tiles as large as possible, since the runs that a pass writes are tile / bins
- * long.  12 warps leave 49 KB for words.  Digits of 9 bits would leave runs of 60 bytes.  Where that costs no spills
- * passes keep to the registers of two blocks, 85 to a thread, which an H200 then runs side by side.
- * Values beside keys are read late: kept in shared memory, they left tiles of 2688 to 3456 items.
+ * Not measured on such a GPU; the rows compiled for an H200 were (doc/sort-kernels.md, "Other GPUs").  A multiprocessor
+ * has 5 bytes of memory bandwidth per cycle where an H200's has 18.  Fewer warps therefore suffice, and one block with
+ * all shared memory is best: tiles should be as large as possible, since the runs that a pass writes are tile / bins
+ * long.  12 warps leave 49 KB for words.  Digits of 9 bits would leave runs of 60 bytes.  Where it causes no spills,
+ * passes use at most the registers of two blocks, 85 per thread; an H200 then runs two blocks.  Values are read late:
+ * kept in shared memory, they left tiles of 2688 to 3456 items.
  */
 #ifndef GS_SM_75_H
 #define GS_SM_75_H
@@ -19,7 +19,7 @@ constexpr gs_tuning gs_sm_75 = {
 	32,
 	4,
 	/*
-	 * Reasoning above; on an H200 in bench/results/rows.txt (doc/sort-kernels.md, "Other GPUs"), values that are read
+	 * Reasons above; measured on an H200 in bench/results/rows.txt (doc/sort-kernels.md, "Other GPUs"), values read
 	 * late in bench/results/sort_radix-late-h100.txt.
 	 */
 	{
@@ -36,14 +36,14 @@ constexpr gs_tuning gs_sm_75 = {
 	},
 	/* on an H200 as fast as the larger one (sm_90.h) */
 	{256, 16, 3072, 1},
-	/* sm_90's for short buckets, of which 64 KB hold one block; in rows.txt with keys and pairs of 4 bytes */
+	/* those of sm_90 for short buckets, of which 64 KB hold one block; in rows.txt with keys and pairs of 4 bytes */
 	{
-		/* words large threads window bins blocks; longer buckets than these take: by all digits */
+		/* words large threads window bins blocks; all digits sort longer buckets */
 		{GS_PART_CODES, false, 256, 20, 20, 1},
 		{GS_PART_NEAR, false, 256, 20, 20, 1},
 		{GS_PART_FAR, false, 256, 18, 12, 1},
 	},
-	/* What fits with values of 8 bytes beside keys of 32, for all keys alike.  Not timed. */
+	/* what fits with 8-byte values beside 32-byte keys, for all keys.  Not timed. */
 	{
 		/* key threads items blocks */
 		{4, 128, 11, 4},
@@ -52,7 +52,7 @@ constexpr gs_tuning gs_sm_75 = {
 		{24, 128, 11, 4},
 		{32, 128, 11, 4},
 	},
-	/* Three stages, the fewest that there are, in 62 KB.  Not timed, nor are the pauses. */
+	/* three stages, the minimum, in 62 KB.  Not timed, nor are the pauses. */
 	{
 		/* what       item value threads vectors blocks stages delay light pause */
 		{GS_T_SCAN,   0,   0,    256,    5,      1,     3,     1000, 1000, 300},

@@ -2,18 +2,17 @@
  * sm_86.h: A10, A40, L4, L40, RTX 30 and 40 (sm_86, sm_89).  99 KB of shared memory per block, 100 per multiprocessor,
  * 1536 threads.
  *
- * Not measured on such a GPU; the same rows, compiled for an H200, were (doc/sort-kernels.md, "Other GPUs").  These
- * GPUs have 4 to 8 bytes of memory bandwidth per multiprocessor and cycle where an H200 has 18: bytes count, not
- * instructions.  So one block with all of the shared memory, and digits of 9 bits for row orders, two to a thread,
- * since a pass less saves more than runs of 126 bytes instead of 300 cost.  Registers of two blocks where that costs no
- * spills, as in sm_75.h.
+ * Not measured on such a GPU; the rows compiled for an H200 were (doc/sort-kernels.md, "Other GPUs").  These GPUs have
+ * 4 to 8 bytes of memory bandwidth per multiprocessor and cycle where an H200 has 18, so bytes count, not instructions.
+ * Hence one block with all shared memory, and digits of 9 bits for row orders, two per thread: a saved pass is worth
+ * more than runs of 300 bytes instead of 126.  Registers of two blocks where that causes no spills, as in sm_75.h.
  */
 #ifndef GS_SM_86_H
 #define GS_SM_86_H
 
 #include "sm_75.h"
 
-/* The row: a function, as it copies a block of another one. */
+/* The row.  A function, since it copies a block of another row. */
 constexpr gs_tuning
 gs_make_sm_86()
 {
@@ -23,8 +22,8 @@ gs_make_sm_86()
 		64,
 		4,
 		/*
-		 * Reasoning above; on an H200 in bench/results/rows.txt and sort_sample-h200.txt, keys and pairs in other
-		 * shapes in sort_spills-h200.txt (doc/sort-kernels.md, "Other GPUs" and "Spilled registers").
+		 * Reasons above; measured on an H200 in bench/results/rows.txt and sort_sample-h200.txt, keys and pairs in
+		 * other shapes in sort_spills-h200.txt (doc/sort-kernels.md, "Other GPUs" and "Spilled registers").
 		 */
 		{
 			/* bits in value threads items blocks */
@@ -44,8 +43,8 @@ gs_make_sm_86()
 		/* two blocks in 100 KB; on an H200 as fast as the larger one (sm_90.h) */
 		{256, 16, 3072, 2},
 		/*
-		 * Short buckets: sm_90's, with as many blocks as 100 KB hold; long ones: as many threads as have room for their
-		 * windows, one block.  In rows.txt with keys and pairs of 4 bytes.
+		 * Short buckets: those of sm_90, with as many blocks as 100 KB hold; long ones: as many threads as have room
+		 * for their windows, one block.  In rows.txt with keys and pairs of 4 bytes.
 		 */
 		{
 			/* words large threads window bins blocks */
@@ -56,7 +55,7 @@ gs_make_sm_86()
 			{GS_PART_NEAR, true, 512, 20, 20, 1},
 			{GS_PART_FAR, true, 384, 18, 12, 1},
 		},
-		/* sm_90's with one block; keys of 16 bytes with values of 8 would take 100 KB there.  Not timed. */
+		/* those of sm_90 with one block; keys of 16 bytes with values of 8 would take 100 KB there.  Not timed. */
 		{
 			/* key threads items blocks */
 			{4, 256, 23, 1},
@@ -68,7 +67,7 @@ gs_make_sm_86()
 		{},
 	};
 
-	/* sm_75's: the scan family is bound by memory, and 20 KB of it are under way with these.  Not timed. */
+	/* those of sm_75: the scan family is bound by memory, and these keep 20 KB in flight.  Not timed. */
 	for (int i = 0; i < GS_SCAN_SHAPES; i++)
 		t.scan[i] = gs_sm_75.scan[i];
 	return t;

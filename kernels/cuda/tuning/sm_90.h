@@ -1,8 +1,7 @@
 /*
- * sm_90.h: H100, H200.  227 KB of shared memory per block, 228 per multiprocessor, 2048 threads.
- *
- * All of it measured on an H200 (doc/kernels.md, doc/sort-kernels.md): `make -C bench/kernels sweep` for the scan
- * family, throw-away sweeps for the others.
+ * sm_90.h: H100, H200.  227 KB of shared memory per block, 228 per multiprocessor, 2048 threads.  Measured on an H200
+ * (doc/kernels.md, doc/sort-kernels.md): `make -C bench/kernels sweep` for the scan family, throw-away sweeps for the
+ * others.
  */
 #ifndef GS_SM_90_H
 #define GS_SM_90_H
@@ -12,12 +11,12 @@
 constexpr gs_tuning gs_sm_90 = {
 	90,
 	227,
-	128, /* 32 copies of 4-byte keys' digits, 16 of 8-byte ones' */
+	128, /* 32 copies of the digits of 4-byte keys, 16 of 8-byte ones */
 	4,
 	/*
 	 * Single passes of 2^28 in throw-away sweeps: doc/sort-kernels.md, "What was learned" (10 bits 640 x 24 against 512
-	 * x 32, 9 bits 896 x 17, 8 bits 640 x 25, keys with values in less shared memory).  Keys of 4 bytes again
-	 * since, 768 x 31 against three others: "Spilled registers", bench/results/sort_spills-h200.txt.
+	 * x 32, 9 bits 896 x 17, 8 bits 640 x 25, keys with values in less shared memory).  Keys of 4 bytes were measured
+	 * again, 768 x 31 against three others: "Spilled registers", bench/results/sort_spills-h200.txt.
 	 */
 	{
 		/* bits in value threads items */
@@ -43,9 +42,9 @@ constexpr gs_tuning gs_sm_90 = {
 	 */
 	{384, 16, 4608, 3},
 	/*
-	 * Short buckets: of other shapes, 224 to 512 threads and windows of 10 to 20, segments took up to 6 % more or less
-	 * (doc/sort-kernels.md, "Segments").  Long ones were not swept: a block to a multiprocessor, with room for 20480,
-	 * 15360 and 13824 words; what they take is in the tables there.
+	 * Short buckets: with other shapes, 224 to 512 threads and windows of 10 to 20, segments took up to 6 % more or
+	 * less (doc/sort-kernels.md, "Segments").  Long ones were not swept: one block per multiprocessor, with room for
+	 * 20480, 15360 and 13824 words; the tables there have their times.
 	 */
 	{
 		/* words large threads window bins blocks */
@@ -58,8 +57,8 @@ constexpr gs_tuning gs_sm_90 = {
 	},
 	/*
 	 * bench/results/merge-shapes-h200.txt: pairs of 8-byte keys 22.24 ms at 2^28, 128 to 512 threads with 15 to 31
-	 * items 22.6 to 26; keys of 16 bytes 36.17, others 36.4 to 46.5.  Keys of 4, 24 and 32 bytes are not in it and
-	 * derive from these: no more items the longer the key is.
+	 * items 22.6 to 26; keys of 16 bytes 36.17, others 36.4 to 46.5.  Keys of 4, 24 and 32 bytes are not in it; their
+	 * shapes derive from these, with no more items for longer keys.
 	 */
 	{
 		/* key threads items blocks */
@@ -70,8 +69,8 @@ constexpr gs_tuning gs_sm_90 = {
 		{32, 128, 15, 2},
 	},
 	/*
-	 * `make -C bench/kernels sweep` tries others; bench/results/kernels.json has what these take.  One block with tiles
-	 * of some 40 KB, four stages and pauses: doc/kernels.md, "What it took to be fast".
+	 * `make -C bench/kernels sweep` tries others; bench/results/kernels.json has the times of these.  One block with
+	 * tiles of some 40 KB, four stages and pauses: doc/kernels.md, "What it took to be fast".
 	 */
 	{
 		/* what       item value threads vectors blocks stages delay light pause */

@@ -1,12 +1,13 @@
 /*
- * tuning.h: which row of the tuning tables code is compiled by, and what a row says of a role.
+ * tuning.h: selects the row of the tuning tables that code is compiled by, and looks up roles in it.
  *
- * One file per architecture holds its row, for all kernels.  A kernel is named by its role alone; its shape is that of
- * the row for the architecture that it is being compiled for, so that one binary has each kernel in several shapes.
- * The host cannot know which of them the driver has loaded, and asks the device (gs_cuda_engine.tuning).
+ * One file per architecture holds its row, for all kernels.  A kernel is named by its role alone and takes its shape
+ * from the row of the architecture it is compiled for, so one binary has each kernel in several shapes.  The host
+ * cannot know which of them the driver has loaded, and asks the device (gs_cuda_engine.tuning).
  *
- * To tune a GPU: its file, or a new one, listed here in three places (includes, GS_TUNING, gs_tunings).  GS_TUNING=86,
- * say, compiles sm_86's row whatever the architecture: so tests run all rows on the GPU at hand (make TUNING=86).
+ * To tune a GPU, change its file, or add one and list it here in three places (includes, GS_TUNING, gs_tunings).
+ * GS_TUNING=86, for example, compiles sm_86's row for any architecture; tests thus run all rows on the available GPU
+ * (make TUNING=86).
  */
 #ifndef GS_TUNING_H
 #define GS_TUNING_H
@@ -20,7 +21,7 @@
 
 #include <initializer_list>
 
-/* On the host it makes no difference which: only roles, not shapes, are compiled there. */
+/* irrelevant on the host, where only roles are compiled, not shapes */
 #ifndef GS_TUNING
 #if !defined(__CUDA_ARCH__)
 #define GS_TUNING 90
@@ -47,7 +48,7 @@ constexpr const gs_tuning *gs_tunings[] = {&gs_sm_75, &gs_sm_80, &gs_sm_86, &gs_
 
 /* ---------------------------------------------------------------- what a row says of a role; no threads: nothing */
 
-/* The first that fits: rows for certain widths stand before those for any. */
+/* Returns the first match.  Rows for certain widths precede those for any. */
 constexpr gs_shape
 gs_shape_of(const gs_tuning &t, gs_tuned what, int item, int value)
 {
@@ -57,7 +58,7 @@ gs_shape_of(const gs_tuning &t, gs_tuned what, int item, int value)
 	return {};
 }
 
-/* Of one kernel; several kernels of a sort may have tiles of different sizes. */
+/* Returns the shape of one kernel; several kernels of a sort may have tiles of different sizes. */
 constexpr gs_radix_shape
 gs_radix_shape_of(const gs_tuning &t, int bits, gs_radix_io in, int value)
 {
@@ -67,7 +68,7 @@ gs_radix_shape_of(const gs_tuning &t, int bits, gs_radix_io in, int value)
 	return {};
 }
 
-/* Long buckets' blocks are missing where shared memory is scarce. */
+/* Returns the shape of parts.  Long buckets have none where shared memory is scarce. */
 constexpr gs_part_shape
 gs_part_shape_of(const gs_tuning &t, gs_part_words words, bool large)
 {
@@ -77,7 +78,7 @@ gs_part_shape_of(const gs_tuning &t, gs_part_words words, bool large)
 	return {};
 }
 
-/* By bytes of a key. */
+/* Returns the shape for keys of this many bytes. */
 constexpr gs_merge_shape
 gs_merge_shape_of(const gs_tuning &t, int key)
 {
@@ -89,7 +90,7 @@ gs_merge_shape_of(const gs_tuning &t, int key)
 
 /* ---------------------------------------------------------------- shapes of the code being compiled */
 
-/* The scan family's kernels take one of these: the row's shape for a role, or (benchmarks) any other. */
+/* Shape of a scan family kernel: the row's for a role or (in benchmarks) any other. */
 template <gs_tuned WHAT, int ITEM, int VALUE = 0> struct gs_shape_here
 {
 	static constexpr gs_shape shape = gs_shape_of(GS_TUNED, WHAT, ITEM, VALUE);
@@ -134,7 +135,8 @@ template <int KEY> struct gs_merge_here
 /* ---------------------------------------------------------------- do all shapes fit? */
 
 /*
- * Whether no shape takes more shared memory than a block may have; 1 KB is the system's from sm_80 on, and not counted.
+ * Returns whether every shape keeps the shared memory limit of a block, without the 1 KB that the system uses from
+ * sm_80 on.
  */
 constexpr bool
 gs_tuning_fits(const gs_tuning &t)
@@ -152,8 +154,8 @@ gs_tuning_fits(const gs_tuning &t)
 }
 
 /*
- * Whether each role has a shape that callers ask for whatever the row.  Not among them: digits of more than 8 bits of
- * row orders, but those for all of their inputs or none, and long buckets' parts.
+ * Returns whether each role that is called on every row has a shape.  Exceptions: digits of more than 8 bits of row
+ * orders, which have shapes for all of their inputs or none, and parts of long buckets.
  */
 constexpr bool
 gs_tuning_complete(const gs_tuning &t)
@@ -178,7 +180,7 @@ gs_tuning_complete(const gs_tuning &t)
 	return all;
 }
 
-/* For static_assert, which wants one expression. */
+/* A single expression for static_assert. */
 constexpr bool
 gs_for_all_tunings(bool (*good)(const gs_tuning &))
 {

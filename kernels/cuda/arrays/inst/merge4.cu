@@ -3,7 +3,7 @@
  */
 #include "../merge.cuh"
 
-/* Keys of 4 bytes; each width has a file of its own, so that they compile side by side. */
+/* Keys of 4 bytes.  Each width has its own file, for parallel compilation. */
 gs_merge_kernels
 gs_merge_kernels4(bool places)
 {

@@ -1,9 +1,9 @@
 /*
- * floats.cu: passes over keys and their values: floats, whose digits are taken from their order.
+ * floats.cu: passes over float keys with or without values.  Digits are taken from their order.
  */
 #include "../array_pass.cuh"
 
-/* Floats, which keep their own bits: digits are made of their order. */
+/* Float keys, which keep their bits. */
 gs_status
 gs_radix_pass_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a)
 {
@@ -15,7 +15,7 @@ gs_radix_pass_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs
 							  : launch_array<GS_KEYS8, GS_KEYS8, 0, 8>(e, a);
 }
 
-/* The same with values of 4 bytes beside keys of 4. */
+/* Float keys of 4 bytes with values of 4 bytes. */
 gs_status
 gs_radix_pass_float_pairs(gs_cuda_engine *e, bool first, bool last, gs_radix_args &a)
 {

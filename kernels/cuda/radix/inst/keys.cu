@@ -1,9 +1,9 @@
 /*
- * keys.cu: passes over keys and their values: integers.
+ * keys.cu: passes over integer keys with or without values.
  */
 #include "../array_pass.cuh"
 
-/* Keys alone, or with values of 4 or 8 bytes; 4 beside 4 are pairs. */
+/* Keys alone, or with values of 4 or 8 bytes.  4-byte keys with 4-byte values are pairs. */
 gs_status
 gs_radix_pass_keys(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, gs_radix_args &a)
 {
@@ -17,7 +17,7 @@ gs_radix_pass_keys(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool
 							  : launch_array<GS_KEYS8, GS_KEYS8>(e, a);
 }
 
-/* Two arrays in the first pass, one of words between, two arrays again in the last. */
+/* Pairs: two arrays in the first pass, words in between, two arrays in the last. */
 gs_status
 gs_radix_pass_pairs(gs_cuda_engine *e, bool floats, bool first, bool last, gs_radix_args &a)
 {

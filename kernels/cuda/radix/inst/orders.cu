@@ -3,7 +3,7 @@
  */
 #include "../order_pass.cuh"
 
-/* By the digit's width: there are bins for 8, 9 and 10 bits. */
+/* Selects the pass by the digit's width.  There are bins for 8, 9 and 10 bits. */
 gs_status
 gs_radix_pass_order(gs_cuda_engine *e, int bits, gs_radix_io in, gs_radix_io out, gs_radix_args &a)
 {

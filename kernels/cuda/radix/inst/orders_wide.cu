@@ -3,7 +3,7 @@
  */
 #include "../order_pass.cuh"
 
-/* Ten bits: a file of its own, which compiles beside the others. */
+/* Digits of 10 bits, in a separate file for parallel compilation. */
 gs_status
 gs_radix_pass_order_wide(gs_cuda_engine *e, gs_radix_io in, gs_radix_io out, gs_radix_args &a)
 {

@@ -1,9 +1,9 @@
 /*
- * segments.cu: passes over segments, each sorted for itself: keys and their values, integers.
+ * segments.cu: passes over separately sorted segments of integer keys with or without values.
  */
 #include "../array_pass.cuh"
 
-/* As gs_radix_pass_keys, over the tiles of all segments. */
+/* gs_radix_pass_keys over the tiles of all segments. */
 gs_status
 gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, bool floats, gs_radix_args &a)
 {
@@ -17,7 +17,7 @@ gs_radix_pass_segments(gs_cuda_engine *e, size_t key_bytes, size_t value_width, 
 							  : launch_array<GS_KEYS8, GS_KEYS8, 0, 0, true>(e, a);
 }
 
-/* As gs_radix_pass_pairs. */
+/* gs_radix_pass_pairs over the tiles of all segments. */
 gs_status
 gs_radix_pass_segments_pairs(gs_cuda_engine *e, bool floats, bool first, bool last, gs_radix_args &a)
 {

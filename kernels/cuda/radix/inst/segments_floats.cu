@@ -1,10 +1,9 @@
 /*
- * segments_floats.cu: passes over segments, each sorted for itself: floats, whose digits are taken from their
- * order.
+ * segments_floats.cu: passes over separately sorted segments of float keys.  Digits are taken from their order.
  */
 #include "../array_pass.cuh"
 
-/* As gs_radix_pass_floats, over the tiles of all segments. */
+/* gs_radix_pass_floats over the tiles of all segments. */
 gs_status
 gs_radix_pass_segments_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a)
 {
@@ -16,7 +15,7 @@ gs_radix_pass_segments_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_
 							  : launch_array<GS_KEYS8, GS_KEYS8, 0, 8, true>(e, a);
 }
 
-/* As gs_radix_pass_float_pairs. */
+/* gs_radix_pass_float_pairs over the tiles of all segments. */
 gs_status
 gs_radix_pass_segments_float_pairs(gs_cuda_engine *e, bool first, bool last, gs_radix_args &a)
 {

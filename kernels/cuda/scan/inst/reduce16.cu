@@ -3,7 +3,7 @@
  */
 #include "../reduce_run.cuh"
 
-/* Keys of 16 bytes; each width has a file of its own, so that they compile side by side. */
+/* Keys of 16 bytes.  Each width has its own file, for parallel compilation. */
 gs_status
 gs_cuda_reduce16(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp)
 {
