@@ -140,8 +140,6 @@ apt() {
 		die "Installing packages failed."
 	}
 }
-install=(install -y --no-install-recommends "${packages[@]}")
-
 # The running servers that apt would upgrade, as lines to be read.
 upgraded_servers() {
 	local package from to version pid data
@@ -156,6 +154,11 @@ upgraded_servers() {
 }
 
 apt update
+# extensions beside which gpusort is tested, where the archive has them
+if [ "${1:-}" = test ] && apt-cache show "postgresql-$major-pg-qualstats" >/dev/null 2>&1; then
+	packages+=("postgresql-$major-pg-qualstats")
+fi
+install=(install -y --no-install-recommends "${packages[@]}")
 upgraded=$(upgraded_servers)
 if [ -n "$upgraded" ]; then
 	say "With these packages apt upgrades the packages of running servers:"

@@ -78,7 +78,8 @@ sub machine
 	script("$m/bin/id", "echo 1000\n");
 	# nothing but apt-get runs, so that no file of this machine is touched
 	script("$m/bin/sudo", qq{case \$1 in apt-get|env|*/running.sh|true) exec "\$@" ;; tee) cat >/dev/null ;; esac\n});
-	script("$m/bin/apt-cache", "echo '  Depends: postgresql-15'\n");
+	script("$m/bin/apt-cache",
+		"case \$1 in depends) echo '  Depends: postgresql-15' ;; *) [ -e $m/neighbours ] ;; esac\n");
 	locales($m, 'C.UTF-8', qw(C C.utf8 POSIX));
 	script("$m/bin/apt-get", <<"SH");
 case \$1 in -s) cat $m/upgrades 2>/dev/null; exit ;; esac
@@ -86,6 +87,7 @@ for package; do
 	case \$package in
 		postgresql-server-dev-*) $top/add $m/trees/\${package##*-} headers ;;
 		postgresql-*-pgtap) version=\${package#postgresql-}; $top/add $m/trees/\${version%-pgtap} pgtap ;;
+		postgresql-*-pg-qualstats) ;;
 		postgresql-*) $top/add $m/trees/\${package##*-} server ;;
 		locales) mkdir $m/locales; : >$m/locales/en_US ;;
 		*) continue ;;
@@ -228,6 +230,11 @@ sets_up($m, 'a session with C where there is en_US', 'demo', '', "$m/trees/15");
 $m = machine(15 => 'server headers');
 locales($m, 'de_DE.UTF-8', qw(C C.utf8 POSIX de_DE.utf8));
 sets_up($m, 'a session with a language', 'demo', '', "$m/trees/15");
+
+$m = machine();
+script("$m/neighbours", '');
+sets_up($m, 'an archive with pg_qualstats', 'test',
+	'postgresql-15 postgresql-server-dev-15 postgresql-15-pgtap locales postgresql-15-pg-qualstats', "$m/trees/15");
 
 my ($status, $out, $err) = run_on($m, command => 'test/setup.sh', PG_CONFIG => "$top/opt/nowhere/bin/pg_config");
 isnt($status, 0, 'PG_CONFIG that is no package\'s is an error');
