@@ -4,7 +4,7 @@
 # The lines are a part of the product of types (SmallLines.pm), numbers of keys, distinct values, skew, lengths of
 # strings, orders of rows and shapes of queries.  Every type meets every number of distinct values, every text every
 # length, every type two and three keys, every shape ten types; the rest is dealt.  SEED (default 1) deals anew.  ONLY,
-# a pattern, chooses lines by "shape: keys".
+# a pattern, chooses lines by "shape: keys", and PART=K/N every N-th of them from the K-th on.
 #
 # Off and on run in turns in one session; what counts is the processor time of its server process, planning included.
 # Result rows go nowhere: an OFFSET is beyond them, so output functions have no part.  A line takes at least PAIRS pairs
@@ -27,6 +27,7 @@ $| = 1;
 my ($psql, $database) = (@ARGV, 'postgres');
 my $only = $ENV{ONLY} // '';
 my $seed = $ENV{SEED} // 1;
+my ($part, $parts) = split qr{/}, $ENV{PART} // '1/1';
 my $pairs = $ENV{PAIRS} // 9;
 my $target = 0.95;
 # milliseconds of one side that a line takes at least, and at most; and those between two readings of the clock
@@ -131,6 +132,7 @@ my $session = open_session();
 $session->query($_) for $KeyLines::setup, $SmallLines::setup;
 my @kinds = SmallLines::available(sub { eval { $session->query($_[0]); 1 } });
 my @lines = grep { SmallLines::text($_) =~ /$only/ } SmallLines::lines(@kinds);
+@lines = @lines[grep { $_ % $parts == $part - 1 } 0 .. $#lines];
 my ($cpu) = do { open my $f, '<', '/proc/cpuinfo' or die; grep { /^model name/ } <$f> };
 open my $load, '<', '/proc/loadavg' or die;
 

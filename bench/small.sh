@@ -1,6 +1,7 @@
 #!/bin/bash
 # small.sh: what gpusort gains and loses in queries over 1000 to 40,000 rows, on a private server on stock settings;
-# also goes to bench/results/small.txt.  See small.pl for ONLY, SEED and PAIRS.
+# also goes to bench/results/small.txt.  See small.pl for ONLY, SEED and PAIRS.  LANES=8 measures in as many sessions at
+# a time, on a machine with more cores than that.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -15,5 +16,11 @@ start_server small --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 	session_preload_libraries = 'gpusort'
 	fsync = off
 CONF
-as_server perl "$work/tree/bench/small.pl" "$bindir/psql" | tee "$root/bench/results/small.txt"
+lanes=${LANES:-1}
+for ((lane = 1; lane <= lanes; lane++)); do
+	as_server "$bindir/createdb" "lane$lane"
+	PART=$lane/$lanes as_server perl "$work/tree/bench/small.pl" "$bindir/psql" "lane$lane" >"$work/lane$lane.txt" &
+done
+wait
+cat "$work"/lane*.txt | tee "$root/bench/results/small.txt"
 stop_server small
