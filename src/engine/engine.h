@@ -78,7 +78,11 @@ typedef struct EngineOps
 	void		(*info) (const EngineJob *job, gs_job_info *info);
 	void		(*end) (EngineJob *job);
 
-	/* After a status other than GS_OK: why.  NULL for an engine that has no other to take its place. */
+	/*
+	 * The engine that takes over after a status other than GS_OK, and why it has to, asked once for each such status
+	 * and before any other call.  Without a fallback there is no why: the status is all that can be said.
+	 */
+	const struct EngineOps *fallback;
 	EngineFailure (*why) (gs_status status);
 } EngineOps;
 

@@ -61,7 +61,7 @@ typedef struct ServiceJob
 	uint64		given;
 } ServiceJob;
 
-/* Why the last call failed, beyond its status. */
+/* Why the last call failed, beyond its status, until service_why has told it. */
 static EngineFailure last_failure;
 
 /* The names of devices that jobs ran on: few, and kept so that what EXPLAIN holds stays valid. */
@@ -96,17 +96,19 @@ failed(EngineFailure why)
 	}
 }
 
-/* The reason behind a status that came from here or from who reads the order. */
+/* The reason behind a status that came from here, or from a caller whose own part of the job failed. */
 static EngineFailure
 service_why(gs_status status)
 {
+	EngineFailure why = last_failure;
+
+	last_failure = ENGINE_OK;
 	if (status == GS_WRONG_ORDER)
 		return ENGINE_WRONG_ORDER;
-	/* the backend's own memory, and not what failed last */
-	if (status == GS_NOMEM && last_failure != ENGINE_NO_RING && last_failure != ENGINE_NO_SHARE &&
-		last_failure != ENGINE_NO_FILE)
+	/* no call failed: it is the caller's own memory */
+	if (status == GS_NOMEM && why == ENGINE_OK)
 		return ENGINE_NO_MEMORY;
-	return last_failure != ENGINE_OK ? last_failure : ENGINE_PROTOCOL;
+	return why != ENGINE_OK ? why : ENGINE_PROTOCOL;
 }
 
 /* The reason behind a status that the service sent. */
@@ -587,5 +589,6 @@ const EngineOps engine_service = {
 	.host_bytes = service_host_bytes,
 	.info = service_info,
 	.end = service_end,
+	.fallback = &engine_cpu,
 	.why = service_why,
 };
