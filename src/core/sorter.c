@@ -105,7 +105,7 @@ spill(Sorter *sorter)
 		MemoryContextSwitchTo(old);
 		return;
 	}
-	sorter->cut |= sorter->top;
+	sorter->left_out += sorter->rows->rows - rows_wanted(sorter);
 	if (sorter->runs == NULL)
 		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
 	sorter_tell(sorter, PROGRESS_WRITING, sorter->stats.rows);
@@ -135,9 +135,8 @@ put_core(void *arg, MinimalTuple tuple)
 	coresort_put(sorter->core, sorter->row_slot);
 }
 
-/* Hands the sort over to PostgreSQL's own, with all rows that have come so far. */
-static void
-go_core(Sorter *sorter, SorterFallback why, int64 bound)
+void
+go_core(Sorter *sorter, SorterFallback why)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 
@@ -145,7 +144,8 @@ go_core(Sorter *sorter, SorterFallback why, int64 bound)
 	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", sorter_fallback_text(why))));
 	roworder_end(&sorter->order);
 	end_job(sorter);
-	sorter->core = coresort_begin(&sorter->columns, sorter->desc, sorter->random_access, bound);
+	sorter->core = coresort_begin(&sorter->columns, sorter->desc, sorter->random_access,
+								  sorter->bound);
 	if (sorter->runs)
 	{
 		spill_drain(sorter->runs, put_core, sorter);
@@ -169,7 +169,7 @@ fail_over(Sorter *sorter, gs_status status)
 {
 	SorterFallback why = status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY;
 
-	go_core(sorter, sorter->contradicted ? SORTER_CONTRADICTION : why, sorter->bound);
+	go_core(sorter, sorter->contradicted ? SORTER_CONTRADICTION : why);
 }
 
 /* Opens the keys and begins the first job. */
@@ -229,7 +229,9 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->desc = CreateTupleDescCopy(desc);
 	sorter->random_access = random_access;
 	sorter->rows_expected = rows_expected;
-	sorter_set_bound(sorter, bound);
+	note_bound(sorter, bound);
+	if (fallback == SORTER_OURS && bound_goes_to_heap(columns, (double) bound, rows_expected))
+		fallback = SORTER_BOUND;
 	sorter->cxt = cxt;
 	sorter->scratch = AllocSetContextCreate(cxt, "gpusort keys", ALLOCSET_DEFAULT_SIZES);
 	sorter->limit = gpusort_memory_limit();
@@ -245,7 +247,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	if (fallback == SORTER_OURS)
 		begin_ours(sorter);
 	else
-		go_core(sorter, fallback, bound);
+		go_core(sorter, fallback);
 	sorter_tell_begin(sorter);
 	MemoryContextSwitchTo(old);
 	return sorter;
@@ -283,7 +285,7 @@ leave_memory(Sorter *sorter)
 	else if (!over_limit(sorter))
 		return;
 	else if (keys_too_large(sorter))
-		go_core(sorter, SORTER_LARGE_KEYS, sorter->bound);
+		go_core(sorter, SORTER_LARGE_KEYS);
 	else
 		spill(sorter);
 }
@@ -313,7 +315,7 @@ sorter_put(Sorter *sorter, TupleTableSlot *slot)
 			return;
 		}
 		if (sorter->core == NULL)
-			go_core(sorter, SORTER_NO_MEMORY, sorter->bound);
+			go_core(sorter, SORTER_NO_MEMORY);
 	}
 	coresort_put(sorter->core, slot);
 }
@@ -373,13 +375,6 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 		done += taken;
 	}
 	return done;
-}
-
-void
-sorter_bound(Sorter *sorter)
-{
-	if (unlikely(sorter_bound_is_small(sorter)))
-		go_core(sorter, SORTER_BOUND, sorter->bound);
 }
 
 /* The rows still in memory, in order, for the merge. */
@@ -470,13 +465,26 @@ get_ours(Sorter *sorter, bool forward)
 	return row_at(sorter, sorter->current - 1);
 }
 
+/* The next row of PostgreSQL's sort, which must not be asked for more rows than it was told of. */
+static TupleTableSlot *
+get_core(Sorter *sorter, bool forward, TupleTableSlot *slot)
+{
+	/* who fills a block, or a share, asks until there is none */
+	if (forward && sorter->bound > 0 && sorter->current >= (uint64) sorter->bound)
+		ExecClearTuple(slot);
+	else
+		coresort_get(sorter->core, forward, slot);
+	sorter_gave(sorter, forward, !TupIsNull(slot));
+	return slot;
+}
+
 TupleTableSlot *
 sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
 {
 	MinimalTuple row;
 
 	if (unlikely(sorter->core != NULL))
-		return sorter_get_core(sorter, forward, slot);
+		return get_core(sorter, forward, slot);
 	row = get_ours(sorter, forward);
 	if (likely(row != NULL))
 		return ExecStoreMinimalTuple(row, slot, false);
@@ -488,7 +496,7 @@ sorter_next(Sorter *sorter)
 {
 	if (unlikely(sorter->core != NULL))
 	{
-		TupleTableSlot *slot = sorter_get_core(sorter, true, sorter->row_slot);
+		TupleTableSlot *slot = get_core(sorter, true, sorter->row_slot);
 
 		return TupIsNull(slot) ? NULL : ((MinimalTupleTableSlot *) slot)->mintuple;
 	}

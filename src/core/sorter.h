@@ -12,15 +12,14 @@
 #include "sortcolumns.h"
 #include "tied_runs.h"
 
-/*
- * How many of the first rows PostgreSQL's top-N heap sort is left to find: up to a share of all, or where keys are
- * exact, so that ours need not sort the others either, up to a number.
- */
-#define GPUSORT_BOUND_FRACTION 0.1
-#define GPUSORT_BOUND_ROWS 1000
+/* Is a bound small relative to the rows of the input? */
+extern bool bound_is_small(double bound, double rows);
 
-/* Are the first bound of so many rows left to PostgreSQL's top-N heap sort? */
-extern bool sorter_leaves_bound(const SortColumns *columns, double bound, double rows);
+/*
+ * Does a sort with that bound, 0: none, go to tuplesort's top-N heap?  A small one does, unless all keys are exact and
+ * the bound is beyond what a heap is good at: then the engine finds the first rows alone, too.
+ */
+extern bool bound_goes_to_heap(const SortColumns *columns, double bound, double rows);
 
 /* Why a sort went to PostgreSQL's own, for EXPLAIN. */
 typedef enum SorterFallback
@@ -72,9 +71,9 @@ typedef struct SorterStats
 typedef struct Sorter Sorter;
 
 /*
- * Begins a sort of rows of that descriptor, of which only the first bound are wanted (0 = all).  fallback other than
- * SORTER_OURS hands it to PostgreSQL's tuplesort from the start.  All memory and files belong to the current memory
- * context and resource owner.
+ * Begins a sort of rows of that descriptor, of which only the first bound are wanted (0 = all).  PostgreSQL's tuplesort
+ * has it from the start if fallback is other than SORTER_OURS, or where the bound goes to its heap.  All memory and
+ * files belong to the current memory context and resource owner.
  */
 extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
 							SorterFallback fallback, int64 bound);
@@ -91,13 +90,13 @@ extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *ite
 							  RowGather *gather);
 
 /*
- * Asks while rows are taken whether the bound has turned out to be a small one: once far more rows have come than were
- * expected, PostgreSQL's sort goes on with it where that is left to it.
+ * Hands the sort over to tuplesort's heap once far more rows have come than were expected, so that the bound has turned
+ * out to be a small one.
  */
-extern void sorter_bound(Sorter *sorter);
+extern void sorter_recheck_bound(Sorter *sorter);
 
-/* Does the sort end after the first rows? */
-extern bool sorter_bounded(Sorter *sorter);
+/* May rows behind the bound be missing, so that a greater bound takes another sort? */
+extern bool sorter_ends_at_bound(Sorter *sorter);
 
 /* Ends input. */
 extern void sorter_finish(Sorter *sorter);

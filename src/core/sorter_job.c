@@ -159,9 +159,9 @@ try_begin(Sorter *sorter)
 	} while (!sorter->keys[sorter->ncolumns++].empty && sorter->ncolumns < sorter->columns.nkeys);
 	spec.ncolumns = sorter->ncolumns;
 	/* where coarse keys tie the first rows are not known before ties are settled */
-	sorter->top = sorter->stats.top = sorter->bound > 0 && !is_coarse(sorter);
+	sorter->top = sorter->stats.top = sorter->job_bound > 0 && !is_coarse(sorter);
 	spec.op = job_op(sorter);
-	spec.limit = (uint64) sorter->bound;
+	spec.limit = (uint64) sorter->job_bound;
 	if (sorter->rows_expected > 0)
 		spec.rows_hint = (uint64) Min(sorter->rows_expected, (double) GS_MAX_ROWS);
 	status = sorter->engine->begin(&spec, sorter->mem, &sorter->job);
@@ -538,7 +538,7 @@ try_finish(Sorter *sorter, bool whole)
 	/* a key that has become coarse on the way */
 	if (sorter->top && coarse)
 	{
-		sorter->bound = 0;
+		sorter->job_bound = 0;
 		status = replay(sorter);
 	}
 	if (status == GS_OK)

@@ -21,10 +21,11 @@ struct Sorter
 	TupleDesc	desc;
 	bool		random_access;
 	double		rows_expected;
-	int64		bound;			/* so many rows are wanted, 0: all */
-	bool		leaves_small;	/* where they are few against all, they are PostgreSQL's */
-	bool		top;			/* the job finds these alone */
-	bool		cut;			/* runs on disk hold no more of them, whatever the keys are now */
+	int64		bound;			/* rows wanted, 0: all; as sorter_begin was told */
+	int64		job_bound;		/* the bound of jobs: 0 once a key has become coarse in a job that had one */
+	uint64		heap_from;		/* beyond this number of rows the bound is one for tuplesort's heap */
+	uint64		left_out;		/* rows behind the bound that are in no run */
+	bool		top;			/* the job finds the first job_bound rows alone */
 	MemoryContext cxt;			/* everything of this sort */
 	MemoryContext scratch;		/* for encoding, reset with every chunk */
 	Size		limit;
@@ -80,7 +81,7 @@ struct Sorter
 static inline uint32
 rows_wanted(const Sorter *sorter)
 {
-	return sorter->top ? (uint32) Min((uint64) sorter->bound, (uint64) sorter->rows->rows) : sorter->rows->rows;
+	return sorter->top ? (uint32) Min((uint64) sorter->job_bound, (uint64) sorter->rows->rows) : sorter->rows->rows;
 }
 
 /* What the job is counted as. */
@@ -164,14 +165,11 @@ extern void sorter_tell(Sorter *sorter, ProgressPhase phase, uint64 rows);
 /* The merge of a sort's runs has moved that many rows; SpillMoved. */
 extern void sorter_tell_merged(void *sorter, uint64 rows);
 
-/* sorter_bound.c: notes the bound, of a sort whose columns are known. */
-extern void sorter_set_bound(Sorter *sorter, int64 bound);
+/* sorter_bound.c: notes the bound of a sort whose columns and expected rows are known. */
+extern void note_bound(Sorter *sorter, int64 bound);
 
-/* Has the bound turned out to be one that is left to PostgreSQL's sort?  Asked for every row. */
-extern bool sorter_bound_is_small(const Sorter *sorter);
-
-/* The next row of PostgreSQL's sort, which must not be asked for more than it was told. */
-extern TupleTableSlot *sorter_get_core(Sorter *sorter, bool forward, TupleTableSlot *slot);
+/* sorter.c: hands the sort over to PostgreSQL's own, with all rows that have come so far. */
+extern void go_core(Sorter *sorter, SorterFallback why);
 
 /* Counts rows that have come. */
 static inline void
