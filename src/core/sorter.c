@@ -85,29 +85,13 @@ forget_rows(Sorter *sorter, bool keep)
 	rowstore_reset(sorter->rows, keep);
 }
 
-/*
- * Writes all rows in memory that are wanted as a sorted run and begins again with none.  Nobody waits for the first
- * row, so the whole order is looked at before.
- */
+/* Writes the rows in memory that are wanted, of which the order is here, as a sorted run. */
 static void
-spill(Sorter *sorter)
+write_run(Sorter *sorter)
 {
-	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
-	gs_status	status;
-
-	sorter->run_bytes += memory_wanted(sorter);
-	sorter->unlimited |= memory_wanted(sorter) <= sorter->limit;
-	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
-	status = finish_job(sorter, true);
-	if (status != GS_OK)
-	{
-		fail_over(sorter, status);
-		MemoryContextSwitchTo(old);
-		return;
-	}
-	sorter->left_out += sorter->rows->rows - rows_wanted(sorter);
 	if (sorter->runs == NULL)
 		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
+	sorter->state = SS_LOADING_RUNS;
 	sorter_tell(sorter, PROGRESS_WRITING, sorter->stats.rows);
 	spill_begin(sorter->runs, rowstore_header(sorter->rows));
 	for (uint64 i = 0; i < rows_wanted(sorter); i++)
@@ -116,10 +100,28 @@ spill(Sorter *sorter)
 		spill_append(sorter->runs, row_at(sorter, i));
 	}
 	spill_end(sorter->runs);
-	bigmem_hold(sorter->mem, true);
-	forget_rows(sorter, true);
-	sorter_tell(sorter, PROGRESS_READING, sorter->stats.rows);
-	status = begin_job(sorter);
+	sorter->left_out += sorter->rows->rows - rows_wanted(sorter);
+}
+
+/* Moves the rows in memory to disk, as a run, so that others find room; PostgreSQL's sort goes on if that fails. */
+static void
+empty_memory(Sorter *sorter)
+{
+	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+	gs_status	status;
+
+	sorter->run_bytes += memory_wanted(sorter);
+	sorter->limit_no_help |= memory_wanted(sorter) <= sorter->limit;
+	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
+	status = finish_job(sorter);
+	if (status == GS_OK)
+	{
+		write_run(sorter);
+		bigmem_hold(sorter->mem, true);
+		forget_rows(sorter, true);
+		sorter_tell(sorter, PROGRESS_READING, sorter->stats.rows);
+		status = begin_job(sorter);
+	}
 	if (status != GS_OK)
 		fail_over(sorter, status);
 	MemoryContextSwitchTo(old);
@@ -160,6 +162,8 @@ go_core(Sorter *sorter, SorterFallback why)
 	ExecClearTuple(sorter->row_slot);
 	rowstore_reset(sorter->rows, false);
 	bigmem_hold(sorter->mem, false);
+	if (sorter->state < SS_FINISHING)
+		sorter->state = SS_LOADING_CORE;
 	MemoryContextSwitchTo(old);
 }
 
@@ -169,7 +173,7 @@ fail_over(Sorter *sorter, gs_status status)
 {
 	SorterFallback why = status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY;
 
-	go_core(sorter, sorter->contradicted ? SORTER_CONTRADICTION : why);
+	go_core(sorter, sorter->stats.fallback == SORTER_CONTRADICTION ? SORTER_CONTRADICTION : why);
 }
 
 /* Opens the keys and begins the first job. */
@@ -189,12 +193,13 @@ begin_ours(Sorter *sorter)
 		sortkey_let_lead(&sorter->keys[i]);
 	}
 	find_key_places(sorter);
-	sorter->deferred = nkeys;
-	sorter->defer_check = DEFER_ROWS;
-	sorter->lead_check = LEAD_ROWS;
+	sorter->adaptive.deferred = nkeys;
+	sorter->adaptive.defer_check = DEFER_ROWS;
+	sorter->adaptive.lead_check = LEAD_ROWS;
 	for (int i = nkeys - 1; i > 0; i--)
 		if (sortkey_defer(&sorter->keys[i]))
-			sorter->deferred = i;
+			sorter->adaptive.deferred = i;
+	sorter->state = SS_LOADING;
 	status = expect_order(sorter) ? GS_OK : begin_job(sorter);
 	if (status != GS_OK)
 		fail_over(sorter, status);
@@ -236,7 +241,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->scratch = AllocSetContextCreate(cxt, "gpusort keys", ALLOCSET_DEFAULT_SIZES);
 	sorter->limit = gpusort_memory_limit();
 	sorter->mem = bigmem_create(cxt);
-	sorter->marks.mem = sorter->mem;
+	sorter->adaptive.marks.mem = sorter->mem;
 	sorter->rows = rowstore_create(sorter->mem, desc->natts);
 	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
 	sorter->engine = engine_choose(engine_work(rows_expected, key_bytes(columns, desc)), &why);
@@ -278,7 +283,7 @@ over_limit(Sorter *sorter)
 static void
 leave_memory(Sorter *sorter)
 {
-	gs_status	status = sorter->in_order ? encode_all(sorter) : GS_OK;
+	gs_status	status = sorter->state == SS_LOADING_IN_ORDER ? encode_all(sorter) : GS_OK;
 
 	if (status != GS_OK)
 		fail_over(sorter, status);
@@ -287,37 +292,44 @@ leave_memory(Sorter *sorter)
 	else if (keys_too_large(sorter))
 		go_core(sorter, SORTER_LARGE_KEYS);
 	else
-		spill(sorter);
+		empty_memory(sorter);
+}
+
+/* Stores a copy of a row; false once the sort is PostgreSQL's, as it is if there is no memory. */
+static inline bool
+store_row(Sorter *sorter, TupleTableSlot *slot)
+{
+	if (over_limit(sorter))
+		leave_memory(sorter);
+	if (likely(sorter->state != SS_LOADING_CORE && rowstore_put(sorter->rows, slot)))
+		return true;
+	/* runs of a few rows each would be worse than no way of our own */
+	if (sorter->rows->rows >= MIN_RUN_ROWS)
+	{
+		empty_memory(sorter);
+		if (sorter->state != SS_LOADING_CORE && rowstore_put(sorter->rows, slot))
+			return true;
+	}
+	if (sorter->state != SS_LOADING_CORE)
+		go_core(sorter, SORTER_NO_MEMORY);
+	return false;
 }
 
 void
 sorter_put(Sorter *sorter, TupleTableSlot *slot)
 {
+	gs_status	status;
+
+	Assert(sorter->state < SS_FINISHING);
 	sorter_took(sorter, 1);
-	if (sorter->core == NULL && over_limit(sorter))
-		leave_memory(sorter);
-	if (likely(sorter->core == NULL))
+	if (unlikely(sorter->state == SS_LOADING_CORE || !store_row(sorter, slot)))
 	{
-		bool		stored = rowstore_put(sorter->rows, slot);
-
-		/* runs of a few rows each would be worse than no way of our own */
-		if (unlikely(!stored && sorter->rows->rows >= MIN_RUN_ROWS))
-		{
-			spill(sorter);
-			stored = sorter->core == NULL && rowstore_put(sorter->rows, slot);
-		}
-		if (likely(stored))
-		{
-			gs_status	status = sorter->in_order ? put_in_order(sorter, 1) : put_keys(sorter, slot);
-
-			if (unlikely(status != GS_OK))
-				fail_over(sorter, status);
-			return;
-		}
-		if (sorter->core == NULL)
-			go_core(sorter, SORTER_NO_MEMORY);
+		coresort_put(sorter->core, slot);
+		return;
 	}
-	coresort_put(sorter->core, slot);
+	status = sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, 1) : put_keys(sorter, slot);
+	if (unlikely(status != GS_OK))
+		fail_over(sorter, status);
 }
 
 /* Takes one row of a heap page. */
@@ -348,7 +360,7 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 {
 	uint32		done = 0;
 
-	while (done < count && sorter->core == NULL)
+	while (done < count && sorter->state < SS_LOADING_CORE)
 	{
 		uint32		room = Min(count - done, sorter->writer.capacity - sorter->writer.row);
 		uint32		taken = 0;
@@ -359,7 +371,8 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 
 		if (taken > 0)
 		{
-			gs_status	status = sorter->in_order ? put_in_order(sorter, taken) : put_page_keys(sorter, taken);
+			gs_status	status = sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, taken) :
+				put_page_keys(sorter, taken);
 
 			sorter_took(sorter, taken);
 			if (unlikely(status != GS_OK))
@@ -390,7 +403,7 @@ next_in_memory(void *arg)
 static void
 finish_ours(Sorter *sorter)
 {
-	gs_status	status = finish_job(sorter, false);
+	gs_status	status = finish_job(sorter);
 
 	bigmem_hold(sorter->mem, false);
 	if (status != GS_OK)
@@ -412,14 +425,16 @@ sorter_finish(Sorter *sorter)
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 	instr_time	ended;
 
+	Assert(sorter->state < SS_FINISHING);
 	sorter->stats.stages.in_ms = ms_since(sorter->started);
 	INSTR_TIME_SET_CURRENT(ended);
-	sorter->ended = true;
+	sorter->state = SS_FINISHING;
 	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
 	if (sorter->core == NULL)
 		finish_ours(sorter);
 	if (sorter->core)
 		coresort_finish(sorter->core);
+	sorter->state = sorter->core ? SS_SORTED_BY_CORE : sorter->runs ? SS_SORTED_ON_DISK : SS_SORTED_IN_MEMORY;
 	sorter_tell(sorter, PROGRESS_OUT, 0);
 	MemoryContextSwitchTo(old);
 	sorter->stats.stages.sort_ms = ms_since(ended);
@@ -435,34 +450,40 @@ get_merged(Sorter *sorter, bool forward)
 	return row;
 }
 
+/* The row before the one given out last, or behind the end the last one; NULL if there is none. */
+static MinimalTuple
+get_backward(Sorter *sorter)
+{
+	SorterPlace *at = &sorter->at;
+
+	if (at->row == 0)
+		return NULL;
+	if (at->eof)
+		at->eof = false;
+	else if (--at->row == 0)
+		return NULL;
+	return row_at(sorter, at->row - 1);
+}
+
 /* The next row from memory or runs; NULL past either end. */
 static inline MinimalTuple
 get_ours(Sorter *sorter, bool forward)
 {
-	if (unlikely(sorter->runs != NULL))
-		return get_merged(sorter, forward);
-	if (forward)
-	{
-		uint64		position = sorter->current;
+	uint64		position = sorter->at.row;
 
-		if (likely(position < rows_wanted(sorter)))
-		{
-			sorter->current++;
-			if (unlikely(sorter->current % PROGRESS_ROWS == 0))
-				sorter_tell(sorter, PROGRESS_OUT, sorter->current);
-			return row_at(sorter, position);
-		}
-		sorter_tell(sorter, PROGRESS_OUT, sorter->current);
-		sorter->eof = true;
-		return NULL;
+	if (unlikely(sorter->state == SS_SORTED_ON_DISK))
+		return get_merged(sorter, forward);
+	if (unlikely(!forward))
+		return get_backward(sorter);
+	if (likely(position < rows_wanted(sorter)))
+	{
+		if (unlikely(++sorter->at.row % PROGRESS_ROWS == 0))
+			sorter_tell(sorter, PROGRESS_OUT, position + 1);
+		return row_at(sorter, position);
 	}
-	if (sorter->current == 0)
-		return NULL;
-	if (sorter->eof)
-		sorter->eof = false;
-	else if (--sorter->current == 0)
-		return NULL;
-	return row_at(sorter, sorter->current - 1);
+	sorter_tell(sorter, PROGRESS_OUT, position);
+	sorter->at.eof = true;
+	return NULL;
 }
 
 /* The next row of PostgreSQL's sort, which must not be asked for more rows than it was told of. */
@@ -470,7 +491,7 @@ static TupleTableSlot *
 get_core(Sorter *sorter, bool forward, TupleTableSlot *slot)
 {
 	/* who fills a block, or a share, asks until there is none */
-	if (forward && sorter->bound > 0 && sorter->current >= (uint64) sorter->bound)
+	if (forward && sorter->bound > 0 && sorter->at.row >= (uint64) sorter->bound)
 		ExecClearTuple(slot);
 	else
 		coresort_get(sorter->core, forward, slot);
@@ -483,7 +504,8 @@ sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
 {
 	MinimalTuple row;
 
-	if (unlikely(sorter->core != NULL))
+	Assert(sorter->state > SS_FINISHING);
+	if (unlikely(sorter->state == SS_SORTED_BY_CORE))
 		return get_core(sorter, forward, slot);
 	row = get_ours(sorter, forward);
 	if (likely(row != NULL))
@@ -494,7 +516,8 @@ sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
 MinimalTuple
 sorter_next(Sorter *sorter)
 {
-	if (unlikely(sorter->core != NULL))
+	Assert(sorter->state > SS_FINISHING);
+	if (unlikely(sorter->state == SS_SORTED_BY_CORE))
 	{
 		TupleTableSlot *slot = get_core(sorter, true, sorter->row_slot);
 
@@ -510,8 +533,7 @@ sorter_mark(Sorter *sorter)
 		coresort_mark(sorter->core);
 	else if (sorter->runs)
 		spill_mark(sorter->runs);
-	sorter->mark = sorter->current;
-	sorter->mark_eof = sorter->eof;
+	sorter->mark = sorter->at;
 }
 
 void
@@ -521,8 +543,7 @@ sorter_restore(Sorter *sorter)
 		coresort_restore(sorter->core);
 	else if (sorter->runs)
 		spill_restore(sorter->runs);
-	sorter->current = sorter->mark;
-	sorter->eof = sorter->mark_eof;
+	sorter->at = sorter->mark;
 }
 
 void
@@ -533,8 +554,7 @@ sorter_rewind(Sorter *sorter)
 	else if (sorter->runs)
 		spill_rewind(sorter->runs);
 	sorter_tell(sorter, PROGRESS_OUT, 0);
-	sorter->current = sorter->mark = 0;
-	sorter->eof = sorter->mark_eof = false;
+	sorter->at = sorter->mark = (SorterPlace) {0};
 }
 
 void
@@ -557,7 +577,7 @@ sorter_end(Sorter *sorter)
 static uint64
 wanted_bytes(const Sorter *sorter)
 {
-	return sorter->unlimited ? 0 : sorter->run_bytes + sorter->run_bytes / 16;
+	return sorter->limit_no_help ? 0 : sorter->run_bytes + sorter->run_bytes / 16;
 }
 
 void
@@ -577,6 +597,7 @@ const SorterStats *
 sorter_stats(Sorter *sorter)
 {
 	sorter->shown = sorter->stats;
+	sorter->shown.top = sorter->op == GS_TOPK;
 	note_job(sorter, &sorter->shown);
 	if (sorter->runs)
 	{

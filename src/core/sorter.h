@@ -1,5 +1,15 @@
 /*
  * sorter.h: one sort from its first row to its last, whichever way it goes.
+ *
+ * The legal order of calls:
+ *
+ *	1. sorter_begin
+ *	2. sorter_put, sorter_put_page, sorter_recheck_bound: as often as rows come
+ *	3. sorter_finish
+ *	4. sorter_get or sorter_next; with random_access also sorter_mark, sorter_restore, sorter_rewind
+ *	5. sorter_end, which may follow any of the others
+ *
+ * The functions that return what the sort has done may be called at any time between the first and the last.
  */
 #ifndef GPUSORT_SORTER_H
 #define GPUSORT_SORTER_H

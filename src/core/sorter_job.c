@@ -66,7 +66,7 @@ end_job(Sorter *sorter)
 	note_job(sorter, &sorter->stats);
 	if (sorter->job)
 		sorter->engine->end(sorter->job);
-	rowmarks_free(&sorter->marks);
+	rowmarks_free(&sorter->adaptive.marks);
 	sorter->job = NULL;
 	sorter->writer.chunk = NULL;
 }
@@ -88,7 +88,7 @@ marks_of(const Sorter *sorter)
 	for (int i = 0; i < sorter->columns.nkeys; i++)
 		if (sorter->keys[i].coarse && sorter->keys[i].leading == 0)
 			return NULL;
-	return sorter->marked ? &sorter->marks : NULL;
+	return sorter->adaptive.marked ? &sorter->adaptive.marks : NULL;
 }
 
 /* Bytes kept for items of runs: where a key tells nothing all rows may be one run. */
@@ -130,7 +130,7 @@ close_chunk(Sorter *sorter)
 	sorter->held = sorter->engine->host_bytes(sorter->job) + own_bytes(sorter);
 	if (sorter->random_access || is_coarse(sorter))
 		sorter->held += (Size) sorter->rows->rows * sizeof(uint32);
-	sorter->held += reserved_items(sorter) + (Size) sorter->marks.rows * sizeof(uint32);
+	sorter->held += reserved_items(sorter) + (Size) sorter->adaptive.marks.rows * sizeof(uint32);
 	sorter->rows_limit = sorter->limit > sorter->held ? sorter->limit - sorter->held : 0;
 	/* chunks are small against what a job may take, so that looking after each is often enough */
 	if (sorter->rows->rows >= sorter->job->max_rows / 8 * 7)
@@ -148,19 +148,18 @@ try_begin(Sorter *sorter)
 	defer_long_keys(sorter);
 	sorter->stats.strings = 0;
 	sorter->ncolumns = 0;
-	sorter->marked = false;
+	sorter->adaptive.marked = false;
 	do
 	{
-		sorter->marked |= sorter->keys[sorter->ncolumns].leading > 0;
+		sorter->adaptive.marked |= sorter->keys[sorter->ncolumns].leading > 0;
 		sortkey_restart(&sorter->keys[sorter->ncolumns]);
 		sorter->specs[sorter->ncolumns] = sorter->keys[sorter->ncolumns].spec;
 		if (sorter->specs[sorter->ncolumns].type == GS_BYTES)
 			sorter->stats.strings++;
 	} while (!sorter->keys[sorter->ncolumns++].empty && sorter->ncolumns < sorter->columns.nkeys);
 	spec.ncolumns = sorter->ncolumns;
-	/* where coarse keys tie the first rows are not known before ties are settled */
-	sorter->top = sorter->stats.top = sorter->job_bound > 0 && !is_coarse(sorter);
-	spec.op = job_op(sorter);
+	/* rows that coarse keys tie are compared later, and these comparisons decide which rows are first */
+	spec.op = sorter->op = sorter->job_bound > 0 && !is_coarse(sorter) ? GS_TOPK : GS_ORDER;
 	spec.limit = (uint64) sorter->job_bound;
 	if (sorter->rows_expected > 0)
 		spec.rows_hint = (uint64) Min(sorter->rows_expected, (double) GS_MAX_ROWS);
@@ -175,15 +174,12 @@ void
 find_key_places(Sorter *sorter)
 {
 	sorter->places = keyplaces_find(&sorter->columns, sorter->desc);
-	sorter->placed = sorter->plain = true;
+	sorter->access = KEYS_COPIED;
 	for (int i = 0; i < sorter->columns.nkeys; i++)
-	{
-		const KeyPlace *place = &sorter->places[i];
-
-		sorter->placed &= place->kind != PLACE_VARIES;
-		sorter->plain &= sorter->keys[i].plain > 0 && place->kind != PLACE_STRING;
-	}
-	sorter->plain &= sorter->placed;
+		if (sorter->places[i].kind == PLACE_VARIES)
+			sorter->access = KEYS_BY_SLOT;
+		else if (sorter->keys[i].plain == 0 || sorter->places[i].kind == PLACE_STRING)
+			sorter->access = Min(sorter->access, KEYS_IN_PLACE);
 }
 
 /* A key's value: straight from the row's data where that is at hand, without taking the slot's tuple apart. */
@@ -234,7 +230,7 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_byt
 			return status;
 		i = -1;					/* the row's keys begin anew in the new chunk */
 	}
-	if (sorter->marked && !rowmarks_put(&sorter->marks, sorter->keys, writer, sorter->ncolumns))
+	if (sorter->adaptive.marked && !rowmarks_put(&sorter->adaptive.marks, sorter->keys, writer, sorter->ncolumns))
 		return GS_NOMEM;
 	if (++writer->row == writer->capacity)
 	{
@@ -272,7 +268,7 @@ void
 note_left(Sorter *sorter, EngineFailure why)
 {
 	sorter->stats.left = why;
-	stat_count_left(job_op(sorter), why);
+	stat_count_left(sorter->op, why);
 	if (why == ENGINE_WRONG_ORDER)
 		trust_lose(sorter->job);
 	ereport(DEBUG1, (errmsg_internal("gpusort sorts on the CPU: %s", engine_failure_text(why))));
@@ -301,10 +297,10 @@ leave_service(Sorter *sorter, gs_status status)
 gs_status
 settle_keys(Sorter *sorter, gs_status status, bool widened)
 {
-	if (unlikely(sorter->deferred < sorter->columns.nkeys && sorter->rows->rows >= sorter->defer_check) &&
+	if (unlikely(sorter->adaptive.deferred < sorter->columns.nkeys && sorter->rows->rows >= sorter->adaptive.defer_check) &&
 		status == GS_OK && !widened)
 		widened = take_deferred(sorter);
-	if (unlikely(sorter->marks.rows >= sorter->lead_check) && status == GS_OK && !widened)
+	if (unlikely(sorter->adaptive.marks.rows >= sorter->adaptive.lead_check) && status == GS_OK && !widened)
 		widened = take_longer(sorter);
 	if (unlikely(widened))
 		status = replay(sorter);
@@ -388,7 +384,7 @@ encode_rows(Sorter *sorter, uint32 count, bool *widened)
 		Size		bytes = 0;
 		const char *data = rowstore_data(sorter->rows, row, &bytes);
 
-		if (!sorter->placed || data == NULL)
+		if (sorter->access == KEYS_BY_SLOT || data == NULL)
 			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
 		status = encode_row(sorter, sorter->row_slot, data, bytes, widened);
 	}
@@ -403,7 +399,7 @@ put_page_keys(Sorter *sorter, uint32 count)
 	bool		widened = false;
 	gs_status	status;
 
-	if (sorter->plain && sorter->rows->stride != 0)
+	if (sorter->access == KEYS_COPIED && sorter->rows->stride != 0)
 		status = copy_keys(sorter, rowstore_last_data(sorter->rows, count), count);
 	else
 		status = encode_rows(sorter, count, &widened);
@@ -504,8 +500,9 @@ settle_ties(Sorter *sorter)
 	result = tied_runs_settle(comparer_of(sorter), sorter->keys, marks, order->numbers, order->rows, sorter->mem,
 							  copies_limit(sorter) + reserved_items(sorter), copies_limit(sorter), &sorter->stats.tied);
 	fix_keys(sorter, false);
-	sorter->contradicted = result == TIED_CONTRADICTION;
-	stat_count_coarse(sorter->job->kind, sorter->stats.tied.compared - compared, sorter->contradicted);
+	if (result == TIED_CONTRADICTION)
+		sorter->stats.fallback = SORTER_CONTRADICTION;
+	stat_count_coarse(sorter->job->kind, sorter->stats.tied.compared - compared, result == TIED_CONTRADICTION);
 	if (result == TIED_SETTLED)
 		return marks == NULL || rows_follow(sorter, -1, order->numbers, order->rows) ? GS_OK : GS_WRONG_ORDER;
 	return result == TIED_NO_MEMORY ? GS_NOMEM : GS_WRONG_ORDER;
@@ -513,7 +510,7 @@ settle_ties(Sorter *sorter)
 
 /* How many rows of the order are wanted before the first one is given out. */
 static uint32
-first_rows(const Sorter *sorter, bool whole)
+first_rows(const Sorter *sorter)
 {
 	if (is_coarse(sorter))
 		return sorter->rows->rows;
@@ -522,7 +519,7 @@ first_rows(const Sorter *sorter, bool whole)
 		case VERIFY_FULL:
 			return sorter->rows->rows;
 		case VERIFY_SAMPLE:
-			return whole ? sorter->rows->rows : VERIFY_FIRST_ROWS;
+			return sorter->state == SS_FINISHING ? VERIFY_FIRST_ROWS : sorter->rows->rows;
 		default:
 			return 1;
 	}
@@ -530,20 +527,20 @@ first_rows(const Sorter *sorter, bool whole)
 
 /* Has the engine sort what it was given; the first rows of the order are here and checked then. */
 static gs_status
-try_finish(Sorter *sorter, bool whole)
+try_finish(Sorter *sorter)
 {
 	bool		coarse = is_coarse(sorter);
 	gs_status	status = GS_OK;
 
 	/* a key that has become coarse on the way */
-	if (sorter->top && coarse)
+	if (sorter->op == GS_TOPK && coarse)
 	{
 		sorter->job_bound = 0;
 		status = replay(sorter);
 	}
 	if (status == GS_OK)
 		status = close_chunk(sorter);
-	if (sorter->ended)
+	if (sorter->state == SS_FINISHING)
 		rowstore_end(sorter->rows);
 	if (status == GS_OK)
 	{
@@ -558,32 +555,33 @@ try_finish(Sorter *sorter, bool whole)
 	sorter->order.arg = sorter;
 	status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows,
 							rows_wanted(sorter), sorter->random_access || coarse,
-							first_rows(sorter, whole));
+							first_rows(sorter));
 	return status == GS_OK && coarse ? settle_ties(sorter) : status;
 }
 
 /* The same, on the CPU if the service fails. */
 gs_status
-finish_job(Sorter *sorter, bool whole)
+finish_job(Sorter *sorter)
 {
 	gs_status	status;
 
-	if (sorter->in_order)
+	/* no job has begun as long as rows came in order */
+	if (sorter->job == NULL)
 		return finish_in_order(sorter);
-	status = try_finish(sorter, whole);
-	if (status != GS_OK && sorter->engine->why != NULL && !sorter->contradicted)
+	status = try_finish(sorter);
+	if (status != GS_OK && sorter->engine->why != NULL && sorter->stats.fallback != SORTER_CONTRADICTION)
 	{
 		roworder_end(&sorter->order);
 		status = leave_service(sorter, status);
 		if (status == GS_OK)
-			status = try_finish(sorter, whole);
+			status = try_finish(sorter);
 	}
 	if (status == GS_OK)
 	{
 		gs_job_info info;
 
 		sorter->engine->info(sorter->job, &info);
-		stat_count_job(job_op(sorter), sorter->job->kind, &info, sorter->rows->rows);
+		stat_count_job(sorter->op, sorter->job->kind, &info, sorter->rows->rows);
 	}
 	note_memory(sorter);
 	return status;
