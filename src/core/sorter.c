@@ -3,7 +3,7 @@
  *
  * Rows go into the row store and their keys through the encoders into the engine's chunks.  At the end the engine
  * answers with the order and rows are given out by number.  Past the memory limit what is there leaves as a sorted run
- * (spill_runs.c).  What our own way cannot do goes to PostgreSQL's tuplesort (coresort.c), rows that are already here
+ * (spill_runs.c).  What our own way cannot do goes to PostgreSQL's tuplesort, rows that are already here
  * included.
  */
 #include "postgres.h"
@@ -21,31 +21,6 @@
 
 /* Keys of this size on average are those of values out of line, of which the rows hold no more than a pointer. */
 #define LARGE_KEY_BYTES 2048
-
-static void fail_over(Sorter *sorter, gs_status status);
-
-const char *
-sorter_fallback_text(SorterFallback fallback)
-{
-	switch (fallback)
-	{
-		case SORTER_OURS:
-			break;
-		case SORTER_DISABLED:
-			return "gpusort.enabled is off";
-		case SORTER_BOUND:
-			return "only the first rows are wanted";
-		case SORTER_LARGE_KEYS:
-			return "keys are too large for gpusort.work_mem";
-		case SORTER_NO_MEMORY:
-			return "out of memory";
-		case SORTER_WRONG_ORDER:
-			return "an order failed its check";
-		case SORTER_CONTRADICTION:
-			return "sort keys contradict the comparison function";
-	}
-	return "none";
-}
 
 /* Milliseconds since an instant. */
 static double
@@ -103,30 +78,6 @@ write_run(Sorter *sorter)
 	sorter->left_out += sorter->rows->rows - rows_wanted(sorter);
 }
 
-/* Moves the rows in memory to disk, as a run, so that others find room; PostgreSQL's sort goes on if that fails. */
-static void
-empty_memory(Sorter *sorter)
-{
-	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
-	gs_status	status;
-
-	sorter->run_bytes += memory_wanted(sorter);
-	sorter->limit_no_help |= memory_wanted(sorter) <= sorter->limit;
-	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
-	status = finish_job(sorter);
-	if (status == GS_OK)
-	{
-		write_run(sorter);
-		bigmem_hold(sorter->mem, true);
-		forget_rows(sorter, true);
-		sorter_tell(sorter, PROGRESS_READING, sorter->stats.rows);
-		status = begin_job(sorter);
-	}
-	if (status != GS_OK)
-		fail_over(sorter, status);
-	MemoryContextSwitchTo(old);
-}
-
 /* Takes a row out of a run for PostgreSQL's sort. */
 static void
 put_core(void *arg, MinimalTuple tuple)
@@ -134,7 +85,22 @@ put_core(void *arg, MinimalTuple tuple)
 	Sorter	   *sorter = arg;
 
 	ExecStoreMinimalTuple(tuple, sorter->row_slot, false);
-	coresort_put(sorter->core, sorter->row_slot);
+	tuplesort_puttupleslot(sorter->core, sorter->row_slot);
+}
+
+/* Begins PostgreSQL's sort, whose memory is the server's work_mem. */
+static Tuplesortstate *
+begin_core(const Sorter *sorter)
+{
+	const SortColumns *columns = &sorter->columns;
+	int			options = (sorter->random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE) |
+		(sorter->bound > 0 ? TUPLESORT_ALLOWBOUNDED : TUPLESORT_NONE);
+	Tuplesortstate *core = tuplesort_begin_heap(sorter->desc, columns->nkeys, columns->attnos, columns->sortops,
+												columns->collations, columns->nulls_first, work_mem, NULL, options);
+
+	if (sorter->bound > 0)
+		tuplesort_set_bound(core, sorter->bound);
+	return core;
 }
 
 void
@@ -146,8 +112,7 @@ go_core(Sorter *sorter, SorterFallback why)
 	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", sorter_fallback_text(why))));
 	roworder_end(&sorter->order);
 	end_job(sorter);
-	sorter->core = coresort_begin(&sorter->columns, sorter->desc, sorter->random_access,
-								  sorter->bound);
+	sorter->core = begin_core(sorter);
 	if (sorter->runs)
 	{
 		spill_drain(sorter->runs, put_core, sorter);
@@ -167,13 +132,39 @@ go_core(Sorter *sorter, SorterFallback why)
 	MemoryContextSwitchTo(old);
 }
 
-/* Hands the sort over after an engine failed. */
-static void
-fail_over(Sorter *sorter, gs_status status)
+/* Hands the sort over to PostgreSQL's own if no engine can go on with it. */
+static inline void
+expect_ok(Sorter *sorter, gs_status status)
 {
-	SorterFallback why = status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY;
+	if (likely(status == GS_OK))
+		return;
+	if (sorter->stats.fallback == SORTER_CONTRADICTION)
+		go_core(sorter, SORTER_CONTRADICTION);
+	else
+		go_core(sorter, status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY);
+}
 
-	go_core(sorter, sorter->stats.fallback == SORTER_CONTRADICTION ? SORTER_CONTRADICTION : why);
+/* Moves the rows in memory to disk, as a run, so that others find room; PostgreSQL's sort goes on if that fails. */
+static void
+empty_memory(Sorter *sorter)
+{
+	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+	gs_status	status;
+
+	sorter->run_bytes += memory_wanted(sorter);
+	sorter->limit_no_help |= memory_wanted(sorter) <= sorter->limit;
+	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
+	status = finish_job(sorter);
+	if (status == GS_OK)
+	{
+		write_run(sorter);
+		bigmem_hold(sorter->mem, true);
+		forget_rows(sorter, true);
+		sorter_tell(sorter, PROGRESS_READING, sorter->stats.rows);
+		status = begin_job(sorter);
+	}
+	expect_ok(sorter, status);
+	MemoryContextSwitchTo(old);
 }
 
 /* Opens the keys and begins the first job. */
@@ -181,7 +172,6 @@ static void
 begin_ours(Sorter *sorter)
 {
 	int			nkeys = sorter->columns.nkeys;
-	gs_status	status;
 
 	sorter->keys = palloc0(sizeof(SortKey) * nkeys);
 	sorter->specs = palloc0(sizeof(gs_column_spec) * nkeys);
@@ -200,9 +190,8 @@ begin_ours(Sorter *sorter)
 		if (sortkey_defer(&sorter->keys[i]))
 			sorter->adaptive.deferred = i;
 	sorter->state = SS_LOADING;
-	status = expect_order(sorter) ? GS_OK : begin_job(sorter);
-	if (status != GS_OK)
-		fail_over(sorter, status);
+	if (!expect_order(sorter))
+		expect_ok(sorter, begin_job(sorter));
 }
 
 /* About how many bytes the keys of a row have. */
@@ -283,13 +272,11 @@ over_limit(Sorter *sorter)
 static void
 leave_memory(Sorter *sorter)
 {
-	gs_status	status = sorter->state == SS_LOADING_IN_ORDER ? encode_all(sorter) : GS_OK;
-
-	if (status != GS_OK)
-		fail_over(sorter, status);
-	else if (!over_limit(sorter))
+	if (sorter->state == SS_LOADING_IN_ORDER)
+		expect_ok(sorter, encode_all(sorter));
+	if (sorter->state == SS_LOADING_CORE || !over_limit(sorter))
 		return;
-	else if (keys_too_large(sorter))
+	if (keys_too_large(sorter))
 		go_core(sorter, SORTER_LARGE_KEYS);
 	else
 		empty_memory(sorter);
@@ -318,18 +305,12 @@ store_row(Sorter *sorter, TupleTableSlot *slot)
 void
 sorter_put(Sorter *sorter, TupleTableSlot *slot)
 {
-	gs_status	status;
-
 	Assert(sorter->state < SS_FINISHING);
 	sorter_took(sorter, 1);
-	if (unlikely(sorter->state == SS_LOADING_CORE || !store_row(sorter, slot)))
-	{
-		coresort_put(sorter->core, slot);
-		return;
-	}
-	status = sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, 1) : put_keys(sorter, slot);
-	if (unlikely(status != GS_OK))
-		fail_over(sorter, status);
+	if (likely(sorter->state != SS_LOADING_CORE && store_row(sorter, slot)))
+		expect_ok(sorter, sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, 1) : put_keys(sorter, slot));
+	else
+		tuplesort_puttupleslot(sorter->core, slot);
 }
 
 /* Takes one row of a heap page. */
@@ -368,15 +349,11 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 		if (!over_limit(sorter))
 			taken = gather ? rowgather_put_page(gather, sorter->rows, page, items + done, room) :
 				rowstore_put_page(sorter->rows, page, items + done, room);
-
 		if (taken > 0)
 		{
-			gs_status	status = sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, taken) :
-				put_page_keys(sorter, taken);
-
 			sorter_took(sorter, taken);
-			if (unlikely(status != GS_OK))
-				fail_over(sorter, status);
+			expect_ok(sorter, sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, taken) :
+					  put_page_keys(sorter, taken));
 		}
 		else if (gather == NULL)
 		{
@@ -406,9 +383,8 @@ finish_ours(Sorter *sorter)
 	gs_status	status = finish_job(sorter);
 
 	bigmem_hold(sorter->mem, false);
-	if (status != GS_OK)
-		fail_over(sorter, status);
-	else if (sorter->runs)
+	expect_ok(sorter, status);
+	if (sorter->runs)
 	{
 		sorter->run_bytes += memory_wanted(sorter);
 		sorter_tell(sorter, PROGRESS_MERGING, 0);
@@ -433,7 +409,7 @@ sorter_finish(Sorter *sorter)
 	if (sorter->core == NULL)
 		finish_ours(sorter);
 	if (sorter->core)
-		coresort_finish(sorter->core);
+		tuplesort_performsort(sorter->core);
 	sorter->state = sorter->core ? SS_SORTED_BY_CORE : sorter->runs ? SS_SORTED_ON_DISK : SS_SORTED_IN_MEMORY;
 	sorter_tell(sorter, PROGRESS_OUT, 0);
 	MemoryContextSwitchTo(old);
@@ -494,7 +470,7 @@ get_core(Sorter *sorter, bool forward, TupleTableSlot *slot)
 	if (forward && sorter->bound > 0 && sorter->at.row >= (uint64) sorter->bound)
 		ExecClearTuple(slot);
 	else
-		coresort_get(sorter->core, forward, slot);
+		(void) tuplesort_gettupleslot(sorter->core, forward, false, slot, NULL);
 	sorter_gave(sorter, forward, !TupIsNull(slot));
 	return slot;
 }
@@ -530,7 +506,7 @@ void
 sorter_mark(Sorter *sorter)
 {
 	if (sorter->core)
-		coresort_mark(sorter->core);
+		tuplesort_markpos(sorter->core);
 	else if (sorter->runs)
 		spill_mark(sorter->runs);
 	sorter->mark = sorter->at;
@@ -540,7 +516,7 @@ void
 sorter_restore(Sorter *sorter)
 {
 	if (sorter->core)
-		coresort_restore(sorter->core);
+		tuplesort_restorepos(sorter->core);
 	else if (sorter->runs)
 		spill_restore(sorter->runs);
 	sorter->at = sorter->mark;
@@ -550,7 +526,7 @@ void
 sorter_rewind(Sorter *sorter)
 {
 	if (sorter->core)
-		coresort_rewind(sorter->core);
+		tuplesort_rescan(sorter->core);
 	else if (sorter->runs)
 		spill_rewind(sorter->runs);
 	sorter_tell(sorter, PROGRESS_OUT, 0);
@@ -561,7 +537,7 @@ void
 sorter_end(Sorter *sorter)
 {
 	if (sorter->core)
-		coresort_end(sorter->core);
+		tuplesort_end(sorter->core);
 	if (sorter->runs)
 		spill_close(sorter->runs);
 	end_job(sorter);
@@ -571,53 +547,4 @@ sorter_end(Sorter *sorter)
 	if (sorter->page_slot)
 		ExecDropSingleTupleTableSlot(sorter->page_slot);
 	MemoryContextDelete(sorter->cxt);
-}
-
-/* The memory limit under which nothing would have gone to disk, and some more; 0 if none would do. */
-static uint64
-wanted_bytes(const Sorter *sorter)
-{
-	return sorter->limit_no_help ? 0 : sorter->run_bytes + sorter->run_bytes / 16;
-}
-
-void
-sorter_add_stages(SorterStages *sum, const SorterStages *one)
-{
-	sum->in_ms += one->in_ms;
-	sum->sort_ms += one->sort_ms;
-	sum->wait_in_ms += one->wait_in_ms;
-	sum->wait_sort_ms += one->wait_sort_ms;
-	sum->wait_out_ms += one->wait_out_ms;
-	sum->upload_bytes += one->upload_bytes;
-	sum->upload_ns += one->upload_ns;
-	sum->device_ns += one->device_ns;
-}
-
-const SorterStats *
-sorter_stats(Sorter *sorter)
-{
-	sorter->shown = sorter->stats;
-	sorter->shown.top = sorter->op == GS_TOPK;
-	note_job(sorter, &sorter->shown);
-	if (sorter->runs)
-	{
-		sorter->shown.wanted_bytes = wanted_bytes(sorter);
-		sorter->shown.runs = spill_count(sorter->runs);
-		sorter->shown.disk_bytes = spill_disk_bytes(sorter->runs);
-	}
-	return &sorter->shown;
-}
-
-const char *
-sorter_key_form(const Sorter *sorter, int key)
-{
-	if (sorter->keys == NULL || sorter->keys[key].form == NULL)
-		return NULL;
-	return key < sorter->ncolumns ? sorter->keys[key].form : FORM_COMPARED;
-}
-
-struct CoreSort *
-sorter_core(Sorter *sorter)
-{
-	return sorter->core;
 }

@@ -16,6 +16,7 @@
 
 #include "executor/tuptable.h"
 #include "portability/instr_time.h"
+#include "utils/tuplesort.h"
 
 #include "src/engine/engine.h"
 #include "rowgather.h"
@@ -136,7 +137,6 @@ extern void sorter_add_stages(SorterStages *sum, const SorterStages *one);
 extern const char *sorter_key_form(const Sorter *sorter, int key);
 
 /* PostgreSQL's own sort behind a sorter, for EXPLAIN; NULL if there is none. */
-struct CoreSort;
-extern struct CoreSort *sorter_core(Sorter *sorter);
+extern Tuplesortstate *sorter_core(Sorter *sorter);
 
 #endif

@@ -5,7 +5,6 @@
 #define GPUSORT_SORTER_JOB_H
 
 #include "src/base/bigmem.h"
-#include "coresort.h"
 #include "keyplace.h"
 #include "roworder.h"
 #include "rowmarks.h"
@@ -104,7 +103,7 @@ struct Sorter
 	bool		limit_no_help;	/* a run was written that a higher memory limit would not have spared */
 	uint64		left_out;		/* rows behind the bound that are in no run */
 	uint64		merged;			/* rows in memory that the merge has taken */
-	CoreSort   *core;			/* once PostgreSQL's own sort took over */
+	Tuplesortstate *core;		/* once PostgreSQL's own sort took over */
 
 	RowOrder	order;			/* of the rows in memory, once the job is finished */
 	RowComparer *comparer;		/* of its rows, once one was needed */
@@ -163,17 +162,14 @@ extern bool expect_order(Sorter *sorter);
 /* Takes the count rows that were stored last: put_keys as long as rows come in order. */
 extern gs_status put_in_order(Sorter *sorter, uint32 count);
 
-/* Encodes the keys of all rows that have come. */
-extern gs_status encode_all(Sorter *sorter);
-
 /* Ends the input of a sort whose rows all came in order: finish_job. */
 extern gs_status finish_in_order(Sorter *sorter);
 
+/* sorter_job.c: encodes the keys of all rows, which came in order so far. */
+extern gs_status encode_all(Sorter *sorter);
+
 /* Compares rows of this sort. */
 extern RowComparer *comparer_of(Sorter *sorter);
-
-/* What encoding came to, once keys that widened have been encoded anew and a service that failed has been left. */
-extern gs_status settle_keys(Sorter *sorter, gs_status status, bool widened);
 
 /* Begins a job with an empty chunk, or ends it; a job that cannot begin in the service begins on the CPU. */
 extern gs_status begin_job(Sorter *sorter);

@@ -84,18 +84,6 @@ come_in_order(Sorter *sorter, uint32 count)
 }
 
 gs_status
-encode_all(Sorter *sorter)
-{
-	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
-	gs_status	status;
-
-	sorter->state = SS_LOADING;
-	status = settle_keys(sorter, GS_OK, true);
-	MemoryContextSwitchTo(old);
-	return status;
-}
-
-gs_status
 put_in_order(Sorter *sorter, uint32 count)
 {
 	return come_in_order(sorter, count) ? GS_OK : encode_all(sorter);
