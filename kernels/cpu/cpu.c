@@ -205,7 +205,7 @@ cpu_order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_by
 	order.other = (uint64_t *) (base + words_bytes(order.rows));
 	if (gs_sorter_bytes(order.rows, plan->tuning) > 0)
 		order.sorter.scratch = base + 2 * words_bytes(order.rows);
-	gs_order_narrow(&order);
+	gs_order_clip_outliers(&order);
 	GS_TRY(gs_order_pack(&order));
 	if (!gs_order_already_sorted(&order))
 		GS_TRY(gs_order_sort(&order));

@@ -400,7 +400,7 @@ typedef struct gs_order
 	/*
 	 * codes from usual_from on, at most usual_span more, are stored plus 1; 0 and usual_span + 2 stand for all others
 	 */
-	bool narrow;
+	bool clipped;
 	uint64_t usual_from, usual_span;
 	uint64_t *words; /* rows words, and another array for sorting */
 	uint64_t *other;
@@ -411,7 +411,7 @@ typedef struct gs_order
 } gs_order;
 
 void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning);
-void gs_order_narrow(gs_order *order);
+void gs_order_clip_outliers(gs_order *order);
 bool gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes);
 gs_status gs_order_pack(gs_order *order);
 bool gs_order_already_sorted(const gs_order *order);

@@ -157,7 +157,7 @@ gs_cpu_job_lend(gs_job *head, const gs_column *columns, uint64_t rows)
 static gs_block *
 reusable_values(order_job *job)
 {
-	for (uint32_t f = 0; f < job->order.step.end.field && !job->order.narrow; f++)
+	for (uint32_t f = 0; f < job->order.step.end.field && !job->order.clipped; f++)
 	{
 		const gs_field *field = &job->key.fields[f];
 		gs_cpu_column *column = job->columns + (field->column - job->columns);
@@ -238,7 +238,7 @@ sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 	GS_TRY(gs_key_make(&job->key, &table, gs_row_bits(table.rows)));
 	gs_order_init(&job->order, &job->key, &job->work, &job->tuning);
 	job->order.heads = heads;
-	gs_order_narrow(&job->order);
+	gs_order_clip_outliers(&job->order);
 	if (job->head.spec.op == GS_TOPK && gs_order_first_pays(&job->order, job->head.spec.limit))
 		GS_TRY(first_rows(job, job->head.spec.limit));
 	if (job->first)

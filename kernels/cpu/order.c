@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define OUTPUT_ROWS ((uint64_t) 1 << 20) /* row numbers written between polls */
-#define NARROW_ROWS 32768				 /* fewer rows do not repay taking a sample */
+#define CLIP_ROWS	32768				 /* fewer rows do not repay taking a sample */
 #define SAMPLE		1024
 #define MARGIN		64 /* the range of a sample is widened by 1/MARGIN at both ends */
 
@@ -44,7 +44,7 @@ gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tu
  * range: usual codes are stored completely, and the others sort as two groups of ties, at both ends.
  */
 static void
-leave_far_ones_out(gs_order *order)
+find_usual_codes(gs_order *order)
 {
 	const gs_field *field = order->key->fields;
 	uint64_t least = UINT64_MAX, most = 0, margin;
@@ -70,7 +70,7 @@ leave_far_ones_out(gs_order *order)
 	bits = most - least > UINT64_MAX - 2 ? 64 : gs_bits(most - least + 2);
 	if (bits > 64 - order->row_bits)
 		return;
-	order->narrow = true;
+	order->clipped = true;
 	order->usual_from = least;
 	order->usual_span = most - least;
 	order->step = (gs_step){
@@ -80,22 +80,22 @@ leave_far_ones_out(gs_order *order)
 }
 
 /*
- * Samples a key that does not fit the words, to find what they can leave out.
+ * Clips the codes of a single column that are too long for the words to the usual ones, if a sample finds such.
  */
 void
-gs_order_narrow(gs_order *order)
+gs_order_clip_outliers(gs_order *order)
 {
 	if (order->complete || order->key->nfields != 1 || order->key->fields->kind != GS_FIELD_VALUE ||
-		order->rows < NARROW_ROWS)
+		order->rows < CLIP_ROWS)
 		return;
-	leave_far_ones_out(order);
+	find_usual_codes(order);
 }
 
 /*
- * Converts complete codes to the codes in the words.
+ * Converts complete codes to those in the words: outliers to one code at either end.
  */
 static void
-narrow_codes(const gs_order *order, uint64_t *codes, size_t n)
+clip_codes(const gs_order *order, uint64_t *codes, size_t n)
 {
 	uint64_t from = order->usual_from, span = order->usual_span;
 
@@ -116,8 +116,8 @@ gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes)
 {
 	bool known = gs_step_rows(order->key, &order->step, row, n, codes);
 
-	if (order->narrow)
-		narrow_codes(order, codes, n);
+	if (order->clipped)
+		clip_codes(order, codes, n);
 	return known;
 }
 

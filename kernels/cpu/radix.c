@@ -478,7 +478,7 @@ sort_buckets(gs_sorter *sorter, const segment *s, const buckets *b, const uint32
  * Copies a segment to the place of its result.
  */
 static gs_status
-settle(const gs_sorter *sorter, const segment *s)
+copy_to_result(const gs_sorter *sorter, const segment *s)
 {
 	for (size_t at = 0; s->to_other && at < s->n; at += SLICE_ROWS)
 	{
@@ -538,7 +538,7 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 			sorter->passes = depth + 1;
 		GS_TRY(gs_vector_sort(sorter->work, s.from, s.n, sorter->tuning->quick_depth * gs_bits(s.n), &done));
 		if (done)
-			return settle(sorter, &s);
+			return copy_to_result(sorter, &s);
 		/* too many bad pivots, and the lowest bits no longer ascend */
 		s.low = 0;
 	}
@@ -546,7 +546,7 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 	{
 		insertion_sort(sorter, s.from, s.n, SIZE_MAX, s.low);
 		GS_TRY(gs_work_add(sorter->work, s.n));
-		return settle(sorter, &s);
+		return copy_to_result(sorter, &s);
 	}
 	if (fits_cache(sorter, &s, depth))
 	{
@@ -568,7 +568,7 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 		GS_TRY(scatter(sorter, &s, &b, space->ends[depth]));
 		return sort_buckets(sorter, &s, &b, space->ends[depth], depth);
 	}
-	return settle(sorter, &s);
+	return copy_to_result(sorter, &s);
 }
 
 /*

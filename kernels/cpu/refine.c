@@ -433,7 +433,7 @@ gs_refine(gs_order *order)
 {
 	group largest;
 
-	if (order->narrow)
+	if (order->clipped)
 		return refine_ends(order);
 	GS_TRY(scan_groups(order, &order->step, (group){0, order->rows, {0, 0}}, &largest, 1));
 	return refine_group(order, largest, 1);

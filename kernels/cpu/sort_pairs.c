@@ -341,7 +341,7 @@ place_at(const pairs_sort *s, uint32_t depth, size_t begin)
  * Copies items to the place of the result.
  */
 static gs_status
-settle(pairs_sort *s, place from, size_t begin, size_t n)
+copy_to_result(pairs_sort *s, place from, size_t begin, size_t n)
 {
 	place to = place_at(s, 2, begin);
 
@@ -381,14 +381,14 @@ sort_range(pairs_sort *s, size_t begin, size_t n, uint32_t high, uint32_t depth)
 	if (n <= s->cpu->tuning.cache_rows && high > 0)
 	{
 		GS_TRY(sort_cached(s, from, to, n, high));
-		return settle(s, to, begin, n);
+		return copy_to_result(s, to, begin, n);
 	}
 	if (high == 0)
-		return settle(s, from, begin, n);
+		return copy_to_result(s, from, begin, n);
 	ends = s->space->ends[depth];
 	GS_TRY(leading_digit(s, from, n, &high, ends));
 	if (high == 0)
-		return settle(s, from, begin, n);
+		return copy_to_result(s, from, begin, n);
 	width = gs_partition_width(&s->cpu->tuning, n, high);
 	GS_TRY(scatter(s, from, to, n, high - width, width, ends));
 	for (size_t d = 0, at = 0; d < (size_t) 1 << width; at = ends[d++])

@@ -219,7 +219,7 @@ gs_cpu_top_k(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uin
 
 	GS_TRY(engine->ops->order_plan(engine, columns, ncolumns, rows, &plan));
 	gs_order_init(&order, &((gs_cpu_plan *) plan)->key, &cpu->work, &cpu->tuning);
-	gs_order_narrow(&order);
+	gs_order_clip_outliers(&order);
 	status = gs_order_first_pays(&order, k) ? gs_order_first(&order, k, out, temp, &done) : GS_OK;
 	if (status == GS_OK && !done)
 		status = whole_order(engine, plan, rows, k, out, temp, temp_bytes);

@@ -380,13 +380,13 @@ question_ask(VectorQuestion *q, BigMem *mem)
 	q->scratch = AllocSetContextCreate(q->cxt, "gpusort keys", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(q->scratch);
 	status = try_engine(q, mem);
-	if (status != GS_OK && q->engine->why != NULL)
+	if (status != GS_OK && q->engine->fallback != NULL)
 	{
 		/* the CPU engine reports an overflow itself */
 		if (status != GS_OVERFLOW)
 			note_left(q, q->engine->why(status));
 		end_job(q);
-		q->engine = &engine_cpu;
+		q->engine = q->engine->fallback;
 		status = try_engine(q, mem);
 	}
 	MemoryContextSwitchTo(old);

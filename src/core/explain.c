@@ -20,7 +20,6 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/engine/stat.h"
-#include "coresort.h"
 #include "explain.h"
 #include "node_private.h"
 #include "our_node.h"
@@ -161,7 +160,7 @@ sort_space(Sorter *sorter)
 	if (sorter_core(sorter) == NULL)
 		return (SortSpace) {.memory = (int64) (stats->memory_bytes + 1023) / 1024,
 							.disk = (int64) (stats->disk_bytes + 1023) / 1024};
-	tuplesort_get_stats(sorter_core(sorter)->state, &core);
+	tuplesort_get_stats(sorter_core(sorter), &core);
 	if (core.spaceType == SORT_SPACE_TYPE_DISK)
 		return (SortSpace) {.disk = core.spaceUsed};
 	return (SortSpace) {.memory = core.spaceUsed};
@@ -200,7 +199,7 @@ method_name(Sorter *sorter)
 
 	if (sorter_core(sorter) != NULL)
 	{
-		tuplesort_get_stats(sorter_core(sorter)->state, &core);
+		tuplesort_get_stats(sorter_core(sorter), &core);
 		return tuplesort_method_name(core.sortMethod);
 	}
 	if (stats->runs > 0)

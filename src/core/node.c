@@ -58,13 +58,6 @@ sortnode_begin(CustomScanState *css, EState *estate, int eflags)
 		node->pages = pagescan_open(outerPlanState(css));
 }
 
-/* Is the bound small enough that keeping only the first rows beats sorting all? */
-static bool
-bound_is_small(SortNode *node, int64 bound)
-{
-	return sorter_leaves_bound(&node->columns, (double) bound, node->css.ss.ps.plan->plan_rows);
-}
-
 void
 sortnode_read_all(SortNode *node)
 {
@@ -80,7 +73,7 @@ sortnode_read_all(SortNode *node)
 		if (node->pages)
 			pagescan_take(node->pages, node->sorter);
 		if (node->bound_done > 0)
-			sorter_bound(node->sorter);
+			sorter_recheck_bound(node->sorter);
 	}
 }
 
@@ -90,13 +83,9 @@ sortnode_load(SortNode *node, void (*read) (SortNode *node))
 	EState	   *estate = node->css.ss.ps.state;
 	ScanDirection direction = estate->es_direction;
 	int64		bound = limit_rows(node->limit);
-	SorterFallback fallback = SORTER_OURS;
+	SorterFallback fallback = gpusort_enabled ? SORTER_OURS : SORTER_DISABLED;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 
-	if (!gpusort_enabled)
-		fallback = SORTER_DISABLED;
-	else if (bound_is_small(node, bound))
-		fallback = SORTER_BOUND;
 	node->sorter = sorter_begin(&node->columns, ExecGetResultType(outerPlanState(node)), node->random_access,
 								node->css.ss.ps.plan->plan_rows, fallback, bound);
 	MemoryContextSwitchTo(old);
@@ -154,7 +143,7 @@ sortnode_rescan(CustomScanState *css)
 	if (!node->sorted)
 		return;
 	if (outer->chgParam != NULL || !node->random_access ||
-		(node->bound_done != limit_rows(node->limit) && sorter_bounded(node->sorter)))
+		(node->bound_done != limit_rows(node->limit) && sorter_ends_at_bound(node->sorter)))
 	{
 		sortnode_drop(node);
 		if (outer->chgParam == NULL)

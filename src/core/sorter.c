@@ -3,7 +3,7 @@
  *
  * Rows go into the row store and their keys through the encoders into the engine's chunks.  At the end the engine
  * answers with the order and rows are given out by number.  Past the memory limit what is there leaves as a sorted run
- * (spill_runs.c).  What our own way cannot do goes to PostgreSQL's tuplesort (coresort.c), rows that are already here
+ * (spill_runs.c).  What our own way cannot do goes to PostgreSQL's tuplesort, rows that are already here
  * included.
  */
 #include "postgres.h"
@@ -21,31 +21,6 @@
 
 /* Keys of this size on average are those of values out of line, of which the rows hold no more than a pointer. */
 #define LARGE_KEY_BYTES 2048
-
-static void fail_over(Sorter *sorter, gs_status status);
-
-const char *
-sorter_fallback_text(SorterFallback fallback)
-{
-	switch (fallback)
-	{
-		case SORTER_OURS:
-			break;
-		case SORTER_DISABLED:
-			return "gpusort.enabled is off";
-		case SORTER_BOUND:
-			return "only the first rows are wanted";
-		case SORTER_LARGE_KEYS:
-			return "keys are too large for gpusort.work_mem";
-		case SORTER_NO_MEMORY:
-			return "out of memory";
-		case SORTER_WRONG_ORDER:
-			return "an order failed its check";
-		case SORTER_CONTRADICTION:
-			return "sort keys contradict the comparison function";
-	}
-	return "none";
-}
 
 /* Milliseconds since an instant. */
 static double
@@ -85,29 +60,13 @@ forget_rows(Sorter *sorter, bool keep)
 	rowstore_reset(sorter->rows, keep);
 }
 
-/*
- * Writes all rows in memory that are wanted as a sorted run and begins again with none.  Nobody waits for the first
- * row, so the whole order is looked at before.
- */
+/* Writes the rows in memory that are wanted, of which the order is here, as a sorted run. */
 static void
-spill(Sorter *sorter)
+write_run(Sorter *sorter)
 {
-	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
-	gs_status	status;
-
-	sorter->run_bytes += memory_wanted(sorter);
-	sorter->unlimited |= memory_wanted(sorter) <= sorter->limit;
-	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
-	status = finish_job(sorter, true);
-	if (status != GS_OK)
-	{
-		fail_over(sorter, status);
-		MemoryContextSwitchTo(old);
-		return;
-	}
-	sorter->cut |= sorter->top;
 	if (sorter->runs == NULL)
 		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
+	sorter->state = SS_LOADING_RUNS;
 	sorter_tell(sorter, PROGRESS_WRITING, sorter->stats.rows);
 	spill_begin(sorter->runs, rowstore_header(sorter->rows));
 	for (uint64 i = 0; i < rows_wanted(sorter); i++)
@@ -116,13 +75,7 @@ spill(Sorter *sorter)
 		spill_append(sorter->runs, row_at(sorter, i));
 	}
 	spill_end(sorter->runs);
-	bigmem_hold(sorter->mem, true);
-	forget_rows(sorter, true);
-	sorter_tell(sorter, PROGRESS_READING, sorter->stats.rows);
-	status = begin_job(sorter);
-	if (status != GS_OK)
-		fail_over(sorter, status);
-	MemoryContextSwitchTo(old);
+	sorter->left_out += sorter->rows->rows - rows_wanted(sorter);
 }
 
 /* Takes a row out of a run for PostgreSQL's sort. */
@@ -132,12 +85,26 @@ put_core(void *arg, MinimalTuple tuple)
 	Sorter	   *sorter = arg;
 
 	ExecStoreMinimalTuple(tuple, sorter->row_slot, false);
-	coresort_put(sorter->core, sorter->row_slot);
+	tuplesort_puttupleslot(sorter->core, sorter->row_slot);
 }
 
-/* Hands the sort over to PostgreSQL's own, with all rows that have come so far. */
-static void
-go_core(Sorter *sorter, SorterFallback why, int64 bound)
+/* Begins PostgreSQL's sort, whose memory is the server's work_mem. */
+static Tuplesortstate *
+begin_core(const Sorter *sorter)
+{
+	const SortColumns *columns = &sorter->columns;
+	int			options = (sorter->random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE) |
+		(sorter->bound > 0 ? TUPLESORT_ALLOWBOUNDED : TUPLESORT_NONE);
+	Tuplesortstate *core = tuplesort_begin_heap(sorter->desc, columns->nkeys, columns->attnos, columns->sortops,
+												columns->collations, columns->nulls_first, work_mem, NULL, options);
+
+	if (sorter->bound > 0)
+		tuplesort_set_bound(core, sorter->bound);
+	return core;
+}
+
+void
+go_core(Sorter *sorter, SorterFallback why)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 
@@ -145,7 +112,7 @@ go_core(Sorter *sorter, SorterFallback why, int64 bound)
 	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", sorter_fallback_text(why))));
 	roworder_end(&sorter->order);
 	end_job(sorter);
-	sorter->core = coresort_begin(&sorter->columns, sorter->desc, sorter->random_access, bound);
+	sorter->core = begin_core(sorter);
 	if (sorter->runs)
 	{
 		spill_drain(sorter->runs, put_core, sorter);
@@ -160,16 +127,44 @@ go_core(Sorter *sorter, SorterFallback why, int64 bound)
 	ExecClearTuple(sorter->row_slot);
 	rowstore_reset(sorter->rows, false);
 	bigmem_hold(sorter->mem, false);
+	if (sorter->state < SS_FINISHING)
+		sorter->state = SS_LOADING_CORE;
 	MemoryContextSwitchTo(old);
 }
 
-/* Hands the sort over after an engine failed. */
-static void
-fail_over(Sorter *sorter, gs_status status)
+/* Hands the sort over to PostgreSQL's own if no engine can go on with it. */
+static inline void
+expect_ok(Sorter *sorter, gs_status status)
 {
-	SorterFallback why = status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY;
+	if (likely(status == GS_OK))
+		return;
+	if (sorter->stats.fallback == SORTER_CONTRADICTION)
+		go_core(sorter, SORTER_CONTRADICTION);
+	else
+		go_core(sorter, status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY);
+}
 
-	go_core(sorter, sorter->contradicted ? SORTER_CONTRADICTION : why, sorter->bound);
+/* Moves the rows in memory to disk, as a run, so that others find room; PostgreSQL's sort goes on if that fails. */
+static void
+empty_memory(Sorter *sorter)
+{
+	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+	gs_status	status;
+
+	sorter->run_bytes += memory_wanted(sorter);
+	sorter->limit_no_help |= memory_wanted(sorter) <= sorter->limit;
+	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
+	status = finish_job(sorter);
+	if (status == GS_OK)
+	{
+		write_run(sorter);
+		bigmem_hold(sorter->mem, true);
+		forget_rows(sorter, true);
+		sorter_tell(sorter, PROGRESS_READING, sorter->stats.rows);
+		status = begin_job(sorter);
+	}
+	expect_ok(sorter, status);
+	MemoryContextSwitchTo(old);
 }
 
 /* Opens the keys and begins the first job. */
@@ -177,7 +172,6 @@ static void
 begin_ours(Sorter *sorter)
 {
 	int			nkeys = sorter->columns.nkeys;
-	gs_status	status;
 
 	sorter->keys = palloc0(sizeof(SortKey) * nkeys);
 	sorter->specs = palloc0(sizeof(gs_column_spec) * nkeys);
@@ -189,15 +183,15 @@ begin_ours(Sorter *sorter)
 		sortkey_let_lead(&sorter->keys[i]);
 	}
 	find_key_places(sorter);
-	sorter->deferred = nkeys;
-	sorter->defer_check = DEFER_ROWS;
-	sorter->lead_check = LEAD_ROWS;
+	sorter->adaptive.deferred = nkeys;
+	sorter->adaptive.defer_check = DEFER_ROWS;
+	sorter->adaptive.lead_check = LEAD_ROWS;
 	for (int i = nkeys - 1; i > 0; i--)
 		if (sortkey_defer(&sorter->keys[i]))
-			sorter->deferred = i;
-	status = expect_order(sorter) ? GS_OK : begin_job(sorter);
-	if (status != GS_OK)
-		fail_over(sorter, status);
+			sorter->adaptive.deferred = i;
+	sorter->state = SS_LOADING;
+	if (!expect_order(sorter))
+		expect_ok(sorter, begin_job(sorter));
 }
 
 /* About how many bytes the keys of a row have. */
@@ -229,12 +223,14 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->desc = CreateTupleDescCopy(desc);
 	sorter->random_access = random_access;
 	sorter->rows_expected = rows_expected;
-	sorter_set_bound(sorter, bound);
+	note_bound(sorter, bound);
+	if (fallback == SORTER_OURS && bound_goes_to_heap(columns, (double) bound, rows_expected))
+		fallback = SORTER_BOUND;
 	sorter->cxt = cxt;
 	sorter->scratch = AllocSetContextCreate(cxt, "gpusort keys", ALLOCSET_DEFAULT_SIZES);
 	sorter->limit = gpusort_memory_limit();
 	sorter->mem = bigmem_create(cxt);
-	sorter->marks.mem = sorter->mem;
+	sorter->adaptive.marks.mem = sorter->mem;
 	sorter->rows = rowstore_create(sorter->mem, desc->natts);
 	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
 	sorter->engine = engine_choose(engine_work(rows_expected, key_bytes(columns, desc)), &why);
@@ -245,7 +241,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	if (fallback == SORTER_OURS)
 		begin_ours(sorter);
 	else
-		go_core(sorter, fallback, bound);
+		go_core(sorter, fallback);
 	sorter_tell_begin(sorter);
 	MemoryContextSwitchTo(old);
 	return sorter;
@@ -276,46 +272,45 @@ over_limit(Sorter *sorter)
 static void
 leave_memory(Sorter *sorter)
 {
-	gs_status	status = sorter->in_order ? encode_all(sorter) : GS_OK;
-
-	if (status != GS_OK)
-		fail_over(sorter, status);
-	else if (!over_limit(sorter))
+	if (sorter->state == SS_LOADING_IN_ORDER)
+		expect_ok(sorter, encode_all(sorter));
+	if (sorter->state == SS_LOADING_CORE || !over_limit(sorter))
 		return;
-	else if (keys_too_large(sorter))
-		go_core(sorter, SORTER_LARGE_KEYS, sorter->bound);
+	if (keys_too_large(sorter))
+		go_core(sorter, SORTER_LARGE_KEYS);
 	else
-		spill(sorter);
+		empty_memory(sorter);
+}
+
+/* Stores a copy of a row; false once the sort is PostgreSQL's, as it is if there is no memory. */
+static inline bool
+store_row(Sorter *sorter, TupleTableSlot *slot)
+{
+	if (over_limit(sorter))
+		leave_memory(sorter);
+	if (likely(sorter->state != SS_LOADING_CORE && rowstore_put(sorter->rows, slot)))
+		return true;
+	/* runs of a few rows each would be worse than no way of our own */
+	if (sorter->rows->rows >= MIN_RUN_ROWS)
+	{
+		empty_memory(sorter);
+		if (sorter->state != SS_LOADING_CORE && rowstore_put(sorter->rows, slot))
+			return true;
+	}
+	if (sorter->state != SS_LOADING_CORE)
+		go_core(sorter, SORTER_NO_MEMORY);
+	return false;
 }
 
 void
 sorter_put(Sorter *sorter, TupleTableSlot *slot)
 {
+	Assert(sorter->state < SS_FINISHING);
 	sorter_took(sorter, 1);
-	if (sorter->core == NULL && over_limit(sorter))
-		leave_memory(sorter);
-	if (likely(sorter->core == NULL))
-	{
-		bool		stored = rowstore_put(sorter->rows, slot);
-
-		/* runs of a few rows each would be worse than no way of our own */
-		if (unlikely(!stored && sorter->rows->rows >= MIN_RUN_ROWS))
-		{
-			spill(sorter);
-			stored = sorter->core == NULL && rowstore_put(sorter->rows, slot);
-		}
-		if (likely(stored))
-		{
-			gs_status	status = sorter->in_order ? put_in_order(sorter, 1) : put_keys(sorter, slot);
-
-			if (unlikely(status != GS_OK))
-				fail_over(sorter, status);
-			return;
-		}
-		if (sorter->core == NULL)
-			go_core(sorter, SORTER_NO_MEMORY, sorter->bound);
-	}
-	coresort_put(sorter->core, slot);
+	if (likely(sorter->state != SS_LOADING_CORE && store_row(sorter, slot)))
+		expect_ok(sorter, sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, 1) : put_keys(sorter, slot));
+	else
+		tuplesort_puttupleslot(sorter->core, slot);
 }
 
 /* Takes one row of a heap page. */
@@ -346,7 +341,7 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 {
 	uint32		done = 0;
 
-	while (done < count && sorter->core == NULL)
+	while (done < count && sorter->state < SS_LOADING_CORE)
 	{
 		uint32		room = Min(count - done, sorter->writer.capacity - sorter->writer.row);
 		uint32		taken = 0;
@@ -354,14 +349,11 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 		if (!over_limit(sorter))
 			taken = gather ? rowgather_put_page(gather, sorter->rows, page, items + done, room) :
 				rowstore_put_page(sorter->rows, page, items + done, room);
-
 		if (taken > 0)
 		{
-			gs_status	status = sorter->in_order ? put_in_order(sorter, taken) : put_page_keys(sorter, taken);
-
 			sorter_took(sorter, taken);
-			if (unlikely(status != GS_OK))
-				fail_over(sorter, status);
+			expect_ok(sorter, sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, taken) :
+					  put_page_keys(sorter, taken));
 		}
 		else if (gather == NULL)
 		{
@@ -373,13 +365,6 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 		done += taken;
 	}
 	return done;
-}
-
-void
-sorter_bound(Sorter *sorter)
-{
-	if (unlikely(sorter_bound_is_small(sorter)))
-		go_core(sorter, SORTER_BOUND, sorter->bound);
 }
 
 /* The rows still in memory, in order, for the merge. */
@@ -395,12 +380,11 @@ next_in_memory(void *arg)
 static void
 finish_ours(Sorter *sorter)
 {
-	gs_status	status = finish_job(sorter, false);
+	gs_status	status = finish_job(sorter);
 
 	bigmem_hold(sorter->mem, false);
-	if (status != GS_OK)
-		fail_over(sorter, status);
-	else if (sorter->runs)
+	expect_ok(sorter, status);
+	if (sorter->runs)
 	{
 		sorter->run_bytes += memory_wanted(sorter);
 		sorter_tell(sorter, PROGRESS_MERGING, 0);
@@ -417,14 +401,16 @@ sorter_finish(Sorter *sorter)
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 	instr_time	ended;
 
+	Assert(sorter->state < SS_FINISHING);
 	sorter->stats.stages.in_ms = ms_since(sorter->started);
 	INSTR_TIME_SET_CURRENT(ended);
-	sorter->ended = true;
+	sorter->state = SS_FINISHING;
 	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
 	if (sorter->core == NULL)
 		finish_ours(sorter);
 	if (sorter->core)
-		coresort_finish(sorter->core);
+		tuplesort_performsort(sorter->core);
+	sorter->state = sorter->core ? SS_SORTED_BY_CORE : sorter->runs ? SS_SORTED_ON_DISK : SS_SORTED_IN_MEMORY;
 	sorter_tell(sorter, PROGRESS_OUT, 0);
 	MemoryContextSwitchTo(old);
 	sorter->stats.stages.sort_ms = ms_since(ended);
@@ -440,34 +426,53 @@ get_merged(Sorter *sorter, bool forward)
 	return row;
 }
 
+/* The row before the one given out last, or behind the end the last one; NULL if there is none. */
+static MinimalTuple
+get_backward(Sorter *sorter)
+{
+	SorterPlace *at = &sorter->at;
+
+	if (at->row == 0)
+		return NULL;
+	if (at->eof)
+		at->eof = false;
+	else if (--at->row == 0)
+		return NULL;
+	return row_at(sorter, at->row - 1);
+}
+
 /* The next row from memory or runs; NULL past either end. */
 static inline MinimalTuple
 get_ours(Sorter *sorter, bool forward)
 {
-	if (unlikely(sorter->runs != NULL))
-		return get_merged(sorter, forward);
-	if (forward)
-	{
-		uint64		position = sorter->current;
+	uint64		position = sorter->at.row;
 
-		if (likely(position < rows_wanted(sorter)))
-		{
-			sorter->current++;
-			if (unlikely(sorter->current % PROGRESS_ROWS == 0))
-				sorter_tell(sorter, PROGRESS_OUT, sorter->current);
-			return row_at(sorter, position);
-		}
-		sorter_tell(sorter, PROGRESS_OUT, sorter->current);
-		sorter->eof = true;
-		return NULL;
+	if (unlikely(sorter->state == SS_SORTED_ON_DISK))
+		return get_merged(sorter, forward);
+	if (unlikely(!forward))
+		return get_backward(sorter);
+	if (likely(position < rows_wanted(sorter)))
+	{
+		if (unlikely(++sorter->at.row % PROGRESS_ROWS == 0))
+			sorter_tell(sorter, PROGRESS_OUT, position + 1);
+		return row_at(sorter, position);
 	}
-	if (sorter->current == 0)
-		return NULL;
-	if (sorter->eof)
-		sorter->eof = false;
-	else if (--sorter->current == 0)
-		return NULL;
-	return row_at(sorter, sorter->current - 1);
+	sorter_tell(sorter, PROGRESS_OUT, position);
+	sorter->at.eof = true;
+	return NULL;
+}
+
+/* The next row of PostgreSQL's sort, which must not be asked for more rows than it was told of. */
+static TupleTableSlot *
+get_core(Sorter *sorter, bool forward, TupleTableSlot *slot)
+{
+	/* who fills a block, or a share, asks until there is none */
+	if (forward && sorter->bound > 0 && sorter->at.row >= (uint64) sorter->bound)
+		ExecClearTuple(slot);
+	else
+		(void) tuplesort_gettupleslot(sorter->core, forward, false, slot, NULL);
+	sorter_gave(sorter, forward, !TupIsNull(slot));
+	return slot;
 }
 
 TupleTableSlot *
@@ -475,8 +480,9 @@ sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
 {
 	MinimalTuple row;
 
-	if (unlikely(sorter->core != NULL))
-		return sorter_get_core(sorter, forward, slot);
+	Assert(sorter->state > SS_FINISHING);
+	if (unlikely(sorter->state == SS_SORTED_BY_CORE))
+		return get_core(sorter, forward, slot);
 	row = get_ours(sorter, forward);
 	if (likely(row != NULL))
 		return ExecStoreMinimalTuple(row, slot, false);
@@ -486,9 +492,10 @@ sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
 MinimalTuple
 sorter_next(Sorter *sorter)
 {
-	if (unlikely(sorter->core != NULL))
+	Assert(sorter->state > SS_FINISHING);
+	if (unlikely(sorter->state == SS_SORTED_BY_CORE))
 	{
-		TupleTableSlot *slot = sorter_get_core(sorter, true, sorter->row_slot);
+		TupleTableSlot *slot = get_core(sorter, true, sorter->row_slot);
 
 		return TupIsNull(slot) ? NULL : ((MinimalTupleTableSlot *) slot)->mintuple;
 	}
@@ -499,41 +506,38 @@ void
 sorter_mark(Sorter *sorter)
 {
 	if (sorter->core)
-		coresort_mark(sorter->core);
+		tuplesort_markpos(sorter->core);
 	else if (sorter->runs)
 		spill_mark(sorter->runs);
-	sorter->mark = sorter->current;
-	sorter->mark_eof = sorter->eof;
+	sorter->mark = sorter->at;
 }
 
 void
 sorter_restore(Sorter *sorter)
 {
 	if (sorter->core)
-		coresort_restore(sorter->core);
+		tuplesort_restorepos(sorter->core);
 	else if (sorter->runs)
 		spill_restore(sorter->runs);
-	sorter->current = sorter->mark;
-	sorter->eof = sorter->mark_eof;
+	sorter->at = sorter->mark;
 }
 
 void
 sorter_rewind(Sorter *sorter)
 {
 	if (sorter->core)
-		coresort_rewind(sorter->core);
+		tuplesort_rescan(sorter->core);
 	else if (sorter->runs)
 		spill_rewind(sorter->runs);
 	sorter_tell(sorter, PROGRESS_OUT, 0);
-	sorter->current = sorter->mark = 0;
-	sorter->eof = sorter->mark_eof = false;
+	sorter->at = sorter->mark = (SorterPlace) {0};
 }
 
 void
 sorter_end(Sorter *sorter)
 {
 	if (sorter->core)
-		coresort_end(sorter->core);
+		tuplesort_end(sorter->core);
 	if (sorter->runs)
 		spill_close(sorter->runs);
 	end_job(sorter);
@@ -543,52 +547,4 @@ sorter_end(Sorter *sorter)
 	if (sorter->page_slot)
 		ExecDropSingleTupleTableSlot(sorter->page_slot);
 	MemoryContextDelete(sorter->cxt);
-}
-
-/* The memory limit under which nothing would have gone to disk, and some more; 0 if none would do. */
-static uint64
-wanted_bytes(const Sorter *sorter)
-{
-	return sorter->unlimited ? 0 : sorter->run_bytes + sorter->run_bytes / 16;
-}
-
-void
-sorter_add_stages(SorterStages *sum, const SorterStages *one)
-{
-	sum->in_ms += one->in_ms;
-	sum->sort_ms += one->sort_ms;
-	sum->wait_in_ms += one->wait_in_ms;
-	sum->wait_sort_ms += one->wait_sort_ms;
-	sum->wait_out_ms += one->wait_out_ms;
-	sum->upload_bytes += one->upload_bytes;
-	sum->upload_ns += one->upload_ns;
-	sum->device_ns += one->device_ns;
-}
-
-const SorterStats *
-sorter_stats(Sorter *sorter)
-{
-	sorter->shown = sorter->stats;
-	note_job(sorter, &sorter->shown);
-	if (sorter->runs)
-	{
-		sorter->shown.wanted_bytes = wanted_bytes(sorter);
-		sorter->shown.runs = spill_count(sorter->runs);
-		sorter->shown.disk_bytes = spill_disk_bytes(sorter->runs);
-	}
-	return &sorter->shown;
-}
-
-const char *
-sorter_key_form(const Sorter *sorter, int key)
-{
-	if (sorter->keys == NULL || sorter->keys[key].form == NULL)
-		return NULL;
-	return key < sorter->ncolumns ? sorter->keys[key].form : FORM_COMPARED;
-}
-
-struct CoreSort *
-sorter_core(Sorter *sorter)
-{
-	return sorter->core;
 }

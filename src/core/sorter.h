@@ -1,26 +1,36 @@
 /*
  * sorter.h: one sort from its first row to its last, whichever way it goes.
+ *
+ * The legal order of calls:
+ *
+ *	1. sorter_begin
+ *	2. sorter_put, sorter_put_page, sorter_recheck_bound: as often as rows come
+ *	3. sorter_finish
+ *	4. sorter_get or sorter_next; with random_access also sorter_mark, sorter_restore, sorter_rewind
+ *	5. sorter_end, which may follow any of the others
+ *
+ * The functions that return what the sort has done may be called at any time between the first and the last.
  */
 #ifndef GPUSORT_SORTER_H
 #define GPUSORT_SORTER_H
 
 #include "executor/tuptable.h"
 #include "portability/instr_time.h"
+#include "utils/tuplesort.h"
 
 #include "src/engine/engine.h"
 #include "rowgather.h"
 #include "sortcolumns.h"
 #include "tied_runs.h"
 
-/*
- * How many of the first rows PostgreSQL's top-N heap sort is left to find: up to a share of all, or where keys are
- * exact, so that ours need not sort the others either, up to a number.
- */
-#define GPUSORT_BOUND_FRACTION 0.1
-#define GPUSORT_BOUND_ROWS 1000
+/* Is a bound small relative to the rows of the input? */
+extern bool bound_is_small(double bound, double rows);
 
-/* Are the first bound of so many rows left to PostgreSQL's top-N heap sort? */
-extern bool sorter_leaves_bound(const SortColumns *columns, double bound, double rows);
+/*
+ * Does a sort with that bound, 0: none, go to tuplesort's top-N heap?  A small one does, unless all keys are exact and
+ * the bound is beyond what a heap is good at: then the engine finds the first rows alone, too.
+ */
+extern bool bound_goes_to_heap(const SortColumns *columns, double bound, double rows);
 
 /* Why a sort went to PostgreSQL's own, for EXPLAIN. */
 typedef enum SorterFallback
@@ -72,9 +82,9 @@ typedef struct SorterStats
 typedef struct Sorter Sorter;
 
 /*
- * Begins a sort of rows of that descriptor, of which only the first bound are wanted (0 = all).  fallback other than
- * SORTER_OURS hands it to PostgreSQL's tuplesort from the start.  All memory and files belong to the current memory
- * context and resource owner.
+ * Begins a sort of rows of that descriptor, of which only the first bound are wanted (0 = all).  PostgreSQL's tuplesort
+ * has it from the start if fallback is other than SORTER_OURS, or where the bound goes to its heap.  All memory and
+ * files belong to the current memory context and resource owner.
  */
 extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
 							SorterFallback fallback, int64 bound);
@@ -91,13 +101,13 @@ extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *ite
 							  RowGather *gather);
 
 /*
- * Asks while rows are taken whether the bound has turned out to be a small one: once far more rows have come than were
- * expected, PostgreSQL's sort goes on with it where that is left to it.
+ * Hands the sort over to tuplesort's heap once far more rows have come than were expected, so that the bound has turned
+ * out to be a small one.
  */
-extern void sorter_bound(Sorter *sorter);
+extern void sorter_recheck_bound(Sorter *sorter);
 
-/* Does the sort end after the first rows? */
-extern bool sorter_bounded(Sorter *sorter);
+/* May rows behind the bound be missing, so that a greater bound takes another sort? */
+extern bool sorter_ends_at_bound(Sorter *sorter);
 
 /* Ends input. */
 extern void sorter_finish(Sorter *sorter);
@@ -127,7 +137,6 @@ extern void sorter_add_stages(SorterStages *sum, const SorterStages *one);
 extern const char *sorter_key_form(const Sorter *sorter, int key);
 
 /* PostgreSQL's own sort behind a sorter, for EXPLAIN; NULL if there is none. */
-struct CoreSort;
-extern struct CoreSort *sorter_core(Sorter *sorter);
+extern Tuplesortstate *sorter_core(Sorter *sorter);
 
 #endif

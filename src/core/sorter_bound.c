@@ -1,20 +1,26 @@
 /*
- * sorter_bound.c: sorts of which only the first rows are wanted: whose they are, and where they end.
+ * sorter_bound.c: sorts of which only the first rows are wanted: who finds these, and where the sort ends.
  */
 #include "postgres.h"
 
 #include "sorter_job.h"
 
-/* Who expected less than a row in so many has guessed. */
+/* A bound is small below this fraction of the input. */
+#define SMALL_FRACTION 0.1
+
+/* A heap is as good as the engine below this bound.  From there on the engine wins, where all keys are exact. */
+#define HEAP_ROWS 1000
+
+/* An estimate was a guess once its rows have come this many times. */
 #define MISJUDGED 2.0
 
-/* Is a bound that is small against the rows left to PostgreSQL's heap? */
+/* Is a small bound the heap's? */
 static bool
-small_is_left(const SortColumns *columns, double bound)
+heap_is_better(const SortColumns *columns, double bound)
 {
 	const char *why;
 
-	if (bound <= 0 || bound < GPUSORT_BOUND_ROWS)
+	if (bound <= 0 || bound < HEAP_ROWS)
 		return bound > 0;
 	for (int i = 0; i < columns->nkeys; i++)
 		if (!sortkey_is_exact(columns->sortops[i], columns->collations[i], &why))
@@ -22,50 +28,37 @@ small_is_left(const SortColumns *columns, double bound)
 	return false;
 }
 
-/* Is a bound small against so many rows? */
-static inline bool
-is_small(double bound, double rows)
+bool
+bound_is_small(double bound, double rows)
 {
-	return bound < GPUSORT_BOUND_FRACTION * rows;
+	return bound < SMALL_FRACTION * rows;
 }
 
 bool
-sorter_leaves_bound(const SortColumns *columns, double bound, double rows)
+bound_goes_to_heap(const SortColumns *columns, double bound, double rows)
 {
-	return is_small(bound, rows) && small_is_left(columns, bound);
+	return bound_is_small(bound, rows) && heap_is_better(columns, bound);
 }
 
 void
-sorter_set_bound(Sorter *sorter, int64 bound)
+note_bound(Sorter *sorter, int64 bound)
 {
-	sorter->bound = bound;
-	sorter->leaves_small = small_is_left(&sorter->columns, (double) bound);
+	sorter->bound = sorter->job_bound = bound;
+	sorter->heap_from = PG_UINT64_MAX;
+	if (heap_is_better(&sorter->columns, (double) bound))
+		sorter->heap_from = (uint64) Min(Max(bound / SMALL_FRACTION, MISJUDGED * sorter->rows_expected), 1e18);
 }
 
-bool
-sorter_bound_is_small(const Sorter *sorter)
+void
+sorter_recheck_bound(Sorter *sorter)
 {
-	double		rows = (double) sorter->stats.rows;
-
 	/* runs on disk would have to be read again */
-	return sorter->leaves_small && rows > MISJUDGED * sorter->rows_expected && sorter->core == NULL &&
-		sorter->runs == NULL && is_small((double) sorter->bound, rows);
+	if (unlikely(sorter->stats.rows > sorter->heap_from) && sorter->state <= SS_LOADING)
+		go_core(sorter, SORTER_BOUND);
 }
 
 bool
-sorter_bounded(Sorter *sorter)
+sorter_ends_at_bound(Sorter *sorter)
 {
-	return sorter->core != NULL || sorter->top || sorter->cut;
-}
-
-TupleTableSlot *
-sorter_get_core(Sorter *sorter, bool forward, TupleTableSlot *slot)
-{
-	/* who fills a block, or a share, asks until there is none */
-	if (forward && sorter->bound > 0 && sorter->current >= (uint64) sorter->bound)
-		ExecClearTuple(slot);
-	else
-		coresort_get(sorter->core, forward, slot);
-	sorter_gave(sorter, forward, !TupIsNull(slot));
-	return slot;
+	return sorter->core != NULL || sorter->op == GS_TOPK || sorter->left_out > 0;
 }

@@ -29,7 +29,7 @@ repeated_keys(Sorter *sorter, uint32 rows)
 	StringInfoData bytes;
 	uint32		repeated = 0;
 
-	if (sorter->marked && rowmarks_repeated(&sorter->marks, rows, &repeated))
+	if (sorter->adaptive.marked && rowmarks_repeated(&sorter->adaptive.marks, rows, &repeated))
 		return repeated;
 	initStringInfo(&bytes);
 	for (uint32 row = 0; row < rows; row++)
@@ -39,7 +39,7 @@ repeated_keys(Sorter *sorter, uint32 rows)
 
 		resetStringInfo(&bytes);
 		ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
-		for (int i = 0; i < sorter->deferred; i++)
+		for (int i = 0; i < sorter->adaptive.deferred; i++)
 		{
 			bool		isnull;
 			Datum		value = slot_getattr(sorter->row_slot, sorter->columns.attnos[i], &isnull);
@@ -66,20 +66,20 @@ take_deferred(Sorter *sorter)
 {
 	double		rows = Max(Min(sorter->rows_expected, (double) DEFER_ROWS * DEFER_ROWS), sorter->rows->rows);
 
-	if (sorter->different == 0)
+	if (sorter->adaptive.different == 0)
 	{
 		fix_keys(sorter, true);
-		sorter->different = (double) DEFER_ROWS * DEFER_ROWS / (2.0 * repeated_keys(sorter, DEFER_ROWS) + 1);
+		sorter->adaptive.different = (double) DEFER_ROWS * DEFER_ROWS / (2.0 * repeated_keys(sorter, DEFER_ROWS) + 1);
 		fix_keys(sorter, false);
 	}
-	sorter->defer_check = sorter->rows->rows < PG_UINT32_MAX / 2 ? sorter->rows->rows * 2 : PG_UINT32_MAX;
-	if (rows / sorter->different <= DEFER_TIES)
+	sorter->adaptive.defer_check = sorter->rows->rows < PG_UINT32_MAX / 2 ? sorter->rows->rows * 2 : PG_UINT32_MAX;
+	if (rows / sorter->adaptive.different <= DEFER_TIES)
 		return false;
-	for (int i = sorter->deferred; i < sorter->columns.nkeys; i++)
+	for (int i = sorter->adaptive.deferred; i < sorter->columns.nkeys; i++)
 		if (sorter->keys[i].empty)
 			sortkey_resume(&sorter->keys[i]);
-	sorter->deferred = sorter->columns.nkeys;
-	sorter->all_taken = true;
-	sorter->lead_check = LEAD_ROWS;
+	sorter->adaptive.deferred = sorter->columns.nkeys;
+	sorter->adaptive.taken = sorter->columns.nkeys;
+	sorter->adaptive.lead_check = LEAD_ROWS;
 	return true;
 }

@@ -16,6 +16,17 @@
 #include "src/base/guc.h"
 #include "verify.h"
 
+/* Why a job is given up for another one, which begins with the first row in memory. */
+typedef enum RestartReason
+{
+	RESTART_NONE,
+	RESTART_OUT_OF_ORDER,		/* a row came out of order; there was no job before */
+	RESTART_WIDENED,			/* a value does not fit its key's form, which is a wider one now */
+	RESTART_SAMPLED,			/* a sample says that the engine has to see more of the keys */
+	RESTART_TIES_DECIDE,		/* a key of a GS_TOPK job is coarse now: comparisons decide which rows are first */
+	RESTART_FAILED				/* the engine failed */
+} RestartReason;
+
 /* Memory of the keys themselves. */
 static Size
 own_bytes(const Sorter *sorter)
@@ -38,35 +49,14 @@ note_memory(Sorter *sorter)
 	sorter->stats.memory_bytes = Max(sorter->stats.memory_bytes, bytes);
 }
 
-void
-note_job(Sorter *sorter, SorterStats *stats)
-{
-	EngineJob  *job = sorter->job;
-
-	if (job == NULL)
-		return;
-	sorter->engine->info(job, &stats->job);
-	stats->kind = job->kind;
-	stats->engine = job->name;
-	if (job->kind == ENGINE_CPU)
-		return;
-	sorter_add_stages(&stats->stages, &(SorterStages) {
-		.wait_in_ms = job->wait_in_ms,
-		.wait_sort_ms = job->wait_sort_ms,
-		.wait_out_ms = job->wait_out_ms,
-		.upload_bytes = stats->job.upload_bytes,
-		.upload_ns = stats->job.upload_ns,
-		.device_ns = stats->job.device_ns});
-}
-
 /* Ends the job, if there is one. */
 void
 end_job(Sorter *sorter)
 {
 	note_job(sorter, &sorter->stats);
 	if (sorter->job)
-		sorter->engine->end(sorter->job);
-	rowmarks_free(&sorter->marks);
+		sorter->job->ops->end(sorter->job);
+	rowmarks_free(&sorter->adaptive.marks);
 	sorter->job = NULL;
 	sorter->writer.chunk = NULL;
 }
@@ -88,7 +78,7 @@ marks_of(const Sorter *sorter)
 	for (int i = 0; i < sorter->columns.nkeys; i++)
 		if (sorter->keys[i].coarse && sorter->keys[i].leading == 0)
 			return NULL;
-	return sorter->marked ? &sorter->marks : NULL;
+	return sorter->adaptive.marked ? &sorter->adaptive.marks : NULL;
 }
 
 /* Bytes kept for items of runs: where a key tells nothing all rows may be one run. */
@@ -130,12 +120,40 @@ close_chunk(Sorter *sorter)
 	sorter->held = sorter->engine->host_bytes(sorter->job) + own_bytes(sorter);
 	if (sorter->random_access || is_coarse(sorter))
 		sorter->held += (Size) sorter->rows->rows * sizeof(uint32);
-	sorter->held += reserved_items(sorter) + (Size) sorter->marks.rows * sizeof(uint32);
+	sorter->held += reserved_items(sorter) + (Size) sorter->adaptive.marks.rows * sizeof(uint32);
 	sorter->rows_limit = sorter->limit > sorter->held ? sorter->limit - sorter->held : 0;
 	/* chunks are small against what a job may take, so that looking after each is often enough */
 	if (sorter->rows->rows >= sorter->job->max_rows / 8 * 7)
 		sorter->rows_limit = 0;
 	return GS_OK;
+}
+
+/* Hands the chunk over and gets an empty one. */
+static gs_status
+change_chunk(Sorter *sorter)
+{
+	gs_status	status = close_chunk(sorter);
+
+	return status == GS_OK ? next_chunk(sorter, 0) : status;
+}
+
+/* Makes columns of the keys in their present forms, up to one that tells nothing. */
+static void
+make_columns(Sorter *sorter)
+{
+	SortKey    *key;
+
+	sorter->stats.strings = 0;
+	sorter->ncolumns = 0;
+	sorter->adaptive.marked = false;
+	do
+	{
+		key = &sorter->keys[sorter->ncolumns];
+		sortkey_restart(key);
+		sorter->adaptive.marked |= key->leading > 0;
+		sorter->stats.strings += key->spec.type == GS_BYTES;
+		sorter->specs[sorter->ncolumns++] = key->spec;
+	} while (!key->empty && sorter->ncolumns < sorter->columns.nkeys);
 }
 
 /* Begins a job of the engine with an empty chunk. */
@@ -146,22 +164,11 @@ try_begin(Sorter *sorter)
 	gs_status	status;
 
 	defer_long_keys(sorter);
-	sorter->stats.strings = 0;
-	sorter->ncolumns = 0;
-	sorter->marked = false;
-	do
-	{
-		sorter->marked |= sorter->keys[sorter->ncolumns].leading > 0;
-		sortkey_restart(&sorter->keys[sorter->ncolumns]);
-		sorter->specs[sorter->ncolumns] = sorter->keys[sorter->ncolumns].spec;
-		if (sorter->specs[sorter->ncolumns].type == GS_BYTES)
-			sorter->stats.strings++;
-	} while (!sorter->keys[sorter->ncolumns++].empty && sorter->ncolumns < sorter->columns.nkeys);
+	make_columns(sorter);
 	spec.ncolumns = sorter->ncolumns;
-	/* where coarse keys tie the first rows are not known before ties are settled */
-	sorter->top = sorter->stats.top = sorter->bound > 0 && !is_coarse(sorter);
-	spec.op = job_op(sorter);
-	spec.limit = (uint64) sorter->bound;
+	/* rows that coarse keys tie are compared later, and these comparisons decide which rows are first */
+	spec.op = sorter->op = sorter->job_bound > 0 && !is_coarse(sorter) ? GS_TOPK : GS_ORDER;
+	spec.limit = (uint64) sorter->job_bound;
 	if (sorter->rows_expected > 0)
 		spec.rows_hint = (uint64) Min(sorter->rows_expected, (double) GS_MAX_ROWS);
 	status = sorter->engine->begin(&spec, sorter->mem, &sorter->job);
@@ -175,15 +182,12 @@ void
 find_key_places(Sorter *sorter)
 {
 	sorter->places = keyplaces_find(&sorter->columns, sorter->desc);
-	sorter->placed = sorter->plain = true;
+	sorter->access = KEYS_COPIED;
 	for (int i = 0; i < sorter->columns.nkeys; i++)
-	{
-		const KeyPlace *place = &sorter->places[i];
-
-		sorter->placed &= place->kind != PLACE_VARIES;
-		sorter->plain &= sorter->keys[i].plain > 0 && place->kind != PLACE_STRING;
-	}
-	sorter->plain &= sorter->placed;
+		if (sorter->places[i].kind == PLACE_VARIES)
+			sorter->access = KEYS_BY_SLOT;
+		else if (sorter->keys[i].plain == 0 || sorter->places[i].kind == PLACE_STRING)
+			sorter->access = Min(sorter->access, KEYS_IN_PLACE);
 }
 
 /* A key's value: straight from the row's data where that is at hand, without taking the slot's tuple apart. */
@@ -198,12 +202,9 @@ key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, Size 
 	return slot_getattr(slot, sorter->columns.attnos[key], isnull);
 }
 
-/*
- * Writes the keys of one row; widened tells that all rows have to be encoded again.  data is the row's data, NULL if it
- * holds NULLs or lacks columns.
- */
+/* Writes the keys of one row.  data is the row's data, NULL if it holds NULLs or lacks columns. */
 static gs_status
-encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_bytes, bool *widened)
+encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_bytes, RestartReason *reason)
 {
 	KeyWriter  *writer = &sorter->writer;
 	gs_status	status = GS_OK;
@@ -219,110 +220,133 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_byt
 			continue;
 		if (result == KEY_WIDEN)
 		{
-			*widened = true;
+			*reason = RESTART_WIDENED;
 			return GS_OK;
 		}
-		if (result == KEY_FULL)
-		{
-			status = close_chunk(sorter);
-			if (status == GS_OK)
-				status = next_chunk(sorter, 0);
-		}
-		else
-			status = next_chunk(sorter, column->wanted);
+		status = result == KEY_FULL ? change_chunk(sorter) : next_chunk(sorter, column->wanted);
 		if (status != GS_OK)
 			return status;
 		i = -1;					/* the row's keys begin anew in the new chunk */
 	}
-	if (sorter->marked && !rowmarks_put(&sorter->marks, sorter->keys, writer, sorter->ncolumns))
+	if (sorter->adaptive.marked && !rowmarks_put(&sorter->adaptive.marks, sorter->keys, writer, sorter->ncolumns))
 		return GS_NOMEM;
-	if (++writer->row == writer->capacity)
-	{
-		status = close_chunk(sorter);
-		if (status == GS_OK)
-			status = next_chunk(sorter, 0);
-	}
-	return status;
+	return ++writer->row == writer->capacity ? change_chunk(sorter) : GS_OK;
 }
 
-/* Encodes the rows of the store again, from the first: after a key has widened. */
+/* Writes the keys of the rows of the store from one on, row by row. */
 static gs_status
-replay(Sorter *sorter)
+encode_rows(Sorter *sorter, uint32 from, RestartReason *reason)
 {
-	gs_status	status;
-	bool		widened;
+	gs_status	status = GS_OK;
 
-	do
+	for (uint32 row = from; status == GS_OK && *reason == RESTART_NONE && row < sorter->rows->rows; row++)
 	{
-		widened = false;
-		end_job(sorter);
-		status = try_begin(sorter);
-		for (uint32 row = 0; status == GS_OK && !widened && row < sorter->rows->rows; row++)
-		{
-			CHECK_FOR_INTERRUPTS();
+		Size		bytes = 0;
+		const char *data = rowstore_data(sorter->rows, row, &bytes);
+
+		CHECK_FOR_INTERRUPTS();
+		if (sorter->access == KEYS_BY_SLOT || data == NULL)
 			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
-			status = encode_row(sorter, sorter->row_slot, NULL, 0, &widened);
-		}
-	} while (status == GS_OK && widened);
+		status = encode_row(sorter, sorter->row_slot, data, bytes, reason);
+	}
 	ExecClearTuple(sorter->row_slot);
 	return status;
 }
 
-void
-note_left(Sorter *sorter, EngineFailure why)
+/* Leaves an engine that failed for its fallback; false if there is none, or the fault is not the engine's. */
+static bool
+leave_engine(Sorter *sorter, gs_status status)
 {
-	sorter->stats.left = why;
-	stat_count_left(job_op(sorter), why);
-	if (why == ENGINE_WRONG_ORDER)
-		trust_lose(sorter->job);
-	ereport(DEBUG1, (errmsg_internal("gpusort sorts on the CPU: %s", engine_failure_text(why))));
+	if (sorter->engine->fallback == NULL || sorter->stats.fallback == SORTER_CONTRADICTION)
+		return false;
+	note_left(sorter, sorter->engine->why(status));
+	sorter->engine = sorter->engine->fallback;
+	return true;
 }
 
 /*
- * Goes on with the CPU engine after another one failed, with all rows that have come so far; the status if there is no
- * such way.
+ * Gives the job up for one that takes the rows in memory from the first, and that one too if it is stopped.  status is
+ * what the engine failed with.  Returns GS_OK with all rows encoded, or the status with which there is no way on.
+ *
+ * No reason comes back for ever: a key has few forms and only takes wider ones, samples are looked at when rows come,
+ * job_bound stays 0, and the last engine has no fallback.
  */
-static gs_status
-leave_service(Sorter *sorter, gs_status status)
+static pg_noinline gs_status
+sorter_restart(Sorter *sorter, RestartReason reason, gs_status status)
 {
-	MemoryContext old;
+	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
 
-	if (sorter->engine->why == NULL)
-		return status;
-	note_left(sorter, sorter->engine->why(status));
-	old = MemoryContextSwitchTo(sorter->scratch);
-	end_job(sorter);
-	sorter->engine = &engine_cpu;
-	status = replay(sorter);
+	while (reason != RESTART_NONE && (reason != RESTART_FAILED || leave_engine(sorter, status)))
+	{
+		if (reason == RESTART_TIES_DECIDE)
+			sorter->job_bound = 0;
+		end_job(sorter);
+		reason = RESTART_NONE;
+		status = try_begin(sorter);
+		if (status == GS_OK)
+			status = encode_rows(sorter, 0, &reason);
+		if (status != GS_OK)
+			reason = RESTART_FAILED;
+	}
 	MemoryContextSwitchTo(old);
 	return status;
 }
 
-gs_status
-settle_keys(Sorter *sorter, gs_status status, bool widened)
+/* Goes on after a step of the job: with another job where something has stopped this one. */
+static inline gs_status
+go_on(Sorter *sorter, gs_status status, RestartReason reason)
 {
-	if (unlikely(sorter->deferred < sorter->columns.nkeys && sorter->rows->rows >= sorter->defer_check) &&
-		status == GS_OK && !widened)
-		widened = take_deferred(sorter);
-	if (unlikely(sorter->marks.rows >= sorter->lead_check) && status == GS_OK && !widened)
-		widened = take_longer(sorter);
-	if (unlikely(widened))
-		status = replay(sorter);
 	if (unlikely(status != GS_OK))
-		status = leave_service(sorter, status);
-	return status;
+		reason = RESTART_FAILED;
+	return likely(reason == RESTART_NONE) ? GS_OK : sorter_restart(sorter, reason, status);
+}
+
+gs_status
+begin_job(Sorter *sorter)
+{
+	return go_on(sorter, try_begin(sorter), RESTART_NONE);
+}
+
+gs_status
+encode_all(Sorter *sorter)
+{
+	sorter->state = SS_LOADING;
+	return go_on(sorter, GS_OK, RESTART_OUT_OF_ORDER);
+}
+
+/* Looks at samples of the rows, at the numbers of rows where that is due. */
+static inline RestartReason
+look_at_samples(Sorter *sorter)
+{
+	AdaptiveKeys *keys = &sorter->adaptive;
+
+	if (unlikely(keys->deferred < sorter->columns.nkeys && sorter->rows->rows >= keys->defer_check) &&
+		take_deferred(sorter))
+		return RESTART_SAMPLED;
+	if (unlikely(keys->marks.rows >= keys->lead_check) && take_longer(sorter))
+		return RESTART_SAMPLED;
+	return RESTART_NONE;
+}
+
+/* Ends a put: the rows' keys have been written, unless there is a status or a reason against it. */
+static inline gs_status
+end_put(Sorter *sorter, gs_status status, RestartReason reason)
+{
+	if (likely(status == GS_OK && reason == RESTART_NONE))
+		reason = look_at_samples(sorter);
+	return go_on(sorter, status, reason);
 }
 
 gs_status
 put_keys(Sorter *sorter, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
-	bool		widened = false;
+	RestartReason reason = RESTART_NONE;
 	Size		bytes = 0;
 	const char *data = rowstore_data(sorter->rows, sorter->rows->rows - 1, &bytes);
-	gs_status	status = encode_row(sorter, slot, data, bytes, &widened);
+	gs_status	status = encode_row(sorter, slot, data, bytes, &reason);
 
-	status = settle_keys(sorter, status, widened);
+	status = end_put(sorter, status, reason);
 	MemoryContextSwitchTo(old);
 	return status;
 }
@@ -357,7 +381,6 @@ static gs_status
 copy_keys(Sorter *sorter, const char *data, uint32 count)
 {
 	KeyWriter  *writer = &sorter->writer;
-	gs_status	status;
 
 	for (int i = 0; i < sorter->columns.nkeys; i++)
 	{
@@ -370,54 +393,25 @@ copy_keys(Sorter *sorter, const char *data, uint32 count)
 		copy_plain(writer->columns[i].values + (Size) writer->row * width, data + offset, sorter->rows->stride, count,
 				   width);
 	}
+	/* sorter_put_page takes no more rows than the chunk has room for */
 	writer->row += count;
-	if (writer->row < writer->capacity)
-		return GS_OK;
-	status = close_chunk(sorter);
-	return status == GS_OK ? next_chunk(sorter, 0) : status;
-}
-
-/* Writes the keys of the count rows that were stored last, row by row. */
-static gs_status
-encode_rows(Sorter *sorter, uint32 count, bool *widened)
-{
-	gs_status	status = GS_OK;
-
-	for (uint32 row = sorter->rows->rows - count; status == GS_OK && !*widened && row < sorter->rows->rows; row++)
-	{
-		Size		bytes = 0;
-		const char *data = rowstore_data(sorter->rows, row, &bytes);
-
-		if (!sorter->placed || data == NULL)
-			ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
-		status = encode_row(sorter, sorter->row_slot, data, bytes, widened);
-	}
-	ExecClearTuple(sorter->row_slot);
-	return status;
+	return writer->row == writer->capacity ? change_chunk(sorter) : GS_OK;
 }
 
 gs_status
 put_page_keys(Sorter *sorter, uint32 count)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
-	bool		widened = false;
+	RestartReason reason = RESTART_NONE;
 	gs_status	status;
 
-	if (sorter->plain && sorter->rows->stride != 0)
+	if (sorter->access == KEYS_COPIED && sorter->rows->stride != 0)
 		status = copy_keys(sorter, rowstore_last_data(sorter->rows, count), count);
 	else
-		status = encode_rows(sorter, count, &widened);
-	status = settle_keys(sorter, status, widened);
+		status = encode_rows(sorter, sorter->rows->rows - count, &reason);
+	status = end_put(sorter, status, reason);
 	MemoryContextSwitchTo(old);
 	return status;
-}
-
-gs_status
-begin_job(Sorter *sorter)
-{
-	gs_status	status = try_begin(sorter);
-
-	return status == GS_OK ? status : leave_service(sorter, status);
 }
 
 RowComparer *
@@ -452,9 +446,23 @@ rows_follow(void *arg, int64 before, const uint32 *piece, uint64 count)
 	return verify_part(sorter->verifier, how, before, piece, count);
 }
 
+/* Hands the last chunk over and has the engine sort. */
+static gs_status
+sort_rows(Sorter *sorter)
+{
+	gs_status	status = close_chunk(sorter);
+
+	if (sorter->state == SS_FINISHING)
+		rowstore_end(sorter->rows);
+	if (status != GS_OK)
+		return status;
+	note_memory(sorter);
+	return sorter->engine->finish(sorter->job, sorter->rows->rows);
+}
+
 /*
- * The order comes no further: has the CPU engine make it again, and goes on behind the rows that have been given out.
- * If these may be in a wrong order themselves, there is no way on.
+ * The order comes no further: has another job make it again, and goes on behind the rows that have been given out.  If
+ * these may be in a wrong order themselves, there is no way on.
  */
 static bool
 recover_order(void *arg, gs_status status)
@@ -462,18 +470,14 @@ recover_order(void *arg, gs_status status)
 	Sorter	   *sorter = arg;
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 
-	if (sorter->engine->why != NULL && sorter->order.misordered)
-		note_left(sorter, sorter->engine->why(status));
-	else if (sorter->engine->why != NULL)
-	{
-		status = leave_service(sorter, status);
-		if (status == GS_OK)
-			status = close_chunk(sorter);
-		if (status == GS_OK)
-			status = sorter->engine->finish(sorter->job, sorter->rows->rows);
-		if (status == GS_OK)
-			status = roworder_resume(&sorter->order, sorter->job);
-	}
+	if (sorter->order.misordered)
+		(void) leave_engine(sorter, status);	/* which counts the fault */
+	else
+		status = go_on(sorter, status, RESTART_NONE);
+	if (status == GS_OK)
+		status = sort_rows(sorter);
+	if (status == GS_OK)
+		status = roworder_resume(&sorter->order, sorter->job);
 	MemoryContextSwitchTo(old);
 	return status == GS_OK;
 }
@@ -493,7 +497,7 @@ copies_limit(const Sorter *sorter)
 
 /* Puts rows in order that coarse keys do not tell apart, and checks them; the whole order is here. */
 static gs_status
-settle_ties(Sorter *sorter)
+order_ties(Sorter *sorter)
 {
 	RowOrder   *order = &sorter->order;
 	const RowMarks *marks = marks_of(sorter);
@@ -504,87 +508,72 @@ settle_ties(Sorter *sorter)
 	result = tied_runs_settle(comparer_of(sorter), sorter->keys, marks, order->numbers, order->rows, sorter->mem,
 							  copies_limit(sorter) + reserved_items(sorter), copies_limit(sorter), &sorter->stats.tied);
 	fix_keys(sorter, false);
-	sorter->contradicted = result == TIED_CONTRADICTION;
-	stat_count_coarse(sorter->job->kind, sorter->stats.tied.compared - compared, sorter->contradicted);
+	if (result == TIED_CONTRADICTION)
+		sorter->stats.fallback = SORTER_CONTRADICTION;
+	stat_count_coarse(sorter->job->kind, sorter->stats.tied.compared - compared, result == TIED_CONTRADICTION);
 	if (result == TIED_SETTLED)
 		return marks == NULL || rows_follow(sorter, -1, order->numbers, order->rows) ? GS_OK : GS_WRONG_ORDER;
 	return result == TIED_NO_MEMORY ? GS_NOMEM : GS_WRONG_ORDER;
 }
 
-/* How many rows of the order are wanted before the first one is given out. */
+/* How many rows of the order are wanted before the first one is given out.  Nobody waits for the first row of a run. */
 static uint32
-first_rows(const Sorter *sorter, bool whole)
+first_rows(const Sorter *sorter)
 {
-	if (is_coarse(sorter))
+	GpusortVerify how = verify_how(sorter->job->kind);
+
+	if (is_coarse(sorter) || how == VERIFY_FULL || (how == VERIFY_SAMPLE && sorter->state != SS_FINISHING))
 		return sorter->rows->rows;
-	switch (verify_how(sorter->job->kind))
-	{
-		case VERIFY_FULL:
-			return sorter->rows->rows;
-		case VERIFY_SAMPLE:
-			return whole ? sorter->rows->rows : VERIFY_FIRST_ROWS;
-		default:
-			return 1;
-	}
+	return how == VERIFY_SAMPLE ? VERIFY_FIRST_ROWS : 1;
 }
 
 /* Has the engine sort what it was given; the first rows of the order are here and checked then. */
 static gs_status
-try_finish(Sorter *sorter, bool whole)
+try_finish(Sorter *sorter, RestartReason *reason)
 {
 	bool		coarse = is_coarse(sorter);
-	gs_status	status = GS_OK;
+	gs_status	status;
 
-	/* a key that has become coarse on the way */
-	if (sorter->top && coarse)
+	/* a key has become coarse on the way; as in try_begin, it must not be left to the engine which rows are first */
+	if (sorter->op == GS_TOPK && coarse)
 	{
-		sorter->bound = 0;
-		status = replay(sorter);
+		*reason = RESTART_TIES_DECIDE;
+		return GS_OK;
 	}
-	if (status == GS_OK)
-		status = close_chunk(sorter);
-	if (sorter->ended)
-		rowstore_end(sorter->rows);
-	if (status == GS_OK)
-	{
-		note_memory(sorter);
-		status = sorter->engine->finish(sorter->job, sorter->rows->rows);
-	}
+	status = sort_rows(sorter);
 	if (status != GS_OK)
 		return status;
 	/* coarse keys do not say how rows follow each other; they are checked once ties have been put in order */
 	sorter->order.follows = coarse ? NULL : rows_follow;
 	sorter->order.recover = recover_order;
 	sorter->order.arg = sorter;
-	status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows,
-							rows_wanted(sorter), sorter->random_access || coarse,
-							first_rows(sorter, whole));
-	return status == GS_OK && coarse ? settle_ties(sorter) : status;
+	status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows, rows_wanted(sorter),
+							sorter->random_access || coarse, first_rows(sorter));
+	return status == GS_OK && coarse ? order_ties(sorter) : status;
 }
 
-/* The same, on the CPU if the service fails. */
 gs_status
-finish_job(Sorter *sorter, bool whole)
+finish_job(Sorter *sorter)
 {
-	gs_status	status;
+	gs_job_info info;
 
-	if (sorter->in_order)
+	/* no job begins as long as rows come in order */
+	if (sorter->job == NULL)
 		return finish_in_order(sorter);
-	status = try_finish(sorter, whole);
-	if (status != GS_OK && sorter->engine->why != NULL && !sorter->contradicted)
+	for (;;)
 	{
-		roworder_end(&sorter->order);
-		status = leave_service(sorter, status);
-		if (status == GS_OK)
-			status = try_finish(sorter, whole);
-	}
-	if (status == GS_OK)
-	{
-		gs_job_info info;
+		RestartReason reason = RESTART_NONE;
+		gs_status	status = try_finish(sorter, &reason);
 
-		sorter->engine->info(sorter->job, &info);
-		stat_count_job(job_op(sorter), sorter->job->kind, &info, sorter->rows->rows);
+		if (status == GS_OK && reason == RESTART_NONE)
+			break;
+		roworder_end(&sorter->order);
+		status = go_on(sorter, status, reason);
+		if (status != GS_OK)
+			return status;
 	}
+	sorter->engine->info(sorter->job, &info);
+	stat_count_job(sorter->op, sorter->job->kind, &info, sorter->rows->rows);
 	note_memory(sorter);
-	return status;
+	return GS_OK;
 }

@@ -5,7 +5,6 @@
 #define GPUSORT_SORTER_JOB_H
 
 #include "src/base/bigmem.h"
-#include "coresort.h"
 #include "keyplace.h"
 #include "roworder.h"
 #include "rowmarks.h"
@@ -15,79 +14,116 @@
 #include "src/engine/progress.h"
 #include "src/keys/sortkey.h"
 
+/*
+ * What a sort is doing, in the manner of tuplesort's TSS_*.  Rows come in the states before SS_FINISHING and go out in
+ * those behind it.  core is set in the two states of tuplesort, runs in those of rows on disk; while a sort finishes,
+ * whichever of them is set says where it goes on.
+ */
+typedef enum SorterState
+{
+	SS_LOADING_IN_ORDER,		/* rows come, in order so far, and no key is encoded; to all below but the last three */
+	SS_LOADING,					/* rows come, and are in memory; to any of the next three */
+	SS_LOADING_RUNS,			/* rows come; earlier ones are in sorted runs on disk; to either of the next two */
+	SS_LOADING_CORE,			/* rows come, and go into tuplesort; to SS_FINISHING */
+	SS_FINISHING,				/* all rows have come, and are put in order; to one of those behind it */
+	SS_SORTED_IN_MEMORY,		/* rows go out of memory, by the order */
+	SS_SORTED_ON_DISK,			/* rows go out of the merge of all runs, or of what it wrote */
+	SS_SORTED_BY_CORE			/* rows go out of tuplesort */
+} SorterState;
+
+/* How the values of keys are read from rows. */
+typedef enum KeyAccess
+{
+	KEYS_BY_SLOT,				/* by slot_getattr */
+	KEYS_IN_PLACE,				/* at their places, in rows without NULLs */
+	KEYS_COPIED					/* as these, and they need no encoding: column by column, of uniform rows */
+} KeyAccess;
+
+/*
+ * What the first rows have taught about keys that cost much to encode.  Keys behind others are deferred, which makes
+ * them empty, until a sample says that those before them leave many rows tied (sorter_defer.c).  Long strings are
+ * sorted by a prefix, of more bytes once a sample says so (sorter_lead.c).  Guessed forms, the third kind, widen by
+ * themselves: sortkey_put says KEY_WIDEN.
+ */
+typedef struct AdaptiveKeys
+{
+	int			deferred;		/* the first key that is deferred; nkeys: none */
+	int			taken;			/* keys before this one are never deferred again */
+	double		different;		/* estimated number of different keys before the deferred ones, 0: not yet sampled */
+	uint32		defer_check;	/* number of rows at which it is decided about the deferred keys again */
+	uint32		lead_check;		/* number of marks at which prefixes are looked at */
+	bool		marked;			/* rows of the job have marks, as long strings are sorted by a prefix */
+	RowMarks	marks;
+} AdaptiveKeys;
+
+/* A place between two rows of the result.  Positions are tuplesort's: see sorter_get. */
+typedef struct SorterPlace
+{
+	uint64		row;			/* rows before it */
+	bool		eof;			/* a fetch has come past the end */
+} SorterPlace;
+
 struct Sorter
 {
+	SorterState state;
+
+	/* what is asked, unchanged from sorter_begin on */
 	SortColumns columns;
 	TupleDesc	desc;
 	bool		random_access;
 	double		rows_expected;
-	int64		bound;			/* so many rows are wanted, 0: all */
-	bool		leaves_small;	/* where they are few against all, they are PostgreSQL's */
-	bool		top;			/* the job finds these alone */
-	bool		cut;			/* runs on disk hold no more of them, whatever the keys are now */
-	MemoryContext cxt;			/* everything of this sort */
-	MemoryContext scratch;		/* for encoding, reset with every chunk */
+	int64		bound;			/* rows wanted, 0: all */
+	uint64		heap_from;		/* beyond this number of rows the bound is one for tuplesort's heap */
 	Size		limit;
 
+	MemoryContext cxt;			/* everything of this sort */
+	MemoryContext scratch;		/* for encoding, reset with every chunk */
 	BigMem	   *mem;
 	RowStore   *rows;
 	TupleTableSlot *row_slot;	/* to read rows back */
 	TupleTableSlot *page_slot;	/* to take rows of a page one by one */
+
 	SortKey    *keys;
 	KeyPlace   *places;			/* one per key */
-	bool		placed;			/* none of them varies */
-	bool		plain;			/* nor has to be encoded */
+	KeyAccess	access;
 	int			ncolumns;		/* keys that the engine sorts by, up to one that tells nothing */
-	/* the first key that is deferred until it is known whether those before it suffice; nkeys: none */
-	int			deferred;
-	double		different;		/* estimated keys before the deferred ones, 0: none yet */
-	bool		all_taken;		/* none is put off any longer */
-	uint32		defer_check;	/* rows at which it is decided about them again */
-	bool		contradicted;	/* coarse keys have turned out to be wrong */
-	bool		in_order;		/* all rows so far came in order, and no key has been encoded */
+	AdaptiveKeys adaptive;
 	gs_column_spec *specs;
 	KeyWriter	writer;
-	RowMarks	marks;			/* of the job's rows, if long strings are sorted by their first bytes */
-	bool		marked;
-	uint32		lead_check;		/* rows with marks at which their first bytes are looked at */
+
 	const EngineOps *engine;
 	EngineJob  *job;
+	gs_op		op;				/* of the job: GS_TOPK finds the first job_bound rows alone */
+	int64		job_bound;		/* the bound of jobs: 0 once a key has become coarse in a job that had one */
 	Size		held;			/* bytes that the job holds, or will hold when it is finished */
 	Size		rows_limit;		/* bytes of rows at which the memory limit is looked at */
 
-	SpillRuns	   *runs;			/* once memory did not suffice */
-	CoreSort   *core;			/* once PostgreSQL's own sort took over */
+	SpillRuns  *runs;			/* once memory did not suffice */
+	uint64		run_bytes;		/* of memory that all runs took */
+	bool		limit_no_help;	/* a run was written that a higher memory limit would not have spared */
+	uint64		left_out;		/* rows behind the bound that are in no run */
+	uint64		merged;			/* rows in memory that the merge has taken */
+	Tuplesortstate *core;		/* once PostgreSQL's own sort took over */
 
-	RowOrder	order;			/* of the rows in memory, once input has ended */
+	RowOrder	order;			/* of the rows in memory, once the job is finished */
 	RowComparer *comparer;		/* of its rows, once one was needed */
 	struct Verifier *verifier;
-	uint64		merged;			/* rows in memory that the merge has taken */
-	uint64		current;		/* rows before the next one */
-	bool		eof;
-	uint64		mark;
-	bool		mark_eof;
+	SorterPlace at;				/* before the next row */
+	SorterPlace mark;
 
-	uint64		run_bytes;		/* of memory that all runs took */
-	bool		unlimited;		/* one of them was written for another reason than the memory limit */
-	bool		ended;			/* input has */
 	Progress	progress;
 	instr_time	started;
 	SorterStats stats;
-	SorterStats shown;			/* the same with the job that still runs */
+	SorterStats shown;			/* stats with the job that still runs */
 };
 
 /* How many of the rows in memory are wanted. */
 static inline uint32
 rows_wanted(const Sorter *sorter)
 {
-	return sorter->top ? (uint32) Min((uint64) sorter->bound, (uint64) sorter->rows->rows) : sorter->rows->rows;
-}
+	uint32		rows = sorter->rows->rows;
 
-/* What the job is counted as. */
-static inline gs_op
-job_op(const Sorter *sorter)
-{
-	return sorter->top ? GS_TOPK : GS_ORDER;
+	return sorter->op == GS_TOPK ? (uint32) Min((uint64) sorter->job_bound, (uint64) rows) : rows;
 }
 
 /* Adds what the running job did. */
@@ -126,17 +162,14 @@ extern bool expect_order(Sorter *sorter);
 /* Takes the count rows that were stored last: put_keys as long as rows come in order. */
 extern gs_status put_in_order(Sorter *sorter, uint32 count);
 
-/* Encodes the keys of all rows that have come. */
-extern gs_status encode_all(Sorter *sorter);
-
 /* Ends the input of a sort whose rows all came in order: finish_job. */
 extern gs_status finish_in_order(Sorter *sorter);
 
+/* sorter_job.c: encodes the keys of all rows, which came in order so far. */
+extern gs_status encode_all(Sorter *sorter);
+
 /* Compares rows of this sort. */
 extern RowComparer *comparer_of(Sorter *sorter);
-
-/* What encoding came to, once keys that widened have been encoded anew and a service that failed has been left. */
-extern gs_status settle_keys(Sorter *sorter, gs_status status, bool widened);
 
 /* Begins a job with an empty chunk, or ends it; a job that cannot begin in the service begins on the CPU. */
 extern gs_status begin_job(Sorter *sorter);
@@ -149,10 +182,10 @@ extern gs_status put_keys(Sorter *sorter, TupleTableSlot *slot);
 extern gs_status put_page_keys(Sorter *sorter, uint32 count);
 
 /*
- * Has the engine sort what it was given; the first rows of the order are here and checked then, and with whole all of
- * them, as far as they are checked.
+ * Has the engine sort what it was given.  The first rows of the order are here and checked then; of a run all of them,
+ * for which nobody waits.
  */
-extern gs_status finish_job(Sorter *sorter, bool whole);
+extern gs_status finish_job(Sorter *sorter);
 
 /*
  * sorter_progress.c: makes the sort known to gpusort_progress, and tells what it does and how many rows of that are
@@ -164,14 +197,11 @@ extern void sorter_tell(Sorter *sorter, ProgressPhase phase, uint64 rows);
 /* The merge of a sort's runs has moved that many rows; SpillMoved. */
 extern void sorter_tell_merged(void *sorter, uint64 rows);
 
-/* sorter_bound.c: notes the bound, of a sort whose columns are known. */
-extern void sorter_set_bound(Sorter *sorter, int64 bound);
+/* sorter_bound.c: notes the bound of a sort whose columns and expected rows are known. */
+extern void note_bound(Sorter *sorter, int64 bound);
 
-/* Has the bound turned out to be one that is left to PostgreSQL's sort?  Asked for every row. */
-extern bool sorter_bound_is_small(const Sorter *sorter);
-
-/* The next row of PostgreSQL's sort, which must not be asked for more than it was told. */
-extern TupleTableSlot *sorter_get_core(Sorter *sorter, bool forward, TupleTableSlot *slot);
+/* sorter.c: hands the sort over to PostgreSQL's own, with all rows that have come so far. */
+extern void go_core(Sorter *sorter, SorterFallback why);
 
 /* Counts rows that have come. */
 static inline void
@@ -189,11 +219,11 @@ static inline void
 sorter_gave(Sorter *sorter, bool forward, bool got)
 {
 	if (likely(forward && got))
-		sorter->current++;
-	else if (got && sorter->current > 0)
-		sorter->current--;
-	if (unlikely(!got || sorter->current % PROGRESS_ROWS == 0))
-		sorter_tell(sorter, PROGRESS_OUT, sorter->current);
+		sorter->at.row++;
+	else if (got && sorter->at.row > 0)
+		sorter->at.row--;
+	if (unlikely(!got || sorter->at.row % PROGRESS_ROWS == 0))
+		sorter_tell(sorter, PROGRESS_OUT, sorter->at.row);
 }
 
 #endif

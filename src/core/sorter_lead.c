@@ -83,31 +83,31 @@ take_longer(Sorter *sorter)
 	uint32	   *marks = rows + LEAD_ROWS;
 	uint32		count = 0;
 
-	for (uint32 row = 0; row < sorter->marks.rows && count < LEAD_ROWS; row++)
-		if (sorter->marks.marks[row] != 0)
+	for (uint32 row = 0; row < sorter->adaptive.marks.rows && count < LEAD_ROWS; row++)
+		if (sorter->adaptive.marks.marks[row] != 0)
 		{
-			marks[count] = sorter->marks.marks[row];
+			marks[count] = sorter->adaptive.marks.marks[row];
 			rows[count++] = row;
 		}
 	if (count < LEAD_ROWS)
 	{
 		/* long strings are rare so far */
-		sorter->lead_check = sorter->marks.rows < PG_UINT32_MAX / 2 ? sorter->marks.rows * 2 : PG_UINT32_MAX;
+		sorter->adaptive.lead_check = (uint32) Min((uint64) sorter->adaptive.marks.rows * 2, PG_UINT32_MAX);
 		return false;
 	}
-	sorter->lead_check = PG_UINT32_MAX;
+	sorter->adaptive.lead_check = PG_UINT32_MAX;
 	return !about_as_many(count_different(marks, count), count) && try_sample(sorter, rows, count);
 }
 
 void
 defer_long_keys(Sorter *sorter)
 {
-	for (int i = sorter->columns.nkeys - 1; i > 0 && !sorter->all_taken; i--)
+	for (int i = sorter->columns.nkeys - 1; i >= Max(sorter->adaptive.taken, 1); i--)
 		if (sorter->keys[i].leading > 0 && !sorter->keys[i].empty)
 		{
 			(void) sortkey_defer(&sorter->keys[i]);
-			sorter->deferred = Min(sorter->deferred, i);
-			sorter->defer_check = DEFER_ROWS;
-			sorter->different = 0;
+			sorter->adaptive.deferred = Min(sorter->adaptive.deferred, i);
+			sorter->adaptive.defer_check = DEFER_ROWS;
+			sorter->adaptive.different = 0;
 		}
 }

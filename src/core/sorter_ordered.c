@@ -21,10 +21,13 @@
 bool
 expect_order(Sorter *sorter)
 {
-	for (int i = 0; i < sorter->columns.nkeys && !sorter->in_order; i++)
-		sorter->in_order = sorter->keys[i].form != NULL || sorter->keys[i].leader != NULL;
-	if (!sorter->in_order)
+	int			key = 0;
+
+	while (key < sorter->columns.nkeys && sorter->keys[key].form == NULL && sorter->keys[key].leader == NULL)
+		key++;
+	if (key == sorter->columns.nkeys)
 		return false;
+	sorter->state = SS_LOADING_IN_ORDER;
 	/* a row out of order brings the keys of all, which need room */
 	sorter->held = 0;
 	sorter->rows_limit = sorter->limit / 2;
@@ -81,18 +84,6 @@ come_in_order(Sorter *sorter, uint32 count)
 }
 
 gs_status
-encode_all(Sorter *sorter)
-{
-	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
-	gs_status	status;
-
-	sorter->in_order = false;
-	status = settle_keys(sorter, GS_OK, true);
-	MemoryContextSwitchTo(old);
-	return status;
-}
-
-gs_status
 put_in_order(Sorter *sorter, uint32 count)
 {
 	return come_in_order(sorter, count) ? GS_OK : encode_all(sorter);
@@ -103,8 +94,7 @@ finish_in_order(Sorter *sorter)
 {
 	uint32		rows = sorter->rows->rows;
 
-	sorter->in_order = false;
-	if (sorter->ended)
+	if (sorter->state == SS_FINISHING)
 		rowstore_end(sorter->rows);
 	sorter->stats.kind = ENGINE_CPU;
 	sorter->stats.engine = engine_cpu.name;

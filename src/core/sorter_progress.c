@@ -51,7 +51,7 @@ tell_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
 
 	if (slot == NULL)
 		return;
-	if (phase <= PROGRESS_WRITING && !sorter->ended)
+	if (phase <= PROGRESS_WRITING && sorter->state < SS_FINISHING)
 		rows_expected = countable(Max(sorter->rows_expected, (double) sorter->stats.rows));
 	progress_begin_change(slot);
 	put_figures(sorter, slot, phase, rows, rows_expected);

@@ -56,7 +56,7 @@ bound_of_limit(Node *count, Node *offset, LimitOption option)
 static bool
 bound_allows(SortBound bound, double rows, const char **why)
 {
-	if (bound.kind == BOUND_CONSTANT && bound.rows < GPUSORT_BOUND_FRACTION * rows)
+	if (bound.kind == BOUND_CONSTANT && bound_is_small(bound.rows, rows))
 	{
 		if (why)
 			*why = psprintf("only the first %.0f of about %.0f rows are wanted", bound.rows, rows);

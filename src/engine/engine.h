@@ -78,7 +78,11 @@ typedef struct EngineOps
 	void		(*info) (const EngineJob *job, gs_job_info *info);
 	void		(*end) (EngineJob *job);
 
-	/* Returns the reason of a status other than GS_OK.  NULL for an engine that no other can replace. */
+	/*
+	 * The engine that takes over after a status other than GS_OK, and the reason of that status, asked once for each
+	 * and before any other call.  Both are NULL for an engine that no other can replace.
+	 */
+	const struct EngineOps *fallback;
 	EngineFailure (*why) (gs_status status);
 } EngineOps;
 

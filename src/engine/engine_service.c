@@ -61,7 +61,7 @@ typedef struct ServiceJob
 	uint64		given;
 } ServiceJob;
 
-/* The reason of the last failure, more detailed than its status. */
+/* The reason of the last failure, more detailed than its status, until service_why has returned it. */
 static EngineFailure last_failure;
 
 /* Names of the devices that executed jobs.  They are kept forever, as EXPLAIN may refer to them. */
@@ -100,13 +100,15 @@ failed(EngineFailure why)
 static EngineFailure
 service_why(gs_status status)
 {
+	EngineFailure why = last_failure;
+
+	last_failure = ENGINE_OK;
 	if (status == GS_WRONG_ORDER)
 		return ENGINE_WRONG_ORDER;
-	/* out of the backend's own memory, not the last failure */
-	if (status == GS_NOMEM && last_failure != ENGINE_NO_RING && last_failure != ENGINE_NO_SHARE &&
-		last_failure != ENGINE_NO_FILE)
+	/* no call failed: out of the backend's own memory */
+	if (status == GS_NOMEM && why == ENGINE_OK)
 		return ENGINE_NO_MEMORY;
-	return last_failure != ENGINE_OK ? last_failure : ENGINE_PROTOCOL;
+	return why != ENGINE_OK ? why : ENGINE_PROTOCOL;
 }
 
 /* Returns the reason of a status that the service sent. */
@@ -586,5 +588,6 @@ const EngineOps engine_service = {
 	.host_bytes = service_host_bytes,
 	.info = service_info,
 	.end = service_end,
+	.fallback = &engine_cpu,
 	.why = service_why,
 };

@@ -420,7 +420,7 @@ link_new(bool patient, bool with_ring, EngineFailure *why)
 
 /* Waits for the service to confirm the end of a job. */
 static bool
-settle(ServiceLink *link)
+await_last_word(ServiceLink *link)
 {
 	int64		deadline = gsd_now_ms() + ENDED_MS;
 	gsd_message message;
@@ -489,11 +489,11 @@ close_dead_links(void)
 static bool
 usable(ServiceLink *link)
 {
-	bool		settled = false;
+	bool		ready = false;
 
 	PG_TRY();
 	{
-		settled = settle(link);
+		ready = await_last_word(link);
 	}
 	PG_CATCH();
 	{
@@ -501,7 +501,7 @@ usable(ServiceLink *link)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	return settled;
+	return ready;
 }
 
 /* Takes a live idle link of the current owner. */

@@ -101,7 +101,7 @@ bound_that_counts(const Sort *sort, SortBound bound)
 		sort->nullsFirst};
 
 	if (bound.kind == BOUND_CONSTANT && bound.rows > 0 && !bound.in_workers &&
-		!sorter_leaves_bound(&columns, bound.rows, sort->plan.plan_rows))
+		!bound_goes_to_heap(&columns, bound.rows, sort->plan.plan_rows))
 		return UNBOUNDED;
 	return bound;
 }

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use FindBin;
 use GpuSortService;
 use GpuSortTest;
 use PostgreSQL::Test::Cluster;
@@ -10,7 +11,17 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-my $node = service_node('limits', '', "max_connections = 250\nshared_buffers = 128MB\n");
+my $folder = PostgreSQL::Test::Utils::tempdir();
+my $library = "$folder/faulty_memory.so";
+my @build = ('gcc', '-shared', '-fPIC', '-O1', '-o', $library, "$FindBin::RealBin/../memory/faulty_memory.c");
+is(system(@build), 0, 'the library is built') or BAIL_OUT("no library: @build");
+
+my $node;
+{
+	local $ENV{LD_PRELOAD} = join ' ', $library, $ENV{LD_PRELOAD} // ();
+	local $ENV{FAULTY_MEMORY} = "$folder/fault";
+	$node = service_node('limits', '', "max_connections = 250\nshared_buffers = 128MB\n");
+}
 make_table($node);
 my $right = digest($node, 'cpu');
 
@@ -111,6 +122,24 @@ $session->query_safe("DECLARE c$_ CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 1
 is(counted($node, 'share of gpusort.pinned_memory is used up'), 1, 'no ring for the third');
 is($session->query_safe('FETCH 1 c3'), $session->query_safe('FETCH 1 c1'), 'which sorts all the same');
 $session->query_safe('COMMIT');
+
+# Another sort of that session has a ring, and no memory for the order when the last row has come.
+$session->query_safe(<<"SQL");
+SET gpusort.kept_memory = 0;
+SET gpusort.work_mem = '1GB';
+CREATE FUNCTION pg_temp.no_memory() RETURNS integer LANGUAGE plpgsql AS \$\$
+BEGIN
+	COPY (SELECT 'none 0') TO '$folder/fault';
+	RETURN 0;
+END \$\$;
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT i FROM t ORDER BY k + CASE WHEN i = 150000 THEN pg_temp.no_memory() ELSE 0 END;
+FETCH 1 c;
+COMMIT;
+SQL
+unlink "$folder/fault" or die "$folder/fault: $!";
+is(counted($node, 'share of gpusort.pinned_memory is used up'), 1, 'no memory of its own is not for want of a ring');
+is(counted($node, 'out of device memory'), 1, 'and is counted as such');
 $session->quit;
 
 # Three sessions that take turns: a ring that is idle for a second makes room for one that is wanted.  On a busy machine
