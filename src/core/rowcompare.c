@@ -4,6 +4,7 @@
 #include "postgres.h"
 
 #include "executor/tuptable.h"
+#include "fmgr.h"
 
 #include "rowcompare.h"
 
@@ -49,6 +50,7 @@ rowcompare_open(const SortColumns *columns, TupleDesc desc, RowStore *rows, cons
 	comparer->keys = open_comparators(columns);
 	comparer->rows = rows;
 	comparer->places = places;
+	comparer->unpacking = CurrentMemoryContext;
 	for (int side = 0; side < 2; side++)
 	{
 		comparer->slots[side] = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
@@ -60,6 +62,7 @@ rowcompare_open(const SortColumns *columns, TupleDesc desc, RowStore *rows, cons
 void
 rowcompare_close(RowComparer *comparer)
 {
+	rowcompare_unpack_in(comparer, NULL);
 	for (int side = 0; side < 2; side++)
 	{
 		ExecDropSingleTupleTableSlot(comparer->slots[side]);
@@ -91,4 +94,86 @@ rowcompare_slow_value(RowComparer *comparer, int side, uint32 row, int key, bool
 	/* the same bytes in the arena, where they stay */
 	return PointerGetDatum(rowstore_address(comparer->rows, row) +
 						   ((char *) DatumGetPointer(value) - (char *) tuple - ROW_HEADER_BYTES));
+}
+
+/* Is it this value that was unpacked? */
+static inline bool
+is_unpacked(const UnpackedValue *unpacked, int key, uint32 row)
+{
+	return unpacked->value != NULL && unpacked->row == row && unpacked->key == key;
+}
+
+/* Unpacks a value. */
+static struct varlena *
+unpack(const RowComparer *comparer, Datum value)
+{
+	MemoryContext old = MemoryContextSwitchTo(comparer->unpacking);
+	struct varlena *result = PG_DETOAST_DATUM(value);
+
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/* A value as it is compared: unpacked, in place of the one before, if it is packed. */
+static Datum
+unpacked_value(const RowComparer *comparer, UnpackedValue *unpacked, int key, uint32 row, Datum value)
+{
+	if (!rowcompare_is_packed(comparer, key, value))
+		return value;
+	if (!is_unpacked(unpacked, key, row))
+	{
+		if (unpacked->value)
+			pfree(unpacked->value);
+		unpacked->value = NULL;
+		unpacked->value = unpack(comparer, value);
+		unpacked->row = row;
+		unpacked->key = key;
+	}
+	return PointerGetDatum(unpacked->value);
+}
+
+void
+rowcompare_unpack(RowComparer *comparer, int key, uint32 a, uint32 b, Datum *value_a, Datum *value_b)
+{
+	UnpackedValue *unpacked = comparer->unpacked;
+
+	/* who walks over an order compares each row twice */
+	if (is_unpacked(&unpacked[1], key, a) || is_unpacked(&unpacked[0], key, b))
+	{
+		UnpackedValue first = unpacked[0];
+
+		unpacked[0] = unpacked[1];
+		unpacked[1] = first;
+	}
+	*value_a = unpacked_value(comparer, &unpacked[0], key, a, *value_a);
+	*value_b = unpacked_value(comparer, &unpacked[1], key, b, *value_b);
+}
+
+Datum
+rowcompare_take(RowComparer *comparer, int key, uint32 row, Datum value)
+{
+	for (int side = 0; side < 2; side++)
+	{
+		UnpackedValue *unpacked = &comparer->unpacked[side];
+
+		if (is_unpacked(unpacked, key, row))
+		{
+			value = PointerGetDatum(unpacked->value);
+			unpacked->value = NULL;
+			return value;
+		}
+	}
+	return PointerGetDatum(unpack(comparer, value));
+}
+
+void
+rowcompare_unpack_in(RowComparer *comparer, MemoryContext context)
+{
+	for (int side = 0; side < 2; side++)
+	{
+		if (comparer->unpacked[side].value)
+			pfree(comparer->unpacked[side].value);
+		comparer->unpacked[side].value = NULL;
+	}
+	comparer->unpacking = context;
 }

@@ -9,6 +9,14 @@
 #include "keyplace.h"
 #include "rowstore.h"
 
+/* A value that is stored compressed or elsewhere, unpacked; NULL: none. */
+typedef struct UnpackedValue
+{
+	struct varlena *value;
+	uint32		row;
+	int			key;
+} UnpackedValue;
+
 typedef struct RowComparer
 {
 	int			nkeys;
@@ -17,6 +25,8 @@ typedef struct RowComparer
 	const KeyPlace *places;
 	TupleTableSlot *slots[2];	/* for the rows on both sides of a comparison that have to be taken apart */
 	MinimalTuple copies[2];		/* of bare rows */
+	MemoryContext unpacking;	/* where the next ones are */
+	UnpackedValue unpacked[2];	/* the last values that had to be unpacked, for the next comparison of one of them */
 } RowComparer;
 
 /* The comparison functions of a sort's keys; in the current memory context. */
@@ -46,6 +56,23 @@ rowcompare_value(RowComparer *comparer, int side, uint32 row, int key, bool *isn
 	return keyplace_value(place, data, bytes);
 }
 
+/* Is a value of a key compressed, or stored elsewhere? */
+static inline bool
+rowcompare_is_packed(const RowComparer *comparer, int key, Datum value)
+{
+	return comparer->places[key].len == -1 &&
+		(VARATT_IS_COMPRESSED(DatumGetPointer(value)) || VARATT_IS_EXTERNAL(DatumGetPointer(value)));
+}
+
+/* Unpacks those of two rows' values that are packed. */
+extern void rowcompare_unpack(RowComparer *comparer, int key, uint32 a, uint32 b, Datum *value_a, Datum *value_b);
+
+/* A value unpacked, and aligned, for good: in the memory context of those that are unpacked at that time. */
+extern Datum rowcompare_take(RowComparer *comparer, int key, uint32 row, Datum value);
+
+/* From now on values are unpacked in that memory context; those that are there are forgotten, and it may be reset. */
+extern void rowcompare_unpack_in(RowComparer *comparer, MemoryContext context);
+
 /* Compares two rows by one key. */
 static inline int
 rowcompare_key(RowComparer *comparer, int key, uint32 a, uint32 b)
@@ -55,6 +82,9 @@ rowcompare_key(RowComparer *comparer, int key, uint32 a, uint32 b)
 	Datum		value_a = rowcompare_value(comparer, 0, a, key, &null_a);
 	Datum		value_b = rowcompare_value(comparer, 1, b, key, &null_b);
 
+	if (!null_a && !null_b && unlikely(rowcompare_is_packed(comparer, key, value_a) ||
+									   rowcompare_is_packed(comparer, key, value_b)))
+		rowcompare_unpack(comparer, key, a, b, &value_a, &value_b);
 	return ApplySortComparator(value_a, null_a, value_b, null_b, &comparer->keys[key]);
 }
 

@@ -15,6 +15,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
 
 #include "tied_runs.h"
@@ -90,29 +91,37 @@ compare_encoded(const Settling *s)
 
 /*
  * Is a row in the run of the row that was encoded: equal in all keys before s->key, and with an equal encoded value
- * there?
+ * there?  *order says how that one compares with it in the keys before.
  */
 static bool
-in_run(Settling *s, uint32 row, uint32 encoded_row)
+in_run(Settling *s, uint32 row, uint32 encoded_row, int *order)
 {
-	for (int key = 0; key < s->key; key++)
-		if (rowcompare_key(s->comparer, key, encoded_row, row) != 0)
-			return false;
+	*order = 0;
+	for (int key = 0; key < s->key && *order == 0; key++)
+		*order = rowcompare_key(s->comparer, key, encoded_row, row);
+	if (*order != 0)
+		return false;
 	encode(s, 1, s->key, row);
 	return compare_encoded(s) == 0;
 }
 
-/* Finds the run around a place; its end is the first place behind it. */
-static void
+/*
+ * Finds the run around a place; its end is the first place behind it.  True if keys before s->key have shown that the
+ * rows around it stand where they belong, however those in it are ordered.
+ */
+static bool
 find_run(Settling *s, uint64 place, uint64 *start, uint64 *end)
 {
 	uint32		row = s->order[place];
+	int			with_last = 0;
+	int			with_next = 0;
 
 	encode(s, 0, s->key, row);
-	for (*start = place; *start > 0 && in_run(s, s->order[*start - 1], row); (*start)--)
+	for (*start = place; *start > 0 && in_run(s, s->order[*start - 1], row, &with_last); (*start)--)
 		CHECK_FOR_INTERRUPTS();
-	for (*end = place + 1; *end < s->rows && in_run(s, s->order[*end], row); (*end)++)
+	for (*end = place + 1; *end < s->rows && in_run(s, s->order[*end], row, &with_next); (*end)++)
 		CHECK_FOR_INTERRUPTS();
+	return (*start == 0 || with_last > 0) && (*end == s->rows || with_next < 0);
 }
 
 /*
@@ -270,6 +279,14 @@ order_by_guess(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
 		items[i] = room[guesses[i].place];
 }
 
+/* Would comparing a value unpack it each time? */
+static inline bool
+is_unpacked_often(const Settling *s, Datum value)
+{
+	return rowcompare_is_packed(s->comparer, s->key, value) ||
+		(s->keys[s->key].unpack && VARATT_IS_EXTENDED(DatumGetPointer(value)));
+}
+
 /*
  * Reads the rows of a run; values that would be unpacked for every comparison are unpacked once, as far as there is
  * memory for that.
@@ -277,8 +294,7 @@ order_by_guess(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
 static void
 read_items(Settling *s, const uint32 *rows, uint32 count, TiedItem *items)
 {
-	MemoryContext old = MemoryContextSwitchTo(s->scratch);
-	Size		left = s->keys[s->key].unpack ? s->copies_limit : 0;
+	Size		left = s->copies_limit;
 
 	for (uint32 i = 0; i < count; i++)
 	{
@@ -286,17 +302,16 @@ read_items(Settling *s, const uint32 *rows, uint32 count, TiedItem *items)
 
 		item->row = rows[i];
 		item->value = rowcompare_value(s->comparer, 0, rows[i], s->key, &item->isnull);
-		if (left > 0 && !item->isnull && VARATT_IS_EXTENDED(DatumGetPointer(item->value)))
+		if (left > 0 && !item->isnull && is_unpacked_often(s, item->value))
 		{
 			Size		bytes = toast_raw_datum_size(item->value);
 
 			if (bytes <= left)
-				item->value = PointerGetDatum(PG_DETOAST_DATUM(item->value));
+				item->value = rowcompare_take(s->comparer, s->key, item->row, item->value);
 			left -= Min(bytes, left);
 		}
 		CHECK_FOR_INTERRUPTS();
 	}
-	MemoryContextSwitchTo(old);
 }
 
 /* Makes room for the items of a run; false if there is no memory. */
@@ -326,8 +341,22 @@ order_run(Settling *s, uint32 *rows, uint32 count)
 	merge_sort(s, s->items, count, s->items + count);
 	for (uint32 i = 0; i < count; i++)
 		rows[i] = s->items[i].row;
+	rowcompare_unpack_in(s->comparer, s->scratch);
 	MemoryContextReset(s->scratch);
 	return true;
+}
+
+/* Have two rows the same bytes in a key, and so the same encoded values? */
+static bool
+stored_alike(Settling *s, int key, uint32 row, uint32 next)
+{
+	const KeyPlace *place = &s->comparer->places[key];
+	bool		nulls[2];
+	Datum		value = rowcompare_value(s->comparer, 0, row, key, &nulls[0]);
+	Datum		other = rowcompare_value(s->comparer, 1, next, key, &nulls[1]);
+
+	return !nulls[0] && !nulls[1] && !rowcompare_is_packed(s->comparer, key, value) &&
+		!rowcompare_is_packed(s->comparer, key, other) && datum_image_eq(value, other, place->byval, place->len);
 }
 
 /* Two neighbours are out of order: is it that a coarse key does not tell them apart, and if not, whose fault is it? */
@@ -338,7 +367,7 @@ judge(Settling *s, uint32 row, uint32 next)
 	{
 		int			order;
 
-		if (!s->keys[key].coarse)
+		if (!s->keys[key].coarse || (key < s->key && !s->keys[key].empty && stored_alike(s, key, row, next)))
 			continue;
 		encode(s, 0, key, row);
 		encode(s, 1, key, next);
@@ -372,22 +401,20 @@ walk(Settling *s, TiedStats *stats)
 	{
 		uint32		row = s->order[i];
 		uint32		next = s->order[i + 1];
+		bool		tied = true;
+		bool		parted;
 		TiedResult	result;
 
 		CHECK_FOR_INTERRUPTS();
 		if (s->marks)
 		{
 			rowmarks_prefetch(s->marks, s->order, i, s->rows);
-			if (!rowmarks_tied(s->marks, row, next))
-			{
-				i++;
-				continue;
-			}
-			stats->compared++;
+			tied = rowmarks_tied(s->marks, row, next);
+			stats->compared += tied;
 		}
 		else
 			rowstore_prefetch(s->comparer->rows, s->order, i, s->rows);
-		if (likely(rowcompare(s->comparer, 0, row, next, &s->key) <= 0))
+		if (likely(!tied || rowcompare(s->comparer, 0, row, next, &s->key) <= 0))
 		{
 			i = i + 1 < settled ? settled - 1 : i + 1;
 			continue;
@@ -395,7 +422,7 @@ walk(Settling *s, TiedStats *stats)
 		result = judge(s, row, next);
 		if (result != TIED_SETTLED)
 			return result;
-		find_run(s, i, &start, &end);
+		parted = find_run(s, i, &start, &end);
 		if (!order_run(s, s->order + start, (uint32) (end - start)))
 			return TIED_NO_MEMORY;
 		stats->runs++;
@@ -404,7 +431,7 @@ walk(Settling *s, TiedStats *stats)
 		if (ordered > most)
 			return TIED_CONTRADICTION;
 		settled = end;
-		i = start > 0 ? start - 1 : end - 1;
+		i = parted ? end : start > 0 ? start - 1 : end - 1;
 	}
 	return TIED_SETTLED;
 }
@@ -417,6 +444,7 @@ tied_runs_settle(RowComparer *comparer, SortKey *keys, const RowMarks *marks, ui
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Settling	settling = {.comparer = comparer, .keys = keys, .marks = marks, .order = order, .rows = rows,
 		.mem = mem, .items_limit = items_limit, .copies_limit = copies_limit};
+	MemoryContext unpacking = comparer->unpacking;
 	TiedResult	result;
 
 	if (marks == NULL)
@@ -425,7 +453,9 @@ tied_runs_settle(RowComparer *comparer, SortKey *keys, const RowMarks *marks, ui
 	initStringInfo(&settling.keys_of[0]);
 	initStringInfo(&settling.keys_of[1]);
 	initStringInfo(&settling.guesses);
+	rowcompare_unpack_in(comparer, settling.scratch);
 	result = walk(&settling, stats);
+	rowcompare_unpack_in(comparer, unpacking);
 	if (settling.items)
 		bigmem_free(mem, settling.items);
 	MemoryContextSwitchTo(old);

@@ -1,6 +1,6 @@
 -- Strings of which a sort holds no more than the first bytes.
 \ir setup.psql
-SELECT plan(7 * 7 + 6 + 6 * 3 + 4 + 4 + 4 + 3);
+SELECT plan(7 * 7 + 6 + 6 * 3 + 4 + 4 + 4 + 4 * 2 + 3);
 
 -- Seven tests of a table's order by k, in memory that holds all and in memory that does not.
 CREATE FUNCTION pg_temp.check_long(source text, label text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -106,6 +106,30 @@ END $$;
 SET work_mem = '64MB';
 SELECT cmp_ok(pg_temp.memory_of('SELECT * FROM external ORDER BY id DESC', true), '<=', pg_temp.memory_of('SELECT * FROM external ORDER BY id DESC', false),
 	'values out of line take no more memory than in PostgreSQL''s sort');
+
+-- Long strings out of line behind another key that leaves a few rows tied: each is fetched about once, and not more often than by PostgreSQL's
+-- sort, which does so for every comparison.
+CREATE TEMP TABLE fetched (id integer, n integer, k text COLLATE "C");
+ALTER TABLE fetched ALTER k SET STORAGE EXTERNAL;
+INSERT INTO fetched SELECT i, i * 7919 % 1201, repeat(chr(97 + i % 26), 2500 + i % 100) || i FROM generate_series(1, 1200) AS i;
+ANALYZE fetched;
+CREATE FUNCTION pg_temp.fetches_of(query text, enabled boolean) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	toast_index oid := (SELECT indexrelid FROM pg_class JOIN pg_index ON indrelid = reltoastrelid WHERE oid = 'fetched'::regclass);
+	before bigint := pg_stat_get_xact_numscans(toast_index);
+BEGIN
+	PERFORM pg_temp.ids_of(query, enabled);
+	RETURN pg_stat_get_xact_numscans(toast_index) - before;
+END $$;
+CREATE FUNCTION pg_temp.check_fetches(keys text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	query text := 'SELECT id FROM fetched ORDER BY ' || keys;
+BEGIN
+	RETURN NEXT pg_temp.same_ids(query, query || ', ctid', 'fetched: ' || keys);
+	RETURN NEXT cmp_ok(pg_temp.fetches_of(query, true), '<=', least(pg_temp.fetches_of(query, false), 1500), 'each value is fetched about once: ' || keys);
+END $$;
+SET gpusort.work_mem = '256MB';
+SELECT pg_temp.check_fetches(keys) FROM unnest(ARRAY['n % 600, k DESC', 'n % 300, k', 'n % 600, k COLLATE "en-x-icu" DESC', 'n % 600, id > 600, k']) AS keys;
 
 -- behind floats of which equal ones have other bits
 CREATE TEMP TABLE signed AS SELECT i AS id, CASE i % 4 WHEN 0 THEN '-0' WHEN 1 THEN '0' WHEN 2 THEN 'NaN' ELSE -'NaN'::float8 END AS f,
