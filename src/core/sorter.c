@@ -258,17 +258,21 @@ keys_too_large(Sorter *sorter)
 		sorter->held > Max(sorter->limit, (Size) MIN_RUN_ROWS * LARGE_KEY_BYTES);
 }
 
-/* Has the sort outgrown its memory?  Runs of a few rows help nobody, unless the rows themselves are that large. */
+/*
+ * Has the sort outgrown its memory, or is it PostgreSQL's?  Runs of a few rows help nobody, unless the rows themselves
+ * are that large.
+ */
 static inline bool
 over_limit(Sorter *sorter)
 {
 	Size		bytes = rowstore_bytes(sorter->rows);
 
 	return unlikely(bytes > sorter->rows_limit) &&
-		(sorter->rows->rows >= MIN_RUN_ROWS || bytes > sorter->limit || keys_too_large(sorter));
+		(sorter->rows->rows >= MIN_RUN_ROWS || bytes > sorter->limit || sorter->keys[0].theirs ||
+		 keys_too_large(sorter));
 }
 
-/* Makes room after the sort has outgrown its memory. */
+/* Makes room after the sort has outgrown its memory, or hands it over. */
 static void
 leave_memory(Sorter *sorter)
 {
@@ -276,7 +280,9 @@ leave_memory(Sorter *sorter)
 		expect_ok(sorter, encode_all(sorter));
 	if (sorter->state == SS_LOADING_CORE || !over_limit(sorter))
 		return;
-	if (keys_too_large(sorter))
+	if (sorter->keys[0].theirs)
+		go_core(sorter, SORTER_THEIR_KEYS);
+	else if (keys_too_large(sorter))
 		go_core(sorter, SORTER_LARGE_KEYS);
 	else
 		empty_memory(sorter);

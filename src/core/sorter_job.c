@@ -173,7 +173,7 @@ try_begin(Sorter *sorter)
 		spec.rows_hint = (uint64) Min(sorter->rows_expected, (double) GS_MAX_ROWS);
 	status = sorter->engine->begin(&spec, sorter->mem, &sorter->job);
 	sorter->held = 0;
-	sorter->rows_limit = sorter->limit;
+	sorter->rows_limit = sorter->keys[0].theirs ? 0 : sorter->limit;
 	sorter->writer.row = 0;
 	return status == GS_OK ? next_chunk(sorter, 0) : status;
 }

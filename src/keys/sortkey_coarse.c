@@ -45,12 +45,25 @@ typedef struct CoarseState
 	Level1	   *level1;			/* of strings */
 	Parts	   *parts;			/* of composite values */
 	StringInfoData buffer;		/* key from one of these */
-	SortSupportData abbreviated;
+	SortSupportData abbreviated;	/* of other types that have it */
+	bool		own;			/* its comparator is the type's own, and taken for own_orders[order] */
+	uint8		order;
+	Datum		last;			/* the previous abbreviated key */
 	int64		rows;			/* rows with abbreviated keys */
 	int64		next_check;
 } CoarseState;
 
+/*
+ * The orders that a comparator of abbreviated keys may have: that of unsigned or signed integers, in either direction.
+ */
+static const struct
+{
+	gs_type		type;
+	uint64		flip;
+}			own_orders[] = {{GS_U64, 0}, {GS_I64, 0}, {GS_U64, PG_UINT64_MAX}, {GS_I64, PG_UINT64_MAX}};
+
 static KeyResult encode_nothing(SortKey *key, Datum value, KeyColumn *column, uint32 row);
+static KeyResult take_abbreviated(SortKey *key);
 
 /* Switches the key to its next form; see widen. */
 static KeyResult
@@ -88,6 +101,21 @@ open_comparator(SortSupport ssup, Oid sortop, Oid collation, bool abbreviate)
 	PrepareSortSupportFromOrderingOp(sortop, ssup);
 }
 
+/* Does the type's own comparator agree to the order that an abbreviated key and the last one are taken to have? */
+static bool
+own_order_agrees(CoarseState *state, Datum value)
+{
+	SortSupport ssup = &state->abbreviated;
+	uint64		sign = own_orders[state->order].type == GS_I64 ? UINT64CONST(1) << 63 : 0;
+	uint64		flip = own_orders[state->order].flip ^ sign;
+	int			order = state->rows > 1 ? ssup->comparator(state->last, value, ssup) : 0;
+	bool		agrees = order <= 0 || (state->last ^ flip) > (value ^ flip);
+
+	agrees = agrees && (order >= 0 || (state->last ^ flip) < (value ^ flip));
+	state->last = value;
+	return agrees;
+}
+
 /* Encodes the type's abbreviated keys, until the type aborts abbreviation. */
 static KeyResult
 encode_abbreviated(SortKey *key, Datum value, KeyColumn *column, uint32 row)
@@ -102,34 +130,52 @@ encode_abbreviated(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 			return take_nothing(key);
 	}
 	value = ssup->abbrev_converter(value, ssup);
+	if (state->own && !key->exact && !own_order_agrees(state, value))
+	{
+		state->order++;
+		return take_abbreviated(key);
+	}
 	if (key->width == sizeof(uint64))
-		((uint64 *) column->values)[row] = (uint64) value;
+		((uint64 *) column->values)[row] = (uint64) value ^ (state->own ? own_orders[state->order].flip : 0);
 	else
 		((int32 *) column->values)[row] = DatumGetInt32(value);
 	return KEY_OK;
 }
 
-/* Switches to abbreviated keys if the type has them as integers. */
-static bool
+/*
+ * Takes the abbreviated form if the type has one that is an integer.  A comparator of the type's own is likely to order
+ * integers, too, which it is asked for each key, and may answer that others are to be compared in full.  Where it does
+ * not, nobody else can sort by these keys, and PostgreSQL's sort takes fewer full comparisons than ours.
+ */
+static KeyResult
 take_abbreviated(SortKey *key)
 {
 	CoarseState *state = key->state;
 	SortSupport ssup = &state->abbreviated;
 	gs_type		type;
 
+	open_comparator(ssup, state->sortop, state->ssup.ssup_collation, true);
 	if (ssup->abbrev_converter == NULL)
-		return false;
+		return take_nothing(key);
 	if (ssup->comparator == ssup_datum_unsigned_cmp)
 		type = GS_U64;
 	else if (ssup->comparator == ssup_datum_signed_cmp)
 		type = GS_I64;
 	else if (ssup->comparator == ssup_datum_int32_cmp)
 		type = GS_I32;
+	else if (state->order < lengthof(own_orders))
+	{
+		state->own = true;
+		type = own_orders[state->order].type;
+	}
 	else
-		return false;
+	{
+		key->theirs = true;
+		return take_nothing(key);
+	}
+	state->rows = 0;
 	state->next_check = FIRST_ABORT_CHECK;
-	(void) take_form(key, type, encode_abbreviated, true, "abbreviated");
-	return true;
+	return take_form(key, type, encode_abbreviated, true, "abbreviated");
 }
 
 /* Encodes first-level keys of any string. */
@@ -205,8 +251,7 @@ take_coarse_form(SortKey *key)
 		state->parts = parts_open(state->sortop, collation);
 		return take_form(key, GS_BYTES, encode_parts, true, "leading parts");
 	}
-	open_comparator(&state->abbreviated, state->sortop, collation, true);
-	return take_abbreviated(key) ? KEY_WIDEN : take_nothing(key);
+	return take_abbreviated(key);
 }
 
 /* Leaves the dictionary. */

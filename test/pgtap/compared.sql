@@ -57,7 +57,7 @@ SELECT format('CREATE FUNCTION %1$s_lt(%1$s, %1$s) RETURNS boolean LANGUAGE sql 
 	CREATE OPERATOR = (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = %1$s_eq, COMMUTATOR = =, MERGES);
 	CREATE OPERATOR CLASS %1$s_ops DEFAULT FOR TYPE %1$s USING btree AS OPERATOR 1 <, OPERATOR 3 =, OPERATOR 5 >, FUNCTION 1 %1$s_cmp(%1$s, %1$s);', type)
 FROM unnest('{word,ring}'::text[]) AS type \gexec
--- another class for types that have one, with the abbreviated keys of the type: good ones, ones that are given up, ones that are no integers
+-- another class for types that have one, with the abbreviated keys of the type: good ones, ones that are given up, ones that have a comparator of their own
 SELECT format('CREATE OPERATOR <# (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = %2$slt, COMMUTATOR = >#);
 	CREATE OPERATOR ># (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = %2$sgt, COMMUTATOR = <#);
 	CREATE OPERATOR =# (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = %2$seq, COMMUTATOR = =#, MERGES);
@@ -75,7 +75,7 @@ SELECT pg_temp.same_order('x', 'few', 'few values');
 SELECT pg_temp.same_order('(SELECT *, ctid FROM x) AS x', 'w', 'a column of a subquery');
 SELECT pg_temp.same_order('x', 'r, w', 'two such');
 SELECT pg_temp.same_order('x', 'few, id % 3, r', 'an exact one between two');
-SELECT pg_temp.sorted_as(format('SELECT id FROM x ORDER BY %s USING <#', key), form, key) FROM (VALUES ('u', 'abbreviated'), ('b', 'compared'), ('n', 'compared')) AS x (key, form);
+SELECT pg_temp.sorted_as(format('SELECT id FROM x ORDER BY %s USING <#', key), form, key) FROM (VALUES ('u', 'abbreviated'), ('b', 'compared'), ('n', 'abbreviated')) AS x (key, form);
 SELECT pg_temp.same_ids(query, query || ', ctid', query) FROM unnest('{u,b,n}'::text[]) AS key, format('SELECT id FROM x ORDER BY %s USING >#', key) AS query;
 RESET search_path;
 SET client_min_messages = error;
