@@ -118,23 +118,6 @@ count_different(uint32 *hashes, uint32 count)
 	return different;
 }
 
-bool
-rowmarks_repeated(const RowMarks *marks, uint32 rows, uint32 *repeated)
-{
-	uint32	   *sorted;
-
-	if (marks->rows < rows)
-		return false;
-	for (uint32 row = 0; row < rows; row++)
-		if (marks->marks[row] == 0)
-			return false;
-	sorted = palloc(rows * sizeof(uint32));
-	memcpy(sorted, marks->marks, rows * sizeof(uint32));
-	*repeated = rows - count_different(sorted, rows);
-	pfree(sorted);
-	return true;
-}
-
 void
 rowmarks_free(RowMarks *marks)
 {

@@ -23,9 +23,6 @@ typedef struct RowMarks
 /* Appends the mark of a row whose keys have just been written; false without memory. */
 extern bool rowmarks_put(RowMarks *marks, const SortKey *keys, const KeyWriter *writer, int nkeys);
 
-/* How many of the first rows have the mark of another one before them; false if some have no mark. */
-extern bool rowmarks_repeated(const RowMarks *marks, uint32 rows, uint32 *repeated);
-
 /* How many different hashes are there?  They are sorted for that. */
 extern uint32 count_different(uint32 *hashes, uint32 count);
 

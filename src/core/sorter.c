@@ -180,6 +180,7 @@ begin_ours(Sorter *sorter)
 	{
 		sortkey_open(&sorter->keys[i], sorter->columns.sortops[i], sorter->columns.collations[i],
 					 sorter->columns.nulls_first[i], false);
+		sortkey_expect(&sorter->keys[i], sorter->rows_expected);
 		sortkey_let_lead(&sorter->keys[i]);
 	}
 	find_key_places(sorter);

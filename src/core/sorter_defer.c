@@ -6,12 +6,35 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
+#include "access/detoast.h"
 #include "common/hashfn.h"
+#include "fmgr.h"
+#include "utils/datum.h"
 
 #include "sorter_job.h"
 
-/* Rows of equal keys from which those behind them are worth encoding. */
-#define DEFER_TIES 4
+/* Comparisons of each row by deferred keys above which the first of these is worth encoding. */
+#define DEFER_COMPARISONS 3
+
+/* A row of the sample, and a hash of its keys before the deferred ones. */
+typedef struct SampledRow
+{
+	uint32		hash;
+	uint32		row;
+} SampledRow;
+
+/* Groups of equal keys in the sample. */
+typedef struct SampledGroups
+{
+	uint32		ones;			/* groups of one row */
+	uint32		twos;
+	double		apart;			/* groups with rows in both halves of the sample */
+	double		apart_by_chance;	/* their expected number if rows arrive in random order */
+	double		tied;			/* rows in groups of several */
+	double		tied_log2;		/* sum over these rows of the logarithm of the group's size */
+} SampledGroups;
 
 /* Says whether keys may take another form. */
 void
@@ -21,65 +44,121 @@ fix_keys(Sorter *sorter, bool fixed)
 		sorter->keys[i].exact = fixed;
 }
 
-/* Of the first rows, how many repeat the keys of an earlier one, up to the keys that are deferred? */
+/* Hashes a value; a long one by its length and first bytes. */
 static uint32
-repeated_keys(Sorter *sorter, uint32 rows)
+hash_value(Form_pg_attribute attribute, Datum value)
 {
-	uint32	   *seen = palloc0(2 * rows * sizeof(uint32));
-	StringInfoData bytes;
-	uint32		repeated = 0;
+	Size		bytes = attribute->attlen == -1 ? toast_raw_datum_size(value) : 0;
 
-	if (sorter->adaptive.marked && rowmarks_repeated(&sorter->adaptive.marks, rows, &repeated))
-		return repeated;
-	initStringInfo(&bytes);
-	for (uint32 row = 0; row < rows; row++)
+	if (bytes > LEADING_BYTES)
+		value = PointerGetDatum(PG_DETOAST_DATUM_SLICE(value, 0, LEADING_BYTES));
+	return hash_combine((uint32) bytes, datum_image_hash(value, attribute->attbyval, attribute->attlen));
+}
+
+/* Hashes a row's keys before the deferred ones. */
+static uint32
+hash_keys(Sorter *sorter, uint32 row)
+{
+	uint32		hash = 0;
+
+	ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
+	for (int i = 0; i < sorter->adaptive.deferred; i++)
 	{
-		uint32		hash;
-		uint32		slot;
+		AttrNumber	attno = sorter->columns.attnos[i];
+		bool		isnull;
+		Datum		value = slot_getattr(sorter->row_slot, attno, &isnull);
 
-		resetStringInfo(&bytes);
-		ExecStoreMinimalTuple(rowstore_get(sorter->rows, row), sorter->row_slot, false);
-		for (int i = 0; i < sorter->adaptive.deferred; i++)
-		{
-			bool		isnull;
-			Datum		value = slot_getattr(sorter->row_slot, sorter->columns.attnos[i], &isnull);
-
-			sortkey_normalise(&sorter->keys[i], value, isnull, &bytes);
-		}
-		hash = hash_bytes((unsigned char *) bytes.data, bytes.len) | 1;	/* 0: an empty slot */
-		for (slot = hash % (2 * rows); seen[slot] != 0 && seen[slot] != hash; slot = (slot + 1) % (2 * rows))
-			;
-		repeated += seen[slot] == hash;
-		seen[slot] = hash;
+		hash = hash_combine(hash, isnull ? 0 : hash_value(TupleDescAttr(sorter->desc, attno - 1), value));
 	}
+	return hash;
+}
+
+/* Orders by hash, then by row, for qsort. */
+static int
+compare_sampled(const void *a, const void *b)
+{
+	const SampledRow *x = a;
+	const SampledRow *y = b;
+
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* Groups the first rows by their keys before the deferred ones. */
+static SampledGroups
+sample_groups(Sorter *sorter)
+{
+	SampledRow *rows = palloc(DEFER_ROWS * sizeof(SampledRow));
+	SampledGroups groups = {0};
+	uint32		end;
+
+	for (uint32 row = 0; row < DEFER_ROWS; row++)
+		rows[row] = (SampledRow) {hash_keys(sorter, row), row};
 	ExecClearTuple(sorter->row_slot);
-	return repeated;
+	qsort(rows, DEFER_ROWS, sizeof(SampledRow), compare_sampled);
+	for (uint32 start = 0; start < DEFER_ROWS; start = end)
+	{
+		uint32		size;
+
+		for (end = start + 1; end < DEFER_ROWS && rows[end].hash == rows[start].hash; end++)
+			;
+		size = end - start;
+		groups.ones += size == 1;
+		groups.twos += size == 2;
+		groups.apart += rows[start].row < DEFER_ROWS / 2 && rows[end - 1].row >= DEFER_ROWS / 2;
+		groups.apart_by_chance += 1 - pow(0.5, size - 1);
+		groups.tied += size > 1 ? size : 0;
+		groups.tied_log2 += size * log2(size);
+	}
+	pfree(rows);
+	return groups;
 }
 
 /*
- * Decides about the keys that are deferred.  A sample says how many different keys there are before them: of n rows,
- * n²/2d repeat one of d.  If that leaves more than a few rows of each tied, as far as rows are expected or have come,
- * they are taken in.
+ * Estimates how often each row will be compared by the deferred keys.  Sorting a group of n rows takes log2 n
+ * comparisons of each.  A group spread over the sample grows with the number of rows; one whose rows follow each other
+ * closely does not.  A row alone in the sample belongs to a group whose size the number of pairs tells (Good-Turing).
+ */
+static double
+comparisons_expected(Sorter *sorter, double rows)
+{
+	SampledGroups groups = sample_groups(sorter);
+	double		growth = rows / DEFER_ROWS;
+	double		rare = groups.ones > 0 ? Min(2.0 * groups.twos / groups.ones, 1) * growth : 1;
+	double		spread = groups.apart_by_chance > 0 ? Min(groups.apart / groups.apart_by_chance, 1) : 0;
+
+	return (groups.tied_log2 + spread * groups.tied * log2(growth) + groups.ones * spread * log2(Max(rare, 1))) /
+		DEFER_ROWS;
+}
+
+/* Resumes the first deferred key. */
+static void
+take_first_deferred(Sorter *sorter)
+{
+	sortkey_resume(&sorter->keys[sorter->adaptive.deferred]);
+	sorter->adaptive.taken = ++sorter->adaptive.deferred;
+	while (sorter->adaptive.deferred < sorter->columns.nkeys && !sorter->keys[sorter->adaptive.deferred].empty)
+		sorter->adaptive.deferred++;
+}
+
+/*
+ * Decides about the deferred keys one by one: each is resumed if the keys before it leave it more than a few
+ * comparisons of each row, for as many rows as are expected or have arrived.
  */
 pg_noinline bool
 take_deferred(Sorter *sorter)
 {
 	double		rows = Max(Min(sorter->rows_expected, (double) DEFER_ROWS * DEFER_ROWS), sorter->rows->rows);
+	bool		taken = false;
 
-	if (sorter->adaptive.different == 0)
+	while (sorter->adaptive.deferred < sorter->columns.nkeys && comparisons_expected(sorter, rows) > DEFER_COMPARISONS)
 	{
-		fix_keys(sorter, true);
-		sorter->adaptive.different = (double) DEFER_ROWS * DEFER_ROWS / (2.0 * repeated_keys(sorter, DEFER_ROWS) + 1);
-		fix_keys(sorter, false);
+		take_first_deferred(sorter);
+		taken = true;
 	}
-	sorter->adaptive.defer_check = sorter->rows->rows < PG_UINT32_MAX / 2 ? sorter->rows->rows * 2 : PG_UINT32_MAX;
-	if (rows / sorter->adaptive.different <= DEFER_TIES)
-		return false;
-	for (int i = sorter->adaptive.deferred; i < sorter->columns.nkeys; i++)
-		if (sorter->keys[i].empty)
-			sortkey_resume(&sorter->keys[i]);
-	sorter->adaptive.deferred = sorter->columns.nkeys;
-	sorter->adaptive.taken = sorter->columns.nkeys;
-	sorter->adaptive.lead_check = LEAD_ROWS;
-	return true;
+	sorter->adaptive.defer_check = (uint32) Min(Max(rows, sorter->rows->rows * 2.0), PG_UINT32_MAX);
+	if (taken)
+		sorter->adaptive.lead_check = LEAD_ROWS;
+	return taken;
 }

@@ -49,7 +49,6 @@ typedef struct AdaptiveKeys
 {
 	int			deferred;		/* the first key that is deferred; nkeys: none */
 	int			taken;			/* keys before this one are never deferred again */
-	double		different;		/* estimated number of different keys before the deferred ones, 0: not yet sampled */
 	uint32		defer_check;	/* number of rows at which it is decided about the deferred keys again */
 	uint32		lead_check;		/* number of marks at which prefixes are looked at */
 	bool		marked;			/* rows of the job have marks, as long strings are sorted by a prefix */

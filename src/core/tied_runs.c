@@ -91,7 +91,7 @@ compare_encoded(const Settling *s)
 
 /*
  * Is a row in the run of the row that was encoded: equal in all keys before s->key, and with an equal encoded value
- * there?  *order says how that one compares with it in the keys before.
+ * there?  *order is how the encoded row compares with it in the keys before.
  */
 static bool
 in_run(Settling *s, uint32 row, uint32 encoded_row, int *order)

@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/tupmacs.h"
 #include "utils/memutils.h"
 
@@ -30,9 +32,19 @@
 #define MAX_RENUMBERINGS 8
 
 /*
- * The number of distinct values is first estimated after this many look-ups, then after each fourfold number.
+ * The number of look-ups is first noted at this many distinct values.  From twice as many on, and at each doubling, the
+ * number of values still to come is estimated.
  */
-#define FIRST_ESTIMATE 256
+#define FIRST_NOTE 64
+
+/* Inserting a value into an array of this many costs as much as a comparison. */
+#define MOVED_VALUES 4096
+
+/* If the number of values is unknown, or exceeds what was expected, this multiple of it is assumed. */
+#define HORIZON 64
+
+/* Look-ups of a value are counted up to this. */
+#define OFTEN 3
 
 typedef struct Entry
 {
@@ -41,7 +53,8 @@ typedef struct Entry
 	uint32		len;
 	uint32		hash;
 	uint32		number;
-	uint32		pass;			/* pass that saw it last */
+	uint32		pass:30;		/* pass that saw it last */
+	uint32		times:2;		/* look-ups in that pass, at most OFTEN */
 } Entry;
 
 struct Dictionary
@@ -60,9 +73,18 @@ struct Dictionary
 	int			renumberings;
 	uint32		last;			/* entry found last */
 	uint32		pass;			/* pass over the rows, started by dictionary_restart */
-	uint64		lookups;		/* look-ups in this pass, without repeats of the previous value */
+	uint64		asked;			/* values in this pass */
+	uint64		lookups;		/* the same without repeats of the previous value */
 	uint64		different;		/* distinct values among them */
-	uint64		next_estimate;
+	uint32		seen[OFTEN + 1];	/* number of values looked up once, twice, and more often; [0] is meaningless */
+	struct
+	{
+		uint64		lookups;
+		uint64		different;
+	}			noted;			/* both at the last doubling of different; 0: none yet */
+	double		expected;		/* values in a pass; 0: unknown */
+	DictionaryWorth worth;
+	bool		ascii;			/* all values are ASCII */
 };
 
 /* Allocates entries, and a hash table of at least twice as many slots. */
@@ -106,19 +128,29 @@ dictionary_create(SortSupport ssup, int16 typlen, bool typbyval)
 	dictionary->typbyval = typbyval;
 	dictionary->context = context;
 	dictionary->most_bytes = Min(MAX_BYTES, gpusort_memory_limit() / MEMORY_SHARE);
-	dictionary->next_estimate = FIRST_ESTIMATE;
+	dictionary->worth = (DictionaryWorth) {DICTIONARY_VALUES, DICTIONARY_VALUES};
+	dictionary->ascii = true;
 	set_room(dictionary, 64);
 	MemoryContextSwitchTo(old);
 	return dictionary;
 }
 
 void
+dictionary_expect(Dictionary *dictionary, double values, DictionaryWorth worth)
+{
+	dictionary->expected = values;
+	dictionary->worth = worth;
+}
+
+void
 dictionary_restart(Dictionary *dictionary)
 {
 	dictionary->pass++;
+	dictionary->asked = 0;
 	dictionary->lookups = 0;
 	dictionary->different = 0;
-	dictionary->next_estimate = FIRST_ESTIMATE;
+	memset(dictionary->seen, 0, sizeof(dictionary->seen));
+	memset(&dictionary->noted, 0, sizeof(dictionary->noted));
 }
 
 void
@@ -192,23 +224,81 @@ find_slot(const Dictionary *dictionary, uint32 hash, const char *bytes, Size len
 	return slot;
 }
 
+/* Estimates the number of values in this pass, repeats included. */
+static double
+values_expected(const Dictionary *dictionary)
+{
+	double		asked = (double) dictionary->asked;
+
+	return dictionary->expected > asked ? dictionary->expected : asked * HORIZON;
+}
+
 /*
- * Returns true if there are probably too many distinct values.  Of n look-ups among d equally likely values, n²/2d
- * repeat an earlier one.
+ * Estimates how many new values further look-ups will find if values arrive in random order: Chao's estimate of the
+ * values not seen yet, from those seen once and twice.
  */
+static double
+new_by_chance(const Dictionary *dictionary, double lookups)
+{
+	double		ones = dictionary->seen[1] + 1;
+	double		twos = dictionary->seen[2];
+	double		unseen = ones * ones / (2 * (twos + sqrt(twos) + 1));
+
+	return unseen * (1 - exp(-lookups * ones / ((double) dictionary->lookups * unseen + ones)));
+}
+
+/*
+ * Estimates the same from the share of new values before and after the last doubling, which decays exponentially if
+ * values are equally likely.  This also holds where repeats follow each other closely.
+ */
+static double
+new_by_growth(const Dictionary *dictionary, double lookups)
+{
+	double		first = (double) dictionary->noted.lookups;
+	double		second = (double) (dictionary->lookups - dictionary->noted.lookups);
+	double		found = (double) (dictionary->different - dictionary->noted.different);
+	double		rate;
+	double		share;
+
+	/* repeats may have been missed by chance */
+	second += sqrt(second - found + 1);
+	share = found / second;
+	rate = log(Max((double) dictionary->noted.different / first / share, 1)) / ((first + second) / 2);
+	share *= exp(-rate * second / 2);
+	return rate * lookups > 0.001 ? share / rate * (1 - exp(-rate * lookups)) : share * lookups;
+}
+
+/*
+ * Returns true if the values still to come fit, and inserting them costs less than the next form of key costs for all
+ * rows.
+ */
+static bool
+is_worthwhile(const Dictionary *dictionary)
+{
+	double		expected = values_expected(dictionary);
+	double		lookups = (expected / (double) dictionary->asked - 1) * (double) dictionary->lookups;
+	double		more = Max(new_by_chance(dictionary, lookups), new_by_growth(dictionary, lookups));
+	double		values = dictionary->nentries + more;
+	double		worth = dictionary->ascii ? dictionary->worth.ascii : dictionary->worth.other;
+
+	return values <= DICTIONARY_VALUES && more * (log2(values) + values / MOVED_VALUES) <= expected * worth;
+}
+
+/* Returns true if there are too many distinct values, or probably will be. */
 static bool
 too_many(Dictionary *dictionary)
 {
-	uint64		n = dictionary->lookups;
-	uint64		repeated = n - dictionary->different;
+	bool		worthwhile;
 
 	if (dictionary->nentries >= DICTIONARY_VALUES ||
 		MemoryContextMemAllocated(dictionary->context, false) > dictionary->most_bytes)
 		return true;
-	if (n < dictionary->next_estimate)
+	if (dictionary->different < Max(2 * dictionary->noted.different, FIRST_NOTE))
 		return false;
-	dictionary->next_estimate = n * 4;
-	return repeated < n / 2 && n * n / (2 * repeated + 1) > DICTIONARY_VALUES;
+	worthwhile = dictionary->noted.different == 0 || is_worthwhile(dictionary);
+	dictionary->noted.lookups = dictionary->lookups;
+	dictionary->noted.different = dictionary->different;
+	return !worthwhile;
 }
 
 /* Spreads the numbers evenly. */
@@ -294,6 +384,20 @@ find_place(const Dictionary *dictionary, Datum value, uint32 *place)
 	return false;
 }
 
+/* Returns true if all bytes are ASCII. */
+static inline bool
+is_ascii(const char *bytes, Size len)
+{
+	uint64		high = 0;
+	Size		i = 0;
+
+	for (; i + sizeof(uint64) <= len; i += sizeof(uint64))
+		high |= load_word(bytes + i, sizeof(uint64));
+	for (; i < len; i++)
+		high |= (uint8) bytes[i];
+	return (high & UINT64CONST(0x8080808080808080)) == 0;
+}
+
 /* Stores a copy of a value with the bytes it is looked up by. */
 static void
 keep_value(Dictionary *dictionary, Entry *entry, Datum value, const char *bytes, Size len)
@@ -305,6 +409,7 @@ keep_value(Dictionary *dictionary, Entry *entry, Datum value, const char *bytes,
 		SET_VARSIZE(copy, header + len);
 	memcpy(copy + header, bytes, len);
 	copy[header + len] = 0;		/* of a cstring */
+	dictionary->ascii &= is_ascii(bytes, len);
 	entry->bytes = copy + header;
 	entry->len = (uint32) len;
 	entry->value = dictionary->typbyval ? value : PointerGetDatum(copy);
@@ -326,6 +431,7 @@ add_value(Dictionary *dictionary, Datum value, const char *bytes, Size len, uint
 	entry = &dictionary->entries[dictionary->nentries];
 	entry->hash = hash;
 	entry->pass = dictionary->pass;
+	entry->times = 1;
 	if (equal)
 		entry->number = dictionary->entries[dictionary->ordered[place]].number;
 	else if (!number_between(dictionary, place, &entry->number))
@@ -337,6 +443,7 @@ add_value(Dictionary *dictionary, Datum value, const char *bytes, Size len, uint
 	}
 	keep_value(dictionary, entry, value, bytes, len);
 	dictionary->last = dictionary->nentries++;
+	dictionary->seen[1]++;
 	dictionary->slots[find_slot(dictionary, hash, bytes, len)] = dictionary->nentries;
 	if (!equal)
 	{
@@ -348,12 +455,30 @@ add_value(Dictionary *dictionary, Datum value, const char *bytes, Size len, uint
 	return DICTIONARY_OK;
 }
 
+/* Counts a look-up of a known value. */
+static inline void
+count_entry(Dictionary *dictionary, Entry *entry)
+{
+	if (entry->pass != dictionary->pass)
+	{
+		entry->pass = dictionary->pass;
+		entry->times = 0;
+		dictionary->different++;
+	}
+	if (entry->times < OFTEN)
+	{
+		dictionary->seen[entry->times]--;
+		dictionary->seen[++entry->times]++;
+	}
+}
+
 /* Looks up bytes, and adds their value if they are new. */
 static DictionaryResult
 number_of_bytes(Dictionary *dictionary, Datum value, const char *bytes, Size len, uint32 *number)
 {
 	DictionaryResult result = DICTIONARY_OK;
 
+	dictionary->asked++;
 	if (dictionary->nentries == 0 || !is_entry(&dictionary->entries[dictionary->last], bytes, len))
 	{
 		uint32		hash = hash_value(bytes, len);
@@ -364,8 +489,7 @@ number_of_bytes(Dictionary *dictionary, Datum value, const char *bytes, Size len
 		{
 			Entry	   *entry = &dictionary->entries[found - 1];
 
-			dictionary->different += entry->pass != dictionary->pass;
-			entry->pass = dictionary->pass;
+			count_entry(dictionary, entry);
 			dictionary->last = found - 1;
 		}
 		else

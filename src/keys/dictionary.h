@@ -24,6 +24,19 @@ typedef enum DictionaryResult
 
 /* Creates a dictionary for a type (pg_type.typlen, typbyval) in the current memory context.  ssup must outlive it. */
 extern Dictionary *dictionary_create(SortSupport ssup, int16 typlen, bool typbyval);
+
+/* The cost of each value, in comparisons, if it is encoded in another form. */
+typedef struct DictionaryWorth
+{
+	double		ascii;			/* while all values are ASCII */
+	double		other;
+} DictionaryWorth;
+
+/*
+ * Sets how many values are expected (0: unknown) and what they cost without a dictionary.  By default no number of
+ * comparisons is too high.
+ */
+extern void dictionary_expect(Dictionary *dictionary, double values, DictionaryWorth worth);
 extern void dictionary_free(Dictionary *dictionary);
 
 /*

@@ -167,6 +167,9 @@ extern void sortkey_let_lead(SortKey *key);
 /* Returns the memory that a key without an exact encoding uses. */
 extern Size sortkey_bytes(const SortKey *key);
 
+/* Tells a key that was just opened how many rows are expected; 0: unknown. */
+extern void sortkey_expect(SortKey *key, double rows);
+
 /* Tells a key that a new pass starts, over these rows or those of another job. */
 extern void sortkey_restart(SortKey *key);
 

@@ -15,6 +15,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/tupmacs.h"
 #include "catalog/pg_collation_d.h"
 #include "utils/lsyscache.h"
@@ -30,6 +32,16 @@
  * Rows after which abbreviated keys are first tested for usefulness, as in tuplesort.
  */
 #define FIRST_ABORT_CHECK 10
+
+/*
+ * The cost of a coarse key and of the comparison with the next row, in comparisons.  Strings that are not ASCII cost
+ * more, since the collation's provider makes their keys.
+ */
+#define COARSE_COMPARISONS 1.5
+#define PROVIDER_COMPARISONS 4
+
+/* The share of a comparison sort's log2 n comparisons of each row that a dictionary may cost instead. */
+#define COMPARED_SHARE 0.7
 
 /* Operators whose abbreviated keys or leading parts contradicted their comparison function in this session. */
 static List *refused_operators = NIL;
@@ -303,6 +315,9 @@ open_coarse(SortKey *key, Oid sortop, Oid collation, Oid opfamily, Oid opcintype
 	key->state = state;
 	state->sortop = sortop;
 	state->strings = string_form(opfamily, opcintype);
+	/* which forms there are decides what a dictionary is worth */
+	if (!sortkey_tells(sortop))
+		open_comparator(&state->abbreviated, sortop, collation, true);
 	open_comparator(&state->ssup, sortop, collation, false);
 	initStringInfo(&state->buffer);
 	state->dictionary = dictionary_create(&state->ssup, typlen, typbyval);
@@ -354,6 +369,21 @@ sortkey_resume(SortKey *key)
 		(void) take_leading(key);
 	else
 		(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
+}
+
+void
+sortkey_expect(SortKey *key, double rows)
+{
+	CoarseState *state = coarse_state(key);
+	DictionaryWorth worth = {COARSE_COMPARISONS, COARSE_COMPARISONS};
+
+	if (state == NULL)
+		return;
+	if (OidIsValid(state->strings))
+		worth.other = PROVIDER_COMPARISONS;
+	else if (!sortkey_tells(state->sortop) && state->abbreviated.abbrev_converter == NULL)
+		worth.ascii = worth.other = COMPARED_SHARE * log2(Max(rows, 2));
+	dictionary_expect(state->dictionary, rows, worth);
 }
 
 void

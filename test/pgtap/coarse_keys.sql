@@ -10,7 +10,7 @@ SELECT pg_temp.make_collation('english', 'provider = libc, locale = ''en_US.UTF-
 SELECT pg_temp.make_collation('english', 'provider = icu, locale = ''en-US''') \g /dev/null
 \endif
 -- equal values follow each other as they come
-CREATE TEMP TABLE s AS SELECT i AS id, (i / 2 * 7919 % 4001)::text::tsvector AS a, 'é' || md5((i / 2 % 3000)::text) AS u, (i % 2000) * interval '1 min' + '2024-01-01'::timestamp AS ts,
+CREATE TEMP TABLE s AS SELECT i AS id, ((i - i % 8 / 7) * 7919 % 12007)::text::tsvector AS a, 'é' || md5((i / 2 % 3000)::text) AS u, (i % 2000) * interval '1 min' + '2024-01-01'::timestamp AS ts,
 	CASE WHEN i % 23 > 0 THEN (ARRAY['Anna', 'anna', 'ANNA', 'Ana', 'Åsa', 'Bo'])[1 + i / 2000 % 6] END AS name, i / 2 % 7 AS few,
 	CASE WHEN i % 19 > 0 THEN jsonb_build_object('a', i / 3 % 900) END AS j, (i % 5 || '-' || i / 2 % 3)::char(8) AS c, i / 3 % 4 = 1 AS b,
 	int4range(i % 30, i % 30 + 5) AS r, (ARRAY['1-1', '11', '-11', '1/1'])[1 + i / 2 % 4] || i % 13 AS code, hashint4(i / 2) / 3.0 AS f

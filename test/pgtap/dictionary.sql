@@ -1,6 +1,6 @@
 -- Dictionaries of few values: how they come, how many they are, and when there are too many.
 \ir setup.psql
-SELECT plan(14 * 3 + 2);
+SELECT plan(14 * 3 + 12 * 2 + 2);
 SET gpusort.verify = full;
 
 -- Three tests of one column: the form, and the order in both directions.
@@ -13,9 +13,9 @@ BEGIN
 	RETURN NEXT pg_temp.same_ids(query || ' DESC', query || ' DESC, ctid', label || ' DESC');
 END $$;
 
--- every value comes twice and not in a row, then all once more
+-- every tenth row has a new value, the others one of those before
 CREATE TEMP TABLE d AS SELECT id, v, CASE WHEN v % 2 = 0 THEN v % 160 ELSE 100000 - v % 160 END AS zigzag
-FROM (SELECT i AS id, (i / 4 * 2 + i % 2) % 12000 AS v FROM generate_series(0, 39999) AS i) AS x;
+FROM (SELECT i AS id, CASE WHEN i % 10 = 0 THEN i / 10 ELSE abs(hashint4(i) % (i / 10 + 1)) END AS v FROM generate_series(0, 39999) AS i) AS x;
 CREATE TEMP TABLE k AS SELECT id, ARRAY[v] AS up, ARRAY[-v] AS down, ARRAY[zigzag] AS zigzag, ARRAY[hashint4(v)] AS mixed,
 	CASE WHEN v % 3 > 0 THEN ARRAY[v % 500] END AS nulls, ARRAY[NULL, v % 70] AS inner_nulls FROM d;
 SELECT pg_temp.check_values('k', 'up', 'dictionary', 'ascending');
@@ -41,6 +41,25 @@ SELECT pg_temp.check_values('medium', 't COLLATE "en-x-icu"', 'first level', 'mo
 RESET gpusort.work_mem;
 CREATE TEMP TABLE late AS SELECT i AS id, CASE WHEN i <= 100000 THEN ARRAY[i % 1000] ELSE ARRAY[i, hashint4(i)] END AS a FROM generate_series(1, 130000) AS i;
 SELECT pg_temp.check_values('late', 'a', 'leading parts', 'that do not repeat after 100000 rows');
+
+-- Where numbering the values would cost more than it saves, it ends soon: a third of the rows come again in groups and the others do not, half of
+-- them have few values, each comes twice.  Where values are few, or as likely as each other and not too many for so many rows, they are numbered.
+-- A second key is worth nothing where the first one leaves few rows tied.
+CREATE TEMP TABLE towns AS SELECT i AS id, 'town ' || md5((CASE WHEN i % 3 = 0 THEN i / 12 ELSE i END)::text) AS third, md5((CASE WHEN i % 2 = 0 THEN i % 6 ELSE i END)::text) AS half,
+	md5((i / 4 * 2 + i % 2)::text) AS twice, md5((i / 4)::text) AS lines, md5((hashint4(i) % 12)::text) AS few, md5((hashint4(i) % 1000)::text) AS thousand, md5((hashint4(i) % 9000)::text) AS many
+FROM generate_series(1, 22000) AS i;
+ANALYZE towns;
+CREATE FUNCTION pg_temp.check_towns(keys text, forms text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	query text := 'SELECT id FROM towns ORDER BY ' || (SELECT string_agg(key || ' COLLATE "und-x-icu"', ', ') FROM unnest(string_to_array(keys, ' ')) AS key);
+BEGIN
+	RETURN NEXT pg_temp.sorted_as(query, regexp_replace(forms, '(\w+):', '\W*\1[^,]*:', 'g'), keys);
+	RETURN NEXT pg_temp.same_ids(query, query || ', ctid', keys);
+END $$;
+SELECT pg_temp.check_towns(keys, forms) FROM (VALUES ('third', 'third: first level'), ('half', 'half: first level'), ('twice', 'twice: first level'), ('many', 'many: first level'),
+	('few', 'few: dictionary'), ('thousand', 'thousand: dictionary'), ('third half', 'third: first level, half: compared'), ('lines many', 'lines: first level, many: compared'),
+	('few thousand', 'few: dictionary, thousand: dictionary'), ('half thousand', 'half: first level, thousand: dictionary'),
+	('few many third', 'few: dictionary, many: first level, third: compared'), ('few thousand third', 'few: dictionary, thousand: dictionary, third: compared')) AS x (keys, forms);
 
 -- Values that differ but compare equal share a number, so that the next key decides.
 SELECT pg_temp.make_collation('nocase', 'provider = icu, locale = ''und-u-ks-level2'', deterministic = false') AS nocase \gset
