@@ -52,7 +52,7 @@ struct SortKey
 	bool		exact;			/* never widens */
 	bool		coarse;			/* its current form is coarse; see sortkey_coarse.c */
 	bool		empty;			/* coarse, and distinguishes nothing */
-	bool		theirs;			/* its abbreviated keys have an order that no engine knows: as first key it is tuplesort's */
+	bool		theirs;			/* abbreviated keys whose order no engine knows: as first key it goes to tuplesort */
 	bool		unpack;			/* each comparison detoasts values */
 	KeyEncoder	leader;			/* of byte strings: encodes leading bytes of long ones */
 	uint32		leading;		/* number of those bytes; only strings of at least that length are coarse; 0: all */
