@@ -1,5 +1,5 @@
 /*
- * cores.c: how many processes of a plan can run at the same time.
+ * cores.c: how many processes of a plan can run simultaneously.
  *
  * The server costs a parallel plan as if each worker had its own core.  With fewer cores, workers take longer for the
  * work they divide.  Work that each worker repeats, as participants of shares do, also takes time from the others.

@@ -1,5 +1,5 @@
 /*
- * cores.h: how many processes of a query can run at the same time.
+ * cores.h: how many processes of a query can run simultaneously.
  */
 #ifndef GPUSORT_CORES_H
 #define GPUSORT_CORES_H

@@ -39,10 +39,7 @@
 /* The server's formula, see cost_tuplesort. */
 #define LOG2(x) (log(Max(x, 2.0)) / 0.693147180559945)
 
-/*
- * Fractions of gpusort.cpu_row_cost: for eight bytes of key, and for merging a row from a block, plus as much again for
- * each 100 bytes.
- */
+/* Fractions of gpusort.cpu_row_cost: eight bytes of key; merging a row, once more for each 100 bytes. */
 #define KEY_PART 0.375
 #define MERGE_PART 0.75
 #define MERGE_ROW_BYTES 100.0
@@ -76,12 +73,12 @@
 #define COARSE_KEY_COST 0.045
 #define COARSE_BYTE_COST 0.002
 
-/* Keys the planner may sort by: eight-byte words of all keys, and calls of the types' comparison functions. */
+/* Keys the planner may sort by. */
 typedef struct PathSortKeys
 {
-	int			words;
-	double		compares;		/* per row */
-	Cost		unpriced;		/* per row, for keys without an exact encoding */
+	int			words;			/* of eight bytes, of all keys */
+	double		compares;		/* calls of comparison functions, per row */
+	Cost		unpriced;		/* cost per row that the model leaves out */
 } PathSortKeys;
 
 /* Returns the words of a key of a type.  Strings are sorted by a prefix of about two words. */
@@ -92,8 +89,8 @@ words_of_type(Oid type)
 }
 
 /*
- * Estimates the comparisons per row for a key without an exact encoding: 0 for few distinct values; else 1, with the
- * next row; as many as in the server's sort if the encoding does not order rows at all.
+ * Estimates the comparisons per row for a key without an exact encoding: 0 for few values; else 1, with the next row;
+ * as many as in the server's sort if the encoding does not order rows at all.
  */
 static double
 compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, bool first, double rows)
@@ -130,10 +127,7 @@ unpriced_of_key(PlannerInfo *root, const EquivalenceMember *member, double compa
 	return compares == 0 ? LOOKED_UP_KEY_COST : COARSE_KEY_COST + COARSE_BYTE_COST * width_of_key(root, member);
 }
 
-/*
- * Collects the keys of a Sort by these pathkeys.  The member of each equivalence class is not chosen yet, so the most
- * expensive one counts.
- */
+/* Collects the keys for these pathkeys.  Each equivalence class counts as its most expensive member. */
 static PathSortKeys
 collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 {
@@ -229,8 +223,7 @@ our_cost(double rows, int width, const PathSortKeys *keys)
 
 /*
  * Returns true if a query reads foreign tables.  Foreign servers may sort as fast as gpusort, and in parallel, which
- * their costs do not reflect.  A cheaper sort must then replace only the server's local sort, and not win over a
- * foreign one.
+ * their costs do not reflect.  A local sort by gpusort must not win over a foreign sort.
  */
 static bool
 reads_foreign_tables(PlannerInfo *root)
@@ -286,10 +279,7 @@ sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
 	return our_cost(rows, input->pathtarget->width, &keys);
 }
 
-/*
- * Saves nothing below a LIMIT known at run time.  The planner then assumes a tenth of the rows, but usually few are
- * wanted, and reading the rows takes longer than sorting them.  The server's choice of the access path stands.
- */
+/* Saves nothing below a LIMIT known at run time: few rows are wanted then, and reading takes longer than sorting. */
 Cost
 sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 {
@@ -448,9 +438,8 @@ is_read_by_page(const Path *path)
 }
 
 /*
- * Returns the per-row cost of a hashed aggregate that the server leaves out.  The server charges one operator per key
- * for finding a row's group.  Measured, finding it and passing the row through the executor take longer than a sort by
- * gpusort that reads by the page.
+ * Returns the cost that the server leaves out.  It charges one operator per key for finding a row's group.  Measured,
+ * that and the row's way through the executor take longer than a sort by gpusort that reads by the page.
  */
 static Cost
 hash_surplus(const AggPath *hashed)
@@ -476,7 +465,7 @@ goes_to_disk(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *cos
 	return hashed->numGroups * entry > get_hash_memory_limit();
 }
 
-/* If the server's cost includes a spill for a guessed number of groups, it already exceeds the surplus. */
+/* Omits the surplus if the server charges a spill for a guessed number of groups, which exceeds it. */
 Cost
 hash_unpriced(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
 {

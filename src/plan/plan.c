@@ -2,7 +2,7 @@
  * plan.c: takes over Sorts in finished plans.
  *
  * The server plans ordinary Sorts.  A walk over its finished plan replaces every Sort that the predicate accepts by a
- * CustomScan, anywhere in the plan.  plan_paths.c lets the planner see the lower cost.  It uses the same predicate, so
+ * CustomScan, anywhere in the plan.  plan_paths.c lets the planner see the lower cost.  It uses this predicate, too, so
  * that a Sort that stays PostgreSQL's is never planned at gpusort's cost.
  */
 #include "postgres.h"
