@@ -1,12 +1,11 @@
 /*
- * append_node.c: Custom Scan (GpuMergeAppend), which gives out the rows of several nodes, each of them sorted, in one
- * order.
+ * append_node.c: Custom Scan (GpuMergeAppend), which merges the rows of several sorted nodes.
  *
- * As nodeMergeAppend.c it keeps one row of each node and takes the next one of the node whose row has left.  But what
- * rows are compared by is taken from each once: the first bytes of its normalised keys, as two words.  A tree of losers
- * finds the first row with half the comparisons of a heap, and while rows come from the same node, one is enough: with
- * the row that would be next.  Where the words are the same and not the whole key, and where a key has no exact form,
- * the types' own comparison functions decide; between equal rows the order of the nodes.
+ * Like nodeMergeAppend.c, it keeps one row of each node, and fetches the next row of a node when its row has been
+ * returned.  Unlike it, the comparison keys of a row are computed once: the first bytes of its normalised keys, as two
+ * words.  A loser tree finds the first row with half the comparisons of a heap.  While rows come from one node, a
+ * single comparison with the runner-up is enough.  If words are equal without being the whole key, or a key has no
+ * exact form, the types' own comparison functions decide.  Equal rows are in the order of the nodes.
  */
 #include "postgres.h"
 

@@ -1,5 +1,5 @@
 /*
- * append_node.h: the CustomScan that takes a MergeAppend's place.
+ * append_node.h: the CustomScan that replaces a MergeAppend.
  */
 #ifndef GPUSORT_APPEND_NODE_H
 #define GPUSORT_APPEND_NODE_H
@@ -8,7 +8,7 @@
 
 #define GPUMERGEAPPEND_NODE_NAME "GpuMergeAppend"
 
-/* custom_private of its plan begins as that of a GpuSort. */
+/* custom_private of its plan begins like that of a GpuSort. */
 extern const OurNode gpumergeappend_node;
 extern const CustomScanMethods gpumergeappend_scan_methods;
 

@@ -1,7 +1,7 @@
 /*
- * plan_append.c: a Merge Append becomes a GpuMergeAppend over the same nodes.
+ * plan_append.c: replaces a Merge Append by a GpuMergeAppend over its nodes.
  *
- * The server's price of it stays: what it is planned for is planned as without us.
+ * Keeps the server's cost, so that gpusort does not influence when the planner merges.
  */
 #include "postgres.h"
 
@@ -14,13 +14,13 @@
 #include "append_node.h"
 #include "plan_append.h"
 
-/* A heap of fewer is as fast; but with gpusort.min_rows = 0 all that can be is to be ours. */
+/* The least number of streams.  With fewer, a heap is as fast.  gpusort.min_rows = 0 overrides this. */
 #define LEAST_STREAMS 8
 
 /*
- * Is a Merge Append to be ours?  Not where some of its nodes may be left out at run time, nor where another extension's
- * node above may look for one, nor where the server would tell Sorts of its own below it, in a worker, how many rows
- * are wanted.
+ * Returns true if gpusort takes over a Merge Append.  It does not if nodes may be pruned at run time, if another
+ * extension's node above may look for a MergeAppend, or if, in a worker, the server would pass a bound to its own Sorts
+ * below.
  */
 static bool
 is_ours(const MergeAppend *append, SortBound bound)

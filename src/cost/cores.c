@@ -1,9 +1,8 @@
 /*
- * plan_cores.c: how many processes of a plan can run at the same time.
+ * cores.c: how many processes of a plan can run simultaneously.
  *
- * The server prices a parallel plan as if each worker had a core of its own.  Where it has none, workers that divide
- * what one process does take longer than that, and those that each do some work once more, as participants of shares
- * do, also take the others' time.
+ * The server costs a parallel plan as if each worker had its own core.  With fewer cores, workers take longer for the
+ * work they divide.  Work that each worker repeats, as participants of shares do, also takes time from the others.
  */
 #include "postgres.h"
 
@@ -17,13 +16,13 @@
 #include "src/base/guc.h"
 #include "cores.h"
 
-/* Where the second version of control groups is looked for. */
+/* The mount point of control groups, version 2. */
 #define CGROUPS "/sys/fs/cgroup"
 
-/* Of 1024 cores each: the system refuses to answer where there is no room for all that the machine could have. */
+/* Sets of 1024 cores.  sched_getaffinity fails if the machine may have more cores than fit. */
 #define CPU_SETS 8
 
-/* Cores that this process may run on. */
+/* Returns the number of cores that this process may run on. */
 static double
 cores_allowed(void)
 {
@@ -31,11 +30,11 @@ cores_allowed(void)
 
 	if (sched_getaffinity(0, sizeof(sets), sets) == 0)
 		return CPU_COUNT_S(sizeof(sets), sets);
-	/* there are more than the sets have room for */
+	/* more cores than the sets can hold */
 	return Max(sysconf(_SC_NPROCESSORS_ONLN), 1);
 }
 
-/* Reads the first line that begins so, without its end; false if there is none. */
+/* Reads the first line that starts with a prefix, without its newline.  Returns false if there is none. */
 static bool
 read_line(const char *path, const char *prefix, char *line, int size)
 {
@@ -52,7 +51,7 @@ read_line(const char *path, const char *prefix, char *line, int size)
 	return found;
 }
 
-/* What the control group of that path may take of the machine's time, in cores. */
+/* Returns the CPU quota of a control group, in cores. */
 static double
 quota_of(const char *group)
 {
@@ -64,13 +63,15 @@ quota_of(const char *group)
 	snprintf(path, sizeof(path), CGROUPS "%s/cpu.max", group);
 	if (!read_line(path, "", line, sizeof(line)) || sscanf(line, "%lf %lf", &quota, &period) != 2)
 		return INFINITY;
-	/* nor does what is no number limit anything */
+	/* an invalid quota limits nothing, either */
 	if (!(quota > 0 && period > 0))
 		return INFINITY;
 	return quota / period;
 }
 
-/* The same of this process, whose group is in others; in a container the path may lead past what can be seen. */
+/*
+ * Returns the lowest quota of this process's group and its ancestors.  In a container, some of them may be invisible.
+ */
 static double
 cores_granted(void)
 {
@@ -89,11 +90,11 @@ cores_granted(void)
 	return granted;
 }
 
-/* Cores that the processes of a query have. */
+/* Returns the number of cores available to the processes of a query. */
 static double
 cores_at_hand(void)
 {
-	static double granted = 0;	/* not asked yet */
+	static double granted = 0;	/* 0: not read yet */
 
 	if (gpusort_cores > 0)
 		return gpusort_cores;

@@ -1,20 +1,20 @@
 /*
- * cores.h: how many processes of a query can run at the same time.
+ * cores.h: how many processes of a query can run simultaneously.
  */
 #ifndef GPUSORT_CORES_H
 #define GPUSORT_CORES_H
 
 
-/* How many participants the server counts where there are so many workers. */
+/* Returns the number of participants by which the server divides the cost of a plan with this many workers. */
 extern double divisor_of(int workers);
 
 /*
- * How many times as long as the server takes for it such participants take for what they divide, by gpusort.cores or
- * the cores that this process may have: 1 where there are enough.
+ * Returns the factor, at least 1, by which participants are slower than the server's cost model assumes, because cores
+ * are shared.  The number of cores is gpusort.cores, or what this process may use.
  */
 extern double crowding(int workers);
 
-/* Of so many workers those that run at the same time, beside the leader where it takes part. */
+/* Returns how many of the workers can run at once, beside the leader if it participates. */
 extern int	workers_at_once(int workers);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * plan_copies.c: copies of the server's paths over cheaper sorts.
+ * path_copies.c: copies of the server's paths over cheaper sorts.
  *
- * What stands on a sort (a WindowAgg, a Unique, an aggregate, a Gather Merge) is copied flat, and what is saved below
- * is taken off its cost.  Where the server avoided a sort, by an index or by an Incremental Sort, a full sort at our
- * price may take that place.
+ * A node above a sort (WindowAgg, Unique, aggregate, Gather Merge) is copied flat, and its cost is reduced by what was
+ * saved below it.  Where the server avoided a sort, by an index or an Incremental Sort, a full sort at gpusort's cost
+ * may replace that path.
  */
 #include "postgres.h"
 
@@ -14,20 +14,20 @@
 #include "path_copies.h"
 #include "sort_cost.h"
 
-/* Copies of a chain of paths, each of which reads one input in its order. */
+/* State of copying a chain of paths, each of which reads one input in its order. */
 typedef struct ChainCopy
 {
 	PlannerInfo *root;
 	RelOptInfo *rel;
-	RelOptInfo *input;			/* what window functions may sort instead of reading an ordered path, or NULL */
-	Cost		startup;		/* saved so far */
+	RelOptInfo *input;			/* alternative input for window functions, to be sorted, or NULL */
+	Cost		startup;		/* saved so far, as is total */
 	Cost		total;
-	int			disabled;		/* disabled nodes that are gone */
+	int			disabled;		/* disabled nodes removed */
 } ChainCopy;
 
 static Path *copy_chain(ChainCopy *chain, Path *path);
 
-/* Takes what has been saved off a copied path, whose input may be one that only this process can read. */
+/* Subtracts the savings from a copied path.  The copy is parallel safe only if its input is, too. */
 static Path *
 reprice(ChainCopy *chain, Path *copy, const Path *input)
 {
@@ -38,7 +38,7 @@ reprice(ChainCopy *chain, Path *copy, const Path *input)
 	return copy;
 }
 
-/* Lets one path take another's place in the chain. */
+/* Records the savings of a path that replaces another one in the chain. */
 static Path *
 replace(ChainCopy *chain, Path *path, const Path *replaced)
 {
@@ -48,7 +48,7 @@ replace(ChainCopy *chain, Path *path, const Path *replaced)
 	return path;
 }
 
-/* Copies a Sort whose price is lower, or whose input's is. */
+/* Copies a Sort if it or its input gets cheaper. */
 static Path *
 copy_sort(ChainCopy *chain, SortPath *sort)
 {
@@ -68,7 +68,7 @@ copy_sort(ChainCopy *chain, SortPath *sort)
 	return reprice(chain, (Path *) copy, copy->subpath);
 }
 
-/* Copies an Incremental Sort over a cheaper input, or makes a full sort of it where that costs less. */
+/* Copies an Incremental Sort over a cheaper input, or replaces it by a full sort if that costs less. */
 static Path *
 copy_incremental_sort(ChainCopy *chain, IncrementalSortPath *sort)
 {
@@ -88,7 +88,7 @@ copy_incremental_sort(ChainCopy *chain, IncrementalSortPath *sort)
 	return reprice(chain, (Path *) copy, below);
 }
 
-/* Copies a Gather Merge over a cheaper input, or one to which rows come in blocks. */
+/* Copies a Gather Merge if its input gets cheaper or if its rows can arrive in blocks. */
 static Path *
 copy_gather_merge(ChainCopy *chain, GatherMergePath *merge)
 {
@@ -123,8 +123,8 @@ can_sort_by(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
 }
 
 /*
- * What a WindowAgg can read instead of a path over the input: that, sorted at our price, if it costs less than all that
- * was found.  By all of the path's order, be it more than the window needs: what is above may have counted on the rest.
+ * Returns the cheapest sort of the input that costs less than what the WindowAgg reads now, or NULL.  Sorts by all of
+ * the path's keys, even if the window needs fewer, because a node above may rely on the others.
  */
 static Path *
 sort_for_window(ChainCopy *chain, WindowAggPath *window)
@@ -137,7 +137,7 @@ sort_for_window(ChainCopy *chain, WindowAggPath *window)
 
 	if (IsA(below, SortPath) || IsA(below, IncrementalSortPath))
 		below = ((SortPath *) below)->subpath;
-	/* another window function may be below */
+	/* the node below may be another window function */
 	if (chain->input == NULL || below->parent != chain->input || !can_sort_by(chain->root, below->parent, pathkeys))
 		return NULL;
 	foreach(lc, cheap_sorts(chain->root, chain->rel, chain->input, pathkeys))
@@ -152,7 +152,7 @@ sort_for_window(ChainCopy *chain, WindowAggPath *window)
 	return best ? replace(chain, best, window->subpath) : NULL;
 }
 
-/* Copies a path over a cheaper copy of what is below it. */
+/* Returns a copy of a path over a cheaper input, or NULL if there is no such input. */
 #define COPY_LINK(chain, type, path, below) \
 	do { \
 		Path	   *input = (below); \
@@ -166,7 +166,7 @@ sort_for_window(ChainCopy *chain, WindowAggPath *window)
 		return reprice((chain), (Path *) copy, input); \
 	} while (0)
 
-/* Copies a WindowAgg over a cheaper input. */
+/* Copies a WindowAgg over a cheaper input, or over a sort of chain->input. */
 static Path *
 copy_window(ChainCopy *chain, WindowAggPath *window)
 {
@@ -176,7 +176,7 @@ copy_window(ChainCopy *chain, WindowAggPath *window)
 	COPY_LINK(chain, WindowAggPath, window, sort ? sort : below);
 }
 
-/* Flat copies of a path and what is below it, down to the sorts; NULL if nothing gets cheaper. */
+/* Copies a path and those below it, down to the sorts.  Returns NULL if nothing gets cheaper. */
 static Path *
 copy_chain(ChainCopy *chain, Path *path)
 {

@@ -6,10 +6,13 @@
 
 #include "nodes/pathnodes.h"
 
-/* Paths like those of a list, over cheaper sorts; window functions may sort the input anew, if given. */
+/*
+ * Returns copies of the paths that get cheaper by gpusort's sorts.  Window functions may sort the input instead, if it
+ * is given.
+ */
 extern List *copy_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *paths);
 
-/* Does a relation's output hold what it takes to sort by all pathkeys? */
+/* Returns true if a relation's output has the columns to sort by all pathkeys. */
 extern bool can_sort_by(PlannerInfo *root, RelOptInfo *rel, List *pathkeys);
 
 #endif

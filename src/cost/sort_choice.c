@@ -1,8 +1,8 @@
 /*
- * sort_choice.c: which sorts gpusort takes over.
+ * sort_choice.c: chooses the sorts that gpusort takes over.
  *
- * The walk over finished plans and the planner's paths ask the same predicate, so that no Sort that stays PostgreSQL's
- * is ever planned at gpusort's cost.
+ * The walk over finished plans and the planner's paths use one predicate, so that a Sort that stays PostgreSQL's is
+ * never planned at gpusort's cost.
  */
 #include "postgres.h"
 
@@ -15,7 +15,7 @@
 
 bool		plan_will_be_walked = false;
 
-/* Reads a planned LIMIT or OFFSET expression: true if it is a constant, which NULL and absence are too. */
+/* Evaluates a planned LIMIT or OFFSET expression.  Returns true if it is constant, NULL or absent. */
 static bool
 constant_rows(Node *expr, double *rows, bool *isnull)
 {
@@ -33,7 +33,7 @@ constant_rows(Node *expr, double *rows, bool *isnull)
 	return true;
 }
 
-/* WITH TIES may need any number of rows, so it bounds nothing. */
+/* WITH TIES may return any number of rows, so it is no bound. */
 SortBound
 bound_of_limit(Node *count, Node *offset, LimitOption option)
 {
@@ -52,7 +52,7 @@ bound_of_limit(Node *count, Node *offset, LimitOption option)
 	return bound;
 }
 
-/* A small bound is core's: it keeps only the first rows while it reads. */
+/* Tests the bound.  PostgreSQL sorts with a small bound, keeping only the first rows while it reads. */
 static bool
 bound_allows(SortBound bound, double rows, const char **why)
 {
@@ -83,7 +83,10 @@ sort_is_ours(double rows, SortBound bound, const char **why)
 	return bound_allows(bound, rows, why);
 }
 
-/* Collects the aggregates in an expression that sort their input themselves, each once; context is a List **. */
+/*
+ * Collects the aggregates in an expression that sort their input themselves, without duplicates, in the List **
+ * context.
+ */
 static bool
 find_sorting_aggregates(Node *node, void *context)
 {
@@ -97,7 +100,7 @@ find_sorting_aggregates(Node *node, void *context)
 
 		if ((aggregate->aggorder || aggregate->aggdistinct) && !aggregate_is_presorted(aggregate))
 			*found = list_append_unique(*found, aggregate);
-		return false;			/* there are no aggregates in an aggregate's arguments */
+		return false;			/* aggregates do not nest */
 	}
 	return expression_tree_walker(node, find_sorting_aggregates, context);
 }

@@ -1,43 +1,43 @@
 /*
- * sort_choice.h: which sorts gpusort takes over: the one predicate behind plans and costs.
+ * sort_choice.h: chooses the sorts that gpusort takes over, by one predicate for plans and costs.
  */
 #ifndef GPUSORT_SORT_CHOICE_H
 #define GPUSORT_SORT_CHOICE_H
 
 #include "nodes/pathnodes.h"
 
-/* How much a Limit above lets a sort know of the rows that will be wanted. */
+/* When the number of rows wanted by a Limit above a sort is known. */
 typedef enum BoundKind
 {
 	BOUND_NONE,
-	BOUND_CONSTANT,				/* while planning */
-	BOUND_AT_RUN_TIME			/* only in the process that runs the Limit */
+	BOUND_CONSTANT,				/* at plan time */
+	BOUND_AT_RUN_TIME			/* at run time, in the Limit's process only */
 } BoundKind;
 
 typedef struct SortBound
 {
 	BoundKind	kind;
-	double		rows;			/* if constant */
+	double		rows;			/* of BOUND_CONSTANT */
 	bool		in_workers;		/* the sort runs in parallel workers, below the Limit */
-	bool		changes;		/* from one scan to the next; PostgreSQL's workers keep the first that they are told */
-	bool		known_above;	/* by a node of another extension, which may know the nodes below it by kind */
+	bool		changes;		/* differs between scans; PostgreSQL's workers keep the first bound */
+	bool		known_above;	/* by another extension's node, which may test the types of nodes below */
 } SortBound;
 
 #define UNBOUNDED ((SortBound) {BOUND_NONE, 0, false, false, false})
 
-/* What a sort learns from LIMIT and OFFSET, as planned expressions. */
+/* Returns the bound that planned LIMIT and OFFSET expressions set. */
 extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
 
 /*
- * Will this sort be ours?  The one predicate behind plans and costs.  If not, *why says it in a few words, unless why
- * is NULL.
+ * Returns true if gpusort takes over this sort.  Plans and costs both use this predicate.  Otherwise sets *why to the
+ * reason, unless why is NULL.
  */
 extern bool sort_is_ours(double rows, SortBound bound, const char **why);
 
-/* Returns the aggregates in expressions that sort their input themselves, each once. */
+/* Returns the aggregates in expressions that sort their input themselves, without duplicates. */
 extern List *sorting_aggregates(List *exprs);
 
-/* True while a plan is made that the walk is certain to see.  Only then are costs lowered. */
+/* True while planning a query whose plan will be walked.  Costs are lowered only then. */
 extern bool plan_will_be_walked;
 
 #endif

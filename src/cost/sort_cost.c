@@ -1,16 +1,16 @@
 /*
- * sort_cost.c: what sorts cost where gpusort does them, in the planner's units, and paths at that cost.
+ * sort_cost.c: the cost of gpusort's sorts, in the planner's units, and paths at that cost.
  *
- * The model is linear: a row is taken, kept and given out for gpusort.cpu_row_cost, and every eight bytes of key add
- * KEY_PART of it; past the memory limit all rows are written and read once.  The server's is 2 cpu_operator_cost
- * N log2 N.  Measured in memory on one core, where a sequential scan costs 0.02 and takes 70 ns a row: 85 ns with a key
- * of eight bytes (0.025; the server's sort took 334), 110 ns with a second key, 180 ns with 32-character strings
- * (650).  Comparisons of keys that have no exact encoding cost what the server takes for them, which is little for
- * strings: but so it is on both sides.
+ * The model is linear.  Reading, keeping and returning a row costs gpusort.cpu_row_cost, and each eight bytes of key
+ * add KEY_PART of it.  Above the memory limit, all rows are written and read once.  The server's model is 2
+ * cpu_operator_cost N log2 N.  Measured in memory on one core, where a sequential scan costs 0.02 and takes 70 ns a
+ * row: 85 ns with a key of eight bytes (0.025; the server's sort took 334), 110 ns with a second key, 180 ns with
+ * 32-character strings (650).  Comparisons of keys without an exact encoding cost what the server charges.  That is too
+ * little for strings, but equally so for both sorts.
  *
- * Below a Gather Merge each participant sorts its share, within a memory limit of its own, and its rows come to the
- * leader in blocks of their order: a row is taken out of its block, compared and given out for MERGE_PART of
- * gpusort.cpu_row_cost, and a block costs what the server takes for a tuple.
+ * Below a Gather Merge each participant sorts its rows within its own memory limit, and sends them to the leader in
+ * sorted blocks.  Taking a row from its block, comparing and returning it costs MERGE_PART of gpusort.cpu_row_cost.  A
+ * block costs what the server charges for a tuple.
  */
 #include "postgres.h"
 
@@ -36,24 +36,25 @@
 #include "cores.h"
 #include "sort_cost.h"
 
-/* As the server counts comparisons. */
+/* The server's formula, see cost_tuplesort. */
 #define LOG2(x) (log(Max(x, 2.0)) / 0.693147180559945)
 
-/* Parts of gpusort.cpu_row_cost: eight bytes of key, and merging a row from a block, once more for each 100 bytes. */
+/* Fractions of gpusort.cpu_row_cost: eight bytes of key; merging a row, once more for each 100 bytes. */
 #define KEY_PART 0.375
 #define MERGE_PART 0.75
 #define MERGE_ROW_BYTES 100.0
 
-/* What a row takes in a block besides its data. */
+/* Overhead of a row in a block, in bytes. */
 #define ROW_OVERHEAD_BYTES 32
 
-/* A page of memory that a process has not had before, in seq_page_cost: 2 microseconds. */
+/* The cost of faulting in a new page, 2 microseconds, as a fraction of seq_page_cost. */
 #define FIRST_TOUCH 0.6
 
 /*
- * What a row takes in a hashed aggregate beside its price, against a sort of ours; if the table is larger than a cache;
- * and what a row's bytes take in the sort beside theirs.  Measured on two busy cores, a million rows
- * of a table, 5 thousand groups of an integer: 159 ns hashed and 63 sorted, and 100 thousand groups 420 and 78.
+ * Cost of a row in a hashed aggregate that the server's model leaves out, relative to a sort; the addition for a table
+ * larger than CACHE_BYTES; and the cost of a row's bytes that the sort's model leaves out.  Measured on two busy cores,
+ * a million rows of a table: for 5 thousand groups of an integer 159 ns hashed and 63 sorted, for 100 thousand groups
+ * 420 and 78.
  */
 #define HASHED_ROW_COST 0.05
 #define FAR_ROW_COST 0.03
@@ -61,25 +62,26 @@
 #define BYTE_COST 0.00025
 
 /*
- * What keys without an exact encoding take in sorted groups beyond their price: if they are looked up in a dictionary,
- * or encoded as far as they can be and compared, which depends on their width.  Measured, a million rows by a text of
- * en_US took 90 ns a row more than by one of C if its values were few, else 200 ns, and 3700 ns with 156 characters
- * that begin alike; 40,000 rows by a jsonb of 40 bytes took 210 to 270 and 640 to 760 ns more than by an int4.  The
- * server's sorts compare for more than that and price it no better, so sorts have no part of this.
+ * Cost of keys without an exact encoding that the model leaves out, in sorted groups: of keys looked up in a
+ * dictionary, and of keys encoded approximately and compared, per key and per byte.  Measured: a million rows by a text
+ * of en_US took 90 ns a row more than by a text of C if its values were few, else 200 ns, and 3700 ns for 156
+ * characters with a long common prefix; 40,000 rows by a jsonb of 40 bytes took 210 to 270 and 640 to 760 ns more than
+ * by an int4.  Plain sorts leave this out: the server's sorts spend more on comparisons and do not charge for it,
+ * either.
  */
 #define LOOKED_UP_KEY_COST 0.025
 #define COARSE_KEY_COST 0.045
 #define COARSE_BYTE_COST 0.002
 
-/* What the planner may sort by: eight-byte words of all keys together, and comparisons by the types' own functions. */
+/* Keys the planner may sort by. */
 typedef struct PathSortKeys
 {
-	int			words;
-	double		compares;		/* of each row */
-	Cost		unpriced;		/* of each row, because of keys without an exact encoding */
+	int			words;			/* of eight bytes, of all keys */
+	double		compares;		/* calls of comparison functions, per row */
+	Cost		unpriced;		/* cost per row that the model leaves out */
 } PathSortKeys;
 
-/* Words of a key of some type: strings are sorted by a prefix of about two. */
+/* Returns the words of a key of a type.  Strings are sorted by a prefix of about two words. */
 static int
 words_of_type(Oid type)
 {
@@ -87,15 +89,15 @@ words_of_type(Oid type)
 }
 
 /*
- * How often a row is compared because of a key that has no exact encoding: never if its values are few, else once with
- * the next one, and as often as by the server's sort where nothing orders rows but comparisons.
+ * Estimates the comparisons per row for a key without an exact encoding: 0 for few values; else 1, with the next row;
+ * as many as in the server's sort if the encoding does not order rows at all.
  */
 static double
 compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, bool first, double rows)
 {
 	double		values = rows;
 
-	/* columns of a set operation belong to no relation that there are statistics of */
+	/* statistics belong to base relations; columns of a set operation have none */
 	if (root->parse->setOperations == NULL)
 		values = estimate_num_groups(root, list_make1(member->em_expr), rows, NULL, NULL);
 	if (values <= DICTIONARY_VALUES && values < rows / 2)
@@ -103,7 +105,7 @@ compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, 
 	return first && !sortkey_tells(sortop) ? LOG2(rows) : 1;
 }
 
-/* The width of a key, as far as somebody knows it. */
+/* Estimates the width of a key, from the column's statistics if possible. */
 static int
 width_of_key(PlannerInfo *root, const EquivalenceMember *member)
 {
@@ -118,17 +120,14 @@ width_of_key(PlannerInfo *root, const EquivalenceMember *member)
 	return get_typavgwidth(member->em_datatype, -1);
 }
 
-/* What a key without an exact encoding takes beyond its price. */
+/* Returns the cost per row that the model leaves out for a key without an exact encoding. */
 static Cost
 unpriced_of_key(PlannerInfo *root, const EquivalenceMember *member, double compares)
 {
 	return compares == 0 ? LOOKED_UP_KEY_COST : COARSE_KEY_COST + COARSE_BYTE_COST * width_of_key(root, member);
 }
 
-/*
- * Collects what a plan's Sort may be given for these pathkeys.  Which member of an equivalence class that will be is
- * not known yet, so the dearest counts.
- */
+/* Collects the keys for these pathkeys.  Each equivalence class counts as its most expensive member. */
 static PathSortKeys
 collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 {
@@ -149,7 +148,7 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			EquivalenceMember *member = lfirst(cell);
 			Oid			sortop;
 
-			/* those of partitions come last, and are like their parents */
+			/* members of partitions come last, and are like their parents */
 			if (member->em_is_child)
 				break;
 			sortop = pathkey_operator(pathkey, member->em_datatype);
@@ -168,7 +167,7 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 	return keys;
 }
 
-/* May keys go to other processes encoded, whichever members of the equivalence classes they will be? */
+/* Returns true if encoded keys can be sent to other processes, for every member of the equivalence classes. */
 static bool
 pathkeys_travel(List *pathkeys)
 {
@@ -194,7 +193,7 @@ pathkeys_travel(List *pathkeys)
 	return true;
 }
 
-/* Bytes of a row of some width, as it is kept and sent. */
+/* Returns the bytes of a row as it is kept and sent. */
 static double
 bytes_of_row(int width)
 {
@@ -207,24 +206,24 @@ sort_row_cost(int words)
 	return gpusort_cpu_row_cost * (1 + KEY_PART * words);
 }
 
-/* The cost of a sort of ours, above that of its input and without what the server charges for giving rows out. */
+/* Returns the cost of a sort by gpusort, without its input and without the server's charge for returning rows. */
 static Cost
 our_cost(double rows, int width, const PathSortKeys *keys)
 {
 	Cost		cost = rows * sort_row_cost(keys->words);
 	double		row_bytes = bytes_of_row(width) + keys->words * sizeof(uint64) + sizeof(uint32);
 
-	/* at the server's price */
+	/* at the server's cost of a comparison */
 	cost += rows * keys->compares * 2 * cpu_operator_cost;
-	/* runs are written in sequence, and read in turns */
+	/* runs are written sequentially, and read alternately */
 	if (rows * row_bytes > gpusort_memory_limit())
 		cost += 2 * ceil(rows * row_bytes / BLCKSZ) * (0.75 * seq_page_cost + 0.25 * random_page_cost);
 	return cost;
 }
 
 /*
- * Does a query read foreign tables?  Their servers may sort as fast as we do, and beside each other, which their prices
- * do not know; so a cheaper sort here must not win over one there, only over the server's own one here.
+ * Returns true if a query reads foreign tables.  Foreign servers may sort as fast as gpusort, and in parallel, which
+ * their costs do not reflect.  A local sort by gpusort must not win over a foreign sort.
  */
 static bool
 reads_foreign_tables(PlannerInfo *root)
@@ -234,7 +233,7 @@ reads_foreign_tables(PlannerInfo *root)
 		RangeTblEntry *entry = root->simple_rte_array[i];
 		RelOptInfo *rel = root->simple_rel_array[i];
 
-		/* a join that the planner found useless; 18 on forgets both */
+		/* a join that the planner removed; versions from 18 remove both entries */
 		if (entry == NULL)
 			continue;
 		if (entry->rtekind == RTE_RELATION && entry->relkind == RELKIND_FOREIGN_TABLE)
@@ -245,10 +244,10 @@ reads_foreign_tables(PlannerInfo *root)
 	return false;
 }
 
-/* What was found last: a query over many partitions asks for each of them. */
+/* Caches the last result, since a query over many partitions asks for each. */
 static struct
 {
-	const PlannerInfo *root;	/* NULL: nothing */
+	const PlannerInfo *root;	/* NULL: empty */
 	int			size;
 	bool		foreign;
 }			last_asked;
@@ -259,7 +258,7 @@ forget_query(void)
 	last_asked.root = NULL;
 }
 
-/* The same, looked at once for all sorts of a query. */
+/* Like reads_foreign_tables, but evaluated once per query. */
 static bool
 query_is_foreign(PlannerInfo *root)
 {
@@ -280,10 +279,7 @@ sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
 	return our_cost(rows, input->pathtarget->width, &keys);
 }
 
-/*
- * Below a LIMIT that comes at run time the planner counts a tenth of the rows, and most often it is a few.  Then no
- * sort is what the query waits for, but what brings the rows: the server's choice among its ways to them stands.
- */
+/* Saves nothing below a LIMIT known at run time: few rows are wanted then, and reading takes longer than sorting. */
 Cost
 sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 {
@@ -310,7 +306,7 @@ rows_of_block(int width)
 	return Max(1, BLOCK_BYTES / (width + ROW_OVERHEAD_BYTES));
 }
 
-/* What a row of some width costs the leader that comes in a block. */
+/* Returns the leader's cost of a row that arrives in a block. */
 static Cost
 merge_row_cost(int width)
 {
@@ -333,17 +329,17 @@ merge_saving(const GatherMergePath *merge, SortBound bound)
 	int			width = sort->pathtarget->width;
 	Cost		ours = blocks_price(rows, width) + sort->total_cost * (crowding(merge->num_workers) - 1);
 
-	/* the target of a node in between would be computed of single rows */
+	/* a projection between the two works on single rows */
 	if (!gpusort_parallel_blocks || !IsA(sort, SortPath) ||
 		!equal(merge->path.pathtarget->exprs, sort->pathtarget->exprs) || !sort_is_ours(sort->rows, bound, NULL))
 		return 0;
-	/* comparisons, where bytes that were made by different processes do not decide */
+	/* without process-independent keys, rows are merged by comparisons */
 	if (!pathkeys_travel(sort->pathkeys))
 		ours += rows * 2 * cpu_operator_cost * LOG2(merge->num_workers + 1.0);
 	return Max(theirs - ours, 0);
 }
 
-/* Does somebody know of columns of these relations how many different values they have together? */
+/* Returns true if extended statistics count the distinct combinations of columns of these relations. */
 static bool
 groups_are_known(PlannerInfo *root, Relids relids)
 {
@@ -353,7 +349,7 @@ groups_are_known(PlannerInfo *root, Relids relids)
 	{
 		RelOptInfo *rel = root->simple_rel_array[relid];
 
-		/* outer joins have numbers, too */
+		/* outer joins have range table indexes, too */
 		if (rel == NULL)
 			continue;
 		foreach(lc, rel->statlist)
@@ -365,7 +361,7 @@ groups_are_known(PlannerInfo *root, Relids relids)
 	return false;
 }
 
-/* The number of groups of an aggregate over its input if its columns are independent of each other. */
+/* Returns the number of groups that an aggregate has if its columns are independent. */
 static double
 most_groups(PlannerInfo *root, const AggPath *agg)
 {
@@ -378,7 +374,7 @@ most_groups(PlannerInfo *root, const AggPath *agg)
 	return Min(groups, rows);
 }
 
-/* Is the number of groups that the server takes an aggregate to have a guess? */
+/* Returns true if the server's number of groups is a guess. */
 static bool
 groups_are_guessed(PlannerInfo *root, const AggPath *agg)
 {
@@ -386,10 +382,10 @@ groups_are_guessed(PlannerInfo *root, const AggPath *agg)
 }
 
 /*
- * Of rows grouped by several columns the server takes no more than a tenth for groups, however many values each column
- * has.  Where these go with each other that is right, and where they do not there are nearly as many groups as rows,
- * which partial aggregates then hash, sort and send for nothing.  Only statistics made for that could tell, so half of
- * it counts: a sorted aggregate of all rows, which is safe from all this, is to win where it costs little more.
+ * For rows grouped by several columns, the server assumes at most a tenth as many groups, however many values each
+ * column has.  This holds for correlated columns.  With independent columns there may be nearly as many groups as rows,
+ * and partial aggregates hash, sort and send them to no avail.  Only extended statistics could tell, so half of that
+ * cost is added: a sorted aggregate of all rows, which does not have this risk, wins if it costs little more.
  */
 Cost
 merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
@@ -412,7 +408,9 @@ merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
 	return Max(more, 0) * (sort_row_cost(nkeys) + here * merge->num_workers) / 2;
 }
 
-/* What a hashed aggregate costs more if half of the groups that there may be are: its table may go to disk. */
+/*
+ * Returns half of the additional cost of a hashed aggregate if its columns are independent.  Its table may go to disk.
+ */
 static Cost
 hash_doubt(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
 {
@@ -440,8 +438,8 @@ is_read_by_page(const Path *path)
 }
 
 /*
- * The server takes no more than an operator for each key to find a row's group in a hash table.  Measured, that and the
- * row's way there through the executor take more than a sort of ours that reads by the page.
+ * Returns the cost that the server leaves out.  It charges one operator per key for finding a row's group.  Measured,
+ * that and the row's way through the executor take longer than a sort by gpusort that reads by the page.
  */
 static Cost
 hash_surplus(const AggPath *hashed)
@@ -457,7 +455,7 @@ hash_surplus(const AggPath *hashed)
 	return Max(surplus - width * BYTE_COST, 0) * input->rows;
 }
 
-/* Does the server take a hash table for larger than memory? */
+/* Returns true if the server expects a hash table larger than memory. */
 static bool
 goes_to_disk(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
 {
@@ -467,7 +465,7 @@ goes_to_disk(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *cos
 	return hashed->numGroups * entry > get_hash_memory_limit();
 }
 
-/* A price with a disk for a number of groups that may be too high has all that others leave out, and more. */
+/* Omits the surplus if the server charges a spill for a guessed number of groups, which exceeds it. */
 Cost
 hash_unpriced(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
 {
@@ -476,14 +474,14 @@ hash_unpriced(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *co
 	return hash_doubt(root, hashed, costs) + (priced ? 0 : hash_surplus(hashed));
 }
 
-/* What a sort of rows by these keys takes beyond its price. */
+/* Returns the cost of sorting rows by these keys that the model leaves out. */
 static Cost
 keys_unpriced(PlannerInfo *root, List *pathkeys, double rows)
 {
 	return collect_keys(root, pathkeys, rows).unpriced * rows;
 }
 
-/* The sort of all rows below sorted groups; NULL if there is another one, or none. */
+/* Returns the sort of all rows below sorted groups, or NULL if there is none. */
 static const Path *
 sort_of_groups(const Path *path)
 {
@@ -508,7 +506,7 @@ sort_of_groups(const Path *path)
 	return IsA(path, SortPath) ? path : NULL;
 }
 
-/* Adds to a path's price what comes before its first row. */
+/* Adds a cost that is paid before a path's first row. */
 static void
 add_price(Path *path, Cost cost)
 {
@@ -576,7 +574,7 @@ cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, double rows, 
 	sort = cheap_sort(root, rel, partial, pathkeys, bound);
 	if (sort == NULL)
 		return NULL;
-	/* what rel does above the merge, windows for one, need not be safe */
+	/* what rel computes above the merge, such as windows, need not be parallel safe */
 	sort->parallel_safe = partial->parallel_safe;
 	merge = create_gather_merge_path(root, rel, sort, sort->pathtarget, pathkeys, NULL, &rows);
 	if (same_target)

@@ -1,11 +1,11 @@
 /*
- * block_merge.c: the rows of all participants in one order, from blocks that come in the order of their first keys.
+ * block_merge.c: merges the rows of all participants from sorted blocks.
  *
- * All blocks still to come begin at the first key of the block that came last, or behind it.  So rows up to that key
- * may leave as soon as it is known, and then each participant has one block at most with rows left, whatever the number
- * of rows or of ties.  Where these rows end in each block is found by a search; what lies before is merged, and given
- * out from where it lies: where words are the keys, by the CPU engine, else two blocks at a time, without branches on
- * the keys' order as far as words tell it.
+ * Invariant: blocks arrive in order of their first keys, so every later block starts at or after the first key of the
+ * newest one.  Rows up to that key can be returned as soon as the block arrives.  Therefore each participant has at
+ * most one block with rows left, whatever the number of rows or ties.  A search finds the end of these rows in each
+ * block.  They are merged, and returned from where they lie.  If words are the keys, the CPU engine merges.  Otherwise
+ * parts are merged in pairs, without branches on the order of words.
  */
 #include "postgres.h"
 
@@ -17,35 +17,35 @@
 #include "src/core/rowcompare.h"
 #include "word_merge.h"
 
-/* A block of which not all rows have left. */
+/* A block with rows that have not been returned. */
 typedef struct OpenBlock
 {
-	MinimalTuple owned;			/* the tuple around it, to be freed with it; NULL: somebody else's */
-	const BlockHeader *header;	/* gone with somebody else's tuple as soon as all rows have left */
-	uint32		count;			/* of rows */
+	MinimalTuple owned;			/* the tuple around it, to be freed; NULL: not owned */
+	const BlockHeader *header;	/* valid until all rows have been returned, if not owned */
+	uint32		count;			/* rows of the block */
 	const char *rows;
-	const uint64 *words;		/* NULL where rows are compared */
-	const uint32 *offsets;		/* NULL where rows are bare */
-	char	   *expanded;		/* its rows with their headers, where they came bare and now are not; or with keys */
-	uint32		at;				/* the next row */
-	uint32		end;			/* from here on rows have to wait */
+	const uint64 *words;		/* NULL if rows are compared */
+	const uint32 *offsets;		/* NULL if rows are bare */
+	char	   *expanded;		/* allocated copy of its rows: bare ones with headers added, or one with its keys */
+	uint32		at;				/* next row */
+	uint32		end;			/* first row that must wait */
 } OpenBlock;
 
-/* The blocks of a participant, the older one first. */
+/* The blocks of a participant, oldest first. */
 typedef struct Stream
 {
 	OpenBlock	blocks[2];
 	int			nblocks;
 } Stream;
 
-/* A row to be merged. */
+/* A row to merge. */
 typedef struct MergeRow
 {
 	uint64		word;
 	const char *row;			/* as in MergedRows */
 } MergeRow;
 
-/* A sorted part of the rows to be merged. */
+/* A sorted sequence of rows to merge. */
 typedef struct Part
 {
 	MergeRow   *items;
@@ -57,22 +57,22 @@ struct BlockMerge
 	MemoryContext cxt;
 	SortColumns columns;
 	SortSupport comparators;
-	TupleTableSlot *slots[2];	/* of the rows compared last, where rows are compared */
+	TupleTableSlot *slots[2];	/* the rows compared last, if rows are compared */
 	const char *in_slots[2];
-	bool		any;			/* a block has come */
+	bool		any;			/* a block has arrived */
 	BlockKeys	how;
-	MinimalTuple uniform;		/* the header of bare rows, and room for the one given out last */
+	MinimalTuple uniform;		/* the header of bare rows, and room for the one returned last */
 	uint32		stride;			/* of bare rows */
 
 	int			nstreams;
 	Stream	   *streams;
-	Part	   *parts;			/* one per stream */
-	MergeRow   *items[2];		/* all rows to be merged, and as much room; not where words are the keys */
+	Part	   *parts;			/* one per participant */
+	MergeRow   *items[2];		/* input and output of a merge pass, unless words are the keys */
 	uint32		items_room;
-	WordMerge  *words;			/* merges those */
+	WordMerge  *words;			/* the merge if words are the keys */
 	uint32		ready_room;
 
-	const char **ready;			/* rows in order, as in MergedRows */
+	const char **ready;			/* merged rows, as in MergedRows */
 	BlockMergeStats stats;
 };
 
@@ -96,21 +96,21 @@ blockmerge_open(const SortColumns *columns, TupleDesc desc, int participants)
 	return merge;
 }
 
-/* A row of a block, as in MergeRow */
+/* Returns a row of a block, as in MergeRow. */
 static inline const char *
 row_of(const BlockMerge *merge, const OpenBlock *block, uint32 n)
 {
 	return block->offsets ? block->rows + block->offsets[n] : block->rows + (Size) n * merge->stride + MERGED_BARE;
 }
 
-/* The word that a row of a block is compared by; without words all are alike. */
+/* Returns the word of a row of a block, or 0 in a block without words. */
 static inline uint64
 word_of(const OpenBlock *block, uint32 n)
 {
 	return block->words ? block->words[n] : 0;
 }
 
-/* A row that is not bare in a slot; the slots keep the rows that were compared last. */
+/* Returns a slot with a row that is not bare.  Each slot caches the row compared last. */
 static TupleTableSlot *
 slot_of(BlockMerge *merge, int side, const char *row)
 {
@@ -122,7 +122,7 @@ slot_of(BlockMerge *merge, int side, const char *row)
 	return merge->slots[side];
 }
 
-/* Compares two rows whose words are the same. */
+/* Compares two rows with equal words. */
 static int
 compare_tied(BlockMerge *merge, BlockKeys how, const char *a, const char *b)
 {
@@ -138,7 +138,7 @@ compare_tied(BlockMerge *merge, BlockKeys how, const char *a, const char *b)
 	return 0;
 }
 
-/* Is row n of a block behind a row? */
+/* Returns true if row n of a block sorts after a row. */
 static inline bool
 is_behind(BlockMerge *merge, const OpenBlock *block, uint32 n, const MergeRow *row)
 {
@@ -149,7 +149,7 @@ is_behind(BlockMerge *merge, const OpenBlock *block, uint32 n, const MergeRow *r
 	return compare_tied(merge, merge->how, row->row, row_of(merge, block, n)) < 0;
 }
 
-/* The first row of a block that is behind a row, of those that have not left. */
+/* Finds the first remaining row of a block that sorts after a row. */
 static uint32
 find_behind(BlockMerge *merge, const OpenBlock *block, const MergeRow *row)
 {
@@ -157,7 +157,7 @@ find_behind(BlockMerge *merge, const OpenBlock *block, const MergeRow *row)
 	uint32		high = block->count;
 	uint32		step = 8;
 
-	/* mostly not far away */
+	/* it is usually near */
 	while (low + step < high && !is_behind(merge, block, low + step, row))
 	{
 		low += step + 1;
@@ -176,7 +176,7 @@ find_behind(BlockMerge *merge, const OpenBlock *block, const MergeRow *row)
 	return low;
 }
 
-/* Frees a block. */
+/* Frees a block's memory. */
 static void
 close_block(OpenBlock *block)
 {
@@ -186,7 +186,7 @@ close_block(OpenBlock *block)
 		pfree(block->expanded);
 }
 
-/* Frees the blocks that have left, all of them if so asked. */
+/* Frees the blocks whose rows have all been returned, or all blocks. */
 static void
 close_blocks(BlockMerge *merge, bool all)
 {
@@ -204,7 +204,7 @@ close_blocks(BlockMerge *merge, bool all)
 	merge->in_slots[0] = merge->in_slots[1] = NULL;
 }
 
-/* Gives the rows of a block of bare ones their headers, which are not those of the blocks before. */
+/* Adds headers to a block of bare rows, if these headers differ from those of earlier blocks. */
 static void
 expand_block(BlockMerge *merge, OpenBlock *block)
 {
@@ -223,7 +223,7 @@ expand_block(BlockMerge *merge, OpenBlock *block)
 	block->offsets = offsets;
 }
 
-/* Finds out where all is in a block. */
+/* Locates the parts of a block. */
 static void
 open_block(BlockMerge *merge, OpenBlock *block, const BlockHeader *header)
 {
@@ -249,7 +249,7 @@ open_block(BlockMerge *merge, OpenBlock *block, const BlockHeader *header)
 		expand_block(merge, block);
 }
 
-/* Lets rows leave that are not behind the first row of the block that came last. */
+/* Allows rows to be returned that do not sort after the first row of the newest block. */
 static void
 move_ends(BlockMerge *merge, const Stream *last)
 {
@@ -310,7 +310,7 @@ blockmerge_finish(BlockMerge *merge)
 			merge->streams[i].blocks[0].end = merge->streams[i].blocks[0].count;
 }
 
-/* The lowest rank of rows that may leave, -1 if there are none; counts the rows. */
+/* Returns the lowest rank among the rows that can be returned, and their number; -1 if there are none. */
 static int
 lowest_rank(const BlockMerge *merge, uint32 *count)
 {
@@ -334,7 +334,7 @@ lowest_rank(const BlockMerge *merge, uint32 *count)
 	return rank;
 }
 
-/* Memory for so many elements in place of other, in the merge's context. */
+/* Replaces an array by a zeroed one in the merge's context. */
 static void *
 other_array(BlockMerge *merge, void *array, Size bytes)
 {
@@ -343,7 +343,7 @@ other_array(BlockMerge *merge, void *array, Size bytes)
 	return MemoryContextAllocZero(merge->cxt, bytes);
 }
 
-/* Makes room for rows that words tell apart. */
+/* Enlarges the engine's arrays for a merge by words. */
 static void
 make_room_for_words(BlockMerge *merge, uint32 count)
 {
@@ -355,14 +355,14 @@ make_room_for_words(BlockMerge *merge, uint32 count)
 	MemoryContextSwitchTo(old);
 }
 
-/* Makes room for so many rows. */
+/* Enlarges the arrays for a number of rows. */
 static void
 make_room(BlockMerge *merge, uint32 count)
 {
 	if (count > merge->ready_room)
 	{
 		merge->ready_room = Max(count, merge->ready_room * 2);
-		/* the list is read beyond its end, for rows to load */
+		/* prefetches read beyond the end */
 		merge->ready = other_array(merge, merge->ready, sizeof(char *) * (merge->ready_room + MERGED_AHEAD));
 	}
 	if (merge->how == BLOCK_WORDS)
@@ -375,7 +375,7 @@ make_room(BlockMerge *merge, uint32 count)
 	}
 }
 
-/* Takes the rows of a block that may leave. */
+/* Takes the rows of a block that can be returned. */
 static void
 take_items(const BlockMerge *merge, OpenBlock *block, MergeRow *to)
 {
@@ -388,7 +388,7 @@ take_items(const BlockMerge *merge, OpenBlock *block, MergeRow *to)
 	block->at = block->end;
 }
 
-/* The same for the engine, to a place among what it is to merge. */
+/* Takes the rows of a block that can be returned as input of the engine, starting at place. */
 static void
 take_words(const BlockMerge *merge, OpenBlock *block, uint32 place)
 {
@@ -400,7 +400,7 @@ take_words(const BlockMerge *merge, OpenBlock *block, uint32 place)
 	block->at = block->end;
 }
 
-/* Does an item go before one of an earlier part? */
+/* Returns true if an item sorts before one of an earlier part. */
 static pg_attribute_always_inline bool
 goes_before(BlockMerge *merge, BlockKeys how, const MergeRow *item, const MergeRow *earlier)
 {
@@ -409,7 +409,7 @@ goes_before(BlockMerge *merge, BlockKeys how, const MergeRow *item, const MergeR
 	return compare_tied(merge, how, item->row, earlier->row) < 0;
 }
 
-/* Merges two parts into items, or with ready set their rows into that. */
+/* Merges two parts into items.  If ready is set, writes only their rows, to ready. */
 static pg_attribute_always_inline void
 merge_two(BlockMerge *merge, BlockKeys how, const Part *left, const Part *right, MergeRow *items, const char **ready)
 {
@@ -444,7 +444,7 @@ merge_two(BlockMerge *merge, BlockKeys how, const Part *left, const Part *right,
 	}
 }
 
-/* The same, compiled once for each kind of result. */
+/* Specialises merge_two for each kind of output. */
 static pg_attribute_always_inline void
 merge_by(BlockMerge *merge, BlockKeys how, const Part *left, const Part *right, MergeRow *items, const char **ready)
 {
@@ -454,7 +454,7 @@ merge_by(BlockMerge *merge, BlockKeys how, const Part *left, const Part *right, 
 		merge_two(merge, how, left, right, items, NULL);
 }
 
-/* The same, compiled once for each kind of keys. */
+/* Specialises merge_by for each kind of key. */
 static void
 merge_parts(BlockMerge *merge, const Part *left, const Part *right, MergeRow *items, const char **ready)
 {
@@ -466,15 +466,15 @@ merge_parts(BlockMerge *merge, const Part *left, const Part *right, MergeRow *it
 		case BLOCK_COMPARED:
 			merge_by(merge, BLOCK_COMPARED, left, right, items, ready);
 			break;
-		case BLOCK_WORDS:		/* by the engine */
+		case BLOCK_WORDS:		/* merged by the engine */
 		case BLOCK_UNORDERED:
 			elog(ERROR, "blocks of rows in no order cannot be merged");
 	}
 }
 
 /*
- * Merges neighbouring parts two and two until the last two become the rows in order.  What is merged goes to the same
- * place in the other half of the room, so that a part without a neighbour may stay where it is.
+ * Merges neighbouring parts in pairs until the last two become the result.  A merged part goes to its position in the
+ * other array, so that a part without a neighbour stays where it is.
  */
 static void
 merge_all(BlockMerge *merge, int nparts)
@@ -502,7 +502,7 @@ merge_all(BlockMerge *merge, int nparts)
 	merge_parts(merge, &parts[0], &parts[1], NULL, merge->ready);
 }
 
-/* The rows of one block need no merging. */
+/* Returns the rows of a single block, which need no merge. */
 static void
 take_ready(BlockMerge *merge, OpenBlock *block)
 {

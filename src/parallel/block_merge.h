@@ -1,56 +1,56 @@
 /*
- * block_merge.h: the rows of all participants in one order, from blocks that come in the order of their first keys.
+ * block_merge.h: merges the rows of all participants from sorted blocks.
  */
 #ifndef GPUSORT_BLOCK_MERGE_H
 #define GPUSORT_BLOCK_MERGE_H
 
 #include "blocks.h"
 
-/* Added to the place of a row that has no header. */
+/* Added to the address of a bare row, which has no header. */
 #define MERGED_BARE 1
 
-/* So many rows ahead of their turn rows are loaded. */
+/* Distance of prefetches, in rows. */
 #define MERGED_AHEAD 8
 
 typedef struct BlockMerge BlockMerge;
 
-/* What a merge did, for EXPLAIN. */
+/* Statistics of a merge, for EXPLAIN. */
 typedef struct BlockMergeStats
 {
 	uint64		blocks;
 } BlockMergeStats;
 
 /*
- * Begins a merge of rows of that descriptor, sorted by those columns, from so many participants at most.  Memory comes
- * from the current context.
+ * Begins a merge of rows sorted by these columns, from at most this many participants.  Allocates in the current
+ * context.
  */
 extern BlockMerge *blockmerge_open(const SortColumns *columns, TupleDesc desc, int participants);
 
 /*
- * Takes the next block: the value of a tuple's last column, in a slot that knows the values of all.  The tuple must
- * stay until the merge has given out all its rows; owned says that the merge is to free it then.
+ * Adds the next block.  It is the last column of a tuple, and the slot holds all of the tuple's columns.  The tuple
+ * must stay valid until all its rows have been returned.  If owned, the merge frees it then.
  */
 extern void blockmerge_add(BlockMerge *merge, MinimalTuple tuple, bool owned, const TupleTableSlot *slot);
 
-/* Tells that there are no more blocks. */
+/* Ends the input. */
 extern void blockmerge_finish(BlockMerge *merge);
 
-/* Rows in order, to be given out; all NULL: none. */
+/* Merged rows to return. */
 typedef struct MergedRows
 {
-	const char **next;			/* where the next row lies; one more if it has no header */
+	const char **next;			/* address of the next row, plus MERGED_BARE if it is bare */
 	const char **end;
-	MinimalTuple bare;			/* the header of rows without, and room for one of them */
-	uint32		stride;			/* bytes of theirs */
+	MinimalTuple bare;			/* the header of bare rows, and room for one row */
+	uint32		stride;			/* bytes of a bare row */
 } MergedRows;
 
 /*
- * Puts rows in order that no row still to come can precede; false if there are none, and then, before the end, the next
- * block is needed.  What was given out before is gone.
+ * Merges the rows that no later row can precede.  Returns false if there are none; then the next block is needed,
+ * unless the input has ended.  Invalidates the rows returned before.
  */
 extern bool blockmerge_prepare(BlockMerge *merge, MergedRows *rows);
 
-/* The next row, valid until the next call; NULL after the last one. */
+/* Returns the next row, valid until the next call, or NULL after the last one. */
 static inline MinimalTuple
 merged_next(MergedRows *rows)
 {
@@ -68,7 +68,7 @@ merged_next(MergedRows *rows)
 	return rows->bare;
 }
 
-/* Forgets all blocks. */
+/* Drops all blocks. */
 extern void blockmerge_reset(BlockMerge *merge);
 extern void blockmerge_close(BlockMerge *merge);
 extern const BlockMergeStats *blockmerge_stats(const BlockMerge *merge);

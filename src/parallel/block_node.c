@@ -13,7 +13,7 @@
 typedef struct BlockNode
 {
 	SortNode	sort;
-	BlockWriter *writer;		/* NULL until the first block is asked for */
+	BlockWriter *writer;		/* NULL until the first block is requested */
 } BlockNode;
 
 /* Returns the next row for a block. */
@@ -23,7 +23,7 @@ next_row(void *sorter)
 	return sorter_next(sorter);
 }
 
-/* Opens the writer of a node's blocks. */
+/* Opens the writer of the node's blocks. */
 static BlockWriter *
 open_writer(SortNode *sort)
 {
@@ -33,7 +33,7 @@ open_writer(SortNode *sort)
 	return blockwriter_open(&sort->css.ss.ps, &sort->columns, encoded);
 }
 
-/* ExecCustomScan: the next block. */
+/* ExecCustomScan: returns the next block. */
 static TupleTableSlot *
 exec_node(CustomScanState *css)
 {
@@ -47,7 +47,7 @@ exec_node(CustomScanState *css)
 	return blockwriter_next(node->writer, next_row, node->sort.sorter);
 }
 
-/* Drops the writer before the sort whose rows its block may hold. */
+/* Closes the writer, before the sort that owns the rows of its block ends. */
 static void
 drop_writer(BlockNode *node)
 {

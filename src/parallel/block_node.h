@@ -1,5 +1,5 @@
 /*
- * block_node.h: the GpuSort that gives its rows out in blocks (blocks.h).
+ * block_node.h: the GpuSort that returns its rows in blocks (blocks.h).
  */
 #ifndef GPUSORT_BLOCK_NODE_H
 #define GPUSORT_BLOCK_NODE_H
@@ -9,8 +9,8 @@
 #define BLOCK_VARIANT "blocks"
 
 /*
- * PRIVATE_DETAILS of its plan is an integer list of one: whether the first column of a block is the normalised key of
- * its first row, in place of the columns of the key.
+ * PRIVATE_DETAILS of its plan is a list of one integer: whether the first column of a block's tuple is the normalised
+ * key of its first row instead of its key columns.
  */
 extern const OurNode block_node;
 

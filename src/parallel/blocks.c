@@ -1,11 +1,11 @@
 /*
- * blocks.c: rows into blocks.
+ * blocks.c: writes rows into blocks.
  *
- * A block is written where it is given out: the key of its first row, then row after row as they come, and at the end
- * what was gathered beside them.  It ends where it is full, and where the next row is not of its kind: bare rows have
- * one header in common, and in all rows of a block the first key is NULL, or in none.
+ * A block is written in its final place: the key of its first row, then the rows in their order, and at the end the
+ * lists collected meanwhile.  It ends when it is full or when the next row is of another kind: bare rows share one
+ * header, and either all rows of a block or none have a NULL as first key.
  *
- * Keys that are compared, and larger than a block, stand before it only: twice they may be more than a tuple can hold.
+ * Keys that are compared and larger than a block are stored before it only, since a tuple might not hold them twice.
  */
 #include "postgres.h"
 

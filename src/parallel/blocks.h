@@ -1,10 +1,10 @@
 /*
- * blocks.h: rows on their way from a parallel participant to the leader, many of them in one tuple.
+ * blocks.h: blocks that carry rows from a parallel participant to the leader, many in one tuple.
  *
  * The tuple's last column is the block, a bytea.  The columns before it are the key of the block's first row, by which
- * Gather Merge puts the blocks of all participants in order: where every key may travel encoded its normalised form,
- * one bytea; else the values of the sort's keys themselves, compared by the server's operators.  Rows in no order, as a
- * Gather passes them on, have no keys, and their block is the only column.
+ * Gather Merge orders the blocks of all participants.  If all encoded keys are process-independent, that is the
+ * normalised form, one bytea.  Otherwise it is the values of the sort's keys, compared by the server's operators.
+ * Unordered rows, as a Gather passes them, have no keys, and their block is the only column.
  */
 #ifndef GPUSORT_BLOCKS_H
 #define GPUSORT_BLOCKS_H
@@ -15,19 +15,19 @@
 #include "src/core/rowstore.h"
 #include "src/core/sortcolumns.h"
 
-/* Rows of a participant's first block, for which somebody may be waiting. */
+/* Rows of a participant's first block.  It is small, as the leader may be waiting for it. */
 #define BLOCK_FIRST_ROWS 64
 
 /* How rows of blocks are compared. */
 typedef enum BlockKeys
 {
-	BLOCK_WORDS,				/* by their words: they are the keys */
-	BLOCK_BYTES_BEHIND,			/* by their words, and then by the bytes that follow the row */
-	BLOCK_COMPARED,				/* by the server's comparison functions; there are no words */
+	BLOCK_WORDS,				/* by words, which are the whole keys */
+	BLOCK_BYTES_BEHIND,			/* by words, then by the bytes behind the row */
+	BLOCK_COMPARED,				/* by the server's comparison functions, without words */
 	BLOCK_UNORDERED				/* not at all */
 } BlockKeys;
 
-/* Does each row have a word? */
+/* Returns true if each row has a word. */
 static inline bool
 block_has_words(BlockKeys keys)
 {
@@ -35,23 +35,23 @@ block_has_words(BlockKeys keys)
 }
 
 /*
- * What a block begins with; its rows follow.  Behind them lie, where rows go by words, a word for each row (order-
- * preserving, of the key without its first byte), and unless rows are bare, a uint32 for each row: its place in bytes
- * from the first.
+ * The header of a block, followed by its rows and two lists.  If rows are compared by words, one list has a word for
+ * each row: an order-preserving prefix of the key after its first byte.  Unless rows are bare, the other has a uint32
+ * for each row: its offset from the first row, in bytes.
  */
 typedef struct BlockHeader
 {
 	uint16		rows;
 	uint16		participant;
 	uint8		keys;			/* BlockKeys */
-	uint8		rank;			/* of the first key, the same in all rows of a block: whether it is NULL */
-	bool		without_keys;	/* in the only row, keys that stand before the block are NULL */
+	uint8		rank;			/* whether the first key is NULL, equal for all rows of a block */
+	bool		without_keys;	/* the only row has NULLs for its keys, which are before the block */
 	uint32		rows_bytes;
-	uint32		stride;			/* bare rows: bytes from one to the next; 0: rows are MinimalTuples */
-	MinimalTupleData uniform;	/* bare rows: the header of all */
+	uint32		stride;			/* bytes of a bare row; 0: rows are MinimalTuples */
+	MinimalTupleData uniform;	/* the header of bare rows */
 } BlockHeader;
 
-/* The bytes behind a row that say how it compares with one whose word is the same. */
+/* The bytes behind a row that order it among rows with an equal word. */
 typedef struct BlockTail
 {
 	uint32		bytes;
@@ -60,7 +60,7 @@ typedef struct BlockTail
 
 StaticAssertDecl(sizeof(BlockHeader) % MAXIMUM_ALIGNOF == 0, "rows follow the header");
 
-/* Where a row's tail lies. */
+/* Returns a row's tail. */
 static inline BlockTail *
 block_tail(MinimalTuple row)
 {
@@ -69,32 +69,33 @@ block_tail(MinimalTuple row)
 
 typedef struct BlockWriter BlockWriter;
 
-/* Gives out rows, NULL at their end; a row is valid until the next call. */
+/* Returns the next row, valid until the next call, or NULL at the end. */
 typedef MinimalTuple (*BlockNext) (void *arg);
 
 /*
- * Begins to write blocks of a node's child's rows, sorted by those columns, or in no order if there are none; encoded
- * says whether a normalised key goes before each block.  Memory is the query's.
+ * Begins to write the rows of a node's child into blocks.  The rows are sorted by these columns, or unordered if there
+ * are none.  If encoded, each block is preceded by a normalised key, else by key values.  Allocates in the query's
+ * memory.
  */
 extern BlockWriter *blockwriter_open(PlanState *node, const SortColumns *columns, bool encoded);
 
 /*
- * The next block in the node's result slot, empty when there are no more.  It stays where it is until two more have
- * been asked for.
+ * Returns the next block in the node's result slot, which is empty at the end.  The block is valid until the second
+ * call after this one.
  */
 extern TupleTableSlot *blockwriter_next(BlockWriter *writer, BlockNext next, void *arg);
 
-/* Ends it, with the blocks that it gave out. */
+/* Frees the writer with its blocks. */
 extern void blockwriter_close(BlockWriter *writer);
 
 /*
- * The row of a block without keys, formed anew in a memory context with those that stand before the block: first has
- * the values of all columns of the block's tuple, slot is one for rows.
+ * Forms the row of a block without keys in a memory context, with the keys before the block.  first holds all columns
+ * of the block's tuple; slot is a scratch slot for rows.
  */
 extern MinimalTuple block_row_with_keys(const BlockHeader *header, const SortColumns *columns,
 										const TupleTableSlot *first, TupleTableSlot *slot, MemoryContext cxt);
 
-/* The header of a block that came as a column's value. */
+/* Returns the header of a block from its bytea. */
 static inline BlockHeader *
 block_header(Datum block)
 {

@@ -1,9 +1,8 @@
 /*
- * merge_node.c: Custom Scan (GpuMerge), which gives out the rows of the blocks that a Gather Merge brings.
+ * merge_node.c: Custom Scan (GpuMerge), which merges the rows of the blocks that a Gather Merge returns.
  *
- * Below it the Gather Merge does all that it does elsewhere: it starts the workers, takes part itself, ends early,
- * starts again.  The rows leave from where they lie in the blocks, of which each was copied once, out of a worker's
- * queue.
+ * The Gather Merge below works as usual: it starts workers, participates, stops early and rescans.  Rows are returned
+ * from where they lie in the blocks.  Each block was copied once, out of a worker's queue.
  */
 #include "postgres.h"
 
@@ -18,9 +17,9 @@ typedef struct GpuMergeState
 {
 	CustomScanState css;
 	SortColumns columns;
-	BlockMerge *merge;			/* NULL until the first row is asked for */
-	MergedRows	rows;			/* to be given out */
-	bool		ended;			/* the last block has come */
+	BlockMerge *merge;			/* NULL until the first row is requested */
+	MergedRows	rows;			/* to return next */
+	bool		ended;			/* the last block has arrived */
 } GpuMergeState;
 
 /* BeginCustomScan */
@@ -37,7 +36,7 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	gpusort_read_columns(&node->columns, scan);
 }
 
-/* Begins to merge. */
+/* Opens the merge. */
 static void
 open_merge(GpuMergeState *node)
 {
@@ -50,8 +49,8 @@ open_merge(GpuMergeState *node)
 }
 
 /*
- * Reads the next block; false if there are no more.  A worker's block belongs to the slot it comes in, from which it is
- * taken over.  One of this process stays where its GpuSort wrote it, for as long as the merge needs it.
+ * Reads the next block; returns false at the end.  A worker's block is taken over from the slot that owns it.  A block
+ * of this process stays where its GpuSort wrote it for as long as the merge needs it.
  */
 static bool
 read_block(GpuMergeState *node)
@@ -74,7 +73,7 @@ read_block(GpuMergeState *node)
 	return true;
 }
 
-/* Has rows ready to be given out; false at the end. */
+/* Fetches blocks until rows are ready; returns false at the end. */
 static bool
 prepare_rows(GpuMergeState *node)
 {
@@ -89,7 +88,7 @@ prepare_rows(GpuMergeState *node)
 	return true;
 }
 
-/* ExecCustomScan */
+/* ExecCustomScan: returns the next row. */
 static TupleTableSlot *
 exec_node(CustomScanState *css)
 {
@@ -118,7 +117,7 @@ end_node(CustomScanState *css)
 	ExecEndNode(outerPlanState(css));
 }
 
-/* ReScanCustomScan: as ExecReScanGatherMerge leaves it to its child to be scanned again when its parameters change. */
+/* ReScanCustomScan.  Like ExecReScanGatherMerge, leaves the child to be rescanned if its parameters have changed. */
 static void
 rescan_node(CustomScanState *css)
 {
@@ -141,7 +140,7 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 	GpuMergeState *node = (GpuMergeState *) css;
 
 	explain_keys(css, &node->columns, ancestors, es);
-	/* the rows of the Gather Merge below */
+	/* report the rows of the Gather Merge below */
 	if (es->analyze)
 		ExplainPropertyInteger("Blocks", NULL, (int64) (node->merge ? blockmerge_stats(node->merge)->blocks : 0), es);
 }

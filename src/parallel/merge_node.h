@@ -1,5 +1,5 @@
 /*
- * merge_node.h: the CustomScan above a Gather Merge that brings blocks of sorted rows.
+ * merge_node.h: the CustomScan above a Gather Merge that returns blocks of sorted rows.
  */
 #ifndef GPUSORT_MERGE_NODE_H
 #define GPUSORT_MERGE_NODE_H
@@ -8,7 +8,7 @@
 
 #define GPUMERGE_NODE_NAME "GpuMerge"
 
-/* custom_private of its plan is that of the GpuSort below. */
+/* Its plan has the custom_private of the GpuSort below. */
 extern const OurNode gpumerge_node;
 extern const CustomScanMethods gpumerge_scan_methods;
 

@@ -1,9 +1,9 @@
 /*
- * pack_node.c: Custom Scans (GpuPack) and (GpuUnpack), between which rows pass a Gather in blocks.
+ * pack_node.c: Custom Scans (GpuPack) and (GpuUnpack), which send rows through a Gather in blocks.
  *
- * GpuPack forms its child's rows where they are not tuples yet, and writes them into blocks.  GpuUnpack gives them out
- * from where they lie: a worker's block in its queue, into which the next ones are written meanwhile, one of this
- * process in the memory of its GpuPack.  Either stays there until the Gather is asked for the next block.
+ * GpuPack forms tuples of its child's rows if necessary, and writes them into blocks.  GpuUnpack returns the rows from
+ * where they lie: in a worker's queue, into which the worker writes the next blocks meanwhile, or in the memory of this
+ * process's GpuPack.  A block is valid until the Gather is asked for the next one.
  */
 #include "postgres.h"
 
@@ -21,24 +21,24 @@
 typedef struct GpuPackState
 {
 	CustomScanState css;
-	BlockWriter *writer;		/* NULL until the first block is asked for */
-	MinimalTuple row;			/* memory to form a row in */
+	BlockWriter *writer;		/* NULL until the first block is requested */
+	MinimalTuple row;			/* buffer for forming a row */
 	Size		room;
 } GpuPackState;
 
 typedef struct GpuUnpackState
 {
 	CustomScanState css;
-	const char *rows;			/* of the block at hand */
-	const uint32 *offsets;		/* NULL where rows are bare */
+	const char *rows;			/* of the current block */
+	const uint32 *offsets;		/* NULL if rows are bare */
 	uint32		at;
 	uint32		count;
 	uint32		stride;
-	MinimalTuple bare;			/* the header of bare rows, and room for one of them */
+	MinimalTuple bare;			/* the header of bare rows, and room for one row */
 	int64		blocks;			/* read so far, for EXPLAIN */
 } GpuUnpackState;
 
-/* BeginCustomScan of a GpuPack, and most of a GpuUnpack's */
+/* BeginCustomScan of a GpuPack, and part of a GpuUnpack's */
 static void
 begin_node(CustomScanState *css, EState *estate, int eflags)
 {
@@ -56,7 +56,7 @@ begin_unpack(CustomScanState *css, EState *estate, int eflags)
 	((GpuUnpackState *) css)->bare = palloc0(ROW_HEADER_BYTES + BARE_BYTES);
 }
 
-/* Forms a row of a slot's values, in memory that the next row takes. */
+/* Forms a row of a slot's values, in a buffer that the next row reuses. */
 static MinimalTuple
 form_row(GpuPackState *node, TupleTableSlot *slot)
 {
@@ -77,7 +77,7 @@ form_row(GpuPackState *node, TupleTableSlot *slot)
 	return node->row;
 }
 
-/* The next row for a block. */
+/* Returns the next row for a block. */
 static MinimalTuple
 next_row(void *arg)
 {
@@ -91,7 +91,7 @@ next_row(void *arg)
 	return form_row(node, slot);
 }
 
-/* ExecCustomScan of a GpuPack: the next block. */
+/* ExecCustomScan of a GpuPack: returns the next block. */
 static TupleTableSlot *
 exec_pack(CustomScanState *css)
 {
@@ -104,7 +104,7 @@ exec_pack(CustomScanState *css)
 	return blockwriter_next(node->writer, next_row, node);
 }
 
-/* Forgets what has been read. */
+/* Drops the current block. */
 static void
 reset_pack(GpuPackState *node)
 {
@@ -131,7 +131,7 @@ rescan_pack(CustomScanState *css)
 		ExecReScan(outerPlanState(css));
 }
 
-/* Reads the next block; false if there are no more. */
+/* Reads the next block; returns false at the end. */
 static bool
 read_block(GpuUnpackState *node)
 {
@@ -155,7 +155,7 @@ read_block(GpuUnpackState *node)
 	return true;
 }
 
-/* ExecCustomScan of a GpuUnpack: the next row. */
+/* ExecCustomScan of a GpuUnpack: returns the next row. */
 static TupleTableSlot *
 exec_unpack(CustomScanState *css)
 {
@@ -165,7 +165,7 @@ exec_unpack(CustomScanState *css)
 
 	if (unlikely(node->at == node->count))
 	{
-		/* the last row may go with its block */
+		/* reading may free the last row with its block */
 		ExecClearTuple(slot);
 		if (!read_block(node))
 			return slot;
@@ -186,7 +186,9 @@ end_unpack(CustomScanState *css)
 	ExecEndNode(outerPlanState(css));
 }
 
-/* ReScanCustomScan of a GpuUnpack: as ExecReScanGather leaves it to its child to be scanned when parameters change. */
+/*
+ * ReScanCustomScan of a GpuUnpack.  Like ExecReScanGather, leaves the child to be rescanned if parameters have changed.
+ */
 static void
 rescan_unpack(CustomScanState *css)
 {
@@ -198,7 +200,7 @@ rescan_unpack(CustomScanState *css)
 		ExecReScan(outerPlanState(css));
 }
 
-/* ExplainCustomScan of a GpuUnpack: how many rows the Gather below had. */
+/* ExplainCustomScan of a GpuUnpack: reports the rows of the Gather below. */
 static void
 explain_unpack(CustomScanState *css, List *ancestors, ExplainState *es)
 {

@@ -1,8 +1,8 @@
 /*
- * pack_node.h: the two CustomScans around a Gather whose rows travel in blocks.
+ * pack_node.h: the CustomScans below and above a Gather whose rows are sent in blocks.
  *
- * GpuPack may stand on any plan that workers can run: it gives that plan's rows out in blocks (blocks.h), in no order.
- * GpuUnpack, above the Gather, gives out the rows.
+ * GpuPack runs above any plan in a worker and returns its rows in unordered blocks (blocks.h).  GpuUnpack, above the
+ * Gather, returns the rows.
  */
 #ifndef GPUSORT_PACK_NODE_H
 #define GPUSORT_PACK_NODE_H

@@ -1,12 +1,12 @@
 /*
- * plan_gather.c: rows that sorts of ours have had a part in pass a Gather in blocks.
+ * plan_gather.c: sends rows through a Gather in blocks if a plan below it contains a sort by gpusort.
  *
  *		Gather						Custom Scan (GpuUnpack)
  *		  -> any plan				  -> Gather
  *									       -> Custom Scan (GpuPack)
  *									            -> any plan
  *
- * What a Gather Merge over a sort becomes is in plan_merge.c.
+ * plan_merge.c treats a Gather Merge over a sort.
  */
 #include "postgres.h"
 
@@ -26,7 +26,7 @@
 
 static bool sorts(const Plan *plan);
 
-/* Is a sort of ours in one of those plans? */
+/* Returns true if one of the plans contains a sort by gpusort. */
 static bool
 any_sorts(const List *plans)
 {
@@ -40,7 +40,7 @@ any_sorts(const List *plans)
 	return false;
 }
 
-/* Is a sort of ours in a plan that workers run? */
+/* Returns true if a plan that workers run contains a sort by gpusort. */
 static bool
 sorts(const Plan *plan)
 {
@@ -65,7 +65,7 @@ sorts(const Plan *plan)
 	}
 }
 
-/* Makes the node below a Gather, which gives out blocks. */
+/* Makes the GpuPack below a Gather. */
 static Plan *
 make_pack(const PlannedStmt *stmt, Plan *child, int id)
 {
@@ -81,7 +81,7 @@ make_pack(const PlannedStmt *stmt, Plan *child, int id)
 	return &pack->scan.plan;
 }
 
-/* Makes the node above a Gather, while that still gives out rows. */
+/* Makes the GpuUnpack above a Gather, while the Gather still returns rows. */
 static Plan *
 make_unpack(const PlannedStmt *stmt, Gather *gather, int id)
 {
@@ -103,7 +103,7 @@ take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound)
 	int			id;
 	Plan	   *unpack;
 
-	/* where only the first rows are wanted, nobody waits for a block */
+	/* do not wait for full blocks if only the first rows are wanted */
 	if (!gpusort_parallel_blocks || gather->single_copy || gather->plan.qual != NIL || bound.kind != BOUND_NONE ||
 		gather->plan.plan_rows < gpusort_min_rows || !sorts(child) ||
 		!passes_through(gather->plan.targetlist, get_tlist_exprs(child->targetlist, true)))
@@ -118,9 +118,10 @@ take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound)
 }
 
 /*
- * ExecSetTupleBound tells a Gather how many rows are wanted, and workers give out no more.  When they are started again
- * they go by the number that they were told first: where more are wanted then, rows would be missing.  Through a
- * Material no bound passes, and rows do as they come.  What PostgreSQL plans without a part of ours stays as it is.
+ * Puts a Material above a Gather to stop a bound that changes between scans.  ExecSetTupleBound tells a Gather how many
+ * rows are wanted, and its workers return no more.  Restarted workers keep the first bound, so rows would be missing if
+ * a later scan wants more.  A Material passes no bound, but passes rows on as they arrive.  Plans without a sort by
+ * gpusort stay as they are.
  */
 Plan *
 stop_bound(const PlannedStmt *stmt, Plan *plan, SortBound bound)

@@ -1,15 +1,15 @@
 /*
- * plan_gather.h: rows pass a Gather in blocks.
+ * plan_gather.h: sends rows through a Gather in blocks.
  */
 #ifndef GPUSORT_PLAN_GATHER_H
 #define GPUSORT_PLAN_GATHER_H
 
 #include "src/cost/sort_choice.h"
 
-/* Returns what takes the place of a Gather whose child has been walked: itself if no GpuSort is below it. */
+/* Returns the replacement of a Gather whose child has been walked, or the Gather itself if no GpuSort is below it. */
 extern Plan *take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound);
 
-/* Lets no bound that changes pass through what has taken the place of a Gather or Gather Merge. */
+/* Keeps a bound that changes between scans from the replacement of a Gather or Gather Merge. */
 extern Plan *stop_bound(const PlannedStmt *stmt, Plan *plan, SortBound bound);
 
 #endif

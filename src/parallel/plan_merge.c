@@ -1,12 +1,12 @@
 /*
- * plan_merge.c: a Gather Merge over sorts of ours becomes one of blocks.
+ * plan_merge.c: turns a Gather Merge over gpusort's sorts into one of blocks.
  *
  *		Gather Merge					Custom Scan (GpuMerge)
  *		  -> Custom Scan (GpuSort)		  -> Gather Merge
  *										       -> Custom Scan (GpuSort)
  *
- * Below the new Gather Merge a tuple is a block of many sorted rows, with the key of the first one before it
- * (parallel/blocks.h).  Gather Merge puts the blocks in order, and GpuMerge the rows.
+ * Below the new Gather Merge a tuple is a block of many sorted rows, preceded by the key of the first one
+ * (parallel/blocks.h).  Gather Merge orders the blocks, and GpuMerge the rows.
  */
 #include "postgres.h"
 
@@ -28,7 +28,7 @@
 #include "merge_node.h"
 #include "plan_merge.h"
 
-/* Does a Gather Merge merge by the first of those columns? */
+/* Returns true if a Gather Merge merges by a prefix of these columns. */
 static bool
 merges_by(const GatherMerge *gather, const SortColumns *columns)
 {
@@ -41,7 +41,7 @@ merges_by(const GatherMerge *gather, const SortColumns *columns)
 	return true;
 }
 
-/* May blocks be put in order by the bytes of their keys? */
+/* Returns true if the bytes of the keys can order blocks. */
 static bool
 keys_travel(const SortColumns *columns)
 {
@@ -51,7 +51,7 @@ keys_travel(const SortColumns *columns)
 	return true;
 }
 
-/* The sort below a Gather Merge, if it is ours and gives its columns to it as they are; else NULL. */
+/* Returns the sort below a Gather Merge if it is gpusort's and its columns pass unchanged, else NULL. */
 static CustomScan *
 sort_below(const GatherMerge *gather)
 {
@@ -63,7 +63,7 @@ sort_below(const GatherMerge *gather)
 	return sort;
 }
 
-/* Makes a sort give out blocks. */
+/* Makes a sort return blocks. */
 static void
 give_blocks(CustomScan *sort, const SortColumns *by, bool encoded)
 {
@@ -71,7 +71,7 @@ give_blocks(CustomScan *sort, const SortColumns *by, bool encoded)
 	List	   *all = NIL;
 	List	   *columns = NIL;
 
-	/* the list may have more columns than the rows: keys as they were written */
+	/* the list may have more columns than the rows: the original forms of keys */
 	for (int i = 1; i <= list_length(sort->scan.plan.targetlist); i++)
 		all = lappend_int(all, i);
 	if (encoded)
@@ -90,7 +90,7 @@ give_blocks(CustomScan *sort, const SortColumns *by, bool encoded)
 	make_variant(sort, BLOCK_VARIANT, list_make1_int(encoded));
 }
 
-/* Makes a Gather Merge one of blocks, which the sort below gives out. */
+/* Makes a Gather Merge merge the blocks of the sort below. */
 static void
 gather_blocks(GatherMerge *gather, const CustomScan *sort, const SortColumns *by, bool encoded)
 {
@@ -114,7 +114,7 @@ gather_blocks(GatherMerge *gather, const CustomScan *sort, const SortColumns *by
 	}
 }
 
-/* Makes the node above a Gather Merge, while that still gives out rows. */
+/* Makes the GpuMerge above a Gather Merge, while the Gather Merge still returns rows. */
 static CustomScan *
 make_gpumerge(const PlannedStmt *stmt, GatherMerge *gather, const CustomScan *sort)
 {
@@ -122,7 +122,7 @@ make_gpumerge(const PlannedStmt *stmt, GatherMerge *gather, const CustomScan *so
 	Plan	   *plan = &merge->scan.plan;
 
 	plan->lefttree = &gather->plan;
-	/* the Gather Merge's names are the result's */
+	/* the result has the column names of the Gather Merge */
 	plan->targetlist = number_columns(gather->plan.targetlist, INDEX_VAR);
 	merge->custom_plans = children_for_explain(&gather->plan);
 	merge->custom_scan_tlist = copyObject(sort->custom_scan_tlist);

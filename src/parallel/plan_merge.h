@@ -1,12 +1,15 @@
 /*
- * plan_merge.h: a Gather Merge over sorts becomes one of blocks.
+ * plan_merge.h: turns a Gather Merge over sorts into one of blocks.
  */
 #ifndef GPUSORT_PLAN_MERGE_H
 #define GPUSORT_PLAN_MERGE_H
 
 #include "nodes/plannodes.h"
 
-/* Returns what takes the place of a Gather Merge whose child has been walked: itself if that is no GpuSort. */
+/*
+ * Returns the replacement of a Gather Merge whose child has been walked, or the Gather Merge itself if that is no
+ * GpuSort.
+ */
 extern Plan *take_gather_merge(PlannedStmt *stmt, GatherMerge *gather);
 
 #endif

@@ -1,20 +1,20 @@
 /*
- * word_merge.c: sorted parts of rows whose keys are words, merged by the CPU engine.
+ * word_merge.c: merges sorted parts of rows whose keys are words, by the CPU engine.
  *
- * gs_merge_runs goes from both ends of two parts at once, without a branch that depends on the keys: 4.2 ns a row of
- * four parts, where one chain of comparisons takes 7.3.
+ * gs_merge_runs merges two parts from both ends at once, without branches on the keys: 4.2 ns a row for four parts,
+ * where a single chain of comparisons takes 7.3.
  */
 #include "postgres.h"
 
 #include "src/base/bigmem.h"
 #include "word_merge.h"
 
-/* Bytes of a word, and of what goes with it. */
+/* Bytes of a word, and of the value with it. */
 #define WIDTH sizeof(uint64)
 
 StaticAssertDecl(sizeof(char *) == WIDTH, "the engine takes rows as values of 8 bytes");
 
-/* Stops with an error that says what a status of the engine is. */
+/* Raises an error if the engine's status is not GS_OK. */
 static void
 check(gs_status status)
 {
@@ -35,7 +35,7 @@ wordmerge_open(int parts)
 	return merge;
 }
 
-/* An array of the engine's memory, in place of another one. */
+/* Replaces an array in the engine's memory. */
 static void *
 other_array(WordMerge *merge, void *array, Size bytes)
 {

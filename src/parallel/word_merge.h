@@ -1,31 +1,31 @@
 /*
- * word_merge.h: sorted parts of rows whose keys are words, merged by the CPU engine.
+ * word_merge.h: merges sorted parts of rows whose keys are words, by the CPU engine.
  */
 #ifndef GPUSORT_WORD_MERGE_H
 #define GPUSORT_WORD_MERGE_H
 
 #include "kernels/gs_arrays.h"
 
-/* The parts, one behind the other; the caller fills them in. */
+/* The input: sorted parts, one after the other, filled in by the caller. */
 typedef struct WordMerge
 {
 	gs_engine  *engine;
-	uint32		room;			/* rows there is memory for */
+	uint32		room;			/* rows the arrays have room for */
 	uint64	   *words;
-	const char **rows;			/* whatever goes with the words */
-	uint64	   *starts;			/* of parts, and the end of the last one */
+	const char **rows;			/* a value for each word */
+	uint64	   *starts;			/* start of each part, and the end of the last one */
 	uint64	   *merged;			/* the words in order */
 	void	   *temp;
 	Size		temp_bytes;
 } WordMerge;
 
-/* A merge of so many parts at most, in the current memory context. */
+/* Opens a merge of at most this many parts, in the current memory context. */
 extern WordMerge *wordmerge_open(int parts);
 
-/* Makes room for so many rows; what was there is gone. */
+/* Enlarges the arrays for a number of rows, discarding their contents. */
 extern void wordmerge_room(WordMerge *merge, uint32 rows);
 
-/* Writes the rows of all parts to ready, in order; those with the same word in the order of their parts. */
+/* Merges the rows of all parts into ready.  Rows with equal words keep the order of their parts. */
 extern void wordmerge_run(WordMerge *merge, int parts, const char **ready);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * plan.c: which sorts are ours, and the walk that takes them over in finished plans.
+ * plan.c: takes over Sorts in finished plans.
  *
- * The server plans ordinary Sorts.  Its finished plan is walked and every Sort that the predicate accepts becomes a
- * CustomScan, wherever it stands.  plan_paths.c makes the planner see the lower cost; it asks the same predicate, so
- * that no Sort that stays PostgreSQL's is ever planned at our price.
+ * The server plans ordinary Sorts.  A walk over its finished plan replaces every Sort that the predicate accepts by a
+ * CustomScan, anywhere in the plan.  plan_paths.c lets the planner see the lower cost.  It uses this predicate, too, so
+ * that a Sort that stays PostgreSQL's is never planned at gpusort's cost.
  */
 #include "postgres.h"
 
@@ -36,10 +36,7 @@
 
 static planner_hook_type prev_planner;
 
-/*
- * Makes the node that takes a Sort's place.  It keeps id, parameters, InitPlans and costs: rescans and EXPLAIN need
- * them.
- */
+/* Makes the node that replaces a Sort.  Keeps its id, parameters, InitPlans and costs, for rescans and EXPLAIN. */
 static Plan *
 make_gpusort(const PlannedStmt *stmt, Sort *sort)
 {
@@ -69,8 +66,8 @@ make_gpusort(const PlannedStmt *stmt, Sort *sort)
 }
 
 /*
- * Makes the node that takes the place of a Sort and of the node above it, which says that it is to sort a share.
- * Costs, rows, id and parameters are the upper one's, which the Gather knows.
+ * Makes the node that replaces a Sort and the share node above it.  Costs, rows, id and parameters are those of the
+ * share node, which the Gather knows.
  */
 static Plan *
 make_share(const PlannedStmt *stmt, const Plan *share)
@@ -86,14 +83,17 @@ make_share(const PlannedStmt *stmt, const Plan *share)
 	return (Plan *) scan;
 }
 
-/* Says why a sort stays. */
+/* Logs why a Sort stays PostgreSQL's. */
 static void
 leave_sort(const char *why)
 {
 	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", why)));
 }
 
-/* Is a bound one that leaves a sort to PostgreSQL?  Workers do not hear of it. */
+/*
+ * Returns the bound if it leaves the sort to PostgreSQL, else UNBOUNDED.  A constant bound does not, if the sorter
+ * itself sorts with bounds of this size.  Workers do not learn the bound.
+ */
 static SortBound
 bound_that_counts(const Sort *sort, SortBound bound)
 {
@@ -106,7 +106,7 @@ bound_that_counts(const Sort *sort, SortBound bound)
 	return bound;
 }
 
-/* Replaces a Sort if it is to be ours, else says why not. */
+/* Replaces a Sort that gpusort takes over, or logs why it stays. */
 static Plan *
 take_sort(const PlannedStmt *stmt, Sort *sort, SortBound bound)
 {
@@ -119,7 +119,7 @@ take_sort(const PlannedStmt *stmt, Sort *sort, SortBound bound)
 	return (Plan *) sort;
 }
 
-/* Says which sorts happen inside an Agg, where no node of the plan can take their place. */
+/* Logs the sorts inside an Agg, which no plan node can replace. */
 static void
 leave_sorts_of_agg(Agg *agg)
 {
@@ -141,7 +141,7 @@ leave_sorts_of_agg(Agg *agg)
 	}
 }
 
-/* Says why an Incremental Sort stays. */
+/* Logs why an Incremental Sort stays. */
 static void
 leave_incremental_sort(IncrementalSort *sort)
 {
@@ -149,7 +149,7 @@ leave_incremental_sort(IncrementalSort *sort)
 						sort->nPresortedCols, sort->sort.numCols));
 }
 
-/* The bound of a Limit, which changes if it comes of what is around the Limit, or of what it computes anew. */
+/* Returns the bound of a Limit.  It may change between scans if it depends on parameters or volatile functions. */
 static SortBound
 bound_of(const Limit *limit)
 {
@@ -161,7 +161,7 @@ bound_of(const Limit *limit)
 	return bound;
 }
 
-/* The bound that the executor would pass from a node to its children; see ExecSetTupleBound and stop_bound. */
+/* Returns the bound that the executor passes from a node to its children; see ExecSetTupleBound and stop_bound. */
 static SortBound
 bound_below(Plan *plan, SortBound bound)
 {
@@ -181,7 +181,7 @@ bound_below(Plan *plan, SortBound bound)
 		case T_Result:
 			return bound;
 		case T_CustomScan:
-			/* another extension's node may know how to pass it on, as appends over chunks of a table do */
+			/* another extension's node may pass it on, as TimescaleDB's appends of chunks do */
 			bound.known_above = true;
 			return bound;
 		case T_SubqueryScan:
@@ -193,7 +193,7 @@ bound_below(Plan *plan, SortBound bound)
 
 static Plan *walk(PlannedStmt *stmt, Plan *plan, SortBound bound);
 
-/* Walks every member of a list of plans in place; members of PlannedStmt.subplans may be NULL. */
+/* Walks the plans of a list in place.  Members of PlannedStmt.subplans may be NULL. */
 static void
 walk_list(PlannedStmt *stmt, List *plans, SortBound bound)
 {
@@ -204,8 +204,8 @@ walk_list(PlannedStmt *stmt, List *plans, SortBound bound)
 }
 
 /*
- * Replaces the Sorts in a finished plan tree.  Agg.chain stays as it is: its Sorts only describe keys to nodeAgg.c,
- * which casts to Sort.
+ * Replaces the Sorts in a finished plan tree.  Leaves Agg.chain alone, since nodeAgg.c casts its members to Sort and
+ * uses only their keys.
  */
 static Plan *
 walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
@@ -261,7 +261,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 	return plan;
 }
 
-/* Lets the server, or the next hook, plan, with our aggregates, and with our costs if the walk is to follow. */
+/* Calls the next planner with gpusort's aggregates, and with gpusort's costs if the plan will be walked. */
 static PlannedStmt *
 plan_with_costs(PLANNER_PARAMETERS)
 {
@@ -271,7 +271,7 @@ plan_with_costs(PLANNER_PARAMETERS)
 	PlannedStmt *stmt;
 
 	parse = replace_aggregates(parse, &replaced);
-	/* planning may run a function, which plans queries of its own under its own settings */
+	/* planning may call a function that plans other queries under other settings */
 	plan_will_be_walked = gpusort_enabled;
 	plan_has_replaced_aggregates = replaced != NIL;
 	PG_TRY();
@@ -288,14 +288,14 @@ plan_with_costs(PLANNER_PARAMETERS)
 	return stmt;
 }
 
-/* planner_hook: takes the Sorts of a finished plan over. */
+/* planner_hook: plans a query and takes over its Sorts. */
 static PlannedStmt *
 plan_query(PLANNER_PARAMETERS)
 {
 	bool		enabled = gpusort_enabled;
 	PlannedStmt *stmt;
 
-	/* planning may run a function, which plans queries of its own, or changes settings */
+	/* planning may call a function that plans other queries or changes settings */
 	forget_query();
 	stmt = plan_with_costs(PLANNER_ARGUMENTS);
 	forget_query();

@@ -5,7 +5,7 @@
 #define GPUSORT_PLAN_H
 
 
-/* In _PG_init: the planner's hooks. */
+/* Installs the planner's hooks, in _PG_init. */
 extern void gpusort_plan_init(void);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * plan_paths.c: sorts at their true cost in the planner's choice.
+ * plan_paths.c: offers paths over gpusort's sorts to the planner.
  *
- * The server's own cost of a sort cannot be changed, so cheaper SortPaths are offered beside the server's, through
- * create_upper_paths_hook. They are ordinary SortPaths; the walk in plan.c replaces what they become.  Sorts that merge
- * joins make for themselves are replaced without influence on the choice of the join.
+ * The cost of the server's own sorts cannot be changed, so create_upper_paths_hook adds cheaper SortPaths beside them.
+ * These are ordinary SortPaths; the walk in plan.c replaces the Sorts they become.  Sorts that merge joins create are
+ * replaced, too, but do not influence the choice of the join.
  *
- * What a stage is offered are sorts of its cheapest input, in this process and in workers, and copies of the paths
- * that the server has made, over cheaper sorts (plan_copies.c).  plan_price.c knows the prices.
+ * Each stage is offered sorts of its cheapest input, in this process and in workers, and copies of the server's paths
+ * over cheaper sorts (cost/path_copies.c).  cost/sort_cost.c has the costs.
  */
 #include "postgres.h"
 
@@ -28,13 +28,14 @@
 #include "src/shares/plan_shares.h"
 #include "plan_paths.h"
 
-/* Costs that differ by less are the same to add_path. */
+/* add_path considers costs equal within this factor. */
 #define FUZZ 1.01
 
 static create_upper_paths_hook_type prev_upper_paths;
 
 /*
- * Is a path at least as good as another, of whose order a part is needed?  A lower first cost may be of no interest.
+ * Returns true if a path is at least as good as another in every way, given the order that is needed.  The startup cost
+ * may not matter.
  */
 static bool
 is_as_good(const Path *path, const Path *other, List *order, bool startup_counts)
@@ -48,7 +49,7 @@ is_as_good(const Path *path, const Path *other, List *order, bool startup_counts
 							(!startup_counts || path->startup_cost <= other->startup_cost));
 }
 
-/* How much of an order do these pathkeys make use of? */
+/* Returns the number of leading pathkeys that a wanted order uses. */
 static int
 useful_keys(List *wanted, List *pathkeys)
 {
@@ -58,7 +59,7 @@ useful_keys(List *wanted, List *pathkeys)
 	return common;
 }
 
-/* The part of an order that later stages of the same query make use of. */
+/* Returns the prefix of an order that later stages of the query use. */
 static List *
 useful_order(PlannerInfo *root, UpperRelationKind stage, List *pathkeys)
 {
@@ -72,8 +73,8 @@ useful_order(PlannerInfo *root, UpperRelationKind stage, List *pathkeys)
 }
 
 /*
- * May parallel workers do something above a query, such as a join or a filter by its rows?  Not if the queries around
- * it read nothing but subqueries that were not taken apart.
+ * Returns true if parallel workers may do more above a query, such as a join or a filter by its rows.  That is
+ * impossible if the outer queries read only subqueries that were not pulled up.
  */
 static bool
 may_be_needed_in_workers(PlannerInfo *root)
@@ -95,7 +96,7 @@ may_be_needed_in_workers(PlannerInfo *root)
 	return false;
 }
 
-/* Is there a path that workers can run? */
+/* Returns true if one of the paths is parallel safe. */
 static bool
 has_parallel_safe(List *paths)
 {
@@ -110,14 +111,16 @@ has_parallel_safe(List *paths)
 }
 
 /*
- * Adds a path to a list in the order of costs, as add_path does, but drops only what the path is as good as in every
- * way.  add_path also drops paths that cost up to a hundredth less, for a better order; since ours may then be dropped
- * in turn for one that is dearer again, a cheaper plan would be lost that was found without gpusort.  For an order that
- * its query does not need, a path does not come beside a cheaper one, for a later stage's add_path not to prefer it; a
- * query around may need it, but would see one of the two alone.
+ * Adds a path to a list sorted by cost, as add_path does, but drops only paths that it dominates in every way.
+ * add_path also drops paths that cost up to 1 % less, for a better order.  If gpusort's path were then dropped in turn
+ * for one that costs more, a cheaper plan that PostgreSQL finds without gpusort would be lost.
  *
- * Nor does a path that workers cannot run come beside one that they can, where that may be needed: a join's partial
- * paths are not even looked at while it has cheaper ones, although they might win in the end.
+ * A more expensive path with an order that the query does not need is not added beside a cheaper one, since a later
+ * stage's add_path might prefer it.  A subquery keeps both if their costs differ by more than FUZZ, since the outer
+ * query may need the order; with closer costs it would see only one of the two.
+ *
+ * A path that is not parallel safe is not added beside a parallel-safe one that an outer query may need.  The planner
+ * ignores a join's partial paths while it has cheaper others, although they might win in the end.
  */
 static void
 offer_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List **paths, Path *path)
@@ -149,7 +152,7 @@ offer_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List **p
 	*paths = list_insert_nth(*paths, place, path);
 }
 
-/* Offers paths to a stage of planning. */
+/* Offers a list of paths to a stage. */
 static void
 offer_all(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List **list, List *paths)
 {
@@ -159,7 +162,9 @@ offer_all(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List **li
 		offer_path(root, stage, rel, list, lfirst(lc));
 }
 
-/* Does a query hand on the rows that it reads, so that a bound may pass?  Of set operations UNION ALL does. */
+/*
+ * Returns true if a query returns the rows it reads, so that a bound may pass.  Of set operations, only UNION ALL does.
+ */
 static bool
 passes_bound(const Query *query)
 {
@@ -171,8 +176,8 @@ passes_bound(const Query *query)
 }
 
 /*
- * The strictest bound that a Limit may pass to a sort on top of this query, seen from the query itself and from all
- * around it.  May be stricter than what comes true, never looser.  One that comes at run time counts as the strictest.
+ * Returns the strictest bound that a Limit of this query or an outer one may pass to a sort on top of this query.  The
+ * actual bound may be looser, never stricter.  A bound known at run time counts as the strictest.
  */
 static SortBound
 bound_from_above(PlannerInfo *root, bool in_workers)
@@ -195,7 +200,7 @@ bound_from_above(PlannerInfo *root, bool in_workers)
 	return result;
 }
 
-/* Offers a path, if any, to an ordered relation, with the output it must have. */
+/* Offers a path, if not NULL, to an ordered relation, projected to the target. */
 static void
 offer_with_target(PlannerInfo *root, RelOptInfo *ordered, Path *path, PathTarget *target)
 {
@@ -207,9 +212,9 @@ offer_with_target(PlannerInfo *root, RelOptInfo *ordered, Path *path, PathTarget
 }
 
 /*
- * The cheapest path of what is to be ordered, if it is not in that order already; else NULL.  One that is was offered
- * to the ordered relation as it is, and may be gone: add_path frees what it drops.  Then there is another relation's
- * path in its place, or nothing that could be taken for a path, or still the path in order.
+ * Returns the cheapest path of the input of ORDER BY, or NULL if it is sorted already.  A sorted one was passed to
+ * add_path for the ordered relation, which may have freed it; then the memory may hold another relation's path, or no
+ * path.
  */
 static Path *
 unordered_input(PlannerInfo *root, const RelOptInfo *input)
@@ -220,15 +225,14 @@ unordered_input(PlannerInfo *root, const RelOptInfo *input)
 }
 
 /*
- * ORDER BY: the server's own sort may have lost against an index and be gone from the list, so ours are made from the
- * input.  How many rows there are the input says, if it can be asked; the server's Gather Merge leaves out what the
- * leader reads.
+ * Offers sorts for ORDER BY.  They are made from the input, as the server's own sort may have lost against an index.
+ * The number of rows comes from the input if that can be read; the server's Gather Merge omits the leader's rows.
  */
 static void
 offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
 {
 	const Path *known = linitial(ordered->pathlist);
-	/* set operations leave their output as it is */
+	/* set operations do not project their output */
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED] ? root->upper_targets[UPPERREL_ORDERED] :
 		known->pathtarget;
 	Path	   *path = unordered_input(root, input);
@@ -240,7 +244,7 @@ offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
 													bound_from_above(root, false)), target);
 	if (input->partial_pathlist == NIL)
 		return;
-	/* over window functions only if they are of shares */
+	/* above window functions, only with shares */
 	ordered->consider_parallel = ordered->consider_parallel ||
 		(input->consider_parallel && safe_in_shares(root, target->exprs));
 	partial = linitial(input->partial_pathlist);
@@ -250,7 +254,7 @@ offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
 													 equal(partial->pathtarget->exprs, target->exprs)), target);
 }
 
-/* The order that DISTINCT is computed in: one is a prefix of the other, and DISTINCT ON needs the longer one. */
+/* Returns the order for DISTINCT.  One list is a prefix of the other, and DISTINCT ON needs the longer one. */
 static List *
 order_of_distinct(PlannerInfo *root)
 {
@@ -258,7 +262,7 @@ order_of_distinct(PlannerInfo *root)
 		root->sort_pathkeys : root->distinct_pathkeys;
 }
 
-/* May DISTINCT be computed over sorts? */
+/* Returns true if DISTINCT can be computed over sorted input. */
 static bool
 distinct_is_sortable(PlannerInfo *root, const RelOptInfo *distinct)
 {
@@ -266,9 +270,7 @@ distinct_is_sortable(PlannerInfo *root, const RelOptInfo *distinct)
 		grouping_is_sortable(root->parse->distinctClause);
 }
 
-/*
- * DISTINCT over sorts, which the server drops early where a hash table seems cheaper.
- */
+/* Returns DISTINCT over gpusort's sorts.  The server drops sorts early if a hash table seems cheaper. */
 static List *
 cheap_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 {
@@ -283,7 +285,7 @@ cheap_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 	return result;
 }
 
-/* Finds it in what the server has made; false if it made nothing like a sorted aggregate. */
+/* Reads the grouping from a path that the server has made.  Returns false if none can be made by sorting. */
 static bool
 find_grouping(PlannerInfo *root, RelOptInfo *grouped, Grouping *grouping)
 {
@@ -316,8 +318,8 @@ find_grouping(PlannerInfo *root, RelOptInfo *grouped, Grouping *grouping)
 }
 
 /*
- * Can a sorted aggregate of a partition win?  Not if to read and sort its rows takes as much as another way in whole,
- * and nobody needs the order.  There may be thousands of partitions, in which paths would be made for nothing.
+ * Returns true if a sorted aggregate of a partition can win.  It cannot if reading and sorting the rows costs as much
+ * as another whole path and no later stage needs the order.  This saves making paths for thousands of partitions.
  */
 static bool
 sort_may_win(PlannerInfo *root, const RelOptInfo *input, const RelOptInfo *grouped)
@@ -333,8 +335,8 @@ sort_may_win(PlannerInfo *root, const RelOptInfo *input, const RelOptInfo *group
 }
 
 /*
- * GROUP BY over sorts, after the pattern of an aggregate that beat the server's: a hashed one, one of partial
- * aggregates, or one over an index.
+ * Returns GROUP BY over gpusort's sorts.  The pattern is the server's winning aggregate: hashed, of partial aggregates,
+ * or over an index.
  */
 static List *
 cheap_group(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, const Grouping *grouping,
@@ -350,7 +352,7 @@ cheap_group(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, const Gro
 	return result;
 }
 
-/* Is a path cheaper than all others of a list, by more than add_path takes for nothing? */
+/* Returns true if a path is cheaper than all others of a list by more than add_path's tolerance. */
 static bool
 is_clearly_cheapest(const Path *path, List *paths)
 {
@@ -367,22 +369,22 @@ is_clearly_cheapest(const Path *path, List *paths)
 }
 
 /*
- * Offers what several participants do, each with a share of the groups: to what is above in workers, and to this
- * process.  Later stages may prefer for its order, or its start, what costs as much as the server's way.
+ * Offers shares of groups: the partial path to the nodes above in workers, and the gathered path to this process.  They
+ * must be clearly cheaper, as later stages may prefer a path of equal cost for its order or startup cost.
  */
 static void
 offer_shares(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *shares)
 {
 	if (shares == NIL || !is_clearly_cheapest(linitial(shares), rel->pathlist))
 		return;
-	/* the server does not expect workers above window functions */
+	/* the server plans no workers above window functions */
 	rel->consider_parallel = true;
 	offer_path(root, stage, rel, &rel->partial_pathlist, linitial(shares));
 	if (is_clearly_cheapest(lsecond(shares), rel->pathlist))
 		offer_path(root, stage, rel, &rel->pathlist, lsecond(shares));
 }
 
-/* The cheapest of some paths, or NULL. */
+/* Returns the cheapest path, or NULL. */
 static Path *
 cheapest(List *paths)
 {
@@ -397,7 +399,7 @@ cheapest(List *paths)
 	return result;
 }
 
-/* Multiplies the prices of an aggregate, and of what is below it up to a sort. */
+/* Scales the costs of an aggregate and the paths below it, down to the sort. */
 static void
 scale_prices(Path *path, double scale)
 {
@@ -429,8 +431,8 @@ scale_prices(Path *path, double scale)
 }
 
 /*
- * Sorted groups against a hashed aggregate, whose price leaves much out.  If the cheapest of ours would win with that
- * counted, it gets a price below the server's, and the others one in proportion.
+ * Compares sorted groups with a hashed aggregate, whose cost is incomplete.  If the cheapest sorted path would win
+ * against the complete cost, scales all sorted paths so that it costs less than the hashed one.
  */
 static void
 price_groups(PlannerInfo *root, RelOptInfo *rel, List *sorted, List *shares, const AggClauseCosts *costs)
@@ -451,7 +453,7 @@ price_groups(PlannerInfo *root, RelOptInfo *rel, List *sorted, List *shares, con
 		scale_prices(lfirst(lc), scale);
 }
 
-/* Is there a way to groups by hashing? */
+/* Returns true if one of the paths is a hashed aggregate. */
 static bool
 has_hashed(List *paths)
 {
@@ -465,7 +467,7 @@ has_hashed(List *paths)
 	return false;
 }
 
-/* Offers groups made by sorts of ours: by one process, or below a Gather Merge, and by several. */
+/* Offers groups made by gpusort's sorts: by one process, below a Gather Merge, and by shares. */
 static void
 offer_groups(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *rel, List *pathkeys,
 			 List *sorted, List *shares, const AggClauseCosts *costs)
@@ -483,7 +485,7 @@ offer_groups(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelO
 	offer_shares(root, stage, rel, shares);
 }
 
-/* Offers copies of the server's groups over cheaper sorts. */
+/* Offers copies of the server's grouped paths over cheaper sorts. */
 static void
 offer_copies(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *copies)
 {
@@ -492,7 +494,7 @@ offer_copies(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *
 	offer_all(root, stage, rel, &rel->pathlist, copies);
 }
 
-/* What DISTINCT is offered. */
+/* Offers paths for DISTINCT. */
 static void
 offer_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 {
@@ -505,7 +507,7 @@ offer_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 									((Path *) linitial(distinct->pathlist))->rows), NULL);
 }
 
-/* What GROUP BY is offered: of a partition no second sorted aggregate where the server has made one. */
+/* Offers paths for GROUP BY.  A partition gets no second sorted aggregate if the server has made one. */
 static void
 offer_grouped(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 {
@@ -525,7 +527,7 @@ offer_grouped(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 				 share_groups(root, input, grouped, &grouping, &costs), &costs);
 }
 
-/* Offers what a stage of planning can do with cheaper sorts. */
+/* Offers a stage of planning its paths over cheaper sorts. */
 static void
 offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output)
 {
@@ -555,8 +557,8 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 }
 
 /*
- * create_upper_paths_hook.  A forbidden sort stays as dear as the server made it, and columns with set-returning
- * functions are split only later.
+ * create_upper_paths_hook: offers paths if sorts are enabled.  Set-returning functions in the target are excluded,
+ * because they are split off only later.
  */
 static void
 offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output, void *extra)

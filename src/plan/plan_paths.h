@@ -1,11 +1,11 @@
 /*
- * plan_paths.h: the planner's stages, and what each is offered.
+ * plan_paths.h: offers paths over gpusort's sorts to the planner.
  */
 #ifndef GPUSORT_PLAN_PATHS_H
 #define GPUSORT_PLAN_PATHS_H
 
 
-/* In _PG_init: the hook for paths. */
+/* Installs the hook for paths, in _PG_init. */
 extern void gpusort_paths_init(void);
 
 #endif

@@ -1,13 +1,14 @@
 /*
- * exchange.c: rows on their way to the participants of a parallel plan whose share they are.
+ * exchange.c: sends rows to the participants of a parallel plan that own them.
  *
- * Each participant reads its part of the input and sorts its rows into parts of the classes: into chunks of memory, of
- * which a full one goes to the end of the participant's one file.  When all who have begun have read all they could,
- * each takes parts, which it reads from everybody's files.  This is the only time that anybody waits, and nobody gives
- * out a row between coming to the barrier and leaving it.  Who comes later finds nothing left to read, and takes parts.
+ * Each participant reads a part of the input and divides its rows by exchange part, into chunks of memory.  A full
+ * chunk is appended to the participant's only file.  When all participants that have begun have read all rows, each
+ * takes parts, which it reads from everybody's files.  Participants wait only here, at a barrier, and none returns a
+ * row between arriving there and leaving it.  A participant that arrives later finds nothing left to read, and takes
+ * parts.
  *
- * A chunk says where the last one of its part lies, and shared memory where the last of all does.  SharedTuplestore has
- * a file for each part of each participant: hundreds of files to be made, opened and deleted, however few the rows.
+ * The chunks of a part form a list, from the last one backwards; shared memory has its head.  SharedTuplestore has a
+ * file for each part of each participant instead: hundreds of files to create, open and delete, even for few rows.
  */
 #include "postgres.h"
 
@@ -25,36 +26,36 @@
 #include "exchange.h"
 #include "src/core/minimal_row.h"
 
-/* Parts for each participant at least, and altogether: what is left at the end is to be shared out evenly. */
+/* The number of parts.  Many small parts let all participants finish together. */
 #define PARTS_PER_PARTICIPANT 4
 #define MIN_PARTS 16
 #define MAX_PARTS 128
 
-/* Bytes of a chunk, unless it has one row that is larger. */
+/* Bytes of a chunk, unless a single row is larger. */
 #define CHUNK_BYTES (4 * BLCKSZ)
 
-/* No chunk. */
+/* Marks the end of a list of chunks. */
 #define NOWHERE PG_UINT32_MAX
 
-/* What a chunk begins with; its rows follow, each at an aligned place. */
+/* The header of a chunk, followed by aligned rows. */
 typedef struct Chunk
 {
-	pg_crc32c	sum;			/* of all that follows, rows included */
-	uint32		before;			/* the file's block where the part's last chunk begins, or NOWHERE */
-	uint32		place;			/* the block where it begins */
-	uint32		bytes;			/* of rows */
+	pg_crc32c	sum;			/* of all that follows, including rows */
+	uint32		before;			/* file block of the part's preceding chunk, or NOWHERE */
+	uint32		place;			/* its own file block */
+	uint32		bytes;			/* bytes of rows */
 } Chunk;
 
 StaticAssertDecl(sizeof(Chunk) % MAXIMUM_ALIGNOF == 0, "rows follow the header");
 
-/* What participants share. */
+/* Shared memory of an exchange. */
 typedef struct SharedExchange
 {
 	Barrier		barrier;
 	SharedFileSet files;
-	dsm_handle	segment;		/* that all this is in */
+	dsm_handle	segment;		/* the segment with this struct */
 	int			participants;
-	uint32		last[FLEXIBLE_ARRAY_MEMBER];	/* chunk of each part in the first participant's file, and so on */
+	uint32		last[FLEXIBLE_ARRAY_MEMBER];	/* the part's last chunk in a participant's file, see last_chunk */
 } SharedExchange;
 
 struct Exchange
@@ -62,17 +63,17 @@ struct Exchange
 	SharedExchange *shared;
 	int			nparts;
 	int			participant;
-	MemoryContext context;		/* of what follows */
-	BufFile    *file;			/* that is being written */
-	uint32		blocks;			/* there */
-	Chunk	  **chunks;			/* that are being filled; NULL: none yet */
-	int			part;			/* that is being read, or -1 */
-	int			from;			/* whose file is being read */
-	BufFile   **read;			/* files that have been opened */
-	uint32		next;			/* chunk to be read */
-	Chunk	   *chunk;			/* that was read, in as many bytes as: */
+	MemoryContext context;		/* owns all that follows */
+	BufFile    *file;			/* being written */
+	uint32		blocks;			/* written to file */
+	Chunk	  **chunks;			/* being filled; NULL: none yet */
+	int			part;			/* being read, or -1 */
+	int			from;			/* participant whose file is being read */
+	BufFile   **read;			/* files opened for reading */
+	uint32		next;			/* next chunk to read */
+	Chunk	   *chunk;			/* chunk read last; its allocated size: */
 	Size		room;
-	uint32		at;				/* bytes of it that have been given out */
+	uint32		at;				/* offset of its next row */
 };
 
 int
@@ -85,7 +86,7 @@ exchange_parts(int participants)
 	return parts;
 }
 
-/* Chunks that shared memory knows. */
+/* Returns the number of lists of chunks. */
 static int
 known_chunks(int participants)
 {
@@ -98,7 +99,7 @@ exchange_shared_bytes(int participants)
 	return offsetof(SharedExchange, last) + known_chunks(participants) * sizeof(uint32);
 }
 
-/* What this process has, as if it had brought and taken nothing. */
+/* Initialises a process's state. */
 static void
 clear(Exchange *exchange)
 {
@@ -114,7 +115,7 @@ clear(Exchange *exchange)
 	MemoryContextSwitchTo(old);
 }
 
-/* What a process knows of an exchange. */
+/* Creates a process's state. */
 static Exchange *
 create_exchange(SharedExchange *shared)
 {
@@ -128,7 +129,7 @@ create_exchange(SharedExchange *shared)
 	return exchange;
 }
 
-/* What is shared, as if nothing had been brought. */
+/* Initialises shared memory, apart from its files. */
 static void
 clear_shared(SharedExchange *shared)
 {
@@ -165,7 +166,7 @@ exchange_close(Exchange *exchange)
 void
 exchange_reset(Exchange *exchange)
 {
-	/* the plan is told to start again after this */
+	/* the plan is rescanned only after this */
 	exchange_close(exchange);
 	MemoryContextReset(exchange->context);
 	SharedFileSetDeleteAll(&exchange->shared->files);
@@ -198,7 +199,7 @@ exchange_begin(Exchange *exchange)
 	return false;
 }
 
-/* A participant's file: its own, to be made, or one to be read. */
+/* Creates or opens a participant's file. */
 static BufFile *
 open_file(Exchange *exchange, int participant, bool make)
 {
@@ -213,21 +214,21 @@ open_file(Exchange *exchange, int participant, bool make)
 	return file;
 }
 
-/* Where shared memory has a part's last chunk in a participant's file. */
+/* Returns the head of the list of a part's chunks in a participant's file. */
 static uint32 *
 last_chunk(const Exchange *exchange, int participant, int part)
 {
 	return &exchange->shared->last[participant * exchange->nparts + part];
 }
 
-/* The checksum of a chunk. */
+/* Returns the checksum of a chunk. */
 static pg_crc32c
 sum_of(const Chunk *chunk)
 {
 	return checksum_of(0, &chunk->before, sizeof(Chunk) - offsetof(Chunk, before) + chunk->bytes);
 }
 
-/* Writes a chunk to the file's end, in whole blocks, and leaves it empty. */
+/* Appends a chunk to the file, in whole blocks, and empties it. */
 static void
 write_chunk(Exchange *exchange, int part, Chunk *chunk)
 {
@@ -247,7 +248,9 @@ write_chunk(Exchange *exchange, int part, Chunk *chunk)
 	chunk->bytes = 0;
 }
 
-/* Room for a row of a part; it is written at once if it does not fit into a chunk with others (*alone). */
+/*
+ * Allocates room for a row of a part.  A row too large for a shared chunk gets one of its own, *alone, for put_alone.
+ */
 static MinimalTuple
 room_for_row(Exchange *exchange, int part, Size bytes, Chunk **alone)
 {
@@ -274,7 +277,7 @@ room_for_row(Exchange *exchange, int part, Size bytes, Chunk **alone)
 	return row;
 }
 
-/* Ends what room_for_row began. */
+/* Writes and frees the chunk of a large row, if any. */
 static void
 put_alone(Exchange *exchange, int part, Chunk *alone)
 {
@@ -284,7 +287,7 @@ put_alone(Exchange *exchange, int part, Chunk *alone)
 	pfree(alone);
 }
 
-/* Brings a row that is to be formed of a slot's values. */
+/* Forms a row of a slot's values and sends it. */
 static void
 put_values(Exchange *exchange, int part, TupleTableSlot *slot)
 {
@@ -347,14 +350,14 @@ exchange_open(Exchange *exchange, int part)
 	exchange->at = 0;
 }
 
-/* Stops because of the file that is being read. */
+/* Reports damage to the file being read. */
 pg_noreturn static void
 file_is_damaged(const Exchange *exchange)
 {
 	checksum_failed(psprintf("rows%d", exchange->from));
 }
 
-/* Reads so many bytes of it. */
+/* Reads bytes of the current file. */
 static void
 read_bytes(Exchange *exchange, void *to, Size bytes)
 {
@@ -362,7 +365,7 @@ read_bytes(Exchange *exchange, void *to, Size bytes)
 		file_is_damaged(exchange);
 }
 
-/* Reads the next chunk, of the participant that is being read. */
+/* Reads the next chunk from the current participant's file. */
 static void
 read_chunk(Exchange *exchange)
 {

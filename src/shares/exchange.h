@@ -1,5 +1,5 @@
 /*
- * exchange.h: rows on their way to the participants of a parallel plan whose share they are.
+ * exchange.h: sends rows to the participants of a parallel plan that own them.
  */
 #ifndef GPUSORT_EXCHANGE_H
 #define GPUSORT_EXCHANGE_H
@@ -9,36 +9,39 @@
 
 typedef struct Exchange Exchange;
 
-/* Shared memory of a plan with so many participants, the leader among them. */
+/* Returns the bytes of shared memory for this many participants, including the leader. */
 extern Size exchange_shared_bytes(int participants);
 
-/* How many parts the classes have there: a power of two. */
+/* Returns the number of parts of an exchange, a power of two. */
 extern int	exchange_parts(int participants);
 
-/* In the leader, before the plan is run, and run again.  Memory comes from the current context. */
+/* Initialises the exchange in the leader, before the plan is run or rescanned.  Allocates in the current context. */
 extern Exchange *exchange_init(ParallelContext *parallel, void *memory);
 extern void exchange_reset(Exchange *exchange);
 
-/* In a worker. */
+/* Attaches a worker. */
 extern Exchange *exchange_attach(void *memory);
 
-/* Comes to the exchange; false if it is too late to bring rows, because all have been brought. */
+/* Joins the exchange.  Returns false if it is too late to send rows, because all have been read. */
 extern bool exchange_begin(Exchange *exchange);
 
-/* Brings a row for one of the parts. */
+/* Sends a row to a part. */
 extern void exchange_put(Exchange *exchange, int part, TupleTableSlot *slot);
 
-/* Ends bringing rows, and waits until everybody else who has begun does. */
+/* Ends sending, and waits for all participants that have begun. */
 extern void exchange_end(Exchange *exchange);
 
-/* Begins to take the rows of a part, as nobody else does; the next row, valid until the next call, NULL at the end. */
+/*
+ * exchange_open begins to read the rows of a part, which no other process reads.  exchange_next returns the next row,
+ * valid until the next call, or NULL at the end.
+ */
 extern void exchange_open(Exchange *exchange, int part);
 extern MinimalTuple exchange_next(Exchange *exchange);
 
-/* Forgets what this process knows of it. */
+/* Frees this process's state. */
 extern void exchange_free(Exchange *exchange);
 
-/* Closes the files, before they are deleted. */
+/* Closes the files.  Must come before they are deleted. */
 extern void exchange_close(Exchange *exchange);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * plan_share_node.c: the path of a sort of shares, and the node that stands for it until the plan is walked.
+ * plan_share_node.c: the path of a sort of shares, and its placeholder node until the plan is walked.
  *
- * The node has a planned Sort below, so that it is the server that finds the columns to sort by.
+ * The node has a planned Sort below, so that the server finds the columns to sort by.
  */
 #include "postgres.h"
 
@@ -20,24 +20,24 @@
 #include "src/cost/sort_cost.h"
 #include "plan_share_node.h"
 
-/* What looking at a row of others takes, in operators for each key. */
+/* Cost of testing a row of another participant, in operators per key. */
 #define PASSED_ROW_OPERATORS 1.0
 
 /*
- * What a row of the input takes beyond its price, unless it is read by the page, in cpu_tuple_cost: measured, an
- * index-only scan takes three times its price against a plain one, joins more.
+ * Cost of an input row that the server's model leaves out, unless the input is read by the page, in cpu_tuple_cost.
+ * Measured: relative to a sequential scan, an index-only scan takes three times its cost, joins more.
  */
 #define PASSED_ON_TUPLES 3.0
 
 /*
- * What expressions of the input take beyond their price: most functions are dearer than the operator that they are
- * priced as, and every participant computes them for all rows.
+ * Cost of the input's expressions that the server's model leaves out, as a factor.  Most functions take longer than an
+ * operator, which they are charged as, and every participant computes them for all rows.
  */
 #define COMPUTED_PRICE 4.0
 
 /*
- * What a row takes that is handed on to another participant, in cpu_tuple_cost, and each byte of it.  The files for
- * that are charged as much as the workers are.
+ * Cost of sending a row to another participant, and of each of its bytes, in cpu_tuple_cost.  The files are charged a
+ * further parallel_setup_cost.
  */
 #define HANDED_ON_TUPLES 3.0
 #define HANDED_ON_BYTE 0.03
@@ -69,7 +69,7 @@ share_description(const Plan *plan)
 	return ((const CustomScan *) plan)->custom_private;
 }
 
-/* CreateCustomScanState: the node is gone when a plan is run. */
+/* CreateCustomScanState: fails, as the walk replaces this node. */
 static Node *
 no_state(CustomScan *scan)
 {
@@ -77,7 +77,7 @@ no_state(CustomScan *scan)
 	return NULL;
 }
 
-/* PlanCustomPath: a node over the planned Sort, which the walk makes one. */
+/* PlanCustomPath: makes a node over the planned Sort.  The walk turns both into one node. */
 static Plan *
 plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses, List *plans)
 {
@@ -105,7 +105,7 @@ plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, 
 	return (Plan *) scan;
 }
 
-/* Does each participant read a part only? */
+/* Returns true if each participant reads only a part. */
 static bool
 is_partial(const CustomPath *share)
 {
@@ -120,7 +120,7 @@ keys_of_share_path(const Path *path)
 	return IsA(path, CustomPath) && share->methods == &path_methods ? share->custom_private : NIL;
 }
 
-/* What reading a row of an input takes beyond its price, and what other plans share out among their workers. */
+/* Returns the cost of an input row that the server's model leaves out, and that other plans divide among workers. */
 static Cost
 unpriced(const Path *input)
 {
@@ -129,8 +129,8 @@ unpriced(const Path *input)
 }
 
 /*
- * What it takes that every participant reads all pages of a table: a large one passes through a few buffers, again for
- * each, where other plans' workers read a part each, which the server's price of theirs leaves out.
+ * Returns the additional cost if every participant reads all pages of a table.  A large table passes through a few
+ * buffers for each of them.  Workers of other plans divide that work, which the server's cost leaves out.
  */
 static Cost
 price_of_pages(const ShareBuild *build)
@@ -142,7 +142,7 @@ price_of_pages(const ShareBuild *build)
 	return table->pages * seq_page_cost * (1 - 1 / build->divisor);
 }
 
-/* Price of a share's sort where every participant reads all. */
+/* Returns the cost of the input of a share if every participant reads all rows. */
 static Cost
 price_of_scans(const ShareBuild *build)
 {
@@ -152,7 +152,7 @@ price_of_scans(const ShareBuild *build)
 	return input->total_cost + input->rows * (passing + unpriced(input)) + price_of_pages(build);
 }
 
-/* What it takes to read an input in parts, by fewer workers than the server would have perhaps. */
+/* Returns the cost of reading the partial path, possibly with fewer workers than it was planned for. */
 static Cost
 price_of_parts(const ShareBuild *build)
 {
@@ -161,7 +161,7 @@ price_of_parts(const ShareBuild *build)
 	return Min(build->partial->total_cost * fewer, Max(build->partial->total_cost, build->input->total_cost));
 }
 
-/* Price of a sort of a share where each reads a part and hands rows on. */
+/* Returns the cost of the input of a share if participants exchange rows. */
 static Cost
 price_of_exchange(const ShareBuild *build)
 {
@@ -171,7 +171,7 @@ price_of_exchange(const ShareBuild *build)
 	return price_of_parts(build) + parallel_setup_cost + handing / build->divisor;
 }
 
-/* Do rows go through an exchange? */
+/* Returns true if participants exchange rows. */
 static bool
 is_exchanged(const ShareBuild *build)
 {

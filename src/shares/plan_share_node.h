@@ -1,23 +1,21 @@
 /*
- * plan_share_node.h: the sort of a share, as path and plan.
+ * plan_share_node.h: the sort of a share, as path and plan node.
  */
 #ifndef GPUSORT_PLAN_SHARE_NODE_H
 #define GPUSORT_PLAN_SHARE_NODE_H
 
 #include "share_build.h"
 
-/* The sort of a share, as a path without order. */
+/* Returns an unsorted path for the sort of a share. */
 extern Path *make_share_path(const ShareBuild *build, List *pathkeys);
 
-/* The share keys of such a path, NIL of others. */
+/* Returns the share keys of such a path, NIL for any other. */
 extern List *keys_of_share_path(const Path *path);
 
-/*
- * Is it the node that stands above a Sort of which each participant does a share?
- */
+/* Returns true for a node above a Sort of shares. */
 extern bool is_share(const Plan *plan);
 
-/* What such a node tells the sort that takes its place, and the Sort's. */
+/* Returns the node's PRIVATE_DETAILS for the sort that replaces it and the Sort. */
 extern List *share_description(const Plan *plan);
 
 #endif

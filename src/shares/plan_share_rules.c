@@ -1,8 +1,9 @@
 /*
- * plan_share_rules.c: what participants may each read in full, and by which keys they share it.
+ * plan_share_rules.c: which inputs every participant may read in full, and the keys that divide them.
  *
- * Every participant reads the same rows only if the input is a matter of nothing but the snapshot.  The order in which
- * they come may differ, and so must not matter: no LIMIT, no window or aggregate below, and no queries of their own.
+ * All participants read equal rows only if the input depends on nothing but the snapshot.  The rows may come in
+ * different orders, so the order must not matter: no LIMIT, no window or aggregate below, and no subqueries in
+ * expressions.
  */
 #include "postgres.h"
 
@@ -35,10 +36,10 @@
 #include "plan_share_node.h"
 #include "plan_share_rules.h"
 
-/* A key of so many values for each participant falls into even shares. */
+/* Values per participant that a key needs to divide rows evenly. */
 #define VALUES_PER_PARTICIPANT 32
 
-/* Does a query give out all rows that its tables have, whatever order these come in? */
+/* Returns true if a query returns all rows of its tables, independently of their order. */
 static bool
 is_plain_query(const Query *query)
 {
@@ -49,8 +50,8 @@ is_plain_query(const Query *query)
 }
 
 /*
- * Is a table read alike by all participants?  Sequences change whatever the snapshot, and so do some columns of
- * catalogs, in place, as what VACUUM counts.
+ * Returns true if a table returns equal rows to all participants.  Sequences change independently of the snapshot, and
+ * so do some catalog columns, which are updated in place, as by VACUUM.
  */
 static bool
 is_same_for_all(const RangeTblEntry *entry)
@@ -72,7 +73,7 @@ is_same_for_all(const RangeTblEntry *entry)
 	}
 }
 
-/* Is there a SubPlan or SubLink in an expression?  For walkers. */
+/* Returns true if an expression contains a SubPlan or SubLink.  For walkers. */
 static bool
 runs_subplan(Node *node, void *context)
 {
@@ -80,8 +81,8 @@ runs_subplan(Node *node, void *context)
 }
 
 /*
- * Does a query run others for its rows?  What these find may depend on the order in which they read, as of a LIMIT or
- * an aggregate, and each participant runs them for itself.  Those that run once beforehand are constants to all.
+ * Returns true if a query runs subqueries per row.  Each participant runs them itself, and their results may depend on
+ * the order in which they read, as with a LIMIT or an aggregate.  Subqueries that run once beforehand are constants.
  */
 static bool
 has_subplans(PlannerInfo *root)
@@ -95,7 +96,7 @@ has_subplans(PlannerInfo *root)
 		if (contain_subplans((Node *) lfirst_node(AppendRelInfo, lc)->translated_vars))
 			return true;
 	}
-	/* an entry has what its kind has: in other fields extensions keep marks of theirs, which may be no expressions */
+	/* use the walker, as extensions misuse fields that an entry's kind leaves empty */
 	foreach(lc, root->parse->rtable)
 	{
 		if (range_table_entry_walker(lfirst_node(RangeTblEntry, lc), runs_subplan, NULL,
@@ -105,7 +106,10 @@ has_subplans(PlannerInfo *root)
 	return false;
 }
 
-/* The same of all tables of a query and of subqueries in FROM that are still apart. */
+/*
+ * Returns true if all tables of a query, and of subqueries in FROM that were not pulled up, return equal rows to all
+ * participants.
+ */
 static bool
 tables_are_same_for_all(PlannerInfo *root)
 {
@@ -116,10 +120,10 @@ tables_are_same_for_all(PlannerInfo *root)
 		RangeTblEntry *entry = root->simple_rte_array[i];
 		RelOptInfo *rel = root->simple_rel_array[i];
 
-		/* joins, and subqueries that have been pulled up */
+		/* joins, and subqueries that were pulled up */
 		if (rel == NULL)
 			continue;
-		/* the members of UNION ALL stand in the array, too */
+		/* the array has the members of a UNION ALL, too */
 		if (!(entry->rtekind == RTE_SUBQUERY && entry->inh) && !is_same_for_all(entry))
 			return false;
 		if (rel->subroot && !tables_are_same_for_all(rel->subroot))
@@ -128,7 +132,7 @@ tables_are_same_for_all(PlannerInfo *root)
 	return true;
 }
 
-/* Do values of this type name objects of a catalog? */
+/* Returns true if values of this type refer to catalog objects. */
 static bool
 is_of_catalogs(Oid type)
 {
@@ -154,9 +158,9 @@ is_of_catalogs(Oid type)
 }
 
 /*
- * May one of PostgreSQL's stable functions look into catalogs?  There it sees what others have committed meanwhile,
- * whatever the snapshot, and may say other things to the next participant.  Its types tell, but of has_table_privilege
- * and its like, which also take names as text.
+ * Returns true if a stable function of PostgreSQL may read catalogs.  It then sees concurrent commits, independently of
+ * the snapshot, and its results may differ between participants.  Its types tell, except for has_table_privilege and
+ * similar functions, which also take names as text.
  */
 static bool
 looks_into_catalogs(Oid function)
@@ -172,8 +176,9 @@ looks_into_catalogs(Oid function)
 }
 
 /*
- * May a function differ between participants?  PostgreSQL's own stable functions that look into no catalog depend on
- * snapshot and settings, which all have in common; what others read, and in which order, nobody knows.
+ * Returns true if a function's result may differ between participants.  PostgreSQL's own stable functions that read no
+ * catalog depend only on the snapshot and settings, which all participants share.  Other stable functions may read
+ * anything, in any order.
  */
 static bool
 may_differ(Oid function, void *context)
@@ -189,7 +194,7 @@ may_differ(Oid function, void *context)
 	}
 }
 
-/* Is this a system column that others write who lock or delete a row that the snapshot sees? */
+/* Returns true for system columns that another transaction updates by locking or deleting a visible row. */
 static bool
 is_written_by_others(const Var *column)
 {
@@ -197,7 +202,7 @@ is_written_by_others(const Var *column)
 		column->varattno == MaxCommandIdAttributeNumber;
 }
 
-/* Is such a function called, or such a column read? */
+/* Returns true if an expression or query calls such a function or reads such a column.  For walkers. */
 static bool
 calls_what_may_differ(Node *node, void *context)
 {
@@ -212,7 +217,7 @@ calls_what_may_differ(Node *node, void *context)
 	return expression_tree_walker(node, calls_what_may_differ, context);
 }
 
-/* The same of a query and of all that it runs, be it that workers could call it. */
+/* Returns true if a query or one of its subqueries may differ between participants, although it is parallel safe. */
 static bool
 may_differ_anywhere(PlannerInfo *root)
 {
@@ -228,7 +233,7 @@ may_differ_anywhere(PlannerInfo *root)
 	return false;
 }
 
-/* The cheapest path of a relation that every participant could run in full; NULL if there is none. */
+/* Returns the cheapest path that every participant can run in full, or NULL. */
 static Path *
 path_for_all(const RelOptInfo *rel)
 {
@@ -246,14 +251,14 @@ path_for_all(const RelOptInfo *rel)
 	return best;
 }
 
-/* Window functions of expressions: what they are given, and whether one may not run in workers. */
+/* Window functions of expressions: their arguments, and whether one is not parallel safe. */
 typedef struct Windows
 {
 	List	   *given;
 	bool		unsafe;
 } Windows;
 
-/* Collects window functions, and puts constants of their types in their places. */
+/* Collects window functions, and replaces them by NULL constants of their types. */
 static Node *
 take_windows_out(Node *node, void *context)
 {
@@ -281,7 +286,7 @@ safe_in_shares(PlannerInfo *root, List *exprs)
 	return !windows.unsafe && is_parallel_safe(root, rest) && is_parallel_safe(root, (Node *) windows.given);
 }
 
-/* The same of all that a stage of planning computes. */
+/* Returns true if workers may compute the output of a stage. */
 static bool
 output_is_safe(PlannerInfo *root, const RelOptInfo *output)
 {
@@ -301,7 +306,7 @@ share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo 
 	build->output = output;
 	build->input = path_for_all(input);
 	build->partial = linitial(input->partial_pathlist);
-	/* others would only take the time of these */
+	/* more workers would only compete for cores */
 	build->workers = workers_at_once(build->partial->parallel_workers);
 	build->divisor = divisor_of(build->workers);
 	build->scale = 1;
@@ -309,7 +314,7 @@ share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo 
 		tables_are_same_for_all(root) && !may_differ_anywhere(root);
 }
 
-/* The share of the most common value of an expression, NULL included; 0 if it is not known. */
+/* Returns the frequency of the most common value of an expression, or of NULL; 0 if unknown. */
 static double
 most_common(PlannerInfo *root, Node *expr)
 {
@@ -332,7 +337,7 @@ most_common(PlannerInfo *root, Node *expr)
 	return share;
 }
 
-/* Values of keys together; where nothing is known of them, the server's own guess. */
+/* Estimates the number of distinct combinations of keys, by the server's default if there are no statistics. */
 static double
 count_values(const ShareBuild *build, List *exprs)
 {
@@ -340,8 +345,8 @@ count_values(const ShareBuild *build, List *exprs)
 }
 
 /*
- * The part of all rows that falls to the busiest participant by keys of so many values: it has whole groups, the most
- * common one perhaps.
+ * Estimates the busiest participant's fraction of all rows.  Groups are not split, and it may have the most common
+ * value.
  */
 static double
 busiest(double values, double common, double divisor)
@@ -353,7 +358,7 @@ busiest(double values, double common, double divisor)
 	return Min(1, common + (1 - common) * even);
 }
 
-/* Has each participant values enough of a key? */
+/* Returns true if a key has enough values for each participant. */
 static bool
 is_fine(double values, const ShareBuild *build)
 {
@@ -361,8 +366,8 @@ is_fine(double values, const ShareBuild *build)
 }
 
 /*
- * Have equal values of a type one hash?  Under a collation by which different strings are equal only text's and
- * bpchar's hash functions see to that: not name's, which may also stand in an array, a range or a row.
+ * Returns true if equal values of a type have equal hashes.  Under a nondeterministic collation, only the hash
+ * functions of text and bpchar guarantee that.  That of name does not, in an array, range or row, either.
  */
 static bool
 has_hash(Oid type, int32 typmod, Oid collation)
@@ -432,14 +437,14 @@ share_choose_keys(ShareBuild *build, List *keys)
 	return build->fraction < 1;
 }
 
-/* Something that rows of one group have in common. */
+/* An expression that is equal for all rows of a group. */
 typedef struct GroupKey
 {
 	Node	   *expr;
 	Oid			equals;
 } GroupKey;
 
-/* Has a list of GroupKeys such a one? */
+/* Returns true if a list of GroupKeys contains this one. */
 static bool
 has_key(List *keys, Node *expr, Oid equals)
 {
@@ -455,7 +460,7 @@ has_key(List *keys, Node *expr, Oid equals)
 	return false;
 }
 
-/* Are groups by such keys whole where a path is shared out by others? */
+/* Returns true if groups by these keys are whole in a path divided by share_keys. */
 static bool
 keys_cover(PlannerInfo *root, List *keys, List *share_keys)
 {
@@ -471,7 +476,7 @@ keys_cover(PlannerInfo *root, List *keys, List *share_keys)
 	return true;
 }
 
-/* What keys are in a subquery; those that are not one of its columns are left out. */
+/* Translates keys to a subquery's expressions, leaving out keys that are not its columns. */
 static List *
 keys_in_subquery(const RelOptInfo *rel, List *keys)
 {
@@ -498,7 +503,7 @@ keys_in_subquery(const RelOptInfo *rel, List *keys)
 	return result;
 }
 
-/* Does each participant of a partial path have whole groups by these keys? */
+/* Returns true if each participant of a partial path has whole groups by these keys. */
 static bool
 groups_are_whole(PlannerInfo *root, const Path *path, List *keys)
 {

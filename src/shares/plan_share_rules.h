@@ -1,5 +1,5 @@
 /*
- * plan_share_rules.h: which queries may be computed in shares, and by which keys.
+ * plan_share_rules.h: which queries can be computed in shares, and by which keys.
  */
 #ifndef GPUSORT_PLAN_SHARE_RULES_H
 #define GPUSORT_PLAN_SHARE_RULES_H
@@ -7,27 +7,27 @@
 #include "share_build.h"
 
 /*
- * Begins to plan shares of an input for an output; false if participants could not all read it, or
- * there are no workers to be had.
+ * Begins to plan shares of an input for an output.  Returns false if some participants cannot read it, or no workers
+ * are available.
  */
 extern bool share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output);
 
 /*
- * Chooses the share keys among those that rows of one group have in common: one alone if it makes even shares, because
- * it is hashed sooner and serves more queries above.  False if there are none that help.
+ * Chooses the share keys among the grouping keys.  Prefers a single key that divides rows evenly, because it is hashed
+ * faster and serves more queries above.  Returns false if no keys help.
  */
 extern bool share_choose_keys(ShareBuild *build, List *keys);
 
 /*
- * Instead of both: begins with what is in shares already, by some of these keys or what they are made of; false if
- * nothing is.
+ * Replaces share_begin and share_choose_keys if the input is divided by shares already, by some of these keys or
+ * expressions below them.  Returns false if it is not.
  */
 extern bool share_begin_shared(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 							   List *keys);
 
 /*
- * May workers compute expressions?  The server takes window functions for restricted, because they would give different
- * answers in different processes.  But here each answer comes from one process.
+ * Returns true if workers may compute expressions.  The server considers window functions parallel restricted, because
+ * their results would differ between processes.  With shares, each result comes from one process.
  */
 extern bool safe_in_shares(PlannerInfo *root, List *exprs);
 

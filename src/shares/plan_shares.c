@@ -1,18 +1,18 @@
 /*
- * plan_shares.c: windows and groups in several processes, where each participant does whole groups.
+ * plan_shares.c: plans windows and groups in shares: each participant computes whole groups.
  *
  *		Gather
  *		  -> WindowAgg
  *		       -> Custom Scan (GpuSort)		Share Key: what all windows partition by
  *		            -> Seq Scan				all of it, in every participant
  *
- * Rows with the same share key are of one participant (shares/shares.h), so the union of what the participants give out
- * is what one process would.  That is what the server calls a partial path: subqueries, joins and aggregates may stand
- * on it, below a Gather or a Gather Merge.  Who may read what, and by which keys, is in plan_share_rules.c.
+ * Each group belongs to one participant (shares.h), so the union of their results equals the result of a single
+ * process.  The server calls that a partial path: subqueries, joins and aggregates may be above it, below a Gather or a
+ * Gather Merge.  plan_share_rules.c tells which inputs can be read, and by which keys they are divided.
  *
- * Prices.  The server's model takes a WindowAgg for a few comparisons; in truth it costs more than a sort of ours.  So
- * a process alone and several are compared by what they take in truth, and the price of several is that part of the
- * server's price of one.
+ * Costs.  The server charges a WindowAgg a few comparisons, but it takes longer than a sort by gpusort.  Therefore a
+ * single process and shares are compared by their actual cost.  The cost of shares is the server's cost of a single
+ * process, in the proportion of the actual costs.
  */
 #include "postgres.h"
 
@@ -35,16 +35,16 @@
 #include "plan_share_rules.h"
 #include "plan_shares.h"
 
-/* What a row in a WindowAgg takes beside the server's price, in its units: it goes through a tuplestore. */
+/* Cost of a row in a WindowAgg that the server's model leaves out, for the tuplestore. */
 #define WINDOW_ROW_COST 0.1
 
-/* What a row takes in an aggregate that sorts its input itself, beside comparisons: the server knows nothing of it. */
+/* Cost of a row in an aggregate that sorts its input itself, beside comparisons.  The server's model leaves it out. */
 #define AGGREGATE_SORT_ROW_COST 0.05
 
-/* What a row alone takes from a worker to this process: half of what the server takes it for. */
+/* Actual cost of sending a single row from a worker to this process, as a fraction of parallel_tuple_cost. */
 #define TRAVEL_PART 0.5
 
-/* Makes a path what a participant does of it, over what it does below. */
+/* Turns a path into a participant's, over the participant's path below. */
 static Path *
 take_part(const ShareBuild *build, Path *path, const Path *pattern, const Path *below, Cost own)
 {
@@ -55,14 +55,12 @@ take_part(const ShareBuild *build, Path *path, const Path *pattern, const Path *
 	path->parallel_aware = false;
 	path->parallel_safe = true;
 	path->parallel_workers = build->workers;
-	/* a participant may claim more than one share, one sorted after the other */
+	/* a participant may sort several shares one after another, so its rows have no order */
 	path->pathkeys = NIL;
 	return path;
 }
 
-/*
- * Begins with groups by these keys that are whole in each participant already, or with an input that all of them read.
- */
+/* Begins with an input that is divided into shares by these keys already, or with one that all participants read. */
 static bool
 begin_shares(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, List *keys)
 {
@@ -70,7 +68,7 @@ begin_shares(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo
 		(share_begin(build, root, input, output) && share_choose_keys(build, keys));
 }
 
-/* A participant's rows in an order, of which the path knows nothing. */
+/* Sorts a participant's rows.  The path does not claim an order. */
 static Path *
 sort_share(const ShareBuild *build, List *pathkeys)
 {
@@ -85,7 +83,7 @@ sort_share(const ShareBuild *build, List *pathkeys)
 	return sort;
 }
 
-/* What is below a path of the kinds that are made anew for participants, else NULL. */
+/* Returns the input of a path that participants can copy, or NULL for other paths. */
 static Path *
 path_below(Path *path)
 {
@@ -105,7 +103,7 @@ path_below(Path *path)
 	}
 }
 
-/* Appends the windows of a path, lowest last, and finds the order below the lowest. */
+/* Appends the windows of a path, lowest last, and returns the order below the lowest in *pathkeys. */
 static List *
 windows_of(Path *path, List **pathkeys)
 {
@@ -122,7 +120,7 @@ windows_of(Path *path, List **pathkeys)
 	return windows;
 }
 
-/* The keys that all windows partition by. */
+/* Returns the keys by which all windows partition. */
 static List *
 common_keys(List *windows)
 {
@@ -147,14 +145,14 @@ common_keys(List *windows)
 	return result;
 }
 
-/* What a window costs the server's model, without what is below it. */
+/* Returns the server's cost of a window without its input. */
 static Cost
 own_cost(const WindowAggPath *window)
 {
 	return window->path.total_cost - window->subpath->total_cost;
 }
 
-/* Finds how a price in the server's model compares with what is taken in truth. */
+/* Sets the factor from actual cost to the server's cost. */
 static void
 find_scale(ShareBuild *build, List *windows, List *pathkeys)
 {
@@ -170,7 +168,7 @@ find_scale(ShareBuild *build, List *windows, List *pathkeys)
 
 static Path *build_windows(const ShareBuild *build, Path *pattern, int windows, List *pathkeys);
 
-/* A window for a participant's share. */
+/* Builds a WindowAgg for a participant's share. */
 static Path *
 build_window(const ShareBuild *build, WindowAggPath *pattern, int windows, List *pathkeys)
 {
@@ -184,7 +182,7 @@ build_window(const ShareBuild *build, WindowAggPath *pattern, int windows, List 
 					 own_cost(pattern) + (build->shared ? 0 : build->input->rows * WINDOW_ROW_COST));
 }
 
-/* The same of a path with so many windows, and of sorts between them. */
+/* Builds a path with this many windows for a participant's share, including the nodes between them. */
 static Path *
 build_windows(const ShareBuild *build, Path *pattern, int windows, List *pathkeys)
 {
@@ -210,7 +208,7 @@ build_windows(const ShareBuild *build, Path *pattern, int windows, List *pathkey
 	return sort;
 }
 
-/* What a row takes on its way to this process: in a block, if there are many. */
+/* Returns the cost of sending rows to this process, in blocks if there are many. */
 static Cost
 travel_cost(const Path *path, double rows)
 {
@@ -219,7 +217,7 @@ travel_cost(const Path *path, double rows)
 	return rows * parallel_tuple_cost * TRAVEL_PART;
 }
 
-/* Those paths of all participants together, and a Gather over them; the rows are those of one process. */
+/* Returns the partial path and a Gather over it, which returns this many rows. */
 static List *
 with_gather(const ShareBuild *build, Path *shares, double rows)
 {
@@ -238,7 +236,7 @@ share_windows(PlannerInfo *root, RelOptInfo *input, RelOptInfo *window)
 	Path	   *pattern = NULL;
 	ListCell   *lc;
 
-	/* groups are another participant's, perhaps */
+	/* one group's rows may be spread over participants below */
 	if (root->parse->hasAggs || root->parse->groupClause || root->parse->groupingSets)
 		return NIL;
 	foreach(lc, window->pathlist)
@@ -256,7 +254,7 @@ share_windows(PlannerInfo *root, RelOptInfo *input, RelOptInfo *window)
 	return with_gather(&build, build_windows(&build, pattern, list_length(windows), pathkeys), pattern->rows);
 }
 
-/* A path made to be of participants, without an order of its own, whatever the node below goes by. */
+/* Wraps a participant's path in a projection that does not claim an order, which the node below relies on. */
 static Path *
 without_order(const ShareBuild *build, Path *path)
 {
@@ -277,12 +275,12 @@ share_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct, List 
 	ShareBuild	build;
 	Path	   *share;
 
-	/* of windows and groups, the server's own way is to do it in workers first, and then again */
+	/* above windows and groups, the server computes DISTINCT in workers first, and then again */
 	if (query->hasAggs || query->groupClause || query->groupingSets || query->hasWindowFuncs ||
 		!begin_shares(&build, root, input, distinct, query->distinctClause))
 		return NIL;
 	share = sort_share(&build, pathkeys);
-	/* Unique finds its columns by the order of its input */
+	/* Unique derives its columns from the order of its input */
 	share->pathkeys = pathkeys;
 	return with_gather(&build, without_order(&build, (Path *)
 											 create_upper_unique_path(root, distinct, share,
@@ -290,7 +288,7 @@ share_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct, List 
 					   rows);
 }
 
-/* What aggregates that sort their input themselves take in truth, which the server's price leaves out. */
+/* Returns the actual cost of aggregates that sort their input themselves, which the server's model leaves out. */
 static Cost
 cost_of_sorting_aggregates(const ShareBuild *build, const Grouping *grouping)
 {

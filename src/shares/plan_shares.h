@@ -6,7 +6,7 @@
 
 #include "nodes/pathnodes.h"
 
-/* What the server's ways of grouping all input rows have in common. */
+/* The grouping of all input rows, common to the server's paths. */
 typedef struct Grouping
 {
 	List	   *clause;
@@ -16,15 +16,15 @@ typedef struct Grouping
 } Grouping;
 
 /*
- * Like the window functions of one of the server's paths, those of a participant for a share of the
- * groups, as a partial path, and a Gather over it; NIL if that cannot be.
+ * Copies the window functions of one of the server's paths for shares.  Returns a partial path and a Gather over it, or
+ * NIL if that is impossible.
  */
 extern List *share_windows(PlannerInfo *root, RelOptInfo *input, RelOptInfo *window);
 
-/* The same of DISTINCT, over that order, with so many rows. */
+/* Returns paths for DISTINCT in shares, like share_windows, over this order, with this many rows. */
 extern List *share_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct, List *pathkeys, double rows);
 
-/* The same of GROUP BY. */
+/* Returns paths for GROUP BY in shares, like share_windows. */
 extern List *share_groups(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, const Grouping *grouping,
 						  const AggClauseCosts *costs);
 

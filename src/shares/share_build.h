@@ -1,24 +1,24 @@
 /*
- * share_build.h: a plan in shares while it is being made.
+ * share_build.h: state of planning shares.
  */
 #ifndef GPUSORT_SHARE_BUILD_H
 #define GPUSORT_SHARE_BUILD_H
 
 #include "nodes/pathnodes.h"
 
-/* A plan that shares are made like, and what they are made of. */
+/* Inputs and estimates of a plan in shares. */
 typedef struct ShareBuild
 {
 	PlannerInfo *root;
 	RelOptInfo *output;
-	Path	   *input;			/* that every participant reads, or that one process alone would */
-	Path	   *partial;		/* of which each participant reads a part, to hand rows on */
-	Path	   *shared;			/* NULL, or a partial path whose groups are whole in each participant already */
+	Path	   *input;			/* read by every participant, or by a single process */
+	Path	   *partial;		/* of which each participant reads a part, to exchange rows */
+	Path	   *shared;			/* NULL, or a partial path with whole groups in each participant already */
 	List	   *keys;			/* SortGroupClauses */
-	int			workers;		/* perhaps fewer than the partial path is priced for */
-	double		divisor;		/* of rows, as the server counts participants */
-	double		fraction;		/* of all work that the busiest participant does */
-	double		scale;			/* from what is taken in truth to a price */
+	int			workers;		/* may be fewer than the partial path has */
+	double		divisor;		/* of rows, by the server's count of participants */
+	double		fraction;		/* of all work, done by the busiest participant */
+	double		scale;			/* from actual cost to the server's cost */
 } ShareBuild;
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * share_node.c: Custom Scan (GpuSort) where each participant sorts shares of the groups.
  *
- * It claims a share, has its rows in order, gives them out, and claims the next one.  The rows of a share come from a
- * scan of the whole input, whose other rows are passed over, or from the exchange, to which each participant has sent
- * the rows of its part of the input first.
+ * It claims a share, sorts its rows, returns them, and claims the next one.  It finds the rows by a scan of the whole
+ * input, skipping those of other shares, or reads them from the exchange, to which each participant has sent its part
+ * of the input before.
  */
 #include "postgres.h"
 
@@ -22,12 +22,12 @@ typedef struct ShareNode
 	Shares	   *shares;
 	bool		read;			/* the child has been read since its last rescan */
 	bool		ended;			/* no share is left */
-	bool		sent;			/* this participant has sent its rows, or came too late to send any */
-	uint64		passed;			/* rows of other shares in the last scan */
-	TupleTableSlot *received;	/* for rows of the exchange; NULL until there are some */
+	bool		sent;			/* this participant has sent its rows, or joined too late to send any */
+	uint64		passed;			/* rows of other shares, skipped in the last scan */
+	TupleTableSlot *received;	/* slot for rows of the exchange; NULL until needed */
 } ShareNode;
 
-/* Tells the shares in which columns of the table their keys are. */
+/* Passes the table columns of the share keys to the Shares. */
 static void
 locate_keys(ShareNode *node)
 {
@@ -49,7 +49,7 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
 
 	sortnode_begin(css, estate, eflags);
-	/* the next time this participant may have another share */
+	/* another scan may claim other shares */
 	node->sort.random_access = false;
 	node->shares = shares_open(list_nth(scan->custom_private, PRIVATE_DETAILS),
 							   ExecGetResultType(outerPlanState(css)));
@@ -57,14 +57,14 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 		locate_keys(node);
 }
 
-/* Is a tuple of the table of the share that was claimed? */
+/* Returns true if a tuple of the table is of the claimed share. */
 static bool
 is_of_share(void *shares, HeapTuple tuple, TupleDesc desc)
 {
 	return shares_keep_tuple(shares, tuple, desc);
 }
 
-/* Reads the rows of the share that was claimed out of all rows. */
+/* Scans all rows for those of the claimed share. */
 static void
 read_scanned(SortNode *sort)
 {
@@ -86,7 +86,7 @@ read_scanned(SortNode *sort)
 	}
 }
 
-/* Reads the rows of the share that was claimed out of the exchange. */
+/* Reads the rows of the claimed share from the exchange. */
 static void
 read_received(SortNode *sort)
 {
@@ -101,7 +101,7 @@ read_received(SortNode *sort)
 	ExecClearTuple(node->received);
 }
 
-/* Reads the part of the input that falls to this participant, and sends each row to the share that it is of. */
+/* Reads this participant's part of the input, and sends each row to its share. */
 static void
 send_rows(ShareNode *node)
 {
@@ -144,7 +144,7 @@ send_once(ShareNode *node)
 	MemoryContextSwitchTo(old);
 }
 
-/* Has the rows of the share that was claimed in order. */
+/* Sorts the rows of the claimed share. */
 static void
 sort_share(ShareNode *node, bool exchanged)
 {
@@ -157,11 +157,11 @@ sort_share(ShareNode *node, bool exchanged)
 		sortnode_load(&node->sort, shares_keep_all(node->shares) ? sortnode_read_all : read_scanned);
 	node->read = true;
 	rows = sorter_stats(node->sort.sorter)->rows;
-	/* rows of an exchange were seen when they were sent */
+	/* rows of an exchange were counted when they were sent */
 	shares_note(node->shares, exchanged ? 0 : rows + node->passed, rows, 1);
 }
 
-/* Has the rows of the next share in order; false if there is none. */
+/* Claims and sorts the next share; returns false if none is left. */
 static bool
 load_share(ShareNode *node)
 {
@@ -179,7 +179,7 @@ load_share(ShareNode *node)
 	return true;
 }
 
-/* ExecCustomScan: the next row of the shares that this participant claims, one after the other. */
+/* ExecCustomScan: returns the next row of the claimed shares, one share after another. */
 static TupleTableSlot *
 exec_node(CustomScanState *css)
 {
@@ -198,7 +198,7 @@ exec_node(CustomScanState *css)
 	}
 }
 
-/* ReScanCustomScan: shares are claimed anew, whatever was the same. */
+/* ReScanCustomScan: claims shares anew, even if no parameter has changed. */
 static void
 rescan_node(CustomScanState *css)
 {
@@ -213,7 +213,7 @@ rescan_node(CustomScanState *css)
 	node->read = false;
 }
 
-/* Prints what shares are made by, and what came of them. */
+/* Prints the share keys and the statistics of the shares. */
 static void
 explain_shares(CustomScanState *css, const Shares *shares, List *ancestors, ExplainState *es)
 {
@@ -266,7 +266,7 @@ init_shared(CustomScanState *css, ParallelContext *parallel, void *memory)
 	shares_init_shared(((ShareNode *) css)->shares, parallel, memory);
 }
 
-/* ReInitializeDSMCustomScan: the plan is to be run again. */
+/* ReInitializeDSMCustomScan: prepares for a rescan of the plan. */
 static void
 reset_shared(CustomScanState *css, ParallelContext *parallel, void *memory)
 {
@@ -280,7 +280,7 @@ attach_shared(CustomScanState *css, shm_toc *toc, void *memory)
 	shares_attach(((ShareNode *) css)->shares, memory);
 }
 
-/* ShutdownCustomScan: shared memory is about to go. */
+/* ShutdownCustomScan: detaches before shared memory is released. */
 static void
 shut_down(CustomScanState *css)
 {

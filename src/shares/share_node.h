@@ -1,5 +1,5 @@
 /*
- * share_node.h: the GpuSort that sorts a share of the groups after another (shares.h).
+ * share_node.h: the GpuSort that sorts shares of the groups, one after another (shares.h).
  */
 #ifndef GPUSORT_SHARE_NODE_H
 #define GPUSORT_SHARE_NODE_H
@@ -8,7 +8,7 @@
 
 #define SHARE_VARIANT "shares"
 
-/* PRIVATE_DETAILS of its plan is a list as SharePrivate has it. */
+/* PRIVATE_DETAILS of its plan is a list indexed by SharePrivate. */
 extern const OurNode share_node;
 
 #endif

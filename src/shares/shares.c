@@ -1,17 +1,17 @@
 /*
- * shares.c: which rows of a sort's input are this participant's, where every participant of a parallel plan reads all,
- * or a part.
+ * shares.c: partitions a sort's input among parallel participants, by scanning everything or by exchanging rows.
  *
- * Rows of one group have one hash, and so are of one class.  Whoever begins, or is done, claims a range of the classes
- * that nobody has, reads the whole input and keeps the rows of these classes.  A first claim is a fair part of what is
- * left among those who have not begun; so each participant reads its input once if as many come as were planned.  What
- * those who have not come by then have left falls to the others, in a few further passes.
+ * A hash of the share keys assigns each row to a partition, so a group has one partition.  A participant that begins,
+ * or is done, claims a range of free partitions, scans the whole input and keeps the rows of these partitions.  The
+ * first claim is an equal split of the rest among those that have not begun, so each participant scans its input once
+ * if all planned ones come.  Partitions left by those that have not come by then go to the others, in a few further
+ * scans.
  *
- * Where the input is dear, each reads a part of it and brings its rows to an exchange (exchange.c).  Then there is
- * nothing to be read twice, and claims may be small: batches are parts of the exchange's files.
+ * If the input is expensive, each participant reads a part of it and sends its rows to an exchange (exchange.c).  Then
+ * nothing is read twice, and claims can be small: batches are parts of the exchange.
  *
- * The leader has less time than workers, because it also takes their rows, and so gets less, about as the server's
- * planner counts it.
+ * The leader has less time than workers, because it also reads their rows.  It gets less, by about the server's formula
+ * for the leader's contribution.
  */
 #include "postgres.h"
 
@@ -27,31 +27,34 @@
 #include "exchange.h"
 #include "shares.h"
 
-/* What of a worker's part the leader takes at least: an empty part would leave all classes to late workers. */
+/*
+ * Lower limit of the leader's part, relative to a worker's.  With an empty part, all partitions would wait for late
+ * workers.
+ */
 #define MIN_LEADER_PART 0.1
 
-/* Classes that are worth another pass. */
+/* Partitions that justify another scan. */
 #define LEAST_CLAIM (SHARE_PARTITIONS / 16)
 
-/* One column that decides on a row's class. */
+/* A share key. */
 typedef struct ShareKey
 {
-	AttrNumber	attno;			/* of the row */
-	AttrNumber	table_attno;	/* of a table's tuple */
-	int			bits;			/* a value that is hashed by itself: how many of its bits count; else 0 */
+	AttrNumber	attno;			/* in the row */
+	AttrNumber	table_attno;	/* in a table's tuple */
+	int			bits;			/* bits of a value that is hashed inline; else 0 */
 	Oid			collation;
 	FmgrInfo	hash;
 } ShareKey;
 
-/* What participants share. */
+/* Shared memory of all participants. */
 typedef struct SharedShares
 {
 	slock_t		lock;
-	uint32		next;			/* the first class that is not claimed */
-	int			workers;		/* that are expected to come */
-	int			begun;			/* of which so many have come */
-	int			present;		/* participants that have come, the leader too */
-	bool		leader;			/* is expected, and has not come */
+	uint32		next;			/* first unclaimed partition */
+	int			workers;		/* workers expected */
+	int			begun;			/* workers that have begun */
+	int			present;		/* participants that have begun, including the leader */
+	bool		leader;			/* the leader is expected, and has not begun */
 	int			participants;	/* length of: */
 	ShareStats	stats[FLEXIBLE_ARRAY_MEMBER];	/* leader first */
 } SharedShares;
@@ -61,24 +64,26 @@ struct Shares
 	int			nkeys;
 	ShareKey   *keys;
 	AttrNumber *attnos;
-	MemoryContext scratch;		/* for hash functions; NULL: there are none */
-	MemoryContext context;		/* of all this */
-	bool		exchanged;		/* rows are handed on, if there are others */
-	Exchange   *exchange;		/* then */
-	uint32		granule;		/* classes of one of its parts */
-	uint32		reading;		/* the class after those whose parts have been taken or are being read */
+	MemoryContext scratch;		/* for hash functions, or NULL if unused */
+	MemoryContext context;		/* owns all this */
+	bool		exchanged;		/* rows are exchanged if there are workers */
+	Exchange   *exchange;		/* if exchanged */
+	uint32		granule;		/* partitions per part of the exchange */
+	uint32		reading;		/* end of the partitions whose parts have been read or are being read */
 	bool		open;			/* a part is being read */
-	uint32		first;			/* class of the batch */
-	uint32		count;			/* of classes */
-	bool		begun;			/* a batch was claimed */
-	SharedShares *shared;		/* NULL: nobody to share with */
-	ParallelContext *parallel;	/* in the leader */
+	uint32		first;			/* first partition of the batch */
+	uint32		count;			/* partitions of the batch */
+	bool		begun;			/* a batch has been claimed */
+	SharedShares *shared;		/* NULL: not parallel */
+	ParallelContext *parallel;	/* set in the leader */
 	ShareStats	own;
-	ShareStats	all;			/* of all participants, when shared memory is gone */
+	ShareStats	all;			/* of all participants, kept after detaching */
 	uint64		most;
 };
 
-/* Bits of values that are equal if they are the same, so that no function has to hash them; 0 of others. */
+/*
+ * Returns the width of values that are equal only if their bits are, so that they are hashed inline; 0 for other types.
+ */
 static int
 bits_of(Oid hash_function, int16 length, bool by_value)
 {
@@ -135,7 +140,7 @@ shares_open(List *description, TupleDesc rows)
 	return shares;
 }
 
-/* Bytes of what participants share, without their exchange. */
+/* Returns the bytes of shared memory, without the exchange. */
 static Size
 own_shared_bytes(int participants)
 {
@@ -150,7 +155,7 @@ shares_shared_bytes(const Shares *shares, const ParallelContext *parallel)
 	return own_shared_bytes(participants) + (shares->exchanged ? exchange_shared_bytes(participants) : 0);
 }
 
-/* Takes part in an exchange. */
+/* Sets the exchange and its granularity. */
 static void
 set_exchange(Shares *shares, Exchange *exchange)
 {
@@ -158,7 +163,7 @@ set_exchange(Shares *shares, Exchange *exchange)
 	shares->granule = SHARE_PARTITIONS / exchange_parts(shares->shared->participants);
 }
 
-/* What participants share, as if nobody had come. */
+/* Initialises the counters in shared memory. */
 static void
 reset_shared(Shares *shares, ParallelContext *parallel, SharedShares *shared)
 {
@@ -210,8 +215,8 @@ shares_attach(Shares *shares, void *memory)
 }
 
 /*
- * What the leader takes, with a worker's part as the unit.  A single worker brings it half of the rows at most, and has
- * to begin, and to get memory, which takes as long.
+ * Returns the leader's part, relative to a worker's.  A single worker gets half of the rows: it also has to start and
+ * to allocate memory, which takes as long as the leader's other work.
  */
 static double
 leader_part(int workers)
@@ -219,7 +224,7 @@ leader_part(int workers)
 	return workers == 1 ? 1.0 : Max(1.0 - 0.3 * workers, MIN_LEADER_PART);
 }
 
-/* How many of the classes that are left a participant takes who has none yet. */
+/* Returns the number of partitions of a participant's first claim. */
 static uint32
 first_count(SharedShares *shared, uint32 left, bool in_worker)
 {
@@ -240,7 +245,10 @@ first_count(SharedShares *shared, uint32 left, bool in_worker)
 	return Min(left, (uint32) (left * own / (own + others)) + 1);
 }
 
-/* The same of one that is done: who has not come by now is not waited for, and every claim is a pass over the input. */
+/*
+ * Returns the number of partitions of a later claim.  It ignores workers that have not started, and is large enough to
+ * justify another scan.
+ */
 static uint32
 next_count(const SharedShares *shared, uint32 left)
 {
@@ -248,8 +256,8 @@ next_count(const SharedShares *shared, uint32 left)
 }
 
 /*
- * Of an exchange: half of a fair part of what is left, so that all are done at the same time whoever is slow; all of it
- * if nobody has brought anything.
+ * Returns the number of partitions of a claim in an exchange: half of an equal split of the rest, so that slow
+ * participants do not delay the end.  Without an exchange of rows, claims all.
  */
 static uint32
 exchange_count(const Shares *shares, uint32 left)
@@ -263,7 +271,7 @@ exchange_count(const Shares *shares, uint32 left)
 	return Min(left, Max((uint32) (part / shares->granule), 1) * shares->granule);
 }
 
-/* How many of the classes that are left a participant claims. */
+/* Returns the number of partitions to claim. */
 static uint32
 claim_count(Shares *shares, uint32 left, bool first)
 {
@@ -287,7 +295,7 @@ shares_claim(Shares *shares)
 		return first;
 	}
 	SpinLockAcquire(&shared->lock);
-	/* only the leader knows how many have been started */
+	/* only the leader knows the number of workers launched */
 	if (first && shares->parallel)
 		shared->workers = shares->parallel->nworkers_launched;
 	shares->first = shared->next;
@@ -354,7 +362,7 @@ shares_next_received(Shares *shares)
 	}
 }
 
-/* Takes one more value into a hash. */
+/* Mixes a value into a hash. */
 static inline uint64
 mix(uint64 hash, uint64 value)
 {
@@ -362,7 +370,7 @@ mix(uint64 hash, uint64 value)
 	return hash ^ hash >> 32;
 }
 
-/* Calls a hash function. */
+/* Calls a key's hash function. */
 static uint32
 hash_value(Shares *shares, ShareKey *key, Datum value)
 {
@@ -374,7 +382,7 @@ hash_value(Shares *shares, ShareKey *key, Datum value)
 	return hash;
 }
 
-/* Takes a key's value into a hash. */
+/* Mixes a key's value into a hash. */
 static inline uint64
 mix_key(uint64 hash, Shares *shares, ShareKey *key, Datum value, bool isnull)
 {
@@ -385,21 +393,21 @@ mix_key(uint64 hash, Shares *shares, ShareKey *key, Datum value, bool isnull)
 	return mix(hash, hash_value(shares, key, value));
 }
 
-/* The class of a hash. */
+/* Returns the partition of a hash. */
 static inline uint32
 class_of_hash(uint64 hash)
 {
 	return (uint32) (mix(0, hash) % SHARE_PARTITIONS);
 }
 
-/* Is a hash of the batch? */
+/* Returns true if a hash belongs to the batch. */
 static inline bool
 is_of_batch(const Shares *shares, uint64 hash)
 {
 	return class_of_hash(hash) - shares->first < shares->count;
 }
 
-/* The hash of a row. */
+/* Returns the hash of a row. */
 static uint64
 hash_row(Shares *shares, TupleTableSlot *slot)
 {
@@ -456,7 +464,7 @@ shares_keep_tuple(Shares *shares, HeapTuple tuple, TupleDesc desc)
 	return is_of_batch(shares, hash);
 }
 
-/* Adds what was done to what was done before. */
+/* Adds to a sum of statistics. */
 static void
 add_stats(ShareStats *sum, const ShareStats *stats)
 {
