@@ -41,6 +41,9 @@
 /* What a row takes in an aggregate that sorts its input itself, beside comparisons: the server knows nothing of it. */
 #define AGGREGATE_SORT_ROW_COST 0.05
 
+/* What a group takes at its end in an aggregate of ours beside its price: 0.5 to 2 microseconds for 20 values. */
+#define AGGREGATE_GROUP_COST 0.35
+
 /* What a row alone takes from a worker to this process: half of what the server takes it for. */
 #define TRAVEL_PART 0.5
 
@@ -290,14 +293,15 @@ share_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct, List 
 					   rows);
 }
 
-/* What aggregates that sort their input themselves take in truth, which the server's price leaves out. */
+/* What aggregates take in truth that sort their input themselves or are ours, which the server's price leaves out. */
 static Cost
-cost_of_sorting_aggregates(const ShareBuild *build, const Grouping *grouping)
+unpriced_of_aggregates(const ShareBuild *build, const Grouping *grouping)
 {
 	int			n = list_length(sorting_aggregates(grouping->target->exprs));
 	double		rows = build->input->rows;
+	Cost		row = 2 * cpu_operator_cost * log2(Max(rows / grouping->groups, 2)) + AGGREGATE_SORT_ROW_COST;
 
-	return n * rows * (2 * cpu_operator_cost * log2(Max(rows / grouping->groups, 2)) + AGGREGATE_SORT_ROW_COST);
+	return n * rows * row + grouping->ours * grouping->groups * AGGREGATE_GROUP_COST;
 }
 
 List *
@@ -319,7 +323,7 @@ share_groups(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, const Gr
 		return NIL;
 	pattern = create_agg_path(root, grouped, sort, grouping->target, AGG_SORTED, AGGSPLIT_SIMPLE, grouping->clause,
 							  grouping->qual, costs, grouping->groups);
-	unknown = build.shared ? 0 : cost_of_sorting_aggregates(&build, grouping);
+	unknown = build.shared ? 0 : unpriced_of_aggregates(&build, grouping);
 	own = pattern->path.total_cost - sort->total_cost + unknown;
 	build.scale = pattern->path.total_cost / (pattern->path.total_cost + unknown);
 	share = sort_share(&build, root->group_pathkeys);
