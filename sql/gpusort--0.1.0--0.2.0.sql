@@ -107,6 +107,15 @@ CREATE AGGREGATE gpu_mode_within(ORDER BY anyelement) (
 	sfunc = gpusort_collect_within, stype = internal, sspace = 1000000, finalfunc = gpusort_mode_within, finalfunc_extra, finalfunc_modify = read_only, parallel = safe);
 COMMENT ON AGGREGATE gpu_mode_within(anyelement) IS 'most frequent value, written as mode';
 
+-- The end of a group costs what it costs in PostgreSQL's aggregates whose place these take, an operator at most.  A price of 100 made the server
+-- prefer whichever plan it expected fewer groups of.
+ALTER FUNCTION gpusort_count_distinct_final(internal) COST 1;
+ALTER FUNCTION gpusort_median_final(internal) COST 1;
+ALTER FUNCTION gpusort_median_interval_final(internal) COST 1;
+ALTER FUNCTION gpusort_percentile_cont_final(internal) COST 1;
+ALTER FUNCTION gpusort_percentile_cont_interval_final(internal) COST 1;
+ALTER FUNCTION gpusort_percentile_disc_final(internal, anyelement, double precision) COST 1;
+
 -- Runs in the order of a key do not depend on the order in which rows come, so workers may collect them, too.
 ALTER FUNCTION gpusort_rle_collect(internal, anyelement, anycompatible) PARALLEL SAFE;
 DO $do$

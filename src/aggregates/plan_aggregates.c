@@ -540,6 +540,23 @@ aggregate_is_ours(const Aggref *aggregate, bool *distinct)
 	return false;
 }
 
+int
+count_ours(List *exprs)
+{
+	List	   *aggregates = NIL;
+	int			count = 0;
+	ListCell   *lc;
+
+	collect_aggregates((Node *) exprs, &aggregates);
+	foreach(lc, aggregates)
+	{
+		bool		distinct;
+
+		count += aggregate_is_ours(lfirst_node(Aggref, lc), &distinct);
+	}
+	return count;
+}
+
 void
 gpusort_aggregates_init(void)
 {

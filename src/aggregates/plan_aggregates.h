@@ -31,6 +31,9 @@ extern void depend_on_aggregates(PlannedStmt *stmt, const List *theirs);
 /* Returns true if an aggregate is a replacement.  *distinct: it counts distinct values. */
 extern bool aggregate_is_ours(const Aggref *aggregate, bool *distinct);
 
+/* Counts the aggregates in expressions that are replacements. */
+extern int	count_ours(List *exprs);
+
 /* Initialization, in _PG_init. */
 extern void gpusort_aggregates_init(void);
 

@@ -19,6 +19,7 @@
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 
+#include "src/aggregates/plan_aggregates.h"
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/cost/cores.h"
@@ -522,6 +523,7 @@ offer_grouped(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 		return;
 	memset(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	grouping.ours = count_ours(grouping.target->exprs);
 	offer_groups(root, UPPERREL_GROUP_AGG, input, grouped, root->group_pathkeys,
 				 cheap_group(root, input, grouped, &grouping, &costs),
 				 share_groups(root, input, grouped, &grouping, &costs), &costs);

@@ -13,6 +13,7 @@ typedef struct Grouping
 	List	   *qual;
 	double		groups;
 	PathTarget *target;
+	int			ours;			/* aggregates of ours in the target */
 } Grouping;
 
 /*

@@ -208,6 +208,35 @@ CREATE TEMP TABLE part2 PARTITION OF parts FOR VALUES IN (2);
 INSERT INTO parts SELECT 1 + i % 2, i % 100 FROM generate_series(1, 3000) AS i;
 SELECT pg_temp.same_rows('SELECT g, count(DISTINCT x) FROM parts GROUP BY g', true, 'partitions, aggregated each');
 SELECT pg_temp.same_rows('SELECT count(DISTINCT x) FROM parts', true, 'partitions');
+-- Ours are priced as PostgreSQL's: over many small partitions, of which together nothing or little is known, the plan is that of PostgreSQL's.
+CREATE TABLE pg_temp.spread (g int, v int, t text) PARTITION BY HASH (g);
+DO $$ BEGIN
+	FOR i IN 0 .. 99 LOOP
+		EXECUTE format('CREATE TABLE pg_temp.spread_%1$s PARTITION OF pg_temp.spread FOR VALUES WITH (MODULUS 100, REMAINDER %1$s)', i);
+	END LOOP;
+END $$;
+CREATE FUNCTION pg_temp.same_plans(known text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	query text;
+	theirs text;
+BEGIN
+	FOREACH query IN ARRAY ARRAY['SELECT g, count(DISTINCT v) FROM spread GROUP BY g', 'SELECT g, count(DISTINCT v) FROM spread GROUP BY g ORDER BY g',
+		'SELECT g, v, count(DISTINCT t) FROM spread GROUP BY g, v', 'SELECT v, count(DISTINCT t) FROM spread GROUP BY v',
+		'SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM spread GROUP BY g'] LOOP
+		SET gpusort.aggregates = off;
+		theirs := pg_temp.plan_of(query);
+		SET gpusort.aggregates = on;
+		RETURN NEXT is(pg_temp.plan_of(query), theirs, known || ': ' || query);
+	END LOOP;
+END $$;
+RESET gpusort.min_rows;
+SELECT pg_temp.same_plans('nothing is known');
+INSERT INTO spread SELECT i * 7919 % 100, i * 31 % 15, md5((i % 37)::text) FROM generate_series(1, 2000) i;
+SELECT format('ANALYZE spread_%s', i) FROM generate_series(0, 99) i \gexec
+SELECT pg_temp.same_plans('the partitions are known');
+ANALYZE spread;
+SELECT pg_temp.same_plans('all is known');
+SET gpusort.min_rows = 0;
 RESET enable_partitionwise_aggregate;
 
 DO $$ BEGIN IF current_setting('server_version_num')::int >= 160000 THEN SET enable_presorted_aggregate = on; END IF; END $$;
