@@ -7,7 +7,7 @@
 #include "executor/tuptable.h"
 #include "utils/tuplesort.h"
 
-#include "sortcolumns.h"
+#include "src/keys/sortcolumns.h"
 
 /* A sort done by tuplesort.c with work_mem; positions work as they do there. */
 typedef struct CoreSort

@@ -9,7 +9,7 @@
 
 #include "src/engine/engine.h"
 #include "rowgather.h"
-#include "sortcolumns.h"
+#include "src/keys/sortcolumns.h"
 #include "tied_runs.h"
 
 /*

@@ -6,7 +6,7 @@
 
 #include "src/base/bigmem.h"
 #include "coresort.h"
-#include "keyplace.h"
+#include "src/keys/keyplace.h"
 #include "roworder.h"
 #include "rowmarks.h"
 #include "rowstore.h"

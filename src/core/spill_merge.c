@@ -11,7 +11,7 @@
 #include "port/pg_bswap.h"
 #include "utils/memutils.h"
 
-#include "keyplace.h"
+#include "src/keys/keyplace.h"
 #include "rowcompare.h"
 #include "spill_merge.h"
 #include "src/keys/sortkey.h"

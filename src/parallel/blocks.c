@@ -19,7 +19,7 @@
 #include "utils/memutils.h"
 
 #include "src/base/compat.h"
-#include "src/core/keyplace.h"
+#include "src/keys/keyplace.h"
 #include "src/core/minimal_row.h"
 #include "src/cost/sort_cost.h"
 #include "src/keys/sortkey.h"
