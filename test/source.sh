@@ -23,12 +23,13 @@ may_include() {
 	case $1 in
 		.) echo plan parallel shares append aggregates core engine base ;;
 		plan) echo parallel shares append aggregates cost core keys engine base ;;
-		parallel | append) echo cost core keys engine base ;;
+		parallel | append) echo cost core merge keys engine base ;;
 		shares) echo cost core base ;;
 		aggregates) echo shares arrays cost core keys engine base ;;
 		arrays) echo core keys engine base ;;
 		cost) echo core keys base ;;
-		core) echo keys engine base ;;
+		core) echo merge keys engine base ;;
+		merge) echo keys base ;;
 		keys) echo base ;;
 		engine) echo base service/protocol.h ;;
 		base) echo service/protocol.h ;;

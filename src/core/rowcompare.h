@@ -6,7 +6,7 @@
 
 #include "utils/sortsupport.h"
 
-#include "keyplace.h"
+#include "src/keys/keyplace.h"
 #include "rowstore.h"
 
 /* A value that is stored compressed or elsewhere, unpacked; NULL: none. */

@@ -20,7 +20,7 @@
 
 #include "src/engine/engine.h"
 #include "rowgather.h"
-#include "sortcolumns.h"
+#include "src/keys/sortcolumns.h"
 #include "tied_runs.h"
 
 /* Is a bound small relative to the rows of the input? */

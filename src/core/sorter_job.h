@@ -5,7 +5,7 @@
 #define GPUSORT_SORTER_JOB_H
 
 #include "src/base/bigmem.h"
-#include "keyplace.h"
+#include "src/keys/keyplace.h"
 #include "roworder.h"
 #include "rowmarks.h"
 #include "rowstore.h"

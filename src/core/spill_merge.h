@@ -4,7 +4,7 @@
 #ifndef GPUSORT_SPILL_MERGE_H
 #define GPUSORT_SPILL_MERGE_H
 
-#include "sortcolumns.h"
+#include "src/keys/sortcolumns.h"
 #include "spill_tape.h"
 
 /* How rows of runs compare. */

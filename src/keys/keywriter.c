@@ -251,35 +251,54 @@ sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out)
 		normalise_bytes(key, value, out);
 }
 
+/* Writes the first bytes of what append_escaped appends; returns how many, or more than room if there are more. */
+static Size
+prefix_escaped(const uint8 *bytes, Size len, char *out, Size room)
+{
+	Size		at = Min(len, room);
+
+	if (memchr(bytes, 0, at) == NULL)
+		memcpy(out, bytes, at);
+	else
+	{
+		at = 0;
+		for (Size i = 0; i < len && at < room; i++)
+		{
+			out[at++] = (char) bytes[i];
+			if (bytes[i] == 0 && at == room)
+				return room + 1;
+			if (bytes[i] == 0)
+				out[at++] = (char) 0xff;
+		}
+	}
+	/* the two bytes that terminate it */
+	for (int i = 0; i < 2; i++)
+	{
+		if (at == room)
+			return room + 1;
+		out[at++] = 0;
+	}
+	return at;
+}
+
 /* Writes the first bytes of the normalised form of a value of a GS_BYTES key.  See sortkey_prefix. */
 static Size
 prefix_bytes(SortKey *key, Datum value, char *out, Size room)
 {
 	Size		len;
 	const uint8 *bytes;
-	char		flip = key->spec.desc ? (char) 0xff : 0;
-	Size		at = 0;
+	Size		n;
 
 	/* fetch no more of a compressed or external string than is needed */
 	if (key->encode == encode_varlena && VARATT_IS_EXTENDED(DatumGetPointer(value)) &&
 		!VARATT_IS_SHORT(DatumGetPointer(value)))
 		value = PointerGetDatum(PG_DETOAST_DATUM_SLICE(value, 0, room));
 	bytes = encode_bytes(key, value, &len);
-	for (Size i = 0; i < len && at < room; i++)
-	{
-		out[at++] = (char) bytes[i] ^ flip;
-		if (bytes[i] == 0 && at < room)
-			out[at++] = (char) 0xff ^ flip;
-		else if (bytes[i] == 0)
-			return room + 1;
-	}
-	/* the two bytes that terminate it */
-	for (int i = 0; i < 2; i++)
-		if (at < room)
-			out[at++] = flip;
-		else
-			return room + 1;
-	return at;
+	n = prefix_escaped(bytes, len, out, room);
+	if (key->spec.desc)
+		for (Size i = 0; i < Min(n, room); i++)
+			out[i] = (char) ~out[i];
+	return n;
 }
 
 Size

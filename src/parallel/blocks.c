@@ -13,16 +13,14 @@
 #include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "utils/memutils.h"
 
 #include "src/base/compat.h"
-#include "src/core/keyplace.h"
 #include "src/core/minimal_row.h"
 #include "src/cost/sort_cost.h"
-#include "src/keys/sortkey.h"
+#include "src/merge/key_prefix.h"
 #include "blocks.h"
 
 /* The least that a row takes: eight bytes and a word. */
@@ -39,24 +37,18 @@ typedef struct NextRow
 	MinimalTuple tuple;			/* NULL: there is none */
 	uint64		word;
 	uint8		rank;
-	bool		in_slot;		/* it is in writer->slot */
 } NextRow;
 
 struct BlockWriter
 {
 	PlanState  *node;			/* that gives them out */
-	SortColumns columns;
+	KeyPrefix	prefix;			/* the keys; none is encoded where rows are compared */
 	TupleDesc	desc;			/* of rows */
 	TupleDesc	first_desc;		/* of the columns before a block */
 	Datum	   *first_values;
 	bool	   *first_nulls;
 	BlockKeys	how;
-	SortKey    *keys;			/* NULL where rows are compared */
-	bool		fixed;			/* all keys are of fixed width */
-	KeyPlace   *places;
-	TupleTableSlot *slot;		/* to take rows apart */
 	MemoryContext cxt;
-	MemoryContext scratch;		/* for encoding one row */
 	StringInfoData key;			/* normalised, of the row at hand */
 	bool		whole;			/* rows go with their headers */
 	bool		started;
@@ -75,38 +67,18 @@ struct BlockWriter
 	uint32		offsets[MAX_ROWS];
 };
 
-/* Opens the keys in their exact form, which is the same in all participants. */
-static void
-open_keys(BlockWriter *writer)
-{
-	const SortColumns *columns = &writer->columns;
-	SortKey    *keys = palloc0(sizeof(SortKey) * columns->nkeys);
-
-	writer->fixed = true;
-	for (int i = 0; i < columns->nkeys; i++)
-	{
-		sortkey_open(&keys[i], columns->sortops[i], columns->collations[i], columns->nulls_first[i], true);
-		writer->fixed = writer->fixed && keys[i].width > 0;
-	}
-	writer->keys = keys;
-	initStringInfo(&writer->key);
-	enlargeStringInfo(&writer->key, (int) SORTKEY_WRITTEN * columns->nkeys);
-	writer->how = columns->nkeys == 1 && keys[0].width > 0 && keys[0].width <= sizeof(uint64)
-		? BLOCK_WORDS : BLOCK_BYTES_BEHIND;
-}
-
 /* Describes the columns before a block. */
 static TupleDesc
 describe_first(const BlockWriter *writer)
 {
 	bool		encoded = block_has_words(writer->how);
-	int			columns = encoded ? 1 : writer->columns.nkeys;
+	int			columns = encoded ? 1 : writer->prefix.columns.nkeys;
 	TupleDesc	desc = CreateTemplateTupleDesc(columns);
 
 	if (encoded)
 		TupleDescInitEntry(desc, 1, "key", BYTEAOID, -1, 0);
 	for (int i = 0; i < columns && !encoded; i++)
-		TupleDescCopyEntry(desc, (AttrNumber) (i + 1), writer->desc, writer->columns.attnos[i]);
+		TupleDescCopyEntry(desc, (AttrNumber) (i + 1), writer->desc, writer->prefix.columns.attnos[i]);
 	finish_descriptor(desc);
 	return desc;
 }
@@ -120,15 +92,16 @@ blockwriter_open(PlanState *node, const SortColumns *columns, bool encoded)
 
 	writer->node = node;
 	writer->cxt = cxt;
-	writer->scratch = AllocSetContextCreate(cxt, "gpusort block keys", ALLOCSET_SMALL_SIZES);
-	writer->columns = *columns;
 	writer->desc = CreateTupleDescCopy(ExecGetResultType(outerPlanState(node)));
 	writer->how = columns->nkeys > 0 ? BLOCK_COMPARED : BLOCK_UNORDERED;
+	keyprefix_open(&writer->prefix, columns, writer->desc);
 	if (encoded)
-		open_keys(writer);
+	{
+		keyprefix_encode(&writer->prefix);
+		initStringInfo(&writer->key);
+		writer->how = writer->prefix.single ? BLOCK_WORDS : BLOCK_BYTES_BEHIND;
+	}
 	writer->whole = writer->how == BLOCK_BYTES_BEHIND || writer->how == BLOCK_COMPARED;
-	writer->places = keyplaces_find(columns, writer->desc);
-	writer->slot = MakeSingleTupleTableSlot(writer->desc, &TTSOpsMinimalTuple);
 	writer->first_desc = describe_first(writer);
 	writer->first_values = palloc0(sizeof(Datum) * writer->first_desc->natts);
 	writer->first_nulls = palloc0(sizeof(bool) * writer->first_desc->natts);
@@ -144,83 +117,23 @@ is_plain(const BlockWriter *writer, MinimalTuple tuple)
 		tuple->t_hoff == ROW_HEADER_BYTES + MINIMAL_TUPLE_OFFSET;
 }
 
-/* A key's value in the row at hand. */
-static inline Datum
-key_value(BlockWriter *writer, int key, bool *isnull)
-{
-	MinimalTuple tuple = writer->row.tuple;
-	const KeyPlace *place = &writer->places[key];
-
-	*isnull = false;
-	if (likely(place->kind != PLACE_VARIES && is_plain(writer, tuple)))
-		return keyplace_value(place, (char *) tuple + ROW_HEADER_BYTES, tuple->t_len - ROW_HEADER_BYTES);
-	if (!writer->row.in_slot)
-		ExecStoreMinimalTuple(tuple, writer->slot, false);
-	writer->row.in_slot = true;
-	return slot_getattr(writer->slot, writer->columns.attnos[key], isnull);
-}
-
-/* Writes the normalised key of the row at hand to writer->key, all keys being of fixed width. */
-static inline void
-normalise_fixed(BlockWriter *writer)
-{
-	char	   *to = writer->key.data;
-
-	for (int i = 0; i < writer->columns.nkeys; i++)
-	{
-		bool		isnull;
-		Datum		value = key_value(writer, i, &isnull);
-
-		to = sortkey_write(&writer->keys[i], value, isnull, to);
-	}
-	writer->key.len = (int) (to - writer->key.data);
-}
-
-/* The same of any keys. */
-static void
-normalise(BlockWriter *writer)
-{
-	MemoryContext old;
-
-	if (writer->fixed)
-	{
-		normalise_fixed(writer);
-		return;
-	}
-	old = MemoryContextSwitchTo(writer->scratch);
-	resetStringInfo(&writer->key);
-	for (int i = 0; i < writer->columns.nkeys; i++)
-	{
-		bool		isnull;
-		Datum		value = key_value(writer, i, &isnull);
-
-		sortkey_normalise(&writer->keys[i], value, isnull, &writer->key);
-	}
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(writer->scratch);
-}
-
 /* Takes the next row. */
 static inline void
 take_row(BlockWriter *writer, BlockNext next, void *arg)
 {
 	NextRow    *row = &writer->row;
-	bool		isnull;
-	Datum		value;
 
 	row->tuple = next(arg);
-	row->in_slot = false;
 	if (unlikely(row->tuple == NULL))
 		return;
+	keyprefix_set_tuple(&writer->prefix, row->tuple);
 	switch (writer->how)
 	{
 		case BLOCK_WORDS:
-			value = key_value(writer, 0, &isnull);
-			row->rank = isnull == writer->columns.nulls_first[0] ? 0 : 1;
-			row->word = isnull ? 0 : sortkey_word(&writer->keys[0], value);
+			row->rank = (uint8) keyprefix_take_word(&writer->prefix, &row->word);
 			break;
 		case BLOCK_BYTES_BEHIND:
-			normalise(writer);
+			keyprefix_normalise(&writer->prefix, &writer->key);
 			row->rank = (uint8) writer->key.data[0];
 			row->word = 0;
 			memcpy(&row->word, writer->key.data + 1, Min((Size) writer->key.len - 1, sizeof(uint64)));
@@ -265,14 +178,14 @@ static Size
 first_key(BlockWriter *writer)
 {
 	if (!block_has_words(writer->how))
-		for (int i = 0; i < writer->columns.nkeys; i++)
-			writer->first_values[i] = key_value(writer, i, &writer->first_nulls[i]);
+		for (int i = 0; i < writer->prefix.columns.nkeys; i++)
+			writer->first_values[i] = keyprefix_value(&writer->prefix, i, &writer->first_nulls[i]);
 	else
 	{
 		bytea	   *key;
 
 		if (writer->how == BLOCK_WORDS)
-			normalise(writer);
+			keyprefix_normalise(&writer->prefix, &writer->key);
 		key = palloc(VARHDRSZ + writer->key.len);
 		SET_VARSIZE(key, VARHDRSZ + writer->key.len);
 		memcpy(VARDATA(key), writer->key.data, writer->key.len);
@@ -312,16 +225,15 @@ can_be_bare(const BlockWriter *writer)
 static void
 leave_keys_out(BlockWriter *writer)
 {
-	TupleTableSlot *slot = writer->slot;
+	TupleTableSlot *slot = writer->prefix.slot;
 
 	ExecStoreMinimalTuple(writer->row.tuple, slot, false);
 	slot_getallattrs(slot);
-	for (int i = 0; i < writer->columns.nkeys; i++)
-		slot->tts_isnull[writer->columns.attnos[i] - 1] = true;
+	for (int i = 0; i < writer->prefix.columns.nkeys; i++)
+		slot->tts_isnull[writer->prefix.columns.attnos[i] - 1] = true;
 	writer->rest = minimal_row_form(slot, writer->cxt);
 	ExecClearTuple(slot);
 	writer->row.tuple = writer->rest;
-	writer->row.in_slot = false;
 }
 
 /* Begins a block with the row at hand: the tuple's header, the row's key, the block's header. */
@@ -497,6 +409,6 @@ block_row_with_keys(const BlockHeader *header, const SortColumns *columns, const
 void
 blockwriter_close(BlockWriter *writer)
 {
-	ExecDropSingleTupleTableSlot(writer->slot);
+	keyprefix_close(&writer->prefix);
 	MemoryContextDelete(writer->cxt);
 }

@@ -13,7 +13,7 @@
 #include "nodes/execnodes.h"
 
 #include "src/core/rowstore.h"
-#include "src/core/sortcolumns.h"
+#include "src/keys/sortcolumns.h"
 
 /* Rows of a participant's first block.  It is small, as the leader may be waiting for it. */
 #define BLOCK_FIRST_ROWS 64
