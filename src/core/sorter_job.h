@@ -15,17 +15,18 @@
 #include "src/keys/sortkey.h"
 
 /*
- * What a sort is doing, in the manner of tuplesort's TSS_*.  Rows come in the states before SS_FINISHING and go out in
- * those behind it.  core is set in the two states of tuplesort, runs in those of rows on disk; while a sort finishes,
- * whichever of them is set says where it goes on.
+ * What a sort is doing, in the manner of tuplesort's TSS_*.  A sort goes down this list and may pass states over; it
+ * comes through SS_FINISHING and stays in one of the three behind that.  Rows come before SS_FINISHING and go out
+ * behind it.  core is set in the two states of tuplesort, runs in those of rows on disk, job in SS_LOADING and
+ * SS_LOADING_RUNS; while a sort finishes, whichever of the three is set says which way it goes.
  */
 typedef enum SorterState
 {
-	SS_LOADING_IN_ORDER,		/* rows come, in order so far, and no key is encoded; to all below but the last three */
-	SS_LOADING,					/* rows come, and are in memory; to any of the next three */
-	SS_LOADING_RUNS,			/* rows come; earlier ones are in sorted runs on disk; to either of the next two */
-	SS_LOADING_CORE,			/* rows come, and go into tuplesort; to SS_FINISHING */
-	SS_FINISHING,				/* all rows have come, and are put in order; to one of those behind it */
+	SS_LOADING_IN_ORDER,		/* rows come, in order so far, and no key is encoded */
+	SS_LOADING,					/* rows come, and are in memory */
+	SS_LOADING_RUNS,			/* rows come; earlier ones are in sorted runs on disk */
+	SS_LOADING_CORE,			/* rows come, and go into tuplesort */
+	SS_FINISHING,				/* all rows have come, and are put in order */
 	SS_SORTED_IN_MEMORY,		/* rows go out of memory, by the order */
 	SS_SORTED_ON_DISK,			/* rows go out of the merge of all runs, or of what it wrote */
 	SS_SORTED_BY_CORE			/* rows go out of tuplesort */
