@@ -43,6 +43,12 @@
 /* The share of a comparison sort's log2 n comparisons of each row that a dictionary may cost instead. */
 #define COMPARED_SHARE 0.7
 
+/*
+ * Expected rows from which on abbreviated keys with a comparator of the type's own are worth sorting by.  Fewer take
+ * longer than in PostgreSQL's sort: 3000 geometries up to twice as long.
+ */
+#define OWN_ORDER_ROWS 4096
+
 /* Operators whose abbreviated keys or leading parts contradicted their comparison function in this session. */
 static List *refused_operators = NIL;
 
@@ -371,6 +377,14 @@ sortkey_resume(SortKey *key)
 		(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
 }
 
+/* Returns true if abbreviated keys have a comparator that is not the server's. */
+static bool
+has_own_order(const SortSupport ssup)
+{
+	return ssup->abbrev_converter != NULL && ssup->comparator != ssup_datum_unsigned_cmp &&
+		ssup->comparator != ssup_datum_signed_cmp && ssup->comparator != ssup_datum_int32_cmp;
+}
+
 void
 sortkey_expect(SortKey *key, double rows)
 {
@@ -384,6 +398,8 @@ sortkey_expect(SortKey *key, double rows)
 	else if (!sortkey_tells(state->sortop) && state->abbreviated.abbrev_converter == NULL)
 		worth.ascii = worth.other = COMPARED_SHARE * log2(Max(rows, 2));
 	dictionary_expect(state->dictionary, rows, worth);
+	/* finding the order of such keys and comparing all neighbours in full does not pay in a small sort */
+	key->theirs = rows > 0 && rows < OWN_ORDER_ROWS && has_own_order(&state->abbreviated);
 }
 
 void
