@@ -10,8 +10,8 @@
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
-#include "utils/float.h"
 
+#include "kernels/common/float_order.h"
 #include "src/base/compat.h"
 #include "vector.h"
 #include "vectordirect.h"
@@ -55,11 +55,8 @@ double_image(double value)
 {
 	uint64		bits;
 
-	if (value != value)
-		return PG_UINT64_MAX;
-	value += 0.0;
 	memcpy(&bits, &value, sizeof(bits));
-	return bits ^ ((uint64) ((int64) bits >> 63) | SIGN_BIT);
+	return gs_float_order64(bits, true);
 }
 
 uint32
@@ -329,8 +326,6 @@ double_of_image(uint64 image)
 	uint64		bits = image >> 63 ? image ^ SIGN_BIT : ~image;
 	double		value;
 
-	if (image == PG_UINT64_MAX)
-		return get_float8_nan();
 	memcpy(&value, &bits, sizeof(value));
 	return value;
 }

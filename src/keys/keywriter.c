@@ -5,6 +5,7 @@
 
 #include "port/pg_bswap.h"
 
+#include "kernels/common/float_order.h"
 #include "sortkey_types.h"
 
 void
@@ -52,13 +53,6 @@ sortkey_put_null(const SortKey *key, KeyColumn *column, uint32 row)
 		memset(column->values + (Size) row * key->width, 0, key->width);
 }
 
-/* Maps a float's bits to an order-preserving unsigned integer: inverts the sign, or all bits of a negative number. */
-static inline uint64
-float_image(uint64 bits, uint64 sign)
-{
-	return bits & sign ? ~bits & (sign | (sign - 1)) : bits | sign;
-}
-
 /* Maps an element to an order-preserving unsigned integer: inverts the sign bit, normalises floats. */
 static uint64
 unsigned_image(gs_type type, const char *element)
@@ -80,27 +74,9 @@ unsigned_image(gs_type type, const char *element)
 		case GS_I64:
 			return *(const uint64 *) element ^ (UINT64CONST(1) << 63);
 		case GS_F32:
-			{
-				float		value = *(const float *) element;
-				uint32		bits;
-
-				if (value != value)
-					return PG_UINT32_MAX;
-				value += 0.0f;	/* -0 becomes +0 */
-				memcpy(&bits, &value, sizeof(bits));
-				return float_image(bits, 0x80000000u);
-			}
+			return gs_float_order32(*(const uint32 *) element, true);
 		case GS_F64:
-			{
-				double		value = *(const double *) element;
-				uint64		bits;
-
-				if (value != value)
-					return PG_UINT64_MAX;
-				value += 0.0;
-				memcpy(&bits, &value, sizeof(bits));
-				return float_image(bits, UINT64CONST(1) << 63);
-			}
+			return gs_float_order64(*(const uint64 *) element, true);
 		case GS_U128:
 		case GS_BYTES:
 			break;
