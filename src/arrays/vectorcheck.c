@@ -14,6 +14,7 @@
 #include "utils/memutils.h"
 
 #include "vectorcheck.h"
+#include "src/core/roworder.h"
 #include "src/core/verify.h"
 
 /* ---------------------------------------------------------------- form */
@@ -23,18 +24,6 @@ static uint64 *
 row_bits(const VectorQuestion *q)
 {
 	return MemoryContextAllocExtended(q->cxt, (q->rows + 63) / 64 * sizeof(uint64), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-}
-
-/* Returns true if a row is in range and new, and marks it as seen. */
-static inline bool
-new_row(uint64 *seen, uint64 row, uint64 rows)
-{
-	uint64		bit = UINT64CONST(1) << (row % 64);
-
-	if (row >= rows || (seen[row / 64] & bit) != 0)
-		return false;
-	seen[row / 64] |= bit;
-	return true;
 }
 
 /* Checks that these are all rows, each once. */
@@ -47,7 +36,7 @@ order_formed(const VectorQuestion *q)
 	if (q->count != q->rows)
 		return false;
 	for (uint64 i = 0; i < q->count; i++)
-		if (!new_row(seen, numbers[i], q->rows))
+		if (!row_is_new(seen, numbers[i], q->rows))
 			return false;
 	return true;
 }
@@ -136,7 +125,7 @@ runs_formed(const VectorQuestion *q)
 
 		if (run.length == 0)
 			return false;
-		if (as_they_came ? run.row != sum : !new_row(seen, run.row, q->rows))
+		if (as_they_came ? run.row != sum : !row_is_new(seen, run.row, q->rows))
 			return false;
 		if (whole_runs(q) && (uint64) run.row + run.length > q->rows)
 			return false;

@@ -15,19 +15,13 @@ check_part(RowOrder *order, const uint32 *part, uint64 count)
 	uint64	   *seen = order->seen;
 
 	for (uint64 i = 0; i < count; i++)
-	{
-		uint32		row = part[i];
-		uint64		bit = UINT64CONST(1) << (row % 64);
-
-		if (unlikely(row >= order->rows || (seen[row / 64] & bit) != 0))
+		if (!row_is_new(seen, part[i], order->rows))
 		{
 			/* as if the part had never come: what is noted is what was given out */
 			while (i-- > 0)
 				seen[part[i] / 64] &= ~(UINT64CONST(1) << (part[i] % 64));
 			return GS_WRONG_ORDER;
 		}
-		seen[row / 64] |= bit;
-	}
 	return GS_OK;
 }
 

@@ -63,6 +63,18 @@ extern void roworder_end(RowOrder *order);
 /* An order found wrong after rows of it have been given out: XX001. */
 pg_noreturn extern void roworder_failed(const RowOrder *order, gs_status status);
 
+/* Marks a row as seen.  Returns false, with nothing done, if there is no such row or it has been seen. */
+static inline bool
+row_is_new(uint64 *seen, uint64 row, uint64 rows)
+{
+	uint64		bit = UINT64CONST(1) << (row % 64);
+
+	if (unlikely(row >= rows || (seen[row / 64] & bit) != 0))
+		return false;
+	seen[row / 64] |= bit;
+	return true;
+}
+
 /* The row number at a position below count; positions must ascend unless keep_all. */
 static inline uint32
 roworder_at(RowOrder *order, uint64 position)
