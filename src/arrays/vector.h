@@ -13,6 +13,7 @@
 
 #include "src/base/bigmem.h"
 #include "src/base/compat.h"
+#include "src/keys/sortkey.h"
 
 /* Properties shared by all vectors of a type, which keeps small vectors small. */
 typedef struct VectorType
@@ -136,23 +137,7 @@ vector_has_room(const Vector *vector, bool isnull)
 static inline void
 vector_put(Vector *vector, Datum value)
 {
-	uint32		row = vector->rows++;
-
-	switch (vector->plain)
-	{
-		case 8:
-			((uint64 *) vector->data)[row] = (uint64) value;
-			break;
-		case 4:
-			((uint32 *) vector->data)[row] = (uint32) value;
-			break;
-		case 2:
-			((uint16 *) vector->data)[row] = (uint16) value;
-			break;
-		default:
-			((uint8 *) vector->data)[row] = (uint8) value;
-			break;
-	}
+	sortkey_put_plain(vector->data, value, vector->plain, vector->rows++);
 }
 
 /*
