@@ -317,15 +317,12 @@ try_engine(VectorQuestion *q, BigMem *mem)
 void
 question_raise(gs_status status)
 {
-	if (status == GS_NOMEM)
-		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	if (status == GS_OVERFLOW)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("bigint out of range"),
 				 errhint("Cast the array to numeric[].")));
-	if (status != GS_OK)
-		elog(ERROR, "gpusort: %s", gs_status_text(status));
+	engine_check(status);
 }
 
 /* Looks up the ordering operators of the columns.  Returns false if one has no exact encoding. */

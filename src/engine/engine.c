@@ -1,5 +1,5 @@
 /*
- * engine.c: names of engines and of their failures.
+ * engine.c: names of engines and of their failures; errors of statuses.
  */
 #include "postgres.h"
 
@@ -40,4 +40,13 @@ engine_failure_text(EngineFailure why)
 
 	StaticAssertStmt(lengthof(text) == ENGINE_FAILURES, "every failure needs its words");
 	return text[why];
+}
+
+void
+engine_check(gs_status status)
+{
+	if (status == GS_NOMEM)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	if (status != GS_OK)
+		elog(ERROR, "gpusort: %s", gs_status_text(status));
 }

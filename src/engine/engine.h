@@ -105,6 +105,9 @@ extern const EngineOps engine_cpu;
 /* Jobs in gpusortd. */
 extern const EngineOps engine_service;
 
+/* Raises the error of any status but GS_OK. */
+extern void engine_check(gs_status status);
+
 /* Their names, as text. */
 extern const char *engine_kind_text(EngineKind kind);
 extern const char *engine_failure_text(EngineFailure why);

@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "src/base/bigmem.h"
+#include "src/engine/engine.h"
 #include "word_merge.h"
 
 /* Bytes of a word, and of the value with it. */
@@ -14,23 +15,13 @@
 
 StaticAssertDecl(sizeof(char *) == WIDTH, "the engine takes rows as values of 8 bytes");
 
-/* Raises an error if the engine's status is not GS_OK. */
-static void
-check(gs_status status)
-{
-	if (status == GS_NOMEM)
-		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
-	if (status != GS_OK)
-		elog(ERROR, "gpusort: %s", gs_status_text(status));
-}
-
 WordMerge *
 wordmerge_open(int parts)
 {
 	WordMerge  *merge = palloc0(sizeof(WordMerge));
 	gs_host		host = bigmem_host(bigmem_create(CurrentMemoryContext));
 
-	check(gs_cpu_open(1, &host, &merge->engine));
+	engine_check(gs_cpu_open(1, &host, &merge->engine));
 	merge->starts = palloc(sizeof(uint64) * (parts + 1));
 	return merge;
 }
@@ -43,7 +34,7 @@ other_array(WordMerge *merge, void *array, Size bytes)
 
 	if (array)
 		gs_free(merge->engine, array);
-	check(gs_alloc(merge->engine, bytes, &memory));
+	engine_check(gs_alloc(merge->engine, bytes, &memory));
 	return memory;
 }
 
@@ -64,6 +55,6 @@ wordmerge_room(WordMerge *merge, uint32 rows)
 void
 wordmerge_run(WordMerge *merge, int parts, const char **ready)
 {
-	check(gs_merge_runs(merge->engine, WIDTH, merge->words, merge->merged, WIDTH, merge->rows, ready, merge->starts,
-						(uint64) parts, merge->starts[parts], merge->temp, merge->temp_bytes));
+	engine_check(gs_merge_runs(merge->engine, WIDTH, merge->words, merge->merged, WIDTH, merge->rows, ready,
+							   merge->starts, (uint64) parts, merge->starts[parts], merge->temp, merge->temp_bytes));
 }
