@@ -57,7 +57,7 @@ is 'other sanitizers compile primitives and service' \
 
 # "SOURCE HEADER" for all of our headers that a source includes, by the preprocessor, which is not told of the server's
 includes=$(find src kernels -name '*.c' ! -name 'device_*' | while read -r file; do
-	gcc -MM -MG -MT "$file" -I. -DPG_VERSION_NUM=150000 -DSIZEOF_VOID_P=8 "$file" | tr -d '\\\n' | tr -s ' ' '\n' |
+	gcc -MM -MG -MT "$file" -I. -DPG_VERSION_NUM=150000 -DSIZEOF_VOID_P=8 "$file" | tr -s '\\ \n' '\n' |
 		sed "1d; s|^|$file |"
 done)
 for header in src/keys/sortkey.h src/service/client.h kernels/cpu/cpu.h; do
