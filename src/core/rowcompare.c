@@ -62,7 +62,7 @@ rowcompare_open(const SortColumns *columns, TupleDesc desc, RowStore *rows, cons
 void
 rowcompare_close(RowComparer *comparer)
 {
-	rowcompare_unpack_in(comparer, NULL);
+	rowcompare_forget(comparer);
 	for (int side = 0; side < 2; side++)
 	{
 		ExecDropSingleTupleTableSlot(comparer->slots[side]);
@@ -167,7 +167,7 @@ rowcompare_take(RowComparer *comparer, int key, uint32 row, Datum value)
 }
 
 void
-rowcompare_unpack_in(RowComparer *comparer, MemoryContext context)
+rowcompare_forget(RowComparer *comparer)
 {
 	for (int side = 0; side < 2; side++)
 	{
@@ -175,5 +175,11 @@ rowcompare_unpack_in(RowComparer *comparer, MemoryContext context)
 			pfree(comparer->unpacked[side].value);
 		comparer->unpacked[side].value = NULL;
 	}
+}
+
+void
+rowcompare_unpack_in(RowComparer *comparer, MemoryContext context)
+{
+	rowcompare_forget(comparer);
 	comparer->unpacking = context;
 }

@@ -70,6 +70,9 @@ extern void rowcompare_unpack(RowComparer *comparer, int key, uint32 a, uint32 b
 /* A value unpacked, and aligned, for good: in the memory context of those that are unpacked at that time. */
 extern Datum rowcompare_take(RowComparer *comparer, int key, uint32 row, Datum value);
 
+/* Forgets the values that are unpacked: the store's rows are gone, and others will have their numbers. */
+extern void rowcompare_forget(RowComparer *comparer);
+
 /* From now on values are unpacked in that memory context; those that are there are forgotten, and it may be reset. */
 extern void rowcompare_unpack_in(RowComparer *comparer, MemoryContext context);
 

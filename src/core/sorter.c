@@ -57,6 +57,8 @@ forget_rows(Sorter *sorter, bool keep)
 {
 	roworder_end(&sorter->order);
 	end_job(sorter);
+	if (sorter->comparer)
+		rowcompare_forget(sorter->comparer);
 	rowstore_reset(sorter->rows, keep);
 }
 

@@ -129,7 +129,7 @@ CREATE VIEW pg_temp.long AS SELECT k, id, t || k AS t, ctid FROM huge;
 CREATE TEMP TABLE listed AS SELECT ARRAY[hashint4(i) % 20000, i % 2] AS k, i AS id, md5(i::text) AS note FROM generate_series(1, 40000) AS i;
 ANALYZE narrow, padded, short, ids, numbers, wide, alike, holes, late, huge, listed;
 
-SELECT plan(17 * 4 + 5 * 4 + 4 + 1);
+SELECT plan(17 * 4 + 5 * 4 + 4 + 2 + 1);
 SELECT pg_temp.check_spilled('narrow', 'k', '1MB');
 SELECT pg_temp.check_spilled('narrow', 'k DESC', '1MB');
 SELECT pg_temp.check_spilled('padded', 'k', '1MB');
@@ -156,6 +156,17 @@ SELECT pg_temp.check_joined('narrow', 'k', '1MB');
 SELECT pg_temp.check_joined('short', 'k', '1MB');
 SELECT pg_temp.check_joined('numbers', 'k', '1MB');
 SELECT pg_temp.check_joined('ids', 'k', '1MB');
+
+-- Rows of the next run have the numbers of the last one's: a value that was unpacked of that one is not theirs.  The greatest two rows come
+-- first, the later one before the other in the order, and the next run begins with two in order.
+CREATE TEMP TABLE packed AS SELECT i AS id, (CASE WHEN i < 3 THEN '9' ELSE '7' END || repeat('7', 4200) || lpad(CASE WHEN i < 3 THEN 9 - i ELSE i END::text, 6, '0'))::numeric AS k
+FROM generate_series(1, 14000) AS i;
+ANALYZE packed;
+SET gpusort.work_mem = '16MB';
+SET gpusort.verify = full;
+SELECT alike(pg_temp.plan_of('SELECT id, k FROM packed ORDER BY k', 'ANALYZE, COSTS OFF, TIMING OFF'), '%external radix merge%', 'an order of compressed values passes its check in each run');
+SELECT pg_temp.same_rows('SELECT id FROM packed ORDER BY k', 'SELECT id FROM packed ORDER BY k', 'compressed values in several runs');
+RESET gpusort.verify;
 
 -- what a run takes is there for the next one, instead of twice as much each time; a sanitizer has terabytes of its own
 SELECT (regexp_match(pg_read_file('/proc/self/status'), 'VmSize:\s+(\d+)'))[1]::bigint AS had \gset
