@@ -5,6 +5,7 @@
 
 #include "executor/tuptable.h"
 #include "fmgr.h"
+#include "utils/datum.h"
 
 #include "rowcompare.h"
 
@@ -164,6 +165,18 @@ rowcompare_take(RowComparer *comparer, int key, uint32 row, Datum value)
 		}
 	}
 	return PointerGetDatum(unpack(comparer, value));
+}
+
+bool
+rowcompare_stored_alike(RowComparer *comparer, int key, uint32 a, uint32 b)
+{
+	const KeyPlace *place = &comparer->places[key];
+	bool		null_a;
+	bool		null_b;
+	Datum		value_a = rowcompare_value(comparer, 0, a, key, &null_a);
+	Datum		value_b = rowcompare_value(comparer, 1, b, key, &null_b);
+
+	return !null_a && !null_b && datumIsEqual(value_a, value_b, place->byval, place->len);
 }
 
 void

@@ -76,6 +76,9 @@ extern void rowcompare_forget(RowComparer *comparer);
 /* From now on values are unpacked in that memory context; those that are there are forgotten, and it may be reset. */
 extern void rowcompare_unpack_in(RowComparer *comparer, MemoryContext context);
 
+/* Returns true if two rows have the same bytes in a key, not NULL: equal values, and equal encoded ones. */
+extern bool rowcompare_stored_alike(RowComparer *comparer, int key, uint32 a, uint32 b);
+
 /* Compares two rows by one key. */
 static inline int
 rowcompare_key(RowComparer *comparer, int key, uint32 a, uint32 b)

@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "utils/datum.h"
 #include "utils/memutils.h"
 
 #include "sorter_job.h"
@@ -36,31 +35,15 @@ expect_order(Sorter *sorter)
 	return true;
 }
 
-/* Are two values the same, byte for byte?  Where comparisons are dear they are spared neighbours that repeat. */
-static bool
-is_same(const Sorter *sorter, int key, Datum a, Datum b)
-{
-	Form_pg_attribute attribute = TupleDescAttr(sorter->desc, sorter->columns.attnos[key] - 1);
-
-	return sorter->keys[key].form != NULL && datumIsEqual(a, b, attribute->attbyval, attribute->attlen);
-}
-
-/* Compares a row with the one before it. */
+/* Compares a row with the one before it.  Where comparisons are dear, neighbours that repeat are spared them. */
 static int
-compare_with_previous(Sorter *sorter, RowComparer *comparer, uint32 row)
+compare_with_previous(const Sorter *sorter, RowComparer *comparer, uint32 row)
 {
 	int			order = 0;
 
 	for (int key = 0; order == 0 && key < comparer->nkeys; key++)
-	{
-		bool		null_a;
-		bool		null_b;
-		Datum		a = rowcompare_value(comparer, 0, row - 1, key, &null_a);
-		Datum		b = rowcompare_value(comparer, 1, row, key, &null_b);
-
-		if (null_a || null_b || !is_same(sorter, key, a, b))
-			order = ApplySortComparator(a, null_a, b, null_b, &comparer->keys[key]);
-	}
+		if (sorter->keys[key].form == NULL || !rowcompare_stored_alike(comparer, key, row - 1, row))
+			order = rowcompare_key(comparer, key, row - 1, row);
 	return order;
 }
 

@@ -15,7 +15,6 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
-#include "utils/datum.h"
 #include "utils/memutils.h"
 
 #include "tied_runs.h"
@@ -346,19 +345,6 @@ order_run(Settling *s, uint32 *rows, uint32 count)
 	return true;
 }
 
-/* Have two rows the same bytes in a key, and so the same encoded values? */
-static bool
-stored_alike(Settling *s, int key, uint32 row, uint32 next)
-{
-	const KeyPlace *place = &s->comparer->places[key];
-	bool		nulls[2];
-	Datum		value = rowcompare_value(s->comparer, 0, row, key, &nulls[0]);
-	Datum		other = rowcompare_value(s->comparer, 1, next, key, &nulls[1]);
-
-	return !nulls[0] && !nulls[1] && !rowcompare_is_packed(s->comparer, key, value) &&
-		!rowcompare_is_packed(s->comparer, key, other) && datum_image_eq(value, other, place->byval, place->len);
-}
-
 /* Two neighbours are out of order: is it that a coarse key does not tell them apart, and if not, whose fault is it? */
 static TiedResult
 judge(Settling *s, uint32 row, uint32 next)
@@ -367,7 +353,8 @@ judge(Settling *s, uint32 row, uint32 next)
 	{
 		int			order;
 
-		if (!s->keys[key].coarse || (key < s->key && !s->keys[key].empty && stored_alike(s, key, row, next)))
+		if (!s->keys[key].coarse || (key < s->key && !s->keys[key].empty &&
+									 rowcompare_stored_alike(s->comparer, key, row, next)))
 			continue;
 		encode(s, 0, key, row);
 		encode(s, 1, key, next);
