@@ -160,6 +160,21 @@ encode_abbreviated(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
+/* Sets the type of integers that one of the server's comparators orders; false if it is a type's own. */
+static bool
+type_of_order(const SortSupport ssup, gs_type *type)
+{
+	if (ssup->comparator == ssup_datum_unsigned_cmp)
+		*type = GS_U64;
+	else if (ssup->comparator == ssup_datum_signed_cmp)
+		*type = GS_I64;
+	else if (ssup->comparator == ssup_datum_int32_cmp)
+		*type = GS_I32;
+	else
+		return false;
+	return true;
+}
+
 /*
  * Takes the abbreviated form if the type has one that is an integer.  A comparator of the type's own is likely to order
  * integers, too, which it is asked for each key, and may answer that others are to be compared in full.  Where it does
@@ -175,22 +190,14 @@ take_abbreviated(SortKey *key)
 	open_comparator(ssup, state->sortop, state->ssup.ssup_collation, true);
 	if (ssup->abbrev_converter == NULL)
 		return take_nothing(key);
-	if (ssup->comparator == ssup_datum_unsigned_cmp)
-		type = GS_U64;
-	else if (ssup->comparator == ssup_datum_signed_cmp)
-		type = GS_I64;
-	else if (ssup->comparator == ssup_datum_int32_cmp)
-		type = GS_I32;
-	else if (state->order < lengthof(own_orders))
-	{
-		state->own = true;
-		type = own_orders[state->order].type;
-	}
-	else
+	state->own = !type_of_order(ssup, &type);
+	if (state->own && state->order == lengthof(own_orders))
 	{
 		key->theirs = true;
 		return take_nothing(key);
 	}
+	if (state->own)
+		type = own_orders[state->order].type;
 	state->rows = 0;
 	state->next_check = FIRST_ABORT_CHECK;
 	return take_form(key, type, encode_abbreviated, true, "abbreviated");
@@ -381,8 +388,9 @@ sortkey_resume(SortKey *key)
 static bool
 has_own_order(const SortSupport ssup)
 {
-	return ssup->abbrev_converter != NULL && ssup->comparator != ssup_datum_unsigned_cmp &&
-		ssup->comparator != ssup_datum_signed_cmp && ssup->comparator != ssup_datum_int32_cmp;
+	gs_type		type;
+
+	return ssup->abbrev_converter != NULL && !type_of_order(ssup, &type);
 }
 
 void
