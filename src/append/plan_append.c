@@ -35,20 +35,11 @@ Plan *
 take_merge_append(const PlannedStmt *stmt, MergeAppend *append, SortBound bound)
 {
 	CustomScan *scan;
-	List	   *columns = NIL;
-	List	   *sortops = NIL;
-	List	   *collations = NIL;
-	List	   *nulls_first = NIL;
+	const SortColumns columns = {append->numCols, append->sortColIdx, append->sortOperators, append->collations,
+		append->nullsFirst};
 
 	if (!is_ours(append, bound))
 		return &append->plan;
-	for (int i = 0; i < append->numCols; i++)
-	{
-		columns = lappend_int(columns, append->sortColIdx[i]);
-		sortops = lappend_oid(sortops, append->sortOperators[i]);
-		collations = lappend_oid(collations, append->collations[i]);
-		nulls_first = lappend_int(nulls_first, append->nullsFirst[i]);
-	}
 	scan = makeNode(CustomScan);
 	scan->scan.plan = append->plan;
 	scan->scan.plan.type = T_CustomScan;
@@ -56,7 +47,7 @@ take_merge_append(const PlannedStmt *stmt, MergeAppend *append, SortBound bound)
 	scan->custom_plans = append->mergeplans;
 	scan->custom_relids = append->apprelids;
 	scan->custom_scan_tlist = resolve_columns(stmt, &append->plan);
-	scan->custom_private = list_make5(columns, sortops, collations, nulls_first, list_copy(columns));
+	scan->custom_private = gpusort_write_columns(&columns);
 	scan->methods = &gpumergeappend_scan_methods;
 	return &scan->scan.plan;
 }

@@ -18,6 +18,24 @@
 #include "node.h"
 #include "node_private.h"
 
+List *
+gpusort_write_columns(const SortColumns *columns)
+{
+	List	   *attnos = NIL;
+	List	   *sortops = NIL;
+	List	   *collations = NIL;
+	List	   *nulls_first = NIL;
+
+	for (int i = 0; i < columns->nkeys; i++)
+	{
+		attnos = lappend_int(attnos, columns->attnos[i]);
+		sortops = lappend_oid(sortops, columns->sortops[i]);
+		collations = lappend_oid(collations, columns->collations[i]);
+		nulls_first = lappend_int(nulls_first, columns->nulls_first[i]);
+	}
+	return list_make5(attnos, sortops, collations, nulls_first, list_copy(attnos));
+}
+
 void
 gpusort_read_columns(SortColumns *columns, const CustomScan *scan)
 {

@@ -18,6 +18,9 @@
 extern const OurNode gpusort_node;
 extern const CustomScanMethods gpusort_scan_methods;
 
+/* Makes the custom_private of a node that sorts by these columns, without a variant. */
+extern List *gpusort_write_columns(const SortColumns *columns);
+
 /* Reads the columns that a node sorts by; in the current memory context. */
 extern void gpusort_read_columns(SortColumns *columns, const CustomScan *scan);
 

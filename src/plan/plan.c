@@ -36,23 +36,20 @@
 
 static planner_hook_type prev_planner;
 
+/* Returns what a Sort sorts by. */
+static SortColumns
+columns_of(const Sort *sort)
+{
+	return (SortColumns) {sort->numCols, sort->sortColIdx, sort->sortOperators, sort->collations, sort->nullsFirst};
+}
+
 /* Makes the node that replaces a Sort.  Keeps its id, parameters, InitPlans and costs, for rescans and EXPLAIN. */
 static Plan *
 make_gpusort(const PlannedStmt *stmt, Sort *sort)
 {
 	CustomScan *scan = makeNode(CustomScan);
-	List	   *attnos = NIL;
-	List	   *sortops = NIL;
-	List	   *collations = NIL;
-	List	   *nulls_first = NIL;
+	const SortColumns columns = columns_of(sort);
 
-	for (int i = 0; i < sort->numCols; i++)
-	{
-		attnos = lappend_int(attnos, sort->sortColIdx[i]);
-		sortops = lappend_oid(sortops, sort->sortOperators[i]);
-		collations = lappend_oid(collations, sort->collations[i]);
-		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
-	}
 	scan->scan.plan = sort->plan;
 	scan->scan.plan.type = T_CustomScan;
 	scan->scan.scanrelid = 0;
@@ -60,7 +57,7 @@ make_gpusort(const PlannedStmt *stmt, Sort *sort)
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	scan->custom_plans = children_for_explain(outerPlan(sort));
 	scan->custom_scan_tlist = resolve_columns(stmt, &sort->plan);
-	scan->custom_private = list_make5(attnos, sortops, collations, nulls_first, list_copy(attnos));
+	scan->custom_private = gpusort_write_columns(&columns);
 	scan->methods = &gpusort_scan_methods;
 	return (Plan *) scan;
 }
@@ -97,8 +94,7 @@ leave_sort(const char *why)
 static SortBound
 bound_that_counts(const Sort *sort, SortBound bound)
 {
-	const SortColumns columns = {sort->numCols, sort->sortColIdx, sort->sortOperators, sort->collations,
-		sort->nullsFirst};
+	const SortColumns columns = columns_of(sort);
 
 	if (bound.kind == BOUND_CONSTANT && bound.rows > 0 && !bound.in_workers &&
 		!bound_goes_to_heap(&columns, bound.rows, sort->plan.plan_rows))
