@@ -12,7 +12,7 @@
 #include "kernels/gs.h"
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 4
+#define GSD_VERSION 5
 
 /*
  * Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these.
@@ -50,6 +50,18 @@ typedef enum gsd_type
 	GSD_PING,	   /* gsd_count: any number */
 	GSD_STATUS,	   /* gsd_header alone */
 
+	/* client to service, about resident columns; on a connection without a job */
+	GSD_SETTINGS, /* gsd_settings: from the worker; no answer */
+	GSD_TABLE,	  /* gsd_table, with the descriptor of its page map: makes a table, or replaces its map; GSD_DONE */
+	GSD_DROP,	  /* gsd_number: drops a table; GSD_DONE */
+	GSD_STORE,	  /* gsd_store: a segment lies in that slot; GSD_DONE, number: the segment's */
+	GSD_PUBLISH,  /* gsd_publish: changed pages lie in that slot; with last, they make a version; GSD_DONE */
+	GSD_WANTED,	  /* gsd_wanted: GSD_DONE, and the bits of a range of pages in area 0 */
+	GSD_MAP,	  /* gsd_number: a relation; GSD_MAP_OF */
+	GSD_INFO,	  /* gsd_number: a relation; GSD_TABLE_INFO */
+	GSD_NOTE,	  /* gsd_note: a query did not use a table; no answer */
+	GSD_CHECK,	  /* gsd_check: GSD_CHECKED; GSD_BUSY before it; GSD_END cancels */
+
 	/* service to client */
 	GSD_WELCOME = 64, /* gsd_welcome */
 	GSD_RING_DONE,	  /* gsd_result; GS_NOMEM: no memory for rings, GS_TOO_BIG: quota exceeded, GS_DEVICE: bad file */
@@ -61,7 +73,11 @@ typedef enum gsd_type
 	GSD_FAILED,		  /* gsd_result: only GSD_END may follow; GS_TIMEOUT, for any job: the service ends */
 	GSD_PONG,		  /* gsd_count: number of the ping */
 	GSD_BUSY,		  /* gsd_job_message: still working; about once a second */
-	GSD_DEVICES		  /* gsd_devices */
+	GSD_DEVICES,	  /* gsd_devices */
+	GSD_DONE,		  /* gsd_done */
+	GSD_MAP_OF,		  /* gsd_map_of, with a descriptor if it is held */
+	GSD_TABLE_INFO,	  /* gsd_table_info */
+	GSD_CHECKED		  /* gsd_checked */
 } gsd_type;
 
 typedef struct gsd_header
@@ -217,6 +233,156 @@ typedef struct gsd_devices
 	gsd_device devices[];
 } gsd_devices;
 
+/* ---------------------------------------------------------------- resident columns */
+
+#define GSD_TABLE_COLUMNS 1600
+
+/* Limits of resident columns, in bytes, and threads of the pool.  They reach a running service. */
+typedef struct gsd_settings
+{
+	gsd_header head;
+	uint64_t host_bytes;	/* columns in host memory, and the scratch of jobs over them */
+	uint64_t device_bytes;	/* columns on each device; 0: half of what jobs may reserve there */
+	uint32_t threads;		/* 0: all cores */
+	uint32_t zero;
+} gsd_settings;
+
+/* A table of the database of the connection's owner.  Its types follow, a byte each. */
+typedef struct gsd_table
+{
+	gsd_header head;
+	uint64_t table;
+	uint32_t relation;
+	uint32_t ncolumns;
+	uint8_t types[]; /* gs_type, fixed-width */
+} gsd_table;
+
+typedef struct gsd_number
+{
+	gsd_header head;
+	uint64_t number; /* of a table, or a relation */
+} gsd_number;
+
+/*
+ * A segment in a slot: a gs_chunk of the table's columns at its start; at pages_at npages gsd_page; after them, for each
+ * page with lines > 0, a bitmap of (lines + 7) / 8 bytes whose set bits are the line pointers of its rows.
+ */
+typedef struct gsd_store
+{
+	gsd_header head;
+	uint64_t table;
+	uint64_t pages_at;
+	uint32_t npages;
+	uint32_t slot;
+} gsd_store;
+
+/* Pages of a segment, ascending by block.  The sum of their rows is the chunk's. */
+typedef struct gsd_page
+{
+	uint32_t block;
+	uint16_t rows;
+	uint16_t lines; /* highest line pointer; 0: the lines are 1 to rows */
+} gsd_page;
+
+/* A page whose rows lie in another segment than in the version before, or (0) nowhere. */
+typedef struct gsd_place
+{
+	uint32_t block;
+	uint32_t segment;
+} gsd_place;
+
+/* The slot has count gsd_place.  Those of all messages up to one with last make the version. */
+typedef struct gsd_publish
+{
+	gsd_header head;
+	uint64_t table;
+	uint64_t version; /* the current one plus 1 */
+	uint32_t slot;
+	uint32_t count;
+	uint32_t last;
+	uint32_t zero;
+} gsd_publish;
+
+/* The bits of blocks first (a multiple of 64) and after, as many as fit area 0, are moved there. */
+typedef struct gsd_wanted
+{
+	gsd_header head;
+	uint64_t table;
+	uint32_t first;
+	uint32_t blocks;
+} gsd_wanted;
+
+typedef struct gsd_note
+{
+	gsd_header head;
+	uint64_t table;
+	char reason[GSD_TEXT_BYTES];
+} gsd_note;
+
+typedef struct gsd_done
+{
+	gsd_header head;
+	uint32_t status; /* gs_status */
+	uint32_t zero;
+	uint64_t number;
+	char text[GSD_TEXT_BYTES];
+} gsd_done;
+
+typedef struct gsd_map_of
+{
+	gsd_header head;
+	uint64_t table; /* 0: not held, and no descriptor */
+} gsd_map_of;
+
+typedef struct gsd_table_info
+{
+	gsd_header head;
+	uint64_t table;	  /* 0: not held */
+	uint64_t version;
+	uint64_t bytes;	  /* of its segments and directory */
+	uint64_t rows;	  /* of the current version */
+	uint64_t segments;
+	uint64_t queries; /* answered */
+	uint64_t refused; /* notes */
+	int32_t device;	  /* -1: in host memory */
+	uint32_t zero;
+	char reason[GSD_TEXT_BYTES]; /* last note */
+} gsd_table_info;
+
+/*
+ * Sums over the rows of the pages whose bits are set (block b: bit b % 64 of word b / 64) in the slots from `slot` on,
+ * which are contiguous.  Pages with clear bits are wanted (GSD_WANTED).  Column indexes follow.
+ */
+typedef struct gsd_check
+{
+	gsd_header head;
+	uint32_t job;
+	uint32_t slot;
+	uint64_t table;
+	uint64_t version;
+	uint32_t blocks;
+	uint32_t ncolumns;
+	uint32_t columns[];
+} gsd_check;
+
+/*
+ * status GS_INVALID: no such version any more.  sum: of the first column's values, NULL as 0, widened to 64 bits
+ * (floats: their bits; 128 bits: the low half), wrapping.  hash: xor over rows of h, where h starts as 0 and becomes
+ * mix(h, value, null) for each column (both halves of 128 bits, low first); mix is murmur3's finalizer of
+ * h * 0x9E3779B97F4A7C15 + (null ? 0x5bd1e995a5a5a5a5 : value + 1).
+ */
+typedef struct gsd_checked
+{
+	gsd_header head;
+	uint32_t job;
+	uint32_t status;
+	uint64_t rows;
+	uint64_t sum;
+	uint64_t hash;
+	uint64_t pages;
+	uint64_t engine_ns;
+} gsd_checked;
+
 /* Any message. */
 typedef union gsd_message
 {
@@ -233,6 +399,18 @@ typedef union gsd_message
 	gsd_result_part part;
 	gsd_result result;
 	gsd_devices devices;
+	gsd_settings settings;
+	gsd_table table;
+	gsd_number number;
+	gsd_store store;
+	gsd_publish publish;
+	gsd_wanted wanted;
+	gsd_note note;
+	gsd_done done;
+	gsd_map_of map_of;
+	gsd_table_info table_info;
+	gsd_check check;
+	gsd_checked checked;
 	char bytes[GSD_MAX_MESSAGE];
 } gsd_message;
 

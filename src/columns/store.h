@@ -1,0 +1,77 @@
+/*
+ * store.h: the columns that the service holds, as sessions, loaders and keepers see them.  doc/protocol.md has the
+ * messages.
+ *
+ * The service holds tables.  A table has segments, each of which holds the rows of some pages and never changes, and a
+ * directory of versions, which says for each page in which segment its rows are.  Loaders store segments; the keeper
+ * publishes versions; queries name a version and a mask of pages.  Segments without pages are freed once no version
+ * that a job may still name refers to them.
+ *
+ * Calls return false with the reason; they throw only for cancels, as all of link.h.
+ */
+#ifndef GPUSORT_STORE_H
+#define GPUSORT_STORE_H
+
+#include "storage/block.h"
+
+#include "src/engine/link.h"
+
+/* A page of a segment: rows lie in the order of pages, and in the order of line pointers within a page. */
+typedef struct gsd_page StorePage;
+
+/* Segment of a page in a new version; STORE_NO_SEGMENT: the page is no longer held. */
+typedef struct gsd_place StorePlace;
+#define STORE_NO_SEGMENT 0u
+
+/* The sum over rows of gpusort_columns_check: see there. */
+typedef struct gsd_checked StoreChecked;
+
+/* What the service knows about a table, for the view. */
+typedef struct gsd_table_info StoreInfo;
+
+/* Connects as a keeper or loader: role 0 of this database.  With a ring whose slots take segments. */
+extern ServiceLink *store_open_internal(bool patient, EngineFailure *why);
+
+/* Connects as this session, with a small ring. */
+extern ServiceLink *store_open(EngineFailure *why);
+
+/* Closes, or keeps for the session's next query. */
+extern void store_close(ServiceLink *link);
+extern void store_park(ServiceLink *link);
+
+/* Makes a table, or takes over one that has this number.  map_fd remains the caller's. */
+extern bool store_table(ServiceLink *link, uint64 table, Oid relation, uint32 ncolumns, const gs_type *types,
+						int map_fd, EngineFailure *why);
+extern bool store_drop(ServiceLink *link, uint64 table, EngineFailure *why);
+
+/*
+ * A segment is built in store_buffer(): a gs_chunk at its start, StorePages at pages_at (8-byte aligned), then the line
+ * bitmaps of those pages that have gaps.  *segment becomes its number.  GS_NOMEM (no memory within the caps) is
+ * ENGINE_NO_MEMORY.
+ */
+extern char *store_buffer(ServiceLink *link, Size *bytes);
+extern bool store_segment(ServiceLink *link, uint64 table, uint64 pages_at, uint32 npages, uint32 *segment,
+						  EngineFailure *why);
+
+/* Publishes version, the successor of the current one, which differs from it in n pages. */
+extern bool store_publish(ServiceLink *link, uint64 table, uint64 version, const StorePlace *places, uint32 n,
+						  EngineFailure *why);
+
+/* Fetches and clears which pages queries had to read from the table since the last call: (nblocks + 63) / 64 words. */
+extern bool store_wanted(ServiceLink *link, uint64 table, BlockNumber nblocks, uint64 *wanted, EngineFailure *why);
+
+/* Returns a descriptor of the map of a table of this database, or -1 (ENGINE_OK: the service does not hold it). */
+extern int	store_map(ServiceLink *link, Oid relation, uint64 *table, EngineFailure *why);
+extern bool store_info(ServiceLink *link, Oid relation, StoreInfo *info, EngineFailure *why);
+
+/* Counts a query that did not use a table's columns, with the reason. */
+extern void store_note(ServiceLink *link, uint64 table, const char *reason);
+
+/*
+ * Answers count, sum and xor of hashes of columns (indexes into the table's) over the pages in mask, of a version.
+ * *stale: the service no longer has that version; read the map again.
+ */
+extern bool store_check(ServiceLink *link, uint64 table, uint64 version, const uint64 *mask, BlockNumber nblocks,
+						const uint32 *columns, uint32 ncolumns, StoreChecked *result, bool *stale, EngineFailure *why);
+
+#endif
