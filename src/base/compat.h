@@ -272,4 +272,20 @@ group_expressions(const Query *query)
 #define group_expressions(query) get_sortgrouplist_exprs((query)->groupClause, (query)->targetList)
 #endif
 
+/* 18 has generated columns that are not stored */
+#if PG_VERSION_NUM >= 180000
+#define is_virtual_generated(attribute) ((attribute)->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
+#else
+#define is_virtual_generated(attribute) (false)
+#endif
+
+/* Where a relation's files are.  16 renamed the parts. */
+#if PG_VERSION_NUM >= 160000
+#define relation_filenode(rel)		((rel)->rd_locator.relNumber)
+#define relation_tablespace(rel)	((rel)->rd_locator.spcOid)
+#else
+#define relation_filenode(rel)		((rel)->rd_node.relNode)
+#define relation_tablespace(rel)	((rel)->rd_node.spcNode)
+#endif
+
 #endif

@@ -12,6 +12,7 @@
 #ifndef GPUSORT_PAGE_MAP_H
 #define GPUSORT_PAGE_MAP_H
 
+#include "access/htup_details.h"
 #include "access/xlogdefs.h"
 #include "port/atomics.h"
 #include "storage/block.h"

@@ -4,33 +4,11 @@
  * The first is an int64 scaled by a power of ten, which suits prices and counts.  A value that does not fit widens the
  * key to a larger scale, then to 128 bits, and finally to byte strings, which hold everything: NaN, infinities, 130,000
  * digits.
- *
- * The layout of numeric is private to numeric.c, but is the on-disk format and has not changed since 9.1.  The varlena
- * header is followed by 16 bits, then by base-10000 digits of 16 bits each, most significant first, without leading or
- * trailing zero digits.  Nothing is aligned after a one-byte varlena header.  The 16 bits are:
- *
- *	10 s dddddd wwwwwww		short: sign, display scale, weight of the first digit in two's complement
- *	00 or 01 dddd...		long, positive or negative: display scale; 16 more bits are the weight
- *	1100 1101 1111 0...		NaN, +Infinity, -Infinity
  */
 #include "postgres.h"
 
+#include "numeric_parts.h"
 #include "sortkey_types.h"
-
-#define SHORT_FLAGS_MASK	0xC000
-#define SHORT_FLAGS			0x8000
-#define SHORT_SIGN			0x2000
-#define SHORT_SCALE_MASK	0x1F80
-#define SHORT_SCALE_SHIFT	7
-#define SHORT_WEIGHT_MASK	0x007F
-#define SHORT_WEIGHT_SIGN	0x0040
-#define LONG_NEGATIVE		0x4000
-#define LONG_SCALE_MASK		0x3FFF
-#define SPECIAL_NAN			0xC000
-#define SPECIAL_PLUS_INF	0xD000
-
-#define BASE				10000
-#define BASE_DECIMALS		4
 
 /* The greatest scales at which 1 fits. */
 #define INT64_SCALE			18
@@ -49,28 +27,11 @@ typedef struct NumericState
 	int			scale;			/* -1 before the first value */
 	int			groups;			/* base-10000 digits that hold scale decimals */
 	uint32		divisor;		/* excess in the last of them: 1, 10, 100 or 1000 */
-	uint32		factor;			/* BASE / divisor */
+	uint32		factor;			/* NUMERIC_BASE / divisor */
 	uint64		reciprocal;		/* 2^32 / divisor, rounded up */
 	int32		first_limit[WEIGHTS];	/* greatest first digit that fits, by weight; -1: none */
 	int			corrections;
 } NumericState;
-
-/* A decoded numeric. */
-typedef struct Parts
-{
-	enum
-	{
-		NUMBER_MINUS_INF,
-		NUMBER_FINITE,
-		NUMBER_PLUS_INF,
-		NUMBER_NAN
-	}			kind;
-	bool		negative;
-	int			scale;			/* displayed decimals, at least the significant ones */
-	int			weight;			/* of the first digit; 0 for zero */
-	int			ndigits;
-	const char *digits;			/* unaligned */
-} Parts;
 
 static KeyResult encode_numeric64(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 static KeyResult encode_numeric_slow(SortKey *key, Datum value, KeyColumn *column, uint32 row);
@@ -82,61 +43,6 @@ static const int64 powers_of_ten[INT64_SCALE + 1] = {
 	INT64CONST(1000000000000000), INT64CONST(10000000000000000), INT64CONST(100000000000000000),
 	INT64CONST(1000000000000000000)
 };
-
-/* Loads 16 unaligned bits. */
-static inline uint16
-half_at(const char *bytes, int i)
-{
-	uint16		half;
-
-	memcpy(&half, bytes + i * sizeof(half), sizeof(half));
-	return half;
-}
-
-/* Returns the weight in a short header. */
-static inline int
-short_weight(uint16 header)
-{
-	return (int) ((header & SHORT_WEIGHT_MASK) ^ SHORT_WEIGHT_SIGN) - SHORT_WEIGHT_SIGN;
-}
-
-/* Decodes a numeric, dropping any zero digits on either end. */
-static void
-take_apart(const struct varlena *varlena, Parts *parts)
-{
-	const char *data = VARDATA_ANY(varlena);
-	int			halves = (int) (VARSIZE_ANY_EXHDR(varlena) / sizeof(uint16));
-	uint16		header = half_at(data, 0);
-	bool		is_short = (header & SHORT_FLAGS_MASK) == SHORT_FLAGS;
-	bool		is_long = (header & SHORT_FLAGS) == 0;
-
-	memset(parts, 0, sizeof(*parts));
-	if (!is_short && !is_long)
-	{
-		parts->kind = header == SPECIAL_NAN ? NUMBER_NAN :
-			header == SPECIAL_PLUS_INF ? NUMBER_PLUS_INF : NUMBER_MINUS_INF;
-		return;
-	}
-	parts->kind = NUMBER_FINITE;
-	parts->negative = (header & (is_short ? SHORT_SIGN : LONG_NEGATIVE)) != 0;
-	parts->scale = is_short ? (header & SHORT_SCALE_MASK) >> SHORT_SCALE_SHIFT : header & LONG_SCALE_MASK;
-	parts->weight = is_short ? short_weight(header) : (int16) half_at(data, 1);
-	parts->digits = data + (is_short ? 1 : 2) * sizeof(uint16);
-	parts->ndigits = halves - (is_short ? 1 : 2);
-	while (parts->ndigits > 0 && half_at(parts->digits, 0) == 0)
-	{
-		parts->digits += sizeof(uint16);
-		parts->ndigits--;
-		parts->weight--;
-	}
-	while (parts->ndigits > 0 && half_at(parts->digits, parts->ndigits - 1) == 0)
-		parts->ndigits--;
-	if (parts->ndigits <= 0)
-	{
-		parts->ndigits = parts->weight = 0;
-		parts->negative = false;
-	}
-}
 
 /* Returns a power of ten. */
 static uint128
@@ -156,19 +62,19 @@ set_scale(NumericState *state, int scale, int max_scale)
 	uint128		limit = max_scale == INT64_SCALE ? (uint128) PG_INT64_MAX : ((uint128) 1 << 127) - 1;
 
 	state->scale = scale;
-	state->groups = (scale + BASE_DECIMALS - 1) / BASE_DECIMALS;
-	state->divisor = (uint32) powers_of_ten[state->groups * BASE_DECIMALS - scale];
-	state->factor = BASE / state->divisor;
+	state->groups = (scale + NUMERIC_BASE_DECIMALS - 1) / NUMERIC_BASE_DECIMALS;
+	state->divisor = (uint32) powers_of_ten[state->groups * NUMERIC_BASE_DECIMALS - scale];
+	state->factor = NUMERIC_BASE / state->divisor;
 	state->reciprocal = ((UINT64CONST(1) << 32) + state->divisor - 1) / state->divisor;
 	for (int i = 0; i < WEIGHTS; i++)
 	{
-		int			decimals = i * BASE_DECIMALS + scale;
+		int			decimals = i * NUMERIC_BASE_DECIMALS + scale;
 
 		/* a number of this weight is less than (first digit + 1) * 10^decimals */
 		if (decimals > max_scale)
 			state->first_limit[i] = -1;
 		else
-			state->first_limit[i] = (int32) Min(limit / power_of_ten(decimals), BASE) - 1;
+			state->first_limit[i] = (int32) Min(limit / power_of_ten(decimals), NUMERIC_BASE) - 1;
 	}
 }
 
@@ -181,7 +87,7 @@ size_fits(const NumericState *state, int weight, uint16 first_digit)
 
 /* Computes the integer for a number at the key's scale, without the sign.  Returns false if it does not fit. */
 static bool
-scale_number(const NumericState *state, const Parts *parts, uint128 *result)
+scale_number(const NumericState *state, const NumericParts *parts, uint128 *result)
 {
 	int			fraction = parts->ndigits - 1 - parts->weight;
 	uint128		sum = 0;
@@ -190,36 +96,36 @@ scale_number(const NumericState *state, const Parts *parts, uint128 *result)
 	*result = 0;
 	if (parts->ndigits == 0)
 		return true;
-	if (fraction > state->groups || !size_fits(state, parts->weight, half_at(parts->digits, 0)))
+	if (fraction > state->groups || !size_fits(state, parts->weight, numeric_half_at(parts->digits, 0)))
 		return false;
 	for (int i = 0; i < parts->ndigits - 1; i++)
-		sum = sum * BASE + half_at(parts->digits, i);
-	last = half_at(parts->digits, parts->ndigits - 1);
+		sum = sum * NUMERIC_BASE + numeric_half_at(parts->digits, i);
+	last = numeric_half_at(parts->digits, parts->ndigits - 1);
 	if (fraction == state->groups)
 		*result = sum * state->factor + last / state->divisor;
 	else
-		*result = (sum * BASE + last) * power_of_ten(state->scale - fraction * BASE_DECIMALS);
+		*result = (sum * NUMERIC_BASE + last) * power_of_ten(state->scale - fraction * NUMERIC_BASE_DECIMALS);
 	return fraction < state->groups || last % state->divisor == 0;
 }
 
 /* Returns the number of significant decimals. */
 static int
-decimals_needed(const Parts *parts)
+decimals_needed(const NumericParts *parts)
 {
 	int			fraction = parts->ndigits - 1 - parts->weight;
-	int			decimals = fraction * BASE_DECIMALS;
+	int			decimals = fraction * NUMERIC_BASE_DECIMALS;
 	int			last;
 
 	if (parts->ndigits == 0 || fraction <= 0)
 		return 0;
-	for (last = half_at(parts->digits, parts->ndigits - 1); last % 10 == 0; last /= 10)
+	for (last = numeric_half_at(parts->digits, parts->ndigits - 1); last % 10 == 0; last /= 10)
 		decimals--;
 	return decimals;
 }
 
 /* Sets a scale.  Returns false if the number does not fit elements of that size. */
 static bool
-try_scale(NumericState *state, const Parts *parts, int scale, int max_scale)
+try_scale(NumericState *state, const NumericParts *parts, int scale, int max_scale)
 {
 	uint128		ignored;
 
@@ -234,7 +140,7 @@ try_scale(NumericState *state, const Parts *parts, int scale, int max_scale)
  * that suffice.
  */
 static bool
-guess_scale(NumericState *state, const Parts *parts, int max_scale)
+guess_scale(NumericState *state, const NumericParts *parts, int max_scale)
 {
 	int			before = state->scale;
 	int			shown = Max(parts->scale, before);
@@ -247,7 +153,7 @@ guess_scale(NumericState *state, const Parts *parts, int max_scale)
 
 /* Switches the key to a form that holds this number. */
 static KeyResult
-correct_guess(SortKey *key, const Parts *parts)
+correct_guess(SortKey *key, const NumericParts *parts)
 {
 	NumericState *state = key->state;
 	NumericState before = *state;
@@ -269,10 +175,10 @@ encode_numeric_slow(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	struct varlena *varlena = open_varlena(value);
 	KeyResult	result = KEY_OK;
-	Parts		parts;
+	NumericParts		parts;
 	uint128		number;
 
-	take_apart(varlena, &parts);
+	numeric_take_apart(varlena, &parts);
 	if (parts.kind != NUMBER_FINITE || !scale_number(key->state, &parts, &number))
 		result = correct_guess(key, &parts);
 	else
@@ -306,21 +212,21 @@ encode_numeric64(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 		return encode_numeric_slow(key, value, column, row);
 	digits = VARDATA_ANY(varlena) + sizeof(uint16);
 	ndigits = (int) (VARSIZE_ANY_EXHDR(varlena) / sizeof(uint16)) - 1;
-	header = half_at(VARDATA_ANY(varlena), 0);
-	weight = short_weight(header);
+	header = numeric_half_at(VARDATA_ANY(varlena), 0);
+	weight = numeric_short_weight(header);
 	fraction = ndigits - 1 - weight;
-	if (unlikely((header & SHORT_FLAGS_MASK) != SHORT_FLAGS))
+	if (unlikely((header & NUMERIC_SHORT_FLAGS_MASK) != NUMERIC_SHORT_FLAGS))
 		return encode_numeric_slow(key, value, column, row);
 	if (ndigits == 0)
 	{
 		((int64 *) column->values)[row] = 0;
 		return KEY_OK;
 	}
-	if (unlikely(fraction > state->groups || !size_fits(state, weight, half_at(digits, 0))))
+	if (unlikely(fraction > state->groups || !size_fits(state, weight, numeric_half_at(digits, 0))))
 		return encode_numeric_slow(key, value, column, row);
 	for (int i = 0; i < ndigits - 1; i++)
-		sum = sum * BASE + half_at(digits, i);
-	last = half_at(digits, ndigits - 1);
+		sum = sum * NUMERIC_BASE + numeric_half_at(digits, i);
+	last = numeric_half_at(digits, ndigits - 1);
 	if (fraction == state->groups)
 	{
 		uint32		kept = (uint32) (last * state->reciprocal >> 32);
@@ -330,8 +236,8 @@ encode_numeric64(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 		sum = sum * state->factor + kept;
 	}
 	else
-		sum = (sum * BASE + last) * powers_of_ten[state->scale - fraction * BASE_DECIMALS];
-	((int64 *) column->values)[row] = header & SHORT_SIGN ? -sum : sum;
+		sum = (sum * NUMERIC_BASE + last) * powers_of_ten[state->scale - fraction * NUMERIC_BASE_DECIMALS];
+	((int64 *) column->values)[row] = header & NUMERIC_SHORT_SIGN ? -sum : sum;
 	return KEY_OK;
 }
 
@@ -341,9 +247,9 @@ encode_numeric_first(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	NumericState *state = key->state;
 	struct varlena *varlena = open_varlena(value);
-	Parts		parts;
+	NumericParts		parts;
 
-	take_apart(varlena, &parts);
+	numeric_take_apart(varlena, &parts);
 	if (parts.kind != NUMBER_FINITE || !guess_scale(state, &parts, INT64_SCALE))
 		set_scale(state, 0, INT64_SCALE);
 	close_varlena(value, varlena);
@@ -396,7 +302,7 @@ write_weight(uint8 *to, int weight, uint8 flip)
 
 /* Writes a non-zero number. */
 static void
-write_number(uint8 *to, const Parts *parts)
+write_number(uint8 *to, const NumericParts *parts)
 {
 	uint8		flip = parts->negative ? 255 : 0;
 
@@ -404,7 +310,7 @@ write_number(uint8 *to, const Parts *parts)
 	to = write_weight(to, parts->weight, flip);
 	for (int i = 0; i < parts->ndigits; i++)
 	{
-		uint16		digit = half_at(parts->digits, i);
+		uint16		digit = numeric_half_at(parts->digits, i);
 
 		*to++ = (uint8) ((digit >> 7) + 1) ^ flip;
 		*to++ = (uint8) ((digit & 127) + 1) ^ flip;
@@ -420,9 +326,9 @@ encode_numeric_bytes(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	static const uint8 kinds[] = {BYTE_MINUS_INF, BYTE_ZERO, BYTE_PLUS_INF, BYTE_NAN};
 	struct varlena *varlena = open_varlena(value);
 	KeyResult	result;
-	Parts		parts;
+	NumericParts		parts;
 
-	take_apart(varlena, &parts);
+	numeric_take_apart(varlena, &parts);
 	if (parts.ndigits == 0)
 		result = put_bytes(column, row, &kinds[parts.kind], 1);
 	else
@@ -464,16 +370,16 @@ sortkey_numeric_as_double(const struct varlena *value, double *result)
 		1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
 		1e20, 1e21, 1e22
 	};
-	Parts		parts;
+	NumericParts		parts;
 	int64		integer = 0;
 	int			exponent;
 
-	take_apart(value, &parts);
-	exponent = (parts.weight - parts.ndigits + 1) * BASE_DECIMALS;
+	numeric_take_apart(value, &parts);
+	exponent = (parts.weight - parts.ndigits + 1) * NUMERIC_BASE_DECIMALS;
 	if (parts.kind != NUMBER_FINITE || parts.ndigits > DOUBLE_DIGITS || abs(exponent) > DOUBLE_POWER)
 		return false;
 	for (int i = 0; i < parts.ndigits; i++)
-		integer = integer * BASE + half_at(parts.digits, i);
+		integer = integer * NUMERIC_BASE + numeric_half_at(parts.digits, i);
 	if (integer > DOUBLE_INTEGERS)
 		return false;
 	/* a single operation on exact operands rounds to the nearest double */
