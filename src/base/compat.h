@@ -283,9 +283,20 @@ group_expressions(const Query *query)
 #if PG_VERSION_NUM >= 160000
 #define relation_filenode(rel)		((rel)->rd_locator.relNumber)
 #define relation_tablespace(rel)	((rel)->rd_locator.spcOid)
+#define relation_new_filenode_subid(rel)	((rel)->rd_newRelfilelocatorSubid)
+#define relation_first_filenode_subid(rel)	((rel)->rd_firstRelfilelocatorSubid)
 #else
 #define relation_filenode(rel)		((rel)->rd_node.relNode)
 #define relation_tablespace(rel)	((rel)->rd_node.spcNode)
+#define relation_new_filenode_subid(rel)	((rel)->rd_newRelfilenodeSubid)
+#define relation_first_filenode_subid(rel)	((rel)->rd_firstRelfilenodeSubid)
+#endif
+
+/* Whether snapshots may be older than the horizon, a setting that 17 removed. */
+#if PG_VERSION_NUM >= 170000
+#define old_snapshots_possible()	(false)
+#else
+#define old_snapshots_possible()	(old_snapshot_threshold >= 0)
 #endif
 
 #endif

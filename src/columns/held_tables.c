@@ -1,0 +1,129 @@
+/*
+ * held_tables.c: this session's maps of held tables.
+ *
+ * A map is mapped once and read at every query.  The session asks the service for another one if the map is dropped, is
+ * of another relation than the table has now, or proves nothing because its keeper is gone.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/hsearch.h"
+
+#include "src/base/compat.h"
+#include "held_tables.h"
+
+/* Proofs tried while the keeper moves on; it does so a few times a second. */
+#define PROOF_ATTEMPTS 5
+
+/* The service is asked at most this often for a table that it does not hold. */
+#define ASK_MS 100
+
+static HTAB *tables;
+
+/* Returns the session's entry for a relation, a new one if necessary. */
+static HeldTable *
+entry_of(Oid relation)
+{
+	HeldTable  *entry;
+	bool		found;
+
+	if (tables == NULL)
+	{
+		HASHCTL		control = {.keysize = sizeof(Oid), .entrysize = sizeof(HeldTable)};
+
+		tables = hash_create("gpusort held tables", 16, &control, HASH_ELEM | HASH_BLOBS);
+	}
+	entry = hash_search(tables, &relation, HASH_ENTER, &found);
+	if (!found)
+	{
+		memset((char *) entry + sizeof(Oid), 0, sizeof(*entry) - sizeof(Oid));
+		entry->map.fd = -1;
+	}
+	return entry;
+}
+
+/* Returns true if a map is of the relation as it is now, and of this life of the server. */
+static bool
+is_of(const PageMapHeader *header, Relation rel, uint64 generation)
+{
+	return header->key.generation == generation && header->key.database == MyDatabaseId &&
+		header->key.relation == RelationGetRelid(rel) && header->key.filenode == relation_filenode(rel) &&
+		header->key.tablespace == relation_tablespace(rel) && header->state != PAGE_MAP_DROPPED;
+}
+
+/* Asks the service for the relation's map. */
+static void
+ask(ServiceLink *link, HeldTable *table, const char **why)
+{
+	EngineFailure failure;
+	int			fd;
+
+	page_map_detach(&table->map);
+	table->asked_ms = gsd_now_ms();
+	fd = store_map(link, table->relation, &table->table, &failure);
+	if (fd < 0)
+		*why = failure == ENGINE_OK ? "its columns are not held" : engine_failure_text(failure);
+	else if (!page_map_attach(&table->map, fd))
+		*why = "its map is not readable";
+}
+
+HeldTable *
+held_table(ServiceLink *link, Relation rel, const char **why)
+{
+	const ColumnsShared *all = columns_shared(why);
+	HeldTable  *table;
+
+	if (all == NULL)
+		return NULL;
+	table = entry_of(RelationGetRelid(rel));
+	*why = "its columns are not held";
+	if (table->map.header == NULL || !is_of(table->map.header, rel, all->generation))
+	{
+		if (gsd_now_ms() - table->asked_ms < ASK_MS)
+			return NULL;
+		ask(link, table, why);
+	}
+	if (table->map.header == NULL)
+		return NULL;
+	if (!is_of(table->map.header, rel, all->generation))
+	{
+		*why = "its columns are being loaded again";
+		return NULL;
+	}
+	return table;
+}
+
+int
+held_column(const HeldTable *table, Relation rel, AttrNumber number)
+{
+	const PageMapHeader *header = table->map.header;
+	ColumnDescription now;
+
+	if (column_describe(rel, number, true, &now) != NULL)
+		return -1;
+	for (uint32 i = 0; i < header->ncolumns; i++)
+		if (memcmp(&header->columns[i], &now, sizeof(now)) == 0)
+			return (int) i;
+	return -1;
+}
+
+bool
+held_pages(ServiceLink *link, HeldTable *table, Relation rel, Snapshot snapshot, PageProof *proof, const char **why)
+{
+	ColumnsShared *all = columns_shared(why);
+	const KeeperShared *keeper = all ? columns_keeper(all) : NULL;
+
+	*why = "its keeper is not there yet";
+	if (keeper == NULL)
+		return false;
+	for (int attempt = 0; attempt < PROOF_ATTEMPTS; attempt++)
+	{
+		if (prove_pages(rel, snapshot, &table->map, keeper, proof))
+			return true;
+		if (attempt == PROOF_ATTEMPTS / 2)
+			ask(link, table, why);	/* by a new keeper, perhaps */
+		if (table->map.header == NULL || !is_of(table->map.header, rel, all->generation))
+			return false;
+	}
+	return false;
+}

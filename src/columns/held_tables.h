@@ -1,0 +1,36 @@
+/*
+ * held_tables.h: the maps of held tables that this session has, and what it takes to prove pages with them.
+ */
+#ifndef GPUSORT_HELD_TABLES_H
+#define GPUSORT_HELD_TABLES_H
+
+#include "utils/rel.h"
+
+#include "proof.h"
+#include "store.h"
+
+/* A table that the service holds, as this session knows it. */
+typedef struct HeldTable
+{
+	Oid			relation;		/* key of the session's table of them */
+	uint64		table;			/* its number in the service */
+	PageMap		map;
+	int64		asked_ms;		/* when the service was last asked for the map */
+} HeldTable;
+
+/*
+ * Returns a relation's table, with a map whose key and columns are the relation's of now, or NULL with the reason.
+ */
+extern HeldTable *held_table(ServiceLink *link, Relation rel, const char **why);
+
+/* Returns the index of a column in the table, or -1: it is not held, or not as the relation describes it now. */
+extern int	held_column(const HeldTable *table, Relation rel, AttrNumber number);
+
+/*
+ * Proves the pages of a held table for a snapshot.  Tries again when the keeper moves on meanwhile.  Returns false with
+ * the reason if it does not succeed.
+ */
+extern bool held_pages(ServiceLink *link, HeldTable *table, Relation rel, Snapshot snapshot, PageProof *proof,
+					   const char **why);
+
+#endif
