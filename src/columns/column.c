@@ -75,7 +75,7 @@ describe_numeric(int32 typmod, ColumnDescription *column)
 
 /* Chooses the form of a column of this base type. */
 static const char *
-describe_type(Oid type, int32 typmod, ColumnDescription *column)
+choose_form(Oid type, int32 typmod, ColumnDescription *column)
 {
 	for (int i = 0; i < (int) lengthof(types_as_is); i++)
 		if (types_as_is[i].type == type)
@@ -94,6 +94,18 @@ describe_type(Oid type, int32 typmod, ColumnDescription *column)
 		return NULL;
 	}
 	return psprintf("type %s is not held", format_type_be(type));
+}
+
+const char *
+column_describe_type(Oid type, int32 typmod, ColumnDescription *column)
+{
+	Oid			base = getBaseTypeAndTypmod(type, &typmod);
+
+	memset(column, 0, sizeof(*column));
+	column->length = get_typlen(type);
+	column->type = type;
+	column->typmod = typmod;
+	return choose_form(base, typmod, column);
 }
 
 /* Returns true if the current transaction has changed the column, and may still roll that back. */
@@ -133,8 +145,7 @@ column_describe(Relation rel, AttrNumber number, bool own_changes, ColumnDescrip
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 	Form_pg_attribute attribute;
-	int32		typmod;
-	Oid			base;
+	const char *why;
 
 	memset(column, 0, sizeof(*column));
 	if (number < 1 || number > desc->natts || TupleDescAttr(desc, number - 1)->attisdropped)
@@ -142,18 +153,14 @@ column_describe(Relation rel, AttrNumber number, bool own_changes, ColumnDescrip
 	attribute = TupleDescAttr(desc, number - 1);
 	if (is_virtual_generated(attribute))
 		return "virtual generated columns are not held";
-	typmod = attribute->atttypmod;
-	base = getBaseTypeAndTypmod(attribute->atttypid, &typmod);
+	why = column_describe_type(attribute->atttypid, attribute->atttypmod, column);
 	column->number = number;
-	column->length = attribute->attlen;
-	column->type = attribute->atttypid;
-	column->typmod = typmod;
 	column->collation = attribute->attcollation;
 	column->has_missing = attribute->atthasmissing;
 	column->missing_hash = hash_missing(rel, attribute);
-	if (own_changes && changed_here(RelationGetRelid(rel), number))
-		return "it was changed in this transaction";
-	return describe_type(base, typmod, column);
+	if (why == NULL && own_changes && changed_here(RelationGetRelid(rel), number))
+		why = "it was changed in this transaction";
+	return why;
 }
 
 /*
@@ -243,4 +250,50 @@ column_encode(const ColumnDescription *column, Datum value, void *out)
 			break;
 	}
 	return true;
+}
+
+/* murmur3's finalizer over the hash so far and one word. */
+static uint64
+mix(uint64 hash, uint64 word)
+{
+	hash = hash * UINT64CONST(0x9E3779B97F4A7C15) + word;
+	hash ^= hash >> 33;
+	hash *= UINT64CONST(0xff51afd7ed558ccd);
+	hash ^= hash >> 33;
+	hash *= UINT64CONST(0xc4ceb9fe1a85ec53);
+	return hash ^ hash >> 33;
+}
+
+/* Widens a held value to 64 bits, or its low half. */
+static uint64
+widen(uint32 gs, const char *value)
+{
+	uint64		low = 0;
+
+	memcpy(&low, value, Min(gs_type_width((gs_type) gs), sizeof(low)));
+	switch (gs)
+	{
+		case GS_I16:
+			return (uint64) (int64) (int16) low;
+		case GS_I32:
+			return (uint64) (int64) (int32) low;
+		default:
+			return low;
+	}
+}
+
+uint64
+column_hash(const ColumnDescription *column, Datum value, bool isnull, uint64 hash, uint64 *low)
+{
+	uint64		held[2] = {0, 0};
+
+	*low = 0;
+	/* a value that is not held has some hash, since its page comes from the table */
+	if (!isnull && !column_encode(column, value, held))
+		return mix(hash, (uint64) column->type);
+	if (!isnull)
+		*low = widen(column->gs, (const char *) held);
+	for (int i = 0; i < (column->gs == GS_U128 ? 2 : 1); i++)
+		hash = mix(hash, isnull ? UINT64CONST(0x5bd1e995a5a5a5a5) : (i == 0 ? *low : held[1]) + 1);
+	return hash;
 }

@@ -39,10 +39,19 @@ typedef struct ColumnDescription
  */
 extern const char *column_describe(Relation rel, AttrNumber number, bool own_changes, ColumnDescription *column);
 
+/* Describes a column of no table; length 0: by its type and typmod alone. */
+extern const char *column_describe_type(Oid type, int32 typmod, ColumnDescription *column);
+
 /*
  * Converts a datum to its held form, of gs_type_width(column->gs) bytes at out.  Returns false if the value cannot be
  * held (numeric: NaN, too large, another display scale than the typmod's); its page then comes from the table.
  */
 extern bool column_encode(const ColumnDescription *column, Datum value, void *out);
+
+/*
+ * Continues a row's hash with a value, as GSD_CHECK does with held ones (src/service/protocol.h).  *low becomes its
+ * lowest 64 bits, 0 for NULL.
+ */
+extern uint64 column_hash(const ColumnDescription *column, Datum value, bool isnull, uint64 hash, uint64 *low);
 
 #endif

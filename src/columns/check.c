@@ -1,0 +1,268 @@
+/*
+ * check.c: gpusort_columns_check and gpusort_columns_hash, for tests: the first answers through proof, held pages, young
+ * pages and heap pages what the second answers with PostgreSQL's own scan.
+ *
+ *	SELECT count(*), sum(a), bit_xor(gpusort_columns_hash(a, b)) FROM t
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "nodes/nodeFuncs.h"
+#include "portability/instr_time.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+
+#include "src/base/compat.h"
+#include "heap_pages.h"
+#include "held_tables.h"
+
+PG_FUNCTION_INFO_V1(gpusort_columns_check);
+PG_FUNCTION_INFO_V1(gpusort_columns_hash);
+
+#define RESULT_COLUMNS 11
+
+/* A check in progress. */
+typedef struct Check
+{
+	Relation	rel;
+	Snapshot	snapshot;
+	int			ncolumns;
+	ColumnDescription *columns;
+	uint64		rows;
+	uint64		sum;			/* of the first column */
+	uint64		hash;
+	BlockNumber from_columns;
+	BlockNumber young;
+	BlockNumber undecided;
+	BlockNumber from_table;
+	double		prove_us;
+	double		engine_us;
+	double		heap_us;
+	const char *why;			/* columns were not used; NULL: they were */
+} Check;
+
+/* Microseconds since a time, which becomes now. */
+static double
+lap(instr_time *since)
+{
+	instr_time	now;
+	instr_time	passed;
+
+	INSTR_TIME_SET_CURRENT(now);
+	passed = now;
+	INSTR_TIME_SUBTRACT(passed, *since);
+	*since = now;
+	return INSTR_TIME_GET_MILLISEC(passed) * 1000.0;
+}
+
+/* Describes the named columns.  An error if one cannot be held. */
+static void
+read_columns(Check *check, ArrayType *names)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+
+	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &check->ncolumns);
+	check->columns = palloc0(sizeof(ColumnDescription) * (check->ncolumns + 1));
+	for (int i = 0; i < check->ncolumns; i++)
+	{
+		char	   *name = nulls[i] ? "NULL" : TextDatumGetCString(elements[i]);
+		AttrNumber	number = nulls[i] ? InvalidAttrNumber : get_attnum(RelationGetRelid(check->rel), name);
+		const char *why = column_describe(check->rel, number, false, &check->columns[i]);
+
+		if (why)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("column \"%s\" cannot be held: %s", name, why)));
+	}
+}
+
+/* Adds a row of the table. */
+static void
+take_row(HeapTuple tuple, void *arg)
+{
+	Check	   *check = arg;
+	uint64		hash = 0;
+
+	for (int i = 0; i < check->ncolumns; i++)
+	{
+		bool		isnull;
+		uint64		low;
+		Datum		value = heap_getattr(tuple, check->columns[i].number, RelationGetDescr(check->rel), &isnull);
+
+		hash = column_hash(&check->columns[i], value, isnull, hash, &low);
+		if (i == 0)
+			check->sum += low;
+	}
+	check->rows++;
+	check->hash ^= hash;
+}
+
+/* Returns the columns' indexes in a held table, or NULL. */
+static uint32 *
+find_columns(Check *check, const HeldTable *table)
+{
+	uint32	   *indexes = palloc(sizeof(uint32) * (check->ncolumns + 1));
+
+	for (int i = 0; i < check->ncolumns; i++)
+	{
+		int			index = held_column(table, check->rel, check->columns[i].number);
+
+		if (index < 0)
+		{
+			check->why = "a column is not held";
+			return NULL;
+		}
+		indexes[i] = (uint32) index;
+	}
+	return indexes;
+}
+
+/*
+ * Answers what columns can.  Returns false with the reason if they are not used, and true with proof if the other pages
+ * are left to the table.
+ */
+static bool
+answer_from_columns(Check *check, ServiceLink *link, PageProof *proof)
+{
+	HeldTable  *table = held_table(link, check->rel, &check->why);
+	uint32	   *indexes = table ? find_columns(check, table) : NULL;
+	instr_time	since;
+
+	for (int attempt = 0; indexes != NULL && attempt < 3; attempt++)
+	{
+		StoreChecked answer;
+		bool		stale = false;
+		EngineFailure failure;
+
+		INSTR_TIME_SET_CURRENT(since);
+		if (!held_pages(link, table, check->rel, check->snapshot, proof, &check->why))
+			return false;
+		check->prove_us = lap(&since);
+		check->why = NULL;
+		if (store_check(link, table->table, proof->version, proof->proved, proof->nblocks, indexes,
+						(uint32) check->ncolumns, &answer, &stale, &failure))
+		{
+			check->engine_us = lap(&since);
+			check->rows += answer.rows;
+			check->sum += answer.sum;
+			check->hash ^= answer.hash;
+			return answer.pages == proof->pages;
+		}
+		check->why = stale ? "the version was gone" : engine_failure_text(failure);
+		if (!stale)
+			return false;
+	}
+	return false;
+}
+
+/* Answers with all pages, from columns and from the table. */
+static void
+answer(Check *check)
+{
+	PageProof	proof = {0};
+	EngineFailure failure = ENGINE_OK;
+	ServiceLink *volatile link = NULL;
+	volatile bool held = false;
+	instr_time	since;
+
+	check->why = proof_refused(check->rel, check->snapshot);
+	if (check->why == NULL)
+		check->why = columns_demand();
+	if (check->why == NULL && (link = store_open(&failure)) == NULL)
+		check->why = engine_failure_text(failure);
+	if (link != NULL)
+	{
+		PG_TRY();
+		{
+			held = answer_from_columns(check, link, &proof);
+		}
+		PG_CATCH();
+		{
+			store_close(link);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		store_park(link);
+	}
+	if (!held)
+	{
+		check->rows = check->sum = check->hash = 0;
+		proof.nblocks = RelationGetNumberOfBlocks(check->rel);
+		proof.proved = palloc0(((Size) proof.nblocks / 64 + 1) * sizeof(uint64));
+		proof.pages = proof.young = proof.undecided = 0;
+	}
+	check->from_columns = proof.pages;
+	check->young = proof.young;
+	check->undecided = proof.undecided;
+	INSTR_TIME_SET_CURRENT(since);
+	check->from_table = heap_unproved_rows(check->rel, check->snapshot, proof.nblocks, proof.proved, take_row, check);
+	check->heap_us = lap(&since);
+}
+
+/* gpusort_columns_check(regclass, text[]) */
+Datum
+gpusort_columns_check(PG_FUNCTION_ARGS)
+{
+	Check		check = {0};
+	TupleDesc	desc;
+	Datum		values[RESULT_COLUMNS];
+	bool		nulls[RESULT_COLUMNS] = {false};
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	check.rel = table_open(PG_GETARG_OID(0), AccessShareLock);
+	check.snapshot = GetActiveSnapshot();
+	read_columns(&check, PG_GETARG_ARRAYTYPE_P(1));
+	answer(&check);
+	table_close(check.rel, NoLock);
+	values[0] = Int64GetDatum((int64) check.rows);
+	values[1] = Int64GetDatum((int64) check.sum);
+	values[2] = Int64GetDatum((int64) check.hash);
+	values[3] = Int64GetDatum(check.from_columns);
+	values[4] = Int64GetDatum(check.young);
+	values[5] = Int64GetDatum(check.undecided);
+	values[6] = Int64GetDatum(check.from_table);
+	values[7] = Float8GetDatum(check.prove_us);
+	values[8] = Float8GetDatum(check.engine_us);
+	values[9] = Float8GetDatum(check.heap_us);
+	nulls[10] = check.why == NULL;
+	if (check.why)
+		values[10] = CStringGetTextDatum(check.why);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/* gpusort_columns_hash(VARIADIC "any"): the hash of one row. */
+Datum
+gpusort_columns_hash(PG_FUNCTION_ARGS)
+{
+	ColumnDescription *columns = fcinfo->flinfo->fn_extra;
+	uint64		hash = 0;
+
+	if (columns == NULL)
+	{
+		List	   *arguments = fcinfo->flinfo->fn_expr ? ((FuncExpr *) fcinfo->flinfo->fn_expr)->args : NIL;
+
+		columns = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(ColumnDescription) * (PG_NARGS() + 1));
+		for (int i = 0; i < PG_NARGS(); i++)
+		{
+			const Node *argument = list_nth(arguments, i);
+			const char *why = column_describe_type(exprType(argument), exprTypmod(argument), &columns[i]);
+
+			if (why)
+				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+								errmsg("argument %d has no hash of a column: %s", i + 1, why)));
+		}
+		fcinfo->flinfo->fn_extra = columns;
+	}
+	for (int i = 0; i < PG_NARGS(); i++)
+	{
+		uint64		low;
+
+		hash = column_hash(&columns[i], PG_ARGISNULL(i) ? 0 : PG_GETARG_DATUM(i), PG_ARGISNULL(i), hash, &low);
+	}
+	PG_RETURN_INT64((int64) hash);
+}
