@@ -39,9 +39,12 @@ extern ServiceLink *store_open(EngineFailure *why);
 extern void store_close(ServiceLink *link);
 extern void store_park(ServiceLink *link);
 
-/* Makes a table, or takes over one that has this number.  map_fd remains the caller's. */
+/*
+ * Makes a table, or takes over one that has this number, whose unpublished segments are freed.  expected: bytes of all
+ * its values, which decide whether it lies on a device.  map_fd remains the caller's.
+ */
 extern bool store_table(ServiceLink *link, uint64 table, Oid relation, uint32 ncolumns, const gs_type *types,
-						int map_fd, EngineFailure *why);
+						uint64 expected, int map_fd, EngineFailure *why);
 extern bool store_drop(ServiceLink *link, uint64 table, EngineFailure *why);
 
 /*

@@ -101,6 +101,8 @@ typedef struct gsd_welcome
 	uint32_t version;
 	uint32_t status; /* gs_status */
 	uint32_t gpu;	 /* 1: jobs run on a GPU */
+	uint32_t columns_only; /* 1: there is no device; GSD_BEGIN is refused */
+	uint32_t zero;
 } gsd_welcome;
 
 /*
@@ -114,6 +116,8 @@ typedef struct gsd_ring
 	uint32_t areas;
 	uint64_t slot_bytes;
 	uint64_t area_bytes;
+	uint32_t plain; /* 1: neither pinned nor counted under gpusort.pinned_memory; carries no jobs of GSD_BEGIN */
+	uint32_t zero;
 } gsd_ring;
 
 typedef struct gsd_column
@@ -241,7 +245,7 @@ typedef struct gsd_devices
 typedef struct gsd_settings
 {
 	gsd_header head;
-	uint64_t host_bytes;	/* columns in host memory, and the scratch of jobs over them */
+	uint64_t host_bytes;	/* columns in host memory, and the scratch of jobs; 0: a quarter of the memory */
 	uint64_t device_bytes;	/* columns on each device; 0: half of what jobs may reserve there */
 	uint32_t threads;		/* 0: all cores */
 	uint32_t zero;
@@ -252,6 +256,7 @@ typedef struct gsd_table
 {
 	gsd_header head;
 	uint64_t table;
+	uint64_t expected; /* bytes of all its values: a device with this much room takes the table, else host memory */
 	uint32_t relation;
 	uint32_t ncolumns;
 	uint8_t types[]; /* gs_type, fixed-width */
@@ -303,7 +308,7 @@ typedef struct gsd_publish
 	uint32_t zero;
 } gsd_publish;
 
-/* The bits of blocks first (a multiple of 64) and after, as many as fit area 0, are moved there. */
+/* The bits of blocks first (a multiple of 64) and after are moved to area 0, if all fit there. */
 typedef struct gsd_wanted
 {
 	gsd_header head;
@@ -351,7 +356,8 @@ typedef struct gsd_table_info
 
 /*
  * Sums over the rows of the pages whose bits are set (block b: bit b % 64 of word b / 64) in the slots from `slot` on,
- * which are contiguous.  Pages with clear bits are wanted (GSD_WANTED).  Column indexes follow.
+ * which are contiguous.  Pages with clear bits are wanted (GSD_WANTED).  Column indexes follow.  GSD_END cancels, and
+ * is answered by GSD_ENDED also after GSD_CHECKED.
  */
 typedef struct gsd_check
 {
@@ -366,10 +372,8 @@ typedef struct gsd_check
 } gsd_check;
 
 /*
- * status GS_INVALID: no such version any more.  sum: of the first column's values, NULL as 0, widened to 64 bits
- * (floats: their bits; 128 bits: the low half), wrapping.  hash: xor over rows of h, where h starts as 0 and becomes
- * mix(h, value, null) for each column (both halves of 128 bits, low first); mix is murmur3's finalizer of
- * h * 0x9E3779B97F4A7C15 + (null ? 0x5bd1e995a5a5a5a5 : value + 1).
+ * status GS_INVALID: no such version any more, or one that lacks a page of the mask.  The sums are those of
+ * kernels/common/check_hash.h; sum is that of the first column.
  */
 typedef struct gsd_checked
 {
