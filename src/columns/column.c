@@ -14,6 +14,7 @@
 #include "utils/syscache.h"
 #include "utils/uuid.h"
 
+#include "kernels/common/check_hash.h"
 #include "src/base/compat.h"
 #include "src/keys/numeric_parts.h"
 #include "column.h"
@@ -252,36 +253,6 @@ column_encode(const ColumnDescription *column, Datum value, void *out)
 	return true;
 }
 
-/* murmur3's finalizer over the hash so far and one word. */
-static uint64
-mix(uint64 hash, uint64 word)
-{
-	hash = hash * UINT64CONST(0x9E3779B97F4A7C15) + word;
-	hash ^= hash >> 33;
-	hash *= UINT64CONST(0xff51afd7ed558ccd);
-	hash ^= hash >> 33;
-	hash *= UINT64CONST(0xc4ceb9fe1a85ec53);
-	return hash ^ hash >> 33;
-}
-
-/* Widens a held value to 64 bits, or its low half. */
-static uint64
-widen(uint32 gs, const char *value)
-{
-	uint64		low = 0;
-
-	memcpy(&low, value, Min(gs_type_width((gs_type) gs), sizeof(low)));
-	switch (gs)
-	{
-		case GS_I16:
-			return (uint64) (int64) (int16) low;
-		case GS_I32:
-			return (uint64) (int64) (int32) low;
-		default:
-			return low;
-	}
-}
-
 uint64
 column_hash(const ColumnDescription *column, Datum value, bool isnull, uint64 hash, uint64 *low)
 {
@@ -290,10 +261,10 @@ column_hash(const ColumnDescription *column, Datum value, bool isnull, uint64 ha
 	*low = 0;
 	/* a value that is not held has some hash, since its page comes from the table */
 	if (!isnull && !column_encode(column, value, held))
-		return mix(hash, (uint64) column->type);
+		return gs_check_mix(hash, column->type, false);
 	if (!isnull)
-		*low = widen(column->gs, (const char *) held);
-	for (int i = 0; i < (column->gs == GS_U128 ? 2 : 1); i++)
-		hash = mix(hash, isnull ? UINT64CONST(0x5bd1e995a5a5a5a5) : (i == 0 ? *low : held[1]) + 1);
+		*low = gs_check_value((gs_type) column->gs, held, 0, 0);
+	for (int half = 0; half < (column->gs == GS_U128 ? 2 : 1); half++)
+		hash = gs_check_mix(hash, isnull ? 0 : gs_check_value((gs_type) column->gs, held, 0, half), isnull);
 	return hash;
 }
