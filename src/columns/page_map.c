@@ -19,7 +19,7 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-/* Offsets of the three parts. */
+/* Offsets of the parts. */
 #define HELD_AT		TYPEALIGN(4096, sizeof(PageMapHeader))
 
 static Size
@@ -28,11 +28,23 @@ young_at(BlockNumber capacity)
 	return HELD_AT + TYPEALIGN(4096, ((Size) capacity + 63) / 64 * sizeof(uint64));
 }
 
+static Size
+lsns_at(BlockNumber capacity)
+{
+	return young_at(capacity) + TYPEALIGN(4096, (Size) capacity * sizeof(YoungPage));
+}
+
+static Size
+segments_at(BlockNumber capacity)
+{
+	return lsns_at(capacity) + TYPEALIGN(4096, (Size) capacity * sizeof(XLogRecPtr));
+}
+
 /* The file is sparse: young pages that were never written take no memory. */
 static Size
 map_bytes(BlockNumber capacity)
 {
-	return young_at(capacity) + TYPEALIGN(4096, (Size) capacity * sizeof(YoungPage));
+	return segments_at(capacity) + TYPEALIGN(4096, (Size) capacity * sizeof(uint32));
 }
 
 /* Sets the pointers to a map's parts. */
@@ -42,6 +54,8 @@ set_parts(PageMap *map, void *base, BlockNumber capacity)
 	map->header = base;
 	map->held = (uint64 *) ((char *) base + HELD_AT);
 	map->young = (YoungPage *) ((char *) base + young_at(capacity));
+	map->lsns = (XLogRecPtr *) ((char *) base + lsns_at(capacity));
+	map->segments = (uint32 *) ((char *) base + segments_at(capacity));
 	map->bytes = map_bytes(capacity);
 }
 

@@ -4,7 +4,9 @@
  * One map lies in one sealed memory file per held table.  The keeper makes it and keeps the only writable mapping
  * (F_SEAL_FUTURE_WRITE); it hands the descriptor to the service, which hands it to sessions of that database.
  *
- *     header | held pages, a bit each | young pages, sorted by block
+ *     header | held pages, a bit each | young pages, sorted by block | LSNs | segments
+ *
+ * The last two, a value for each page, are the keeper's memory, which a later keeper takes over by them.
  *
  * Readers copy all of it under a sequence lock (page_map_read).  A copy is one version: held bits, LSNs and xids belong
  * to the rows that the service has under that version number.
@@ -81,6 +83,8 @@ typedef struct PageMap
 	PageMapHeader *header;		/* read-only but for the keeper */
 	uint64	   *held;
 	YoungPage  *young;
+	XLogRecPtr *lsns;			/* of held and young pages at load; not for readers */
+	uint32	   *segments;		/* where the rows of a page lie in the service; not for readers */
 	Size		bytes;
 	int			fd;				/* the keeper's, else -1 */
 } PageMap;

@@ -68,6 +68,7 @@ typedef struct ColumnsShared
 {
 	slock_t		mutex;
 	uint64		generation;		/* random; the key of all maps of this life of the server */
+	pg_atomic_uint32 serials;	/* of windows; no two keepers use one */
 	KeeperShared keepers[COLUMNS_DATABASES];
 	ColumnsRequest requests[COLUMNS_REQUESTS];
 } ColumnsShared;
