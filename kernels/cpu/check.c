@@ -30,7 +30,7 @@ mix_column(gs_type type, const gs_held *column, uint32_t first, uint32_t rows, i
 		{                                                                                                              \
 			MIX(gs_check_value(TYPE, column->values, first + r, half), false);                                         \
 		}                                                                                                              \
-		MIX(gs_check_value(TYPE, column->values, first + r, half), column->nulls[(first + r) / 64] >> (first + r) % 64 & 1)
+		MIX(gs_check_value(TYPE, column->values, first + r, half), gs_is_null(column->nulls, first + r))
 	switch (type)
 	{
 		MIX_AS(GS_U8);

@@ -8,7 +8,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "columns.h"
+#include "client.h"
 
 #include <errno.h>
 #include <fcntl.h>

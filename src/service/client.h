@@ -65,6 +65,13 @@ void gsd_on_add(connection *c, const gsd_slot *m);
 void gsd_on_finish(connection *c, const gsd_count *m);
 void gsd_send_parts(connection *c);
 
+/* columns.c.  Returns true if a message about resident columns may come from this connection now. */
+bool gsd_columns_expected(const connection *c, const gsd_message *m);
+/* Handles it.  A descriptor is the callee's. */
+void gsd_columns_handle(connection *c, const gsd_message *m, int fd);
+/* Frees what a connection has left. */
+void gsd_columns_leave(connection *c);
+
 /*
  * pool.c.  Does units of work in all threads, once it is the connection's turn.  Returns false if the client has
  * cancelled or left; some units were then not done.

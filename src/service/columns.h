@@ -21,6 +21,7 @@ typedef struct place
 	uint64_t taken;		   /* bytes, protected by a mutex of all places */
 } place;
 
+/* Sets the limits. */
 void gsd_columns_limits(const gsd_settings *settings);
 /* Returns where a table of this size lies: the device with the most room if it suffices, otherwise host memory. */
 place *gsd_place_choose(uint64_t bytes);
@@ -169,23 +170,18 @@ void gsd_table_tidy(table *t);
 /* Makes room for the wanted bits of blocks.  Returns false without memory. */
 bool gsd_table_want_room(table *t, uint64_t blocks);
 
-/* ---------------------------------------------------------------- columns_check.c, columns.c: messages */
+/* ---------------------------------------------------------------- columns_check.c */
 
+/* Answers GSD_CHECK. */
 void gsd_on_check(connection *c, const gsd_check *m);
-/* Returns true if a message about columns may come from this connection now. */
-bool gsd_columns_expected(const connection *c, const gsd_message *m);
-/* Handles it.  A descriptor is the callee's. */
-void gsd_columns_handle(connection *c, const gsd_message *m, int fd);
-/* Frees what a connection has left. */
-void gsd_columns_leave(connection *c);
-
-/* The database of a connection, and whether it is the one of keepers and loaders. */
+/* Returns the database of a connection. */
 static inline uint32_t
 gsd_database(const connection *c)
 {
 	return (uint32_t) (c->owner >> 32);
 }
 
+/* Returns true if a connection is a keeper's or a loader's, which have role 0. */
 static inline bool
 gsd_internal(const connection *c)
 {

@@ -270,8 +270,8 @@ typedef struct gsd_number
 } gsd_number;
 
 /*
- * A segment in a slot: a gs_chunk of the table's columns at its start; at pages_at npages gsd_page; after them, for each
- * page with lines > 0, a bitmap of (lines + 7) / 8 bytes whose set bits are the line pointers of its rows.
+ * A segment in a slot: a gs_chunk of the table's columns at its start; at pages_at npages gsd_page; after them, for
+ * each page with lines > 0, a bitmap of (lines + 7) / 8 bytes whose set bits are the line pointers of its rows.
  */
 typedef struct gsd_store
 {

@@ -1,5 +1,5 @@
 /*
- * columns_test.c: starts gpusortd and is a keeper, a loader and sessions of it: tables, segments, versions, pins, masks,
+ * columns_test.c: starts gpusortd and is a keeper, a loader and sessions of it: tables, segments, versions, masks,
  * caps, wrong databases, and lies about all of these.  Arguments: the program, cycles, and options of the program.
  */
 #define _GNU_SOURCE

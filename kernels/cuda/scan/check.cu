@@ -1,8 +1,8 @@
 /*
  * check.cu: sums over columns in segments.
  *
- * The host cuts spans into tiles of at most TILE rows and uploads them with the list of columns.  A block takes tiles in
- * turn; a thread computes the hash of a row over all columns, so that neighbouring threads read neighbouring values.
+ * The host cuts spans into tiles of at most TILE rows and uploads them with the list of columns.  A block takes tiles
+ * in turn; a thread computes the hash of a row over all columns, so that neighbouring threads read neighbouring values.
  * Each block adds its sums to the result by one atomic operation each.
  */
 #include "scan_ops.cuh"
@@ -124,6 +124,7 @@ write_lists(const gs_held_rows *rows, const check_layout &l, u8 *to)
 	}
 }
 
+/* Implements gs_check_temp_bytes. */
 size_t
 gs_cuda_check_temp_bytes(const gs_held_rows *rows)
 {
