@@ -48,19 +48,47 @@ chunk_of(const char *dir, gs_type type)
 	save(dir, "chunk", type, head, sizeof(head), chunk, chunk->bytes);
 }
 
+/* Messages about columns that zeros do not make valid. */
+static void
+columns_messages(const char *dir, int number)
+{
+	static gsd_message m;
+
+	gsd_head(&m.head, GSD_TABLE, sizeof(gsd_table) + 2);
+	m.table.table = m.table.relation = 1;
+	m.table.ncolumns = 2;
+	save(dir, "message", number++, &m, m.head.bytes, "", 0);
+	gsd_head(&m.head, GSD_STORE, sizeof(gsd_store));
+	m.store.table = m.store.npages = 1;
+	save(dir, "message", number++, &m, m.head.bytes, "", 0);
+	gsd_head(&m.head, GSD_PUBLISH, sizeof(gsd_publish));
+	m.publish.table = m.publish.last = 1;
+	save(dir, "message", number++, &m, m.head.bytes, "", 0);
+	gsd_head(&m.head, GSD_WANTED, sizeof(gsd_wanted));
+	m.wanted.table = 1;
+	save(dir, "message", number++, &m, m.head.bytes, "", 0);
+	gsd_head(&m.head, GSD_CHECK, sizeof(gsd_check) + 2 * sizeof(uint32_t));
+	m.check.table = 1;
+	m.check.ncolumns = 2;
+	save(dir, "message", number++, &m, m.head.bytes, "", 0);
+}
+
 int
 main(int argc, char **argv)
 {
 	static const size_t sizes[] = {sizeof(gsd_header), sizeof(gsd_hello), sizeof(gsd_ring),	   sizeof(gsd_job_message),
 								   sizeof(gsd_slot),   sizeof(gsd_count), sizeof(gsd_sorted),  sizeof(gsd_result_part),
-								   sizeof(gsd_result), sizeof(gsd_begun), sizeof(gsd_devices), sizeof(gsd_begin)};
+								   sizeof(gsd_result), sizeof(gsd_begun), sizeof(gsd_devices), sizeof(gsd_begin),
+								   sizeof(gsd_settings), sizeof(gsd_number), sizeof(gsd_publish), sizeof(gsd_wanted),
+								   sizeof(gsd_note), sizeof(gsd_done), sizeof(gsd_map_of), sizeof(gsd_table_info),
+								   sizeof(gsd_checked)};
 	static gsd_message m;
 	int n = 0;
 
 	MUST(argc == 2);
 	for (int type = 0; type <= GS_BYTES; type++)
 		chunk_of(argv[1], (gs_type) type);
-	for (uint32_t type = 1; type < 80; type = type == 12 ? 64 : type + 1)
+	for (uint32_t type = 1; type <= GSD_CHECKED; type = type == GSD_CHECK ? GSD_WELCOME : type + 1)
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		{
 			memset(&m, 0, sizeof(m));
@@ -68,6 +96,7 @@ main(int argc, char **argv)
 			if (gsd_message_valid(&m, sizes[i], true) || gsd_message_valid(&m, sizes[i], false))
 				save(argv[1], "message", n++, &m, sizes[i], "", 0);
 		}
+	columns_messages(argv[1], n);
 	for (int i = 0; i < 4; i++)
 		save(argv[1], "order", i, "gpusort gpusort gpusort gpusort ", (size_t) i * 8, argv[1], 0);
 	return 0;

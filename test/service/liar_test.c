@@ -341,7 +341,7 @@ test_random(int seconds)
 				case 6: say_count(&p, GSD_PING, rnd()); break;
 				default:
 					memset(&m, 0, 64);
-					m.head.type = (uint32_t) rnd_below(12);
+					m.head.type = (uint32_t) rnd_below(GSD_CHECK + 2);
 					m.head.bytes = (uint32_t) (8 + 8 * rnd_below(6));
 					for (int i = 8; i < 56; i++)
 						m.bytes[i] = rnd_below(4) ? 0 : (char) rnd();

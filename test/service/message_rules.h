@@ -35,6 +35,27 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 				if (m->devices.devices[i].device >= GSD_MAX_DEVICES)
 					return false;
 			return sizeof(gsd_devices) + m->devices.count * sizeof(gsd_device) == bytes;
+		case GSD_TABLE:
+			for (uint32_t i = 0; i < m->table.ncolumns; i++)
+				if (gs_type_width((gs_type) m->table.types[i]) == 0)
+					return false;
+			return m->table.ncolumns > 0 && sizeof(gsd_table) + m->table.ncolumns == bytes;
+		case GSD_CHECK:
+			return m->check.ncolumns > 0 && m->check.slot < GSD_MAX_SLOTS &&
+				   sizeof(gsd_check) + m->check.ncolumns * sizeof(uint32_t) == bytes;
+		case GSD_STORE:
+			return m->store.slot < GSD_MAX_SLOTS && m->store.npages > 0 && m->store.pages_at % 8 == 0;
+		case GSD_PUBLISH:
+			return m->publish.slot < GSD_MAX_SLOTS;
+		case GSD_WANTED:
+			return m->wanted.first % 64 == 0;
+		case GSD_NOTE:
+			return strnlen(m->note.reason, GSD_TEXT_BYTES) < GSD_TEXT_BYTES;
+		case GSD_DONE:
+			return strnlen(m->done.text, GSD_TEXT_BYTES) < GSD_TEXT_BYTES;
+		case GSD_TABLE_INFO:
+			return strnlen(m->table_info.reason, GSD_TEXT_BYTES) < GSD_TEXT_BYTES && m->table_info.device >= -1 &&
+				   m->table_info.device < GSD_MAX_DEVICES;
 		case GSD_FAILED:
 			return strnlen(m->result.text, GSD_TEXT_BYTES) < GSD_TEXT_BYTES;
 		default:

@@ -39,6 +39,9 @@ make_packet(gsd_message *m)
 		sizeof(gsd_header), sizeof(gsd_hello), sizeof(gsd_ring),	sizeof(gsd_job_message),
 		sizeof(gsd_slot),	sizeof(gsd_count), sizeof(gsd_sorted),	sizeof(gsd_result_part),
 		sizeof(gsd_result), sizeof(gsd_begun), sizeof(gsd_devices), sizeof(gsd_begin),
+		sizeof(gsd_settings), sizeof(gsd_table), sizeof(gsd_number), sizeof(gsd_store),
+		sizeof(gsd_publish), sizeof(gsd_wanted), sizeof(gsd_note), sizeof(gsd_done),
+		sizeof(gsd_map_of), sizeof(gsd_table_info), sizeof(gsd_check), sizeof(gsd_checked),
 	};
 	size_t bytes = sizes[rnd_below(sizeof(sizes) / sizeof(sizes[0]))];
 
@@ -54,7 +57,7 @@ make_packet(gsd_message *m)
 	}
 	if (rnd_below(4) == 0)
 		bytes += rnd_below(40) * 4;
-	m->head.type = (uint32_t) (rnd_below(2) ? 1 + rnd_below(10) : 64 + rnd_below(12));
+	m->head.type = (uint32_t) (rnd_below(2) ? 1 + rnd_below(GSD_CHECK + 1) : 64 + rnd_below(17));
 	m->head.bytes = (uint32_t) bytes;
 	for (size_t i = sizeof(gsd_header); i < bytes; i += 4)
 		if (rnd_below(3) == 0)
