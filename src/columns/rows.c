@@ -57,7 +57,8 @@ set_missing(RowColumn *column, Relation rel)
 	bool		isnull;
 	Datum		value = getmissingattr(RelationGetDescr(rel), column->description.number, &isnull);
 
-	column->missing_null = isnull || !column_encode(&column->description, value, column->missing);
+	column->missing_null = isnull;
+	column->missing_bad = !isnull && !column_encode(&column->description, value, column->missing);
 }
 
 void
@@ -129,8 +130,8 @@ put_value(RowColumn *column, const char *p, uint32 row)
 	return true;
 }
 
-/* Writes the columns that a tuple is too old to have. */
-static void
+/* Writes the columns that a tuple is too old to have.  Returns false if a value cannot be held. */
+static bool
 put_missing(RowReader *reader, int natts, uint32 row)
 {
 	for (int i = natts; i < reader->nattributes; i++)
@@ -140,11 +141,14 @@ put_missing(RowReader *reader, int natts, uint32 row)
 		if (reader->attributes[i].column < 0)
 			continue;
 		column = &reader->columns[reader->attributes[i].column];
+		if (column->missing_bad)
+			return false;
 		if (column->missing_null)
 			set_null(column, row);
 		else
 			memcpy(column->values + column->width * row, column->missing, column->width);
 	}
+	return true;
 }
 
 /* Returns the offset of an attribute that follows others at offset. */
@@ -208,8 +212,8 @@ row_read(RowReader *reader, HeapTupleHeader tuple, uint32 row)
 			!put_value(&reader->columns[attribute->column], data + attribute->offset, row))
 			return false;
 	}
-	if (natts < reader->nattributes)
-		put_missing(reader, natts, row);
+	if (natts < reader->nattributes && !put_missing(reader, natts, row))
+		return false;
 	/* known attributes end where the next begins, but for its alignment */
 	return known == natts ||
 		walk(reader, tuple, known, natts, known > 0 ? (uint32) reader->fixed_end : 0, row);

@@ -26,7 +26,8 @@ typedef struct RowColumn
 	uint64	   *nulls;
 	uint64		null_words;		/* room */
 	bool		has_nulls;		/* nulls is filled in */
-	bool		missing_null;	/* what rows that are older than the column have */
+	bool		missing_null;	/* what rows have that are older than the column */
+	bool		missing_bad;	/* it cannot be held */
 	char		missing[16];
 } RowColumn;
 
