@@ -39,7 +39,7 @@ PGDLLEXPORT void gpusort_keeper_main(Datum arg);
 
 static ColumnsShared *all;
 static KeeperShared *keeper;
-static ServiceLink *link;
+static ServiceLink *service_link;
 static int64 called_ms;			/* last attempt to reach the service */
 
 /* Exit callback. */
@@ -129,9 +129,9 @@ is_quiet(void)
 static void
 lose_service(void)
 {
-	if (link != NULL)
-		store_close(link);
-	link = NULL;
+	if (service_link != NULL)
+		store_close(service_link);
+	service_link = NULL;
 	keeper_forget_service();
 }
 
@@ -142,11 +142,11 @@ call_service(void)
 	EngineFailure why;
 	int64		now = gsd_now_ms();
 
-	if (link != NULL || now - called_ms < CALL_MS)
+	if (service_link != NULL || now - called_ms < CALL_MS)
 		return;
 	called_ms = now;
-	link = store_open_internal(false, &why);
-	if (link != NULL)
+	service_link = store_open_internal(false, &why);
+	if (service_link != NULL)
 	{
 		keeper_forget_service();
 		return;
@@ -164,9 +164,9 @@ count_tables(bool *loading)
 	int			count = 0;
 
 	*loading = false;
-	dlist_foreach(iter, &held_tables)
+	dlist_foreach(iter, &kept_tables)
 	{
-		HeldTable  *table = dlist_container(HeldTable, node, iter.cur);
+		KeptTable  *table = dlist_container(KeptTable, node, iter.cur);
 
 		count += table->number != 0;
 		*loading = *loading || (table->number != 0 && table->loading && table->job == NULL && table->full_ms == 0);
@@ -183,14 +183,14 @@ roll_tables(void)
 	int			count = count_tables(&loading);
 
 	window_next(keeper);
-	dlist_foreach(iter, &held_tables)
+	dlist_foreach(iter, &kept_tables)
 	{
-		HeldTable  *table = dlist_container(HeldTable, node, iter.cur);
-		TableRoll	roll = {table, link, window_serial(keeper), (loading ? LOAD_US : READ_US) / count, ENGINE_OK};
+		KeptTable  *table = dlist_container(KeptTable, node, iter.cur);
+		TableRoll	roll = {table, service_link, window_serial(keeper), (loading ? LOAD_US : READ_US) / count, ENGINE_OK};
 
 		if (table->number == 0 || table->gone)
 			continue;
-		if (!keeper_try(held_table_roll, &roll))
+		if (!keeper_try(kept_table_roll, &roll))
 			table->unbroken = false;
 		if (roll.why != ENGINE_OK)
 		{
@@ -217,9 +217,9 @@ roll(bool *busy)
 		return false;
 	AcceptInvalidationMessages();
 	call_service();
-	if (!keeper_choose(link, all) && !any_request())
+	if (!keeper_choose(service_link, all) && !any_request())
 		return false;
-	if (link != NULL)
+	if (service_link != NULL)
 		*busy = roll_tables();
 	keeper_report(all);
 	return !is_quiet();
@@ -266,10 +266,10 @@ gpusort_keeper_main(Datum arg)
 				rest(busy);
 		} while (goes_on && !window_awaited());
 		window_close(keeper);
-		for (dlist_node *n = held_tables.head.next; n != NULL && n != &held_tables.head; n = n->next)
-			dlist_container(HeldTable, node, n)->unbroken = false;
+		for (dlist_node *n = kept_tables.head.next; n != NULL && n != &kept_tables.head; n = n->next)
+			dlist_container(KeptTable, node, n)->unbroken = false;
 	}
-	if (link != NULL)
-		store_close(link);
+	if (service_link != NULL)
+		store_close(service_link);
 	proc_exit(0);
 }

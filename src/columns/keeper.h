@@ -62,7 +62,7 @@ typedef struct LoadJob LoadJob;
  * A table that is held.  A page is held (proved by the window), young (proved by its LSN) or neither.  All arrays of
  * pages have capacity entries.
  */
-typedef struct HeldTable
+typedef struct KeptTable
 {
 	dlist_node	node;
 	MemoryContext context;
@@ -93,11 +93,10 @@ typedef struct HeldTable
 	uint32		results_room;
 	BlockNumber cursor;			/* where the next load begins */
 	bool		loading;		/* the first load is under way */
-	BlockNumber first_left;		/* pages of that which the keeper has not tried */
 	LoadJob    *job;			/* loaders at work, or NULL */
 	int64		full_ms;		/* when memory was used up; 0: it was not */
 	char		reason[128];	/* why it is not held */
-} HeldTable;
+} KeptTable;
 
 static inline bool
 page_bit(const uint64 *bits, BlockNumber block)
@@ -125,56 +124,62 @@ page_words(BlockNumber nblocks)
 }
 
 /* keeper_table.c: what is held of a table. */
-extern HeldTable *held_table_new(Oid relation);
-extern void held_table_free(HeldTable *table, ServiceLink *link);
+extern KeptTable *kept_table_new(Oid relation);
+extern void kept_table_free(KeptTable *table, ServiceLink *link);
 
 /* Declares a table to the service, or takes over what it has of it.  Returns false with table->reason. */
-extern bool held_table_declare(HeldTable *table, Relation rel, const ColumnDescription *columns, int ncolumns,
+extern bool kept_table_declare(KeptTable *table, Relation rel, const ColumnDescription *columns, int ncolumns,
 							   ServiceLink *link, uint64 generation, EngineFailure *why);
 
 /* Makes room for more pages.  Returns false if the service does not answer. */
-extern bool held_table_grow(HeldTable *table, BlockNumber nblocks, ServiceLink *link, EngineFailure *why);
+extern bool kept_table_grow(KeptTable *table, BlockNumber nblocks, ServiceLink *link, EngineFailure *why);
 
 /* Returns true if a relation still is what the table was declared as. */
-extern bool held_table_current(HeldTable *table, Relation rel);
+extern bool kept_table_current(KeptTable *table, Relation rel);
 
 /* Puts a page's rows in a segment, or (0) nowhere. */
-extern void held_table_place(HeldTable *table, BlockNumber block, uint32 segment);
+extern void kept_table_place(KeptTable *table, BlockNumber block, uint32 segment);
 
 /* Returns true if less than half of a segment's pages are in use. */
-extern bool held_table_sparse(HeldTable *table, uint32 segment);
+extern bool kept_table_sparse(KeptTable *table, uint32 segment);
 
 /* Publishes what has changed, under a window. */
-extern bool held_table_publish(HeldTable *table, uint32 window, ServiceLink *link, EngineFailure *why);
+extern bool kept_table_publish(KeptTable *table, uint32 window, ServiceLink *link, EngineFailure *why);
 
 /* keeper_pages.c: what a roll does with a table's pages. */
 typedef struct TableRoll
 {
-	HeldTable  *table;
+	KeptTable  *table;
 	ServiceLink *link;
 	uint32		window;
 	int64		budget_us;		/* for reading pages */
 	EngineFailure why;			/* the service failed */
 } TableRoll;
 
-extern void held_table_roll(void *roll);
+extern void kept_table_roll(void *roll);
+
+/*
+ * Returns a word's pages that are to be read: what is not held and either all-visible or wanted; young pages that queries
+ * found changed; those of sparse segments.
+ */
+extern uint64 kept_table_candidates(KeptTable *table, Size word);
 
 /* Records the result of a load. */
-extern void held_table_result(HeldTable *table, const LoadedPage *page, uint32 segment);
+extern void kept_table_result(KeptTable *table, const LoadedPage *page, uint32 segment);
 
 /* ---------------------------------------------------------------- loaders (loader.c) */
 
 /* Starts loaders for a table's wanted pages.  NULL: there is no worker slot, or too little to do. */
-extern LoadJob *load_job_start(HeldTable *table);
+extern LoadJob *load_job_start(KeptTable *table);
 
 /* Takes results.  Returns false when all loaders have ended. */
-extern bool load_job_poll(HeldTable *table, bool *no_memory);
-extern void load_job_end(HeldTable *table);
+extern bool load_job_poll(KeptTable *table, bool *no_memory);
+extern void load_job_end(KeptTable *table);
 
 /* ---------------------------------------------------------------- choices (keeper_choice.c) */
 
 /* The tables that this keeper holds, or tries to. */
-extern dlist_head held_tables;
+extern dlist_head kept_tables;
 
 /* Registers for invalidations. */
 extern void keeper_choice_init(void);

@@ -23,7 +23,7 @@
 /* Tables that could not be declared are tried again after this time. */
 #define RETRY_MS 1000
 
-dlist_head	held_tables = DLIST_STATIC_INIT(held_tables);
+dlist_head	kept_tables = DLIST_STATIC_INIT(kept_tables);
 
 static bool choices_changed = true;
 static int64 chosen_ms;			/* when they were read */
@@ -152,14 +152,14 @@ requests_changed(ColumnsShared *all)
 }
 
 /* Returns the table of a relation, or NULL. */
-static HeldTable *
+static KeptTable *
 find_table(Oid relation)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &held_tables)
+	dlist_foreach(iter, &kept_tables)
 	{
-		HeldTable  *table = dlist_container(HeldTable, node, iter.cur);
+		KeptTable  *table = dlist_container(KeptTable, node, iter.cur);
 
 		if (table->relation == relation && !table->gone)
 			return table;
@@ -169,7 +169,7 @@ find_table(Oid relation)
 
 /* Returns true if a table holds exactly these columns. */
 static bool
-holds(const HeldTable *table, const ColumnDescription *columns, int ncolumns)
+holds(const KeptTable *table, const ColumnDescription *columns, int ncolumns)
 {
 	return table->shown->ncolumns == (uint32) ncolumns &&
 		memcmp(table->shown->columns, columns, ncolumns * sizeof(ColumnDescription)) == 0;
@@ -188,7 +188,7 @@ typedef struct Declaring
 static void
 declare_open(Declaring *declaring, Relation rel)
 {
-	HeldTable  *table = find_table(declaring->relation);
+	KeptTable  *table = find_table(declaring->relation);
 	const char *refused = choice_refused(rel);
 	ColumnDescription *columns;
 	int			ncolumns = refused != NULL ? 0 : choice_columns(rel, declaring->choice, &columns);
@@ -201,8 +201,8 @@ declare_open(Declaring *declaring, Relation rel)
 	}
 	if (table == NULL)
 	{
-		table = held_table_new(declaring->relation);
-		dlist_push_tail(&held_tables, &table->node);
+		table = kept_table_new(declaring->relation);
+		dlist_push_tail(&kept_tables, &table->node);
 	}
 	table->chosen = true;
 	declaring->declared = table->number != 0 || ncolumns == 0;
@@ -210,7 +210,7 @@ declare_open(Declaring *declaring, Relation rel)
 		strlcpy(table->reason, refused != NULL ? refused : "none of its columns can be held", sizeof(table->reason));
 	else if (table->number == 0 && declaring->choosing->link != NULL)
 	{
-		declaring->declared = held_table_declare(table, rel, columns, ncolumns, declaring->choosing->link,
+		declaring->declared = kept_table_declare(table, rel, columns, ncolumns, declaring->choosing->link,
 												 declaring->choosing->all->generation, &why);
 		/* begins again with nothing */
 		table->gone = !declaring->declared;
@@ -222,7 +222,7 @@ static void
 declare(void *arg)
 {
 	Declaring  *declaring = arg;
-	HeldTable  *table;
+	KeptTable  *table;
 	Relation	rel;
 
 	if (!ConditionalLockRelationOid(declaring->relation, AccessShareLock))
@@ -279,16 +279,16 @@ sweep(ServiceLink *link)
 {
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &held_tables)
+	dlist_foreach_modify(iter, &kept_tables)
 	{
-		HeldTable  *table = dlist_container(HeldTable, node, iter.cur);
+		KeptTable  *table = dlist_container(KeptTable, node, iter.cur);
 
 		if (table->chosen && !table->gone)
 			continue;
 		if (table->gone)
 			choices_changed = true;
 		dlist_delete(&table->node);
-		held_table_free(table, link);
+		kept_table_free(table, link);
 	}
 }
 
@@ -298,8 +298,8 @@ unmark(void)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &held_tables)
-		dlist_container(HeldTable, node, iter.cur)->chosen = false;
+	dlist_foreach(iter, &kept_tables)
+		dlist_container(KeptTable, node, iter.cur)->chosen = false;
 }
 
 /* Returns true if a table is to be dropped. */
@@ -308,8 +308,8 @@ any_gone(void)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &held_tables)
-		if (dlist_container(HeldTable, node, iter.cur)->gone)
+	dlist_foreach(iter, &kept_tables)
+		if (dlist_container(KeptTable, node, iter.cur)->gone)
 			return true;
 	return false;
 }
@@ -349,12 +349,12 @@ keeper_forget_service(void)
 {
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &held_tables)
+	dlist_foreach_modify(iter, &kept_tables)
 	{
-		HeldTable  *table = dlist_container(HeldTable, node, iter.cur);
+		KeptTable  *table = dlist_container(KeptTable, node, iter.cur);
 
 		dlist_delete(&table->node);
-		held_table_free(table, NULL);
+		kept_table_free(table, NULL);
 	}
 	choices_changed = true;
 }
@@ -368,7 +368,7 @@ typedef struct Progress
 
 /* Adds a table to what a request shows.  Returns false if it fails. */
 static bool
-add_progress(ColumnsRequest *request, const HeldTable *table, bool *ready)
+add_progress(ColumnsRequest *request, const KeptTable *table, bool *ready)
 {
 	if (table == NULL || table->number == 0)
 	{

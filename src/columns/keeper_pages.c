@@ -12,14 +12,15 @@
  * Rules of young pages, each where it is kept: visibility, values and LSN in one hold of the lock, by a horizon taken
  * before (segment.c: take_page); rows left out, and pages in progress (judge); no invalid LSN (take_page, age_young);
  * oldest and newest xid (note_xid), which are cleared once before the horizon, and never 2^30 transactions old
- * (age_young); the version that queries pin has the LSN that they compare (held_table_publish: rows, then the map); the
- * look (proof.c: page_lsn); promotion (promote); another file is another table (held_table_current).
+ * (age_young); the version that queries pin has the LSN that they compare (kept_table_publish: rows, then the map); the
+ * look (proof.c: page_lsn); promotion (promote); another file is another table (kept_table_current).
  */
 #include "postgres.h"
 
 #include "access/relation.h"
 #include "access/transam.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "portability/instr_time.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -53,7 +54,7 @@ typedef struct PageReading
 
 /* A broken chain of copies: what was held is proved by its LSN from now on, as a young page without xids. */
 static void
-break_chain(HeldTable *table)
+break_chain(KeptTable *table)
 {
 	for (Size word = 0; word < page_words(table->nblocks); word++)
 		for (uint64 left = table->held[word]; left != 0; left &= left - 1)
@@ -69,16 +70,16 @@ break_chain(HeldTable *table)
 
 /* Lets go of a page. */
 static void
-release_page(HeldTable *table, BlockNumber block)
+release_page(KeptTable *table, BlockNumber block)
 {
 	clear_page_bit(table->held, block);
 	clear_page_bit(table->young, block);
-	held_table_place(table, block, 0);
+	kept_table_place(table, block, 0);
 }
 
 /* Lets go of pages that the table no longer has. */
 static void
-cut_off(HeldTable *table, BlockNumber nblocks)
+cut_off(KeptTable *table, BlockNumber nblocks)
 {
 	for (BlockNumber block = nblocks; block < table->nblocks; block++)
 	{
@@ -92,7 +93,7 @@ cut_off(HeldTable *table, BlockNumber nblocks)
 
 /* Copies the visibility map, and lets go of held pages whose bit is clear. */
 static void
-compare(HeldTable *table, Relation rel)
+compare(KeptTable *table, Relation rel)
 {
 	copy_all_visible(rel, table->nblocks, table->visible);
 	for (Size word = 0; word < page_words(table->nblocks); word++)
@@ -120,7 +121,7 @@ over_budget(PageReading *reading)
 
 /* Clears xids that are before the horizon, and lets go of a page whose LSN is invalid or whose xids are too old. */
 static void
-age_young(HeldTable *table, BlockNumber block, TransactionId horizon)
+age_young(KeptTable *table, BlockNumber block, TransactionId horizon)
 {
 	PageXids   *xids = &table->xids[block];
 
@@ -150,7 +151,7 @@ lsn_now(PageReading *reading, BlockNumber block)
 static void
 promote(PageReading *reading, BlockNumber block)
 {
-	HeldTable  *table = reading->roll->table;
+	KeptTable  *table = reading->roll->table;
 
 	if (lsn_now(reading, block) != table->lsns[block])
 		release_page(table, block);
@@ -165,7 +166,7 @@ promote(PageReading *reading, BlockNumber block)
 static void
 tend_young(PageReading *reading)
 {
-	HeldTable  *table = reading->roll->table;
+	KeptTable  *table = reading->roll->table;
 	bool		over = false;
 
 	for (Size word = 0; word < page_words(table->nblocks); word++)
@@ -181,7 +182,7 @@ tend_young(PageReading *reading)
 }
 
 void
-held_table_result(HeldTable *table, const LoadedPage *page, uint32 segment)
+kept_table_result(KeptTable *table, const LoadedPage *page, uint32 segment)
 {
 	if (table->nresults == table->results_room)
 	{
@@ -219,7 +220,7 @@ send_segment(PageReading *reading)
 		return false;
 	}
 	for (uint32 i = 0; i < npages; i++)
-		held_table_result(roll->table, &reading->writer.loaded[i], segment);
+		kept_table_result(roll->table, &reading->writer.loaded[i], segment);
 	return true;
 }
 
@@ -227,7 +228,7 @@ send_segment(PageReading *reading)
 static bool
 read_page(PageReading *reading, BlockNumber block)
 {
-	HeldTable  *table = reading->roll->table;
+	KeptTable  *table = reading->roll->table;
 	PageOutcome outcome;
 
 	/* a query could not use the page for its xids, and a load would find them again */
@@ -257,12 +258,8 @@ read_page(PageReading *reading, BlockNumber block)
 	return true;
 }
 
-/*
- * Pages of a word that are to be read: what is not held and either all-visible or wanted; young pages that queries found
- * changed.
- */
-static uint64
-candidates(HeldTable *table, Size word)
+uint64
+kept_table_candidates(KeptTable *table, Size word)
 {
 	uint64		wanted = table->wanted[word] & ~table->held[word];
 	uint64		fresh = table->visible[word] & ~(table->held[word] | table->young[word]);
@@ -270,7 +267,7 @@ candidates(HeldTable *table, Size word)
 	BlockNumber first = (BlockNumber) word * 64;
 
 	for (BlockNumber block = first; table->sparse && block < Min(first + 64, table->nblocks); block++)
-		if (held_table_sparse(table, table->segments[block]))
+		if (kept_table_sparse(table, table->segments[block]))
 			chosen |= UINT64CONST(1) << (block - first);
 	if (first + 64 > table->nblocks)
 		chosen &= (UINT64CONST(1) << (table->nblocks - first)) - 1;
@@ -281,9 +278,9 @@ candidates(HeldTable *table, Size word)
 static bool
 read_word(PageReading *reading, Size word)
 {
-	HeldTable  *table = reading->roll->table;
+	KeptTable  *table = reading->roll->table;
 
-	for (uint64 left = candidates(table, word); left != 0; left &= left - 1)
+	for (uint64 left = kept_table_candidates(table, word); left != 0; left &= left - 1)
 	{
 		if (over_budget(reading) ||
 			!read_page(reading, (BlockNumber) (word * 64) + (BlockNumber) pg_rightmost_one_pos64(left)))
@@ -296,7 +293,7 @@ read_word(PageReading *reading, Size word)
 static void
 read_pages(PageReading *reading)
 {
-	HeldTable  *table = reading->roll->table;
+	KeptTable  *table = reading->roll->table;
 	Size		words = page_words(table->nblocks);
 	Size		begin = table->cursor / 64 < words ? table->cursor / 64 : 0;
 	Size		n;
@@ -308,20 +305,32 @@ read_pages(PageReading *reading)
 		table->cursor = (BlockNumber) word * 64;
 		if (!read_word(reading, word))
 			break;
-		if (table->loading)
-			table->first_left -= Min(table->first_left, 64);
 	}
 	if (n == words)
-	{
-		table->sparse = false;
-		table->first_left = 0;
-	}
+		table->sparse = table->loading = false;
 	(void) send_segment(reading);
+}
+
+/* Has loaders read what is much, and reads what is not. */
+static void
+load(PageReading *reading)
+{
+	KeptTable  *table = reading->roll->table;
+	bool		no_memory = false;
+
+	if (table->job != NULL && !load_job_poll(table, &no_memory))
+		load_job_end(table);
+	if (no_memory)
+		table->full_ms = gsd_now_ms();
+	if (table->job == NULL && table->full_ms == 0 && table->nresults == 0)
+		table->job = load_job_start(table);
+	if (table->job == NULL)
+		read_pages(reading);
 }
 
 /* Settles what loads have read, after a copy of the map. */
 static void
-settle(HeldTable *table)
+settle(KeptTable *table)
 {
 	for (uint32 i = 0; i < table->nresults; i++)
 	{
@@ -334,7 +343,7 @@ settle(HeldTable *table)
 		if (block >= table->nblocks || (!proved && XLogRecPtrIsInvalid(page->lsn)))
 			continue;
 		release_page(table, block);
-		held_table_place(table, block, table->results[i].segment);
+		kept_table_place(table, block, table->results[i].segment);
 		table->lsns[block] = page->lsn;
 		table->xids[block] = (PageXids) {page->oldest, page->newest};
 		set_page_bit(proved ? table->held : table->young, block);
@@ -352,7 +361,7 @@ settle(HeldTable *table)
 static bool
 fetch_wanted(TableRoll *roll)
 {
-	HeldTable  *table = roll->table;
+	KeptTable  *table = roll->table;
 	Size		words = page_words(table->nblocks);
 	uint64	   *wanted = palloc_extended((words + 1) * sizeof(uint64), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
@@ -387,12 +396,12 @@ begin_reading(PageReading *reading, TableRoll *roll, Relation rel)
 static bool
 follow_size(TableRoll *roll, Relation rel)
 {
-	HeldTable  *table = roll->table;
+	KeptTable  *table = roll->table;
 	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
 
 	/* results of loads that were not published would be lost */
 	if (nblocks > table->capacity && table->job == NULL && table->nresults == 0 &&
-		!held_table_grow(table, nblocks, roll->link, &roll->why))
+		!kept_table_grow(table, nblocks, roll->link, &roll->why))
 		return false;
 	nblocks = Min(nblocks, table->capacity);
 	cut_off(table, nblocks);
@@ -404,7 +413,7 @@ follow_size(TableRoll *roll, Relation rel)
 static void
 roll_table(TableRoll *roll, Relation rel)
 {
-	HeldTable  *table = roll->table;
+	KeptTable  *table = roll->table;
 	PageReading reading;
 
 	if (!table->unbroken)
@@ -419,8 +428,8 @@ roll_table(TableRoll *roll, Relation rel)
 		table->full_ms = 0;
 	begin_reading(&reading, roll, rel);
 	tend_young(&reading);
-	if (table->job == NULL && reading.prepared)
-		read_pages(&reading);
+	if (reading.prepared)
+		load(&reading);
 	FreeAccessStrategy(reading.strategy);
 	if (roll->why != ENGINE_OK)
 		return;
@@ -428,17 +437,15 @@ roll_table(TableRoll *roll, Relation rel)
 	if (table->nresults > 0)
 		compare(table, rel);
 	settle(table);
-	if (table->job == NULL && table->first_left == 0)
-		table->loading = false;
-	if (held_table_publish(table, roll->window, roll->link, &roll->why))
+	if (kept_table_publish(table, roll->window, roll->link, &roll->why))
 		table->unbroken = true;
 }
 
 void
-held_table_roll(void *arg)
+kept_table_roll(void *arg)
 {
 	TableRoll  *roll = arg;
-	HeldTable  *table = roll->table;
+	KeptTable  *table = roll->table;
 	Relation	rel;
 
 	/* whoever changes the table's definition, or drops it, goes first */
@@ -448,7 +455,7 @@ held_table_roll(void *arg)
 		return;
 	}
 	rel = try_relation_open(table->relation, NoLock);
-	if (rel == NULL || !held_table_current(table, rel))
+	if (rel == NULL || !kept_table_current(table, rel))
 		table->gone = true;
 	else
 		roll_table(roll, rel);

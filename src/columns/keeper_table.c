@@ -8,6 +8,7 @@
 #include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
@@ -28,11 +29,11 @@ typedef struct SegmentUse
 	uint32		used;
 } SegmentUse;
 
-HeldTable *
-held_table_new(Oid relation)
+KeptTable *
+kept_table_new(Oid relation)
 {
-	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "gpusort held table", ALLOCSET_DEFAULT_SIZES);
-	HeldTable  *table = MemoryContextAllocZero(context, sizeof(HeldTable));
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "gpusort kept table", ALLOCSET_DEFAULT_SIZES);
+	KeptTable  *table = MemoryContextAllocZero(context, sizeof(KeptTable));
 
 	table->context = context;
 	table->relation = relation;
@@ -43,7 +44,7 @@ held_table_new(Oid relation)
 
 /* Tells readers of a map to ask for another. */
 static void
-retire_map(HeldTable *table)
+retire_map(KeptTable *table)
 {
 	table->shown->version = 0;
 	table->shown->window = 0;
@@ -55,7 +56,7 @@ retire_map(HeldTable *table)
 }
 
 void
-held_table_free(HeldTable *table, ServiceLink *link)
+kept_table_free(KeptTable *table, ServiceLink *link)
 {
 	EngineFailure why;
 
@@ -69,14 +70,14 @@ held_table_free(HeldTable *table, ServiceLink *link)
 
 /* Returns zeroed memory of a table. */
 static void *
-table_zeroed(HeldTable *table, Size bytes)
+table_zeroed(KeptTable *table, Size bytes)
 {
 	return MemoryContextAllocExtended(table->context, bytes + 1, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 }
 
 /* Replaces an array by a larger one. */
 static void
-regrow(HeldTable *table, void *place, Size old_bytes, Size bytes)
+regrow(KeptTable *table, void *place, Size old_bytes, Size bytes)
 {
 	void	  **array = place;
 	void	   *grown = table_zeroed(table, bytes);
@@ -91,7 +92,7 @@ regrow(HeldTable *table, void *place, Size old_bytes, Size bytes)
 
 /* Makes all arrays of pages larger. */
 static void
-regrow_arrays(HeldTable *table, BlockNumber capacity)
+regrow_arrays(KeptTable *table, BlockNumber capacity)
 {
 	Size		old_bytes = page_words(table->capacity) * sizeof(uint64);
 	Size		bytes = page_words(capacity) * sizeof(uint64);
@@ -127,7 +128,7 @@ expected_bytes(Relation rel, const ColumnDescription *columns, int ncolumns)
 
 /* Hands a new map to the service. */
 static bool
-declare_map(HeldTable *table, uint64 expected, ServiceLink *link, EngineFailure *why)
+declare_map(KeptTable *table, uint64 expected, ServiceLink *link, EngineFailure *why)
 {
 	gs_type    *types = palloc_array(gs_type, table->shown->ncolumns);
 
@@ -139,7 +140,7 @@ declare_map(HeldTable *table, uint64 expected, ServiceLink *link, EngineFailure 
 
 /* Makes a map of the table's capacity. */
 static bool
-make_map(HeldTable *table)
+make_map(KeptTable *table)
 {
 	PageMap		map;
 
@@ -153,7 +154,7 @@ make_map(HeldTable *table)
 }
 
 bool
-held_table_grow(HeldTable *table, BlockNumber nblocks, ServiceLink *link, EngineFailure *why)
+kept_table_grow(KeptTable *table, BlockNumber nblocks, ServiceLink *link, EngineFailure *why)
 {
 	BlockNumber capacity = (BlockNumber) Min((uint64) nblocks + nblocks / 4 + GROWTH_PAGES, MaxBlockNumber);
 	PageMap		old = table->map;
@@ -179,7 +180,7 @@ held_table_grow(HeldTable *table, BlockNumber nblocks, ServiceLink *link, Engine
 
 /* Changes the number of a segment's pages in use.  All are, when it comes. */
 static void
-count_use(HeldTable *table, uint32 segment, int change)
+count_use(KeptTable *table, uint32 segment, int change)
 {
 	bool		found;
 	SegmentUse *use = hash_search(table->uses, &segment, HASH_ENTER, &found);
@@ -195,7 +196,7 @@ count_use(HeldTable *table, uint32 segment, int change)
 }
 
 bool
-held_table_sparse(HeldTable *table, uint32 segment)
+kept_table_sparse(KeptTable *table, uint32 segment)
 {
 	SegmentUse *use = segment == 0 ? NULL : hash_search(table->uses, &segment, HASH_FIND, NULL);
 
@@ -203,7 +204,7 @@ held_table_sparse(HeldTable *table, uint32 segment)
 }
 
 void
-held_table_place(HeldTable *table, BlockNumber block, uint32 segment)
+kept_table_place(KeptTable *table, BlockNumber block, uint32 segment)
 {
 	uint32		old = table->segments[block];
 
@@ -230,7 +231,7 @@ make_key(PageMapKey *key, Relation rel, uint64 generation)
 }
 
 bool
-held_table_current(HeldTable *table, Relation rel)
+kept_table_current(KeptTable *table, Relation rel)
 {
 	PageMapKey	key;
 
@@ -250,7 +251,7 @@ held_table_current(HeldTable *table, Relation rel)
 
 /* Takes a page that an earlier keeper held, as a young one: proved by its LSN until a window proves it. */
 static void
-adopt_page(HeldTable *table, const PageMap *from, BlockNumber block, PageXids xids)
+adopt_page(KeptTable *table, const PageMap *from, BlockNumber block, PageXids xids)
 {
 	TransactionId next = XidFromFullTransactionId(ReadNextFullTransactionId());
 
@@ -268,7 +269,7 @@ adopt_page(HeldTable *table, const PageMap *from, BlockNumber block, PageXids xi
 
 /* Takes over all pages of an earlier keeper's map. */
 static void
-adopt_pages(HeldTable *table, const PageMap *from)
+adopt_pages(KeptTable *table, const PageMap *from)
 {
 	const PageMapHeader *header = from->header;
 
@@ -287,7 +288,7 @@ adopt_pages(HeldTable *table, const PageMap *from)
 
 /* Returns true if an earlier keeper's map is of this relation and these columns, complete, and of the rows there. */
 static bool
-can_adopt(HeldTable *table, const PageMapHeader *header, ServiceLink *link)
+can_adopt(KeptTable *table, const PageMapHeader *header, ServiceLink *link)
 {
 	StoreInfo	info;
 	EngineFailure why;
@@ -303,7 +304,7 @@ can_adopt(HeldTable *table, const PageMapHeader *header, ServiceLink *link)
 
 /* Finds an earlier keeper's map.  If it cannot be adopted, its table is dropped. */
 static bool
-find_earlier(HeldTable *table, ServiceLink *link, PageMap *earlier)
+find_earlier(KeptTable *table, ServiceLink *link, PageMap *earlier)
 {
 	EngineFailure why;
 	uint64		number;
@@ -324,7 +325,7 @@ find_earlier(HeldTable *table, ServiceLink *link, PageMap *earlier)
 
 /* Makes the table of segments' uses. */
 static void
-make_uses(HeldTable *table)
+make_uses(KeptTable *table)
 {
 	HASHCTL		control = {.keysize = sizeof(uint32), .entrysize = sizeof(SegmentUse), .hcxt = table->context};
 
@@ -332,7 +333,7 @@ make_uses(HeldTable *table)
 }
 
 bool
-held_table_declare(HeldTable *table, Relation rel, const ColumnDescription *columns, int ncolumns, ServiceLink *link,
+kept_table_declare(KeptTable *table, Relation rel, const ColumnDescription *columns, int ncolumns, ServiceLink *link,
 				   uint64 generation, EngineFailure *why)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
@@ -366,13 +367,12 @@ held_table_declare(HeldTable *table, Relation rel, const ColumnDescription *colu
 		return false;
 	table->loading = true;
 	table->shown->total = RelationGetNumberOfBlocks(rel);
-	table->first_left = table->shown->total;
 	return declare_map(table, expected_bytes(rel, columns, ncolumns), link, why);
 }
 
 /* Lists the young pages, and counts the pages of each kind. */
 static YoungPage *
-list_young(HeldTable *table)
+list_young(KeptTable *table)
 {
 	PageMapHeader *shown = table->shown;
 	YoungPage  *young;
@@ -396,7 +396,7 @@ list_young(HeldTable *table)
 
 /* Sends the pages whose rows lie elsewhere than in the published version, which make the next one. */
 static bool
-publish_version(HeldTable *table, ServiceLink *link, EngineFailure *why)
+publish_version(KeptTable *table, ServiceLink *link, EngineFailure *why)
 {
 	Size		words = page_words(table->capacity);
 	uint32		n = 0;
@@ -430,7 +430,7 @@ publish_version(HeldTable *table, ServiceLink *link, EngineFailure *why)
 }
 
 bool
-held_table_publish(HeldTable *table, uint32 window, ServiceLink *link, EngineFailure *why)
+kept_table_publish(KeptTable *table, uint32 window, ServiceLink *link, EngineFailure *why)
 {
 	YoungPage  *young;
 
@@ -439,11 +439,9 @@ held_table_publish(HeldTable *table, uint32 window, ServiceLink *link, EngineFai
 	table->shown->window = window;
 	table->shown->nblocks = table->nblocks;
 	table->shown->state = table->full_ms != 0 ? PAGE_MAP_NO_MEMORY : table->loading ? PAGE_MAP_LOADING : PAGE_MAP_READY;
-	if (table->loading)
-		table->shown->loaded = table->shown->total - Min(table->first_left, table->shown->total);
-	else
-		table->shown->loaded = table->shown->total = table->nblocks;
 	young = list_young(table);
+	table->shown->total = table->nblocks;
+	table->shown->loaded = table->loading ? table->shown->held + table->shown->nyoung : table->nblocks;
 	page_map_publish(&table->map, table->shown, table->held, young);
 	pfree(young);
 	return true;
