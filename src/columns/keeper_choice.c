@@ -287,6 +287,8 @@ sweep(ServiceLink *link)
 			continue;
 		if (table->gone)
 			choices_changed = true;
+		ereport(DEBUG1, (errmsg_internal("gpusort frees the columns of relation %u%s", table->relation,
+										 table->gone ? ", which has changed" : "")));
 		dlist_delete(&table->node);
 		kept_table_free(table, link);
 	}

@@ -58,10 +58,12 @@ segment_init(SegmentWriter *writer, Relation rel, const ColumnDescription *colum
 	return true;
 }
 
-/* Returns true if another page fits, whatever it has. */
+/* Returns true if this page fits, whatever it has.  Pages of a segment ascend. */
 static bool
-has_room(const SegmentWriter *writer)
+has_room(const SegmentWriter *writer, BlockNumber block)
 {
+	if (writer->npages > 0 && block <= writer->pages[writer->npages - 1].block)
+		return false;
 	return writer->header->rows + MaxHeapTuplesPerPage <= writer->header->capacity &&
 		(writer->npages + 1) * sizeof(StorePage) + writer->bitmap_bytes + LINE_BYTES <= writer->pages_room;
 }
@@ -184,7 +186,7 @@ segment_add(SegmentWriter *writer, Relation rel, BlockNumber block, bool visible
 	PageOutcome outcome;
 	Buffer		buffer;
 
-	if (!has_room(writer))
+	if (!has_room(writer, block))
 		return PAGE_NO_ROOM;
 	memset(loaded, 0, sizeof(*loaded));
 	loaded->block = block;
