@@ -5,6 +5,7 @@
 #ifndef GS_ROWS_H
 #define GS_ROWS_H
 
+#include "gs_columns.h"
 #include "scan.h"
 
 #ifdef __cplusplus
@@ -71,6 +72,8 @@ struct gs_row_ops
 							void *temp);
 	gs_status (*overflows)(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums,
 						   uint64_t n, uint64_t *count);
+	size_t (*check_temp_bytes)(const gs_held_rows *rows);
+	gs_status (*check)(gs_engine *engine, const gs_held_rows *rows, uint64_t *out, void *temp);
 };
 
 /* scan.c: converts a comparison to an interval; returns false if it is not one. */

@@ -21,8 +21,9 @@ report() {
 # Rooms of src/ that a room may include from; "." is src/ itself.  All but the service may use base.
 may_include() {
 	case $1 in
-		.) echo plan parallel shares append aggregates core engine base ;;
-		plan) echo parallel shares append aggregates cost core keys engine base ;;
+		.) echo plan parallel shares append aggregates columns core engine base ;;
+		plan) echo parallel shares append aggregates columns cost core keys engine base ;;
+		columns) echo keys engine base ;;
 		parallel | append) echo cost core merge keys engine base ;;
 		shares) echo cost core base ;;
 		aggregates) echo shares arrays cost core keys engine base ;;

@@ -441,4 +441,6 @@ const struct gs_row_ops gs_cpu_row_ops = {
 	.fixed_temp_bytes = cpu_fixed_temp_bytes,
 	.scan_fixed = cpu_scan_fixed,
 	.overflows = cpu_overflows,
+	.check_temp_bytes = gs_cpu_check_temp_bytes,
+	.check = gs_cpu_check,
 };

@@ -51,6 +51,8 @@ gs_status gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *tem
 gs_status gs_cpu_runs(gs_engine *engine, const gs_runs_request *r, void *temp);
 gs_status gs_cpu_decode(gs_engine *engine, const gs_decode_request *r, void *temp);
 gs_status gs_cpu_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp);
+size_t gs_cpu_check_temp_bytes(const gs_held_rows *rows);
+gs_status gs_cpu_check(gs_engine *engine, const gs_held_rows *rows, uint64_t *out, void *temp);
 
 extern const struct gs_scan_ops gs_cpu_scan_ops;
 extern const struct gs_row_ops gs_cpu_row_ops;

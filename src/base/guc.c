@@ -35,6 +35,23 @@ int			gpusort_max_device_memory = 0;
 int			gpusort_pinned_memory = 1024;
 int			gpusort_timeout = 10000;
 char	   *gpusort_service_options;
+int			gpusort_columns = COLUMNS_ON;
+int			gpusort_columns_memory = 0;
+int			gpusort_columns_device_memory = 0;
+int			gpusort_columns_threads = 0;
+
+static const struct config_enum_entry columns_options[] = {
+	{"on", COLUMNS_ON, false},
+	{"off", COLUMNS_OFF, false},
+	{"force", COLUMNS_FORCE, false},
+	{"true", COLUMNS_ON, true},
+	{"false", COLUMNS_OFF, true},
+	{"yes", COLUMNS_ON, true},
+	{"no", COLUMNS_OFF, true},
+	{"1", COLUMNS_ON, true},
+	{"0", COLUMNS_OFF, true},
+	{NULL, 0, false}
+};
 
 static const struct config_enum_entry engine_options[] = {
 	{"auto", ENGINE_CHOICE_AUTO, false},
@@ -215,10 +232,35 @@ define_service_settings(void)
 							   check_service_options, NULL, NULL);
 }
 
+/* Defines the settings of resident columns. */
+static void
+define_columns_settings(void)
+{
+	DefineCustomEnumVariable("gpusort.columns",
+							 "Answers queries from columns that gpusort_columns_add has chosen.",
+							 "\"force\" is for tests: what columns cannot answer is an error.",
+							 &gpusort_columns, COLUMNS_ON, columns_options, PGC_USERSET, GUC_EXPLAIN,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.columns_memory",
+							"Memory of the host that columns and the queries over them may take.",
+							"0 means a quarter of what the server may use.",
+							&gpusort_columns_memory, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.columns_device_memory",
+							"Memory of each GPU that columns may take.",
+							"0 means half of what sorts and columns may take there together.",
+							&gpusort_columns_device_memory, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.columns_threads",
+							"Threads that answer queries from columns in the host's memory, for all sessions.",
+							"0 means one for each core that the server may use.",
+							&gpusort_columns_threads, 0, 0, GSD_MAX_THREADS, PGC_SIGHUP, 0, NULL, NULL, NULL);
+}
+
 void
 gpusort_guc_init(void)
 {
 	define_sort_settings();
 	define_service_settings();
+	define_columns_settings();
 	MarkGUCPrefixReserved("gpusort");
 }

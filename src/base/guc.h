@@ -23,6 +23,10 @@ extern int	gpusort_max_device_memory;
 extern int	gpusort_pinned_memory;
 extern int	gpusort_timeout;
 extern char *gpusort_service_options;
+extern int	gpusort_columns;
+extern int	gpusort_columns_memory;
+extern int	gpusort_columns_device_memory;
+extern int	gpusort_columns_threads;
 
 typedef enum EngineChoice
 {
@@ -38,6 +42,13 @@ typedef enum GpusortVerify
 	VERIFY_SAMPLE,
 	VERIFY_FULL
 } GpusortVerify;
+
+typedef enum GpusortColumns
+{
+	COLUMNS_ON,
+	COLUMNS_OFF,
+	COLUMNS_FORCE				/* an error instead of another plan, for tests */
+} GpusortColumns;
 
 /* How rows reach the participant that owns their partition; gpusort.parallel_windows. */
 typedef enum GpusortShares

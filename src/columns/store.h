@@ -7,7 +7,8 @@
  * publishes versions; queries name a version and a mask of pages.  Segments without pages are freed once no version
  * that a job may still name refers to them.
  *
- * Calls return false with the reason; they throw only for cancels, as all of link.h.
+ * Calls return false with the reason; they throw only for cancels, as all of link.h.  After either, a link can be
+ * parked or closed.
  */
 #ifndef GPUSORT_STORE_H
 #define GPUSORT_STORE_H

@@ -42,6 +42,26 @@ engine_failure_text(EngineFailure why)
 	return text[why];
 }
 
+EngineFailure
+engine_failure_of(gs_status status)
+{
+	switch (status)
+	{
+		case GS_NOMEM:
+			return ENGINE_NO_MEMORY;
+		case GS_TOO_BIG:
+			return ENGINE_TOO_BIG;
+		case GS_DEVICE:
+			return ENGINE_DEVICE;
+		case GS_WRONG_ORDER:
+			return ENGINE_WRONG_ORDER;
+		case GS_INVALID:
+			return ENGINE_INVALID;
+		default:
+			return ENGINE_PROTOCOL;
+	}
+}
+
 void
 engine_check(gs_status status)
 {

@@ -108,6 +108,9 @@ extern const EngineOps engine_service;
 /* Raises the error of any status but GS_OK. */
 extern void engine_check(gs_status status);
 
+/* Returns the reason of a status that the service sent. */
+extern EngineFailure engine_failure_of(gs_status status);
+
 /* Their names, as text. */
 extern const char *engine_kind_text(EngineKind kind);
 extern const char *engine_failure_text(EngineFailure why);

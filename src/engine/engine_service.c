@@ -15,7 +15,7 @@
 
 #include "engine.h"
 #include "src/base/guc.h"
-#include "link.h"
+#include "link_pool.h"
 #include "trust.h"
 
 /*
@@ -111,27 +111,6 @@ service_why(gs_status status)
 	return why != ENGINE_OK ? why : ENGINE_PROTOCOL;
 }
 
-/* Returns the reason of a status that the service sent. */
-static EngineFailure
-why_of_status(gs_status status)
-{
-	switch (status)
-	{
-		case GS_NOMEM:
-			return ENGINE_NO_MEMORY;
-		case GS_TOO_BIG:
-			return ENGINE_TOO_BIG;
-		case GS_DEVICE:
-			return ENGINE_DEVICE;
-		case GS_WRONG_ORDER:
-			return ENGINE_WRONG_ORDER;
-		case GS_INVALID:
-			return ENGINE_INVALID;
-		default:
-			return ENGINE_PROTOCOL;
-	}
-}
-
 /*
  * Releases the link for the next job.  Messages are sent completely or not at all, so the service understands the end
  * of a job at any time.  Also called as a memory context callback, after an error or a cancelled query.
@@ -225,7 +204,7 @@ take_message(ServiceJob *job, const gsd_message *m)
 				job->overflow = true;
 				return ENGINE_OK;
 			}
-			return why_of_status((gs_status) m->result.status);
+			return engine_failure_of((gs_status) m->result.status);
 		default:
 			return ENGINE_PROTOCOL;
 	}
@@ -328,7 +307,7 @@ begin(ServiceJob *job, const gs_job_spec *spec)
 	{
 		gs_status	status = (gs_status) message.result.status;
 
-		return status == GS_WRONG_ORDER ? ENGINE_SET_ASIDE : why_of_status(status);
+		return status == GS_WRONG_ORDER ? ENGINE_SET_ASIDE : engine_failure_of(status);
 	}
 	if (message.head.type != GSD_BEGUN)
 		return ENGINE_PROTOCOL;
@@ -350,7 +329,7 @@ begin_on_link(ServiceJob *job, const gs_job_spec *spec)
 		EngineFailure why;
 		bool		reused;
 
-		job->link = link_open(gpusort_engine == ENGINE_CHOICE_GPU, &why);
+		job->link = link_open(LINK_SORTS, gpusort_engine == ENGINE_CHOICE_GPU, &why);
 		if (job->link == NULL)
 			return why;
 		reused = job->link->job > 0;

@@ -1,9 +1,8 @@
 /*
- * link.c: connections of this session to gpusortd, each with its ring of memory.
+ * link.c: connections to gpusortd, each with its ring of memory.
  *
- * A link carries one job at a time, so two sorts below a merge join use two links.  Links are kept for the session, as
- * making a ring takes milliseconds, and belong to the role and database they were made for.  The service closes links
- * that are idle for long and reclaims their rings; this is detected when the link is needed again.
+ * A link carries one job at a time, so two sorts below a merge join use two links.  link_pool.c keeps links for the
+ * session, as making a ring takes milliseconds.
  */
 #include "postgres.h"
 
@@ -35,14 +34,17 @@
 #define RING_AREAS 4
 #define AREA_BYTES ((uint64) 256 * 1024)
 
-#define MAX_IDLE 4
+/*
+ * The ring of a query of resident columns is made in less than 0.2 ms.  Its slots take the mask of 8 million pages, or
+ * 64 GB; link_enlarge makes larger ones.
+ */
+#define SMALL_SLOTS 16
+#define SMALL_BYTES ((uint64) 64 * 1024)
+
 #define RETRY_MS 10
 #define ENDED_MS 200
 #define BREAKER_MS 5000
 #define REFUSED_MS 1000
-
-static dlist_head idle = DLIST_STATIC_INIT(idle);
-static int	idle_count;
 
 /*
  * No ring is made before this time, as it was recently refused, for the given reason.  Making one takes longer than
@@ -104,10 +106,8 @@ void
 link_close(ServiceLink *link)
 {
 	if (link->socket >= 0)
-	{
 		close(link->socket);
-		ReleaseExternalFD();
-	}
+	ReleaseExternalFD();
 	if (link->ring)
 		munmap(link->ring, link->ring_bytes);
 	pfree(link);
@@ -129,11 +129,17 @@ last_word(ServiceLink *link)
 bool
 link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why)
 {
+	return link_send_file(link, head, -1, why);
+}
+
+bool
+link_send_file(ServiceLink *link, const gsd_header *head, int fd, EngineFailure *why)
+{
 	int64		deadline = patience();
 
 	for (;;)
 	{
-		gsd_io		io = gsd_send(link->socket, head, -1);
+		gsd_io		io = gsd_send(link->socket, head, fd);
 
 		*why = io == GSD_IO_OK || io == GSD_IO_AGAIN ? ENGINE_OK : last_word(link);
 		if (io != GSD_IO_AGAIN)
@@ -147,14 +153,15 @@ link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why)
 	}
 }
 
-EngineFailure
-link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what)
+/* Returns the next message, and a descriptor if fd is not NULL; see link_receive. */
+static EngineFailure
+receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what, int *fd)
 {
 	int64		deadline = 0;
 
 	for (;;)
 	{
-		gsd_io		io = gsd_receive(link->socket, message, false, NULL);
+		gsd_io		io = gsd_receive(link->socket, message, false, fd);
 
 		if (io == GSD_IO_BAD)
 			return ENGINE_PROTOCOL;
@@ -185,6 +192,18 @@ link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what)
 	}
 }
 
+EngineFailure
+link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what)
+{
+	return receive(link, message, wait, what, NULL);
+}
+
+EngineFailure
+link_receive_file(ServiceLink *link, gsd_message *message, int *fd)
+{
+	return receive(link, message, true, LINK_WAIT_START, fd);
+}
+
 /* Returns true if the peer runs as our own user.  The data directory's permissions should imply it. */
 static bool
 peer_trusted(int fd)
@@ -210,6 +229,24 @@ connect_once(void)
 	return -1;
 }
 
+/* Returns true if a link is for resident columns, which a service without devices holds, too. */
+static bool
+for_columns(const ServiceLink *link)
+{
+	return link->kind == LINK_COLUMNS || link->kind == LINK_STORE;
+}
+
+/* Asks for a service that is not there.  Returns ENGINE_STARTING if it will come. */
+static EngineFailure
+demand(const ServiceLink *link)
+{
+	EngineFailure why = for_columns(link) ? columns_verdict() : service_verdict();
+
+	if (why == ENGINE_OK)
+		why = for_columns(link) ? columns_demand_service() : service_demand();
+	return why == ENGINE_OK ? ENGINE_STARTING : why;
+}
+
 /* Connects.  If the service is not there, asks for it and, if patient, waits for it. */
 static bool
 link_connect(ServiceLink *link, bool patient, EngineFailure *why)
@@ -225,13 +262,8 @@ link_connect(ServiceLink *link, bool patient, EngineFailure *why)
 		/* EAGAIN: the listen queue is full */
 		if (errno != EAGAIN)
 		{
-			*why = service_verdict();
-			if (*why == ENGINE_OK)
-				*why = service_demand();
-			if (*why != ENGINE_OK)
-				return false;
-			*why = ENGINE_STARTING;
-			if (!patient)
+			*why = demand(link);
+			if (*why != ENGINE_STARTING || !patient)
 				return false;
 		}
 		if (!wait_for(-1, 0, RETRY_MS, deadline, LINK_WAIT_START))
@@ -247,17 +279,18 @@ link_connect(ServiceLink *link, bool patient, EngineFailure *why)
  * memory would be a signal and not an error.
  */
 static int
-make_ring(ServiceLink *link)
+make_ring(ServiceLink *link, uint64 slot_bytes)
 {
 	int			fd = memfd_create("gpusort", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int			result;
 	void	   *base;
 
 	gsd_head(&link->layout.head, GSD_RING, sizeof(link->layout));
-	link->layout.slots = RING_SLOTS;
-	link->layout.slot_bytes = SLOT_BYTES;
-	link->layout.areas = RING_AREAS;
-	link->layout.area_bytes = AREA_BYTES;
+	link->layout.plain = link->kind == LINK_COLUMNS;
+	link->layout.slots = link->layout.plain ? SMALL_SLOTS : RING_SLOTS;
+	link->layout.slot_bytes = slot_bytes;
+	link->layout.areas = link->layout.plain ? 1 : RING_AREAS;
+	link->layout.area_bytes = link->layout.plain ? SMALL_BYTES : AREA_BYTES;
 	link->ring_bytes = gsd_ring_bytes(&link->layout);
 	if (fd < 0)
 		return -1;
@@ -330,14 +363,14 @@ greet(ServiceLink *link)
 		return ENGINE_VERSION;
 	}
 	link->gpu = answer.welcome.gpu != 0;
-	return ENGINE_OK;
+	return answer.welcome.columns_only && link->kind == LINK_SORTS ? ENGINE_NO_DEVICE : ENGINE_OK;
 }
 
 /* Sends the ring's file descriptor. */
 static EngineFailure
-pass_ring(ServiceLink *link)
+pass_ring(ServiceLink *link, uint64 slot_bytes)
 {
-	int			fd = make_ring(link);
+	int			fd = make_ring(link, slot_bytes);
 	gsd_message answer;
 	gsd_io		io;
 	EngineFailure why;
@@ -352,18 +385,15 @@ pass_ring(ServiceLink *link)
 	if (why == ENGINE_OK && answer.result.status != GS_OK)
 	{
 		ereport(DEBUG1, (errmsg_internal("gpusort service: %s", answer.result.text)));
-		why = refused = answer.result.status == GS_TOO_BIG ? ENGINE_NO_SHARE :
+		why = answer.result.status == GS_TOO_BIG ? ENGINE_NO_SHARE :
 			answer.result.status == GS_DEVICE ? ENGINE_NO_FILE : ENGINE_NO_RING;
-		refused_until = gsd_now_ms() + REFUSED_MS;
+		if (!link->layout.plain)
+		{
+			refused = why;
+			refused_until = gsd_now_ms() + REFUSED_MS;
+		}
 	}
 	return why;
-}
-
-/* Returns the identity of the current role and database.  The service clears memory before another identity uses it. */
-static uint64
-current_owner(void)
-{
-	return (uint64) MyDatabaseId << 32 | GetUserId();
 }
 
 /* Reserves a file descriptor for a socket, and makes sure another one is left, which waiting for the socket needs. */
@@ -381,46 +411,82 @@ acquire_socket(void)
 	return false;
 }
 
-/* Makes a connection and says hello.  Closes it if an interrupt ends the wait. */
-static ServiceLink *
-link_new(bool patient, bool with_ring, EngineFailure *why)
+/* Returns the slots' size of a new ring; 0: a link of this kind has none. */
+static uint64
+slot_bytes_of(LinkKind kind)
+{
+	if (kind == LINK_BARE)
+		return 0;
+	return kind == LINK_COLUMNS ? SMALL_BYTES : SLOT_BYTES;
+}
+
+/* Connects, says hello and passes a ring. */
+static EngineFailure
+establish(ServiceLink *link, bool patient, uint64 slot_bytes)
+{
+	EngineFailure why;
+
+	if (!link_connect(link, patient, &why))
+		return why;
+	why = greet(link);
+	return why == ENGINE_OK && slot_bytes > 0 ? pass_ring(link, slot_bytes) : why;
+}
+
+ServiceLink *
+link_new(LinkKind kind, uint64 owner, bool patient, EngineFailure *why)
 {
 	ServiceLink *link;
+	bool		barred = kind == LINK_SORTS && refused_until > gsd_now_ms();
 
-	if (!acquire_socket())
-	{
-		*why = ENGINE_NO_FILE;
+	*why = barred ? refused : ENGINE_NO_FILE;
+	if (barred || !acquire_socket())
 		return NULL;
-	}
 	link = MemoryContextAllocZero(TopMemoryContext, sizeof(ServiceLink));
 	link->socket = -1;
-	link->owner = current_owner();
+	link->kind = kind;
+	link->owner = owner;
 	PG_TRY();
 	{
-		if (link_connect(link, patient, why))
-			*why = greet(link);
-		if (*why == ENGINE_OK && with_ring)
-			*why = pass_ring(link);
+		*why = establish(link, patient, slot_bytes_of(kind));
 	}
 	PG_CATCH();
 	{
-		if (link->socket < 0)
-			ReleaseExternalFD();
 		link_close(link);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 	if (*why == ENGINE_OK)
 		return link;
-	if (link->socket < 0)
-		ReleaseExternalFD();
 	link_close(link);
 	return NULL;
 }
 
-/* Waits for the service to confirm the end of a job. */
-static bool
-await_last_word(ServiceLink *link)
+bool
+link_enlarge(ServiceLink *link, uint64 bytes, EngineFailure *why)
+{
+	uint64		slot_bytes = link->layout.slot_bytes;
+
+	while (link->layout.slots * slot_bytes < bytes)
+		slot_bytes *= 2;
+	if (link->ring)
+		munmap(link->ring, link->ring_bytes);
+	link->ring = NULL;
+	close(link->socket);		/* its descriptor remains reserved */
+	link->socket = -1;
+	link->ending = false;
+	link->job = 0;
+	*why = establish(link, false, slot_bytes);
+	return *why == ENGINE_OK;
+}
+
+uint64
+link_owner(void)
+{
+	return (uint64) MyDatabaseId << 32 | GetUserId();
+}
+
+bool
+link_settle(ServiceLink *link)
 {
 	int64		deadline = gsd_now_ms() + ENDED_MS;
 	gsd_message message;
@@ -443,143 +509,20 @@ await_last_word(ServiceLink *link)
 	}
 }
 
-/* Removes a link from the idle ones. */
-static void
-forget_idle(ServiceLink *link)
-{
-	dlist_delete(&link->node);
-	idle_count--;
-}
-
-/* Returns the owner's most recently used idle link.  Other owners' links are kept, as roles often alternate. */
-static ServiceLink *
-find_idle(uint64 owner)
-{
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &idle)
-	{
-		ServiceLink *link = dlist_container(ServiceLink, node, iter.cur);
-
-		if (link->owner == owner)
-			return link;
-	}
-	return NULL;
-}
-
-/* Closes idle links that the service has closed.  They hold memory, and their owner may not return. */
-static void
-close_dead_links(void)
-{
-	dlist_mutable_iter iter;
-
-	dlist_foreach_modify(iter, &idle)
-	{
-		ServiceLink *link = dlist_container(ServiceLink, node, iter.cur);
-		struct pollfd fd = {.fd = link->socket, .events = POLLRDHUP};
-
-		if (poll(&fd, 1, 0) <= 0 || !(fd.revents & (POLLRDHUP | POLLHUP | POLLERR)))
-			continue;
-		forget_idle(link);
-		link_close(link);
-	}
-}
-
-/* Returns true if an idle link is ready for the next job.  Closes it if an interrupt ends the wait. */
-static bool
-usable(ServiceLink *link)
-{
-	bool		ready = false;
-
-	PG_TRY();
-	{
-		ready = await_last_word(link);
-	}
-	PG_CATCH();
-	{
-		link_close(link);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
-	return ready;
-}
-
-/* Takes a live idle link of the current owner. */
-static ServiceLink *
-link_reuse(void)
-{
-	ServiceLink *link;
-
-	while ((link = find_idle(current_owner())) != NULL)
-	{
-		forget_idle(link);
-		if (usable(link))
-			return link;
-		link_close(link);
-	}
-	return NULL;
-}
-
-/* Returns true while the circuit breaker is open. */
-static bool
-broken(void)
+bool
+link_broken(void)
 {
 	return pg_atomic_read_u64(&gpusort_shared()->broken_until) > (uint64) gsd_now_ms();
-}
-
-ServiceLink *
-link_open(bool patient, EngineFailure *why)
-{
-	ServiceLink *link;
-
-	*why = ENGINE_OK;
-	if (broken())
-	{
-		*why = ENGINE_DOWN;
-		return NULL;
-	}
-	link = link_reuse();
-	if (link == NULL)
-		close_dead_links();
-	if (link == NULL && refused_until > gsd_now_ms())
-		*why = refused;
-	else if (link == NULL)
-		link = link_new(patient, true, why);
-	return link;
 }
 
 ServiceLink *
 link_open_bare(EngineFailure *why)
 {
 	*why = ENGINE_OK;
-	if (broken() || access(GSD_SOCKET, F_OK) != 0)
+	if (link_broken() || access(GSD_SOCKET, F_OK) != 0)
 	{
 		*why = ENGINE_DOWN;
 		return NULL;
 	}
-	return link_new(false, false, why);
-}
-
-void
-link_park(ServiceLink *link)
-{
-	gsd_job_message end;
-
-	gsd_head(&end.head, GSD_END, sizeof(end));
-	end.job = link->job;
-	if (gsd_send(link->socket, &end.head, -1) != GSD_IO_OK)
-	{
-		link_close(link);
-		return;
-	}
-	if (idle_count >= MAX_IDLE)
-	{
-		ServiceLink *oldest = dlist_tail_element(ServiceLink, node, &idle);
-
-		forget_idle(oldest);
-		link_close(oldest);
-	}
-	link->ending = true;
-	dlist_push_head(&idle, &link->node);
-	idle_count++;
+	return link_new(LINK_BARE, link_owner(), false, why);
 }

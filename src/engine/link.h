@@ -9,10 +9,20 @@
 #include "engine.h"
 #include "src/service/protocol.h"
 
+typedef enum LinkKind
+{
+	LINK_SORTS,					/* jobs, with a large ring; refused by a service without devices */
+	LINK_STORE,					/* segments of columns, with a large ring */
+	LINK_COLUMNS,				/* questions about columns, with a small ring that is not pinned */
+	LINK_BARE,					/* questions about the service, without a ring */
+	LINK_KINDS
+} LinkKind;
+
 typedef struct ServiceLink
 {
 	dlist_node	node;			/* in the list of idle links */
-	int			socket;
+	LinkKind	kind;
+	int			socket;			/* -1: none; its descriptor is reserved nevertheless */
 	bool		gpu;
 	bool		ending;			/* the service has not confirmed the end of a job */
 	uint64		owner;			/* role and database */
@@ -30,22 +40,41 @@ typedef enum LinkWait
 	LINK_WAIT_ORDER
 } LinkWait;
 
+/* Returns the identity of the current role and database.  The service clears memory before another one uses it. */
+extern uint64 link_owner(void);
+
+/* Returns true while the circuit breaker is open. */
+extern bool link_broken(void);
+
 /*
- * Returns an idle or a new link.  NULL: *why has the reason.  patient: waits for a service that is starting.
+ * Makes a connection and says hello for an owner.  NULL: *why has the reason.  patient: waits for a service that is
+ * starting.
  */
-extern ServiceLink *link_open(bool patient, EngineFailure *why);
+extern ServiceLink *link_new(LinkKind kind, uint64 owner, bool patient, EngineFailure *why);
+
+/*
+ * Connects anew, with a ring whose slots have at least this many bytes together.  After false the link can only be
+ * closed.
+ */
+extern bool link_enlarge(ServiceLink *link, uint64 bytes, EngineFailure *why);
+
+/* Waits for the service to confirm the end of a job.  Returns false if the link is unusable. */
+extern bool link_settle(ServiceLink *link);
 
 /* Closes a link.  The service aborts its job. */
 extern void link_close(ServiceLink *link);
 
-/* Ends the job and keeps the link for the next one.  Does not throw. */
-extern void link_park(ServiceLink *link);
-
 /* Sends a message, waiting for room in the socket up to the service's timeout.  Returns false with the reason. */
 extern bool link_send(ServiceLink *link, const gsd_header *head, EngineFailure *why);
 
+/* The same with a descriptor, which remains the caller's; -1: none. */
+extern bool link_send_file(ServiceLink *link, const gsd_header *head, int fd, EngineFailure *why);
+
 /* Returns the next message; with wait, waits for it.  If there is none, returns ENGINE_OK and a message of type 0. */
 extern EngineFailure link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what);
+
+/* Waits for the next message, which may come with a descriptor; otherwise *fd is -1. */
+extern EngineFailure link_receive_file(ServiceLink *link, gsd_message *message, int *fd);
 
 /* Opens a connection without a ring for queries about the service.  NULL on failure.  Close it with link_close. */
 extern ServiceLink *link_open_bare(EngineFailure *why);

@@ -19,7 +19,8 @@ typedef enum ServiceState
 	SERVICE_RUNNING,
 	SERVICE_WAITING,			/* it ended and will be restarted shortly */
 	SERVICE_NO_DEVICE,			/* it found no device */
-	SERVICE_GAVE_UP				/* it ended too often; restarts are infrequent */
+	SERVICE_GAVE_UP,			/* it ended too often; restarts are infrequent */
+	SERVICE_COLUMNS				/* it found no device, and holds columns in host memory */
 } ServiceState;
 
 /* A reason for a state, as text. */
@@ -35,6 +36,7 @@ typedef struct ServiceShared
 	int64		since_ms;		/* of state, on the clock of gsd_now_ms */
 	TimestampTz next_attempt;	/* time of the next start, if known; 0: none planned */
 	int64		demanded_ms;	/* when the worker was requested */
+	bool		columns_wanted; /* the service is to stay where there is no device */
 	char		reason[SERVICE_REASON_BYTES];	/* of state, unless it is the best one */
 } ServiceShared;
 

@@ -119,7 +119,8 @@ service_reason(const ServiceShared *service)
 static void
 describe_service(const ServiceShared *service, Datum *values, bool *nulls)
 {
-	static const char *const states[] = {"not started", "starting", "running", "restarting", "no device", "gave up"};
+	static const char *const states[] = {"not started", "starting", "running", "restarting", "no device", "gave up",
+	"columns only"};
 	const char *reason = service_reason(service);
 	bool		may_see = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 
@@ -170,7 +171,7 @@ gpusort_devices_get(PG_FUNCTION_ARGS)
 	gsd_message answer;
 
 	InitMaterializedSRF(fcinfo, 0);
-	if (IsUnderPostmaster && ask_devices(&answer))
+	if (IsUnderPostmaster && ask_devices(&answer) && answer.devices.count > 0)
 	{
 		if (service.state == SERVICE_NONE)
 			service.state = SERVICE_RUNNING;	/* another session started it, and memory is not shared */

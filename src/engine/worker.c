@@ -170,12 +170,24 @@ command_options(void)
 					Max(1, gpusort_timeout / 1000), gpusort_service_options ? gpusort_service_options : "");
 }
 
+/*
+ * Returns true if the service is to stay without a device.  Where there was one before, it may be back soon, and the
+ * service that ends for want of it is restarted.
+ */
+static bool
+columns_suffice(void)
+{
+	return service_state().columns_wanted && !worked;
+}
+
 /* Splits the command line into arguments. */
 static void
-split_options(char *options, char **argv)
+split_options(char *options, char **argv, bool columns)
 {
 	int			n = 1;
 
+	if (columns)
+		argv[n++] = "--columns";
 	for (char *word = strtok(options, " "); word && n < MAX_OPTIONS - 1; word = strtok(NULL, " "))
 		argv[n++] = word;
 	argv[n] = NULL;
@@ -233,7 +245,7 @@ start_service(void)
 	options_used = command_options();
 	options = pstrdup(options_used);
 	argv[0] = path;
-	split_options(options, argv);
+	split_options(options, argv, columns_suffice());
 	envp = service_environment();
 	unlink(GSD_SOCKET);			/* nobody shall connect to a stale socket */
 	asked_at = gsd_now_ms();
@@ -279,6 +291,33 @@ call_service(void)
 		hang_up();
 }
 
+/* Sends the limits of resident columns, which need no restart. */
+static void
+send_settings(void)
+{
+	gsd_settings settings;
+
+	gsd_head(&settings.head, GSD_SETTINGS, sizeof(settings));
+	settings.host_bytes = (uint64) gpusort_columns_memory << 20;
+	settings.device_bytes = (uint64) gpusort_columns_device_memory << 20;
+	settings.threads = gpusort_columns_threads;
+	if (service_socket >= 0)
+		(void) gsd_send(service_socket, &settings.head, -1);
+}
+
+/* Records that the service is there. */
+static void
+service_came(bool columns_only)
+{
+	service_up = true;
+	worked |= !columns_only;
+	up_at = gsd_now_ms();
+	pg_atomic_write_u64(&gpusort_shared()->broken_until, 0);
+	service_set_state(columns_only ? SERVICE_COLUMNS : SERVICE_RUNNING, service_pid,
+					  columns_only ? engine_failure_text(ENGINE_NO_DEVICE) : NULL, 0);
+	send_settings();
+}
+
 /* Stops a service of another version, as one installed since the server loaded its library. */
 static void
 dismiss_service(void)
@@ -312,12 +351,8 @@ listen_to_service(void)
 			return;
 		}
 		awaited = false;
-		if (service_up)
-			continue;
-		service_up = worked = true;
-		up_at = gsd_now_ms();
-		pg_atomic_write_u64(&gpusort_shared()->broken_until, 0);
-		service_set_state(SERVICE_RUNNING, service_pid, NULL, 0);
+		if (!service_up)
+			service_came(message.head.type == GSD_WELCOME && message.welcome.columns_only);
 	}
 }
 
@@ -432,6 +467,8 @@ reload(void)
 	options = command_options();
 	changed = options_used == NULL || strcmp(options, options_used) != 0;
 	pfree(options);
+	if (!changed && service_up)
+		send_settings();
 	return changed || service_pid == 0;
 }
 

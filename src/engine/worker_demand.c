@@ -83,6 +83,9 @@ service_verdict(void)
 
 	if (service.state == SERVICE_GAVE_UP)
 		return ENGINE_GAVE_UP;
+	/* a service that holds columns has found no device, either, and looks for none */
+	if (service.state == SERVICE_COLUMNS)
+		return ENGINE_NO_DEVICE;
 	if (service.state == SERVICE_NO_DEVICE && service.since > PgReloadTime &&
 		gsd_now_ms() - service.since_ms < NO_DEVICE_MS)
 		return ENGINE_NO_DEVICE;
@@ -107,4 +110,21 @@ service_demand(void)
 	strlcpy(all->service.reason, engine_failure_text(ENGINE_NO_WORKER), SERVICE_REASON_BYTES);
 	SpinLockRelease(&all->mutex);
 	return ENGINE_NO_WORKER;
+}
+
+EngineFailure
+columns_verdict(void)
+{
+	return service_state().state == SERVICE_GAVE_UP ? ENGINE_GAVE_UP : ENGINE_OK;
+}
+
+EngineFailure
+columns_demand_service(void)
+{
+	GpusortShared *all = gpusort_shared();
+
+	SpinLockAcquire(&all->mutex);
+	all->service.columns_wanted = true;
+	SpinLockRelease(&all->mutex);
+	return service_demand();
 }

@@ -28,10 +28,16 @@
 void
 gsd_reply(connection *c, const gsd_header *head)
 {
+	gsd_reply_file(c, head, -1);
+}
+
+void
+gsd_reply_file(connection *c, const gsd_header *head, int descriptor)
+{
 	while (!c->closed)
 	{
 		struct pollfd fd = {.fd = c->base->socket, .events = POLLOUT};
-		gsd_io io = gsd_send(c->base->socket, head, -1);
+		gsd_io io = gsd_send(c->base->socket, head, descriptor);
 
 		if (io == GSD_IO_OK)
 			return;
@@ -74,7 +80,8 @@ drop_ring(connection *c)
 {
 	if (c->ring == NULL)
 		return;
-	gsd_unpin(c->ring);
+	if (!c->layout.plain)
+		gsd_unpin(c->ring);
 	munmap(c->ring, c->ring_bytes);
 	/* an idle client may keep its mapping; free the pages */
 	(void) fallocate(c->ring_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t) c->ring_bytes);
@@ -102,12 +109,28 @@ refuse_ring(connection *c, ring_answer why)
 }
 
 /*
+ * Registers a ring with the device, unless it is a plain one.
+ */
+static void
+pin_ring(connection *c)
+{
+	static _Atomic bool complained;
+
+	if (c->layout.plain)
+		return;
+	gsd_set_busy(c, true);
+	if (!gsd_pin(c->ring, c->ring_bytes) && !atomic_exchange(&complained, true))
+		gsd_log("WARNING", "memory could not be pinned, copies to the GPU will be slower: raise the server's limit of "
+						   "locked memory (ulimit -l, LimitMEMLOCK)");
+	gsd_set_busy(c, false);
+}
+
+/*
  * Accepts the ring: claims its memory, checks the file, maps and registers it.
  */
 static void
 take_ring(connection *c, const gsd_ring *ring, int fd)
 {
-	static _Atomic bool complained;
 	uint64_t bytes = gsd_ring_bytes(ring);
 	void *base = MAP_FAILED;
 	ring_answer answer;
@@ -126,7 +149,7 @@ take_ring(connection *c, const gsd_ring *ring, int fd)
 		return;
 	}
 	/* the role is the lower half of the owner */
-	answer = gsd_ring_claim(c->base, (uint32_t) c->owner, bytes);
+	answer = ring->plain ? RING_GRANTED : gsd_ring_claim(c->base, (uint32_t) c->owner, bytes);
 	if (answer == RING_GRANTED)
 	{
 		base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -144,11 +167,7 @@ take_ring(connection *c, const gsd_ring *ring, int fd)
 	c->ring_fd = fd;
 	c->ring_bytes = bytes;
 	c->layout = *ring;
-	gsd_set_busy(c, true);
-	if (!gsd_pin(base, bytes) && !atomic_exchange(&complained, true))
-		gsd_log("WARNING", "memory could not be pinned, copies to the GPU will be slower: raise the server's limit of "
-						   "locked memory (ulimit -l, LimitMEMLOCK)");
-	gsd_set_busy(c, false);
+	pin_ring(c);
 	gsd_reply_result(c, GSD_RING_DONE, GS_OK, "");
 }
 
@@ -198,7 +217,7 @@ message_expected(const connection *c, const gsd_message *m)
 		case GSD_RING:
 			return c->state == NO_JOB && c->ring == NULL;
 		case GSD_BEGIN:
-			return c->state == NO_JOB && c->ring != NULL;
+			return c->state == NO_JOB && c->ring != NULL && !c->layout.plain;
 		case GSD_ADD:
 			return mine && (c->state == ADDING || c->state == OVER) && m->slot.slot < c->layout.slots;
 		case GSD_FINISH:
@@ -206,10 +225,13 @@ message_expected(const connection *c, const gsd_message *m)
 		case GSD_TAKEN:
 			return mine && (c->state == READING || c->state == OVER) && m->slot.slot < c->layout.areas &&
 				   !(c->areas_free >> m->slot.slot & 1);
-		case GSD_END:
-			return mine;
+		case GSD_END: /* a check is over when it is answered, and its end may be on its way */
+			return mine || (c->state == NO_JOB && m->job.job == c->number);
+		case GSD_PING:
+		case GSD_STATUS:
+			return true;
 		default:
-			return m->head.type == GSD_PING || m->head.type == GSD_STATUS;
+			return gsd_columns_expected(c, m);
 	}
 }
 
@@ -263,6 +285,8 @@ handle(connection *c, const gsd_message *m, int fd)
 		case GSD_STATUS:
 			on_status(c);
 			break;
+		default:
+			gsd_columns_handle(c, m, fd);
 	}
 }
 
@@ -283,6 +307,7 @@ greet(connection *c, const gsd_message *m)
 	answer.magic = GSD_MAGIC;
 	answer.version = version;
 	answer.gpu = options.gpu;
+	answer.columns_only = gsd_device_count() == 0;
 	answer.status = m->hello.version == version ? GS_OK : GS_PROTOCOL;
 	c->owner = m->hello.owner;
 	gsd_reply(c, &answer.head);
@@ -308,7 +333,7 @@ converse(connection *c)
 
 		if (io == GSD_IO_AGAIN)
 		{
-			atomic_store(&c->base->idle_since, idle ? gsd_now_ns() : 0);
+			atomic_store(&c->base->idle_since, idle && !c->layout.plain ? gsd_now_ns() : 0);
 			if (poll(&fd, 1, wait_ms) == 0)
 				return;
 			atomic_store(&c->base->idle_since, 0);
@@ -346,6 +371,7 @@ gsd_client_main(void *arg)
 	c.host.arg = &c;
 	converse(&c);
 	gsd_job_drop(&c);
+	gsd_columns_leave(&c);
 	gsd_set_busy(&c, true);
 	gs_engine_close(c.engine);
 	drop_ring(&c);

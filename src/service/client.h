@@ -42,20 +42,40 @@ typedef struct connection
 	gs_op op; /* of the job */
 	bool chosen; /* this job is to fail, for a test */
 	uint64_t looked_ns, told_ns;
+	gsd_place *places; /* of a version that is being published */
+	uint64_t nplaces;
+	uint64_t publishing; /* its table */
 	bool closed;
 } connection;
 
 /* client.c */
 void gsd_reply(connection *c, const gsd_header *head);
+/* The same with a descriptor, which remains the caller's; -1: none. */
+void gsd_reply_file(connection *c, const gsd_header *head, int fd);
 void gsd_reply_result(connection *c, gsd_type type, gs_status status, const char *text);
 
 /* job.c */
 void gsd_set_busy(connection *c, bool busy);
 int gsd_poll_client(void *arg);
 void gsd_job_drop(connection *c);
+/* Opens an engine on a device, which the connection keeps for its next jobs there. */
+gs_status gsd_open_engine(connection *c, device *d);
 void gsd_on_begin(connection *c, const gsd_begin *m);
 void gsd_on_add(connection *c, const gsd_slot *m);
 void gsd_on_finish(connection *c, const gsd_count *m);
 void gsd_send_parts(connection *c);
+
+/* columns.c.  Returns true if a message about resident columns may come from this connection now. */
+bool gsd_columns_expected(const connection *c, const gsd_message *m);
+/* Handles it.  A descriptor is the callee's. */
+void gsd_columns_handle(connection *c, const gsd_message *m, int fd);
+/* Frees what a connection has left. */
+void gsd_columns_leave(connection *c);
+
+/*
+ * pool.c.  Does units of work in all threads, once it is the connection's turn.  Returns false if the client has
+ * cancelled or left; some units were then not done.
+ */
+bool gsd_pool_run(connection *c, uint32_t units, void (*work)(void *arg, uint32_t unit), void *arg);
 
 #endif

@@ -184,20 +184,17 @@ reserve(connection *c, const gs_job_spec *spec, uint32_t avoid)
 	return false;
 }
 
-/*
- * Returns an engine on the job's device, which the connection keeps for its next job.
- */
-static gs_status
-open_engine(connection *c)
+gs_status
+gsd_open_engine(connection *c, device *d)
 {
 	gs_status status;
 
-	if (c->engine != NULL && c->engine_of == c->dev)
+	if (c->engine != NULL && c->engine_of == d)
 		return GS_OK;
 	gs_engine_close(c->engine);
 	c->engine = NULL;
-	status = gsd_engine_open(c->dev, &c->host, &c->engine);
-	c->engine_of = c->dev;
+	status = gsd_engine_open(d, &c->host, &c->engine);
+	c->engine_of = d;
 	return status;
 }
 
@@ -213,7 +210,7 @@ begin_job(connection *c, const gs_job_spec *spec)
 	(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_BEGIN);
 	(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_BEGIN);
 	(void) gsd_fault_here(c->chosen, FAULT_BABBLE, STAGE_BEGIN);
-	status = gsd_fault_here(c->chosen, FAULT_OOM, STAGE_BEGIN) ? GS_NOMEM : open_engine(c);
+	status = gsd_fault_here(c->chosen, FAULT_OOM, STAGE_BEGIN) ? GS_NOMEM : gsd_open_engine(c, c->dev);
 	if (status == GS_OK)
 		status = gs_job_begin(c->engine, spec, &c->host, &c->job);
 	gsd_set_busy(c, false);
@@ -240,6 +237,11 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 	c->told_ns = gsd_now_ns();
 	c->chosen = gsd_fault_choose();
 	read_spec(m, &spec, columns);
+	if (gsd_device_count() == 0)
+	{
+		gsd_reply_result(c, GSD_FAILED, GS_DEVICE, "no device");
+		return;
+	}
 	if ((m->avoid & gsd_all_devices()) == gsd_all_devices())
 	{
 		gsd_reply_result(c, GSD_FAILED, GS_WRONG_ORDER, "no device that the client believes");

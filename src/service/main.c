@@ -210,6 +210,7 @@ serve(int listener, int signals)
 		}
 		gsd_clients_watch();
 		gsd_devices_rest();
+		gsd_columns_rest();
 	}
 }
 
@@ -281,7 +282,9 @@ main(int argc, char **argv)
 	(void) unlink("pgsql_tmp_gpusort");
 	(void) unlink("pgsql_tmp_gpusort.lock");
 	status = gsd_devices_open();
-	if (status != 0)
+	if (status != 0 && options.columns)
+		options.gpu = false;
+	else if (status != 0)
 	{
 		(void) unlink(GSD_LOCK);
 		return status;
@@ -289,7 +292,10 @@ main(int argc, char **argv)
 	listener = make_socket(options.socket);
 	if (listener < 0 || signals < 0)
 		return GSD_EXIT_SOCKET;
-	gsd_log("LOG", "ready, %s", options.gpu ? "sorting on the GPU" : "sorting on the CPU, for tests");
+	gsd_log("LOG", "ready, %s",
+			options.gpu	  ? "sorting on the GPU"
+			: status == 0 ? "sorting on the CPU, for tests"
+						  : "holding columns");
 	serve(listener, signals);
 	gsd_log("LOG", "ending");
 	(void) unlink(options.socket);

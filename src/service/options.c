@@ -37,6 +37,7 @@ usage(void)
 		   "  --idle=SECONDS          take the ring of a session, and what a device holds, after so long (default 60)\n"
 		   "  --threads=N             threads of the CPU engine (default 1; more have no effect yet)\n"
 		   "  --socket=PATH           below the data directory (default " GSD_SOCKET ")\n"
+		   "  --columns               without a device, stay and hold columns in the host's memory\n"
 		   "  --core                  may leave core files, which hold users' values (default: none)\n"
 		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, device, version, babble (much\n"
 		   "                          is said), short:N (the order ends after N rows), keys (all are taken for\n"
@@ -123,6 +124,7 @@ enum
 	OPT_IDLE,
 	OPT_THREADS,
 	OPT_SOCKET,
+	OPT_COLUMNS,
 	OPT_CORE,
 	OPT_FAULT,
 	OPT_FAULT_EVERY,
@@ -173,6 +175,9 @@ take_option(int option, const char *value)
 			valid = *value != '\0' && gsd_path_inside(value, strlen(value));
 			options.socket = value;
 			break;
+		case OPT_COLUMNS:
+			options.columns = true;
+			break;
 		case OPT_CORE:
 			options.core = true;
 			break;
@@ -199,6 +204,7 @@ gsd_read_options(int argc, char **argv)
 		{"idle", required_argument, NULL, OPT_IDLE},
 		{"threads", required_argument, NULL, OPT_THREADS},
 		{"socket", required_argument, NULL, OPT_SOCKET},
+		{"columns", no_argument, NULL, OPT_COLUMNS},
 		{"core", no_argument, NULL, OPT_CORE},
 		{"fault", required_argument, NULL, OPT_FAULT},
 		{"fault-every", required_argument, NULL, OPT_FAULT_EVERY},

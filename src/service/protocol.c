@@ -14,6 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Linux 5.1; its value is part of the kernel's interface. */
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
 /*
  * Descriptors received per packet; the kernel drops more.  More than one is refused, but must be noticed.
  */
@@ -69,6 +74,65 @@ devices_valid(const gsd_devices *devices, size_t bytes)
 }
 
 /*
+ * Checks a table: its columns have a fixed width.
+ */
+static bool
+table_valid(const gsd_table *table, size_t bytes)
+{
+	if (bytes < sizeof(*table) || table->table == 0 || table->relation == 0 || table->ncolumns == 0 ||
+		table->ncolumns > GSD_TABLE_COLUMNS || bytes != sizeof(*table) + table->ncolumns)
+		return false;
+	for (uint32_t c = 0; c < table->ncolumns; c++)
+		if (table->types[c] >= GS_BYTES)
+			return false;
+	return true;
+}
+
+/*
+ * Checks the length of a check's list of columns.  The reader compares their numbers with the table.
+ */
+static bool
+check_valid(const gsd_check *check, size_t bytes)
+{
+	return bytes >= sizeof(*check) && check->ncolumns > 0 && check->ncolumns <= GSD_TABLE_COLUMNS &&
+		   check->slot < GSD_MAX_SLOTS && check->table != 0 &&
+		   bytes == sizeof(*check) + check->ncolumns * sizeof(uint32_t);
+}
+
+/*
+ * Validates a client's message about resident columns.
+ */
+static bool
+columns_message_valid(const gsd_message *m, size_t bytes)
+{
+	switch (m->head.type)
+	{
+		case GSD_SETTINGS:
+			return bytes == sizeof(gsd_settings) && m->settings.threads <= GSD_MAX_THREADS && m->settings.zero == 0;
+		case GSD_TABLE:
+			return table_valid(&m->table, bytes);
+		case GSD_DROP:
+		case GSD_MAP:
+		case GSD_INFO:
+			return bytes == sizeof(gsd_number);
+		case GSD_STORE:
+			return bytes == sizeof(gsd_store) && m->store.table != 0 && m->store.slot < GSD_MAX_SLOTS &&
+				   m->store.npages > 0 && m->store.pages_at % 8 == 0;
+		case GSD_PUBLISH:
+			return bytes == sizeof(gsd_publish) && m->publish.table != 0 && m->publish.slot < GSD_MAX_SLOTS &&
+				   m->publish.last <= 1 && m->publish.zero == 0;
+		case GSD_WANTED:
+			return bytes == sizeof(gsd_wanted) && m->wanted.table != 0 && m->wanted.first % 64 == 0;
+		case GSD_NOTE:
+			return bytes == sizeof(gsd_note) && text_valid(m->note.reason, GSD_TEXT_BYTES);
+		case GSD_CHECK:
+			return check_valid(&m->check, bytes);
+		default:
+			return false;
+	}
+}
+
+/*
  * Validates a client's message.
  */
 static bool
@@ -93,6 +157,30 @@ client_message_valid(const gsd_message *m, size_t bytes)
 		case GSD_STATUS:
 			return bytes == sizeof(gsd_header);
 		default:
+			return columns_message_valid(m, bytes);
+	}
+}
+
+/*
+ * Validates what the service says about resident columns.
+ */
+static bool
+columns_answer_valid(const gsd_message *m, size_t bytes)
+{
+	switch (m->head.type)
+	{
+		case GSD_DONE:
+			return bytes == sizeof(gsd_done) && m->done.status <= GS_WRONG_ORDER && m->done.zero == 0 &&
+				   text_valid(m->done.text, GSD_TEXT_BYTES);
+		case GSD_MAP_OF:
+			return bytes == sizeof(gsd_map_of);
+		case GSD_TABLE_INFO:
+			return bytes == sizeof(gsd_table_info) && m->table_info.device >= -1 &&
+				   m->table_info.device < GSD_MAX_DEVICES && m->table_info.zero == 0 &&
+				   text_valid(m->table_info.reason, GSD_TEXT_BYTES);
+		case GSD_CHECKED:
+			return bytes == sizeof(gsd_checked) && m->checked.status <= GS_WRONG_ORDER;
+		default:
 			return false;
 	}
 }
@@ -106,7 +194,8 @@ service_message_valid(const gsd_message *m, size_t bytes)
 	switch (m->head.type)
 	{
 		case GSD_WELCOME:
-			return bytes == sizeof(gsd_welcome) && m->welcome.status <= GS_WRONG_ORDER && m->welcome.gpu <= 1;
+			return bytes == sizeof(gsd_welcome) && m->welcome.status <= GS_WRONG_ORDER && m->welcome.gpu <= 1 &&
+				   m->welcome.columns_only <= 1 && m->welcome.zero == 0;
 		case GSD_RING_DONE:
 		case GSD_FAILED:
 			return bytes == sizeof(gsd_result) && m->result.status <= GS_WRONG_ORDER &&
@@ -130,7 +219,7 @@ service_message_valid(const gsd_message *m, size_t bytes)
 		case GSD_DEVICES:
 			return devices_valid(&m->devices, bytes);
 		default:
-			return false;
+			return columns_answer_valid(m, bytes);
 	}
 }
 
@@ -147,11 +236,35 @@ gsd_ring_bytes(const gsd_ring *ring)
 {
 	if (ring->slots == 0 || ring->slots > GSD_MAX_SLOTS || ring->areas == 0 || ring->areas > GSD_MAX_SLOTS ||
 		ring->slot_bytes == 0 || ring->slot_bytes % GSD_PAGE != 0 || ring->slot_bytes > GSD_MAX_RING ||
-		ring->area_bytes == 0 || ring->area_bytes % GSD_PAGE != 0 || ring->area_bytes > GSD_MAX_RING)
+		ring->area_bytes == 0 || ring->area_bytes % GSD_PAGE != 0 || ring->area_bytes > GSD_MAX_RING ||
+		ring->plain > 1 || ring->zero != 0)
 		return 0;
 	if (ring->slots * ring->slot_bytes + ring->areas * ring->area_bytes > GSD_MAX_RING)
 		return 0;
 	return ring->slots * ring->slot_bytes + ring->areas * ring->area_bytes;
+}
+
+uint32_t
+gsd_descriptors(const gsd_message *message)
+{
+	switch (message->head.type)
+	{
+		case GSD_RING:
+		case GSD_TABLE:
+			return 1;
+		case GSD_MAP_OF:
+			return message->map_of.table != 0;
+		default:
+			return 0;
+	}
+}
+
+gs_status
+gsd_map_check(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS), wanted = F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE;
+
+	return seals >= 0 && (seals & wanted) == wanted ? GS_OK : GS_PROTOCOL;
 }
 
 gs_status
@@ -296,9 +409,9 @@ gsd_receive(int socket, gsd_message *message, bool from_client, int *fd)
 	/* a process at its limit of descriptors receives none of those passed */
 	lost = (packet.msg_flags & MSG_CTRUNC) && count == 0 && fd != NULL;
 	valid = !(packet.msg_flags & MSG_TRUNC) && gsd_message_valid(message, (size_t) got, from_client);
-	if (valid && lost && message->head.type == GSD_RING)
+	if (valid && lost && gsd_descriptors(message) == 1)
 		return GSD_IO_OK;
-	if (valid && !(packet.msg_flags & MSG_CTRUNC) && count == (message->head.type == GSD_RING ? 1 : 0) &&
+	if (valid && !(packet.msg_flags & MSG_CTRUNC) && count == (int) gsd_descriptors(message) &&
 		(count == 0 || fd != NULL))
 	{
 		if (fd != NULL)

@@ -240,6 +240,7 @@ typedef struct gsd_devices
 /* ---------------------------------------------------------------- resident columns */
 
 #define GSD_TABLE_COLUMNS 1600
+#define GSD_MAX_THREADS 1024
 
 /* Limits of resident columns, in bytes, and threads of the pool.  They reach a running service. */
 typedef struct gsd_settings
@@ -269,8 +270,8 @@ typedef struct gsd_number
 } gsd_number;
 
 /*
- * A segment in a slot: a gs_chunk of the table's columns at its start; at pages_at npages gsd_page; after them, for each
- * page with lines > 0, a bitmap of (lines + 7) / 8 bytes whose set bits are the line pointers of its rows.
+ * A segment in a slot: a gs_chunk of the table's columns at its start; at pages_at npages gsd_page; after them, for
+ * each page with lines > 0, a bitmap of (lines + 7) / 8 bytes whose set bits are the line pointers of its rows.
  */
 typedef struct gsd_store
 {
@@ -426,6 +427,12 @@ bool gsd_message_valid(const gsd_message *message, size_t bytes, bool from_clien
 
 /* Returns the bytes of a ring, or 0 if it is invalid. */
 uint64_t gsd_ring_bytes(const gsd_ring *ring);
+
+/* Returns how many descriptors come with a valid message: 1 or none. */
+uint32_t gsd_descriptors(const gsd_message *message);
+
+/* Returns GS_OK if a page map's file cannot shrink, and cannot be written by whoever receives it. */
+gs_status gsd_map_check(int fd);
 
 /* Returns GS_OK if the file has exactly this size and its owner cannot shrink it. */
 gs_status gsd_ring_check(int fd, uint64_t bytes);

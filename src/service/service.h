@@ -46,6 +46,7 @@ typedef struct gsd_options
 	int stall_seconds;		  /* a job without progress for this long ends the service */
 	int idle_seconds;		  /* a connection without a job for this long loses its ring */
 	const char *socket;
+	bool columns;			  /* without a device, stay and hold columns in host memory */
 	bool core;				  /* allow core files */
 	fault_kind fault;
 	fault_stage stage;
@@ -126,6 +127,16 @@ const char *gsd_cuda_why(void);
 void gsd_cuda_trim(uint32_t number);
 bool gsd_pin(void *block, size_t bytes);
 void gsd_unpin(void *block);
+
+/* limits.c: what this process may use, within its control groups */
+int gsd_cores(void);
+uint64_t gsd_memory(void);
+
+/* pool.c: sets the number of threads; 0: one for each core */
+void gsd_pool_threads(int threads);
+
+/* columns_table.c: frees what resident columns no longer need; called by the first thread */
+void gsd_columns_rest(void);
 
 /* client.c: one connection */
 typedef struct client

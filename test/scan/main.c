@@ -64,6 +64,7 @@ main(int argc, char **argv)
 	static const test_group all[] = {{"scan", test_scan, false},	 {"select", test_select, false},
 									 {"runs", test_runs, false},	 {"reduce", test_reduce, false},
 									 {"others", test_others, false}, {"rows", test_rows, false},
+									 {"check", test_check, false},
 									 {"stall", test_stall, false},	 {"large", test_large, true}};
 
 	return run_groups(argc, argv, all, sizeof(all) / sizeof(all[0]));

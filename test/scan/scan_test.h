@@ -24,6 +24,7 @@ void test_runs(void);
 void test_reduce(void);
 void test_others(void);
 void test_rows(void);
+void test_check(void);
 void test_stall(void);
 void test_large(void);
 

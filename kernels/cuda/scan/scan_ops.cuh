@@ -4,6 +4,7 @@
 #ifndef GS_CUDA_SCAN_SCAN_OPS_CUH
 #define GS_CUDA_SCAN_SCAN_OPS_CUH
 
+#include "../../rows.h"
 #include "../base/engine.cuh"
 #include "../base/ops.cuh"
 
@@ -22,6 +23,9 @@ gs_status gs_cuda_positions(gs_engine *engine, const uint64_t *bits, uint64_t n,
 							void *temp);
 gs_status gs_cuda_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t start, uint64_t step);
 gs_status gs_cuda_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp);
+
+size_t gs_cuda_check_temp_bytes(const gs_held_rows *rows);
+gs_status gs_cuda_check(gs_engine *engine, const gs_held_rows *rows, uint64_t *out, void *temp);
 
 /* Smallest tile of split.cu, in items. */
 #define GS_SPLIT_LEAST 2048

@@ -1,0 +1,191 @@
+/*
+ * columns.h: resident columns, as the files of gpusortd that hold them see them.
+ *
+ * A table has segments, which never change, and versions of a directory, which says for each page in which segment its
+ * rows are.  A version is made whole and never changes; jobs pin it and then read it without a lock.
+ */
+#ifndef GPUSORT_COLUMNS_H
+#define GPUSORT_COLUMNS_H
+
+#include "client.h"
+#include "kernels/gs_columns.h"
+
+/* ---------------------------------------------------------------- columns_memory.c: where columns lie */
+
+/* Host memory, or a device. */
+typedef struct place
+{
+	device *dev;		   /* NULL: host memory */
+	gs_engine *engine;	   /* of the device */
+	pthread_mutex_t mutex; /* one thread at a time uses the engine */
+	uint64_t taken;		   /* bytes, protected by a mutex of all places */
+} place;
+
+/* Sets the limits. */
+void gsd_columns_limits(const gsd_settings *settings);
+/* Returns where a table of this size lies: the device with the most room if it suffices, otherwise host memory. */
+place *gsd_place_choose(uint64_t bytes);
+place *gsd_place_host(void);
+/* Counts bytes within the limits.  Returns false if there is no room. */
+bool gsd_place_take(place *p, uint64_t bytes);
+void gsd_place_give(place *p, uint64_t bytes);
+/* Memory of a place, counted, and cleared when it is freed, as another database may have it next. */
+gs_status gsd_place_alloc(place *p, uint64_t bytes, char **block);
+void gsd_place_free(place *p, char *block, uint64_t bytes);
+/* Copies pieces into a block; gsd_place_done waits for the copies. */
+gs_status gsd_place_put(place *p, char *to, const char *from, uint64_t bytes);
+gs_status gsd_place_done(place *p);
+
+/* ---------------------------------------------------------------- columns_segment.c: segments */
+
+typedef struct held_page
+{
+	uint32_t block;
+	uint32_t first; /* row of the segment; its rows end where those of the next page begin */
+} held_page;
+
+/* Where the bitmap of a page's line pointers is; lines 0: they are 1 to the page's rows. */
+typedef struct held_lines
+{
+	uint32_t at;
+	uint32_t lines;
+} held_lines;
+
+typedef struct segment
+{
+	struct segment *next; /* in its bucket, or among those to be freed */
+	uint32_t number;
+	uint32_t npages;
+	uint32_t rows;
+	bool published; /* some version has referred to it */
+	uint64_t refs;	/* places in leaves that refer to it */
+	uint64_t stored_ns;
+	uint64_t own_bytes; /* of this and the arrays behind it, in host memory */
+	uint64_t bytes;		/* of data */
+	char *data;			/* in the table's place */
+	held_page *pages;
+	held_lines *lines; /* NULL: no page has gaps */
+	uint8_t *bitmaps;
+	gs_held columns[];
+} segment;
+
+struct table;
+
+/* Reads a segment from a slot, whose owner may be writing to it.  *why is the text of a status but GS_OK. */
+gs_status gsd_segment_make(const struct table *t, char *slot, uint64_t slot_bytes, const gsd_store *m, segment **made,
+						   const char **why);
+void gsd_segment_free(const struct table *t, segment *s);
+/* Looks up a page of a segment.  Returns false if the segment does not have it. */
+bool gsd_segment_page(const segment *s, uint32_t block, uint32_t *first, uint32_t *rows);
+
+/* ---------------------------------------------------------------- columns_version.c: directories */
+
+#define LEAF_PAGES 128
+
+/* Where a page's rows are: 16 bytes for each page of a table. */
+typedef struct page_place
+{
+	segment *of; /* NULL: not held */
+	uint32_t first;
+	uint16_t rows;
+	uint16_t zero;
+} page_place;
+
+/* The pages of LEAF_PAGES blocks, shared by the versions in which none of them differs. */
+typedef struct leaf
+{
+	uint32_t refs;
+	page_place pages[LEAF_PAGES];
+} leaf;
+
+typedef struct version
+{
+	struct version *older;
+	uint64_t number;
+	uint64_t rows;
+	uint64_t replaced_ns; /* when the next one came; 0: current */
+	uint32_t pins;
+	uint32_t nleaves;
+	leaf *leaves[]; /* NULL: no page is held */
+} version;
+
+/* Makes the next version; the table is locked.  Without memory, or with a wrong place, nothing changes. */
+gs_status gsd_version_make(struct table *t, const gsd_place *places, uint64_t n, const char **why);
+/* Drops versions that nobody may name any more; with all, every one that is not pinned. */
+void gsd_versions_expire(struct table *t, bool all);
+/* Returns what a version has of a page. */
+static inline const page_place *
+gsd_version_page(const version *v, uint64_t block)
+{
+	uint64_t l = block / LEAF_PAGES;
+
+	return l < v->nleaves && v->leaves[l] != NULL ? &v->leaves[l]->pages[block % LEAF_PAGES] : NULL;
+}
+
+/* ---------------------------------------------------------------- columns_table.c: tables */
+
+typedef struct table
+{
+	struct table *next;
+	uint32_t database, relation;
+	uint64_t number;
+	uint32_t users; /* calls that use it; protected by the list's mutex, as dropped is */
+	bool dropped;
+	place *place;
+	uint32_t ncolumns;
+	uint8_t *types;
+
+	pthread_mutex_t mutex; /* protects what follows */
+	int map;			   /* descriptor of its page map */
+	segment **buckets;
+	uint32_t nbuckets, nsegments, last_segment;
+	bool dying;			   /* some segment's last reference went */
+	uint64_t tidied_ns;
+	version *current;
+	uint64_t directory_bytes, segment_bytes;
+	uint64_t *wanted;	   /* a bit per block */
+	uint64_t wanted_words;
+	uint64_t queries, refused;
+	char reason[GSD_TEXT_BYTES];
+} table;
+
+/* Finds a table of a database, by its number or the newest of a relation, and keeps it until gsd_table_leave. */
+table *gsd_table_find(uint32_t database, uint64_t number);
+table *gsd_table_of(uint32_t database, uint64_t relation);
+void gsd_table_leave(table *t);
+/* Makes a table or takes one over; the map's descriptor is then the table's. */
+gs_status gsd_table_make(uint32_t database, const gsd_table *m, int map, const char **why);
+void gsd_table_drop(table *t);
+/* Adds a segment to a locked table.  Returns false without memory. */
+bool gsd_table_add(table *t, segment *s);
+segment *gsd_table_segment(const table *t, uint32_t number);
+/*
+ * Removes from a locked table the segments whose references are gone, and those stored before a time that never had
+ * any; gsd_segments_free frees them once the table is unlocked.
+ */
+segment *gsd_table_bury(table *t, uint64_t stored_before_ns);
+void gsd_segments_free(const table *t, segment *list);
+/* Frees what is no longer needed of a table that is not locked. */
+void gsd_table_tidy(table *t);
+/* Makes room for the wanted bits of blocks.  Returns false without memory. */
+bool gsd_table_want_room(table *t, uint64_t blocks);
+
+/* ---------------------------------------------------------------- columns_check.c */
+
+/* Answers GSD_CHECK. */
+void gsd_on_check(connection *c, const gsd_check *m);
+/* Returns the database of a connection. */
+static inline uint32_t
+gsd_database(const connection *c)
+{
+	return (uint32_t) (c->owner >> 32);
+}
+
+/* Returns true if a connection is a keeper's or a loader's, which have role 0. */
+static inline bool
+gsd_internal(const connection *c)
+{
+	return gsd_database(c) != 0 && (uint32_t) c->owner == 0;
+}
+
+#endif

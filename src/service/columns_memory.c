@@ -1,0 +1,212 @@
+/*
+ * columns_memory.c: where columns lie, within the limits of gsd_settings: host memory, and each device.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "columns.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Blocks from this size on are mapped, so that they leave the process when they are freed. */
+#define MAPPED_BYTES ((uint64_t) 128 << 10)
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t host_limit, device_limit; /* 0: the usual one */
+static place host = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static place on_devices[GSD_MAX_DEVICES] = {[0 ... GSD_MAX_DEVICES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
+
+void
+gsd_columns_limits(const gsd_settings *settings)
+{
+	pthread_mutex_lock(&mutex);
+	host_limit = settings->host_bytes;
+	device_limit = settings->device_bytes;
+	pthread_mutex_unlock(&mutex);
+	gsd_pool_threads((int) settings->threads);
+}
+
+place *
+gsd_place_host(void)
+{
+	return &host;
+}
+
+/*
+ * Returns a device's place.  Devices that tests made up take columns only if they were asked for by number.
+ */
+static place *
+place_at(uint32_t index)
+{
+	place *p = &on_devices[index];
+
+	if (!options.gpu && options.devices == NULL)
+		return NULL;
+	p->dev = gsd_device_at(index);
+	p->engine = p->dev->engine;
+	return p;
+}
+
+/*
+ * Returns the limit of a place.
+ */
+static uint64_t
+limit_of(const place *p)
+{
+	if (p->dev == NULL)
+		return host_limit > 0 ? host_limit : gsd_memory() / 4;
+	return device_limit > 0 ? device_limit : p->dev->limit_bytes / 2;
+}
+
+/*
+ * Returns the room that a device has within the limits of columns and of all jobs.
+ */
+static uint64_t
+room_of(const place *p)
+{
+	uint64_t limit = limit_of(p), room = p->taken < limit ? limit - p->taken : 0, free_bytes;
+
+	pthread_mutex_lock(&p->dev->mutex);
+	free_bytes = p->dev->limit_bytes - p->dev->reserved_bytes;
+	pthread_mutex_unlock(&p->dev->mutex);
+	return room < free_bytes ? room : free_bytes;
+}
+
+place *
+gsd_place_choose(uint64_t bytes)
+{
+	place *best = &host;
+	uint64_t most = bytes;
+
+	pthread_mutex_lock(&mutex);
+	for (uint32_t i = 0; i < gsd_device_count(); i++)
+	{
+		place *p = place_at(i);
+		uint64_t room = p != NULL ? room_of(p) : 0;
+
+		if (room > most)
+		{
+			most = room;
+			best = p;
+		}
+	}
+	pthread_mutex_unlock(&mutex);
+	return best;
+}
+
+bool
+gsd_place_take(place *p, uint64_t bytes)
+{
+	uint64_t limit = limit_of(p);
+	bool room;
+
+	pthread_mutex_lock(&mutex);
+	room = bytes <= limit && p->taken <= limit - bytes && (p->dev == NULL || gsd_device_reserve_more(p->dev, bytes));
+	if (room)
+		p->taken += bytes;
+	pthread_mutex_unlock(&mutex);
+	return room;
+}
+
+void
+gsd_place_give(place *p, uint64_t bytes)
+{
+	pthread_mutex_lock(&mutex);
+	p->taken -= bytes;
+	if (p->dev != NULL)
+		gsd_device_reserve_less(p->dev, bytes);
+	pthread_mutex_unlock(&mutex);
+}
+
+/*
+ * Allocates host memory.
+ */
+static char *
+host_alloc(uint64_t bytes)
+{
+	void *block;
+
+	if (bytes < MAPPED_BYTES)
+		return posix_memalign(&block, GS_ALIGN, bytes) == 0 ? block : NULL;
+	block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (block == MAP_FAILED)
+		return NULL;
+	(void) madvise(block, bytes, MADV_DONTDUMP);
+	return block;
+}
+
+gs_status
+gsd_place_alloc(place *p, uint64_t bytes, char **block)
+{
+	gs_status status = GS_OK;
+	void *memory = NULL;
+
+	*block = NULL;
+	if (!gsd_place_take(p, bytes))
+		return GS_NOMEM;
+	if (p->dev == NULL)
+		memory = host_alloc(bytes);
+	else
+	{
+		pthread_mutex_lock(&p->mutex);
+		status = gs_alloc(p->engine, bytes, &memory);
+		pthread_mutex_unlock(&p->mutex);
+	}
+	*block = memory;
+	if (memory != NULL)
+		return GS_OK;
+	gsd_place_give(p, bytes);
+	return status == GS_OK ? GS_NOMEM : status;
+}
+
+void
+gsd_place_free(place *p, char *block, uint64_t bytes)
+{
+	if (block == NULL)
+		return;
+	if (p->dev != NULL)
+	{
+		pthread_mutex_lock(&p->mutex);
+		gs_free(p->engine, block);
+		pthread_mutex_unlock(&p->mutex);
+	}
+	else if (bytes < MAPPED_BYTES)
+	{
+		explicit_bzero(block, bytes);
+		free(block);
+	}
+	else
+		(void) munmap(block, bytes);
+	gsd_place_give(p, bytes);
+}
+
+gs_status
+gsd_place_put(place *p, char *to, const char *from, uint64_t bytes)
+{
+	gs_status status = GS_OK;
+
+	if (p->dev == NULL)
+		memcpy(to, from, bytes);
+	else
+	{
+		pthread_mutex_lock(&p->mutex);
+		status = gs_upload(p->engine, to, from, bytes);
+		pthread_mutex_unlock(&p->mutex);
+	}
+	return status;
+}
+
+gs_status
+gsd_place_done(place *p)
+{
+	gs_status status;
+
+	if (p->dev == NULL)
+		return GS_OK;
+	pthread_mutex_lock(&p->mutex);
+	status = gs_sync(p->engine);
+	pthread_mutex_unlock(&p->mutex);
+	return status;
+}

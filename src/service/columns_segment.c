@@ -1,0 +1,264 @@
+/*
+ * columns_segment.c: segments, read from a slot of a ring.
+ *
+ * The slot's owner may write to it at any time, so that all that decides what is read where is copied before it is
+ * checked: the chunk's header, the pages, their bitmaps.  Values and null bits may still change, which changes answers
+ * about that owner's table and nothing else.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "columns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Blocks are numbered below this. */
+#define LAST_BLOCK (UINT32_MAX - 1)
+
+/*
+ * Rounds up to the alignment of arrays.
+ */
+static uint64_t
+aligned(uint64_t bytes)
+{
+	return (bytes + GS_ALIGN - 1) & ~(uint64_t) (GS_ALIGN - 1);
+}
+
+/*
+ * Returns the bytes of a bitmap of lines.
+ */
+static uint64_t
+bitmap_bytes(uint32_t lines)
+{
+	return (lines + 7) / 8;
+}
+
+/*
+ * Returns true if a bitmap has as many bits as the page has rows, and ends with one.
+ */
+static bool
+bitmap_valid(const uint8_t *bits, const gsd_page *page)
+{
+	uint32_t found = 0, last = page->lines - 1u;
+
+	for (uint32_t i = 0; i < bitmap_bytes(page->lines); i++)
+		found += (uint32_t) __builtin_popcount(bits[i]);
+	return found == page->rows && bits[last / 8] >> last % 8 == 1;
+}
+
+/*
+ * Returns true if pages ascend, and adds up their rows and the bytes of their bitmaps.
+ */
+static bool
+pages_valid(const gsd_page *pages, uint32_t npages, uint64_t *rows, uint64_t *bitmaps)
+{
+	*rows = *bitmaps = 0;
+	for (uint32_t p = 0; p < npages; p++)
+	{
+		const gsd_page *page = &pages[p];
+
+		if (page->block > LAST_BLOCK || (p > 0 && page->block <= pages[p - 1].block) ||
+			(page->lines > 0 && (page->rows == 0 || page->rows > page->lines)))
+			return false;
+		*rows += page->rows;
+		*bitmaps += bitmap_bytes(page->lines);
+	}
+	return *rows <= UINT32_MAX && *bitmaps <= UINT32_MAX;
+}
+
+/*
+ * Allocates a segment's own memory in the host's: itself, its pages, and bitmaps if some page has gaps.
+ */
+static segment *
+alloc_segment(const table *t, uint32_t npages, uint64_t bitmaps)
+{
+	uint64_t head = aligned(sizeof(segment) + t->ncolumns * sizeof(gs_held)), pages = npages * sizeof(held_page);
+	uint64_t lines = bitmaps > 0 ? npages * sizeof(held_lines) : 0;
+	char *block;
+	segment *s;
+
+	if (gsd_place_alloc(gsd_place_host(), head + pages + lines + bitmaps, &block) != GS_OK)
+		return NULL;
+	s = (segment *) block;
+	memset(s, 0, head);
+	s->own_bytes = head + pages + lines + bitmaps;
+	s->npages = npages;
+	s->pages = (held_page *) (block + head);
+	if (lines > 0)
+		s->lines = (held_lines *) (block + head + pages);
+	s->bitmaps = (uint8_t *) (block + head + pages + lines);
+	return s;
+}
+
+/*
+ * Fills in pages, and bitmaps from the slot.
+ */
+static bool
+fill_pages(segment *s, const gsd_page *pages, const char *from)
+{
+	uint32_t first = 0, at = 0;
+
+	for (uint32_t p = 0; p < s->npages; p++)
+	{
+		uint32_t bytes = (uint32_t) bitmap_bytes(pages[p].lines);
+
+		s->pages[p] = (held_page){pages[p].block, first};
+		first += pages[p].rows;
+		if (s->lines == NULL)
+			continue;
+		s->lines[p] = (held_lines){at, pages[p].lines};
+		memcpy(s->bitmaps + at, from + at, bytes);
+		if (bytes > 0 && !bitmap_valid(s->bitmaps + at, &pages[p]))
+			return false;
+		at += bytes;
+	}
+	s->rows = first;
+	return true;
+}
+
+/*
+ * Makes a segment from a copy of its pages, and from their bitmaps in the slot.
+ */
+static gs_status
+make_of_pages(const table *t, const gsd_page *pages, uint32_t npages, const char *from, uint64_t room, segment **made)
+{
+	uint64_t rows, bitmaps;
+
+	if (!pages_valid(pages, npages, &rows, &bitmaps) || bitmaps > room)
+		return GS_INVALID;
+	*made = alloc_segment(t, npages, bitmaps);
+	if (*made == NULL)
+		return GS_NOMEM;
+	return fill_pages(*made, pages, from) ? GS_OK : GS_INVALID;
+}
+
+/*
+ * Reads pages and bitmaps, which lie behind the chunk.
+ */
+static gs_status
+read_layout(const table *t, const char *slot, uint64_t slot_bytes, const gsd_store *m, segment **made)
+{
+	uint64_t bytes = m->npages * sizeof(gsd_page);
+	gsd_page *pages;
+	gs_status status;
+
+	if (bytes > slot_bytes || m->pages_at > slot_bytes - bytes)
+		return GS_INVALID;
+	pages = malloc(bytes);
+	if (pages == NULL)
+		return GS_NOMEM;
+	memcpy(pages, slot + m->pages_at, bytes);
+	status = make_of_pages(t, pages, m->npages, slot + m->pages_at + bytes, slot_bytes - m->pages_at - bytes, made);
+	free(pages);
+	return status;
+}
+
+/*
+ * Returns the bytes of a segment's arrays from a checked copy of the chunk's columns.
+ */
+static uint64_t
+data_bytes(const table *t, const gs_chunk_column *columns, uint32_t rows)
+{
+	uint64_t bytes = 0, null_bytes = ((uint64_t) rows + 63) / 64 * sizeof(uint64_t);
+
+	for (uint32_t c = 0; c < t->ncolumns; c++)
+		bytes += aligned((uint64_t) rows * gs_type_width((gs_type) t->types[c])) +
+				 (columns[c].has_nulls ? aligned(null_bytes) : 0);
+	return bytes;
+}
+
+/*
+ * Copies the arrays into the segment's block.
+ */
+static gs_status
+copy_data(const table *t, segment *s, const char *slot, const gs_chunk_column *columns)
+{
+	uint64_t null_bytes = ((uint64_t) s->rows + 63) / 64 * sizeof(uint64_t);
+	char *at = s->data;
+
+	for (uint32_t c = 0; c < t->ncolumns; c++)
+	{
+		uint64_t bytes = (uint64_t) s->rows * gs_type_width((gs_type) t->types[c]);
+
+		s->columns[c].values = at;
+		GS_TRY(gsd_place_put(t->place, at, slot + columns[c].values, bytes));
+		at += aligned(bytes);
+		if (!columns[c].has_nulls)
+			continue;
+		s->columns[c].nulls = (uint64_t *) at;
+		GS_TRY(gsd_place_put(t->place, at, slot + columns[c].nulls, null_bytes));
+		at += aligned(null_bytes);
+	}
+	return gsd_place_done(t->place);
+}
+
+/*
+ * Checks the chunk on a copy of its header, and copies what it has.
+ */
+static gs_status
+read_chunk(const table *t, segment *s, const char *slot, uint64_t slot_bytes)
+{
+	gs_chunk_column columns[GSD_TABLE_COLUMNS];
+	gs_view view;
+
+	GS_TRY(gs_view_open(&view, (const gs_chunk *) slot, slot_bytes, t->ncolumns));
+	if (view.rows != s->rows)
+		return GS_INVALID;
+	for (uint32_t c = 0; c < t->ncolumns; c++)
+		GS_TRY(gs_view_column(&view, c, (gs_type) t->types[c], &columns[c]));
+	if (s->rows == 0)
+		return GS_OK;
+	s->bytes = data_bytes(t, columns, s->rows);
+	GS_TRY(gsd_place_alloc(t->place, s->bytes, &s->data));
+	return copy_data(t, s, slot, columns);
+}
+
+gs_status
+gsd_segment_make(const table *t, char *slot, uint64_t slot_bytes, const gsd_store *m, segment **made, const char **why)
+{
+	segment *s = NULL;
+	gs_status status = read_layout(t, slot, slot_bytes, m, &s);
+
+	if (status == GS_OK)
+		status = read_chunk(t, s, slot, slot_bytes);
+	*why = status == GS_INVALID ? "the segment breaks the rules" : gs_status_text(status);
+	if (status == GS_NOMEM)
+		*why = t->place->dev != NULL ? "gpusort.columns_device_memory is used up" : "gpusort.columns_memory is used up";
+	if (status == GS_OK)
+	{
+		s->stored_ns = gsd_now_ns();
+		*made = s;
+	}
+	else if (s != NULL)
+		gsd_segment_free(t, s);
+	return status;
+}
+
+void
+gsd_segment_free(const table *t, segment *s)
+{
+	gsd_place_free(t->place, s->data, s->bytes);
+	gsd_place_free(gsd_place_host(), (char *) s, s->own_bytes);
+}
+
+bool
+gsd_segment_page(const segment *s, uint32_t block, uint32_t *first, uint32_t *rows)
+{
+	uint32_t low = 0, high = s->npages;
+
+	while (low < high)
+	{
+		uint32_t middle = low + (high - low) / 2;
+
+		if (s->pages[middle].block < block)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == s->npages || s->pages[low].block != block)
+		return false;
+	*first = s->pages[low].first;
+	*rows = (low + 1 < s->npages ? s->pages[low + 1].first : s->rows) - *first;
+	return true;
+}

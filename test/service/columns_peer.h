@@ -1,0 +1,57 @@
+/*
+ * columns_peer.h: what keepers, loaders and sessions say to gpusortd about columns, with rows that are known.
+ */
+#ifndef COLUMNS_PEER_H
+#define COLUMNS_PEER_H
+
+#include "peer.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+#define DATABASE 5
+#define TABLE 77
+#define RELATION 1234
+#define PAGE_ROWS 10
+#define SEGMENT_PAGES 50
+
+/* Becomes a client of a role and a database with its ring. */
+bool enter_as(peer *p, uint32_t database, uint32_t role);
+
+/* A file as a keeper makes it. */
+int make_map(const char *text, int seals);
+
+gs_status heard_done(peer *p);
+
+void say_table(peer *p, uint64_t number, int fd);
+
+gs_status make_table(peer *p, uint64_t number);
+
+/* Fills slot 0 with a segment of pages from a block on, and returns where the pages begin. */
+uint64_t fill_segment(peer *p, uint32_t block, uint32_t npages, uint32_t turn);
+
+void say_store(peer *p, uint64_t table, uint64_t at, uint32_t npages);
+
+/* Stores a segment; 0 if that fails. */
+uint32_t store(peer *p, uint64_t table, uint32_t block, uint32_t npages, uint32_t turn);
+
+void say_publish(peer *p, uint64_t table, uint64_t version, uint32_t count, bool last);
+
+/* Publishes pages of a segment, or with segment 0 takes them away. */
+gs_status publish(peer *p, uint64_t table, uint64_t version, uint32_t block, uint32_t npages, uint32_t number);
+
+/* Asks for the sums of both columns over pages [from, to), of blocks in all. */
+void say_check(peer *p, uint64_t table, uint64_t version, uint32_t from, uint32_t to, uint32_t blocks);
+
+/* Hears the answer to a check, and returns its status. */
+gs_status checked(peer *p);
+
+/* True if the answer heard last has the rows of pages [from, to) as they were in a turn. */
+bool sums_right(const peer *p, uint32_t from, uint32_t to, uint32_t turn);
+
+void say_number(peer *p, gsd_type type, uint64_t number);
+
+const gsd_table_info *info(peer *p);
+
+#endif
