@@ -9,6 +9,7 @@
 #include "src/append/append_node.h"
 #include "src/base/guc.h"
 #include "src/base/keptmem.h"
+#include "src/columns/shared.h"
 #include "src/core/limits.h"
 #include "src/core/node.h"
 #include "src/engine/progress.h"
@@ -32,6 +33,7 @@ _PG_init(void)
 	keptmem_init();
 	gpusort_stat_init();
 	progress_init();
+	columns_shared_init();
 	gpusort_worker_init();
 	register_node(&gpusort_node);
 	register_node(&block_node);

@@ -299,4 +299,11 @@ group_expressions(const Query *query)
 #define old_snapshots_possible()	(old_snapshot_threshold >= 0)
 #endif
 
+/* Returns true if a role owns a relation, or may act as its owner. */
+#if PG_VERSION_NUM >= 160000
+#define owns_relation(relation, role)	object_ownercheck(RelationRelationId, relation, role)
+#else
+#define owns_relation(relation, role)	pg_class_ownercheck(relation, role)
+#endif
+
 #endif

@@ -63,7 +63,7 @@ is_new_here(Relation rel)
 }
 
 const char *
-proof_refused(Relation rel, Snapshot snapshot)
+proof_refused_relation(Relation rel)
 {
 	if (rel->rd_rel->relkind != RELKIND_RELATION && rel->rd_rel->relkind != RELKIND_MATVIEW)
 		return "it is not a table";
@@ -77,6 +77,16 @@ proof_refused(Relation rel, Snapshot snapshot)
 	/* COPY FREEZE twice in one transaction adds rows to an all-visible page, and its bit stays set */
 	if (is_new_here(rel))
 		return "it is new in this transaction";
+	return NULL;
+}
+
+const char *
+proof_refused(Relation rel, Snapshot snapshot)
+{
+	const char *why = proof_refused_relation(rel);
+
+	if (why != NULL)
+		return why;
 	if (snapshot->snapshot_type != SNAPSHOT_MVCC)
 		return "the snapshot is not an MVCC snapshot";
 	/* snapshots may then be older than the horizon (snapmgr.c: TransactionIdLimitedForOldSnapshots) */

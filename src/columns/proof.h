@@ -28,6 +28,9 @@ typedef struct PageProof
  */
 extern const char *proof_refused(Relation rel, Snapshot snapshot);
 
+/* The part of that which depends on the relation alone. */
+extern const char *proof_refused_relation(Relation rel);
+
 /*
  * Proves pages for a snapshot that was taken before.  Returns false if the keeper's window ended meanwhile; the map may
  * have a newer one.  The memory of a proof is the current context's.

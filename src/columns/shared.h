@@ -75,6 +75,9 @@ typedef struct ColumnsShared
 
 StaticAssertDecl(sizeof(ColumnsShared) <= 16384, "shared memory must fit the server's spare memory");
 
+/* Requests shared memory, in _PG_init. */
+extern void columns_shared_init(void);
+
 /* Returns the shared state, or NULL with a reason if there is no shared memory for it. */
 extern ColumnsShared *columns_shared(const char **why);
 

@@ -1,0 +1,187 @@
+/*
+ * columns_view.c: the function behind the view gpusort_columns.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/tuplestore.h"
+
+#include "src/base/compat.h"
+#include "choice.h"
+#include "page_map.h"
+#include "store.h"
+
+PG_FUNCTION_INFO_V1(gpusort_columns_get);
+
+#define VIEW_COLUMNS 13
+
+/* What is known of a table. */
+typedef struct TableState
+{
+	Relation	rel;
+	bool		held;			/* by the service */
+	bool		details;		/* the user may see all */
+	StoreInfo	info;
+	PageMapHeader *header;		/* a copy of the map's; NULL: not held */
+	BlockNumber pages;
+} TableState;
+
+/* Returns the state of a table, as text. */
+static const char *
+state_text(const TableState *table)
+{
+	if (RecoveryInProgress())
+		return "standby";
+	if (table->header == NULL)
+		return "pending";
+	switch ((PageMapState) table->header->state)
+	{
+		case PAGE_MAP_READY:
+			return "ready";
+		case PAGE_MAP_NO_MEMORY:
+			return "out of memory";
+		case PAGE_MAP_DROPPED:
+			return "pending";
+		default:
+			return "loading";
+	}
+}
+
+/* Returns the form of a column, as text. */
+static const char *
+encoding_text(const ColumnDescription *column)
+{
+	switch ((ColumnForm) column->form)
+	{
+		case COLUMN_SCALED_64:
+			return "scaled to 8 bytes";
+		case COLUMN_SCALED_128:
+			return "scaled to 16 bytes";
+		default:
+			return "as is";
+	}
+}
+
+/* Emits a row. */
+static void
+put_column(ReturnSetInfo *result, const TableState *table, const ColumnDescription *column)
+{
+	Datum		values[VIEW_COLUMNS] = {0};
+	bool		nulls[VIEW_COLUMNS] = {false};
+	const PageMapHeader *header = table->header;
+
+	values[0] = ObjectIdGetDatum(RelationGetRelid(table->rel));
+	values[1] = NameGetDatum(&TupleDescAttr(RelationGetDescr(table->rel), column->number - 1)->attname);
+	values[2] = CStringGetTextDatum(encoding_text(column));
+	nulls[3] = true;			/* distinct values: of dictionaries */
+	values[4] = Int64GetDatum(table->held ? (int64) (table->info.rows * gs_type_width((gs_type) column->gs)) : 0);
+	values[5] = CStringGetTextDatum(state_text(table));
+	values[6] = Int64GetDatum(table->pages);
+	values[7] = Int64GetDatum(header ? header->held : 0);
+	values[8] = Int64GetDatum(header ? header->nyoung : 0);
+	values[9] = Int64GetDatum(header ? header->changed : table->pages);
+	values[10] = Int64GetDatum(table->held ? (int64) table->info.queries : 0);
+	values[11] = Int64GetDatum(table->held ? (int64) table->info.refused : 0);
+	nulls[12] = !table->details || !table->held || table->info.reason[0] == '\0';
+	if (!nulls[12])
+		values[12] = CStringGetTextDatum(table->info.reason);
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/* Returns true if the user may read a column. */
+static bool
+may_read(Oid relation, AttrNumber number)
+{
+	return pg_class_aclcheck(relation, GetUserId(), ACL_SELECT) == ACLCHECK_OK ||
+		pg_attribute_aclcheck(relation, number, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
+}
+
+/* Copies the header of a table's map. */
+static PageMapHeader *
+copy_header(ServiceLink *link, Oid relation)
+{
+	EngineFailure why;
+	uint64		number;
+	int			fd = store_map(link, relation, &number, &why);
+	PageMap		map = {0};
+	PageMapHeader *copy;
+
+	if (fd < 0 || !page_map_attach(&map, fd))
+		return NULL;
+	copy = palloc(sizeof(*copy));
+	memcpy(copy, map.header, sizeof(*copy));
+	page_map_detach(&map);
+	return copy;
+}
+
+/* Emits the rows of a table. */
+static void
+put_table(ReturnSetInfo *result, ServiceLink *link, const ColumnsChoice *choice, Relation rel)
+{
+	TableState	table = {.rel = rel};
+	ColumnDescription *columns;
+	int			ncolumns = choice_columns(rel, choice, &columns);
+	EngineFailure why;
+
+	table.pages = RelationGetNumberOfBlocks(rel);
+	table.details = owns_relation(RelationGetRelid(rel), GetUserId()) ||
+		has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
+	if (link != NULL)
+	{
+		table.header = copy_header(link, RelationGetRelid(rel));
+		table.held = store_info(link, RelationGetRelid(rel), &table.info, &why) && table.info.table != 0;
+	}
+	for (int i = 0; i < ncolumns; i++)
+		if (may_read(RelationGetRelid(rel), columns[i].number))
+			put_column(result, &table, &columns[i]);
+}
+
+/* gpusort_columns: a row for each chosen column of each table. */
+Datum
+gpusort_columns_get(PG_FUNCTION_ARGS)
+{
+	Oid			choices = choice_table();
+	ServiceLink *link = NULL;
+	EngineFailure why;
+	List	   *chosen = NIL;
+	ListCell   *lc;
+	ListCell   *leaf;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (OidIsValid(choices))
+	{
+		LockRelationOid(choices, AccessShareLock);
+		chosen = choice_read(choices);
+	}
+	if (chosen != NIL)
+		link = store_open(&why);
+	foreach(lc, chosen)
+	{
+		const ColumnsChoice *choice = lfirst(lc);
+
+		foreach(leaf, choice_leaves(choice->relation))
+		{
+			Relation	rel = try_relation_open(lfirst_oid(leaf), AccessShareLock);
+
+			if (rel == NULL)
+				continue;
+			put_table((ReturnSetInfo *) fcinfo->resultinfo, link, choice, rel);
+			relation_close(rel, AccessShareLock);
+		}
+	}
+	if (link != NULL)
+		store_park(link);
+	return (Datum) 0;
+}

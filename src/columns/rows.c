@@ -1,0 +1,232 @@
+/*
+ * rows.c: the held columns of heap tuples, taken out without a slot.
+ *
+ * A slot takes out all attributes up to the last one that is asked for, as datums.  Here the offsets of attributes
+ * before the first of variable length are known beforehand, and values are copied from the tuple to the column.
+ */
+#include "postgres.h"
+
+#include "access/tupdesc_details.h"
+#include "access/tupmacs.h"
+
+#include "src/base/compat.h"
+#include "rows.h"
+
+/* Bytes of an attribute's alignment. */
+static int32
+align_of(char align)
+{
+	switch (align)
+	{
+		case TYPALIGN_CHAR:
+			return 1;
+		case TYPALIGN_SHORT:
+			return ALIGNOF_SHORT;
+		case TYPALIGN_INT:
+			return ALIGNOF_INT;
+		default:
+			return ALIGNOF_DOUBLE;
+	}
+}
+
+/* Computes the offsets of attributes that have the same one in all tuples without NULLs. */
+static void
+find_offsets(RowReader *reader)
+{
+	int32		offset = 0;
+
+	for (reader->nfixed = 0; reader->nfixed < reader->nattributes; reader->nfixed++)
+	{
+		RowAttribute *attribute = &reader->attributes[reader->nfixed];
+
+		if (attribute->length <= 0)
+			break;
+		offset = (int32) TYPEALIGN(attribute->align, offset);
+		attribute->offset = offset;
+		offset += attribute->length;
+	}
+	reader->fixed_end = offset;
+	for (int i = reader->nfixed; i < reader->nattributes; i++)
+		reader->attributes[i].offset = -1;
+}
+
+/* Encodes what rows have that are older than a column. */
+static void
+set_missing(RowColumn *column, Relation rel)
+{
+	bool		isnull;
+	Datum		value = getmissingattr(RelationGetDescr(rel), column->description.number, &isnull);
+
+	column->missing_null = isnull;
+	column->missing_bad = !isnull && !column_encode(&column->description, value, column->missing);
+}
+
+void
+row_reader_init(RowReader *reader, Relation rel, const ColumnDescription *columns, int ncolumns)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	reader->ncolumns = ncolumns;
+	reader->columns = palloc0_array(RowColumn, ncolumns);
+	reader->nattributes = 0;
+	for (int i = 0; i < ncolumns; i++)
+		reader->nattributes = Max(reader->nattributes, columns[i].number);
+	reader->attributes = palloc0_array(RowAttribute, reader->nattributes);
+	for (int i = 0; i < reader->nattributes; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		reader->attributes[i].length = attribute->attlen;
+		reader->attributes[i].align = align_of(attribute->attalign);
+		reader->attributes[i].column = -1;
+	}
+	find_offsets(reader);
+	for (int i = 0; i < ncolumns; i++)
+	{
+		reader->columns[i].description = columns[i];
+		reader->columns[i].width = gs_type_width((gs_type) columns[i].gs);
+		reader->attributes[columns[i].number - 1].column = (int16) i;
+		set_missing(&reader->columns[i], rel);
+	}
+}
+
+/* Sets a row's null bit.  The bits are cleared when the first is set. */
+static void
+set_null(RowColumn *column, uint32 row)
+{
+	if (!column->has_nulls)
+		memset(column->nulls, 0, column->null_words * sizeof(uint64));
+	column->has_nulls = true;
+	column->nulls[row / 64] |= UINT64CONST(1) << (row % 64);
+}
+
+/* Writes the value at p.  Returns false if it cannot be held. */
+static inline bool
+put_value(RowColumn *column, const char *p, uint32 row)
+{
+	char	   *out = column->values + column->width * row;
+
+	if (column->description.form != COLUMN_AS_IS)
+		return column_encode(&column->description, PointerGetDatum(p), out);
+	/* constant sizes become single instructions */
+	switch (column->width)
+	{
+		case 1:
+			*out = *p;
+			break;
+		case 2:
+			memcpy(out, p, 2);
+			break;
+		case 4:
+			memcpy(out, p, 4);
+			break;
+		case 8:
+			memcpy(out, p, 8);
+			break;
+		default:
+			memcpy(out, p, 16);
+			break;
+	}
+	return true;
+}
+
+/* Writes the columns that a tuple is too old to have.  Returns false if a value cannot be held. */
+static bool
+put_missing(RowReader *reader, int natts, uint32 row)
+{
+	for (int i = natts; i < reader->nattributes; i++)
+	{
+		RowColumn  *column;
+
+		if (reader->attributes[i].column < 0)
+			continue;
+		column = &reader->columns[reader->attributes[i].column];
+		if (column->missing_bad)
+			return false;
+		if (column->missing_null)
+			set_null(column, row);
+		else
+			memcpy(column->values + column->width * row, column->missing, column->width);
+	}
+	return true;
+}
+
+/* Returns the offset of an attribute that follows others at offset. */
+static inline uint32
+align_attribute(const RowAttribute *attribute, const char *data, uint32 offset)
+{
+	/* a short header is not aligned, and its first byte is not 0 as padding is */
+	if (attribute->length == -1 && data[offset] != 0)
+		return offset;
+	return (uint32) TYPEALIGN(attribute->align, offset);
+}
+
+/* Returns the bytes of the attribute at p. */
+static inline uint32
+attribute_bytes(const RowAttribute *attribute, const char *p)
+{
+	if (attribute->length > 0)
+		return (uint32) attribute->length;
+	if (attribute->length == -1)
+		return (uint32) VARSIZE_ANY(p);
+	return (uint32) strlen(p) + 1;
+}
+
+/* Writes attributes from one on, whose offsets are found on the way. */
+static bool
+walk(RowReader *reader, HeapTupleHeader tuple, int first, int natts, uint32 offset, uint32 row)
+{
+	const char *data = (const char *) tuple + tuple->t_hoff;
+	const bits8 *nulls = (tuple->t_infomask & HEAP_HASNULL) ? tuple->t_bits : NULL;
+
+	for (int i = first; i < natts; i++)
+	{
+		const RowAttribute *attribute = &reader->attributes[i];
+
+		if (nulls != NULL && att_isnull(i, nulls))
+		{
+			if (attribute->column >= 0)
+				set_null(&reader->columns[attribute->column], row);
+			continue;
+		}
+		offset = align_attribute(attribute, data, offset);
+		if (attribute->column >= 0 && !put_value(&reader->columns[attribute->column], data + offset, row))
+			return false;
+		offset += attribute_bytes(attribute, data + offset);
+	}
+	return true;
+}
+
+bool
+row_read(RowReader *reader, HeapTupleHeader tuple, uint32 row)
+{
+	const char *data = (const char *) tuple + tuple->t_hoff;
+	int			natts = Min((int) HeapTupleHeaderGetNatts(tuple), reader->nattributes);
+	int			known = (tuple->t_infomask & HEAP_HASNULL) ? 0 : Min(reader->nfixed, natts);
+
+	for (int i = 0; i < known; i++)
+	{
+		const RowAttribute *attribute = &reader->attributes[i];
+
+		if (attribute->column >= 0 &&
+			!put_value(&reader->columns[attribute->column], data + attribute->offset, row))
+			return false;
+	}
+	if (natts < reader->nattributes && !put_missing(reader, natts, row))
+		return false;
+	/* known attributes end where the next begins, but for its alignment */
+	return known == natts ||
+		walk(reader, tuple, known, natts, known > 0 ? (uint32) reader->fixed_end : 0, row);
+}
+
+void
+row_forget(RowReader *reader, uint32 first, uint32 end)
+{
+	for (int i = 0; i < reader->ncolumns; i++)
+	{
+		RowColumn  *column = &reader->columns[i];
+
+		for (uint32 row = first; column->has_nulls && row < end; row++)
+			column->nulls[row / 64] &= ~(UINT64CONST(1) << (row % 64));
+	}
+}

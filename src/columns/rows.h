@@ -1,0 +1,53 @@
+/*
+ * rows.h: the held columns of heap tuples, taken out without a slot.
+ */
+#ifndef GPUSORT_COLUMNS_ROWS_H
+#define GPUSORT_COLUMNS_ROWS_H
+
+#include "access/htup_details.h"
+
+#include "column.h"
+
+/* An attribute up to the last that is held. */
+typedef struct RowAttribute
+{
+	int16		length;			/* attlen */
+	int16		column;			/* its index among the held ones, or -1 */
+	int32		align;
+	int32		offset;			/* in tuples without NULLs, or -1 where it differs from tuple to tuple */
+} RowAttribute;
+
+/* A held column, and where its values go. */
+typedef struct RowColumn
+{
+	ColumnDescription description;
+	Size		width;			/* of a held value */
+	char	   *values;
+	uint64	   *nulls;
+	uint64		null_words;		/* room */
+	bool		has_nulls;		/* nulls is filled in */
+	bool		missing_null;	/* what rows have that are older than the column */
+	bool		missing_bad;	/* it cannot be held */
+	char		missing[16];
+} RowColumn;
+
+typedef struct RowReader
+{
+	int			nattributes;
+	int			nfixed;			/* attributes at the start with a known offset */
+	int			fixed_end;		/* offset after them */
+	RowAttribute *attributes;
+	int			ncolumns;
+	RowColumn  *columns;
+} RowReader;
+
+/* Prepares for a relation's tuples.  Allocates in the current context. */
+extern void row_reader_init(RowReader *reader, Relation rel, const ColumnDescription *columns, int ncolumns);
+
+/* Writes a tuple's values as row number row.  Returns false if a value cannot be held. */
+extern bool row_read(RowReader *reader, HeapTupleHeader tuple, uint32 row);
+
+/* Takes back rows from first on, of which some are NULL. */
+extern void row_forget(RowReader *reader, uint32 first, uint32 end);
+
+#endif

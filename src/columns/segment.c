@@ -1,0 +1,227 @@
+/*
+ * segment.c: heap pages, read for the store: their rows as one segment, and by what each page is proved.
+ *
+ * A page is read in one hold of its share lock: visibility, values, LSN.  So all of them belong to one state of it.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/transam.h"
+
+#include "src/base/compat.h"
+#include "segment.h"
+
+/* Part of the buffer for pages and line bitmaps. */
+#define PAGES_SHARE 16
+#define LINE_BYTES ((MaxHeapTuplesPerPage + 7) / 8)
+
+/* Lays out the columns of an empty segment. */
+static void
+reset(SegmentWriter *writer)
+{
+	writer->header->rows = 0;
+	writer->npages = 0;
+	writer->bitmap_bytes = 0;
+	for (int i = 0; i < writer->reader.ncolumns; i++)
+		writer->reader.columns[i].has_nulls = false;
+}
+
+bool
+segment_init(SegmentWriter *writer, Relation rel, const ColumnDescription *columns, int ncolumns, char *buffer,
+			 Size bytes)
+{
+	gs_column_spec *specs = palloc0_array(gs_column_spec, ncolumns);
+
+	for (int i = 0; i < ncolumns; i++)
+		specs[i].type = (gs_type) columns[i].gs;
+	row_reader_init(&writer->reader, rel, columns, ncolumns);
+	writer->header = palloc(gs_chunk_header_bytes((uint64) ncolumns));
+	writer->buffer = buffer;
+	writer->pages_room = TYPEALIGN_DOWN(GS_ALIGN, bytes / PAGES_SHARE);
+	writer->max_pages = (uint32) (writer->pages_room / sizeof(StorePage));
+	writer->pages = palloc_array(StorePage, writer->max_pages);
+	writer->loaded = palloc_array(LoadedPage, writer->max_pages);
+	writer->bitmaps = palloc(writer->pages_room);
+	if (gs_chunk_layout(writer->header, bytes - writer->pages_room, specs, (uint32) ncolumns,
+						UINT32_MAX - UINT32_MAX % 64, 0) != GS_OK ||
+		writer->header->capacity < MaxHeapTuplesPerPage)
+		return false;
+	for (int i = 0; i < ncolumns; i++)
+	{
+		RowColumn  *column = &writer->reader.columns[i];
+
+		column->values = buffer + writer->header->columns[i].values;
+		column->nulls = (uint64 *) (buffer + writer->header->columns[i].nulls);
+		column->null_words = writer->header->capacity / 64;
+	}
+	reset(writer);
+	return true;
+}
+
+/* Returns true if this page fits, whatever it has.  Pages of a segment ascend. */
+static bool
+has_room(const SegmentWriter *writer, BlockNumber block)
+{
+	if (writer->npages > 0 && block <= writer->pages[writer->npages - 1].block)
+		return false;
+	return writer->header->rows + MaxHeapTuplesPerPage <= writer->header->capacity &&
+		(writer->npages + 1) * sizeof(StorePage) + writer->bitmap_bytes + LINE_BYTES <= writer->pages_room;
+}
+
+/* Adds an xid that snapshots may not see yet to a page's oldest and newest. */
+static void
+note_xid(LoadedPage *loaded, TransactionId xid, TransactionId horizon)
+{
+	if (!TransactionIdIsNormal(xid) || TransactionIdPrecedes(xid, horizon))
+		return;
+	if (!TransactionIdIsValid(loaded->oldest) || TransactionIdPrecedes(xid, loaded->oldest))
+		loaded->oldest = xid;
+	if (!TransactionIdIsValid(loaded->newest) || TransactionIdFollows(xid, loaded->newest))
+		loaded->newest = xid;
+}
+
+/* A tuple of a young page. */
+typedef enum TupleFate
+{
+	TUPLE_HELD,
+	TUPLE_LEFT_OUT,
+	TUPLE_IN_PROGRESS
+} TupleFate;
+
+/*
+ * Judges a tuple of a page that is not all-visible.  HeapTupleSatisfiesVacuumHorizon asks TransactionIdIsInProgress
+ * before the commit log, so whoever it calls committed has left the list of running transactions.
+ */
+static TupleFate
+judge(HeapTuple tuple, Buffer buffer, TransactionId horizon, LoadedPage *loaded)
+{
+	TransactionId dead_after = InvalidTransactionId;
+
+	switch (HeapTupleSatisfiesVacuumHorizon(tuple, buffer, &dead_after))
+	{
+		case HEAPTUPLE_LIVE:
+			note_xid(loaded, HeapTupleHeaderGetXmin(tuple->t_data), horizon);
+			return TUPLE_HELD;
+		case HEAPTUPLE_DEAD:
+			return TUPLE_LEFT_OUT;
+		case HEAPTUPLE_RECENTLY_DEAD:
+			note_xid(loaded, HeapTupleHeaderGetXmin(tuple->t_data), horizon);
+			note_xid(loaded, dead_after, horizon);
+			return TUPLE_LEFT_OUT;
+		default:
+			return TUPLE_IN_PROGRESS;
+	}
+}
+
+/* Writes the bits of a page's lines behind those of other pages, unless the lines are 1 to rows. */
+static void
+put_lines(SegmentWriter *writer, StorePage *record, const uint8 *lines, OffsetNumber last)
+{
+	record->lines = 0;
+	if (last == record->rows)
+		return;
+	record->lines = last;
+	memcpy(writer->bitmaps + writer->bitmap_bytes, lines, (last + 7) / 8);
+	writer->bitmap_bytes += (last + 7) / 8;
+}
+
+/* Reads a page under its lock. */
+static PageOutcome
+take_page(SegmentWriter *writer, Relation rel, Buffer buffer, LoadedPage *loaded, TransactionId horizon)
+{
+	Page		page = BufferGetPage(buffer);
+	OffsetNumber max = PageIsNew(page) ? InvalidOffsetNumber : PageGetMaxOffsetNumber(page);
+	StorePage  *record = &writer->pages[writer->npages];
+	uint32		first = writer->header->rows;
+	uint32		row = first;
+	OffsetNumber last = InvalidOffsetNumber;
+	uint8		lines[LINE_BYTES] = {0};
+
+	/* the flag, too: the map's bit may be stale after a torn page */
+	loaded->all_visible = loaded->all_visible && !PageIsNew(page) && PageIsAllVisible(page);
+	for (OffsetNumber line = FirstOffsetNumber; line <= max; line++)
+	{
+		ItemId		item = PageGetItemId(page, line);
+		HeapTupleData tuple;
+		TupleFate	fate = TUPLE_HELD;
+
+		if (!ItemIdIsNormal(item))
+			continue;
+		tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+		tuple.t_len = ItemIdGetLength(item);
+		tuple.t_tableOid = RelationGetRelid(rel);
+		ItemPointerSet(&tuple.t_self, loaded->block, line);
+		if (!loaded->all_visible)
+			fate = judge(&tuple, buffer, horizon, loaded);
+		if (fate == TUPLE_LEFT_OUT)
+			continue;
+		if (fate == TUPLE_IN_PROGRESS || !row_read(&writer->reader, tuple.t_data, row))
+		{
+			row_forget(&writer->reader, first, row + 1);
+			return PAGE_BUSY;
+		}
+		lines[(line - 1) / 8] |= (uint8) (1 << ((line - 1) % 8));
+		last = line;
+		row++;
+	}
+	loaded->lsn = BufferGetLSNAtomic(buffer);
+	/* what no window can prove needs an LSN that is valid */
+	if (!loaded->all_visible && XLogRecPtrIsInvalid(loaded->lsn))
+	{
+		row_forget(&writer->reader, first, row);
+		return PAGE_BUSY;
+	}
+	record->block = loaded->block;
+	record->rows = (uint16) (row - first);
+	put_lines(writer, record, lines, last);
+	writer->header->rows = row;
+	return PAGE_TAKEN;
+}
+
+PageOutcome
+segment_add(SegmentWriter *writer, Relation rel, BlockNumber block, bool visible, TransactionId horizon,
+			BufferAccessStrategy strategy)
+{
+	LoadedPage *loaded = &writer->loaded[writer->npages];
+	PageOutcome outcome;
+	Buffer		buffer;
+
+	if (!has_room(writer, block))
+		return PAGE_NO_ROOM;
+	memset(loaded, 0, sizeof(*loaded));
+	loaded->block = block;
+	loaded->all_visible = visible;
+	buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	outcome = take_page(writer, rel, buffer, loaded, horizon);
+	UnlockReleaseBuffer(buffer);
+	if (outcome == PAGE_TAKEN)
+		writer->npages++;
+	return outcome;
+}
+
+/* Copies to the buffer what was kept apart from it. */
+static uint64
+complete(SegmentWriter *writer)
+{
+	gs_chunk   *header = writer->header;
+	uint64		pages_at = TYPEALIGN(8, header->bytes);
+
+	for (uint32 i = 0; i < header->ncolumns; i++)
+		header->columns[i].has_nulls = writer->reader.columns[i].has_nulls;
+	memcpy(writer->buffer, header, gs_chunk_header_bytes(header->ncolumns));
+	memcpy(writer->buffer + pages_at, writer->pages, writer->npages * sizeof(StorePage));
+	memcpy(writer->buffer + pages_at + writer->npages * sizeof(StorePage), writer->bitmaps, writer->bitmap_bytes);
+	return pages_at;
+}
+
+bool
+segment_store(SegmentWriter *writer, ServiceLink *link, uint64 table, uint32 *segment, uint32 *npages,
+			  EngineFailure *why)
+{
+	bool		stored = store_segment(link, table, complete(writer), writer->npages, segment, why);
+
+	*npages = writer->npages;
+	reset(writer);
+	return stored;
+}

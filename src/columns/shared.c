@@ -1,0 +1,282 @@
+/*
+ * shared.c: what sessions and keepers share about resident columns.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
+
+#include "src/service/protocol.h"
+#include "shared.h"
+
+/* The name changes with the layout, as sessions with another library may be there. */
+#define SHARED_NAME "gpusort columns 1"
+
+/* After this time, a request for a keeper that did not start is void. */
+#define DEMAND_MS 10000
+
+static ColumnsShared *shared;
+static const char *refused;		/* why there is none */
+static shmem_request_hook_type prev_shmem_request;
+static shmem_startup_hook_type prev_shmem_startup;
+
+/* Initializes the structure.  Without random bytes the generation is 0, and columns are refused. */
+static void
+init_shared(ColumnsShared *fresh)
+{
+	memset(fresh, 0, sizeof(*fresh));
+	SpinLockInit(&fresh->mutex);
+	if (!pg_strong_random(&fresh->generation, sizeof(fresh->generation)))
+		fresh->generation = 0;
+	pg_atomic_init_u32(&fresh->serials, 0);
+	for (int i = 0; i < COLUMNS_DATABASES; i++)
+	{
+		pg_atomic_init_u64(&fresh->keepers[i].queried_ms, 0);
+		pg_atomic_init_u32(&fresh->keepers[i].window.serial, 0);
+		pg_atomic_init_u32(&fresh->keepers[i].window.previous, 0);
+	}
+}
+
+/* Attaches to the structure, or creates it. */
+static void
+attach(void)
+{
+	bool		found;
+	ColumnsShared *result;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	PG_TRY();
+	{
+		result = ShmemInitStruct(SHARED_NAME, sizeof(ColumnsShared), &found);
+	}
+	PG_CATCH();
+	{
+		LWLockReleaseAll();		/* 19 acquires another lock here */
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (!found)
+		init_shared(result);
+	LWLockRelease(AddinShmemInitLock);
+	shared = result;
+}
+
+/* Attaches without preloading, using the spare shared memory of the server. */
+static void
+attach_late(void)
+{
+	MemoryContext old = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		attach();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(old);
+		FlushErrorState();
+		refused = "no shared memory: preload gpusort";
+	}
+	PG_END_TRY();
+}
+
+ColumnsShared *
+columns_shared(const char **why)
+{
+	if (shared == NULL && refused == NULL && IsUnderPostmaster)
+		attach_late();
+	if (shared != NULL && shared->generation != 0)
+		return shared;
+	*why = refused != NULL ? refused : shared != NULL ? "no random numbers" : "no shared memory";
+	return NULL;
+}
+
+/* Requests shared memory. */
+static void
+shmem_request(void)
+{
+	if (prev_shmem_request)
+		prev_shmem_request();
+	RequestAddinShmemSpace(sizeof(ColumnsShared));
+}
+
+/* Initializes shared memory. */
+static void
+shmem_startup(void)
+{
+	if (prev_shmem_startup)
+		prev_shmem_startup();
+	shared = NULL;				/* after a backend crash, shared memory is initialized again */
+	attach();
+}
+
+void
+columns_shared_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	prev_shmem_request = shmem_request_hook;
+	shmem_request_hook = shmem_request;
+	prev_shmem_startup = shmem_startup_hook;
+	shmem_startup_hook = shmem_startup;
+}
+
+KeeperShared *
+columns_keeper(ColumnsShared *all)
+{
+	for (int i = 0; i < COLUMNS_DATABASES; i++)
+		if (all->keepers[i].database == MyDatabaseId)
+			return &all->keepers[i];
+	return NULL;
+}
+
+/* Returns this database's entry, or takes one that is free, or whose keeper has ended.  Under the mutex. */
+static KeeperShared *
+take_entry(ColumnsShared *all)
+{
+	KeeperShared *entry = columns_keeper(all);
+
+	for (int i = 0; entry == NULL && i < COLUMNS_DATABASES; i++)
+		if (!OidIsValid(all->keepers[i].database))
+			entry = &all->keepers[i];
+	for (int i = 0; entry == NULL && i < COLUMNS_DATABASES; i++)
+		if (all->keepers[i].pid == 0)
+			entry = &all->keepers[i];
+	if (entry != NULL && entry->database != MyDatabaseId)
+	{
+		entry->database = MyDatabaseId;
+		entry->pid = 0;
+		entry->reason[0] = '\0';
+	}
+	return entry;
+}
+
+/* Registers a worker with the postmaster. */
+static bool
+register_keeper(void)
+{
+	BackgroundWorker worker;
+	BackgroundWorkerHandle *handle;
+
+	memset(&worker, 0, sizeof(worker));
+	strlcpy(worker.bgw_name, "gpusort columns", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "gpusort columns", BGW_MAXLEN);
+	strlcpy(worker.bgw_library_name, "gpusort", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "gpusort_keeper_main", BGW_MAXLEN);
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	worker.bgw_main_arg = ObjectIdGetDatum(MyDatabaseId);
+	return RegisterDynamicBackgroundWorker(&worker, &handle);
+}
+
+/* Returns true if this session is the one to request the keeper, and claims that. */
+static bool
+claim(ColumnsShared *all, KeeperShared **entry)
+{
+	int64		now = gsd_now_ms();
+	bool		mine;
+
+	SpinLockAcquire(&all->mutex);
+	*entry = take_entry(all);
+	mine = *entry != NULL && ((*entry)->pid == 0 || ((*entry)->pid < 0 && now - (*entry)->demanded_ms > DEMAND_MS));
+	if (mine)
+	{
+		(*entry)->pid = -1;
+		(*entry)->demanded_ms = now;
+	}
+	SpinLockRelease(&all->mutex);
+	return mine;
+}
+
+/* Takes back a claim. */
+static void
+unclaim(ColumnsShared *all, KeeperShared *entry, const char *reason)
+{
+	SpinLockAcquire(&all->mutex);
+	if (entry->database == MyDatabaseId && entry->pid < 0)
+		entry->pid = 0;
+	strlcpy(entry->reason, reason, sizeof(entry->reason));
+	SpinLockRelease(&all->mutex);
+}
+
+const char *
+columns_demand(void)
+{
+	const char *why;
+	ColumnsShared *all = columns_shared(&why);
+	KeeperShared *entry;
+
+	if (all == NULL)
+		return why;
+	entry = columns_keeper(all);
+	if (entry == NULL || entry->pid <= 0)
+	{
+		bool		mine = claim(all, &entry);
+
+		if (entry == NULL)
+			return "too many databases have columns";
+		if (mine && !register_keeper())
+		{
+			unclaim(all, entry, "no worker slot");
+			return "no worker slot";
+		}
+	}
+	pg_atomic_write_u64(&entry->queried_ms, (uint64) gsd_now_ms());
+	return NULL;
+}
+
+/* Returns the xmin of a window's snapshot, or an invalid xid if the keeper does not hold it. */
+static TransactionId
+window_xmin(const KeeperWindow *shown, uint32 window)
+{
+	/* volatile: each is read where it stands, as another process writes them */
+	volatile KeeperWindow *live = (volatile KeeperWindow *) shown;
+	TransactionId xmin = InvalidTransactionId;
+
+	if (pg_atomic_read_u32(&live->serial) == window)
+	{
+		pg_read_barrier();
+		xmin = live->xmin;
+		pg_read_barrier();
+		if (pg_atomic_read_u32(&live->serial) == window)
+			return xmin;
+	}
+	/* it became the previous one, perhaps just now */
+	pg_read_barrier();
+	if (pg_atomic_read_u32(&live->previous) != window)
+		return InvalidTransactionId;
+	pg_read_barrier();
+	xmin = live->previous_xmin;
+	pg_read_barrier();
+	return pg_atomic_read_u32(&live->previous) == window ? xmin : InvalidTransactionId;
+}
+
+/*
+ * A keeper whose transaction ends, by whatever error, has lost its xmin before anybody can advance the horizon
+ * (procarray.c: ProcArrayEndTransaction), and before it could tell anybody.
+ */
+bool
+columns_window_held(const KeeperShared *keeper, uint32 window)
+{
+	volatile PGPROC *proc;
+	TransactionId xmin;
+	TransactionId held;
+
+	pg_memory_barrier();		/* after whatever the caller has read of the table */
+	if (window == 0 || keeper->database != MyDatabaseId)
+		return false;
+	xmin = window_xmin(&keeper->window, window);
+	if (!TransactionIdIsValid(xmin))
+		return false;
+	proc = &ProcGlobal->allProcs[keeper->window.procno];
+	held = proc->xmin;
+	pg_read_barrier();
+	return proc->pid == keeper->window.pid && TransactionIdIsValid(held) && TransactionIdPrecedesOrEquals(held, xmin) &&
+		TransactionIdIsValid(window_xmin(&keeper->window, window));
+}
