@@ -16,9 +16,11 @@
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
+#include "kernels/common/check_hash.h"
 #include "src/base/compat.h"
 #include "heap_pages.h"
 #include "held_tables.h"
+#include "rows.h"
 
 PG_FUNCTION_INFO_V1(gpusort_columns_check);
 PG_FUNCTION_INFO_V1(gpusort_columns_hash);
@@ -32,6 +34,7 @@ typedef struct Check
 	Snapshot	snapshot;
 	int			ncolumns;
 	ColumnDescription *columns;
+	RowReader	reader;			/* of single rows */
 	uint64		rows;
 	uint64		sum;			/* of the first column */
 	uint64		hash;
@@ -80,11 +83,43 @@ read_columns(Check *check, ArrayType *names)
 	}
 }
 
-/* Adds a row of the table. */
+/* Prepares to read single rows. */
 static void
-take_row(HeapTuple tuple, void *arg)
+prepare_reader(Check *check)
 {
-	Check	   *check = arg;
+	row_reader_init(&check->reader, check->rel, check->columns, check->ncolumns);
+	for (int i = 0; i < check->ncolumns; i++)
+	{
+		check->reader.columns[i].values = palloc0(check->reader.columns[i].width);
+		check->reader.columns[i].nulls = palloc0(sizeof(uint64));
+		check->reader.columns[i].null_words = 1;
+	}
+}
+
+/* Hashes the row that was read. */
+static uint64
+hash_read_row(Check *check)
+{
+	uint64		hash = 0;
+
+	for (int i = 0; i < check->ncolumns; i++)
+	{
+		const RowColumn *column = &check->reader.columns[i];
+		gs_type		type = (gs_type) column->description.gs;
+		bool		isnull = column->has_nulls && column->nulls[0] & 1;
+
+		for (int half = 0; half < (type == GS_U128 ? 2 : 1); half++)
+			hash = gs_check_mix(hash, isnull ? 0 : gs_check_value(type, column->values, 0, half), isnull);
+		if (i == 0 && !isnull)
+			check->sum += gs_check_value(type, column->values, 0, 0);
+	}
+	return hash;
+}
+
+/* Hashes a row with a value that cannot be held. */
+static uint64
+hash_other_row(Check *check, HeapTuple tuple)
+{
 	uint64		hash = 0;
 
 	for (int i = 0; i < check->ncolumns; i++)
@@ -97,8 +132,18 @@ take_row(HeapTuple tuple, void *arg)
 		if (i == 0)
 			check->sum += low;
 	}
+	return hash;
+}
+
+/* Adds a row of the table. */
+static void
+take_row(HeapTuple tuple, void *arg)
+{
+	Check	   *check = arg;
+
+	row_forget(&check->reader, 0, 1);
+	check->hash ^= row_read(&check->reader, tuple->t_data, 0) ? hash_read_row(check) : hash_other_row(check, tuple);
 	check->rows++;
-	check->hash ^= hash;
 }
 
 /* Returns the columns' indexes in a held table, or NULL. */
@@ -217,6 +262,7 @@ gpusort_columns_check(PG_FUNCTION_ARGS)
 	check.rel = table_open(PG_GETARG_OID(0), AccessShareLock);
 	check.snapshot = GetActiveSnapshot();
 	read_columns(&check, PG_GETARG_ARRAYTYPE_P(1));
+	prepare_reader(&check);
 	answer(&check);
 	table_close(check.rel, NoLock);
 	values[0] = Int64GetDatum((int64) check.rows);
