@@ -82,10 +82,14 @@ begin_unit(work *w)
 {
 	uint64_t span = w->spans.used / sizeof(gs_span);
 	uint64_t units = w->units.used / sizeof(unit);
-	const unit *last = (const unit *) w->units.data + units - 1;
 
-	if (units > 0 && (w->t->place->dev != NULL || (w->unit_rows < UNIT_ROWS && span - last->span < UNIT_SPANS)))
-		return true;
+	if (units > 0)
+	{
+		const unit *last = (const unit *) w->units.data + units - 1;
+
+		if (w->t->place->dev != NULL || (w->unit_rows < UNIT_ROWS && span - last->span < UNIT_SPANS))
+			return true;
+	}
 	w->unit_rows = 0;
 	w->last = NULL;
 	return append(&w->units, &(unit){w->nsegments, span}, sizeof(unit));
