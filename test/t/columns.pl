@@ -11,6 +11,7 @@ use Time::HiRes qw(sleep time);
 my $node = service_node('columns', '', <<'CONF');
 shared_preload_libraries = 'gpusort'
 max_worker_processes = 16
+wal_level = replica
 CONF
 my $check = "gpusort_columns_check('t', '{id,a,n}')";
 my $plain = 'SELECT count(*) n, coalesce(sum(id), 0)::int8 s, coalesce(bit_xor(gpusort_columns_hash(id, a, n)), 0) h FROM t';
