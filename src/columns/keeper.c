@@ -22,7 +22,6 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "src/service/protocol.h"
 #include "keeper.h"
 
 PGDLLEXPORT void gpusort_keeper_main(Datum arg);
@@ -186,10 +185,11 @@ roll_tables(void)
 	dlist_foreach(iter, &kept_tables)
 	{
 		KeptTable  *table = dlist_container(KeptTable, node, iter.cur);
-		TableRoll	roll = {table, service_link, window_serial(keeper), (loading ? LOAD_US : READ_US) / count, ENGINE_OK};
+		TableRoll	roll = {.table = table, .link = service_link, .window = window_serial(keeper)};
 
 		if (table->number == 0 || table->gone)
 			continue;
+		roll.budget_us = (loading ? LOAD_US : READ_US) / count;
 		if (!keeper_try(kept_table_roll, &roll))
 			table->unbroken = false;
 		if (roll.why != ENGINE_OK)

@@ -98,18 +98,21 @@ typedef struct KeptTable
 	char		reason[128];	/* why it is not held */
 } KeptTable;
 
+/* Returns a page's bit. */
 static inline bool
 page_bit(const uint64 *bits, BlockNumber block)
 {
 	return (bits[block / 64] >> (block % 64)) & 1;
 }
 
+/* Sets it. */
 static inline void
 set_page_bit(uint64 *bits, BlockNumber block)
 {
 	bits[block / 64] |= UINT64CONST(1) << (block % 64);
 }
 
+/* Clears it. */
 static inline void
 clear_page_bit(uint64 *bits, BlockNumber block)
 {
@@ -159,8 +162,8 @@ typedef struct TableRoll
 extern void kept_table_roll(void *roll);
 
 /*
- * Returns a word's pages that are to be read: what is not held and either all-visible or wanted; young pages that queries
- * found changed; those of sparse segments.
+ * Returns a word's pages that are to be read: what is not held and either all-visible or wanted; young pages that
+ * queries found changed; those of sparse segments.
  */
 extern uint64 kept_table_candidates(KeptTable *table, Size word);
 

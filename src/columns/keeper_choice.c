@@ -15,7 +15,6 @@
 #include "utils/rel.h"
 
 #include "src/base/compat.h"
-#include "src/service/protocol.h"
 #include "keeper.h"
 
 /* Choices are read again after this time: a restored dump tells nobody, nor does a new partition. */
@@ -265,6 +264,7 @@ typedef struct ChoiceStep
 	const ColumnsChoice *choice;
 } ChoiceStep;
 
+/* Does so as a step. */
 static void
 declare_choice_step(void *arg)
 {

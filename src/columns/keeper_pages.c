@@ -27,7 +27,6 @@
 #include "storage/procarray.h"
 
 #include "src/base/compat.h"
-#include "src/service/protocol.h"
 #include "keeper.h"
 #include "proof.h"
 
@@ -441,6 +440,7 @@ roll_table(TableRoll *roll, Relation rel)
 		table->unbroken = true;
 }
 
+/* A roll of a table, as a step. */
 void
 kept_table_roll(void *arg)
 {

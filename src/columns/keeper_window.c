@@ -2,9 +2,9 @@
  * keeper_window.c: the snapshots that the keeper holds, in one long transaction.
  *
  * The transaction must be in nobody's way.  It has no xid.  PROC_IN_SAFE_IC, as CREATE INDEX CONCURRENTLY sets it, lets
- * WaitForOlderSnapshots (indexcmds.c) pass over it, while ComputeXidHorizons (procarray.c) still counts its xmin.  Locks
- * of relations are released at the end of each step.  Who waited for a lock of that moment (WaitForLockers, lmgr.c)
- * waits for the end of the transaction: then the keeper ends it and begins another.
+ * WaitForOlderSnapshots (indexcmds.c) pass over it, while ComputeXidHorizons (procarray.c) still counts its xmin.
+ * Locks of relations are released at the end of each step.  Who waited for a lock of that moment (WaitForLockers,
+ * lmgr.c) waits for the end of the transaction: then the keeper ends it and begins another.
  */
 #include "postgres.h"
 

@@ -11,7 +11,6 @@
 #include "utils/memutils.h"
 
 #include "src/base/compat.h"
-#include "src/service/protocol.h"
 #include "keeper.h"
 #include "load_job.h"
 

@@ -33,18 +33,21 @@ typedef struct LoadShared
 	ColumnDescription columns[FLEXIBLE_ARRAY_MEMBER];
 } LoadShared;
 
+/* Returns the first part after the header. */
 static inline uint64 *
 load_pages(LoadShared *shared)
 {
 	return (uint64 *) ((char *) shared + shared->pages_at);
 }
 
+/* Returns the second. */
 static inline uint64 *
 load_visible(LoadShared *shared)
 {
 	return (uint64 *) ((char *) shared + shared->visible_at);
 }
 
+/* Returns the third. */
 static inline LoadRecord *
 load_records(LoadShared *shared)
 {

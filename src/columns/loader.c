@@ -24,7 +24,6 @@
 #include "utils/wait_event.h"
 
 #include "src/base/compat.h"
-#include "src/service/protocol.h"
 #include "load_job.h"
 
 PGDLLEXPORT void gpusort_loader_main(Datum arg);

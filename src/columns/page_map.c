@@ -22,18 +22,21 @@
 /* Offsets of the parts. */
 #define HELD_AT		TYPEALIGN(4096, sizeof(PageMapHeader))
 
+/* Returns where young pages are. */
 static Size
 young_at(BlockNumber capacity)
 {
 	return HELD_AT + TYPEALIGN(4096, ((Size) capacity + 63) / 64 * sizeof(uint64));
 }
 
+/* Returns where LSNs are. */
 static Size
 lsns_at(BlockNumber capacity)
 {
 	return young_at(capacity) + TYPEALIGN(4096, (Size) capacity * sizeof(YoungPage));
 }
 
+/* Returns where segments are. */
 static Size
 segments_at(BlockNumber capacity)
 {

@@ -12,9 +12,9 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "src/service/protocol.h"
 #include "request.h"
 #include "shared.h"
+#include "store.h"
 
 /* Between two looks at the progress, and two messages about it. */
 #define LOOK_MS 50

@@ -11,8 +11,8 @@
 #include "storage/shmem.h"
 #include "storage/spin.h"
 
-#include "src/service/protocol.h"
 #include "shared.h"
+#include "store.h"
 
 /* The name changes with the layout, as sessions with another library may be there. */
 #define SHARED_NAME "gpusort columns 1"

@@ -14,7 +14,8 @@ max_worker_processes = 16
 wal_level = replica
 CONF
 my $check = "gpusort_columns_check('t', '{id,a,n}')";
-my $plain = 'SELECT count(*) n, coalesce(sum(id), 0)::int8 s, coalesce(bit_xor(gpusort_columns_hash(id, a, n)), 0) h FROM t';
+my $plain = 'SELECT count(*) n, coalesce(sum(id), 0)::int8 s, '
+	. 'coalesce(bit_xor(gpusort_columns_hash(id, a, n)), 0) h FROM t';
 
 # Whether the answer from columns is PostgreSQL's, and the number of pages from the table.
 sub answer
@@ -87,7 +88,8 @@ all_held('and is held when it has gone');
 
 # definitions
 foreach my $ddl ('BEGIN; TRUNCATE t; ROLLBACK', 'VACUUM FULL t', 'CREATE INDEX i ON t (id)', 'CLUSTER t USING i',
-	'ALTER TABLE t ADD COLUMN z int DEFAULT 5', 'ALTER TABLE t DROP COLUMN z', 'ALTER TABLE t ALTER n TYPE numeric(14, 2)',
+	'ALTER TABLE t ADD COLUMN z int DEFAULT 5', 'ALTER TABLE t DROP COLUMN z',
+	'ALTER TABLE t ALTER n TYPE numeric(14, 2)',
 	'ALTER TABLE t RENAME COLUMN a TO b; ALTER TABLE t RENAME COLUMN b TO a', 'ALTER TABLE t ALTER a TYPE int8',
 	'TRUNCATE t; INSERT INTO t SELECT i, i, i, i FROM generate_series(1, 20000) i')
 {
@@ -112,8 +114,11 @@ is($node->psql('postgres', 'ALTER TABLE p DETACH PARTITION p2 CONCURRENTLY', tim
 	'DETACH CONCURRENTLY ends');
 
 # transactions
-is($node->safe_psql('postgres', "BEGIN; SELECT gpusort_columns_remove('p'); ROLLBACK; "
-		. "SELECT rows, from_table FROM gpusort_columns_check('p1', '{id}')"), "\n1000|0", 'a removal that is rolled back');
+is( $node->safe_psql('postgres',
+		"BEGIN; SELECT gpusort_columns_remove('p'); ROLLBACK; "
+			. "SELECT rows, from_table FROM gpusort_columns_check('p1', '{id}')"),
+	"\n1000|0",
+	'a removal that is rolled back');
 $node->safe_psql('postgres', "SELECT gpusort_columns_remove('p')");
 freed('a removal frees', 'p1');
 $node->safe_psql('postgres', "BEGIN; SELECT gpusort_columns_add('p'); ROLLBACK");
@@ -126,7 +131,10 @@ $node->psql('postgres', "BEGIN; LOCK p1; SELECT gpusort_columns_add('p1')", stde
 like($err, qr/in a transaction that has locked it/, 'a table that the transaction has locked is refused');
 
 # in nobody's way
-foreach my $statement ('CREATE INDEX CONCURRENTLY j ON t (a)', 'REINDEX INDEX CONCURRENTLY j', 'DROP INDEX CONCURRENTLY j')
+foreach my $statement (
+	'CREATE INDEX CONCURRENTLY j ON t (a)',
+	'REINDEX INDEX CONCURRENTLY j',
+	'DROP INDEX CONCURRENTLY j')
 {
 	my $queries = $node->background_psql('postgres', on_error_stop => 0);
 	my $begun = time;

@@ -1,0 +1,60 @@
+-- Resident columns: what gpusort_columns_add refuses and says, who may choose, and what the view shows to whom.
+\ir setup.psql
+SELECT plan(27);
+
+CREATE TABLE c (id bigint, n numeric(10, 2), wide numeric, t text, i interval, e bigint GENERATED ALWAYS AS (id * 2) STORED);
+INSERT INTO c SELECT g, g / 3.0, g, 'x', '1 h' FROM generate_series(1, 1000) AS g;
+CREATE TABLE nothing (t text);
+CREATE TABLE parent (id bigint) PARTITION BY RANGE (id);
+CREATE UNLOGGED TABLE unlogged (id bigint);
+CREATE TEMPORARY TABLE temporary (id bigint);
+CREATE VIEW v AS SELECT id FROM c;
+CREATE MATERIALIZED VIEW m AS SELECT id FROM c;
+CREATE SEQUENCE s;
+CREATE ROLE columns_owner;
+CREATE ROLE columns_reader;
+CREATE ROLE columns_stranger;
+CREATE TABLE owned (id bigint, secret bigint);
+ALTER TABLE owned OWNER TO columns_owner;
+GRANT SELECT (id) ON owned TO columns_reader;
+
+SELECT throws_like($$SELECT gpusort_columns_add('c', '{id,t}')$$, 'column "t" of "c" cannot be held', 'text');
+SELECT throws_like($$SELECT gpusort_columns_add('c', '{i}')$$, 'column "i" of "c" cannot be held', 'interval');
+SELECT throws_like($$SELECT gpusort_columns_add('c', '{wide}')$$, 'column "wide" of "c" cannot be held', 'numeric without a precision');
+SELECT throws_like($$SELECT gpusort_columns_add('c', '{id,none}')$$, 'column "none" of "c" does not exist', 'no such column');
+SELECT throws_like($$SELECT gpusort_columns_add('c', '{ctid}')$$, 'column "ctid" of "c" cannot be held', 'a system column');
+SELECT throws_like($$SELECT gpusort_columns_add('c', '{}')$$, 'no column is named', 'no column');
+SELECT throws_like($$SELECT gpusort_columns_add('c', '{NULL}')$$, '%must not be NULL', 'a NULL');
+SELECT throws_like($$SELECT gpusort_columns_add('nothing')$$, 'no column of "nothing" can be held', 'a table of text');
+SELECT throws_like($$SELECT gpusort_columns_add('unlogged')$$, 'columns of "unlogged" cannot be held', 'an unlogged table');
+SELECT throws_like($$SELECT gpusort_columns_add('temporary')$$, 'columns of "temporary" cannot be held', 'a temporary table');
+SELECT throws_like($$SELECT gpusort_columns_add('v')$$, 'columns of "v" cannot be held', 'a view');
+SELECT throws_like($$SELECT gpusort_columns_add('s')$$, 'columns of "s" cannot be held', 'a sequence');
+SELECT throws_like($$SELECT gpusort_columns_add('pg_class')$$, 'columns of "pg_class" cannot be held', 'a system table');
+SELECT throws_like($$SELECT gpusort_columns_add(1::regclass)$$, 'relation with OID 1 does not exist', 'no such table');
+SELECT throws_like($$SELECT gpusort_columns_remove('c')$$, 'no columns of "c" were chosen', 'a removal of what was not chosen');
+SELECT is(gpusort_columns_add(NULL)::text, NULL, 'NULL');
+
+SELECT lives_ok($$SELECT gpusort_columns_add('c')$$, 'a table');
+SELECT results_eq($$SELECT "column"::text COLLATE "default" FROM gpusort_columns WHERE rel = 'c'::regclass ORDER BY 1$$, $$VALUES ('e'::text), ('id'), ('n')$$,
+	'all that can be held');
+SELECT lives_ok($$SELECT gpusort_columns_add('c', '{id}')$$, 'chosen again');
+SELECT results_eq($$SELECT "column"::text COLLATE "default" FROM gpusort_columns WHERE rel = 'c'::regclass$$, $$VALUES ('id'::text)$$, 'the last choice counts');
+SELECT lives_ok($$SELECT gpusort_columns_add('m')$$, 'a materialized view');
+SELECT lives_ok($$SELECT gpusort_columns_add('parent')$$, 'a parent without partitions');
+
+SET ROLE columns_stranger;
+SELECT throws_like($$SELECT gpusort_columns_add('owned')$$, 'must be owner of table owned', 'by somebody else');
+SET ROLE columns_owner;
+SELECT lives_ok($$SELECT gpusort_columns_add('owned')$$, 'by its owner');
+SET ROLE columns_reader;
+SELECT results_eq($$SELECT "column"::text COLLATE "default" FROM gpusort_columns$$, $$VALUES ('id'::text)$$, 'a column is shown to whoever may read it');
+SET ROLE columns_stranger;
+SELECT is_empty($$SELECT "column"::text COLLATE "default" FROM gpusort_columns$$, 'and to nobody else');
+RESET ROLE;
+SELECT lives_ok($$SELECT gpusort_columns_remove('c'), gpusort_columns_remove('m'), gpusort_columns_remove('parent'),
+	gpusort_columns_remove('owned')$$, 'removed');
+
+SELECT * FROM finish();
+DROP OWNED BY columns_owner, columns_reader, columns_stranger;
+DROP ROLE columns_owner, columns_reader, columns_stranger;
