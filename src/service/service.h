@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define GSD_RELEASE "0.2.0"
+#define GSD_RELEASE "1.0.0"
 
 /* Kinds of injected faults. */
 typedef enum fault_kind
