@@ -41,10 +41,14 @@ static KeeperShared *keeper;
 static ServiceLink *service_link;
 static int64 called_ms;			/* last attempt to reach the service */
 
-/* Exit callback. */
+/* Exit callback.  Loaders end, too, as nobody would publish what they store. */
 static void
 leave(int code, Datum arg)
 {
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &kept_tables)
+		load_job_stop(dlist_container(KeptTable, node, iter.cur));
 	SpinLockAcquire(&all->mutex);
 	if (keeper->pid == MyProcPid)
 		keeper->pid = 0;

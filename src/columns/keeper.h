@@ -170,7 +170,7 @@ extern uint64 kept_table_candidates(KeptTable *table, Size word);
 /* Records the result of a load. */
 extern void kept_table_result(KeptTable *table, const LoadedPage *page, uint32 segment);
 
-/* ---------------------------------------------------------------- loaders (loader.c) */
+/* ---------------------------------------------------------------- loaders (load_job.c) */
 
 /* Starts loaders for a table's wanted pages.  NULL: there is no worker slot, or too little to do. */
 extern LoadJob *load_job_start(KeptTable *table);
@@ -178,6 +178,9 @@ extern LoadJob *load_job_start(KeptTable *table);
 /* Takes results.  Returns false when all loaders have ended. */
 extern bool load_job_poll(KeptTable *table, bool *no_memory);
 extern void load_job_end(KeptTable *table);
+
+/* Tells loaders to end. */
+extern void load_job_stop(KeptTable *table);
 
 /* ---------------------------------------------------------------- choices (keeper_choice.c) */
 

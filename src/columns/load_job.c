@@ -195,13 +195,20 @@ load_job_poll(KeptTable *table, bool *no_memory)
 }
 
 void
+load_job_stop(KeptTable *table)
+{
+	if (table->job != NULL)
+		pg_atomic_write_u32(&table->job->shared->stop, 1);
+}
+
+void
 load_job_end(KeptTable *table)
 {
 	LoadJob    *job = table->job;
 
 	if (job == NULL)
 		return;
-	pg_atomic_write_u32(&job->shared->stop, 1);
+	load_job_stop(table);
 	dsm_detach(job->segment);
 	for (int i = 0; i < job->nloaders; i++)
 		pfree(job->loaders[i]);
