@@ -104,7 +104,8 @@ hash_read_row(Check *check)
 
 	for (int i = 0; i < check->ncolumns; i++)
 	{
-		const RowColumn *column = &check->reader.columns[i];
+		/* a column that is named twice is read once */
+		const RowColumn *column = &check->reader.columns[check->reader.attributes[check->columns[i].number - 1].column];
 		gs_type		type = (gs_type) column->description.gs;
 		bool		isnull = column->has_nulls && column->nulls[0] & 1;
 

@@ -41,7 +41,7 @@ typedef struct RowReader
 	RowColumn  *columns;
 } RowReader;
 
-/* Prepares for a relation's tuples.  Allocates in the current context. */
+/* Prepares for a relation's tuples.  Of columns that are given twice, the last is read.  Allocates in this context. */
 extern void row_reader_init(RowReader *reader, Relation rel, const ColumnDescription *columns, int ncolumns);
 
 /* Writes a tuple's values as row number row.  Returns false if a value cannot be held. */
