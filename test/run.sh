@@ -244,7 +244,7 @@ run_primitives() {
 	local dir target kind
 	export KERNELS_BUILD=$work/tree/build/test-kernels
 	for kind in plain asan; do
-		as_server make -s -j"$(nproc)" -C "$work/tree/test/primitives" kernels KIND="$kind" >&2 || say "no $kind engine"
+		as_server make -s -j"$(nproc)" -C "$work/tree/test/kernels" objects KIND="$kind" >&2 || say "no $kind engine"
 	done
 	for dir in $(printf '%s\n' "$work"/tree/test/*/ | sort -r); do
 		grep -qs '^check:' "$dir/Makefile" || continue

@@ -8,8 +8,7 @@ require_postgres
 
 service=$root/test/service
 make -s -C "$service" gpusortd liar_test
-make -s -C "$service" gpusortd BUILD=build/tsan KIND=tsan CFLAGS='-O1 -g -fsanitize=thread' \
-	KERNEL_CFLAGS='-O1 -g -fsanitize=thread'
+make -s -C "$service" gpusortd BUILD=build/tsan KIND=tsan
 # where the server's user may write
 reports=$(mktemp -d "${TMPDIR:-/tmp}/gpusort-tsan.XXXXXX")
 chmod 777 "$reports"

@@ -1,7 +1,8 @@
 /*
- * chunk_test.c: layout of chunks, and that no corrupted one passes gs_chunk_check or harms a job.
+ * chunk.c: layout of chunks, and that no corrupted one passes gs_chunk_check or harms a job.
  */
-#include "tap.h"
+#include "table.h"
+#include "tests.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -146,8 +147,8 @@ sizes(void)
 	free(buffer);
 }
 
-int
-main(void)
+void
+test_chunk(void)
 {
 	size_t bytes;
 	gs_chunk *chunk = make_chunk(1000 / 64 * 64, &bytes);
@@ -166,5 +167,4 @@ main(void)
 	tap_ok(gs_type_width(GS_BYTES) == 0 && gs_type_width((gs_type) 99) == 0, "widths");
 	tap_ok(strcmp(gs_status_text(GS_WRONG_ORDER), "wrong order") == 0 && gs_status_text((gs_status) 99) != NULL,
 		   "status texts");
-	return tap_done();
 }

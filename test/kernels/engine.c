@@ -1,45 +1,42 @@
 /*
- * engine_test.c: see engine_test.h.
+ * engine.c: see engine.h.
  */
-#include "engine_test.h"
-#include "seed.h"
+#include "engine.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <time.h>
 
 #ifdef WITH_CUDA
-#include "../kernels/cuda/base/stall.h"
+#include "kernels/cuda/base/stall.h"
 #endif
 
 gs_engine *engine;
 bool on_gpu, small_only, tiny;
 
-static int groups, failed_groups, failures, cases;
-static unsigned every = 1; /* of so many cases one is run */
-static time_t began;
-static char group_name[128];
+static char **arguments; /* of the program, up to a NULL */
+static unsigned every;	 /* of so many cases one is run */
+static void *temp;		 /* of temp_of */
+static size_t temp_bytes;
 
-static void
-end_group(void)
+/* ---------------------------------------------------------------- arguments and tests */
+
+static bool
+named(const char *name)
 {
-	if (groups > 0)
-	{
-		printf("%s %d - %s (%d cases, %d s)\n", failures ? "not ok" : "ok", groups, group_name, cases,
-			   (int) (time(NULL) - began));
-		fflush(stdout);
-		failed_groups += failures != 0;
-	}
+	for (char **a = arguments; *a != NULL; a++)
+		if (strcmp(*a, name) == 0)
+			return true;
+	return false;
 }
 
-void
-group(const char *name)
+uint64_t
+option(const char *name, uint64_t otherwise)
 {
-	end_group();
-	groups++;
-	failures = cases = 0;
-	began = time(NULL);
-	snprintf(group_name, sizeof(group_name), "%s", name);
+	size_t n = strlen(name);
+
+	for (char **a = arguments; *a != NULL; a++)
+		if (strncmp(*a, name, n) == 0 && (*a)[n] == '=')
+			return strtoull(*a + n + 1, NULL, 10);
+	return otherwise;
 }
 
 bool
@@ -50,30 +47,68 @@ skipped(void)
 	return cases_asked++ % every != 0;
 }
 
-void
-check(bool good, const char *format, ...)
+/* Opens the engine that the arguments ask for; false if this program has none for a GPU. */
+static bool
+open_engine(void)
 {
-	va_list list;
-
-	cases++;
-	if (good)
-		return;
-	if (failures++ < 8)
+	if (!on_gpu)
+		ok(gs_cpu_open(1, NULL, &engine), "gs_cpu_open");
+#ifdef WITH_CUDA
+	else if (gs_cuda_open(0, NULL, &engine) != GS_OK)
 	{
-		va_start(list, format);
-		printf("# ");
-		vprintf(format, list);
-		printf("\n");
-		va_end(list);
+		printf("Bail out! no device: %s\n", gs_cuda_open_failure());
+		exit(2);
 	}
+#endif
+	return engine != NULL;
 }
 
-static int
-finish(void)
+/* Gives a test an engine of its own. */
+static void
+run_test(const test *t)
 {
-	end_group();
-	printf("1..%d\n", groups);
-	return failed_groups != 0;
+	if (!open_engine())
+	{
+		tap_skip("built without CUDA");
+		return;
+	}
+	printf("# %s on %s\n", t->name, gs_engine_name(engine));
+	t->run();
+	gs_free(engine, temp);
+	temp = NULL;
+	temp_bytes = 0;
+	gs_engine_close(engine);
+	engine = NULL;
+}
+
+/* Whether the arguments ask for a test: by its name, or, unless it runs only by its name, its family's or nobody's. */
+static bool
+wanted(const test *t, bool any_named)
+{
+	if (on_gpu ? t->where == CPU_ONLY : t->where == GPU_ONLY)
+		return false;
+	if (named(t->name))
+		return true;
+	return t->size == (named("large") ? LARGE : USUAL) && (!any_named || named(t->family));
+}
+
+int
+run_tests(char **argv, const test *all, int n)
+{
+	bool any_named = false;
+
+	arguments = argv + 1;
+	on_gpu = named("gpu");
+	small_only = named("small");
+	every = (unsigned) option("every", named("tiny") ? 9 : 1);
+	every = every < 1 ? 1 : every;
+	tiny = every > 1;
+	for (int t = 0; t < n; t++)
+		any_named |= named(all[t].name) || named(all[t].family);
+	for (int t = 0; t < n; t++)
+		if (wanted(&all[t], any_named))
+			run_test(&all[t]);
+	return tap_done();
 }
 
 /* ---------------------------------------------------------------- arrays */
@@ -138,22 +173,18 @@ drop(array *a)
 	free(a->copy);
 }
 
-/* Temporary memory, with rubbish in it. */
 void *
 temp_of(size_t bytes)
 {
-	static void *block;
-	static size_t have;
-
-	if (bytes > have)
+	if (bytes > temp_bytes)
 	{
-		gs_free(engine, block);
-		have = bytes * 2;
-		ok(gs_alloc(engine, have, &block), "gs_alloc");
+		gs_free(engine, temp);
+		temp_bytes = bytes * 2;
+		ok(gs_alloc(engine, temp_bytes, &temp), "gs_alloc");
 	}
 	if (bytes > 0)
-		ok(gs_fill(engine, block, 0xc3, bytes), "gs_fill");
-	return block;
+		ok(gs_fill(engine, temp, 0xc3, bytes), "gs_fill");
+	return temp;
 }
 
 /* ---------------------------------------------------------------- stalled tiles */
@@ -203,25 +234,6 @@ hanging_call(uint32_t tile, void (*call)(void *), void *arg, const char *what)
 
 /* ---------------------------------------------------------------- data */
 
-static uint64_t state = 1;
-
-/* Begins a test's random data: s tells the tests of one run apart. */
-void
-seed(uint64_t s)
-{
-	state = s + test_seed() * 0xd1342543de82ef95ull;
-}
-
-uint64_t
-random64(void)
-{
-	uint64_t z = (state += 0x9e3779b97f4a7c15ull);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
 const char *
 type_name(gs_type type)
 {
@@ -248,46 +260,4 @@ equal(gs_type type, const void *a, const void *b)
 		return x == y || (isnan(x) && isnan(y));
 	}
 	return memcmp(a, b, gs_type_width(type)) == 0;
-}
-
-static bool
-named(int argc, char **argv, const char *name)
-{
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], name) == 0)
-			return true;
-	return false;
-}
-
-int
-run_groups(int argc, char **argv, const test_group *all, int n)
-{
-	bool large = named(argc, argv, "large"), chosen = false;
-
-	on_gpu = named(argc, argv, "gpu");
-	small_only = named(argc, argv, "small");
-	every = named(argc, argv, "tiny") ? 9 : 1;
-	for (int i = 1; i < argc; i++)
-		if (strncmp(argv[i], "every=", 6) == 0 && atoi(argv[i] + 6) > 0)
-			every = (unsigned) atoi(argv[i] + 6);
-	tiny = every > 1;
-	for (int t = 0; t < n; t++)
-		chosen |= named(argc, argv, all[t].name);
-	if (on_gpu)
-	{
-#ifdef WITH_CUDA
-		ok(gs_cuda_open(0, NULL, &engine), "gs_cuda_open");
-#else
-		printf("1..0 # SKIP built without CUDA\n");
-		return 0;
-#endif
-	}
-	else
-		ok(gs_cpu_open(1, NULL, &engine), "gs_cpu_open");
-	printf("# %s\n", gs_engine_name(engine));
-	for (int t = 0; t < n; t++)
-		if (all[t].large == large && (!chosen || named(argc, argv, all[t].name)))
-			all[t].run();
-	gs_engine_close(engine);
-	return finish();
 }

@@ -1,40 +1,36 @@
 /*
- * engine_test.h: what the tests of the primitives share: output in TAP, arrays with guard words on an engine, random
- * numbers.
+ * engine.h: what the tests of the primitives share: arguments, an engine for each test, arrays with guard words on it,
+ * tiles that stand still.
  *
- * A test program takes: [cpu | gpu] [small] [tiny | every=N] [large] [groups...].  "small" keeps to sizes that a
- * memory checker gets through, "tiny" also to every ninth of the cases, every=N to every N-th; "large" runs the groups
- * that are too large for a quick test, and only them.
+ * The program takes: [cpu | gpu] [small] [tiny | every=N] [large] [NAME=N]... [TEST or FAMILY]...
+ * "small" keeps to sizes that a memory checker gets through, "tiny" also to every ninth of the cases, every=N to every
+ * N-th; "large" runs the tests that are too large for a quick one, and only them.  Other numbers are a test's own.
  */
-#ifndef ENGINE_TEST_H
-#define ENGINE_TEST_H
+#ifndef GPUSORT_TEST_ENGINE_H
+#define GPUSORT_TEST_ENGINE_H
 
-#include "../kernels/gs_library.h"
+#include "kernels/gs_library.h"
+#include "tap.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-typedef struct test_group
+typedef struct test
 {
-	const char *name;
+	const char *family, *name;
 	void (*run)(void);
-	bool large;
-} test_group;
+	enum { ANYWHERE, CPU_ONLY, GPU_ONLY } where;
+	enum { USUAL, LARGE, BY_NAME } size; /* run unless told otherwise, by "large", or only by its name */
+} test;
 
-/* main: opens the engine, runs the groups that the arguments ask for, prints the plan. */
-int run_groups(int argc, char **argv, const test_group *all, int n);
+/* main: runs the tests that the arguments ask for, and prints the plan. */
+int run_tests(char **argv, const test *all, int n);
 
-extern gs_engine *engine;
+extern gs_engine *engine; /* the test's own */
 extern bool on_gpu, small_only, tiny;
+
+/* The number of the argument name=N. */
+uint64_t option(const char *name, uint64_t otherwise);
 
 /* True for all but some of the cases when a slow checker looks on ("tiny", every=N). */
 bool skipped(void);
-
-/* ---- results: one line per group of cases; the first failures of a group are explained */
-
-void group(const char *name);
-void check(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- arrays: guarded on both sides, poisoned before each use, at a chosen offset to the alignment of 256 */
 
@@ -55,7 +51,9 @@ void put(array *a, const void *from, size_t bytes);
 const void *fetch(array *a, size_t used, const char *what);
 void drop(array *a);
 
+/* Temporary memory, with rubbish in it. */
 void *temp_of(size_t bytes);
+/* Ends the program unless a call was right. */
 void ok(gs_status status, const char *what);
 
 /* ---- stalled tiles (kernels/cuda/base/stall.h) */
@@ -74,8 +72,6 @@ void hanging_call(uint32_t tile, void (*call)(void *), void *arg, const char *wh
 
 /* ---- data */
 
-uint64_t random64(void);
-void seed(uint64_t s);
 bool equal(gs_type type, const void *a, const void *b);
 const char *type_name(gs_type type);
 

@@ -1,19 +1,18 @@
 /*
- * order.c: row orders of the CUDA engine against those of the CPU engine, which must be the same number for number.
- *
- *   order-test [rounds [most rows [seed [small [finish [stall]]]]]]
- *       fewer than 10 rounds: for slow checkers, also fewer cases beside them
- *       small: 1 never in one launch; finish: 1 never by leading digits and buckets, 2 wherever that is possible, 3
- *       even if keys do not spread evenly; stall: tiles 0, 3 and 4 stall
+ * gpu_orders.c: row orders of the CUDA engine against those of the CPU engine, which must be the same number for
+ * number. Takes rounds=N, of which fewer than 10 are for slow checkers; rows=N, the most of a table; launch=1, never in
+ * one launch; finish=1, never by leading digits and buckets, 2 wherever that is possible, 3 even if keys do not spread
+ * evenly; stall=1, tiles 0, 3 and 4 stall.
  *
  * Random tables of 1 to 5 columns of all types, directions, NULL fractions and distributions, at sizes around tiles;
  * outputs are poisoned, memory behind outputs and temporary memory is guarded.
  */
-#include "order_test.h"
-#include "../../kernels/cuda/base/sort_testing.h"
-#include "../../kernels/cuda/base/stall.h"
+#include "gpu_orders.h"
+#include "kernels/cuda/base/sort_testing.h"
+#include "kernels/cuda/base/stall.h"
 
 char now[1024];
+
 static void
 die(const char *what, gs_status status)
 {
@@ -29,15 +28,14 @@ die(const char *what, gs_status status)
 			die(#call, s_);        \
 	} while (0)
 
-
 static void
 make_strings(column *c, uint64_t rows)
 {
 	uint32_t *offsets = malloc((rows + 1) * 4 + 8);
 	size_t room = 1 << 20, used = 0;
 	uint8_t *heap = malloc(room);
-	int kind = (int) below(8);
-	size_t prefix = (size_t[]){0, 0, 5, 30, 200}[below(5)];
+	int kind = (int) rnd_below(8);
+	size_t prefix = (size_t[]){0, 0, 5, 30, 200}[rnd_below(5)];
 
 	if (rows > 20000 && prefix > 30)
 		prefix = 30;
@@ -45,7 +43,7 @@ make_strings(column *c, uint64_t rows)
 	{
 		size_t length = 0, extra = 1200;
 
-		if (kind == 6 && rows < 3000 && below(200) == 0)
+		if (kind == 6 && rows < 3000 && rnd_below(200) == 0)
 			extra = 100000;
 		if (used + prefix + extra + 64 > room)
 			heap = realloc(heap, room = room * 2 + prefix + extra);
@@ -58,43 +56,43 @@ make_strings(column *c, uint64_t rows)
 		{
 			case 0: /* hex */
 				for (int i = 0; i < 16; i++)
-					s[length++] = "0123456789abcdef"[below(16)];
+					s[length++] = "0123456789abcdef"[rnd_below(16)];
 				break;
 			case 1: /* any bytes, any short length */
-				for (int i = (int) below(20); i > 0; i--)
-					s[length++] = (uint8_t) random64();
+				for (int i = (int) rnd_below(20); i > 0; i--)
+					s[length++] = (uint8_t) rnd();
 				break;
 			case 2: /* one is the prefix of another */
-				for (int i = (int) below(40); i > 0; i--)
+				for (int i = (int) rnd_below(40); i > 0; i--)
 					s[length++] = 'a';
 				break;
 			case 3: /* few distinct, long */
-				for (int i = 0, which = (int) below(5); i < 50 + which; i++)
+				for (int i = 0, which = (int) rnd_below(5); i < 50 + which; i++)
 					s[length++] = (uint8_t) (i == 45 ? 'a' + which : 'x');
 				break;
 			case 4: /* like addresses */
 				length += (size_t) sprintf((char *) s + length, "site%d.example.org/path/%d/page%d.html",
-										   (int) below(30), (int) below(50), (int) below(100000));
+										   (int) rnd_below(30), (int) rnd_below(50), (int) rnd_below(100000));
 				break;
 			case 5: /* zero bytes */
-				for (int i = (int) below(12); i > 0; i--)
-					s[length++] = (uint8_t) (below(3) ? 0 : 1);
+				for (int i = (int) rnd_below(12); i > 0; i--)
+					s[length++] = (uint8_t) (rnd_below(3) ? 0 : 1);
 				break;
 			case 6: /* long and alike */
 			{
-				size_t n = extra > 1200 ? 100000 : below(1000);
+				size_t n = extra > 1200 ? 100000 : rnd_below(1000);
 
 				memset(s + length, 'z', n);
-				if (n > 0 && below(2))
-					s[length + below(n)] = 'y';
+				if (n > 0 && rnd_below(2))
+					s[length + rnd_below(n)] = 'y';
 				length += n;
 				break;
 			}
 			default: /* all empty or equal */
 				break;
 		}
-		if (below(50) == 0)
-			length = below(2) ? 0 : prefix;
+		if (rnd_below(50) == 0)
+			length = rnd_below(2) ? 0 : prefix;
 		used += length;
 	}
 	offsets[rows] = (uint32_t) used;
@@ -109,10 +107,10 @@ static void
 make_column(column *c, uint64_t rows, int type)
 {
 	static const int fractions[] = {0, 0, 0, 1, 50, 100};
-	int shape = (int) below(SHAPES), fraction = fractions[below(6)];
+	int shape = (int) rnd_below(SHAPES), fraction = fractions[rnd_below(6)];
 
 	memset(c, 0, sizeof(*c));
-	c->host.spec = (gs_column_spec){(gs_type) type, below(2), below(2)};
+	c->host.spec = (gs_column_spec){(gs_type) type, rnd_below(2), rnd_below(2)};
 	if (type == GS_BYTES)
 		make_strings(c, rows);
 	else
@@ -124,7 +122,7 @@ make_column(column *c, uint64_t rows, int type)
 		{
 			uint64_t x[2] = {shape_value(shape, r, rows), 0};
 
-			if (width == 16 && below(2))
+			if (width == 16 && rnd_below(2))
 				x[1] = shape_value((int) (shape + rows) % SHAPES, r, rows);
 			memcpy(v + r * width, x, width);
 		}
@@ -132,12 +130,12 @@ make_column(column *c, uint64_t rows, int type)
 		c->values_bytes = rows * width;
 		sprintf(c->text, "type %d %s", type, shape_name[shape]);
 	}
-	if (fraction || below(8) == 0)
+	if (fraction || rnd_below(8) == 0)
 	{
 		uint64_t *bits = calloc((rows + 63) / 64 + 1, 8);
 
 		for (uint64_t r = 0; r < rows; r++)
-			if (below(100) < (uint64_t) fraction)
+			if (rnd_below(100) < (uint64_t) fraction)
 				bits[r / 64] |= 1ull << r % 64;
 		c->host.nulls = bits;
 		c->nulls_bytes = (rows + 63) / 64 * 8;
@@ -189,8 +187,8 @@ order_on(gs_engine *e, column *c, uint32_t n, uint64_t rows, gs_order_facts *fac
 	for (int i = 0; i < GUARD; i++)
 		if (guard[i] != 0xa5 || ((uint8_t *) out)[bytes + i] != 0xa5)
 		{
-			printf("not ok: memory behind %s was written\n", guard[i] != 0xa5 ? "temp" : "the order");
-			exit(1);
+			printf("Bail out! memory behind %s was written; %s\n", guard[i] != 0xa5 ? "temp" : "the order", now);
+			exit(2);
 		}
 	gs_plan_free(e, plan);
 	for (uint32_t i = 0; i < n; i++)
@@ -217,12 +215,12 @@ job_on(gs_engine *e, column *c, uint32_t n, uint64_t rows)
 	for (uint32_t i = 0; i < n; i++)
 		specs[i] = c[i].host.spec;
 
-	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = n, .columns = specs, .rows_hint = below(2) ? rows : 0};
+	gs_job_spec spec = {.op = GS_ORDER, .ncolumns = n, .columns = specs, .rows_hint = rnd_below(2) ? rows : 0};
 
 	TRY(gs_job_begin(e, &spec, NULL, &job));
 	do
 	{
-		uint64_t m = 1 + below(below(2) ? 100 : 40000), longest = 16;
+		uint64_t m = 1 + rnd_below(rnd_below(2) ? 100 : 40000), longest = 16;
 
 		if (m > rows - at)
 			m = rows - at;
@@ -259,7 +257,8 @@ job_on(gs_engine *e, column *c, uint32_t n, uint64_t rows)
 			{
 				uint64_t *bits = (uint64_t *) ((char *) chunk + chunk->columns[i].nulls), any = 0;
 
-				memset(bits, below(2) ? 0xff : 0, (m + 63) / 64 * 8); /* what lies behind the rows must not matter */
+				/* what lies behind the rows must not matter */
+				memset(bits, rnd_below(2) ? 0xff : 0, (m + 63) / 64 * 8);
 				for (uint64_t r = 0; r < m; r++)
 				{
 					uint64_t bit = c[i].host.nulls[(at + r) / 64] >> (at + r) % 64 & 1;
@@ -278,7 +277,7 @@ job_on(gs_engine *e, column *c, uint32_t n, uint64_t rows)
 	TRY(gs_job_finish(job, rows));
 	for (at = 0;; at += got)
 	{
-		TRY(gs_job_next(job, out + at, 1 + below(50000), &got));
+		TRY(gs_job_next(job, out + at, 1 + rnd_below(50000), &got));
 		if (got == 0)
 			break;
 	}
@@ -345,7 +344,7 @@ compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, co
 	if (wrong || (f.key_bits != g.key_bits) || (f.input != g.input && g.input != GS_UNORDERED))
 	{
 		printf(
-			"not ok %s: %llu rows, %u columns: %llu differ from %llu (%u for %u), bits %u %u, input %d %d, "
+			"# %s: %llu rows, %u columns: %llu differ from %llu (%u for %u), bits %u %u, input %d %d, "
 			"words passes refined %u %u %u\n",
 			what, (unsigned long long) rows, n, (unsigned long long) wrong, (unsigned long long) at, wrong ? b[at] : 0,
 			wrong ? a[at] : 0, f.key_bits, g.key_bits, f.input, g.input, g.words, g.passes, g.refined);
@@ -353,15 +352,13 @@ compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, co
 			printf("#   %s\n", c[i].text);
 		bad = wrong != 0;
 	}
+	check(!bad, "%s: the orders differ", what);
 	free(b);
 	if (rows < 300000)
 	{
 		b = job_on(gpu, c, n, rows);
-		if (memcmp(a, b, rows * 4) != 0)
-		{
-			printf("not ok %s: the job's order differs\n", what);
-			bad = 1;
-		}
+		check(memcmp(a, b, rows * 4) == 0, "%s: the job's order differs", what);
+		bad |= memcmp(a, b, rows * 4) != 0;
 		free(b);
 	}
 	free(a);
@@ -369,7 +366,7 @@ compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, co
 }
 
 /*
- * Whether calls are to be made again, since stalled tiles have given up in them: see stalled_call in engine_test.h.
+ * Whether calls are to be made again, since stalled tiles have given up in them: see stalled_call in engine.h.
  * The third time that is a failure.
  */
 static bool
@@ -383,63 +380,38 @@ again(gs_engine *gpu, int turn, int *failed)
 		return false;
 	printf("# %u stalled tiles gave up: %s\n", given_up - before, now);
 	before = given_up;
+	check(turn < 2, "stalled tiles give up");
 	*failed += turn == 2;
 	return turn < 2;
 }
 
-int
-main(int argc, char **argv)
+/* The random tables, each on both engines. */
+static void
+random_tables(gs_engine *cpu, gs_engine *gpu, int rounds, uint64_t most, bool stall, int failed)
 {
-	int rounds = argc > 1 ? atoi(argv[1]) : 200;
-	uint64_t most = argc > 2 ? strtoull(argv[2], NULL, 10) : 200000;
 	static const uint64_t sizes[] = {0,		1,	   2,	  3,	 31,	32,	   33,	  1000,	 4096,	5759,  5760,
 									 5761,	8064,  8065,  8192,	 8193,	9600,  9601,  13056, 13057, 14080, 15232,
 									 15233, 15360, 15361, 16000, 16001, 22399, 22401, 30464, 65536, 100003};
-	gs_engine *cpu, *gpu;
-	int failed = 0, turn = 0;
-	uint32_t fallbacks, given_up;
+	int turn;
 
-	seed(argc > 3 ? strtoull(argv[3], NULL, 10) * 7919 + 1 : 1);
-	TRY(gs_cpu_open(1, NULL, &cpu));
-	if (gs_cuda_open(0, NULL, &gpu) != GS_OK)
-	{
-		printf("Bail out! no device: %s\n", gs_cuda_open_failure());
-		return 2;
-	}
-	gs_cuda_sort_force(gpu, argc > 4 ? (uint32_t) atoi(argv[4]) : 2, argc > 5 ? (uint32_t) atoi(argv[5]) : 0);
-	if (argc > 6)
-	{
-		uint32_t stalled[] = {0, 3, 4};
-
-		TRY(gs_cuda_stall(gpu, stalled, 3, 200000));
-	}
-	if (argc > 4 && atoi(argv[4]) == 1 && argc < 6)
-	{
-		failed += narrow_keys(cpu, gpu, most, rounds < 10 ? 1 : rounds < 100 ? 2 : 12);
-		failed += sampled_keys(cpu, gpu, most, rounds < 10 ? 1 : rounds < 100 ? 2 : 20);
-	}
-	if (argc > 5)
-		do
-			failed += bucket_keys(cpu, gpu, most, rounds < 100 ? 1 : 12);
-		while (argc > 6 && again(gpu, turn++, &failed));
 	for (int round = 0; round < rounds && failed < 20; round++)
 	{
 		column c[8];
-		uint64_t rows = below(2) ? sizes[below(sizeof(sizes) / sizeof(sizes[0]))] : below(most + 1);
-		uint32_t n = below(2) ? 1 : 1 + (uint32_t) below(5);
+		uint64_t rows = rnd_below(2) ? sizes[rnd_below(sizeof(sizes) / sizeof(sizes[0]))] : rnd_below(most + 1);
+		uint32_t n = rnd_below(2) ? 1 : 1 + (uint32_t) rnd_below(5);
 		char what[64];
 
 		rows = rows > most ? most : rows;
 		for (uint32_t i = 0; i < n; i++)
-			make_column(&c[i], rows, below(5) ? (int) below(11) : (int) (below(2) ? GS_I64 : GS_I32));
+			make_column(&c[i], rows, rnd_below(5) ? (int) rnd_below(11) : (int) (rnd_below(2) ? GS_I64 : GS_I32));
 		sprintf(what, "round %d", round);
 		sprintf(now, "round %d, %llu rows, %u columns:", round, (unsigned long long) rows, n);
 		for (uint32_t i = 0; i < n; i++)
 			sprintf(now + strlen(now), " (%s)", c[i].text);
-		if (below(6) == 0)
+		if (rnd_below(6) == 0)
 		{
 			/* rows that come in order, or reversed, leave early */
-			bool reverse = below(3) == 0;
+			bool reverse = rnd_below(3) == 0;
 			gs_order_facts facts;
 			uint32_t *order = order_on(cpu, c, n, rows, &facts);
 
@@ -452,7 +424,7 @@ main(int argc, char **argv)
 		turn = 0;
 		do
 			failed += compare(cpu, gpu, c, n, rows, what);
-		while (argc > 6 && again(gpu, turn++, &failed));
+		while (stall && again(gpu, turn++, &failed));
 		for (uint32_t i = 0; i < n; i++)
 		{
 			free((void *) c[i].host.values);
@@ -461,14 +433,40 @@ main(int argc, char **argv)
 		}
 		fflush(stdout);
 	}
-	if (argc > 6)
+}
+
+void
+test_gpu_orders(void)
+{
+	const uint64_t most = option("rows", 200000), finish = option("finish", UINT64_MAX);
+	const uint32_t launch = (uint32_t) option("launch", 2);
+	const int rounds = (int) option("rounds", 200), each = rounds < 10 ? 1 : rounds < 100 ? 2 : 12;
+	const bool stall = option("stall", 0) != 0, finish_given = finish != UINT64_MAX;
+	uint32_t stalled[] = {0, 3, 4}, fallbacks, given_up;
+	gs_engine *cpu;
+	int failed = 0, turn = 0;
+
+	group("row orders, by the CPU and the GPU");
+	seed(launch);
+	TRY(gs_cpu_open(1, NULL, &cpu));
+	gs_cuda_sort_force(engine, launch, finish_given ? (uint32_t) finish : 0);
+	if (stall)
+		TRY(gs_cuda_stall(engine, stalled, 3, 200000));
+	if (launch == 1 && !finish_given)
 	{
-		TRY(gs_cuda_stall_counts(gpu, &fallbacks, &given_up));
+		failed += narrow_keys(cpu, engine, most, each);
+		failed += sampled_keys(cpu, engine, most, each == 12 ? 20 : each);
+	}
+	if (finish_given)
+		do
+			failed += bucket_keys(cpu, engine, most, rounds < 100 ? 1 : 12);
+		while (stall && again(engine, turn++, &failed));
+	random_tables(cpu, engine, rounds, most, stall, failed);
+	if (stall)
+	{
+		TRY(gs_cuda_stall_counts(engine, &fallbacks, &given_up));
 		printf("# stalled tiles: %u fallbacks, %u gave up\n", fallbacks, given_up);
-		failed += fallbacks == 0;
+		check(fallbacks > 0, "no tile was stepped in for");
 	}
 	gs_engine_close(cpu);
-	gs_engine_close(gpu);
-	printf("%s: %d of %d orders differ\n", failed ? "not ok" : "ok", failed, rounds);
-	return failed != 0;
 }

@@ -1,8 +1,8 @@
 /*
- * order_test.h: tables whose orders are compared, between order.c and order_keys.c.
+ * gpu_orders.h: tables whose orders are compared, between gpu_orders.c and gpu_order_keys.c.
  */
-#ifndef ORDER_TEST_H
-#define ORDER_TEST_H
+#ifndef GPUSORT_TEST_GPU_ORDERS_H
+#define GPUSORT_TEST_GPU_ORDERS_H
 
 #include "sort_test.h"
 

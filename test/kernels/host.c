@@ -1,10 +1,11 @@
 /*
- * host_test.c: what jobs and sorts ask of their host: memory that comes back, that runs out, a poll that cancels; of
+ * host.c: what jobs and sorts ask of their host: memory that comes back, that runs out, a poll that cancels; of
  * jobs also callbacks left by longjmp, and the bound on memory that gs_job_host_bytes gives.
  */
-#include "../../kernels/cpu/cpu.h"
-#include "../../kernels/gs_library.h"
-#include "tap.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/gs_library.h"
+#include "table.h"
+#include "tests.h"
 
 #include <setjmp.h>
 #include <sys/mman.h>
@@ -474,8 +475,8 @@ misuse(void)
 	gs_engine_close(engine);
 }
 
-int
-main(void)
+void
+test_host(void)
 {
 	default_host();
 	misuse();
@@ -488,5 +489,4 @@ main(void)
 			if (kind < 3 || ops[i] != GS_ORDER)
 				polls(kind, ops[i]);
 		}
-	return tap_done();
 }

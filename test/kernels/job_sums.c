@@ -1,5 +1,5 @@
 /*
- * sums.c: REDUCE and SCAN against plain C.
+ * job_sums.c: REDUCE and SCAN against plain C.
  */
 #include "jobs.h"
 
@@ -170,7 +170,7 @@ groups_right(const gs_group *out, uint64_t count, const uint32_t *order, const t
 static const gs_type numbers[] = {GS_U8, GS_U16, GS_U32, GS_U64, GS_I16, GS_I32, GS_I64, GS_F32, GS_F64};
 
 bool
-test_reduce(void)
+reduce_job(void)
 {
 	table t, keys, order_by;
 	gs_job_spec spec = {.op = GS_REDUCE, .columns = t.specs};
@@ -299,7 +299,7 @@ scan_right(const char *out, const column *c, uint64_t rows, gs_operation op, boo
 }
 
 bool
-test_scan(void)
+scan_job(void)
 {
 	table t;
 	gs_job_spec spec = {.op = GS_SCAN, .ncolumns = 1, .columns = t.specs, .exclusive = rnd_below(2)};

@@ -1,13 +1,11 @@
 /*
- * tables.c: random tables for the tests of jobs, and a job run on one.
+ * job_tables.c: random tables for the tests of jobs, and a job run on one.
  */
 #include "jobs.h"
 
-gs_engine *engine;
-
 /* ---------------------------------------------------------------- random tables */
 
-uint64_t most_rows = 3000;
+uint64_t most_rows;
 
 /* Few or many different values; floats with zeros of both signs, infinities and NaNs of several kinds. */
 static void
@@ -201,13 +199,11 @@ is_null(const column *c, uint64_t row)
 const char *
 describe(const table *t)
 {
-	static const char *const names[] = {"u8",  "u16", "u32", "u64", "u128", "i16",
-										"i32", "i64", "f32", "f64", "bytes"};
 	static char text[200];
 	size_t at = (size_t) snprintf(text, sizeof(text), "%llu rows of", (unsigned long long) t->rows);
 
 	for (uint32_t c = 0; c < t->ncolumns; c++)
-		at += (size_t) snprintf(text + at, sizeof(text) - at, " %s%s", names[t->specs[c].type],
+		at += (size_t) snprintf(text + at, sizeof(text) - at, " %s%s", type_name(t->specs[c].type),
 								t->columns[c].null ? "?" : "");
 	return text;
 }

@@ -1,7 +1,6 @@
 /*
- * jobs.c: every operation of a job on random tables, on one engine, against plain C; output in TAP.
- *
- *   jobs-test [cpu | gpu] [ROUNDS] [MOST ROWS] [SEED]
+ * jobs.c: every operation of a job on random tables, on one engine, against plain C.  Takes rounds=N and rows=N, the
+ * most of a table.
  */
 #include "jobs.h"
 
@@ -26,7 +25,7 @@ runs_right(const gs_run *out, uint64_t count, const uint32_t *order, const table
 }
 
 static bool
-test_runs(void)
+runs_job(void)
 {
 	table t, keys, order_by;
 	gs_job_spec spec = {.op = GS_RUNS, .columns = t.specs};
@@ -142,7 +141,7 @@ constant_of_row(gs_job_filter *filter, const column *c, uint64_t row)
 }
 
 static bool
-test_filter(void)
+filter_job(void)
 {
 	table t;
 	gs_job_spec spec = {.op = rnd_below(2) ? GS_SELECT : GS_PARTITION, .ncolumns = 1, .columns = t.specs};
@@ -194,7 +193,7 @@ came_so(const gs_job_info *info, uint64_t rows, const uint32_t *order, uint64_t 
 }
 
 static bool
-test_topk(void)
+topk_job(void)
 {
 	table t;
 	gs_job_spec spec = {.op = GS_TOPK, .columns = t.specs};
@@ -237,7 +236,7 @@ first_rows(const table *t, uint32_t *order)
 }
 
 static bool
-test_values(void)
+values_job(void)
 {
 	static const gs_type types[] = {GS_U32, GS_I32, GS_F32, GS_U64, GS_I64, GS_F64};
 	table t;
@@ -354,47 +353,27 @@ edges(void)
 	table_free(&t);
 }
 
-static gs_engine *
-open_engine(const char *kind)
-{
-	gs_engine *opened = NULL;
-	gs_status status = GS_INVALID;
-
-	if (strcmp(kind, "cpu") == 0)
-		status = gs_cpu_open(1, NULL, &opened);
-#ifdef WITH_CUDA
-	if (strcmp(kind, "gpu") == 0)
-		status = gs_cuda_open(0, NULL, &opened);
-#endif
-	if (status != GS_OK)
-		printf("Bail out! engine %s: %s\n", kind, gs_status_text(status));
-	return opened;
-}
-
-int
-main(int argc, char **argv)
+void
+test_jobs(void)
 {
 	static const struct
 	{
 		const char *name;
 		bool (*test)(void);
-	} tests[] = {{"runs", test_runs},
-				 {"reduce", test_reduce},
-				 {"scan", test_scan},
-				 {"select and partition", test_filter},
-				 {"top-k", test_topk},
-				 {"values", test_values}};
-	int rounds = argc > 2 ? atoi(argv[2]) : 400;
+	} tests[] = {{"runs", runs_job},
+				 {"reduce", reduce_job},
+				 {"scan", scan_job},
+				 {"select and partition", filter_job},
+				 {"top-k", topk_job},
+				 {"values", values_job}};
+	int rounds = (int) option("rounds", small_only ? 150 : 400);
 
-	engine = open_engine(argc > 1 ? argv[1] : "cpu");
-	if (engine == NULL)
-		return 1;
-	most_rows = argc > 3 ? strtoull(argv[3], NULL, 10) : 6000;
+	most_rows = option("rows", small_only ? 3000 : 6000);
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 	{
 		int wrong = 0;
 
-		rnd_seed(argc > 4 ? strtoull(argv[4], NULL, 10) : test_seed());
+		seed(i);
 		for (int r = 0; r < rounds && wrong < 5; r++)
 			wrong += !tests[i].test();
 		tap_ok(wrong == 0, "%s, %d random tables", tests[i].name, rounds);
@@ -402,6 +381,4 @@ main(int argc, char **argv)
 	wide_keys();
 	misuse();
 	edges();
-	gs_engine_close(engine);
-	return tap_done();
 }

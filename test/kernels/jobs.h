@@ -1,15 +1,14 @@
 /*
  * jobs.h: what the tests of jobs share.
  */
-#ifndef JOBS_H
-#define JOBS_H
+#ifndef GPUSORT_TEST_JOBS_H
+#define GPUSORT_TEST_JOBS_H
 
-#include "../primitives/tap.h"
+#include "engine.h"
+#include "table.h"
+#include "tests.h"
 
-#define GUARD 64
-
-extern gs_engine *engine;
-extern uint64_t most_rows;
+extern uint64_t most_rows; /* of a random table */
 
 column *random_column(table *t, gs_type type);
 uint64_t random_rows(void);
@@ -29,7 +28,7 @@ uint32_t *order_of(const table *t);
 bool is_null(const column *c, uint64_t row);
 const char *describe(const table *t);
 
-bool test_reduce(void);
-bool test_scan(void);
+bool reduce_job(void);
+bool scan_job(void);
 
 #endif

@@ -36,7 +36,7 @@ fill_keys(const merge_case *c, uint8_t *keys)
 			if (w + 1 < words && c->words == LAST_WORD)
 				x = 7;
 			if (w == 0 && words > 1 && c->words == FEW_FIRST)
-				x = below(3);
+				x = rnd_below(3);
 			if (w > 0 && c->words == FIRST_WORD)
 				x = 9;
 			memcpy(keys + i * c->key + w * width, &x, width);
@@ -84,7 +84,7 @@ cut_runs(const merge_case *c)
 		switch (c->cut)
 		{
 			case CUT_RANDOM:
-				starts[r] = below(4) ? below(c->n + 1) : starts[r - 1]; /* some are empty */
+				starts[r] = rnd_below(4) ? rnd_below(c->n + 1) : starts[r - 1]; /* some are empty */
 				break;
 			case CUT_EVEN:
 				starts[r] = c->n * r / c->runs;
@@ -180,13 +180,13 @@ some_size(void)
 	static const uint64_t small[] = {0, 1, 2, 3, 7, 8, 9, 31, 32, 33, 255, 256, 257, 1407, 1409};
 	static const uint64_t tiles[] = {1408, 1920, 3328, 3840, 4864, 5888, 8192};
 	static const uint64_t times[] = {1, 2, 3, 4, 8, 9, 16, 17, 33};
-	uint64_t which = below(4);
+	uint64_t which = rnd_below(4);
 
 	if (which == 0)
-		return small[below(sizeof(small) / sizeof(small[0]))];
+		return small[rnd_below(sizeof(small) / sizeof(small[0]))];
 	if (which == 1)
-		return tiles[below(7)] * times[below(small_only ? 4 : 9)] + below(3) - 1;
-	return below(small_only ? 30000 : 200000);
+		return tiles[rnd_below(7)] * times[rnd_below(small_only ? 4 : 9)] + rnd_below(3) - 1;
+	return rnd_below(small_only ? 30000 : 200000);
 }
 
 static merge_case
@@ -194,10 +194,10 @@ some_case(size_t key, int round)
 {
 	merge_case c = {.key = key, .value = value_widths[round % 3], .shape = round % SHAPES};
 
-	c.numbers = c.value == 4 && below(2);
-	c.words = (int) below(WORD_KINDS);
+	c.numbers = c.value == 4 && rnd_below(2);
+	c.words = (int) rnd_below(WORD_KINDS);
 	c.n = some_size();
-	c.offset = below(3) ? 0 : below(5);
+	c.offset = rnd_below(3) ? 0 : rnd_below(5);
 	return c;
 }
 
@@ -232,7 +232,7 @@ merges(size_t key)
 		merge_case c = some_case(key, round);
 
 		c.runs = runs[round % (sizeof(runs) / sizeof(runs[0]))];
-		c.cut = (int) below(CUTS);
+		c.cut = (int) rnd_below(CUTS);
 		if (!skipped())
 			run_case(&c);
 	}
@@ -251,11 +251,11 @@ many_tiles(void)
 							.shape = shape,
 							.words = shape % WORD_KINDS};
 
-			c.n = 600000 + below(99999);
-			c.offset = below(2);
+			c.n = 600000 + rnd_below(99999);
+			c.offset = rnd_below(2);
 			run_case(&c);
-			c.runs = 3 + below(40);
-			c.cut = (int) below(CUTS);
+			c.runs = 3 + rnd_below(40);
+			c.cut = (int) rnd_below(CUTS);
 			run_case(&c);
 		}
 }

@@ -1,16 +1,14 @@
 /*
- * order_test.c: row orders of fixed-width columns: types, directions, NULLs, distributions, sizes around every limit
+ * orders.c: row orders of fixed-width columns: types, directions, NULLs, distributions, sizes around every limit
  * of the CPU engine.  Orders are checked against the definition: each row once, every neighbour less by comparison of
  * the raw values, then by arrival.
  */
-#include "../../kernels/cpu/cpu.h"
-#include "tap.h"
+#include "kernels/cpu/cpu.h"
+#include "engine.h"
+#include "table.h"
+#include "tests.h"
 
 #include <math.h>
-
-static gs_engine *engine;
-
-static const char *const type_name[] = {"u8", "u16", "u32", "u64", "u128", "i16", "i32", "i64", "f32", "f64"};
 
 typedef enum shape
 {
@@ -127,7 +125,7 @@ one_column(gs_type type)
 				good &= order_job_right(engine, &t, 997, 1013, NULL);
 				table_free(&t);
 			}
-		tap_ok(good, "%s, %s: directions, NULLs", type_name[type], shape_name[s]);
+		tap_ok(good, "%s, %s: directions, NULLs", type_name(type), shape_name[s]);
 	}
 }
 
@@ -453,10 +451,9 @@ plans(void)
 	tap_ok(good, "plan and run");
 }
 
-int
-main(void)
+void
+test_orders(void)
 {
-	gs_cpu_open(1, NULL, &engine);
 	for (gs_type type = GS_U8; type < GS_BYTES; type++)
 		one_column(type);
 	sizes();
@@ -469,6 +466,4 @@ main(void)
 	ties_far_apart();
 	first_of_falling_blocks();
 	plans();
-	gs_engine_close(engine);
-	return tap_done();
 }

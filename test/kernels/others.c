@@ -20,11 +20,11 @@ split(gs_type type, uint64_t n, uint32_t k, int skew, size_t offset)
 	fill_runs(type, in, n, 1, false);
 	for (uint64_t i = 0; i < n; i++)
 	{
-		labels[i] = (uint8_t) (random64() % k);
-		if (skew == 1 && random64() % 50)
+		labels[i] = (uint8_t) (rnd() % k);
+		if (skew == 1 && rnd() % 50)
 			labels[i] = (uint8_t) (k - 1);
-		if (skew == 2 && random64() % 4 == 0)
-			labels[i] = (uint8_t) random64();
+		if (skew == 2 && rnd() % 4 == 0)
+			labels[i] = (uint8_t) rnd();
 		if (labels[i] < k)
 			starts[labels[i] + 1]++, kept++;
 	}
@@ -60,7 +60,7 @@ gather(gs_type type, uint64_t n, bool wide)
 	fill_runs(type, in, from, 1, false);
 	for (uint64_t i = 0; i < n; i++)
 	{
-		uint64_t at = random64() % from;
+		uint64_t at = rnd() % from;
 
 		memcpy(index + i * iw, &at, iw);
 	}
@@ -84,7 +84,7 @@ sequence(gs_type type, uint64_t n)
 {
 	size_t width = gs_type_width(type);
 	array o = make_array(n * width, width);
-	uint64_t start = random64(), step = random64() % 1000, bad = 0;
+	uint64_t start = rnd(), step = rnd() % 1000, bad = 0;
 
 	ok(gs_sequence(engine, type, o.data, n, start, step), "gs_sequence");
 	const uint8_t *p = fetch(&o, n * width, "sequence");

@@ -111,7 +111,7 @@ test_plans(void)
 
 	seed(5);
 	for (uint64_t r = 0; r < rows; r++)
-		keys[r] = (uint32_t) below(1 << 27);
+		keys[r] = (uint32_t) rnd_below(1 << 27);
 	group("plans: several at once");
 	for (int round = 0; round < 2; round++)
 		several(keys, rows);

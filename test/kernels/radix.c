@@ -2,9 +2,9 @@
  * radix.c: gs_sort: keys and pairs of all types, directions, bit ranges and distributions, around the tiles' sizes.
  */
 #include "sort_test.h"
-#include "../../kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu.h"
 #ifdef WITH_CUDA
-#include "../../kernels/cuda/base/sort_testing.h"
+#include "kernels/cuda/base/sort_testing.h"
 #endif
 
 static const gs_type types[] = {GS_U32, GS_I32, GS_F32, GS_U64, GS_I64, GS_F64};
@@ -85,16 +85,16 @@ twist_keys(const sort_case *c, uint8_t *keys)
 
 	if (c->twist == ALIKE)
 		for (uint64_t i = 0; i < c->amount; i++)
-			memcpy(keys + below(c->n) * width, &(uint64_t){0x4123456789ab0000ull + (random64() >> 48)}, width);
+			memcpy(keys + rnd_below(c->n) * width, &(uint64_t){0x4123456789ab0000ull + (rnd() >> 48)}, width);
 	if (c->twist == DISTINCT)
 		for (uint64_t i = 0; i < c->n; i++)
-			narrow[i] = (uint32_t) (below(c->amount) * 2654435761u);
+			narrow[i] = (uint32_t) (rnd_below(c->amount) * 2654435761u);
 	if (c->twist == BUCKET)
 		for (uint64_t i = 0; i < c->n; i++)
 			narrow[i] ^= narrow[i] >> 16 == 0x4123 ? 0x20000000 : 0;
 	for (uint64_t i = 0; i < c->amount && (c->twist == BUCKET || c->twist == CROWD); i++)
-		narrow[i * step] = c->twist == BUCKET ? 0x41230000u | (uint32_t) (random64() >> 48)
-											  : 0x41235600u | (uint32_t) (random64() >> 56);
+		narrow[i * step] = c->twist == BUCKET ? 0x41230000u | (uint32_t) (rnd() >> 48)
+											  : 0x41235600u | (uint32_t) (rnd() >> 56);
 }
 
 static void
@@ -138,13 +138,13 @@ some_size(void)
 	static const uint64_t small[] = {0, 1, 2, 3, 5, 31, 32, 33, 255, 256, 257, 1000, 4095, 4097};
 	static const uint64_t tiles[] = {4224,  4576,  5760,  7040,  7296,  8064,  8192,  9600,  11904, 12288, 13440, 14080,
 									 15232, 15360, 16000, 16384, 19840, 20480, 23808, 24576, 28672, 32768};
-	uint64_t which = below(4);
+	uint64_t which = rnd_below(4);
 
 	if (which == 0)
-		return small[below(sizeof(small) / sizeof(small[0]))];
+		return small[rnd_below(sizeof(small) / sizeof(small[0]))];
 	if (which == 1)
-		return tiles[below(sizeof(tiles) / sizeof(tiles[0]))] * (1 + below(3)) + below(3) - 1;
-	return below(small_only ? 40000 : 300000);
+		return tiles[rnd_below(sizeof(tiles) / sizeof(tiles[0]))] * (1 + rnd_below(3)) + rnd_below(3) - 1;
+	return rnd_below(small_only ? 40000 : 300000);
 }
 
 static void
@@ -158,13 +158,13 @@ all_of(gs_type type, size_t value_width)
 	seed(type * 64 + value_width);
 	for (int round = 0; round < (small_only ? 30 : 150); round++)
 	{
-		sort_case c = {type, value_width, below(2), 0, bits, round % SHAPES, some_size(), below(3) ? 0 : below(5), NONE,
-					   0};
+		sort_case c = {type, value_width, rnd_below(2), 0, bits, round % SHAPES,
+					   some_size(), rnd_below(3) ? 0 : rnd_below(5), NONE, 0};
 
-		if (below(2))
+		if (rnd_below(2))
 		{
-			c.begin = (uint32_t) below(bits);
-			c.end = c.begin + 1 + (uint32_t) below(bits - c.begin);
+			c.begin = (uint32_t) rnd_below(bits);
+			c.end = c.begin + 1 + (uint32_t) rnd_below(bits - c.begin);
 		}
 		if (!skipped())
 			run_case(&c);
@@ -184,7 +184,7 @@ many_items(void)
 		gs_type type = shape % 2 ? types[shape % 3] : wide[shape % 3];
 
 		run_case(&(sort_case){type, value_widths[(shape / 2 + 1) % 3], shape & 1, 0, 8 * (uint32_t) gs_type_width(type),
-							  shape, 4200000 + below(99999), below(2), NONE, 0});
+							  shape, 4200000 + rnd_below(99999), rnd_below(2), NONE, 0});
 	}
 	for (int i = 0; i < 4; i++)
 		run_case(&(sort_case){types[i & 1], i & 2 ? 4 : 0, i & 1, 0, 32, SHAPE_UNIFORM, 4194303 + (uint64_t) i % 3, 0,
@@ -192,70 +192,7 @@ many_items(void)
 	group("many items, some nearly alike");
 	for (int i = 0; i < 7; i++)
 		run_case(&(sort_case){wide[i % 3], value_widths[i % 3], i & 1, i == 3 ? 5 : 0, i == 4 ? 63 : 64, SHAPE_UNIFORM,
-							  4200000 + below(99999), 0, ALIKE, alike[i]});
-}
-
-/*
- * Integers of 4 bytes in buckets that blocks put in order (arrays/keys_buckets.cu): as long as blocks of each kind
- * hold, and one more or less; crowded ones among others; few different keys; every distribution.  On a GPU also where
- * that does not pay.
- */
-void
-test_radix_buckets(void)
-{
-	/* of keys alone, with values, with values whatever the estimate says */
-	static const uint64_t rooms[][2] = {{5120, 20480}, {4608, 13824}, {5120, 15360}};
-	static const uint64_t crowds[] = {60, 4000}, distinct[] = {1, 3, 1000, 100000};
-
-	/* the CPU engine has no such buckets */
-	if (!on_gpu)
-		return;
-	for (uint32_t way = 2; way <= 3; way++)
-	{
-		group(way == 2 ? "buckets of 4-byte integers" : "buckets of 4-byte integers, whatever the estimate says");
-#ifdef WITH_CUDA
-		gs_cuda_sort_force(engine, 0, way);
-#endif
-		for (int i = 0; i < 4; i++)
-		{
-			sort_case c = {types[i % 2],  i < 2 ? 0 : 4,		i & 1,	  0,	  32,
-						   SHAPE_UNIFORM, 524288 + below(9999), below(2), BUCKET, 0};
-
-			if (small_only) /* sanitizers: a block of each kind, fewer items are never sorted so */
-			{
-				if (tiny && i % 2)
-					continue;
-				c.amount = rooms[i < 2 ? 0 : way - 1][1];
-				run_case(&c);
-				continue;
-			}
-			for (int r = 0; r < 2; r++)
-				for (uint64_t d = 0; d < 3; d++)
-				{
-					c.amount = rooms[i < 2 ? 0 : way - 1][r] - 1 + d;
-					run_case(&c);
-				}
-			c.twist = CROWD;
-			for (int j = 0; j < 2; j++)
-			{
-				c.amount = crowds[j];
-				run_case(&c);
-			}
-			c.twist = DISTINCT;
-			for (int j = 0; j < 4; j++)
-			{
-				c.amount = distinct[j];
-				run_case(&c);
-			}
-			c.twist = NONE;
-			c.amount = 0;
-			for (c.shape = 0; c.shape < SHAPES; c.shape++)
-				run_case(&c);
-		}
-	}
-#ifdef WITH_CUDA
-	gs_cuda_sort_force(engine, 0, 0);
-#endif
+							  4200000 + rnd_below(99999), 0, ALIKE, alike[i]});
 }
 
 /* Partitions within partitions on the CPU, which few items need where its limits are low. */
@@ -269,29 +206,29 @@ low_limits(void)
 	group("low limits");
 	for (int round = 0; round < (small_only ? 60 : 300); round++)
 	{
-		gs_type type = types[below(6)];
+		gs_type type = types[rnd_below(6)];
 		sort_case c = {type,
-					   value_widths[below(3)],
-					   below(2),
+					   value_widths[rnd_below(3)],
+					   rnd_below(2),
 					   0,
 					   8 * (uint32_t) gs_type_width(type),
 					   round % SHAPES,
 					   some_size(),
-					   below(3) ? 0 : below(5),
+					   rnd_below(3) ? 0 : rnd_below(5),
 					   ALIKE,
-					   below(2) * below(300)};
+					   rnd_below(2) * rnd_below(300)};
 
 		c.amount = gs_type_width(type) == 8 && c.n > 0 ? c.amount : 0;
-		if (below(3) == 0)
-			c.begin = (uint32_t) below(c.end);
-		tuning.cache_rows = 64 << below(8);
-		tuning.even_rows = tuning.cache_rows << below(4);
-		tuning.combine_rows = 64 << below(8);
-		tuning.bucket_log = (uint32_t) below(14);
+		if (rnd_below(3) == 0)
+			c.begin = (uint32_t) rnd_below(c.end);
+		tuning.cache_rows = 64 << rnd_below(8);
+		tuning.even_rows = tuning.cache_rows << rnd_below(4);
+		tuning.combine_rows = 64 << rnd_below(8);
+		tuning.bucket_log = (uint32_t) rnd_below(14);
 		/* vectors take what they may, which is most of it, or give it back soon */
-		tuning.quick_rows = below(2) ? 0 : 64 << below(10);
-		tuning.quick_bits = (uint32_t) below(20);
-		tuning.quick_depth = (uint32_t) below(3);
+		tuning.quick_rows = rnd_below(2) ? 0 : 64 << rnd_below(10);
+		tuning.quick_bits = (uint32_t) rnd_below(20);
+		tuning.quick_depth = (uint32_t) rnd_below(3);
 		gs_cpu_tune(engine, &tuning);
 		run_case(&c);
 	}
@@ -356,6 +293,62 @@ test_radix(void)
 
 #ifdef WITH_CUDA
 
+/*
+ * Integers of 4 bytes in buckets that blocks put in order (arrays/keys_buckets.cu): as long as blocks of each kind
+ * hold, and one more or less; crowded ones among others; few different keys; every distribution.  Also where that does
+ * not pay.
+ */
+void
+test_radix_buckets(void)
+{
+	/* of keys alone, with values, with values whatever the estimate says */
+	static const uint64_t rooms[][2] = {{5120, 20480}, {4608, 13824}, {5120, 15360}};
+	static const uint64_t crowds[] = {60, 4000}, distinct[] = {1, 3, 1000, 100000};
+
+	for (uint32_t way = 2; way <= 3; way++)
+	{
+		group(way == 2 ? "buckets of 4-byte integers" : "buckets of 4-byte integers, whatever the estimate says");
+		gs_cuda_sort_force(engine, 0, way);
+		for (int i = 0; i < 4; i++)
+		{
+			sort_case c = {types[i % 2],  i < 2 ? 0 : 4,		i & 1,	  0,	  32,
+						   SHAPE_UNIFORM, 524288 + rnd_below(9999), rnd_below(2), BUCKET, 0};
+
+			if (small_only) /* sanitizers: a block of each kind, fewer items are never sorted so */
+			{
+				if (tiny && i % 2)
+					continue;
+				c.amount = rooms[i < 2 ? 0 : way - 1][1];
+				run_case(&c);
+				continue;
+			}
+			for (int r = 0; r < 2; r++)
+				for (uint64_t d = 0; d < 3; d++)
+				{
+					c.amount = rooms[i < 2 ? 0 : way - 1][r] - 1 + d;
+					run_case(&c);
+				}
+			c.twist = CROWD;
+			for (int j = 0; j < 2; j++)
+			{
+				c.amount = crowds[j];
+				run_case(&c);
+			}
+			c.twist = DISTINCT;
+			for (int j = 0; j < 4; j++)
+			{
+				c.amount = distinct[j];
+				run_case(&c);
+			}
+			c.twist = NONE;
+			c.amount = 0;
+			for (c.shape = 0; c.shape < SHAPES; c.shape++)
+				run_case(&c);
+		}
+	}
+	gs_cuda_sort_force(engine, 0, 0);
+}
+
 static void
 call_case(void *arg)
 {
@@ -374,7 +367,7 @@ test_radix_stall(void)
 	static const gs_type kinds[] = {GS_U64, GS_U32, GS_F64, GS_I32};
 	sort_case c = {GS_U64, 4, false, 0, 64, SHAPE_UNIFORM, 8000001, 0, NONE, 0};
 
-	if (!on_gpu || small_only)
+	if (small_only)
 		return;
 	group("stalled tiles, with fallback");
 	for (int round = 0; round < 4; round++)
@@ -388,13 +381,6 @@ test_radix_stall(void)
 	c.begin = 9;
 	c.end = 17; /* one pass */
 	hanging_call(4, call_case, &c, "one pass");
-}
-
-#else
-
-void
-test_radix_stall(void)
-{
 }
 
 #endif

@@ -4,8 +4,8 @@
 #ifndef GPUSORT_TEST_RANDOM_TABLE_H
 #define GPUSORT_TEST_RANDOM_TABLE_H
 
-#include "../../kernels/cpu/cpu.h"
-#include "tap.h"
+#include "kernels/cpu/cpu.h"
+#include "table.h"
 
 /* A size up to a limit, mostly small, sometimes large. */
 uint64_t random_size(uint64_t limit);

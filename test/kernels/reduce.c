@@ -109,9 +109,9 @@ one(gs_type key, gs_reduction d, uint64_t n, double mean, size_t offset, bool fl
 	fill_runs(d.values, values, n, 1, data == EXTREME);
 	for (uint64_t i = 0; i < n && data == WHOLE_NUMBERS; i++)
 		if (d.values == GS_F32)
-			((float *) values)[i] = (float) (random64() % 8) - 3;
+			((float *) values)[i] = (float) (rnd() % 8) - 3;
 		else if (d.values == GS_F64)
-			((double *) values)[i] = (double) (random64() % 1000) - 500;
+			((double *) values)[i] = (double) (rnd() % 1000) - 500;
 	for (uint64_t i = 0, j; i < n; i = j)
 	{
 		for (j = i + 1; j < n && equal(key, keys + i * kw, keys + j * kw);)
@@ -233,10 +233,10 @@ test_reduce(void)
 		group("reduce-by-key of millions, in place, many times");
 		for (int i = 0; i < 10; i++)
 		{
-			one(GS_I32, d, 2000000 + random64() % 1000000, means[i % 5], i % 4, false, i % 2, WHOLE_NUMBERS);
-			one(GS_I32, f, 1000000 + random64() % 1000000, means[i % 5], 0, false, false, ANY);
+			one(GS_I32, d, 2000000 + rnd() % 1000000, means[i % 5], i % 4, false, i % 2, WHOLE_NUMBERS);
+			one(GS_I32, f, 1000000 + rnd() % 1000000, means[i % 5], 0, false, false, ANY);
 			/* with and without the shape for few items */
-			one(GS_I64, w, 1000000 + random64() % 1000000, means[i % 5], i % 4, false, i % 2, WHOLE_NUMBERS);
+			one(GS_I64, w, 1000000 + rnd() % 1000000, means[i % 5], i % 4, false, i % 2, WHOLE_NUMBERS);
 		}
 	}
 }

@@ -33,8 +33,8 @@ make_column(rows_column *c, gs_type type, uint64_t n, bool nulls)
 		fill_runs(type, c->values, n, 3, true);
 	for (uint64_t r = 0; type == GS_BYTES && r < n; r++)
 	{
-		for (uint64_t length = random64() % 3 ? 0 : random64() % (MOST_BYTES + 1); length > 0; length--)
-			c->heap[at++] = (uint8_t) (random64() % 2 * 200);
+		for (uint64_t length = rnd() % 3 ? 0 : rnd() % (MOST_BYTES + 1); length > 0; length--)
+			c->heap[at++] = (uint8_t) (rnd() % 2 * 200);
 		((uint32_t *) c->values)[r + 1] = at;
 	}
 	c->on_values = make_array(bytes, 0);
@@ -48,7 +48,7 @@ make_column(rows_column *c, gs_type type, uint64_t n, bool nulls)
 		return;
 	c->nulls = malloc(words * 8 + 8);
 	for (uint64_t w = 0; w < words; w++)
-		c->nulls[w] = random64() & random64();
+		c->nulls[w] = rnd() & rnd();
 	c->on_nulls = make_array(words * 8, 0);
 	put(&c->on_nulls, c->nulls, words * 8);
 	c->there.nulls = c->on_nulls.data;
@@ -154,7 +154,7 @@ compare(const rows_column *c, gs_comparison comparison)
 {
 	static const uint8_t none[16];
 	size_t bytes = gs_type_width(c->type);
-	const uint8_t *value = c->n > 0 ? value_of(c, random64() % c->n, &bytes) : none;
+	const uint8_t *value = c->n > 0 ? value_of(c, rnd() % c->n, &bytes) : none;
 	array o = make_array((c->n + 63) / 64 * 8, 0), constant = make_array(bytes, 0);
 	const uint64_t *bits;
 	uint64_t bad = 0;
@@ -215,7 +215,7 @@ all_of(gs_type type, uint64_t n, bool nulls)
 	make_column(&columns[0], type, n, nulls);
 	make_column(&columns[1], GS_I16, n, !nulls);
 	for (uint64_t i = 0; i < n; i++)
-		order[i] = (uint32_t) (random64() % 4 ? i : random64() % n);
+		order[i] = (uint32_t) (rnd() % 4 ? i : rnd() % n);
 	put(&on_order, order, n * 4);
 	for (uint32_t ncolumns = 1; ncolumns <= 2; ncolumns++)
 	{
@@ -243,7 +243,7 @@ positions(uint64_t n, uint32_t one_in)
 	size_t temp = gs_select_temp_bytes(engine, GS_U32, n);
 
 	for (uint64_t i = 0; i < n; i++)
-		if (one_in > 0 && random64() % one_in == 0)
+		if (one_in > 0 && rnd() % one_in == 0)
 			bits[i / 64] |= (uint64_t) 1 << i % 64;
 	for (uint64_t i = 0; i < n; i++)
 		if (bits[i / 64] >> i % 64 & 1)

@@ -69,7 +69,7 @@ decode(gs_type type, uint64_t runs, double mean, bool wide, uint64_t cut)
 	fill_runs(type, values, runs, 1, false);
 	for (uint64_t r = 0; r < runs; r++)
 	{
-		uint64_t x = mean <= 1 ? 1 : random64() % (uint64_t) (2 * mean);
+		uint64_t x = mean <= 1 ? 1 : rnd() % (uint64_t) (2 * mean);
 
 		if (runs > 3 && r == runs / 2)
 			x += 30000;
@@ -139,6 +139,6 @@ test_runs(void)
 	{
 		group("runs of millions, in place, many times");
 		for (int i = 0; i < 10; i++)
-			one(GS_U32, false, 3000000 + random64() % 1000000, means[i % 5], i % 4, false, i % 2, 0);
+			one(GS_U32, false, 3000000 + rnd() % 1000000, means[i % 5], i % 4, false, i % 2, 0);
 	}
 }

@@ -88,12 +88,12 @@ one(gs_type type, gs_operation op, bool inclusive, uint64_t n, size_t in_offset,
 	fill_runs(type, in, n, 1, op != GS_SUM);
 	for (uint64_t i = 0; i < n && op == GS_SUM; i++)
 		if (type == GS_F32)
-			((float *) in)[i] = (float) (random64() % 8);
+			((float *) in)[i] = (float) (rnd() % 8);
 		else if (type == GS_F64)
-			((double *) in)[i] = (double) (random64() % 1000) - 500;
+			((double *) in)[i] = (double) (rnd() % 1000) - 500;
 	if (op == GS_COMPOSE)
 		for (uint64_t i = 0; i < n; i++)
-			((uint64_t *) in)[i] = random64() | 1;
+			((uint64_t *) in)[i] = rnd() | 1;
 	reference(type, op, inclusive, in, want, n);
 	put(&a, in, n * width);
 	ok(gs_scan(engine, type, op, inclusive, a.data, to->data, n, temp_of(temp), temp), "gs_scan");
@@ -144,8 +144,8 @@ test_scan(void)
 		group("scan of millions, many times");
 		for (int i = 0; i < 10; i++)
 		{
-			one(GS_I32, GS_SUM, true, 3000000 + random64() % 1000000, i % 4, 0, i % 2);
-			one(GS_U64, GS_COMPOSE, true, 1000000 + random64() % 1000000, i % 2, 0, i % 2);
+			one(GS_I32, GS_SUM, true, 3000000 + rnd() % 1000000, i % 4, 0, i % 2);
+			one(GS_U64, GS_COMPOSE, true, 1000000 + rnd() % 1000000, i % 2, 0, i % 2);
 		}
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * main.c: tests of the scan family on one engine against plain C; output in TAP.  See engine_test.h for the arguments.
+ * scan_data.c: sizes and values of the scan family's tests.
  */
 #include "scan_test.h"
 
@@ -19,14 +19,14 @@ fill_runs(gs_type type, void *to, uint64_t n, double mean, bool special)
 	static const double corner64[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, -NAN, 5e-324, -5e-324, 1.7e308, 1.0};
 	size_t width = gs_type_width(type);
 	uint64_t threshold = mean <= 1 ? UINT64_MAX : (uint64_t) (18446744073709551615.0 / mean);
-	uint64_t v[2] = {random64(), random64()};
+	uint64_t v[2] = {rnd(), rnd()};
 	uint8_t *p = to;
 
 	for (uint64_t i = 0; i < n; i++)
 	{
-		if (random64() <= threshold)
+		if (rnd() <= threshold)
 		{
-			v[0] = random64(), v[1] = random64();
+			v[0] = rnd(), v[1] = rnd();
 			if (mean > 1)
 				v[0] &= 0xffff0000ffffff7full, v[1] &= 3; /* some runs meet an equal one */
 			if (type == GS_F32 || type == GS_F64)
@@ -42,7 +42,7 @@ fill_runs(gs_type type, void *to, uint64_t n, double mean, bool special)
 		}
 		if (special && (i + v[1]) % 7 == 0)
 		{
-			uint64_t r = random64();
+			uint64_t r = rnd();
 
 			if (type == GS_F32)
 				memcpy(v, &corner32[r % 10], 4);
@@ -56,15 +56,4 @@ fill_runs(gs_type type, void *to, uint64_t n, double mean, bool special)
 			v[0] ^= 0x80000001u; /* another NaN */
 		memcpy(p + i * width, v, width);
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	static const test_group all[] = {{"scan", test_scan, false},	 {"select", test_select, false},
-									 {"runs", test_runs, false},	 {"reduce", test_reduce, false},
-									 {"others", test_others, false}, {"rows", test_rows, false},
-									 {"stall", test_stall, false},	 {"large", test_large, true}};
-
-	return run_groups(argc, argv, all, sizeof(all) / sizeof(all[0]));
 }

@@ -1,7 +1,7 @@
 /*
- * large.c: 2^28 - 1, 2^28 + 1, and more than 2^32 items of one byte: counts and positions that need more than 31 and 32
- * bits. The input repeats a pattern whose answers are known, so that nothing of that size has to be worked out on the
- * host.
+ * scan_large.c: 2^28 - 1, 2^28 + 1, and more than 2^32 items of one byte: counts and positions that need more than 31
+ * and 32 bits. The input repeats a pattern whose answers are known, so that nothing of that size has to be worked out
+ * on the host.
  */
 #include "scan_test.h"
 
@@ -63,8 +63,8 @@ bytes(uint64_t n)
 	seed(n);
 	for (uint32_t i = 0; i < PATTERN;)
 	{
-		uint32_t len = 1 + (uint32_t) (random64() % 9);
-		uint8_t v = (uint8_t) random64();
+		uint32_t len = 1 + (uint32_t) (rnd() % 9);
+		uint8_t v = (uint8_t) rnd();
 
 		while (i > 0 && v == pattern[i - 1])
 			v++;
@@ -210,7 +210,7 @@ fourths(uint64_t n)
 }
 
 void
-test_large(void)
+test_scan_large(void)
 {
 	static const int64_t near[] = {-1, 0, 1};
 

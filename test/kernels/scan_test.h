@@ -1,11 +1,12 @@
 /*
  * scan_test.h: what the tests of the scan family share.
  */
-#ifndef SCAN_TEST_H
-#define SCAN_TEST_H
+#ifndef GPUSORT_TEST_SCAN_H
+#define GPUSORT_TEST_SCAN_H
 
-#include "../engine_test.h"
-#include "../../kernels/scan.h"
+#include "engine.h"
+#include "tests.h"
+#include "kernels/scan.h"
 
 #include <math.h>
 #include <time.h>
@@ -17,14 +18,5 @@ void fill_runs(gs_type type, void *to, uint64_t n, double mean, bool special);
 
 extern const uint64_t sizes[];
 extern const int nsizes;
-
-void test_scan(void);
-void test_select(void);
-void test_runs(void);
-void test_reduce(void);
-void test_others(void);
-void test_rows(void);
-void test_stall(void);
-void test_large(void);
 
 #endif

@@ -40,21 +40,23 @@ some_length(enum mixture mixture, uint64_t n)
 	switch (mixture)
 	{
 		case TINY:
-			return below(22);
+			return rnd_below(22);
 		case THOUSANDS:
-			return 500 + below(1001);
+			return 500 + rnd_below(1001);
 		case POWERS:
-			return ((uint64_t) 1 << below(15)) + below(3) - 1;
+			return ((uint64_t) 1 << rnd_below(15)) + rnd_below(3) - 1;
 		case EMPTY:
-			return below(20) ? 0 : below(3000);
+			return rnd_below(20) ? 0 : rnd_below(3000);
 		case HUGE:
-			return n / 7 + below(n / 7 + 1);
+			return n / 7 + rnd_below(n / 7 + 1);
 		case ONE:
 			return n;
 		case TEN_THOUSANDS:
-			return 4000 + below(12000);
+			return 4000 + rnd_below(12000);
 		default:
-			return below(4) ? below(3000) >> below(12) : below(40) ? below(9000) : below(n / 3 + 1);
+			return rnd_below(4)	   ? rnd_below(3000) >> rnd_below(12)
+				   : rnd_below(40) ? rnd_below(9000)
+								   : rnd_below(n / 3 + 1);
 	}
 }
 
@@ -90,9 +92,9 @@ twist_keys(const segments_case *c, uint8_t *k, uint64_t first)
 	if (c->twist == ALIKE)
 		for (uint64_t i = 0; i < c->amount; i++)
 		{
-			uint64_t x = width == 8 ? 0x4123456789ab0000ull + (random64() >> 48) : 0x41234500 + (random64() >> 56);
+			uint64_t x = width == 8 ? 0x4123456789ab0000ull + (rnd() >> 48) : 0x41234500 + (rnd() >> 56);
 
-			memcpy(k + (c->first + below(first)) * width, &x, width);
+			memcpy(k + (c->first + rnd_below(first)) * width, &x, width);
 		}
 	for (uint64_t i = 0; i < c->n && c->twist > ALIKE; i++)
 	{
@@ -100,16 +102,16 @@ twist_keys(const segments_case *c, uint8_t *k, uint64_t first)
 
 		memcpy(&x, k + i * width, width);
 		if (c->twist == DISTINCT)
-			x = (below(c->amount) + 1) * 0x9e3779b97f4a7c15ull >> (64 - 8 * width);
-		else if (c->twist == SPECIAL && below(100) < c->amount)
-			x = width == 4 ? special32[below(5)] : special64[below(5)];
+			x = (rnd_below(c->amount) + 1) * 0x9e3779b97f4a7c15ull >> (64 - 8 * width);
+		else if (c->twist == SPECIAL && rnd_below(100) < c->amount)
+			x = width == 4 ? special32[rnd_below(5)] : special64[rnd_below(5)];
 		else if (c->twist == BUCKET && in_first < first)
 		{
 			/* spread over the segment, by a step that has no divisor in common with its length */
 			const bool inside = in_first * 7919 % first < c->amount;
 
 			x &= ((uint64_t) 1 << high) - 1;
-			x |= (inside ? 0x41ull : (0x42 + below(255)) & 0xff) << high;
+			x |= (inside ? 0x41ull : (0x42 + rnd_below(255)) & 0xff) << high;
 		}
 		memcpy(k + i * width, &x, width);
 	}
@@ -192,11 +194,11 @@ all_of(gs_type type, size_t vw)
 	for (int round = 0; round < MIXTURES * (small_only ? 2 : 6); round++)
 	{
 		enum mixture mixture = (enum mixture) (round % MIXTURES);
-		uint64_t most = small_only ? 20000 : below(4) ? 60000 : 900000, n = 1 + below(most);
-		bool desc = below(2);
-		int shape = (int) below(SHAPES);
-		size_t offset = below(2) ? 0 : below(5);
-		uint64_t first = below(3) ? 0 : below(n);
+		uint64_t most = small_only ? 20000 : rnd_below(4) ? 60000 : 900000, n = 1 + rnd_below(most);
+		bool desc = rnd_below(2);
+		int shape = (int) rnd_below(SHAPES);
+		size_t offset = rnd_below(2) ? 0 : rnd_below(5);
+		uint64_t first = rnd_below(3) ? 0 : rnd_below(n);
 
 		if (!skipped())
 			run_case(&(segments_case){type, vw, desc, shape, mixture, n, offset, first, NONE, 0});
@@ -218,8 +220,8 @@ limits(void)
 			for (int i = 0; i < 3; i++)
 				if (sizes[s] + (uint64_t) d > 0 && !skipped())
 					run_case(&(segments_case){types[(s + (size_t) i * 3) % 6], (size_t[]){0, 4, 8}[i],
-											  (s + (size_t) i) & 1, (int) below(SHAPES), ONE, sizes[s] + (uint64_t) d,
-											  0, 0, NONE, 0});
+											  (s + (size_t) i) & 1, (int) rnd_below(SHAPES), ONE,
+											  sizes[s] + (uint64_t) d, 0, 0, NONE, 0});
 }
 
 /*
@@ -272,11 +274,11 @@ many_items(void)
 	group("segments of many items");
 	for (int i = 0; i < 2 * SHAPES; i++)
 		run_case(&(segments_case){types[i % 6], (size_t[]){0, 4, 8}[i / 6 % 3], i & 1, i % SHAPES, large[i % 3],
-								  4300000 + below(99999), below(2), i % 4 ? 0 : 777, NONE, 0});
+								  4300000 + rnd_below(99999), rnd_below(2), i % 4 ? 0 : 777, NONE, 0});
 	group("segments of many items, some nearly alike");
 	for (size_t i = 0; i < 24; i++)
 		run_case(&(segments_case){types[i % 6], (size_t[]){0, 4, 8}[i / 8], i & 1, SHAPE_UNIFORM, HUGE,
-								  5500000 + below(99999), 0, 0, ALIKE, alike[i % 8]});
+								  5500000 + rnd_below(99999), 0, 0, ALIKE, alike[i % 8]});
 }
 
 void
@@ -311,7 +313,7 @@ test_segments_stall(void)
 {
 	static const uint32_t tiles[] = {0, 1, 3, 4, 20, 21, 22, 40};
 
-	if (!on_gpu || small_only)
+	if (small_only)
 		return;
 	group("stalled tiles of segments, with fallback");
 	for (int round = 0; round < 9; round++)
@@ -321,13 +323,6 @@ test_segments_stall(void)
 
 		stalled_call(tiles, 8, 10000, call_case, &c, type_name(c.type));
 	}
-}
-
-#else
-
-void
-test_segments_stall(void)
-{
 }
 
 #endif

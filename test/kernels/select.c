@@ -95,8 +95,8 @@ one(gs_type type, int mode, int by, int percent, uint64_t n, double mean, size_t
 	memset(value, 0, 16), memset(upper, 0, 16);
 	if (n > 0)
 	{
-		memcpy(value, in + random64() % n * width, width);
-		memcpy(upper, in + random64() % n * width, width);
+		memcpy(value, in + rnd() % n * width, width);
+		memcpy(upper, in + rnd() % n * width, width);
 	}
 	filter.value = value, filter.upper = upper;
 	for (uint64_t i = 0; i < n; i++)
@@ -109,9 +109,9 @@ one(gs_type type, int mode, int by, int percent, uint64_t n, double mean, size_t
 			keep = keeps(type, percent, in + i * width, value, upper);
 		else
 		{
-			keep = (int) (random64() % 100) < percent;
+			keep = (int) (rnd() % 100) < percent;
 			if (by == GS_BY_BYTES)
-				mask[i] = keep ? (uint8_t) (1 + random64() % 255) : 0;
+				mask[i] = keep ? (uint8_t) (1 + rnd() % 255) : 0;
 			else
 				mask[i / 8] |= (uint8_t) (keep << i % 8);
 		}
@@ -203,9 +203,9 @@ test_select(void)
 		group("select of millions, in place, many times");
 		for (int i = 0; i < 12; i++)
 		{
-			one(GS_U32, SELECT, GS_BY_BYTES, percents[i % 5], 3000000 + random64() % 1000000, 1, i, true);
-			one(GS_U8, SELECT, GS_BY_BITS, percents[i % 5], 3000000 + random64() % 1000000, 1, i, true);
-			one(GS_U64, UNIQUE, 0, 0, 2000000 + random64() % 1000000, means[i % 5], i, true);
+			one(GS_U32, SELECT, GS_BY_BYTES, percents[i % 5], 3000000 + rnd() % 1000000, 1, i, true);
+			one(GS_U8, SELECT, GS_BY_BITS, percents[i % 5], 3000000 + rnd() % 1000000, 1, i, true);
+			one(GS_U64, UNIQUE, 0, 0, 2000000 + rnd() % 1000000, means[i % 5], i, true);
 		}
 	}
 }

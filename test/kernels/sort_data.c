@@ -1,5 +1,5 @@
 /*
- * data.c: hostile distributions, and a plain stable sort to compare with.
+ * sort_data.c: hostile distributions, and a plain stable sort to compare with.
  */
 #include "sort_test.h"
 
@@ -18,13 +18,13 @@ shape_value(int shape, uint64_t row, uint64_t rows)
 	switch (shape)
 	{
 		case 0:
-			return random64();
+			return rnd();
 		case 1:
-			return below(5) * 50;
+			return rnd_below(5) * 50;
 		case 2:
 			return 77;
 		case 3:
-			return (uint64_t) exp((double) (random64() >> 11) / 9007199254740992.0 * 20);
+			return (uint64_t) exp((double) (rnd() >> 11) / 9007199254740992.0 * 20);
 		case 4:
 			return row / 2;
 		case 5:
@@ -32,24 +32,24 @@ shape_value(int shape, uint64_t row, uint64_t rows)
 		case 6:
 			return row % 1000;
 		case 7:
-			return below(100) ? row : below(rows);
+			return rnd_below(100) ? row : rnd_below(rows);
 		case 8:
-			return row == rows / 3 ? 1ull << 62 : below(1000);
+			return row == rows / 3 ? 1ull << 62 : rnd_below(1000);
 		case 9:
-			return extremes[below(8)] >> (below(2) ? 0 : below(64));
+			return extremes[rnd_below(8)] >> (rnd_below(2) ? 0 : rnd_below(64));
 		case 10:
-			return 123456789012ull + (random64() >> 37);
+			return 123456789012ull + (rnd() >> 37);
 		case 11:
-			return random64() >> 19;
+			return rnd() >> 19;
 		case 12:
-			return (below(40) << 50) + below(100000);
+			return (rnd_below(40) << 50) + rnd_below(100000);
 		case SHAPE_BITS20:
-			return 987654321 + (random64() >> 44);
+			return 987654321 + (rnd() >> 44);
 		case SHAPE_BITS30:
-			return random64() >> 34;
+			return rnd() >> 34;
 		default:
 		{
-			double d = (double) (int64_t) random64() / (double) (1ull << below(64));
+			double d = (double) (int64_t) rnd() / (double) (1ull << rnd_below(64));
 			float f = (float) d;
 			uint64_t x;
 			uint32_t y;
@@ -59,12 +59,6 @@ shape_value(int shape, uint64_t row, uint64_t rows)
 			return rows & 1 ? x : y;
 		}
 	}
-}
-
-uint64_t
-below(uint64_t n)
-{
-	return random64() % n;
 }
 
 void
@@ -79,9 +73,9 @@ fill_shape(gs_type type, int shape, void *to, uint64_t n)
 		uint64_t x = shape_value(shape, i, n);
 
 		if (shape == SHAPE_EXTREMES && type == GS_F32)
-			memcpy(&x, &corner32[below(10)], 4);
+			memcpy(&x, &corner32[rnd_below(10)], 4);
 		else if (shape == SHAPE_EXTREMES && type == GS_F64)
-			memcpy(&x, &corner64[below(10)], 8);
+			memcpy(&x, &corner64[rnd_below(10)], 8);
 		else if (shape == SHAPE_UNIFORM && width == 4)
 			x >>= 32;
 		memcpy((char *) to + i * width, &x, width);

@@ -1,5 +1,5 @@
 /*
- * large.c: 2^28 - 1 to 2^32 items: positions, counts and launches that small sizes never see.
+ * sort_large.c: 2^28 - 1 to 2^32 items: positions, counts and launches that small sizes never see.
  *
  * Keys repeat a random pattern of about a million, whose answers need not be worked out: with row numbers for values, a
  * result is right if every value is less than n, every key is what the pattern has there, and (key, value) strictly

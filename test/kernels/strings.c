@@ -1,10 +1,10 @@
 /*
- * string_test.c: row orders of byte strings, alone and between columns of fixed width.
+ * strings.c: row orders of byte strings, alone and between columns of fixed width.
  */
-#include "../../kernels/cpu/cpu.h"
-#include "tap.h"
-
-static gs_engine *engine;
+#include "kernels/cpu/cpu.h"
+#include "engine.h"
+#include "table.h"
+#include "tests.h"
 
 /* How a test's strings look. */
 typedef struct recipe
@@ -448,10 +448,9 @@ mixed(void)
 	}
 }
 
-int
-main(void)
+void
+test_strings(void)
 {
-	gs_cpu_open(1, NULL, &engine);
 	exact();
 	all_recipes();
 	by_distances();
@@ -461,6 +460,4 @@ main(void)
 	special("a, aa, aaa and so on", 10000, triangle);
 	special("different in the last byte", 20000, last_byte);
 	mixed();
-	gs_engine_close(engine);
-	return tap_done();
 }

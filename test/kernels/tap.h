@@ -1,70 +1,37 @@
 /*
- * tap.h: what the primitives' tests share: TAP output, random numbers, tables of raw values, chunks made of them, and
- * the comparison of rows in the terms of gs.h.
+ * tap.h: what tests in C report, as TAP, and the random numbers that they begin with.
  */
-#ifndef TAP_H
-#define TAP_H
+#ifndef GPUSORT_TEST_TAP_H
+#define GPUSORT_TEST_TAP_H
 
-#include "../../kernels/gs.h"
-#include "../seed.h"
-
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_COLUMNS 8
-
+/* One check, which is one line. */
 void tap_ok(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tap_skip(const char *why);
+
+/* A group of checks, which is one line, behind the first of those that failed. */
+void group(const char *name);
+void check(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints the plan; main returns the result. */
 int tap_done(void);
 
-/* Random numbers that are the same everywhere. */
-uint64_t rnd(void);
-uint64_t rnd_below(uint64_t limit);
-void rnd_seed(uint64_t seed);
-/* Or numbers that a fuzzer has chosen, as long as its bytes last. */
+/* SEED of the environment, or another number each time, which is printed with its first use. */
+uint64_t test_seed(void);
+
+/* Random numbers from test_seed() on; s tells the tests of one run apart. */
+void seed(uint64_t s);
+
+/* Random numbers that are the same in every run, or, as long as its bytes last, those that a fuzzer has chosen. */
+void rnd_seed(uint64_t s);
 void rnd_from(const uint8_t *bytes, size_t n);
 
-/* A column of raw values, as a producer has them. */
-typedef struct column
-{
-	gs_column_spec spec;
-	void *values;
-	uint8_t *null; /* one byte a row; NULL: none */
-	uint64_t *offsets;
-	uint8_t *heap;
-} column;
-
-typedef struct table
-{
-	uint64_t rows;
-	uint32_t ncolumns;
-	column columns[MAX_COLUMNS];
-	gs_column_spec specs[MAX_COLUMNS];
-} table;
-
-void table_start(table *t, uint64_t rows);
-column *table_add(table *t, gs_type type, bool desc, bool nulls_first);
-void column_set(column *c, uint64_t row, uint64_t value);
-void column_strings(column *c, uint64_t rows, uint64_t (*make)(uint64_t row, uint8_t *out, void *arg), void *arg);
-void column_nulls(column *c, uint64_t rows, double fraction);
-void table_free(table *t);
-
-/* Compares two rows as gs.h says. */
-int row_compare(const table *t, uint32_t a, uint32_t b);
-
-/* True if out holds all rows, each once, in order, equal ones as they came: every neighbour is strictly less. */
-bool order_right(const table *t, const uint32_t *out);
-
-/* The same of the first n rows of that order. */
-bool first_right(const table *t, const uint32_t *out, uint64_t n);
-
-/* Feeds a table to a job in chunks of chunk_rows; the chunk's memory is spoiled after each. */
-gs_status feed(gs_job *job, const table *t, uint32_t chunk_rows);
-
-/* Runs a whole job and checks the order, guard words included. */
-bool order_job_right(gs_engine *engine, const table *t, uint32_t chunk_rows, uint64_t piece, gs_job_info *info);
-
-/* The same of a job that asks for the first limit rows. */
-bool top_job_right(gs_engine *engine, const table *t, uint64_t limit, uint32_t chunk_rows, uint64_t piece);
+uint64_t rnd(void);
+uint64_t rnd_below(uint64_t limit);
 
 #endif

@@ -38,8 +38,8 @@ make_strings(table *t, gs_column *c)
 	for (uint64_t r = 0; r < t->rows; r++)
 	{
 		offsets[r] = used;
-		for (uint64_t length = below(12); length > 0; length--)
-			heap[used++] = (uint8_t) ('a' + below(3));
+		for (uint64_t length = rnd_below(12); length > 0; length--)
+			heap[used++] = (uint8_t) ('a' + rnd_below(3));
 	}
 	offsets[t->rows] = used;
 	c->values = to_engine(t, offsets, (t->rows + 1) * 4);
@@ -52,7 +52,7 @@ add_column(table *t, gs_type type, int shape, int null_percent)
 	gs_column *c = &t->columns[t->ncolumns++];
 	size_t width = gs_type_width(type), at = strlen(t->text);
 
-	*c = (gs_column){.spec = {type, below(2), below(2)}};
+	*c = (gs_column){.spec = {type, rnd_below(2), rnd_below(2)}};
 	if (type == GS_BYTES)
 		make_strings(t, c);
 	else
@@ -75,7 +75,7 @@ add_column(table *t, gs_type type, int shape, int null_percent)
 		uint64_t *bits = calloc(t->rows / 64 + 1, 8);
 
 		for (uint64_t r = 0; r < t->rows; r++)
-			bits[r / 64] |= (uint64_t) (below(100) < (uint64_t) null_percent) << r % 64;
+			bits[r / 64] |= (uint64_t) (rnd_below(100) < (uint64_t) null_percent) << r % 64;
 		c->nulls = to_engine(t, bits, (t->rows + 63) / 64 * 8);
 	}
 	snprintf(t->text + at, sizeof(t->text) - at, " %s %s%s%s nulls %d", type_name(type), shape_name[shape],
@@ -126,11 +126,11 @@ static void
 check_table(table *t)
 {
 	uint64_t n = t->rows, ks[] = {0,		 1,		2, 100,	  n / 1000,		n / 16,			  n / 16 + 1,
-								  n / 8 + 1, n - 1, n, n + 5, below(n + 1), below(n / 20 + 1)};
+								  n / 8 + 1, n - 1, n, n + 5, rnd_below(n + 1), rnd_below(n / 20 + 1)};
 	uint32_t *order = NULL;
 
 	for (size_t i = 0; i < sizeof(ks) / sizeof(ks[0]); i++)
-		if (!skipped() && (i < 4 || n < 300000 || below(3) == 0))
+		if (!skipped() && (i < 4 || n < 300000 || rnd_below(3) == 0))
 		{
 			if (order == NULL)
 				order = whole_order(t);
@@ -149,11 +149,11 @@ one_column(uint64_t rows)
 
 	for (int round = 0; round < SHAPES * 2; round++)
 	{
-		table t = {.rows = rows + below(3)};
+		table t = {.rows = rows + rnd_below(3)};
 
 		if (tiny && round % 3 != 0) /* each orders all its rows, too, to compare with */
 			continue;
-		add_column(&t, types[round % 10], round % SHAPES, (int[]){-1, -1, -1, 0, 1, 50, 100}[below(7)]);
+		add_column(&t, types[round % 10], round % SHAPES, (int[]){-1, -1, -1, 0, 1, 50, 100}[rnd_below(7)]);
 		check_table(&t);
 	}
 }
@@ -163,11 +163,11 @@ several_columns(uint64_t rows)
 {
 	for (int round = 0; round < 12; round++)
 	{
-		table t = {.rows = rows + below(1000)};
+		table t = {.rows = rows + rnd_below(1000)};
 
-		for (uint64_t c = 1 + below(MOST_COLUMNS); c > 0; c--)
-			add_column(&t, (gs_type) (below(6) ? below(10) : GS_BYTES), (int) below(SHAPES),
-					   below(2) ? -1 : (int) below(100));
+		for (uint64_t c = 1 + rnd_below(MOST_COLUMNS); c > 0; c--)
+			add_column(&t, (gs_type) (rnd_below(6) ? rnd_below(10) : GS_BYTES), (int) rnd_below(SHAPES),
+					   rnd_below(2) ? -1 : (int) rnd_below(100));
 		check_table(&t);
 	}
 }

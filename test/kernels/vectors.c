@@ -1,9 +1,10 @@
 /*
- * vector_test.c: the sort of words by vectors against qsort: every small number of words, many large ones, patterns
+ * vectors.c: the sort of words by vectors against qsort: every small number of words, many large ones, patterns
  * that are bad for pivots, and what it leaves where it may not go on.  Skipped without AVX-512.
  */
-#include "../../kernels/cpu/cpu.h"
-#include "tap.h"
+#include "kernels/cpu/cpu.h"
+#include "engine.h"
+#include "tests.h"
 
 #define EDGE 64 /* words before and behind those sorted: none may change */
 
@@ -95,20 +96,17 @@ sorts(gs_work *work, pattern p, size_t n, bool enough, uint32_t depth)
 	return good;
 }
 
-int
-main(void)
+void
+test_vectors(void)
 {
-	gs_engine *engine;
-	gs_work *work;
+	gs_work *work = &((gs_cpu_engine *) engine)->work;
 
 	if (gs_vectors_choose(GS_AVX512) != GS_AVX512)
 	{
-		printf("1..0 # SKIP no AVX-512\n");
-		return 0;
+		tap_skip("no AVX-512");
+		return;
 	}
-	rnd_seed(test_seed());
-	gs_cpu_open(1, NULL, &engine);
-	work = &((gs_cpu_engine *) engine)->work;
+	seed(0);
 	for (pattern p = RANDOM; p < PATTERNS; p++)
 	{
 		bool good = true;
@@ -121,6 +119,4 @@ main(void)
 			good &= sorts(work, p, 1000 + rnd_below(30000), false, depth);
 		tap_ok(good, "words sorted by vectors: %s", names[p]);
 	}
-	gs_engine_close(engine);
-	return tap_done();
 }

@@ -1,12 +1,10 @@
 /*
- * stall.c: tiles that stand still.  Chosen tiles of a call wait, before they publish anything, for a flag that only the
- * call's last tile sets.  The last tile needs what they have to publish, so the call can end only if others reduce the
- * stalled tiles for them.  Without the fallback it would hang: here the stalled tiles give up after some seconds, and
- * say so.
+ * gpu_stall.c: tiles that stand still.  Chosen tiles of a call wait, before they publish anything, for a flag that only
+ * the call's last tile sets.  The last tile needs what they have to publish, so the call can end only if others reduce
+ * the stalled tiles for them.  Without the fallback it would hang: here the stalled tiles give up after some seconds,
+ * and say so.
  */
 #include "scan_test.h"
-
-#ifdef WITH_CUDA
 
 #define N 30000000 /* enough tiles that a stalled block holds no ticket of the last one */
 
@@ -27,7 +25,7 @@ make_stalled(uint64_t n)
 	s.a = make_array(n * 4, 0), s.b = make_array(n * 4, 0), s.c = make_array(n * 4, 0), s.count = make_array(8, 0);
 	for (uint64_t i = 0; i < n; i++)
 	{
-		s.in[i] = (uint32_t) (random64() >> 32) & 0x80000001;
+		s.in[i] = (uint32_t) (rnd() >> 32) & 0x80000001;
 		s.sums[i] = sum += s.in[i];
 		if (i == 0 || s.in[i] != s.in[i - 1])
 			s.kept[s.nkept++] = s.in[i];
@@ -112,7 +110,7 @@ reduce_call(void *arg)
 }
 
 void
-test_stall(void)
+test_scan_stall(void)
 {
 	static const uint32_t tiles[] = {0, 3, 4, 40, 41, 42, 200, 1000};
 	static const struct
@@ -122,8 +120,6 @@ test_stall(void)
 	} calls[] = {{"scan", scan_call}, {"unique", unique_call}, {"runs", runs_call}, {"reduce", reduce_call}};
 	stalled s;
 
-	if (!on_gpu)
-		return;
 	s = make_stalled(small_only ? 3000000 : N);
 	group("stalled tiles, with fallback");
 	for (int i = 0; i < 4; i++)
@@ -132,12 +128,3 @@ test_stall(void)
 	hanging_call(4, scan_call, &s, "scan");
 	drop_stalled(&s);
 }
-
-#else
-
-void
-test_stall(void)
-{
-}
-
-#endif
