@@ -21,9 +21,8 @@ if setarch -R true 2>/dev/null; then plain='setarch -R'; fi
 
 status=0
 $plain "$service/build/liar_test" "$service/build/tsan/gpusortd" "${SECONDS_OF_LIES:-10}" || status=1
-for file in "${@:-1}"; do
-	GPUSORTD=$service/build/tsan/gpusortd ONLY=$file $plain "$root/test/run.sh" tap || status=1
-done
+[ $# -gt 0 ] || export TAG=service
+GPUSORTD=$service/build/tsan/gpusortd ONLY=$* $plain "$root/test/run.sh" tap || status=1
 if [ -n "$(ls "$reports")" ]; then
 	cat "$reports"/* >&2
 	status=1

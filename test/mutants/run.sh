@@ -4,7 +4,7 @@
 # fails; a table of all goes to build/mutants.md, or where TABLE says.
 #
 # A fault's tests are: kernel:FAMILY, those of test/kernels on the CPU engine; service:lies and, for root,
-# service:stranger, those of test/service; pgtap:FILE; regress:TEST; t:NUMBER, a file of test/t.  They run in servers
+# service:stranger, those of test/service; pgtap:FILE; regress:TEST; t:FILE, one of test/t.  They run in servers
 # of one data directory, with the extension in the place where PG_CONFIG says, and the right one goes there in the end.
 # When none of them notices, all of regress, pgtap and tap have a chance (MUTANTS_QUICK=1: not).
 set -eu
@@ -56,7 +56,7 @@ noticed() {
 			as_server timeout 2400 env PATH="$bindir:$PATH" TESTDIR="$work/tap" TESTDATADIR="$work/tap/tmp_check" \
 				TESTLOGDIR="$work/tap/tmp_check/log" \
 				PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=180 \
-				perl -I "$pgtest/test/perl" -I "$tree/test/perl" "$tree/test/t/$which"_*.pl >"$log" 2>&1 || status=$? ;;
+				perl -I "$pgtest/test/perl" -I "$tree/test/perl" "$tree/test/t/$which.pl" >"$log" 2>&1 || status=$? ;;
 	esac
 	[ "$status" != 0 ]
 }

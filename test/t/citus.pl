@@ -1,6 +1,7 @@
 # Sorts over Citus, where it is installed: a coordinator and two workers, each with gpusort.  Rows are the same with
 # gpusort on and off on all of them; sorts are replaced on workers and in what the coordinator combines; the order in
 # which libraries are loaded; a worker restarted.
+# tags: slow
 use strict;
 use warnings;
 

@@ -1,5 +1,6 @@
 # Copies of a data directory whose service runs, or ran when the server crashed: base backups, cp, tar, rsync,
 # pg_checksums, pg_upgrade.  Each works, and a server that starts on the copy has a service of its own.
+# tags: service
 use strict;
 use warnings;
 

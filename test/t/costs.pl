@@ -2,6 +2,7 @@
 #
 # The tables of TPC-H get a hundredth of their rows at scale factor 1, are analyzed, and their files made a hundred
 # times as long by holes, which the planner takes for pages full of rows.  No query is run.
+# tags: slow
 use strict;
 use warnings;
 

@@ -1,4 +1,5 @@
 # The extension in a schema of the user's choice, moved to another one, and in one where others have laid traps.
+# tags: service
 use strict;
 use warnings;
 

@@ -1,4 +1,5 @@
 # The everyday queries of bench/ run, give the same rows with and without gpusort, and are all accounted for.
+# tags: slow
 use strict;
 use warnings;
 

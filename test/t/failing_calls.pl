@@ -1,6 +1,7 @@
 # Every allocation, system call and write of a temporary file fails once, in a sort, a spilled sort, an aggregate and a
 # function: the answer is right, or there is a clean error, and nothing is left behind.  All of them are for `make
 # test-large`; `make test` takes some, by the seed.  ASKS=spilled asks that alone.
+# tags: slow
 use strict;
 use warnings;
 

@@ -1,6 +1,7 @@
 # Every allocation and system call fails once, in the service and in a backend that asks it, in a sort, a spilled sort,
 # an aggregate and a function: the answer is right, whatever fails in the service, and neither side keeps anything.  All
 # of them are for `make test-large`; `make test` takes some, by the seed.  ASKS=spilled asks that alone.
+# tags: slow
 use strict;
 use warnings;
 

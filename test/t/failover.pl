@@ -1,5 +1,6 @@
 # Failover: a standby sorts on its service, is promoted under load, and pg_rewind brings the old primary back while both
 # services run; then the other way round, from a directory in which a crash left the service's files.
+# tags: service
 use strict;
 use warnings;
 

@@ -1,5 +1,6 @@
 # Sorts over postgres_fdw: what is shipped, where rows are sorted, that rows are the same with gpusort on and off at
 # either end, and what a remote server does that lacks gpusort or goes away in the middle.
+# tags: slow
 use strict;
 use warnings;
 

@@ -1,5 +1,6 @@
 # Who gets to see what: roles do not share rings, base backups leave the service's files out, sessions that find no
 # shared memory count for themselves.
+# tags: service
 use strict;
 use warnings;
 

@@ -1,5 +1,6 @@
 # Somebody sets the machine's clock, by hours, forwards and back: nobody loses patience too early, and nobody waits
 # until the old time has come again.
+# tags: service
 use strict;
 use warnings;
 

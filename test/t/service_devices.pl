@@ -1,5 +1,6 @@
 # Several devices of one service: sessions are spread over them, each gets its share of the jobs, and every answer is
 # that of a sort in the backend, row by row.  Then a service that dies with jobs on all of them.
+# tags: service
 use strict;
 use warnings;
 

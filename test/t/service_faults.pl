@@ -1,5 +1,6 @@
 # Every way in which the GPU service can fail, at every stage: the same query goes on on the CPU, its answer is right,
 # and the reason is counted.
+# tags: service
 use strict;
 use warnings;
 
@@ -140,7 +141,7 @@ is(digest($node, 'gpu'), $right, 'well again');
 is($node->safe_psql('postgres', 'SELECT sum(reserved_bytes) FROM gpusort_devices'), '0',
 	'no device memory is reserved');
 
-# Ends too often; 210_heal.pl has the way out of it.
+# Ends too often; service_recovery.pl has the way out of it.
 $node->append_conf('postgresql.conf', "gpusort.service_options = '--engine=nonsense'");
 $node->reload;
 wait_until(sub { $node->safe_psql('postgres', 'SELECT service FROM gpusort_devices') eq 'gave up' }, 'gives up');

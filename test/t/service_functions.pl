@@ -1,5 +1,6 @@
 # The array functions' work in the GPU service, and every way in which it can fail there: the answer is that of the CPU,
 # and the operation and the reason are counted.
+# tags: service
 use strict;
 use warnings;
 

@@ -1,5 +1,6 @@
 # The service is killed and stopped in the middle of sorts while eight sessions sort and compare: all answers are right,
 # the server never restarts.  A backend that crashes takes the service with it, and a new one comes.
+# tags: service
 use strict;
 use warnings;
 

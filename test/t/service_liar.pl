@@ -1,6 +1,7 @@
 # A service that lies: between backends and gpusortd stands a program that changes, cuts, doubles and makes up
 # messages.  With the order checked before a row leaves, every answer is right; without, the only error allowed is the
 # one that says so.
+# tags: service
 use strict;
 use warnings;
 

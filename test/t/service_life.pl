@@ -1,4 +1,5 @@
 # The GPU service: started on first use, shown, counted, ended with the server; machines without a GPU do not notice.
+# tags: service
 use strict;
 use warnings;
 

@@ -1,5 +1,6 @@
 # Limits of the GPU service: device memory, pinned memory, connections, idle sessions; and nothing is left after many
 # sorts.
+# tags: service
 use strict;
 use warnings;
 

@@ -1,5 +1,6 @@
 # After thousands of sorts of several sessions the service holds what it held before: descriptors, rings, and on a GPU
 # device memory.
+# tags: service
 use strict;
 use warnings;
 

@@ -1,4 +1,5 @@
 # The service as a process: what it inherits, what it may write, what of users' rows it could leave behind; its options.
+# tags: service
 use strict;
 use warnings;
 

@@ -1,5 +1,6 @@
 # gpusort_progress of sorts whose keys are in the service: one that the service holds, seen from another session, one
 # that goes on on the CPU, and one that gives its rows out.
+# tags: service
 use strict;
 use warnings;
 

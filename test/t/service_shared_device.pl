@@ -1,5 +1,6 @@
 # Two clusters of one host that share a device: each has a service of its own, which keeps to its
 # gpusort.max_device_memory, and what happens to one of them does not happen to the other.
+# tags: service
 use strict;
 use warnings;
 
