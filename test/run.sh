@@ -27,7 +27,7 @@ case "${1:-}" in
 		shift
 		size=check
 		usual='source regress pgtap'
-		PGTAP=${PGTAP:-integers numeric strings several_keys plans progress} ;;
+		PGTAP=${PGTAP:-costs executor pages replaced_sorts integers numeric strings several_keys plans progress} ;;
 	large)
 		shift
 		size=large
