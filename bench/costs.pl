@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# prices.pl PSQL: what rows cost in scans, in sorts and on their way from workers, and the settings that follow.
+# costs.pl PSQL: what rows cost in scans, in sorts and on their way from workers, and the settings that follow.
 #
 # ROWS  of each table, default 5000000
 # RUNS  of each query, default 5; the least counts
