@@ -7,7 +7,7 @@ SET search_path = costs, public;
 SET work_mem = '64MB';
 
 -- Sorts of a plan that stayed PostgreSQL's but cost less than PostgreSQL says they do.  bound is that of a LIMIT above them.
-CREATE FUNCTION pg_temp.underpriced(plan jsonb, bound float8, OUT sorts int, OUT cheap int) LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.undercharged(plan jsonb, bound float8, OUT sorts int, OUT cheap int) LANGUAGE plpgsql AS $$
 DECLARE
 	child jsonb;
 	below record;
@@ -22,7 +22,7 @@ BEGIN
 		cheap := (own < 2 * current_setting('cpu_operator_cost')::float8 * n * ln(least(n, 2 * bound)) / ln(2) - 0.02)::int;
 	END IF;
 	FOR child IN SELECT jsonb_array_elements(coalesce(plan->'Plans', '[]')) LOOP
-		SELECT * INTO below FROM pg_temp.underpriced(child, bound);
+		SELECT * INTO below FROM pg_temp.undercharged(child, bound);
 		sorts := sorts + below.sorts;
 		cheap := cheap + below.cheap;
 	END LOOP;
@@ -34,7 +34,7 @@ DECLARE
 	found record;
 BEGIN
 	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-	SELECT * INTO found FROM pg_temp.underpriced(plan->0->'Plan', bound);
+	SELECT * INTO found FROM pg_temp.undercharged(plan->0->'Plan', bound);
 	RETURN format('%s too cheap; %s', found.cheap, pg_temp.sorts(query));
 END $$;
 
@@ -221,7 +221,7 @@ RESET gpusort.cpu_row_cost;
 SET gpusort.cores = 1;
 SELECT pg_temp.planned('SELECT id, k FROM items ORDER BY k, id', 'GpuSort(Seq Scan)');
 SET gpusort.cores = 8;
--- where workers gain less than the way costs, one process sorts: stock prices, wide rows, single rows instead of blocks
+-- where workers gain less than the way costs, one process sorts: stock costs, wide rows, single rows instead of blocks
 SELECT pg_temp.planned('SELECT * FROM items ORDER BY k, id', 'GpuSort(Seq Scan)');
 SET parallel_setup_cost = 1000;
 SELECT pg_temp.planned('SELECT id, k FROM items ORDER BY k, id', 'GpuSort(Seq Scan)');

@@ -4,7 +4,6 @@ use strict;
 use warnings;
 
 use File::Path qw(make_path remove_tree);
-use FindBin;
 use GpuSortTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -12,8 +11,7 @@ use Test::More;
 
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my $library = "$folder/other_machine.so";
-my @build = ('gcc', '-shared', '-fPIC', '-O1', '-o', $library, "$FindBin::RealBin/../cores/other_machine.c", '-ldl');
-is(system(@build), 0, 'the library is built') or BAIL_OUT("no library: @build");
+build_library($library, 'cores/other_machine.c');
 chmod 0755, $folder;
 
 my $node;

@@ -18,7 +18,7 @@ my $bench = "$FindBin::Bin/../../bench/everyday";
 my $times = 100;
 # tables whose size depends on the scale factor, and whose files stay below 1 GB, where a second one would begin
 my @large = qw(supplier customer part partsupp orders lineitem);
-my $node = start_node('prices', "autovacuum = off\ngpusort.min_rows = 1000\nmax_parallel_workers = 8");
+my $node = start_node('costs', "autovacuum = off\ngpusort.min_rows = 1000\nmax_parallel_workers = 8");
 
 # The queries of a file, as EXPLAIN takes them: pairs of name and text.
 sub read_queries
@@ -218,7 +218,7 @@ foreach my $database ('plain', 'keys')
 	# where nothing costs anything
 	my $free = join '; SET ', map { "$_ = 0" } qw(cpu_tuple_cost cpu_operator_cost cpu_index_tuple_cost seq_page_cost
 	  random_page_cost gpusort.cpu_row_cost);
-	unlike($node->safe_psql('plain', "SET $free; EXPLAIN $_"), qr/nan|inf/i, "prices are numbers: $_")
+	unlike($node->safe_psql('plain', "SET $free; EXPLAIN $_"), qr/nan|inf/i, "costs are numbers: $_")
 	  foreach @by_page, @hashed;
 }
 $node->stop;

@@ -3,7 +3,6 @@
 use strict;
 use warnings;
 
-use FindBin;
 use GpuSortTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -12,8 +11,7 @@ use Test::More;
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my $library = "$folder/faulty_disk.so";
 my $control = "$folder/fault";
-my @build = ('gcc', '-shared', '-fPIC', '-O1', '-o', $library, "$FindBin::RealBin/../disk/faulty_disk.c", '-ldl');
-is(system(@build), 0, 'the library is built') or BAIL_OUT("no library: @build");
+build_library($library, 'disk/faulty_disk.c');
 
 my $node;
 {

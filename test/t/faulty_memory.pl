@@ -2,7 +2,6 @@
 use strict;
 use warnings;
 
-use FindBin;
 use GpuSortTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -11,8 +10,7 @@ use Test::More;
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my $library = "$folder/faulty_memory.so";
 my $control = "$folder/fault";
-my @build = ('gcc', '-shared', '-fPIC', '-O1', '-o', $library, "$FindBin::RealBin/../memory/faulty_memory.c");
-is(system(@build), 0, 'the library is built') or BAIL_OUT("no library: @build");
+build_library($library, 'memory/faulty_memory.c');
 
 my $node;
 {

@@ -3,7 +3,6 @@
 use strict;
 use warnings;
 
-use FindBin;
 use GpuSortTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -14,9 +13,7 @@ my $bindir = qx{pg_config --bindir};
 chomp $bindir;
 my ($icu) = qx{ldd $bindir/postgres} =~ /libicui18n\.so\.(\d+)/;
 my $library = PostgreSQL::Test::Utils::tempdir() . '/lying_locale.so';
-my @build = ('gcc', '-shared', '-fPIC', '-O1', $icu ? "-DICU=$icu" : (), '-o', $library,
-	"$FindBin::RealBin/../locale/lying_locale.c", '-ldl');
-is(system(@build), 0, 'the library is built') or BAIL_OUT("no library: @build");
+build_library($library, $icu ? "-DICU=$icu" : (), 'locale/lying_locale.c');
 
 my $node = PostgreSQL::Test::Cluster->new('lying');
 $node->init(extra => [ '--locale=C.UTF-8', '--encoding=UTF8' ]);

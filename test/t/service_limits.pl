@@ -4,7 +4,6 @@
 use strict;
 use warnings;
 
-use FindBin;
 use GpuSortService;
 use GpuSortTest;
 use PostgreSQL::Test::Cluster;
@@ -14,8 +13,7 @@ use Time::HiRes qw(sleep);
 
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my $library = "$folder/faulty_memory.so";
-my @build = ('gcc', '-shared', '-fPIC', '-O1', '-o', $library, "$FindBin::RealBin/../memory/faulty_memory.c");
-is(system(@build), 0, 'the library is built') or BAIL_OUT("no library: @build");
+build_library($library, 'memory/faulty_memory.c');
 
 my $node;
 {
