@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# lib.sh: what the benchmarks on private servers share, beside test/lib.sh.  Sourced by the scripts of this folder, whose
-# results also go to bench/results.
+# lib.sh: what the benchmarks on private servers share, beside test/lib.sh.  Sourced by the scripts of this folder,
+# whose results also go to bench/results.
 set -eu -o pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$root/test/lib.sh"

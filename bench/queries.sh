@@ -59,7 +59,8 @@ for part in $parts; do
 		aggregates) program=(aggregates.pl) ;;
 		*) program=(queries.pl "$part") ;;
 	esac
-	measure "${program[0]}" "queries-$part${LABEL:+-$LABEL}.txt" "${program[@]:1}" "$bindir/psql" "$work/tree/$part.json"
+	measure "${program[0]}" "queries-$part${LABEL:+-$LABEL}.txt" "${program[@]:1}" "$bindir/psql" \
+		"$work/tree/$part.json"
 	cp "$work/tree/$part.json" "$root/bench/results/queries-$part${LABEL:+-$LABEL}.json"
 	stop_server "$part"
 done
