@@ -24,7 +24,7 @@ if command -v ccache >/dev/null 2>&1; then compiler='ccache gcc'; fi
 kernel_tests() {
 	local built=$work/built file
 	mkdir -p "$built"
-	for file in $(cd "$tree/test/kernels" && ls ./*.c | grep -v gpu_); do
+	for file in $(find "$tree/test/kernels" -name '*.c' ! -name 'gpu_*' -printf '%f\n'); do
 		[ -e "$built/$file.o" ] || gcc -std=gnu11 -O1 -g "-I$tree" -c "$tree/test/kernels/$file" -o "$built/$file.o" ||
 			return 2
 	done
