@@ -10,8 +10,8 @@
 
 #include <cuda_runtime_api.h>
 
-#define PATTERN 0x5ec2e7c0de5ec2e7u
-#define ROWS 300000u
+#define PATTERN		0x5ec2e7c0de5ec2e7u
+#define ROWS		300000u
 #define CHUNK_BYTES ((size_t) 8 << 20)
 #define BLOCK_BYTES ((size_t) 1 << 20)
 #define MOST_BLOCKS 512

@@ -12,10 +12,10 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#define TABLES 4
+#define TABLES		 4
 #define MOST_DEVICES 16
 #define MOST_ENGINES 8
-#define CHUNK_ROWS 65536u
+#define CHUNK_ROWS	 65536u
 
 /* Rows with two columns, their order, and the first column in order with the rows' numbers beside it. */
 typedef struct table
@@ -40,7 +40,7 @@ static const gs_column_spec columns[2] = {{GS_I64, false, false}, {GS_I32, true,
 static table tables[TABLES];
 static double seconds = 5;
 static pthread_barrier_t ready;			  /* all engines are open, which takes a device a second and longer */
-static atomic_int at_work[MOST_DEVICES]; /* sessions in the middle of a call */
+static atomic_int at_work[MOST_DEVICES];  /* sessions in the middle of a call */
 static atomic_int together[MOST_DEVICES]; /* calls that met one of another device */
 static int devices;
 

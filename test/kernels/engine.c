@@ -92,6 +92,24 @@ wanted(const test *t, bool any_named)
 	return t->size == (named("large") ? LARGE : USUAL) && (!any_named || named(t->family));
 }
 
+/* Whether a word of the arguments is the name or the family of a test; one that is nothing at all ends the program. */
+static bool
+names_test(const char *word, const test *all, int n)
+{
+	static const char *const others[] = {"cpu", "gpu", "small", "tiny", "large"};
+
+	for (int t = 0; t < n; t++)
+		if (strcmp(word, all[t].name) == 0 || strcmp(word, all[t].family) == 0)
+			return true;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(word, others[i]) == 0)
+			return false;
+	if (strchr(word, '=') != NULL)
+		return false;
+	printf("Bail out! There is no test \"%s\".\n", word);
+	exit(2);
+}
+
 int
 run_tests(char **argv, const test *all, int n)
 {
@@ -103,8 +121,8 @@ run_tests(char **argv, const test *all, int n)
 	every = (unsigned) option("every", named("tiny") ? 9 : 1);
 	every = every < 1 ? 1 : every;
 	tiny = every > 1;
-	for (int t = 0; t < n; t++)
-		any_named |= named(all[t].name) || named(all[t].family);
+	for (char **a = arguments; *a != NULL; a++)
+		any_named |= names_test(*a, all, n);
 	for (int t = 0; t < n; t++)
 		if (wanted(&all[t], any_named))
 			run_test(&all[t]);

@@ -16,8 +16,18 @@ typedef struct test
 {
 	const char *family, *name;
 	void (*run)(void);
-	enum { ANYWHERE, CPU_ONLY, GPU_ONLY } where;
-	enum { USUAL, LARGE, BY_NAME } size; /* run unless told otherwise, by "large", or only by its name */
+	enum
+	{
+		ANYWHERE,
+		CPU_ONLY,
+		GPU_ONLY
+	} where;
+	enum
+	{
+		USUAL,
+		LARGE,
+		BY_NAME
+	} size; /* run unless told otherwise, by "large", or only by its name */
 } test;
 
 /* main: runs the tests that the arguments ask for, and prints the plan. */

@@ -20,12 +20,12 @@ die(const char *what, gs_status status)
 	exit(2);
 }
 
-#define TRY(call)                  \
-	do                             \
-	{                              \
-		gs_status s_ = (call);     \
-		if (s_ != GS_OK)           \
-			die(#call, s_);        \
+#define TRY(call)                                                                                                      \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		gs_status s_ = (call);                                                                                         \
+		if (s_ != GS_OK)                                                                                               \
+			die(#call, s_);                                                                                            \
 	} while (0)
 
 static void
@@ -343,11 +343,11 @@ compare(gs_engine *cpu, gs_engine *gpu, column *c, uint32_t n, uint64_t rows, co
 		}
 	if (wrong || (f.key_bits != g.key_bits) || (f.input != g.input && g.input != GS_UNORDERED))
 	{
-		printf(
-			"# %s: %llu rows, %u columns: %llu differ from %llu (%u for %u), bits %u %u, input %d %d, "
-			"words passes refined %u %u %u\n",
-			what, (unsigned long long) rows, n, (unsigned long long) wrong, (unsigned long long) at, wrong ? b[at] : 0,
-			wrong ? a[at] : 0, f.key_bits, g.key_bits, f.input, g.input, g.words, g.passes, g.refined);
+		printf("# %s: %llu rows, %u columns: %llu differ from %llu (%u for %u), bits %u %u, input %d %d, "
+			   "words passes refined %u %u %u\n",
+			   what, (unsigned long long) rows, n, (unsigned long long) wrong, (unsigned long long) at,
+			   wrong ? b[at] : 0, wrong ? a[at] : 0, f.key_bits, g.key_bits, f.input, g.input, g.words, g.passes,
+			   g.refined);
 		for (uint32_t i = 0; i < n; i++)
 			printf("#   %s\n", c[i].text);
 		bad = wrong != 0;

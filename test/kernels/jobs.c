@@ -360,12 +360,8 @@ test_jobs(void)
 	{
 		const char *name;
 		bool (*test)(void);
-	} tests[] = {{"runs", runs_job},
-				 {"reduce", reduce_job},
-				 {"scan", scan_job},
-				 {"select and partition", filter_job},
-				 {"top-k", topk_job},
-				 {"values", values_job}};
+	} tests[] = {{"runs", runs_job},  {"reduce", reduce_job}, {"scan", scan_job}, {"select and partition", filter_job},
+				 {"top-k", topk_job}, {"values", values_job}};
 	int rounds = (int) option("rounds", small_only ? 150 : 400);
 
 	most_rows = option("rows", small_only ? 3000 : 6000);

@@ -93,8 +93,8 @@ twist_keys(const sort_case *c, uint8_t *keys)
 		for (uint64_t i = 0; i < c->n; i++)
 			narrow[i] ^= narrow[i] >> 16 == 0x4123 ? 0x20000000 : 0;
 	for (uint64_t i = 0; i < c->amount && (c->twist == BUCKET || c->twist == CROWD); i++)
-		narrow[i * step] = c->twist == BUCKET ? 0x41230000u | (uint32_t) (rnd() >> 48)
-											  : 0x41235600u | (uint32_t) (rnd() >> 56);
+		narrow[i * step] =
+			c->twist == BUCKET ? 0x41230000u | (uint32_t) (rnd() >> 48) : 0x41235600u | (uint32_t) (rnd() >> 56);
 }
 
 static void
@@ -136,8 +136,8 @@ static uint64_t
 some_size(void)
 {
 	static const uint64_t small[] = {0, 1, 2, 3, 5, 31, 32, 33, 255, 256, 257, 1000, 4095, 4097};
-	static const uint64_t tiles[] = {4224,  4576,  5760,  7040,  7296,  8064,  8192,  9600,  11904, 12288, 13440, 14080,
-									 15232, 15360, 16000, 16384, 19840, 20480, 23808, 24576, 28672, 32768};
+	static const uint64_t tiles[] = {4224,	4576,  5760,  7040,	 7296,	8064,  8192,  9600,	 11904, 12288, 13440,
+									 14080, 15232, 15360, 16000, 16384, 19840, 20480, 23808, 24576, 28672, 32768};
 	uint64_t which = rnd_below(4);
 
 	if (which == 0)
@@ -158,8 +158,11 @@ all_of(gs_type type, size_t value_width)
 	seed(type * 64 + value_width);
 	for (int round = 0; round < (small_only ? 30 : 150); round++)
 	{
-		sort_case c = {type, value_width, rnd_below(2), 0, bits, round % SHAPES,
-					   some_size(), rnd_below(3) ? 0 : rnd_below(5), NONE, 0};
+		sort_case c = {type,		 value_width,
+					   rnd_below(2), 0,
+					   bits,		 round % SHAPES,
+					   some_size(),	 rnd_below(3) ? 0 : rnd_below(5),
+					   NONE,		 0};
 
 		if (rnd_below(2))
 		{
@@ -311,8 +314,8 @@ test_radix_buckets(void)
 		gs_cuda_sort_force(engine, 0, way);
 		for (int i = 0; i < 4; i++)
 		{
-			sort_case c = {types[i % 2],  i < 2 ? 0 : 4,		i & 1,	  0,	  32,
-						   SHAPE_UNIFORM, 524288 + rnd_below(9999), rnd_below(2), BUCKET, 0};
+			sort_case c = {types[i % 2], i < 2 ? 0 : 4, i & 1, 0, 32, SHAPE_UNIFORM, 524288 + rnd_below(9999),
+						   rnd_below(2), BUCKET,		0};
 
 			if (small_only) /* sanitizers: a block of each kind, fewer items are never sorted so */
 			{
