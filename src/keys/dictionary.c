@@ -46,6 +46,9 @@
 /* Look-ups of a value are counted up to this. */
 #define OFTEN 3
 
+/* Values are told apart by their first bytes if these are alike in one of so many. */
+#define ALIKE_SHARE 4
+
 typedef struct Entry
 {
 	Datum		value;
@@ -501,6 +504,21 @@ number_of_bytes(Dictionary *dictionary, Datum value, const char *bytes, Size len
 	if (result == DICTIONARY_OK)
 		*number = dictionary->entries[dictionary->last].number;
 	return result;
+}
+
+bool
+dictionary_differs_early(const Dictionary *dictionary, uint32 bytes)
+{
+	uint32		alike = 0;
+
+	for (uint32 i = 1; i < dictionary->nordered; i++)
+	{
+		const Entry *a = &dictionary->entries[dictionary->ordered[i - 1]];
+		const Entry *b = &dictionary->entries[dictionary->ordered[i]];
+
+		alike += a->len >= bytes && b->len >= bytes && memcmp(a->bytes, b->bytes, bytes) == 0;
+	}
+	return alike <= dictionary->nordered / ALIKE_SHARE;
 }
 
 DictionaryResult

@@ -17,6 +17,7 @@
 
 #include <math.h>
 
+#include "access/detoast.h"
 #include "access/tupmacs.h"
 #include "catalog/pg_collation_d.h"
 #include "utils/lsyscache.h"
@@ -43,6 +44,9 @@
 /* The share of a comparison sort's log2 n comparisons of each row that a dictionary may cost instead. */
 #define COMPARED_SHARE 0.7
 
+/* Where so many bytes tell strings apart, their first-level keys are of twice as many. */
+#define EARLY_BYTES (LEVEL1_BYTES / 4)
+
 /*
  * Expected rows from which on abbreviated keys with a comparator of the type's own are worth sorting by.  Fewer take
  * longer than in PostgreSQL's sort: 3000 geometries up to twice as long.
@@ -61,6 +65,8 @@ typedef struct CoarseState
 	Oid			strings;		/* form of strings; see string_form */
 	/* set when the dictionary is left */
 	Level1	   *level1;			/* of strings */
+	int			level1_bytes;	/* of a key */
+	bool		whole;			/* the first bytes of one did not suffice for its key: all of each are unpacked */
 	Parts	   *parts;			/* of composite values */
 	StringInfoData buffer;		/* key from one of these */
 	SortSupportData abbreviated;	/* of other types that have it */
@@ -203,16 +209,52 @@ take_abbreviated(SortKey *key)
 	return take_form(key, type, encode_abbreviated, true, "abbreviated");
 }
 
+/*
+ * Opens a packed string by its first bytes if it has more; false if the view is of all.  Blanks at the end of a part are
+ * not those at the end of a bpchar.
+ */
+static bool
+open_start(const CoarseState *state, Datum value, int32 bytes, StringView *view)
+{
+	struct varlena *string = (struct varlena *) DatumGetPointer(value);
+
+	if (state->strings != TEXTOID || state->whole ||
+		likely(!VARATT_IS_EXTERNAL(string) && !VARATT_IS_COMPRESSED(string)) ||
+		toast_raw_datum_size(value) <= (Size) (VARHDRSZ + bytes))
+	{
+		*view = open_string(state->strings, value);
+		return false;
+	}
+	view->varlena = PG_DETOAST_DATUM_SLICE(value, 0, bytes);
+	view->bytes = VARDATA_ANY(view->varlena);
+	view->len = VARSIZE_ANY_EXHDR(view->varlena);
+	return true;
+}
+
+/* Makes the first-level key of a string in the buffer. */
+static void
+make_level1(CoarseState *state, Datum value)
+{
+	StringView	view;
+	bool		goes_on = open_start(state, value, LEVEL1_START_BYTES, &view);
+
+	if (goes_on)
+		state->whole = !level1_key_of_start(state->level1, view.bytes, &state->buffer);
+	else
+		level1_key(state->level1, view.bytes, view.len, false, &state->buffer);
+	close_string(value, &view);
+	if (goes_on && state->whole)
+		make_level1(state, value);
+}
+
 /* Encodes first-level keys of any string. */
 static KeyResult
 encode_level1(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	CoarseState *state = key->state;
-	StringView	view = open_string(state->strings, value);
 
-	level1_key(state->level1, view.bytes, view.len, false, &state->buffer);
-	close_string(value, &view);
-	return put_bytes(column, row, state->buffer.data, state->buffer.len);
+	make_level1(state, value);
+	return put_bytes(column, row, state->buffer.data, Min(state->buffer.len, state->level1_bytes));
 }
 
 /* Encodes first-level keys of ASCII strings, a byte per character. */
@@ -220,21 +262,26 @@ static KeyResult
 encode_level1_short(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	CoarseState *state = key->state;
-	StringView	view = open_string(state->strings, value);
+	StringView	view;
+	int			most = state->level1_bytes;
+
+	/* some characters have no weight */
+	bool		goes_on = open_start(state, value, most / 4 * 5, &view);
 	uint8	   *to;
-	KeyResult	result = bytes_room(column, row, Min(view.len, LEVEL1_BYTES), &to);
+	KeyResult	result = bytes_room(column, row, Min(view.len, (Size) most), &to);
 
 	if (likely(result == KEY_OK))
 	{
-		int			len = level1_short_key(state->level1, view.bytes, view.len, to);
+		int			len = level1_short_key(state->level1, view.bytes, view.len, to, most);
 
+		state->whole |= goes_on && len >= 0 && len < most;
 		if (likely(len >= 0))
 			((uint32 *) column->values)[row + 1] = (uint32) (to - column->heap) + len;
 		else
 			result = take_form(key, GS_BYTES, encode_level1, true, "first level");
 	}
 	close_string(value, &view);
-	return result;
+	return goes_on && state->whole ? encode_level1_short(key, value, column, row) : result;
 }
 
 /* The first parts of a value. */
@@ -287,6 +334,7 @@ leave_dictionary(SortKey *key)
 	MemoryContext old = MemoryContextSwitchTo(state->context);
 	KeyResult	result;
 
+	state->level1_bytes = dictionary_differs_early(state->dictionary, EARLY_BYTES) ? 2 * EARLY_BYTES : LEVEL1_BYTES;
 	dictionary_free(state->dictionary);
 	state->dictionary = NULL;
 	result = take_coarse_form(key);
