@@ -284,7 +284,7 @@ leave_memory(Sorter *sorter)
 	if (sorter->state == SS_LOADING_CORE || !over_limit(sorter))
 		return;
 	if (sorter->keys[0].theirs)
-		go_core(sorter, SORTER_THEIR_KEYS);
+		go_core(sorter, sorter->keys[0].theirs == THEIRS_BY_LENGTH ? SORTER_LONG_TEXT : SORTER_THEIR_KEYS);
 	else if (keys_too_large(sorter))
 		go_core(sorter, SORTER_LARGE_KEYS);
 	else

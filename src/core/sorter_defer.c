@@ -18,12 +18,17 @@
 /* Comparisons of each row by deferred keys above which the first of these is worth encoding. */
 #define DEFER_COMPARISONS 3
 
-/* A row of the sample, and a hash of its keys before the deferred ones. */
-typedef struct SampledRow
-{
-	uint32		hash;
-	uint32		row;
-} SampledRow;
+/* Rows of the sample: a hash of the keys before the deferred ones, and below it the row's place in the sample. */
+#define ST_SORT sort_sampled
+#define ST_ELEMENT_TYPE uint64
+#define ST_COMPARE(a, b) (*(a) < *(b) ? -1 : *(a) > *(b))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+#define SAMPLED(hash, place) ((uint64) (hash) << 32 | (place))
+#define SAMPLED_HASH(sampled) ((uint32) ((sampled) >> 32))
+#define SAMPLED_PLACE(sampled) ((uint32) (sampled))
 
 /* Groups of equal keys in the sample. */
 typedef struct SampledGroups
@@ -73,43 +78,37 @@ hash_keys(Sorter *sorter, uint32 row)
 	return hash;
 }
 
-/* Orders by hash, then by row, for qsort. */
-static int
-compare_sampled(const void *a, const void *b)
+/* Notes a group of rows with equal hashes, sorted by their places. */
+static void
+note_group(SampledGroups *groups, const uint64 *rows, uint32 size)
 {
-	const SampledRow *x = a;
-	const SampledRow *y = b;
-
-	if (x->hash != y->hash)
-		return x->hash < y->hash ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+	groups->ones += size == 1;
+	if (size == 1)
+		return;
+	groups->twos += size == 2;
+	groups->apart += SAMPLED_PLACE(rows[0]) < DEFER_ROWS / 2 && SAMPLED_PLACE(rows[size - 1]) >= DEFER_ROWS / 2;
+	groups->apart_by_chance += 1 - pow(0.5, size - 1);
+	groups->tied += size;
+	groups->tied_log2 += size * log2(size);
 }
 
-/* Groups the first rows by their keys before the deferred ones. */
+/* Groups the rows of the sample by their keys before the deferred ones. */
 static SampledGroups
 sample_groups(Sorter *sorter)
 {
-	SampledRow *rows = palloc(DEFER_ROWS * sizeof(SampledRow));
+	uint64	   *rows = palloc(DEFER_ROWS * sizeof(uint64));
 	SampledGroups groups = {0};
 	uint32		end;
 
-	for (uint32 row = 0; row < DEFER_ROWS; row++)
-		rows[row] = (SampledRow) {hash_keys(sorter, row), row};
+	for (uint32 i = 0; i < DEFER_ROWS; i++)
+		rows[i] = SAMPLED(hash_keys(sorter, sorter->adaptive.defer_from + i), i);
 	ExecClearTuple(sorter->row_slot);
-	qsort(rows, DEFER_ROWS, sizeof(SampledRow), compare_sampled);
+	sort_sampled(rows, DEFER_ROWS);
 	for (uint32 start = 0; start < DEFER_ROWS; start = end)
 	{
-		uint32		size;
-
-		for (end = start + 1; end < DEFER_ROWS && rows[end].hash == rows[start].hash; end++)
+		for (end = start + 1; end < DEFER_ROWS && SAMPLED_HASH(rows[end]) == SAMPLED_HASH(rows[start]); end++)
 			;
-		size = end - start;
-		groups.ones += size == 1;
-		groups.twos += size == 2;
-		groups.apart += rows[start].row < DEFER_ROWS / 2 && rows[end - 1].row >= DEFER_ROWS / 2;
-		groups.apart_by_chance += 1 - pow(0.5, size - 1);
-		groups.tied += size > 1 ? size : 0;
-		groups.tied_log2 += size * log2(size);
+		note_group(&groups, &rows[start], end - start);
 	}
 	pfree(rows);
 	return groups;
@@ -124,7 +123,7 @@ static double
 comparisons_expected(Sorter *sorter, double rows)
 {
 	SampledGroups groups = sample_groups(sorter);
-	double		growth = rows / DEFER_ROWS;
+	double		growth = (rows - sorter->adaptive.defer_from) / DEFER_ROWS;
 	double		rare = groups.ones > 0 ? Min(2.0 * groups.twos / groups.ones, 1) * growth : 1;
 	double		spread = groups.apart_by_chance > 0 ? Min(groups.apart / groups.apart_by_chance, 1) : 0;
 
@@ -161,4 +160,26 @@ take_deferred(Sorter *sorter)
 	if (taken)
 		sorter->adaptive.lead_check = LEAD_ROWS;
 	return taken;
+}
+
+void
+defer_again(Sorter *sorter, int key)
+{
+	AdaptiveKeys *keys = &sorter->adaptive;
+
+	if (!sorter->keys[key].many)
+		return;
+	for (int i = sorter->columns.nkeys - 1; i > key; i--)
+	{
+		SortKey    *behind = &sorter->keys[i];
+
+		/* what has left its own dictionary does not find back to its form */
+		if (behind->empty || behind->many || !sortkey_defer(behind))
+			continue;
+		keys->deferred = i;
+		keys->taken = Min(keys->taken, key + 1);
+		/* the first rows are unlike those to come */
+		keys->defer_from = sorter->rows->rows;
+		keys->defer_check = (uint32) Min((uint64) keys->defer_from + DEFER_ROWS, PG_UINT32_MAX);
+	}
 }

@@ -220,6 +220,7 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_byt
 			continue;
 		if (result == KEY_WIDEN)
 		{
+			defer_again(sorter, i);
 			*reason = RESTART_WIDENED;
 			return GS_OK;
 		}
@@ -268,8 +269,8 @@ leave_engine(Sorter *sorter, gs_status status)
  * Gives the job up for one that takes the rows in memory from the first, and that one too if it is stopped.  status is
  * what the engine failed with.  Returns GS_OK with all rows encoded, or the status with which there is no way on.
  *
- * No reason comes back for ever: a key has few forms and only takes wider ones, samples are looked at when rows come,
- * job_bound stays 0, and the last engine has no fallback.
+ * No reason comes back for ever: a key has few forms and only takes wider ones, which puts others off a few times,
+ * samples are looked at when rows come, job_bound stays 0, and the last engine has no fallback.
  */
 static pg_noinline gs_status
 sorter_restart(Sorter *sorter, RestartReason reason, gs_status status)

@@ -124,6 +124,6 @@ defer_long_keys(Sorter *sorter)
 		{
 			(void) sortkey_defer(&sorter->keys[i]);
 			sorter->adaptive.deferred = Min(sorter->adaptive.deferred, i);
-			sorter->adaptive.defer_check = DEFER_ROWS;
+			sorter->adaptive.defer_check = sorter->adaptive.defer_from + DEFER_ROWS;
 		}
 }

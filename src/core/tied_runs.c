@@ -171,8 +171,8 @@ find_item(Settling *s, const TiedItem *items, uint32 low, uint32 high, const Tie
 }
 
 /*
- * Sorts a few items; those in order take one comparison each.  An item behind one that was not in its place is likely to
- * be in another place, too.
+ * Sorts a few items; those in order take one comparison each.  An item behind one that was not in its place is likely
+ * to be in another place, too.
  */
 static void
 insertion_sort(Settling *s, TiedItem *items, uint32 count)

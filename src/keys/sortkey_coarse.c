@@ -44,6 +44,9 @@
 /* The share of a comparison sort's log2 n comparisons of each row that a dictionary may cost instead. */
 #define COMPARED_SHARE 0.7
 
+/* Longer strings whose keys the provider makes take more time than the server's abbreviated keys. */
+#define PROVIDER_BYTES 128
+
 /* Where so many bytes tell strings apart, their first-level keys are of twice as many. */
 #define EARLY_BYTES (LEVEL1_BYTES / 4)
 
@@ -66,6 +69,7 @@ typedef struct CoarseState
 	/* set when the dictionary is left */
 	Level1	   *level1;			/* of strings */
 	int			level1_bytes;	/* of a key */
+	bool		server_tells;	/* they are long, and the server's abbreviated keys tell them apart */
 	bool		whole;			/* the first bytes of one did not suffice for its key: all of each are unpacked */
 	Parts	   *parts;			/* of composite values */
 	StringInfoData buffer;		/* key from one of these */
@@ -199,7 +203,7 @@ take_abbreviated(SortKey *key)
 	state->own = !type_of_order(ssup, &type);
 	if (state->own && state->order == lengthof(own_orders))
 	{
-		key->theirs = true;
+		key->theirs = THEIRS_BY_ORDER;
 		return take_nothing(key);
 	}
 	if (state->own)
@@ -210,8 +214,8 @@ take_abbreviated(SortKey *key)
 }
 
 /*
- * Opens a packed string by its first bytes if it has more; false if the view is of all.  Blanks at the end of a part are
- * not those at the end of a bpchar.
+ * Opens a packed string by its first bytes if it has more; false if the view is of all.  Blanks at the end of a part
+ * are not those at the end of a bpchar.
  */
 static bool
 open_start(const CoarseState *state, Datum value, int32 bytes, StringView *view)
@@ -229,6 +233,28 @@ open_start(const CoarseState *state, Datum value, int32 bytes, StringView *view)
 	view->bytes = VARDATA_ANY(view->varlena);
 	view->len = VARSIZE_ANY_EXHDR(view->varlena);
 	return true;
+}
+
+/*
+ * Is a string the server's?  An abbreviated key is made of a value's first characters.  A first-level key takes
+ * hundreds of bytes from the collation's provider where they are not ASCII, and has neighbours compared, which fetches
+ * values out of line once more.
+ */
+static bool
+is_theirs(const SortKey *key, Datum value, bool by_provider)
+{
+	const CoarseState *state = key->state;
+
+	return state->server_tells && !key->exact && (VARATT_IS_EXTERNAL(DatumGetPointer(value)) ||
+												   (by_provider && toast_raw_datum_size(value) > PROVIDER_BYTES));
+}
+
+/* Leaves a key of long strings to the server. */
+static KeyResult
+leave_to_server(SortKey *key)
+{
+	key->theirs = THEIRS_BY_LENGTH;
+	return take_nothing(key);
 }
 
 /* Makes the first-level key of a string in the buffer. */
@@ -253,6 +279,8 @@ encode_level1(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	CoarseState *state = key->state;
 
+	if (is_theirs(key, value, true))
+		return leave_to_server(key);
 	make_level1(state, value);
 	return put_bytes(column, row, state->buffer.data, Min(state->buffer.len, state->level1_bytes));
 }
@@ -264,11 +292,15 @@ encode_level1_short(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	CoarseState *state = key->state;
 	StringView	view;
 	int			most = state->level1_bytes;
-
-	/* some characters have no weight */
-	bool		goes_on = open_start(state, value, most / 4 * 5, &view);
+	bool		goes_on;
 	uint8	   *to;
-	KeyResult	result = bytes_room(column, row, Min(view.len, (Size) most), &to);
+	KeyResult	result;
+
+	if (is_theirs(key, value, false))
+		return leave_to_server(key);
+	/* some characters have no weight */
+	goes_on = open_start(state, value, most / 4 * 5, &view);
+	result = bytes_room(column, row, Min(view.len, (Size) most), &to);
 
 	if (likely(result == KEY_OK))
 	{
@@ -326,6 +358,19 @@ take_coarse_form(SortKey *key)
 	return take_abbreviated(key);
 }
 
+/*
+ * Do the server's abbreviated keys tell strings apart that are mostly long?  Of text they are of the first characters,
+ * and under ICU only.
+ */
+static bool
+server_tells(CoarseState *state)
+{
+	if (state->strings != TEXTOID || !dictionary_is_long(state->dictionary, PROVIDER_BYTES))
+		return false;
+	open_comparator(&state->abbreviated, state->sortop, state->ssup.ssup_collation, true);
+	return state->abbreviated.abbrev_converter != NULL && dictionary_differs_early(state->dictionary, sizeof(Datum));
+}
+
 /* Leaves the dictionary. */
 static KeyResult
 leave_dictionary(SortKey *key)
@@ -335,8 +380,10 @@ leave_dictionary(SortKey *key)
 	KeyResult	result;
 
 	state->level1_bytes = dictionary_differs_early(state->dictionary, EARLY_BYTES) ? 2 * EARLY_BYTES : LEVEL1_BYTES;
+	state->server_tells = server_tells(state);
 	dictionary_free(state->dictionary);
 	state->dictionary = NULL;
+	key->many = true;
 	result = take_coarse_form(key);
 	MemoryContextSwitchTo(old);
 	return result;
@@ -455,7 +502,8 @@ sortkey_expect(SortKey *key, double rows)
 		worth.ascii = worth.other = COMPARED_SHARE * log2(Max(rows, 2));
 	dictionary_expect(state->dictionary, rows, worth);
 	/* finding the order of such keys and comparing all neighbours in full does not pay in a small sort */
-	key->theirs = rows > 0 && rows < OWN_ORDER_ROWS && has_own_order(&state->abbreviated);
+	if (rows > 0 && rows < OWN_ORDER_ROWS && has_own_order(&state->abbreviated))
+		key->theirs = THEIRS_BY_ORDER;
 }
 
 void
