@@ -17,13 +17,20 @@ typedef struct UnpackedValue
 	int			key;
 } UnpackedValue;
 
+/* A slot for rows that have to be taken apart, and the number of the one that it holds, if any. */
+typedef struct ComparedSlot
+{
+	TupleTableSlot *slot;
+	uint32		row;
+} ComparedSlot;
+
 typedef struct RowComparer
 {
 	int			nkeys;
 	SortSupport keys;			/* with attribute numbers */
 	RowStore   *rows;
 	const KeyPlace *places;
-	TupleTableSlot *slots[2];	/* for the rows on both sides of a comparison that have to be taken apart */
+	ComparedSlot slots[2];		/* for the rows on both sides of a comparison */
 	MinimalTuple copies[2];		/* of bare rows */
 	MemoryContext unpacking;	/* where the next ones are */
 	UnpackedValue unpacked[2];	/* the last values that had to be unpacked, for the next comparison of one of them */
@@ -70,7 +77,7 @@ extern int	rowcompare_packed(RowComparer *comparer, int key, uint32 a, uint32 b,
 /* A value unpacked, and aligned, for good: in the memory context of those that are unpacked at that time. */
 extern Datum rowcompare_take(RowComparer *comparer, int key, uint32 row, Datum value);
 
-/* Forgets the values that are unpacked: the store's rows are gone, and others will have their numbers. */
+/* Forgets rows and unpacked values: the store's rows are gone, and others will have their numbers and places. */
 extern void rowcompare_forget(RowComparer *comparer);
 
 /* From now on values are unpacked in that memory context; those that are there are forgotten, and it may be reset. */
