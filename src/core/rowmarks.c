@@ -1,5 +1,5 @@
 /*
- * rowmarks.c: which rows of a sort may be tied where long strings are sorted by their first bytes.
+ * rowmarks.c: which rows of a sort may be tied where long strings are sorted by their first bytes, or keys are put off.
  */
 #include "postgres.h"
 

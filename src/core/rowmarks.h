@@ -1,5 +1,5 @@
 /*
- * rowmarks.h: which rows of a sort may be tied where long strings are sorted by their first bytes.
+ * rowmarks.h: which rows of a sort may be tied where long strings are sorted by their first bytes, or keys are put off.
  */
 #ifndef GPUSORT_ROWMARKS_H
 #define GPUSORT_ROWMARKS_H

@@ -18,17 +18,15 @@
 /* Comparisons of each row by deferred keys above which the first of these is worth encoding. */
 #define DEFER_COMPARISONS 3
 
-/* Rows of the sample: a hash of the keys before the deferred ones, and below it the row's place in the sample. */
-#define ST_SORT sort_sampled
-#define ST_ELEMENT_TYPE uint64
-#define ST_COMPARE(a, b) (*(a) < *(b) ? -1 : *(a) > *(b))
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
+/* Slots of the table of the sample's groups, a power of two. */
+#define GROUP_SLOTS (2 * DEFER_ROWS)
 
-#define SAMPLED(hash, place) ((uint64) (hash) << 32 | (place))
-#define SAMPLED_HASH(sampled) ((uint32) ((sampled) >> 32))
-#define SAMPLED_PLACE(sampled) ((uint32) (sampled))
+/* A group of the sample: a hash of its keys before the deferred ones, and its rows in each half of the sample. */
+typedef struct SampledGroup
+{
+	uint32		hash;
+	uint16		rows[2];		/* none in a free slot */
+} SampledGroup;
 
 /* Groups of equal keys in the sample. */
 typedef struct SampledGroups
@@ -78,16 +76,30 @@ hash_keys(Sorter *sorter, uint32 row)
 	return hash;
 }
 
-/* Notes a group of rows with equal hashes, sorted by their places. */
+/* Counts a row of a half of the sample in its group. */
 static void
-note_group(SampledGroups *groups, const uint64 *rows, uint32 size)
+count_row(SampledGroup *table, uint32 hash, int half)
 {
+	uint32		slot = hash % GROUP_SLOTS;
+
+	while (table[slot].rows[0] + table[slot].rows[1] > 0 && table[slot].hash != hash)
+		slot = (slot + 1) % GROUP_SLOTS;
+	table[slot].hash = hash;
+	table[slot].rows[half]++;
+}
+
+/* Adds a group to the sums. */
+static void
+add_group(SampledGroups *groups, const SampledGroup *group)
+{
+	int			size = group->rows[0] + group->rows[1];
+
 	groups->ones += size == 1;
-	if (size == 1)
-		return;
 	groups->twos += size == 2;
-	groups->apart += SAMPLED_PLACE(rows[0]) < DEFER_ROWS / 2 && SAMPLED_PLACE(rows[size - 1]) >= DEFER_ROWS / 2;
-	groups->apart_by_chance += 1 - pow(0.5, size - 1);
+	if (size < 2)
+		return;
+	groups->apart += group->rows[0] > 0 && group->rows[1] > 0;
+	groups->apart_by_chance += 1 - ldexp(1, 1 - size);
 	groups->tied += size;
 	groups->tied_log2 += size * log2(size);
 }
@@ -96,21 +108,15 @@ note_group(SampledGroups *groups, const uint64 *rows, uint32 size)
 static SampledGroups
 sample_groups(Sorter *sorter)
 {
-	uint64	   *rows = palloc(DEFER_ROWS * sizeof(uint64));
+	SampledGroup *table = palloc0(GROUP_SLOTS * sizeof(SampledGroup));
 	SampledGroups groups = {0};
-	uint32		end;
 
-	for (uint32 i = 0; i < DEFER_ROWS; i++)
-		rows[i] = SAMPLED(hash_keys(sorter, sorter->adaptive.defer_from + i), i);
+	for (uint32 row = 0; row < DEFER_ROWS; row++)
+		count_row(table, hash_keys(sorter, sorter->adaptive.defer_from + row), row >= DEFER_ROWS / 2);
 	ExecClearTuple(sorter->row_slot);
-	sort_sampled(rows, DEFER_ROWS);
-	for (uint32 start = 0; start < DEFER_ROWS; start = end)
-	{
-		for (end = start + 1; end < DEFER_ROWS && SAMPLED_HASH(rows[end]) == SAMPLED_HASH(rows[start]); end++)
-			;
-		note_group(&groups, &rows[start], end - start);
-	}
-	pfree(rows);
+	for (int slot = 0; slot < GROUP_SLOTS; slot++)
+		add_group(&groups, &table[slot]);
+	pfree(table);
 	return groups;
 }
 

@@ -93,6 +93,16 @@ try_sample(Sorter *sorter, const uint32 *rows, uint32 count)
 	return longer;
 }
 
+/* Is any key one of leading bytes? */
+static bool
+has_leading(const Sorter *sorter)
+{
+	for (int i = 0; i < sorter->ncolumns; i++)
+		if (sorter->keys[i].leading > 0 && !sorter->keys[i].empty)
+			return true;
+	return false;
+}
+
 pg_noinline bool
 take_longer(Sorter *sorter)
 {
@@ -100,7 +110,7 @@ take_longer(Sorter *sorter)
 	uint32	   *marks = rows + LEAD_ROWS;
 	uint32		count = 0;
 
-	for (uint32 row = 0; row < sorter->adaptive.marks.rows && count < LEAD_ROWS; row++)
+	for (uint32 row = 0; has_leading(sorter) && row < sorter->adaptive.marks.rows && count < LEAD_ROWS; row++)
 		if (sorter->adaptive.marks.marks[row] != 0)
 		{
 			marks[count] = sorter->adaptive.marks.marks[row];

@@ -97,12 +97,15 @@ compare_encoded(const Settling *s)
 
 /*
  * Is a row in the run of the row that was encoded: equal in all keys before s->key, and with an equal encoded value
- * there?  *order is how the encoded row compares with it in the keys before.
+ * there?  *order is how the encoded row compares with it in the keys before, 0 where marks answer: rows of a run have
+ * equal ones.
  */
 static bool
 in_run(Settling *s, uint32 row, uint32 encoded_row, int *order)
 {
 	*order = 0;
+	if (s->marks && !rowmarks_tied(s->marks, row, encoded_row))
+		return false;
 	for (int key = 0; key < s->key && *order == 0; key++)
 		*order = rowcompare_key(s->comparer, key, encoded_row, row);
 	if (*order != 0)
