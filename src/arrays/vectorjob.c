@@ -8,6 +8,7 @@
 #include "utils/memutils.h"
 
 #include "vectorengine.h"
+#include "vectorsort.h"
 
 /* Fewer rows are compared, since opening an engine takes longer. */
 #define TINY_ROWS 64
@@ -130,6 +131,18 @@ vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int order
 }
 
 uint32 *
+vectorjob_first_rows(BigMem *mem, const VectorColumn *column, bool in_order, uint64 *nruns)
+{
+	gs_run	   *runs = vectorjob_runs(mem, column, 1, in_order ? 1 : 0, 1, nruns);
+	uint32	   *rows = (uint32 *) runs;
+
+	/* in place: writing stays behind reading */
+	for (uint64 i = 0; i < *nruns; i++)
+		rows[i] = runs[i].row;
+	return rows;
+}
+
+uint32 *
 vectorjob_select(BigMem *mem, const VectorColumn *column, gs_comparison comparison, Datum value, uint64 *selected)
 {
 	VectorQuestion q;
@@ -197,29 +210,16 @@ vectorjob_partition(BigMem *mem, const Vector *flags, bool all, uint64 *selected
 	return rows;
 }
 
-/* Returns true for types that engines compute with: unencoded integers and floats. */
-static bool
-computable(const VectorColumn *column)
-{
-	Oid			op = vectorcompare_operator(column);
-	const char *why;
-	SortKey		key;
-
-	if (!sortkey_is_exact(op, column->collation, &why))
-		return false;
-	sortkey_open(&key, op, column->collation, false, false);
-	return key.plain != 0;
-}
-
 void *
 vectorjob_scan(BigMem *mem, const VectorColumn *column, gs_operation operation, bool exclusive)
 {
 	VectorQuestion q;
+	gs_type		type;
 
 	question_begin(&q, GS_SCAN, column, 1);
 	q.spec.operation = operation;
 	q.spec.exclusive = exclusive;
-	if (!computable(column) || !question_ask(&q, mem))
+	if (!vectorjob_numbers(column, &type) || !question_ask(&q, mem))
 		return NULL;
 	return q.answer;
 }
@@ -229,12 +229,13 @@ vectorjob_reduce(BigMem *mem, const VectorColumn *columns, int ncolumns, bool pr
 				 uint64 *ngroups)
 {
 	VectorQuestion q;
+	gs_type		type;
 
 	question_begin(&q, GS_REDUCE, columns, ncolumns);
 	q.spec.order_columns = presorted ? 0 : (uint32) ncolumns - 1;
 	q.spec.key_columns = (uint32) ncolumns - 1;
 	q.spec.operation = operation;
-	if (!computable(&columns[ncolumns - 1]) || !question_ask(&q, mem))
+	if (!vectorjob_numbers(&columns[ncolumns - 1], &type) || !question_ask(&q, mem))
 		return NULL;
 	*ngroups = q.count;
 	return q.answer;

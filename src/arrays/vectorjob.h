@@ -38,6 +38,9 @@ extern uint32 *vectorjob_order(BigMem *mem, const VectorColumn *columns, int nco
 extern gs_run *vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int order_columns,
 							  int key_columns, uint64 *nruns);
 
+/* Returns the first row of each run of equal values, in order or as the rows are. */
+extern uint32 *vectorjob_first_rows(BigMem *mem, const VectorColumn *column, bool in_order, uint64 *nruns);
+
 /* Returns the rows whose value satisfies the comparison with a non-NULL value.  A NULL satisfies none. */
 extern uint32 *vectorjob_select(BigMem *mem, const VectorColumn *column, gs_comparison comparison, Datum value,
 								uint64 *selected);
