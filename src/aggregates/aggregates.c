@@ -44,11 +44,7 @@ gpusort_collect_values(PG_FUNCTION_ARGS)
 	Collected  *state;
 
 	if (PG_ARGISNULL(1))
-	{
-		if (PG_ARGISNULL(0))
-			PG_RETURN_NULL();
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	}
+		return collect_nothing(fcinfo);
 	state = collect_state(fcinfo, 1, 0, 0);
 	collect_put(fcinfo, state, &fcinfo->args[1]);
 	PG_RETURN_POINTER(state);
@@ -66,13 +62,9 @@ static Collected *
 fraction_state(FunctionCallInfo fcinfo, int flags)
 {
 	double		fraction = get_fraction(&fcinfo->args[2]);
-	bool		first = PG_ARGISNULL(0);
 	Collected  *state = collect_state(fcinfo, 1, 0, flags);
 
-	if (first)
-		state->fraction = fraction;
-	else if (fraction != state->fraction && !(isnan(fraction) && isnan(state->fraction)))
-		collect_fraction_error(state->fraction, fraction);
+	collect_set_fraction(state, fraction, PG_ARGISNULL(0));
 	return state;
 }
 
@@ -107,11 +99,7 @@ gpusort_collect_numbers(PG_FUNCTION_ARGS)
 	Collected  *state;
 
 	if (PG_ARGISNULL(1))
-	{
-		if (PG_ARGISNULL(0))
-			PG_RETURN_NULL();
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	}
+		return collect_nothing(fcinfo);
 	state = collect_state(fcinfo, 1, 0, COLLECT_DOUBLES);
 	put_number(fcinfo, state, PG_GETARG_DATUM(1));
 	PG_RETURN_POINTER(state);

@@ -170,7 +170,8 @@ spill_rows(FunctionCallInfo fcinfo, Collected *state)
 
 	for (int i = 0; i < call->ncolumns; i++)
 		columns[i] = collect_column(state, i);
-	state->spill = vectorsort_begin(columns, call->ncolumns, 1, numbered, true, 4.0 * state->columns[0].rows);
+	state->spill = vectorsort_begin(columns, call->ncolumns, &call->sortop, 1, numbered, true,
+									4.0 * state->columns[0].rows);
 	AggRegisterCallback(fcinfo, end_spill, PointerGetDatum(state->spill));
 	vectorsort_put_vectors(state->spill, columns);
 	for (int i = 0; i < call->ncolumns; i++)
@@ -213,12 +214,15 @@ collect_checked_fraction(Datum value)
 }
 
 void
-collect_fraction_error(double one, double other)
+collect_set_fraction(Collected *state, double fraction, bool first)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("percentile value must be the same in all rows of a group"),
-			 errdetail("It was %g and is %g.", one, other)));
+	if (first)
+		state->fraction = fraction;
+	else if (fraction != state->fraction && !(isnan(fraction) && isnan(state->fraction)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("percentile value must be the same in all rows of a group"),
+				 errdetail("It was %g and is %g.", state->fraction, fraction)));
 }
 
 uint64
@@ -329,7 +333,7 @@ collect_runs_begin(CollectRuns *found, const Collected *state, bool any_order)
 		return;
 	}
 	found->mem = collect_begin_work();
-	found->runs = vectorjob_runs(found->mem, columns, call->ncolumns, 1, 1, &found->count);
+	found->runs = vectorjob_runs(found->mem, columns, call->ncolumns, true, &found->count);
 }
 
 void

@@ -72,6 +72,14 @@ collect_state(FunctionCallInfo fcinfo, int ncolumns, int key, int flags)
 	return PG_ARGISNULL(0) ? collect_begin(fcinfo, ncolumns, key, flags) : (Collected *) PG_GETARG_POINTER(0);
 }
 
+/* Returns from a transition or combine function whose input is NULL and not collected. */
+static inline Datum
+collect_nothing(FunctionCallInfo fcinfo)
+{
+	fcinfo->isnull = PG_ARGISNULL(0);
+	return PG_GETARG_DATUM(0);
+}
+
 /* Adds a row in all cases, including growth of vectors and spilling. */
 extern void collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row);
 
@@ -105,8 +113,8 @@ extern uint64 collect_rows(const Collected *state);
 /* Returns a percentile's fraction.  Raises PostgreSQL's error if it is out of range. */
 extern double collect_checked_fraction(Datum value);
 
-/* Raises the error for a group with two different fractions. */
-pg_noreturn extern void collect_fraction_error(double one, double other);
+/* Sets a percentile's fraction, which is constant in a group.  NaN stands for NULL. */
+extern void collect_set_fraction(Collected *state, double fraction, bool first);
 
 /* Iterator over the distinct values of a spilled state.  Holds the current value. */
 typedef struct CollectDistinct

@@ -359,7 +359,7 @@ values_repeat(BigMem *mem, const VectorColumn *column)
 			break;
 	}
 	sampled.values = &sample;
-	(void) vectorjob_runs(mem, &sampled, 1, 1, 1, &different);
+	(void) vectorjob_runs(mem, &sampled, 1, true, &different);
 	MemoryContextSwitchTo(old);
 	return sample.rows - different >= (double) sample.rows * sample.rows / (rows / 4 * 2);
 }

@@ -2,9 +2,9 @@
  * percentile.c: aggregates that select by position or frequency.
  *
  * gpu_median, gpu_percentile_cont and gpu_percentile_disc take their fraction with each value, which makes them
- * ordinary aggregates that combine.  gpu_percentile_cont_within, gpu_percentile_disc_within and gpu_mode_within have the
- * syntax of PostgreSQL's, percentile_cont(0.5) WITHIN GROUP (ORDER BY x), with one fraction, or an array of them, per
- * group.  All of the latter over equal arguments of a query share one state.  They do not combine.
+ * ordinary aggregates that combine.  gpu_percentile_cont_within, gpu_percentile_disc_within and gpu_mode_within have
+ * the syntax of PostgreSQL's, percentile_cont(0.5) WITHIN GROUP (ORDER BY x), with one fraction, or an array of them,
+ * per group.  All of the latter over equal arguments of a query share one state.  They do not combine.
  */
 #include "postgres.h"
 
@@ -245,11 +245,7 @@ gpusort_collect_within(PG_FUNCTION_ARGS)
 	Collected  *state;
 
 	if (PG_ARGISNULL(1))
-	{
-		if (first)
-			PG_RETURN_NULL();
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	}
+		return collect_nothing(fcinfo);
 	state = collect_state(fcinfo, 1, 0, 0);
 	if (first)
 		check_order(fcinfo, state);

@@ -7,10 +7,8 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 #include "src/base/compat.h"
-#include "vectorcompare.h"
 #include "vectorsort.h"
 
 /* Describes the rows. */
@@ -29,7 +27,7 @@ describe_rows(const VectorSort *sort, const VectorColumn *columns)
 
 /* Describes the keys: the first columns, and the row number. */
 static SortColumns
-describe_keys(const VectorSort *sort, const VectorColumn *columns, int nkeys)
+describe_keys(const VectorSort *sort, const VectorColumn *columns, const Oid *sortops, int nkeys)
 {
 	SortColumns keys = {.nkeys = nkeys + (sort->numbered ? 1 : 0)};
 
@@ -40,7 +38,7 @@ describe_keys(const VectorSort *sort, const VectorColumn *columns, int nkeys)
 	for (int i = 0; i < nkeys; i++)
 	{
 		keys.attnos[i] = (AttrNumber) (i + 1);
-		keys.sortops[i] = vectorcompare_operator(&columns[i]);
+		keys.sortops[i] = sortops[i];
 		keys.collations[i] = columns[i].collation;
 		keys.nulls_first[i] = columns[i].nulls_first;
 	}
@@ -53,8 +51,8 @@ describe_keys(const VectorSort *sort, const VectorColumn *columns, int nkeys)
 }
 
 VectorSort *
-vectorsort_begin(const VectorColumn *columns, int ncolumns, int nkeys, bool numbered, bool rescan,
-				 double rows_expected)
+vectorsort_begin(const VectorColumn *columns, int ncolumns, const Oid *sortops, int nkeys, bool numbered,
+				 bool rescan, double rows_expected)
 {
 	VectorSort *sort = palloc0(sizeof(VectorSort));
 	TupleDesc	desc;
@@ -62,7 +60,7 @@ vectorsort_begin(const VectorColumn *columns, int ncolumns, int nkeys, bool numb
 	sort->ncolumns = ncolumns;
 	sort->numbered = numbered;
 	desc = describe_rows(sort, columns);
-	sort->keys = describe_keys(sort, columns, nkeys);
+	sort->keys = describe_keys(sort, columns, sortops, nkeys);
 	sort->sorter = sorter_begin(&sort->keys, desc, rescan, rows_expected, SORTER_OURS, 0);
 	sort->in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	sort->out = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
@@ -129,25 +127,4 @@ vectorsort_end(VectorSort *sort)
 	ExecDropSingleTupleTableSlot(sort->in);
 	ExecDropSingleTupleTableSlot(sort->out);
 	sorter_end(sort->sorter);
-}
-
-void
-vectorsort_order(const VectorColumn *columns, int ncolumns, uint32 *order)
-{
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort vectors", ALLOCSET_SMALL_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(cxt);
-	uint64		rows = columns[0].values->rows;
-	VectorSort *sort = vectorsort_begin(columns, ncolumns, ncolumns, true, false, (double) rows);
-
-	vectorsort_put_vectors(sort, columns);
-	vectorsort_rewind(sort);
-	for (uint64 i = 0; i < rows; i++)
-	{
-		bool		isnull;
-
-		order[i] = (uint32) DatumGetInt64(slot_getattr(vectorsort_next(sort), ncolumns + 1, &isnull));
-	}
-	vectorsort_end(sort);
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(cxt);
 }

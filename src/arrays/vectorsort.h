@@ -5,7 +5,7 @@
 #define GPUSORT_VECTORSORT_H
 
 #include "src/core/sorter.h"
-#include "vectorjob.h"
+#include "vector.h"
 
 typedef struct VectorSort
 {
@@ -20,11 +20,12 @@ typedef struct VectorSort
 } VectorSort;
 
 /*
- * Begins a sort of rows of the columns' types by the first nkeys of them.  Only gpusort's sort is stable; numbered keeps
- * rows with equal keys in arrival order whoever sorts.  rescan: rows are read more than once.
+ * Begins a sort of rows of the columns' types by the first nkeys of them, with an operator for each.  Only gpusort's
+ * sort is stable; numbered keeps rows with equal keys in arrival order whoever sorts.  rescan: rows are read more than
+ * once.
  */
-extern VectorSort *vectorsort_begin(const VectorColumn *columns, int ncolumns, int nkeys, bool numbered, bool rescan,
-									double rows_expected);
+extern VectorSort *vectorsort_begin(const VectorColumn *columns, int ncolumns, const Oid *sortops, int nkeys,
+									bool numbered, bool rescan, double rows_expected);
 
 /* Puts a copy of a row. */
 extern void vectorsort_put(VectorSort *sort, const NullableDatum *row);
@@ -38,9 +39,7 @@ extern void vectorsort_rewind(VectorSort *sort);
 /* Returns the next row in order; an empty slot at the end. */
 extern TupleTableSlot *vectorsort_next(VectorSort *sort);
 
+/* Ends the sort and deletes its temporary files. */
 extern void vectorsort_end(VectorSort *sort);
-
-/* Writes all row numbers of vectors in order. */
-extern void vectorsort_order(const VectorColumn *columns, int ncolumns, uint32 *order);
 
 #endif
