@@ -17,13 +17,20 @@ typedef struct UnpackedValue
 	int			key;
 } UnpackedValue;
 
+/* A slot for rows that have to be taken apart, and the number of the one that it holds, if any. */
+typedef struct ComparedSlot
+{
+	TupleTableSlot *slot;
+	uint32		row;
+} ComparedSlot;
+
 typedef struct RowComparer
 {
 	int			nkeys;
 	SortSupport keys;			/* with attribute numbers */
 	RowStore   *rows;
 	const KeyPlace *places;
-	TupleTableSlot *slots[2];	/* for the rows on both sides of a comparison that have to be taken apart */
+	ComparedSlot slots[2];		/* for the rows on both sides of a comparison */
 	MinimalTuple copies[2];		/* of bare rows */
 	MemoryContext unpacking;	/* where the next ones are */
 	UnpackedValue unpacked[2];	/* the last values that had to be unpacked, for the next comparison of one of them */
@@ -64,13 +71,13 @@ rowcompare_is_packed(const RowComparer *comparer, int key, Datum value)
 		(VARATT_IS_COMPRESSED(DatumGetPointer(value)) || VARATT_IS_EXTERNAL(DatumGetPointer(value)));
 }
 
-/* Unpacks those of two rows' values that are packed. */
-extern void rowcompare_unpack(RowComparer *comparer, int key, uint32 a, uint32 b, Datum *value_a, Datum *value_b);
+/* Compares two rows by a key if one of the values is packed, none NULL. */
+extern int	rowcompare_packed(RowComparer *comparer, int key, uint32 a, uint32 b, Datum value_a, Datum value_b);
 
 /* A value unpacked, and aligned, for good: in the memory context of those that are unpacked at that time. */
 extern Datum rowcompare_take(RowComparer *comparer, int key, uint32 row, Datum value);
 
-/* Forgets the values that are unpacked: the store's rows are gone, and others will have their numbers. */
+/* Forgets rows and unpacked values: the store's rows are gone, and others will have their numbers and places. */
 extern void rowcompare_forget(RowComparer *comparer);
 
 /* From now on values are unpacked in that memory context; those that are there are forgotten, and it may be reset. */
@@ -90,7 +97,7 @@ rowcompare_key(RowComparer *comparer, int key, uint32 a, uint32 b)
 
 	if (!null_a && !null_b && unlikely(rowcompare_is_packed(comparer, key, value_a) ||
 									   rowcompare_is_packed(comparer, key, value_b)))
-		rowcompare_unpack(comparer, key, a, b, &value_a, &value_b);
+		return rowcompare_packed(comparer, key, a, b, value_a, value_b);
 	return ApplySortComparator(value_a, null_a, value_b, null_b, &comparer->keys[key]);
 }
 

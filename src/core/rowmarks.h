@@ -1,5 +1,5 @@
 /*
- * rowmarks.h: which rows of a sort may be tied where long strings are sorted by their first bytes.
+ * rowmarks.h: which rows of a sort may be tied where long strings are sorted by their first bytes, or keys are put off.
  */
 #ifndef GPUSORT_ROWMARKS_H
 #define GPUSORT_ROWMARKS_H
@@ -23,8 +23,8 @@ typedef struct RowMarks
 /* Appends the mark of a row whose keys have just been written; false without memory. */
 extern bool rowmarks_put(RowMarks *marks, const SortKey *keys, const KeyWriter *writer, int nkeys);
 
-/* How many different hashes are there?  They are sorted for that. */
-extern uint32 count_different(uint32 *hashes, uint32 count);
+/* About how many different hashes are there, of some thousand? */
+extern uint32 count_different(const uint32 *hashes, uint32 count);
 
 /* Forgets all marks; others may follow. */
 extern void rowmarks_free(RowMarks *marks);

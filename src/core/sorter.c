@@ -234,7 +234,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->limit = gpusort_memory_limit();
 	sorter->mem = bigmem_create(cxt);
 	sorter->adaptive.marks.mem = sorter->mem;
-	sorter->rows = rowstore_create(sorter->mem, desc->natts);
+	sorter->rows = rowstore_create(sorter->mem, desc->natts, rows_expected);
 	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
 	sorter->engine = engine_choose(engine_work(rows_expected, key_bytes(columns, desc)), &why);
 	sorter->stats.engine = sorter->engine->name;
@@ -284,7 +284,7 @@ leave_memory(Sorter *sorter)
 	if (sorter->state == SS_LOADING_CORE || !over_limit(sorter))
 		return;
 	if (sorter->keys[0].theirs)
-		go_core(sorter, SORTER_THEIR_KEYS);
+		go_core(sorter, sorter->keys[0].theirs == THEIRS_BY_LENGTH ? SORTER_LONG_TEXT : SORTER_THEIR_KEYS);
 	else if (keys_too_large(sorter))
 		go_core(sorter, SORTER_LARGE_KEYS);
 	else

@@ -18,12 +18,15 @@
 /* Comparisons of each row by deferred keys above which the first of these is worth encoding. */
 #define DEFER_COMPARISONS 3
 
-/* A row of the sample, and a hash of its keys before the deferred ones. */
-typedef struct SampledRow
+/* Slots of the table of the sample's groups, a power of two. */
+#define GROUP_SLOTS (2 * DEFER_ROWS)
+
+/* A group of the sample: a hash of its keys before the deferred ones, and its rows in each half of the sample. */
+typedef struct SampledGroup
 {
 	uint32		hash;
-	uint32		row;
-} SampledRow;
+	uint16		rows[2];		/* none in a free slot */
+} SampledGroup;
 
 /* Groups of equal keys in the sample. */
 typedef struct SampledGroups
@@ -73,45 +76,47 @@ hash_keys(Sorter *sorter, uint32 row)
 	return hash;
 }
 
-/* Orders by hash, then by row, for qsort. */
-static int
-compare_sampled(const void *a, const void *b)
+/* Counts a row of a half of the sample in its group. */
+static void
+count_row(SampledGroup *table, uint32 hash, int half)
 {
-	const SampledRow *x = a;
-	const SampledRow *y = b;
+	uint32		slot = hash % GROUP_SLOTS;
 
-	if (x->hash != y->hash)
-		return x->hash < y->hash ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+	while (table[slot].rows[0] + table[slot].rows[1] > 0 && table[slot].hash != hash)
+		slot = (slot + 1) % GROUP_SLOTS;
+	table[slot].hash = hash;
+	table[slot].rows[half]++;
 }
 
-/* Groups the first rows by their keys before the deferred ones. */
+/* Adds a group to the sums. */
+static void
+add_group(SampledGroups *groups, const SampledGroup *group)
+{
+	int			size = group->rows[0] + group->rows[1];
+
+	groups->ones += size == 1;
+	groups->twos += size == 2;
+	if (size < 2)
+		return;
+	groups->apart += group->rows[0] > 0 && group->rows[1] > 0;
+	groups->apart_by_chance += 1 - ldexp(1, 1 - size);
+	groups->tied += size;
+	groups->tied_log2 += size * log2(size);
+}
+
+/* Groups the rows of the sample by their keys before the deferred ones. */
 static SampledGroups
 sample_groups(Sorter *sorter)
 {
-	SampledRow *rows = palloc(DEFER_ROWS * sizeof(SampledRow));
+	SampledGroup *table = palloc0(GROUP_SLOTS * sizeof(SampledGroup));
 	SampledGroups groups = {0};
-	uint32		end;
 
 	for (uint32 row = 0; row < DEFER_ROWS; row++)
-		rows[row] = (SampledRow) {hash_keys(sorter, row), row};
+		count_row(table, hash_keys(sorter, sorter->adaptive.defer_from + row), row >= DEFER_ROWS / 2);
 	ExecClearTuple(sorter->row_slot);
-	qsort(rows, DEFER_ROWS, sizeof(SampledRow), compare_sampled);
-	for (uint32 start = 0; start < DEFER_ROWS; start = end)
-	{
-		uint32		size;
-
-		for (end = start + 1; end < DEFER_ROWS && rows[end].hash == rows[start].hash; end++)
-			;
-		size = end - start;
-		groups.ones += size == 1;
-		groups.twos += size == 2;
-		groups.apart += rows[start].row < DEFER_ROWS / 2 && rows[end - 1].row >= DEFER_ROWS / 2;
-		groups.apart_by_chance += 1 - pow(0.5, size - 1);
-		groups.tied += size > 1 ? size : 0;
-		groups.tied_log2 += size * log2(size);
-	}
-	pfree(rows);
+	for (int slot = 0; slot < GROUP_SLOTS; slot++)
+		add_group(&groups, &table[slot]);
+	pfree(table);
 	return groups;
 }
 
@@ -124,7 +129,7 @@ static double
 comparisons_expected(Sorter *sorter, double rows)
 {
 	SampledGroups groups = sample_groups(sorter);
-	double		growth = rows / DEFER_ROWS;
+	double		growth = (rows - sorter->adaptive.defer_from) / DEFER_ROWS;
 	double		rare = groups.ones > 0 ? Min(2.0 * groups.twos / groups.ones, 1) * growth : 1;
 	double		spread = groups.apart_by_chance > 0 ? Min(groups.apart / groups.apart_by_chance, 1) : 0;
 
@@ -161,4 +166,26 @@ take_deferred(Sorter *sorter)
 	if (taken)
 		sorter->adaptive.lead_check = LEAD_ROWS;
 	return taken;
+}
+
+void
+defer_again(Sorter *sorter, int key)
+{
+	AdaptiveKeys *keys = &sorter->adaptive;
+
+	if (!sorter->keys[key].many)
+		return;
+	for (int i = sorter->columns.nkeys - 1; i > key; i--)
+	{
+		SortKey    *behind = &sorter->keys[i];
+
+		/* what has left its own dictionary does not find back to its form */
+		if (behind->empty || behind->many || !sortkey_defer(behind))
+			continue;
+		keys->deferred = i;
+		keys->taken = Min(keys->taken, key + 1);
+		/* the first rows are unlike those to come */
+		keys->defer_from = sorter->rows->rows;
+		keys->defer_check = (uint32) Min((uint64) keys->defer_from + DEFER_ROWS, PG_UINT32_MAX);
+	}
 }

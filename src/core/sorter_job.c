@@ -71,14 +71,21 @@ is_coarse(const Sorter *sorter)
 	return false;
 }
 
-/* The rows' marks if they tell where all coarse keys tie, else NULL. */
+/* Do marks tell where rows tie?  Other forms of coarse keys than these are not relied on, and their rows compared. */
+static bool
+marks_tell(const Sorter *sorter)
+{
+	for (int i = 0; i < sorter->ncolumns; i++)
+		if (sorter->keys[i].coarse && sorter->keys[i].leading == 0 && (i == 0 || !sorter->keys[i].empty))
+			return false;
+	return true;
+}
+
+/* The rows' marks if they tell where rows tie, else NULL. */
 static const RowMarks *
 marks_of(const Sorter *sorter)
 {
-	for (int i = 0; i < sorter->columns.nkeys; i++)
-		if (sorter->keys[i].coarse && sorter->keys[i].leading == 0)
-			return NULL;
-	return sorter->adaptive.marked ? &sorter->adaptive.marks : NULL;
+	return sorter->adaptive.marked && marks_tell(sorter) ? &sorter->adaptive.marks : NULL;
 }
 
 /* Bytes kept for items of runs: where a key tells nothing all rows may be one run. */
@@ -154,6 +161,8 @@ make_columns(Sorter *sorter)
 		sorter->stats.strings += key->spec.type == GS_BYTES;
 		sorter->specs[sorter->ncolumns++] = key->spec;
 	} while (!key->empty && sorter->ncolumns < sorter->columns.nkeys);
+	/* a mark costs less than a comparison of the keys before one that was put off */
+	sorter->adaptive.marked |= key->empty && marks_tell(sorter);
 }
 
 /* Begins a job of the engine with an empty chunk. */
@@ -220,6 +229,7 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_byt
 			continue;
 		if (result == KEY_WIDEN)
 		{
+			defer_again(sorter, i);
 			*reason = RESTART_WIDENED;
 			return GS_OK;
 		}
@@ -268,8 +278,8 @@ leave_engine(Sorter *sorter, gs_status status)
  * Gives the job up for one that takes the rows in memory from the first, and that one too if it is stopped.  status is
  * what the engine failed with.  Returns GS_OK with all rows encoded, or the status with which there is no way on.
  *
- * No reason comes back for ever: a key has few forms and only takes wider ones, samples are looked at when rows come,
- * job_bound stays 0, and the last engine has no fallback.
+ * No reason comes back for ever: a key has few forms and only takes wider ones, which puts others off a few times,
+ * samples are looked at when rows come, job_bound stays 0, and the last engine has no fallback.
  */
 static pg_noinline gs_status
 sorter_restart(Sorter *sorter, RestartReason reason, gs_status status)

@@ -49,7 +49,8 @@ typedef enum KeyAccess
 typedef struct AdaptiveKeys
 {
 	int			deferred;		/* the first key that is deferred; nkeys: none */
-	int			taken;			/* keys before this one are never deferred again */
+	int			taken;			/* keys before this one are not deferred for their length */
+	uint32		defer_from;		/* the first row of the sample that decides about them */
 	uint32		defer_check;	/* number of rows at which it is decided about the deferred keys again */
 	uint32		lead_check;		/* number of marks at which prefixes are looked at */
 	bool		marked;			/* rows of the job have marks, as long strings are sorted by a prefix */
@@ -143,6 +144,9 @@ extern void fix_keys(Sorter *sorter, bool fixed);
 
 /* sorter_defer.c: decides about the keys that are deferred, at defer_check rows; true if they are taken in. */
 extern bool take_deferred(Sorter *sorter);
+
+/* Defers the keys behind one again that has just left its dictionary: its values repeat no longer. */
+extern void defer_again(Sorter *sorter, int key);
 
 /* Rows in the sample that says how many bytes of long strings it takes to tell them apart. */
 #define LEAD_ROWS 1024

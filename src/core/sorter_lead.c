@@ -23,6 +23,24 @@ about_as_many(uint32 few, uint32 many)
 	return few >= many / 4 * 3;
 }
 
+/* Hashes the first bytes of a string, for each number of them; the hashes lie stride apart. */
+static void
+hash_steps(const StringInfoData *bytes, uint32 *hashes, uint32 stride)
+{
+	uint32		hash = 0;
+	uint32		from = 0;
+
+	for (size_t step = 0; step < STEPS; step++)
+	{
+		uint32		to = Min((uint32) bytes->len, steps[step]);
+
+		if (to > from)
+			hash = hash_combine(hash, hash_bytes((unsigned char *) bytes->data + from, (int) (to - from)));
+		hashes[step * stride] = hash;
+		from = to;
+	}
+}
+
 /* Finds how many bytes of a key tell the strings of some rows apart. */
 static uint32
 bytes_wanted(Sorter *sorter, int column, const uint32 *rows, uint32 count)
@@ -45,8 +63,7 @@ bytes_wanted(Sorter *sorter, int column, const uint32 *rows, uint32 count)
 		value = slot_getattr(sorter->row_slot, sorter->columns.attnos[column], &isnull);
 		resetStringInfo(&bytes);
 		sortkey_normalise(key, value, isnull, &bytes);
-		for (step = 0; step < STEPS; step++)
-			hashes[step * count + i] = hash_bytes((unsigned char *) bytes.data, Min((uint32) bytes.len, steps[step]));
+		hash_steps(&bytes, hashes + i, count);
 	}
 	ExecClearTuple(sorter->row_slot);
 	key->leading = before;
@@ -76,6 +93,16 @@ try_sample(Sorter *sorter, const uint32 *rows, uint32 count)
 	return longer;
 }
 
+/* Is any key one of leading bytes? */
+static bool
+has_leading(const Sorter *sorter)
+{
+	for (int i = 0; i < sorter->ncolumns; i++)
+		if (sorter->keys[i].leading > 0 && !sorter->keys[i].empty)
+			return true;
+	return false;
+}
+
 pg_noinline bool
 take_longer(Sorter *sorter)
 {
@@ -83,7 +110,7 @@ take_longer(Sorter *sorter)
 	uint32	   *marks = rows + LEAD_ROWS;
 	uint32		count = 0;
 
-	for (uint32 row = 0; row < sorter->adaptive.marks.rows && count < LEAD_ROWS; row++)
+	for (uint32 row = 0; has_leading(sorter) && row < sorter->adaptive.marks.rows && count < LEAD_ROWS; row++)
 		if (sorter->adaptive.marks.marks[row] != 0)
 		{
 			marks[count] = sorter->adaptive.marks.marks[row];
@@ -107,6 +134,6 @@ defer_long_keys(Sorter *sorter)
 		{
 			(void) sortkey_defer(&sorter->keys[i]);
 			sorter->adaptive.deferred = Min(sorter->adaptive.deferred, i);
-			sorter->adaptive.defer_check = DEFER_ROWS;
+			sorter->adaptive.defer_check = sorter->adaptive.defer_from + DEFER_ROWS;
 		}
 }

@@ -28,6 +28,13 @@
 /* From so many rows on whole sort keys are made. */
 #define GUESS_ROWS 8
 
+/* Strings with more bytes are long; a comparison passes over what two of them begin with, faster than a key is made. */
+#define GUESS_LONG 128
+
+/* From so many rows on whole sort keys of long strings are made, if those of a sample of so many differ. */
+#define GUESS_LONG_ROWS 128
+#define GUESS_SAMPLE 4
+
 /* A row of a run, and its value in the first key that matters. */
 typedef struct TiedItem
 {
@@ -90,12 +97,15 @@ compare_encoded(const Settling *s)
 
 /*
  * Is a row in the run of the row that was encoded: equal in all keys before s->key, and with an equal encoded value
- * there?  *order is how the encoded row compares with it in the keys before.
+ * there?  *order is how the encoded row compares with it in the keys before, 0 where marks answer: rows of a run have
+ * equal ones.
  */
 static bool
 in_run(Settling *s, uint32 row, uint32 encoded_row, int *order)
 {
 	*order = 0;
+	if (s->marks && !rowmarks_tied(s->marks, row, encoded_row))
+		return false;
 	for (int key = 0; key < s->key && *order == 0; key++)
 		*order = rowcompare_key(s->comparer, key, encoded_row, row);
 	if (*order != 0)
@@ -163,18 +173,27 @@ find_item(Settling *s, const TiedItem *items, uint32 low, uint32 high, const Tie
 	return low;
 }
 
-/* Sorts a few items; those in order take one comparison each. */
+/*
+ * Sorts a few items; those in order take one comparison each.  An item behind one that was not in its place is likely
+ * to be in another place, too.
+ */
 static void
 insertion_sort(Settling *s, TiedItem *items, uint32 count)
 {
+	bool		in_place = true;
+
 	for (uint32 i = 1; i < count; i++)
 	{
 		TiedItem	item = items[i];
+		uint32		high = i;
 		uint32		place;
 
-		if (compare_items(s, &items[i - 1], &item) < 0)
+		if (in_place && compare_items(s, &items[i - 1], &item) > 0)
+			high = i - 1;
+		else if (in_place)
 			continue;
-		place = find_item(s, items, 0, i - 1, &item);
+		place = find_item(s, items, 0, high, &item);
+		in_place = place == i;
 		memmove(&items[place + 1], &items[place], (i - place) * sizeof(TiedItem));
 		items[place] = item;
 	}
@@ -243,11 +262,47 @@ compare_guesses(const Guess *a, const Guess *b, Settling *s)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
+/* Replaces the bytes in keys_of[side] by the whole sort key of an item's value; false if there is none. */
+static bool
+make_guess(Settling *s, int side, const TiedItem *item)
+{
+	StringInfo	bytes = &s->keys_of[side];
+
+	resetStringInfo(bytes);
+	return !item->isnull && sortkey_guess(&s->keys[s->key], item->value, bytes);
+}
+
+/* Do the whole sort keys of a few items differ? */
+static bool
+guesses_differ(Settling *s, const TiedItem *items, uint32 count)
+{
+	bool		differ = false;
+
+	if (!make_guess(s, 0, &items[0]))
+		return false;
+	for (uint32 i = 1; i < GUESS_SAMPLE && !differ; i++)
+		differ = make_guess(s, 1, &items[(uint64) i * count / GUESS_SAMPLE]) && compare_encoded(s) != 0;
+	return differ;
+}
+
+/*
+ * Are whole sort keys worth making?  The first level of a long string goes on behind its key, and mostly decides.  What
+ * a guess tells is behind that, so a sample has to show that it differs.
+ */
+static bool
+guesses_pay(Settling *s, const TiedItem *items, uint32 count)
+{
+	if (items->isnull || s->comparer->places[s->key].len != -1 || toast_raw_datum_size(items->value) <= GUESS_LONG)
+		return count >= GUESS_ROWS;
+	return count >= GUESS_LONG_ROWS && guesses_differ(s, items, count);
+}
+
 /* Puts items in the order that their values' whole sort keys say, as far as there are any, and memory for them. */
 static void
 order_by_guess(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
 {
 	Size		share = s->copies_limit / count;
+	StringInfo	bytes = &s->keys_of[1];
 	Guess	   *guesses;
 
 	if (share <= sizeof(Guess))
@@ -256,11 +311,7 @@ order_by_guess(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
 	resetStringInfo(&s->guesses);
 	for (uint32 i = 0; i < count; i++)
 	{
-		StringInfo	bytes = &s->keys_of[1];
-
-		resetStringInfo(bytes);
-		if (items[i].isnull || !sortkey_guess(&s->keys[s->key], items[i].value, bytes) ||
-			(Size) s->guesses.len + bytes->len > MaxAllocSize / 2)
+		if (!make_guess(s, 1, &items[i]) || (Size) s->guesses.len + bytes->len > MaxAllocSize / 2)
 			return;
 		enlargeStringInfo(bytes, sizeof(uint64));
 		memset(bytes->data + bytes->len, 0, sizeof(uint64));
@@ -335,7 +386,7 @@ order_run(Settling *s, uint32 *rows, uint32 count)
 	if (!make_room(s, count))
 		return false;
 	read_items(s, rows, count, s->items);
-	if (count >= GUESS_ROWS)
+	if (guesses_pay(s, s->items, count))
 		order_by_guess(s, s->items, count, s->items + count);
 	merge_sort(s, s->items, count, s->items + count);
 	for (uint32 i = 0; i < count; i++)
