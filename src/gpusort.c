@@ -9,7 +9,7 @@
 #include "src/append/append_node.h"
 #include "src/base/guc.h"
 #include "src/base/keptmem.h"
-#include "src/core/limits.h"
+#include "src/nodes/limits.h"
 #include "src/core/node.h"
 #include "src/engine/progress.h"
 #include "src/engine/stat.h"

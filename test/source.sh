@@ -21,14 +21,16 @@ report() {
 # Rooms of src/ that a room may include from; "." is src/ itself.  All but the service may use base.
 may_include() {
 	case $1 in
-		.) echo plan parallel shares append aggregates core engine base ;;
-		plan) echo parallel shares append aggregates cost core keys engine base ;;
-		parallel | append) echo cost core merge keys engine base ;;
-		shares) echo cost core base ;;
-		aggregates) echo shares arrays cost core keys engine base ;;
-		arrays) echo core keys engine base ;;
+		.) echo plan parallel shares append aggregates core nodes engine base ;;
+		plan) echo parallel shares append aggregates cost core nodes keys engine base ;;
+		parallel | append) echo cost core rows nodes merge keys engine base ;;
+		shares) echo cost core rows nodes base ;;
+		aggregates) echo shares arrays cost core nodes keys engine base ;;
+		arrays) echo core rows keys engine base ;;
 		cost) echo core keys base ;;
-		core) echo merge keys engine base ;;
+		core) echo rows nodes merge keys engine base ;;
+		rows) echo keys engine base ;;
+		nodes) echo base ;;
 		merge) echo keys base ;;
 		keys) echo base ;;
 		engine) echo base service/protocol.h ;;

@@ -13,7 +13,7 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "src/core/plan_nodes.h"
+#include "src/nodes/plan_nodes.h"
 #include "src/cost/sort_choice.h"
 #include "src/keys/sortkey.h"
 #include "src/shares/plan_share_node.h"

@@ -21,8 +21,8 @@
 #include "src/base/guc.h"
 #include "src/engine/stat.h"
 #include "explain.h"
-#include "node_private.h"
-#include "our_node.h"
+#include "src/nodes/node_private.h"
+#include "src/nodes/our_node.h"
 
 void
 explain_indent(ExplainState *es)

@@ -14,9 +14,9 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "limit_rows.h"
+#include "src/nodes/limit_rows.h"
 #include "node.h"
-#include "node_private.h"
+#include "src/nodes/node_private.h"
 
 List *
 gpusort_write_columns(const SortColumns *columns)

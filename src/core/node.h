@@ -8,7 +8,7 @@
 #include "nodes/plannodes.h"
 
 #include "explain.h"
-#include "our_node.h"
+#include "src/nodes/our_node.h"
 #include "pagescan.h"
 #include "sorter.h"
 

@@ -22,7 +22,7 @@
 
 #include "src/base/compat.h"
 #include "pagescan.h"
-#include "rowgather.h"
+#include "src/rows/rowgather.h"
 
 struct PageScan
 {

@@ -19,9 +19,9 @@
 #include "utils/tuplesort.h"
 
 #include "src/engine/engine.h"
-#include "rowgather.h"
+#include "src/rows/rowgather.h"
 #include "src/keys/sortcolumns.h"
-#include "tied_runs.h"
+#include "src/rows/tied_runs.h"
 
 /* Is a bound small relative to the rows of the input? */
 extern bool bound_is_small(double bound, double rows);

@@ -14,7 +14,7 @@
 #include "src/engine/stat.h"
 #include "src/engine/trust.h"
 #include "src/base/guc.h"
-#include "verify.h"
+#include "src/rows/verify.h"
 
 /* Why a job is given up for another one, which begins with the first row in memory. */
 typedef enum RestartReason

@@ -6,9 +6,9 @@
 
 #include "src/base/bigmem.h"
 #include "src/keys/keyplace.h"
-#include "roworder.h"
-#include "rowmarks.h"
-#include "rowstore.h"
+#include "src/rows/roworder.h"
+#include "src/rows/rowmarks.h"
+#include "src/rows/rowstore.h"
 #include "spill_runs.h"
 #include "sorter.h"
 #include "src/engine/progress.h"

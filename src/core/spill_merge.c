@@ -8,7 +8,7 @@
 
 #include "executor/tuptable.h"
 
-#include "rowcompare.h"
+#include "src/rows/rowcompare.h"
 #include "spill_merge.h"
 #include "src/merge/merge_tree.h"
 

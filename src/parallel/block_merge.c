@@ -14,7 +14,7 @@
 #include "utils/memutils.h"
 
 #include "block_merge.h"
-#include "src/core/rowcompare.h"
+#include "src/rows/rowcompare.h"
 #include "word_merge.h"
 
 /* A block with rows that have not been returned. */

@@ -6,7 +6,7 @@
 #include "miscadmin.h"
 
 #include "src/core/node.h"
-#include "src/core/node_private.h"
+#include "src/nodes/node_private.h"
 #include "block_node.h"
 #include "blocks.h"
 

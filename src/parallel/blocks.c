@@ -18,7 +18,7 @@
 #include "utils/memutils.h"
 
 #include "src/base/compat.h"
-#include "src/core/minimal_row.h"
+#include "src/rows/minimal_row.h"
 #include "src/cost/sort_cost.h"
 #include "src/merge/key_prefix.h"
 #include "blocks.h"

@@ -12,7 +12,7 @@
 #include "access/htup_details.h"
 #include "nodes/execnodes.h"
 
-#include "src/core/rowstore.h"
+#include "src/rows/rowstore.h"
 #include "src/keys/sortcolumns.h"
 
 /* Rows of a participant's first block.  It is small, as the leader may be waiting for it. */

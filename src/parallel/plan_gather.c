@@ -18,7 +18,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/core/node.h"
-#include "src/core/plan_nodes.h"
+#include "src/nodes/plan_nodes.h"
 #include "src/cost/sort_cost.h"
 #include "blocks.h"
 #include "pack_node.h"

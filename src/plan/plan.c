@@ -23,7 +23,7 @@
 #include "src/base/guc.h"
 #include "src/core/node.h"
 #include "src/core/plan_junk.h"
-#include "src/core/plan_nodes.h"
+#include "src/nodes/plan_nodes.h"
 #include "src/core/sorter.h"
 #include "src/cost/sort_choice.h"
 #include "src/cost/sort_cost.h"

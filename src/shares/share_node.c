@@ -12,7 +12,7 @@
 
 #include "src/base/compat.h"
 #include "src/core/node.h"
-#include "src/core/node_private.h"
+#include "src/nodes/node_private.h"
 #include "share_node.h"
 #include "shares.h"
 
