@@ -11,7 +11,7 @@
 #include "miscadmin.h"
 
 #include "src/base/guc.h"
-#include "src/nodes/limit_rows.h"
+#include "src/nodes/limits.h"
 #include "src/core/node.h"
 #include "src/rows/rowcompare.h"
 #include "src/merge/merge_tree.h"

@@ -21,7 +21,6 @@
 #include "src/base/guc.h"
 #include "src/engine/stat.h"
 #include "explain.h"
-#include "src/nodes/node_private.h"
 #include "src/nodes/our_node.h"
 
 void

@@ -14,9 +14,8 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "src/nodes/limit_rows.h"
+#include "src/nodes/limits.h"
 #include "node.h"
-#include "src/nodes/node_private.h"
 
 List *
 gpusort_write_columns(const SortColumns *columns)

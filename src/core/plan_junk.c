@@ -12,7 +12,6 @@
 #include "nodes/nodeFuncs.h"
 
 #include "node.h"
-#include "src/nodes/node_private.h"
 #include "plan_junk.h"
 
 /* Does a node make its rows from its target list, so that the list's last entries can be left out? */

@@ -80,3 +80,14 @@ gpusort_limits_init(void)
 	prev_executor_start = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
 }
+
+int64
+limit_rows(const LimitState *limit)
+{
+	if (limit == NULL || limit->noCount || limit->limitOption == LIMIT_OPTION_WITH_TIES)
+		return 0;
+	/* a sum past the range is no bound */
+	if (limit->count < 0 || limit->offset < 0 || limit->count > PG_INT64_MAX - limit->offset)
+		return 0;
+	return limit->count + limit->offset;
+}

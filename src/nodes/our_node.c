@@ -7,7 +7,6 @@
 
 #include "nodes/value.h"
 
-#include "node_private.h"
 #include "our_node.h"
 
 #define MAX_KINDS 8

@@ -7,6 +7,18 @@
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 
+/* The members of a plan's custom_private, in this order; all survive copyObject and nodeToString. */
+typedef enum GpusortPrivate
+{
+	PRIVATE_ATTNOS,				/* integer list */
+	PRIVATE_SORTOPS,			/* OID list */
+	PRIVATE_COLLATIONS,			/* OID list */
+	PRIVATE_NULLS_FIRST,		/* integer list of booleans */
+	PRIVATE_SHOWN,				/* integer list: the keys in custom_scan_tlist, for EXPLAIN */
+	PRIVATE_VARIANT,			/* a String, or NULL: see OurNode */
+	PRIVATE_DETAILS				/* a list: what a variant needs to know besides */
+} GpusortPrivate;
+
 /* A kind of node.  Kinds may share the name that EXPLAIN shows, and the plan's methods, and differ by variant. */
 typedef struct OurNode
 {

@@ -6,7 +6,6 @@
 #include "miscadmin.h"
 
 #include "src/core/node.h"
-#include "src/nodes/node_private.h"
 #include "block_node.h"
 #include "blocks.h"
 

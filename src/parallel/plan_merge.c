@@ -19,7 +19,6 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/core/node.h"
-#include "src/nodes/node_private.h"
 #include "src/core/plan_junk.h"
 #include "src/nodes/plan_nodes.h"
 #include "src/cost/sort_cost.h"

@@ -12,7 +12,6 @@
 
 #include "src/base/compat.h"
 #include "src/core/node.h"
-#include "src/nodes/node_private.h"
 #include "share_node.h"
 #include "shares.h"
 
