@@ -33,7 +33,7 @@ extern void explain_keys(CustomScanState *node, const SortColumns *columns, List
 extern void explain_sort(CustomScanState *node, const SortColumns *columns, Sorter *sorter, const SorterStages *before,
 						 List *ancestors, struct ExplainState *es);
 
-/* In a parallel worker: tells what a sort took, for EXPLAIN, beyond what was told before in this loop. */
-extern void explain_tell_space(PlanState *node, Sorter *sorter, SortSpace *told);
+/* In a parallel worker: reports to EXPLAIN what a sort took beyond what was reported before in this loop. */
+extern void explain_report_space(PlanState *node, Sorter *sorter, SortSpace *reported);
 
 #endif

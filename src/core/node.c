@@ -113,7 +113,7 @@ sortnode_load(SortNode *node, void (*read) (SortNode *node))
 	sorter_finish(node->sorter);
 	estate->es_direction = direction;
 	node->sorted = true;
-	explain_tell_space(&node->css.ss.ps, node->sorter, &node->told);
+	explain_report_space(&node->css.ss.ps, node->sorter, &node->reported);
 }
 
 void
@@ -156,7 +156,7 @@ sortnode_rescan(CustomScanState *css)
 	SortNode   *node = (SortNode *) css;
 	PlanState  *outer = outerPlanState(css);
 
-	node->told = (SortSpace) {0, 0};
+	node->reported = (SortSpace) {0, 0};
 	if (!node->sorted)
 		return;
 	if (outer->chgParam != NULL || !node->random_access ||

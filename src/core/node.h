@@ -36,7 +36,7 @@ typedef struct SortNode
 	bool		sorted;			/* the sorter has all rows */
 	int64		bound_done;		/* the bound that the sorter was begun with */
 	SorterStages before;		/* of the sorts that rescans have ended */
-	SortSpace	told;			/* in this loop, for EXPLAIN */
+	SortSpace	reported;		/* in this loop, for EXPLAIN */
 } SortNode;
 
 /* BeginCustomScan: initialises the child, whose own rewinding is never needed, and the result slot. */

@@ -69,7 +69,7 @@ write_run(Sorter *sorter)
 	if (sorter->runs == NULL)
 		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
 	sorter->state = SS_LOADING_RUNS;
-	sorter_tell(sorter, PROGRESS_WRITING, sorter->stats.rows);
+	sorter_report(sorter, PROGRESS_WRITING, sorter->stats.rows);
 	spill_begin(sorter->runs, rowstore_header(sorter->rows));
 	for (uint64 i = 0; i < rows_wanted(sorter); i++)
 	{
@@ -82,31 +82,32 @@ write_run(Sorter *sorter)
 
 /* Takes a row out of a run for PostgreSQL's sort. */
 static void
-put_core(void *arg, MinimalTuple tuple)
+put_tuplesort(void *arg, MinimalTuple tuple)
 {
 	Sorter	   *sorter = arg;
 
 	ExecStoreMinimalTuple(tuple, sorter->row_slot, false);
-	tuplesort_puttupleslot(sorter->core, sorter->row_slot);
+	tuplesort_puttupleslot(sorter->tuplesort, sorter->row_slot);
 }
 
 /* Begins PostgreSQL's sort, whose memory is the server's work_mem. */
 static Tuplesortstate *
-begin_core(const Sorter *sorter)
+begin_tuplesort(const Sorter *sorter)
 {
 	const SortColumns *columns = &sorter->columns;
 	int			options = (sorter->random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE) |
 		(sorter->bound > 0 ? TUPLESORT_ALLOWBOUNDED : TUPLESORT_NONE);
-	Tuplesortstate *core = tuplesort_begin_heap(sorter->desc, columns->nkeys, columns->attnos, columns->sortops,
-												columns->collations, columns->nulls_first, work_mem, NULL, options);
+	Tuplesortstate *tuplesort = tuplesort_begin_heap(sorter->desc, columns->nkeys, columns->attnos, columns->sortops,
+													 columns->collations, columns->nulls_first, work_mem, NULL,
+													 options);
 
 	if (sorter->bound > 0)
-		tuplesort_set_bound(core, sorter->bound);
-	return core;
+		tuplesort_set_bound(tuplesort, sorter->bound);
+	return tuplesort;
 }
 
 void
-go_core(Sorter *sorter, SorterFallback why)
+go_tuplesort(Sorter *sorter, SorterFallback why)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 
@@ -114,23 +115,23 @@ go_core(Sorter *sorter, SorterFallback why)
 	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", sorter_fallback_text(why))));
 	roworder_end(&sorter->order);
 	end_job(sorter);
-	sorter->core = begin_core(sorter);
+	sorter->tuplesort = begin_tuplesort(sorter);
 	if (sorter->runs)
 	{
-		spill_drain(sorter->runs, put_core, sorter);
+		spill_drain(sorter->runs, put_tuplesort, sorter);
 		spill_close(sorter->runs);
 		sorter->runs = NULL;
 	}
 	for (uint32 row = 0; row < sorter->rows->rows; row++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		put_core(sorter, rowstore_get(sorter->rows, row));
+		put_tuplesort(sorter, rowstore_get(sorter->rows, row));
 	}
 	ExecClearTuple(sorter->row_slot);
 	rowstore_reset(sorter->rows, false);
 	bigmem_hold(sorter->mem, false);
 	if (sorter->state < SS_FINISHING)
-		sorter->state = SS_LOADING_CORE;
+		sorter->state = SS_LOADING_TUPLESORT;
 	MemoryContextSwitchTo(old);
 }
 
@@ -141,9 +142,9 @@ expect_ok(Sorter *sorter, gs_status status)
 	if (likely(status == GS_OK))
 		return;
 	if (sorter->stats.fallback == SORTER_CONTRADICTION)
-		go_core(sorter, SORTER_CONTRADICTION);
+		go_tuplesort(sorter, SORTER_CONTRADICTION);
 	else
-		go_core(sorter, status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY);
+		go_tuplesort(sorter, status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY);
 }
 
 /* Moves the rows in memory to disk, as a run, so that others find room; PostgreSQL's sort goes on if that fails. */
@@ -155,14 +156,14 @@ empty_memory(Sorter *sorter)
 
 	sorter->run_bytes += memory_wanted(sorter);
 	sorter->limit_no_help |= memory_wanted(sorter) <= sorter->limit;
-	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
+	sorter_report(sorter, PROGRESS_ORDERING, sorter->stats.rows);
 	status = finish_job(sorter);
 	if (status == GS_OK)
 	{
 		write_run(sorter);
 		bigmem_hold(sorter->mem, true);
 		forget_rows(sorter, true);
-		sorter_tell(sorter, PROGRESS_READING, sorter->stats.rows);
+		sorter_report(sorter, PROGRESS_READING, sorter->stats.rows);
 		status = begin_job(sorter);
 	}
 	expect_ok(sorter, status);
@@ -186,12 +187,7 @@ begin_ours(Sorter *sorter)
 		sortkey_let_lead(&sorter->keys[i]);
 	}
 	find_key_places(sorter);
-	sorter->adaptive.deferred = nkeys;
-	sorter->adaptive.defer_check = DEFER_ROWS;
-	sorter->adaptive.lead_check = LEAD_ROWS;
-	for (int i = nkeys - 1; i > 0; i--)
-		if (sortkey_defer(&sorter->keys[i]))
-			sorter->adaptive.deferred = i;
+	adapt_begin(sorter);
 	sorter->state = SS_LOADING;
 	if (!expect_order(sorter))
 		expect_ok(sorter, begin_job(sorter));
@@ -244,8 +240,8 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	if (fallback == SORTER_OURS)
 		begin_ours(sorter);
 	else
-		go_core(sorter, fallback);
-	sorter_tell_begin(sorter);
+		go_tuplesort(sorter, fallback);
+	sorter_report_begin(sorter);
 	MemoryContextSwitchTo(old);
 	return sorter;
 }
@@ -281,12 +277,12 @@ leave_memory(Sorter *sorter)
 {
 	if (sorter->state == SS_LOADING_IN_ORDER)
 		expect_ok(sorter, encode_all(sorter));
-	if (sorter->state == SS_LOADING_CORE || !over_limit(sorter))
+	if (sorter->state == SS_LOADING_TUPLESORT || !over_limit(sorter))
 		return;
 	if (sorter->keys[0].theirs)
-		go_core(sorter, SORTER_THEIR_KEYS);
+		go_tuplesort(sorter, SORTER_THEIR_KEYS);
 	else if (keys_too_large(sorter))
-		go_core(sorter, SORTER_LARGE_KEYS);
+		go_tuplesort(sorter, SORTER_LARGE_KEYS);
 	else
 		empty_memory(sorter);
 }
@@ -297,17 +293,17 @@ store_row(Sorter *sorter, TupleTableSlot *slot)
 {
 	if (over_limit(sorter))
 		leave_memory(sorter);
-	if (likely(sorter->state != SS_LOADING_CORE && rowstore_put(sorter->rows, slot)))
+	if (likely(sorter->state != SS_LOADING_TUPLESORT && rowstore_put(sorter->rows, slot)))
 		return true;
 	/* runs of a few rows each would be worse than no way of our own */
 	if (sorter->rows->rows >= MIN_RUN_ROWS)
 	{
 		empty_memory(sorter);
-		if (sorter->state != SS_LOADING_CORE && rowstore_put(sorter->rows, slot))
+		if (sorter->state != SS_LOADING_TUPLESORT && rowstore_put(sorter->rows, slot))
 			return true;
 	}
-	if (sorter->state != SS_LOADING_CORE)
-		go_core(sorter, SORTER_NO_MEMORY);
+	if (sorter->state != SS_LOADING_TUPLESORT)
+		go_tuplesort(sorter, SORTER_NO_MEMORY);
 	return false;
 }
 
@@ -316,10 +312,10 @@ sorter_put(Sorter *sorter, TupleTableSlot *slot)
 {
 	Assert(sorter->state < SS_FINISHING);
 	sorter_took(sorter, 1);
-	if (likely(sorter->state != SS_LOADING_CORE && store_row(sorter, slot)))
+	if (likely(sorter->state != SS_LOADING_TUPLESORT && store_row(sorter, slot)))
 		expect_ok(sorter, sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, 1) : put_keys(sorter, slot));
 	else
-		tuplesort_puttupleslot(sorter->core, slot);
+		tuplesort_puttupleslot(sorter->tuplesort, slot);
 }
 
 /* Takes one row of a heap page. */
@@ -350,7 +346,7 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 {
 	uint32		done = 0;
 
-	while (done < count && sorter->state < SS_LOADING_CORE)
+	while (done < count && sorter->state < SS_LOADING_TUPLESORT)
 	{
 		uint32		room = Min(count - done, sorter->writer.capacity - sorter->writer.row);
 		uint32		taken = 0;
@@ -396,9 +392,9 @@ finish_ours(Sorter *sorter)
 	if (sorter->runs)
 	{
 		sorter->run_bytes += memory_wanted(sorter);
-		sorter_tell(sorter, PROGRESS_MERGING, 0);
+		sorter_report(sorter, PROGRESS_MERGING, 0);
 		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory,
-					sorter_tell_merged, sorter);
+					sorter_report_merged, sorter);
 		if (sorter->random_access)
 			forget_rows(sorter, false);	/* they are in the merge's result now */
 	}
@@ -414,73 +410,80 @@ sorter_finish(Sorter *sorter)
 	sorter->stats.stages.in_ms = ms_since(sorter->started);
 	INSTR_TIME_SET_CURRENT(ended);
 	sorter->state = SS_FINISHING;
-	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
-	if (sorter->core == NULL)
+	sorter_report(sorter, PROGRESS_ORDERING, sorter->stats.rows);
+	if (sorter->tuplesort == NULL)
 		finish_ours(sorter);
-	if (sorter->core)
-		tuplesort_performsort(sorter->core);
-	sorter->state = sorter->core ? SS_SORTED_BY_CORE : sorter->runs ? SS_SORTED_ON_DISK : SS_SORTED_IN_MEMORY;
-	sorter_tell(sorter, PROGRESS_OUT, 0);
+	if (sorter->tuplesort)
+		tuplesort_performsort(sorter->tuplesort);
+	sorter->state = sorter->tuplesort ? SS_SORTED_BY_TUPLESORT : sorter->runs ? SS_SORTED_ON_DISK : SS_SORTED_IN_MEMORY;
+	sorter_report(sorter, PROGRESS_OUT, 0);
 	MemoryContextSwitchTo(old);
 	sorter->stats.stages.sort_ms = ms_since(ended);
 }
 
-/* The next row of the merged runs. */
-static MinimalTuple
-get_merged(Sorter *sorter, bool forward)
+/* The row at a position of the result in memory or on disk; NULL behind the last one. */
+static inline MinimalTuple
+result_at(Sorter *sorter, uint64 position)
 {
-	MinimalTuple row = spill_get(sorter->runs, forward);
-
-	sorter_gave(sorter, forward, row != NULL);
-	return row;
+	if (unlikely(sorter->state == SS_SORTED_ON_DISK))
+		return spill_get(sorter->runs, position);
+	return likely(position < rows_wanted(sorter)) ? row_at(sorter, position) : NULL;
 }
 
-/* The row before the one given out last, or behind the end the last one; NULL if there is none. */
-static MinimalTuple
-get_backward(Sorter *sorter)
+/* Notes that a fetch forward has returned a row, or none because it came past the end. */
+static inline void
+move_forward(SorterPlace *at, bool got)
 {
-	SorterPlace *at = &sorter->at;
+	if (likely(got))
+		at->row++;
+	else
+		at->eof = true;
+}
 
+/* Moves back by a row, from the end onto the last one; false if there is none. */
+static bool
+move_back(SorterPlace *at)
+{
 	if (at->row == 0)
-		return NULL;
-	if (at->eof)
-		at->eof = false;
-	else if (--at->row == 0)
-		return NULL;
-	return row_at(sorter, at->row - 1);
+		return false;
+	if (!at->eof)
+		at->row--;
+	at->eof = false;
+	return at->row > 0;
 }
 
 /* The next row from memory or runs; NULL past either end. */
 static inline MinimalTuple
 get_ours(Sorter *sorter, bool forward)
 {
-	uint64		position = sorter->at.row;
+	MinimalTuple row;
 
-	if (unlikely(sorter->state == SS_SORTED_ON_DISK))
-		return get_merged(sorter, forward);
 	if (unlikely(!forward))
-		return get_backward(sorter);
-	if (likely(position < rows_wanted(sorter)))
-	{
-		if (unlikely(++sorter->at.row % PROGRESS_ROWS == 0))
-			sorter_tell(sorter, PROGRESS_OUT, position + 1);
-		return row_at(sorter, position);
-	}
-	sorter_tell(sorter, PROGRESS_OUT, position);
-	sorter->at.eof = true;
-	return NULL;
+		return move_back(&sorter->at) ? result_at(sorter, sorter->at.row - 1) : NULL;
+	row = result_at(sorter, sorter->at.row);
+	move_forward(&sorter->at, row != NULL);
+	if (unlikely(row == NULL || sorter->at.row % PROGRESS_ROWS == 0))
+		sorter_report(sorter, PROGRESS_OUT, sorter->at.row);
+	return row;
 }
 
-/* The next row of PostgreSQL's sort, which must not be asked for more rows than it was told of. */
+/* The next row of tuplesort, which must not be asked for more rows than it was told of. */
 static TupleTableSlot *
-get_core(Sorter *sorter, bool forward, TupleTableSlot *slot)
+get_from_tuplesort(Sorter *sorter, bool forward, TupleTableSlot *slot)
 {
 	/* who fills a block, or a share, asks until there is none */
 	if (forward && sorter->bound > 0 && sorter->at.row >= (uint64) sorter->bound)
 		ExecClearTuple(slot);
 	else
-		(void) tuplesort_gettupleslot(sorter->core, forward, false, slot, NULL);
-	sorter_gave(sorter, forward, !TupIsNull(slot));
+	{
+		(void) tuplesort_gettupleslot(sorter->tuplesort, forward, false, slot, NULL);
+		if (forward)
+			move_forward(&sorter->at, !TupIsNull(slot));
+		else
+			(void) move_back(&sorter->at);
+	}
+	if (TupIsNull(slot) || sorter->at.row % PROGRESS_ROWS == 0)
+		sorter_report(sorter, PROGRESS_OUT, sorter->at.row);
 	return slot;
 }
 
@@ -490,8 +493,8 @@ sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
 	MinimalTuple row;
 
 	Assert(sorter->state > SS_FINISHING);
-	if (unlikely(sorter->state == SS_SORTED_BY_CORE))
-		return get_core(sorter, forward, slot);
+	if (unlikely(sorter->state == SS_SORTED_BY_TUPLESORT))
+		return get_from_tuplesort(sorter, forward, slot);
 	row = get_ours(sorter, forward);
 	if (likely(row != NULL))
 		return ExecStoreMinimalTuple(row, slot, false);
@@ -502,9 +505,9 @@ MinimalTuple
 sorter_next(Sorter *sorter)
 {
 	Assert(sorter->state > SS_FINISHING);
-	if (unlikely(sorter->state == SS_SORTED_BY_CORE))
+	if (unlikely(sorter->state == SS_SORTED_BY_TUPLESORT))
 	{
-		TupleTableSlot *slot = get_core(sorter, true, sorter->row_slot);
+		TupleTableSlot *slot = get_from_tuplesort(sorter, true, sorter->row_slot);
 
 		return TupIsNull(slot) ? NULL : ((MinimalTupleTableSlot *) slot)->mintuple;
 	}
@@ -514,8 +517,8 @@ sorter_next(Sorter *sorter)
 void
 sorter_mark(Sorter *sorter)
 {
-	if (sorter->core)
-		tuplesort_markpos(sorter->core);
+	if (sorter->tuplesort)
+		tuplesort_markpos(sorter->tuplesort);
 	else if (sorter->runs)
 		spill_mark(sorter->runs);
 	sorter->mark = sorter->at;
@@ -524,8 +527,8 @@ sorter_mark(Sorter *sorter)
 void
 sorter_restore(Sorter *sorter)
 {
-	if (sorter->core)
-		tuplesort_restorepos(sorter->core);
+	if (sorter->tuplesort)
+		tuplesort_restorepos(sorter->tuplesort);
 	else if (sorter->runs)
 		spill_restore(sorter->runs);
 	sorter->at = sorter->mark;
@@ -534,19 +537,19 @@ sorter_restore(Sorter *sorter)
 void
 sorter_rewind(Sorter *sorter)
 {
-	if (sorter->core)
-		tuplesort_rescan(sorter->core);
+	if (sorter->tuplesort)
+		tuplesort_rescan(sorter->tuplesort);
 	else if (sorter->runs)
 		spill_rewind(sorter->runs);
-	sorter_tell(sorter, PROGRESS_OUT, 0);
+	sorter_report(sorter, PROGRESS_OUT, 0);
 	sorter->at = sorter->mark = (SorterPlace) {0};
 }
 
 void
 sorter_end(Sorter *sorter)
 {
-	if (sorter->core)
-		tuplesort_end(sorter->core);
+	if (sorter->tuplesort)
+		tuplesort_end(sorter->tuplesort);
 	if (sorter->runs)
 		spill_close(sorter->runs);
 	end_job(sorter);

@@ -74,7 +74,8 @@ typedef struct SorterStats
 	TiedStats	tied;			/* of coarse keys */
 	bool		top;			/* its job looked for the first rows alone */
 	uint64		rows;
-	uint64		memory_bytes;	/* the most that was held */
+	const char *tuplesort;		/* tuplesort's method, NULL: it did not have the sort */
+	uint64		memory_bytes;	/* the most that was held; 0 of a tuplesort on disk */
 	uint64		disk_bytes;		/* of temporary files, 0 if none */
 	int			runs;			/* sorted runs on disk */
 	uint64		wanted_bytes;	/* the memory limit that would have sufficed, 0: it did, or none would */
@@ -136,8 +137,5 @@ extern void sorter_add_stages(SorterStages *sum, const SorterStages *one);
 
 /* In which form a key was sorted by whose type or collation has no exact encoding, for EXPLAIN; NULL for others. */
 extern const char *sorter_key_form(const Sorter *sorter, int key);
-
-/* PostgreSQL's own sort behind a sorter, for EXPLAIN; NULL if there is none. */
-extern Tuplesortstate *sorter_core(Sorter *sorter);
 
 #endif

@@ -54,11 +54,11 @@ sorter_recheck_bound(Sorter *sorter)
 {
 	/* runs on disk would have to be read again */
 	if (unlikely(sorter->stats.rows > sorter->heap_from) && sorter->state <= SS_LOADING)
-		go_core(sorter, SORTER_BOUND);
+		go_tuplesort(sorter, SORTER_BOUND);
 }
 
 bool
 sorter_ends_at_bound(Sorter *sorter)
 {
-	return sorter->core != NULL || sorter->op == GS_TOPK || sorter->left_out > 0;
+	return sorter->tuplesort != NULL || sorter->op == GS_TOPK || sorter->left_out > 0;
 }

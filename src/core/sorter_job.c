@@ -321,9 +321,9 @@ look_at_samples(Sorter *sorter)
 	AdaptiveKeys *keys = &sorter->adaptive;
 
 	if (unlikely(keys->deferred < sorter->columns.nkeys && sorter->rows->rows >= keys->defer_check) &&
-		take_deferred(sorter))
+		resume_deferred(sorter))
 		return RESTART_SAMPLED;
-	if (unlikely(keys->marks.rows >= keys->lead_check) && take_longer(sorter))
+	if (unlikely(keys->marks.rows >= keys->lead_check) && lengthen_prefixes(sorter))
 		return RESTART_SAMPLED;
 	return RESTART_NONE;
 }

@@ -22,7 +22,7 @@ put_figures(const Sorter *sorter, ProgressSlot *slot, ProgressPhase phase, uint6
 	figures->phase = phase;
 	figures->rows = (int64) rows;
 	figures->rows_expected = rows_expected;
-	if (likely(sorter->core == NULL))
+	if (likely(sorter->tuplesort == NULL))
 	{
 		figures->engine = (int) (sorter->job ? sorter->job->kind : sorter->stats.kind);
 		figures->memory_bytes = (int64) (rowstore_bytes(sorter->rows) + sorter->held);
@@ -44,7 +44,7 @@ countable(double rows)
 
 /* Tells it. */
 static pg_noinline void
-tell_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
+report_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
 {
 	ProgressSlot *slot = sorter->progress.slot;
 	int64		rows_expected = (int64) sorter->stats.rows;
@@ -58,15 +58,15 @@ tell_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
 }
 
 void
-sorter_tell(Sorter *sorter, ProgressPhase phase, uint64 rows)
+sorter_report(Sorter *sorter, ProgressPhase phase, uint64 rows)
 {
 	/* of a small sort, which may be one of many, it is enough that it takes rows, and that it gives them out */
 	if (sorter->stats.rows >= PROGRESS_ROWS || rows == 0)
-		tell_now(sorter, phase, rows);
+		report_now(sorter, phase, rows);
 }
 
 void
-sorter_tell_begin(Sorter *sorter)
+sorter_report_begin(Sorter *sorter)
 {
 	ProgressSlot *slot = progress_begin(&sorter->progress, sorter->started);
 
@@ -75,7 +75,7 @@ sorter_tell_begin(Sorter *sorter)
 }
 
 void
-sorter_tell_merged(void *arg, uint64 rows)
+sorter_report_merged(void *arg, uint64 rows)
 {
-	sorter_tell(arg, PROGRESS_MERGING, rows);
+	sorter_report(arg, PROGRESS_MERGING, rows);
 }

@@ -75,6 +75,20 @@ note_left(Sorter *sorter, EngineFailure why)
 	ereport(DEBUG1, (errmsg_internal("gpusort sorts on the CPU: %s", engine_failure_text(why))));
 }
 
+/* Says what tuplesort did and took. */
+static void
+note_tuplesort(Tuplesortstate *tuplesort, SorterStats *stats)
+{
+	TuplesortInstrumentation took;
+	bool		disk;
+
+	tuplesort_get_stats(tuplesort, &took);
+	disk = took.spaceType == SORT_SPACE_TYPE_DISK;
+	stats->tuplesort = tuplesort_method_name(took.sortMethod);
+	stats->memory_bytes = disk ? 0 : (uint64) took.spaceUsed * 1024;
+	stats->disk_bytes = disk ? (uint64) took.spaceUsed * 1024 : 0;
+}
+
 const SorterStats *
 sorter_stats(Sorter *sorter)
 {
@@ -87,6 +101,8 @@ sorter_stats(Sorter *sorter)
 		sorter->shown.runs = spill_count(sorter->runs);
 		sorter->shown.disk_bytes = spill_disk_bytes(sorter->runs);
 	}
+	if (sorter->tuplesort)
+		note_tuplesort(sorter->tuplesort, &sorter->shown);
 	return &sorter->shown;
 }
 
@@ -96,10 +112,4 @@ sorter_key_form(const Sorter *sorter, int key)
 	if (sorter->keys == NULL || sorter->keys[key].form == NULL)
 		return NULL;
 	return key < sorter->ncolumns ? sorter->keys[key].form : FORM_COMPARED;
-}
-
-Tuplesortstate *
-sorter_core(Sorter *sorter)
-{
-	return sorter->core;
 }

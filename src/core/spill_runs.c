@@ -40,8 +40,6 @@ struct SpillRuns
 	Merge	   *merge;			/* under way */
 	RowTape    *result;			/* materialised, for random access */
 	TapePlace	mark;
-	bool		eof;
-	bool		mark_eof;
 };
 
 SpillRuns *
@@ -172,32 +170,15 @@ spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header,
 	spill_rewind(runs);
 }
 
-/* A backward fetch: the row before the one given out last, or the last row after the end was reached. */
-static MinimalTuple
-get_backward(SpillRuns *runs)
-{
-	if (runs->eof)
-		runs->eof = false;
-	else if (!rowtape_back(runs->result))
-		return NULL;
-	return rowtape_back(runs->result) ? rowtape_read(runs->result) : NULL;
-}
-
 MinimalTuple
-spill_get(SpillRuns *runs, bool forward)
+spill_get(SpillRuns *runs, uint64 position)
 {
-	MinimalTuple row;
-
 	if (runs->result == NULL)
-	{
-		Assert(forward);
 		return merge_next(runs->merge);
-	}
-	if (!forward)
-		return get_backward(runs);
-	row = rowtape_read(runs->result);
-	runs->eof = row == NULL;
-	return row;
+	while (position < runs->result->next)
+		(void) rowtape_back(runs->result);
+	Assert(position == runs->result->next);
+	return rowtape_read(runs->result);
 }
 
 void
@@ -205,21 +186,18 @@ spill_mark(SpillRuns *runs)
 {
 	Assert(runs->result);
 	rowtape_tell(runs->result, &runs->mark);
-	runs->mark_eof = runs->eof;
 }
 
 void
 spill_restore(SpillRuns *runs)
 {
 	rowtape_seek(runs->result, &runs->mark);
-	runs->eof = runs->mark_eof;
 }
 
 void
 spill_rewind(SpillRuns *runs)
 {
 	runs->mark = (TapePlace) {0};
-	runs->mark_eof = false;
 	spill_restore(runs);
 }
 

@@ -25,8 +25,11 @@ typedef void (*SpillMoved) (void *arg, uint64 rows);
 extern void spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next,
 						SpillMoved moved, void *arg);
 
-/* The next row in a direction, valid until the next call; NULL past either end. */
-extern MinimalTuple spill_get(SpillRuns *runs, bool forward);
+/*
+ * The row at a position of the merged result, valid until the next call; NULL behind the last one.  A position other
+ * than the next one needs random_access.
+ */
+extern MinimalTuple spill_get(SpillRuns *runs, uint64 position);
 extern void spill_mark(SpillRuns *runs);
 extern void spill_restore(SpillRuns *runs);
 extern void spill_rewind(SpillRuns *runs);

@@ -205,7 +205,7 @@ rescan_node(CustomScanState *css)
 
 	shares_rescan(node->shares);
 	node->ended = node->sent = false;
-	node->sort.told = (SortSpace) {0, 0};
+	node->sort.reported = (SortSpace) {0, 0};
 	sortnode_drop(&node->sort);
 	if (node->read && outerPlanState(css)->chgParam == NULL)
 		ExecReScan(outerPlanState(css));
