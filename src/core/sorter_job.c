@@ -505,13 +505,13 @@ order_ties(Sorter *sorter)
 	TiedResult	result;
 
 	fix_keys(sorter, true);
-	result = tied_runs_settle(comparer_of(sorter), sorter->keys, marks, order->numbers, order->rows, sorter->mem,
+	result = tied_runs_sort(comparer_of(sorter), sorter->keys, marks, order->numbers, order->rows, sorter->mem,
 							  copies_limit(sorter) + reserved_items(sorter), copies_limit(sorter), &sorter->stats.tied);
 	fix_keys(sorter, false);
 	if (result == TIED_CONTRADICTION)
 		sorter->stats.fallback = SORTER_CONTRADICTION;
 	stat_count_coarse(sorter->job->kind, sorter->stats.tied.compared - compared, result == TIED_CONTRADICTION);
-	if (result == TIED_SETTLED)
+	if (result == TIED_SORTED)
 		return marks == NULL || rows_follow(sorter, -1, order->numbers, order->rows) ? GS_OK : GS_WRONG_ORDER;
 	return result == TIED_NO_MEMORY ? GS_NOMEM : GS_WRONG_ORDER;
 }

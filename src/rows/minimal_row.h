@@ -1,5 +1,5 @@
 /*
- * minimal_row.h: minimal tuples formed of a slot's values where the caller says.
+ * minimal_row.h: forms minimal tuples from a slot's values, at a place of the caller's.
  */
 #ifndef GPUSORT_MINIMAL_ROW_H
 #define GPUSORT_MINIMAL_ROW_H
@@ -14,7 +14,7 @@ typedef struct MinimalRow
 	bool		has_nulls;
 } MinimalRow;
 
-/* Measures the row of a slot whose values are known. */
+/* Measures the row of a slot whose values have been deformed. */
 static inline MinimalRow
 minimal_row_of(const TupleTableSlot *slot)
 {
@@ -30,7 +30,7 @@ minimal_row_of(const TupleTableSlot *slot)
 	return form;
 }
 
-/* Writes it to so many bytes. */
+/* Writes it to form->bytes bytes. */
 static inline void
 minimal_row_fill(const MinimalRow *form, const TupleTableSlot *slot, MinimalTuple row)
 {
@@ -44,7 +44,7 @@ minimal_row_fill(const MinimalRow *form, const TupleTableSlot *slot, MinimalTupl
 					&row->t_infomask, form->has_nulls ? row->t_bits : NULL);
 }
 
-/* Both, in a memory context, however large the row is. */
+/* Measures and writes a row, of any size, in a memory context. */
 static inline MinimalTuple
 minimal_row_form(const TupleTableSlot *slot, MemoryContext cxt)
 {

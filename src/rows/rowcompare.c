@@ -1,5 +1,5 @@
 /*
- * rowcompare.c: rows of a store compared as the server compares them.
+ * rowcompare.c: compares rows of a store as the server does.
  */
 #include "postgres.h"
 
@@ -86,13 +86,13 @@ rowcompare_slow_value(RowComparer *comparer, int side, uint32 row, int key, bool
 		ExecStoreMinimalTuple(tuple, slot, false);
 		return slot_getattr(slot, attno, isnull);
 	}
-	/* the store gives every bare row out in the same place */
+	/* the store returns every bare row in one buffer */
 	tuple = memcpy(comparer->copies[side], tuple, tuple->t_len);
 	ExecStoreMinimalTuple(tuple, slot, false);
 	value = slot_getattr(slot, attno, isnull);
 	if (*isnull || comparer->places[key].byval)
 		return value;
-	/* the same bytes in the arena, where they stay */
+	/* the value within the arena, where it stays */
 	return PointerGetDatum(rowstore_address(comparer->rows, row) +
 						   ((char *) DatumGetPointer(value) - (char *) tuple - ROW_HEADER_BYTES));
 }

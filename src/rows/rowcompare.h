@@ -1,5 +1,5 @@
 /*
- * rowcompare.h: rows of a store compared as the server compares them.
+ * rowcompare.h: compares rows of a store as the server does.
  */
 #ifndef GPUSORT_ROWCOMPARE_H
 #define GPUSORT_ROWCOMPARE_H
@@ -9,7 +9,7 @@
 #include "src/keys/keyplace.h"
 #include "rowstore.h"
 
-/* A value that is stored compressed or elsewhere, unpacked; NULL: none. */
+/* The unpacked copy of a value that is stored compressed or out of line; NULL: none. */
 typedef struct UnpackedValue
 {
 	struct varlena *value;
@@ -23,26 +23,26 @@ typedef struct RowComparer
 	SortSupport keys;			/* with attribute numbers */
 	RowStore   *rows;
 	const KeyPlace *places;
-	TupleTableSlot *slots[2];	/* for the rows on both sides of a comparison that have to be taken apart */
+	TupleTableSlot *slots[2];	/* for the rows on both sides of a comparison that have to be deformed */
 	MinimalTuple copies[2];		/* of bare rows */
 	MemoryContext unpacking;	/* where the next ones are */
-	UnpackedValue unpacked[2];	/* the last values that had to be unpacked, for the next comparison of one of them */
+	UnpackedValue unpacked[2];	/* of the last comparison; the next one often has one of them again */
 } RowComparer;
 
-/* The comparison functions of a sort's keys; in the current memory context. */
+/* Opens the comparison functions of a sort's keys, in the current memory context. */
 extern SortSupport open_comparators(const SortColumns *columns);
 
 /* Compares two rows in slots as tuplesort does. */
 extern int	compare_slots(SortSupport keys, int nkeys, TupleTableSlot *a, TupleTableSlot *b);
 
-/* For rows of that descriptor and store, whose keys lie at those places.  Memory comes from the current context. */
+/* Opens a comparer of a store's rows, whose keys lie at those places; in the current memory context. */
 extern RowComparer *rowcompare_open(const SortColumns *columns, TupleDesc desc, RowStore *rows, const KeyPlace *places);
 extern void rowcompare_close(RowComparer *comparer);
 
-/* The same where the row has to be taken apart. */
+/* rowcompare_value of a row that has to be deformed. */
 extern Datum rowcompare_slow_value(RowComparer *comparer, int side, uint32 row, int key, bool *isnull);
 
-/* A key's value; by reference it stays where it is as long as the store does.  Each side has a row of its own. */
+/* A row's value of a key.  One by reference points into the store.  The rows of a comparison use different sides. */
 static inline Datum
 rowcompare_value(RowComparer *comparer, int side, uint32 row, int key, bool *isnull)
 {
@@ -56,7 +56,7 @@ rowcompare_value(RowComparer *comparer, int side, uint32 row, int key, bool *isn
 	return keyplace_value(place, data, bytes);
 }
 
-/* Is a value of a key compressed, or stored elsewhere? */
+/* Is a value of a key compressed, or stored out of line? */
 static inline bool
 rowcompare_is_packed(const RowComparer *comparer, int key, Datum value)
 {
@@ -67,16 +67,16 @@ rowcompare_is_packed(const RowComparer *comparer, int key, Datum value)
 /* Unpacks those of two rows' values that are packed. */
 extern void rowcompare_unpack(RowComparer *comparer, int key, uint32 a, uint32 b, Datum *value_a, Datum *value_b);
 
-/* A value unpacked, and aligned, for good: in the memory context of those that are unpacked at that time. */
+/* Unpacks and aligns a value into the current unpacking context; the copy is the caller's. */
 extern Datum rowcompare_take(RowComparer *comparer, int key, uint32 row, Datum value);
 
-/* Forgets the values that are unpacked: the store's rows are gone, and others will have their numbers. */
+/* Forgets the unpacked values, before the store's row numbers stand for other rows. */
 extern void rowcompare_forget(RowComparer *comparer);
 
-/* From now on values are unpacked in that memory context; those that are there are forgotten, and it may be reset. */
+/* Has values unpacked in a memory context from now on.  Forgets the unpacked ones, whose context may then be reset. */
 extern void rowcompare_unpack_in(RowComparer *comparer, MemoryContext context);
 
-/* Returns true if two rows have the same bytes in a key, not NULL: equal values, and equal encoded ones. */
+/* Returns true if two rows have equal bytes in a key and no NULL, which makes them equal and equally encoded. */
 extern bool rowcompare_stored_alike(RowComparer *comparer, int key, uint32 a, uint32 b);
 
 /* Compares two rows by one key. */

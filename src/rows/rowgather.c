@@ -1,8 +1,8 @@
 /*
- * rowgather.c: rows made of some columns of a table's tuples.
+ * rowgather.c: copies the columns that a projection picks out of a table's tuples.
  *
- * The executor's way takes a tuple apart, passes the values from slot to slot and forms a new tuple of them, in five
- * loops over the columns.  Here one loop finds the columns' places in the tuple and another copies their bytes.
+ * The executor deforms a tuple, copies values from slot to slot and forms a new tuple, in five loops over the columns.
+ * Here one loop finds the columns in the tuple and another one copies their bytes.
  */
 #include "postgres.h"
 
@@ -43,7 +43,7 @@ typedef struct GatherColumn
 	uint16		to;				/* and in the row's */
 } GatherColumn;
 
-/* Puts down where a column of fixed place lies in tuples; false if that varies. */
+/* Finds where a column lies in all tuples without NULLs; false if that varies. */
 static bool
 fixed_place(const RowGather *gather, GatherColumn *column)
 {
@@ -61,7 +61,7 @@ fixed_place(const RowGather *gather, GatherColumn *column)
 	return true;
 }
 
-/* Finds out whether all columns have fixed places, and where. */
+/* Finds whether all columns have fixed places, and where. */
 static void
 find_fixed_places(RowGather *gather, int natts)
 {
@@ -127,13 +127,13 @@ rowgather_create(List *targets, TupleDesc source, TupleDesc result)
 		return NULL;
 	find_fixed_places(gather, source->natts);
 	gather->places = palloc(sizeof(char *) * gather->nsource);
-	/* no column is there twice, so there is no more data than in the tuple, but for what aligns it */
+	/* no column is there twice, so a row has no more data than the tuple, alignment aside */
 	gather->row = palloc(BLCKSZ + ROW_HEADER_BYTES + MAXALIGN(BITMAPLEN(ncolumns)) +
 						 (Size) ncolumns * MAXIMUM_ALIGNOF);
 	return gather;
 }
 
-/* Finds the columns of a tuple; places are NULL where values are. */
+/* Finds the columns of a tuple; the place of a NULL is NULL. */
 static inline void
 find_columns(RowGather *gather, HeapTupleHeader tuple)
 {
@@ -148,7 +148,7 @@ find_columns(RowGather *gather, HeapTupleHeader tuple)
 		gather->places[i] = NULL;
 		if (bits && att_isnull(i, bits))
 			continue;
-		/* a varlena with a short header stands where the value before it ends, and never begins with a zero byte */
+		/* a short varlena is not aligned; its first byte is never zero, and padding is */
 		if (source.len > 0 || data[offset] == 0)
 			offset = TYPEALIGN(source.align, offset);
 		gather->places[i] = data + offset;
@@ -156,7 +156,7 @@ find_columns(RowGather *gather, HeapTupleHeader tuple)
 	}
 }
 
-/* Fills with zeros up to the next multiple of align. */
+/* Writes zeros up to the next multiple of align. */
 static inline char *
 pad(char *to, uint8 align)
 {
@@ -165,7 +165,7 @@ pad(char *to, uint8 align)
 	return to;
 }
 
-/* Copies a varlena, with a short header where that is possible, as heap_fill_tuple does; returns its end. */
+/* Copies a varlena, with a short header if possible, as heap_fill_tuple does; returns its end. */
 static inline char *
 copy_varlena(char *to, const char *from, const GatherColumn *column, uint16 *infomask)
 {
@@ -194,7 +194,7 @@ copy_varlena(char *to, const char *from, const GatherColumn *column, uint16 *inf
 	return to + bytes;
 }
 
-/* Copies a value of fixed width, most of which have one of two widths. */
+/* Copies a value of fixed width, which is mostly 8 or 4. */
 static inline void
 copy_fixed(char *to, const char *from, int16 len)
 {
@@ -217,8 +217,8 @@ has_null(const RowGather *gather)
 }
 
 /*
- * Makes a row of a tuple, as heap_form_minimal_tuple would; valid until the next call.  NULL if the tuple lacks
- * columns, which were added to the table after it was written.
+ * Forms a row from a tuple, as heap_form_minimal_tuple would; valid until the next call.  NULL if the tuple lacks
+ * columns that were added to the table after it was written.
  */
 static MinimalTuple
 form_row(RowGather *gather, HeapTupleHeader tuple)
@@ -264,7 +264,7 @@ form_row(RowGather *gather, HeapTupleHeader tuple)
 	return row;
 }
 
-/* Copies the columns of fixed place of a tuple without NULLs to a row's data; false if it is no such tuple. */
+/* Copies columns at fixed places to a row's data; false if the tuple has NULLs or lacks columns. */
 static inline bool
 copy_columns(const RowGather *gather, HeapTupleHeader tuple, char *to)
 {
@@ -282,7 +282,7 @@ copy_columns(const RowGather *gather, HeapTupleHeader tuple, char *to)
 	return true;
 }
 
-/* Appends uniform rows of columns of fixed place while the tuples have no NULLs. */
+/* Appends uniform rows, columns at fixed places, up to the first tuple with NULLs. */
 static uint32
 put_uniform_rows(RowGather *gather, RowStore *store, Page page, const OffsetNumber *items, uint32 count)
 {

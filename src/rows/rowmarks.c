@@ -1,5 +1,5 @@
 /*
- * rowmarks.c: which rows of a sort may be tied where long strings are sorted by their first bytes.
+ * rowmarks.c: which rows may be tied when long strings are sorted by a prefix.
  */
 #include "postgres.h"
 
@@ -12,8 +12,8 @@
 #define MARKS_START 1024
 
 /*
- * The bytes of a key's string in the chunk, NULL if they are not there: another process may write to it, so nothing is
- * read twice, or behind the heap.
+ * The bytes of a key's string in the chunk, NULL if its offsets point outside the heap.  The chunk may be in memory that
+ * another process can write to, so offsets are read once and checked.
  */
 static const uint8 *
 string_of(const KeyColumn *column, uint32 row, uint32 *len)
@@ -25,7 +25,7 @@ string_of(const KeyColumn *column, uint32 row, uint32 *len)
 	return (Size) start + *len <= column->heap_bytes ? column->heap + start : NULL;
 }
 
-/* The hash of a value of fixed width; of floats zeros are equal, and NaNs, whatever their bits. */
+/* The hash of a value of fixed width.  All zeros of a float are equal, and all NaNs. */
 static uint32
 hash_fixed(gs_type type, const uint8 *bytes, uint32 width)
 {

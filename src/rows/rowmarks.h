@@ -1,5 +1,5 @@
 /*
- * rowmarks.h: which rows of a sort may be tied where long strings are sorted by their first bytes.
+ * rowmarks.h: which rows may be tied when long strings are sorted by a prefix.
  */
 #ifndef GPUSORT_ROWMARKS_H
 #define GPUSORT_ROWMARKS_H
@@ -8,9 +8,11 @@
 #include "src/keys/sortkey.h"
 
 /*
- * A row's mark is a hash of its keys up to the first one of which the engine knows no more than the first bytes, or
- * nothing, as far as it knows them; 0 if it knows all keys.  So of two neighbours in the engine's order with different
- * marks, or with none, what it knows has decided.
+ * A row's mark is 0 if the engine knows all its keys in full.  Otherwise it is a hash of what the engine knows of the
+ * keys up to the first one that it knows only a prefix of, or nothing.
+ *
+ * Invariant: two neighbours in the engine's order whose marks differ, or are 0, have been ordered by what the engine
+ * knows, and need no comparison.
  */
 typedef struct RowMarks
 {
@@ -23,20 +25,20 @@ typedef struct RowMarks
 /* Appends the mark of a row whose keys have just been written; false without memory. */
 extern bool rowmarks_put(RowMarks *marks, const SortKey *keys, const KeyWriter *writer, int nkeys);
 
-/* How many different hashes are there?  They are sorted for that. */
+/* Counts distinct hashes; sorts them. */
 extern uint32 count_different(uint32 *hashes, uint32 count);
 
 /* Forgets all marks; others may follow. */
 extern void rowmarks_free(RowMarks *marks);
 
-/* Has the order of two neighbours still to be found? */
+/* May two neighbours be tied? */
 static inline bool
 rowmarks_tied(const RowMarks *marks, uint32 row, uint32 next)
 {
 	return marks->marks[row] != 0 && marks->marks[row] == marks->marks[next];
 }
 
-/* Loads a mark ahead of its turn. */
+/* Prefetches a mark. */
 static inline void
 rowmarks_prefetch(const RowMarks *marks, const uint32 *order, uint64 index, uint64 count)
 {

@@ -5,10 +5,10 @@
 
 #include "roworder.h"
 
-/* Row numbers fetched at a time: small enough for the cache, many enough to look ahead in. */
+/* Row numbers fetched at a time: few enough for the cache, enough to prefetch rows by. */
 #define PART_ROWS 16384
 
-/* Notes the rows of a part as given out. */
+/* Marks the rows of a part as seen; GS_WRONG_ORDER, and nothing marked, if one is out of range or was seen before. */
 static gs_status
 check_part(RowOrder *order, const uint32 *part, uint64 count)
 {
@@ -17,7 +17,7 @@ check_part(RowOrder *order, const uint32 *part, uint64 count)
 	for (uint64 i = 0; i < count; i++)
 		if (!row_is_new(seen, part[i], order->rows))
 		{
-			/* as if the part had never come: what is noted is what was given out */
+			/* roworder_resume compares a new order with the rows that are marked */
 			while (i-- > 0)
 				seen[part[i] / 64] &= ~(UINT64CONST(1) << (part[i] % 64));
 			return GS_WRONG_ORDER;
@@ -25,7 +25,7 @@ check_part(RowOrder *order, const uint32 *part, uint64 count)
 	return GS_OK;
 }
 
-/* Fetches a part behind those that are held; before is the row that comes before it, -1: none. */
+/* Fetches a part behind those that are held; before is the row before it, -1: none. */
 static gs_status
 fetch_part(RowOrder *order, int64 before)
 {
@@ -74,16 +74,8 @@ roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, uint32
 	Size		seen_bytes = ((Size) rows + 63) / 64 * sizeof(uint64);
 	gs_status	status;
 
-	order->mem = mem;
-	order->job = job;
-	order->engine = job->ops->name;
-	order->rows = rows;
-	order->count = count;
-	order->keep_all = keep_all;
-	order->numbers = NULL;
-	order->seen = NULL;
-	order->base = order->have = order->room = 0;
-	order->misordered = false;
+	*order = (RowOrder) {.mem = mem, .job = job, .engine = job->ops->name, .rows = rows, .count = count,
+		.keep_all = keep_all, .follows = order->follows, .recover = order->recover, .arg = order->arg};
 	if (rows == 0)
 		return GS_OK;
 	order->room = keep_all ? count : Min(count, Max(first, PART_ROWS));
@@ -110,7 +102,7 @@ roworder_identity(RowOrder *order, BigMem *mem, uint32 rows)
 	return GS_OK;
 }
 
-/* Are all rows of a part among those noted, up to a position where that ends? */
+/* Are the rows held at positions from from until until among those seen? */
 static bool
 part_known(const RowOrder *order, const uint64 *seen, uint64 from, uint64 until)
 {
@@ -134,7 +126,7 @@ roworder_resume(RowOrder *order, EngineJob *job)
 	uint64		checked = 0;
 	gs_status	status;
 
-	/* the numbers first: memory is bounded */
+	/* freed first, to make room for the new ones */
 	bigmem_free(old.mem, old.numbers);
 	old.numbers = NULL;
 	status = roworder_begin(order, old.mem, job, old.rows, old.count, old.keep_all, 1);

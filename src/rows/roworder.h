@@ -9,8 +9,10 @@
 #include "src/engine/engine.h"
 
 /*
- * Holds all row numbers, or for readers that only go forward a window of them.  Every part is checked before a row of
- * it is given out: no number out of range, none twice, and whatever else the owner asks.
+ * Holds all row numbers, or only a window of them for readers that go forward.
+ *
+ * Invariant: the numbers held have been checked.  Each part that is fetched has no number out of range and none that
+ * came before, and the owner's follows() has accepted it.
  */
 typedef struct RowOrder
 {
@@ -18,7 +20,7 @@ typedef struct RowOrder
 	EngineJob  *job;
 	const char *engine;			/* its name, which outlives it */
 	uint32		rows;			/* numbers are below this */
-	uint32		count;			/* of the order: the first ones of all rows */
+	uint32		count;			/* numbers in the order, which ends there if only the first rows are wanted */
 	bool		keep_all;
 	uint32	   *numbers;		/* from position base on */
 	uint64		base;
@@ -26,41 +28,38 @@ typedef struct RowOrder
 	uint64		room;
 	uint64	   *seen;			/* a bit for every row number fetched */
 
-	/* Do the rows of a part follow each other, and the row before it (-1: none)?  NULL: nobody asks. */
+	/* Does each row of a part follow its predecessor, the first one the row before (-1: none)?  NULL: not asked. */
 	bool		(*follows) (void *arg, int64 before, const uint32 *part, uint64 count);
 
-	/*
-	 * May bring the order from elsewhere after its engine failed, up to and beyond what was fetched; false: it cannot.
-	 */
+	/* Called after the engine failed; gets the order from another job (roworder_resume), or returns false. */
 	bool		(*recover) (void *arg, gs_status status);
 	void	   *arg;			/* of both */
-	bool		misordered;		/* a part does not follow: what was given out before it may be as wrong */
+	bool		misordered;		/* follows() refused a part; rows that were given out before may be wrong as well */
 } RowOrder;
 
 /*
- * Begins to read the order of a finished job of rows rows, which ends after count; fetches so many of them, if there
- * are as many, and at least one part.  What the caller has set is kept: follows, recover and arg.
+ * Begins to read the order of a finished job over rows rows, which ends after count.  Fetches at least one part, and
+ * parts until first numbers are held or the order ends.  The caller has set follows, recover and arg.
  */
 extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, uint32 count,
 								 bool keep_all, uint32 first);
 
-/* The order of rows that came in order: all numbers from 0 on, with no job behind them. */
+/* Makes the order of rows that came in order, which needs no job: all numbers from 0 on. */
 extern gs_status roworder_identity(RowOrder *order, BigMem *mem, uint32 rows);
 
 /* Fetches the next part. */
 extern gs_status roworder_fetch(RowOrder *order);
 
 /*
- * Begins again with another job over the same rows, after the engine of this order failed: the new order must start
- * with the rows that were fetched from the old one, and goes on behind them.  The old order is gone whatever the
- * outcome.
+ * Begins again with another job over these rows, after the engine of this order failed.  The new order must begin with
+ * the rows that were fetched from the old one.  The old order is gone whatever the outcome.
  */
 extern gs_status roworder_resume(RowOrder *order, EngineJob *job);
 
 /* Gives the memory back; may be called twice. */
 extern void roworder_end(RowOrder *order);
 
-/* An order found wrong after rows of it have been given out: XX001. */
+/* Raises XX001: the order cannot be continued after rows of it have been given out. */
 pg_noreturn extern void roworder_failed(const RowOrder *order, gs_status status);
 
 /* Marks a row as seen.  Returns false, with nothing done, if there is no such row or it has been seen. */

@@ -17,7 +17,7 @@
 #define ARENA_MAX_BYTES ((Size) UINT32_MAX * MAXIMUM_ALIGNOF)
 #define OFFSETS_START 1024
 
-/* The infomask bits that say how to read a row; the others tell of transactions and differ from row to row. */
+/* The infomask bits that describe a row's layout.  The others are about transactions and differ from row to row. */
 #define LAYOUT_BITS (HEAP_HASNULL | HEAP_HASVARWIDTH | HEAP_HASEXTERNAL)
 
 RowStore *
@@ -149,8 +149,8 @@ leave_uniform(RowStore *store)
 }
 
 /*
- * Makes room for one more row with that header (its t_bits not included) and writes what of the header is to be kept.
- * Returns the place of what follows the fixed header (bare rows: of the data), or NULL.
+ * Makes room for one more row with that header, t_bits not included, and writes the header unless rows are bare.
+ * Returns the place behind the fixed header, where t_bits or the data of a bare row belong; NULL without memory.
  */
 static char *
 begin_row(RowStore *store, MinimalTuple header)
@@ -186,13 +186,13 @@ begin_row(RowStore *store, MinimalTuple header)
 	return place;
 }
 
-/* Appends a row that lies in one piece: bits is where the bytes after the fixed header begin. */
+/* Appends a row that exists as a tuple; its bytes behind the fixed header begin at bits. */
 static inline bool
 put_formed(RowStore *store, MinimalTuple header, const char *bits)
 {
 	char	   *place;
 
-	/* one more row like all before it, the way of most; reading up to its aligned end stays in its page or chunk */
+	/* the common case: one more bare row; reading up to its aligned end stays in its page or chunk */
 	if (likely(store->bare && memcmp(store->uniform, header, ROW_HEADER_BYTES) == 0 &&
 			   store->used + store->stride <= store->size && store->rows < GS_MAX_ROWS))
 	{
@@ -225,7 +225,7 @@ make_header(MinimalTuple header, uint32 len, uint16 infomask2, uint16 infomask, 
 	header->t_hoff = hoff;
 }
 
-/* What heap_fill_tuple is going to find, needed before it runs. */
+/* The infomask that heap_fill_tuple will return, which is needed before that runs. */
 static uint16
 infomask_of(TupleTableSlot *slot)
 {
@@ -317,7 +317,7 @@ rowstore_put(RowStore *store, TupleTableSlot *slot)
 	return put_values(store, slot);
 }
 
-/* Copies a page's tuples while they look like the rows before them. */
+/* Copies a page's tuples up to the first one that does not have the uniform header; returns how many. */
 static uint32
 copy_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items, uint32 count)
 {
@@ -346,7 +346,7 @@ copy_rows(const RowStore *store, char *to, Page page, const OffsetNumber *items,
 	return taken;
 }
 
-/* Appends a page's tuples, whatever they look like, in the general form; none when there is no memory. */
+/* Appends a page's tuples in the general form, all or, without memory, none. */
 static uint32
 copy_any_rows(RowStore *store, Page page, const OffsetNumber *items, uint32 count)
 {

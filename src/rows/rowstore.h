@@ -20,10 +20,10 @@ StaticAssertDecl(sizeof(MinimalTupleData) == ROW_HEADER_BYTES,
 #define BARE_BYTES 48
 
 /*
- * Rows lie one after another in an arena as MinimalTuples.  As long as every row has the same header (all columns, no
- * NULLs, the same length) they lie at a fixed stride and need no offsets; small ones are then kept bare, without the
- * header, which stands once elsewhere: 16 bytes less per row.  The first row that differs turns the store into its
- * general form.
+ * Rows lie back to back in an arena, as MinimalTuples.  A store begins in the uniform form: all headers are equal (all
+ * columns, no NULLs, one length), so rows have a fixed stride and need no offsets.  Small uniform rows are bare: their
+ * header is stored once for all, which saves 16 bytes per row.  The first row with another header turns the store into
+ * the general form.
  */
 typedef struct RowStore
 {
@@ -43,15 +43,15 @@ typedef struct RowStore
 /* A store without rows; their form is known with the first one. */
 extern RowStore *rowstore_create(BigMem *mem, int natts);
 
-/* Appends a copy of the slot's row; false when there is no memory or no room for more rows. */
+/* Appends a copy of a slot's row; false if memory or row numbers are used up. */
 extern bool rowstore_put(RowStore *store, TupleTableSlot *slot);
 
-/* The same with a row whose header has zeros wherever it says nothing of the layout. */
+/* rowstore_put of a row whose header has zeros in all bits that do not describe its layout. */
 extern bool rowstore_put_row(RowStore *store, MinimalTuple row);
 
 /*
- * Appends tuples of a heap page, after a first row has come otherwise; returns how many.  Fewer than asked: the next
- * one has to come by rowstore_put.
+ * Appends tuples of a heap page; returns how many were appended.  The first row of a store, and the tuple behind those
+ * that were appended, have to come through rowstore_put.
  */
 extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count);
 
@@ -66,10 +66,10 @@ rowstore_advance(RowStore *store, uint32 count)
 	store->rows += count;
 }
 
-/* No more rows are to come: gives back memory that would have been theirs. */
+/* Ends input: gives back the memory behind the last row. */
 extern void rowstore_end(RowStore *store);
 
-/* Forgets all rows and gives their memory back, or keeps it for as many that are to come. */
+/* Forgets all rows; their memory is given back, or kept for the rows of the next run. */
 extern void rowstore_reset(RowStore *store, bool keep);
 
 /* Memory in use. */
@@ -79,26 +79,26 @@ rowstore_bytes(const RowStore *store)
 	return store->used + (store->stride ? 0 : (Size) store->rows * sizeof(uint32));
 }
 
-/* Where a row lies, and where that is written down. */
+/* Where a row lies. */
 static inline const char *
 rowstore_address(const RowStore *store, uint32 row)
 {
 	return store->arena + (store->stride ? (Size) row * store->stride : (Size) store->offsets[row] * MAXIMUM_ALIGNOF);
 }
 
-/* For prefetches: the offset, or what a uniform store has instead, which costs nothing. */
+/* Where the place of a row is stored, for prefetches; in the uniform form something that is in the cache anyway. */
 static inline const void *
 rowstore_offset_address(const RowStore *store, uint32 row)
 {
 	return store->stride ? (const void *) store->uniform : &store->offsets[row];
 }
 
-/* How far ahead rows, and the places of rows, are loaded. */
+/* How many positions ahead rows, and their offsets, are prefetched. */
 #define PREFETCH_ROWS 16
 #define PREFETCH_PLACES 32
 #define CACHE_LINE 64
 
-/* Loads rows ahead of their turn in an order of count rows.  (Not inlined, a call that only loads would be dropped.) */
+/* Prefetches rows of an order of count rows.  Always inline: gcc drops calls of a function that only prefetches. */
 static pg_attribute_always_inline void
 rowstore_prefetch(const RowStore *store, const uint32 *order, uint64 index, uint64 count)
 {
@@ -109,11 +109,11 @@ rowstore_prefetch(const RowStore *store, const uint32 *order, uint64 index, uint
 	__builtin_prefetch(rowstore_offset_address(store, order[index + PREFETCH_PLACES]));
 	ahead = rowstore_address(store, order[index + PREFETCH_ROWS]);
 	__builtin_prefetch(ahead);
-	/* a small row's end, which may lie in the next line; of a large one as much as is likely to be looked at */
+	/* a bare row's end may lie in the next line; of others two lines are likely to be read */
 	__builtin_prefetch(ahead + (store->bare ? store->stride - 1 : CACHE_LINE));
 }
 
-/* Copies the data of a bare row, of which there are few sizes: a switch and a few moves cost less than a call. */
+/* Copies the data of a bare row.  There are few sizes, and a switch over them costs less than a call of memcpy. */
 static inline void
 rowstore_copy_bare(char *to, const char *from, uint32 stride)
 {
@@ -141,7 +141,7 @@ rowstore_copy_bare(char *to, const char *from, uint32 stride)
 	}
 }
 
-/* The data of the first of the count rows that were stored last, if all rows are uniform so far; else NULL. */
+/* The data of the first of the last count rows in the uniform form, else NULL. */
 static inline const char *
 rowstore_last_data(const RowStore *store, uint32 count)
 {
@@ -164,7 +164,7 @@ rowstore_data_bytes(const RowStore *store)
 	return store->uniform->t_len - ROW_HEADER_BYTES;
 }
 
-/* The data of a row and their length, NULL if the row has NULLs or lacks columns. */
+/* The data of a row and its length; NULL if the row has NULLs or lacks columns. */
 static inline const char *
 rowstore_data(const RowStore *store, uint32 row, Size *bytes)
 {
@@ -185,7 +185,7 @@ rowstore_data(const RowStore *store, uint32 row, Size *bytes)
 	return address + header;
 }
 
-/* The row as a tuple, which stays valid until the next call or rowstore_put. */
+/* The row as a tuple, valid until the next call or rowstore_put. */
 static inline MinimalTuple
 rowstore_get(RowStore *store, uint32 row)
 {

@@ -1,13 +1,15 @@
 /*
- * tied_runs.c: rows that coarse keys do not tell apart, put in order by the server's own comparison functions.
+ * tied_runs.c: sorts rows that coarse keys leave tied, with the types' own comparison functions.
  *
- * A walk over the order compares each row with its successor.  Where one is greater, the key in which they differ must
- * be coarse and its encoded values equal: then the whole run of rows that are equal up to there is put in order. 
- * Anything else is a fault of the engine, or of the keys, and is told.  So nothing about keys has to be believed: what
- * leaves has been compared.
+ * A walk over the order compares each row with its successor.  If a row is greater than its successor, the key in which
+ * they differ must be coarse and must have equal encoded values in both.  The run of rows that are equal up to that key
+ * is then sorted.  Any other inversion is a fault of the engine or of the encoder, and is returned as such.
  *
- * A run is first put in the order of its strings' whole sort keys if it has such, which is mostly right, and then
- * merge-sorted by comparison, which takes one comparison per row where it is in order already.
+ * Invariant: every pair of neighbours behind the walk has been compared, so the result does not depend on the keys
+ * being right.
+ *
+ * A run is first sorted by its strings' whole sort keys, if they have such, and then merge-sorted by comparison.  The
+ * first step usually leaves it in order; the merge sort then takes one comparison per row.
  */
 #include "postgres.h"
 
@@ -19,13 +21,13 @@
 
 #include "tied_runs.h"
 
-/* Blocks of so many rows are sorted by insertion. */
+/* Rows of a block that is sorted by insertion. */
 #define INSERTION_ROWS 16
 
-/* So many items ahead values are loaded. */
+/* How many items ahead values are loaded. */
 #define AHEAD 8
 
-/* From so many rows on whole sort keys are made. */
+/* A run of fewer rows is sorted without whole sort keys. */
 #define GUESS_ROWS 8
 
 /* A row of a run, and its value in the first key that matters. */
@@ -47,8 +49,8 @@ typedef struct Guess
 	uint32		place;			/* in the run */
 } Guess;
 
-/* What it takes to settle an order. */
-typedef struct Settling
+/* The state of one pass over an order. */
+typedef struct TiedSort
 {
 	RowComparer *comparer;
 	SortKey    *keys;
@@ -61,14 +63,14 @@ typedef struct Settling
 	MemoryContext scratch;		/* of one run */
 	StringInfoData keys_of[2];	/* two rows' encoded keys */
 	StringInfoData guesses;
-	int			key;			/* in which the rows of a run differ at first */
+	int			key;			/* the first key in which rows of the current run differ */
 	TiedItem   *items;			/* of a run, and as much room to merge in */
 	uint32		items_room;
-} Settling;
+} TiedSort;
 
 /* A row's encoded value of a key. */
 static void
-encode(Settling *s, int side, int key, uint32 row)
+encode(TiedSort *s, int side, int key, uint32 row)
 {
 	bool		isnull;
 	Datum		value = rowcompare_value(s->comparer, side, row, key, &isnull);
@@ -79,7 +81,7 @@ encode(Settling *s, int side, int key, uint32 row)
 
 /* Compares what was encoded. */
 static int
-compare_encoded(const Settling *s)
+compare_encoded(const TiedSort *s)
 {
 	const StringInfoData *a = &s->keys_of[0];
 	const StringInfoData *b = &s->keys_of[1];
@@ -89,11 +91,11 @@ compare_encoded(const Settling *s)
 }
 
 /*
- * Is a row in the run of the row that was encoded: equal in all keys before s->key, and with an equal encoded value
- * there?  *order is how the encoded row compares with it in the keys before.
+ * Is a row in the run of the row that was encoded, which means equal in all keys before s->key and with an equal
+ * encoded value in that one?  *order is set to the comparison of the encoded row with it in the keys before s->key.
  */
 static bool
-in_run(Settling *s, uint32 row, uint32 encoded_row, int *order)
+in_run(TiedSort *s, uint32 row, uint32 encoded_row, int *order)
 {
 	*order = 0;
 	for (int key = 0; key < s->key && *order == 0; key++)
@@ -105,11 +107,11 @@ in_run(Settling *s, uint32 row, uint32 encoded_row, int *order)
 }
 
 /*
- * Finds the run around a place; its end is the first place behind it.  True if keys before s->key have shown that the
- * rows around it stand where they belong, however those in it are ordered.
+ * Finds the run around a place; its end is the first place behind it.  Returns true if the rows next to it differ in
+ * keys before s->key, so that they stay where they are however the run is sorted.
  */
 static bool
-find_run(Settling *s, uint64 place, uint64 *start, uint64 *end)
+find_run(TiedSort *s, uint64 place, uint64 *start, uint64 *end)
 {
 	uint32		row = s->order[place];
 	int			with_last = 0;
@@ -124,11 +126,11 @@ find_run(Settling *s, uint64 place, uint64 *start, uint64 *end)
 }
 
 /*
- * Loads the value of an item that follows another: in a large run values lie anywhere in memory, and to wait for each
- * of them takes as long as to compare it.  Behind the last item there is room for a look.
+ * Prefetches the value of a later item.  The values of a large run are scattered, and a cache miss costs as much as a
+ * comparison.  Behind the last item there is room to read AHEAD items more.
  */
 static inline void
-load_ahead(const Settling *s, const TiedItem *item)
+load_ahead(const TiedSort *s, const TiedItem *item)
 {
 	if (!s->comparer->places[s->key].byval)
 		__builtin_prefetch(DatumGetPointer(item[AHEAD].value));
@@ -136,7 +138,7 @@ load_ahead(const Settling *s, const TiedItem *item)
 
 /* Compares two rows of a run; never 0 for different rows. */
 static inline int
-compare_items(Settling *s, const TiedItem *a, const TiedItem *b)
+compare_items(TiedSort *s, const TiedItem *a, const TiedItem *b)
 {
 	int			order = ApplySortComparator(a->value, a->isnull, b->value, b->isnull, &s->comparer->keys[s->key]);
 	int			decided;
@@ -149,7 +151,7 @@ compare_items(Settling *s, const TiedItem *a, const TiedItem *b)
 
 /* The first place in items from low to high whose row is not before a given one. */
 static uint32
-find_item(Settling *s, const TiedItem *items, uint32 low, uint32 high, const TiedItem *item)
+find_item(TiedSort *s, const TiedItem *items, uint32 low, uint32 high, const TiedItem *item)
 {
 	while (low < high)
 	{
@@ -165,7 +167,7 @@ find_item(Settling *s, const TiedItem *items, uint32 low, uint32 high, const Tie
 
 /* Sorts a few items; those in order take one comparison each. */
 static void
-insertion_sort(Settling *s, TiedItem *items, uint32 count)
+insertion_sort(TiedSort *s, TiedItem *items, uint32 count)
 {
 	for (uint32 i = 1; i < count; i++)
 	{
@@ -180,9 +182,9 @@ insertion_sort(Settling *s, TiedItem *items, uint32 count)
 	}
 }
 
-/* Merges two neighbouring sorted parts; what is in its place already stays there untouched. */
+/* Merges two adjacent sorted ranges.  Items that are in place already are not moved. */
 static void
-merge_parts(Settling *s, TiedItem *items, uint32 middle, uint32 count, TiedItem *room)
+merge_parts(TiedSort *s, TiedItem *items, uint32 middle, uint32 count, TiedItem *room)
 {
 	uint32		left = 0;
 	uint32		nleft;
@@ -209,7 +211,7 @@ merge_parts(Settling *s, TiedItem *items, uint32 middle, uint32 count, TiedItem 
 
 /* Sorts items by comparison. */
 static void
-merge_sort(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
+merge_sort(TiedSort *s, TiedItem *items, uint32 count, TiedItem *room)
 {
 	for (uint32 i = 0; i < count; i += INSERTION_ROWS)
 		insertion_sort(s, items + i, Min(INSERTION_ROWS, count - i));
@@ -220,7 +222,7 @@ merge_sort(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
 
 /* Orders guesses as byte strings, in the key's direction, and equal ones as they came. */
 static int
-compare_guesses(const Guess *a, const Guess *b, Settling *s)
+compare_guesses(const Guess *a, const Guess *b, TiedSort *s)
 {
 	const char *keys = s->guesses.data;
 	int			order = a->prefix < b->prefix ? -1 : a->prefix > b->prefix;
@@ -237,15 +239,15 @@ compare_guesses(const Guess *a, const Guess *b, Settling *s)
 #define ST_SORT sort_guesses
 #define ST_ELEMENT_TYPE Guess
 #define ST_COMPARE(a, b, s) compare_guesses(a, b, s)
-#define ST_COMPARE_ARG_TYPE Settling
+#define ST_COMPARE_ARG_TYPE TiedSort
 #define ST_CHECK_FOR_INTERRUPTS
 #define ST_SCOPE static
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Puts items in the order that their values' whole sort keys say, as far as there are any, and memory for them. */
+/* Sorts items by their values' whole sort keys.  Does nothing if a value has none, or if memory does not suffice. */
 static void
-order_by_guess(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
+order_by_guess(TiedSort *s, TiedItem *items, uint32 count, TiedItem *room)
 {
 	Size		share = s->copies_limit / count;
 	Guess	   *guesses;
@@ -280,18 +282,17 @@ order_by_guess(Settling *s, TiedItem *items, uint32 count, TiedItem *room)
 
 /* Would comparing a value unpack it each time? */
 static inline bool
-is_unpacked_often(const Settling *s, Datum value)
+is_unpacked_often(const TiedSort *s, Datum value)
 {
 	return rowcompare_is_packed(s->comparer, s->key, value) ||
 		(s->keys[s->key].unpack && VARATT_IS_EXTENDED(DatumGetPointer(value)));
 }
 
 /*
- * Reads the rows of a run; values that would be unpacked for every comparison are unpacked once, as far as there is
- * memory for that.
+ * Reads the rows of a run.  Values that every comparison would unpack are unpacked here, until copies_limit is used up.
  */
 static void
-read_items(Settling *s, const uint32 *rows, uint32 count, TiedItem *items)
+read_items(TiedSort *s, const uint32 *rows, uint32 count, TiedItem *items)
 {
 	Size		left = s->copies_limit;
 
@@ -315,7 +316,7 @@ read_items(Settling *s, const uint32 *rows, uint32 count, TiedItem *items)
 
 /* Makes room for the items of a run; false if there is no memory. */
 static bool
-make_room(Settling *s, uint32 count)
+make_room(TiedSort *s, uint32 count)
 {
 	if (count <= s->items_room)
 		return true;
@@ -330,7 +331,7 @@ make_room(Settling *s, uint32 count)
 
 /* Puts a run in order; false if there is no memory. */
 static bool
-order_run(Settling *s, uint32 *rows, uint32 count)
+order_run(TiedSort *s, uint32 *rows, uint32 count)
 {
 	if (!make_room(s, count))
 		return false;
@@ -345,9 +346,9 @@ order_run(Settling *s, uint32 *rows, uint32 count)
 	return true;
 }
 
-/* Two neighbours are out of order: is it that a coarse key does not tell them apart, and if not, whose fault is it? */
+/* Decides why two neighbours are out of order: TIED_SORTED if a coarse key leaves them tied, else whose fault it is. */
 static TiedResult
-judge(Settling *s, uint32 row, uint32 next)
+judge(TiedSort *s, uint32 row, uint32 next)
 {
 	for (int key = 0; key <= s->key; key++)
 	{
@@ -371,16 +372,16 @@ judge(Settling *s, uint32 row, uint32 next)
 		if (s->keys[key].empty)
 			s->key = key;
 	}
-	return s->keys[s->key].coarse ? TIED_SETTLED : TIED_WRONG_ORDER;
+	return s->keys[s->key].coarse ? TIED_SORTED : TIED_WRONG_ORDER;
 }
 
-/* Compares all neighbours, and orders runs that are not in order. */
+/* Compares all neighbours, and sorts the runs that are out of order. */
 static TiedResult
-walk(Settling *s, TiedStats *stats)
+walk(TiedSort *s, TiedStats *stats)
 {
 	uint64		most = s->rows * (s->comparer->nkeys + 2);	/* a run is ordered once for each key at most */
 	uint64		ordered = 0;
-	uint64		settled = 0;	/* up to here rows have been put in order */
+	uint64		sorted_to = 0;	/* the end of the last run that was sorted */
 	uint64		start;
 	uint64		end;
 
@@ -403,11 +404,11 @@ walk(Settling *s, TiedStats *stats)
 			rowstore_prefetch(s->comparer->rows, s->order, i, s->rows);
 		if (likely(!tied || rowcompare(s->comparer, 0, row, next, &s->key) <= 0))
 		{
-			i = i + 1 < settled ? settled - 1 : i + 1;
+			i = i + 1 < sorted_to ? sorted_to - 1 : i + 1;
 			continue;
 		}
 		result = judge(s, row, next);
-		if (result != TIED_SETTLED)
+		if (result != TIED_SORTED)
 			return result;
 		parted = find_run(s, i, &start, &end);
 		if (!order_run(s, s->order + start, (uint32) (end - start)))
@@ -417,34 +418,34 @@ walk(Settling *s, TiedStats *stats)
 		ordered += end - start;
 		if (ordered > most)
 			return TIED_CONTRADICTION;
-		settled = end;
+		sorted_to = end;
 		i = parted ? end : start > 0 ? start - 1 : end - 1;
 	}
-	return TIED_SETTLED;
+	return TIED_SORTED;
 }
 
 TiedResult
-tied_runs_settle(RowComparer *comparer, SortKey *keys, const RowMarks *marks, uint32 *order, uint64 rows, BigMem *mem,
+tied_runs_sort(RowComparer *comparer, SortKey *keys, const RowMarks *marks, uint32 *order, uint64 rows, BigMem *mem,
 				 Size items_limit, Size copies_limit, TiedStats *stats)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort tied runs", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	Settling	settling = {.comparer = comparer, .keys = keys, .marks = marks, .order = order, .rows = rows,
+	TiedSort	sort = {.comparer = comparer, .keys = keys, .marks = marks, .order = order, .rows = rows,
 		.mem = mem, .items_limit = items_limit, .copies_limit = copies_limit};
 	MemoryContext unpacking = comparer->unpacking;
 	TiedResult	result;
 
 	if (marks == NULL)
 		stats->compared += rows;
-	settling.scratch = AllocSetContextCreate(cxt, "gpusort tied run", ALLOCSET_DEFAULT_SIZES);
-	initStringInfo(&settling.keys_of[0]);
-	initStringInfo(&settling.keys_of[1]);
-	initStringInfo(&settling.guesses);
-	rowcompare_unpack_in(comparer, settling.scratch);
-	result = walk(&settling, stats);
+	sort.scratch = AllocSetContextCreate(cxt, "gpusort tied run", ALLOCSET_DEFAULT_SIZES);
+	initStringInfo(&sort.keys_of[0]);
+	initStringInfo(&sort.keys_of[1]);
+	initStringInfo(&sort.guesses);
+	rowcompare_unpack_in(comparer, sort.scratch);
+	result = walk(&sort, stats);
 	rowcompare_unpack_in(comparer, unpacking);
-	if (settling.items)
-		bigmem_free(mem, settling.items);
+	if (sort.items)
+		bigmem_free(mem, sort.items);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 	return result;

@@ -1,9 +1,9 @@
 /*
- * verify.c: checks of an order against the types' own comparison functions: what core's sort would say of pairs of
- * neighbours.
+ * verify.c: checks an order with the types' own comparison functions.
  *
- * What a GPU answers is sampled as it comes, part by part: an order that is wrong in many places is found, one wrong
- * pair is not. For those who want proof rather than trust, and for tests, every pair can be compared.
+ * Pairs of neighbours are compared as tuplesort would compare them.  Of a GPU's answer each part is sampled when it
+ * comes: that finds an order that is wrong in many places, but not a single wrong pair.  gpusort.verify = full compares
+ * all pairs.
  */
 #include "postgres.h"
 
@@ -16,13 +16,13 @@
 #include "src/base/compat.h"
 #include "verify.h"
 
-/* Pairs whose rows are loaded into the cache together, before the first one is compared. */
+/* Pairs whose rows are prefetched together, before the first one is compared. */
 #define BATCH_PAIRS 32
 
 struct Verifier
 {
 	RowComparer *comparer;
-	MemoryContext scratch;		/* for what comparison functions leave behind */
+	MemoryContext scratch;		/* for memory that comparison functions do not free */
 	uint32		pairs[BATCH_PAIRS][2];
 	int			npairs;
 };
@@ -77,7 +77,7 @@ batch_good(Verifier *verifier)
 	return good;
 }
 
-/* Notes a pair to be compared; false if one of a full batch is wrong. */
+/* Adds a pair to the batch; compares a full batch, and returns false if a pair is wrong. */
 static inline bool
 note_pair(Verifier *verifier, uint32 a, uint32 b)
 {
