@@ -1,5 +1,5 @@
 /*
- * explain.c: what EXPLAIN says of a GpuSort node.
+ * explain.c: what EXPLAIN shows of nodes that sort.
  *
  * Sort Key and Sort Method read as they do for PostgreSQL's Sort, whose printing functions are not exported.
  */
@@ -29,7 +29,7 @@ explain_indent(ExplainState *es)
 	appendStringInfoSpaces(es->str, es->indent * 2);
 }
 
-/* Appends what is not the default in a key's order: collation, direction, operator, NULLs. */
+/* Appends what differs from a key's default order: collation, direction, operator, NULLs. */
 static void
 append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_first)
 {
@@ -66,8 +66,8 @@ append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_
 }
 
 /*
- * Returns true if EXPLAIN finds a column in the child's list, as it does for a Sort.  A GpuMerge's child has blocks,
- * and a sort may have lost a column that repeated another one.
+ * Returns true if a column is in the child's target list, where EXPLAIN finds it for a Sort.  The child of a GpuMerge
+ * returns blocks, and a sort may have lost a column that repeats another one (plan_junk.c).
  */
 static bool
 shows_child(const CustomScan *scan, int attno)
@@ -91,7 +91,7 @@ explain_column(CustomScanState *node, int attno, Node **expr, List *ancestors, E
 	return deparse_expression(*expr, context, prefix, true);
 }
 
-/* Returns a key's expression likewise. */
+/* Returns a sort key's expression, as explain_column. */
 static char *
 key_text(CustomScanState *node, int key, Node **expr, List *ancestors, ExplainState *es)
 {
@@ -241,7 +241,7 @@ explain_work(const SorterStats *stats, ExplainState *es)
 	explain_figures(figures, lengthof(figures), es);
 }
 
-/* Why it was not the service; of a machine without a GPU that can be used, what the service found there. */
+/* Why the service did not sort; on a machine without a usable GPU, what the service found there. */
 static const char *
 left_text(EngineFailure left)
 {
@@ -253,7 +253,7 @@ left_text(EngineFailure left)
 	return engine_failure_text(left);
 }
 
-/* Prints what did the sort: the device where machines may show, else its kind. */
+/* Prints which engine sorted: the device if explain_machine is on, else the kind. */
 static void
 explain_engine(const SorterStats *stats, ExplainState *es)
 {
@@ -266,7 +266,7 @@ explain_engine(const SorterStats *stats, ExplainState *es)
 		ExplainPropertyText("Fallback", left_text(stats->left), es);
 }
 
-/* Of the time that copying to the device took, the percentage that passed while rows were still coming. */
+/* The percentage of the upload's time in which this process did not wait for it. */
 static double
 overlap(const SorterStages *stages)
 {
@@ -292,7 +292,7 @@ explain_transfer(const SorterStages *stages, double loops, ExplainState *es)
 	explain_figures(&device, 1, es);
 }
 
-/* A node's loops in this process, workers apart, and the milliseconds that they took where clocks were read. */
+/* A node's loops in this process, without those of workers, and the milliseconds that they took if timed. */
 static double
 own_loops(PlanState *node, double *ms)
 {
@@ -330,7 +330,7 @@ explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
 		explain_figures(untimed, lengthof(untimed), es);
 		return;
 	}
-	/* differences of clocks that were read at different places may be just below zero */
+	/* clocks were read at different places: a difference may be just below zero */
 	(void) own_loops(outerPlanState(node), &child_ms);
 	child_ms = Min(child_ms / loops, input_ms);
 	explain_figures((Figure[]) {
@@ -341,8 +341,8 @@ explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
 }
 
 /*
- * Workers share memory only with nodes that go about their rows together.  What comes back of every node is its
- * instrumentation, in which two counts are of rows that a filter takes away: a sort has no filter.
+ * Only parallel-aware nodes get shared memory.  What comes back from a worker for every node is its instrumentation.
+ * Two of its counts are of rows that a filter removed; a sort has no filter, so they carry kilobytes.
  */
 void
 explain_report_space(PlanState *node, Sorter *sorter, SortSpace *reported)
@@ -358,7 +358,7 @@ explain_report_space(PlanState *node, Sorter *sorter, SortSpace *reported)
 	reported->disk = Max(space.disk, reported->disk);
 }
 
-/* Prints the most that any worker's sort took, on the average of its loops. */
+/* Prints the most memory or disk space that a worker's sort took, on average per loop. */
 static void
 explain_workers(const PlanState *node, ExplainState *es)
 {
@@ -384,7 +384,7 @@ explain_workers(const PlanState *node, ExplainState *es)
 		ExplainPropertyInteger("Worker Memory", "kB", (int64) memory, es);
 }
 
-/* Prints the memory limit that a spilled sort would have needed: two digits, rounded up. */
+/* Prints the memory limit that would have avoided runs on disk, rounded up to two digits. */
 static void
 explain_wanted(uint64 bytes, ExplainState *es)
 {

@@ -1,5 +1,5 @@
 /*
- * explain.h: what EXPLAIN says of nodes that sort.
+ * explain.h: what EXPLAIN shows of nodes that sort.
  */
 #ifndef GPUSORT_EXPLAIN_H
 #define GPUSORT_EXPLAIN_H
@@ -17,7 +17,7 @@ typedef struct SortSpace
 	int64		disk;
 } SortSpace;
 
-/* Begins a line of text output. */
+/* Indents a line of text output. */
 extern void explain_indent(struct ExplainState *es);
 
 /* Returns a column's expression as PostgreSQL writes it, and a Var of its type. */
@@ -27,7 +27,7 @@ extern char *explain_column(CustomScanState *node, int attno, Node **expr, List 
 extern void explain_keys(CustomScanState *node, const SortColumns *columns, List *ancestors, struct ExplainState *es);
 
 /*
- * Prints the keys of a sort and what it did.  The sorter is NULL if it has not run; before are the stages of the node's
+ * Prints the keys of a sort and what it did.  sorter is NULL if the node has not run; before has the stages of its
  * earlier sorts.
  */
 extern void explain_sort(CustomScanState *node, const SortColumns *columns, Sorter *sorter, const SorterStages *before,

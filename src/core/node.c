@@ -1,9 +1,9 @@
 /*
- * node.c: Custom Scan (GpuSort), the executor's side of a replaced Sort.
+ * node.c: Custom Scan (GpuSort), the executor node that replaces a Sort.
  *
- * Keeps every promise that nodeSort.c makes: mark and restore, rewind, backward scans, rescans with changed parameters,
- * and MinimalTuples as its only kind of result.  Nothing large is taken before the first row is asked for, because
- * EXPLAIN and EvalPlanQual initialise trees that never run.
+ * Does all that nodeSort.c does: mark and restore, rewind, backward scans, rescans with changed parameters; results are
+ * always MinimalTuples.  The sorter begins with the first row that is fetched, because EXPLAIN and EvalPlanQual
+ * initialise trees that never run.
  */
 #include "postgres.h"
 
@@ -67,7 +67,7 @@ sortnode_begin(CustomScanState *css, EState *estate, int eflags)
 	eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
 	outerPlanState(css) = ExecInitNode(outerPlan(scan), estate, eflags);
 
-	/* core prepared a projection from a virtual scan slot; like a Sort this node gives its rows out as they are */
+	/* the server prepared a projection from a virtual scan slot; a sort does not project */
 	ExecInitResultTupleSlotTL(&css->ss.ps, &TTSOpsMinimalTuple);
 	css->ss.ps.ps_ProjInfo = NULL;
 	gpusort_read_columns(&node->columns, scan);
@@ -149,7 +149,7 @@ sortnode_end(CustomScanState *css)
 	ExecEndNode(outerPlanState(css));
 }
 
-/* Sorts again if anything may have changed, else starts over; as ExecReScanSort. */
+/* As ExecReScanSort: sorts again if anything may have changed, else rewinds. */
 void
 sortnode_rescan(CustomScanState *css)
 {

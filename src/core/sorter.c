@@ -1,10 +1,11 @@
 /*
- * sorter.c: one sort from its first row to its last, whichever way it goes.
+ * sorter.c: one sort, from its first row to its last.
  *
- * Rows go into the row store and their keys through the encoders into the engine's chunks.  At the end the engine
- * answers with the order and rows are given out by number.  Past the memory limit what is there leaves as a sorted run
- * (spill_runs.c).  What our own way cannot do goes to PostgreSQL's tuplesort, rows that are already here
- * included.
+ * Rows are copied into the row store, and the encoders write their keys into the engine's chunks (sorter_job.c).  At
+ * the end of input the engine returns the order, as row numbers, and rows are returned by number.  When rows and keys
+ * exceed the memory limit, they are sorted and written to disk as a run, and the runs are merged at the end
+ * (spill_runs.c).  A sort that cannot go on in this way is handed over to tuplesort, with the rows that have come so
+ * far.
  */
 #include "postgres.h"
 
@@ -16,10 +17,10 @@
 #include "src/base/guc.h"
 #include "sorter_job.h"
 
-/* A run has at least so many rows. */
+/* A run has at least this number of rows. */
 #define MIN_RUN_ROWS 4096
 
-/* Keys of this size on average are those of values out of line, of which the rows hold no more than a pointer. */
+/* Keys whose average size is larger come from values out of line, of which a row holds only a pointer. */
 #define LARGE_KEY_BYTES 2048
 
 /* Milliseconds since an instant. */
@@ -33,7 +34,7 @@ ms_since(instr_time then)
 	return INSTR_TIME_GET_MILLISEC(now);
 }
 
-/* The row at a position as a tuple, while the ones behind it are being loaded. */
+/* The row in memory at a position, as a tuple; prefetches those behind it. */
 static inline MinimalTuple
 row_at(Sorter *sorter, uint64 position)
 {
@@ -44,14 +45,14 @@ row_at(Sorter *sorter, uint64 position)
 	return rowstore_get(sorter->rows, row);
 }
 
-/* What the rows in memory, their keys and sorting them take. */
+/* The memory of rows, their keys and the job. */
 static Size
 memory_wanted(const Sorter *sorter)
 {
 	return rowstore_bytes(sorter->rows) + sorter->held;
 }
 
-/* Forgets the rows in memory, with their order; keep: others are to come. */
+/* Forgets the rows in memory and their order; keep: their memory is kept for other rows. */
 static void
 forget_rows(Sorter *sorter, bool keep)
 {
@@ -62,7 +63,7 @@ forget_rows(Sorter *sorter, bool keep)
 	rowstore_reset(sorter->rows, keep);
 }
 
-/* Writes the rows in memory that are wanted, of which the order is here, as a sorted run. */
+/* Writes the wanted rows in memory, whose order is known, as a sorted run. */
 static void
 write_run(Sorter *sorter)
 {
@@ -80,7 +81,7 @@ write_run(Sorter *sorter)
 	sorter->left_out += sorter->rows->rows - rows_wanted(sorter);
 }
 
-/* Takes a row out of a run for PostgreSQL's sort. */
+/* Gives tuplesort a row; the callback of spill_drain. */
 static void
 put_tuplesort(void *arg, MinimalTuple tuple)
 {
@@ -90,7 +91,7 @@ put_tuplesort(void *arg, MinimalTuple tuple)
 	tuplesort_puttupleslot(sorter->tuplesort, sorter->row_slot);
 }
 
-/* Begins PostgreSQL's sort, whose memory is the server's work_mem. */
+/* Begins a tuplesort, whose memory limit is the server's work_mem. */
 static Tuplesortstate *
 begin_tuplesort(const Sorter *sorter)
 {
@@ -135,7 +136,7 @@ go_tuplesort(Sorter *sorter, SorterFallback why)
 	MemoryContextSwitchTo(old);
 }
 
-/* Hands the sort over to PostgreSQL's own if no engine can go on with it. */
+/* Hands the sort over to tuplesort if no engine can go on with it. */
 static inline void
 expect_ok(Sorter *sorter, gs_status status)
 {
@@ -147,7 +148,7 @@ expect_ok(Sorter *sorter, gs_status status)
 		go_tuplesort(sorter, status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY);
 }
 
-/* Moves the rows in memory to disk, as a run, so that others find room; PostgreSQL's sort goes on if that fails. */
+/* Moves the rows in memory to disk, as a run; hands the sort over to tuplesort if that fails. */
 static void
 empty_memory(Sorter *sorter)
 {
@@ -218,7 +219,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	EngineFailure why;
 
 	sorter->columns = *columns;
-	/* a copy of our own: slots would pin a relation's descriptor in whichever resource owner is current */
+	/* a copy: slots would pin a relation's descriptor in whichever resource owner is current */
 	sorter->desc = CreateTupleDescCopy(desc);
 	sorter->random_access = random_access;
 	sorter->rows_expected = rows_expected;
@@ -247,8 +248,8 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 }
 
 /*
- * Do the keys of few and small rows fill the memory?  PostgreSQL's sort looks at one value after the other and lets it
- * lie where it is.
+ * Do the keys fill the memory while rows are few and small?  tuplesort then does better: it detoasts a value only when
+ * it compares it.
  */
 static bool
 keys_too_large(Sorter *sorter)
@@ -258,8 +259,8 @@ keys_too_large(Sorter *sorter)
 }
 
 /*
- * Has the sort outgrown its memory, or is it PostgreSQL's?  Runs of a few rows help nobody, unless the rows themselves
- * are that large.
+ * Has the sort outgrown its memory, or is it tuplesort's?  Runs of a few rows are not worth their merge, unless the
+ * rows themselves are large.
  */
 static inline bool
 over_limit(Sorter *sorter)
@@ -271,7 +272,7 @@ over_limit(Sorter *sorter)
 		 keys_too_large(sorter));
 }
 
-/* Makes room after the sort has outgrown its memory, or hands it over. */
+/* Makes room after the sort has outgrown its memory, or hands it over to tuplesort. */
 static void
 leave_memory(Sorter *sorter)
 {
@@ -287,7 +288,7 @@ leave_memory(Sorter *sorter)
 		empty_memory(sorter);
 }
 
-/* Stores a copy of a row; false once the sort is PostgreSQL's, as it is if there is no memory. */
+/* Stores a copy of a row; false if tuplesort has the sort, which it gets if memory does not suffice. */
 static inline bool
 store_row(Sorter *sorter, TupleTableSlot *slot)
 {
@@ -295,7 +296,7 @@ store_row(Sorter *sorter, TupleTableSlot *slot)
 		leave_memory(sorter);
 	if (likely(sorter->state != SS_LOADING_TUPLESORT && rowstore_put(sorter->rows, slot)))
 		return true;
-	/* runs of a few rows each would be worse than no way of our own */
+	/* runs of a few rows each would be slower than tuplesort */
 	if (sorter->rows->rows >= MIN_RUN_ROWS)
 	{
 		empty_memory(sorter);
@@ -318,7 +319,7 @@ sorter_put(Sorter *sorter, TupleTableSlot *slot)
 		tuplesort_puttupleslot(sorter->tuplesort, slot);
 }
 
-/* Takes one row of a heap page. */
+/* Takes one tuple of a heap page. */
 static void
 put_tuple(Sorter *sorter, Page page, OffsetNumber offset)
 {
@@ -372,7 +373,7 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 	return done;
 }
 
-/* The rows still in memory, in order, for the merge. */
+/* The next of the rows in memory, in order, for the merge; a SpillNext. */
 static MinimalTuple
 next_in_memory(void *arg)
 {
@@ -381,7 +382,7 @@ next_in_memory(void *arg)
 	return sorter->merged < rows_wanted(sorter) ? row_at(sorter, sorter->merged++) : NULL;
 }
 
-/* Ends input on our own way: sorts what is in memory, and merges it with the runs on disk if there are any. */
+/* Sorts the rows in memory, and merges them with the runs on disk if there are any. */
 static void
 finish_ours(Sorter *sorter)
 {
@@ -396,7 +397,7 @@ finish_ours(Sorter *sorter)
 		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory,
 					sorter_report_merged, sorter);
 		if (sorter->random_access)
-			forget_rows(sorter, false);	/* they are in the merge's result now */
+			forget_rows(sorter, false);	/* they are in the result on disk now */
 	}
 }
 
@@ -467,11 +468,11 @@ get_ours(Sorter *sorter, bool forward)
 	return row;
 }
 
-/* The next row of tuplesort, which must not be asked for more rows than it was told of. */
+/* The next row of tuplesort, which raises an error if more rows than its bound are fetched. */
 static TupleTableSlot *
 get_from_tuplesort(Sorter *sorter, bool forward, TupleTableSlot *slot)
 {
-	/* who fills a block, or a share, asks until there is none */
+	/* callers that fill blocks or shares fetch until there is none */
 	if (forward && sorter->bound > 0 && sorter->at.row >= (uint64) sorter->bound)
 		ExecClearTuple(slot);
 	else

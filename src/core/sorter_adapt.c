@@ -77,7 +77,7 @@ expect_order(Sorter *sorter)
 	if (key == sorter->columns.nkeys)
 		return false;
 	sorter->state = SS_LOADING_IN_ORDER;
-	/* a row out of order brings the keys of all, which need room */
+	/* leaves room for the keys of all rows, which the first row out of order brings in */
 	sorter->held = 0;
 	sorter->rows_limit = sorter->limit / 2;
 	sorter->writer.row = 0;
@@ -85,7 +85,7 @@ expect_order(Sorter *sorter)
 	return true;
 }
 
-/* Compares a row with the one before it.  Where comparisons are dear, neighbours that repeat are spared them. */
+/* Compares a row with the one before it.  Costly comparisons are skipped if the bytes are equal. */
 static int
 compare_with_previous(const Sorter *sorter, RowComparer *comparer, uint32 row)
 {
@@ -97,7 +97,7 @@ compare_with_previous(const Sorter *sorter, RowComparer *comparer, uint32 row)
 	return order;
 }
 
-/* Do the count rows that were stored last follow those before them? */
+/* Do the last count rows in the store follow their predecessors? */
 static bool
 come_in_order(Sorter *sorter, uint32 count)
 {
@@ -264,14 +264,14 @@ resume_deferred(Sorter *sorter)
 	return taken;
 }
 
-/* Does one number of different values do as well as a larger one? */
+/* Is a number of distinct values close to a larger one? */
 static inline bool
-about_as_many(uint32 few, uint32 many)
+is_close_to(uint32 few, uint32 many)
 {
 	return few >= many / 4 * 3;
 }
 
-/* Finds how many bytes of a key tell the strings of some rows apart. */
+/* Finds the shortest prefix of a key that tells nearly as many of some rows apart as the longest one. */
 static uint32
 bytes_wanted(Sorter *sorter, int column, const uint32 *rows, uint32 count)
 {
@@ -300,12 +300,12 @@ bytes_wanted(Sorter *sorter, int column, const uint32 *rows, uint32 count)
 	key->leading = before;
 	for (step = 0; step < STEPS; step++)
 		different[step] = count_different(hashes + step * count, count);
-	for (step = 0; step + 1 < STEPS && !about_as_many(different[step], different[STEPS - 1]); step++)
+	for (step = 0; step + 1 < STEPS && !is_close_to(different[step], different[STEPS - 1]); step++)
 		;
 	return steps[step];
 }
 
-/* Takes more of the keys that a sample of rows with marks says it for. */
+/* Lengthens the prefixes of keys for which a sample of rows asks that; true if any. */
 static bool
 try_sample(Sorter *sorter, const uint32 *rows, uint32 count)
 {
@@ -339,12 +339,12 @@ lengthen_prefixes(Sorter *sorter)
 		}
 	if (count < SAMPLE_ROWS)
 	{
-		/* long strings are rare so far */
+		/* long strings are rare so far: look again at twice as many rows */
 		sorter->adaptive.lead_check = (uint32) Min((uint64) sorter->adaptive.marks.rows * 2, PG_UINT32_MAX);
 		return false;
 	}
 	sorter->adaptive.lead_check = PG_UINT32_MAX;
-	return !about_as_many(count_different(marks, count), count) && try_sample(sorter, rows, count);
+	return !is_close_to(count_different(marks, count), count) && try_sample(sorter, rows, count);
 }
 
 void

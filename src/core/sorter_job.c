@@ -1,9 +1,9 @@
 /*
- * sorter_job.c: the engine's half of a sort: keys into chunks, the job, the way from the service to the CPU.
+ * sorter_job.c: the job of a sort: writes keys into chunks, has the engine sort, and restarts.
  *
- * The rows stay in the row store until they have been given out, so a job can begin again at any moment: with keys in a
- * wider form, or on the CPU after the service failed, also when part of the order has been used.  Both engines give the
- * same order, ties included.
+ * Invariant: rows stay in the row store until they have been returned, and all engines give one order, ties included.
+ * So a job can be replaced at any moment by another one over the rows in memory, also after a part of the order has
+ * been used.  sorter_restart() does that, for each RestartReason.
  */
 #include "postgres.h"
 
@@ -16,14 +16,14 @@
 #include "src/base/guc.h"
 #include "src/rows/verify.h"
 
-/* Why a job is given up for another one, which begins with the first row in memory. */
+/* Why a job is replaced by another one, which begins with the first row in memory. */
 typedef enum RestartReason
 {
 	RESTART_NONE,
 	RESTART_OUT_OF_ORDER,		/* a row came out of order; there was no job before */
-	RESTART_WIDENED,			/* a value does not fit its key's form, which is a wider one now */
-	RESTART_SAMPLED,			/* a sample says that the engine has to see more of the keys */
-	RESTART_TIES_DECIDE,		/* a key of a GS_TOPK job is coarse now: comparisons decide which rows are first */
+	RESTART_WIDENED,			/* a value did not fit its key's form, which has been widened */
+	RESTART_SAMPLED,			/* a sample shows that the engine has to see more of the keys */
+	RESTART_TIES_DECIDE,		/* a key of a GS_TOPK job became coarse: comparisons decide which rows are first */
 	RESTART_FAILED				/* the engine failed */
 } RestartReason;
 
@@ -71,7 +71,7 @@ is_coarse(const Sorter *sorter)
 	return false;
 }
 
-/* The rows' marks if they tell where all coarse keys tie, else NULL. */
+/* The rows' marks if all coarse keys are prefixes, so that marks show which rows may be tied; else NULL. */
 static const RowMarks *
 marks_of(const Sorter *sorter)
 {
@@ -81,7 +81,7 @@ marks_of(const Sorter *sorter)
 	return sorter->adaptive.marked ? &sorter->adaptive.marks : NULL;
 }
 
-/* Bytes kept for items of runs: where a key tells nothing all rows may be one run. */
+/* Bytes reserved for the items of tied runs: with an empty key all rows may be one run. */
 static Size
 reserved_items(const Sorter *sorter)
 {
@@ -122,7 +122,7 @@ close_chunk(Sorter *sorter)
 		sorter->held += (Size) sorter->rows->rows * sizeof(uint32);
 	sorter->held += reserved_items(sorter) + (Size) sorter->adaptive.marks.rows * sizeof(uint32);
 	sorter->rows_limit = sorter->limit > sorter->held ? sorter->limit - sorter->held : 0;
-	/* chunks are small against what a job may take, so that looking after each is often enough */
+	/* max_rows is many chunks, so a look after each of them is enough */
 	if (sorter->rows->rows >= sorter->job->max_rows / 8 * 7)
 		sorter->rows_limit = 0;
 	return GS_OK;
@@ -137,7 +137,7 @@ change_chunk(Sorter *sorter)
 	return status == GS_OK ? next_chunk(sorter, 0) : status;
 }
 
-/* Makes columns of the keys in their present forms, up to one that tells nothing. */
+/* Makes the job's columns of the keys in their present forms, up to the first empty key. */
 static void
 make_columns(Sorter *sorter)
 {
@@ -166,7 +166,7 @@ try_begin(Sorter *sorter)
 	defer_long_keys(sorter);
 	make_columns(sorter);
 	spec.ncolumns = sorter->ncolumns;
-	/* rows that coarse keys tie are compared later, and these comparisons decide which rows are first */
+	/* comparisons of rows that coarse keys leave tied may decide which rows are first */
 	spec.op = sorter->op = sorter->job_bound > 0 && !is_coarse(sorter) ? GS_TOPK : GS_ORDER;
 	spec.limit = (uint64) sorter->job_bound;
 	if (sorter->rows_expected > 0)
@@ -190,7 +190,7 @@ find_key_places(Sorter *sorter)
 			sorter->access = Min(sorter->access, KEYS_IN_PLACE);
 }
 
-/* A key's value: straight from the row's data where that is at hand, without taking the slot's tuple apart. */
+/* A key's value: from the row's data if that is given and the key has a place there, else from the slot. */
 static inline Datum
 key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, Size data_bytes, bool *isnull)
 {
@@ -226,7 +226,7 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_byt
 		status = result == KEY_FULL ? change_chunk(sorter) : next_chunk(sorter, column->wanted);
 		if (status != GS_OK)
 			return status;
-		i = -1;					/* the row's keys begin anew in the new chunk */
+		i = -1;					/* the row is written from its first key again, to the new chunk */
 	}
 	if (sorter->adaptive.marked && !rowmarks_put(&sorter->adaptive.marks, sorter->keys, writer, sorter->ncolumns))
 		return GS_NOMEM;
@@ -253,7 +253,7 @@ encode_rows(Sorter *sorter, uint32 from, RestartReason *reason)
 	return status;
 }
 
-/* Leaves an engine that failed for its fallback; false if there is none, or the fault is not the engine's. */
+/* Replaces a failed engine by its fallback; false if there is none, or if the fault is not the engine's. */
 static bool
 leave_engine(Sorter *sorter, gs_status status)
 {
@@ -265,11 +265,11 @@ leave_engine(Sorter *sorter, gs_status status)
 }
 
 /*
- * Gives the job up for one that takes the rows in memory from the first, and that one too if it is stopped.  status is
- * what the engine failed with.  Returns GS_OK with all rows encoded, or the status with which there is no way on.
+ * Replaces the job by one that takes the rows in memory from the first, and that one too if a reason comes up.  status
+ * is what a failed engine returned.  Returns GS_OK with all rows encoded, or the status that no engine can go on with.
  *
- * No reason comes back for ever: a key has few forms and only takes wider ones, samples are looked at when rows come,
- * job_bound stays 0, and the last engine has no fallback.
+ * The loop ends: a key has few forms and only widens, samples are taken only when rows come, job_bound stays 0, and the
+ * last engine has no fallback.
  */
 static pg_noinline gs_status
 sorter_restart(Sorter *sorter, RestartReason reason, gs_status status)
@@ -292,7 +292,7 @@ sorter_restart(Sorter *sorter, RestartReason reason, gs_status status)
 	return status;
 }
 
-/* Goes on after a step of the job: with another job where something has stopped this one. */
+/* Goes on after a step of the job; restarts if there is a failure or a reason. */
 static inline gs_status
 go_on(Sorter *sorter, gs_status status, RestartReason reason)
 {
@@ -314,7 +314,7 @@ encode_all(Sorter *sorter)
 	return go_on(sorter, GS_OK, RESTART_OUT_OF_ORDER);
 }
 
-/* Looks at samples of the rows, at the numbers of rows where that is due. */
+/* Takes the samples that are due at this number of rows. */
 static inline RestartReason
 look_at_samples(Sorter *sorter)
 {
@@ -328,7 +328,7 @@ look_at_samples(Sorter *sorter)
 	return RESTART_NONE;
 }
 
-/* Ends a put: the rows' keys have been written, unless there is a status or a reason against it. */
+/* Ends a put, whose keys have been written unless there is a failure or a reason. */
 static inline gs_status
 end_put(Sorter *sorter, gs_status status, RestartReason reason)
 {
@@ -427,7 +427,7 @@ comparer_of(Sorter *sorter)
 	return sorter->comparer;
 }
 
-/* Do the rows of a piece follow each other, as far as gpusort.verify wants to know? */
+/* Do the rows of a part follow each other?  Compares what gpusort.verify says; the follows of a RowOrder. */
 static bool
 rows_follow(void *arg, int64 before, const uint32 *piece, uint64 count)
 {
@@ -461,8 +461,8 @@ sort_rows(Sorter *sorter)
 }
 
 /*
- * The order comes no further: has another job make it again, and goes on behind the rows that have been given out.  If
- * these may be in a wrong order themselves, there is no way on.
+ * The engine failed in the middle of the order: has another job sort again and continues behind the rows that have been
+ * returned.  Fails if these may be in a wrong order themselves.  The recover of a RowOrder.
  */
 static bool
 recover_order(void *arg, gs_status status)
@@ -483,8 +483,8 @@ recover_order(void *arg, gs_status status)
 }
 
 /*
- * How many bytes copies of values may take while rows are compared: what the sort leaves of its memory, and where that
- * is full a quarter more.
+ * The memory for unpacked copies of values while tied rows are compared: what is left of the limit, or a quarter of
+ * the limit if that is more.
  */
 static Size
 copies_limit(const Sorter *sorter)
@@ -495,7 +495,7 @@ copies_limit(const Sorter *sorter)
 	return Max(left, sorter->limit / 4);
 }
 
-/* Puts rows in order that coarse keys do not tell apart, and checks them; the whole order is here. */
+/* Sorts rows that coarse keys leave tied, and checks the order, all of which has been fetched. */
 static gs_status
 order_ties(Sorter *sorter)
 {
@@ -506,7 +506,7 @@ order_ties(Sorter *sorter)
 
 	fix_keys(sorter, true);
 	result = tied_runs_sort(comparer_of(sorter), sorter->keys, marks, order->numbers, order->rows, sorter->mem,
-							  copies_limit(sorter) + reserved_items(sorter), copies_limit(sorter), &sorter->stats.tied);
+							copies_limit(sorter) + reserved_items(sorter), copies_limit(sorter), &sorter->stats.tied);
 	fix_keys(sorter, false);
 	if (result == TIED_CONTRADICTION)
 		sorter->stats.fallback = SORTER_CONTRADICTION;
@@ -516,7 +516,7 @@ order_ties(Sorter *sorter)
 	return result == TIED_NO_MEMORY ? GS_NOMEM : GS_WRONG_ORDER;
 }
 
-/* How many rows of the order are wanted before the first one is given out.  Nobody waits for the first row of a run. */
+/* How many numbers of the order to fetch before the first row is returned.  Nobody waits for the first row of a run. */
 static uint32
 first_rows(const Sorter *sorter)
 {
@@ -527,14 +527,14 @@ first_rows(const Sorter *sorter)
 	return how == VERIFY_SAMPLE ? VERIFY_FIRST_ROWS : 1;
 }
 
-/* Has the engine sort what it was given; the first rows of the order are here and checked then. */
+/* Has the engine sort, and fetches and checks the first rows of the order. */
 static gs_status
 try_finish(Sorter *sorter, RestartReason *reason)
 {
 	bool		coarse = is_coarse(sorter);
 	gs_status	status;
 
-	/* a key has become coarse on the way; as in try_begin, it must not be left to the engine which rows are first */
+	/* a key became coarse after try_begin, where coarse keys exclude GS_TOPK */
 	if (sorter->op == GS_TOPK && coarse)
 	{
 		*reason = RESTART_TIES_DECIDE;
@@ -543,7 +543,7 @@ try_finish(Sorter *sorter, RestartReason *reason)
 	status = sort_rows(sorter);
 	if (status != GS_OK)
 		return status;
-	/* coarse keys do not say how rows follow each other; they are checked once ties have been put in order */
+	/* with coarse keys rows do not follow each other yet; order_ties checks them */
 	sorter->order.follows = coarse ? NULL : rows_follow;
 	sorter->order.recover = recover_order;
 	sorter->order.arg = sorter;
@@ -557,7 +557,7 @@ finish_job(Sorter *sorter)
 {
 	gs_job_info info;
 
-	/* no job begins as long as rows come in order */
+	/* there is no job if all rows came in order */
 	if (sorter->job == NULL)
 		return finish_in_order(sorter);
 	for (;;)

@@ -1,5 +1,5 @@
 /*
- * sorter_job.h: a sort as its two halves see it: sorter.c the rows, sorter_job.c the engine.
+ * sorter_job.h: the state of a sort, for the files of the sorter.
  */
 #ifndef GPUSORT_SORTER_JOB_H
 #define GPUSORT_SORTER_JOB_H
@@ -15,10 +15,10 @@
 #include "src/keys/sortkey.h"
 
 /*
- * What a sort is doing, in the manner of tuplesort's TSS_*.  A sort goes down this list and may pass states over; it
- * comes through SS_FINISHING and stays in one of the three behind that.  Rows come before SS_FINISHING and go out
- * behind it.  tuplesort is set in its two states, runs in those of rows on disk, job in SS_LOADING and
- * SS_LOADING_RUNS; while a sort finishes, whichever of the three is set says which way it goes.
+ * What a sort is doing, like tuplesort's TSS_*.  A sort goes down this list and may skip states, but not SS_FINISHING,
+ * and ends in one of the three states behind that.  Rows come before SS_FINISHING and are returned behind it.
+ * tuplesort is set in its two states, runs in those of rows on disk, job in SS_LOADING and SS_LOADING_RUNS; while a
+ * sort finishes, whichever of the three is set says which way it goes.
  */
 typedef enum SorterState
 {
@@ -41,9 +41,9 @@ typedef enum KeyAccess
 } KeyAccess;
 
 /*
- * What the rows so far have shown about keys that are costly to encode (sorter_adapt.c).  Deferred keys are empty to the
- * engine; prefixes of long strings grow.  A guessed form, the third thing that may change, widens by itself: sortkey_put
- * returns KEY_WIDEN.
+ * What the rows so far have shown about keys that are costly to encode (sorter_adapt.c).  Deferred keys are empty to
+ * the engine; prefixes of long strings grow.  A guessed form, the third thing that may change, widens by itself:
+ * sortkey_put returns KEY_WIDEN.
  */
 typedef struct AdaptiveKeys
 {
@@ -66,7 +66,7 @@ struct Sorter
 {
 	SorterState state;
 
-	/* what is asked, unchanged from sorter_begin on */
+	/* the request, unchanged from sorter_begin on */
 	SortColumns columns;
 	TupleDesc	desc;
 	bool		random_access;
@@ -85,7 +85,7 @@ struct Sorter
 	SortKey    *keys;
 	KeyPlace   *places;			/* one per key */
 	KeyAccess	access;
-	int			ncolumns;		/* keys that the engine sorts by, up to one that tells nothing */
+	int			ncolumns;		/* keys that the engine sorts by, up to the first empty one */
 	AdaptiveKeys adaptive;
 	gs_column_spec *specs;
 	KeyWriter	writer;
@@ -94,18 +94,18 @@ struct Sorter
 	EngineJob  *job;
 	gs_op		op;				/* of the job: GS_TOPK finds the first job_bound rows alone */
 	int64		job_bound;		/* the bound of jobs: 0 once a key has become coarse in a job that had one */
-	Size		held;			/* bytes that the job holds, or will hold when it is finished */
-	Size		rows_limit;		/* bytes of rows at which the memory limit is looked at */
+	Size		held;			/* bytes of the job, also those that it will need when it is finished */
+	Size		rows_limit;		/* bytes of rows from which on over_limit has to look closer */
 
-	SpillRuns  *runs;			/* once memory did not suffice */
-	uint64		run_bytes;		/* of memory that all runs took */
-	bool		limit_no_help;	/* a run was written that a higher memory limit would not have spared */
+	SpillRuns  *runs;			/* NULL until memory did not suffice */
+	uint64		run_bytes;		/* the memory of all runs before they were written */
+	bool		limit_no_help;	/* a run was written that a higher memory limit would not have avoided */
 	uint64		left_out;		/* rows behind the bound that are in no run */
 	uint64		merged;			/* rows in memory that the merge has taken */
-	Tuplesortstate *tuplesort;		/* once PostgreSQL's own sort took over */
+	Tuplesortstate *tuplesort;	/* NULL until it was handed the sort */
 
-	RowOrder	order;			/* of the rows in memory, once the job is finished */
-	RowComparer *comparer;		/* of its rows, once one was needed */
+	RowOrder	order;			/* of the rows in memory, after the job has finished */
+	RowComparer *comparer;		/* NULL until one is needed: comparer_of */
 	struct Verifier *verifier;
 	SorterPlace at;				/* before the next row */
 	SorterPlace mark;
@@ -164,7 +164,10 @@ extern RowComparer *comparer_of(Sorter *sorter);
 /* sorter_adapt.c: defers keys behind others whose encoding is costly. */
 extern void adapt_begin(Sorter *sorter);
 
-/* Puts all keys off until a row comes out of order, before the first one; false if they are encoded as fast as compared. */
+/*
+ * Puts all keys off until a row comes out of order, before the first one; false if they are encoded as fast as
+ * compared.
+ */
 extern bool expect_order(Sorter *sorter);
 
 /* put_keys and put_page_keys of a sort whose rows have come in order so far. */

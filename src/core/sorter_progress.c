@@ -1,11 +1,11 @@
 /*
- * sorter_progress.c: what sorts tell of themselves while they run.
+ * sorter_progress.c: what gpusort_progress shows of a sort.
  */
 #include "postgres.h"
 
 #include "sorter_job.h"
 
-/* What only a sort with runs on disk has; out of the way of small sorts. */
+/* Fills in what only a sort with runs on disk has. */
 static pg_noinline void
 put_runs(const SpillRuns *runs, ProgressFigures *figures)
 {
@@ -13,7 +13,7 @@ put_runs(const SpillRuns *runs, ProgressFigures *figures)
 	figures->runs = spill_count(runs) - 1;
 }
 
-/* Writes what can be said of a sort now into its slot, which is being changed, and ends the change. */
+/* Writes the figures of a sort into its slot, whose change has begun, and ends the change. */
 static inline void
 put_figures(const Sorter *sorter, ProgressSlot *slot, ProgressPhase phase, uint64 rows, int64 rows_expected)
 {
@@ -35,14 +35,14 @@ put_figures(const Sorter *sorter, ProgressSlot *slot, ProgressPhase phase, uint6
 	progress_end_change(slot);
 }
 
-/* Rows that a plan expects; unknown where they are more than can be counted. */
+/* The rows that a plan expects, -1 (unknown) if they do not fit. */
 static inline int64
 countable(double rows)
 {
 	return rows < 1e18 ? (int64) rows : -1;
 }
 
-/* Tells it. */
+/* Writes the figures of a sort if it has a slot. */
 static pg_noinline void
 report_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
 {
@@ -60,7 +60,7 @@ report_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
 void
 sorter_report(Sorter *sorter, ProgressPhase phase, uint64 rows)
 {
-	/* of a small sort, which may be one of many, it is enough that it takes rows, and that it gives them out */
+	/* a small sort, which may be one of many, reports only when a phase begins */
 	if (sorter->stats.rows >= PROGRESS_ROWS || rows == 0)
 		report_now(sorter, phase, rows);
 }

@@ -24,7 +24,7 @@ sorter_fallback_text(SorterFallback fallback)
 	return texts[fallback];
 }
 
-/* The memory limit under which nothing would have gone to disk, and some more; 0 if none would do. */
+/* The memory limit that would have avoided runs on disk, with a margin; 0 if no limit would. */
 static uint64
 wanted_bytes(const Sorter *sorter)
 {

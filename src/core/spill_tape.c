@@ -1,8 +1,8 @@
 /*
- * spill_tape.c: rows in a temporary file, one after another.
+ * spill_tape.c: a sequence of rows in a temporary file.
  *
- * A row is its length and what follows that in a MinimalTuple, as in the server's own sort; where all rows have the
- * same header, it is the data of the row alone.  Rows go over the ends of pieces.
+ * A row is written as tuplesort writes it: its length and what follows that in a MinimalTuple, and on tapes that go
+ * both ways the length once more.  Of uniform rows only the data are written.  Rows cross the ends of pieces.
  */
 #include "postgres.h"
 
@@ -73,7 +73,7 @@ write_across(RowTape *tape, const char *from, Size bytes)
 	}
 }
 
-/* Most of what is written fits the piece. */
+/* Writes bytes, which mostly fit into the piece. */
 static inline void
 write_bytes(RowTape *tape, const void *from, Size bytes)
 {
@@ -97,7 +97,7 @@ rowtape_write(RowTape *tape, MinimalTuple row)
 	}
 	write_bytes(tape, &row->t_len, sizeof(row->t_len));
 	write_bytes(tape, (char *) row + MINIMAL_TUPLE_DATA_OFFSET, ROW_BODY_BYTES(row->t_len));
-	/* to be found from behind */
+	/* for rowtape_back */
 	if (tape->both_ways)
 		write_bytes(tape, &row->t_len, sizeof(row->t_len));
 }
@@ -117,7 +117,7 @@ bytes_of(const RowTape *tape, uint32 piece)
 	return piece + 1 < tape->npieces ? spillfile_piece_bytes(tape->file) : tape->last_bytes;
 }
 
-/* Reads a piece into the buffer, and stands at its beginning. */
+/* Reads a piece into the buffer, and moves to its beginning. */
 static void
 load_piece(RowTape *tape, uint32 piece)
 {
@@ -153,7 +153,7 @@ read_across(RowTape *tape, char *to, Size bytes)
 	}
 }
 
-/* Most of what is read lies in the piece. */
+/* Reads bytes, which mostly are in the piece. */
 static inline void
 read_bytes(RowTape *tape, void *to, Size bytes)
 {
@@ -166,7 +166,7 @@ read_bytes(RowTape *tape, void *to, Size bytes)
 	tape->at += bytes;
 }
 
-/* Makes room for a row; the one that was there is lost. */
+/* Makes room for a row, in place of the one before. */
 static void
 make_room(RowTape *tape, Size bytes)
 {
@@ -201,7 +201,7 @@ rowtape_read(RowTape *tape)
 	return tape->row;
 }
 
-/* Moves back by bytes that are there. */
+/* Moves back by a number of bytes. */
 static void
 back_bytes(RowTape *tape, Size bytes)
 {

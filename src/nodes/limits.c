@@ -1,5 +1,5 @@
 /*
- * limits.c: how gpusort's nodes hear of the Limit above them.
+ * limits.c: passes Limits on to gpusort's nodes.
  */
 #include "postgres.h"
 
@@ -13,7 +13,7 @@ static ExecutorStart_hook_type prev_executor_start;
 
 static void set_limit(LimitState *limit, PlanState *child);
 
-/* Tells a node of gpusort's, and what is below it where a bound passes. */
+/* Sets the Limit of one of gpusort's nodes, and of its children if the kind passes a limit on. */
 static void
 set_limit_of(const OurNode *node, LimitState *limit, CustomScanState *state)
 {
@@ -28,7 +28,7 @@ set_limit_of(const OurNode *node, LimitState *limit, CustomScanState *state)
 		set_limit(limit, lfirst(lc));
 }
 
-/* Tells every node that core would have told a bound where it comes from; as ExecSetTupleBound would walk. */
+/* Sets the Limit of nodes below it, walking as ExecSetTupleBound does. */
 static void
 set_limit(LimitState *limit, PlanState *child)
 {
@@ -62,7 +62,7 @@ find_limits(PlanState *state, void *context)
 	return planstate_tree_walker(state, find_limits, context);
 }
 
-/* ExecutorStart hook: core passes bounds on to Sorts only, so the way up to the Limit is remembered here. */
+/* ExecutorStart hook: the executor passes bounds on to Sorts only, so nodes get a pointer to the Limit here. */
 static void
 executor_start(QueryDesc *query, int eflags)
 {

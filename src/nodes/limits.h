@@ -1,5 +1,5 @@
 /*
- * limits.h: how plan nodes learn of the Limit above them.
+ * limits.h: passes Limits on to gpusort's nodes.
  */
 #ifndef GPUSORT_LIMITS_H
 #define GPUSORT_LIMITS_H

@@ -1,7 +1,7 @@
 /*
- * our_node.c: the kinds of plan nodes that gpusort has.
+ * our_node.c: the kinds of gpusort's plan nodes.
  *
- * Whoever treats them alike, as limits.c and explain.c do, asks here and names none.
+ * Code for nodes of any kind, such as limits.c and explain.c, looks a node up here and names no kind.
  */
 #include "postgres.h"
 

@@ -1,5 +1,5 @@
 /*
- * our_node.h: what gpusort's plan nodes have beyond PostgreSQL's CustomScans.
+ * our_node.h: the kinds of gpusort's plan nodes, which are all CustomScans.
  */
 #ifndef GPUSORT_OUR_NODE_H
 #define GPUSORT_OUR_NODE_H
@@ -19,28 +19,28 @@ typedef enum GpusortPrivate
 	PRIVATE_DETAILS				/* a list: what a variant needs to know besides */
 } GpusortPrivate;
 
-/* A kind of node.  Kinds may share the name that EXPLAIN shows, and the plan's methods, and differ by variant. */
+/* A kind of node.  Kinds that EXPLAIN shows under one name share the plan's methods and differ by variant. */
 typedef struct OurNode
 {
 	const CustomScanMethods *scan;	/* CreateCustomScanState is create_node_state */
 	const char *variant;		/* what the plan's custom_private has at PRIVATE_VARIANT; NULL: nothing */
 	CustomExecMethods exec;
 	Size		state_bytes;	/* of a struct that begins with a CustomScanState */
-	bool		sorts;			/* rows come from a sorter in this process, in the order of the child's columns */
-	bool		passes_limit;	/* the first rows are among the children's first rows */
-	void		(*limit) (CustomScanState *state, LimitState *limit);	/* tells of the Limit above; may be NULL */
+	bool		sorts;			/* sorts the child's rows, whose columns it returns, in this process */
+	bool		passes_limit;	/* its first rows are among the first rows of its children */
+	void		(*limit) (CustomScanState *state, LimitState *limit);	/* sets the Limit above; may be NULL */
 } OurNode;
 
-/* In _PG_init: makes a kind of node known, here and to the server, whose workers find it by name. */
+/* In _PG_init: registers a kind of node, here and with the server, whose workers find it by name. */
 extern void register_node(const OurNode *node);
 
 /* Returns a plan's kind of node, or NULL if that is not one of gpusort's. */
 extern const OurNode *our_node(const Plan *plan);
 
-/* Makes a plan of a kind without a variant one with it, which has details of its own. */
+/* Turns a plan without a variant into one of a variant, with that variant's details. */
 extern void make_variant(CustomScan *scan, const char *variant, List *details);
 
-/* CreateCustomScanState of all kinds: zeros behind the methods. */
+/* CreateCustomScanState of all kinds: a state of zeros with the kind's methods. */
 extern Node *create_node_state(CustomScan *scan);
 
 #endif

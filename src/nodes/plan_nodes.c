@@ -1,9 +1,9 @@
 /*
  * plan_nodes.c: tools to put nodes into a finished plan.
  *
- * The columns of a scan that has no table stand in its custom_scan_tlist as expressions over the range table, as those
- * of a pushed-down join do in PostgreSQL.  In a finished plan other nodes name their columns by the place in a child's
- * list.  resolve_columns() follows these places down; it goes where ruleutils.c's set_deparse_plan() goes.
+ * A CustomScan without a table has its columns in custom_scan_tlist, as expressions over the range table, like a
+ * pushed-down join.  The nodes of a finished plan refer to columns by their number in a child's target list instead.
+ * resolve_columns() follows these numbers down, by the rules of set_deparse_plan() in ruleutils.c.
  */
 #include "postgres.h"
 
@@ -16,7 +16,7 @@
 
 #include "plan_nodes.h"
 
-/* What is resolved: an expression of a plan of a statement, found below Appends over children of those relations. */
+/* Where resolve() is: at a plan of a statement, below Appends over children of the relations parents. */
 typedef struct ResolveContext
 {
 	const PlannedStmt *stmt;
@@ -129,7 +129,7 @@ number_columns(const List *columns, Index varno)
 	return result;
 }
 
-/* Goes down to the plan whose columns are a node's OUTER_VARs, or NULL; an Append has those of its first child. */
+/* Moves to the plan whose columns are a node's OUTER_VARs, or NULL; of an Append to its first child. */
 static void
 go_to_outer(ResolveContext *context)
 {
@@ -173,8 +173,8 @@ index_columns(const Plan *plan)
 }
 
 /*
- * The plan of a subquery or CTE where a column of its scan has no name in the range table, as one that only serves a
- * sort within has none; else NULL.
+ * The plan of the subquery or CTE below a scan, if a column has no name in the range table, as junk columns have none;
+ * else NULL.
  */
 static const Plan *
 plan_of_unnamed(const Var *var, const ResolveContext *context)
@@ -188,7 +188,7 @@ plan_of_unnamed(const Var *var, const ResolveContext *context)
 	return NULL;
 }
 
-/* Goes down to the node in whose terms a column is to be read next, and returns that column's entry, or NULL. */
+/* Moves to the plan that a column refers to, and returns the column's entry in its list, or NULL. */
 static const TargetEntry *
 go_to_entry(const Var *var, ResolveContext *context)
 {
@@ -214,7 +214,7 @@ go_to_entry(const Var *var, ResolveContext *context)
 	return get_tle_by_resno((List *) columns, var->varattno);
 }
 
-/* How a relation descends from another one, as it does from a partitioned table; NULL if it does not. */
+/* Returns how a relation descends from another one, such as a partitioned table; NULL if it does not. */
 static const AppendRelInfo *
 descent_of(Index relid, const PlannedStmt *stmt)
 {
@@ -230,7 +230,7 @@ descent_of(Index relid, const PlannedStmt *stmt)
 	return NULL;
 }
 
-/* Makes a table's column that of the parent below whose Append it was found, as get_variable() of ruleutils.c does. */
+/* Turns a child table's column into its parent's if it was found below the parent's Append, as get_variable() does. */
 static void
 go_to_parent(Var *var, const ResolveContext *context)
 {
@@ -270,7 +270,7 @@ resolve(Node *node, void *context)
 	entry = go_to_entry(var, &below);
 	if (entry != NULL)
 		return resolve((Node *) entry->expr, &below);
-	/* another extension's node may keep to itself what its columns are */
+	/* the columns of another extension's node may be unknown */
 	if (IS_SPECIAL_VARNO(var->varno))
 		return (Node *) makeNullConst(var->vartype, var->vartypmod, var->varcollid);
 	column = copyObject((Var *) node);
@@ -278,7 +278,7 @@ resolve(Node *node, void *context)
 	return (Node *) column;
 }
 
-/* Gives a resolved expression the type that its column has where it came from: a child of a set may know it better. */
+/* Gives a resolved expression the type of its column; a child of a set operation may have a closer one. */
 static Expr *
 keep_type(Expr *expr, const Expr *like)
 {

@@ -12,8 +12,8 @@
 #define MARKS_START 1024
 
 /*
- * The bytes of a key's string in the chunk, NULL if its offsets point outside the heap.  The chunk may be in memory that
- * another process can write to, so offsets are read once and checked.
+ * The bytes of a key's string in the chunk, NULL if its offsets point outside the heap.  The chunk may be in memory
+ * that another process can write to, so offsets are read once and checked.
  */
 static const uint8 *
 string_of(const KeyColumn *column, uint32 row, uint32 *len)
