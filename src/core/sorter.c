@@ -72,13 +72,13 @@ write_run(Sorter *sorter)
 	sorter->state = SS_LOADING_RUNS;
 	sorter_report(sorter, PROGRESS_WRITING, sorter->stats.rows);
 	spill_begin(sorter->runs, rowstore_header(sorter->rows));
-	for (uint64 i = 0; i < rows_wanted(sorter); i++)
+	for (uint64 i = 0; i < sorter->order.count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		spill_append(sorter->runs, row_at(sorter, i));
 	}
 	spill_end(sorter->runs);
-	sorter->left_out += sorter->rows->rows - rows_wanted(sorter);
+	sorter->left_out += sorter->rows->rows - sorter->order.count;
 }
 
 /* Gives tuplesort a row; the callback of spill_drain. */
@@ -288,6 +288,17 @@ leave_memory(Sorter *sorter)
 		empty_memory(sorter);
 }
 
+/* Counts rows that have come. */
+static inline void
+count_rows(Sorter *sorter, uint64 rows)
+{
+	uint64		before = sorter->stats.rows;
+
+	sorter->stats.rows = before + rows;
+	if (unlikely((before ^ sorter->stats.rows) >= PROGRESS_ROWS))
+		sorter_report(sorter, PROGRESS_READING, sorter->stats.rows);
+}
+
 /* Stores a copy of a row; false if tuplesort has the sort, which it gets if memory does not suffice. */
 static inline bool
 store_row(Sorter *sorter, TupleTableSlot *slot)
@@ -312,7 +323,7 @@ void
 sorter_put(Sorter *sorter, TupleTableSlot *slot)
 {
 	Assert(sorter->state < SS_FINISHING);
-	sorter_took(sorter, 1);
+	count_rows(sorter, 1);
 	if (likely(sorter->state != SS_LOADING_TUPLESORT && store_row(sorter, slot)))
 		expect_ok(sorter, sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, 1) : put_keys(sorter, slot));
 	else
@@ -357,7 +368,7 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 				rowstore_put_page(sorter->rows, page, items + done, room);
 		if (taken > 0)
 		{
-			sorter_took(sorter, taken);
+			count_rows(sorter, taken);
 			expect_ok(sorter, sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, taken) :
 					  put_page_keys(sorter, taken));
 		}
@@ -379,7 +390,7 @@ next_in_memory(void *arg)
 {
 	Sorter	   *sorter = arg;
 
-	return sorter->merged < rows_wanted(sorter) ? row_at(sorter, sorter->merged++) : NULL;
+	return sorter->merged < sorter->order.count ? row_at(sorter, sorter->merged++) : NULL;
 }
 
 /* Sorts the rows in memory, and merges them with the runs on disk if there are any. */
@@ -428,7 +439,7 @@ result_at(Sorter *sorter, uint64 position)
 {
 	if (unlikely(sorter->state == SS_SORTED_ON_DISK))
 		return spill_get(sorter->runs, position);
-	return likely(position < rows_wanted(sorter)) ? row_at(sorter, position) : NULL;
+	return likely(position < sorter->order.count) ? row_at(sorter, position) : NULL;
 }
 
 /* Notes that a fetch forward has returned a row, or none because it came past the end. */

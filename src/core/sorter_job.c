@@ -527,6 +527,15 @@ first_rows(const Sorter *sorter)
 	return how == VERIFY_SAMPLE ? VERIFY_FIRST_ROWS : 1;
 }
 
+/* How many rows of the order are wanted. */
+static uint32
+rows_wanted(const Sorter *sorter)
+{
+	uint32		rows = sorter->rows->rows;
+
+	return sorter->op == GS_TOPK ? (uint32) Min((uint64) sorter->job_bound, (uint64) rows) : rows;
+}
+
 /* Has the engine sort, and fetches and checks the first rows of the order. */
 static gs_status
 try_finish(Sorter *sorter, RestartReason *reason)

@@ -116,15 +116,6 @@ struct Sorter
 	SorterStats shown;			/* stats with the job that still runs */
 };
 
-/* How many of the rows in memory are wanted. */
-static inline uint32
-rows_wanted(const Sorter *sorter)
-{
-	uint32		rows = sorter->rows->rows;
-
-	return sorter->op == GS_TOPK ? (uint32) Min((uint64) sorter->job_bound, (uint64) rows) : rows;
-}
-
 /* sorter.c: hands the sort over to tuplesort, with all rows that have come so far. */
 extern void go_tuplesort(Sorter *sorter, SorterFallback why);
 
@@ -202,16 +193,5 @@ extern void sorter_report(Sorter *sorter, ProgressPhase phase, uint64 rows);
 
 /* Reports how many rows the merge of a sort's runs has written; a SpillProgress. */
 extern void sorter_report_merged(void *sorter, uint64 rows);
-
-/* Counts rows that have come. */
-static inline void
-sorter_took(Sorter *sorter, uint64 rows)
-{
-	uint64		before = sorter->stats.rows;
-
-	sorter->stats.rows = before + rows;
-	if (unlikely((before ^ sorter->stats.rows) >= PROGRESS_ROWS))
-		sorter_report(sorter, PROGRESS_READING, sorter->stats.rows);
-}
 
 #endif
