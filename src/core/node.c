@@ -112,7 +112,6 @@ sortnode_load(SortNode *node, void (*read) (SortNode *node))
 	read(node);
 	sorter_finish(node->sorter);
 	estate->es_direction = direction;
-	node->sorted = true;
 	explain_report_space(&node->css.ss.ps, node->sorter, &node->reported);
 }
 
@@ -126,7 +125,6 @@ sortnode_drop(SortNode *node)
 		sorter_end(node->sorter);
 	}
 	node->sorter = NULL;
-	node->sorted = false;
 }
 
 /* ExecCustomScan: the next row in the current direction. */
@@ -136,7 +134,7 @@ exec_node(CustomScanState *css)
 	SortNode   *node = (SortNode *) css;
 
 	CHECK_FOR_INTERRUPTS();
-	if (unlikely(!node->sorted))
+	if (unlikely(node->sorter == NULL))
 		sortnode_load(node, sortnode_read_all);
 	return sorter_get(node->sorter, ScanDirectionIsForward(css->ss.ps.state->es_direction),
 					  css->ss.ps.ps_ResultTupleSlot);
@@ -157,7 +155,7 @@ sortnode_rescan(CustomScanState *css)
 	PlanState  *outer = outerPlanState(css);
 
 	node->reported = (SortSpace) {0, 0};
-	if (!node->sorted)
+	if (node->sorter == NULL)
 		return;
 	if (outer->chgParam != NULL || !node->random_access ||
 		(node->bound_done != limit_rows(node->limit) && sorter_ends_at_bound(node->sorter)))
@@ -179,7 +177,7 @@ mark_node(CustomScanState *css)
 {
 	SortNode   *node = (SortNode *) css;
 
-	if (node->sorted)
+	if (node->sorter)
 		sorter_mark(node->sorter);
 }
 
@@ -189,7 +187,7 @@ restore_node(CustomScanState *css)
 {
 	SortNode   *node = (SortNode *) css;
 
-	if (node->sorted)
+	if (node->sorter)
 		sorter_restore(node->sorter);
 }
 
@@ -198,7 +196,7 @@ sortnode_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	SortNode   *node = (SortNode *) css;
 
-	explain_sort(css, &node->columns, node->sorted ? node->sorter : NULL, &node->before, ancestors, es);
+	explain_sort(css, &node->columns, node->sorter, &node->before, ancestors, es);
 }
 
 void

@@ -32,8 +32,7 @@ typedef struct SortNode
 	bool		random_access;
 	LimitState *limit;			/* the Limit whose bound the executor would have passed to a Sort, or NULL */
 	PageScan   *pages;			/* reads the child by the page, or NULL */
-	Sorter	   *sorter;			/* NULL until the first row is asked for */
-	bool		sorted;			/* the sorter is finished, and returns rows */
+	Sorter	   *sorter;			/* NULL until the first row is fetched, which begins and finishes the sort */
 	int64		bound_done;		/* the bound that the sorter was begun with */
 	SorterStages before;		/* of the sorts that rescans have ended */
 	SortSpace	reported;		/* in this loop, for EXPLAIN */

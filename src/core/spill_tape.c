@@ -26,6 +26,7 @@ rowtape_create(SpillFile *file, const MinimalTupleData *header, bool both_ways)
 	RowTape    *tape = palloc0(sizeof(RowTape));
 
 	tape->file = file;
+	tape->piece_bytes = spillfile_piece_bytes(file);
 	tape->both_ways = both_ways;
 	tape->pieces_size = 16;
 	tape->pieces = palloc(sizeof(uint32) * tape->pieces_size);
@@ -58,17 +59,15 @@ write_piece(RowTape *tape)
 static void
 write_across(RowTape *tape, const char *from, Size bytes)
 {
-	Size		piece_bytes = spillfile_piece_bytes(tape->file);
-
 	while (bytes > 0)
 	{
-		Size		part = Min(bytes, piece_bytes - tape->at);
+		Size		part = Min(bytes, tape->piece_bytes - tape->at);
 
 		memcpy(tape->buffer + tape->at, from, part);
 		tape->at += part;
 		from += part;
 		bytes -= part;
-		if (tape->at == piece_bytes)
+		if (tape->at == tape->piece_bytes)
 			write_piece(tape);
 	}
 }
@@ -77,7 +76,7 @@ write_across(RowTape *tape, const char *from, Size bytes)
 static inline void
 write_bytes(RowTape *tape, const void *from, Size bytes)
 {
-	if (unlikely(tape->at + bytes > spillfile_piece_bytes(tape->file)))
+	if (unlikely(tape->at + bytes > tape->piece_bytes))
 	{
 		write_across(tape, from, bytes);
 		return;
@@ -114,7 +113,7 @@ rowtape_end(RowTape *tape)
 static inline Size
 bytes_of(const RowTape *tape, uint32 piece)
 {
-	return piece + 1 < tape->npieces ? spillfile_piece_bytes(tape->file) : tape->last_bytes;
+	return piece + 1 < tape->npieces ? tape->piece_bytes : tape->last_bytes;
 }
 
 /* Reads a piece into the buffer, and moves to its beginning. */
@@ -124,7 +123,7 @@ load_piece(RowTape *tape, uint32 piece)
 	if (piece >= tape->npieces)
 		elog(ERROR, "gpusort temporary file ends within a row");
 	if (tape->buffer == NULL)
-		tape->buffer = MemoryContextAlloc(GetMemoryChunkContext(tape), spillfile_piece_bytes(tape->file));
+		tape->buffer = MemoryContextAlloc(GetMemoryChunkContext(tape), tape->piece_bytes);
 	tape->piece = piece;
 	tape->have = bytes_of(tape, piece);
 	tape->at = 0;
@@ -205,15 +204,14 @@ rowtape_read(RowTape *tape)
 static void
 back_bytes(RowTape *tape, Size bytes)
 {
-	Size		piece_bytes = spillfile_piece_bytes(tape->file);
-	uint64		place = tape->piece * (uint64) piece_bytes + tape->at;
+	uint64		place = tape->piece * (uint64) tape->piece_bytes + tape->at;
 
 	if (bytes > place)
 		elog(ERROR, "gpusort temporary file does not begin with a row");
 	place -= bytes;
-	if (place / piece_bytes != tape->piece)
-		load_piece(tape, (uint32) (place / piece_bytes));
-	tape->at = place % piece_bytes;
+	if (place / tape->piece_bytes != tape->piece)
+		load_piece(tape, (uint32) (place / tape->piece_bytes));
+	tape->at = place % tape->piece_bytes;
 }
 
 bool

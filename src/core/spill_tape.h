@@ -12,6 +12,7 @@
 typedef struct RowTape
 {
 	SpillFile  *file;
+	Size		piece_bytes;	/* of the file */
 	bool		uniform;		/* all rows have one header, below, and are written without it */
 	bool		both_ways;		/* read in both directions, and more than once */
 	uint64		rows;			/* in all */

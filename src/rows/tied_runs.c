@@ -375,6 +375,25 @@ judge(TiedSort *s, uint32 row, uint32 next)
 	return s->keys[s->key].coarse ? TIED_SORTED : TIED_WRONG_ORDER;
 }
 
+/* Is a row not greater than its successor?  If it is, s->key becomes the key in which they differ. */
+static inline bool
+is_in_order(TiedSort *s, uint64 place, TiedStats *stats)
+{
+	uint32		row = s->order[place];
+	uint32		next = s->order[place + 1];
+
+	if (s->marks == NULL)
+		rowstore_prefetch(s->comparer->rows, s->order, place, s->rows);
+	else
+	{
+		rowmarks_prefetch(s->marks, s->order, place, s->rows);
+		if (!rowmarks_tied(s->marks, row, next))
+			return true;
+		stats->compared++;
+	}
+	return rowcompare(s->comparer, 0, row, next, &s->key) <= 0;
+}
+
 /* Compares all neighbours, and sorts the runs that are out of order. */
 static TiedResult
 walk(TiedSort *s, TiedStats *stats)
@@ -387,27 +406,16 @@ walk(TiedSort *s, TiedStats *stats)
 
 	for (uint64 i = 0; i + 1 < s->rows;)
 	{
-		uint32		row = s->order[i];
-		uint32		next = s->order[i + 1];
-		bool		tied = true;
 		bool		parted;
 		TiedResult	result;
 
 		CHECK_FOR_INTERRUPTS();
-		if (s->marks)
-		{
-			rowmarks_prefetch(s->marks, s->order, i, s->rows);
-			tied = rowmarks_tied(s->marks, row, next);
-			stats->compared += tied;
-		}
-		else
-			rowstore_prefetch(s->comparer->rows, s->order, i, s->rows);
-		if (likely(!tied || rowcompare(s->comparer, 0, row, next, &s->key) <= 0))
+		if (likely(is_in_order(s, i, stats)))
 		{
 			i = i + 1 < sorted_to ? sorted_to - 1 : i + 1;
 			continue;
 		}
-		result = judge(s, row, next);
+		result = judge(s, s->order[i], s->order[i + 1]);
 		if (result != TIED_SORTED)
 			return result;
 		parted = find_run(s, i, &start, &end);

@@ -188,7 +188,7 @@ exec_node(CustomScanState *css)
 	CHECK_FOR_INTERRUPTS();
 	for (;;)
 	{
-		if (node->sort.sorted)
+		if (node->sort.sorter)
 			sorter_get(node->sort.sorter, true, result);
 		if (!TupIsNull(result))
 			return result;
