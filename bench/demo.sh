@@ -2,13 +2,9 @@
 # demo.sh: what gpusort does to some queries, on a private server with stock settings and the machine's locale.  Where
 # that sorts strings by their bytes, the queries that sort text run once more under en_US.UTF-8, as on most servers.
 # ROWS in the environment changes the size of the table, RUNS how often each query runs.
-set -eu
-root=$(cd "$(dirname "$0")/.." && pwd)
-. "$root/test/lib.sh"
+. "$(dirname "$0")/lib.sh"
 
-build_and_install demo
-make_work
-copy_tree
+begin_bench demo
 if [ -n "$(locale 2>&1 >/dev/null)" ]; then
 	say "This machine does not have the locale that this session names; C.UTF-8 is taken."
 	export LC_ALL=C.UTF-8

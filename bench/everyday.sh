@@ -10,9 +10,7 @@
 #   LOCPATH   directory with a compiled en_US.UTF-8, for a host without localedef or the sources of locales
 #
 # SIDES, RUNS, ONLY and TIMEOUT are everyday.pl's.
-set -eu -o pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-. "$root/test/lib.sh"
+. "$(dirname "$0")/lib.sh"
 
 # Sets tpchgen, unless the data are there already.
 find_generator() {
@@ -49,18 +47,13 @@ if [ -e /dev/nvidiactl ]; then
 	label+=-gpu
 fi
 export SF=${SF:-1} LABEL=${LABEL:-$label}
-build_and_install everyday
+begin_bench everyday
 find_generator
-make_work
-copy_tree
 make_locale en_US.UTF-8
-mkdir -p "$root/bench/results"
-export COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null || true)}
 start_server everyday --locale=en_US.UTF-8 <<<"$preload = 'gpusort'"
 say "Loading the tables of TPC-H, scale factor $SF"
 load
 status=0
-as_server perl "$work/tree/bench/everyday.pl" "$bindir/psql" tpch "$work/tree/everyday.json" |
-	tee "$root/bench/results/everyday-$LABEL.txt" || status=$?
+measure everyday.pl "everyday-$LABEL.txt" "$bindir/psql" tpch "$work/tree/everyday.json" || status=$?
 cp "$work/tree/everyday.json" "$root/bench/results/everyday-$LABEL.json"
 exit "$status"

@@ -2,17 +2,13 @@
 # leader-profile.sh: where the leader of a parallel sort spends its time, by perf, where that is there; also goes to
 # bench/results/leader-profile.txt.  ROWS (default 10 million), WORKERS (4), LEADER (off: whether it sorts, too),
 # SECONDS_LONG (8), ENGINE (cpu) and TABLES (narrow wide two text) are as in parallel.pl.
-set -eu -o pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-. "$root/test/lib.sh"
+. "$(dirname "$0")/lib.sh"
 
 rows=${ROWS:-10000000}
 if ! command -v perf >/dev/null; then die \
 	"There is no perf here; bench/parallel.sh measures the leader's time as a whole."; fi
-build_and_install
-make_work
-mkdir -p "$root/bench/results"
-start_server profile --locale=C.UTF-8 --encoding=UTF8 <<-CONF
+begin_bench
+start_quiet_server profile <<-CONF
 	shared_preload_libraries = 'gpusort'
 	gpusort.engine = ${ENGINE:-cpu}
 	shared_buffers = ${SHARED_BUFFERS:-3GB}
@@ -26,10 +22,7 @@ start_server profile --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 	parallel_tuple_cost = 0
 	min_parallel_table_scan_size = 0
 	enable_incremental_sort = off
-	max_wal_size = 8GB
 	jit = off
-	fsync = off
-	autovacuum = off
 CONF
 psql=("$bindir/psql" -X -q -A -t -d postgres -v ON_ERROR_STOP=1)
 
@@ -60,11 +53,10 @@ profile() {
 
 {
 	echo "$(grep -m 1 'model name' /proc/cpuinfo | sed 's/.*: //'); $(date -u);" \
-		"commit $(git -C "$root" describe --always --dirty 2>/dev/null || true);" \
-		"$("$PG_CONFIG" --version)"
+		"commit $COMMIT; $("$PG_CONFIG" --version)"
 	profile narrow 'hashint8extended(i, 1) AS k, i::int4 AS v' k
 	profile wide "hashint8extended(i, 1) AS k, i::int4 AS v, repeat(md5(i::text), 3) || 'abcd' AS t" k
 	profile two 'hashint8extended(i, 1) % 1000 AS k, hashint8(i) AS v' 'k, v'
 	profile text 'md5(i::text) COLLATE "C" AS k, i::int4 AS v' k
-} | tee "$root/bench/results/leader-profile.txt"
+} | keep leader-profile.txt
 stop_server profile

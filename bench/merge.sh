@@ -5,16 +5,11 @@
 #
 #   ROWS  of each table, default 480000
 #   RUNS  default 5: the best one counts
-set -eu -o pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-. "$root/test/lib.sh"
+. "$(dirname "$0")/lib.sh"
 
 export ROWS=${ROWS:-480000}
-build_and_install shards
-make_work
-copy_tree
+begin_bench shards
 make_locale en_US.UTF-8
-export COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null || true)}
 start_server merge --locale=en_US.UTF-8 <<-CONF
 	session_preload_libraries = 'gpusort'
 	max_connections = 300
@@ -24,5 +19,4 @@ start_server merge --locale=en_US.UTF-8 <<-CONF
 	jit = off
 	max_parallel_workers_per_gather = 0
 CONF
-mkdir -p "$root/bench/results"
-as_server perl "$work/tree/bench/merge.pl" "$bindir/psql" "$work" | tee "$root/bench/results/merge-append.txt"
+measure merge.pl merge-append.txt "$bindir/psql" "$work"

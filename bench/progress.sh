@@ -3,22 +3,15 @@
 # valgrind's callgrind in one process, so that nothing else on the machine matters; see progress.pl for what is counted.
 # Also goes to bench/results/progress.txt.
 #   ROWS=1000000   of the larger sorts
-set -eu -o pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-. "$root/test/lib.sh"
+. "$(dirname "$0")/lib.sh"
 
 rows=${ROWS:-1000000}
 command -v valgrind >/dev/null || die "There is no valgrind here."
-build_and_install
-make_work
-copy_tree
-mkdir -p "$root/bench/results"
-start_server progress --locale=C.UTF-8 --encoding=UTF8 <<-CONF
+begin_bench
+start_quiet_server progress <<-CONF
 	shared_preload_libraries = 'gpusort'
 	gpusort.engine = cpu
 	jit = off
-	fsync = off
-	autovacuum = off
 CONF
 "$bindir/psql" -Xqd postgres -v ON_ERROR_STOP=1 \
 	-c "CREATE TABLE t AS SELECT hashint8extended(i, 1) AS k, i::int4 AS v, md5(i::text) COLLATE \"C\" AS s
@@ -47,11 +40,11 @@ small() {
 
 {
 	echo "$rows rows; $("$PG_CONFIG" --version), $(valgrind --version), instructions of one process;" \
-		"commit $(git -C "$root" describe --always --dirty 2>/dev/null || true), $(date -u +%F)"
+		"commit $COMMIT, $(date -u +%F)"
 	printf '%-44s %14s %10s %8s %9s\n' '' 'executor' 'telling' 'told' 'share'
 	line 'ORDER BY bigint, in memory' 'SELECT count(*) FROM (SELECT k, v FROM t ORDER BY k OFFSET 0) AS s'
 	line 'on disk' 'SELECT count(*) FROM (SELECT k, v FROM t ORDER BY k OFFSET 0) AS s' gpusort.work_mem=4MB
 	line 'text, "C", in memory' 'SELECT count(*) FROM (SELECT s, v FROM t ORDER BY s OFFSET 0) AS s'
 	line 'the first 1000' 'SELECT count(*) FROM (SELECT k, v FROM t ORDER BY k LIMIT 1000) AS s'
 	for n in 10000 1000 100 10 3; do small $n; done
-} | tee "$root/bench/results/progress.txt"
+} | keep progress.txt

@@ -3,16 +3,10 @@
 # bench/results/ as text and JSON.  ROWS, STOCK_ROWS, RUNS and ONLY in the environment make it smaller; see queries.pl,
 # aggregates.pl and gpu.pl.  plot_queries.py draws the GPU's.
 # ENGINE=gpu has the service order the keys' sorts; LABEL is added to the results' names.
-set -eu -o pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-. "$root/test/lib.sh"
+. "$(dirname "$0")/lib.sh"
 
 parts=${*:-memory stock keys aggregates$([ ! -e /dev/nvidiactl ] || echo " gpu")}
-build_and_install
-make_work
-copy_tree
-mkdir -p "$root/bench/results"
-export COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null || true)}
+begin_bench
 for part in $parts; do
 	# in memory: the table, too; nothing but the place of the socket is set for the stock part
 	if [ "$part" = memory ]; then
@@ -65,8 +59,8 @@ for part in $parts; do
 		aggregates) program=(aggregates.pl) ;;
 		*) program=(queries.pl "$part") ;;
 	esac
-	as_server perl "$work/tree/bench/${program[0]}" "${program[@]:1}" "$bindir/psql" "$work/tree/$part.json" |
-		tee "$root/bench/results/queries-$part${LABEL:+-$LABEL}.txt"
+	measure "${program[0]}" "queries-$part${LABEL:+-$LABEL}.txt" "${program[@]:1}" "$bindir/psql" \
+		"$work/tree/$part.json"
 	cp "$work/tree/$part.json" "$root/bench/results/queries-$part${LABEL:+-$LABEL}.json"
 	stop_server "$part"
 done

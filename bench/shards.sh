@@ -11,16 +11,11 @@
 #   LOCPATH   directory with a compiled en_US.UTF-8, for a host without localedef or the sources of locales
 #
 # RUNS and ONLY are shards.pl's.
-set -eu -o pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-. "$root/test/lib.sh"
+. "$(dirname "$0")/lib.sh"
 
 export LABEL=${LABEL:-cpu$(nproc)} ROWS=${ROWS:-1000000} LOCALE=${LOCALE:-en_US.UTF-8}
-build_and_install "$([ "$LOCALE" != en_US.UTF-8 ] || echo shards)"
-make_work
-copy_tree
+begin_bench "$([ "$LOCALE" != en_US.UTF-8 ] || echo shards)"
 make_locale "$LOCALE"
-export COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null || true)}
 preload=gpusort
 ways=${WAYS:-fdw}
 if [ -z "${WAYS:-}" ] && [ -e "$("$PG_CONFIG" --sharedir)/extension/citus.control" ]; then ways+=' citus'; fi
@@ -43,9 +38,8 @@ for node in coordinator worker1 worker2; do
 	CONF
 	port=$((port + 1))
 done
-mkdir -p "$root/bench/results"
 status=0
-as_server perl "$work/tree/bench/shards.pl" "$bindir/psql" "$work/tree/shards.json" "$work" "$ways" "${SHARDS:-8 32}" |
-	tee "$root/bench/results/shards-$LABEL.txt" || status=$?
+measure shards.pl "shards-$LABEL.txt" "$bindir/psql" "$work/tree/shards.json" "$work" "$ways" "${SHARDS:-8 32}" ||
+	status=$?
 cp "$work/tree/shards.json" "$root/bench/results/shards-$LABEL.json"
 exit "$status"

@@ -2,16 +2,10 @@
 # small.sh: what gpusort gains and loses in queries over 1000 to 40,000 rows, on a private server on stock settings;
 # also goes to bench/results/small.txt.  See small.pl for ONLY, SEED and PAIRS.  LANES=8 measures in as many sessions at
 # a time, on a machine with more cores than that.
-set -eu -o pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-. "$root/test/lib.sh"
+. "$(dirname "$0")/lib.sh"
 
-build_and_install
-make_work
-copy_tree
+begin_bench
 make_locales en_US.UTF-8
-mkdir -p "$root/bench/results"
-export COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null || true)}
 start_server small --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 	session_preload_libraries = 'gpusort'
 	fsync = off
@@ -22,5 +16,5 @@ for ((lane = 1; lane <= lanes; lane++)); do
 	PART=$lane/$lanes as_server perl "$work/tree/bench/small.pl" "$bindir/psql" "lane$lane" >"$work/lane$lane.txt" &
 done
 wait
-cat "$work"/lane*.txt | tee "$root/bench/results/small.txt"
+cat "$work"/lane*.txt | keep small.txt
 stop_server small

@@ -5,26 +5,17 @@
 # own: AT_ONCE lists them as PART or PART:LINE.  All of "stock" and "many" at full size, in a few minutes:
 #
 #   RUNS=2 AT_ONCE='stock:int8 stock:text.16 stock:uuid stock:wide many' bench/spill.sh
-set -eu -o pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-. "$root/test/lib.sh"
+. "$(dirname "$0")/lib.sh"
 
-build_and_install
-make_work
-copy_tree
-mkdir -p "$root/bench/results"
-export COMMIT=${COMMIT:-$(git -C "$root" describe --always --dirty 2>/dev/null || true)}
-start_server spill --locale=C.UTF-8 --encoding=UTF8 <<-CONF
+begin_bench
+start_quiet_server spill <<-CONF
 	session_preload_libraries = 'gpusort'
 	gpusort.engine = cpu
 	shared_buffers = ${SHARED_BUFFERS:-4GB}
 	maintenance_work_mem = 1GB
-	max_wal_size = 8GB
-	fsync = off
-	autovacuum = off
 CONF
 if [ -z "${AT_ONCE:-}" ]; then
-	as_server perl "$work/tree/bench/spill.pl" "$bindir/psql" | tee "$root/bench/results/spill.txt"
+	measure spill.pl spill.txt "$bindir/psql"
 else
 	number=0
 	children=
@@ -41,7 +32,7 @@ else
 	done
 	status=0
 	for child_of_line in $children; do wait "$child_of_line" || status=1; done
-	for i in $(seq "$number"); do cat "$work/line$i.txt"; done | tee "$root/bench/results/spill.txt"
+	for i in $(seq "$number"); do cat "$work/line$i.txt"; done | keep spill.txt
 	[ "$status" = 0 ] || die "A line has failed."
 fi
 stop_server spill

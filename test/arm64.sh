@@ -1,7 +1,7 @@
 #!/bin/bash
-# arm64.sh [primitives]: kernels/, src/ and gpusortd compile for 64-bit ARM, with warnings as errors, by Debian's cross
+# arm64.sh [tests]: kernels/, src/ and gpusortd compile for 64-bit ARM, with warnings as errors, by Debian's cross
 # compiler; the extension by the headers of the server that PG_CONFIG names, whose pg_config.h is that of another
-# processor, so that nothing of it is run.  With qemu-user the primitives' tests run, too: minutes each.  Speaks TAP.
+# processor, so that nothing of it is run.  With qemu-user the kernels' tests run, too: minutes each.  Speaks TAP.
 #
 # Debian: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 set -eu
@@ -25,9 +25,9 @@ ok 'the extension compiles' make_cross $(find src kernels -name '*.c' ! -path 's
 ok 'gpusortd is built' make_cross gpusortd
 ok 'for ARM' grep -q 'ARM aarch64\|AArch64' <(aarch64-linux-gnu-readelf -h gpusortd)
 if [ -n "$emulator" ] && [ -n "${*:-}" ]; then
-	for test in ${TESTS:-chunk_test order_test string_test fuzz_test vector_test host_test}; do
-		ok "$test is built" make -s -C test/primitives CC="$cross -static" WERROR=1 "build/$test"
-		ok "$test passes" "$emulator" "test/primitives/build/$test"
+	ok 'the tests of the kernels are built' make -s -C test/kernels CC="$cross -static" WERROR=1 program
+	for test in ${TESTS:-chunk fixed-width strings random vectors host}; do
+		ok "$test passes" "$emulator" test/kernels/build/plain/kernels-test cpu "$test"
 	done
 fi
 end_of_tests

@@ -57,8 +57,8 @@ bin=/usr/lib/postgresql/$major/bin
 
 # COPY and RUN; what was built for this machine's server does not come along
 copy_sources "$dir/tmp/built"
-mkdir -p "$dir"/tmp/built/{.git,build/service,test/sort/build}
-touch "$dir"/tmp/built/{.git/HEAD,build/service/main.o,test/sort/build/sort,gpusort.so,gpusortd,bench/jobs} \
+mkdir -p "$dir"/tmp/built/{.git,build/service,test/kernels/build}
+touch "$dir"/tmp/built/{.git/HEAD,build/service/main.o,test/kernels/build/tap.o,gpusort.so,gpusortd,bench/jobs} \
 	"$dir"/tmp/built/src/{base/guc.o,base/guc.d,server.stamp}
 copy_context "$dir/tmp/built" "$dir/tmp/context"
 is 'what was built stays outside' "$(cd "$dir/tmp/context" && find . -name .git -o -name build -o -name '*.[od]' \

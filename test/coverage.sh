@@ -1,6 +1,6 @@
 #!/bin/bash
 # coverage.sh [SUITE[:FILES]]...: which lines of the extension, the CPU engine and gpusortd the suites of run.sh reach,
-# all of those that start servers if none is named; "tap:1" are the files of tap whose names begin so.
+# all of those that start servers if none is named; "tap:service" are the files of tap whose names begin so.
 #
 # Prints a table of folders, and lists the lines that were not reached in build/coverage/unreached.txt.  gcov comes
 # with gcc.

@@ -8,7 +8,7 @@
 #   SANITIZE=1              instead: small forms under compute-sanitizer's four tools (racecheck not for the scan
 #                           family and jobs), or under those that are named: SANITIZE="racecheck memcheck"
 #   EVERY=9                 of whose cases one in so many is run; 1: all
-#   FAMILIES="sort scan jobs"  which suites are built and run
+#   FAMILIES="sorts scans jobs"  which suites are run
 #   PTX=1                   and an order test with code of 75, 80 and 89 each that the driver compiles, or of others:
 #                           PTX="75 86"
 #   BENCH=0                 no times
@@ -21,7 +21,7 @@ out=build/rows
 every=${EVERY:-9}
 tools=${SANITIZE:-}
 [ "$tools" != 1 ] || tools='memcheck synccheck initcheck racecheck'
-families=${FAMILIES:-sort scan jobs}
+families=${FAMILIES:-sorts scans jobs}
 ptx=${PTX:-}
 [ "$ptx" != 1 ] || ptx='75 80 89'
 failed=0
@@ -30,18 +30,14 @@ mkdir -p "$out"
 say() { echo "# $(date +%T) $*"; }
 
 build() { # the engine and the tests by a row; ptx75: nothing but PTX of sm_75, which the driver compiles
-	local at=$PWD/$out/$1 family
+	local at=$PWD/$out/$1 how
 
 	rm -f "$at/built"
 	case $1 in
-		ptx*)
-			make -s -C test/sort -j"$jobs" "$at/sort/order-test" CUDA_BUILD="$at/cuda" BUILD="$at/sort" \
-				CUDA_GENCODE="-gencode=arch=compute_${1#ptx},code=compute_${1#ptx}"
-			return ;;
+		ptx*) how=CUDA_GENCODE="-gencode=arch=compute_${1#ptx},code=compute_${1#ptx}" ;;
+		*) how=CUDA_VIRTUAL="$1" ;;
 	esac
-	for family in $families; do
-		make -s -C "test/$family" -j"$jobs" gpu CUDA_VIRTUAL="$1" CUDA_BUILD="$at/cuda" BUILD="$at/$family" || return
-	done
+	make -s -C test/kernels -j"$jobs" gpu "$how" CUDA_BUILD="$at/cuda" BUILD="$at" || return
 	touch "$at/built"
 }
 
@@ -79,51 +75,51 @@ for pid in $pids; do wait "$pid"; done
 say built
 
 # The groups of tests, each a process of its own: most of their time is the host's
-sort_groups='radix radix-buckets plans topk segments merge'
-scan_groups='scan select runs reduce others rows'
-case $families in *scan*) ;; *) scan_groups= ;; esac
-case $families in *sort*) ;; *) sort_groups= ;; esac
+sort_tests='radix radix-buckets plans topk segments merge'
+scan_tests='scan select runs reduce others rows'
+case $families in *scans*) ;; *) scan_tests= ;; esac
+case $families in *sorts*) ;; *) sort_tests= ;; esac
 case $families in *jobs*) with_jobs=1 ;; *) with_jobs= ;; esac
 
 suites() { # a row's tests, side by side
-	local row=$1 at=$out/$1 pids= failed=0 tool group
+	local row=$1 test=$out/$1/gpu/kernels-test pids= failed=0 tool name
 
 	if [ -n "$tools" ]; then
 		for tool in $tools; do
-			set -- compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 5
-			if [ -n "$sort_groups" ]; then
-				check "$row-$tool-order" "$@" "$at/sort/order-test" 3 20000 5 1 & pids="$pids $!"
-				check "$row-$tool-buckets" "$@" "$at/sort/order-test" 3 20000 5 1 2 & pids="$pids $!"
+			set -- compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 5 "$test" gpu
+			if [ -n "$sort_tests" ]; then
+				check "$row-$tool-order" "$@" gpu-orders rounds=3 rows=20000 launch=1 & pids="$pids $!"
+				check "$row-$tool-buckets" "$@" gpu-orders rounds=3 rows=20000 launch=1 finish=2 & pids="$pids $!"
 			fi
-			for group in $sort_groups; do
-				check "$row-$tool-$group" "$@" "$at/sort/sort-test-gpu" gpu small "every=$every" "$group" & \
+			for name in $sort_tests; do
+				check "$row-$tool-$name" "$@" small "every=$every" "$name" & \
 					pids="$pids $!"
 			done
 			# before sm_90 the scan family, of which jobs are made, signals by flags with fences and by bar.arrive,
 			# which racecheck does not follow
 			[ "$tool" != racecheck ] || continue
 			if [ -n "$with_jobs" ]; then
-				check "$row-$tool-jobs" "$@" "$at/jobs/jobs-test-gpu" gpu 8 5000 5 & pids="$pids $!"
+				check "$row-$tool-jobs" "$@" jobs rounds=8 rows=5000 & pids="$pids $!"
 			fi
-			for group in $scan_groups; do
-				check "$row-$tool-$group" "$@" "$at/scan/scan-test-gpu" gpu small "every=$every" "$group" & \
+			for name in $scan_tests; do
+				check "$row-$tool-$name" "$@" small "every=$every" "$name" & \
 					pids="$pids $!"
 			done
 		done
 	else
-		if [ -n "$sort_groups" ]; then
-			check "$row-order-passes" "$at/sort/order-test" 300 200000 1 1 & pids="$pids $!"
-			check "$row-order-buckets" "$at/sort/order-test" 300 200000 8 1 2 & pids="$pids $!"
-			check "$row-order-default" "$at/sort/order-test" 30 3000000 11 & pids="$pids $!"
+		if [ -n "$sort_tests" ]; then
+			check "$row-order-passes" "$test" gpu gpu-orders rounds=300 rows=200000 launch=1 & pids="$pids $!"
+			check "$row-order-buckets" "$test" gpu gpu-orders rounds=300 rows=200000 launch=1 finish=2 & pids="$pids $!"
+			check "$row-order-default" "$test" gpu gpu-orders rounds=30 rows=3000000 & pids="$pids $!"
 		fi
 		if [ -n "$with_jobs" ]; then
-			check "$row-jobs" "$at/jobs/jobs-test-gpu" gpu 300 6000 3 & pids="$pids $!"
+			check "$row-jobs" "$test" gpu jobs & pids="$pids $!"
 		fi
-		for group in $sort_groups; do
-			check "$row-sort-$group" "$at/sort/sort-test-gpu" gpu "$group" & pids="$pids $!"
+		for name in $sort_tests; do
+			check "$row-$name" "$test" gpu "$name" & pids="$pids $!"
 		done
-		for group in $scan_groups; do
-			check "$row-scan-$group" "$at/scan/scan-test-gpu" gpu "$group" & pids="$pids $!"
+		for name in $scan_tests; do
+			check "$row-$name" "$test" gpu "$name" & pids="$pids $!"
 		done
 	fi
 	for pid in $pids; do wait "$pid" || failed=1; done
@@ -149,7 +145,10 @@ fi
 # rows side by side, but the test of stalled blocks, which other programs' work on the GPU would disturb
 pids=
 for row in $ptx; do
-	(limit=$((3 * limit)); check "ptx$row-order" "$out/ptx$row/sort/order-test" 20 60000 1 1) & pids="$pids $!"
+	(
+		limit=$((3 * limit))
+		check "ptx$row-order" "$out/ptx$row/gpu/kernels-test" gpu gpu-orders rounds=20 rows=60000 launch=1
+	) & pids="$pids $!"
 done
 for row in $rows; do
 	if [ -e "$out/$row/built" ]; then
@@ -162,11 +161,12 @@ for row in $rows; do
 done
 for pid in $pids; do wait "$pid" || failed=1; done
 for row in $rows; do
-	[ -z "$tools" ] && [ -n "$sort_groups" ] || continue
-	check "$row-order-stall" "$out/$row/sort/order-test" 20 400000 4 1 1 stall || failed=1
-	check "$row-sort-stall" "$out/$row/sort/sort-test-gpu" gpu stall segments-stall || failed=1
+	[ -z "$tools" ] && [ -n "$sort_tests" ] || continue
+	test=$out/$row/gpu/kernels-test
+	check "$row-order-stall" "$test" gpu gpu-orders rounds=20 rows=400000 launch=1 finish=1 stall=1 || failed=1
+	check "$row-sort-stall" "$test" gpu radix-stall segments-stall || failed=1
 done
-[ -n "$sort_groups" ] || exit $failed
+[ -n "$sort_tests" ] || exit $failed
 
 # refused WHAT ANSWER VARIABLE=VALUE...: an engine that cannot run here, the first row's but for base/engine.o, which
 # make compiles with these, says why when it is opened
@@ -174,8 +174,8 @@ refused() {
 	local at=$PWD/$out/$1 what=$1 wanted=$2 answer
 	shift 2
 	rm "$at/cuda/base/engine.o"
-	make -s -C test/sort "$at/sort/order-test" "$@" CUDA_BUILD="$at/cuda" BUILD="$at/sort" >"$out/build-$what.txt" 2>&1
-	answer=$("$at/sort/order-test" 1 100)
+	make -s -C test/kernels gpu "$@" CUDA_BUILD="$at/cuda" BUILD="$at" >"$out/build-$what.txt" 2>&1
+	answer=$("$at/gpu/kernels-test" gpu gpu-orders rounds=1 rows=100)
 	case $answer in
 		*"$wanted"*'build with CUDA_ARCHS='*) say "ok refused: $answer" ;;
 		*) say "FAILED refused: $answer" && failed=1 ;;

@@ -5,9 +5,10 @@
 # "check" takes three minutes: the source, regress, and a part of pgtap.  "large" takes hours: bigger sizes for those
 # that have them, and soak: a minute, or SOAK_SECONDS, of a storm.  "gpu" sends every sort to the GPU service, and
 # counts that it did them; the tests of the service itself are then the only ones of tap.  GPUSORT_SERVICE_ENGINE=cpu
-# makes that a rehearsal without a GPU.  PGTAP=arrays and ONLY=17 choose files of pgtap and tap by how their names
-# begin; PGTAP may have several words, and PGTAP_SERVICE other ones for its second pass.  VERBOSE=1 shows all that the
-# TAP programs say.
+# makes that a rehearsal without a GPU.  PGTAP="arrays plans" and ONLY=shares choose files of pgtap and tap by how their
+# names begin, PGTAP_SERVICE other ones for pgtap's second pass.  TAG=service chooses files of tap by what their line
+# "# tags:" says: service, about the service itself, and slow, which are begun first.  VERBOSE=1 shows all that the TAP
+# programs say.
 # WERROR=1 makes errors of compilers' warnings.  SEED=N repeats the random data of a run that printed it.  LANES=1 lets
 # one program run after the other, where two do at a time, and more use more cores.
 #
@@ -26,7 +27,7 @@ case "${1:-}" in
 		shift
 		size=check
 		usual='source regress pgtap'
-		PGTAP=${PGTAP:-integers numeric strings several_keys plans progress} ;;
+		PGTAP=${PGTAP:-costs executor pages replaced_sorts integers numeric strings several_keys plans progress} ;;
 	large)
 		shift
 		size=large
@@ -35,7 +36,7 @@ case "${1:-}" in
 		shift
 		size=gpu
 		usual='regress pgtap tap differential queries'
-		ONLY=${ONLY:-1}
+		[ -n "${ONLY:-}" ] || TAG=${TAG:-service}
 		export GPUSORT_SERVICE_ENGINE=${GPUSORT_SERVICE_ENGINE:-gpu}
 		service_settings="shared_preload_libraries = 'gpusort'
 			gpusort.engine = gpu
@@ -244,7 +245,7 @@ run_primitives() {
 	local dir target kind
 	export KERNELS_BUILD=$work/tree/build/test-kernels
 	for kind in plain asan; do
-		as_server make -s -j"$(nproc)" -C "$work/tree/test/primitives" kernels KIND="$kind" >&2 || say "no $kind engine"
+		as_server make -s -j"$(nproc)" -C "$work/tree/test/kernels" objects KIND="$kind" >&2 || say "no $kind engine"
 	done
 	for dir in $(printf '%s\n' "$work"/tree/test/*/ | sort -r); do
 		grep -qs '^check:' "$dir/Makefile" || continue
@@ -334,13 +335,20 @@ gpusort.service_options = '--engine=${GPUSORT_SERVICE_ENGINE:-cpu}'
 $service_settings" ${PGTAP_SERVICE:-${PGTAP:-}}
 }
 
+# files_of FOLDER SUFFIX [WORD]...: its files whose names begin with one of the words, or all
+files_of() {
+	local at=$work/tree/test/$1 suffix=$2 word
+	shift 2
+	for word in "${@:-.}"; do ls "$at/${word#.}"*"$suffix"; done | sort -u
+}
+
 # pgtap_jobs NAME SETTINGS [WORD]...: a pass over the files whose names begin with one of the words, or all; where there
 # are lanes to spare, in several servers, each of which has a part of the files.  With "gpu" it is the only pass.
 pgtap_jobs() {
-	local name=$1 settings=$2 parts=$(((lanes + 1) / 2)) part word files
+	local name=$1 settings=$2 parts=$(((lanes + 1) / 2)) part files
 	[ "$size" != gpu ] || parts=$lanes
 	shift 2
-	files=$(for word in "${@:-.}"; do ls "$work"/tree/test/pgtap/"${word#.}"*.sql; done | sort -u)
+	files=$(files_of pgtap .sql "$@")
 	if [ "$parts" -gt "$(wc -l <<<"$files")" ]; then parts=$(wc -l <<<"$files"); fi
 	for ((part = 0; part < parts; part++)); do
 		# shellcheck disable=SC2046
@@ -374,11 +382,20 @@ tap_program() {
 		perl -I "$pgtest/test/perl" -I "$work/tree/test/perl" "$2"
 }
 
+# tagged OPTION TAG FILE...: those that have the tag (-l), or have it not (-L)
+tagged() {
+	[ $# = 2 ] || grep "$1" "^# tags:.* $2\b" "${@:3}" || true
+}
+
 run_tap() {
-	local file
+	local file files
 	need_locales
-	# the last ones take longest, and so come first
-	for file in $(printf '%s\n' "$work"/tree/test/t/"${ONLY:-}"*.pl | sort -r); do
+	# shellcheck disable=SC2086
+	files=$(files_of t .pl ${ONLY:-})
+	# shellcheck disable=SC2086
+	[ -z "${TAG:-}" ] || files=$(tagged -l "$TAG" $files)
+	# shellcheck disable=SC2086,SC2046
+	for file in $(tagged -l slow $files) $(tagged -L slow $files); do
 		later "tap $(basename "$file" .pl)" test_tap "$(basename "$file" .pl)" "$file"
 	done
 }
@@ -386,7 +403,7 @@ run_tap() {
 # test_tap NAME FILE
 test_tap() {
 	tap_program "tap $1" "$2"
-	crashes "tap $1" "$work/tap/tmp_check/log/$1"*.log
+	crashes "tap $1" "$work/tap/tmp_check/log/$1"_*.log
 }
 
 # A storm over a server under load, for a minute or SOAK_SECONDS.

@@ -13,7 +13,6 @@ use strict;
 use warnings;
 
 use Cwd qw(abs_path);
-use FindBin;
 use GpuSortService;
 use GpuSortTest;
 use IPC::Run;
@@ -38,9 +37,7 @@ my @libraries;
 foreach my $name ('disk', 'memory')
 {
 	push @libraries, "$folder/faulty_$name.so";
-	my @build = ('gcc', '-shared', '-fPIC', '-O1', '-o', $libraries[-1], "$FindBin::RealBin/$name/faulty_$name.c",
-		'-ldl');
-	is(system(@build), 0, "faulty_$name.so is built") or BAIL_OUT("@build");
+	build_library($libraries[-1], "$name/faulty_$name.c");
 }
 my $node;
 {

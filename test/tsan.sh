@@ -8,8 +8,7 @@ require_postgres
 
 service=$root/test/service
 make -s -C "$service" gpusortd liar_test
-make -s -C "$service" gpusortd BUILD=build/tsan KIND=tsan CFLAGS='-O1 -g -fsanitize=thread' \
-	KERNEL_CFLAGS='-O1 -g -fsanitize=thread'
+make -s -C "$service" gpusortd BUILD=build/tsan KIND=tsan
 # where the server's user may write
 reports=$(mktemp -d "${TMPDIR:-/tmp}/gpusort-tsan.XXXXXX")
 chmod 777 "$reports"
@@ -22,9 +21,8 @@ if setarch -R true 2>/dev/null; then plain='setarch -R'; fi
 
 status=0
 $plain "$service/build/liar_test" "$service/build/tsan/gpusortd" "${SECONDS_OF_LIES:-10}" || status=1
-for file in "${@:-1}"; do
-	GPUSORTD=$service/build/tsan/gpusortd ONLY=$file $plain "$root/test/run.sh" tap || status=1
-done
+[ $# -gt 0 ] || export TAG=service
+GPUSORTD=$service/build/tsan/gpusortd ONLY=$* $plain "$root/test/run.sh" tap || status=1
 if [ -n "$(ls "$reports")" ]; then
 	cat "$reports"/* >&2
 	status=1

@@ -49,6 +49,12 @@ as_server make -s -C "$work/tree" PG_CONFIG="$PG_CONFIG" "${tests[@]}" installch
 	head -c 20000 "$work/tree/regression.diffs" >&2 || true
 }
 grep -E '^(test .* \.\.\.|ok |not ok )' "$log" || true
+say "Running pgTAP's tests of the planner and the executor"
+as_server "$bindir/psql" -X -q -d postgres -c 'CREATE EXTENSION pgtap'
+for file in costs executor pages replaced_sorts; do
+	as_server "$bindir/psql" -X -q -d postgres -f "$work/tree/test/pgtap/$file.sql" >"$log" 2>&1 || status=1
+	if grep '^not ok' "$log"; then status=1; fi
+done
 say "Running spilled sorts, cursors, errors"
 as_server "$bindir/psql" -X -q -d postgres -f "$work/tree/test/valgrind.sql" >"$log" 2>&1 || status=1
 cat "$log"

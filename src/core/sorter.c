@@ -281,7 +281,7 @@ leave_memory(Sorter *sorter)
 	if (sorter->state == SS_LOADING_TUPLESORT || !over_limit(sorter))
 		return;
 	if (sorter->keys[0].theirs)
-		go_tuplesort(sorter, SORTER_THEIR_KEYS);
+		go_tuplesort(sorter, sorter->keys[0].theirs == THEIRS_BY_LENGTH ? SORTER_LONG_TEXT : SORTER_THEIR_KEYS);
 	else if (keys_too_large(sorter))
 		go_tuplesort(sorter, SORTER_LARGE_KEYS);
 	else

@@ -40,6 +40,7 @@ typedef enum SorterFallback
 	SORTER_BOUND,				/* only the first few rows are wanted */
 	SORTER_LARGE_KEYS,			/* memory holds the keys of few rows only */
 	SORTER_THEIR_KEYS,			/* abbreviated keys of the type have a strange order */
+	SORTER_LONG_TEXT,			/* PostgreSQL's abbreviated keys of long text take less time */
 	SORTER_NO_MEMORY,			/* not enough for rows and keys */
 	SORTER_WRONG_ORDER,			/* an order failed its check */
 	SORTER_CONTRADICTION		/* coarse keys contradict the comparison function */

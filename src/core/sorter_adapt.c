@@ -37,12 +37,17 @@ static const uint32 steps[] = {LEADING_BYTES, 256, LEADING_MOST};
 
 #define STEPS lengthof(steps)
 
-/* A row of the sample, and a hash of its keys before the deferred ones. */
-typedef struct SampledRow
-{
-	uint32		hash;
-	uint32		row;
-} SampledRow;
+/* A sampled row: a hash of its keys before the deferred ones, and in the low bits its place in the sample. */
+#define ST_SORT sort_sampled
+#define ST_ELEMENT_TYPE uint64
+#define ST_COMPARE(a, b) (*(a) < *(b) ? -1 : *(a) > *(b))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+#define SAMPLED(hash, place) ((uint64) (hash) << 32 | (place))
+#define SAMPLED_HASH(sampled) ((uint32) ((sampled) >> 32))
+#define SAMPLED_PLACE(sampled) ((uint32) (sampled))
 
 /* Groups of equal keys in the sample. */
 typedef struct SampledGroups
@@ -174,43 +179,37 @@ hash_keys(Sorter *sorter, uint32 row)
 	return hash;
 }
 
-/* Orders by hash, then by row, for qsort. */
-static int
-compare_sampled(const void *a, const void *b)
+/* Counts a group of rows with equal hashes, in the order of their places. */
+static void
+note_group(SampledGroups *groups, const uint64 *rows, uint32 size)
 {
-	const SampledRow *x = a;
-	const SampledRow *y = b;
-
-	if (x->hash != y->hash)
-		return x->hash < y->hash ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+	groups->ones += size == 1;
+	if (size == 1)
+		return;
+	groups->twos += size == 2;
+	groups->apart += SAMPLED_PLACE(rows[0]) < SAMPLE_ROWS / 2 && SAMPLED_PLACE(rows[size - 1]) >= SAMPLE_ROWS / 2;
+	groups->apart_by_chance += 1 - pow(0.5, size - 1);
+	groups->tied += size;
+	groups->tied_log2 += size * log2(size);
 }
 
-/* Groups the first rows by their keys before the deferred ones. */
+/* Groups the rows of the sample by their keys before the deferred ones. */
 static SampledGroups
 sample_groups(Sorter *sorter)
 {
-	SampledRow *rows = palloc(SAMPLE_ROWS * sizeof(SampledRow));
+	uint64	   *rows = palloc(SAMPLE_ROWS * sizeof(uint64));
 	SampledGroups groups = {0};
 	uint32		end;
 
-	for (uint32 row = 0; row < SAMPLE_ROWS; row++)
-		rows[row] = (SampledRow) {hash_keys(sorter, row), row};
+	for (uint32 i = 0; i < SAMPLE_ROWS; i++)
+		rows[i] = SAMPLED(hash_keys(sorter, sorter->adaptive.defer_from + i), i);
 	ExecClearTuple(sorter->row_slot);
-	qsort(rows, SAMPLE_ROWS, sizeof(SampledRow), compare_sampled);
+	sort_sampled(rows, SAMPLE_ROWS);
 	for (uint32 start = 0; start < SAMPLE_ROWS; start = end)
 	{
-		uint32		size;
-
-		for (end = start + 1; end < SAMPLE_ROWS && rows[end].hash == rows[start].hash; end++)
+		for (end = start + 1; end < SAMPLE_ROWS && SAMPLED_HASH(rows[end]) == SAMPLED_HASH(rows[start]); end++)
 			;
-		size = end - start;
-		groups.ones += size == 1;
-		groups.twos += size == 2;
-		groups.apart += rows[start].row < SAMPLE_ROWS / 2 && rows[end - 1].row >= SAMPLE_ROWS / 2;
-		groups.apart_by_chance += 1 - pow(0.5, size - 1);
-		groups.tied += size > 1 ? size : 0;
-		groups.tied_log2 += size * log2(size);
+		note_group(&groups, &rows[start], end - start);
 	}
 	pfree(rows);
 	return groups;
@@ -225,7 +224,7 @@ static double
 comparisons_expected(Sorter *sorter, double rows)
 {
 	SampledGroups groups = sample_groups(sorter);
-	double		growth = rows / SAMPLE_ROWS;
+	double		growth = (rows - sorter->adaptive.defer_from) / SAMPLE_ROWS;
 	double		rare = groups.ones > 0 ? Min(2.0 * groups.twos / groups.ones, 1) * growth : 1;
 	double		spread = groups.apart_by_chance > 0 ? Min(groups.apart / groups.apart_by_chance, 1) : 0;
 
@@ -271,6 +270,24 @@ is_close_to(uint32 few, uint32 many)
 	return few >= many / 4 * 3;
 }
 
+/* Hashes each prefix of a string; the hashes are stride apart.  Each byte is read once. */
+static void
+hash_steps(const StringInfoData *bytes, uint32 *hashes, uint32 stride)
+{
+	uint32		hash = 0;
+	uint32		from = 0;
+
+	for (size_t step = 0; step < STEPS; step++)
+	{
+		uint32		to = Min((uint32) bytes->len, steps[step]);
+
+		if (to > from)
+			hash = hash_combine(hash, hash_bytes((unsigned char *) bytes->data + from, (int) (to - from)));
+		hashes[step * stride] = hash;
+		from = to;
+	}
+}
+
 /* Finds the shortest prefix of a key that tells nearly as many of some rows apart as the longest one. */
 static uint32
 bytes_wanted(Sorter *sorter, int column, const uint32 *rows, uint32 count)
@@ -293,8 +310,7 @@ bytes_wanted(Sorter *sorter, int column, const uint32 *rows, uint32 count)
 		value = slot_getattr(sorter->row_slot, sorter->columns.attnos[column], &isnull);
 		resetStringInfo(&bytes);
 		sortkey_normalise(key, value, isnull, &bytes);
-		for (step = 0; step < STEPS; step++)
-			hashes[step * count + i] = hash_bytes((unsigned char *) bytes.data, Min((uint32) bytes.len, steps[step]));
+		hash_steps(&bytes, hashes + i, count);
 	}
 	ExecClearTuple(sorter->row_slot);
 	key->leading = before;
@@ -355,6 +371,28 @@ defer_long_keys(Sorter *sorter)
 		{
 			(void) sortkey_defer(&sorter->keys[i]);
 			sorter->adaptive.deferred = Min(sorter->adaptive.deferred, i);
-			sorter->adaptive.defer_check = SAMPLE_ROWS;
+			sorter->adaptive.defer_check = sorter->adaptive.defer_from + SAMPLE_ROWS;
 		}
+}
+
+void
+defer_again(Sorter *sorter, int key)
+{
+	AdaptiveKeys *keys = &sorter->adaptive;
+
+	if (!sorter->keys[key].many)
+		return;
+	for (int i = sorter->columns.nkeys - 1; i > key; i--)
+	{
+		SortKey    *behind = &sorter->keys[i];
+
+		/* a key that has left its dictionary cannot return to that form */
+		if (behind->empty || behind->many || !sortkey_defer(behind))
+			continue;
+		keys->deferred = i;
+		keys->resumed = Min(keys->resumed, key + 1);
+		/* the values repeated in the rows so far, which are no sample of those to come */
+		keys->defer_from = sorter->rows->rows;
+		keys->defer_check = (uint32) Min((uint64) keys->defer_from + SAMPLE_ROWS, PG_UINT32_MAX);
+	}
 }

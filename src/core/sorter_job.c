@@ -220,6 +220,7 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_byt
 			continue;
 		if (result == KEY_WIDEN)
 		{
+			defer_again(sorter, i);
 			*reason = RESTART_WIDENED;
 			return GS_OK;
 		}
@@ -268,8 +269,8 @@ leave_engine(Sorter *sorter, gs_status status)
  * Replaces the job by one that takes the rows in memory from the first, and that one too if a reason comes up.  status
  * is what a failed engine returned.  Returns GS_OK with all rows encoded, or the status that no engine can go on with.
  *
- * The loop ends: a key has few forms and only widens, samples are taken only when rows come, job_bound stays 0, and the
- * last engine has no fallback.
+ * The loop ends: a key has few forms and only widens, which defers others a few times at most; samples are taken only
+ * when rows come, job_bound stays 0, and the last engine has no fallback.
  */
 static pg_noinline gs_status
 sorter_restart(Sorter *sorter, RestartReason reason, gs_status status)

@@ -48,7 +48,8 @@ typedef enum KeyAccess
 typedef struct AdaptiveKeys
 {
 	int			deferred;		/* the first deferred key; nkeys: none */
-	int			resumed;		/* keys before this one are never deferred again */
+	int			resumed;		/* keys before this one are not deferred for their length */
+	uint32		defer_from;		/* the first row of the sample that decides about deferred keys */
 	uint32		defer_check;	/* number of rows at which deferred keys are sampled */
 	uint32		lead_check;		/* number of marks at which prefixes are sampled */
 	bool		marked;			/* the job's rows have marks, because a key is a prefix of long strings */
@@ -172,6 +173,9 @@ extern void fix_keys(Sorter *sorter, bool fixed);
 
 /* At defer_check rows: resumes deferred keys that a sample shows to matter; true if any. */
 extern bool resume_deferred(Sorter *sorter);
+
+/* Defers keys behind one that has just left its dictionary, because its values no longer repeat. */
+extern void defer_again(Sorter *sorter, int key);
 
 /* At lead_check marks: lengthens prefixes if a sample shows that this tells strings apart; true if any. */
 extern bool lengthen_prefixes(Sorter *sorter);

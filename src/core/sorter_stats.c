@@ -16,6 +16,7 @@ sorter_fallback_text(SorterFallback fallback)
 		[SORTER_BOUND] = "only the first rows are wanted",
 		[SORTER_LARGE_KEYS] = "keys are too large for gpusort.work_mem",
 		[SORTER_THEIR_KEYS] = "abbreviated keys that only PostgreSQL can compare",
+		[SORTER_LONG_TEXT] = "long text that PostgreSQL sorts by its first characters",
 		[SORTER_NO_MEMORY] = "out of memory",
 		[SORTER_WRONG_ORDER] = "an order failed its check",
 		[SORTER_CONTRADICTION] = "sort keys contradict the comparison function",

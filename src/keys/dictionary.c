@@ -32,10 +32,19 @@
 #define MAX_RENUMBERINGS 8
 
 /*
- * The number of look-ups is first noted at this many distinct values.  From twice as many on, and at each doubling, the
- * number of values still to come is estimated.
+ * The number of look-ups is noted at this many distinct values, and at each doubling.  What they grow by tells how many
+ * are still to come from GROWTH_NOTE noted values on, or once so many look-ups found each of fewer.
  */
-#define FIRST_NOTE 64
+#define FIRST_NOTE 16
+#define GROWTH_NOTE 64
+#define GROWTH_LOOKUPS 8
+
+/*
+ * If fewer values than FEW_VALUES are expected, repeats alone have to tell, from so many distinct ones on: to number a
+ * hundred takes a tenth of such a sort.
+ */
+#define FEW_VALUES 4096
+#define FEW_NOTE 32
 
 /* Inserting a value into an array of this many costs as much as a comparison. */
 #define MOVED_VALUES 4096
@@ -45,6 +54,9 @@
 
 /* Look-ups of a value are counted up to this. */
 #define OFTEN 3
+
+/* Values are told apart by their first bytes if these are alike in one of so many. */
+#define ALIKE_SHARE 4
 
 typedef struct Entry
 {
@@ -268,6 +280,15 @@ new_by_growth(const Dictionary *dictionary, double lookups)
 	return rate * lookups > 0.001 ? share / rate * (1 - exp(-rate * lookups)) : share * lookups;
 }
 
+/* Is what was noted enough for an estimate from growth? */
+static inline bool
+growth_tells(const Dictionary *dictionary)
+{
+	uint64		noted = dictionary->noted.different;
+
+	return noted >= GROWTH_NOTE || (noted > 0 && dictionary->noted.lookups >= noted * GROWTH_LOOKUPS);
+}
+
 /*
  * Returns true if the values still to come fit, and inserting them costs less than the next form of key costs for all
  * rows.
@@ -277,10 +298,10 @@ is_worthwhile(const Dictionary *dictionary)
 {
 	double		expected = values_expected(dictionary);
 	double		lookups = (expected / (double) dictionary->asked - 1) * (double) dictionary->lookups;
-	double		more = Max(new_by_chance(dictionary, lookups), new_by_growth(dictionary, lookups));
+	double		growth = growth_tells(dictionary) ? new_by_growth(dictionary, lookups) : 0;
+	double		more = Max(new_by_chance(dictionary, lookups), growth);
 	double		values = dictionary->nentries + more;
 	double		worth = dictionary->ascii ? dictionary->worth.ascii : dictionary->worth.other;
-
 	return values <= DICTIONARY_VALUES && more * (log2(values) + values / MOVED_VALUES) <= expected * worth;
 }
 
@@ -288,6 +309,7 @@ is_worthwhile(const Dictionary *dictionary)
 static bool
 too_many(Dictionary *dictionary)
 {
+	bool		few;
 	bool		worthwhile;
 
 	if (dictionary->nentries >= DICTIONARY_VALUES ||
@@ -295,7 +317,8 @@ too_many(Dictionary *dictionary)
 		return true;
 	if (dictionary->different < Max(2 * dictionary->noted.different, FIRST_NOTE))
 		return false;
-	worthwhile = dictionary->noted.different == 0 || is_worthwhile(dictionary);
+	few = dictionary->expected > 0 && dictionary->expected < FEW_VALUES && dictionary->different >= FEW_NOTE;
+	worthwhile = (!few && !growth_tells(dictionary)) || is_worthwhile(dictionary);
 	dictionary->noted.lookups = dictionary->lookups;
 	dictionary->noted.different = dictionary->different;
 	return !worthwhile;
@@ -501,6 +524,31 @@ number_of_bytes(Dictionary *dictionary, Datum value, const char *bytes, Size len
 	if (result == DICTIONARY_OK)
 		*number = dictionary->entries[dictionary->last].number;
 	return result;
+}
+
+bool
+dictionary_differs_early(const Dictionary *dictionary, uint32 bytes)
+{
+	uint32		alike = 0;
+
+	for (uint32 i = 1; i < dictionary->nordered; i++)
+	{
+		const Entry *a = &dictionary->entries[dictionary->ordered[i - 1]];
+		const Entry *b = &dictionary->entries[dictionary->ordered[i]];
+
+		alike += a->len >= bytes && b->len >= bytes && memcmp(a->bytes, b->bytes, bytes) == 0;
+	}
+	return alike <= dictionary->nordered / ALIKE_SHARE;
+}
+
+bool
+dictionary_is_long(const Dictionary *dictionary, uint32 bytes)
+{
+	uint32		longer = 0;
+
+	for (uint32 i = 0; i < dictionary->nentries; i++)
+		longer += dictionary->entries[i].len > bytes;
+	return longer > dictionary->nentries / 2;
 }
 
 DictionaryResult

@@ -45,6 +45,12 @@ extern void dictionary_free(Dictionary *dictionary);
  */
 extern void dictionary_restart(Dictionary *dictionary);
 
+/* Do the first bytes tell most of the distinct values apart?  Of values next to each other in their order, that is. */
+extern bool dictionary_differs_early(const Dictionary *dictionary, uint32 bytes);
+
+/* Do most of the distinct values have more bytes? */
+extern bool dictionary_is_long(const Dictionary *dictionary, uint32 bytes);
+
 /* Finds the number of a value. */
 extern DictionaryResult dictionary_number(Dictionary *dictionary, Datum value, uint32 *number);
 

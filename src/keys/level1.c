@@ -22,6 +22,8 @@
 /* Key bytes of a part that suffice: any influence of the part's end lies behind LEVEL1_BYTES. */
 #define SURE_BYTES (LEVEL1_BYTES + 128)
 
+StaticAssertDecl(LEVEL1_START_BYTES > LONG_STRING + SEARCH_BYTES, "the first part of a string that goes on");
+
 /* Larger string buffers are freed after use. */
 #define LARGE_COPY (1024 * 1024)
 
@@ -174,10 +176,10 @@ level1_has_short(const Level1 *level1)
 }
 
 int
-level1_short_key(Level1 *level1, const char *string, Size len, uint8 *to)
+level1_short_key(Level1 *level1, const char *string, Size len, uint8 *to, int most)
 {
 	uint8	   *out = to;
-	uint8	   *end = to + LEVEL1_BYTES;
+	uint8	   *end = to + most;
 	uint8		before = 0;
 
 	for (Size i = 0; i < len && out < end; i++)
@@ -241,6 +243,16 @@ part_length(Level1 *level1, const char *string, Size len, Size least)
 	return pg_mbcliplen(string, (int) (least + SEARCH_BYTES), (int) least);
 }
 
+/* Replaces the buffer's contents by the provider's key of the first bytes of a string. */
+static void
+provider_key(Level1 *level1, const char *string, Size part, bool all_levels, StringInfo buffer)
+{
+	resetStringInfo(buffer);
+	resetStringInfo(&level1->copy);
+	appendBinaryStringInfo(&level1->copy, string, (int) part);
+	level1->provider->key(level1, level1->copy.data, part, all_levels, buffer);
+}
+
 /* Calls the provider, for no more of a string than the key needs. */
 static void
 key_of_part(Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer)
@@ -251,13 +263,29 @@ key_of_part(Level1 *level1, const char *string, Size len, bool all_levels, Strin
 	for (Size least = LONG_STRING;; least *= 4)
 	{
 		part = part_length(level1, string, len, least);
-		resetStringInfo(buffer);
-		resetStringInfo(&level1->copy);
-		appendBinaryStringInfo(&level1->copy, string, (int) part);
-		level1->provider->key(level1, level1->copy.data, part, all_levels, buffer);
+		provider_key(level1, string, part, all_levels, buffer);
 		if (part == len || all_levels || buffer->len >= SURE_BYTES)
 			return;
 	}
+}
+
+bool
+level1_key_of_start(Level1 *level1, const char *start, StringInfo buffer)
+{
+	bool		enough;
+
+	resetStringInfo(buffer);
+	if (!level1->weights_usable)
+		return false;
+	if (level1->provider->mixes && append_weights(level1, start, LEVEL1_START_BYTES, buffer))
+		enough = buffer->len >= LEVEL1_BYTES;
+	else
+	{
+		provider_key(level1, start, part_length(level1, start, LEVEL1_START_BYTES, LONG_STRING), false, buffer);
+		enough = buffer->len >= SURE_BYTES;
+	}
+	buffer->len = Min(buffer->len, LEVEL1_BYTES);
+	return enough;
 }
 
 void

@@ -12,7 +12,7 @@
 
 #include "lib/stringinfo.h"
 
-/* Keys are truncated to this length.  Ties are compared anyway. */
+/* Keys are truncated to this length at most; the caller may want fewer bytes.  Ties are compared anyway. */
 #define LEVEL1_BYTES 256
 
 /* A locale that provides keys, opened once per session and collation. */
@@ -31,15 +31,24 @@ extern void level1_refuse(Level1 *level1);
 extern bool level1_has_short(const Level1 *level1);
 
 /*
- * Writes the short key of a string to `to`, which has room for LEVEL1_BYTES or the string's length.  Returns -1 if the
+ * Writes the short key of a string to `to`, which has room for most bytes or the string's length.  Returns -1 if the
  * string has none.
  */
-extern int	level1_short_key(Level1 *level1, const char *string, Size len, uint8 *to);
+extern int	level1_short_key(Level1 *level1, const char *string, Size len, uint8 *to, int most);
 
 /*
  * Replaces the buffer's contents by the key of a string.  all_levels: appends the other levels, as a guess at how equal
  * keys compare.
  */
 extern void level1_key(Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer);
+
+/* Bytes at the start of a string from which level1_key_of_start makes the key of a longer one. */
+#define LEVEL1_START_BYTES 1152
+
+/*
+ * Replaces the buffer's contents by the first-level key of a string of more than LEVEL1_START_BYTES, of which these are
+ * the first.  Returns false if the key takes more of them.
+ */
+extern bool level1_key_of_start(Level1 *level1, const char *start, StringInfo buffer);
 
 #endif

@@ -35,6 +35,14 @@ typedef struct KeyColumn
 	bool		has_nulls;		/* nulls is cleared and has a bit set */
 } KeyColumn;
 
+/* Why a key is PostgreSQL's. */
+typedef enum KeyTheirs
+{
+	THEIRS_NOT,
+	THEIRS_BY_ORDER,	/* no engine knows the order of the type's abbreviated keys */
+	THEIRS_BY_LENGTH	/* the server's abbreviated keys take less of long strings */
+} KeyTheirs;
+
 typedef struct SortKey SortKey;
 
 /* Form of keys that distinguish nothing; rows are only compared. */
@@ -52,7 +60,8 @@ struct SortKey
 	bool		exact;			/* never widens */
 	bool		coarse;			/* its current form is coarse; see sortkey_coarse.c */
 	bool		empty;			/* coarse, and distinguishes nothing */
-	bool		theirs;			/* abbreviated keys whose order no engine knows: as first key it goes to tuplesort */
+	bool		many;			/* its dictionary had too many values, and was left */
+	KeyTheirs	theirs;			/* as first key it goes to tuplesort */
 	bool		unpack;			/* each comparison detoasts values */
 	KeyEncoder	leader;			/* of byte strings: encodes leading bytes of long ones */
 	uint32		leading;		/* number of those bytes; only strings of at least that length are coarse; 0: all */

@@ -11,12 +11,13 @@
  *
  * It starts with the dictionary, as values often repeat, and widens if they do not.  Coarse means that values with
  * different keys are ordered by the keys, while values with equal keys may compare either way.  The sort then compares
- * rows with equal keys (core/tied_runs.c).
+ * rows with equal keys (rows/tied_runs.c).
  */
 #include "postgres.h"
 
 #include <math.h>
 
+#include "access/detoast.h"
 #include "access/tupmacs.h"
 #include "catalog/pg_collation_d.h"
 #include "utils/lsyscache.h"
@@ -43,6 +44,12 @@
 /* The share of a comparison sort's log2 n comparisons of each row that a dictionary may cost instead. */
 #define COMPARED_SHARE 0.7
 
+/* Longer strings whose keys the provider makes take more time than the server's abbreviated keys. */
+#define PROVIDER_BYTES 128
+
+/* Where so many bytes tell strings apart, their first-level keys are of twice as many. */
+#define EARLY_BYTES (LEVEL1_BYTES / 4)
+
 /*
  * Expected rows from which on abbreviated keys with a comparator of the type's own are worth sorting by.  Fewer take
  * longer than in PostgreSQL's sort: 3000 geometries up to twice as long.
@@ -61,6 +68,9 @@ typedef struct CoarseState
 	Oid			strings;		/* form of strings; see string_form */
 	/* set when the dictionary is left */
 	Level1	   *level1;			/* of strings */
+	int			level1_bytes;	/* of a key */
+	bool		server_tells;	/* they are long, and the server's abbreviated keys tell them apart */
+	bool		whole;			/* the first bytes of one did not suffice for its key: all of each are unpacked */
 	Parts	   *parts;			/* of composite values */
 	StringInfoData buffer;		/* key from one of these */
 	SortSupportData abbreviated;	/* of other types that have it */
@@ -193,7 +203,7 @@ take_abbreviated(SortKey *key)
 	state->own = !type_of_order(ssup, &type);
 	if (state->own && state->order == lengthof(own_orders))
 	{
-		key->theirs = true;
+		key->theirs = THEIRS_BY_ORDER;
 		return take_nothing(key);
 	}
 	if (state->own)
@@ -203,16 +213,76 @@ take_abbreviated(SortKey *key)
 	return take_form(key, type, encode_abbreviated, true, "abbreviated");
 }
 
+/*
+ * Opens a packed string by its first bytes if it has more; false if the view is of all.  Blanks at the end of a part
+ * are not those at the end of a bpchar.
+ */
+static bool
+open_start(const CoarseState *state, Datum value, int32 bytes, StringView *view)
+{
+	struct varlena *string = (struct varlena *) DatumGetPointer(value);
+
+	if (state->strings != TEXTOID || state->whole ||
+		likely(!VARATT_IS_EXTERNAL(string) && !VARATT_IS_COMPRESSED(string)) ||
+		toast_raw_datum_size(value) <= (Size) (VARHDRSZ + bytes))
+	{
+		*view = open_string(state->strings, value);
+		return false;
+	}
+	view->varlena = PG_DETOAST_DATUM_SLICE(value, 0, bytes);
+	view->bytes = VARDATA_ANY(view->varlena);
+	view->len = VARSIZE_ANY_EXHDR(view->varlena);
+	return true;
+}
+
+/*
+ * Is a string the server's?  An abbreviated key is made of a value's first characters.  A first-level key takes
+ * hundreds of bytes from the collation's provider where they are not ASCII, and has neighbours compared, which fetches
+ * values out of line once more.
+ */
+static bool
+is_theirs(const SortKey *key, Datum value, bool by_provider)
+{
+	const CoarseState *state = key->state;
+
+	return state->server_tells && !key->exact && (VARATT_IS_EXTERNAL(DatumGetPointer(value)) ||
+												   (by_provider && toast_raw_datum_size(value) > PROVIDER_BYTES));
+}
+
+/* Leaves a key of long strings to the server. */
+static KeyResult
+leave_to_server(SortKey *key)
+{
+	key->theirs = THEIRS_BY_LENGTH;
+	return take_nothing(key);
+}
+
+/* Makes the first-level key of a string in the buffer. */
+static void
+make_level1(CoarseState *state, Datum value)
+{
+	StringView	view;
+	bool		goes_on = open_start(state, value, LEVEL1_START_BYTES, &view);
+
+	if (goes_on)
+		state->whole = !level1_key_of_start(state->level1, view.bytes, &state->buffer);
+	else
+		level1_key(state->level1, view.bytes, view.len, false, &state->buffer);
+	close_string(value, &view);
+	if (goes_on && state->whole)
+		make_level1(state, value);
+}
+
 /* Encodes first-level keys of any string. */
 static KeyResult
 encode_level1(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	CoarseState *state = key->state;
-	StringView	view = open_string(state->strings, value);
 
-	level1_key(state->level1, view.bytes, view.len, false, &state->buffer);
-	close_string(value, &view);
-	return put_bytes(column, row, state->buffer.data, state->buffer.len);
+	if (is_theirs(key, value, true))
+		return leave_to_server(key);
+	make_level1(state, value);
+	return put_bytes(column, row, state->buffer.data, Min(state->buffer.len, state->level1_bytes));
 }
 
 /* Encodes first-level keys of ASCII strings, a byte per character. */
@@ -220,21 +290,30 @@ static KeyResult
 encode_level1_short(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	CoarseState *state = key->state;
-	StringView	view = open_string(state->strings, value);
+	StringView	view;
+	int			most = state->level1_bytes;
+	bool		goes_on;
 	uint8	   *to;
-	KeyResult	result = bytes_room(column, row, Min(view.len, LEVEL1_BYTES), &to);
+	KeyResult	result;
+
+	if (is_theirs(key, value, false))
+		return leave_to_server(key);
+	/* some characters have no weight */
+	goes_on = open_start(state, value, most / 4 * 5, &view);
+	result = bytes_room(column, row, Min(view.len, (Size) most), &to);
 
 	if (likely(result == KEY_OK))
 	{
-		int			len = level1_short_key(state->level1, view.bytes, view.len, to);
+		int			len = level1_short_key(state->level1, view.bytes, view.len, to, most);
 
+		state->whole |= goes_on && len >= 0 && len < most;
 		if (likely(len >= 0))
 			((uint32 *) column->values)[row + 1] = (uint32) (to - column->heap) + len;
 		else
 			result = take_form(key, GS_BYTES, encode_level1, true, "first level");
 	}
 	close_string(value, &view);
-	return result;
+	return goes_on && state->whole ? encode_level1_short(key, value, column, row) : result;
 }
 
 /* The first parts of a value. */
@@ -279,6 +358,19 @@ take_coarse_form(SortKey *key)
 	return take_abbreviated(key);
 }
 
+/*
+ * Do the server's abbreviated keys tell strings apart that are mostly long?  Of text they are of the first characters,
+ * and under ICU only.
+ */
+static bool
+server_tells(CoarseState *state)
+{
+	if (state->strings != TEXTOID || !dictionary_is_long(state->dictionary, PROVIDER_BYTES))
+		return false;
+	open_comparator(&state->abbreviated, state->sortop, state->ssup.ssup_collation, true);
+	return state->abbreviated.abbrev_converter != NULL && dictionary_differs_early(state->dictionary, sizeof(Datum));
+}
+
 /* Leaves the dictionary. */
 static KeyResult
 leave_dictionary(SortKey *key)
@@ -287,8 +379,11 @@ leave_dictionary(SortKey *key)
 	MemoryContext old = MemoryContextSwitchTo(state->context);
 	KeyResult	result;
 
+	state->level1_bytes = dictionary_differs_early(state->dictionary, EARLY_BYTES) ? 2 * EARLY_BYTES : LEVEL1_BYTES;
+	state->server_tells = server_tells(state);
 	dictionary_free(state->dictionary);
 	state->dictionary = NULL;
+	key->many = true;
 	result = take_coarse_form(key);
 	MemoryContextSwitchTo(old);
 	return result;
@@ -407,7 +502,8 @@ sortkey_expect(SortKey *key, double rows)
 		worth.ascii = worth.other = COMPARED_SHARE * log2(Max(rows, 2));
 	dictionary_expect(state->dictionary, rows, worth);
 	/* finding the order of such keys and comparing all neighbours in full does not pay in a small sort */
-	key->theirs = rows > 0 && rows < OWN_ORDER_ROWS && has_own_order(&state->abbreviated);
+	if (rows > 0 && rows < OWN_ORDER_ROWS && has_own_order(&state->abbreviated))
+		key->theirs = THEIRS_BY_ORDER;
 }
 
 void

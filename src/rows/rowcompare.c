@@ -133,21 +133,26 @@ unpacked_value(const RowComparer *comparer, UnpackedValue *unpacked, int key, ui
 	return PointerGetDatum(unpacked->value);
 }
 
-void
-rowcompare_unpack(RowComparer *comparer, int key, uint32 a, uint32 b, Datum *value_a, Datum *value_b)
+int
+rowcompare_packed(RowComparer *comparer, int key, uint32 a, uint32 b, Datum value_a, Datum value_b)
 {
 	UnpackedValue *unpacked = comparer->unpacked;
+	SortSupport ssup = &comparer->keys[key];
 
-	/* who walks over an order compares each row twice */
-	if (is_unpacked(&unpacked[1], key, a) || is_unpacked(&unpacked[0], key, b))
-	{
-		UnpackedValue first = unpacked[0];
+	/*
+	 * A walk over an order compares each row twice.  Its value keeps its side in the second comparison, where a
+	 * comparator of strings has a copy of it as well.
+	 */
+	bool		swapped = is_unpacked(&unpacked[1], key, a) || is_unpacked(&unpacked[0], key, b);
+	int			order;
 
-		unpacked[0] = unpacked[1];
-		unpacked[1] = first;
-	}
-	*value_a = unpacked_value(comparer, &unpacked[0], key, a, *value_a);
-	*value_b = unpacked_value(comparer, &unpacked[1], key, b, *value_b);
+	value_a = unpacked_value(comparer, &unpacked[swapped], key, a, value_a);
+	value_b = unpacked_value(comparer, &unpacked[!swapped], key, b, value_b);
+	if (!swapped)
+		return ApplySortComparator(value_a, false, value_b, false, ssup);
+	order = ApplySortComparator(value_b, false, value_a, false, ssup);
+	INVERT_COMPARE_RESULT(order);
+	return order;
 }
 
 Datum

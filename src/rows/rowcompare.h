@@ -64,8 +64,8 @@ rowcompare_is_packed(const RowComparer *comparer, int key, Datum value)
 		(VARATT_IS_COMPRESSED(DatumGetPointer(value)) || VARATT_IS_EXTERNAL(DatumGetPointer(value)));
 }
 
-/* Unpacks those of two rows' values that are packed. */
-extern void rowcompare_unpack(RowComparer *comparer, int key, uint32 a, uint32 b, Datum *value_a, Datum *value_b);
+/* Compares two rows by a key if one of the values is packed, none NULL. */
+extern int	rowcompare_packed(RowComparer *comparer, int key, uint32 a, uint32 b, Datum value_a, Datum value_b);
 
 /* Unpacks and aligns a value into the current unpacking context; the copy is the caller's. */
 extern Datum rowcompare_take(RowComparer *comparer, int key, uint32 row, Datum value);
@@ -90,7 +90,7 @@ rowcompare_key(RowComparer *comparer, int key, uint32 a, uint32 b)
 
 	if (!null_a && !null_b && unlikely(rowcompare_is_packed(comparer, key, value_a) ||
 									   rowcompare_is_packed(comparer, key, value_b)))
-		rowcompare_unpack(comparer, key, a, b, &value_a, &value_b);
+		return rowcompare_packed(comparer, key, a, b, value_a, value_b);
 	return ApplySortComparator(value_a, null_a, value_b, null_b, &comparer->keys[key]);
 }
 

@@ -97,24 +97,20 @@ rowmarks_put(RowMarks *marks, const SortKey *keys, const KeyWriter *writer, int 
 	return true;
 }
 
-/* For qsort. */
-static int
-compare_hashes(const void *a, const void *b)
-{
-	uint32		x = *(const uint32 *) a;
-	uint32		y = *(const uint32 *) b;
-
-	return x < y ? -1 : x > y;
-}
-
 uint32
-count_different(uint32 *hashes, uint32 count)
+count_different(const uint32 *hashes, uint32 count)
 {
-	uint32		different = count > 0;
+	bool	   *seen = palloc0(PG_UINT16_MAX + 1);
+	uint32		different = 0;
 
-	qsort(hashes, count, sizeof(uint32), compare_hashes);
-	for (uint32 i = 1; i < count; i++)
-		different += hashes[i] != hashes[i - 1];
+	for (uint32 i = 0; i < count; i++)
+	{
+		bool	   *this = &seen[hashes[i] >> 16];
+
+		different += !*this;
+		*this = true;
+	}
+	pfree(seen);
 	return different;
 }
 

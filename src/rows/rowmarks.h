@@ -25,8 +25,8 @@ typedef struct RowMarks
 /* Appends the mark of a row whose keys have just been written; false without memory. */
 extern bool rowmarks_put(RowMarks *marks, const SortKey *keys, const KeyWriter *writer, int nkeys);
 
-/* Counts distinct hashes; sorts them. */
-extern uint32 count_different(uint32 *hashes, uint32 count);
+/* Estimates the number of distinct hashes among at most a few thousand. */
+extern uint32 count_different(const uint32 *hashes, uint32 count);
 
 /* Forgets all marks; others may follow. */
 extern void rowmarks_free(RowMarks *marks);

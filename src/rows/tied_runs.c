@@ -30,6 +30,13 @@
 /* A run of fewer rows is sorted without whole sort keys. */
 #define GUESS_ROWS 8
 
+/* Strings with more bytes are long.  A comparison skips their common prefix faster than a whole sort key is made. */
+#define GUESS_LONG 128
+
+/* A run of fewer rows with long strings is sorted without whole sort keys, as one whose sample has equal ones. */
+#define GUESS_LONG_ROWS 128
+#define GUESS_SAMPLE 4
+
 /* A row of a run, and its value in the first key that matters. */
 typedef struct TiedItem
 {
@@ -165,18 +172,27 @@ find_item(TiedSort *s, const TiedItem *items, uint32 low, uint32 high, const Tie
 	return low;
 }
 
-/* Sorts a few items; those in order take one comparison each. */
+/*
+ * Sorts a few items; those in order take one comparison each.  Behind an item that had to be moved, the next one is
+ * likely to be moved as well, and is searched for at once.
+ */
 static void
 insertion_sort(TiedSort *s, TiedItem *items, uint32 count)
 {
+	bool		in_place = true;
+
 	for (uint32 i = 1; i < count; i++)
 	{
 		TiedItem	item = items[i];
+		uint32		high = i;
 		uint32		place;
 
-		if (compare_items(s, &items[i - 1], &item) < 0)
+		if (in_place && compare_items(s, &items[i - 1], &item) > 0)
+			high = i - 1;
+		else if (in_place)
 			continue;
-		place = find_item(s, items, 0, i - 1, &item);
+		place = find_item(s, items, 0, high, &item);
+		in_place = place == i;
 		memmove(&items[place + 1], &items[place], (i - place) * sizeof(TiedItem));
 		items[place] = item;
 	}
@@ -245,11 +261,47 @@ compare_guesses(const Guess *a, const Guess *b, TiedSort *s)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
+/* Replaces the bytes in keys_of[side] by the whole sort key of an item's value; false if there is none. */
+static bool
+make_guess(TiedSort *s, int side, const TiedItem *item)
+{
+	StringInfo	bytes = &s->keys_of[side];
+
+	resetStringInfo(bytes);
+	return !item->isnull && sortkey_guess(&s->keys[s->key], item->value, bytes);
+}
+
+/* Do the whole sort keys of a few items differ? */
+static bool
+guesses_differ(TiedSort *s, const TiedItem *items, uint32 count)
+{
+	bool		differ = false;
+
+	if (!make_guess(s, 0, &items[0]))
+		return false;
+	for (uint32 i = 1; i < GUESS_SAMPLE && !differ; i++)
+		differ = make_guess(s, 1, &items[(uint64) i * count / GUESS_SAMPLE]) && compare_encoded(s) != 0;
+	return differ;
+}
+
+/*
+ * Are whole sort keys worth making?  The primary weights of a long string continue behind its key, and mostly decide.
+ * What a guess adds is behind them, so a sample has to show that guesses differ.
+ */
+static bool
+guesses_pay(TiedSort *s, const TiedItem *items, uint32 count)
+{
+	if (items->isnull || s->comparer->places[s->key].len != -1 || toast_raw_datum_size(items->value) <= GUESS_LONG)
+		return count >= GUESS_ROWS;
+	return count >= GUESS_LONG_ROWS && guesses_differ(s, items, count);
+}
+
 /* Sorts items by their values' whole sort keys.  Does nothing if a value has none, or if memory does not suffice. */
 static void
 order_by_guess(TiedSort *s, TiedItem *items, uint32 count, TiedItem *room)
 {
 	Size		share = s->copies_limit / count;
+	StringInfo	bytes = &s->keys_of[1];
 	Guess	   *guesses;
 
 	if (share <= sizeof(Guess))
@@ -258,11 +310,7 @@ order_by_guess(TiedSort *s, TiedItem *items, uint32 count, TiedItem *room)
 	resetStringInfo(&s->guesses);
 	for (uint32 i = 0; i < count; i++)
 	{
-		StringInfo	bytes = &s->keys_of[1];
-
-		resetStringInfo(bytes);
-		if (items[i].isnull || !sortkey_guess(&s->keys[s->key], items[i].value, bytes) ||
-			(Size) s->guesses.len + bytes->len > MaxAllocSize / 2)
+		if (!make_guess(s, 1, &items[i]) || (Size) s->guesses.len + bytes->len > MaxAllocSize / 2)
 			return;
 		enlargeStringInfo(bytes, sizeof(uint64));
 		memset(bytes->data + bytes->len, 0, sizeof(uint64));
@@ -336,7 +384,7 @@ order_run(TiedSort *s, uint32 *rows, uint32 count)
 	if (!make_room(s, count))
 		return false;
 	read_items(s, rows, count, s->items);
-	if (count >= GUESS_ROWS)
+	if (guesses_pay(s, s->items, count))
 		order_by_guess(s, s->items, count, s->items + count);
 	merge_sort(s, s->items, count, s->items + count);
 	for (uint32 i = 0; i < count; i++)

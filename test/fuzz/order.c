@@ -2,7 +2,7 @@
  * order.c: tables, limits of the engine and sizes of chunks that the input's bytes choose, against a plain comparison.
  */
 #include "fuzz.h"
-#include "test/primitives/random_table.h"
+#include "test/kernels/random_table.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)

@@ -6,19 +6,16 @@
  * it is not given back.  Speaks TAP.
  */
 #include "kernels/engine.h"
+#include "test/kernels/tap.h"
 
 #include <cuda_runtime_api.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define PATTERN 0x5ec2e7c0de5ec2e7u
-#define ROWS 300000u
+#define PATTERN		0x5ec2e7c0de5ec2e7u
+#define ROWS		300000u
 #define CHUNK_BYTES ((size_t) 8 << 20)
 #define BLOCK_BYTES ((size_t) 1 << 20)
 #define MOST_BLOCKS 512
 
-static int tests, failures;
 static bool broken; /* nothing can be cleared */
 
 /* The engine's calls lead here: Makefile. */
@@ -29,14 +26,6 @@ cudaError_t
 __wrap_cudaMemsetAsync(void *block, int byte, size_t bytes, cudaStream_t stream)
 {
 	return broken ? cudaErrorUnknown : __real_cudaMemsetAsync(block, byte, bytes, stream);
-}
-
-static void
-ok(bool good, const char *name)
-{
-	tests++;
-	failures += !good;
-	printf("%sok %d - %s\n", good ? "" : "not ", tests, name);
 }
 
 /*
@@ -203,13 +192,13 @@ fail_to_clear(void)
 	broken = true;
 	gs_free(engine, block);
 	broken = false;
-	ok(good && gs_sync(engine) == GS_DEVICE, "a block that cannot be cleared is an engine's failure");
-	ok(gs_alloc(engine, BLOCK_BYTES, &next) == GS_DEVICE && job(engine, false, true) == GS_DEVICE,
-	   "which gets no more memory, and no job");
-	ok(cudaFree(block) == cudaSuccess, "the block was not given back");
+	tap_ok(good && gs_sync(engine) == GS_DEVICE, "a block that cannot be cleared is an engine's failure");
+	tap_ok(gs_alloc(engine, BLOCK_BYTES, &next) == GS_DEVICE && job(engine, false, true) == GS_DEVICE,
+		   "which gets no more memory, and no job");
+	tap_ok(cudaFree(block) == cudaSuccess, "the block was not given back");
 	gs_engine_close(engine);
 	good = gs_cuda_open(0, gs_default_host(), &engine) == GS_OK;
-	ok(good && job(engine, false, true) == GS_OK, "the next engine works");
+	tap_ok(good && job(engine, false, true) == GS_OK, "the next engine works");
 	if (good)
 		gs_engine_close(engine);
 }
@@ -228,7 +217,7 @@ main(void)
 	}
 	cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all);
 	soil();
-	ok(search(pool) > 0, "what is given back as it was is found again");
+	tap_ok(search(pool) > 0, "what is given back as it was is found again");
 	cudaMemPoolTrimTo(pool, 0);
 	for (int strings = 0; strings < 2; strings++)
 		for (int finish = 0; finish < 2; finish++)
@@ -237,17 +226,17 @@ main(void)
 
 			snprintf(name, sizeof(name), "a job of %s %s", strings ? "strings" : "numbers",
 					 finish ? "in the middle of its order" : "that ended early");
-			ok(job(engine, strings, finish) == GS_OK && kept(pool) > 0, name);
-			ok(search(pool) == 0, "leaves nothing");
+			tap_ok(job(engine, strings, finish) == GS_OK && kept(pool) > 0, "%s", name);
+			tap_ok(search(pool) == 0, "leaves nothing");
 		}
 	if (again_often(engine, false) > 0)
-		ok(again_often(engine, true) == 0, "a freed block comes back as it was, one that the engine frees does not");
+		tap_ok(again_often(engine, true) == 0,
+			   "a freed block comes back as it was, one that the engine frees does not");
 	else
-		ok(true, "# SKIP a freed block comes back as it was: not while others use the GPU");
+		tap_skip("a freed block comes back as it was: not while others use the GPU");
 	gs_engine_close(engine);
 	fail_to_clear();
 	cudaMemPoolTrimTo(pool, 0);
-	ok(kept(pool) == 0, "the pool gives all back when asked");
-	printf("1..%d\n", tests);
-	return failures != 0;
+	tap_ok(kept(pool) == 0, "the pool gives all back when asked");
+	return tap_done();
 }

@@ -5,20 +5,17 @@
  *   devices-test [seconds [engines of a device]]
  */
 #include "kernels/gs_arrays.h"
-#include "test/seed.h"
+#include "test/kernels/tap.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#define TABLES 4
+#define TABLES		 4
 #define MOST_DEVICES 16
 #define MOST_ENGINES 8
-#define CHUNK_ROWS 65536u
+#define CHUNK_ROWS	 65536u
 
 /* Rows with two columns, their order, and the first column in order with the rows' numbers beside it. */
 typedef struct table
@@ -43,17 +40,9 @@ static const gs_column_spec columns[2] = {{GS_I64, false, false}, {GS_I32, true,
 static table tables[TABLES];
 static double seconds = 5;
 static pthread_barrier_t ready;			  /* all engines are open, which takes a device a second and longer */
-static atomic_int at_work[MOST_DEVICES]; /* sessions in the middle of a call */
+static atomic_int at_work[MOST_DEVICES];  /* sessions in the middle of a call */
 static atomic_int together[MOST_DEVICES]; /* calls that met one of another device */
-static int devices, tests, failures;
-
-static void
-ok(bool good, const char *name)
-{
-	tests++;
-	failures += !good;
-	printf("%sok %d - %s\n", good ? "" : "not ", tests, name);
-}
+static int devices;
 
 static double
 now(void)
@@ -245,7 +234,7 @@ main(int argc, char **argv)
 		return 0;
 	}
 	devices = devices > MOST_DEVICES ? MOST_DEVICES : devices;
-	ok(gs_cpu_open(1, NULL, &cpu) == GS_OK && make_tables(cpu), "tables, and their orders by the CPU");
+	tap_ok(gs_cpu_open(1, NULL, &cpu) == GS_OK && make_tables(cpu), "tables, and their orders by the CPU");
 	pthread_barrier_init(&ready, NULL, (unsigned) (devices * engines));
 	for (int d = 0; d < devices; d++)
 		for (int i = 0; i < engines; i++)
@@ -267,14 +256,13 @@ main(int argc, char **argv)
 		}
 		snprintf(name, sizeof(name), "device %d: %d orders and %d sorts by %d engines, all as the CPU's", d, orders,
 				 sorts, engines);
-		ok(orders > 0 && sorts > 0 && wrong == 0, name);
+		tap_ok(orders > 0 && sorts > 0 && wrong == 0, "%s", name);
 		if (devices > 1)
 		{
 			snprintf(name, sizeof(name), "device %d: %d times together with another device", d, together[d]);
-			ok(together[d] > 0, name);
+			tap_ok(together[d] > 0, "%s", name);
 		}
 	}
 	gs_engine_close(cpu);
-	printf("1..%d\n", tests);
-	return failures != 0;
+	return tap_done();
 }

@@ -3,8 +3,8 @@
 # script, or those named, in a copy of the tree, and runs tests until one of them notices.  A fault that none notices
 # fails; a table of all goes to build/mutants.md, or where TABLE says.
 #
-# A fault's tests are: kernel:DIR, the programs of test/DIR on the CPU engine; service:lies and, for root,
-# service:stranger, those of test/service; pgtap:FILE; regress:TEST; t:NUMBER, a file of test/t.  They run in servers
+# A fault's tests are: kernel:FAMILY, those of test/kernels on the CPU engine; service:lies and, for root,
+# service:stranger, those of test/service; pgtap:FILE; regress:TEST; t:FILE, one of test/t.  They run in servers
 # of one data directory, with the extension in the place where PG_CONFIG says, and the right one goes there in the end.
 # When none of them notices, all of regress, pgtap and tap have a chance (MUTANTS_QUICK=1: not).
 set -eu
@@ -20,31 +20,16 @@ log=$work/mutant.log
 compiler=gcc
 if command -v ccache >/dev/null 2>&1; then compiler='ccache gcc'; fi
 
-# kernel_tests DIR: its programs, of the objects that the extension was built of.
+# kernel_tests FAMILY: its tests, of the objects that the extension was built of.
 kernel_tests() {
-	local dir=$tree/test/$1 built=$work/built/$1 program common=() kernels file
-	kernels=$(find "$tree"/kernels/*.o "$tree"/kernels/cpu/*.o)
+	local built=$work/built file
 	mkdir -p "$built"
-	case $1 in
-		primitives) common=("$dir/tap.c" "$dir/random_table.c") ;;
-		*) common=("$tree/test/engine_test.c") ;;
-	esac
-	for file in "$dir"/*.c "${common[@]}"; do
-		program=$built/$(basename "$file" .c)
-		if [ ! -e "$program.o" ]; then gcc -std=gnu11 -O1 -g "-I$tree" -c "$file" -o "$program.o" || return 2; fi
+	for file in $(find "$tree/test/kernels" -name '*.c' ! -name 'gpu_*' -printf '%f\n'); do
+		[ -e "$built/$file.o" ] || gcc -std=gnu11 -O1 -g "-I$tree" -c "$tree/test/kernels/$file" -o "$built/$file.o" ||
+			return 2
 	done
-	if [ "$1" = primitives ]; then
-		for program in "$built"/*_test.o; do
-			# shellcheck disable=SC2086
-			gcc "$program" "$built/tap.o" "$built/random_table.o" $kernels -lm -o "${program%.o}" || return 2
-			"${program%.o}" || return 1
-		done
-	else
-		# order*.c of test/sort are programs of their own
-		# shellcheck disable=SC2086,SC2046
-		gcc $(find "$built" -name '*.o' ! -name 'order*') $kernels -lm -o "$built/test" || return 2
-		"$built/test" cpu small
-	fi
+	gcc "$built"/*.o "$tree"/kernels/*.o "$tree"/kernels/cpu/*.o -lm -o "$built/kernels-test" || return 2
+	"$built/kernels-test" cpu small "$1"
 }
 
 # noticed TEST: does it fail?
@@ -71,7 +56,7 @@ noticed() {
 			as_server timeout 2400 env PATH="$bindir:$PATH" TESTDIR="$work/tap" TESTDATADIR="$work/tap/tmp_check" \
 				TESTLOGDIR="$work/tap/tmp_check/log" \
 				PG_REGRESS="$pgtest/test/regress/pg_regress" PG_TEST_TIMEOUT_DEFAULT=180 \
-				perl -I "$pgtest/test/perl" -I "$tree/test/perl" "$tree/test/t/$which"_*.pl >"$log" 2>&1 || status=$? ;;
+				perl -I "$pgtest/test/perl" -I "$tree/test/perl" "$tree/test/t/$which.pl" >"$log" 2>&1 || status=$? ;;
 	esac
 	[ "$status" != 0 ]
 }

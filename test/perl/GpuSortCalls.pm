@@ -7,7 +7,6 @@ use warnings;
 use Cwd qw(abs_path);
 use Exporter 'import';
 use Fcntl;
-use File::Basename;
 use GpuSortService;
 use GpuSortTest;
 use PostgreSQL::Test::Utils;
@@ -28,11 +27,8 @@ my $control = "$folder/calls";
 # Builds the library; what failed is said by a test.
 sub build_calls
 {
-	my $sources = dirname(__FILE__) . '/../calls';
-	my @build = ('gcc', '-shared', '-fPIC', '-O1', '-o', $library, (glob "$sources/*.c"), '-ldl');
-
 	fail_calls(undef);
-	is(system(@build), 0, 'the library is built') or BAIL_OUT("no library: @build");
+	build_library($library, map { "calls/$_.c" } 'failing_calls', 'failing_palloc', 'failing_system');
 }
 
 # Calls a function that starts a server with the library in it.

@@ -5,13 +5,15 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use File::Basename;
 use File::Find;
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Test::More;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(start_node plan_of temp_files rows_digest timed backend_kilobytes backend_seconds);
+our @EXPORT = qw(start_node build_library plan_of temp_files rows_digest timed backend_kilobytes backend_seconds);
 
 # A query in a background session: its output without the last newline, and whether there are errors.  Minor versions
 # before 2025, 16.2 for one, leave the newline and do not wait for the errors, so this stands in for the method of all
@@ -64,6 +66,17 @@ CONF
 	$node->append_conf('postgresql.conf', $settings) if defined $settings;
 	$node->start;
 	return $node;
+}
+
+# One test: a library to be preloaded is built of C files below test/, and options of the compiler.
+sub build_library
+{
+	my ($library, @parts) = @_;
+	my $folder = dirname(__FILE__) . '/..';
+	my @build = ('gcc', '-shared', '-fPIC', '-O1', '-o', $library, (map { /\.c$/ ? "$folder/$_" : $_ } @parts), '-ldl');
+
+	is(system(@build), 0, basename($library) . ' is built') or BAIL_OUT("no library: @build");
+	return;
 }
 
 # EXPLAIN's text.

@@ -208,7 +208,7 @@ CREATE TEMP TABLE part2 PARTITION OF parts FOR VALUES IN (2);
 INSERT INTO parts SELECT 1 + i % 2, i % 100 FROM generate_series(1, 3000) AS i;
 SELECT pg_temp.same_rows('SELECT g, count(DISTINCT x) FROM parts GROUP BY g', true, 'partitions, aggregated each');
 SELECT pg_temp.same_rows('SELECT count(DISTINCT x) FROM parts', true, 'partitions');
--- Ours are priced as PostgreSQL's: over many small partitions, of which together nothing or little is known, the plan is that of PostgreSQL's.
+-- gpusort's aggregates cost what PostgreSQL's do: over many small partitions, of which together nothing or little is known, the plan is that of PostgreSQL's.
 CREATE TABLE pg_temp.spread (g int, v int, t text) PARTITION BY HASH (g);
 DO $$ BEGIN
 	FOR i IN 0 .. 99 LOOP

@@ -54,7 +54,7 @@ SET gpusort.min_rows = 0;
 RESET gpusort.cpu_row_cost;
 SET enable_indexscan = off;
 
--- sorts in workers, with prices by which they win against one of ours
+-- sorts in workers, at costs by which they win against one of gpusort's
 SET gpusort.cpu_row_cost = 10;
 SELECT pg_temp.changing(:'in_order', 'SELECT k, id FROM v ORDER BY k', 'Limit\s+->  Custom Scan \(GpuMerge\)[^>]*->  Gather Merge[^>]*->  Custom Scan \(GpuSort\)', 'in blocks');
 SELECT pg_temp.changing(:'in_order', 'SELECT j, id FROM v ORDER BY j, id', 'Limit\s+->  Custom Scan \(GpuMerge\)[^>]*->  Gather Merge[^>]*->  Custom Scan \(GpuSort\)', 'in blocks that are compared');

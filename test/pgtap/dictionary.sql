@@ -1,6 +1,6 @@
 -- Dictionaries of few values: how they come, how many they are, and when there are too many.
 \ir setup.psql
-SELECT plan(14 * 3 + 12 * 2 + 2);
+SELECT plan(15 * 3 + 12 * 2 + 4);
 SET gpusort.verify = full;
 
 -- Three tests of one column: the form, and the order in both directions.
@@ -34,11 +34,14 @@ CREATE TEMP TABLE large AS SELECT i AS id, repeat(md5((i * 7919 % 600)::text), 3
 SELECT pg_temp.check_values('large', 't COLLATE "en-x-icu"', 'first level', 'more than four megabytes');
 SELECT pg_temp.check_values('large', 'ARRAY[t]', 'leading parts', 'of another type');
 -- in little memory sooner
-CREATE TEMP TABLE medium AS SELECT i AS id, repeat(md5((i * 7919 % 100)::text), 100) AS t FROM generate_series(1, 1500) AS i;
+CREATE TEMP TABLE medium AS SELECT i AS id, repeat(md5((i * 7919 % 100)::text), 100) AS t FROM generate_series(1, 6000) AS i;
+ANALYZE medium;
 SELECT pg_temp.check_values('medium', 't COLLATE "en-x-icu"', 'dictionary', 'little');
 SET gpusort.work_mem = '1MB';
 SELECT pg_temp.check_values('medium', 't COLLATE "en-x-icu"', 'first level', 'more than an eighth of a megabyte');
 RESET gpusort.work_mem;
+-- where few rows are expected, values have to come again soon
+SELECT pg_temp.check_values('(SELECT id, ctid, t FROM medium WHERE id <= 1500) AS few_rows', 't COLLATE "en-x-icu"', 'first level', 'no value twice in a small sort''s first ones');
 CREATE TEMP TABLE late AS SELECT i AS id, CASE WHEN i <= 100000 THEN ARRAY[i % 1000] ELSE ARRAY[i, hashint4(i)] END AS a FROM generate_series(1, 130000) AS i;
 SELECT pg_temp.check_values('late', 'a', 'leading parts', 'that do not repeat after 100000 rows');
 
@@ -61,11 +64,19 @@ SELECT pg_temp.check_towns(keys, forms) FROM (VALUES ('third', 'third: first lev
 	('few thousand', 'few: dictionary, thousand: dictionary'), ('half thousand', 'half: first level, thousand: dictionary'),
 	('few many third', 'few: dictionary, many: first level, third: compared'), ('few thousand third', 'few: dictionary, thousand: dictionary, third: compared')) AS x (keys, forms);
 
+-- Keys that were taken in while the first one had few values are put off again once it has many: they are compared where it ties.
+CREATE TEMP TABLE changing AS SELECT i AS id, md5((CASE WHEN i <= 2000 THEN i % 5 ELSE i END)::text) AS a, md5((CASE WHEN i <= 2000 THEN i % 7 ELSE -i END)::text) AS b,
+	md5((CASE WHEN i <= 2000 THEN i % 11 ELSE i * 3 END)::text) AS c FROM generate_series(1, 12000) AS i;
+ANALYZE changing;
+SELECT pg_temp.sorted_as(query, 'a\W[^,]*: first level, .*b\W[^,]*: compared, .*c\W[^,]*: compared', 'values that repeat no longer'), pg_temp.same_ids(query, query || ', ctid', 'values that repeat no longer')
+FROM (SELECT 'SELECT id FROM changing ORDER BY a COLLATE "und-x-icu", b COLLATE "und-x-icu", c COLLATE "und-x-icu"' AS query) AS q;
+
 -- Values that differ but compare equal share a number, so that the next key decides.
 SELECT pg_temp.make_collation('nocase', 'provider = icu, locale = ''und-u-ks-level2'', deterministic = false') AS nocase \gset
 \if :nocase
 CREATE TEMP TABLE equal AS SELECT i AS id, CASE i % 3 WHEN 0 THEN upper(t) WHEN 1 THEN t ELSE initcap(t) END AS t, hashint4(i) AS x
 FROM (SELECT i, 'name ' || chr(97 + i * 7 % 26) AS t FROM generate_series(1, 5000) AS i) AS s;
+ANALYZE equal;
 SELECT pg_temp.sorted_as('SELECT id FROM equal ORDER BY t COLLATE pg_temp.nocase, x', 'dictionary', 'equal values');
 SELECT pg_temp.same_ids(query, query, 'equal values') FROM (SELECT 'SELECT id FROM equal ORDER BY t COLLATE pg_temp.nocase, x, id' AS query) AS q;
 \else

@@ -1,6 +1,6 @@
 -- Text in the order of languages, those of the C library and of ICU: first-level keys, and what they do not tell apart.
 \ir setup.psql
-SELECT plan(18 * 4 + 2 * 8 + 6);
+SELECT plan(18 * 4 + 2 * 8 + 3 * 4 + 6 * 2 + 6);
 SET gpusort.verify = full;
 
 -- words of many scripts, and what is known to be difficult; the first are many and different, so that dictionaries are given up
@@ -61,6 +61,30 @@ INSERT INTO long (t) SELECT repeat(filling, 100000 / octet_length(filling)) || x
 	unnest(ARRAY['', 'b', 'a', 'B']) AS x;
 SELECT pg_temp.check_language('long libc', 'provider = libc, locale = ''en_US.UTF-8''', 'long');
 SELECT pg_temp.check_language('long shifted', 'provider = icu, locale = ''en-u-ka-shifted''', 'long');
+-- strings that are stored compressed and the same ones as they are: keys are made of their first bytes, which end at any character, and where the
+-- first level ignores these, of all
+CREATE TEMP TABLE packed (id serial, t text);
+INSERT INTO packed (t) SELECT 'packed, ' || md5((i / 2)::text) || repeat(filling, n / octet_length(filling)) || repeat('x', i % 3) || CASE i % 2 WHEN 0 THEN ' end' ELSE ' End' END
+FROM unnest(ARRAY['abc ', 'é', '中', '-', 'e']) AS filling, unnest(ARRAY[100, 270, 1080, 1120, 1160, 3000]) AS n, generate_series(1, 24) AS i;
+CREATE TEMP TABLE plain_copy (LIKE packed);
+ALTER TABLE plain_copy ALTER t SET STORAGE EXTERNAL;
+INSERT INTO plain_copy SELECT id + 10000, t || '' FROM packed WHERE octet_length(t) < 1900;
+INSERT INTO packed SELECT * FROM plain_copy;
+SELECT pg_temp.check_language('packed libc', 'provider = libc, locale = ''en_US.UTF-8''', 'packed');
+SELECT pg_temp.check_language('packed icu', 'provider = icu, locale = ''de''', 'packed');
+SELECT pg_temp.check_language('packed shifted', 'provider = icu, locale = ''en-u-ka-shifted''', 'packed');
+
+-- Long texts go to PostgreSQL's sort where it sorts by the first characters: those out of line, and those whose keys only ICU can make; but not where
+-- few are long, where they begin alike, or where the key is another sort's second one.
+CREATE TEMP TABLE texts (id integer, ascii text, accents text, alike text, few text, out_of_line text);
+ALTER TABLE texts ALTER out_of_line SET STORAGE EXTERNAL;
+INSERT INTO texts SELECT i, h || repeat('words ', 400), h || repeat('wörter ', 400), 'they begin alike, ' || h || repeat('wörter ', 400), CASE WHEN i % 10 = 9 THEN h || repeat('wörter ', 40) ELSE h || 'é' END,
+	h || repeat(h, 80) FROM (SELECT i, md5(i::text) AS h FROM generate_series(1, 2000) AS i) AS x;
+ANALYZE texts;
+SELECT matches(pg_temp.plan_of(query, 'ANALYZE, COSTS OFF'), wanted, key || ': ' || wanted), pg_temp.same_ids(query, query || ', ctid', key)
+FROM (VALUES ('accents COLLATE "und-x-icu"', 'Fallback: long text that PostgreSQL sorts by its first characters'), ('out_of_line COLLATE "und-x-icu" DESC', 'Fallback: long text that PostgreSQL sorts by its first characters'),
+	('ascii COLLATE "und-x-icu"', 'first level'), ('alike COLLATE "und-x-icu"', 'first level'), ('few COLLATE "und-x-icu"', 'first level'), ('id % 2, accents COLLATE "und-x-icu"', 'Key Forms')) AS x (key, wanted),
+	format('SELECT id FROM texts ORDER BY %s', key) AS query;
 SET gpusort.work_mem = '1MB';
 SELECT pg_temp.check_language('spilled libc', 'provider = libc, locale = ''en_US.UTF-8''', 'w');
 SELECT pg_temp.check_language('spilled icu', 'provider = icu, locale = ''de''', 'w');

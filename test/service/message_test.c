@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "src/service/protocol.h"
 #include "message_rules.h"
-#include "test/primitives/tap.h"
+#include "test/kernels/tap.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -196,7 +196,7 @@ test_ring(void)
 int
 main(void)
 {
-	rnd_seed(test_seed());
+	seed(0);
 	test_parser();
 	test_socket();
 	test_last_word();

@@ -5,7 +5,7 @@
 #define PEER_H
 
 #include "src/service/protocol.h"
-#include "test/primitives/tap.h"
+#include "test/kernels/table.h"
 
 #define SLOTS 3
 #define SLOT_BYTES (16u * GSD_PAGE)

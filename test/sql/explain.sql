@@ -17,7 +17,7 @@ DECLARE
 	ours text[];
 	theirs text[];
 BEGIN
-	-- prices would change plans
+	-- costs would change plans
 	PERFORM set_config('gpusort.cpu_row_cost', '1000', true);
 	ours := ARRAY(SELECT unnest(string_to_array(x, E'\n')) FROM pg_temp.explain(query, options) AS x);
 	PERFORM set_config('gpusort.enabled', 'off', true);

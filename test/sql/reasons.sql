@@ -29,4 +29,16 @@ SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT * FROM r ORDER BY i, a, t COLLATE "C";
 RESET client_min_messages;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+-- few rows, and few of many that are wanted
+CREATE TABLE events AS SELECT i::int8 AS id, i AS k FROM generate_series(1, 5000) AS i;
+CREATE TABLE few AS SELECT * FROM events LIMIT 100;
+ANALYZE events, few;
+RESET gpusort.min_rows;
+SET client_min_messages = debug1;
+EXPLAIN (COSTS OFF) SELECT * FROM few ORDER BY id;
+EXPLAIN (COSTS OFF) SELECT * FROM events ORDER BY row(k, id);
+EXPLAIN (COSTS OFF) SELECT * FROM events ORDER BY id LIMIT 10;
+RESET client_min_messages;
 DROP SCHEMA reasons CASCADE;
