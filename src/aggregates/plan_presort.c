@@ -182,6 +182,16 @@ append_order(const NodeKeys *keys, const List *order)
 	*keys->count = count + more;
 }
 
+/* Returns true if gpusort will take over an aggregate's input, as it does any sort of a share of groups. */
+static bool
+will_be_ours(const Plan *below, bool share)
+{
+	const Sort *sort = (const Sort *) below;
+
+	return IsA(below, Sort) && (share || sort_is_ours(below->plan_rows, sort->sortOperators[0], sort->collations[0],
+													  UNBOUNDED, NULL));
+}
+
 /* Extends the sort below an aggregate by an order within groups.  Returns false if there is no such sort. */
 static bool
 sort_within_groups(const Agg *agg, const List *order)
@@ -197,11 +207,10 @@ sort_within_groups(const Agg *agg, const List *order)
 			return false;
 		below = outerPlan(below);
 	}
-	/* gpusort sorts a partition of groups in any case */
 	share = is_share(below);
 	if (share)
 		below = outerPlan(below);
-	if (IsA(below, Sort) && (share || sort_is_ours(below->plan_rows, UNBOUNDED, NULL)))
+	if (will_be_ours(below, share))
 	{
 		NodeKeys	keys = KEYS_OF((Sort *) below);
 

@@ -47,7 +47,7 @@ vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns)
 	if (!asked(&q, mem))
 	{
 		q.answer = answer_room(mem, q.rows, sizeof(uint32));
-		if (q.rows < FEW_ROWS)
+		if (q.rows < FEW_ROWS || !sortkey_pays(vectorcompare_operator(columns), columns->collation, (double) q.rows))
 			vectorcompare_order(columns, ncolumns, q.answer);
 		else
 			vectorsort_order(columns, ncolumns, q.answer);

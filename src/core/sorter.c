@@ -231,7 +231,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->limit = gpusort_memory_limit();
 	sorter->mem = bigmem_create(cxt);
 	sorter->adaptive.marks.mem = sorter->mem;
-	sorter->rows = rowstore_create(sorter->mem, desc->natts);
+	sorter->rows = rowstore_create(sorter->mem, desc->natts, rows_expected);
 	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
 	sorter->engine = engine_choose(engine_work(rows_expected, key_bytes(columns, desc)), &why);
 	sorter->stats.engine = sorter->engine->name;

@@ -37,17 +37,15 @@ static const uint32 steps[] = {LEADING_BYTES, 256, LEADING_MOST};
 
 #define STEPS lengthof(steps)
 
-/* A sampled row: a hash of its keys before the deferred ones, and in the low bits its place in the sample. */
-#define ST_SORT sort_sampled
-#define ST_ELEMENT_TYPE uint64
-#define ST_COMPARE(a, b) (*(a) < *(b) ? -1 : *(a) > *(b))
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
+/* Slots of the table of the sample's groups, a power of two. */
+#define GROUP_SLOTS (2 * SAMPLE_ROWS)
 
-#define SAMPLED(hash, place) ((uint64) (hash) << 32 | (place))
-#define SAMPLED_HASH(sampled) ((uint32) ((sampled) >> 32))
-#define SAMPLED_PLACE(sampled) ((uint32) (sampled))
+/* A group of the sample: a hash of its keys before the deferred ones, and its rows in each half of the sample. */
+typedef struct SampledGroup
+{
+	uint32		hash;
+	uint16		rows[2];		/* none in a free slot */
+} SampledGroup;
 
 /* Groups of equal keys in the sample. */
 typedef struct SampledGroups
@@ -179,16 +177,30 @@ hash_keys(Sorter *sorter, uint32 row)
 	return hash;
 }
 
-/* Counts a group of rows with equal hashes, in the order of their places. */
+/* Counts a row of a half of the sample in its group. */
 static void
-note_group(SampledGroups *groups, const uint64 *rows, uint32 size)
+count_row(SampledGroup *table, uint32 hash, int half)
 {
+	uint32		slot = hash % GROUP_SLOTS;
+
+	while (table[slot].rows[0] + table[slot].rows[1] > 0 && table[slot].hash != hash)
+		slot = (slot + 1) % GROUP_SLOTS;
+	table[slot].hash = hash;
+	table[slot].rows[half]++;
+}
+
+/* Adds a group to the sums. */
+static void
+add_group(SampledGroups *groups, const SampledGroup *group)
+{
+	int			size = group->rows[0] + group->rows[1];
+
 	groups->ones += size == 1;
-	if (size == 1)
-		return;
 	groups->twos += size == 2;
-	groups->apart += SAMPLED_PLACE(rows[0]) < SAMPLE_ROWS / 2 && SAMPLED_PLACE(rows[size - 1]) >= SAMPLE_ROWS / 2;
-	groups->apart_by_chance += 1 - pow(0.5, size - 1);
+	if (size < 2)
+		return;
+	groups->apart += group->rows[0] > 0 && group->rows[1] > 0;
+	groups->apart_by_chance += 1 - ldexp(1, 1 - size);
 	groups->tied += size;
 	groups->tied_log2 += size * log2(size);
 }
@@ -197,21 +209,15 @@ note_group(SampledGroups *groups, const uint64 *rows, uint32 size)
 static SampledGroups
 sample_groups(Sorter *sorter)
 {
-	uint64	   *rows = palloc(SAMPLE_ROWS * sizeof(uint64));
+	SampledGroup *table = palloc0(GROUP_SLOTS * sizeof(SampledGroup));
 	SampledGroups groups = {0};
-	uint32		end;
 
-	for (uint32 i = 0; i < SAMPLE_ROWS; i++)
-		rows[i] = SAMPLED(hash_keys(sorter, sorter->adaptive.defer_from + i), i);
+	for (uint32 row = 0; row < SAMPLE_ROWS; row++)
+		count_row(table, hash_keys(sorter, sorter->adaptive.defer_from + row), row >= SAMPLE_ROWS / 2);
 	ExecClearTuple(sorter->row_slot);
-	sort_sampled(rows, SAMPLE_ROWS);
-	for (uint32 start = 0; start < SAMPLE_ROWS; start = end)
-	{
-		for (end = start + 1; end < SAMPLE_ROWS && SAMPLED_HASH(rows[end]) == SAMPLED_HASH(rows[start]); end++)
-			;
-		note_group(&groups, &rows[start], end - start);
-	}
-	pfree(rows);
+	for (int slot = 0; slot < GROUP_SLOTS; slot++)
+		add_group(&groups, &table[slot]);
+	pfree(table);
 	return groups;
 }
 
@@ -340,6 +346,16 @@ try_sample(Sorter *sorter, const uint32 *rows, uint32 count)
 	return longer;
 }
 
+/* Is any key a prefix of long strings? */
+static bool
+has_leading(const Sorter *sorter)
+{
+	for (int i = 0; i < sorter->ncolumns; i++)
+		if (sorter->keys[i].leading > 0 && !sorter->keys[i].empty)
+			return true;
+	return false;
+}
+
 pg_noinline bool
 lengthen_prefixes(Sorter *sorter)
 {
@@ -347,7 +363,7 @@ lengthen_prefixes(Sorter *sorter)
 	uint32	   *marks = rows + SAMPLE_ROWS;
 	uint32		count = 0;
 
-	for (uint32 row = 0; row < sorter->adaptive.marks.rows && count < SAMPLE_ROWS; row++)
+	for (uint32 row = 0; has_leading(sorter) && row < sorter->adaptive.marks.rows && count < SAMPLE_ROWS; row++)
 		if (sorter->adaptive.marks.marks[row] != 0)
 		{
 			marks[count] = sorter->adaptive.marks.marks[row];

@@ -71,14 +71,21 @@ is_coarse(const Sorter *sorter)
 	return false;
 }
 
-/* The rows' marks if all coarse keys are prefixes, so that marks show which rows may be tied; else NULL. */
+/* Do marks show all rows that may be tied?  They do for prefixes and deferred keys, not for other coarse keys. */
+static bool
+marks_suffice(const Sorter *sorter)
+{
+	for (int i = 0; i < sorter->ncolumns; i++)
+		if (sorter->keys[i].coarse && sorter->keys[i].leading == 0 && (i == 0 || !sorter->keys[i].empty))
+			return false;
+	return true;
+}
+
+/* The rows' marks if they show all rows that may be tied, else NULL. */
 static const RowMarks *
 marks_of(const Sorter *sorter)
 {
-	for (int i = 0; i < sorter->columns.nkeys; i++)
-		if (sorter->keys[i].coarse && sorter->keys[i].leading == 0)
-			return NULL;
-	return sorter->adaptive.marked ? &sorter->adaptive.marks : NULL;
+	return sorter->adaptive.marked && marks_suffice(sorter) ? &sorter->adaptive.marks : NULL;
 }
 
 /* Bytes reserved for the items of tied runs: with an empty key all rows may be one run. */
@@ -154,6 +161,8 @@ make_columns(Sorter *sorter)
 		sorter->stats.strings += key->spec.type == GS_BYTES;
 		sorter->specs[sorter->ncolumns++] = key->spec;
 	} while (!key->empty && sorter->ncolumns < sorter->columns.nkeys);
+	/* a mark costs less than a comparison of the keys before a deferred one */
+	sorter->adaptive.marked |= key->empty && marks_suffice(sorter);
 }
 
 /* Begins a job of the engine with an empty chunk. */

@@ -11,6 +11,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/core/sorter.h"
+#include "src/keys/sortkey.h"
 #include "sort_choice.h"
 
 bool		plan_will_be_walked = false;
@@ -72,7 +73,7 @@ bound_allows(SortBound bound, double rows, const char **why)
 }
 
 bool
-sort_is_ours(double rows, SortBound bound, const char **why)
+sort_is_ours(double rows, Oid sortop, Oid collation, SortBound bound, const char **why)
 {
 	if (rows < gpusort_min_rows)
 	{
@@ -80,7 +81,33 @@ sort_is_ours(double rows, SortBound bound, const char **why)
 			*why = psprintf("about %.0f rows are fewer than gpusort.min_rows", rows);
 		return false;
 	}
-	return bound_allows(bound, rows, why);
+	if (!bound_allows(bound, rows, why))
+		return false;
+	if (sortkey_pays(sortop, collation, rows))
+		return true;
+	if (why)
+		*why = psprintf("about %.0f rows are few for the abbreviated keys of the first key's type", rows);
+	return false;
+}
+
+/* Members of an equivalence class that differ in type have types with an exact encoding. */
+bool
+path_sort_is_ours(double rows, const List *pathkeys, SortBound bound)
+{
+	const PathKey *first;
+	ListCell   *lc;
+
+	if (pathkeys == NIL)
+		return false;
+	first = linitial_node(PathKey, pathkeys);
+	foreach(lc, first->pk_eclass->ec_members)
+	{
+		Oid			sortop = pathkey_operator(first, lfirst_node(EquivalenceMember, lc)->em_datatype);
+
+		if (OidIsValid(sortop))
+			return sort_is_ours(rows, sortop, first->pk_eclass->ec_collation, bound, NULL);
+	}
+	return false;
 }
 
 /*

@@ -29,10 +29,13 @@ typedef struct SortBound
 extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
 
 /*
- * Returns true if gpusort takes over this sort.  Plans and costs both use this predicate.  Otherwise sets *why to the
- * reason, unless why is NULL.
+ * Returns true if gpusort takes over this sort, by the operator and the collation of its first key.  Plans and costs
+ * both use this predicate.  Otherwise sets *why to the reason, unless why is NULL.
  */
-extern bool sort_is_ours(double rows, SortBound bound, const char **why);
+extern bool sort_is_ours(double rows, Oid sortop, Oid collation, SortBound bound, const char **why);
+
+/* The predicate for a sort that is not in a plan yet.  Returns false if there are no pathkeys. */
+extern bool path_sort_is_ours(double rows, const List *pathkeys, SortBound bound);
 
 /* Returns the aggregates in expressions that sort their input themselves, without duplicates. */
 extern List *sorting_aggregates(List *exprs);

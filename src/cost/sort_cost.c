@@ -287,7 +287,7 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 	Cost		theirs = sort->path.startup_cost - sort->subpath->total_cost;
 	Cost		ours;
 
-	if (bound.kind == BOUND_AT_RUN_TIME || !sort_is_ours(sort->path.rows, bound, NULL))
+	if (bound.kind == BOUND_AT_RUN_TIME || !path_sort_is_ours(sort->path.rows, sort->path.pathkeys, bound))
 		return 0;
 	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
 	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
@@ -331,7 +331,8 @@ merge_saving(const GatherMergePath *merge, SortBound bound)
 
 	/* a projection between the two works on single rows */
 	if (!gpusort_parallel_blocks || !IsA(sort, SortPath) ||
-		!equal(merge->path.pathtarget->exprs, sort->pathtarget->exprs) || !sort_is_ours(sort->rows, bound, NULL))
+		!equal(merge->path.pathtarget->exprs, sort->pathtarget->exprs) ||
+		!path_sort_is_ours(sort->rows, sort->pathkeys, bound))
 		return 0;
 	/* without process-independent keys, rows are merged by comparisons */
 	if (!pathkeys_travel(sort->pathkeys))
@@ -547,7 +548,7 @@ cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, Sort
 	SortPath   *sort;
 	Cost		saved;
 
-	if (pathkeys == NIL || input->param_info != NULL || !sort_is_ours(input->rows, bound, NULL) ||
+	if (input->param_info != NULL || !path_sort_is_ours(input->rows, pathkeys, bound) ||
 		pathkeys_contained_in(pathkeys, input->pathkeys))
 		return NULL;
 	sort = create_sort_path(root, rel, input, pathkeys, -1.0);

@@ -195,6 +195,12 @@ extern bool sortkey_guess(SortKey *key, Datum value, StringInfo out);
 extern bool sortkey_tells(Oid sortop);
 
 /*
+ * Returns true if sorting this number of rows by an operator's keys, as the first of a sort, is not slower than
+ * PostgreSQL's sort.
+ */
+extern bool sortkey_pays(Oid sortop, Oid collation, double rows);
+
+/*
  * Disables coarse keys of this kind for the session, after one contradicted the comparison function.
  */
 extern void sortkey_refuse(SortKey *key);

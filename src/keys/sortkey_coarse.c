@@ -51,8 +51,9 @@
 #define EARLY_BYTES (LEVEL1_BYTES / 4)
 
 /*
- * Expected rows from which on abbreviated keys with a comparator of the type's own are worth sorting by.  Fewer take
- * longer than in PostgreSQL's sort: 3000 geometries up to twice as long.
+ * Rows from which on abbreviated keys with a comparator of the type's own are worth sorting by.  To find their order
+ * and compare all neighbours in full takes longer than PostgreSQL's sort of fewer rows: for 3000 geometries up to twice
+ * as long.
  */
 #define OWN_ORDER_ROWS 4096
 
@@ -479,13 +480,30 @@ sortkey_resume(SortKey *key)
 		(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
 }
 
-/* Returns true if abbreviated keys have a comparator that is not the server's. */
+/* Returns true if an operator without an exact encoding has abbreviated keys with a comparator of the type's own. */
 static bool
-has_own_order(const SortSupport ssup)
+has_own_order(Oid sortop, Oid collation)
 {
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort sort support", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	SortSupportData ssup = {0};
 	gs_type		type;
+	bool		own;
 
-	return ssup->abbrev_converter != NULL && !type_of_order(ssup, &type);
+	open_comparator(&ssup, sortop, collation, true);
+	own = ssup.abbrev_converter != NULL && !type_of_order(&ssup, &type);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	return own;
+}
+
+bool
+sortkey_pays(Oid sortop, Oid collation, double rows)
+{
+	const char *why;
+
+	return rows >= OWN_ORDER_ROWS || sortkey_tells(sortop) || sortkey_is_exact(sortop, collation, &why) ||
+		!has_own_order(sortop, collation);
 }
 
 void
@@ -501,9 +519,6 @@ sortkey_expect(SortKey *key, double rows)
 	else if (!sortkey_tells(state->sortop) && state->abbreviated.abbrev_converter == NULL)
 		worth.ascii = worth.other = COMPARED_SHARE * log2(Max(rows, 2));
 	dictionary_expect(state->dictionary, rows, worth);
-	/* finding the order of such keys and comparing all neighbours in full does not pay in a small sort */
-	if (rows > 0 && rows < OWN_ORDER_ROWS && has_own_order(&state->abbreviated))
-		key->theirs = THEIRS_BY_ORDER;
 }
 
 void

@@ -109,7 +109,7 @@ take_sort(const PlannedStmt *stmt, Sort *sort, SortBound bound)
 	const char *why;
 
 	bound = bound_that_counts(sort, bound);
-	if (sort_is_ours(sort->plan.plan_rows, bound, &why))
+	if (sort_is_ours(sort->plan.plan_rows, sort->sortOperators[0], sort->collations[0], bound, &why))
 		return make_gpusort(stmt, sort);
 	leave_sort(why);
 	return (Plan *) sort;

@@ -54,7 +54,7 @@ rowcompare_open(const SortColumns *columns, TupleDesc desc, RowStore *rows, cons
 	comparer->unpacking = CurrentMemoryContext;
 	for (int side = 0; side < 2; side++)
 	{
-		comparer->slots[side] = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+		comparer->slots[side].slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 		comparer->copies[side] = palloc(ROW_HEADER_BYTES + BARE_BYTES);
 	}
 	return comparer;
@@ -66,29 +66,57 @@ rowcompare_close(RowComparer *comparer)
 	rowcompare_forget(comparer);
 	for (int side = 0; side < 2; side++)
 	{
-		ExecDropSingleTupleTableSlot(comparer->slots[side]);
+		ExecDropSingleTupleTableSlot(comparer->slots[side].slot);
 		pfree(comparer->copies[side]);
 	}
 	pfree(comparer->keys);
 	pfree(comparer);
 }
 
+/* Does a slot hold this row of the store?  Rows move when the store grows. */
+static inline bool
+holds(const ComparedSlot *side, uint32 row, MinimalTuple tuple)
+{
+	return side->row == row && !TTS_EMPTY(side->slot) && ((MinimalTupleTableSlot *) side->slot)->mintuple == tuple;
+}
+
+/*
+ * Returns a slot with a row whose header is in the store.  A row stays deformed for its next key, and for its next
+ * comparison on the other side.
+ */
+static TupleTableSlot *
+slot_with(RowComparer *comparer, int side, uint32 row, MinimalTuple tuple)
+{
+	ComparedSlot *mine = &comparer->slots[side];
+	ComparedSlot *other = &comparer->slots[1 - side];
+
+	if (holds(mine, row, tuple))
+		return mine->slot;
+	if (holds(other, row, tuple))
+	{
+		ComparedSlot swapped = *mine;
+
+		*mine = *other;
+		*other = swapped;
+		return mine->slot;
+	}
+	mine->row = row;
+	return ExecStoreMinimalTuple(tuple, mine->slot, false);
+}
+
 Datum
 rowcompare_slow_value(RowComparer *comparer, int side, uint32 row, int key, bool *isnull)
 {
-	TupleTableSlot *slot = comparer->slots[side];
+	TupleTableSlot *slot;
 	AttrNumber	attno = comparer->keys[key].ssup_attno;
 	MinimalTuple tuple = rowstore_get(comparer->rows, row);
 	Datum		value;
 
 	if (!comparer->rows->bare)
-	{
-		ExecStoreMinimalTuple(tuple, slot, false);
-		return slot_getattr(slot, attno, isnull);
-	}
+		return slot_getattr(slot_with(comparer, side, row, tuple), attno, isnull);
 	/* the store returns every bare row in one buffer */
 	tuple = memcpy(comparer->copies[side], tuple, tuple->t_len);
-	ExecStoreMinimalTuple(tuple, slot, false);
+	slot = ExecStoreMinimalTuple(tuple, comparer->slots[side].slot, false);
 	value = slot_getattr(slot, attno, isnull);
 	if (*isnull || comparer->places[key].byval)
 		return value;
@@ -184,8 +212,9 @@ rowcompare_stored_alike(RowComparer *comparer, int key, uint32 a, uint32 b)
 	return !null_a && !null_b && datumIsEqual(value_a, value_b, place->byval, place->len);
 }
 
-void
-rowcompare_forget(RowComparer *comparer)
+/* Frees the unpacked values. */
+static void
+forget_unpacked(RowComparer *comparer)
 {
 	for (int side = 0; side < 2; side++)
 	{
@@ -196,8 +225,16 @@ rowcompare_forget(RowComparer *comparer)
 }
 
 void
+rowcompare_forget(RowComparer *comparer)
+{
+	forget_unpacked(comparer);
+	for (int side = 0; side < 2; side++)
+		ExecClearTuple(comparer->slots[side].slot);
+}
+
+void
 rowcompare_unpack_in(RowComparer *comparer, MemoryContext context)
 {
-	rowcompare_forget(comparer);
+	forget_unpacked(comparer);
 	comparer->unpacking = context;
 }

@@ -17,13 +17,20 @@ typedef struct UnpackedValue
 	int			key;
 } UnpackedValue;
 
+/* A slot for rows that have to be deformed, and the number of the row that it holds, if any. */
+typedef struct ComparedSlot
+{
+	TupleTableSlot *slot;
+	uint32		row;
+} ComparedSlot;
+
 typedef struct RowComparer
 {
 	int			nkeys;
 	SortSupport keys;			/* with attribute numbers */
 	RowStore   *rows;
 	const KeyPlace *places;
-	TupleTableSlot *slots[2];	/* for the rows on both sides of a comparison that have to be deformed */
+	ComparedSlot slots[2];		/* for the rows on both sides of a comparison */
 	MinimalTuple copies[2];		/* of bare rows */
 	MemoryContext unpacking;	/* where the next ones are */
 	UnpackedValue unpacked[2];	/* of the last comparison; the next one often has one of them again */
@@ -70,7 +77,7 @@ extern int	rowcompare_packed(RowComparer *comparer, int key, uint32 a, uint32 b,
 /* Unpacks and aligns a value into the current unpacking context; the copy is the caller's. */
 extern Datum rowcompare_take(RowComparer *comparer, int key, uint32 row, Datum value);
 
-/* Forgets the unpacked values, before the store's row numbers stand for other rows. */
+/* Forgets rows and unpacked values, before the store's row numbers and places stand for other rows. */
 extern void rowcompare_forget(RowComparer *comparer);
 
 /* Has values unpacked in a memory context from now on.  Forgets the unpacked ones, whose context may then be reset. */

@@ -1,5 +1,5 @@
 /*
- * rowmarks.c: which rows may be tied when long strings are sorted by a prefix.
+ * rowmarks.c: which rows may be tied when long strings are sorted by a prefix, or keys are deferred.
  */
 #include "postgres.h"
 

@@ -1,5 +1,5 @@
 /*
- * rowmarks.h: which rows may be tied when long strings are sorted by a prefix.
+ * rowmarks.h: which rows may be tied when long strings are sorted by a prefix, or keys are deferred.
  */
 #ifndef GPUSORT_ROWMARKS_H
 #define GPUSORT_ROWMARKS_H

@@ -31,6 +31,7 @@ typedef struct RowStore
 	char	   *arena;
 	Size		used;			/* bytes of rows in the arena */
 	Size		size;			/* bytes of the arena */
+	double		rows_expected;	/* 0: unknown */
 	uint16		natts;			/* columns of a row; old rows of a table may lack the last ones */
 	uint32		rows;
 	uint32		stride;			/* bytes from row to row in the uniform form, 0 in the general form */
@@ -40,8 +41,8 @@ typedef struct RowStore
 	MinimalTuple uniform;		/* uniform form: the common header; bare also room for the row given out last */
 } RowStore;
 
-/* A store without rows; their form is known with the first one. */
-extern RowStore *rowstore_create(BigMem *mem, int natts);
+/* A store without rows, for about as many as expected; their form is known with the first one. */
+extern RowStore *rowstore_create(BigMem *mem, int natts, double rows_expected);
 
 /* Appends a copy of a slot's row; false if memory or row numbers are used up. */
 extern bool rowstore_put(RowStore *store, TupleTableSlot *slot);

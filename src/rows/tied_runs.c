@@ -100,11 +100,14 @@ compare_encoded(const TiedSort *s)
 /*
  * Is a row in the run of the row that was encoded, which means equal in all keys before s->key and with an equal
  * encoded value in that one?  *order is set to the comparison of the encoded row with it in the keys before s->key.
+ * Marks that differ answer at once and leave *order 0: the rows of a run have equal marks.
  */
 static bool
 in_run(TiedSort *s, uint32 row, uint32 encoded_row, int *order)
 {
 	*order = 0;
+	if (s->marks && !rowmarks_tied(s->marks, row, encoded_row))
+		return false;
 	for (int key = 0; key < s->key && *order == 0; key++)
 		*order = rowcompare_key(s->comparer, key, encoded_row, row);
 	if (*order != 0)

@@ -296,7 +296,7 @@ output_is_safe(PlannerInfo *root, const RelOptInfo *output)
 }
 
 bool
-share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output)
+share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, const List *pathkeys)
 {
 	if (!gpusort_parallel_windows || !input->consider_parallel || input->partial_pathlist == NIL ||
 		IS_OTHER_REL(output) || !output_is_safe(root, output))
@@ -310,7 +310,8 @@ share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo 
 	build->workers = workers_at_once(build->partial->parallel_workers);
 	build->divisor = divisor_of(build->workers);
 	build->scale = 1;
-	return build->workers > 0 && build->input != NULL && sort_is_ours(build->input->rows, UNBOUNDED, NULL) &&
+	return build->workers > 0 && build->input != NULL &&
+		path_sort_is_ours(build->input->rows, pathkeys, UNBOUNDED) &&
 		tables_are_same_for_all(root) && !may_differ_anywhere(root);
 }
 

@@ -7,10 +7,11 @@
 #include "share_build.h"
 
 /*
- * Begins to plan shares of an input for an output.  Returns false if some participants cannot read it, or no workers
- * are available.
+ * Begins to plan shares of an input, sorted by pathkeys, for an output.  Returns false if some participants cannot read
+ * it, or no workers are available.
  */
-extern bool share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output);
+extern bool share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
+						const List *pathkeys);
 
 /*
  * Chooses the share keys among the grouping keys.  Prefers a single key that divides rows evenly, because it is hashed

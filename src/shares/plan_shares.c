@@ -65,10 +65,11 @@ take_part(const ShareBuild *build, Path *path, const Path *pattern, const Path *
 
 /* Begins with an input that is divided into shares by these keys already, or with one that all participants read. */
 static bool
-begin_shares(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, List *keys)
+begin_shares(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, List *keys,
+			 const List *pathkeys)
 {
 	return share_begin_shared(build, root, input, output, keys) ||
-		(share_begin(build, root, input, output) && share_choose_keys(build, keys));
+		(share_begin(build, root, input, output, pathkeys) && share_choose_keys(build, keys));
 }
 
 /* Sorts a participant's rows.  The path does not claim an order. */
@@ -250,7 +251,7 @@ share_windows(PlannerInfo *root, RelOptInfo *input, RelOptInfo *window)
 			break;
 		windows = NIL;
 	}
-	if (windows == NIL || !begin_shares(&build, root, input, window, common_keys(windows)))
+	if (windows == NIL || !begin_shares(&build, root, input, window, common_keys(windows), pathkeys))
 		return NIL;
 	if (build.shared == NULL)
 		find_scale(&build, windows, pathkeys);
@@ -280,7 +281,7 @@ share_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct, List 
 
 	/* above windows and groups, the server computes DISTINCT in workers first, and then again */
 	if (query->hasAggs || query->groupClause || query->groupingSets || query->hasWindowFuncs ||
-		!begin_shares(&build, root, input, distinct, query->distinctClause))
+		!begin_shares(&build, root, input, distinct, query->distinctClause, pathkeys))
 		return NIL;
 	share = sort_share(&build, pathkeys);
 	/* Unique derives its columns from the order of its input */
@@ -314,7 +315,8 @@ share_groups(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, const Gr
 	Cost		unknown;
 	Cost		own;
 
-	if (!grouped->consider_parallel || !begin_shares(&build, root, input, grouped, grouping->clause))
+	if (!grouped->consider_parallel ||
+		!begin_shares(&build, root, input, grouped, grouping->clause, root->group_pathkeys))
 		return NIL;
 	sort = cheap_sort(root, grouped, build.input, root->group_pathkeys, UNBOUNDED);
 	if (sort == NULL)

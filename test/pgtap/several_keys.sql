@@ -1,6 +1,6 @@
 -- Several keys, directions, and inputs of special shape.
 \ir setup.psql
-SELECT plan(8 + 5 * 6 + 2);
+SELECT plan(8 + 5 * 6 + 2 + 6);
 
 CREATE TEMP TABLE s (id serial, b boolean, i2 smallint, i8 bigint, f real, n numeric, t text COLLATE "C", u uuid, iv interval, x bytea);
 INSERT INTO s (b, i2, i8, f, n, t, u, iv, x)
@@ -23,6 +23,20 @@ SET gpusort.work_mem = '1MB';
 SELECT pg_temp.check_keys('t DESC, i8 DESC NULLS LAST, b');
 SELECT pg_temp.check_keys('n DESC, iv DESC, x, f NULLS FIRST');
 SELECT pg_temp.check_keys('x DESC, t DESC NULLS LAST, b DESC, i2, i8 DESC, f DESC, n, u, iv');
+SET gpusort.work_mem = '256MB';
+
+-- keys put off behind exact ones, which say where rows are tied: rows that they part are not compared, and values that are equal though they
+-- look different are
+SELECT matches(pg_temp.plan_of('SELECT id FROM s ORDER BY id DESC, ARRAY[i2]', 'ANALYZE, COSTS OFF, TIMING OFF'),
+			   'Key Forms: [^\n]*compared\n(?!\s+Rows Compared)', 'rows that the first key parts are not compared');
+SELECT pg_temp.check_keys('f, id / 3, ARRAY[-id]');
+SELECT pg_temp.check_keys('id / 4 DESC, n, iv, jsonb_build_object(''a'', -id)');
+SELECT pg_temp.check_keys('i8, id / 5 DESC, b, ARRAY[i2, -id], u');
+SET gpusort.verify = full;
+SELECT pg_temp.check_keys('t, f, id / 3 DESC, ARRAY[-id]');
+SET gpusort.verify = off;
+SET gpusort.work_mem = '1MB';
+SELECT pg_temp.check_keys('n, id / 3, ARRAY[-id]');
 SET gpusort.work_mem = '256MB';
 
 -- no row, one row, all NULL, all equal, already ordered

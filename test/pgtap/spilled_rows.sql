@@ -129,7 +129,7 @@ CREATE VIEW pg_temp.long AS SELECT k, id, t || k AS t, ctid FROM huge;
 CREATE TEMP TABLE listed AS SELECT ARRAY[hashint4(i) % 20000, i % 2] AS k, i AS id, md5(i::text) AS note FROM generate_series(1, 40000) AS i;
 ANALYZE narrow, padded, short, ids, numbers, wide, alike, holes, late, huge, listed;
 
-SELECT plan(17 * 4 + 5 * 4 + 4 + 2 + 1);
+SELECT plan(17 * 4 + 5 * 4 + 4 + 2 + 2 + 1);
 SELECT pg_temp.check_spilled('narrow', 'k', '1MB');
 SELECT pg_temp.check_spilled('narrow', 'k DESC', '1MB');
 SELECT pg_temp.check_spilled('padded', 'k', '1MB');
@@ -166,6 +166,12 @@ SET gpusort.work_mem = '16MB';
 SET gpusort.verify = full;
 SELECT alike(pg_temp.plan_of('SELECT id, k FROM packed ORDER BY k', 'ANALYZE, COSTS OFF, TIMING OFF'), '%external radix merge%', 'an order of compressed values passes its check in each run');
 SELECT pg_temp.same_rows('SELECT id FROM packed ORDER BY k', 'SELECT id FROM packed ORDER BY k', 'compressed values in several runs');
+-- so it is with rows that were taken apart, as those with NULLs are
+CREATE TEMP TABLE apart AS SELECT i AS id, CASE WHEN i < 0 THEN i END AS hole, CASE WHEN i < 3 THEN 1000000 - i ELSE i END AS k FROM generate_series(1, 60000) AS i;
+ANALYZE apart;
+SET gpusort.work_mem = '1MB';
+SELECT alike(pg_temp.plan_of('SELECT id, hole, k FROM apart ORDER BY k', 'ANALYZE, COSTS OFF, TIMING OFF'), '%external radix merge%', 'an order of rows with NULLs passes its check in each run');
+SELECT pg_temp.same_rows('SELECT id, hole, k FROM apart ORDER BY k', 'SELECT id, hole, k FROM apart ORDER BY k', 'rows with NULLs in several runs');
 RESET gpusort.verify;
 
 -- what a run takes is there for the next one, instead of twice as much each time; a sanitizer has terabytes of its own
