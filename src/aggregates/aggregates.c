@@ -44,11 +44,7 @@ gpusort_collect_values(PG_FUNCTION_ARGS)
 	Collected  *state;
 
 	if (PG_ARGISNULL(1))
-	{
-		if (PG_ARGISNULL(0))
-			PG_RETURN_NULL();
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	}
+		return collect_nothing(fcinfo);
 	state = collect_state(fcinfo, 1, 0, 0);
 	collect_put(fcinfo, state, &fcinfo->args[1]);
 	PG_RETURN_POINTER(state);
@@ -66,13 +62,9 @@ static Collected *
 fraction_state(FunctionCallInfo fcinfo, int flags)
 {
 	double		fraction = get_fraction(&fcinfo->args[2]);
-	bool		first = PG_ARGISNULL(0);
 	Collected  *state = collect_state(fcinfo, 1, 0, flags);
 
-	if (first)
-		state->fraction = fraction;
-	else if (fraction != state->fraction && !(isnan(fraction) && isnan(state->fraction)))
-		collect_fraction_error(state->fraction, fraction);
+	collect_set_fraction(state, fraction, PG_ARGISNULL(0));
 	return state;
 }
 
@@ -107,11 +99,7 @@ gpusort_collect_numbers(PG_FUNCTION_ARGS)
 	Collected  *state;
 
 	if (PG_ARGISNULL(1))
-	{
-		if (PG_ARGISNULL(0))
-			PG_RETURN_NULL();
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	}
+		return collect_nothing(fcinfo);
 	state = collect_state(fcinfo, 1, 0, COLLECT_DOUBLES);
 	put_number(fcinfo, state, PG_GETARG_DATUM(1));
 	PG_RETURN_POINTER(state);
@@ -139,8 +127,8 @@ spilled_array(Collected *state)
 	/* an array cannot hold more than this either */
 	vtype.limit = 2 * MaxAllocSize;
 	vector_init(&values, &vtype, NULL, 0);
-	collect_rewind(state);
-	while (slot = collect_next(state), !TupIsNull(slot))
+	vectorsort_rewind(state->spill);
+	while (slot = vectorsort_next(state->spill), !TupIsNull(slot))
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(slot, 1, &isnull);
@@ -177,11 +165,11 @@ gpusort_sort_agg_final(PG_FUNCTION_ARGS)
 }
 
 /* Counts the distinct values of a spilled state. */
-static int64
+static uint64
 count_spilled(Collected *state)
 {
 	CollectDistinct distinct;
-	int64		count = 0;
+	uint64		count = 0;
 
 	collect_distinct_begin(&distinct, state);
 	while (collect_distinct_next(&distinct, state))
@@ -189,23 +177,24 @@ count_spilled(Collected *state)
 	return count;
 }
 
-/* Counts the distinct values of a small group. */
-static int64
-count_small(const Collected *state, const uint32 order[COLLECT_SMALL])
+/* Counts the distinct values of a state in memory. */
+static uint64
+count_collected(const Collected *state)
 {
-	const Vector *values = &state->columns[0];
-	bool		isnull;
-	Datum		last = vector_get(values, order[0], &isnull);
-	int64		count = 1;
+	VectorColumn column = collect_equal_column(state);
+	BigMem	   *mem;
+	CollectRuns found;
+	uint64		count;
 
-	for (uint32 i = 1; i < values->rows; i++)
+	if (column.values->rows <= COLLECT_SMALL || !vectordirect_can(&column))
 	{
-		Datum		value = vector_get(values, order[i], &isnull);
-
-		if (!equality_holds(&state->call->equality, last, value))
-			count++;
-		last = value;
+		collect_runs_begin(&found, state, true);
+		collect_runs_end(&found);
+		return found.count;
 	}
+	mem = collect_begin_work();
+	count = vectordirect_distinct(mem, &column, NULL);
+	collect_end_work(mem);
 	return count;
 }
 
@@ -214,23 +203,8 @@ Datum
 gpusort_count_distinct_final(PG_FUNCTION_ARGS)
 {
 	Collected  *state = collect_final(fcinfo);
-	uint32		order[COLLECT_SMALL];
-	uint64		count = 0;
 
-	if (state && state->spill)
-		count = count_spilled(state);
-	else if (state && collect_small_equal(state, order))
-		count = count_small(state, order);
-	else if (state)
-	{
-		BigMem	   *mem = collect_begin_work();
-		VectorColumn column = collect_equal_column(state);
-
-		if (vectordirect_can(&column))
-			count = vectordirect_distinct(mem, &column, NULL);
-		else
-			(void) vectorjob_runs(mem, &column, 1, 1, 1, &count);
-		collect_end_work(mem);
-	}
-	PG_RETURN_INT64(count);
+	if (state == NULL)
+		PG_RETURN_INT64(0);
+	PG_RETURN_INT64((int64) (state->spill ? count_spilled(state) : count_collected(state)));
 }

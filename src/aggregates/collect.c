@@ -153,105 +153,28 @@ collect_begin(FunctionCallInfo fcinfo, int ncolumns, int key, int flags)
 static void
 end_spill(Datum argument)
 {
-	CollectSpill *spill = (CollectSpill *) DatumGetPointer(argument);
-
-	ExecDropSingleTupleTableSlot(spill->in);
-	ExecDropSingleTupleTableSlot(spill->out);
-	sorter_end(spill->sorter);
+	vectorsort_end((VectorSort *) DatumGetPointer(argument));
 }
 
-/* Puts a copy of a row into the sort. */
-static void
-put_spilled(CollectSpill *spill, int ncolumns, const NullableDatum *row)
-{
-	if (spill->sorted)
-		elog(ERROR, "a row came after a group's end");
-	ExecClearTuple(spill->in);
-	for (int i = 0; i < ncolumns; i++)
-	{
-		spill->in->tts_values[i] = row[i].value;
-		spill->in->tts_isnull[i] = row[i].isnull;
-	}
-	if (spill->numbered)
-	{
-		spill->in->tts_values[ncolumns] = Int64GetDatum((int64) spill->rows);
-		spill->in->tts_isnull[ncolumns] = false;
-	}
-	ExecStoreVirtualTuple(spill->in);
-	sorter_put(spill->sorter, spill->in);
-	spill->rows++;
-}
-
-/* Describes the rows to be sorted, with a row number if numbered. */
-static TupleDesc
-spill_descriptor(const CollectCall *call, bool numbered)
-{
-	TupleDesc	desc = CreateTemplateTupleDesc(call->ncolumns + (numbered ? 1 : 0));
-
-	for (int i = 0; i < call->ncolumns; i++)
-		TupleDescInitEntry(desc, (AttrNumber) (i + 1), NULL, call->types[i].type, -1, 0);
-	if (numbered)
-		TupleDescInitEntry(desc, (AttrNumber) (call->ncolumns + 1), NULL, INT8OID, -1, 0);
-	finish_descriptor(desc);
-	return desc;
-}
-
-/* Starts a sort of the state's rows by the first column. */
-static CollectSpill *
-begin_spill(FunctionCallInfo fcinfo, const Collected *state)
-{
-	const CollectCall *call = state->call;
-	CollectSpill *spill = palloc0(sizeof(CollectSpill));
-	const char *why;
-	/* a sort that PostgreSQL may finish is not stable; that is more likely for keys without an exact encoding */
-	bool		numbered = (call->flags & COLLECT_STABLE) != 0 &&
-		!sortkey_is_exact(call->sortop, call->collation, &why);
-	TupleDesc	desc = spill_descriptor(call, numbered);
-	SortColumns columns = {
-		.nkeys = numbered ? 2 : 1,
-		.attnos = spill->attnos,
-		.sortops = spill->sortops,
-		.collations = spill->collations,
-		.nulls_first = spill->nulls_first,
-	};
-
-	spill->numbered = numbered;
-	spill->attnos[0] = 1;
-	spill->attnos[1] = (AttrNumber) (call->ncolumns + 1);
-	spill->sortops[0] = call->sortop;
-	spill->sortops[1] = Int8LessOperator;
-	spill->collations[0] = call->collation;
-	spill->sorter = sorter_begin(&columns, desc, true, 4.0 * state->columns[0].rows, SORTER_OURS, 0);
-	spill->in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-	spill->out = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	AggRegisterCallback(fcinfo, end_spill, PointerGetDatum(spill));
-	return spill;
-}
-
-/* Reads a row of the vectors. */
-static void
-get_row(const Collected *state, uint32 number, NullableDatum *row)
-{
-	for (int i = 0; i < state->call->ncolumns; i++)
-		row[i].value = vector_get(&state->columns[i], number, &row[i].isnull);
-}
-
-/* Moves the rows to a sort that may write temporary files. */
+/* Moves the rows to a sort by the first column, which may write temporary files. */
 static void
 spill_rows(FunctionCallInfo fcinfo, Collected *state)
 {
 	MemoryContext old = MemoryContextSwitchTo(state->columns[0].context);
-	NullableDatum row[COLLECT_MAX_COLUMNS];
+	const CollectCall *call = state->call;
+	VectorColumn columns[COLLECT_MAX_COLUMNS];
+	const char *why;
+	/* a sort that PostgreSQL may finish is not stable; that is more likely for keys without an exact encoding */
+	bool		numbered = (call->flags & COLLECT_STABLE) != 0 &&
+		!sortkey_is_exact(call->sortop, call->collation, &why);
 
-	state->spill = begin_spill(fcinfo, state);
-	for (uint32 i = 0; i < state->columns[0].rows; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		get_row(state, i, row);
-		put_spilled(state->spill, state->call->ncolumns, row);
-	}
-	ExecClearTuple(state->spill->in);
-	for (int i = 0; i < state->call->ncolumns; i++)
+	for (int i = 0; i < call->ncolumns; i++)
+		columns[i] = collect_column(state, i);
+	state->spill = vectorsort_begin(columns, call->ncolumns, &call->sortop, 1, numbered, true,
+									4.0 * state->columns[0].rows);
+	AggRegisterCallback(fcinfo, end_spill, PointerGetDatum(state->spill));
+	vectorsort_put_vectors(state->spill, columns);
+	for (int i = 0; i < call->ncolumns; i++)
 		vector_free(&state->columns[i]);
 	MemoryContextSwitchTo(old);
 }
@@ -275,7 +198,7 @@ collect_put_slow(FunctionCallInfo fcinfo, Collected *state, const NullableDatum 
 			vector_drop_last(&state->columns[--done]);
 		spill_rows(fcinfo, state);
 	}
-	put_spilled(state->spill, ncolumns, row);
+	vectorsort_put(state->spill, row);
 }
 
 double
@@ -291,12 +214,15 @@ collect_checked_fraction(Datum value)
 }
 
 void
-collect_fraction_error(double one, double other)
+collect_set_fraction(Collected *state, double fraction, bool first)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("percentile value must be the same in all rows of a group"),
-			 errdetail("It was %g and is %g.", one, other)));
+	if (first)
+		state->fraction = fraction;
+	else if (fraction != state->fraction && !(isnan(fraction) && isnan(state->fraction)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("percentile value must be the same in all rows of a group"),
+				 errdetail("It was %g and is %g.", state->fraction, fraction)));
 }
 
 uint64
@@ -306,31 +232,12 @@ collect_rows(const Collected *state)
 }
 
 void
-collect_rewind(Collected *state)
-{
-	CollectSpill *spill = state->spill;
-
-	if (spill->sorted)
-		sorter_rewind(spill->sorter);
-	else
-		sorter_finish(spill->sorter);
-	spill->sorted = true;
-}
-
-TupleTableSlot *
-collect_next(Collected *state)
-{
-	CHECK_FOR_INTERRUPTS();
-	return sorter_get(state->spill->sorter, true, state->spill->out);
-}
-
-void
 collect_distinct_begin(CollectDistinct *distinct, Collected *state)
 {
 	distinct->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparisons", ALLOCSET_SMALL_SIZES);
 	distinct->any = false;
 	distinct->read = 0;
-	collect_rewind(state);
+	vectorsort_rewind(state->spill);
 }
 
 /*
@@ -353,7 +260,7 @@ collect_distinct_next(CollectDistinct *distinct, Collected *state)
 	const VectorType *vtype = &state->call->types[0];
 	TupleTableSlot *slot;
 
-	while (slot = collect_next(state), !TupIsNull(slot))
+	while (slot = vectorsort_next(state->spill), !TupIsNull(slot))
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(slot, 1, &isnull);
@@ -371,26 +278,69 @@ collect_distinct_next(CollectDistinct *distinct, Collected *state)
 	return false;
 }
 
-/* Finds the order of a small group's first column under the column's collation. */
-static bool
-small_order(const Collected *state, VectorColumn column, SmallOrder *small, uint32 order[COLLECT_SMALL])
-{
-	if (state->spill || column.values->rows > COLLECT_SMALL)
-		return false;
-	smallorder_of(small, &column, order);
-	return true;
-}
-
 bool
 collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL])
 {
-	return small_order(state, collect_column(state, 0), &state->call->small, order);
+	VectorColumn column = collect_column(state, 0);
+
+	if (state->spill || column.values->rows > COLLECT_SMALL)
+		return false;
+	smallorder_of(&state->call->small, &column, order);
+	return true;
 }
 
-bool
-collect_small_equal(const Collected *state, uint32 order[COLLECT_SMALL])
+/* Finds the runs among few rows in a known order. */
+static uint64
+small_runs(const Collected *state, const uint32 *order, gs_run *runs)
 {
-	return small_order(state, collect_equal_column(state), &state->call->small_equal, order);
+	const Vector *values = &state->columns[state->call->ncolumns - 1];
+	uint64		count = 0;
+	Datum		last = 0;
+	bool		last_null = false;
+
+	for (uint32 i = 0; i < values->rows; i++)
+	{
+		bool		isnull;
+		Datum		value = vector_get(values, order[i], &isnull);
+
+		if (count > 0 && isnull == last_null && (isnull || equality_holds(&state->call->equality, last, value)))
+			runs[count - 1].length++;
+		else
+			runs[count++] = (gs_run) {order[i], 1};
+		last = value;
+		last_null = isnull;
+	}
+	return count;
+}
+
+void
+collect_runs_begin(CollectRuns *found, const Collected *state, bool any_order)
+{
+	CollectCall *call = state->call;
+	VectorColumn columns[COLLECT_MAX_COLUMNS];
+	uint32		order[COLLECT_SMALL];
+
+	for (int i = 0; i < call->ncolumns; i++)
+		columns[i] = collect_column(state, i);
+	if (any_order)
+		columns[0] = collect_equal_column(state);
+	found->mem = NULL;
+	found->runs = found->small;
+	if (columns[0].values->rows <= COLLECT_SMALL)
+	{
+		smallorder_of(any_order ? &call->small_equal : &call->small, &columns[0], order);
+		found->count = small_runs(state, order, found->small);
+		return;
+	}
+	found->mem = collect_begin_work();
+	found->runs = vectorjob_runs(found->mem, columns, call->ncolumns, true, &found->count);
+}
+
+void
+collect_runs_end(CollectRuns *found)
+{
+	if (found->mem)
+		collect_end_work(found->mem);
 }
 
 VectorColumn

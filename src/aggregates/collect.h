@@ -12,10 +12,10 @@
 
 #include "src/arrays/equality.h"
 #include "src/arrays/smallorder.h"
-#include "src/core/sorter.h"
 #include "valueform.h"
 #include "src/arrays/vector.h"
 #include "src/arrays/vectorjob.h"
+#include "src/arrays/vectorsort.h"
 
 #define COLLECT_MAX_COLUMNS 2
 
@@ -44,31 +44,13 @@ typedef struct CollectCall
 #define COLLECT_SMALL SMALL_ORDER
 
 /*
- * Rows beyond the memory limit.  gpusort's sort is stable.  If PostgreSQL's may have to be used for a state that needs
- * a stable sort, rows get a number as a second key.
- */
-typedef struct CollectSpill
-{
-	Sorter	   *sorter;
-	bool		sorted;
-	bool		numbered;
-	uint64		rows;
-	AttrNumber	attnos[2];		/* referenced by sorter's columns */
-	Oid			sortops[2];
-	Oid			collations[2];
-	bool		nulls_first[2];
-	TupleTableSlot *in;
-	TupleTableSlot *out;
-} CollectSpill;
-
-/*
  * The state of one group.  A small one is a single allocation of 128 bytes (240 with two columns) that contains its
  * first values.
  */
 typedef struct Collected
 {
 	CollectCall *call;
-	CollectSpill *spill;		/* NULL: rows are in the vectors */
+	VectorSort *spill;			/* rows beyond the memory limit; NULL: all are in the vectors */
 	union
 	{
 		double		fraction;	/* of a percentile with a fraction per value; otherwise 0 */
@@ -88,6 +70,14 @@ static inline Collected *
 collect_state(FunctionCallInfo fcinfo, int ncolumns, int key, int flags)
 {
 	return PG_ARGISNULL(0) ? collect_begin(fcinfo, ncolumns, key, flags) : (Collected *) PG_GETARG_POINTER(0);
+}
+
+/* Returns from a transition or combine function whose input is NULL and not collected. */
+static inline Datum
+collect_nothing(FunctionCallInfo fcinfo)
+{
+	fcinfo->isnull = PG_ARGISNULL(0);
+	return PG_GETARG_DATUM(0);
 }
 
 /* Adds a row in all cases, including growth of vectors and spilling. */
@@ -123,12 +113,8 @@ extern uint64 collect_rows(const Collected *state);
 /* Returns a percentile's fraction.  Raises PostgreSQL's error if it is out of range. */
 extern double collect_checked_fraction(Datum value);
 
-/* Raises the error for a group with two different fractions. */
-pg_noreturn extern void collect_fraction_error(double one, double other);
-
-/* Read a spilled state: rewind, then return each row in order, and an empty slot at the end. */
-extern void collect_rewind(Collected *state);
-extern TupleTableSlot *collect_next(Collected *state);
+/* Sets a percentile's fraction, which is constant in a group.  NaN stands for NULL. */
+extern void collect_set_fraction(Collected *state, double fraction, bool first);
 
 /* Iterator over the distinct values of a spilled state.  Holds the current value. */
 typedef struct CollectDistinct
@@ -148,8 +134,18 @@ extern bool collect_distinct_next(CollectDistinct *distinct, Collected *state);
 /* Finds the order of a small group's rows.  Returns false for larger groups. */
 extern bool collect_small_order(const Collected *state, uint32 order[COLLECT_SMALL]);
 
-/* Finds an order of a small group's rows in which equal values are adjacent. */
-extern bool collect_small_equal(const Collected *state, uint32 order[COLLECT_SMALL]);
+/* Runs of a state's rows that are equal in its last column, NULLs included, in order of its first one. */
+typedef struct CollectRuns
+{
+	const gs_run *runs;
+	uint64		count;
+	BigMem	   *mem;			/* of a job; NULL for a small group */
+	gs_run		small[COLLECT_SMALL];
+} CollectRuns;
+
+/* Find and free the runs of a state in memory.  any_order: equal values need only be adjacent. */
+extern void collect_runs_begin(CollectRuns *found, const Collected *state, bool any_order);
+extern void collect_runs_end(CollectRuns *found);
 
 /* Returns a final function's state, or NULL if it is absent or empty. */
 extern Collected *collect_final(FunctionCallInfo fcinfo);

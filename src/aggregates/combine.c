@@ -194,16 +194,6 @@ take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, cons
 		valueform_broken("There are bytes left behind its last row.");
 }
 
-/* Sets a percentile's fraction, which is constant in a group. */
-static void
-take_fraction(Collected *state, double fraction, bool first)
-{
-	if (first)
-		state->fraction = fraction;
-	else if (fraction != state->fraction && !(isnan(fraction) && isnan(state->fraction)))
-		collect_fraction_error(state->fraction, fraction);
-}
-
 static void take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource source, bool first,
 					   bool from_file);
 
@@ -260,7 +250,7 @@ take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, Byt
 		return;
 	}
 	check_header(&header, kind, forms, (Size) (source.end - source.at));
-	take_fraction(state, header.fraction, first);
+	collect_set_fraction(state, header.fraction, first);
 	take_rows(fcinfo, state, kind, &header, &source);
 }
 
@@ -272,11 +262,7 @@ combine(FunctionCallInfo fcinfo, const StateKind *kind)
 	Collected  *state;
 
 	if (PG_ARGISNULL(1))
-	{
-		if (PG_ARGISNULL(0))
-			PG_RETURN_NULL();
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	}
+		return collect_nothing(fcinfo);
 	other = (StateBytes *) PG_GETARG_POINTER(1);
 	if (other->call != NULL)
 		elog(ERROR, "a state was not serialized before it is combined");

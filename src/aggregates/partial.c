@@ -292,25 +292,14 @@ put_spilled_rows(StateWriter *writer, Collected *state, bool distinct)
 		}
 		return;
 	}
-	collect_rewind(state);
-	while (slot = collect_next(state), !TupIsNull(slot))
+	vectorsort_rewind(state->spill);
+	while (slot = vectorsort_next(state->spill), !TupIsNull(slot))
 	{
 		slot_getallattrs(slot);
 		for (int c = 0; c < state->call->ncolumns; c++)
 			put_value(writer, c, slot->tts_values[c], slot->tts_isnull[c]);
 		rows_are_put(writer, 1);
 	}
-}
-
-/* Converts runs to their first rows, in place. */
-static const uint32 *
-first_rows(gs_run *runs, uint64 count)
-{
-	uint32	   *rows = (uint32 *) runs;
-
-	for (uint64 i = 0; i < count; i++)
-		rows[i] = runs[i].row;
-	return rows;
 }
 
 /* Which rows to write, and in which order. */
@@ -370,7 +359,7 @@ values_repeat(BigMem *mem, const VectorColumn *column)
 			break;
 	}
 	sampled.values = &sample;
-	(void) vectorjob_runs(mem, &sampled, 1, 1, 1, &different);
+	(void) vectorjob_runs(mem, &sampled, 1, true, &different);
 	MemoryContextSwitchTo(old);
 	return sample.rows - different >= (double) sample.rows * sample.rows / (rows / 4 * 2);
 }
@@ -397,7 +386,7 @@ put_distinct(StateWriter *writer, BigMem *mem)
 		}
 	}
 	else if (values_repeat(mem, &column))
-		first = first_rows(vectorjob_runs(mem, &column, 1, 1, 1, &count), count);
+		first = vectorjob_first_rows(mem, &column, true, &count);
 	put_rows(writer, first, first ? count : rows);
 }
 
@@ -406,8 +395,7 @@ static void
 put_collected(StateWriter *writer, RowsWanted wanted)
 {
 	const Vector *values = &writer->state->columns[0];
-	BigMem	   *mem = bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort state",
-														  ALLOCSET_SMALL_SIZES));
+	BigMem	   *mem = collect_begin_work();
 	VectorColumn column = collect_column(writer->state, 0);
 
 	if (values->rows < FEW_ROWS || wanted == ROWS_AS_THEY_CAME)
@@ -416,7 +404,7 @@ put_collected(StateWriter *writer, RowsWanted wanted)
 		put_rows(writer, vectorjob_order(mem, &column, 1), values->rows);
 	else
 		put_distinct(writer, mem);
-	MemoryContextDelete(bigmem_context(mem));
+	collect_end_work(mem);
 }
 
 /* Serializes the state in argument 0. */

@@ -15,31 +15,10 @@
 #include "src/base/guc.h"
 #include "src/nodes/plan_nodes.h"
 #include "src/cost/sort_choice.h"
+#include "src/keys/sortcolumns.h"
 #include "src/keys/sortkey.h"
 #include "src/shares/plan_share_node.h"
 #include "plan_presort.h"
-
-/* A sort key, as a column of a node's input. */
-typedef struct OrderKey
-{
-	AttrNumber	attno;
-	Oid			sortop;
-	Oid			collation;
-	bool		nulls_first;
-} OrderKey;
-
-/* The key arrays of a Sort or a Gather Merge. */
-typedef struct NodeKeys
-{
-	int		   *count;
-	AttrNumber **attnos;
-	Oid		  **sortops;
-	Oid		  **collations;
-	bool	  **nulls_first;
-} NodeKeys;
-
-#define KEYS_OF(node) \
-	{&(node)->numCols, &(node)->sortColIdx, &(node)->sortOperators, &(node)->collations, &(node)->nullsFirst}
 
 /* Returns the column that an expression refers to, through relabelling; 0 if it is none. */
 static AttrNumber
@@ -50,67 +29,57 @@ column_of(const Expr *expr)
 	return IsA(expr, Var) && ((const Var *) expr)->varno == OUTER_VAR ? ((const Var *) expr)->varattno : 0;
 }
 
+/* Allocates the arrays of an order. */
+static SortColumns
+make_order(int nkeys)
+{
+	return (SortColumns) {nkeys, palloc(nkeys * sizeof(AttrNumber)), palloc(nkeys * sizeof(Oid)),
+						  palloc(nkeys * sizeof(Oid)), palloc(nkeys * sizeof(bool))};
+}
+
 /*
  * Returns the order that an aggregate needs if a sort below can provide it: all keys are columns with exact encodings.
- * Without those, many small sorts may be cheaper than a large one.  Otherwise NIL.
+ * Without those, many small sorts may be cheaper than a large one.  Otherwise no keys.
  */
-static List *
+static SortColumns
 order_of(const Aggref *aggregate)
 {
-	List	   *order = NIL;
-	ListCell   *lc;
+	const SortColumns none = {0};
+	SortColumns order;
+	int			n = list_length(aggregate->aggorder);
 
 	if (AGGKIND_IS_ORDERED_SET(aggregate->aggkind) || aggregate->aggdistinct)
-		return NIL;
-	foreach(lc, aggregate->aggorder)
+		return none;
+	order = make_order(n);
+	for (int i = 0; i < n; i++)
 	{
-		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		SortGroupClause *clause = list_nth_node(SortGroupClause, aggregate->aggorder, i);
 		const TargetEntry *entry = get_sortgroupclause_tle(clause, aggregate->args);
-		OrderKey   *key = palloc(sizeof(OrderKey));
 		const char *why;
 
-		key->attno = column_of(entry->expr);
-		key->sortop = clause->sortop;
-		key->collation = exprCollation((Node *) entry->expr);
-		key->nulls_first = clause->nulls_first;
-		if (key->attno <= 0 || !sortkey_is_exact(key->sortop, key->collation, &why))
-			return NIL;
-		order = lappend(order, key);
+		order.attnos[i] = column_of(entry->expr);
+		order.sortops[i] = clause->sortop;
+		order.collations[i] = exprCollation((Node *) entry->expr);
+		order.nulls_first[i] = clause->nulls_first;
+		if (order.attnos[i] <= 0 || !sortkey_is_exact(order.sortops[i], order.collations[i], &why))
+			return none;
 	}
 	return order;
 }
 
-/* Returns true if one order is a prefix of another. */
-static bool
-is_prefix(const List *order, const List *of)
-{
-	if (list_length(order) > list_length(of))
-		return false;
-	for (int i = 0; i < list_length(order); i++)
-	{
-		const OrderKey *a = list_nth(order, i);
-		const OrderKey *b = list_nth(of, i);
-
-		if (a->attno != b->attno || a->sortop != b->sortop || a->collation != b->collation ||
-			a->nulls_first != b->nulls_first)
-			return false;
-	}
-	return true;
-}
-
-/* Walker: finds the longest order that an aggregate needs.  context is a List **. */
+/* Walker: finds the longest order that an aggregate needs.  context is a SortColumns. */
 static bool
 find_order(Node *node, void *context)
 {
-	List	  **longest = context;
+	SortColumns *longest = context;
 
 	if (node == NULL)
 		return false;
 	if (IsA(node, Aggref))
 	{
-		List	   *order = order_of((Aggref *) node);
+		SortColumns order = order_of((Aggref *) node);
 
-		if (list_length(order) > list_length(*longest))
+		if (order.nkeys > longest->nkeys)
 			*longest = order;
 		return false;
 	}
@@ -126,9 +95,9 @@ drop_orders(Node *node, void *context)
 	if (IsA(node, Aggref))
 	{
 		Aggref	   *aggregate = (Aggref *) node;
-		List	   *order = order_of(aggregate);
+		SortColumns order = order_of(aggregate);
 
-		if (order && is_prefix(order, context))
+		if (order.nkeys > 0 && sortcolumns_begin(context, &order))
 		{
 			/* arguments used only for sorting come last */
 			aggregate->args = list_copy_head(aggregate->args, list_length(aggregate->aggargtypes));
@@ -141,45 +110,36 @@ drop_orders(Node *node, void *context)
 
 /* Returns true if a sort only groups rows: all its keys are grouping columns. */
 static bool
-sorts_by_groups(const NodeKeys *keys, const Agg *agg)
+sorts_by_groups(const Sort *sort, const Agg *agg)
 {
-	for (int i = 0; i < *keys->count; i++)
+	for (int i = 0; i < sort->numCols; i++)
 	{
 		bool		found = false;
 
 		for (int j = 0; j < agg->numCols; j++)
-			found = found || agg->grpColIdx[j] == (*keys->attnos)[i];
+			found = found || agg->grpColIdx[j] == sort->sortColIdx[i];
 		if (!found)
 			return false;
 	}
 	return true;
 }
 
-/* Enlarges an array. */
-#define ENLARGE(array, count, more) \
-	((array) = memcpy(palloc(((count) + (more)) * sizeof(*(array))), (array), (count) * sizeof(*(array))))
-
-/* Appends an order to a node's keys. */
-static void
-append_order(const NodeKeys *keys, const List *order)
+/* Returns two orders one after the other. */
+static SortColumns
+join_orders(const SortColumns a, const SortColumns *b)
 {
-	int			count = *keys->count;
-	int			more = list_length(order);
+	SortColumns order = make_order(a.nkeys + b->nkeys);
 
-	ENLARGE(*keys->attnos, count, more);
-	ENLARGE(*keys->sortops, count, more);
-	ENLARGE(*keys->collations, count, more);
-	ENLARGE(*keys->nulls_first, count, more);
-	for (int i = 0; i < more; i++)
-	{
-		const OrderKey *key = list_nth(order, i);
+#define JOIN(member) \
+	(memcpy(order.member, a.member, a.nkeys * sizeof(*a.member)), \
+	 memcpy(order.member + a.nkeys, b->member, b->nkeys * sizeof(*a.member)))
 
-		(*keys->attnos)[count + i] = key->attno;
-		(*keys->sortops)[count + i] = key->sortop;
-		(*keys->collations)[count + i] = key->collation;
-		(*keys->nulls_first)[count + i] = key->nulls_first;
-	}
-	*keys->count = count + more;
+	JOIN(attnos);
+	JOIN(sortops);
+	JOIN(collations);
+	JOIN(nulls_first);
+#undef JOIN
+	return order;
 }
 
 /* Returns true if gpusort will take over an aggregate's input, as it does any sort of a share of groups. */
@@ -192,9 +152,21 @@ will_be_ours(const Plan *below, bool share)
 													  UNBOUNDED, NULL));
 }
 
+/* Appends an order to that of a Sort or a Gather Merge. */
+#define APPEND_ORDER(node, more) \
+	do { \
+		SortColumns joined = join_orders((SortColumns) SORT_COLUMNS_OF(node), more); \
+		\
+		(node)->numCols = joined.nkeys; \
+		(node)->sortColIdx = joined.attnos; \
+		(node)->sortOperators = joined.sortops; \
+		(node)->collations = joined.collations; \
+		(node)->nullsFirst = joined.nulls_first; \
+	} while (0)
+
 /* Extends the sort below an aggregate by an order within groups.  Returns false if there is no such sort. */
 static bool
-sort_within_groups(const Agg *agg, const List *order)
+sort_within_groups(const Agg *agg, const SortColumns *order)
 {
 	Plan	   *below = outerPlan(agg);
 	GatherMerge *gather = NULL;
@@ -210,37 +182,27 @@ sort_within_groups(const Agg *agg, const List *order)
 	share = is_share(below);
 	if (share)
 		below = outerPlan(below);
-	if (will_be_ours(below, share))
-	{
-		NodeKeys	keys = KEYS_OF((Sort *) below);
-
-		if (!sorts_by_groups(&keys, agg))
-			return false;
-		append_order(&keys, order);
-		if (gather)
-		{
-			NodeKeys	merged = KEYS_OF(gather);
-
-			append_order(&merged, order);
-		}
-		return true;
-	}
-	return false;
+	if (!will_be_ours(below, share) || !sorts_by_groups((const Sort *) below, agg))
+		return false;
+	APPEND_ORDER((Sort *) below, order);
+	if (gather)
+		APPEND_ORDER(gather, order);
+	return true;
 }
 
 void
 presort_aggregates(Agg *agg)
 {
-	List	   *order = NIL;
+	SortColumns order = {0};
 
 	if (aggregates_are_presorted || !gpusort_aggregates || agg->aggstrategy != AGG_SORTED || agg->chain ||
 		agg->groupingSets || agg->aggsplit != AGGSPLIT_SIMPLE)
 		return;
 	find_order((Node *) agg->plan.targetlist, &order);
 	find_order((Node *) agg->plan.qual, &order);
-	if (order && sort_within_groups(agg, order))
+	if (order.nkeys > 0 && sort_within_groups(agg, &order))
 	{
-		drop_orders((Node *) agg->plan.targetlist, order);
-		drop_orders((Node *) agg->plan.qual, order);
+		drop_orders((Node *) agg->plan.targetlist, &order);
+		drop_orders((Node *) agg->plan.qual, &order);
 	}
 }

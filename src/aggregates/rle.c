@@ -329,8 +329,8 @@ spilled_runs(FunctionCallInfo fcinfo, Collected *state)
 
 	open_call(&call, state->call->types[1].type, state->call->collation, 4 * MaxAllocSize);
 	list = list_create(&call);
-	collect_rewind(state);
-	while (slot = collect_next(state), !TupIsNull(slot))
+	vectorsort_rewind(state->spill);
+	while (slot = vectorsort_next(state->spill), !TupIsNull(slot))
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(slot, 2, &isnull);
@@ -343,45 +343,6 @@ spilled_runs(FunctionCallInfo fcinfo, Collected *state)
 	return array;
 }
 
-/* Finds the runs of a small group. */
-static uint64
-small_runs(const Collected *state, const uint32 order[COLLECT_SMALL], gs_run runs[COLLECT_SMALL])
-{
-	const Vector *values = &state->columns[1];
-	uint64		count = 0;
-	Datum		last = 0;
-	bool		last_null = false;
-
-	for (uint32 i = 0; i < values->rows; i++)
-	{
-		bool		isnull;
-		Datum		value = vector_get(values, order[i], &isnull);
-
-		if (count > 0 && isnull == last_null && (isnull || equality_holds(&state->call->equality, last, value)))
-			runs[count - 1].length++;
-		else
-			runs[count++] = (gs_run) {order[i], 1};
-		last = value;
-		last_null = isnull;
-	}
-	return count;
-}
-
-/* Finds the runs of a group with a job. */
-static ArrayType *
-job_runs(FunctionCallInfo fcinfo, const Collected *state)
-{
-	BigMem	   *mem = bigmem_create(AllocSetContextCreate(CurrentMemoryContext, "gpusort runs", ALLOCSET_SMALL_SIZES));
-	VectorColumn columns[2] = {collect_column(state, 0), collect_column(state, 1)};
-	RunSource	source = {.values = &state->columns[1]};
-	ArrayType  *array;
-
-	source.runs = vectorjob_runs(mem, columns, 2, 1, 1, &source.count);
-	array = make_array(fcinfo, &source);
-	MemoryContextDelete(bigmem_context(mem));
-	return array;
-}
-
 /*
  * gpu_rle(value, sort_key): runs of equal values in order of the key.  Rows with equal keys stay in arrival order.
  */
@@ -389,20 +350,18 @@ Datum
 gpusort_rle_sorted_final(PG_FUNCTION_ARGS)
 {
 	Collected  *state;
-	uint32		order[COLLECT_SMALL];
-	gs_run		runs[COLLECT_SMALL];
+	CollectRuns found;
+	RunSource	source;
+	ArrayType  *array;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	state = (Collected *) PG_GETARG_POINTER(0);
 	if (state->spill)
 		PG_RETURN_ARRAYTYPE_P(spilled_runs(fcinfo, state));
-	if (collect_small_order(state, order))
-	{
-		RunSource	source = {.values = &state->columns[1], .runs = runs};
-
-		source.count = small_runs(state, order, runs);
-		PG_RETURN_ARRAYTYPE_P(make_array(fcinfo, &source));
-	}
-	PG_RETURN_ARRAYTYPE_P(job_runs(fcinfo, state));
+	collect_runs_begin(&found, state, false);
+	source = (RunSource) {.values = &state->columns[1], .count = found.count, .runs = found.runs};
+	array = make_array(fcinfo, &source);
+	collect_runs_end(&found);
+	PG_RETURN_ARRAYTYPE_P(array);
 }

@@ -35,8 +35,7 @@ Plan *
 take_merge_append(const PlannedStmt *stmt, MergeAppend *append, SortBound bound)
 {
 	CustomScan *scan;
-	const SortColumns columns = {append->numCols, append->sortColIdx, append->sortOperators, append->collations,
-		append->nullsFirst};
+	const SortColumns columns = SORT_COLUMNS_OF(append);
 
 	if (!is_ours(append, bound))
 		return &append->plan;

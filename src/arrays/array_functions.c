@@ -52,8 +52,10 @@ array_argument(ArrayArgument *argument, FunctionCallInfo fcinfo, int number)
 }
 
 void
-check_same_length(const ArrayArgument *a, const ArrayArgument *b)
+array_arguments(ArrayArgument *a, ArrayArgument *b, FunctionCallInfo fcinfo)
 {
+	array_argument(a, fcinfo, 0);
+	array_argument(b, fcinfo, 1);
 	if (a->values.rows != b->values.rows)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
@@ -173,9 +175,7 @@ gpu_sort_by_key(PG_FUNCTION_ARGS)
 	Datum		result;
 
 	array_call_begin(&call);
-	array_argument(&keys, fcinfo, 0);
-	array_argument(&vals, fcinfo, 1);
-	check_same_length(&keys, &vals);
+	array_arguments(&keys, &vals, fcinfo);
 	order = order_of(&call, fcinfo, &keys, 2);
 	sorted_keys = vector_to_array(&keys.values, order, keys.values.rows, 1);
 	sorted_vals = vector_to_array(&vals.values, order, vals.values.rows, 1);
@@ -197,9 +197,7 @@ gpu_select_if(PG_FUNCTION_ARGS)
 	ArrayType  *result;
 
 	array_call_begin(&call);
-	array_argument(&array, fcinfo, 0);
-	array_argument(&mask, fcinfo, 1);
-	check_same_length(&array, &mask);
+	array_arguments(&array, &mask, fcinfo);
 	rows = vectorjob_partition(call.mem, &mask.values, false, &selected);
 	array_call_result(&call);
 	result = vector_to_array(&array.values, rows, selected, 1);
@@ -266,9 +264,7 @@ gpu_partition_if(PG_FUNCTION_ARGS)
 	Datum		result;
 
 	array_call_begin(&call);
-	array_argument(&array, fcinfo, 0);
-	array_argument(&mask, fcinfo, 1);
-	check_same_length(&array, &mask);
+	array_arguments(&array, &mask, fcinfo);
 	rows = vectorjob_partition(call.mem, &mask.values, true, &selected);
 	kept = vector_to_array(&array.values, rows, selected, 1);
 	rejected = vector_to_array(&array.values, rows + selected, array.values.rows - selected, 1);

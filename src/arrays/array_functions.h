@@ -39,8 +39,8 @@ extern void array_call_end(ArrayCall *call);
 /* Opens an array argument. */
 extern void array_argument(ArrayArgument *argument, FunctionCallInfo fcinfo, int number);
 
-/* Raises an error unless two arrays have equal lengths. */
-extern void check_same_length(const ArrayArgument *a, const ArrayArgument *b);
+/* Opens arguments 0 and 1, two arrays.  Raises an error unless they have equal lengths. */
+extern void array_arguments(ArrayArgument *a, ArrayArgument *b, FunctionCallInfo fcinfo);
 
 /* Makes a row of two arrays. */
 extern Datum array_pair(FunctionCallInfo fcinfo, ArrayType *first, ArrayType *second);

@@ -92,18 +92,15 @@ array_of_results(ArrayCall *call, void *results, uint64 rows, Oid type, uint64 n
 
 /* Computes a running result with the type's functions. */
 static ArrayType *
-scan_by_function(ArrayCall *call, const VectorColumn *column, gs_operation operation, bool exclusive, Oid type)
+scan_by_function(ArrayCall *call, const Vector *values, Reducer *reducer, bool exclusive, Oid type)
 {
-	const Vector *values = column->values;
-	Reducer		reducer;
 	Datum	   *results = MemoryContextAllocHuge(call->cxt, Max(values->rows, 1) * sizeof(Datum));
 	bool	   *nulls = palloc(Max(values->rows, 1));
 	int			dims[1] = {(int) values->rows};
 	int			bounds[1] = {1};
 	VectorType	vtype;
 
-	reducer_open(&reducer, column, operation, false);
-	reducer.keep = true;
+	reducer->keep = true;
 	for (uint64 i = 0; i < values->rows; i++)
 	{
 		bool		isnull;
@@ -112,12 +109,12 @@ scan_by_function(ArrayCall *call, const VectorColumn *column, gs_operation opera
 		if (i % BLOCK_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
 		if (exclusive)
-			results[i] = reducer_result(&reducer, &nulls[i]);
+			results[i] = reducer_result(reducer, &nulls[i]);
 		/* an exclusive one leaves out the last value, which may overflow */
 		if (!isnull && !(exclusive && i == values->rows - 1))
-			reducer_add(&reducer, value);
+			reducer_add(reducer, value);
 		if (!exclusive)
-			results[i] = reducer_result(&reducer, &nulls[i]);
+			results[i] = reducer_result(reducer, &nulls[i]);
 	}
 	vector_type(&vtype, type);
 	array_call_result(call);
@@ -148,7 +145,7 @@ scan(FunctionCallInfo fcinfo, bool widen)
 	if (!reducer.one_by_one)
 		results = vectorjob_scan(call.mem, &column, operation, exclusive);
 	if (results == NULL)
-		result = scan_by_function(&call, &column, operation, exclusive, type);
+		result = scan_by_function(&call, &array.values, &reducer, exclusive, type);
 	else
 	{
 		uint64		rows = array.values.rows;
@@ -226,7 +223,7 @@ reduce_by_function(KeyReduction *r)
 {
 	uint32	   *order = r->presorted ? as_they_came(r) : vectorjob_order(r->call.mem, r->columns, 1);
 	uint64		nruns;
-	gs_run	   *runs = vectorjob_runs(r->call.mem, r->columns, 1, r->presorted ? 0 : 1, 1, &nruns);
+	gs_run	   *runs = vectorjob_runs(r->call.mem, r->columns, 1, !r->presorted, &nruns);
 	MemoryContext group = AllocSetContextCreate(CurrentMemoryContext, "gpusort group", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(group);
 	uint64		at = 0;
@@ -258,7 +255,7 @@ reduce_by_engine(KeyReduction *r)
 {
 	ValueBlock	block;
 	uint64		ngroups;
-	gs_group   *groups = vectorjob_reduce(r->call.mem, r->columns, 2, r->presorted, r->reducer.operation, &ngroups);
+	gs_group   *groups = vectorjob_reduce(r->call.mem, r->columns, r->presorted, r->reducer.operation, &ngroups);
 	MemoryContext results;
 	MemoryContext old;
 
@@ -311,9 +308,7 @@ reduce(FunctionCallInfo fcinfo, gs_operation operation, bool average, bool preso
 
 	InitMaterializedSRF(fcinfo, 0);
 	array_call_begin(&r.call);
-	array_argument(&r.keys, fcinfo, 0);
-	array_argument(&r.vals, fcinfo, 1);
-	check_same_length(&r.keys, &r.vals);
+	array_arguments(&r.keys, &r.vals, fcinfo);
 	r.columns[0] = array_column(fcinfo, &r.keys);
 	r.columns[1] = array_column(fcinfo, &r.vals);
 	if (average && r.vals.type.type == FLOAT4OID)

@@ -33,7 +33,7 @@ put_runs(FunctionCallInfo fcinfo, bool in_order)
 	array_call_begin(&call);
 	array_argument(&array, fcinfo, 0);
 	column = array_column(fcinfo, &array);
-	runs = vectorjob_runs(call.mem, &column, 1, in_order ? 1 : 0, 1, &nruns);
+	runs = vectorjob_runs(call.mem, &column, 1, in_order, &nruns);
 	for (uint64 i = 0; i < nruns; i++)
 	{
 		Datum		values[3];
@@ -117,9 +117,7 @@ gpu_rle_decode(PG_FUNCTION_ARGS)
 	ArrayType  *result;
 
 	array_call_begin(&call);
-	array_argument(&array, fcinfo, 0);
-	array_argument(&lengths, fcinfo, 1);
-	check_same_length(&array, &lengths);
+	array_arguments(&array, &lengths, fcinfo);
 	count = decoded_length(&lengths.values);
 	result = vector_decoded_array(call.mem, &array.values, &lengths.values, count, call.caller);
 	array_call_end(&call);

@@ -42,6 +42,15 @@ typedef struct Vector
 	uint8		plain;			/* bytes of a by-value value; 0: by reference */
 } Vector;
 
+/* Values and their order. */
+typedef struct VectorColumn
+{
+	const Vector *values;
+	Oid			collation;
+	bool		desc;			/* independent of the place of NULLs */
+	bool		nulls_first;
+} VectorColumn;
+
 /* Limit of rows, that of row numbers in kernels/gs.h. */
 #define VECTOR_MAX_ROWS GS_MAX_ROWS
 

@@ -75,25 +75,20 @@ partition_formed(const VectorQuestion *q)
 	return true;
 }
 
-/* Returns the first of the columns that are equal within a run of RUNS or REDUCE. */
+/* Compares two rows in the column that is equal within a run of RUNS or REDUCE. */
 static int
-first_key(const VectorQuestion *q)
+compare_keys(const VectorQuestion *q, const VectorComparer *comparer, uint64 a, uint64 b)
 {
-	return (int) (q->spec.ncolumns - q->spec.key_columns) - (q->spec.op == GS_REDUCE ? 1 : 0);
+	int			key = q->spec.op == GS_REDUCE ? 0 : comparer->ncolumns - 1;
+
+	return vectorcompare_rows(comparer, key, key + 1, a, b);
 }
 
-/* Returns the end of these columns. */
-static int
-last_key(const VectorQuestion *q)
-{
-	return first_key(q) + (int) q->spec.key_columns;
-}
-
-/* Returns true if runs compare exactly the order columns.  Equal rows are then all in one run. */
+/* Returns true if runs compare exactly the order column.  Equal rows are then all in one run. */
 static inline bool
 whole_runs(const VectorQuestion *q)
 {
-	return first_key(q) == 0 && last_key(q) == (int) q->spec.order_columns;
+	return q->spec.order_columns > 0 && (q->spec.op == GS_REDUCE || q->spec.ncolumns == 1);
 }
 
 /* Returns a run of RUNS or REDUCE. */
@@ -211,11 +206,11 @@ neighbours_right(const VectorQuestion *q, const VectorComparer *comparer, uint64
 	gs_run		next = run_at(q, place + 1);
 	int			order;
 
-	if (vectorcompare_rows(comparer, first_key(q), last_key(q), run.row, next.row) == 0)
+	if (compare_keys(q, comparer, run.row, next.row) == 0)
 		return false;
 	if (q->spec.order_columns == 0)
 		return true;			/* their form implies the order */
-	order = vectorcompare_rows(comparer, 0, (int) q->spec.order_columns, run.row, next.row);
+	order = vectorcompare_rows(comparer, 0, 1, run.row, next.row);
 	return order < 0 || (order == 0 && run.row < next.row);
 }
 
@@ -235,13 +230,13 @@ member_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 row
 		uint64		middle = (low + high) / 2;
 		uint64		begin = run_at(q, middle).row;
 
-		if (as_they_came ? begin <= row : vectorcompare_rows(comparer, 0, (int) q->spec.order_columns, begin, row) <= 0)
+		if (as_they_came ? begin <= row : vectorcompare_rows(comparer, 0, 1, begin, row) <= 0)
 			low = middle;
 		else
 			high = middle;
 	}
 	low = run_at(q, low).row;
-	return low <= row && vectorcompare_rows(comparer, first_key(q), last_key(q), low, row) == 0;
+	return low <= row && compare_keys(q, comparer, low, row) == 0;
 }
 
 /* Returns true if the filter keeps a row. */

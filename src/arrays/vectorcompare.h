@@ -29,9 +29,6 @@ extern void vectorcompare_open(VectorComparer *comparer, const VectorColumn *col
 /* Writes all row numbers in order. */
 extern void vectorcompare_order(const VectorColumn *columns, int ncolumns, uint32 *order);
 
-/* vectorsort.c: writes all row numbers in order, using a sorter, for many rows. */
-extern void vectorsort_order(const VectorColumn *columns, int ncolumns, uint32 *order);
-
 /* Compares two rows by columns first to last - 1. */
 static inline int
 vectorcompare_rows(const VectorComparer *comparer, int first, int last, uint64 a, uint64 b)

@@ -16,7 +16,7 @@ extern bool vectordirect_can(const VectorColumn *column);
  * Writes up to VECTORDIRECT_BLOCK numbers, from a row on, as order-preserving unsigned integers, and returns how many.
  * None may be NULL.
  */
-extern uint32 vectordirect_images(const struct Vector *values, gs_type type, uint64 from, uint64 *out);
+extern uint32 vectordirect_images(const Vector *values, gs_type type, uint64 from, uint64 *out);
 
 /* Counts the distinct values.  If kept is not NULL, it receives an array of them. */
 extern uint64 vectordirect_distinct(BigMem *mem, const VectorColumn *column, uint64 **kept);

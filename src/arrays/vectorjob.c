@@ -8,6 +8,7 @@
 #include "utils/memutils.h"
 
 #include "vectorengine.h"
+#include "vectorsort.h"
 
 /* Fewer rows are compared, since opening an engine takes longer. */
 #define TINY_ROWS 64
@@ -38,6 +39,32 @@ asked(VectorQuestion *q, BigMem *mem)
 	return question_ask(q, mem);
 }
 
+/* Writes all row numbers in order, using a sort of rows, in which they break ties. */
+static void
+sort_rows(const VectorColumn *columns, int ncolumns, uint32 *order)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort vectors", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	uint64		rows = columns[0].values->rows;
+	Oid		   *sortops = palloc(sizeof(Oid) * ncolumns);
+	VectorSort *sort;
+
+	for (int i = 0; i < ncolumns; i++)
+		sortops[i] = vectorcompare_operator(&columns[i]);
+	sort = vectorsort_begin(columns, ncolumns, sortops, ncolumns, true, false, (double) rows);
+	vectorsort_put_vectors(sort, columns);
+	vectorsort_rewind(sort);
+	for (uint64 i = 0; i < rows; i++)
+	{
+		bool		isnull;
+
+		order[i] = (uint32) DatumGetInt64(slot_getattr(vectorsort_next(sort), ncolumns + 1, &isnull));
+	}
+	vectorsort_end(sort);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+}
+
 uint32 *
 vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns)
 {
@@ -50,7 +77,7 @@ vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns)
 		if (q.rows < FEW_ROWS || !sortkey_pays(vectorcompare_operator(columns), columns->collation, (double) q.rows))
 			vectorcompare_order(columns, ncolumns, q.answer);
 		else
-			vectorsort_order(columns, ncolumns, q.answer);
+			sort_rows(columns, ncolumns, q.answer);
 	}
 	return q.answer;
 }
@@ -72,12 +99,11 @@ load_ahead(const Vector *values, const uint32 *order, uint64 place)
 	__builtin_prefetch(vector_address(values, order[place + AHEAD]));
 }
 
-/* Finds runs by comparisons, with the rows in an order or as they arrived. */
+/* Finds a column's runs by comparisons, with the rows in an order or as they arrived. */
 static gs_run *
-compare_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int key_columns, const uint32 *order,
-			 uint64 *nruns)
+compare_runs(BigMem *mem, const VectorColumn *column, const uint32 *order, uint64 *nruns)
 {
-	uint64		rows = columns[0].values->rows;
+	uint64		rows = column->values->rows;
 	gs_run	   *runs = answer_room(mem, rows, sizeof(gs_run));
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparisons", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -85,15 +111,15 @@ compare_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int key_col
 	uint64		count = 0;
 	uint32		last = 0;
 
-	vectorcompare_open(&comparer, columns, ncolumns);
+	vectorcompare_open(&comparer, column, 1);
 	for (uint64 i = 0; i < rows; i++)
 	{
 		uint32		row = order ? order[i] : (uint32) i;
 
 		if (i % BLOCK_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
-		load_ahead(columns[ncolumns - key_columns].values, order, i);
-		if (i > 0 && vectorcompare_rows(&comparer, ncolumns - key_columns, ncolumns, last, row) == 0)
+		load_ahead(column->values, order, i);
+		if (i > 0 && vectorcompare_rows(&comparer, 0, 1, last, row) == 0)
 			runs[count - 1].length++;
 		else
 			runs[count++] = (gs_run) {row, 1};
@@ -106,27 +132,38 @@ compare_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int key_col
 }
 
 gs_run *
-vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int order_columns, int key_columns,
-			   uint64 *nruns)
+vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, bool in_order, uint64 *nruns)
 {
 	VectorQuestion q;
 	uint32	   *order = NULL;
 	gs_run	   *runs;
 
 	question_begin(&q, GS_RUNS, columns, ncolumns);
-	q.spec.order_columns = (uint32) order_columns;
-	q.spec.key_columns = (uint32) key_columns;
+	q.spec.order_columns = in_order ? 1 : 0;
+	q.spec.key_columns = 1;
 	if (asked(&q, mem))
 	{
 		*nruns = q.count;
 		return q.answer;
 	}
-	if (order_columns > 0)
-		order = vectorjob_order(mem, columns, order_columns);
-	runs = compare_runs(mem, columns, ncolumns, key_columns, order, nruns);
+	if (in_order)
+		order = vectorjob_order(mem, columns, 1);
+	runs = compare_runs(mem, &columns[ncolumns - 1], order, nruns);
 	if (order)
 		bigmem_free(mem, order);
 	return runs;
+}
+
+uint32 *
+vectorjob_first_rows(BigMem *mem, const VectorColumn *column, bool in_order, uint64 *nruns)
+{
+	gs_run	   *runs = vectorjob_runs(mem, column, 1, in_order, nruns);
+	uint32	   *rows = (uint32 *) runs;
+
+	/* in place: writing stays behind reading */
+	for (uint64 i = 0; i < *nruns; i++)
+		rows[i] = runs[i].row;
+	return rows;
 }
 
 uint32 *
@@ -197,44 +234,31 @@ vectorjob_partition(BigMem *mem, const Vector *flags, bool all, uint64 *selected
 	return rows;
 }
 
-/* Returns true for types that engines compute with: unencoded integers and floats. */
-static bool
-computable(const VectorColumn *column)
-{
-	Oid			op = vectorcompare_operator(column);
-	const char *why;
-	SortKey		key;
-
-	if (!sortkey_is_exact(op, column->collation, &why))
-		return false;
-	sortkey_open(&key, op, column->collation, false, false);
-	return key.plain != 0;
-}
-
 void *
 vectorjob_scan(BigMem *mem, const VectorColumn *column, gs_operation operation, bool exclusive)
 {
 	VectorQuestion q;
+	gs_type		type;
 
 	question_begin(&q, GS_SCAN, column, 1);
 	q.spec.operation = operation;
 	q.spec.exclusive = exclusive;
-	if (!computable(column) || !question_ask(&q, mem))
+	if (!vectorjob_numbers(column, &type) || !question_ask(&q, mem))
 		return NULL;
 	return q.answer;
 }
 
 gs_group *
-vectorjob_reduce(BigMem *mem, const VectorColumn *columns, int ncolumns, bool presorted, gs_operation operation,
-				 uint64 *ngroups)
+vectorjob_reduce(BigMem *mem, const VectorColumn columns[2], bool presorted, gs_operation operation, uint64 *ngroups)
 {
 	VectorQuestion q;
+	gs_type		type;
 
-	question_begin(&q, GS_REDUCE, columns, ncolumns);
-	q.spec.order_columns = presorted ? 0 : (uint32) ncolumns - 1;
-	q.spec.key_columns = (uint32) ncolumns - 1;
+	question_begin(&q, GS_REDUCE, columns, 2);
+	q.spec.order_columns = presorted ? 0 : 1;
+	q.spec.key_columns = 1;
 	q.spec.operation = operation;
-	if (!computable(&columns[ncolumns - 1]) || !question_ask(&q, mem))
+	if (!vectorjob_numbers(&columns[1], &type) || !question_ask(&q, mem))
 		return NULL;
 	*ngroups = q.count;
 	return q.answer;

@@ -14,36 +14,26 @@
 
 #include "kernels/gs.h"
 
-#include "src/base/bigmem.h"
-
-struct Vector;					/* vector.h */
-
-/* A column of a question: values and their order. */
-typedef struct VectorColumn
-{
-	const struct Vector *values;
-	Oid			collation;
-	bool		desc;			/* independent of the place of NULLs */
-	bool		nulls_first;
-} VectorColumn;
+#include "vector.h"
 
 /* Returns all row numbers in stable order. */
 extern uint32 *vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns);
 
 /*
- * Returns runs of rows that are equal in the last key_columns columns, after sorting the rows by the first
- * order_columns columns (0: arrival order).  The sets may overlap: the distinct values of one column are its runs with
- * 1 and 1.
+ * Returns runs of rows that are equal in the last column, in order of the first column or of arrival.  They may be one
+ * column, whose runs in order are its distinct values.
  */
-extern gs_run *vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, int order_columns,
-							  int key_columns, uint64 *nruns);
+extern gs_run *vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, bool in_order, uint64 *nruns);
+
+/* Returns the first row of each run of equal values, in order or as the rows are. */
+extern uint32 *vectorjob_first_rows(BigMem *mem, const VectorColumn *column, bool in_order, uint64 *nruns);
 
 /* Returns the rows whose value satisfies the comparison with a non-NULL value.  A NULL satisfies none. */
 extern uint32 *vectorjob_select(BigMem *mem, const VectorColumn *column, gs_comparison comparison, Datum value,
 								uint64 *selected);
 
 /* Returns the rows whose flag (a boolean) is true; with `all`, followed by the others. */
-extern uint32 *vectorjob_partition(BigMem *mem, const struct Vector *flags, bool all, uint64 *selected);
+extern uint32 *vectorjob_partition(BigMem *mem, const Vector *flags, bool all, uint64 *selected);
 
 /*
  * Computes the operation (GS_SUM, GS_MIN, GS_MAX) over each value and those before it, in the form of GS_SCAN.  Returns
@@ -52,11 +42,11 @@ extern uint32 *vectorjob_partition(BigMem *mem, const struct Vector *flags, bool
 extern void *vectorjob_scan(BigMem *mem, const VectorColumn *column, gs_operation operation, bool exclusive);
 
 /*
- * Computes the operation over the last column's values in each group of rows that are equal in the columns before it.
- * Groups are in order of these columns, or runs in arrival order if presorted.  Returns NULL as vectorjob_scan does.
+ * Computes the operation over the second column's values in each group of rows that are equal in the first one.  Groups
+ * are in order of that column, or runs in arrival order if presorted.  Returns NULL as vectorjob_scan does.
  */
-extern gs_group *vectorjob_reduce(BigMem *mem, const VectorColumn *columns, int ncolumns, bool presorted,
-								  gs_operation operation, uint64 *ngroups);
+extern gs_group *vectorjob_reduce(BigMem *mem, const VectorColumn columns[2], bool presorted, gs_operation operation,
+								  uint64 *ngroups);
 
 /*
  * Returns the column's values in order, or with `distinct` each value once, as an array in cxt.  Stable: of equal
@@ -69,7 +59,7 @@ extern ArrayType *vectorjob_sorted_array(BigMem *mem, const VectorColumn *column
 extern ArrayType *vectorjob_dedup_array(BigMem *mem, const VectorColumn *column, MemoryContext cxt);
 
 /* Returns each value repeated by its length (a bigint), as an array of count elements in cxt. */
-extern ArrayType *vector_decoded_array(BigMem *mem, const struct Vector *values, const struct Vector *lengths,
+extern ArrayType *vector_decoded_array(BigMem *mem, const Vector *values, const Vector *lengths,
 									   uint64 count, MemoryContext cxt);
 
 /* Returns true, with the type, if a column's non-NULL values are numbers that engines know. */

@@ -96,17 +96,6 @@ sorted_alone(BigMem *mem, const VectorColumn *column, bool distinct, int lower_b
 	return question_ask(&q, mem) ? answer.array : NULL;
 }
 
-/* Converts runs to their first rows, in place: writing stays behind reading. */
-static uint32 *
-rows_of_runs(gs_run *runs, uint64 nruns)
-{
-	uint32	   *rows = (uint32 *) runs;
-
-	for (uint64 i = 0; i < nruns; i++)
-		rows[i] = runs[i].row;
-	return rows;
-}
-
 ArrayType *
 vectorjob_sorted_array(BigMem *mem, const VectorColumn *column, bool distinct, int lower_bound, MemoryContext cxt)
 {
@@ -117,14 +106,7 @@ vectorjob_sorted_array(BigMem *mem, const VectorColumn *column, bool distinct, i
 
 	if (array)
 		return array;
-	if (distinct)
-	{
-		gs_run	   *runs = vectorjob_runs(mem, column, 1, 1, 1, &count);
-
-		rows = rows_of_runs(runs, count);
-	}
-	else
-		rows = vectorjob_order(mem, column, 1);
+	rows = distinct ? vectorjob_first_rows(mem, column, true, &count) : vectorjob_order(mem, column, 1);
 	old = MemoryContextSwitchTo(cxt);
 	array = vector_to_array(column->values, rows, count, lower_bound);
 	MemoryContextSwitchTo(old);
@@ -181,8 +163,8 @@ vectorjob_dedup_array(BigMem *mem, const VectorColumn *column, MemoryContext cxt
 	const Vector *values = column->values;
 	MemoryContext old;
 	ArrayType  *array;
-	gs_run	   *runs;
-	uint64		nruns;
+	uint32	   *rows;
+	uint64		count;
 	gs_type		type;
 
 	if (values->rows > 0 && values->nulls == NULL && vectorjob_numbers(column, &type))
@@ -192,9 +174,9 @@ vectorjob_dedup_array(BigMem *mem, const VectorColumn *column, MemoryContext cxt
 		MemoryContextSwitchTo(old);
 		return array;
 	}
-	runs = vectorjob_runs(mem, column, 1, 0, 1, &nruns);
+	rows = vectorjob_first_rows(mem, column, false, &count);
 	old = MemoryContextSwitchTo(cxt);
-	array = vector_to_array(values, rows_of_runs(runs, nruns), nruns, 1);
+	array = vector_to_array(values, rows, count, 1);
 	MemoryContextSwitchTo(old);
 	return array;
 }

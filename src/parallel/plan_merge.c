@@ -27,19 +27,6 @@
 #include "merge_node.h"
 #include "plan_merge.h"
 
-/* Returns true if a Gather Merge merges by a prefix of these columns. */
-static bool
-merges_by(const GatherMerge *gather, const SortColumns *columns)
-{
-	if (gather->numCols > columns->nkeys)
-		return false;
-	for (int i = 0; i < gather->numCols; i++)
-		if (gather->sortColIdx[i] != columns->attnos[i] || gather->sortOperators[i] != columns->sortops[i] ||
-			gather->collations[i] != columns->collations[i] || gather->nullsFirst[i] != columns->nulls_first[i])
-			return false;
-	return true;
-}
-
 /* Returns true if the bytes of the keys can order blocks. */
 static bool
 keys_travel(const SortColumns *columns)
@@ -132,6 +119,7 @@ make_gpumerge(const PlannedStmt *stmt, GatherMerge *gather, const CustomScan *so
 Plan *
 take_gather_merge(PlannedStmt *stmt, GatherMerge *gather)
 {
+	const SortColumns merged = SORT_COLUMNS_OF(gather);
 	CustomScan *sort = sort_below(gather);
 	CustomScan *merge;
 	SortColumns by;
@@ -140,7 +128,7 @@ take_gather_merge(PlannedStmt *stmt, GatherMerge *gather)
 	if (sort == NULL || !gpusort_parallel_blocks)
 		return &gather->plan;
 	gpusort_read_columns(&by, sort);
-	if (!merges_by(gather, &by))
+	if (!sortcolumns_begin(&by, &merged))
 		return &gather->plan;
 	drop_key_copies(stmt, gather);
 	gpusort_read_columns(&by, sort);

@@ -36,19 +36,12 @@
 
 static planner_hook_type prev_planner;
 
-/* Returns what a Sort sorts by. */
-static SortColumns
-columns_of(const Sort *sort)
-{
-	return (SortColumns) {sort->numCols, sort->sortColIdx, sort->sortOperators, sort->collations, sort->nullsFirst};
-}
-
 /* Makes the node that replaces a Sort.  Keeps its id, parameters, InitPlans and costs, for rescans and EXPLAIN. */
 static Plan *
 make_gpusort(const PlannedStmt *stmt, Sort *sort)
 {
 	CustomScan *scan = makeNode(CustomScan);
-	const SortColumns columns = columns_of(sort);
+	const SortColumns columns = SORT_COLUMNS_OF(sort);
 
 	scan->scan.plan = sort->plan;
 	scan->scan.plan.type = T_CustomScan;
@@ -94,7 +87,7 @@ leave_sort(const char *why)
 static SortBound
 bound_that_counts(const Sort *sort, SortBound bound)
 {
-	const SortColumns columns = columns_of(sort);
+	const SortColumns columns = SORT_COLUMNS_OF(sort);
 
 	if (bound.kind == BOUND_CONSTANT && bound.rows > 0 && !bound.in_workers &&
 		!bound_goes_to_heap(&columns, bound.rows, sort->plan.plan_rows))
