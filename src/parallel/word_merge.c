@@ -55,6 +55,11 @@ wordmerge_room(WordMerge *merge, uint32 rows)
 void
 wordmerge_run(WordMerge *merge, int parts, const char **ready)
 {
-	engine_check(gs_merge_runs(merge->engine, WIDTH, merge->words, merge->merged, WIDTH, merge->rows, ready,
-							   merge->starts, (uint64) parts, merge->starts[parts], merge->temp, merge->temp_bytes));
+	gs_sort_request request = {
+		.key_bytes = WIDTH, .keys = merge->words, .out_keys = merge->merged,
+		.value_width = WIDTH, .values = merge->rows, .out_values = ready,
+		.starts = merge->starts, .parts = (uint64) parts, .n = merge->starts[parts]
+	};
+
+	engine_check(gs_merge_runs(merge->engine, &request, merge->temp, merge->temp_bytes));
 }
