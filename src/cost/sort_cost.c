@@ -1,16 +1,14 @@
 /*
  * sort_cost.c: the cost of gpusort's sorts, in the planner's units, and paths at that cost.
  *
- * The model is linear.  Reading, keeping and returning a row costs gpusort.cpu_row_cost, and each eight bytes of key
- * add KEY_PART of it.  Above the memory limit, all rows are written and read once.  The server's model is 2
- * cpu_operator_cost N log2 N.  Measured in memory on one core, where a sequential scan costs 0.02 and takes 70 ns a
- * row: 85 ns with a key of eight bytes (0.025; the server's sort took 334), 110 ns with a second key, 180 ns with
- * 32-character strings (650).  Comparisons of keys without an exact encoding cost what the server charges.  That is too
- * little for strings, but equally so for both sorts.
+ * The model is linear, with the constants of base/costs.h.  Reading, keeping and returning a row costs
+ * gpusort.cpu_row_cost, and each eight bytes of key add KEY_COST of it.  Above the memory limit, all rows are written
+ * and read once.  The server's model is 2 cpu_operator_cost N log2 N.  Comparisons of keys without an exact encoding
+ * cost what the server charges.  That is too little for strings, but equally so for both sorts.
  *
  * Below a Gather Merge each participant sorts its rows within its own memory limit, and sends them to the leader in
- * sorted blocks.  Taking a row from its block, comparing and returning it costs MERGE_PART of gpusort.cpu_row_cost.  A
- * block costs what the server charges for a tuple.
+ * sorted blocks.  Taking a row from its block, comparing and returning it costs MERGE_ROW_COST of gpusort.cpu_row_cost.
+ * A block costs what the server charges for a tuple.
  */
 #include "postgres.h"
 
@@ -30,6 +28,7 @@
 #include "utils/selfuncs.h"
 
 #include "src/base/compat.h"
+#include "src/base/costs.h"
 #include "src/base/guc.h"
 #include "src/keys/dictionary.h"
 #include "src/keys/sortkey.h"
@@ -39,39 +38,8 @@
 /* The server's formula, see cost_tuplesort. */
 #define LOG2(x) (log(Max(x, 2.0)) / 0.693147180559945)
 
-/* Fractions of gpusort.cpu_row_cost: eight bytes of key; merging a row, once more for each 100 bytes. */
-#define KEY_PART 0.375
-#define MERGE_PART 0.75
-#define MERGE_ROW_BYTES 100.0
-
 /* Overhead of a row in a block, in bytes. */
 #define ROW_OVERHEAD_BYTES 32
-
-/* The cost of faulting in a new page, 2 microseconds, as a fraction of seq_page_cost. */
-#define FIRST_TOUCH 0.6
-
-/*
- * Cost of a row in a hashed aggregate that the server's model leaves out, relative to a sort; the addition for a table
- * larger than CACHE_BYTES; and the cost of a row's bytes that the sort's model leaves out.  Measured on two busy cores,
- * a million rows of a table: for 5 thousand groups of an integer 159 ns hashed and 63 sorted, for 100 thousand groups
- * 420 and 78.
- */
-#define HASHED_ROW_COST 0.05
-#define FAR_ROW_COST 0.03
-#define CACHE_BYTES (1024 * 1024)
-#define BYTE_COST 0.00025
-
-/*
- * Cost of keys without an exact encoding that the model leaves out, in sorted groups: of keys looked up in a
- * dictionary, and of keys encoded approximately and compared, per key and per byte.  Measured: a million rows by a text
- * of en_US took 90 ns a row more than by a text of C if its values were few, else 200 ns, and 3700 ns for 156
- * characters with a long common prefix; 40,000 rows by a jsonb of 40 bytes took 210 to 270 and 640 to 760 ns more than
- * by an int4.  Plain sorts leave this out: the server's sorts spend more on comparisons and do not charge for it,
- * either.
- */
-#define LOOKED_UP_KEY_COST 0.025
-#define COARSE_KEY_COST 0.045
-#define COARSE_BYTE_COST 0.002
 
 /* Keys the planner may sort by. */
 typedef struct PathSortKeys
@@ -203,7 +171,7 @@ bytes_of_row(int width)
 Cost
 sort_row_cost(int words)
 {
-	return gpusort_cpu_row_cost * (1 + KEY_PART * words);
+	return gpusort_cpu_row_cost * (1 + KEY_COST * words);
 }
 
 /* Returns the cost of a sort by gpusort, without its input and without the server's charge for returning rows. */
@@ -297,7 +265,7 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 Cost
 memory_price(double rows, int width)
 {
-	return rows * bytes_of_row(width) / BLCKSZ * FIRST_TOUCH * seq_page_cost;
+	return rows * bytes_of_row(width) / BLCKSZ * FIRST_TOUCH_COST * seq_page_cost;
 }
 
 double
@@ -310,7 +278,7 @@ rows_of_block(int width)
 static Cost
 merge_row_cost(int width)
 {
-	return gpusort_cpu_row_cost * MERGE_PART * (1 + width / MERGE_ROW_BYTES);
+	return gpusort_cpu_row_cost * MERGE_ROW_COST * (1 + width / MERGE_ROW_BYTES);
 }
 
 Cost

@@ -15,32 +15,11 @@
 #include "optimizer/tlist.h"
 
 #include "src/base/compat.h"
+#include "src/base/costs.h"
 #include "src/base/guc.h"
 #include "src/cost/cores.h"
 #include "src/cost/sort_cost.h"
 #include "plan_share_node.h"
-
-/* Cost of testing a row of another participant, in operators per key. */
-#define PASSED_ROW_OPERATORS 1.0
-
-/*
- * Cost of an input row that the server's model leaves out, unless the input is read by the page, in cpu_tuple_cost.
- * Measured: relative to a sequential scan, an index-only scan takes three times its cost, joins more.
- */
-#define PASSED_ON_TUPLES 3.0
-
-/*
- * Cost of the input's expressions that the server's model leaves out, as a factor.  Most functions take longer than an
- * operator, which they are charged as, and every participant computes them for all rows.
- */
-#define COMPUTED_PRICE 4.0
-
-/*
- * Cost of sending a row to another participant, and of each of its bytes, in cpu_tuple_cost.  The files are charged a
- * further parallel_setup_cost.
- */
-#define HANDED_ON_TUPLES 3.0
-#define HANDED_ON_BYTE 0.03
 
 static Plan *plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
 						List *plans);
@@ -124,8 +103,8 @@ keys_of_share_path(const Path *path)
 static Cost
 unpriced(const Path *input)
 {
-	return COMPUTED_PRICE * input->pathtarget->cost.per_tuple +
-		(is_read_by_page(input) ? 0 : PASSED_ON_TUPLES * cpu_tuple_cost);
+	return EXPRESSIONS_COST * input->pathtarget->cost.per_tuple +
+		(is_read_by_page(input) ? 0 : SINGLY_READ_ROW_COST * cpu_tuple_cost);
 }
 
 /*
@@ -147,7 +126,7 @@ static Cost
 price_of_scans(const ShareBuild *build)
 {
 	const Path *input = build->input;
-	Cost		passing = PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys);
+	Cost		passing = SKIPPED_ROW_COST * cpu_operator_cost * list_length(build->keys);
 
 	return input->total_cost + input->rows * (passing + unpriced(input)) + price_of_pages(build);
 }
@@ -166,7 +145,7 @@ static Cost
 price_of_exchange(const ShareBuild *build)
 {
 	Cost		handing = build->input->rows * cpu_tuple_cost *
-		(HANDED_ON_TUPLES + HANDED_ON_BYTE * build->partial->pathtarget->width);
+		(SENT_ROW_COST + SENT_BYTE_COST * build->partial->pathtarget->width);
 
 	return price_of_parts(build) + parallel_setup_cost + handing / build->divisor;
 }

@@ -27,6 +27,7 @@
 #include "optimizer/tlist.h"
 
 #include "src/base/compat.h"
+#include "src/base/costs.h"
 #include "src/base/guc.h"
 #include "src/cost/cores.h"
 #include "src/cost/path_copies.h"
@@ -34,18 +35,6 @@
 #include "plan_share_node.h"
 #include "plan_share_rules.h"
 #include "plan_shares.h"
-
-/* Cost of a row in a WindowAgg that the server's model leaves out, for the tuplestore. */
-#define WINDOW_ROW_COST 0.1
-
-/* Cost of a row in an aggregate that sorts its input itself, beside comparisons.  The server's model leaves it out. */
-#define AGGREGATE_SORT_ROW_COST 0.05
-
-/* Cost of a group at its end in one of gpusort's aggregates that the model leaves out: 0.5 to 2 us for 20 values. */
-#define AGGREGATE_GROUP_COST 0.35
-
-/* Actual cost of sending a single row from a worker to this process, as a fraction of parallel_tuple_cost. */
-#define TRAVEL_PART 0.5
 
 /* Turns a path into a participant's, over the participant's path below. */
 static Path *
@@ -218,7 +207,7 @@ travel_cost(const Path *path, double rows)
 {
 	if (gpusort_parallel_blocks && rows >= gpusort_min_rows)
 		return blocks_price(rows, path->pathtarget->width);
-	return rows * parallel_tuple_cost * TRAVEL_PART;
+	return rows * parallel_tuple_cost * SINGLE_ROW_COST;
 }
 
 /* Returns the partial path and a Gather over it, which returns this many rows. */
