@@ -31,7 +31,7 @@ may_include() {
 		core) echo merge keys engine base ;;
 		merge) echo keys base ;;
 		keys) echo base ;;
-		engine) echo base service/protocol.h ;;
+		engine) echo keys base service/protocol.h ;;
 		base) echo service/protocol.h ;;
 		*) echo ;;
 	esac

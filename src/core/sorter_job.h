@@ -130,9 +130,6 @@ rows_wanted(const Sorter *sorter)
 /* Adds what the running job did. */
 extern void note_job(Sorter *sorter, SorterStats *stats);
 
-/* Notes that the service has not done its work. */
-extern void note_left(Sorter *sorter, EngineFailure why);
-
 /* Finds where the keys lie in rows; once, before the first job. */
 extern void find_key_places(Sorter *sorter);
 
