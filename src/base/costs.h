@@ -13,7 +13,7 @@
 
 /*
  * A row, read, kept and returned by a sort: the default of gpusort.cpu_row_cost.
- * Unit: plain.  Source: bench/prices.sh; Planning, "What the settings stand on".
+ * Unit: plain.  Source: bench/costs.sh; Planning, "What the settings stand on".
  *
  * Measured in memory on one core, where a row of a sequential scan takes 70 ns: 85 ns with a key of eight bytes (0.025;
  * the server's sort took 334), 110 ns with a second key, 180 ns with 32-character strings (650).
@@ -36,14 +36,14 @@
 
 /*
  * A row that the leader takes from its block, compares and returns; as much again for each MERGE_ROW_BYTES of it.
- * Unit: gpusort.cpu_row_cost.  Source: bench/prices.sh, "ns of CPU a row in the leader".
+ * Unit: gpusort.cpu_row_cost.  Source: bench/costs.sh, "ns of CPU a row in the leader".
  */
 #define MERGE_ROW_COST 0.75
 #define MERGE_ROW_BYTES 100.0
 
 /*
  * A row that a worker sends to the leader by itself, in truth.
- * Unit: parallel_tuple_cost.  Source: bench/prices.sh, column "tuples" of the same table.
+ * Unit: parallel_tuple_cost.  Source: bench/costs.sh, column "tuples" of the same table.
  */
 #define SINGLE_ROW_COST 0.5
 

@@ -137,7 +137,7 @@ define_sort_settings(void)
 	DefineCustomEnumVariable("gpusort.parallel_windows",
 							 "Lets parallel workers compute windows, DISTINCT and groups, each a share of them.",
 							 "\"scan\" and \"exchange\" choose how rows reach their share, which \"on\" leaves to "
-							 "prices: each participant reads all rows, or a part of them that it hands on.",
+							 "costs: each participant reads all rows, or a part of them that it hands on.",
 							 &gpusort_parallel_windows, SHARES_AUTO, share_options, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.cores",

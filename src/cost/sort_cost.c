@@ -46,7 +46,7 @@ typedef struct PathSortKeys
 {
 	int			words;			/* of eight bytes, of all keys */
 	double		compares;		/* calls of comparison functions, per row */
-	Cost		unpriced;		/* cost per row that the model leaves out */
+	Cost		omitted;		/* cost per row that the model leaves out */
 } PathSortKeys;
 
 /* Returns the words of a key of a type.  Strings are sorted by a prefix of about two words. */
@@ -90,7 +90,7 @@ width_of_key(PlannerInfo *root, const EquivalenceMember *member)
 
 /* Returns the cost per row that the model leaves out for a key without an exact encoding. */
 static Cost
-unpriced_of_key(PlannerInfo *root, const EquivalenceMember *member, double compares)
+omitted_key_cost(PlannerInfo *root, const EquivalenceMember *member, double compares)
 {
 	return compares == 0 ? LOOKED_UP_KEY_COST : COARSE_KEY_COST + COARSE_BYTE_COST * width_of_key(root, member);
 }
@@ -108,7 +108,7 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 		PathKey    *pathkey = lfirst_node(PathKey, lc);
 		int			words = 1;
 		double		compares = 0;
-		Cost		unpriced = 0;
+		Cost		omitted = 0;
 		const char *why;
 
 		foreach(cell, pathkey->pk_eclass->ec_members)
@@ -126,18 +126,18 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			if (compares != 0 || sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
 				continue;
 			compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
-			unpriced = Max(unpriced, unpriced_of_key(root, member, compares));
+			omitted = Max(omitted, omitted_key_cost(root, member, compares));
 		}
 		keys.words += words;
 		keys.compares += compares;
-		keys.unpriced += unpriced;
+		keys.omitted += omitted;
 	}
 	return keys;
 }
 
 /* Returns true if encoded keys can be sent to other processes, for every member of the equivalence classes. */
 static bool
-pathkeys_travel(List *pathkeys)
+pathkeys_are_process_independent(List *pathkeys)
 {
 	ListCell   *lc;
 	ListCell   *cell;
@@ -154,7 +154,7 @@ pathkeys_travel(List *pathkeys)
 			if (member->em_is_child)
 				break;
 			sortop = pathkey_operator(pathkey, member->em_datatype);
-			if (OidIsValid(sortop) && !sortkey_travels(sortop))
+			if (OidIsValid(sortop) && !sortkey_is_process_independent(sortop))
 				return false;
 		}
 	}
@@ -240,7 +240,7 @@ query_is_foreign(PlannerInfo *root)
 }
 
 Cost
-sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
+sort_cost_of(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
 {
 	PathSortKeys keys = collect_keys(root, pathkeys, input->rows);
 
@@ -263,7 +263,7 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 }
 
 Cost
-memory_price(double rows, int width)
+memory_cost(double rows, int width)
 {
 	return rows * bytes_of_row(width) / BLCKSZ * FIRST_TOUCH_COST * seq_page_cost;
 }
@@ -282,7 +282,7 @@ merge_row_cost(int width)
 }
 
 Cost
-blocks_price(double rows, int width)
+blocks_cost(double rows, int width)
 {
 	return rows * merge_row_cost(width) +
 		ceil(rows * bytes_of_row(width) / BLOCK_BYTES) * parallel_tuple_cost;
@@ -295,7 +295,7 @@ merge_saving(const GatherMergePath *merge, SortBound bound)
 	Cost		theirs = merge->path.total_cost - merge->path.startup_cost - (sort->total_cost - sort->startup_cost);
 	double		rows = merge->path.rows;
 	int			width = sort->pathtarget->width;
-	Cost		ours = blocks_price(rows, width) + sort->total_cost * (crowding(merge->num_workers) - 1);
+	Cost		ours = blocks_cost(rows, width) + sort->total_cost * (crowding(merge->num_workers) - 1);
 
 	/* a projection between the two works on single rows */
 	if (!gpusort_parallel_blocks || !IsA(sort, SortPath) ||
@@ -303,7 +303,7 @@ merge_saving(const GatherMergePath *merge, SortBound bound)
 		!path_sort_is_ours(sort->rows, sort->pathkeys, bound))
 		return 0;
 	/* without process-independent keys, rows are merged by comparisons */
-	if (!pathkeys_travel(sort->pathkeys))
+	if (!pathkeys_are_process_independent(sort->pathkeys))
 		ours += rows * 2 * cpu_operator_cost * LOG2(merge->num_workers + 1.0);
 	return Max(theirs - ours, 0);
 }
@@ -436,18 +436,18 @@ goes_to_disk(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *cos
 
 /* Omits the surplus if the server charges a spill for a guessed number of groups, which exceeds it. */
 Cost
-hash_unpriced(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
+omitted_hash_cost(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
 {
-	bool		priced = groups_are_guessed(root, hashed) && goes_to_disk(root, hashed, costs);
+	bool		charged = groups_are_guessed(root, hashed) && goes_to_disk(root, hashed, costs);
 
-	return hash_doubt(root, hashed, costs) + (priced ? 0 : hash_surplus(hashed));
+	return hash_doubt(root, hashed, costs) + (charged ? 0 : hash_surplus(hashed));
 }
 
 /* Returns the cost of sorting rows by these keys that the model leaves out. */
 static Cost
-keys_unpriced(PlannerInfo *root, List *pathkeys, double rows)
+omitted_keys_cost(PlannerInfo *root, List *pathkeys, double rows)
 {
-	return collect_keys(root, pathkeys, rows).unpriced * rows;
+	return collect_keys(root, pathkeys, rows).omitted * rows;
 }
 
 /* Returns the sort of all rows below sorted groups, or NULL if there is none. */
@@ -477,14 +477,14 @@ sort_of_groups(const Path *path)
 
 /* Adds a cost that is paid before a path's first row. */
 static void
-add_price(Path *path, Cost cost)
+add_cost(Path *path, Cost cost)
 {
 	path->startup_cost += cost;
 	path->total_cost += cost;
 }
 
 void
-price_coarse_keys(PlannerInfo *root, List *paths)
+charge_coarse_keys(PlannerInfo *root, List *paths)
 {
 	ListCell   *lc;
 
@@ -493,21 +493,21 @@ price_coarse_keys(PlannerInfo *root, List *paths)
 		const Path *sort = sort_of_groups(lfirst(lc));
 
 		if (sort)
-			add_price(lfirst(lc), keys_unpriced(root, sort->pathkeys, sort->rows));
+			add_cost(lfirst(lc), omitted_keys_cost(root, sort->pathkeys, sort->rows));
 	}
 }
 
 void
-price_coarse_keys_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows)
+charge_coarse_keys_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows)
 {
 	ListCell   *lc;
 	Cost		own;
 
 	if (shares == NIL)
 		return;
-	own = keys_unpriced(root, pathkeys, rows) / divisor_of(((Path *) linitial(shares))->parallel_workers);
+	own = omitted_keys_cost(root, pathkeys, rows) / divisor_of(((Path *) linitial(shares))->parallel_workers);
 	foreach(lc, shares)
-		add_price(lfirst(lc), own);
+		add_cost(lfirst(lc), own);
 }
 
 Path *

@@ -37,7 +37,7 @@ static const CustomScanMethods scan_methods = {
 };
 
 bool
-is_share(const Plan *plan)
+is_share_sort(const Plan *plan)
 {
 	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &scan_methods;
 }
@@ -101,7 +101,7 @@ keys_of_share_path(const Path *path)
 
 /* Returns the cost of an input row that the server's model leaves out, and that other plans divide among workers. */
 static Cost
-unpriced(const Path *input)
+omitted_row_cost(const Path *input)
 {
 	return EXPRESSIONS_COST * input->pathtarget->cost.per_tuple +
 		(is_read_by_page(input) ? 0 : SINGLY_READ_ROW_COST * cpu_tuple_cost);
@@ -112,7 +112,7 @@ unpriced(const Path *input)
  * buffers for each of them.  Workers of other plans divide that work, which the server's cost leaves out.
  */
 static Cost
-price_of_pages(const ShareBuild *build)
+cost_of_pages(const ShareBuild *build)
 {
 	const RelOptInfo *table = build->input->parent;
 
@@ -123,17 +123,17 @@ price_of_pages(const ShareBuild *build)
 
 /* Returns the cost of the input of a share if every participant reads all rows. */
 static Cost
-price_of_scans(const ShareBuild *build)
+cost_of_scans(const ShareBuild *build)
 {
 	const Path *input = build->input;
 	Cost		passing = SKIPPED_ROW_COST * cpu_operator_cost * list_length(build->keys);
 
-	return input->total_cost + input->rows * (passing + unpriced(input)) + price_of_pages(build);
+	return input->total_cost + input->rows * (passing + omitted_row_cost(input)) + cost_of_pages(build);
 }
 
 /* Returns the cost of reading the partial path, possibly with fewer workers than it was planned for. */
 static Cost
-price_of_parts(const ShareBuild *build)
+cost_of_parts(const ShareBuild *build)
 {
 	double		fewer = divisor_of(build->partial->parallel_workers) / build->divisor;
 
@@ -142,12 +142,12 @@ price_of_parts(const ShareBuild *build)
 
 /* Returns the cost of the input of a share if participants exchange rows. */
 static Cost
-price_of_exchange(const ShareBuild *build)
+cost_of_exchange(const ShareBuild *build)
 {
 	Cost		handing = build->input->rows * cpu_tuple_cost *
 		(SENT_ROW_COST + SENT_BYTE_COST * build->partial->pathtarget->width);
 
-	return price_of_parts(build) + parallel_setup_cost + handing / build->divisor;
+	return cost_of_parts(build) + parallel_setup_cost + handing / build->divisor;
 }
 
 /*
@@ -165,7 +165,7 @@ is_exchanged(const ShareBuild *build)
 		case SHARES_EXCHANGE:
 			return true;
 		default:
-			return price_of_exchange(build) < price_of_scans(build);
+			return cost_of_exchange(build) < cost_of_scans(build);
 	}
 }
 
@@ -177,8 +177,8 @@ make_share_path(const ShareBuild *build, List *pathkeys)
 	Path	   *input = exchanged ? build->partial : build->input;
 	SortPath   *sort = create_sort_path(build->root, build->output, input, pathkeys, -1.0);
 	double		kept = build->input->rows * build->fraction;
-	Cost		sorting = sort_price(build->root, build->input, pathkeys, kept) +
-		memory_price(kept, build->input->pathtarget->width);
+	Cost		sorting = sort_cost_of(build->root, build->input, pathkeys, kept) +
+		memory_cost(kept, build->input->pathtarget->width);
 
 	share->path.pathtype = T_CustomScan;
 	share->path.parent = build->output;
@@ -187,7 +187,7 @@ make_share_path(const ShareBuild *build, List *pathkeys)
 	share->path.parallel_safe = true;
 	share->path.parallel_workers = build->workers;
 	share->path.rows = clamp_row_est(build->input->rows / build->divisor);
-	share->path.total_cost = ((exchanged ? price_of_exchange(build) : price_of_scans(build)) + sorting) * build->scale;
+	share->path.total_cost = ((exchanged ? cost_of_exchange(build) : cost_of_scans(build)) + sorting) * build->scale;
 	share->path.startup_cost = share->path.total_cost;
 	add_disabled_nodes(&share->path, disabled_nodes(input));
 	share->custom_paths = list_make1(sort);

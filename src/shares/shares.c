@@ -395,7 +395,7 @@ mix_key(uint64 hash, Shares *shares, ShareKey *key, Datum value, bool isnull)
 
 /* Returns the partition of a hash. */
 static inline uint32
-class_of_hash(uint64 hash)
+partition_of_hash(uint64 hash)
 {
 	return (uint32) (mix(0, hash) % SHARE_PARTITIONS);
 }
@@ -404,7 +404,7 @@ class_of_hash(uint64 hash)
 static inline bool
 is_of_batch(const Shares *shares, uint64 hash)
 {
-	return class_of_hash(hash) - shares->first < shares->count;
+	return partition_of_hash(hash) - shares->first < shares->count;
 }
 
 /* Returns the hash of a row. */
@@ -432,7 +432,7 @@ shares_keep(Shares *shares, TupleTableSlot *slot)
 void
 shares_send(Shares *shares, TupleTableSlot *slot)
 {
-	exchange_put(shares->exchange, (int) (class_of_hash(hash_row(shares, slot)) / shares->granule), slot);
+	exchange_put(shares->exchange, (int) (partition_of_hash(hash_row(shares, slot)) / shares->granule), slot);
 }
 
 const AttrNumber *
