@@ -68,7 +68,7 @@ typedef struct CoarseState
 	Dictionary *dictionary;
 	Oid			strings;		/* form of strings; see string_form */
 	/* set when the dictionary is left */
-	PrimaryWeights *primary;			/* of strings */
+	PrimaryWeights *primary;	/* of strings */
 	int			primary_bytes;	/* of a key */
 	bool		server_tells;	/* they are long, and the server's abbreviated keys tell them apart */
 	bool		whole;			/* the first bytes of one did not suffice for its key: all of each are unpacked */

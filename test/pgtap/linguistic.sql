@@ -61,8 +61,8 @@ INSERT INTO long (t) SELECT repeat(filling, 100000 / octet_length(filling)) || x
 	unnest(ARRAY['', 'b', 'a', 'B']) AS x;
 SELECT pg_temp.check_language('long libc', 'provider = libc, locale = ''en_US.UTF-8''', 'long');
 SELECT pg_temp.check_language('long shifted', 'provider = icu, locale = ''en-u-ka-shifted''', 'long');
--- strings that are stored compressed and the same ones as they are: keys are made of their first bytes, which end at any character, and where the
--- first level ignores these, of all
+-- strings that are stored compressed and the same ones as they are: keys are made of their first bytes, which end at any character, and where
+-- primary weights ignore these, of all
 CREATE TEMP TABLE packed (id serial, t text);
 INSERT INTO packed (t) SELECT 'packed, ' || md5((i / 2)::text) || repeat(filling, n / octet_length(filling)) || repeat('x', i % 3) || CASE i % 2 WHEN 0 THEN ' end' ELSE ' End' END
 FROM unnest(ARRAY['abc ', 'é', '中', '-', 'e']) AS filling, unnest(ARRAY[100, 270, 1080, 1120, 1160, 3000]) AS n, generate_series(1, 24) AS i;
