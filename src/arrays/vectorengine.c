@@ -274,12 +274,7 @@ try_engine(VectorQuestion *q, BigMem *mem)
 	if (status == GS_OK)
 		status = take_answer(q, mem);
 	if (status == GS_OK)
-	{
-		gs_job_info info;
-
-		q->engine->info(q->job, &info);
-		stat_count_job(q->spec.op, q->job->kind, &info, q->rows);
-	}
+		stat_count_job(q->spec.op, q->job, q->rows);
 	return status;
 }
 

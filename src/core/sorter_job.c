@@ -553,8 +553,6 @@ try_finish(Sorter *sorter, RestartReason *reason)
 gs_status
 finish_job(Sorter *sorter)
 {
-	gs_job_info info;
-
 	/* no job begins as long as rows come in order */
 	if (sorter->job == NULL)
 		return finish_in_order(sorter);
@@ -570,8 +568,7 @@ finish_job(Sorter *sorter)
 		if (status != GS_OK)
 			return status;
 	}
-	sorter->engine->info(sorter->job, &info);
-	stat_count_job(sorter->op, sorter->job->kind, &info, sorter->rows->rows);
+	stat_count_job(sorter->op, sorter->job, sorter->rows->rows);
 	note_memory(sorter);
 	return GS_OK;
 }
