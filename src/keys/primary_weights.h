@@ -46,8 +46,8 @@ extern void primary_key(PrimaryWeights *primary, const char *string, Size len, b
 #define PRIMARY_START_BYTES 1152
 
 /*
- * Replaces the buffer's contents by the primary weights of a string of more than PRIMARY_START_BYTES, of which these are
- * the first.  Returns false if the key takes more of them.
+ * Replaces the buffer's contents by the primary weights of a string of more than PRIMARY_START_BYTES, of which start
+ * has the first.  Returns false if they take more of the string.
  */
 extern bool primary_key_of_start(PrimaryWeights *primary, const char *start, StringInfo buffer);
 
