@@ -33,7 +33,7 @@ may_include() {
 		nodes) echo base ;;
 		merge) echo keys base ;;
 		keys) echo base ;;
-		engine) echo base service/protocol.h ;;
+		engine) echo keys base service/protocol.h ;;
 		base) echo service/protocol.h ;;
 		*) echo ;;
 	esac
@@ -100,7 +100,7 @@ kernels_crossing() {
 # A module is a source file with the header of the same name, and what is written as a half of it.
 circles() {
 	includes | sed -E 's/^[^ ]+ src\///; s/\.[ch]( |$)/\1/g
-		s/sortkey_types/sortkey/g; s/level1_types/level1/g; s/sorter_(job|defer|stats)/sorter/g
+		s/sortkey_types/sortkey/g; s/primary_weights_types/primary_weights/g; s/sorter_(job|defer|stats)/sorter/g
 		s/vectorengine|vectorcompare|vectorcheck/vectorjob/g' |
 		awk '$1 != $2' | LC_ALL=C tsort 2>&1 >/dev/null || true
 }

@@ -179,7 +179,7 @@ sort_within_groups(const Agg *agg, const SortColumns *order)
 			return false;
 		below = outerPlan(below);
 	}
-	share = is_share(below);
+	share = is_share_sort(below);
 	if (share)
 		below = outerPlan(below);
 	if (!will_be_ours(below, share) || !sorts_by_groups((const Sort *) below, agg))

@@ -14,6 +14,7 @@
 #include "utils/memutils.h"
 
 #include "src/engine/engine_choose.h"
+#include "src/engine/feed.h"
 #include "src/base/guc.h"
 #include "sorter_job.h"
 
@@ -236,7 +237,10 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->engine = engine_choose(engine_work(rows_expected, key_bytes(columns, desc)), &why);
 	sorter->stats.engine = sorter->engine->name;
 	if (why != ENGINE_OK && fallback == SORTER_OURS)
-		note_left(sorter, why);
+	{
+		sorter->stats.left = why;
+		feed_left(sorter->op, NULL, why);
+	}
 	INSTR_TIME_SET_CURRENT(sorter->started);
 	if (fallback == SORTER_OURS)
 		begin_ours(sorter);

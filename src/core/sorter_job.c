@@ -11,8 +11,8 @@
 #include "utils/memutils.h"
 
 #include "sorter_job.h"
+#include "src/engine/feed.h"
 #include "src/engine/stat.h"
-#include "src/engine/trust.h"
 #include "src/base/guc.h"
 #include "src/rows/verify.h"
 
@@ -99,30 +99,19 @@ reserved_items(const Sorter *sorter)
 static gs_status
 next_chunk(Sorter *sorter, Size heap_bytes)
 {
-	gs_chunk   *chunk;
-	char	   *memory;
-	gs_status	status = sorter->engine->chunk(sorter->job, heap_bytes, &chunk, &memory);
-
-	sorter->writer.chunk = NULL;
-	if (status == GS_OK)
-		keywriter_begin(&sorter->writer, chunk, memory, sorter->keys);
-	return status;
+	return feed_next(sorter->job, &sorter->writer, sorter->keys, heap_bytes);
 }
 
 /* Hands the chunk over if it has rows. */
 static gs_status
 close_chunk(Sorter *sorter)
 {
+	bool		empty = sorter->writer.row == 0;
 	gs_status	status;
 
 	MemoryContextReset(sorter->scratch);
-	if (sorter->writer.row == 0)
-		return GS_OK;
-	keywriter_close(&sorter->writer);
-	sorter->writer.row = 0;
-	sorter->writer.chunk = NULL;
-	status = sorter->engine->add(sorter->job);
-	if (status != GS_OK)
+	status = feed_close(sorter->job, &sorter->writer);
+	if (empty || status != GS_OK)
 		return status;
 	sorter->held = sorter->engine->host_bytes(sorter->job) + own_bytes(sorter);
 	if (sorter->random_access || is_coarse(sorter))
@@ -269,8 +258,7 @@ leave_engine(Sorter *sorter, gs_status status)
 {
 	if (sorter->engine->fallback == NULL || sorter->stats.fallback == SORTER_CONTRADICTION)
 		return false;
-	note_left(sorter, sorter->engine->why(status));
-	sorter->engine = sorter->engine->fallback;
+	sorter->stats.left = feed_fail_over(&sorter->engine, sorter->op, sorter->job, status);
 	return true;
 }
 
@@ -574,8 +562,6 @@ try_finish(Sorter *sorter, RestartReason *reason)
 gs_status
 finish_job(Sorter *sorter)
 {
-	gs_job_info info;
-
 	/* there is no job if all rows came in order */
 	if (sorter->job == NULL)
 		return finish_in_order(sorter);
@@ -591,8 +577,7 @@ finish_job(Sorter *sorter)
 		if (status != GS_OK)
 			return status;
 	}
-	sorter->engine->info(sorter->job, &info);
-	stat_count_job(sorter->op, sorter->job->kind, &info, sorter->rows->rows);
+	stat_count_job(sorter->op, sorter->job, sorter->rows->rows);
 	note_memory(sorter);
 	return GS_OK;
 }

@@ -4,8 +4,6 @@
 #include "postgres.h"
 
 #include "sorter_job.h"
-#include "src/engine/stat.h"
-#include "src/engine/trust.h"
 
 const char *
 sorter_fallback_text(SorterFallback fallback)
@@ -64,16 +62,6 @@ note_job(Sorter *sorter, SorterStats *stats)
 		.upload_bytes = stats->job.upload_bytes,
 		.upload_ns = stats->job.upload_ns,
 		.device_ns = stats->job.device_ns});
-}
-
-void
-note_left(Sorter *sorter, EngineFailure why)
-{
-	sorter->stats.left = why;
-	stat_count_left(sorter->op, why);
-	if (why == ENGINE_WRONG_ORDER)
-		trust_lose(sorter->job);
-	ereport(DEBUG1, (errmsg_internal("gpusort sorts on the CPU: %s", engine_failure_text(why))));
 }
 
 /* Says what tuplesort did and took. */

@@ -96,7 +96,7 @@ make_unpack(const PlannedStmt *stmt, Gather *gather, int id)
 }
 
 Plan *
-take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound)
+gather_in_blocks(PlannedStmt *stmt, Gather *gather, SortBound bound)
 {
 	Plan	   *child = outerPlan(&gather->plan);
 	double		block_rows = rows_of_block(gather->plan.plan_width);

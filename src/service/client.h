@@ -41,7 +41,7 @@ typedef struct connection
 	uint64_t given;
 	gs_op op; /* of the job */
 	bool chosen; /* this job is to fail, for a test */
-	uint64_t looked_ns, told_ns;
+	uint64_t looked_ns, busy_sent_ns;
 	bool closed;
 } connection;
 

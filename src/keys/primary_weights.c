@@ -1,5 +1,5 @@
 /*
- * level1.c: first-level keys (primary weights) of strings under linguistic collations.
+ * primary_weights.c: the primary weights of strings under linguistic collations, as keys.
  *
  * A call of strxfrm or ICU takes 300 to 2000 ns.  When a locale is opened, the weights of ASCII characters are learned
  * from it, and keys of ASCII strings are then concatenated from these in a tenth of the time.  Strings with
@@ -11,7 +11,7 @@
 #include "mb/pg_wchar.h"
 #include "utils/memutils.h"
 
-#include "level1_types.h"
+#include "primary_weights_types.h"
 
 /* The key of a longer string is made from a part of it, if that yields enough bytes. */
 #define LONG_STRING 1024
@@ -19,19 +19,19 @@
 /* Bytes searched for a good place to end a part. */
 #define SEARCH_BYTES 64
 
-/* Key bytes of a part that suffice: any influence of the part's end lies behind LEVEL1_BYTES. */
-#define SURE_BYTES (LEVEL1_BYTES + 128)
+/* Key bytes of a part that suffice: any influence of the part's end lies behind PRIMARY_BYTES. */
+#define SURE_BYTES (PRIMARY_BYTES + 128)
 
-StaticAssertDecl(LEVEL1_START_BYTES > LONG_STRING + SEARCH_BYTES, "the first part of a string that goes on");
+StaticAssertDecl(PRIMARY_START_BYTES > LONG_STRING + SEARCH_BYTES, "the first part of a string that goes on");
 
 /* Larger string buffers are freed after use. */
 #define LARGE_COPY (1024 * 1024)
 
-static Level1 *opened;
+static PrimaryWeights *opened;
 
 /* Learns the weights of single characters. */
 static bool
-learn_weights(Level1 *level1)
+learn_weights(PrimaryWeights *primary)
 {
 	StringInfoData key;
 
@@ -39,48 +39,48 @@ learn_weights(Level1 *level1)
 	for (int c = 1; c < ASCII_CHARACTERS; c++)
 	{
 		char		string[2] = {(char) c, 0};
-		CharacterWeight *weight = &level1->weights[c];
+		CharacterWeight *weight = &primary->weights[c];
 
 		resetStringInfo(&key);
-		level1->provider->key(level1, string, 1, false, &key);
+		primary->provider->key(primary, string, 1, false, &key);
 		if (key.len > (int) sizeof(weight->bytes))
 			return false;
 		memcpy(weight->bytes, key.data, key.len);
 		weight->len = (uint8) key.len;
 	}
 	pfree(key.data);
-	memset(level1->pairs[0], PAIR_ADDS_UP, sizeof(level1->pairs[0]));
-	return level1->provider->learn_pairs == NULL || level1->provider->learn_pairs(level1);
+	memset(primary->pairs[0], PAIR_ADDS_UP, sizeof(primary->pairs[0]));
+	return primary->provider->learn_pairs == NULL || primary->provider->learn_pairs(primary);
 }
 
 /* Tests a pair on first use. */
 static bool
-try_pair(Level1 *level1, uint8 a, uint8 b)
+try_pair(PrimaryWeights *primary, uint8 a, uint8 b)
 {
-	const CharacterWeight *first = &level1->weights[a];
-	const CharacterWeight *second = &level1->weights[b];
+	const CharacterWeight *first = &primary->weights[a];
+	const CharacterWeight *second = &primary->weights[b];
 	char		pair[3] = {(char) a, (char) b, 0};
 	StringInfoData key;
 	bool		adds_up;
 
 	initStringInfo(&key);
-	level1->provider->key(level1, pair, 2, false, &key);
+	primary->provider->key(primary, pair, 2, false, &key);
 	adds_up = key.len == first->len + second->len && memcmp(key.data, first->bytes, first->len) == 0 &&
 		memcmp(key.data + first->len, second->bytes, second->len) == 0;
 	pfree(key.data);
-	level1->pairs[a][b] = adds_up ? PAIR_ADDS_UP : PAIR_CONTRACTS;
+	primary->pairs[a][b] = adds_up ? PAIR_ADDS_UP : PAIR_CONTRACTS;
 	return adds_up;
 }
 
 /* Returns true for an ASCII character whose weight does not depend on the one before it (0: start of the string). */
 static inline bool
-weighs_alone(Level1 *level1, uint8 before, uint8 c)
+weighs_alone(PrimaryWeights *primary, uint8 before, uint8 c)
 {
 	if (unlikely(c >= ASCII_CHARACTERS))
 		return false;
-	if (likely(level1->pairs[before][c] == PAIR_ADDS_UP))
+	if (likely(primary->pairs[before][c] == PAIR_ADDS_UP))
 		return true;
-	return level1->pairs[before][c] == PAIR_UNKNOWN && try_pair(level1, before, c);
+	return primary->pairs[before][c] == PAIR_UNKNOWN && try_pair(primary, before, c);
 }
 
 /* Compares weights as keys. */
@@ -103,18 +103,18 @@ is_prefix(const CharacterWeight *a, const CharacterWeight *b)
  * Ranks weights by the number of characters below them.  Returns false if ranks would not order strings as weights do.
  */
 static bool
-rank_weights(Level1 *level1)
+rank_weights(PrimaryWeights *primary)
 {
 	for (int c = 1; c < ASCII_CHARACTERS; c++)
 	{
-		const CharacterWeight *weight = &level1->weights[c];
+		const CharacterWeight *weight = &primary->weights[c];
 		uint8		rank = 1;
 
 		if (weight->len == 0)
 			continue;
 		for (int d = 1; d < ASCII_CHARACTERS; d++)
 		{
-			const CharacterWeight *other = &level1->weights[d];
+			const CharacterWeight *other = &primary->weights[d];
 
 			if (other->len == 0)
 				continue;
@@ -122,61 +122,61 @@ rank_weights(Level1 *level1)
 				return false;
 			rank += compare_weights(other, weight) < 0;
 		}
-		level1->ranks[c] = rank;
+		primary->ranks[c] = rank;
 	}
 	return true;
 }
 
 /* Opens a collation's locale.  Remembers if it provides no keys. */
-static Level1 *
+static PrimaryWeights *
 open_locale(Oid collation)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-	Level1	   *level1 = palloc0(sizeof(Level1));
+	PrimaryWeights *primary = palloc0(sizeof(PrimaryWeights));
 	CollationLocale locale;
 
-	level1->collation = collation;
-	level1->refused = true;		/* in case an error is thrown below */
-	level1->next = opened;
-	opened = level1;
-	initStringInfo(&level1->copy);
+	primary->collation = collation;
+	primary->refused = true;		/* in case an error is thrown below */
+	primary->next = opened;
+	opened = primary;
+	initStringInfo(&primary->copy);
 	collation_locale(collation, &locale);
-	if (level1_open_libc(level1, &locale) || level1_open_icu(level1, &locale))
+	if (primary_open_libc(primary, &locale) || primary_open_icu(primary, &locale))
 	{
-		level1->weights_usable = learn_weights(level1);
-		level1->has_short = level1->weights_usable && rank_weights(level1);
-		level1->refused = false;
+		primary->weights_usable = learn_weights(primary);
+		primary->has_short = primary->weights_usable && rank_weights(primary);
+		primary->refused = false;
 	}
 	MemoryContextSwitchTo(old);
-	return level1;
+	return primary;
 }
 
-Level1 *
-level1_open(Oid collation)
+PrimaryWeights *
+primary_open(Oid collation)
 {
-	Level1	   *level1 = opened;
+	PrimaryWeights *primary = opened;
 
-	while (level1 != NULL && level1->collation != collation)
-		level1 = level1->next;
-	if (level1 == NULL)
-		level1 = open_locale(collation);
-	return level1->refused ? NULL : level1;
+	while (primary != NULL && primary->collation != collation)
+		primary = primary->next;
+	if (primary == NULL)
+		primary = open_locale(collation);
+	return primary->refused ? NULL : primary;
 }
 
 void
-level1_refuse(Level1 *level1)
+primary_refuse(PrimaryWeights *primary)
 {
-	level1->refused = true;
+	primary->refused = true;
 }
 
 bool
-level1_has_short(const Level1 *level1)
+primary_has_short(const PrimaryWeights *primary)
 {
-	return level1->has_short;
+	return primary->has_short;
 }
 
 int
-level1_short_key(Level1 *level1, const char *string, Size len, uint8 *to, int most)
+primary_short_key(PrimaryWeights *primary, const char *string, Size len, uint8 *to, int most)
 {
 	uint8	   *out = to;
 	uint8	   *end = to + most;
@@ -186,10 +186,10 @@ level1_short_key(Level1 *level1, const char *string, Size len, uint8 *to, int mo
 	{
 		uint8		c = (uint8) string[i];
 
-		if (unlikely(!weighs_alone(level1, before, c)))
+		if (unlikely(!weighs_alone(primary, before, c)))
 			return -1;
-		*out = level1->ranks[c];
-		out += level1->ranks[c] != 0;
+		*out = primary->ranks[c];
+		out += primary->ranks[c] != 0;
 		before = c;
 	}
 	return (int) (out - to);
@@ -200,18 +200,18 @@ level1_short_key(Level1 *level1, const char *string, Size len, uint8 *to, int mo
  * and contractions.
  */
 static bool
-append_weights(Level1 *level1, const char *string, Size len, StringInfo buffer)
+append_weights(PrimaryWeights *primary, const char *string, Size len, StringInfo buffer)
 {
 	int			start = buffer->len;
 	uint8		before = 0;
 
-	enlargeStringInfo(buffer, LEVEL1_BYTES + sizeof(level1->weights[0].bytes));
-	for (Size i = 0; i < len && buffer->len - start < LEVEL1_BYTES; i++)
+	enlargeStringInfo(buffer, PRIMARY_BYTES + sizeof(primary->weights[0].bytes));
+	for (Size i = 0; i < len && buffer->len - start < PRIMARY_BYTES; i++)
 	{
 		uint8		c = (uint8) string[i];
-		const CharacterWeight *weight = &level1->weights[c % ASCII_CHARACTERS];
+		const CharacterWeight *weight = &primary->weights[c % ASCII_CHARACTERS];
 
-		if (unlikely(!weighs_alone(level1, before, c)))
+		if (unlikely(!weighs_alone(primary, before, c)))
 		{
 			buffer->len = start;
 			return false;
@@ -228,16 +228,16 @@ append_weights(Level1 *level1, const char *string, Size len, StringInfo buffer)
  * between two characters that form no contraction.
  */
 static Size
-part_length(Level1 *level1, const char *string, Size len, Size least)
+part_length(PrimaryWeights *primary, const char *string, Size len, Size least)
 {
-	if (!level1->weights_usable || len <= least + SEARCH_BYTES)
+	if (!primary->weights_usable || len <= least + SEARCH_BYTES)
 		return len;
 	for (Size i = least; i < least + SEARCH_BYTES; i++)
 	{
 		uint8		before = (uint8) string[i - 1];
 		uint8		c = (uint8) string[i];
 
-		if (before < ASCII_CHARACTERS && weighs_alone(level1, before, c))
+		if (before < ASCII_CHARACTERS && weighs_alone(primary, before, c))
 			return i;
 	}
 	return pg_mbcliplen(string, (int) (least + SEARCH_BYTES), (int) least);
@@ -245,64 +245,64 @@ part_length(Level1 *level1, const char *string, Size len, Size least)
 
 /* Replaces the buffer's contents by the provider's key of the first bytes of a string. */
 static void
-provider_key(Level1 *level1, const char *string, Size part, bool all_levels, StringInfo buffer)
+provider_key(PrimaryWeights *primary, const char *string, Size part, bool all_levels, StringInfo buffer)
 {
 	resetStringInfo(buffer);
-	resetStringInfo(&level1->copy);
-	appendBinaryStringInfo(&level1->copy, string, (int) part);
-	level1->provider->key(level1, level1->copy.data, part, all_levels, buffer);
+	resetStringInfo(&primary->copy);
+	appendBinaryStringInfo(&primary->copy, string, (int) part);
+	primary->provider->key(primary, primary->copy.data, part, all_levels, buffer);
 }
 
 /* Calls the provider, for no more of a string than the key needs. */
 static void
-key_of_part(Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer)
+key_of_part(PrimaryWeights *primary, const char *string, Size len, bool all_levels, StringInfo buffer)
 {
 	Size		part;
 
-	/* the first level ignores some characters, so the key of a part may be too short */
+	/* some characters have no primary weight, so the key of a part may be too short */
 	for (Size least = LONG_STRING;; least *= 4)
 	{
-		part = part_length(level1, string, len, least);
-		provider_key(level1, string, part, all_levels, buffer);
+		part = part_length(primary, string, len, least);
+		provider_key(primary, string, part, all_levels, buffer);
 		if (part == len || all_levels || buffer->len >= SURE_BYTES)
 			return;
 	}
 }
 
 bool
-level1_key_of_start(Level1 *level1, const char *start, StringInfo buffer)
+primary_key_of_start(PrimaryWeights *primary, const char *start, StringInfo buffer)
 {
 	bool		enough;
 
 	resetStringInfo(buffer);
-	if (!level1->weights_usable)
+	if (!primary->weights_usable)
 		return false;
-	if (level1->provider->mixes && append_weights(level1, start, LEVEL1_START_BYTES, buffer))
-		enough = buffer->len >= LEVEL1_BYTES;
+	if (primary->provider->mixes && append_weights(primary, start, PRIMARY_START_BYTES, buffer))
+		enough = buffer->len >= PRIMARY_BYTES;
 	else
 	{
-		provider_key(level1, start, part_length(level1, start, LEVEL1_START_BYTES, LONG_STRING), false, buffer);
+		provider_key(primary, start, part_length(primary, start, PRIMARY_START_BYTES, LONG_STRING), false, buffer);
 		enough = buffer->len >= SURE_BYTES;
 	}
-	buffer->len = Min(buffer->len, LEVEL1_BYTES);
+	buffer->len = Min(buffer->len, PRIMARY_BYTES);
 	return enough;
 }
 
 void
-level1_key(Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer)
+primary_key(PrimaryWeights *primary, const char *string, Size len, bool all_levels, StringInfo buffer)
 {
 	resetStringInfo(buffer);
-	if (all_levels || !level1->weights_usable || !level1->provider->mixes ||
-		!append_weights(level1, string, len, buffer))
-		key_of_part(level1, string, len, all_levels, buffer);
+	if (all_levels || !primary->weights_usable || !primary->provider->mixes ||
+		!append_weights(primary, string, len, buffer))
+		key_of_part(primary, string, len, all_levels, buffer);
 	if (!all_levels)
-		buffer->len = Min(buffer->len, LEVEL1_BYTES);
-	if (level1->copy.maxlen > LARGE_COPY)
+		buffer->len = Min(buffer->len, PRIMARY_BYTES);
+	if (primary->copy.maxlen > LARGE_COPY)
 	{
 		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
 
-		pfree(level1->copy.data);
-		initStringInfo(&level1->copy);
+		pfree(primary->copy.data);
+		initStringInfo(&primary->copy);
 		MemoryContextSwitchTo(old);
 	}
 }

@@ -1,36 +1,36 @@
 /*
- * level1_types.h: shared by level1.c and its providers.  Private to them.
+ * primary_weights_types.h: shared by primary_weights.c and its providers.  Private to them.
  */
-#ifndef GPUSORT_LEVEL1_TYPES_H
-#define GPUSORT_LEVEL1_TYPES_H
+#ifndef GPUSORT_PRIMARY_WEIGHTS_TYPES_H
+#define GPUSORT_PRIMARY_WEIGHTS_TYPES_H
 
 #include <locale.h>
 
-#include "level1.h"
+#include "primary_weights.h"
 #include "sortkey_types.h"
 
 #define ASCII_CHARACTERS 128
 
-/* The first-level key of a single character. */
+/* The primary weights of a single character. */
 typedef struct CharacterWeight
 {
 	uint8		bytes[8];
-	uint8		len;			/* 0: ignored at the first level */
+	uint8		len;			/* 0: ignored */
 } CharacterWeight;
 
 /* Functions of a provider.  Strings are zero-terminated; len excludes the terminator. */
-typedef struct Level1Provider
+typedef struct PrimaryProvider
 {
-	/* Appends the first level of a string's sort key, or all levels, to the buffer. */
-	void		(*key) (Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer);
+	/* Appends the primary weights of a string, or its whole sort key, to the buffer. */
+	void		(*key) (PrimaryWeights *primary, const char *string, Size len, bool all_levels, StringInfo buffer);
 
 	/*
 	 * Learns about all pairs of ASCII characters.  NULL: pairs are tested one by one.  Returns false if single
 	 * characters have no weight.
 	 */
-	bool		(*learn_pairs) (Level1 *level1);
+	bool		(*learn_pairs) (PrimaryWeights *primary);
 	bool		mixes;			/* keys built from weights equal those of key byte for byte */
-} Level1Provider;
+} PrimaryProvider;
 
 /* Whether the weight of a pair of ASCII characters is that of its characters. */
 typedef enum PairWeight
@@ -40,12 +40,12 @@ typedef enum PairWeight
 	PAIR_CONTRACTS
 } PairWeight;
 
-struct Level1
+struct PrimaryWeights
 {
-	Level1	   *next;
+	PrimaryWeights *next;
 	Oid			collation;
 	bool		refused;
-	const Level1Provider *provider;
+	const PrimaryProvider *provider;
 	locale_t	locale;			/* libc */
 	struct UCollator *first_level;	/* ICU */
 	struct UCollator *collator;
@@ -58,11 +58,11 @@ struct Level1
 	StringInfoData copy;		/* of a string, zero-terminated */
 };
 
-/* Open a locale.  Return false on failure.  level1_libc.c, level1_icu.c */
-extern bool level1_open_libc(Level1 *level1, const CollationLocale *locale);
-extern bool level1_open_icu(Level1 *level1, const CollationLocale *locale);
+/* Open a locale.  Return false on failure.  primary_weights_libc.c, primary_weights_icu.c */
+extern bool primary_open_libc(PrimaryWeights *primary, const CollationLocale *locale);
+extern bool primary_open_icu(PrimaryWeights *primary, const CollationLocale *locale);
 
-/* Appends the first level of a sort key, or all levels. */
+/* Appends primary weights, or a whole sort key. */
 static inline void
 append_levels(StringInfo buffer, const char *key, Size len, bool all_levels)
 {

@@ -1,5 +1,5 @@
 /*
- * word_merge.c: merges sorted parts of rows whose keys are words, by the CPU engine.
+ * prefix_merge.c: merges sorted parts of rows whose key prefixes are the whole keys, by the CPU engine.
  *
  * gs_merge_runs merges two parts from both ends at once, without branches on the keys: 4.2 ns a row for four parts,
  * where a single chain of comparisons takes 7.3.
@@ -8,17 +8,17 @@
 
 #include "src/base/bigmem.h"
 #include "src/engine/engine.h"
-#include "word_merge.h"
+#include "prefix_merge.h"
 
-/* Bytes of a word, and of the value with it. */
+/* Bytes of a key prefix, and of the value with it. */
 #define WIDTH sizeof(uint64)
 
 StaticAssertDecl(sizeof(char *) == WIDTH, "the engine takes rows as values of 8 bytes");
 
-WordMerge *
-wordmerge_open(int parts)
+PrefixMerge *
+prefixmerge_open(int parts)
 {
-	WordMerge  *merge = palloc0(sizeof(WordMerge));
+	PrefixMerge *merge = palloc0(sizeof(PrefixMerge));
 	gs_host		host = bigmem_host(bigmem_create(CurrentMemoryContext));
 
 	engine_check(gs_cpu_open(1, &host, &merge->engine));
@@ -28,7 +28,7 @@ wordmerge_open(int parts)
 
 /* Replaces an array in the engine's memory. */
 static void *
-other_array(WordMerge *merge, void *array, Size bytes)
+other_array(PrefixMerge *merge, void *array, Size bytes)
 {
 	void	   *memory = NULL;
 
@@ -39,13 +39,13 @@ other_array(WordMerge *merge, void *array, Size bytes)
 }
 
 void
-wordmerge_room(WordMerge *merge, uint32 rows)
+prefixmerge_room(PrefixMerge *merge, uint32 rows)
 {
 	if (rows <= merge->room)
 		return;
 	rows = Max(rows, 2 * merge->room);
 	merge->temp_bytes = gs_merge_runs_temp_bytes(merge->engine, WIDTH, WIDTH, rows, 2);
-	merge->words = other_array(merge, merge->words, rows * WIDTH);
+	merge->prefixes = other_array(merge, merge->prefixes, rows * WIDTH);
 	merge->rows = other_array(merge, merge->rows, rows * WIDTH);
 	merge->merged = other_array(merge, merge->merged, rows * WIDTH);
 	merge->temp = other_array(merge, merge->temp, merge->temp_bytes);
@@ -53,8 +53,13 @@ wordmerge_room(WordMerge *merge, uint32 rows)
 }
 
 void
-wordmerge_run(WordMerge *merge, int parts, const char **ready)
+prefixmerge_run(PrefixMerge *merge, int parts, const char **ready)
 {
-	engine_check(gs_merge_runs(merge->engine, WIDTH, merge->words, merge->merged, WIDTH, merge->rows, ready,
-							   merge->starts, (uint64) parts, merge->starts[parts], merge->temp, merge->temp_bytes));
+	gs_sort_request request = {
+		.key_bytes = WIDTH, .keys = merge->prefixes, .out_keys = merge->merged,
+		.value_width = WIDTH, .values = merge->rows, .out_values = ready,
+		.starts = merge->starts, .parts = (uint64) parts, .n = merge->starts[parts]
+	};
+
+	engine_check(gs_merge_runs(merge->engine, &request, merge->temp, merge->temp_bytes));
 }

@@ -1,7 +1,7 @@
 /*
- * level1_icu.c: ICU sort keys.  Looks up the few ICU functions it needs in the library that the server has loaded,
- * whose version is part of their names.  Therefore gpusort builds without ICU headers, runs with servers of any ICU
- * version or none, and never loads a second ICU.
+ * primary_weights_icu.c: ICU sort keys.  Looks up the few ICU functions it needs in the library that the server has
+ * loaded, whose version is part of their names.  Therefore gpusort builds without ICU headers, runs with servers of any
+ * ICU version or none, and never loads a second ICU.
  */
 #include "postgres.h"
 
@@ -11,7 +11,7 @@
 #include "catalog/pg_collation.h"
 #include "mb/pg_wchar.h"
 
-#include "level1_types.h"
+#include "primary_weights_types.h"
 
 typedef uint16 UChar;
 typedef int UErrorCode;			/* above 0: an error */
@@ -125,12 +125,12 @@ to_utf16(const char *string, Size len, int32 *units)
 
 /* Appends the sort key of a string. */
 static void
-icu_key(Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer)
+icu_key(PrimaryWeights *primary, const char *string, Size len, bool all_levels, StringInfo buffer)
 {
-	UCollator  *collator = all_levels ? level1->collator : level1->first_level;
+	UCollator  *collator = all_levels ? primary->collator : primary->first_level;
 	int32		units;
 	UChar	   *utf16 = to_utf16(string, len, &units);
-	uint8		room[LEVEL1_BYTES * 8];
+	uint8		room[PRIMARY_BYTES * 8];
 	uint8	   *key = room;
 	int32		wanted = icu.ucol_getSortKey(collator, utf16, units, room, sizeof(room));
 
@@ -148,24 +148,24 @@ icu_key(Level1 *level1, const char *string, Size len, bool all_levels, StringInf
 
 /* Marks a contraction whose first two characters are ASCII. */
 static void
-mark_contraction(Level1 *level1, const UChar *string, int32 len)
+mark_contraction(PrimaryWeights *primary, const UChar *string, int32 len)
 {
 	if (len >= 2 && string[0] < ASCII_CHARACTERS && string[1] < ASCII_CHARACTERS)
-		level1->pairs[string[0]][string[1]] = PAIR_CONTRACTS;
+		primary->pairs[string[0]][string[1]] = PAIR_CONTRACTS;
 }
 
 /* Reads the collator's contractions.  Returns false for numeric ordering, where single characters have no weight. */
 static bool
-icu_learn_pairs(Level1 *level1)
+icu_learn_pairs(PrimaryWeights *primary)
 {
 	UErrorCode	status = 0;
 	USet	   *set;
 
-	if (icu.ucol_getAttribute(level1->collator, UCOL_NUMERIC_COLLATION, &status) == UCOL_ON || status > 0)
+	if (icu.ucol_getAttribute(primary->collator, UCOL_NUMERIC_COLLATION, &status) == UCOL_ON || status > 0)
 		return false;
-	memset(level1->pairs, PAIR_ADDS_UP, sizeof(level1->pairs));
+	memset(primary->pairs, PAIR_ADDS_UP, sizeof(primary->pairs));
 	set = icu.uset_openEmpty();
-	icu.ucol_getContractionsAndExpansions(level1->collator, set, NULL, 0, &status);
+	icu.ucol_getContractionsAndExpansions(primary->collator, set, NULL, 0, &status);
 	for (int32 i = 0, count = icu.uset_getItemCount(set); i < count && status <= 0; i++)
 	{
 		UChar		string[32];
@@ -173,7 +173,7 @@ icu_learn_pairs(Level1 *level1)
 		int32		end;
 		int32		len = icu.uset_getItem(set, i, &start, &end, string, lengthof(string), &status);
 
-		mark_contraction(level1, string, len);
+		mark_contraction(primary, string, len);
 	}
 	icu.uset_close(set);
 	return status <= 0;
@@ -206,20 +206,20 @@ open_collator(const CollationLocale *locale)
 	return status > 0 ? NULL : tailored;
 }
 
-static const Level1Provider icu_provider = {icu_key, icu_learn_pairs, false};
+static const PrimaryProvider icu_provider = {icu_key, icu_learn_pairs, false};
 
-/* Opens two collators: one with the collation's attributes, one for the first level alone. */
+/* Opens two collators: one with the collation's attributes, one for primary weights alone. */
 bool
-level1_open_icu(Level1 *level1, const CollationLocale *locale)
+primary_open_icu(PrimaryWeights *primary, const CollationLocale *locale)
 {
 	if (locale->provider != COLLPROVIDER_ICU || locale->icu_locale == NULL || !find_icu() ||
 		database_converter() == NULL)
 		return false;
-	level1->collator = open_collator(locale);
-	level1->first_level = open_collator(locale);
-	if (level1->collator == NULL || level1->first_level == NULL)
+	primary->collator = open_collator(locale);
+	primary->first_level = open_collator(locale);
+	if (primary->collator == NULL || primary->first_level == NULL)
 		return false;
-	icu.ucol_setStrength(level1->first_level, UCOL_PRIMARY);
-	level1->provider = &icu_provider;
+	icu.ucol_setStrength(primary->first_level, UCOL_PRIMARY);
+	primary->provider = &icu_provider;
 	return true;
 }

@@ -1,6 +1,6 @@
 /*
- * level1_libc.c: libc sort keys.  Opens a locale by its catalog name, since servers before 16 keep no locale_t for the
- * default collation.
+ * primary_weights_libc.c: libc sort keys.  Opens a locale by its catalog name, since servers before 16 keep no locale_t
+ * for the default collation.
  */
 #include "postgres.h"
 
@@ -8,14 +8,14 @@
 
 #include "catalog/pg_collation.h"
 
-#include "level1_types.h"
+#include "primary_weights_types.h"
 
 /* Appends the sort key of a string. */
 static void
-libc_key(Level1 *level1, const char *string, Size len, bool all_levels, StringInfo buffer)
+libc_key(PrimaryWeights *primary, const char *string, Size len, bool all_levels, StringInfo buffer)
 {
-	char		room[LEVEL1_BYTES * 8];
-	size_t		wanted = strxfrm_l(room, string, sizeof(room), level1->locale);
+	char		room[PRIMARY_BYTES * 8];
+	size_t		wanted = strxfrm_l(room, string, sizeof(room), primary->locale);
 
 	if (wanted < sizeof(room))
 		append_levels(buffer, room, wanted, all_levels);
@@ -23,17 +23,17 @@ libc_key(Level1 *level1, const char *string, Size len, bool all_levels, StringIn
 	{
 		char	   *key = MemoryContextAllocHuge(CurrentMemoryContext, wanted + 1);
 
-		wanted = strxfrm_l(key, string, wanted + 1, level1->locale);
+		wanted = strxfrm_l(key, string, wanted + 1, primary->locale);
 		append_levels(buffer, key, wanted, all_levels);
 		pfree(key);
 	}
 }
 
-static const Level1Provider libc_provider = {libc_key, NULL, true};
+static const PrimaryProvider libc_provider = {libc_key, NULL, true};
 
 /* Opens a locale for LC_COLLATE and LC_CTYPE, both of which strxfrm_l needs. */
 bool
-level1_open_libc(Level1 *level1, const CollationLocale *locale)
+primary_open_libc(PrimaryWeights *primary, const CollationLocale *locale)
 {
 	locale_t	collate;
 	locale_t	both;
@@ -49,7 +49,7 @@ level1_open_libc(Level1 *level1, const CollationLocale *locale)
 		freelocale(collate);
 		return false;
 	}
-	level1->locale = both;
-	level1->provider = &libc_provider;
+	primary->locale = both;
+	primary->provider = &libc_provider;
 	return true;
 }
