@@ -22,8 +22,9 @@
 static void
 end_job(VectorQuestion *q)
 {
+	/* by the engine that began it: after a failure q->engine is the other one */
 	if (q->job)
-		q->engine->end(q->job);
+		q->job->ops->end(q->job);
 	q->job = NULL;
 }
 
